@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One recording: its private tracefs instances, its per-CPU readers, and the
+ * capture stream that they write. Everything here needs the rights to use
+ * tracefs; nothing here decodes an event. One thread at a time per capture.
+ *
+ * Life: capture_new (validates, creates the instances, applies the plan, all
+ * journalled) - capture_start (tracing on; header and names go to the stream
+ * while the kernel already records) - capture_dispatch whenever capture_fd is
+ * readable or capture_deadline has come - capture_stop (tracing off, the rest
+ * drained, END written) - capture_free (instances removed, journal dropped).
+ * capture_free alone, at any point, undoes everything.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "capture/tracefs.h"
+#include "util/error.h"
+#include "util/parse.h"
+
+/* What a capture takes from its surroundings; borrowed, outlives the captures. */
+struct capture_env {
+	struct tracefs *tracefs;
+	const char *proc;      /* "/proc", or a fixture's folder */
+	const char *state_dir; /* where journals lie; exists, writable by nobody else */
+};
+
+struct capture_event_spec {
+	const char *glob;   /* "sched", "irq:*", "sched:sched_switch", "sched_switch", "*:*" */
+	const char *filter; /* the kernel's filter language, or NULL */
+};
+
+enum capture_reader {
+	CAPTURE_READER_AUTO, /* the best that the kernel has */
+	CAPTURE_READER_MMAP,
+	CAPTURE_READER_SPLICE,
+	CAPTURE_READER_READ,
+};
+
+struct capture_request {
+	const char *name; /* of the session: [A-Za-z0-9_.-]{1,64} */
+	const struct capture_event_spec *events;
+	size_t event_count; /* above 0 */
+	const pid_t *pids;  /* only these tasks; NULL: all */
+	size_t pid_count;
+	bool follow_forks;	    /* and their children */
+	const char *clock;	    /* NULL: "boot" */
+	uint64_t buffer_bytes;	    /* per CPU; 0: the default of 4 MiB */
+	const struct cpu_set *cpus; /* NULL: all */
+	bool ring;		    /* flight recorder: nothing is read until a snapshot */
+	bool tgid;		    /* remembered in the header for the exporter */
+	enum capture_reader reader;
+	const char *const *command; /* for the header only; NULL-terminated or NULL */
+	uint64_t duration_ns;	    /* for the header only */
+	uint64_t stream_limit;	    /* no stream beyond this many bytes; 0: none */
+};
+
+struct capture_cpu_stats {
+	unsigned cpu;
+	uint64_t events; /* read from the ring so far, by the kernel's own count */
+	uint64_t lost;	 /* overrun + commit overrun + dropped */
+	uint64_t bytes;	 /* moved to the stream */
+	bool offline;
+};
+
+struct capture_stats {
+	uint64_t start_boot_ns;	      /* 0: not started */
+	uint64_t events, lost, bytes; /* sums; bytes of the whole stream */
+	unsigned event_types;	      /* enabled */
+	const char *reader;	      /* "mmap", "splice", "read" */
+	const char *instance;	      /* of the main buffer */
+	size_t cpu_count;
+	const struct capture_cpu_stats *cpus; /* borrowed, valid until the next call */
+	size_t warning_count;
+	const char *const *warnings; /* what could not be done as asked; borrowed */
+};
+
+enum capture_end { /* as traced.capture.End.Reason */
+		   CAPTURE_END_STOPPED,
+		   CAPTURE_END_DURATION,
+		   CAPTURE_END_COMMAND_EXITED,
+		   CAPTURE_END_SNAPSHOT,
+		   CAPTURE_END_EXTRACTED,
+		   CAPTURE_END_SHUTDOWN,
+		   CAPTURE_END_NO_SPACE,
+		   CAPTURE_END_FAILED,
+};
+
+struct capture;
+
+/*
+ * Errors name what was asked for: -ENOENT for a glob that matches no event
+ * (the hint has the nearest names), -EINVAL with the kernel's error_log for a
+ * filter or a clock that it refuses, -EEXIST for a name in use, -ENOMEM
+ * for buffers that don't fit, -EPERM under lockdown.
+ */
+int capture_new(struct capture **ret, const struct capture_env *env,
+		const struct capture_request *request, struct error *err);
+
+/* Turns tracing on. stream_fd is borrowed until capture_stop; -1 in ring mode. */
+int capture_start(struct capture *c, int stream_fd, struct error *err);
+
+/* Readable (epoll) when some CPU's ring is worth reading; stays the same descriptor. */
+int capture_fd(const struct capture *c);
+/* CLOCK_BOOTTIME ns by which capture_dispatch wants to be called even so. */
+uint64_t capture_deadline(const struct capture *c);
+/*
+ * Moves what the rings hold to the stream, within a page budget, and does the
+ * periodic work. 0: nothing more to do now; 1: call again soon, the budget
+ * was used up. -ENOSPC, -EDQUOT, -EPIPE...: the stream takes no more.
+ */
+int capture_dispatch(struct capture *c, struct error *err);
+
+/* Tracing off, rings drained, END written. In ring mode use capture_snapshot first. */
+int capture_stop(struct capture *c, enum capture_end reason, struct error *err);
+
+/* Ring mode: a whole stream of what the rings hold now; recording goes on. */
+int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, struct error *err);
+
+/* Writes text to the instance's trace_marker. */
+int capture_mark(struct capture *c, const char *text, struct error *err);
+
+void capture_get_stats(struct capture *c, struct capture_stats *ret);
+
+struct capture *capture_free(struct capture *c);
+DEFINE_CLEANUP_FUNC(struct capture *, capture_free);
+
+/*
+ * Drains what an existing buffer holds (instance NULL: the top-level one) into
+ * a whole stream; touches no setting of it. -ENOENT: no such instance;
+ * -EBUSY: somebody else is reading it.
+ */
+int capture_extract(const struct capture_env *env, const char *instance, int stream_fd,
+		    struct capture_stats *ret, struct error *err);
+
+/*
+ * Undoes what crashed predecessors left: each journal in state_dir whose owner
+ * is gone. Returns the number of instances removed or settings restored.
+ */
+int capture_recover(const struct capture_env *env, struct error *err);

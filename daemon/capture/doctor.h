@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What on this machine helps or hinders a recording, and how to mend it. */
+#pragma once
+
+#include <stddef.h>
+
+#include "util/cleanup.h"
+
+enum doctor_verdict { DOCTOR_OK, DOCTOR_NOTE, DOCTOR_WARN, DOCTOR_BAD };
+
+struct doctor_finding {
+	const char *check; /* short name, static: "tracefs", "lockdown", ... */
+	enum doctor_verdict verdict;
+	char *text; /* what was found; owned */
+	char *mend; /* what to do, or NULL; owned */
+};
+
+struct doctor_report {
+	struct doctor_finding *findings;
+	size_t count;
+};
+
+struct doctor_env {
+	const char *tracefs;	/* NULL: find it */
+	const char *proc, *sys; /* "/proc", "/sys" */
+	const char *socket;	/* the daemon's */
+};
+
+int doctor_examine(const struct doctor_env *env, struct doctor_report *ret);
+void doctor_report_deinit(struct doctor_report *r);
+#define _cleanup_doctor_report_ _cleanup_(doctor_report_deinit)

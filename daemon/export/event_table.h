@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What each event of the recording is, and how to print it. Formats are parsed
+ * once; for each event a straight-line program is compiled from its print fmt
+ * (program.h). What can't be compiled is printed by libtraceevent and counted.
+ *
+ * Once event_table_seal() was called the table is read-only and may be shared
+ * by threads, each with a struct printer of its own.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "export/record.h"
+#include "export/symbols.h"
+#include "util/buf.h"
+#include "util/error.h"
+
+enum pointer_mode {
+	POINTER_HASHED, /* a keyed hash: same pointer, same id; NULL and errors as they are */
+	POINTER_RAW,	/* as the kernel prints with options/hash-ptr off */
+};
+
+struct event_table_env {
+	unsigned word_size; /* 4 or 8 */
+	bool big_endian;
+	enum pointer_mode pointers;
+	uint8_t pointer_key[16];
+};
+
+struct field {
+	const char *name;      /* borrowed from the table */
+	const char *type;      /* as the format declares it */
+	uint32_t offset, size; /* bytes */
+	uint32_t element_size; /* of arrays; else size */
+	bool is_signed, is_array, is_string, is_pointer;
+	bool is_dynamic;  /* __data_loc: offset and length in the record */
+	bool is_relative; /* __rel_loc */
+};
+
+struct program;
+
+struct event {
+	uint16_t id;
+	const char *system, *name;  /* terminated; borrowed from the table */
+	const struct field *fields; /* without the common ones */
+	size_t field_count;
+	const struct program *program; /* NULL: libtraceevent prints it */
+	const char *why_fallback;      /* NULL, or why there is no program */
+};
+
+/* Where the fields that all events share lie. */
+struct common_fields {
+	uint32_t flags_offset, preempt_offset, pid_offset;
+	uint32_t size; /* no record is shorter */
+};
+
+struct event_table;
+
+int event_table_new(struct event_table **ret, const struct event_table_env *env);
+struct event_table *event_table_free(struct event_table *t);
+DEFINE_CLEANUP_FUNC(struct event_table *, event_table_free);
+
+/* text: of a format file. The same event twice: the first stays. -EBADMSG: no format. */
+int event_table_add(struct event_table *t, const char *system, const char *text, size_t len,
+		    struct error *err);
+/* Lines "NAME value"; lines of printk_formats ("0xADDR : \"text\""). Before event_table_seal. */
+int event_table_add_enums(struct event_table *t, const char *text, size_t len);
+int event_table_add_printk(struct event_table *t, const char *text, size_t len);
+/* Takes symbols over. */
+void event_table_set_symbols(struct event_table *t, struct symbols *symbols);
+/* Compiles all programs. */
+int event_table_seal(struct event_table *t, struct error *err);
+
+/* NULL: no format for this id. */
+const struct event *event_table_find(const struct event_table *t, uint16_t id);
+const struct event *event_table_find_name(const struct event_table *t, const char *system,
+					  const char *name);
+const struct common_fields *event_table_common(const struct event_table *t);
+const struct event *const *event_table_all(const struct event_table *t, size_t *ret_count);
+
+/* Integer fields, either byte order; bounds-checked against the record: false if it lies outside.
+ */
+bool record_read_uint(const struct event_table *t, const struct record *rec, uint32_t offset,
+		      uint32_t size, uint64_t *ret);
+
+/* What one thread needs to print: caches and scratch space. */
+struct printer;
+int printer_new(struct printer **ret, const struct event_table *t);
+struct printer *printer_free(struct printer *p);
+DEFINE_CLEANUP_FUNC(struct printer *, printer_free);
+
+/*
+ * Appends what follows "timestamp: " on the kernel's line, without the
+ * newline: "sched_switch: prev_comm=..." for most events, the special forms
+ * of ftrace's own events and of syscalls. A record too short for its event is
+ * printed as far as it goes and marked "[truncated]", as -EBADMSG tells.
+ * Returns 0, -EBADMSG or -ENOMEM.
+ */
+int event_print(struct printer *p, const struct event *ev, const struct record *rec,
+		struct buf *out);
+/* How many events this printer gave to libtraceevent. */
+uint64_t printer_fallbacks(const struct printer *p);

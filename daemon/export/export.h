@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Capture stream in, file out: the one entry to the exporter, used by the
+ * daemon's unprivileged child and by `tracectl convert`. Needs no privilege,
+ * opens nothing: it reads one descriptor and writes another.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/error.h"
+
+struct export_options {
+	const char *format; /* a name from export_formats(): "json", "json.gz", "txt" ... */
+	bool raw_addresses;
+	bool tgid; /* the TGID column in the text */
+	/* NULL, or told a few times a second how far it is, 0 to 1. */
+	void (*progress)(void *userdata, double done);
+	void *userdata;
+};
+
+struct export_ledger_row {
+	unsigned cpu;
+	uint64_t written;      /* by the kernel, by its own count */
+	uint64_t events;       /* in the file */
+	uint64_t lost_overrun; /* overwritten before they were read */
+	uint64_t lost_other;   /* commit overrun, dropped, damaged sub-buffers */
+	uint64_t gaps;	       /* places where events are missing */
+	uint64_t unread;       /* left in the kernel's buffer */
+};
+
+struct export_fallback {
+	char *event; /* "system:event"; owned */
+	char *why;
+	uint64_t count;
+};
+
+struct export_result {
+	uint64_t events, lost, bytes;
+	uint64_t span_ns;
+	unsigned event_types;
+	uint64_t fallback_events;
+	bool incomplete; /* the stream was cut, or a source failed */
+	uint64_t export_ns, cpu_ns, peak_rss_bytes;
+	char **warnings; /* owned */
+	size_t warning_count;
+	struct export_ledger_row *ledger; /* owned; one a CPU */
+	size_t ledger_count;
+	struct export_fallback *fallbacks; /* owned */
+	size_t fallback_count;
+};
+void export_result_deinit(struct export_result *r);
+#define _cleanup_export_result_ _cleanup_(export_result_deinit)
+
+/*
+ * stream_fd: seekable, at any offset. out_fd: for writing from its start; a
+ * file, pipe or terminal. On failure what was written to out_fd is of no use
+ * (the caller throws it away): -EBADMSG no stream or damaged at its head;
+ * -EFBIG the format can't hold that much (the hint says which can); -ENOSPC...
+ * A stream that was cut later is exported up to there, marked incomplete.
+ */
+int export_stream(int stream_fd, int out_fd, const struct export_options *options,
+		  struct export_result *ret, struct error *err);
+
+/* The formats that can be written: names, and the file name endings that choose them. */
+struct export_format {
+	const char *name;      /* "json.gz" */
+	const char *extension; /* ".json.gz" */
+	const char *summary;   /* for help: "Trace Viewer / Perfetto UI JSON, compressed" */
+};
+const struct export_format *export_formats(size_t *ret_count);
+/* By explicit name, or if that is NULL by the path's ending; NULL: none fits. */
+const struct export_format *export_format_find(const char *name, const char *path);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Buffered writing to a descriptor, optionally through gzip. The first error is kept. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/buf.h"
+
+struct output {
+	int fd;		    /* borrowed */
+	struct buf buf;	    /* sinks append here, then call output_settle */
+	uint64_t bytes;	    /* given to the descriptor */
+	uint64_t raw_bytes; /* before compression */
+	struct output_gzip *gzip;
+	int failed; /* negative errno of the first failure */
+};
+
+int output_init(struct output *out, int fd, bool gzip);
+void output_deinit(struct output *out);
+/* To be called after each event: writes the buffer out once it is large enough. 0 or -errno. */
+static inline int output_settle(struct output *out);
+/* Writes all that is buffered; last: ends the compressed stream. */
+int output_flush(struct output *out, bool last);
+
+#define OUTPUT_HIGH_WATER (256U << 10)
+
+static inline int output_settle(struct output *out)
+{
+	if (likely(out->buf.len < OUTPUT_HIGH_WATER))
+		return 0;
+	return output_flush(out, false);
+}

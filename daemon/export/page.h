@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Reads the records of one raw sub-buffer: Linux's include/linux/ring_buffer.h
+ * and kernel/trace/ring_buffer.c. Every length is checked against the page: a
+ * sub-buffer is hostile input.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "export/record.h"
+#include "util/error.h"
+
+/* From events/header_page and the recording machine's nature. */
+struct page_layout {
+	uint8_t word_size; /* 4 or 8 */
+	bool big_endian;
+	uint32_t subbuf_size;
+	uint32_t timestamp_offset;
+	uint32_t commit_offset, commit_size;
+	uint32_t data_offset;
+};
+
+/* -EBADMSG: the text describes no page that can be. subbuf_size 0: as the text says. */
+int page_layout_parse(struct page_layout *ret, const char *text, size_t len, unsigned word_size,
+		      bool big_endian, uint32_t subbuf_size, struct error *err);
+
+struct page_iter {
+	const struct page_layout *layout;
+	const uint8_t *page;
+	uint32_t pos, end; /* offsets in page */
+	uint64_t ts;	   /* of the last record or time stamp */
+	uint64_t missed;   /* events lost before this page; UINT64_MAX: some, uncounted */
+};
+
+/* Returns 0, or -EBADMSG if the page's header can't be. size: bytes at page. */
+int page_iter_init(struct page_iter *it, const struct page_layout *layout, const void *page,
+		   uint32_t size);
+/* 1: ret is the next record; 0: no more; -EBADMSG: damaged, nothing more can be read. */
+int page_iter_next(struct page_iter *it, struct record *ret);

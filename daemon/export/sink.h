@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One output format: a small vtable. A sink gets the merged events in time
+ * order and writes through an output; it never sees tracefs or the stream.
+ * Adding a format is one file and one line in sinks.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "export/event_table.h"
+#include "export/export.h"
+#include "export/output.h"
+#include "export/trace_info.h"
+
+/* One event on its way to a sink. */
+struct trace_event {
+	const struct event *desc; /* NULL: no format was captured for id */
+	struct record rec;
+	uint32_t cpu;
+	int32_t pid;
+	uint16_t id;
+	uint8_t flags, preempt_count; /* as the kernel stored them */
+};
+
+struct sink;
+
+struct sink_ops {
+	struct export_format format;
+	int (*open)(struct sink **ret, const struct trace_info *info,
+		    const struct export_options *o, struct output *out, struct error *err);
+	int (*event)(struct sink *s, const struct trace_event *ev, struct error *err);
+	/*
+	 * Events are missing on cpu between before_ts and after_ts; count UINT64_MAX: not known.
+	 * Comes right before the first event after the gap; before_ts 0: none went before.
+	 */
+	int (*loss)(struct sink *s, uint32_t cpu, uint64_t before_ts, uint64_t after_ts,
+		    uint64_t count, struct error *err);
+	/* All events were given; the totals are known. */
+	int (*close)(struct sink *s, const struct export_result *result, struct error *err);
+	void (*free)(struct sink *s);
+};
+
+/* A sink embeds this as its first member. */
+struct sink {
+	const struct sink_ops *ops;
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The recorded machine's kernel symbols, printk strings and named constants. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/cleanup.h"
+
+struct symbols;
+
+struct symbol {
+	const char *name;   /* terminated; borrowed from the table */
+	const char *module; /* NULL: the kernel itself */
+	uint64_t address;
+	uint64_t size; /* distance to the next symbol, as the kernel computes it */
+};
+
+/* text: of /proc/kallsyms; need not outlive the call. Empty or all-zero: a table without symbols.
+ */
+int symbols_new(struct symbols **ret, const char *text, size_t len);
+struct symbols *symbols_free(struct symbols *s);
+DEFINE_CLEANUP_FUNC(struct symbols *, symbols_free);
+/* True and ret filled if address lies in a symbol. s NULL: false. */
+bool symbols_find(const struct symbols *s, uint64_t address, struct symbol *ret);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * All that a stream says besides its events: machine, request, clocks, tasks,
+ * kernel counts. Filled by the index pass (index.c) before the first event is decoded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "export/event_table.h"
+#include "export/page.h"
+#include "export/task_table.h"
+#include "proto/capture.pb-c.h"
+
+struct trace_info {
+	Traced__Capture__Header *header; /* owned; never NULL after a good index pass */
+	struct page_layout layout;
+	struct event_table *events;	  /* owned, sealed */
+	struct task_table *tasks;	  /* owned */
+	Traced__Capture__Clocks **clocks; /* owned, in stream order */
+	size_t clock_count;
+	Traced__Capture__Stats **stats; /* owned, in stream order, of BUFFER_MAIN */
+	size_t stats_count;
+	Traced__Capture__Note **notes;
+	size_t note_count;
+	Traced__Capture__End *end; /* NULL: the stream was not closed */
+};

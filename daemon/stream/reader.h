@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Reads chunks of a capture stream. Everything in a stream is hostile until
+ * its hash, its bounds and its meaning are checked: this checks the first two.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "traced/stream.h"
+#include "util/buf.h"
+#include "util/error.h"
+
+struct chunk {
+	enum chunk_type type; /* may be one that this version does not know */
+	unsigned flags;
+	uint32_t cpu;
+	uint64_t offset; /* of the chunk's header in the stream */
+	uint32_t length; /* of the payload as stored */
+};
+
+struct stream_reader {
+	int fd; /* borrowed; seekable */
+	uint64_t offset;
+	uint64_t size; /* bytes when opened */
+};
+
+/* -EBADMSG: not a capture stream. */
+int stream_reader_init(struct stream_reader *r, int fd, struct error *err);
+
+/*
+ * The next chunk's description, its header checked for sense but its payload
+ * not read. Returns 1; 0 at the end of the stream; -ENODATA if the stream
+ * was cut within a chunk (offset then tells where the last whole one ended);
+ * -EBADMSG for a header that can't be.
+ */
+int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error *err);
+
+/*
+ * The payload of a chunk, decompressed, into out (replaced), its hash checked.
+ * Safe to call from several threads on one reader, with a buffer each.
+ * -EBADMSG: damaged.
+ */
+int stream_reader_load(const struct stream_reader *r, const struct chunk *chunk, struct buf *out,
+		       struct error *err);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Appends chunks to a capture stream. One thread at a time. After a failed
+ * write the writer refuses everything but keeps the error: the stream on disk
+ * is valid up to its last whole chunk.
+ */
+#pragma once
+
+#include <protobuf-c/protobuf-c.h>
+#include <sys/uio.h>
+
+#include "traced/stream.h"
+#include "util/error.h"
+
+struct stream_writer {
+	int fd;		/* borrowed; a file, a pipe or a socket, blocking */
+	uint64_t bytes; /* written so far */
+	uint64_t limit; /* no stream beyond this many bytes (-EDQUOT); 0: none */
+	int failed;	/* the first write error, negative errno, or 0 */
+};
+
+/* Writes the stream's magic. Returns 0 or -errno. */
+int stream_writer_init(struct stream_writer *w, int fd, uint64_t limit);
+
+int stream_write(struct stream_writer *w, enum chunk_type type, const void *payload, size_t len);
+/* As stream_write, compressed with zstd when that makes it smaller. */
+int stream_write_packed(struct stream_writer *w, enum chunk_type type, const void *payload,
+			size_t len);
+/* A protobuf-c message as payload. */
+int stream_write_message(struct stream_writer *w, enum chunk_type type,
+			 const ProtobufCMessage *message);
+/*
+ * Sub-buffers of one CPU, gathered from wherever they lie; their lengths
+ * together must be a multiple of the sub-buffer size. At most STREAM_IOV_MAX pieces.
+ */
+#define STREAM_IOV_MAX 256
+int stream_write_subbufs(struct stream_writer *w, uint32_t cpu, enum subbufs_buffer buffer,
+			 uint32_t skip, const struct iovec *subbufs, int count);

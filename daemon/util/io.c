@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "util/io.h"
+
+#include <fcntl.h>
+
+int write_full(int fd, const void *data, size_t len)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
+
+	return writev_full(fd, &iov, 1);
+}
+
+int writev_full(int fd, struct iovec *iov, int count)
+{
+	while (count > 0) {
+		ssize_t n;
+
+		if (!iov->iov_len) {
+			iov++, count--;
+			continue;
+		}
+		n = writev(fd, iov, count);
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		if (n == 0)
+			return -EIO;
+		while (count > 0 && (size_t)n >= iov->iov_len) {
+			n -= (ssize_t)iov->iov_len;
+			iov++, count--;
+		}
+		if (n > 0) {
+			iov->iov_base = (char *)iov->iov_base + n;
+			iov->iov_len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+ssize_t read_full(int fd, void *data, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = read(fd, (char *)data + done, len - done);
+
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+ssize_t pread_full(int fd, void *data, size_t len, off_t offset)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(fd, (char *)data + done, len - done, offset + (off_t)done);
+
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	size_t total = 0;
+
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		size_t room = MAX(out->cap - out->len, (size_t)4096);
+		char *p = buf_reserve(out, room);
+		ssize_t n;
+
+		if (!p)
+			return -ENOMEM;
+		n = read(fd, p, room);
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		if (n == 0)
+			return 0;
+		out->len += (size_t)n;
+		total += (size_t)n;
+		if (total > max)
+			return -EFBIG;
+	}
+}

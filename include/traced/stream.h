@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The capture stream: STREAM_MAGIC, then chunks. Each chunk is a struct
+ * chunk_header and its payload, padded with zeros to a multiple of 8 bytes.
+ * All framing is little-endian; raw sub-buffers keep their machine's order.
+ * Written append-only: a stream that was cut anywhere is valid up to its last
+ * whole chunk. docs/capture-format.md is the description for people.
+ */
+#pragma once
+
+#include <endian.h>
+#include <stdint.h>
+
+#define STREAM_MAGIC "\x89traced\n" /* 8 bytes, without the terminator */
+#define STREAM_MAGIC_SIZE 8
+#define STREAM_VERSION 1
+
+enum chunk_type {
+	CHUNK_HEADER = 1,      /* traced.capture.Header */
+	CHUNK_HEADER_PAGE = 2, /* text of events/header_page */
+	CHUNK_FORMAT = 3,      /* system, NUL, text of the event's format file */
+	CHUNK_KALLSYMS = 4,    /* text of /proc/kallsyms */
+	CHUNK_PRINTK = 5,      /* text of printk_formats */
+	CHUNK_ENUMS = 6,       /* lines "NAME value": constants that print formats name */
+	CHUNK_TASKS = 7,       /* traced.capture.Tasks */
+	CHUNK_CLOCKS = 8,      /* traced.capture.Clocks */
+	CHUNK_STATS = 9,       /* traced.capture.Stats */
+	CHUNK_SUBBUFS = 10,    /* struct subbufs_header, whole sub-buffers */
+	CHUNK_NOTE = 11,       /* traced.capture.Note */
+	CHUNK_END = 12,	       /* traced.capture.End */
+};
+
+enum chunk_flags {
+	CHUNK_ZSTD = 1 << 0, /* the payload is one zstd frame */
+};
+
+#define CHUNK_MAGIC UINT32_C(0x4b4e4843) /* "CHNK" */
+#define CHUNK_ALIGN 8
+#define CHUNK_PAYLOAD_MAX (64U << 20)	/* bytes, as stored; a longer one is corrupt */
+#define CHUNK_EXPANDED_MAX (256U << 20) /* bytes, after decompression */
+
+struct chunk_header {
+	uint32_t magic;
+	uint16_t type;
+	uint16_t flags;
+	uint32_t length; /* bytes of payload as stored, without the padding */
+	uint32_t cpu;	 /* SUBBUFS: whose; else 0 */
+	uint64_t hash;	 /* XXH3_64bits of this header with hash 0 and the stored payload */
+};
+
+/* The rings that a recording reads. */
+enum subbufs_buffer {
+	BUFFER_MAIN = 0,
+	BUFFER_TASKS = 1, /* task births and renames, for names only: not part of the trace */
+};
+#define BUFFER_COUNT 2
+
+struct subbufs_header {
+	uint32_t buffer; /* enum subbufs_buffer */
+	/*
+	 * Bytes of the first sub-buffer's data that an earlier chunk already
+	 * had: it was read while the kernel was still filling it.
+	 */
+	uint32_t skip;
+};
