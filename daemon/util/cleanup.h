@@ -21,18 +21,17 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b)                                                                                  \
+#define CONCAT_(a, b) a##b
+#define CONCAT(a, b) CONCAT_(a, b)
+/* Each use has variables of its own, so that they nest without shadowing. */
+#define CHOOSE_(a, op, b, x, y)                                                                    \
 	({                                                                                         \
-		__typeof__(a) _min_a = (a);                                                        \
-		__typeof__(b) _min_b = (b);                                                        \
-		_min_a < _min_b ? _min_a : _min_b;                                                 \
+		__typeof__(a) x = (a);                                                             \
+		__typeof__(b) y = (b);                                                             \
+		x op y ? x : y;                                                                    \
 	})
-#define MAX(a, b)                                                                                  \
-	({                                                                                         \
-		__typeof__(a) _max_a = (a);                                                        \
-		__typeof__(b) _max_b = (b);                                                        \
-		_max_a > _max_b ? _max_a : _max_b;                                                 \
-	})
+#define MIN(a, b) CHOOSE_(a, <, b, CONCAT(_x, __COUNTER__), CONCAT(_y, __COUNTER__))
+#define MAX(a, b) CHOOSE_(a, >, b, CONCAT(_x, __COUNTER__), CONCAT(_y, __COUNTER__))
 #define container_of(ptr, type, member)                                                            \
 	((type *)(void *)((char *)(ptr) - __builtin_offsetof(type, member)))
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "util/log.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <systemd/sd-journal.h>
+
+#include "util/io.h"
+
+static int max_level = LOG_INFO;
+static bool prefixed;
+
+void log_set_level(int level)
+{
+	max_level = level;
+}
+
+int log_get_level(void)
+{
+	return max_level;
+}
+
+void log_set_prefix(bool prefix)
+{
+	prefixed = prefix;
+}
+
+/* systemd.exec(5): JOURNAL_STREAM has the device and inode of the stream that stderr was given. */
+static bool stderr_is_journal(void)
+{
+	static int known = -1;
+	const char *text = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	if (known < 0)
+		known = text && sscanf(text, "%llu:%llu", &device, &inode) == 2 &&
+			fstat(STDERR_FILENO, &st) == 0 && st.st_dev == (dev_t)device &&
+			st.st_ino == (ino_t)inode;
+	return known;
+}
+
+static void write_journal(int level, const struct log_fields *f, const char *text)
+{
+	char message[2048], priority[32], session[256], cpu[32], error[32];
+	struct iovec iov[5];
+	int n = 0;
+
+	snprintf(message, sizeof(message), "MESSAGE=%s", text);
+	snprintf(priority, sizeof(priority), "PRIORITY=%d", level);
+	iov[n++] = (struct iovec){ message, strlen(message) };
+	iov[n++] = (struct iovec){ priority, strlen(priority) };
+	if (f && f->session) {
+		snprintf(session, sizeof(session), "SESSION=%s", f->session);
+		iov[n++] = (struct iovec){ session, strlen(session) };
+	}
+	if (f && f->cpu >= 0) {
+		snprintf(cpu, sizeof(cpu), "CPU=%d", f->cpu);
+		iov[n++] = (struct iovec){ cpu, strlen(cpu) };
+	}
+	if (f && f->error) {
+		snprintf(error, sizeof(error), "ERRNO=%d", f->error);
+		iov[n++] = (struct iovec){ error, strlen(error) };
+	}
+	sd_journal_sendv(iov, n);
+}
+
+void log_write(int level, const struct log_fields *fields, const char *fmt, ...)
+{
+	char text[2000];
+	va_list ap;
+
+	if (level > max_level)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (stderr_is_journal())
+		write_journal(level, fields, text);
+	else if (prefixed)
+		dprintf(STDERR_FILENO, "<%d>%s\n", level, text);
+	else
+		dprintf(STDERR_FILENO, "traced: %s\n", text);
+}
+
+bool log_limit_pass(struct log_limit *limit)
+{
+	unsigned long long now = now_ns(CLOCK_MONOTONIC);
+
+	if (!limit->since_ns || now - limit->since_ns >= limit->interval_s * NSEC_PER_SEC) {
+		if (limit->held)
+			log_notice("%u similar messages were held back", limit->held);
+		limit->since_ns = now;
+		limit->said = limit->held = 0;
+	}
+	if (limit->said < limit->burst) {
+		limit->said++;
+		return true;
+	}
+	limit->held++;
+	return false;
+}
