@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A bounded load for the benchmarks. "getppid N" makes N system calls from one
+ * thread, "pingpong N" hands a byte N times to another process and back: two
+ * switches and two wake-ups each time on one CPU. Prints the wall time in ns.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static int spin_getppid(uint64_t count)
+{
+	while (count--)
+		syscall(SYS_getppid);
+	return 0;
+}
+
+static int echo(int in, int out)
+{
+	char byte;
+
+	while (read(in, &byte, 1) == 1) {
+		if (write(out, &byte, 1) != 1)
+			return -errno;
+	}
+	return 0;
+}
+
+static int pingpong(uint64_t count)
+{
+	int there[2], back[2], status;
+	char byte = 0;
+	pid_t child;
+
+	if (pipe(there) < 0 || pipe(back) < 0)
+		return -errno;
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (child == 0) {
+		close(there[1]);
+		close(back[0]);
+		_exit(echo(there[0], back[1]) < 0);
+	}
+	while (count--) {
+		if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
+			return -EPIPE;
+	}
+	close(there[1]);
+	if (waitpid(child, &status, 0) < 0)
+		return -errno;
+	return status ? -EIO : 0;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t start, count;
+	int r;
+
+	if (argc != 3) {
+		fprintf(stderr, "Usage: %s getppid|pingpong COUNT\n", argv[0]);
+		return 2;
+	}
+	count = strtoull(argv[2], NULL, 10);
+	start = now_ns();
+	if (strcmp(argv[1], "getppid") == 0)
+		r = spin_getppid(count);
+	else if (strcmp(argv[1], "pingpong") == 0)
+		r = pingpong(count);
+	else
+		return 2;
+	if (r < 0) {
+		fprintf(stderr, "%s: %s\n", argv[1], strerror(-r));
+		return 1;
+	}
+	printf("%" PRIu64 "\n", now_ns() - start);
+	return 0;
+}
