@@ -44,3 +44,13 @@ int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error 
  */
 int stream_reader_load(const struct stream_reader *r, const struct chunk *chunk, struct buf *out,
 		       struct error *err);
+
+/*
+ * For chunks that are not to be held whole: verify checks the hash through
+ * scratch, a little at a time; load_part then reads len bytes of the stored
+ * payload, unchecked, into out (replaced). -EINVAL: the chunk is compressed.
+ */
+int stream_reader_verify(const struct stream_reader *r, const struct chunk *chunk,
+			 struct buf *scratch, struct error *err);
+int stream_reader_load_part(const struct stream_reader *r, const struct chunk *chunk, uint32_t from,
+			    uint32_t len, struct buf *out, struct error *err);

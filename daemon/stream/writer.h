@@ -2,7 +2,9 @@
 /*
  * Appends chunks to a capture stream. One thread at a time. After a failed
  * write the writer refuses everything but keeps the error: the stream on disk
- * is valid up to its last whole chunk.
+ * is valid up to its last whole chunk. -EDQUOT is no failed write: a smaller
+ * chunk may still fit, and what closes a stream (CLOCKS, STATS, NOTE, END) may
+ * use the last STREAM_RESERVE bytes of the limit, which others may not.
  */
 #pragma once
 
@@ -12,6 +14,8 @@
 #include "traced/stream.h"
 #include "util/error.h"
 
+#define STREAM_RESERVE (64U << 10)
+
 struct stream_writer {
 	int fd;		/* borrowed; a file, a pipe or a socket, blocking */
 	uint64_t bytes; /* written so far */
@@ -19,7 +23,7 @@ struct stream_writer {
 	int failed;	/* the first write error, negative errno, or 0 */
 };
 
-/* Writes the stream's magic. Returns 0 or -errno. */
+/* Writes the stream's magic. All here return 0 or -errno; -E2BIG: too long for a chunk. */
 int stream_writer_init(struct stream_writer *w, int fd, uint64_t limit);
 
 int stream_write(struct stream_writer *w, enum chunk_type type, const void *payload, size_t len);

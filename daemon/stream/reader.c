@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "stream/reader.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <zstd.h>
+
+#include "stream/hash.h"
+#include "util/io.h"
+
+static uint64_t payload_offset(const struct chunk *chunk)
+{
+	return chunk->offset + sizeof(struct chunk_header);
+}
+
+int stream_reader_init(struct stream_reader *r, int fd, struct error *err)
+{
+	char magic[STREAM_MAGIC_SIZE];
+	struct stat st;
+	ssize_t n;
+
+	*r = (struct stream_reader){ .fd = fd };
+	if (fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "can't read the capture stream");
+	if (!S_ISREG(st.st_mode)) {
+		error_set(err, -ESPIPE, "a capture stream must be a regular file");
+		return error_hint(err, "save it to a file first") ?: -ESPIPE;
+	}
+	n = pread_full(fd, magic, sizeof(magic), 0);
+	if (n < 0)
+		return error_errno(err, (int)n, "can't read the capture stream");
+	if (n < (ssize_t)sizeof(magic) || memcmp(magic, STREAM_MAGIC, sizeof(magic)) != 0) {
+		error_set(err, -EBADMSG, "not a capture stream of traced");
+		error_hint(err, "give a file that `tracectl record -o NAME.traced` wrote");
+		return -EBADMSG;
+	}
+	r->offset = STREAM_MAGIC_SIZE;
+	r->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int cut(const struct stream_reader *r, struct error *err)
+{
+	return error_set(err, -ENODATA,
+			 "the stream was cut: its last whole chunk ends at byte %llu of %llu",
+			 (unsigned long long)r->offset, (unsigned long long)r->size);
+}
+
+static int read_header(const struct stream_reader *r, uint64_t offset, struct chunk_header *ret,
+		       struct error *err)
+{
+	ssize_t n = pread_full(r->fd, ret, sizeof(*ret), (off_t)offset);
+
+	if (n < 0)
+		return error_errno(err, (int)n, "can't read the capture stream");
+	/* The file was made shorter since it was opened. */
+	if (n < (ssize_t)sizeof(*ret))
+		return cut(r, err);
+	return 0;
+}
+
+int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error *err)
+{
+	static const struct chunk_header nothing;
+	struct chunk_header h;
+	uint64_t padded;
+	int rc;
+
+	if (r->offset >= r->size)
+		return 0;
+	if (r->size - r->offset < sizeof(h))
+		return cut(r, err);
+	rc = read_header(r, r->offset, &h, err);
+	if (rc < 0)
+		return rc;
+	/* After a power loss a file system may leave zeros where data never arrived. */
+	if (memcmp(&h, &nothing, sizeof(h)) == 0)
+		return cut(r, err);
+	if (le32toh(h.magic) != CHUNK_MAGIC || le32toh(h.length) > CHUNK_PAYLOAD_MAX)
+		return error_set(err, -EBADMSG, "the stream is damaged at byte %llu",
+				 (unsigned long long)r->offset);
+	padded = ((uint64_t)le32toh(h.length) + CHUNK_ALIGN - 1) / CHUNK_ALIGN * CHUNK_ALIGN;
+	if (r->size - r->offset - sizeof(h) < padded)
+		return cut(r, err);
+
+	*ret = (struct chunk){
+		.type = le16toh(h.type),
+		.flags = le16toh(h.flags),
+		.cpu = le32toh(h.cpu),
+		.offset = r->offset,
+		.length = le32toh(h.length),
+	};
+	r->offset += sizeof(h) + padded;
+	return 1;
+}
+
+static int damaged(const struct chunk *chunk, const char *what, struct error *err)
+{
+	return error_set(err, -EBADMSG, "the chunk at byte %llu is damaged: %s",
+			 (unsigned long long)chunk->offset, what);
+}
+
+static int read_stored(const struct stream_reader *r, const struct chunk *chunk, uint64_t from,
+		       size_t len, struct buf *out, struct error *err)
+{
+	ssize_t n;
+	char *p;
+
+	buf_clear(out);
+	p = buf_reserve(out, len);
+	if (!p)
+		return error_errno(err, -ENOMEM, "can't load a chunk of %zu bytes", len);
+	n = pread_full(r->fd, p, len, (off_t)(payload_offset(chunk) + from));
+	if (n < 0)
+		return error_errno(err, (int)n, "can't read the capture stream");
+	if ((size_t)n < len)
+		return damaged(chunk, "the file ends within it", err);
+	out->len = len;
+	return 0;
+}
+
+/* One frame, no longer than the bound, whatever its header promises. */
+static int expand(const struct chunk *chunk, struct buf *payload, struct error *err)
+{
+	_cleanup_buf_ struct buf plain = BUF_INIT;
+	unsigned long long size = ZSTD_getFrameContentSize(payload->data, payload->len);
+	size_t n;
+	char *p;
+
+	if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
+		return damaged(chunk, "its compressed payload has no size", err);
+	if (size > CHUNK_EXPANDED_MAX)
+		return damaged(chunk, "its payload would be too large", err);
+	p = buf_reserve(&plain, MAX((size_t)size, (size_t)1));
+	if (!p)
+		return error_errno(err, -ENOMEM, "can't expand a chunk to %llu bytes", size);
+	n = ZSTD_decompress(p, (size_t)size, payload->data, payload->len);
+	if (ZSTD_isError(n) || n != size)
+		return damaged(chunk, "its payload does not decompress", err);
+	plain.len = n;
+	buf_deinit(payload);
+	*payload = plain;
+	plain = BUF_INIT;
+	return 0;
+}
+
+int stream_reader_load(const struct stream_reader *r, const struct chunk *chunk, struct buf *out,
+		       struct error *err)
+{
+	struct chunk_header h;
+	struct iovec payload;
+	int rc;
+
+	rc = read_header(r, chunk->offset, &h, err);
+	if (rc < 0)
+		return rc;
+	rc = read_stored(r, chunk, 0, chunk->length, out, err);
+	if (rc < 0)
+		return rc;
+	payload = (struct iovec){ .iov_base = out->data, .iov_len = out->len };
+	if (chunk_hash(&h, &payload, 1) != le64toh(h.hash))
+		return damaged(chunk, "its checksum is wrong", err);
+	if (chunk->flags & ~CHUNK_ZSTD)
+		return damaged(chunk, "it has flags that this version does not know", err);
+	return chunk->flags & CHUNK_ZSTD ? expand(chunk, out, err) : 0;
+}
+
+int stream_reader_verify(const struct stream_reader *r, const struct chunk *chunk,
+			 struct buf *scratch, struct error *err)
+{
+	struct chunk_header h, zero_hash;
+	XXH3_state_t state;
+	int rc;
+
+	rc = read_header(r, chunk->offset, &h, err);
+	if (rc < 0)
+		return rc;
+	zero_hash = h;
+	zero_hash.hash = 0;
+	XXH3_64bits_reset(&state);
+	XXH3_64bits_update(&state, &zero_hash, sizeof(zero_hash));
+	for (uint32_t at = 0; at < chunk->length;) {
+		uint32_t n = MIN(chunk->length - at, 64U << 10);
+
+		rc = read_stored(r, chunk, at, n, scratch, err);
+		if (rc < 0)
+			return rc;
+		XXH3_64bits_update(&state, scratch->data, n);
+		at += n;
+	}
+	if (XXH3_64bits_digest(&state) != le64toh(h.hash))
+		return damaged(chunk, "its checksum is wrong", err);
+	return 0;
+}
+
+int stream_reader_load_part(const struct stream_reader *r, const struct chunk *chunk, uint32_t from,
+			    uint32_t len, struct buf *out, struct error *err)
+{
+	if (chunk->flags)
+		return error_set(err, -EINVAL, "a compressed chunk can't be read in parts");
+	if (from > chunk->length || len > chunk->length - from)
+		return damaged(chunk, "it is shorter than its content", err);
+	return read_stored(r, chunk, from, len, out, err);
+}

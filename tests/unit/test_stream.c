@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+#include <xxhash.h>
+
+#include "stream/reader.h"
+#include "stream/writer.h"
+#include "util/io.h"
+
+static int memory_file(void)
+{
+	int fd = memfd_create("stream", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static struct chunk next(struct stream_reader *r)
+{
+	struct chunk c;
+
+	assert_int_equal(stream_reader_next(r, &c, NULL), 1);
+	return c;
+}
+
+static void chunks_come_back(void **state _unused_)
+{
+	_cleanup_close_ int fd = memory_file();
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	_cleanup_free_ char *text = calloc(1, 100000);
+	struct stream_writer w;
+	struct stream_reader r;
+	struct chunk c;
+	struct iovec pages[2] = { { (char[16]){ "first page" }, 16 },
+				  { (char[16]){ "second" }, 16 } };
+
+	assert_non_null(text);
+	assert_int_equal(stream_writer_init(&w, fd, 0), 0);
+	assert_int_equal(stream_write(&w, CHUNK_PRINTK, "abc", 3), 0);
+	assert_int_equal(stream_write_packed(&w, CHUNK_KALLSYMS, text, 100000), 0);
+	assert_int_equal(stream_write_packed(&w, CHUNK_ENUMS, "X 1\n", 4), 0);
+	assert_int_equal(stream_write_subbufs(&w, 3, BUFFER_TASKS, 8, pages, 2), 0);
+	assert_int_equal(stream_write(&w, CHUNK_END, NULL, 0), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), w.bytes);
+	assert_true(w.bytes < 1000);
+
+	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
+	c = next(&r);
+	assert_int_equal(c.type, CHUNK_PRINTK);
+	assert_int_equal(stream_reader_load(&r, &c, &b, NULL), 0);
+	assert_int_equal(b.len, 3);
+	assert_memory_equal(b.data, "abc", 3);
+	c = next(&r);
+	assert_int_equal(c.type, CHUNK_KALLSYMS);
+	assert_true(c.flags & CHUNK_ZSTD);
+	assert_int_equal(stream_reader_load(&r, &c, &b, NULL), 0);
+	assert_int_equal(b.len, 100000);
+	assert_memory_equal(b.data, text, 100000);
+	assert_int_equal(stream_reader_load_part(&r, &c, 0, 1, &b, NULL), -EINVAL);
+	c = next(&r);
+	assert_int_equal(c.flags, 0);
+	c = next(&r);
+	assert_int_equal(c.type, CHUNK_SUBBUFS);
+	assert_int_equal(c.cpu, 3);
+	assert_int_equal(c.length, sizeof(struct subbufs_header) + 32);
+	assert_int_equal(stream_reader_load(&r, &c, &b, NULL), 0);
+	assert_memory_equal(b.data, ((uint32_t[]){ htole32(BUFFER_TASKS), htole32(8) }), 8);
+	assert_memory_equal(b.data + 8, "first page", 10);
+	assert_memory_equal(b.data + 24, "second", 6);
+	assert_int_equal(stream_reader_verify(&r, &c, &b, NULL), 0);
+	assert_int_equal(stream_reader_load_part(&r, &c, 24, 6, &b, NULL), 0);
+	assert_memory_equal(b.data, "second", 6);
+	assert_int_equal(stream_reader_load_part(&r, &c, 39, 2, &b, NULL), -EBADMSG);
+	c = next(&r);
+	assert_int_equal(c.type, CHUNK_END);
+	assert_int_equal(stream_reader_load(&r, &c, &b, NULL), 0);
+	assert_int_equal(b.len, 0);
+	assert_int_equal(stream_reader_next(&r, &c, NULL), 0);
+}
+
+/* The description for people has this example: another reader is written after it. */
+static void bytes_are_as_documented(void **state _unused_)
+{
+	static const uint8_t expect[] = {
+		0x89, 't',  'r',  'a',	'c',  'e',  'd',  '\n', 'C',  'H',  'N',  'K',
+		0x05, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	};
+	_cleanup_close_ int fd = memory_file();
+	struct stream_writer w;
+	uint8_t got[40];
+
+	assert_int_equal(stream_writer_init(&w, fd, 0), 0);
+	assert_int_equal(stream_write(&w, CHUNK_PRINTK, "abc", 3), 0);
+	assert_int_equal(w.bytes, sizeof(got));
+	assert_int_equal(pread(fd, got, sizeof(got), 0), sizeof(got));
+	assert_memory_equal(got, expect, sizeof(expect));
+	assert_memory_equal(got + 32, "abc\0\0\0\0\0", 8);
+}
+
+static void a_cut_stream_ends_at_its_last_whole_chunk(void **state _unused_)
+{
+	_cleanup_close_ int fd = memory_file();
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct stream_writer w;
+	struct stream_reader r;
+	uint64_t whole;
+	struct chunk c;
+
+	assert_int_equal(stream_writer_init(&w, fd, 0), 0);
+	assert_int_equal(stream_write(&w, CHUNK_PRINTK, "abc", 3), 0);
+	whole = w.bytes;
+	assert_int_equal(stream_write(&w, CHUNK_PRINTK, "0123456789", 10), 0);
+	for (uint64_t size = w.bytes - 1; size > whole; size--) {
+		assert_int_equal(ftruncate(fd, (off_t)size), 0);
+		assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
+		next(&r);
+		assert_int_equal(stream_reader_next(&r, &c, &err), -ENODATA);
+		assert_int_equal(r.offset, whole);
+		assert_non_null(err.message);
+	}
+	/* Zeros, as after a power loss, are no chunk either. */
+	assert_int_equal(ftruncate(fd, (off_t)whole), 0);
+	assert_int_equal(ftruncate(fd, (off_t)whole + 4096), 0);
+	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
+	next(&r);
+	assert_int_equal(stream_reader_next(&r, &c, NULL), -ENODATA);
+	assert_int_equal(r.offset, whole);
+	/* What is added after it was opened belongs to the next reader. */
+	assert_int_equal(ftruncate(fd, (off_t)whole), 0);
+	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
+	lseek(fd, 0, SEEK_END);
+	assert_int_equal(stream_write(&w, CHUNK_PRINTK, "x", 1), 0);
+	next(&r);
+	assert_int_equal(stream_reader_next(&r, &c, NULL), 0);
+}
+
+static void every_flipped_byte_is_noticed(void **state _unused_)
+{
+	_cleanup_close_ int fd = memory_file();
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct stream_writer w;
+	struct stream_reader r;
+	struct chunk c;
+
+	assert_int_equal(stream_writer_init(&w, fd, 0), 0);
+	assert_int_equal(stream_write(&w, CHUNK_PRINTK, "01234567", 8), 0);
+	for (off_t at = 0; at < (off_t)w.bytes; at++) {
+		uint8_t was, is;
+		int rc;
+
+		assert_int_equal(pread(fd, &was, 1, at), 1);
+		is = was ^ 0x41;
+		assert_int_equal(pwrite(fd, &is, 1, at), 1);
+		rc = stream_reader_init(&r, fd, NULL);
+		if (rc == 0)
+			rc = stream_reader_next(&r, &c, NULL);
+		if (rc == 1) {
+			rc = stream_reader_load(&r, &c, &b, NULL);
+			assert_int_equal(stream_reader_verify(&r, &c, &b, NULL), rc);
+		}
+		assert_true(rc == -EBADMSG || rc == -ENODATA);
+		assert_int_equal(pwrite(fd, &was, 1, at), 1);
+	}
+	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
+	c = next(&r);
+	assert_int_equal(stream_reader_load(&r, &c, &b, NULL), 0);
+}
+
+static void a_frame_that_promises_too_much_is_refused(void **state _unused_)
+{
+	/* A zstd frame of 1 TiB: magic, single segment with an 8-byte size, no content. */
+	static const uint8_t bomb[] = { 0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0,    0,	  0,
+					0,    0,    1,	  0,	0,    0x01, 0x00, 0x00 };
+	_cleanup_close_ int fd = memory_file();
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct stream_writer w;
+	struct stream_reader r;
+	struct chunk_header h;
+	struct chunk c;
+
+	assert_int_equal(stream_writer_init(&w, fd, 0), 0);
+	assert_int_equal(stream_write(&w, CHUNK_KALLSYMS, bomb, sizeof(bomb)), 0);
+	/* The flag is under the hash: write the chunk as a hostile writer would. */
+	assert_int_equal(pread(fd, &h, sizeof(h), STREAM_MAGIC_SIZE), sizeof(h));
+	h.flags = htole16(CHUNK_ZSTD);
+	h.hash = 0;
+	{
+		uint8_t whole[sizeof(h) + sizeof(bomb)];
+
+		memcpy(whole, &h, sizeof(h));
+		memcpy(whole + sizeof(h), bomb, sizeof(bomb));
+		h.hash = htole64(XXH3_64bits(whole, sizeof(whole)));
+	}
+	assert_int_equal(pwrite(fd, &h, sizeof(h), STREAM_MAGIC_SIZE), sizeof(h));
+	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
+	c = next(&r);
+	assert_int_equal(stream_reader_load(&r, &c, &b, &err), -EBADMSG);
+	assert_non_null(strstr(err.message, "too large"));
+}
+
+static void the_limit_leaves_room_to_close(void **state _unused_)
+{
+	_cleanup_close_ int fd = memory_file();
+	_cleanup_free_ char *block = calloc(1, 4096);
+	struct iovec page = { block, 4096 };
+	struct stream_writer w;
+	int n = 0;
+
+	assert_non_null(block);
+	assert_int_equal(stream_writer_init(&w, fd, STREAM_RESERVE + 10000), 0);
+	while (stream_write_subbufs(&w, 0, BUFFER_MAIN, 0, &page, 1) == 0)
+		n++;
+	assert_int_equal(n, 2);
+	assert_int_equal(stream_write_subbufs(&w, 0, BUFFER_MAIN, 0, &page, 1), -EDQUOT);
+	assert_int_equal(w.failed, 0);
+	assert_int_equal(stream_write(&w, CHUNK_END, NULL, 0), 0);
+}
+
+static void a_failed_write_is_kept(void **state _unused_)
+{
+	_cleanup_close_ int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	struct stream_writer w;
+
+	assert_true(full >= 0);
+	assert_int_equal(stream_writer_init(&w, full, 0), -ENOSPC);
+	assert_int_equal(stream_write(&w, CHUNK_END, NULL, 0), -ENOSPC);
+	assert_int_equal(w.bytes, 0);
+}
+
+static void too_long_a_payload_is_refused(void **state _unused_)
+{
+	_cleanup_close_ int fd = memory_file();
+	struct stream_writer w;
+	struct iovec iov[STREAM_IOV_MAX + 1] = { 0 };
+
+	assert_int_equal(stream_writer_init(&w, fd, 0), 0);
+	assert_int_equal(stream_write(&w, CHUNK_PRINTK, "", (size_t)CHUNK_PAYLOAD_MAX + 1), -E2BIG);
+	assert_int_equal(stream_write_subbufs(&w, 0, BUFFER_MAIN, 0, iov, STREAM_IOV_MAX + 1),
+			 -E2BIG);
+	assert_int_equal(w.failed, 0);
+	assert_int_equal(w.bytes, STREAM_MAGIC_SIZE);
+}
+
+static void what_is_no_stream_is_refused(void **state _unused_)
+{
+	_cleanup_close_ int fd = memory_file(), tty = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct stream_reader r;
+
+	assert_int_equal(stream_reader_init(&r, fd, NULL), -EBADMSG);
+	assert_int_equal(pwrite(fd, "PK\3\4 something else", 20, 0), 20);
+	assert_int_equal(stream_reader_init(&r, fd, &err), -EBADMSG);
+	assert_non_null(err.hint);
+	assert_int_equal(stream_reader_init(&r, tty, NULL), -ESPIPE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(chunks_come_back),
+		cmocka_unit_test(bytes_are_as_documented),
+		cmocka_unit_test(a_cut_stream_ends_at_its_last_whole_chunk),
+		cmocka_unit_test(every_flipped_byte_is_noticed),
+		cmocka_unit_test(a_frame_that_promises_too_much_is_refused),
+		cmocka_unit_test(the_limit_leaves_room_to_close),
+		cmocka_unit_test(a_failed_write_is_kept),
+		cmocka_unit_test(too_long_a_payload_is_refused),
+		cmocka_unit_test(what_is_no_stream_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
