@@ -20,20 +20,38 @@
 #define CONTROL_FDS_MAX 2	      /* descriptors on one frame */
 #define CONTROL_SOCKET "/run/traced/traced.sock"
 
+/* Descriptors that wait for the frame that they ride on. */
+struct frame_fds {
+	size_t offset; /* of that frame in out */
+	int fds[CONTROL_FDS_MAX];
+	size_t count;
+};
+
 /* One end's buffers. */
 struct frame_io {
-	int fd; /* borrowed */
-	struct buf in, out;
+	int fd;		/* borrowed */
+	size_t max_in;	/* bytes of a received message; CONTROL_FRAME_MAX unless lowered */
+	struct buf in;	/* the frame being received, its length included */
+	struct buf out; /* frames to be sent; the first `sent` bytes are gone */
+	size_t sent;
+	bool delivered;		  /* `in` is a whole frame that the caller has seen */
 	int fds[CONTROL_FDS_MAX]; /* came with the frame being received; owned */
 	size_t fd_count;
+	struct frame_fds *pending; /* owned, in order of offset */
+	size_t pending_count;
 };
 
 void frame_io_init(struct frame_io *io, int fd);
 void frame_io_deinit(struct frame_io *io);
 
-/* Queues a message; fds are duplicated. -ENOBUFS: the peer doesn't read. */
+/* Queues a message; fds are duplicated. -ENOBUFS: the peer doesn't read; -EMSGSIZE: too long. */
 int frame_queue(struct frame_io *io, const ProtobufCMessage *message, const int *fds,
 		size_t fd_count);
+/* Bytes queued and not sent. */
+static inline size_t frame_queued(const struct frame_io *io)
+{
+	return io->out.len - io->sent;
+}
 /* Sends what it can. 1: something is left; 0: all sent; or -errno. */
 int frame_flush(struct frame_io *io);
 
