@@ -2,7 +2,8 @@
 /*
  * A bounded load for the benchmarks. "getppid N" makes N system calls from one
  * thread, "pingpong N" hands a byte N times to another process and back: two
- * switches and two wake-ups each time on one CPU. Prints the wall time in ns.
+ * switches and two wake-ups each time on one CPU. Writes CLOCK_MONOTONIC at its
+ * start and its end, in ns, to FILE.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -70,10 +71,12 @@ static int pingpong(uint64_t count)
 int main(int argc, char **argv)
 {
 	uint64_t start, count;
+	FILE *times;
 	int r;
 
-	if (argc != 3) {
-		fprintf(stderr, "Usage: %s getppid|pingpong COUNT\n", argv[0]);
+	times = argc == 4 ? fopen(argv[3], "w") : NULL;
+	if (!times) {
+		fprintf(stderr, "Usage: %s getppid|pingpong COUNT FILE\n", argv[0]);
 		return 2;
 	}
 	count = strtoull(argv[2], NULL, 10);
@@ -88,6 +91,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s: %s\n", argv[1], strerror(-r));
 		return 1;
 	}
-	printf("%" PRIu64 "\n", now_ns() - start);
-	return 0;
+	fprintf(times, "%" PRIu64 " %" PRIu64 "\n", start, now_ns());
+	return fclose(times) ? 1 : 0;
 }
