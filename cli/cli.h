@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * tracectl. One table of options and one of commands drive the parser, the
+ * help and the completion alike: a new command is one file and one line in
+ * commands.c. Everything but main() is in a library, for the tests.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/error.h"
+
+/* The exit status of every command. */
+enum {
+	CLI_WHOLE = 0,	 /* done, and nothing is missing */
+	CLI_FAILED = 1,	 /* nothing was written under the name that was asked for */
+	CLI_USAGE = 2,	 /* the command line is wrong; nothing was tried */
+	CLI_MISSING = 3, /* written, but something is missing from it; stderr says what */
+};
+
+/* What may stand at some place of the command line: for the completion. */
+enum completion {
+	COMPLETE_NOTHING,
+	COMPLETE_FILE,
+	COMPLETE_EVENT,
+	COMPLETE_SESSION,
+	COMPLETE_FORMAT,
+	COMPLETE_CLOCK,
+	COMPLETE_PROFILE,
+	COMPLETE_INSTANCE,
+	COMPLETE_COMMAND, /* a command of tracectl */
+	COMPLETE_SHELL,
+};
+
+enum option_id {
+	OPT_DURATION,
+	OPT_OUTPUT,
+	OPT_FORMAT,
+	OPT_EVENT,
+	OPT_FILTER,
+	OPT_PROFILE,
+	OPT_PID,
+	OPT_FOLLOW,
+	OPT_CPUS,
+	OPT_CLOCK,
+	OPT_BUFFER,
+	OPT_RING,
+	OPT_NAME,
+	OPT_INSTANCE,
+	OPT_TGID,
+	OPT_RAW_ADDRESSES,
+	OPT_FAIL_ON_LOSS,
+	OPT_JSON,
+	OPT_QUIET,
+	OPT_VERBOSE,
+	OPT_SOCKET,
+	OPT_VERSION,
+	OPT_HELP,
+	OPT_COUNT,
+};
+#define OPTION(id) (UINT64_C(1) << OPT_##id)
+
+struct event_option {
+	const char *glob;
+	const char *filter; /* NULL: none */
+};
+
+/* All that a command line says. Strings are argv's own. */
+struct options {
+	const char *socket;
+	const char *output, *format;
+	const char *clock, *cpus, *profile, *name, *instance;
+	uint64_t duration_ns;  /* 0: not given */
+	uint64_t buffer_bytes; /* 0: not given */
+	struct event_option *events;
+	size_t event_count;
+	int32_t *pids;
+	size_t pid_count;
+	bool follow, ring, tgid, raw_addresses, fail_on_loss;
+	bool json, quiet, help, version;
+	unsigned verbose;
+	char **args; /* positional; NULL-terminated */
+	size_t arg_count;
+	char **command; /* what follows "--", in argv; NULL: nothing */
+};
+
+void options_deinit(struct options *o);
+#define _cleanup_options_ _cleanup_(options_deinit)
+
+struct option_spec {
+	char letter;	  /* 0: none */
+	const char *name; /* without the dashes */
+	const char *arg;  /* what help calls its value; NULL: takes none */
+	const char *help;
+	enum completion complete;
+	int (*set)(struct options *o, const char *value, struct error *err);
+};
+extern const struct option_spec option_specs[OPT_COUNT];
+
+struct command {
+	const char *name;
+	const char *synopsis; /* what follows the name */
+	const char *summary;  /* one line, for the list */
+	const char *text;     /* help's paragraphs */
+	uint64_t options;     /* OPTION(...) | ... */
+	unsigned args_min, args_max;
+	bool takes_command; /* "-- COMMAND" */
+	bool hidden;
+	enum completion complete;
+	int (*run)(const struct options *o);
+};
+const struct command *const *commands(size_t *ret_count);
+const struct command *command_find(const char *name);
+/* -EINVAL, with the nearest names. */
+int command_unknown(const char *name, struct error *err);
+
+/* Those that every command takes, and those that go before a command. */
+#define OPTIONS_COMMON (OPTION(SOCKET) | OPTION(HELP))
+#define OPTIONS_GLOBAL (OPTIONS_COMMON | OPTION(VERSION))
+
+/*
+ * Reads argv[1..] by the options of allowed; what was set before stays.
+ * stop_at_arg: the first positional ends it and *ret_next is its index.
+ * Returns 0, or -EINVAL with the nearest option as the hint.
+ */
+int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bool stop_at_arg,
+		  int *ret_next, struct error *err);
+/* What parsing alone can't see: what goes together, how many arguments there are. */
+int options_check(const struct options *o, const struct command *command, struct error *err);
+
+/* Prints the error as people read it. Returns CLI_FAILED. */
+int cli_fail(const struct error *err);
+/* As cli_fail, for a wrong command line. Returns CLI_USAGE. */
+int cli_usage(const struct error *err);
+/* One line on stderr, "tracectl: ..." */
+void cli_warn(const char *fmt, ...) _printf_(1, 2);
+
+void help_overview(void);
+void help_command(const struct command *command);
+
+/* The whole program. */
+int tracectl_main(int argc, char **argv);
+
+extern const struct command command_record, command_start, command_stop, command_snapshot,
+	command_cancel, command_attach, command_status, command_list, command_mark, command_extract,
+	command_convert, command_events, command_profiles, command_doctor, command_help,
+	command_complete;

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * `tracectl __complete -- WORD... CURRENT`: what may stand in place of CURRENT,
+ * one a line, for the shell's completion. It works from the same tables as the
+ * parser, so that it can't fall behind them. A line ":file" or ":command" asks
+ * the shell to complete names of files or of programs.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "event_list.h"
+#include "export/export.h"
+#include "profiles.h"
+#include "service/profiles.h"
+
+static void offer(const char *candidate, const char *current)
+{
+	if (!strncmp(candidate, current, strlen(current)))
+		puts(candidate);
+}
+
+static void offer_events(const struct options *o, const char *current)
+{
+	_cleanup_event_list_ struct event_list list = { 0 };
+	size_t last = 0;
+
+	if (event_list_init(&list, o, NULL) < 0)
+		return;
+	for (size_t i = 0; i < list.count; i++) {
+		size_t system = strcspn(list.names[i], ":");
+
+		/* Each system once, then its events: the list is sorted. */
+		if (system != last || strncmp(list.names[i], list.names[i - 1], system) != 0) {
+			if (!strncmp(list.names[i], current, MIN(system, strlen(current))) &&
+			    strlen(current) <= system)
+				printf("%.*s\n", (int)system, list.names[i]);
+			last = system;
+		}
+		offer(list.names[i], current);
+	}
+}
+
+static void offer_sessions(const struct options *o, const char *current)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	_cleanup_link_ struct link link = { 0 };
+
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
+	request.status = &query;
+	if (link_open(&link, o, LINK_LISTENING, NULL) < 0 ||
+	    link_call(&link, &request, -1, &reply, NULL) < 0 ||
+	    reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
+		return;
+	for (size_t i = 0; i < reply->status->n_sessions; i++)
+		offer(reply->status->sessions[i]->name, current);
+}
+
+static void offer_formats(const char *current)
+{
+	const struct export_format *formats;
+	size_t count;
+
+	formats = export_formats(&count);
+	for (size_t i = 0; i < count; i++)
+		offer(formats[i].name, current);
+}
+
+static void offer_clocks(const char *current)
+{
+	static const char *const clocks[] = { "boot",	"mono", "mono_raw", "tai",    "local",
+					      "global", "perf", "uptime",   "counter" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
+		offer(clocks[i], current);
+}
+
+static void offer_profiles(const char *current)
+{
+	_cleanup_(string_list_deinit) struct string_list names = { 0 };
+
+	if (profile_names(&names, profile_places()) < 0)
+		return;
+	for (size_t i = 0; i < names.count; i++)
+		offer(names.items[i], current);
+}
+
+static void offer_instances(const char *current)
+{
+	DIR *dir = opendir("/sys/kernel/tracing/instances");
+	const struct dirent *entry;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] != '.')
+			offer(entry->d_name, current);
+	}
+	closedir(dir);
+}
+
+static void offer_commands(const char *current)
+{
+	const struct command *const *list;
+	size_t count;
+
+	list = commands(&count);
+	for (size_t i = 0; i < count; i++) {
+		if (!list[i]->hidden)
+			offer(list[i]->name, current);
+	}
+}
+
+static void offer_kind(const struct options *o, enum completion kind, const char *current)
+{
+	switch (kind) {
+	case COMPLETE_NOTHING:
+		break;
+	case COMPLETE_FILE:
+		puts(":file");
+		break;
+	case COMPLETE_SHELL:
+		puts(":command");
+		break;
+	case COMPLETE_EVENT:
+		offer_events(o, current);
+		break;
+	case COMPLETE_SESSION:
+		offer_sessions(o, current);
+		break;
+	case COMPLETE_FORMAT:
+		offer_formats(current);
+		break;
+	case COMPLETE_CLOCK:
+		offer_clocks(current);
+		break;
+	case COMPLETE_PROFILE:
+		offer_profiles(current);
+		break;
+	case COMPLETE_INSTANCE:
+		offer_instances(current);
+		break;
+	case COMPLETE_COMMAND:
+		offer_commands(current);
+		break;
+	}
+}
+
+static void offer_options(uint64_t allowed, const char *current)
+{
+	for (int id = 0; id < OPT_COUNT; id++) {
+		const struct option_spec *spec = &option_specs[id];
+		char text[64];
+
+		if (!(allowed & UINT64_C(1) << id))
+			continue;
+		snprintf(text, sizeof(text), "--%s", spec->name);
+		offer(text, current);
+		if (spec->letter && strlen(current) < 2) {
+			snprintf(text, sizeof(text), "-%c", spec->letter);
+			offer(text, current);
+		}
+	}
+}
+
+/* The option, of those allowed, whose value follows this word; or NULL. */
+static const struct option_spec *awaits_value(const char *word, uint64_t allowed)
+{
+	for (int id = 0; id < OPT_COUNT; id++) {
+		const struct option_spec *spec = &option_specs[id];
+
+		if (!(allowed & UINT64_C(1) << id) || !spec->arg || word[0] != '-')
+			continue;
+		if (!strncmp(word, "--", 2)
+			    ? !strcmp(word + 2, spec->name)
+			    : spec->letter && word[strlen(word) - 1] == spec->letter)
+			return spec;
+	}
+	return NULL;
+}
+
+static int complete_run(const struct options *o)
+{
+	const struct command *command = NULL;
+	const struct option_spec *awaited = NULL;
+	const char *current;
+	char **word = o->command;
+
+	if (!word)
+		return CLI_WHOLE;
+	for (; word[1]; word++) {
+		uint64_t allowed = command ? command->options | OPTIONS_COMMON : OPTIONS_GLOBAL;
+
+		if (awaited) {
+			awaited = NULL;
+			continue;
+		}
+		if (command && !strcmp(*word, "--")) {
+			offer_kind(o, command->takes_command ? COMPLETE_SHELL : COMPLETE_NOTHING,
+				   "");
+			return CLI_WHOLE;
+		}
+		awaited = awaits_value(*word, allowed);
+		if (!awaited && !command && **word != '-') {
+			command = command_find(*word);
+			if (!command)
+				return CLI_WHOLE;
+		}
+	}
+	current = *word;
+	if (awaited)
+		offer_kind(o, awaited->complete, current);
+	else if (*current == '-')
+		offer_options(command ? command->options | OPTIONS_COMMON : OPTIONS_GLOBAL,
+			      current);
+	else
+		offer_kind(o, command ? command->complete : COMPLETE_COMMAND, current);
+	return CLI_WHOLE;
+}
+
+const struct command command_complete = {
+	.name = "__complete",
+	.synopsis = "-- WORD...",
+	.summary = "for the shell's completion",
+	.text = "Lists what may stand in place of the last WORD.",
+	.takes_command = true,
+	.hidden = true,
+	.run = complete_run,
+};

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* `tracectl convert`: the exporter in our own process, under the caller's own rights. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+#include "detached.h"
+#include "export/export.h"
+#include "outcome.h"
+#include "progress.h"
+#include "util/io.h"
+
+/* The exporter reads the stream twice, so a pipe is kept in an unnamed file first. */
+static int spool(int in, struct error *err)
+{
+	const char *dir = getenv("TMPDIR") ?: "/var/tmp";
+	_cleanup_close_ int fd = -EBADF;
+	_cleanup_free_ char *piece = NULL;
+	const size_t size = 256U << 10;
+	ssize_t n;
+	int r;
+
+	fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		error_errno(err, -errno, "a temporary file in %s", dir);
+		return error_hint(err, "TMPDIR names another place; a file as input needs none");
+	}
+	piece = malloc(size);
+	if (!piece)
+		return error_errno(err, -ENOMEM, "standard input");
+	while ((n = read_full(in, piece, size)) > 0) {
+		r = write_full(fd, piece, (size_t)n);
+		if (r < 0) {
+			error_errno(err, r, "a temporary file in %s", dir);
+			return error_hint(err, "TMPDIR names another place");
+		}
+	}
+	if (n < 0)
+		return error_errno(err, (int)n, "standard input");
+	return TAKE_FD(fd);
+}
+
+static int open_input(const char *path, struct error *err)
+{
+	_cleanup_close_ int fd = -EBADF;
+	struct stat st;
+
+	if (!strcmp(path, "-")) {
+		if (isatty(STDIN_FILENO)) {
+			error_set(err, -EINVAL, "a terminal is no capture stream");
+			return error_hint(err, "tracectl convert FILE.traced OUT");
+		}
+		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	} else {
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	}
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "%s", path);
+	if (S_ISDIR(st.st_mode))
+		return error_errno(err, -EISDIR, "%s", path);
+	return S_ISREG(st.st_mode) ? TAKE_FD(fd) : spool(fd, err);
+}
+
+static bool same_file(int in, const char *out)
+{
+	struct stat a, b;
+
+	return !fstat(in, &a) && !stat(out, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static void show_progress(void *userdata, double done)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%3.0f %%", done * 100);
+	progress_text(userdata, text);
+}
+
+static int convert_run(const struct options *o)
+{
+	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
+	_cleanup_outcome_ struct outcome outcome = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_close_ int in = -EBADF;
+	struct export_options options;
+	struct progress progress;
+	int r;
+
+	in = open_input(o->args[0], &err);
+	if (in < 0)
+		return cli_fail(&err);
+	if (strcmp(o->args[1], "-") != 0 && same_file(in, o->args[1])) {
+		error_set(&err, -EINVAL, "%s is the input: it would be overwritten", o->args[1]);
+		error_hint(&err, "name another output");
+		return cli_usage(&err);
+	}
+	r = destination_open(&dest, o, o->args[1]);
+	if (r)
+		return r;
+	progress_init(&progress, !o->quiet);
+	options = (struct export_options){
+		.format = dest.format->name,
+		.raw_addresses = o->raw_addresses,
+		.tgid = o->tgid,
+		.progress = progress.on ? show_progress : NULL,
+		.userdata = &progress,
+	};
+	r = export_stream(in, dest.file.fd, &options, &outcome.result, &err);
+	progress_clear(&progress);
+	if (r == -EPIPE)
+		return CLI_FAILED;
+	if (r < 0) {
+		if (r == -EBADMSG || r == -ENODATA)
+			error_prefix(&err, "%s", o->args[0]);
+		return cli_fail(&err);
+	}
+	if (result_file_commit(&dest.file, &err) < 0)
+		return cli_fail(&err);
+	outcome.path = dest.file.path;
+	outcome.format = dest.format->name;
+	outcome.in_place = !strcmp(o->args[1], "-");
+	return outcome_tell(&outcome, o);
+}
+
+const struct command command_convert = {
+	.name = "convert",
+	.synopsis = "IN.traced OUT",
+	.summary = "turn a capture stream into another format",
+	.text = "Needs no privilege and no daemon; works on another machine, another day. IN - is\n"
+		"standard input, OUT - standard output. With -v it tells CPU by CPU what was\n"
+		"written and lost, and which events had no compiled printer.",
+	.options = OPTIONS_RESULT & ~OPTION(OUTPUT),
+	.args_min = 2,
+	.args_max = 2,
+	.complete = COMPLETE_FILE,
+	.run = convert_run,
+};

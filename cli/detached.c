@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "detached.h"
+
+#include "link.h"
+#include "outcome.h"
+#include "progress.h"
+
+int fetch_run(const struct options *o, enum fetch_verb verb)
+{
+	/* Last out first: a private daemon is gone before the file would be discarded. */
+	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
+	_cleanup_link_ struct link link = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_free_ char *session = NULL;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Stop stop = TRACED__CONTROL__STOP__INIT;
+	Traced__Control__Snapshot snapshot = TRACED__CONTROL__SNAPSHOT__INIT;
+	Traced__Control__Extract extract = TRACED__CONTROL__EXTRACT__INIT;
+	Traced__Control__Output output;
+	struct progress progress;
+	int r;
+
+	r = destination_open(&dest, o, NULL);
+	if (r)
+		return r;
+	r = link_open(&link, o, verb == FETCH_EXTRACT ? LINK_PRIVATE_TOO : LINK_LISTENING, &err);
+	if (r < 0 || (verb != FETCH_EXTRACT &&
+		      link_session(&link, o->args ? o->args[0] : NULL, &session, &err) < 0))
+		return cli_fail(&err);
+	destination_fill(&dest, o, &output);
+	switch (verb) {
+	case FETCH_STOP:
+		stop.session = session;
+		stop.output = &output;
+		request.verb_case = TRACED__CONTROL__REQUEST__VERB_STOP;
+		request.stop = &stop;
+		break;
+	case FETCH_SNAPSHOT:
+		snapshot.session = session;
+		snapshot.output = &output;
+		request.verb_case = TRACED__CONTROL__REQUEST__VERB_SNAPSHOT;
+		request.snapshot = &snapshot;
+		break;
+	case FETCH_EXTRACT:
+		if (o->instance)
+			extract.instance = (char *)o->instance;
+		extract.output = &output;
+		request.verb_case = TRACED__CONTROL__REQUEST__VERB_EXTRACT;
+		request.extract = &extract;
+		break;
+	}
+	progress_init(&progress, !o->quiet);
+	progress_text(&progress, "writing ...");
+	r = link_call(&link, &request, dest.file.fd, &reply, &err);
+	progress_clear(&progress);
+	if (r < 0)
+		return cli_fail(&err);
+	return destination_finish(&dest, o, reply);
+}

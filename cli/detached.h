@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the commands for sessions that live on by themselves have in common. */
+#pragma once
+
+#include "cli.h"
+
+/* Opens the output, asks for it with a Stop, Snapshot or Extract, and tells what came. */
+enum fetch_verb { FETCH_STOP, FETCH_SNAPSHOT, FETCH_EXTRACT };
+int fetch_run(const struct options *o, enum fetch_verb verb);
+
+#define OPTIONS_RESULT                                                                             \
+	(OPTION(OUTPUT) | OPTION(FORMAT) | OPTION(TGID) | OPTION(RAW_ADDRESSES) |                  \
+	 OPTION(FAIL_ON_LOSS) | OPTION(JSON) | OPTION(QUIET) | OPTION(VERBOSE))

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "capture/doctor.h"
+
+#include <stdio.h>
+
+#include "cli.h"
+#include "control/frame.h"
+#include "json.h"
+
+static const struct {
+	const char *word, *colour;
+} verdicts[] = {
+	[DOCTOR_OK] = { "ok", "32" },
+	[DOCTOR_NOTE] = { "note", "36" },
+	[DOCTOR_WARN] = { "warn", "33" },
+	[DOCTOR_BAD] = { "BAD", "31;1" },
+};
+
+static bool want_colour(void)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && !(no && *no);
+}
+
+static void print_report(const struct doctor_report *report)
+{
+	bool colour = want_colour();
+
+	for (size_t i = 0; i < report->count; i++) {
+		const struct doctor_finding *f = &report->findings[i];
+
+		if (colour)
+			printf("\033[%sm%-4s\033[0m  ", verdicts[f->verdict].colour,
+			       verdicts[f->verdict].word);
+		else
+			printf("%-4s  ", verdicts[f->verdict].word);
+		printf("%-14s %s\n", f->check, f->text);
+		if (f->mend)
+			printf("      %-14s -> %s\n", "", f->mend);
+	}
+}
+
+static void print_json(const struct doctor_report *report)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct json j = JSON_INIT(&out);
+
+	json_open(&j, NULL, '[');
+	for (size_t i = 0; i < report->count; i++) {
+		const struct doctor_finding *f = &report->findings[i];
+
+		json_open(&j, NULL, '{');
+		json_string(&j, "check", f->check);
+		json_string(&j, "verdict", verdicts[f->verdict].word);
+		json_string(&j, "text", f->text);
+		if (f->mend)
+			json_string(&j, "mend", f->mend);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	json_print(&j);
+}
+
+static int doctor_run(const struct options *o)
+{
+	const struct doctor_env env = {
+		.proc = "/proc",
+		.sys = "/sys",
+		.socket = o->socket ?: CONTROL_SOCKET,
+	};
+	_cleanup_doctor_report_ struct doctor_report report = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int r;
+
+	r = doctor_examine(&env, &report);
+	if (r < 0) {
+		error_errno(&err, r, "the examination failed");
+		return cli_fail(&err);
+	}
+	if (o->json)
+		print_json(&report);
+	else
+		print_report(&report);
+	for (size_t i = 0; i < report.count; i++) {
+		if (report.findings[i].verdict == DOCTOR_BAD)
+			return CLI_FAILED;
+	}
+	return CLI_WHOLE;
+}
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.synopsis = "[--json]",
+	.summary = "what helps or hinders a recording here, and how to mend it",
+	.text = "Looks at tracefs, permissions, lockdown, symbols, buffers, clocks and the "
+		"daemon.\n"
+		"Exits with 1 if something makes recording impossible.",
+	.options = OPTION(JSON),
+	.run = doctor_run,
+};

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The events that this kernel knows: from the daemon, else straight from tracefs. */
+#pragma once
+
+#include "capture/tracefs.h"
+#include "cli.h"
+#include "link.h"
+
+struct event_list {
+	const char *const *names; /* "system:event", sorted; borrowed from what follows */
+	size_t count;
+	Traced__Control__Reply *reply; /* owned, or NULL */
+	struct tracefs *tracefs;       /* owned, or NULL */
+};
+int event_list_init(struct event_list *ret, const struct options *o, struct error *err);
+void event_list_deinit(struct event_list *list);
+#define _cleanup_event_list_ _cleanup_(event_list_deinit)

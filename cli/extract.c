@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "detached.h"
+#include "outcome.h"
+
+static int extract_run(const struct options *o)
+{
+	return fetch_run(o, FETCH_EXTRACT);
+}
+
+const struct command command_extract = {
+	.name = "extract",
+	.synopsis = "[--instance NAME] [-o FILE]",
+	.summary = "write what a buffer of the kernel already holds",
+	.text = "Takes the events out of the top-level buffer (a trace since boot) or of an\n"
+		"instance that another tool made. Its settings stay untouched; what was read is\n"
+		"gone from it, as with trace_pipe.",
+	.options = OPTIONS_RESULT | OPTION(INSTANCE),
+	.run = extract_run,
+};

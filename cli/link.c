@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "link.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "util/io.h"
+
+/* How long a private daemon may take to remove its instances before we stop waiting. */
+#define GOODBYE_NS (10 * NSEC_PER_SEC)
+
+bool link_no_daemon(int r)
+{
+	return r == -ENOENT || r == -ECONNREFUSED;
+}
+
+/* The traced that belongs to this tracectl: of the same build tree, else of the installation. */
+static int find_daemon(char **ret, struct error *err)
+{
+	static const char *const places[] = { "traced", "../daemon/traced", "../sbin/traced" };
+	const char *named = secure_getenv("TRACED_DAEMON");
+	char self[PATH_MAX];
+	ssize_t len;
+
+	if (named) {
+		*ret = strdup(named);
+		return *ret ? 0 : error_errno(err, -ENOMEM, "%s", named);
+	}
+	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (len > 0) {
+		self[len] = '\0';
+		*(strrchr(self, '/') ?: self) = '\0';
+		for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+			_cleanup_free_ char *path = NULL;
+
+			if (asprintf(&path, "%s/%s", self, places[i]) < 0)
+				return error_errno(err, -ENOMEM, "traced");
+			if (!access(path, X_OK)) {
+				*ret = TAKE_PTR(path);
+				return 0;
+			}
+		}
+	}
+	if (!access(TRACED_SBINDIR "/traced", X_OK)) {
+		*ret = strdup(TRACED_SBINDIR "/traced");
+		return *ret ? 0 : error_errno(err, -ENOMEM, "traced");
+	}
+	error_set(err, -ENOENT, "no traced is running, and its program is not found either");
+	return error_hint(err, "it belongs into " TRACED_SBINDIR
+			       " or beside tracectl; TRACED_DAEMON=PATH names another");
+}
+
+_Noreturn static void daemon_main(const char *path, int fd)
+{
+	char number[16];
+	sigset_t none;
+
+	/* The terminal's Ctrl-C is for tracectl: the daemon ends with its connection. */
+	setsid();
+	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	fcntl(fd, F_SETFD, 0);
+	snprintf(number, sizeof(number), "%d", fd);
+	execl(path, path, "--private", "--fd", number, (char *)NULL);
+	fprintf(stderr, "tracectl: %s: %m\n", path);
+	_exit(127);
+}
+
+static int spawn_private(struct link *l, struct error *err)
+{
+	_cleanup_close_ int ours = -EBADF, theirs = -EBADF;
+	_cleanup_free_ char *path = NULL;
+	int pair[2], r;
+
+	r = find_daemon(&path, err);
+	if (r < 0)
+		return r;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_errno(err, -errno, "socketpair");
+	ours = pair[0];
+	theirs = pair[1];
+	fflush(NULL);
+	l->daemon = fork();
+	if (l->daemon < 0) {
+		l->daemon = 0;
+		return error_errno(err, -errno, "fork");
+	}
+	if (!l->daemon)
+		daemon_main(path, theirs);
+	theirs = close_fd(theirs);
+	r = control_client_adopt(&l->client, TAKE_FD(ours), err);
+	if (r < 0)
+		error_prefix(err, "%s --private", path);
+	return r;
+}
+
+int link_open(struct link *ret, const struct options *o, enum link_mode mode, struct error *err)
+{
+	_cleanup_link_ struct link l = { 0 };
+	const char *socket_path = o->socket ?: CONTROL_SOCKET;
+	int r;
+
+	r = control_client_connect(&l.client, socket_path, err);
+	if (link_no_daemon(r)) {
+		if (mode == LINK_PRIVATE_TOO && geteuid() == 0) {
+			error_deinit(err);
+			if (!o->quiet)
+				cli_warn("no traced is running: using one of my own");
+			r = spawn_private(&l, err);
+		} else {
+			error_set(err, r, "no traced is running (%s)", socket_path);
+			error_hint(err, mode == LINK_PRIVATE_TOO
+						? "systemctl start traced.socket, or try again as "
+						  "root (sudo)"
+						: "systemctl start traced.socket; --socket names "
+						  "another place");
+		}
+	}
+	if (r < 0)
+		return r;
+	*ret = l;
+	l = (struct link){ 0 };
+	return 0;
+}
+
+int link_explain(const struct link *l, struct error *err)
+{
+	int code = -err->code;
+
+	if (code != -ECONNRESET)
+		return code;
+	error_set(err, code, "traced is gone in the midst of this: nothing was written");
+	if (l->daemon)
+		return error_hint(err, "what it said is above; 'tracectl doctor' looks for causes");
+	return error_hint(err, "journalctl -u traced tells why; what was recorded may lie in its "
+			       "spool directory as a .traced file for 'tracectl convert'");
+}
+
+int link_reply_error(const Traced__Control__Reply *reply, struct error *err)
+{
+	const Traced__Control__Error *e = reply->error;
+
+	error_set(err, e->code ? -(int)e->code : -EIO, "%s", e->message);
+	if (*e->hint)
+		error_hint(err, "%s", e->hint);
+	return -(e->code ? (int)e->code : EIO);
+}
+
+int link_call(struct link *l, Traced__Control__Request *request, int fd,
+	      Traced__Control__Reply **ret, struct error *err)
+{
+	int r = control_client_call(l->client, request, fd, ret, err);
+
+	return r < 0 ? link_explain(l, err) : r;
+}
+
+static void await_daemon(pid_t pid)
+{
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + GOODBYE_NS;
+	const struct timespec pause = { .tv_nsec = 5 * NSEC_PER_MSEC };
+
+	while (waitpid(pid, NULL, WNOHANG) == 0) {
+		if (now_ns(CLOCK_MONOTONIC) > until) {
+			cli_warn("my traced (pid %d) is still tidying up", (int)pid);
+			return;
+		}
+		nanosleep(&pause, NULL);
+	}
+}
+
+void link_deinit(struct link *l)
+{
+	control_client_free(l->client);
+	if (l->daemon > 0)
+		await_daemon(l->daemon);
+	*l = (struct link){ 0 };
+}
+
+int link_session(struct link *l, const char *name, char **ret, struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	_cleanup_buf_ struct buf names = BUF_INIT;
+	const Traced__Control__Status *status;
+	int r;
+
+	if (name) {
+		*ret = strdup(name);
+		return *ret ? 0 : error_errno(err, -ENOMEM, "%s", name);
+	}
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
+	request.status = &query;
+	r = link_call(l, &request, -1, &reply, err);
+	if (r < 0)
+		return r;
+	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
+		return error_set(err, -EPROTO, "traced gave an answer to something else");
+	status = reply->status;
+	if (status->n_sessions == 1) {
+		*ret = strdup(status->sessions[0]->name);
+		return *ret ? 0 : error_errno(err, -ENOMEM, "session");
+	}
+	if (!status->n_sessions) {
+		error_set(err, -ENOENT, "no session is recording");
+		return error_hint(err, "tracectl start -e GLOB begins one");
+	}
+	for (size_t i = 0; i < status->n_sessions; i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", status->sessions[i]->name);
+	error_set(err, -EINVAL, "which session? There are %zu", status->n_sessions);
+	return error_hint(err, "name one of %s", buf_string(&names) ?: "them");
+}

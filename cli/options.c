@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <getopt.h>
+#include <limits.h>
+#include <string.h>
+
+#include "cli.h"
+#include "control/frame.h"
+#include "util/nearest.h"
+#include "util/parse.h"
+
+static int set_duration(struct options *o, const char *value, struct error *err)
+{
+	return parse_duration(value, &o->duration_ns, err);
+}
+
+static int set_output(struct options *o, const char *value, struct error *err)
+{
+	if (!*value)
+		return error_set(err, -EINVAL, "the name of the output is empty");
+	o->output = value;
+	return 0;
+}
+
+#define DEFINE_SET_STRING(field)                                                                   \
+	static int set_##field(struct options *o, const char *value, struct error *err _unused_)   \
+	{                                                                                          \
+		o->field = value;                                                                  \
+		return 0;                                                                          \
+	}
+#define DEFINE_SET_FLAG(field)                                                                     \
+	static int set_##field(struct options *o, const char *value _unused_,                      \
+			       struct error *err _unused_)                                         \
+	{                                                                                          \
+		o->field = true;                                                                   \
+		return 0;                                                                          \
+	}
+DEFINE_SET_STRING(format)
+DEFINE_SET_STRING(clock)
+DEFINE_SET_STRING(profile)
+DEFINE_SET_STRING(name)
+DEFINE_SET_STRING(instance)
+DEFINE_SET_STRING(socket)
+DEFINE_SET_FLAG(follow)
+DEFINE_SET_FLAG(ring)
+DEFINE_SET_FLAG(tgid)
+DEFINE_SET_FLAG(raw_addresses)
+DEFINE_SET_FLAG(fail_on_loss)
+DEFINE_SET_FLAG(json)
+DEFINE_SET_FLAG(quiet)
+DEFINE_SET_FLAG(help)
+DEFINE_SET_FLAG(version)
+
+static int set_verbose(struct options *o, const char *value _unused_, struct error *err _unused_)
+{
+	o->verbose++;
+	return 0;
+}
+
+static int set_event(struct options *o, const char *value, struct error *err)
+{
+	struct event_option *events;
+
+	if (!*value)
+		return error_set(err, -EINVAL, "-e takes the name of an event or a glob");
+	events = reallocarray(o->events, o->event_count + 1, sizeof(*events));
+	if (!events)
+		return error_errno(err, -ENOMEM, "-e %s", value);
+	o->events = events;
+	events[o->event_count++] = (struct event_option){ .glob = value };
+	return 0;
+}
+
+static int set_filter(struct options *o, const char *value, struct error *err)
+{
+	struct event_option *event;
+
+	if (!o->event_count) {
+		error_set(err, -EINVAL, "-f '%s' has no event before it", value);
+		return error_hint(err, "a filter belongs to the -e that precedes it: "
+				       "-e sched:sched_switch -f 'next_prio < 100'");
+	}
+	event = &o->events[o->event_count - 1];
+	if (event->filter) {
+		error_set(err, -EINVAL, "-e %s has two filters", event->glob);
+		return error_hint(err, "join them: -f '(%s) && (%s)'", event->filter, value);
+	}
+	if (!*value)
+		return error_set(err, -EINVAL, "the filter of -e %s is empty", event->glob);
+	event->filter = value;
+	return 0;
+}
+
+static int add_pid(struct options *o, const char *text, size_t len, struct error *err)
+{
+	char *end;
+	unsigned long pid;
+	int32_t *pids;
+
+	errno = 0;
+	pid = strtoul(text, &end, 10);
+	if (!len || text[0] < '0' || text[0] > '9' || end != text + len || errno || !pid ||
+	    pid > INT_MAX) {
+		error_set(err, -EINVAL, "'%.*s' is no process id", (int)len, text);
+		return error_hint(err, "-P takes numbers: -P 1234 or -P 1234,5678");
+	}
+	pids = reallocarray(o->pids, o->pid_count + 1, sizeof(*pids));
+	if (!pids)
+		return error_errno(err, -ENOMEM, "-P");
+	o->pids = pids;
+	pids[o->pid_count++] = (int32_t)pid;
+	return 0;
+}
+
+static int set_pid(struct options *o, const char *value, struct error *err)
+{
+	for (;;) {
+		size_t len = strcspn(value, ",");
+		int r = add_pid(o, value, len, err);
+
+		if (r < 0 || !value[len])
+			return r;
+		value += len + 1;
+	}
+}
+
+static int set_cpus(struct options *o, const char *value, struct error *err)
+{
+	struct cpu_set set = { 0 };
+	int r;
+
+	r = parse_cpu_list(value, &set, err);
+	if (r < 0)
+		return r;
+	r = cpu_set_count(&set) ? 0 : error_set(err, -EINVAL, "the list of CPUs is empty");
+	cpu_set_deinit(&set);
+	o->cpus = value;
+	return r;
+}
+
+static int set_buffer(struct options *o, const char *value, struct error *err)
+{
+	return parse_size(value, &o->buffer_bytes, err);
+}
+
+const struct option_spec option_specs[OPT_COUNT] = {
+	[OPT_DURATION] = { 't', "time", "TIME", "record so long: 10s, 500ms, 2m, 1h",
+			   COMPLETE_NOTHING, set_duration },
+	[OPT_OUTPUT] = { 'o', "output", "FILE", "write here (- is standard output)", COMPLETE_FILE,
+			 set_output },
+	[OPT_FORMAT] = { 0, "format", "FORMAT", "instead of what FILE's ending says",
+			 COMPLETE_FORMAT, set_format },
+	[OPT_EVENT] = { 'e', "event", "GLOB", "an event, a system or a glob; may be repeated",
+			COMPLETE_EVENT, set_event },
+	[OPT_FILTER] = { 'f', "filter", "FILTER", "the kernel's filter for the -e that precedes it",
+			 COMPLETE_NOTHING, set_filter },
+	[OPT_PROFILE] = { 0, "profile", "NAME", "the events of a profile (tracectl profiles)",
+			  COMPLETE_PROFILE, set_profile },
+	[OPT_PID] = { 'P', "pid", "PID", "only this task; may be repeated", COMPLETE_NOTHING,
+		      set_pid },
+	[OPT_FOLLOW] = { 'F', "follow", NULL, "only COMMAND and its children", COMPLETE_NOTHING,
+			 set_follow },
+	[OPT_CPUS] = { 0, "cpus", "LIST", "only these CPUs: 0-3,8", COMPLETE_NOTHING, set_cpus },
+	[OPT_CLOCK] = { 'C', "clock", "CLOCK", "the kernel's trace clock (boot)", COMPLETE_CLOCK,
+			set_clock },
+	[OPT_BUFFER] = { 'b', "buffer-size", "SIZE", "of each CPU's buffer: 1408K, 16M",
+			 COMPLETE_NOTHING, set_buffer },
+	[OPT_RING] = { 0, "ring", NULL, "flight recorder: keep the latest, overwrite the oldest",
+		       COMPLETE_NOTHING, set_ring },
+	[OPT_NAME] = { 0, "name", "NAME", "of the session", COMPLETE_NOTHING, set_name },
+	[OPT_INSTANCE] = { 0, "instance", "NAME", "an instance instead of the top-level buffer",
+			   COMPLETE_INSTANCE, set_instance },
+	[OPT_TGID] = { 0, "tgid", NULL, "the process beside each thread in the text",
+		       COMPLETE_NOTHING, set_tgid },
+	[OPT_RAW_ADDRESSES] = { 0, "raw-addresses", NULL, "kernel pointers as they are, not hashed",
+				COMPLETE_NOTHING, set_raw_addresses },
+	[OPT_FAIL_ON_LOSS] = { 0, "fail-on-loss", NULL, "exit with 3 if an event was lost",
+			       COMPLETE_NOTHING, set_fail_on_loss },
+	[OPT_JSON] = { 0, "json", NULL, "print JSON", COMPLETE_NOTHING, set_json },
+	[OPT_QUIET] = { 'q', "quiet", NULL, "say only what is wrong", COMPLETE_NOTHING, set_quiet },
+	[OPT_VERBOSE] = { 'v', "verbose", NULL, "say more", COMPLETE_NOTHING, set_verbose },
+	[OPT_SOCKET] = { 0, "socket", "PATH", "where traced listens (" CONTROL_SOCKET ")",
+			 COMPLETE_FILE, set_socket },
+	[OPT_VERSION] = { 0, "version", NULL, "print the version", COMPLETE_NOTHING, set_version },
+	[OPT_HELP] = { 'h', "help", NULL, "print this help", COMPLETE_NOTHING, set_help },
+};
+
+void options_deinit(struct options *o)
+{
+	free(o->events);
+	free(o->pids);
+	free(o->args);
+	*o = (struct options){ 0 };
+}
+
+/* getopt's view of the table; a long option's value is its id above the letters. */
+#define LONG_BASE 256
+struct getopt_tables {
+	char letters[2 + 2 * OPT_COUNT + 1];
+	struct option longs[OPT_COUNT + 1];
+};
+
+static void make_tables(struct getopt_tables *t, uint64_t allowed, bool stop_at_arg)
+{
+	size_t letters = 0, longs = 0;
+
+	/* '-': positionals come in their order, as code 1; ':': a missing value has its own code.
+	 */
+	t->letters[letters++] = stop_at_arg ? '+' : '-';
+	t->letters[letters++] = ':';
+	for (int id = 0; id < OPT_COUNT; id++) {
+		const struct option_spec *spec = &option_specs[id];
+
+		if (!(allowed & UINT64_C(1) << id))
+			continue;
+		if (spec->letter) {
+			t->letters[letters++] = spec->letter;
+			if (spec->arg)
+				t->letters[letters++] = ':';
+		}
+		t->longs[longs++] = (struct option){
+			.name = spec->name,
+			.has_arg = spec->arg ? required_argument : no_argument,
+			.val = LONG_BASE + id,
+		};
+	}
+	t->letters[letters] = '\0';
+	t->longs[longs] = (struct option){ 0 };
+}
+
+/* code came out of the tables, so it is one of theirs. */
+static const struct option_spec *spec_of_code(int code)
+{
+	int id = 0;
+
+	if (code >= LONG_BASE)
+		return &option_specs[code - LONG_BASE];
+	while (id < OPT_COUNT - 1 && option_specs[id].letter != code)
+		id++;
+	return &option_specs[id];
+}
+
+/* The option that getopt_long stumbled over, as it was typed. */
+static int unknown_option(const char *typed, int letter, const struct getopt_tables *t,
+			  struct error *err)
+{
+	const char *names[OPT_COUNT], *best[NEAREST_MAX], *candidate = NULL;
+	_cleanup_free_ char *name = NULL;
+	size_t count = 0, prefixes = 0;
+
+	if (letter > 0 && letter < LONG_BASE) {
+		error_set(err, -EINVAL, "unknown option -%c", letter);
+		return -EINVAL;
+	}
+	name = strndup(typed + 2, strcspn(typed + 2, "="));
+	if (!name)
+		return error_errno(err, -ENOMEM, "%s", typed);
+	if (letter >= LONG_BASE) {
+		error_set(err, -EINVAL, "--%s takes no value", name);
+		return -EINVAL;
+	}
+	for (const struct option *l = t->longs; l->name; l++) {
+		names[count++] = l->name;
+		if (!strncmp(l->name, name, strlen(name))) {
+			prefixes++;
+			candidate = l->name;
+		}
+	}
+	if (prefixes > 1) {
+		error_set(err, -EINVAL, "--%s may mean several options", name);
+		return error_hint(err, "write it out, --%s for one", candidate);
+	}
+	error_set(err, -EINVAL, "unknown option --%s", name);
+	count = nearest_names(name, names, count, best);
+	if (count)
+		return error_hint(err, "did you mean --%s?", best[0]);
+	return -EINVAL;
+}
+
+static int apply(struct options *o, const struct option_spec *spec, const char *value,
+		 struct error *err)
+{
+	int r = spec->set(o, value, err);
+
+	if (r < 0 && spec->arg && spec->set != set_filter && spec->set != set_event &&
+	    spec->set != set_pid)
+		error_prefix(err, "--%s", spec->name);
+	return r;
+}
+
+static int add_arg(struct options *o, char *arg, struct error *err)
+{
+	char **args = reallocarray(o->args, o->arg_count + 2, sizeof(*args));
+
+	if (!args)
+		return error_errno(err, -ENOMEM, "%s", arg);
+	o->args = args;
+	args[o->arg_count++] = arg;
+	args[o->arg_count] = NULL;
+	return 0;
+}
+
+int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bool stop_at_arg,
+		  int *ret_next, struct error *err)
+{
+	struct getopt_tables tables;
+	int r = 0, code;
+
+	make_tables(&tables, allowed, stop_at_arg);
+	opterr = 0;
+	optind = 0; /* glibc: begin anew */
+	while (!r) {
+		int at = optind ?: 1;
+
+		code = getopt_long(argc, argv, tables.letters, tables.longs, NULL);
+		if (code < 0)
+			break;
+		if (code == 1) {
+			r = add_arg(o, optarg, err);
+		} else if (code == '?') {
+			r = unknown_option(argv[at], optopt, &tables, err);
+		} else if (code == ':') {
+			const struct option_spec *spec = spec_of_code(optopt);
+
+			r = error_set(err, -EINVAL, "--%s takes a value: %s", spec->name,
+				      spec->arg);
+		} else {
+			r = apply(o, spec_of_code(code), optarg, err);
+		}
+	}
+	if (r < 0)
+		return r;
+	if (!stop_at_arg && optind < argc)
+		o->command = argv + optind;
+	*ret_next = optind;
+	return 0;
+}
+
+int options_check(const struct options *o, const struct command *command, struct error *err)
+{
+	if (o->command && !command->takes_command) {
+		error_set(err, -EINVAL, "tracectl %s runs no command, but '%s' follows --",
+			  command->name, o->command[0]);
+		return -EINVAL;
+	}
+	if (o->arg_count > command->args_max) {
+		error_set(err, -EINVAL, "tracectl %s: '%s' is one argument too many", command->name,
+			  o->args[command->args_max]);
+		if (command->takes_command)
+			return error_hint(err,
+					  "a command to be recorded goes after --: "
+					  "tracectl %s -- %s",
+					  command->name, o->args[command->args_max]);
+		return error_hint(err, "tracectl %s %s", command->name, command->synopsis);
+	}
+	if (o->arg_count < command->args_min) {
+		error_set(err, -EINVAL, "tracectl %s: an argument is missing", command->name);
+		return error_hint(err, "tracectl %s %s", command->name, command->synopsis);
+	}
+	if (o->follow && !o->command) {
+		error_set(err, -EINVAL, "-F follows a command, but none is given");
+		return error_hint(err, "tracectl record -F -- COMMAND; a task that runs already is "
+				       "recorded with -P PID");
+	}
+	return 0;
+}

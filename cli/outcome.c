@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "outcome.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "json.h"
+#include "util/io.h"
+#include "util/parse.h"
+
+/* The daemon's own size where the recording named none; only for the advice on losses. */
+#define BUFFER_GUESS (UINT64_C(4) << 20)
+
+void outcome_deinit(struct outcome *outcome)
+{
+	export_result_deinit(&outcome->result);
+	*outcome = (struct outcome){ 0 };
+}
+
+static int copy_result(struct export_result *ret, const Traced__Control__ExportResult *m)
+{
+	*ret = (struct export_result){
+		.events = m->events,
+		.lost = m->lost,
+		.bytes = m->bytes,
+		.span_ns = m->span_ns,
+		.event_types = m->event_types,
+		.fallback_events = m->fallback_events,
+		.incomplete = m->incomplete,
+		.export_ns = m->export_ns,
+		.cpu_ns = m->cpu_ns,
+		.peak_rss_bytes = m->peak_rss_bytes,
+	};
+	ret->warnings = calloc(m->n_warnings ?: 1, sizeof(*ret->warnings));
+	ret->ledger = calloc(m->n_ledger ?: 1, sizeof(*ret->ledger));
+	if (!ret->warnings || !ret->ledger)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->n_warnings; i++) {
+		ret->warnings[i] = strdup(m->warnings[i]);
+		if (!ret->warnings[i])
+			return -ENOMEM;
+		ret->warning_count++;
+	}
+	for (size_t i = 0; i < m->n_ledger; i++) {
+		const Traced__Control__LedgerRow *row = m->ledger[i];
+
+		ret->ledger[ret->ledger_count++] = (struct export_ledger_row){
+			.cpu = row->cpu,
+			.written = row->written,
+			.events = row->events,
+			.lost_overrun = row->lost_overrun,
+			.lost_other = row->lost_other,
+			.gaps = row->gaps,
+			.unread = row->unread,
+		};
+	}
+	return 0;
+}
+
+int outcome_from_finished(struct outcome *ret, const Traced__Control__Finished *finished,
+			  struct error *err)
+{
+	_cleanup_outcome_ struct outcome outcome = { 0 };
+	const Traced__Control__Session *session = finished->session;
+	int r;
+
+	if (!finished->result)
+		return error_set(err, -EPROTO, "traced does not say what it wrote");
+	r = copy_result(&outcome.result, finished->result);
+	if (r < 0)
+		return error_errno(err, r, "the outcome");
+	if (session) {
+		outcome.buffer_bytes = session->buffer_bytes;
+		outcome.ring = session->ring;
+		if (session->error && *session->error)
+			outcome.error = session->error;
+	}
+	*ret = outcome;
+	outcome = (struct outcome){ 0 };
+	return 0;
+}
+
+static unsigned cpus_seen(const struct export_result *r)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < r->ledger_count; i++)
+		count += r->ledger[i].events > 0;
+	return count;
+}
+
+static void tell_file(const struct outcome *outcome)
+{
+	const struct export_result *r = &outcome->result;
+	_cleanup_buf_ struct buf line = BUF_INIT;
+	unsigned cpus = cpus_seen(r);
+
+	buf_printf(&line, "%s: ", outcome->path);
+	format_bytes(r->bytes, &line);
+	buf_puts(&line, ", ");
+	format_duration(r->span_ns, &line);
+	buf_puts(&line, ", ");
+	format_count(r->events, &line);
+	buf_printf(&line, " event%s of %u type%s", r->events == 1 ? "" : "s", r->event_types,
+		   r->event_types == 1 ? "" : "s");
+	if (cpus)
+		buf_printf(&line, " on %u CPU%s", cpus, cpus == 1 ? "" : "s");
+	if (!r->lost)
+		buf_puts(&line, ", none lost");
+	fprintf(stderr, "%s\n", buf_string(&line) ?: outcome->path);
+}
+
+static void tell_how_to_open(const struct outcome *outcome)
+{
+	if (outcome->in_place || !outcome->format)
+		return;
+	if (!strncmp(outcome->format, "json", 4))
+		fprintf(stderr, "open it in https://ui.perfetto.dev or chrome://tracing\n");
+	else if (!strcmp(outcome->format, "traced"))
+		fprintf(stderr, "turn it into another format: tracectl convert %s out.json\n",
+			outcome->path);
+}
+
+static void tell_loss(const struct outcome *outcome)
+{
+	const struct export_result *r = &outcome->result;
+	uint64_t wanted = (outcome->buffer_bytes ?: BUFFER_GUESS) * 4;
+	_cleanup_buf_ struct buf line = BUF_INIT;
+	char share[32];
+
+	/* Shares too small for the digits are still no zero. */
+	snprintf(share, sizeof(share), "%.2g",
+		 100.0 * (double)r->lost / (double)(r->events + r->lost));
+	format_count(r->lost, &line);
+	buf_printf(&line, " event%s lost (%s %%): the gaps are marked in the trace",
+		   r->lost == 1 ? "" : "s", share);
+	cli_warn("%s", buf_string(&line) ?: "events were lost");
+	if (outcome->buffer_bytes)
+		fprintf(stderr,
+			"  hint: a larger buffer (-b %" PRIu64 "K) or fewer events (-e, -f) "
+			"help\n",
+			wanted >> 10);
+}
+
+static void tell_ledger(const struct export_result *r)
+{
+	fprintf(stderr, "%5s %14s %14s %12s %12s %8s %12s\n", "CPU", "written", "in the file",
+		"overwritten", "lost else", "gaps", "unread");
+	for (size_t i = 0; i < r->ledger_count; i++) {
+		const struct export_ledger_row *row = &r->ledger[i];
+
+		fprintf(stderr,
+			"%5u %14" PRIu64 " %14" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8" PRIu64
+			" %12" PRIu64 "\n",
+			row->cpu, row->written, row->events, row->lost_overrun, row->lost_other,
+			row->gaps, row->unread);
+	}
+	fprintf(stderr, "printed by libtraceevent: %" PRIu64 " event%s\n", r->fallback_events,
+		r->fallback_events == 1 ? "" : "s");
+	for (size_t i = 0; i < r->fallback_count; i++)
+		fprintf(stderr, "  %10" PRIu64 "  %s: %s\n", r->fallbacks[i].count,
+			r->fallbacks[i].event, r->fallbacks[i].why ?: "");
+}
+
+static void print_json(const struct outcome *outcome)
+{
+	const struct export_result *r = &outcome->result;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct json j = JSON_INIT(&out);
+
+	json_open(&j, NULL, '{');
+	json_string(&j, "file", outcome->path);
+	json_string(&j, "format", outcome->format);
+	json_uint(&j, "bytes", r->bytes);
+	json_uint(&j, "events", r->events);
+	json_uint(&j, "event_types", r->event_types);
+	json_uint(&j, "lost", r->lost);
+	json_bool(&j, "incomplete", r->incomplete);
+	json_uint(&j, "span_ns", r->span_ns);
+	json_uint(&j, "fallback_events", r->fallback_events);
+	json_uint(&j, "export_ns", r->export_ns);
+	json_uint(&j, "export_cpu_ns", r->cpu_ns);
+	json_uint(&j, "export_peak_rss_bytes", r->peak_rss_bytes);
+	json_open(&j, "warnings", '[');
+	for (size_t i = 0; i < r->warning_count; i++)
+		json_string(&j, NULL, r->warnings[i]);
+	json_close(&j, ']');
+	json_open(&j, "ledger", '[');
+	for (size_t i = 0; i < r->ledger_count; i++) {
+		json_open(&j, NULL, '{');
+		json_uint(&j, "cpu", r->ledger[i].cpu);
+		json_uint(&j, "written", r->ledger[i].written);
+		json_uint(&j, "events", r->ledger[i].events);
+		json_uint(&j, "lost_overrun", r->ledger[i].lost_overrun);
+		json_uint(&j, "lost_other", r->ledger[i].lost_other);
+		json_uint(&j, "gaps", r->ledger[i].gaps);
+		json_uint(&j, "unread", r->ledger[i].unread);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	json_close(&j, '}');
+	json_print(&j);
+}
+
+int outcome_tell(const struct outcome *outcome, const struct options *o)
+{
+	const struct export_result *r = &outcome->result;
+	bool missing = r->incomplete || outcome->error || !r->events;
+
+	if (o->json)
+		print_json(outcome);
+	if (!o->quiet && !o->json)
+		tell_file(outcome);
+	for (size_t i = 0; i < r->warning_count; i++)
+		cli_warn("%s", r->warnings[i]);
+	if (outcome->error)
+		cli_warn("%s", outcome->error);
+	if (r->incomplete)
+		cli_warn("%s is INCOMPLETE: it ends before the recording did", outcome->path);
+	if (r->lost)
+		tell_loss(outcome);
+	if (!r->events) {
+		cli_warn("NOT ONE EVENT was recorded");
+		fprintf(stderr,
+			"  hint: nothing happened that was asked for; see -e, -f, -P, --cpus "
+			"and 'tracectl doctor'\n");
+	}
+	if (o->verbose)
+		tell_ledger(r);
+	if (!o->quiet && !o->json && r->events)
+		tell_how_to_open(outcome);
+	return missing || (o->fail_on_loss && r->lost) ? CLI_MISSING : CLI_WHOLE;
+}
+
+static int unknown_format(const struct options *o, const char *path, struct error *err)
+{
+	_cleanup_buf_ struct buf known = BUF_INIT;
+	const struct export_format *formats;
+	size_t count;
+
+	formats = export_formats(&count);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&known, "%s%s", i ? " " : "",
+			   o->format ? formats[i].name : formats[i].extension);
+	if (o->format)
+		error_set(err, -EINVAL, "there is no format '%s'", o->format);
+	else
+		error_set(err, -EINVAL, "%s: the ending tells no format", path);
+	return error_hint(err,
+			  o->format ? "the formats are: %s"
+				    : "known are: %s; --format says it otherwise",
+			  buf_string(&known) ?: "");
+}
+
+int destination_open(struct destination *ret, const struct options *o, const char *path)
+{
+	_cleanup_destination_ struct destination d = DESTINATION_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	bool to_stdout;
+
+	d.path = path ?: o->output ?: OUTPUT_DEFAULT;
+	to_stdout = !strcmp(d.path, "-");
+	if (to_stdout && o->json) {
+		error_set(&err, -EINVAL, "--json and -o - both want standard output");
+		return cli_usage(&err);
+	}
+	d.format = export_format_find(o->format, d.path);
+	if (!d.format && !o->format && to_stdout)
+		d.format = export_format_find("json", NULL);
+	if (!d.format) {
+		unknown_format(o, d.path, &err);
+		return cli_usage(&err);
+	}
+	if (to_stdout && isatty(STDOUT_FILENO) && strcmp(d.format->name, "json") &&
+	    strcmp(d.format->name, "txt")) {
+		error_set(&err, -EINVAL, "%s is not for a terminal", d.format->name);
+		error_hint(&err, "-o FILE, or a pipe after it");
+		return cli_usage(&err);
+	}
+	if (result_file_open(&d.file, d.path, &err) < 0)
+		return cli_fail(&err);
+	*ret = d;
+	d = DESTINATION_INIT;
+	return 0;
+}
+
+void destination_deinit(struct destination *d)
+{
+	result_file_deinit(&d->file);
+}
+
+void destination_fill(const struct destination *d, const struct options *o,
+		      Traced__Control__Output *ret)
+{
+	*ret = (Traced__Control__Output)TRACED__CONTROL__OUTPUT__INIT;
+	ret->format = (char *)d->format->name;
+	ret->raw_addresses = o->raw_addresses;
+	ret->tgid = o->tgid;
+}
+
+int destination_finish(struct destination *d, const struct options *o,
+		       const Traced__Control__Reply *reply)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_outcome_ struct outcome outcome = { 0 };
+
+	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_FINISHED) {
+		error_set(&err, -EPROTO, "traced gave an answer to something else");
+		return cli_fail(&err);
+	}
+	if (outcome_from_finished(&outcome, reply->finished, &err) < 0 ||
+	    result_file_commit(&d->file, &err) < 0)
+		return cli_fail(&err);
+	outcome.path = d->file.path;
+	outcome.format = d->format->name;
+	outcome.in_place = !strcmp(d->path, "-");
+	return outcome_tell(&outcome, o);
+}

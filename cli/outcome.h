@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What came of an export, wherever it ran, and what a person is told of it:
+ * the file, the losses and what to do about them.
+ */
+#pragma once
+
+#include "cli.h"
+#include "export/export.h"
+#include "link.h"
+#include "result_file.h"
+
+struct outcome {
+	const char *path;   /* for people */
+	const char *format; /* its name */
+	bool in_place;	    /* standard output or a device */
+	struct export_result result;
+	uint64_t buffer_bytes; /* per CPU, that the recording had; 0: unknown */
+	bool ring;
+	const char *error; /* the session's own, or NULL; borrowed */
+};
+void outcome_deinit(struct outcome *outcome);
+#define _cleanup_outcome_ _cleanup_(outcome_deinit)
+
+/* Copies what the daemon said. */
+int outcome_from_finished(struct outcome *ret, const Traced__Control__Finished *finished,
+			  struct error *err);
+/* Says it all (less with -q, the ledger with -v, JSON with --json). Returns the exit status. */
+int outcome_tell(const struct outcome *outcome, const struct options *o);
+
+/* The name that a result gets when -o gives none. */
+#define OUTPUT_DEFAULT "trace.json"
+
+/* Where a result goes: checked, opened, and its format known, before anything else happens. */
+struct destination {
+	const struct export_format *format;
+	struct result_file file;
+	const char *path;
+};
+#define DESTINATION_INIT ((struct destination){ .file = RESULT_FILE_INIT })
+/* Returns 0, or an exit status after having said why. path NULL: -o or the default. */
+int destination_open(struct destination *ret, const struct options *o, const char *path);
+void destination_deinit(struct destination *d);
+#define _cleanup_destination_ _cleanup_(destination_deinit)
+/* The message that asks the daemon to write there. */
+void destination_fill(const struct destination *d, const struct options *o,
+		      Traced__Control__Output *ret);
+/* Commits the file and tells of it. Returns the exit status. */
+int destination_finish(struct destination *d, const struct options *o,
+		       const Traced__Control__Reply *reply);

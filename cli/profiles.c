@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "profiles.h"
+
+#include <stdio.h>
+
+#include "cli.h"
+#include "json.h"
+#include "service/profiles.h"
+
+const char *const *profile_places(void)
+{
+	static const char *named[2];
+
+	named[0] = secure_getenv("TRACED_PROFILES");
+	return named[0] ? named : profile_dirs;
+}
+
+static void print_words(const char *title, const struct string_list *list)
+{
+	if (!list->count)
+		return;
+	printf("  %-9s", title);
+	for (size_t i = 0; i < list->count; i++)
+		printf(" %s", list->items[i]);
+	putchar('\n');
+}
+
+static void json_words(struct json *j, const char *key, const struct string_list *list)
+{
+	json_open(j, key, '[');
+	for (size_t i = 0; i < list->count; i++)
+		json_string(j, NULL, list->items[i]);
+	json_close(j, ']');
+}
+
+static void show(const struct profile *p, struct json *j)
+{
+	if (!j) {
+		printf("%s: %s\n", p->name, p->summary ?: "");
+		print_words("events", &p->events);
+		print_words("optional", &p->optional);
+		return;
+	}
+	json_open(j, NULL, '{');
+	json_string(j, "name", p->name);
+	json_string(j, "summary", p->summary);
+	json_string(j, "file", p->path);
+	json_words(j, "events", &p->events);
+	json_words(j, "optional", &p->optional);
+	json_close(j, '}');
+}
+
+static int profiles_run(const struct options *o)
+{
+	_cleanup_(string_list_deinit) struct string_list names = { 0 };
+	const char *const *dirs = profile_places();
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct json j = JSON_INIT(&out);
+	int r, status = CLI_WHOLE;
+
+	r = profile_names(&names, dirs);
+	if (r < 0) {
+		error_errno(&err, r, "the profiles");
+		return cli_fail(&err);
+	}
+	if (!names.count)
+		cli_warn("there are no profiles in %s%s%s", dirs[0], dirs[1] ? " and " : "",
+			 dirs[1] ?: "");
+	json_open(&j, NULL, '[');
+	for (size_t i = 0; i < names.count; i++) {
+		_cleanup_(profile_freep) struct profile *p = NULL;
+
+		if (profile_load(&p, dirs, names.items[i], &err) < 0)
+			status = cli_fail(&err);
+		else
+			show(p, o->json ? &j : NULL);
+	}
+	json_close(&j, ']');
+	if (o->json)
+		json_print(&j);
+	return status;
+}
+
+const struct command command_profiles = {
+	.name = "profiles",
+	.synopsis = "[--json]",
+	.summary = "named sets of events for --profile",
+	.text = "Each with its events; optional ones are taken where the kernel has them.",
+	.options = OPTION(JSON),
+	.run = profiles_run,
+};

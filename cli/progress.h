@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One line that is rewritten, on a terminal; nothing at all elsewhere. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/control.pb-c.h"
+
+#define PROGRESS_MS 400
+
+struct progress {
+	bool on;
+	bool shown;
+};
+
+/* wanted: not -q. */
+void progress_init(struct progress *p, bool wanted);
+void progress_session(struct progress *p, const Traced__Control__Session *session);
+void progress_text(struct progress *p, const char *text);
+/* Removes the line, before anything else is said. */
+void progress_clear(struct progress *p);

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The life of `tracectl record`: all that can be checked is checked, the
+ * output is opened, the command is forked and held, and only then is the
+ * session asked for. One loop waits for replies and signals:
+ *
+ *     ARMING ──reply──▶ RECORDING ──end──▶ WRITING ──reply──▶ done
+ *
+ * The end of RECORDING is its duration (an Attach tells of it), the command's
+ * exit or a signal; each sends the one Stop that carries the output. The
+ * session is not detached: whatever becomes of us, the daemon tidies up when
+ * the connection closes.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include "child.h"
+#include "cli.h"
+#include "link.h"
+#include "outcome.h"
+#include "progress.h"
+#include "start_request.h"
+
+enum phase { PHASE_ARMING, PHASE_RECORDING, PHASE_WRITING, PHASE_DONE };
+
+struct recording {
+	const struct options *o;
+	struct link link;
+	struct child child;
+	struct destination dest;
+	struct progress progress;
+	enum phase phase;
+	unsigned interrupts;
+	int signal_fd;
+	uint64_t start_id, attach_id, status_id, stop_id;
+	char *session;
+	Traced__Control__Reply *finished;
+};
+
+static void recording_deinit(struct recording *rec)
+{
+	progress_clear(&rec->progress);
+	child_deinit(&rec->child);
+	link_deinit(&rec->link);
+	destination_deinit(&rec->dest);
+	close_fd(rec->signal_fd);
+	free(rec->session);
+	reply_freep(&rec->finished);
+}
+
+static int send_request(struct recording *rec, Traced__Control__Request *request, int fd,
+			uint64_t *ret_id, struct error *err)
+{
+	int64_t id = control_client_send(rec->link.client, request, fd, err);
+
+	if (id < 0)
+		return link_explain(&rec->link, err);
+	*ret_id = (uint64_t)id;
+	return 0;
+}
+
+static int send_start(struct recording *rec, struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	_cleanup_start_request_ struct start_request start = { 0 };
+	int r;
+
+	r = start_request_init(&start, rec->o, rec->child.pid, err);
+	if (r < 0)
+		return r;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
+	request.start = &start.message;
+	return send_request(rec, &request, -1, &rec->start_id, err);
+}
+
+static int send_attach(struct recording *rec, struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
+
+	attach.session = rec->session;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
+	request.attach = &attach;
+	return send_request(rec, &request, -1, &rec->attach_id, err);
+}
+
+static int send_status(struct recording *rec, struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+
+	query.session = rec->session;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
+	request.status = &query;
+	return send_request(rec, &request, -1, &rec->status_id, err);
+}
+
+static int send_stop(struct recording *rec, struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Stop stop = TRACED__CONTROL__STOP__INIT;
+	Traced__Control__Output output;
+
+	if (rec->phase != PHASE_RECORDING)
+		return 0;
+	destination_fill(&rec->dest, rec->o, &output);
+	stop.session = rec->session;
+	stop.output = &output;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STOP;
+	request.stop = &stop;
+	rec->phase = PHASE_WRITING;
+	progress_text(&rec->progress, "writing ...");
+	return send_request(rec, &request, rec->dest.file.fd, &rec->stop_id, err);
+}
+
+static int give_up(struct recording *rec, struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
+	uint64_t id;
+
+	if (rec->session) {
+		cancel.session = rec->session;
+		request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
+		request.cancel = &cancel;
+		send_request(rec, &request, -1, &id, NULL);
+	}
+	error_set(err, -ECANCELED, "given up: nothing was written");
+	return -ECANCELED;
+}
+
+static int on_started(struct recording *rec, const Traced__Control__Session *session,
+		      struct error *err)
+{
+	int r;
+
+	rec->session = strdup(session->name);
+	if (!rec->session)
+		return error_errno(err, -ENOMEM, "session");
+	rec->phase = PHASE_RECORDING;
+	for (size_t i = 0; i < session->n_warnings; i++)
+		cli_warn("%s", session->warnings[i]);
+	r = send_attach(rec, err);
+	if (r < 0)
+		return r;
+	if (rec->child.pid)
+		return child_release(&rec->child, rec->o->command[0], err);
+	if (!rec->o->duration_ns && !rec->o->quiet)
+		cli_warn("recording until Ctrl-C");
+	return 0;
+}
+
+static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struct error *err)
+{
+	const Traced__Control__Reply *m = *reply;
+
+	if (m->id == rec->status_id) {
+		rec->status_id = 0;
+		if (rec->phase == PHASE_RECORDING &&
+		    m->body_case == TRACED__CONTROL__REPLY__BODY_STATUS && m->status->n_sessions)
+			progress_session(&rec->progress, m->status->sessions[0]);
+		return 0;
+	}
+	/* However the session ended, what it has is fetched; Stop's reply says what is wrong. */
+	if (m->id == rec->attach_id)
+		return send_stop(rec, err);
+	if (m->error)
+		return link_reply_error(m, err);
+	if (m->id == rec->start_id) {
+		if (m->body_case != TRACED__CONTROL__REPLY__BODY_SESSION)
+			return error_set(err, -EPROTO, "traced gave an answer to something else");
+		return on_started(rec, m->session, err);
+	}
+	if (m->id == rec->stop_id) {
+		rec->finished = TAKE_PTR(*reply);
+		rec->phase = PHASE_DONE;
+	}
+	return 0;
+}
+
+static void tell_child(struct recording *rec)
+{
+	const char *name = rec->o->command[0];
+	int status = rec->child.status;
+
+	if (WIFSIGNALED(status))
+		cli_warn("%s was ended by signal %d (%s)", name, WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		cli_warn("%s ended with exit status %d", name, WEXITSTATUS(status));
+}
+
+static int on_interrupt(struct recording *rec, struct error *err)
+{
+	rec->interrupts++;
+	progress_clear(&rec->progress);
+	if (rec->phase == PHASE_ARMING || rec->interrupts > 1)
+		return give_up(rec, err);
+	if (rec->phase == PHASE_WRITING) {
+		cli_warn("still writing; once more gives up");
+		return 0;
+	}
+	return send_stop(rec, err);
+}
+
+static int on_signal(struct recording *rec, struct error *err)
+{
+	struct signalfd_siginfo info;
+
+	if (read(rec->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return 0;
+	if (info.ssi_signo != SIGCHLD)
+		return on_interrupt(rec, err);
+	if (!rec->child.pid || rec->child.ended || !child_reap(&rec->child))
+		return 0;
+	progress_clear(&rec->progress);
+	tell_child(rec);
+	return send_stop(rec, err);
+}
+
+/* Handles all replies that are there. */
+static int receive_all(struct recording *rec, struct error *err)
+{
+	while (rec->phase != PHASE_DONE) {
+		_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+		int r = control_client_receive(rec->link.client, 0, &reply, err);
+
+		if (r < 0)
+			return link_explain(&rec->link, err);
+		if (r == 0)
+			return 0;
+		r = on_reply(rec, &reply, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int recording_run(struct recording *rec, struct error *err)
+{
+	struct pollfd fds[2] = {
+		{ .fd = rec->signal_fd, .events = POLLIN },
+		{ .fd = control_client_fd(rec->link.client), .events = POLLIN },
+	};
+	int r;
+
+	r = send_start(rec, err);
+	if (r < 0)
+		return r;
+	for (;;) {
+		r = receive_all(rec, err);
+		if (r < 0 || rec->phase == PHASE_DONE)
+			return r;
+		r = poll(fds, ARRAY_SIZE(fds), rec->progress.on ? PROGRESS_MS : -1);
+		if (r < 0 && errno != EINTR)
+			return error_errno(err, -errno, "poll");
+		if (r > 0 && fds[0].revents)
+			r = on_signal(rec, err);
+		else if (r == 0 && rec->phase == PHASE_RECORDING && !rec->status_id)
+			r = send_status(rec, err);
+		else
+			r = 0;
+		if (r < 0)
+			return r;
+	}
+}
+
+/* From here on signals are input. A child gets them back unblocked. */
+static int open_signals(struct error *err)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? error_errno(err, -errno, "signalfd") : fd;
+}
+
+static int record_run(const struct options *o)
+{
+	_cleanup_(recording_deinit) struct recording rec = {
+		.o = o,
+		.child = CHILD_INIT,
+		.dest = DESTINATION_INIT,
+		.signal_fd = -EBADF,
+	};
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int r;
+
+	r = destination_open(&rec.dest, o, NULL);
+	if (r)
+		return r;
+	progress_init(&rec.progress, !o->quiet);
+	rec.signal_fd = open_signals(&err);
+	if (rec.signal_fd < 0)
+		return cli_fail(&err);
+	if (o->command &&
+	    child_spawn(&rec.child, o->command, !strcmp(rec.dest.path, "-"), &err) < 0)
+		return cli_fail(&err);
+	if (link_open(&rec.link, o, LINK_PRIVATE_TOO, &err) < 0)
+		return cli_fail(&err);
+	r = recording_run(&rec, &err);
+	progress_clear(&rec.progress);
+	if (r < 0)
+		return cli_fail(&err);
+	if (rec.child.pid && !child_reap(&rec.child))
+		cli_warn("%s (pid %d) still runs", o->command[0], (int)rec.child.pid);
+	return destination_finish(&rec.dest, o, rec.finished);
+}
+
+const struct command command_record = {
+	.name = "record",
+	.synopsis = "[-t TIME] [-o FILE] [what to trace] [-- COMMAND...]",
+	.summary = "record, then write a file",
+	.text = "Records for TIME, while COMMAND runs, or until Ctrl-C, and writes FILE\n"
+		"(" OUTPUT_DEFAULT
+		" if none is named). With nothing named it traces sched and irq.\n"
+		"Ctrl-C ends the recording early and writes it; a second one gives up.\n\n"
+		"  tracectl record -t 10s -o out.json\n"
+		"  tracectl record -e sched:sched_switch -f 'next_prio < 100' -e irq -o rt.json\n"
+		"  tracectl record -F -o make.json.gz -- make -j8\n"
+		"  tracectl record --ring -b 16M -o last.json",
+	.options = OPTION(DURATION) | OPTION(OUTPUT) | OPTION(FORMAT) | OPTION(EVENT) |
+		   OPTION(FILTER) | OPTION(PROFILE) | OPTION(PID) | OPTION(FOLLOW) | OPTION(CPUS) |
+		   OPTION(CLOCK) | OPTION(BUFFER) | OPTION(RING) | OPTION(NAME) | OPTION(TGID) |
+		   OPTION(RAW_ADDRESSES) | OPTION(FAIL_ON_LOSS) | OPTION(JSON) | OPTION(QUIET) |
+		   OPTION(VERBOSE),
+	.takes_command = true,
+	.run = record_run,
+};

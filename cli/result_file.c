@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "result_file.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+bool result_file_force_named;
+
+/* What a fatal signal has to remove; one file at a time. */
+static char doomed_name[NAME_MAX + 1];
+static volatile int doomed_dir = -1;
+
+static const int fatal_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+
+static void remove_doomed(int sig)
+{
+	if (doomed_dir >= 0)
+		unlinkat(doomed_dir, doomed_name, 0);
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static void doom(int dir_fd, const char *name)
+{
+	strcpy(doomed_name, name);
+	doomed_dir = dir_fd;
+	for (size_t i = 0; i < ARRAY_SIZE(fatal_signals); i++) {
+		struct sigaction old;
+
+		/* Who ignores a signal (nohup) goes on ignoring it. */
+		if (!sigaction(fatal_signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
+			signal(fatal_signals[i], remove_doomed);
+	}
+}
+
+static void spare(void)
+{
+	doomed_dir = -1;
+}
+
+static void block_fatal(sigset_t *old)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(fatal_signals); i++)
+		sigaddset(&set, fatal_signals[i]);
+	sigprocmask(SIG_BLOCK, &set, old);
+}
+
+/* ".NAME.XXXXXX", NAME cut where the whole would be too long. */
+static int temp_name(const char *base, char **ret)
+{
+	uint64_t noise;
+
+	if (getrandom(&noise, sizeof(noise), 0) != sizeof(noise))
+		return -errno;
+	if (asprintf(ret, ".%.*s.%08x", NAME_MAX - 16, base, (unsigned)noise) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int open_named(struct result_file *f)
+{
+	for (int tries = 0; tries < 16; tries++) {
+		_cleanup_free_ char *name = NULL;
+		int r = temp_name(f->base, &name);
+
+		if (r < 0)
+			return r;
+		f->fd = openat(f->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+			       0666);
+		if (f->fd >= 0) {
+			doom(f->dir_fd, name);
+			f->temp = TAKE_PTR(name);
+			return 0;
+		}
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+static int explain(struct error *err, int r, const char *path, const char *dir)
+{
+	switch (r) {
+	case -ENOENT:
+	case -ENOTDIR:
+		error_set(err, r, "%s: there is no directory %s", path, dir);
+		return error_hint(err, "make it (mkdir -p) or name another output with -o");
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+		error_errno(err, r, "%s: the directory %s can't be written", path, dir);
+		return error_hint(err, "name another output with -o");
+	case -ENOSPC:
+	case -EDQUOT:
+		error_errno(err, r, "%s", path);
+		return error_hint(err, "free some space or name another output with -o");
+	default:
+		return error_errno(err, r, "%s", path);
+	}
+}
+
+/* What exists and is no regular file must never be renamed over: /dev/null above all. */
+static int open_in_place(struct result_file *f, const char *path, struct error *err)
+{
+	f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	return f->fd < 0 ? error_errno(err, -errno, "%s", path) : 0;
+}
+
+/* Splits what f->path leads to into f->dir_fd and f->base. A link is kept, its target replaced. */
+static int locate(struct result_file *f, struct error *err)
+{
+	_cleanup_free_ char *real = NULL, *dir = NULL;
+	const char *target = f->path, *slash;
+	int r;
+
+	real = realpath(f->path, NULL);
+	if (real)
+		target = real;
+	slash = strrchr(target, '/');
+	dir = slash ? strndup(target, slash == target ? 1 : (size_t)(slash - target)) : strdup(".");
+	f->base = strdup(slash ? slash + 1 : target);
+	if (!dir || !f->base)
+		return error_errno(err, -ENOMEM, "%s", f->path);
+	if (!*f->base)
+		return explain(err, -ENOENT, f->path, dir);
+	if (strlen(f->base) > NAME_MAX)
+		return error_errno(err, -ENAMETOOLONG, "%s", f->path);
+	f->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (f->dir_fd < 0)
+		return explain(err, -errno, f->path, dir);
+	if (!result_file_force_named) {
+		f->fd = openat(f->dir_fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
+		if (f->fd >= 0)
+			return 0;
+	}
+	/* Filesystems without it say EOPNOTSUPP, EISDIR or EINVAL; overlayfs and FUSE among them.
+	 */
+	r = open_named(f);
+	return r < 0 ? explain(err, r, f->path, dir) : 0;
+}
+
+int result_file_open(struct result_file *ret, const char *path, struct error *err)
+{
+	_cleanup_result_file_ struct result_file f = RESULT_FILE_INIT;
+	struct stat st;
+	int r = 0;
+
+	if (!strcmp(path, "-")) {
+		f.path = strdup("standard output");
+		f.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		if (f.fd < 0)
+			return error_errno(err, -errno, "standard output");
+	} else {
+		f.path = strdup(path);
+		if (!f.path)
+			return error_errno(err, -ENOMEM, "%s", path);
+		if (stat(path, &st) < 0 || S_ISREG(st.st_mode)) {
+			r = locate(&f, err);
+		} else if (S_ISDIR(st.st_mode)) {
+			error_set(err, -EISDIR, "%s is a directory", path);
+			r = error_hint(err, "name a file in it: -o %s%strace.json", path,
+				       path[strlen(path) - 1] == '/' ? "" : "/");
+		} else {
+			r = open_in_place(&f, path, err);
+		}
+	}
+	if (r < 0)
+		return r;
+	*ret = f;
+	f = RESULT_FILE_INIT;
+	return 0;
+}
+
+/* Gives the nameless file the temporary name from which it can be renamed over an old file. */
+static int give_temp_name(struct result_file *f)
+{
+	char proc[32];
+	int r;
+
+	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", f->fd);
+	for (int tries = 0; tries < 16; tries++) {
+		_cleanup_free_ char *name = NULL;
+
+		r = temp_name(f->base, &name);
+		if (r < 0)
+			return r;
+		if (!linkat(AT_FDCWD, proc, f->dir_fd, name, AT_SYMLINK_FOLLOW)) {
+			f->temp = TAKE_PTR(name);
+			return 0;
+		}
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+static int give_name(struct result_file *f)
+{
+	sigset_t old;
+	int r = 0;
+
+	block_fatal(&old);
+	if (!f->temp)
+		r = give_temp_name(f);
+	if (!r && renameat(f->dir_fd, f->temp, f->dir_fd, f->base) < 0)
+		r = -errno;
+	if (!r) {
+		spare();
+		free(f->temp);
+		f->temp = NULL;
+		free(f->base);
+		f->base = NULL;
+	} else if (f->temp) {
+		unlinkat(f->dir_fd, f->temp, 0);
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return r;
+}
+
+int result_file_commit(struct result_file *f, struct error *err)
+{
+	int r;
+
+	if (!f->base)
+		return 0;
+	if (fsync(f->fd) < 0)
+		return error_errno(err, -errno, "%s", f->path);
+	r = give_name(f);
+	if (r < 0)
+		return error_errno(err, r, "%s", f->path);
+	/* The name too is to outlive a power cut; where a directory can't be synced, so be it. */
+	fsync(f->dir_fd);
+	return 0;
+}
+
+void result_file_deinit(struct result_file *f)
+{
+	if (f->temp) {
+		unlinkat(f->dir_fd, f->temp, 0);
+		spare();
+	}
+	close_fd(f->fd);
+	close_fd(f->dir_fd);
+	free(f->path);
+	free(f->base);
+	free(f->temp);
+	*f = RESULT_FILE_INIT;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A file that appears under its name whole or not at all. It is written
+ * without a name in the same directory (O_TMPFILE; else as ".NAME.XXXXXX", which
+ * also a fatal signal removes) and gets its name by rename(2) once it is synced.
+ * What is no regular file (a device, a pipe, standard output) is written in place.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "util/error.h"
+
+struct result_file {
+	int fd; /* for writing and, unless in place, reading */
+	char *path;
+	int dir_fd;
+	char *base; /* the final name in dir_fd; NULL: written in place */
+	char *temp; /* the present name in dir_fd; NULL: none */
+};
+#define RESULT_FILE_INIT ((struct result_file){ .fd = -EBADF, .dir_fd = -EBADF })
+
+/* For the tests: as on a filesystem without O_TMPFILE. */
+extern bool result_file_force_named;
+
+/* path "-": standard output. Nothing under path is touched before result_file_commit. */
+int result_file_open(struct result_file *ret, const char *path, struct error *err);
+/* Syncs it and gives it its name. */
+int result_file_commit(struct result_file *f, struct error *err);
+/* Removes what was not committed. */
+void result_file_deinit(struct result_file *f);
+#define _cleanup_result_file_ _cleanup_(result_file_deinit)

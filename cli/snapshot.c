@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "detached.h"
+#include "outcome.h"
+
+static int snapshot_run(const struct options *o)
+{
+	return fetch_run(o, FETCH_SNAPSHOT);
+}
+
+const struct command command_snapshot = {
+	.name = "snapshot",
+	.synopsis = "[SESSION] [-o FILE]",
+	.summary = "write what a flight recorder holds now; it goes on",
+	.text = "Writes the past that SESSION, started with --ring, still holds. Without SESSION:\n"
+		"the only one there is.",
+	.options = OPTIONS_RESULT,
+	.args_max = 1,
+	.complete = COMPLETE_SESSION,
+	.run = snapshot_run,
+};

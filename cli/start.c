@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <stdio.h>
+
+#include "cli.h"
+#include "json.h"
+#include "link.h"
+#include "start_request.h"
+
+static void tell(const Traced__Control__Session *session, const struct options *o)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct json j = JSON_INIT(&out);
+
+	for (size_t i = 0; i < session->n_warnings; i++)
+		cli_warn("%s", session->warnings[i]);
+	if (o->json) {
+		json_open(&j, NULL, '{');
+		json_string(&j, "session", session->name);
+		json_string(&j, "instance", session->instance);
+		json_close(&j, '}');
+		json_print(&j);
+		return;
+	}
+	puts(session->name);
+	if (!o->quiet)
+		fprintf(stderr, "recording; tracectl %s %s -o FILE writes it\n",
+			session->ring ? "snapshot" : "stop", session->name);
+}
+
+static int start_run(const struct options *o)
+{
+	_cleanup_link_ struct link link = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_start_request_ struct start_request start = { 0 };
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+
+	if (start_request_init(&start, o, 0, &err) < 0 ||
+	    link_open(&link, o, LINK_LISTENING, &err) < 0)
+		return cli_fail(&err);
+	start.message.detached = true;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
+	request.start = &start.message;
+	if (link_call(&link, &request, -1, &reply, &err) < 0)
+		return cli_fail(&err);
+	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_SESSION) {
+		error_set(&err, -EPROTO, "traced gave an answer to something else");
+		return cli_fail(&err);
+	}
+	tell(reply->session, o);
+	return CLI_WHOLE;
+}
+
+const struct command command_start = {
+	.name = "start",
+	.synopsis = "[--name NAME] [-t TIME] [what to trace]",
+	.summary = "begin a session that lives on by itself",
+	.text = "Prints the session's name. It records until 'tracectl stop', or for TIME and "
+		"then\n"
+		"waits for 'tracectl stop' to fetch it. Needs a running traced.",
+	.options = OPTION(DURATION) | OPTION(EVENT) | OPTION(FILTER) | OPTION(PROFILE) |
+		   OPTION(PID) | OPTION(CPUS) | OPTION(CLOCK) | OPTION(BUFFER) | OPTION(RING) |
+		   OPTION(NAME) | OPTION(TGID) | OPTION(JSON) | OPTION(QUIET),
+	.run = start_run,
+};

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "start_request.h"
+
+#include <signal.h>
+#include <string.h>
+
+const char *const start_default_events[2] = { "sched", "irq" };
+
+static int fill_events(struct start_request *s, const struct options *o)
+{
+	size_t defaults = !o->event_count && !o->profile ? ARRAY_SIZE(start_default_events) : 0;
+	size_t count = o->event_count + defaults;
+
+	s->specs = calloc(count ?: 1, sizeof(*s->specs));
+	s->spec_list = calloc(count ?: 1, sizeof(*s->spec_list));
+	if (!s->specs || !s->spec_list)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		Traced__Control__EventSpec *spec = &s->specs[i];
+
+		*spec = (Traced__Control__EventSpec)TRACED__CONTROL__EVENT_SPEC__INIT;
+		spec->glob = (char *)(defaults ? start_default_events[i] : o->events[i].glob);
+		if (!defaults && o->events[i].filter)
+			spec->filter = (char *)o->events[i].filter;
+		s->spec_list[i] = spec;
+	}
+	s->message.events = s->spec_list;
+	s->message.n_events = count;
+	return 0;
+}
+
+static int fill_pids(struct start_request *s, const struct options *o, pid_t child,
+		     struct error *err)
+{
+	s->pids = calloc(o->pid_count + 1, sizeof(*s->pids));
+	if (!s->pids)
+		return error_errno(err, -ENOMEM, "-P");
+	for (size_t i = 0; i < o->pid_count; i++) {
+		if (kill(o->pids[i], 0) < 0 && errno == ESRCH) {
+			error_set(err, -ESRCH, "-P %d: there is no such process", (int)o->pids[i]);
+			return error_hint(err, "pgrep NAME tells its number");
+		}
+		s->pids[s->message.n_pids++] = o->pids[i];
+	}
+	if (o->follow)
+		s->pids[s->message.n_pids++] = child;
+	s->message.pids = s->pids;
+	s->message.follow_forks = o->follow;
+	return 0;
+}
+
+int start_request_init(struct start_request *ret, const struct options *o, pid_t child,
+		       struct error *err)
+{
+	_cleanup_start_request_ struct start_request s = { 0 };
+	int r;
+
+	s.message = (Traced__Control__Start)TRACED__CONTROL__START__INIT;
+	r = fill_events(&s, o);
+	if (r < 0)
+		return error_errno(err, r, "the events");
+	r = fill_pids(&s, o, child, err);
+	if (r < 0)
+		return r;
+	if (o->name)
+		s.message.name = (char *)o->name;
+	if (o->clock)
+		s.message.clock = (char *)o->clock;
+	if (o->cpus)
+		s.message.cpus = (char *)o->cpus;
+	if (o->profile)
+		s.message.profile = (char *)o->profile;
+	s.message.buffer_bytes = o->buffer_bytes;
+	s.message.duration_ns = o->duration_ns;
+	s.message.ring = o->ring;
+	s.message.tgid = o->tgid;
+	if (o->command) {
+		s.message.command = o->command;
+		while (o->command[s.message.n_command])
+			s.message.n_command++;
+	}
+	*ret = s;
+	s = (struct start_request){ 0 };
+	return 0;
+}
+
+void start_request_deinit(struct start_request *s)
+{
+	free(s->specs);
+	free(s->spec_list);
+	free(s->pids);
+	*s = (struct start_request){ 0 };
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What to trace, as the options say it, as a Start message. */
+#pragma once
+
+#include "cli.h"
+#include "proto/control.pb-c.h"
+
+/* The message borrows from the options. */
+struct start_request {
+	Traced__Control__Start message;
+	Traced__Control__EventSpec *specs; /* owned, like the rest */
+	Traced__Control__EventSpec **spec_list;
+	int32_t *pids;
+};
+/* What is recorded when nothing is named. */
+extern const char *const start_default_events[2];
+
+/* child: the pid of the held command, or 0. -ESRCH: no such process. */
+int start_request_init(struct start_request *ret, const struct options *o, pid_t child,
+		       struct error *err);
+void start_request_deinit(struct start_request *s);
+#define _cleanup_start_request_ _cleanup_(start_request_deinit)

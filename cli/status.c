@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* `tracectl status` and `tracectl list`: the sessions, at length and in short. */
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+
+#include "cli.h"
+#include "json.h"
+#include "link.h"
+#include "util/io.h"
+#include "util/parse.h"
+
+typedef Traced__Control__Session Session;
+
+static const char *state_name(Traced__Control__Session__State state)
+{
+	switch (state) {
+	case TRACED__CONTROL__SESSION__STATE__ARMING:
+		return "arming";
+	case TRACED__CONTROL__SESSION__STATE__RECORDING:
+		return "recording";
+	case TRACED__CONTROL__SESSION__STATE__DRAINING:
+		return "draining";
+	case TRACED__CONTROL__SESSION__STATE__EXPORTING:
+		return "exporting";
+	case TRACED__CONTROL__SESSION__STATE__STOPPED:
+		return "stopped";
+	case TRACED__CONTROL__SESSION__STATE__FAILED:
+		return "failed";
+	default:
+		return "?";
+	}
+}
+
+static int ask(const struct options *o, Traced__Control__Reply **ret, struct error *err)
+{
+	_cleanup_link_ struct link link = { 0 };
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	int r;
+
+	r = link_open(&link, o, LINK_LISTENING, err);
+	if (r < 0)
+		return r;
+	if (o->arg_count)
+		query.session = o->args[0];
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
+	request.status = &query;
+	r = link_call(&link, &request, -1, ret, err);
+	if (r < 0)
+		return r;
+	if ((*ret)->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
+		return error_set(err, -EPROTO, "traced gave an answer to something else");
+	return 0;
+}
+
+static void json_cpus(struct json *j, const Session *s)
+{
+	json_open(j, "cpus", '[');
+	for (size_t i = 0; i < s->n_cpus; i++) {
+		json_open(j, NULL, '{');
+		json_uint(j, "cpu", s->cpus[i]->cpu);
+		json_uint(j, "events", s->cpus[i]->events);
+		json_uint(j, "lost", s->cpus[i]->lost);
+		json_uint(j, "bytes", s->cpus[i]->bytes);
+		json_bool(j, "offline", s->cpus[i]->offline);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void json_session(struct json *j, const Session *s)
+{
+	json_open(j, NULL, '{');
+	json_string(j, "name", s->name);
+	json_string(j, "state", state_name(s->state));
+	json_uint(j, "uid", s->uid);
+	json_string(j, "what", s->what);
+	json_string(j, "instance", s->instance);
+	json_uint(j, "started_boot_ns", s->started_boot_ns);
+	json_uint(j, "elapsed_ns", s->elapsed_ns);
+	json_uint(j, "duration_ns", s->duration_ns);
+	json_uint(j, "events", s->events);
+	json_uint(j, "event_types", s->event_types);
+	json_uint(j, "lost", s->lost);
+	json_uint(j, "bytes", s->bytes);
+	json_uint(j, "cpu_time_ns", s->cpu_time_ns);
+	json_uint(j, "buffer_bytes", s->buffer_bytes);
+	json_bool(j, "ring", s->ring);
+	json_string(j, "reader", s->reader);
+	json_string(j, "error", s->error);
+	json_open(j, "warnings", '[');
+	for (size_t i = 0; i < s->n_warnings; i++)
+		json_string(j, NULL, s->warnings[i]);
+	json_close(j, ']');
+	json_cpus(j, s);
+	json_close(j, '}');
+}
+
+static void print_json(const Traced__Control__Status *status, bool daemon)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct json j = JSON_INIT(&out);
+
+	json_open(&j, NULL, '{');
+	if (daemon) {
+		json_uint(&j, "uptime_ns", status->uptime_ns);
+		json_uint(&j, "cpu_time_ns", status->cpu_time_ns);
+		json_uint(&j, "rss_bytes", status->rss_bytes);
+	}
+	json_open(&j, "sessions", '[');
+	for (size_t i = 0; i < status->n_sessions; i++)
+		json_session(&j, status->sessions[i]);
+	json_close(&j, ']');
+	json_close(&j, '}');
+	json_print(&j);
+}
+
+static void owner(uint32_t uid, struct buf *out)
+{
+	const struct passwd *pw = getpwuid(uid);
+
+	if (pw)
+		buf_puts(out, pw->pw_name);
+	else
+		buf_printf(out, "%" PRIu32, uid);
+}
+
+/* A share of one CPU. */
+static void put_cost(const Session *s, struct buf *out)
+{
+	if (s->elapsed_ns)
+		buf_printf(out, "%.2f %% of a CPU",
+			   100.0 * (double)s->cpu_time_ns / (double)s->elapsed_ns);
+}
+
+static void print_cpus(const Session *s)
+{
+	for (size_t i = 0; i < s->n_cpus; i++) {
+		_cleanup_buf_ struct buf line = BUF_INIT;
+		const Traced__Control__Cpu *cpu = s->cpus[i];
+
+		buf_printf(&line, "  CPU %-4" PRIu32 " ", cpu->cpu);
+		format_count(cpu->events, &line);
+		buf_puts(&line, " events, ");
+		format_count(cpu->lost, &line);
+		buf_puts(&line, " lost, ");
+		format_bytes(cpu->bytes, &line);
+		puts(buf_string(&line) ?: "");
+	}
+}
+
+static void print_session(const Session *s, bool verbose)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	buf_printf(&b, "%s: %s%s", s->name, state_name(s->state), s->ring ? " (ring)" : "");
+	if (s->error && *s->error)
+		buf_printf(&b, ": %s", s->error);
+	buf_puts(&b, "\n  what      ");
+	buf_printf(&b, "%s (%" PRIu32 " event types), by ", s->what, s->event_types);
+	owner(s->uid, &b);
+	buf_puts(&b, "\n  time      ");
+	format_duration(s->elapsed_ns, &b);
+	if (s->duration_ns) {
+		buf_puts(&b, " of ");
+		format_duration(s->duration_ns, &b);
+	}
+	buf_puts(&b, "\n  events    ");
+	format_count(s->events, &b);
+	if (s->elapsed_ns)
+		buf_printf(&b, " (%.0f/s)", (double)s->events * 1e9 / (double)s->elapsed_ns);
+	buf_puts(&b, ", ");
+	format_count(s->lost, &b);
+	buf_puts(&b, " lost\n  stream    ");
+	format_bytes(s->bytes, &b);
+	buf_puts(&b, "\n  buffer    ");
+	format_bytes(s->buffer_bytes, &b);
+	buf_printf(&b, " a CPU, read by %s\n  cost      ", s->reader);
+	put_cost(s, &b);
+	puts(buf_string(&b) ?: s->name);
+	for (size_t i = 0; i < s->n_warnings; i++)
+		printf("  warning   %s\n", s->warnings[i]);
+	if (verbose)
+		print_cpus(s);
+}
+
+static int status_run(const struct options *o)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	_cleanup_buf_ struct buf line = BUF_INIT;
+	const Traced__Control__Status *status;
+
+	if (ask(o, &reply, &err) < 0)
+		return cli_fail(&err);
+	status = reply->status;
+	if (o->json) {
+		print_json(status, true);
+		return CLI_WHOLE;
+	}
+	buf_puts(&line, "traced: up ");
+	format_duration(status->uptime_ns, &line);
+	buf_puts(&line, ", CPU time ");
+	format_duration(status->cpu_time_ns, &line);
+	buf_puts(&line, ", memory ");
+	format_bytes(status->rss_bytes, &line);
+	buf_printf(&line, ", %zu session%s", status->n_sessions,
+		   status->n_sessions == 1 ? "" : "s");
+	puts(buf_string(&line) ?: "traced");
+	for (size_t i = 0; i < status->n_sessions; i++) {
+		putchar('\n');
+		print_session(status->sessions[i], o->verbose);
+	}
+	return CLI_WHOLE;
+}
+
+static int list_run(const struct options *o)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	const Traced__Control__Status *status;
+
+	if (ask(o, &reply, &err) < 0)
+		return cli_fail(&err);
+	status = reply->status;
+	if (o->json) {
+		print_json(status, false);
+		return CLI_WHOLE;
+	}
+	for (size_t i = 0; i < status->n_sessions; i++) {
+		_cleanup_buf_ struct buf elapsed = BUF_INIT;
+
+		format_duration(status->sessions[i]->elapsed_ns, &elapsed);
+		printf("%-24s %-10s %10s  %s\n", status->sessions[i]->name,
+		       state_name(status->sessions[i]->state), buf_string(&elapsed) ?: "",
+		       status->sessions[i]->what);
+	}
+	return CLI_WHOLE;
+}
+
+const struct command command_status = {
+	.name = "status",
+	.synopsis = "[SESSION] [--json]",
+	.summary = "sessions, their rates, losses and cost",
+	.text = "Of SESSION or of all; with -v CPU by CPU.",
+	.options = OPTION(JSON) | OPTION(VERBOSE),
+	.args_max = 1,
+	.complete = COMPLETE_SESSION,
+	.run = status_run,
+};
+
+const struct command command_list = {
+	.name = "list",
+	.synopsis = "[--json]",
+	.summary = "the sessions, one a line",
+	.text = "Name, state, age and what is recorded.",
+	.options = OPTION(JSON),
+	.run = list_run,
+};

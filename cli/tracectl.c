@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cli.h"
+
+static void print_error(const struct error *err)
+{
+	fflush(stdout);
+	fprintf(stderr, "tracectl: %s\n", err->message ?: "out of memory");
+	if (err->hint)
+		fprintf(stderr, "  hint: %s\n", err->hint);
+}
+
+int cli_fail(const struct error *err)
+{
+	print_error(err);
+	return CLI_FAILED;
+}
+
+int cli_usage(const struct error *err)
+{
+	print_error(err);
+	return CLI_USAGE;
+}
+
+void cli_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("tracectl: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+/* What was printed has to have arrived somewhere; a reader that left is told by the status only. */
+static int finish_stdout(int status)
+{
+	if (fflush(stdout) || ferror(stdout)) {
+		if (errno != EPIPE)
+			cli_warn("standard output: %m");
+		if (status == CLI_WHOLE)
+			status = CLI_FAILED;
+	}
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	_cleanup_options_ struct options o = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	const struct command *command;
+	int next;
+
+	if (options_parse(&o, argc, argv, OPTIONS_GLOBAL, true, &next, &err) < 0)
+		return cli_usage(&err);
+	if (o.version) {
+		puts("tracectl " TRACED_VERSION);
+		return CLI_WHOLE;
+	}
+	if (o.help) {
+		help_overview();
+		return CLI_WHOLE;
+	}
+	if (next >= argc) {
+		error_set(&err, -EINVAL, "what is to be done?");
+		error_hint(&err, "tracectl record -t 10s -o out.json; 'tracectl help' lists all "
+				 "commands");
+		return cli_usage(&err);
+	}
+	command = command_find(argv[next]);
+	if (!command) {
+		command_unknown(argv[next], &err);
+		return cli_usage(&err);
+	}
+	if (options_parse(&o, argc - next, argv + next, command->options | OPTIONS_COMMON, false,
+			  &(int){ 0 }, &err) < 0) {
+		if (!err.hint)
+			error_hint(&err, "'tracectl help %s' tells its options", command->name);
+		return cli_usage(&err);
+	}
+	if (o.help) {
+		help_command(command);
+		return CLI_WHOLE;
+	}
+	if (options_check(&o, command, &err) < 0)
+		return cli_usage(&err);
+	return command->run(&o);
+}
+
+int tracectl_main(int argc, char **argv)
+{
+	/* A reader of ours that leaves is an error like any other, not our death. */
+	signal(SIGPIPE, SIG_IGN);
+	return finish_stdout(run(argc, argv));
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "child.h"
+
+static void await(struct child *c)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < 5000 && !child_reap(c); i++)
+		nanosleep(&pause, NULL);
+	assert_true(c->ended);
+}
+
+static void is_held_until_released(void **state _unused_)
+{
+	char *const argv[] = { (char *)"sh", (char *)"-c", (char *)"exit 7", NULL };
+	_cleanup_child_ struct child c = CHILD_INIT;
+	const struct timespec pause = { .tv_nsec = 50000000 };
+
+	assert_int_equal(child_spawn(&c, argv, false, NULL), 0);
+	assert_true(c.pid > 0);
+	nanosleep(&pause, NULL);
+	assert_false(child_reap(&c));
+	assert_int_equal(child_release(&c, "sh", NULL), 0);
+	await(&c);
+	assert_int_equal(WEXITSTATUS(c.status), 7);
+}
+
+static void goes_away_if_never_released(void **state _unused_)
+{
+	char *const argv[] = { (char *)"sleep", (char *)"1000", NULL };
+	struct child c = CHILD_INIT;
+	pid_t pid;
+
+	assert_int_equal(child_spawn(&c, argv, false, NULL), 0);
+	pid = c.pid;
+	child_deinit(&c);
+	assert_int_equal(kill(pid, 0), -1);
+	assert_int_equal(errno, ESRCH);
+}
+
+static void an_absent_program_is_found_before_the_fork(void **state _unused_)
+{
+	char *const absent[] = { (char *)"no-such-program-here", NULL };
+	char *const path[] = { (char *)"/etc/passwd", NULL };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_child_ struct child c = CHILD_INIT;
+
+	assert_int_equal(child_spawn(&c, absent, false, &err), -ENOENT);
+	assert_non_null(strstr(err.message, "no-such-program-here"));
+	assert_non_null(err.hint);
+	assert_int_equal(child_spawn(&c, path, false, &err), -EACCES);
+	assert_int_equal(c.pid, 0);
+}
+
+static void a_failing_exec_is_told(void **state _unused_)
+{
+	char path[] = "/tmp/test-child.XXXXXX";
+	char *const argv[] = { path, NULL };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_child_ struct child c = CHILD_INIT;
+	int fd = mkstemp(path);
+
+	/* An interpreter that isn't there: only the kernel finds out. */
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "#!/no/such/interpreter\n", 23), 23);
+	assert_int_equal(fchmod(fd, 0700), 0);
+	close(fd);
+	assert_int_equal(child_spawn(&c, argv, false, &err), 0);
+	assert_int_equal(child_release(&c, path, &err), -ENOENT);
+	assert_non_null(strstr(err.message, path));
+	await(&c);
+	unlink(path);
+}
+
+static void runs_with_signals_as_usual(void **state _unused_)
+{
+	char *const argv[] = { (char *)"sh", (char *)"-c", (char *)"kill -INT $$; exit 3", NULL };
+	_cleanup_child_ struct child c = CHILD_INIT;
+	sigset_t set, old;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	assert_int_equal(child_spawn(&c, argv, false, NULL), 0);
+	assert_int_equal(child_release(&c, "sh", NULL), 0);
+	await(&c);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	assert_true(WIFSIGNALED(c.status));
+	assert_int_equal(WTERMSIG(c.status), SIGINT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(is_held_until_released),
+		cmocka_unit_test(goes_away_if_never_released),
+		cmocka_unit_test(an_absent_program_is_found_before_the_fork),
+		cmocka_unit_test(a_failing_exec_is_told),
+		cmocka_unit_test(runs_with_signals_as_usual),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli.h"
+
+#define ALL ((UINT64_C(1) << OPT_COUNT) - 1)
+
+struct parsed {
+	struct options o;
+	struct error err;
+	char *argv[32];
+	int r, next;
+};
+
+/* words: what follows the command's name, NULL at the end. */
+static void parse_as(struct parsed *p, uint64_t allowed, bool stop, const char *const *words)
+{
+	int argc = 0;
+
+	*p = (struct parsed){ 0 };
+	p->argv[argc++] = (char *)"tracectl";
+	while (*words)
+		p->argv[argc++] = (char *)*words++;
+	p->r = options_parse(&p->o, argc, p->argv, allowed, stop, &p->next, &p->err);
+}
+#define PARSE(p, ...) parse_as(p, ALL, false, (const char *const[]){ __VA_ARGS__, NULL })
+
+static void parsed_deinit(struct parsed *p)
+{
+	options_deinit(&p->o);
+	error_deinit(&p->err);
+}
+
+static void letters_and_names_are_unique(void **state _unused_)
+{
+	for (int a = 0; a < OPT_COUNT; a++) {
+		assert_non_null(option_specs[a].name);
+		assert_non_null(option_specs[a].help);
+		assert_non_null(option_specs[a].set);
+		for (int b = 0; b < a; b++) {
+			assert_string_not_equal(option_specs[a].name, option_specs[b].name);
+			if (option_specs[a].letter)
+				assert_int_not_equal(option_specs[a].letter,
+						     option_specs[b].letter);
+		}
+	}
+}
+
+static void a_whole_line_is_read(void **state _unused_)
+{
+	struct parsed p;
+
+	PARSE(&p, "-t", "1.5s", "-e", "sched:sched_switch", "-f", "next_prio < 100", "--event=irq",
+	      "-o", "out.json", "-P", "12,34", "-P5", "-b", "16M", "--cpus", "0-1", "-F", "-qvv",
+	      "--", "make", "-t", "x");
+	assert_int_equal(p.r, 0);
+	assert_int_equal(p.o.duration_ns, 1500000000);
+	assert_int_equal(p.o.event_count, 2);
+	assert_string_equal(p.o.events[0].glob, "sched:sched_switch");
+	assert_string_equal(p.o.events[0].filter, "next_prio < 100");
+	assert_string_equal(p.o.events[1].glob, "irq");
+	assert_null(p.o.events[1].filter);
+	assert_string_equal(p.o.output, "out.json");
+	assert_int_equal(p.o.pid_count, 3);
+	assert_int_equal(p.o.pids[1], 34);
+	assert_int_equal(p.o.pids[2], 5);
+	assert_int_equal(p.o.buffer_bytes, 16 << 20);
+	assert_string_equal(p.o.cpus, "0-1");
+	assert_true(p.o.follow && p.o.quiet);
+	assert_int_equal(p.o.verbose, 2);
+	assert_int_equal(p.o.arg_count, 0);
+	assert_string_equal(p.o.command[0], "make");
+	assert_string_equal(p.o.command[1], "-t");
+	assert_null(p.o.command[3]);
+	parsed_deinit(&p);
+}
+
+static void positionals_may_stand_anywhere(void **state _unused_)
+{
+	struct parsed p;
+
+	PARSE(&p, "in.traced", "-v", "out.json", "--json", "-");
+	assert_int_equal(p.r, 0);
+	assert_int_equal(p.o.arg_count, 3);
+	assert_string_equal(p.o.args[0], "in.traced");
+	assert_string_equal(p.o.args[1], "out.json");
+	assert_string_equal(p.o.args[2], "-");
+	assert_null(p.o.args[3]);
+	assert_null(p.o.command);
+	parsed_deinit(&p);
+}
+
+static void a_value_may_be_two_dashes(void **state _unused_)
+{
+	struct parsed p;
+
+	PARSE(&p, "-o", "--", "--", "true");
+	assert_int_equal(p.r, 0);
+	assert_string_equal(p.o.output, "--");
+	assert_string_equal(p.o.command[0], "true");
+	parsed_deinit(&p);
+}
+
+static void globals_end_at_the_command(void **state _unused_)
+{
+	struct parsed p;
+
+	parse_as(&p, OPTIONS_GLOBAL, true,
+		 (const char *const[]){ "--socket", "/s", "record", "-t", "1", NULL });
+	assert_int_equal(p.r, 0);
+	assert_string_equal(p.o.socket, "/s");
+	assert_string_equal(p.argv[p.next], "record");
+	parsed_deinit(&p);
+}
+
+struct bad {
+	const char *words[8];
+	const char *message, *hint;
+};
+
+static void bad_lines_say_what_and_how(void **state _unused_)
+{
+	static const struct bad table[] = {
+		{ { "--duratoin", "1" }, "unknown option --duratoin", NULL },
+		{ { "--outptu=x" }, "unknown option --outptu", "--output" },
+		{ { "--fromat", "x" }, "unknown option --fromat", "--format" },
+		{ { "-X" }, "unknown option -X", NULL },
+		{ { "--ring=3" }, "--ring takes no value", NULL },
+		{ { "--f", "x" }, "may mean several", "--" },
+		{ { "-t" }, "--time takes a value: TIME", NULL },
+		{ { "--output" }, "--output takes a value: FILE", NULL },
+		{ { "-t", "ten" }, "--time: 'ten' is not a duration", "10s" },
+		{ { "-t", "0" }, "'0' is not a duration", "above zero" },
+		{ { "-t", "-1s" }, "'-1s' is not a duration", "10s" },
+		{ { "-b", "much" }, "'much' is not a size", NULL },
+		{ { "--cpus", "3-1" }, "--cpus: '3-1' is not a list of CPUs", "0-3,8" },
+		{ { "--cpus", "" }, "empty", NULL },
+		{ { "-P", "bash" }, "'bash' is no process id", "-P 1234" },
+		{ { "-P", "0" }, "'0' is no process id", NULL },
+		{ { "-P", "1,,2" }, "'' is no process id", NULL },
+		{ { "-P", "99999999999" }, "'99999999999' is no process id", NULL },
+		{ { "-f", "a < 1" }, "has no event before it", "-e" },
+		{ { "-e", "irq", "-f", "a<1", "-f", "b<1" },
+		  "-e irq has two filters",
+		  "'(a<1) && (b<1)'" },
+		{ { "-e", "" }, "-e takes", NULL },
+		{ { "-o", "" }, "empty", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct parsed p;
+
+		parse_as(&p, ALL, false, table[i].words);
+		assert_int_not_equal(p.r, 0);
+		assert_non_null(p.err.message);
+		if (!strstr(p.err.message, table[i].message))
+			fail_msg("'%s' lacks '%s'", p.err.message, table[i].message);
+		if (table[i].hint && (!p.err.hint || !strstr(p.err.hint, table[i].hint)))
+			fail_msg("'%s': the hint '%s' lacks '%s'", p.err.message, p.err.hint ?: "",
+				 table[i].hint);
+		parsed_deinit(&p);
+	}
+}
+
+static void an_option_of_another_command_is_unknown(void **state _unused_)
+{
+	struct parsed p;
+
+	parse_as(&p, OPTION(JSON), false, (const char *const[]){ "--ring", NULL });
+	assert_int_equal(p.r, -EINVAL);
+	parsed_deinit(&p);
+	parse_as(&p, OPTION(JSON), false, (const char *const[]){ "-o", "x", NULL });
+	assert_int_equal(p.r, -EINVAL);
+	parsed_deinit(&p);
+}
+
+static void what_goes_together_is_checked(void **state _unused_)
+{
+	static const struct command plain = {
+		.name = "plain", .synopsis = "A", .args_min = 1, .args_max = 1
+	};
+	static const struct command runs = { .name = "runs",
+					     .synopsis = "",
+					     .takes_command = true };
+	struct parsed p;
+
+	PARSE(&p, "-q");
+	assert_int_equal(options_check(&p.o, &plain, &p.err), -EINVAL);
+	assert_int_equal(options_check(&p.o, &runs, &p.err), 0);
+	parsed_deinit(&p);
+
+	PARSE(&p, "a", "b");
+	assert_int_equal(options_check(&p.o, &plain, &p.err), -EINVAL);
+	assert_non_null(strstr(p.err.message, "'b' is one argument too many"));
+	parsed_deinit(&p);
+
+	/* Forgetting the two dashes is told apart. */
+	PARSE(&p, "make");
+	assert_int_equal(options_check(&p.o, &runs, &p.err), -EINVAL);
+	assert_non_null(strstr(p.err.hint, "runs -- make"));
+	parsed_deinit(&p);
+
+	PARSE(&p, "a", "--", "make");
+	assert_int_equal(options_check(&p.o, &plain, &p.err), -EINVAL);
+	parsed_deinit(&p);
+
+	PARSE(&p, "-F");
+	assert_int_equal(options_check(&p.o, &runs, &p.err), -EINVAL);
+	parsed_deinit(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(letters_and_names_are_unique),
+		cmocka_unit_test(a_whole_line_is_read),
+		cmocka_unit_test(positionals_may_stand_anywhere),
+		cmocka_unit_test(a_value_may_be_two_dashes),
+		cmocka_unit_test(globals_end_at_the_command),
+		cmocka_unit_test(bad_lines_say_what_and_how),
+		cmocka_unit_test(an_option_of_another_command_is_unknown),
+		cmocka_unit_test(what_goes_together_is_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "result_file.h"
+#include "util/io.h"
+
+/* Each test runs in a folder of its own. */
+static int setup(void **state)
+{
+	char *dir = strdup("/tmp/test-result-file.XXXXXX");
+
+	if (!dir || !mkdtemp(dir) || chdir(dir) < 0)
+		return -1;
+	*state = dir;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	_cleanup_free_ char *dir = *state, *command = NULL;
+
+	if (chdir("/") < 0 || asprintf(&command, "rm -rf '%s'", dir) < 0)
+		return -1;
+	return system(command);
+}
+
+static unsigned entries(void)
+{
+	const struct dirent *e;
+	unsigned count = 0;
+	DIR *d = opendir(".");
+
+	assert_non_null(d);
+	while ((e = readdir(d)))
+		count += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+	closedir(d);
+	return count;
+}
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write_full(fd, text, strlen(text)), 0);
+	close(fd);
+}
+
+static void assert_content(const char *path, const char *text)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	assert_int_equal(read_file_at(AT_FDCWD, path, 1000, &b), 0);
+	assert_string_equal(buf_string(&b), text);
+}
+
+static void appears_only_when_committed(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct result_file f;
+
+	umask(027);
+	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	assert_int_equal(access("out.json", F_OK), -1);
+	assert_int_equal(write_full(f.fd, "{}", 2), 0);
+	assert_int_equal(result_file_commit(&f, &err), 0);
+	result_file_deinit(&f);
+	assert_content("out.json", "{}");
+	assert_int_equal(entries(), 1);
+
+	struct stat st;
+
+	assert_int_equal(stat("out.json", &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+}
+
+static void the_old_file_stays_until_then(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct result_file f;
+
+	put("out.json", "old");
+	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	assert_int_equal(write_full(f.fd, "new", 3), 0);
+	assert_content("out.json", "old");
+	assert_int_equal(result_file_commit(&f, &err), 0);
+	assert_content("out.json", "new");
+	result_file_deinit(&f);
+	assert_int_equal(entries(), 1);
+}
+
+static void nothing_stays_of_what_is_dropped(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct result_file f;
+
+	put("out.json", "old");
+	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	assert_int_equal(write_full(f.fd, "new", 3), 0);
+	result_file_deinit(&f);
+	assert_content("out.json", "old");
+	assert_int_equal(entries(), 1);
+}
+
+static void a_link_is_kept_and_its_target_replaced(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct result_file f;
+	struct stat st;
+
+	assert_int_equal(mkdir("sub", 0755), 0);
+	put("sub/real", "old");
+	assert_int_equal(symlink("sub/real", "out.json"), 0);
+	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	assert_int_equal(write_full(f.fd, "new", 3), 0);
+	assert_int_equal(result_file_commit(&f, &err), 0);
+	result_file_deinit(&f);
+	assert_int_equal(lstat("out.json", &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_content("sub/real", "new");
+}
+
+static void a_device_is_written_in_place(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct result_file f;
+	struct stat st;
+
+	assert_int_equal(symlink("/dev/null", "null"), 0);
+	assert_int_equal(result_file_open(&f, "null", &err), 0);
+	assert_int_equal(write_full(f.fd, "x", 1), 0);
+	assert_int_equal(result_file_commit(&f, &err), 0);
+	result_file_deinit(&f);
+	assert_int_equal(stat("/dev/null", &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+	assert_int_equal(lstat("null", &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+}
+
+static void what_can_not_be_written_is_found_at_once(void **state _unused_)
+{
+	static const struct {
+		const char *path;
+		int r;
+		const char *message;
+	} table[] = {
+		{ "absent/out.json", -ENOENT, "there is no directory absent" },
+		{ "file/out.json", -ENOTDIR, "there is no directory file" },
+		{ "sub", -EISDIR, "sub is a directory" },
+		{ "sub/", -EISDIR, "sub/ is a directory" },
+		{ "new/", -ENOENT, "there is no directory new" },
+		{ "/proc/out.json", -ENOENT, NULL },
+	};
+
+	assert_int_equal(mkdir("sub", 0755), 0);
+	put("file", "");
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_result_file_ struct result_file f = RESULT_FILE_INIT;
+		int r = result_file_open(&f, table[i].path, &err);
+
+		assert_true(r < 0);
+		assert_non_null(err.message);
+		if (table[i].message) {
+			assert_int_equal(r, table[i].r);
+			assert_non_null(strstr(err.message, table[i].message));
+			assert_non_null(err.hint);
+		}
+	}
+	assert_int_equal(entries(), 2);
+}
+
+/* A filesystem without O_TMPFILE is played by a name that is given at once. */
+static void a_fatal_signal_removes_a_named_temporary(void **state _unused_)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct result_file f;
+
+		result_file_force_named = true;
+		if (result_file_open(&f, "out.json", NULL) < 0 || entries() != 1)
+			_exit(1);
+		raise(SIGTERM);
+		_exit(2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	assert_int_equal(entries(), 0);
+}
+
+static void a_named_temporary_becomes_the_file(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct result_file f;
+
+	result_file_force_named = true;
+	put("out.json", "old");
+	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	assert_int_equal(entries(), 2);
+	assert_int_equal(write_full(f.fd, "new", 3), 0);
+	assert_int_equal(result_file_commit(&f, &err), 0);
+	result_file_deinit(&f);
+	assert_int_equal(entries(), 1);
+	assert_content("out.json", "new");
+	assert_int_equal(result_file_open(&f, "other", &err), 0);
+	result_file_deinit(&f);
+	assert_int_equal(entries(), 1);
+	result_file_force_named = false;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+		T(appears_only_when_committed),
+		T(the_old_file_stays_until_then),
+		T(nothing_stays_of_what_is_dropped),
+		T(a_link_is_kept_and_its_target_replaced),
+		T(a_device_is_written_in_place),
+		T(what_can_not_be_written_is_found_at_once),
+		T(a_fatal_signal_removes_a_named_temporary),
+		T(a_named_temporary_becomes_the_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
