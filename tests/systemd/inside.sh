@@ -4,7 +4,7 @@
 set -uo pipefail
 export PATH=/usr/local/sbin:/usr/local/bin:$PATH
 failed=0
-cd /tmp
+cd /tmp || exit
 
 check() { # what, command...
   local what=$1 said
@@ -24,7 +24,7 @@ property() { # property, regular expression
   systemctl show -P "$1" traced.service | grep -Eq "$2"
 }
 instances() { # of the session of this name
-  ls /sys/kernel/tracing/instances | grep -e "traced.*$1"
+  compgen -G "/sys/kernel/tracing/instances/traced*$1*"
 }
 in_group() {
   setpriv --reuid=65534 --regid=65534 --groups "$(getent group traced | cut -d: -f3)" "$@"
