@@ -25,7 +25,13 @@ struct capture_env {
 	struct tracefs *tracefs;
 	const char *proc;      /* "/proc", or a fixture's folder */
 	const char *state_dir; /* where journals lie; exists, writable by nobody else */
+	const char *sys;       /* "/sys", or a fixture's folder; NULL: "/sys" */
 };
+
+/* The instances of a recording are called traced-PID-NAME and traced-PID-NAME-tasks. */
+#define CAPTURE_INSTANCE_PREFIX "traced-"
+/* The process that made an instance, by its name; 0: not one of ours. */
+pid_t capture_instance_owner(const char *instance);
 
 struct capture_event_spec {
 	const char *glob;   /* "sched", "irq:*", "sched:sched_switch", "sched_switch", "*:*" */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The only code that touches tracefs. The root is injected: the kernel's own,
- * wherever it is mounted, or a folder that looks like one.
+ * wherever it is mounted, or a folder that looks like one. Below it everything
+ * is opened relative to a directory descriptor.
  */
 #pragma once
 
@@ -13,10 +14,10 @@
 struct tracefs;
 
 /*
- * root NULL: finds the mounted tracefs (/sys/kernel/tracing,
- * /sys/kernel/debug/tracing, /proc/self/mounts); where none is mounted and the
- * caller may, makes a detached mount (fsopen, Linux 5.2) that nobody else sees
- * and that ends with the process. -ENODEV: the kernel has no tracefs;
+ * root NULL: finds the mounted tracefs (/sys/kernel/tracing, then
+ * /proc/self/mounts, which may have it under debugfs); where none is mounted and
+ * the caller may, makes a detached mount (fsopen, Linux 5.2) that nobody else
+ * sees and that ends with the process. -ENODEV: the kernel has no tracefs;
  * -EACCES, -EPERM: not for this caller. The hint says how to mend it.
  */
 int tracefs_open(struct tracefs **ret, const char *root, struct error *err);
@@ -31,3 +32,29 @@ const char *tracefs_path(const struct tracefs *fs);
  */
 int tracefs_events(struct tracefs *fs, const char *const **ret, size_t *ret_count,
 		   struct error *err);
+
+/* The rest is for this room. */
+
+/* The top level's descriptor; borrowed. */
+int tracefs_root(const struct tracefs *fs);
+/* A descriptor for openat() of an instance's folder (NULL: the top level), or -errno. */
+int tracefs_open_instance(const struct tracefs *fs, const char *instance);
+int tracefs_make_instance(const struct tracefs *fs, const char *instance);
+/* Waits a little for readers that are just closing (EBUSY). -ENOENT: it is not there. */
+int tracefs_remove_instance(const struct tracefs *fs, const char *instance);
+/* Names of all instances; strings and array to be freed with tracefs_free_names. */
+int tracefs_list_instances(const struct tracefs *fs, char ***ret, size_t *ret_count);
+void tracefs_free_names(char **names, size_t count);
+
+/* Opens a file below dirfd, close-on-exec. Returns the descriptor or -errno. */
+int tracefs_open_file(int dirfd, int flags, const char *fmt, ...) _printf_(3, 4);
+/* Replaces the file's content in one write(2), as tracefs wants it. 0 or -errno. */
+int tracefs_write(int dirfd, const char *file, const char *value);
+/* Appends the file's content; a last newline is cut. 0 or -errno. */
+int tracefs_read(int dirfd, const char *file, struct buf *out);
+int tracefs_read_u64(int dirfd, const char *file, uint64_t *ret);
+/*
+ * The last message of the instance's error_log, the one with the caret, as
+ * the kernel words it; to be freed; NULL if there is none.
+ */
+char *tracefs_last_error(const struct tracefs *fs, const char *instance);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "capture/events.h"
+
+#include <fnmatch.h>
+
+#include "util/nearest.h"
+
+#define NAME_MAX_LEN 256
+
+void event_matches_deinit(struct event_matches *m)
+{
+	free(m->items);
+	*m = (struct event_matches){ 0 };
+}
+
+static bool part_matches(const char *glob, const char *part)
+{
+	return !*glob || fnmatch(glob, part, 0) == 0;
+}
+
+bool event_glob_matches(const char *glob, const char *name)
+{
+	char system[NAME_MAX_LEN], wanted[NAME_MAX_LEN];
+	const char *colon = strchr(name, ':'), *split = strchr(glob, ':');
+	size_t len;
+
+	if (!colon || !*glob)
+		return false;
+	len = (size_t)(colon - name);
+	if (len >= sizeof(system))
+		return false;
+	memcpy(system, name, len);
+	system[len] = '\0';
+	if (!split)
+		return part_matches(glob, system) || part_matches(glob, colon + 1);
+	len = (size_t)(split - glob);
+	if (len >= sizeof(wanted))
+		return false;
+	memcpy(wanted, glob, len);
+	wanted[len] = '\0';
+	return part_matches(wanted, system) && part_matches(split + 1, colon + 1);
+}
+
+/* What a mistyped glob without a colon may have meant: systems, and events' bare names. */
+static size_t collect_words(const char *const *names, size_t count, struct buf *text,
+			    const char ***ret)
+{
+	const char **words = calloc(count * 2 + 1, sizeof(*words));
+	size_t n = 0;
+
+	if (!words)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		buf_append(text, names[i], strlen(names[i]) + 1);
+	if (buf_error(text)) {
+		free(words);
+		return 0;
+	}
+	for (char *p = text->data; p < text->data + text->len;) {
+		size_t len = strlen(p);
+		char *colon = strchr(p, ':');
+
+		if (colon) {
+			*colon = '\0';
+			if (!n || strcmp(words[n - 1], p) != 0)
+				words[n++] = p;
+			/* Systems come sorted; events go behind all of them below. */
+		}
+		p += len + 1;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const char *colon = strchr(names[i], ':');
+
+		if (colon)
+			words[n++] = colon + 1;
+	}
+	*ret = words;
+	return n;
+}
+
+static int no_match(const char *glob, const char *const *names, size_t count, struct error *err)
+{
+	_cleanup_free_ const char **words = NULL;
+	_cleanup_buf_ struct buf text = BUF_INIT, hint = BUF_INIT;
+	const char *best[NEAREST_MAX];
+	size_t n;
+
+	error_set(err, -ENOENT, "no event of this kernel matches '%s'", glob);
+	if (strchr(glob, ':')) {
+		n = nearest_names(glob, names, count, best);
+	} else {
+		size_t word_count = collect_words(names, count, &text, &words);
+
+		n = word_count ? nearest_names(glob, words, word_count, best) : 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&hint, "%s'%s'", i ? ", " : "did you mean ", best[i]);
+	buf_puts(&hint, n ? "? " : "");
+	buf_puts(&hint, "'tracectl events' lists what there is");
+	error_hint(err, "%s", buf_string(&hint) ?: "'tracectl events' lists what there is");
+	return -ENOENT;
+}
+
+int event_matches_find(struct event_matches *ret, const struct capture_event_spec *specs,
+		       size_t spec_count, const char *const *names, size_t name_count,
+		       struct error *err)
+{
+	_cleanup_free_ const struct capture_event_spec **by_name =
+		calloc(name_count + 1, sizeof(*by_name));
+	struct event_matches m = { 0 };
+
+	if (!by_name)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t s = 0; s < spec_count; s++) {
+		size_t found = 0;
+
+		for (size_t i = 0; i < name_count; i++) {
+			if (!event_glob_matches(specs[s].glob, names[i]))
+				continue;
+			m.count += !by_name[i];
+			by_name[i] = &specs[s];
+			found++;
+		}
+		if (!found)
+			return no_match(specs[s].glob, names, name_count, err);
+	}
+	m.items = calloc(m.count + 1, sizeof(*m.items));
+	if (!m.items)
+		return error_set(err, -ENOMEM, "out of memory");
+	m.count = 0;
+	for (size_t i = 0; i < name_count; i++)
+		if (by_name[i])
+			m.items[m.count++] = (struct event_match){ .name = names[i],
+								   .filter = by_name[i]->filter,
+								   .spec = by_name[i] };
+	*ret = m;
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which of the kernel's events a request means. Works on names alone. */
+#pragma once
+
+#include "capture/capture.h"
+
+struct event_match {
+	const char *name;   /* "system:event"; borrowed from the kernel's list */
+	const char *filter; /* or NULL; borrowed from the request */
+	const struct capture_event_spec *spec;
+};
+
+struct event_matches {
+	struct event_match *items; /* owned; in the order of the kernel's list, each once */
+	size_t count;
+};
+void event_matches_deinit(struct event_matches *m);
+#define _cleanup_event_matches_ _cleanup_(event_matches_deinit)
+
+/*
+ * True if glob means "system:event". Without a colon it names systems or
+ * events; with one, the one side of each; an empty side means all.
+ */
+bool event_glob_matches(const char *glob, const char *name);
+
+/*
+ * names: sorted. Where several specs mean an event, the last one's filter
+ * counts. -ENOENT for a spec that means none, the hint has the nearest names.
+ */
+int event_matches_find(struct event_matches *ret, const struct capture_event_spec *specs,
+		       size_t spec_count, const char *const *names, size_t name_count,
+		       struct error *err);

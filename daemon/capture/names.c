@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "capture/names.h"
+
+#include <fcntl.h>
+
+#include "util/io.h"
+
+#define FORMATS_PER_SLICE 48
+#define FORMAT_MAX (256U << 10)
+#define SYMBOLS_PER_SLICE (512U << 10)
+
+static const char *const task_events[] = { "sched:sched_process_exit", "task:task_newtask",
+					   "task:task_rename" };
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int add_name(struct names *n, size_t *cap, const char *system, const char *event)
+{
+	char *name;
+
+	if (n->event_count == *cap) {
+		size_t more = *cap * 2 + 64;
+		char **events = reallocarray(n->events, more, sizeof(*events));
+
+		if (!events)
+			return -ENOMEM;
+		n->events = events;
+		*cap = more;
+	}
+	if (asprintf(&name, "%s%s%s", system ?: "", system ? ":" : "", event) < 0)
+		return -ENOMEM;
+	n->events[n->event_count++] = name;
+	return 0;
+}
+
+/* Events that can't be enabled but occur: marks, stacks, functions. */
+static int add_ftrace_system(struct names *n, size_t *cap)
+{
+	int fd = tracefs_open_file(tracefs_root(n->env->tracefs), O_RDONLY | O_DIRECTORY,
+				   "events/ftrace");
+	struct dirent *e;
+	int r = 0;
+	DIR *dir;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	dir = fdopendir(fd);
+	if (!dir) {
+		close_fd(fd);
+		return -ENOMEM;
+	}
+	while (r == 0 && (e = readdir(dir)))
+		if (e->d_type != DT_REG && e->d_name[0] != '.')
+			r = add_name(n, cap, "ftrace", e->d_name);
+	closedir(dir);
+	return r;
+}
+
+int names_init(struct names *n, const struct capture_env *env, const char *const *events,
+	       size_t event_count, bool all_symbols)
+{
+	size_t cap = 0, kept = 0;
+	int r = 0;
+
+	*n = (struct names){ .env = env, .want_symbols = all_symbols, .kallsyms = -EBADF };
+	n->scan = TASK_SCAN_INIT;
+	for (size_t i = 0; r == 0 && i < event_count; i++)
+		r = add_name(n, &cap, NULL, events[i]);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(task_events); i++)
+		r = add_name(n, &cap, NULL, task_events[i]);
+	if (r == 0)
+		r = add_ftrace_system(n, &cap);
+	if (r < 0) {
+		names_deinit(n);
+		return r;
+	}
+	qsort(n->events, n->event_count, sizeof(*n->events), compare_names);
+	for (size_t i = 0; i < n->event_count; i++) {
+		if (kept && strcmp(n->events[kept - 1], n->events[i]) == 0)
+			free(n->events[i]);
+		else
+			n->events[kept++] = n->events[i];
+	}
+	n->event_count = kept;
+	return 0;
+}
+
+static void close_sources(struct names *n)
+{
+	task_scan_end(&n->scan);
+	n->kallsyms = close_fd(n->kallsyms);
+	buf_deinit(&n->symbols);
+}
+
+void names_deinit(struct names *n)
+{
+	close_sources(n);
+	tracefs_free_names(n->events, n->event_count);
+	*n = (struct names){ .kallsyms = -EBADF, .scan = TASK_SCAN_INIT };
+}
+
+void names_rewind(struct names *n)
+{
+	close_sources(n);
+	n->stage = NAMES_TASKS;
+	n->next_event = 0;
+}
+
+static int tasks_step(struct names *n, struct stream_writer *w)
+{
+	if (!n->scan.processes) {
+		int r = task_scan_start(&n->scan, n->env->proc);
+
+		if (r < 0)
+			return r;
+	}
+	return task_scan_step(&n->scan, w);
+}
+
+bool format_wants_symbols(const char *text)
+{
+	const char *p = strstr(text, "\nprint fmt:");
+
+	if (!p)
+		return false;
+	while ((p = strstr(p, "%p"))) {
+		p += 2;
+		if (*p == 's' || *p == 'S' || *p == 'f' || *p == 'F' || *p == 'B')
+			return true;
+	}
+	return false;
+}
+
+static int write_format(struct names *n, const char *name, struct stream_writer *w)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *colon = strchr(name, ':');
+	size_t system_len;
+	char path[512];
+	int r;
+
+	if (!colon)
+		return 0;
+	system_len = (size_t)(colon - name);
+	if ((size_t)snprintf(path, sizeof(path), "events/%.*s/%s/format", (int)system_len, name,
+			     colon + 1) >= sizeof(path))
+		return 0;
+	buf_append(&text, name, system_len);
+	buf_putc(&text, '\0');
+	r = read_file_at(tracefs_root(n->env->tracefs), path, FORMAT_MAX, &text);
+	/* Some events have no format; one of a module may be gone. */
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	r = stream_write(w, CHUNK_FORMAT, text.data, text.len);
+	if (r == 0 && !n->want_symbols && buf_string(&text))
+		n->want_symbols = format_wants_symbols(text.data + system_len + 1);
+	return r;
+}
+
+static int formats_step(struct names *n, struct stream_writer *w)
+{
+	for (int i = 0; i < FORMATS_PER_SLICE && n->next_event < n->event_count; i++) {
+		int r = write_format(n, n->events[n->next_event++], w);
+
+		if (r < 0)
+			return r;
+	}
+	return n->next_event < n->event_count;
+}
+
+static int printk_step(struct names *n, struct stream_writer *w)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	int r = read_file_at(tracefs_root(n->env->tracefs), "printk_formats", 16U << 20, &text);
+
+	if (r < 0 || !text.len)
+		return r == -ENOMEM ? r : 0;
+	return stream_write_packed(w, CHUNK_PRINTK, text.data, text.len);
+}
+
+/* Under kptr_restrict each line begins with a zero address. */
+static bool all_zero(const struct buf *text)
+{
+	size_t i = 0;
+
+	while (i < text->len && text->data[i] == '0')
+		i++;
+	return i >= 8 && i < text->len && text->data[i] == ' ';
+}
+
+static int kallsyms_step(struct names *n, struct stream_writer *w)
+{
+	ssize_t got;
+	char *p;
+	int r;
+
+	if (!n->want_symbols)
+		return 0;
+	if (n->kallsyms < 0) {
+		char path[256];
+
+		snprintf(path, sizeof(path), "%s/kallsyms", n->env->proc);
+		n->kallsyms = open(path, O_RDONLY | O_CLOEXEC);
+		if (n->kallsyms < 0)
+			return 0;
+	}
+	p = buf_reserve(&n->symbols, SYMBOLS_PER_SLICE);
+	if (!p)
+		return -ENOMEM;
+	got = read_full(n->kallsyms, p, SYMBOLS_PER_SLICE);
+	if (got < 0)
+		return (int)got;
+	n->symbols.len += (size_t)got;
+	n->symbols_hidden = all_zero(&n->symbols);
+	if ((size_t)got == SYMBOLS_PER_SLICE && !n->symbols_hidden &&
+	    n->symbols.len < CHUNK_EXPANDED_MAX / 2)
+		return 1;
+	r = n->symbols_hidden || !n->symbols.len
+		    ? 0
+		    : stream_write_packed(w, CHUNK_KALLSYMS, n->symbols.data, n->symbols.len);
+	n->kallsyms = close_fd(n->kallsyms);
+	buf_deinit(&n->symbols);
+	return r;
+}
+
+static int enums_step(struct names *n, struct stream_writer *w)
+{
+	(void)n;
+	(void)w;
+	return 0;
+}
+
+int names_step(struct names *n, struct stream_writer *w)
+{
+	int r = 0;
+
+	switch (n->stage) {
+	case NAMES_TASKS:
+		r = tasks_step(n, w);
+		break;
+	case NAMES_FORMATS:
+		r = formats_step(n, w);
+		break;
+	case NAMES_ENUMS:
+		r = enums_step(n, w);
+		break;
+	case NAMES_PRINTK:
+		r = printk_step(n, w);
+		break;
+	case NAMES_KALLSYMS:
+		r = kallsyms_step(n, w);
+		break;
+	case NAMES_DONE:
+		return 0;
+	}
+	if (r == 0)
+		n->stage++;
+	return r < 0 ? r : n->stage != NAMES_DONE;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a stream needs to be read on another machine: tasks, event formats,
+ * constants, printk strings, kernel symbols. Written in slices of a
+ * millisecond or so while the kernel already records.
+ */
+#pragma once
+
+#include "capture/capture.h"
+#include "capture/tasks.h"
+#include "stream/writer.h"
+
+enum names_stage {
+	NAMES_TASKS,
+	NAMES_FORMATS,
+	NAMES_ENUMS,
+	NAMES_PRINTK,
+	NAMES_KALLSYMS,
+	NAMES_DONE,
+};
+
+struct names {
+	const struct capture_env *env;
+	enum names_stage stage;
+	char **events; /* "system:event", sorted; owned */
+	size_t event_count, next_event;
+	bool want_symbols;
+	bool symbols_hidden; /* kptr_restrict gave zeros */
+	struct task_scan scan;
+	int kallsyms;
+	struct buf symbols;
+	struct enum_names *enums;
+};
+
+/*
+ * Of these events, those of system ftrace, and those of the task ring.
+ * all_symbols: whatever the formats say.
+ */
+int names_init(struct names *n, const struct capture_env *env, const char *const *events,
+	       size_t event_count, bool all_symbols);
+void names_deinit(struct names *n);
+/* From the start again, for another stream. */
+void names_rewind(struct names *n);
+/* 1: there is more to do; 0: all is written; or -errno. */
+int names_step(struct names *n, struct stream_writer *w);
+/* A print fmt that names kernel symbols. */
+bool format_wants_symbols(const char *text);

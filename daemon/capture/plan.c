@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "capture/plan.h"
+
+#include <stdarg.h>
+#include <sys/sysinfo.h>
+
+#include "util/parse.h"
+
+void plan_deinit(struct plan *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		free(p->steps[i].instance);
+		free(p->steps[i].file);
+		free(p->steps[i].value);
+		free(p->steps[i].old);
+	}
+	free(p->steps);
+	*p = (struct plan){ 0 };
+}
+
+static struct plan_step *add(struct plan *p, enum plan_kind kind, const char *instance,
+			     const char *file, const char *value)
+{
+	struct plan_step *s;
+
+	if (p->count == p->cap) {
+		size_t cap = p->cap * 2 + 32;
+
+		s = reallocarray(p->steps, cap, sizeof(*s));
+		if (!s) {
+			p->failed = true;
+			return NULL;
+		}
+		p->steps = s;
+		p->cap = cap;
+	}
+	s = &p->steps[p->count++];
+	*s = (struct plan_step){ .kind = kind };
+	s->instance = instance ? strdup(instance) : NULL;
+	s->file = file ? strdup(file) : NULL;
+	s->value = value ? strdup(value) : NULL;
+	if ((instance && !s->instance) || (file && !s->file) || (value && !s->value))
+		p->failed = true;
+	return s;
+}
+
+void plan_instance(struct plan *p, const char *instance)
+{
+	add(p, PLAN_INSTANCE, instance, NULL, NULL);
+}
+
+struct plan_step *plan_write(struct plan *p, const char *instance, const char *file,
+			     const char *value)
+{
+	return add(p, PLAN_WRITE, instance, file, value);
+}
+
+struct plan_step *plan_writef(struct plan *p, const char *instance, const char *file,
+			      const char *fmt, ...)
+{
+	_cleanup_free_ char *value = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&value, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		value = NULL;
+		p->failed = true;
+		return NULL;
+	}
+	return add(p, PLAN_WRITE, instance, file, value);
+}
+
+void plan_set(struct plan *p, const char *file, const char *value)
+{
+	add(p, PLAN_SET, NULL, file, value);
+}
+
+static int step_set(struct plan_step *s, const struct tracefs *fs, struct journal *j)
+{
+	_cleanup_buf_ struct buf old = BUF_INIT;
+	int r = tracefs_read(tracefs_root(fs), s->file, &old);
+
+	if (r < 0)
+		return r;
+	if (!buf_string(&old))
+		return -ENOMEM;
+	s->old = old.data;
+	old = BUF_INIT;
+	r = journal_restore(j, s->file, s->old);
+	return r < 0 ? r : tracefs_write(tracefs_root(fs), s->file, s->value);
+}
+
+static int step_write(const struct plan_step *s, const struct tracefs *fs)
+{
+	_cleanup_close_ int dir = tracefs_open_instance(fs, s->instance);
+
+	return dir < 0 ? dir : tracefs_write(dir, s->file, s->value);
+}
+
+static int step_apply(struct plan_step *s, const struct tracefs *fs, struct journal *j)
+{
+	int r;
+
+	switch (s->kind) {
+	case PLAN_INSTANCE:
+		r = journal_instance(j, s->instance);
+		return r < 0 ? r : tracefs_make_instance(fs, s->instance);
+	case PLAN_SET:
+		return step_set(s, fs, j);
+	case PLAN_WRITE:
+		return step_write(s, fs);
+	}
+	return -EINVAL;
+}
+
+static int step_undo(struct plan_step *s, const struct tracefs *fs)
+{
+	int r = 0;
+
+	if (s->kind == PLAN_INSTANCE)
+		r = tracefs_remove_instance(fs, s->instance);
+	else if (s->kind == PLAN_SET)
+		r = tracefs_write(tracefs_root(fs), s->file, s->old);
+	/* Somebody was faster. */
+	return r == -ENOENT ? 0 : r;
+}
+
+int plan_apply(struct plan *p, const struct tracefs *fs, struct journal *j, struct error *err)
+{
+	if (p->failed)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < p->count; i++) {
+		struct plan_step *s = &p->steps[i];
+		int r = step_apply(s, fs, j);
+
+		if (r < 0 && s->optional) {
+			s->refused = r;
+			continue;
+		}
+		if (r < 0) {
+			plan_explain(s, fs, r, err);
+			plan_undo(p, fs);
+			return r;
+		}
+		s->done = true;
+	}
+	return 0;
+}
+
+int plan_undo(struct plan *p, const struct tracefs *fs)
+{
+	int failed = 0;
+
+	for (size_t i = p->count; i-- > 0;) {
+		int r;
+
+		if (!p->steps[i].done)
+			continue;
+		r = step_undo(&p->steps[i], fs);
+		if (r < 0) {
+			failed = failed ?: r;
+			continue;
+		}
+		p->steps[i].done = false;
+	}
+	return failed;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+
+	return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* error_log's last message, indented, on lines of its own. */
+static void add_error_log(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
+{
+	_cleanup_free_ char *log = tracefs_last_error(fs, s->instance);
+	char *save = NULL;
+
+	if (!log)
+		return;
+	for (char *p = strtok_r(log, "\n", &save); p; p = strtok_r(NULL, "\n", &save))
+		buf_printf(out, "\n%s", p);
+}
+
+static int explain_filter(const struct plan_step *s, const struct tracefs *fs, int code,
+			  struct error *err)
+{
+	_cleanup_buf_ struct buf log = BUF_INIT;
+	const char *event = s->file + strlen("events/");
+	int len = (int)(strlen(event) - strlen("/filter"));
+
+	add_error_log(s, fs, &log);
+	error_set(err, code, "the kernel refuses the filter '%s' for event %.*s%s", s->value, len,
+		  event, buf_string(&log) ?: "");
+	return error_hint(err,
+			  "the fields that an event has: %s/events/%.*s/format; a filter "
+			  "holds for every event that its glob matches",
+			  tracefs_path(fs), len, event);
+}
+
+static int explain_clock(const struct plan_step *s, const struct tracefs *fs, int code,
+			 struct error *err)
+{
+	_cleanup_buf_ struct buf clocks = BUF_INIT;
+
+	error_set(err, code, "this kernel has no trace clock '%s'", s->value);
+	if (tracefs_read(tracefs_root(fs), "trace_clock", &clocks) == 0 && buf_string(&clocks)) {
+		for (char *p = clocks.data; *p; p++)
+			if (*p == '[' || *p == ']')
+				*p = ' ';
+		return error_hint(err, "it has: %s", clocks.data + strspn(clocks.data, " "));
+	}
+	return -err->code;
+}
+
+static int explain_buffer(const struct plan_step *s, int code, struct error *err)
+{
+	uint64_t bytes = strtoull(s->value, NULL, 10) * 1024;
+	_cleanup_buf_ struct buf size = BUF_INIT;
+
+	format_bytes(bytes, &size);
+	error_errno(err, code, "the kernel gives no ring buffer of %s for each of %d CPUs",
+		    buf_string(&size) ?: "?", get_nprocs_conf());
+	return error_hint(err, "ask for a smaller buffer (-b)");
+}
+
+static const char *reason(int code)
+{
+	switch (code) {
+	case -EPERM:
+		return "the kernel may be locked down (see 'tracectl doctor')";
+	case -EACCES:
+		return "only root may";
+	case -EBUSY:
+		return "another tool may be using it";
+	case -ENOENT:
+		return "this kernel does not have it, or somebody removed the instance";
+	case -EINVAL:
+		return "this kernel does not take that value";
+	default:
+		return NULL;
+	}
+}
+
+int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, struct error *err)
+{
+	if (!err)
+		return code;
+	if (s->kind == PLAN_INSTANCE) {
+		if (code == -EEXIST)
+			return error_set(err, code,
+					 "a recording of that name is under way "
+					 "(tracefs instance %s)",
+					 s->instance);
+		error_errno(err, code, "cannot make the tracefs instance %s", s->instance);
+	} else if (ends_with(s->file, "/filter") && (code == -EINVAL || code == -ENOENT)) {
+		return explain_filter(s, fs, code, err);
+	} else if (ends_with(s->file, "trace_clock") && code == -EINVAL) {
+		return explain_clock(s, fs, code, err);
+	} else if (ends_with(s->file, "buffer_size_kb")) {
+		return explain_buffer(s, code, err);
+	} else {
+		error_errno(err, code, "cannot write '%.60s' to %s", s->value, s->file);
+	}
+	if (reason(code))
+		error_hint(err, "%s", reason(code));
+	return code;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "capture/request.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <sys/sysinfo.h>
+
+#include "util/io.h"
+
+#define NAME_LEN_MAX 64
+/* The kernel takes a filter in one write of less than a page. */
+#define FILTER_LEN_MAX 4000
+
+static bool is_name(const char *name)
+{
+	size_t n = 0;
+
+	for (; name[n]; n++)
+		if (!isalnum((unsigned char)name[n]) && !strchr("_.-", name[n]))
+			return false;
+	return n > 0 && n <= NAME_LEN_MAX;
+}
+
+/* Better said before than by the kernel's allocator at the last CPU. */
+static int check_memory(const struct capture_env *env, const struct capture_request *request,
+			struct error *err)
+{
+	uint64_t each = request->buffer_bytes ?: DEFAULT_BUFFER_BYTES, available;
+	_cleanup_buf_ struct buf text = BUF_INIT, want = BUF_INIT, have = BUF_INIT;
+	unsigned cpus = (unsigned)get_nprocs();
+	char path[256];
+	const char *p;
+
+	snprintf(path, sizeof(path), "%s/meminfo", env->proc);
+	if (read_file_at(AT_FDCWD, path, 1 << 16, &text) < 0 || !buf_string(&text))
+		return 0;
+	p = strstr(text.data, "MemAvailable:");
+	if (!p)
+		return 0;
+	available = strtoull(p + strlen("MemAvailable:"), NULL, 10) * 1024;
+	if (each <= available / 10 * 9 / MAX(cpus, 1U))
+		return 0;
+	format_bytes(each, &want);
+	format_bytes(available, &have);
+	error_set(err, -ENOMEM, "ring buffers of %s for each of %u CPUs do not fit: %s are free",
+		  buf_string(&want) ?: "?", cpus, buf_string(&have) ?: "?");
+	return error_hint(err, "ask for a smaller buffer (-b)");
+}
+
+int request_check(const struct capture_env *env, const struct capture_request *request,
+		  struct error *err)
+{
+	if (!request->name || !is_name(request->name)) {
+		error_set(err, -EINVAL, "'%s' cannot be the name of a recording",
+			  request->name ?: "");
+		return error_hint(err, "1 to %d letters, digits, dots, dashes and underscores",
+				  NAME_LEN_MAX);
+	}
+	if (!request->event_count)
+		return error_set(err, -EINVAL, "no events were asked for");
+	if (request->cpus && !cpu_set_count(request->cpus))
+		return error_set(err, -EINVAL, "the list of CPUs is empty");
+	for (size_t i = 0; i < request->event_count; i++)
+		if (request->events[i].filter && strlen(request->events[i].filter) > FILTER_LEN_MAX)
+			return error_set(err, -E2BIG, "the filter for '%s' is too long",
+					 request->events[i].glob);
+	return check_memory(env, request, err);
+}
+
+static void plan_pids(struct plan *plan, const struct capture_request *request,
+		      const char *instance)
+{
+	_cleanup_buf_ struct buf pids = BUF_INIT;
+
+	if (!request->pid_count)
+		return;
+	for (size_t i = 0; i < request->pid_count; i++)
+		buf_printf(&pids, "%d ", request->pids[i]);
+	if (request->follow_forks)
+		plan_write(plan, instance, "options/event-fork", "1");
+	if (buf_string(&pids))
+		plan_write(plan, instance, "set_event_pid", pids.data);
+	else
+		plan->failed = true;
+}
+
+static void plan_cpus(struct plan *plan, const struct capture_request *request,
+		      const char *instance)
+{
+	_cleanup_buf_ struct buf mask = BUF_INIT;
+
+	if (!request->cpus)
+		return;
+	cpu_set_format_mask(request->cpus, &mask);
+	if (buf_string(&mask))
+		plan_write(plan, instance, "tracing_cpumask", mask.data);
+	else
+		plan->failed = true;
+}
+
+static void plan_buffer(struct plan *plan, const char *instance, const char *clock, uint64_t kb)
+{
+	struct plan_step *s;
+
+	plan_instance(plan, instance);
+	/* A new instance is on. */
+	plan_write(plan, instance, "tracing_on", "0");
+	plan_write(plan, instance, "trace_clock", clock);
+	/*
+	 * Without overwriting, the kernel would count what it drops but not say
+	 * where. options/record-cmd stays: it acts on the enabled events of every
+	 * instance, not on ours alone (trace_event_enable_cmd_record()).
+	 */
+	plan_write(plan, instance, "options/overwrite", "1");
+	plan_writef(plan, instance, "buffer_size_kb", "%llu", (unsigned long long)kb);
+	/* Linux 5.0+. */
+	s = plan_write(plan, instance, "buffer_percent", WAKEUP_PERCENT);
+	if (s)
+		s->optional = true;
+}
+
+static bool is_exact(const char *glob)
+{
+	return strchr(glob, ':') && !strpbrk(glob, "*?[");
+}
+
+/* "system:event" -> "events/system/event/FILE" */
+static void event_file(const char *name, const char *file, char *path, size_t size)
+{
+	const char *colon = strchr(name, ':');
+
+	snprintf(path, size, "events/%.*s/%s/%s", (int)(colon - name), name, colon + 1, file);
+}
+
+static void plan_events(struct plan *plan, const struct event_matches *matches,
+			const char *instance)
+{
+	char path[512];
+
+	/* All filters first: a bad one is found before anything is on. */
+	for (size_t i = 0; i < matches->count; i++) {
+		if (!matches->items[i].filter)
+			continue;
+		event_file(matches->items[i].name, "filter", path, sizeof(path));
+		plan_write(plan, instance, path, matches->items[i].filter);
+	}
+	for (size_t i = 0; i < matches->count; i++) {
+		struct plan_step *s;
+
+		event_file(matches->items[i].name, "enable", path, sizeof(path));
+		s = plan_write(plan, instance, path, "1");
+		if (!s)
+			return;
+		s->tag = &matches->items[i];
+		s->optional = !is_exact(matches->items[i].spec->glob);
+	}
+}
+
+static void plan_tasks(struct plan *plan, const char *instance, const char *clock, uint64_t kb)
+{
+	static const char *const files[] = { "events/task/task_newtask/enable",
+					     "events/task/task_rename/enable",
+					     "events/sched/sched_process_exit/enable" };
+
+	plan_buffer(plan, instance, clock, kb);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		struct plan_step *s = plan_write(plan, instance, files[i], "1");
+
+		if (s)
+			s->optional = true;
+	}
+}
+
+int request_plan(struct plan *plan, const struct capture_request *request,
+		 const struct event_matches *matches, const char *instance, const char *tasks,
+		 struct error *err)
+{
+	const char *clock = request->clock ?: DEFAULT_CLOCK;
+	uint64_t bytes = request->buffer_bytes ?: DEFAULT_BUFFER_BYTES;
+
+	plan_buffer(plan, instance, clock, (bytes + 1023) / 1024);
+	plan_cpus(plan, request, instance);
+	plan_pids(plan, request, instance);
+	plan_events(plan, matches, instance);
+	if (tasks)
+		plan_tasks(plan, tasks, clock,
+			   request->ring ? TASKS_RING_BUFFER_KB : TASKS_BUFFER_KB);
+	return plan->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+int request_verify(const struct plan *plan, const struct tracefs *fs,
+		   const struct capture_request *request, unsigned *ret_refused, struct error *err)
+{
+	*ret_refused = 0;
+	for (size_t i = 0; i < request->event_count; i++) {
+		const struct plan_step *refused = NULL;
+		bool any = false;
+
+		for (size_t k = 0; k < plan->count; k++) {
+			const struct plan_step *s = &plan->steps[k];
+			const struct event_match *m = s->tag;
+
+			if (!m || m->spec != &request->events[i])
+				continue;
+			any |= s->done;
+			if (s->refused) {
+				refused = s;
+				(*ret_refused)++;
+			}
+		}
+		if (refused && !any) {
+			plan_explain(refused, fs, refused->refused, err);
+			return error_prefix(err, "none of the events of '%s' can be enabled",
+					    request->events[i].glob);
+		}
+	}
+	return 0;
+}

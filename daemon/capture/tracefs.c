@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "capture/tracefs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <stdarg.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+
+#include <tracefs/tracefs.h> /* not <tracefs.h>: that is ours, too */
+
+#include "util/io.h"
+
+#define TRACEFS_MAGIC 0x74726163
+#define FILE_MAX (64U << 20)
+
+struct tracefs {
+	int root;
+	char *path;
+	bool events_read;
+	struct buf events_text;
+	const char **events; /* into events_text */
+	size_t event_count;
+};
+
+static bool is_tracefs(const char *path)
+{
+	struct statfs st;
+
+	return statfs(path, &st) == 0 && (uint32_t)st.f_type == TRACEFS_MAGIC;
+}
+
+/* Where tracefs is mounted, or NULL. Looks without stepping on debugfs's automount point. */
+static char *find_mounted(void)
+{
+	struct mntent *m;
+	char *path = NULL;
+	FILE *mounts;
+
+	if (is_tracefs("/sys/kernel/tracing"))
+		return strdup("/sys/kernel/tracing");
+	mounts = setmntent("/proc/self/mounts", "re");
+	if (!mounts)
+		return NULL;
+	while (!path && (m = getmntent(mounts)))
+		if (strcmp(m->mnt_type, "tracefs") == 0)
+			path = strdup(m->mnt_dir);
+	endmntent(mounts);
+	return path;
+}
+
+/* A mount that is in no mount table. Returns its root's descriptor. */
+static int mount_detached(void)
+{
+	_cleanup_close_ int fs = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
+	int fd;
+
+	if (fs < 0)
+		return -errno;
+	if (syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	fd = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC,
+			  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_root(struct tracefs *fs, const char *root, struct error *err)
+{
+	if (root)
+		fs->path = strdup(root);
+	else
+		fs->path = find_mounted();
+	if (fs->path) {
+		fs->root = open(fs->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fs->root < 0)
+			return error_errno(err, -errno, "cannot open %s", fs->path);
+		return 0;
+	}
+	if (root)
+		return error_set(err, -ENOMEM, "out of memory");
+
+	fs->root = mount_detached();
+	if (fs->root >= 0) {
+		fs->path = strdup("tracefs (mounted for this process alone)");
+		return fs->path ? 0 : error_set(err, -ENOMEM, "out of memory");
+	}
+	/* debugfs carries tracefs on an automount point. */
+	if (fs->root != -ENODEV && is_tracefs("/sys/kernel/debug/tracing/.")) {
+		fs->path = strdup("/sys/kernel/debug/tracing");
+		fs->root = open("/sys/kernel/debug/tracing", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fs->root >= 0)
+			return 0;
+		fs->root = -errno;
+	}
+	if (fs->root == -ENODEV) {
+		error_set(err, -ENODEV, "this kernel has no tracefs");
+		return error_hint(err,
+				  "a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING is needed");
+	}
+	if (fs->root == -EPERM || fs->root == -EACCES) {
+		error_set(err, fs->root, "tracefs is not mounted, and this user may not mount it");
+		return error_hint(err, "run it as root, or let root do: "
+				       "mount -t tracefs nodev /sys/kernel/tracing");
+	}
+	error_errno(err, fs->root, "tracefs is not mounted, and mounting it failed");
+	return error_hint(err, "try: mount -t tracefs nodev /sys/kernel/tracing");
+}
+
+int tracefs_open(struct tracefs **ret, const char *root, struct error *err)
+{
+	_cleanup_(tracefs_freep) struct tracefs *fs = calloc(1, sizeof(*fs));
+	int r;
+
+	if (!fs)
+		return error_set(err, -ENOMEM, "out of memory");
+	fs->root = -EBADF;
+	r = open_root(fs, root, err);
+	if (r < 0)
+		return r;
+	if (faccessat(fs->root, "events", R_OK | X_OK, AT_EACCESS) < 0) {
+		r = -errno;
+		if (r == -ENOENT) {
+			error_set(err, -ENODEV, "there is no tracefs at %s", fs->path);
+			return error_hint(err, "mount -t tracefs nodev /sys/kernel/tracing");
+		}
+		error_errno(err, r, "cannot look into %s", fs->path);
+		return error_hint(err, "run it as root; tracefs is root's alone unless it is "
+				       "mounted with other modes");
+	}
+	*ret = TAKE_PTR(fs);
+	return 0;
+}
+
+struct tracefs *tracefs_free(struct tracefs *fs)
+{
+	if (!fs)
+		return NULL;
+	close_fd(fs->root);
+	buf_deinit(&fs->events_text);
+	free(fs->events);
+	free(fs->path);
+	free(fs);
+	return NULL;
+}
+
+const char *tracefs_path(const struct tracefs *fs)
+{
+	return fs->path;
+}
+
+int tracefs_root(const struct tracefs *fs)
+{
+	return fs->root;
+}
+
+static int compare_strings(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int read_events(struct tracefs *fs)
+{
+	struct buf *text = &fs->events_text;
+	size_t lines = 1, n = 0;
+	char *save = NULL;
+	int r;
+
+	buf_clear(text);
+	r = tracefs_read(fs->root, "available_events", text);
+	if (r < 0)
+		return r;
+	if (!buf_string(text))
+		return -ENOMEM;
+	for (size_t i = 0; i < text->len; i++)
+		lines += text->data[i] == '\n';
+	free(fs->events);
+	fs->events = calloc(lines, sizeof(*fs->events));
+	if (!fs->events)
+		return -ENOMEM;
+	for (char *p = strtok_r(text->data, "\n", &save); p; p = strtok_r(NULL, "\n", &save))
+		if (strchr(p, ':'))
+			fs->events[n++] = p;
+	qsort(fs->events, n, sizeof(*fs->events), compare_strings);
+	fs->event_count = n;
+	fs->events_read = true;
+	return 0;
+}
+
+int tracefs_events(struct tracefs *fs, const char *const **ret, size_t *ret_count,
+		   struct error *err)
+{
+	if (!fs->events_read) {
+		int r = read_events(fs);
+
+		if (r < 0)
+			return error_errno(err, r, "cannot read %s/available_events", fs->path);
+	}
+	*ret = fs->events;
+	*ret_count = fs->event_count;
+	return 0;
+}
+
+int tracefs_open_file(int dirfd, int flags, const char *fmt, ...)
+{
+	char path[512];
+	va_list ap;
+	int n, fd;
+
+	va_start(ap, fmt);
+	n = vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = openat(dirfd, path, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int tracefs_open_instance(const struct tracefs *fs, const char *instance)
+{
+	if (!instance)
+		return tracefs_open_file(fs->root, O_PATH | O_DIRECTORY, ".");
+	if (!*instance || *instance == '.' || strchr(instance, '/'))
+		return -ENOENT;
+	return tracefs_open_file(fs->root, O_PATH | O_DIRECTORY, "instances/%s", instance);
+}
+
+int tracefs_make_instance(const struct tracefs *fs, const char *instance)
+{
+	char path[512];
+
+	if ((size_t)snprintf(path, sizeof(path), "instances/%s", instance) >= sizeof(path))
+		return -ENAMETOOLONG;
+	return mkdirat(fs->root, path, 0700) < 0 ? -errno : 0;
+}
+
+int tracefs_remove_instance(const struct tracefs *fs, const char *instance)
+{
+	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
+	char path[512];
+
+	if (!*instance || *instance == '.' || strchr(instance, '/'))
+		return -EINVAL;
+	if ((size_t)snprintf(path, sizeof(path), "instances/%s", instance) >= sizeof(path))
+		return -ENAMETOOLONG;
+	/* A splice or a poll that has just ended may hold the instance for a moment longer. */
+	for (int tries = 0;; tries++) {
+		if (unlinkat(fs->root, path, AT_REMOVEDIR) == 0)
+			return 0;
+		if (errno == ENODEV)
+			return -ENOENT;
+		if (errno != EBUSY || tries >= 20)
+			return -errno;
+		nanosleep(&pause, NULL);
+	}
+}
+
+void tracefs_free_names(char **names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
+int tracefs_list_instances(const struct tracefs *fs, char ***ret, size_t *ret_count)
+{
+	int fd = tracefs_open_file(fs->root, O_RDONLY | O_DIRECTORY, "instances");
+	size_t count = 0, cap = 0;
+	char **names = NULL;
+	struct dirent *e;
+	DIR *dir;
+
+	if (fd < 0)
+		return fd;
+	dir = fdopendir(fd);
+	if (!dir) {
+		close_fd(fd);
+		return -errno;
+	}
+	while ((e = readdir(dir))) {
+		if (e->d_name[0] == '.')
+			continue;
+		if (count == cap) {
+			char **more = reallocarray(names, cap * 2 + 16, sizeof(*names));
+
+			if (!more)
+				break;
+			names = more;
+			cap = cap * 2 + 16;
+		}
+		names[count] = strdup(e->d_name);
+		if (!names[count])
+			break;
+		count++;
+	}
+	closedir(dir);
+	if (e) {
+		tracefs_free_names(names, count);
+		return -ENOMEM;
+	}
+	*ret = names;
+	*ret_count = count;
+	return 0;
+}
+
+int tracefs_write(int dirfd, const char *file, const char *value)
+{
+	_cleanup_close_ int fd = -EBADF;
+	size_t len = strlen(value);
+	ssize_t n;
+
+	fd = openat(dirfd, file, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	do {
+		n = write(fd, value, len);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EIO;
+}
+
+int tracefs_read(int dirfd, const char *file, struct buf *out)
+{
+	int r = read_file_at(dirfd, file, FILE_MAX, out);
+
+	if (r == 0 && out->len && out->data[out->len - 1] == '\n')
+		out->len--;
+	return r;
+}
+
+int tracefs_read_u64(int dirfd, const char *file, uint64_t *ret)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	int r = tracefs_read(dirfd, file, &text);
+	char *s, *end;
+	uint64_t v;
+
+	if (r < 0)
+		return r;
+	s = buf_string(&text);
+	if (!s)
+		return -ENOMEM;
+	errno = 0;
+	v = strtoull(s, &end, 10);
+	/* "7 (expanded: 1408)" is how an unused buffer tells its size. */
+	if (errno || end == s || (*end && *end != ' ' && *end != '\n'))
+		return -EINVAL;
+	*ret = v;
+	return 0;
+}
+
+char *tracefs_last_error(const struct tracefs *fs, const char *instance)
+{
+	struct tracefs_instance *inst;
+	char root[64], *text;
+
+	snprintf(root, sizeof(root), "/proc/self/fd/%d", fs->root);
+	inst = tracefs_instance_alloc(root, instance);
+	if (!inst)
+		return NULL;
+	text = tracefs_error_last(inst);
+	tracefs_instance_free(inst);
+	return text;
+}
