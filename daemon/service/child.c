@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "util/buf.h"
+#include "util/io.h"
+
+#define RESULT_MAX (1U << 20)
+#define ARGS_MAX 16
+
+struct child {
+	const char *what;
+	sd_event_source *process, *pipe;
+	struct buf result;
+	siginfo_t status;
+	bool exited, closed;
+	child_done_t done;
+	void *userdata;
+};
+
+struct child *child_free(struct child *c)
+{
+	if (!c)
+		return NULL;
+	sd_event_source_disable_unref(c->process);
+	sd_event_source_disable_unref(c->pipe);
+	buf_deinit(&c->result);
+	free(c);
+	return NULL;
+}
+
+static Traced__Control__ExportResult *failed_result(int code, const char *message, const char *hint)
+{
+	Traced__Control__ExportResult *result = malloc(sizeof(*result));
+	Traced__Control__Error *error = malloc(sizeof(*error));
+
+	if (!result || !error) {
+		free(result);
+		free(error);
+		return NULL;
+	}
+	traced__control__export_result__init(result);
+	traced__control__error__init(error);
+	error->code = (uint32_t)code;
+	error->message = strdup(message) ?: error->message;
+	if (hint)
+		error->hint = strdup(hint) ?: error->hint;
+	result->error = error;
+	return result;
+}
+
+static Traced__Control__ExportResult *judge(struct child *c)
+{
+	Traced__Control__ExportResult *result = NULL;
+	char text[200];
+
+	if (c->status.si_code == CLD_EXITED && c->status.si_status == 0 && !buf_error(&c->result))
+		result = traced__control__export_result__unpack(NULL, c->result.len,
+								(const uint8_t *)c->result.data);
+	if (result)
+		return result;
+	if (c->status.si_code == CLD_EXITED)
+		snprintf(text, sizeof(text), "the %s ended with status %d and no result", c->what,
+			 c->status.si_status);
+	else
+		snprintf(text, sizeof(text), "the %s was killed by signal %d (%s)", c->what,
+			 c->status.si_status, strsignal(c->status.si_status));
+	return failed_result(EIO, text, NULL);
+}
+
+static void finish_if_over(struct child *c)
+{
+	child_done_t done = c->done;
+	void *userdata = c->userdata;
+	Traced__Control__ExportResult *result;
+
+	if (!c->exited || !c->closed)
+		return;
+	result = judge(c);
+	if (result)
+		done(userdata, result);
+	else
+		sd_event_exit(sd_event_source_get_event(c->process), -ENOMEM);
+}
+
+static int on_exit_of_child(sd_event_source *source _unused_, const siginfo_t *si, void *userdata)
+{
+	struct child *c = userdata;
+
+	c->status = *si;
+	c->exited = true;
+	finish_if_over(c);
+	return 0;
+}
+
+static int on_result(sd_event_source *source, int fd, uint32_t revents _unused_, void *userdata)
+{
+	struct child *c = userdata;
+	char piece[16 << 10];
+	ssize_t n = read(fd, piece, sizeof(piece));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n > 0 && c->result.len + (size_t)n <= RESULT_MAX) {
+		buf_append(&c->result, piece, (size_t)n);
+		return 0;
+	}
+	if (n != 0)
+		c->result.failed = true;
+	/* Closes our end, too: a child that writes too much gets SIGPIPE. */
+	c->closed = true;
+	c->pipe = sd_event_source_disable_unref(source);
+	finish_if_over(c);
+	return 0;
+}
+
+/* Between fork and exec, in a process that has one thread. */
+static void become(const struct child_spec *spec, int result_fd, pid_t parent)
+{
+	static const char *const private_vars[] = { "NOTIFY_SOCKET", "WATCHDOG_USEC",
+						    "WATCHDOG_PID",  "LISTEN_FDS",
+						    "LISTEN_PID",    "LISTEN_FDNAMES" };
+	const char *argv[ARGS_MAX + 2] = { "traced" };
+	int count = (int)spec->fd_count + 1, high[CHILD_FDS_MAX + 1], null;
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(127);
+	for (size_t i = 0; i < ARRAY_SIZE(private_vars); i++)
+		unsetenv(private_vars[i]);
+	for (int i = 0; i < count; i++) {
+		high[i] = fcntl(i < count - 1 ? spec->fds[i] : result_fd, F_DUPFD,
+				CHILD_FIRST_FD + count);
+		if (high[i] < 0)
+			_exit(127);
+	}
+	null = open("/dev/null", O_RDWR);
+	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
+		_exit(127);
+	for (int i = 0; i < count; i++)
+		if (dup2(high[i], CHILD_FIRST_FD + i) < 0)
+			_exit(127);
+	if (close_range((unsigned)(CHILD_FIRST_FD + count), ~0U, 0) < 0)
+		_exit(127);
+	for (int i = 0; i < ARGS_MAX && spec->argv[i]; i++)
+		argv[i + 1] = spec->argv[i];
+	execv("/proc/self/exe", (char *const *)(void *)argv);
+	_exit(127);
+}
+
+int child_spawn(struct child **ret, sd_event *event, const struct child_spec *spec,
+		child_done_t done, void *userdata, struct error *err)
+{
+	_cleanup_(child_freep) struct child *c = calloc(1, sizeof(*c));
+	_cleanup_close_ int ours = -EBADF, theirs = -EBADF;
+	int ends[2], r;
+	pid_t parent = getpid(), pid;
+
+	if (!c)
+		return error_errno(err, -ENOMEM, "%s", spec->what);
+	c->what = spec->what;
+	c->done = done;
+	c->userdata = userdata;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return error_errno(err, -errno, "pipe");
+	ours = ends[0];
+	theirs = ends[1];
+	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
+		return error_errno(err, -errno, "pipe");
+	pid = fork();
+	if (pid < 0)
+		return error_errno(err, -errno, "can't start the %s", spec->what);
+	if (pid == 0)
+		become(spec, theirs, parent);
+	r = sd_event_add_child(event, &c->process, pid, WEXITED, on_exit_of_child, c);
+	if (r < 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		return error_errno(err, r, "can't watch the %s", spec->what);
+	}
+	/* From here on the source owns the process: freed early, it kills and reaps it. */
+	sd_event_source_set_child_process_own(c->process, true);
+	r = sd_event_add_io(event, &c->pipe, ours, EPOLLIN, on_result, c);
+	if (r < 0)
+		return error_errno(err, r, "can't watch the %s", spec->what);
+	sd_event_source_set_io_fd_own(c->pipe, true);
+	TAKE_FD(ours);
+	*ret = TAKE_PTR(c);
+	return 0;
+}
+
+int child_finish(int result_fd, const Traced__Control__ExportResult *result)
+{
+	size_t len = traced__control__export_result__get_packed_size(result);
+	_cleanup_free_ uint8_t *packed = malloc(len ? len : 1);
+
+	if (!packed)
+		return EXIT_FAILURE;
+	traced__control__export_result__pack(result, packed);
+	return write_full(result_fd, packed, len) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

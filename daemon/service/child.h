@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A helper process: this program once more, with an internal option and with
+ * no descriptor but stderr and those given, which become 3, 4 and so on; the
+ * next one is a pipe for its result, one ExportResult message. It dies with
+ * the daemon. Never blocks the loop; SIGCHLD must be blocked in the process.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "proto/control.pb-c.h"
+#include "util/error.h"
+
+#define CHILD_FDS_MAX 3
+#define CHILD_FIRST_FD 3
+
+struct child_spec {
+	const char *what;	 /* "exporter": for messages */
+	const char *const *argv; /* NULL-terminated, without the program's name */
+	int fds[CHILD_FDS_MAX];	 /* borrowed */
+	size_t fd_count;
+};
+
+/* result is never NULL, and the callee's; its error tells of a child that crashed, too. */
+typedef void (*child_done_t)(void *userdata, Traced__Control__ExportResult *result);
+
+struct child;
+
+int child_spawn(struct child **ret, sd_event *event, const struct child_spec *spec,
+		child_done_t done, void *userdata, struct error *err);
+/* Kills it if it still lives; done is not called then. */
+struct child *child_free(struct child *c);
+DEFINE_CLEANUP_FUNC(struct child *, child_free);
+
+/* In the child: the end. Writes the result to result_fd; returns an exit status. */
+int child_finish(int result_fd, const Traced__Control__ExportResult *result);

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/config.h"
+
+#include <dirent.h>
+#include <ini.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "control/frame.h"
+#include "util/nearest.h"
+#include "util/parse.h"
+
+void string_list_deinit(struct string_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->items[i]);
+	free(list->items);
+	*list = (struct string_list){ 0 };
+}
+
+int string_list_add_words(struct string_list *list, const char *text)
+{
+	static const char separators[] = " \t\n\r,";
+
+	for (text += strspn(text, separators); *text; text += strspn(text, separators)) {
+		size_t len = strcspn(text, separators);
+		char **items = realloc(list->items, (list->count + 2) * sizeof(*items));
+
+		if (!items)
+			return -ENOMEM;
+		list->items = items;
+		items[list->count] = strndup(text, len);
+		if (!items[list->count])
+			return -ENOMEM;
+		items[++list->count] = NULL;
+		text += len;
+	}
+	return 0;
+}
+
+int log_level_parse(const char *text)
+{
+	static const char *const names[] = { "emergency", "alert",  "critical", "error",
+					     "warning",	  "notice", "info",	"debug" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(text, names[i]) == 0)
+			return (int)i;
+	if (text[0] >= '0' && text[0] <= '7' && !text[1])
+		return text[0] - '0';
+	return -EINVAL;
+}
+
+static int set_path(void *field, const char *value, struct error *err)
+{
+	char *copy;
+
+	if (value[0] != '/')
+		return error_set(err, -EINVAL, "\"%s\" is not an absolute path", value);
+	copy = strdup(value);
+	if (!copy)
+		return error_errno(err, -ENOMEM, "configuration");
+	free(*(char **)field);
+	*(char **)field = copy;
+	return 0;
+}
+
+static int set_log_level(void *field, const char *value, struct error *err)
+{
+	int level = log_level_parse(value);
+
+	if (level < 0)
+		return error_set(err, -EINVAL,
+				 "\"%s\" is no log level: debug, info, notice, warning or error",
+				 value);
+	*(int *)field = level;
+	return 0;
+}
+
+#define COUNT_MAX 4096
+
+static int set_count(void *field, const char *value, struct error *err)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	if (errno || end == value || *end || value[0] == '-' || n < 1 || n > COUNT_MAX)
+		return error_set(err, -EINVAL, "\"%s\" is not a number from 1 to %d", value,
+				 COUNT_MAX);
+	*(unsigned *)field = (unsigned)n;
+	return 0;
+}
+
+static int set_size(void *field, const char *value, struct error *err)
+{
+	return parse_size(value, field, err);
+}
+
+/* Where 0 or "none" means that there is no limit. */
+static int set_size_limit(void *field, const char *value, struct error *err)
+{
+	if (strcmp(value, "none") != 0 && strcmp(value, "0") != 0)
+		return parse_size(value, field, err);
+	*(uint64_t *)field = 0;
+	return 0;
+}
+
+static int set_duration_limit(void *field, const char *value, struct error *err)
+{
+	if (strcmp(value, "none") != 0 && strcmp(value, "0") != 0)
+		return parse_duration(value, field, err);
+	*(uint64_t *)field = 0;
+	return 0;
+}
+
+static int set_word(void *field, const char *value, struct error *err)
+{
+	char *copy;
+
+	if (!*value || strpbrk(value, " \t/"))
+		return error_set(err, -EINVAL, "\"%s\" is not one word", value);
+	copy = strdup(value);
+	if (!copy)
+		return error_errno(err, -ENOMEM, "configuration");
+	free(*(char **)field);
+	*(char **)field = copy;
+	return 0;
+}
+
+static int set_words(void *field, const char *value, struct error *err)
+{
+	int r;
+
+	if (!*value) {
+		string_list_deinit(field);
+		return 0;
+	}
+	r = string_list_add_words(field, value);
+	return r < 0 ? error_errno(err, r, "configuration") : 0;
+}
+
+static const struct key {
+	const char *section, *name;
+	size_t offset;
+	int (*set)(void *field, const char *value, struct error *err);
+} keys[] = {
+	{ "daemon", "socket", offsetof(struct config, socket), set_path },
+	{ "daemon", "spool_dir", offsetof(struct config, spool_dir), set_path },
+	{ "daemon", "state_dir", offsetof(struct config, state_dir), set_path },
+	{ "daemon", "log_level", offsetof(struct config, log_level), set_log_level },
+	{ "limits", "clients", offsetof(struct config, clients), set_count },
+	{ "limits", "sessions", offsetof(struct config, sessions), set_count },
+	{ "limits", "spool_max", offsetof(struct config, spool_max), set_size_limit },
+	{ "limits", "min_free", offsetof(struct config, min_free), set_size_limit },
+	{ "limits", "duration_max", offsetof(struct config, duration_max), set_duration_limit },
+	{ "defaults", "buffer_size", offsetof(struct config, buffer_size), set_size },
+	{ "defaults", "clock", offsetof(struct config, clock), set_word },
+	{ "defaults", "events", offsetof(struct config, events), set_words },
+};
+
+/* One file on its way through libinih, whose handler isn't told the line. */
+struct source {
+	FILE *file;
+	const char *path;
+	unsigned line;
+	bool ends_within_line;
+	struct config *config;
+	struct buf *warnings;
+	struct error *err; /* the first one stops all */
+	int failed;
+};
+
+static char *read_line(char *buffer, int size, void *stream)
+{
+	struct source *s = stream;
+	size_t len;
+
+	if (s->failed || !fgets(buffer, size, s->file))
+		return NULL;
+	if (!s->ends_within_line)
+		s->line++;
+	len = strlen(buffer);
+	s->ends_within_line = len && buffer[len - 1] != '\n' && !feof(s->file);
+	if (s->ends_within_line)
+		s->failed =
+			error_set(s->err, -EINVAL, "%s:%u: the line is too long", s->path, s->line);
+	return s->failed ? NULL : buffer;
+}
+
+static void warn_unknown(struct source *s, const char *section, const char *name)
+{
+	const char *names[ARRAY_SIZE(keys)], *best[NEAREST_MAX];
+	const struct key *elsewhere = NULL;
+	bool section_known = false;
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (strcmp(keys[i].section, section) == 0) {
+			section_known = true;
+			names[count++] = keys[i].name;
+		} else if (strcmp(keys[i].name, name) == 0) {
+			elsewhere = &keys[i];
+		}
+	}
+	if (elsewhere) {
+		buf_printf(s->warnings, "%s:%u: \"%s\" belongs in [%s], ignored\n", s->path,
+			   s->line, name, elsewhere->section);
+		return;
+	}
+	if (!section_known) {
+		buf_printf(s->warnings,
+			   "%s:%u: unknown section [%s], ignored; there are [daemon], [limits] "
+			   "and [defaults]\n",
+			   s->path, s->line, section);
+		return;
+	}
+	buf_printf(s->warnings, "%s:%u: unknown key \"%s\" in [%s], ignored", s->path, s->line,
+		   name, section);
+	if (nearest_names(name, names, count, best))
+		buf_printf(s->warnings, "; did you mean \"%s\"?", best[0]);
+	buf_putc(s->warnings, '\n');
+}
+
+static int take_assignment(void *userdata, const char *section, const char *name, const char *value)
+{
+	struct source *s = userdata;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys) && !s->failed; i++) {
+		void *field = (char *)s->config + keys[i].offset;
+
+		if (strcmp(keys[i].section, section) != 0 || strcmp(keys[i].name, name) != 0)
+			continue;
+		s->failed = keys[i].set(field, value, s->err);
+		if (s->failed)
+			error_prefix(s->err, "%s:%u: %s", s->path, s->line, name);
+		return !s->failed;
+	}
+	if (!s->failed)
+		warn_unknown(s, section, name);
+	return !s->failed;
+}
+
+static int load_file(struct config *c, const char *path, bool must_exist, struct buf *warnings,
+		     struct error *err)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	struct source s = {
+		.file = file, .path = path, .config = c, .warnings = warnings, .err = err
+	};
+	int line;
+
+	if (!file) {
+		if (errno == ENOENT && !must_exist)
+			return 0;
+		return error_errno(err, -errno, "%s", path);
+	}
+	line = ini_parse_stream(read_line, &s, take_assignment, &s);
+	if (s.failed)
+		return s.failed;
+	if (ferror(file))
+		return error_errno(err, -EIO, "%s", path);
+	if (line < 0)
+		return error_errno(err, -ENOMEM, "%s", path);
+	if (line > 0)
+		return error_set(err, -EINVAL, "%s:%d: neither a [section] nor \"key = value\"",
+				 path, line);
+	return 0;
+}
+
+static int is_drop_in(const struct dirent *d)
+{
+	size_t len = strlen(d->d_name);
+
+	return d->d_name[0] != '.' && len > 5 && strcmp(d->d_name + len - 5, ".conf") == 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+int config_load(struct config *c, const char *path, bool must_exist, struct buf *warnings,
+		struct error *err)
+{
+	_cleanup_buf_ struct buf folder = BUF_INIT, drop_in = BUF_INIT;
+	struct dirent **entries = NULL;
+	int r, count;
+
+	r = load_file(c, path, must_exist, warnings, err);
+	if (r < 0)
+		return r;
+	buf_printf(&folder, "%s.d", path);
+	if (!buf_string(&folder))
+		return error_errno(err, -ENOMEM, "configuration");
+	count = scandir(folder.data, &entries, is_drop_in, by_name);
+	if (count < 0)
+		return errno == ENOENT || errno == ENOTDIR
+			       ? 0
+			       : error_errno(err, -errno, "%s", folder.data);
+	for (int i = 0; i < count; i++) {
+		buf_clear(&drop_in);
+		buf_printf(&drop_in, "%s/%s", folder.data, entries[i]->d_name);
+		if (r >= 0)
+			r = buf_string(&drop_in) ? load_file(c, drop_in.data, true, warnings, err)
+						 : error_errno(err, -ENOMEM, "configuration");
+		free(entries[i]);
+	}
+	free(entries);
+	return r;
+}
+
+int config_init(struct config *c)
+{
+	*c = (struct config){
+		.socket = strdup(CONTROL_SOCKET),
+		.spool_dir = strdup("/var/lib/traced"),
+		.state_dir = strdup("/run/traced"),
+		.log_level = LOG_INFO,
+		.clients = 64,
+		.sessions = 16,
+		.min_free = UINT64_C(64) << 20,
+		.buffer_size = UINT64_C(4) << 20,
+		.clock = strdup("boot"),
+	};
+	if (!c->socket || !c->spool_dir || !c->state_dir || !c->clock) {
+		config_deinit(c);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void config_deinit(struct config *c)
+{
+	free(c->socket);
+	free(c->spool_dir);
+	free(c->state_dir);
+	free(c->clock);
+	string_list_deinit(&c->events);
+	*c = (struct config){ 0 };
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * traced.conf and its drop-ins, in systemd's manner: the main file, then
+ * those of <file>.d that end in ".conf" in order of name; a later assignment wins, a list grows, an
+ * empty assignment of a list starts it anew.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "util/buf.h"
+#include "util/error.h"
+
+#define CONFIG_FILE TRACED_SYSCONFDIR "/traced.conf"
+
+/* Words of a list, NULL-terminated; owned. */
+struct string_list {
+	char **items;
+	size_t count;
+};
+void string_list_deinit(struct string_list *list);
+/* Appends the words of text, split at blanks and commas. */
+int string_list_add_words(struct string_list *list, const char *text);
+
+struct config {
+	/* [daemon] */
+	char *socket, *spool_dir, *state_dir;
+	int log_level; /* of syslog(3) */
+	/* [limits] */
+	unsigned clients, sessions;
+	uint64_t spool_max;    /* bytes of one recording; 0: what the file system holds */
+	uint64_t min_free;     /* bytes to be left free in spool_dir */
+	uint64_t duration_max; /* ns; 0: none */
+	/* [defaults] */
+	uint64_t buffer_size; /* bytes per CPU */
+	char *clock;
+	struct string_list events;
+};
+
+/* The built-in values. */
+int config_init(struct config *c);
+void config_deinit(struct config *c);
+#define _cleanup_config_ _cleanup_(config_deinit)
+
+/*
+ * Reads path and its drop-ins into c. A file that is absent is empty, unless
+ * it must exist. Warnings (lines of "file:line: text") are appended; a value that
+ * can't be is an error that names file and line.
+ */
+int config_load(struct config *c, const char *path, bool must_exist, struct buf *warnings,
+		struct error *err);
+
+/* "debug", "info", "notice", "warning", "error" or a number of syslog(3). -EINVAL. */
+int log_level_parse(const char *text);

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/connection.h"
+
+#include <sys/socket.h>
+
+#include "service/job.h"
+#include "service/session.h"
+#include "service/verbs.h"
+#include "util/io.h"
+#include "util/log.h"
+
+/* Frames taken at one go, before others get their turn. */
+#define FRAMES_PER_TURN 8
+
+struct connection *connection_free(struct connection *c)
+{
+	struct manager *m;
+
+	if (!c)
+		return NULL;
+	m = c->manager;
+	if (m) {
+		struct session *s, *next_session;
+		struct job *j;
+
+		TAILQ_REMOVE(&m->connections, c, list);
+		m->connection_count--;
+		/* Sessions first: an output that was given keeps a session from being thrown away.
+		 */
+		for (s = TAILQ_FIRST(&m->sessions); s; s = next_session) {
+			next_session = TAILQ_NEXT(s, list);
+			if (s->client == c)
+				session_client_left(s);
+		}
+		TAILQ_FOREACH(j, &m->jobs, list)
+		if (j->connection == c)
+			job_forget_connection(j);
+	}
+	sd_event_source_disable_unref(c->source);
+	sd_event_source_disable_unref(c->flush);
+	sd_event_source_disable_unref(c->hello_timer);
+	frame_io_deinit(&c->io);
+	close_fd(c->fd);
+	free(c);
+	if (m)
+		manager_changed(m);
+	return NULL;
+}
+
+static void drop_later(struct connection *c, int code)
+{
+	if (!c->failed)
+		c->failed = code;
+	sd_event_source_set_enabled(c->flush, SD_EVENT_ONESHOT);
+}
+
+static void drop(struct connection *c, int code)
+{
+	static struct log_limit limit = LOG_LIMIT_INIT;
+
+	if (code != -ECONNRESET && code != -EPIPE && log_limit_pass(&limit))
+		log_notice("dropping the client with pid %d, uid %u: %s", c->pid, c->uid,
+			   code == -ENOBUFS ? "it does not read its replies" : strerror(-code));
+	/* The farewell may explain; what can't be sent now is lost. */
+	frame_flush(&c->io);
+	connection_free(c);
+}
+
+static int flush(struct connection *c)
+{
+	int r = frame_flush(&c->io);
+
+	if (r < 0)
+		return r;
+	r = sd_event_source_set_io_events(c->source, r > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	return MIN(r, 0);
+}
+
+/* Replies are sent, and hopeless clients dropped, from the loop: never within a verb. */
+static int on_flush(sd_event_source *source _unused_, void *userdata)
+{
+	struct connection *c = userdata;
+	int r = c->failed ?: flush(c);
+
+	if (r < 0)
+		drop(c, r);
+	return 0;
+}
+
+void connection_reply(struct connection *c, uint64_t request_id, Traced__Control__Reply *reply)
+{
+	int r;
+
+	if (!c || c->failed)
+		return;
+	reply->id = request_id;
+	r = frame_queue(&c->io, &reply->base, NULL, 0);
+	if (r == -EMSGSIZE) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		error_set(&err, r, "the answer is too long");
+		connection_reply_error(c, request_id, &err);
+		return;
+	}
+	if (r < 0)
+		drop_later(c, r);
+	else
+		sd_event_source_set_enabled(c->flush, SD_EVENT_ONESHOT);
+}
+
+void connection_reply_error(struct connection *c, uint64_t request_id, const struct error *err)
+{
+	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
+	Traced__Control__Error e = TRACED__CONTROL__ERROR__INIT;
+
+	e.code = (uint32_t)(err->code > 0 ? err->code : EIO);
+	if (err->message)
+		e.message = err->message;
+	if (err->hint)
+		e.hint = err->hint;
+	reply.error = &e;
+	connection_reply(c, request_id, &reply);
+}
+
+/* Tells the client what it did wrong, and lets it go. */
+static void break_off(struct connection *c, int code, const char *text)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	error_set(&err, code, "%s", text);
+	connection_reply_error(c, 0, &err);
+	drop_later(c, code);
+}
+
+static void answer_hello(struct connection *c, const Traced__Control__Request *request)
+{
+	Traced__Control__HelloReply hello = TRACED__CONTROL__HELLO_REPLY__INIT;
+	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
+
+	if (request->hello->version != CONTROL_VERSION) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		error_set(&err, -EPROTO,
+			  "traced " TRACED_VERSION " speaks version %d of the protocol",
+			  CONTROL_VERSION);
+		error_hint(&err, "use the tracectl that belongs to it, or restart the daemon after "
+				 "an update");
+		connection_reply_error(c, request->id, &err);
+		drop_later(c, -EPROTO);
+		return;
+	}
+	c->greeted = true;
+	c->hello_timer = sd_event_source_disable_unref(c->hello_timer);
+	hello.version = CONTROL_VERSION;
+	hello.daemon = (char *)"traced " TRACED_VERSION;
+	hello.pid = getpid();
+	reply.body_case = TRACED__CONTROL__REPLY__BODY_HELLO;
+	reply.hello = &hello;
+	connection_reply(c, request->id, &reply);
+}
+
+static void take_frame(struct connection *c, const uint8_t *payload, size_t len, int *fds,
+		       size_t fd_count)
+{
+	Traced__Control__Request *request = traced__control__request__unpack(NULL, len, payload);
+
+	/* No verb takes a second descriptor. */
+	for (size_t i = 1; i < fd_count; i++)
+		close_fd(fds[i]);
+	if (!request || !request->id) {
+		break_off(c, -EBADMSG, "a request that can't be decoded");
+	} else if (request->verb_case == TRACED__CONTROL__REQUEST__VERB_HELLO) {
+		answer_hello(c, request);
+	} else if (!c->greeted) {
+		break_off(c, -EPROTO, "the first request must be Hello");
+	} else {
+		verb_dispatch(c, request, fd_count ? TAKE_FD(fds[0]) : -EBADF);
+	}
+	if (fd_count)
+		close_fd(fds[0]);
+	if (request)
+		traced__control__request__free_unpacked(request, NULL);
+}
+
+static int receive(struct connection *c)
+{
+	for (int i = 0; i < FRAMES_PER_TURN && !c->failed; i++) {
+		int fds[CONTROL_FDS_MAX];
+		const uint8_t *payload;
+		size_t len, fd_count;
+		int r = frame_receive(&c->io, &payload, &len, fds, &fd_count);
+
+		if (r == -EMSGSIZE) {
+			break_off(c, r, "a request is longer than this daemon accepts");
+			return 0;
+		}
+		if (r <= 0)
+			return r;
+		take_frame(c, payload, len, fds, fd_count);
+	}
+	return 0;
+}
+
+static int on_socket(sd_event_source *source _unused_, int fd _unused_, uint32_t revents,
+		     void *userdata)
+{
+	struct connection *c = userdata;
+	int r = 0;
+
+	if (c->failed)
+		return 0; /* on_flush is due */
+	if (revents & EPOLLOUT)
+		r = flush(c);
+	if (r >= 0 && (revents & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+		r = receive(c);
+	if (r < 0)
+		drop(c, r);
+	return 0;
+}
+
+static int on_hello_timeout(sd_event_source *source _unused_, uint64_t usec _unused_,
+			    void *userdata)
+{
+	drop(userdata, -ETIMEDOUT);
+	return 0;
+}
+
+static int add_sources(struct connection *c)
+{
+	sd_event *event = c->manager->event;
+	int r;
+
+	r = sd_event_add_io(event, &c->source, c->fd, EPOLLIN, on_socket, c);
+	if (r < 0)
+		return r;
+	r = sd_event_add_defer(event, &c->flush, on_flush, c);
+	if (r < 0)
+		return r;
+	r = sd_event_source_set_enabled(c->flush, SD_EVENT_OFF);
+	if (r < 0)
+		return r;
+	return sd_event_add_time_relative(event, &c->hello_timer, CLOCK_MONOTONIC,
+					  CONNECTION_HELLO_S * UINT64_C(1000000), 0,
+					  on_hello_timeout, c);
+}
+
+int connection_new(struct connection **ret, struct manager *m, int fd, struct error *err)
+{
+	_cleanup_(connection_freep) struct connection *c = calloc(1, sizeof(*c));
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	int r;
+
+	if (!c) {
+		close_fd(fd);
+		return error_errno(err, -ENOMEM, "connection");
+	}
+	c->fd = fd;
+	frame_io_init(&c->io, fd);
+	c->io.max_in = CONNECTION_REQUEST_MAX;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		return error_errno(err, -errno, "credentials of a client");
+	c->uid = peer.uid;
+	c->pid = peer.pid;
+	c->manager = m;
+	TAILQ_INSERT_TAIL(&m->connections, c, list);
+	m->connection_count++;
+	r = add_sources(c);
+	if (r < 0)
+		return error_errno(err, r, "can't watch a client");
+	*ret = TAKE_PTR(c);
+	return 0;
+}

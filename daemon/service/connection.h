@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One client: frames in, replies out. Whatever it sends, or does not read,
+ * costs bounded memory and harms nobody but itself.
+ */
+#pragma once
+
+#include "control/frame.h"
+#include "service/manager.h"
+
+struct connection {
+	TAILQ_ENTRY(connection) list;
+	struct manager *manager;
+	int fd; /* owned */
+	struct frame_io io;
+	sd_event_source *source, *flush, *hello_timer;
+	uid_t uid;
+	pid_t pid;
+	bool greeted;	    /* Hello was exchanged */
+	unsigned in_flight; /* jobs that owe it a reply */
+	int failed;	    /* negative errno: it is to be dropped when the loop comes back */
+};
+
+#define CONNECTION_REQUEST_MAX (256U << 10) /* bytes of one request */
+#define CONNECTION_IN_FLIGHT_MAX 32
+#define CONNECTION_HELLO_S 10
+
+int connection_new(struct connection **ret, struct manager *m, int fd, struct error *err);
+/* Tells its sessions and jobs. */
+struct connection *connection_free(struct connection *c);
+DEFINE_CLEANUP_FUNC(struct connection *, connection_free);
+
+/* Queue a reply; never free the connection. NULL is nobody, and told nothing. */
+void connection_reply(struct connection *c, uint64_t request_id, Traced__Control__Reply *reply);
+void connection_reply_error(struct connection *c, uint64_t request_id, const struct error *err);

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/exporter.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "capture/capture.h"
+#include "export/export.h"
+#include "service/sandbox.h"
+
+/* Where the descriptors lie in an exporter. */
+enum { STREAM_FD = CHILD_FIRST_FD, OUT_FD, RESULT_FD, FD_END };
+
+/* Far above what a stream can become; ends a runaway. */
+#define OUTPUT_FACTOR 256
+#define OUTPUT_EXTRA (UINT64_C(1) << 30)
+#define MEMORY_FACTOR 2
+#define MEMORY_EXTRA (UINT64_C(4) << 30)
+
+int exporter_spawn(struct child **ret, sd_event *event, const struct exporter_request *request,
+		   child_done_t done, void *userdata, struct error *err)
+{
+	char parent[16];
+	const char *argv[] = { EXPORTER_OPTION,
+			       request->format,
+			       request->raw_addresses ? "raw" : "hashed",
+			       request->tgid ? "tgid" : "plain",
+			       request->quiet ? "quiet" : "prompt",
+			       parent,
+			       NULL };
+	struct child_spec spec = {
+		.what = "exporter",
+		.argv = argv,
+		.fds = { request->stream_fd, request->out_fd },
+		.fd_count = 2,
+	};
+
+	snprintf(parent, sizeof(parent), "%d", getpid());
+	return child_spawn(ret, event, &spec, done, userdata, err);
+}
+
+int extractor_spawn(struct child **ret, sd_event *event, const char *tracefs_root,
+		    const char *state_dir, const char *instance, int stream_fd, child_done_t done,
+		    void *userdata, struct error *err)
+{
+	const char *argv[] = { EXTRACTOR_OPTION, instance, state_dir, tracefs_root ?: "", NULL };
+	struct child_spec spec = {
+		.what = "extractor",
+		.argv = argv,
+		.fds = { stream_fd },
+		.fd_count = 1,
+	};
+
+	return child_spawn(ret, event, &spec, done, userdata, err);
+}
+
+static void fill_error(Traced__Control__Error *e, const struct error *err)
+{
+	e->code = (uint32_t)err->code;
+	if (err->message)
+		e->message = err->message;
+	if (err->hint)
+		e->hint = err->hint;
+}
+
+static int finish_with_error(int result_fd, const struct error *err)
+{
+	Traced__Control__ExportResult message = TRACED__CONTROL__EXPORT_RESULT__INIT;
+	Traced__Control__Error e = TRACED__CONTROL__ERROR__INIT;
+
+	fill_error(&e, err);
+	message.error = &e;
+	return child_finish(result_fd, &message);
+}
+
+/* Pointers to rows, as protobuf-c wants them. */
+static int finish_with_result(const struct export_result *result)
+{
+	Traced__Control__ExportResult message = TRACED__CONTROL__EXPORT_RESULT__INIT;
+	_cleanup_free_ Traced__Control__LedgerRow *rows = NULL;
+	_cleanup_free_ Traced__Control__LedgerRow **pointers = NULL;
+
+	rows = calloc(result->ledger_count + 1, sizeof(*rows));
+	pointers = calloc(result->ledger_count + 1, sizeof(*pointers));
+	if (!rows || !pointers)
+		return EXIT_FAILURE;
+	for (size_t i = 0; i < result->ledger_count; i++) {
+		const struct export_ledger_row *from = &result->ledger[i];
+
+		traced__control__ledger_row__init(&rows[i]);
+		rows[i].cpu = from->cpu;
+		rows[i].written = from->written;
+		rows[i].events = from->events;
+		rows[i].lost_overrun = from->lost_overrun;
+		rows[i].lost_other = from->lost_other;
+		rows[i].gaps = from->gaps;
+		rows[i].unread = from->unread;
+		pointers[i] = &rows[i];
+	}
+	message.events = result->events;
+	message.lost = result->lost;
+	message.bytes = result->bytes;
+	message.event_types = result->event_types;
+	message.fallback_events = result->fallback_events;
+	message.incomplete = result->incomplete;
+	message.warnings = result->warnings;
+	message.n_warnings = result->warning_count;
+	message.export_ns = result->export_ns;
+	message.cpu_ns = result->cpu_ns;
+	message.peak_rss_bytes = result->peak_rss_bytes;
+	message.span_ns = result->span_ns;
+	message.ledger = pointers;
+	message.n_ledger = result->ledger_count;
+	return child_finish(RESULT_FD, &message);
+}
+
+static int enter(const char *parent, struct error *err)
+{
+	struct sandbox sandbox = { .drop = geteuid() == 0, .fds = FD_END };
+	struct stat st;
+
+	if (fstat(STREAM_FD, &st) < 0)
+		return error_errno(err, -errno, "stream");
+	sandbox.memory = MEMORY_EXTRA + MEMORY_FACTOR * (uint64_t)st.st_size;
+	sandbox.file_max = OUTPUT_EXTRA + OUTPUT_FACTOR * (uint64_t)st.st_size;
+	sandbox.parent = (pid_t)strtol(parent, NULL, 10);
+	if (sandbox.drop)
+		sandbox_find_user(&sandbox.uid, &sandbox.gid);
+	return sandbox_enter(&sandbox, err);
+}
+
+int exporter_main(int argc, char **argv)
+{
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct export_options options = { 0 };
+
+	if (argc != 5)
+		return 2;
+	options.format = argv[0];
+	options.raw_addresses = strcmp(argv[1], "raw") == 0;
+	options.tgid = strcmp(argv[2], "tgid") == 0;
+	prctl(PR_SET_NAME, "traced-export");
+	if (strcmp(argv[3], "quiet") == 0)
+		setpriority(PRIO_PROCESS, 0, 10);
+	if (enter(argv[4], &err) < 0) {
+		error_prefix(&err, "the exporter's sandbox");
+		return finish_with_error(RESULT_FD, &err);
+	}
+	if (export_stream(STREAM_FD, OUT_FD, &options, &result, &err) < 0)
+		return finish_with_error(RESULT_FD, &err);
+	return finish_with_result(&result);
+}
+
+int extractor_main(int argc, char **argv)
+{
+	Traced__Control__ExportResult message = TRACED__CONTROL__EXPORT_RESULT__INIT;
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct capture_env env = { .proc = "/proc" };
+	struct capture_stats stats = { 0 };
+	int r;
+
+	if (argc != 3)
+		return 2;
+	prctl(PR_SET_NAME, "traced-extract");
+	env.state_dir = argv[1];
+	r = tracefs_open(&fs, *argv[2] ? argv[2] : NULL, &err);
+	if (r >= 0) {
+		env.tracefs = fs;
+		r = capture_extract(&env, *argv[0] ? argv[0] : NULL, CHILD_FIRST_FD, &stats, &err);
+	}
+	if (r < 0)
+		return finish_with_error(CHILD_FIRST_FD + 1, &err);
+	message.events = stats.events;
+	message.lost = stats.lost;
+	message.bytes = stats.bytes;
+	message.event_types = stats.event_types;
+	message.warnings = (char **)(uintptr_t)stats.warnings;
+	message.n_warnings = stats.warnings ? stats.warning_count : 0;
+	return child_finish(CHILD_FIRST_FD + 1, &message);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The processes that do what the daemon's loop must not: decode, and wait for long. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "service/child.h"
+
+struct exporter_request {
+	int stream_fd, out_fd; /* borrowed */
+	const char *format;    /* of export_formats() */
+	bool raw_addresses, tgid;
+	bool quiet; /* something else records: be nice to it */
+};
+
+/* Decodes a stream, without any privilege. */
+int exporter_spawn(struct child **ret, sd_event *event, const struct exporter_request *request,
+		   child_done_t done, void *userdata, struct error *err);
+
+/*
+ * Drains an existing buffer (instance "": the top-level one) into stream_fd,
+ * with the daemon's own rights: in a process of its own, as a large buffer
+ * takes seconds in which the daemon's own recordings must go on.
+ */
+int extractor_spawn(struct child **ret, sd_event *event, const char *tracefs_root,
+		    const char *state_dir, const char *instance, int stream_fd, child_done_t done,
+		    void *userdata, struct error *err);
+
+/* What main does in them; arguments after the internal option. Return an exit status. */
+#define EXPORTER_OPTION "--exporter"
+#define EXTRACTOR_OPTION "--extractor"
+int exporter_main(int argc, char **argv);
+int extractor_main(int argc, char **argv);

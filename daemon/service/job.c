@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/job.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "export/export.h"
+#include "service/exporter.h"
+#include "util/log.h"
+
+struct job *job_free(struct job *j)
+{
+	if (!j)
+		return NULL;
+	TAILQ_REMOVE(&j->manager->jobs, j, list);
+	if (j->connection)
+		j->connection->in_flight--;
+	child_free(j->child);
+	close_fd(j->out_fd);
+	spool_deinit(&j->spool);
+	free(j->format);
+	if (j->description)
+		traced__control__session__free_unpacked(j->description, NULL);
+	manager_changed(j->manager);
+	free(j);
+	return NULL;
+}
+
+static int check_output(const Traced__Control__Output *output, int fd, struct error *err)
+{
+	struct stat st;
+	int flags;
+
+	if (!export_format_find(output->format, NULL)) {
+		error_set(err, -EINVAL, "there is no output format \"%s\"", output->format);
+		return error_hint(err, "tracectl record --help lists those that there are");
+	}
+	flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+	if (flags < 0 || fstat(fd, &st) < 0)
+		return error_set(err, -EBADF, "the request names an output but brings none");
+	if ((flags & O_PATH) || (flags & O_ACCMODE) == O_RDONLY || S_ISDIR(st.st_mode) ||
+	    S_ISBLK(st.st_mode))
+		return error_set(err, -EBADF, "the output is not open for writing");
+	return 0;
+}
+
+int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
+	    uint64_t request_id, const Traced__Control__Output *output, int *fd, struct error *err)
+{
+	struct job *j;
+	int r;
+
+	if (connection->in_flight >= CONNECTION_IN_FLIGHT_MAX) {
+		error_set(err, -EBUSY, "too many requests at once from this client");
+		return error_hint(err, "wait for some of the %d answers", CONNECTION_IN_FLIGHT_MAX);
+	}
+	r = output ? check_output(output, *fd, err) : 0;
+	if (r < 0)
+		return r;
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return error_errno(err, -ENOMEM, "request");
+	j->manager = connection->manager;
+	j->kind = kind;
+	j->request_id = request_id;
+	j->out_fd = -EBADF;
+	j->spool = SPOOL_INIT;
+	if (output) {
+		j->format = strdup(output->format);
+		if (!j->format) {
+			free(j);
+			return error_errno(err, -ENOMEM, "request");
+		}
+		j->raw_addresses = output->raw_addresses;
+		j->tgid = output->tgid;
+		j->out_fd = TAKE_FD(*fd);
+	}
+	j->connection = connection;
+	connection->in_flight++;
+	TAILQ_INSERT_TAIL(&j->manager->jobs, j, list);
+	*ret = j;
+	return 0;
+}
+
+void job_fail(struct job *j, const struct error *err)
+{
+	connection_reply_error(j->connection, j->request_id, err);
+	job_free(j);
+}
+
+void job_forget_connection(struct job *j)
+{
+	/* What nobody has begun for a client that left is not begun any more. */
+	j->connection = NULL;
+	if (!j->child)
+		job_free(j);
+}
+
+static void reply_finished(struct job *j, Traced__Control__ExportResult *result)
+{
+	Traced__Control__Finished finished = TRACED__CONTROL__FINISHED__INIT;
+	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
+
+	finished.session = j->description;
+	finished.result = result;
+	reply.body_case = TRACED__CONTROL__REPLY__BODY_FINISHED;
+	reply.finished = &finished;
+	connection_reply(j->connection, j->request_id, &reply);
+}
+
+static const char *job_name(const struct job *j)
+{
+	return j->description ? j->description->name : "extract";
+}
+
+/* The recording is not lost with the export: says where it is. Frees j. */
+static void export_failed(struct job *j, struct error *err)
+{
+	const struct spool *spool = j->spool.path || !j->session ? &j->spool : &j->session->spool;
+	struct log_fields fields = { .session = job_name(j), .cpu = -1, .error = err->code };
+	struct session *s = j->session;
+	bool own = j->spool.path;
+
+	if (spool->path) {
+		_cleanup_free_ char *hint = err->hint ? strdup(err->hint) : NULL;
+
+		error_hint(err, "%s%sthe recording is safe in %s: tracectl convert %s FILE",
+			   hint ?: "", hint ? "; " : "", spool->path, spool->path);
+	}
+	log_write(j->connection ? LOG_INFO : LOG_WARNING, &fields, "%s: export failed: %s%s%s",
+		  job_name(j), err->message, err->hint ? "; " : "", err->hint ?: "");
+	job_fail(j, err);
+	if (s && !own)
+		session_job_over(s, false);
+}
+
+static void on_exported(void *userdata, Traced__Control__ExportResult *result)
+{
+	struct job *j = userdata;
+	struct session *s = j->session;
+	bool own = j->spool.path;
+
+	j->child = child_free(j->child);
+	if (result->error) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		error_set(&err, -(int)result->error->code, "%s", result->error->message);
+		if (*result->error->hint)
+			error_hint(&err, "%s", result->error->hint);
+		export_failed(j, &err);
+	} else {
+		struct log_fields fields = { .session = job_name(j), .cpu = -1 };
+
+		log_write(LOG_INFO, &fields,
+			  "%s: wrote %llu events as %s, %llu bytes, %llu events lost", job_name(j),
+			  (unsigned long long)result->events, j->format,
+			  (unsigned long long)result->bytes, (unsigned long long)result->lost);
+		reply_finished(j, result);
+		spool_discard(&j->spool);
+		job_free(j);
+		if (s && !own)
+			session_job_over(s, true);
+	}
+	traced__control__export_result__free_unpacked(result, NULL);
+}
+
+static bool somebody_records(struct manager *m)
+{
+	struct session *s;
+
+	TAILQ_FOREACH(s, &m->sessions, list)
+	if (session_records(s))
+		return true;
+	return false;
+}
+
+static int start_export(struct job *j, struct error *err)
+{
+	const struct spool *spool = j->spool.path ? &j->spool : &j->session->spool;
+	struct exporter_request request = {
+		.out_fd = j->out_fd,
+		.format = j->format,
+		.raw_addresses = j->raw_addresses,
+		.tgid = j->tgid || (j->session && j->session->tgid),
+		.quiet = somebody_records(j->manager),
+	};
+	_cleanup_close_ int stream = spool_reopen(spool, err);
+
+	if (stream < 0)
+		return stream;
+	request.stream_fd = stream;
+	return exporter_spawn(&j->child, j->manager->event, &request, on_exported, j, err);
+}
+
+void job_run(struct job *j)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (j->session)
+		j->description = session_describe(j->session);
+	if (!job_has_output(j)) {
+		reply_finished(j, NULL);
+		job_free(j);
+	} else if (start_export(j, &err) < 0) {
+		export_failed(j, &err);
+	} else {
+		manager_changed(j->manager);
+	}
+}
+
+static void on_extracted(void *userdata, Traced__Control__ExportResult *result)
+{
+	struct job *j = userdata;
+
+	j->child = child_free(j->child);
+	if (result->error) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		error_set(&err, -(int)result->error->code, "%s", result->error->message);
+		if (*result->error->hint)
+			error_hint(&err, "%s", result->error->hint);
+		spool_discard(&j->spool);
+		job_fail(j, &err);
+	} else {
+		job_run(j);
+	}
+	traced__control__export_result__free_unpacked(result, NULL);
+}
+
+int job_extract(struct job *j, const char *instance, struct error *err)
+{
+	struct manager *m = j->manager;
+	int r;
+
+	r = spool_create(&j->spool, m->config.spool_dir, "extract", m->config.min_free, err);
+	if (r < 0)
+		return r;
+	r = extractor_spawn(&j->child, m->event, m->options.tracefs, m->config.state_dir, instance,
+			    j->spool.fd, on_extracted, j, err);
+	if (r < 0)
+		spool_discard(&j->spool);
+	return r;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * An answer that takes time: somebody asked for the outcome of a session, a
+ * snapshot or an extraction, and perhaps gave a descriptor to write it to. A
+ * job waits for its session's end, runs an extractor or exporter, replies, and
+ * is gone. It goes on when its client has left: the output may be a file that
+ * somebody wants.
+ */
+#pragma once
+
+#include "service/child.h"
+#include "service/connection.h"
+#include "service/manager.h"
+#include "service/session.h"
+#include "service/spool.h"
+
+enum job_kind {
+	JOB_STOP,     /* ends the session; without an output, throws it away */
+	JOB_ATTACH,   /* waits for the session's end */
+	JOB_SNAPSHOT, /* of a session that goes on */
+	JOB_EXTRACT,  /* of a buffer that no session has */
+};
+
+struct job {
+	TAILQ_ENTRY(job) list;
+	struct manager *manager;
+	enum job_kind kind;
+	struct connection *connection; /* NULL: it has left */
+	struct session *session;       /* NULL: it needs none, or the session is gone */
+	uint64_t request_id;
+	int out_fd;   /* owned; -EBADF: only the counts are wanted */
+	char *format; /* owned; NULL without an output */
+	bool raw_addresses, tgid;
+	struct spool spool;		       /* owned: of a snapshot or an extraction */
+	struct child *child;		       /* runs now; NULL: waits for the session's end */
+	Traced__Control__Session *description; /* of the session when the export began */
+};
+
+/*
+ * What a request asks for, checked; takes *fd over if all is well. output
+ * NULL: none. -EINVAL, -EBADF: the output can't be, with a hint.
+ */
+int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
+	    uint64_t request_id, const Traced__Control__Output *output, int *fd, struct error *err);
+struct job *job_free(struct job *j);
+DEFINE_CLEANUP_FUNC(struct job *, job_free);
+
+/*
+ * The stream of its session, or its own, is whole: exports it, or if no output
+ * is wanted, replies. May free j, and tells its session then.
+ */
+void job_run(struct job *j);
+/* Starts to drain an existing buffer into the job's own spool. On failure j is as before. */
+int job_extract(struct job *j, const char *instance, struct error *err);
+/* Replies with an error; frees j. */
+void job_fail(struct job *j, const struct error *err);
+/* Its client has left. May free j. */
+void job_forget_connection(struct job *j);
+
+static inline bool job_has_output(const struct job *j)
+{
+	return j->out_fd >= 0;
+}
+
+/* True for those that a session's end completes. */
+static inline bool job_awaits(const struct job *j, const struct session *s)
+{
+	return j->session == s && (j->kind == JOB_STOP || j->kind == JOB_ATTACH);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <systemd/sd-daemon.h>
+
+#include "service/exporter.h"
+#include "service/manager.h"
+#include "util/log.h"
+
+enum {
+	EXIT_USAGE = 2,
+};
+
+struct arguments {
+	struct manager_options manager;
+	int fd; /* of --fd, or -EBADF */
+};
+
+static const char help_text[] =
+	"traced [OPTION...]\n"
+	"\n"
+	"Records the kernel's trace events for tracectl. Runs in the foreground.\n"
+	"\n"
+	"  --config FILE      read FILE and FILE.d/*.conf (" CONFIG_FILE ")\n"
+	"  --socket PATH      listen on PATH\n"
+	"  --spool-dir PATH   keep recordings there until they are written out\n"
+	"  --state-dir PATH   keep the journals of kernel settings there\n"
+	"  --tracefs PATH     tracefs is at PATH, instead of where it is found\n"
+	"  --log-level LEVEL  debug, info, notice, warning or error\n"
+	"  --private --fd N   serve the one client on socket N, then end\n"
+	"  --version\n"
+	"  --help\n"
+	"\n"
+	"traced(8), traced.conf(5), tracectl(1)\n";
+
+static int parse_fd(const char *text, int *ret)
+{
+	char *end;
+	long fd;
+
+	errno = 0;
+	fd = strtol(text, &end, 10);
+	if (errno || end == text || *end || fd < 3 || fd > INT_MAX || fcntl((int)fd, F_GETFD) < 0)
+		return -EBADF;
+	*ret = (int)fd;
+	return 0;
+}
+
+static int usage(const char *text)
+{
+	fprintf(stderr, "traced: %s\nTry 'traced --help'.\n", text);
+	return EXIT_USAGE;
+}
+
+/* Returns -1 to go on, else an exit status. */
+static int parse_arguments(int argc, char **argv, struct arguments *a)
+{
+	enum { CONFIG = 256, SOCKET, SPOOL, STATE, TRACEFS, LEVEL, PRIVATE, FD, VERSION, HELP };
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, CONFIG },
+		{ "socket", required_argument, NULL, SOCKET },
+		{ "spool-dir", required_argument, NULL, SPOOL },
+		{ "state-dir", required_argument, NULL, STATE },
+		{ "tracefs", required_argument, NULL, TRACEFS },
+		{ "log-level", required_argument, NULL, LEVEL },
+		{ "private", no_argument, NULL, PRIVATE },
+		{ "fd", required_argument, NULL, FD },
+		{ "version", no_argument, NULL, VERSION },
+		{ "help", no_argument, NULL, HELP },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct manager_options *m = &a->manager;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+		switch (c) {
+		case CONFIG:
+			m->config_file = optarg;
+			break;
+		case SOCKET:
+			m->socket = optarg;
+			break;
+		case SPOOL:
+			m->spool_dir = optarg;
+			break;
+		case STATE:
+			m->state_dir = optarg;
+			break;
+		case TRACEFS:
+			m->tracefs = optarg;
+			break;
+		case LEVEL:
+			m->log_level = log_level_parse(optarg);
+			if (m->log_level < 0)
+				return usage("--log-level takes debug, info, notice, warning or "
+					     "error");
+			break;
+		case PRIVATE:
+			m->private = true;
+			break;
+		case FD:
+			if (parse_fd(optarg, &a->fd) < 0)
+				return usage("--fd takes the number of an open socket");
+			break;
+		case VERSION:
+			puts("traced " TRACED_VERSION);
+			return EXIT_SUCCESS;
+		case HELP:
+			fputs(help_text, stdout);
+			return EXIT_SUCCESS;
+		default:
+			fputs("Try 'traced --help'.\n", stderr);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind < argc)
+		return usage("there are no arguments besides options");
+	if (m->private != (a->fd >= 0))
+		return usage("--private and --fd go together");
+	return -1;
+}
+
+static int on_stop_signal(sd_event_source *source _unused_,
+			  const struct signalfd_siginfo *si _unused_, void *userdata)
+{
+	manager_stop(userdata);
+	return 0;
+}
+
+static int on_hangup(sd_event_source *source _unused_, const struct signalfd_siginfo *si _unused_,
+		     void *userdata)
+{
+	manager_reload(userdata);
+	return 0;
+}
+
+static int block_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
+}
+
+static int add_signals(struct manager *m, struct error *err)
+{
+	int r;
+
+	r = sd_event_add_signal(m->event, NULL, SIGTERM, on_stop_signal, m);
+	if (r >= 0)
+		r = sd_event_add_signal(m->event, NULL, SIGINT, on_stop_signal, m);
+	if (r >= 0)
+		r = sd_event_add_signal(m->event, NULL, SIGHUP, on_hangup, m);
+	return r < 0 ? error_errno(err, r, "signals") : 0;
+}
+
+/* The socket that the service manager made, or -EBADF. */
+static int activation_socket(struct error *err)
+{
+	int n = sd_listen_fds(true);
+
+	if (n < 0)
+		return error_errno(err, n, "socket activation");
+	if (n == 0)
+		return -EBADF;
+	if (n > 1 || sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_STREAM, 1, NULL, 0) <= 0)
+		return error_set(err, -EINVAL,
+				 "socket activation gave something else than one "
+				 "listening unix stream socket");
+	return SD_LISTEN_FDS_START;
+}
+
+static int open_for_business(struct manager *m, const struct arguments *a, struct error *err)
+{
+	int r, fd;
+
+	if (a->manager.private)
+		return manager_adopt(m, a->fd, err);
+	fd = activation_socket(err);
+	if (fd < 0 && fd != -EBADF)
+		return fd;
+	r = manager_listen(m, fd, err);
+	if (r < 0)
+		return r;
+	r = sd_event_set_watchdog(m->event, true);
+	if (r < 0)
+		return error_errno(err, r, "watchdog");
+	sd_notify(false, "READY=1");
+	manager_changed(m);
+	return 0;
+}
+
+static int serve(sd_event *event, const struct arguments *a, struct error *err)
+{
+	_cleanup_(manager_freep) struct manager *m = NULL;
+	int r;
+
+	r = manager_new(&m, event, &a->manager, err);
+	if (r < 0)
+		return r;
+	r = add_signals(m, err);
+	if (r < 0)
+		return r;
+	manager_recover(m);
+	r = open_for_business(m, a, err);
+	if (r < 0)
+		return r;
+	if (!a->manager.private)
+		log_info("traced " TRACED_VERSION " listens on %s", m->config.socket);
+	r = sd_event_loop(event);
+	return r < 0 ? error_errno(err, r, "event loop") : 0;
+}
+
+static int run(const struct arguments *a)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	sd_event *event = NULL;
+	int r;
+
+	log_set_prefix(!a->manager.private && getenv("INVOCATION_ID"));
+	r = block_signals();
+	if (r >= 0)
+		r = sd_event_new(&event);
+	if (r < 0)
+		error_errno(&err, r, "event loop");
+	else
+		r = serve(event, a, &err);
+	sd_event_unref(event);
+	if (r >= 0)
+		return EXIT_SUCCESS;
+	log_error("%s%s%s", err.message ?: "failed", err.hint ? "; " : "", err.hint ?: "");
+	return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments a = { .manager.log_level = -1, .fd = -EBADF };
+	int r;
+
+	if (argc > 1 && strcmp(argv[1], EXPORTER_OPTION) == 0)
+		return exporter_main(argc - 2, argv + 2);
+	if (argc > 1 && strcmp(argv[1], EXTRACTOR_OPTION) == 0)
+		return extractor_main(argc - 2, argv + 2);
+	r = parse_arguments(argc, argv, &a);
+	return r >= 0 ? r : run(&a);
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/manager.h"
+
+#include <grp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
+
+#include "service/connection.h"
+#include "service/job.h"
+#include "service/session.h"
+#include "service/spool.h"
+#include "util/io.h"
+#include "util/log.h"
+
+#define SOCKET_GROUP "traced"
+#define BACKLOG 64
+/* Below the unit's TimeoutStopSec. */
+#define STOP_BOUND_US UINT64_C(60000000)
+
+static int replace_string(char **field, const char *value)
+{
+	char *copy;
+
+	if (!value)
+		return 0;
+	copy = strdup(value);
+	if (!copy)
+		return -ENOMEM;
+	free(*field);
+	*field = copy;
+	return 0;
+}
+
+static void log_warnings(struct buf *warnings)
+{
+	char *text = buf_string(warnings), *line, *rest = text;
+
+	while (rest && (line = strsep(&rest, "\n")))
+		if (*line)
+			log_warning("%s", line);
+}
+
+/* Defaults, then files, then the command line. */
+static int read_config(struct config *ret, const struct manager_options *o, struct error *err)
+{
+	_cleanup_config_ struct config c = { 0 };
+	_cleanup_buf_ struct buf warnings = BUF_INIT;
+	int r;
+
+	r = config_init(&c);
+	if (r < 0)
+		return error_errno(err, r, "configuration");
+	r = config_load(&c, o->config_file ?: CONFIG_FILE, o->config_file != NULL, &warnings, err);
+	if (r < 0)
+		return r;
+	if (replace_string(&c.socket, o->socket) < 0 ||
+	    replace_string(&c.state_dir, o->state_dir) < 0 ||
+	    replace_string(&c.spool_dir, o->spool_dir) < 0)
+		return error_errno(err, -ENOMEM, "configuration");
+	if (o->log_level >= 0)
+		c.log_level = o->log_level;
+	else if (o->private)
+		c.log_level = MIN(c.log_level, LOG_WARNING); /* on somebody's terminal */
+	log_warnings(&warnings);
+	*ret = c;
+	c = (struct config){ 0 };
+	return 0;
+}
+
+int manager_new(struct manager **ret, sd_event *event, const struct manager_options *options,
+		struct error *err)
+{
+	_cleanup_(manager_freep) struct manager *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (!m)
+		return error_errno(err, -ENOMEM, "manager");
+	TAILQ_INIT(&m->connections);
+	TAILQ_INIT(&m->sessions);
+	TAILQ_INIT(&m->jobs);
+	m->event = sd_event_ref(event);
+	m->options = *options;
+	m->listen_fd = -EBADF;
+	m->started_boot_ns = now_ns(CLOCK_BOOTTIME);
+	r = read_config(&m->config, options, err);
+	if (r < 0)
+		return r;
+	log_set_level(m->config.log_level);
+	r = make_dir(m->config.state_dir, 0755, err);
+	if (r < 0)
+		return r;
+	m->env = (struct capture_env){ .proc = "/proc", .state_dir = m->config.state_dir };
+	*ret = TAKE_PTR(m);
+	return 0;
+}
+
+struct manager *manager_free(struct manager *m)
+{
+	if (!m)
+		return NULL;
+	m->stopping = true;
+	while (!TAILQ_EMPTY(&m->jobs))
+		job_free(TAILQ_FIRST(&m->jobs));
+	while (!TAILQ_EMPTY(&m->sessions))
+		session_free(TAILQ_FIRST(&m->sessions));
+	while (!TAILQ_EMPTY(&m->connections))
+		connection_free(TAILQ_FIRST(&m->connections));
+	sd_event_source_disable_unref(m->listen);
+	sd_event_source_disable_unref(m->stop_timer);
+	close_fd(m->listen_fd);
+	if (m->socket_path)
+		unlink(m->socket_path);
+	free(m->socket_path);
+	tracefs_free(m->tracefs);
+	config_deinit(&m->config);
+	sd_event_unref(m->event);
+	free(m);
+	return NULL;
+}
+
+int manager_env(struct manager *m, const struct capture_env **ret, struct error *err)
+{
+	int r;
+
+	if (!m->tracefs) {
+		r = tracefs_open(&m->tracefs, m->options.tracefs, err);
+		if (r < 0)
+			return r;
+		m->env.tracefs = m->tracefs;
+	}
+	*ret = &m->env;
+	return 0;
+}
+
+struct session *manager_find_session(struct manager *m, const char *name)
+{
+	struct session *s;
+
+	TAILQ_FOREACH(s, &m->sessions, list)
+	if (strcmp(s->name, name) == 0)
+		return s;
+	return NULL;
+}
+
+static void found_leftover(void *userdata _unused_, const char *path, uint64_t bytes)
+{
+	_cleanup_buf_ struct buf size = BUF_INIT;
+
+	format_bytes(bytes, &size);
+	log_notice("%s (%s) is left from an earlier run: tracectl convert %s FILE", path,
+		   buf_string(&size) ?: "?", path);
+}
+
+void manager_recover(struct manager *m)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	const struct capture_env *env;
+	int r;
+
+	r = manager_env(m, &env, &err);
+	if (r >= 0)
+		r = capture_recover(env, &err);
+	if (r < 0)
+		log_warning("%s%s%s", err.message, err.hint ? "; " : "", err.hint ?: "");
+	else if (r > 0)
+		log_notice("put back %d things that an earlier run had left in the kernel", r);
+	if (!m->options.private)
+		spool_find_leftovers(m->config.spool_dir, found_leftover, NULL);
+}
+
+static void tell_status(struct manager *m)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const struct session *s;
+
+	TAILQ_FOREACH(s, &m->sessions, list)
+	if (session_records(s))
+		buf_printf(&text, "%s%s (%s)", text.len ? ", " : "STATUS=Recording: ", s->name,
+			   s->what);
+	if (!text.len)
+		buf_puts(&text, TAILQ_EMPTY(&m->jobs) ? "STATUS=Idle" : "STATUS=Exporting");
+	if (buf_string(&text))
+		sd_notify(false, text.data);
+}
+
+void manager_changed(struct manager *m)
+{
+	bool idle = TAILQ_EMPTY(&m->jobs) && TAILQ_EMPTY(&m->sessions);
+
+	if (!m->options.private)
+		tell_status(m);
+	if (idle && (m->stopping || (m->options.private && TAILQ_EMPTY(&m->connections))))
+		sd_event_exit(m->event, 0);
+}
+
+/* Says no in the protocol's own words, so that tracectl can say why. */
+static void turn_away(struct manager *m, int fd)
+{
+	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
+	Traced__Control__Error error = TRACED__CONTROL__ERROR__INIT;
+	struct frame_io io;
+
+	frame_io_init(&io, fd);
+	error.code = EUSERS;
+	error.message = (char *)"too many clients are connected to traced";
+	error.hint = (char *)"close some, or raise \"clients\" in [limits] of traced.conf";
+	reply.error = &error;
+	if (frame_queue(&io, &reply.base, NULL, 0) == 0)
+		frame_flush(&io);
+	frame_io_deinit(&io);
+	log_notice("turned a client away: %u are the limit", m->config.clients);
+}
+
+static int on_connect(sd_event_source *source _unused_, int listen_fd, uint32_t revents _unused_,
+		      void *userdata)
+{
+	static struct log_limit limit = LOG_LIMIT_INIT;
+	_cleanup_close_ int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct manager *m = userdata;
+
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED &&
+		    log_limit_pass(&limit))
+			log_warning("accept: %s", strerror(errno));
+		return 0;
+	}
+	if (m->connection_count >= m->config.clients)
+		turn_away(m, fd);
+	else if (manager_adopt(m, TAKE_FD(fd), &err) < 0)
+		log_warning("%s", err.message);
+	return 0;
+}
+
+int manager_adopt(struct manager *m, int fd, struct error *err)
+{
+	struct connection *c;
+
+	return connection_new(&c, m, fd, err);
+}
+
+/* A socket file that nobody listens on is an earlier daemon's; another daemon's stays. */
+static int clear_socket(const char *path, const struct sockaddr_un *sa, struct error *err)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct stat st;
+
+	if (fd < 0)
+		return error_errno(err, -errno, "socket");
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : error_errno(err, -errno, "%s", path);
+	if (!S_ISSOCK(st.st_mode))
+		return error_set(err, -EEXIST, "%s is there, and no socket", path);
+	if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN) {
+		error_set(err, -EADDRINUSE, "another traced listens on %s", path);
+		return error_hint(err, "systemctl status traced; --socket names another path");
+	}
+	if (unlink(path) < 0 && errno != ENOENT)
+		return error_errno(err, -errno, "%s", path);
+	return 0;
+}
+
+/* 0660 for the group, if there is one; else for root alone. */
+static int set_access(const char *path, struct error *err)
+{
+	const struct group *gr = getgrnam(SOCKET_GROUP);
+
+	if (gr && chown(path, (uid_t)-1, gr->gr_gid) < 0 && errno != EPERM)
+		return error_errno(err, -errno, "%s", path);
+	if (chmod(path, gr ? 0660 : 0600) < 0)
+		return error_errno(err, -errno, "%s", path);
+	return 0;
+}
+
+static int make_socket(struct manager *m, struct error *err)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = -EBADF;
+	const char *path = m->config.socket;
+	_cleanup_free_ char *folder = strdup(path), *copy = strdup(path);
+	mode_t mask;
+	int r;
+
+	if (!folder || !copy)
+		return error_errno(err, -ENOMEM, "%s", path);
+	if (strlen(path) >= sizeof(sa.sun_path))
+		return error_set(err, -ENAMETOOLONG, "the socket's path is too long: %s", path);
+	memcpy(sa.sun_path, path, strlen(path));
+	*(strrchr(folder, '/') ?: folder) = '\0';
+	r = *folder ? make_dir(folder, 0755, err) : 0;
+	if (r >= 0)
+		r = clear_socket(path, &sa, err);
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return error_errno(err, -errno, "socket");
+	/* Nobody may connect before set_access() has said who. */
+	mask = umask(0177);
+	r = bind(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0 ? -errno : 0;
+	umask(mask);
+	if (r < 0)
+		return error_errno(err, r, "%s", path);
+	m->socket_path = TAKE_PTR(copy);
+	r = set_access(path, err);
+	if (r < 0)
+		return r;
+	if (listen(fd, BACKLOG) < 0)
+		return error_errno(err, -errno, "%s", path);
+	m->listen_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int manager_listen(struct manager *m, int fd, struct error *err)
+{
+	int r = 0;
+
+	if (fd >= 0)
+		m->listen_fd = fd;
+	else
+		r = make_socket(m, err);
+	if (r < 0)
+		return r;
+	r = sd_event_add_io(m->event, &m->listen, m->listen_fd, EPOLLIN, on_connect, m);
+	return r < 0 ? error_errno(err, r, "can't watch the socket") : 0;
+}
+
+void manager_reload(struct manager *m)
+{
+	_cleanup_config_ struct config c = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	char *swap;
+
+	sd_notify(false, "RELOADING=1");
+	if (read_config(&c, &m->options, &err) < 0) {
+		log_error("%s; the configuration stays as it was", err.message);
+	} else {
+		if (strcmp(c.socket, m->config.socket) != 0 ||
+		    strcmp(c.spool_dir, m->config.spool_dir) != 0 ||
+		    strcmp(c.state_dir, m->config.state_dir) != 0)
+			log_warning("socket, spool_dir and state_dir change only with a restart");
+			/* The old folders stay: env and living sessions point there. */
+#define KEEP(field) (swap = c.field, c.field = m->config.field, m->config.field = swap)
+		KEEP(socket);
+		KEEP(spool_dir);
+		KEEP(state_dir);
+#undef KEEP
+		config_deinit(&m->config);
+		m->config = c;
+		c = (struct config){ 0 };
+		log_set_level(m->config.log_level);
+		log_info("configuration read again");
+	}
+	sd_notify(false, "READY=1");
+}
+
+static int on_stop_bound(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+	struct manager *m = userdata;
+
+	log_warning("exports take too long: what they had to write stays in %s",
+		    m->config.spool_dir);
+	return sd_event_exit(m->event, 0);
+}
+
+void manager_stop(struct manager *m)
+{
+	struct session *s, *next;
+
+	if (m->stopping) {
+		sd_event_exit(m->event, 0);
+		return;
+	}
+	m->stopping = true;
+	sd_notify(false, "STOPPING=1");
+	m->listen = sd_event_source_disable_unref(m->listen);
+	for (s = TAILQ_FIRST(&m->sessions); s; s = next) {
+		next = TAILQ_NEXT(s, list);
+		session_shut_down(s);
+	}
+	sd_event_add_time_relative(m->event, &m->stop_timer, CLOCK_MONOTONIC, STOP_BOUND_US, 0,
+				   on_stop_bound, m);
+	manager_changed(m);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Profiles: named sets of events, one INI file each:
+ *
+ *	[profile]
+ *	summary = one line for people
+ *	events = sched:sched_switch, irq:*
+ *	optional = events that not every kernel has
+ *
+ * A file in the first folder that has it hides those of the same name in later ones.
+ */
+#pragma once
+
+#include "service/config.h"
+
+struct profile {
+	char *name, *summary, *path; /* owned */
+	struct string_list events, optional;
+};
+
+/* NULL-terminated: /etc/traced/profiles, /usr/share/traced/profiles. */
+extern const char *const profile_dirs[];
+
+/* -ENOENT: none of that name (the hint has those that are); -EINVAL: its file is wrong. */
+int profile_load(struct profile **ret, const char *const *dirs, const char *name,
+		 struct error *err);
+struct profile *profile_free(struct profile *p);
+DEFINE_CLEANUP_FUNC(struct profile *, profile_free);
+
+/* Names of all, sorted. */
+int profile_names(struct string_list *ret, const char *const *dirs);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/sandbox.h"
+
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#define NOBODY 65534
+
+/* linux/landlock.h of the build machine may be older than the kernel: what we use of it. */
+#define LANDLOCK_CREATE_RULESET_VERSION (1U << 0)
+struct landlock_attr {
+	uint64_t handled_access_fs;  /* ABI 1 */
+	uint64_t handled_access_net; /* ABI 4 */
+	uint64_t scoped;	     /* ABI 6 */
+};
+
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#define SYS_landlock_restrict_self 446
+#endif
+
+void sandbox_find_user(uid_t *ret_uid, gid_t *ret_gid)
+{
+	const struct passwd *pw = getpwnam("traced") ?: getpwnam("nobody");
+
+	*ret_uid = pw && pw->pw_uid ? pw->pw_uid : NOBODY;
+	*ret_gid = pw && pw->pw_gid ? pw->pw_gid : NOBODY;
+}
+
+static int drop_capabilities(struct error *err)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (syscall(SYS_capset, &header, data) < 0)
+		return error_errno(err, -errno, "capset");
+	return 0;
+}
+
+static int drop_identity(const struct sandbox *s, struct error *err)
+{
+	/* Numbers beyond the kernel's last capability give EINVAL. */
+	for (unsigned long cap = 0; cap < 64; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL)
+			return error_errno(err, -errno, "capability bounding set");
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return error_errno(err, -errno, "ambient capabilities");
+	if (setgroups(0, NULL) < 0 || setresgid(s->gid, s->gid, s->gid) < 0 ||
+	    setresuid(s->uid, s->uid, s->uid) < 0)
+		return error_errno(err, -errno, "can't become user %u", s->uid);
+	if (setresuid((uid_t)-1, 0, (uid_t)-1) == 0)
+		return error_set(err, -EPERM, "root's rights could not be given up");
+	return 0;
+}
+
+/* A ruleset without a rule: everything that it handles is denied. */
+static int deny_paths(struct error *err)
+{
+	static const unsigned fs_bits[] = { 0, 13, 14, 15, 15, 16 }; /* by ABI version */
+	struct landlock_attr attr = { 0 };
+	_cleanup_close_ int fd = -EBADF;
+	size_t size = sizeof(attr.handled_access_fs);
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	if (abi < 1)
+		return 0; /* not in this kernel, or off */
+	attr.handled_access_fs =
+		(UINT64_C(1) << fs_bits[MIN((size_t)abi, ARRAY_SIZE(fs_bits) - 1)]) - 1;
+	if (abi >= 4) {
+		attr.handled_access_net = 3; /* bind and connect of TCP */
+		size = offsetof(struct landlock_attr, scoped);
+	}
+	if (abi >= 6) {
+		attr.scoped = 3; /* abstract sockets and signals */
+		size = sizeof(attr);
+	}
+	fd = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
+	if (fd < 0 || syscall(SYS_landlock_restrict_self, fd, 0) < 0)
+		return error_errno(err, -errno, "Landlock");
+	return 0;
+}
+
+static int limit(__rlimit_resource_t resource, rlim_t value, struct error *err)
+{
+	struct rlimit old, new = { .rlim_cur = value, .rlim_max = value };
+
+	if (getrlimit(resource, &old) == 0 && old.rlim_max != RLIM_INFINITY && old.rlim_max < value)
+		new.rlim_cur = new.rlim_max = old.rlim_max;
+	if (setrlimit(resource, &new) < 0)
+		return error_errno(err, -errno, "setrlimit");
+	return 0;
+}
+
+static int limit_resources(const struct sandbox *s, struct error *err)
+{
+	int r = limit(RLIMIT_CORE, 0, err);
+
+	if (r >= 0 && s->file_max)
+		r = limit(RLIMIT_FSIZE, s->file_max, err);
+#if !defined(__SANITIZE_ADDRESS__) /* its shadow takes terabytes of addresses */
+	if (r >= 0 && s->memory)
+		r = limit(RLIMIT_AS, s->memory, err);
+#endif
+	/* Last, as it also ends what is done above through descriptors. */
+	if (r >= 0)
+		r = limit(RLIMIT_NOFILE, s->fds, err);
+	return r;
+}
+
+int sandbox_enter(const struct sandbox *s, struct error *err)
+{
+	int r;
+
+	if (s->drop) {
+		r = drop_identity(s, err);
+		if (r < 0)
+			return r;
+	}
+	r = drop_capabilities(err);
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_errno(err, -errno, "no_new_privs");
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return error_errno(err, -errno, "dumpable");
+	/* A change of user has cleared the one that was set before exec. */
+	if (s->parent) {
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+			return error_errno(err, -errno, "parent death signal");
+		if (getppid() != s->parent)
+			return error_set(err, -ESRCH, "the daemon is gone");
+	}
+	r = deny_paths(err);
+	if (r < 0)
+		return r;
+	return limit_resources(s, err);
+}

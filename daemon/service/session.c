@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * How a recording shares the loop: its ring's descriptor has a higher priority
+ * than the clients, as what is not read in time is lost. A drain that used up its
+ * budget goes on from a deferred source of the clients' priority, so that a
+ * ring which never runs dry can't starve them, nor another session.
+ */
+#include "service/session.h"
+
+#include <string.h>
+
+#include "service/job.h"
+#include "service/start.h"
+#include "traced/stream.h"
+#include "util/io.h"
+#include "util/log.h"
+
+#define PRIORITY_CAPTURE SD_EVENT_PRIORITY_IMPORTANT
+#define PRIORITY_CAPTURE_MORE SD_EVENT_PRIORITY_NORMAL
+#define DEADLINE_ACCURACY_US 10000
+#define DURATION_ACCURACY_US 1000
+/* The stream's own limit is above ours by this, so that its end still fits. */
+#define STREAM_SLACK (UINT64_C(64) << 20)
+
+static void log_session(const struct session *s, int level, int error, const char *text)
+{
+	struct log_fields fields = { .session = s->name, .cpu = -1, .error = -error };
+
+	log_write(level, &fields, "%s: %s", s->name, text);
+}
+
+static void drop_sources(struct session *s)
+{
+	s->readable = sd_event_source_disable_unref(s->readable);
+	s->deadline = sd_event_source_disable_unref(s->deadline);
+	s->again = sd_event_source_disable_unref(s->again);
+	s->duration = sd_event_source_disable_unref(s->duration);
+}
+
+struct session *session_free(struct session *s)
+{
+	struct manager *m;
+
+	if (!s)
+		return NULL;
+	m = s->manager;
+	drop_sources(s);
+	capture_free(s->capture);
+	if (m) {
+		struct job *j;
+
+		TAILQ_FOREACH(j, &m->jobs, list)
+		if (j->session == s)
+			j->session = NULL;
+		TAILQ_REMOVE(&m->sessions, s, list);
+		m->session_count--;
+		manager_changed(m);
+	}
+	spool_deinit(&s->spool);
+	if (s->last)
+		traced__control__session__free_unpacked(s->last, NULL);
+	free(s->name);
+	free(s->what);
+	free(s->error);
+	free(s->note);
+	free(s);
+	return NULL;
+}
+
+/* The message's own strings and rows, or the copy of them, by way of the wire. */
+static Traced__Control__Session *copy_description(const Traced__Control__Session *d)
+{
+	size_t len = traced__control__session__get_packed_size(d);
+	_cleanup_free_ uint8_t *packed = malloc(len ? len : 1);
+
+	if (!packed)
+		return NULL;
+	traced__control__session__pack(d, packed);
+	return traced__control__session__unpack(NULL, len, packed);
+}
+
+static void describe_stats(Traced__Control__Session *d, const struct capture_stats *stats,
+			   Traced__Control__Cpu *cpus, Traced__Control__Cpu **pointers)
+{
+	d->started_boot_ns = stats->start_boot_ns;
+	d->elapsed_ns = stats->start_boot_ns ? now_ns(CLOCK_BOOTTIME) - stats->start_boot_ns : 0;
+	d->events = stats->events;
+	d->lost = stats->lost;
+	d->bytes = stats->bytes;
+	d->event_types = stats->event_types;
+	if (stats->reader)
+		d->reader = (char *)(uintptr_t)stats->reader;
+	if (stats->instance)
+		d->instance = (char *)(uintptr_t)stats->instance;
+	for (size_t i = 0; i < stats->cpu_count; i++) {
+		traced__control__cpu__init(&cpus[i]);
+		cpus[i].cpu = stats->cpus[i].cpu;
+		cpus[i].events = stats->cpus[i].events;
+		cpus[i].lost = stats->cpus[i].lost;
+		cpus[i].bytes = stats->cpus[i].bytes;
+		cpus[i].offline = stats->cpus[i].offline;
+		pointers[i] = &cpus[i];
+	}
+	d->cpus = pointers;
+	d->n_cpus = stats->cpu_count;
+}
+
+static Traced__Control__Session *describe_capture(struct session *s)
+{
+	Traced__Control__Session d = TRACED__CONTROL__SESSION__INIT;
+	_cleanup_free_ Traced__Control__Cpu **pointers = NULL;
+	_cleanup_free_ Traced__Control__Cpu *cpus = NULL;
+	_cleanup_free_ char **warnings = NULL;
+	struct capture_stats stats = { 0 };
+
+	capture_get_stats(s->capture, &stats);
+	cpus = calloc(stats.cpu_count + 1, sizeof(*cpus));
+	pointers = calloc(stats.cpu_count + 1, sizeof(Traced__Control__Cpu *));
+	warnings = calloc(stats.warning_count + 1, sizeof(char *));
+	if (!cpus || !pointers || !warnings)
+		return NULL;
+	describe_stats(&d, &stats, cpus, pointers);
+	for (size_t i = 0; i < stats.warning_count; i++)
+		warnings[i] = (char *)(uintptr_t)stats.warnings[i];
+	if (s->note)
+		warnings[stats.warning_count] = s->note;
+	d.warnings = warnings;
+	d.n_warnings = stats.warning_count + (s->note ? 1 : 0);
+	d.name = s->name;
+	d.uid = s->uid;
+	d.duration_ns = s->duration_ns;
+	d.buffer_bytes = s->buffer_bytes;
+	d.ring = s->ring;
+	d.what = s->what;
+	return copy_description(&d);
+}
+
+Traced__Control__Session *session_describe(struct session *s)
+{
+	Traced__Control__Session *d;
+
+	d = s->capture ? describe_capture(s) : s->last ? copy_description(s->last) : NULL;
+	if (!d)
+		return NULL;
+	d->state = s->state;
+	d->cpu_time_ns = s->cpu_ns;
+	if (s->error) {
+		char *error = strdup(s->error);
+
+		if (error)
+			d->error = error;
+	}
+	return d;
+}
+
+/* Runs statement and charges its time to the session. */
+#define CHARGED(s, statement)                                                                      \
+	do {                                                                                       \
+		uint64_t before_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);                              \
+                                                                                                   \
+		statement;                                                                         \
+		(s)->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;                        \
+	} while (0)
+
+static void set_note(struct session *s, const char *text)
+{
+	if (s->note)
+		return; /* the first trouble is the one that explains */
+	s->note = strdup(text);
+}
+
+/* The recording can't go on: ends it with what it has. May free s. */
+static void end_in_trouble(struct session *s, int code, const char *message)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	bool full = code == -ENOSPC || code == -EDQUOT || code == -EFBIG;
+
+	buf_printf(&text, "the recording ended early: %s", message);
+	set_note(s, buf_string(&text) ?: "the recording ended early");
+	log_session(s, LOG_WARNING, code, s->note ?: "the recording ended early");
+	session_end(s, full ? CAPTURE_END_NO_SPACE : CAPTURE_END_FAILED);
+}
+
+/* Before the file system is full: so that the stream's end can still be written. */
+static bool out_of_space(struct session *s)
+{
+	const struct config *config = &s->manager->config;
+	int r = spool_check(&s->spool, config->min_free, config->spool_max);
+
+	if (r == -ENOSPC)
+		end_in_trouble(s, r, "no space is left where it is spooled");
+	else if (r == -EDQUOT)
+		end_in_trouble(s, r, "it is as long as spool_max in traced.conf allows");
+	return r < 0;
+}
+
+/* May free s. */
+static void drain(struct session *s)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int r;
+
+	CHARGED(s, r = capture_dispatch(s->capture, &err));
+	if (r < 0) {
+		end_in_trouble(s, r, err.message ?: strerror(-r));
+		return;
+	}
+	if (!s->ring && out_of_space(s))
+		return;
+	sd_event_source_set_enabled(s->readable, r ? SD_EVENT_OFF : SD_EVENT_ON);
+	sd_event_source_set_enabled(s->again, r ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+	sd_event_source_set_time(s->deadline, capture_deadline(s->capture) / NSEC_PER_USEC);
+	sd_event_source_set_enabled(s->deadline, SD_EVENT_ONESHOT);
+}
+
+static int on_readable(sd_event_source *source _unused_, int fd _unused_, uint32_t revents _unused_,
+		       void *userdata)
+{
+	drain(userdata);
+	return 0;
+}
+
+static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+	drain(userdata);
+	return 0;
+}
+
+static int on_again(sd_event_source *source _unused_, void *userdata)
+{
+	drain(userdata);
+	return 0;
+}
+
+static int on_duration(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+	session_end(userdata, CAPTURE_END_DURATION);
+	return 0;
+}
+
+static int add_sources(struct session *s)
+{
+	sd_event *e = s->manager->event;
+	struct capture_stats stats = { 0 };
+	int r;
+
+	r = sd_event_add_io(e, &s->readable, capture_fd(s->capture), EPOLLIN, on_readable, s);
+	if (r < 0)
+		return r;
+	sd_event_source_set_priority(s->readable, PRIORITY_CAPTURE);
+	r = sd_event_add_time(e, &s->deadline, CLOCK_BOOTTIME,
+			      capture_deadline(s->capture) / NSEC_PER_USEC, DEADLINE_ACCURACY_US,
+			      on_deadline, s);
+	if (r < 0)
+		return r;
+	sd_event_source_set_priority(s->deadline, PRIORITY_CAPTURE);
+	r = sd_event_add_defer(e, &s->again, on_again, s);
+	if (r < 0)
+		return r;
+	sd_event_source_set_priority(s->again, PRIORITY_CAPTURE_MORE);
+	sd_event_source_set_enabled(s->again, SD_EVENT_OFF);
+	if (!s->duration_ns)
+		return 0;
+	capture_get_stats(s->capture, &stats);
+	r = sd_event_add_time(e, &s->duration, CLOCK_BOOTTIME,
+			      (stats.start_boot_ns + s->duration_ns) / NSEC_PER_USEC,
+			      DURATION_ACCURACY_US, on_duration, s);
+	if (r >= 0)
+		sd_event_source_set_priority(s->duration, PRIORITY_CAPTURE);
+	return r;
+}
+
+static int arm(struct session *s, const struct start_plan *plan, struct error *err)
+{
+	struct capture_request request = plan->request;
+	const struct config *config = &s->manager->config;
+	const struct capture_env *env;
+	int r;
+
+	r = manager_env(s->manager, &env, err);
+	if (r < 0)
+		return r;
+	request.name = s->name;
+	request.stream_limit = config->spool_max ? config->spool_max + STREAM_SLACK : 0;
+	if (!s->ring) {
+		r = spool_create(&s->spool, config->spool_dir, s->name, config->min_free, err);
+		if (r < 0)
+			return r;
+	}
+	CHARGED(s, r = capture_new(&s->capture, env, &request, err));
+	if (r < 0)
+		return r;
+	CHARGED(s, r = capture_start(s->capture, s->ring ? -1 : s->spool.fd, err));
+	if (r < 0)
+		return r;
+	r = add_sources(s);
+	return r < 0 ? error_errno(err, r, "can't watch the recording") : 0;
+}
+
+int session_start(struct session **ret, struct manager *m, struct connection *client, uid_t uid,
+		  const Traced__Control__Start *start, struct error *err)
+{
+	_cleanup_(start_plan_deinit) struct start_plan plan = { 0 };
+	_cleanup_(session_freep) struct session *s = NULL;
+	int r;
+
+	r = start_plan_make(&plan, m, start, err);
+	if (r < 0)
+		return r;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return error_errno(err, -ENOMEM, "session");
+	s->spool = SPOOL_INIT;
+	s->client = client;
+	s->uid = uid;
+	s->name = TAKE_PTR(plan.name);
+	s->what = TAKE_PTR(plan.what);
+	s->note = TAKE_PTR(plan.note);
+	s->ring = start->ring;
+	s->tgid = start->tgid;
+	s->duration_ns = plan.request.duration_ns;
+	s->buffer_bytes = plan.request.buffer_bytes;
+	s->manager = m;
+	TAILQ_INSERT_TAIL(&m->sessions, s, list);
+	m->session_count++;
+	r = arm(s, &plan, err);
+	if (r < 0) {
+		spool_discard(&s->spool);
+		return r;
+	}
+	s->state = TRACED__CONTROL__SESSION__STATE__RECORDING;
+	log_session(s, LOG_INFO, 0, s->what);
+	manager_changed(m);
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+int session_snapshot(struct session *s, struct spool *ret, struct error *err)
+{
+	const struct config *config = &s->manager->config;
+	int r;
+
+	r = spool_create(ret, config->spool_dir, s->name, config->min_free, err);
+	if (r < 0)
+		return r;
+	CHARGED(s, r = capture_snapshot(s->capture, ret->fd, CAPTURE_END_SNAPSHOT, err));
+	if (r < 0)
+		spool_discard(ret);
+	return r;
+}
+
+int session_mark(struct session *s, const char *text, struct error *err)
+{
+	int r;
+
+	CHARGED(s, r = capture_mark(s->capture, text, err));
+	return r;
+}
+
+static int finish_stream(struct session *s, enum capture_end reason, struct error *err)
+{
+	const struct config *config = &s->manager->config;
+	int r;
+
+	if (s->ring) {
+		r = spool_create(&s->spool, config->spool_dir, s->name, config->min_free, err);
+		if (r < 0)
+			return r;
+		r = capture_snapshot(s->capture, s->spool.fd, reason, err);
+		if (r < 0)
+			return r;
+	}
+	return capture_stop(s->capture, reason, err);
+}
+
+/* Back to the kernel as it was, and a stream on disk that waits to be exported. */
+static void finish(struct session *s, enum capture_end reason)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	int r;
+
+	s->state = TRACED__CONTROL__SESSION__STATE__DRAINING;
+	drop_sources(s);
+	CHARGED(s, r = finish_stream(s, reason, &err));
+	if (r < 0) {
+		buf_printf(&text, "the end of the recording is missing: %s",
+			   err.message ?: strerror(-r));
+		set_note(s, buf_string(&text) ?: "the end of the recording is missing");
+		log_session(s, LOG_WARNING, r, s->note ?: "its end is missing");
+	}
+	s->last = describe_capture(s);
+	CHARGED(s, s->capture = capture_free(s->capture));
+	s->state = TRACED__CONTROL__SESSION__STATE__STOPPED;
+	if (r >= 0 || spool_check(&s->spool, 0, STREAM_MAGIC_SIZE) == -EDQUOT)
+		return;
+	s->state = TRACED__CONTROL__SESSION__STATE__FAILED;
+	s->error = err.message ? strdup(err.message) : NULL;
+}
+
+void session_end(struct session *s, enum capture_end reason)
+{
+	char text[160];
+
+	if (!session_records(s))
+		return;
+	finish(s, reason);
+	snprintf(text, sizeof(text), "ended: %llu events read, %llu lost",
+		 s->last ? (unsigned long long)s->last->events : 0,
+		 s->last ? (unsigned long long)s->last->lost : 0);
+	log_session(s, LOG_INFO, 0, text);
+	session_settle(s);
+}
+
+static bool exports(const struct session *s)
+{
+	const struct job *j;
+
+	TAILQ_FOREACH(j, &s->manager->jobs, list)
+	if (job_awaits(j, s) && j->child)
+		return true;
+	return false;
+}
+
+/* Once no export of it runs: what becomes of an ended session. May free s. */
+static void conclude(struct session *s)
+{
+	if (exports(s)) {
+		s->state = TRACED__CONTROL__SESSION__STATE__EXPORTING;
+	} else if (s->written || s->unwanted || s->told) {
+		spool_discard(&s->spool);
+		session_free(s);
+		return;
+	} else if (s->export_failed) {
+		session_free(s); /* the spool stays: the error said where */
+		return;
+	} else if (s->state == TRACED__CONTROL__SESSION__STATE__EXPORTING) {
+		s->state = TRACED__CONTROL__SESSION__STATE__STOPPED;
+	}
+	manager_changed(s->manager);
+}
+
+void session_settle(struct session *s)
+{
+	struct job *j, *next;
+
+	s->settling = true;
+	for (j = TAILQ_FIRST(&s->manager->jobs); j; j = next) {
+		next = TAILQ_NEXT(j, list);
+		if (!job_awaits(j, s) || j->child)
+			continue;
+		if (s->state == TRACED__CONTROL__SESSION__STATE__FAILED) {
+			_cleanup_error_ struct error err = ERROR_INIT;
+
+			error_set(&err, -EIO, "%s: %s", s->name,
+				  s->error ?: "the recording failed");
+			job_fail(j, &err);
+			s->told = true;
+			continue;
+		}
+		if (j->kind == JOB_STOP && !job_has_output(j))
+			s->unwanted = true;
+		job_run(j);
+	}
+	s->settling = false;
+	conclude(s);
+}
+
+void session_job_over(struct session *s, bool written)
+{
+	if (written)
+		s->written = true;
+	else
+		s->export_failed = true;
+	if (!s->settling)
+		conclude(s);
+}
+
+bool session_has_output(const struct session *s)
+{
+	const struct job *j;
+
+	TAILQ_FOREACH(j, &s->manager->jobs, list)
+	if (job_awaits(j, s) && job_has_output(j))
+		return true;
+	return false;
+}
+
+void session_cancel(struct session *s, const char *why)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct job *j, *next;
+
+	error_set(&err, -ECANCELED, "%s: %s", s->name, why);
+	log_session(s, LOG_INFO, 0, why);
+	for (j = TAILQ_FIRST(&s->manager->jobs); j; j = next) {
+		next = TAILQ_NEXT(j, list);
+		if (j->session != s)
+			continue;
+		j->session = NULL;
+		/* A snapshot has its own stream, and goes on. */
+		if (j->kind != JOB_SNAPSHOT)
+			job_fail(j, &err);
+	}
+	spool_discard(&s->spool);
+	session_free(s);
+}
+
+void session_client_left(struct session *s)
+{
+	s->client = NULL;
+	if (!session_has_output(s))
+		session_cancel(s, "its client has left: thrown away");
+	else
+		session_end(s, CAPTURE_END_STOPPED);
+}
+
+void session_shut_down(struct session *s)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	bool detached = !s->client;
+
+	if (session_has_output(s)) {
+		session_end(s, CAPTURE_END_SHUTDOWN);
+		return;
+	}
+	if (!detached) {
+		session_cancel(s, "the daemon stops: thrown away");
+		return;
+	}
+	/* Somebody means to come for it. */
+	if (session_records(s))
+		finish(s, CAPTURE_END_SHUTDOWN);
+	if (s->state == TRACED__CONTROL__SESSION__STATE__FAILED) {
+		session_cancel(s, s->error ?: "failed");
+		return;
+	}
+	buf_printf(&text, "the daemon stops: its recording is in %s: tracectl convert %s FILE",
+		   s->spool.path, s->spool.path);
+	log_session(s, LOG_NOTICE, 0, buf_string(&text) ?: "the daemon stops");
+	spool_deinit(&s->spool);
+	session_cancel(s, "the daemon stops");
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A recording from Start to its last reply:
+ *
+ *	ARMING ─ RECORDING ─ DRAINING ─┬─ EXPORTING ─ gone
+ *	                               ├─ STOPPED ──┘ (somebody came for it)
+ *	                               └─ FAILED ─ gone when asked for
+ *
+ * The capture is freed, and so the kernel as it was, as soon as it is drained;
+ * the spool file lives until it is exported or thrown away.
+ */
+#pragma once
+
+#include "service/manager.h"
+#include "service/spool.h"
+
+struct session {
+	TAILQ_ENTRY(session) list;
+	struct manager *manager;
+	struct connection *client; /* whose leaving ends it; NULL: detached */
+	char *name, *what;	   /* owned */
+	uid_t uid;
+	Traced__Control__Session__State state;
+	bool ring, tgid;
+	uint64_t duration_ns, buffer_bytes;
+	uint64_t cpu_ns;	 /* this thread's, spent on this session */
+	struct capture *capture; /* NULL once drained */
+	struct spool spool;
+	sd_event_source *readable, *deadline, *again, *duration;
+	Traced__Control__Session *last; /* its description when it was drained */
+	char *error;			/* FAILED: why */
+	char *note;			/* the daemon's own warning */
+	/* What came of its end, until conclude() acts on it. */
+	bool settling, written, export_failed, unwanted, told;
+};
+
+/* Arms and starts it. The strings of start are copied. client NULL: detached. */
+int session_start(struct session **ret, struct manager *m, struct connection *client, uid_t uid,
+		  const Traced__Control__Start *start, struct error *err);
+struct session *session_free(struct session *s);
+DEFINE_CLEANUP_FUNC(struct session *, session_free);
+
+static inline bool session_records(const struct session *s)
+{
+	return s->capture != NULL;
+}
+
+/* Stops recording, drains, and hands the stream to the jobs that wait for it. May free s. */
+void session_end(struct session *s, enum capture_end reason);
+/* Runs the jobs that wait for an ended session. May free s. */
+void session_settle(struct session *s);
+/* An export of an ended session is over. written: the recording is safe elsewhere. May free s. */
+void session_job_over(struct session *s, bool written);
+/* True if somebody waits for what was recorded. */
+bool session_has_output(const struct session *s);
+/* The daemon ends: finishes, keeps or throws away. May free s. */
+void session_shut_down(struct session *s);
+/* Throws away what was recorded; jobs that wait for it get an error. Frees s. */
+void session_cancel(struct session *s, const char *why);
+/* The client of a session that is not detached has left. May free s. */
+void session_client_left(struct session *s);
+/* A stream of what the rings hold now, into spool. */
+int session_snapshot(struct session *s, struct spool *ret, struct error *err);
+int session_mark(struct session *s, const char *text, struct error *err);
+
+/* For people and programs; NULL: out of memory; free with traced__control__session__free_unpacked.
+ */
+Traced__Control__Session *session_describe(struct session *s);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/spool.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "traced/stream.h"
+#include "util/parse.h"
+
+#define SUFFIX ".traced"
+/* An empty file may be one that its daemon is about to lock. */
+#define EMPTY_GRACE_S 60
+
+int make_dir(const char *dir, unsigned mode, struct error *err)
+{
+	_cleanup_free_ char *path = strdup(dir);
+
+	if (!path)
+		return error_errno(err, -ENOMEM, "%s", dir);
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			return error_errno(err, -errno, "can't make %s", path);
+		*slash = '/';
+	}
+	if (mkdir(path, mode) < 0 && errno != EEXIST)
+		return error_errno(err, -errno, "can't make %s", path);
+	return 0;
+}
+
+static int free_bytes(int fd, uint64_t *ret)
+{
+	struct statvfs st;
+
+	if (fstatvfs(fd, &st) < 0)
+		return -errno;
+	*ret = (uint64_t)st.f_bavail * st.f_frsize;
+	return 0;
+}
+
+static int error_full(const char *dir, uint64_t bytes, uint64_t min_free, struct error *err)
+{
+	_cleanup_buf_ struct buf have = BUF_INIT, want = BUF_INIT;
+
+	format_bytes(bytes, &have);
+	format_bytes(min_free, &want);
+	error_set(err, -ENOSPC, "only %s are free in %s, where recordings are spooled",
+		  buf_string(&have) ?: "few bytes", dir);
+	return error_hint(err, "make room (at least %s), or set spool_dir in traced.conf",
+			  buf_string(&want) ?: "more");
+}
+
+int spool_create(struct spool *ret, const char *dir, const char *name, uint64_t min_free,
+		 struct error *err)
+{
+	_cleanup_close_ int fd = -EBADF;
+	_cleanup_buf_ struct buf path = BUF_INIT;
+	time_t now = time(NULL);
+	uint64_t bytes = 0;
+	uint32_t random;
+	char stamp[32];
+	struct tm tm;
+	int r;
+
+	r = make_dir(dir, 0700, err);
+	if (r < 0)
+		return r;
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return error_errno(err, -errno, "getrandom");
+	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
+	buf_printf(&path, "%s/%s-%s-%08" PRIx32 SUFFIX, dir, stamp, name, random);
+	if (!buf_string(&path))
+		return error_errno(err, -ENOMEM, "spool");
+	fd = open(path.data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return error_errno(err, -errno, "can't spool to %s", path.data);
+	r = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : free_bytes(fd, &bytes);
+	if (r < 0)
+		error_errno(err, r, "%s", path.data);
+	else if (bytes < min_free)
+		r = error_full(dir, bytes, min_free, err);
+	if (r < 0) {
+		unlink(path.data);
+		return r;
+	}
+	*ret = (struct spool){ .fd = TAKE_FD(fd), .path = TAKE_PTR(path.data) };
+	return 0;
+}
+
+int spool_reopen(const struct spool *s, struct error *err)
+{
+	char link[64];
+	int fd;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", s->fd);
+	fd = open(link, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? error_errno(err, -errno, "%s", s->path) : fd;
+}
+
+int spool_check(const struct spool *s, uint64_t min_free, uint64_t max)
+{
+	struct stat st;
+	uint64_t bytes = 0;
+
+	if (max && fstat(s->fd, &st) == 0 && (uint64_t)st.st_size > max)
+		return -EDQUOT;
+	if (min_free && free_bytes(s->fd, &bytes) == 0 && bytes < min_free)
+		return -ENOSPC;
+	return 0;
+}
+
+void spool_discard(struct spool *s)
+{
+	if (s->path)
+		unlink(s->path);
+	spool_deinit(s);
+}
+
+void spool_deinit(struct spool *s)
+{
+	close_fd(s->fd);
+	free(s->path);
+	*s = SPOOL_INIT;
+}
+
+static void look_at(int dirfd, const char *dir, const char *name,
+		    void (*found)(void *, const char *, uint64_t), void *userdata)
+{
+	_cleanup_close_ int fd =
+		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	_cleanup_buf_ struct buf path = BUF_INIT;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    flock(fd, LOCK_SH | LOCK_NB) < 0)
+		return;
+	if (st.st_size <= STREAM_MAGIC_SIZE) {
+		if (st.st_mtime + EMPTY_GRACE_S < time(NULL))
+			unlinkat(dirfd, name, 0);
+		return;
+	}
+	buf_printf(&path, "%s/%s", dir, name);
+	if (buf_string(&path))
+		found(userdata, path.data, (uint64_t)st.st_size);
+}
+
+int spool_find_leftovers(const char *dir,
+			 void (*found)(void *userdata, const char *path, uint64_t bytes),
+			 void *userdata)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	if (!d)
+		return errno == ENOENT ? 0 : -errno;
+	while ((e = readdir(d))) {
+		size_t len = strlen(e->d_name);
+
+		if (len > strlen(SUFFIX) && e->d_name[0] != '.' &&
+		    strcmp(e->d_name + len - strlen(SUFFIX), SUFFIX) == 0)
+			look_at(dirfd(d), dir, e->d_name, found, userdata);
+	}
+	closedir(d);
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Spool files: the capture stream of a recording on its way. A file has a name
+ * from its first byte, so that a crash of the daemon leaves it to be converted;
+ * the daemon that writes it holds a lock on it, so that others can tell a
+ * living one from a leftover.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "util/buf.h"
+#include "util/error.h"
+
+struct spool {
+	int fd;	    /* for writing; owned; -EBADF: none */
+	char *path; /* owned */
+};
+#define SPOOL_INIT ((struct spool){ .fd = -EBADF })
+
+/*
+ * Creates dir/<utc>-<name>-<random>.traced, mode 0600, locked. -ENOSPC: fewer
+ * than min_free bytes are free in dir.
+ */
+int spool_create(struct spool *ret, const char *dir, const char *name, uint64_t min_free,
+		 struct error *err);
+/* An own read-only description of the file, at offset 0: for an exporter. */
+int spool_reopen(const struct spool *s, struct error *err);
+/* 0; -ENOSPC: fewer than min_free bytes are free; -EDQUOT: it is longer than max (0: no limit). */
+int spool_check(const struct spool *s, uint64_t min_free, uint64_t max);
+/* Removes the file. */
+void spool_discard(struct spool *s);
+/* Lets go of the file, which stays. */
+void spool_deinit(struct spool *s);
+
+/* Makes dir with its parents; the last part with mode. */
+int make_dir(const char *dir, unsigned mode, struct error *err);
+
+/*
+ * Calls found for each spool file in dir that nobody writes any more. Empty
+ * ones are removed instead.
+ */
+int spool_find_leftovers(const char *dir,
+			 void (*found)(void *userdata, const char *path, uint64_t bytes),
+			 void *userdata);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/start.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "capture/events.h"
+#include "service/profiles.h"
+
+void start_plan_deinit(struct start_plan *p)
+{
+	free(p->name);
+	free(p->what);
+	free(p->note);
+	free(p->specs);
+	free(p->pids);
+	free(p->command);
+	cpu_set_deinit(&p->cpus);
+	profile_free(p->profile);
+	*p = (struct start_plan){ 0 };
+}
+
+static bool name_is_valid(const char *name)
+{
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "0123456789_.-";
+
+	return *name && name[0] != '.' && name[0] != '-' && strlen(name) <= START_NAME_MAX &&
+	       !name[strspn(name, allowed)];
+}
+
+static int choose_name(struct start_plan *p, struct manager *m, const char *wanted,
+		       struct error *err)
+{
+	char made_up[32];
+
+	if (*wanted && !name_is_valid(wanted)) {
+		error_set(err, -EINVAL, "\"%s\" can't be the name of a session", wanted);
+		return error_hint(err, "letters, digits, _ . - and at most %d of them",
+				  START_NAME_MAX);
+	}
+	if (*wanted && manager_find_session(m, wanted)) {
+		error_set(err, -EEXIST, "there is a session \"%s\" already", wanted);
+		return error_hint(err, "choose another name, or end it: tracectl stop %s", wanted);
+	}
+	if (*wanted) {
+		p->name = strdup(wanted);
+		return p->name ? 0 : error_errno(err, -ENOMEM, "session");
+	}
+	do {
+		snprintf(made_up, sizeof(made_up), "session-%u", ++m->last_name);
+	} while (manager_find_session(m, made_up));
+	p->name = strdup(made_up);
+	return p->name ? 0 : error_errno(err, -ENOMEM, "session");
+}
+
+static int check_counts(const struct manager *m, const Traced__Control__Start *start,
+			struct error *err)
+{
+	if (start->n_events > START_EVENTS_MAX || start->n_pids > START_PIDS_MAX ||
+	    start->n_command > START_WORDS_MAX)
+		return error_set(err, -E2BIG, "more than %d event names, %d tasks or %d words",
+				 START_EVENTS_MAX, START_PIDS_MAX, START_WORDS_MAX);
+	if (*start->tracer && strcmp(start->tracer, "nop") != 0) {
+		error_set(err, -EOPNOTSUPP, "this traced has no tracers: \"%s\"", start->tracer);
+		return error_hint(err, "record events instead: tracectl events lists them");
+	}
+	if (m->session_count >= m->config.sessions) {
+		error_set(err, -EUSERS, "%u sessions are the limit", m->config.sessions);
+		return error_hint(err, "end one (tracectl list), or raise \"sessions\" in "
+				       "[limits] of traced.conf");
+	}
+	return 0;
+}
+
+static void add_spec(struct start_plan *p, const char *glob, const char *filter)
+{
+	p->specs[p->request.event_count++] =
+		(struct capture_event_spec){ .glob = glob,
+					     .filter = filter && *filter ? filter : NULL };
+}
+
+/* An event that not every kernel has is asked for only where there is one. */
+static int add_optional(struct start_plan *p, struct manager *m, struct error *err)
+{
+	const struct capture_env *env;
+	const char *const *names;
+	size_t count;
+	int r;
+
+	if (!p->profile->optional.count)
+		return 0;
+	r = manager_env(m, &env, err);
+	if (r < 0)
+		return r;
+	r = tracefs_events(env->tracefs, &names, &count, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < p->profile->optional.count; i++) {
+		const char *glob = p->profile->optional.items[i];
+
+		for (size_t n = 0; n < count; n++) {
+			if (event_glob_matches(glob, names[n])) {
+				add_spec(p, glob, NULL);
+				break;
+			}
+		}
+	}
+	if (p->request.event_count)
+		return 0;
+	error_set(err, -ENOENT, "this kernel has none of the events of profile \"%s\"",
+		  p->profile->name);
+	return error_hint(err, "tracectl events lists those that it has");
+}
+
+static int choose_events(struct start_plan *p, struct manager *m,
+			 const Traced__Control__Start *start, struct error *err)
+{
+	static const char *const builtin[] = { "sched", "irq" };
+	const struct string_list *configured = &m->config.events;
+	size_t room = start->n_events + configured->count + ARRAY_SIZE(builtin);
+	int r = 0;
+
+	if (*start->profile) {
+		r = profile_load(&p->profile, m->options.profiles ?: profile_dirs, start->profile,
+				 err);
+		if (r < 0)
+			return r;
+		room += p->profile->events.count + p->profile->optional.count;
+	}
+	p->specs = calloc(room, sizeof(*p->specs));
+	if (!p->specs)
+		return error_errno(err, -ENOMEM, "session");
+	if (p->profile) {
+		for (size_t i = 0; i < p->profile->events.count; i++)
+			add_spec(p, p->profile->events.items[i], NULL);
+		r = add_optional(p, m, err);
+	} else if (!start->n_events && configured->count) {
+		for (size_t i = 0; i < configured->count; i++)
+			add_spec(p, configured->items[i], NULL);
+	} else if (!start->n_events) {
+		for (size_t i = 0; i < ARRAY_SIZE(builtin); i++)
+			add_spec(p, builtin[i], NULL);
+	}
+	for (size_t i = 0; i < start->n_events; i++)
+		add_spec(p, start->events[i]->glob, start->events[i]->filter);
+	p->request.events = p->specs;
+	return r;
+}
+
+static int describe(struct start_plan *p, const Traced__Control__Start *start, struct error *err)
+{
+	_cleanup_buf_ struct buf what = BUF_INIT;
+	size_t from = 0;
+
+	if (p->profile) {
+		buf_printf(&what, "profile %s", start->profile);
+		from = p->request.event_count - start->n_events;
+	}
+	for (size_t i = from; i < p->request.event_count; i++)
+		buf_printf(&what, "%s%s", what.len ? " " : "", p->specs[i].glob);
+	if (!buf_string(&what))
+		return error_errno(err, -ENOMEM, "session");
+	p->what = TAKE_PTR(what.data);
+	return 0;
+}
+
+static int choose_duration(struct start_plan *p, const struct manager *m, uint64_t wanted,
+			   struct error *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	uint64_t max = m->config.duration_max;
+
+	p->request.duration_ns = wanted;
+	if (!max || (wanted && wanted <= max))
+		return 0;
+	format_duration(max, &text);
+	if (!buf_string(&text))
+		return error_errno(err, -ENOMEM, "session");
+	if (wanted) {
+		error_set(err, -EINVAL, "%s is the longest recording allowed here", text.data);
+		return error_hint(err, "shorten it, or raise duration_max in [limits] of "
+				       "traced.conf");
+	}
+	p->request.duration_ns = max;
+	if (asprintf(&p->note, "it will end by itself after %s: duration_max in traced.conf",
+		     text.data) < 0) {
+		p->note = NULL;
+		return error_errno(err, -ENOMEM, "session");
+	}
+	return 0;
+}
+
+static int copy_lists(struct start_plan *p, const Traced__Control__Start *start, struct error *err)
+{
+	p->pids = calloc(start->n_pids + 1, sizeof(*p->pids));
+	p->command = calloc(start->n_command + 1, sizeof(*p->command));
+	if (!p->pids || !p->command)
+		return error_errno(err, -ENOMEM, "session");
+	for (size_t i = 0; i < start->n_pids; i++) {
+		if (start->pids[i] <= 0)
+			return error_set(err, -EINVAL, "%" PRId32 " is no task", start->pids[i]);
+		p->pids[i] = start->pids[i];
+	}
+	for (size_t i = 0; i < start->n_command; i++)
+		p->command[i] = start->command[i];
+	p->request.pids = start->n_pids ? p->pids : NULL;
+	p->request.pid_count = start->n_pids;
+	p->request.command = start->n_command ? p->command : NULL;
+	if (*start->cpus) {
+		int r = parse_cpu_list(start->cpus, &p->cpus, err);
+
+		if (r < 0)
+			return r;
+		p->request.cpus = &p->cpus;
+	}
+	return 0;
+}
+
+int start_plan_make(struct start_plan *ret, struct manager *m, const Traced__Control__Start *start,
+		    struct error *err)
+{
+	_cleanup_(start_plan_deinit) struct start_plan p = { 0 };
+	int r;
+
+	p.request.clock = *start->clock ? start->clock : m->config.clock;
+	p.request.buffer_bytes = start->buffer_bytes ?: m->config.buffer_size;
+	p.request.ring = start->ring;
+	p.request.tgid = start->tgid;
+	p.request.follow_forks = start->follow_forks;
+	r = check_counts(m, start, err);
+	if (r >= 0)
+		r = choose_name(&p, m, start->name, err);
+	if (r >= 0)
+		r = choose_duration(&p, m, start->duration_ns, err);
+	if (r >= 0)
+		r = copy_lists(&p, start, err);
+	if (r >= 0)
+		r = choose_events(&p, m, start, err);
+	if (r >= 0)
+		r = describe(&p, start, err);
+	if (r < 0)
+		return r;
+	*ret = p;
+	/* The request points into the plan that the caller has. */
+	if (ret->request.cpus)
+		ret->request.cpus = &ret->cpus;
+	p = (struct start_plan){ 0 };
+	return 0;
+}

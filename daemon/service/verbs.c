@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/verbs.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "capture/events.h"
+#include "service/job.h"
+#include "service/session.h"
+#include "util/io.h"
+
+#define MARK_MAX 4096 /* bytes; the kernel cuts at about a page */
+
+/* One request on its way through its verb. */
+struct call {
+	struct connection *connection;
+	struct manager *manager;
+	const Traced__Control__Request *request;
+	int fd; /* came with it; owned until a job takes it */
+};
+
+static bool is_own(const struct call *call, const struct session *s)
+{
+	return call->connection->uid == 0 || call->connection->uid == s->uid;
+}
+
+/* A session that isn't the caller's does not exist for it, unless it guessed the name. */
+static int find_own(const struct call *call, const char *name, struct session **ret,
+		    struct error *err)
+{
+	struct session *s = manager_find_session(call->manager, name);
+
+	if (!s) {
+		error_set(err, -ENOENT, "there is no session \"%s\"", name);
+		return error_hint(err, "tracectl list shows those that there are");
+	}
+	if (!is_own(call, s)) {
+		error_set(err, -EPERM, "session \"%s\" is another user's", name);
+		return error_hint(err, "ask uid %u, or root", s->uid);
+	}
+	*ret = s;
+	return 0;
+}
+
+static void reply_done(const struct call *call, unsigned count)
+{
+	Traced__Control__Done done = TRACED__CONTROL__DONE__INIT;
+	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
+
+	done.count = count;
+	reply.body_case = TRACED__CONTROL__REPLY__BODY_DONE;
+	reply.done = &done;
+	connection_reply(call->connection, call->request->id, &reply);
+}
+
+static int do_start(struct call *call, struct error *err)
+{
+	const Traced__Control__Start *start = call->request->start;
+	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
+	struct session *s;
+	int r;
+
+	r = session_start(&s, call->manager, start->detached ? NULL : call->connection,
+			  call->connection->uid, start, err);
+	if (r < 0)
+		return r;
+	reply.body_case = TRACED__CONTROL__REPLY__BODY_SESSION;
+	reply.session = session_describe(s);
+	if (!reply.session) {
+		session_cancel(s, "out of memory");
+		return error_errno(err, -ENOMEM, "session");
+	}
+	connection_reply(call->connection, call->request->id, &reply);
+	traced__control__session__free_unpacked(reply.session, NULL);
+	return 0;
+}
+
+static int new_job(struct call *call, enum job_kind kind, const Traced__Control__Output *output,
+		   struct job **ret, struct error *err)
+{
+	return job_new(ret, kind, call->connection, call->request->id, output, &call->fd, err);
+}
+
+static int do_stop(struct call *call, struct error *err)
+{
+	const Traced__Control__Stop *stop = call->request->stop;
+	struct session *s;
+	struct job *j;
+	int r;
+
+	r = find_own(call, stop->session, &s, err);
+	if (r < 0)
+		return r;
+	if (!stop->output && session_has_output(s)) {
+		error_set(err, -EBUSY, "session \"%s\" is being written", s->name);
+		return error_hint(err, "tracectl cancel %s throws it away even so", s->name);
+	}
+	r = new_job(call, JOB_STOP, stop->output, &j, err);
+	if (r < 0)
+		return r;
+	j->session = s;
+	if (session_records(s))
+		session_end(s, CAPTURE_END_STOPPED);
+	else
+		session_settle(s);
+	return 0;
+}
+
+static int do_attach(struct call *call, struct error *err)
+{
+	const Traced__Control__Attach *attach = call->request->attach;
+	struct session *s;
+	struct job *j;
+	int r;
+
+	r = find_own(call, attach->session, &s, err);
+	if (r < 0)
+		return r;
+	r = new_job(call, JOB_ATTACH, attach->output, &j, err);
+	if (r < 0)
+		return r;
+	j->session = s;
+	if (!session_records(s))
+		session_settle(s);
+	return 0;
+}
+
+static int do_snapshot(struct call *call, struct error *err)
+{
+	const Traced__Control__Snapshot *snapshot = call->request->snapshot;
+	struct session *s;
+	struct job *j;
+	int r;
+
+	r = find_own(call, snapshot->session, &s, err);
+	if (r < 0)
+		return r;
+	if (!s->ring || !session_records(s)) {
+		error_set(err, -EINVAL, "session \"%s\" is no flight recorder%s", s->name,
+			  s->ring ? " any more: it has ended" : "");
+		return error_hint(err,
+				  s->ring ? "tracectl stop %s -o FILE fetches it"
+					  : "start it with --ring, or end it: "
+					    "tracectl stop %s -o FILE",
+				  s->name);
+	}
+	if (!snapshot->output)
+		return error_set(err, -EINVAL, "a snapshot needs an output");
+	r = new_job(call, JOB_SNAPSHOT, snapshot->output, &j, err);
+	if (r < 0)
+		return r;
+	r = session_snapshot(s, &j->spool, err);
+	if (r < 0) {
+		job_free(j);
+		return r;
+	}
+	j->session = s;
+	job_run(j);
+	return 0;
+}
+
+static int do_cancel(struct call *call, struct error *err)
+{
+	struct session *s;
+	int r;
+
+	r = find_own(call, call->request->cancel->session, &s, err);
+	if (r < 0)
+		return r;
+	session_cancel(s, "cancelled");
+	reply_done(call, 1);
+	return 0;
+}
+
+static int do_mark(struct call *call, struct error *err)
+{
+	const Traced__Control__Mark *mark = call->request->mark;
+	struct session *s;
+	unsigned count = 0;
+	int r;
+
+	if (!*mark->text || strlen(mark->text) > MARK_MAX)
+		return error_set(err, -EINVAL, "a mark has from 1 to %d bytes", MARK_MAX);
+	if (*mark->session) {
+		r = find_own(call, mark->session, &s, err);
+		if (r < 0)
+			return r;
+	}
+	TAILQ_FOREACH(s, &call->manager->sessions, list)
+	{
+		if (!session_records(s) || !is_own(call, s) ||
+		    (*mark->session && strcmp(mark->session, s->name) != 0))
+			continue;
+		r = session_mark(s, mark->text, err);
+		if (r < 0)
+			return r;
+		count++;
+	}
+	if (!count) {
+		error_set(err, -ENOENT, "nothing records: the mark went nowhere");
+		return error_hint(err, "tracectl list shows what there is");
+	}
+	reply_done(call, count);
+	return 0;
+}
+
+/* It takes the events out of somebody else's buffer: root's to decide. */
+static int do_extract(struct call *call, struct error *err)
+{
+	const Traced__Control__Extract *extract = call->request->extract;
+	struct job *j;
+	int r;
+
+	if (call->connection->uid != 0) {
+		error_set(err, -EPERM, "only root may extract what another tool recorded");
+		return error_hint(err, "sudo tracectl extract ...");
+	}
+	if (!extract->output)
+		return error_set(err, -EINVAL, "an extraction needs an output");
+	r = new_job(call, JOB_EXTRACT, extract->output, &j, err);
+	if (r < 0)
+		return r;
+	r = job_extract(j, extract->instance, err);
+	if (r < 0)
+		job_free(j);
+	return r;
+}
+
+static uint64_t resident_bytes(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long long size, resident;
+
+	if (!f || fscanf(f, "%llu %llu", &size, &resident) != 2)
+		return 0;
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int do_status(struct call *call, struct error *err)
+{
+	const Traced__Control__StatusQuery *query = call->request->status;
+	Traced__Control__Status status = TRACED__CONTROL__STATUS__INIT;
+	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
+	_cleanup_free_ Traced__Control__Session **sessions = NULL;
+	struct manager *m = call->manager;
+	struct session *s;
+	int r = 0;
+
+	if (*query->session) {
+		r = find_own(call, query->session, &s, err);
+		if (r < 0)
+			return r;
+	}
+	sessions = calloc(m->session_count + 1, sizeof(Traced__Control__Session *));
+	if (!sessions)
+		return error_errno(err, -ENOMEM, "status");
+	TAILQ_FOREACH(s, &m->sessions, list)
+	{
+		if (!is_own(call, s) || (*query->session && strcmp(query->session, s->name) != 0))
+			continue;
+		sessions[status.n_sessions] = session_describe(s);
+		if (sessions[status.n_sessions])
+			status.n_sessions++;
+		else
+			r = error_errno(err, -ENOMEM, "status");
+	}
+	status.sessions = sessions;
+	status.uptime_ns = now_ns(CLOCK_BOOTTIME) - m->started_boot_ns;
+	status.cpu_time_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+	status.rss_bytes = resident_bytes();
+	reply.body_case = TRACED__CONTROL__REPLY__BODY_STATUS;
+	reply.status = &status;
+	if (r >= 0)
+		connection_reply(call->connection, call->request->id, &reply);
+	for (size_t i = 0; i < status.n_sessions; i++)
+		traced__control__session__free_unpacked(sessions[i], NULL);
+	return r;
+}
+
+static int do_events(struct call *call, struct error *err)
+{
+	const char *glob = call->request->events->glob;
+	Traced__Control__Events events = TRACED__CONTROL__EVENTS__INIT;
+	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
+	_cleanup_free_ const char **chosen = NULL;
+	const struct capture_env *env;
+	const char *const *names;
+	size_t count;
+	int r;
+
+	r = manager_env(call->manager, &env, err);
+	if (r < 0)
+		return r;
+	r = tracefs_events(env->tracefs, &names, &count, err);
+	if (r < 0)
+		return r;
+	chosen = calloc(count + 1, sizeof(*chosen));
+	if (!chosen)
+		return error_errno(err, -ENOMEM, "events");
+	for (size_t i = 0; i < count; i++)
+		if (!*glob || event_glob_matches(glob, names[i]))
+			chosen[events.n_names++] = names[i];
+	events.names = (char **)(void *)chosen;
+	reply.body_case = TRACED__CONTROL__REPLY__BODY_EVENTS;
+	reply.events = &events;
+	connection_reply(call->connection, call->request->id, &reply);
+	return 0;
+}
+
+static const struct verb {
+	Traced__Control__Request__VerbCase number;
+	/* Replies, or leaves it to a job; or returns an error, which is the reply. */
+	int (*run)(struct call *call, struct error *err);
+} verbs[] = {
+	{ TRACED__CONTROL__REQUEST__VERB_START, do_start },
+	{ TRACED__CONTROL__REQUEST__VERB_STOP, do_stop },
+	{ TRACED__CONTROL__REQUEST__VERB_SNAPSHOT, do_snapshot },
+	{ TRACED__CONTROL__REQUEST__VERB_CANCEL, do_cancel },
+	{ TRACED__CONTROL__REQUEST__VERB_ATTACH, do_attach },
+	{ TRACED__CONTROL__REQUEST__VERB_STATUS, do_status },
+	{ TRACED__CONTROL__REQUEST__VERB_MARK, do_mark },
+	{ TRACED__CONTROL__REQUEST__VERB_EXTRACT, do_extract },
+	{ TRACED__CONTROL__REQUEST__VERB_EVENTS, do_events },
+};
+
+void verb_dispatch(struct connection *c, const Traced__Control__Request *request, int fd)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct call call = { .connection = c, .manager = c->manager, .request = request, .fd = fd };
+	int r = -ENOSYS;
+
+	error_set(&err, -ENOSYS, "this traced does not know that request");
+	error_hint(&err, "it is version " TRACED_VERSION ": restart it after an update");
+	if (c->manager->stopping) {
+		r = error_set(&err, -ESHUTDOWN, "the daemon is stopping");
+		error_hint(&err, "try again once it is back");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(verbs) && r == -ENOSYS; i++) {
+		if (verbs[i].number != request->verb_case)
+			continue;
+		error_deinit(&err);
+		r = verbs[i].run(&call, &err);
+		break;
+	}
+	if (r < 0)
+		connection_reply_error(c, request->id, &err);
+	close_fd(call.fd);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a client can ask for: one function each, in a table. */
+#pragma once
+
+#include "service/connection.h"
+
+/*
+ * Does what the request says, and replies now or lets a job reply. fd: came
+ * with the request, or -EBADF; what is not used is closed. May change any
+ * session; never frees c.
+ */
+void verb_dispatch(struct connection *c, const Traced__Control__Request *request, int fd);
