@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "capture/doctor.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "capture/capture.h"
+#include "capture/request.h"
+#include "util/io.h"
+#include "util/parse.h"
+
+struct examination {
+	const struct doctor_env *env;
+	struct tracefs *fs; /* NULL: can't be used */
+	struct doctor_report *report;
+	bool failed; /* out of memory */
+};
+
+void doctor_report_deinit(struct doctor_report *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		free(r->findings[i].text);
+		free(r->findings[i].mend);
+	}
+	free(r->findings);
+	*r = (struct doctor_report){ 0 };
+}
+
+/* mend NULL: nothing to do. */
+static void found(struct examination *x, const char *check, enum doctor_verdict verdict,
+		  const char *mend, const char *fmt, ...) _printf_(5, 6);
+static void found(struct examination *x, const char *check, enum doctor_verdict verdict,
+		  const char *mend, const char *fmt, ...)
+{
+	struct doctor_report *r = x->report;
+	struct doctor_finding *f = reallocarray(r->findings, r->count + 1, sizeof(*f));
+	va_list ap;
+	int n;
+
+	if (!f) {
+		x->failed = true;
+		return;
+	}
+	r->findings = f;
+	f += r->count;
+	*f = (struct doctor_finding){ .check = check, .verdict = verdict };
+	va_start(ap, fmt);
+	n = vasprintf(&f->text, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		x->failed = true;
+		return;
+	}
+	r->count++;
+	f->mend = mend ? strdup(mend) : NULL;
+	x->failed |= mend && !f->mend;
+}
+
+/* The file's text without its last newline, to be freed; NULL: it can't be read. */
+static char *read_text(const char *root, const char *path)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char full[512];
+	char *s;
+
+	if ((size_t)snprintf(full, sizeof(full), "%s/%s", root, path) >= sizeof(full) ||
+	    tracefs_read(AT_FDCWD, full, &text) < 0 || !buf_string(&text))
+		return NULL;
+	s = text.data;
+	text = BUF_INIT;
+	return s;
+}
+
+static char *read_tracefs(const struct examination *x, const char *path)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char *s;
+
+	if (tracefs_read(tracefs_root(x->fs), path, &text) < 0 || !buf_string(&text))
+		return NULL;
+	s = text.data;
+	text = BUF_INIT;
+	return s;
+}
+
+#define MOUNT "mount -t tracefs nodev /sys/kernel/tracing"
+
+static void check_tracefs(struct examination *x)
+{
+	_cleanup_free_ char *mounts = read_text(x->env->proc, "self/mounts");
+	_cleanup_free_ char *filesystems = read_text(x->env->proc, "filesystems");
+	_cleanup_error_ struct error err = ERROR_INIT;
+	bool known = !filesystems || strstr(filesystems, "\ttracefs"), mounted, usual;
+
+	mounted = mounts && strstr(mounts, " tracefs ");
+	usual = mounted && strstr(mounts, " /sys/kernel/tracing tracefs ");
+	if (!known) {
+		found(x, "tracefs", DOCTOR_BAD,
+		      "boot a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING",
+		      "this kernel has no tracefs");
+		return;
+	}
+	if (tracefs_open(&x->fs, x->env->tracefs, &err) < 0) {
+		bool denied = err.code == EACCES || err.code == EPERM;
+
+		found(x, denied ? "permission" : "tracefs", DOCTOR_BAD, err.hint ?: MOUNT, "%s",
+		      err.message ?: "tracefs cannot be opened");
+		return;
+	}
+	if (usual || x->env->tracefs)
+		found(x, "tracefs", DOCTOR_OK, NULL, "at %s", tracefs_path(x->fs));
+	else if (mounted)
+		found(x, "tracefs", DOCTOR_NOTE, MOUNT,
+		      "only at %s, where newer kernels no longer have it", tracefs_path(x->fs));
+	else
+		found(x, "tracefs", DOCTOR_NOTE, MOUNT,
+		      "not mounted; traced mounts it for itself, other tools will not see it");
+}
+
+static void check_permission(struct examination *x)
+{
+	int fd = tracefs_open_file(tracefs_root(x->fs), O_WRONLY, "trace_marker");
+
+	close_fd(fd);
+	if (fd == -EACCES || fd == -EPERM)
+		found(x, "permission", DOCTOR_BAD, "run it as root, or through the daemon",
+		      "user %u may look at tracefs but not write", geteuid());
+	else
+		found(x, "permission", DOCTOR_OK, NULL, "user %u may use tracefs", geteuid());
+}
+
+/* Of "none [integrity] confidentiality": the word in brackets, cut out in place. */
+static const char *chosen(char *text)
+{
+	char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
+
+	if (!close)
+		return text;
+	*close = '\0';
+	return open + 1;
+}
+
+static void check_lockdown(struct examination *x)
+{
+	_cleanup_free_ char *text = read_text(x->env->sys, "kernel/security/lockdown");
+	const char *mode = text ? chosen(text) : "unknown";
+	int fd = -ENOENT;
+
+	if (strcmp(mode, "confidentiality") == 0) {
+		found(x, "lockdown", DOCTOR_BAD,
+		      "boot without lockdown=confidentiality (Secure Boot may set it)",
+		      "the kernel is locked down (confidentiality): tracefs is refused");
+		return;
+	}
+	if (x->fs)
+		fd = tracefs_open_file(tracefs_root(x->fs), O_RDONLY, "available_filter_functions");
+	close_fd(fd);
+	if (fd == -EPERM)
+		found(x, "lockdown", DOCTOR_NOTE,
+		      "events work; for functions and kprobes boot without lockdown",
+		      "the kernel refuses function tracing and kprobes (lockdown: %s)", mode);
+	else if (fd == -ENOENT && x->fs)
+		found(x, "lockdown", DOCTOR_NOTE, "a kernel with CONFIG_FUNCTION_TRACER has it",
+		      "this kernel has no function tracer (lockdown: %s)", mode);
+	else
+		found(x, "lockdown", DOCTOR_OK, NULL, "%s",
+		      strcmp(mode, "unknown") ? mode : "nothing is refused");
+}
+
+static void check_symbols(struct examination *x)
+{
+	_cleanup_free_ char *text = read_text(x->env->proc, "sys/kernel/kptr_restrict");
+	long level = text ? strtol(text, NULL, 10) : 0;
+
+	if (level >= 2)
+		found(x, "symbols", DOCTOR_WARN, "sysctl kernel.kptr_restrict=1",
+		      "kernel.kptr_restrict is %ld: addresses will have no names", level);
+	else
+		found(x, "symbols", DOCTOR_OK, NULL, "kernel.kptr_restrict is %ld", level);
+}
+
+static void check_toplevel(struct examination *x)
+{
+	_cleanup_free_ char *tracer = read_tracefs(x, "current_tracer");
+	_cleanup_free_ char *on = read_tracefs(x, "tracing_on");
+	_cleanup_free_ char *enabled = read_tracefs(x, "events/enable");
+	bool busy = tracer && strcmp(tracer, "nop") != 0;
+	bool events = on && *on == '1' && enabled && strcmp(enabled, "0") != 0;
+
+	if (busy)
+		found(x, "top level", DOCTOR_NOTE,
+		      "it slows the machine while it is on; off: echo nop > current_tracer",
+		      "the top-level tracer '%s' is on: somebody else traces", tracer);
+	if (events)
+		found(x, "top level", DOCTOR_NOTE,
+		      "recordings do not disturb each other; 'tracectl extract' reads that buffer",
+		      "the top-level buffer has events enabled: somebody else traces");
+	if (!busy && !events)
+		found(x, "top level", DOCTOR_OK, NULL, "nobody uses the top-level tracer");
+}
+
+static void check_instances(struct examination *x)
+{
+	_cleanup_buf_ struct buf foreign = BUF_INIT, stale = BUF_INIT;
+	size_t count = 0;
+	char **names = NULL;
+
+	tracefs_list_instances(x->fs, &names, &count);
+	for (size_t i = 0; i < count; i++) {
+		pid_t pid = capture_instance_owner(names[i]);
+		char path[512];
+		struct stat st;
+
+		snprintf(path, sizeof(path), "%s/%d", x->env->proc, pid);
+		if (!pid)
+			buf_printf(&foreign, " %s", names[i]);
+		else if (stat(path, &st) < 0)
+			buf_printf(&stale, " %s", names[i]);
+	}
+	tracefs_free_names(names, count);
+	if (stale.len)
+		found(x, "instances", DOCTOR_WARN,
+		      "traced removes them when it starts: systemctl restart traced",
+		      "left by a recording that crashed:%s", buf_string(&stale) ?: "");
+	if (foreign.len)
+		found(x, "instances", DOCTOR_NOTE, NULL, "of other tools:%s",
+		      buf_string(&foreign) ?: "");
+	if (!stale.len && !foreign.len)
+		found(x, "instances", DOCTOR_OK, NULL, "no other tool records");
+}
+
+static void check_memory(struct examination *x)
+{
+	_cleanup_free_ char *text = read_text(x->env->proc, "meminfo");
+	const char *p = text ? strstr(text, "MemAvailable:") : NULL;
+	_cleanup_buf_ struct buf need = BUF_INIT, have = BUF_INIT;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t available, wanted;
+
+	if (!p)
+		return;
+	available = strtoull(p + strlen("MemAvailable:"), NULL, 10) * 1024;
+	wanted = DEFAULT_BUFFER_BYTES * (uint64_t)MAX(cpus, 1L);
+	format_bytes(wanted, &need);
+	format_bytes(available, &have);
+	if (wanted > available / 4)
+		found(x, "memory", DOCTOR_WARN, "record with a smaller buffer (-b)",
+		      "the default buffers take %s of %s that are free", buf_string(&need) ?: "?",
+		      buf_string(&have) ?: "?");
+	else
+		found(x, "memory", DOCTOR_OK, NULL,
+		      "the default buffers take %s of %s that are free", buf_string(&need) ?: "?",
+		      buf_string(&have) ?: "?");
+}
+
+static void check_clock(struct examination *x)
+{
+	_cleanup_free_ char *text = read_tracefs(x, "trace_clock");
+
+	if (text && strstr(text, DEFAULT_CLOCK))
+		found(x, "clock", DOCTOR_OK, NULL, "'%s' is there", DEFAULT_CLOCK);
+	else
+		found(x, "clock", DOCTOR_WARN, "record with -C mono or -C global",
+		      "this kernel has no trace clock '%s'", DEFAULT_CLOCK);
+}
+
+static void check_mmap(struct examination *x)
+{
+	_cleanup_free_ char *release = read_text(x->env->proc, "sys/kernel/osrelease");
+	unsigned major, minor;
+
+	if (!release || sscanf(release, "%u.%u", &major, &minor) != 2)
+		return;
+	if (major > 6 || (major == 6 && minor >= 10))
+		found(x, "ring buffer", DOCTOR_OK, NULL, "Linux %s lets its buffers be mapped",
+		      release);
+	else
+		found(x, "ring buffer", DOCTOR_OK, NULL,
+		      "Linux %s is read by splice; mapping begins with 6.10", release);
+}
+
+static void check_daemon(struct examination *x)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	if (!x->env->socket || strlen(x->env->socket) >= sizeof(addr.sun_path))
+		return;
+	strcpy(addr.sun_path, x->env->socket);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	r = connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : 0;
+	if (r == 0 || r == -EAGAIN)
+		found(x, "daemon", DOCTOR_OK, NULL, "listens on %s", x->env->socket);
+	else if (r == -EACCES)
+		found(x, "daemon", DOCTOR_WARN, "become a member of the socket's group, or root",
+		      "this user may not talk to it on %s", x->env->socket);
+	else if (r == -ENOENT)
+		found(x, "daemon", DOCTOR_NOTE,
+		      "systemctl enable --now traced.socket; root can record without it",
+		      "none runs");
+	else
+		found(x, "daemon", DOCTOR_WARN, "systemctl restart traced.socket",
+		      "nobody answers on %s: %s", x->env->socket, strerror(-r));
+}
+
+int doctor_examine(const struct doctor_env *env, struct doctor_report *ret)
+{
+	struct doctor_report report = { 0 };
+	struct examination x = { .env = env, .report = &report };
+
+	check_tracefs(&x);
+	if (x.fs)
+		check_permission(&x);
+	check_lockdown(&x);
+	check_symbols(&x);
+	if (x.fs) {
+		check_toplevel(&x);
+		check_instances(&x);
+		check_clock(&x);
+	}
+	check_mmap(&x);
+	check_memory(&x);
+	check_daemon(&x);
+	tracefs_free(x.fs);
+	if (x.failed) {
+		doctor_report_deinit(&report);
+		return -ENOMEM;
+	}
+	*ret = report;
+	return 0;
+}

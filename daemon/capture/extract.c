@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What an existing buffer holds, as a stream. Nothing there is changed but that it is read. */
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+
+#include "capture/capture.h"
+#include "capture/clocks.h"
+#include "capture/metadata.h"
+#include "capture/names.h"
+#include "capture/ring.h"
+#include "proto/capture.pb-c.h"
+#include "util/io.h"
+#include "util/nearest.h"
+
+struct extraction {
+	const struct capture_env *env;
+	const char *instance;
+	struct ring ring;
+	struct staging staging;
+	struct names names;
+	struct stream_writer writer;
+	struct buf header, header_page;
+	int guard; /* trace_pipe: since Linux 6.6 the kernel lets only one in */
+	uint64_t start_boot_ns, cpu_began;
+};
+
+static void extraction_deinit(struct extraction *x)
+{
+	ring_close(&x->ring);
+	staging_deinit(&x->staging);
+	names_deinit(&x->names);
+	buf_deinit(&x->header);
+	buf_deinit(&x->header_page);
+	x->guard = close_fd(x->guard);
+}
+
+static int no_instance(const struct capture_env *env, const char *instance, struct error *err)
+{
+	const char *best[NEAREST_MAX];
+	char **names = NULL;
+	size_t count = 0, n = 0;
+
+	error_set(err, -ENOENT, "there is no tracefs instance '%s'", instance);
+	if (tracefs_list_instances(env->tracefs, &names, &count) == 0)
+		n = nearest_names(instance, (const char *const *)names, count, best);
+	if (n)
+		error_hint(err, "did you mean '%s'?", best[0]);
+	else if (count)
+		error_hint(err, "there are %zu, the first is '%s'", count, names[0]);
+	else
+		error_hint(err,
+			   "there are no instances; without a name the top-level buffer is read");
+	tracefs_free_names(names, count);
+	return -ENOENT;
+}
+
+static int open_buffer(struct extraction *x, struct error *err)
+{
+	int dir = tracefs_open_instance(x->env->tracefs, x->instance);
+	struct subbuf_layout layout;
+	int r;
+
+	if (dir == -ENOENT)
+		return no_instance(x->env, x->instance, err);
+	if (dir < 0)
+		return error_errno(err, dir, "cannot open the tracefs instance");
+	x->guard = tracefs_open_file(dir, O_RDONLY | O_NONBLOCK, "trace_pipe");
+	r = metadata_read_layout(x->env->tracefs, dir, &x->header_page, &layout, err);
+	if (r == 0 && x->guard == -EBUSY) {
+		error_set(err, -EBUSY, "another program is reading this buffer");
+		r = error_hint(err, "end what reads its trace_pipe");
+	}
+	if (r == 0 && staging_init(&x->staging, layout.size) < 0)
+		r = error_set(err, -ENOMEM, "out of memory");
+	if (r < 0) {
+		close_fd(dir);
+		return r;
+	}
+	/* Not mapped: a mapping keeps the buffer's owner from resizing it. */
+	return ring_open(&x->ring, BUFFER_MAIN, dir, capture_env_sys(x->env), NULL,
+			 CAPTURE_READER_SPLICE, &layout, &x->staging, err);
+}
+
+static int describe(struct extraction *x, struct error *err)
+{
+	struct metadata m = { .env = x->env,
+			      .instance = x->instance,
+			      .dir = x->ring.dir,
+			      .layout = &x->ring.layout,
+			      .cpus = x->ring.cpu_count };
+	const char *const *events;
+	size_t count;
+	int r;
+
+	for (unsigned i = 0; i < x->ring.cpu_count; i++)
+		m.cpus_online += x->ring.cpus[i].online;
+	if (getrandom(m.uuid, sizeof(m.uuid), 0) != sizeof(m.uuid))
+		return error_errno(err, -errno, "cannot get random bytes");
+	r = metadata_pack_header(&m, &x->header, err);
+	if (r == 0)
+		r = tracefs_events(x->env->tracefs, &events, &count, err);
+	if (r < 0)
+		return r;
+	r = names_init(&x->names, x->env, events, count, true);
+	return r < 0 ? error_errno(err, r, "cannot list the events") : 0;
+}
+
+static int write_clocks(struct extraction *x, enum clock_phase phase)
+{
+	struct clock_snapshot s;
+
+	clocks_read(&s);
+	return clocks_write(&s, &x->writer, phase);
+}
+
+static int write_head(struct extraction *x, int fd)
+{
+	int r = stream_writer_init(&x->writer, fd, 0);
+
+	if (r == 0)
+		r = stream_write(&x->writer, CHUNK_HEADER, x->header.data, x->header.len);
+	if (r == 0)
+		r = stream_write(&x->writer, CHUNK_HEADER_PAGE, x->header_page.data,
+				 x->header_page.len);
+	if (r == 0)
+		r = write_clocks(x, CLOCK_PHASE_START);
+	return r;
+}
+
+static int write_saved_names(struct extraction *x)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (tracefs_read(tracefs_root(x->env->tracefs), "saved_cmdlines", &text) < 0 ||
+	    !buf_string(&text))
+		return 0;
+	return tasks_write_saved(text.data, &x->writer);
+}
+
+static int write_tail(struct extraction *x)
+{
+	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
+	struct rusage u;
+	int r;
+
+	do {
+		r = names_step(&x->names, &x->writer);
+	} while (r > 0);
+	if (r == 0)
+		r = write_saved_names(x);
+	if (r == 0)
+		r = write_clocks(x, CLOCK_PHASE_END);
+	if (r == 0)
+		r = ring_count(&x->ring);
+	if (r == 0)
+		r = ring_write_stats(&x->ring, &x->writer, CLOCK_PHASE_END);
+	if (r < 0)
+		return r;
+	end.reason = TRACED__CAPTURE__END__REASON__EXTRACTED;
+	end.boot_ns = now_ns(CLOCK_BOOTTIME);
+	end.start_boot_ns = x->start_boot_ns;
+	end.cpu_time_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - x->cpu_began;
+	if (getrusage(RUSAGE_SELF, &u) == 0)
+		end.peak_rss_bytes = (uint64_t)u.ru_maxrss * 1024;
+	return stream_write_message(&x->writer, CHUNK_END, &end.base);
+}
+
+static int drain(struct extraction *x)
+{
+	uint64_t on = 0;
+
+	/* A buffer that is still written to would never end. */
+	tracefs_read_u64(x->ring.dir, "tracing_on", &on);
+	return on ? ring_flush_bounded(&x->ring, &x->staging, &x->writer)
+		  : ring_flush(&x->ring, &x->staging, &x->writer);
+}
+
+static uint64_t count_read(const struct ring *ring)
+{
+	uint64_t n = 0;
+
+	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
+		n += ring->cpus[cpu].counts.read;
+	return n;
+}
+
+static int transfer(struct extraction *x, int fd, struct capture_stats *ret)
+{
+	uint64_t before;
+	int r = write_head(x, fd);
+
+	if (r == 0)
+		r = ring_count(&x->ring);
+	before = count_read(&x->ring);
+	if (r == 0)
+		r = ring_write_stats(&x->ring, &x->writer, CLOCK_PHASE_START);
+	if (r == 0)
+		r = drain(x);
+	if (r == 0)
+		r = write_tail(x);
+	if (r < 0 || !ret)
+		return r;
+	*ret = (struct capture_stats){ .start_boot_ns = x->start_boot_ns,
+				       .events = count_read(&x->ring) - before,
+				       .bytes = x->writer.bytes,
+				       .reader = cpu_reader_kind_name(CAPTURE_READER_SPLICE),
+				       .instance = x->instance };
+	for (unsigned cpu = 0; cpu < x->ring.cpu_count; cpu++) {
+		const struct cpu_counts *c = &x->ring.cpus[cpu].counts;
+
+		ret->lost += c->overrun + c->commit_overrun + c->dropped;
+	}
+	return 0;
+}
+
+int capture_extract(const struct capture_env *env, const char *instance, int stream_fd,
+		    struct capture_stats *ret, struct error *err)
+{
+	_cleanup_(extraction_deinit) struct extraction x = {
+		.env = env,
+		.instance = instance,
+		.ring = { .dir = -EBADF },
+		.staging = STAGING_INIT,
+		.names = { .kallsyms = -EBADF, .scan = TASK_SCAN_INIT },
+		.guard = -EBADF,
+		.start_boot_ns = now_ns(CLOCK_BOOTTIME),
+		.cpu_began = now_ns(CLOCK_THREAD_CPUTIME_ID),
+	};
+	int r;
+
+	r = open_buffer(&x, err);
+	if (r == 0)
+		r = describe(&x, err);
+	if (r < 0)
+		return r;
+	r = transfer(&x, stream_fd, ret);
+	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
+}
