@@ -5,7 +5,7 @@
 
 #include "cli.h"
 #include "control/frame.h"
-#include "json.h"
+#include "document.h"
 
 static const struct {
 	const char *word, *colour;
@@ -44,22 +44,22 @@ static void print_report(const struct doctor_report *report)
 static void print_json(const struct doctor_report *report)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
-	struct json j = JSON_INIT(&out);
+	struct document j = DOCUMENT_INIT(&out);
 
-	json_open(&j, NULL, '[');
+	document_open(&j, NULL, '[');
 	for (size_t i = 0; i < report->count; i++) {
 		const struct doctor_finding *f = &report->findings[i];
 
-		json_open(&j, NULL, '{');
-		json_string(&j, "check", f->check);
-		json_string(&j, "verdict", verdicts[f->verdict].word);
-		json_string(&j, "text", f->text);
+		document_open(&j, NULL, '{');
+		document_string(&j, "check", f->check);
+		document_string(&j, "verdict", verdicts[f->verdict].word);
+		document_string(&j, "text", f->text);
 		if (f->mend)
-			json_string(&j, "mend", f->mend);
-		json_close(&j, '}');
+			document_string(&j, "mend", f->mend);
+		document_close(&j, '}');
 	}
-	json_close(&j, ']');
-	json_print(&j);
+	document_close(&j, ']');
+	document_print(&j);
 }
 
 static int doctor_run(const struct options *o)

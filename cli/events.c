@@ -4,8 +4,8 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "document.h"
 #include "event_list.h"
-#include "json.h"
 
 static int from_daemon(struct event_list *list, struct link *link, struct error *err)
 {
@@ -57,18 +57,18 @@ void event_list_deinit(struct event_list *list)
 static void print_matches(const struct event_matches *matches, bool as_json)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
-	struct json j = JSON_INIT(&out);
+	struct document j = DOCUMENT_INIT(&out);
 
 	if (!as_json) {
 		for (size_t i = 0; i < matches->count; i++)
 			puts(matches->items[i].name);
 		return;
 	}
-	json_open(&j, NULL, '[');
+	document_open(&j, NULL, '[');
 	for (size_t i = 0; i < matches->count; i++)
-		json_string(&j, NULL, matches->items[i].name);
-	json_close(&j, ']');
-	json_print(&j);
+		document_string(&j, NULL, matches->items[i].name);
+	document_close(&j, ']');
+	document_print(&j);
 }
 
 static int events_run(const struct options *o)

@@ -21,7 +21,7 @@ bool link_no_daemon(int r)
 /* The traced that belongs to this tracectl: of the same build tree, else of the installation. */
 static int find_daemon(char **ret, struct error *err)
 {
-	static const char *const places[] = { "traced", "../daemon/traced", "../sbin/traced" };
+	static const char *const places[] = { ".", "../daemon/service", "../daemon", "../sbin" };
 	const char *named = secure_getenv("TRACED_DAEMON");
 	char self[PATH_MAX];
 	ssize_t len;
@@ -37,7 +37,7 @@ static int find_daemon(char **ret, struct error *err)
 		for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 			_cleanup_free_ char *path = NULL;
 
-			if (asprintf(&path, "%s/%s", self, places[i]) < 0)
+			if (asprintf(&path, "%s/%s/" TRACED_PROGRAM, self, places[i]) < 0)
 				return error_errno(err, -ENOMEM, "traced");
 			if (!access(path, X_OK)) {
 				*ret = TAKE_PTR(path);
@@ -45,8 +45,8 @@ static int find_daemon(char **ret, struct error *err)
 			}
 		}
 	}
-	if (!access(TRACED_SBINDIR "/traced", X_OK)) {
-		*ret = strdup(TRACED_SBINDIR "/traced");
+	if (!access(TRACED_SBINDIR "/" TRACED_PROGRAM, X_OK)) {
+		*ret = strdup(TRACED_SBINDIR "/" TRACED_PROGRAM);
 		return *ret ? 0 : error_errno(err, -ENOMEM, "traced");
 	}
 	error_set(err, -ENOENT, "no traced is running, and its program is not found either");

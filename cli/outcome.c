@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "json.h"
+#include "document.h"
 #include "util/io.h"
 #include "util/parse.h"
 
@@ -166,40 +166,40 @@ static void print_json(const struct outcome *outcome)
 {
 	const struct export_result *r = &outcome->result;
 	_cleanup_buf_ struct buf out = BUF_INIT;
-	struct json j = JSON_INIT(&out);
+	struct document j = DOCUMENT_INIT(&out);
 
-	json_open(&j, NULL, '{');
-	json_string(&j, "file", outcome->path);
-	json_string(&j, "format", outcome->format);
-	json_uint(&j, "bytes", r->bytes);
-	json_uint(&j, "events", r->events);
-	json_uint(&j, "event_types", r->event_types);
-	json_uint(&j, "lost", r->lost);
-	json_bool(&j, "incomplete", r->incomplete);
-	json_uint(&j, "span_ns", r->span_ns);
-	json_uint(&j, "fallback_events", r->fallback_events);
-	json_uint(&j, "export_ns", r->export_ns);
-	json_uint(&j, "export_cpu_ns", r->cpu_ns);
-	json_uint(&j, "export_peak_rss_bytes", r->peak_rss_bytes);
-	json_open(&j, "warnings", '[');
+	document_open(&j, NULL, '{');
+	document_string(&j, "file", outcome->path);
+	document_string(&j, "format", outcome->format);
+	document_uint(&j, "bytes", r->bytes);
+	document_uint(&j, "events", r->events);
+	document_uint(&j, "event_types", r->event_types);
+	document_uint(&j, "lost", r->lost);
+	document_bool(&j, "incomplete", r->incomplete);
+	document_uint(&j, "span_ns", r->span_ns);
+	document_uint(&j, "fallback_events", r->fallback_events);
+	document_uint(&j, "export_ns", r->export_ns);
+	document_uint(&j, "export_cpu_ns", r->cpu_ns);
+	document_uint(&j, "export_peak_rss_bytes", r->peak_rss_bytes);
+	document_open(&j, "warnings", '[');
 	for (size_t i = 0; i < r->warning_count; i++)
-		json_string(&j, NULL, r->warnings[i]);
-	json_close(&j, ']');
-	json_open(&j, "ledger", '[');
+		document_string(&j, NULL, r->warnings[i]);
+	document_close(&j, ']');
+	document_open(&j, "ledger", '[');
 	for (size_t i = 0; i < r->ledger_count; i++) {
-		json_open(&j, NULL, '{');
-		json_uint(&j, "cpu", r->ledger[i].cpu);
-		json_uint(&j, "written", r->ledger[i].written);
-		json_uint(&j, "events", r->ledger[i].events);
-		json_uint(&j, "lost_overrun", r->ledger[i].lost_overrun);
-		json_uint(&j, "lost_other", r->ledger[i].lost_other);
-		json_uint(&j, "gaps", r->ledger[i].gaps);
-		json_uint(&j, "unread", r->ledger[i].unread);
-		json_close(&j, '}');
+		document_open(&j, NULL, '{');
+		document_uint(&j, "cpu", r->ledger[i].cpu);
+		document_uint(&j, "written", r->ledger[i].written);
+		document_uint(&j, "events", r->ledger[i].events);
+		document_uint(&j, "lost_overrun", r->ledger[i].lost_overrun);
+		document_uint(&j, "lost_other", r->ledger[i].lost_other);
+		document_uint(&j, "gaps", r->ledger[i].gaps);
+		document_uint(&j, "unread", r->ledger[i].unread);
+		document_close(&j, '}');
 	}
-	json_close(&j, ']');
-	json_close(&j, '}');
-	json_print(&j);
+	document_close(&j, ']');
+	document_close(&j, '}');
+	document_print(&j);
 }
 
 int outcome_tell(const struct outcome *outcome, const struct options *o)

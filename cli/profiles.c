@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli.h"
-#include "json.h"
+#include "document.h"
 #include "service/profiles.h"
 
 const char *const *profile_places(void)
@@ -25,15 +25,15 @@ static void print_words(const char *title, const struct string_list *list)
 	putchar('\n');
 }
 
-static void json_words(struct json *j, const char *key, const struct string_list *list)
+static void json_words(struct document *j, const char *key, const struct string_list *list)
 {
-	json_open(j, key, '[');
+	document_open(j, key, '[');
 	for (size_t i = 0; i < list->count; i++)
-		json_string(j, NULL, list->items[i]);
-	json_close(j, ']');
+		document_string(j, NULL, list->items[i]);
+	document_close(j, ']');
 }
 
-static void show(const struct profile *p, struct json *j)
+static void show(const struct profile *p, struct document *j)
 {
 	if (!j) {
 		printf("%s: %s\n", p->name, p->summary ?: "");
@@ -41,13 +41,13 @@ static void show(const struct profile *p, struct json *j)
 		print_words("optional", &p->optional);
 		return;
 	}
-	json_open(j, NULL, '{');
-	json_string(j, "name", p->name);
-	json_string(j, "summary", p->summary);
-	json_string(j, "file", p->path);
+	document_open(j, NULL, '{');
+	document_string(j, "name", p->name);
+	document_string(j, "summary", p->summary);
+	document_string(j, "file", p->path);
 	json_words(j, "events", &p->events);
 	json_words(j, "optional", &p->optional);
-	json_close(j, '}');
+	document_close(j, '}');
 }
 
 static int profiles_run(const struct options *o)
@@ -56,7 +56,7 @@ static int profiles_run(const struct options *o)
 	const char *const *dirs = profile_places();
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf out = BUF_INIT;
-	struct json j = JSON_INIT(&out);
+	struct document j = DOCUMENT_INIT(&out);
 	int r, status = CLI_WHOLE;
 
 	r = profile_names(&names, dirs);
@@ -67,7 +67,7 @@ static int profiles_run(const struct options *o)
 	if (!names.count)
 		cli_warn("there are no profiles in %s%s%s", dirs[0], dirs[1] ? " and " : "",
 			 dirs[1] ?: "");
-	json_open(&j, NULL, '[');
+	document_open(&j, NULL, '[');
 	for (size_t i = 0; i < names.count; i++) {
 		_cleanup_(profile_freep) struct profile *p = NULL;
 
@@ -76,9 +76,9 @@ static int profiles_run(const struct options *o)
 		else
 			show(p, o->json ? &j : NULL);
 	}
-	json_close(&j, ']');
+	document_close(&j, ']');
 	if (o->json)
-		json_print(&j);
+		document_print(&j);
 	return status;
 }
 

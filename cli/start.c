@@ -2,23 +2,23 @@
 #include <stdio.h>
 
 #include "cli.h"
-#include "json.h"
+#include "document.h"
 #include "link.h"
 #include "start_request.h"
 
 static void tell(const Traced__Control__Session *session, const struct options *o)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
-	struct json j = JSON_INIT(&out);
+	struct document j = DOCUMENT_INIT(&out);
 
 	for (size_t i = 0; i < session->n_warnings; i++)
 		cli_warn("%s", session->warnings[i]);
 	if (o->json) {
-		json_open(&j, NULL, '{');
-		json_string(&j, "session", session->name);
-		json_string(&j, "instance", session->instance);
-		json_close(&j, '}');
-		json_print(&j);
+		document_open(&j, NULL, '{');
+		document_string(&j, "session", session->name);
+		document_string(&j, "instance", session->instance);
+		document_close(&j, '}');
+		document_print(&j);
 		return;
 	}
 	puts(session->name);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "cli.h"
-#include "json.h"
+#include "document.h"
 #include "link.h"
 #include "util/io.h"
 #include "util/parse.h"
@@ -54,66 +54,66 @@ static int ask(const struct options *o, Traced__Control__Reply **ret, struct err
 	return 0;
 }
 
-static void json_cpus(struct json *j, const Session *s)
+static void json_cpus(struct document *j, const Session *s)
 {
-	json_open(j, "cpus", '[');
+	document_open(j, "cpus", '[');
 	for (size_t i = 0; i < s->n_cpus; i++) {
-		json_open(j, NULL, '{');
-		json_uint(j, "cpu", s->cpus[i]->cpu);
-		json_uint(j, "events", s->cpus[i]->events);
-		json_uint(j, "lost", s->cpus[i]->lost);
-		json_uint(j, "bytes", s->cpus[i]->bytes);
-		json_bool(j, "offline", s->cpus[i]->offline);
-		json_close(j, '}');
+		document_open(j, NULL, '{');
+		document_uint(j, "cpu", s->cpus[i]->cpu);
+		document_uint(j, "events", s->cpus[i]->events);
+		document_uint(j, "lost", s->cpus[i]->lost);
+		document_uint(j, "bytes", s->cpus[i]->bytes);
+		document_bool(j, "offline", s->cpus[i]->offline);
+		document_close(j, '}');
 	}
-	json_close(j, ']');
+	document_close(j, ']');
 }
 
-static void json_session(struct json *j, const Session *s)
+static void json_session(struct document *j, const Session *s)
 {
-	json_open(j, NULL, '{');
-	json_string(j, "name", s->name);
-	json_string(j, "state", state_name(s->state));
-	json_uint(j, "uid", s->uid);
-	json_string(j, "what", s->what);
-	json_string(j, "instance", s->instance);
-	json_uint(j, "started_boot_ns", s->started_boot_ns);
-	json_uint(j, "elapsed_ns", s->elapsed_ns);
-	json_uint(j, "duration_ns", s->duration_ns);
-	json_uint(j, "events", s->events);
-	json_uint(j, "event_types", s->event_types);
-	json_uint(j, "lost", s->lost);
-	json_uint(j, "bytes", s->bytes);
-	json_uint(j, "cpu_time_ns", s->cpu_time_ns);
-	json_uint(j, "buffer_bytes", s->buffer_bytes);
-	json_bool(j, "ring", s->ring);
-	json_string(j, "reader", s->reader);
-	json_string(j, "error", s->error);
-	json_open(j, "warnings", '[');
+	document_open(j, NULL, '{');
+	document_string(j, "name", s->name);
+	document_string(j, "state", state_name(s->state));
+	document_uint(j, "uid", s->uid);
+	document_string(j, "what", s->what);
+	document_string(j, "instance", s->instance);
+	document_uint(j, "started_boot_ns", s->started_boot_ns);
+	document_uint(j, "elapsed_ns", s->elapsed_ns);
+	document_uint(j, "duration_ns", s->duration_ns);
+	document_uint(j, "events", s->events);
+	document_uint(j, "event_types", s->event_types);
+	document_uint(j, "lost", s->lost);
+	document_uint(j, "bytes", s->bytes);
+	document_uint(j, "cpu_time_ns", s->cpu_time_ns);
+	document_uint(j, "buffer_bytes", s->buffer_bytes);
+	document_bool(j, "ring", s->ring);
+	document_string(j, "reader", s->reader);
+	document_string(j, "error", s->error);
+	document_open(j, "warnings", '[');
 	for (size_t i = 0; i < s->n_warnings; i++)
-		json_string(j, NULL, s->warnings[i]);
-	json_close(j, ']');
+		document_string(j, NULL, s->warnings[i]);
+	document_close(j, ']');
 	json_cpus(j, s);
-	json_close(j, '}');
+	document_close(j, '}');
 }
 
 static void print_json(const Traced__Control__Status *status, bool daemon)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
-	struct json j = JSON_INIT(&out);
+	struct document j = DOCUMENT_INIT(&out);
 
-	json_open(&j, NULL, '{');
+	document_open(&j, NULL, '{');
 	if (daemon) {
-		json_uint(&j, "uptime_ns", status->uptime_ns);
-		json_uint(&j, "cpu_time_ns", status->cpu_time_ns);
-		json_uint(&j, "rss_bytes", status->rss_bytes);
+		document_uint(&j, "uptime_ns", status->uptime_ns);
+		document_uint(&j, "cpu_time_ns", status->cpu_time_ns);
+		document_uint(&j, "rss_bytes", status->rss_bytes);
 	}
-	json_open(&j, "sessions", '[');
+	document_open(&j, "sessions", '[');
 	for (size_t i = 0; i < status->n_sessions; i++)
 		json_session(&j, status->sessions[i]);
-	json_close(&j, ']');
-	json_close(&j, '}');
-	json_print(&j);
+	document_close(&j, ']');
+	document_close(&j, '}');
+	document_print(&j);
 }
 
 static void owner(uint32_t uid, struct buf *out)

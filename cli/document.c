@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "json.h"
+#include "document.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,67 +55,67 @@ static void put_string(struct buf *out, const char *text)
 	buf_putc(out, '"');
 }
 
-static void begin(struct json *j, const char *key)
+static void begin(struct document *d, const char *key)
 {
-	if (!j->empty)
-		buf_putc(j->out, ',');
-	if (j->depth) {
-		buf_putc(j->out, '\n');
-		for (unsigned i = 0; i < j->depth; i++)
-			buf_puts(j->out, "  ");
+	if (!d->empty)
+		buf_putc(d->out, ',');
+	if (d->depth) {
+		buf_putc(d->out, '\n');
+		for (unsigned i = 0; i < d->depth; i++)
+			buf_puts(d->out, "  ");
 	}
-	j->empty = false;
+	d->empty = false;
 	if (key) {
-		put_string(j->out, key);
-		buf_puts(j->out, ": ");
+		put_string(d->out, key);
+		buf_puts(d->out, ": ");
 	}
 }
 
-void json_open(struct json *j, const char *key, char open)
+void document_open(struct document *d, const char *key, char open)
 {
-	begin(j, key);
-	buf_putc(j->out, open);
-	j->depth++;
-	j->empty = true;
+	begin(d, key);
+	buf_putc(d->out, open);
+	d->depth++;
+	d->empty = true;
 }
 
-void json_close(struct json *j, char close)
+void document_close(struct document *d, char close)
 {
-	j->depth--;
-	if (!j->empty) {
-		buf_putc(j->out, '\n');
-		for (unsigned i = 0; i < j->depth; i++)
-			buf_puts(j->out, "  ");
+	d->depth--;
+	if (!d->empty) {
+		buf_putc(d->out, '\n');
+		for (unsigned i = 0; i < d->depth; i++)
+			buf_puts(d->out, "  ");
 	}
-	buf_putc(j->out, close);
-	j->empty = false;
+	buf_putc(d->out, close);
+	d->empty = false;
 }
 
-void json_string(struct json *j, const char *key, const char *value)
+void document_string(struct document *d, const char *key, const char *value)
 {
-	begin(j, key);
-	put_string(j->out, value ?: "");
+	begin(d, key);
+	put_string(d->out, value ?: "");
 }
 
-void json_uint(struct json *j, const char *key, uint64_t value)
+void document_uint(struct document *d, const char *key, uint64_t value)
 {
-	begin(j, key);
-	buf_printf(j->out, "%" PRIu64, value);
+	begin(d, key);
+	buf_printf(d->out, "%" PRIu64, value);
 }
 
-void json_bool(struct json *j, const char *key, bool value)
+void document_bool(struct document *d, const char *key, bool value)
 {
-	begin(j, key);
-	buf_puts(j->out, value ? "true" : "false");
+	begin(d, key);
+	buf_puts(d->out, value ? "true" : "false");
 }
 
-int json_print(struct json *j)
+int document_print(struct document *d)
 {
 	int r;
 
-	buf_putc(j->out, '\n');
-	r = buf_error(j->out);
+	buf_putc(d->out, '\n');
+	r = buf_error(d->out);
 	if (r < 0)
 		return r;
-	return fwrite(j->out->data, 1, j->out->len, stdout) == j->out->len ? 0 : -errno;
+	return fwrite(d->out->data, 1, d->out->len, stdout) == d->out->len ? 0 : -errno;
 }

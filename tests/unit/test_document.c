@@ -6,23 +6,23 @@
 
 #include <cmocka.h>
 
-#include "json.h"
+#include "document.h"
 
 static void a_document_has_its_commas_and_indents(void **state _unused_)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
-	struct json j = JSON_INIT(&b);
+	struct document j = DOCUMENT_INIT(&b);
 
-	json_open(&j, NULL, '{');
-	json_uint(&j, "n", UINT64_MAX);
-	json_open(&j, "list", '[');
-	json_string(&j, NULL, "a");
-	json_bool(&j, NULL, true);
-	json_close(&j, ']');
-	json_open(&j, "none", '[');
-	json_close(&j, ']');
-	json_bool(&j, "b", false);
-	json_close(&j, '}');
+	document_open(&j, NULL, '{');
+	document_uint(&j, "n", UINT64_MAX);
+	document_open(&j, "list", '[');
+	document_string(&j, NULL, "a");
+	document_bool(&j, NULL, true);
+	document_close(&j, ']');
+	document_open(&j, "none", '[');
+	document_close(&j, ']');
+	document_bool(&j, "b", false);
+	document_close(&j, '}');
 	assert_string_equal(buf_string(&b), "{\n  \"n\": 18446744073709551615,\n  \"list\": [\n"
 					    "    \"a\",\n    true\n  ],\n  \"none\": [],\n"
 					    "  \"b\": false\n}");
@@ -46,9 +46,9 @@ static void strings_are_escaped_and_made_utf8(void **state _unused_)
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		_cleanup_buf_ struct buf b = BUF_INIT;
-		struct json j = JSON_INIT(&b);
+		struct document j = DOCUMENT_INIT(&b);
 
-		json_string(&j, NULL, table[i].in);
+		document_string(&j, NULL, table[i].in);
 		assert_string_equal(buf_string(&b), table[i].out);
 	}
 }

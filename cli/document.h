@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Writes a small JSON document, for people's scripts. Bytes that are not UTF-8 become U+FFFD. */
+#pragma once
+
+#include "util/buf.h"
+
+struct document {
+	struct buf *out; /* borrowed; keeps a lack of memory */
+	unsigned depth;
+	bool empty; /* nothing yet in the object or array that is open */
+};
+#define DOCUMENT_INIT(buf) ((struct document){ .out = (buf), .empty = true })
+
+/* key NULL: within an array, or the document itself. open: '{' or '['. */
+void document_open(struct document *d, const char *key, char open);
+void document_close(struct document *d, char close);
+void document_string(struct document *d, const char *key, const char *value);
+void document_uint(struct document *d, const char *key, uint64_t value);
+void document_bool(struct document *d, const char *key, bool value);
+/* Ends the document and prints it. 0 or -errno. */
+int document_print(struct document *d);

@@ -1,0 +1,363 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Everything that a person can get wrong, and what a machine can refuse: each
+time a message that says what failed, a hint that says what to do, the right
+exit status, and nothing left behind: no instance, no file, no temporary."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+
+from harness import (INSTANCES, Test, as_nobody, check, in_namespace, interrupt)
+
+READ_ONLY = in_namespace("mkdir ro && mount -t tmpfs -o ro none ro || exit 99")
+SMALL = in_namespace("mkdir small && mount -t tmpfs -o size=64k none small || exit 99")
+# Root without a single capability, and every tracefs out of sight.
+NO_TRACEFS = in_namespace("for d in /sys/kernel/tracing /sys/kernel/debug; do "
+                          "mount -t tmpfs none $d || exit 99; done") \
+    + ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]
+
+
+def judge(test, result, status, says, hint, files=()):
+    check(result.status == status, f"expected exit status {status}: {result}")
+    for text in says:
+        check(re.search(text, result.err, re.S), f"lacks /{text}/: {result}")
+    if hint is not None:
+        check(re.search(r"hint: [^\n]*" + hint, result.err), f"no hint /{hint}/: {result}")
+    check(test.files() == sorted(files), f"left files: {test.files()}")
+    check(not test.instances(), f"left instances: {test.instances()}")
+    check("Traceback" not in result.err and "ERROR: AddressSanitizer" not in result.err,
+          f"crashed: {result}")
+
+
+def plain(test, arguments, status, says, hint, wrap=(), files=()):
+    if arguments[0] == "record":
+        arguments = ["record", "--name", test.name, *arguments[1:]]
+    judge(test, test.run(*arguments, wrap=wrap), status, says, hint, files)
+
+
+# label, arguments, exit status, what the message says, what the hint says
+R = ["record", "-t", "200ms", "-o", "out.json"]
+TABLE = [
+    ("a command that isn't one", ["recrod"], 2, ["no command 'recrod'"], "'record'"),
+    ("no command at all with options of another", ["list", "-t", "1s"], 2, ["unknown option -t"],
+     "help list"),
+    ("an option that isn't one", R + ["--ouptut", "x"], 2, ["unknown option --ouptut"],
+     "--output"),
+    ("an option without its value", ["record", "-t"], 2, ["--time takes a value"], ""),
+    ("a command without --", ["record", "-o", "out.json", "make"], 2, ["'make'"], "-- make"),
+    ("a session that needs no argument", ["list", "x"], 2, ["'x' is one argument too many"], ""),
+    ("convert without output", ["convert", "in.traced"], 2, ["argument is missing"],
+     "convert IN"),
+    ("an event that isn't one", R + ["-e", "sched:sched_swich"], 1, ["sched:sched_swich"],
+     "sched:sched_switch"),
+    ("a system that isn't one", R + ["-e", "shced"], 1, ["shced"], "sched"),
+    ("a glob that matches nothing", R + ["-e", "irq:nothing_*_here"], 1,
+     ["irq:nothing_\\*_here"], ""),
+    ("a good event beside a bad one", R + ["-e", "irq", "-e", "sched:sched_wakup"], 1,
+     ["sched:sched_wakup"], "sched:sched_wakeup"),
+    ("a filter on a field that isn't there",
+     R + ["-e", "sched:sched_switch", "-f", "next_pri < 100"], 1,
+     ["next_pri < 100", r"\n[^\n]*\^", "Field not found"], ""),
+    ("a filter that is no expression", R + ["-e", "sched:sched_switch", "-f", "next_prio <"], 1,
+     ["next_prio <", r"\n[^\n]*\^"], ""),
+    ("a filter before any event", ["record", "-f", "next_prio < 1", "-e", "sched"], 2,
+     ["no event before it"], "-e sched:sched_switch -f"),
+    ("two filters for one event", R + ["-e", "sched:sched_switch", "-f", "a<1", "-f", "b<1"], 2,
+     ["two filters"], "&&"),
+    ("a duration in words", ["record", "-t", "ten"], 2, ["'ten' is not a duration"], "10s"),
+    ("a duration of nothing", ["record", "-t", "0s"], 2, ["'0s' is not a duration"],
+     "above zero"),
+    ("a duration in the past", ["record", "-t", "-5s"], 2, ["'-5s' is not a duration"], "10s"),
+    ("a duration beyond the ages", ["record", "-t", "999999999999h"], 2, ["too long"], None),
+    ("a size in words", R + ["-b", "huge"], 2, ["'huge' is not a size"], ""),
+    ("a size that no machine has", R + ["-b", "900T"], 1, ["."], ""),
+    ("a clock that isn't one", R + ["-C", "sundial"], 1, ["sundial"], "boot"),
+    ("a list of CPUs that isn't one", R + ["--cpus", "0-"], 2, ["'0-' is not a list"], "0-3,8"),
+    ("a list of CPUs backwards", R + ["--cpus", "3-1"], 2, ["'3-1' is not a list"], "0-3,8"),
+    ("a CPU that the machine lacks", R + ["--cpus", "4000"], 1, ["4000"], ""),
+    ("a process id in words", R + ["-P", "bash"], 2, ["'bash' is no process id"], "-P 1234"),
+    ("a process that isn't there", R + ["-P", "4194303"], 1, ["4194303"], "pgrep"),
+    ("-F without a command", R + ["-F"], 2, ["-F follows a command"], "-P PID"),
+    ("a command that isn't there", R + ["--", "no-such-program-here"], 1,
+     ["no-such-program-here"], "sh -c"),
+    ("a profile that isn't one", R + ["--profile", "no-such-profile"], 1, ["no-such-profile"],
+     ""),
+    ("a name that can't be", ["record", "-t", "200ms", "-o", "out.json", "--name", "a/../b"], 1,
+     ["a/../b"], ""),
+    ("an output in no folder", ["record", "-t", "200ms", "-o", "absent/out.json"], 1,
+     ["absent/out.json", "no directory absent"], "mkdir"),
+    ("an output that is a folder", ["record", "-t", "200ms", "-o", "/tmp"], 2,
+     ["/tmp", "format"], ".json"),
+    ("an output that is a folder, with a format",
+     ["record", "-t", "200ms", "--format", "json", "-o", "/tmp"], 1, ["/tmp is a directory"],
+     "/tmp/trace.json"),
+    ("an ending that tells no format", ["record", "-t", "200ms", "-o", "out.xyz"], 2,
+     ["out.xyz", "no format"], r"\.json.*\.txt.*--format"),
+    ("a format that isn't one", ["record", "-t", "200ms", "--format", "jsn", "-o", "x"], 2,
+     ["'jsn'"], "json"),
+    ("--json and -o - at once", ["record", "-t", "200ms", "--json", "-o", "-"], 2,
+     ["standard output"], None),
+    ("stop without a daemon", ["stop", "x", "-o", "out.json"], 1, ["no traced is running"],
+     "systemctl start traced.socket"),
+    ("status without a daemon", ["status"], 1, ["no traced is running"], "systemctl start"),
+    ("start without a daemon", ["start", "-e", "sched"], 1, ["no traced is running"],
+     "systemctl start"),
+    ("extract of an instance that isn't there",
+     ["extract", "--instance", "no-such-instance", "-o", "out.json"], 1, ["no-such-instance"],
+     ""),
+    ("events that aren't there", ["events", "sched:sched_swich"], 1, ["sched:sched_swich"],
+     "sched:sched_switch"),
+    ("convert of what isn't there", ["convert", "absent.traced", "out.json"], 1,
+     ["absent.traced: No such file"], None),
+]
+
+WRAPPED = [
+    ("an output in a folder that can't be written", READ_ONLY,
+     ["record", "-t", "60s", "-o", "ro/out.json"], 1, ["ro/out.json", "can't be written"],
+     "another output", ["ro"]),
+    ("no space left for the output", SMALL,
+     ["record", "-t", "500ms", "-e", "*:*", "-o", "small/out.json"], 1, ["[Nn]o space"], "",
+     ["small"]),
+    ("neither root nor a daemon", as_nobody(),
+     ["record", "-t", "200ms", "-o", "/dev/null", "--format", "json"], 1,
+     ["no traced is running"], "sudo", []),
+    ("a kernel without tracefs, for all one can see", NO_TRACEFS,
+     ["record", "-t", "200ms", "-o", "out.json"], 1, ["tracefs"], "mount", []),
+]
+
+
+def zero_events(test):
+    result = test.run("record", "--name", test.name, "-t", "300ms", "-e", "sched:sched_switch",
+                      "-f", "next_pid == 2147483646", "-o", "out.json")
+    judge(test, result, 3, ["NOT ONE EVENT"], "doctor", ["out.json"])
+
+
+def previous_file_stays(test):
+    (test.dir / "out.json").write_text("precious")
+    result = test.run("record", "--name", test.name, "-t", "200ms", "-e", "nothing:at_all", "-o",
+                      "out.json")
+    judge(test, result, 1, ["nothing:at_all"], "", ["out.json"])
+    check((test.dir / "out.json").read_text() == "precious", "the old file is lost")
+
+
+def foreign_socket(test):
+    """Somebody else listens there, and hangs up."""
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(test.dir / "no-daemon"))
+    server.listen()
+    process = test.start("status")
+    connection, _ = server.accept()
+    connection.recv(64)
+    connection.close()
+    result = test.finish(process)
+    server.close()
+    os.unlink(test.dir / "no-daemon")
+    judge(test, result, 1, ["."], "")
+
+
+def socket_without_permission(test):
+    test.daemon.socket.chmod(0o600)
+    # Only the socket is to stand in the way.
+    test.daemon.socket.parent.chmod(0o755)
+    result = test.run("status", wrap=as_nobody())
+    judge(test, result, 1, ["ermi"], "group|sudo")
+
+
+def daemon_gone(test):
+    process = test.start("record", "--name", test.name, "-t", "60s", "-o", "out.json")
+    test.wait_for_recording(test.name)
+    os.kill(test.daemon.process.pid, signal.SIGKILL)
+    test.daemon.process.wait()
+    result = test.finish(process)
+    check(result.status == 1, f"{result}")
+    check("traced is gone" in result.err and "hint:" in result.err, f"{result}")
+    check(test.files() == [], f"left files: {test.files()}")
+    spooled = [p for p in test.daemon.spool.iterdir() if p.suffix == ".traced"]
+    check(len(spooled) == 1, f"no spool file of the recording: {spooled}")
+    # The next daemon removes what this one left; the spool is still a trace.
+    test.daemon.stop()
+    test.daemon = type(test.daemon)(test)
+    check(not test.instances(), f"stale after a restart: {test.instances()}")
+    converted = test.run("convert", spooled[0], "out.txt")
+    check(converted.status == 3 and "INCOMPLETE" in converted.err, f"{converted}")
+    check((test.dir / "out.txt").stat().st_size > 0, "the spool gives an empty file")
+
+
+def private_daemon_gone(test):
+    process = test.start("record", "--name", test.name, "-t", "60s", "-o", "out.json")
+    test.wait_for_recording(test.name)
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)],
+                              capture_output=True, check=True).stdout.split()
+    check(len(children) == 1, f"one child expected: {children}")
+    os.kill(int(children[0]), signal.SIGKILL)
+    result = test.finish(process)
+    check(result.status == 1, f"{result}")
+    check("traced is gone" in result.err, f"{result}")
+    check(test.files() == [], f"left files: {test.files()}")
+    # Whoever records next cleans up.
+    again = test.run("record", "--name", test.name + "-again", "-t", "200ms", "-o", "out.json")
+    check(again.status == 0, f"{again}")
+    check(not test.instances(), f"stale: {test.instances()}")
+
+
+def second_of_the_same_name(test):
+    first = test.run("start", "--name", test.name, "-e", "sched:sched_switch")
+    check(first.status == 0 and first.out.strip() == test.name, f"{first}")
+    second = test.run("start", "--name", test.name, "-e", "irq")
+    check(second.status == 1 and test.name in second.err and "hint:" in second.err, f"{second}")
+    third = test.run("record", "--name", test.name, "-t", "1s", "-o", "out.json")
+    check(third.status == 1 and test.files() == [], f"{third}")
+    check(any(test.name in i for i in test.instances()), "the first one suffered")
+    check(test.run("cancel", test.name).status == 0, "cancel")
+    deadline = time.monotonic() + 5
+    while test.instances() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def no_such_session(test):
+    check(test.run("start", "--name", test.name, "-e", "sched:sched_switch").status == 0, "start")
+    for command in ("stop", "snapshot", "cancel", "attach", "status"):
+        arguments = ["-o", "out.json"] if command in ("stop", "snapshot", "attach") else []
+        result = test.run(command, test.name[:-1], *arguments)
+        check(result.status == 1 and "hint:" in result.err, f"{command}: {result}")
+    result = test.run("snapshot", test.name, "-o", "out.json")
+    check(result.status == 1 and "hint:" in result.err, f"snapshot of no ring: {result}")
+    check(test.files() == [], f"left files: {test.files()}")
+    check(test.run("cancel", test.name).status == 0, "cancel")
+
+
+def mark_without_session(test):
+    judge(test, test.run("mark", "hello"), 1, ["no session is recording"], "tracectl start")
+    judge(test, test.run("stop", "-o", "out.json"), 1, ["no session is recording"], "start")
+
+
+def no_space_in_spool(test):
+    """The spool's file system is full: what was recorded so far is all there is."""
+    mount = test.dir / "daemon" / "spool"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", mount], check=True)
+    try:
+        result = test.run("record", "--name", test.name, "-t", "20s", "-e", "*:*", "-o",
+                          "out.json", timeout=120)
+        check(result.status in (1, 3), f"{result}")
+        check(re.search("[Nn]o space|space|full", result.err), f"{result}")
+        check("hint:" in result.err, f"{result}")
+        check(test.files() == (["out.json"] if result.status == 3 else []), f"{test.files()}")
+    finally:
+        test.daemon.stop()
+        subprocess.run(["umount", mount], check=True)
+
+
+def record_stream(test, name="good.traced"):
+    result = test.run("record", "--name", test.name, "-t", "500ms", "-o", name)
+    check(result.status == 0, f"{result}")
+    return (test.dir / name).read_bytes()
+
+
+def damaged_streams(test):
+    good = record_stream(test)
+    os.unlink(test.dir / "good.traced")
+
+    def convert(data, status, says, hint):
+        (test.dir / "bad.traced").write_bytes(data)
+        for suffix in (".json", ".txt"):
+            result = test.run("convert", "bad.traced", "out" + suffix)
+            check(result.status == status, f"expected {status}: {result}")
+            check(re.search(says, result.err), f"lacks /{says}/: {result}")
+            if hint:
+                check("hint:" in result.err, f"no hint: {result}")
+            files = ["bad.traced"] + (["out" + suffix] if status == 3 else [])
+            check(test.files() == sorted(files), f"left files: {test.files()}")
+            if status == 3:
+                os.unlink(test.dir / ("out" + suffix))
+
+    convert(b"", 1, "bad.traced", True)
+    convert(b"\0" * 4096, 1, "bad.traced", True)
+    convert(b'{"traceEvents":[]}', 1, "bad.traced", True)
+    convert(good[:5], 1, "bad.traced", True)
+    convert(good[:40], 1, "bad.traced", True)
+    # Cut in the midst: all up to there, and said so.
+    convert(good[:-1], 3, "INCOMPLETE", False)
+    convert(good[:len(good) * 9 // 10], 3, "INCOMPLETE", False)
+    # A bit turned in the header's chunk.
+    turned = bytearray(good)
+    turned[60] ^= 0x10
+    convert(bytes(turned), 1, "bad.traced", True)
+
+
+def any_damage_is_survived(test):
+    """Bytes turned anywhere: never a crash, never silence about what is missing."""
+    good = record_stream(test)
+    os.unlink(test.dir / "good.traced")
+    for i in range(40):
+        bad = bytearray(good)
+        bad[(len(good) * i) // 40 + i] ^= 1 << (i % 8)
+        (test.dir / "bad.traced").write_bytes(bad)
+        result = test.run("convert", "bad.traced", "out.txt")
+        check(result.status in (1, 3), f"damage at {(len(good) * i) // 40 + i} of {len(good)} "
+              f"goes unnoticed: {result}")
+
+
+def converting_onto_itself(test):
+    data = record_stream(test)
+    os.symlink("good.traced", test.dir / "link.traced")
+    for out in ("good.traced", "./good.traced", "link.traced"):
+        result = test.run("convert", "good.traced", out)
+        check(result.status == 2 and "is the input" in result.err and "hint:" in result.err,
+              f"{result}")
+    check((test.dir / "good.traced").read_bytes() == data, "the input was changed")
+
+
+def interrupted_while_arming_or_twice(test):
+    process = test.start("record", "--name", test.name, "-t", "60s", "-o", "out.json")
+    test.wait_for_recording(test.name)
+    os.kill(process.pid, signal.SIGSTOP)
+    interrupt(process)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    os.kill(process.pid, signal.SIGCONT)
+    result = test.finish(process)
+    judge(test, result, 1, ["given up"], None)
+
+
+def locked_down_kernel(test):
+    """Here only what doctor says of it can be seen: events record all the same."""
+    lockdown = "/sys/kernel/security/lockdown"
+    result = test.run("doctor")
+    if os.path.exists(lockdown) and "[none]" not in open(lockdown, encoding="ascii").read():
+        check("lockdown" in result.out, f"doctor is silent on lockdown: {result}")
+    check(result.status == 0 and "tracefs" in result.out, f"{result}")
+    blind = test.run("doctor", wrap=NO_TRACEFS)
+    check(blind.status == 1 and "BAD" in blind.out and "->" in blind.out, f"{blind}")
+
+
+def main():
+    test = Test("bad-input")
+    for label, arguments, status, says, hint in TABLE:
+        test.case(label, plain, arguments, status, says, hint)
+    for label, wrap, arguments, status, says, hint, files in WRAPPED:
+        test.case(label, plain, arguments, status, says, hint, wrap, files)
+    test.case("zero events", zero_events)
+    test.case("an old file survives a failure", previous_file_stays)
+    test.case("a socket that isn't traced's", foreign_socket)
+    test.case("no permission on the socket", socket_without_permission, daemon=True)
+    test.case("the daemon is killed in mid-recording", daemon_gone, daemon=True)
+    test.case("the private daemon is killed in mid-recording", private_daemon_gone)
+    test.case("a second recording of the same name", second_of_the_same_name, daemon=True)
+    test.case("sessions that aren't there", no_such_session, daemon=True)
+    test.case("a mark for nobody", mark_without_session, daemon=True)
+    test.case("no space left in the spool", no_space_in_spool, daemon=True)
+    test.case("corrupt and truncated streams", damaged_streams)
+    test.case("any byte of a stream turned", any_damage_is_survived)
+    test.case("converting a file onto itself", converting_onto_itself)
+    test.case("interrupted twice", interrupted_while_arming_or_twice)
+    test.case("a kernel in lockdown", locked_down_kernel)
+    assert INSTANCES.is_dir()
+    test.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,464 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""tracectl from end to end on the live kernel: what it writes, what it says, and
+that the machine is left as it was."""
+
+import gzip
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import time
+
+from harness import INSTANCES, TRACEFS, Test, as_nobody, check, interrupt
+
+LINE = re.compile(r"^ *(.+)-(\d+) +(?:\(([ \d-]+)\) )?\[(\d+)\] (\S{4,5}) +(\d+\.\d+): (\w+): ?(.*)$")
+
+
+def refuse(text):
+    raise ValueError(f"JSON has no {text}")
+
+
+def parse_json(data):
+    """Strictly: no NaN, no key twice."""
+    def pairs(items):
+        keys = [k for k, _ in items]
+        check(len(keys) == len(set(keys)), f"a key twice among {keys[:20]}")
+        return dict(items)
+    return json.loads(data.decode("utf-8"), parse_constant=refuse, object_pairs_hook=pairs)
+
+
+def events_of_text(text):
+    events = []
+    for line in text.splitlines():
+        if line.startswith("#") or " [LOST " in line:
+            continue
+        match = LINE.match(line)
+        check(match, f"no event line: {line!r}")
+        events.append(match.groups())
+    return events
+
+
+def check_json(data):
+    trace = parse_json(data)
+    check(isinstance(trace["traceEvents"], list), "traceEvents is no list")
+    check(trace.get("displayTimeUnit") in ("ns", "ms"), "displayTimeUnit")
+    text = trace["systemTraceEvents"]
+    check(isinstance(text, str) and text.startswith("# tracer:"), "systemTraceEvents")
+    for e in trace["traceEvents"]:
+        check("ph" in e and "pid" in e and e.get("cat"), f"{e}")
+        if e["ph"] != "M":
+            check(isinstance(e["ts"], (int, float)), f"{e}")
+    named = {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e.get("name") == "thread_name"}
+    check(named, "no thread is named")
+    events = events_of_text(text)
+    check(events, "no events in the text")
+    return trace, events
+
+
+def record(test, *arguments, status=0, **kwargs):
+    result = test.run("record", "--name", test.name, *arguments, **kwargs)
+    check(result.status == status, f"expected exit status {status}: {result}")
+    check(not test.instances(), f"left instances: {test.instances()}")
+    return result
+
+
+def json_end_to_end(test):
+    before = time.clock_gettime(time.CLOCK_BOOTTIME)
+    result = record(test, "-t", "1s", "-o", "x.json")
+    after = time.clock_gettime(time.CLOCK_BOOTTIME)
+    check("using one of my own" in result.err, f"{result}")
+    check(re.search(r"x\.json: .* events? of \d+ types?", result.err), f"{result}")
+    check("ui.perfetto.dev" in result.err, f"{result}")
+    check("\r" not in result.err and "\033" not in result.err, "progress in a pipe")
+    check(test.files() == ["x.json"], f"{test.files()}")
+    _, events = check_json((test.dir / "x.json").read_bytes())
+    names = {e[6] for e in events}
+    check("sched_switch" in names, f"{names}")
+    times = [float(e[5]) for e in events]
+    check(times == sorted(times), "not in order")
+    check(before <= times[0] and times[-1] <= after, "not on the boot clock")
+    check(times[-1] - times[0] > 0.8, f"only {times[-1] - times[0]} s of 1 s")
+    check("<...>" not in (test.dir / "x.json").read_text(errors="replace"), "a task has no name")
+
+
+def all_formats_agree(test):
+    record(test, "-t", "500ms", "-o", "x.traced")
+    for out in ("x.json", "x.json.gz", "x.txt", "x.txt.gz"):
+        result = test.run("convert", "-v", "x.traced", out)
+        check(result.status == 0, f"{result}")
+        check("written" in result.err and "libtraceevent" in result.err, f"-v: {result}")
+    check((test.dir / "x.json").read_bytes() == gzip.decompress(
+        (test.dir / "x.json.gz").read_bytes()), "x.json.gz")
+    check((test.dir / "x.txt").read_bytes() == gzip.decompress(
+        (test.dir / "x.txt.gz").read_bytes()), "x.txt.gz")
+    text = events_of_text((test.dir / "x.txt").read_text(errors="replace"))
+    _, events = check_json((test.dir / "x.json").read_bytes())
+    check(len(text) == len(events), f"{len(text)} events in text, {len(events)} in JSON")
+    # Through pipes, as nobody: convert needs neither names nor privilege.
+    data = (test.dir / "x.traced").read_bytes()
+    piped = test.run("convert", "--format", "txt", "-", "-", stdin=data, wrap=as_nobody(),
+                     env=test.environment(TMPDIR="/tmp"))
+    check(piped.status == 0 and piped.stdout == (test.dir / "x.txt").read_bytes(), f"{piped.err}")
+    # The stream copied is the stream.
+    check(test.run("convert", "x.traced", "y.traced").status == 0, "to .traced")
+    again = test.run("convert", "--format", "txt", "y.traced", "-")
+    check(again.stdout == (test.dir / "x.txt").read_bytes(), "y.traced differs")
+    outcome = test.run("convert", "--json", "x.traced", "z.txt")
+    told = parse_json(outcome.stdout)
+    check(told["events"] == len(text) and told["lost"] == 0, f"{told}")
+    check(sum(r["events"] for r in told["ledger"]) == len(text), f"{told}")
+
+
+def the_file_is_as_umask_says(test):
+    record(test, "-t", "100ms", "-o", "x.json", umask=0o027)
+    check(stat.S_IMODE((test.dir / "x.json").stat().st_mode) == 0o640, "mode")
+
+
+def default_name(test):
+    result = record(test, "-t", "200ms")
+    check(test.files() == ["trace.json"] and "trace.json:" in result.err, f"{result}")
+
+
+def quiet(test):
+    result = record(test, "-q", "-t", "200ms", "-o", "x.json")
+    check(result.err == "" and result.out == "", f"{result}")
+
+
+def outcome_as_json(test):
+    result = record(test, "--json", "-t", "300ms", "-o", "x.txt")
+    told = parse_json(result.stdout)
+    text = events_of_text((test.dir / "x.txt").read_text(errors="replace"))
+    check(told["file"] == "x.txt" and told["events"] == len(text), f"{told}")
+    check(told["bytes"] == (test.dir / "x.txt").stat().st_size, f"{told}")
+    for row in told["ledger"]:
+        check(row["written"] == row["events"] + row["lost_overrun"] + row["lost_other"]
+              + row["unread"], f"the ledger does not add up: {row}")
+
+
+def standard_output(test):
+    result = record(test, "-t", "300ms", "-o", "-")
+    check_json(result.stdout)
+    check(test.files() == [], f"{test.files()}")
+    text = record(test, "-t", "300ms", "--format", "txt", "-o", "-", "--", "echo", "loud")
+    check(b"loud" not in text.stdout and "loud" in text.err, "COMMAND's words are in the trace")
+
+
+def reader_goes_away(test):
+    """| head: no hang, no partial success."""
+    process = test.start("record", "--name", test.name, "-t", "1s", "-e", "*:*", "--format",
+                         "txt", "-o", "-")
+    process.stdout.read(100)
+    process.stdout.close()
+    process.stdout = None
+    result = test.finish(process)
+    check(result.status == 1, f"{result}")
+    check(not test.instances(), f"left instances: {test.instances()}")
+
+
+def filters_select(test):
+    record(test, "-t", "1s", "-e", "sched:sched_switch", "-f", "next_pid == 0", "-e",
+           "sched:sched_waking", "-o", "x.txt")
+    events = events_of_text((test.dir / "x.txt").read_text(errors="replace"))
+    check({e[6] for e in events} == {"sched_switch", "sched_waking"}, f"{ {e[6] for e in events} }")
+    for e in events:
+        check(e[6] != "sched_switch" or "next_pid=0 " in e[7], f"{e}")
+
+
+def one_cpu(test):
+    record(test, "-t", "500ms", "--cpus", "0", "-o", "x.txt")
+    events = events_of_text((test.dir / "x.txt").read_text(errors="replace"))
+    check({int(e[3]) for e in events} == {0}, "other CPUs")
+
+
+def mono_clock(test):
+    before = time.monotonic()
+    record(test, "-t", "300ms", "-C", "mono", "-o", "x.txt")
+    events = events_of_text((test.dir / "x.txt").read_text(errors="replace"))
+    check(before <= float(events[0][5]) <= time.monotonic(), "not the monotonic clock")
+
+
+def only_the_command(test):
+    """-F: the command and its children, nobody else. A task that others wake is theirs to tell."""
+    script = "echo $$ >pids; (sh -c 'echo $$ >>pids; sleep 0.1; exec ls -l /usr >/dev/null'); " \
+             "sleep 0.1"
+    result = record(test, "-F", "-e", "sched:sched_switch", "-e", "sched:sched_process_*",
+                    "-o", "x.txt", "--", "sh", "-c", script)
+    events = events_of_text((test.dir / "x.txt").read_text(errors="replace"))
+    first, second = (test.dir / "pids").read_text().split()
+    pids = {e[1] for e in events}
+    check({first, second} <= pids, f"{first}, {second} are missing: {pids}; {result}")
+    born = {m.group(1) for e in events if e[6] == "sched_process_fork"
+            for m in [re.search(r"child_pid=(\d+)", e[7])]}
+    # set_event_pid also passes the switch to a recorded task, which its predecessor writes.
+    for e in events:
+        ours = born | {first}
+        if e[6] == "sched_switch" and re.search(r"next_pid=(\d+)", e[7]).group(1) in ours:
+            continue
+        check(e[1] in ours, f"a stranger: {e}; ours: {ours}")
+
+
+def one_process(test):
+    sleeper = subprocess.Popen(["sh", "-c", "while :; do sleep 0.02; done"])
+    try:
+        record(test, "-t", "500ms", "-P", sleeper.pid, "-e", "sched:sched_process_fork", "-o",
+               "x.txt")
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    events = events_of_text((test.dir / "x.txt").read_text(errors="replace"))
+    check({int(e[1]) for e in events} == {sleeper.pid}, f"{ {e[1] for e in events} }")
+
+
+def command_ends_it(test):
+    start = time.monotonic()
+    result = record(test, "-o", "x.json", "--", "sh", "-c", "sleep 0.5; exit 7")
+    check(0.5 < time.monotonic() - start < 20, "time")
+    check("exit status 7" in result.err, f"{result}")
+    check_json((test.dir / "x.json").read_bytes())
+    start = time.monotonic()
+    result = record(test, "-t", "300ms", "-o", "x.json", "--", "sleep", "5")
+    check(time.monotonic() - start < 4.5 and "still runs" in result.err, f"{result}")
+    os.kill(int(re.search(r"pid (\d+)", result.err).group(1)), signal.SIGKILL)
+
+
+def interrupted(test):
+    for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        process = test.start("record", "--name", test.name, "-t", "60s", "-o", "x.json")
+        test.wait_for_recording(test.name)
+        time.sleep(0.3)
+        process.send_signal(sig)
+        result = test.finish(process)
+        check(result.status == 0, f"{result}")
+        check_json((test.dir / "x.json").read_bytes())
+        check(not test.instances(), f"left instances: {test.instances()}")
+
+
+def two_at_once(test):
+    one = test.start("record", "--name", test.name + "-one", "-t", "1s", "-e", "sched", "-o",
+                     "one.txt")
+    two = test.start("record", "--name", test.name + "-two", "-t", "1s", "-e", "irq", "-e",
+                     "timer", "-o", "two.txt")
+    for process in (one, two):
+        result = test.finish(process)
+        check(result.status == 0, f"{result}")
+    for name, systems in (("one.txt", {"sched"}), ("two.txt", {"irq", "timer"})):
+        events = events_of_text((test.dir / name).read_text(errors="replace"))
+        known = {line.split(":")[1] for line in
+                 (TRACEFS / "available_events").read_text().splitlines()
+                 if line.split(":")[0] in systems}
+        check(events and {e[6] for e in events} <= known, f"{name}: strangers in it")
+
+
+def ring(test):
+    process = test.start("record", "--name", test.name, "--ring", "-b", "64K", "-e", "sched",
+                         "-o", "x.txt")
+    test.wait_for_recording(test.name)
+    time.sleep(1)
+    interrupt(process)
+    result = test.finish(process)
+    check(result.status == 0, f"{result}")
+    check(events_of_text((test.dir / "x.txt").read_text(errors="replace")), "empty")
+
+
+def losses_are_told(test):
+    load = subprocess.Popen(["sh", "-c", "while :; do dd if=/dev/zero of=/dev/null bs=1 "
+                             "count=100000 2>/dev/null; done"])
+    try:
+        result = record(test, "-t", "1s", "-b", "8K", "-e", "*:*", "--fail-on-loss", "-o", "x.txt",
+                        status=3)
+        check("lost" in result.err and "-b " in result.err, f"{result}")
+        again = record(test, "-t", "1s", "-b", "8K", "-e", "*:*", "--json", "-o", "x.txt")
+        told = parse_json(again.stdout)
+        check(told["lost"] > 0 and " [LOST " in (test.dir / "x.txt").read_text(errors="replace"),
+              f"{told}")
+    finally:
+        load.kill()
+        load.wait()
+
+
+def by_name(test):
+    """start, list, status, mark, snapshot, attach, stop, cancel."""
+    check(test.run("list").out == "", "list of nothing")
+    check(test.run("start", "--name", test.name, "-e", "sched").status == 0, "start")
+    check(test.name in test.run("list").out, "list")
+    check(test.run("mark", "hello", "you").status == 0, "mark")
+    time.sleep(0.5)
+    status = parse_json(test.run("status", "--json").stdout)
+    session = status["sessions"][0]
+    check(session["name"] == test.name and session["state"] == "recording", f"{session}")
+    check(session["cpus"] and status["uptime_ns"] > 0, f"{status}")
+    text = test.run("status", "-v")
+    check(test.name in text.out and "CPU 0" in text.out, f"{text}")
+    result = test.run("stop", "-o", "x.txt")
+    check(result.status == 0, f"{result}")
+    marks = [e for e in events_of_text((test.dir / "x.txt").read_text(errors="replace"))
+             if "hello you" in e[7]]
+    check(len(marks) == 1, f"{marks}")
+    check(test.run("list").out == "" and not test.instances(), "it is still there")
+    # Ends by itself; attach waits for that, stop fetches it.
+    check(test.run("start", "--name", test.name, "-t", "1s").status == 0, "start -t")
+    attached = test.run("attach", test.name)
+    check(attached.status == 0, f"{attached}")
+    check(test.run("stop", test.name, "-o", "y.json").status == 0, "stop of a stopped one")
+    check_json((test.dir / "y.json").read_bytes())
+    check(test.run("start", "--name", test.name, "-t", "1s").status == 0, "start -t")
+    attached = test.run("attach", test.name, "-o", "z.json")
+    check(attached.status == 0, f"{attached}")
+    check_json((test.dir / "z.json").read_bytes())
+    check(test.run("start", "--name", test.name, "--ring", "-b", "1M").status == 0, "start ring")
+    time.sleep(0.3)
+    for name in ("1.json", "2.json"):
+        result = test.run("snapshot", test.name, "-o", name)
+        check(result.status == 0, f"{result}")
+        check_json((test.dir / name).read_bytes())
+    check(test.run("cancel", test.name).status == 0, "cancel")
+    check(not test.instances(), "cancel leaves the instance")
+
+
+def settings(instance):
+    """Everything that reads the same as long as nobody writes."""
+    kept = {}
+    for path in sorted(instance.rglob("*")):
+        if path.is_file() and path.name in (
+                "tracing_on", "trace_clock", "buffer_size_kb", "buffer_subbuf_size_kb",
+                "current_tracer", "set_event", "set_event_pid", "tracing_cpumask", "enable",
+                "filter", "trace_options", "buffer_percent"):
+            try:
+                kept[str(path.relative_to(instance))] = path.read_text()
+            except OSError:
+                pass
+    return kept
+
+
+def extract_foreign(test):
+    """Another tool's instance: its events come out, its settings stay."""
+    instance = INSTANCES / f"foreign-{test.name}"
+    instance.mkdir()
+    try:
+        (instance / "trace_clock").write_text("mono")
+        (instance / "events/sched/sched_switch/enable").write_text("1")
+        time.sleep(0.3)
+        (instance / "tracing_on").write_text("0")
+        (instance / "trace_marker").open("w").close()
+        before = settings(instance)
+        held = [l for l in (instance / "trace").read_text(errors="replace").splitlines()
+                if not l.startswith("#")]
+        result = test.run("extract", "--instance", instance.name, "-o", "x.txt")
+        check(result.status == 0, f"{result}")
+        check(settings(instance) == before, "its settings were changed")
+        events = events_of_text((test.dir / "x.txt").read_text(errors="replace"))
+        check(len(events) == len(held), f"{len(events)} events of {len(held)}")
+        check([float(e[5]) for e in events] == [float(LINE.match(l).group(6)) for l in held],
+              "other times")
+        empty = test.run("extract", "--instance", instance.name, "-o", "y.txt")
+        check(empty.status == 3 and "NOT ONE EVENT" in empty.err, f"{empty}")
+    finally:
+        instance.rmdir()
+
+
+def lists(test):
+    known = (TRACEFS / "available_events").read_text().split()
+    every = test.run("events").out.split()
+    check(set(known) <= set(every), f"missing: {sorted(set(known) - set(every))[:5]}")
+    check(every == sorted(every), "not sorted")
+    some = test.run("events", "--json", "irq:irq_handler_*")
+    check(parse_json(some.stdout) == ["irq:irq_handler_entry", "irq:irq_handler_exit"], f"{some}")
+    doctor = parse_json(test.run("doctor", "--json").stdout)
+    check({"check", "verdict", "text"} <= set(doctor[0]), f"{doctor[0]}")
+    (test.dir / "p").mkdir()
+    (test.dir / "p" / "net.profile").write_text(
+        "[profile]\nsummary = packets\nevents = net:*, skb\noptional = tcp\n")
+    profiles = parse_json(test.run("profiles", "--json",
+                                   env=test.environment(TRACED_PROFILES="p")).stdout)
+    check(profiles[0]["name"] == "net" and profiles[0]["events"] == ["net:*", "skb"], f"{profiles}")
+
+
+def same_list_from_the_daemon(test):
+    direct = sorted((TRACEFS / "available_events").read_text().split())
+    check(set(direct) <= set(test.run("events").out.split()), "events")
+
+
+def a_terminal_gets_a_line(test):
+    """script(1) gives a terminal; the line is gone at the end."""
+    command = " ".join(f"'{a}'" for a in test.arguments("record", "--name", test.name, "-t",
+                                                        "1500ms", "-o", "x.json"))
+    done = subprocess.run(["script", "-qec", command, "/dev/null"], cwd=test.dir,
+                          env=test.environment(TERM="xterm"), capture_output=True,
+                          stdin=subprocess.DEVNULL, timeout=60, check=False)
+    out = done.stdout.decode(errors="replace")
+    check(done.returncode == 0, out)
+    check(re.search(r"\r\033\[K[^\r]* of 1\.5[^\r]* events .* lost", out), repr(out))
+
+
+def help_covers_all(test):
+    overview = test.run("help")
+    check(overview.status == 0, f"{overview}")
+    commands = re.findall(r"^  ([a-z]+) ", overview.out.split("Commands:")[1].split("Options")[0],
+                          re.M)
+    check(len(commands) >= 15, f"{commands}")
+    man = (test.source / "man" / "tracectl.1.scd").read_text()
+    for c in commands:
+        text = test.run("help", c)
+        check(text.status == 0 and text.out.startswith(f"tracectl {c}"), f"{text}")
+        check(test.run(c, "--help").out == text.out, f"{c} --help")
+        check(f"*{c}*" in man, f"the manual lacks {c}")
+        for option in re.findall(r"(--[a-z-]+)", text.out.split("Options:")[1]):
+            check(f"*{option}*" in man, f"the manual lacks {option}")
+    check(re.match(r"tracectl \d+\.\d+", subprocess.run(
+        [test.tracectl, "--version"], capture_output=True, check=True).stdout.decode()), "version")
+
+
+def complete(test, line):
+    """What bash would offer after line."""
+    script = f"""source {test.source}/cli/tracectl.bash
+        tracectl() {{ '{test.tracectl}' "$@"; }}
+        COMP_WORDBREAKS=$' \\t\\n"\\'><=;|&(:'
+        COMP_LINE={json.dumps(line)} COMP_POINT=${{#COMP_LINE}}
+        _tracectl; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    done = subprocess.run(["bash", "-c", script], cwd=test.dir, env=test.environment(),
+                          capture_output=True, check=False)
+    check(done.stderr == b"", done.stderr.decode())
+    return done.stdout.decode().split()
+
+
+def completion(test):
+    overview = test.run("help").out
+    commands = re.findall(r"^  ([a-z]+) ", overview.split("Commands:")[1].split("Options")[0], re.M)
+    check(complete(test, "tracectl ") == commands, "commands")
+    check(complete(test, "tracectl st") == ["start", "stop", "status"], "st")
+    for c in commands:
+        options = set(re.findall(r"(--[a-z-]+)", test.run("help", c).out.split("Options:")[1]))
+        check(set(complete(test, f"tracectl {c} --")) == options, f"options of {c}")
+    check(complete(test, "tracectl record -e sched:sched_swi") == ["sched_switch"], "an event")
+    check("sched" in complete(test, "tracectl record -t 1s -e sch"), "a system")
+    check("json.gz" in complete(test, "tracectl convert --format js"), "a format")
+    (test.dir / "some.traced").write_text("")
+    check(complete(test, "tracectl convert so") == ["some.traced"], "a file")
+    check("true" in complete(test, "tracectl record -F -- tru"), "a program")
+    check(complete(test, "tracectl --socket x st") == ["start", "stop", "status"], "after globals")
+
+
+def main():
+    test = Test("cli")
+    for case in (help_covers_all, completion, lists, json_end_to_end, all_formats_agree,
+                 the_file_is_as_umask_says, default_name, quiet, outcome_as_json, standard_output,
+                 reader_goes_away, filters_select, one_cpu, mono_clock, only_the_command,
+                 one_process, command_ends_it, interrupted, two_at_once, ring, losses_are_told,
+                 extract_foreign, a_terminal_gets_a_line):
+        test.case(case.__name__.replace("_", " "), case)
+    for case in (by_name, same_list_from_the_daemon, two_at_once, json_and_daemon):
+        test.case(case.__name__.replace("_", " ") + " (with a daemon)", case, daemon=True)
+    test.end()
+
+
+def json_and_daemon(test):
+    result = record(test, "-t", "300ms", "-o", "x.json")
+    check("one of my own" not in result.err, f"{result}")
+    check_json((test.dir / "x.json").read_bytes())
+
+
+if __name__ == "__main__":
+    main()

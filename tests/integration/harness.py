@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the integration tests share: tracectl and traced of one build tree, in a
+folder of their own, and what they may leave behind: nothing."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+TRACEFS = pathlib.Path("/sys/kernel/tracing")
+INSTANCES = TRACEFS / "instances"
+NOBODY = 65534
+
+
+class Failure(Exception):
+    pass
+
+
+def check(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+class Result:
+    def __init__(self, status, out, err):
+        self.status = status
+        self.stdout = out
+        self.out = out.decode(errors="replace")
+        self.err = err.decode(errors="replace")
+
+    def __str__(self):
+        return f"exit status {self.status}\n{self.out[-1500:]}{self.err[-3000:]}"
+
+
+class Daemon:
+    """A traced that listens on a socket of ours."""
+
+    def __init__(self, test, *arguments):
+        self.test = test
+        self.socket = test.dir / "daemon" / "sock"
+        self.spool = test.dir / "daemon" / "spool"
+        self.state = test.dir / "daemon" / "state"
+        for d in (self.spool, self.state):
+            d.mkdir(parents=True, exist_ok=True)
+        self.log = open(test.dir / "daemon" / "log", "ab")
+        self.process = subprocess.Popen(
+            [test.traced, "--config", "/dev/null", "--socket", self.socket, "--spool-dir",
+             self.spool, "--state-dir", self.state, *arguments],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        until = time.monotonic() + 20
+        while not self.socket.exists():
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise Failure("traced does not listen:\n" + self.words())
+            time.sleep(0.02)
+
+    def words(self):
+        return (self.test.dir / "daemon" / "log").read_text(errors="replace")[-3000:]
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+
+
+class Test:
+    """One run of a test script: cases, each with a folder, and the sum of them."""
+
+    def __init__(self, name, root=True):
+        if len(sys.argv) < 2:
+            sys.exit(f"usage: {sys.argv[0]} BUILD_DIRECTORY [CASE...]")
+        build = pathlib.Path(sys.argv[1]).resolve()
+        self.wanted = sys.argv[2:]
+        prefix = os.environ.get("PROGRAM_PREFIX", "")
+        self.tracectl = build / "cli" / (prefix + "tracectl")
+        self.traced = next((p for p in (build / "daemon" / "service" / (prefix + "traced"),
+                                        build / "daemon" / (prefix + "traced")) if p.exists()),
+                           build / "daemon" / "traced")
+        self.source = pathlib.Path(__file__).resolve().parents[2]
+        if root and os.geteuid() != 0:
+            skip(f"{name} needs root")
+        if root and not (TRACEFS / "instances").is_dir():
+            skip(f"{name} needs tracefs at {TRACEFS} (mount -t tracefs nodev {TRACEFS})")
+        self.name = f"{name}-{os.getpid()}"
+        self.top = pathlib.Path(tempfile.mkdtemp(prefix=f"traced-{name}."))
+        # Whoever the tests become has to reach the programs' output.
+        self.top.chmod(0o755)
+        self.passed = self.failed = 0
+        self.daemon = None
+
+    def environment(self, **more):
+        env = dict(os.environ, LC_ALL="C.UTF-8", TRACED_DAEMON=str(self.traced),
+                   TRACED_PROFILES=str(self.source / "daemon" / "profiles"), TMPDIR=str(self.dir))
+        env.update(more)
+        return env
+
+    def arguments(self, command, *arguments):
+        """tracectl's own, with a socket where only our daemon may be."""
+        socket = self.daemon.socket if self.daemon else self.dir / "no-daemon"
+        return [str(self.tracectl), "--socket", str(socket), command, *map(str, arguments)]
+
+    def run(self, command, *arguments, timeout=60, wrap=(), stdin=b"", env=None, **kwargs):
+        done = subprocess.run([*map(str, wrap), *self.arguments(command, *arguments)],
+                              cwd=self.dir, env=env or self.environment(), input=stdin,
+                              capture_output=True, timeout=timeout, check=False, **kwargs)
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def start(self, command, *arguments, wrap=(), env=None, **kwargs):
+        """As run, but in the background; finish() waits for it."""
+        return subprocess.Popen([*map(str, wrap), *self.arguments(command, *arguments)],
+                                cwd=self.dir, env=env or self.environment(),
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, **kwargs)
+
+    def finish(self, process, timeout=60):
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            raise Failure(f"does not end:\n{err.decode(errors='replace')}") from None
+        return Result(process.returncode, out, err)
+
+    def instances(self):
+        """Ours only: others may record at the same time."""
+        return sorted(p.name for p in INSTANCES.iterdir() if self.name in p.name)
+
+    def wait_for_instance(self, name, seconds=20):
+        until = time.monotonic() + seconds
+        while not any(name in i for i in self.instances()):
+            check(time.monotonic() < until, f"no instance of {name} appears")
+            time.sleep(0.02)
+
+    def wait_for_recording(self, name, seconds=20):
+        """Until the session's instance is on."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for i in self.instances():
+                if name in i:
+                    try:
+                        if (INSTANCES / i / "tracing_on").read_text().strip() == "1":
+                            return
+                    except OSError:
+                        pass
+            time.sleep(0.02)
+        raise Failure(f"{name} does not record")
+
+    def files(self):
+        """What lies in the case's folder, hidden files too, without the daemon's."""
+        return sorted(p.name for p in self.dir.iterdir() if p.name != "daemon")
+
+    def case(self, label, function, *arguments, daemon=False):
+        if self.wanted and not any(w in label for w in self.wanted):
+            return
+        self.dir = pathlib.Path(tempfile.mkdtemp(dir=self.top))
+        self.dir.chmod(0o755)
+        why = None
+        try:
+            if daemon:
+                self.daemon = Daemon(self)
+            function(self, *arguments)
+        except (Failure, OSError, subprocess.SubprocessError, AssertionError) as e:
+            why = f"{type(e).__name__}: {e}" if not isinstance(e, Failure) else str(e)
+            if self.daemon:
+                why += "\ntraced: " + self.daemon.words()
+        finally:
+            if self.daemon:
+                self.daemon.stop()
+                self.daemon = None
+        left = self.instances()
+        if left and why is None:
+            why = f"left behind: {left}"
+        for i in left:
+            try:
+                (INSTANCES / i).rmdir()
+            except OSError:
+                pass
+        if why is None:
+            self.passed += 1
+            print(f"ok: {label}", flush=True)
+        else:
+            self.failed += 1
+            print(f"FAILED: {label}: {why}", flush=True)
+
+    def end(self):
+        shutil.rmtree(self.top, ignore_errors=True)
+        print(f"{self.passed} passed, {self.failed} failed")
+        sys.exit(1 if self.failed or not self.passed else 0)
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+def as_nobody():
+    return ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+
+
+def in_namespace(script):
+    """A wrapper that runs what follows after script in a mount namespace of its own."""
+    return ["unshare", "-m", "--propagation", "private", "sh", "-c", script + '\nexec "$@"', "sh"]
+
+
+def interrupt(process):
+    process.send_signal(signal.SIGINT)
