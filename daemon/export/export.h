@@ -14,7 +14,8 @@
 struct export_options {
 	const char *format; /* a name from export_formats(): "json", "json.gz", "txt" ... */
 	bool raw_addresses;
-	bool tgid; /* the TGID column in the text */
+	bool tgid;		  /* the TGID column in the text */
+	uint64_t json_string_max; /* UTF-16 units of the text in the JSON; 0: what browsers hold */
 	/* NULL, or told a few times a second how far it is, 0 to 1. */
 	void (*progress)(void *userdata, double done);
 	void *userdata;

@@ -29,6 +29,7 @@ struct page_iter {
 	const struct page_layout *layout;
 	const uint8_t *page;
 	uint32_t pos, end; /* offsets in page */
+	uint32_t start;	   /* offset of the last record's header */
 	uint64_t ts;	   /* of the last record or time stamp */
 	uint64_t missed;   /* events lost before this page; UINT64_MAX: some, uncounted */
 };

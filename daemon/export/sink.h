@@ -27,12 +27,16 @@ struct sink;
 
 struct sink_ops {
 	struct export_format format;
+	bool gzip; /* the output is compressed */
+	/* The format is the stream itself, which export.c copies once the events were counted. */
+	bool copies_stream;
 	int (*open)(struct sink **ret, const struct trace_info *info,
 		    const struct export_options *o, struct output *out, struct error *err);
 	int (*event)(struct sink *s, const struct trace_event *ev, struct error *err);
 	/*
 	 * Events are missing on cpu between before_ts and after_ts; count UINT64_MAX: not known.
-	 * Comes right before the first event after the gap; before_ts 0: none went before.
+	 * Comes right before the first event after the gap; before_ts 0: none went before;
+	 * after_ts UINT64_MAX: none follows (losses that only the kernel's counts told of).
 	 */
 	int (*loss)(struct sink *s, uint32_t cpu, uint64_t before_ts, uint64_t after_ts,
 		    uint64_t count, struct error *err);

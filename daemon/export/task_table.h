@@ -30,7 +30,48 @@ int task_table_new(struct task_table **ret);
 struct task_table *task_table_free(struct task_table *t);
 DEFINE_CLEANUP_FUNC(struct task_table *, task_table_free);
 
-/* The task that tid was at ts; NULL: nobody told. Valid until the table changes. */
+/*
+ * Filling it. Of one tid, births and readings must come in the order of time. A
+ * weak source (the kernel's saved_cmdlines) names only what has no name.
+ */
+struct task_reading {
+	int32_t tid, tgid, ppid;
+	uint64_t ts;	   /* of the trace clock, when it was read; 0: unknown */
+	uint64_t start_ns; /* since boot; 0: unknown */
+	uint64_t start_ts; /* the same by the trace clock; 0: unknown */
+	uint32_t uid;
+	bool kthread, weak;
+	const char *comm, *cmdline; /* borrowed; any bytes */
+	size_t comm_len, cmdline_len;
+};
+int task_table_read(struct task_table *t, const struct task_reading *r);
+
+struct task_birth {
+	int32_t tid, creator;
+	uint64_t ts;	   /* of the trace clock */
+	uint64_t start_ns; /* since boot; 0: unknown */
+	uint64_t clone_flags;
+	const char *comm;
+	size_t comm_len;
+};
+int task_table_birth(struct task_table *t, const struct task_birth *b);
+int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);
+/* From an event of the trace that tells a tid's name: the last one counts, if nothing better does.
+ */
+int task_table_name(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);
+
+/*
+ * fill is called once, when task_table_find first meets a tid without a name:
+ * it may search where searching is dear. The lives known by then stay in place.
+ */
+void task_table_set_filler(struct task_table *t, void (*fill)(void *userdata), void *userdata);
+
+/* The task that tid was at ts; NULL: nobody told. Stays in place. */
 struct task *task_table_find(struct task_table *t, int32_t tid, uint64_t ts);
+/* No earlier life of that tid is known: what came before its from_ts is its own, too. */
+bool task_is_oldest(const struct task *task);
+/* When the next life of that tid begins; UINT64_MAX: there is none. */
+uint64_t task_table_until(const struct task_table *t, const struct task *task);
 /* All lives, ordered by tid and from_ts. */
+/* NULL: no memory. */
 struct task *const *task_table_all(struct task_table *t, size_t *ret_count);

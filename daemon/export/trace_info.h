@@ -16,11 +16,14 @@
 struct trace_info {
 	Traced__Capture__Header *header; /* owned; never NULL after a good index pass */
 	struct page_layout layout;
-	struct event_table *events;	  /* owned, sealed */
-	struct task_table *tasks;	  /* owned */
+	struct event_table *events;		/* owned, sealed */
+	struct task_table *tasks;		/* owned */
+	Traced__Capture__Tasks **task_readings; /* owned, in stream order */
+	size_t task_reading_count;
 	Traced__Capture__Clocks **clocks; /* owned, in stream order */
 	size_t clock_count;
-	Traced__Capture__Stats **stats; /* owned, in stream order, of BUFFER_MAIN */
+	Traced__Capture__Stats *
+		*stats; /* owned, in stream order, of BUFFER_MAIN; one periodic at most */
 	size_t stats_count;
 	Traced__Capture__Note **notes;
 	size_t note_count;

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The way through the exporter: index the stream, learn the tasks, then one
+ * loop from the merge to the sink. Nothing in the loop allocates for an event.
+ */
+#include "export/export.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "export/bytes.h"
+#include "export/ledger.h"
+#include "export/merge.h"
+#include "export/sinks.h"
+#include "export/task_scan.h"
+#include "util/io.h"
+
+#define EVENT_IDS 65536
+
+struct exporter {
+	const struct export_options *options;
+	struct stream_reader reader;
+	struct stream_index index;
+	struct ledger ledger;
+	struct output out;
+	const struct sink_ops *ops;
+	struct sink *sink;
+	uint64_t *counts; /* owned; EVENT_IDS, how often each was met */
+	uint64_t first_ts, last_ts;
+	uint64_t too_short; /* records without room for the common fields */
+};
+
+static void exporter_deinit(struct exporter *x)
+{
+	if (x->sink)
+		x->ops->free(x->sink);
+	output_deinit(&x->out);
+	ledger_deinit(&x->ledger);
+	free(x->counts);
+	stream_index_deinit(&x->index);
+}
+
+void export_result_deinit(struct export_result *r)
+{
+	for (size_t i = 0; i < r->warning_count; i++)
+		free(r->warnings[i]);
+	free(r->warnings);
+	for (size_t i = 0; i < r->fallback_count; i++) {
+		free(r->fallbacks[i].event);
+		free(r->fallbacks[i].why);
+	}
+	free(r->fallbacks);
+	free(r->ledger);
+	*r = (struct export_result){ 0 };
+}
+
+static void fill_names(void *userdata)
+{
+	struct exporter *x = userdata;
+
+	/* Without them lines have "<...>", as the kernel's do: no reason to fail. */
+	if (task_scan_names(&x->index, &x->reader, NULL) < 0)
+		stream_index_warn(&x->index, "some tasks have no name: the trace could not be "
+					     "searched for them");
+}
+
+static int open_stream(struct exporter *x, int fd, struct error *err)
+{
+	const struct index_options o = { .raw_addresses = x->options->raw_addresses };
+	int r;
+
+	r = stream_reader_init(&x->reader, fd, err);
+	if (r == 0)
+		r = stream_index_load(&x->index, &x->reader, &o, err);
+	if (r == 0)
+		r = task_scan(&x->index, &x->reader, err);
+	if (r < 0)
+		return r;
+	task_table_set_filler(x->index.info.tasks, fill_names, x);
+	x->counts = calloc(EVENT_IDS, sizeof(*x->counts));
+	if (!x->counts || ledger_init(&x->ledger, &x->index) < 0)
+		return error_errno(err, -ENOMEM, "can't begin the export");
+	for (size_t i = 0; i < x->index.info.note_count; i++) {
+		x->index.incomplete |= x->index.info.notes[i]->missing;
+		stream_index_warn(&x->index, "%s", x->index.info.notes[i]->text);
+	}
+	return 0;
+}
+
+static int give_loss(struct exporter *x, const struct merge_item *item, struct error *err)
+{
+	ledger_loss(&x->ledger, item);
+	return x->ops->loss(x->sink, item->cpu, item->before_ts, item->after_ts, item->count, err);
+}
+
+_hot_ static int give_record(struct exporter *x, const struct merge_item *item, struct error *err)
+{
+	const struct trace_info *info = &x->index.info;
+	const struct common_fields *common = event_table_common(info->events);
+	bool big = info->header->big_endian;
+	struct trace_event ev = { .rec = item->rec, .cpu = item->cpu };
+	struct ledger_cpu *c;
+
+	/* The kernel never writes one: it is damage, though the page is whole. */
+	if (unlikely(item->rec.len < common->size || item->rec.len < 2)) {
+		x->too_short++;
+		return give_loss(x,
+				 &(struct merge_item){
+					 .cpu = item->cpu,
+					 .after_ts = item->rec.ts,
+					 .count = UINT64_MAX,
+					 .damaged = true,
+				 },
+				 err);
+	}
+	ev.id = load_u16(item->rec.data, big);
+	ev.flags = item->rec.data[common->flags_offset];
+	ev.preempt_count = item->rec.data[common->preempt_offset];
+	ev.pid = (int32_t)load_u32(item->rec.data + common->pid_offset, big);
+	ev.desc = event_table_find(info->events, ev.id);
+
+	c = ledger_find(&x->ledger, item->cpu);
+	c->row.events++;
+	c->last_ts = item->rec.ts;
+	x->counts[ev.id]++;
+	if (unlikely(!x->first_ts))
+		x->first_ts = item->rec.ts;
+	x->last_ts = MAX(x->last_ts, item->rec.ts);
+	return x->ops->event(x->sink, &ev, err);
+}
+
+#define PROGRESS_EVENTS 65536
+
+static int give_all(struct exporter *x, struct error *err)
+{
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	struct merge_item item;
+	unsigned turn = 0;
+	int kind, r;
+
+	if (merge_new(&merge, &x->index.info.layout, &x->index.rings[BUFFER_MAIN], &x->reader) < 0)
+		return error_errno(err, -ENOMEM, "can't begin the export");
+	while ((kind = merge_next(merge, &item, err)) > 0) {
+		r = likely(kind == MERGE_RECORD) ? give_record(x, &item, err)
+						 : give_loss(x, &item, err);
+		if (unlikely(r < 0))
+			return r;
+		if (unlikely(++turn == PROGRESS_EVENTS)) {
+			turn = 0;
+			if (x->options->progress && x->reader.size)
+				x->options->progress(x->options->userdata,
+						     (double)merge_progress(merge) /
+							     (double)x->reader.size);
+		}
+	}
+	return kind;
+}
+
+static int add_fallback(struct export_result *ret, const struct event *ev, uint64_t count)
+{
+	struct export_fallback *all, *f;
+
+	all = reallocarray(ret->fallbacks, ret->fallback_count + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	ret->fallbacks = all;
+	f = &all[ret->fallback_count];
+	*f = (struct export_fallback){ .count = count, .why = strdup(ev->why_fallback) };
+	if (!f->why || asprintf(&f->event, "%s:%s", ev->system, ev->name) < 0) {
+		free(f->why);
+		return -ENOMEM;
+	}
+	ret->fallback_count++;
+	ret->fallback_events += count;
+	return 0;
+}
+
+/* What kinds of events there were. */
+static int sum_events(struct exporter *x, struct export_result *ret)
+{
+	uint64_t unknown = 0;
+	unsigned types = 0;
+
+	for (unsigned id = 0; id < EVENT_IDS; id++) {
+		const struct event *ev;
+
+		if (!x->counts[id])
+			continue;
+		types++;
+		ev = event_table_find(x->index.info.events, (uint16_t)id);
+		if (!ev)
+			unknown += x->counts[id];
+		else if (ev->why_fallback && add_fallback(ret, ev, x->counts[id]) < 0)
+			return -ENOMEM;
+	}
+	ret->event_types = types;
+	if (unknown)
+		stream_index_warn(&x->index,
+				  "%" PRIu64 " events have no format in the stream: only their "
+				  "type numbers could be written",
+				  unknown);
+	if (x->too_short)
+		stream_index_warn(&x->index, "%" PRIu64 " damaged records were left out",
+				  x->too_short);
+	return 0;
+}
+
+/* The sums, and a copy of the ledger as it stands. */
+static int sum_ledger(struct exporter *x, struct export_result *ret)
+{
+	free(ret->ledger);
+	ret->ledger = calloc(MAX(x->ledger.count, (size_t)1), sizeof(*ret->ledger));
+	if (!ret->ledger)
+		return -ENOMEM;
+	ret->ledger_count = x->ledger.count;
+	ret->events = ret->lost = 0;
+	for (size_t i = 0; i < x->ledger.count; i++) {
+		ret->ledger[i] = x->ledger.cpus[i].row;
+		ret->events += ret->ledger[i].events;
+		ret->lost += ret->ledger[i].lost_overrun + ret->ledger[i].lost_other;
+	}
+	ret->span_ns = x->last_ts - x->first_ts;
+	ret->incomplete = x->index.incomplete;
+	return 0;
+}
+
+/* Warnings that the sink is to write, too: moved to the result before it closes. */
+static int take_warnings(struct exporter *x, struct export_result *ret)
+{
+	for (size_t i = 0; i < x->ledger.count; i++)
+		if (x->ledger.cpus[i].damaged)
+			stream_index_warn(&x->index, "part of what CPU %u recorded is damaged",
+					  x->ledger.cpus[i].row.cpu);
+	if (!ret->events)
+		stream_index_warn(&x->index, "no event was recorded: nothing happened, or a filter "
+					     "let nothing through");
+	ret->warnings = TAKE_PTR(x->index.warnings);
+	ret->warning_count = x->index.warning_count;
+	x->index.warning_count = 0;
+	return 0;
+}
+
+static uint64_t cpu_time_ns(void)
+{
+	return now_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static void measure(struct export_result *ret, uint64_t began, uint64_t cpu_began)
+{
+	struct rusage usage;
+
+	ret->export_ns = now_ns(CLOCK_MONOTONIC) - began;
+	ret->cpu_ns = cpu_time_ns() - cpu_began;
+	if (getrusage(RUSAGE_SELF, &usage) == 0)
+		ret->peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+}
+
+static int run_sink(struct exporter *x, int out_fd, struct export_result *ret, struct error *err)
+{
+	int r;
+
+	if (output_init(&x->out, out_fd, x->ops->gzip) < 0)
+		return error_errno(err, -ENOMEM, "can't begin the export");
+	r = x->ops->open(&x->sink, &x->index.info, x->options, &x->out, err);
+	if (r == 0)
+		r = give_all(x, err);
+	if (r == 0)
+		r = ledger_close(&x->ledger, &x->index, x->sink, err);
+	if (r < 0)
+		return r;
+	if (sum_events(x, ret) < 0 || sum_ledger(x, ret) < 0 || take_warnings(x, ret) < 0)
+		return error_errno(err, -ENOMEM, "can't sum up the export");
+	r = x->ops->close(x->sink, ret, err);
+	if (r == 0 && x->ops->copies_stream)
+		r = sink_stream_copy(&x->reader, &x->out, err);
+	ret->bytes = x->out.bytes;
+	return r;
+}
+
+int export_stream(int stream_fd, int out_fd, const struct export_options *options,
+		  struct export_result *ret, struct error *err)
+{
+	uint64_t began = now_ns(CLOCK_MONOTONIC), cpu_began = cpu_time_ns();
+	_cleanup_(exporter_deinit) struct exporter x = {
+		.options = options,
+		.ops = sink_find(options->format),
+		.out.fd = -EBADF,
+	};
+	int r;
+
+	*ret = (struct export_result){ 0 };
+	if (!x.ops)
+		return error_set(err, -EINVAL, "unknown output format \"%s\"", options->format);
+	r = open_stream(&x, stream_fd, err);
+	if (r == 0)
+		r = run_sink(&x, out_fd, ret, err);
+	measure(ret, began, cpu_began);
+	return r;
+}

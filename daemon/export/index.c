@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/index.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "util/parse.h"
+
+/* One more element of a growing array that p, count and cap make up; NULL: no memory. */
+#define ARRAY_ADD(p, count, cap)                                                                   \
+	({                                                                                         \
+		if ((count) == (cap)) {                                                            \
+			size_t _cap = MAX((size_t)16, (cap)*2);                                    \
+			void *_p = reallocarray((p), _cap, sizeof(*(p)));                          \
+			if (_p) {                                                                  \
+				(p) = _p;                                                          \
+				(cap) = _cap;                                                      \
+			}                                                                          \
+		}                                                                                  \
+		(count) < (cap) ? &(p)[(count)++] : NULL;                                          \
+	})
+
+#define WARNINGS_MAX 40
+
+int stream_index_warn(struct stream_index *index, const char *fmt, ...)
+{
+	char **all, *text;
+	va_list ap;
+	int n;
+
+	/* A badly damaged stream has a warning for each of its chunks. */
+	if (index->warning_count == WARNINGS_MAX)
+		return 0;
+	if (index->warning_count == WARNINGS_MAX - 1)
+		fmt = "there were more warnings than are told here";
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return -ENOMEM;
+	all = reallocarray(index->warnings, index->warning_count + 1, sizeof(*all));
+	if (!all) {
+		free(text);
+		return -ENOMEM;
+	}
+	index->warnings = all;
+	all[index->warning_count++] = text;
+	return 0;
+}
+
+static size_t ring_position(const struct ring_index *ring, uint32_t cpu)
+{
+	size_t low = 0, high = ring->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (ring->cpus[mid].cpu < cpu)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct cpu_chunks *ring_index_find(const struct ring_index *ring, uint32_t cpu)
+{
+	size_t at = ring_position(ring, cpu);
+
+	return at < ring->count && ring->cpus[at].cpu == cpu ? &ring->cpus[at] : NULL;
+}
+
+static struct cpu_chunks *ring_index_get(struct ring_index *ring, uint32_t cpu)
+{
+	struct cpu_chunks *c = ring_index_find(ring, cpu);
+	size_t at = ring_position(ring, cpu);
+
+	if (c)
+		return c;
+	if (!ARRAY_ADD(ring->cpus, ring->count, ring->cap))
+		return NULL;
+	memmove(&ring->cpus[at + 1], &ring->cpus[at],
+		(ring->count - 1 - at) * sizeof(ring->cpus[0]));
+	ring->cpus[at] = (struct cpu_chunks){ .cpu = cpu };
+	return &ring->cpus[at];
+}
+
+/* The state of one pass. */
+struct loader {
+	struct stream_index *index;
+	struct stream_reader *reader;
+	const struct index_options *options;
+	struct buf payload;
+	bool have_layout;
+};
+
+static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error *err)
+{
+	struct subbufs_header h;
+	struct subbufs_ref *ref;
+	struct cpu_chunks *c;
+	uint32_t buffer;
+	int r;
+
+	if (chunk->cpu > CPU_LIST_MAX)
+		return error_set(err, -EBADMSG, "it names CPU %u", chunk->cpu);
+	/* Version 1 has them as they came; a compressed one would have to be held whole. */
+	if (chunk->flags)
+		return error_set(err, -EBADMSG, "it holds compressed sub-buffers");
+	if (chunk->length < sizeof(h))
+		return error_set(err, -EBADMSG, "it has no header");
+	r = stream_reader_load_part(l->reader, chunk, 0, sizeof(h), &l->payload, err);
+	if (r < 0)
+		return r;
+	memcpy(&h, l->payload.data, sizeof(h));
+	buffer = le32toh(h.buffer);
+	/* A later version may record more rings. */
+	if (buffer >= BUFFER_COUNT)
+		return 0;
+	c = ring_index_get(&l->index->rings[buffer], chunk->cpu);
+	ref = c ? ARRAY_ADD(c->refs, c->count, c->cap) : NULL;
+	if (!ref)
+		return error_errno(err, -ENOMEM, "can't remember a chunk");
+	*ref = (struct subbufs_ref){
+		.offset = chunk->offset,
+		.length = chunk->length,
+		.skip = le32toh(h.skip),
+	};
+	return 0;
+}
+
+static int add_header(struct loader *l, struct error *err)
+{
+	struct trace_info *info = &l->index->info;
+	struct event_table_env env;
+	Traced__Capture__Header *h;
+
+	if (info->header)
+		return error_set(err, -EBADMSG, "a second header");
+	h = traced__capture__header__unpack(NULL, l->payload.len, (uint8_t *)l->payload.data);
+	if (!h)
+		return error_set(err, -EBADMSG, "the stream's header can't be understood");
+	info->header = h;
+	if (h->version > STREAM_VERSION) {
+		error_set(err, -EBADMSG, "the stream has version %u of the format", h->version);
+		return error_hint(err, "this traced reads version %d: use a newer one",
+				  STREAM_VERSION)
+			       ?: -EBADMSG;
+	}
+	if (h->word_size != 4 && h->word_size != 8)
+		return error_set(err, -EBADMSG, "the recorded kernel's word size is %u bytes",
+				 h->word_size);
+	env = (struct event_table_env){
+		.word_size = h->word_size,
+		.big_endian = h->big_endian,
+		.pointers = l->options->raw_addresses ? POINTER_RAW : POINTER_HASHED,
+	};
+	memcpy(env.pointer_key, h->pointer_key.data,
+	       MIN(h->pointer_key.len, sizeof(env.pointer_key)));
+	if (event_table_new(&info->events, &env) < 0 || task_table_new(&info->tasks) < 0)
+		return error_errno(err, -ENOMEM, "can't begin the export");
+	return 0;
+}
+
+static int add_format(struct loader *l, struct error *err)
+{
+	const char *system = l->payload.data;
+	size_t n = l->payload.len ? strnlen(system, l->payload.len) : 0;
+
+	if (n == l->payload.len)
+		return error_set(err, -EBADMSG, "an event format without a system");
+	return event_table_add(l->index->info.events, system, system + n + 1,
+			       l->payload.len - n - 1, err);
+}
+
+static int add_kallsyms(struct loader *l)
+{
+	struct symbols *symbols;
+	int r = symbols_new(&symbols, l->payload.data, l->payload.len);
+
+	if (r == 0)
+		event_table_set_symbols(l->index->info.events, symbols);
+	return r;
+}
+
+/* Unpacks a message and adds it to one of trace_info's arrays. */
+#define ADD_MESSAGE(l, name, array, count)                                                         \
+	({                                                                                         \
+		void *_m = traced__capture__##name##__unpack(NULL, (l)->payload.len,               \
+							     (uint8_t *)(l)->payload.data);        \
+		void *_p = NULL;                                                                   \
+		if (_m)                                                                            \
+			_p = reallocarray((array), (count) + 1, sizeof(*(array)));                 \
+		if (_p) {                                                                          \
+			(array) = _p;                                                              \
+			(array)[(count)++] = _m;                                                   \
+		} else if (_m) {                                                                   \
+			traced__capture__##name##__free_unpacked(_m, NULL);                        \
+		}                                                                                  \
+		_p ? 0 : _m ? -ENOMEM : -EBADMSG;                                                  \
+	})
+
+#define PHASE_PERIODIC 1
+
+/* Of the periodic counts the last one is enough: it stands in for an end that never came. */
+static int add_stats(struct loader *l)
+{
+	struct trace_info *info = &l->index->info;
+	int r = ADD_MESSAGE(l, stats, info->stats, info->stats_count);
+	size_t n = info->stats_count;
+
+	if (r < 0)
+		return r;
+	if (info->stats[n - 1]->buffer != BUFFER_MAIN) {
+		traced__capture__stats__free_unpacked(info->stats[--info->stats_count], NULL);
+	} else if (n > 1 && info->stats[n - 2]->phase == PHASE_PERIODIC) {
+		traced__capture__stats__free_unpacked(info->stats[n - 2], NULL);
+		info->stats[n - 2] = info->stats[n - 1];
+		info->stats_count--;
+	}
+	return 0;
+}
+
+static int add_end(struct loader *l)
+{
+	struct trace_info *info = &l->index->info;
+
+	if (info->end)
+		return -EBADMSG;
+	info->end = traced__capture__end__unpack(NULL, l->payload.len, (uint8_t *)l->payload.data);
+	return info->end ? 0 : -EBADMSG;
+}
+
+/* A chunk whose payload was loaded. */
+static int add_loaded(struct loader *l, const struct chunk *chunk, struct error *err)
+{
+	struct trace_info *info = &l->index->info;
+	const char *text = l->payload.data;
+	size_t len = l->payload.len;
+
+	switch (chunk->type) {
+	case CHUNK_HEADER_PAGE: {
+		int r = page_layout_parse(&info->layout, text, len, info->header->word_size,
+					  info->header->big_endian, info->header->subbuf_size, err);
+
+		l->have_layout |= r == 0;
+		return r;
+	}
+	case CHUNK_FORMAT:
+		return add_format(l, err);
+	case CHUNK_KALLSYMS:
+		return add_kallsyms(l);
+	case CHUNK_PRINTK:
+		return event_table_add_printk(info->events, text, len);
+	case CHUNK_ENUMS:
+		return event_table_add_enums(info->events, text, len);
+	case CHUNK_TASKS:
+		return ADD_MESSAGE(l, tasks, info->task_readings, info->task_reading_count);
+	case CHUNK_CLOCKS:
+		return ADD_MESSAGE(l, clocks, info->clocks, info->clock_count);
+	case CHUNK_STATS:
+		return add_stats(l);
+	case CHUNK_NOTE:
+		return ADD_MESSAGE(l, note, info->notes, info->note_count);
+	case CHUNK_END:
+		return add_end(l);
+	default:
+		return 0;
+	}
+}
+
+static int add_chunk(struct loader *l, const struct chunk *chunk, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	int r;
+
+	/* Everything else is decoded by what the header says. */
+	if (!l->index->info.header || chunk->type == CHUNK_HEADER) {
+		if (chunk->type != CHUNK_HEADER)
+			return error_set(err, -EBADMSG, "the stream does not begin with a header");
+		r = stream_reader_load(l->reader, chunk, &l->payload, err);
+		return r < 0 ? r : add_header(l, err);
+	}
+	if (chunk->type == CHUNK_SUBBUFS) {
+		r = add_subbufs(l, chunk, &why);
+	} else {
+		r = stream_reader_load(l->reader, chunk, &l->payload, &why);
+		if (r == 0)
+			r = add_loaded(l, chunk, &why);
+	}
+	if (r == -ENOMEM)
+		return error_errno(err, r, "can't load the capture stream");
+	if (r < 0) {
+		l->index->incomplete = true;
+		return stream_index_warn(l->index, "the chunk at byte %llu is left out: %s",
+					 (unsigned long long)chunk->offset,
+					 why.message ?: strerror(-r));
+	}
+	return 0;
+}
+
+static int check_head(struct loader *l, struct error *err)
+{
+	if (l->index->info.header && l->have_layout)
+		return 0;
+	error_set(err, -EBADMSG, "the capture stream ends before its description of the machine");
+	error_hint(err, "nothing can be read from it: record again");
+	return -EBADMSG;
+}
+
+static int load_all(struct loader *l, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	struct stream_index *index = l->index;
+	struct chunk chunk;
+	int r;
+
+	while ((r = stream_reader_next(l->reader, &chunk, &why)) > 0) {
+		r = add_chunk(l, &chunk, err);
+		if (r < 0)
+			return r;
+	}
+	if (r < 0 && r != -ENODATA && r != -EBADMSG)
+		return error_move(err, &why);
+	index->incomplete |= r < 0 || !index->info.end;
+	if (check_head(l, err) < 0)
+		return -EBADMSG;
+	if (r < 0)
+		return stream_index_warn(index, "%s: what came after it is missing", why.message);
+	if (!index->info.end)
+		return stream_index_warn(index, "the recording was not closed in order: its last "
+						"moments may be missing");
+	return 0;
+}
+
+int stream_index_load(struct stream_index *ret, struct stream_reader *reader,
+		      const struct index_options *options, struct error *err)
+{
+	struct loader l = { .index = ret, .reader = reader, .options = options };
+	int r;
+
+	*ret = (struct stream_index){ 0 };
+	r = load_all(&l, err);
+	buf_deinit(&l.payload);
+	if (r == -ENOMEM && err && !err->code)
+		error_errno(err, r, "can't load the capture stream");
+	return r < 0 ? r : event_table_seal(ret->info.events, err);
+}
+
+#define FREE_MESSAGES(name, array, count)                                                          \
+	do {                                                                                       \
+		for (size_t _i = 0; _i < (count); _i++)                                            \
+			traced__capture__##name##__free_unpacked((array)[_i], NULL);               \
+		free(array);                                                                       \
+	} while (0)
+
+static void trace_info_deinit(struct trace_info *info)
+{
+	event_table_free(info->events);
+	task_table_free(info->tasks);
+	FREE_MESSAGES(tasks, info->task_readings, info->task_reading_count);
+	FREE_MESSAGES(clocks, info->clocks, info->clock_count);
+	FREE_MESSAGES(stats, info->stats, info->stats_count);
+	FREE_MESSAGES(note, info->notes, info->note_count);
+	traced__capture__end__free_unpacked(info->end, NULL);
+	traced__capture__header__free_unpacked(info->header, NULL);
+}
+
+void stream_index_deinit(struct stream_index *index)
+{
+	trace_info_deinit(&index->info);
+	for (int i = 0; i < BUFFER_COUNT; i++) {
+		for (size_t j = 0; j < index->rings[i].count; j++)
+			free(index->rings[i].cpus[j].refs);
+		free(index->rings[i].cpus);
+	}
+	for (size_t i = 0; i < index->warning_count; i++)
+		free(index->warnings[i]);
+	free(index->warnings);
+	*index = (struct stream_index){ 0 };
+}

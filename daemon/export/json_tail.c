@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/json_tail.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "export/json.h"
+#include "export/task_scan.h"
+#include "util/io.h"
+
+/* Readers sort ascending; 0 is the default. Perfetto reads 32 bits. */
+#define SORT_KTHREADS 1000000
+#define SORT_IDLE INT32_MAX
+
+/* Opens {"name":..,"ph":"M",..,"args":{ -- to be closed by "}}". Metadata has no time. */
+static void open_meta(struct buf *b, const char *name, int32_t pid, int32_t tid)
+{
+	json_put_comma(b);
+	buf_puts(b, "\n{\"name\":\"");
+	buf_puts(b, name);
+	buf_printf(b, "\",\"ph\":\"M\",\"cat\":\"__metadata\",\"pid\":%d,\"tid\":%d,\"args\":{",
+		   pid, tid);
+}
+
+static void meta_string(struct buf *b, const char *name, int32_t pid, int32_t tid,
+			const char *value)
+{
+	open_meta(b, name, pid, tid);
+	json_put_string_key(b, "name", value);
+	buf_puts(b, "}}");
+}
+
+static void meta_sort(struct buf *b, int32_t pid, int32_t index)
+{
+	open_meta(b, "process_sort_index", pid, pid);
+	json_put_i64_key(b, "sort_index", index);
+	buf_puts(b, "}}");
+}
+
+/* The last life of each tid that has an event: viewers know a thread by its tid alone. */
+static bool names_its_tid(struct task *const *all, size_t count, size_t i)
+{
+	if (!all[i]->seen)
+		return false;
+	for (size_t j = i + 1; j < count && all[j]->tid == all[i]->tid; j++)
+		if (all[j]->seen)
+			return false;
+	return true;
+}
+
+static int32_t process_of(const struct task *t)
+{
+	return t->tgid ?: t->tid;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void put_process(struct buf *b, struct task_table *tasks, int32_t pid)
+{
+	const struct task *t = task_table_find(tasks, pid, UINT64_MAX);
+	char number[32];
+
+	snprintf(number, sizeof(number), "process %d", pid);
+	meta_string(b, "process_name", pid, pid, t && t->comm[0] ? t->comm : number);
+	if (t && t->kthread)
+		meta_sort(b, pid, SORT_KTHREADS);
+}
+
+static int put_names(struct output *out, const struct trace_info *info)
+{
+	_cleanup_free_ int32_t *processes = NULL;
+	struct buf *b = &out->buf;
+	struct task *const *all;
+	size_t count, n = 0;
+	int r;
+
+	all = task_table_all(info->tasks, &count);
+	processes = calloc(count + 1, sizeof(*processes));
+	if (!all || !processes)
+		return -ENOMEM;
+	/* Trace Viewer puts the interrupts of all CPUs into process 0. */
+	meta_string(b, "process_name", 0, 0, "kernel (idle, irqs)");
+	meta_sort(b, 0, SORT_IDLE);
+	meta_string(b, "thread_name", 0, 0, "idle");
+	for (size_t i = 0; i < count; i++) {
+		if (!names_its_tid(all, count, i))
+			continue;
+		processes[n++] = process_of(all[i]);
+		meta_string(b, "thread_name", process_of(all[i]), all[i]->tid,
+			    all[i]->comm[0] ? all[i]->comm : "<...>");
+		r = output_settle(out);
+		if (r < 0)
+			return r;
+	}
+	qsort(processes, n, sizeof(*processes), by_number);
+	for (size_t i = 0; i < n; i++) {
+		if (i && processes[i] == processes[i - 1])
+			continue;
+		put_process(b, info->tasks, processes[i]);
+		r = output_settle(out);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static const struct {
+	clockid_t id;
+	const char *name;
+} clock_names[] = {
+	{ CLOCK_REALTIME, "REALTIME" },
+	{ CLOCK_MONOTONIC, "MONOTONIC" },
+	{ CLOCK_MONOTONIC_RAW, "MONOTONIC_RAW" },
+	{ CLOCK_BOOTTIME, "BOOTTIME" },
+	{ CLOCK_TAI, "TAI" },
+};
+
+static const char *clock_name(uint32_t id)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(clock_names); i++)
+		if (clock_names[i].id == (clockid_t)id)
+			return clock_names[i].name;
+	return NULL;
+}
+
+/* value = BOOTTIME + offset, give or take bound. */
+static void put_reading(struct buf *b, const Traced__Capture__ClockReading *r, uint32_t phase)
+{
+	uint64_t bracket = r->boot_after_ns - r->boot_before_ns;
+	uint64_t boot = r->boot_before_ns + bracket / 2;
+	const char *name = clock_name(r->clock);
+
+	if (!name || r->boot_after_ns < r->boot_before_ns)
+		return;
+	json_put_comma(b);
+	buf_puts(b, "\n{");
+	json_put_string_key(b, "clock", name);
+	json_put_string_key(b, "when", phase == 0 ? "start" : "end");
+	json_put_u64_key(b, "boottime_ns", boot);
+	json_put_i64_key(b, "offset_ns", (int64_t)(r->value_ns - boot));
+	json_put_u64_key(b, "bound_ns", (bracket + 1) / 2);
+	buf_puts(b, "}");
+}
+
+/* The readings of the start and the end: what lies between is in the capture stream. */
+static void put_clocks(struct buf *b, const struct trace_info *info)
+{
+	json_put_key(b, "clock_offsets");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < info->clock_count; i++) {
+		const Traced__Capture__Clocks *c = info->clocks[i];
+
+		if (i && i + 1 < info->clock_count)
+			continue;
+		for (size_t j = 0; j < c->n_readings; j++)
+			put_reading(b, c->readings[j], i == 0 ? 0 : 2);
+	}
+	buf_puts(b, "]");
+}
+
+static void put_ledger(struct buf *b, const struct export_result *result)
+{
+	json_put_key(b, "cpus");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < result->ledger_count; i++) {
+		const struct export_ledger_row *row = &result->ledger[i];
+
+		json_put_comma(b);
+		buf_puts(b, "\n{");
+		json_put_u64_key(b, "cpu", row->cpu);
+		json_put_u64_key(b, "written", row->written);
+		json_put_u64_key(b, "events", row->events);
+		json_put_u64_key(b, "lost_overrun", row->lost_overrun);
+		json_put_u64_key(b, "lost_other", row->lost_other);
+		json_put_u64_key(b, "gaps", row->gaps);
+		json_put_u64_key(b, "unread", row->unread);
+		buf_puts(b, "}");
+	}
+	buf_puts(b, "]");
+}
+
+static void put_request(struct buf *b, const Traced__Capture__Request *r)
+{
+	json_put_key(b, "request");
+	buf_puts(b, "{");
+	json_put_string_key(b, "name", r->name);
+	json_put_key(b, "events");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < r->n_events; i++) {
+		json_put_comma(b);
+		buf_puts(b, "{");
+		json_put_string_key(b, "events", r->events[i]->glob);
+		if (r->events[i]->filter[0])
+			json_put_string_key(b, "filter", r->events[i]->filter);
+		buf_puts(b, "}");
+	}
+	buf_puts(b, "]");
+	json_put_key(b, "command");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < r->n_command; i++) {
+		json_put_comma(b);
+		json_put_string(b, r->command[i]);
+	}
+	buf_puts(b, "]");
+	json_put_string_key(b, "tracer", r->tracer);
+	json_put_u64_key(b, "duration_ns", r->duration_ns);
+	json_put_u64_key(b, "buffer_bytes_per_cpu", r->buffer_bytes);
+	json_put_bool_key(b, "ring", r->ring);
+	if (r->cpus[0])
+		json_put_string_key(b, "cpu_list", r->cpus);
+	buf_puts(b, "}");
+}
+
+static const char *end_reason(const Traced__Capture__End *end)
+{
+	static const char *const names[] = {
+		"stopped",   "duration", "command exited", "snapshot",
+		"extracted", "shutdown", "no space",	   "failed",
+	};
+
+	if (!end)
+		return "not closed";
+	return (size_t)end->reason < ARRAY_SIZE(names) ? names[end->reason] : "unknown";
+}
+
+/* When the recording began, as ISO 8601; "" if no reading tells. */
+static void start_time(const struct trace_info *info, char text[static 40])
+{
+	const Traced__Capture__Clocks *c = info->clock_count ? info->clocks[0] : NULL;
+
+	text[0] = '\0';
+	for (size_t i = 0; c && i < c->n_readings; i++) {
+		time_t t = (time_t)(c->readings[i]->value_ns / NSEC_PER_SEC);
+		struct tm tm;
+
+		if (c->readings[i]->clock != CLOCK_REALTIME || !gmtime_r(&t, &tm))
+			continue;
+		strftime(text, 40, "%Y-%m-%dT%H:%M:%SZ", &tm);
+		return;
+	}
+}
+
+static void put_machine(struct buf *b, const struct trace_info *info)
+{
+	const Traced__Capture__Header *h = info->header;
+	char uuid[33] = "", started[40];
+
+	for (size_t i = 0; i < h->uuid.len && i < 16; i++)
+		snprintf(uuid + 2 * i, 3, "%02x", h->uuid.data[i]);
+	start_time(info, started);
+	json_put_string_key(b, "recorder", h->program);
+	json_put_string_key(b, "recording", uuid);
+	json_put_string_key(b, "started", started);
+	json_put_string_key(b, "hostname", h->nodename);
+	json_put_string_key(b, "system", h->sysname);
+	json_put_string_key(b, "kernel", h->release);
+	json_put_string_key(b, "kernel_version", h->kernel_version);
+	json_put_string_key(b, "machine", h->machine);
+	json_put_u64_key(b, "cpus_possible", h->cpus);
+	json_put_u64_key(b, "cpus_online", h->cpus_online);
+	json_put_u64_key(b, "word_size", h->word_size);
+	json_put_bool_key(b, "big_endian", h->big_endian);
+	json_put_string_key(b, "trace_clock", h->trace_clock);
+	json_put_string_key(b, "lockdown", h->lockdown);
+	json_put_u64_key(b, "kptr_restrict", h->kptr_restrict);
+	json_put_string_key(b, "ended", end_reason(info->end));
+}
+
+static void put_warnings(struct buf *b, const struct export_result *result)
+{
+	json_put_key(b, "warnings");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < result->warning_count; i++) {
+		json_put_comma(b);
+		json_put_string(b, result->warnings[i]);
+	}
+	buf_puts(b, "]");
+}
+
+int json_tail(struct output *out, const struct trace_info *info, const struct export_result *result)
+{
+	struct buf *b = &out->buf;
+	int r;
+
+	/*
+	 * The clock domain that Trace Viewer gives to kernel text: with it both are
+	 * in one clock, and no marker has to tie them.
+	 */
+	buf_puts(b, ",\n\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[");
+	r = put_names(out, info);
+	if (r < 0)
+		return r;
+	buf_puts(b,
+		 "],\n\"metadata\":{\"clock-domain\":\"LINUX_FTRACE_GLOBAL\"},\n\"otherData\":{");
+	put_machine(b, info);
+	if (info->header->request)
+		put_request(b, info->header->request);
+	put_clocks(b, info);
+	json_put_u64_key(b, "events", result->events);
+	json_put_u64_key(b, "lost", result->lost);
+	json_put_u64_key(b, "span_ns", result->span_ns);
+	json_put_bool_key(b, "incomplete", result->incomplete);
+	put_ledger(b, result);
+	put_warnings(b, result);
+	buf_puts(b, "}");
+	return output_settle(out);
+}

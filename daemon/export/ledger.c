@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/ledger.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define PHASE_START 0
+
+static const Traced__Capture__CpuStats *find_cpu(const Traced__Capture__Stats *stats, uint32_t cpu)
+{
+	for (size_t i = 0; stats && i < stats->n_cpus; i++)
+		if (stats->cpus[i]->cpu == cpu)
+			return stats->cpus[i];
+	return NULL;
+}
+
+static const Traced__Capture__Stats *start_stats(const struct trace_info *info)
+{
+	return info->stats_count && info->stats[0]->phase == PHASE_START ? info->stats[0] : NULL;
+}
+
+static const Traced__Capture__Stats *last_stats(const struct trace_info *info)
+{
+	const Traced__Capture__Stats *s =
+		info->stats_count ? info->stats[info->stats_count - 1] : NULL;
+
+	return s && s->phase != PHASE_START ? s : NULL;
+}
+
+/* What happened to one CPU's ring during the recording. */
+struct change {
+	uint64_t written, overrun, other, unread, read;
+	bool earlier; /* the ring held or had lost events before the recording began */
+};
+
+static void change_get(struct change *ret, const Traced__Capture__CpuStats *from,
+		       const Traced__Capture__CpuStats *to)
+{
+	static const Traced__Capture__CpuStats none;
+
+	from = from ?: &none;
+	*ret = (struct change){
+		.overrun = to->overrun - from->overrun,
+		.other = to->commit_overrun - from->commit_overrun + to->dropped - from->dropped,
+		.unread = to->entries,
+		.read = to->read - from->read,
+		.earlier = from->entries || from->overrun || from->read,
+	};
+	ret->written = ret->overrun + ret->other + ret->unread + ret->read;
+}
+
+void ledger_totals_get(struct ledger_totals *ret, const struct trace_info *info)
+{
+	const Traced__Capture__Stats *from = start_stats(info), *to = last_stats(info);
+
+	*ret = (struct ledger_totals){ .known = to };
+	for (size_t i = 0; to && i < to->n_cpus; i++) {
+		struct change c;
+
+		change_get(&c, find_cpu(from, to->cpus[i]->cpu), to->cpus[i]);
+		ret->in_buffer += c.read;
+		/* As the kernel counts: what it never committed it did not write. */
+		ret->written += c.read + c.overrun;
+	}
+}
+
+static int by_cpu(const void *a, const void *b)
+{
+	const struct ledger_cpu *x = a, *y = b;
+
+	return x->row.cpu < y->row.cpu ? -1 : x->row.cpu > y->row.cpu;
+}
+
+int ledger_init(struct ledger *l, const struct stream_index *index)
+{
+	const struct ring_index *ring = &index->rings[BUFFER_MAIN];
+	const Traced__Capture__Stats *stats = last_stats(&index->info);
+	size_t n = ring->count;
+
+	*l = (struct ledger){
+		.cpus = calloc(MAX(n + (stats ? stats->n_cpus : 0), (size_t)1), sizeof(*l->cpus)),
+	};
+	if (!l->cpus)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		l->cpus[l->count++].row.cpu = ring->cpus[i].cpu;
+	for (size_t i = 0; stats && i < stats->n_cpus; i++)
+		if (!ring_index_find(ring, stats->cpus[i]->cpu))
+			l->cpus[l->count++].row.cpu = stats->cpus[i]->cpu;
+	qsort(l->cpus, l->count, sizeof(*l->cpus), by_cpu);
+	return 0;
+}
+
+void ledger_deinit(struct ledger *l)
+{
+	free(l->cpus);
+	*l = (struct ledger){ 0 };
+}
+
+struct ledger_cpu *ledger_find(struct ledger *l, uint32_t cpu)
+{
+	struct ledger_cpu key = { .row.cpu = cpu };
+
+	/* CPUs mostly are numbered without holes. */
+	if (likely(cpu < l->count && l->cpus[cpu].row.cpu == cpu))
+		return &l->cpus[cpu];
+	return bsearch(&key, l->cpus, l->count, sizeof(key), by_cpu);
+}
+
+void ledger_loss(struct ledger *l, const struct merge_item *item)
+{
+	struct ledger_cpu *c = ledger_find(l, item->cpu);
+
+	if (!c)
+		return;
+	c->row.gaps++;
+	c->damaged |= item->damaged;
+	if (item->count == UINT64_MAX)
+		c->unannounced = true;
+	else
+		c->announced += item->count;
+}
+
+static int close_cpu(struct ledger_cpu *c, const struct change *ch, struct stream_index *index,
+		     struct sink *sink, struct error *err)
+{
+	struct export_ledger_row *row = &c->row;
+	uint64_t told = row->events + ch->overrun + ch->other + ch->unread;
+	uint64_t lost = ch->overrun + ch->other;
+
+	row->written = ch->written;
+	row->lost_overrun = ch->overrun;
+	row->lost_other = ch->other;
+	row->unread = ch->unread;
+	if (c->damaged && told < ch->written) {
+		row->lost_other += ch->written - told;
+		told = ch->written;
+	}
+	if (told != ch->written && !index->incomplete)
+		stream_index_warn(index,
+				  "the counts of CPU %u do not add up: the kernel wrote %" PRIu64
+				  " events, %" PRIu64 " are in the file, %" PRIu64
+				  " were lost, %" PRIu64 " not read",
+				  row->cpu, ch->written, row->events, lost, ch->unread);
+	/*
+	 * What sub-buffers announced is the overrun that was found while reading. The
+	 * rest happened after the last one, or at a place that nobody marked.
+	 */
+	if (c->unannounced || ch->earlier || lost <= c->announced || !sink)
+		return 0;
+	row->gaps++;
+	return sink->ops->loss(sink, row->cpu, c->last_ts, UINT64_MAX, lost - c->announced, err);
+}
+
+int ledger_close(struct ledger *l, struct stream_index *index, struct sink *sink, struct error *err)
+{
+	const Traced__Capture__Stats *from = start_stats(&index->info);
+	const Traced__Capture__Stats *to = last_stats(&index->info);
+
+	for (size_t i = 0; i < l->count; i++) {
+		struct ledger_cpu *c = &l->cpus[i];
+		const Traced__Capture__CpuStats *cpu = find_cpu(to, c->row.cpu);
+		struct change ch;
+		int r;
+
+		if (!cpu || (index->incomplete && !index->info.end)) {
+			c->row.lost_overrun = c->announced;
+			c->row.written = c->row.events + c->announced;
+			continue;
+		}
+		change_get(&ch, find_cpu(from, c->row.cpu), cpu);
+		r = close_cpu(c, &ch, index, sink, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

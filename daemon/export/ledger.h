@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The account of events, for each CPU: what the kernel says that it wrote must
+ * be what the file has and what is known to be lost.
+ *
+ *	written = events + lost_overrun + lost_other + unread
+ *
+ * written is the kernel's: entries + overrun + commit_overrun + dropped + read of
+ * the last Stats, less what the start's Stats tell was gone by then. Without Stats
+ * (a stream that was cut early) it is the sum of the right side.
+ */
+#pragma once
+
+#include "export/index.h"
+#include "export/merge.h"
+#include "export/sink.h"
+
+/* One CPU's account while it is made. */
+struct ledger_cpu {
+	struct export_ledger_row row;
+	uint64_t announced; /* losses that sub-buffers told, with their number */
+	bool unannounced;   /* some told no number, or a part of the stream is damaged */
+	bool damaged;
+	uint64_t last_ts; /* of the last event; 0: none */
+};
+
+struct ledger {
+	struct ledger_cpu *cpus; /* owned; by number */
+	size_t count;
+};
+
+/* Rows for all CPUs that have chunks or counts. */
+int ledger_init(struct ledger *l, const struct stream_index *index);
+void ledger_deinit(struct ledger *l);
+struct ledger_cpu *ledger_find(struct ledger *l, uint32_t cpu);
+
+/* A gap, as the merge found it. */
+void ledger_loss(struct ledger *l, const struct merge_item *item);
+
+/*
+ * Brings in the kernel's counts once all events were seen. What they tell to be lost and no
+ * sub-buffer did is given to sink (after_ts UINT64_MAX). What does not add up is a warning.
+ */
+int ledger_close(struct ledger *l, struct stream_index *index, struct sink *sink,
+		 struct error *err);
+
+/* Of all CPUs together, before the events are read: for the head of the text. */
+struct ledger_totals {
+	uint64_t in_buffer, written;
+	bool known;
+};
+void ledger_totals_get(struct ledger_totals *ret, const struct trace_info *info);

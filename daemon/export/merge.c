@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Each CPU has a cursor: the chunk it is in, a window of that chunk in memory,
+ * the page within the window, and the record that comes next. The cursors lie
+ * in a binary heap. Neighbouring records mostly come from the same CPU, so that replacing
+ * the heap's top costs two comparisons and no move.
+ */
+#include "export/merge.h"
+
+#include <string.h>
+
+struct cursor {
+	uint32_t cpu;
+	const struct cpu_chunks *chunks;
+	size_t next_chunk;
+	struct chunk chunk; /* the current one */
+	uint32_t chunk_at;  /* stored bytes of it that windows had so far */
+	bool in_chunk;
+	uint32_t skip;	   /* data of the next sub-buffer that was seen before */
+	struct buf window; /* whole sub-buffers, or one whole expanded chunk */
+	size_t window_at;  /* of the next sub-buffer */
+	struct page_iter page;
+	uint32_t seen; /* records that begin below this offset in the page were had before */
+	struct record next;
+	uint64_t last_ts; /* of the record before next; 0: none */
+	bool have_record;
+	bool loss; /* to be told before next */
+	bool damaged;
+	uint64_t lost;
+};
+
+struct merge {
+	const struct page_layout *layout;
+	const struct stream_reader *reader;
+	uint32_t window_max; /* bytes */
+	uint64_t consumed;
+	struct cursor *cursors;
+	size_t cursor_count;
+	struct cursor **heap;
+	size_t heap_count;
+	struct cursor *current; /* whose record was given out */
+	bool begun;
+};
+
+static bool earlier(const struct cursor *a, const struct cursor *b)
+{
+	return a->next.ts < b->next.ts || (a->next.ts == b->next.ts && a->cpu < b->cpu);
+}
+
+static void sift_down(struct merge *m, size_t at)
+{
+	struct cursor *moving = m->heap[at];
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child >= m->heap_count)
+			break;
+		if (child + 1 < m->heap_count && earlier(m->heap[child + 1], m->heap[child]))
+			child++;
+		if (!earlier(m->heap[child], moving))
+			break;
+		m->heap[at] = m->heap[child];
+		at = child;
+	}
+	m->heap[at] = moving;
+}
+
+static void note_loss(struct cursor *c, uint64_t count, bool damaged)
+{
+	if (c->loss && (c->lost == UINT64_MAX || count == UINT64_MAX))
+		count = UINT64_MAX;
+	else if (c->loss && __builtin_add_overflow(c->lost, count, &count))
+		count = UINT64_MAX;
+	c->loss = true;
+	c->lost = count;
+	c->damaged |= damaged;
+}
+
+/* Enters the next chunk. 1, or 0: there is none, or -errno. */
+static int enter_chunk(struct merge *m, struct cursor *c, struct error *err)
+{
+	const struct subbufs_ref *ref;
+
+	if (c->next_chunk == c->chunks->count)
+		return 0;
+	ref = &c->chunks->refs[c->next_chunk++];
+	c->chunk = (struct chunk){
+		.type = CHUNK_SUBBUFS,
+		.cpu = c->cpu,
+		.offset = ref->offset,
+		.length = ref->length,
+	};
+	c->skip = ref->skip;
+	c->chunk_at = sizeof(struct subbufs_header);
+	c->in_chunk = true;
+	/* In parts: the whole is checked first. */
+	if (ref->length > m->window_max)
+		return stream_reader_verify(m->reader, &c->chunk, &c->window, err) ?: 1;
+	return 1;
+}
+
+/* Fills the window from the current chunk; leaves the chunk at its end. */
+static int fill_window(struct merge *m, struct cursor *c, struct error *err)
+{
+	uint32_t size = m->layout->subbuf_size, rest = c->chunk.length - c->chunk_at, n;
+	int r;
+
+	c->window_at = 0;
+	if (c->chunk.length <= m->window_max) {
+		c->in_chunk = false;
+		m->consumed += c->chunk.length;
+		r = stream_reader_load(m->reader, &c->chunk, &c->window, err);
+		c->window_at = sizeof(struct subbufs_header);
+		return r;
+	}
+	n = MIN(rest, MAX(m->window_max / size, 1U) * size);
+	r = stream_reader_load_part(m->reader, &c->chunk, c->chunk_at, n, &c->window, err);
+	c->chunk_at += n;
+	m->consumed += n;
+	c->in_chunk = c->chunk_at < c->chunk.length;
+	return r;
+}
+
+/* 1: window has a sub-buffer at window_at; 0: the CPU's end. Damaged chunks are passed over. */
+static int next_window(struct merge *m, struct cursor *c, struct error *err)
+{
+	for (;;) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+		int r = c->in_chunk ? 1 : enter_chunk(m, c, &why);
+
+		if (r == 0)
+			return 0;
+		if (r > 0)
+			r = fill_window(m, c, &why);
+		if (r == 0 && c->window.len - c->window_at >= m->layout->subbuf_size)
+			return 1;
+		if (r < 0 && r != -EBADMSG)
+			return error_move(err, &why);
+		/* Damaged, or a rest that is no whole sub-buffer. */
+		if (r < 0 || c->window.len > c->window_at)
+			note_loss(c, UINT64_MAX, true);
+		if (r < 0)
+			c->in_chunk = false;
+	}
+}
+
+/* Begins the next sub-buffer that can be read. 1, or 0 at the CPU's end, or -errno. */
+static int next_page(struct merge *m, struct cursor *c, struct error *err)
+{
+	uint32_t size = m->layout->subbuf_size;
+
+	for (;;) {
+		uint32_t skip;
+		int r;
+
+		if (c->window.len - c->window_at < size) {
+			if (c->window.len > c->window_at)
+				note_loss(c, UINT64_MAX, true);
+			c->window_at = c->window.len;
+			r = next_window(m, c, err);
+			if (r <= 0)
+				return r;
+		}
+		skip = c->skip;
+		c->skip = 0;
+		r = page_iter_init(&c->page, m->layout, c->window.data + c->window_at, size);
+		c->window_at += size;
+		if (r < 0) {
+			note_loss(c, UINT64_MAX, true);
+			continue;
+		}
+		/* What went missing before it was told when it was read first. */
+		if (c->page.missed && !skip)
+			note_loss(c, c->page.missed, false);
+		c->seen = skip < size ? m->layout->data_offset + skip : size;
+		return 1;
+	}
+}
+
+/* Decodes the cursor's next record. 1, or 0 at the CPU's end, or -errno. */
+static int advance(struct merge *m, struct cursor *c, struct error *err)
+{
+	for (;;) {
+		int r = page_iter_next(&c->page, &c->next);
+
+		if (likely(r > 0)) {
+			if (likely(c->page.start >= c->seen))
+				return 1;
+			continue;
+		}
+		if (r < 0)
+			note_loss(c, UINT64_MAX, true);
+		r = next_page(m, c, err);
+		if (r <= 0)
+			return r;
+	}
+}
+
+int merge_new(struct merge **ret, const struct page_layout *layout, const struct ring_index *ring,
+	      const struct stream_reader *reader)
+{
+	_cleanup_(merge_freep) struct merge *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->layout = layout;
+	m->reader = reader;
+	m->cursors = calloc(MAX(ring->count, (size_t)1), sizeof(*m->cursors));
+	m->heap = calloc(MAX(ring->count, (size_t)1), sizeof(struct cursor *));
+	if (!m->cursors || !m->heap)
+		return -ENOMEM;
+	m->cursor_count = ring->count;
+	m->window_max = MERGE_MEMORY / (uint32_t)MAX(ring->count, (size_t)16);
+	for (size_t i = 0; i < ring->count; i++) {
+		m->cursors[i] = (struct cursor){
+			.cpu = ring->cpus[i].cpu,
+			.chunks = &ring->cpus[i],
+			.page.layout = layout,
+		};
+	}
+	*ret = TAKE_PTR(m);
+	return 0;
+}
+
+struct merge *merge_free(struct merge *m)
+{
+	if (!m)
+		return NULL;
+	for (size_t i = 0; i < m->cursor_count; i++)
+		buf_deinit(&m->cursors[i].window);
+	free(m->cursors);
+	free(m->heap);
+	free(m);
+	return NULL;
+}
+
+static int begin(struct merge *m, struct error *err)
+{
+	for (size_t i = 0; i < m->cursor_count; i++) {
+		struct cursor *c = &m->cursors[i];
+		int r = advance(m, c, err);
+
+		if (r < 0)
+			return r;
+		c->have_record = r > 0;
+		/* A loss alone still has its turn: after all that is dated. */
+		if (!c->have_record)
+			c->next.ts = UINT64_MAX;
+		if (c->have_record || c->loss)
+			m->heap[m->heap_count++] = c;
+	}
+	for (size_t i = m->heap_count / 2; i-- > 0;)
+		sift_down(m, i);
+	return 0;
+}
+
+/* Moves the cursor on whose record was given out. */
+static int step(struct merge *m, struct error *err)
+{
+	struct cursor *c = m->heap[0];
+	int r;
+
+	c->last_ts = c->next.ts;
+	r = advance(m, c, err);
+	if (unlikely(r < 0))
+		return r;
+	if (unlikely(r == 0)) {
+		c->have_record = false;
+		c->next.ts = UINT64_MAX;
+		if (!c->loss)
+			m->heap[0] = m->heap[--m->heap_count];
+	}
+	if (m->heap_count > 1)
+		sift_down(m, 0);
+	return 0;
+}
+
+static void give_loss(struct merge *m, struct cursor *c, struct merge_item *ret)
+{
+	*ret = (struct merge_item){
+		.cpu = c->cpu,
+		.before_ts = c->last_ts,
+		.after_ts = c->have_record ? c->next.ts : UINT64_MAX,
+		.count = c->lost,
+		.damaged = c->damaged,
+	};
+	c->loss = c->damaged = false;
+	if (c->have_record)
+		return;
+	m->heap[0] = m->heap[--m->heap_count];
+	if (m->heap_count > 1)
+		sift_down(m, 0);
+}
+
+int merge_next(struct merge *m, struct merge_item *ret, struct error *err)
+{
+	struct cursor *c;
+	int r = 0;
+
+	if (likely(m->current))
+		r = step(m, err);
+	else if (!m->begun)
+		r = begin(m, err);
+	m->begun = true;
+	m->current = NULL;
+	if (unlikely(r < 0))
+		return r;
+	if (unlikely(!m->heap_count))
+		return MERGE_END;
+	c = m->heap[0];
+	if (unlikely(c->loss)) {
+		give_loss(m, c, ret);
+		return MERGE_LOSS;
+	}
+	m->current = c;
+	ret->cpu = c->cpu;
+	ret->rec = c->next;
+	return MERGE_RECORD;
+}
+
+uint64_t merge_progress(const struct merge *m)
+{
+	return m->consumed;
+}

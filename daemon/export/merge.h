@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * All CPUs' sub-buffers of one ring, as one sequence ordered by time; of equal
+ * times the lowest CPU comes first, as in the kernel's own `trace` file. Records
+ * of one CPU keep their order even where a clock went backwards.
+ *
+ * Memory: a window of the stream for each CPU, together MERGE_MEMORY, but never
+ * less than a sub-buffer each.
+ */
+#pragma once
+
+#include "export/index.h"
+#include "export/record.h"
+
+#define MERGE_MEMORY (48U << 20)
+
+enum merge_kind {
+	MERGE_END = 0,
+	MERGE_RECORD,
+	MERGE_LOSS, /* right before the record that follows the gap, or after the CPU's last one */
+};
+
+struct merge_item {
+	uint32_t cpu;
+	struct record rec; /* of a MERGE_RECORD; valid until the next call */
+	/* Of a MERGE_LOSS: */
+	uint64_t before_ts; /* of the CPU's last record before it; 0: none */
+	uint64_t after_ts;  /* UINT64_MAX: none follows */
+	uint64_t count;	    /* UINT64_MAX: not known */
+	bool damaged;	    /* a part of the stream that can't be read, not the kernel's loss */
+};
+
+struct merge;
+
+/* Borrows index, ring and reader. */
+int merge_new(struct merge **ret, const struct page_layout *layout, const struct ring_index *ring,
+	      const struct stream_reader *reader);
+struct merge *merge_free(struct merge *m);
+DEFINE_CLEANUP_FUNC(struct merge *, merge_free);
+
+/* An enum merge_kind, or -errno: -EIO, -ENOMEM. Damage is no error but a MERGE_LOSS. */
+int merge_next(struct merge *m, struct merge_item *ret, struct error *err);
+/* Bytes of the stream that were consumed, for the progress. */
+uint64_t merge_progress(const struct merge *m);

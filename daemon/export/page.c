@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/page.h"
+
+#include <string.h>
+
+#include "export/bytes.h"
+#include "util/cleanup.h"
+
+/* enum ring_buffer_type */
+#define TYPE_DATA_MAX 28
+#define TYPE_PADDING 29
+#define TYPE_TIME_EXTEND 30
+#define TYPE_TIME_STAMP 31
+
+#define DELTA_BITS 27
+#define RECORD_HEADER 4 /* type_len and time_delta; array[] follows */
+
+/* Flags in the low 32 bits of commit; the kernel's sign extension may fill the high ones. */
+#define MISSED_EVENTS (UINT32_C(1) << 31)
+#define MISSED_STORED (UINT32_C(1) << 30)
+#define COMMIT_MASK ((UINT32_C(1) << 27) - 1)
+
+/* An absolute time stamp has 59 bits: the upper 5 are those of the time before it. */
+#define STAMP_MSB (UINT64_C(0xf8) << 56)
+
+#define SUBBUF_MAX (16U << 20)
+
+/* Finds "field: TYPE NAME;\toffset:N;\tsize:N;". */
+static bool find_field(const char *text, const char *name, unsigned *ret_offset, unsigned *ret_size)
+{
+	size_t len = strlen(name);
+
+	for (const char *p = text; (p = strstr(p, name)); p += len) {
+		if (p > text && p[-1] == ' ' && p[len] == ';' &&
+		    sscanf(p + len, "; offset:%u; size:%u;", ret_offset, ret_size) == 2)
+			return true;
+	}
+	return false;
+}
+
+static bool inside(uint32_t offset, uint32_t size, uint32_t end)
+{
+	return size <= end && offset <= end - size;
+}
+
+int page_layout_parse(struct page_layout *ret, const char *text, size_t len, unsigned word_size,
+		      bool big_endian, uint32_t subbuf_size, struct error *err)
+{
+	_cleanup_free_ char *copy = strndup(text, len);
+	unsigned ts_offset, ts_size, commit_offset, commit_size, data_offset, data_size;
+
+	if (!copy)
+		return error_errno(err, -ENOMEM, "can't read header_page");
+	if (word_size != 4 && word_size != 8)
+		return error_set(err, -EBADMSG, "the recorded kernel's word size is %u bytes",
+				 word_size);
+	if (!find_field(copy, "timestamp", &ts_offset, &ts_size) ||
+	    !find_field(copy, "commit", &commit_offset, &commit_size) ||
+	    !find_field(copy, "data", &data_offset, &data_size))
+		return error_set(err, -EBADMSG, "header_page does not describe a sub-buffer");
+	if (!subbuf_size && data_offset <= SUBBUF_MAX && data_size <= SUBBUF_MAX)
+		subbuf_size = data_offset + data_size;
+	if (ts_size != 8 || (commit_size != 4 && commit_size != 8) || subbuf_size > SUBBUF_MAX ||
+	    data_offset % 4 || !inside(ts_offset, ts_size, data_offset) ||
+	    !inside(commit_offset, commit_size, data_offset) ||
+	    !inside(data_offset, RECORD_HEADER, subbuf_size))
+		return error_set(err, -EBADMSG, "header_page describes an impossible sub-buffer");
+
+	*ret = (struct page_layout){
+		.word_size = (uint8_t)word_size,
+		.big_endian = big_endian,
+		.subbuf_size = subbuf_size,
+		.timestamp_offset = ts_offset,
+		.commit_offset = commit_offset,
+		.commit_size = commit_size,
+		.data_offset = data_offset,
+	};
+	return 0;
+}
+
+/* The low 32 bits of the commit field. */
+static uint32_t read_commit(const struct page_layout *l, const uint8_t *page)
+{
+	const uint8_t *p = page + l->commit_offset;
+
+	return load_u32(l->big_endian && l->commit_size == 8 ? p + 4 : p, l->big_endian);
+}
+
+int page_iter_init(struct page_iter *it, const struct page_layout *layout, const void *page,
+		   uint32_t size)
+{
+	const uint8_t *bytes = page;
+	uint32_t commit, length;
+
+	*it = (struct page_iter){ .layout = layout, .page = bytes };
+	if (size < layout->data_offset)
+		return -EBADMSG;
+	commit = read_commit(layout, bytes);
+	length = commit & COMMIT_MASK;
+	if (length > size - layout->data_offset)
+		return -EBADMSG;
+	it->pos = layout->data_offset;
+	it->end = layout->data_offset + length;
+	it->ts = load_u64(bytes + layout->timestamp_offset, layout->big_endian);
+	if (!(commit & MISSED_EVENTS))
+		return 0;
+	it->missed = UINT64_MAX;
+	if (commit & MISSED_STORED) {
+		if (size - it->end < layout->word_size)
+			return -EBADMSG;
+		it->missed = layout->word_size == 8 ? load_u64(bytes + it->end, layout->big_endian)
+						    : load_u32(bytes + it->end, layout->big_endian);
+	}
+	return 0;
+}
+
+/* As the kernel's rb_fix_abs_ts. */
+static uint64_t fix_stamp(uint64_t stamp, uint64_t before)
+{
+	if (before & STAMP_MSB) {
+		stamp |= before & STAMP_MSB;
+		if (unlikely(stamp < before))
+			stamp += UINT64_C(1) << 59;
+	}
+	return stamp;
+}
+
+static int damaged(struct page_iter *it)
+{
+	it->pos = it->end;
+	return -EBADMSG;
+}
+
+/* What is no data: returns how many bytes it takes, 0 for the end of the page, or -EBADMSG. */
+static int64_t pass_over(struct page_iter *it, uint32_t type, uint32_t delta, uint32_t room)
+{
+	bool big = it->layout->big_endian;
+	uint32_t length;
+
+	/* Padding without a delta fills the rest of the page, and has no length. */
+	if (type == TYPE_PADDING && !delta)
+		return 0;
+	if (room < RECORD_HEADER + 4)
+		return -EBADMSG;
+	length = load_u32(it->page + it->pos + RECORD_HEADER, big);
+	switch (type) {
+	case TYPE_TIME_EXTEND:
+		it->ts += ((uint64_t)length << DELTA_BITS) + delta;
+		return RECORD_HEADER + 4;
+	case TYPE_TIME_STAMP:
+		it->ts = fix_stamp(((uint64_t)length << DELTA_BITS) + delta, it->ts);
+		return RECORD_HEADER + 4;
+	default:
+		/*
+		 * A discarded event. The next one's delta counts from its time;
+		 * but a delta of 1 may stand for the 0 that it can't have.
+		 */
+		if (delta != 1)
+			it->ts += delta;
+		if (length < 4 || length % 4 || length > room - RECORD_HEADER)
+			return -EBADMSG;
+		return RECORD_HEADER + length;
+	}
+}
+
+int page_iter_next(struct page_iter *it, struct record *ret)
+{
+	bool big = it->layout->big_endian;
+
+	while (it->pos < it->end) {
+		const uint8_t *p = it->page + it->pos;
+		uint32_t room = it->end - it->pos, header, type, delta, length;
+
+		if (unlikely(room < RECORD_HEADER))
+			return damaged(it);
+		/* Bit fields begin at the lowest bit, but on big-endian machines at the highest. */
+		header = load_u32(p, big);
+		type = big ? header >> DELTA_BITS : header & 31;
+		delta = big ? header & ((UINT32_C(1) << DELTA_BITS) - 1) : header >> 5;
+
+		if (unlikely(type > TYPE_DATA_MAX)) {
+			int64_t n = pass_over(it, type, delta, room);
+
+			if (n < 0)
+				return damaged(it);
+			it->pos = n ? it->pos + (uint32_t)n : it->end;
+			continue;
+		}
+		it->start = it->pos;
+		if (likely(type)) {
+			length = type * 4;
+			if (unlikely(length > room - RECORD_HEADER))
+				return damaged(it);
+			ret->data = p + RECORD_HEADER;
+			ret->len = length;
+		} else {
+			/* The length lies in array[0], and counts it. */
+			if (unlikely(room < RECORD_HEADER + 4))
+				return damaged(it);
+			length = load_u32(p + RECORD_HEADER, big);
+			if (unlikely(length < 4 || length % 4 || length > room - RECORD_HEADER))
+				return damaged(it);
+			ret->data = p + RECORD_HEADER + 4;
+			ret->len = length - 4;
+		}
+		it->pos += RECORD_HEADER + length;
+		it->ts += delta;
+		ret->ts = it->ts;
+		return 1;
+	}
+	return 0;
+}

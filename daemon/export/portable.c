@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/portable.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define MARK_NAME "tracing_mark_write: "
+#define SYNC_WORD "trace_event_clock_sync"
+
+void portable_init(struct portable *p, const struct trace_info *info)
+{
+	*p = (struct portable){
+		.info = info,
+		.sched_switch = event_table_find_name(info->events, "sched", "sched_switch"),
+		.print = event_table_find_name(info->events, "ftrace", "print"),
+	};
+}
+
+/* Replaces old_len bytes at offset at by text. */
+static void replace(struct buf *out, size_t at, size_t old_len, const char *text, size_t len)
+{
+	size_t rest = out->len - at - old_len;
+
+	if (!buf_reserve(out, len))
+		return;
+	memmove(out->data + at + len, out->data + at + old_len, rest);
+	if (len)
+		memcpy(out->data + at, text, len);
+	out->len = at + len + rest;
+}
+
+/* Where text lies in out from offset from on; SIZE_MAX: nowhere. */
+static size_t find(const struct buf *out, size_t from, const char *text)
+{
+	const char *p = memmem(out->data + from, out->len - from, text, strlen(text));
+
+	return p ? (size_t)(p - out->data) : SIZE_MAX;
+}
+
+/* As Trace Viewer's cpu_state and thread_slice know them. */
+static const char *known_state(const char *state, size_t len)
+{
+	static const char *const whole[] = { "R+", "D|K", "D|W" };
+	static const char letters[] = "SRDTtZXxKW";
+	static char one[2];
+
+	for (size_t i = 0; i < ARRAY_SIZE(whole); i++)
+		if (strlen(whole[i]) == len && memcmp(whole[i], state, len) == 0)
+			return whole[i];
+	one[0] = len && strchr(letters, *state) ? *state : 'S';
+	return one;
+}
+
+static void fix_prio(struct buf *out, size_t from, const char *key)
+{
+	size_t at = find(out, from, key), end;
+
+	if (at == SIZE_MAX)
+		return;
+	at += strlen(key);
+	if (at == out->len || out->data[at] != '-')
+		return;
+	for (end = at + 1; end < out->len && isdigit((unsigned char)out->data[end]); end++)
+		;
+	replace(out, at, end - at, "0", 1);
+}
+
+static void fix_sched_switch(struct buf *out, size_t text)
+{
+	static const char key[] = " prev_state=";
+	/* A comm may look like anything: the last one is the kernel's. */
+	size_t arrow = find(out, text, " ==> next_comm="), at = SIZE_MAX, next = text;
+	const char *state;
+	size_t len;
+
+	if (arrow == SIZE_MAX)
+		return;
+	fix_prio(out, arrow, " next_prio=");
+	while ((next = find(out, next, key)) < arrow) {
+		at = next + sizeof(key) - 1;
+		next = at;
+	}
+	if (at == SIZE_MAX)
+		return;
+	len = arrow - at;
+	state = known_state(out->data + at, len);
+	if (len != strlen(state) || memcmp(out->data + at, state, len) != 0)
+		replace(out, at, len, state, strlen(state));
+	fix_prio(out, text, " prev_prio=");
+}
+
+/* B|1|name E E|1 C|1|name|3 S|1|name|cookie F|1|name|cookie, and the G, H, I, N of newer writers.
+ */
+static bool known_mark(const char *p, size_t len)
+{
+	size_t i = 2;
+
+	if (len == 1)
+		return *p == 'E';
+	if (len < 3 || !strchr("BECSF", *p) || p[1] != '|')
+		return false;
+	while (i < len && isdigit((unsigned char)p[i]))
+		i++;
+	if (i == 2)
+		return false;
+	return *p == 'E' ? i == len || p[i] == '|' : i + 1 < len && p[i] == '|';
+}
+
+static bool is_mark(const struct buf *out, size_t text, size_t colon)
+{
+	static const char name[] = "tracing_mark";
+	const char *p = out->data + text;
+	size_t len = colon - text;
+
+	/* trace_printk() of a constant string is a print as well, and has its function's name. */
+	if (len >= sizeof(name) - 1 && memcmp(p, name, sizeof(name) - 1) == 0)
+		return true;
+	/* No symbols: the marker's address stands there. */
+	return len && (isdigit((unsigned char)*p) || strspn(p, "0123456789abcdefx") >= len);
+}
+
+/* Written by the recorder at its start: "trace_event_clock_sync: name=traced_" and 8 digits. */
+static bool is_own_sync(const char *text, size_t len)
+{
+	static const char own[] = SYNC_WORD ": name=traced_";
+
+	return len == sizeof(own) - 1 + 8 && memcmp(text, own, sizeof(own) - 1) == 0;
+}
+
+static enum portable_line fix_mark(struct portable *p, const struct trace_event *ev,
+				   struct buf *out, size_t text)
+{
+	size_t colon = find(out, text, ": "), body, sync;
+	const struct task *task;
+	char head[32];
+	int n;
+
+	if (colon == SIZE_MAX || !is_mark(out, text, colon))
+		return PORTABLE_EVENT;
+	replace(out, text, colon + 2 - text, MARK_NAME, sizeof(MARK_NAME) - 1);
+	body = text + sizeof(MARK_NAME) - 1;
+	if (is_own_sync(out->data + body, out->len - body))
+		return PORTABLE_COMMENT;
+	while ((sync = find(out, body, SYNC_WORD)) != SIZE_MAX)
+		out->data[sync + sizeof("trace_event_clock") - 1] = '-';
+	if (known_mark(out->data + body, out->len - body))
+		return PORTABLE_EVENT;
+
+	task = task_table_find(p->info->tasks, ev->pid, ev->rec.ts);
+	p->mark_pid = task && task->tgid ? task->tgid : ev->pid;
+	if (body == out->len)
+		buf_putc(out, '-');
+	/* A bar would end the name. */
+	for (size_t i = body; i < out->len; i++)
+		if (out->data[i] == '|')
+			out->data[i] = '/';
+	n = snprintf(head, sizeof(head), "B|%d|", p->mark_pid);
+	replace(out, body, 0, head, (size_t)n);
+	return PORTABLE_SLICE;
+}
+
+enum portable_line portable_fix(struct portable *p, const struct trace_event *ev, struct buf *out,
+				size_t text)
+{
+	const struct event *desc = ev->desc;
+	size_t len = desc ? strlen(desc->name) : 0;
+
+	if (likely(desc)) {
+		if (desc == p->sched_switch) {
+			fix_sched_switch(out, text);
+			return PORTABLE_EVENT;
+		}
+		if (desc == p->print && p->print)
+			return fix_mark(p, ev, out, text);
+	}
+	if (!desc) {
+		replace(out, text, 0, "unknown: ", sizeof("unknown: ") - 1);
+	} else if (out->len - text < len + 2 || out->data[text + len] != ':' ||
+		   memcmp(out->data + text, desc->name, len) != 0) {
+		replace(out, text, 0, ": ", 2);
+		replace(out, text, 0, desc->name, len);
+	}
+	/* Details there must be. */
+	while (out->len > text && out->data[out->len - 1] == '\n')
+		out->len--;
+	if (out->len == text + len + 2 && desc)
+		buf_putc(out, '-');
+	return PORTABLE_EVENT;
+}
+
+void portable_end_mark(const struct portable *p, struct buf *out)
+{
+	buf_printf(out, MARK_NAME "E|%d", p->mark_pid);
+}

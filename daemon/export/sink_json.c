@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The JSON object trace: the kernel's text in one string, "systemTraceEvents", written as the
+ * events come, and after it what names them. Readers: Catapult's Trace
+ * Viewer and Perfetto's trace processor. Neither forgives much; docs/json.md
+ * tells what is written differently from the kernel for their sake.
+ */
+#include "export/json.h"
+#include "export/json_tail.h"
+#include "export/line.h"
+#include "export/portable.h"
+#include "export/sinks.h"
+
+/* V8's String::kMaxLength on 64-bit machines: no viewer in a browser can hold more. */
+#define STRING_MAX UINT64_C(536870888)
+
+struct sink_json {
+	struct sink sink;
+	const struct trace_info *info;
+	struct output *out;
+	struct line *line;
+	struct printer *printer;
+	struct portable portable;
+	struct buf scratch; /* one line, before it is escaped */
+	uint64_t units;	    /* UTF-16 units of the string so far */
+	uint64_t last_ts;   /* no line goes back in time */
+	uint64_t string_max;
+};
+
+static struct sink_json *json(struct sink *s)
+{
+	return container_of(s, struct sink_json, sink);
+}
+
+static void json_free(struct sink *s)
+{
+	printer_free(json(s)->printer);
+	line_free(json(s)->line);
+	buf_deinit(&json(s)->scratch);
+	free(json(s));
+}
+
+static void put_header(struct sink_json *s)
+{
+	struct buf *b = &s->out->buf;
+
+	/* A reader knows the text by these first characters. */
+	buf_puts(b, "{\"systemTraceEvents\":\"");
+	buf_puts(b, "# tracer: nop\\n");
+	s->units += sizeof("# tracer: nop\n") - 1;
+}
+
+static int json_open(struct sink **ret, const struct trace_info *info,
+		     const struct export_options *o, struct output *out, struct error *err)
+{
+	struct sink_json *s = calloc(1, sizeof(*s));
+	int r = s ? 0 : -ENOMEM;
+
+	if (s) {
+		s->info = info;
+		s->out = out;
+		s->string_max = o->json_string_max ?: STRING_MAX;
+		portable_init(&s->portable, info);
+		r = line_new(&s->line, info, o->tgid, LINE_PORTABLE);
+	}
+	if (r == 0)
+		r = printer_new(&s->printer, info->events);
+	if (r < 0) {
+		if (s)
+			json_free(&s->sink);
+		return error_errno(err, r, "can't begin the JSON");
+	}
+	put_header(s);
+	*ret = &s->sink;
+	return 0;
+}
+
+static int full(struct error *err)
+{
+	error_set(err, -EFBIG,
+		  "the trace's text is longer than the %llu characters that a viewer can open",
+		  (unsigned long long)STRING_MAX);
+	error_hint(err, "write it as .pftrace or .txt, or record for a shorter time or fewer "
+			"events");
+	return -EFBIG;
+}
+
+/* Escapes what the output's end holds from start, as one line, and ends it. */
+_hot_ static int end_line(struct sink_json *s, size_t start, struct error *err)
+{
+	struct buf *b = &s->out->buf;
+	const char *end = b->data + b->len;
+	int r;
+
+	if (unlikely(b->failed))
+		return error_errno(err, -ENOMEM, "can't write the JSON");
+	if (likely(json_plain_end(b->data + start, end) == end)) {
+		s->units += b->len - start;
+	} else {
+		buf_clear(&s->scratch);
+		buf_append(&s->scratch, b->data + start, b->len - start);
+		b->len = start;
+		s->units += json_escape_line(b, s->scratch.data, s->scratch.len);
+	}
+	buf_append(b, "\\n", 2);
+	s->units++;
+	if (unlikely(s->units > s->string_max))
+		return full(err);
+	r = output_settle(s->out);
+	return likely(r == 0) ? 0 : error_errno(err, r, "can't write the JSON");
+}
+
+_hot_ static int json_event(struct sink *sink, const struct trace_event *given, struct error *err)
+{
+	struct sink_json *s = json(sink);
+	struct trace_event ev = *given;
+	struct buf *b = &s->out->buf;
+	size_t start = b->len, name;
+	int r;
+
+	/* Trace Viewer refuses the whole trace if a CPU's time runs backwards. */
+	ev.rec.ts = s->last_ts = MAX(s->last_ts, ev.rec.ts);
+	line_prefix(s->line, &ev, b);
+	name = b->len;
+	r = sink_print(s->printer, &ev, b);
+	if (unlikely(r < 0))
+		return error_errno(err, r, "can't write the JSON");
+	switch (portable_fix(&s->portable, &ev, b, name)) {
+	case PORTABLE_EVENT:
+		return end_line(s, start, err);
+	case PORTABLE_COMMENT:
+		if (buf_reserve(b, 1)) {
+			memmove(b->data + start + 1, b->data + start, b->len++ - start);
+			b->data[start] = '#';
+		}
+		return end_line(s, start, err);
+	case PORTABLE_SLICE:
+		break;
+	}
+	/* A mark of free text: a slice without length is what both readers show of it. */
+	r = end_line(s, start, err);
+	if (r < 0)
+		return r;
+	start = b->len;
+	line_prefix(s->line, &ev, b);
+	portable_end_mark(&s->portable, b);
+	return end_line(s, start, err);
+}
+
+static int json_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
+		     uint64_t after_ts _unused_, uint64_t count, struct error *err)
+{
+	struct sink_json *s = json(sink);
+	struct buf *b = &s->out->buf;
+	size_t start = b->len;
+
+	/* As a comment: trace processor refuses the load for any other line that is no event. */
+	if (count == UINT64_MAX)
+		buf_printf(b, "# CPU:%u [LOST EVENTS]", cpu);
+	else
+		buf_printf(b, "# CPU:%u [LOST %llu EVENTS]", cpu, (unsigned long long)count);
+	return end_line(s, start, err);
+}
+
+static int json_close(struct sink *sink, const struct export_result *result, struct error *err)
+{
+	struct sink_json *s = json(sink);
+	struct buf *b = &s->out->buf;
+	int r;
+
+	buf_puts(b, "\"");
+	r = json_tail(s->out, s->info, result);
+	buf_puts(b, "}\n");
+	if (r == 0)
+		r = output_flush(s->out, true);
+	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
+}
+
+const struct sink_ops sink_json_ops = {
+	.format = { "json", ".json", "JSON for Trace Viewer and the Perfetto UI" },
+	.open = json_open,
+	.event = json_event,
+	.loss = json_loss,
+	.close = json_close,
+	.free = json_free,
+};
+
+const struct sink_ops sink_json_gz_ops = {
+	.format = { "json.gz", ".json.gz",
+		    "JSON for Trace Viewer and the Perfetto UI, compressed" },
+	.gzip = true,
+	.open = json_open,
+	.event = json_event,
+	.loss = json_loss,
+	.close = json_close,
+	.free = json_free,
+};

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The text that the kernel's own `trace` file would show. */
+#include <inttypes.h>
+
+#include "export/ledger.h"
+#include "export/line.h"
+#include "export/sinks.h"
+
+struct sink_text {
+	struct sink sink;
+	struct output *out;
+	struct line *line;
+	struct printer *printer;
+};
+
+static struct sink_text *text(struct sink *s)
+{
+	return container_of(s, struct sink_text, sink);
+}
+
+static void text_free(struct sink *s)
+{
+	printer_free(text(s)->printer);
+	line_free(text(s)->line);
+	free(text(s));
+}
+
+static int text_open(struct sink **ret, const struct trace_info *info,
+		     const struct export_options *o, struct output *out, struct error *err)
+{
+	struct sink_text *s = calloc(1, sizeof(*s));
+	struct ledger_totals totals;
+	int r = s ? 0 : -ENOMEM;
+
+	if (s) {
+		s->out = out;
+		r = line_new(&s->line, info, o->tgid, LINE_KERNEL);
+	}
+	if (r == 0)
+		r = printer_new(&s->printer, info->events);
+	if (r < 0) {
+		if (s)
+			text_free(&s->sink);
+		return error_errno(err, r, "can't begin the text");
+	}
+	ledger_totals_get(&totals, info);
+	line_header(s->line, totals.in_buffer, totals.written, &out->buf);
+	*ret = &s->sink;
+	return 0;
+}
+
+_hot_ static int text_event(struct sink *sink, const struct trace_event *ev, struct error *err)
+{
+	struct sink_text *s = text(sink);
+	struct buf *b = &s->out->buf;
+	int r;
+
+	line_prefix(s->line, ev, b);
+	r = sink_print(s->printer, ev, b);
+	buf_putc(b, '\n');
+	if (likely(r == 0))
+		r = output_settle(s->out);
+	return likely(r == 0) ? 0 : error_errno(err, r, "can't write the text");
+}
+
+static int text_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
+		     uint64_t after_ts _unused_, uint64_t count, struct error *err)
+{
+	struct sink_text *s = text(sink);
+	int r;
+
+	/* As print_trace_line() of kernel/trace/trace.c. */
+	if (count == UINT64_MAX)
+		buf_printf(&s->out->buf, "CPU:%u [LOST EVENTS]\n", cpu);
+	else
+		buf_printf(&s->out->buf, "CPU:%u [LOST %" PRIu64 " EVENTS]\n", cpu, count);
+	r = output_settle(s->out);
+	return r < 0 ? error_errno(err, r, "can't write the text") : 0;
+}
+
+static int text_close(struct sink *sink, const struct export_result *result _unused_,
+		      struct error *err)
+{
+	int r = output_flush(text(sink)->out, true);
+
+	return r < 0 ? error_errno(err, r, "can't write the text") : 0;
+}
+
+const struct sink_ops sink_text_ops = {
+	.format = { "txt", ".txt", "the text of the kernel's trace file" },
+	.open = text_open,
+	.event = text_event,
+	.loss = text_loss,
+	.close = text_close,
+	.free = text_free,
+};
+
+const struct sink_ops sink_text_gz_ops = {
+	.format = { "txt.gz", ".txt.gz", "the text of the kernel's trace file, compressed" },
+	.gzip = true,
+	.open = text_open,
+	.event = text_event,
+	.loss = text_loss,
+	.close = text_close,
+	.free = text_free,
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/sinks.h"
+
+#include <string.h>
+
+static const struct sink_ops *const sinks[] = {
+	&sink_json_ops, &sink_json_gz_ops, &sink_text_ops, &sink_text_gz_ops, &sink_stream_ops,
+};
+
+const struct sink_ops *sink_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sinks); i++)
+		if (strcmp(sinks[i]->format.name, name) == 0)
+			return sinks[i];
+	return NULL;
+}
+
+const struct export_format *export_formats(size_t *ret_count)
+{
+	static struct export_format formats[ARRAY_SIZE(sinks)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(sinks); i++)
+		formats[i] = sinks[i]->format;
+	*ret_count = ARRAY_SIZE(sinks);
+	return formats;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n > m && strcmp(text + n - m, end) == 0;
+}
+
+const struct export_format *export_format_find(const char *name, const char *path)
+{
+	const struct sink_ops *s = name ? sink_find(name) : NULL;
+
+	if (name)
+		return s ? &s->format : NULL;
+	for (size_t i = 0; path && i < ARRAY_SIZE(sinks); i++)
+		if (ends_with(path, sinks[i]->format.extension))
+			return &sinks[i]->format;
+	return NULL;
+}
+
+int sink_print(struct printer *printer, const struct trace_event *ev, struct buf *out)
+{
+	int r;
+
+	if (unlikely(!ev->desc)) {
+		/* As print_trace_fmt() of kernel/trace/trace.c. */
+		buf_printf(out, "Unknown type %d", ev->id);
+		return buf_error(out);
+	}
+	r = event_print(printer, ev->desc, &ev->rec, out);
+	/* It says so itself: "[truncated]". */
+	return r == -EBADMSG ? 0 : r;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The table of output formats, and what its members share. */
+#pragma once
+
+#include "export/sink.h"
+#include "stream/reader.h"
+
+extern const struct sink_ops sink_text_ops, sink_text_gz_ops, sink_json_ops, sink_json_gz_ops,
+	sink_stream_ops;
+
+/* By a format's name; NULL: none. */
+const struct sink_ops *sink_find(const char *name);
+
+/* Appends an event's name and details as event_print does, also of an event without a format. */
+int sink_print(struct printer *printer, const struct trace_event *ev, struct buf *out);
+
+/* The whole chunks of the stream, to the output; for the format that copies_stream. */
+int sink_stream_copy(const struct stream_reader *reader, struct output *out, struct error *err);

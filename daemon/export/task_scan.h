@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Fills the task table from what a stream tells of tasks. */
+#pragma once
+
+#include "export/index.h"
+
+/*
+ * The TASKS chunks, and the births and renames of BUFFER_TASKS, in the order
+ * of time. Needs the index and a sealed event table.
+ */
+int task_scan(struct stream_index *index, const struct stream_reader *reader, struct error *err);
+
+/*
+ * Searches the whole main buffer for names of tids that have none: sched and
+ * signal events carry them. One pass over the trace; for task_table_set_filler.
+ */
+int task_scan_names(struct stream_index *index, const struct stream_reader *reader,
+		    struct error *err);
+
+/* An instant of CLOCK_BOOTTIME by the trace clock; 0 if they are not related by the stream. */
+uint64_t trace_ts_of_boot(const struct trace_info *info, uint64_t boot_ns);
