@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A recorder is killed at random moments: afterwards capture_recover leaves
+ * nothing in tracefs, and the stream reads up to its last whole chunk.
+ */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "recording.h"
+#include "util/io.h"
+
+#define ROUNDS 12
+
+static struct tracefs *fs;
+
+static void record_until_killed(struct recording *rec)
+{
+	static const struct capture_event_spec specs[] = { { .glob = "sched" },
+							   { .glob = "irq" },
+							   { .glob = "timer" } };
+	const struct capture_request request = {
+		.name = "crash", .events = specs, .event_count = 3, .buffer_bytes = 256 << 10
+	};
+	struct capture *c;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (capture_new(&c, &rec->env, &request, NULL) < 0 || capture_start(c, rec->fd, NULL) < 0)
+		_exit(1);
+	run_for(c, 60 * NSEC_PER_SEC);
+	_exit(2);
+}
+
+static void killed_at_random_moments(void **state _unused_)
+{
+	unsigned seed = (unsigned)now_ns(CLOCK_REALTIME), undone = 0, recorded = 0;
+
+	print_message("seed %u\n", seed);
+	for (int round = 0; round < ROUNDS; round++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		struct timespec wait = { 0 };
+		struct recording rec;
+		char prefix[64];
+		int status, r;
+		pid_t pid;
+
+		recording_init(&rec, fs);
+		/* From the midst of arming to well within the recording. */
+		wait.tv_nsec = (long)(rand_r(&seed) % 300) * 1000000;
+		pid = fork();
+		if (pid == 0)
+			record_until_killed(&rec);
+		nanosleep(&wait, NULL);
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status));
+
+		r = capture_recover(&rec.env, &err);
+		if (r < 0)
+			fail_msg("%s", err.message);
+		undone += (unsigned)r;
+		snprintf(prefix, sizeof(prefix), "traced-%d-", pid);
+		assert_int_equal(count_instances(fs, prefix), 0);
+		/* A second time there is nothing to do. */
+		assert_int_equal(capture_recover(&rec.env, &err), 0);
+		if (lseek(rec.fd, 0, SEEK_END) >= 8) {
+			struct decoded *d = decode(rec.fd, NULL, NULL);
+
+			assert_int_equal(d->ends, 0);
+			recorded += d->header != NULL;
+			decoded_free(d);
+		}
+		recording_deinit(&rec);
+	}
+	print_message("%u instances removed, %u streams read\n", undone, recorded);
+	assert_true(undone > 0);
+	assert_true(recorded > 0);
+}
+
+static void living_recorder_is_left_alone(void **state _unused_)
+{
+	static const struct capture_event_spec specs[] = { { .glob = "irq" } };
+	const struct capture_request request = {
+		.name = "alive", .events = specs, .event_count = 1, .buffer_bytes = 64 << 10
+	};
+	_cleanup_(capture_freep) struct capture *c = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct recording rec;
+	char prefix[64];
+
+	recording_init(&rec, fs);
+	assert_int_equal(capture_new(&c, &rec.env, &request, &err), 0);
+	assert_int_equal(capture_recover(&rec.env, &err), 0);
+	snprintf(prefix, sizeof(prefix), "traced-%d-alive", getpid());
+	assert_int_equal(count_instances(fs, prefix), 2);
+	c = capture_free(c);
+	assert_int_equal(count_instances(fs, prefix), 0);
+	recording_deinit(&rec);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(killed_at_random_moments),
+		cmocka_unit_test(living_recorder_is_left_alone),
+	};
+
+	fs = open_tracefs_or_skip();
+	int r = cmocka_run_group_tests(tests, NULL, NULL);
+
+	tracefs_free(fs);
+	return r;
+}
