@@ -27,6 +27,8 @@ struct event_table_env {
 	bool big_endian;
 	enum pointer_mode pointers;
 	uint8_t pointer_key[16];
+	/* major << 16 | minor of the recorded kernel, whose own texts change; 0: 6.18 or newer. */
+	uint32_t kernel;
 };
 
 struct field {
@@ -65,7 +67,8 @@ DEFINE_CLEANUP_FUNC(struct event_table *, event_table_free);
 /* text: of a format file. The same event twice: the first stays. -EBADMSG: no format. */
 int event_table_add(struct event_table *t, const char *system, const char *text, size_t len,
 		    struct error *err);
-/* Lines "NAME value"; lines of printk_formats ("0xADDR : \"text\""). Before event_table_seal. */
+/* Lines "NAME value", among them "HZ 250" for jiffies_to_msecs(); lines of printk_formats ("0xADDR
+ * : \"text\""). Before event_table_seal. */
 int event_table_add_enums(struct event_table *t, const char *text, size_t len);
 int event_table_add_printk(struct event_table *t, const char *text, size_t len);
 /* Takes symbols over. */
@@ -79,6 +82,12 @@ const struct event *event_table_find_name(const struct event_table *t, const cha
 					  const char *name);
 const struct common_fields *event_table_common(const struct event_table *t);
 const struct event *const *event_table_all(const struct event_table *t, size_t *ret_count);
+
+/*
+ * NULL, or the first name in ev's print fmt that the recording says nothing
+ * of: what depends on it is printed as "<unknown>", or with a "?" behind it.
+ */
+const char *event_unknown_part(const struct event *ev);
 
 /* Integer fields, either byte order; bounds-checked against the record: false if it lies outside.
  */

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/builtin.h"
+
+#include <string.h>
+
+#include "export/format_int.h"
+#include "export/printer.h"
+
+static const struct {
+	const char *name;
+	enum builtin builtin;
+} names[] = {
+	{ "function", BUILTIN_FUNCTION },
+	{ "context_switch", BUILTIN_CONTEXT_SWITCH },
+	{ "wakeup", BUILTIN_WAKEUP },
+	{ "kernel_stack", BUILTIN_KERNEL_STACK },
+	{ "user_stack", BUILTIN_USER_STACK },
+	{ "bputs", BUILTIN_BPUTS },
+	{ "bprint", BUILTIN_BPRINT },
+	{ "print", BUILTIN_PRINT },
+	{ "hwlat", BUILTIN_HWLAT },
+	{ "osnoise", BUILTIN_OSNOISE },
+	{ "timerlat", BUILTIN_TIMERLAT },
+	{ "raw_data", BUILTIN_RAW_DATA },
+	{ "func_repeats", BUILTIN_FUNC_REPEATS },
+};
+
+enum builtin builtin_find(const struct event *ev)
+{
+	if (strcmp(ev->system, "ftrace"))
+		return BUILTIN_NONE;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(ev->name, names[i].name))
+			return names[i].builtin;
+	return BUILTIN_NONE;
+}
+
+/* One record on its way out; the first field that is not there ends it. */
+struct view {
+	struct printer *p;
+	const struct event *ev;
+	const struct record *rec;
+	struct buf *out;
+	bool truncated;
+};
+
+static const struct field *find(const struct view *v, const char *name)
+{
+	for (size_t i = 0; i < v->ev->field_count; i++)
+		if (!strcmp(v->ev->fields[i].name, name))
+			return &v->ev->fields[i];
+	return NULL;
+}
+
+static uint64_t get(struct view *v, const char *name)
+{
+	const struct field *f = find(v, name);
+
+	if (!f || (f->size != 1 && f->size != 2 && f->size != 4 && f->size != 8) ||
+	    f->size > v->rec->len || f->offset > v->rec->len - f->size) {
+		v->truncated = true;
+		return 0;
+	}
+	return load_uint(v->rec->data + f->offset, f->size, v->p->table->swap);
+}
+
+/* What lies behind a field that ends the record: a string, raw bytes, addresses. */
+static const uint8_t *tail(struct view *v, const char *name, size_t *ret_len)
+{
+	const struct field *f = find(v, name);
+
+	*ret_len = 0;
+	if (!f || f->offset > v->rec->len) {
+		v->truncated = true;
+		return NULL;
+	}
+	*ret_len = v->rec->len - f->offset;
+	return v->rec->data + f->offset;
+}
+
+static void put_text(struct view *v, const char *name)
+{
+	size_t len;
+	const uint8_t *text = tail(v, name, &len);
+
+	if (text)
+		buf_append(v->out, text, strnlen((const char *)text, len));
+}
+
+/* seq_print_ip_sym() without the offset. */
+static void put_ip(struct view *v, uint64_t ip)
+{
+	char *w = buf_reserve(v->out, SYMBOL_TEXT_MAX);
+
+	if (!ip)
+		buf_putc(v->out, '0');
+	else if (w)
+		v->out->len += (size_t)(print_symbol(v->p, w, ip, 'f') - w);
+}
+
+static void put_function(struct view *v)
+{
+	uint64_t parent = get(v, "parent_ip");
+
+	put_ip(v, get(v, "ip"));
+	if (parent) {
+		buf_puts(v->out, " <-");
+		put_ip(v, parent);
+	}
+}
+
+static char state_char(uint64_t state)
+{
+	static const char chars[] = "RSDTtXZPI"; /* task_index_to_char() */
+
+	return state < sizeof(chars) - 1 ? chars[state] : '?';
+}
+
+static void put_switch(struct view *v, const char *arrow)
+{
+	buf_printf(v->out, " %7d:%3d:%c %s [%03d] %7d:%3d:%c ", (int)get(v, "prev_pid"),
+		   (int)get(v, "prev_prio"), state_char(get(v, "prev_state")), arrow,
+		   (int)get(v, "next_cpu"), (int)get(v, "next_pid"), (int)get(v, "next_prio"),
+		   state_char(get(v, "next_state")));
+	/* The kernel looks the name up in saved_cmdlines when it is read. */
+	buf_puts(v->out, "<...>");
+}
+
+static void put_kernel_stack(struct view *v)
+{
+	unsigned word = v->p->table->env.word_size;
+	/* FTRACE_TRAMPOLINE_MARKER, INT_MAX; ULONG_MAX ends a stack. */
+	const uint64_t trampoline = INT32_MAX, end = word == 8 ? UINT64_MAX : UINT32_MAX;
+	size_t len;
+	const uint8_t *at = tail(v, "caller", &len);
+
+	buf_puts(v->out, "<stack trace>\n");
+	for (; at && len >= word; at += word, len -= word) {
+		uint64_t ip = load_uint(at, word, v->p->table->swap);
+
+		if (ip == end)
+			break;
+		buf_puts(v->out, " => ");
+		if (ip == trampoline)
+			buf_puts(v->out, "[FTRACE TRAMPOLINE]");
+		else
+			put_ip(v, ip);
+		buf_putc(v->out, '\n');
+	}
+}
+
+static void put_user_stack(struct view *v)
+{
+	unsigned word = v->p->table->env.word_size;
+	size_t len;
+	const uint8_t *at = tail(v, "caller", &len);
+
+	buf_puts(v->out, "<user stack trace>\n");
+	for (int i = 0; at && i < 8 && len >= word; i++, at += word, len -= word) {
+		uint64_t ip = load_uint(at, word, v->p->table->swap);
+
+		if (!ip)
+			break;
+		buf_printf(v->out, " =>  <%0*llx>\n", (int)word * 2, (unsigned long long)ip);
+	}
+}
+
+static void put_bputs(struct view *v)
+{
+	uint64_t address = get(v, "str");
+	const char *text = table_printk(v->p->table, address);
+
+	put_ip(v, get(v, "ip"));
+	buf_puts(v->out, ": ");
+	if (text)
+		buf_puts(v->out, text);
+	else
+		buf_puts(v->out, "<unknown string>");
+}
+
+static int put_bprint(struct view *v)
+{
+	const char *format = table_printk(v->p->table, get(v, "fmt"));
+	size_t len;
+	const uint8_t *args = tail(v, "buf", &len);
+
+	put_ip(v, get(v, "ip"));
+	buf_puts(v->out, ": ");
+	if (!format) {
+		buf_puts(v->out, "<unknown format>");
+		return 0;
+	}
+	return args ? bprint_format(v->p, format, args, len, v->out) : 0;
+}
+
+static void put_print(struct view *v)
+{
+	put_ip(v, get(v, "ip"));
+	buf_puts(v->out, ": ");
+	put_text(v, "buf");
+}
+
+/* A struct timespec64 in one record: fields tv_sec and tv_nsec. */
+static void put_hwlat(struct view *v)
+{
+	buf_printf(v->out, "#%-5u inner/outer(us): %4llu/%-5llu ts:%lld.%09lld count:%d",
+		   (unsigned)get(v, "seqnum"), (unsigned long long)get(v, "duration"),
+		   (unsigned long long)get(v, "outer_duration"), (long long)get(v, "tv_sec"),
+		   (long long)get(v, "tv_nsec"), (int)get(v, "count"));
+	/* nmi-total comes too on machines without a generic sched_clock: x86 among them. */
+	if (get(v, "nmi_count"))
+		buf_printf(v->out, " nmi-total:%llu nmi-count:%u",
+			   (unsigned long long)get(v, "nmi_total_ts"),
+			   (unsigned)get(v, "nmi_count"));
+}
+
+static void put_osnoise(struct view *v)
+{
+	uint64_t runtime = get(v, "runtime"), noise = get(v, "noise");
+	uint32_t divisor = (uint32_t)runtime; /* do_div() takes 32 bits */
+	uint64_t ratio = divisor ? (runtime - noise) * 10000000 / divisor : 0;
+
+	buf_printf(v->out, "%llu %10llu %3llu.%05llu %7llu %6u %6u %6u %6u %6u",
+		   (unsigned long long)runtime, (unsigned long long)noise,
+		   (unsigned long long)(ratio / 100000), (unsigned long long)(ratio % 100000),
+		   (unsigned long long)get(v, "max_sample"), (unsigned)get(v, "hw_count"),
+		   (unsigned)get(v, "nmi_count"), (unsigned)get(v, "irq_count"),
+		   (unsigned)get(v, "softirq_count"), (unsigned)get(v, "thread_count"));
+}
+
+static void put_timerlat(struct view *v)
+{
+	buf_printf(v->out, "#%-5u context %6s timer_latency %9llu ns", (unsigned)get(v, "seqnum"),
+		   get(v, "context") ? "thread" : "irq",
+		   (unsigned long long)get(v, "timer_latency"));
+}
+
+static void put_raw_data(struct view *v)
+{
+	size_t len;
+	const uint8_t *data = tail(v, "buf", &len);
+	char *w;
+
+	buf_printf(v->out, "# %x buf:", (unsigned)get(v, "id"));
+	w = data ? buf_reserve(v->out, len * 3) : NULL;
+	for (size_t i = 0; w && i < len; i++) {
+		*w++ = ' ';
+		w = format_hex_byte(w, data[i]);
+	}
+	if (w)
+		v->out->len = (size_t)(w - v->out->data);
+}
+
+static void put_repeats(struct view *v)
+{
+	uint64_t delta = get(v, "top_delta_ts") << 32 | get(v, "bottom_delta_ts");
+	uint64_t us = (v->rec->ts - delta + 500) / 1000;
+
+	put_function(v);
+	buf_printf(v->out, " (repeats: %u, last_ts: %5llu.%06llu)", (unsigned)get(v, "count"),
+		   (unsigned long long)(us / 1000000), (unsigned long long)(us % 1000000));
+}
+
+static int put(struct view *v, enum builtin b)
+{
+	switch (b) {
+	case BUILTIN_FUNCTION:
+		put_function(v);
+		break;
+	case BUILTIN_CONTEXT_SWITCH:
+		put_switch(v, "==>");
+		break;
+	case BUILTIN_WAKEUP:
+		put_switch(v, "  +");
+		break;
+	case BUILTIN_KERNEL_STACK:
+		put_kernel_stack(v);
+		break;
+	case BUILTIN_USER_STACK:
+		put_user_stack(v);
+		break;
+	case BUILTIN_BPUTS:
+		put_bputs(v);
+		break;
+	case BUILTIN_BPRINT:
+		return put_bprint(v);
+	case BUILTIN_PRINT:
+		put_print(v);
+		break;
+	case BUILTIN_HWLAT:
+		put_hwlat(v);
+		break;
+	case BUILTIN_OSNOISE:
+		put_osnoise(v);
+		break;
+	case BUILTIN_TIMERLAT:
+		put_timerlat(v);
+		break;
+	case BUILTIN_RAW_DATA:
+		put_raw_data(v);
+		break;
+	case BUILTIN_FUNC_REPEATS:
+		put_repeats(v);
+		break;
+	case BUILTIN_NONE:
+		break;
+	}
+	return 0;
+}
+
+int builtin_print(enum builtin b, struct printer *p, const struct event *ev,
+		  const struct record *rec, struct buf *out)
+{
+	struct view v = { .p = p, .ev = ev, .rec = rec, .out = out };
+	size_t from = out->len;
+	int r = put(&v, b);
+
+	if (buf_error(out) < 0)
+		return -ENOMEM;
+	/* Texts end with their own newline; the line's end is the caller's. */
+	if (out->len > from && out->data[out->len - 1] == '\n')
+		out->len--;
+	return r < 0 ? r : v.truncated ? -EBADMSG : 0;
+}

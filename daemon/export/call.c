@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The functions that print formats call: the stages of include/trace/stages/stage3_*.h. */
+#include <string.h>
+
+#include "export/parser.h"
+
+static const struct expr_type text_type = { .class = TYPE_TEXT };
+
+/* The field that a __get_*(name) names. */
+static const struct field *named_field(struct parser *p)
+{
+	const struct token t = p->lexer.token;
+
+	if (t.kind != TOKEN_NAME) {
+		parser_fail(p, "a field's name expected");
+		return NULL;
+	}
+	lexer_next(&p->lexer);
+	return parser_field(p, &t);
+}
+
+static const struct field *dynamic_field(struct parser *p)
+{
+	const struct field *f = named_field(p);
+
+	if (f && !f->is_dynamic && !f->is_relative) {
+		parser_fail(p, "%s is no dynamic array", f->name);
+		return NULL;
+	}
+	return f;
+}
+
+static struct expr *get_data(struct parser *p)
+{
+	const struct field *f = dynamic_field(p);
+
+	return f ? parser_made(p, expr_dynamic(p->env, f)) : NULL;
+}
+
+/* __get_str() is a char *, whatever the field's type says. */
+static struct expr *get_str(struct parser *p)
+{
+	struct expr *e = get_data(p);
+
+	if (e)
+		e->type.size = 1;
+	return e;
+}
+
+static struct expr *get_len(struct parser *p)
+{
+	const struct field *f = dynamic_field(p);
+	struct expr *e;
+
+	if (!f)
+		return NULL;
+	e = parser_made(p, expr_new(p->env, EXPR_DYNAMIC_LEN, int_type(4, false)));
+	if (e)
+		e->field = f;
+	return e;
+}
+
+static struct expr *pair_node(struct parser *p, enum expr_kind kind, struct expr *a, struct expr *b)
+{
+	struct expr *e;
+
+	if (!a || !b)
+		return NULL;
+	if (a->type.class != TYPE_RECORD) {
+		parser_fail(p, "prints memory that is not in the record");
+		return NULL;
+	}
+	e = parser_made(p, expr_new(p->env, kind, text_type));
+	if (!e)
+		return NULL;
+	e->a = a;
+	e->b = parser_made(p, expr_cast(p->env, b, int_type(4, true)));
+	return e->b ? e : NULL;
+}
+
+static struct expr *get_bitmask(struct parser *p)
+{
+	const struct token t = p->lexer.token;
+	const struct field *f = dynamic_field(p);
+	struct expr *len;
+
+	if (!f)
+		return NULL;
+	(void)t;
+	len = parser_made(p, expr_new(p->env, EXPR_DYNAMIC_LEN, int_type(4, false)));
+	if (!len)
+		return NULL;
+	len->field = f;
+	return pair_node(p, EXPR_BITMASK, expr_dynamic(p->env, f), len);
+}
+
+static struct expr *get_stack(struct parser *p)
+{
+	struct expr *e = get_bitmask(p);
+
+	if (e)
+		e->kind = EXPR_STACK;
+	return e;
+}
+
+static struct expr *print_hex(struct parser *p, bool concatenate)
+{
+	struct expr *a = parser_expr(p), *b, *e;
+
+	if (!a || !parser_expect(p, ','))
+		return NULL;
+	b = parser_expr(p);
+	e = pair_node(p, EXPR_HEX, a, b);
+	if (e)
+		e->value = concatenate;
+	return e;
+}
+
+static struct expr *print_hex_spaced(struct parser *p)
+{
+	return print_hex(p, false);
+}
+
+static struct expr *print_hex_str(struct parser *p)
+{
+	return print_hex(p, true);
+}
+
+static struct expr *print_array(struct parser *p)
+{
+	struct expr *a = parser_expr(p), *b, *c, *e;
+
+	if (!a || !parser_expect(p, ','))
+		return NULL;
+	b = parser_expr(p);
+	if (!b || !parser_expect(p, ','))
+		return NULL;
+	c = parser_expr(p);
+	if (!c)
+		return NULL;
+	e = pair_node(p, EXPR_INT_ARRAY, a, b);
+	if (e)
+		e->c = parser_made(p, expr_cast(p->env, c, int_type(4, false)));
+	return e && e->c ? e : NULL;
+}
+
+/* __print_dynamic_array(name, element size) */
+static struct expr *print_dynamic_array(struct parser *p)
+{
+	const struct field *f = dynamic_field(p);
+	struct expr *size, *len, *e;
+
+	if (!f || !parser_expect(p, ','))
+		return NULL;
+	size = parser_expr(p);
+	len = expr_new(p->env, EXPR_DYNAMIC_LEN, int_type(4, false));
+	if (!size || !parser_made(p, len))
+		return NULL;
+	len->field = f;
+	e = pair_node(p, EXPR_INT_ARRAY, expr_dynamic(p->env, f),
+		      expr_make_binary(p->env, '/', len, size));
+	if (e)
+		e->c = parser_made(p, expr_cast(p->env, size, int_type(4, false)));
+	return e && e->c ? e : NULL;
+}
+
+/* "{ value, text }"; a NULL text ends the table for the kernel, more may follow in the source. */
+static bool table_entry(struct parser *p, struct name_entry *ret, bool *ret_last, bool *incomplete)
+{
+	struct expr *value, *name;
+
+	if (!parser_expect(p, '{'))
+		return false;
+	if (parser_accept(p, '}')) { /* all zero: an empty table */
+		*ret_last = true;
+		return true;
+	}
+	value = parser_expr(p);
+	if (!value || !parser_expect(p, ','))
+		return false;
+	name = parser_expr(p);
+	if (!name || !parser_expect(p, '}'))
+		return false;
+	*ret_last = name->kind == EXPR_CONST && !name->value;
+	if (*ret_last)
+		return true;
+	if (name->kind != EXPR_STRING)
+		return parser_fail(p, "a name in a table that is no string");
+	if (value->kind == EXPR_UNKNOWN) {
+		*incomplete = true;
+		ret->text = NULL;
+		return true;
+	}
+	if (value->kind != EXPR_CONST)
+		return parser_fail(p, "a value in a table that is no constant");
+	*ret = (struct name_entry){ .mask = value->value,
+				    .text = name->text,
+				    .len = name->text_len };
+	return true;
+}
+
+static bool table_add(struct parser *p, struct name_table *t, size_t *cap,
+		      const struct name_entry *entry)
+{
+	if (t->count == *cap) {
+		size_t bigger = *cap ? *cap * 2 : 16;
+		struct name_entry *entries = arena_alloc(p->env->arena, bigger * sizeof(*entries));
+
+		if (!entries)
+			return parser_fail(p, "out of memory");
+		if (t->count)
+			memcpy(entries, t->entries, t->count * sizeof(*entries));
+		t->entries = entries;
+		*cap = bigger;
+	}
+	t->entries[t->count++] = *entry;
+	return true;
+}
+
+static struct name_table *table(struct parser *p)
+{
+	struct name_table *t = arena_alloc(p->env->arena, sizeof(*t));
+	bool ended = false;
+	size_t cap = 0;
+
+	if (!t) {
+		parser_fail(p, "out of memory");
+		return NULL;
+	}
+	while (parser_accept(p, ',')) {
+		struct name_entry entry = { 0 };
+		bool last = false;
+
+		if (parser_is(p, ')')) /* older kernels leave a comma at the end */
+			break;
+		if (!table_entry(p, &entry, &last, &t->incomplete))
+			return NULL;
+		ended |= last;
+		if (ended || !entry.text)
+			continue;
+		if (!table_add(p, t, &cap, &entry))
+			return NULL;
+		t->longest = MAX(t->longest, entry.len);
+	}
+	return t;
+}
+
+static struct expr *table_node(struct parser *p, enum expr_kind kind, struct expr *value,
+			       struct name_table *t, bool wide)
+{
+	unsigned word = wide ? 8 : p->env->word_size;
+	struct expr *e;
+
+	if (!value || !t)
+		return NULL;
+	for (size_t i = 0; i < t->count; i++)
+		t->entries[i].mask = expr_normalize(t->entries[i].mask, word, false);
+	t->wide = wide;
+	e = parser_made(p, expr_new(p->env, kind, text_type));
+	if (!e)
+		return NULL;
+	e->a = parser_made(p, expr_cast(p->env, value, int_type(word, false)));
+	e->table = t;
+	return e->a ? e : NULL;
+}
+
+static struct expr *print_flags(struct parser *p, bool wide)
+{
+	struct expr *value = parser_expr(p), *delim;
+	struct name_table *t;
+
+	if (!value || !parser_expect(p, ','))
+		return NULL;
+	delim = parser_expr(p);
+	if (!delim)
+		return NULL;
+	t = table(p);
+	if (t && delim->kind == EXPR_STRING) {
+		t->delim = delim->text;
+		t->delim_len = delim->text_len;
+	}
+	return table_node(p, EXPR_FLAGS, value, t, wide);
+}
+
+static struct expr *print_flags_word(struct parser *p)
+{
+	return print_flags(p, false);
+}
+
+static struct expr *print_flags_u64(struct parser *p)
+{
+	return print_flags(p, true);
+}
+
+static struct expr *print_symbolic(struct parser *p)
+{
+	struct expr *value = parser_expr(p);
+
+	return value ? table_node(p, EXPR_SYMBOLIC, value, table(p), false) : NULL;
+}
+
+static struct expr *print_symbolic_u64(struct parser *p)
+{
+	struct expr *value = parser_expr(p);
+
+	return value ? table_node(p, EXPR_SYMBOLIC, value, table(p), true) : NULL;
+}
+
+static struct expr *builtin_expect(struct parser *p)
+{
+	struct expr *e = parser_expr(p);
+
+	if (!e || !parser_expect(p, ',') || !parser_expr(p))
+		return NULL;
+	return parser_made(p, expr_cast(p->env, e, int_type(p->env->word_size, true)));
+}
+
+/* include/linux/jiffies.h; HZ is a constant that the stream brings. */
+static struct expr *to_msecs(struct parser *p)
+{
+	struct expr *a = parser_expr(p), *e;
+	int64_t hz;
+
+	if (!a)
+		return NULL;
+	if (!constants_find(p->env->constants, "HZ", 2, &hz) || hz <= 0 || hz > 12000)
+		return parser_made(p, expr_unknown(p->env, "HZ", 2));
+	e = parser_made(p, expr_new(p->env, EXPR_MSECS, int_type(4, false)));
+	if (!e)
+		return NULL;
+	e->a = parser_made(p, expr_cast(p->env, a, int_type(p->env->word_size, false)));
+	e->value = (uint64_t)hz;
+	return e->a ? e : NULL;
+}
+
+/* drivers' mc_event_error_type(), include/linux/edac.h: enum hw_event_mc_err_type. */
+static struct expr *mc_error_type(struct parser *p)
+{
+	static const char *const names[] = { "Corrected", "Uncorrected", "Deferred", "Fatal" };
+	struct expr *value = parser_expr(p), *e;
+
+	if (!value)
+		return NULL;
+	e = expr_text(p->env, "Info", 4);
+	for (unsigned i = ARRAY_SIZE(names); i-- > 0;)
+		e = expr_cond(
+			p->env,
+			expr_make_binary(p->env, OP_EQ, value, expr_const(p->env, i, 4, true)),
+			expr_text(p->env, names[i], strlen(names[i])), e);
+	return parser_made(p, e);
+}
+
+/* trace_seq_printf(p, format, args...): what it writes is picked up by the text's own name. */
+static struct expr *seq_printf(struct parser *p)
+{
+	struct expr *format, *e;
+
+	lexer_next(&p->lexer);
+	if (!parser_expect(p, ','))
+		return NULL;
+	format = parser_expr(p);
+	if (!format || format->kind != EXPR_STRING) {
+		parser_fail(p, "trace_seq_printf without a format");
+		return NULL;
+	}
+	e = parser_made(p, expr_new(p->env, EXPR_FORMAT, text_type));
+	if (!e || !parser_list(p, &e->a))
+		return NULL;
+	e->text = format->text;
+	e->text_len = format->text_len;
+	if (p->written_last)
+		p->written_last->b = e;
+	else
+		p->written = e;
+	p->written_last = e;
+	return e;
+}
+
+static const struct {
+	const char *name;
+	struct expr *(*parse)(struct parser *p);
+} functions[] = {
+	{ "__print_symbolic", print_symbolic },
+	{ "__print_flags", print_flags_word },
+	{ "__print_symbolic_u64", print_symbolic_u64 },
+	{ "__print_flags_u64", print_flags_u64 },
+	{ "__get_str", get_str },
+	{ "__get_rel_str", get_str },
+	{ "__get_dynamic_array", get_data },
+	{ "__get_rel_dynamic_array", get_data },
+	{ "__get_dynamic_array_len", get_len },
+	{ "__get_rel_dynamic_array_len", get_len },
+	{ "__get_bitmask", get_bitmask },
+	{ "__get_rel_bitmask", get_bitmask },
+	{ "__get_cpumask", get_bitmask },
+	{ "__get_rel_cpumask", get_bitmask },
+	{ "__get_sockaddr", get_str },
+	{ "__get_rel_sockaddr", get_str },
+	{ "__get_stacktrace", get_stack },
+	{ "__print_hex", print_hex_spaced },
+	{ "__print_hex_str", print_hex_str },
+	{ "__print_array", print_array },
+	{ "__print_dynamic_array", print_dynamic_array },
+	{ "__builtin_expect", builtin_expect },
+	{ "jiffies_to_msecs", to_msecs },
+	{ "mc_event_error_type", mc_error_type },
+	{ "trace_seq_printf", seq_printf },
+};
+
+struct expr *parser_call(struct parser *p, const struct token *name)
+{
+	struct expr *e = NULL;
+	bool found = false;
+
+	parser_expect(p, '(');
+	for (size_t i = 0; i < ARRAY_SIZE(functions) && !found; i++)
+		if (token_is(name, functions[i].name)) {
+			e = functions[i].parse(p);
+			found = true;
+		}
+	if (!found)
+		parser_fail(p, "calls %.*s()", (int)MIN(name->len, (size_t)80), name->text);
+	return e && parser_expect(p, ')') ? e : NULL;
+}
+
+struct expr *parser_sizeof(struct parser *p)
+{
+	struct expr_type type;
+	struct lexer ahead = p->lexer;
+
+	lexer_next(&ahead);
+	if (parser_is(p, '(') && parser_starts_type(p, &ahead.token)) {
+		lexer_next(&p->lexer);
+		if (!parser_type(p, &type) || !parser_expect(p, ')'))
+			return NULL;
+	} else {
+		struct expr *e = parser_unary(p);
+
+		if (!e)
+			return NULL;
+		type = e->type;
+		if (e->kind == EXPR_ARRAY)
+			return parser_made(
+				p, expr_const(p->env, e->field->size, p->env->word_size, false));
+	}
+	if (type.class == TYPE_RECORD || type.class == TYPE_POINTER)
+		type.size = (uint8_t)p->env->word_size;
+	return parser_made(p, expr_const(p->env, type.size, p->env->word_size, false));
+}

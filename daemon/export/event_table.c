@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/event_table.h"
+
+#include <string.h>
+
+#include "export/printer.h"
+#include "util/siphash.h"
+
+static struct tep_handle *new_tep(const struct event_table_env *env)
+{
+	struct tep_handle *tep = tep_alloc();
+
+	if (!tep)
+		return NULL;
+	tep_set_loglevel(TEP_LOG_NONE);
+	tep_set_long_size(tep, (int)env->word_size);
+	tep_set_page_size(tep, 4096);
+	tep_set_file_bigendian(tep, env->big_endian ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN);
+	tep_set_local_bigendian(tep, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? TEP_BIG_ENDIAN
+									    : TEP_LITTLE_ENDIAN);
+	return tep;
+}
+
+int event_table_new(struct event_table **ret, const struct event_table_env *env)
+{
+	struct event_table *t;
+
+	if (env->word_size != 4 && env->word_size != 8)
+		return -EINVAL;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	t->env = *env;
+	t->swap = env->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	pthread_mutex_init(&t->tep_lock, NULL);
+	t->tep = new_tep(env);
+	t->printing = new_tep(env);
+	if (!t->tep || !t->printing) {
+		event_table_free(t);
+		return -ENOMEM;
+	}
+	*ret = t;
+	return 0;
+}
+
+struct event_table *event_table_free(struct event_table *t)
+{
+	if (t) {
+		free(t->by_id);
+		free(t->all);
+		free(t->printk);
+		constants_deinit(&t->constants);
+		symbols_free(t->symbols);
+		tep_free(t->tep);
+		tep_free(t->printing);
+		pthread_mutex_destroy(&t->tep_lock);
+		arena_deinit(&t->arena);
+		free(t);
+	}
+	return NULL;
+}
+
+static void fill_field(struct event_table *t, struct field *f, const struct tep_format_field *from)
+{
+	struct expr_type type;
+	size_t len = strcspn(from->type, " [");
+
+	*f = (struct field){
+		.name = from->name,
+		.type = from->type,
+		.offset = (uint32_t)MAX(from->offset, 0),
+		.size = (uint32_t)MAX(from->size, 0),
+		.is_signed = from->flags & TEP_FIELD_IS_SIGNED,
+		.is_array = from->flags & TEP_FIELD_IS_ARRAY,
+		.is_string = from->flags & TEP_FIELD_IS_STRING,
+		.is_pointer = from->flags & TEP_FIELD_IS_POINTER,
+		.is_dynamic = from->flags & TEP_FIELD_IS_DYNAMIC,
+		.is_relative = from->flags & TEP_FIELD_IS_RELATIVE,
+	};
+	f->element_size = f->is_array ? (uint32_t)from->elementsize : f->size;
+	/* A dynamic or open array's elements are known by their type alone. */
+	if (f->is_dynamic || f->is_relative || (f->is_array && !f->size)) {
+		const char *name = from->type;
+
+		if (!strncmp(name, "__data_loc ", 11) || !strncmp(name, "__rel_loc ", 10))
+			name = strchr(name, ' ') + 1;
+		if (!strncmp(name, "unsigned ", 9) && name[9] != '[')
+			name += 9;
+		len = strcspn(name, " [");
+		f->element_size =
+			expr_type_by_name(name, len, t->env.word_size, &type) ? type.size : 1;
+	}
+	/* libtraceevent calls a __data_loc array too; the field itself is a location. */
+	if (f->is_dynamic || f->is_relative)
+		f->is_array = false;
+}
+
+static int fill_fields(struct event_table *t, struct event *ev, const struct tep_event *from)
+{
+	size_t n = 0, max = (size_t)MAX(from->format.nr_fields, 0);
+	struct field *fields = arena_alloc(&t->arena, (max + 1) * sizeof(*fields));
+
+	if (!fields)
+		return -ENOMEM;
+	for (const struct tep_format_field *f = from->format.fields; f && n < max; f = f->next)
+		fill_field(t, &fields[n++], f);
+	ev->fields = fields;
+	ev->field_count = n;
+	return 0;
+}
+
+static void fill_common(struct event_table *t, const struct tep_event *from)
+{
+	if (t->common.size)
+		return;
+	for (const struct tep_format_field *f = from->format.common_fields; f; f = f->next) {
+		uint32_t offset = (uint32_t)MAX(f->offset, 0);
+
+		if (!strcmp(f->name, "common_flags"))
+			t->common.flags_offset = offset;
+		else if (!strcmp(f->name, "common_preempt_count"))
+			t->common.preempt_offset = offset;
+		else if (!strcmp(f->name, "common_pid"))
+			t->common.pid_offset = offset;
+		t->common.size = MAX(t->common.size, offset + (uint32_t)MAX(f->size, 0));
+	}
+}
+
+static int grow_ids(struct event_table *t, size_t id)
+{
+	size_t count = MAX(id + 1, t->id_count * 2);
+	struct event_entry **by_id;
+
+	if (id < t->id_count)
+		return 0;
+	by_id = reallocarray(t->by_id, count, sizeof(*by_id));
+	if (!by_id)
+		return -ENOMEM;
+	memset(by_id + t->id_count, 0, (count - t->id_count) * sizeof(*by_id));
+	t->by_id = by_id;
+	t->id_count = count;
+	return 0;
+}
+
+static int add_entry(struct event_table *t, struct event_entry *entry)
+{
+	if (grow_ids(t, entry->event.id) < 0)
+		return -ENOMEM;
+	if (t->count == t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 256;
+		const struct event **all = reallocarray(t->all, cap, sizeof(*all));
+
+		if (!all)
+			return -ENOMEM;
+		t->all = all;
+		t->cap = cap;
+	}
+	t->all[t->count++] = &entry->event;
+	t->by_id[entry->event.id] = entry;
+	return 0;
+}
+
+/*
+ * The fields by libtraceevent. Its parser of print formats is the slow part of
+ * it and not wanted: it gets an empty one.
+ */
+static struct tep_event *parse_fields(struct event_table *t, const char *system,
+				      struct event_entry *entry)
+{
+	static const char mark[] = "\nprint fmt:", empty[] = " \"\"\n";
+	const char *at = memmem(entry->text, entry->len, mark, strlen(mark));
+	const char *id = memmem(entry->text, entry->len, "\nID:", 4);
+	_cleanup_free_ char *head = NULL;
+	size_t len;
+
+	if (!at || !id || id > at)
+		return NULL;
+	at += strlen(mark);
+	entry->print_fmt = at;
+	entry->print_fmt_len = entry->len - (size_t)(at - entry->text);
+	len = (size_t)(at - entry->text);
+	head = malloc(len + sizeof(empty));
+	if (!head)
+		return NULL;
+	memcpy(head, entry->text, len);
+	memcpy(head + len, empty, sizeof(empty));
+	tep_parse_event(t->tep, head, len + sizeof(empty) - 1, system);
+	return tep_find_event(t->tep, (int)strtol(id + 4, NULL, 10));
+}
+
+int event_table_add(struct event_table *t, const char *system, const char *text, size_t len,
+		    struct error *err)
+{
+	struct event_entry *entry;
+	struct tep_event *parsed;
+	struct event *ev;
+
+	if (t->sealed)
+		return error_set(err, EINVAL, "a format after the table was sealed");
+	entry = arena_alloc(&t->arena, sizeof(*entry));
+	if (entry)
+		entry->text = arena_strndup(&t->arena, text, len);
+	if (!entry || !entry->text)
+		return error_errno(err, ENOMEM, "event format");
+	entry->len = len;
+	parsed = parse_fields(t, system, entry);
+	if (!parsed || parsed->id < 0 || parsed->id > UINT16_MAX)
+		return error_set(err, EBADMSG, "damaged event format in system %s", system);
+	ev = &entry->event;
+	ev->id = (uint16_t)parsed->id;
+	ev->name = parsed->name;
+	ev->system = parsed->system;
+	if (event_table_find(t, ev->id))
+		return 0;
+	if (fill_fields(t, ev, parsed) < 0 || add_entry(t, entry) < 0)
+		return error_errno(err, ENOMEM, "event format");
+	fill_common(t, parsed);
+	return 0;
+}
+
+int event_table_add_enums(struct event_table *t, const char *text, size_t len)
+{
+	return constants_add_text(&t->constants, text, len);
+}
+
+/* The kernel escapes newline, tab and quote alone. */
+static char *unescape(struct event_table *t, const char *text, size_t len)
+{
+	char *copy = arena_alloc(&t->arena, len + 1), *w = copy;
+
+	if (!copy)
+		return NULL;
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+
+		if (c == '\\' && i + 1 < len && strchr("nt\"", text[i + 1])) {
+			c = text[++i];
+			c = (char)(c == 'n' ? '\n' : c == 't' ? '\t' : c);
+		}
+		*w++ = c;
+	}
+	return copy;
+}
+
+static int add_printk(struct event_table *t, uint64_t address, const char *text, size_t len)
+{
+	char *copy;
+
+	if (t->printk_count == t->printk_cap) {
+		size_t cap = t->printk_cap ? t->printk_cap * 2 : 256;
+		struct printk_format *bigger = reallocarray(t->printk, cap, sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		t->printk = bigger;
+		t->printk_cap = cap;
+	}
+	copy = unescape(t, text, len);
+	if (!copy)
+		return -ENOMEM;
+	t->printk[t->printk_count++] = (struct printk_format){ address, copy };
+	return 0;
+}
+
+int event_table_add_printk(struct event_table *t, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	while (text < end) {
+		const char *nl = memchr(text, '\n', (size_t)(end - text));
+		const char *stop = nl ? nl : end, *p = text + 2;
+		uint64_t address = 0;
+
+		if (stop - text > 2 && !memcmp(text, "0x", 2)) {
+			for (; p < stop && strchr("0123456789abcdef", *p) && *p; p++)
+				address = address << 4 |
+					  (uint64_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
+			if (stop - p >= 5 && !memcmp(p, " : \"", 4) && stop[-1] == '"' &&
+			    add_printk(t, address, p + 4, (size_t)(stop - 1 - (p + 4))) < 0)
+				return -ENOMEM;
+		}
+		text = nl ? nl + 1 : end;
+	}
+	return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct printk_format *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+const char *table_printk(const struct event_table *t, uint64_t address)
+{
+	const struct printk_format key = { .address = address }, *hit;
+
+	hit = t->printk_count ? bsearch(&key, t->printk, t->printk_count, sizeof(key), by_address)
+			      : NULL;
+	return hit ? hit->text : NULL;
+}
+
+void event_table_set_symbols(struct event_table *t, struct symbols *symbols)
+{
+	symbols_free(t->symbols);
+	t->symbols = symbols;
+}
+
+static int compile(struct event_table *t, struct event_entry *entry)
+{
+	const struct compile_env env = {
+		.expr = { &entry->event, &t->constants, &t->arena, t->env.word_size },
+		.big_endian = t->swap,
+		.kernel = t->env.kernel,
+	};
+	int r = program_compile(&env, entry->print_fmt, entry->print_fmt_len, &entry->event.program,
+				&entry->event.why_fallback);
+
+	if (r == -EOPNOTSUPP)
+		tep_parse_event(t->printing, entry->text, entry->len, entry->event.system);
+	return r == -ENOMEM ? r : 0;
+}
+
+int event_table_seal(struct event_table *t, struct error *err)
+{
+	if (t->printk_count)
+		qsort(t->printk, t->printk_count, sizeof(*t->printk), by_address);
+	for (size_t i = 0; i < t->count; i++) {
+		struct event_entry *entry =
+			container_of((struct event *)t->all[i], struct event_entry, event);
+
+		if (compile(t, entry) < 0)
+			return error_errno(err, ENOMEM, "compiling %s", entry->event.name);
+	}
+	t->sealed = true;
+	return 0;
+}
+
+const struct event *event_table_find(const struct event_table *t, uint16_t id)
+{
+	return id < t->id_count && t->by_id[id] ? &t->by_id[id]->event : NULL;
+}
+
+const struct event *event_table_find_name(const struct event_table *t, const char *system,
+					  const char *name)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (!strcmp(t->all[i]->name, name) &&
+		    (!system || !strcmp(t->all[i]->system, system)))
+			return t->all[i];
+	return NULL;
+}
+
+const struct common_fields *event_table_common(const struct event_table *t)
+{
+	return &t->common;
+}
+
+const struct event *const *event_table_all(const struct event_table *t, size_t *ret_count)
+{
+	*ret_count = t->count;
+	return t->all;
+}
+
+bool record_read_uint(const struct event_table *t, const struct record *rec, uint32_t offset,
+		      uint32_t size, uint64_t *ret)
+{
+	if (offset > rec->len || size > rec->len - offset ||
+	    (size != 1 && size != 2 && size != 4 && size != 8))
+		return false;
+	*ret = load_uint(rec->data + offset, size, t->swap);
+	return true;
+}
+
+const char *event_unknown_part(const struct event *ev)
+{
+	return ev->program ? ev->program->unknown : NULL;
+}
+
+int printer_new(struct printer **ret, const struct event_table *t)
+{
+	struct printer *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->table = t;
+	*ret = p;
+	return 0;
+}
+
+struct printer *printer_free(struct printer *p)
+{
+	if (p) {
+		if (p->has_seq)
+			trace_seq_destroy(&p->seq);
+		free(p);
+	}
+	return NULL;
+}
+
+uint64_t printer_fallbacks(const struct printer *p)
+{
+	return p->fallbacks;
+}
+
+int event_print(struct printer *p, const struct event *ev, const struct record *rec,
+		struct buf *out)
+{
+	if (unlikely(!ev->program))
+		return fallback_print(p, ev, rec, out);
+	p->event = ev;
+	return program_run(ev->program, p, rec, out);
+}
+
+/* NULL and error values stay as they are: there is nothing in them to hide. */
+uint64_t printer_pointer(const struct printer *p, uint64_t address)
+{
+	const struct event_table_env *env = &p->table->env;
+	uint64_t hash;
+
+	if (env->pointers == POINTER_RAW || !address ||
+	    expr_normalize(address, env->word_size, true) >= (uint64_t)-4095)
+		return address;
+	hash = siphash_u64(env->pointer_key, address);
+	return env->word_size == 8 ? hash : (uint32_t)hash;
+}
+
+char *print_address(const struct printer *p, char *w, uint64_t address)
+{
+	bool kernel = (int64_t)expr_normalize(address, p->table->env.word_size, true) < 0;
+
+	memcpy(w, "0x", 2);
+	return format_hex(w + 2, kernel ? printer_pointer(p, address) : address);
+}
+
+bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret)
+{
+	struct symbol_cache_entry *e =
+		&p->cache[(address * 0x9e3779b97f4a7c15) >> 54 & (SYMBOL_CACHE - 1)];
+
+	if (!e->known || e->address != address) {
+		e->found = symbols_find(p->table->symbols, address, &e->symbol);
+		e->address = address;
+		e->known = true;
+	}
+	*ret = e->symbol;
+	return e->found;
+}
+
+char *print_symbol(struct printer *p, char *w, uint64_t address, char kind)
+{
+	uint64_t at = kind == 'B' ? address - 1 : address;
+	struct symbol s;
+	size_t len;
+
+	if (!printer_symbol(p, at, &s))
+		return print_address(p, w, address);
+	len = strnlen(s.name, 511); /* KSYM_NAME_LEN */
+	memcpy(w, s.name, len);
+	w += len;
+	if (kind == 'f')
+		return w;
+	if (kind != 's') {
+		memcpy(w, "+0x", 3);
+		w = format_hex(w + 3, address - s.address);
+		memcpy(w, "/0x", 3);
+		w = format_hex(w + 3, s.size);
+	}
+	if (s.module) {
+		len = strnlen(s.module, 64);
+		memcpy(w, " [", 2);
+		memcpy(w + 2, s.module, len);
+		w[len + 2] = ']';
+		w += len + 3;
+	}
+	return w;
+}

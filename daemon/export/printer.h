@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The inside of event tables and printers: for the files that print. */
+#pragma once
+
+#include <pthread.h>
+#include <traceevent/event-parse.h>
+#include <traceevent/trace-seq.h>
+
+#include "export/constants.h"
+#include "export/event_table.h"
+#include "export/program.h"
+
+struct printk_format {
+	uint64_t address;
+	const char *text;
+};
+
+struct event_entry {
+	struct event event;
+	const char *text, *print_fmt; /* of the format; in the arena */
+	size_t len, print_fmt_len;
+};
+
+struct event_table {
+	struct event_table_env env;
+	struct arena arena;
+	struct event_entry **by_id; /* by id; NULL where there is none */
+	size_t id_count;
+	const struct event **all;
+	size_t count, cap;
+	struct common_fields common;
+	struct constants constants;
+	struct symbols *symbols;
+	struct printk_format *printk; /* sorted by address once sealed */
+	size_t printk_count, printk_cap;
+	bool swap; /* the recorded machine's byte order is not ours */
+	bool sealed;
+	struct tep_handle *tep;	     /* the fields of all events */
+	struct tep_handle *printing; /* whole formats of those without a program */
+	pthread_mutex_t tep_lock;    /* libtraceevent's printing keeps state in its handle */
+};
+
+#define SYMBOL_CACHE 1024
+
+struct printer {
+	const struct event_table *table;
+	const struct event *event; /* the one that is being printed */
+	uint64_t fallbacks;
+	struct trace_seq seq; /* for libtraceevent */
+	bool has_seq;
+	struct symbol_cache_entry {
+		uint64_t address;
+		struct symbol symbol;
+		bool known, found;
+	} cache[SYMBOL_CACHE];
+};
+
+/* Loads an integer in the recorded machine's byte order; not checked. */
+static inline uint64_t load_uint(const void *p, unsigned size, bool swap)
+{
+	uint64_t v8;
+	uint32_t v4;
+	uint16_t v2;
+
+	switch (size) {
+	case 1:
+		return *(const uint8_t *)p;
+	case 2:
+		memcpy(&v2, p, 2);
+		return swap ? __builtin_bswap16(v2) : v2;
+	case 4:
+		memcpy(&v4, p, 4);
+		return swap ? __builtin_bswap32(v4) : v4;
+	default:
+		memcpy(&v8, p, 8);
+		return swap ? __builtin_bswap64(v8) : v8;
+	}
+}
+
+/* NULL: no such format. */
+const char *table_printk(const struct event_table *t, uint64_t address);
+
+/* Through the printer's cache. */
+bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret);
+/*
+ * A symbol's text at w, at most SYMBOL_TEXT_MAX bytes; returns the end.
+ * kind: 's', 'S', 'B' as the kernel's %p; 'f', 'F' as seq_print_ip_sym(),
+ * without and with the offset.
+ */
+#define SYMBOL_TEXT_MAX 640
+char *print_symbol(struct printer *p, char *w, uint64_t address, char kind);
+/* What a pointer shows as: itself, or its keyed hash. */
+uint64_t printer_pointer(const struct printer *p, uint64_t address);
+/* An address that nothing is known of: "0x...", hashed if it is one of the kernel's. */
+char *print_address(const struct printer *p, char *w, uint64_t address);
+
+/* Binary printk: bprint.c. Appends. */
+int bprint_format(struct printer *p, const char *format, const uint8_t *args, size_t len,
+		  struct buf *out);
+
+/* fallback.c: libtraceevent's own printing. */
+int fallback_print(struct printer *p, const struct event *ev, const struct record *rec,
+		   struct buf *out);
