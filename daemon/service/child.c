@@ -59,7 +59,9 @@ static Traced__Control__ExportResult *judge(struct child *c)
 	Traced__Control__ExportResult *result = NULL;
 	char text[200];
 
-	if (c->status.si_code == CLD_EXITED && c->status.si_status == 0 && !buf_error(&c->result))
+	/* No bytes are a whole message, too, but no result: it always says how long it took. */
+	if (c->status.si_code == CLD_EXITED && c->status.si_status == 0 && !buf_error(&c->result) &&
+	    c->result.len)
 		result = traced__control__export_result__unpack(NULL, c->result.len,
 								(const uint8_t *)c->result.data);
 	if (result)

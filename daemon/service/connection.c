@@ -87,6 +87,11 @@ static int on_flush(sd_event_source *source _unused_, void *userdata)
 	return 0;
 }
 
+void connection_flush(struct connection *c)
+{
+	frame_flush(&c->io);
+}
+
 void connection_reply(struct connection *c, uint64_t request_id, Traced__Control__Reply *reply)
 {
 	int r;

@@ -10,6 +10,7 @@
 #include "capture/capture.h"
 #include "export/export.h"
 #include "service/sandbox.h"
+#include "util/io.h"
 
 /* Where the descriptors lie in an exporter. */
 enum { STREAM_FD = CHILD_FIRST_FD, OUT_FD, RESULT_FD, FD_END };
@@ -162,6 +163,7 @@ int extractor_main(int argc, char **argv)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct capture_env env = { .proc = "/proc" };
 	struct capture_stats stats = { 0 };
+	uint64_t begin_ns = now_ns(CLOCK_MONOTONIC);
 	int r;
 
 	if (argc != 3)
@@ -178,6 +180,7 @@ int extractor_main(int argc, char **argv)
 	message.events = stats.events;
 	message.lost = stats.lost;
 	message.bytes = stats.bytes;
+	message.export_ns = now_ns(CLOCK_MONOTONIC) - begin_ns;
 	message.event_types = stats.event_types;
 	message.warnings = (char **)(uintptr_t)stats.warnings;
 	message.n_warnings = stats.warnings ? stats.warning_count : 0;

@@ -189,11 +189,15 @@ static void tell_status(struct manager *m)
 void manager_changed(struct manager *m)
 {
 	bool idle = TAILQ_EMPTY(&m->jobs) && TAILQ_EMPTY(&m->sessions);
+	struct connection *c;
 
 	if (!m->options.private)
 		tell_status(m);
-	if (idle && (m->stopping || (m->options.private && TAILQ_EMPTY(&m->connections))))
-		sd_event_exit(m->event, 0);
+	if (!idle || !(m->stopping || (m->options.private && TAILQ_EMPTY(&m->connections))))
+		return;
+	TAILQ_FOREACH(c, &m->connections, list)
+	connection_flush(c);
+	sd_event_exit(m->event, 0);
 }
 
 /* Says no in the protocol's own words, so that tracectl can say why. */

@@ -2,8 +2,10 @@
 /*
  * How a recording shares the loop: its ring's descriptor has a higher priority
  * than the clients, as what is not read in time is lost. A drain that used up its
- * budget goes on from a deferred source of the clients' priority, so that a
- * ring which never runs dry can't starve them, nor another session.
+ * budget goes on from a source of the clients' priority, so that a ring which
+ * never runs dry can't starve them, nor another session. That source is a timer
+ * that has elapsed: sd-event serves equals in the order in which they became
+ * pending, and a deferred source counts from its creation, hence always first.
  */
 #include "service/session.h"
 
@@ -226,7 +228,7 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
 	return 0;
 }
 
-static int on_again(sd_event_source *source _unused_, void *userdata)
+static int on_again(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
 	drain(userdata);
 	return 0;
@@ -254,7 +256,7 @@ static int add_sources(struct session *s)
 	if (r < 0)
 		return r;
 	sd_event_source_set_priority(s->deadline, PRIORITY_CAPTURE);
-	r = sd_event_add_defer(e, &s->again, on_again, s);
+	r = sd_event_add_time(e, &s->again, CLOCK_MONOTONIC, 0, 1, on_again, s);
 	if (r < 0)
 		return r;
 	sd_event_source_set_priority(s->again, PRIORITY_CAPTURE_MORE);

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service_fakes.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "capture/events.h"
+#include "export/export.h"
+#include "traced/stream.h"
+#include "util/io.h"
+
+struct fakes fakes = { .data_fd = -1 };
+
+struct capture {
+	int fd, stream_fd;
+	uint64_t bytes, started;
+};
+
+struct tracefs {
+	int unused;
+};
+
+int capture_new(struct capture **ret, const struct capture_env *env _unused_,
+		const struct capture_request *request, struct error *err)
+{
+	struct capture *c;
+
+	fakes.events[0] = '\0';
+	fakes.event_count = request->event_count;
+	for (size_t i = 0; i < request->event_count; i++) {
+		if (i)
+			strcat(fakes.events, " ");
+		strcat(fakes.events, request->events[i].glob);
+	}
+	if (fakes.new_error)
+		return error_set(err, fakes.new_error, "no such event");
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return error_errno(err, -ENOMEM, "fake");
+	c->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	c->stream_fd = -1;
+	fakes.data_fd = c->fd;
+	fakes.captures++;
+	*ret = c;
+	return 0;
+}
+
+static int put(struct capture *c, int fd, const char *text)
+{
+	c->bytes += strlen(text);
+	return write_full(fd, text, strlen(text));
+}
+
+int capture_start(struct capture *c, int stream_fd, struct error *err)
+{
+	if (fakes.start_error)
+		return error_set(err, fakes.start_error, "can't start");
+	c->stream_fd = stream_fd;
+	c->started = now_ns(CLOCK_BOOTTIME);
+	return stream_fd < 0 ? 0 : put(c, stream_fd, STREAM_MAGIC);
+}
+
+int capture_fd(const struct capture *c)
+{
+	return c->fd;
+}
+
+uint64_t capture_deadline(const struct capture *c _unused_)
+{
+	return now_ns(CLOCK_BOOTTIME) + 50 * NSEC_PER_MSEC;
+}
+
+int capture_dispatch(struct capture *c, struct error *err)
+{
+	uint64_t value;
+
+	fakes.dispatches++;
+	if (fakes.dispatch_error)
+		return error_set(err, fakes.dispatch_error, "the stream takes no more");
+	if (fakes.always_more)
+		return 1;
+	if (read(c->fd, &value, sizeof(value)) == sizeof(value) && c->stream_fd >= 0)
+		return put(c, c->stream_fd, "data ");
+	return 0;
+}
+
+int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
+{
+	char text[16];
+
+	if (fakes.stop_error)
+		return error_set(err, fakes.stop_error, "can't stop");
+	snprintf(text, sizeof(text), "end %d", (int)reason);
+	return c->stream_fd < 0 ? 0 : put(c, c->stream_fd, text);
+}
+
+int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason,
+		     struct error *err _unused_)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text),
+		 "%s"
+		 "snapshot %d",
+		 STREAM_MAGIC, (int)reason);
+	return put(c, stream_fd, text);
+}
+
+int capture_mark(struct capture *c _unused_, const char *text, struct error *err _unused_)
+{
+	fakes.marks++;
+	snprintf(fakes.last_mark, sizeof(fakes.last_mark), "%s", text);
+	return 0;
+}
+
+void capture_get_stats(struct capture *c, struct capture_stats *ret)
+{
+	static const struct capture_cpu_stats cpus[] = { { .cpu = 0, .events = 3 },
+							 { .cpu = 1, .offline = true } };
+	static const char *const warnings[] = { "a warning" };
+
+	*ret = (struct capture_stats){
+		.start_boot_ns = c->started,
+		.events = 3,
+		.bytes = c->bytes,
+		.reader = "fake",
+		.instance = "traced-fake",
+		.cpus = cpus,
+		.cpu_count = ARRAY_SIZE(cpus),
+		.warnings = warnings,
+		.warning_count = 1,
+	};
+}
+
+struct capture *capture_free(struct capture *c)
+{
+	if (c) {
+		fakes.captures--;
+		close_fd(c->fd);
+		free(c);
+	}
+	return NULL;
+}
+
+/* Runs in a process of its own. */
+int capture_extract(const struct capture_env *env _unused_, const char *instance, int stream_fd,
+		    struct capture_stats *ret, struct error *err)
+{
+	const char *name = instance ?: "top";
+
+	if (strcmp(name, "absent") == 0)
+		return error_set(err, -ENOENT, "no instance \"%s\"", name);
+	*ret = (struct capture_stats){ .events = 1 };
+	write_full(stream_fd, STREAM_MAGIC, STREAM_MAGIC_SIZE);
+	return write_full(stream_fd, name, strlen(name));
+}
+
+int capture_recover(const struct capture_env *env _unused_, struct error *err _unused_)
+{
+	return 0;
+}
+
+int tracefs_open(struct tracefs **ret, const char *root, struct error *err)
+{
+	if (root && strcmp(root, "/nowhere") == 0)
+		return error_set(err, -ENODEV, "no tracefs");
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : error_errno(err, -ENOMEM, "fake");
+}
+
+struct tracefs *tracefs_free(struct tracefs *fs)
+{
+	free(fs);
+	return NULL;
+}
+
+int tracefs_events(struct tracefs *fs _unused_, const char *const **ret, size_t *ret_count,
+		   struct error *err _unused_)
+{
+	static const char *const names[] = { "irq:irq_handler_entry", "sched:sched_switch",
+					     "sched:sched_waking" };
+
+	*ret = names;
+	*ret_count = ARRAY_SIZE(names);
+	return 0;
+}
+
+bool event_glob_matches(const char *glob, const char *name)
+{
+	return strncmp(glob, name, strlen(glob)) == 0;
+}
+
+const struct export_format *export_format_find(const char *name, const char *path _unused_)
+{
+	static const struct export_format formats[] = {
+		{ "txt", ".txt", "" }, { "fail", ".f", "" }, { "crash", ".c", "" },
+		{ "hang", ".h", "" },  { "mute", ".m", "" },
+	};
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(formats); i++)
+		if (strcmp(formats[i].name, name) == 0)
+			return &formats[i];
+	return NULL;
+}
+
+int export_stream(int stream_fd, int out_fd, const struct export_options *options,
+		  struct export_result *ret, struct error *err)
+{
+	char data[512];
+	ssize_t n;
+
+	*ret = (struct export_result){ 0 };
+	if (strcmp(options->format, "fail") == 0) {
+		error_set(err, -ENOSPC, "no space for the output");
+		return error_hint(err, "make room");
+	}
+	if (strcmp(options->format, "crash") == 0)
+		raise(SIGKILL);
+	if (strcmp(options->format, "hang") == 0)
+		for (;;)
+			pause();
+	if (strcmp(options->format, "mute") == 0)
+		_exit(0);
+	n = read_full(stream_fd, data, sizeof(data));
+	ret->bytes = (uint64_t)n;
+	ret->events = 3;
+	ret->export_ns = 1;
+	return write_full(out_fd, data, (size_t)n);
+}
+
+void export_result_deinit(struct export_result *r _unused_)
+{
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A capture and an exporter of a few lines, behind the real service: what is
+ * recorded is text, and formats are behaviours.
+ */
+#pragma once
+
+#include "capture/capture.h"
+
+struct fakes {
+	int captures; /* that exist now */
+	int new_error, start_error, dispatch_error, stop_error;
+	int data_fd; /* an eventfd: readable while the rings hold data */
+	unsigned dispatches, marks;
+	bool always_more; /* capture_dispatch never catches up */
+	char last_mark[64];
+	size_t event_count;
+	char events[256]; /* globs of the last request, with blanks */
+};
+extern struct fakes fakes;
+
+/* Formats: "txt" copies the stream, "fail" reports ENOSPC, "crash", "hang", "mute" (no result). */

@@ -1,0 +1,844 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The whole daemon but its kernel and its exporter, in one loop with its clients. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "control/frame.h"
+#include "service/connection.h"
+#include "service/exporter.h"
+#include "service/job.h"
+#include "service/manager.h"
+#include "service/session.h"
+#include "service_fakes.h"
+#include "traced/stream.h"
+#include "util/io.h"
+#include "util/log.h"
+
+typedef Traced__Control__Request Request;
+typedef Traced__Control__Reply Reply;
+
+#define REQUEST(var, number, field, message)                                                       \
+	Request var = TRACED__CONTROL__REQUEST__INIT;                                              \
+	(var).verb_case = TRACED__CONTROL__REQUEST__VERB_##number;                                 \
+	(var).id = ++next_id;                                                                      \
+	(var).field = &(message)
+
+static uint64_t next_id;
+
+struct daemon {
+	char dir[64];
+	char spool[80], state[80];
+	sd_event *event;
+	struct manager *manager;
+};
+
+struct client {
+	int fd;
+	struct frame_io io;
+};
+
+static void manager_make(struct daemon *d)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct manager_options options = {
+		.config_file = NULL,
+		.spool_dir = d->spool,
+		.state_dir = d->state,
+		.log_level = LOG_EMERG,
+	};
+
+	assert_int_equal(manager_new(&d->manager, d->event, &options, &err), 0);
+	d->manager->config.min_free = 0;
+}
+
+static int daemon_setup(void **state)
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+
+	assert_non_null(d);
+	fakes = (struct fakes){ .data_fd = -1 };
+	strcpy(d->dir, "/tmp/traced-test-XXXXXX");
+	assert_non_null(mkdtemp(d->dir));
+	snprintf(d->spool, sizeof(d->spool), "%s/spool", d->dir);
+	snprintf(d->state, sizeof(d->state), "%s/state", d->dir);
+	assert_int_equal(sd_event_new(&d->event), 0);
+	manager_make(d);
+	*state = d;
+	return 0;
+}
+
+static unsigned spool_files(const struct daemon *d, bool remove)
+{
+	DIR *dir = opendir(d->spool);
+	struct dirent *e;
+	unsigned n = 0;
+
+	while (dir && (e = readdir(dir))) {
+		if (e->d_name[0] == '.')
+			continue;
+		n++;
+		if (remove)
+			unlinkat(dirfd(dir), e->d_name, 0);
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+static int daemon_teardown(void **state)
+{
+	struct daemon *d = *state;
+
+	manager_free(d->manager);
+	sd_event_unref(d->event);
+	assert_int_equal(fakes.captures, 0);
+	spool_files(d, true);
+	rmdir(d->spool);
+	rmdir(d->state);
+	assert_int_equal(rmdir(d->dir), 0);
+	free(d);
+	return 0;
+}
+
+static void client_open(struct daemon *d, struct client *c)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	c->fd = fds[0];
+	frame_io_init(&c->io, c->fd);
+	assert_int_equal(manager_adopt(d->manager, fds[1], &err), 0);
+}
+
+static void client_close(struct client *c)
+{
+	frame_io_deinit(&c->io);
+	c->fd = close_fd(c->fd);
+}
+
+/* Lets the daemon run for a while. */
+static void turn(struct daemon *d, uint64_t ms)
+{
+	uint64_t end = now_ns(CLOCK_MONOTONIC) + ms * NSEC_PER_MSEC;
+
+	while (sd_event_get_state(d->event) != SD_EVENT_FINISHED) {
+		uint64_t now = now_ns(CLOCK_MONOTONIC);
+
+		if (now >= end)
+			break;
+		assert_true(sd_event_run(d->event, MIN((end - now) / 1000 + 1, UINT64_C(5000))) >=
+			    0);
+	}
+}
+
+static void tell(struct client *c, Request *request, int fd)
+{
+	assert_int_equal(frame_queue(&c->io, &request->base, &fd, fd >= 0), 0);
+	assert_int_equal(frame_flush(&c->io), 0);
+}
+
+/* The next reply, or NULL if the daemon closed the connection. */
+static Reply *hear(struct daemon *d, struct client *c)
+{
+	uint64_t end = now_ns(CLOCK_MONOTONIC) + 10 * NSEC_PER_SEC;
+
+	for (;;) {
+		int fds[CONTROL_FDS_MAX], r;
+		const uint8_t *payload;
+		size_t len, n;
+
+		r = frame_receive(&c->io, &payload, &len, fds, &n);
+		if (r == -ECONNRESET)
+			return NULL;
+		assert_in_range(r, 0, 1);
+		if (r)
+			return traced__control__reply__unpack(NULL, len, payload);
+		assert_true(now_ns(CLOCK_MONOTONIC) < end);
+		turn(d, 2);
+	}
+}
+
+static Reply *ask(struct daemon *d, struct client *c, Request *request, int fd)
+{
+	Reply *reply;
+
+	tell(c, request, fd);
+	reply = hear(d, c);
+	assert_non_null(reply);
+	assert_int_equal(reply->id, request->id);
+	return reply;
+}
+
+static void done_with(Reply *reply)
+{
+	traced__control__reply__free_unpacked(reply, NULL);
+}
+
+static void greet(struct daemon *d, struct client *c)
+{
+	Traced__Control__Hello hello = TRACED__CONTROL__HELLO__INIT;
+	Reply *reply;
+
+	client_open(d, c);
+	REQUEST(request, HELLO, hello, hello);
+	hello.version = CONTROL_VERSION;
+	reply = ask(d, c, &request, -1);
+	assert_int_equal(reply->body_case, TRACED__CONTROL__REPLY__BODY_HELLO);
+	assert_int_equal(reply->hello->pid, getpid());
+	done_with(reply);
+}
+
+static Reply *start(struct daemon *d, struct client *c, const char *name, bool detached, bool ring,
+		    uint64_t duration_ms)
+{
+	Traced__Control__Start start = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, start);
+
+	start.name = (char *)name;
+	start.detached = detached;
+	start.ring = ring;
+	start.duration_ns = duration_ms * NSEC_PER_MSEC;
+	return ask(d, c, &request, -1);
+}
+
+static void start_ok(struct daemon *d, struct client *c, const char *name, bool detached)
+{
+	Reply *reply = start(d, c, name, detached, false, 0);
+
+	assert_null(reply->error);
+	assert_string_equal(reply->session->name, name);
+	assert_int_equal(reply->session->state, TRACED__CONTROL__SESSION__STATE__RECORDING);
+	done_with(reply);
+}
+
+static void assert_error(Reply *reply, int code, const char *part)
+{
+	assert_non_null(reply->error);
+	assert_int_equal(reply->error->code, code);
+	if (!strstr(reply->error->message, part) && !strstr(reply->error->hint, part))
+		fail_msg("\"%s\" is not in \"%s\" nor in \"%s\"", part, reply->error->message,
+			 reply->error->hint);
+	done_with(reply);
+}
+
+static Request *stop_request(const char *name, const char *format)
+{
+	static Traced__Control__Stop stop;
+	static Traced__Control__Output output;
+	static Request request;
+
+	traced__control__stop__init(&stop);
+	traced__control__output__init(&output);
+	traced__control__request__init(&request);
+	stop.session = (char *)name;
+	output.format = (char *)format;
+	stop.output = format ? &output : NULL;
+	request.id = ++next_id;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STOP;
+	request.stop = &stop;
+	return &request;
+}
+
+static Request *attach_request(const char *name, const char *format)
+{
+	static Traced__Control__Attach attach;
+	static Traced__Control__Output output;
+	static Request request;
+
+	traced__control__attach__init(&attach);
+	traced__control__output__init(&output);
+	traced__control__request__init(&request);
+	attach.session = (char *)name;
+	output.format = (char *)format;
+	attach.output = format ? &output : NULL;
+	request.id = ++next_id;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
+	request.attach = &attach;
+	return &request;
+}
+
+static void assert_output(int fd, const char *expected)
+{
+	char text[256] = { 0 };
+
+	assert_true(pread_full(fd, text, sizeof(text) - 1, 0) >= 0);
+	assert_string_equal(text, expected);
+}
+
+static void feed(void)
+{
+	uint64_t one = 1;
+
+	assert_int_equal(write(fakes.data_fd, &one, sizeof(one)), sizeof(one));
+}
+
+static void a_recording_is_written_and_its_spool_goes(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	assert_int_equal(spool_files(d, false), 1);
+	assert_string_equal(fakes.events, "sched irq");
+	feed();
+	turn(d, 20);
+	feed();
+	turn(d, 20);
+	reply = ask(d, &c, stop_request("a", "txt"), out);
+	assert_null(reply->error);
+	assert_int_equal(reply->body_case, TRACED__CONTROL__REPLY__BODY_FINISHED);
+	assert_int_equal(reply->finished->result->events, 3);
+	assert_string_equal(reply->finished->session->name, "a");
+	assert_int_equal(reply->finished->session->n_cpus, 2);
+	assert_true(reply->finished->session->cpus[1]->offline);
+	assert_string_equal(reply->finished->session->warnings[0], "a warning");
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "data data end 0");
+	turn(d, 5);
+	assert_int_equal(spool_files(d, false), 0);
+	assert_int_equal(d->manager->session_count, 0);
+	client_close(&c);
+	close(out);
+}
+
+static void a_duration_ends_it_for_who_waits(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	done_with(start(d, &c, "a", false, false, 80));
+	tell(&c, attach_request("a", "txt"), out);
+	turn(d, 40);
+	assert_int_equal(d->manager->session_count, 1);
+	reply = hear(d, &c);
+	assert_null(reply->error);
+	assert_true(reply->finished->session->elapsed_ns >= 80 * NSEC_PER_MSEC);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "end 1");
+	client_close(&c);
+	close(out);
+}
+
+static void what_ended_by_itself_waits_to_be_fetched(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c, other;
+	Reply *reply;
+
+	greet(d, &c);
+	done_with(start(d, &c, "a", true, false, 20));
+	client_close(&c);
+	turn(d, 80);
+	assert_int_equal(TAILQ_FIRST(&d->manager->sessions)->state,
+			 TRACED__CONTROL__SESSION__STATE__STOPPED);
+	assert_int_equal(fakes.captures, 0);
+	greet(d, &other);
+	/* Counts only: the recording stays. */
+	reply = ask(d, &other, attach_request("a", NULL), -1);
+	assert_null(reply->error);
+	assert_null(reply->finished->result);
+	done_with(reply);
+	reply = ask(d, &other, stop_request("a", "txt"), out);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "end 1");
+	client_close(&other);
+	close(out);
+}
+
+static void two_at_once_and_no_two_of_a_name(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	start_ok(d, &c, "b", false);
+	assert_error(start(d, &c, "a", false, false, 0), EEXIST, "\"a\"");
+	assert_error(start(d, &c, "../x", false, false, 0), EINVAL, "../x");
+	assert_int_equal(fakes.captures, 2);
+	client_close(&c);
+	turn(d, 20);
+	/* Nobody had asked for them to be written. */
+	assert_int_equal(fakes.captures, 0);
+	assert_int_equal(spool_files(d, false), 0);
+}
+
+static void a_client_that_left_an_output_gets_it_written(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	tell(&c, attach_request("a", "txt"), out);
+	turn(d, 10);
+	client_close(&c);
+	turn(d, 10);
+	for (int i = 0; i < 500 && d->manager->session_count; i++)
+		turn(d, 10);
+	assert_output(out, STREAM_MAGIC "end 0");
+	assert_int_equal(spool_files(d, false), 0);
+	close(out);
+}
+
+static void a_failed_export_keeps_the_recording(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	assert_error(ask(d, &c, stop_request("a", "fail"), out), ENOSPC,
+		     "make room; the recording is safe in");
+	assert_int_equal(spool_files(d, true), 1);
+	start_ok(d, &c, "a", false);
+	assert_error(ask(d, &c, stop_request("a", "crash"), out), EIO, "signal 9");
+	assert_int_equal(spool_files(d, true), 1);
+	start_ok(d, &c, "a", false);
+	assert_error(ask(d, &c, stop_request("a", "mute"), out), EIO, "");
+	client_close(&c);
+	close(out);
+}
+
+static void a_slow_export_holds_nobody_up(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC), out2 = memfd_create("out", MFD_CLOEXEC);
+	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
+	REQUEST(cancel_request, CANCEL, cancel, cancel);
+	struct client c, other;
+	Reply *reply;
+
+	cancel.session = (char *)"slow";
+	greet(d, &c);
+	greet(d, &other);
+	start_ok(d, &c, "slow", false);
+	start_ok(d, &other, "a", false);
+	tell(&c, stop_request("slow", "hang"), out);
+	turn(d, 50);
+	assert_error(ask(d, &other, stop_request("slow", NULL), -1), EBUSY, "being written");
+	reply = ask(d, &other, stop_request("a", "txt"), out2);
+	assert_null(reply->error);
+	done_with(reply);
+	/* Cancel kills the exporter. */
+	reply = ask(d, &other, &cancel_request, -1);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_error(hear(d, &c), ECANCELED, "cancelled");
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&c);
+	client_close(&other);
+	close(out);
+	close(out2);
+}
+
+static void an_output_is_checked_before_the_recording_ends(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	assert_error(ask(d, &c, stop_request("a", "yaml"), out), EINVAL, "\"yaml\"");
+	assert_error(ask(d, &c, stop_request("a", "txt"), -1), EBADF, "brings none");
+	assert_error(ask(d, &c, stop_request("a", "txt"), null), EBADF, "not open for writing");
+	assert_error(ask(d, &c, stop_request("b", "txt"), out), ENOENT, "\"b\"");
+	assert_int_equal(fakes.captures, 1);
+	client_close(&c);
+	close(out);
+	close(null);
+}
+
+static void a_full_spool_ends_it_with_what_there_is(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	fakes.dispatch_error = -ENOSPC;
+	feed();
+	turn(d, 20);
+	assert_int_equal(fakes.captures, 0);
+	reply = ask(d, &c, stop_request("a", "txt"), out);
+	assert_null(reply->error);
+	assert_non_null(strstr(reply->finished->session->warnings[1], "ended early"));
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "end 6");
+
+	/* The daemon's own limit: before the file system's. */
+	fakes.dispatch_error = 0;
+	d->manager->config.spool_max = 40;
+	start_ok(d, &c, "a", false);
+	for (int i = 0; i < 20; i++) {
+		if (fakes.captures)
+			feed();
+		turn(d, 5);
+	}
+	assert_int_equal(fakes.captures, 0);
+	assert_int_equal(ftruncate(out, 0), 0);
+	assert_int_equal(lseek(out, 0, SEEK_SET), 0);
+	reply = ask(d, &c, stop_request("a", "txt"), out);
+	assert_null(reply->error);
+	assert_non_null(strstr(reply->finished->session->warnings[1], "spool_max"));
+	done_with(reply);
+	client_close(&c);
+	close(out);
+}
+
+static void a_start_that_fails_leaves_nothing(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	fakes.new_error = -ENOENT;
+	assert_error(start(d, &c, "a", false, false, 0), ENOENT, "no such event");
+	fakes.new_error = 0;
+	fakes.start_error = -ENOMEM;
+	assert_error(start(d, &c, "a", false, false, 0), ENOMEM, "can't start");
+	fakes.start_error = 0;
+	d->manager->config.min_free = UINT64_MAX;
+	assert_error(start(d, &c, "a", false, false, 0), ENOSPC, "make room");
+	d->manager->config.min_free = 0;
+	d->manager->config.duration_max = NSEC_PER_SEC;
+	assert_error(start(d, &c, "a", false, false, 2000), EINVAL, "longest");
+	assert_int_equal(fakes.captures, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	assert_int_equal(d->manager->session_count, 0);
+	d->manager->config.sessions = 1;
+	start_ok(d, &c, "a", false);
+	assert_error(start(d, &c, "b", false, false, 0), EUSERS, "limit");
+	client_close(&c);
+}
+
+static void a_flight_recorder_gives_snapshots(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	Traced__Control__Snapshot snapshot = TRACED__CONTROL__SNAPSHOT__INIT;
+	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
+	REQUEST(request, SNAPSHOT, snapshot, snapshot);
+	struct client c;
+	Reply *reply;
+
+	output.format = (char *)"txt";
+	snapshot.session = (char *)"ring";
+	snapshot.output = &output;
+	greet(d, &c);
+	done_with(start(d, &c, "ring", true, true, 0));
+	assert_int_equal(spool_files(d, false), 0);
+	reply = ask(d, &c, &request, out);
+	assert_null(reply->error);
+	assert_int_equal(reply->finished->session->state,
+			 TRACED__CONTROL__SESSION__STATE__RECORDING);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "snapshot 3");
+	assert_int_equal(fakes.captures, 1);
+	assert_int_equal(ftruncate(out, 0), 0);
+	assert_int_equal(lseek(out, 0, SEEK_SET), 0);
+	reply = ask(d, &c, stop_request("ring", "txt"), out);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "snapshot 0");
+	start_ok(d, &c, "plain", false);
+	snapshot.session = (char *)"plain";
+	request.id = ++next_id;
+	assert_error(ask(d, &c, &request, out), EINVAL, "--ring");
+	client_close(&c);
+	close(out);
+}
+
+static void others_keep_their_hands_off(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	Traced__Control__Extract extract = TRACED__CONTROL__EXTRACT__INIT;
+	Traced__Control__Mark mark = TRACED__CONTROL__MARK__INIT;
+	struct client owner, other;
+	Reply *reply;
+
+	greet(d, &owner);
+	greet(d, &other);
+	TAILQ_FIRST(&d->manager->connections)->uid = 1000;
+	TAILQ_LAST(&d->manager->connections, connection_list)->uid = 1001;
+	start_ok(d, &owner, "a", false);
+	assert_error(ask(d, &other, stop_request("a", "txt"), out), EPERM, "another user's");
+	assert_error(ask(d, &other, attach_request("a", NULL), -1), EPERM, "another user's");
+	{
+		REQUEST(request, STATUS, status, query);
+		reply = ask(d, &other, &request, -1);
+		assert_int_equal(reply->status->n_sessions, 0);
+		done_with(reply);
+		request.id = ++next_id;
+		reply = ask(d, &owner, &request, -1);
+		assert_int_equal(reply->status->n_sessions, 1);
+		assert_int_equal(reply->status->sessions[0]->uid, 1000);
+		assert_true(reply->status->rss_bytes > 0);
+		done_with(reply);
+	}
+	{
+		REQUEST(request, MARK, mark, mark);
+		mark.text = (char *)"here";
+		assert_error(ask(d, &other, &request, -1), ENOENT, "nothing records");
+		request.id = ++next_id;
+		reply = ask(d, &owner, &request, -1);
+		assert_int_equal(reply->done->count, 1);
+		assert_string_equal(fakes.last_mark, "here");
+		done_with(reply);
+	}
+	{
+		REQUEST(request, EXTRACT, extract, extract);
+		assert_error(ask(d, &other, &request, -1), EPERM, "root");
+	}
+	client_close(&owner);
+	client_close(&other);
+	close(out);
+}
+
+static void extraction_runs_beside_the_loop(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	Traced__Control__Extract extract = TRACED__CONTROL__EXTRACT__INIT;
+	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
+	REQUEST(request, EXTRACT, extract, extract);
+	struct client c;
+	Reply *reply;
+
+	output.format = (char *)"txt";
+	extract.output = &output;
+	greet(d, &c);
+	TAILQ_FIRST(&d->manager->connections)->uid = 0;
+	reply = ask(d, &c, &request, out);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "top");
+	extract.instance = (char *)"absent";
+	request.id = ++next_id;
+	assert_error(ask(d, &c, &request, out), ENOENT, "absent");
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&c);
+	close(out);
+}
+
+static void a_ring_that_never_runs_dry_starves_nobody(void **state)
+{
+	struct daemon *d = *state;
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	struct client c;
+	uint64_t begin;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	fakes.always_more = true;
+	feed();
+	turn(d, 10);
+	begin = now_ns(CLOCK_MONOTONIC);
+	for (int i = 0; i < 20; i++) {
+		REQUEST(request, STATUS, status, query);
+		done_with(ask(d, &c, &request, -1));
+	}
+	assert_true(now_ns(CLOCK_MONOTONIC) - begin < 2 * NSEC_PER_SEC);
+	assert_true(fakes.dispatches > 100);
+	client_close(&c);
+}
+
+static void assert_dropped(struct daemon *d, struct client *c)
+{
+	Reply *reply;
+
+	while ((reply = hear(d, c)))
+		done_with(reply);
+	client_close(c);
+}
+
+static void hostile_clients_hurt_only_themselves(void **state)
+{
+	struct daemon *d = *state;
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	static const uint8_t huge[] = { 0xff, 0xff, 0xff, 0x7f, 1 };
+	static const uint8_t garbage[] = { 4, 0, 0, 0, 0xff, 0xff, 0xff, 0xff };
+	static const uint8_t empty[] = { 0, 0, 0, 0 };
+	struct client good, bad;
+	Reply *reply;
+
+	greet(d, &good);
+	start_ok(d, &good, "a", false);
+
+	client_open(d, &bad);
+	assert_int_equal(write(bad.fd, huge, sizeof(huge)), sizeof(huge));
+	reply = hear(d, &bad);
+	assert_int_equal(reply->id, 0);
+	assert_error(reply, EMSGSIZE, "longer");
+	assert_dropped(d, &bad);
+
+	client_open(d, &bad);
+	assert_int_equal(write(bad.fd, garbage, sizeof(garbage)), sizeof(garbage));
+	assert_dropped(d, &bad);
+
+	client_open(d, &bad);
+	assert_int_equal(write(bad.fd, empty, sizeof(empty)), sizeof(empty));
+	assert_dropped(d, &bad);
+
+	client_open(d, &bad);
+	{
+		REQUEST(request, STATUS, status, query);
+		tell(&bad, &request, -1);
+	}
+	assert_error(hear(d, &bad), EPROTO, "Hello");
+	assert_dropped(d, &bad);
+
+	client_open(d, &bad); /* half a frame, then gone */
+	assert_int_equal(write(bad.fd, huge, 3), 3);
+	turn(d, 5);
+	client_close(&bad);
+
+	{
+		REQUEST(request, STATUS, status, query);
+		reply = ask(d, &good, &request, -1);
+		assert_int_equal(reply->status->n_sessions, 1);
+		done_with(reply);
+	}
+	assert_int_equal(d->manager->connection_count, 1);
+	client_close(&good);
+}
+
+static void who_does_not_read_is_dropped(void **state)
+{
+	struct daemon *d = *state;
+	Traced__Control__EventsQuery query = TRACED__CONTROL__EVENTS_QUERY__INIT;
+	struct client c;
+
+	greet(d, &c);
+	for (int i = 0; i < 1000000 && d->manager->connection_count; i++) {
+		REQUEST(request, EVENTS, events, query);
+		if (frame_queue(&c.io, &request.base, NULL, 0) < 0 || frame_flush(&c.io) < 0)
+			break;
+		if (i % 64 == 0)
+			turn(d, 1);
+	}
+	for (int i = 0; i < 200 && d->manager->connection_count; i++)
+		turn(d, 20);
+	assert_int_equal(d->manager->connection_count, 0);
+	client_close(&c);
+}
+
+static void requests_in_flight_are_bounded(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	for (int i = 0; i < CONNECTION_IN_FLIGHT_MAX; i++)
+		tell(&c, attach_request("a", NULL), -1);
+	assert_error(ask(d, &c, attach_request("a", NULL), -1), EBUSY, "too many");
+	client_close(&c);
+}
+
+static void a_stop_of_the_daemon_finishes_what_is_awaited(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c, other;
+	Reply *reply;
+
+	greet(d, &c);
+	greet(d, &other);
+	start_ok(d, &c, "awaited", false);
+	start_ok(d, &other, "given-up", false);
+	start_ok(d, &other, "detached", true);
+	tell(&c, attach_request("awaited", "txt"), out);
+	turn(d, 10);
+	manager_stop(d->manager);
+	reply = hear(d, &c);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "end 5");
+	assert_int_equal(fakes.captures, 0);
+	turn(d, 1000);
+	assert_int_equal(sd_event_get_state(d->event), SD_EVENT_FINISHED);
+	/* The detached one's, that somebody may come for. */
+	assert_int_equal(spool_files(d, false), 1);
+	client_close(&c);
+	client_close(&other);
+	close(out);
+}
+
+static void no_tracefs_is_an_answer(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	d->manager->options.tracefs = "/nowhere";
+	greet(d, &c);
+	assert_error(start(d, &c, "a", false, false, 0), ENODEV, "no tracefs");
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&c);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, daemon_setup, daemon_teardown)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_recording_is_written_and_its_spool_goes),
+		TEST(a_duration_ends_it_for_who_waits),
+		TEST(what_ended_by_itself_waits_to_be_fetched),
+		TEST(two_at_once_and_no_two_of_a_name),
+		TEST(a_client_that_left_an_output_gets_it_written),
+		TEST(a_failed_export_keeps_the_recording),
+		TEST(a_slow_export_holds_nobody_up),
+		TEST(an_output_is_checked_before_the_recording_ends),
+		TEST(a_full_spool_ends_it_with_what_there_is),
+		TEST(a_start_that_fails_leaves_nothing),
+		TEST(a_flight_recorder_gives_snapshots),
+		TEST(others_keep_their_hands_off),
+		TEST(extraction_runs_beside_the_loop),
+		TEST(a_ring_that_never_runs_dry_starves_nobody),
+		TEST(hostile_clients_hurt_only_themselves),
+		TEST(who_does_not_read_is_dropped),
+		TEST(requests_in_flight_are_bounded),
+		TEST(a_stop_of_the_daemon_finishes_what_is_awaited),
+		TEST(no_tracefs_is_an_answer),
+	};
+	sigset_t set;
+
+	/* The service starts its helpers by running its own program again. */
+	if (argc > 1 && strcmp(argv[1], EXPORTER_OPTION) == 0)
+		return exporter_main(argc - 2, argv + 2);
+	if (argc > 1 && strcmp(argv[1], EXTRACTOR_OPTION) == 0)
+		return extractor_main(argc - 2, argv + 2);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
