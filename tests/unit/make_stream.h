@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Small synthetic captures for tests, of any word size and byte order, written
+ * through the stream writer. Every failure fails the test.
+ */
+#pragma once
+
+#include "proto/capture.pb-c.h"
+#include "stream/writer.h"
+#include "util/buf.h"
+
+struct maker {
+	int fd; /* owned: a file in memory */
+	struct stream_writer writer;
+	unsigned word_size;
+	bool big_endian;
+	uint32_t subbuf_size;
+	struct buf page;    /* the sub-buffer that is being made */
+	struct buf subbufs; /* whole ones, not yet in a chunk */
+	uint64_t ts;	    /* of the page's last record */
+};
+
+/* Does not write to the stream yet. */
+void maker_init(struct maker *m, unsigned word_size, bool big_endian, uint32_t subbuf_size);
+void maker_deinit(struct maker *m);
+
+/* Bytes of the header of a sub-buffer: 16 with 8-byte words, 12 with 4-byte ones. */
+uint32_t maker_data_offset(const struct maker *m);
+/* The text of events/header_page. */
+void maker_header_page(const struct maker *m, struct buf *out);
+
+/* Integers of the machine's order, appended. */
+void maker_u16(const struct maker *m, struct buf *out, uint16_t v);
+void maker_u32(const struct maker *m, struct buf *out, uint32_t v);
+void maker_u64(const struct maker *m, struct buf *out, uint64_t v);
+
+/* One sub-buffer: begin, then records, then end. missed 0: none; UINT64_MAX: some, uncounted. */
+void page_begin(struct maker *m, uint64_t ts);
+/* The 32 bits of a record's header: 5 bits of type_len, 27 of time_delta. */
+void page_head(struct maker *m, unsigned type_len, uint32_t delta);
+void page_u32(struct maker *m, uint32_t v);
+/* A data record at ts, with a time extend before it where the delta needs one. */
+void page_record(struct maker *m, uint64_t ts, const void *data, uint32_t len);
+void page_end(struct maker *m, uint64_t missed);
+/* All ended sub-buffers as one chunk. */
+void maker_flush(struct maker *m, uint32_t cpu, enum subbufs_buffer buffer, uint32_t skip);
+
+/* A recording's usual head: HEADER (clock "boot", 6.18), HEADER_PAGE and FORMAT chunks. */
+void maker_head(struct maker *m);
+
+/* Events of the formats of maker_head, at ts. */
+#define ID_PRINT 5
+#define ID_NUMBER 100
+#define ID_SWITCH 101
+#define ID_NEWTASK 102
+#define ID_RENAME 103
+void event_number(struct maker *m, uint64_t ts, int32_t pid, uint32_t value);
+void event_print_mark(struct maker *m, uint64_t ts, int32_t pid, const char *text);
+void event_switch(struct maker *m, uint64_t ts, int32_t prev, const char *prev_comm, int64_t state,
+		  int32_t prio, int32_t next, const char *next_comm);
+void event_newtask(struct maker *m, uint64_t ts, int32_t creator, int32_t tid, const char *comm,
+		   uint64_t flags);
+void event_rename(struct maker *m, uint64_t ts, int32_t tid, const char *from, const char *to);
+
+struct maker_task {
+	int32_t tid, tgid;
+	const char *comm;
+	uint64_t start_ns;
+	bool kthread;
+};
+void maker_tasks(struct maker *m, uint64_t boot_ns, uint32_t origin, const struct maker_task *tasks,
+		 size_t count);
+
+struct maker_stats {
+	uint32_t cpu;
+	uint64_t entries, overrun, commit_overrun, dropped, read;
+};
+void maker_stats(struct maker *m, uint32_t phase, const struct maker_stats *stats, size_t count);
+void maker_end(struct maker *m);
