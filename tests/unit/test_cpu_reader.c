@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Reading whole sub-buffers, from files in the place of trace_pipe_raw. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "capture/cpu_reader.h"
+#include "capture/ring.h"
+#include "fake_root.h"
+
+static const char page64[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+			     "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+			     "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+			     "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+static const char page32[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+			     "\tfield: local_t commit;\toffset:8;\tsize:4;\tsigned:1;\n"
+			     "\tfield: char data;\toffset:12;\tsize:4084;\tsigned:0;\n";
+
+static void layout_of_both_word_sizes(void **state _unused_)
+{
+	struct subbuf_layout l;
+
+	assert_int_equal(subbuf_layout_parse(&l, page64, 0), 0);
+	assert_int_equal(l.size, 4096);
+	assert_int_equal(l.commit_offset, 8);
+	assert_int_equal(l.commit_size, 8);
+	assert_int_equal(l.data_offset, 16);
+	assert_int_equal(subbuf_layout_parse(&l, page64, 65536), 0);
+	assert_int_equal(l.size, 65536);
+	assert_int_equal(subbuf_layout_parse(&l, page32, 0), 0);
+	assert_int_equal(l.commit_size, 4);
+	assert_int_equal(l.data_offset, 12);
+	assert_int_equal(l.size, 4096);
+	assert_int_equal(subbuf_layout_parse(&l, "", 0), -EBADMSG);
+	assert_int_equal(
+		subbuf_layout_parse(&l, "commit; offset:8; size:3; data; offset:16; size:9;", 0),
+		-EBADMSG);
+	assert_int_equal(subbuf_layout_parse(&l, page64, 16), -EBADMSG);
+}
+
+struct fixture {
+	struct fake_root root;
+	struct subbuf_layout layout;
+	struct staging staging;
+	int dir;
+};
+
+static void write_pages(struct fixture *f, unsigned pages)
+{
+	uint8_t *data = calloc(pages + 1, f->layout.size);
+
+	assert_non_null(data);
+	for (unsigned i = 0; i < pages; i++) {
+		uint8_t *page = data + (size_t)i * f->layout.size;
+		/* The last one is the one that is being filled. */
+		uint64_t ts = i, commit = i + 1 == pages ? 100 : 4080;
+
+		memcpy(page, &ts, 8);
+		memcpy(page + 8, &commit, 8);
+	}
+	fake_data(&f->root, "per_cpu/cpu0/trace_pipe_raw", data, (size_t)pages * f->layout.size);
+	free(data);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	fake_root_init(&f->root);
+	assert_int_equal(subbuf_layout_parse(&f->layout, page64, 0), 0);
+	assert_int_equal(staging_init(&f->staging, f->layout.size), 0);
+	f->dir = open(f->root.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	close_fd(f->dir);
+	staging_deinit(&f->staging);
+	fake_root_deinit(&f->root);
+	free(f);
+	return 0;
+}
+
+static void take_all(struct fixture *f, enum capture_reader kind, unsigned max, unsigned pages)
+{
+	struct cpu_reader r;
+	struct batch b;
+	uint64_t next = 0;
+
+	write_pages(f, pages);
+	assert_int_equal(cpu_reader_open(&r, f->dir, 0, kind, &f->layout, &f->staging), 0);
+	assert_int_equal(r.kind, kind);
+	do {
+		assert_int_equal(cpu_reader_take(&r, &f->staging, max, true, &b), 0);
+		assert_true(b.subbufs <= max);
+		assert_int_equal(b.skip, 0);
+		for (unsigned i = 0; i < b.subbufs; i++, next++)
+			assert_memory_equal((const uint8_t *)b.data + i * f->layout.size, &next, 8);
+	} while (b.more);
+	assert_int_equal(next, pages);
+	assert_int_equal(r.bytes, (uint64_t)pages * f->layout.size);
+	cpu_reader_close(&r);
+}
+
+static void splice_takes_all_in_order(void **state)
+{
+	take_all(*state, CAPTURE_READER_SPLICE, STAGING_SUBBUFS, 150);
+	take_all(*state, CAPTURE_READER_SPLICE, 7, 150);
+	take_all(*state, CAPTURE_READER_SPLICE, 7, 0);
+}
+
+static void read_takes_all_in_order(void **state)
+{
+	take_all(*state, CAPTURE_READER_READ, STAGING_SUBBUFS, 150);
+	take_all(*state, CAPTURE_READER_READ, 1, 3);
+}
+
+/* A page with little on it is the one that the kernel is filling. */
+static void read_stops_at_the_page_being_filled(void **state)
+{
+	struct fixture *f = *state;
+	struct cpu_reader r;
+	struct batch b;
+
+	write_pages(f, 4);
+	assert_int_equal(
+		cpu_reader_open(&r, f->dir, 0, CAPTURE_READER_READ, &f->layout, &f->staging), 0);
+	assert_int_equal(cpu_reader_take(&r, &f->staging, 64, false, &b), 0);
+	assert_int_equal(b.subbufs, 4);
+	assert_false(b.more);
+	cpu_reader_close(&r);
+}
+
+static void automatic_choice_falls_back(void **state)
+{
+	struct fixture *f = *state;
+	struct cpu_reader r;
+
+	write_pages(f, 1);
+	/* A file that is no ring: its "meta page" makes no sense. */
+	assert_int_equal(
+		cpu_reader_open(&r, f->dir, 0, CAPTURE_READER_MMAP, &f->layout, &f->staging),
+		-EBADMSG);
+	assert_int_equal(r.fd, -EBADF);
+	assert_int_equal(
+		cpu_reader_open(&r, f->dir, 0, CAPTURE_READER_AUTO, &f->layout, &f->staging), 0);
+	assert_int_equal(r.kind, CAPTURE_READER_SPLICE);
+	cpu_reader_close(&r);
+	assert_int_equal(
+		cpu_reader_open(&r, f->dir, 9, CAPTURE_READER_AUTO, &f->layout, &f->staging),
+		-ENOENT);
+}
+
+static void torn_page_is_an_error(void **state)
+{
+	struct fixture *f = *state;
+	struct cpu_reader r;
+	struct batch b;
+
+	fake_file(&f->root, "per_cpu/cpu0/trace_pipe_raw", "half a page");
+	assert_int_equal(
+		cpu_reader_open(&r, f->dir, 0, CAPTURE_READER_READ, &f->layout, &f->staging), 0);
+	assert_int_equal(cpu_reader_take(&r, &f->staging, 64, true, &b), -EIO);
+	cpu_reader_close(&r);
+	assert_int_equal(
+		cpu_reader_open(&r, f->dir, 0, CAPTURE_READER_SPLICE, &f->layout, &f->staging), 0);
+	assert_int_equal(cpu_reader_take(&r, &f->staging, 64, true, &b), -EIO);
+	cpu_reader_close(&r);
+}
+
+static void counts_are_found_by_whole_names(void **state _unused_)
+{
+	struct cpu_counts c;
+
+	assert_int_equal(cpu_counts_parse(&c, "entries: 12\noverrun: 3\ncommit overrun: 4\n"
+					      "bytes: 1000\noldest event ts:  1.2\nnow ts: 3.4\n"
+					      "dropped events: 5\nread events: 6\n"),
+			 0);
+	assert_int_equal(c.entries, 12);
+	assert_int_equal(c.overrun, 3);
+	assert_int_equal(c.commit_overrun, 4);
+	assert_int_equal(c.bytes, 1000);
+	assert_int_equal(c.dropped, 5);
+	assert_int_equal(c.read, 6);
+	assert_int_equal(cpu_counts_parse(&c, "entries: 12\n"), -EBADMSG);
+	assert_int_equal(cpu_counts_parse(&c, ""), -EBADMSG);
+}
+
+static void offline_cpus_have_no_reader(void **state)
+{
+	struct fixture *f = *state;
+	struct ring ring;
+
+	write_pages(f, 2);
+	fake_data(&f->root, "per_cpu/cpu1/trace_pipe_raw", "", 0);
+	fake_data(&f->root, "per_cpu/cpu2/trace_pipe_raw", "", 0);
+	fake_file(&f->root, "sys/devices/system/cpu/online", "0,2\n");
+	assert_int_equal(ring_open(&ring, BUFFER_MAIN, dup(f->dir), fake_path(&f->root, "sys"),
+				   NULL, CAPTURE_READER_SPLICE, &f->layout, &f->staging, NULL),
+			 0);
+	assert_int_equal(ring.cpu_count, 3);
+	assert_true(ring.cpus[0].online && ring.cpus[0].reader.fd >= 0);
+	assert_true(!ring.cpus[1].online && ring.cpus[1].reader.fd < 0);
+	assert_true(ring.cpus[2].online && ring.cpus[2].reader.fd >= 0);
+	/* It comes. */
+	fake_file(&f->root, "sys/devices/system/cpu/online", "0-2\n");
+	ring_refresh(&ring, fake_path(&f->root, "sys"), &f->staging);
+	assert_true(ring.cpus[1].online && ring.cpus[1].reader.fd >= 0);
+	/* It goes: its reader stays, for what its ring still holds. */
+	fake_file(&f->root, "sys/devices/system/cpu/online", "0\n");
+	ring_refresh(&ring, fake_path(&f->root, "sys"), &f->staging);
+	assert_true(!ring.cpus[1].online && ring.cpus[1].reader.fd >= 0);
+	ring_close(&ring);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(layout_of_both_word_sizes),
+		cmocka_unit_test(counts_are_found_by_whole_names),
+		TEST(splice_takes_all_in_order),
+		TEST(read_takes_all_in_order),
+		TEST(read_stops_at_the_page_being_filled),
+		TEST(automatic_choice_falls_back),
+		TEST(torn_page_is_an_error),
+		TEST(offline_cpus_have_no_reader),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The doctor and tracefs's door, on folders that look like sick machines. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "capture/doctor.h"
+#include "capture/tracefs.h"
+#include "fake_root.h"
+
+struct fixture {
+	struct fake_root root;
+	char proc[128], sys[128], socket[128];
+	struct doctor_env env;
+	struct doctor_report report;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	fake_root_init(&f->root);
+	snprintf(f->proc, sizeof(f->proc), "%s/proc", f->root.path);
+	snprintf(f->sys, sizeof(f->sys), "%s/sys", f->root.path);
+	snprintf(f->socket, sizeof(f->socket), "%s/socket", f->root.path);
+	f->env = (struct doctor_env){
+		.tracefs = f->root.path, .proc = f->proc, .sys = f->sys, .socket = f->socket
+	};
+	fake_dir(&f->root, "instances");
+	fake_file(&f->root, "events/enable", "0\n");
+	fake_file(&f->root, "trace_marker", "");
+	fake_file(&f->root, "trace_clock", "[local] global mono boot\n");
+	fake_file(&f->root, "current_tracer", "nop\n");
+	fake_file(&f->root, "tracing_on", "1\n");
+	fake_file(&f->root, "available_filter_functions", "schedule\n");
+	fake_file(&f->root, "proc/filesystems", "nodev\tproc\nnodev\ttracefs\n");
+	fake_file(&f->root, "proc/self/mounts", "nodev /sys/kernel/tracing tracefs rw 0 0\n");
+	fake_file(&f->root, "proc/meminfo", "MemAvailable:   99000000 kB\n");
+	fake_file(&f->root, "proc/sys/kernel/kptr_restrict", "1\n");
+	fake_file(&f->root, "proc/sys/kernel/osrelease", "6.1.0-9-amd64\n");
+	fake_file(&f->root, "sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	doctor_report_deinit(&f->report);
+	fake_root_deinit(&f->root);
+	free(f);
+	return 0;
+}
+
+/* The worst finding of that name; there must be one. */
+static const struct doctor_finding *find(struct fixture *f, const char *check)
+{
+	const struct doctor_finding *worst = NULL;
+
+	doctor_report_deinit(&f->report);
+	assert_int_equal(doctor_examine(&f->env, &f->report), 0);
+	for (size_t i = 0; i < f->report.count; i++) {
+		const struct doctor_finding *d = &f->report.findings[i];
+
+		/* What is bad says what to do. */
+		if (d->verdict >= DOCTOR_WARN)
+			assert_non_null(d->mend);
+		if (strcmp(d->check, check) == 0 && (!worst || d->verdict > worst->verdict))
+			worst = d;
+	}
+	assert_non_null(worst);
+	return worst;
+}
+
+static void healthy_machine(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(find(f, "tracefs")->verdict, DOCTOR_OK);
+	for (size_t i = 0; i < f->report.count; i++) {
+		/* Only the daemon is missing. */
+		bool daemon = strcmp(f->report.findings[i].check, "daemon") == 0;
+
+		assert_int_equal(f->report.findings[i].verdict, daemon ? DOCTOR_NOTE : DOCTOR_OK);
+	}
+}
+
+static void kernel_without_tracefs(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "proc/filesystems", "nodev\tproc\n");
+	assert_int_equal(find(f, "tracefs")->verdict, DOCTOR_BAD);
+}
+
+static void nothing_at_the_root(void **state)
+{
+	struct fixture *f = *state;
+
+	f->env.tracefs = f->sys;
+	assert_int_equal(find(f, "tracefs")->verdict, DOCTOR_BAD);
+	assert_non_null(strstr(find(f, "tracefs")->mend, "mount -t tracefs"));
+}
+
+static void lockdown(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+	assert_int_equal(find(f, "lockdown")->verdict, DOCTOR_BAD);
+	fake_file(&f->root, "sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+	assert_int_equal(find(f, "lockdown")->verdict, DOCTOR_OK);
+	assert_string_equal(find(f, "lockdown")->text, "integrity");
+	unlink(fake_path(&f->root, "available_filter_functions"));
+	assert_int_equal(find(f, "lockdown")->verdict, DOCTOR_NOTE);
+}
+
+static void hidden_symbols(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "proc/sys/kernel/kptr_restrict", "2\n");
+	assert_int_equal(find(f, "symbols")->verdict, DOCTOR_WARN);
+}
+
+static void somebody_else_traces(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "current_tracer", "function\n");
+	assert_int_equal(find(f, "top level")->verdict, DOCTOR_NOTE);
+	assert_non_null(strstr(find(f, "top level")->text, "'function'"));
+	fake_file(&f->root, "current_tracer", "nop\n");
+	fake_file(&f->root, "events/enable", "X\n");
+	assert_int_equal(find(f, "top level")->verdict, DOCTOR_NOTE);
+	fake_file(&f->root, "tracing_on", "0\n");
+	assert_int_equal(find(f, "top level")->verdict, DOCTOR_OK);
+}
+
+static void instances(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_dir(&f->root, "proc/42");
+	fake_dir(&f->root, "instances/traced-42-alive");
+	assert_int_equal(find(f, "instances")->verdict, DOCTOR_OK);
+	fake_dir(&f->root, "instances/perfetto");
+	assert_int_equal(find(f, "instances")->verdict, DOCTOR_NOTE);
+	fake_dir(&f->root, "instances/traced-43-dead");
+	assert_int_equal(find(f, "instances")->verdict, DOCTOR_WARN);
+	assert_non_null(strstr(find(f, "instances")->text, "traced-43-dead"));
+}
+
+static void little_memory_and_no_clock(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "proc/meminfo", "MemTotal: 9 kB\nMemAvailable:   8000 kB\n");
+	fake_file(&f->root, "trace_clock", "[local] global\n");
+	assert_int_equal(find(f, "memory")->verdict, DOCTOR_WARN);
+	assert_int_equal(find(f, "clock")->verdict, DOCTOR_WARN);
+}
+
+static void dead_socket(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "socket", "");
+	assert_int_equal(find(f, "daemon")->verdict, DOCTOR_WARN);
+}
+
+static void tracefs_lists_events(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	const char *const *names;
+	size_t count;
+
+	fake_file(&f->root, "available_events", "sched:b\nirq:x\nsched:a\n");
+	assert_int_equal(tracefs_open(&fs, f->root.path, NULL), 0);
+	assert_int_equal(tracefs_events(fs, &names, &count, NULL), 0);
+	assert_int_equal(count, 3);
+	assert_string_equal(names[0], "irq:x");
+	assert_string_equal(names[2], "sched:b");
+	assert_string_equal(tracefs_path(fs), f->root.path);
+}
+
+static void tracefs_reads_numbers_and_refuses_paths(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	uint64_t v;
+
+	assert_int_equal(tracefs_open(&fs, f->root.path, NULL), 0);
+	fake_file(&f->root, "buffer_size_kb", "7 (expanded: 1408)\n");
+	assert_int_equal(tracefs_read_u64(tracefs_root(fs), "buffer_size_kb", &v), 0);
+	assert_int_equal(v, 7);
+	fake_file(&f->root, "buffer_size_kb", "X\n");
+	assert_int_equal(tracefs_read_u64(tracefs_root(fs), "buffer_size_kb", &v), -EINVAL);
+	assert_int_equal(tracefs_open_instance(fs, "../events"), -ENOENT);
+	assert_int_equal(tracefs_open_instance(fs, "."), -ENOENT);
+	assert_int_equal(tracefs_remove_instance(fs, ".."), -EINVAL);
+	assert_int_equal(tracefs_remove_instance(fs, "a/b"), -EINVAL);
+	assert_int_equal(tracefs_remove_instance(fs, "none"), -ENOENT);
+	assert_int_equal(tracefs_write(tracefs_root(fs), "not_there", "1"), -ENOENT);
+}
+
+static void tracefs_that_is_none_says_so(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct tracefs *fs = NULL;
+
+	assert_int_equal(tracefs_open(&fs, f->proc, &err), -ENODEV);
+	assert_non_null(err.hint);
+	assert_null(fs);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(healthy_machine),
+		TEST(kernel_without_tracefs),
+		TEST(nothing_at_the_root),
+		TEST(lockdown),
+		TEST(hidden_symbols),
+		TEST(somebody_else_traces),
+		TEST(instances),
+		TEST(little_memory_and_no_clock),
+		TEST(dead_socket),
+		TEST(tracefs_lists_events),
+		TEST(tracefs_reads_numbers_and_refuses_paths),
+		TEST(tracefs_that_is_none_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "capture/events.h"
+
+static const char *const names[] = {
+	"irq:irq_handler_entry",	  "irq:softirq_entry",	"kvm:kvm_entry",
+	"sched:sched_process_exit",	  "sched:sched_switch", "sched:sched_waking",
+	"syscalls:sys_enter_sched_yield", "timer:timer_start",
+};
+
+static void globs_have_four_forms(void **state _unused_)
+{
+	assert_true(event_glob_matches("sched", "sched:sched_switch"));
+	assert_true(event_glob_matches("sched_switch", "sched:sched_switch"));
+	assert_true(event_glob_matches("sched_*", "sched:sched_switch"));
+	assert_true(event_glob_matches("sched:*", "sched:sched_switch"));
+	assert_true(event_glob_matches("sched:", "sched:sched_switch"));
+	assert_true(event_glob_matches(":sched_switch", "sched:sched_switch"));
+	assert_true(event_glob_matches("*:sched_sw*", "sched:sched_switch"));
+	assert_true(event_glob_matches("*:*", "sched:sched_switch"));
+	assert_false(event_glob_matches("sched", "syscalls:sys_enter_sched_yield"));
+	assert_false(event_glob_matches("sched:", "irq:softirq_entry"));
+	assert_false(event_glob_matches("irq:sched_switch", "sched:sched_switch"));
+	assert_false(event_glob_matches("", "sched:sched_switch"));
+	assert_false(event_glob_matches("sched", "no colon"));
+}
+
+static void each_event_once_in_order(void **state _unused_)
+{
+	const struct capture_event_spec specs[] = { { .glob = "sched" },
+						    { .glob = "*_switch" },
+						    { .glob = "irq:*" } };
+	_cleanup_event_matches_ struct event_matches m = { 0 };
+
+	assert_int_equal(event_matches_find(&m, specs, 3, names, ARRAY_SIZE(names), NULL), 0);
+	assert_int_equal(m.count, 5);
+	assert_string_equal(m.items[0].name, "irq:irq_handler_entry");
+	assert_string_equal(m.items[4].name, "sched:sched_waking");
+}
+
+static void last_filter_counts(void **state _unused_)
+{
+	const struct capture_event_spec specs[] = { { .glob = "sched", .filter = "a" },
+						    { .glob = "sched_switch", .filter = "b" },
+						    { .glob = "sched_waking" } };
+	_cleanup_event_matches_ struct event_matches m = { 0 };
+
+	assert_int_equal(event_matches_find(&m, specs, 3, names, ARRAY_SIZE(names), NULL), 0);
+	assert_int_equal(m.count, 3);
+	assert_string_equal(m.items[0].filter, "a");
+	assert_string_equal(m.items[1].filter, "b");
+	assert_null(m.items[2].filter);
+}
+
+static void one_glob_without_a_match_fails_all(void **state _unused_)
+{
+	const struct capture_event_spec specs[] = { { .glob = "irq" }, { .glob = "shced" } };
+	_cleanup_event_matches_ struct event_matches m = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	assert_int_equal(event_matches_find(&m, specs, 2, names, ARRAY_SIZE(names), &err), -ENOENT);
+	assert_non_null(strstr(err.message, "'shced'"));
+	assert_non_null(strstr(err.hint, "'sched'"));
+	assert_null(m.items);
+}
+
+static void event_names_are_suggested_too(void **state _unused_)
+{
+	const struct capture_event_spec bare = { .glob = "timer_strat" },
+					full = { .glob = "timer:timer_strat" };
+	_cleanup_event_matches_ struct event_matches m = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	assert_int_equal(event_matches_find(&m, &bare, 1, names, ARRAY_SIZE(names), &err), -ENOENT);
+	assert_non_null(strstr(err.hint, "'timer_start'"));
+	assert_int_equal(event_matches_find(&m, &full, 1, names, ARRAY_SIZE(names), &err), -ENOENT);
+	assert_non_null(strstr(err.hint, "'timer:timer_start'"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(globs_have_four_forms),
+		cmocka_unit_test(each_event_once_in_order),
+		cmocka_unit_test(last_filter_counts),
+		cmocka_unit_test(one_glob_without_a_match_fails_all),
+		cmocka_unit_test(event_names_are_suggested_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Plan, journal, recovery, on a folder in tracefs's place. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "capture/capture.h"
+#include "capture/plan.h"
+#include "fake_root.h"
+
+struct fixture {
+	struct fake_root root;
+	struct tracefs *fs;
+	struct journal journal;
+	char state[128];
+	struct capture_env env;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	fake_root_init(&f->root);
+	fake_dir(&f->root, "events");
+	fake_dir(&f->root, "instances");
+	fake_dir(&f->root, "state");
+	fake_dir(&f->root, "proc");
+	fake_file(&f->root, "trace_clock", "[local] global boot mono\n");
+	fake_file(&f->root, "tracing_thresh", "0\n");
+	fake_file(&f->root, "tracing_on", "1\n");
+	assert_int_equal(tracefs_open(&f->fs, f->root.path, NULL), 0);
+	snprintf(f->state, sizeof(f->state), "%s/state", f->root.path);
+	f->env = (struct capture_env){ .tracefs = f->fs, .state_dir = f->state };
+	f->env.proc = strdup(fake_path(&f->root, "proc"));
+	assert_int_equal(journal_create(&f->journal, f->state, "traced-1-unit", NULL), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	journal_close(&f->journal);
+	tracefs_free(f->fs);
+	free((char *)(uintptr_t)f->env.proc);
+	fake_root_deinit(&f->root);
+	free(f);
+	return 0;
+}
+
+static bool exists(const struct fixture *f, const char *path)
+{
+	struct stat st;
+
+	return stat(fake_path(&f->root, path), &st) == 0;
+}
+
+static void applied_and_undone(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_instance(&p, "traced-1-unit");
+	plan_set(&p, "tracing_thresh", "100");
+	plan_write(&p, NULL, "tracing_on", "0");
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	assert_true(exists(f, "instances/traced-1-unit"));
+	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "100");
+	assert_string_equal(fake_text(&f->root, "state/traced-1-unit.journal"),
+			    "instance traced-1-unit\nrestore tracing_thresh 0\n");
+	assert_int_equal(plan_undo(&p, f->fs), 0);
+	assert_false(exists(f, "instances/traced-1-unit"));
+	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "0");
+	/* Twice does no harm. */
+	assert_int_equal(plan_undo(&p, f->fs), 0);
+	journal_drop(&f->journal);
+	assert_false(exists(f, "state/traced-1-unit.journal"));
+	plan_deinit(&p);
+}
+
+static void refused_step_undoes_those_before(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct plan p = { 0 };
+
+	plan_instance(&p, "traced-1-unit");
+	plan_set(&p, "tracing_thresh", "100");
+	plan_write(&p, NULL, "no_such_file", "1");
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, &err), -ENOENT);
+	assert_non_null(strstr(err.message, "no_such_file"));
+	assert_false(exists(f, "instances/traced-1-unit"));
+	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "0");
+	plan_deinit(&p);
+}
+
+static void optional_step_may_be_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_write(&p, NULL, "no_such_file", "1")->optional = true;
+	plan_write(&p, NULL, "tracing_on", "0");
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	assert_int_equal(p.steps[0].refused, -ENOENT);
+	assert_false(p.steps[0].done);
+	assert_string_equal(fake_text(&f->root, "tracing_on"), "0");
+	plan_deinit(&p);
+}
+
+static void instance_that_is_there_is_not_removed(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct plan p = { 0 };
+
+	fake_dir(&f->root, "instances/traced-1-unit");
+	plan_instance(&p, "traced-1-unit");
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, &err), -EEXIST);
+	assert_true(exists(f, "instances/traced-1-unit"));
+	plan_deinit(&p);
+}
+
+static void instance_removed_by_others_is_fine(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_instance(&p, "traced-1-unit");
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	assert_int_equal(rmdir(fake_path(&f->root, "instances/traced-1-unit")), 0);
+	assert_int_equal(plan_undo(&p, f->fs), 0);
+	plan_deinit(&p);
+}
+
+static void journal_of_the_living_is_left_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_dir(&f->root, "instances/traced-1-unit");
+	assert_int_equal(journal_instance(&f->journal, "traced-1-unit"), 0);
+	assert_int_equal(capture_recover(&f->env, NULL), 0);
+	assert_true(exists(f, "instances/traced-1-unit"));
+	assert_true(exists(f, "state/traced-1-unit.journal"));
+}
+
+static void journal_of_the_dead_is_undone(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_dir(&f->root, "instances/traced-1-unit");
+	fake_dir(&f->root, "instances/traced-1-unit-tasks");
+	journal_instance(&f->journal, "traced-1-unit");
+	journal_restore(&f->journal, "tracing_thresh", "two\\lines\nhere");
+	journal_instance(&f->journal, "traced-1-unit-tasks");
+	journal_instance(&f->journal, "traced-1-never-made");
+	journal_close(&f->journal);
+	assert_int_equal(capture_recover(&f->env, NULL), 3);
+	assert_false(exists(f, "instances/traced-1-unit"));
+	assert_false(exists(f, "instances/traced-1-unit-tasks"));
+	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "two\\lines\nhere");
+	assert_false(exists(f, "state/traced-1-unit.journal"));
+	assert_int_equal(capture_recover(&f->env, NULL), 0);
+}
+
+static void cut_line_never_happened(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_dir(&f->root, "instances/a");
+	fake_dir(&f->root, "instances/b");
+	fake_file(&f->root, "state/x.journal", "instance a\ninstance b");
+	assert_int_equal(capture_recover(&f->env, NULL), 1);
+	assert_false(exists(f, "instances/a"));
+	assert_true(exists(f, "instances/b"));
+}
+
+static void journal_reaches_nothing_outside(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	fake_dir(&f->root, "instances/a/deep");
+	fake_dir(&f->root, "outside");
+	fake_file(&f->root, "precious", "old");
+	fake_file(&f->root, "state/x.journal",
+		  "instance ../outside\nrestore ../precious new\nrestore /etc/x new\nnonsense\n");
+	assert_true(capture_recover(&f->env, &err) < 0);
+	assert_true(exists(f, "outside"));
+	assert_string_equal(fake_text(&f->root, "precious"), "old");
+	/* What could not be undone stays for another try. */
+	assert_true(exists(f, "state/x.journal"));
+}
+
+static void orphans_of_the_dead_go(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_dir(&f->root, "proc/77");
+	fake_dir(&f->root, "instances/traced-76-dead");
+	fake_dir(&f->root, "instances/traced-77-alive");
+	fake_dir(&f->root, "instances/traced-x");
+	fake_dir(&f->root, "instances/foreign");
+	assert_int_equal(capture_recover(&f->env, NULL), 1);
+	assert_false(exists(f, "instances/traced-76-dead"));
+	assert_true(exists(f, "instances/traced-77-alive"));
+	assert_true(exists(f, "instances/traced-x"));
+	assert_true(exists(f, "instances/foreign"));
+}
+
+static void owner_is_in_the_name(void **state _unused_)
+{
+	assert_int_equal(capture_instance_owner("traced-123-a"), 123);
+	assert_int_equal(capture_instance_owner("traced-123-a-tasks"), 123);
+	assert_int_equal(capture_instance_owner("traced-123"), 0);
+	assert_int_equal(capture_instance_owner("traced--1-a"), 0);
+	assert_int_equal(capture_instance_owner("traced-99999999999-a"), 0);
+	assert_int_equal(capture_instance_owner("perfetto"), 0);
+}
+
+static void unknown_clock_is_explained(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct plan p = { 0 };
+
+	plan_write(&p, NULL, "trace_clock", "sundial");
+	assert_int_equal(plan_explain(&p.steps[0], f->fs, -EINVAL, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "'sundial'"));
+	assert_string_equal(err.hint, "it has: local  global boot mono");
+	plan_deinit(&p);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(applied_and_undone),
+		TEST(refused_step_undoes_those_before),
+		TEST(optional_step_may_be_refused),
+		TEST(instance_that_is_there_is_not_removed),
+		TEST(instance_removed_by_others_is_fine),
+		TEST(journal_of_the_living_is_left_alone),
+		TEST(journal_of_the_dead_is_undone),
+		TEST(cut_line_never_happened),
+		TEST(journal_reaches_nothing_outside),
+		TEST(orphans_of_the_dead_go),
+		TEST(owner_is_in_the_name),
+		TEST(unknown_clock_is_explained),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

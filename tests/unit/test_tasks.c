@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a stream says of tasks, clocks and counts. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "capture/clocks.h"
+#include "capture/names.h"
+#include "capture/ring.h"
+#include "capture/tasks.h"
+#include "fake_root.h"
+#include "proto/capture.pb-c.h"
+#include "stream/reader.h"
+
+#define STAT_TAIL " 0 0 0 -1 %u 0 0 0 0 0 0 0 0 20 0 1 0 %u 1 2 3\n"
+
+struct fixture {
+	struct fake_root root;
+	struct stream_writer writer;
+	int fd;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	fake_root_init(&f->root);
+	f->fd = open(fake_path(&f->root, "stream"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(f->fd >= 0);
+	assert_int_equal(stream_writer_init(&f->writer, f->fd, 0), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	close_fd(f->fd);
+	fake_root_deinit(&f->root);
+	free(f);
+	return 0;
+}
+
+static void add_task(struct fixture *f, int pid, int tid, const char *comm, unsigned flags)
+{
+	char path[128], text[256];
+
+	snprintf(path, sizeof(path), "proc/%d/task/%d/stat", pid, tid);
+	snprintf(text, sizeof(text), "%d (%s) S 1" STAT_TAIL, tid, comm, flags, 200U);
+	fake_file(&f->root, path, text);
+	snprintf(path, sizeof(path), "proc/%d/status", pid);
+	fake_file(&f->root, path, "Name:\tx\nUid:\t1000\t0\t0\t0\n");
+	snprintf(path, sizeof(path), "proc/%d/cmdline", pid);
+	fake_data(&f->root, path, "/bin/x\0-y\0", flags ? 0 : 10);
+}
+
+/* All tasks of the stream's TASKS chunks, the index'th message's in *ret. */
+static unsigned read_tasks(struct fixture *f, Traced__Capture__Tasks **ret)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct stream_reader reader;
+	struct chunk chunk;
+	unsigned n = 0;
+
+	*ret = NULL;
+	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
+	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
+		if (chunk.type != CHUNK_TASKS)
+			continue;
+		assert_int_equal(stream_reader_load(&reader, &chunk, &b, NULL), 0);
+		if (*ret)
+			traced__capture__tasks__free_unpacked(*ret, NULL);
+		*ret = traced__capture__tasks__unpack(NULL, b.len, (uint8_t *)b.data);
+		assert_non_null(*ret);
+		n += (unsigned)(*ret)->n_tasks;
+	}
+	return n;
+}
+
+static void stat_lines(void **state _unused_)
+{
+	static const char odd[] = "7 (a) b ) S 3"
+				  " 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 250 1 2 3\n";
+	struct task_stat t;
+
+	assert_int_equal(task_stat_parse(&t, odd, sizeof(odd) - 1, 100), 0);
+	assert_int_equal(t.tid, 7);
+	assert_int_equal(t.ppid, 3);
+	assert_string_equal(t.comm, "a) b ");
+	assert_true(t.kthread);
+	assert_int_equal(t.start_ns, UINT64_C(2500000000));
+	assert_int_equal(task_stat_parse(&t, odd, 12, 100), -EBADMSG);
+	assert_int_equal(task_stat_parse(&t, "", 0, 100), -EBADMSG);
+	assert_int_equal(task_stat_parse(&t, "1 )x( S 1", 9, 100), -EBADMSG);
+	assert_int_equal(task_stat_parse(&t, "0 (x) S 1", 9, 100), -EBADMSG);
+}
+
+static void scan_finds_threads(void **state)
+{
+	struct fixture *f = *state;
+	struct task_scan scan;
+	Traced__Capture__Tasks *t;
+	bool main_seen = false, thread_seen = false, kthread_seen = false;
+
+	add_task(f, 10, 10, "main", 0);
+	add_task(f, 10, 11, "worker", 0);
+	add_task(f, 2, 2, "kthreadd", 0x200000);
+	fake_dir(&f->root, "proc/99/task/99"); /* it is just ending */
+	fake_dir(&f->root, "proc/sys");
+	assert_int_equal(task_scan_start(&scan, fake_path(&f->root, "proc")), 0);
+	assert_int_equal(task_scan_step(&scan, &f->writer), 0);
+	assert_null(scan.processes);
+	assert_int_equal(read_tasks(f, &t), 3);
+	assert_int_equal(t->origin, 0);
+	for (size_t i = 0; i < t->n_tasks; i++) {
+		const Traced__Capture__Task *task = t->tasks[i];
+
+		if (task->tid == 10) {
+			main_seen = true;
+			assert_int_equal(task->tgid, 10);
+			assert_int_equal(task->uid, 1000);
+			assert_int_equal(task->ppid, 1);
+			assert_int_equal(task->cmdline.len, 9);
+			assert_memory_equal(task->cmdline.data, "/bin/x\0-y", 9);
+		} else if (task->tid == 11) {
+			thread_seen = true;
+			assert_int_equal(task->tgid, 10);
+			assert_int_equal(task->comm.len, 6);
+			assert_memory_equal(task->comm.data, "worker", 6);
+			assert_int_equal(task->cmdline.len, 0);
+			assert_false(task->kthread);
+		} else {
+			kthread_seen = true;
+			assert_true(task->kthread);
+		}
+	}
+	assert_true(main_seen && thread_seen && kthread_seen);
+	traced__capture__tasks__free_unpacked(t, NULL);
+}
+
+static void long_scan_comes_in_slices(void **state)
+{
+	struct fixture *f = *state;
+	struct task_scan scan;
+	Traced__Capture__Tasks *t;
+	unsigned steps = 1;
+
+	for (int i = 1; i <= 300; i++)
+		add_task(f, i, i, "many", 0);
+	assert_int_equal(task_scan_start(&scan, fake_path(&f->root, "proc")), 0);
+	while (task_scan_step(&scan, &f->writer) > 0)
+		steps++;
+	assert_int_equal(steps, 3);
+	assert_int_equal(read_tasks(f, &t), 300);
+	traced__capture__tasks__free_unpacked(t, NULL);
+}
+
+static void saved_names(void **state)
+{
+	struct fixture *f = *state;
+	Traced__Capture__Tasks *t;
+
+	assert_int_equal(tasks_write_saved("1 init\n20 a b\nx y\n-3 z\n21 last", &f->writer), 0);
+	assert_int_equal(read_tasks(f, &t), 3);
+	assert_int_equal(t->origin, 1);
+	assert_int_equal(t->tasks[1]->tid, 20);
+	assert_memory_equal(t->tasks[1]->comm.data, "a b", 3);
+	assert_int_equal(t->tasks[2]->comm.len, 4);
+	traced__capture__tasks__free_unpacked(t, NULL);
+}
+
+static void clocks_are_bracketed(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	Traced__Capture__Clocks *msg;
+	struct stream_reader reader;
+	struct clock_snapshot s;
+	struct chunk chunk;
+
+	clocks_read(&s);
+	assert_true(s.count >= 4);
+	assert_int_equal(clocks_write(&s, &f->writer, CLOCK_PHASE_END), 0);
+	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
+	assert_int_equal(stream_reader_next(&reader, &chunk, NULL), 1);
+	assert_int_equal(stream_reader_load(&reader, &chunk, &b, NULL), 0);
+	msg = traced__capture__clocks__unpack(NULL, b.len, (uint8_t *)b.data);
+	assert_non_null(msg);
+	assert_int_equal(msg->phase, 2);
+	assert_int_equal(msg->n_readings, s.count);
+	for (size_t i = 0; i < msg->n_readings; i++) {
+		const Traced__Capture__ClockReading *r = msg->readings[i];
+
+		assert_true(r->boot_before_ns <= r->boot_after_ns);
+		if (r->clock == CLOCK_BOOTTIME)
+			assert_true(r->value_ns >= r->boot_before_ns &&
+				    r->value_ns <= r->boot_after_ns);
+	}
+	traced__capture__clocks__free_unpacked(msg, NULL);
+}
+
+static void symbols_only_where_formats_name_them(void **state _unused_)
+{
+	assert_true(format_wants_symbols("name: a\nprint fmt: \"%pS\", REC->ip\n"));
+	assert_true(format_wants_symbols("name: a\nprint fmt: \"%p %ps\", REC->ip\n"));
+	assert_false(format_wants_symbols("name: a\nprint fmt: \"%p %pI4 %s\", REC->ip\n"));
+	assert_false(format_wants_symbols("name: %ps\n"));
+	assert_false(format_wants_symbols(""));
+}
+
+struct found {
+	unsigned formats, kallsyms, printk, tasks;
+};
+
+static struct found write_names(struct fixture *f, const char *kallsyms, bool *ret_hidden)
+{
+	static const char *const events[] = { "x:one" };
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	struct found found = { 0 };
+	struct capture_env env;
+	struct stream_reader reader;
+	struct names names;
+	struct chunk chunk;
+	char proc[128];
+	int r;
+
+	fake_file(&f->root, "events/x/one/format", "name: one\nprint fmt: \"%ps\", REC->ip\n");
+	fake_file(&f->root, "events/x/two/format", "name: two\n");
+	fake_file(&f->root, "events/ftrace/print/format", "name: print\n");
+	fake_file(&f->root, "printk_formats", "0x1 : \"text\"\n");
+	fake_file(&f->root, "proc/kallsyms", kallsyms);
+	add_task(f, 1, 1, "init", 0);
+	assert_int_equal(tracefs_open(&fs, f->root.path, NULL), 0);
+	snprintf(proc, sizeof(proc), "%s", fake_path(&f->root, "proc"));
+	env = (struct capture_env){ .tracefs = fs, .proc = proc };
+	assert_int_equal(names_init(&names, &env, events, 1, false), 0);
+	do {
+		r = names_step(&names, &f->writer);
+	} while (r > 0);
+	assert_int_equal(r, 0);
+	*ret_hidden = names.symbols_hidden;
+	names_deinit(&names);
+	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
+	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
+		found.formats += chunk.type == CHUNK_FORMAT;
+		found.kallsyms += chunk.type == CHUNK_KALLSYMS;
+		found.printk += chunk.type == CHUNK_PRINTK;
+		found.tasks += chunk.type == CHUNK_TASKS;
+	}
+	return found;
+}
+
+static void names_of_what_is_enabled(void **state)
+{
+	bool hidden;
+	struct found found = write_names(*state, "ffffffff81000000 T _text\n", &hidden);
+
+	/* The one asked for and ftrace's own; not the other. */
+	assert_int_equal(found.formats, 2);
+	assert_int_equal(found.kallsyms, 1);
+	assert_int_equal(found.printk, 1);
+	assert_int_equal(found.tasks, 1);
+	assert_false(hidden);
+}
+
+static void hidden_symbols_are_noticed(void **state)
+{
+	bool hidden;
+	struct found found = write_names(*state, "0000000000000000 T _text\n", &hidden);
+
+	assert_int_equal(found.kallsyms, 0);
+	assert_true(hidden);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stat_lines),
+		cmocka_unit_test(symbols_only_where_formats_name_them),
+		TEST(scan_finds_threads),
+		TEST(long_scan_comes_in_slices),
+		TEST(saved_names),
+		TEST(clocks_are_bracketed),
+		TEST(names_of_what_is_enabled),
+		TEST(hidden_symbols_are_noticed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
