@@ -31,7 +31,7 @@ static int follow(struct link *link, const char *session, uint64_t id, struct pr
 			asked = true;
 		}
 		if (r < 0 || sent < 0)
-			return link_explain(link, err);
+			return link_explain(link, r < 0 ? r : (int)sent, err);
 		if (!reply)
 			continue;
 		if (reply->id == id) {
@@ -85,7 +85,7 @@ static int attach_run(const struct options *o)
 	request.attach = &attach;
 	progress_init(&progress, !o->quiet);
 	id = control_client_send(link.client, &request, o->output ? dest.file.fd : -1, &err);
-	r = id < 0 ? link_explain(&link, &err)
+	r = id < 0 ? link_explain(&link, (int)id, &err)
 		   : follow(&link, session, (uint64_t)id, &progress, &reply, &err);
 	progress_clear(&progress);
 	if (r < 0 || !reply)

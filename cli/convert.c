@@ -78,6 +78,14 @@ static void show_progress(void *userdata, double done)
 	progress_text(userdata, text);
 }
 
+static void explain_damage(const char *path, struct error *err)
+{
+	error_prefix(err, "%s", path);
+	if (!err->hint)
+		error_hint(err, "nothing can be read of it; if it was copied, compare it with the "
+				"original");
+}
+
 static int convert_run(const struct options *o)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
@@ -113,7 +121,7 @@ static int convert_run(const struct options *o)
 		return CLI_FAILED;
 	if (r < 0) {
 		if (r == -EBADMSG || r == -ENODATA)
-			error_prefix(&err, "%s", o->args[0]);
+			explain_damage(o->args[0], &err);
 		return cli_fail(&err);
 	}
 	if (result_file_commit(&dest.file, &err) < 0)

@@ -28,6 +28,7 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	if (r < 0 || (verb != FETCH_EXTRACT &&
 		      link_session(&link, o->args ? o->args[0] : NULL, &session, &err) < 0))
 		return cli_fail(&err);
+	dest.extracted = verb == FETCH_EXTRACT;
 	destination_fill(&dest, o, &output);
 	switch (verb) {
 	case FETCH_STOP:

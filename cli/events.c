@@ -28,14 +28,16 @@ static int from_daemon(struct event_list *list, struct link *link, struct error 
 int event_list_init(struct event_list *ret, const struct options *o, struct error *err)
 {
 	_cleanup_event_list_ struct event_list list = { 0 };
+	_cleanup_error_ struct error refused = ERROR_INIT;
 	_cleanup_link_ struct link link = { 0 };
 	int r;
 
-	r = link_open(&link, o, LINK_LISTENING, err);
+	r = link_open(&link, o, LINK_LISTENING, &refused);
 	if (!r) {
 		r = from_daemon(&list, &link, err);
-	} else if (link_no_daemon(r) && geteuid() == 0) {
-		error_deinit(err);
+	} else if (!link_no_daemon(r) || geteuid() != 0) {
+		error_move(err, &refused);
+	} else {
 		r = tracefs_open(&list.tracefs, NULL, err);
 		if (!r)
 			r = tracefs_events(list.tracefs, &list.names, &list.count, err);

@@ -101,14 +101,14 @@ static int spawn_private(struct link *l, struct error *err)
 
 int link_open(struct link *ret, const struct options *o, enum link_mode mode, struct error *err)
 {
-	_cleanup_link_ struct link l = { 0 };
 	const char *socket_path = o->socket ?: CONTROL_SOCKET;
+	_cleanup_error_ struct error refused = ERROR_INIT;
+	_cleanup_link_ struct link l = { 0 };
 	int r;
 
-	r = control_client_connect(&l.client, socket_path, err);
+	r = control_client_connect(&l.client, socket_path, &refused);
 	if (link_no_daemon(r)) {
 		if (mode == LINK_PRIVATE_TOO && geteuid() == 0) {
-			error_deinit(err);
 			if (!o->quiet)
 				cli_warn("no traced is running: using one of my own");
 			r = spawn_private(&l, err);
@@ -120,6 +120,8 @@ int link_open(struct link *ret, const struct options *o, enum link_mode mode, st
 						: "systemctl start traced.socket; --socket names "
 						  "another place");
 		}
+	} else if (r < 0) {
+		error_move(err, &refused);
 	}
 	if (r < 0)
 		return r;
@@ -128,17 +130,17 @@ int link_open(struct link *ret, const struct options *o, enum link_mode mode, st
 	return 0;
 }
 
-int link_explain(const struct link *l, struct error *err)
+int link_explain(const struct link *l, int r, struct error *err)
 {
-	int code = -err->code;
-
-	if (code != -ECONNRESET)
-		return code;
-	error_set(err, code, "traced is gone in the midst of this: nothing was written");
+	if (r != -ECONNRESET)
+		return r;
+	error_set(err, r, "traced is gone in the midst of this: nothing was written");
 	if (l->daemon)
-		return error_hint(err, "what it said is above; 'tracectl doctor' looks for causes");
-	return error_hint(err, "journalctl -u traced tells why; what was recorded may lie in its "
-			       "spool directory as a .traced file for 'tracectl convert'");
+		error_hint(err, "what it said is above; 'tracectl doctor' looks for causes");
+	else
+		error_hint(err, "journalctl -u traced tells why; what was recorded may lie in its "
+				"spool directory as a .traced file for 'tracectl convert'");
+	return r;
 }
 
 int link_reply_error(const Traced__Control__Reply *reply, struct error *err)
@@ -156,7 +158,7 @@ int link_call(struct link *l, Traced__Control__Request *request, int fd,
 {
 	int r = control_client_call(l->client, request, fd, ret, err);
 
-	return r < 0 ? link_explain(l, err) : r;
+	return r < 0 ? link_explain(l, r, err) : r;
 }
 
 static void await_daemon(pid_t pid)

@@ -21,8 +21,8 @@ enum link_mode {
 int link_open(struct link *ret, const struct options *o, enum link_mode mode, struct error *err);
 /* Where no daemon listens (-ENOENT, -ECONNREFUSED) there is one: false. */
 bool link_no_daemon(int r);
-/* Says what a lost connection means (err is of control_client_*); other errors stay as they are. */
-int link_explain(const struct link *l, struct error *err);
+/* Says what a lost connection means (r, err of control_client_*); others stay. Returns r. */
+int link_explain(const struct link *l, int r, struct error *err);
 /* Also waits until a private daemon has tidied up and gone. */
 void link_deinit(struct link *l);
 #define _cleanup_link_ _cleanup_(link_deinit)

@@ -71,9 +71,7 @@ int outcome_from_finished(struct outcome *ret, const Traced__Control__Finished *
 		return error_errno(err, r, "the outcome");
 	if (session) {
 		outcome.buffer_bytes = session->buffer_bytes;
-		outcome.ring = session->ring;
-		if (session->error && *session->error)
-			outcome.error = session->error;
+		outcome.session = session;
 	}
 	*ret = outcome;
 	outcome = (struct outcome){ 0 };
@@ -202,24 +200,51 @@ static void print_json(const struct outcome *outcome)
 	document_print(&j);
 }
 
+static bool among(const char *text, char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(list[i], text))
+			return true;
+	}
+	return false;
+}
+
+/* The exporter's, and those of the session that nobody has said yet. */
+static void tell_warnings(const struct outcome *outcome)
+{
+	const Traced__Control__Session *s = outcome->session, *told = outcome->told;
+	const struct export_result *r = &outcome->result;
+
+	for (size_t i = 0; i < r->warning_count; i++) {
+		if (!told || !among(r->warnings[i], told->warnings, told->n_warnings))
+			cli_warn("%s", r->warnings[i]);
+	}
+	for (size_t i = 0; s && i < s->n_warnings; i++) {
+		if (!among(s->warnings[i], r->warnings, r->warning_count) &&
+		    !(told && among(s->warnings[i], told->warnings, told->n_warnings)))
+			cli_warn("%s", s->warnings[i]);
+	}
+}
+
 int outcome_tell(const struct outcome *outcome, const struct options *o)
 {
 	const struct export_result *r = &outcome->result;
-	bool missing = r->incomplete || outcome->error || !r->events;
+	bool nothing = r->events <= outcome->own_events;
+	bool failed = outcome->session && *outcome->session->error;
+	bool missing = r->incomplete || outcome->ended_early || failed || nothing;
 
 	if (o->json)
 		print_json(outcome);
 	if (!o->quiet && !o->json)
 		tell_file(outcome);
-	for (size_t i = 0; i < r->warning_count; i++)
-		cli_warn("%s", r->warnings[i]);
-	if (outcome->error)
-		cli_warn("%s", outcome->error);
-	if (r->incomplete)
+	tell_warnings(outcome);
+	if (failed)
+		cli_warn("%s", outcome->session->error);
+	if (r->incomplete || outcome->ended_early)
 		cli_warn("%s is INCOMPLETE: it ends before the recording did", outcome->path);
 	if (r->lost)
 		tell_loss(outcome);
-	if (!r->events) {
+	if (nothing) {
 		cli_warn("NOT ONE EVENT was recorded");
 		fprintf(stderr,
 			"  hint: nothing happened that was asked for; see -e, -f, -P, --cpus "
@@ -227,7 +252,7 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	}
 	if (o->verbose)
 		tell_ledger(r);
-	if (!o->quiet && !o->json && r->events)
+	if (!o->quiet && !o->json && !nothing)
 		tell_how_to_open(outcome);
 	return missing || (o->fail_on_loss && r->lost) ? CLI_MISSING : CLI_WHOLE;
 }
@@ -314,5 +339,8 @@ int destination_finish(struct destination *d, const struct options *o,
 	outcome.path = d->file.path;
 	outcome.format = d->format->name;
 	outcome.in_place = !strcmp(d->path, "-");
+	outcome.own_events = d->extracted ? 0 : 1;
+	outcome.ended_early = d->ended_early;
+	outcome.told = d->told;
 	return outcome_tell(&outcome, o);
 }

@@ -16,8 +16,10 @@ struct outcome {
 	bool in_place;	    /* standard output or a device */
 	struct export_result result;
 	uint64_t buffer_bytes; /* per CPU, that the recording had; 0: unknown */
-	bool ring;
-	const char *error; /* the session's own, or NULL; borrowed */
+	uint64_t own_events;   /* at most so many are traced's own: the mark that ties the clocks */
+	const Traced__Control__Session *session; /* as it ended, or NULL; borrowed */
+	const Traced__Control__Session *told; /* as it began: these warnings were said; or NULL */
+	bool ended_early;		      /* by itself, before its time */
 };
 void outcome_deinit(struct outcome *outcome);
 #define _cleanup_outcome_ _cleanup_(outcome_deinit)
@@ -36,6 +38,10 @@ struct destination {
 	const struct export_format *format;
 	struct result_file file;
 	const char *path;
+	/* What is known of the session besides, for destination_finish. */
+	bool extracted; /* traced did not record it */
+	bool ended_early;
+	const Traced__Control__Session *told;
 };
 #define DESTINATION_INIT ((struct destination){ .file = RESULT_FILE_INIT })
 /* Returns 0, or an exit status after having said why. path NULL: -o or the default. */

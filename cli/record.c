@@ -37,7 +37,7 @@ struct recording {
 	int signal_fd;
 	uint64_t start_id, attach_id, status_id, stop_id;
 	char *session;
-	Traced__Control__Reply *finished;
+	Traced__Control__Reply *started, *finished;
 };
 
 static void recording_deinit(struct recording *rec)
@@ -48,6 +48,7 @@ static void recording_deinit(struct recording *rec)
 	destination_deinit(&rec->dest);
 	close_fd(rec->signal_fd);
 	free(rec->session);
+	reply_freep(&rec->started);
 	reply_freep(&rec->finished);
 }
 
@@ -57,7 +58,7 @@ static int send_request(struct recording *rec, Traced__Control__Request *request
 	int64_t id = control_client_send(rec->link.client, request, fd, err);
 
 	if (id < 0)
-		return link_explain(&rec->link, err);
+		return link_explain(&rec->link, (int)id, err);
 	*ret_id = (uint64_t)id;
 	return 0;
 }
@@ -153,6 +154,19 @@ static int on_started(struct recording *rec, const Traced__Control__Session *ses
 	return 0;
 }
 
+/* The session ended by itself, without having lasted as long as it was to. */
+static bool ended_early(const struct recording *rec, const Traced__Control__Reply *attached)
+{
+	const Traced__Control__Session *s;
+
+	if (rec->phase != PHASE_RECORDING ||
+	    attached->body_case != TRACED__CONTROL__REPLY__BODY_FINISHED ||
+	    !attached->finished->session)
+		return false;
+	s = attached->finished->session;
+	return !s->duration_ns || s->elapsed_ns < s->duration_ns;
+}
+
 static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struct error *err)
 {
 	const Traced__Control__Reply *m = *reply;
@@ -165,13 +179,17 @@ static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struc
 		return 0;
 	}
 	/* However the session ended, what it has is fetched; Stop's reply says what is wrong. */
-	if (m->id == rec->attach_id)
+	if (m->id == rec->attach_id) {
+		rec->dest.ended_early = ended_early(rec, m);
 		return send_stop(rec, err);
+	}
 	if (m->error)
 		return link_reply_error(m, err);
 	if (m->id == rec->start_id) {
 		if (m->body_case != TRACED__CONTROL__REPLY__BODY_SESSION)
 			return error_set(err, -EPROTO, "traced gave an answer to something else");
+		rec->started = TAKE_PTR(*reply);
+		rec->dest.told = m->session;
 		return on_started(rec, m->session, err);
 	}
 	if (m->id == rec->stop_id) {
@@ -229,7 +247,7 @@ static int receive_all(struct recording *rec, struct error *err)
 		int r = control_client_receive(rec->link.client, 0, &reply, err);
 
 		if (r < 0)
-			return link_explain(&rec->link, err);
+			return link_explain(&rec->link, r, err);
 		if (r == 0)
 			return 0;
 		r = on_reply(rec, &reply, err);

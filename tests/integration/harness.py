@@ -46,6 +46,8 @@ class Daemon:
         self.state = test.dir / "daemon" / "state"
         for d in (self.spool, self.state):
             d.mkdir(parents=True, exist_ok=True)
+        # A predecessor that was killed leaves its socket.
+        self.socket.unlink(missing_ok=True)
         self.log = open(test.dir / "daemon" / "log", "ab")
         self.process = subprocess.Popen(
             [test.traced, "--config", "/dev/null", "--socket", self.socket, "--spool-dir",

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli.h"
+#include "outcome.h"
+#include "start_request.h"
+
+static void the_table_is_sound(void **state _unused_)
+{
+	const struct command *const *list;
+	size_t count;
+
+	list = commands(&count);
+	for (size_t i = 0; i < count; i++) {
+		const struct command *c = list[i];
+
+		assert_non_null(c->run);
+		assert_true(c->name && c->synopsis && c->summary && c->text);
+		assert_true(c->args_min <= c->args_max);
+		assert_ptr_equal(command_find(c->name), c);
+		/* A command that shares a letter with the common options would hide one of them. */
+		assert_false(c->options & OPTIONS_COMMON);
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(c->name, list[k]->name);
+	}
+	assert_null(command_find("recor"));
+}
+
+static void a_mistyped_command_finds_the_nearest(void **state _unused_)
+{
+	static const struct {
+		const char *typed, *meant;
+	} table[] = {
+		{ "recrod", "'record'" }, { "snapshoot", "'snapshot'" }, { "covnert", "'convert'" },
+		{ "stauts", "'status'" }, { "evnets", "'events'" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		assert_int_equal(command_unknown(table[i].typed, &err), -EINVAL);
+		assert_non_null(strstr(err.message, table[i].typed));
+		assert_non_null(strstr(err.hint, table[i].meant));
+		assert_null(strstr(err.hint, "__complete"));
+	}
+}
+
+static void nothing_named_means_sched_and_irq(void **state _unused_)
+{
+	_cleanup_start_request_ struct start_request s = { 0 };
+	struct options o = { 0 };
+
+	assert_int_equal(start_request_init(&s, &o, 0, NULL), 0);
+	assert_int_equal(s.message.n_events, 2);
+	assert_string_equal(s.message.events[0]->glob, "sched");
+	assert_string_equal(s.message.events[1]->glob, "irq");
+	assert_int_equal(s.message.n_pids, 0);
+	assert_false(s.message.detached);
+}
+
+static void a_profile_alone_brings_no_defaults(void **state _unused_)
+{
+	_cleanup_start_request_ struct start_request s = { 0 };
+	struct options o = { .profile = "io" };
+
+	assert_int_equal(start_request_init(&s, &o, 0, NULL), 0);
+	assert_int_equal(s.message.n_events, 0);
+	assert_string_equal(s.message.profile, "io");
+}
+
+static void a_request_carries_what_was_said(void **state _unused_)
+{
+	struct event_option events[] = { { "irq", NULL }, { "sched", "a < 1" } };
+	char *command[] = { (char *)"make", (char *)"-j", NULL };
+	int32_t pids[] = { 1 };
+	struct options o = { .events = events,
+			     .event_count = 2,
+			     .pids = pids,
+			     .pid_count = 1,
+			     .follow = true,
+			     .command = command,
+			     .clock = "mono",
+			     .cpus = "0-1",
+			     .buffer_bytes = 1 << 20,
+			     .duration_ns = 5 };
+	_cleanup_start_request_ struct start_request s = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	assert_int_equal(start_request_init(&s, &o, 77, &err), 0);
+	assert_string_equal(s.message.events[0]->filter, "");
+	assert_string_equal(s.message.events[1]->filter, "a < 1");
+	assert_int_equal(s.message.n_pids, 2);
+	assert_int_equal(s.message.pids[1], 77);
+	assert_true(s.message.follow_forks);
+	assert_int_equal(s.message.n_command, 2);
+	assert_string_equal(s.message.clock, "mono");
+	assert_string_equal(s.message.cpus, "0-1");
+	assert_int_equal(s.message.duration_ns, 5);
+	pids[0] = INT32_MAX;
+	start_request_deinit(&s);
+	assert_int_equal(start_request_init(&s, &o, 77, &err), -ESRCH);
+	assert_non_null(err.hint);
+}
+
+/* The exit status tells whether something is missing; only --fail-on-loss minds a loss. */
+static void the_status_tells_what_is_missing(void **state _unused_)
+{
+	struct options quiet = { .quiet = true }, strict = { .quiet = true, .fail_on_loss = true };
+	Traced__Control__Session session = TRACED__CONTROL__SESSION__INIT;
+	struct outcome outcome = { .path = "x.json", .format = "json", .result = { .events = 10 } };
+
+	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_WHOLE);
+	outcome.result.lost = 1;
+	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_WHOLE);
+	assert_int_equal(outcome_tell(&outcome, &strict), CLI_MISSING);
+	outcome.result.lost = 0;
+	outcome.result.incomplete = true;
+	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_MISSING);
+	outcome.result.incomplete = false;
+	outcome.result.events = 0;
+	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_MISSING);
+	/* One event may be the recording's own. */
+	outcome.result.events = 1;
+	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_WHOLE);
+	outcome.own_events = 1;
+	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_MISSING);
+	outcome.result.events = 2;
+	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_WHOLE);
+	outcome.ended_early = true;
+	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_MISSING);
+	outcome.ended_early = false;
+	session.error = (char *)"the spool is full";
+	outcome.session = &session;
+	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_MISSING);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_table_is_sound),
+		cmocka_unit_test(a_mistyped_command_finds_the_nearest),
+		cmocka_unit_test(nothing_named_means_sched_and_irq),
+		cmocka_unit_test(a_profile_alone_brings_no_defaults),
+		cmocka_unit_test(a_request_carries_what_was_said),
+		cmocka_unit_test(the_status_tells_what_is_missing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
