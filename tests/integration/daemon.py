@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""traced as a service on the live kernel: activation, several sessions, hostile
+clients, clients and daemons that die, and what is left afterwards."""
+
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+from harness import Daemon, Failure, Test, check
+
+
+def settled(test, what, condition, seconds=20):
+    until = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < until, f"not within {seconds} s: {what}")
+        time.sleep(0.05)
+
+
+def spools(test):
+    return sorted(p for p in test.daemon.spool.iterdir())
+
+
+def status(test):
+    r = test.run("status", "--json")
+    check(r.status == 0, f"status: {r}")
+    return json.loads(r.out)
+
+
+def start(test, name, *arguments):
+    r = test.run("start", "--name", f"{test.name}-{name}", *arguments)
+    check(r.status == 0, f"start: {r}")
+    return f"{test.name}-{name}"
+
+
+def stop(test, name, output):
+    r = test.run("stop", name, "-o", output)
+    check(r.status == 0, f"stop: {r}")
+    return (test.dir / output).read_text(errors="replace")
+
+
+def two_sessions(test):
+    a = start(test, "a", "-e", "sched:sched_switch")
+    b = start(test, "b", "-e", "irq")
+    names = {s["name"] for s in status(test)["sessions"]}
+    check({a, b} <= names, f"status lists {names}")
+    check(test.run("start", "--name", a).status == 1, "a second session of the same name")
+    check(test.run("mark", "both hear this").status == 0, "mark")
+    time.sleep(0.5)
+    text_a = stop(test, a, "a.txt")
+    check(b in {s["name"] for s in status(test)["sessions"]}, "b has gone with a")
+    text_b = stop(test, b, "b.txt")
+    for text in (text_a, text_b):
+        check("both hear this" in text, "the mark is not in it")
+    check("sched_switch:" in text_a and "irq_handler" not in text_a, "a has other events")
+    check("sched_switch:" not in text_b, "b has a's events")
+    check(not spools(test), f"spool: {spools(test)}")
+
+
+def killed_daemon(test):
+    seed = random.randrange(1 << 30)
+    rng = random.Random(seed)
+    converted = 0
+    for attempt in range(8):
+        for d in spools(test):
+            d.unlink()
+        client = test.start("record", "--name", f"{test.name}-kill", "-b", "256K", "-t", "20s",
+                            "-e", "sched", "-e", "irq", "-e", "timer", "-o", "never.txt")
+        time.sleep(rng.uniform(0.02, 0.9))
+        test.daemon.process.kill()
+        test.daemon.process.wait()
+        r = test.finish(client)
+        check(r.status == 1, f"seed {seed}: the command of a dead daemon: {r}")
+        check(not (test.dir / "never.txt").exists(), f"seed {seed}: a partial file")
+        test.daemon.log.close()
+        test.daemon = Daemon(test)
+        check(not test.instances(), f"seed {seed}, {attempt}: stale {test.instances()}")
+        for s in spools(test):
+            if s.stat().st_size <= 8:
+                continue
+            check(s.name in test.daemon.words(), f"seed {seed}: {s} is not mentioned")
+            r = test.run("convert", s, "left.txt")
+            # 3: written, but something is missing; a stream may also be cut before its head ends.
+            check(r.status in (0, 3) or s.stat().st_size < 65536, f"seed {seed}: {s}: {r}")
+            converted += r.status in (0, 3)
+            (test.dir / "left.txt").unlink(missing_ok=True)
+        check(status(test)["sessions"] == [], "sessions of the dead daemon")
+    check(converted > 0, f"seed {seed}: no spool was ever left to convert")
+
+
+def killed_client(test):
+    client = test.start("record", "--name", f"{test.name}-gone", "-t", "30s", "-o", "gone.txt")
+    test.wait_for_recording("gone")
+    client.kill()
+    test.finish(client)
+    settled(test, "the session goes", lambda: status(test)["sessions"] == [])
+    check(not test.instances(), f"left: {test.instances()}")
+    settled(test, "the spool goes", lambda: not spools(test))
+
+
+def terminated_daemon(test):
+    client = test.start("record", "--name", f"{test.name}-term", "-t", "30s", "-o", "term.txt")
+    test.wait_for_recording("term")
+    time.sleep(0.3)
+    test.daemon.process.terminate()
+    r = test.finish(client)
+    check(test.daemon.process.wait(30) == 0, "the daemon's exit status")
+    check(not test.instances(), f"left: {test.instances()}")
+    check(not test.daemon.socket.exists(), "the socket is left")
+    if (test.dir / "term.txt").exists():
+        check(r.status in (0, 3), f"{r}")
+        check("sched_switch" in (test.dir / "term.txt").read_text(), "nothing in it")
+    else:
+        check(r.status == 1, f"neither written nor said so: {r}")
+    check(not spools(test), f"spool: {spools(test)}")
+
+
+def frame(payload):
+    return struct.pack("<I", len(payload)) + payload
+
+
+HELLO = frame(b"\x08\x01\x12\x02\x08\x01")
+
+
+def connect(test):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(15)
+    for _ in range(200):
+        try:
+            s.connect(str(test.daemon.socket))
+            return s
+        except BlockingIOError:  # so many of us at once that the queue is full
+            time.sleep(0.02)
+    raise Failure("the daemon accepts nobody")
+
+
+def ends(s):
+    """The daemon closes the connection, in its own time."""
+    try:
+        while s.recv(65536):
+            pass
+    except ConnectionResetError:
+        pass
+    s.close()
+
+
+def hostile_clients(test):
+    name = start(test, "victim", "-e", "sched:sched_switch")
+    rng = random.Random(1)
+    for data in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 4096, frame(b""), frame(b"\xff" * 30),
+                 struct.pack("<I", 0x7fffffff), HELLO + frame(b"\x08"),
+                 HELLO + struct.pack("<I", 1 << 20),
+                 frame(b"\x08\x01\x42\x00")):  # Status before Hello
+        s = connect(test)
+        s.sendall(data)
+        ends(s)
+    half = [connect(test) for _ in range(8)]
+    for i, s in enumerate(half):
+        s.sendall((HELLO + HELLO)[:i * 2 + 1])
+    for _ in range(60):
+        s = connect(test)
+        s.sendall(HELLO)
+        try:
+            for _ in range(5):
+                s.sendall(frame(rng.randbytes(rng.randrange(1, 400))))
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        s.close()
+    many = []
+    for _ in range(100):
+        many.append(connect(test))
+    for s in many + half:
+        s.close()
+    settled(test, "clients are let in again", lambda: test.run("list").status == 0)
+    check("sched_switch" in stop(test, name, "victim.txt"), "the victim's recording")
+    check(test.daemon.process.poll() is None, "the daemon has died")
+
+
+def greeting_in_time(test):
+    s = connect(test)
+    begin = time.monotonic()
+    ends(s)
+    check(5 < time.monotonic() - begin < 14, "a silent client is kept, or dropped at once")
+
+
+def service_manager(test):
+    """Activation and notification, as systemd does it."""
+    folder = test.dir / "daemon2"
+    folder.mkdir()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(folder / "sock"))
+    listener.listen()
+    notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    notify.bind(str(folder / "notify"))
+    notify.settimeout(20)
+
+    def hears(text):
+        while text not in (said := notify.recv(4096).decode()):
+            pass
+        return said
+
+    env = test.environment(NOTIFY_SOCKET=str(folder / "notify"), LISTEN_FDS="1",
+                           WATCHDOG_USEC="2000000")
+    command = [str(test.traced), "--config", "/dev/null", "--spool-dir", str(folder / "spool"),
+               "--state-dir", str(folder / "state"), "--socket", "/nonexistent/never-made"]
+    # The activation's descriptor is 3, and its process number is not known before.
+    daemon = subprocess.Popen(["sh", "-c", 'exec 3<&%d; LISTEN_PID=$$ exec "$@"'
+                               % listener.fileno(), "sh", *command], env=env,
+                              pass_fds=[listener.fileno()], stdin=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE)
+    try:
+        hears("READY=1")
+        hears("WATCHDOG=1")
+        name = f"{test.name}-notified"
+        tracectl = [str(test.tracectl), "--socket", str(folder / "sock")]
+        subprocess.run([*tracectl, "start", "--name", name], check=True, cwd=test.dir,
+                       capture_output=True, timeout=30)
+        check(name in hears("STATUS=Recording"), "the status does not name it")
+        subprocess.run([*tracectl, "cancel", name], check=True, cwd=test.dir,
+                       capture_output=True, timeout=30)
+        hears("STATUS=Idle")
+        daemon.terminate()
+        hears("STOPPING=1")
+        check(daemon.wait(20) == 0, "exit status")
+        check((folder / "sock").exists(), "it removed the service manager's socket")
+    finally:
+        if daemon.poll() is None:
+            daemon.kill()
+            daemon.wait()
+        daemon.stderr.close()
+        listener.close()
+        notify.close()
+
+
+def configuration(test):
+    config = test.dir / "traced.conf"
+    (test.dir / "traced.conf.d").mkdir()
+    config.write_text("[limits]\nsessions = 4\nsesions = 5\n[defaults]\nevents = irq\n")
+    drop_in = test.dir / "traced.conf.d" / "50-less.conf"
+    drop_in.write_text("[limits]\nsessions = 1\n")
+    test.daemon.stop()
+    test.daemon = Daemon(test, "--config", str(config))
+    words = test.daemon.words()
+    check("traced.conf:3:" in words and '"sessions"' in words, f"no warning: {words}")
+    name = start(test, "one")
+    r = test.run("start", "--name", f"{test.name}-two")
+    check(r.status == 1 and "limit" in r.err, f"{r}")
+    drop_in.write_text("[limits]\nsessions = many\n")
+    test.daemon.process.send_signal(signal.SIGHUP)
+    settled(test, "complaint", lambda: "50-less.conf:2:" in test.daemon.words())
+    drop_in.write_text("[limits]\nsessions = 2\n")
+    test.daemon.process.send_signal(signal.SIGHUP)
+    settled(test, "reload", lambda: "read again" in test.daemon.words())
+    two = start(test, "two", "-e", "sched")
+    check("irq" in str(status(test)["sessions"][0]), "the configured events")
+    for s in (name, two):
+        check(test.run("cancel", s).status == 0, "cancel")
+    drop_in.write_text("[limits]\nsessions = many\n")
+    bad = subprocess.run([test.traced, "--config", config, "--socket", test.dir / "s"],
+                         capture_output=True, text=True, timeout=20, check=False)
+    check(bad.returncode == 1 and "50-less.conf:2: sessions" in bad.stderr, bad.stderr)
+    second = subprocess.run([test.traced, "--config", "/dev/null", "--socket", test.daemon.socket,
+                             "--state-dir", test.dir / "state2"],
+                            capture_output=True, text=True, timeout=20, check=False)
+    check(second.returncode == 1 and "another traced listens" in second.stderr, second.stderr)
+
+
+def no_room(test):
+    config = test.dir / "traced.conf"
+    config.write_text("[limits]\nmin_free = 1000T\n")
+    test.daemon.stop()
+    test.daemon = Daemon(test, "--config", str(config))
+    r = test.run("record", "--name", f"{test.name}-full", "-t", "1s", "-o", "out.txt")
+    check(r.status == 1 and "spool" in r.err and "hint" in r.err, f"{r}")
+    check(not test.files() or test.files() == ["traced.conf"], f"{test.files()}")
+    config.write_text("[limits]\nmin_free = 0\nspool_max = 300K\n")
+    test.daemon.process.send_signal(signal.SIGHUP)
+    settled(test, "reload", lambda: "read again" in test.daemon.words())
+    r = test.run("record", "--name", f"{test.name}-small", "-t", "30s", "-b", "128K",
+                 "-e", "*:*", "-o", "out.traced")
+    check(r.status in (0, 3), f"{r}")
+    check("spool_max" in r.err, f"it does not say why it ended: {r}")
+
+
+def exporter_has_no_rights(test):
+    """While it writes into a pipe that nobody empties, an exporter can be looked at."""
+    name = start(test, "slow", "-e", "*:*")
+    time.sleep(1.5)
+    reader, writer = os.pipe()
+    client = test.start("stop", name, "-o", f"/dev/fd/{writer}", "--format", "json",
+                        pass_fds=[writer])
+    os.close(writer)
+    try:
+        children = lambda: [int(p) for p in open(
+            f"/proc/{test.daemon.process.pid}/task/{test.daemon.process.pid}/children",
+            encoding="ascii").read().split()]
+        # Only while the pipe is full: then it is beyond its sandbox.
+        settled(test, "an exporter", lambda: children() and "traced-export" in open(
+            f"/proc/{children()[0]}/comm", encoding="ascii").read())
+        time.sleep(0.5)
+        lines = dict(line.split(":\t", 1) for line in open(
+            f"/proc/{children()[0]}/status", encoding="ascii").read().splitlines())
+        check("0" not in lines["Uid"].split(), f"Uid {lines['Uid']}")
+        check("0" not in lines["Gid"].split(), f"Gid {lines['Gid']}")
+        check(lines["Groups"].strip() == "", f"Groups {lines['Groups']}")
+        for caps in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            check(int(lines[caps], 16) == 0, f"{caps} {lines[caps]}")
+        check(lines["NoNewPrivs"] == "1", "NoNewPrivs")
+        check(len(os.listdir(f"/proc/{children()[0]}/fd")) <= 6, "descriptors")
+    finally:
+        while os.read(reader, 1 << 20):
+            pass
+        os.close(reader)
+        test.finish(client)
+
+
+def main():
+    test = Test("daemon")
+    for label, function in (("two sessions at once", two_sessions),
+                            ("the daemon is killed", killed_daemon),
+                            ("the client is killed", killed_client),
+                            ("the daemon is terminated", terminated_daemon),
+                            ("hostile clients", hostile_clients),
+                            ("a client that never greets", greeting_in_time),
+                            ("activation and notification", service_manager),
+                            ("configuration and reload", configuration),
+                            ("no room for the spool", no_room),
+                            ("the exporter has no rights", exporter_has_no_rights)):
+        test.case(label, function, daemon=True)
+    test.end()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as e:
+        raise SystemExit(f"FAILED: {e}") from e
