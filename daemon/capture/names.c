@@ -3,10 +3,13 @@
 
 #include <fcntl.h>
 
+#include "capture/btf.h"
+#include "capture/metadata.h"
 #include "util/io.h"
 
 #define FORMATS_PER_SLICE 48
 #define FORMAT_MAX (256U << 10)
+#define BTF_MAX (64U << 20)
 #define SYMBOLS_PER_SLICE (512U << 10)
 
 static const char *const task_events[] = { "sched:sched_process_exit", "task:task_newtask",
@@ -93,6 +96,7 @@ static void close_sources(struct names *n)
 	task_scan_end(&n->scan);
 	n->kallsyms = close_fd(n->kallsyms);
 	buf_deinit(&n->symbols);
+	identifiers_deinit(&n->identifiers);
 }
 
 void names_deinit(struct names *n)
@@ -155,7 +159,12 @@ static int write_format(struct names *n, const char *name, struct stream_writer 
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	r = stream_write(w, CHUNK_FORMAT, text.data, text.len);
-	if (r == 0 && !n->want_symbols && buf_string(&text))
+	if (r == 0 && !buf_string(&text))
+		r = -ENOMEM;
+	if (r < 0)
+		return r;
+	identifiers_collect(&n->identifiers, text.data + system_len + 1);
+	if (!n->want_symbols)
 		n->want_symbols = format_wants_symbols(text.data + system_len + 1);
 	return r;
 }
@@ -226,11 +235,33 @@ static int kallsyms_step(struct names *n, struct stream_writer *w)
 	return r;
 }
 
+/* The enumerators' values, by the kernel's type information; none without that. */
+static int resolve_enums(const struct names *n, struct buf *out)
+{
+	const struct identifiers *ids = &n->identifiers;
+	_cleanup_buf_ struct buf btf = BUF_INIT;
+	char path[256];
+	int r;
+
+	snprintf(path, sizeof(path), "%s/kernel/btf/vmlinux", capture_env_sys(n->env));
+	r = read_file_at(AT_FDCWD, path, BTF_MAX, &btf);
+	if (r == 0)
+		r = btf_resolve_enums(btf.data, btf.len, ids->names, ids->count, out);
+	if (r != -ENOMEM)
+		r = constants_resolve_hz(ids->names, ids->count, out);
+	return r == -ENOMEM ? r : 0;
+}
+
 static int enums_step(struct names *n, struct stream_writer *w)
 {
-	(void)n;
-	(void)w;
-	return 0;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	int r = identifiers_sort(&n->identifiers);
+
+	if (r == 0 && n->identifiers.count)
+		r = resolve_enums(n, &text);
+	if (r < 0 || !text.len)
+		return r;
+	return stream_write_packed(w, CHUNK_ENUMS, text.data, text.len);
 }
 
 int names_step(struct names *n, struct stream_writer *w)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "capture/capture.h"
+#include "capture/identifiers.h"
 #include "capture/tasks.h"
 #include "stream/writer.h"
 
@@ -29,7 +30,7 @@ struct names {
 	struct task_scan scan;
 	int kallsyms;
 	struct buf symbols;
-	struct enum_names *enums;
+	struct identifiers identifiers; /* of the formats written so far */
 };
 
 /*
