@@ -21,7 +21,7 @@ bool link_no_daemon(int r)
 /* The traced that belongs to this tracectl: of the same build tree, else of the installation. */
 static int find_daemon(char **ret, struct error *err)
 {
-	static const char *const places[] = { ".", "../daemon/service", "../daemon", "../sbin" };
+	static const char *const places[] = { ".", "../daemon", "../sbin" };
 	const char *named = secure_getenv("TRACED_DAEMON");
 	char self[PATH_MAX];
 	ssize_t len;
@@ -71,7 +71,7 @@ _Noreturn static void daemon_main(const char *path, int fd)
 	_exit(127);
 }
 
-static int spawn_private(struct link *l, struct error *err)
+static int spawn_private(struct link *l, bool quiet, struct error *err)
 {
 	_cleanup_close_ int ours = -EBADF, theirs = -EBADF;
 	_cleanup_free_ char *path = NULL;
@@ -80,6 +80,8 @@ static int spawn_private(struct link *l, struct error *err)
 	r = find_daemon(&path, err);
 	if (r < 0)
 		return r;
+	if (!quiet)
+		cli_warn("no traced is running: using one of my own");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_errno(err, -errno, "socketpair");
 	ours = pair[0];
@@ -109,9 +111,7 @@ int link_open(struct link *ret, const struct options *o, enum link_mode mode, st
 	r = control_client_connect(&l.client, socket_path, &refused);
 	if (link_no_daemon(r)) {
 		if (mode == LINK_PRIVATE_TOO && geteuid() == 0) {
-			if (!o->quiet)
-				cli_warn("no traced is running: using one of my own");
-			r = spawn_private(&l, err);
+			r = spawn_private(&l, o->quiet, err);
 		} else {
 			error_set(err, r, "no traced is running (%s)", socket_path);
 			error_hint(err, mode == LINK_PRIVATE_TOO

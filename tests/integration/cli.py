@@ -12,7 +12,7 @@ import stat
 import subprocess
 import time
 
-from harness import INSTANCES, TRACEFS, Test, as_nobody, check, interrupt
+from harness import INSTANCES, NOBODY, TRACEFS, Test, as_nobody, check, interrupt
 
 LINE = re.compile(r"^ *(.+)-(\d+) +(?:\(([ \d-]+)\) )?\[(\d+)\] (\S{4,5}) +(\d+\.\d+): (\w+): ?(.*)$")
 
@@ -364,6 +364,23 @@ def extract_foreign(test):
         instance.rmdir()
 
 
+def json_and_daemon(test):
+    result = record(test, "-t", "300ms", "-o", "x.json")
+    check("one of my own" not in result.err, f"{result}")
+    check_json((test.dir / "x.json").read_bytes())
+
+
+def an_ordinary_user(test):
+    """Who may use the socket needs no other privilege, and the file is theirs."""
+    test.daemon.socket.chmod(0o666)
+    test.daemon.socket.parent.chmod(0o755)
+    os.chown(test.dir, NOBODY, NOBODY)
+    result = record(test, "-t", "300ms", "-o", "x.json", wrap=as_nobody())
+    check("one of my own" not in result.err, f"{result}")
+    check_json((test.dir / "x.json").read_bytes())
+    check((test.dir / "x.json").stat().st_uid == NOBODY, "not theirs")
+
+
 def lists(test):
     known = (TRACEFS / "available_events").read_text().split()
     every = test.run("events").out.split()
@@ -454,15 +471,10 @@ def main():
                  one_process, command_ends_it, interrupted, two_at_once, ring, losses_are_told,
                  extract_foreign, a_terminal_gets_a_line):
         test.case(case.__name__.replace("_", " "), case)
-    for case in (by_name, same_list_from_the_daemon, two_at_once, json_and_daemon):
+    for case in (by_name, same_list_from_the_daemon, two_at_once, json_and_daemon,
+                 an_ordinary_user):
         test.case(case.__name__.replace("_", " ") + " (with a daemon)", case, daemon=True)
     test.end()
-
-
-def json_and_daemon(test):
-    result = record(test, "-t", "300ms", "-o", "x.json")
-    check("one of my own" not in result.err, f"{result}")
-    check_json((test.dir / "x.json").read_bytes())
 
 
 if __name__ == "__main__":

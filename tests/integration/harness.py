@@ -83,9 +83,7 @@ class Test:
         self.wanted = sys.argv[2:]
         prefix = os.environ.get("PROGRAM_PREFIX", "")
         self.tracectl = build / "cli" / (prefix + "tracectl")
-        self.traced = next((p for p in (build / "daemon" / "service" / (prefix + "traced"),
-                                        build / "daemon" / (prefix + "traced")) if p.exists()),
-                           build / "daemon" / "traced")
+        self.traced = build / "daemon" / (prefix + "traced")
         self.source = pathlib.Path(__file__).resolve().parents[2]
         if root and os.geteuid() != 0:
             skip(f"{name} needs root")
@@ -100,7 +98,7 @@ class Test:
 
     def environment(self, **more):
         env = dict(os.environ, LC_ALL="C.UTF-8", TRACED_DAEMON=str(self.traced),
-                   TRACED_PROFILES=str(self.source / "daemon" / "profiles"), TMPDIR=str(self.dir))
+                   TRACED_PROFILES=str(self.source / "systemd" / "profiles"), TMPDIR=str(self.dir))
         env.update(more)
         return env
 
