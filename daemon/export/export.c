@@ -263,8 +263,10 @@ static int run_sink(struct exporter *x, int out_fd, struct export_result *ret, s
 	if (output_init(&x->out, out_fd, x->ops->gzip) < 0)
 		return error_errno(err, -ENOMEM, "can't begin the export");
 	r = x->ops->open(&x->sink, &x->index.info, x->options, &x->out, err);
-	if (r == 0)
-		r = give_all(x, err);
+	if (r < 0)
+		return r;
+	x->sink->ops = x->ops;
+	r = give_all(x, err);
 	if (r == 0)
 		r = ledger_close(&x->ledger, &x->index, x->sink, err);
 	if (r < 0)

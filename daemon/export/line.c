@@ -265,34 +265,28 @@ void line_prefix(struct line *l, const struct trace_event *ev, struct buf *out)
 	out->len += (size_t)(p - start);
 }
 
-/* The legend of a kernel of this form, where none was recorded. */
+/* The legend as Linux 5.10 and later write it, where none with these columns was recorded. */
 static void own_legend(const struct line *l, struct buf *out)
 {
-	const char *pad = "                    ";
-	int w = l->form.pid_width == 7 ? 2 : 0;
-	int n = (l->tgid ? (int)l->form.pid_width + 3 : 0) + w;
+	const char *indent = l->tgid ? "          " : "";
+	const char *pipes = l->form.migrate ? "|||||" : "||||";
 
-	if (!l->form.flags) {
-		buf_printf(out, "#           TASK-PID   %.*s%.*s  CPU#     TIMESTAMP  FUNCTION\n",
-			   w, pad, n - w, "   TGID    ");
-		buf_printf(out, "#              | |     %.*s%.*s    |         |         |\n", w,
-			   pad, n - w, "     |     ");
-		return;
+	if (l->form.flags) {
+		const char *lead = "#                              ";
+
+		buf_printf(out, "%s%s  _-----=> irqs-off%s\n", lead, indent,
+			   l->form.bh ? "/BH-disabled" : "");
+		buf_printf(out, "%s%s / _----=> need-resched\n", lead, indent);
+		buf_printf(out, "%s%s| / _---=> hardirq/softirq\n", lead, indent);
+		buf_printf(out, "%s%s|| / _--=> preempt-depth\n", lead, indent);
+		if (l->form.migrate)
+			buf_printf(out, "%s%s||| / _-=> migrate-disable\n", lead, indent);
+		buf_printf(out, "%s%s%s /     delay\n", lead, indent, pipes + 1);
 	}
-	buf_printf(out, "#                            %.*s  _-----=> irqs-off%s\n", n, pad,
-		   l->form.bh ? "/BH-disabled" : "");
-	buf_printf(out, "#                            %.*s / _----=> need-resched\n", n, pad);
-	buf_printf(out, "#                            %.*s| / _---=> hardirq/softirq\n", n, pad);
-	buf_printf(out, "#                            %.*s|| / _--=> preempt-depth\n", n, pad);
-	if (l->form.migrate)
-		buf_printf(out, "#                            %.*s||| / _-=> migrate-disable\n", n,
-			   pad);
-	buf_printf(out, "#                            %.*s|||%s /     delay\n", n, pad,
-		   l->form.migrate ? "|" : "");
-	buf_printf(out, "#           TASK-PID  %.*s%.*s CPU#  ||||%s  TIMESTAMP  FUNCTION\n", n - w,
-		   "  TGID      ", w, pad, l->form.migrate ? "|" : "");
-	buf_printf(out, "#              | |    %.*s%.*s   |   ||||%s     |         |\n", n - w,
-		   "    |       ", w, pad, l->form.migrate ? "|" : "");
+	buf_printf(out, "#           TASK-PID  %s   CPU#  %s  TIMESTAMP  FUNCTION\n",
+		   l->tgid ? "     TGID " : "", l->form.flags ? pipes : " ");
+	buf_printf(out, "#              | |    %s     |   %s     |         |\n",
+		   l->tgid ? "       |  " : "", l->form.flags ? pipes : " ");
 }
 
 void line_header(const struct line *l, uint64_t in_buffer, uint64_t written, struct buf *out)

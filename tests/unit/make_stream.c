@@ -218,14 +218,15 @@ void maker_head(struct maker *m)
 	h.pointer_key = h.uuid;
 	h.sysname = (char *)"Linux";
 	h.nodename = (char *)"example";
-	h.release = (char *)"6.18.0";
+	h.release = (char *)(m->release ?: "6.18.0");
 	h.machine = (char *)"test";
 	h.word_size = m->word_size;
 	h.big_endian = m->big_endian;
 	h.page_size = 4096;
 	h.subbuf_size = m->subbuf_size;
 	h.cpus = h.cpus_online = 2;
-	h.trace_clock = (char *)"boot";
+	h.trace_clock = (char *)(m->clock ?: "boot");
+	h.trace_header = (char *)(m->trace_header ?: "");
 	assert_int_equal(stream_write_message(&m->writer, CHUNK_HEADER, &h.base), 0);
 	maker_header_page(m, &page);
 	assert_int_equal(stream_write(&m->writer, CHUNK_HEADER_PAGE, page.data, page.len), 0);

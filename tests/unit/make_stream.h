@@ -18,6 +18,8 @@ struct maker {
 	struct buf page;    /* the sub-buffer that is being made */
 	struct buf subbufs; /* whole ones, not yet in a chunk */
 	uint64_t ts;	    /* of the page's last record */
+	/* For maker_head; "boot", "6.18.0" and "" unless set. */
+	const char *clock, *release, *trace_header;
 };
 
 /* Does not write to the stream yet. */
@@ -45,7 +47,7 @@ void page_end(struct maker *m, uint64_t missed);
 /* All ended sub-buffers as one chunk. */
 void maker_flush(struct maker *m, uint32_t cpu, enum subbufs_buffer buffer, uint32_t skip);
 
-/* A recording's usual head: HEADER (clock "boot", 6.18), HEADER_PAGE and FORMAT chunks. */
+/* A recording's usual head: HEADER, HEADER_PAGE and FORMAT chunks. */
 void maker_head(struct maker *m);
 
 /* Events of the formats of maker_head, at ts. */

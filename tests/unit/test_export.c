@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Whole captures, made by hand, through the whole exporter. */
+#include <fcntl.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#include "export/export.h"
+#include "make_stream.h"
+#include "util/io.h"
+
+struct run {
+	struct export_options options;
+	struct export_result result;
+	struct error err;
+	char *text; /* what was written, terminated */
+	size_t len;
+	int code;
+};
+
+static void run_deinit(struct run *r)
+{
+	export_result_deinit(&r->result);
+	error_deinit(&r->err);
+	free(r->text);
+}
+#define _cleanup_run_ _cleanup_(run_deinit)
+
+static void run(struct run *r, int stream_fd)
+{
+	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	struct stat st;
+
+	assert_true(out >= 0);
+	r->code = export_stream(stream_fd, out, &r->options, &r->result, &r->err);
+	assert_int_equal(fstat(out, &st), 0);
+	r->len = (size_t)st.st_size;
+	r->text = calloc(1, r->len + 1);
+	assert_non_null(r->text);
+	assert_int_equal(pread_full(out, r->text, r->len, 0), r->len);
+	assert_true(r->code <= 0);
+	assert_int_equal(r->code < 0, r->err.message != NULL);
+}
+
+/* The lines after the comments at the head. */
+static const char *body(const struct run *r)
+{
+	const char *p = r->text;
+
+	while (*p == '#') {
+		p = strchr(p, '\n');
+		assert_non_null(p);
+		p++;
+	}
+	return p;
+}
+
+#define MS UINT64_C(1000000)
+#define S (UINT64_C(1000) * MS)
+
+/* Two CPUs, a gap, a task that is born and renamed, marks; a second life of tid 7. */
+static void make_usual(struct maker *m)
+{
+	static const struct maker_task tasks[] = {
+		{ 7, 7, "old seven", 1 * S, false },
+		{ 50, 50, "shell", 1 * S, false },
+		{ 60, 60, "kworker/1:2-events", 1 * S, true },
+	};
+	static const struct maker_stats start[] = { { .cpu = 0 }, { .cpu = 1 } };
+	static const struct maker_stats end[] = {
+		{ .cpu = 0, .read = 6 },
+		{ .cpu = 1, .read = 4, .overrun = 3, .dropped = 2 },
+	};
+
+	maker_head(m);
+	maker_stats(m, 0, start, 2);
+	maker_tasks(m, 100 * S, 0, tasks, 3);
+
+	page_begin(m, 100 * S);
+	event_newtask(m, 102 * S, 50, 70, "shell", 0);
+	event_rename(m, 102 * S + 1, 70, "shell", "child");
+	event_newtask(m, 102 * S + 2, 70, 71, "child", 0x10000);
+	event_newtask(m, 103 * S, 50, 7, "new seven", 0);
+	page_end(m, 0);
+	maker_flush(m, 0, BUFFER_TASKS, 0);
+
+	page_begin(m, 101 * S);
+	event_number(m, 101 * S + 499, 7, 1);
+	event_number(m, 101 * S + 500, 50, 2);
+	event_number(m, 102 * S, 71, 4);
+	page_end(m, 0);
+	page_begin(m, 104 * S);
+	event_number(m, 104 * S, 7, 6);
+	event_print_mark(m, 104 * S + 10 * MS, 71, "hello");
+	event_switch(m, 104 * S + 20 * MS, 60, "kworker/1:2", 128, -1, 7, "new seven");
+	page_end(m, 0);
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+
+	page_begin(m, 101 * S);
+	event_number(m, 101 * S + 500, 0, 3);
+	page_end(m, 0);
+	page_begin(m, 103 * S);
+	event_number(m, 103 * S, 99, 5);
+	event_number(m, 105 * S, 70, 7);
+	event_print_mark(m, 105 * S, 71, "B|70|work \"here\"\\\x01\xff\xc3\xa4");
+	page_end(m, 2);
+	maker_flush(m, 1, BUFFER_MAIN, 0);
+	maker_stats(m, 2, end, 2);
+	maker_end(m);
+}
+
+static const char usual_text[] =
+	"       old seven-7       [000] d..2.   101.000000: number: value=1\n"
+	"           shell-50      [000] d..2.   101.000001: number: value=2\n"
+	"          <idle>-0       [001] d..2.   101.000001: number: value=3\n"
+	"           child-71      [000] d..2.   102.000000: number: value=4\n"
+	"CPU:1 [LOST 2 EVENTS]\n"
+	"           <...>-99      [001] d..2.   103.000000: number: value=5\n"
+	"       new seven-7       [000] d..2.   104.000000: number: value=6\n"
+	"           child-71      [000] d..2.   104.010000: 0x1234: hello\n"
+	"     kworker/1:2-60      [000] d..2.   104.020000: sched_switch: prev_comm=kworker/1:2 "
+	"prev_pid=60 prev_prio=-1 prev_state=I ==> next_comm=new seven next_pid=7 next_prio=120\n"
+	"           child-70      [001] d..2.   105.000000: number: value=7\n"
+	"           child-71      [001] d..2.   105.000000: 0x1234: "
+	"B|70|work \"here\"\\\x01\xff\xc3\xa4\n"
+	"CPU:1 [LOST 3 EVENTS]\n";
+
+static const char usual_head[] = "# tracer: nop\n"
+				 "#\n"
+				 "# entries-in-buffer/entries-written: 10/13   #P:2\n"
+				 "#\n"
+				 "#                                _-----=> irqs-off/BH-disabled\n"
+				 "#                               / _----=> need-resched\n"
+				 "#                              | / _---=> hardirq/softirq\n"
+				 "#                              || / _--=> preempt-depth\n"
+				 "#                              ||| / _-=> migrate-disable\n"
+				 "#                              |||| /     delay\n"
+				 "#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
+				 "#              | |         |   |||||     |         |\n";
+
+static const struct machine {
+	unsigned word_size;
+	bool big_endian;
+} machines[] = { { 8, false }, { 8, true }, { 4, false }, { 4, true } };
+
+static void text_is_the_kernels(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_run_ struct run r = { .options.format = "txt" };
+
+		maker_init(&m, machines[i].word_size, machines[i].big_endian, 1024);
+		make_usual(&m);
+		run(&r, m.fd);
+		assert_int_equal(r.code, 0);
+		assert_string_equal(body(&r), usual_text);
+		assert_int_equal(body(&r) - r.text, sizeof(usual_head) - 1);
+		assert_memory_equal(r.text, usual_head, sizeof(usual_head) - 1);
+		assert_int_equal(r.result.bytes, r.len);
+		assert_false(r.result.incomplete);
+		assert_int_equal(r.result.warning_count, 0);
+	}
+}
+
+static void tgid_column(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_run_ struct run r = { .options = { .format = "txt", .tgid = true } };
+
+	maker_init(&m, 8, false, 1024);
+	make_usual(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_non_null(
+		strstr(r.text, "#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP"));
+	assert_non_null(strstr(
+		r.text,
+		"           child-71      (     70) [000] d..2.   102.000000: number: value=4\n"));
+	assert_non_null(strstr(
+		r.text,
+		"           <...>-99      (-------) [001] d..2.   103.000000: number: value=5\n"));
+	assert_non_null(strstr(
+		r.text,
+		"          <idle>-0       (-------) [001] d..2.   101.000001: number: value=3\n"));
+}
+
+static void every_event_is_accounted_for(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_run_ struct run r = { .options.format = "traced" };
+	const struct export_ledger_row *cpu;
+	struct stat st;
+
+	maker_init(&m, 8, false, 1024);
+	make_usual(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.result.events, 10);
+	assert_int_equal(r.result.lost, 5);
+	assert_int_equal(r.result.event_types, 3);
+	assert_int_equal(r.result.span_ns, 4 * S - 499);
+	assert_int_equal(r.result.ledger_count, 2);
+	cpu = &r.result.ledger[1];
+	assert_int_equal(cpu->cpu, 1);
+	assert_int_equal(cpu->written, 9);
+	assert_int_equal(cpu->events, 4);
+	assert_int_equal(cpu->lost_overrun, 3);
+	assert_int_equal(cpu->lost_other, 2);
+	assert_int_equal(cpu->gaps, 2);
+	/* The format is the stream itself. */
+	assert_int_equal(fstat(m.fd, &st), 0);
+	assert_int_equal(r.len, st.st_size);
+}
+
+static void counts_that_do_not_add_up_are_told(void **state _unused_)
+{
+	static const struct maker_stats start[] = { { .cpu = 0 } };
+	static const struct maker_stats end[] = { { .cpu = 0, .read = 7, .entries = 1 } };
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_run_ struct run r = { .options.format = "txt" };
+
+	maker_init(&m, 8, false, 1024);
+	maker_head(&m);
+	maker_stats(&m, 0, start, 1);
+	page_begin(&m, 1 * S);
+	event_number(&m, 1 * S, 1, 1);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_stats(&m, 2, end, 1);
+	maker_end(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.result.warning_count, 1);
+	assert_non_null(strstr(r.result.warnings[0], "do not add up"));
+	assert_int_equal(r.result.ledger[0].unread, 1);
+}
+
+/* The same sub-buffer was read while the kernel filled it, and again. */
+static void what_was_read_before_is_skipped(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_run_ struct run r = { .options.format = "txt" };
+
+	maker_init(&m, 8, false, 1024);
+	maker_head(&m);
+	page_begin(&m, 1 * S);
+	event_number(&m, 1 * S, 0, 1);
+	event_number(&m, 2 * S, 0, 2); /* with a time extend: 8 + 16 bytes */
+	page_end(&m, 5);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_begin(&m, 1 * S);
+	event_number(&m, 1 * S, 0, 1);
+	event_number(&m, 2 * S, 0, 2);
+	event_number(&m, 3 * S, 0, 3);
+	page_end(&m, 5);
+	page_begin(&m, 4 * S);
+	event_number(&m, 4 * S, 0, 4);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 16 + 8 + 16);
+	maker_end(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_string_equal(body(&r),
+			    "CPU:0 [LOST 5 EVENTS]\n"
+			    "          <idle>-0       [000] d..2.     1.000000: number: value=1\n"
+			    "          <idle>-0       [000] d..2.     2.000000: number: value=2\n"
+			    "          <idle>-0       [000] d..2.     3.000000: number: value=3\n"
+			    "          <idle>-0       [000] d..2.     4.000000: number: value=4\n");
+}
+
+static void names_are_searched_where_no_source_tells(void **state _unused_)
+{
+	static const struct maker_task saved[] = { { 5, 0, "saved", 0, false } };
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_run_ struct run r = { .options.format = "txt" };
+
+	maker_init(&m, 8, false, 1024);
+	maker_head(&m);
+	maker_tasks(&m, 0, 1, saved, 1);
+	page_begin(&m, 1 * S);
+	event_number(&m, 1 * S, 5, 1);
+	event_number(&m, 1 * S, 6, 2);
+	event_switch(&m, 2 * S, 6, "six", 1, 120, 5, "five");
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_non_null(strstr(r.text, "           saved-5       [000] d..2.     1.000000"));
+	assert_non_null(strstr(r.text, "             six-6       [000] d..2.     1.000000"));
+}
+
+static void older_kernels_have_other_columns(void **state _unused_)
+{
+	static const char head[] =
+		"# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:8\n#\n"
+		"#                              _-----=> irqs-off\n"
+		"#                             / _----=> need-resched\n"
+		"#                            | / _---=> hardirq/softirq\n"
+		"#                            || / _--=> preempt-depth\n"
+		"#                            ||| /     delay\n"
+		"#           TASK-PID   CPU#  ||||    TIMESTAMP  FUNCTION\n"
+		"#              | |       |   ||||       |         |\n";
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_run_ struct run r = { .options.format = "txt" };
+
+	maker_init(&m, 8, false, 1024);
+	m.release = "5.4.0-42-generic";
+	m.trace_header = head;
+	m.clock = "counter";
+	maker_head(&m);
+	page_begin(&m, 1);
+	event_number(&m, 123, 0, 1);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_non_null(strstr(r.text, strstr(head, "#                              _")));
+	assert_string_equal(body(&r),
+			    "          <idle>-0     [000] d..2          123: number: value=1\n");
+}
+
+static void no_event_is_said_loudly(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_run_ struct run r = { .options.format = "json" };
+	json_t *json;
+
+	maker_init(&m, 8, false, 1024);
+	maker_head(&m);
+	maker_end(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.result.events, 0);
+	assert_int_equal(r.result.warning_count, 1);
+	assert_non_null(strstr(r.result.warnings[0], "no event"));
+	json = json_loads(r.text, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(json);
+	json_decref(json);
+}
+
+static const char usual_json[] =
+	"# tracer: nop\n"
+	"       old seven-7       [000] d..2.   101.000000: number: value=1\n"
+	"           shell-50      [000] d..2.   101.000001: number: value=2\n"
+	"          <idle>-0       [001] d..2.   101.000001: number: value=3\n"
+	"           child-71      [000] d..2.   102.000000: number: value=4\n"
+	"# CPU:1 [LOST 2 EVENTS]\n"
+	"           <...>-99      [001] d..2.   103.000000: number: value=5\n"
+	"       new seven-7       [000] d..2.   104.000000: number: value=6\n"
+	"           child-71      [000] d..2.   104.010000: tracing_mark_write: B|70|hello\n"
+	"           child-71      [000] d..2.   104.010000: tracing_mark_write: E|70\n"
+	"     kworker/1:2-60      [000] d..2.   104.020000: sched_switch: prev_comm=kworker/1:2 "
+	"prev_pid=60 prev_prio=0 prev_state=S ==> next_comm=new seven next_pid=7 next_prio=120\n"
+	"           child-70      [001] d..2.   105.000000: number: value=7\n"
+	"           child-71      [001] d..2.   105.000000: tracing_mark_write: "
+	"B|70|work \"here\"\\\\x01\xef\xbf\xbd\xc3\xa4\n"
+	"# CPU:1 [LOST 3 EVENTS]\n";
+
+/* The args.name of the metadata event of that kind; NULL: none. */
+static const char *meta_name(json_t *events, const char *kind, int pid, int tid)
+{
+	const char *found = NULL;
+	json_t *e;
+	size_t i;
+
+	json_array_foreach(events, i, e)
+	{
+		assert_string_equal(json_string_value(json_object_get(e, "ph")), "M");
+		assert_null(json_object_get(e, "ts"));
+		if (strcmp(json_string_value(json_object_get(e, "name")), kind) == 0 &&
+		    json_integer_value(json_object_get(e, "pid")) == pid &&
+		    json_integer_value(json_object_get(e, "tid")) == tid) {
+			assert_null(found);
+			found = json_string_value(
+				json_object_get(json_object_get(e, "args"), "name"));
+		}
+	}
+	return found;
+}
+
+static void json_is_what_viewers_take(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_run_ struct run r = { .options.format = "json" };
+		json_t *json, *events, *other;
+
+		maker_init(&m, machines[i].word_size, machines[i].big_endian, 1024);
+		make_usual(&m);
+		run(&r, m.fd);
+		assert_int_equal(r.code, 0);
+		json = json_loads(r.text, JSON_REJECT_DUPLICATES, NULL);
+		assert_non_null(json);
+		assert_string_equal(json_string_value(json_object_get(json, "systemTraceEvents")),
+				    usual_json);
+		assert_string_equal(json_string_value(json_object_get(json, "displayTimeUnit")),
+				    "ns");
+		events = json_object_get(json, "traceEvents");
+		assert_string_equal(meta_name(events, "thread_name", 70, 71), "child");
+		assert_string_equal(meta_name(events, "thread_name", 70, 70), "child");
+		assert_string_equal(meta_name(events, "process_name", 70, 70), "child");
+		assert_string_equal(meta_name(events, "thread_name", 7, 7), "new seven");
+		assert_null(meta_name(events, "process_name", 99, 99));
+		other = json_object_get(json, "otherData");
+		assert_int_equal(json_integer_value(json_object_get(other, "events")), 10);
+		assert_int_equal(json_integer_value(json_object_get(other, "lost")), 5);
+		assert_int_equal(json_array_size(json_object_get(other, "cpus")), 2);
+		json_decref(json);
+	}
+}
+
+static void json_that_no_viewer_opens_is_not_written(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_run_ struct run r = { .options = { .format = "json", .json_string_max = 500 } };
+	_cleanup_run_ struct run fits = {
+		/* In UTF-16 units: two characters of the text have more bytes than that. */
+		.options = { .format = "json", .json_string_max = sizeof(usual_json) - 1 - 3 },
+	};
+	_cleanup_run_ struct run too_long = {
+		.options = { .format = "json", .json_string_max = sizeof(usual_json) - 1 - 4 },
+	};
+
+	maker_init(&m, 8, false, 1024);
+	make_usual(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, -EFBIG);
+	assert_non_null(strstr(r.err.hint, ".pftrace"));
+	run(&fits, m.fd);
+	assert_int_equal(fits.code, 0);
+	run(&too_long, m.fd);
+	assert_int_equal(too_long.code, -EFBIG);
+}
+
+static void gzip_holds_the_same(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_run_ struct run plain = { .options.format = "json" };
+	_cleanup_run_ struct run packed = { .options.format = "json.gz" };
+	_cleanup_free_ char *text = NULL;
+	z_stream z = { 0 };
+
+	maker_init(&m, 8, false, 1024);
+	make_usual(&m);
+	run(&plain, m.fd);
+	run(&packed, m.fd);
+	assert_int_equal(packed.code, 0);
+	assert_true(packed.len < plain.len / 2);
+	text = calloc(1, plain.len + 1);
+	assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
+	z.next_in = (unsigned char *)packed.text;
+	z.avail_in = (unsigned)packed.len;
+	z.next_out = (unsigned char *)text;
+	z.avail_out = (unsigned)plain.len + 1;
+	assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+	inflateEnd(&z);
+	assert_string_equal(text, plain.text);
+}
+
+static void a_cut_stream_is_exported_up_to_there(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	uint64_t last_events = 0;
+	bool exported = false;
+	off_t size;
+
+	maker_init(&m, 8, false, 1024);
+	make_usual(&m);
+	size = (off_t)m.writer.bytes;
+	for (off_t at = 0; at < size; at += 8) {
+		_cleanup_run_ struct run r = { .options.format = "txt" };
+		_cleanup_(maker_deinit) struct maker cut = { .fd = memfd_create("cut", 0) };
+		loff_t from = 0;
+
+		while (from < at)
+			assert_true(copy_file_range(m.fd, &from, cut.fd, NULL, (size_t)(at - from),
+						    0) > 0);
+		run(&r, cut.fd);
+		if (r.code < 0) {
+			assert_int_equal(r.code, -EBADMSG);
+			assert_false(exported);
+			assert_non_null(r.err.hint);
+			continue;
+		}
+		exported = true;
+		assert_true(r.result.incomplete);
+		assert_true(r.result.warning_count > 0);
+		assert_true(r.result.events >= last_events);
+		last_events = r.result.events;
+	}
+	assert_true(exported);
+	assert_int_equal(last_events, 10);
+}
+
+static void damage_costs_one_chunk(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_run_ struct run r = { .options.format = "txt" };
+	uint64_t first, byte;
+
+	maker_init(&m, 8, false, 1024);
+	maker_head(&m);
+	for (uint64_t i = 1; i <= 3; i++) {
+		page_begin(&m, i * S);
+		event_number(&m, i * S, 0, (uint32_t)i);
+		page_end(&m, 0);
+		first = m.writer.bytes;
+		maker_flush(&m, 0, BUFFER_MAIN, 0);
+		if (i == 2) {
+			byte = 0;
+			assert_int_equal(pwrite(m.fd, &byte, 1, (off_t)first + 24 + 8 + 16), 1);
+		}
+	}
+	maker_end(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.result.warning_count, 1);
+	assert_non_null(strstr(r.result.warnings[0], "damaged"));
+	assert_string_equal(body(&r),
+			    "          <idle>-0       [000] d..2.     1.000000: number: value=1\n"
+			    "CPU:0 [LOST EVENTS]\n"
+			    "          <idle>-0       [000] d..2.     3.000000: number: value=3\n");
+}
+
+static void failures_have_their_number(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_close_ int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	_cleanup_run_ struct run no_format = { .options.format = "xml" };
+	_cleanup_run_ struct run no_stream = { .options.format = "txt" };
+	struct export_options o = { .format = "json" };
+	struct export_result result;
+
+	maker_init(&m, 8, false, 1024);
+	make_usual(&m);
+	run(&no_format, m.fd);
+	assert_int_equal(no_format.code, -EINVAL);
+	assert_int_equal(ftruncate(m.fd, 100), 0);
+	assert_int_equal(pwrite(m.fd, "#!/bin/sh", 9, 0), 9);
+	run(&no_stream, m.fd);
+	assert_int_equal(no_stream.code, -EBADMSG);
+	maker_deinit(&m);
+	maker_init(&m, 8, false, 1024);
+	make_usual(&m);
+	assert_int_equal(export_stream(m.fd, full, &o, &result, NULL), -ENOSPC);
+	export_result_deinit(&result);
+}
+
+static void formats_are_found(void **state _unused_)
+{
+	assert_string_equal(export_format_find(NULL, "a/out.json.gz")->name, "json.gz");
+	assert_string_equal(export_format_find(NULL, "out.json")->name, "json");
+	assert_string_equal(export_format_find("txt", "out.json")->name, "txt");
+	assert_null(export_format_find(NULL, ".json"));
+	assert_null(export_format_find("png", "out.json"));
+	assert_null(export_format_find(NULL, NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_is_the_kernels),
+		cmocka_unit_test(tgid_column),
+		cmocka_unit_test(every_event_is_accounted_for),
+		cmocka_unit_test(counts_that_do_not_add_up_are_told),
+		cmocka_unit_test(what_was_read_before_is_skipped),
+		cmocka_unit_test(names_are_searched_where_no_source_tells),
+		cmocka_unit_test(older_kernels_have_other_columns),
+		cmocka_unit_test(no_event_is_said_loudly),
+		cmocka_unit_test(json_is_what_viewers_take),
+		cmocka_unit_test(json_that_no_viewer_opens_is_not_written),
+		cmocka_unit_test(gzip_holds_the_same),
+		cmocka_unit_test(a_cut_stream_is_exported_up_to_there),
+		cmocka_unit_test(damage_costs_one_chunk),
+		cmocka_unit_test(failures_have_their_number),
+		cmocka_unit_test(formats_are_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
