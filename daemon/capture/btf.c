@@ -3,7 +3,6 @@
 #include "capture/btf.h"
 
 #include <string.h>
-#include <time.h>
 
 enum {
 	BTF_KIND_INT = 1,
@@ -90,6 +89,16 @@ static int compare(const void *key, const void *item)
 	return strcmp(key, *(const char *const *)item);
 }
 
+/* A structure's size, for pointer arithmetic. */
+static void resolve_struct(const struct btf_view *v, uint32_t name_off, uint32_t size,
+			   const char *const *names, size_t count, struct buf *out)
+{
+	const char *name = name_off < v->strings_len ? v->strings + name_off : "";
+
+	if (*name && bsearch(name, names, count, sizeof(*names), compare))
+		buf_printf(out, "struct:%s %u\n", name, size);
+}
+
 /* One enumerator; seen: the names that were found already. */
 static void resolve(const struct btf_view *v, uint32_t name_off, int64_t value, bool is_unsigned,
 		    const char *const *names, size_t count, bool *seen, struct buf *out)
@@ -135,6 +144,8 @@ int btf_resolve_enums(const void *btf, size_t size, const char *const *names, si
 		kind = info >> 24 & 0x1f;
 		vlen = info & 0xffff;
 		is_signed = info >> 31;
+		if (kind == BTF_KIND_STRUCT)
+			resolve_struct(&v, get32(&v, p - 12), get32(&v, p - 4), names, count, out);
 		step = kind == BTF_KIND_ENUM64 ? 12 : 8;
 		for (uint32_t i = 0; (kind == BTF_KIND_ENUM || kind == BTF_KIND_ENUM64) && i < vlen;
 		     i++) {
@@ -149,19 +160,5 @@ int btf_resolve_enums(const void *btf, size_t size, const char *const *names, si
 		}
 		p += extra;
 	}
-	return buf_error(out);
-}
-
-int constants_resolve_hz(const char *const *names, size_t count, struct buf *out)
-{
-	struct timespec res;
-
-	if (!count || !bsearch("HZ", names, count, sizeof(*names), compare))
-		return 0;
-	/* The coarse clocks advance once a tick. */
-	if (clock_getres(CLOCK_MONOTONIC_COARSE, &res) < 0)
-		return -errno;
-	if (!res.tv_sec && res.tv_nsec > 0)
-		buf_printf(out, "HZ %ld\n", (1000000000 + res.tv_nsec / 2) / res.tv_nsec);
 	return buf_error(out);
 }

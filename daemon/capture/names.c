@@ -249,6 +249,9 @@ static int resolve_enums(const struct names *n, struct buf *out)
 		r = btf_resolve_enums(btf.data, btf.len, ids->names, ids->count, out);
 	if (r != -ENOMEM)
 		r = constants_resolve_hz(ids->names, ids->count, out);
+	if (r != -ENOMEM)
+		r = constants_resolve_vmemmap(capture_env_sys(n->env), n->env->proc, ids->names,
+					      ids->count, out);
 	return r == -ENOMEM ? r : 0;
 }
 

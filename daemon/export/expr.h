@@ -20,6 +20,7 @@ struct expr_type {
 	enum type_class class;
 	uint8_t size; /* bytes of the value; of an element for TYPE_RECORD */
 	bool is_signed;
+	uint16_t scale; /* of TYPE_POINTER: bytes that + 1 goes; 0: not known */
 };
 
 enum expr_kind {

@@ -50,7 +50,7 @@ struct expr *expr_field_address(const struct expr_env *env, const struct field *
 	unsigned size = f->is_array ? f->element_size : f->size;
 	struct expr *e =
 		expr_new(env, EXPR_ARRAY,
-			 (struct expr_type){ TYPE_RECORD, (uint8_t)MIN(size, 255U), f->is_signed });
+			 (struct expr_type){ TYPE_RECORD, (uint8_t)MIN(size, 255U), f->is_signed, 0 });
 
 	if (e)
 		e->field = f;
@@ -76,7 +76,7 @@ struct expr *expr_dynamic(const struct expr_env *env, const struct field *f)
 {
 	struct expr *e =
 		expr_new(env, EXPR_DYNAMIC,
-			 (struct expr_type){ TYPE_RECORD, (uint8_t)f->element_size, f->is_signed });
+			 (struct expr_type){ TYPE_RECORD, (uint8_t)f->element_size, f->is_signed, 0 });
 
 	if (e)
 		e->field = f;
@@ -127,7 +127,8 @@ struct expr *expr_cast(const struct expr_env *env, struct expr *e, struct expr_t
 		return to.class == TYPE_RECORD ? retyped(env, e, to) : NULL;
 	}
 	if (to.class == TYPE_RECORD)
-		to = (struct expr_type){ TYPE_POINTER, (uint8_t)env->word_size, false };
+		to = (struct expr_type){ TYPE_POINTER, (uint8_t)env->word_size, false,
+					 to.size ? to.size : 1 };
 	if (e->kind == EXPR_CONST) {
 		uint64_t v = expr_normalize(e->value, to.size, to.is_signed);
 
@@ -212,6 +213,24 @@ static struct expr *offset_address(const struct expr_env *env, int op, struct ex
 	return e;
 }
 
+/* pointer + n: a pointer again. Of a structure whose size is not known it can't be told. */
+static struct expr *move_pointer(const struct expr_env *env, int op, struct expr *pointer,
+				 struct expr *n)
+{
+	struct expr_type type = pointer->type;
+	struct expr *e;
+
+	if (pointer->kind == EXPR_UNKNOWN)
+		return pointer;
+	if (!type.scale || n->type.class != TYPE_INT)
+		return NULL;
+	n = expr_cast(env, n, int_type(8, true));
+	n = expr_make_binary(env, '*', n, expr_const(env, type.scale, 8, true));
+	pointer = expr_cast(env, pointer, int_type(type.size, false));
+	e = expr_make_binary(env, op, pointer, expr_cast(env, n, int_type(type.size, false)));
+	return expr_cast(env, e, type);
+}
+
 static struct expr_type binary_type(int op, const struct expr *a, const struct expr *b)
 {
 	if (op == OP_SHL || op == OP_SHR)
@@ -236,6 +255,10 @@ struct expr *expr_make_binary(const struct expr_env *env, int op, struct expr *a
 		return offset_address(env, op, a, b);
 	if (!is_number(a) || !is_number(b))
 		return NULL;
+	if ((op == '+' || op == '-') && a->type.class == TYPE_POINTER)
+		return move_pointer(env, op, a, b);
+	if (op == '+' && b->type.class == TYPE_POINTER)
+		return move_pointer(env, op, b, a);
 	type = binary_type(op, a, b);
 	if (a->kind == EXPR_UNKNOWN || b->kind == EXPR_UNKNOWN)
 		return a->kind == EXPR_UNKNOWN ? a : b;

@@ -25,5 +25,5 @@ struct expr *expr_index(const struct expr_env *env, struct expr *address, struct
 
 static inline struct expr_type int_type(unsigned size, bool is_signed)
 {
-	return (struct expr_type){ TYPE_INT, (uint8_t)size, is_signed };
+	return (struct expr_type){ TYPE_INT, (uint8_t)size, is_signed, 0 };
 }

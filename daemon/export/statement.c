@@ -94,16 +94,32 @@ static bool basic_type(struct parser *p, struct expr_type *ret)
 	       parser_fail(p, "an unknown type");
 }
 
+/* What a constant "struct:NAME" says, as btf.c writes it; 0: nothing. */
+static uint16_t struct_size(struct parser *p)
+{
+	const struct token *t = &p->lexer.token;
+	char name[128];
+	int64_t size;
+	int n = snprintf(name, sizeof(name), "struct:%.*s", (int)MIN(t->len, (size_t)100), t->text);
+
+	if (!constants_find(p->env->constants, name, (size_t)n, &size) || size < 0 ||
+	    size > UINT16_MAX)
+		return 0;
+	return (uint16_t)size;
+}
+
 bool parser_type(struct parser *p, struct expr_type *ret)
 {
 	bool opaque = false;
 	unsigned stars = 0;
+	uint16_t scale = 1; /* of void */
 
 	p->type_is_bool = false;
 	while (is_qualifier(&p->lexer.token))
 		lexer_next(&p->lexer);
 	if (token_is(&p->lexer.token, "struct") || token_is(&p->lexer.token, "union")) {
 		lexer_next(&p->lexer);
+		scale = struct_size(p);
 		lexer_next(&p->lexer);
 		opaque = true;
 	} else if (token_is(&p->lexer.token, "enum")) {
@@ -128,7 +144,8 @@ bool parser_type(struct parser *p, struct expr_type *ret)
 	if (stars == 1 && !opaque)
 		ret->class = TYPE_RECORD; /* if what is cast lies there; else a pointer */
 	else
-		*ret = (struct expr_type){ TYPE_POINTER, (uint8_t)p->env->word_size, false };
+		*ret = (struct expr_type){ TYPE_POINTER, (uint8_t)p->env->word_size, false,
+					   stars > 1 ? (uint16_t)p->env->word_size : scale };
 	return true;
 }
 
