@@ -306,6 +306,11 @@ void event_table_set_symbols(struct event_table *t, struct symbols *symbols)
 	t->symbols = symbols;
 }
 
+const struct symbols *event_table_symbols(const struct event_table *t)
+{
+	return t->symbols;
+}
+
 static int compile(struct event_table *t, struct event_entry *entry)
 {
 	const struct compile_env env = {

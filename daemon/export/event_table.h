@@ -73,6 +73,8 @@ int event_table_add_enums(struct event_table *t, const char *text, size_t len);
 int event_table_add_printk(struct event_table *t, const char *text, size_t len);
 /* Takes symbols over. */
 void event_table_set_symbols(struct event_table *t, struct symbols *symbols);
+/* Borrowed; NULL: the recording has none. */
+const struct symbols *event_table_symbols(const struct event_table *t);
 /* Compiles all programs. */
 int event_table_seal(struct event_table *t, struct error *err);
 

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/perfetto/bundle.h"
+
+#include <byteswap.h>
+
+#include "export/perfetto/wire.h"
+#include "util/io.h"
+#include "util/utf8.h"
+
+#define BUNDLE_BYTES (48U << 10)
+#define BUNDLE_SPAN NSEC_PER_SEC
+
+/* CompactSched's field numbers. */
+enum {
+	SWITCH_TIMESTAMP = 1,
+	SWITCH_PREV_STATE = 2,
+	SWITCH_NEXT_PID = 3,
+	SWITCH_NEXT_PRIO = 4,
+	INTERN_TABLE = 5,
+	SWITCH_NEXT_COMM = 6,
+	WAKING_TIMESTAMP = 7,
+	WAKING_PID = 8,
+	WAKING_TARGET_CPU = 9,
+	WAKING_PRIO = 10,
+	WAKING_COMM = 11,
+	WAKING_FLAGS = 12,
+};
+
+static const struct field *find_field(const struct event *e, const char *name, uint32_t size)
+{
+	for (size_t i = 0; i < e->field_count; i++)
+		if (!strcmp(e->fields[i].name, name))
+			return e->fields[i].size == size && !e->fields[i].is_dynamic ? &e->fields[i]
+										     : NULL;
+	return NULL;
+}
+
+static bool place(const struct event *e, const char *name, uint32_t size, uint32_t *ret_offset,
+		  uint32_t *end)
+{
+	const struct field *f = find_field(e, name, size);
+
+	if (!f)
+		return false;
+	*ret_offset = f->offset;
+	*end = MAX(*end, f->offset + f->size);
+	return true;
+}
+
+void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *table,
+			  bool big_endian)
+{
+	const struct event *sw = event_table_find_name(table, "sched", "sched_switch");
+	const struct event *wk = event_table_find_name(table, "sched", "sched_waking");
+
+	*l = (struct pf_sched_layout){
+		.swap = big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__),
+	};
+	if (!sw)
+		return;
+	/* prev_state is a long. */
+	l->sw.prev_state_size = find_field(sw, "prev_state", 8) ? 8 : 4;
+	if (place(sw, "prev_comm", PF_COMM_SIZE, &l->sw.prev_comm, &l->sw.size) &&
+	    place(sw, "prev_pid", 4, &l->sw.prev_pid, &l->sw.size) &&
+	    place(sw, "prev_prio", 4, &l->sw.prev_prio, &l->sw.size) &&
+	    place(sw, "prev_state", l->sw.prev_state_size, &l->sw.prev_state, &l->sw.size) &&
+	    place(sw, "next_comm", PF_COMM_SIZE, &l->sw.next_comm, &l->sw.size) &&
+	    place(sw, "next_pid", 4, &l->sw.next_pid, &l->sw.size) &&
+	    place(sw, "next_prio", 4, &l->sw.next_prio, &l->sw.size))
+		l->switch_id = sw->id;
+	/* A field "success" can't be said in the compact form; kernels since 4.15 have none. */
+	if (l->switch_id && wk && !find_field(wk, "success", 4) &&
+	    place(wk, "comm", PF_COMM_SIZE, &l->wk.comm, &l->wk.size) &&
+	    place(wk, "pid", 4, &l->wk.pid, &l->wk.size) &&
+	    place(wk, "prio", 4, &l->wk.prio, &l->wk.size) &&
+	    place(wk, "target_cpu", 4, &l->wk.target_cpu, &l->wk.size))
+		l->waking_id = wk->id;
+}
+
+int pf_bundle_init(struct pf_bundle *b, uint32_t cpu)
+{
+	*b = (struct pf_bundle){ .cpu = cpu, .first = true };
+	b->comms = calloc(PF_COMM_SLOTS, sizeof(*b->comms));
+	return b->comms ? 0 : -ENOMEM;
+}
+
+void pf_bundle_deinit(struct pf_bundle *b)
+{
+	buf_deinit(&b->events);
+	for (size_t i = 0; i < ARRAY_SIZE(b->compact); i++)
+		buf_deinit(&b->compact[i]);
+	free(b->comms);
+	free(b->generics);
+}
+
+static inline int32_t load_s32(const struct pf_sched_layout *l, const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return (int32_t)(l->swap ? bswap_32(v) : v);
+}
+
+static inline int64_t load_long(const struct pf_sched_layout *l, const uint8_t *p, uint32_t size)
+{
+	uint64_t v;
+
+	if (size == 4)
+		return load_s32(l, p);
+	memcpy(&v, p, sizeof(v));
+	return (int64_t)(l->swap ? bswap_64(v) : v);
+}
+
+static inline bool same_comm(const void *a, const void *b)
+{
+	return strncmp(a, b, PF_COMM_SIZE) == 0;
+}
+
+/* The name's place in this bundle's table; -ENOSPC when the table is full. */
+static int intern_comm(struct pf_bundle *b, const void *comm)
+{
+	uint64_t words[2], hash;
+	uint32_t slot;
+
+	memcpy(words, comm, sizeof(words));
+	hash = (words[0] ^ words[1] * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
+	for (slot = (uint32_t)(hash >> 40) % PF_COMM_SLOTS; b->comm_index[slot];
+	     slot = (slot + 1) % PF_COMM_SLOTS)
+		if (!memcmp(b->comms[b->comm_index[slot] - 1], comm, PF_COMM_SIZE))
+			return b->comm_index[slot] - 1;
+	if (b->comm_count >= PF_COMM_SLOTS / 2)
+		return -ENOSPC;
+	memcpy(b->comms[b->comm_count], comm, PF_COMM_SIZE);
+	b->comm_index[slot] = (uint16_t)++b->comm_count;
+	return (int)b->comm_count - 1;
+}
+
+static inline void pack(struct pf_bundle *b, unsigned field, uint64_t value)
+{
+	struct buf *to = &b->compact[field];
+	uint8_t *p = (uint8_t *)buf_reserve(to, WIRE_VARINT_MAX);
+
+	if (likely(p))
+		to->len += (size_t)(wire_varint(p, value) - p);
+}
+
+/* 1: written compactly; 0: has to be written plain; -ENOMEM. */
+static int add_switch(struct pf_bundle *b, const struct pf_sched_layout *l,
+		      const struct trace_event *ev)
+{
+	const uint8_t *d = ev->rec.data;
+	struct pf_running *run = &b->running;
+	bool inferable;
+	int comm;
+
+	if (ev->rec.len < l->sw.size) {
+		run->known = false;
+		return 0;
+	}
+	inferable = run->known && load_s32(l, d + l->sw.prev_pid) == run->pid &&
+		    ev->pid == run->pid && load_s32(l, d + l->sw.prev_prio) == run->prio &&
+		    same_comm(d + l->sw.prev_comm, run->comm);
+	run->known = true;
+	run->pid = load_s32(l, d + l->sw.next_pid);
+	run->prio = load_s32(l, d + l->sw.next_prio);
+	memcpy(run->comm, d + l->sw.next_comm, PF_COMM_SIZE);
+	if (!inferable)
+		return 0;
+	comm = intern_comm(b, run->comm);
+	if (comm < 0)
+		return 0;
+	pack(b, SWITCH_TIMESTAMP, ev->rec.ts - b->switch_ts);
+	pack(b, SWITCH_PREV_STATE,
+	     (uint64_t)load_long(l, d + l->sw.prev_state, l->sw.prev_state_size));
+	pack(b, SWITCH_NEXT_PID, (uint64_t)(int64_t)run->pid);
+	pack(b, SWITCH_NEXT_PRIO, (uint64_t)(int64_t)run->prio);
+	pack(b, SWITCH_NEXT_COMM, (uint64_t)comm);
+	b->switch_ts = ev->rec.ts;
+	b->compact_count++;
+	return 1;
+}
+
+static int add_waking(struct pf_bundle *b, const struct pf_sched_layout *l,
+		      const struct trace_event *ev)
+{
+	const uint8_t *d = ev->rec.data;
+	int comm;
+
+	if (ev->rec.len < l->wk.size || !b->running.known || ev->pid != b->running.pid)
+		return 0;
+	comm = intern_comm(b, d + l->wk.comm);
+	if (comm < 0)
+		return 0;
+	pack(b, WAKING_TIMESTAMP, ev->rec.ts - b->waking_ts);
+	pack(b, WAKING_PID, (uint64_t)(int64_t)load_s32(l, d + l->wk.pid));
+	pack(b, WAKING_TARGET_CPU, (uint64_t)(int64_t)load_s32(l, d + l->wk.target_cpu));
+	pack(b, WAKING_PRIO, (uint64_t)(int64_t)load_s32(l, d + l->wk.prio));
+	pack(b, WAKING_COMM, (uint64_t)comm);
+	pack(b, WAKING_FLAGS, ev->flags);
+	b->waking_ts = ev->rec.ts;
+	b->compact_count++;
+	return 1;
+}
+
+static int need_descriptor(struct pf_bundle *b, const struct pf_event *e)
+{
+	for (size_t i = b->generic_count; i-- > 0;)
+		if (b->generics[i] == e)
+			return 0;
+	if (b->generic_count == b->generic_cap) {
+		size_t cap = MAX(b->generic_cap * 2, (size_t)16);
+		const struct pf_event **bigger = reallocarray(b->generics, cap, sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		b->generics = bigger;
+		b->generic_cap = cap;
+	}
+	b->generics[b->generic_count++] = e;
+	return 0;
+}
+
+int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct pf_sched_layout *l,
+		  const struct trace_event *ev)
+{
+	const struct pf_event *e;
+
+	if (!b->start_ts)
+		b->start_ts = ev->rec.ts;
+	b->end_ts = ev->rec.ts;
+	if (l && ev->id == l->switch_id && add_switch(b, l, ev))
+		return 0;
+	if (l && ev->id == l->waking_id && add_waking(b, l, ev))
+		return 0;
+	e = pf_schema_find(s, ev->id);
+	if (!e)
+		return -EBADMSG;
+	if (e->generic && need_descriptor(b, e) < 0)
+		return -ENOMEM;
+	return pf_event_write(s, e, ev, &b->events);
+}
+
+void pf_bundle_lost(struct pf_bundle *b)
+{
+	b->lost = true;
+	b->running.known = false;
+}
+
+bool pf_bundle_is_ripe(const struct pf_bundle *b, uint64_t now_ts)
+{
+	return b->start_ts && (b->events.len + (size_t)b->compact_count * 8 >= BUNDLE_BYTES ||
+			       now_ts - b->start_ts >= BUNDLE_SPAN);
+}
+
+/* Appends a submessage of a bundle: field, and content made elsewhere. */
+static void put_bytes(struct buf *out, uint32_t field, const void *data, size_t len)
+{
+	uint8_t *p = (uint8_t *)buf_reserve(out, len + WIRE_TAG_MAX + WIRE_VARINT_MAX);
+
+	if (p)
+		out->len += (size_t)(wire_bytes(p, field, data, len) - p);
+}
+
+static void put_uint(struct buf *out, uint32_t field, uint64_t value)
+{
+	uint8_t *p = (uint8_t *)buf_reserve(out, WIRE_TAG_MAX + WIRE_VARINT_MAX);
+
+	if (p)
+		out->len += (size_t)(wire_uint(p, field, value) - p);
+}
+
+static void put_comm(struct buf *out, const char comm[static PF_COMM_SIZE])
+{
+	char clean[PF_COMM_SIZE * UTF8_GROWTH];
+	size_t len = (size_t)(utf8_clean(clean, comm, strnlen(comm, PF_COMM_SIZE)) - clean);
+
+	put_bytes(out, INTERN_TABLE, clean, len);
+}
+
+static void put_compact(struct pf_bundle *b, struct buf *out)
+{
+	_cleanup_buf_ struct buf content = BUF_INIT;
+
+	for (uint32_t field = 1; field < ARRAY_SIZE(b->compact); field++) {
+		if (field == INTERN_TABLE)
+			for (uint32_t i = 0; i < b->comm_count; i++)
+				put_comm(&content, b->comms[i]);
+		else if (b->compact[field].len)
+			put_bytes(&content, field, b->compact[field].data, b->compact[field].len);
+		buf_clear(&b->compact[field]);
+	}
+	put_bytes(out, 4, content.data, content.len);
+	if (content.failed)
+		out->failed = true;
+	b->compact_count = 0;
+}
+
+static void put_descriptors(struct pf_bundle *b, struct buf *out)
+{
+	for (size_t i = 0; i < b->generic_count; i++) {
+		const struct pf_event *e = b->generics[i];
+		_cleanup_buf_ struct buf content = BUF_INIT;
+
+		put_uint(&content, 1, e->field);
+		put_bytes(&content, 2, e->descriptor, e->descriptor_len);
+		put_bytes(&content, 3, e->desc->system, strlen(e->desc->system));
+		put_bytes(out, 11, content.data, content.len);
+		if (content.failed)
+			out->failed = true;
+	}
+	b->generic_count = 0;
+}
+
+int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *out)
+{
+	put_uint(out, 1, b->cpu);
+	if (b->lost)
+		put_uint(out, 3, 1);
+	if (clock)
+		put_uint(out, 5, clock);
+	/* Zero: the data of this CPU is whole from the recording's start on. */
+	if (b->first)
+		put_uint(out, 10, 0);
+	put_descriptors(b, out);
+	buf_append(out, b->events.data, b->events.len);
+	if (b->compact_count)
+		put_compact(b, out);
+	b->lost = b->first = false;
+	b->start_ts = b->switch_ts = b->waking_ts = 0;
+	b->comm_count = 0;
+	memset(b->comm_index, 0, sizeof(b->comm_index));
+	buf_clear(&b->events);
+	return buf_error(out);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The events of one CPU on their way into a FtraceEventBundle.
+ *
+ * Compact sched: a sched_switch becomes five varints in parallel arrays. The
+ * reader then infers prev_pid, prev_comm and prev_prio from the switch before
+ * it on that CPU, and the waker of a sched_waking from the task that runs.
+ * So the compact form is used only where that inference is true; the first
+ * switch of a CPU, the first after a loss, and every one whose past does not
+ * match are written plain.
+ */
+#pragma once
+
+#include "export/perfetto/schema.h"
+
+#define PF_COMM_SIZE 16	   /* TASK_COMM_LEN */
+#define PF_COMM_SLOTS 1024 /* names a bundle can intern; a power of two */
+
+/* Where sched_switch and sched_waking keep what the compact form needs; resolved once. */
+struct pf_sched_layout {
+	uint16_t switch_id, waking_id; /* 0: no compact form for it */
+	struct {
+		uint32_t prev_comm, prev_pid, prev_prio, prev_state, prev_state_size;
+		uint32_t next_comm, next_pid, next_prio, size;
+	} sw;
+	struct {
+		uint32_t comm, pid, prio, target_cpu, size;
+	} wk;
+	bool swap;
+};
+
+void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *table,
+			  bool big_endian);
+
+struct pf_running {
+	bool known;
+	int32_t pid, prio;
+	char comm[PF_COMM_SIZE];
+};
+
+struct pf_bundle {
+	uint32_t cpu;
+	bool lost;	   /* events are missing before this bundle's first */
+	bool first;	   /* nothing of this CPU was written yet */
+	uint64_t start_ts; /* of the first event; 0: empty */
+	uint64_t end_ts;
+	struct buf events; /* FtraceEvents as field 2, plain */
+	/* Packed varints of CompactSched, by its field number. */
+	struct buf compact[13];
+	uint32_t compact_count;
+	uint64_t switch_ts, waking_ts; /* the last of each: timestamps are deltas */
+	uint32_t comm_count;
+	uint16_t comm_index[PF_COMM_SLOTS]; /* index + 1 into comms, by hash */
+	char (*comms)[PF_COMM_SIZE];	    /* owned */
+	/* Generic events in here, whose descriptors must come along. */
+	const struct pf_event **generics; /* owned array */
+	size_t generic_count, generic_cap;
+	struct pf_running running;
+};
+
+int pf_bundle_init(struct pf_bundle *b, uint32_t cpu);
+void pf_bundle_deinit(struct pf_bundle *b);
+
+/* layout NULL: no compact sched. Returns 0, -EBADMSG (a damaged record, written as far as it goes),
+ * -ENOMEM. */
+int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct pf_sched_layout *layout,
+		  const struct trace_event *ev);
+/* Events of this CPU are missing between the last added and the next. */
+void pf_bundle_lost(struct pf_bundle *b);
+
+/* Large or old enough to be written. */
+bool pf_bundle_is_ripe(const struct pf_bundle *b, uint64_t now_ts);
+/* Appends the FtraceEventBundle's content and empties the bundle. clock 0: boot. */
+int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *out);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What schema.c compiles and write.c runs; nobody else includes this. */
+#pragma once
+
+#include "export/perfetto/schema.h"
+
+enum pf_kind {
+	PF_UINT,
+	PF_INT,	     /* sign-extended: protobuf's int32 and int64 alike */
+	PF_STRING,   /* up to its NUL */
+	PF_POINTER,  /* hashed unless raw addresses were asked for */
+	PF_FUNCTION, /* an interned kernel symbol */
+	PF_DEVICE,   /* dev_t, in user space's encoding as the reader expects */
+	PF_REPEATED, /* numbers, one field each */
+	PF_NUMBERS,  /* numbers, as text with commas: a generic field has one value */
+	PF_MASK,     /* bits, as a list: "0-3,8" */
+	PF_HEX,	     /* anything else: its bytes in hexadecimal */
+};
+
+/* Where the bytes of a field are. */
+enum pf_place {
+	PF_FIXED,
+	PF_DYNAMIC,	     /* __data_loc: offset from the record's start */
+	PF_DYNAMIC_RELATIVE, /* __rel_loc: from behind the field itself */
+	PF_DYNAMIC_TAIL,     /* from the field to the record's end */
+};
+
+/* The longest form of one number in PF_NUMBERS or PF_REPEATED, per byte of the record or element.
+ */
+#define PF_NUMBER_MAX 24
+
+struct pf_op {
+	uint8_t kind, dynamic; /* enum pf_kind, enum pf_place */
+	bool is_signed;
+	bool narrow; /* the message has 32 unsigned bits for it */
+	uint32_t field;
+	uint32_t offset, size, element_size;
+};
+
+/* A function that was interned; open addressing over address. */
+struct pf_function {
+	uint64_t address, iid;
+};
+
+struct pf_schema {
+	struct pf_schema_env env;
+	bool swap;
+	struct pf_event **events; /* owned; by id */
+	struct pf_function *functions;
+	size_t function_count, function_slots;
+	struct buf new_symbols;
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The packets that come once, or now and then: who recorded what where, the
+ * clocks, the tasks, the counts. Built and packed by protobuf-c; the hot path
+ * is in bundle.c and write.c. All return 0 or -ENOMEM.
+ */
+#pragma once
+
+#include "export/export.h"
+#include "export/trace_info.h"
+#include "util/buf.h"
+
+/* Every packet here is of one sequence: it has the interned data and the track events. */
+#define PF_SEQUENCE 1
+
+/* The sequence's begin, TraceUuid, SystemInfo, TraceConfig, CpuInfo, all ClockSnapshots,
+ * FtraceStats of the start. */
+int pf_put_head(const struct trace_info *info, struct buf *out);
+/* A ProcessTree of these tasks, as of ts. */
+int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, struct buf *out);
+/* FtraceStats of the end, TraceStats. */
+int pf_put_tail(const struct trace_info *info, const struct export_result *result, struct buf *out);
+
+/* The track on which a CPU's gaps are shown, and one gap. count UINT64_MAX: not known. */
+int pf_put_loss_track(uint32_t cpu, struct buf *out);
+int pf_put_loss(uint32_t cpu, uint64_t before_ts, uint64_t after_ts, uint64_t count,
+		struct buf *out);
+
+/*
+ * A bundle's packet around its content (pf_bundle_finish) and the symbols that
+ * were interned since the last one.
+ */
+int pf_put_bundle(const struct buf *bundle, const struct buf *symbols, struct buf *out);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * How each event of the recording is written as a Perfetto FtraceEvent:
+ * compiled once per event into a row of field operations.
+ *
+ * An event whose name is a field of FtraceEvent (proto/perfetto/ftrace.proto)
+ * is typed: its fields are matched by name with that message's. Every other
+ * event is generic: a submessage at field 65536 + n that a descriptor in its
+ * bundle explains.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "export/event_table.h"
+#include "export/sink.h"
+#include "export/symbols.h"
+
+#define PF_GENERIC_BASE 65536	 /* FtraceEvent field of the first generic event */
+#define PF_GENERIC_FIELDS_MAX 31 /* the reader takes field numbers below 32 */
+
+struct pf_op;
+
+struct pf_event {
+	const struct event *desc;
+	uint32_t field; /* of FtraceEvent */
+	bool generic;
+	size_t bound;	     /* bytes that the fixed part can take at most */
+	size_t bound_factor; /* and how often the record's length on top */
+	struct pf_op *ops;   /* owned */
+	size_t op_count;
+	uint8_t *descriptor; /* owned; generic: a serialized DescriptorProto */
+	size_t descriptor_len;
+};
+
+struct pf_schema;
+
+struct pf_schema_env {
+	const struct event_table *table; /* sealed; outlives the schema */
+	const struct symbols *symbols;	 /* or NULL: functions are written as hashes */
+	unsigned word_size;		 /* of the recorded machine */
+	bool big_endian;
+	bool raw_addresses; /* kernel addresses as they are, not hashed */
+	uint8_t pointer_key[16];
+};
+
+int pf_schema_new(struct pf_schema **ret, const struct pf_schema_env *env);
+struct pf_schema *pf_schema_free(struct pf_schema *s);
+DEFINE_CLEANUP_FUNC(struct pf_schema *, pf_schema_free);
+
+/* NULL: the event has no format. */
+const struct pf_event *pf_schema_find(const struct pf_schema *s, uint16_t id);
+
+/*
+ * Appends one FtraceEvent as field 2 of a bundle. Fields that lie outside of
+ * the record are left out: -EBADMSG, the rest is written. -ENOMEM.
+ */
+int pf_event_write(struct pf_schema *s, const struct pf_event *e, const struct trace_event *ev,
+		   struct buf *out);
+
+/*
+ * Kernel functions go by interned symbols: the names that events written since
+ * the last call used for the first time, as an InternedData's content; emptied.
+ */
+struct buf *pf_schema_new_symbols(struct pf_schema *s);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Protobuf's wire format, as far as the per-event path writes it itself.
+ * Every function takes a place with enough room and returns where it stopped.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#define WIRE_VARINT_MAX 10 /* bytes */
+#define WIRE_TAG_MAX 5	   /* bytes: field numbers have 29 bits */
+
+enum wire_type { WIRE_VARINT = 0, WIRE_BYTES = 2 };
+
+static inline uint8_t *wire_varint(uint8_t *p, uint64_t value)
+{
+	while (value >= 0x80) {
+		*p++ = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	*p++ = (uint8_t)value;
+	return p;
+}
+
+static inline uint8_t *wire_tag(uint8_t *p, uint32_t field, enum wire_type type)
+{
+	return wire_varint(p, (uint64_t)field << 3 | type);
+}
+
+static inline uint8_t *wire_uint(uint8_t *p, uint32_t field, uint64_t value)
+{
+	return wire_varint(wire_tag(p, field, WIRE_VARINT), value);
+}
+
+static inline uint8_t *wire_bytes(uint8_t *p, uint32_t field, const void *data, size_t len)
+{
+	p = wire_varint(wire_tag(p, field, WIRE_BYTES), len);
+	memcpy(p, data, len);
+	return p + len;
+}
+
+/* The bytes that value takes as a varint. */
+static inline size_t wire_size(uint64_t value)
+{
+	return (size_t)(63 - __builtin_clzll(value | 1)) / 7 + 1;
+}
+
+/*
+ * A submessage whose length is not known yet: wire_open leaves one byte for
+ * it, which does for nearly all; wire_close moves the content when it doesn't.
+ * wire_close may write up to WIRE_VARINT_MAX bytes past end.
+ */
+static inline uint8_t *wire_open(uint8_t *p, uint32_t field)
+{
+	return wire_tag(p, field, WIRE_BYTES) + 1;
+}
+
+static inline uint8_t *wire_close(uint8_t *content, uint8_t *end)
+{
+	size_t len = (size_t)(end - content), extra = wire_size(len) - 1;
+
+	if (__builtin_expect(extra > 0, 0))
+		memmove(content + extra, content, len);
+	wire_varint(content - 1, len);
+	return end + extra;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The hot path: one record in, one FtraceEvent's wire bytes out. */
+#include <byteswap.h>
+
+#include "export/perfetto/op.h"
+#include "export/perfetto/wire.h"
+#include "util/siphash.h"
+#include "util/utf8.h"
+
+/* A field's bytes, checked against the record. */
+struct span {
+	const uint8_t *data;
+	uint32_t len;
+};
+
+static inline uint64_t load(const struct pf_schema *s, const uint8_t *p, uint32_t size)
+{
+	uint64_t v8;
+	uint32_t v4;
+	uint16_t v2;
+
+	switch (size) {
+	case 1:
+		return *p;
+	case 2:
+		memcpy(&v2, p, sizeof(v2));
+		return s->swap ? bswap_16(v2) : v2;
+	case 4:
+		memcpy(&v4, p, sizeof(v4));
+		return s->swap ? bswap_32(v4) : v4;
+	default:
+		memcpy(&v8, p, sizeof(v8));
+		return s->swap ? bswap_64(v8) : v8;
+	}
+}
+
+static inline uint64_t load_number(const struct pf_schema *s, const uint8_t *p, uint32_t size,
+				   bool is_signed)
+{
+	uint64_t value = load(s, p, size);
+	unsigned spare = 64 - size * 8;
+
+	if (is_signed && spare)
+		return (uint64_t)((int64_t)(value << spare) >> spare);
+	return value;
+}
+
+static bool locate(const struct pf_schema *s, const struct pf_op *op, const struct record *rec,
+		   struct span *ret)
+{
+	uint64_t start = op->offset, len = op->size;
+
+	if (op->dynamic == PF_DYNAMIC_TAIL) {
+		len = rec->len > start ? rec->len - start : 0;
+	} else if (op->dynamic != PF_FIXED) {
+		uint32_t loc;
+
+		if (start + sizeof(loc) > rec->len)
+			return false;
+		loc = (uint32_t)load(s, rec->data + start, sizeof(loc));
+		len = loc >> 16;
+		start = (loc & 0xffff) +
+			(op->dynamic == PF_DYNAMIC_RELATIVE ? start + sizeof(loc) : 0);
+	}
+	if (start + len > rec->len)
+		return false;
+	*ret = (struct span){ rec->data + start, (uint32_t)len };
+	return true;
+}
+
+static uint64_t hide(const struct pf_schema *s, uint64_t address)
+{
+	/* NULL and error values say nothing about where the kernel lies. */
+	if (s->env.raw_addresses || !address || address >= (uint64_t)-4095)
+		return address;
+	return siphash_u64(s->env.pointer_key, address);
+}
+
+/*
+ * Numbers that are no pointers by type may hold one ("unsigned long ip"): a
+ * value in the kernel's half of the address space below its very end is hidden too.
+ */
+static inline uint64_t hide_number(const struct pf_schema *s, const struct pf_op *op,
+				   uint64_t value)
+{
+	if (likely(value >> 47 != 0x1ffff) || op->size != 8 || op->is_signed ||
+	    value >= UINT64_C(0xffffffffff600000))
+		return value;
+	return hide(s, value);
+}
+
+static uint64_t device_number(uint64_t dev)
+{
+	uint64_t major = dev >> 20, minor = dev & 0xfffff;
+
+	return (major & 0xfffff000) << 32 | (major & 0xfff) << 8 | (minor & 0xffffff00) << 12 |
+	       (minor & 0xff);
+}
+
+static int functions_grow(struct pf_schema *s)
+{
+	size_t slots = MAX(s->function_slots * 2, (size_t)256);
+	struct pf_function *bigger = calloc(slots, sizeof(*bigger));
+
+	if (!bigger)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->function_slots; i++) {
+		size_t at = s->functions[i].address * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+
+		if (!s->functions[i].iid)
+			continue;
+		while (bigger[at & (slots - 1)].iid)
+			at++;
+		bigger[at & (slots - 1)] = s->functions[i];
+	}
+	free(s->functions);
+	s->functions = bigger;
+	s->function_slots = slots;
+	return 0;
+}
+
+/* The symbol's name as an InternedString at InternedData.kernel_symbols (26). */
+static void announce(struct pf_schema *s, uint64_t iid, const char *name)
+{
+	size_t len = strlen(name);
+	uint8_t *start = (uint8_t *)buf_reserve(&s->new_symbols, len + 64), *content, *p;
+
+	if (!start)
+		return;
+	content = p = wire_open(start, 26);
+	p = wire_uint(p, 1, iid);
+	p = wire_bytes(p, 2, name, len);
+	s->new_symbols.len += (size_t)(wire_close(content, p) - start);
+}
+
+/* The interned id of the function at address; 0: no symbol is there. */
+static uint64_t intern_function(struct pf_schema *s, uint64_t address)
+{
+	struct symbol symbol;
+	size_t at;
+
+	if (s->function_count * 2 >= s->function_slots && functions_grow(s) < 0)
+		return 0;
+	at = address * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	for (; s->functions[at & (s->function_slots - 1)].iid; at++)
+		if (s->functions[at & (s->function_slots - 1)].address == address)
+			return s->functions[at & (s->function_slots - 1)].iid;
+	if (!symbols_find(s->env.symbols, address, &symbol))
+		return 0;
+	s->functions[at & (s->function_slots - 1)] =
+		(struct pf_function){ .address = address, .iid = ++s->function_count };
+	announce(s, s->function_count, symbol.name);
+	return s->function_count;
+}
+
+/* protobuf's strings are UTF-8; the kernel's are bytes. */
+static uint8_t *put_string(uint8_t *p, uint32_t field, const char *text, size_t len)
+{
+	uint8_t *content;
+
+	if (likely(utf8_is_ascii(text, len)))
+		return wire_bytes(p, field, text, len);
+	content = wire_open(p, field);
+	return wire_close(content, (uint8_t *)utf8_clean((char *)content, text, len));
+}
+
+static uint8_t *put_numbers(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+			    struct span at)
+{
+	uint8_t *content = wire_open(p, op->field);
+
+	p = content;
+	for (uint32_t i = 0; i + op->element_size <= at.len; i += op->element_size) {
+		uint64_t v = load_number(s, at.data + i, op->element_size, op->is_signed);
+
+		p += snprintf((char *)p, PF_NUMBER_MAX, op->is_signed ? "%s%lld" : "%s%llu",
+			      i ? "," : "", (long long)v);
+	}
+	return wire_close(content, p);
+}
+
+static uint8_t *put_repeated(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+			     struct span at)
+{
+	for (uint32_t i = 0; op->element_size && i + op->element_size <= at.len;
+	     i += op->element_size)
+		p = wire_uint(
+			p, op->field,
+			hide_number(s, op,
+				    load_number(s, at.data + i, op->element_size, op->is_signed)));
+	return p;
+}
+
+static uint8_t *put_hex(const struct pf_op *op, uint8_t *p, struct span at)
+{
+	static const char digits[] = "0123456789abcdef";
+	uint8_t *content = wire_open(p, op->field);
+
+	p = content;
+	for (uint32_t i = 0; i < at.len; i++) {
+		*p++ = (uint8_t)digits[at.data[i] >> 4];
+		*p++ = (uint8_t)digits[at.data[i] & 15];
+	}
+	return wire_close(content, p);
+}
+
+static bool mask_bit(const struct pf_schema *s, struct span at, uint32_t bit)
+{
+	uint32_t word = s->env.word_size, byte = bit / 8;
+
+	if (byte >= at.len)
+		return false;
+	/* A bitmap is an array of longs: on big-endian machines its bytes run backwards in each. */
+	if (s->env.big_endian)
+		byte = byte / word * word + (word - 1 - byte % word);
+	return byte < at.len && (at.data[byte] >> bit % 8 & 1);
+}
+
+static uint8_t *put_mask(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+			 struct span at)
+{
+	uint8_t *content = wire_open(p, op->field);
+	const char *comma = "";
+
+	p = content;
+	for (uint32_t bit = 0; bit < at.len * 8; bit++) {
+		uint32_t last = bit;
+
+		if (!mask_bit(s, at, bit))
+			continue;
+		while (mask_bit(s, at, last + 1))
+			last++;
+		p += snprintf((char *)p, PF_NUMBER_MAX, last > bit ? "%s%u-%u" : "%s%u", comma, bit,
+			      last);
+		comma = ",";
+		bit = last;
+	}
+	return wire_close(content, p);
+}
+
+static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, struct span at)
+{
+	uint64_t value;
+
+	switch ((enum pf_kind)op->kind) {
+	case PF_STRING:
+		return put_string(p, op->field, (const char *)at.data,
+				  strnlen((const char *)at.data, at.len));
+	case PF_NUMBERS:
+		return put_numbers(s, op, p, at);
+	case PF_REPEATED:
+		return put_repeated(s, op, p, at);
+	case PF_MASK:
+		return put_mask(s, op, p, at);
+	case PF_HEX:
+		return put_hex(op, p, at);
+	default:
+		break;
+	}
+	value = load_number(s, at.data, op->size, op->is_signed);
+	switch ((enum pf_kind)op->kind) {
+	case PF_POINTER:
+		value = hide(s, value);
+		break;
+	case PF_FUNCTION: {
+		uint64_t iid = intern_function(s, value);
+
+		value = iid ? iid : hide(s, value);
+		break;
+	}
+	case PF_DEVICE:
+		value = device_number(value);
+		break;
+	default:
+		value = hide_number(s, op, value);
+	}
+	if (op->narrow)
+		value = (uint32_t)value;
+	return wire_uint(p, op->field, value);
+}
+
+int pf_event_write(struct pf_schema *s, const struct pf_event *e, const struct trace_event *ev,
+		   struct buf *out)
+{
+	uint8_t *start, *p, *event, *message;
+	int r = 0;
+
+	start = (uint8_t *)buf_reserve(out, e->bound + e->bound_factor * ev->rec.len);
+	if (!start)
+		return -ENOMEM;
+	event = p = wire_open(start, 2);
+	p = wire_uint(p, 1, ev->rec.ts);
+	p = wire_uint(p, 2, (uint32_t)ev->pid);
+	message = p = wire_open(p, e->field);
+	for (size_t i = 0; i < e->op_count; i++) {
+		struct span at;
+
+		if (likely(locate(s, &e->ops[i], &ev->rec, &at)))
+			p = put(s, &e->ops[i], p, at);
+		else
+			r = -EBADMSG;
+	}
+	/*
+	 * Not common_flags (5): the reader's raw table takes it for one more event
+	 * without a name. Compact wakings have a place for it.
+	 */
+	p = wire_close(message, p);
+	out->len += (size_t)(wire_close(event, p) - start);
+	return r;
+}
