@@ -315,6 +315,8 @@ int capture_new(struct capture **ret, const struct capture_env *env,
 		r = open_rings(c, request, err);
 	if (r == 0)
 		r = init_names(c, err);
+	/* They borrow from the request and from the kernel's list, which may change. */
+	event_matches_deinit(&c->matches);
 	if (r < 0)
 		return r;
 	check_size(c, request);
@@ -773,10 +775,14 @@ void capture_get_stats(struct capture *c, struct capture_stats *ret)
 		c->cpu_stats[cpu] = (struct capture_cpu_stats){
 			.cpu = cpu,
 			.events = rc->counts.read,
-			.lost = rc->counts.overrun + rc->counts.commit_overrun + rc->counts.dropped,
+			.lost = rc->counts.commit_overrun + rc->counts.dropped,
 			.bytes = rc->reader.bytes,
 			.offline = !rc->online,
 		};
+		if (c->ring_mode)
+			c->cpu_stats[cpu].events += rc->counts.entries;
+		else
+			c->cpu_stats[cpu].lost += rc->counts.overrun;
 		s.events += c->cpu_stats[cpu].events;
 		s.lost += c->cpu_stats[cpu].lost;
 		if (rc->reader.fd >= 0)

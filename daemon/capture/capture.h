@@ -65,7 +65,11 @@ struct capture_request {
 
 struct capture_cpu_stats {
 	unsigned cpu;
-	uint64_t events; /* read from the ring so far, by the kernel's own count */
+	/*
+	 * By the kernel's own count. In ring mode what the ring holds counts as
+	 * events, and what it overwrites is not lost: that is its way.
+	 */
+	uint64_t events; /* read from the ring so far */
 	uint64_t lost;	 /* overrun + commit overrun + dropped */
 	uint64_t bytes;	 /* moved to the stream */
 	bool offline;
@@ -115,14 +119,19 @@ uint64_t capture_deadline(const struct capture *c);
 /*
  * Moves what the rings hold to the stream, within a page budget, and does the
  * periodic work. 0: nothing more to do now; 1: call again soon, the budget
- * was used up. -ENOSPC, -EDQUOT, -EPIPE...: the stream takes no more.
+ * was used up (through the event loop: where much is traced the recorder's own
+ * work fills the rings again, and a loop around it might not end). -ENOSPC,
+ * -EDQUOT, -EPIPE...: the stream takes no more.
  */
 int capture_dispatch(struct capture *c, struct error *err);
 
 /* Tracing off, rings drained, END written. In ring mode use capture_snapshot first. */
 int capture_stop(struct capture *c, enum capture_end reason, struct error *err);
 
-/* Ring mode: a whole stream of what the rings hold now; recording goes on. */
+/*
+ * Ring mode: a whole stream of what the rings hold now; recording goes on. What
+ * is read leaves the ring, so a snapshot holds what came since the one before.
+ */
 int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, struct error *err);
 
 /* Writes text to the instance's trace_marker. */

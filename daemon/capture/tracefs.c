@@ -20,9 +20,9 @@
 struct tracefs {
 	int root;
 	char *path;
-	bool events_read;
-	struct buf events_text;
-	const char **events; /* into events_text */
+	struct buf available;	/* events as the kernel listed them */
+	struct buf events_text; /* the same, each terminated */
+	const char **events;	/* into events_text */
 	size_t event_count;
 };
 
@@ -139,6 +139,7 @@ struct tracefs *tracefs_free(struct tracefs *fs)
 	if (!fs)
 		return NULL;
 	close_fd(fs->root);
+	buf_deinit(&fs->available);
 	buf_deinit(&fs->events_text);
 	free(fs->events);
 	free(fs->path);
@@ -161,43 +162,51 @@ static int compare_strings(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int read_events(struct tracefs *fs)
+static int split_events(struct tracefs *fs, const struct buf *available)
 {
-	struct buf *text = &fs->events_text;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char **events;
 	size_t lines = 1, n = 0;
 	char *save = NULL;
-	int r;
 
-	buf_clear(text);
-	r = tracefs_read(fs->root, "available_events", text);
-	if (r < 0)
-		return r;
-	if (!buf_string(text))
+	buf_append(&text, available->data, available->len);
+	if (!buf_string(&text))
 		return -ENOMEM;
-	for (size_t i = 0; i < text->len; i++)
-		lines += text->data[i] == '\n';
-	free(fs->events);
-	fs->events = calloc(lines, sizeof(*fs->events));
-	if (!fs->events)
+	for (size_t i = 0; i < text.len; i++)
+		lines += text.data[i] == '\n';
+	events = calloc(lines, sizeof(*events));
+	if (!events)
 		return -ENOMEM;
-	for (char *p = strtok_r(text->data, "\n", &save); p; p = strtok_r(NULL, "\n", &save))
+	for (char *p = strtok_r(text.data, "\n", &save); p; p = strtok_r(NULL, "\n", &save))
 		if (strchr(p, ':'))
-			fs->events[n++] = p;
-	qsort(fs->events, n, sizeof(*fs->events), compare_strings);
+			events[n++] = p;
+	qsort(events, n, sizeof(*events), compare_strings);
+	free(fs->events);
+	buf_deinit(&fs->events_text);
+	fs->events = events;
 	fs->event_count = n;
-	fs->events_read = true;
+	fs->events_text = text;
+	text = BUF_INIT;
 	return 0;
 }
 
 int tracefs_events(struct tracefs *fs, const char *const **ret, size_t *ret_count,
 		   struct error *err)
 {
-	if (!fs->events_read) {
-		int r = read_events(fs);
+	_cleanup_buf_ struct buf available = BUF_INIT;
+	int r = tracefs_read(fs->root, "available_events", &available);
 
-		if (r < 0)
-			return error_errno(err, r, "cannot read %s/available_events", fs->path);
+	if (r == 0 && (!fs->events || available.len != fs->available.len ||
+		       memcmp(available.data, fs->available.data, available.len) != 0)) {
+		r = split_events(fs, &available);
+		if (r == 0) {
+			buf_deinit(&fs->available);
+			fs->available = available;
+			available = BUF_INIT;
+		}
 	}
+	if (r < 0)
+		return error_errno(err, r, "cannot read %s/available_events", fs->path);
 	*ret = fs->events;
 	*ret_count = fs->event_count;
 	return 0;

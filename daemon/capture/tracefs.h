@@ -27,8 +27,8 @@ DEFINE_CLEANUP_FUNC(struct tracefs *, tracefs_free);
 const char *tracefs_path(const struct tracefs *fs);
 
 /*
- * The kernel's events as "system:event", sorted; the array and the strings
- * live as long as fs. Read once, at the first call.
+ * The kernel's events as "system:event", sorted; borrowed until a later call
+ * finds that they have changed (modules come and go).
  */
 int tracefs_events(struct tracefs *fs, const char *const **ret, size_t *ret_count,
 		   struct error *err);

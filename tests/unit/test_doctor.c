@@ -188,6 +188,11 @@ static void tracefs_lists_events(void **state)
 	assert_string_equal(names[0], "irq:x");
 	assert_string_equal(names[2], "sched:b");
 	assert_string_equal(tracefs_path(fs), f->root.path);
+	/* A module brings more. */
+	fake_file(&f->root, "available_events", "sched:b\nirq:x\nsched:a\nnew:y\n");
+	assert_int_equal(tracefs_events(fs, &names, &count, NULL), 0);
+	assert_int_equal(count, 4);
+	assert_string_equal(names[1], "new:y");
 }
 
 static void tracefs_reads_numbers_and_refuses_paths(void **state)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "capture/clocks.h"
+#include "capture/identifiers.h"
 #include "capture/names.h"
 #include "capture/ring.h"
 #include "capture/tasks.h"
@@ -215,6 +216,26 @@ static void symbols_only_where_formats_name_them(void **state _unused_)
 	assert_false(format_wants_symbols(""));
 }
 
+static void constants_in_formats(void **state _unused_)
+{
+	static const char format[] = "name: a\n\nprint fmt: \"IN_TEXT %s\", "
+				     "__print_symbolic(REC->state, { ONE, \"x\" }, { ONE, \"y\" }) "
+				     "+ jiffies_to_msecs(REC->t) + REC->a.b + 'Q' + TWO_2\n";
+	static const char *const wanted[] = { "HZ", "ONE", "TWO_2" };
+	struct identifiers ids = { 0 };
+
+	identifiers_collect(&ids, format);
+	identifiers_collect(&ids, "name: NONE\n");
+	assert_int_equal(identifiers_sort(&ids), 0);
+	assert_int_equal(ids.count, ARRAY_SIZE(wanted));
+	for (size_t i = 0; i < ids.count; i++)
+		assert_string_equal(ids.names[i], wanted[i]);
+	identifiers_deinit(&ids);
+	assert_int_equal(identifiers_sort(&ids), 0);
+	assert_int_equal(ids.count, 0);
+	identifiers_deinit(&ids);
+}
+
 struct found {
 	unsigned formats, kallsyms, printk, tasks;
 };
@@ -284,6 +305,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stat_lines),
+		cmocka_unit_test(constants_in_formats),
 		cmocka_unit_test(symbols_only_where_formats_name_them),
 		TEST(scan_finds_threads),
 		TEST(long_scan_comes_in_slices),
