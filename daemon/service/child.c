@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "service/sandbox.h"
 #include "util/buf.h"
 #include "util/io.h"
 
@@ -139,6 +140,8 @@ static void become(const struct child_spec *spec, int result_fd, pid_t parent)
 		_exit(127);
 	for (size_t i = 0; i < ARRAY_SIZE(private_vars); i++)
 		unsetenv(private_vars[i]);
+	if (SANDBOX_SANITIZED)
+		setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
 	for (int i = 0; i < count; i++) {
 		high[i] = fcntl(i < count - 1 ? spec->fds[i] : result_fd, F_DUPFD,
 				CHILD_FIRST_FD + count);

@@ -103,10 +103,8 @@ static int limit_resources(const struct sandbox *s, struct error *err)
 
 	if (r >= 0 && s->file_max)
 		r = limit(RLIMIT_FSIZE, s->file_max, err);
-#if !defined(__SANITIZE_ADDRESS__) /* its shadow takes terabytes of addresses */
-	if (r >= 0 && s->memory)
+	if (r >= 0 && s->memory && !SANDBOX_SANITIZED)
 		r = limit(RLIMIT_AS, s->memory, err);
-#endif
 	/* Last, as it also ends what is done above through descriptors. */
 	if (r >= 0)
 		r = limit(RLIMIT_NOFILE, s->fds, err);

@@ -11,6 +11,18 @@
 
 #include "util/error.h"
 
+/* AddressSanitizer takes terabytes of addresses, and its leak check new descriptors. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SANDBOX_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANDBOX_SANITIZED 1
+#endif
+#endif
+#ifndef SANDBOX_SANITIZED
+#define SANDBOX_SANITIZED 0
+#endif
+
 struct sandbox {
 	bool drop; /* become uid and gid; only root can, and must */
 	uid_t uid;
