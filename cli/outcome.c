@@ -124,14 +124,17 @@ static void tell_loss(const struct outcome *outcome)
 	const struct export_result *r = &outcome->result;
 	uint64_t wanted = (outcome->buffer_bytes ?: BUFFER_GUESS) * 4;
 	_cleanup_buf_ struct buf line = BUF_INIT;
-	char share[32];
+	double share = 100.0 * (double)r->lost / (double)(r->events + r->lost);
+	char text[32];
 
-	/* Shares too small for the digits are still no zero. */
-	snprintf(share, sizeof(share), "%.2g",
-		 100.0 * (double)r->lost / (double)(r->events + r->lost));
+	/* A share too small for its digits is still no zero, nor one of nearly all the whole. */
+	if (share < 0.1)
+		snprintf(text, sizeof(text), "under 0.1");
+	else
+		snprintf(text, sizeof(text), "%.1f", r->events ? MIN(share, 99.9) : share);
 	format_count(r->lost, &line);
 	buf_printf(&line, " event%s lost (%s %%): the gaps are marked in the trace",
-		   r->lost == 1 ? "" : "s", share);
+		   r->lost == 1 ? "" : "s", text);
 	cli_warn("%s", buf_string(&line) ?: "events were lost");
 	if (outcome->buffer_bytes)
 		fprintf(stderr,

@@ -163,12 +163,17 @@ def reader_goes_away(test):
 
 
 def filters_select(test):
-    record(test, "-t", "1s", "-e", "sched:sched_switch", "-f", "next_pid == 0", "-e",
-           "sched:sched_waking", "-o", "x.txt")
+    sleeper = subprocess.Popen(["sh", "-c", "while :; do sleep 0.02; done"])
+    try:
+        record(test, "-t", "1s", "-e", "sched:sched_switch", "-f", f"next_pid == {sleeper.pid}",
+               "-e", "sched:sched_waking", "-o", "x.txt")
+    finally:
+        sleeper.kill()
+        sleeper.wait()
     events = events_of_text((test.dir / "x.txt").read_text(errors="replace"))
     check({e[6] for e in events} == {"sched_switch", "sched_waking"}, f"{ {e[6] for e in events} }")
     for e in events:
-        check(e[6] != "sched_switch" or "next_pid=0 " in e[7], f"{e}")
+        check(e[6] != "sched_switch" or f"next_pid={sleeper.pid} " in e[7], f"{e}")
 
 
 def one_cpu(test):
@@ -239,6 +244,31 @@ def interrupted(test):
         check(result.status == 0, f"{result}")
         check_json((test.dir / "x.json").read_bytes())
         check(not test.instances(), f"left instances: {test.instances()}")
+
+
+def interrupted_with_its_command(test):
+    """As a terminal does: the whole process group gets it."""
+    process = test.start("record", "--name", test.name, "-o", "x.json", "--", "sleep", "60",
+                         start_new_session=True)
+    test.wait_for_recording(test.name)
+    time.sleep(0.3)
+    os.killpg(process.pid, signal.SIGINT)
+    result = test.finish(process, timeout=30)
+    check(result.status == 0, f"{result}")
+    check_json((test.dir / "x.json").read_bytes())
+
+
+def killed(test):
+    """Nothing can be said any more, but nothing stays either."""
+    process = test.start("record", "--name", test.name, "-t", "60s", "-o", "x.json")
+    test.wait_for_recording(test.name)
+    process.kill()
+    process.communicate()
+    until = time.monotonic() + 10
+    while test.instances():
+        check(time.monotonic() < until, f"left instances: {test.instances()}")
+        time.sleep(0.05)
+    check(test.files() == [], f"left files: {test.files()}")
 
 
 def two_at_once(test):
@@ -468,7 +498,8 @@ def main():
     for case in (help_covers_all, completion, lists, json_end_to_end, all_formats_agree,
                  the_file_is_as_umask_says, default_name, quiet, outcome_as_json, standard_output,
                  reader_goes_away, filters_select, one_cpu, mono_clock, only_the_command,
-                 one_process, command_ends_it, interrupted, two_at_once, ring, losses_are_told,
+                 one_process, command_ends_it, interrupted, interrupted_with_its_command,
+                 killed, two_at_once, ring, losses_are_told,
                  extract_foreign, a_terminal_gets_a_line):
         test.case(case.__name__.replace("_", " "), case)
     for case in (by_name, same_list_from_the_daemon, two_at_once, json_and_daemon,
