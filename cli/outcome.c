@@ -8,9 +8,6 @@
 #include "util/io.h"
 #include "util/parse.h"
 
-/* The daemon's own size where the recording named none; only for the advice on losses. */
-#define BUFFER_GUESS (UINT64_C(4) << 20)
-
 void outcome_deinit(struct outcome *outcome)
 {
 	export_result_deinit(&outcome->result);
@@ -114,6 +111,8 @@ static void tell_how_to_open(const struct outcome *outcome)
 		return;
 	if (!strncmp(outcome->format, "json", 4))
 		fprintf(stderr, "open it in https://ui.perfetto.dev or chrome://tracing\n");
+	else if (!strncmp(outcome->format, "pftrace", 7))
+		fprintf(stderr, "open it in https://ui.perfetto.dev\n");
 	else if (!strcmp(outcome->format, "traced"))
 		fprintf(stderr, "turn it into another format: tracectl convert %s out.json\n",
 			outcome->path);
@@ -122,7 +121,6 @@ static void tell_how_to_open(const struct outcome *outcome)
 static void tell_loss(const struct outcome *outcome)
 {
 	const struct export_result *r = &outcome->result;
-	uint64_t wanted = (outcome->buffer_bytes ?: BUFFER_GUESS) * 4;
 	_cleanup_buf_ struct buf line = BUF_INIT;
 	double share = 100.0 * (double)r->lost / (double)(r->events + r->lost);
 	char text[32];
@@ -140,7 +138,7 @@ static void tell_loss(const struct outcome *outcome)
 		fprintf(stderr,
 			"  hint: a larger buffer (-b %" PRIu64 "K) or fewer events (-e, -f) "
 			"help\n",
-			wanted >> 10);
+			outcome->buffer_bytes * 4 >> 10);
 }
 
 static void tell_ledger(const struct export_result *r)

@@ -459,6 +459,8 @@ def help_covers_all(test):
         check(f"*{c}*" in man, f"the manual lacks {c}")
         for option in re.findall(r"(--[a-z-]+)", text.out.split("Options:")[1]):
             check(f"*{option}*" in man, f"the manual lacks {option}")
+    for ending in re.findall(r"^  (\.\S+)", test.run("help", "record").out, re.M):
+        check(f"_{ending}_" in man, f"the manual lacks {ending}")
     check(re.match(r"tracectl \d+\.\d+", subprocess.run(
         [test.tracectl, "--version"], capture_output=True, check=True).stdout.decode()), "version")
 
