@@ -100,6 +100,18 @@ static int damaged(const struct chunk *chunk, const char *what, struct error *er
 			 (unsigned long long)chunk->offset, what);
 }
 
+/* Fuzzers find no checksums: under them the parsers behind it get what is there. */
+static bool hash_is(const struct chunk_header *h, uint64_t hash)
+{
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+	(void)h;
+	(void)hash;
+	return true;
+#else
+	return le64toh(h->hash) == hash;
+#endif
+}
+
 static int read_stored(const struct stream_reader *r, const struct chunk *chunk, uint64_t from,
 		       size_t len, struct buf *out, struct error *err)
 {
@@ -158,7 +170,7 @@ int stream_reader_load(const struct stream_reader *r, const struct chunk *chunk,
 	if (rc < 0)
 		return rc;
 	payload = (struct iovec){ .iov_base = out->data, .iov_len = out->len };
-	if (chunk_hash(&h, &payload, 1) != le64toh(h.hash))
+	if (!hash_is(&h, chunk_hash(&h, &payload, 1)))
 		return damaged(chunk, "its checksum is wrong", err);
 	if (chunk->flags & ~CHUNK_ZSTD)
 		return damaged(chunk, "it has flags that this version does not know", err);
@@ -188,7 +200,7 @@ int stream_reader_verify(const struct stream_reader *r, const struct chunk *chun
 		XXH3_64bits_update(&state, scratch->data, n);
 		at += n;
 	}
-	if (XXH3_64bits_digest(&state) != le64toh(h.hash))
+	if (!hash_is(&h, XXH3_64bits_digest(&state)))
 		return damaged(chunk, "its checksum is wrong", err);
 	return 0;
 }
