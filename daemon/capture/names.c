@@ -190,14 +190,25 @@ static int printk_step(struct names *n, struct stream_writer *w)
 	return stream_write_packed(w, CHUNK_PRINTK, text.data, text.len);
 }
 
-/* Under kptr_restrict each line begins with a zero address. */
+/*
+ * Under kptr_restrict each line begins with a zero address. The first one does
+ * anyway on x86-64 before 6.15, whose per-CPU symbols count from 0.
+ */
 static bool all_zero(const struct buf *text)
 {
-	size_t i = 0;
+	const char *p = (const char *)text->data, *end = p + text->len;
 
-	while (i < text->len && text->data[i] == '0')
-		i++;
-	return i >= 8 && i < text->len && text->data[i] == ' ';
+	if (!text->len)
+		return false;
+	while (p) {
+		while (p < end && *p == '0')
+			p++;
+		if (p < end && *p != ' ')
+			return false;
+		p = memchr(p, '\n', (size_t)(end - p));
+		p = p ? p + 1 : NULL;
+	}
+	return true;
 }
 
 static int kallsyms_step(struct names *n, struct stream_writer *w)

@@ -294,10 +294,22 @@ static void names_of_what_is_enabled(void **state)
 static void hidden_symbols_are_noticed(void **state)
 {
 	bool hidden;
-	struct found found = write_names(*state, "0000000000000000 T _text\n", &hidden);
+	struct found found = write_names(
+		*state, "0000000000000000 A first\n0000000000000000 T _text\n", &hidden);
 
 	assert_int_equal(found.kallsyms, 0);
 	assert_true(hidden);
+}
+
+static void per_cpu_symbols_count_from_zero(void **state)
+{
+	bool hidden;
+	struct found found = write_names(
+		*state, "0000000000000000 A fixed_percpu_data\n0000000000020208 A other\n",
+		&hidden);
+
+	assert_int_equal(found.kallsyms, 1);
+	assert_false(hidden);
 }
 
 int main(void)
@@ -313,6 +325,7 @@ int main(void)
 		TEST(clocks_are_bracketed),
 		TEST(names_of_what_is_enabled),
 		TEST(hidden_symbols_are_noticed),
+		TEST(per_cpu_symbols_count_from_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
