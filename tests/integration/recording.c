@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include <cmocka.h>
 
@@ -42,6 +43,16 @@ void recording_init(struct recording *r, struct tracefs *fs)
 	r->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_true(r->fd >= 0);
 	r->env = (struct capture_env){ .tracefs = fs, .proc = "/proc", .state_dir = r->state };
+}
+
+bool kernel_maps_rings(void)
+{
+	unsigned major, minor;
+	struct utsname name;
+
+	assert_int_equal(uname(&name), 0);
+	assert_int_equal(sscanf(name.release, "%u.%u", &major, &minor), 2);
+	return major > 6 || (major == 6 && minor >= 10);
 }
 
 static int remove_one(const char *path, const struct stat *st _unused_, int type _unused_,

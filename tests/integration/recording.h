@@ -24,6 +24,9 @@ void recording_deinit(struct recording *r);
 void run_until(struct capture *c, uint64_t boot_ns);
 void run_for(struct capture *c, uint64_t ns);
 
+/* Rings can be mapped since 6.10. */
+bool kernel_maps_rings(void);
+
 /* Names in tracefs/instances that begin with prefix. */
 unsigned count_instances(struct tracefs *fs, const char *prefix);
 

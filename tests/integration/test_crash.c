@@ -19,31 +19,51 @@
 
 static struct tracefs *fs;
 
+static const struct capture_event_spec crash_specs[] = { { .glob = "sched" },
+							 { .glob = "irq" },
+							 { .glob = "timer" } };
+static const struct capture_request crash_request = {
+	.name = "crash", .events = crash_specs, .event_count = 3, .buffer_bytes = 256 << 10
+};
+
 static void record_until_killed(struct recording *rec)
 {
-	static const struct capture_event_spec specs[] = { { .glob = "sched" },
-							   { .glob = "irq" },
-							   { .glob = "timer" } };
-	const struct capture_request request = {
-		.name = "crash", .events = specs, .event_count = 3, .buffer_bytes = 256 << 10
-	};
 	struct capture *c;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (capture_new(&c, &rec->env, &request, NULL) < 0 || capture_start(c, rec->fd, NULL) < 0)
+	if (capture_new(&c, &rec->env, &crash_request, NULL) < 0 ||
+	    capture_start(c, rec->fd, NULL) < 0)
 		_exit(1);
 	run_for(c, 60 * NSEC_PER_SEC);
 	_exit(2);
 }
 
+/* How long it takes here from nothing to a stream with content. */
+static uint64_t time_to_record(void)
+{
+	uint64_t start = now_ns(CLOCK_MONOTONIC), took;
+	struct recording rec;
+	struct capture *c;
+
+	recording_init(&rec, fs);
+	assert_int_equal(capture_new(&c, &rec.env, &crash_request, NULL), 0);
+	assert_int_equal(capture_start(c, rec.fd, NULL), 0);
+	took = now_ns(CLOCK_MONOTONIC) - start;
+	capture_free(c);
+	recording_deinit(&rec);
+	return took;
+}
+
 static void killed_at_random_moments(void **state _unused_)
 {
+	const uint64_t span = 300 * NSEC_PER_MSEC + 3 * time_to_record();
 	unsigned seed = (unsigned)now_ns(CLOCK_REALTIME), undone = 0, recorded = 0;
 
 	print_message("seed %u\n", seed);
 	for (int round = 0; round < ROUNDS; round++) {
 		_cleanup_error_ struct error err = ERROR_INIT;
-		struct timespec wait = { 0 };
+		struct timespec wait;
+		uint64_t ns;
 		struct recording rec;
 		char prefix[64];
 		int status, r;
@@ -51,7 +71,9 @@ static void killed_at_random_moments(void **state _unused_)
 
 		recording_init(&rec, fs);
 		/* From the midst of arming to well within the recording. */
-		wait.tv_nsec = (long)(rand_r(&seed) % 300) * 1000000;
+		ns = span / 1000 * ((unsigned)rand_r(&seed) % 1000);
+		wait = (struct timespec){ .tv_sec = (time_t)(ns / NSEC_PER_SEC),
+					  .tv_nsec = (long)(ns % NSEC_PER_SEC) };
 		pid = fork();
 		if (pid == 0)
 			record_until_killed(&rec);

@@ -171,6 +171,8 @@ static void check_ledger(enum capture_reader reader, unsigned pause_every, bool 
 
 static void mmap_overload(void **state _unused_)
 {
+	if (!kernel_maps_rings())
+		skip();
 	check_ledger(CAPTURE_READER_MMAP, 0, true);
 }
 
@@ -186,6 +188,8 @@ static void read_overload(void **state _unused_)
 
 static void mmap_trickle(void **state _unused_)
 {
+	if (!kernel_maps_rings())
+		skip();
 	check_ledger(CAPTURE_READER_MMAP, 500, true);
 }
 
