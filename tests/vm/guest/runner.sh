@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What /checks is written in. Each check says its outcome on the console, where
+# nothing can be lost with the guest, and all that it printed goes to /out.
+mkdir -p /out/logs
+
+# The kernel command line may name the checks that are wanted.
+wanted=$(tr ' ' '\n' </proc/cmdline | sed -n 's/^traced\.checks=//p' | tr ',' ' ')
+
+outcome() { # pass|fail|skip name reason
+  echo "traced-vm: $*"
+}
+
+check() { # name, seconds, command...
+  name=$1 limit=$2
+  shift 2
+  case " $wanted " in *[a-z]*) case " $wanted " in *" $name "*) ;; *) return ;; esac ;; esac
+  echo "traced-vm: begin $name"
+  log=/out/logs/$name
+  (cd /tmp && exec timeout -k 5 "$limit" "$@") >"$log" 2>&1
+  status=$?
+  left=$(ls /sys/kernel/tracing/instances)
+  if [ -n "$left" ]; then
+    rmdir /sys/kernel/tracing/instances/* 2>/dev/null
+    [ $status -ne 0 ] || { echo "left behind: instances $left" >>"$log" && status=left; }
+  fi
+  case $status in
+    0) outcome pass "$name" "$(sed -n '$p' "$log")" ;;
+    77) outcome skip "$name" "$(sed -n '$p' "$log")" ;;
+    *)
+      tail -n 60 "$log"
+      outcome fail "$name" "status $status: $(sed -n '$p' "$log")"
+      ;;
+  esac
+}
+
+check_kernel_log() {
+  dmesg >/out/logs/dmesg
+  # It warns by itself where a program is killed in the midst of making an instance.
+  if grep -v trace_rb_cpu_prepare /out/logs/dmesg | grep -E '(WARNING|BUG|Oops|INFO: task .* blocked|rcu: INFO:)'; then
+    outcome fail kernel-log "the kernel complains; see the lines above"
+  else
+    outcome pass kernel-log
+  fi
+}

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+#
+# Sourced by the scripts here.
+
+vm_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+vm_source=$(cd "$vm_here/../.." && pwd)
+vm_cache=${TRACED_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/traced-vm}
+
+# Name here, suite of Debian. Releases move within a suite; the index that fetch
+# writes tells which was found.
+vm_kernels=(bookworm trixie sid)
+
+vm_fail() {
+  printf '%s: %s\n' "${0##*/}" "$1" >&2
+  exit 1
+}
+
+# 77 is how meson is told that this machine can't.
+vm_skip() {
+  printf '%s\n' "$1"
+  exit 77
+}
+
+# vm_indexed KEY...: the rest of the index's line that begins with these words
+vm_indexed() {
+  awk -v key="$*" 'index($0, key " ") == 1 { print substr($0, length(key) + 2); exit }' \
+    "$vm_cache/index" 2>/dev/null
+}
