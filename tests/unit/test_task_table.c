@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "export/task_table.h"
+
+#define S UINT64_C(1000000000)
+
+static void reading(struct task_table *t, int32_t tid, int32_t tgid, uint64_t ts, uint64_t start,
+		    const char *comm, bool weak)
+{
+	struct task_reading r = {
+		.tid = tid,
+		.tgid = tgid,
+		.ts = ts,
+		.start_ns = start,
+		.start_ts = start,
+		.weak = weak,
+		.comm = comm,
+		.comm_len = strlen(comm),
+	};
+
+	assert_int_equal(task_table_read(t, &r), 0);
+}
+
+static void birth(struct task_table *t, int32_t creator, int32_t tid, uint64_t ts, uint64_t flags,
+		  const char *comm)
+{
+	struct task_birth b = {
+		.tid = tid,
+		.creator = creator,
+		.ts = ts,
+		.start_ns = ts,
+		.clone_flags = flags,
+		.comm = comm,
+		.comm_len = strlen(comm),
+	};
+
+	assert_int_equal(task_table_birth(t, &b), 0);
+}
+
+static const char *name(struct task_table *t, int32_t tid, uint64_t ts)
+{
+	struct task *task = task_table_find(t, tid, ts);
+
+	return task ? task->comm : NULL;
+}
+
+static struct task_table *new_table(void)
+{
+	struct task_table *t;
+
+	assert_int_equal(task_table_new(&t), 0);
+	return t;
+}
+#define _cleanup_table_ _cleanup_(task_table_freep)
+
+static void a_life_has_its_last_name_throughout(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+
+	reading(t, 10, 10, 5 * S, 1 * S, "first", false);
+	assert_int_equal(task_table_rename(t, 10, 6 * S, "second", 6), 0);
+	/* An earlier word on it does not count any more. */
+	assert_int_equal(task_table_rename(t, 10, 4 * S, "zeroth", 6), 0);
+	assert_string_equal(name(t, 10, 0), "second");
+	assert_string_equal(name(t, 10, 9 * S), "second");
+	reading(t, 10, 10, 8 * S, 1 * S, "third", false);
+	assert_string_equal(name(t, 10, 1 * S), "third");
+}
+
+static void a_tid_is_used_again(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+	struct task *const *all;
+	size_t count;
+
+	reading(t, 10, 10, 5 * S, 1 * S, "old", false);
+	birth(t, 1, 10, 7 * S, 0, "parent");
+	assert_int_equal(task_table_rename(t, 10, 7 * S + 1, "new", 3), 0);
+	assert_string_equal(name(t, 10, 7 * S - 1), "old");
+	assert_string_equal(name(t, 10, 7 * S), "new");
+	assert_int_equal(task_table_until(t, task_table_find(t, 10, 0)), 7 * S);
+	assert_int_equal(task_table_until(t, task_table_find(t, 10, 8 * S)), UINT64_MAX);
+	assert_true(task_is_oldest(task_table_find(t, 10, 0)));
+	/* A third one, whose birth nobody recorded: /proc tells another start. */
+	reading(t, 10, 10, 20 * S, 12 * S, "third", false);
+	assert_string_equal(name(t, 10, 12 * S - 1), "new");
+	assert_string_equal(name(t, 10, 12 * S), "third");
+	all = task_table_all(t, &count);
+	assert_int_equal(count, 3);
+	assert_string_equal(all[0]->comm, "old");
+	assert_string_equal(all[2]->comm, "third");
+}
+
+/* procfs was read while the task was being born: one life, and its start is the birth's. */
+static void a_reading_just_before_the_birth_is_the_same_life(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+	size_t count;
+
+	reading(t, 10, 10, 5 * S, 5 * S - 3000000, "x", false);
+	birth(t, 1, 10, 5 * S + 1000, 0, "parent");
+	task_table_all(t, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(name(t, 10, 6 * S), "parent");
+}
+
+static void threads_belong_to_their_creators_process(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+
+	reading(t, 10, 10, 1 * S, 1 * S, "main", false);
+	birth(t, 10, 11, 2 * S, 0x10000, "main");
+	birth(t, 11, 12, 3 * S, 0x10000, "main");
+	birth(t, 12, 13, 4 * S, 0, "main");
+	birth(t, 2, 14, 5 * S, 0, "kthreadd");
+	assert_int_equal(task_table_find(t, 11, 2 * S)->tgid, 10);
+	assert_int_equal(task_table_find(t, 12, 3 * S)->tgid, 10);
+	assert_int_equal(task_table_find(t, 13, 4 * S)->tgid, 13);
+	assert_int_equal(task_table_find(t, 13, 4 * S)->ppid, 10);
+	assert_true(task_table_find(t, 14, 5 * S)->kthread);
+	assert_false(task_table_find(t, 13, 5 * S)->kthread);
+}
+
+static void weak_names_give_way(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+
+	reading(t, 10, 0, 9 * S, 0, "saved", true);
+	assert_string_equal(name(t, 10, 0), "saved");
+	reading(t, 10, 10, 1 * S, 1 * S, "proc", false);
+	assert_string_equal(name(t, 10, 0), "proc");
+	reading(t, 10, 0, 10 * S, 0, "saved", true);
+	assert_string_equal(name(t, 10, 0), "proc");
+	assert_int_equal(task_table_name(t, 10, 11 * S, "event", 5), 0);
+	assert_string_equal(name(t, 10, 0), "proc");
+	assert_int_equal(task_table_name(t, 20, 11 * S, "event", 5), 0);
+	assert_int_equal(task_table_name(t, 20, 12 * S, "later", 5), 0);
+	assert_string_equal(name(t, 20, 0), "later");
+}
+
+static int fills;
+
+static void fill(void *userdata)
+{
+	fills++;
+	assert_int_equal(task_table_name(userdata, 30, 0, "found", 5), 0);
+}
+
+static void unknown_tids_are_searched_once(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+
+	fills = 0;
+	reading(t, 10, 10, 1 * S, 1 * S, "known", false);
+	task_table_set_filler(t, fill, t);
+	assert_string_equal(name(t, 10, 0), "known");
+	assert_int_equal(fills, 0);
+	assert_string_equal(name(t, 30, 0), "found");
+	assert_null(name(t, 31, 0));
+	assert_int_equal(fills, 1);
+}
+
+static void many_tids(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+	char comm[16];
+	size_t count;
+
+	for (int32_t i = 1; i <= 100000; i++) {
+		snprintf(comm, sizeof(comm), "t%d", i);
+		birth(t, 1, i, (uint64_t)i * S, 0, comm);
+	}
+	for (int32_t i = 1; i <= 100000; i += 997) {
+		snprintf(comm, sizeof(comm), "t%d", i);
+		assert_string_equal(name(t, i, UINT64_MAX), comm);
+	}
+	task_table_all(t, &count);
+	assert_int_equal(count, 100000);
+}
+
+static void long_names_are_cut(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+	char comm[201];
+
+	memset(comm, 'n', 200);
+	comm[200] = '\0';
+	reading(t, 10, 10, 1 * S, 1 * S, comm, false);
+	assert_int_equal(strlen(name(t, 10, 0)), 63);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_life_has_its_last_name_throughout),
+		cmocka_unit_test(a_tid_is_used_again),
+		cmocka_unit_test(a_reading_just_before_the_birth_is_the_same_life),
+		cmocka_unit_test(threads_belong_to_their_creators_process),
+		cmocka_unit_test(weak_names_give_way),
+		cmocka_unit_test(unknown_tids_are_searched_once),
+		cmocka_unit_test(many_tids),
+		cmocka_unit_test(long_names_are_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
