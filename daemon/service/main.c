@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 
@@ -139,6 +140,17 @@ static int on_hangup(sd_event_source *source _unused_, const struct signalfd_sig
 	return 0;
 }
 
+/* Each session has some descriptors for each CPU. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int block_signals(void)
 {
 	sigset_t set;
@@ -228,6 +240,7 @@ static int run(const struct arguments *a)
 	int r;
 
 	log_set_prefix(!a->manager.private && getenv("INVOCATION_ID"));
+	raise_descriptor_limit();
 	r = block_signals();
 	if (r >= 0)
 		r = sd_event_new(&event);

@@ -193,6 +193,8 @@ void manager_changed(struct manager *m)
 
 	if (!m->options.private)
 		tell_status(m);
+	if (m->listen)
+		sd_event_source_set_enabled(m->listen, SD_EVENT_ON);
 	if (!idle || !(m->stopping || (m->options.private && TAILQ_EMPTY(&m->connections))))
 		return;
 	TAILQ_FOREACH(c, &m->connections, list)
@@ -205,6 +207,7 @@ static void turn_away(struct manager *m, int fd)
 {
 	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
 	Traced__Control__Error error = TRACED__CONTROL__ERROR__INIT;
+	static struct log_limit limit = LOG_LIMIT_INIT;
 	struct frame_io io;
 
 	frame_io_init(&io, fd);
@@ -215,7 +218,8 @@ static void turn_away(struct manager *m, int fd)
 	if (frame_queue(&io, &reply.base, NULL, 0) == 0)
 		frame_flush(&io);
 	frame_io_deinit(&io);
-	log_notice("turned a client away: %u are the limit", m->config.clients);
+	if (log_limit_pass(&limit))
+		log_notice("turned a client away: %u are the limit", m->config.clients);
 }
 
 static int on_connect(sd_event_source *source _unused_, int listen_fd, uint32_t revents _unused_,
@@ -227,10 +231,12 @@ static int on_connect(sd_event_source *source _unused_, int listen_fd, uint32_t 
 	struct manager *m = userdata;
 
 	if (fd < 0) {
-		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED &&
-		    log_limit_pass(&limit))
+		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+			return 0;
+		if (log_limit_pass(&limit))
 			log_warning("accept: %s", strerror(errno));
-		return 0;
+		/* It would fail again at once: until something is over. */
+		return sd_event_source_set_enabled(m->listen, SD_EVENT_OFF);
 	}
 	if (m->connection_count >= m->config.clients)
 		turn_away(m, fd);

@@ -12,7 +12,7 @@ import struct
 import subprocess
 import time
 
-from harness import Daemon, Failure, Test, check
+from harness import Daemon, Failure, Test, check, in_namespace
 
 
 def settled(test, what, condition, seconds=20):
@@ -287,6 +287,35 @@ def no_room(test):
     check("spool_max" in r.err, f"it does not say why it ended: {r}")
 
 
+def full_spool(test):
+    """The file system is full before the daemon sees it coming."""
+    folder = test.dir / "daemon3"
+    (folder / "spool").mkdir(parents=True)
+    (folder / "conf").write_text("[limits]\nmin_free = 0\n")
+    wrap = in_namespace(f"mount -t tmpfs -o size=600k none {folder}/spool")
+    with open(folder / "log", "wb") as log:
+        daemon = subprocess.Popen(
+            [*wrap, test.traced, "--config", folder / "conf", "--socket", folder / "sock",
+             "--spool-dir", folder / "spool", "--state-dir", folder / "state"],
+            stdin=subprocess.DEVNULL, stderr=log)
+    try:
+        settled(test, "it listens", (folder / "sock").exists)
+        r = subprocess.run([test.tracectl, "--socket", folder / "sock", "record", "--name",
+                            f"{test.name}-enospc", "-t", "60s", "-b", "128K", "-e", "*:*", "-o",
+                            "full.txt"], cwd=test.dir, capture_output=True, text=True, timeout=50,
+                           check=False)
+        check("No space" in r.stderr, f"it does not say why it ended: {r}")
+        # What fitted is written, and said to be not all; or the head alone filled the spool.
+        if r.returncode == 3:
+            check((test.dir / "full.txt").stat().st_size > 0, "nothing in it")
+        else:
+            check(r.returncode == 1 and not (test.dir / "full.txt").exists(), f"{r}")
+        check(daemon.poll() is None, "the daemon has died")
+    finally:
+        daemon.terminate()
+        daemon.wait(20)
+
+
 def exporter_has_no_rights(test):
     """While it writes into a pipe that nobody empties, an exporter can be looked at."""
     name = start(test, "slow", "-e", "*:*")
@@ -330,6 +359,7 @@ def main():
                             ("activation and notification", service_manager),
                             ("configuration and reload", configuration),
                             ("no room for the spool", no_room),
+                            ("the spool fills up", full_spool),
                             ("the exporter has no rights", exporter_has_no_rights)):
         test.case(label, function, daemon=True)
     test.end()
