@@ -30,7 +30,7 @@ char *buf_grow(struct buf *b, size_t extra);
 /* Room for extra more bytes at the end, not yet counted in len; NULL when out of memory. */
 static inline char *buf_reserve(struct buf *b, size_t extra)
 {
-	if (likely(b->cap - b->len >= extra))
+	if (likely(b->data && b->cap - b->len >= extra))
 		return b->data + b->len;
 	return buf_grow(b, extra);
 }
