@@ -56,6 +56,7 @@ struct capture {
 
 	struct stream_writer writer;
 	bool streaming, running;
+	bool full; /* the stream's limit was hit: what was read since is not in it */
 	struct clock_snapshot clocks_start;
 	uint64_t start_boot_ns, next_tick, next_stats, next_clocks;
 	uint64_t cpu_ns, bytes_before; /* of the streams that are closed */
@@ -592,7 +593,8 @@ int capture_dispatch(struct capture *c, struct error *err)
 
 	if (!c->running)
 		return 0;
-	r = dispatch(c);
+	r = c->full ? -EDQUOT : dispatch(c);
+	c->full |= r == -EDQUOT;
 	c->cpu_ns += thread_cpu_ns() - began;
 	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : r;
 }
@@ -669,11 +671,12 @@ static int stop_stream(struct capture *c, enum capture_end reason)
 {
 	int r = finish_names(c), e;
 
-	for (int b = 0; r == 0 && b < BUFFER_COUNT; b++)
+	/* Behind a hole that no sub-buffer announces nothing more may follow. */
+	for (int b = 0; r == 0 && !c->full && b < BUFFER_COUNT; b++)
 		if (c->rings[b].cpus)
 			r = flush_all(c, &c->rings[b]);
 	/* The limit leaves room for what closes a stream. */
-	if (r == -EDQUOT)
+	if (c->full || r == -EDQUOT)
 		warn(c, "the stream reached its limit: the end of the recording is missing");
 	else if (r < 0)
 		return r;

@@ -11,8 +11,8 @@
 #define TASKS_BUFFER_KB 64
 /* In ring mode the tasks' ring, too, has to last from one snapshot to the next. */
 #define TASKS_RING_BUFFER_KB 512
-/* Of the ring, in percent: how full before its reader is woken. */
-#define WAKEUP_PERCENT "50"
+/* Of the ring, in percent: how full before its reader is woken. The rest is for a busy machine. */
+#define WAKEUP_PERCENT "25"
 
 #define INSTANCE_NAME_MAX 200
 
