@@ -12,6 +12,14 @@
 const char *const profile_dirs[] = { TRACED_SYSCONFDIR "/traced/profiles",
 				     TRACED_DATADIR "/traced/profiles", NULL };
 
+const char *const *profile_search_path(void)
+{
+	static const char *named[2];
+
+	named[0] = secure_getenv("TRACED_PROFILES");
+	return named[0] ? named : profile_dirs;
+}
+
 struct profile *profile_free(struct profile *p)
 {
 	if (!p)
@@ -92,7 +100,8 @@ static int no_such_profile(const char *const *dirs, const char *name, struct err
 
 	error_set(err, -ENOENT, "there is no profile \"%s\"", name);
 	if (profile_names(&names, dirs) < 0 || !names.count)
-		return error_hint(err, "profiles are files NAME%s in %s", SUFFIX, dirs[0]);
+		return error_hint(err, "profiles are files NAME%s in %s%s%s", SUFFIX, dirs[0],
+				  dirs[1] ? " or " : "", dirs[1] ?: "");
 	n = nearest_names(name, (const char *const *)names.items, names.count, best);
 	for (size_t i = 0; i < names.count; i++)
 		buf_printf(&list, "%s%s", i ? ", " : "", names.items[i]);

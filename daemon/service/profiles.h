@@ -20,6 +20,8 @@ struct profile {
 
 /* NULL-terminated: /etc/traced/profiles, /usr/share/traced/profiles. */
 extern const char *const profile_dirs[];
+/* The same, or the one folder that TRACED_PROFILES names. */
+const char *const *profile_search_path(void);
 
 /* -ENOENT: none of that name (the hint has those that are); -EINVAL: its file is wrong. */
 int profile_load(struct profile **ret, const char *const *dirs, const char *name,

@@ -122,8 +122,7 @@ static int choose_events(struct start_plan *p, struct manager *m,
 	int r = 0;
 
 	if (*start->profile) {
-		r = profile_load(&p->profile, m->options.profiles ?: profile_dirs, start->profile,
-				 err);
+		r = profile_load(&p->profile, profile_search_path(), start->profile, err);
 		if (r < 0)
 			return r;
 		room += p->profile->events.count + p->profile->optional.count;

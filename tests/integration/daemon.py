@@ -149,6 +149,20 @@ def ends(s):
     s.close()
 
 
+def profiles(test):
+    """Each that is shipped records something on this kernel, or says that it has none of it."""
+    found = sorted((test.source / "systemd" / "profiles").glob("*.profile"))
+    check(len(found) >= 6, f"profiles: {found}")
+    for p in found:
+        r = test.run("start", "--name", f"{test.name}-profile", "--profile", p.stem)
+        check(r.status == 0, f"{p.stem}: {r}")
+        s = status(test)["sessions"][0]
+        check(p.stem in str(s), f"{p.stem}: {s}")
+        check(test.run("cancel", f"{test.name}-profile").status == 0, "cancel")
+    r = test.run("start", "--profile", "latencies")
+    check(r.status == 1 and '"latency"' in r.err, f"{r}")
+
+
 def hostile_clients(test):
     name = start(test, "victim", "-e", "sched:sched_switch")
     rng = random.Random(1)
@@ -350,10 +364,12 @@ def exporter_has_no_rights(test):
 
 def main():
     test = Test("daemon")
+    os.environ["TRACED_PROFILES"] = str(test.source / "systemd" / "profiles")
     for label, function in (("two sessions at once", two_sessions),
                             ("the daemon is killed", killed_daemon),
                             ("the client is killed", killed_client),
                             ("the daemon is terminated", terminated_daemon),
+                            ("profiles", profiles),
                             ("hostile clients", hostile_clients),
                             ("a client that never greets", greeting_in_time),
                             ("activation and notification", service_manager),
