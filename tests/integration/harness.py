@@ -163,6 +163,7 @@ class Test:
         self.dir = pathlib.Path(tempfile.mkdtemp(dir=self.top))
         self.dir.chmod(0o755)
         why = None
+        began = time.monotonic()
         try:
             if daemon:
                 self.daemon = Daemon(self)
@@ -185,7 +186,7 @@ class Test:
                 pass
         if why is None:
             self.passed += 1
-            print(f"ok: {label}", flush=True)
+            print(f"ok: {label} ({time.monotonic() - began:.1f} s)", flush=True)
         else:
             self.failed += 1
             print(f"FAILED: {label}: {why}", flush=True)
