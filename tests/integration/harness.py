@@ -2,6 +2,7 @@
 """What the integration tests share: tracectl and traced of one build tree, in a
 folder of their own, and what they may leave behind: nothing."""
 
+import atexit
 import os
 import pathlib
 import shutil
@@ -91,6 +92,7 @@ class Test:
             skip(f"{name} needs tracefs at {TRACEFS} (mount -t tracefs nodev {TRACEFS})")
         self.name = f"{name}-{os.getpid()}"
         self.top = pathlib.Path(tempfile.mkdtemp(prefix=f"traced-{name}."))
+        atexit.register(shutil.rmtree, self.top, ignore_errors=True)
         # Whoever the tests become has to reach the programs' output.
         self.top.chmod(0o755)
         self.passed = self.failed = 0
@@ -168,7 +170,7 @@ class Test:
             if daemon:
                 self.daemon = Daemon(self)
             function(self, *arguments)
-        except (Failure, OSError, subprocess.SubprocessError, AssertionError) as e:
+        except Exception as e:  # a test that stumbles has failed; the others go on
             why = f"{type(e).__name__}: {e}" if not isinstance(e, Failure) else str(e)
             if self.daemon:
                 why += "\ntraced: " + self.daemon.words()
@@ -192,7 +194,6 @@ class Test:
             print(f"FAILED: {label}: {why}", flush=True)
 
     def end(self):
-        shutil.rmtree(self.top, ignore_errors=True)
         print(f"{self.passed} passed, {self.failed} failed")
         sys.exit(1 if self.failed or not self.passed else 0)
 
