@@ -60,7 +60,7 @@ void ledger_totals_get(struct ledger_totals *ret, const struct trace_info *info)
 		change_get(&c, find_cpu(from, to->cpus[i]->cpu), to->cpus[i]);
 		ret->in_buffer += c.read;
 		/* As the kernel counts: what it never committed it did not write. */
-		ret->written += c.read + c.overrun;
+		ret->written += c.read + to->cpus[i]->overrun;
 	}
 }
 

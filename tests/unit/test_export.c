@@ -124,11 +124,11 @@ static const char usual_text[] =
 	"CPU:1 [LOST 2 EVENTS]\n"
 	"           <...>-99      [001] d..2.   103.000000: number: value=5\n"
 	"       new seven-7       [000] d..2.   104.000000: number: value=6\n"
-	"           child-71      [000] d..2.   104.010000: 0x1234: hello\n"
+	"           child-71      [000] d..2.   104.010000: 0x00001234: hello\n"
 	"     kworker/1:2-60      [000] d..2.   104.020000: sched_switch: prev_comm=kworker/1:2 "
 	"prev_pid=60 prev_prio=-1 prev_state=I ==> next_comm=new seven next_pid=7 next_prio=120\n"
 	"           child-70      [001] d..2.   105.000000: number: value=7\n"
-	"           child-71      [001] d..2.   105.000000: 0x1234: "
+	"           child-71      [001] d..2.   105.000000: 0x00001234: "
 	"B|70|work \"here\"\\\x01\xff\xc3\xa4\n"
 	"CPU:1 [LOST 3 EVENTS]\n";
 
@@ -167,6 +167,87 @@ static void text_is_the_kernels(void **state _unused_)
 		assert_false(r.result.incomplete);
 		assert_int_equal(r.result.warning_count, 0);
 	}
+}
+
+/* Sub-buffers of a real kernel, and its own `trace` file of the same buffer with hash-ptr off. */
+static void recorded_text_is_the_kernels(void **state _unused_)
+{
+	_cleanup_close_ int fd = open(TEST_DATA "/6.18.44/sched.traced", O_RDONLY | O_CLOEXEC);
+	_cleanup_buf_ struct buf expect = BUF_INIT;
+	_cleanup_run_ struct run r = { .options = { .format = "txt", .raw_addresses = true } };
+
+	assert_true(fd >= 0);
+	assert_int_equal(read_file_at(AT_FDCWD, TEST_DATA "/6.18.44/sched.txt", 1 << 20, &expect),
+			 0);
+	run(&r, fd);
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.result.events, 1812);
+	assert_string_equal(r.text, buf_string(&expect));
+}
+
+/* What a name, a mark or an event of any kind becomes where only "NAME: details" is taken. */
+static void json_of_marks(void **state _unused_)
+{
+	static const struct {
+		const char *text, *first, *second;
+	} marks[] = {
+		{ "E", "E", NULL },
+		{ "E|70", "E|70", NULL },
+		{ "C|70|load|3", "C|70|load|3", NULL },
+		{ "S|70|io|9", "S|70|io|9", NULL },
+		{ "B|70|a: b", "B|70|a: b", NULL },
+		{ "B|70", "B|5|B/70", "E|5" },
+		{ "I|70|x", "B|5|I/70/x", "E|5" },
+		{ "two\nlines", "B|5|two lines", "E|5" },
+		{ "trace_event_clock_sync: parent_ts=5", "B|5|trace_event_clock-sync: parent_ts=5",
+		  "E|5" },
+		{ "", "B|5|-", "E|5" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_run_ struct run r = { .options.format = "json" };
+		_cleanup_buf_ struct buf expect = BUF_INIT;
+		const char *head = "           <...>-5       [000] d..2.     1.000000: "
+				   "tracing_mark_write: ";
+		json_t *json;
+
+		maker_init(&m, 8, false, 1024);
+		maker_head(&m);
+		page_begin(&m, 1 * S);
+		event_print_mark(&m, 1 * S, 5, marks[i].text);
+		page_end(&m, 0);
+		maker_flush(&m, 0, BUFFER_MAIN, 0);
+		maker_end(&m);
+		run(&r, m.fd);
+		assert_int_equal(r.code, 0);
+		json = json_loads(r.text, JSON_REJECT_DUPLICATES, NULL);
+		assert_non_null(json);
+		buf_printf(&expect, "# tracer: nop\n%s%s\n", head, marks[i].first);
+		if (marks[i].second)
+			buf_printf(&expect, "%s%s\n", head, marks[i].second);
+		assert_string_equal(json_string_value(json_object_get(json, "systemTraceEvents")),
+				    buf_string(&expect));
+		json_decref(json);
+	}
+}
+
+static void the_recorders_own_sync_mark_is_a_comment(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_run_ struct run r = { .options.format = "json" };
+
+	maker_init(&m, 8, false, 1024);
+	maker_head(&m);
+	page_begin(&m, 1 * S);
+	event_print_mark(&m, 1 * S, 5, "trace_event_clock_sync: name=traced_abcdef01");
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.result.events, 1);
+	assert_non_null(strstr(r.text, "nop\\n#           <...>-5 "));
 }
 
 static void tgid_column(void **state _unused_)
@@ -569,6 +650,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_the_kernels),
+		cmocka_unit_test(recorded_text_is_the_kernels),
+		cmocka_unit_test(json_of_marks),
+		cmocka_unit_test(the_recorders_own_sync_mark_is_a_comment),
 		cmocka_unit_test(tgid_column),
 		cmocka_unit_test(every_event_is_accounted_for),
 		cmocka_unit_test(counts_that_do_not_add_up_are_told),
