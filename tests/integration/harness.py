@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -55,10 +56,14 @@ class Daemon:
              self.spool, "--state-dir", self.state, *arguments],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         until = time.monotonic() + 20
-        while not self.socket.exists():
+        while not self.listens():
             if self.process.poll() is not None or time.monotonic() > until:
                 raise Failure("traced does not listen:\n" + self.words())
             time.sleep(0.02)
+
+    def listens(self):
+        with socket.socket(socket.AF_UNIX) as s:
+            return s.connect_ex(str(self.socket)) == 0
 
     def words(self):
         return (self.test.dir / "daemon" / "log").read_text(errors="replace")[-3000:]
@@ -106,8 +111,8 @@ class Test:
 
     def arguments(self, command, *arguments):
         """tracectl's own, with a socket where only our daemon may be."""
-        socket = self.daemon.socket if self.daemon else self.dir / "no-daemon"
-        return [str(self.tracectl), "--socket", str(socket), command, *map(str, arguments)]
+        path = self.daemon.socket if self.daemon else self.dir / "no-daemon"
+        return [str(self.tracectl), "--socket", str(path), command, *map(str, arguments)]
 
     def run(self, command, *arguments, timeout=60, wrap=(), stdin=b"", env=None, **kwargs):
         done = subprocess.run([*map(str, wrap), *self.arguments(command, *arguments)],
