@@ -389,9 +389,11 @@ int pf_put_loss_track(uint32_t cpu, struct buf *out)
 static int put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t count, struct buf *out)
 {
 	PB(DebugAnnotation) annotation = PERFETTO__PROTOS__DEBUG_ANNOTATION__INIT;
+	PB(DebugAnnotation) * annotations[] = { &annotation };
 	PB(TrackEvent) event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
-	char name[48];
+	char category[] = "loss", *categories[] = { category };
+	char count_name[] = "count", name[48];
 
 	event.has_type = event.has_track_uuid = true;
 	event.type = begin ? PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
@@ -404,12 +406,12 @@ static int put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t count, 
 			snprintf(name, sizeof(name), "%" PRIu64 " events lost", count);
 		event.name = name;
 		event.n_categories = 1;
-		event.categories = (char *[]){ (char *)(uintptr_t) "loss" };
-		annotation.name = (char *)(uintptr_t) "count";
+		event.categories = categories;
+		annotation.name = count_name;
 		annotation.has_uint_value = true;
 		annotation.uint_value = count;
 		event.n_debug_annotations = count != UINT64_MAX;
-		event.debug_annotations = (PB(DebugAnnotation) *[]){ &annotation };
+		event.debug_annotations = annotations;
 	}
 	packet.has_timestamp = true;
 	packet.timestamp = ts;
