@@ -24,7 +24,7 @@ static const struct field *dynamic_field(struct parser *p)
 	const struct field *f = named_field(p);
 
 	if (f && !f->is_dynamic && !f->is_relative) {
-		parser_fail(p, "%s is no dynamic array", f->name);
+		parser_unsupported(p, "%s is no dynamic array", f->name);
 		return NULL;
 	}
 	return f;
@@ -67,7 +67,7 @@ static struct expr *pair_node(struct parser *p, enum expr_kind kind, struct expr
 	if (!a || !b)
 		return NULL;
 	if (a->type.class != TYPE_RECORD) {
-		parser_fail(p, "prints memory that is not in the record");
+		parser_unsupported(p, "prints memory that is not in the record");
 		return NULL;
 	}
 	e = parser_made(p, expr_new(p->env, kind, text_type));
@@ -185,14 +185,14 @@ static bool table_entry(struct parser *p, struct name_entry *ret, bool *ret_last
 	if (*ret_last)
 		return true;
 	if (name->kind != EXPR_STRING)
-		return parser_fail(p, "a name in a table that is no string");
+		return parser_unsupported(p, "a name in a table that is no string");
 	if (value->kind == EXPR_UNKNOWN) {
 		*incomplete = true;
 		ret->text = NULL;
 		return true;
 	}
 	if (value->kind != EXPR_CONST)
-		return parser_fail(p, "a value in a table that is no constant");
+		return parser_unsupported(p, "a value in a table that is no constant");
 	*ret = (struct name_entry){ .mask = value->value,
 				    .text = name->text,
 				    .len = name->text_len };
@@ -419,7 +419,7 @@ struct expr *parser_call(struct parser *p, const struct token *name)
 			found = true;
 		}
 	if (!found)
-		parser_fail(p, "calls %.*s()", (int)MIN(name->len, (size_t)80), name->text);
+		parser_unsupported(p, "calls %.*s()", (int)MIN(name->len, (size_t)80), name->text);
 	return e && parser_expect(p, ')') ? e : NULL;
 }
 

@@ -642,7 +642,7 @@ int program_compile(const struct compile_env *env, const char *print_fmt, size_t
 	}
 	if (r >= 0 && c.why) {
 		*ret_why = c.why;
-		r = c.no_memory ? -ENOMEM : -EOPNOTSUPP;
+		r = c.no_memory ? -ENOMEM : -EBADMSG;
 	}
 	if (r >= 0)
 		r = finish(&c, ret);

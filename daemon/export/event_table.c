@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "export/lexer.h"
 #include "export/printer.h"
 #include "util/siphash.h"
 
@@ -321,7 +322,7 @@ static int compile(struct event_table *t, struct event_entry *entry)
 	int r = program_compile(&env, entry->print_fmt, entry->print_fmt_len, &entry->event.program,
 				&entry->event.why_fallback);
 
-	if (r == -EOPNOTSUPP)
+	if (r == -EOPNOTSUPP && lexer_is_balanced(entry->print_fmt, entry->print_fmt_len))
 		tep_parse_event(t->printing, entry->text, entry->len, entry->event.system);
 	return r == -ENOMEM ? r : 0;
 }
@@ -430,12 +431,14 @@ uint64_t printer_pointer(const struct printer *p, uint64_t address)
 	return env->word_size == 8 ? hash : (uint32_t)hash;
 }
 
-char *print_address(const struct printer *p, char *w, uint64_t address)
+/* Hashed if it is one of the kernel's. */
+static char *print_address(const struct printer *p, char *w, uint64_t address, unsigned digits)
 {
+	const struct int_format f = { .base = 16, .width = -1, .precision = (int)digits };
 	bool kernel = (int64_t)expr_normalize(address, p->table->env.word_size, true) < 0;
 
 	memcpy(w, "0x", 2);
-	return format_hex(w + 2, kernel ? printer_pointer(p, address) : address);
+	return format_number(w + 2, kernel ? printer_pointer(p, address) : address, &f);
 }
 
 bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret)
@@ -459,7 +462,7 @@ char *print_symbol(struct printer *p, char *w, uint64_t address, char kind)
 	size_t len;
 
 	if (!printer_symbol(p, at, &s))
-		return print_address(p, w, address);
+		return print_address(p, w, address, kind == 'f' ? 8 : 1);
 	len = strnlen(s.name, 511); /* KSYM_NAME_LEN */
 	memcpy(w, s.name, len);
 	w += len;

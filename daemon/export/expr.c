@@ -11,20 +11,37 @@
 
 #include "export/parser.h"
 
-bool parser_fail(struct parser *p, const char *fmt, ...)
+static void fail(struct parser *p, const char *fmt, va_list ap)
 {
 	char text[200];
-	va_list ap;
-	int n;
+	int n = vsnprintf(text, sizeof(text), fmt, ap);
 
-	if (p->why)
-		return false;
-	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
 	p->why = arena_strndup(p->env->arena, text, MIN(n > 0 ? (size_t)n : 0, sizeof(text) - 1));
 	if (!p->why)
 		p->why = "out of memory";
+}
+
+bool parser_fail(struct parser *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (!p->why)
+		fail(p, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+bool parser_unsupported(struct parser *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (!p->why) {
+		fail(p, fmt, ap);
+		p->unsupported = true;
+	}
+	va_end(ap);
 	return false;
 }
 
@@ -176,8 +193,8 @@ static struct expr *member(struct parser *p, struct expr *base)
 	const struct field *f;
 
 	if (t.kind != TOKEN_NAME || !p->at_record) {
-		parser_fail(p, "reads through a pointer: %.*s", (int)MIN(t.len, (size_t)80),
-			    t.text);
+		parser_unsupported(p, "reads through a pointer: %.*s", (int)MIN(t.len, (size_t)80),
+				   t.text);
 		return NULL;
 	}
 	p->at_record = false;
@@ -201,7 +218,7 @@ static struct expr *postfix(struct parser *p)
 				return NULL;
 			e = parser_made(p, expr_index(p->env, e, index));
 		} else if (parser_is(p, '.')) {
-			parser_fail(p, "a member of a structure");
+			parser_unsupported(p, "a member of a structure");
 			return NULL;
 		} else {
 			break;
@@ -222,7 +239,7 @@ static struct expr *address_of(struct parser *p)
 		return e->a;
 	if (e->type.class == TYPE_RECORD)
 		return e;
-	parser_fail(p, "address of something outside the record");
+	parser_unsupported(p, "address of something outside the record");
 	return NULL;
 }
 
@@ -384,7 +401,7 @@ int expr_parse_print_fmt(const struct expr_env *env, const char *text, size_t le
 			    p.lexer.token.text);
 	if (p.why) {
 		*ret_why = p.why;
-		return -EOPNOTSUPP;
+		return p.unsupported ? -EOPNOTSUPP : -EBADMSG;
 	}
 	*ret_format = format;
 	return 0;

@@ -99,8 +99,8 @@ struct expr_env {
 
 /*
  * Parses what a format file says after "print fmt:": string literals joined
- * in *ret_format, the arguments as a list. -EOPNOTSUPP: not to be compiled, *ret_why tells (lives
- * in the arena); -ENOMEM.
+ * in *ret_format, the arguments as a list. -EBADMSG: that is no C; -EOPNOTSUPP: it is, but can't be
+ * compiled; *ret_why tells (lives in the arena).
  */
 int expr_parse_print_fmt(const struct expr_env *env, const char *text, size_t len,
 			 struct expr **ret_format, struct expr **ret_args, const char **ret_why);

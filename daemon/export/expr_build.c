@@ -48,9 +48,9 @@ struct expr *expr_unknown(const struct expr_env *env, const char *name, size_t l
 struct expr *expr_field_address(const struct expr_env *env, const struct field *f)
 {
 	unsigned size = f->is_array ? f->element_size : f->size;
-	struct expr *e =
-		expr_new(env, EXPR_ARRAY,
-			 (struct expr_type){ TYPE_RECORD, (uint8_t)MIN(size, 255U), f->is_signed, 0 });
+	struct expr *e = expr_new(
+		env, EXPR_ARRAY,
+		(struct expr_type){ TYPE_RECORD, (uint8_t)MIN(size, 255U), f->is_signed, 0 });
 
 	if (e)
 		e->field = f;
@@ -67,16 +67,19 @@ struct expr *expr_field(const struct expr_env *env, const struct field *f)
 	if (!e)
 		return NULL;
 	e->field = f;
-	if (f->is_pointer)
+	if (f->is_pointer) {
 		e->type.class = TYPE_POINTER;
+		if (strstr(f->type, "void *") || strstr(f->type, "char *"))
+			e->type.scale = 1;
+	}
 	return e;
 }
 
 struct expr *expr_dynamic(const struct expr_env *env, const struct field *f)
 {
-	struct expr *e =
-		expr_new(env, EXPR_DYNAMIC,
-			 (struct expr_type){ TYPE_RECORD, (uint8_t)f->element_size, f->is_signed, 0 });
+	struct expr *e = expr_new(
+		env, EXPR_DYNAMIC,
+		(struct expr_type){ TYPE_RECORD, (uint8_t)f->element_size, f->is_signed, 0 });
 
 	if (e)
 		e->field = f;

@@ -1,37 +1,97 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What no program could be made for: libtraceevent prints it. */
+/*
+ * What no program could be made for: libtraceevent prints it. Its parser of
+ * print formats crashes on some that are damaged (1.7.1), its printer reads
+ * records without a look at their length: so it gets only formats that
+ * are good C (-EOPNOTSUPP of the compiler), and records that hold all their fields. The rest is
+ * printed field by field, as the kernel does with options/fields.
+ */
 #include <string.h>
 
 #include "export/printer.h"
 
-int fallback_print(struct printer *p, const struct event *ev, const struct record *rec,
-		   struct buf *out)
+static bool holds_all_fields(const struct event *ev, const struct record *rec)
 {
-	struct event_table *t = (struct event_table *)p->table;
+	for (size_t i = 0; i < ev->field_count; i++)
+		if (ev->fields[i].size > rec->len ||
+		    ev->fields[i].offset > rec->len - ev->fields[i].size)
+			return false;
+	return true;
+}
+
+static void put_bytes(const struct record *rec, uint64_t at, uint64_t len, bool is_text,
+		      struct buf *out)
+{
+	if (at > rec->len || len > rec->len - at) {
+		buf_puts(out, "[truncated]");
+	} else if (is_text) {
+		buf_append(out, rec->data + at, strnlen((const char *)rec->data + at, len));
+	} else {
+		for (uint64_t i = 0; i < len; i++)
+			buf_printf(out, "%s%02x", i ? "," : "", rec->data[at + i]);
+	}
+}
+
+static void put_fields(const struct printer *p, const struct event *ev, const struct record *rec,
+		       struct buf *out)
+{
+	for (size_t i = 0; i < ev->field_count; i++) {
+		const struct field *f = &ev->fields[i];
+		uint64_t v;
+
+		buf_printf(out, " %s=", f->name);
+		if (f->is_array || !record_read_uint(p->table, rec, f->offset, f->size, &v))
+			put_bytes(rec, f->offset, f->size, f->is_string, out);
+		else if (f->is_dynamic || f->is_relative)
+			put_bytes(rec, (v & 0xffff) + (f->is_relative ? f->offset + f->size : 0),
+				  v >> 16 & 0xffff, f->is_string, out);
+		else if (f->is_pointer)
+			buf_printf(out, "0x%llx", (unsigned long long)printer_pointer(p, v));
+		else
+			buf_printf(out, "0x%llx (%lld)", (unsigned long long)v,
+				   (long long)expr_normalize(v, f->size, f->is_signed));
+	}
+}
+
+static void put_by_library(struct printer *p, const struct event *ev, const struct record *rec,
+			   struct buf *out)
+{
+	struct event_table *t = (struct event_table *)(uintptr_t)p->table;
 	struct tep_record record = {
 		.ts = rec->ts,
 		.size = (int)rec->len,
-		.data = (void *)rec->data,
+		.data = (void *)(uintptr_t)rec->data,
 	};
 
-	p->fallbacks++;
+	(void)ev;
 	if (!p->has_seq) {
 		trace_seq_init(&p->seq);
 		p->has_seq = true;
 	}
-	buf_puts(out, ev->name);
-	buf_puts(out, ": ");
-	/* libtraceevent reads fields without a look at the record's length. */
-	for (size_t i = 0; i < ev->field_count; i++)
-		if (ev->fields[i].offset + ev->fields[i].size > rec->len) {
-			buf_puts(out, "[truncated]");
-			return buf_error(out) < 0 ? -ENOMEM : -EBADMSG;
-		}
+	buf_putc(out, ' ');
 	trace_seq_reset(&p->seq);
 	pthread_mutex_lock(&t->tep_lock);
 	tep_print_event(t->printing, &p->seq, &record, "%s", TEP_PRINT_INFO);
 	pthread_mutex_unlock(&t->tep_lock);
 	if (p->seq.state == TRACE_SEQ__GOOD)
 		buf_append(out, p->seq.buffer, p->seq.len);
-	return buf_error(out);
+}
+
+int fallback_print(struct printer *p, const struct event *ev, const struct record *rec,
+		   struct buf *out)
+{
+	bool whole = holds_all_fields(ev, rec);
+	const struct tep_event *parsed;
+
+	p->fallbacks++;
+	buf_puts(out, ev->name);
+	buf_putc(out, ':');
+	parsed = tep_find_event(p->table->printing, ev->id);
+	if (whole && parsed && !(parsed->flags & TEP_EVENT_FL_FAILED))
+		put_by_library(p, ev, rec, out);
+	else
+		put_fields(p, ev, rec, out);
+	if (buf_error(out) < 0)
+		return -ENOMEM;
+	return whole ? 0 : -EBADMSG;
 }

@@ -22,7 +22,8 @@ struct local {
 struct parser {
 	const struct expr_env *env;
 	struct lexer lexer;
-	const char *why; /* the first failure; in the arena */
+	const char *why;  /* the first failure; in the arena */
+	bool unsupported; /* that was good C, but is not known here */
 	unsigned depth;
 	bool at_record;	   /* REC was just read: "->field" follows */
 	bool type_is_bool; /* the type that parser_type() read last */
@@ -31,8 +32,9 @@ struct parser {
 	struct expr *written, *written_last; /* EXPR_FORMATs of trace_seq_printf(), by b */
 };
 
-/* Keeps the first reason; always false. */
+/* Keep the first reason; always false. The format is damaged, or just not known here. */
 bool parser_fail(struct parser *p, const char *fmt, ...) _printf_(2, 3);
+bool parser_unsupported(struct parser *p, const char *fmt, ...) _printf_(2, 3);
 /* e, or NULL with a reason noted if there is none. */
 struct expr *parser_made(struct parser *p, struct expr *e);
 bool parser_is(const struct parser *p, int op);

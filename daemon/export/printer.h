@@ -91,9 +91,6 @@ bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret);
 char *print_symbol(struct printer *p, char *w, uint64_t address, char kind);
 /* What a pointer shows as: itself, or its keyed hash. */
 uint64_t printer_pointer(const struct printer *p, uint64_t address);
-/* An address that nothing is known of: "0x...", hashed if it is one of the kernel's. */
-char *print_address(const struct printer *p, char *w, uint64_t address);
-
 /* Binary printk: bprint.c. Appends. */
 int bprint_format(struct printer *p, const char *format, const uint8_t *args, size_t len,
 		  struct buf *out);

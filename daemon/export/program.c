@@ -408,8 +408,9 @@ static void put_syscall_arg(struct run *r, const struct op *op)
 /* "de:ad:be:ef", with ", ..." where the next argument says that there was more. */
 static void put_syscall_bytes(struct run *r, const struct op *op)
 {
-	uint64_t len = dynamic_len(r, op), given = len;
-	const uint8_t *data = memory(r, dynamic_offset(r, op), len);
+	uint32_t loc = (uint32_t)load_uint(r->rec->data + op->offset, 4, r->swap);
+	uint64_t len = loc >> 16, given = len;
+	const uint8_t *data = memory(r, loc & 0xffff, len);
 
 	if (!data || !room(r, len * 3 + 8))
 		return;

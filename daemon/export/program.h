@@ -101,7 +101,7 @@ struct compile_env {
 
 /*
  * Compiles an event's print fmt; everything made lives in the arena.
- * -EOPNOTSUPP: *ret_why tells. -ENOMEM.
+ * -EBADMSG, -EOPNOTSUPP as expr_parse_print_fmt(); *ret_why tells. -ENOMEM.
  */
 int program_compile(const struct compile_env *env, const char *print_fmt, size_t len,
 		    const struct program **ret, const char **ret_why);

@@ -91,7 +91,7 @@ static bool basic_type(struct parser *p, struct expr_type *ret)
 	if (seen_signed)
 		ret->is_signed = true;
 	return seen || longs || seen_int || seen_unsigned || seen_signed ||
-	       parser_fail(p, "an unknown type");
+	       parser_unsupported(p, "an unknown type");
 }
 
 /* What a constant "struct:NAME" says, as btf.c writes it; 0: nothing. */
@@ -139,7 +139,7 @@ bool parser_type(struct parser *p, struct expr_type *ret)
 			break;
 	}
 	if (!stars)
-		return !opaque || parser_fail(p, "a structure as a value");
+		return !opaque || parser_unsupported(p, "a structure as a value");
 	p->type_is_bool = false;
 	if (stars == 1 && !opaque)
 		ret->class = TYPE_RECORD; /* if what is cast lies there; else a pointer */
@@ -169,7 +169,7 @@ static struct expr *bit_field(struct parser *p, const struct local *local)
 				     expr_const(p->env, (1U << bit_fields[i].bits) - 1, 4, false));
 		return parser_made(p, expr_cast(p->env, e, int_type(4, true)));
 	}
-	parser_fail(p, "a member of a union");
+	parser_unsupported(p, "a member of a union");
 	return NULL;
 }
 

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "capture/btf.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char strings[] = "\0ONE\0MINUS\0BIG\0HUGE\0page\0unused";
+enum { ONE = 1, MINUS = 5, BIG = 11, HUGE_AT = 15, PAGE = 20 };
+
+static void put32(struct buf *b, uint32_t v)
+{
+	buf_append(b, &v, 4);
+}
+
+static void put_type(struct buf *b, uint32_t name, unsigned kind, unsigned vlen, bool flag,
+		     uint32_t size)
+{
+	put32(b, name);
+	put32(b, kind << 24 | vlen | (uint32_t)flag << 31);
+	put32(b, size);
+}
+
+static void make_types(struct buf *b)
+{
+	put_type(b, 0, 1, 0, false, 4); /* int */
+	put32(b, 32);
+	put_type(b, 0, 6, 2, true, 4); /* a signed enum */
+	put32(b, ONE);
+	put32(b, 1);
+	put32(b, MINUS);
+	put32(b, (uint32_t)-7);
+	put_type(b, PAGE, 4, 1, false, 64); /* struct page, one member */
+	put32(b, 0);
+	put32(b, 1);
+	put32(b, 0);
+	put_type(b, 0, 6, 2, false, 4); /* an unsigned one; ONE again */
+	put32(b, BIG);
+	put32(b, 0x80000000);
+	put32(b, ONE);
+	put32(b, 99);
+	put_type(b, 0, 19, 1, false, 8); /* enum64 */
+	put32(b, HUGE_AT);
+	put32(b, 2);
+	put32(b, 1);
+}
+
+static void make_btf(struct buf *out)
+{
+	_cleanup_buf_ struct buf types = BUF_INIT;
+
+	make_types(&types);
+	put32(out, 0x0001eb9f);
+	put32(out, 24);
+	put32(out, 0);
+	put32(out, (uint32_t)types.len);
+	put32(out, (uint32_t)types.len);
+	put32(out, sizeof(strings));
+	buf_append(out, types.data, types.len);
+	buf_append(out, strings, sizeof(strings));
+}
+
+static const char *const names[] = { "ABSENT", "BIG", "HUGE", "MINUS", "ONE", "page" };
+
+static void test_resolve(void **state)
+{
+	_cleanup_buf_ struct buf btf = BUF_INIT, out = BUF_INIT;
+
+	(void)state;
+	make_btf(&btf);
+	assert_int_equal(btf_resolve_enums(btf.data, btf.len, names, ARRAY_SIZE(names), &out), 0);
+	assert_string_equal(buf_string(&out), "ONE 1\nMINUS -7\nstruct:page 64\nBIG 2147483648\n"
+					      "HUGE 4294967298\n");
+}
+
+/* Every cut, every byte changed: no answer matters but that nothing is read beyond the end. */
+static void test_damage(void **state)
+{
+	_cleanup_buf_ struct buf btf = BUF_INIT;
+
+	(void)state;
+	make_btf(&btf);
+	for (size_t i = 0; i < btf.len; i++) {
+		_cleanup_free_ char *copy = malloc(i + 1);
+		_cleanup_buf_ struct buf out = BUF_INIT;
+
+		memcpy(copy, btf.data, i);
+		assert_int_equal(btf_resolve_enums(copy, i, names, ARRAY_SIZE(names), &out),
+				 -EBADMSG);
+	}
+	for (size_t i = 0; i < btf.len * 8; i++) {
+		_cleanup_free_ char *copy = malloc(btf.len);
+		_cleanup_buf_ struct buf out = BUF_INIT;
+
+		memcpy(copy, btf.data, btf.len);
+		copy[i / 8] = (char)(copy[i / 8] ^ 1 << i % 8);
+		btf_resolve_enums(copy, btf.len, names, ARRAY_SIZE(names), &out);
+	}
+}
+
+static void test_hz(void **state)
+{
+	static const char *const with[] = { "A", "HZ" };
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	(void)state;
+	assert_int_equal(constants_resolve_hz(names, ARRAY_SIZE(names), &out), 0);
+	assert_int_equal(out.len, 0);
+	assert_int_equal(constants_resolve_hz(with, 2, &out), 0);
+	assert_int_equal(strncmp(buf_string(&out), "HZ ", 3), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_resolve),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_hz),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Every format of a whole kernel: all compile, and no record, however wild, is read beyond its end.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <zlib.h>
+
+#include "export/event_table.h"
+
+#define KERNEL TEST_DATA "/6.18.44/"
+#define EVENTS 2323
+
+static uint64_t random_state = 88172645463325252ULL;
+
+static uint64_t random_u64(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	return random_state ^= random_state << 17;
+}
+
+/* Plain or compressed. */
+static void read_fixture(const char *path, struct buf *out)
+{
+	gzFile f = gzopen(path, "rb");
+	int n;
+
+	assert_non_null(f);
+	do {
+		char *p = buf_reserve(out, 1 << 16);
+
+		n = gzread(f, p, 1 << 16);
+		assert_true(n >= 0);
+		out->len += (size_t)n;
+	} while (n > 0);
+	gzclose(f);
+	assert_non_null(buf_string(out));
+}
+
+/* The fixture: for each event a line "## SYSTEM" and its format file. */
+static void add_formats(struct event_table *t, char *text)
+{
+	while (text && !strncmp(text, "## ", 3)) {
+		char *line = strchr(text, '\n'), *next = strstr(text + 3, "\n## ");
+		char system[64];
+
+		snprintf(system, sizeof(system), "%.*s", (int)(line - text - 3), text + 3);
+		assert_int_equal(event_table_add(t, system, line + 1,
+						 next ? (size_t)(next - line) : strlen(line + 1),
+						 NULL),
+				 0);
+		text = next ? next + 1 : NULL;
+	}
+}
+
+static struct event_table *make_table(unsigned word_size, bool big_endian)
+{
+	const struct event_table_env env = { .word_size = word_size, .big_endian = big_endian };
+	_cleanup_buf_ struct buf formats = BUF_INIT, constants = BUF_INIT;
+	struct event_table *t;
+
+	read_fixture(KERNEL "formats.txt.gz", &formats);
+	read_fixture(KERNEL "constants.txt", &constants);
+	assert_int_equal(event_table_new(&t, &env), 0);
+	add_formats(t, formats.data);
+	assert_int_equal(event_table_add_enums(t, constants.data, constants.len), 0);
+	assert_int_equal(event_table_seal(t, NULL), 0);
+	return t;
+}
+
+static void test_all_compile(void **state)
+{
+	const struct event_table *t = *state;
+	size_t count, unknown = 0;
+	const struct event *const *all = event_table_all(t, &count);
+
+	assert_int_equal(count, EVENTS);
+	for (size_t i = 0; i < count; i++) {
+		if (!all[i]->program)
+			fail_msg("%s:%s: %s", all[i]->system, all[i]->name, all[i]->why_fallback);
+		/* Nothing but the clock at the time of reading is unknown here. */
+		if (event_unknown_part(all[i])) {
+			assert_string_equal(event_unknown_part(all[i]), "jiffies");
+			unknown++;
+		}
+	}
+	assert_int_equal(unknown, 3);
+	assert_int_equal(event_table_common(t)->pid_offset, 4);
+	assert_int_equal(event_table_common(t)->size, 8);
+}
+
+/* Locations that lie in the record, as a kernel writes them: there most of the code is reached. */
+static void make_sane(const struct event_table *t, const struct event *ev, uint8_t *data,
+		      uint32_t len)
+{
+	(void)t;
+	for (size_t i = 0; i < ev->field_count; i++) {
+		const struct field *f = &ev->fields[i];
+		uint32_t loc, room, base = f->is_relative ? f->offset + f->size : 0;
+
+		if ((!f->is_dynamic && !f->is_relative) || f->offset + 4 > len || len <= base)
+			continue;
+		loc = (uint32_t)(random_u64() % (len - base));
+		room = len - base - loc;
+		loc |= (uint32_t)(random_u64() % (room + 1)) << 16;
+		memcpy(data + f->offset, &loc, 4);
+	}
+}
+
+/* Each record lies in memory of just its size: a sanitizer sees the first byte read too far. */
+static void print_random(const struct event_table *t, unsigned rounds)
+{
+	size_t count;
+	const struct event *const *all = event_table_all(t, &count);
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct printer *p;
+
+	assert_int_equal(printer_new(&p, t), 0);
+	for (size_t i = 0; i < count; i++)
+		for (unsigned round = 0; round < rounds; round++) {
+			uint32_t len = (uint32_t)(random_u64() % (round % 3 ? 400 : 40));
+			_cleanup_free_ uint8_t *data = malloc(len ? len : 1);
+			const struct record rec = { .ts = random_u64(), .data = data, .len = len };
+			int r;
+
+			for (uint32_t j = 0; j < len; j++)
+				data[j] = (uint8_t)(random_u64() & (round % 2 ? 0xff : 0x03));
+			if (round % 4 == 1 && !event_table_common(t)->size)
+				continue;
+			if (round % 2)
+				make_sane(t, all[i], data, len);
+			buf_clear(&out);
+			r = event_print(p, all[i], &rec, &out);
+			assert_true(r == 0 || r == -EBADMSG);
+			assert_true(out.len > 0 && out.len < 200000);
+		}
+	printer_free(p);
+}
+
+static void test_random_records(void **state)
+{
+	print_random(*state, 60);
+}
+
+static void test_other_machines(void **state)
+{
+	static const struct {
+		unsigned word_size;
+		bool big_endian;
+	} machines[] = { { 4, false }, { 8, true }, { 4, true } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
+		struct event_table *t = make_table(machines[i].word_size, machines[i].big_endian);
+
+		print_random(t, 8);
+		event_table_free(t);
+	}
+}
+
+/* Damaged formats: cut anywhere, a byte changed anywhere. */
+static void test_damaged_formats(void **state)
+{
+	const struct event_table_env env = { .word_size = 8 };
+	_cleanup_buf_ struct buf formats = BUF_INIT;
+
+	(void)state;
+	read_fixture(KERNEL "formats.txt.gz", &formats);
+	for (unsigned round = 0; round < 400; round++) {
+		size_t at = random_u64() % (formats.len - 6000), len = 200 + random_u64() % 5000;
+		char *start = strstr(formats.data + at, "\n## ");
+		_cleanup_free_ char *copy = NULL;
+		struct event_table *t;
+
+		if (!start)
+			continue;
+		start = strchr(start + 1, '\n') + 1;
+		len = MIN(len, formats.len - (size_t)(start - formats.data));
+		copy = malloc(len);
+		memcpy(copy, start, len);
+		for (int i = 0; i < 3; i++)
+			copy[random_u64() % len] = (char)(random_u64() % 96 + 32);
+		assert_int_equal(event_table_new(&t, &env), 0);
+		event_table_add(t, "x", copy, len, NULL);
+		assert_int_equal(event_table_seal(t, NULL), 0);
+		print_random(t, 2);
+		event_table_free(t);
+	}
+}
+
+static int set_up(void **state)
+{
+	*state = make_table(8, false);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	event_table_free(*state);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_compile),
+		cmocka_unit_test(test_random_records),
+		cmocka_unit_test(test_other_machines),
+		cmocka_unit_test(test_damaged_formats),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/symbols.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Without CONFIG_KALLSYMS_ALL: text, and a few global data behind it. */
+static const char text[] = "ffffffff81000000 T first_alias\n"
+			   "ffffffff81000000 T _stext\n"
+			   "ffffffff81000000 T _text\n"
+			   "ffffffff81000040 t local.cold\n"
+			   "ffffffff81000100 T last\n"
+			   "ffffffff81200000 T _etext\n"
+			   "ffffffff82000000 D jiffies\n"
+			   "ffffffffa0002000 t second\t[mod]\n"
+			   "ffffffffa0001000 t first\t[mod]\n"
+			   "ffffffffa0003000 t other\t[zmod]\n";
+
+static struct symbols *make(const char *s)
+{
+	struct symbols *symbols;
+
+	assert_int_equal(symbols_new(&symbols, s, strlen(s)), 0);
+	return symbols;
+}
+
+static void check(const struct symbols *s, uint64_t address, const char *name, uint64_t offset,
+		  uint64_t size, const char *module)
+{
+	struct symbol found;
+
+	assert_true(symbols_find(s, address, &found));
+	assert_string_equal(found.name, name);
+	assert_int_equal(address - found.address, offset);
+	assert_int_equal(found.size, size);
+	if (module)
+		assert_string_equal(found.module, module);
+	else
+		assert_null(found.module);
+}
+
+static void test_lookup(void **state)
+{
+	_cleanup_(symbols_freep) struct symbols *s = make(text);
+	struct symbol found;
+
+	(void)state;
+	check(s, 0xffffffff81000000, "first_alias", 0, 0x40, NULL);
+	check(s, 0xffffffff8100003f, "first_alias", 0x3f, 0x40, NULL);
+	check(s, 0xffffffff81000040, "local.cold", 0, 0xc0, NULL);
+	check(s, 0xffffffff811fffff, "last", 0x1ffeff, 0x1fff00, NULL);
+	assert_false(symbols_find(s, 0xffffffff81200000, &found));
+	assert_false(symbols_find(s, 0xffffffff82000000, &found));
+	assert_false(symbols_find(s, 0x400000, &found));
+	assert_false(symbols_find(NULL, 0xffffffff81000000, &found));
+}
+
+static void test_modules(void **state)
+{
+	_cleanup_(symbols_freep) struct symbols *s = make(text);
+	struct symbol found;
+
+	(void)state;
+	check(s, 0xffffffffa0001010, "first", 0x10, 0x1000, "mod");
+	check(s, 0xffffffffa0002010, "second", 0x10, 0x1000, "mod");
+	check(s, 0xffffffffa0003001, "other", 1, 0x1000, "zmod");
+	assert_false(symbols_find(s, 0xffffffffa0004000, &found));
+}
+
+static void test_all_data(void **state)
+{
+	_cleanup_(symbols_freep) struct symbols *s = make("ffffffff81000000 T _stext\n"
+							  "ffffffff81200000 T _etext\n"
+							  "ffffffff82000000 d local_data\n"
+							  "ffffffff82000010 B _end\n");
+	struct symbol found;
+
+	(void)state;
+	check(s, 0xffffffff82000004, "local_data", 4, 0x10, NULL);
+	assert_false(symbols_find(s, 0xffffffff82000010, &found));
+}
+
+static void test_nothing(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"\n\n",
+		"0000000000000000 T _stext\n0000000000000000 T x\n",
+		"garbage",
+		"ffffffff81000000 T",
+		"ffffffff81000000 T \n",
+		"zzzz T x\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		_cleanup_(symbols_freep) struct symbols *s = make(texts[i]);
+		struct symbol found;
+
+		assert_false(symbols_find(s, 0xffffffff81000000, &found));
+		assert_false(symbols_find(s, 0, &found));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lookup),
+		cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_all_data),
+		cmocka_unit_test(test_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
