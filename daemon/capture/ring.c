@@ -7,9 +7,6 @@
 
 #include "util/io.h"
 
-/* Poll says that there is something, and there is not: from here on the clock alone decides. */
-#define IDLE_WAKEUPS_MAX 8
-
 static int count_cpus(int dir)
 {
 	int fd = tracefs_open_file(dir, O_RDONLY | O_DIRECTORY, "per_cpu");

@@ -6,6 +6,9 @@
 #include "stream/writer.h"
 #include "traced/stream.h"
 
+/* Poll said so often that there is something, and there was not: the clock alone decides. */
+#define IDLE_WAKEUPS_MAX 8
+
 struct cpu_counts { /* per_cpu/cpuN/stats */
 	uint64_t entries, overrun, commit_overrun, bytes, dropped, read;
 };

@@ -157,7 +157,8 @@ static void count_marks(void *userdata, enum subbufs_buffer buffer, unsigned cpu
 
 static void two_at_once(void **state _unused_)
 {
-	static const struct capture_event_spec specs[] = { { .glob = "sched" } };
+	/* Quiet: while one is taken down nobody reads the other. */
+	static const struct capture_event_spec specs[] = { { .glob = "sched:sched_process_hang" } };
 	_cleanup_(capture_freep) struct capture *a = NULL, *b = NULL;
 	struct capture *same = NULL;
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -515,7 +516,7 @@ static void instance_that_was_removed_by_others(void **state _unused_)
 	snprintf(prefix, sizeof(prefix), "traced-%d-removed", getpid());
 	assert_int_equal(tracefs_remove_instance(fs, prefix), -EBUSY);
 	capture_free(c);
-	assert_int_equal(capture_recover(&rec.env, &err), 0);
+	assert_int_equal(count_instances(fs, prefix), 0);
 	recording_deinit(&rec);
 }
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The end of a recording, and the snapshots of one that goes on. */
+#include <sched.h>
+#include <sys/resource.h>
+
+#include "capture/recording.h"
+#include "proto/capture.pb-c.h"
+#include "util/io.h"
+
+#define FLUSH_TRIES 5
+
+static uint64_t peak_rss(void)
+{
+	struct rusage u;
+
+	return getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_maxrss * 1024 : 0;
+}
+
+static int write_end(struct capture *c, enum capture_end reason)
+{
+	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
+	struct clock_snapshot s;
+	int r;
+
+	clocks_read(&s);
+	r = clocks_write(&s, &c->writer, CLOCK_PHASE_END);
+	if (r == 0)
+		r = capture_write_counts(c, CLOCK_PHASE_END);
+	if (r == 0)
+		r = capture_write_notes(c);
+	if (r < 0)
+		return r;
+	end.reason = (Traced__Capture__End__Reason)reason;
+	end.boot_ns = now_ns(CLOCK_BOOTTIME);
+	end.start_boot_ns = c->start_boot_ns;
+	end.cpu_time_ns = c->cpu_ns;
+	end.peak_rss_bytes = peak_rss();
+	return stream_write_message(&c->writer, CHUNK_END, &end.base);
+}
+
+static int finish_names(struct capture *c)
+{
+	int r = 0;
+
+	while (!c->names_done) {
+		r = capture_background_slice(c);
+		if (r < 0)
+			break;
+	}
+	return r;
+}
+
+static bool is_empty(const struct ring *ring)
+{
+	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
+		if (ring->cpus[cpu].counts.entries && ring->cpus[cpu].reader.fd >= 0)
+			return false;
+	return true;
+}
+
+/* A writer that was in the midst of its event when tracing went off comes a moment later. */
+static int flush_all(struct capture *c, struct ring *ring)
+{
+	for (int i = 0; i < FLUSH_TRIES; i++) {
+		int r = ring_flush(ring, &c->staging, &c->writer);
+
+		if (r == 0)
+			r = ring_count(ring);
+		if (r < 0)
+			return r;
+		if (is_empty(ring))
+			break;
+		sched_yield();
+	}
+	return 0;
+}
+
+static int stop_stream(struct capture *c, enum capture_end reason)
+{
+	int r = finish_names(c), e;
+
+	/* Behind a hole that no sub-buffer announces nothing more may follow. */
+	for (int b = 0; r == 0 && !c->full && b < BUFFER_COUNT; b++)
+		if (c->rings[b].cpus)
+			r = flush_all(c, &c->rings[b]);
+	/* The limit leaves room for what closes a stream. */
+	if (c->full || r == -EDQUOT)
+		capture_warn(c,
+			     "the stream reached its limit: the end of the recording is missing");
+	else if (r < 0)
+		return r;
+	e = write_end(c, reason);
+	c->streaming = false;
+	return e < 0 ? e : r;
+}
+
+int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
+{
+	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	int r;
+
+	if (!c->running)
+		return 0;
+	c->running = false;
+	r = capture_turn(c, false);
+	if (r == -ENOENT || r == -ENODEV) {
+		capture_warn(c, "somebody removed the tracefs instance while it recorded");
+		r = 0;
+	}
+	c->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	if (r < 0)
+		return error_errno(err, r, "cannot turn tracing off");
+	if (!c->streaming)
+		return 0;
+	r = stop_stream(c, reason);
+	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
+}
+
+static int snapshot(struct capture *c, int stream_fd, enum capture_end reason)
+{
+	int r = capture_begin_stream(c, stream_fd);
+
+	if (r == 0)
+		r = capture_write_counts(c, CLOCK_PHASE_START);
+	/* The rings first: they are being overwritten. */
+	for (int b = 0; r == 0 && b < BUFFER_COUNT; b++)
+		if (c->rings[b].cpus)
+			r = c->running ? ring_flush_bounded(&c->rings[b], &c->staging, &c->writer)
+				       : flush_all(c, &c->rings[b]);
+	if (r == 0) {
+		names_rewind(&c->names);
+		c->names_done = false;
+		r = finish_names(c);
+	}
+	if (r == 0)
+		r = write_end(c, reason);
+	c->streaming = false;
+	c->bytes_before += c->writer.bytes;
+	c->writer.bytes = 0;
+	return r;
+}
+
+int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, struct error *err)
+{
+	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	int r;
+
+	if (!c->ring_mode)
+		return error_set(err, -EINVAL, "only a recording in ring mode gives snapshots");
+	capture_write_sync_marker(c);
+	r = snapshot(c, stream_fd, reason);
+	c->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
+}

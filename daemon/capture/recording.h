@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Ownership and order. A capture owns its plan (and by it two tracefs
+ * instances), its journal, its readers. What undoes them runs backwards:
+ * readers are closed before the instances go (open files and mappings hold
+ * them), the journal goes last, and only if everything was undone.
+ *
+ * The rings come first: a dispatch moves sub-buffers, then does at most one
+ * slice of everything else (names, tasks, symbols), so that no ring waits for
+ * more than a slice.
+ */
+#pragma once
+
+#include "capture/capture.h"
+#include "capture/clocks.h"
+#include "capture/names.h"
+#include "capture/request.h"
+#include "capture/ring.h"
+
+struct capture {
+	struct capture_env env;
+	struct plan plan;
+	struct journal journal;
+	struct event_matches matches;
+	char instance[INSTANCE_NAME_MAX], tasks[INSTANCE_NAME_MAX];
+	bool has_tasks;
+	bool ring_mode;
+	uint64_t stream_limit;
+	struct cpu_set cpus; /* bits NULL: all */
+
+	struct ring rings[BUFFER_COUNT];
+	struct staging staging;
+	int epfd;
+
+	struct buf header, header_page;
+	uint8_t uuid[16];
+	struct names names;
+	bool names_done;
+	struct task_scan rescan; /* where there is no task ring */
+
+	struct stream_writer writer;
+	bool streaming, running;
+	bool full; /* the stream's limit was hit: what was read since is not in it */
+	struct clock_snapshot clocks_start;
+	uint64_t tick_ns, start_boot_ns, next_tick, next_stats, next_clocks;
+	uint64_t cpu_ns, bytes_before; /* of the streams that are closed */
+
+	char **warnings;
+	size_t warning_count, warnings_noted;
+	struct capture_cpu_stats *cpu_stats;
+	unsigned event_types;
+};
+
+/* Keeps a warning for the caller and for the stream; each is said once. */
+void capture_warn(struct capture *c, const char *fmt, ...) _printf_(2, 3);
+/* Writes the warnings that the stream does not have yet as NOTE chunks. */
+int capture_write_notes(struct capture *c);
+
+/* Header, layout and the clocks at the start: the head of every stream. */
+int capture_begin_stream(struct capture *c, int fd);
+/* Both rings' counts, as STATS chunks. */
+int capture_write_counts(struct capture *c, enum clock_phase phase);
+/* Both instances on or off. */
+int capture_turn(struct capture *c, bool on);
+/* To the main instance's trace_marker, from a CPU that is traced. */
+int capture_write_marker(struct capture *c, const char *text);
+/* The marker that ties the trace's clock to the stream's snapshots. */
+void capture_write_sync_marker(struct capture *c);
+/* One slice of names, tasks, symbols. 1: there is more. */
+int capture_background_slice(struct capture *c);

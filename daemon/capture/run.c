@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A recording while it runs. */
+#include <sched.h>
+#include <sys/epoll.h>
+
+#include "capture/metadata.h"
+#include "capture/recording.h"
+#include "util/io.h"
+
+#define TICK_NS (500 * NSEC_PER_MSEC)	  /* how old what lies in a ring may get */
+#define FAST_TICK_NS (30 * NSEC_PER_MSEC) /* where poll does not tell when a ring fills */
+#define STATS_NS (2 * NSEC_PER_SEC)
+#define CLOCKS_NS (5 * NSEC_PER_SEC)
+#define BUDGET_PER_CPU 256 /* sub-buffers in one dispatch */
+
+int capture_write_counts(struct capture *c, enum clock_phase phase)
+{
+	for (int b = 0; b < BUFFER_COUNT; b++) {
+		int r;
+
+		if (!c->rings[b].cpus)
+			continue;
+		r = ring_count(&c->rings[b]);
+		if (r == 0)
+			r = ring_write_stats(&c->rings[b], &c->writer, phase);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int capture_begin_stream(struct capture *c, int fd)
+{
+	int r = stream_writer_init(&c->writer, fd, c->stream_limit);
+
+	if (r == 0)
+		r = stream_write(&c->writer, CHUNK_HEADER, c->header.data, c->header.len);
+	if (r == 0)
+		r = stream_write(&c->writer, CHUNK_HEADER_PAGE, c->header_page.data,
+				 c->header_page.len);
+	if (r == 0)
+		r = clocks_write(&c->clocks_start, &c->writer, CLOCK_PHASE_START);
+	c->streaming = r == 0;
+	c->warnings_noted = 0;
+	return r;
+}
+
+/*
+ * A CPU outside tracing_cpumask refuses trace_marker's writes (EBADF): for the
+ * moment of the write the thread moves to one within.
+ */
+int capture_write_marker(struct capture *c, const char *text)
+{
+	int dir = c->rings[BUFFER_MAIN].dir, r;
+	cpu_set_t before, allowed;
+
+	if (!c->cpus.bits)
+		return tracefs_write(dir, "trace_marker", text);
+	CPU_ZERO(&allowed);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (cpu_set_has(&c->cpus, cpu))
+			CPU_SET(cpu, &allowed);
+	if (sched_getaffinity(0, sizeof(before), &before) < 0 ||
+	    sched_setaffinity(0, sizeof(allowed), &allowed) < 0)
+		return -errno;
+	r = tracefs_write(dir, "trace_marker", text);
+	sched_setaffinity(0, sizeof(before), &before);
+	return r;
+}
+
+void capture_write_sync_marker(struct capture *c)
+{
+	char text[80];
+	int r;
+
+	snprintf(text, sizeof(text), "trace_event_clock_sync: name=traced_%02x%02x%02x%02x",
+		 c->uuid[0], c->uuid[1], c->uuid[2], c->uuid[3]);
+	r = capture_write_marker(c, text);
+	if (r < 0)
+		capture_warn(c, "the clock marker could not be written: %s", strerror(-r));
+}
+
+int capture_turn(struct capture *c, bool on)
+{
+	static const enum subbufs_buffer order[2][BUFFER_COUNT] = {
+		{ BUFFER_MAIN, BUFFER_TASKS }, /* off: births stay known to the end */
+		{ BUFFER_TASKS, BUFFER_MAIN },
+	};
+	int failed = 0;
+
+	for (int i = 0; i < BUFFER_COUNT; i++) {
+		const struct ring *ring = &c->rings[order[on][i]];
+		int r;
+
+		if (!ring->cpus)
+			continue;
+		r = tracefs_write(ring->dir, "tracing_on", on ? "1" : "0");
+		failed = failed ?: r;
+	}
+	return failed;
+}
+
+int capture_start(struct capture *c, int stream_fd, struct error *err)
+{
+	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	int r = 0;
+
+	clocks_read(&c->clocks_start);
+	if (!c->ring_mode) {
+		r = capture_begin_stream(c, stream_fd);
+		if (r == 0)
+			r = capture_write_counts(c, CLOCK_PHASE_START);
+		if (r < 0)
+			return error_errno(err, r, "cannot write the capture stream");
+	}
+	r = capture_turn(c, true);
+	if (r < 0)
+		return error_errno(err, r, "cannot turn tracing on in the instance %s",
+				   c->instance);
+	c->running = true;
+	c->start_boot_ns = now_ns(CLOCK_BOOTTIME);
+	capture_write_sync_marker(c);
+	c->tick_ns = TICK_NS;
+	c->next_tick = c->start_boot_ns;
+	c->next_stats = c->start_boot_ns + STATS_NS;
+	c->next_clocks = c->start_boot_ns + CLOCKS_NS;
+	c->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	return 0;
+}
+
+int capture_fd(const struct capture *c)
+{
+	return c->epfd;
+}
+
+uint64_t capture_deadline(const struct capture *c)
+{
+	if (!c->running)
+		return UINT64_MAX;
+	return c->next_tick;
+}
+
+/* Descriptors that cry wolf (kernels before 6.1 ignore buffer_percent in poll) are unwatched. */
+static void count_idle(struct capture *c, struct cpu_reader *r, bool took)
+{
+	if (took) {
+		r->idle_wakeups = 0;
+		return;
+	}
+	if (++r->idle_wakeups < IDLE_WAKEUPS_MAX || !r->watched)
+		return;
+	epoll_ctl(c->epfd, EPOLL_CTL_DEL, r->fd, NULL);
+	r->watched = false;
+	c->tick_ns = FAST_TICK_NS;
+}
+
+/* 1: a budget was used up. */
+static int drain_ready(struct capture *c)
+{
+	struct epoll_event events[64];
+	int n = epoll_wait(c->epfd, events, ARRAY_SIZE(events), 0), more = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct ring *ring = &c->rings[events[i].data.u64 >> 32];
+		unsigned cpu = (unsigned)events[i].data.u64, budget = BUDGET_PER_CPU;
+		int r = ring_drain_cpu(ring, cpu, &c->staging, &c->writer, &budget, false);
+
+		if (r < 0)
+			return r;
+		count_idle(c, &ring->cpus[cpu].reader, budget < BUDGET_PER_CPU);
+		more |= r;
+	}
+	return more;
+}
+
+/* tick: all CPUs; else those that had more than the last visit took. */
+static int drain_rings(struct capture *c, bool tick)
+{
+	int more = 0;
+
+	for (int b = 0; b < BUFFER_COUNT; b++) {
+		struct ring *ring = &c->rings[b];
+
+		for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++) {
+			unsigned budget = BUDGET_PER_CPU;
+			int r;
+
+			if (!tick && !ring->cpus[cpu].reader.hot)
+				continue;
+			r = ring_drain_cpu(ring, cpu, &c->staging, &c->writer, &budget, false);
+			if (r < 0)
+				return r;
+			more |= r;
+		}
+	}
+	return more;
+}
+
+/* CPUs that have come, counts, clocks, and tasks where no ring tells of them. */
+static int periodic(struct capture *c, uint64_t now)
+{
+	int r = 0;
+
+	for (int b = 0; b < BUFFER_COUNT; b++) {
+		ring_refresh(&c->rings[b], capture_env_sys(&c->env), &c->staging);
+		if (!c->ring_mode)
+			ring_watch(&c->rings[b], c->epfd);
+	}
+	if (now >= c->next_stats) {
+		r = capture_write_counts(c, CLOCK_PHASE_PERIODIC);
+		c->next_stats = now + STATS_NS;
+		if (r == 0 && !c->has_tasks && c->names_done && !c->rescan.processes)
+			task_scan_start(&c->rescan, c->env.proc);
+	}
+	if (r == 0 && now >= c->next_clocks) {
+		struct clock_snapshot s;
+
+		clocks_read(&s);
+		r = clocks_write(&s, &c->writer, CLOCK_PHASE_PERIODIC);
+		c->next_clocks = now + CLOCKS_NS;
+	}
+	return r < 0 ? r : capture_write_notes(c);
+}
+
+int capture_background_slice(struct capture *c)
+{
+	int r;
+
+	if (!c->names_done) {
+		r = names_step(&c->names, &c->writer);
+		if (r == 0) {
+			c->names_done = true;
+			if (c->names.symbols_hidden)
+				capture_warn(c, "kernel symbols are hidden (kernel.kptr_restrict): "
+						"addresses have no names");
+		}
+		return r;
+	}
+	if (c->rescan.processes)
+		return task_scan_step(&c->rescan, &c->writer);
+	return 0;
+}
+
+static int dispatch(struct capture *c)
+{
+	uint64_t now = now_ns(CLOCK_BOOTTIME);
+	bool tick = now >= c->next_tick;
+	int more, r;
+
+	if (c->ring_mode) {
+		if (tick) {
+			ring_refresh(&c->rings[BUFFER_MAIN], capture_env_sys(&c->env), &c->staging);
+			ring_refresh(&c->rings[BUFFER_TASKS], capture_env_sys(&c->env),
+				     &c->staging);
+			c->next_tick = now + STATS_NS;
+		}
+		return 0;
+	}
+	more = drain_ready(c);
+	if (more < 0)
+		return more;
+	r = drain_rings(c, tick);
+	if (r < 0)
+		return r;
+	more |= r;
+	if (tick) {
+		r = periodic(c, now);
+		if (r < 0)
+			return r;
+		c->next_tick = now + c->tick_ns;
+	}
+	r = capture_background_slice(c);
+	return r < 0 ? r : more | r;
+}
+
+int capture_dispatch(struct capture *c, struct error *err)
+{
+	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	int r;
+
+	if (!c->running)
+		return 0;
+	r = c->full ? -EDQUOT : dispatch(c);
+	c->full |= r == -EDQUOT;
+	c->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : r;
+}
