@@ -11,7 +11,7 @@ void error_deinit(struct error *err)
 	*err = ERROR_INIT;
 }
 
-static char *format(const char *fmt, va_list ap)
+_printf_(1, 0) static char *format(const char *fmt, va_list ap)
 {
 	char *text;
 
