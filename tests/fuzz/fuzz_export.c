@@ -39,7 +39,7 @@ static void export(int fd, const char *format)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
 
 	if (!size || has_format(data, size))
 		return 0;
