@@ -100,6 +100,8 @@ static void bytes_are_as_documented(void **state _unused_)
 	assert_int_equal(w.bytes, sizeof(got));
 	assert_int_equal(pread(fd, got, sizeof(got), 0), sizeof(got));
 	assert_memory_equal(got, expect, sizeof(expect));
+	/* As `xxhsum -H3` has it. */
+	assert_memory_equal(got + 24, "\xa7\xc9\x2d\x97\x1a\xaf\x01\x6b", 8);
 	assert_memory_equal(got + 32, "abc\0\0\0\0\0", 8);
 }
 
