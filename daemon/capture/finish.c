@@ -16,6 +16,18 @@ static uint64_t peak_rss(void)
 	return getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_maxrss * 1024 : 0;
 }
 
+static void check_tasks(struct capture *c)
+{
+	const struct ring *ring = &c->rings[BUFFER_TASKS];
+	uint64_t lost = 0;
+
+	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
+		lost += ring->cpus[cpu].counts.overrun + ring->cpus[cpu].counts.commit_overrun;
+	if (lost && !c->ring_mode)
+		capture_warn(c, "%llu births and names of tasks were lost: some may be unnamed",
+			     (unsigned long long)lost);
+}
+
 static int write_end(struct capture *c, enum capture_end reason)
 {
 	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
@@ -26,6 +38,7 @@ static int write_end(struct capture *c, enum capture_end reason)
 	r = clocks_write(&s, &c->writer, CLOCK_PHASE_END);
 	if (r == 0)
 		r = capture_write_counts(c, CLOCK_PHASE_END);
+	check_tasks(c);
 	if (r == 0)
 		r = capture_write_notes(c);
 	if (r < 0)

@@ -176,7 +176,8 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* error_log's last message, indented, on lines of its own. */
+/* error_log's last message as the kernel words it, on lines of its own: the caret must keep its
+ * column. */
 static void add_error_log(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
 {
 	_cleanup_free_ char *log = tracefs_last_error(fs, s->instance);
@@ -191,17 +192,22 @@ static void add_error_log(const struct plan_step *s, const struct tracefs *fs, s
 static int explain_filter(const struct plan_step *s, const struct tracefs *fs, int code,
 			  struct error *err)
 {
+	/* events/SYSTEM/EVENT/filter */
+	_cleanup_free_ char *event = strdup(s->file + strlen("events/"));
 	_cleanup_buf_ struct buf log = BUF_INIT;
-	const char *event = s->file + strlen("events/");
-	int len = (int)(strlen(event) - strlen("/filter"));
+	char *slash = event ? strchr(event, '/') : NULL, *end = event ? strrchr(event, '/') : NULL;
 
+	if (!slash || end == slash)
+		return error_errno(err, code, "cannot write %s", s->file);
+	*slash = ':';
+	*end = '\0';
 	add_error_log(s, fs, &log);
-	error_set(err, code, "the kernel refuses the filter '%s' for event %.*s%s", s->value, len,
-		  event, buf_string(&log) ?: "");
+	error_set(err, code, "the kernel refuses the filter '%s' for event %s%s", s->value, event,
+		  buf_string(&log) ?: "");
 	return error_hint(err,
-			  "the fields that an event has: %s/events/%.*s/format; a filter "
-			  "holds for every event that its glob matches",
-			  tracefs_path(fs), len, event);
+			  "its fields are in %s/%.*s/format; a filter holds for every event "
+			  "that its glob matches",
+			  tracefs_path(fs), (int)(strrchr(s->file, '/') - s->file), s->file);
 }
 
 static int explain_clock(const struct plan_step *s, const struct tracefs *fs, int code,
@@ -263,6 +269,9 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 		return explain_filter(s, fs, code, err);
 	} else if (ends_with(s->file, "trace_clock") && code == -EINVAL) {
 		return explain_clock(s, fs, code, err);
+	} else if (ends_with(s->file, "tracing_cpumask") && code != -EACCES && code != -EPERM) {
+		error_set(err, code, "the list of CPUs names some that this machine does not have");
+		return error_hint(err, "it has 0 to %d", get_nprocs_conf() - 1);
 	} else if (ends_with(s->file, "buffer_size_kb")) {
 		return explain_buffer(s, code, err);
 	} else {
