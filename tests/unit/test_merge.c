@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "export/merge.h"
+#include "make_stream.h"
+
+/* What maker_flush wrote, as the index pass would remember it; chunks without a head. */
+static void index_chunks(const struct maker *m, struct stream_reader *r, struct ring_index *ring)
+{
+	struct chunk c;
+	size_t n = 0;
+
+	assert_int_equal(stream_reader_init(r, m->fd, NULL), 0);
+	*ring = (struct ring_index){ .cpus = calloc(64, sizeof(*ring->cpus)) };
+	assert_non_null(ring->cpus);
+	while (stream_reader_next(r, &c, NULL) > 0) {
+		struct cpu_chunks *cpu = NULL;
+
+		for (size_t i = 0; i < ring->count; i++)
+			if (ring->cpus[i].cpu == c.cpu)
+				cpu = &ring->cpus[i];
+		if (!cpu) {
+			assert_true(ring->count < 64);
+			cpu = &ring->cpus[ring->count++];
+			cpu->cpu = c.cpu;
+			cpu->refs = calloc(2000, sizeof(*cpu->refs));
+			assert_non_null(cpu->refs);
+		}
+		assert_true(cpu->count < 2000);
+		cpu->refs[cpu->count++] =
+			(struct subbufs_ref){ .offset = c.offset, .length = c.length };
+		n++;
+	}
+	assert_true(n > 0);
+}
+
+static void ring_deinit(struct ring_index *ring)
+{
+	for (size_t i = 0; i < ring->count; i++)
+		free(ring->cpus[i].refs);
+	free(ring->cpus);
+}
+
+static void layout_of(const struct maker *m, struct page_layout *ret)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	maker_header_page(m, &text);
+	assert_int_equal(page_layout_parse(ret, text.data, text.len, m->word_size, m->big_endian,
+					   m->subbuf_size, NULL),
+			 0);
+}
+
+#define CPUS 37
+#define RECORDS 3000
+
+/* Each record holds its CPU and its number there. */
+static void records_come_by_time_and_then_by_cpu(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+	uint32_t seen[CPUS] = { 0 }, last_cpu = 0;
+	uint64_t last_ts = 0;
+	unsigned seed = 7, total = 0;
+
+	maker_init(&m, 8, false, 512);
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
+		uint64_t ts = 1000;
+
+		page_begin(&m, ts);
+		for (uint32_t n = 0; n < RECORDS; n++) {
+			uint32_t data[2] = { cpu, n };
+
+			seed = seed * 1103515245 + 12345;
+			ts += seed >> 16 & 3; /* equal times are frequent */
+			if (m.page.len > 400) {
+				page_end(&m, 0);
+				if (seed & 0x100000)
+					maker_flush(&m, cpu, BUFFER_MAIN, 0);
+				page_begin(&m, ts);
+			}
+			page_record(&m, ts, data, sizeof(data));
+		}
+		page_end(&m, 0);
+		maker_flush(&m, cpu, BUFFER_MAIN, 0);
+	}
+	index_chunks(&m, &reader, &ring);
+	layout_of(&m, &l);
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader), 0);
+	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
+		uint32_t data[2];
+
+		memcpy(data, item.rec.data, sizeof(data));
+		assert_int_equal(data[0], item.cpu);
+		assert_int_equal(data[1], seen[item.cpu]);
+		seen[item.cpu]++;
+		assert_true(item.rec.ts > last_ts ||
+			    (item.rec.ts == last_ts && item.cpu >= last_cpu));
+		last_ts = item.rec.ts;
+		last_cpu = item.cpu;
+		total++;
+	}
+	assert_int_equal(total, CPUS * RECORDS);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+}
+
+/* A chunk of this size is read in windows. */
+#define BIG_SUBBUF 65536
+#define BIG_COUNT 60
+
+static void make_big_chunk(struct maker *m)
+{
+	static char data[60000];
+
+	maker_init(m, 8, true, BIG_SUBBUF);
+	for (uint32_t i = 0; i < BIG_COUNT; i++) {
+		page_begin(m, i);
+		page_record(m, i, data, sizeof(data));
+		page_end(m, 0);
+	}
+	maker_flush(m, 5, BUFFER_MAIN, 0);
+	assert_true(m->writer.bytes > MERGE_MEMORY / 16);
+}
+
+static void large_chunks_are_read_in_parts(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+
+	make_big_chunk(&m);
+	index_chunks(&m, &reader, &ring);
+	layout_of(&m, &l);
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader), 0);
+	for (uint32_t i = 0; i < BIG_COUNT; i++) {
+		assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+		assert_int_equal(item.rec.ts, i);
+		assert_int_equal(item.cpu, 5);
+	}
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+}
+
+static void a_large_chunk_is_checked_before_its_first_part(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+
+	make_big_chunk(&m);
+	assert_int_equal(pwrite(m.fd, "x", 1, (off_t)m.writer.bytes - 100), 1);
+	index_chunks(&m, &reader, &ring);
+	layout_of(&m, &l);
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader), 0);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
+	assert_true(item.damaged);
+	assert_int_equal(item.cpu, 5);
+	assert_int_equal(item.count, UINT64_MAX);
+	assert_int_equal(item.before_ts, 0);
+	assert_int_equal(item.after_ts, UINT64_MAX);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+}
+
+static void losses_come_right_before_what_follows_them(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+
+	maker_init(&m, 4, true, 256);
+	page_begin(&m, 10);
+	page_record(&m, 10, "abcd", 4);
+	page_record(&m, 30, "abcd", 4);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_begin(&m, 5);
+	page_record(&m, 5, "abcd", 4);
+	page_head(&m, 0, 0); /* damaged */
+	page_u32(&m, 1);
+	page_end(&m, 0);
+	page_begin(&m, 20);
+	page_record(&m, 20, "abcd", 4);
+	page_end(&m, 3);
+	maker_flush(&m, 1, BUFFER_MAIN, 0);
+
+	index_chunks(&m, &reader, &ring);
+	layout_of(&m, &l);
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader), 0);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	assert_int_equal(item.rec.ts, 5);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	assert_int_equal(item.rec.ts, 10);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
+	assert_int_equal(item.cpu, 1);
+	assert_int_equal(item.before_ts, 5);
+	assert_int_equal(item.after_ts, 20);
+	assert_int_equal(item.count, UINT64_MAX); /* 3, and what the damage cost */
+	assert_true(item.damaged);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	assert_int_equal(item.rec.ts, 20);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	assert_int_equal(item.rec.ts, 30);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records_come_by_time_and_then_by_cpu),
+		cmocka_unit_test(large_chunks_are_read_in_parts),
+		cmocka_unit_test(a_large_chunk_is_checked_before_its_first_part),
+		cmocka_unit_test(losses_come_right_before_what_follows_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
