@@ -144,17 +144,53 @@ static bool unary_value(struct compiler *c, const struct expr *e, enum op_code c
 
 static bool binary_value(struct compiler *c, const struct expr *e)
 {
+	bool immediate = e->b->kind == EXPR_CONST;
 	struct op *op;
 
-	if (!value(c, e->a) || !value(c, e->b))
+	if (!value(c, e->a) || (!immediate && !value(c, e->b)))
 		return false;
-	op = compiler_add(c, OP_BINARY);
+	op = compiler_add(c, immediate ? OP_BINARY_IMM : OP_BINARY);
+	if (immediate) {
+		op->imm = e->b->value;
+		c->depth++; /* as if it had been pushed */
+	}
 	op->arg = (uint8_t)e->op;
 	op->size = (uint8_t)(e->value & 0xff);
 	op->is_signed = e->value & EXPR_SIGNED;
 	if (e->type.class == TYPE_RECORD)
 		op->size = 8;
 	return stack_effect(c, 2, 1);
+}
+
+/* Whether e is a place in the record that is known now, len bytes inside its field. */
+static bool static_address(const struct expr *e, unsigned len, uint32_t *ret)
+{
+	uint64_t at = 0;
+
+	if (e->kind == EXPR_BINARY && e->op == '+' && e->b->kind == EXPR_CONST) {
+		at = e->b->value;
+		e = e->a;
+	}
+	if (e->kind != EXPR_ARRAY || len > e->field->size || at > e->field->size - len)
+		return false;
+	*ret = e->field->offset + (uint32_t)at;
+	return true;
+}
+
+static bool load_value(struct compiler *c, const struct expr *e)
+{
+	unsigned size = e->value & 0xff;
+	uint32_t offset;
+	struct op *op;
+
+	if (!static_address(e->a, size, &offset))
+		return unary_value(c, e, OP_DEREF);
+	op = compiler_add(c, OP_LOAD);
+	op->offset = offset;
+	op->size = (uint8_t)size;
+	op->is_signed = e->value & EXPR_SIGNED;
+	op->need = offset + size;
+	return stack_effect(c, 0, 1);
 }
 
 static bool cond_value(struct compiler *c, const struct expr *e)
@@ -182,7 +218,7 @@ static bool value(struct compiler *c, const struct expr *e)
 		field_op(c, OP_DYNAMIC_LEN, e->field, 4);
 		return stack_effect(c, 0, 1);
 	case EXPR_LOAD:
-		return unary_value(c, e, OP_DEREF);
+		return load_value(c, e);
 	case EXPR_UNARY:
 		return unary_value(c, e, OP_UNARY);
 	case EXPR_CAST:
@@ -221,9 +257,10 @@ typedef bool emit_fn(struct compiler *c, const struct expr *e, const void *arg);
 /* c ? a : b where each branch is printed by emit. */
 static bool branches(struct compiler *c, const struct expr *e, emit_fn *emit, const void *arg)
 {
+	const struct expr *condition = e->a->kind == EXPR_BOOL ? e->a->a : e->a;
 	size_t to_else, to_end;
 
-	if (!value(c, e->a))
+	if (!value(c, condition))
 		return false;
 	to_else = jump(c, OP_JUMP_ZERO);
 	if (!stack_effect(c, 1, 0) || !emit(c, e->b, arg))
@@ -296,6 +333,7 @@ static bool written_text(struct compiler *c, const struct expr *e)
 
 static bool text_at(struct compiler *c, const struct expr *e)
 {
+	c->bound += OP_SHORT_STRING;
 	if (e->kind == EXPR_ARRAY)
 		return field_op(c, OP_STR_STATIC, e->field, 0);
 	if (e->kind == EXPR_DYNAMIC)
@@ -409,10 +447,20 @@ static bool fused_number(struct compiler *c, const struct expr *e, const struct 
 	const struct int_format *f = &it->spec.format;
 	unsigned row = f->base == 16 ? 2 : f->is_signed;
 
-	if (e->kind != EXPR_FIELD || c->env->big_endian || !is_plain(it) ||
-	    e->field->size != it->spec.size || it->spec.size < 4)
+	unsigned size = it->spec.size;
+	uint32_t offset;
+	struct op *op;
+
+	if (c->env->big_endian || !is_plain(it) || size < 4)
 		return false;
-	field_op(c, codes[row][it->spec.size == 8], e->field, e->field->size);
+	if (e->kind == EXPR_FIELD && e->field->size == size)
+		offset = e->field->offset;
+	else if (e->kind != EXPR_LOAD || (e->value & 0xff) != size ||
+		 !static_address(e->a, size, &offset))
+		return false;
+	op = compiler_add(c, codes[row][size == 8]);
+	op->offset = offset;
+	op->need = offset + size;
 	c->bound += INT_TEXT_MAX;
 	return true;
 }

@@ -5,6 +5,13 @@
 const char format_digit_pairs[200] __attribute__((nonstring)) =
 	PAIRS(0) PAIRS(1) PAIRS(2) PAIRS(3) PAIRS(4) PAIRS(5) PAIRS(6) PAIRS(7) PAIRS(8) PAIRS(9);
 
+#define HEX_ROW(h)                                                                                 \
+#h "0" #h "1" #h "2" #h "3" #h "4" #h "5" #h "6" #h "7" #h "8" #h "9" #h "a" #h "b" #h     \
+	   "c" #h "d" #h "e" #h "f"
+const char format_hex_pairs[512] __attribute__((nonstring)) = HEX_ROW(0) HEX_ROW(1) HEX_ROW(2)
+	HEX_ROW(3) HEX_ROW(4) HEX_ROW(5) HEX_ROW(6) HEX_ROW(7) HEX_ROW(8) HEX_ROW(9) HEX_ROW(a)
+		HEX_ROW(b) HEX_ROW(c) HEX_ROW(d) HEX_ROW(e) HEX_ROW(f);
+
 char *format_dec_long(char *p, uint64_t v)
 {
 	const uint64_t e9 = 1000000000;
@@ -24,8 +31,14 @@ char *format_dec_long(char *p, uint64_t v)
 
 char *format_hex_padded(char *p, uint64_t v, unsigned digits)
 {
-	for (unsigned i = digits; i-- > 0; v >>= 4)
-		p[i] = "0123456789abcdef"[v & 15];
+	unsigned i = digits;
+
+	for (; i >= 2; v >>= 8) {
+		i -= 2;
+		memcpy(p + i, &format_hex_pairs[(v & 0xff) * 2], 2);
+	}
+	if (i)
+		*p = format_hex_pairs[(v & 15) * 2 + 1];
 	return p + digits;
 }
 

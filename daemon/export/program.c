@@ -90,6 +90,11 @@ static void put_string(struct run *r, uint64_t offset)
 	}
 	s = (const char *)r->rec->data + offset;
 	n = strnlen(s, r->rec->len - (size_t)offset);
+	if (likely(n <= OP_SHORT_STRING && r->rec->len - offset >= OP_SHORT_STRING)) {
+		memcpy(r->w, s, OP_SHORT_STRING);
+		r->w += n;
+		return;
+	}
 	put(r, s, n);
 }
 
@@ -270,9 +275,15 @@ static struct conversion spec_of(struct run *r, const struct op *op)
 
 static void put_number(struct run *r, const struct op *op)
 {
-	struct conversion spec = spec_of(r, op);
-	uint64_t v = pop(r);
+	struct conversion spec;
+	uint64_t v;
 
+	if (likely(!op->stars)) { /* its width is in the bound */
+		r->w = format_number(r->w, pop(r), &op->spec->format);
+		return;
+	}
+	spec = spec_of(r, op);
+	v = pop(r);
 	if (room(r, (size_t)MAX(spec.format.width, 0) + (size_t)MAX(spec.format.precision, 0)))
 		r->w = format_number(r->w, v, &spec.format);
 }
@@ -471,16 +482,7 @@ static int builtin(struct run *r, const struct op *op)
 
 static void run_value(struct run *r, const struct op *op)
 {
-	const uint8_t *data = r->rec->data;
-
 	switch (op->code) {
-	case OP_CONST:
-		push(r, op->imm);
-		break;
-	case OP_LOAD:
-		push(r, expr_normalize(load_uint(data + op->offset, op->size, r->swap), op->size,
-				       op->is_signed));
-		break;
 	case OP_DYNAMIC:
 		push(r, dynamic_offset(r, op));
 		break;
@@ -614,6 +616,20 @@ static inline __attribute__((always_inline)) int execute(struct run *r, bool che
 		case OP_END:
 			return 0;
 		case OP_NOTHING:
+			break;
+		case OP_CONST:
+			push(r, op->imm);
+			break;
+		case OP_LOAD:
+			push(r, expr_normalize(load_uint(data + op->offset, op->size, r->swap),
+					       op->size, op->is_signed));
+			break;
+		case OP_BINARY_IMM:
+			if (likely(op->arg == '&'))
+				r->stack[r->depth - 1] &= op->imm;
+			else
+				push(r, expr_binary(op->arg, pop(r), op->imm, op->size,
+						    op->is_signed));
 			break;
 		case OP_DEC_S32:
 			r->w = put_signed(r->w, (int32_t)load_uint(data + op->offset, 4, false));

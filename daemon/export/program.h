@@ -20,8 +20,9 @@ enum op_code {
 	OP_LOAD,    /* a field */
 	OP_DYNAMIC, /* where a dynamic array's data lies, relative to imm */
 	OP_DYNAMIC_LEN,
-	OP_DEREF,  /* address -> value */
-	OP_BINARY, /* arg: the operator */
+	OP_DEREF,      /* address -> value */
+	OP_BINARY,     /* arg: the operator */
+	OP_BINARY_IMM, /* the same with imm on the right */
 	OP_UNARY,
 	OP_NORMALIZE,
 	OP_BOOL,
@@ -81,6 +82,7 @@ struct op {
 };
 
 #define OP_TEXT_SLACK 32
+#define OP_SHORT_STRING 16 /* strings up to this long are in the bound */
 #define OP_STACK_MAX 32
 #define OP_SLOTS 8
 enum { OP_STAR_WIDTH = 1, OP_STAR_PRECISION = 2 };

@@ -43,6 +43,7 @@ static void syscall_user_data(struct compiler *c, const struct field *data,
 
 	literal(c, is_text ? " \"" : " (");
 	op = compiler_add(c, is_text ? OP_STR_DYNAMIC : OP_SYSCALL_BYTES);
+	c->bound += OP_SHORT_STRING;
 	op->offset = data->offset;
 	op->need = data->offset + 4;
 	if (!is_text && next) { /* its value says how much there was */
