@@ -21,20 +21,21 @@ struct connection *connection_free(struct connection *c)
 	m = c->manager;
 	if (m) {
 		struct session *s, *next_session;
-		struct job *j;
+		struct job *j, *next_job;
 
 		TAILQ_REMOVE(&m->connections, c, list);
 		m->connection_count--;
-		/* Sessions first: an output that was given keeps a session from being thrown away.
-		 */
+		/* Sessions first: an output that was given keeps its session's recording. */
 		for (s = TAILQ_FIRST(&m->sessions); s; s = next_session) {
 			next_session = TAILQ_NEXT(s, list);
 			if (s->client == c)
 				session_client_left(s);
 		}
-		TAILQ_FOREACH(j, &m->jobs, list)
-		if (j->connection == c)
-			job_forget_connection(j);
+		for (j = TAILQ_FIRST(&m->jobs); j; j = next_job) {
+			next_job = TAILQ_NEXT(j, list);
+			if (j->connection == c)
+				job_forget_connection(j);
+		}
 	}
 	sd_event_source_disable_unref(c->source);
 	sd_event_source_disable_unref(c->flush);

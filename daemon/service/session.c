@@ -460,7 +460,8 @@ void session_settle(struct session *s)
 			s->told = true;
 			continue;
 		}
-		if (j->kind == JOB_STOP && !job_has_output(j))
+		/* Somebody else may want what this one throws away. */
+		if (j->kind == JOB_STOP && !job_has_output(j) && !session_has_output(s))
 			s->unwanted = true;
 		job_run(j);
 	}

@@ -93,10 +93,6 @@ static int do_stop(struct call *call, struct error *err)
 	r = find_own(call, stop->session, &s, err);
 	if (r < 0)
 		return r;
-	if (!stop->output && session_has_output(s)) {
-		error_set(err, -EBUSY, "session \"%s\" is being written", s->name);
-		return error_hint(err, "tracectl cancel %s throws it away even so", s->name);
-	}
 	r = new_job(call, JOB_STOP, stop->output, &j, err);
 	if (r < 0)
 		return r;

@@ -365,6 +365,44 @@ static void what_ended_by_itself_waits_to_be_fetched(void **state)
 	close(out);
 }
 
+static void a_detached_session_outlives_who_waits_for_it(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC), unused = memfd_create("unused", MFD_CLOEXEC);
+	struct client c, other;
+	Request *stop;
+	Reply *reply;
+
+	greet(d, &c);
+	greet(d, &other);
+	start_ok(d, &c, "a", true);
+	tell(&c, attach_request("a", NULL), -1);
+	tell(&c, attach_request("a", "txt"), unused);
+	tell(&c, attach_request("a", NULL), -1);
+	tell(&other, attach_request("a", "txt"), out);
+	turn(d, 20);
+	client_close(&c);
+	turn(d, 20);
+	assert_int_equal(fakes.captures, 1);
+	/* A Stop without output ends it; who gave an output gets it. */
+	stop = stop_request("a", NULL);
+	tell(&other, stop, -1);
+	for (int i = 0; i < 2; i++) {
+		reply = hear(d, &other);
+		assert_null(reply->error);
+		assert_true(!reply->finished->result == (reply->id == stop->id));
+		done_with(reply);
+	}
+	assert_output(out, STREAM_MAGIC "end 0");
+	assert_output(unused, "");
+	turn(d, 5);
+	assert_int_equal(d->manager->session_count, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&other);
+	close(out);
+	close(unused);
+}
+
 static void two_at_once_and_no_two_of_a_name(void **state)
 {
 	struct daemon *d = *state;
@@ -438,7 +476,12 @@ static void a_slow_export_holds_nobody_up(void **state)
 	start_ok(d, &other, "a", false);
 	tell(&c, stop_request("slow", "hang"), out);
 	turn(d, 50);
-	assert_error(ask(d, &other, stop_request("slow", NULL), -1), EBUSY, "being written");
+	/* To want nothing of it takes nothing from who waits. */
+	reply = ask(d, &other, stop_request("slow", NULL), -1);
+	assert_null(reply->error);
+	assert_int_equal(reply->finished->session->state,
+			 TRACED__CONTROL__SESSION__STATE__EXPORTING);
+	done_with(reply);
 	reply = ask(d, &other, stop_request("a", "txt"), out2);
 	assert_null(reply->error);
 	done_with(reply);
@@ -812,6 +855,7 @@ int main(int argc, char **argv)
 		TEST(a_recording_is_written_and_its_spool_goes),
 		TEST(a_duration_ends_it_for_who_waits),
 		TEST(what_ended_by_itself_waits_to_be_fetched),
+		TEST(a_detached_session_outlives_who_waits_for_it),
 		TEST(two_at_once_and_no_two_of_a_name),
 		TEST(a_client_that_left_an_output_gets_it_written),
 		TEST(a_failed_export_keeps_the_recording),
