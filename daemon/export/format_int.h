@@ -82,58 +82,6 @@ static inline char *format_hex(char *p, uint64_t v)
 	return end;
 }
 
-static inline char *format_hex_byte(char *p, uint8_t v);
-/* Room for INT_TEXT_MAX plus width plus precision bytes. */
-char *format_number(char *p, uint64_t v, const struct int_format *f);
-/* Exactly digits hexadecimal digits. */
-char *format_hex_padded(char *p, uint64_t v, unsigned digits);
-
-char *format_dec_long(char *p, uint64_t v);
-
-static inline unsigned format_dec_digits(uint32_t v)
-{
-	return v < 10		? 1
-	       : v < 100	? 2
-	       : v < 1000	? 3
-	       : v < 10000	? 4
-	       : v < 100000	? 5
-	       : v < 1000000	? 6
-	       : v < 10000000	? 7
-	       : v < 100000000	? 8
-	       : v < 1000000000 ? 9
-				: 10;
-}
-
-static inline char *format_dec_u32(char *p, uint32_t v)
-{
-	char *end = p + format_dec_digits(v), *q = end;
-
-	while (v >= 100) {
-		q -= 2;
-		memcpy(q, &format_digit_pairs[v % 100 * 2], 2);
-		v /= 100;
-	}
-	if (v >= 10)
-		memcpy(p, &format_digit_pairs[v * 2], 2);
-	else
-		*p = (char)('0' + v);
-	return end;
-}
-
-static inline char *format_dec(char *p, uint64_t v)
-{
-	return v <= UINT32_MAX ? format_dec_u32(p, (uint32_t)v) : format_dec_long(p, v);
-}
-
-static inline char *format_hex(char *p, uint64_t v)
-{
-	unsigned digits = v ? (67U - (unsigned)__builtin_clzll(v)) / 4 : 1;
-
-	for (unsigned i = digits; i-- > 0; v >>= 4)
-		p[i] = "0123456789abcdef"[v & 15];
-	return p + digits;
-}
-
 static inline char *format_hex_byte(char *p, uint8_t v)
 {
 	memcpy(p, &format_hex_pairs[v * 2], 2);
