@@ -28,6 +28,7 @@ struct exporter {
 	struct sink *sink;
 	uint64_t *counts; /* owned; EVENT_IDS, how often each was met */
 	uint64_t first_ts, last_ts;
+	uint64_t told_ns;   /* when progress was told last, CLOCK_MONOTONIC */
 	uint64_t too_short; /* records without room for the common fields */
 };
 
@@ -130,7 +131,20 @@ _hot_ static int give_record(struct exporter *x, const struct merge_item *item, 
 	return x->ops->event(x->sink, &ev, err);
 }
 
+/* How often the clock is looked at, and how often the caller is told. */
 #define PROGRESS_EVENTS 65536
+#define PROGRESS_NS (200 * NSEC_PER_MSEC)
+
+static void tell_progress(struct exporter *x, const struct merge *merge)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+
+	if (!x->options->progress || !x->reader.size || now - x->told_ns < PROGRESS_NS)
+		return;
+	x->told_ns = now;
+	x->options->progress(x->options->userdata,
+			     (double)merge_progress(merge) / (double)x->reader.size);
+}
 
 static int give_all(struct exporter *x, struct error *err)
 {
@@ -148,10 +162,7 @@ static int give_all(struct exporter *x, struct error *err)
 			return r;
 		if (unlikely(++turn == PROGRESS_EVENTS)) {
 			turn = 0;
-			if (x->options->progress && x->reader.size)
-				x->options->progress(x->options->userdata,
-						     (double)merge_progress(merge) /
-							     (double)x->reader.size);
+			tell_progress(x, merge);
 		}
 	}
 	return kind;

@@ -155,8 +155,9 @@ static int add_header(struct loader *l, struct error *err)
 		.big_endian = h->big_endian,
 		.pointers = l->options->raw_addresses ? POINTER_RAW : POINTER_HASHED,
 	};
-	memcpy(env.pointer_key, h->pointer_key.data,
-	       MIN(h->pointer_key.len, sizeof(env.pointer_key)));
+	if (h->pointer_key.len)
+		memcpy(env.pointer_key, h->pointer_key.data,
+		       MIN(h->pointer_key.len, sizeof(env.pointer_key)));
 	if (event_table_new(&info->events, &env) < 0 || task_table_new(&info->tasks) < 0)
 		return error_errno(err, -ENOMEM, "can't begin the export");
 	return 0;
