@@ -160,7 +160,6 @@ int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, 
 
 	if (!c->ring_mode)
 		return error_set(err, -EINVAL, "only a recording in ring mode gives snapshots");
-	capture_write_sync_marker(c);
 	r = snapshot(c, stream_fd, reason);
 	c->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;

@@ -64,7 +64,5 @@ int capture_write_counts(struct capture *c, enum clock_phase phase);
 int capture_turn(struct capture *c, bool on);
 /* To the main instance's trace_marker, from a CPU that is traced. */
 int capture_write_marker(struct capture *c, const char *text);
-/* The marker that ties the trace's clock to the stream's snapshots. */
-void capture_write_sync_marker(struct capture *c);
 /* One slice of names, tasks, symbols. 1: there is more. */
 int capture_background_slice(struct capture *c);

@@ -68,7 +68,9 @@ int capture_write_marker(struct capture *c, const char *text)
 	return r;
 }
 
-void capture_write_sync_marker(struct capture *c)
+/* The marker that ties the trace's clock to the stream's snapshots. One only: viewers refuse two.
+ */
+static void write_sync_marker(struct capture *c)
 {
 	char text[80];
 	int r;
@@ -119,7 +121,7 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 				   c->instance);
 	c->running = true;
 	c->start_boot_ns = now_ns(CLOCK_BOOTTIME);
-	capture_write_sync_marker(c);
+	write_sync_marker(c);
 	c->tick_ns = TICK_NS;
 	c->next_tick = c->start_boot_ns;
 	c->next_stats = c->start_boot_ns + STATS_NS;
