@@ -204,10 +204,11 @@ static int explain_filter(const struct plan_step *s, const struct tracefs *fs, i
 	add_error_log(s, fs, &log);
 	error_set(err, code, "the kernel refuses the filter '%s' for event %s%s", s->value, event,
 		  buf_string(&log) ?: "");
-	return error_hint(err,
-			  "its fields are in %s/%.*s/format; a filter holds for every event "
-			  "that its glob matches",
-			  tracefs_path(fs), (int)(strrchr(s->file, '/') - s->file), s->file);
+	return error_hint(
+		err,
+		"its fields are in %.*s/format of tracefs; a filter holds for every event "
+		"that its glob matches",
+		(int)(strrchr(s->file, '/') - s->file), s->file);
 }
 
 static int explain_clock(const struct plan_step *s, const struct tracefs *fs, int code,
