@@ -134,6 +134,7 @@ static int add_header(struct loader *l, struct error *err)
 	struct trace_info *info = &l->index->info;
 	struct event_table_env env;
 	Traced__Capture__Header *h;
+	unsigned major, minor;
 
 	if (info->header)
 		return error_set(err, -EBADMSG, "a second header");
@@ -155,6 +156,8 @@ static int add_header(struct loader *l, struct error *err)
 		.big_endian = h->big_endian,
 		.pointers = l->options->raw_addresses ? POINTER_RAW : POINTER_HASHED,
 	};
+	if (sscanf(h->release, "%u.%u", &major, &minor) == 2)
+		env.kernel = major << 16 | minor;
 	if (h->pointer_key.len)
 		memcpy(env.pointer_key, h->pointer_key.data,
 		       MIN(h->pointer_key.len, sizeof(env.pointer_key)));
