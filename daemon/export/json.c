@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include "util/utf8.h"
+
 #define ONES UINT64_C(0x0101010101010101)
 #define HIGH UINT64_C(0x8080808080808080)
 
@@ -27,28 +29,6 @@ const char *json_plain_end(const char *p, const char *end)
 	while (p < end && is_plain((unsigned char)*p))
 		p++;
 	return p;
-}
-
-/* Bytes of the well-formed UTF-8 character (RFC 3629) at p; 0: there is none. */
-static size_t utf8_length(const unsigned char *p, size_t room)
-{
-	size_t n = p[0] < 0x80	 ? 1
-		   : p[0] < 0xc2 ? 0
-		   : p[0] < 0xe0 ? 2
-		   : p[0] < 0xf0 ? 3
-		   : p[0] < 0xf5 ? 4
-				 : 0;
-
-	if (n > room)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	/* Too long a form, a surrogate, beyond U+10FFFF. */
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
 }
 
 static size_t escape_control(struct buf *out, unsigned char c, bool line)
@@ -93,7 +73,7 @@ static size_t escape(struct buf *out, const char *text, size_t len, bool line)
 			if (n)
 				buf_append(out, p, n);
 			else
-				buf_puts(out, "\xef\xbf\xbd");
+				buf_puts(out, UTF8_REPLACEMENT);
 			units += n == 4 ? 2 : 1;
 			p += n ?: 1;
 		}
