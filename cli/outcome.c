@@ -21,6 +21,7 @@ static int copy_result(struct export_result *ret, const Traced__Control__ExportR
 		.lost = m->lost,
 		.bytes = m->bytes,
 		.span_ns = m->span_ns,
+		.own_events = m->own_events,
 		.event_types = m->event_types,
 		.fallback_events = m->fallback_events,
 		.incomplete = m->incomplete,
@@ -230,7 +231,7 @@ static void tell_warnings(const struct outcome *outcome)
 int outcome_tell(const struct outcome *outcome, const struct options *o)
 {
 	const struct export_result *r = &outcome->result;
-	bool nothing = r->events <= outcome->own_events;
+	bool nothing = r->events <= r->own_events;
 	bool failed = outcome->session && *outcome->session->error;
 	bool missing = r->incomplete || outcome->ended_early || failed || nothing;
 
@@ -340,7 +341,6 @@ int destination_finish(struct destination *d, const struct options *o,
 	outcome.path = d->file.path;
 	outcome.format = d->format->name;
 	outcome.in_place = !strcmp(d->path, "-");
-	outcome.own_events = d->extracted ? 0 : 1;
 	outcome.ended_early = d->ended_early;
 	outcome.told = d->told;
 	return outcome_tell(&outcome, o);

@@ -15,8 +15,7 @@ struct outcome {
 	const char *format; /* its name */
 	bool in_place;	    /* standard output or a device */
 	struct export_result result;
-	uint64_t buffer_bytes; /* per CPU, that the recording had; 0: unknown */
-	uint64_t own_events;   /* at most so many are traced's own: the mark that ties the clocks */
+	uint64_t buffer_bytes;			 /* per CPU, that the recording had; 0: unknown */
 	const Traced__Control__Session *session; /* as it ended, or NULL; borrowed */
 	const Traced__Control__Session *told; /* as it began: these warnings were said; or NULL */
 	bool ended_early;		      /* by itself, before its time */

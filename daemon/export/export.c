@@ -28,7 +28,9 @@ struct exporter {
 	struct sink *sink;
 	uint64_t *counts; /* owned; EVENT_IDS, how often each was met */
 	uint64_t first_ts, last_ts;
-	uint64_t told_ns;   /* when progress was told last, CLOCK_MONOTONIC */
+	uint64_t told_ns; /* when progress was told last, CLOCK_MONOTONIC */
+	const struct event *print;
+	uint64_t own_events;
 	uint64_t too_short; /* records without room for the common fields */
 };
 
@@ -79,6 +81,7 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 	if (r < 0)
 		return r;
 	task_table_set_filler(x->index.info.tasks, fill_names, x);
+	x->print = event_table_find_name(x->index.info.events, "ftrace", "print");
 	x->counts = calloc(EVENT_IDS, sizeof(*x->counts));
 	if (!x->counts || ledger_init(&x->ledger, &x->index) < 0)
 		return error_errno(err, -ENOMEM, "can't begin the export");
@@ -93,6 +96,14 @@ static int give_loss(struct exporter *x, const struct merge_item *item, struct e
 {
 	ledger_loss(&x->ledger, item);
 	return x->ops->loss(x->sink, item->cpu, item->before_ts, item->after_ts, item->count, err);
+}
+
+/* The recorder writes its mark once; its text alone tells it from others'. */
+static bool is_own_mark(const struct exporter *x, const struct record *rec)
+{
+	const char *id = x->index.info.sync_id;
+
+	return !x->own_events && *id && memmem(rec->data, rec->len, id, strlen(id));
 }
 
 _hot_ static int give_record(struct exporter *x, const struct merge_item *item, struct error *err)
@@ -125,6 +136,8 @@ _hot_ static int give_record(struct exporter *x, const struct merge_item *item, 
 	c->row.events++;
 	c->last_ts = item->rec.ts;
 	x->counts[ev.id]++;
+	if (unlikely(ev.desc == x->print) && ev.desc && is_own_mark(x, &ev.rec))
+		x->own_events++;
 	if (unlikely(!x->first_ts))
 		x->first_ts = item->rec.ts;
 	x->last_ts = MAX(x->last_ts, item->rec.ts);
@@ -220,6 +233,8 @@ static int sum_events(struct exporter *x, struct export_result *ret)
 /* The sums, and a copy of the ledger as it stands. */
 static int sum_ledger(struct exporter *x, struct export_result *ret)
 {
+	bool damaged = false;
+
 	free(ret->ledger);
 	ret->ledger = calloc(MAX(x->ledger.count, (size_t)1), sizeof(*ret->ledger));
 	if (!ret->ledger)
@@ -230,9 +245,11 @@ static int sum_ledger(struct exporter *x, struct export_result *ret)
 		ret->ledger[i] = x->ledger.cpus[i].row;
 		ret->events += ret->ledger[i].events;
 		ret->lost += ret->ledger[i].lost_overrun + ret->ledger[i].lost_other;
+		damaged |= x->ledger.cpus[i].damaged;
 	}
 	ret->span_ns = x->last_ts - x->first_ts;
-	ret->incomplete = x->index.incomplete;
+	ret->own_events = x->own_events;
+	ret->incomplete = x->index.incomplete || damaged || x->too_short;
 	return 0;
 }
 
@@ -243,7 +260,7 @@ static int take_warnings(struct exporter *x, struct export_result *ret)
 		if (x->ledger.cpus[i].damaged)
 			stream_index_warn(&x->index, "part of what CPU %u recorded is damaged",
 					  x->ledger.cpus[i].row.cpu);
-	if (!ret->events)
+	if (ret->events <= ret->own_events)
 		stream_index_warn(&x->index, "no event was recorded: nothing happened, or a filter "
 					     "let nothing through");
 	ret->warnings = TAKE_PTR(x->index.warnings);

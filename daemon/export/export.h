@@ -39,6 +39,7 @@ struct export_fallback {
 
 struct export_result {
 	uint64_t events, lost, bytes;
+	uint64_t own_events; /* of these are the recorder's: the mark that ties the clocks */
 	uint64_t span_ns;
 	unsigned event_types;
 	uint64_t fallback_events;

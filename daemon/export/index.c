@@ -142,6 +142,9 @@ static int add_header(struct loader *l, struct error *err)
 	if (!h)
 		return error_set(err, -EBADMSG, "the stream's header can't be understood");
 	info->header = h;
+	if (h->uuid.len >= 4)
+		snprintf(info->sync_id, sizeof(info->sync_id), "traced_%02x%02x%02x%02x",
+			 h->uuid.data[0], h->uuid.data[1], h->uuid.data[2], h->uuid.data[3]);
 	if (h->version > STREAM_VERSION) {
 		error_set(err, -EBADMSG, "the stream has version %u of the format", h->version);
 		return error_hint(err, "this traced reads version %d: use a newer one",
@@ -312,6 +315,13 @@ static int check_head(struct loader *l, struct error *err)
 	return -EBADMSG;
 }
 
+/* The recorder had to give up. end NULL: nobody knows. */
+static bool ended_badly(const Traced__Capture__End *end)
+{
+	return end && (end->reason == TRACED__CAPTURE__END__REASON__NO_SPACE ||
+		       end->reason == TRACED__CAPTURE__END__REASON__FAILED);
+}
+
 static int load_all(struct loader *l, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
@@ -326,11 +336,17 @@ static int load_all(struct loader *l, struct error *err)
 	}
 	if (r < 0 && r != -ENODATA && r != -EBADMSG)
 		return error_move(err, &why);
-	index->incomplete |= r < 0 || !index->info.end;
+	index->incomplete |= r < 0 || !index->info.end || ended_badly(index->info.end);
 	if (check_head(l, err) < 0)
 		return -EBADMSG;
 	if (r < 0)
 		return stream_index_warn(index, "%s: what came after it is missing", why.message);
+	if (ended_badly(index->info.end))
+		return stream_index_warn(index, "the recording ended before its time: %s",
+					 index->info.end->reason ==
+							 TRACED__CAPTURE__END__REASON__NO_SPACE
+						 ? "no space was left for it"
+						 : "it failed");
 	if (!index->info.end)
 		return stream_index_warn(index, "the recording was not closed in order: its last "
 						"moments may be missing");

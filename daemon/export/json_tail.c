@@ -282,21 +282,42 @@ static void put_warnings(struct buf *b, const struct export_result *result)
 	buf_puts(b, "]");
 }
 
-int json_tail(struct output *out, const struct trace_info *info, const struct export_result *result)
+/*
+ * The counterpart of the recorder's mark in the text. Both are in one clock,
+ * so it was issued and received at the very time that the text's line shows.
+ */
+static void put_clock_sync(struct buf *b, const char *id, const struct clock_sync *sync)
+{
+	uint64_t us = (sync->ts + 500) / 1000;
+
+	buf_printf(b,
+		   ",\n{\"name\":\"clock_sync\",\"ph\":\"c\",\"cat\":\"__metadata\",\"pid\":0,"
+		   "\"tid\":0,"
+		   "\"ts\":%" PRIu64 ",\"args\":{\"sync_id\":\"%s\",\"issue_ts\":%" PRIu64 "}}",
+		   us, id, us);
+}
+
+int json_tail(struct output *out, const struct trace_info *info, const struct export_result *result,
+	      const struct clock_sync *sync)
 {
 	struct buf *b = &out->buf;
 	int r;
 
-	/*
-	 * The clock domain that Trace Viewer gives to kernel text: with it both are
-	 * in one clock, and no marker has to tie them.
-	 */
 	buf_puts(b, ",\n\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[");
 	r = put_names(out, info);
 	if (r < 0)
 		return r;
-	buf_puts(b,
-		 "],\n\"metadata\":{\"clock-domain\":\"LINUX_FTRACE_GLOBAL\"},\n\"otherData\":{");
+	if (sync->seen)
+		put_clock_sync(b, info->sync_id, sync);
+	buf_puts(b, "],\n\"metadata\":{");
+	/*
+	 * The mark was lost with the part of the ring that held it, or was never
+	 * there: then the domain that Trace Viewer gives to kernel text says the
+	 * same. Both at once fail its import.
+	 */
+	if (!sync->seen)
+		buf_puts(b, "\"clock-domain\":\"LINUX_FTRACE_GLOBAL\"");
+	buf_puts(b, "},\n\"otherData\":{");
 	put_machine(b, info);
 	if (info->header->request)
 		put_request(b, info->header->request);

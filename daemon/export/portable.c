@@ -119,12 +119,21 @@ static bool is_mark(const struct buf *out, size_t text, size_t colon)
 	return len && (isdigit((unsigned char)*p) || strspn(p, "0123456789abcdefx") >= len);
 }
 
-/* Written by the recorder at its start: "trace_event_clock_sync: name=traced_" and 8 digits. */
-static bool is_own_sync(const char *text, size_t len)
+/* The mark that the recorder writes at its start, with this recording's id; the first one only. */
+static bool take_own_sync(struct portable *p, const struct trace_event *ev, const char *text,
+			  size_t len)
 {
-	static const char own[] = SYNC_WORD ": name=traced_";
+	static const char own[] = SYNC_WORD ": name=";
+	const char *id = p->info->sync_id;
+	size_t id_len = strlen(id);
 
-	return len == sizeof(own) - 1 + 8 && memcmp(text, own, sizeof(own) - 1) == 0;
+	if (p->sync.seen || !id_len || len != sizeof(own) - 1 + id_len ||
+	    memcmp(text, own, sizeof(own) - 1) != 0 ||
+	    memcmp(text + sizeof(own) - 1, id, id_len) != 0)
+		return false;
+	p->sync.seen = true;
+	p->sync.ts = ev->rec.ts;
+	return true;
 }
 
 static enum portable_line fix_mark(struct portable *p, const struct trace_event *ev,
@@ -139,8 +148,8 @@ static enum portable_line fix_mark(struct portable *p, const struct trace_event 
 		return PORTABLE_EVENT;
 	replace(out, text, colon + 2 - text, MARK_NAME, sizeof(MARK_NAME) - 1);
 	body = text + sizeof(MARK_NAME) - 1;
-	if (is_own_sync(out->data + body, out->len - body))
-		return PORTABLE_COMMENT;
+	if (take_own_sync(p, ev, out->data + body, out->len - body))
+		return PORTABLE_EVENT;
 	while ((sync = find(out, body, SYNC_WORD)) != SIZE_MAX)
 		out->data[sync + sizeof("trace_event_clock") - 1] = '-';
 	if (known_mark(out->data + body, out->len - body))

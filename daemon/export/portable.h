@@ -10,25 +10,31 @@
  *   an idle kernel thread's I is written as S. A negative prio loses the whole switch: 0.
  * - A user's mark is named tracing_mark_write. Free text, which neither reader
  *   shows, becomes the slice "B|TGID|text" and at once "E|TGID".
- * - "trace_event_clock_sync:" within a mark makes Trace Viewer tie clocks, and
- *   fail: it is broken by a dash. The recorder's own such mark becomes a comment: text and
- *   JSON are in one clock, and the JSON says so by its clock domain.
+ * - "trace_event_clock_sync:" within a mark makes Trace Viewer tie clocks, and fail
+ *   where it can't: it is broken by a dash. Only the recorder's own mark stays, and
+ *   has its counterpart in the JSON.
  */
 #pragma once
 
 #include "export/sink.h"
 
+/* The mark that ties the kernel's text to the JSON's events: both are in one clock. */
+struct clock_sync {
+	bool seen;   /* it is in the text */
+	uint64_t ts; /* and there at this time */
+};
+
 struct portable {
 	const struct trace_info *info;
 	const struct event *sched_switch, *print;
+	struct clock_sync sync;
 	int32_t mark_pid; /* of the last mark of free text */
 };
 
 void portable_init(struct portable *p, const struct trace_info *info);
 enum portable_line {
 	PORTABLE_EVENT,
-	PORTABLE_SLICE,	  /* a mark of free text: portable_end_mark makes a second line */
-	PORTABLE_COMMENT, /* to be written behind a "#" */
+	PORTABLE_SLICE, /* a mark of free text: portable_end_mark makes a second line */
 };
 
 /* The text of ev is what out holds from offset text on; it may grow. */

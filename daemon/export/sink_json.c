@@ -125,18 +125,8 @@ _hot_ static int json_event(struct sink *sink, const struct trace_event *given, 
 	r = sink_print(s->printer, &ev, b);
 	if (unlikely(r < 0))
 		return error_errno(err, r, "can't write the JSON");
-	switch (portable_fix(&s->portable, &ev, b, name)) {
-	case PORTABLE_EVENT:
+	if (portable_fix(&s->portable, &ev, b, name) == PORTABLE_EVENT)
 		return end_line(s, start, err);
-	case PORTABLE_COMMENT:
-		if (buf_reserve(b, 1)) {
-			memmove(b->data + start + 1, b->data + start, b->len++ - start);
-			b->data[start] = '#';
-		}
-		return end_line(s, start, err);
-	case PORTABLE_SLICE:
-		break;
-	}
 	/* A mark of free text: a slice without length is what both readers show of it. */
 	r = end_line(s, start, err);
 	if (r < 0)
@@ -169,7 +159,7 @@ static int json_close(struct sink *sink, const struct export_result *result, str
 	int r;
 
 	buf_puts(b, "\"");
-	r = json_tail(s->out, s->info, result);
+	r = json_tail(s->out, s->info, result, &s->portable.sync);
 	buf_puts(b, "}\n");
 	if (r == 0)
 		r = output_flush(s->out, true);

@@ -15,6 +15,11 @@
 
 struct trace_info {
 	Traced__Capture__Header *header; /* owned; never NULL after a good index pass */
+	/*
+	 * The recorder's own mark in the kernel's ring, "trace_event_clock_sync:
+	 * name=" and this id; "": the recording has none.
+	 */
+	char sync_id[24];
 	struct page_layout layout;
 	struct event_table *events;		/* owned, sealed */
 	struct task_table *tasks;		/* owned */

@@ -113,6 +113,7 @@ static int finish_with_result(const struct export_result *result)
 	message.cpu_ns = result->cpu_ns;
 	message.peak_rss_bytes = result->peak_rss_bytes;
 	message.span_ns = result->span_ns;
+	message.own_events = result->own_events;
 	message.ledger = pointers;
 	message.n_ledger = result->ledger_count;
 	return child_finish(RESULT_FD, &message);

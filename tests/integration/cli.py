@@ -31,7 +31,7 @@ def parse_json(data):
 
 
 def events_of_text(text):
-    """All but the mark with which a recording ties its clocks; JSON has that as a comment."""
+    """All but the mark with which a recording ties its clocks."""
     events = []
     for line in text.splitlines():
         if line.startswith("#") or " [LOST " in line:
@@ -53,6 +53,10 @@ def check_json(data):
         check("ph" in e and "pid" in e and e.get("cat"), f"{e}")
         if e["ph"] != "M":
             check(isinstance(e["ts"], (int, float)), f"{e}")
+    ties = [e for e in trace["traceEvents"] if e["name"] == "clock_sync"]
+    in_text = re.findall(r"trace_event_clock_sync: name=(\w+)", text)
+    check([e["args"]["sync_id"] for e in ties] == in_text, f"{ties} but in the text {in_text}")
+    check(bool(ties) != ("clock-domain" in trace["metadata"]), f"tied by {ties} and {trace['metadata']}")
     named = {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e.get("name") == "thread_name"}
     check(named, "no thread is named")
     events = events_of_text(text)

@@ -128,7 +128,7 @@ static void the_status_tells_what_is_missing(void **state _unused_)
 	/* One event may be the recording's own. */
 	outcome.result.events = 1;
 	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_WHOLE);
-	outcome.own_events = 1;
+	outcome.result.own_events = 1;
 	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_MISSING);
 	outcome.result.events = 2;
 	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_WHOLE);

@@ -232,22 +232,49 @@ static void json_of_marks(void **state _unused_)
 	}
 }
 
-static void the_recorders_own_sync_mark_is_a_comment(void **state _unused_)
+static void the_recorders_own_sync_mark_ties_text_and_json(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_run_ struct run r = { .options.format = "json" };
 
 	maker_init(&m, 8, false, 1024);
 	maker_head(&m);
-	page_begin(&m, 1 * S);
-	event_print_mark(&m, 1 * S, 5, "trace_event_clock_sync: name=traced_abcdef01");
+	page_begin(&m, 1 * S + 1700);
+	event_print_mark(&m, 1 * S + 1700, 5, "trace_event_clock_sync: name=traced_abcdef01");
+	/* Somebody's copy of it must not be a second tie, and an import that fails. */
+	event_print_mark(&m, 2 * S, 5, "trace_event_clock_sync: name=traced_abcdef01");
 	page_end(&m, 0);
 	maker_flush(&m, 0, BUFFER_MAIN, 0);
 	maker_end(&m);
 	run(&r, m.fd);
 	assert_int_equal(r.code, 0);
-	assert_int_equal(r.result.events, 1);
-	assert_non_null(strstr(r.text, "nop\\n#           <...>-5 "));
+	assert_int_equal(r.result.events, 2);
+	assert_int_equal(r.result.own_events, 1);
+	assert_non_null(strstr(r.text, " 1.000002: tracing_mark_write: trace_event_clock_sync: "
+				       "name=traced_abcdef01\\n"));
+	assert_non_null(
+		strstr(r.text, " 2.000000: tracing_mark_write: B|5|trace_event_clock-sync: "));
+	/* At the text's own microsecond: the offset between the two is nothing at all. */
+	assert_non_null(strstr(r.text,
+			       "{\"name\":\"clock_sync\",\"ph\":\"c\",\"cat\":\"__metadata\","
+			       "\"pid\":0,\"tid\":0,\"ts\":1000002,\"args\":{\"sync_id\":"
+			       "\"traced_abcdef01\",\"issue_ts\":1000002}}"));
+	/* Both ties at once fail the import. */
+	assert_null(strstr(r.text, "clock-domain"));
+}
+
+static void without_the_sync_mark_the_domain_ties(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_run_ struct run r = { .options.format = "json" };
+
+	maker_init(&m, 8, false, 1024);
+	make_usual(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.result.own_events, 0);
+	assert_non_null(strstr(r.text, "\"clock-domain\":\"LINUX_FTRACE_GLOBAL\""));
+	assert_null(strstr(r.text, "clock_sync"));
 }
 
 static void tgid_column(void **state _unused_)
@@ -652,7 +679,8 @@ int main(void)
 		cmocka_unit_test(text_is_the_kernels),
 		cmocka_unit_test(recorded_text_is_the_kernels),
 		cmocka_unit_test(json_of_marks),
-		cmocka_unit_test(the_recorders_own_sync_mark_is_a_comment),
+		cmocka_unit_test(the_recorders_own_sync_mark_ties_text_and_json),
+		cmocka_unit_test(without_the_sync_mark_the_domain_ties),
 		cmocka_unit_test(tgid_column),
 		cmocka_unit_test(every_event_is_accounted_for),
 		cmocka_unit_test(counts_that_do_not_add_up_are_told),
