@@ -194,9 +194,12 @@ static int parse(struct symbols *s, const char *text, size_t len)
 	}
 	if (!any) /* kptr_restrict shows zeros */
 		s->count = 0;
-	if (local_data || s->text_start >= s->text_end) {
+	/* Below _stext there are only per-CPU symbols, at offsets from 0 (x86-64 before 6.15). */
+	if (local_data && s->text_start < s->image_end) {
+		s->text_end = s->image_end;
+	} else if (local_data || s->text_start >= s->text_end) {
 		s->text_start = 0;
-		s->text_end = local_data && s->image_end ? s->image_end : UINT64_MAX;
+		s->text_end = UINT64_MAX;
 	}
 	return 0;
 }
