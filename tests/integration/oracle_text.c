@@ -267,11 +267,23 @@ static int configure(struct oracle *o, int dir)
 	static const struct {
 		const char *file, *value;
 	} settings[] = {
-		{ "tracing_on", "0" },	       { "trace_clock", "boot" },
-		{ "options/hash-ptr", "0" },   { "options/overwrite", "0" },
-		{ "buffer_size_kb", "24000" }, { "events/enable", "1" },
+		{ "tracing_on", "0" },	      { "trace_clock", "boot" },
+		{ "options/overwrite", "0" }, { "buffer_size_kb", "24000" },
+		{ "events/enable", "1" },
 	};
+	_cleanup_buf_ struct buf cmdline = BUF_INIT;
 
+	/*
+	 * 6.1 prints no strings at all with hash-ptr off: it expands the format in
+	 * the buffer that it reads it from. no_hash_pointers has the same effect.
+	 */
+	if (read_file_at(AT_FDCWD, "/proc/cmdline", 1 << 16, &cmdline) == 0 &&
+	    !(buf_string(&cmdline) && strstr(cmdline.data, "no_hash_pointers"))) {
+		int r = tracefs_write(dir, "options/hash-ptr", "0");
+
+		if (r < 0)
+			return r;
+	}
 	(void)o;
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
 		int r = tracefs_write(dir, settings[i].file, settings[i].value);
