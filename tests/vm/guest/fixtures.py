@@ -5,7 +5,7 @@ kernel into /out/data/VERSION (tests/vm/fixtures copies it to tests/data):
 
     formats.txt.gz   all events' format files, each below a line "## SYSTEM"
     header_page      how a sub-buffer begins
-    mixed.traced     a capture in which as many events as possible occur
+    mixed.traced.gz  a capture in which as many events as possible occur
     mixed.txt.gz     the kernel's own text of the same buffer
 """
 
@@ -26,7 +26,8 @@ from harness import INSTANCES, TRACEFS, Test, check, skip  # noqa: E402
 NOISY = {"kmem", "rcu", "syscalls", "raw_syscalls", "lock", "preemptirq", "maple_tree", "cgroup",
          "filemap", "irq_vectors", "timer", "vmscan", "workqueue", "percpu", "mmap", "tlb", "csd",
          "ipi", "exceptions", "mmap_lock", "pagemap", "x86_fpu", "writeback", "sched", "irq",
-         "block", "skb", "net", "sock", "tcp", "task", "signal"}
+         "block", "skb", "net", "sock", "tcp", "task", "signal", "power",
+         "timer_migration", "rseq"}
 # Where the kernel's text begins and ends bounds what is looked up.
 BOUNDS = {b"_stext", b"_etext", b"_sinittext", b"_einittext", b"_end"}
 
@@ -72,7 +73,6 @@ def load_once():
 
 def record_mixed(test, instance):
     (instance / "buffer_size_kb").write_text("16384")
-    (instance / "options" / "hash-ptr").write_text("0")
     systems = [p for p in sorted((instance / "events").iterdir()) if (p / "enable").exists()]
     quiet = [p for p in systems if p.name not in NOISY]
     stop = threading.Event()
@@ -132,7 +132,7 @@ def mixed(test, out):
         subprocess.run(["umount", "/proc/kallsyms"], check=False, stderr=subprocess.DEVNULL)
         instance.rmdir()
     write_gz(out / "mixed.txt.gz", text)
-    (out / "mixed.traced").write_bytes((test.dir / "mixed.traced").read_bytes())
+    write_gz(out / "mixed.traced.gz", (test.dir / "mixed.traced").read_bytes())
 
 
 def main():

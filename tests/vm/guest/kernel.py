@@ -126,6 +126,7 @@ def started_without_a_cpu(test):
 
 def modules(test):
     def during(_):
+        time.sleep(0.5)
         for command in (["insmod", "/later/dummy.ko"], ["rmmod", "dummy"]):
             subprocess.run(command, check=True)
 
@@ -161,7 +162,6 @@ def sub_buffers(test, kilobytes):
             size.write_text(str(kilobytes))
             check(int(size.read_text()) == kilobytes, f"the kernel made {size.read_text()} of it")
         (instance / "buffer_size_kb").write_text("8192")
-        (instance / "options" / "hash-ptr").write_text("0")
         for system in ("sched", "irq", "timer"):
             (instance / "events" / system / "enable").write_text("1")
         long = "m" * min(1000, kilobytes * 200)
