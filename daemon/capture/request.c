@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/sysinfo.h>
 
+#include "capture/metadata.h"
 #include "util/io.h"
 
 #define NAME_LEN_MAX 64
@@ -47,9 +48,36 @@ static int check_memory(const struct capture_env *env, const struct capture_requ
 	return error_hint(err, "ask for a smaller buffer (-b)");
 }
 
+/* tracing_cpumask refuses the whole mask without a word about which CPU it lacks. */
+static int check_cpus(const struct capture_env *env, const struct cpu_set *cpus, struct error *err)
+{
+	_cleanup_(cpu_set_deinit) struct cpu_set possible = { 0 };
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[256];
+
+	if (!cpus)
+		return 0;
+	if (!cpu_set_count(cpus))
+		return error_set(err, -EINVAL, "the list of CPUs is empty");
+	snprintf(path, sizeof(path), "%s/devices/system/cpu/possible", capture_env_sys(env));
+	/* Where that is not told the kernel will have to refuse by itself. */
+	if (read_file_at(AT_FDCWD, path, 4096, &text) < 0 || !buf_string(&text) ||
+	    parse_cpu_list(text.data, &possible, NULL) < 0)
+		return 0;
+	for (unsigned cpu = 0; cpu < cpus->words * 64; cpu++) {
+		if (!cpu_set_has(cpus, cpu) || cpu_set_has(&possible, cpu))
+			continue;
+		error_set(err, -EINVAL, "this machine has no CPU %u", cpu);
+		return error_hint(err, "it has %.*s", (int)strcspn(text.data, "\n"), text.data);
+	}
+	return 0;
+}
+
 int request_check(const struct capture_env *env, const struct capture_request *request,
 		  struct error *err)
 {
+	int r;
+
 	if (!request->name || !is_name(request->name)) {
 		error_set(err, -EINVAL, "'%s' cannot be the name of a recording",
 			  request->name ?: "");
@@ -58,13 +86,12 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 	}
 	if (!request->event_count)
 		return error_set(err, -EINVAL, "no events were asked for");
-	if (request->cpus && !cpu_set_count(request->cpus))
-		return error_set(err, -EINVAL, "the list of CPUs is empty");
 	for (size_t i = 0; i < request->event_count; i++)
 		if (request->events[i].filter && strlen(request->events[i].filter) > FILTER_LEN_MAX)
 			return error_set(err, -E2BIG, "the filter for '%s' is too long",
 					 request->events[i].glob);
-	return check_memory(env, request, err);
+	r = check_cpus(env, request->cpus, err);
+	return r < 0 ? r : check_memory(env, request, err);
 }
 
 static void plan_pids(struct plan *plan, const struct capture_request *request,

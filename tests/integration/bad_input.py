@@ -78,7 +78,7 @@ TABLE = [
     ("a clock that isn't one", R + ["-C", "sundial"], 1, ["sundial"], "boot"),
     ("a list of CPUs that isn't one", R + ["--cpus", "0-"], 2, ["'0-' is not a list"], "0-3,8"),
     ("a list of CPUs backwards", R + ["--cpus", "3-1"], 2, ["'3-1' is not a list"], "0-3,8"),
-    ("a CPU that the machine lacks", R + ["--cpus", "4000"], 1, ["4000"], ""),
+    ("a CPU that the machine lacks", R + ["--cpus", "4000"], 1, ["no CPU 4000"], "it has 0"),
     ("a process id in words", R + ["-P", "bash"], 2, ["'bash' is no process id"], "-P 1234"),
     ("a process that isn't there", R + ["-P", "4194303"], 1, ["4194303"], "pgrep"),
     ("-F without a command", R + ["-F"], 2, ["-F follows a command"], "-P PID"),

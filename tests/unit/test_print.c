@@ -16,20 +16,20 @@
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 #define FIELD(type, name, offset, size, is_signed)                                                 \
 	"\tfield:" type " " name ";\toffset:" #offset ";\tsize:" #size ";\tsigned:" #is_signed ";" \
-											       "\n"
+	"\n"
 
 /* A record that has one of everything, for formats under test. */
 #define FIELDS                                                                                     \
 	FIELD("s8", "s8", 8, 1, 1)                                                                 \
-	FIELD("u8", "u8", 9, 1, 0) FIELD("s16", "s16", 10, 2, 1) FIELD(                            \
-		"int", "s32", 12, 4, 1) FIELD("u64", "u64", 16, 8, 0) FIELD("s64", "s64", 24, 8,   \
-									    1) FIELD("u32", "u32", \
-										     32, 4, 0)     \
+	FIELD("u8", "u8", 9, 1, 0)                                                                 \
+	FIELD("s16", "s16", 10, 2, 1) FIELD("int", "s32", 12, 4, 1) FIELD(                         \
+		"u64", "u64", 16, 8, 0) FIELD("s64", "s64", 24, 8, 1) FIELD("u32", "u32", 32, 4,   \
+									    0)                     \
 		FIELD("bool", "flag", 36, 1, 0) FIELD("__data_loc char[]", "str", 40, 4, 0) FIELD( \
 			"__data_loc u32[]", "arr", 44, 4, 0) FIELD("void *", "ptr", 48, 8, 0)      \
 			FIELD("char", "comm[16]", 56, 16, 0) FIELD("u8", "mac[6]", 72, 6, 0)       \
-				FIELD("__rel_loc char[]", "rel", 80, 4,                            \
-				      0) FIELD("u8", "ip6[16]", 88, 16, 0)                         \
+				FIELD("__rel_loc char[]", "rel", 80, 4, 0) FIELD("u8", "ip6[16]",  \
+										 88, 16, 0)        \
 					FIELD("__data_loc cpumask_t", "mask", 104, 4, 0)           \
 						FIELD("u8", "sa[28]", 108, 28, 0)                  \
 							FIELD("const char *", "kstr", 136, 8, 0)
