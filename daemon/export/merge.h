@@ -10,7 +10,7 @@
 #pragma once
 
 #include "export/index.h"
-#include "export/record.h"
+#include "print/record.h"
 
 #define MERGE_MEMORY (48U << 20)
 

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "export/record.h"
+#include "print/record.h"
 #include "util/error.h"
 
 /* From events/header_page and the recording machine's nature. */

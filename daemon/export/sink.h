@@ -8,10 +8,10 @@
 
 #include <stdbool.h>
 
-#include "export/event_table.h"
 #include "export/export.h"
 #include "export/output.h"
 #include "export/trace_info.h"
+#include "print/event_table.h"
 
 /* One event on its way to a sink. */
 struct trace_event {

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "export/event_table.h"
 #include "export/page.h"
 #include "export/task_table.h"
+#include "print/event_table.h"
 #include "proto/capture.pb-c.h"
 
 struct trace_info {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "export/format_int.h"
+#include "print/format_int.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "export/conversion.h"
+#include "print/conversion.h"
 
 static const uint64_t values[] = {
 	0,

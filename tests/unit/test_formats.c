@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "export/event_table.h"
+#include "print/event_table.h"
 
 #define KERNEL TEST_DATA "/6.18.44/"
 #define EVENTS 2323

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "export/event_table.h"
+#include "print/event_table.h"
 
 #define COMMON                                                                                     \
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
@@ -22,9 +22,9 @@
 #define FIELDS                                                                                     \
 	FIELD("s8", "s8", 8, 1, 1)                                                                 \
 	FIELD("u8", "u8", 9, 1, 0)                                                                 \
-	FIELD("s16", "s16", 10, 2, 1) FIELD("int", "s32", 12, 4, 1) FIELD(                         \
-		"u64", "u64", 16, 8, 0) FIELD("s64", "s64", 24, 8, 1) FIELD("u32", "u32", 32, 4,   \
-									    0)                     \
+	FIELD("s16", "s16", 10, 2, 1)                                                              \
+	FIELD("int", "s32", 12, 4, 1) FIELD("u64", "u64", 16, 8, 0) FIELD(                         \
+		"s64", "s64", 24, 8, 1) FIELD("u32", "u32", 32, 4, 0)                              \
 		FIELD("bool", "flag", 36, 1, 0) FIELD("__data_loc char[]", "str", 40, 4, 0) FIELD( \
 			"__data_loc u32[]", "arr", 44, 4, 0) FIELD("void *", "ptr", 48, 8, 0)      \
 			FIELD("char", "comm[16]", 56, 16, 0) FIELD("u8", "mac[6]", 72, 6, 0)       \

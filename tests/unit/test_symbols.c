@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "export/symbols.h"
+#include "print/symbols.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

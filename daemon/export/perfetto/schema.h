@@ -12,9 +12,9 @@
 
 #include <stdbool.h>
 
-#include "export/event_table.h"
 #include "export/sink.h"
-#include "export/symbols.h"
+#include "print/event_table.h"
+#include "print/symbols.h"
 
 #define PF_GENERIC_BASE 65536	 /* FtraceEvent field of the first generic event */
 #define PF_GENERIC_FIELDS_MAX 31 /* the reader takes field numbers below 32 */

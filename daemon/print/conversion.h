@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "export/format_int.h"
+#include "print/format_int.h"
 
 struct conversion {
 	char kind;    /* 'd' integer, 'c', 's', 'p', '%'; 0: not a conversion */

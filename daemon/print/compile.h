@@ -2,7 +2,7 @@
 /* Building programs: shared by compile.c and special.c. */
 #pragma once
 
-#include "export/program.h"
+#include "print/program.h"
 
 struct compiler {
 	const struct compile_env *env;

@@ -2,7 +2,7 @@
 /* The C types that print formats cast to, arithmetic on them, and the arena. */
 #include <string.h>
 
-#include "export/expr.h"
+#include "print/expr.h"
 
 #define WORD 0 /* the size of a long */
 

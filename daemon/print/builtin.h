@@ -2,7 +2,7 @@
 /* ftrace's own events (system "ftrace"), as kernel/trace/trace_output.c prints them. */
 #pragma once
 
-#include "export/event_table.h"
+#include "print/event_table.h"
 
 enum builtin {
 	BUILTIN_NONE,

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "export/record.h"
-#include "export/symbols.h"
+#include "print/record.h"
+#include "print/symbols.h"
 #include "util/buf.h"
 #include "util/error.h"
 

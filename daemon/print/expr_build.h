@@ -2,7 +2,7 @@
 /* Makes typed nodes, constants folded. All take NULL operands and then return NULL. */
 #pragma once
 
-#include "export/expr.h"
+#include "print/expr.h"
 
 /* Allocates from env's arena; NULL: no memory. */
 struct expr *expr_new(const struct expr_env *env, enum expr_kind kind, struct expr_type type);

@@ -2,7 +2,7 @@
 /* C types by name, and statement expressions: ({ declarations; calls; value; }). */
 #include <string.h>
 
-#include "export/parser.h"
+#include "print/parser.h"
 
 /*
  * Bit-fields of unions that formats take apart, from the lowest bit of a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Expressions and formats to ops. */
-#include "export/compile.h"
+#include "print/compile.h"
 
 #include <string.h>
 

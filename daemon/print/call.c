@@ -2,7 +2,7 @@
 /* The functions that print formats call: the stages of include/trace/stages/stage3_*.h. */
 #include <string.h>
 
-#include "export/parser.h"
+#include "print/parser.h"
 
 static const struct expr_type text_type = { .class = TYPE_TEXT };
 

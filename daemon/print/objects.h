@@ -2,7 +2,7 @@
 /* What %pI4, %pU, %pM, %*ph and the like print of memory: lib/vsprintf.c. */
 #pragma once
 
-#include "export/conversion.h"
+#include "print/conversion.h"
 #include "util/buf.h"
 
 struct object_env {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "export/expr_build.h"
+#include "print/expr_build.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "export/lexer.h"
+#include "print/lexer.h"
 
 #include <string.h>
 
-#include "export/expr.h"
+#include "print/expr.h"
 
 static bool is_space(char c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "export/format_int.h"
+#include "print/format_int.h"
 
 #define PAIRS(t) #t "0" #t "1" #t "2" #t "3" #t "4" #t "5" #t "6" #t "7" #t "8" #t "9"
 const char format_digit_pairs[200] __attribute__((nonstring)) =

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "export/builtin.h"
-#include "export/compile.h"
+#include "print/builtin.h"
+#include "print/compile.h"
 
 static void literal(struct compiler *c, const char *s)
 {

@@ -8,8 +8,8 @@
  */
 #pragma once
 
-#include "export/conversion.h"
-#include "export/expr.h"
+#include "print/conversion.h"
+#include "print/expr.h"
 
 enum op_code {
 	OP_END,

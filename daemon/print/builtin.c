@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "export/builtin.h"
+#include "print/builtin.h"
 
 #include <string.h>
 
-#include "export/format_int.h"
-#include "export/printer.h"
+#include "print/format_int.h"
+#include "print/printer.h"
 
 static const struct {
 	const char *name;

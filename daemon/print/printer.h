@@ -6,9 +6,9 @@
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
-#include "export/constants.h"
-#include "export/event_table.h"
-#include "export/program.h"
+#include "print/constants.h"
+#include "print/event_table.h"
+#include "print/program.h"
 
 struct printk_format {
 	uint64_t address;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "export/objects.h"
+#include "print/objects.h"
 
 #include <string.h>
 

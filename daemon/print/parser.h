@@ -2,8 +2,8 @@
 /* What the files of the print fmt parser share: expr.c, call.c, statement.c. */
 #pragma once
 
-#include "export/expr_build.h"
-#include "export/lexer.h"
+#include "print/expr_build.h"
+#include "print/lexer.h"
 
 #define PARSER_DEPTH 200
 #define PARSER_LOCALS 16

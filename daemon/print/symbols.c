@@ -5,7 +5,7 @@
  * counts; without CONFIG_KALLSYMS_ALL only text is looked up. Modules'
  * symbols come after them, in any order.
  */
-#include "export/symbols.h"
+#include "print/symbols.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "export/conversion.h"
+#include "print/conversion.h"
 
 static bool is_digit(char c)
 {

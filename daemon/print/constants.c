@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "export/constants.h"
+#include "print/constants.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "export/program.h"
+#include "print/program.h"
 
 #include <string.h>
 
-#include "export/builtin.h"
-#include "export/objects.h"
-#include "export/printer.h"
+#include "print/builtin.h"
+#include "print/objects.h"
+#include "print/printer.h"
 
 /*
  * A running program. The output has room for all ops of known size from the

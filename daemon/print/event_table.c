@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "export/event_table.h"
+#include "print/event_table.h"
 
 #include <string.h>
 
-#include "export/lexer.h"
-#include "export/printer.h"
+#include "print/lexer.h"
+#include "print/printer.h"
 #include "util/siphash.h"
 
 static struct tep_handle *new_tep(const struct event_table_env *env)

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "export/printer.h"
+#include "print/printer.h"
 
 static bool holds_all_fields(const struct event *ev, const struct record *rec)
 {

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "export/constants.h"
-#include "export/event_table.h"
+#include "print/constants.h"
+#include "print/event_table.h"
 
 enum type_class {
 	TYPE_INT,

@@ -4,12 +4,12 @@
  * __print_*() and __get_*() as built-in functions (call.c) and statement
  * expressions (statement.c).
  */
-#include "export/expr.h"
+#include "print/expr.h"
 
 #include <stdarg.h>
 #include <string.h>
 
-#include "export/parser.h"
+#include "print/parser.h"
 
 static void fail(struct parser *p, const char *fmt, va_list ap)
 {

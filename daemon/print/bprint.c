@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "export/conversion.h"
-#include "export/printer.h"
+#include "print/conversion.h"
+#include "print/printer.h"
 
 struct args {
 	const uint8_t *data;
