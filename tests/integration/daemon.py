@@ -66,12 +66,16 @@ def killed_daemon(test):
     seed = random.randrange(1 << 30)
     rng = random.Random(seed)
     converted = 0
+    # From the midst of arming to well within the recording, on slow machines too.
+    began = time.monotonic()
+    test.run("record", "-t", "10ms", "-o", "warm.txt")
+    span = 0.6 + 2 * (time.monotonic() - began)
     for attempt in range(8):
         for d in spools(test):
             d.unlink()
         client = test.start("record", "--name", f"{test.name}-kill", "-b", "256K", "-t", "20s",
                             "-e", "sched", "-e", "irq", "-e", "timer", "-o", "never.txt")
-        time.sleep(rng.uniform(0.02, 0.9))
+        time.sleep(rng.uniform(0.02, span))
         test.daemon.process.kill()
         test.daemon.process.wait()
         r = test.finish(client)
