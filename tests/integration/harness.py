@@ -100,11 +100,16 @@ class Test:
         atexit.register(shutil.rmtree, self.top, ignore_errors=True)
         # Whoever the tests become has to reach the programs' output.
         self.top.chmod(0o755)
+        # A private daemon keeps the recordings whose export failed: here, not on the machine.
+        self.private = self.top / "traced"
+        self.private.write_text(f'#!/bin/sh\nexec "{self.traced}" "$@" --spool-dir "{self.top}/spool"\n')
+        self.private.chmod(0o755)
+        (self.top / "spool").mkdir(mode=0o700)
         self.passed = self.failed = 0
         self.daemon = None
 
     def environment(self, **more):
-        env = dict(os.environ, LC_ALL="C.UTF-8", TRACED_DAEMON=str(self.traced),
+        env = dict(os.environ, LC_ALL="C.UTF-8", TRACED_DAEMON=str(self.private),
                    TRACED_PROFILES=str(self.source / "systemd" / "profiles"), TMPDIR=str(self.dir))
         env.update(more)
         return env

@@ -1,5 +1,8 @@
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The Perfetto trace beside the text of the same capture: the same events, in
+"""Run by the system's python, which has python3-protobuf.
+
+The Perfetto trace beside the text of the same capture: the same events, in
 the same order, with the same values. The second decoder is python3-protobuf,
 on classes that protoc makes from proto/perfetto."""
 
