@@ -82,6 +82,21 @@ void compiler_literal(struct compiler *c, const char *text, size_t len)
 	buf_append(&c->literal, text, len);
 }
 
+void compiler_text(struct compiler *c, const char *text)
+{
+	compiler_literal(c, text, strlen(text));
+}
+
+const struct field *compiler_find_field(const struct compiler *c, const char *name)
+{
+	const struct event *ev = c->env->expr.event;
+
+	for (size_t i = 0; i < ev->field_count; i++)
+		if (!strcmp(ev->fields[i].name, name))
+			return &ev->fields[i];
+	return NULL;
+}
+
 static void flush_literal(struct compiler *c)
 {
 	if (c->literal.len)
@@ -678,14 +693,13 @@ int program_compile(const struct compile_env *env, const char *print_fmt, size_t
 {
 	struct compiler c = { .env = env };
 	struct expr *format = NULL, *args = NULL;
-	const char *name = env->expr.event->name;
 	int r = expr_parse_print_fmt(&env->expr, print_fmt, len, &format, &args, ret_why);
 
 	if (!r)
 		r = compile_special(&c, format, args);
 	if (!r) {
-		compiler_literal(&c, name, strlen(name));
-		compiler_literal(&c, ": ", 2);
+		compiler_text(&c, env->expr.event->name);
+		compiler_text(&c, ": ");
 		compiler_format(&c, format->text, format->text_len, args);
 	}
 	if (r >= 0 && c.why) {

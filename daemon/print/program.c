@@ -416,24 +416,48 @@ static void put_syscall_arg(struct run *r, const struct op *op)
 	r->w = format_hex(r->w, v);
 }
 
-/* "de:ad:be:ef", with ", ..." where the next argument says that there was more. */
+static bool is_printable(uint8_t c)
+{
+	return c >= ' ' && c <= '~';
+}
+
+/* "(61:62:0a, ...) "ab."...": the text if there is any; the dots where more was given than kept. */
 static void put_syscall_bytes(struct run *r, const struct op *op)
 {
 	uint32_t loc = (uint32_t)load_uint(r->rec->data + op->offset, 4, r->swap);
 	uint64_t len = loc >> 16, given = len;
 	const uint8_t *data = memory(r, loc & 0xffff, len);
+	bool cut, printable = false;
 
-	if (!data || !room(r, len * 3 + 8))
+	if (!data || !room(r, len * 4 + 16))
 		return;
+	if (op->size)
+		given = load_uint(r->rec->data + op->imm, op->size, r->swap);
+	cut = (int)len < (int)given;
+	*r->w++ = '(';
 	for (uint64_t i = 0; i < len; i++) {
 		if (i)
 			*r->w++ = ':';
 		r->w = format_hex_byte(r->w, data[i]);
+		printable |= is_printable(data[i]);
 	}
-	if (op->size)
-		given = load_uint(r->rec->data + op->imm, op->size, r->swap);
-	if ((int)len < (int)given)
-		put(r, ", ...", 5);
+	put(r, ", ...)" + (cut ? 0 : 5), cut ? 6 : 1);
+	if (!printable)
+		return;
+	put(r, " \"", 2);
+	for (uint64_t i = 0; i < len; i++)
+		*r->w++ = is_printable(data[i]) ? (char)data[i] : '.';
+	put(r, "\"...", cut ? 4 : 1);
+}
+
+/* A string of user space. No length: it could not be read, and another may lie there. */
+static void put_syscall_text(struct run *r, const struct op *op)
+{
+	uint32_t loc = (uint32_t)load_uint(r->rec->data + op->offset, 4, r->swap);
+	const uint8_t *data = memory(r, loc & 0xffff, loc >> 16);
+
+	if (data)
+		put(r, (const char *)data, strnlen((const char *)data, loc >> 16));
 }
 
 static void deref(struct run *r, const struct op *op)
@@ -562,6 +586,9 @@ static void run_text(struct run *r, const struct op *op)
 		break;
 	case OP_SYSCALL_BYTES:
 		put_syscall_bytes(r, op);
+		break;
+	case OP_SYSCALL_TEXT:
+		put_syscall_text(r, op);
 		break;
 	case OP_MARK:
 		r->marks[op->arg] = (size_t)(r->w - r->out->data);

@@ -56,6 +56,7 @@ enum op_code {
 	OP_OBJECT, /* what %p<suffix> prints of the memory at an address */
 	OP_SYSCALL_ARG,
 	OP_SYSCALL_BYTES,
+	OP_SYSCALL_TEXT,
 	OP_BUILTIN, /* one of ftrace's own events */
 
 	OP_JUMP,

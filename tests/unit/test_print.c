@@ -23,8 +23,8 @@
 	FIELD("s8", "s8", 8, 1, 1)                                                                 \
 	FIELD("u8", "u8", 9, 1, 0)                                                                 \
 	FIELD("s16", "s16", 10, 2, 1)                                                              \
-	FIELD("int", "s32", 12, 4, 1) FIELD("u64", "u64", 16, 8, 0) FIELD(                         \
-		"s64", "s64", 24, 8, 1) FIELD("u32", "u32", 32, 4, 0)                              \
+	FIELD("int", "s32", 12, 4, 1)                                                              \
+	FIELD("u64", "u64", 16, 8, 0) FIELD("s64", "s64", 24, 8, 1) FIELD("u32", "u32", 32, 4, 0)  \
 		FIELD("bool", "flag", 36, 1, 0) FIELD("__data_loc char[]", "str", 40, 4, 0) FIELD( \
 			"__data_loc u32[]", "arr", 44, 4, 0) FIELD("void *", "ptr", 48, 8, 0)      \
 			FIELD("char", "comm[16]", 56, 16, 0) FIELD("u8", "mac[6]", 72, 6, 0)       \
@@ -420,19 +420,81 @@ static void test_syscall_memory(void **state)
 	static const char fields[] = FIELD("int", "__syscall_nr", 8, 4, 1)
 		FIELD("const char *", "buf", 16, 8, 0) FIELD("size_t", "count", 24, 8, 0)
 			FIELD("__data_loc char[]", "__buf_val", 32, 4, 0);
-	static const uint8_t data[40] = {
-		[16] = 0x10, [24] = 9, [32] = 36, 0, 3, 0, 'a', 'b', 'c'
+	static const char bytes[] = "\"buf: 0x%08lx (%s), count: 0x%08lx\", REC->buf, "
+				    "__print_dynamic_array(__buf_val, 1), REC->count";
+	static const char string[] = "\"buf: 0x%08lx \\\"%s\\\", count: 0x%08lx\", REC->buf, "
+				     "__get_str(__buf_val), REC->count";
+	static const uint8_t cut[40] = { [16] = 0x10, [24] = 9, [32] = 36, 0,	 4,
+					 0,	      'a',	'\n',	   0xe9, '\"' };
+	static const uint8_t whole[40] = { [16] = 0x10, [24] = 1, [32] = 36, 0, 1, 0, '0', 'x' };
+	static const uint8_t binary[40] = { [16] = 0x10, [24] = 2, [32] = 36, 0, 2, 0, 1, 0x7f };
+	static const uint8_t binary_cut[40] = {
+		[16] = 0x10, [24] = 3, [32] = 36, 0, 2, 0, 1, 0x80
 	};
+	static const uint8_t text[40] = {
+		[16] = 0x10, [24] = 9, [32] = 36, 0, 4, 0, 'a', 'b', 'c'
+	};
+	/* Memory that could not be read has no length, and lies where the next begins. */
+	static const uint8_t fault[40] = { [16] = 0x10, [32] = 36, [36] = 'a', 'b', 'c' };
 
 	(void)state;
-	check_event("syscalls", "sys_enter_open", fields,
-		    "\"buf: 0x%08lx \\\"%s\\\", count: 0x%08lx\", REC->buf, "
-		    "__get_str(__buf_val), REC->count",
-		    data, 40, 0, "sys_open(buf: 0x10 \"abc\", count: 9)");
-	check_event("syscalls", "sys_enter_write", fields,
-		    "\"buf: 0x%08lx (%s), count: 0x%08lx\", REC->buf, "
-		    "__print_dynamic_array(__buf_val, 1), REC->count",
-		    data, 40, 0, "sys_write(buf: 0x10 (61:62:63, ...), count: 9)");
+	check_event("syscalls", "sys_enter_open", fields, string, text, 40, 0,
+		    "sys_open(buf: 0x10 \"abc\", count: 9)");
+	check_event("syscalls", "sys_enter_open", fields, string, fault, 40, 0,
+		    "sys_open(buf: 0x10 \"\", count: 0)");
+	check_event("syscalls", "sys_enter_write", fields, bytes, cut, 40, 0,
+		    "sys_write(buf: 0x10 (61:0a:e9:22, ...) \"a..\"\"..., count: 9)");
+	check_event("syscalls", "sys_enter_write", fields, bytes, whole, 40, 0,
+		    "sys_write(buf: 0x10 (30) \"0\", count: 1)");
+	check_event("syscalls", "sys_enter_write", fields, bytes, binary, 40, 0,
+		    "sys_write(buf: 0x10 (01:7f), count: 2)");
+	check_event("syscalls", "sys_enter_write", fields, bytes, binary_cut, 40, 0,
+		    "sys_write(buf: 0x10 (01:80, ...), count: 3)");
+}
+
+static void test_syscall_openat(void **state)
+{
+	static const char fields[] = FIELD("int", "__syscall_nr", 8, 4, 1)
+		FIELD("int", "dfd", 16, 8, 0) FIELD("const char *", "filename", 24, 8, 0)
+			FIELD("int", "flags", 32, 8, 0) FIELD("umode_t", "mode", 40, 8, 0)
+				FIELD("__data_loc char[]", "__filename_val", 48, 4, 0);
+	static const char format[] =
+		"\"dfd: 0x%08lx, filename: 0x%08lx \\\"%s\\\", flags: %s%s, mode: 0%03o\", "
+		"((unsigned long)(REC->dfd)), ((unsigned long)(REC->filename)), "
+		"__get_str(__filename_val), "
+		"(REC->flags & ~3) && !(REC->flags & 3) ? \"O_RDONLY|\" : \"\",  "
+		"REC->flags ? __print_flags(REC->flags, \"|\", { 0x1, \"O_WRONLY\" }, "
+		"{ 0x2, \"O_RDWR\" }, { 0x40, \"O_CREAT\" }, { 0x200, \"O_TRUNC\" }, "
+		"{ 0x10000, \"O_DIRECTORY\" }, { 0x80000, \"O_CLOEXEC\" }) : \"O_RDONLY\",  "
+		"((unsigned long)(REC->mode))";
+	static const struct {
+		uint64_t flags;
+		const char *text;
+	} cases[] = {
+		{ 0, "O_RDONLY" },
+		{ 1, "O_WRONLY" },
+		{ 0x80000, "O_RDONLY|O_CLOEXEC" },
+		{ 0x80241, "O_WRONLY|O_CREAT|O_TRUNC|O_CLOEXEC, mode: 0644" },
+		{ 0x10000, "O_RDONLY|O_DIRECTORY, mode: 0644" },
+		{ 0x410002, "O_TMPFILE|O_RDWR, mode: 0644" },
+		{ 0x20000003, "O_WRONLY|O_RDWR|0x20000000" },
+		/* The kernel takes the flags as an int. */
+		{ 0x80000001, "O_WRONLY|0xffffffff80000000" },
+		{ 0x100000000, "O_RDONLY" },
+	};
+	uint8_t data[56] = { [16] = 0x9c, 0xff, 0xff, 0xff, [24] = 16, [40] = 0xa4, 1,
+			     [48] = 52,	  0,	3,    0,    '/',       'x' };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char expected[256];
+
+		memcpy(data + 32, &cases[i].flags, 8);
+		snprintf(expected, sizeof(expected),
+			 "sys_openat(dfd: 4294967196, filename: 16 \"/x\", flags: %s)",
+			 cases[i].text);
+		check_event("syscalls", "sys_enter_openat", fields, format, data, 56, 0, expected);
+	}
 }
 
 static void test_dynamic_events(void **state)
@@ -554,8 +616,9 @@ int main(void)
 		cmocka_unit_test(test_memory),	       cmocka_unit_test(test_pointers),
 		cmocka_unit_test(test_other_machine),  cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_syscalls),       cmocka_unit_test(test_syscall_memory),
-		cmocka_unit_test(test_dynamic_events), cmocka_unit_test(test_builtins),
-		cmocka_unit_test(test_refused),	       cmocka_unit_test(test_fallback),
+		cmocka_unit_test(test_syscall_openat), cmocka_unit_test(test_dynamic_events),
+		cmocka_unit_test(test_builtins),       cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_fallback),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
