@@ -39,7 +39,7 @@ struct capture_event_spec {
 };
 
 enum capture_reader {
-	CAPTURE_READER_AUTO, /* the best that the kernel has */
+	CAPTURE_READER_AUTO, /* splice, else read: docs/architecture.md says why not mmap */
 	CAPTURE_READER_MMAP,
 	CAPTURE_READER_SPLICE,
 	CAPTURE_READER_READ,

@@ -159,12 +159,11 @@ int cpu_reader_open(struct cpu_reader *r, int instance_dir, unsigned cpu, enum c
 		r->fd = -EBADF;
 		return code;
 	}
-	if (kind == CAPTURE_READER_AUTO || kind == CAPTURE_READER_MMAP) {
+	if (kind == CAPTURE_READER_MMAP) {
 		code = map_ring(r);
-		if (code == 0)
-			r->kind = CAPTURE_READER_MMAP;
-		else if (kind == CAPTURE_READER_MMAP)
+		if (code < 0)
 			goto fail;
+		r->kind = CAPTURE_READER_MMAP;
 	}
 	if (r->kind == CAPTURE_READER_AUTO && kind != CAPTURE_READER_READ) {
 		if (s->pipe[0] >= 0)

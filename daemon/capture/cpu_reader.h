@@ -3,7 +3,7 @@
  * Takes whole sub-buffers out of one CPU's ring, without looking into their
  * events. Three ways, the same result:
  *
- * - mmap (Linux 6.10+): the ring's pages are mapped; an ioctl hands one after
+ * - mmap (Linux 6.10+), when asked for: the ring's pages are mapped; an ioctl hands one after
  *   the other to user space. It also hands out the page that the kernel is
  *   still filling, as far as it is filled, and consumes it up to there. Such a
  *   page is kept in `open` until it is whole; only a flush gives it out before.

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "capture/capture.h"
 #include "control/frame.h"
 #include "util/nearest.h"
 #include "util/parse.h"
@@ -129,6 +130,25 @@ static int set_word(void *field, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_reader(void *field, const char *value, struct error *err)
+{
+	static const char *const readers[] = {
+		[CAPTURE_READER_AUTO] = "auto",
+		[CAPTURE_READER_MMAP] = "mmap",
+		[CAPTURE_READER_SPLICE] = "splice",
+		[CAPTURE_READER_READ] = "read",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(readers); i++) {
+		if (strcmp(value, readers[i]) == 0) {
+			*(int *)field = (int)i;
+			return 0;
+		}
+	}
+	error_set(err, -EINVAL, "\"%s\" is no way to read a ring buffer", value);
+	return error_hint(err, "auto, mmap, splice or read");
+}
+
 static int set_words(void *field, const char *value, struct error *err)
 {
 	int r;
@@ -157,6 +177,7 @@ static const struct key {
 	{ "limits", "duration_max", offsetof(struct config, duration_max), set_duration_limit },
 	{ "defaults", "buffer_size", offsetof(struct config, buffer_size), set_size },
 	{ "defaults", "clock", offsetof(struct config, clock), set_word },
+	{ "defaults", "reader", offsetof(struct config, reader), set_reader },
 	{ "defaults", "events", offsetof(struct config, events), set_words },
 };
 

@@ -34,6 +34,7 @@ struct config {
 	/* [defaults] */
 	uint64_t buffer_size; /* bytes per CPU */
 	char *clock;
+	int reader; /* enum capture_reader */
 	struct string_list events;
 };
 

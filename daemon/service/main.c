@@ -13,6 +13,8 @@
 #include "service/manager.h"
 #include "util/log.h"
 
+#define RECORDER_NICE (-10)
+
 enum {
 	EXIT_USAGE = 2,
 };
@@ -233,6 +235,15 @@ static int serve(sd_event *event, const struct arguments *a, struct error *err)
 	return r < 0 ? error_errno(err, r, "event loop") : 0;
 }
 
+/*
+ * The rings wait for us while a busy machine doesn't: at ordinary priority a
+ * load on all CPUs costs events. Who may not is none the worse for trying.
+ */
+static void come_first(void)
+{
+	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
+}
+
 static int run(const struct arguments *a)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -240,6 +251,7 @@ static int run(const struct arguments *a)
 	int r;
 
 	log_set_prefix(!a->manager.private && getenv("INVOCATION_ID"));
+	come_first();
 	raise_descriptor_limit();
 	r = block_signals();
 	if (r >= 0)

@@ -224,6 +224,7 @@ int start_plan_make(struct start_plan *ret, struct manager *m, const Traced__Con
 
 	p.request.clock = *start->clock ? start->clock : m->config.clock;
 	p.request.buffer_bytes = start->buffer_bytes ?: m->config.buffer_size;
+	p.request.reader = m->config.reader;
 	p.request.ring = start->ring;
 	p.request.tgid = start->tgid;
 	p.request.follow_forks = start->follow_forks;

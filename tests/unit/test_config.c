@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "capture/capture.h"
 #include "service/config.h"
 #include "service/profiles.h"
 #include "util/io.h"
@@ -73,7 +74,7 @@ static void later_files_win(void **state)
 	put(f->folder, "20-b.conf", "[limits]\nsessions = 5\n");
 	put(f->folder, "10-a.conf",
 	    "[limits]\nsessions = 4\nspool_max = none\n"
-	    "duration_max = 1h\n[defaults]\nevents = timer\n");
+	    "duration_max = 1h\n[defaults]\nevents = timer\nreader = read\n");
 	put(f->folder, "30-c.conf.off", "[limits]\nsessions = 6\n");
 	put(f->folder, ".hidden.conf", "[limits]\nsessions = 7\n");
 	assert_int_equal(load(f, &c, &warnings, &err), 0);
@@ -82,6 +83,7 @@ static void later_files_win(void **state)
 	assert_int_equal(c.sessions, 5);
 	assert_int_equal(c.spool_max, 0);
 	assert_int_equal(c.duration_max, 3600 * NSEC_PER_SEC);
+	assert_int_equal(c.reader, CAPTURE_READER_READ);
 	assert_int_equal(c.events.count, 3);
 	assert_string_equal(c.events.items[2], "timer");
 	assert_int_equal(warnings.len, 0);
@@ -147,6 +149,7 @@ static void bad_values_name_file_and_line(void **state)
 		{ "[daemon]\nsocket = run/sock\n", "traced.conf:2: socket: " },
 		{ "[daemon]\nlog_level = loud\n", "traced.conf:2: log_level: " },
 		{ "[defaults]\nclock = two words\n", "traced.conf:2: clock: " },
+		{ "[defaults]\nreader = telepathy\n", "traced.conf:2: reader: " },
 		{ "[defaults]\nbuffer_size = 0\n", "traced.conf:2: buffer_size: " },
 		{ "[daemon\n", "traced.conf:1: " },
 		{ "[daemon]\nsocket\n", "traced.conf:2: " },
