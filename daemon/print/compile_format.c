@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The conversions of a printf format, each with its arguments, to ops. */
+#include "print/compile.h"
+
+#include <string.h>
+
+/* A conversion on its way into ops. */
+struct item {
+	struct conversion spec;
+	const struct expr *width, *precision;
+};
+
+static const struct conversion *keep_spec(struct compiler *c, const struct item *it)
+{
+	struct conversion *spec = arena_alloc(c->env->expr.arena, sizeof(*spec));
+
+	if (!spec) {
+		compiler_no_memory(c);
+		return &it->spec;
+	}
+	*spec = it->spec;
+	c->bound += (uint32_t)MAX(spec->format.width, 0) +
+		    (spec->kind == 'd' ? (uint32_t)MAX(spec->format.precision, 0) : 0);
+	return spec;
+}
+
+static bool star_values(struct compiler *c, const struct item *it)
+{
+	if (it->width && (expr_unknown_part(it->width) || !compiler_value(c, it->width)))
+		return compiler_fail(c, "a width that is not known");
+	if (it->precision &&
+	    (expr_unknown_part(it->precision) || !compiler_value(c, it->precision)))
+		return compiler_fail(c, "a precision that is not known");
+	return true;
+}
+
+/* Gives spec and stars to the last op, which pops the stars' values. */
+static bool with_spec(struct compiler *c, struct op *op, const struct item *it)
+{
+	op->spec = keep_spec(c, it);
+	op->stars = (uint16_t)((it->width ? OP_STAR_WIDTH : 0) |
+			       (it->precision ? OP_STAR_PRECISION : 0));
+	return compiler_stack(c, (it->width != NULL) + (it->precision != NULL), 0);
+}
+
+static bool is_plain(const struct item *it)
+{
+	const struct int_format *f = &it->spec.format;
+
+	return f->width < 0 && f->precision < 0 && !it->width && !it->precision && !f->plus &&
+	       !f->space && !f->special && !f->upper && f->base != 8;
+}
+
+/* %d and %x of a field in this machine's byte order: one op. */
+static bool fused_number(struct compiler *c, const struct expr *e, const struct item *it)
+{
+	static const uint8_t codes[3][2] = {
+		{ OP_DEC_U32, OP_DEC_U64 },
+		{ OP_DEC_S32, OP_DEC_S64 },
+		{ OP_HEX_U32, OP_HEX_U64 },
+	};
+	const struct int_format *f = &it->spec.format;
+	unsigned row = f->base == 16 ? 2 : f->is_signed;
+
+	unsigned size = it->spec.size;
+	uint32_t offset;
+	struct op *op;
+
+	if (c->env->big_endian || !is_plain(it) || size < 4)
+		return false;
+	if (e->kind == EXPR_FIELD && e->field->size == size)
+		offset = e->field->offset;
+	else if (e->kind != EXPR_LOAD || (e->value & 0xff) != size ||
+		 !compiler_address(e->a, size, &offset))
+		return false;
+	op = compiler_add(c, codes[row][size == 8]);
+	op->offset = offset;
+	op->need = offset + size;
+	c->bound += INT_TEXT_MAX;
+	return true;
+}
+
+static bool number(struct compiler *c, const struct expr *e, const void *arg)
+{
+	const struct item *it = arg;
+	const struct int_format *f = &it->spec.format;
+	bool is_signed = f->is_signed;
+	struct op *op;
+
+	if (e->kind == EXPR_COND && expr_unknown_part(e) && !expr_unknown_part(e->a))
+		return compiler_branches(c, e, number, arg);
+	if (expr_unknown_part(e))
+		return compiler_unknown(c, e);
+	if (fused_number(c, e, it))
+		return true;
+	if (!compiler_value(c, e))
+		return false;
+	op = compiler_add(c, OP_NORMALIZE);
+	op->size = it->spec.size;
+	op->is_signed = is_signed;
+	c->bound += INT_TEXT_MAX;
+	if (is_plain(it)) {
+		compiler_add(c, f->base == 16 ? OP_HEX : OP_DEC)->is_signed = is_signed;
+		return compiler_stack(c, 1, 0);
+	}
+	if (!star_values(c, it))
+		return false;
+	op = compiler_add(c, OP_NUMBER);
+	return with_spec(c, op, it) && compiler_stack(c, 1, 0);
+}
+
+static bool character(struct compiler *c, const struct expr *e, const void *arg)
+{
+	const struct item *it = arg;
+
+	if (expr_unknown_part(e))
+		return compiler_unknown(c, e);
+	if (!compiler_value(c, e) || !star_values(c, it))
+		return false;
+	c->bound += 1;
+	return with_spec(c, compiler_add(c, OP_CHAR), it) && compiler_stack(c, 1, 0);
+}
+
+/* emit's text, cut and padded as spec says. */
+static bool padded(struct compiler *c, const struct expr *e, const struct item *it, emit_fn *emit)
+{
+	unsigned slot;
+	struct op *op;
+
+	if (it->spec.format.width < 0 && it->spec.format.precision < 0 && !it->width &&
+	    !it->precision)
+		return emit(c, e, it);
+	if (!compiler_mark(c, &slot) || !emit(c, e, it) || !star_values(c, it))
+		return false;
+	op = compiler_add(c, OP_PAD);
+	op->arg = (uint8_t)slot;
+	c->slots--;
+	return with_spec(c, op, it);
+}
+
+static bool pointer_value(struct compiler *c, const struct expr *e, const void *arg)
+{
+	const struct item *it = arg;
+	char kind = it->spec.suffix_len ? it->spec.suffix[0] : 'x';
+	bool symbol = kind == 's' || kind == 'S' || kind == 'B';
+	struct op *op;
+
+	if (e->kind == EXPR_COND && expr_unknown_part(e) && !expr_unknown_part(e->a))
+		return compiler_branches(c, e, pointer_value, arg);
+	if (expr_unknown_part(e))
+		return compiler_unknown(c, e);
+	if (!compiler_value(c, e))
+		return false;
+	op = compiler_add(c, symbol ? OP_SYMBOL : OP_POINTER);
+	op->size = (uint8_t)c->env->expr.word_size;
+	op->arg = (uint8_t)kind;
+	c->bound += INT_TEXT_MAX;
+	if (symbol)
+		return compiler_stack(c, 1, 0);
+	op->spec = keep_spec(c, it);
+	return compiler_stack(c, 1, 0);
+}
+
+/* %pI4, %pU and the like of memory in the record. */
+static bool object(struct compiler *c, const struct expr *e, const void *arg)
+{
+	const struct item *it = arg;
+	struct op *op;
+
+	if (!compiler_value(c, e) || !star_values(c, it))
+		return false;
+	op = compiler_add(c, OP_OBJECT);
+	c->bound += 96;
+	return with_spec(c, op, it) && compiler_stack(c, 1, 0);
+}
+
+static bool pointer(struct compiler *c, const struct expr *e, const struct item *it)
+{
+	static const char known[] = "IiMmUhba";
+	char kind = it->spec.suffix_len ? it->spec.suffix[0] : 'x';
+
+	if (kind == 'h' || kind == 'b') /* the width counts bytes or bits */
+		return e->type.class == TYPE_RECORD ? object(c, e, it) : compiler_unknown(c, e);
+	if (strchr(known, kind)) {
+		struct item plain = *it;
+
+		if (e->type.class != TYPE_RECORD)
+			return compiler_unknown(c, e);
+		plain.width = plain.precision = NULL;
+		plain.spec.format.width = plain.spec.format.precision = -1;
+		if (it->spec.format.width < 0 && !it->width)
+			return object(c, e, &plain);
+		return compiler_fail(c, "a width with %p");
+	}
+	if (kind == 's' || kind == 'S' || kind == 'B')
+		return padded(c, e, it, pointer_value);
+	if (kind == 'x' || kind == 'K') {
+		if (it->width || it->precision)
+			return compiler_fail(c, "a width from an argument with %p");
+		if (e->type.class == TYPE_RECORD)
+			return compiler_unknown(c, e);
+		return pointer_value(c, e, it);
+	}
+	return compiler_unknown(c, e);
+}
+
+static bool convert(struct compiler *c, const struct item *it, const struct expr *e)
+{
+	if (e->type.class == TYPE_TEXT && it->spec.kind != 's' && e->kind != EXPR_COND &&
+	    e->kind != EXPR_UNKNOWN)
+		return compiler_fail(c, "a string where a number belongs");
+	switch (it->spec.kind) {
+	case 'd':
+		return e->type.class == TYPE_RECORD ? compiler_unknown(c, e) : number(c, e, it);
+	case 'c':
+		return character(c, e, it);
+	case 's':
+		return padded(c, e, it, compiler_string);
+	default:
+		return pointer(c, e, it);
+	}
+}
+
+static const struct expr *next_arg(struct compiler *c, const struct expr **args)
+{
+	const struct expr *e = *args;
+
+	if (e)
+		*args = e->next;
+	else
+		compiler_fail(c, "more conversions than arguments");
+	return e;
+}
+
+bool compiler_format(struct compiler *c, const char *format, size_t len, const struct expr *args)
+{
+	const char *p = format, *end = format + strnlen(format, len);
+
+	while (p < end) {
+		const char *percent = memchr(p, '%', (size_t)(end - p));
+		struct item it = { 0 };
+		const struct expr *e;
+
+		if (percent != p) {
+			size_t n = (size_t)((percent ? percent : end) - p);
+
+			compiler_literal(c, p, n);
+			p += n;
+			continue;
+		}
+		p += conversion_parse(p, c->env->expr.word_size, &it.spec);
+		if (!it.spec.kind)
+			return compiler_fail(c, "an unknown conversion");
+		if (it.spec.kind == '%') {
+			compiler_literal(c, "%", 1);
+			continue;
+		}
+		if (it.spec.star_width && !(it.width = next_arg(c, &args)))
+			return false;
+		if (it.spec.star_precision && !(it.precision = next_arg(c, &args)))
+			return false;
+		e = next_arg(c, &args);
+		if (!e || !convert(c, &it, e))
+			return false;
+	}
+	return true;
+}
