@@ -219,6 +219,7 @@ static int sum_events(struct exporter *x, struct export_result *ret)
 			return -ENOMEM;
 	}
 	ret->event_types = types;
+	x->index.incomplete |= unknown > 0;
 	if (unknown)
 		stream_index_warn(&x->index,
 				  "%" PRIu64 " events have no format in the stream: only their "

@@ -37,18 +37,16 @@ static size_t find(const struct buf *out, size_t from, const char *text)
 	return p ? (size_t)(p - out->data) : SIZE_MAX;
 }
 
-/* As Trace Viewer's cpu_state and thread_slice know them. */
+/* As Trace Viewer's cpu_state and thread_slice know them; NULL: none that they know. */
 static const char *known_state(const char *state, size_t len)
 {
-	static const char *const whole[] = { "R+", "D|K", "D|W" };
-	static const char letters[] = "SRDTtZXxKW";
-	static char one[2];
+	static const char *const states[] = { "R+", "D|K", "D|W", "S", "R", "D", "T",
+					      "t",  "Z",   "X",	  "x", "K", "W" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(whole); i++)
-		if (strlen(whole[i]) == len && memcmp(whole[i], state, len) == 0)
-			return whole[i];
-	one[0] = len && strchr(letters, *state) ? *state : 'S';
-	return one;
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++)
+		if (strlen(states[i]) == len && memcmp(states[i], state, len) == 0)
+			return states[i];
+	return NULL;
 }
 
 static void fix_prio(struct buf *out, size_t from, const char *key)
@@ -70,7 +68,6 @@ static void fix_sched_switch(struct buf *out, size_t text)
 	static const char key[] = " prev_state=";
 	/* A comm may look like anything: the last one is the kernel's. */
 	size_t arrow = find(out, text, " ==> next_comm="), at = SIZE_MAX, next = text;
-	const char *state;
 	size_t len;
 
 	if (arrow == SIZE_MAX)
@@ -83,9 +80,13 @@ static void fix_sched_switch(struct buf *out, size_t text)
 	if (at == SIZE_MAX)
 		return;
 	len = arrow - at;
-	state = known_state(out->data + at, len);
-	if (len != strlen(state) || memcmp(out->data + at, state, len) != 0)
+	/* "X+" is X to a reader that doesn't know the plus; I and P are asleep, as far as it goes.
+	 */
+	if (!known_state(out->data + at, len)) {
+		const char *state = (len ? known_state(out->data + at, 1) : NULL) ?: "S";
+
 		replace(out, at, len, state, strlen(state));
+	}
 	fix_prio(out, text, " prev_prio=");
 }
 

@@ -75,11 +75,11 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 	return 0;
 }
 
-static int full(struct error *err)
+static int full(const struct sink_json *s, struct error *err)
 {
 	error_set(err, -EFBIG,
 		  "the trace's text is longer than the %llu characters that a viewer can open",
-		  (unsigned long long)STRING_MAX);
+		  (unsigned long long)s->string_max);
 	error_hint(err, "write it as .pftrace or .txt, or record for a shorter time or fewer "
 			"events");
 	return -EFBIG;
@@ -105,7 +105,7 @@ _hot_ static int end_line(struct sink_json *s, size_t start, struct error *err)
 	buf_append(b, "\\n", 2);
 	s->units++;
 	if (unlikely(s->units > s->string_max))
-		return full(err);
+		return full(s, err);
 	r = output_settle(s->out);
 	return likely(r == 0) ? 0 : error_errno(err, r, "can't write the JSON");
 }

@@ -20,8 +20,7 @@ struct sink_perfetto {
 	struct pf_sched_layout layout;
 	struct pf_bundle *bundles; /* by CPU */
 	bool *loss_tracks;	   /* by CPU: its track was described */
-	uint32_t cpu_count;
-	struct task **born; /* lives that begin within the trace, in order; borrowed tasks */
+	struct task **born;	   /* lives that begin within the trace, in order; borrowed tasks */
 	size_t born_count, born_next;
 	struct buf bundle;
 	unsigned clock; /* FtraceClock; 0: boot */
@@ -31,7 +30,7 @@ static void perfetto_free(struct sink *s)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
 
-	for (uint32_t i = 0; p->bundles && i < p->cpu_count; i++)
+	for (uint32_t i = 0; p->bundles && i < CPUS_MAX; i++)
 		pf_bundle_deinit(&p->bundles[i]);
 	free(p->bundles);
 	free(p->loss_tracks);
@@ -108,12 +107,9 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 		goto failed;
 	memcpy(env.pointer_key, info->header->pointer_key.data,
 	       MIN(info->header->pointer_key.len, sizeof(env.pointer_key)));
-	p->cpu_count = MIN(info->header->cpus, (uint32_t)CPUS_MAX);
-	p->bundles = calloc(p->cpu_count + 1, sizeof(*p->bundles));
-	p->loss_tracks = calloc(p->cpu_count + 1, sizeof(*p->loss_tracks));
+	p->bundles = calloc(CPUS_MAX, sizeof(*p->bundles));
+	p->loss_tracks = calloc(CPUS_MAX, sizeof(*p->loss_tracks));
 	r = p->bundles && p->loss_tracks ? 0 : -ENOMEM;
-	for (uint32_t i = 0; r >= 0 && i < p->cpu_count; i++)
-		r = pf_bundle_init(&p->bundles[i], i);
 	if (r >= 0)
 		r = pf_schema_new(&p->schema, &env);
 	if (r >= 0)
@@ -150,6 +146,14 @@ static int write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
 	return r;
 }
 
+/* Made at a CPU's first event: the header's count of CPUs is only a word. */
+static struct pf_bundle *find_bundle(struct sink_perfetto *p, uint32_t cpu)
+{
+	struct pf_bundle *b = &p->bundles[cpu];
+
+	return b->comms || pf_bundle_init(b, cpu) == 0 ? b : NULL;
+}
+
 static int write_births(struct sink_perfetto *p, uint64_t until)
 {
 	int r = 0;
@@ -167,10 +171,14 @@ static int perfetto_event(struct sink *s, const struct trace_event *ev, struct e
 	struct pf_bundle *b;
 	int r;
 
-	if (ev->cpu >= p->cpu_count)
-		return error_set(err, -EBADMSG, "an event of CPU %u, of %u CPUs", ev->cpu,
-				 p->cpu_count);
-	b = &p->bundles[ev->cpu];
+	if (ev->cpu >= CPUS_MAX) {
+		error_set(err, -EFBIG, "a Perfetto trace can't have events of CPU %u", ev->cpu);
+		return error_hint(err, "its readers take CPUs below %d: write .json or .txt",
+				  CPUS_MAX);
+	}
+	b = find_bundle(p, ev->cpu);
+	if (!b)
+		return error_errno(err, -ENOMEM, "perfetto");
 	r = pf_bundle_add(b, p->schema, &p->layout, ev);
 	if (r == -EBADMSG) /* written as far as it goes; the caller counts damage */
 		r = 0;
@@ -196,19 +204,25 @@ static int perfetto_loss(struct sink *s, uint32_t cpu, uint64_t before_ts, uint6
 			 uint64_t count, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
-	int r = 0;
+	struct pf_bundle *b;
+	int r;
 
-	if (cpu >= p->cpu_count)
+	if (cpu >= CPUS_MAX)
 		return 0;
+	b = find_bundle(p, cpu);
+	if (!b)
+		return error_errno(err, -ENOMEM, "perfetto");
 	/* The flag says that events are missing before the bundle: so this one ends here. */
-	r = write_bundle(p, &p->bundles[cpu]);
-	pf_bundle_lost(&p->bundles[cpu]);
+	r = write_bundle(p, b);
+	pf_bundle_lost(b);
 	if (r >= 0 && !p->loss_tracks[cpu])
 		r = pf_put_loss_track(cpu, &p->out->buf);
 	p->loss_tracks[cpu] = true;
 	if (r >= 0)
 		r = pf_put_loss(cpu, before_ts, gap_end(p, before_ts, after_ts), count,
 				&p->out->buf);
+	if (r >= 0)
+		r = output_settle(p->out);
 	return r < 0 ? error_errno(err, r, "perfetto") : 0;
 }
 
@@ -217,7 +231,7 @@ static int perfetto_close(struct sink *s, const struct export_result *result, st
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
 	int r = write_births(p, UINT64_MAX);
 
-	for (uint32_t cpu = 0; r >= 0 && cpu < p->cpu_count; cpu++)
+	for (uint32_t cpu = 0; r >= 0 && cpu < CPUS_MAX; cpu++)
 		r = write_bundle(p, &p->bundles[cpu]);
 	if (r >= 0)
 		r = pf_put_tail(p->info, result, &p->out->buf);

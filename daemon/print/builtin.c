@@ -56,8 +56,8 @@ static uint64_t get(struct view *v, const char *name)
 {
 	const struct field *f = find(v, name);
 
-	if (!f || (f->size != 1 && f->size != 2 && f->size != 4 && f->size != 8) ||
-	    f->size > v->rec->len || f->offset > v->rec->len - f->size) {
+	if (!f || !is_number_size(f->size) || f->size > v->rec->len ||
+	    f->offset > v->rec->len - f->size) {
 		v->truncated = true;
 		return 0;
 	}

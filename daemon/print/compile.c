@@ -124,6 +124,8 @@ static bool field_op(struct compiler *c, enum op_code code, const struct field *
 
 bool compiler_field(struct compiler *c, const struct field *f)
 {
+	if (!is_number_size(f->size))
+		return compiler_fail(c, "a number of an odd size");
 	field_op(c, OP_LOAD, f, f->size);
 	return compiler_stack(c, 0, 1);
 }

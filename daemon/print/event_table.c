@@ -96,6 +96,8 @@ static void fill_field(struct event_table *t, struct field *f, const struct tep_
 		f->is_array = false;
 }
 
+#define FIELD_END_MAX (1 << 20) /* bytes; above the longest record */
+
 static int fill_fields(struct event_table *t, struct event *ev, const struct tep_event *from)
 {
 	size_t n = 0, max = (size_t)MAX(from->format.nr_fields, 0);
@@ -103,8 +105,13 @@ static int fill_fields(struct event_table *t, struct event *ev, const struct tep
 
 	if (!fields)
 		return -ENOMEM;
-	for (const struct tep_format_field *f = from->format.fields; f && n < max; f = f->next)
+	for (const struct tep_format_field *f = from->format.fields; f && n < max; f = f->next) {
+		/* No record is that long; and no sum of the two is to overflow. */
+		if (f->offset < 0 || f->size < 0 || f->offset > FIELD_END_MAX ||
+		    f->size > FIELD_END_MAX - f->offset)
+			return -EBADMSG;
 		fill_field(t, &fields[n++], f);
+	}
 	ev->fields = fields;
 	ev->field_count = n;
 	return 0;
@@ -195,26 +202,31 @@ int event_table_add(struct event_table *t, const char *system, const char *text,
 	struct event_entry *entry;
 	struct tep_event *parsed;
 	struct event *ev;
+	int r;
 
 	if (t->sealed)
-		return error_set(err, EINVAL, "a format after the table was sealed");
+		return error_set(err, -EINVAL, "a format after the table was sealed");
 	entry = arena_alloc(&t->arena, sizeof(*entry));
 	if (entry)
 		entry->text = arena_strndup(&t->arena, text, len);
 	if (!entry || !entry->text)
-		return error_errno(err, ENOMEM, "event format");
+		return error_errno(err, -ENOMEM, "event format");
 	entry->len = len;
 	parsed = parse_fields(t, system, entry);
 	if (!parsed || parsed->id < 0 || parsed->id > UINT16_MAX)
-		return error_set(err, EBADMSG, "damaged event format in system %s", system);
+		return error_set(err, -EBADMSG, "damaged event format in system %s", system);
 	ev = &entry->event;
 	ev->id = (uint16_t)parsed->id;
 	ev->name = parsed->name;
 	ev->system = parsed->system;
 	if (event_table_find(t, ev->id))
 		return 0;
-	if (fill_fields(t, ev, parsed) < 0 || add_entry(t, entry) < 0)
-		return error_errno(err, ENOMEM, "event format");
+	r = fill_fields(t, ev, parsed);
+	if (r == -EBADMSG)
+		return error_set(err, r, "event %s of system %s has a field out of bounds",
+				 ev->name, ev->system);
+	if (r < 0 || add_entry(t, entry) < 0)
+		return error_errno(err, -ENOMEM, "event format");
 	fill_common(t, parsed);
 	return 0;
 }
@@ -336,7 +348,7 @@ int event_table_seal(struct event_table *t, struct error *err)
 			container_of((struct event *)t->all[i], struct event_entry, event);
 
 		if (compile(t, entry) < 0)
-			return error_errno(err, ENOMEM, "compiling %s", entry->event.name);
+			return error_errno(err, -ENOMEM, "compiling %s", entry->event.name);
 	}
 	t->sealed = true;
 	return 0;
@@ -371,8 +383,7 @@ const struct event *const *event_table_all(const struct event_table *t, size_t *
 bool record_read_uint(const struct event_table *t, const struct record *rec, uint32_t offset,
 		      uint32_t size, uint64_t *ret)
 {
-	if (offset > rec->len || size > rec->len - offset ||
-	    (size != 1 && size != 2 && size != 4 && size != 8))
+	if (offset > rec->len || size > rec->len - offset || !is_number_size(size))
 		return false;
 	*ret = load_uint(rec->data + offset, size, t->swap);
 	return true;

@@ -41,6 +41,12 @@ struct field {
 	bool is_relative; /* __rel_loc */
 };
 
+/* A field is hostile input too: only these sizes can be loaded as a number. */
+static inline bool is_number_size(uint32_t size)
+{
+	return size == 1 || size == 2 || size == 4 || size == 8;
+}
+
 struct program;
 
 struct event {

@@ -40,7 +40,7 @@ static void user_bytes(struct compiler *c, const struct field *data, const struc
 	op = compiler_add(c, OP_SYSCALL_BYTES);
 	op->offset = data->offset;
 	op->need = data->offset + 4;
-	if (size) {
+	if (size && is_number_size(size->size)) {
 		op->imm = size->offset;
 		op->size = (uint8_t)size->size;
 		op->need = MAX(op->need, size->offset + size->size);
@@ -54,6 +54,10 @@ static void argument(struct compiler *c, const struct field *f, const struct fie
 	char quoted[128];
 	struct op *op;
 
+	if (!is_number_size(f->size)) {
+		compiler_fail(c, "an argument of an odd size");
+		return;
+	}
 	compiler_text(c, f->name);
 	compiler_text(c, ": ");
 	op = compiler_add(c, OP_SYSCALL_ARG);

@@ -23,6 +23,9 @@ int error_set(struct error *err, int code, const char *fmt, ...)
 {
 	va_list ap;
 
+	/* A positive errno by mistake must not pass for success. */
+	if (code > 0)
+		code = -code;
 	if (!err)
 		return code;
 	va_start(ap, fmt);
@@ -39,6 +42,8 @@ int error_errno(struct error *err, int code, const char *fmt, ...)
 	_cleanup_free_ char *text = NULL;
 	va_list ap;
 
+	if (code > 0)
+		code = -code;
 	if (!err)
 		return code;
 	va_start(ap, fmt);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * One byte: the kind of machine. The rest: the chunks that follow a recording's
- * head, through the whole exporter, as text and as JSON. Formats are the head's:
+ * head, through the whole exporter, into each format. Event formats are the head's:
  * libtraceevent 1.7, which parses them, does not stand hostile ones. They come from
  * the recorded kernel, and the exporter has no rights that a crash could give away.
  */
@@ -49,5 +49,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	export(m.fd, "txt");
 	export(m.fd, "json");
+	export(m.fd, "pftrace");
 	return 0;
 }

@@ -170,6 +170,83 @@ static void test_other_machines(void **state)
 }
 
 /* Damaged formats: cut anywhere, a byte changed anywhere. */
+#define COMMON                                                                                     \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+
+static void test_refused_formats(void **state)
+{
+	static const char *const damaged[] = {
+		"",
+		"garbage",
+		"name: x\nformat:\n",
+		"name: x\nID: 7\nformat:\n" COMMON
+		"\tfield:int a;\toffset:4294967290;\tsize:8;\tsigned:1;\n\nprint fmt: \"%d\", "
+		"REC->a\n",
+		"name: x\nID: 7\nformat:\n" COMMON
+		"\tfield:int a;\toffset:8;\tsize:99999999;\tsigned:1;\n\nprint fmt: \"%d\", "
+		"REC->a\n",
+	};
+	const struct event_table_env env = { .word_size = 8 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		struct event_table *t;
+
+		assert_int_equal(event_table_new(&t, &env), 0);
+		assert_int_equal(event_table_add(t, "x", damaged[i], strlen(damaged[i]), &err),
+				 -EBADMSG);
+		assert_non_null(err.message);
+		event_table_free(t);
+	}
+}
+
+/* A number of three bytes, or of eighteen, must not be loaded as one of eight. */
+static void test_odd_sizes(void **state)
+{
+	static const struct {
+		const char *system, *text;
+	} odd[] = {
+		{ "syscalls", "name: sys_exit_x\nID: 7\nformat:\n" COMMON
+			      "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
+			      "\tfield:long ret;\toffset:12;\tsize:3;\tsigned:1;\n\n"
+			      "print fmt: \"0x%lx\", REC->ret\n" },
+		{ "syscalls", "name: sys_enter_x\nID: 7\nformat:\n" COMMON
+			      "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
+			      "\tfield:long a;\toffset:12;\tsize:3;\tsigned:1;\n\n"
+			      "print fmt: \"a: 0x%08lx\", ((unsigned long)(REC->a))\n" },
+		{ "kprobes", "name: p\nID: 7\nformat:\n" COMMON
+			     "\tfield:unsigned long __probe_ip;\toffset:12;\tsize:3;\tsigned:0;\n\n"
+			     "print fmt: \"(%lx)\", REC->__probe_ip\n" },
+	};
+	const struct event_table_env env = { .word_size = 8 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(odd); i++) {
+		/* On the heap, and as long as its fields: a sanitizer sees each byte beyond. */
+		_cleanup_free_ uint8_t *data = calloc(1, 15);
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		struct record rec = { .data = data, .len = 15 };
+		struct event_table *t;
+		struct printer *p;
+
+		data[0] = 7;
+		assert_int_equal(event_table_new(&t, &env), 0);
+		assert_int_equal(
+			event_table_add(t, odd[i].system, odd[i].text, strlen(odd[i].text), NULL),
+			0);
+		assert_int_equal(event_table_seal(t, NULL), 0);
+		assert_int_equal(printer_new(&p, t), 0);
+		assert_non_null(event_table_find(t, 7)->why_fallback);
+		event_print(p, event_table_find(t, 7), &rec, &out);
+		printer_free(p);
+		event_table_free(t);
+	}
+}
+
 static void test_damaged_formats(void **state)
 {
 	const struct event_table_env env = { .word_size = 8 };
@@ -214,10 +291,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_compile),
-		cmocka_unit_test(test_random_records),
-		cmocka_unit_test(test_other_machines),
-		cmocka_unit_test(test_damaged_formats),
+		cmocka_unit_test(test_all_compile),    cmocka_unit_test(test_random_records),
+		cmocka_unit_test(test_other_machines), cmocka_unit_test(test_refused_formats),
+		cmocka_unit_test(test_odd_sizes),      cmocka_unit_test(test_damaged_formats),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

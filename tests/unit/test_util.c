@@ -31,6 +31,10 @@ static void errors_carry_message_and_hint(void **state _unused_)
 	assert_string_equal(other.message, "cannot write: out.json: No such file or directory!");
 	assert_null(other.hint);
 	assert_int_equal(error_set(NULL, -EIO, "x"), -EIO);
+	/* The wrong sign must not pass for success. */
+	assert_int_equal(error_set(NULL, EIO, "x"), -EIO);
+	assert_int_equal(error_errno(&err, EIO, "x"), -EIO);
+	assert_string_equal(err.message, "x: Input/output error");
 }
 
 static void nearest(void **state _unused_)

@@ -45,8 +45,7 @@ static bool is_mask(const struct field *f)
 
 static bool is_scalar(const struct field *f)
 {
-	return !f->is_array && !f->is_dynamic && !f->is_string &&
-	       (f->size == 1 || f->size == 2 || f->size == 4 || f->size == 8);
+	return !f->is_array && !f->is_dynamic && !f->is_string && is_number_size(f->size);
 }
 
 /* What a field is, whatever it is written as. */
@@ -100,7 +99,7 @@ static bool fit_type(struct pf_op *op, const struct event *desc, const struct fi
 	}
 	if (to->label == PROTOBUF_C_LABEL_REPEATED) {
 		op->kind = PF_REPEATED;
-		return f->is_array && !f->is_string;
+		return f->is_array && !f->is_string && is_number_size(f->element_size);
 	}
 	if (!number)
 		return false;
