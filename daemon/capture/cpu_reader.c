@@ -69,6 +69,15 @@ int subbuf_layout_parse(struct subbuf_layout *ret, const char *text, uint32_t si
 	return 0;
 }
 
+/* Without a pipe there is still read(2). */
+static void make_pipe(struct staging *s)
+{
+	if (pipe2(s->pipe, O_CLOEXEC | O_NONBLOCK) == 0)
+		fcntl(s->pipe[1], F_SETPIPE_SZ, (int)(s->subbuf_size * STAGING_SUBBUFS));
+	else
+		s->pipe[0] = s->pipe[1] = -EBADF;
+}
+
 int staging_init(struct staging *s, uint32_t subbuf_size)
 {
 	*s = STAGING_INIT;
@@ -76,11 +85,7 @@ int staging_init(struct staging *s, uint32_t subbuf_size)
 	s->data = malloc((size_t)subbuf_size * (STAGING_SUBBUFS + 1));
 	if (!s->data)
 		return -ENOMEM;
-	/* Without a pipe there is still read(2). */
-	if (pipe2(s->pipe, O_CLOEXEC | O_NONBLOCK) == 0)
-		fcntl(s->pipe[1], F_SETPIPE_SZ, (int)(subbuf_size * STAGING_SUBBUFS));
-	else
-		s->pipe[0] = s->pipe[1] = -EBADF;
+	make_pipe(s);
 	return 0;
 }
 
@@ -140,6 +145,7 @@ static int map_ring(struct cpu_reader *r)
 	}
 	r->meta = meta;
 	r->mapped = len;
+	r->nr_subbufs = count;
 	r->subbufs = (const uint8_t *)meta + meta_size;
 	r->last_id = meta->reader.id;
 	r->last_read = meta->reader.read;
@@ -229,7 +235,7 @@ static int take_mmap(struct cpu_reader *r, struct staging *s, unsigned max, bool
 		}
 		id = r->meta->reader.id;
 		read = r->meta->reader.read;
-		if ((size_t)id * size >= r->mapped) {
+		if (id >= r->nr_subbufs) {
 			code = -EBADMSG;
 			break;
 		}
@@ -301,12 +307,27 @@ static int take_read(struct cpu_reader *r, struct staging *s, unsigned max, bool
 	return n ? 0 : code;
 }
 
+/*
+ * The pipe is shared: what one CPU left in it the next would take for its own.
+ * Those bytes have left their ring and no count knows of them, so this is
+ * never an error that passes.
+ */
+static int lose_pipe(struct staging *s)
+{
+	close_fd(s->pipe[0]);
+	close_fd(s->pipe[1]);
+	make_pipe(s);
+	return -EIO;
+}
+
 static int take_splice(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
 		       struct batch *ret)
 {
 	const size_t size = r->layout.size;
 	ssize_t got, done = 0;
 
+	if (s->pipe[0] < 0)
+		return take_read(r, s, max, flush, ret);
 	do {
 		got = splice(r->fd, NULL, s->pipe[1], NULL, size * max,
 			     SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
@@ -324,8 +345,9 @@ static int take_splice(struct cpu_reader *r, struct staging *s, unsigned max, bo
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		/* All of it is there: EAGAIN, too, means that it is not what splice said. */
 		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
+			return lose_pipe(s);
 		done += n;
 	}
 	if ((size_t)got % size)

@@ -36,7 +36,7 @@ int subbuf_layout_parse(struct subbuf_layout *ret, const char *text, uint32_t si
 struct staging {
 	uint8_t *data; /* STAGING_SUBBUFS + 1 sub-buffers */
 	uint32_t subbuf_size;
-	int pipe[2]; /* for splice */
+	int pipe[2]; /* for splice; empty between two takes */
 };
 #define STAGING_INIT ((struct staging){ .pipe = { -EBADF, -EBADF } })
 int staging_init(struct staging *s, uint32_t subbuf_size);
@@ -57,6 +57,7 @@ struct cpu_reader {
 	/* mmap */
 	const volatile struct ring_meta *meta;
 	size_t mapped;
+	uint32_t nr_subbufs; /* behind the meta page */
 	const uint8_t *subbufs;
 	uint32_t last_id, last_read; /* the reader page and how far it was consumed */
 	uint8_t *open;		     /* its copy, if open_valid */
@@ -65,8 +66,8 @@ struct cpu_reader {
 };
 
 /*
- * kind AUTO: the best that works. -ENXIO: this CPU has no ring yet (it was
- * never online since the instance was made).
+ * kind AUTO: splice, or read where no pipe can be made; mmap only when
+ * asked for (-ENODEV: this kernel can't). -ENOENT: the ring has no such CPU.
  */
 int cpu_reader_open(struct cpu_reader *r, int instance_dir, unsigned cpu, enum capture_reader kind,
 		    const struct subbuf_layout *layout, const struct staging *s);

@@ -5,12 +5,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 
 #include <cmocka.h>
 
 #include "capture/cpu_reader.h"
 #include "capture/ring.h"
 #include "fake_root.h"
+#include "util/io.h"
 
 static const char page64[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
 			     "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
@@ -177,6 +179,126 @@ static void torn_page_is_an_error(void **state)
 	cpu_reader_close(&r);
 }
 
+static uint64_t first_word(const struct batch *b)
+{
+	uint64_t word;
+
+	memcpy(&word, b->data, sizeof(word));
+	return word;
+}
+
+/* Where the pipe gives less than splice put in, here because it is another pipe. */
+static void what_is_left_in_the_pipe_reaches_no_other_cpu(struct fixture *f, size_t given)
+{
+	_cleanup_close_ int kept = -EBADF, feeder = -EBADF;
+	struct cpu_reader first, second;
+	uint8_t page[4096] = { 0 };
+	struct batch b;
+	int p[2];
+
+	write_pages(f, 5);
+	page[0] = 77;
+	page[8] = 100;
+	fake_data(&f->root, "per_cpu/cpu1/trace_pipe_raw", page, sizeof(page));
+	assert_int_equal(
+		cpu_reader_open(&first, f->dir, 0, CAPTURE_READER_SPLICE, &f->layout, &f->staging),
+		0);
+	assert_int_equal(
+		cpu_reader_open(&second, f->dir, 1, CAPTURE_READER_SPLICE, &f->layout, &f->staging),
+		0);
+
+	assert_int_equal(pipe2(p, O_CLOEXEC | O_NONBLOCK), 0);
+	feeder = p[1];
+	assert_int_equal(write_full(feeder, page, given), 0);
+	kept = f->staging.pipe[0];
+	f->staging.pipe[0] = p[0];
+	assert_int_equal(cpu_reader_take(&first, &f->staging, 64, false, &b), -EIO);
+	assert_int_equal(b.subbufs, 0);
+
+	assert_int_equal(cpu_reader_take(&second, &f->staging, 64, false, &b), 0);
+	assert_int_equal(b.subbufs, 1);
+	assert_int_equal(first_word(&b), 77);
+	cpu_reader_close(&first);
+	cpu_reader_close(&second);
+}
+
+static void pipe_that_gives_nothing(void **state)
+{
+	what_is_left_in_the_pipe_reaches_no_other_cpu(*state, 0);
+}
+
+static void pipe_that_gives_a_part(void **state)
+{
+	what_is_left_in_the_pipe_reaches_no_other_cpu(*state, 1000);
+}
+
+static void without_a_pipe_splice_reads(void **state)
+{
+	struct fixture *f = *state;
+	struct cpu_reader r;
+	struct batch b;
+
+	write_pages(f, 3);
+	assert_int_equal(
+		cpu_reader_open(&r, f->dir, 0, CAPTURE_READER_SPLICE, &f->layout, &f->staging), 0);
+	f->staging.pipe[0] = close_fd(f->staging.pipe[0]);
+	f->staging.pipe[1] = close_fd(f->staging.pipe[1]);
+	assert_int_equal(cpu_reader_take(&r, &f->staging, 64, true, &b), 0);
+	assert_int_equal(b.subbufs, 3);
+	cpu_reader_close(&r);
+}
+
+/* In the place of the kernel's, for the ring that is a file: the reader page is what META says. */
+int ioctl(int fd _unused_, unsigned long request _unused_, ...)
+{
+	return 0;
+}
+
+/* As include/uapi/linux/trace_mmap.h: sizes, then the reader page. */
+static void write_mapped_ring(struct fixture *f, uint32_t subbufs, uint32_t id, uint32_t read)
+{
+	uint32_t size = f->layout.size, meta[] = { size, 80, size, subbufs, 0, 0, id, read };
+	uint8_t *data = calloc(subbufs + 1, size);
+
+	assert_non_null(data);
+	memcpy(data, meta, sizeof(meta));
+	for (uint32_t i = 0; i < subbufs; i++) {
+		data[(i + 1) * size] = (uint8_t)i;
+		data[(i + 1) * size + 8] = 100;
+	}
+	fake_data(&f->root, "per_cpu/cpu0/trace_pipe_raw", data, (size_t)(subbufs + 1) * size);
+	free(data);
+}
+
+static int take_mapped(struct fixture *f, uint32_t id, struct batch *b)
+{
+	struct cpu_reader r;
+	uint32_t reader[] = { id, 100 };
+	int code, fd;
+
+	write_mapped_ring(f, 2, 0, 0);
+	code = cpu_reader_open(&r, f->dir, 0, CAPTURE_READER_MMAP, &f->layout, &f->staging);
+	assert_int_equal(code, 0);
+	fd = open(fake_path(&f->root, "per_cpu/cpu0/trace_pipe_raw"), O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, reader, sizeof(reader), 24), sizeof(reader));
+	close_fd(fd);
+	code = cpu_reader_take(&r, &f->staging, 64, true, b);
+	cpu_reader_close(&r);
+	return code;
+}
+
+static void reader_page_lies_within_the_mapping(void **state)
+{
+	struct fixture *f = *state;
+	struct batch b;
+
+	assert_int_equal(take_mapped(f, 1, &b), 0);
+	assert_int_equal(b.subbufs, 1);
+	assert_int_equal(first_word(&b), 1);
+	assert_int_equal(take_mapped(f, 2, &b), -EBADMSG);
+	assert_int_equal(take_mapped(f, UINT32_MAX, &b), -EBADMSG);
+}
+
 static void counts_are_found_by_whole_names(void **state _unused_)
 {
 	struct cpu_counts c;
@@ -233,6 +355,10 @@ int main(void)
 		TEST(read_stops_at_the_page_being_filled),
 		TEST(automatic_choice_falls_back),
 		TEST(torn_page_is_an_error),
+		TEST(pipe_that_gives_nothing),
+		TEST(pipe_that_gives_a_part),
+		TEST(without_a_pipe_splice_reads),
+		TEST(reader_page_lies_within_the_mapping),
 		TEST(offline_cpus_have_no_reader),
 	};
 
