@@ -178,13 +178,17 @@ static int enter_openat(struct compiler *c, const struct expr *format, const str
 	bits = expr_cast(env, expr_field(env, flags), int_type(4, true));
 	access = read_only(env, bits);
 	names = expr_new(env, EXPR_FLAGS, named->type);
-	if (!t || !access || !names)
-		return -ENOMEM;
+	if (!t || !names) {
+		compiler_no_memory(c);
+		return 1;
+	}
 	names->table = t;
 	names->a = expr_cast(env, bits, int_type(env->word_size, false));
 	names->next = file_mode(env, bits, t->entries[0].mask | flag(t, "O_CREAT"), mode);
-	if (!names->a || !names->next)
-		return -ENOMEM;
+	if (!access || !names->a || !names->next) {
+		compiler_fail(c, "flags that are no number");
+		return 1;
+	}
 	access->next = names;
 	compiler_format(c, "(dfd: %lu, filename: %lu", SIZE_MAX, args);
 	user_text(c, filename);

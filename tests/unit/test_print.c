@@ -24,15 +24,19 @@
 	FIELD("u8", "u8", 9, 1, 0)                                                                 \
 	FIELD("s16", "s16", 10, 2, 1)                                                              \
 	FIELD("int", "s32", 12, 4, 1)                                                              \
-	FIELD("u64", "u64", 16, 8, 0) FIELD("s64", "s64", 24, 8, 1) FIELD("u32", "u32", 32, 4, 0)  \
-		FIELD("bool", "flag", 36, 1, 0) FIELD("__data_loc char[]", "str", 40, 4, 0) FIELD( \
-			"__data_loc u32[]", "arr", 44, 4, 0) FIELD("void *", "ptr", 48, 8, 0)      \
-			FIELD("char", "comm[16]", 56, 16, 0) FIELD("u8", "mac[6]", 72, 6, 0)       \
-				FIELD("__rel_loc char[]", "rel", 80, 4, 0) FIELD("u8", "ip6[16]",  \
-										 88, 16, 0)        \
-					FIELD("__data_loc cpumask_t", "mask", 104, 4, 0)           \
-						FIELD("u8", "sa[28]", 108, 28, 0)                  \
-							FIELD("const char *", "kstr", 136, 8, 0)
+	FIELD("u64", "u64", 16, 8, 0)                                                              \
+	FIELD("s64", "s64", 24, 8, 1)                                                              \
+	FIELD("u32", "u32", 32, 4, 0)                                                              \
+	FIELD("bool", "flag", 36, 1, 0)                                                            \
+	FIELD("__data_loc char[]", "str", 40, 4, 0)                                                \
+	FIELD("__data_loc u32[]", "arr", 44, 4, 0)                                                 \
+	FIELD("void *", "ptr", 48, 8, 0)                                                           \
+	FIELD("char", "comm[16]", 56, 16, 0)                                                       \
+	FIELD("u8", "mac[6]", 72, 6, 0)                                                            \
+	FIELD("__rel_loc char[]", "rel", 80, 4, 0)                                                 \
+	FIELD("u8", "ip6[16]", 88, 16, 0)                                                          \
+	FIELD("__data_loc cpumask_t", "mask", 104, 4, 0)                                           \
+	FIELD("u8", "sa[28]", 108, 28, 0) FIELD("const char *", "kstr", 136, 8, 0)
 
 static const uint8_t record[184] = {
 	[8] = 0xfe, /* s8 -2 */
@@ -497,6 +501,25 @@ static void test_syscall_openat(void **state)
 	}
 }
 
+/* From a damaged stream; all other events are to be printed still. */
+static void test_syscall_odd_flags(void **state)
+{
+	static const char fields[] = FIELD("int", "__syscall_nr", 8, 4, 1)
+		FIELD("int", "flags", 16, 3, 0) FIELD("umode_t", "mode", 24, 8, 0)
+			FIELD("__data_loc char[]", "__filename_val", 32, 4, 0);
+	struct event_table *t =
+		make("syscalls", "sys_enter_openat", fields,
+		     "\"%s\", REC->mode ? __print_flags(REC->mode, \"|\", { 1, \"O_WRONLY\" }) : "
+		     "\"O_RDONLY\"",
+		     &native);
+	const struct event *ev = event_table_find_name(t, "syscalls", "sys_enter_openat");
+
+	(void)state;
+	assert_non_null(ev);
+	assert_string_equal(ev->why_fallback, "flags that are no number");
+	event_table_free(t);
+}
+
 static void test_dynamic_events(void **state)
 {
 	static const uint8_t data[32] = { [8] = 0x10, 0x10, 0x00, 0x81, 0xff, 0xff,
@@ -616,9 +639,9 @@ int main(void)
 		cmocka_unit_test(test_memory),	       cmocka_unit_test(test_pointers),
 		cmocka_unit_test(test_other_machine),  cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_syscalls),       cmocka_unit_test(test_syscall_memory),
-		cmocka_unit_test(test_syscall_openat), cmocka_unit_test(test_dynamic_events),
-		cmocka_unit_test(test_builtins),       cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_fallback),
+		cmocka_unit_test(test_syscall_openat), cmocka_unit_test(test_syscall_odd_flags),
+		cmocka_unit_test(test_dynamic_events), cmocka_unit_test(test_builtins),
+		cmocka_unit_test(test_refused),	       cmocka_unit_test(test_fallback),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
