@@ -2,6 +2,8 @@
 #include "util/io.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/select.h>
 
 int write_full(int fd, const void *data, size_t len)
 {
@@ -10,10 +12,31 @@ int write_full(int fd, const void *data, size_t len)
 	return writev_full(fd, &iov, 1);
 }
 
+/*
+ * Somebody else may have made the file description O_NONBLOCK: a terminal's and
+ * a pipe's is shared. select() first: poll() fails under an RLIMIT_NOFILE of 0.
+ */
+static int wait_writable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	fd_set set;
+	int n;
+
+	if (fd < FD_SETSIZE) {
+		FD_ZERO(&set);
+		FD_SET(fd, &set);
+		n = select(fd + 1, NULL, &set, NULL, NULL);
+	} else {
+		n = poll(&p, 1, -1);
+	}
+	return n < 0 && errno != EINTR ? -errno : 0;
+}
+
 int writev_full(int fd, struct iovec *iov, int count)
 {
 	while (count > 0) {
 		ssize_t n;
+		int r;
 
 		if (!iov->iov_len) {
 			iov++, count--;
@@ -23,7 +46,12 @@ int writev_full(int fd, struct iovec *iov, int count)
 		if (n < 0) {
 			if (errno == EINTR)
 				continue;
-			return -errno;
+			if (errno != EAGAIN)
+				return -errno;
+			r = wait_writable(fd);
+			if (r < 0)
+				return r;
+			continue;
 		}
 		if (n == 0)
 			return -EIO;

@@ -13,7 +13,7 @@
 #define NSEC_PER_MSEC UINT64_C(1000000)
 #define NSEC_PER_USEC UINT64_C(1000)
 
-/* Writes all of it, through EINTR and short writes. Returns 0 or -errno. */
+/* Writes all of it, through EINTR, EAGAIN (it waits) and short writes. Returns 0 or -errno. */
 int write_full(int fd, const void *data, size_t len);
 /* As write_full, of several pieces; iov is used up. */
 int writev_full(int fd, struct iovec *iov, int count);

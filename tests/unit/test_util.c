@@ -4,6 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -93,6 +96,68 @@ static void whole_writes(void **state _unused_)
 	assert_int_equal(write_full(r, "x", 1), -EBADF);
 }
 
+#define FLOOD (1U << 20) /* more than a pipe holds */
+
+static uint8_t flood_byte(size_t i)
+{
+	return (uint8_t)(i * 7 + i / 4096);
+}
+
+/* As the exporter writes: no descriptor beyond those that are open. */
+static _Noreturn void flood(int fd, int as, bool poor)
+{
+	static uint8_t data[FLOOD];
+	struct rlimit limit;
+
+	for (size_t i = 0; i < FLOOD; i++)
+		data[i] = flood_byte(i);
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		_exit(2);
+	limit.rlim_cur = poor ? 0 : MIN(limit.rlim_max, (rlim_t)2048);
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0 || (as != fd && dup2(fd, as) < 0))
+		_exit(2);
+	_exit(write_full(as, data, FLOOD) == 0 ? 0 : 1);
+}
+
+static void flood_through(int above, bool poor)
+{
+	static uint8_t got[FLOOD + 1];
+	_cleanup_close_ int r = -EBADF;
+	int p[2], status;
+	pid_t pid;
+
+	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+	r = p[0];
+	assert_int_equal(fcntl(p[1], F_SETFL, O_NONBLOCK), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		flood(p[1], MAX(p[1], above), poor);
+	close_fd(p[1]);
+	/* By now the pipe is full. */
+	usleep(20000);
+	assert_int_equal(read_full(r, got, sizeof(got)), FLOOD);
+	for (size_t i = 0; i < FLOOD; i++)
+		assert_int_equal(got[i], flood_byte(i));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void full_pipes_are_waited_for(void **state _unused_)
+{
+	flood_through(0, false);
+	flood_through(0, true);
+}
+
+static void full_pipes_of_high_numbers_are_waited_for(void **state _unused_)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_max < 2048)
+		skip();
+	flood_through(FD_SETSIZE + 100, false);
+}
+
 static void log_is_limited(void **state _unused_)
 {
 	struct log_limit limit = { .burst = 2, .interval_s = 1000 };
@@ -111,6 +176,8 @@ int main(void)
 		cmocka_unit_test(siphash_matches_the_reference),
 		cmocka_unit_test(small_files),
 		cmocka_unit_test(whole_writes),
+		cmocka_unit_test(full_pipes_are_waited_for),
+		cmocka_unit_test(full_pipes_of_high_numbers_are_waited_for),
 		cmocka_unit_test(log_is_limited),
 	};
 
