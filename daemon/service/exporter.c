@@ -13,7 +13,7 @@
 #include "util/io.h"
 
 /* Where the descriptors lie in an exporter. */
-enum { STREAM_FD = CHILD_FIRST_FD, OUT_FD, RESULT_FD, FD_END };
+enum { STREAM_FD = CHILD_FIRST_FD, OUT_FD, RESULT_FD };
 
 /* Far above what a stream can become; ends a runaway. */
 #define OUTPUT_FACTOR 256
@@ -121,7 +121,7 @@ static int finish_with_result(const struct export_result *result)
 
 static int enter(const char *parent, struct error *err)
 {
-	struct sandbox sandbox = { .drop = geteuid() == 0, .fds = FD_END };
+	struct sandbox sandbox = { .drop = geteuid() == 0 };
 	struct stat st;
 
 	if (fstat(STREAM_FD, &st) < 0)
@@ -130,7 +130,7 @@ static int enter(const char *parent, struct error *err)
 	sandbox.file_max = OUTPUT_EXTRA + OUTPUT_FACTOR * (uint64_t)st.st_size;
 	sandbox.parent = (pid_t)strtol(parent, NULL, 10);
 	if (sandbox.drop)
-		sandbox_find_user(&sandbox.uid, &sandbox.gid);
+		sandbox.uid = sandbox_find_user();
 	return sandbox_enter(&sandbox, err);
 }
 

@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 
 #define NOBODY 65534
+/* Not the group of traced: it may connect to the daemon's socket. */
+#define NOGROUP 65534
 
 /* linux/landlock.h of the build machine may be older than the kernel: what we use of it. */
 #define LANDLOCK_CREATE_RULESET_VERSION (1U << 0)
@@ -25,12 +27,11 @@ struct landlock_attr {
 #define SYS_landlock_restrict_self 446
 #endif
 
-void sandbox_find_user(uid_t *ret_uid, gid_t *ret_gid)
+uid_t sandbox_find_user(void)
 {
 	const struct passwd *pw = getpwnam("traced") ?: getpwnam("nobody");
 
-	*ret_uid = pw && pw->pw_uid ? pw->pw_uid : NOBODY;
-	*ret_gid = pw && pw->pw_gid ? pw->pw_gid : NOBODY;
+	return pw && pw->pw_uid ? pw->pw_uid : NOBODY;
 }
 
 static int drop_capabilities(struct error *err)
@@ -51,7 +52,7 @@ static int drop_identity(const struct sandbox *s, struct error *err)
 			return error_errno(err, -errno, "capability bounding set");
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return error_errno(err, -errno, "ambient capabilities");
-	if (setgroups(0, NULL) < 0 || setresgid(s->gid, s->gid, s->gid) < 0 ||
+	if (setgroups(0, NULL) < 0 || setresgid(NOGROUP, NOGROUP, NOGROUP) < 0 ||
 	    setresuid(s->uid, s->uid, s->uid) < 0)
 		return error_errno(err, -errno, "can't become user %u", s->uid);
 	if (setresuid((uid_t)-1, 0, (uid_t)-1) == 0)
@@ -105,9 +106,12 @@ static int limit_resources(const struct sandbox *s, struct error *err)
 		r = limit(RLIMIT_FSIZE, s->file_max, err);
 	if (r >= 0 && s->memory && !SANDBOX_SANITIZED)
 		r = limit(RLIMIT_AS, s->memory, err);
-	/* Last, as it also ends what is done above through descriptors. */
+	/*
+	 * Last, as it ends what is done above through descriptors. Open ones go on; one that is
+	 * closed leaves no room for another. poll() is among what it ends, select() is not.
+	 */
 	if (r >= 0)
-		r = limit(RLIMIT_NOFILE, s->fds, err);
+		r = limit(RLIMIT_NOFILE, 0, err);
 	return r;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Takes from the calling process, for good, all that decoding a stream does
- * not need: identity, capabilities, every path, every new descriptor.
+ * not need: identity, capabilities, every path, every new descriptor. What is
+ * open stays usable, and what is closed can't be replaced: the limit of
+ * descriptors is 0. Hence no poll() in it (EINVAL); select() works.
  */
 #pragma once
 
@@ -24,10 +26,8 @@
 #endif
 
 struct sandbox {
-	bool drop; /* become uid and gid; only root can, and must */
+	bool drop; /* become uid, in the group 65534 alone; only root can, and must */
 	uid_t uid;
-	gid_t gid;
-	unsigned fds;	   /* descriptors 0 to fds - 1 are open; there will be no further one */
 	uint64_t memory;   /* bytes of address space; 0: as before */
 	uint64_t file_max; /* bytes that a written file may have; 0: as before */
 	pid_t parent;	   /* dies with it; 0: with nobody */
@@ -36,4 +36,4 @@ struct sandbox {
 int sandbox_enter(const struct sandbox *s, struct error *err);
 
 /* The user that exporters become: traced, or if there is none, nobody. */
-void sandbox_find_user(uid_t *ret_uid, gid_t *ret_gid);
+uid_t sandbox_find_user(void);

@@ -30,14 +30,14 @@ static int in_sandbox(int (*body)(void), int out)
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		struct sandbox s = { .drop = geteuid() == 0, .fds = NEXT_FD };
+		struct sandbox s = { .drop = geteuid() == 0 };
 		_cleanup_error_ struct error err = ERROR_INIT;
 
 		if (dup2(out, OUT_FD) < 0 || close_range(NEXT_FD, ~0U, 0) < 0)
 			_exit(100);
 		s.parent = getppid();
 		s.file_max = 4096;
-		sandbox_find_user(&s.uid, &s.gid);
+		s.uid = sandbox_find_user();
 		signal(SIGXFSZ, SIG_IGN);
 		if (sandbox_enter(&s, &err) < 0) {
 			dprintf(2, "%s\n", err.message);
@@ -69,13 +69,22 @@ static int opens_nothing(void)
 	return geteuid() == 0 ? 10 : 0;
 }
 
-static int paths_stay_closed_with_a_free_number(void)
+static int a_free_number_serves_nothing(void)
 {
 	close(0);
-	REFUSED(1, open("/etc/passwd", O_RDONLY));
-	REFUSED(2, open("/tmp/traced-sandbox-test", O_WRONLY | O_CREAT, 0600));
-	REFUSED(3, mkdir("/tmp/traced-sandbox-test", 0700));
-	REFUSED(4, execl("/bin/true", "true", (char *)NULL));
+	REFUSED(1, socket(AF_UNIX, SOCK_STREAM, 0));
+	REFUSED(2, memfd_create("x", 0));
+	REFUSED(3, dup(OUT_FD));
+	REFUSED(4, dup2(OUT_FD, 0));
+	return write_full(OUT_FD, "result", 6) < 0 ? 5 : 0;
+}
+
+/* What takes no descriptor. */
+static int paths_stay_closed(void)
+{
+	REFUSED(1, mkdir("/tmp/traced-sandbox-test", 0700));
+	REFUSED(2, mknod("/tmp/traced-sandbox-test", S_IFIFO | 0600, 0));
+	REFUSED(3, execl("/bin/true", "true", (char *)NULL));
 	return 0;
 }
 
@@ -100,6 +109,9 @@ static int has_no_way_back(void)
 		if (getuid() == 0 && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1)
 			return 3;
 	REFUSED(4, setuid(0));
+	/* The socket's group, of which the user traced is a member, stays behind. */
+	if (getgid() != 65534 || getegid() != 65534 || getgroups(0, NULL) != 0)
+		return 5;
 	return 0;
 }
 
@@ -114,6 +126,15 @@ static void nothing_else_can_be_opened(void **state _unused_)
 	close(out);
 }
 
+/* AF_UNIX sockets with a path are outside what Landlock handles: the limit is what stops them. */
+static void paths_stay_closed_with_a_free_number(void **state _unused_)
+{
+	int out = memfd_create("out", MFD_CLOEXEC);
+
+	assert_int_equal(in_sandbox(a_free_number_serves_nothing, out), 0);
+	close(out);
+}
+
 /* The limit of descriptors is not the only wall. */
 static void paths_are_closed_too(void **state _unused_)
 {
@@ -124,7 +145,7 @@ static void paths_are_closed_too(void **state _unused_)
 		print_message("this kernel has no Landlock\n");
 		skip();
 	}
-	assert_int_equal(in_sandbox(paths_stay_closed_with_a_free_number, out), 0);
+	assert_int_equal(in_sandbox(paths_stay_closed, out), 0);
 	close(out);
 }
 
@@ -153,6 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_else_can_be_opened),
+		cmocka_unit_test(paths_stay_closed_with_a_free_number),
 		cmocka_unit_test(paths_are_closed_too),
 		cmocka_unit_test(the_output_can_be_written),
 		cmocka_unit_test(rights_are_gone_for_good),
