@@ -105,8 +105,9 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	r = choose_clock(p, err);
 	if (r < 0)
 		goto failed;
-	memcpy(env.pointer_key, info->header->pointer_key.data,
-	       MIN(info->header->pointer_key.len, sizeof(env.pointer_key)));
+	if (info->header->pointer_key.len)
+		memcpy(env.pointer_key, info->header->pointer_key.data,
+		       MIN(info->header->pointer_key.len, sizeof(env.pointer_key)));
 	p->bundles = calloc(CPUS_MAX, sizeof(*p->bundles));
 	p->loss_tracks = calloc(CPUS_MAX, sizeof(*p->loss_tracks));
 	r = p->bundles && p->loss_tracks ? 0 : -ENOMEM;

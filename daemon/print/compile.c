@@ -4,6 +4,10 @@
 
 #include <string.h>
 
+/* Formats of the kernel need a few hundred ops and print lines of at most 8 KiB. */
+#define OPS_MAX 16384
+#define LINE_BYTES_MAX (1U << 20)
+
 bool compiler_fail(struct compiler *c, const char *why)
 {
 	if (!c->why)
@@ -31,7 +35,7 @@ static bool attach_literal(struct compiler *c, struct op *op)
 	memcpy(text, c->literal.data, len);
 	op->text = text;
 	op->text_len = (uint16_t)len;
-	c->bound += (uint32_t)len;
+	c->bound += len;
 	buf_clear(&c->literal);
 	return true;
 }
@@ -40,6 +44,10 @@ static struct op *append_op(struct compiler *c, enum op_code code)
 {
 	static struct op nowhere;
 
+	if (c->count >= OPS_MAX) {
+		compiler_fail(c, "too long a program");
+		return &nowhere;
+	}
 	if (c->count == c->cap) {
 		size_t cap = c->cap ? c->cap * 2 : 32;
 		struct op *ops = reallocarray(c->ops, cap, sizeof(*ops));
@@ -412,7 +420,7 @@ static int finish(struct compiler *c, const struct program **ret)
 	*prog = (struct program){
 		.ops = ops,
 		.count = c->count,
-		.bound = c->bound + OP_TEXT_SLACK + 64,
+		.bound = (uint32_t)c->bound + OP_TEXT_SLACK + 64,
 		.unknown = c->unknown,
 	};
 	for (size_t i = 0; i < c->count; i++)
@@ -435,6 +443,8 @@ int program_compile(const struct compile_env *env, const char *print_fmt, size_t
 		compiler_text(&c, ": ");
 		compiler_format(&c, format->text, format->text_len, args);
 	}
+	if (r >= 0 && c.bound > LINE_BYTES_MAX)
+		compiler_fail(&c, "too long a line");
 	if (r >= 0 && c.why) {
 		*ret_why = c.why;
 		r = c.no_memory ? -ENOMEM : -EBADMSG;

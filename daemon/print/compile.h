@@ -11,7 +11,7 @@ struct compiler {
 	struct buf literal; /* not yet given to an op */
 	unsigned depth;	    /* of the value stack */
 	unsigned slots;	    /* marks in use */
-	uint32_t bound;
+	uint64_t bound;	    /* bytes; sums of what hostile formats say */
 	const char *why, *unknown;
 	bool no_memory;
 };

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "print/conversion.h"
 
+#include "util/cleanup.h"
+
+#define WIDTH_MAX 8192 /* the kernel's longest line */
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -41,8 +45,7 @@ static const char *parse_number(const char *p, int *ret)
 	int v = 0;
 
 	for (; is_digit(*p); p++)
-		if (v < 10000)
-			v = v * 10 + (*p - '0');
+		v = MIN(v * 10 + (*p - '0'), WIDTH_MAX);
 	*ret = v;
 	return p;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "print/event_table.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "print/lexer.h"
@@ -168,6 +169,47 @@ static int add_entry(struct event_table *t, struct event_entry *entry)
 	return 0;
 }
 
+#define FIELDS_MAX 512 /* of an event; the reader's own bound is far below */
+
+/* "field:TYPE NAME[16];" and what goes with it: letters, and digits in the brackets. */
+static bool is_field_line(const char *p, const char *end)
+{
+	static const char attribute[] = "__attribute__";
+	bool in_brackets = false;
+
+	if ((size_t)(end - p) >= sizeof(attribute) - 1 &&
+	    !memcmp(p, attribute, sizeof(attribute) - 1))
+		return false;
+	for (; p < end; p++) {
+		if (*p == '[' || *p == ']') {
+			if (in_brackets == (*p == '['))
+				return false;
+			in_brackets = *p == '[';
+		} else if (!isalnum((unsigned char)*p) && *p != '_' &&
+			   (in_brackets || !strchr(" \t*:;()-", *p))) {
+			return false;
+		}
+	}
+	return !in_brackets;
+}
+
+/* libtraceevent (1.7) crashes on fields that are but slightly damaged: it gets plain ones only. */
+static bool has_plain_fields(const char *text, const char *end)
+{
+	static const char key[] = "field:";
+	size_t count = 0;
+
+	for (const char *line = text; line < end;) {
+		const char *eol = memchr(line, '\n', (size_t)(end - line)) ?: end;
+		const char *field = memmem(line, (size_t)(eol - line), key, sizeof(key) - 1);
+
+		if (field && (++count > FIELDS_MAX || !is_field_line(field + sizeof(key) - 1, eol)))
+			return false;
+		line = eol + 1;
+	}
+	return !memchr(text, '\0', (size_t)(end - text));
+}
+
 /*
  * The fields by libtraceevent. Its parser of print formats is the slow part of
  * it and not wanted: it gets an empty one.
@@ -181,7 +223,7 @@ static struct tep_event *parse_fields(struct event_table *t, const char *system,
 	_cleanup_free_ char *head = NULL;
 	size_t len;
 
-	if (!at || !id || id > at)
+	if (!at || !id || id > at || !has_plain_fields(entry->text, at))
 		return NULL;
 	at += strlen(mark);
 	entry->print_fmt = at;
@@ -324,6 +366,8 @@ const struct symbols *event_table_symbols(const struct event_table *t)
 	return t->symbols;
 }
 
+#define FALLBACK_FMT_MAX (8U << 10) /* bytes */
+
 static int compile(struct event_table *t, struct event_entry *entry)
 {
 	const struct compile_env env = {
@@ -334,7 +378,9 @@ static int compile(struct event_table *t, struct event_entry *entry)
 	int r = program_compile(&env, entry->print_fmt, entry->print_fmt_len, &entry->event.program,
 				&entry->event.why_fallback);
 
-	if (r == -EOPNOTSUPP && lexer_is_balanced(entry->print_fmt, entry->print_fmt_len))
+	/* libtraceevent's parser recurses at each operator, without a limit. */
+	if (r == -EOPNOTSUPP && entry->print_fmt_len <= FALLBACK_FMT_MAX &&
+	    lexer_is_balanced(entry->print_fmt, entry->print_fmt_len))
 		tep_parse_event(t->printing, entry->text, entry->len, entry->event.system);
 	return r == -ENOMEM ? r : 0;
 }

@@ -349,7 +349,7 @@ static struct expr *binary(struct parser *p, int least)
 	return a;
 }
 
-struct expr *parser_expr(struct parser *p)
+static struct expr *conditional(struct parser *p)
 {
 	struct expr *c = binary(p, 1), *a, *b;
 
@@ -360,6 +360,19 @@ struct expr *parser_expr(struct parser *p)
 		return NULL;
 	b = parser_expr(p);
 	return b ? parser_made(p, expr_cond(p->env, c, a, b)) : NULL;
+}
+
+struct expr *parser_expr(struct parser *p)
+{
+	struct expr *e;
+
+	if (++p->depth > PARSER_DEPTH) {
+		parser_fail(p, "nested too deeply");
+		return NULL;
+	}
+	e = conditional(p);
+	p->depth--;
+	return e;
 }
 
 bool parser_list(struct parser *p, struct expr **ret)
@@ -384,14 +397,35 @@ bool parser_list(struct parser *p, struct expr **ret)
 	return true;
 }
 
+#define PRINT_FMT_MAX (64U << 10) /* bytes; the kernel's longest has 5 K */
+#define EXPR_NODES_MAX 20000
+#define EXPR_DEPTH_MAX 250
+
+/*
+ * What follows walks the tree by recursion, and comes to a node as often as a
+ * local name shares it: so its size as walked is what has to be moderate.
+ */
+static bool is_moderate(const struct expr *list, unsigned depth, unsigned *nodes)
+{
+	for (const struct expr *e = list; e; e = e->next)
+		if (depth > EXPR_DEPTH_MAX || ++*nodes > EXPR_NODES_MAX ||
+		    !is_moderate(e->a, depth + 1, nodes) || !is_moderate(e->b, depth + 1, nodes) ||
+		    !is_moderate(e->c, depth + 1, nodes))
+			return false;
+	return true;
+}
+
 int expr_parse_print_fmt(const struct expr_env *env, const char *text, size_t len,
 			 struct expr **ret_format, struct expr **ret_args, const char **ret_why)
 {
 	struct parser p = { .env = env };
 	struct expr *format = NULL;
+	unsigned nodes = 0;
 
 	lexer_init(&p.lexer, text, len);
-	if (p.lexer.token.kind != TOKEN_STRING)
+	if (len > PRINT_FMT_MAX)
+		parser_fail(&p, "too long a print fmt");
+	else if (p.lexer.token.kind != TOKEN_STRING)
 		parser_fail(&p, "no format string");
 	else
 		format = parser_string(&p);
@@ -399,6 +433,8 @@ int expr_parse_print_fmt(const struct expr_env *env, const char *text, size_t le
 		parser_fail(&p, "not understood from '%.*s'",
 			    (int)MIN((size_t)(p.lexer.end - p.lexer.token.text), (size_t)40),
 			    p.lexer.token.text);
+	if (!p.why && !is_moderate(*ret_args, 0, &nodes))
+		parser_fail(&p, "too large an expression");
 	if (p.why) {
 		*ret_why = p.why;
 		return p.unsupported ? -EOPNOTSUPP : -EBADMSG;

@@ -183,6 +183,11 @@ static void test_refused_formats(void **state)
 		"garbage",
 		"name: x\nformat:\n",
 		"name: x\nID: 7\nformat:\n" COMMON
+		"\tfield:__attribute__((user))int x;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: "
+		"\"\"\n",
+		"name: x\nID: 7\nformat:\n" COMMON
+		"\tfield:char comm[\0036];\toffset:8;\tsize:16;\tsigned:0;\n\nprint fmt: \"\"\n",
+		"name: x\nID: 7\nformat:\n" COMMON
 		"\tfield:int a;\toffset:4294967290;\tsize:8;\tsigned:1;\n\nprint fmt: \"%d\", "
 		"REC->a\n",
 		"name: x\nID: 7\nformat:\n" COMMON
@@ -202,6 +207,71 @@ static void test_refused_formats(void **state)
 		assert_non_null(err.message);
 		event_table_free(t);
 	}
+}
+
+#define X_AND_Y COMMON "\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n\n"
+
+/* Formats that ask for more than any line has: refused by the compiler, printed field by field. */
+static void expect_modest(const char *print_fmt)
+{
+	const struct event_table_env env = { .word_size = 8 };
+	_cleanup_buf_ struct buf text = BUF_INIT, out = BUF_INIT;
+	uint8_t data[12] = { 7 };
+	struct record rec = { .data = data, .len = sizeof(data) };
+	struct event_table *t;
+	struct printer *p;
+
+	buf_printf(&text, "name: x\nID: 7\nformat:\n" X_AND_Y "print fmt: %s\n", print_fmt);
+	assert_int_equal(event_table_new(&t, &env), 0);
+	assert_int_equal(event_table_add(t, "s", text.data, text.len, NULL), 0);
+	assert_int_equal(event_table_seal(t, NULL), 0);
+	assert_non_null(event_table_find(t, 7)->why_fallback);
+	assert_int_equal(printer_new(&p, t), 0);
+	event_print(p, event_table_find(t, 7), &rec, &out);
+	assert_true(out.len < 1 << 16);
+	printer_free(p);
+	event_table_free(t);
+}
+
+static void repeat(struct buf *out, const char *text, unsigned times)
+{
+	while (times--)
+		buf_puts(out, text);
+}
+
+static void test_immodest_formats(void **state)
+{
+	static const struct {
+		const char *before, *again, *between, *again2, *after;
+		unsigned times;
+	} formats[] = {
+		{ "\"", "%99999d", "\"", ",1", "", 42940 },	/* a line of 4 GiB and some */
+		{ "\"", "%9999d", "\"", ",1", "", 4000 },	/* of 32 MiB */
+		{ "\"%d\", ", "REC->x+", "1", "", "", 200000 }, /* deep to the left */
+		{ "\"%d\", ", "REC->x+", "1", "", "", 5000 },
+		{ "\"%d\", ", "1?1:", "1", "", "", 400000 }, /* deep to the right */
+		{ "\"%d\", ", "1?1:", "1", "", "", 10000 },
+		{ "\"%d %s\", REC->x, __print_nothing(", "!", "1", "", ")", 60000 },
+	};
+	_cleanup_buf_ struct buf shared = BUF_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		_cleanup_buf_ struct buf b = BUF_INIT;
+
+		buf_puts(&b, formats[i].before);
+		repeat(&b, formats[i].again, formats[i].times);
+		buf_puts(&b, formats[i].between);
+		repeat(&b, formats[i].again2, formats[i].times);
+		buf_puts(&b, formats[i].after);
+		expect_modest(buf_string(&b));
+	}
+	/* Each name is the one before it, four times: 4^14 nodes in less than a kilobyte. */
+	buf_puts(&shared, "\"%d\", ({ int a0 = REC->x; ");
+	for (int i = 1; i < 15; i++)
+		buf_printf(&shared, "int a%d = a%d+a%d+a%d+a%d; ", i, i - 1, i - 1, i - 1, i - 1);
+	buf_puts(&shared, "a14; })");
+	expect_modest(buf_string(&shared));
 }
 
 /* A number of three bytes, or of eighteen, must not be loaded as one of eight. */
@@ -291,9 +361,10 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_compile),    cmocka_unit_test(test_random_records),
-		cmocka_unit_test(test_other_machines), cmocka_unit_test(test_refused_formats),
-		cmocka_unit_test(test_odd_sizes),      cmocka_unit_test(test_damaged_formats),
+		cmocka_unit_test(test_all_compile),	cmocka_unit_test(test_random_records),
+		cmocka_unit_test(test_other_machines),	cmocka_unit_test(test_refused_formats),
+		cmocka_unit_test(test_odd_sizes),	cmocka_unit_test(test_immodest_formats),
+		cmocka_unit_test(test_damaged_formats),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
