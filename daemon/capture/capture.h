@@ -125,7 +125,10 @@ uint64_t capture_deadline(const struct capture *c);
  */
 int capture_dispatch(struct capture *c, struct error *err);
 
-/* Tracing off, rings drained, END written. In ring mode use capture_snapshot first. */
+/*
+ * Tracing off, rings drained, END written, the rest even if one of them fails: the
+ * error comes last. In ring mode use capture_snapshot first.
+ */
 int capture_stop(struct capture *c, enum capture_end reason, struct error *err);
 
 /*

@@ -88,45 +88,49 @@ static int flush_all(struct capture *c, struct ring *ring)
 	return 0;
 }
 
-static int stop_stream(struct capture *c, enum capture_end reason)
+/* on: tracing could not be turned off, the rings may not come to an end. */
+static int stop_stream(struct capture *c, enum capture_end reason, bool on)
 {
 	int r = finish_names(c), e;
 
+	c->streaming = false;
 	/* Behind a hole that no sub-buffer announces nothing more may follow. */
 	for (int b = 0; r == 0 && !c->full && b < BUFFER_COUNT; b++)
 		if (c->rings[b].cpus)
-			r = flush_all(c, &c->rings[b]);
-	/* The limit leaves room for what closes a stream. */
+			r = on ? ring_flush_bounded(&c->rings[b], &c->staging, &c->writer)
+			       : flush_all(c, &c->rings[b]);
 	if (c->full || r == -EDQUOT)
 		capture_warn(c,
 			     "the stream reached its limit: the end of the recording is missing");
 	else if (r < 0)
-		return r;
+		capture_warn(c, "the end of the recording is missing: %s", strerror(-r));
+	/* The limit leaves room for what closes a stream. */
 	e = write_end(c, reason);
-	c->streaming = false;
-	return e < 0 ? e : r;
+	return r < 0 ? r : e;
 }
 
 int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 {
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
-	int r;
+	int off, r = 0;
 
 	if (!c->running)
 		return 0;
 	c->running = false;
-	r = capture_turn(c, false);
-	if (r == -ENOENT || r == -ENODEV) {
+	off = capture_turn(c, false);
+	if (off == -ENOENT || off == -ENODEV) {
 		capture_warn(c, "somebody removed the tracefs instance while it recorded");
-		r = 0;
+		off = 0;
+	} else if (off < 0) {
+		capture_warn(c, "tracing could not be turned off: %s", strerror(-off));
 	}
 	c->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	/* What the rings hold is worth keeping all the same. */
+	if (c->streaming)
+		r = stop_stream(c, reason, off < 0);
 	if (r < 0)
-		return error_errno(err, r, "cannot turn tracing off");
-	if (!c->streaming)
-		return 0;
-	r = stop_stream(c, reason);
-	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
+		return error_errno(err, r, "cannot write the capture stream");
+	return off < 0 ? error_errno(err, off, "cannot turn tracing off") : 0;
 }
 
 static int snapshot(struct capture *c, int stream_fd, enum capture_end reason)

@@ -5,10 +5,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
 
+#include "capture/recording.h"
 #include "recording.h"
 #include "util/io.h"
 
@@ -230,8 +232,9 @@ static void short_lived_tasks_are_known(void **state _unused_)
 	assert_int_equal(capture_stop(c, CAPTURE_END_STOPPED, &err), 0);
 	d = decode(rec.fd, see_birth, &birth);
 	assert_true(birth.newtask >= 1);
-	/* Its rename, and its exit under the new name. */
 	assert_true(birth.rename >= 1);
+	/* Nothing reads of ends there. */
+	assert_int_equal(decoded_event_id(d, "sched:sched_process_exit"), -1);
 	decoded_free(d);
 	recording_deinit(&rec);
 }
@@ -373,6 +376,48 @@ static void limited_stream_is_closed_in_order(void **state _unused_)
 	assert_int_equal(d->ends, 1);
 	assert_true(d->notes >= 1);
 	assert_true(d->whole <= 3 << 20);
+	decoded_free(d);
+	recording_deinit(&rec);
+}
+
+static void count_end_mark(void *userdata, enum subbufs_buffer buffer, unsigned cpu _unused_,
+			   const struct record *r)
+{
+	unsigned *marks = userdata;
+
+	*marks += buffer == BUFFER_MAIN && memmem(r->data, r->len, "the last words", 14);
+}
+
+static void stream_is_closed_though_tracing_stays_on(void **state _unused_)
+{
+	static const struct capture_event_spec specs[] = { { .glob = "sched:sched_process_hang" } };
+	_cleanup_(capture_freep) struct capture *c = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	unsigned marks = 0;
+	struct recording rec;
+	struct decoded *d;
+	char path[96];
+	int dir;
+
+	recording_init(&rec, fs);
+	assert_int_equal(start(&c, &rec, "stays", specs, 1, &err), 0);
+	run_for(c, 50 * NSEC_PER_MSEC);
+	assert_int_equal(capture_mark(c, "the last words", &err), 0);
+	/* Where tracing_on is a folder: nobody can write to it. */
+	snprintf(path, sizeof(path), "%s/tracing_on", rec.state);
+	assert_int_equal(mkdir(path, 0700), 0);
+	dir = c->rings[BUFFER_MAIN].dir;
+	c->rings[BUFFER_MAIN].dir = open(rec.state, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(capture_stop(c, CAPTURE_END_STOPPED, &err), -EISDIR);
+	close_fd(c->rings[BUFFER_MAIN].dir);
+	c->rings[BUFFER_MAIN].dir = dir;
+	rmdir(path);
+	assert_non_null(strstr(err.message, "turn tracing off"));
+	d = decode(rec.fd, count_end_mark, &marks);
+	assert_false(d->cut);
+	assert_int_equal(d->ends, 1);
+	assert_true(d->notes >= 1);
+	assert_int_equal(marks, 1);
 	decoded_free(d);
 	recording_deinit(&rec);
 }
@@ -533,6 +578,7 @@ int main(void)
 		cmocka_unit_test(one_process_only),
 		cmocka_unit_test(one_cpu_only),
 		cmocka_unit_test(limited_stream_is_closed_in_order),
+		cmocka_unit_test(stream_is_closed_though_tracing_stays_on),
 		cmocka_unit_test(full_device_is_told),
 		cmocka_unit_test(snapshots_follow_each_other),
 		cmocka_unit_test(extraction_leaves_the_buffer_as_it_was),
