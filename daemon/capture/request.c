@@ -186,8 +186,7 @@ static void plan_events(struct plan *plan, const struct event_matches *matches,
 static void plan_tasks(struct plan *plan, const char *instance, const char *clock, uint64_t kb)
 {
 	static const char *const files[] = { "events/task/task_newtask/enable",
-					     "events/task/task_rename/enable",
-					     "events/sched/sched_process_exit/enable" };
+					     "events/task/task_rename/enable" };
 
 	plan_buffer(plan, instance, clock, kb);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
