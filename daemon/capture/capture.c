@@ -1,59 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Arming a recording, what it tells of itself, taking it down. */
+/* Arming a recording, its counts, taking it down. */
 #include "capture/recording.h"
 
-#include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 
 #include "capture/metadata.h"
-#include "proto/capture.pb-c.h"
 #include "util/io.h"
-
-#define MARK_MAX 1000 /* bytes; the kernel before 6.8 cuts at about a kilobyte */
-
-void capture_warn(struct capture *c, const char *fmt, ...)
-{
-	char **more = reallocarray(c->warnings, c->warning_count + 1, sizeof(*more)), *text;
-	va_list ap;
-	int n;
-
-	if (!more)
-		return;
-	c->warnings = more;
-	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
-	va_end(ap);
-	if (n < 0)
-		return;
-	/* Each is said once. */
-	for (size_t i = 0; i < c->warning_count; i++) {
-		if (strcmp(c->warnings[i], text) == 0) {
-			free(text);
-			return;
-		}
-	}
-	c->warnings[c->warning_count++] = text;
-}
-
-static int write_note(struct capture *c, const char *text)
-{
-	Traced__Capture__Note note = TRACED__CAPTURE__NOTE__INIT;
-
-	note.text = (char *)(uintptr_t)text;
-	note.boot_ns = now_ns(CLOCK_BOOTTIME);
-	note.missing = true;
-	return stream_write_message(&c->writer, CHUNK_NOTE, &note.base);
-}
-
-int capture_write_notes(struct capture *c)
-{
-	int r = 0;
-
-	while (r == 0 && c->warnings_noted < c->warning_count)
-		r = write_note(c, c->warnings[c->warnings_noted++]);
-	return r;
-}
 
 static bool has_event(const char *const *names, size_t count, const char *wanted)
 {
@@ -267,8 +220,8 @@ int capture_mark(struct capture *c, const char *text, struct error *err)
 {
 	int r;
 
-	if (strlen(text) > MARK_MAX)
-		return error_set(err, -EMSGSIZE, "a mark holds at most %d bytes", MARK_MAX);
+	if (strlen(text) > CAPTURE_MARK_MAX)
+		return error_set(err, -EMSGSIZE, "a mark holds at most %d bytes", CAPTURE_MARK_MAX);
 	if (!c->running)
 		return error_set(err, -ENODATA, "the recording is not running");
 	r = capture_write_marker(c, text);

@@ -101,7 +101,7 @@ void ring_close(struct ring *ring)
 	ring->dir = close_fd(ring->dir);
 }
 
-int ring_refresh(struct ring *ring, const char *sys, const struct staging *s)
+void ring_refresh(struct ring *ring, const char *sys, const struct staging *s)
 {
 	read_online(ring, sys);
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++) {
@@ -113,7 +113,6 @@ int ring_refresh(struct ring *ring, const char *sys, const struct staging *s)
 		/* Not ready yet, or no room for it: the next tick tries again. */
 		open_reader(ring, cpu, s);
 	}
-	return 0;
 }
 
 int ring_watch(struct ring *ring, int epfd)

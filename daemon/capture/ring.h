@@ -37,7 +37,7 @@ int ring_open(struct ring *ring, enum subbufs_buffer buffer, int dir, const char
 void ring_close(struct ring *ring);
 
 /* Which CPUs are online now; opens readers for those that have appeared. */
-int ring_refresh(struct ring *ring, const char *sys, const struct staging *s);
+void ring_refresh(struct ring *ring, const char *sys, const struct staging *s);
 /* Puts the readers' descriptors into an epoll set, data.u64 = buffer << 32 | cpu. */
 int ring_watch(struct ring *ring, int epfd);
 

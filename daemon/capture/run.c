@@ -7,7 +7,11 @@
 #include "capture/recording.h"
 #include "util/io.h"
 
-#define TICK_NS (500 * NSEC_PER_MSEC)	  /* how old what lies in a ring may get */
+/*
+ * How old a full sub-buffer in a ring may get. One that is being filled waits
+ * until it is full, or for the flush.
+ */
+#define TICK_NS (500 * NSEC_PER_MSEC)
 #define FAST_TICK_NS (30 * NSEC_PER_MSEC) /* where poll does not tell when a ring fills */
 #define STATS_NS (2 * NSEC_PER_SEC)
 #define CLOCKS_NS (5 * NSEC_PER_SEC)

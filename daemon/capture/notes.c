@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a recording has to say of itself: for its caller, and for the stream. */
+#include <stdarg.h>
+
+#include "capture/recording.h"
+#include "proto/capture.pb-c.h"
+#include "util/io.h"
+
+void capture_warn(struct capture *c, const char *fmt, ...)
+{
+	char **more = reallocarray(c->warnings, c->warning_count + 1, sizeof(*more)), *text;
+	va_list ap;
+	int n;
+
+	if (!more)
+		return;
+	c->warnings = more;
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	/* Each is said once. */
+	for (size_t i = 0; i < c->warning_count; i++) {
+		if (strcmp(c->warnings[i], text) == 0) {
+			free(text);
+			return;
+		}
+	}
+	c->warnings[c->warning_count++] = text;
+}
+
+static int write_note(struct capture *c, const char *text)
+{
+	Traced__Capture__Note note = TRACED__CAPTURE__NOTE__INIT;
+
+	note.text = (char *)(uintptr_t)text;
+	note.boot_ns = now_ns(CLOCK_BOOTTIME);
+	note.missing = true;
+	return stream_write_message(&c->writer, CHUNK_NOTE, &note.base);
+}
+
+int capture_write_notes(struct capture *c)
+{
+	int r = 0;
+
+	while (r == 0 && c->warnings_noted < c->warning_count)
+		r = write_note(c, c->warnings[c->warnings_noted++]);
+	return r;
+}
