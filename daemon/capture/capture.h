@@ -137,7 +137,9 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err);
  */
 int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, struct error *err);
 
-/* Writes text to the instance's trace_marker. */
+/* Bytes; the kernel before 6.8 cuts at about a kilobyte. */
+#define CAPTURE_MARK_MAX 1000
+/* Writes text to the instance's trace_marker. -EMSGSIZE: it is longer than CAPTURE_MARK_MAX. */
 int capture_mark(struct capture *c, const char *text, struct error *err);
 
 void capture_get_stats(struct capture *c, struct capture_stats *ret);
