@@ -9,6 +9,8 @@
 #include "service/exporter.h"
 #include "util/log.h"
 
+#define ERRNO_MAX 4095 /* the kernel's own bound */
+
 struct job *job_free(struct job *j)
 {
 	if (!j)
@@ -89,14 +91,6 @@ void job_fail(struct job *j, const struct error *err)
 	job_free(j);
 }
 
-void job_forget_connection(struct job *j)
-{
-	/* What nobody has begun for a client that left is not begun any more. */
-	j->connection = NULL;
-	if (!j->child)
-		job_free(j);
-}
-
 static void reply_finished(struct job *j, Traced__Control__ExportResult *result)
 {
 	Traced__Control__Finished finished = TRACED__CONTROL__FINISHED__INIT;
@@ -135,6 +129,38 @@ static void export_failed(struct job *j, struct error *err)
 		session_job_over(s, false);
 }
 
+/* Nobody is known to read it: to write could take for ever. */
+static int check_abandoned(const struct job *j, struct error *err)
+{
+	struct stat st;
+
+	if (j->connection || (fstat(j->out_fd, &st) == 0 && S_ISREG(st.st_mode)))
+		return 0;
+	return error_set(err, -EPIPE, "its client has left, and the output is no regular file");
+}
+
+void job_forget_connection(struct job *j)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	/* What nobody has begun for a client that left is not begun any more. */
+	j->connection = NULL;
+	if (!j->child)
+		job_free(j);
+	else if (j->exporting && check_abandoned(j, &err) < 0)
+		export_failed(j, &err);
+}
+
+/* A child that was taken over may say anything: callers rely on codes being errnos. */
+static void take_error(const Traced__Control__Error *from, struct error *err)
+{
+	bool is_errno = from->code >= 1 && from->code <= ERRNO_MAX;
+
+	error_set(err, is_errno ? -(int)from->code : -EIO, "%s", from->message);
+	if (*from->hint)
+		error_hint(err, "%s", from->hint);
+}
+
 static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 {
 	struct job *j = userdata;
@@ -145,9 +171,7 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 	if (result->error) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		error_set(&err, -(int)result->error->code, "%s", result->error->message);
-		if (*result->error->hint)
-			error_hint(&err, "%s", result->error->hint);
+		take_error(result->error, &err);
 		export_failed(j, &err);
 	} else {
 		struct log_fields fields = { .session = job_name(j), .cpu = -1 };
@@ -185,12 +209,18 @@ static int start_export(struct job *j, struct error *err)
 		.tgid = j->tgid || (j->session && j->session->tgid),
 		.quiet = somebody_records(j->manager),
 	};
-	_cleanup_close_ int stream = spool_reopen(spool, err);
+	_cleanup_close_ int stream = -EBADF;
+	int r = check_abandoned(j, err);
 
+	if (r < 0)
+		return r;
+	stream = spool_reopen(spool, err);
 	if (stream < 0)
 		return stream;
 	request.stream_fd = stream;
-	return exporter_spawn(&j->child, j->manager->event, &request, on_exported, j, err);
+	r = exporter_spawn(&j->child, j->manager->event, &request, on_exported, j, err);
+	j->exporting = r >= 0;
+	return r;
 }
 
 void job_run(struct job *j)
@@ -217,9 +247,7 @@ static void on_extracted(void *userdata, Traced__Control__ExportResult *result)
 	if (result->error) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		error_set(&err, -(int)result->error->code, "%s", result->error->message);
-		if (*result->error->hint)
-			error_hint(&err, "%s", result->error->hint);
+		take_error(result->error, &err);
 		spool_discard(&j->spool);
 		job_fail(j, &err);
 	} else {

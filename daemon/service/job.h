@@ -3,8 +3,8 @@
  * An answer that takes time: somebody asked for the outcome of a session, a
  * snapshot or an extraction, and perhaps gave a descriptor to write it to. A
  * job waits for its session's end, runs an extractor or exporter, replies, and
- * is gone. It goes on when its client has left: the output may be a file that
- * somebody wants.
+ * is gone. It goes on when its client has left and the output is a file, which
+ * somebody may want; a pipe that perhaps nobody reads would hold it for ever.
  */
 #pragma once
 
@@ -33,6 +33,7 @@ struct job {
 	bool raw_addresses, tgid;
 	struct spool spool;		       /* owned: of a snapshot or an extraction */
 	struct child *child;		       /* runs now; NULL: waits for the session's end */
+	bool exporting;			       /* child is an exporter */
 	Traced__Control__Session *description; /* of the session when the export began */
 };
 

@@ -17,6 +17,8 @@
 
 #define SOCKET_GROUP "traced"
 #define BACKLOG 64
+/* Without a descriptor or memory for a client. */
+#define LISTEN_AGAIN_US UINT64_C(1000000)
 /* Below the unit's TimeoutStopSec. */
 #define STOP_BOUND_US UINT64_C(60000000)
 
@@ -109,6 +111,7 @@ struct manager *manager_free(struct manager *m)
 	while (!TAILQ_EMPTY(&m->connections))
 		connection_free(TAILQ_FIRST(&m->connections));
 	sd_event_source_disable_unref(m->listen);
+	sd_event_source_disable_unref(m->listen_again);
 	sd_event_source_disable_unref(m->stop_timer);
 	close_fd(m->listen_fd);
 	if (m->socket_path)
@@ -222,6 +225,13 @@ static void turn_away(struct manager *m, int fd)
 		log_notice("turned a client away: %u are the limit", m->config.clients);
 }
 
+static int on_listen_again(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+	struct manager *m = userdata;
+
+	return m->listen ? sd_event_source_set_enabled(m->listen, SD_EVENT_ON) : 0;
+}
+
 static int on_connect(sd_event_source *source _unused_, int listen_fd, uint32_t revents _unused_,
 		      void *userdata)
 {
@@ -235,7 +245,9 @@ static int on_connect(sd_event_source *source _unused_, int listen_fd, uint32_t 
 			return 0;
 		if (log_limit_pass(&limit))
 			log_warning("accept: %s", strerror(errno));
-		/* It would fail again at once: until something is over. */
+		/* It would fail again at once: until something is over, or a while later. */
+		sd_event_source_set_time_relative(m->listen_again, LISTEN_AGAIN_US);
+		sd_event_source_set_enabled(m->listen_again, SD_EVENT_ONESHOT);
 		return sd_event_source_set_enabled(m->listen, SD_EVENT_OFF);
 	}
 	if (m->connection_count >= m->config.clients)
@@ -334,7 +346,13 @@ int manager_listen(struct manager *m, int fd, struct error *err)
 		r = make_socket(m, err);
 	if (r < 0)
 		return r;
-	r = sd_event_add_io(m->event, &m->listen, m->listen_fd, EPOLLIN, on_connect, m);
+	/* Made now: when it is needed, there may be no descriptor for its timer. */
+	r = sd_event_add_time_relative(m->event, &m->listen_again, CLOCK_MONOTONIC, 0, 0,
+				       on_listen_again, m);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(m->listen_again, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_io(m->event, &m->listen, m->listen_fd, EPOLLIN, on_connect, m);
 	return r < 0 ? error_errno(err, r, "can't watch the socket") : 0;
 }
 

@@ -45,7 +45,7 @@ struct manager {
 
 	int listen_fd;
 	char *socket_path; /* to be unlinked at the end; NULL: not ours */
-	sd_event_source *listen, *stop_timer;
+	sd_event_source *listen, *listen_again, *stop_timer;
 
 	struct connection_list connections;
 	struct session_list sessions;

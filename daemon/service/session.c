@@ -429,12 +429,13 @@ static void conclude(struct session *s)
 {
 	if (exports(s)) {
 		s->state = TRACED__CONTROL__SESSION__STATE__EXPORTING;
+	} else if (s->export_failed) {
+		/* The spool stays: the error said where, whatever else became of it. */
+		session_free(s);
+		return;
 	} else if (s->written || s->unwanted || s->told) {
 		spool_discard(&s->spool);
 		session_free(s);
-		return;
-	} else if (s->export_failed) {
-		session_free(s); /* the spool stays: the error said where */
 		return;
 	} else if (s->state == TRACED__CONTROL__SESSION__STATE__EXPORTING) {
 		s->state = TRACED__CONTROL__SESSION__STATE__STOPPED;

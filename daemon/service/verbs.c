@@ -11,8 +11,6 @@
 #include "service/session.h"
 #include "util/io.h"
 
-#define MARK_MAX 4096 /* bytes; the kernel cuts at about a page */
-
 /* One request on its way through its verb. */
 struct call {
 	struct connection *connection;
@@ -175,10 +173,10 @@ static int do_mark(struct call *call, struct error *err)
 	const Traced__Control__Mark *mark = call->request->mark;
 	struct session *s;
 	unsigned count = 0;
-	int r;
+	int r = 0;
 
-	if (!*mark->text || strlen(mark->text) > MARK_MAX)
-		return error_set(err, -EINVAL, "a mark has from 1 to %d bytes", MARK_MAX);
+	if (!*mark->text || strlen(mark->text) > CAPTURE_MARK_MAX)
+		return error_set(err, -EINVAL, "a mark has from 1 to %d bytes", CAPTURE_MARK_MAX);
 	if (*mark->session) {
 		r = find_own(call, mark->session, &s, err);
 		if (r < 0)
@@ -189,11 +187,13 @@ static int do_mark(struct call *call, struct error *err)
 		if (!session_records(s) || !is_own(call, s) ||
 		    (*mark->session && strcmp(mark->session, s->name) != 0))
 			continue;
+		/* One that takes none is no reason to say that it is nowhere. */
 		r = session_mark(s, mark->text, err);
-		if (r < 0)
-			return r;
-		count++;
+		if (r >= 0)
+			count++;
 	}
+	if (!count && r < 0)
+		return r;
 	if (!count) {
 		error_set(err, -ENOENT, "nothing records: the mark went nowhere");
 		return error_hint(err, "tracectl list shows what there is");

@@ -107,8 +107,12 @@ int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason,
 	return put(c, stream_fd, text);
 }
 
-int capture_mark(struct capture *c _unused_, const char *text, struct error *err _unused_)
+int capture_mark(struct capture *c _unused_, const char *text, struct error *err)
 {
+	if (fakes.marks_refused) {
+		fakes.marks_refused--;
+		return error_set(err, -EBADF, "no room for a mark");
+	}
 	fakes.marks++;
 	snprintf(fakes.last_mark, sizeof(fakes.last_mark), "%s", text);
 	return 0;
@@ -195,7 +199,7 @@ const struct export_format *export_format_find(const char *name, const char *pat
 {
 	static const struct export_format formats[] = {
 		{ "txt", ".txt", "" }, { "fail", ".f", "" }, { "crash", ".c", "" },
-		{ "hang", ".h", "" },  { "mute", ".m", "" },
+		{ "hang", ".h", "" },  { "mute", ".m", "" }, { "lie", ".l", "" },
 	};
 
 	for (size_t i = 0; name && i < ARRAY_SIZE(formats); i++)
@@ -215,6 +219,8 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 		error_set(err, -ENOSPC, "no space for the output");
 		return error_hint(err, "make room");
 	}
+	if (strcmp(options->format, "lie") == 0)
+		return error_set(err, -70000, "no errno");
 	if (strcmp(options->format, "crash") == 0)
 		raise(SIGKILL);
 	if (strcmp(options->format, "hang") == 0)

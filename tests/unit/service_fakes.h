@@ -12,11 +12,13 @@ struct fakes {
 	int new_error, start_error, dispatch_error, stop_error;
 	int data_fd; /* an eventfd: readable while the rings hold data */
 	unsigned dispatches, marks;
-	bool always_more; /* capture_dispatch never catches up */
+	unsigned marks_refused; /* of the next ones */
+	bool always_more;	/* capture_dispatch never catches up */
 	char last_mark[64];
 	size_t event_count;
 	char events[256]; /* globs of the last request, with blanks */
 };
 extern struct fakes fakes;
 
-/* Formats: "txt" copies the stream, "fail" reports ENOSPC, "crash", "hang", "mute" (no result). */
+/* Formats: "txt" copies the stream, "fail" reports ENOSPC, "crash", "hang", "mute" (no result),
+ * "lie". */

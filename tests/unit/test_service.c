@@ -12,7 +12,9 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "control/frame.h"
 #include "service/connection.h"
@@ -460,6 +462,137 @@ static void a_failed_export_keeps_the_recording(void **state)
 	close(out);
 }
 
+/* What was said to be safe stays so, whatever comes after it. */
+static void one_export_that_failed_keeps_the_recording_for_all(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC), bad = memfd_create("bad", MFD_CLOEXEC);
+	bool failed = false, written = false;
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	tell(&c, attach_request("a", "fail"), bad);
+	turn(d, 10);
+	tell(&c, stop_request("a", "txt"), out);
+	for (int i = 0; i < 2; i++) {
+		Reply *reply = hear(d, &c);
+
+		if (reply->error)
+			failed = strstr(reply->error->hint, "is safe in");
+		else
+			written = true;
+		done_with(reply);
+	}
+	assert_true(failed && written);
+	turn(d, 5);
+	assert_int_equal(d->manager->session_count, 0);
+	assert_int_equal(spool_files(d, true), 1);
+	client_close(&c);
+	close(out);
+	close(bad);
+}
+
+static void a_pipe_of_a_client_that_left_holds_nothing(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	greet(d, &c);
+	/* One whose export runs, and one whose export would begin now. */
+	start_ok(d, &c, "a", false);
+	tell(&c, stop_request("a", "hang"), ends[1]);
+	turn(d, 50);
+	assert_false(TAILQ_EMPTY(&d->manager->jobs));
+	start_ok(d, &c, "b", false);
+	tell(&c, attach_request("b", "hang"), ends[1]);
+	turn(d, 10);
+	client_close(&c);
+	turn(d, 50);
+	assert_true(TAILQ_EMPTY(&d->manager->jobs));
+	assert_int_equal(d->manager->session_count, 0);
+	assert_int_equal(spool_files(d, true), 2);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void an_exporter_can_not_make_up_errnos(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	assert_error(ask(d, &c, stop_request("a", "lie"), out), EIO, "no errno");
+	assert_int_equal(spool_files(d, true), 1);
+	client_close(&c);
+	close(out);
+}
+
+static void a_mark_fails_only_if_nobody_took_it(void **state)
+{
+	struct daemon *d = *state;
+	Traced__Control__Mark mark = TRACED__CONTROL__MARK__INIT;
+	REQUEST(request, MARK, mark, mark);
+	char text[CAPTURE_MARK_MAX + 2] = { 0 };
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	start_ok(d, &c, "b", false);
+	mark.text = (char *)"here";
+	fakes.marks_refused = 1;
+	reply = ask(d, &c, &request, -1);
+	assert_null(reply->error);
+	assert_int_equal(reply->done->count, 1);
+	done_with(reply);
+	fakes.marks_refused = 2;
+	assert_error(ask(d, &c, &request, -1), EBADF, "no room");
+	memset(text, 'x', CAPTURE_MARK_MAX + 1);
+	mark.text = text;
+	assert_error(ask(d, &c, &request, -1), EINVAL, "1000");
+	text[CAPTURE_MARK_MAX] = '\0';
+	reply = ask(d, &c, &request, -1);
+	assert_null(reply->error);
+	assert_int_equal(reply->done->count, 2);
+	done_with(reply);
+	client_close(&c);
+}
+
+/* An idle daemon has nothing that ends and gives descriptors back. */
+static void a_lack_of_descriptors_passes(void **state)
+{
+	struct daemon *d = *state;
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct rlimit before, none;
+
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/socket", d->dir);
+	assert_int_equal(bind(listener, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	assert_int_equal(listen(listener, 4), 0);
+	assert_int_equal(manager_listen(d->manager, listener, &err), 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	unlink(sa.sun_path);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	turn(d, 50);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	turn(d, 50);
+	/* Or it would try, and fail, all the time. */
+	assert_int_equal(d->manager->connection_count, 0);
+	turn(d, 1200);
+	assert_int_equal(d->manager->connection_count, 1);
+	close(client);
+}
+
 static void a_slow_export_holds_nobody_up(void **state)
 {
 	struct daemon *d = *state;
@@ -859,6 +992,11 @@ int main(int argc, char **argv)
 		TEST(two_at_once_and_no_two_of_a_name),
 		TEST(a_client_that_left_an_output_gets_it_written),
 		TEST(a_failed_export_keeps_the_recording),
+		TEST(one_export_that_failed_keeps_the_recording_for_all),
+		TEST(a_pipe_of_a_client_that_left_holds_nothing),
+		TEST(an_exporter_can_not_make_up_errnos),
+		TEST(a_mark_fails_only_if_nobody_took_it),
+		TEST(a_lack_of_descriptors_passes),
 		TEST(a_slow_export_holds_nobody_up),
 		TEST(an_output_is_checked_before_the_recording_ends),
 		TEST(a_full_spool_ends_it_with_what_there_is),
