@@ -10,7 +10,7 @@ static int snapshot_run(const struct options *o)
 const struct command command_snapshot = {
 	.name = "snapshot",
 	.synopsis = "[SESSION] [-o FILE]",
-	.summary = "write what a flight recorder holds now; it goes on",
+	.summary = "take out what a flight recorder holds, and write it; it goes on",
 	.text = "Writes the past that SESSION, started with --ring, still holds. Without SESSION:\n"
 		"the only one there is.",
 	.options = OPTIONS_RESULT,
