@@ -69,92 +69,6 @@ struct session *session_free(struct session *s)
 	return NULL;
 }
 
-/* The message's own strings and rows, or the copy of them, by way of the wire. */
-static Traced__Control__Session *copy_description(const Traced__Control__Session *d)
-{
-	size_t len = traced__control__session__get_packed_size(d);
-	_cleanup_free_ uint8_t *packed = malloc(len ? len : 1);
-
-	if (!packed)
-		return NULL;
-	traced__control__session__pack(d, packed);
-	return traced__control__session__unpack(NULL, len, packed);
-}
-
-static void describe_stats(Traced__Control__Session *d, const struct capture_stats *stats,
-			   Traced__Control__Cpu *cpus, Traced__Control__Cpu **pointers)
-{
-	d->started_boot_ns = stats->start_boot_ns;
-	d->elapsed_ns = stats->start_boot_ns ? now_ns(CLOCK_BOOTTIME) - stats->start_boot_ns : 0;
-	d->events = stats->events;
-	d->lost = stats->lost;
-	d->bytes = stats->bytes;
-	d->event_types = stats->event_types;
-	if (stats->reader)
-		d->reader = (char *)(uintptr_t)stats->reader;
-	if (stats->instance)
-		d->instance = (char *)(uintptr_t)stats->instance;
-	for (size_t i = 0; i < stats->cpu_count; i++) {
-		traced__control__cpu__init(&cpus[i]);
-		cpus[i].cpu = stats->cpus[i].cpu;
-		cpus[i].events = stats->cpus[i].events;
-		cpus[i].lost = stats->cpus[i].lost;
-		cpus[i].bytes = stats->cpus[i].bytes;
-		cpus[i].offline = stats->cpus[i].offline;
-		pointers[i] = &cpus[i];
-	}
-	d->cpus = pointers;
-	d->n_cpus = stats->cpu_count;
-}
-
-static Traced__Control__Session *describe_capture(struct session *s)
-{
-	Traced__Control__Session d = TRACED__CONTROL__SESSION__INIT;
-	_cleanup_free_ Traced__Control__Cpu **pointers = NULL;
-	_cleanup_free_ Traced__Control__Cpu *cpus = NULL;
-	_cleanup_free_ char **warnings = NULL;
-	struct capture_stats stats = { 0 };
-
-	capture_get_stats(s->capture, &stats);
-	cpus = calloc(stats.cpu_count + 1, sizeof(*cpus));
-	pointers = calloc(stats.cpu_count + 1, sizeof(Traced__Control__Cpu *));
-	warnings = calloc(stats.warning_count + 1, sizeof(char *));
-	if (!cpus || !pointers || !warnings)
-		return NULL;
-	describe_stats(&d, &stats, cpus, pointers);
-	for (size_t i = 0; i < stats.warning_count; i++)
-		warnings[i] = (char *)(uintptr_t)stats.warnings[i];
-	if (s->note)
-		warnings[stats.warning_count] = s->note;
-	d.warnings = warnings;
-	d.n_warnings = stats.warning_count + (s->note ? 1 : 0);
-	d.name = s->name;
-	d.uid = s->uid;
-	d.duration_ns = s->duration_ns;
-	d.buffer_bytes = s->buffer_bytes;
-	d.ring = s->ring;
-	d.what = s->what;
-	return copy_description(&d);
-}
-
-Traced__Control__Session *session_describe(struct session *s)
-{
-	Traced__Control__Session *d;
-
-	d = s->capture ? describe_capture(s) : s->last ? copy_description(s->last) : NULL;
-	if (!d)
-		return NULL;
-	d->state = s->state;
-	d->cpu_time_ns = s->cpu_ns;
-	if (s->error) {
-		char *error = strdup(s->error);
-
-		if (error)
-			d->error = error;
-	}
-	return d;
-}
-
 /* Runs statement and charges its time to the session. */
 #define CHARGED(s, statement)                                                                      \
 	do {                                                                                       \
@@ -391,7 +305,7 @@ static void finish(struct session *s, enum capture_end reason)
 		set_note(s, buf_string(&text) ?: "the end of the recording is missing");
 		log_session(s, LOG_WARNING, r, s->note ?: "its end is missing");
 	}
-	s->last = describe_capture(s);
+	s->last = session_describe_capture(s);
 	CHARGED(s, s->capture = capture_free(s->capture));
 	s->state = TRACED__CONTROL__SESSION__STATE__STOPPED;
 	if (r >= 0 || spool_check(&s->spool, 0, STREAM_MAGIC_SIZE) == -EDQUOT)

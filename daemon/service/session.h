@@ -66,3 +66,5 @@ int session_mark(struct session *s, const char *text, struct error *err);
 /* For people and programs; NULL: out of memory; free with traced__control__session__free_unpacked.
  */
 Traced__Control__Session *session_describe(struct session *s);
+/* The same without its state, while s->capture exists. */
+Traced__Control__Session *session_describe_capture(struct session *s);
