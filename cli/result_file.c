@@ -70,18 +70,22 @@ static int open_named(struct result_file *f)
 	for (int tries = 0; tries < 16; tries++) {
 		_cleanup_free_ char *name = NULL;
 		int r = temp_name(f->base, &name);
+		sigset_t old;
 
 		if (r < 0)
 			return r;
+		/* A signal in between would leave the file. */
+		block_fatal(&old);
 		f->fd = openat(f->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 			       0666);
-		if (f->fd >= 0) {
+		r = f->fd < 0 ? -errno : 0;
+		if (r == 0) {
 			doom(f->dir_fd, name);
 			f->temp = TAKE_PTR(name);
-			return 0;
 		}
-		if (errno != EEXIST)
-			return -errno;
+		sigprocmask(SIG_SETMASK, &old, NULL);
+		if (r != -EEXIST)
+			return r;
 	}
 	return -EEXIST;
 }
