@@ -12,13 +12,12 @@
 #include "cli.h"
 #include "event_list.h"
 #include "export/export.h"
-#include "profiles.h"
 #include "service/profiles.h"
 
 static void offer(const char *candidate, const char *current)
 {
 	if (!strncmp(candidate, current, strlen(current)))
-		puts(candidate);
+		cli_line(stdout, "%s", candidate);
 }
 
 static void offer_events(const struct options *o, const char *current)
@@ -35,7 +34,7 @@ static void offer_events(const struct options *o, const char *current)
 		if (system != last || strncmp(list.names[i], list.names[i - 1], system) != 0) {
 			if (!strncmp(list.names[i], current, MIN(system, strlen(current))) &&
 			    strlen(current) <= system)
-				printf("%.*s\n", (int)system, list.names[i]);
+				cli_line(stdout, "%.*s", (int)system, list.names[i]);
 			last = system;
 		}
 		offer(list.names[i], current);
@@ -82,7 +81,7 @@ static void offer_profiles(const char *current)
 {
 	_cleanup_(string_list_deinit) struct string_list names = { 0 };
 
-	if (profile_names(&names, profile_places()) < 0)
+	if (profile_names(&names, profile_search_path()) < 0)
 		return;
 	for (size_t i = 0; i < names.count; i++)
 		offer(names.items[i], current);

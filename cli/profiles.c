@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "profiles.h"
-
 #include <stdio.h>
 
 #include "cli.h"
 #include "document.h"
 #include "service/profiles.h"
-
-const char *const *profile_places(void)
-{
-	static const char *named[2];
-
-	named[0] = secure_getenv("TRACED_PROFILES");
-	return named[0] ? named : profile_dirs;
-}
 
 static void print_words(const char *title, const struct string_list *list)
 {
@@ -53,7 +43,7 @@ static void show(const struct profile *p, struct document *j)
 static int profiles_run(const struct options *o)
 {
 	_cleanup_(string_list_deinit) struct string_list names = { 0 };
-	const char *const *dirs = profile_places();
+	const char *const *dirs = profile_search_path();
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	struct document j = DOCUMENT_INIT(&out);

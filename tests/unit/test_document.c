@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "document.h"
+#include "util/utf8.h"
 
 static void a_document_has_its_commas_and_indents(void **state _unused_)
 {
@@ -38,9 +39,13 @@ static void strings_are_escaped_and_made_utf8(void **state _unused_)
 		{ "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
 		  "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
 		{ "\xff|\xc3|\xc0\xaf|\xe2\x82",
-		  "\"\\ufffd|\\ufffd|\\ufffd\\ufffd|\\ufffd\\ufffd\"" },
-		{ "\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"" },	    /* a surrogate */
-		{ "\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"" }, /* beyond U+10FFFF */
+		  "\"" UTF8_REPLACEMENT "|" UTF8_REPLACEMENT "|" UTF8_REPLACEMENT UTF8_REPLACEMENT
+		  "|" UTF8_REPLACEMENT UTF8_REPLACEMENT "\"" },
+		{ "\xed\xa0\x80",
+		  "\"" UTF8_REPLACEMENT UTF8_REPLACEMENT UTF8_REPLACEMENT "\"" }, /* a surrogate */
+		{ "\xf4\x90\x80\x80",
+		  "\"" UTF8_REPLACEMENT UTF8_REPLACEMENT UTF8_REPLACEMENT UTF8_REPLACEMENT
+		  "\"" }, /* beyond U+10FFFF */
 		{ NULL, "\"\"" },
 	};
 
