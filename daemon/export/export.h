@@ -70,7 +70,12 @@ struct export_format {
 	const char *name;      /* "json.gz" */
 	const char *extension; /* ".json.gz" */
 	const char *summary;   /* for help: "Trace Viewer / Perfetto UI JSON, compressed" */
+	/* The trace clocks that its readers understand, up to a NULL; NULL: any. */
+	const char *const *clocks;
 };
 const struct export_format *export_formats(size_t *ret_count);
 /* By explicit name, or if that is NULL by the path's ending; NULL: none fits. */
 const struct export_format *export_format_find(const char *name, const char *path);
+/* -EINVAL, and which clocks do, if a file of that format in that trace clock can't be read. */
+int export_format_check_clock(const struct export_format *format, const char *clock,
+			      struct error *err);

@@ -40,6 +40,10 @@ static void json_free(struct sink *s)
 	free(json(s));
 }
 
+/* Those that count time: a line's time stamp must be seconds and a fraction. */
+static const char *const json_clocks[] = { "boot",   "mono", "mono_raw", "tai", "local",
+					   "global", "perf", "uptime",	 NULL };
+
 static void put_header(struct sink_json *s)
 {
 	struct buf *b = &s->out->buf;
@@ -53,9 +57,13 @@ static void put_header(struct sink_json *s)
 static int json_open(struct sink **ret, const struct trace_info *info,
 		     const struct export_options *o, struct output *out, struct error *err)
 {
-	struct sink_json *s = calloc(1, sizeof(*s));
-	int r = s ? 0 : -ENOMEM;
+	struct sink_json *s;
+	int r = export_format_check_clock(&sink_json_ops.format, info->header->trace_clock, err);
 
+	if (r < 0)
+		return r;
+	s = calloc(1, sizeof(*s));
+	r = s ? 0 : -ENOMEM;
 	if (s) {
 		s->info = info;
 		s->out = out;
@@ -167,7 +175,7 @@ static int json_close(struct sink *sink, const struct export_result *result, str
 }
 
 const struct sink_ops sink_json_ops = {
-	.format = { "json", ".json", "JSON for Trace Viewer and the Perfetto UI" },
+	.format = { "json", ".json", "JSON for Trace Viewer and the Perfetto UI", json_clocks },
 	.open = json_open,
 	.event = json_event,
 	.loss = json_loss,
@@ -176,8 +184,8 @@ const struct sink_ops sink_json_ops = {
 };
 
 const struct sink_ops sink_json_gz_ops = {
-	.format = { "json.gz", ".json.gz",
-		    "JSON for Trace Viewer and the Perfetto UI, compressed" },
+	.format = { "json.gz", ".json.gz", "JSON for Trace Viewer and the Perfetto UI, compressed",
+		    json_clocks },
 	.gzip = true,
 	.open = json_open,
 	.event = json_event,

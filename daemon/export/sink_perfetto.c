@@ -41,21 +41,16 @@ static void perfetto_free(struct sink *s)
 }
 
 /* The reader takes an absent clock for BOOTTIME and has no name for MONOTONIC. */
-static int choose_clock(struct sink_perfetto *p, struct error *err)
-{
-	static const struct {
-		const char *trace_clock;
-		unsigned clock;
-	} clocks[] = { { "boot", 0 }, { "global", 2 }, { "local", 3 }, { "mono_raw", 4 } };
-	const char *wanted = p->info->header->trace_clock;
+static const char *const perfetto_clocks[] = { "boot", "global", "local", "mono_raw", NULL };
 
-	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
-		if (!strcmp(wanted, clocks[i].trace_clock)) {
-			p->clock = clocks[i].clock;
-			return 0;
-		}
-	error_set(err, -EINVAL, "a Perfetto trace can't have events in the clock '%s'", wanted);
-	return error_hint(err, "record with -C boot, or write .json or .txt");
+static unsigned ftrace_clock(const char *trace_clock)
+{
+	static const unsigned numbers[] = { 0, 2, 3, 4 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (!strcmp(trace_clock, perfetto_clocks[i]))
+			return numbers[i];
+	return 0;
 }
 
 static int by_birth(const void *a, const void *b)
@@ -102,9 +97,10 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	p->sink.ops = &sink_perfetto_ops;
 	p->info = info;
 	p->out = out;
-	r = choose_clock(p, err);
+	r = export_format_check_clock(&sink_perfetto_ops.format, info->header->trace_clock, err);
 	if (r < 0)
 		goto failed;
+	p->clock = ftrace_clock(info->header->trace_clock);
 	if (info->header->pointer_key.len)
 		memcpy(env.pointer_key, info->header->pointer_key.data,
 		       MIN(info->header->pointer_key.len, sizeof(env.pointer_key)));
@@ -242,7 +238,7 @@ static int perfetto_close(struct sink *s, const struct export_result *result, st
 }
 
 const struct sink_ops sink_perfetto_ops = {
-	.format = { "pftrace", ".pftrace", "Perfetto protobuf trace" },
+	.format = { "pftrace", ".pftrace", "Perfetto protobuf trace", perfetto_clocks },
 	.open = perfetto_open,
 	.event = perfetto_event,
 	.loss = perfetto_loss,
@@ -251,7 +247,8 @@ const struct sink_ops sink_perfetto_ops = {
 };
 
 const struct sink_ops sink_perfetto_gz_ops = {
-	.format = { "pftrace.gz", ".pftrace.gz", "Perfetto protobuf trace, compressed" },
+	.format = { "pftrace.gz", ".pftrace.gz", "Perfetto protobuf trace, compressed",
+		    perfetto_clocks },
 	.gzip = true,
 	.open = perfetto_open,
 	.event = perfetto_event,

@@ -45,6 +45,24 @@ const struct export_format *export_format_find(const char *name, const char *pat
 	return NULL;
 }
 
+int export_format_check_clock(const struct export_format *format, const char *clock,
+			      struct error *err)
+{
+	_cleanup_buf_ struct buf good = BUF_INIT;
+
+	if (!format->clocks)
+		return 0;
+	for (const char *const *c = format->clocks; *c; c++) {
+		if (strcmp(*c, clock) == 0)
+			return 0;
+		buf_printf(&good, " %s", *c);
+	}
+	error_set(err, -EINVAL, "no reader of .%s understands the trace clock '%s'", format->name,
+		  clock);
+	error_hint(err, "use -C with one of%s; or write .txt or .traced", buf_string(&good) ?: "");
+	return -EINVAL;
+}
+
 int sink_print(struct printer *printer, const struct trace_event *ev, struct buf *out)
 {
 	int r;
