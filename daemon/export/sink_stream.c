@@ -65,7 +65,7 @@ int sink_stream_copy(const struct stream_reader *reader, struct output *out, str
 }
 
 const struct sink_ops sink_stream_ops = {
-	.format = { "traced", ".traced", "the capture stream itself, for tracectl convert" },
+	.format = { "traced", ".traced", "the capture stream itself, for tracectl convert", NULL },
 	.copies_stream = true,
 	.open = stream_open,
 	.event = stream_event,

@@ -87,7 +87,7 @@ static int text_close(struct sink *sink, const struct export_result *result _unu
 }
 
 const struct sink_ops sink_text_ops = {
-	.format = { "txt", ".txt", "the text of the kernel's trace file" },
+	.format = { "txt", ".txt", "the text of the kernel's trace file", NULL },
 	.open = text_open,
 	.event = text_event,
 	.loss = text_loss,
@@ -96,7 +96,7 @@ const struct sink_ops sink_text_ops = {
 };
 
 const struct sink_ops sink_text_gz_ops = {
-	.format = { "txt.gz", ".txt.gz", "the text of the kernel's trace file, compressed" },
+	.format = { "txt.gz", ".txt.gz", "the text of the kernel's trace file, compressed", NULL },
 	.gzip = true,
 	.open = text_open,
 	.event = text_event,
