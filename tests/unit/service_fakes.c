@@ -198,8 +198,8 @@ bool event_glob_matches(const char *glob, const char *name)
 const struct export_format *export_format_find(const char *name, const char *path _unused_)
 {
 	static const struct export_format formats[] = {
-		{ "txt", ".txt", "" }, { "fail", ".f", "" }, { "crash", ".c", "" },
-		{ "hang", ".h", "" },  { "mute", ".m", "" }, { "lie", ".l", "" },
+		{ .name = "txt" },  { .name = "fail" }, { .name = "crash" },
+		{ .name = "hang" }, { .name = "mute" }, { .name = "lie" },
 	};
 
 	for (size_t i = 0; name && i < ARRAY_SIZE(formats); i++)
