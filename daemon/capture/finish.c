@@ -117,6 +117,7 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 	if (!c->running)
 		return 0;
 	c->running = false;
+	capture_check_on(c);
 	off = capture_turn(c, false);
 	if (off == -ENOENT || off == -ENODEV) {
 		capture_warn(c, "somebody removed the tracefs instance while it recorded");

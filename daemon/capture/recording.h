@@ -60,6 +60,8 @@ int capture_write_notes(struct capture *c);
 int capture_begin_stream(struct capture *c, int fd);
 /* Both rings' counts, as STATS chunks. */
 int capture_write_counts(struct capture *c, enum clock_phase phase);
+/* Warns if somebody else turned the main instance off: what came after it is in no count. */
+void capture_check_on(struct capture *c);
 /* Both instances on or off. */
 int capture_turn(struct capture *c, bool on);
 /* To the main instance's trace_marker, from a CPU that is traced. */

@@ -86,6 +86,15 @@ static void write_sync_marker(struct capture *c)
 		capture_warn(c, "the clock marker could not be written: %s", strerror(-r));
 }
 
+void capture_check_on(struct capture *c)
+{
+	uint64_t on;
+
+	if (tracefs_read_u64(c->rings[BUFFER_MAIN].dir, "tracing_on", &on) == 0 && !on)
+		capture_warn(c, "somebody turned tracing off while it recorded: what came after "
+				"that is missing");
+}
+
 int capture_turn(struct capture *c, bool on)
 {
 	static const enum subbufs_buffer order[2][BUFFER_COUNT] = {
@@ -213,6 +222,7 @@ static int periodic(struct capture *c, uint64_t now)
 			ring_watch(&c->rings[b], c->epfd);
 	}
 	if (now >= c->next_stats) {
+		capture_check_on(c);
 		r = capture_write_counts(c, CLOCK_PHASE_PERIODIC);
 		c->next_stats = now + STATS_NS;
 		if (r == 0 && !c->has_tasks && c->names_done && !c->rescan.processes)

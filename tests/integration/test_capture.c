@@ -422,6 +422,34 @@ static void stream_is_closed_though_tracing_stays_on(void **state _unused_)
 	recording_deinit(&rec);
 }
 
+static void turned_off_by_others_is_told(void **state _unused_)
+{
+	static const struct capture_event_spec spec = { .glob = "sched" };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct capture_stats stats;
+	struct capture *c = NULL;
+	struct recording rec;
+	char path[512];
+	int fd;
+
+	recording_init(&rec, fs);
+	assert_int_equal(start(&c, &rec, "off", &spec, 1, &err), 0);
+	capture_get_stats(c, &stats);
+	assert_int_equal(stats.warning_count, 0);
+	snprintf(path, sizeof(path), "%s/instances/%s/tracing_on", tracefs_path(fs),
+		 stats.instance);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "0", 1), 1);
+	close(fd);
+	assert_int_equal(capture_stop(c, CAPTURE_END_STOPPED, &err), 0);
+	capture_get_stats(c, &stats);
+	assert_int_equal(stats.warning_count, 1);
+	assert_non_null(strstr(stats.warnings[0], "turned tracing off"));
+	capture_free(c);
+	recording_deinit(&rec);
+}
+
 static void full_device_is_told(void **state _unused_)
 {
 	static const struct capture_event_spec specs[] = { { .glob = "irq" } };
@@ -579,6 +607,7 @@ int main(void)
 		cmocka_unit_test(one_cpu_only),
 		cmocka_unit_test(limited_stream_is_closed_in_order),
 		cmocka_unit_test(stream_is_closed_though_tracing_stays_on),
+		cmocka_unit_test(turned_off_by_others_is_told),
 		cmocka_unit_test(full_device_is_told),
 		cmocka_unit_test(snapshots_follow_each_other),
 		cmocka_unit_test(extraction_leaves_the_buffer_as_it_was),
