@@ -146,7 +146,7 @@ static const char *chosen(char *text)
 static void check_lockdown(struct examination *x)
 {
 	_cleanup_free_ char *text = read_text(x->env->sys, "kernel/security/lockdown");
-	const char *mode = text ? chosen(text) : "unknown";
+	const char *mode = text ? chosen(text) : "its mode is not known, securityfs is not mounted";
 	int fd = -ENOENT;
 
 	if (strcmp(mode, "confidentiality") == 0) {
@@ -157,7 +157,8 @@ static void check_lockdown(struct examination *x)
 	}
 	if (x->fs)
 		fd = tracefs_open_file(tracefs_root(x->fs), O_RDONLY, "available_filter_functions");
-	close_fd(fd);
+	if (fd >= 0)
+		close(fd);
 	if (fd == -EPERM)
 		found(x, "lockdown", DOCTOR_NOTE,
 		      "events work; for functions and kprobes boot without lockdown",
@@ -165,9 +166,11 @@ static void check_lockdown(struct examination *x)
 	else if (fd == -ENOENT && x->fs)
 		found(x, "lockdown", DOCTOR_NOTE, "a kernel with CONFIG_FUNCTION_TRACER has it",
 		      "this kernel has no function tracer (lockdown: %s)", mode);
+	else if (fd >= 0)
+		found(x, "lockdown", DOCTOR_OK, NULL, "%s", text ? mode : "nothing is refused");
 	else
-		found(x, "lockdown", DOCTOR_OK, NULL, "%s",
-		      strcmp(mode, "unknown") ? mode : "nothing is refused");
+		found(x, "lockdown", DOCTOR_NOTE, "run it as root",
+		      "what it takes away can't be seen by this user");
 }
 
 static void check_symbols(struct examination *x)
