@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "export/bounds.h"
 #include "util/parse.h"
 
 /* One more element of a growing array that p, count and cap make up; NULL: no memory. */
@@ -92,7 +93,26 @@ struct loader {
 	const struct index_options *options;
 	struct buf payload;
 	bool have_layout;
+	struct bounds bounds;
+	struct budget tasks, clocks, stats, others;
+	bool clocks_full;
+	uint32_t left_out; /* bit for each type: it was told that some were */
 };
+
+/* A million tasks; 25000 readings of all clocks. */
+#define TASKS_MEMORY (128U << 20)
+#define CLOCKS_MEMORY (16U << 20)
+#define STATS_MEMORY (32U << 20)
+#define OTHERS_MEMORY (32U << 20)
+
+/* NULL from unpacking: why. */
+static int unpack_error(struct budget *b)
+{
+	int r = b->failed ?: -EBADMSG;
+
+	b->failed = 0;
+	return r;
+}
 
 static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error *err)
 {
@@ -138,7 +158,8 @@ static int add_header(struct loader *l, struct error *err)
 
 	if (info->header)
 		return error_set(err, -EBADMSG, "a second header");
-	h = traced__capture__header__unpack(NULL, l->payload.len, (uint8_t *)l->payload.data);
+	h = traced__capture__header__unpack(&l->others.allocator, l->payload.len,
+					    (uint8_t *)l->payload.data);
 	if (!h)
 		return error_set(err, -EBADMSG, "the stream's header can't be understood");
 	info->header = h;
@@ -169,32 +190,77 @@ static int add_header(struct loader *l, struct error *err)
 	return 0;
 }
 
+/* The number in the line "ID: number", as event_table_add takes it; -1: none that can be. */
+static int format_id(const char *text, size_t len)
+{
+	const char *p = memmem(text, len, "\nID:", 4), *end = text + len;
+	int id = 0;
+
+	if (!p)
+		return -1;
+	for (p += 4; p < end && *p == ' ';)
+		p++;
+	if (p == end || *p < '0' || *p > '9')
+		return -1;
+	for (; p < end && *p >= '0' && *p <= '9' && id <= UINT16_MAX; p++)
+		id = id * 10 + (*p - '0');
+	return id <= UINT16_MAX ? id : -1;
+}
+
+/* Parsing is dear: what would not be used is not parsed. */
 static int add_format(struct loader *l, struct error *err)
 {
 	const char *system = l->payload.data;
 	size_t n = l->payload.len ? strnlen(system, l->payload.len) : 0;
+	int id, r;
 
 	if (n == l->payload.len)
 		return error_set(err, -EBADMSG, "an event format without a system");
+	id = format_id(system + n + 1, l->payload.len - n - 1);
+	if (id < 0)
+		return error_set(err, -EBADMSG, "an event format without a number");
+	if (event_table_find(l->index->info.events, (uint16_t)id))
+		return 0;
+	r = bounds_take(&l->bounds, CHUNK_FORMAT, l->payload.len);
+	if (r < 0)
+		return r;
 	return event_table_add(l->index->info.events, system, system + n + 1,
 			       l->payload.len - n - 1, err);
+}
+
+#define SYMBOLS_MAX (2U << 20)
+
+static bool has_more_lines(const char *text, size_t len, size_t max)
+{
+	const char *end = text + len;
+
+	while (text < end && (text = memchr(text, '\n', (size_t)(end - text)))) {
+		text++;
+		if (max-- == 0)
+			return true;
+	}
+	return false;
 }
 
 static int add_kallsyms(struct loader *l)
 {
 	struct symbols *symbols;
-	int r = symbols_new(&symbols, l->payload.data, l->payload.len);
+	int r;
 
+	if (has_more_lines(l->payload.data, l->payload.len, SYMBOLS_MAX))
+		return -EFBIG;
+	event_table_set_symbols(l->index->info.events, NULL);
+	r = symbols_new(&symbols, l->payload.data, l->payload.len);
 	if (r == 0)
 		event_table_set_symbols(l->index->info.events, symbols);
 	return r;
 }
 
 /* Unpacks a message and adds it to one of trace_info's arrays. */
-#define ADD_MESSAGE(l, name, array, count)                                                         \
+#define ADD_MESSAGE(l, budget, name, array, count)                                                 \
 	({                                                                                         \
-		void *_m = traced__capture__##name##__unpack(NULL, (l)->payload.len,               \
-							     (uint8_t *)(l)->payload.data);        \
+		void *_m = traced__capture__##name##__unpack(                                      \
+			&(budget)->allocator, (l)->payload.len, (uint8_t *)(l)->payload.data);     \
 		void *_p = NULL;                                                                   \
 		if (_m)                                                                            \
 			_p = reallocarray((array), (count) + 1, sizeof(*(array)));                 \
@@ -202,26 +268,56 @@ static int add_kallsyms(struct loader *l)
 			(array) = _p;                                                              \
 			(array)[(count)++] = _m;                                                   \
 		} else if (_m) {                                                                   \
-			traced__capture__##name##__free_unpacked(_m, NULL);                        \
+			traced__capture__##name##__free_unpacked(_m, &(budget)->allocator);        \
 		}                                                                                  \
-		_p ? 0 : _m ? -ENOMEM : -EBADMSG;                                                  \
+		_p ? 0 : _m ? -ENOMEM : unpack_error(budget);                                      \
 	})
 
 #define PHASE_PERIODIC 1
+
+/* Every second one goes: they are as good a scale for days as they were for hours. */
+static void thin_clocks(struct loader *l)
+{
+	struct trace_info *info = &l->index->info;
+	size_t kept = 0, count = info->clock_count;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i % 2 && info->clocks[i]->phase == PHASE_PERIODIC)
+			traced__capture__clocks__free_unpacked(info->clocks[i],
+							       &l->clocks.allocator);
+		else
+			info->clocks[kept++] = info->clocks[i];
+	}
+	info->clock_count = kept;
+	/* Little came of it: then it is not to be done for each chunk that follows. */
+	l->clocks_full = kept > count / 4 * 3;
+}
+
+static int add_clocks(struct loader *l)
+{
+	struct trace_info *info = &l->index->info;
+	int r = ADD_MESSAGE(l, &l->clocks, clocks, info->clocks, info->clock_count);
+
+	if (r != -EFBIG || l->clocks_full)
+		return r;
+	thin_clocks(l);
+	return ADD_MESSAGE(l, &l->clocks, clocks, info->clocks, info->clock_count);
+}
 
 /* Of the periodic counts the last one is enough: it stands in for an end that never came. */
 static int add_stats(struct loader *l)
 {
 	struct trace_info *info = &l->index->info;
-	int r = ADD_MESSAGE(l, stats, info->stats, info->stats_count);
+	int r = ADD_MESSAGE(l, &l->stats, stats, info->stats, info->stats_count);
 	size_t n = info->stats_count;
 
 	if (r < 0)
 		return r;
 	if (info->stats[n - 1]->buffer != BUFFER_MAIN) {
-		traced__capture__stats__free_unpacked(info->stats[--info->stats_count], NULL);
+		traced__capture__stats__free_unpacked(info->stats[--info->stats_count],
+						      &l->stats.allocator);
 	} else if (n > 1 && info->stats[n - 2]->phase == PHASE_PERIODIC) {
-		traced__capture__stats__free_unpacked(info->stats[n - 2], NULL);
+		traced__capture__stats__free_unpacked(info->stats[n - 2], &l->stats.allocator);
 		info->stats[n - 2] = info->stats[n - 1];
 		info->stats_count--;
 	}
@@ -234,8 +330,9 @@ static int add_end(struct loader *l)
 
 	if (info->end)
 		return -EBADMSG;
-	info->end = traced__capture__end__unpack(NULL, l->payload.len, (uint8_t *)l->payload.data);
-	return info->end ? 0 : -EBADMSG;
+	info->end = traced__capture__end__unpack(&l->others.allocator, l->payload.len,
+						 (uint8_t *)l->payload.data);
+	return info->end ? 0 : unpack_error(&l->others);
 }
 
 /* A chunk whose payload was loaded. */
@@ -244,15 +341,17 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 	struct trace_info *info = &l->index->info;
 	const char *text = l->payload.data;
 	size_t len = l->payload.len;
+	/* Of formats only those that are new count. */
+	int r = chunk->type == CHUNK_FORMAT ? 0 : bounds_take(&l->bounds, chunk->type, len);
 
+	if (r < 0)
+		return r;
 	switch (chunk->type) {
-	case CHUNK_HEADER_PAGE: {
-		int r = page_layout_parse(&info->layout, text, len, info->header->word_size,
-					  info->header->big_endian, info->header->subbuf_size, err);
-
+	case CHUNK_HEADER_PAGE:
+		r = page_layout_parse(&info->layout, text, len, info->header->word_size,
+				      info->header->big_endian, info->header->subbuf_size, err);
 		l->have_layout |= r == 0;
 		return r;
-	}
 	case CHUNK_FORMAT:
 		return add_format(l, err);
 	case CHUNK_KALLSYMS:
@@ -262,18 +361,45 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 	case CHUNK_ENUMS:
 		return event_table_add_enums(info->events, text, len);
 	case CHUNK_TASKS:
-		return ADD_MESSAGE(l, tasks, info->task_readings, info->task_reading_count);
+		return ADD_MESSAGE(l, &l->tasks, tasks, info->task_readings,
+				   info->task_reading_count);
 	case CHUNK_CLOCKS:
-		return ADD_MESSAGE(l, clocks, info->clocks, info->clock_count);
+		return add_clocks(l);
 	case CHUNK_STATS:
 		return add_stats(l);
 	case CHUNK_NOTE:
-		return ADD_MESSAGE(l, note, info->notes, info->note_count);
+		return ADD_MESSAGE(l, &l->others, note, info->notes, info->note_count);
 	case CHUNK_END:
 		return add_end(l);
 	default:
 		return 0;
 	}
+}
+
+/* Of each type it is said once. */
+static int leave_out(struct loader *l, unsigned type)
+{
+	uint32_t bit = type < BOUNDED_TYPES ? UINT32_C(1) << type : 1;
+
+	l->index->incomplete = true;
+	if (l->left_out & bit)
+		return 0;
+	l->left_out |= bit;
+	return stream_index_warn(
+		l->index, "some %s are left out: there are more of them than this version takes",
+		bounds_name(type));
+}
+
+/* Everything but sub-buffers. Later versions may have types of chunks that are not known here. */
+static int load_chunk(struct loader *l, const struct chunk *chunk, struct error *err)
+{
+	size_t max = bounds_payload_max(chunk->type);
+	int r;
+
+	if (!max)
+		return stream_reader_verify(l->reader, chunk, &l->payload, err);
+	r = stream_reader_load_max(l->reader, chunk, max, &l->payload, err);
+	return r < 0 ? r : add_loaded(l, chunk, err);
 }
 
 static int add_chunk(struct loader *l, const struct chunk *chunk, struct error *err)
@@ -285,16 +411,15 @@ static int add_chunk(struct loader *l, const struct chunk *chunk, struct error *
 	if (!l->index->info.header || chunk->type == CHUNK_HEADER) {
 		if (chunk->type != CHUNK_HEADER)
 			return error_set(err, -EBADMSG, "the stream does not begin with a header");
-		r = stream_reader_load(l->reader, chunk, &l->payload, err);
-		return r < 0 ? r : add_header(l, err);
+		r = stream_reader_load_max(l->reader, chunk, bounds_payload_max(CHUNK_HEADER),
+					   &l->payload, &why);
+		if (r == -EFBIG)
+			return error_set(err, -EBADMSG, "the stream's header is too long");
+		return r < 0 ? error_move(err, &why) : add_header(l, err);
 	}
-	if (chunk->type == CHUNK_SUBBUFS) {
-		r = add_subbufs(l, chunk, &why);
-	} else {
-		r = stream_reader_load(l->reader, chunk, &l->payload, &why);
-		if (r == 0)
-			r = add_loaded(l, chunk, &why);
-	}
+	r = chunk->type == CHUNK_SUBBUFS ? add_subbufs(l, chunk, &why) : load_chunk(l, chunk, &why);
+	if (r == -EFBIG)
+		return leave_out(l, chunk->type);
 	if (r == -ENOMEM)
 		return error_errno(err, r, "can't load the capture stream");
 	if (r < 0) {
@@ -360,6 +485,10 @@ int stream_index_load(struct stream_index *ret, struct stream_reader *reader,
 	int r;
 
 	*ret = (struct stream_index){ 0 };
+	budget_init(&l.tasks, TASKS_MEMORY);
+	budget_init(&l.clocks, CLOCKS_MEMORY);
+	budget_init(&l.stats, STATS_MEMORY);
+	budget_init(&l.others, OTHERS_MEMORY);
 	r = load_all(&l, err);
 	buf_deinit(&l.payload);
 	if (r == -ENOMEM && err && !err->code)

@@ -118,6 +118,9 @@ static int read_stored(const struct stream_reader *r, const struct chunk *chunk,
 	ssize_t n;
 	char *p;
 
+	/* What is in it is neither to be moved, nor its size to be doubled. */
+	if (out->cap < len)
+		buf_deinit(out);
 	buf_clear(out);
 	p = buf_reserve(out, len);
 	if (!p)
@@ -131,8 +134,14 @@ static int read_stored(const struct stream_reader *r, const struct chunk *chunk,
 	return 0;
 }
 
+static int too_long(const struct chunk *chunk, struct error *err)
+{
+	return error_set(err, -EFBIG, "the chunk at byte %llu is too long for what it holds",
+			 (unsigned long long)chunk->offset);
+}
+
 /* One frame, no longer than the bound, whatever its header promises. */
-static int expand(const struct chunk *chunk, struct buf *payload, struct error *err)
+static int expand(const struct chunk *chunk, size_t max, struct buf *payload, struct error *err)
 {
 	_cleanup_buf_ struct buf plain = BUF_INIT;
 	unsigned long long size = ZSTD_getFrameContentSize(payload->data, payload->len);
@@ -143,6 +152,8 @@ static int expand(const struct chunk *chunk, struct buf *payload, struct error *
 		return damaged(chunk, "its compressed payload has no size", err);
 	if (size > CHUNK_EXPANDED_MAX)
 		return damaged(chunk, "its payload would be too large", err);
+	if (size > max)
+		return too_long(chunk, err);
 	p = buf_reserve(&plain, MAX((size_t)size, (size_t)1));
 	if (!p)
 		return error_errno(err, -ENOMEM, "can't expand a chunk to %llu bytes", size);
@@ -159,10 +170,18 @@ static int expand(const struct chunk *chunk, struct buf *payload, struct error *
 int stream_reader_load(const struct stream_reader *r, const struct chunk *chunk, struct buf *out,
 		       struct error *err)
 {
+	return stream_reader_load_max(r, chunk, CHUNK_EXPANDED_MAX, out, err);
+}
+
+int stream_reader_load_max(const struct stream_reader *r, const struct chunk *chunk, size_t max,
+			   struct buf *out, struct error *err)
+{
 	struct chunk_header h;
 	struct iovec payload;
 	int rc;
 
+	if (chunk->length > max)
+		return too_long(chunk, err);
 	rc = read_header(r, chunk->offset, &h, err);
 	if (rc < 0)
 		return rc;
@@ -174,7 +193,7 @@ int stream_reader_load(const struct stream_reader *r, const struct chunk *chunk,
 		return damaged(chunk, "its checksum is wrong", err);
 	if (chunk->flags & ~CHUNK_ZSTD)
 		return damaged(chunk, "it has flags that this version does not know", err);
-	return chunk->flags & CHUNK_ZSTD ? expand(chunk, out, err) : 0;
+	return chunk->flags & CHUNK_ZSTD ? expand(chunk, max, out, err) : 0;
 }
 
 int stream_reader_verify(const struct stream_reader *r, const struct chunk *chunk,

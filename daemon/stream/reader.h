@@ -44,6 +44,9 @@ int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error 
  */
 int stream_reader_load(const struct stream_reader *r, const struct chunk *chunk, struct buf *out,
 		       struct error *err);
+/* The same of a payload of at most max bytes, stored and decompressed. -EFBIG: it is longer. */
+int stream_reader_load_max(const struct stream_reader *r, const struct chunk *chunk, size_t max,
+			   struct buf *out, struct error *err);
 
 /*
  * For chunks that are not to be held whole: verify checks the hash through

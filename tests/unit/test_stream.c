@@ -62,6 +62,9 @@ static void chunks_come_back(void **state _unused_)
 	assert_int_equal(stream_reader_load(&r, &c, &b, NULL), 0);
 	assert_int_equal(b.len, 100000);
 	assert_memory_equal(b.data, text, 100000);
+	assert_int_equal(stream_reader_load_max(&r, &c, 100000, &b, NULL), 0);
+	assert_int_equal(stream_reader_load_max(&r, &c, 99999, &b, NULL), -EFBIG);
+	assert_int_equal(stream_reader_load_max(&r, &c, c.length - 1, &b, NULL), -EFBIG);
 	assert_int_equal(stream_reader_load_part(&r, &c, 0, 1, &b, NULL), -EINVAL);
 	c = next(&r);
 	assert_int_equal(c.flags, 0);

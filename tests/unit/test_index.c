@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Streams that claim more than any recorder writes: what they cost, and what is said of it. */
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "export/index.h"
+#include "make_stream.h"
+
+#define MB (UINT64_C(1) << 20)
+
+static void load(struct stream_index *index, const struct maker *m)
+{
+	const struct index_options o = { 0 };
+	struct stream_reader reader;
+
+	assert_int_equal(stream_reader_init(&reader, m->fd, NULL), 0);
+	assert_int_equal(stream_index_load(index, &reader, &o, NULL), 0);
+}
+
+static void begin(struct maker *m)
+{
+	maker_init(m, 8, false, 1024);
+	maker_head(m);
+}
+
+static void add(struct maker *m, enum chunk_type type, const void *data, size_t len)
+{
+	assert_int_equal(stream_write_packed(&m->writer, type, data, len), 0);
+}
+
+/* One warning, of this kind alone, and the stream is not whole. */
+static void assert_left_out(const struct stream_index *index, const char *what)
+{
+	assert_true(index->incomplete);
+	assert_int_equal(index->warning_count, 1);
+	assert_non_null(strstr(index->warnings[0], what));
+	assert_non_null(strstr(index->warnings[0], "left out"));
+}
+
+/* Field 1, a message of no bytes, again and again. */
+static char *empty_messages(size_t len)
+{
+	char *p = malloc(len);
+
+	assert_non_null(p);
+	for (size_t i = 0; i < len; i += 2)
+		memcpy(p + i, "\x0a", 2);
+	return p;
+}
+
+static const struct {
+	enum chunk_type type;
+	const char *what;
+	size_t len;
+	unsigned chunks;
+} floods[] = {
+	{ CHUNK_TASKS, "task lists", 8 * MB, 2 },  /* too many in one */
+	{ CHUNK_TASKS, "task lists", MB / 8, 64 }, /* too many together */
+	{ CHUNK_TASKS, "task lists", 32 * MB, 2 }, /* too long */
+	{ CHUNK_CLOCKS, "clock readings", MB, 3 }, /* too many in one */
+	{ CHUNK_CLOCKS, "clock readings", 1000, 2000 },
+	{ CHUNK_STATS, "kernel counts", MB, 3 },
+	{ CHUNK_STATS, "kernel counts", 1000, 2000 },
+	{ CHUNK_NOTE, "notes", 8 * MB, 3 },
+	{ CHUNK_NOTE, "notes", 0, 100 },
+	{ CHUNK_END, "ends", 2 * MB, 1 },
+	{ CHUNK_PRINTK, "printk formats", 32 * MB, 1 },
+	{ CHUNK_PRINTK, "printk formats", 12 * MB, 6 },
+	{ CHUNK_ENUMS, "constants", 5 * MB, 1 },
+	{ CHUNK_HEADER_PAGE, "descriptions of sub-buffers", MB, 1 },
+	{ CHUNK_FORMAT, "event formats", MB, 2 },
+	{ CHUNK_KALLSYMS, "kernel symbols", 100 * MB, 1 },
+};
+
+static void what_claims_too_much_is_left_out(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(floods); i++) {
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_(stream_index_deinit) struct stream_index index;
+		_cleanup_free_ char *data = empty_messages(MAX(floods[i].len, (size_t)2));
+		size_t before, taken;
+
+		begin(&m);
+		for (unsigned n = 0; n < floods[i].chunks; n++)
+			add(&m, floods[i].type, data, floods[i].len);
+		if (floods[i].type != CHUNK_END)
+			maker_end(&m);
+		before = mallinfo2().uordblks + mallinfo2().hblkhd;
+		load(&index, &m);
+		taken = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+		if (floods[i].type == CHUNK_END) {
+			assert_null(index.info.end);
+			assert_int_equal(index.warning_count, 2); /* and it was not closed */
+		} else {
+			assert_left_out(&index, floods[i].what);
+			assert_non_null(index.info.end);
+		}
+		assert_true(taken < 160 * MB);
+	}
+}
+
+static void as_much_as_recorders_write_is_taken(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(stream_index_deinit) struct stream_index index;
+	_cleanup_free_ char *data = empty_messages(300000 * 2);
+	struct buf symbols = BUF_INIT, format = BUF_INIT;
+	struct symbol found;
+
+	begin(&m);
+	add(&m, CHUNK_TASKS, data, 300000 * 2);
+	for (unsigned i = 0; i < 400000; i++)
+		buf_printf(&symbols, "ffffffff%08x T symbol_with_a_usual_name_%u\n", i * 64, i);
+	add(&m, CHUNK_KALLSYMS, symbols.data, symbols.len);
+	/* As long as the recorder reads one. */
+	buf_append(&format, "long", 5);
+	buf_puts(&format, "name: long\nID: 200\nformat:\n"
+			  "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
+			  "print fmt: \"");
+	while (format.len < (256 << 10) + 3)
+		buf_putc(&format, 'x');
+	buf_puts(&format, "\"\n");
+	add(&m, CHUNK_FORMAT, format.data, format.len);
+	for (unsigned i = 0; i < 64; i++)
+		add(&m, CHUNK_NOTE, "\x0a\x02hi", 4);
+	maker_end(&m);
+	load(&index, &m);
+	assert_false(index.incomplete);
+	assert_int_equal(index.warning_count, 0);
+	assert_int_equal(index.info.task_readings[0]->n_tasks, 300000);
+	assert_int_equal(index.info.note_count, 64);
+	assert_true(symbols_find(event_table_symbols(index.info.events),
+				 UINT64_C(0xffffffff00000000) + 399999 * 64, &found));
+	assert_non_null(event_table_find(index.info.events, 200));
+	buf_deinit(&symbols);
+	buf_deinit(&format);
+}
+
+static void short_symbol_lines_are_counted(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(stream_index_deinit) struct stream_index index;
+	struct buf text = BUF_INIT;
+
+	begin(&m);
+	for (unsigned i = 0; i < (2U << 20) + 1; i++)
+		buf_append(&text, "1 T a\n", 6);
+	add(&m, CHUNK_KALLSYMS, text.data, text.len);
+	maker_end(&m);
+	load(&index, &m);
+	assert_left_out(&index, "kernel symbols");
+	assert_null(event_table_symbols(index.info.events));
+	buf_deinit(&text);
+}
+
+static void a_header_is_not_long(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(stream_index_deinit) struct stream_index index;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_free_ char *data = empty_messages(16 * MB);
+	const struct index_options o = { 0 };
+	struct stream_reader reader;
+
+	maker_init(&m, 8, false, 1024);
+	add(&m, CHUNK_HEADER, data, 16 * MB);
+	assert_int_equal(stream_reader_init(&reader, m.fd, NULL), 0);
+	assert_int_equal(stream_index_load(&index, &reader, &o, &err), -EBADMSG);
+	assert_string_equal(err.message, "the stream's header is too long");
+}
+
+/* Days of them: what is kept still spans the recording. */
+static void clock_readings_are_thinned(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(stream_index_deinit) struct stream_index index;
+	const unsigned count = 100000;
+	Traced__Capture__ClockReading rows[6], *list[6];
+	Traced__Capture__Clocks clocks = TRACED__CAPTURE__CLOCKS__INIT;
+	uint64_t last = 0;
+
+	begin(&m);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		traced__capture__clock_reading__init(&rows[i]);
+		rows[i].clock = (uint32_t)i;
+		list[i] = &rows[i];
+	}
+	clocks.readings = list;
+	clocks.n_readings = ARRAY_SIZE(list);
+	for (unsigned n = 0; n < count; n++) {
+		clocks.phase = n == 0 ? 0 : n == count - 1 ? 2 : 1;
+		rows[0].value_ns = n + 1;
+		assert_int_equal(stream_write_message(&m.writer, CHUNK_CLOCKS, &clocks.base), 0);
+	}
+	maker_end(&m);
+	load(&index, &m);
+	assert_false(index.incomplete);
+	assert_int_equal(index.warning_count, 0);
+	assert_in_range(index.info.clock_count, 5000, 40000);
+	for (size_t i = 0; i < index.info.clock_count; i++) {
+		uint64_t at = index.info.clocks[i]->readings[0]->value_ns;
+
+		assert_true(at > last && at - last < 100);
+		last = at;
+	}
+	assert_int_equal(index.info.clocks[0]->phase, 0);
+	assert_int_equal(last, count);
+}
+
+/* Each would be parsed; together they would take minutes. */
+static void formats_that_came_before_cost_nothing(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(stream_index_deinit) struct stream_index index;
+	static const char again[] = "test\0name: other\nID: 100\nformat:\n\nprint fmt: \"\"\n";
+	static const char none[] = "test\0name: other\nID: 70000\nformat:\n\nprint fmt: \"\"\n";
+	struct timespec from, to;
+
+	begin(&m);
+	for (unsigned i = 0; i < 100000; i++)
+		assert_int_equal(stream_write(&m.writer, CHUNK_FORMAT, again, sizeof(again) - 1),
+				 0);
+	add(&m, CHUNK_FORMAT, none, sizeof(none) - 1);
+	maker_end(&m);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	load(&index, &m);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+	assert_string_equal(event_table_find(index.info.events, 100)->name, "number");
+	assert_int_equal(index.warning_count, 1);
+	assert_non_null(strstr(index.warnings[0], "without a number"));
+	assert_true(to.tv_sec - from.tv_sec < 8);
+}
+
+static void formats_are_not_without_number(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(stream_index_deinit) struct stream_index index;
+	size_t count;
+
+	begin(&m);
+	for (unsigned i = 1000; i < 21000; i++) {
+		struct buf b = BUF_INIT;
+
+		buf_append(&b, "test", 5);
+		buf_printf(&b, "name: e%u\nID: %u\nformat:\n\nprint fmt: \"\"\n", i, i);
+		add(&m, CHUNK_FORMAT, b.data, b.len);
+		buf_deinit(&b);
+	}
+	maker_end(&m);
+	load(&index, &m);
+	assert_left_out(&index, "event formats");
+	event_table_all(index.info.events, &count);
+	assert_int_equal(count, 16384);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_claims_too_much_is_left_out),
+		cmocka_unit_test(as_much_as_recorders_write_is_taken),
+		cmocka_unit_test(short_symbol_lines_are_counted),
+		cmocka_unit_test(a_header_is_not_long),
+		cmocka_unit_test(clock_readings_are_thinned),
+		cmocka_unit_test(formats_that_came_before_cost_nothing),
+		cmocka_unit_test(formats_are_not_without_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
