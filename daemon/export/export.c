@@ -31,6 +31,7 @@ struct exporter {
 	uint64_t told_ns; /* when progress was told last, CLOCK_MONOTONIC */
 	const struct event *print;
 	uint64_t own_events;
+	uint32_t least;	    /* bytes of the common fields: no record is shorter */
 	uint64_t too_short; /* records without room for the common fields */
 };
 
@@ -68,6 +69,16 @@ static void fill_names(void *userdata)
 					     "searched for them");
 }
 
+/* As far as give_record() reads: the sizes that a format tells may be too small for that. */
+static uint32_t least_record(const struct common_fields *common)
+{
+	uint32_t least = MAX(common->size, (uint32_t)sizeof(uint16_t));
+
+	least = MAX(least, common->flags_offset + 1);
+	least = MAX(least, common->preempt_offset + 1);
+	return MAX(least, common->pid_offset + (uint32_t)sizeof(int32_t));
+}
+
 static int open_stream(struct exporter *x, int fd, struct error *err)
 {
 	const struct index_options o = { .raw_addresses = x->options->raw_addresses };
@@ -81,6 +92,7 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 	if (r < 0)
 		return r;
 	task_table_set_filler(x->index.info.tasks, fill_names, x);
+	x->least = least_record(event_table_common(x->index.info.events));
 	x->print = event_table_find_name(x->index.info.events, "ftrace", "print");
 	x->counts = calloc(EVENT_IDS, sizeof(*x->counts));
 	if (!x->counts || ledger_init(&x->ledger, &x->index) < 0)
@@ -115,7 +127,7 @@ _hot_ static int give_record(struct exporter *x, const struct merge_item *item, 
 	struct ledger_cpu *c;
 
 	/* The kernel never writes one: it is damage, though the page is whole. */
-	if (unlikely(item->rec.len < common->size || item->rec.len < 2)) {
+	if (unlikely(item->rec.len < x->least)) {
 		x->too_short++;
 		return give_loss(x,
 				 &(struct merge_item){
@@ -166,8 +178,9 @@ static int give_all(struct exporter *x, struct error *err)
 	unsigned turn = 0;
 	int kind, r;
 
-	if (merge_new(&merge, &x->index.info.layout, &x->index.rings[BUFFER_MAIN], &x->reader) < 0)
-		return error_errno(err, -ENOMEM, "can't begin the export");
+	r = merge_new(&merge, &x->index.info.layout, &x->index.rings[BUFFER_MAIN], &x->reader, err);
+	if (r < 0)
+		return r;
 	while ((kind = merge_next(merge, &item, err)) > 0) {
 		r = likely(kind == MERGE_RECORD) ? give_record(x, &item, err)
 						 : give_loss(x, &item, err);

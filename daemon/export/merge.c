@@ -198,18 +198,23 @@ static int advance(struct merge *m, struct cursor *c, struct error *err)
 }
 
 int merge_new(struct merge **ret, const struct page_layout *layout, const struct ring_index *ring,
-	      const struct stream_reader *reader)
+	      const struct stream_reader *reader, struct error *err)
 {
 	_cleanup_(merge_freep) struct merge *m = calloc(1, sizeof(*m));
 
+	if ((uint64_t)layout->subbuf_size * ring->count > MERGE_SUBBUFS_MAX)
+		return error_set(err, -EBADMSG,
+				 "the stream has sub-buffers of %u bytes from %zu CPUs: together "
+				 "more than %u MiB",
+				 layout->subbuf_size, ring->count, MERGE_SUBBUFS_MAX >> 20);
 	if (!m)
-		return -ENOMEM;
+		return error_errno(err, -ENOMEM, "can't order the events");
 	m->layout = layout;
 	m->reader = reader;
 	m->cursors = calloc(MAX(ring->count, (size_t)1), sizeof(*m->cursors));
 	m->heap = calloc(MAX(ring->count, (size_t)1), sizeof(struct cursor *));
 	if (!m->cursors || !m->heap)
-		return -ENOMEM;
+		return error_errno(err, -ENOMEM, "can't order the events");
 	m->cursor_count = ring->count;
 	m->window_max = MERGE_MEMORY / (uint32_t)MAX(ring->count, (size_t)16);
 	for (size_t i = 0; i < ring->count; i++) {

@@ -13,6 +13,8 @@
 #include "print/record.h"
 
 #define MERGE_MEMORY (48U << 20)
+/* Where a sub-buffer each is more than this the stream is refused. */
+#define MERGE_SUBBUFS_MAX (128U << 20)
 
 enum merge_kind {
 	MERGE_END = 0,
@@ -32,9 +34,9 @@ struct merge_item {
 
 struct merge;
 
-/* Borrows index, ring and reader. */
+/* Borrows layout, ring and reader. -EBADMSG: too many CPUs for sub-buffers of this size. */
 int merge_new(struct merge **ret, const struct page_layout *layout, const struct ring_index *ring,
-	      const struct stream_reader *reader);
+	      const struct stream_reader *reader, struct error *err);
 struct merge *merge_free(struct merge *m);
 DEFINE_CLEANUP_FUNC(struct merge *, merge_free);
 

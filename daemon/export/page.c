@@ -23,7 +23,8 @@
 /* An absolute time stamp has 59 bits: the upper 5 are those of the time before it. */
 #define STAMP_MSB (UINT64_C(0xf8) << 56)
 
-#define SUBBUF_MAX (16U << 20)
+/* The kernel's RB_WRITE_MASK counts what is written of one in 20 bits. */
+#define SUBBUF_MAX (1U << 20)
 
 /* Finds "field: TYPE NAME;\toffset:N;\tsize:N;". */
 static bool find_field(const char *text, const char *name, unsigned *ret_offset, unsigned *ret_size)

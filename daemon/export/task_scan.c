@@ -241,8 +241,9 @@ int task_scan(struct stream_index *index, const struct stream_reader *reader, st
 	int kind, r;
 
 	scan_init(&s, index);
-	if (merge_new(&merge, &info->layout, &index->rings[BUFFER_TASKS], reader) < 0)
-		return error_errno(err, -ENOMEM, "can't read what is told of tasks");
+	r = merge_new(&merge, &info->layout, &index->rings[BUFFER_TASKS], reader, err);
+	if (r < 0)
+		return r;
 	do {
 		kind = merge_next(merge, &item, err);
 		if (kind < 0)
@@ -310,8 +311,9 @@ int task_scan_names(struct stream_index *index, const struct stream_reader *read
 	struct merge_item item;
 	int kind;
 
-	if (merge_new(&merge, &info->layout, &index->rings[BUFFER_MAIN], reader) < 0)
-		return error_errno(err, -ENOMEM, "can't search for the names of tasks");
+	kind = merge_new(&merge, &info->layout, &index->rings[BUFFER_MAIN], reader, err);
+	if (kind < 0)
+		return kind;
 	while ((kind = merge_next(merge, &item, err)) > 0) {
 		const struct event *ev;
 

@@ -162,8 +162,8 @@ static void put_format(struct maker *m, const char *system, const char *name, in
 	struct buf b = BUF_INIT;
 
 	buf_append(&b, system, strlen(system) + 1);
-	buf_printf(&b, "name: %s\nID: %d\nformat:\n" COMMON "%s\nprint fmt: %s\n", name, id, fields,
-		   print);
+	buf_printf(&b, "name: %s\nID: %d\nformat:\n%s%s\nprint fmt: %s\n", name, id,
+		   m->common ?: COMMON, fields, print);
 	assert_int_equal(stream_write(&m->writer, CHUNK_FORMAT, b.data, b.len), 0);
 	buf_deinit(&b);
 }

@@ -20,6 +20,7 @@ struct maker {
 	uint64_t ts;	    /* of the page's last record */
 	/* For maker_head; "boot", "6.18.0" and "" unless set. */
 	const char *clock, *release, *trace_header;
+	const char *common; /* the common fields' lines in formats; NULL: as they are */
 };
 
 /* Does not write to the stream yet. */

@@ -639,6 +639,30 @@ static void damage_costs_one_chunk(void **state _unused_)
 			    "          <idle>-0       [000] d..2.     3.000000: number: value=3\n");
 }
 
+/* The sub-buffer, the chunk and the window end where the record does. */
+static void no_record_is_read_beyond_its_end(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_run_ struct run r = { .options.format = "txt" };
+
+	maker_init(&m, 8, false, 1024);
+	m.common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		   "\tfield:int common_pid;\toffset:4;\tsize:0;\tsigned:1;\n\n";
+	maker_head(&m);
+	page_begin(&m, 1 * S);
+	event_number(&m, 1 * S, 0, 1);
+	while (m.page.len < 1024)
+		page_record(&m, 1 * S, "\x64\0\0", 4);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.result.events, 1);
+	assert_true(r.result.incomplete);
+	assert_non_null(strstr(r.result.warnings[0], "damaged records"));
+}
+
 static void failures_have_their_number(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -693,6 +717,7 @@ int main(void)
 		cmocka_unit_test(gzip_holds_the_same),
 		cmocka_unit_test(a_cut_stream_is_exported_up_to_there),
 		cmocka_unit_test(damage_costs_one_chunk),
+		cmocka_unit_test(no_record_is_read_beyond_its_end),
 		cmocka_unit_test(failures_have_their_number),
 		cmocka_unit_test(formats_are_found),
 	};

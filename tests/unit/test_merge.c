@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -95,7 +96,7 @@ static void records_come_by_time_and_then_by_cpu(void **state _unused_)
 	}
 	index_chunks(&m, &reader, &ring);
 	layout_of(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader), 0);
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
 		uint32_t data[2];
 
@@ -143,7 +144,7 @@ static void large_chunks_are_read_in_parts(void **state _unused_)
 	make_big_chunk(&m);
 	index_chunks(&m, &reader, &ring);
 	layout_of(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader), 0);
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	for (uint32_t i = 0; i < BIG_COUNT; i++) {
 		assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
 		assert_int_equal(item.rec.ts, i);
@@ -165,7 +166,7 @@ static void a_large_chunk_is_checked_before_its_first_part(void **state _unused_
 	assert_int_equal(pwrite(m.fd, "x", 1, (off_t)m.writer.bytes - 100), 1);
 	index_chunks(&m, &reader, &ring);
 	layout_of(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader), 0);
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
 	assert_true(item.damaged);
 	assert_int_equal(item.cpu, 5);
@@ -202,7 +203,7 @@ static void losses_come_right_before_what_follows_them(void **state _unused_)
 
 	index_chunks(&m, &reader, &ring);
 	layout_of(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader), 0);
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
 	assert_int_equal(item.rec.ts, 5);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
@@ -220,6 +221,23 @@ static void losses_come_right_before_what_follows_them(void **state _unused_)
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 }
 
+/* Every CPU needs one in memory. */
+static void sub_buffers_have_a_sum(void **state _unused_)
+{
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	static struct cpu_chunks cpus[129];
+	struct page_layout l = { .word_size = 8, .subbuf_size = 1 << 20 };
+	struct ring_index ring = { .cpus = cpus, .count = 129 };
+	struct stream_reader reader = { 0 };
+
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, &err), -EBADMSG);
+	assert_null(merge);
+	assert_non_null(strstr(err.message, "129 CPUs"));
+	ring.count = 128;
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +245,7 @@ int main(void)
 		cmocka_unit_test(large_chunks_are_read_in_parts),
 		cmocka_unit_test(a_large_chunk_is_checked_before_its_first_part),
 		cmocka_unit_test(losses_come_right_before_what_follows_them),
+		cmocka_unit_test(sub_buffers_have_a_sum),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

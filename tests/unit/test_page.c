@@ -315,6 +315,18 @@ static void impossible_layouts_are_refused(void **state _unused_)
 	}
 }
 
+static void no_subbuffer_is_longer_than_the_kernels(void **state _unused_)
+{
+	static const char text[] = "field: u64 timestamp;\toffset:0;\tsize:8;\t"
+				   "field: local_t commit;\toffset:8;\tsize:8;\t"
+				   "field: char data;\toffset:16;\tsize:4080;";
+	struct page_layout l;
+
+	assert_int_equal(page_layout_parse(&l, text, strlen(text), 8, false, 1 << 20, NULL), 0);
+	assert_int_equal(page_layout_parse(&l, text, strlen(text), 8, false, (1 << 20) + 4, NULL),
+			 -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +339,7 @@ int main(void)
 		cmocka_unit_test(bad_headers_are_refused),
 		cmocka_unit_test(odd_subbuffer_sizes),
 		cmocka_unit_test(impossible_layouts_are_refused),
+		cmocka_unit_test(no_subbuffer_is_longer_than_the_kernels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
