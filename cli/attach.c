@@ -52,8 +52,8 @@ static void tell_end(const Traced__Control__Reply *reply, const struct options *
 	if (reply->body_case == TRACED__CONTROL__REPLY__BODY_FINISHED)
 		s = reply->finished->session;
 	if (s && !o->quiet)
-		fprintf(stderr, "%s has ended: %" PRIu64 " events, %" PRIu64 " lost\n", s->name,
-			s->events, s->lost);
+		cli_line(stderr, "%s has ended: %" PRIu64 " events, %" PRIu64 " lost", s->name,
+			 s->events, s->lost);
 }
 
 static int attach_run(const struct options *o)

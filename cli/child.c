@@ -47,6 +47,7 @@ _Noreturn static void child_main(int go_fd, int exec_fd, char *const *argv)
 	if (read_full(go_fd, &go, 1) != 1)
 		_exit(127);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execvp(argv[0], argv);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "util/error.h"
 
@@ -130,12 +131,21 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bo
 /* What parsing alone can't see: what goes together, how many arguments there are. */
 int options_check(const struct options *o, const struct command *command, struct error *err);
 
-/* Prints the error as people read it. Returns CLI_FAILED. */
+/* Prints the error as people read it; a reader that has left (EPIPE) is told nothing. Returns
+ * CLI_FAILED. */
 int cli_fail(const struct error *err);
 /* As cli_fail, for a wrong command line. Returns CLI_USAGE. */
 int cli_usage(const struct error *err);
+/*
+ * All that people read of a trace or of the daemon's replies goes through these
+ * (or buf_visible): what could drive the terminal or begin a line is spelled out.
+ */
 /* One line on stderr, "tracectl: ..." */
 void cli_warn(const char *fmt, ...) _printf_(1, 2);
+/* As cli_warn, of a sentence that is not ours: cut where it is too long. */
+void cli_pass_on(const char *warning);
+/* One line, the newline added. */
+void cli_line(FILE *to, const char *fmt, ...) _printf_(2, 3);
 
 void help_overview(void);
 void help_command(const struct command *command);

@@ -35,9 +35,9 @@ static void print_report(const struct doctor_report *report)
 			       verdicts[f->verdict].word);
 		else
 			printf("%-4s  ", verdicts[f->verdict].word);
-		printf("%-14s %s\n", f->check, f->text);
+		cli_line(stdout, "%-14s %s", f->check, f->text);
 		if (f->mend)
-			printf("      %-14s -> %s\n", "", f->mend);
+			cli_line(stdout, "      %-14s -> %s", "", f->mend);
 	}
 }
 

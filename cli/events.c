@@ -63,7 +63,7 @@ static void print_matches(const struct event_matches *matches, bool as_json)
 
 	if (!as_json) {
 		for (size_t i = 0; i < matches->count; i++)
-			puts(matches->items[i].name);
+			cli_line(stdout, "%s", matches->items[i].name);
 		return;
 	}
 	document_open(&j, NULL, '[');

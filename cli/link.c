@@ -62,6 +62,7 @@ _Noreturn static void daemon_main(const char *path, int fd)
 	/* The terminal's Ctrl-C is for tracectl: the daemon ends with its connection. */
 	setsid();
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	fcntl(fd, F_SETFD, 0);

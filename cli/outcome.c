@@ -7,6 +7,7 @@
 #include "document.h"
 #include "util/io.h"
 #include "util/parse.h"
+#include "util/visible.h"
 
 void outcome_deinit(struct outcome *outcome)
 {
@@ -103,7 +104,7 @@ static void tell_file(const struct outcome *outcome)
 		buf_printf(&line, " on %u CPU%s", cpus, cpus == 1 ? "" : "s");
 	if (!r->lost)
 		buf_puts(&line, ", none lost");
-	fprintf(stderr, "%s\n", buf_string(&line) ?: outcome->path);
+	cli_line(stderr, "%s", buf_string(&line) ?: outcome->path);
 }
 
 static void tell_how_to_open(const struct outcome *outcome)
@@ -115,8 +116,8 @@ static void tell_how_to_open(const struct outcome *outcome)
 	else if (!strncmp(outcome->format, "pftrace", 7))
 		fprintf(stderr, "open it in https://ui.perfetto.dev\n");
 	else if (!strcmp(outcome->format, "traced"))
-		fprintf(stderr, "turn it into another format: tracectl convert %s out.json\n",
-			outcome->path);
+		cli_line(stderr, "turn it into another format: tracectl convert %s out.json",
+			 outcome->path);
 }
 
 static void tell_loss(const struct outcome *outcome)
@@ -157,9 +158,15 @@ static void tell_ledger(const struct export_result *r)
 	}
 	fprintf(stderr, "printed by libtraceevent: %" PRIu64 " event%s\n", r->fallback_events,
 		r->fallback_events == 1 ? "" : "s");
-	for (size_t i = 0; i < r->fallback_count; i++)
-		fprintf(stderr, "  %10" PRIu64 "  %s: %s\n", r->fallbacks[i].count,
-			r->fallbacks[i].event, r->fallbacks[i].why ?: "");
+	for (size_t i = 0; i < r->fallback_count; i++) {
+		_cleanup_buf_ struct buf line = BUF_INIT;
+
+		buf_printf(&line, "  %10" PRIu64 "  ", r->fallbacks[i].count);
+		buf_visible(&line, r->fallbacks[i].event, VISIBLE_MAX);
+		buf_puts(&line, ": ");
+		buf_visible(&line, r->fallbacks[i].why ?: "", VISIBLE_MAX);
+		fprintf(stderr, "%s\n", buf_string(&line) ?: "");
+	}
 }
 
 static void print_json(const struct outcome *outcome)
@@ -219,12 +226,12 @@ static void tell_warnings(const struct outcome *outcome)
 
 	for (size_t i = 0; i < r->warning_count; i++) {
 		if (!told || !among(r->warnings[i], told->warnings, told->n_warnings))
-			cli_warn("%s", r->warnings[i]);
+			cli_pass_on(r->warnings[i]);
 	}
 	for (size_t i = 0; s && i < s->n_warnings; i++) {
 		if (!among(s->warnings[i], r->warnings, r->warning_count) &&
 		    !(told && among(s->warnings[i], told->warnings, told->n_warnings)))
-			cli_warn("%s", s->warnings[i]);
+			cli_pass_on(s->warnings[i]);
 	}
 }
 
@@ -241,7 +248,7 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 		tell_file(outcome);
 	tell_warnings(outcome);
 	if (failed)
-		cli_warn("%s", outcome->session->error);
+		cli_pass_on(outcome->session->error);
 	if (r->incomplete || outcome->ended_early)
 		cli_warn("%s is INCOMPLETE: it ends before the recording did", outcome->path);
 	if (r->lost)
@@ -298,6 +305,8 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 		unknown_format(o, d.path, &err);
 		return cli_usage(&err);
 	}
+	if (o->clock && export_format_check_clock(d.format, o->clock, &err) < 0)
+		return cli_fail(&err);
 	if (to_stdout && isatty(STDOUT_FILENO) && strcmp(d.format->name, "json") &&
 	    strcmp(d.format->name, "txt")) {
 		error_set(&err, -EINVAL, "%s is not for a terminal", d.format->name);

@@ -143,7 +143,7 @@ static int on_started(struct recording *rec, const Traced__Control__Session *ses
 		return error_errno(err, -ENOMEM, "session");
 	rec->phase = PHASE_RECORDING;
 	for (size_t i = 0; i < session->n_warnings; i++)
-		cli_warn("%s", session->warnings[i]);
+		cli_pass_on(session->warnings[i]);
 	r = send_attach(rec, err);
 	if (r < 0)
 		return r;

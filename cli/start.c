@@ -12,7 +12,7 @@ static void tell(const Traced__Control__Session *session, const struct options *
 	struct document j = DOCUMENT_INIT(&out);
 
 	for (size_t i = 0; i < session->n_warnings; i++)
-		cli_warn("%s", session->warnings[i]);
+		cli_pass_on(session->warnings[i]);
 	if (o->json) {
 		document_open(&j, NULL, '{');
 		document_string(&j, "session", session->name);
@@ -21,10 +21,10 @@ static void tell(const Traced__Control__Session *session, const struct options *
 		document_print(&j);
 		return;
 	}
-	puts(session->name);
+	cli_line(stdout, "%s", session->name);
 	if (!o->quiet)
-		fprintf(stderr, "recording; tracectl %s %s -o FILE writes it\n",
-			session->ring ? "snapshot" : "stop", session->name);
+		cli_line(stderr, "recording; tracectl %s %s -o FILE writes it",
+			 session->ring ? "snapshot" : "stop", session->name);
 }
 
 static int start_run(const struct options *o)

@@ -9,6 +9,7 @@
 #include "link.h"
 #include "util/io.h"
 #include "util/parse.h"
+#include "util/visible.h"
 
 typedef Traced__Control__Session Session;
 
@@ -154,11 +155,15 @@ static void print_session(const Session *s, bool verbose)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
-	buf_printf(&b, "%s: %s%s", s->name, state_name(s->state), s->ring ? " (ring)" : "");
-	if (s->error && *s->error)
-		buf_printf(&b, ": %s", s->error);
+	buf_visible(&b, s->name, VISIBLE_MAX);
+	buf_printf(&b, ": %s%s", state_name(s->state), s->ring ? " (ring)" : "");
+	if (s->error && *s->error) {
+		buf_puts(&b, ": ");
+		buf_visible(&b, s->error, VISIBLE_MAX);
+	}
 	buf_puts(&b, "\n  what      ");
-	buf_printf(&b, "%s (%" PRIu32 " event types), by ", s->what, s->event_types);
+	buf_visible(&b, s->what, VISIBLE_MAX);
+	buf_printf(&b, " (%" PRIu32 " event types), by ", s->event_types);
 	owner(s->uid, &b);
 	buf_puts(&b, "\n  time      ");
 	format_duration(s->elapsed_ns, &b);
@@ -176,11 +181,13 @@ static void print_session(const Session *s, bool verbose)
 	format_bytes(s->bytes, &b);
 	buf_puts(&b, "\n  buffer    ");
 	format_bytes(s->buffer_bytes, &b);
-	buf_printf(&b, " a CPU, read by %s\n  cost      ", s->reader);
+	buf_puts(&b, " a CPU, read by ");
+	buf_visible(&b, s->reader, VISIBLE_MAX);
+	buf_puts(&b, "\n  cost      ");
 	put_cost(s, &b);
-	puts(buf_string(&b) ?: s->name);
+	puts(buf_string(&b) ?: "out of memory");
 	for (size_t i = 0; i < s->n_warnings; i++)
-		printf("  warning   %s\n", s->warnings[i]);
+		cli_line(stdout, "  warning   %.*s", VISIBLE_MAX, s->warnings[i]);
 	if (verbose)
 		print_cpus(s);
 }
@@ -232,9 +239,9 @@ static int list_run(const struct options *o)
 		_cleanup_buf_ struct buf elapsed = BUF_INIT;
 
 		format_duration(status->sessions[i]->elapsed_ns, &elapsed);
-		printf("%-24s %-10s %10s  %s\n", status->sessions[i]->name,
-		       state_name(status->sessions[i]->state), buf_string(&elapsed) ?: "",
-		       status->sessions[i]->what);
+		cli_line(stdout, "%-24s %-10s %10s  %s", status->sessions[i]->name,
+			 state_name(status->sessions[i]->state), buf_string(&elapsed) ?: "",
+			 status->sessions[i]->what);
 	}
 	return CLI_WHOLE;
 }

@@ -2,20 +2,34 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
+#include "util/visible.h"
+
+/* Of one line: room for a path, or for a long filter that the kernel refuses. */
+#define LINE_MAX_BYTES 8192
 
 static void print_error(const struct error *err)
 {
+	const char *line = err->message ?: "out of memory";
+
 	fflush(stdout);
-	fprintf(stderr, "tracectl: %s\n", err->message ?: "out of memory");
+	/* What the kernel words has lines, and a caret under one of them. */
+	for (const char *lead = "tracectl: "; line; lead = "    ") {
+		size_t length = strcspn(line, "\n");
+
+		cli_line(stderr, "%s%.*s", lead, (int)length, line);
+		line = line[length] ? line + length + 1 : NULL;
+	}
 	if (err->hint)
-		fprintf(stderr, "  hint: %s\n", err->hint);
+		cli_line(stderr, "  hint: %s", err->hint);
 }
 
 int cli_fail(const struct error *err)
 {
-	print_error(err);
+	if (err->code != EPIPE)
+		print_error(err);
 	return CLI_FAILED;
 }
 
@@ -25,15 +39,41 @@ int cli_usage(const struct error *err)
 	return CLI_USAGE;
 }
 
+static void print_line(FILE *to, const char *lead, const char *fmt, va_list ap)
+{
+	_cleanup_free_ char *text = NULL;
+	_cleanup_buf_ struct buf line = BUF_INIT;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	buf_visible(&line, text ?: "out of memory", LINE_MAX_BYTES);
+	fprintf(to, "%s%s\n", lead, buf_string(&line) ?: "out of memory");
+}
+
+void cli_line(FILE *to, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print_line(to, "", fmt, ap);
+	va_end(ap);
+}
+
 void cli_warn(const char *fmt, ...)
 {
 	va_list ap;
 
-	fputs("tracectl: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	print_line(stderr, "tracectl: ", fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+}
+
+void cli_pass_on(const char *warning)
+{
+	_cleanup_buf_ struct buf line = BUF_INIT;
+
+	buf_visible(&line, warning, VISIBLE_MAX);
+	fprintf(stderr, "tracectl: %s\n", buf_string(&line) ?: "out of memory");
 }
 
 /* What was printed has to have arrived somewhere; a reader that left is told by the status only. */
@@ -95,5 +135,7 @@ int tracectl_main(int argc, char **argv)
 {
 	/* A reader of ours that leaves is an error like any other, not our death. */
 	signal(SIGPIPE, SIG_IGN);
+	/* Nor is a file that may grow no more (ulimit -f). */
+	signal(SIGXFSZ, SIG_IGN);
 	return finish_stdout(run(argc, argv));
 }

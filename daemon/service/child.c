@@ -116,7 +116,7 @@ static int on_result(sd_event_source *source, int fd, uint32_t revents _unused_,
 	}
 	if (n != 0)
 		c->result.failed = true;
-	/* Closes our end, too: a child that writes too much gets SIGPIPE. */
+	/* Closes our end, too: a child that writes too much gets EPIPE. */
 	c->closed = true;
 	c->pipe = sd_event_source_disable_unref(source);
 	finish_if_over(c);
@@ -135,7 +135,9 @@ static void become(const struct child_spec *spec, int result_fd, pid_t parent)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
+	/* A reader that leaves and a full file are errors to tell, not deaths. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	/* Only recording is urgent; giving up priority is always allowed. */
 	setpriority(PRIO_PROCESS, 0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -161,6 +161,22 @@ static void take_error(const Traced__Control__Error *from, struct error *err)
 		error_hint(err, "%s", from->hint);
 }
 
+/* Who read it has seen enough (| head): what is left of the recording is not wanted. Frees j. */
+static void reader_left(struct job *j)
+{
+	struct log_fields fields = { .session = job_name(j), .cpu = -1 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct session *s = j->session;
+	bool own = j->spool.path;
+
+	log_write(LOG_INFO, &fields, "%s: the output's reader has left", job_name(j));
+	error_set(&err, -EPIPE, "the output's reader has left");
+	spool_discard(&j->spool);
+	job_fail(j, &err);
+	if (s && !own)
+		session_job_over(s, true);
+}
+
 static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 {
 	struct job *j = userdata;
@@ -168,7 +184,9 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 	bool own = j->spool.path;
 
 	j->child = child_free(j->child);
-	if (result->error) {
+	if (result->error && result->error->code == EPIPE) {
+		reader_left(j);
+	} else if (result->error) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
 		take_error(result->error, &err);

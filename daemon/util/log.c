@@ -8,6 +8,7 @@
 #include <systemd/sd-journal.h>
 
 #include "util/io.h"
+#include "util/visible.h"
 
 static int max_level = LOG_INFO;
 static bool prefixed;
@@ -69,14 +70,18 @@ static void write_journal(int level, const struct log_fields *f, const char *tex
 
 void log_write(int level, const struct log_fields *fields, const char *fmt, ...)
 {
-	char text[2000];
+	_cleanup_buf_ struct buf visible = BUF_INIT;
+	char raw[1900];
+	const char *text;
 	va_list ap;
 
 	if (level > max_level)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(raw, sizeof(raw), fmt, ap);
 	va_end(ap);
+	buf_visible(&visible, raw, sizeof(raw));
+	text = buf_string(&visible) ?: "out of memory";
 	if (stderr_is_journal())
 		write_journal(level, fields, text);
 	else if (prefixed)

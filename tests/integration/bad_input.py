@@ -76,6 +76,7 @@ TABLE = [
     ("a size in words", R + ["-b", "huge"], 2, ["'huge' is not a size"], ""),
     ("a size that no machine has", R + ["-b", "900T"], 1, ["."], ""),
     ("a clock that isn't one", R + ["-C", "sundial"], 1, ["sundial"], "boot"),
+    ("a clock that the format can't have", R + ["-C", "counter"], 1, ["counter"], "boot"),
     ("a list of CPUs that isn't one", R + ["--cpus", "0-"], 2, ["'0-' is not a list"], "0-3,8"),
     ("a list of CPUs backwards", R + ["--cpus", "3-1"], 2, ["'3-1' is not a list"], "0-3,8"),
     ("a CPU that the machine lacks", R + ["--cpus", "4000"], 1, ["no CPU 4000"], "it has 0"),
