@@ -7,7 +7,11 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
+
+/* Of a copy, by one call. */
+#define COPY_MAX (64U << 20)
 
 bool result_file_force_named;
 
@@ -206,6 +210,15 @@ static int give_temp_name(struct result_file *f)
 	return -EEXIST;
 }
 
+/* In place of renameat where nothing may be replaced. */
+static int link_fresh(struct result_file *f)
+{
+	if (linkat(f->dir_fd, f->temp, f->dir_fd, f->base, 0) < 0)
+		return -errno;
+	unlinkat(f->dir_fd, f->temp, 0);
+	return 0;
+}
+
 static int give_name(struct result_file *f)
 {
 	sigset_t old;
@@ -214,7 +227,9 @@ static int give_name(struct result_file *f)
 	block_fatal(&old);
 	if (!f->temp)
 		r = give_temp_name(f);
-	if (!r && renameat(f->dir_fd, f->temp, f->dir_fd, f->base) < 0)
+	if (!r && f->fresh)
+		r = link_fresh(f);
+	else if (!r && renameat(f->dir_fd, f->temp, f->dir_fd, f->base) < 0)
 		r = -errno;
 	if (!r) {
 		spare();
@@ -223,10 +238,105 @@ static int give_name(struct result_file *f)
 		free(f->base);
 		f->base = NULL;
 	} else if (f->temp) {
-		unlinkat(f->dir_fd, f->temp, 0);
+		doom(f->dir_fd, f->temp);
 	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	return r;
+}
+
+/* "NAME.XXXXXXXX" */
+static int other_name(const char *base, char **ret)
+{
+	_cleanup_free_ char *hidden = NULL;
+	int r = temp_name(base, &hidden);
+
+	if (r < 0)
+		return r;
+	*ret = strdup(hidden + 1);
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* Where it was to be, under another name. */
+static int save_beside(struct result_file *f, char **ret)
+{
+	_cleanup_free_ char *name = NULL, *dir = NULL, *path = NULL;
+	char proc[32];
+	int r = other_name(f->base, &name);
+
+	if (r < 0)
+		return r;
+	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", f->dir_fd);
+	dir = realpath(proc, NULL);
+	if (!dir)
+		return -errno;
+	if (asprintf(&path, "%s/%s", dir, name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	free(f->base);
+	f->base = TAKE_PTR(name);
+	f->fresh = true;
+	r = give_name(f);
+	if (r >= 0)
+		*ret = TAKE_PTR(path);
+	return r;
+}
+
+static int copy_content(int to, int from)
+{
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = sendfile(to, from, &at, COPY_MAX)) > 0)
+		;
+	return n < 0 || fsync(to) < 0 ? -errno : 0;
+}
+
+/* As a copy, where temporary files may be; for its owner only, as others are there, too. */
+static int save_elsewhere(const struct result_file *f, char **ret)
+{
+	_cleanup_result_file_ struct result_file copy = RESULT_FILE_INIT;
+	_cleanup_free_ char *name = NULL, *path = NULL;
+	int r = other_name(f->base, &name);
+
+	if (r < 0)
+		return r;
+	if (asprintf(&path, "%s/%s", getenv("TMPDIR") ?: "/var/tmp", name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	r = result_file_open(&copy, path, NULL);
+	if (r < 0)
+		return r;
+	/* Something of this name was there. */
+	if (!copy.base)
+		return -EEXIST;
+	copy.fresh = true;
+	if (fchmod(copy.fd, 0600) < 0)
+		return -errno;
+	r = copy_content(copy.fd, f->fd);
+	if (r >= 0)
+		r = give_name(&copy);
+	if (r >= 0)
+		*ret = TAKE_PTR(path);
+	return r;
+}
+
+/* What took long to get is not to be lost for want of a name. */
+static int save(struct result_file *f, int why, struct error *err)
+{
+	_cleanup_free_ char *path = NULL;
+	int r = save_beside(f, &path);
+
+	if (r < 0)
+		r = save_elsewhere(f, &path);
+	error_errno(err, why, "%s", f->path);
+	if (r < 0)
+		return error_hint(err,
+				  "it could not be saved in %s either (%s): TMPDIR names "
+				  "another place",
+				  getenv("TMPDIR") ?: "/var/tmp", strerror(-r));
+	return error_hint(err, "it is whole, and saved as %s", path);
 }
 
 int result_file_commit(struct result_file *f, struct error *err)
@@ -239,7 +349,7 @@ int result_file_commit(struct result_file *f, struct error *err)
 		return error_errno(err, -errno, "%s", f->path);
 	r = give_name(f);
 	if (r < 0)
-		return error_errno(err, r, "%s", f->path);
+		return save(f, r, err);
 	/* The name too is to outlive a power cut; where a directory can't be synced, so be it. */
 	fsync(f->dir_fd);
 	return 0;

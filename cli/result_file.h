@@ -17,6 +17,7 @@ struct result_file {
 	int dir_fd;
 	char *base; /* the final name in dir_fd; NULL: written in place */
 	char *temp; /* the present name in dir_fd; NULL: none */
+	bool fresh; /* the final name must not replace anything */
 };
 #define RESULT_FILE_INIT ((struct result_file){ .fd = -EBADF, .dir_fd = -EBADF })
 
@@ -25,7 +26,10 @@ extern bool result_file_force_named;
 
 /* path "-": standard output. Nothing under path is touched before result_file_commit. */
 int result_file_open(struct result_file *ret, const char *path, struct error *err);
-/* Syncs it and gives it its name. */
+/*
+ * Syncs it and gives it its name. Where that fails (the directory is gone, the name has become
+ * one), the whole file is saved under another name, which the hint tells.
+ */
 int result_file_commit(struct result_file *f, struct error *err);
 /* Removes what was not committed. */
 void result_file_deinit(struct result_file *f);

@@ -7,6 +7,8 @@
 #include "capture/events.h"
 #include "service/profiles.h"
 
+#define DURATION_MAX (INT64_MAX / 2)
+
 void start_plan_deinit(struct start_plan *p)
 {
 	free(p->name);
@@ -52,6 +54,32 @@ static int choose_name(struct start_plan *p, struct manager *m, const char *want
 	} while (manager_find_session(m, made_up));
 	p->name = strdup(made_up);
 	return p->name ? 0 : error_errno(err, -ENOMEM, "session");
+}
+
+/* what: of what it is told that it has one. The kernel, the log and the files take lines. */
+static int check_text(const char *text, const char *allowed, const char *what, struct error *err)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+		if ((*p >= 0x20 && *p != 0x7f) || strchr(allowed, *p))
+			continue;
+		error_set(err, -EINVAL, "the %s has a control character in it: %s", what, text);
+		return error_hint(err, "leave out the byte 0x%02x", *p);
+	}
+	return 0;
+}
+
+static int check_texts(const Traced__Control__Start *start, struct error *err)
+{
+	int r = check_text(start->profile, "", "name of the profile", err);
+
+	if (r >= 0)
+		r = check_text(start->clock, "", "name of the clock", err);
+	for (size_t i = 0; i < start->n_events && r >= 0; i++) {
+		r = check_text(start->events[i]->glob, "", "name of an event", err);
+		if (r >= 0)
+			r = check_text(start->events[i]->filter, "\t", "filter", err);
+	}
+	return r;
 }
 
 static int check_counts(const struct manager *m, const Traced__Control__Start *start,
@@ -170,6 +198,11 @@ static int choose_duration(struct start_plan *p, const struct manager *m, uint64
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	uint64_t max = m->config.duration_max;
 
+	/* Clock readings are added to it. */
+	if (wanted > DURATION_MAX) {
+		error_set(err, -EINVAL, "a recording of more than a century is too long");
+		return error_hint(err, "without a duration it goes on until it is stopped");
+	}
 	p->request.duration_ns = wanted;
 	if (!max || (wanted && wanted <= max))
 		return 0;
@@ -229,6 +262,8 @@ int start_plan_make(struct start_plan *ret, struct manager *m, const Traced__Con
 	p.request.tgid = start->tgid;
 	p.request.follow_forks = start->follow_forks;
 	r = check_counts(m, start, err);
+	if (r >= 0)
+		r = check_texts(start, err);
 	if (r >= 0)
 		r = choose_name(&p, m, start->name, err);
 	if (r >= 0)

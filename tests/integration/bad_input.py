@@ -314,6 +314,39 @@ def converting_onto_itself(test):
     check((test.dir / "good.traced").read_bytes() == data, "the input was changed")
 
 
+def file_at_its_limit(test):
+    """ulimit -f: an error with a name, not a death."""
+    record_stream(test)
+    for out in ("out.json", "out.txt"):
+        result = test.run("convert", "good.traced", out,
+                          wrap=["sh", "-c", 'ulimit -f 8; exec "$@"', "sh"])
+        judge(test, result, 1, ["File too large"], "ulimit -f", ["good.traced"])
+
+
+def output_name_goes(test):
+    """In mid-recording its directory goes, or the name becomes one: nothing is lost."""
+    for spoil in (lambda: (test.dir / "sub").rmdir(), lambda: (test.dir / "sub/out.txt").mkdir()):
+        (test.dir / "sub").mkdir(exist_ok=True)
+        process = test.start("record", "--name", test.name, "-t", "1s", "-o", "sub/out.txt")
+        test.wait_for_recording(test.name)
+        spoil()
+        result = test.finish(process)
+        check(result.status == 1 and "sub/out.txt: " in result.err, f"{result}")
+        saved = re.search(r"hint: .*saved as (\S+)", result.err)
+        check(saved, f"nothing is saved: {result}")
+        with open(saved.group(1), encoding="utf-8", errors="replace") as f:
+            check(f.read(8) == "# tracer", f"{saved.group(1)} is no trace")
+        os.unlink(saved.group(1))
+
+
+def control_characters(test):
+    for arguments in (["-e", "sched:sched_switch", "-f", "next_pid\n== 1"], ["-e", "sched\033[2J"]):
+        result = test.run("record", "--name", test.name, "-t", "200ms", "-o", "out.json",
+                          *arguments)
+        judge(test, result, 1, ["control character"], "0x")
+        check("\033" not in result.err, f"raw: {result.err!r}")
+
+
 def interrupted_while_arming_or_twice(test):
     process = test.start("record", "--name", test.name, "-t", "60s", "-o", "out.json")
     test.wait_for_recording(test.name)
@@ -357,6 +390,9 @@ def main():
     test.case("corrupt and truncated streams", damaged_streams)
     test.case("any byte of a stream turned", any_damage_is_survived)
     test.case("converting a file onto itself", converting_onto_itself)
+    test.case("a file at its limit", file_at_its_limit)
+    test.case("the output's name goes away", output_name_goes)
+    test.case("control characters", control_characters)
     test.case("interrupted twice", interrupted_while_arming_or_twice)
     test.case("a kernel in lockdown", locked_down_kernel)
     assert INSTANCES.is_dir()

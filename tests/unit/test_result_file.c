@@ -222,6 +222,66 @@ static void a_named_temporary_becomes_the_file(void **state _unused_)
 	result_file_force_named = false;
 }
 
+/* The one thing that the hint says was saved. Owned. */
+static char *saved_as(const struct error *err)
+{
+	const char *path = err->hint ? strstr(err->hint, "saved as ") : NULL;
+
+	assert_non_null(path);
+	return strdup(path + strlen("saved as "));
+}
+
+static void a_name_taken_by_a_directory_loses_nothing(void **state _unused_)
+{
+	for (int named = 0; named < 2; named++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_free_ char *path = NULL;
+		struct result_file f;
+
+		result_file_force_named = named;
+		assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+		assert_int_equal(write_full(f.fd, "dear", 4), 0);
+		assert_int_equal(mkdir("out.json", 0755), 0);
+		assert_int_equal(result_file_commit(&f, &err), -EISDIR);
+		result_file_deinit(&f);
+		path = saved_as(&err);
+		assert_content(path, "dear");
+		assert_int_equal(entries(), 2);
+		assert_int_equal(unlink(path), 0);
+		assert_int_equal(rmdir("out.json"), 0);
+	}
+	result_file_force_named = false;
+}
+
+static void a_directory_that_went_loses_nothing(void **state)
+{
+	for (int named = 0; named < 2; named++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_free_ char *path = NULL;
+		struct result_file f;
+		struct stat st;
+
+		setenv("TMPDIR", *state, 1);
+		result_file_force_named = named;
+		assert_int_equal(mkdir("sub", 0755), 0);
+		assert_int_equal(result_file_open(&f, "sub/out.json", &err), 0);
+		assert_int_equal(write_full(f.fd, "dear", 4), 0);
+		if (named)
+			assert_int_equal(unlinkat(f.dir_fd, f.temp, 0), 0);
+		assert_int_equal(rmdir("sub"), 0);
+		assert_int_equal(result_file_commit(&f, &err), -ENOENT);
+		result_file_deinit(&f);
+		path = saved_as(&err);
+		assert_content(path, "dear");
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode & 0777, 0600);
+		assert_int_equal(entries(), 1);
+		assert_int_equal(unlink(path), 0);
+	}
+	result_file_force_named = false;
+	unsetenv("TMPDIR");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +294,8 @@ int main(void)
 		T(what_can_not_be_written_is_found_at_once),
 		T(a_fatal_signal_removes_a_named_temporary),
 		T(a_named_temporary_becomes_the_file),
+		T(a_name_taken_by_a_directory_loses_nothing),
+		T(a_directory_that_went_loses_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
