@@ -215,6 +215,20 @@ static Reply *start(struct daemon *d, struct client *c, const char *name, bool d
 	return ask(d, c, &request, -1);
 }
 
+static Reply *start_filtered(struct daemon *d, struct client *c, const char *glob,
+			     const char *filter)
+{
+	Traced__Control__Start start = TRACED__CONTROL__START__INIT;
+	Traced__Control__EventSpec spec = TRACED__CONTROL__EVENT_SPEC__INIT, *specs = &spec;
+	REQUEST(request, START, start, start);
+
+	spec.glob = (char *)glob;
+	spec.filter = (char *)filter;
+	start.events = &specs;
+	start.n_events = 1;
+	return ask(d, c, &request, -1);
+}
+
 static void start_ok(struct daemon *d, struct client *c, const char *name, bool detached)
 {
 	Reply *reply = start(d, c, name, detached, false, 0);
@@ -704,6 +718,11 @@ static void a_start_that_fails_leaves_nothing(void **state)
 	d->manager->config.min_free = 0;
 	d->manager->config.duration_max = NSEC_PER_SEC;
 	assert_error(start(d, &c, "a", false, false, 2000), EINVAL, "longest");
+	d->manager->config.duration_max = 0;
+	/* 2^63 ns and a little: with a clock reading added, it would begin anew. */
+	assert_error(start(d, &c, "a", false, false, UINT64_C(9223372036855)), EINVAL, "century");
+	assert_error(start_filtered(d, &c, "sched\033[2J", ""), EINVAL, "control character");
+	assert_error(start_filtered(d, &c, "sched", "prio\n== 1"), EINVAL, "0x0a");
 	assert_int_equal(fakes.captures, 0);
 	assert_int_equal(spool_files(d, false), 0);
 	assert_int_equal(d->manager->session_count, 0);
