@@ -102,10 +102,12 @@ unsigned count_instances(struct tracefs *fs, const char *prefix)
 
 static void add_format(struct decoded *d, struct buf *b)
 {
-	const char *system = b->data, *name, *id;
+	const char *system, *name, *id;
 	unsigned n = d->name_count;
 
-	assert_non_null(buf_string(b));
+	/* It may move what it terminates. */
+	system = buf_string(b);
+	assert_non_null(system);
 	name = strstr(b->data + strlen(system) + 1, "name: ");
 	id = name ? strstr(name, "\nID: ") : NULL;
 	assert_non_null(id);
