@@ -28,6 +28,8 @@ enum chunk_type {
 	CHUNK_SUBBUFS = 10,    /* struct subbufs_header, whole sub-buffers */
 	CHUNK_NOTE = 11,       /* traced.capture.Note */
 	CHUNK_END = 12,	       /* traced.capture.End */
+	CHUNK_PRODUCER = 13,   /* traced.capture.Producer */
+	CHUNK_MARKS = 14,      /* struct marks_header, records: traced/mark_record.h */
 };
 
 enum chunk_flags {
