@@ -114,8 +114,6 @@ struct command {
 };
 const struct command *const *commands(size_t *ret_count);
 const struct command *command_find(const char *name);
-/* -EINVAL, with the nearest names. */
-int command_unknown(const char *name, struct error *err);
 
 /* Those that every command takes, and those that go before a command. */
 #define OPTIONS_COMMON (OPTION(SOCKET) | OPTION(HELP))

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "cli.h"
-#include "util/nearest.h"
 
 /* In the order of help. */
 static const struct command *const command_table[] = {
@@ -25,20 +24,4 @@ const struct command *command_find(const char *name)
 			return command_table[i];
 	}
 	return NULL;
-}
-
-int command_unknown(const char *name, struct error *err)
-{
-	const char *names[ARRAY_SIZE(command_table)], *best[NEAREST_MAX];
-	size_t count = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(command_table); i++) {
-		if (!command_table[i]->hidden)
-			names[count++] = command_table[i]->name;
-	}
-	error_set(err, -EINVAL, "there is no command '%s'", name);
-	count = nearest_names(name, names, count, best);
-	if (count)
-		return error_hint(err, "did you mean '%s'? 'tracectl help' lists all", best[0]);
-	return error_hint(err, "'tracectl help' lists all commands");
 }

@@ -86,6 +86,19 @@ static void explain_damage(const char *path, struct error *err)
 				"original");
 }
 
+/* OUT, or where habit puts it: -o OUT. */
+static int choose_output(const struct options *o, const char **ret, struct error *err)
+{
+	if (o->output && o->arg_count > 1)
+		return error_set(err, -EINVAL, "two outputs are named: %s and %s", o->args[1],
+				 o->output);
+	*ret = o->output ?: o->args[1];
+	if (*ret)
+		return 0;
+	error_set(err, -EINVAL, "convert: the output is missing");
+	return error_hint(err, "tracectl convert %s out.json", o->args[0]);
+}
+
 static int convert_run(const struct options *o)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
@@ -94,17 +107,21 @@ static int convert_run(const struct options *o)
 	_cleanup_close_ int in = -EBADF;
 	struct export_options options;
 	struct progress progress;
+	const char *out;
 	int r;
 
+	r = choose_output(o, &out, &err);
+	if (r < 0)
+		return cli_usage(&err);
 	in = open_input(o->args[0], &err);
 	if (in < 0)
 		return cli_fail(&err);
-	if (strcmp(o->args[1], "-") != 0 && same_file(in, o->args[1])) {
-		error_set(&err, -EINVAL, "%s is the input: it would be overwritten", o->args[1]);
+	if (strcmp(out, "-") != 0 && same_file(in, out)) {
+		error_set(&err, -EINVAL, "%s is the input: it would be overwritten", out);
 		error_hint(&err, "name another output");
 		return cli_usage(&err);
 	}
-	r = destination_open(&dest, o, o->args[1]);
+	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
 	progress_init(&progress, !o->quiet);
@@ -131,7 +148,7 @@ static int convert_run(const struct options *o)
 		return cli_fail(&err);
 	outcome.path = dest.file.path;
 	outcome.format = dest.format->name;
-	outcome.in_place = !strcmp(o->args[1], "-");
+	outcome.in_place = !strcmp(out, "-");
 	return outcome_tell(&outcome, o);
 }
 
@@ -142,8 +159,8 @@ const struct command command_convert = {
 	.text = "Needs no privilege and no daemon; works on another machine, another day. IN - is\n"
 		"standard input, OUT - standard output. With -v it tells CPU by CPU what was\n"
 		"written and lost, and which events had no compiled printer.",
-	.options = OPTIONS_RESULT & ~OPTION(OUTPUT),
-	.args_min = 2,
+	.options = OPTIONS_RESULT,
+	.args_min = 1,
 	.args_max = 2,
 	.complete = COMPLETE_FILE,
 	.run = convert_run,

@@ -55,6 +55,9 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	progress_text(&progress, "writing ...");
 	r = link_call(&link, &request, dest.file.fd, &reply, &err);
 	progress_clear(&progress);
+	/* `stop out.json`: no session, but a file. */
+	if (r == -ENOENT && session && !o->output && export_format_find(NULL, session))
+		error_hint(&err, "the file to be written goes after -o: -o %s", session);
 	if (r < 0)
 		return cli_fail(&err);
 	return destination_finish(&dest, o, reply);

@@ -3,6 +3,7 @@
 
 #include "cli.h"
 #include "export/export.h"
+#include "hints.h"
 
 static void print_options(uint64_t options)
 {
@@ -59,7 +60,7 @@ void help_command(const struct command *command)
 	       command->synopsis, command->text);
 	printf("\nOptions:\n");
 	print_options(command->options | OPTIONS_COMMON);
-	if (command->options & OPTION(OUTPUT) || command == &command_convert)
+	if (command->options & OPTION(OUTPUT))
 		print_formats();
 }
 

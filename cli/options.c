@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "control/frame.h"
+#include "hints.h"
 #include "util/nearest.h"
 #include "util/parse.h"
 
@@ -139,7 +140,14 @@ static int set_cpus(struct options *o, const char *value, struct error *err)
 
 static int set_buffer(struct options *o, const char *value, struct error *err)
 {
-	return parse_size(value, &o->buffer_bytes, err);
+	size_t len = strlen(value);
+	int r = parse_size(value, &o->buffer_bytes, err);
+
+	/* Other tools mean kilobytes; a guess would be wrong by a thousand for somebody. */
+	if (r < 0 || !strchr("0123456789", value[len - 1]))
+		return r;
+	error_set(err, -EINVAL, "'%s' has no unit", value);
+	return error_hint(err, "say it: -b %sK, -b %sM, or -b %sB for bytes", value, value, value);
 }
 
 const struct option_spec option_specs[OPT_COUNT] = {
@@ -239,22 +247,42 @@ static const struct option_spec *spec_of_code(int code)
 	return &option_specs[id];
 }
 
-/* The option that getopt_long stumbled over, as it was typed. */
-static int unknown_option(const char *typed, int letter, const struct getopt_tables *t,
+/* Of the whole table, whoever takes it; OPT_COUNT: there is none. */
+static int option_find(int letter, const char *name)
+{
+	int id = 0;
+
+	while (id < OPT_COUNT &&
+	       !(name ? !strcmp(option_specs[id].name, name) : option_specs[id].letter == letter))
+		id++;
+	return id;
+}
+
+/* What getopt_long stumbled over, at words[0]. */
+struct stumble {
+	char *const *words;
+	int letter;  /* getopt's optopt */
+	bool before; /* the command comes later */
+};
+
+static int unknown_option(const struct stumble *at, const struct getopt_tables *t,
 			  struct error *err)
 {
 	const char *names[OPT_COUNT], *best[NEAREST_MAX], *candidate = NULL;
+	const char *typed = at->words[0];
 	_cleanup_free_ char *name = NULL;
 	size_t count = 0, prefixes = 0;
 
-	if (letter > 0 && letter < LONG_BASE) {
-		error_set(err, -EINVAL, "unknown option -%c", letter);
+	if (at->letter > 0 && at->letter < LONG_BASE) {
+		error_set(err, -EINVAL, "unknown option -%c", at->letter);
+		hint_foreign_option(option_find(at->letter, NULL), at->letter, at->before,
+				    at->words + 1, err);
 		return -EINVAL;
 	}
 	name = strndup(typed + 2, strcspn(typed + 2, "="));
 	if (!name)
 		return error_errno(err, -ENOMEM, "%s", typed);
-	if (letter >= LONG_BASE) {
+	if (at->letter >= LONG_BASE) {
 		error_set(err, -EINVAL, "--%s takes no value", name);
 		return -EINVAL;
 	}
@@ -273,6 +301,7 @@ static int unknown_option(const char *typed, int letter, const struct getopt_tab
 	count = nearest_names(name, names, count, best);
 	if (count)
 		return error_hint(err, "did you mean --%s?", best[0]);
+	hint_foreign_option(option_find(0, name), 0, at->before, at->words + 1, err);
 	return -EINVAL;
 }
 
@@ -317,7 +346,9 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bo
 		if (code == 1) {
 			r = add_arg(o, optarg, err);
 		} else if (code == '?') {
-			r = unknown_option(argv[at], optopt, &tables, err);
+			const struct stumble stumble = { argv + at, optopt, stop_at_arg };
+
+			r = unknown_option(&stumble, &tables, err);
 		} else if (code == ':') {
 			const struct option_spec *spec = spec_of_code(optopt);
 
@@ -343,17 +374,13 @@ int options_check(const struct options *o, const struct command *command, struct
 		return -EINVAL;
 	}
 	if (o->arg_count > command->args_max) {
-		error_set(err, -EINVAL, "tracectl %s: '%s' is one argument too many", command->name,
+		error_set(err, -EINVAL, "%s: '%s' is one argument too many", command->name,
 			  o->args[command->args_max]);
-		if (command->takes_command)
-			return error_hint(err,
-					  "a command to be recorded goes after --: "
-					  "tracectl %s -- %s",
-					  command->name, o->args[command->args_max]);
-		return error_hint(err, "tracectl %s %s", command->name, command->synopsis);
+		hint_stray_word(o, command, err);
+		return -EINVAL;
 	}
 	if (o->arg_count < command->args_min) {
-		error_set(err, -EINVAL, "tracectl %s: an argument is missing", command->name);
+		error_set(err, -EINVAL, "%s: an argument is missing", command->name);
 		return error_hint(err, "tracectl %s %s", command->name, command->synopsis);
 	}
 	if (o->follow && !o->command) {

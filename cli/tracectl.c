@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "hints.h"
 #include "util/visible.h"
 
 /* Of one line: room for a path, or for a long filter that the kernel refuses. */
@@ -118,6 +119,9 @@ static int run(int argc, char **argv)
 	}
 	if (options_parse(&o, argc - next, argv + next, command->options | OPTIONS_COMMON, false,
 			  &(int){ 0 }, &err) < 0) {
+		/* `record ls -l`: the option is the command's, which lacks its two dashes. */
+		if (command->takes_command && o.arg_count > command->args_max)
+			hint_stray_word(&o, command, &err);
 		if (!err.hint)
 			error_hint(&err, "'tracectl help %s' tells its options", command->name);
 		return cli_usage(&err);

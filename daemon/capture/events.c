@@ -2,6 +2,7 @@
 #include "capture/events.h"
 
 #include <fnmatch.h>
+#include <strings.h>
 
 #include "util/nearest.h"
 
@@ -78,6 +79,41 @@ static size_t collect_words(const char *const *names, size_t count, struct buf *
 	return n;
 }
 
+/* Among the events of its system, if the kernel has that; else among all. */
+static size_t nearest_full(const char *glob, const char *const *names, size_t count,
+			   const char *best[static NEAREST_MAX])
+{
+	size_t system = strcspn(glob, ":") + 1, from = 0, to, n;
+	const char **bare;
+
+	while (from < count && strncmp(names[from], glob, system) != 0)
+		from++;
+	for (to = from; to < count && !strncmp(names[to], glob, system); to++)
+		;
+	bare = from < to ? calloc(to - from, sizeof(*bare)) : NULL;
+	if (!bare)
+		return nearest_names(glob, names, count, best);
+	for (size_t i = from; i < to; i++)
+		bare[i - from] = names[i] + system;
+	n = nearest_names(glob + system, bare, to - from, best);
+	for (size_t i = 0; i < n; i++)
+		best[i] -= system;
+	free(bare);
+	return n ?: nearest_names(glob, names, count, best);
+}
+
+/* Other tools' ways to name events. */
+static const char *other_way(const char *glob)
+{
+	if (strcasecmp(glob, "all") == 0)
+		return "all events are '*:*'";
+	if (strchr(glob, ','))
+		return "one -e for each: -e sched -e irq";
+	if (strchr(glob, '/'))
+		return "a colon goes between system and event: sched:sched_switch";
+	return NULL;
+}
+
 static int no_match(const char *glob, const char *const *names, size_t count, struct error *err)
 {
 	_cleanup_free_ const char **words = NULL;
@@ -86,8 +122,10 @@ static int no_match(const char *glob, const char *const *names, size_t count, st
 	size_t n;
 
 	error_set(err, -ENOENT, "no event of this kernel matches '%s'", glob);
+	if (other_way(glob))
+		return error_hint(err, "%s", other_way(glob));
 	if (strchr(glob, ':')) {
-		n = nearest_names(glob, names, count, best);
+		n = nearest_full(glob, names, count, best);
 	} else {
 		size_t word_count = collect_words(names, count, &text, &words);
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <sys/sysinfo.h>
 
+#include "capture/fields.h"
 #include "util/parse.h"
 
 void plan_deinit(struct plan *p)
@@ -189,12 +190,24 @@ static void add_error_log(const struct plan_step *s, const struct tracefs *fs, s
 		buf_printf(out, "\n%s", p);
 }
 
+static void add_fields(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
+{
+	_cleanup_buf_ struct buf format = BUF_INIT;
+	_cleanup_free_ char *path = NULL;
+
+	/* The event's folder has both files. */
+	if (asprintf(&path, "%.*s/format", (int)(strrchr(s->file, '/') - s->file), s->file) < 0)
+		return;
+	if (tracefs_read(tracefs_root(fs), path, &format) == 0 && buf_string(&format))
+		fields_hint(format.data, s->value, out);
+}
+
 static int explain_filter(const struct plan_step *s, const struct tracefs *fs, int code,
 			  struct error *err)
 {
 	/* events/SYSTEM/EVENT/filter */
 	_cleanup_free_ char *event = strdup(s->file + strlen("events/"));
-	_cleanup_buf_ struct buf log = BUF_INIT;
+	_cleanup_buf_ struct buf log = BUF_INIT, fields = BUF_INIT;
 	char *slash = event ? strchr(event, '/') : NULL, *end = event ? strrchr(event, '/') : NULL;
 
 	if (!slash || end == slash)
@@ -202,13 +215,13 @@ static int explain_filter(const struct plan_step *s, const struct tracefs *fs, i
 	*slash = ':';
 	*end = '\0';
 	add_error_log(s, fs, &log);
+	add_fields(s, fs, &fields);
 	error_set(err, code, "the kernel refuses the filter '%s' for event %s%s", s->value, event,
 		  buf_string(&log) ?: "");
-	return error_hint(
-		err,
-		"its fields are in %.*s/format of tracefs; a filter holds for every event "
-		"that its glob matches",
-		(int)(strrchr(s->file, '/') - s->file), s->file);
+	if (fields.len)
+		buf_puts(&fields, "; ");
+	return error_hint(err, "%sa filter holds for every event that its glob matches",
+			  buf_string(&fields) ?: "");
 }
 
 static int explain_clock(const struct plan_step *s, const struct tracefs *fs, int code,

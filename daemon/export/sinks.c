@@ -2,6 +2,7 @@
 #include "export/sinks.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const struct sink_ops *const sinks[] = {
 	&sink_json_ops,	    &sink_json_gz_ops,	   &sink_text_ops,   &sink_text_gz_ops,
@@ -30,8 +31,18 @@ static bool ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);
 
-	return n > m && strcmp(text + n - m, end) == 0;
+	return n > m && strcasecmp(text + n - m, end) == 0;
 }
+
+/* Perfetto's own tools call their files so. */
+static const struct {
+	const char *ending, *name;
+} other_endings[] = {
+	{ ".perfetto-trace", "pftrace" },
+	{ ".perfetto-trace.gz", "pftrace.gz" },
+	{ ".perfetto", "pftrace" },
+	{ ".perfetto.gz", "pftrace.gz" },
+};
 
 const struct export_format *export_format_find(const char *name, const char *path)
 {
@@ -42,6 +53,9 @@ const struct export_format *export_format_find(const char *name, const char *pat
 	for (size_t i = 0; path && i < ARRAY_SIZE(sinks); i++)
 		if (ends_with(path, sinks[i]->format.extension))
 			return &sinks[i]->format;
+	for (size_t i = 0; path && i < ARRAY_SIZE(other_endings); i++)
+		if (ends_with(path, other_endings[i].ending))
+			return &sink_find(other_endings[i].name)->format;
 	return NULL;
 }
 

@@ -8,6 +8,8 @@
 #include "util/cleanup.h"
 
 #define NAME_MAX_COMPARED 64
+/* Between the words of a name. */
+#define WORD_ENDS "_:"
 
 /* Optimal string alignment: insert, delete, replace, swap neighbours; case counts nothing. */
 static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_len)
@@ -40,7 +42,24 @@ static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_le
 	return above[b_len];
 }
 
-/* "switch" is near to "sched:sched_switch": a name that contains what was typed costs little. */
+/* The nearest of the words of which name is made. */
+static unsigned word_distance(const char *wanted, size_t wanted_len, const char *name)
+{
+	unsigned best = UINT32_MAX;
+
+	for (const char *word = name; *word;) {
+		size_t len = strcspn(word, WORD_ENDS);
+
+		best = MIN(best, distance(wanted, wanted_len, word, len));
+		word += len + strspn(word + len, WORD_ENDS);
+	}
+	return best;
+}
+
+/*
+ * "switch" is near to "sched:sched_switch": a name that contains what was typed
+ * costs little; and "swtich" not much more.
+ */
 static unsigned cost(const char *wanted, const char *name)
 {
 	size_t wanted_len = strlen(wanted), name_len = strlen(name);
@@ -51,6 +70,8 @@ static unsigned cost(const char *wanted, const char *name)
 	whole = distance(wanted, wanted_len, name, name_len);
 	if (wanted_len >= 3 && strcasestr(name, wanted))
 		return MIN(whole, 1u);
+	if (wanted_len >= 4 && !wanted[strcspn(wanted, WORD_ENDS)])
+		return MIN(whole, word_distance(wanted, wanted_len, name) + 1);
 	return whole;
 }
 

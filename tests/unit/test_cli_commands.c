@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "cli.h"
+#include "hints.h"
 #include "outcome.h"
 #include "start_request.h"
 
@@ -37,8 +38,16 @@ static void a_mistyped_command_finds_the_nearest(void **state _unused_)
 	static const struct {
 		const char *typed, *meant;
 	} table[] = {
-		{ "recrod", "'record'" }, { "snapshoot", "'snapshot'" }, { "covnert", "'convert'" },
-		{ "stauts", "'status'" }, { "evnets", "'events'" },
+		{ "recrod", "'record'" },
+		{ "snapshoot", "'snapshot'" },
+		{ "covnert", "'convert'" },
+		{ "stauts", "'status'" },
+		{ "evnets", "'events'" },
+		{ "stat", "'status'?" },
+		{ "st", "'start', 'stop' or 'status'" },
+		{ "ls", "list'" },
+		{ "version", "--version'" },
+		{ "report", "convert" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {

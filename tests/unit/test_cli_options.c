@@ -139,6 +139,8 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 		{ { "-t", "0" }, "'0' is not a duration", "above zero" },
 		{ { "-t", "-1s" }, "'-1s' is not a duration", "10s" },
 		{ { "-b", "much" }, "'much' is not a size", NULL },
+		{ { "-b", "8192" }, "'8192' has no unit", "-b 8192K" },
+		{ { "-M", "3" }, "unknown option -M", "--cpus" },
 		{ { "--cpus", "3-1" }, "--cpus: '3-1' is not a list of CPUs", "0-3,8" },
 		{ { "--cpus", "" }, "empty", NULL },
 		{ { "-P", "bash" }, "'bash' is no process id", "-P 1234" },
@@ -180,14 +182,61 @@ static void an_option_of_another_command_is_unknown(void **state _unused_)
 	parsed_deinit(&p);
 }
 
+/* A word that a command takes no more of tells what was meant. */
+static void stray_words_say_where_they_go(void **state _unused_)
+{
+	static const struct {
+		const char *words[8], *hint;
+	} table[] = {
+		{ { "make" }, "record -- make " },
+		{ { "make", "all" }, "record -- make ..." },
+		{ { "a.json" }, "-o a.json" },
+		{ { "a.JSON" }, "-o a.JSON" },
+		{ { "trace.perfetto-trace" }, "-o trace.perfetto-trace" },
+		{ { "10s" }, "-t 10s" },
+		{ { "-t", "1", "s" }, "-t 1s" },
+		{ { "sched:sched_switch" }, "-e 'sched:sched_switch'" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct parsed p;
+
+		parse_as(&p, ALL, false, table[i].words);
+		assert_int_equal(p.r, 0);
+		assert_int_equal(options_check(&p.o, &command_record, &p.err), -EINVAL);
+		if (!strstr(p.err.hint, table[i].hint))
+			fail_msg("the hint '%s' lacks '%s'", p.err.hint, table[i].hint);
+		parsed_deinit(&p);
+	}
+}
+
+static void an_option_before_its_command(void **state _unused_)
+{
+	struct parsed p;
+
+	parse_as(&p, OPTIONS_GLOBAL, true,
+		 (const char *const[]){ "-o", "x.txt", "stop", "name", NULL });
+	assert_int_equal(p.r, -EINVAL);
+	assert_non_null(strstr(p.err.hint, "tracectl stop -o FILE"));
+	parsed_deinit(&p);
+	parse_as(&p, command_list.options, false, (const char *const[]){ "-t", "1s", NULL });
+	assert_int_equal(p.r, -EINVAL);
+	assert_non_null(strstr(p.err.hint, "-t is an option of: record, start"));
+	parsed_deinit(&p);
+	parse_as(&p, command_list.options, false, (const char *const[]){ "--version", NULL });
+	assert_int_equal(p.r, -EINVAL);
+	assert_non_null(strstr(p.err.hint, "tracectl --version"));
+	parsed_deinit(&p);
+}
+
 static void what_goes_together_is_checked(void **state _unused_)
 {
 	static const struct command plain = {
 		.name = "plain", .synopsis = "A", .args_min = 1, .args_max = 1
 	};
-	static const struct command runs = { .name = "runs",
-					     .synopsis = "",
-					     .takes_command = true };
+	static const struct command runs = {
+		.name = "runs", .synopsis = "", .options = OPTION(EVENT), .takes_command = true
+	};
 	struct parsed p;
 
 	PARSE(&p, "-q");
@@ -225,6 +274,8 @@ int main(void)
 		cmocka_unit_test(globals_end_at_the_command),
 		cmocka_unit_test(bad_lines_say_what_and_how),
 		cmocka_unit_test(an_option_of_another_command_is_unknown),
+		cmocka_unit_test(stray_words_say_where_they_go),
+		cmocka_unit_test(an_option_before_its_command),
 		cmocka_unit_test(what_goes_together_is_checked),
 	};
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -83,6 +84,31 @@ static void event_names_are_suggested_too(void **state _unused_)
 	assert_non_null(strstr(err.hint, "'timer:timer_start'"));
 }
 
+static void what_was_meant_is_found(void **state _unused_)
+{
+	static const struct {
+		const char *glob, *hint;
+	} table[] = {
+		{ "swtich", "'sched_switch'" },
+		{ "sched:swtich", "'sched:sched_switch'" },
+		{ "all", "'*:*'" },
+		{ "sched,irq", "one -e for each" },
+		{ "sched/sched_switch", "a colon" },
+		{ "shced:sched_switch", "'sched:sched_switch'" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		const struct capture_event_spec spec = { .glob = table[i].glob };
+		_cleanup_event_matches_ struct event_matches m = { 0 };
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		assert_int_equal(event_matches_find(&m, &spec, 1, names, ARRAY_SIZE(names), &err),
+				 -ENOENT);
+		if (!strstr(err.hint, table[i].hint))
+			fail_msg("%s: '%s' lacks '%s'", table[i].glob, err.hint, table[i].hint);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -91,6 +117,7 @@ int main(void)
 		cmocka_unit_test(last_filter_counts),
 		cmocka_unit_test(one_glob_without_a_match_fails_all),
 		cmocka_unit_test(event_names_are_suggested_too),
+		cmocka_unit_test(what_was_meant_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

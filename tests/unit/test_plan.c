@@ -237,6 +237,30 @@ static void unknown_clock_is_explained(void **state)
 	plan_deinit(&p);
 }
 
+static void unknown_field_is_explained(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct plan p = { 0 };
+
+	fake_dir(&f->root, "events/sched/sched_switch");
+	fake_file(&f->root, "events/sched/sched_switch/format",
+		  "name: sched_switch\nID: 1\nformat:\n"
+		  "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
+		  "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+		  "\tfield:__data_loc char[] what;\toffset:8;\tsize:16;\tsigned:0;\n"
+		  "\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n\n"
+		  "print fmt: \"no\"\n");
+	plan_write(&p, NULL, "events/sched/sched_switch/filter",
+		   "common_pid > 0 && prev_comm == \"a <b\" && next_pri < 100");
+	assert_int_equal(plan_explain(&p.steps[0], f->fs, -EINVAL, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "sched:sched_switch"));
+	assert_string_equal(err.hint, "did you mean 'next_prio'? Its fields are prev_comm, what, "
+				      "next_prio; a filter holds for every event that its glob "
+				      "matches");
+	plan_deinit(&p);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -253,6 +277,7 @@ int main(void)
 		TEST(orphans_of_the_dead_go),
 		TEST(owner_is_in_the_name),
 		TEST(unknown_clock_is_explained),
+		TEST(unknown_field_is_explained),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

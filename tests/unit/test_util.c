@@ -46,8 +46,11 @@ static void nearest(void **state _unused_)
 					     "sched_switch", "signal", "syscalls" };
 	const char *best[NEAREST_MAX];
 
-	assert_int_equal(nearest_names("shced", names, ARRAY_SIZE(names), best), 1);
+	assert_int_equal(nearest_names("shced", names, ARRAY_SIZE(names), best), 2);
 	assert_string_equal(best[0], "sched");
+	assert_string_equal(best[1], "sched_switch");
+	assert_int_equal(nearest_names("swtich", names, ARRAY_SIZE(names), best), 1);
+	assert_string_equal(best[0], "sched_switch");
 	assert_int_equal(nearest_names("switch", names, ARRAY_SIZE(names), best), 1);
 	assert_string_equal(best[0], "sched_switch");
 	assert_int_equal(nearest_names("zebra", names, ARRAY_SIZE(names), best), 0);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "hints.h"
+
+#include <string.h>
+
+#include "export/export.h"
+#include "util/nearest.h"
+#include "util/parse.h"
+
+/* Other tools' words for what we have. */
+static const struct {
+	const char *typed, *hint;
+} other_words[] = {
+	{ "ls", "'tracectl list'" },
+	{ "version", "'tracectl --version'" },
+	{ "report", "'tracectl record -o trace.txt', or 'tracectl convert FILE.traced trace.txt'" },
+	{ "show", "'tracectl extract -o trace.txt'" },
+	{ "script", "'tracectl convert FILE.traced trace.txt'" },
+	{ "reset", "'tracectl cancel'" },
+	{ "destroy", "'tracectl cancel'" },
+	{ "create", "'tracectl start'" },
+};
+
+static const struct {
+	char letter;
+	const char *hint;
+} other_letters[] = {
+	{ 'a', "all events are -e '*:*'" },
+	{ 'B', "each recording has an instance of its own; --name names it" },
+	{ 'c', "-F records COMMAND and its children" },
+	{ 'M', "--cpus takes a list: --cpus 0-3,8" },
+};
+
+static bool is_unit(const char *word)
+{
+	_cleanup_free_ char *text = NULL;
+	uint64_t ns;
+
+	if (!*word || asprintf(&text, "1%s", word) < 0)
+		return false;
+	return parse_duration(text, &ns, NULL) == 0;
+}
+
+static bool is_time(const char *word, uint64_t *ret_ns)
+{
+	return parse_duration(word, ret_ns, NULL) == 0;
+}
+
+void hint_stray_word(const struct options *o, const struct command *command, struct error *err)
+{
+	const char *word = o->args[command->args_max];
+	const char *more = o->arg_count > command->args_max + 1 ? " ..." : "";
+	uint64_t ns;
+
+	if (!(command->options & OPTION(EVENT)))
+		error_hint(err, "tracectl %s %s", command->name, command->synopsis);
+	else if (o->duration_ns && is_unit(word))
+		error_hint(err, "TIME is one word: -t 1%s", word);
+	else if (!o->duration_ns && is_time(word, &ns))
+		error_hint(err, "so long is -t %s", word);
+	else if (command->options & OPTION(OUTPUT) && export_format_find(NULL, word))
+		error_hint(err, "the file to be written goes after -o: -o %s", word);
+	else if (strchr(word, ':') || strchr(word, '*'))
+		error_hint(err, "events go after -e: -e '%s'", word);
+	else if (command->takes_command && !o->command)
+		error_hint(err,
+			   "a command to be recorded goes after --: tracectl %s -- %s%s "
+			   "(an event after -e)",
+			   command->name, word, more);
+	else
+		error_hint(err, "an event goes after -e: tracectl %s -e %s", command->name, word);
+}
+
+static const struct command *first_taker(uint64_t option, char *const *words)
+{
+	const struct command *const *list;
+	size_t count;
+
+	for (; words && *words; words++) {
+		const struct command *c = command_find(*words);
+
+		if (c && c->options & option)
+			return c;
+	}
+	list = commands(&count);
+	for (size_t i = 0; i < count; i++) {
+		if (list[i]->options & option)
+			return list[i];
+	}
+	return NULL;
+}
+
+static void list_takers(uint64_t option, struct buf *out)
+{
+	const struct command *const *list;
+	size_t count, takers = 0;
+
+	list = commands(&count);
+	for (size_t i = 0; i < count; i++) {
+		if (list[i]->options & option && takers++ < NEAREST_MAX)
+			buf_printf(out, "%s%s", out->len ? ", " : "", list[i]->name);
+	}
+	if (takers > NEAREST_MAX)
+		buf_puts(out, " ...");
+}
+
+void hint_foreign_option(int id, int letter, bool before, char *const *words, struct error *err)
+{
+	_cleanup_buf_ struct buf takers = BUF_INIT;
+	const struct option_spec *spec;
+	const struct command *taker;
+	char name[64];
+
+	for (size_t i = 0; id == OPT_COUNT && i < ARRAY_SIZE(other_letters); i++) {
+		if (other_letters[i].letter == letter)
+			error_hint(err, "%s", other_letters[i].hint);
+	}
+	if (id == OPT_COUNT)
+		return;
+	spec = &option_specs[id];
+	if (UINT64_C(1) << id & OPTIONS_GLOBAL) {
+		error_hint(err, "it goes before the command: tracectl --%s", spec->name);
+		return;
+	}
+	if (letter)
+		snprintf(name, sizeof(name), "-%c", letter);
+	else
+		snprintf(name, sizeof(name), "--%s", spec->name);
+	taker = first_taker(UINT64_C(1) << id, words);
+	if (before && taker) {
+		error_hint(err, "it goes after the command: tracectl %s %s%s%s", taker->name, name,
+			   spec->arg ? " " : "", spec->arg ?: "");
+		return;
+	}
+	list_takers(UINT64_C(1) << id, &takers);
+	if (takers.len)
+		error_hint(err, "%s is an option of: %s", name, buf_string(&takers) ?: "");
+}
+
+/* Those that begin so, else those that are near. */
+static size_t meant(const char *name, const char *const *names, size_t count,
+		    const char *best[static NEAREST_MAX])
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < count && found < NEAREST_MAX; i++) {
+		if (*name && !strncmp(names[i], name, strlen(name)))
+			best[found++] = names[i];
+	}
+	return found ?: nearest_names(name, names, count, best);
+}
+
+int command_unknown(const char *name, struct error *err)
+{
+	const struct command *const *list;
+	_cleanup_free_ const char **names = NULL;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *best[NEAREST_MAX];
+	size_t count, visible = 0, found;
+
+	error_set(err, -EINVAL, "there is no command '%s'", name);
+	for (size_t i = 0; i < ARRAY_SIZE(other_words); i++) {
+		if (!strcmp(name, other_words[i].typed))
+			return error_hint(err, "did you mean %s?", other_words[i].hint);
+	}
+	list = commands(&count);
+	names = calloc(count, sizeof(*names));
+	for (size_t i = 0; names && i < count; i++) {
+		if (!list[i]->hidden)
+			names[visible++] = list[i]->name;
+	}
+	found = meant(name, names, visible, best);
+	for (size_t i = 0; i < found; i++)
+		buf_printf(&text, "%s'%s'", !i ? "" : i + 1 < found ? ", " : " or ", best[i]);
+	if (found)
+		return error_hint(err, "did you mean %s? 'tracectl help' lists all",
+				  buf_string(&text) ?: best[0]);
+	return error_hint(err, "'tracectl help' lists all commands");
+}
