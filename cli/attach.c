@@ -92,7 +92,7 @@ static int attach_run(const struct options *o)
 		return cli_fail(&err);
 	if (reply->error) {
 		link_reply_error(reply, &err);
-		return cli_fail(&err);
+		return o->output ? destination_fail(&dest, &err) : cli_fail(&err);
 	}
 	if (o->output)
 		return destination_finish(&dest, o, reply);

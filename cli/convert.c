@@ -139,9 +139,6 @@ static int convert_run(const struct options *o)
 	if (r < 0) {
 		if (r == -EBADMSG || r == -ENODATA)
 			explain_damage(o->args[0], &err);
-		if (r == -EFBIG && !err.hint)
-			error_hint(&err, "raise the limit of a file's size (ulimit -f), or write "
-					 "to another filesystem");
 		return cli_fail(&err);
 	}
 	if (result_file_commit(&dest.file, &err) < 0)

@@ -59,6 +59,6 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	if (r == -ENOENT && session && !o->output && export_format_find(NULL, session))
 		error_hint(&err, "the file to be written goes after -o: -o %s", session);
 	if (r < 0)
-		return cli_fail(&err);
+		return destination_fail(&dest, &err);
 	return destination_finish(&dest, o, reply);
 }

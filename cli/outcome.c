@@ -3,11 +3,14 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 #include "document.h"
 #include "util/io.h"
 #include "util/parse.h"
 #include "util/visible.h"
+
+#define JSON_CHARS_PER_EVENT 45
 
 void outcome_deinit(struct outcome *outcome)
 {
@@ -180,6 +183,7 @@ static void print_json(const struct outcome *outcome)
 	document_string(&j, "format", outcome->format);
 	document_uint(&j, "bytes", r->bytes);
 	document_uint(&j, "events", r->events);
+	document_uint(&j, "own_events", r->own_events);
 	document_uint(&j, "event_types", r->event_types);
 	document_uint(&j, "lost", r->lost);
 	document_bool(&j, "incomplete", r->incomplete);
@@ -225,6 +229,9 @@ static void tell_warnings(const struct outcome *outcome)
 	const struct export_result *r = &outcome->result;
 
 	for (size_t i = 0; i < r->warning_count; i++) {
+		/* That one is said louder. */
+		if (!strcmp(r->warnings[i], EXPORT_NOTHING))
+			continue;
 		if (!told || !among(r->warnings[i], told->warnings, told->n_warnings))
 			cli_pass_on(r->warnings[i]);
 	}
@@ -244,7 +251,7 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 
 	if (o->json)
 		print_json(outcome);
-	if (!o->quiet && !o->json)
+	if (!o->quiet && !o->json && !nothing)
 		tell_file(outcome);
 	tell_warnings(outcome);
 	if (failed)
@@ -254,10 +261,9 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	if (r->lost)
 		tell_loss(outcome);
 	if (nothing) {
-		cli_warn("NOT ONE EVENT was recorded");
-		fprintf(stderr,
-			"  hint: nothing happened that was asked for; see -e, -f, -P, --cpus "
-			"and 'tracectl doctor'\n");
+		cli_warn("%s: NOT ONE EVENT was recorded", outcome->path);
+		fprintf(stderr, "  hint: nothing happened that was asked for, or a filter let "
+				"nothing through: see -e, -f, -P, --cpus and 'tracectl doctor'\n");
 	}
 	if (o->verbose)
 		tell_ledger(r);
@@ -332,6 +338,48 @@ void destination_fill(const struct destination *d, const struct options *o,
 	ret->format = (char *)d->format->name;
 	ret->raw_addresses = o->raw_addresses;
 	ret->tgid = o->tgid;
+}
+
+/* "DIR/out.json.gz" as "DIR/out.pftrace" */
+static void put_as_pftrace(const struct destination *d, struct buf *out)
+{
+	size_t len = strlen(d->path), ending = strlen(d->format->extension);
+
+	if (len > ending && !strcasecmp(d->path + len - ending, d->format->extension))
+		len -= ending;
+	buf_append(out, d->path, len);
+	buf_puts(out, ".pftrace");
+}
+
+/* The daemon, which knows no names, ends its hint with "tracectl convert SPOOL FILE". */
+static void name_the_file(const struct destination *d, struct error *err)
+{
+	static const char file[] = " FILE";
+	size_t len = err->hint ? strlen(err->hint) : 0;
+	_cleanup_buf_ struct buf hint = BUF_INIT;
+
+	if (len < sizeof(file) || strcmp(err->hint + len - strlen(file), file) ||
+	    !strcmp(d->path, "-"))
+		return;
+	buf_append(&hint, err->hint, len - strlen(file) + 1);
+	if (err->code == EOVERFLOW)
+		put_as_pftrace(d, &hint);
+	else
+		buf_puts(&hint, d->path);
+	if (buf_string(&hint))
+		error_hint(err, "%s", hint.data);
+}
+
+int destination_fail(const struct destination *d, struct error *err)
+{
+	name_the_file(d, err);
+	return cli_fail(err);
+}
+
+/* Measured: time, task and name of an event, and what is printed of its bytes. */
+uint64_t json_text_estimate(uint64_t events, uint64_t bytes)
+{
+	return events * JSON_CHARS_PER_EVENT + bytes * 3 / 2;
 }
 
 int destination_finish(struct destination *d, const struct options *o,

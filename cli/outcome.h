@@ -50,6 +50,13 @@ void destination_deinit(struct destination *d);
 /* The message that asks the daemon to write there. */
 void destination_fill(const struct destination *d, const struct options *o,
 		      Traced__Control__Output *ret);
+/* Instead of destination_finish: nothing is written, for this reason. Returns the exit status. */
+int destination_fail(const struct destination *d, struct error *err);
+/*
+ * About how many characters of a JSON's text so many events make, which have
+ * so many bytes in the stream: at most a fifth too few, two fifths too many.
+ */
+uint64_t json_text_estimate(uint64_t events, uint64_t bytes);
 /* Commits the file and tells of it. Returns the exit status. */
 int destination_finish(struct destination *d, const struct options *o,
 		       const Traced__Control__Reply *reply);

@@ -11,6 +11,7 @@
  * session is not detached: whatever becomes of us, the daemon tidies up when
  * the connection closes.
  */
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -24,6 +25,9 @@
 #include "progress.h"
 #include "start_request.h"
 
+/* How often the size is looked at where no line is shown. */
+#define SIZE_MS 2000
+
 enum phase { PHASE_ARMING, PHASE_RECORDING, PHASE_WRITING, PHASE_DONE };
 
 struct recording {
@@ -34,6 +38,7 @@ struct recording {
 	struct progress progress;
 	enum phase phase;
 	unsigned interrupts;
+	bool size_told;
 	int signal_fd;
 	uint64_t start_id, attach_id, status_id, stop_id;
 	char *session;
@@ -50,6 +55,19 @@ static void recording_deinit(struct recording *rec)
 	free(rec->session);
 	reply_freep(&rec->started);
 	reply_freep(&rec->finished);
+}
+
+static bool is_json(const struct recording *rec)
+{
+	return !strncmp(rec->dest.format->name, "json", 4);
+}
+
+/* How often the session's state is asked for; -1: never. */
+static int status_ms(const struct recording *rec)
+{
+	if (rec->progress.on)
+		return PROGRESS_MS;
+	return is_json(rec) ? SIZE_MS : -1;
 }
 
 static int send_request(struct recording *rec, Traced__Control__Request *request, int fd,
@@ -150,7 +168,7 @@ static int on_started(struct recording *rec, const Traced__Control__Session *ses
 	if (rec->child.pid)
 		return child_release(&rec->child, rec->o->command[0], err);
 	if (!rec->o->duration_ns && !rec->o->quiet)
-		cli_warn("recording until Ctrl-C");
+		cli_warn("recording into %s until Ctrl-C", rec->dest.file.path);
 	return 0;
 }
 
@@ -167,6 +185,20 @@ static bool ended_early(const struct recording *rec, const Traced__Control__Repl
 	return !s->duration_ns || s->elapsed_ns < s->duration_ns;
 }
 
+/* A JSON is full long before a disk is: it is told before it happens. */
+static void watch_size(struct recording *rec, const Traced__Control__Session *s)
+{
+	if (rec->size_told || !is_json(rec) ||
+	    json_text_estimate(s->events, s->bytes) < EXPORT_JSON_MAX / 5 * 4)
+		return;
+	rec->size_told = true;
+	progress_clear(&rec->progress);
+	cli_warn("%s: the recording nears the size that a JSON can have (%" PRIu64 " characters)",
+		 rec->dest.file.path, EXPORT_JSON_MAX);
+	fprintf(stderr, "  hint: end it with Ctrl-C; if it grows too large, it is kept all the "
+			"same, for 'tracectl convert' to .pftrace\n");
+}
+
 static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struct error *err)
 {
 	const Traced__Control__Reply *m = *reply;
@@ -174,8 +206,10 @@ static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struc
 	if (m->id == rec->status_id) {
 		rec->status_id = 0;
 		if (rec->phase == PHASE_RECORDING &&
-		    m->body_case == TRACED__CONTROL__REPLY__BODY_STATUS && m->status->n_sessions)
+		    m->body_case == TRACED__CONTROL__REPLY__BODY_STATUS && m->status->n_sessions) {
+			watch_size(rec, m->status->sessions[0]);
 			progress_session(&rec->progress, m->status->sessions[0]);
+		}
 		return 0;
 	}
 	/* However the session ended, what it has is fetched; Stop's reply says what is wrong. */
@@ -272,7 +306,7 @@ static int recording_run(struct recording *rec, struct error *err)
 		r = receive_all(rec, err);
 		if (r < 0 || rec->phase == PHASE_DONE)
 			return r;
-		r = poll(fds, ARRAY_SIZE(fds), rec->progress.on ? PROGRESS_MS : -1);
+		r = poll(fds, ARRAY_SIZE(fds), status_ms(rec));
 		if (r < 0 && errno != EINTR)
 			return error_errno(err, -errno, "poll");
 		if (r > 0 && fds[0].revents)
@@ -328,7 +362,7 @@ static int record_run(const struct options *o)
 	r = recording_run(&rec, &err);
 	progress_clear(&rec.progress);
 	if (r < 0)
-		return cli_fail(&err);
+		return destination_fail(&rec.dest, &err);
 	if (rec.child.pid && !child_reap(&rec.child))
 		cli_warn("%s (pid %d) still runs", o->command[0], (int)rec.child.pid);
 	return destination_finish(&rec.dest, o, rec.finished);

@@ -275,8 +275,7 @@ static int take_warnings(struct exporter *x, struct export_result *ret)
 			stream_index_warn(&x->index, "part of what CPU %u recorded is damaged",
 					  x->ledger.cpus[i].row.cpu);
 	if (ret->events <= ret->own_events)
-		stream_index_warn(&x->index, "no event was recorded: nothing happened, or a filter "
-					     "let nothing through");
+		stream_index_warn(&x->index, EXPORT_NOTHING);
 	ret->warnings = TAKE_PTR(x->index.warnings);
 	ret->warning_count = x->index.warning_count;
 	x->index.warning_count = 0;
@@ -340,5 +339,8 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 	if (r == 0)
 		r = run_sink(&x, out_fd, ret, err);
 	measure(ret, began, cpu_began);
+	if (r == -EFBIG)
+		error_hint(err, "raise the limit of a file's size (ulimit -f), or write to another "
+				"filesystem");
 	return r;
 }

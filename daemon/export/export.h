@@ -11,11 +11,21 @@
 
 #include "util/error.h"
 
+/*
+ * UTF-16 units of the text in a JSON: V8's String::kMaxLength on 64-bit
+ * machines. No viewer in a browser can hold more.
+ */
+#define EXPORT_JSON_MAX UINT64_C(536870888)
+/* The warning that a file without events has in it. */
+#define EXPORT_NOTHING                                                                             \
+	"no event was recorded: nothing happened that was asked for, or a filter let nothing "     \
+	"through"
+
 struct export_options {
 	const char *format; /* a name from export_formats(): "json", "json.gz", "txt" ... */
 	bool raw_addresses;
 	bool tgid;		  /* the TGID column in the text */
-	uint64_t json_string_max; /* UTF-16 units of the text in the JSON; 0: what browsers hold */
+	uint64_t json_string_max; /* 0: EXPORT_JSON_MAX */
 	/* NULL, or told a few times a second how far it is, 0 to 1. */
 	void (*progress)(void *userdata, double done);
 	void *userdata;
@@ -59,7 +69,8 @@ void export_result_deinit(struct export_result *r);
  * stream_fd: seekable, at any offset. out_fd: for writing from its start; a
  * file, pipe or terminal. On failure what was written to out_fd is of no use
  * (the caller throws it away): -EBADMSG no stream or damaged at its head;
- * -EFBIG the format can't hold that much (the hint says which can); -ENOSPC...
+ * -EOVERFLOW the format can't hold that much (the hint says which can); -EFBIG,
+ * -ENOSPC...: out_fd takes no more.
  * A stream that was cut later is exported up to there, marked incomplete.
  */
 int export_stream(int stream_fd, int out_fd, const struct export_options *options,

@@ -11,9 +11,6 @@
 #include "export/portable.h"
 #include "export/sinks.h"
 
-/* V8's String::kMaxLength on 64-bit machines: no viewer in a browser can hold more. */
-#define STRING_MAX UINT64_C(536870888)
-
 struct sink_json {
 	struct sink sink;
 	const struct trace_info *info;
@@ -67,7 +64,7 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 	if (s) {
 		s->info = info;
 		s->out = out;
-		s->string_max = o->json_string_max ?: STRING_MAX;
+		s->string_max = o->json_string_max ?: EXPORT_JSON_MAX;
 		portable_init(&s->portable, info);
 		r = line_new(&s->line, info, o->tgid, LINE_PORTABLE);
 	}
@@ -85,12 +82,12 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 
 static int full(const struct sink_json *s, struct error *err)
 {
-	error_set(err, -EFBIG,
+	error_set(err, -EOVERFLOW,
 		  "the trace's text is longer than the %llu characters that a viewer can open",
 		  (unsigned long long)s->string_max);
 	error_hint(err, "write it as .pftrace or .txt, or record for a shorter time or fewer "
 			"events");
-	return -EFBIG;
+	return -EOVERFLOW;
 }
 
 /* Escapes what the output's end holds from start, as one line, and ends it. */

@@ -169,7 +169,7 @@ static int perfetto_event(struct sink *s, const struct trace_event *ev, struct e
 	int r;
 
 	if (ev->cpu >= CPUS_MAX) {
-		error_set(err, -EFBIG, "a Perfetto trace can't have events of CPU %u", ev->cpu);
+		error_set(err, -EOVERFLOW, "a Perfetto trace can't have events of CPU %u", ev->cpu);
 		return error_hint(err, "its readers take CPUs below %d: write .json or .txt",
 				  CPUS_MAX);
 	}

@@ -119,8 +119,10 @@ static void export_failed(struct job *j, struct error *err)
 	if (spool->path) {
 		_cleanup_free_ char *hint = err->hint ? strdup(err->hint) : NULL;
 
-		error_hint(err, "%s%sthe recording is safe in %s: tracectl convert %s FILE",
-			   hint ?: "", hint ? "; " : "", spool->path, spool->path);
+		/* tracectl, who knows its name, puts it in the place of the last word. */
+		error_hint(err, "%s%sthe recording is safe: %stracectl convert %s FILE", hint ?: "",
+			   hint ? "; " : "", j->connection && j->connection->uid ? "sudo " : "",
+			   spool->path);
 	}
 	log_write(j->connection ? LOG_INFO : LOG_WARNING, &fields, "%s: export failed: %s%s%s",
 		  job_name(j), err->message, err->hint ? "; " : "", err->hint ?: "");

@@ -78,11 +78,13 @@ struct session *session_free(struct session *s)
 		(s)->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;                        \
 	} while (0)
 
-static void set_note(struct session *s, const char *text)
+/* The first trouble is the one that explains; the client of a private daemon is told of it. */
+static void set_note(struct session *s, int code, const char *text)
 {
 	if (s->note)
-		return; /* the first trouble is the one that explains */
+		return;
 	s->note = strdup(text);
+	log_session(s, s->manager->options.private ? LOG_INFO : LOG_WARNING, code, text);
 }
 
 /* The recording can't go on: ends it with what it has. May free s. */
@@ -91,9 +93,9 @@ static void end_in_trouble(struct session *s, int code, const char *message)
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	bool full = code == -ENOSPC || code == -EDQUOT || code == -EFBIG;
 
-	buf_printf(&text, "the recording ended early: %s", message);
-	set_note(s, buf_string(&text) ?: "the recording ended early");
-	log_session(s, LOG_WARNING, code, s->note ?: "the recording ended early");
+	buf_printf(&text, "the recording ended early: %s%s", message,
+		   code == -EFBIG ? " (ulimit -f)" : "");
+	set_note(s, code, buf_string(&text) ?: "the recording ended early");
 	session_end(s, full ? CAPTURE_END_NO_SPACE : CAPTURE_END_FAILED);
 }
 
@@ -302,8 +304,7 @@ static void finish(struct session *s, enum capture_end reason)
 	if (r < 0) {
 		buf_printf(&text, "the end of the recording is missing: %s",
 			   err.message ?: strerror(-r));
-		set_note(s, buf_string(&text) ?: "the end of the recording is missing");
-		log_session(s, LOG_WARNING, r, s->note ?: "its end is missing");
+		set_note(s, r, buf_string(&text) ?: "the end of the recording is missing");
 	}
 	s->last = session_describe_capture(s);
 	CHARGED(s, s->capture = capture_free(s->capture));

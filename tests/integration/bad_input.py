@@ -143,7 +143,8 @@ WRAPPED = [
 def zero_events(test):
     result = test.run("record", "--name", test.name, "-t", "300ms", "-e", "sched:sched_switch",
                       "-f", "next_pid == 2147483646", "-o", "out.json")
-    judge(test, result, 3, ["NOT ONE EVENT"], "doctor", ["out.json"])
+    judge(test, result, 3, ["out.json: NOT ONE EVENT"], "doctor", ["out.json"])
+    check(len(re.findall(r"(?i)events?\b.* recorded|none lost", result.err)) == 1, f"{result}")
 
 
 def previous_file_stays(test):
@@ -330,6 +331,11 @@ def file_at_its_limit(test):
         result = test.run("convert", "good.traced", out,
                           wrap=["sh", "-c", 'ulimit -f 8; exec "$@"', "sh"])
         judge(test, result, 1, ["File too large"], "ulimit -f", ["good.traced"])
+    # The daemon of one's own has the same limit.
+    result = test.run("record", "--name", test.name, "-t", "60s", "-e", "*:*", "-o", "out.json.gz",
+                      wrap=["sh", "-c", 'ulimit -f 8192; exec "$@"', "sh"])
+    check(result.status == 3 and "(ulimit -f)" in result.err, f"{result}")
+    check(result.err.count("ended early") == 1, f"said twice: {result}")
 
 
 def output_name_goes(test):

@@ -303,7 +303,7 @@ def ring(test):
     time.sleep(1)
     interrupt(process)
     result = test.finish(process)
-    check(result.status == 0, f"{result}")
+    check(result.status == 0 and "recording into x.txt until Ctrl-C" in result.err, f"{result}")
     check(events_of_text((test.dir / "x.txt").read_text(errors="replace")), "empty")
 
 

@@ -149,6 +149,50 @@ static void the_status_tells_what_is_missing(void **state _unused_)
 	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_MISSING);
 }
 
+/* As recorded on Linux 6.18 under loads that switch tasks or make system calls. */
+static void the_size_of_a_json_is_estimated(void **state _unused_)
+{
+	static const struct {
+		const char *what;
+		uint64_t events, bytes, chars;
+	} table[] = {
+		{ "sched:sched_switch", 1274816, 88100616, 224431906 },
+		{ "sched, irq", 3378809, 163555440, 448348776 },
+		{ "syscalls", 594968, 23168912, 59531507 },
+		{ "raw_syscalls", 1214555, 60284256, 108147688 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		uint64_t guess = json_text_estimate(table[i].events, table[i].bytes);
+
+		if (guess < table[i].chars * 4 / 5 || guess > table[i].chars * 7 / 5)
+			fail_msg("%s: %ju for %ju", table[i].what, (uintmax_t)guess,
+				 (uintmax_t)table[i].chars);
+	}
+}
+
+static void a_failure_names_the_file(void **state _unused_)
+{
+	struct destination d = { .format = export_format_find("json.gz", NULL),
+				 .path = "dir/out.JSON.gz" };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	error_set(&err, -EOVERFLOW, "too long");
+	error_hint(&err, "it is safe: tracectl convert /spool/x.traced FILE");
+	assert_int_equal(destination_fail(&d, &err), CLI_FAILED);
+	assert_string_equal(err.hint,
+			    "it is safe: tracectl convert /spool/x.traced dir/out.pftrace");
+	error_set(&err, -ENOSPC, "no space");
+	error_hint(&err, "it is safe: tracectl convert /spool/x.traced FILE");
+	assert_int_equal(destination_fail(&d, &err), CLI_FAILED);
+	assert_string_equal(err.hint,
+			    "it is safe: tracectl convert /spool/x.traced dir/out.JSON.gz");
+	d.path = "-";
+	error_hint(&err, "tracectl convert /spool/x.traced FILE");
+	destination_fail(&d, &err);
+	assert_string_equal(err.hint, "tracectl convert /spool/x.traced FILE");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +202,8 @@ int main(void)
 		cmocka_unit_test(a_profile_alone_brings_no_defaults),
 		cmocka_unit_test(a_request_carries_what_was_said),
 		cmocka_unit_test(the_status_tells_what_is_missing),
+		cmocka_unit_test(the_size_of_a_json_is_estimated),
+		cmocka_unit_test(a_failure_names_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

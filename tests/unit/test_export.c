@@ -541,12 +541,12 @@ static void json_that_no_viewer_opens_is_not_written(void **state _unused_)
 	maker_init(&m, 8, false, 1024);
 	make_usual(&m);
 	run(&r, m.fd);
-	assert_int_equal(r.code, -EFBIG);
+	assert_int_equal(r.code, -EOVERFLOW);
 	assert_non_null(strstr(r.err.hint, ".pftrace"));
 	run(&fits, m.fd);
 	assert_int_equal(fits.code, 0);
 	run(&too_long, m.fd);
-	assert_int_equal(too_long.code, -EFBIG);
+	assert_int_equal(too_long.code, -EOVERFLOW);
 }
 
 static void gzip_holds_the_same(void **state _unused_)

@@ -465,7 +465,7 @@ static void a_failed_export_keeps_the_recording(void **state)
 	greet(d, &c);
 	start_ok(d, &c, "a", false);
 	assert_error(ask(d, &c, stop_request("a", "fail"), out), ENOSPC,
-		     "make room; the recording is safe in");
+		     "make room; the recording is safe: ");
 	assert_int_equal(spool_files(d, true), 1);
 	start_ok(d, &c, "a", false);
 	assert_error(ask(d, &c, stop_request("a", "crash"), out), EIO, "signal 9");
@@ -493,7 +493,7 @@ static void one_export_that_failed_keeps_the_recording_for_all(void **state)
 		Reply *reply = hear(d, &c);
 
 		if (reply->error)
-			failed = strstr(reply->error->hint, "is safe in");
+			failed = strstr(reply->error->hint, "is safe: ");
 		else
 			written = true;
 		done_with(reply);
