@@ -170,6 +170,7 @@ int metadata_pack_header(const struct metadata *m, struct buf *out, struct error
 	h.trace_clock = chosen(read_word(m->dir, "trace_clock"));
 	h.trace_header = read_trace_header(m->dir);
 	h.tracer = read_word(m->dir, "current_tracer");
+	h.trace_options = read_word(m->dir, "trace_options");
 	h.lockdown = chosen(read_word(sys, "kernel/security/lockdown"));
 	h.hz = (uint64_t)sysconf(_SC_CLK_TCK);
 	h.kptr_restrict = kptr ? (uint32_t)strtoul(kptr, NULL, 10) : 0;
@@ -180,7 +181,7 @@ int metadata_pack_header(const struct metadata *m, struct buf *out, struct error
 	} else if (m->instance) {
 		request.name = (char *)(uintptr_t)m->instance;
 	}
-	if (!h.trace_clock || !h.trace_header || !h.tracer || !h.lockdown)
+	if (!h.trace_clock || !h.trace_header || !h.tracer || !h.trace_options || !h.lockdown)
 		r = -ENOMEM;
 	if (r == 0)
 		r = pack(&h, out);
@@ -188,6 +189,7 @@ int metadata_pack_header(const struct metadata *m, struct buf *out, struct error
 	free(h.trace_clock);
 	free(h.trace_header);
 	free(h.tracer);
+	free(h.trace_options);
 	free(h.lockdown);
 	return r < 0 ? error_errno(err, r, "cannot describe the machine") : 0;
 }

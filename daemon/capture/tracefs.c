@@ -314,21 +314,34 @@ int tracefs_list_instances(const struct tracefs *fs, char ***ret, size_t *ret_co
 	return 0;
 }
 
-int tracefs_write(int dirfd, const char *file, const char *value)
+static int write_file(int dirfd, const char *file, int flags, const char *value)
 {
-	_cleanup_close_ int fd = -EBADF;
-	size_t len = strlen(value);
-	ssize_t n;
+	_cleanup_close_ int fd = openat(dirfd, file, O_WRONLY | O_CLOEXEC | flags);
+	size_t len = strlen(value), done = 0;
 
-	fd = openat(dirfd, file, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
+	/* An empty value is written, too: some files act on the write alone. */
 	do {
-		n = write(fd, value, len);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -errno;
-	return (size_t)n == len ? 0 : -EIO;
+		ssize_t n = write(fd, value + done, len - done);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0 && len)
+			return -EIO;
+		done += n < 0 ? 0 : (size_t)n;
+	} while (done < len);
+	return 0;
+}
+
+int tracefs_write(int dirfd, const char *file, const char *value)
+{
+	return write_file(dirfd, file, O_TRUNC, value);
+}
+
+int tracefs_append(int dirfd, const char *file, const char *value)
+{
+	return write_file(dirfd, file, O_APPEND, value);
 }
 
 int tracefs_read(int dirfd, const char *file, struct buf *out)

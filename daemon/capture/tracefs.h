@@ -48,8 +48,14 @@ void tracefs_free_names(char **names, size_t count);
 
 /* Opens a file below dirfd, close-on-exec. Returns the descriptor or -errno. */
 int tracefs_open_file(int dirfd, int flags, const char *fmt, ...) _printf_(3, 4);
-/* Replaces the file's content in one write(2), as tracefs wants it. 0 or -errno. */
+/*
+ * Replaces the file's content. 0 or -errno. What takes words (set_ftrace_filter)
+ * takes one a write(2) and says how far it came; it judges a word when it is followed by a
+ * newline, and is silent about a wrong one without.
+ */
 int tracefs_write(int dirfd, const char *file, const char *value);
+/* As tracefs_write, without emptying the file before. */
+int tracefs_append(int dirfd, const char *file, const char *value);
 /* Appends the file's content; a last newline is cut. 0 or -errno. */
 int tracefs_read(int dirfd, const char *file, struct buf *out);
 int tracefs_read_u64(int dirfd, const char *file, uint64_t *ret);

@@ -63,6 +63,8 @@ static void sched_and_irq(void **state _unused_)
 	assert_int_equal(d->ends, 1);
 	assert_string_equal(d->header->trace_clock, "boot");
 	assert_true(strncmp(d->header->trace_header, "# tracer: nop\n", 14) == 0);
+	assert_string_equal(d->header->tracer, "nop");
+	assert_non_null(strstr(d->header->trace_options, "\noverwrite\n"));
 	assert_int_equal(d->header->uuid.len, 16);
 	assert_true(decoded_event_id(d, "sched:sched_switch") > 0);
 	assert_true(decoded_event_id(d, "ftrace:print") > 0);
