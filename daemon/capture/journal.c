@@ -57,8 +57,6 @@ static int append_line(struct journal *j, struct buf *line)
 
 	if (r == 0)
 		r = write_full(j->fd, line->data, line->len);
-	if (r == 0 && fdatasync(j->fd) < 0 && errno != EINVAL && errno != EROFS)
-		r = -errno;
 	return r;
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What has to be undone, on disk before it is done. One file per recording in
+ * What has to be undone, in a file before it is done. One file per recording in
  * the state folder, locked (open file description lock) while its owner lives;
  * a journal whose lock can be had belongs to a crashed one.
  *
  * Text, one step a line: "instance NAME" (to be removed), "restore FILE VALUE"
  * (FILE relative to tracefs; backslash, newline in VALUE as \\ and \n). A last
  * line without its newline was cut by a crash: its step never began.
+ *
+ * It outlives its writer, not the kernel: what would be undone ends with the kernel, so
+ * nothing here waits for a disk.
  */
 #pragma once
 

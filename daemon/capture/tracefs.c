@@ -134,6 +134,22 @@ int tracefs_open(struct tracefs **ret, const char *root, struct error *err)
 	return 0;
 }
 
+int tracefs_dup(struct tracefs **ret, const struct tracefs *fs)
+{
+	_cleanup_(tracefs_freep) struct tracefs *copy = calloc(1, sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	copy->root = fcntl(fs->root, F_DUPFD_CLOEXEC, 3);
+	if (copy->root < 0)
+		return -errno;
+	copy->path = strdup(fs->path);
+	if (!copy->path)
+		return -ENOMEM;
+	*ret = TAKE_PTR(copy);
+	return 0;
+}
+
 struct tracefs *tracefs_free(struct tracefs *fs)
 {
 	if (!fs)

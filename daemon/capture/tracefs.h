@@ -21,6 +21,8 @@ struct tracefs;
  * -EACCES, -EPERM: not for this caller. The hint says how to mend it.
  */
 int tracefs_open(struct tracefs **ret, const char *root, struct error *err);
+/* The same tracefs for another thread: of what is here, only the list of events is kept in it. */
+int tracefs_dup(struct tracefs **ret, const struct tracefs *fs);
 struct tracefs *tracefs_free(struct tracefs *fs);
 DEFINE_CLEANUP_FUNC(struct tracefs *, tracefs_free);
 /* For people: where the root is. */

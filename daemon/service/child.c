@@ -123,7 +123,7 @@ static int on_result(sd_event_source *source, int fd, uint32_t revents _unused_,
 	return 0;
 }
 
-/* Between fork and exec, in a process that has one thread. */
+/* Between fork and exec; the worker has no part in this process, and glibc frees its locks. */
 static void become(const struct child_spec *spec, int result_fd, pid_t parent)
 {
 	static const char *const private_vars[] = { "NOTIFY_SOCKET", "WATCHDOG_USEC",

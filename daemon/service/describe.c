@@ -43,6 +43,16 @@ static void describe_stats(Traced__Control__Session *d, const struct capture_sta
 	d->n_cpus = stats->cpu_count;
 }
 
+static void describe_request(Traced__Control__Session *d, const struct session *s)
+{
+	d->name = s->name;
+	d->uid = s->uid;
+	d->duration_ns = s->duration_ns;
+	d->buffer_bytes = s->buffer_bytes;
+	d->ring = s->ring;
+	d->what = s->what;
+}
+
 Traced__Control__Session *session_describe_capture(struct session *s)
 {
 	Traced__Control__Session d = TRACED__CONTROL__SESSION__INIT;
@@ -64,12 +74,15 @@ Traced__Control__Session *session_describe_capture(struct session *s)
 		warnings[stats.warning_count] = s->note;
 	d.warnings = warnings;
 	d.n_warnings = stats.warning_count + (s->note ? 1 : 0);
-	d.name = s->name;
-	d.uid = s->uid;
-	d.duration_ns = s->duration_ns;
-	d.buffer_bytes = s->buffer_bytes;
-	d.ring = s->ring;
-	d.what = s->what;
+	describe_request(&d, s);
+	return copy_description(&d);
+}
+
+static Traced__Control__Session *describe_arming(const struct session *s)
+{
+	Traced__Control__Session d = TRACED__CONTROL__SESSION__INIT;
+
+	describe_request(&d, s);
 	return copy_description(&d);
 }
 
@@ -77,7 +90,12 @@ Traced__Control__Session *session_describe(struct session *s)
 {
 	Traced__Control__Session *d;
 
-	d = s->capture ? session_describe_capture(s) : s->last ? copy_description(s->last) : NULL;
+	if (s->arming)
+		d = describe_arming(s);
+	else if (s->capture)
+		d = session_describe_capture(s);
+	else
+		d = s->last ? copy_description(s->last) : NULL;
 	if (!d)
 		return NULL;
 	d->state = s->state;

@@ -103,6 +103,24 @@ static void reply_finished(struct job *j, Traced__Control__ExportResult *result)
 	connection_reply(j->connection, j->request_id, &reply);
 }
 
+void job_started(struct job *j)
+{
+	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	j->description = session_describe(j->session);
+	if (!j->description) {
+		/* It goes on; its client hears that it can't be told more, and may end it. */
+		error_errno(&err, -ENOMEM, "session");
+		job_fail(j, &err);
+		return;
+	}
+	reply.body_case = TRACED__CONTROL__REPLY__BODY_SESSION;
+	reply.session = j->description;
+	connection_reply(j->connection, j->request_id, &reply);
+	job_free(j);
+}
+
 static const char *job_name(const struct job *j)
 {
 	return j->description ? j->description->name : "extract";

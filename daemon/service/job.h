@@ -15,6 +15,7 @@
 #include "service/spool.h"
 
 enum job_kind {
+	JOB_START,    /* waits for the session to record */
 	JOB_STOP,     /* ends the session; without an output, throws it away */
 	JOB_ATTACH,   /* waits for the session's end */
 	JOB_SNAPSHOT, /* of a session that goes on */
@@ -51,6 +52,8 @@ DEFINE_CLEANUP_FUNC(struct job *, job_free);
  * is wanted, replies. May free j, and tells its session then.
  */
 void job_run(struct job *j);
+/* The session that was asked for records: replies with its description. Frees j. */
+void job_started(struct job *j);
 /* Starts to drain an existing buffer into the job's own spool. On failure j is as before. */
 int job_extract(struct job *j, const char *instance, struct error *err);
 /* Replies with an error; frees j. */

@@ -12,6 +12,7 @@
 #include "service/job.h"
 #include "service/session.h"
 #include "service/spool.h"
+#include "service/worker.h"
 #include "util/io.h"
 #include "util/log.h"
 
@@ -94,6 +95,9 @@ int manager_new(struct manager **ret, sd_event *event, const struct manager_opti
 	r = make_dir(m->config.state_dir, 0755, err);
 	if (r < 0)
 		return r;
+	r = worker_new(&m->worker, event);
+	if (r < 0)
+		return error_errno(err, r, "worker");
 	m->env = (struct capture_env){ .proc = "/proc", .state_dir = m->config.state_dir };
 	*ret = TAKE_PTR(m);
 	return 0;
@@ -117,6 +121,9 @@ struct manager *manager_free(struct manager *m)
 	if (m->socket_path)
 		unlink(m->socket_path);
 	free(m->socket_path);
+	/* Takes down what is left in the kernel. */
+	worker_free(m->worker);
+	tracefs_free(m->worker_tracefs);
 	tracefs_free(m->tracefs);
 	config_deinit(&m->config);
 	sd_event_unref(m->event);
@@ -135,6 +142,23 @@ int manager_env(struct manager *m, const struct capture_env **ret, struct error 
 		m->env.tracefs = m->tracefs;
 	}
 	*ret = &m->env;
+	return 0;
+}
+
+int manager_worker_env(struct manager *m, struct capture_env *ret, struct error *err)
+{
+	const struct capture_env *env;
+	int r = manager_env(m, &env, err);
+
+	if (r < 0)
+		return r;
+	if (!m->worker_tracefs) {
+		r = tracefs_dup(&m->worker_tracefs, m->tracefs);
+		if (r < 0)
+			return error_errno(err, r, "tracefs");
+	}
+	*ret = *env;
+	ret->tracefs = m->worker_tracefs;
 	return 0;
 }
 

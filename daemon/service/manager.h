@@ -9,7 +9,8 @@
  *
  * A job points to its connection and its session, which clear these pointers
  * when they go (job_forget_connection, job_forget_session). Nothing else
- * crosses. Everything runs in one sd-event loop and one thread.
+ * crosses. Everything runs in one sd-event loop and one thread; but what makes the
+ * kernel wait runs in the worker's, which sees nothing of the above.
  */
 #pragma once
 
@@ -23,6 +24,7 @@
 struct connection;
 struct job;
 struct session;
+struct worker;
 
 TAILQ_HEAD(connection_list, connection);
 TAILQ_HEAD(session_list, session);
@@ -42,6 +44,8 @@ struct manager {
 	struct config config;
 	struct tracefs *tracefs; /* NULL until it is needed: see manager_env() */
 	struct capture_env env;
+	struct worker *worker;
+	struct tracefs *worker_tracefs; /* its own: see tracefs_dup() */
 
 	int listen_fd;
 	char *socket_path; /* to be unlinked at the end; NULL: not ours */
@@ -77,6 +81,8 @@ void manager_stop(struct manager *m);
 
 /* The kernel's side, opened when first needed: a daemon on a kernel without it can still say so. */
 int manager_env(struct manager *m, const struct capture_env **ret, struct error *err);
+/* The same for what the worker does. */
+int manager_worker_env(struct manager *m, struct capture_env *ret, struct error *err);
 /* To be called when a session or job came, went, or changed: tells the service manager, may end. */
 void manager_changed(struct manager *m);
 struct session *manager_find_session(struct manager *m, const char *name);

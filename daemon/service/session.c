@@ -11,8 +11,8 @@
 
 #include <string.h>
 
+#include "service/arming.h"
 #include "service/job.h"
-#include "service/start.h"
 #include "traced/stream.h"
 #include "util/io.h"
 #include "util/log.h"
@@ -47,9 +47,11 @@ struct session *session_free(struct session *s)
 		return NULL;
 	m = s->manager;
 	drop_sources(s);
-	capture_free(s->capture);
+	arming_forget(s->arming);
 	if (m) {
 		struct job *j;
+
+		capture_retire(m, s->capture);
 
 		TAILQ_FOREACH(j, &m->jobs, list)
 		if (j->session == s)
@@ -188,31 +190,19 @@ static int add_sources(struct session *s)
 	return r;
 }
 
-static int arm(struct session *s, const struct start_plan *plan, struct error *err)
+static int arm(struct session *s, struct start_plan *plan, struct error *err)
 {
-	struct capture_request request = plan->request;
 	const struct config *config = &s->manager->config;
-	const struct capture_env *env;
 	int r;
 
-	r = manager_env(s->manager, &env, err);
-	if (r < 0)
-		return r;
-	request.name = s->name;
-	request.stream_limit = config->spool_max ? config->spool_max + STREAM_SLACK : 0;
+	plan->request.name = plan->name;
+	plan->request.stream_limit = config->spool_max ? config->spool_max + STREAM_SLACK : 0;
 	if (!s->ring) {
 		r = spool_create(&s->spool, config->spool_dir, s->name, config->min_free, err);
 		if (r < 0)
 			return r;
 	}
-	CHARGED(s, r = capture_new(&s->capture, env, &request, err));
-	if (r < 0)
-		return r;
-	CHARGED(s, r = capture_start(s->capture, s->ring ? -1 : s->spool.fd, err));
-	if (r < 0)
-		return r;
-	r = add_sources(s);
-	return r < 0 ? error_errno(err, r, "can't watch the recording") : 0;
+	return arming_start(&s->arming, s, plan, err);
 }
 
 int session_start(struct session **ret, struct manager *m, struct connection *client, uid_t uid,
@@ -231,26 +221,75 @@ int session_start(struct session **ret, struct manager *m, struct connection *cl
 	s->spool = SPOOL_INIT;
 	s->client = client;
 	s->uid = uid;
-	s->name = TAKE_PTR(plan.name);
+	s->name = strdup(plan.name);
 	s->what = TAKE_PTR(plan.what);
 	s->note = TAKE_PTR(plan.note);
 	s->ring = start->ring;
 	s->tgid = start->tgid;
 	s->duration_ns = plan.request.duration_ns;
 	s->buffer_bytes = plan.request.buffer_bytes;
+	s->state = TRACED__CONTROL__SESSION__STATE__ARMING;
 	s->manager = m;
 	TAILQ_INSERT_TAIL(&m->sessions, s, list);
 	m->session_count++;
-	r = arm(s, &plan, err);
+	r = s->name ? arm(s, &plan, err) : error_errno(err, -ENOMEM, "session");
 	if (r < 0) {
 		spool_discard(&s->spool);
 		return r;
 	}
-	s->state = TRACED__CONTROL__SESSION__STATE__RECORDING;
-	log_session(s, LOG_INFO, 0, s->what);
 	manager_changed(m);
 	*ret = TAKE_PTR(s);
 	return 0;
+}
+
+static int begin(struct session *s, struct error *err)
+{
+	int r;
+
+	CHARGED(s, r = capture_start(s->capture, s->ring ? -1 : s->spool.fd, err));
+	if (r < 0)
+		return r;
+	r = add_sources(s);
+	return r < 0 ? error_errno(err, r, "can't watch the recording") : 0;
+}
+
+/* It never recorded: whoever waits for it is told why. Frees s. */
+static void fail_to_start(struct session *s, const struct error *err)
+{
+	struct job *j, *next;
+
+	for (j = TAILQ_FIRST(&s->manager->jobs); j; j = next) {
+		next = TAILQ_NEXT(j, list);
+		if (j->session != s)
+			continue;
+		j->session = NULL;
+		job_fail(j, err);
+	}
+	spool_discard(&s->spool);
+	session_free(s);
+}
+
+void session_armed(struct session *s, struct capture *capture, uint64_t cpu_ns, struct error *err)
+{
+	struct job *j, *next;
+
+	s->arming = NULL;
+	s->capture = capture;
+	s->cpu_ns += cpu_ns;
+	if (!capture || begin(s, err) < 0) {
+		fail_to_start(s, err);
+		return;
+	}
+	s->state = TRACED__CONTROL__SESSION__STATE__RECORDING;
+	log_session(s, LOG_INFO, 0, s->what);
+	manager_changed(s->manager);
+	for (j = TAILQ_FIRST(&s->manager->jobs); j; j = next) {
+		next = TAILQ_NEXT(j, list);
+		if (j->session == s && j->kind == JOB_START)
+			job_started(j);
+	}
+	if (s->end_wanted)
+		session_end(s, s->end_reason);
 }
 
 int session_snapshot(struct session *s, struct spool *ret, struct error *err)
@@ -307,7 +346,7 @@ static void finish(struct session *s, enum capture_end reason)
 		set_note(s, r, buf_string(&text) ?: "the end of the recording is missing");
 	}
 	s->last = session_describe_capture(s);
-	CHARGED(s, s->capture = capture_free(s->capture));
+	capture_retire(s->manager, TAKE_PTR(s->capture));
 	s->state = TRACED__CONTROL__SESSION__STATE__STOPPED;
 	if (r >= 0 || spool_check(&s->spool, 0, STREAM_MAGIC_SIZE) == -EDQUOT)
 		return;
@@ -319,6 +358,10 @@ void session_end(struct session *s, enum capture_end reason)
 {
 	char text[160];
 
+	if (s->arming && !s->end_wanted) {
+		s->end_wanted = true;
+		s->end_reason = reason;
+	}
 	if (!session_records(s))
 		return;
 	finish(s, reason);
@@ -443,7 +486,7 @@ void session_shut_down(struct session *s)
 		session_end(s, CAPTURE_END_SHUTDOWN);
 		return;
 	}
-	if (!detached) {
+	if (!detached || s->arming) {
 		session_cancel(s, "the daemon stops: thrown away");
 		return;
 	}

@@ -6,8 +6,8 @@
  *	                               ├─ STOPPED ──┘ (somebody came for it)
  *	                               └─ FAILED ─ gone when asked for
  *
- * The capture is freed, and so the kernel as it was, as soon as it is drained;
- * the spool file lives until it is exported or thrown away.
+ * The capture is made by the worker, and freed by it as soon as it is drained, and
+ * so the kernel is as it was; the spool file lives until it is exported or thrown away.
  */
 #pragma once
 
@@ -24,28 +24,46 @@ struct session {
 	bool ring, tgid;
 	uint64_t duration_ns, buffer_bytes;
 	uint64_t cpu_ns;	 /* this thread's, spent on this session */
-	struct capture *capture; /* NULL once drained */
+	struct arming *arming;	 /* NULL once armed */
+	struct capture *capture; /* NULL until armed, and once drained */
 	struct spool spool;
 	sd_event_source *readable, *deadline, *again, *duration;
 	Traced__Control__Session *last; /* its description when it was drained */
 	char *error;			/* FAILED: why */
 	char *note;			/* the daemon's own warning */
+	bool end_wanted;		/* while it was armed */
+	enum capture_end end_reason;
 	/* What came of its end, until conclude() acts on it. */
 	bool settling, written, export_failed, unwanted, told;
 };
 
-/* Arms and starts it. The strings of start are copied. client NULL: detached. */
+/* Has it armed, and started by then. start is copied. client NULL: detached. */
 int session_start(struct session **ret, struct manager *m, struct connection *client, uid_t uid,
 		  const Traced__Control__Start *start, struct error *err);
 struct session *session_free(struct session *s);
 DEFINE_CLEANUP_FUNC(struct session *, session_free);
+
+/*
+ * The worker's answer: starts capture, and replies to who asked for the session.
+ * capture NULL: err says why there is none. May free s.
+ */
+void session_armed(struct session *s, struct capture *capture, uint64_t cpu_ns, struct error *err);
 
 static inline bool session_records(const struct session *s)
 {
 	return s->capture != NULL;
 }
 
-/* Stops recording, drains, and hands the stream to the jobs that wait for it. May free s. */
+/* Its end is still to come. */
+static inline bool session_lives(const struct session *s)
+{
+	return s->arming || s->capture;
+}
+
+/*
+ * Stops recording, drains, and hands the stream to the jobs that wait for it; once it is
+ * armed. May free s.
+ */
 void session_end(struct session *s, enum capture_end reason);
 /* Runs the jobs that wait for an ended session. May free s. */
 void session_settle(struct session *s);

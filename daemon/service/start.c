@@ -11,6 +11,12 @@
 
 void start_plan_deinit(struct start_plan *p)
 {
+	for (size_t i = 0; p->configured && p->configured[i]; i++)
+		free(p->configured[i]);
+	free(p->configured);
+	if (p->start)
+		traced__control__start__free_unpacked(p->start, NULL);
+	free(p->clock);
 	free(p->name);
 	free(p->what);
 	free(p->note);
@@ -141,6 +147,20 @@ static int add_optional(struct start_plan *p, struct manager *m, struct error *e
 	return error_hint(err, "tracectl events lists those that it has");
 }
 
+static int add_configured(struct start_plan *p, const struct string_list *events)
+{
+	p->configured = calloc(events->count + 1, sizeof(*p->configured));
+	if (!p->configured)
+		return -ENOMEM;
+	for (size_t i = 0; i < events->count; i++) {
+		p->configured[i] = strdup(events->items[i]);
+		if (!p->configured[i])
+			return -ENOMEM;
+		add_spec(p, p->configured[i], NULL);
+	}
+	return 0;
+}
+
 static int choose_events(struct start_plan *p, struct manager *m,
 			 const Traced__Control__Start *start, struct error *err)
 {
@@ -163,8 +183,9 @@ static int choose_events(struct start_plan *p, struct manager *m,
 			add_spec(p, p->profile->events.items[i], NULL);
 		r = add_optional(p, m, err);
 	} else if (!start->n_events && configured->count) {
-		for (size_t i = 0; i < configured->count; i++)
-			add_spec(p, configured->items[i], NULL);
+		r = add_configured(p, configured);
+		if (r < 0)
+			return error_errno(err, r, "session");
 	} else if (!start->n_events) {
 		for (size_t i = 0; i < ARRAY_SIZE(builtin); i++)
 			add_spec(p, builtin[i], NULL);
@@ -249,13 +270,51 @@ static int copy_lists(struct start_plan *p, const Traced__Control__Start *start,
 	return 0;
 }
 
-int start_plan_make(struct start_plan *ret, struct manager *m, const Traced__Control__Start *start,
-		    struct error *err)
+void start_plan_move(struct start_plan *to, struct start_plan *from)
+{
+	*to = *from;
+	/* The request points into the plan. */
+	if (to->request.cpus)
+		to->request.cpus = &to->cpus;
+	*from = (struct start_plan){ 0 };
+}
+
+static int copy_start(struct start_plan *p, const Traced__Control__Start *start)
+{
+	size_t len = traced__control__start__get_packed_size(start);
+	_cleanup_free_ uint8_t *packed = malloc(len ? len : 1);
+
+	if (!packed)
+		return -ENOMEM;
+	traced__control__start__pack(start, packed);
+	p->start = traced__control__start__unpack(NULL, len, packed);
+	return p->start ? 0 : -ENOMEM;
+}
+
+static int choose_clock(struct start_plan *p, const struct manager *m)
+{
+	const char *clock = *p->start->clock ? p->start->clock : m->config.clock;
+
+	if (!clock)
+		return 0;
+	p->clock = strdup(clock);
+	p->request.clock = p->clock;
+	return p->clock ? 0 : -ENOMEM;
+}
+
+int start_plan_make(struct start_plan *ret, struct manager *m,
+		    const Traced__Control__Start *request, struct error *err)
 {
 	_cleanup_(start_plan_deinit) struct start_plan p = { 0 };
+	const Traced__Control__Start *start;
 	int r;
 
-	p.request.clock = *start->clock ? start->clock : m->config.clock;
+	r = copy_start(&p, request);
+	if (r == 0)
+		r = choose_clock(&p, m);
+	if (r < 0)
+		return error_errno(err, r, "session");
+	start = p.start;
 	p.request.buffer_bytes = start->buffer_bytes ?: m->config.buffer_size;
 	p.request.reader = m->config.reader;
 	p.request.ring = start->ring;
@@ -276,10 +335,6 @@ int start_plan_make(struct start_plan *ret, struct manager *m, const Traced__Con
 		r = describe(&p, start, err);
 	if (r < 0)
 		return r;
-	*ret = p;
-	/* The request points into the plan that the caller has. */
-	if (ret->request.cpus)
-		ret->request.cpus = &ret->cpus;
-	p = (struct start_plan){ 0 };
+	start_plan_move(ret, &p);
 	return 0;
 }

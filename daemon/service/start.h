@@ -11,8 +11,11 @@
 
 struct start_plan {
 	struct capture_request request; /* its name is to be set from `name` */
+	Traced__Control__Start *start;	/* a copy; owned */
 	char *name, *what, *note;	/* owned; note: a warning, or NULL */
-	/* What the request points to; owned. */
+	/* What the request points to, beside the copy; owned. */
+	char *clock;
+	char **configured; /* events; NULL-terminated */
 	struct capture_event_spec *specs;
 	pid_t *pids;
 	const char **command;
@@ -20,7 +23,9 @@ struct start_plan {
 	struct profile *profile;
 };
 
-/* start must outlive the plan. */
+/* Neither start nor the configuration need outlive the plan: it is read while they may change. */
 int start_plan_make(struct start_plan *ret, struct manager *m, const Traced__Control__Start *start,
 		    struct error *err);
+/* *to is taken as empty; *from is, afterwards. */
+void start_plan_move(struct start_plan *to, struct start_plan *from);
 void start_plan_deinit(struct start_plan *p);

@@ -53,32 +53,30 @@ static void reply_done(const struct call *call, unsigned count)
 	connection_reply(call->connection, call->request->id, &reply);
 }
 
-static int do_start(struct call *call, struct error *err)
-{
-	const Traced__Control__Start *start = call->request->start;
-	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
-	struct session *s;
-	int r;
-
-	r = session_start(&s, call->manager, start->detached ? NULL : call->connection,
-			  call->connection->uid, start, err);
-	if (r < 0)
-		return r;
-	reply.body_case = TRACED__CONTROL__REPLY__BODY_SESSION;
-	reply.session = session_describe(s);
-	if (!reply.session) {
-		session_cancel(s, "out of memory");
-		return error_errno(err, -ENOMEM, "session");
-	}
-	connection_reply(call->connection, call->request->id, &reply);
-	traced__control__session__free_unpacked(reply.session, NULL);
-	return 0;
-}
-
 static int new_job(struct call *call, enum job_kind kind, const Traced__Control__Output *output,
 		   struct job **ret, struct error *err)
 {
 	return job_new(ret, kind, call->connection, call->request->id, output, &call->fd, err);
+}
+
+static int do_start(struct call *call, struct error *err)
+{
+	const Traced__Control__Start *start = call->request->start;
+	struct session *s;
+	struct job *j;
+	int r;
+
+	r = new_job(call, JOB_START, NULL, &j, err);
+	if (r < 0)
+		return r;
+	r = session_start(&s, call->manager, start->detached ? NULL : call->connection,
+			  call->connection->uid, start, err);
+	if (r < 0) {
+		job_free(j);
+		return r;
+	}
+	j->session = s;
+	return 0;
 }
 
 static int do_stop(struct call *call, struct error *err)
@@ -95,7 +93,7 @@ static int do_stop(struct call *call, struct error *err)
 	if (r < 0)
 		return r;
 	j->session = s;
-	if (session_records(s))
+	if (session_lives(s))
 		session_end(s, CAPTURE_END_STOPPED);
 	else
 		session_settle(s);
@@ -116,7 +114,7 @@ static int do_attach(struct call *call, struct error *err)
 	if (r < 0)
 		return r;
 	j->session = s;
-	if (!session_records(s))
+	if (!session_lives(s))
 		session_settle(s);
 	return 0;
 }
@@ -131,6 +129,8 @@ static int do_snapshot(struct call *call, struct error *err)
 	r = find_own(call, snapshot->session, &s, err);
 	if (r < 0)
 		return r;
+	if (s->arming)
+		return error_set(err, -EAGAIN, "session \"%s\" does not record yet", s->name);
 	if (!s->ring || !session_records(s)) {
 		error_set(err, -EINVAL, "session \"%s\" is no flight recorder%s", s->name,
 			  s->ring ? " any more: it has ended" : "");

@@ -26,6 +26,7 @@ int capture_new(struct capture **ret, const struct capture_env *env _unused_,
 {
 	struct capture *c;
 
+	usleep(fakes.arming_ms * 1000);
 	fakes.events[0] = '\0';
 	fakes.event_count = request->event_count;
 	for (size_t i = 0; i < request->event_count; i++) {
@@ -41,7 +42,7 @@ int capture_new(struct capture **ret, const struct capture_env *env _unused_,
 	c->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	c->stream_fd = -1;
 	fakes.data_fd = c->fd;
-	fakes.captures++;
+	__atomic_add_fetch(&fakes.captures, 1, __ATOMIC_SEQ_CST);
 	*ret = c;
 	return 0;
 }
@@ -140,7 +141,7 @@ void capture_get_stats(struct capture *c, struct capture_stats *ret)
 struct capture *capture_free(struct capture *c)
 {
 	if (c) {
-		fakes.captures--;
+		__atomic_sub_fetch(&fakes.captures, 1, __ATOMIC_SEQ_CST);
 		close_fd(c->fd);
 		free(c);
 	}
@@ -171,6 +172,11 @@ int tracefs_open(struct tracefs **ret, const char *root, struct error *err)
 		return error_set(err, -ENODEV, "no tracefs");
 	*ret = calloc(1, sizeof(**ret));
 	return *ret ? 0 : error_errno(err, -ENOMEM, "fake");
+}
+
+int tracefs_dup(struct tracefs **ret, const struct tracefs *fs _unused_)
+{
+	return tracefs_open(ret, NULL, NULL);
 }
 
 struct tracefs *tracefs_free(struct tracefs *fs)

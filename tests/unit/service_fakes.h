@@ -8,7 +8,8 @@
 #include "capture/capture.h"
 
 struct fakes {
-	int captures; /* that exist now */
+	int captures;	    /* that exist now; the worker counts */
+	unsigned arming_ms; /* capture_new takes so long */
 	int new_error, start_error, dispatch_error, stop_error;
 	int data_fd; /* an eventfd: readable while the rings hold data */
 	unsigned dispatches, marks;

@@ -300,6 +300,14 @@ static void feed(void)
 	assert_int_equal(write(fakes.data_fd, &one, sizeof(one)), sizeof(one));
 }
 
+static void await_captures(struct daemon *d, int count)
+{
+	for (int i = 0; i < 1000 && __atomic_load_n(&fakes.captures, __ATOMIC_SEQ_CST) != count;
+	     i++)
+		turn(d, 5);
+	assert_int_equal(fakes.captures, count);
+}
+
 static void a_recording_is_written_and_its_spool_goes(void **state)
 {
 	struct daemon *d = *state;
@@ -366,7 +374,7 @@ static void what_ended_by_itself_waits_to_be_fetched(void **state)
 	turn(d, 80);
 	assert_int_equal(TAILQ_FIRST(&d->manager->sessions)->state,
 			 TRACED__CONTROL__SESSION__STATE__STOPPED);
-	assert_int_equal(fakes.captures, 0);
+	await_captures(d, 0);
 	greet(d, &other);
 	/* Counts only: the recording stays. */
 	reply = ask(d, &other, attach_request("a", NULL), -1);
@@ -399,7 +407,7 @@ static void a_detached_session_outlives_who_waits_for_it(void **state)
 	turn(d, 20);
 	client_close(&c);
 	turn(d, 20);
-	assert_int_equal(fakes.captures, 1);
+	await_captures(d, 1);
 	/* A Stop without output ends it; who gave an output gets it. */
 	stop = stop_request("a", NULL);
 	tell(&other, stop, -1);
@@ -429,11 +437,11 @@ static void two_at_once_and_no_two_of_a_name(void **state)
 	start_ok(d, &c, "b", false);
 	assert_error(start(d, &c, "a", false, false, 0), EEXIST, "\"a\"");
 	assert_error(start(d, &c, "../x", false, false, 0), EINVAL, "../x");
-	assert_int_equal(fakes.captures, 2);
+	await_captures(d, 2);
 	client_close(&c);
 	turn(d, 20);
 	/* Nobody had asked for them to be written. */
-	assert_int_equal(fakes.captures, 0);
+	await_captures(d, 0);
 	assert_int_equal(spool_files(d, false), 0);
 }
 
@@ -656,7 +664,7 @@ static void an_output_is_checked_before_the_recording_ends(void **state)
 	assert_error(ask(d, &c, stop_request("a", "txt"), -1), EBADF, "brings none");
 	assert_error(ask(d, &c, stop_request("a", "txt"), null), EBADF, "not open for writing");
 	assert_error(ask(d, &c, stop_request("b", "txt"), out), ENOENT, "\"b\"");
-	assert_int_equal(fakes.captures, 1);
+	await_captures(d, 1);
 	client_close(&c);
 	close(out);
 	close(null);
@@ -674,7 +682,7 @@ static void a_full_spool_ends_it_with_what_there_is(void **state)
 	fakes.dispatch_error = -ENOSPC;
 	feed();
 	turn(d, 20);
-	assert_int_equal(fakes.captures, 0);
+	await_captures(d, 0);
 	reply = ask(d, &c, stop_request("a", "txt"), out);
 	assert_null(reply->error);
 	assert_non_null(strstr(reply->finished->session->warnings[1], "ended early"));
@@ -690,7 +698,7 @@ static void a_full_spool_ends_it_with_what_there_is(void **state)
 			feed();
 		turn(d, 5);
 	}
-	assert_int_equal(fakes.captures, 0);
+	await_captures(d, 0);
 	assert_int_equal(ftruncate(out, 0), 0);
 	assert_int_equal(lseek(out, 0, SEEK_SET), 0);
 	reply = ask(d, &c, stop_request("a", "txt"), out);
@@ -723,7 +731,7 @@ static void a_start_that_fails_leaves_nothing(void **state)
 	assert_error(start(d, &c, "a", false, false, UINT64_C(9223372036855)), EINVAL, "century");
 	assert_error(start_filtered(d, &c, "sched\033[2J", ""), EINVAL, "control character");
 	assert_error(start_filtered(d, &c, "sched", "prio\n== 1"), EINVAL, "0x0a");
-	assert_int_equal(fakes.captures, 0);
+	await_captures(d, 0);
 	assert_int_equal(spool_files(d, false), 0);
 	assert_int_equal(d->manager->session_count, 0);
 	d->manager->config.sessions = 1;
@@ -754,7 +762,7 @@ static void a_flight_recorder_gives_snapshots(void **state)
 			 TRACED__CONTROL__SESSION__STATE__RECORDING);
 	done_with(reply);
 	assert_output(out, STREAM_MAGIC "snapshot 3");
-	assert_int_equal(fakes.captures, 1);
+	await_captures(d, 1);
 	assert_int_equal(ftruncate(out, 0), 0);
 	assert_int_equal(lseek(out, 0, SEEK_SET), 0);
 	reply = ask(d, &c, stop_request("ring", "txt"), out);
@@ -977,7 +985,7 @@ static void a_stop_of_the_daemon_finishes_what_is_awaited(void **state)
 	assert_null(reply->error);
 	done_with(reply);
 	assert_output(out, STREAM_MAGIC "end 5");
-	assert_int_equal(fakes.captures, 0);
+	await_captures(d, 0);
 	turn(d, 1000);
 	assert_int_equal(sd_event_get_state(d->event), SD_EVENT_FINISHED);
 	/* The detached one's, that somebody may come for. */
@@ -995,6 +1003,150 @@ static void no_tracefs_is_an_answer(void **state)
 	d->manager->options.tracefs = "/nowhere";
 	greet(d, &c);
 	assert_error(start(d, &c, "a", false, false, 0), ENODEV, "no tracefs");
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&c);
+}
+
+static Reply *status(struct daemon *d, struct client *c)
+{
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	REQUEST(request, STATUS, status, query);
+
+	return ask(d, c, &request, -1);
+}
+
+/* Leaves the session's arming under way. Returns the id to which Start is still to be answered. */
+static uint64_t tell_start(struct daemon *d, struct client *c, const char *name, bool detached,
+			   bool ring)
+{
+	Traced__Control__Start start = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, start);
+
+	fakes.arming_ms = 200;
+	start.name = (char *)name;
+	start.detached = detached;
+	start.ring = ring;
+	tell(c, &request, -1);
+	turn(d, 20);
+	assert_int_equal(TAILQ_FIRST(&d->manager->sessions)->state,
+			 TRACED__CONTROL__SESSION__STATE__ARMING);
+	return request.id;
+}
+
+static void arming_holds_nobody_up(void **state)
+{
+	struct daemon *d = *state;
+	struct client c, other;
+	uint64_t id;
+	Reply *reply;
+
+	greet(d, &c);
+	greet(d, &other);
+	id = tell_start(d, &c, "a", false, false);
+	reply = status(d, &other);
+	assert_null(reply->error);
+	assert_int_equal(reply->status->n_sessions, 1);
+	assert_string_equal(reply->status->sessions[0]->name, "a");
+	assert_int_equal(reply->status->sessions[0]->state,
+			 TRACED__CONTROL__SESSION__STATE__ARMING);
+	done_with(reply);
+	assert_int_equal(fakes.captures, 0);
+	assert_error(start(d, &other, "a", false, false, 0), EEXIST, "\"a\"");
+	reply = hear(d, &c);
+	assert_int_equal(reply->id, id);
+	assert_non_null(reply->session);
+	assert_int_equal(reply->session->state, TRACED__CONTROL__SESSION__STATE__RECORDING);
+	done_with(reply);
+	client_close(&c);
+	client_close(&other);
+	await_captures(d, 0);
+}
+
+static void a_stop_while_arming_ends_it_once_armed(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c, other;
+	Reply *reply;
+
+	greet(d, &c);
+	greet(d, &other);
+	tell_start(d, &c, "a", true, false);
+	tell(&other, attach_request("a", NULL), -1);
+	tell(&other, stop_request("a", "txt"), out);
+	for (int i = 0; i < 2; i++) {
+		reply = hear(d, &other);
+		assert_non_null(reply->finished);
+		done_with(reply);
+	}
+	assert_output(out, STREAM_MAGIC "end 0");
+	reply = hear(d, &c);
+	assert_non_null(reply->session);
+	done_with(reply);
+	client_close(&c);
+	client_close(&other);
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	close(out);
+}
+
+static void who_asked_for_it_may_go_while_it_is_armed(void **state)
+{
+	struct daemon *d = *state;
+	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
+	Traced__Control__Snapshot snapshot = TRACED__CONTROL__SNAPSHOT__INIT;
+	REQUEST(cancel_request, CANCEL, cancel, cancel);
+	REQUEST(snapshot_request, SNAPSHOT, snapshot, snapshot);
+	struct client c, other;
+
+	greet(d, &c);
+	greet(d, &other);
+	tell_start(d, &c, "a", false, false);
+	client_close(&c);
+	turn(d, 20);
+	assert_int_equal(d->manager->session_count, 0);
+	/* Its name is free; the other's instance is gone before a new one is made. */
+	tell_start(d, &other, "a", true, true);
+	snapshot.session = cancel.session = (char *)"a";
+	assert_error(ask(d, &other, &snapshot_request, -1), EAGAIN, "does not record yet");
+	tell(&other, &cancel_request, -1);
+	assert_error(hear(d, &other), ECANCELED, "cancelled");
+	done_with(hear(d, &other));
+	turn(d, 500);
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&other);
+}
+
+static void arming_that_fails_is_told_to_all(void **state)
+{
+	struct daemon *d = *state;
+	struct client c, other;
+
+	greet(d, &c);
+	greet(d, &other);
+	fakes.new_error = -ENOENT;
+	tell_start(d, &c, "a", true, false);
+	assert_error(ask(d, &other, stop_request("a", NULL), -1), ENOENT, "no such event");
+	assert_error(hear(d, &c), ENOENT, "no such event");
+	assert_int_equal(d->manager->session_count, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&c);
+	client_close(&other);
+}
+
+static void a_stop_of_the_daemon_does_not_wait_for_arming(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	tell_start(d, &c, "a", true, false);
+	manager_stop(d->manager);
+	assert_error(hear(d, &c), ECANCELED, "the daemon stops");
+	turn(d, 100);
+	assert_int_equal(sd_event_get_state(d->event), SD_EVENT_FINISHED);
+	/* What it armed is taken down again by manager_free(), as the teardown checks. */
 	assert_int_equal(spool_files(d, false), 0);
 	client_close(&c);
 }
@@ -1029,6 +1181,11 @@ int main(int argc, char **argv)
 		TEST(requests_in_flight_are_bounded),
 		TEST(a_stop_of_the_daemon_finishes_what_is_awaited),
 		TEST(no_tracefs_is_an_answer),
+		TEST(arming_holds_nobody_up),
+		TEST(a_stop_while_arming_ends_it_once_armed),
+		TEST(who_asked_for_it_may_go_while_it_is_armed),
+		TEST(arming_that_fails_is_told_to_all),
+		TEST(a_stop_of_the_daemon_does_not_wait_for_arming),
 	};
 	sigset_t set;
 

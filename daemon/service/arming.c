@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/arming.h"
+
+#include "service/session.h"
+#include "service/worker.h"
+#include "util/io.h"
+
+struct arming {
+	struct work work;
+	struct manager *manager;
+	struct session *session; /* the loop's alone; NULL: gone */
+	/* The worker's, until it is done. */
+	struct start_plan plan;
+	struct capture_env env;
+	struct capture *capture;
+	struct error err;
+	uint64_t cpu_ns;
+};
+
+struct retirement {
+	struct work work;
+	struct capture *capture;
+};
+
+static void arm(struct work *w)
+{
+	struct arming *a = container_of(w, struct arming, work);
+	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	capture_new(&a->capture, &a->env, &a->plan.request, &a->err);
+	a->cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+}
+
+static void armed(struct work *w)
+{
+	struct arming *a = container_of(w, struct arming, work);
+
+	if (a->session)
+		session_armed(a->session, a->capture, a->cpu_ns, &a->err);
+	else
+		capture_retire(a->manager, a->capture);
+	start_plan_deinit(&a->plan);
+	error_deinit(&a->err);
+	free(a);
+}
+
+int arming_start(struct arming **ret, struct session *s, struct start_plan *plan, struct error *err)
+{
+	_cleanup_free_ struct arming *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return error_errno(err, -ENOMEM, "session");
+	r = manager_worker_env(s->manager, &a->env, err);
+	if (r < 0)
+		return r;
+	a->work = (struct work){ .run = arm, .done = armed };
+	a->manager = s->manager;
+	a->session = s;
+	start_plan_move(&a->plan, plan);
+	*ret = TAKE_PTR(a);
+	worker_submit(s->manager->worker, &(*ret)->work);
+	return 0;
+}
+
+void arming_forget(struct arming *a)
+{
+	if (a)
+		a->session = NULL;
+}
+
+static void retire(struct work *w)
+{
+	capture_free(container_of(w, struct retirement, work)->capture);
+}
+
+static void retired(struct work *w)
+{
+	free(container_of(w, struct retirement, work));
+}
+
+void capture_retire(struct manager *m, struct capture *capture)
+{
+	struct retirement *r = capture ? malloc(sizeof(*r)) : NULL;
+
+	if (!r) {
+		capture_free(capture);
+		return;
+	}
+	*r = (struct retirement){ .work = { .run = retire, .done = retired }, .capture = capture };
+	worker_submit(m->worker, &r->work);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/worker.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+#include "util/cleanup.h"
+
+/* Enough for what capture does on its stack, and little of it is ever touched. */
+#define STACK_BYTES (256U << 10)
+
+TAILQ_HEAD(work_list, work);
+
+struct worker {
+	sd_event_source *source;
+	int fd; /* eventfd: something is done */
+	pthread_t thread;
+	bool has_thread, ending;
+	pthread_mutex_t lock; /* of the lists and of ending */
+	pthread_cond_t wake;
+	struct work_list todo, done;
+};
+
+static void tell_done(struct worker *w)
+{
+	uint64_t one = 1;
+	ssize_t n = write(w->fd, &one, sizeof(one));
+
+	/* Only a counter that is full already could refuse: then the loop knows. */
+	(void)n;
+}
+
+static void *work_on(void *userdata)
+{
+	struct worker *w = userdata;
+	struct work *work;
+
+	pthread_mutex_lock(&w->lock);
+	for (;;) {
+		work = TAILQ_FIRST(&w->todo);
+		if (!work && w->ending)
+			break;
+		if (!work) {
+			pthread_cond_wait(&w->wake, &w->lock);
+			continue;
+		}
+		TAILQ_REMOVE(&w->todo, work, list);
+		pthread_mutex_unlock(&w->lock);
+		work->run(work);
+		pthread_mutex_lock(&w->lock);
+		TAILQ_INSERT_TAIL(&w->done, work, list);
+		tell_done(w);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+static struct work *next_done(struct worker *w)
+{
+	struct work *work;
+
+	pthread_mutex_lock(&w->lock);
+	work = TAILQ_FIRST(&w->done);
+	if (work)
+		TAILQ_REMOVE(&w->done, work, list);
+	pthread_mutex_unlock(&w->lock);
+	return work;
+}
+
+static void finish_done(struct worker *w)
+{
+	struct work *work;
+
+	while ((work = next_done(w)))
+		work->done(work);
+}
+
+static int on_done(sd_event_source *source _unused_, int fd, uint32_t revents _unused_,
+		   void *userdata)
+{
+	uint64_t count;
+	ssize_t n = read(fd, &count, sizeof(count));
+
+	(void)n;
+	finish_done(userdata);
+	return 0;
+}
+
+int worker_new(struct worker **ret, sd_event *event)
+{
+	_cleanup_(worker_freep) struct worker *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	TAILQ_INIT(&w->todo);
+	TAILQ_INIT(&w->done);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wake, NULL);
+	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->fd < 0)
+		return -errno;
+	r = sd_event_add_io(event, &w->source, w->fd, EPOLLIN, on_done, w);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(w);
+	return 0;
+}
+
+struct worker *worker_free(struct worker *w)
+{
+	if (!w)
+		return NULL;
+	if (w->has_thread) {
+		pthread_mutex_lock(&w->lock);
+		w->ending = true;
+		pthread_cond_signal(&w->wake);
+		pthread_mutex_unlock(&w->lock);
+		pthread_join(w->thread, NULL);
+		w->has_thread = false;
+	}
+	w->ending = true;
+	/* What is submitted now, by a done of the rest, runs at once. */
+	finish_done(w);
+	sd_event_source_disable_unref(w->source);
+	close_fd(w->fd);
+	pthread_cond_destroy(&w->wake);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+	return NULL;
+}
+
+static bool start_thread(struct worker *w)
+{
+	pthread_attr_t attr;
+
+	if (w->has_thread || w->ending || pthread_attr_init(&attr) != 0)
+		return w->has_thread;
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	w->has_thread = pthread_create(&w->thread, &attr, work_on, w) == 0;
+	pthread_attr_destroy(&attr);
+	return w->has_thread;
+}
+
+void worker_submit(struct worker *w, struct work *work)
+{
+	bool elsewhere = start_thread(w);
+
+	if (!elsewhere)
+		work->run(work);
+	pthread_mutex_lock(&w->lock);
+	if (elsewhere) {
+		TAILQ_INSERT_TAIL(&w->todo, work, list);
+		pthread_cond_signal(&w->wake);
+	} else {
+		TAILQ_INSERT_TAIL(&w->done, work, list);
+		tell_done(w);
+	}
+	pthread_mutex_unlock(&w->lock);
+}
