@@ -43,32 +43,6 @@ const char *cpu_reader_kind_name(enum capture_reader kind)
 	return "none";
 }
 
-/* The numbers behind "NAME;\toffset:N;\tsize:N;". */
-static bool find_field(const char *text, const char *name, uint32_t *offset, uint32_t *size)
-{
-	const char *p = strstr(text, name);
-
-	return p && sscanf(p + strlen(name), "; offset:%u; size:%u;", offset, size) == 2;
-}
-
-int subbuf_layout_parse(struct subbuf_layout *ret, const char *text, uint32_t size)
-{
-	struct subbuf_layout l = { 0 };
-	uint32_t data_size;
-
-	if (!find_field(text, "commit", &l.commit_offset, &l.commit_size) ||
-	    !find_field(text, "data", &l.data_offset, &data_size))
-		return -EBADMSG;
-	if (l.data_offset > 256 || data_size > (64U << 20))
-		return -EBADMSG;
-	l.size = size ?: l.data_offset + data_size;
-	if ((l.commit_size != 4 && l.commit_size != 8) || l.size <= l.data_offset ||
-	    l.commit_offset + l.commit_size > l.data_offset)
-		return -EBADMSG;
-	*ret = l;
-	return 0;
-}
-
 /* Without a pipe there is still read(2). */
 static void make_pipe(struct staging *s)
 {

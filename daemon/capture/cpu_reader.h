@@ -19,16 +19,7 @@
 #include <sys/uio.h>
 
 #include "capture/capture.h"
-
-/* What user space of the recording machine must know of a sub-buffer. */
-struct subbuf_layout {
-	uint32_t size; /* header included */
-	uint32_t commit_offset, commit_size;
-	uint32_t data_offset;
-};
-
-/* From events/header_page; size 0: as the text says. -EBADMSG: the text makes no sense. */
-int subbuf_layout_parse(struct subbuf_layout *ret, const char *text, uint32_t size);
+#include "stream/layout.h"
 
 #define STAGING_SUBBUFS 64
 

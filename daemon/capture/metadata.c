@@ -21,7 +21,7 @@ int metadata_read_layout(const struct tracefs *fs, int dir, struct buf *text,
 	int r;
 
 	/* Linux 6.8+: sub-buffers of several pages, each instance with its own size. */
-	if (tracefs_read_u64(dir, "buffer_subbuf_size_kb", &kb) < 0 || kb > 65536)
+	if (tracefs_read_u64(dir, "buffer_subbuf_size_kb", &kb) < 0 || kb > SUBBUF_SIZE_MAX / 1024)
 		kb = 0;
 	r = read_file_at(dir, "events/header_page", 1 << 16, text);
 	if (r == -ENOENT)
@@ -30,7 +30,7 @@ int metadata_read_layout(const struct tracefs *fs, int dir, struct buf *text,
 		r = -ENOMEM;
 	if (r < 0)
 		return error_errno(err, r, "cannot read events/header_page");
-	r = subbuf_layout_parse(ret, text->data, (uint32_t)kb * 1024);
+	r = subbuf_layout_parse(ret, text->data, text->len, (uint32_t)kb * 1024);
 	if (r < 0)
 		return error_set(err, r, "the kernel's events/header_page makes no sense: %s",
 				 text->data);

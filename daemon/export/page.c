@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "export/bytes.h"
+#include "stream/layout.h"
 #include "util/cleanup.h"
 
 /* enum ring_buffer_type */
@@ -23,58 +24,24 @@
 /* An absolute time stamp has 59 bits: the upper 5 are those of the time before it. */
 #define STAMP_MSB (UINT64_C(0xf8) << 56)
 
-/* The kernel's RB_WRITE_MASK counts what is written of one in 20 bits. */
-#define SUBBUF_MAX (1U << 20)
-
-/* Finds "field: TYPE NAME;\toffset:N;\tsize:N;". */
-static bool find_field(const char *text, const char *name, unsigned *ret_offset, unsigned *ret_size)
-{
-	size_t len = strlen(name);
-
-	for (const char *p = text; (p = strstr(p, name)); p += len) {
-		if (p > text && p[-1] == ' ' && p[len] == ';' &&
-		    sscanf(p + len, "; offset:%u; size:%u;", ret_offset, ret_size) == 2)
-			return true;
-	}
-	return false;
-}
-
-static bool inside(uint32_t offset, uint32_t size, uint32_t end)
-{
-	return size <= end && offset <= end - size;
-}
-
 int page_layout_parse(struct page_layout *ret, const char *text, size_t len, unsigned word_size,
 		      bool big_endian, uint32_t subbuf_size, struct error *err)
 {
-	_cleanup_free_ char *copy = strndup(text, len);
-	unsigned ts_offset, ts_size, commit_offset, commit_size, data_offset, data_size;
+	struct subbuf_layout l;
 
-	if (!copy)
-		return error_errno(err, -ENOMEM, "can't read header_page");
 	if (word_size != 4 && word_size != 8)
 		return error_set(err, -EBADMSG, "the recorded kernel's word size is %u bytes",
 				 word_size);
-	if (!find_field(copy, "timestamp", &ts_offset, &ts_size) ||
-	    !find_field(copy, "commit", &commit_offset, &commit_size) ||
-	    !find_field(copy, "data", &data_offset, &data_size))
-		return error_set(err, -EBADMSG, "header_page does not describe a sub-buffer");
-	if (!subbuf_size && data_offset <= SUBBUF_MAX && data_size <= SUBBUF_MAX)
-		subbuf_size = data_offset + data_size;
-	if (ts_size != 8 || (commit_size != 4 && commit_size != 8) || subbuf_size > SUBBUF_MAX ||
-	    data_offset % 4 || !inside(ts_offset, ts_size, data_offset) ||
-	    !inside(commit_offset, commit_size, data_offset) ||
-	    !inside(data_offset, RECORD_HEADER, subbuf_size))
-		return error_set(err, -EBADMSG, "header_page describes an impossible sub-buffer");
-
+	if (subbuf_layout_parse(&l, text, len, subbuf_size) < 0)
+		return error_set(err, -EBADMSG, "header_page describes no sub-buffer that can be");
 	*ret = (struct page_layout){
 		.word_size = (uint8_t)word_size,
 		.big_endian = big_endian,
-		.subbuf_size = subbuf_size,
-		.timestamp_offset = ts_offset,
-		.commit_offset = commit_offset,
-		.commit_size = commit_size,
-		.data_offset = data_offset,
+		.subbuf_size = l.size,
+		.timestamp_offset = l.timestamp_offset,
+		.commit_offset = l.commit_offset,
+		.commit_size = l.commit_size,
+		.data_offset = l.data_offset,
 	};
 	return 0;
 }
