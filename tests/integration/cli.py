@@ -67,7 +67,7 @@ def check_json(data):
 def record(test, *arguments, status=0, **kwargs):
     result = test.run("record", "--name", test.name, *arguments, **kwargs)
     check(result.status == status, f"expected exit status {status}: {result}")
-    check(not test.instances(), f"left instances: {test.instances()}")
+    test.check_no_instances()
     return result
 
 
@@ -163,7 +163,7 @@ def reader_goes_away(test):
     process.stdout = open(os.devnull, "rb")
     result = test.finish(process)
     check(result.status == 1 and "tracectl:" not in without_its_own(result.err), f"{result}")
-    check(not test.instances(), f"left instances: {test.instances()}")
+    test.check_no_instances()
     check(not list((test.top / "spool").glob("*")), "the spool is kept")
 
 
@@ -252,7 +252,7 @@ def interrupted(test):
         result = test.finish(process)
         check(result.status == 0, f"{result}")
         check_json((test.dir / "x.json").read_bytes())
-        check(not test.instances(), f"left instances: {test.instances()}")
+        test.check_no_instances()
 
 
 def interrupted_with_its_command(test):
@@ -341,7 +341,8 @@ def by_name(test):
     marks = [e for e in events_of_text((test.dir / "x.txt").read_text(errors="replace"))
              if "hello you" in e[7]]
     check(len(marks) == 1, f"{marks}")
-    check(test.run("list").out == "" and not test.instances(), "it is still there")
+    check(test.run("list").out == "", "it is still there")
+    test.check_no_instances()
     # Ends by itself; attach waits for that, stop fetches it.
     check(test.run("start", "--name", test.name, "-t", "1s").status == 0, "start -t")
     attached = test.run("attach", test.name)
@@ -359,7 +360,7 @@ def by_name(test):
         check(result.status == 0, f"{result}")
         check_json((test.dir / name).read_bytes())
     check(test.run("cancel", test.name).status == 0, "cancel")
-    check(not test.instances(), "cancel leaves the instance")
+    test.check_no_instances()
 
 
 def settings(instance):

@@ -103,7 +103,7 @@ def killed_client(test):
     client.kill()
     test.finish(client)
     settled(test, "the session goes", lambda: status(test)["sessions"] == [])
-    check(not test.instances(), f"left: {test.instances()}")
+    test.check_no_instances()
     settled(test, "the spool goes", lambda: not spools(test))
 
 
@@ -114,7 +114,7 @@ def terminated_daemon(test):
     test.daemon.process.terminate()
     r = test.finish(client)
     check(test.daemon.process.wait(30) == 0, "the daemon's exit status")
-    check(not test.instances(), f"left: {test.instances()}")
+    test.check_no_instances()
     check(not test.daemon.socket.exists(), "the socket is left")
     if (test.dir / "term.txt").exists():
         check(r.status in (0, 3), f"{r}")

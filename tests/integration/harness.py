@@ -145,6 +145,13 @@ class Test:
         """Ours only: others may record at the same time."""
         return sorted(p.name for p in INSTANCES.iterdir() if self.name in p.name)
 
+    def check_no_instances(self):
+        """At once; but a daemon that goes on takes down after its reply what has ended."""
+        until = time.monotonic() + (10 if self.daemon else 0)
+        while self.instances():
+            check(time.monotonic() < until, f"left instances: {self.instances()}")
+            time.sleep(0.02)
+
     def wait_for_instance(self, name, seconds=20):
         until = time.monotonic() + seconds
         while not any(name in i for i in self.instances()):
