@@ -81,7 +81,8 @@ static uint32_t least_record(const struct common_fields *common)
 
 static int open_stream(struct exporter *x, int fd, struct error *err)
 {
-	const struct index_options o = { .raw_addresses = x->options->raw_addresses };
+	const struct index_options o = { .raw_addresses = x->options->raw_addresses,
+					 .trace_options = x->options->trace_options };
 	int r;
 
 	r = stream_reader_init(&x->reader, fd, err);
@@ -118,12 +119,14 @@ static bool is_own_mark(const struct exporter *x, const struct record *rec)
 	return !x->own_events && *id && memmem(rec->data, rec->len, id, strlen(id));
 }
 
-_hot_ static int give_record(struct exporter *x, const struct merge_item *item, struct error *err)
+_hot_ static int give_record(struct exporter *x, struct merge *merge, const struct merge_item *item,
+			     struct error *err)
 {
 	const struct trace_info *info = &x->index.info;
 	const struct common_fields *common = event_table_common(info->events);
 	bool big = info->header->big_endian;
 	struct trace_event ev = { .rec = item->rec, .cpu = item->cpu };
+	struct record next;
 	struct ledger_cpu *c;
 
 	/* The kernel never writes one: it is damage, though the page is whole. */
@@ -153,6 +156,13 @@ _hot_ static int give_record(struct exporter *x, const struct merge_item *item, 
 	if (unlikely(!x->first_ts))
 		x->first_ts = item->rec.ts;
 	x->last_ts = MAX(x->last_ts, item->rec.ts);
+	if (unlikely(ev.desc && ev.desc->funcgraph)) {
+		int r = merge_peek(merge, &ev.rec, &next, err);
+
+		if (r < 0)
+			return r;
+		ev.next = r > 0 ? &next : NULL;
+	}
 	return x->ops->event(x->sink, &ev, err);
 }
 
@@ -182,7 +192,7 @@ static int give_all(struct exporter *x, struct error *err)
 	if (r < 0)
 		return r;
 	while ((kind = merge_next(merge, &item, err)) > 0) {
-		r = likely(kind == MERGE_RECORD) ? give_record(x, &item, err)
+		r = likely(kind == MERGE_RECORD) ? give_record(x, merge, &item, err)
 						 : give_loss(x, &item, err);
 		if (unlikely(r < 0))
 			return r;

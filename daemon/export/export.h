@@ -24,7 +24,10 @@
 struct export_options {
 	const char *format; /* a name from export_formats(): "json", "json.gz", "txt" ... */
 	bool raw_addresses;
-	bool tgid;		  /* the TGID column in the text */
+	bool tgid; /* the TGID column in the text */
+	/* NULL, or words as in trace_options: the text as with these instead of the recorded ones.
+	 */
+	const char *trace_options;
 	uint64_t json_string_max; /* 0: EXPORT_JSON_MAX */
 	/* NULL, or told a few times a second how far it is, 0 to 1. */
 	void (*progress)(void *userdata, double done);

@@ -180,6 +180,8 @@ static int add_header(struct loader *l, struct error *err)
 		.big_endian = h->big_endian,
 		.pointers = l->options->raw_addresses ? POINTER_RAW : POINTER_HASHED,
 	};
+	text_options_parse(&info->text, l->options->trace_options ?: h->trace_options);
+	env.text = info->text;
 	if (sscanf(h->release, "%u.%u", &major, &minor) == 2)
 		env.kernel = major << 16 | minor;
 	if (h->pointer_key.len)

@@ -41,6 +41,7 @@ struct stream_index {
 
 struct index_options {
 	bool raw_addresses;
+	const char *trace_options; /* NULL, or instead of the recorded ones */
 };
 
 /*

@@ -52,10 +52,12 @@ void line_form_get(struct line_form *ret, const struct trace_info *info)
 	/* "uptime" steps by jiffies, but is told in ns. */
 	static const char *const counters[] = { "counter", "x86-tsc", "ppc-tb" };
 	const char *head = info->header->trace_header, *release = info->header->release;
-	bool known = head[0] != '\0';
+	/* Tracers with a header of their own tell nothing of these columns. */
+	bool known = strstr(head, "TASK-PID");
 
 	*ret = (struct line_form){
-		.flags = !known || strstr(head, "irqs-off"),
+		.context = !info->text.no_context,
+		.flags = known ? !!strstr(head, "irqs-off") : !info->text.no_irq_info,
 		.migrate = known ? !!strstr(head, "migrate-disable") : at_least(release, 5, 15),
 		.bh = known ? !!strstr(head, "BH-disabled") : at_least(release, 5, 17),
 		.lazy = at_least(release, 6, 13),
@@ -151,7 +153,7 @@ int line_new(struct line **ret, const struct trace_info *info, bool tgid, enum l
 	line_form_get(&l->form, info);
 	/* No reader takes a TGID without flags. */
 	if (style == LINE_PORTABLE)
-		l->form.flags = true;
+		l->form.flags = l->form.context = true;
 	make_tables(l);
 	*ret = l;
 	return 0;
@@ -171,24 +173,38 @@ static void tame(char *comm)
 			*comm = '_';
 }
 
-_cold_ static void fill_cache(struct line *l, struct cached *c, int32_t pid, uint64_t ts)
+static struct task *find_task(struct line *l, int32_t pid, uint64_t ts, char comm[static 64])
 {
 	struct task *task = pid > 0 ? task_table_find(l->info->tasks, pid, ts) : NULL;
-	unsigned width = l->form.pid_width;
-	char comm[sizeof(task->comm)];
-	int n;
 
-	*c = (struct cached){ .pid = pid, .until_ts = UINT64_MAX };
 	strcpy(comm, pid == 0 ? "<idle>" : pid < 0 ? "<XXX>" : "<...>");
 	if (task) {
 		task->seen = true;
+		if (task->comm[0])
+			memcpy(comm, task->comm, sizeof(task->comm));
+	}
+	return task;
+}
+
+void line_comm(struct line *l, int32_t pid, uint64_t ts, char comm[static 64])
+{
+	find_task(l, pid, ts, comm);
+}
+
+_cold_ static void fill_cache(struct line *l, struct cached *c, int32_t pid, uint64_t ts)
+{
+	char comm[sizeof(((struct task *)0)->comm)];
+	struct task *task = find_task(l, pid, ts, comm);
+	unsigned width = l->form.pid_width;
+	int n;
+
+	*c = (struct cached){ .pid = pid, .until_ts = UINT64_MAX };
+	if (task) {
 		c->from_ts = task->from_ts;
 		c->until_ts = task_table_until(l->info->tasks, task);
 		/* The oldest life has what came before it, too. */
 		if (task_is_oldest(task))
 			c->from_ts = 0;
-		if (task->comm[0])
-			strcpy(comm, task->comm);
 	}
 	if (l->style == LINE_PORTABLE)
 		tame(comm);
@@ -243,7 +259,7 @@ void line_prefix(struct line *l, const struct trace_event *ev, struct buf *out)
 	struct cached *c = &l->cache[(uint32_t)ev->pid & (CACHE_SIZE - 1)];
 	char *p = buf_reserve(out, TEXT_MAX + 64), *start = p;
 
-	if (unlikely(!p))
+	if (unlikely(!p || !l->form.context))
 		return;
 	if (unlikely(c->pid != ev->pid || !c->len || ev->rec.ts < c->from_ts ||
 		     ev->rec.ts >= c->until_ts))
@@ -289,12 +305,22 @@ static void own_legend(const struct line *l, struct buf *out)
 		   l->tgid ? "       |  " : "", l->form.flags ? pipes : " ");
 }
 
+static bool is_name(const char *tracer)
+{
+	size_t len = strspn(tracer, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+
+	return len && len < 64 && !tracer[len];
+}
+
 void line_header(const struct line *l, uint64_t in_buffer, uint64_t written, struct buf *out)
 {
 	static const char counts[] = "# entries-in-buffer/entries-written:";
 	const char *head = l->info->header->trace_header, *p;
+	const char *tracer = is_name(l->info->header->tracer) ? l->info->header->tracer : "nop";
 
-	buf_puts(out, "# tracer: nop\n#\n");
+	buf_printf(out, "# tracer: %s\n#\n", tracer);
+	if (!l->form.context)
+		return;
 	buf_printf(out, "%s %llu/%llu   #P:%u\n#\n", counts, (unsigned long long)in_buffer,
 		   (unsigned long long)written,
 		   l->info->header->cpus_online ?: l->info->header->cpus);

@@ -10,6 +10,7 @@
 
 /* How the recorded kernel writes its lines. */
 struct line_form {
+	bool context;	    /* options/context-info: there is something before the event */
 	bool flags;	    /* options/irq-info */
 	bool migrate;	    /* 5.15: a column for migrate_disable, in the upper preempt nibble */
 	bool bh;	    /* 5.17: D and b tell that bottom halves are off */
@@ -31,6 +32,9 @@ DEFINE_CLEANUP_FUNC(struct line *, line_free);
 
 /* Appends the prefix, "timestamp: " included; marks the task as seen. */
 void line_prefix(struct line *l, const struct trace_event *ev, struct buf *out);
+
+/* The task's name at ts as the kernel finds it, terminated; marks the task as seen. */
+void line_comm(struct line *l, int32_t pid, uint64_t ts, char comm[static 64]);
 
 /* Appends the comment lines that stand at the head of the kernel's trace file. */
 void line_header(const struct line *l, uint64_t in_buffer, uint64_t written, struct buf *out);

@@ -24,7 +24,10 @@ struct cursor {
 	struct record next;
 	uint64_t last_ts; /* of the record before next; 0: none */
 	bool have_record;
-	bool loss; /* to be told before next */
+	bool ahead;	  /* next is already the one behind that which was given out */
+	int ahead_result; /* of advance() */
+	struct buf kept;  /* what was given out, where the window may have gone */
+	bool loss;	  /* to be told before next */
 	bool damaged;
 	uint64_t lost;
 };
@@ -232,8 +235,10 @@ struct merge *merge_free(struct merge *m)
 {
 	if (!m)
 		return NULL;
-	for (size_t i = 0; i < m->cursor_count; i++)
+	for (size_t i = 0; i < m->cursor_count; i++) {
 		buf_deinit(&m->cursors[i].window);
+		buf_deinit(&m->cursors[i].kept);
+	}
 	free(m->cursors);
 	free(m->heap);
 	free(m);
@@ -264,10 +269,13 @@ static int begin(struct merge *m, struct error *err)
 static int step(struct merge *m, struct error *err)
 {
 	struct cursor *c = m->heap[0];
-	int r;
+	int r = c->ahead_result;
 
-	c->last_ts = c->next.ts;
-	r = advance(m, c, err);
+	if (likely(!c->ahead)) {
+		c->last_ts = c->next.ts;
+		r = advance(m, c, err);
+	}
+	c->ahead = false;
 	if (unlikely(r < 0))
 		return r;
 	if (unlikely(r == 0)) {
@@ -322,6 +330,26 @@ int merge_next(struct merge *m, struct merge_item *ret, struct error *err)
 	ret->cpu = c->cpu;
 	ret->rec = c->next;
 	return MERGE_RECORD;
+}
+
+int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct error *err)
+{
+	struct cursor *c = m->current;
+
+	buf_clear(&c->kept);
+	buf_append(&c->kept, rec->data, rec->len);
+	if (buf_error(&c->kept) < 0)
+		return error_errno(err, -ENOMEM, "can't order the events");
+	rec->data = (const uint8_t *)c->kept.data;
+	if (!c->ahead) {
+		c->last_ts = c->next.ts;
+		c->ahead_result = advance(m, c, err);
+		c->ahead = true;
+	}
+	if (c->ahead_result <= 0 || c->loss)
+		return MIN(c->ahead_result, 0);
+	*ret = c->next;
+	return 1;
 }
 
 uint64_t merge_progress(const struct merge *m)

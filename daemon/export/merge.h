@@ -42,5 +42,10 @@ DEFINE_CLEANUP_FUNC(struct merge *, merge_free);
 
 /* An enum merge_kind, or -errno: -EIO, -ENOMEM. Damage is no error but a MERGE_LOSS. */
 int merge_next(struct merge *m, struct merge_item *ret, struct error *err);
+/*
+ * Looks ahead from the record that merge_next gave last, rec: the one that follows it on
+ * its CPU. rec's data move. 1, 0: there is none, or events are missing between; or -errno.
+ */
+int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct error *err);
 /* Bytes of the stream that were consumed, for the progress. */
 uint64_t merge_progress(const struct merge *m);

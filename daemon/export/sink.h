@@ -17,6 +17,11 @@
 struct trace_event {
 	const struct event *desc; /* NULL: no format was captured for id */
 	struct record rec;
+	/*
+	 * Of the function_graph tracer's events, if nothing is missing between: the
+	 * CPU's next record. NULL: there is none, or this is another's event.
+	 */
+	const struct record *next;
 	uint32_t cpu;
 	int32_t pid;
 	uint16_t id;

@@ -2,6 +2,7 @@
 /* The text that the kernel's own `trace` file would show. */
 #include <inttypes.h>
 
+#include "export/graph_text.h"
 #include "export/ledger.h"
 #include "export/line.h"
 #include "export/sinks.h"
@@ -11,6 +12,8 @@ struct sink_text {
 	struct output *out;
 	struct line *line;
 	struct printer *printer;
+	struct graph_text *graph;
+	bool is_graph; /* function_graph is the recording's tracer */
 };
 
 static struct sink_text *text(struct sink *s)
@@ -20,6 +23,7 @@ static struct sink_text *text(struct sink *s)
 
 static void text_free(struct sink *s)
 {
+	graph_text_free(text(s)->graph);
 	printer_free(text(s)->printer);
 	line_free(text(s)->line);
 	free(text(s));
@@ -38,13 +42,19 @@ static int text_open(struct sink **ret, const struct trace_info *info,
 	}
 	if (r == 0)
 		r = printer_new(&s->printer, info->events);
+	if (r == 0)
+		r = graph_text_new(&s->graph, info, s->line, s->printer);
 	if (r < 0) {
 		if (s)
 			text_free(&s->sink);
 		return error_errno(err, r, "can't begin the text");
 	}
+	s->is_graph = graph_text_is_tracer(s->graph);
 	ledger_totals_get(&totals, info);
-	line_header(s->line, totals.in_buffer, totals.written, &out->buf);
+	if (s->is_graph)
+		graph_text_header(s->graph, &out->buf);
+	else
+		line_header(s->line, totals.in_buffer, totals.written, &out->buf);
 	*ret = &s->sink;
 	return 0;
 }
@@ -55,9 +65,14 @@ _hot_ static int text_event(struct sink *sink, const struct trace_event *ev, str
 	struct buf *b = &s->out->buf;
 	int r;
 
-	line_prefix(s->line, ev, b);
-	r = sink_print(s->printer, ev, b);
-	buf_putc(b, '\n');
+	if (unlikely(s->is_graph || (ev->desc && ev->desc->funcgraph)) &&
+	    graph_text_event(s->graph, ev, b)) {
+		r = buf_error(b);
+	} else {
+		line_prefix(s->line, ev, b);
+		r = sink_print(s->printer, ev, b);
+		buf_putc(b, '\n');
+	}
 	if (likely(r == 0))
 		r = output_settle(s->out);
 	return likely(r == 0) ? 0 : error_errno(err, r, "can't write the text");

@@ -21,6 +21,7 @@ struct trace_info {
 	 */
 	char sync_id[24];
 	struct page_layout layout;
+	struct text_options text;
 	struct event_table *events;		/* owned, sealed */
 	struct task_table *tasks;		/* owned */
 	Traced__Capture__Tasks **task_readings; /* owned, in stream order */

@@ -87,15 +87,12 @@ static void put_text(struct view *v, const char *name)
 		buf_append(v->out, text, strnlen((const char *)text, len));
 }
 
-/* seq_print_ip_sym() without the offset. */
 static void put_ip(struct view *v, uint64_t ip)
 {
 	char *w = buf_reserve(v->out, SYMBOL_TEXT_MAX);
 
-	if (!ip)
-		buf_putc(v->out, '0');
-	else if (w)
-		v->out->len += (size_t)(print_symbol(v->p, w, ip, 'f') - w);
+	if (w)
+		v->out->len += (size_t)(print_ip(v->p, w, ip) - w);
 }
 
 static void put_function(struct view *v)
@@ -103,7 +100,7 @@ static void put_function(struct view *v)
 	uint64_t parent = get(v, "parent_ip");
 
 	put_ip(v, get(v, "ip"));
-	if (parent) {
+	if (parent && !v->p->table->env.text.no_parent) {
 		buf_puts(v->out, " <-");
 		put_ip(v, parent);
 	}
@@ -165,17 +162,17 @@ static void put_user_stack(struct view *v)
 	}
 }
 
-static void put_bputs(struct view *v)
+static void put_caller(struct view *v)
 {
-	uint64_t address = get(v, "str");
-	const char *text = table_printk(v->p->table, address);
-
 	put_ip(v, get(v, "ip"));
 	buf_puts(v->out, ": ");
-	if (text)
-		buf_puts(v->out, text);
-	else
-		buf_puts(v->out, "<unknown string>");
+}
+
+static void put_bputs(struct view *v)
+{
+	const char *text = table_printk(v->p->table, get(v, "str"));
+
+	buf_puts(v->out, text ?: "<unknown string>");
 }
 
 static int put_bprint(struct view *v)
@@ -184,20 +181,11 @@ static int put_bprint(struct view *v)
 	size_t len;
 	const uint8_t *args = tail(v, "buf", &len);
 
-	put_ip(v, get(v, "ip"));
-	buf_puts(v->out, ": ");
 	if (!format) {
 		buf_puts(v->out, "<unknown format>");
 		return 0;
 	}
 	return args ? bprint_format(v->p, format, args, len, v->out) : 0;
-}
-
-static void put_print(struct view *v)
-{
-	put_ip(v, get(v, "ip"));
-	buf_puts(v->out, ": ");
-	put_text(v, "buf");
 }
 
 /* A struct timespec64 in one record: fields tv_sec and tv_nsec. */
@@ -261,6 +249,17 @@ static void put_repeats(struct view *v)
 		   (unsigned long long)(us / 1000000), (unsigned long long)(us % 1000000));
 }
 
+static int put_message(struct view *v, enum builtin b)
+{
+	if (b == BUILTIN_BPRINT)
+		return put_bprint(v);
+	if (b == BUILTIN_BPUTS)
+		put_bputs(v);
+	else
+		put_text(v, "buf");
+	return 0;
+}
+
 static int put(struct view *v, enum builtin b)
 {
 	switch (b) {
@@ -280,13 +279,10 @@ static int put(struct view *v, enum builtin b)
 		put_user_stack(v);
 		break;
 	case BUILTIN_BPUTS:
-		put_bputs(v);
-		break;
 	case BUILTIN_BPRINT:
-		return put_bprint(v);
 	case BUILTIN_PRINT:
-		put_print(v);
-		break;
+		put_caller(v);
+		return put_message(v, b);
 	case BUILTIN_HWLAT:
 		put_hwlat(v);
 		break;
@@ -308,6 +304,13 @@ static int put(struct view *v, enum builtin b)
 	return 0;
 }
 
+/* Texts end with their own newline; the line's end is the caller's. */
+static void drop_newline(struct buf *out, size_t from)
+{
+	if (out->len > from && out->data[out->len - 1] == '\n')
+		out->len--;
+}
+
 int builtin_print(enum builtin b, struct printer *p, const struct event *ev,
 		  const struct record *rec, struct buf *out)
 {
@@ -317,8 +320,20 @@ int builtin_print(enum builtin b, struct printer *p, const struct event *ev,
 
 	if (buf_error(out) < 0)
 		return -ENOMEM;
-	/* Texts end with their own newline; the line's end is the caller's. */
-	if (out->len > from && out->data[out->len - 1] == '\n')
-		out->len--;
+	drop_newline(out, from);
 	return r < 0 ? r : v.truncated ? -EBADMSG : 0;
+}
+
+bool builtin_print_message(struct printer *p, const struct event *ev, const struct record *rec,
+			   struct buf *out)
+{
+	struct view v = { .p = p, .ev = ev, .rec = rec, .out = out };
+	enum builtin b = builtin_find(ev);
+	size_t from = out->len;
+
+	if (b != BUILTIN_BPUTS && b != BUILTIN_BPRINT && b != BUILTIN_PRINT)
+		return false;
+	put_message(&v, b);
+	drop_newline(out, from);
+	return true;
 }

@@ -25,3 +25,6 @@ enum builtin builtin_find(const struct event *ev);
 /* 0, -EBADMSG, -ENOMEM. */
 int builtin_print(enum builtin b, struct printer *p, const struct event *ev,
 		  const struct record *rec, struct buf *out);
+/* Of a printk's event its message alone; false: ev is none. */
+bool builtin_print_message(struct printer *p, const struct event *ev, const struct record *rec,
+			   struct buf *out);

@@ -4,9 +4,9 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "print/funcgraph.h"
 #include "print/lexer.h"
 #include "print/printer.h"
-#include "util/siphash.h"
 
 static struct tep_handle *new_tep(const struct event_table_env *env)
 {
@@ -115,6 +115,20 @@ static int fill_fields(struct event_table *t, struct event *ev, const struct tep
 	}
 	ev->fields = fields;
 	ev->field_count = n;
+	return 0;
+}
+
+static int fill_funcgraph(struct event_table *t, struct event *ev)
+{
+	struct funcgraph_layout layout, *copy;
+
+	if (!funcgraph_layout_find(ev, &layout))
+		return 0;
+	copy = arena_alloc(&t->arena, sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	*copy = layout;
+	ev->funcgraph = copy;
 	return 0;
 }
 
@@ -264,6 +278,8 @@ int event_table_add(struct event_table *t, const char *system, const char *text,
 	if (event_table_find(t, ev->id))
 		return 0;
 	r = fill_fields(t, ev, parsed);
+	if (r == 0)
+		r = fill_funcgraph(t, ev);
 	if (r == -EBADMSG)
 		return error_set(err, r, "event %s of system %s has a field out of bounds",
 				 ev->name, ev->system);
@@ -339,22 +355,6 @@ int event_table_add_printk(struct event_table *t, const char *text, size_t len)
 	return 0;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct printk_format *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
-const char *table_printk(const struct event_table *t, uint64_t address)
-{
-	const struct printk_format key = { .address = address }, *hit;
-
-	hit = t->printk_count ? bsearch(&key, t->printk, t->printk_count, sizeof(key), by_address)
-			      : NULL;
-	return hit ? hit->text : NULL;
-}
-
 void event_table_set_symbols(struct event_table *t, struct symbols *symbols)
 {
 	symbols_free(t->symbols);
@@ -388,7 +388,7 @@ static int compile(struct event_table *t, struct event_entry *entry)
 int event_table_seal(struct event_table *t, struct error *err)
 {
 	if (t->printk_count)
-		qsort(t->printk, t->printk_count, sizeof(*t->printk), by_address);
+		qsort(t->printk, t->printk_count, sizeof(*t->printk), printk_format_order);
 	for (size_t i = 0; i < t->count; i++) {
 		struct event_entry *entry =
 			container_of((struct event *)t->all[i], struct event_entry, event);
@@ -440,32 +440,6 @@ const char *event_unknown_part(const struct event *ev)
 	return ev->program ? ev->program->unknown : NULL;
 }
 
-int printer_new(struct printer **ret, const struct event_table *t)
-{
-	struct printer *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return -ENOMEM;
-	p->table = t;
-	*ret = p;
-	return 0;
-}
-
-struct printer *printer_free(struct printer *p)
-{
-	if (p) {
-		if (p->has_seq)
-			trace_seq_destroy(&p->seq);
-		free(p);
-	}
-	return NULL;
-}
-
-uint64_t printer_fallbacks(const struct printer *p)
-{
-	return p->fallbacks;
-}
-
 int event_print(struct printer *p, const struct event *ev, const struct record *rec,
 		struct buf *out)
 {
@@ -473,70 +447,4 @@ int event_print(struct printer *p, const struct event *ev, const struct record *
 		return fallback_print(p, ev, rec, out);
 	p->event = ev;
 	return program_run(ev->program, p, rec, out);
-}
-
-/* NULL and error values stay as they are: there is nothing in them to hide. */
-uint64_t printer_pointer(const struct printer *p, uint64_t address)
-{
-	const struct event_table_env *env = &p->table->env;
-	uint64_t hash;
-
-	if (env->pointers == POINTER_RAW || !address ||
-	    expr_normalize(address, env->word_size, true) >= (uint64_t)-4095)
-		return address;
-	hash = siphash_u64(env->pointer_key, address);
-	return env->word_size == 8 ? hash : (uint32_t)hash;
-}
-
-/* Hashed if it is one of the kernel's. */
-static char *print_address(const struct printer *p, char *w, uint64_t address, unsigned digits)
-{
-	const struct int_format f = { .base = 16, .width = -1, .precision = (int)digits };
-	bool kernel = (int64_t)expr_normalize(address, p->table->env.word_size, true) < 0;
-
-	memcpy(w, "0x", 2);
-	return format_number(w + 2, kernel ? printer_pointer(p, address) : address, &f);
-}
-
-bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret)
-{
-	struct symbol_cache_entry *e =
-		&p->cache[(address * 0x9e3779b97f4a7c15) >> 54 & (SYMBOL_CACHE - 1)];
-
-	if (!e->known || e->address != address) {
-		e->found = symbols_find(p->table->symbols, address, &e->symbol);
-		e->address = address;
-		e->known = true;
-	}
-	*ret = e->symbol;
-	return e->found;
-}
-
-char *print_symbol(struct printer *p, char *w, uint64_t address, char kind)
-{
-	uint64_t at = kind == 'B' ? address - 1 : address;
-	struct symbol s;
-	size_t len;
-
-	if (!printer_symbol(p, at, &s))
-		return print_address(p, w, address, kind == 'f' ? 8 : 1);
-	len = strnlen(s.name, 511); /* KSYM_NAME_LEN */
-	memcpy(w, s.name, len);
-	w += len;
-	if (kind == 'f')
-		return w;
-	if (kind != 's') {
-		memcpy(w, "+0x", 3);
-		w = format_hex(w + 3, address - s.address);
-		memcpy(w, "/0x", 3);
-		w = format_hex(w + 3, s.size);
-	}
-	if (s.module) {
-		len = strnlen(s.module, 64);
-		memcpy(w, " [", 2);
-		memcpy(w + 2, s.module, len);
-		w[len + 2] = ']';
-		w += len + 3;
-	}
-	return w;
 }

@@ -14,6 +14,7 @@
 
 #include "print/record.h"
 #include "print/symbols.h"
+#include "print/text_options.h"
 #include "util/buf.h"
 #include "util/error.h"
 
@@ -29,6 +30,7 @@ struct event_table_env {
 	uint8_t pointer_key[16];
 	/* major << 16 | minor of the recorded kernel, whose own texts change; 0: 6.18 or newer. */
 	uint32_t kernel;
+	struct text_options text;
 };
 
 struct field {
@@ -48,14 +50,16 @@ static inline bool is_number_size(uint32_t size)
 }
 
 struct program;
+struct funcgraph_layout;
 
 struct event {
 	uint16_t id;
 	const char *system, *name;  /* terminated; borrowed from the table */
 	const struct field *fields; /* without the common ones */
 	size_t field_count;
-	const struct program *program; /* NULL: libtraceevent prints it */
-	const char *why_fallback;      /* NULL, or why there is no program */
+	const struct program *program;		  /* NULL: libtraceevent prints it */
+	const char *why_fallback;		  /* NULL, or why there is no program */
+	const struct funcgraph_layout *funcgraph; /* NULL: none of that tracer (funcgraph.h) */
 };
 
 /* Where the fields that all events share lie. */

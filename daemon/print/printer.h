@@ -3,6 +3,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <string.h>
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
@@ -40,7 +41,16 @@ struct event_table {
 	pthread_mutex_t tep_lock;    /* libtraceevent's printing keeps state in its handle */
 };
 
-#define SYMBOL_CACHE 1024
+#define SYMBOL_CACHE_BITS 12
+
+struct symbol_cache_entry {
+	uint64_t address;
+	struct symbol symbol;
+	uint32_t name_len;
+	bool known, found;
+	bool is_trampoline; /* of return probes */
+	bool is_plain;	    /* ftrace's own events show its name and nothing else */
+};
 
 struct printer {
 	const struct event_table *table;
@@ -48,11 +58,7 @@ struct printer {
 	uint64_t fallbacks;
 	struct trace_seq seq; /* for libtraceevent */
 	bool has_seq;
-	struct symbol_cache_entry {
-		uint64_t address;
-		struct symbol symbol;
-		bool known, found;
-	} cache[SYMBOL_CACHE];
+	struct symbol_cache_entry cache[1 << SYMBOL_CACHE_BITS];
 };
 
 /* Loads an integer in the recorded machine's byte order; not checked. */
@@ -79,16 +85,47 @@ static inline uint64_t load_uint(const void *p, unsigned size, bool swap)
 
 /* NULL: no such format. */
 const char *table_printk(const struct event_table *t, uint64_t address);
+/* For sorting and searching them by address. */
+int printk_format_order(const void *a, const void *b);
 
-/* Through the printer's cache. */
+/* Fills e; returns it. */
+const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t address,
+						     struct symbol_cache_entry *e);
+
+/* Through the printer's cache; good until the next look-up. */
+static inline const struct symbol_cache_entry *printer_lookup(struct printer *p, uint64_t address)
+{
+	struct symbol_cache_entry *e =
+		&p->cache[(address * 0x9e3779b97f4a7c15) >> (64 - SYMBOL_CACHE_BITS)];
+
+	return likely(e->known && e->address == address) ? e : printer_find_symbol(p, address, e);
+}
+
 bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret);
 /*
  * A symbol's text at w, at most SYMBOL_TEXT_MAX bytes; returns the end.
- * kind: 's', 'S', 'B' as the kernel's %p; 'f', 'F' as seq_print_ip_sym(),
+ * kind: 's', 'S', 'B' as the kernel's %p; 'f', 'F' as trace_seq_print_sym(),
  * without and with the offset.
  */
 #define SYMBOL_TEXT_MAX 640
 char *print_symbol(struct printer *p, char *w, uint64_t address, char kind);
+/* As seq_print_ip_sym(), with the offset or without; at most SYMBOL_TEXT_MAX bytes. */
+char *print_ip_by(struct printer *p, char *w, uint64_t ip, bool offset);
+
+/* The same as the recording's options say. */
+static inline char *print_ip(struct printer *p, char *w, uint64_t ip)
+{
+	const struct symbol_cache_entry *e = printer_lookup(p, ip);
+
+	if (unlikely(!e->is_plain))
+		return print_ip_by(p, w, ip, p->table->env.text.sym_offset);
+	/* Most names are short: a copy of known size is a few moves. */
+	memcpy(w, e->symbol.name, SYMBOL_NAME_SLACK);
+	if (unlikely(e->name_len > SYMBOL_NAME_SLACK))
+		memcpy(w, e->symbol.name, e->name_len);
+	return w + e->name_len;
+}
+
 /* What a pointer shows as: itself, or its keyed hash. */
 uint64_t printer_pointer(const struct printer *p, uint64_t address);
 /* Binary printk: bprint.c. Appends. */

@@ -119,6 +119,18 @@ static void to_msecs(struct run *r, const struct op *op)
 	run_push(r, (uint32_t)j);
 }
 
+/* Room for both names is in the bound. */
+static void put_function(struct run *r, const struct op *op)
+{
+	uint64_t parent = load_uint(r->rec->data + op->imm, op->size, r->swap);
+
+	r->w = print_ip(r->p, r->w, load_uint(r->rec->data + op->offset, op->size, r->swap));
+	if (!parent || r->p->table->env.text.no_parent)
+		return;
+	memcpy(r->w, " <-", 3);
+	r->w = print_ip(r->p, r->w + 3, parent);
+}
+
 static int builtin(struct run *r, const struct op *op)
 {
 	int e = builtin_print((enum builtin)op->arg, r->p, r->p->event, r->rec, run_enter_buf(r));
@@ -256,6 +268,9 @@ static inline __attribute__((always_inline)) int execute(struct run *r, bool che
 			break;
 		case OP_SYSCALL_ARG:
 			put_syscall_arg(r, op);
+			break;
+		case OP_FUNCTION:
+			put_function(r, op);
 			break;
 		case OP_BUILTIN:
 			return builtin(r, op);

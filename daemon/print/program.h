@@ -57,7 +57,8 @@ enum op_code {
 	OP_SYSCALL_ARG,
 	OP_SYSCALL_BYTES,
 	OP_SYSCALL_TEXT,
-	OP_BUILTIN, /* one of ftrace's own events */
+	OP_FUNCTION, /* the function tracer's event: ip, and its parent's at imm */
+	OP_BUILTIN,  /* another of ftrace's own events */
 
 	OP_JUMP,
 	OP_JUMP_ZERO,

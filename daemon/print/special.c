@@ -8,6 +8,7 @@
 
 #include "print/builtin.h"
 #include "print/compile.h"
+#include "print/printer.h"
 
 static bool starts_with(const char *s, const char *prefix)
 {
@@ -87,11 +88,32 @@ static int synthetic(struct compiler *c, const struct expr *format, const struct
 	return 1;
 }
 
+/* The function tracer's: there are more of it than of all others. */
+static bool function(struct compiler *c)
+{
+	const struct field *ip = compiler_find_field(c, "ip");
+	const struct field *parent = compiler_find_field(c, "parent_ip");
+	uint8_t size = (uint8_t)c->env->expr.word_size;
+	struct op *op;
+
+	if (!ip || !parent || ip->size != size || parent->size != size)
+		return false;
+	op = compiler_add(c, OP_FUNCTION);
+	op->size = size;
+	op->offset = ip->offset;
+	op->imm = parent->offset;
+	op->need = MAX(ip->offset, parent->offset) + size;
+	c->bound += 2 * SYMBOL_TEXT_MAX + sizeof(" <-");
+	return true;
+}
+
 int compile_special(struct compiler *c, const struct expr *format, const struct expr *args)
 {
 	const struct event *ev = c->env->expr.event;
 	enum builtin builtin = builtin_find(ev);
 
+	if (builtin == BUILTIN_FUNCTION && function(c))
+		return 1;
 	if (builtin != BUILTIN_NONE) {
 		compiler_add(c, OP_BUILTIN)->arg = (uint8_t)builtin;
 		return 1;

@@ -9,22 +9,19 @@
 
 #include <string.h>
 
-struct entry {
-	uint64_t address;
-	uint32_t name, order; /* offset in names; place in the file */
-	uint16_t module;      /* 0: the kernel */
-};
-
+/* By address; of one address in the order of the file. */
 struct symbols {
-	struct entry *entries; /* sorted by address, then by order */
+	uint64_t *addresses;
+	uint32_t *names;   /* offsets in text */
+	uint16_t *modules; /* 0: the kernel; else module_names[that - 1] */
 	size_t count, cap;
-	char *names;
-	size_t names_len;
-	uint32_t *modules; /* offsets in names, by entry.module - 1 */
+	size_t ordered; /* while it is filled: the first ones that are in order */
+	char *text;
+	size_t text_len;
+	uint32_t *module_names; /* offsets in text */
 	size_t module_count;
 	uint64_t text_start, text_end; /* where the kernel's own symbols are looked up */
 	uint64_t init_start, init_end, image_end;
-	bool sorted;
 };
 
 struct line {
@@ -76,11 +73,11 @@ static bool parse_line(const char *p, const char *end, struct line *ret)
 
 static uint32_t add_name(struct symbols *s, const char *name, size_t len)
 {
-	uint32_t at = (uint32_t)s->names_len;
+	uint32_t at = (uint32_t)s->text_len;
 
-	memcpy(s->names + at, name, len);
-	s->names[at + len] = '\0';
-	s->names_len += len + 1;
+	memcpy(s->text + at, name, len);
+	s->text[at + len] = '\0';
+	s->text_len += len + 1;
 	return at;
 }
 
@@ -93,7 +90,7 @@ static int find_module(struct symbols *s, const struct line *l, uint16_t *ret)
 		return 0;
 	/* A module's symbols stand together. */
 	for (size_t i = s->module_count; i-- > 0;) {
-		const char *name = s->names + s->modules[i];
+		const char *name = s->text + s->module_names[i];
 
 		if (!strncmp(name, l->module, l->module_len) && !name[l->module_len]) {
 			*ret = (uint16_t)(i + 1);
@@ -102,10 +99,10 @@ static int find_module(struct symbols *s, const struct line *l, uint16_t *ret)
 	}
 	if (s->module_count == UINT16_MAX)
 		return 0;
-	bigger = reallocarray(s->modules, s->module_count + 1, sizeof(*bigger));
+	bigger = reallocarray(s->module_names, s->module_count + 1, sizeof(*bigger));
 	if (!bigger)
 		return -ENOMEM;
-	s->modules = bigger;
+	s->module_names = bigger;
 	bigger[s->module_count++] = add_name(s, l->module, l->module_len);
 	*ret = (uint16_t)s->module_count;
 	return 0;
@@ -134,33 +131,24 @@ static void note_bounds(struct symbols *s, const struct line *l)
 
 static int add_line(struct symbols *s, const struct line *l)
 {
-	struct entry *e;
-	uint16_t module;
+	size_t at = s->count;
 
-	if (find_module(s, l, &module) < 0)
+	if (find_module(s, l, &s->modules[at]) < 0)
 		return -ENOMEM;
-	if (s->count == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 4096;
-		struct entry *entries = reallocarray(s->entries, cap, sizeof(*entries));
-
-		if (!entries)
-			return -ENOMEM;
-		s->entries = entries;
-		s->cap = cap;
-	}
-	e = &s->entries[s->count];
-	*e = (struct entry){
-		.address = l->address,
-		.name = add_name(s, l->name, l->name_len),
-		.order = (uint32_t)s->count,
-		.module = module,
-	};
-	if (s->count && e->address < e[-1].address)
-		s->sorted = false;
+	s->addresses[at] = l->address;
+	s->names[at] = add_name(s, l->name, l->name_len);
+	if (s->ordered == at && (!at || l->address >= s->addresses[at - 1]))
+		s->ordered++;
 	s->count++;
 	note_bounds(s, l);
 	return 0;
 }
+
+struct entry {
+	uint64_t address;
+	uint32_t name; /* grows with the place in the file */
+	uint16_t module;
+};
 
 static int by_address(const void *a, const void *b)
 {
@@ -168,7 +156,57 @@ static int by_address(const void *a, const void *b)
 
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
-	return x->order < y->order ? -1 : 1;
+	return x->name < y->name ? -1 : 1;
+}
+
+/* The kernel's own come in order; what modules have is sorted and merged in, from the end. */
+static int sort(struct symbols *s)
+{
+	size_t from = s->ordered, rest = s->count - from, to = s->count;
+	struct entry *others;
+
+	if (!rest)
+		return 0;
+	others = calloc(rest, sizeof(*others));
+	if (!others)
+		return -ENOMEM;
+	for (size_t i = 0; i < rest; i++)
+		others[i] = (struct entry){ s->addresses[from + i], s->names[from + i],
+					    s->modules[from + i] };
+	qsort(others, rest, sizeof(*others), by_address);
+	while (rest) {
+		const struct entry *e = &others[rest - 1];
+
+		to--;
+		if (from && s->addresses[from - 1] > e->address) {
+			from--;
+			s->addresses[to] = s->addresses[from];
+			s->names[to] = s->names[from];
+			s->modules[to] = s->modules[from];
+		} else {
+			s->addresses[to] = e->address;
+			s->names[to] = e->name;
+			s->modules[to] = e->module;
+			rest--;
+		}
+	}
+	free(others);
+	return 0;
+}
+
+static int reserve(struct symbols *s, const char *text, size_t len)
+{
+	size_t lines = 1;
+
+	for (const char *p = text; (p = memchr(p, '\n', len - (size_t)(p - text))); p++)
+		lines++;
+	s->cap = lines;
+	s->addresses = calloc(lines, sizeof(*s->addresses));
+	s->names = calloc(lines, sizeof(*s->names));
+	s->modules = calloc(lines, sizeof(*s->modules));
+	/* Every name is shorter than its line; a module's stands in its first line too. */
+	s->text = malloc(len + 2 + SYMBOL_NAME_SLACK);
+	return s->addresses && s->names && s->modules && s->text ? 0 : -ENOMEM;
 }
 
 static int parse(struct symbols *s, const char *text, size_t len)
@@ -193,7 +231,7 @@ static int parse(struct symbols *s, const char *text, size_t len)
 		p = nl + 1;
 	}
 	if (!any) /* kptr_restrict shows zeros */
-		s->count = 0;
+		s->count = s->ordered = 0;
 	/* Below _stext there are only per-CPU symbols, at offsets from 0 (x86-64 before 6.15). */
 	if (local_data && s->text_start < s->image_end) {
 		s->text_end = s->image_end;
@@ -207,22 +245,19 @@ static int parse(struct symbols *s, const char *text, size_t len)
 int symbols_new(struct symbols **ret, const char *text, size_t len)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
-	char *names;
+	char *shrunk;
 
 	if (!s)
 		return -ENOMEM;
-	s->sorted = true;
-	/* Every name is shorter than its line; a module's stands in its first line too. */
-	s->names = malloc(len + 2);
-	if (!s->names || len > UINT32_MAX - 2 || parse(s, text, len) < 0) {
+	if (len > UINT32_MAX - 2 || reserve(s, text, len) < 0 || parse(s, text, len) < 0 ||
+	    sort(s) < 0) {
 		symbols_free(s);
 		return -ENOMEM;
 	}
-	if (!s->sorted)
-		qsort(s->entries, s->count, sizeof(*s->entries), by_address);
-	names = realloc(s->names, s->names_len + 1);
-	if (names)
-		s->names = names;
+	memset(s->text + s->text_len, 0, SYMBOL_NAME_SLACK);
+	shrunk = realloc(s->text, s->text_len + SYMBOL_NAME_SLACK);
+	if (shrunk)
+		s->text = shrunk;
 	*ret = s;
 	return 0;
 }
@@ -230,29 +265,31 @@ int symbols_new(struct symbols **ret, const char *text, size_t len)
 struct symbols *symbols_free(struct symbols *s)
 {
 	if (s) {
-		free(s->entries);
+		free(s->addresses);
 		free(s->names);
 		free(s->modules);
+		free(s->text);
+		free(s->module_names);
 		free(s);
 	}
 	return NULL;
 }
 
-/* The last entry at or below address; NULL: none. */
-static const struct entry *floor_entry(const struct symbols *s, uint64_t address)
+/* The last symbol at or below address; SIZE_MAX: none. */
+static size_t floor_symbol(const struct symbols *s, uint64_t address)
 {
-	const struct entry *base = s->entries;
+	const uint64_t *base = s->addresses;
 	size_t n = s->count;
 
-	if (!n || address < base->address)
-		return NULL;
+	if (!n || address < *base)
+		return SIZE_MAX;
 	while (n > 1) {
 		size_t half = n / 2;
 
-		base = base[half].address <= address ? base + half : base;
+		base = base[half] <= address ? base + half : base;
 		n -= half;
 	}
-	return base;
+	return (size_t)(base - s->addresses);
 }
 
 static bool in_kernel(const struct symbols *s, uint64_t address)
@@ -262,40 +299,52 @@ static bool in_kernel(const struct symbols *s, uint64_t address)
 }
 
 /* The address where a symbol ends: the next one's, of the same module. */
-static uint64_t end_of(const struct symbols *s, const struct entry *e)
+static uint64_t end_of(const struct symbols *s, size_t at)
 {
-	const struct entry *last = s->entries + s->count;
+	uint64_t address = s->addresses[at];
 
-	for (const struct entry *next = e + 1; next < last; next++) {
-		if (next->address == e->address)
+	for (size_t next = at + 1; next < s->count; next++) {
+		if (s->addresses[next] == address)
 			continue;
-		if (next->module == e->module)
-			return next->address;
+		if (s->modules[next] == s->modules[at])
+			return s->addresses[next];
 		break;
 	}
 	/* The end of the section is not told: it is a whole page. */
-	return (e->address | 4095) + 1;
+	return (address | 4095) + 1;
 }
 
 bool symbols_find(const struct symbols *s, uint64_t address, struct symbol *ret)
 {
-	const struct entry *e = s ? floor_entry(s, address) : NULL;
+	size_t at = s ? floor_symbol(s, address) : SIZE_MAX;
+	uint16_t module;
 	uint64_t end;
 
-	if (!e)
+	if (at == SIZE_MAX)
 		return false;
-	while (e > s->entries && e[-1].address == e->address)
-		e--;
-	if (!e->module && !in_kernel(s, address))
+	while (at && s->addresses[at - 1] == s->addresses[at])
+		at--;
+	module = s->modules[at];
+	if (!module && !in_kernel(s, address))
 		return false;
-	end = end_of(s, e);
-	if (e->module && address >= end)
+	end = end_of(s, at);
+	if (module && address >= end)
 		return false;
 	*ret = (struct symbol){
-		.name = s->names + e->name,
-		.module = e->module ? s->names + s->modules[e->module - 1] : NULL,
-		.address = e->address,
-		.size = end - e->address,
+		.name = s->text + s->names[at],
+		.module = module ? s->text + s->module_names[module - 1] : NULL,
+		.address = s->addresses[at],
+		.size = end - s->addresses[at],
 	};
 	return true;
+}
+
+bool symbols_find_name(const struct symbols *s, const char *name, uint64_t *ret)
+{
+	for (size_t i = 0; s && i < s->count; i++)
+		if (!s->modules[i] && !strcmp(s->text + s->names[i], name)) {
+			*ret = s->addresses[i];
+			return true;
+		}
+	return false;
 }

@@ -10,8 +10,10 @@
 
 struct symbols;
 
+#define SYMBOL_NAME_SLACK 32
+
 struct symbol {
-	const char *name;   /* terminated; borrowed from the table */
+	const char *name;   /* terminated; borrowed; SYMBOL_NAME_SLACK bytes can be read */
 	const char *module; /* NULL: the kernel itself */
 	uint64_t address;
 	uint64_t size; /* distance to the next symbol, as the kernel computes it */
@@ -24,3 +26,5 @@ struct symbols *symbols_free(struct symbols *s);
 DEFINE_CLEANUP_FUNC(struct symbols *, symbols_free);
 /* True and ret filled if address lies in a symbol. s NULL: false. */
 bool symbols_find(const struct symbols *s, uint64_t address, struct symbol *ret);
+/* The address of one of the kernel's own symbols; searches all. s NULL: false. */
+bool symbols_find_name(const struct symbols *s, const char *name, uint64_t *ret);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * For each kernel in tests/data: its capture mixed.traced.gz against mixed.txt.gz,
- * the kernel's own text of the same buffer, line by line. Of a name that the
- * kernel forgot ("<...>") ours may be anything. What no program outside of the
+ * For each kernel in tests/data: its captures CASE.traced.gz against CASE.txt.gz,
+ * the kernel's own text of the same buffer, line by line; and against
+ * CASE.VIEW.txt.gz, its text with the trace options CASE.VIEW.options. Of a name that
+ * the kernel forgot ("<...>") ours may be anything. What no program outside of the
  * kernel can know is listed in tests/integration/unknowable.txt.
  */
 #include <dirent.h>
@@ -24,8 +25,8 @@
 #define KERNELS_MIN 3
 
 struct comparison {
-	const char *kernel;
-	char *unknowable; /* starts with a newline */
+	const char *kernel, *name; /* of the text */
+	char *unknowable;	   /* starts with a newline */
 	unsigned long lines, different, excused;
 };
 
@@ -47,9 +48,11 @@ static void read_gz(const char *path, struct buf *out)
 	assert_non_null(buf_string(out));
 }
 
-static void export_text(const char *path, struct buf *out)
+static void export_text(const char *path, const char *trace_options, struct buf *out)
 {
-	const struct export_options options = { .format = "txt", .raw_addresses = true };
+	const struct export_options options = { .format = "txt",
+						.raw_addresses = true,
+						.trace_options = trace_options };
 	_cleanup_close_ int in = memfd_create("stream", MFD_CLOEXEC);
 	_cleanup_close_ int text = memfd_create("text", MFD_CLOEXEC);
 	_cleanup_export_result_ struct export_result result = { 0 };
@@ -79,19 +82,18 @@ static void export_text(const char *path, struct buf *out)
 	assert_non_null(buf_string(out));
 }
 
-/* The next line that is no comment, ended by NUL in place; NULL: there is none. */
+/* The next line, ended by NUL in place; NULL: there is none. */
 static char *next_line(char **text)
 {
-	while (*text && **text) {
-		char *line = *text, *end = strchr(line, '\n');
+	char *line = *text, *end;
 
-		*text = end ? end + 1 : line + strlen(line);
-		if (end)
-			*end = '\0';
-		if (*line != '#')
-			return line;
-	}
-	return NULL;
+	if (!line || !*line)
+		return NULL;
+	end = strchr(line, '\n');
+	*text = end ? end + 1 : line + strlen(line);
+	if (end)
+		*end = '\0';
+	return line;
 }
 
 /* "NAME-PID [CPU] flags time: event: ...": where "-PID" begins; line itself if it is no such. */
@@ -133,18 +135,27 @@ static void compare_lines(struct comparison *c, const char *kernel, const char *
 		return;
 	}
 	if (c->different++ < 20)
-		print_error("%s:\n  the kernel: %s\n  ours:       %s\n", c->kernel, kernel, ours);
+		print_error("%s/%s:\n  the kernel: %s\n  ours:       %s\n", c->kernel, c->name,
+			    kernel, ours);
 }
 
-static void compare_kernel(struct comparison *c, const char *dir)
+/* name: of the text, CASE or CASE.VIEW. */
+static void compare_text(struct comparison *c, const char *name)
 {
-	_cleanup_buf_ struct buf kernel = BUF_INIT, ours = BUF_INIT;
+	_cleanup_buf_ struct buf kernel = BUF_INIT, ours = BUF_INIT, options = BUF_INIT;
 	char path[512], *a, *b;
+	bool is_view;
 
-	snprintf(path, sizeof(path), "%s/mixed.txt.gz", dir);
+	c->name = name;
+	snprintf(path, sizeof(path), TEST_DATA "/%s/%s.txt.gz", c->kernel, name);
 	read_gz(path, &kernel);
-	snprintf(path, sizeof(path), "%s/mixed.traced.gz", dir);
-	export_text(path, &ours);
+	snprintf(path, sizeof(path), TEST_DATA "/%s/%s.options", c->kernel, name);
+	is_view = access(path, R_OK) == 0;
+	if (is_view)
+		assert_int_equal(read_file_at(AT_FDCWD, path, 1 << 16, &options), 0);
+	snprintf(path, sizeof(path), TEST_DATA "/%s/%.*s.traced.gz", c->kernel,
+		 (int)strcspn(name, "."), name);
+	export_text(path, is_view ? buf_string(&options) : NULL, &ours);
 	a = buf_string(&kernel);
 	b = buf_string(&ours);
 	for (;;) {
@@ -153,9 +164,33 @@ static void compare_kernel(struct comparison *c, const char *dir)
 		if (!theirs && !own)
 			break;
 		if (!theirs || !own)
-			fail_msg("%s: %s has more lines", c->kernel, own ? "ours" : "the kernel");
+			fail_msg("%s/%s: %s has more lines", c->kernel, name,
+				 own ? "ours" : "the kernel");
 		compare_lines(c, theirs, own);
 	}
+}
+
+static void compare_kernel(struct comparison *c)
+{
+	static const char ending[] = ".txt.gz";
+	char path[400];
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), TEST_DATA "/%s", c->kernel);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((e = readdir(dir))) {
+		size_t len = strlen(e->d_name);
+
+		if (len <= strlen(ending) ||
+		    strcmp(e->d_name + len - strlen(ending), ending) != 0 ||
+		    !strcmp(e->d_name, "formats.txt.gz"))
+			continue;
+		e->d_name[len - strlen(ending)] = '\0';
+		compare_text(c, e->d_name);
+	}
+	closedir(dir);
 }
 
 static void the_text_is_the_kernels(void **state _unused_)
@@ -178,8 +213,7 @@ static void the_text_is_the_kernels(void **state _unused_)
 		snprintf(dir, sizeof(dir), "%s/%s/mixed.traced.gz", TEST_DATA, e->d_name);
 		if (access(dir, R_OK) < 0)
 			continue;
-		*strrchr(dir, '/') = '\0';
-		compare_kernel(&c, dir);
+		compare_kernel(&c);
 		print_message("%s: %lu lines, %lu unknowable, %lu different\n", c.kernel, c.lines,
 			      c.excused, c.different);
 		assert_true(c.lines > 1000);

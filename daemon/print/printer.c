@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "print/printer.h"
+
+#include <string.h>
+
+#include "print/format_int.h"
+#include "util/siphash.h"
+
+#define NAME_MAX_LEN 511U /* KSYM_NAME_LEN */
+#define MODULE_MAX_LEN 64U
+
+int printer_new(struct printer **ret, const struct event_table *t)
+{
+	struct printer *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->table = t;
+	*ret = p;
+	return 0;
+}
+
+struct printer *printer_free(struct printer *p)
+{
+	if (p) {
+		if (p->has_seq)
+			trace_seq_destroy(&p->seq);
+		free(p);
+	}
+	return NULL;
+}
+
+uint64_t printer_fallbacks(const struct printer *p)
+{
+	return p->fallbacks;
+}
+
+int printk_format_order(const void *a, const void *b)
+{
+	const struct printk_format *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+const char *table_printk(const struct event_table *t, uint64_t address)
+{
+	const struct printk_format key = { .address = address }, *hit;
+
+	hit = t->printk_count
+		      ? bsearch(&key, t->printk, t->printk_count, sizeof(key), printk_format_order)
+		      : NULL;
+	return hit ? hit->text : NULL;
+}
+
+/* NULL and error values stay as they are: there is nothing in them to hide. */
+uint64_t printer_pointer(const struct printer *p, uint64_t address)
+{
+	const struct event_table_env *env = &p->table->env;
+	uint64_t hash;
+
+	if (env->pointers == POINTER_RAW || !address ||
+	    expr_normalize(address, env->word_size, true) >= (uint64_t)-4095)
+		return address;
+	hash = siphash_u64(env->pointer_key, address);
+	return env->word_size == 8 ? hash : (uint32_t)hash;
+}
+
+/* Hashed if it is one of the kernel's. */
+static char *print_address(const struct printer *p, char *w, uint64_t address, unsigned digits)
+{
+	const struct int_format f = { .base = 16, .width = -1, .precision = (int)digits };
+	bool kernel = (int64_t)expr_normalize(address, p->table->env.word_size, true) < 0;
+
+	memcpy(w, "0x", 2);
+	return format_number(w + 2, kernel ? printer_pointer(p, address) : address, &f);
+}
+
+const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t address,
+						     struct symbol_cache_entry *e)
+{
+	e->address = address;
+	e->known = true;
+	e->found = symbols_find(p->table->symbols, address, &e->symbol);
+	e->name_len = e->found ? (uint32_t)strnlen(e->symbol.name, NAME_MAX_LEN) : 0;
+	/* is_kretprobe_trampoline(): where a probed function returns to tells nothing. */
+	e->is_trampoline = e->found && e->symbol.address == address &&
+			   (!strcmp(e->symbol.name, "arch_rethook_trampoline") ||
+			    !strcmp(e->symbol.name, "__kretprobe_trampoline"));
+	e->is_plain = e->found && !e->is_trampoline && !p->table->env.text.sym_offset &&
+		      !p->table->env.text.sym_addr;
+	return e;
+}
+
+bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret)
+{
+	const struct symbol_cache_entry *e = printer_lookup(p, address);
+
+	*ret = e->symbol;
+	return e->found;
+}
+
+static char *put_literal(char *w, const char *text)
+{
+	size_t len = strlen(text);
+
+	memcpy(w, text, len);
+	return w + len;
+}
+
+char *print_symbol(struct printer *p, char *w, uint64_t address, char kind)
+{
+	const struct symbol_cache_entry *e = printer_lookup(p, kind == 'B' ? address - 1 : address);
+	const struct symbol *s = &e->symbol;
+
+	if (!e->found)
+		return print_address(p, w, address, kind == 'f' ? 8 : 1);
+	memcpy(w, s->name, e->name_len);
+	w += e->name_len;
+	if (kind == 'f')
+		return w;
+	if (kind != 's') {
+		w = put_literal(w, "+0x");
+		w = format_hex(w, address - s->address);
+		w = put_literal(w, "/0x");
+		w = format_hex(w, s->size);
+	}
+	if (s->module) {
+		size_t len = strnlen(s->module, MODULE_MAX_LEN);
+
+		w = put_literal(w, " [");
+		memcpy(w, s->module, len);
+		w = put_literal(w + len, "]");
+	}
+	return w;
+}
+
+char *print_ip_by(struct printer *p, char *w, uint64_t ip, bool offset)
+{
+	if (!ip)
+		return put_literal(w, "0");
+	if (printer_lookup(p, ip)->is_trampoline)
+		w = put_literal(w, "[unknown/kretprobe'd]");
+	else
+		w = print_symbol(p, w, ip, offset ? 'F' : 'f');
+	if (p->table->env.text.sym_addr) {
+		w = put_literal(w, " <");
+		w = format_hex_padded(w, printer_pointer(p, ip), p->table->env.word_size * 2);
+		w = put_literal(w, ">");
+	}
+	return w;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What of an instance's trace_options changes the text of its trace file. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Of the function_graph tracer. */
+enum {
+	GRAPH_OVERRUN = 1 << 0,
+	GRAPH_CPU = 1 << 1,
+	GRAPH_OVERHEAD = 1 << 2,
+	GRAPH_PROC = 1 << 3,
+	GRAPH_DURATION = 1 << 4,
+	GRAPH_ABSTIME = 1 << 5,
+	GRAPH_IRQS = 1 << 6,
+	GRAPH_TAIL = 1 << 7,
+	GRAPH_RETVAL = 1 << 8,
+	GRAPH_RETVAL_HEX = 1 << 9,
+	GRAPH_RETADDR = 1 << 10,
+	GRAPH_DEFAULT = GRAPH_CPU | GRAPH_OVERHEAD | GRAPH_DURATION | GRAPH_IRQS,
+};
+
+/* All zero: as the kernel prints if nobody asks for something else. */
+struct text_options {
+	bool no_context; /* nocontext-info */
+	bool no_irq_info;
+	bool no_parent;		   /* noprint-parent */
+	bool sym_offset, sym_addr; /* of ftrace's own events */
+	unsigned graph;
+};
+
+/* text: of trace_options; "" or what is not told: the defaults, GRAPH_DEFAULT among them. */
+void text_options_parse(struct text_options *ret, const char *text);
