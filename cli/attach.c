@@ -91,7 +91,7 @@ static int attach_run(const struct options *o)
 	if (r < 0 || !reply)
 		return cli_fail(&err);
 	if (reply->error) {
-		link_reply_error(reply, &err);
+		control_error(reply->error, &err);
 		return o->output ? destination_fail(&dest, &err) : cli_fail(&err);
 	}
 	if (o->output)

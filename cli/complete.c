@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * `tracectl __complete -- WORD... CURRENT`: what may stand in place of CURRENT,
- * one a line, for the shell's completion. It works from the same tables as the
+ * one a line, for the shell's completion; of CURRENT as "--name=VALUE", in
+ * place of VALUE. It works from the same tables as the
  * parser, so that it can't fall behind them. A line ":file" or ":command" asks
  * the shell to complete names of files or of programs.
  */
@@ -68,13 +69,22 @@ static void offer_formats(const char *current)
 		offer(formats[i].name, current);
 }
 
+/* The kernel's own, where they can be read: the architecture may add some (x86-tsc). */
 static void offer_clocks(const char *current)
 {
-	static const char *const clocks[] = { "boot",	"mono", "mono_raw", "tai",    "local",
-					      "global", "perf", "uptime",   "counter" };
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char *save = NULL;
 
-	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
-		offer(clocks[i], current);
+	if (tracefs_open(&fs, NULL, NULL) < 0 ||
+	    tracefs_read(tracefs_root(fs), "trace_clock", &text) < 0 || !buf_string(&text)) {
+		buf_clear(&text);
+		buf_puts(&text, "boot mono mono_raw tai local global perf uptime counter");
+	}
+	if (!buf_string(&text))
+		return;
+	for (char *p = strtok_r(text.data, " []\n", &save); p; p = strtok_r(NULL, " []\n", &save))
+		offer(p, current);
 }
 
 static void offer_profiles(const char *current)
@@ -165,20 +175,52 @@ static void offer_options(uint64_t allowed, const char *current)
 	}
 }
 
-/* The option, of those allowed, whose value follows this word; or NULL. */
-static const struct option_spec *awaits_value(const char *word, uint64_t allowed)
+static const struct option_spec *awaits_by_name(const char *word, uint64_t allowed)
 {
 	for (int id = 0; id < OPT_COUNT; id++) {
 		const struct option_spec *spec = &option_specs[id];
 
-		if (!(allowed & UINT64_C(1) << id) || !spec->arg || word[0] != '-')
-			continue;
-		if (!strncmp(word, "--", 2)
-			    ? !strcmp(word + 2, spec->name)
-			    : spec->letter && word[strlen(word) - 1] == spec->letter)
+		if (allowed & UINT64_C(1) << id && spec->arg && !strcmp(word, spec->name))
 			return spec;
 	}
 	return NULL;
+}
+
+/* Of "-vo": -o; of "-ofile": none, its value is there. */
+static const struct option_spec *last_letter_awaits(const char *letters, uint64_t allowed)
+{
+	for (; *letters; letters++) {
+		for (int id = 0; id < OPT_COUNT; id++) {
+			const struct option_spec *spec = &option_specs[id];
+
+			if (allowed & UINT64_C(1) << id && spec->arg && spec->letter == *letters)
+				return letters[1] ? NULL : spec;
+		}
+	}
+	return NULL;
+}
+
+/* The option, of those allowed, whose value follows this word; or NULL. */
+static const struct option_spec *awaits_value(const char *word, uint64_t allowed)
+{
+	if (word[0] != '-')
+		return NULL;
+	return word[1] == '-' ? awaits_by_name(word + 2, allowed)
+			      : last_letter_awaits(word + 1, allowed);
+}
+
+/* "--name=VALUE": the option, and where VALUE begins. */
+static const struct option_spec *has_value(const char *word, uint64_t allowed,
+					   const char **ret_value)
+{
+	const char *equals = strchr(word, '=');
+	_cleanup_free_ char *name = NULL;
+
+	if (!equals || strncmp(word, "--", 2) != 0)
+		return NULL;
+	name = strndup(word + 2, (size_t)(equals - word - 2));
+	*ret_value = equals + 1;
+	return name ? awaits_by_name(name, allowed) : NULL;
 }
 
 static int complete_run(const struct options *o)
@@ -210,6 +252,10 @@ static int complete_run(const struct options *o)
 		}
 	}
 	current = *word;
+	if (!awaited)
+		awaited = has_value(current,
+				    command ? command->options | OPTIONS_COMMON : OPTIONS_GLOBAL,
+				    &current);
 	if (awaited)
 		offer_kind(o, awaited->complete, current);
 	else if (*current == '-')

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "util/io.h"
+#include "util/place.h"
 
 /* How long a private daemon may take to remove its instances before we stop waiting. */
 #define GOODBYE_NS (10 * NSEC_PER_SEC)
@@ -115,11 +116,10 @@ int link_open(struct link *ret, const struct options *o, enum link_mode mode, st
 			r = spawn_private(&l, o->quiet, err);
 		} else {
 			error_set(err, r, "no traced is running (%s)", socket_path);
-			error_hint(err, mode == LINK_PRIVATE_TOO
-						? "systemctl start traced.socket, or try again as "
-						  "root (sudo)"
-						: "systemctl start traced.socket; --socket names "
-						  "another place");
+			error_hint(err,
+				   mode == LINK_PRIVATE_TOO ? "%s, or try again as root (sudo)"
+							    : "%s; --socket names another place",
+				   place_start_daemon());
 		}
 	} else if (r < 0) {
 		error_move(err, &refused);
@@ -139,19 +139,9 @@ int link_explain(const struct link *l, int r, struct error *err)
 	if (l->daemon)
 		error_hint(err, "what it said is above; 'tracectl doctor' looks for causes");
 	else
-		error_hint(err, "journalctl -u traced tells why; what was recorded may lie in its "
-				"spool directory as a .traced file for 'tracectl convert'");
+		error_hint(err, "%s why; 'tracectl doctor' names what is left of the recording",
+			   place_has_unit() ? "journalctl -u traced tells" : "its log tells");
 	return r;
-}
-
-int link_reply_error(const Traced__Control__Reply *reply, struct error *err)
-{
-	const Traced__Control__Error *e = reply->error;
-
-	error_set(err, e->code ? -(int)e->code : -EIO, "%s", e->message);
-	if (*e->hint)
-		error_hint(err, "%s", e->hint);
-	return -(e->code ? (int)e->code : EIO);
 }
 
 int link_call(struct link *l, Traced__Control__Request *request, int fd,

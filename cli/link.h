@@ -27,8 +27,6 @@ int link_explain(const struct link *l, int r, struct error *err);
 void link_deinit(struct link *l);
 #define _cleanup_link_ _cleanup_(link_deinit)
 
-/* Makes err of a reply that carries an error. Returns -err->code. */
-int link_reply_error(const Traced__Control__Reply *reply, struct error *err);
 /* As control_client_call, with link_explain. */
 int link_call(struct link *l, Traced__Control__Request *request, int fd,
 	      Traced__Control__Reply **ret, struct error *err);

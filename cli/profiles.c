@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 #include "document.h"
 #include "service/profiles.h"
 
+#define LINE_COLUMNS 78
+#define WORDS_COLUMN 10
+
+/* "  events    a b c", and what has no room below it. */
 static void print_words(const char *title, const struct string_list *list)
 {
-	if (!list->count)
-		return;
-	printf("  %-9s", title);
-	for (size_t i = 0; i < list->count; i++)
+	size_t column = LINE_COLUMNS;
+
+	for (size_t i = 0; i < list->count; i++) {
+		size_t len = strlen(list->items[i]) + 1;
+
+		if (column + len > LINE_COLUMNS) {
+			printf("%s  %-*s", i ? "\n" : "", WORDS_COLUMN - 2, i ? "" : title);
+			column = WORDS_COLUMN;
+		}
 		printf(" %s", list->items[i]);
-	putchar('\n');
+		column += len;
+	}
+	if (list->count)
+		putchar('\n');
 }
 
 static void json_words(struct document *j, const char *key, const struct string_list *list)
@@ -23,21 +37,37 @@ static void json_words(struct document *j, const char *key, const struct string_
 	document_close(j, ']');
 }
 
-static void show(const struct profile *p, struct document *j)
+static void print_profile(const struct profile *p, bool at_length)
 {
-	if (!j) {
-		printf("%s: %s\n", p->name, p->summary ?: "");
-		print_words("events", &p->events);
-		print_words("optional", &p->optional);
+	cli_line(stdout, "%-10s %s", p->name, p->summary ?: "");
+	if (!at_length)
 		return;
-	}
+	print_words("events", &p->events);
+	print_words("optional", &p->optional);
+}
+
+static void json_profile(const struct profile *p, struct document *j)
+{
 	document_open(j, NULL, '{');
 	document_string(j, "name", p->name);
-	document_string(j, "summary", p->summary);
+	document_string(j, "summary", p->summary ?: "");
 	document_string(j, "file", p->path);
 	json_words(j, "events", &p->events);
 	json_words(j, "optional", &p->optional);
 	document_close(j, '}');
+}
+
+/* Those that were asked for, or all. */
+static int choose(const struct options *o, const char *const *dirs, struct string_list *ret,
+		  struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < o->arg_count && r >= 0; i++)
+		r = string_list_add_words(ret, o->args[i]);
+	if (r >= 0 && !o->arg_count)
+		r = profile_names(ret, dirs);
+	return r < 0 ? error_errno(err, r, "the profiles") : 0;
 }
 
 static int profiles_run(const struct options *o)
@@ -47,13 +77,10 @@ static int profiles_run(const struct options *o)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	struct document j = DOCUMENT_INIT(&out);
-	int r, status = CLI_WHOLE;
+	int status = CLI_WHOLE;
 
-	r = profile_names(&names, dirs);
-	if (r < 0) {
-		error_errno(&err, r, "the profiles");
+	if (choose(o, dirs, &names, &err) < 0)
 		return cli_fail(&err);
-	}
 	if (!names.count)
 		cli_warn("there are no profiles in %s%s%s", dirs[0], dirs[1] ? " and " : "",
 			 dirs[1] ?: "");
@@ -63,8 +90,10 @@ static int profiles_run(const struct options *o)
 
 		if (profile_load(&p, dirs, names.items[i], &err) < 0)
 			status = cli_fail(&err);
+		else if (o->json)
+			json_profile(p, &j);
 		else
-			show(p, o->json ? &j : NULL);
+			print_profile(p, o->arg_count || o->verbose);
 	}
 	document_close(&j, ']');
 	if (o->json)
@@ -74,9 +103,12 @@ static int profiles_run(const struct options *o)
 
 const struct command command_profiles = {
 	.name = "profiles",
-	.synopsis = "[--json]",
+	.synopsis = "[NAME...] [--json]",
 	.summary = "named sets of events for --profile",
-	.text = "Each with its events; optional ones are taken where the kernel has them.",
-	.options = OPTION(JSON),
+	.text = "One a line; of NAME, or with -v of all, the events too. Optional ones are taken\n"
+		"where the kernel has them.",
+	.options = OPTION(JSON) | OPTION(VERBOSE),
+	.args_max = UINT_MAX,
+	.complete = COMPLETE_PROFILE,
 	.run = profiles_run,
 };

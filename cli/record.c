@@ -218,7 +218,7 @@ static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struc
 		return send_stop(rec, err);
 	}
 	if (m->error)
-		return link_reply_error(m, err);
+		return control_error(m->error, err);
 	if (m->id == rec->start_id) {
 		if (m->body_case != TRACED__CONTROL__REPLY__BODY_SESSION)
 			return error_set(err, -EPROTO, "traced gave an answer to something else");

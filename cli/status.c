@@ -235,6 +235,8 @@ static int list_run(const struct options *o)
 		print_json(status, false);
 		return CLI_WHOLE;
 	}
+	if (!status->n_sessions)
+		cli_line(stderr, "no session: 'tracectl start' begins one");
 	for (size_t i = 0; i < status->n_sessions; i++) {
 		_cleanup_buf_ struct buf elapsed = BUF_INIT;
 

@@ -3,27 +3,37 @@
 
 _tracectl()
 {
-	local line=${COMP_LINE:0:COMP_POINT} current candidates words=() rest
+	local line=${COMP_LINE:0:COMP_POINT} program current candidates words=() break rest
 	# Split at blanks alone: event names have colons, at which COMP_WORDS is cut.
 	read -ra words <<<"$line"
 	[[ $line == *[[:space:]] ]] && words+=("")
-	current=${words[-1]}
-	mapfile -t candidates < <("${words[0]}" __complete -- "${words[@]:1}" 2>/dev/null)
+	program=${words[0]/#~\//$HOME/}
+	# A quote that is open belongs to the shell.
+	current=${words[-1]#[\"\']}
+	words[-1]=$current
+	mapfile -t candidates < <("$program" __complete -- "${words[@]:1}" 2>/dev/null)
 	COMPREPLY=()
+	# Of --option=VALUE, VALUE is completed.
+	rest=
+	if [[ $current == --*=* ]]; then
+		rest=${current%%=*}=
+		current=${current#*=}
+		[[ $COMP_WORDBREAKS == *=* ]] && rest=
+	fi
 	case ${candidates[0]-} in
 	:file)
 		compopt -o filenames 2>/dev/null
-		mapfile -t COMPREPLY < <(compgen -f -- "$current")
+		mapfile -t COMPREPLY < <(compgen -P "$rest" -f -- "$current")
 		return ;;
 	:command)
 		mapfile -t COMPREPLY < <(compgen -c -f -- "$current")
 		return ;;
 	esac
-	COMPREPLY=("${candidates[@]}")
+	COMPREPLY=("${candidates[@]/#/$rest}")
 	# readline puts back what stands before the last colon.
 	if [[ $current == *:* && $COMP_WORDBREAKS == *:* ]]; then
-		rest=${current%"${current##*:}"}
-		COMPREPLY=("${COMPREPLY[@]#"$rest"}")
+		break=$rest${current%"${current##*:}"}
+		COMPREPLY=("${COMPREPLY[@]#"$break"}")
 	fi
 }
 complete -F _tracectl tracectl

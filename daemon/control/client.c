@@ -7,7 +7,9 @@
 #include <sys/un.h>
 
 #include "util/io.h"
+#include "util/place.h"
 
+#define ERRNO_MAX 4095 /* the kernel's own bound */
 #define CONNECT_TIMEOUT_S 5
 #define HELLO_TIMEOUT_MS 10000
 
@@ -43,7 +45,8 @@ static int error_gone(struct error *err, int code)
 {
 	if (code == -ECONNRESET || code == -EPIPE) {
 		error_set(err, -ECONNRESET, "traced closed the connection");
-		return error_hint(err, "its log says why: journalctl -u traced");
+		return error_hint(err, "its log says why%s",
+				  place_has_unit() ? ": journalctl -u traced" : "");
 	}
 	return error_errno(err, code, "control connection");
 }
@@ -98,9 +101,9 @@ int64_t control_client_send(struct control_client *c, Traced__Control__Request *
 	return r < 0 ? error_gone(err, r) : (int64_t)request->id;
 }
 
-static int error_of_reply(struct error *err, const Traced__Control__Error *e)
+int control_error(const Traced__Control__Error *e, struct error *err)
 {
-	int code = e->code && e->code < 4096 ? -(int)e->code : -EIO;
+	int code = e->code && e->code <= ERRNO_MAX ? -(int)e->code : -EIO;
 
 	error_set(err, code, "%s", e->message && *e->message ? e->message : strerror(-code));
 	if (e->hint && *e->hint)
@@ -133,7 +136,7 @@ static int next_reply(struct control_client *c, uint64_t deadline_ns, Reply **re
 		return error_set(err, -EBADMSG, "traced sent a reply that can't be decoded");
 	if (reply->id == 0 && reply->error) {
 		/* About the connection, not about a request. */
-		r = error_of_reply(err, reply->error);
+		r = control_error(reply->error, err);
 		traced__control__reply__free_unpacked(reply, NULL);
 		return r;
 	}
@@ -173,21 +176,25 @@ static int call(struct control_client *c, Traced__Control__Request *request, int
 	int r;
 
 	if (id < 0)
-		return (int)id;
+		return (int)MAX(id, (int64_t)-ERRNO_MAX);
 	for (;;) {
 		r = next_reply(c, deadline_ns, &reply, err);
 		if (r < 0)
 			return r;
-		if (r == 0)
-			return error_set(err, -ETIMEDOUT, "traced does not answer");
+		if (r == 0) {
+			error_set(err, -ETIMEDOUT, "traced does not answer");
+			return -ETIMEDOUT;
+		}
 		if (reply->id == (uint64_t)id)
 			break;
 		r = keep(c, reply);
-		if (r < 0)
-			return error_errno(err, r, "control reply");
+		if (r < 0) {
+			error_errno(err, r, "control reply");
+			return r;
+		}
 	}
 	if (reply->error) {
-		r = error_of_reply(err, reply->error);
+		r = control_error(reply->error, err);
 		traced__control__reply__free_unpacked(reply, NULL);
 		return r;
 	}
@@ -221,7 +228,8 @@ static int shake_hands(struct control_client *c, struct error *err)
 	} else if (reply->hello->version != CONTROL_VERSION) {
 		error_set(err, -EPROTO, "%s speaks version %" PRIu32 " of the protocol, not %d",
 			  reply->hello->daemon, reply->hello->version, CONTROL_VERSION);
-		r = error_hint(err, "restart the daemon after an update: systemctl restart traced");
+		r = error_hint(err, "restart the daemon after an update%s",
+			       place_has_unit() ? ": systemctl restart traced" : "");
 	}
 	traced__control__reply__free_unpacked(reply, NULL);
 	return r;
@@ -251,8 +259,8 @@ static int connect_error(struct error *err, int code, const char *path)
 	case -ENOENT:
 	case -ECONNREFUSED:
 		error_set(err, code, "no traced listens on %s", path);
-		return error_hint(err, "start it (systemctl start traced.socket), "
-				       "or run tracectl as root, which needs no daemon");
+		return error_hint(err, "%s, or run tracectl as root, which needs no daemon",
+				  place_start_daemon());
 	case -EACCES:
 	case -EPERM:
 		error_set(err, -EACCES, "no permission to use %s", path);
@@ -260,7 +268,8 @@ static int connect_error(struct error *err, int code, const char *path)
 				       "usermod -aG traced USER");
 	case -EAGAIN:
 		error_set(err, -ETIMEDOUT, "traced does not accept the connection on %s", path);
-		return error_hint(err, "see what it does: systemctl status traced");
+		return error_hint(err, "see what it does%s",
+				  place_has_unit() ? ": systemctl status traced" : "");
 	default:
 		return error_errno(err, code, "%s", path);
 	}

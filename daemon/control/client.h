@@ -31,6 +31,8 @@ int64_t control_client_send(struct control_client *c, Traced__Control__Request *
  */
 int control_client_receive(struct control_client *c, int timeout_ms, Traced__Control__Reply **ret,
 			   struct error *err);
+/* Makes err of the error that a reply carries. Returns -err->code. */
+int control_error(const Traced__Control__Error *e, struct error *err);
 /*
  * Send and wait for that request's reply; replies to others are kept for
  * control_client_receive. A reply that carries an error becomes err.

@@ -15,6 +15,7 @@
 #include "service/worker.h"
 #include "util/io.h"
 #include "util/log.h"
+#include "util/place.h"
 
 #define SOCKET_GROUP "traced"
 #define BACKLOG 64
@@ -302,7 +303,8 @@ static int clear_socket(const char *path, const struct sockaddr_un *sa, struct e
 		return error_set(err, -EEXIST, "%s is there, and no socket", path);
 	if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN) {
 		error_set(err, -EADDRINUSE, "another traced listens on %s", path);
-		return error_hint(err, "systemctl status traced; --socket names another path");
+		return error_hint(err, "%s--socket names another path",
+				  place_has_unit() ? "systemctl status traced; " : "");
 	}
 	if (unlink(path) < 0 && errno != ENOENT)
 		return error_errno(err, -errno, "%s", path);

@@ -6,18 +6,22 @@
 #include <string.h>
 
 #include "util/nearest.h"
+#include "util/place.h"
 
 #define SUFFIX ".profile"
 
-const char *const profile_dirs[] = { TRACED_SYSCONFDIR "/traced/profiles",
-				     TRACED_DATADIR "/traced/profiles", NULL };
-
 const char *const *profile_search_path(void)
 {
-	static const char *named[2];
+	static const char *dirs[3];
 
-	named[0] = secure_getenv("TRACED_PROFILES");
-	return named[0] ? named : profile_dirs;
+	if (dirs[0])
+		return dirs;
+	dirs[0] = secure_getenv("TRACED_PROFILES");
+	if (dirs[0])
+		return dirs;
+	dirs[0] = TRACED_SYSCONFDIR "/traced/profiles";
+	dirs[1] = place_beside("../systemd/profiles") ?: TRACED_DATADIR "/traced/profiles";
+	return dirs;
 }
 
 struct profile *profile_free(struct profile *p)

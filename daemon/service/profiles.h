@@ -18,9 +18,10 @@ struct profile {
 	struct string_list events, optional;
 };
 
-/* NULL-terminated: /etc/traced/profiles, /usr/share/traced/profiles. */
-extern const char *const profile_dirs[];
-/* The same, or the one folder that TRACED_PROFILES names. */
+/*
+ * NULL-terminated: /etc/traced/profiles, /usr/share/traced/profiles (or, of a
+ * program in its build tree, the folder there); or the one that TRACED_PROFILES names.
+ */
 const char *const *profile_search_path(void);
 
 /* -ENOENT: none of that name (the hint has those that are); -EINVAL: its file is wrong. */

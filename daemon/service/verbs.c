@@ -32,11 +32,13 @@ static int find_own(const struct call *call, const char *name, struct session **
 
 	if (!s) {
 		error_set(err, -ENOENT, "there is no session \"%s\"", name);
-		return error_hint(err, "tracectl list shows those that there are");
+		error_hint(err, "tracectl list shows those that there are");
+		return -ENOENT;
 	}
 	if (!is_own(call, s)) {
 		error_set(err, -EPERM, "session \"%s\" is another user's", name);
-		return error_hint(err, "ask uid %u, or root", s->uid);
+		error_hint(err, "ask uid %u, or root", s->uid);
+		return -EPERM;
 	}
 	*ret = s;
 	return 0;

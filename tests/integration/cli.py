@@ -435,6 +435,14 @@ def lists(test):
         "[profile]\nsummary = packets\nevents = net:*, skb\noptional = tcp\n")
     profiles = parse_json(test.run("profiles", "--json",
                                    env=test.environment(TRACED_PROFILES="p")).stdout)
+    table = test.run("profiles", env=test.environment(TRACED_PROFILES="p")).out
+    check(table == "net        packets\n", table)
+    one = test.run("profiles", "net", env=test.environment(TRACED_PROFILES="p")).out
+    check("  events   net:* skb\n" in one and "tcp" in one, one)
+    # Without a hint where they are: in the build tree, or where they are installed.
+    env = test.environment()
+    del env["TRACED_PROFILES"]
+    check("latency" in test.run("profiles", env=env).out, "the build tree's own profiles")
     check(profiles[0]["name"] == "net" and profiles[0]["events"] == ["net:*", "skb"], f"{profiles}")
 
 
@@ -502,6 +510,15 @@ def completion(test):
     (test.dir / "some.traced").write_text("")
     check(complete(test, "tracectl convert so") == ["some.traced"], "a file")
     check("true" in complete(test, "tracectl record -F -- tru"), "a program")
+    check(complete(test, "tracectl record --event=sched:sched_swi") == ["sched_switch"],
+          "an event after =")
+    check("sched" in complete(test, "tracectl record --event="), "all systems after =")
+    check(complete(test, "tracectl record --output=so") == ["some.traced"], "a file after =")
+    check(complete(test, "tracectl record -e 'sched:sched_swi") == ["sched_switch"], "in quotes")
+    check(complete(test, "tracectl convert -oout so") == ["some.traced"], "after -oVALUE")
+    clocks = (TRACEFS / "trace_clock").read_text().replace("[", "").replace("]", "").split()
+    check(complete(test, "tracectl record -C ") == clocks, "the kernel's clocks")
+    check("sched" in complete(test, "tracectl profiles s"), "a profile")
     check(complete(test, "tracectl --socket x st") == ["start", "stop", "status"], "after globals")
 
 
