@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "marks/marks.h"
+
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "marks/internal.h"
+#include "proto/capture.pb-c.h"
+#include "traced/mark_record.h"
+#include "util/io.h"
+
+#define BACKLOG 1024
+#define EVENTS_PER_TURN 64
+#define TICK_NS (100 * NSEC_PER_MSEC)
+#define DRAIN_BYTES (UINT64_C(32) << 20)
+/* What is kept for the next drain. */
+#define STAGING_KEPT (1U << 20)
+
+static int announce(const struct member *r, struct marks_sink *sink)
+{
+	Traced__Capture__Producer msg = TRACED__CAPTURE__PRODUCER__INIT;
+	const struct producer *p = r->producer;
+	_cleanup_free_ uint8_t *packed = NULL;
+	struct iovec iov;
+
+	msg.ring = r->id;
+	msg.version = r->version;
+	msg.pid = p->pid;
+	msg.tid = r->tid;
+	msg.uid = p->uid;
+	msg.comm.data = (uint8_t *)(uintptr_t)r->comm;
+	msg.comm.len = strlen(r->comm);
+	if (p->exe) {
+		msg.exe.data = (uint8_t *)p->exe;
+		msg.exe.len = strlen(p->exe);
+	}
+	msg.clock = r->clock;
+	msg.generation = sink->generation;
+	msg.ring_bytes = r->ring.size;
+	msg.boot_ns = r->boot_ns;
+	iov.iov_len = traced__capture__producer__get_packed_size(&msg);
+	packed = malloc(iov.iov_len);
+	if (!packed)
+		return -ENOMEM;
+	traced__capture__producer__pack(&msg, packed);
+	iov.iov_base = packed;
+	return sink->write(sink->userdata, CHUNK_PRODUCER, &iov, 1);
+}
+
+static void write_to(struct marks_sink *sink, struct member *r, const struct buf *records)
+{
+	struct marks_header h = { .dropped = htole64(r->ring.dropped), .ring = htole32(r->id) };
+	uint64_t bit = UINT64_C(1) << sink->slot;
+	struct iovec iov[MARKS_IOV_MAX] = {
+		{ .iov_base = &h, .iov_len = sizeof(h) },
+		{ .iov_base = records->data, .iov_len = records->len },
+	};
+	int e = 0;
+
+	if (sink->failed)
+		return;
+	if (!(r->announced & bit))
+		e = announce(r, sink);
+	if (e >= 0) {
+		r->announced |= bit;
+		e = sink->write(sink->userdata, CHUNK_MARKS, iov, ARRAY_SIZE(iov));
+	}
+	if (e < 0)
+		sink->failed = e;
+}
+
+int64_t member_drain(struct member *r)
+{
+	struct marks *m = r->producer->marks;
+	struct marks_sink *sink;
+	uint64_t dropped = r->ring.dropped;
+	int64_t n;
+
+	buf_clear(&m->staging);
+	/* Nobody's: what a thread wrote that had not yet seen the end of the last recording. */
+	if (LIST_EMPTY(&m->sinks))
+		return marks_ring_discard(&r->ring);
+	n = marks_ring_take(&r->ring, &m->staging);
+	if (n < 0)
+		return n;
+	m->count.bytes += (uint64_t)n;
+	m->count.dropped += r->ring.dropped - dropped;
+	if (!n && r->ring.dropped == r->told_dropped)
+		return 0;
+	r->told_dropped = r->ring.dropped;
+	LIST_FOREACH(sink, &m->sinks, list)
+	write_to(sink, r, &m->staging);
+	return n;
+}
+
+static struct member *after(struct marks *m, struct member *r)
+{
+	struct producer *p = r ? r->producer : NULL;
+
+	r = r ? TAILQ_NEXT(r, list) : NULL;
+	if (!p)
+		p = TAILQ_FIRST(&m->producers);
+	else if (!r)
+		p = TAILQ_NEXT(p, list);
+	for (; !r && p; p = TAILQ_NEXT(p, list))
+		r = TAILQ_FIRST(&p->rings);
+	return r;
+}
+
+/* From where the last one ended. 1: the budget was used up. */
+static int drain_rings(struct marks *m, uint64_t budget)
+{
+	struct member *r = m->next ?: after(m, NULL), *next;
+	uint64_t taken = 0;
+
+	m->next = NULL;
+	for (; r; r = next) {
+		bool closed = marks_ring_closed(&r->ring);
+		int64_t n;
+
+		next = after(m, r);
+		n = member_drain(r);
+		if (n < 0)
+			m->count.refused++;
+		if (n < 0 || closed)
+			member_free(r);
+		else
+			taken += (uint64_t)n;
+		if (taken >= budget && next) {
+			m->next = next;
+			return 1;
+		}
+	}
+	if (m->staging.cap > STAGING_KEPT)
+		buf_deinit(&m->staging);
+	return 0;
+}
+
+void marks_want(struct marks *m, uint64_t at_ns)
+{
+	m->deadline = MIN(m->deadline, at_ns);
+}
+
+int marks_drain(struct marks *m)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	int more;
+
+	m->deadline = UINT64_MAX;
+	if (m->deaf_until && now >= m->deaf_until) {
+		struct epoll_event e = { .events = EPOLLIN, .data.ptr = &m->listening };
+
+		m->deaf_until = 0;
+		epoll_ctl(m->epfd, EPOLL_CTL_MOD, m->listen_fd, &e);
+	} else if (m->deaf_until) {
+		marks_want(m, m->deaf_until);
+	}
+	more = drain_rings(m, DRAIN_BYTES);
+	producers_tidy(m, true);
+	if (!LIST_EMPTY(&m->sinks))
+		marks_want(m, now + (more ? SHORT_TICK_NS : TICK_NS));
+	return more;
+}
+
+uint64_t marks_deadline(const struct marks *m)
+{
+	return m->deadline;
+}
+
+int marks_fd(const struct marks *m)
+{
+	return m->epfd;
+}
+
+void marks_dispatch(struct marks *m)
+{
+	struct epoll_event events[EVENTS_PER_TURN];
+	int n = epoll_wait(m->epfd, events, EVENTS_PER_TURN, 0);
+
+	for (int i = 0; i < n; i++) {
+		const struct source *source = events[i].data.ptr;
+
+		if (source->producer)
+			producer_event(source->producer, source);
+		else
+			producers_accept(m);
+	}
+	producers_tidy(m, false);
+}
+
+int marks_begin(struct marks *m, struct marks_sink *sink)
+{
+	uint64_t bit;
+	struct producer *p;
+	struct member *r;
+
+	if (m->slots == UINT64_MAX)
+		return -EUSERS;
+	/* What was made so far is the others'. */
+	drain_rings(m, UINT64_MAX);
+	sink->slot = (unsigned)__builtin_ctzll(~m->slots);
+	sink->failed = 0;
+	bit = UINT64_C(1) << sink->slot;
+	m->slots |= bit;
+	TAILQ_FOREACH(p, &m->producers, list)
+	TAILQ_FOREACH(r, &p->rings, list)
+	r->announced &= ~bit;
+	LIST_INSERT_HEAD(&m->sinks, sink, list);
+	sink->generation = marks_page_begin(&m->page);
+	marks_want(m, now_ns(CLOCK_MONOTONIC) + TICK_NS);
+	return 0;
+}
+
+/* Programs that have just connected, rings that have just been sent. */
+static void hear_all(struct marks *m)
+{
+	struct producer *p;
+
+	for (int n = 1, all = 0; n > 0 && all < BACKLOG; all += n)
+		n = producers_accept(m);
+	TAILQ_FOREACH(p, &m->producers, list)
+	if (!p->gone)
+		producer_event(p, &p->socket);
+}
+
+void marks_end(struct marks *m, struct marks_sink *sink)
+{
+	if (!sink->generation)
+		return;
+	if (LIST_FIRST(&m->sinks) == sink && !LIST_NEXT(sink, list))
+		marks_page_end(&m->page);
+	hear_all(m);
+	drain_rings(m, UINT64_MAX);
+	LIST_REMOVE(sink, list);
+	m->slots &= ~(UINT64_C(1) << sink->slot);
+	sink->generation = 0;
+	producers_tidy(m, false);
+}
+
+void marks_set_limits(struct marks *m, const struct marks_limits *limits)
+{
+	m->limits = *limits;
+}
+
+void marks_get_count(const struct marks *m, struct marks_count *ret)
+{
+	*ret = m->count;
+}
+
+static int make_folder(struct marks *m, const char *folder, struct error *err)
+{
+	if (mkdir(folder, 0755) < 0)
+		return errno == EEXIST ? 0 : error_errno(err, -errno, "%s", folder);
+	/* Whatever the umask is. */
+	if (chmod(folder, 0755) < 0)
+		return error_errno(err, -errno, "%s", folder);
+	if (m->transient)
+		m->folder = strdup(folder);
+	return 0;
+}
+
+/* Removes a dead daemon's socket. */
+static int clear_path(int fd, const struct sockaddr_un *sa, struct error *err)
+{
+	struct stat st;
+
+	if (lstat(sa->sun_path, &st) < 0)
+		return errno == ENOENT ? 0 : error_errno(err, -errno, "%s", sa->sun_path);
+	if (!S_ISSOCK(st.st_mode))
+		return error_set(err, -EEXIST, "%s is there, and no socket", sa->sun_path);
+	if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN)
+		return error_set(err, -EADDRINUSE, "another traced listens on %s", sa->sun_path);
+	if (unlink(sa->sun_path) < 0 && errno != ENOENT)
+		return error_errno(err, -errno, "%s", sa->sun_path);
+	return 0;
+}
+
+static int make_socket(struct marks *m, const char *folder, struct error *err)
+{
+	const int type = SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK;
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = -EBADF, probe = socket(AF_UNIX, type, 0);
+	int r;
+
+	if ((size_t)snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/" MARKS_SOCKET, folder) >=
+	    sizeof(sa.sun_path))
+		return error_set(err, -ENAMETOOLONG, "the socket's path is too long: %s", folder);
+	fd = socket(AF_UNIX, type, 0);
+	if (fd < 0 || probe < 0)
+		return error_errno(err, -errno, "socket");
+	r = clear_path(probe, &sa, err);
+	if (r < 0)
+		return r;
+	if (bind(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)
+		return error_errno(err, -errno, "%s", sa.sun_path);
+	m->socket_path = strdup(sa.sun_path);
+	if (!m->socket_path || chmod(sa.sun_path, 0666) < 0 || listen(fd, BACKLOG) < 0) {
+		r = error_errno(err, -errno, "%s", sa.sun_path);
+		unlink(sa.sun_path);
+		return r;
+	}
+	m->listen_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int marks_new(struct marks **ret, const char *folder, bool transient,
+	      const struct marks_limits *limits, struct error *err)
+{
+	_cleanup_(marks_freep) struct marks *m = calloc(1, sizeof(*m));
+	struct epoll_event e = { .events = EPOLLIN };
+	_cleanup_free_ char *path = NULL;
+	int r;
+
+	if (!m || asprintf(&path, "%s/" MARKS_PAGE, folder) < 0) {
+		path = NULL;
+		return error_errno(err, -ENOMEM, "marks");
+	}
+	TAILQ_INIT(&m->producers);
+	m->listen_fd = -EBADF;
+	m->transient = transient;
+	m->limits = *limits;
+	m->deadline = UINT64_MAX;
+	m->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (m->epfd < 0)
+		return error_errno(err, -errno, "epoll");
+	r = make_folder(m, folder, err);
+	/* The socket first: who has it owns the page. */
+	if (r == 0)
+		r = make_socket(m, folder, err);
+	if (r == 0)
+		r = marks_page_open(&m->page, path, err);
+	if (r < 0)
+		return r;
+	e.data.ptr = &m->listening;
+	if (epoll_ctl(m->epfd, EPOLL_CTL_ADD, m->listen_fd, &e) < 0)
+		return error_errno(err, -errno, "epoll");
+	*ret = TAKE_PTR(m);
+	return 0;
+}
+
+struct marks *marks_free(struct marks *m)
+{
+	if (!m)
+		return NULL;
+	marks_page_close(&m->page, m->transient);
+	while (!TAILQ_EMPTY(&m->producers))
+		producer_free(TAILQ_FIRST(&m->producers));
+	close_fd(m->listen_fd);
+	close_fd(m->epfd);
+	if (m->socket_path)
+		unlink(m->socket_path);
+	if (m->folder)
+		rmdir(m->folder);
+	free(m->socket_path);
+	free(m->folder);
+	buf_deinit(&m->staging);
+	free(m);
+	return NULL;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "marks/page.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+/* Ours, as we would have made it: programs map it only so. */
+static bool usable(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	       !(st.st_mode & 022) && st.st_size == MARKS_PAGE_BYTES;
+}
+
+static int open_file(const char *path, bool *ret_made, struct error *err)
+{
+	const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+	int fd = open(path, flags);
+
+	*ret_made = false;
+	if (fd >= 0 && usable(fd))
+		return fd;
+	close_fd(fd);
+	if (fd >= 0 || errno == ELOOP)
+		unlink(path);
+	fd = open(path, flags | O_CREAT | O_EXCL, 0644);
+	if (fd < 0)
+		return error_errno(err, -errno, "%s", path);
+	*ret_made = true;
+	/* The mode whatever the umask; the bytes now, as a hole could not be filled later. */
+	if (fchmod(fd, 0644) < 0 || posix_fallocate(fd, 0, MARKS_PAGE_BYTES) != 0) {
+		int r = error_errno(err, errno ? -errno : -ENOSPC, "%s", path);
+
+		unlink(path);
+		close_fd(fd);
+		return r;
+	}
+	return fd;
+}
+
+static void set_word(struct marks_page_file *f, uint32_t word)
+{
+	__atomic_store_n(&f->page->word, word, __ATOMIC_RELEASE);
+}
+
+int marks_page_open(struct marks_page_file *ret, const char *path, struct error *err)
+{
+	struct marks_page_file f = { 0 };
+	_cleanup_close_ int fd = open_file(path, &f.made, err);
+	uint64_t daemon;
+	void *p;
+
+	if (fd < 0)
+		return fd;
+	if (getrandom(&daemon, sizeof(daemon), 0) != sizeof(daemon))
+		return error_errno(err, -errno, "random bytes");
+	p = mmap(NULL, MARKS_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return error_errno(err, -errno, "%s", path);
+	f.page = p;
+	f.path = strdup(path);
+	if (!f.path) {
+		munmap(p, MARKS_PAGE_BYTES);
+		return error_errno(err, -ENOMEM, "%s", path);
+	}
+	/* A number that rings of the last daemon don't have. */
+	f.generation = MARKS_GENERATION_MIN + ((uint32_t)daemon & 0xffffff);
+	set_word(&f, MARKS_OFF);
+	f.page->version = MARKS_PAGE_VERSION;
+	f.page->daemon = daemon | 1;
+	*ret = f;
+	return 0;
+}
+
+void marks_page_close(struct marks_page_file *f, bool transient)
+{
+	if (!f->page)
+		return;
+	if (transient && f->made) {
+		unlink(f->path);
+		set_word(f, MARKS_GONE);
+	} else {
+		set_word(f, MARKS_OFF);
+	}
+	munmap(f->page, MARKS_PAGE_BYTES);
+	free(f->path);
+	*f = (struct marks_page_file){ 0 };
+}
+
+uint32_t marks_page_begin(struct marks_page_file *f)
+{
+	set_word(f, ++f->generation);
+	return f->generation;
+}
+
+void marks_page_end(struct marks_page_file *f)
+{
+	set_word(f, MARKS_OFF);
+}

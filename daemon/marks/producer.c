@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A program that makes marks, as its socket, its process and procfs tell of it. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "marks/internal.h"
+#include "traced/mark_record.h"
+#include "util/io.h"
+
+#define ACCEPTS_PER_TURN 32
+#define MESSAGES_PER_TURN 16
+#define MESSAGES_PER_DRAIN 256	       /* of one program: then it has to wait */
+#define NO_RING_NS (10 * NSEC_PER_SEC) /* a connection that hands over nothing */
+#define FDS_MAX 4
+
+struct member *member_free(struct member *r)
+{
+	struct marks *m = r->producer->marks;
+
+	if (m->next == r)
+		m->next = NULL;
+	TAILQ_REMOVE(&r->producer->rings, r, list);
+	m->count.rings--;
+	marks_ring_close(&r->ring);
+	free(r);
+	return NULL;
+}
+
+struct producer *producer_free(struct producer *p)
+{
+	while (!TAILQ_EMPTY(&p->rings))
+		member_free(TAILQ_FIRST(&p->rings));
+	TAILQ_REMOVE(&p->marks->producers, p, list);
+	p->marks->count.producers--;
+	close_fd(p->fd);
+	close_fd(p->pidfd);
+	free(p->exe);
+	free(p);
+	return NULL;
+}
+
+static void read_comm(struct member *r)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	pid_t pid = r->producer->pid;
+	char path[64];
+
+	r->comm[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, r->tid ?: pid);
+	if (read_file_at(AT_FDCWD, path, sizeof(r->comm), &text) < 0 || !buf_string(&text))
+		return;
+	if (text.len && text.data[text.len - 1] == '\n')
+		text.data[--text.len] = '\0';
+	snprintf(r->comm, sizeof(r->comm), "%s", text.data);
+}
+
+/* A thread may say any number: only one of its own process is believed. */
+static pid_t check_tid(const struct producer *p, int32_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", p->pid, tid);
+	return tid > 0 && access(path, F_OK) == 0 ? tid : 0;
+}
+
+static void read_exe(struct producer *p)
+{
+	char path[32], exe[1024];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", p->pid);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	if (n <= 0)
+		return;
+	exe[n] = '\0';
+	free(p->exe);
+	p->exe = strdup(exe);
+}
+
+struct usage {
+	unsigned producers, rings;
+	uint64_t bytes;
+};
+
+static struct usage usage_of(const struct marks *m, uid_t uid)
+{
+	const struct producer *p;
+	const struct member *r;
+	struct usage u = { 0 };
+
+	TAILQ_FOREACH(p, &m->producers, list)
+	{
+		if (p->uid != uid || p->gone)
+			continue;
+		u.producers++;
+		TAILQ_FOREACH(r, &p->rings, list)
+		{
+			u.rings++;
+			u.bytes += r->ring.size;
+		}
+	}
+	return u;
+}
+
+static int add_ring(struct producer *p, const struct marks_message *msg, int fd, struct error *err)
+{
+	struct marks *m = p->marks;
+	struct usage u = usage_of(m, p->uid);
+	struct member *r;
+	int e;
+
+	if (p->uid != 0 && (u.rings >= m->limits.rings_per_user ||
+			    u.bytes + msg->size > m->limits.bytes_per_user)) {
+		close_fd(fd);
+		return error_set(err, -EDQUOT, "user %u has too many rings", p->uid);
+	}
+	r = calloc(1, sizeof(*r));
+	if (!r) {
+		close_fd(fd);
+		return error_errno(err, -ENOMEM, "ring");
+	}
+	e = marks_ring_open(&r->ring, fd, msg, err);
+	if (e < 0) {
+		free(r);
+		return e;
+	}
+	r->producer = p;
+	r->id = ++m->last_id;
+	r->tid = check_tid(p, msg->tid);
+	r->version = msg->version;
+	r->clock = msg->clock;
+	r->boot_ns = now_ns(CLOCK_BOOTTIME);
+	read_comm(r);
+	/* It may have executed another program since it connected. */
+	read_exe(p);
+	TAILQ_INSERT_TAIL(&p->rings, r, list);
+	m->count.rings++;
+	return 0;
+}
+
+/* A ring half full, a thread that has ended. */
+static void look(struct producer *p)
+{
+	struct member *r, *next;
+
+	for (r = TAILQ_FIRST(&p->rings); r; r = next) {
+		bool closed = marks_ring_closed(&r->ring);
+
+		next = TAILQ_NEXT(r, list);
+		if (member_drain(r) < 0) {
+			p->marks->count.refused++;
+			closed = true;
+		}
+		if (closed)
+			member_free(r);
+	}
+}
+
+/* fds: those that came, -EBADF the others; whoever takes one says so there. */
+static int take_message(struct producer *p, const struct marks_message *msg, int *fd)
+{
+	if (msg->magic != MARKS_MESSAGE_MAGIC)
+		return -EBADMSG;
+	switch (msg->type) {
+	case MARKS_RING:
+		if (*fd < 0)
+			return -EBADMSG;
+		return add_ring(p, msg, TAKE_FD(*fd), NULL);
+	case MARKS_LOOK:
+		look(p);
+		return 0;
+	default:
+		return 0; /* of a newer library */
+	}
+}
+
+/* 1: a message; 0: none now; -ECONNRESET: the end. The first descriptor is *ret_fd. */
+static int receive(struct producer *p, struct marks_message *ret, int *ret_fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
+	} control;
+	struct iovec iov = { .iov_base = ret, .iov_len = sizeof(*ret) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.bytes,
+			      .msg_controllen = sizeof(control.bytes) };
+	ssize_t n = recvmsg(p->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	*ret_fd = -EBADF;
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -ECONNRESET;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		int fds[FDS_MAX];
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		count = MIN(count, ARRAY_SIZE(fds));
+		memcpy(fds, CMSG_DATA(c), count * sizeof(int));
+		for (size_t i = 0; i < count; i++) {
+			if (*ret_fd < 0)
+				*ret_fd = fds[i];
+			else
+				close_fd(fds[i]);
+		}
+	}
+	if (n == 0)
+		return -ECONNRESET;
+	if ((size_t)n < sizeof(*ret)) {
+		*ret_fd = close_fd(*ret_fd);
+		return -EBADMSG;
+	}
+	return 1;
+}
+
+/* 1: there may be more. */
+static int hear(struct producer *p, unsigned turns)
+{
+	for (unsigned i = 0; i < turns; i++) {
+		_cleanup_close_ int fd = -EBADF;
+		struct marks_message msg;
+		int r = receive(p, &msg, &fd);
+
+		if (r > 0) {
+			p->messages++;
+			r = take_message(p, &msg, &fd);
+			if (r < 0)
+				p->marks->count.refused++;
+		} else if (r == 0) {
+			return 0;
+		}
+		if (r < 0)
+			return r;
+	}
+	return 1;
+}
+
+void producer_end(struct producer *p)
+{
+	if (p->gone)
+		return;
+	/* What a short-lived program said before its end, and we have not heard. */
+	if (p->fd >= 0)
+		hear(p, MESSAGES_PER_DRAIN);
+	look(p);
+	p->gone = true;
+	p->fd = close_fd(p->fd);
+	p->pidfd = close_fd(p->pidfd);
+}
+
+static void set_events(struct producer *p, uint32_t events)
+{
+	struct epoll_event e = { .events = events, .data.ptr = &p->socket };
+
+	epoll_ctl(p->marks->epfd, EPOLL_CTL_MOD, p->fd, &e);
+}
+
+void producer_event(struct producer *p, const struct source *source)
+{
+	if (p->gone)
+		return;
+	if (source == &p->process || hear(p, MESSAGES_PER_TURN) < 0) {
+		producer_end(p);
+	} else if (p->messages > MESSAGES_PER_DRAIN && !p->muted) {
+		p->muted = true;
+		set_events(p, 0);
+		marks_want(p->marks, now_ns(CLOCK_MONOTONIC) + SHORT_TICK_NS);
+	}
+}
+
+void producers_tidy(struct marks *m, bool hear_all)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	struct producer *p, *next;
+
+	for (p = TAILQ_FIRST(&m->producers); p; p = next) {
+		next = TAILQ_NEXT(p, list);
+		if (hear_all) {
+			p->messages = 0;
+			if (p->muted)
+				set_events(p, EPOLLIN);
+			p->muted = false;
+			if (TAILQ_EMPTY(&p->rings) && now > p->connected_ns + NO_RING_NS)
+				producer_end(p);
+		}
+		if (p->gone)
+			producer_free(p);
+	}
+}
+
+static int watch(struct producer *p)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = &p->socket };
+
+	if (epoll_ctl(p->marks->epfd, EPOLL_CTL_ADD, p->fd, &e) < 0)
+		return -errno;
+	/* Where a child has inherited the socket, only this tells of the end. */
+	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	e.data.ptr = &p->process;
+	if (p->pidfd >= 0 && epoll_ctl(p->marks->epfd, EPOLL_CTL_ADD, p->pidfd, &e) < 0)
+		return -errno;
+	return 0;
+}
+
+static void add_producer(struct marks *m, int fd)
+{
+	_cleanup_close_ int owned = fd;
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	struct producer *p;
+
+	m->count.refused++;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+	    m->count.producers >= m->limits.producers ||
+	    (peer.uid != 0 && usage_of(m, peer.uid).producers >= m->limits.producers_per_user))
+		return;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return;
+	p->marks = m;
+	p->socket.producer = p->process.producer = p;
+	p->fd = TAKE_FD(owned);
+	p->pidfd = -EBADF;
+	p->uid = peer.uid;
+	p->pid = peer.pid;
+	p->connected_ns = now_ns(CLOCK_MONOTONIC);
+	TAILQ_INIT(&p->rings);
+	TAILQ_INSERT_TAIL(&m->producers, p, list);
+	m->count.producers++;
+	marks_want(m, p->connected_ns + NO_RING_NS);
+	if (watch(p) < 0)
+		producer_free(p);
+	else
+		m->count.refused--;
+}
+
+int producers_accept(struct marks *m)
+{
+	struct epoll_event e = { .events = 0, .data.ptr = &m->listening };
+
+	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+		int fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0) {
+			add_producer(m, fd);
+			continue;
+		}
+		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+			return i;
+		/* No descriptors, no memory: later. The socket would say at once that it waits. */
+		epoll_ctl(m->epfd, EPOLL_CTL_MOD, m->listen_fd, &e);
+		m->deaf_until = now_ns(CLOCK_MONOTONIC) + NSEC_PER_SEC;
+		marks_want(m, m->deaf_until);
+		return i;
+	}
+	return ACCEPTS_PER_TURN;
+}

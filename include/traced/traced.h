@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libtraced: a program's own marks in the recordings of traced, on one clock with what
+ * the kernel did. docs/marks.md is the guide, libtraced(3) the reference.
+ *
+ *	#include <traced/traced.h>
+ *
+ *	void load(const char *path)
+ *	{
+ *		TRACED_SCOPE("app", "load", TRACED_STRING("path", path));
+ *		...
+ *	}
+ *
+ * While nobody records a mark costs a load and a branch, and its arguments are not
+ * evaluated. While somebody does, the thread writes the mark into a ring of its own in
+ * memory that it shares with the daemon: no lock, no system call. A full ring drops
+ * marks, and counts them. Nothing here fails or blocks, and there is no
+ * initialisation: without a daemon marks go nowhere.
+ *
+ * Threads: everything may be called from any thread, also in signal handlers. A
+ * mark in a handler that has interrupted a mark of the same thread is dropped and
+ * counted; such a handler must not be left by longjmp().
+ * fork(): the child has rings of its own, from its first mark.
+ * Ownership: what pointers point to is copied before the call returns, but for
+ * labels, which must live as long as the process; the macros make them static.
+ * Text: any bytes, meant as UTF-8.
+ * Names and categories in the macros must be string constants.
+ *
+ * The phases, and what viewers make of them, are those of the Trace Event Format.
+ */
+#ifndef TRACED_TRACED_H
+#define TRACED_TRACED_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TRACED_PUBLIC __attribute__((visibility("default")))
+
+/* The daemon's word, shared by all processes: not 0 while anybody records. */
+#if defined(__x86_64__) || defined(__i386__) || defined(__arm__) || defined(__riscv)
+#define TRACED_PAGE_SIZE 4096
+#else
+#define TRACED_PAGE_SIZE 65536
+#endif
+struct traced_page {
+	uint32_t word;
+	char reserved[TRACED_PAGE_SIZE - sizeof(uint32_t)];
+};
+extern TRACED_PUBLIC struct traced_page traced_page;
+
+/* True if a mark would be written: for work that is only done for marks. */
+static inline int traced_enabled(void)
+{
+	return (int)__builtin_expect(__atomic_load_n(&traced_page.word, __ATOMIC_RELAXED) != 0, 0);
+}
+
+/* Now, by the clock of all marks: ns of CLOCK_BOOTTIME. For TRACED_COMPLETE and others. */
+TRACED_PUBLIC uint64_t traced_now(void);
+
+/*
+ * A name and its category, sent once and then known by a number; or, with a parent, a
+ * frame of a stack. Lives as long as the process.
+ */
+struct traced_label {
+	const char *category; /* a comma between several */
+	const char *name;
+	struct traced_label *parent; /* the frame that called; NULL: none */
+	uint32_t id;		     /* libtraced's */
+};
+#define TRACED_LABEL_INIT(category, name)                                                          \
+	{                                                                                          \
+		"" category, "" name, NULL, 0                                                      \
+	}
+#define TRACED_LABEL_(category, name)                                                              \
+	(__extension__({                                                                           \
+		static struct traced_label traced_label_ = TRACED_LABEL_INIT(category, name);      \
+		&traced_label_;                                                                    \
+	}))
+/* Defines a frame: a static variable. parent: another one's address, or NULL. */
+#define TRACED_FRAME(variable, category, name, parent)                                             \
+	static struct traced_label variable = { "" category, "" name, parent, 0 }
+
+/* Arguments. Keys must be string constants, but for traced_arg_named(). */
+enum traced_type {
+	TRACED_TYPE_NULL = 0,
+	TRACED_TYPE_INT = 1,
+	TRACED_TYPE_UINT = 2,
+	TRACED_TYPE_DOUBLE = 3,
+	TRACED_TYPE_BOOL = 4,
+	TRACED_TYPE_POINTER = 5,
+	TRACED_TYPE_STRING = 6,
+	TRACED_TYPE_JSON = 7,
+	TRACED_TYPE_REF = 8,
+};
+
+struct traced_arg {
+	union {
+		struct traced_label *label; /* its name is the argument's */
+		const char *text;	    /* named: the name */
+	} key;
+	uint16_t type; /* enum traced_type */
+	uint16_t named;
+	uint32_t length; /* of text, bytes */
+	union {
+		int64_t i;
+		uint64_t u;
+		double d;
+		const char *text;
+	} value;
+};
+
+static inline struct traced_arg traced_arg_(struct traced_label *key, enum traced_type type)
+{
+	struct traced_arg a = { { key }, (uint16_t)type, 0, 0, { 0 } };
+
+	return a;
+}
+
+static inline struct traced_arg traced_arg_int(struct traced_label *key, int64_t value)
+{
+	struct traced_arg a = traced_arg_(key, TRACED_TYPE_INT);
+
+	a.value.i = value;
+	return a;
+}
+
+static inline struct traced_arg traced_arg_uint(struct traced_label *key, enum traced_type type,
+						uint64_t value)
+{
+	struct traced_arg a = traced_arg_(key, type);
+
+	a.value.u = value;
+	return a;
+}
+
+static inline struct traced_arg traced_arg_double(struct traced_label *key, double value)
+{
+	struct traced_arg a = traced_arg_(key, TRACED_TYPE_DOUBLE);
+
+	a.value.d = value;
+	return a;
+}
+
+/* text NULL: null. */
+static inline struct traced_arg traced_arg_text(struct traced_label *key, enum traced_type type,
+						const char *text, size_t length)
+{
+	struct traced_arg a = traced_arg_(key, text ? type : TRACED_TYPE_NULL);
+
+	a.value.text = text;
+	a.length = (uint32_t)length;
+	return a;
+}
+
+/* The same argument with a name that is no constant. */
+static inline struct traced_arg traced_arg_named(const char *name, struct traced_arg a)
+{
+	a.key.text = name;
+	a.named = 1;
+	return a;
+}
+
+#define TRACED_INT(key, v) traced_arg_int(TRACED_LABEL_("", key), (int64_t)(v))
+#define TRACED_UINT(key, v) traced_arg_uint(TRACED_LABEL_("", key), TRACED_TYPE_UINT, (uint64_t)(v))
+#define TRACED_DOUBLE(key, v) traced_arg_double(TRACED_LABEL_("", key), (double)(v))
+#define TRACED_BOOL(key, v) traced_arg_uint(TRACED_LABEL_("", key), TRACED_TYPE_BOOL, !!(v))
+#define TRACED_POINTER(key, v)                                                                     \
+	traced_arg_uint(TRACED_LABEL_("", key), TRACED_TYPE_POINTER, (uint64_t)(uintptr_t)(v))
+#define TRACED_STRING(key, v) traced_arg_string_(TRACED_LABEL_("", key), TRACED_TYPE_STRING, (v))
+/* Text that is one JSON value: an object, a list ... What is none appears as a string. */
+#define TRACED_JSON(key, v) traced_arg_string_(TRACED_LABEL_("", key), TRACED_TYPE_JSON, (v))
+/* The snapshot of the object with that id (TRACED_OBJECT_NEW) that was valid then. */
+#define TRACED_REF(key, id)                                                                        \
+	traced_arg_uint(TRACED_LABEL_("", key), TRACED_TYPE_REF, (uint64_t)(uintptr_t)(id))
+
+static inline struct traced_arg traced_arg_string_(struct traced_label *key, enum traced_type type,
+						   const char *text)
+{
+	return traced_arg_text(key, type, text, text ? strlen(text) : 0);
+}
+
+/* What ties events to each other. */
+enum traced_id_kind {
+	TRACED_ID_NONE = 0,
+	TRACED_ID_USUAL = 4,  /* of objects, counters: the process's own; of the others: global */
+	TRACED_ID_LOCAL = 5,  /* the process's own */
+	TRACED_ID_GLOBAL = 6, /* everybody's */
+};
+
+struct traced_id {
+	enum traced_id_kind kind;
+	const char *text; /* NULL: number is meant */
+	uint64_t number;
+	const char *scope; /* ids of different scopes differ; NULL: none */
+};
+
+static inline struct traced_id traced_id_(enum traced_id_kind kind, uint64_t number)
+{
+	struct traced_id id = { kind, NULL, 0, NULL };
+
+	id.number = number;
+	return id;
+}
+#define TRACED_ID(number) traced_id_(TRACED_ID_USUAL, (uint64_t)(uintptr_t)(number))
+#define TRACED_LOCAL(number) traced_id_(TRACED_ID_LOCAL, (uint64_t)(uintptr_t)(number))
+#define TRACED_GLOBAL(number) traced_id_(TRACED_ID_GLOBAL, (uint64_t)(uintptr_t)(number))
+
+/* How far an instant reaches. */
+enum traced_scope {
+	TRACED_SCOPE_THREAD = 0,
+	TRACED_SCOPE_PROCESS = 1,
+	TRACED_SCOPE_GLOBAL = 2,
+};
+
+enum traced_flags {
+	TRACED_BIND_ENCLOSING = 1 << 2, /* of a flow's end: to the slice around it, not the next */
+};
+
+/* A stack: frames, or program counters with the outermost first. */
+struct traced_stack {
+	struct traced_label *frame; /* the innermost one */
+	const uint64_t *addresses;
+	size_t count; /* of addresses; at most 128 are taken */
+};
+
+/* All that a mark may say. What is 0 is not said. */
+struct traced_mark {
+	struct traced_label *label; /* NULL: category and name are */
+	const char *category, *name;
+	unsigned flags; /* enum traced_scope | enum traced_flags */
+	const struct traced_arg *args;
+	size_t arg_count;
+	struct traced_id id, linked;
+	uint64_t time;	 /* when it happened, if not now; of a complete event its end */
+	uint64_t start;	 /* of a complete event */
+	uint64_t issued; /* of a clock sync's issuer: when it asked for it */
+	uint64_t thread_duration, instructions; /* of a complete event; ns of the thread's clock */
+	struct traced_stack stack, end_stack;
+	const char *cname; /* a colour's name in Trace Viewer */
+	const char *sync_id;
+	const char *base_type, *snapshot_category; /* of an object's snapshot */
+};
+
+/* Writes a mark: phase is the Trace Event Format's letter. */
+TRACED_PUBLIC void traced_write(char phase, const struct traced_mark *mark);
+/* The same, of a label and arguments only. */
+TRACED_PUBLIC void traced_write_label(char phase, unsigned flags, struct traced_label *label,
+				      const struct traced_arg *args, size_t arg_count);
+TRACED_PUBLIC void traced_write_plain(char phase, struct traced_label *label);
+
+/*
+ * What the thread's next marks say besides: TRACED_WITH_THREAD_CLOCK its CPU time (a system
+ * call a mark), TRACED_WITH_INSTRUCTIONS how many it has executed (where perf_event_open(2)
+ * is allowed and the machine counts them). Returns what is really so now.
+ */
+#define TRACED_WITH_THREAD_CLOCK 1U
+#define TRACED_WITH_INSTRUCTIONS 2U
+TRACED_PUBLIC unsigned traced_thread_counts(unsigned which);
+
+/*
+ * Bytes of the rings that threads make from now on: rounded up to a power of two, at least
+ * 64 KiB, at most 16 MiB. The default is 1 MiB, or TRACED_RING in the environment.
+ */
+TRACED_PUBLIC void traced_ring_size(size_t bytes);
+
+/* Marks that this thread could not write: its ring was full, or the daemon would not have it. */
+TRACED_PUBLIC uint64_t traced_dropped(void);
+
+/* What follows is for the macros. */
+#define TRACED_ARGS_(...)                                                                          \
+	const struct traced_arg traced_args_[] = { { { NULL }, 0, 0, 0, { 0 } }, ##__VA_ARGS__ };  \
+	const size_t traced_arg_count_ = sizeof(traced_args_) / sizeof(traced_args_[0]) - 1
+#define TRACED_LABELLED_(phase, flags, label, ...)                                                 \
+	do {                                                                                       \
+		if (traced_enabled()) {                                                            \
+			TRACED_ARGS_(__VA_ARGS__);                                                 \
+			if (!traced_arg_count_ && !(flags))                                        \
+				traced_write_plain((phase), (label));                              \
+			else                                                                       \
+				traced_write_label((phase), (flags), (label), traced_args_ + 1,    \
+						   traced_arg_count_);                             \
+		}                                                                                  \
+	} while (0)
+/* statements fill traced_mark_, a struct traced_mark. */
+#define TRACED_MARK_(phase, category_, name_, statements, ...)                                     \
+	do {                                                                                       \
+		if (traced_enabled()) {                                                            \
+			TRACED_ARGS_(__VA_ARGS__);                                                 \
+			struct traced_mark traced_mark_;                                           \
+			memset(&traced_mark_, 0, sizeof(traced_mark_));                            \
+			traced_mark_.label = TRACED_LABEL_(category_, name_);                      \
+			traced_mark_.args = traced_args_ + 1;                                      \
+			traced_mark_.arg_count = traced_arg_count_;                                \
+			statements;                                                                \
+			traced_write((phase), &traced_mark_);                                      \
+		}                                                                                  \
+	} while (0)
+#define TRACED_WITH_ID_(phase, category, name, id_, ...)                                           \
+	TRACED_MARK_(phase, category, name, traced_mark_.id = (id_), ##__VA_ARGS__)
+#define TRACED_CONCAT2_(a, b) a##b
+#define TRACED_CONCAT_(a, b) TRACED_CONCAT2_(a, b)
+
+static inline void traced_scope_end_(const int *began)
+{
+	if (*began)
+		traced_write_plain('E', NULL);
+}
+
+/* What follows is for programs: "..." are arguments, none or several. */
+
+/* A slice of the thread: begin and end nest. Arguments may be given at both. */
+#define TRACED_BEGIN(category, name, ...)                                                          \
+	TRACED_LABELLED_('B', 0U, TRACED_LABEL_(category, name), ##__VA_ARGS__)
+#define TRACED_END(...) TRACED_LABELLED_('E', 0U, (struct traced_label *)NULL, ##__VA_ARGS__)
+/* From here to the end of the block, however it is left (but not by longjmp()). */
+#define TRACED_SCOPE(category, name, ...)                                                          \
+	const int TRACED_CONCAT_(traced_scope_, __LINE__)                                          \
+		__attribute__((cleanup(traced_scope_end_), unused)) = traced_enabled();            \
+	TRACED_BEGIN(category, name, ##__VA_ARGS__)
+/* Begin and end in one, written at its end; start: traced_now() at its beginning. */
+#define TRACED_COMPLETE(category, name, start_, ...)                                               \
+	TRACED_MARK_('X', category, name, traced_mark_.start = (start_), ##__VA_ARGS__)
+/* Something that happened; scope: an enum traced_scope. */
+#define TRACED_INSTANT(category, name, scope, ...)                                                 \
+	TRACED_LABELLED_('i', (unsigned)(scope), TRACED_LABEL_(category, name), ##__VA_ARGS__)
+/* A counter's value, or several (TRACED_INT, TRACED_UINT, TRACED_DOUBLE): shown stacked. */
+#define TRACED_COUNTER(category, name, ...)                                                        \
+	TRACED_LABELLED_('C', 0U, TRACED_LABEL_(category, name), ##__VA_ARGS__)
+#define TRACED_COUNTER_OF(category, name, id, ...)                                                 \
+	TRACED_WITH_ID_('C', category, name, id, ##__VA_ARGS__)
+
+/* Operations that threads hand on. One category and id is one tree, nested by time. */
+#define TRACED_ASYNC_BEGIN(category, name, id, ...)                                                \
+	TRACED_WITH_ID_('b', category, name, id, ##__VA_ARGS__)
+#define TRACED_ASYNC_INSTANT(category, name, id, ...)                                              \
+	TRACED_WITH_ID_('n', category, name, id, ##__VA_ARGS__)
+#define TRACED_ASYNC_END(category, name, id, ...)                                                  \
+	TRACED_WITH_ID_('e', category, name, id, ##__VA_ARGS__)
+
+/* Arrows between slices: from the slice around START, by STEPs, to the slice after END. */
+#define TRACED_FLOW_START(category, name, id, ...)                                                 \
+	TRACED_WITH_ID_('s', category, name, id, ##__VA_ARGS__)
+#define TRACED_FLOW_STEP(category, name, id, ...)                                                  \
+	TRACED_WITH_ID_('t', category, name, id, ##__VA_ARGS__)
+#define TRACED_FLOW_END(category, name, id, ...)                                                   \
+	TRACED_WITH_ID_('f', category, name, id, ##__VA_ARGS__)
+/* To the slice around it. */
+#define TRACED_FLOW_END_HERE(category, name, id_, ...)                                             \
+	TRACED_MARK_('f', category, name,                                                          \
+		     (traced_mark_.id = (id_), traced_mark_.flags = TRACED_BIND_ENCLOSING),        \
+		     ##__VA_ARGS__)
+
+/* Objects: of one name from NEW to DELETE; the arguments are what the snapshot shows. */
+#define TRACED_OBJECT_NEW(category, name, id) TRACED_WITH_ID_('N', category, name, id)
+#define TRACED_OBJECT_SNAPSHOT(category, name, id, ...)                                            \
+	TRACED_WITH_ID_('O', category, name, id, ##__VA_ARGS__)
+/* Of an object that is called base at NEW and DELETE. */
+#define TRACED_OBJECT_SNAPSHOT_AS(category, name, id_, base, ...)                                  \
+	TRACED_MARK_('O', category, name,                                                          \
+		     (traced_mark_.id = (id_), traced_mark_.base_type = (base)), ##__VA_ARGS__)
+#define TRACED_OBJECT_DELETE(category, name, id) TRACED_WITH_ID_('D', category, name, id)
+
+/* Until LEAVE the thread's events belong to the context, an object's id. */
+#define TRACED_CONTEXT_ENTER(category, name, id) TRACED_WITH_ID_('(', category, name, id)
+#define TRACED_CONTEXT_LEAVE(category, name, id) TRACED_WITH_ID_(')', category, name, id)
+/* Two ids of one thing. */
+#define TRACED_LINK(category, name, id_, other)                                                    \
+	TRACED_MARK_('=', category, name, (traced_mark_.id = (id_), traced_mark_.linked = (other)))
+
+/* Memory, of the machine or of the process; the parts of one dump have one id. */
+#define TRACED_MEMORY_GLOBAL(category, name, id, ...)                                              \
+	TRACED_WITH_ID_('V', category, name, id, ##__VA_ARGS__)
+#define TRACED_MEMORY_PROCESS(category, name, id, ...)                                             \
+	TRACED_WITH_ID_('v', category, name, id, ##__VA_ARGS__)
+/* A moment that has a meaning of its own, as navigation timing has. */
+#define TRACED_MARK(category, name, ...)                                                           \
+	TRACED_LABELLED_('R', 0U, TRACED_LABEL_(category, name), ##__VA_ARGS__)
+/* A sample of the thread's stack: a frame (TRACED_FRAME), the innermost. */
+#define TRACED_SAMPLE(category, name, frame_, ...)                                                 \
+	TRACED_MARK_('P', category, name, traced_mark_.stack.frame = (frame_), ##__VA_ARGS__)
+
+/* Clock sync: the receiver notes an id; the issuer, once that is done, when it asked for it. */
+#define TRACED_SYNC_RECEIVED(id_) TRACED_MARK_('c', "", "clock_sync", traced_mark_.sync_id = (id_))
+#define TRACED_SYNC_ISSUED(id_, issued_at)                                                         \
+	TRACED_MARK_('c', "", "clock_sync",                                                        \
+		     (traced_mark_.sync_id = (id_), traced_mark_.issued = (issued_at)))
+
+/* How viewers show the process and the thread; said anew for each recording that is to know it. */
+#define TRACED_PROCESS_NAME(name) TRACED_META_("process_name", TRACED_STRING("name", name))
+#define TRACED_PROCESS_LABELS(labels)                                                              \
+	TRACED_META_("process_labels", TRACED_STRING("labels", labels))
+#define TRACED_PROCESS_SORT_INDEX(index)                                                           \
+	TRACED_META_("process_sort_index", TRACED_INT("sort_index", index))
+#define TRACED_THREAD_NAME(name) TRACED_META_("thread_name", TRACED_STRING("name", name))
+#define TRACED_THREAD_SORT_INDEX(index)                                                            \
+	TRACED_META_("thread_sort_index", TRACED_INT("sort_index", index))
+#define TRACED_META_(item, arg) TRACED_LABELLED_('M', 0U, TRACED_LABEL_("__metadata", item), arg)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * From a word in the page to a ring that the daemon has. Everything here is rare: at a
+ * thread's first mark, when the daemon came, went or was exchanged, after a fork. Where
+ * something is refused it is tried again later, by the coarse clock; marks in between
+ * are counted as dropped, if somebody records.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "emit.h"
+
+#define RETRY_NS UINT64_C(1000000000)
+#define RING_DEFAULT (1U << 20)
+
+/* In .data, so that the first mark finds that nobody has looked yet. */
+_Alignas(TRACED_PAGE_SIZE) struct traced_page traced_page = { .word = MARKS_UNSET };
+
+static struct process *shared_process; /* its memory is wiped in a child */
+/* Not wiped: which descriptor a child has inherited and has to close. + 1; 0: none. */
+static int last_socket;
+static uint64_t last_inode;
+static size_t wanted_size; /* 0: not chosen */
+static pthread_key_t exit_key;
+static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
+static bool exit_key_made;
+
+static uint64_t coarse_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC_COARSE);
+}
+
+static struct process *process_get(void)
+{
+	struct process *p = __atomic_load_n(&shared_process, __ATOMIC_ACQUIRE), *none = NULL;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (p)
+		return p;
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	if (madvise(p, size, MADV_WIPEONFORK) == 0 &&
+	    __atomic_compare_exchange_n(&shared_process, &none, p, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return p;
+	munmap(p, size);
+	return none;
+}
+
+/* "/run/traced/NAME", or as TRACED_MARKS says, which set-user-ID programs don't heed. */
+static bool path_of(const char *name, char *to, size_t room)
+{
+	const char *folder = secure_getenv("TRACED_MARKS") ?: MARKS_FOLDER;
+	size_t a = strlen(folder), b = strlen(name);
+
+	if (a + b + 2 > room)
+		return false;
+	memcpy(to, folder, a);
+	to[a] = '/';
+	memcpy(to + a + 1, name, b + 1);
+	return true;
+}
+
+static const struct marks_page *page(void)
+{
+	return (const struct marks_page *)(const void *)&traced_page;
+}
+
+/* Lays the daemon's page over ours. Under the process's lock. */
+static bool map_page(void)
+{
+	struct stat st;
+	char path[128];
+	bool mapped = false;
+	int fd;
+
+	if ((size_t)sysconf(_SC_PAGESIZE) > TRACED_PAGE_SIZE ||
+	    !path_of(MARKS_PAGE, path, sizeof(path)))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	/* A file that strangers could cut would end us with SIGBUS. */
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= MARKS_PAGE_BYTES &&
+	    (st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & 022))
+		mapped = mmap(&traced_page, sizeof(traced_page), PROT_READ, MAP_SHARED | MAP_FIXED,
+			      fd, 0) != MAP_FAILED;
+	close(fd);
+	return mapped && page_word() != MARKS_GONE && page()->version == MARKS_PAGE_VERSION;
+}
+
+/* Ours again, and nobody's: a later mark looks for a new daemon. */
+static void unmap_page(void)
+{
+	if (mmap(&traced_page, sizeof(traced_page), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
+		__atomic_store_n(&traced_page.word, MARKS_ABSENT, __ATOMIC_RELAXED);
+}
+
+/* Returns the word to go by. Under the process's lock. */
+static uint32_t find_page(struct process *p, uint32_t word)
+{
+	uint64_t now;
+
+	if (word == MARKS_OFF || word >= MARKS_GENERATION_MIN)
+		return word;
+	now = coarse_ns();
+	if (word == MARKS_GONE)
+		unmap_page();
+	else if (now < p->retry)
+		return MARKS_ABSENT;
+	p->retry = now + RETRY_NS;
+	if (map_page())
+		return page_word();
+	unmap_page();
+	return MARKS_ABSENT;
+}
+
+static bool is_socket(int fd, uint64_t inode)
+{
+	struct stat st;
+
+	/* Programs close descriptors that they don't know, and their numbers are used again. */
+	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) && (uint64_t)st.st_ino == inode;
+}
+
+static void close_socket(struct process *p)
+{
+	if (last_socket && is_socket(last_socket - 1, last_inode))
+		close(last_socket - 1);
+	last_socket = 0;
+	p->socket = 0;
+}
+
+static bool connect_to(struct process *p, uint64_t daemon)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	struct stat st;
+	int fd, high;
+
+	close_socket(p);
+	if (!path_of(MARKS_SOCKET, sa.sun_path, sizeof(sa.sun_path)))
+		return false;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return false;
+	/* Out of the way of programs that expect the lowest numbers. */
+	high = fcntl(fd, F_DUPFD_CLOEXEC, 256);
+	if (high >= 0) {
+		close(fd);
+		fd = high;
+	}
+	if (connect(fd, (const struct sockaddr *)(const void *)&sa, sizeof(sa)) < 0 ||
+	    fstat(fd, &st) < 0) {
+		close(fd);
+		return false;
+	}
+	p->socket = fd + 1;
+	p->socket_inode = (uint64_t)st.st_ino;
+	p->daemon = daemon;
+	last_socket = p->socket;
+	last_inode = p->socket_inode;
+	return true;
+}
+
+static bool send_message(struct process *p, const struct marks_message *m, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)m, .iov_len = sizeof(*m) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (!p->socket || !is_socket(p->socket - 1, p->socket_inode))
+		return false;
+	if (fd >= 0) {
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = sizeof(control.bytes);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	}
+	return sendmsg(p->socket - 1, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(*m);
+}
+
+/* Of another thread's lock nobody waits: the daemon looks by itself, too, if later. */
+void process_wake(void)
+{
+	static const struct marks_message look = { .magic = MARKS_MESSAGE_MAGIC,
+						   .type = MARKS_LOOK,
+						   .version = MARK_VERSION };
+	struct process *p = shared_process;
+	int saved = errno;
+
+	if (p && pthread_mutex_trylock(&p->lock) == 0) {
+		send_message(p, &look, -1);
+		pthread_mutex_unlock(&p->lock);
+	}
+	errno = saved;
+}
+
+static size_t ring_size(void)
+{
+	size_t wanted = __atomic_load_n(&wanted_size, __ATOMIC_RELAXED), size = MARK_RING_MIN;
+	const char *text = wanted ? NULL : secure_getenv("TRACED_RING");
+
+	if (text)
+		wanted = (size_t)strtoull(text, NULL, 0);
+	if (!wanted)
+		wanted = RING_DEFAULT;
+	while (size < wanted && size < MARK_RING_MAX)
+		size *= 2;
+	return size;
+}
+
+void traced_ring_size(size_t bytes)
+{
+	__atomic_store_n(&wanted_size, bytes, __ATOMIC_RELAXED);
+}
+
+static void on_thread_exit(void *value)
+{
+	struct thread *t = value;
+	bool other = t->busy;
+
+	t->busy = 1;
+	barrier();
+	if (t->ring && t->ring->generation && !other) {
+		__atomic_store_n(&t->ring->shared->closed, 1, __ATOMIC_RELEASE);
+		process_wake();
+	}
+	ring_forget(t);
+	barrier();
+	t->busy = 0;
+}
+
+static void make_exit_key(void)
+{
+	exit_key_made = pthread_key_create(&exit_key, on_thread_exit) == 0;
+}
+
+static bool hand_over(struct process *p, struct ring *r, int fd)
+{
+	uint64_t daemon = page()->daemon;
+	struct marks_message m = {
+		.magic = MARKS_MESSAGE_MAGIC,
+		.type = MARKS_RING,
+		.version = MARK_VERSION,
+		.header = r->header,
+		.size = r->mask + 1,
+		.tid = (int32_t)syscall(SYS_gettid),
+		.clock = MARK_CLOCK_BOOTTIME,
+	};
+
+	r->daemon = daemon;
+	if (p->socket && p->daemon == daemon && send_message(p, &m, fd))
+		return true;
+	return connect_to(p, daemon) && send_message(p, &m, fd);
+}
+
+/* Under the process's lock. */
+static struct ring *make_ring(struct thread *t, struct process *p)
+{
+	struct ring *r;
+	int fd = -1;
+
+	r = ring_new(ring_size(), &fd);
+	if (!r)
+		return NULL;
+	r->shared->dropped = (uint32_t)t->dropped;
+	r->limit = r->mask + 1;
+	t->ring = r;
+	t->mapped = r->mapped;
+	if (!hand_over(p, r, fd))
+		ring_forget(t);
+	close(fd);
+	pthread_once(&exit_once, make_exit_key);
+	if (exit_key_made)
+		pthread_setspecific(exit_key, t);
+	return t->ring;
+}
+
+static bool has_ring(struct thread *t)
+{
+	if (!t->ring)
+		return false;
+	if (t->ring->mapped && t->ring->daemon == page()->daemon)
+		return true;
+	/* The daemon is another one, or we are: a forked child's ring is wiped. */
+	ring_forget(t);
+	return false;
+}
+
+static struct ring *attach(struct thread *t, struct process *p, uint32_t word)
+{
+	pthread_mutex_lock(&p->lock);
+	word = find_page(p, word);
+	if (word < MARKS_GENERATION_MIN) {
+		pthread_mutex_unlock(&p->lock);
+		return NULL;
+	}
+	if (t->seen != word) {
+		t->seen = word;
+		t->base = t->dropped;
+	}
+	if (!has_ring(t) && coarse_ns() >= t->retry) {
+		t->retry = coarse_ns() + RETRY_NS;
+		if (make_ring(t, p))
+			t->retry = 0;
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (!t->ring) {
+		ring_drop(t, NULL);
+		return NULL;
+	}
+	return ring_begin_epoch(t, t->ring, word) ? t->ring : NULL;
+}
+
+struct ring *thread_attach(struct thread *t, uint32_t word)
+{
+	struct process *p = process_get();
+	struct ring *r = NULL;
+	int saved = errno;
+
+	if (p && (word >= MARKS_GENERATION_MIN || word == MARKS_GONE || coarse_ns() >= p->retry))
+		r = attach(t, p, word);
+	errno = saved;
+	return r;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Marks with fields: counted first, then written, so that a record is in the ring
+ * whole or not at all. Both go by the same list of steps, each of which adds its
+ * bytes and, where there is a place to write to, writes them.
+ */
+#include "emit.h"
+
+#define ARGS_MAX 64
+#define ADDRESSES_MAX 128
+
+/* All labels of a mark are defined before its record is begun. */
+struct numbers {
+	uint32_t label, frame, end_frame;
+	uint32_t keys[ARGS_MAX];
+};
+
+static bool number_of(struct thread *t, struct ring *r, struct traced_label *label, uint32_t *ret)
+{
+	int64_t number = 0;
+
+	if (label) {
+		number = __atomic_load_n(&label->id, __ATOMIC_RELAXED);
+		if (!number || number >= LABEL_MAX || !ring_knows(r, (uint32_t)number))
+			number = ring_define(t, r, label);
+	}
+	*ret = number > 0 ? (uint32_t)number : 0;
+	return number >= 0;
+}
+
+static bool define_all(struct thread *t, struct ring *r, const struct traced_mark *m,
+		       size_t arg_count, struct numbers *n)
+{
+	if (!number_of(t, r, m->label, &n->label) || !number_of(t, r, m->stack.frame, &n->frame) ||
+	    !number_of(t, r, m->end_stack.frame, &n->end_frame))
+		return false;
+	for (size_t i = 0; i < arg_count; i++) {
+		struct traced_label *key = m->args[i].named ? NULL : m->args[i].key.label;
+
+		if (!number_of(t, r, key, &n->keys[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Where fields go: bytes are counted in any case, and written if to is there. */
+struct out {
+	char *to;
+	uint64_t bytes;
+};
+
+static void add_number(struct out *o, enum mark_kind kind, enum mark_type type, uint64_t value)
+{
+	if (o->to)
+		o->to = put_number(o->to, kind, type, value);
+	o->bytes += 16;
+}
+
+static void add_text(struct out *o, enum mark_kind kind, enum mark_type type, const char *text,
+		     size_t length)
+{
+	if (o->to)
+		o->to = put_text(o->to, kind, type, 0, text, length);
+	o->bytes += text_bytes(length);
+}
+
+static void add_string(struct out *o, enum mark_kind kind, const char *text)
+{
+	if (text)
+		add_text(o, kind, MARK_STRING, text, strlen(text));
+}
+
+static void add_arg(struct out *o, const struct traced_arg *a, uint32_t key)
+{
+	bool text = a->type == TRACED_TYPE_STRING || a->type == TRACED_TYPE_JSON;
+	const char *name = "";
+	uint32_t bytes = 8;
+
+	if (!key) {
+		name = (a->named ? a->key.text : a->key.label ? a->key.label->name : "") ?: "";
+		bytes += padded(4 + strlen(name));
+	}
+	if (text)
+		bytes += padded(4 + (size_t)a->length);
+	else if (a->type != TRACED_TYPE_NULL)
+		bytes += 8;
+	o->bytes += bytes;
+	if (!o->to)
+		return;
+	o->to = put_field(o->to, bytes, MARK_ARG, (enum mark_type)a->type, key);
+	if (!key)
+		o->to = put_bytes(o->to, name, strlen(name));
+	if (text) {
+		o->to = put_bytes(o->to, a->value.text, a->length);
+	} else if (a->type != TRACED_TYPE_NULL) {
+		memcpy(o->to, &a->value, 8);
+		o->to += 8;
+	}
+}
+
+static void add_id(struct out *o, const struct traced_id *id, enum mark_kind kind)
+{
+	if (id->kind == TRACED_ID_NONE)
+		return;
+	if (id->text)
+		add_text(o, kind, MARK_STRING, id->text, strlen(id->text));
+	else
+		add_number(o, kind, MARK_UINT, id->number);
+	if (kind != MARK_LINKED_ID)
+		add_string(o, MARK_ID_SCOPE, id->scope);
+}
+
+static void add_stack(struct out *o, const struct traced_stack *s, enum mark_kind kind,
+		      uint32_t frame)
+{
+	size_t count = s->count < ADDRESSES_MAX ? s->count : ADDRESSES_MAX;
+
+	if (frame) {
+		add_number(o, kind, MARK_LABEL, frame);
+	} else if (s->addresses && count) {
+		if (o->to) {
+			o->to = put_field(o->to, 8 + 8 * (uint32_t)count, kind, MARK_ADDRESSES, 0);
+			memcpy(o->to, s->addresses, 8 * count);
+			o->to += 8 * count;
+		}
+		o->bytes += 8 + 8 * count;
+	}
+}
+
+static void add_names(struct out *o, const struct traced_mark *m, uint32_t label)
+{
+	const struct traced_label *l = m->label;
+
+	if (label)
+		return;
+	add_string(o, MARK_NAME, l ? l->name : m->name);
+	add_string(o, MARK_CATEGORY, l ? l->category : m->category);
+}
+
+static void add_fields(struct out *o, const struct traced_mark *m, size_t arg_count,
+		       const struct numbers *n, uint64_t now)
+{
+	uint64_t end = m->time ?: now;
+
+	add_names(o, m, n->label);
+	for (size_t i = 0; i < arg_count; i++)
+		add_arg(o, &m->args[i], n->keys[i]);
+	add_id(o, &m->id, (enum mark_kind)m->id.kind);
+	add_id(o, &m->linked, MARK_LINKED_ID);
+	if (m->start)
+		add_number(o, MARK_DURATION, MARK_UINT, end > m->start ? end - m->start : 0);
+	if (m->time)
+		add_number(o, MARK_TIME, MARK_UINT, m->time);
+	if (m->issued)
+		add_number(o, MARK_ISSUED, MARK_UINT, m->issued);
+	if (m->thread_duration)
+		add_number(o, MARK_THREAD_DURATION, MARK_UINT, m->thread_duration);
+	if (m->instructions)
+		add_number(o, MARK_INSTRUCTIONS_DELTA, MARK_UINT, m->instructions);
+	add_stack(o, &m->stack, MARK_STACK, n->frame);
+	add_stack(o, &m->end_stack, MARK_END_STACK, n->end_frame);
+	add_string(o, MARK_CNAME, m->cname);
+	add_string(o, MARK_SYNC_ID, m->sync_id);
+	add_string(o, MARK_BASE_TYPE, m->base_type);
+	add_string(o, MARK_SNAPSHOT_CATEGORY, m->snapshot_category);
+}
+
+static void write_mark(struct thread *t, struct ring *r, char phase, const struct traced_mark *m)
+{
+	size_t arg_count = m->arg_count < ARGS_MAX ? m->arg_count : ARGS_MAX;
+	struct out o = { 0 };
+	struct numbers n;
+	uint32_t counted = 0;
+	uint64_t now;
+	char counts[COUNT_FIELDS_BYTES], *p;
+
+	if (!define_all(t, r, m, arg_count, &n))
+		return;
+	if (unlikely(t->counts))
+		counted = thread_count_fields(t, counts);
+	add_fields(&o, m, arg_count, &n, 0);
+	o.bytes += 16 + counted;
+	if (o.bytes > RECORD_MAX(r) || o.bytes > UINT16_MAX * UINT64_C(8)) {
+		ring_drop(t, r);
+		return;
+	}
+	if (!ring_has_room(r, (uint32_t)o.bytes) && !ring_make_room(t, r, (uint32_t)o.bytes))
+		return;
+	p = ring_at(r, r->head);
+	now = clock_ns(CLOCK_BOOTTIME);
+	put_record(p, (uint16_t)(o.bytes / 8), (uint8_t)phase, (uint8_t)m->flags, n.label, now);
+	if (unlikely(counted))
+		memcpy(p + 16, counts, counted);
+	o.to = p + 16 + counted;
+	add_fields(&o, m, arg_count, &n, now);
+	ring_publish(r, (uint32_t)(r->head + (o.to - p)));
+}
+
+void traced_write(char phase, const struct traced_mark *mark)
+{
+	struct thread *t = &traced_thread;
+	struct ring *r = ring_begin(t);
+
+	if (!r)
+		return;
+	write_mark(t, r, phase, mark);
+	ring_end(t);
+}

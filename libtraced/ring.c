@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "emit.h"
+
+/* A handler may come between any two of these. */
+void ring_drop(struct thread *t, struct ring *r)
+{
+	uint64_t n = __atomic_add_fetch(&t->dropped, 1, __ATOMIC_RELAXED), now;
+
+	if (!r)
+		return;
+	__atomic_add_fetch(&r->pending, 1, __ATOMIC_RELAXED);
+	r->limit = r->head; /* what comes next has to say so first */
+	while (__atomic_store_n(&r->shared->dropped, (uint32_t)n, __ATOMIC_RELAXED),
+	       (now = __atomic_load_n(&t->dropped, __ATOMIC_RELAXED)) != n)
+		n = now;
+}
+
+static void write_control(struct ring *r, enum mark_control what, uint32_t label, uint64_t count)
+{
+	char *p = ring_at(r, r->head);
+
+	put_record(p, 4, (uint8_t)what, 0, label, clock_ns(CLOCK_BOOTTIME));
+	put_number(p + 16, MARK_COUNT, MARK_UINT, count);
+	ring_publish(r, r->head + CONTROL_BYTES);
+}
+
+bool ring_make_room(struct thread *t, struct ring *r, uint32_t need)
+{
+	uint32_t size = r->mask + 1, half = size / 2;
+	uint32_t tail = __atomic_load_n(&r->shared->tail, __ATOMIC_ACQUIRE);
+	uint32_t used = r->head - tail;
+
+	if (used >= half && r->looked_for != tail) {
+		r->looked_for = tail;
+		process_wake();
+	}
+	if (used > size || size - used < need + CONTROL_BYTES) {
+		ring_drop(t, r);
+		return false;
+	}
+	if (r->pending) {
+		write_control(r, MARK_LOST, 0,
+			      __atomic_exchange_n(&r->pending, 0, __ATOMIC_RELAXED));
+		used += CONTROL_BYTES;
+	}
+	/* Half full is worth another look at tail, and at the daemon's sleep. */
+	r->limit = used + need <= half ? tail + half : tail + size;
+	return true;
+}
+
+/* Everything is defined anew, as a recording that has begun since has nothing of it. */
+bool ring_begin_epoch(struct thread *t, struct ring *r, uint32_t generation)
+{
+	if (!ring_has_room(r, CONTROL_BYTES) && !ring_make_room(t, r, CONTROL_BYTES))
+		return false;
+	memset(r->defined, 0, sizeof(r->defined));
+	write_control(r, MARK_EPOCH, generation, t->base);
+	r->generation = generation;
+	return true;
+}
+
+static uint32_t label_number(struct traced_label *label)
+{
+	static uint32_t last;
+	uint32_t number = __atomic_load_n(&label->id, __ATOMIC_RELAXED), none = 0;
+
+	if (number)
+		return number;
+	if (__atomic_load_n(&last, __ATOMIC_RELAXED) >= LABEL_MAX - 1)
+		return LABEL_MAX;
+	number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+	if (number >= LABEL_MAX)
+		return LABEL_MAX;
+	/* Of two threads one is first, and the other's number stays unused. */
+	return __atomic_compare_exchange_n(&label->id, &none, number, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED)
+		       ? number
+		       : none;
+}
+
+/* Deeper stacks end there. */
+#define FRAMES_MAX 128
+
+static int64_t define_one(struct thread *t, struct ring *r, struct traced_label *label)
+{
+	struct traced_label *parent = label->parent;
+	const char *category = label->category ?: "", *name = label->name ?: "";
+	uint32_t number = label_number(label), need = 16;
+	char *p;
+
+	if (number >= LABEL_MAX)
+		return 0;
+	if (ring_knows(r, number))
+		return number;
+	need += text_bytes(strlen(name)) + (*category ? text_bytes(strlen(category)) : 0) +
+		(parent ? 16 : 0);
+	if (need > RECORD_MAX(r)) {
+		ring_drop(t, r);
+		return -E2BIG;
+	}
+	if (!ring_has_room(r, need) && !ring_make_room(t, r, need))
+		return -ENOSPC;
+	p = ring_at(r, r->head);
+	put_record(p, (uint16_t)(need / 8), MARK_DEFINE, 0, number, clock_ns(CLOCK_BOOTTIME));
+	p = put_text(p + 16, MARK_NAME, MARK_STRING, 0, name, strlen(name));
+	if (*category)
+		p = put_text(p, MARK_CATEGORY, MARK_STRING, 0, category, strlen(category));
+	if (parent)
+		put_number(p, MARK_PARENT, MARK_LABEL,
+			   __atomic_load_n(&parent->id, __ATOMIC_RELAXED));
+	ring_publish(r, r->head + need);
+	r->defined[number / 64] |= UINT64_C(1) << number % 64;
+	return number;
+}
+
+int64_t ring_define(struct thread *t, struct ring *r, struct traced_label *label)
+{
+	struct traced_label *chain[FRAMES_MAX];
+	size_t depth = 0;
+	int64_t number = 0;
+
+	for (; label && depth < FRAMES_MAX; label = label->parent)
+		chain[depth++] = label;
+	while (depth && number >= 0)
+		number = define_one(t, r, chain[--depth]);
+	return number;
+}
+
+static int make_memfd(size_t size)
+{
+	int fd = (int)syscall(SYS_memfd_create, "traced-marks",
+			      MFD_CLOEXEC | MFD_ALLOW_SEALING | 8U /* MFD_NOEXEC_SEAL */);
+
+	if (fd < 0 && errno == EINVAL) /* Linux before 6.3 */
+		fd = (int)syscall(SYS_memfd_create, "traced-marks",
+				  MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)size) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+/* private (struct ring) | shared header | records | records again */
+struct ring *ring_new(size_t size, int *ret_fd)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t own = (sizeof(struct ring) + page - 1) / page * page;
+	size_t whole = own + page + 2 * size;
+	int fd = make_memfd(page + size);
+	const int prot = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
+	struct ring *r;
+	char *base;
+
+	if (fd < 0)
+		return NULL;
+	base = mmap(NULL, whole, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (base == MAP_FAILED) {
+		close(fd);
+		return NULL;
+	}
+	if (mmap(base + own, page + size, prot, flags, fd, 0) == MAP_FAILED ||
+	    mmap(base + own + page + size, size, prot, flags, fd, (off_t)page) == MAP_FAILED ||
+	    madvise(base, own, MADV_WIPEONFORK) < 0 ||
+	    madvise(base + own, page + 2 * size, MADV_DONTFORK) < 0) {
+		munmap(base, whole);
+		close(fd);
+		return NULL;
+	}
+	r = (struct ring *)(void *)base;
+	r->shared = (struct mark_ring *)(void *)(base + own);
+	r->data = base + own + page;
+	r->mask = (uint32_t)size - 1;
+	r->header = (uint32_t)page;
+	r->looked_for = UINT32_MAX; /* no tail: those are multiples of 8 */
+	r->mapped = whole;
+	*ret_fd = fd;
+	return r;
+}
+
+void ring_forget(struct thread *t)
+{
+	if (t->ring)
+		munmap(t->ring, t->mapped);
+	t->ring = NULL;
+}
