@@ -52,6 +52,9 @@ enum option_id {
 	OPT_INSTANCE,
 	OPT_TGID,
 	OPT_RAW_ADDRESSES,
+	OPT_GENERIC,
+	OPT_COMPACT_SCHED,
+	OPT_COMPRESS,
 	OPT_FAIL_ON_LOSS,
 	OPT_JSON,
 	OPT_QUIET,
@@ -73,8 +76,9 @@ struct options {
 	const char *socket;
 	const char *output, *format;
 	const char *clock, *cpus, *profile, *name, *instance;
-	uint64_t duration_ns;  /* 0: not given */
-	uint64_t buffer_bytes; /* 0: not given */
+	const char *generic, *compact_sched, *compress; /* of a Perfetto trace; NULL: not given */
+	uint64_t duration_ns;				/* 0: not given */
+	uint64_t buffer_bytes;				/* 0: not given */
 	struct event_option *events;
 	size_t event_count;
 	int32_t *pids;
@@ -117,6 +121,7 @@ const struct command *command_find(const char *name);
 
 /* Those that every command takes, and those that go before a command. */
 #define OPTIONS_COMMON (OPTION(SOCKET) | OPTION(HELP))
+#define OPTIONS_PERFETTO (OPTION(GENERIC) | OPTION(COMPACT_SCHED) | OPTION(COMPRESS))
 #define OPTIONS_GLOBAL (OPTIONS_COMMON | OPTION(VERSION))
 
 /*

@@ -129,6 +129,7 @@ static int convert_run(const struct options *o)
 		.format = dest.format->name,
 		.raw_addresses = o->raw_addresses,
 		.tgid = o->tgid,
+		.perfetto = dest.perfetto,
 		.progress = progress.on ? show_progress : NULL,
 		.userdata = &progress,
 	};

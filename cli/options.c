@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "control/frame.h"
+#include "export/export.h"
 #include "hints.h"
 #include "util/nearest.h"
 #include "util/parse.h"
@@ -41,6 +42,20 @@ DEFINE_SET_STRING(profile)
 DEFINE_SET_STRING(name)
 DEFINE_SET_STRING(instance)
 DEFINE_SET_STRING(socket)
+
+/* Checked here, so that the message names the option; used once the format is known. */
+#define DEFINE_SET_PERFETTO(field, name)                                                           \
+	static int set_##field(struct options *o, const char *value, struct error *err)            \
+	{                                                                                          \
+		struct perfetto_options unused = { 0 };                                            \
+                                                                                                   \
+		o->field = value;                                                                  \
+		return perfetto_options_set(&unused, name, value, err);                            \
+	}
+DEFINE_SET_PERFETTO(generic, "generic")
+DEFINE_SET_PERFETTO(compact_sched, "compact-sched")
+DEFINE_SET_PERFETTO(compress, "compress")
+
 DEFINE_SET_FLAG(follow)
 DEFINE_SET_FLAG(ring)
 DEFINE_SET_FLAG(tgid)
@@ -181,6 +196,13 @@ const struct option_spec option_specs[OPT_COUNT] = {
 		       COMPLETE_NOTHING, set_tgid },
 	[OPT_RAW_ADDRESSES] = { 0, "raw-addresses", NULL, "kernel pointers as they are, not hashed",
 				COMPLETE_NOTHING, set_raw_addresses },
+	[OPT_GENERIC] = { 0, "generic", "FORM", "Perfetto: legacy, for readers before v53",
+			  COMPLETE_NOTHING, set_generic },
+	[OPT_COMPACT_SCHED] = { 0, "compact-sched", "on|off",
+				"Perfetto: scheduling in a third of the bytes (on)",
+				COMPLETE_NOTHING, set_compact_sched },
+	[OPT_COMPRESS] = { 0, "compress", "HOW", "Perfetto: deflate or zstd, within the file",
+			   COMPLETE_NOTHING, set_compress },
 	[OPT_FAIL_ON_LOSS] = { 0, "fail-on-loss", NULL, "exit with 3 if an event was lost",
 			       COMPLETE_NOTHING, set_fail_on_loss },
 	[OPT_JSON] = { 0, "json", NULL, "print JSON", COMPLETE_NOTHING, set_json },

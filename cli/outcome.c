@@ -292,6 +292,33 @@ static int unknown_format(const struct options *o, const char *path, struct erro
 			  buf_string(&known) ?: "");
 }
 
+static int fill_perfetto(struct destination *d, const struct options *o, struct error *err)
+{
+	const struct {
+		const char *key, *value;
+		char **word;
+	} all[] = {
+		{ "generic", o->generic, &d->perfetto_words.generic },
+		{ "compact-sched", o->compact_sched, &d->perfetto_words.compact_sched },
+		{ "compress", o->compress, &d->perfetto_words.compress },
+	};
+
+	traced__control__perfetto__init(&d->perfetto_words);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		int r;
+
+		if (!all[i].value)
+			continue;
+		*all[i].word = (char *)all[i].value;
+		r = perfetto_options_set(&d->perfetto, all[i].key, all[i].value, err);
+		if (r >= 0)
+			r = export_format_check_perfetto(d->format, &d->perfetto, err);
+		if (r < 0)
+			return error_prefix(err, "--%s", all[i].key);
+	}
+	return 0;
+}
+
 int destination_open(struct destination *ret, const struct options *o, const char *path)
 {
 	_cleanup_destination_ struct destination d = DESTINATION_INIT;
@@ -311,6 +338,8 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 		unknown_format(o, d.path, &err);
 		return cli_usage(&err);
 	}
+	if (fill_perfetto(&d, o, &err) < 0)
+		return cli_usage(&err);
 	if (o->clock && export_format_check_clock(d.format, o->clock, &err) < 0)
 		return cli_fail(&err);
 	if (to_stdout && isatty(STDOUT_FILENO) && strcmp(d.format->name, "json") &&
@@ -331,13 +360,13 @@ void destination_deinit(struct destination *d)
 	result_file_deinit(&d->file);
 }
 
-void destination_fill(const struct destination *d, const struct options *o,
-		      Traced__Control__Output *ret)
+void destination_fill(struct destination *d, const struct options *o, Traced__Control__Output *ret)
 {
 	*ret = (Traced__Control__Output)TRACED__CONTROL__OUTPUT__INIT;
 	ret->format = (char *)d->format->name;
 	ret->raw_addresses = o->raw_addresses;
 	ret->tgid = o->tgid;
+	ret->perfetto = &d->perfetto_words;
 }
 
 /* "DIR/out.json.gz" as "DIR/out.pftrace" */

@@ -36,6 +36,8 @@ int outcome_tell(const struct outcome *outcome, const struct options *o);
 struct destination {
 	const struct export_format *format;
 	struct result_file file;
+	struct perfetto_options perfetto;
+	Traced__Control__Perfetto perfetto_words; /* the same, as they were typed */
 	const char *path;
 	/* What is known of the session besides, for destination_finish. */
 	bool extracted; /* traced did not record it */
@@ -48,8 +50,7 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 void destination_deinit(struct destination *d);
 #define _cleanup_destination_ _cleanup_(destination_deinit)
 /* The message that asks the daemon to write there. */
-void destination_fill(const struct destination *d, const struct options *o,
-		      Traced__Control__Output *ret);
+void destination_fill(struct destination *d, const struct options *o, Traced__Control__Output *ret);
 /* Instead of destination_finish: nothing is written, for this reason. Returns the exit status. */
 int destination_fail(const struct destination *d, struct error *err);
 /*

@@ -11,6 +11,7 @@
 
 struct cpu_counts { /* per_cpu/cpuN/stats */
 	uint64_t entries, overrun, commit_overrun, bytes, dropped, read;
+	uint64_t now_ns, oldest_ns; /* by the trace clock; 0: unknown */
 };
 
 struct ring_cpu {
@@ -27,7 +28,8 @@ struct ring {
 	enum capture_reader kind;
 	const struct cpu_set *wanted; /* NULL: all; borrowed */
 	struct subbuf_layout layout;
-	uint64_t subbufs; /* taken */
+	uint64_t subbufs;	  /* taken */
+	uint64_t counted_boot_ns; /* when the counts were read */
 };
 
 /* dir is taken over. Opens the readers of the CPUs that are online. */

@@ -19,6 +19,25 @@ static bool find_count(const char *text, const char *name, uint64_t *ret)
 	return false;
 }
 
+/* "  123.456789" in seconds; 0 where the clock counts something else, or an old kernel has none. */
+static uint64_t find_time(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+	uint64_t seconds;
+	char *end;
+
+	for (const char *p = text; p; p = strchr(p, '\n')) {
+		p += *p == '\n';
+		if (strncmp(p, name, len) != 0 || p[len] != ':')
+			continue;
+		seconds = strtoull(p + len + 1, &end, 10);
+		return *end == '.' ? seconds * NSEC_PER_SEC +
+					     strtoull(end + 1, NULL, 10) * NSEC_PER_USEC
+				   : 0;
+	}
+	return 0;
+}
+
 int cpu_counts_parse(struct cpu_counts *ret, const char *text)
 {
 	struct cpu_counts c = { 0 };
@@ -29,6 +48,8 @@ int cpu_counts_parse(struct cpu_counts *ret, const char *text)
 	    !find_count(text, "dropped events", &c.dropped) ||
 	    !find_count(text, "read events", &c.read))
 		return -EBADMSG;
+	c.now_ns = find_time(text, "now ts");
+	c.oldest_ns = find_time(text, "oldest event ts");
 	*ret = c;
 	return 0;
 }
@@ -44,6 +65,8 @@ int ring_count(struct ring *ring)
 		r = tracefs_read(ring->dir, path, &text);
 		if (r == -ENOENT || r == -ENODEV)
 			continue;
+		if (!cpu)
+			ring->counted_boot_ns = now_ns(CLOCK_BOOTTIME);
 		if (r == 0 && !buf_string(&text))
 			r = -ENOMEM;
 		if (r == 0)
@@ -74,13 +97,15 @@ int ring_write_stats(const struct ring *ring, struct stream_writer *w, unsigned 
 		rows[cpu].dropped = c->dropped;
 		rows[cpu].read = c->read;
 		rows[cpu].bytes = c->bytes;
+		rows[cpu].now_ns = c->now_ns;
+		rows[cpu].oldest_ns = c->oldest_ns;
 		rows[cpu].offline = !ring->cpus[cpu].online;
 		list[cpu] = &rows[cpu];
 	}
 	msg.cpus = list;
 	msg.n_cpus = ring->cpu_count;
 	msg.phase = phase;
-	msg.boot_ns = now_ns(CLOCK_BOOTTIME);
+	msg.boot_ns = ring->counted_boot_ns ?: now_ns(CLOCK_BOOTTIME);
 	msg.buffer = ring->buffer;
 	return stream_write_message(w, CHUNK_STATS, &msg.base);
 }

@@ -21,10 +21,20 @@
 	"no event was recorded: nothing happened that was asked for, or a filter let nothing "     \
 	"through"
 
+enum perfetto_compression { PERFETTO_PLAIN, PERFETTO_DEFLATE, PERFETTO_ZSTD };
+
+/* How a Perfetto trace is written; zeros suit every reader of today. */
+struct perfetto_options {
+	bool legacy_generic; /* events without a message of their own for readers before v53 */
+	bool plain_sched;    /* no compact form of sched_switch and sched_waking */
+	enum perfetto_compression compression; /* of packets, within the file */
+};
+
 struct export_options {
 	const char *format; /* a name from export_formats(): "json", "json.gz", "txt" ... */
 	bool raw_addresses;
 	bool tgid; /* the TGID column in the text */
+	struct perfetto_options perfetto;
 	/* NULL, or words as in trace_options: the text as with these instead of the recorded ones.
 	 */
 	const char *trace_options;
@@ -93,3 +103,14 @@ const struct export_format *export_format_find(const char *name, const char *pat
 /* -EINVAL, and which clocks do, if a file of that format in that trace clock can't be read. */
 int export_format_check_clock(const struct export_format *format, const char *clock,
 			      struct error *err);
+
+/*
+ * Words for one of perfetto_options: key "generic" (described, legacy), "compact-sched" (on,
+ * off) or "compress" (none, deflate, zstd). -EINVAL, with the values that there are.
+ */
+int perfetto_options_set(struct perfetto_options *o, const char *key, const char *value,
+			 struct error *err);
+const char *perfetto_compression_name(enum perfetto_compression compression);
+/* -EINVAL if the format has no such choices, or a compressed file would be compressed again. */
+int export_format_check_perfetto(const struct export_format *format,
+				 const struct perfetto_options *o, struct error *err);

@@ -6,6 +6,7 @@
  * valid prefix. Memory: one bundle a CPU.
  */
 #include "export/perfetto/bundle.h"
+#include "export/perfetto/compress.h"
 #include "export/perfetto/packets.h"
 #include "export/perfetto/schema.h"
 #include "export/sinks.h"
@@ -16,6 +17,9 @@ struct sink_perfetto {
 	struct sink sink;
 	const struct trace_info *info;
 	struct output *out;
+	struct buf *to;			/* packets go here: the output's own buffer, or: */
+	struct buf packets;		/* to be compressed */
+	struct pf_compressor *compress; /* NULL: they are written as they are */
 	struct pf_schema *schema;
 	struct pf_sched_layout layout;
 	struct pf_bundle *bundles; /* by CPU */
@@ -23,7 +27,10 @@ struct sink_perfetto {
 	struct task **born;	   /* lives that begin within the trace, in order; borrowed tasks */
 	size_t born_count, born_next;
 	struct buf bundle;
-	unsigned clock; /* FtraceClock; 0: boot */
+	unsigned clock;		    /* FtraceClock; 0: boot */
+	enum pf_clock packet_clock; /* the same, of packets */
+	bool tied;		    /* the reader can convert it */
+	const struct event *print;
 };
 
 static void perfetto_free(struct sink *s)
@@ -36,21 +43,82 @@ static void perfetto_free(struct sink *s)
 	free(p->loss_tracks);
 	free(p->born);
 	buf_deinit(&p->bundle);
+	buf_deinit(&p->packets);
+	pf_compressor_free(p->compress);
 	pf_schema_free(p->schema);
 	free(p);
+}
+
+/* To be called after each packet. */
+static int settle(struct sink_perfetto *p)
+{
+	int r = 0;
+
+	if (p->compress && p->packets.len >= PF_COMPRESS_BYTES)
+		r = pf_compress(p->compress, &p->packets, &p->out->buf);
+	return r < 0 ? r : output_settle(p->out);
 }
 
 /* The reader takes an absent clock for BOOTTIME and has no name for MONOTONIC. */
 static const char *const perfetto_clocks[] = { "boot", "global", "local", "mono_raw", NULL };
 
-static unsigned ftrace_clock(const char *trace_clock)
+static void find_clock(struct sink_perfetto *p, const char *trace_clock)
 {
-	static const unsigned numbers[] = { 0, 2, 3, 4 };
+	static const struct {
+		unsigned ftrace;
+		enum pf_clock packet;
+	} clocks[] = {
+		{ 0, PF_CLOCK_BOOT },
+		{ 2, PF_CLOCK_TRACE },
+		{ 3, PF_CLOCK_TRACE },
+		{ 4, PF_CLOCK_MONO_RAW },
+	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (!strcmp(trace_clock, perfetto_clocks[i]))
-			return numbers[i];
-	return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
+		if (strcmp(trace_clock, perfetto_clocks[i]) != 0)
+			continue;
+		p->clock = clocks[i].ftrace;
+		p->packet_clock = clocks[i].packet;
+	}
+	p->tied = p->packet_clock != PF_CLOCK_TRACE;
+}
+
+/* The recorder writes its mark right after it has noted BOOTTIME as the start. */
+static uint64_t mark_boot_ns(const struct trace_info *info)
+{
+	if (info->end && info->end->start_boot_ns)
+		return info->end->start_boot_ns;
+	return info->clock_count && info->clocks[0]->n_readings
+		       ? info->clocks[0]->readings[0]->boot_before_ns
+		       : 0;
+}
+
+/* The kernel's counts tell both clocks, too; where nothing does, they are taken for equal. */
+static int tie_without_mark(struct sink_perfetto *p, uint64_t ts)
+{
+	p->tied = true;
+	for (size_t i = p->info->stats_count; i-- > 0;) {
+		const Traced__Capture__Stats *s = p->info->stats[i];
+
+		if (s->boot_ns && s->n_cpus && s->cpus[0]->now_ns)
+			return pf_put_clock_tie(s->cpus[0]->now_ns, s->boot_ns, p->to);
+	}
+	return pf_put_clock_tie(ts, ts, p->to);
+}
+
+static int tie_with_mark(struct sink_perfetto *p, const struct trace_event *ev)
+{
+	const char *id = p->info->sync_id;
+	uint64_t boot_ns;
+
+	if (!ev->desc || ev->desc != p->print || !*id ||
+	    !memmem(ev->rec.data, ev->rec.len, id, strlen(id)))
+		return 0;
+	boot_ns = mark_boot_ns(p->info);
+	if (!boot_ns)
+		return 0;
+	p->tied = true;
+	return pf_put_clock_tie(ev->rec.ts, boot_ns, p->to);
 }
 
 static int by_birth(const void *a, const void *b)
@@ -76,7 +144,7 @@ static int write_first_tasks(struct sink_perfetto *p)
 			first[there++] = all[i];
 	}
 	qsort(p->born, p->born_count, sizeof(*p->born), by_birth);
-	return pf_put_tasks(first, there, 0, &p->out->buf);
+	return pf_put_tasks(first, there, 0, PF_CLOCK_BOOT, p->to);
 }
 
 static int perfetto_open(struct sink **ret, const struct trace_info *info,
@@ -88,6 +156,7 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 		.word_size = info->layout.word_size,
 		.big_endian = info->layout.big_endian,
 		.raw_addresses = o->raw_addresses,
+		.legacy_generic = o->perfetto.legacy_generic,
 	};
 	struct sink_perfetto *p = calloc(1, sizeof(*p));
 	int r;
@@ -100,24 +169,26 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	r = export_format_check_clock(&sink_perfetto_ops.format, info->header->trace_clock, err);
 	if (r < 0)
 		goto failed;
-	p->clock = ftrace_clock(info->header->trace_clock);
-	if (info->header->pointer_key.len)
-		memcpy(env.pointer_key, info->header->pointer_key.data,
-		       MIN(info->header->pointer_key.len, sizeof(env.pointer_key)));
+	find_clock(p, info->header->trace_clock);
+	p->print = event_table_find_name(info->events, "ftrace", "print");
 	p->bundles = calloc(CPUS_MAX, sizeof(*p->bundles));
 	p->loss_tracks = calloc(CPUS_MAX, sizeof(*p->loss_tracks));
 	r = p->bundles && p->loss_tracks ? 0 : -ENOMEM;
+	if (r >= 0 && o->perfetto.compression != PERFETTO_PLAIN)
+		r = pf_compressor_new(&p->compress, o->perfetto.compression);
+	p->to = p->compress ? &p->packets : &out->buf;
 	if (r >= 0)
 		r = pf_schema_new(&p->schema, &env);
 	if (r >= 0)
-		r = pf_put_head(info, &out->buf);
+		r = pf_put_head(info, p->to);
 	if (r >= 0)
 		r = write_first_tasks(p);
 	if (r < 0) {
 		error_errno(err, r, "perfetto");
 		goto failed;
 	}
-	pf_sched_layout_init(&p->layout, info->events, info->layout.big_endian);
+	if (!o->perfetto.plain_sched)
+		pf_sched_layout_init(&p->layout, info->events, info->layout.big_endian);
 	*ret = &p->sink;
 	return 0;
 
@@ -134,11 +205,13 @@ static int write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
 	if (!b->start_ts)
 		return 0;
 	buf_clear(&p->bundle);
-	r = pf_bundle_finish(b, p->clock, &p->bundle);
+	r = p->tied ? 0 : tie_without_mark(p, b->start_ts);
+	if (r >= 0)
+		r = pf_bundle_finish(b, p->clock, &p->bundle);
 	if (r >= 0)
 		r = buf_error(symbols);
 	if (r >= 0)
-		r = pf_put_bundle(&p->bundle, symbols, &p->out->buf);
+		r = pf_put_bundle(&p->bundle, symbols, p->to);
 	buf_clear(symbols);
 	return r;
 }
@@ -155,10 +228,12 @@ static int write_births(struct sink_perfetto *p, uint64_t until)
 {
 	int r = 0;
 
+	if (!p->tied && p->born_next < p->born_count)
+		r = tie_without_mark(p, p->born[p->born_next]->from_ts);
 	for (; r >= 0 && p->born_next < p->born_count && p->born[p->born_next]->from_ts <= until;
 	     p->born_next++)
 		r = pf_put_tasks(&p->born[p->born_next], 1, p->born[p->born_next]->from_ts,
-				 &p->out->buf);
+				 p->packet_clock, p->to);
 	return r;
 }
 
@@ -176,7 +251,9 @@ static int perfetto_event(struct sink *s, const struct trace_event *ev, struct e
 	b = find_bundle(p, ev->cpu);
 	if (!b)
 		return error_errno(err, -ENOMEM, "perfetto");
-	r = pf_bundle_add(b, p->schema, &p->layout, ev);
+	if (unlikely(!p->tied) && tie_with_mark(p, ev) < 0)
+		return error_errno(err, -ENOMEM, "perfetto");
+	r = pf_bundle_add(b, p->schema, p->layout.switch_id ? &p->layout : NULL, ev);
 	if (r == -EBADMSG) /* written as far as it goes; the caller counts damage */
 		r = 0;
 	if (r >= 0 && pf_bundle_is_ripe(b, ev->rec.ts)) {
@@ -184,7 +261,7 @@ static int perfetto_event(struct sink *s, const struct trace_event *ev, struct e
 		if (r >= 0)
 			r = write_bundle(p, b);
 		if (r >= 0)
-			r = output_settle(p->out);
+			r = settle(p);
 	}
 	return r < 0 ? error_errno(err, r, "perfetto") : 0;
 }
@@ -212,14 +289,16 @@ static int perfetto_loss(struct sink *s, uint32_t cpu, uint64_t before_ts, uint6
 	/* The flag says that events are missing before the bundle: so this one ends here. */
 	r = write_bundle(p, b);
 	pf_bundle_lost(b);
+	if (r >= 0 && !p->tied)
+		r = tie_without_mark(p, gap_end(p, before_ts, after_ts));
 	if (r >= 0 && !p->loss_tracks[cpu])
-		r = pf_put_loss_track(cpu, &p->out->buf);
+		r = pf_put_loss_track(cpu, p->to);
 	p->loss_tracks[cpu] = true;
 	if (r >= 0)
 		r = pf_put_loss(cpu, before_ts, gap_end(p, before_ts, after_ts), count,
-				&p->out->buf);
+				p->packet_clock, p->to);
 	if (r >= 0)
-		r = output_settle(p->out);
+		r = settle(p);
 	return r < 0 ? error_errno(err, r, "perfetto") : 0;
 }
 
@@ -231,7 +310,9 @@ static int perfetto_close(struct sink *s, const struct export_result *result, st
 	for (uint32_t cpu = 0; r >= 0 && cpu < CPUS_MAX; cpu++)
 		r = write_bundle(p, &p->bundles[cpu]);
 	if (r >= 0)
-		r = pf_put_tail(p->info, result, &p->out->buf);
+		r = pf_put_tail(p->info, result, p->to);
+	if (r >= 0 && p->compress)
+		r = pf_compress(p->compress, &p->packets, &p->out->buf);
 	if (r >= 0)
 		r = output_flush(p->out, true);
 	return r < 0 ? error_errno(err, r, "perfetto") : 0;

@@ -101,6 +101,14 @@ const struct event *const *event_table_all(const struct event_table *t, size_t *
  */
 const char *event_unknown_part(const struct event *ev);
 
+/*
+ * How the kernel shows the field of ev that holds an address: 's', 'S' or 'B' as its
+ * %p does, 'f' or 'F' as seq_print_ip_sym() without and with the offset, or that it
+ * holds a stack of them; 0: not as a symbol.
+ */
+#define SYMBOL_STACK '*'
+char event_symbol_kind(const struct event *ev, const struct field *f);
+
 /* Integer fields, either byte order; bounds-checked against the record: false if it lies outside.
  */
 bool record_read_uint(const struct event_table *t, const struct record *rec, uint32_t offset,

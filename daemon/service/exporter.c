@@ -31,6 +31,9 @@ int exporter_spawn(struct child **ret, sd_event *event, const struct exporter_re
 			       request->tgid ? "tgid" : "plain",
 			       request->quiet ? "quiet" : "prompt",
 			       parent,
+			       request->perfetto.legacy_generic ? "legacy" : "described",
+			       request->perfetto.plain_sched ? "off" : "on",
+			       perfetto_compression_name(request->perfetto.compression),
 			       NULL };
 	struct child_spec spec = {
 		.what = "exporter",
@@ -140,8 +143,12 @@ int exporter_main(int argc, char **argv)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct export_options options = { 0 };
 
-	if (argc != 5)
+	if (argc != 8)
 		return 2;
+	if (perfetto_options_set(&options.perfetto, "generic", argv[5], &err) < 0 ||
+	    perfetto_options_set(&options.perfetto, "compact-sched", argv[6], &err) < 0 ||
+	    perfetto_options_set(&options.perfetto, "compress", argv[7], &err) < 0)
+		return finish_with_error(RESULT_FD, &err);
 	options.format = argv[0];
 	options.raw_addresses = strcmp(argv[1], "raw") == 0;
 	options.tgid = strcmp(argv[2], "tgid") == 0;

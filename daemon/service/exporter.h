@@ -4,12 +4,14 @@
 
 #include <stdbool.h>
 
+#include "export/export.h"
 #include "service/child.h"
 
 struct exporter_request {
 	int stream_fd, out_fd; /* borrowed */
 	const char *format;    /* of export_formats() */
 	bool raw_addresses, tgid;
+	struct perfetto_options perfetto;
 	bool quiet; /* something else records: be nice to it */
 };
 

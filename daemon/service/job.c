@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "export/export.h"
 #include "service/exporter.h"
 #include "util/log.h"
 
@@ -47,9 +46,32 @@ static int check_output(const Traced__Control__Output *output, int fd, struct er
 	return 0;
 }
 
+static int read_perfetto(const Traced__Control__Output *output, struct perfetto_options *ret,
+			 struct error *err)
+{
+	const struct export_format *format = export_format_find(output->format, NULL);
+	const Traced__Control__Perfetto *p = output->perfetto;
+	const char *const words[][2] = {
+		{ "generic", p ? p->generic : "" },
+		{ "compact-sched", p ? p->compact_sched : "" },
+		{ "compress", p ? p->compress : "" },
+	};
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(words); i++) {
+		if (!*words[i][1])
+			continue;
+		r = perfetto_options_set(ret, words[i][0], words[i][1], err);
+		if (r >= 0)
+			r = export_format_check_perfetto(format, ret, err);
+	}
+	return r;
+}
+
 int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	    uint64_t request_id, const Traced__Control__Output *output, int *fd, struct error *err)
 {
+	struct perfetto_options perfetto = { 0 };
 	struct job *j;
 	int r;
 
@@ -58,6 +80,8 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 		return error_hint(err, "wait for some of the %d answers", CONNECTION_IN_FLIGHT_MAX);
 	}
 	r = output ? check_output(output, *fd, err) : 0;
+	if (r >= 0 && output)
+		r = read_perfetto(output, &perfetto, err);
 	if (r < 0)
 		return r;
 	j = calloc(1, sizeof(*j));
@@ -76,6 +100,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 		}
 		j->raw_addresses = output->raw_addresses;
 		j->tgid = output->tgid;
+		j->perfetto = perfetto;
 		j->out_fd = TAKE_FD(*fd);
 	}
 	j->connection = connection;
@@ -245,6 +270,7 @@ static int start_export(struct job *j, struct error *err)
 		.format = j->format,
 		.raw_addresses = j->raw_addresses,
 		.tgid = j->tgid || (j->session && j->session->tgid),
+		.perfetto = j->perfetto,
 		.quiet = somebody_records(j->manager),
 	};
 	_cleanup_close_ int stream = -EBADF;

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "export/export.h"
 #include "service/child.h"
 #include "service/connection.h"
 #include "service/manager.h"
@@ -32,6 +33,7 @@ struct job {
 	int out_fd;   /* owned; -EBADF: only the counts are wanted */
 	char *format; /* owned; NULL without an output */
 	bool raw_addresses, tgid;
+	struct perfetto_options perfetto;
 	struct spool spool;		       /* owned: of a snapshot or an extraction */
 	struct child *child;		       /* runs now; NULL: waits for the session's end */
 	bool exporting;			       /* child is an exporter */

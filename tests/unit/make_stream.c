@@ -156,8 +156,8 @@ void maker_flush(struct maker *m, uint32_t cpu, enum subbufs_buffer buffer, uint
 	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 
-static void put_format(struct maker *m, const char *system, const char *name, int id,
-		       const char *fields, const char *print)
+void maker_format(struct maker *m, const char *system, const char *name, int id, const char *fields,
+		  const char *print)
 {
 	struct buf b = BUF_INIT;
 
@@ -177,33 +177,34 @@ static void put_formats(struct maker *m)
 		   "\tfield:unsigned long ip;\toffset:8;\tsize:%u;\tsigned:0;\n"
 		   "\tfield:char buf[];\toffset:%u;\tsize:0;\tsigned:0;\n",
 		   w, 8 + w);
-	put_format(m, "ftrace", "print", ID_PRINT, buf_string(&fields),
-		   "\"%ps: %s\", (void *)REC->ip, REC->buf");
+	maker_format(m, "ftrace", "print", ID_PRINT, buf_string(&fields),
+		     "\"%ps: %s\", (void *)REC->ip, REC->buf");
 	buf_deinit(&fields);
-	put_format(m, "test", "number", ID_NUMBER,
-		   "\tfield:u32 value;\toffset:8;\tsize:4;\tsigned:0;\n",
-		   "\"value=%u\", REC->value");
-	put_format(m, "sched", "sched_switch", ID_SWITCH,
-		   "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-		   "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-		   "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
-		   "\tfield:int prev_state;\toffset:32;\tsize:4;\tsigned:1;\n"
-		   "\tfield:char next_comm[16];\toffset:36;\tsize:16;\tsigned:0;\n"
-		   "\tfield:pid_t next_pid;\toffset:52;\tsize:4;\tsigned:1;\n",
-		   "\"prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s ==> next_comm=%s "
-		   "next_pid=%d next_prio=120\", REC->prev_comm, REC->prev_pid, REC->prev_prio, "
-		   "__print_symbolic(REC->prev_state, { 0, \"R\" }, { 1, \"S\" }, { 2, \"D\" }, "
-		   "{ 128, \"I\" }), REC->next_comm, REC->next_pid");
-	put_format(m, "task", "task_newtask", ID_NEWTASK,
-		   "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n"
-		   "\tfield:char comm[16];\toffset:12;\tsize:16;\tsigned:0;\n"
-		   "\tfield:u64 clone_flags;\toffset:32;\tsize:8;\tsigned:0;\n",
-		   "\"pid=%d comm=%s clone_flags=%llx\", REC->pid, REC->comm, REC->clone_flags");
-	put_format(m, "task", "task_rename", ID_RENAME,
-		   "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n"
-		   "\tfield:char oldcomm[16];\toffset:12;\tsize:16;\tsigned:0;\n"
-		   "\tfield:char newcomm[16];\toffset:28;\tsize:16;\tsigned:0;\n",
-		   "\"pid=%d oldcomm=%s newcomm=%s\", REC->pid, REC->oldcomm, REC->newcomm");
+	maker_format(m, "test", "number", ID_NUMBER,
+		     "\tfield:u32 value;\toffset:8;\tsize:4;\tsigned:0;\n",
+		     "\"value=%u\", REC->value");
+	maker_format(m, "sched", "sched_switch", ID_SWITCH,
+		     "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+		     "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+		     "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+		     "\tfield:int prev_state;\toffset:32;\tsize:4;\tsigned:1;\n"
+		     "\tfield:char next_comm[16];\toffset:36;\tsize:16;\tsigned:0;\n"
+		     "\tfield:pid_t next_pid;\toffset:52;\tsize:4;\tsigned:1;\n"
+		     "\tfield:int next_prio;\toffset:56;\tsize:4;\tsigned:1;\n",
+		     "\"prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s ==> next_comm=%s "
+		     "next_pid=%d next_prio=120\", REC->prev_comm, REC->prev_pid, REC->prev_prio, "
+		     "__print_symbolic(REC->prev_state, { 0, \"R\" }, { 1, \"S\" }, { 2, \"D\" }, "
+		     "{ 128, \"I\" }), REC->next_comm, REC->next_pid");
+	maker_format(m, "task", "task_newtask", ID_NEWTASK,
+		     "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+		     "\tfield:char comm[16];\toffset:12;\tsize:16;\tsigned:0;\n"
+		     "\tfield:u64 clone_flags;\toffset:32;\tsize:8;\tsigned:0;\n",
+		     "\"pid=%d comm=%s clone_flags=%llx\", REC->pid, REC->comm, REC->clone_flags");
+	maker_format(m, "task", "task_rename", ID_RENAME,
+		     "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+		     "\tfield:char oldcomm[16];\toffset:12;\tsize:16;\tsigned:0;\n"
+		     "\tfield:char newcomm[16];\toffset:28;\tsize:16;\tsigned:0;\n",
+		     "\"pid=%d oldcomm=%s newcomm=%s\", REC->pid, REC->oldcomm, REC->newcomm");
 }
 
 void maker_head(struct maker *m)
@@ -256,6 +257,21 @@ static void end_event(struct maker *m, struct buf *b, uint64_t ts)
 	buf_deinit(b);
 }
 
+void maker_symbols(struct maker *m, const char *text)
+{
+	assert_int_equal(stream_write(&m->writer, CHUNK_KALLSYMS, text, strlen(text)), 0);
+}
+
+void maker_event(struct maker *m, uint64_t ts, uint16_t id, int32_t pid, const void *data,
+		 size_t len)
+{
+	struct buf b;
+
+	begin_event(m, &b, id, pid);
+	buf_append(&b, data, len);
+	end_event(m, &b, ts);
+}
+
 void event_number(struct maker *m, uint64_t ts, int32_t pid, uint32_t value)
 {
 	struct buf b;
@@ -288,6 +304,7 @@ void event_switch(struct maker *m, uint64_t ts, int32_t prev, const char *prev_c
 	maker_u32(m, &b, (uint32_t)state);
 	put_comm(&b, next_comm);
 	maker_u32(m, &b, (uint32_t)next);
+	maker_u32(m, &b, 120);
 	end_event(m, &b, ts);
 }
 

@@ -51,6 +51,15 @@ void maker_flush(struct maker *m, uint32_t cpu, enum subbufs_buffer buffer, uint
 /* A recording's usual head: HEADER, HEADER_PAGE and FORMAT chunks. */
 void maker_head(struct maker *m);
 
+/* One more format. fields: its lines after the common ones; print: the print fmt. */
+void maker_format(struct maker *m, const char *system, const char *name, int id, const char *fields,
+		  const char *print);
+/* Lines as of /proc/kallsyms. */
+void maker_symbols(struct maker *m, const char *text);
+/* A record of any event: what follows the common fields. */
+void maker_event(struct maker *m, uint64_t ts, uint16_t id, int32_t pid, const void *data,
+		 size_t len);
+
 /* Events of the formats of maker_head, at ts. */
 #define ID_PRINT 5
 #define ID_NUMBER 100

@@ -277,16 +277,20 @@ static void counts_are_found_by_whole_names(void **state _unused_)
 {
 	struct cpu_counts c;
 
-	assert_int_equal(cpu_counts_parse(&c, "entries: 12\noverrun: 3\ncommit overrun: 4\n"
-					      "bytes: 1000\noldest event ts:  1.2\nnow ts: 3.4\n"
-					      "dropped events: 5\nread events: 6\n"),
-			 0);
+	assert_int_equal(
+		cpu_counts_parse(
+			&c, "entries: 12\noverrun: 3\ncommit overrun: 4\n"
+			    "bytes: 1000\noldest event ts:     1.000002\nnow ts:    23.045678\n"
+			    "dropped events: 5\nread events: 6\n"),
+		0);
 	assert_int_equal(c.entries, 12);
 	assert_int_equal(c.overrun, 3);
 	assert_int_equal(c.commit_overrun, 4);
 	assert_int_equal(c.bytes, 1000);
 	assert_int_equal(c.dropped, 5);
 	assert_int_equal(c.read, 6);
+	assert_int_equal(c.oldest_ns, 1000002000);
+	assert_int_equal(c.now_ns, 23045678000);
 	assert_int_equal(cpu_counts_parse(&c, "entries: 12\n"), -EBADMSG);
 	assert_int_equal(cpu_counts_parse(&c, ""), -EBADMSG);
 }

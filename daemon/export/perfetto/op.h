@@ -14,6 +14,8 @@ enum pf_kind {
 	PF_REPEATED, /* numbers, one field each */
 	PF_NUMBERS,  /* numbers, as text with commas: a generic field has one value */
 	PF_MASK,     /* bits, as a list: "0-3,8" */
+	PF_SYMBOL,   /* an address, as the kernel's text has it: "schedule+0x1c/0xa0" */
+	PF_STACK,    /* addresses, innermost first: "a <- b <- c" */
 	PF_HEX,	     /* anything else: its bytes in hexadecimal */
 };
 
@@ -31,10 +33,14 @@ enum pf_place {
 
 struct pf_op {
 	uint8_t kind, dynamic; /* enum pf_kind, enum pf_place */
+	char symbol;	       /* PF_SYMBOL: as event_symbol_kind */
 	bool is_signed;
 	bool narrow; /* the message has 32 unsigned bits for it */
 	uint32_t field;
 	uint32_t offset, size, element_size;
+	/* NULL, or what stands before it in a submessage of its own: the field's name. */
+	const uint8_t *lead; /* owned by the event */
+	uint32_t lead_len;
 };
 
 /* A function that was interned; open addressing over address. */
@@ -46,6 +52,8 @@ struct pf_schema {
 	struct pf_schema_env env;
 	bool swap;
 	struct pf_event **events; /* owned; by id */
+	struct printer *printer;  /* owned */
+	struct buf stack;	  /* of the event that is being written, as text */
 	struct pf_function *functions;
 	size_t function_count, function_slots;
 	struct buf new_symbols;

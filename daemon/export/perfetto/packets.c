@@ -47,6 +47,17 @@ static int put_packet(PB(TracePacket) * packet, struct buf *out)
 	return 0;
 }
 
+/* A packet's time, by a clock that belongs to the sequence perhaps. */
+static void set_time(PB(TracePacket) * packet, uint64_t ts, enum pf_clock clock)
+{
+	packet->has_timestamp = true;
+	packet->timestamp = ts;
+	packet->has_timestamp_clock_id = clock != PF_CLOCK_BOOT;
+	packet->timestamp_clock_id = clock;
+	packet->has_trusted_packet_sequence_id = true;
+	packet->trusted_packet_sequence_id = PF_SEQUENCE;
+}
+
 static int put_uuid(const struct trace_info *info, struct buf *out)
 {
 	PB(TraceUuid) uuid = PERFETTO__PROTOS__TRACE_UUID__INIT;
@@ -159,6 +170,26 @@ static int put_clocks(const Traced__Capture__Clocks *clocks, struct buf *out)
 	snapshot.primary_trace_clock = PF_CLOCK_BOOTTIME;
 	packet.has_timestamp = true;
 	packet.timestamp = boot;
+	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_CLOCK_SNAPSHOT;
+	packet.clock_snapshot = &snapshot;
+	return put_packet(&packet, out);
+}
+
+int pf_put_clock_tie(uint64_t trace_ts, uint64_t boot_ns, struct buf *out)
+{
+	PB(ClockSnapshot__Clock) trace = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
+	PB(ClockSnapshot__Clock) boot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
+	PB(ClockSnapshot) snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
+	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+
+	trace.has_clock_id = trace.has_timestamp = boot.has_clock_id = boot.has_timestamp = true;
+	trace.clock_id = PF_CLOCK_TRACE;
+	trace.timestamp = trace_ts;
+	boot.clock_id = PF_CLOCK_BOOTTIME;
+	boot.timestamp = boot_ns;
+	snapshot.n_clocks = 2;
+	snapshot.clocks = (PB(ClockSnapshot__Clock) *[]){ &trace, &boot };
+	set_time(&packet, boot_ns, PF_CLOCK_BOOT);
 	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_CLOCK_SNAPSHOT;
 	packet.clock_snapshot = &snapshot;
 	return put_packet(&packet, out);
@@ -297,7 +328,8 @@ static void fill_thread(struct task_messages *m, struct task *t)
 	m->thread.name = m->comm;
 }
 
-static int put_some_tasks(struct task *const *tasks, size_t count, uint64_t ts, struct buf *out)
+static int put_some_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
+			  struct buf *out)
 {
 	PB(ProcessTree) tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
@@ -320,20 +352,22 @@ static int put_some_tasks(struct task *const *tasks, size_t count, uint64_t ts, 
 	}
 	tree.processes = processes;
 	tree.threads = threads;
-	packet.has_timestamp = ts != 0;
-	packet.timestamp = ts;
+	if (ts)
+		set_time(&packet, ts, clock);
 	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_PROCESS_TREE;
 	packet.process_tree = &tree;
 	return put_packet(&packet, out);
 }
 
 /* In packets of bounded size: a machine may have a hundred thousand tasks. */
-int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, struct buf *out)
+int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
+		 struct buf *out)
 {
 	int r = 0;
 
 	for (size_t at = 0; r >= 0 && at < count; at += TASKS_PER_PACKET)
-		r = put_some_tasks(tasks + at, MIN(count - at, (size_t)TASKS_PER_PACKET), ts, out);
+		r = put_some_tasks(tasks + at, MIN(count - at, (size_t)TASKS_PER_PACKET), ts, clock,
+				   out);
 	return r;
 }
 
@@ -386,7 +420,8 @@ int pf_put_loss_track(uint32_t cpu, struct buf *out)
 	return put_packet(&packet, out);
 }
 
-static int put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t count, struct buf *out)
+static int put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t count, enum pf_clock clock,
+			 struct buf *out)
 {
 	PB(DebugAnnotation) annotation = PERFETTO__PROTOS__DEBUG_ANNOTATION__INIT;
 	PB(DebugAnnotation) * annotations[] = { &annotation };
@@ -413,21 +448,18 @@ static int put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t count, 
 		event.n_debug_annotations = count != UINT64_MAX;
 		event.debug_annotations = annotations;
 	}
-	packet.has_timestamp = true;
-	packet.timestamp = ts;
+	set_time(&packet, ts, clock);
 	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACK_EVENT;
 	packet.track_event = &event;
-	packet.has_trusted_packet_sequence_id = true;
-	packet.trusted_packet_sequence_id = PF_SEQUENCE;
 	return put_packet(&packet, out);
 }
 
 int pf_put_loss(uint32_t cpu, uint64_t before_ts, uint64_t after_ts, uint64_t count,
-		struct buf *out)
+		enum pf_clock clock, struct buf *out)
 {
-	int r = put_loss_edge(cpu, before_ts ?: after_ts, true, count, out);
+	int r = put_loss_edge(cpu, before_ts ?: after_ts, true, count, clock, out);
 
-	return r < 0 ? r : put_loss_edge(cpu, after_ts, false, count, out);
+	return r < 0 ? r : put_loss_edge(cpu, after_ts, false, count, clock, out);
 }
 
 int pf_put_bundle(const struct buf *bundle, const struct buf *symbols, struct buf *out)

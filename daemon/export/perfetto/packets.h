@@ -13,18 +13,31 @@
 /* Every packet here is of one sequence: it has the interned data and the track events. */
 #define PF_SEQUENCE 1
 
+/* TracePacket.timestamp_clock_id: whose time a time stamp is. */
+enum pf_clock {
+	PF_CLOCK_BOOT = 0, /* unless a packet says otherwise */
+	PF_CLOCK_MONO_RAW = 5,
+	PF_CLOCK_TRACE = 64, /* of our sequence alone: the kernel's "local" and "global" */
+};
+
 /* The sequence's begin, TraceUuid, SystemInfo, TraceConfig, CpuInfo, all ClockSnapshots,
  * FtraceStats of the start. */
 int pf_put_head(const struct trace_info *info, struct buf *out);
-/* A ProcessTree of these tasks, as of ts. */
-int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, struct buf *out);
+/* A ProcessTree of these tasks, as of ts by clock. */
+int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
+		 struct buf *out);
+/*
+ * That PF_CLOCK_TRACE read trace_ts when BOOTTIME read boot_ns. Has to come before all that
+ * tells a time of that clock, as the reader refuses what it can't convert.
+ */
+int pf_put_clock_tie(uint64_t trace_ts, uint64_t boot_ns, struct buf *out);
 /* FtraceStats of the end, TraceStats. */
 int pf_put_tail(const struct trace_info *info, const struct export_result *result, struct buf *out);
 
 /* The track on which a CPU's gaps are shown, and one gap. count UINT64_MAX: not known. */
 int pf_put_loss_track(uint32_t cpu, struct buf *out);
 int pf_put_loss(uint32_t cpu, uint64_t before_ts, uint64_t after_ts, uint64_t count,
-		struct buf *out);
+		enum pf_clock clock, struct buf *out);
 
 /*
  * A bundle's packet around its content (pf_bundle_finish) and the symbols that

@@ -7,6 +7,7 @@
 
 #include "export/perfetto/op.h"
 #include "export/perfetto/wire.h"
+#include "print/printer.h"
 #include "proto/perfetto/ftrace.pb-c.h"
 #include "util/utf8.h"
 
@@ -49,23 +50,30 @@ static bool is_scalar(const struct field *f)
 }
 
 /* What a field is, whatever it is written as. */
-static struct pf_op op_for(const struct field *f)
+static struct pf_op op_for(const struct event *desc, const struct field *f)
 {
+	char symbol = event_symbol_kind(desc, f);
 	struct pf_op op = {
 		.offset = f->offset,
 		.size = f->size,
 		.element_size = f->element_size,
 		.is_signed = f->is_signed,
+		.symbol = symbol,
 		.dynamic = f->is_relative  ? PF_DYNAMIC_RELATIVE
 			   : f->is_dynamic ? PF_DYNAMIC
-			   : !f->size	   ? PF_DYNAMIC_TAIL
-					   : PF_FIXED,
+			   : !f->size || symbol == SYMBOL_STACK
+				   ? PF_DYNAMIC_TAIL /* a stack is longer than its format tells */
+				   : PF_FIXED,
 	};
 
 	if (f->is_string)
 		op.kind = PF_STRING;
+	else if (symbol == SYMBOL_STACK && is_number_size(f->element_size))
+		op.kind = PF_STACK;
 	else if (is_mask(f))
 		op.kind = PF_MASK;
+	else if (symbol && is_scalar(f))
+		op.kind = PF_SYMBOL;
 	else if (f->is_pointer && is_scalar(f))
 		op.kind = PF_POINTER;
 	else if (is_scalar(f))
@@ -81,8 +89,11 @@ static struct pf_op op_for(const struct field *f)
 static bool fit_type(struct pf_op *op, const struct event *desc, const struct field *f,
 		     const ProtobufCFieldDescriptor *to)
 {
-	bool number = op->kind == PF_INT || op->kind == PF_UINT || op->kind == PF_POINTER;
+	bool number;
 
+	if (op->kind == PF_SYMBOL) /* the message has a number for it */
+		op->kind = f->is_pointer ? PF_POINTER : PF_UINT;
+	number = op->kind == PF_INT || op->kind == PF_UINT || op->kind == PF_POINTER;
 	op->field = to->id;
 	switch (to->type) {
 	case PROTOBUF_C_TYPE_STRING:
@@ -119,6 +130,8 @@ static size_t op_bound(const struct pf_op *op)
 	case PF_STRING:
 	case PF_HEX:
 		return 2 * WIRE_VARINT_MAX + UTF8_GROWTH * (size_t)op->size;
+	case PF_SYMBOL:
+		return 2 * WIRE_VARINT_MAX + SYMBOL_TEXT_MAX;
 	case PF_NUMBERS:
 	case PF_REPEATED:
 		return 2 * WIRE_VARINT_MAX + elements * PF_NUMBER_MAX;
@@ -129,14 +142,22 @@ static size_t op_bound(const struct pf_op *op)
 
 static void finish(struct pf_event *e)
 {
-	e->bound = 64;
+	e->bound = 64 + e->lead_len;
 	e->bound_factor = 0;
 	for (size_t i = 0; i < e->op_count; i++) {
-		e->bound += op_bound(&e->ops[i]);
+		e->has_stack |= e->ops[i].kind == PF_STACK;
+		e->bound += op_bound(&e->ops[i]) + e->ops[i].lead_len + 2 * WIRE_VARINT_MAX;
 		if (e->ops[i].dynamic != PF_FIXED)
 			e->bound_factor += PF_NUMBER_MAX;
 	}
 }
+
+/*
+ * Typed messages that have a number for what the kernel shows as a symbol. The reader
+ * does nothing with these but to keep their fields: in the generic form it keeps
+ * the symbol, too.
+ */
+static const char *const symbols_lost[] = { "hrtimer_start", "timer_start", "timer_expire_entry" };
 
 static const ProtobufCFieldDescriptor *message_for(const struct event *desc)
 {
@@ -148,6 +169,9 @@ static const ProtobufCFieldDescriptor *message_for(const struct event *desc)
 	    !strcmp(desc->system, "kprobes") || !strcmp(desc->system, "uprobes") ||
 	    !strcmp(desc->system, "synthetic") || !strcmp(desc->system, "syscalls"))
 		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(symbols_lost); i++)
+		if (!strcmp(desc->name, symbols_lost[i]))
+			return NULL;
 	return f;
 }
 
@@ -163,7 +187,7 @@ static int compile_typed(struct pf_event *e, const ProtobufCFieldDescriptor *mes
 		const struct field *f = &e->desc->fields[i];
 		const ProtobufCFieldDescriptor *to =
 			protobuf_c_message_descriptor_get_field_by_name(m, f->name);
-		struct pf_op op = op_for(f);
+		struct pf_op op = op_for(e->desc, f);
 
 		if (to && fit_type(&op, e->desc, f, to))
 			e->ops[e->op_count++] = op;
@@ -200,33 +224,131 @@ static unsigned described_type(enum pf_kind kind)
 	}
 }
 
-static int compile_generic(struct pf_event *e, uint32_t number)
+/* A generic event while it is made. */
+struct draft {
+	struct pf_event *e;
+	struct buf descriptor, lead;
+	uint32_t fields; /* in the descriptor */
+};
+
+static void draft_bytes(struct buf *out, uint32_t field, const char *text)
 {
-	size_t count = MIN(e->desc->field_count, (size_t)PF_GENERIC_FIELDS_MAX);
-	_cleanup_buf_ struct buf descriptor = BUF_INIT;
-	size_t name_len = strlen(e->desc->name);
-	uint8_t *p;
+	size_t len = strlen(text);
+	uint8_t *p = (uint8_t *)buf_reserve(out, len + WIRE_TAG_MAX + WIRE_VARINT_MAX);
+
+	if (p)
+		out->len += (size_t)(wire_bytes(p, field, text, len) - p);
+}
+
+static void draft_field(struct draft *d, const char *name, struct pf_op op)
+{
+	op.field = ++d->fields;
+	describe_field(&d->descriptor, name, op.field, described_type(op.kind));
+	d->e->ops[d->e->op_count++] = op;
+}
+
+/* A field that all events of this kind have with the same value. */
+static void draft_constant(struct draft *d, const char *name, uint64_t value)
+{
+	uint8_t *p = (uint8_t *)buf_reserve(&d->lead, WIRE_TAG_MAX + WIRE_VARINT_MAX);
+
+	describe_field(&d->descriptor, name, ++d->fields, TYPE_UINT64);
+	if (p)
+		d->lead.len += (size_t)(wire_uint(p, d->fields, value) - p);
+}
+
+/*
+ * The function tracer's event has no message. By these names the reader makes it
+ * an instant on the track "function" of its thread.
+ */
+static const struct field *draft_instant(struct draft *d)
+{
+	const struct event *desc = d->e->desc;
+
+	if (strcmp(desc->system, "ftrace") != 0 || strcmp(desc->name, "function") != 0)
+		return NULL;
+	for (size_t i = 0; i < desc->field_count; i++) {
+		struct pf_op op = op_for(desc, &desc->fields[i]);
+
+		if (strcmp(desc->fields[i].name, "ip") != 0 || op.kind != PF_SYMBOL)
+			continue;
+		draft_constant(d, "track_event_type", 'I');
+		draft_field(d, "slice_name", op);
+		return &desc->fields[i];
+	}
+	return NULL;
+}
+
+static int draft_finish(struct draft *d)
+{
+	struct pf_event *e = d->e;
+	int r = d->descriptor.failed || d->lead.failed ? -ENOMEM : 0;
+
+	e->descriptor_len = d->descriptor.len;
+	e->descriptor = (uint8_t *)TAKE_PTR(d->descriptor.data);
+	e->lead_len = d->lead.len;
+	e->lead = (uint8_t *)TAKE_PTR(d->lead.data);
+	return r;
+}
+
+static int compile_generic(struct pf_event *e, uint32_t number, bool raw_addresses)
+{
+	const struct field *named;
+	struct draft d = { .e = e };
 
 	e->generic = true;
 	e->field = number;
-	e->ops = calloc(MAX(count, (size_t)1), sizeof(*e->ops));
-	p = (uint8_t *)buf_reserve(&descriptor, name_len + 2 * WIRE_VARINT_MAX);
-	if (!e->ops || !p)
+	e->ops = calloc(PF_GENERIC_FIELDS_MAX + 1, sizeof(*e->ops));
+	if (!e->ops)
 		return -ENOMEM;
-	descriptor.len = (size_t)(wire_bytes(p, 1, e->desc->name, name_len) - p);
-	for (size_t i = 0; i < count; i++) {
-		struct pf_op *op = &e->ops[e->op_count++];
+	draft_bytes(&d.descriptor, 1, e->desc->name);
+	named = draft_instant(&d);
+	for (size_t i = 0; i < e->desc->field_count && d.fields < PF_GENERIC_FIELDS_MAX; i++) {
+		const struct field *f = &e->desc->fields[i];
+		struct pf_op op = op_for(e->desc, f);
 
-		*op = op_for(&e->desc->fields[i]);
-		op->field = (uint32_t)i + 1;
-		describe_field(&descriptor, e->desc->fields[i].name, op->field,
-			       described_type(op->kind));
+		if (f == named) {
+			if (!raw_addresses)
+				continue;
+			op.kind = PF_UINT;
+		}
+		draft_field(&d, f->name, op);
 	}
-	if (buf_error(&descriptor))
+	return draft_finish(&d);
+}
+
+/* GenericFtraceEvent: event_name 1, field 2 { name 1, str_value 3, int_value 4, uint_value 5 }. */
+static int compile_legacy(struct pf_event *e)
+{
+	size_t *leads = calloc(e->desc->field_count + 1, sizeof(*leads));
+	struct draft d = { .e = e };
+	int r;
+
+	e->field = PF_LEGACY_GENERIC;
+	e->ops = calloc(e->desc->field_count + 1, sizeof(*e->ops));
+	if (!e->ops || !leads) {
+		free(leads);
 		return -ENOMEM;
-	e->descriptor_len = descriptor.len;
-	e->descriptor = (uint8_t *)TAKE_PTR(descriptor.data);
-	return 0;
+	}
+	draft_bytes(&d.lead, 1, e->desc->name);
+	e->lead_len = d.lead.len;
+	for (size_t i = 0; i < e->desc->field_count; i++) {
+		struct pf_op *op = &e->ops[e->op_count++];
+		unsigned type;
+
+		*op = op_for(e->desc, &e->desc->fields[i]);
+		type = described_type(op->kind);
+		op->field = type == TYPE_STRING ? 3 : type == TYPE_INT64 ? 4 : 5;
+		leads[i] = d.lead.len;
+		draft_bytes(&d.lead, 1, e->desc->fields[i].name);
+		op->lead_len = (uint32_t)(d.lead.len - leads[i]);
+	}
+	r = d.lead.failed ? -ENOMEM : 0;
+	e->lead = (uint8_t *)TAKE_PTR(d.lead.data);
+	for (size_t i = 0; r >= 0 && i < e->op_count; i++)
+		e->ops[i].lead = e->lead + leads[i];
+	free(leads);
+	return r;
 }
 
 static int compile(struct pf_schema *s, const struct event *desc, uint32_t *generics)
@@ -239,8 +361,12 @@ static int compile(struct pf_schema *s, const struct event *desc, uint32_t *gene
 		return -ENOMEM;
 	s->events[desc->id] = e;
 	e->desc = desc;
-	r = message ? compile_typed(e, message)
-		    : compile_generic(e, PF_GENERIC_BASE + (*generics)++);
+	if (message)
+		r = compile_typed(e, message);
+	else if (s->env.legacy_generic)
+		r = compile_legacy(e);
+	else
+		r = compile_generic(e, PF_GENERIC_BASE + (*generics)++, s->env.raw_addresses);
 	finish(e);
 	return r;
 }
@@ -257,7 +383,7 @@ int pf_schema_new(struct pf_schema **ret, const struct pf_schema_env *env)
 	s->env = *env;
 	s->swap = env->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	s->events = calloc(EVENT_IDS, sizeof(*s->events));
-	if (!s->events)
+	if (!s->events || printer_new(&s->printer, env->table) < 0)
 		return -ENOMEM;
 	all = event_table_all(env->table, &count);
 	for (size_t i = 0; i < count; i++) {
@@ -275,6 +401,7 @@ static void event_free(struct pf_event *e)
 	if (e) {
 		free(e->ops);
 		free(e->descriptor);
+		free(e->lead);
 		free(e);
 	}
 }
@@ -288,6 +415,8 @@ struct pf_schema *pf_schema_free(struct pf_schema *s)
 	free(s->events);
 	free(s->functions);
 	buf_deinit(&s->new_symbols);
+	buf_deinit(&s->stack);
+	printer_free(s->printer);
 	free(s);
 	return NULL;
 }

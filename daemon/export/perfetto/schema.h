@@ -6,7 +6,8 @@
  * An event whose name is a field of FtraceEvent (proto/perfetto/ftrace.proto)
  * is typed: its fields are matched by name with that message's. Every other
  * event is generic: a submessage at field 65536 + n that a descriptor in its
- * bundle explains.
+ * bundle explains; or, for old readers, one at field 327 that names its fields
+ * in each event. What the kernel prints as a symbol is a string there.
  */
 #pragma once
 
@@ -17,6 +18,7 @@
 #include "print/symbols.h"
 
 #define PF_GENERIC_BASE 65536	 /* FtraceEvent field of the first generic event */
+#define PF_LEGACY_GENERIC 327	 /* and of all of them in the old form */
 #define PF_GENERIC_FIELDS_MAX 31 /* the reader takes field numbers below 32 */
 
 struct pf_op;
@@ -24,24 +26,27 @@ struct pf_op;
 struct pf_event {
 	const struct event *desc;
 	uint32_t field; /* of FtraceEvent */
-	bool generic;
+	bool has_stack;
+	bool generic;	     /* its bundle has to bring its descriptor */
 	size_t bound;	     /* bytes that the fixed part can take at most */
 	size_t bound_factor; /* and how often the record's length on top */
 	struct pf_op *ops;   /* owned */
 	size_t op_count;
 	uint8_t *descriptor; /* owned; generic: a serialized DescriptorProto */
 	size_t descriptor_len;
+	uint8_t *lead; /* owned: wire bytes that each message begins with, then those of the ops */
+	size_t lead_len;
 };
 
 struct pf_schema;
 
 struct pf_schema_env {
 	const struct event_table *table; /* sealed; outlives the schema */
-	const struct symbols *symbols;	 /* or NULL: functions are written as hashes */
+	const struct symbols *symbols;	 /* or NULL: functions are written as numbers */
 	unsigned word_size;		 /* of the recorded machine */
 	bool big_endian;
-	bool raw_addresses; /* kernel addresses as they are, not hashed */
-	uint8_t pointer_key[16];
+	bool raw_addresses;  /* kernel addresses as they are, not hashed */
+	bool legacy_generic; /* the form for readers before v53 */
 };
 
 int pf_schema_new(struct pf_schema **ret, const struct pf_schema_env *env);

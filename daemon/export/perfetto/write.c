@@ -4,7 +4,7 @@
 
 #include "export/perfetto/op.h"
 #include "export/perfetto/wire.h"
-#include "util/siphash.h"
+#include "print/printer.h"
 #include "util/utf8.h"
 
 /* A field's bytes, checked against the record. */
@@ -68,14 +68,6 @@ static bool locate(const struct pf_schema *s, const struct pf_op *op, const stru
 	return true;
 }
 
-static uint64_t hide(const struct pf_schema *s, uint64_t address)
-{
-	/* NULL and error values say nothing about where the kernel lies. */
-	if (s->env.raw_addresses || !address || address >= (uint64_t)-4095)
-		return address;
-	return siphash_u64(s->env.pointer_key, address);
-}
-
 /*
  * Numbers that are no pointers by type may hold one ("unsigned long ip"): a
  * value in the kernel's half of the address space below its very end is hidden too.
@@ -83,10 +75,10 @@ static uint64_t hide(const struct pf_schema *s, uint64_t address)
 static inline uint64_t hide_number(const struct pf_schema *s, const struct pf_op *op,
 				   uint64_t value)
 {
-	if (likely(value >> 47 != 0x1ffff) || op->size != 8 || op->is_signed ||
+	if (likely(value >> 47 != 0x1ffff) || op->element_size != 8 || op->is_signed ||
 	    value >= UINT64_C(0xffffffffff600000))
 		return value;
-	return hide(s, value);
+	return printer_pointer(s->printer, value);
 }
 
 static uint64_t device_number(uint64_t dev)
@@ -171,7 +163,8 @@ static uint8_t *put_numbers(const struct pf_schema *s, const struct pf_op *op, u
 
 	p = content;
 	for (uint32_t i = 0; i + op->element_size <= at.len; i += op->element_size) {
-		uint64_t v = load_number(s, at.data + i, op->element_size, op->is_signed);
+		uint64_t v = hide_number(
+			s, op, load_number(s, at.data + i, op->element_size, op->is_signed));
 
 		p += snprintf((char *)p, PF_NUMBER_MAX, op->is_signed ? "%s%lld" : "%s%llu",
 			      i ? "," : "", (long long)v);
@@ -238,6 +231,45 @@ static uint8_t *put_mask(const struct pf_schema *s, const struct pf_op *op, uint
 	return wire_close(content, p);
 }
 
+static uint8_t *put_symbol(struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+			   uint64_t address)
+{
+	uint8_t *content = wire_open(p, op->field);
+
+	if (!address)
+		return wire_bytes(p, op->field, "0", 1);
+	return wire_close(
+		content, (uint8_t *)print_symbol(s->printer, (char *)content, address, op->symbol));
+}
+
+#define TRAMPOLINE INT32_MAX /* FTRACE_TRAMPOLINE_MARKER */
+
+/* As put_kernel_stack() of print/builtin.c and, of dynamic ones, put_stack() of print/run_text.c.
+ */
+static int make_stack(struct pf_schema *s, const struct pf_op *op, struct span at)
+{
+	uint32_t word = op->element_size;
+	const uint64_t end = word == 8 ? UINT64_MAX : UINT32_MAX;
+
+	for (uint32_t i = 0; i + word <= at.len; i += word) {
+		uint64_t address = load_number(s, at.data + i, word, false);
+		char *p;
+
+		if (address == end || (!address && op->dynamic != PF_DYNAMIC_TAIL))
+			break;
+		if (i)
+			buf_puts(&s->stack, " <- ");
+		if (address == TRAMPOLINE) {
+			buf_puts(&s->stack, "[FTRACE TRAMPOLINE]");
+			continue;
+		}
+		p = buf_reserve(&s->stack, SYMBOL_TEXT_MAX);
+		if (p)
+			s->stack.len += (size_t)(print_symbol(s->printer, p, address, 'f') - p);
+	}
+	return buf_error(&s->stack);
+}
+
 static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, struct span at)
 {
 	uint64_t value;
@@ -252,6 +284,8 @@ static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, str
 		return put_repeated(s, op, p, at);
 	case PF_MASK:
 		return put_mask(s, op, p, at);
+	case PF_STACK:
+		return wire_bytes(p, op->field, s->stack.data, s->stack.len);
 	case PF_HEX:
 		return put_hex(op, p, at);
 	default:
@@ -259,13 +293,15 @@ static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, str
 	}
 	value = load_number(s, at.data, op->size, op->is_signed);
 	switch ((enum pf_kind)op->kind) {
+	case PF_SYMBOL:
+		return put_symbol(s, op, p, value);
 	case PF_POINTER:
-		value = hide(s, value);
+		value = printer_pointer(s->printer, value);
 		break;
 	case PF_FUNCTION: {
 		uint64_t iid = intern_function(s, value);
 
-		value = iid ? iid : hide(s, value);
+		value = iid ? iid : printer_pointer(s->printer, value);
 		break;
 	}
 	case PF_DEVICE:
@@ -279,26 +315,53 @@ static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, str
 	return wire_uint(p, op->field, value);
 }
 
+/* A field in a submessage that begins with its name: GenericFtraceEvent.field (2). */
+static uint8_t *put_named(struct pf_schema *s, const struct pf_op *op, uint8_t *p, struct span at)
+{
+	uint8_t *content = wire_open(p, 2);
+
+	p = (uint8_t *)mempcpy(content, op->lead, op->lead_len);
+	return wire_close(content, put(s, op, p, at));
+}
+
+/* Stacks as text, before their room is known: few events have one. */
+static int make_stacks(struct pf_schema *s, const struct pf_event *e, const struct record *rec)
+{
+	struct span at;
+
+	buf_clear(&s->stack);
+	for (size_t i = 0; e->has_stack && i < e->op_count; i++)
+		if (e->ops[i].kind == PF_STACK && locate(s, &e->ops[i], rec, &at))
+			return make_stack(s, &e->ops[i], at);
+	return 0;
+}
+
 int pf_event_write(struct pf_schema *s, const struct pf_event *e, const struct trace_event *ev,
 		   struct buf *out)
 {
 	uint8_t *start, *p, *event, *message;
 	int r = 0;
 
-	start = (uint8_t *)buf_reserve(out, e->bound + e->bound_factor * ev->rec.len);
+	if (unlikely(e->has_stack) && make_stacks(s, e, &ev->rec) < 0)
+		return -ENOMEM;
+	start = (uint8_t *)buf_reserve(out,
+				       e->bound + e->bound_factor * ev->rec.len + s->stack.len);
 	if (!start)
 		return -ENOMEM;
 	event = p = wire_open(start, 2);
 	p = wire_uint(p, 1, ev->rec.ts);
 	p = wire_uint(p, 2, (uint32_t)ev->pid);
 	message = p = wire_open(p, e->field);
+	if (e->lead_len)
+		p = (uint8_t *)mempcpy(p, e->lead, e->lead_len);
 	for (size_t i = 0; i < e->op_count; i++) {
+		const struct pf_op *op = &e->ops[i];
 		struct span at;
 
-		if (likely(locate(s, &e->ops[i], &ev->rec, &at)))
-			p = put(s, &e->ops[i], p, at);
-		else
+		if (unlikely(!locate(s, op, &ev->rec, &at)))
 			r = -EBADMSG;
+		else if (at.len || op->kind == PF_STRING)
+			p = op->lead ? put_named(s, op, p, at) : put(s, op, p, at);
 	}
 	/*
 	 * Not common_flags (5): the reader's raw table takes it for one more event

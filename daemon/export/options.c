@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The choices that an output format leaves, by the words that people use for them. */
+#include "export/export.h"
+
+#include <string.h>
+
+#include "util/buf.h"
+
+static const char *const compressions[] = {
+	[PERFETTO_PLAIN] = "none",
+	[PERFETTO_DEFLATE] = "deflate",
+	[PERFETTO_ZSTD] = "zstd",
+};
+
+const char *perfetto_compression_name(enum perfetto_compression compression)
+{
+	return compressions[compression];
+}
+
+/* The index of value among names; -EINVAL. */
+static int choose(const char *value, const char *const *names, size_t count, struct error *err)
+{
+	_cleanup_buf_ struct buf good = BUF_INIT;
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(value, names[i]) == 0)
+			return (int)i;
+		buf_printf(&good, "%s%s", i ? ", " : "", names[i]);
+	}
+	error_set(err, -EINVAL, "'%s' is not one of %s", value, buf_string(&good) ?: "its values");
+	return -EINVAL;
+}
+
+int perfetto_options_set(struct perfetto_options *o, const char *key, const char *value,
+			 struct error *err)
+{
+	static const char *const generic[] = { "described", "legacy" }, *const sched[] = { "on",
+											   "off" };
+	int r = -EINVAL;
+
+	if (strcmp(key, "generic") == 0) {
+		r = choose(value, generic, ARRAY_SIZE(generic), err);
+		o->legacy_generic = r > 0;
+	} else if (strcmp(key, "compact-sched") == 0) {
+		r = choose(value, sched, ARRAY_SIZE(sched), err);
+		o->plain_sched = r > 0;
+	} else if (strcmp(key, "compress") == 0) {
+		r = choose(value, compressions, ARRAY_SIZE(compressions), err);
+		o->compression = r > 0 ? (enum perfetto_compression)r : PERFETTO_PLAIN;
+	}
+	return r < 0 ? r : 0;
+}
+
+int export_format_check_perfetto(const struct export_format *format,
+				 const struct perfetto_options *o, struct error *err)
+{
+	if (strncmp(format->name, "pftrace", strlen("pftrace")) != 0) {
+		error_set(err, -EINVAL, "only a Perfetto trace has that choice, and .%s is none",
+			  format->name);
+		return error_hint(err, "write to a name that ends in .pftrace");
+	}
+	if (o->compression != PERFETTO_PLAIN && strcmp(format->name, "pftrace") != 0) {
+		error_set(err, -EINVAL, ".%s is compressed already", format->name);
+		return error_hint(err, "write to a name that ends in .pftrace");
+	}
+	return 0;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/perfetto/compress.h"
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include "export/perfetto/wire.h"
+
+/* The fast half of the scale: a recording waits for its file. */
+#define DEFLATE_LEVEL 3
+#define ZSTD_LEVEL 3
+
+/* TracePacket's field numbers. */
+enum { COMPRESSED_PACKETS = 50, ZSTD_COMPRESSED_PACKETS = 133 };
+
+struct pf_compressor {
+	enum perfetto_compression how;
+	bool has_deflate;
+	z_stream deflate;
+	ZSTD_CCtx *zstd;
+	struct buf frame;
+};
+
+int pf_compressor_new(struct pf_compressor **ret, enum perfetto_compression how)
+{
+	_cleanup_(pf_compressor_freep) struct pf_compressor *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->how = how;
+	if (how == PERFETTO_DEFLATE) {
+		c->has_deflate = deflateInit(&c->deflate, DEFLATE_LEVEL) == Z_OK;
+		if (!c->has_deflate)
+			return -ENOMEM;
+	} else {
+		c->zstd = ZSTD_createCCtx();
+		if (!c->zstd)
+			return -ENOMEM;
+	}
+	*ret = TAKE_PTR(c);
+	return 0;
+}
+
+struct pf_compressor *pf_compressor_free(struct pf_compressor *c)
+{
+	if (!c)
+		return NULL;
+	if (c->has_deflate)
+		deflateEnd(&c->deflate);
+	ZSTD_freeCCtx(c->zstd);
+	buf_deinit(&c->frame);
+	free(c);
+	return NULL;
+}
+
+static int make_deflate(struct pf_compressor *c, const struct buf *packets)
+{
+	size_t bound = deflateBound(&c->deflate, packets->len);
+	char *frame = buf_reserve(&c->frame, bound);
+	z_stream *z = &c->deflate;
+
+	if (!frame)
+		return -ENOMEM;
+	deflateReset(z);
+	z->next_in = (unsigned char *)packets->data;
+	z->avail_in = (uInt)packets->len;
+	z->next_out = (unsigned char *)frame;
+	z->avail_out = (uInt)bound;
+	if (deflate(z, Z_FINISH) != Z_STREAM_END)
+		return -EIO;
+	c->frame.len = bound - z->avail_out;
+	return 0;
+}
+
+static int make_zstd(struct pf_compressor *c, const struct buf *packets)
+{
+	size_t bound = ZSTD_compressBound(packets->len), len;
+	char *frame = buf_reserve(&c->frame, bound);
+
+	if (!frame)
+		return -ENOMEM;
+	len = ZSTD_compressCCtx(c->zstd, frame, bound, packets->data, packets->len, ZSTD_LEVEL);
+	if (ZSTD_isError(len))
+		return -ENOMEM;
+	c->frame.len = len;
+	return 0;
+}
+
+int pf_compress(struct pf_compressor *c, struct buf *packets, struct buf *out)
+{
+	uint32_t field = c->how == PERFETTO_DEFLATE ? COMPRESSED_PACKETS : ZSTD_COMPRESSED_PACKETS;
+	uint8_t *start, *p;
+	int r;
+
+	if (buf_error(packets) < 0)
+		return -ENOMEM;
+	if (!packets->len)
+		return 0;
+	buf_clear(&c->frame);
+	r = c->how == PERFETTO_DEFLATE ? make_deflate(c, packets) : make_zstd(c, packets);
+	if (r < 0)
+		return r;
+	start = (uint8_t *)buf_reserve(out, c->frame.len + 4 * WIRE_VARINT_MAX);
+	if (!start)
+		return -ENOMEM;
+	/* Both field numbers take two bytes as a tag. */
+	p = wire_varint(wire_tag(start, 1, WIRE_BYTES), 2 + wire_size(c->frame.len) + c->frame.len);
+	p = wire_bytes(p, field, c->frame.data, c->frame.len);
+	out->len += (size_t)(p - start);
+	buf_clear(packets);
+	return 0;
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Perfetto traces of captures made by hand, read back by protobuf-c. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <cmocka.h>
+
+#include "export/export.h"
+#include "make_stream.h"
+#include "proto/perfetto/trace.pb-c.h"
+#include "util/io.h"
+
+#define PB(name) Perfetto__Protos__##name
+#define DATA(name) PERFETTO__PROTOS__TRACE_PACKET__DATA_##name
+
+#define MS UINT64_C(1000000)
+#define S (UINT64_C(1000) * MS)
+
+#define ID_FUNCTION 1
+#define ID_STACK 4
+#define ID_KINDS 200
+
+struct run {
+	struct export_options options;
+	struct export_result result;
+	struct error err;
+	struct buf file;
+	PB(Trace) * trace;
+	int code;
+};
+
+static void run_deinit(struct run *r)
+{
+	export_result_deinit(&r->result);
+	error_deinit(&r->err);
+	buf_deinit(&r->file);
+	if (r->trace)
+		perfetto__protos__trace__free_unpacked(r->trace, NULL);
+}
+#define _cleanup_run_ _cleanup_(run_deinit)
+
+static void run(struct run *r, int stream_fd)
+{
+	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	struct stat st;
+
+	if (!r->options.format)
+		r->options.format = "pftrace";
+	assert_true(out >= 0);
+	r->code = export_stream(stream_fd, out, &r->options, &r->result, &r->err);
+	assert_int_equal(fstat(out, &st), 0);
+	assert_non_null(buf_reserve(&r->file, (size_t)st.st_size + 1));
+	assert_int_equal(pread_full(out, r->file.data, (size_t)st.st_size, 0), st.st_size);
+	r->file.len = (size_t)st.st_size;
+	if (r->code == 0) {
+		r->trace =
+			perfetto__protos__trace__unpack(NULL, r->file.len, (uint8_t *)r->file.data);
+		assert_non_null(r->trace);
+	}
+}
+
+static bool contains(const struct run *r, const char *text)
+{
+	return memmem(r->file.data, r->file.len, text, strlen(text));
+}
+
+/* The index of the n-th packet of that kind; the count of packets if there is none. */
+static size_t find(const struct run *r, PB(TracePacket__DataCase) kind, size_t n)
+{
+	size_t i = 0;
+
+	for (; i < r->trace->n_packet; i++)
+		if (r->trace->packet[i]->data_case == kind && !n--)
+			break;
+	return i;
+}
+
+static size_t count_plain(const struct run *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->trace->n_packet; i++)
+		if (r->trace->packet[i]->data_case == DATA(FTRACE_EVENTS))
+			n += r->trace->packet[i]->ftrace_events->n_event;
+	return n;
+}
+
+static size_t count_compact(const struct run *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->trace->n_packet; i++) {
+		const PB(FtraceEventBundle) *b = r->trace->packet[i]->ftrace_events;
+
+		if (r->trace->packet[i]->data_case == DATA(FTRACE_EVENTS) && b->compact_sched)
+			n += b->compact_sched->n_switch_timestamp;
+	}
+	return n;
+}
+
+static void put_kernel_switch(struct maker *m, uint64_t ts, int32_t prev, int32_t next)
+{
+	event_switch(m, ts, prev, prev ? "task" : "swapper/0", 1, 120, next,
+		     next ? "task" : "swapper/0");
+}
+
+/* The events of a kernel: a stack, a function, addresses shown as symbols. */
+static void put_formats(struct maker *m)
+{
+	maker_format(m, "ftrace", "function", ID_FUNCTION,
+		     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
+		     "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip");
+	maker_format(m, "ftrace", "kernel_stack", ID_STACK,
+		     "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
+		     "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
+		     "\"\\t=> %ps\\n\", (void *)REC->caller[0]");
+	maker_format(m, "test", "kinds", ID_KINDS,
+		     "\tfield:unsigned long site;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:void * ptr;\toffset:16;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned long bare;\toffset:24;\tsize:8;\tsigned:0;\n"
+		     "\tfield:s16 small;\toffset:32;\tsize:2;\tsigned:1;\n",
+		     "\"site=%pS ptr=%p bare=%lu small=%d\", (void *)REC->site, REC->ptr, "
+		     "REC->bare, REC->small");
+	maker_symbols(m, "ffffffff81000000 T outer\n"
+			 "ffffffff81000100 T inner\n"
+			 "ffffffff81000200 T last\n"
+			 "ffffffffc0000000 t hidden\t[module]\n"
+			 "ffffffffc0001000 t hidden_end\t[module]\n");
+}
+
+#define OUTER UINT64_C(0xffffffff81000010)
+#define INNER UINT64_C(0xffffffff81000100)
+#define MODULE UINT64_C(0xffffffffc0000008)
+
+static void put_kernel_events(struct maker *m, uint64_t ts)
+{
+	const uint64_t function[] = { INNER, OUTER };
+	const uint64_t stack[] = { 3, INNER, OUTER, MODULE, UINT64_MAX };
+	const uint64_t kinds[] = { MODULE, UINT64_C(0xffff888012345678), OUTER, 0xfffe };
+
+	maker_event(m, ts, ID_FUNCTION, 7, function, sizeof(function));
+	maker_event(m, ts + 1, ID_STACK, 7, stack, sizeof(stack));
+	maker_event(m, ts + 2, ID_KINDS, 7, kinds, sizeof(kinds));
+}
+
+static void make(struct maker *m, const char *clock)
+{
+	maker_init(m, 8, false, 4096);
+	m->clock = clock;
+	maker_head(m);
+	put_formats(m);
+	page_begin(m, 100 * S);
+	event_print_mark(m, 100 * S, 1, "trace_event_clock_sync: name=traced_abcdef01");
+	for (unsigned i = 0; i < 20; i++) {
+		put_kernel_switch(m, 100 * S + (i * 2 + 1) * MS, 0, 7);
+		put_kernel_switch(m, 100 * S + (i * 2 + 2) * MS, 7, 0);
+	}
+	page_end(m, 0);
+	page_begin(m, 101 * S);
+	put_kernel_events(m, 101 * S);
+	page_end(m, 0);
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+}
+
+static void expand(const PB(TracePacket) * p, struct buf *out)
+{
+	if (p->data_case == DATA(COMPRESSED_PACKETS)) {
+		z_stream z = { .next_in = p->compressed_packets.data,
+			       .avail_in = (uInt)p->compressed_packets.len };
+
+		assert_non_null(buf_reserve(out, 1 << 20));
+		z.next_out = (unsigned char *)out->data + out->len;
+		z.avail_out = 1 << 20;
+		assert_int_equal(inflateInit(&z), Z_OK);
+		/* One whole frame, nothing behind it. */
+		assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+		assert_int_equal(z.avail_in, 0);
+		out->len += z.total_out;
+		inflateEnd(&z);
+	} else {
+		size_t n;
+
+		assert_int_equal(p->data_case, DATA(ZSTD_COMPRESSED_PACKETS));
+		assert_non_null(buf_reserve(out, 1 << 20));
+		n = ZSTD_decompress(out->data + out->len, 1 << 20, p->zstd_compressed_packets.data,
+				    p->zstd_compressed_packets.len);
+		assert_false(ZSTD_isError(n));
+		out->len += n;
+	}
+}
+
+static void compressed_packets_hold_the_plain_ones(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	make(&m, NULL);
+	for (unsigned how = PERFETTO_DEFLATE; how <= PERFETTO_ZSTD; how++) {
+		_cleanup_run_ struct run plain = { 0 };
+		_cleanup_run_ struct run packed = {
+			.options.perfetto.compression = (enum perfetto_compression)how,
+		};
+		_cleanup_buf_ struct buf expanded = BUF_INIT;
+
+		run(&plain, m.fd);
+		run(&packed, m.fd);
+		assert_true(packed.file.len < plain.file.len);
+		for (size_t i = 0; i < packed.trace->n_packet; i++)
+			expand(packed.trace->packet[i], &expanded);
+		assert_int_equal(expanded.len, plain.file.len);
+		/* But for the bytes written, which the end tells. */
+		assert_memory_equal(expanded.data, plain.file.data, plain.file.len - 64);
+	}
+}
+
+static void a_large_trace_is_compressed_in_pieces(void **state _unused_)
+{
+	_cleanup_run_ struct run r = { .options.perfetto.compression = PERFETTO_DEFLATE };
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_buf_ struct buf expanded = BUF_INIT;
+
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	for (uint32_t page = 0; page < 500; page++) {
+		page_begin(&m, 100 * S + page * MS);
+		for (uint32_t i = 0; i < 200; i++)
+			event_number(&m, 100 * S + page * MS + i * 1000, 7, page * 200 + i);
+		page_end(&m, 0);
+	}
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	run(&r, m.fd);
+	assert_int_equal(r.result.events, 500 * 200);
+	assert_true(r.trace->n_packet > 4);
+	for (size_t i = 0; i < r.trace->n_packet; i++) {
+		size_t before = expanded.len;
+
+		expand(r.trace->packet[i], &expanded);
+		assert_true(expanded.len - before < 512U << 10);
+	}
+}
+
+static void choices_are_for_perfetto_alone(void **state _unused_)
+{
+	struct perfetto_options o = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	assert_int_equal(export_format_check_perfetto(export_format_find("json", NULL), &o, &err),
+			 -EINVAL);
+	assert_non_null(strstr(err.hint, ".pftrace"));
+	assert_int_equal(
+		export_format_check_perfetto(export_format_find("pftrace", NULL), &o, &err), 0);
+	assert_int_equal(perfetto_options_set(&o, "compress", "zstd", &err), 0);
+	assert_int_equal(o.compression, PERFETTO_ZSTD);
+	assert_int_equal(
+		export_format_check_perfetto(export_format_find("pftrace.gz", NULL), &o, &err),
+		-EINVAL);
+	assert_int_equal(perfetto_options_set(&o, "compact-sched", "off", &err), 0);
+	assert_true(o.plain_sched);
+	assert_int_equal(perfetto_options_set(&o, "generic", "legacy", &err), 0);
+	assert_true(o.legacy_generic);
+	assert_int_equal(perfetto_options_set(&o, "generic", "old", &err), -EINVAL);
+	assert_non_null(strstr(err.message, "described, legacy"));
+	assert_int_equal(perfetto_options_set(&o, "colour", "red", &err), -EINVAL);
+}
+
+static void compact_sched_can_be_left(void **state _unused_)
+{
+	_cleanup_run_ struct run compact = { 0 };
+	_cleanup_run_ struct run plain = { .options.perfetto.plain_sched = true };
+	_cleanup_(maker_deinit) struct maker m;
+
+	make(&m, NULL);
+	run(&compact, m.fd);
+	run(&plain, m.fd);
+	/* The first switch is plain, and what has no compact form. */
+	assert_int_equal(count_compact(&compact), 39);
+	assert_int_equal(count_plain(&compact), 5);
+	assert_int_equal(count_compact(&plain), 0);
+	assert_int_equal(count_plain(&plain), 44);
+}
+
+/* Addresses as the kernel shows them; never as they are. */
+static void addresses_are_symbols(void **state _unused_)
+{
+	_cleanup_run_ struct run r = { 0 }, raw = { .options.raw_addresses = true };
+	_cleanup_(maker_deinit) struct maker m;
+	const uint8_t outer[] = { 0x90, 0x80, 0x80, 0x88, 0xf8, 0xff, 0xff, 0xff, 0xff, 0x01 };
+	const uint8_t pointer[] = { 0xf8, 0xac, 0xd1, 0x91, 0x81, 0x90, 0xe2, 0xff, 0xff, 0x01 };
+
+	make(&m, NULL);
+	run(&r, m.fd);
+	run(&raw, m.fd);
+	assert_true(contains(&r, "inner <- outer <- hidden"));
+	assert_true(contains(&r, "hidden+0x8/0x1000 [module]"));
+	assert_true(contains(&r, "track_event_type"));
+	assert_true(contains(&r, "slice_name"));
+	assert_null(memmem(r.file.data, r.file.len, outer, sizeof(outer)));
+	assert_null(memmem(r.file.data, r.file.len, pointer, sizeof(pointer)));
+	assert_non_null(memmem(raw.file.data, raw.file.len, outer, sizeof(outer)));
+	assert_non_null(memmem(raw.file.data, raw.file.len, pointer, sizeof(pointer)));
+	assert_true(contains(&raw, "inner <- outer <- hidden"));
+}
+
+static const PB(GenericFtraceEvent) * find_generic(const struct run *r, const char *name)
+{
+	for (size_t i = 0; i < r->trace->n_packet; i++) {
+		const PB(TracePacket) *p = r->trace->packet[i];
+
+		if (p->data_case != DATA(FTRACE_EVENTS))
+			continue;
+		for (size_t j = 0; j < p->ftrace_events->n_event; j++) {
+			const PB(FtraceEvent) *e = p->ftrace_events->event[j];
+
+			if (e->event_case == PERFETTO__PROTOS__FTRACE_EVENT__EVENT_GENERIC &&
+			    !strcmp(e->generic->event_name, name))
+				return e->generic;
+		}
+	}
+	return NULL;
+}
+
+static void the_old_form_names_its_fields(void **state _unused_)
+{
+	_cleanup_run_ struct run r = { .options.perfetto.legacy_generic = true };
+	_cleanup_(maker_deinit) struct maker m;
+	const PB(GenericFtraceEvent) * g;
+
+	make(&m, NULL);
+	run(&r, m.fd);
+	assert_false(contains(&r, "track_event_type"));
+	g = find_generic(&r, "kinds");
+	assert_non_null(g);
+	assert_int_equal(g->n_field, 4);
+	assert_string_equal(g->field[0]->name, "site");
+	assert_int_equal(g->field[0]->value_case,
+			 PERFETTO__PROTOS__GENERIC_FTRACE_EVENT__FIELD__VALUE_STR_VALUE);
+	assert_string_equal(g->field[0]->str_value, "hidden+0x8/0x1000 [module]");
+	assert_string_equal(g->field[1]->name, "ptr");
+	assert_int_equal(g->field[1]->value_case,
+			 PERFETTO__PROTOS__GENERIC_FTRACE_EVENT__FIELD__VALUE_UINT_VALUE);
+	assert_string_equal(g->field[3]->name, "small");
+	assert_int_equal(g->field[3]->value_case,
+			 PERFETTO__PROTOS__GENERIC_FTRACE_EVENT__FIELD__VALUE_INT_VALUE);
+	assert_int_equal(g->field[3]->int_value, -2);
+	g = find_generic(&r, "function");
+	assert_non_null(g);
+	assert_string_equal(g->field[0]->name, "ip");
+	assert_string_equal(g->field[0]->str_value, "inner");
+	assert_string_equal(g->field[1]->str_value, "outer");
+	for (size_t i = 0; i < r.trace->n_packet; i++)
+		if (r.trace->packet[i]->data_case == DATA(FTRACE_EVENTS))
+			assert_int_equal(
+				r.trace->packet[i]->ftrace_events->n_generic_event_descriptors, 0);
+}
+
+static const PB(ClockSnapshot) * find_tie(const struct run *r, size_t *ret_at)
+{
+	for (size_t i = 0; i < r->trace->n_packet; i++) {
+		const PB(TracePacket) *p = r->trace->packet[i];
+
+		if (p->data_case == DATA(CLOCK_SNAPSHOT) &&
+		    p->clock_snapshot->clocks[0]->clock_id == 64) {
+			*ret_at = i;
+			/* A clock of the sequence that the bundles are in. */
+			assert_int_equal(p->trusted_packet_sequence_id, 1);
+			return p->clock_snapshot;
+		}
+	}
+	return NULL;
+}
+
+static void a_clock_of_the_kernel_alone_is_tied_by_the_mark(void **state _unused_)
+{
+	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
+	_cleanup_run_ struct run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	const PB(ClockSnapshot) * tie;
+	size_t at;
+
+	make(&m, "local");
+	end.start_boot_ns = 500 * S;
+	assert_int_equal(stream_write_message(&m.writer, CHUNK_END, &end.base), 0);
+	run(&r, m.fd);
+	tie = find_tie(&r, &at);
+	assert_non_null(tie);
+	assert_int_equal(tie->clocks[0]->timestamp, 100 * S);
+	assert_int_equal(tie->clocks[1]->clock_id, 6);
+	assert_int_equal(tie->clocks[1]->timestamp, 500 * S);
+	assert_true(at < find(&r, DATA(FTRACE_EVENTS), 0));
+	assert_int_equal(
+		r.trace->packet[find(&r, DATA(FTRACE_EVENTS), 0)]->ftrace_events->ftrace_clock,
+		PERFETTO__PROTOS__FTRACE_CLOCK__FTRACE_CLOCK_LOCAL);
+}
+
+static void without_a_mark_the_counts_tie_it(void **state _unused_)
+{
+	Traced__Capture__CpuStats cpu = TRACED__CAPTURE__CPU_STATS__INIT;
+	Traced__Capture__Stats stats = TRACED__CAPTURE__STATS__INIT;
+	_cleanup_run_ struct run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	const PB(ClockSnapshot) * tie;
+	size_t at;
+
+	maker_init(&m, 8, false, 4096);
+	m.clock = "global";
+	maker_head(&m);
+	cpu.now_ns = 200 * S;
+	stats.boot_ns = 300 * S;
+	stats.phase = 2;
+	stats.n_cpus = 1;
+	stats.cpus = (Traced__Capture__CpuStats *[]){ &cpu };
+	assert_int_equal(stream_write_message(&m.writer, CHUNK_STATS, &stats.base), 0);
+	page_begin(&m, 100 * S);
+	event_number(&m, 100 * S, 1, 1);
+	page_end(&m, 0);
+	page_begin(&m, 101 * S);
+	event_number(&m, 101 * S, 1, 1);
+	page_end(&m, 3);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	run(&r, m.fd);
+	tie = find_tie(&r, &at);
+	assert_non_null(tie);
+	assert_int_equal(tie->clocks[0]->timestamp, 200 * S);
+	assert_int_equal(tie->clocks[1]->timestamp, 300 * S);
+	assert_true(at < find(&r, DATA(TRACK_EVENT), 0));
+	/* What tells a time of that clock says so. */
+	assert_int_equal(r.trace->packet[find(&r, DATA(TRACK_EVENT), 0)]->timestamp_clock_id, 64);
+}
+
+static void with_nothing_it_is_taken_for_boottime(void **state _unused_)
+{
+	_cleanup_run_ struct run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	const PB(ClockSnapshot) * tie;
+	size_t at;
+
+	maker_init(&m, 8, false, 4096);
+	m.clock = "local";
+	maker_head(&m);
+	page_begin(&m, 100 * S);
+	event_number(&m, 100 * S, 1, 1);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	run(&r, m.fd);
+	tie = find_tie(&r, &at);
+	assert_non_null(tie);
+	assert_int_equal(tie->clocks[0]->timestamp, tie->clocks[1]->timestamp);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(compressed_packets_hold_the_plain_ones),
+		cmocka_unit_test(a_large_trace_is_compressed_in_pieces),
+		cmocka_unit_test(choices_are_for_perfetto_alone),
+		cmocka_unit_test(compact_sched_can_be_left),
+		cmocka_unit_test(addresses_are_symbols),
+		cmocka_unit_test(the_old_form_names_its_fields),
+		cmocka_unit_test(a_clock_of_the_kernel_alone_is_tied_by_the_mark),
+		cmocka_unit_test(without_a_mark_the_counts_tie_it),
+		cmocka_unit_test(with_nothing_it_is_taken_for_boottime),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
