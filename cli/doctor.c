@@ -6,6 +6,8 @@
 #include "cli.h"
 #include "control/frame.h"
 #include "document.h"
+#include "leftovers.h"
+#include "util/parse.h"
 
 static const struct {
 	const char *word, *colour;
@@ -62,6 +64,23 @@ static void print_json(const struct doctor_report *report)
 	document_print(&j);
 }
 
+static int add_leftovers(struct doctor_report *report)
+{
+	_cleanup_(leftovers_deinit) struct leftovers left = { 0 };
+	int r = leftovers_find(&left);
+
+	for (size_t i = 0; i < left.count && r >= 0; i++) {
+		_cleanup_buf_ struct buf size = BUF_INIT, mend = BUF_INIT;
+
+		format_bytes(left.items[i].bytes, &size);
+		buf_printf(&mend, "tracectl convert %s out.json, or rm it", left.items[i].path);
+		r = doctor_add(report, "recordings", DOCTOR_NOTE, buf_string(&mend),
+			       "%s (%s) is left from an earlier run", left.items[i].path,
+			       buf_string(&size) ?: "?");
+	}
+	return r;
+}
+
 static int doctor_run(const struct options *o)
 {
 	const struct doctor_env env = {
@@ -74,6 +93,8 @@ static int doctor_run(const struct options *o)
 	int r;
 
 	r = doctor_examine(&env, &report);
+	if (r >= 0)
+		r = add_leftovers(&report);
 	if (r < 0) {
 		error_errno(&err, r, "the examination failed");
 		return cli_fail(&err);
@@ -93,8 +114,8 @@ const struct command command_doctor = {
 	.name = "doctor",
 	.synopsis = "[--json]",
 	.summary = "what helps or hinders a recording here, and how to mend it",
-	.text = "Looks at tracefs, permissions, lockdown, symbols, buffers, clocks and the "
-		"daemon.\n"
+	.text = "Looks at tracefs, permissions, lockdown, symbols, buffers, clocks, the daemon, "
+		"and\nrecordings that a crash left.\n"
 		"Exits with 1 if something makes recording impossible.",
 	.options = OPTION(JSON),
 	.run = doctor_run,

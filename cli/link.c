@@ -117,8 +117,8 @@ int link_open(struct link *ret, const struct options *o, enum link_mode mode, st
 		} else {
 			error_set(err, r, "no traced is running (%s)", socket_path);
 			error_hint(err,
-				   mode == LINK_PRIVATE_TOO ? "%s, or try again as root (sudo)"
-							    : "%s; --socket names another place",
+				   mode == LINK_PRIVATE_TOO ? "%s; or try again as root (sudo)"
+							    : "%s (--socket names another place)",
 				   place_start_daemon());
 		}
 	} else if (r < 0) {
@@ -137,7 +137,9 @@ int link_explain(const struct link *l, int r, struct error *err)
 		return r;
 	error_set(err, r, "traced is gone in the midst of this: nothing was written");
 	if (l->daemon)
-		error_hint(err, "what it said is above; 'tracectl doctor' looks for causes");
+		error_hint(err,
+			   "what it said is above; 'tracectl doctor' names what is left of the "
+			   "recording");
 	else
 		error_hint(err, "%s why; 'tracectl doctor' names what is left of the recording",
 			   place_has_unit() ? "journalctl -u traced tells" : "its log tells");

@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "document.h"
+#include "leftovers.h"
 #include "link.h"
 #include "util/io.h"
 #include "util/parse.h"
@@ -127,14 +128,6 @@ static void owner(uint32_t uid, struct buf *out)
 		buf_printf(out, "%" PRIu32, uid);
 }
 
-/* A share of one CPU. */
-static void put_cost(const Session *s, struct buf *out)
-{
-	if (s->elapsed_ns)
-		buf_printf(out, "%.2f %% of a CPU",
-			   100.0 * (double)s->cpu_time_ns / (double)s->elapsed_ns);
-}
-
 static void print_cpus(const Session *s)
 {
 	for (size_t i = 0; i < s->n_cpus; i++) {
@@ -173,6 +166,9 @@ static void print_session(const Session *s, bool verbose)
 	}
 	buf_puts(&b, "\n  events    ");
 	format_count(s->events, &b);
+	/* What the kernel still holds is not among them. */
+	if (s->state == TRACED__CONTROL__SESSION__STATE__RECORDING && !s->ring)
+		buf_puts(&b, " read so far");
 	if (s->elapsed_ns)
 		buf_printf(&b, " (%.0f/s)", (double)s->events * 1e9 / (double)s->elapsed_ns);
 	buf_puts(&b, ", ");
@@ -183,8 +179,10 @@ static void print_session(const Session *s, bool verbose)
 	format_bytes(s->buffer_bytes, &b);
 	buf_puts(&b, " a CPU, read by ");
 	buf_visible(&b, s->reader, VISIBLE_MAX);
+	/* No share of the time: setting up is the most of it for a while. */
 	buf_puts(&b, "\n  cost      ");
-	put_cost(s, &b);
+	format_duration(s->cpu_time_ns, &b);
+	buf_puts(&b, " of CPU time, setting up included");
 	puts(buf_string(&b) ?: "out of memory");
 	for (size_t i = 0; i < s->n_warnings; i++)
 		cli_line(stdout, "  warning   %.*s", VISIBLE_MAX, s->warnings[i]);
@@ -222,6 +220,17 @@ static int status_run(const struct options *o)
 	return CLI_WHOLE;
 }
 
+/* Beside the table, which is for programs too. */
+static void tell_leftovers(void)
+{
+	_cleanup_(leftovers_deinit) struct leftovers left = { 0 };
+
+	leftovers_find(&left);
+	for (size_t i = 0; i < left.count; i++)
+		cli_line(stderr, "left from an earlier run: tracectl convert %s FILE",
+			 left.items[i].path);
+}
+
 static int list_run(const struct options *o)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -237,6 +246,7 @@ static int list_run(const struct options *o)
 	}
 	if (!status->n_sessions)
 		cli_line(stderr, "no session: 'tracectl start' begins one");
+	tell_leftovers();
 	for (size_t i = 0; i < status->n_sessions; i++) {
 		_cleanup_buf_ struct buf elapsed = BUF_INIT;
 

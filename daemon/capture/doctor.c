@@ -11,6 +11,7 @@
 #include "capture/request.h"
 #include "util/io.h"
 #include "util/parse.h"
+#include "util/place.h"
 
 struct examination {
 	const struct doctor_env *env;
@@ -29,35 +30,36 @@ void doctor_report_deinit(struct doctor_report *r)
 	*r = (struct doctor_report){ 0 };
 }
 
-/* mend NULL: nothing to do. */
-static void found(struct examination *x, const char *check, enum doctor_verdict verdict,
-		  const char *mend, const char *fmt, ...) _printf_(5, 6);
-static void found(struct examination *x, const char *check, enum doctor_verdict verdict,
-		  const char *mend, const char *fmt, ...)
+static int add(struct doctor_report *r, const char *check, enum doctor_verdict verdict,
+	       const char *mend, const char *fmt, va_list ap)
 {
-	struct doctor_report *r = x->report;
 	struct doctor_finding *f = reallocarray(r->findings, r->count + 1, sizeof(*f));
-	va_list ap;
-	int n;
 
-	if (!f) {
-		x->failed = true;
-		return;
-	}
+	if (!f)
+		return -ENOMEM;
 	r->findings = f;
 	f += r->count;
 	*f = (struct doctor_finding){ .check = check, .verdict = verdict };
-	va_start(ap, fmt);
-	n = vasprintf(&f->text, fmt, ap);
-	va_end(ap);
-	if (n < 0) {
-		x->failed = true;
-		return;
-	}
-	r->count++;
+	if (vasprintf(&f->text, fmt, ap) < 0)
+		return -ENOMEM;
 	f->mend = mend ? strdup(mend) : NULL;
-	x->failed |= mend && !f->mend;
+	r->count++;
+	return mend && !f->mend ? -ENOMEM : 0;
 }
+
+int doctor_add(struct doctor_report *r, const char *check, enum doctor_verdict verdict,
+	       const char *mend, const char *fmt, ...)
+{
+	va_list ap;
+	int e;
+
+	va_start(ap, fmt);
+	e = add(r, check, verdict, mend, fmt, ap);
+	va_end(ap);
+	return e;
+}
+
+#define found(x, ...) ((x)->failed |= doctor_add((x)->report, __VA_ARGS__) < 0)
 
 /* The file's text without its last newline, to be freed; NULL: it can't be read. */
 static char *read_text(const char *root, const char *path)
@@ -226,7 +228,7 @@ static void check_instances(struct examination *x)
 	tracefs_free_names(names, count);
 	if (stale.len)
 		found(x, "instances", DOCTOR_WARN,
-		      "traced removes them when it starts: systemctl restart traced",
+		      "traced removes them when it starts, with the next recording too",
 		      "left by a recording that crashed:%s", buf_string(&stale) ?: "");
 	if (foreign.len)
 		found(x, "instances", DOCTOR_NOTE, NULL, "of other tools:%s",
@@ -305,10 +307,14 @@ static void check_daemon(struct examination *x)
 		      "this user may not talk to it on %s", x->env->socket);
 	else if (r == -ENOENT)
 		found(x, "daemon", DOCTOR_NOTE,
-		      "systemctl enable --now traced.socket; root can record without it",
+		      place_has_unit() ? "systemctl enable --now traced.socket; root can record "
+					 "without it"
+				       : "root can record without it; sessions that live on by "
+					 "themselves need one",
 		      "none runs");
 	else
-		found(x, "daemon", DOCTOR_WARN, "systemctl restart traced.socket",
+		found(x, "daemon", DOCTOR_WARN,
+		      place_has_unit() ? "systemctl restart traced.socket" : place_start_daemon(),
 		      "nobody answers on %s: %s", x->env->socket, strerror(-r));
 }
 

@@ -27,5 +27,8 @@ struct doctor_env {
 };
 
 int doctor_examine(const struct doctor_env *env, struct doctor_report *ret);
+/* One more finding; mend NULL: nothing to do. 0 or -ENOMEM. */
+int doctor_add(struct doctor_report *r, const char *check, enum doctor_verdict verdict,
+	       const char *mend, const char *fmt, ...) _printf_(5, 6);
 void doctor_report_deinit(struct doctor_report *r);
 #define _cleanup_doctor_report_ _cleanup_(doctor_report_deinit)

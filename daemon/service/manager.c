@@ -173,13 +173,20 @@ struct session *manager_find_session(struct manager *m, const char *name)
 	return NULL;
 }
 
-static void found_leftover(void *userdata _unused_, const char *path, uint64_t bytes)
+/* In a log that is kept each start names them all; on a terminal they are told once. */
+static void found_leftover(void *userdata, const struct spool_leftover *found)
 {
+	const struct manager *m = userdata;
+	struct log_fields fields = { .cpu = -1 };
 	_cleanup_buf_ struct buf size = BUF_INIT;
 
-	format_bytes(bytes, &size);
-	log_notice("%s (%s) is left from an earlier run: tracectl convert %s FILE", path,
-		   buf_string(&size) ?: "?", path);
+	if (m->options.private && found->told)
+		return;
+	format_bytes(found->bytes, &size);
+	log_write(m->options.private ? LOG_WARNING : LOG_NOTICE, &fields,
+		  "%s (%s) is left from an earlier run: tracectl convert %s FILE", found->path,
+		  buf_string(&size) ?: "?", found->path);
+	spool_mark_told(found->path);
 }
 
 void manager_recover(struct manager *m)
@@ -195,8 +202,7 @@ void manager_recover(struct manager *m)
 		log_warning("%s%s%s", err.message, err.hint ? "; " : "", err.hint ?: "");
 	else if (r > 0)
 		log_notice("put back %d things that an earlier run had left in the kernel", r);
-	if (!m->options.private)
-		spool_find_leftovers(m->config.spool_dir, found_leftover, NULL);
+	spool_find_leftovers(m->config.spool_dir, found_leftover, m);
 }
 
 static void tell_status(struct manager *m)

@@ -131,7 +131,7 @@ void spool_deinit(struct spool *s)
 }
 
 static void look_at(int dirfd, const char *dir, const char *name,
-		    void (*found)(void *, const char *, uint64_t), void *userdata)
+		    void (*found)(void *, const struct spool_leftover *), void *userdata)
 {
 	_cleanup_close_ int fd =
 		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -148,11 +148,18 @@ static void look_at(int dirfd, const char *dir, const char *name,
 	}
 	buf_printf(&path, "%s/%s", dir, name);
 	if (buf_string(&path))
-		found(userdata, path.data, (uint64_t)st.st_size);
+		found(userdata, &(struct spool_leftover){ .path = path.data,
+							  .bytes = (uint64_t)st.st_size,
+							  .told = !(st.st_mode & S_IWUSR) });
+}
+
+void spool_mark_told(const char *path)
+{
+	chmod(path, 0400);
 }
 
 int spool_find_leftovers(const char *dir,
-			 void (*found)(void *userdata, const char *path, uint64_t bytes),
+			 void (*found)(void *userdata, const struct spool_leftover *leftover),
 			 void *userdata)
 {
 	DIR *d = opendir(dir);

@@ -36,10 +36,18 @@ void spool_deinit(struct spool *s);
 /* Makes dir with its parents; the last part with mode. */
 int make_dir(const char *dir, unsigned mode, struct error *err);
 
+struct spool_leftover {
+	const char *path;
+	uint64_t bytes;
+	bool told; /* spool_mark_told() was called of it */
+};
+
 /*
  * Calls found for each spool file in dir that nobody writes any more. Empty
  * ones are removed instead.
  */
 int spool_find_leftovers(const char *dir,
-			 void (*found)(void *userdata, const char *path, uint64_t bytes),
+			 void (*found)(void *userdata, const struct spool_leftover *leftover),
 			 void *userdata);
+/* Remembers that somebody was told of a leftover: nobody may write it from then on. */
+void spool_mark_told(const char *path);

@@ -3,8 +3,8 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
@@ -27,16 +27,10 @@ bool place_has_unit(void)
 	return false;
 }
 
-const char *place_start_daemon(void)
-{
-	return place_has_unit() ? "systemctl start traced.socket" : "start one as root: traced &";
-}
-
 char *place_beside(const char *path)
 {
 	_cleanup_free_ char *folder = NULL;
 	char self[PATH_MAX];
-	struct stat st;
 	ssize_t len;
 
 	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -48,5 +42,18 @@ char *place_beside(const char *path)
 		folder = NULL;
 		return NULL;
 	}
-	return !stat(folder, &st) && S_ISDIR(st.st_mode) ? TAKE_PTR(folder) : NULL;
+	return realpath(folder, NULL);
+}
+
+const char *place_start_daemon(void)
+{
+	static char text[PATH_MAX + 64];
+	_cleanup_free_ char *folder = NULL;
+
+	if (place_has_unit())
+		return "systemctl start traced.socket";
+	folder = place_beside("../daemon");
+	snprintf(text, sizeof(text), "start one as root: %s%straced &", folder ?: "",
+		 folder ? "/" : "");
+	return text;
 }

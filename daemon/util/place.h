@@ -6,7 +6,7 @@
 
 /* systemd knows traced.socket: hints name systemctl only then. */
 bool place_has_unit(void);
-/* What starts a daemon here, for a hint. */
+/* What starts a daemon here, for a hint; valid until the next call. */
 const char *place_start_daemon(void);
-/* The folder path below that of the running program; to be freed. NULL: there is none. */
+/* What path leads to from the folder of the running program; to be freed. NULL: nothing. */
 char *place_beside(const char *path);

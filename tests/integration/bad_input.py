@@ -42,7 +42,7 @@ def plain(test, arguments, status, says, hint, wrap=(), files=()):
 # Only where it is installed can systemctl start it.
 START = "systemctl start traced.socket" if any(
     os.path.exists(d + "/systemd/system/traced.socket")
-    for d in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")) else "start one as root: traced &"
+    for d in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")) else r"start one as root: \S*traced &"
 
 # label, arguments, exit status, what the message says, what the hint says
 R = ["record", "-t", "200ms", "-o", "out.json"]
@@ -213,10 +213,22 @@ def private_daemon_gone(test):
     check(result.status == 1, f"{result}")
     check("traced is gone" in result.err, f"{result}")
     check(test.files() == [], f"left files: {test.files()}")
-    # Whoever records next cleans up.
+    # Whoever records next cleans up, and is told once what is left.
+    spool = next((test.top / "spool").glob("*.traced"))
+    left = re.escape(str(spool))
     again = test.run("record", "--name", test.name + "-again", "-t", "200ms", "-o", "out.json")
     check(again.status == 0, f"{again}")
+    check(re.search(f"{left} .* is left .*tracectl convert {left} FILE", again.err), f"{again}")
     check(not test.instances(), f"stale: {test.instances()}")
+    again = test.run("record", "--name", test.name + "-again", "-t", "200ms", "-o", "out.json")
+    check(again.status == 0 and "is left" not in again.err, f"{again}")
+    # The doctor looks where traced.conf says, which is here as on any machine.
+    there = in_namespace(f"mount -t tmpfs none /var/lib && mkdir -m 700 /var/lib/traced && "
+                         f"cp -p {spool} /var/lib/traced || exit 99")
+    doctor = test.run("doctor", wrap=there)
+    command = re.search(r"-> (tracectl convert /var/lib/traced/\S+ )out.json", doctor.out)
+    check(command, f"{doctor}")
+    spool.unlink()
 
 
 def second_of_the_same_name(test):

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "leftovers.h"
+
+#include <string.h>
+
+#include "service/config.h"
+#include "service/spool.h"
+
+static void add(void *userdata, const struct spool_leftover *found)
+{
+	struct leftovers *l = userdata;
+	struct leftover *items = reallocarray(l->items, l->count + 1, sizeof(*items));
+	char *path = strdup(found->path);
+
+	if (items)
+		l->items = items;
+	if (items && path)
+		items[l->count++] =
+			(struct leftover){ .path = TAKE_PTR(path), .bytes = found->bytes };
+	free(path);
+}
+
+int leftovers_find(struct leftovers *ret)
+{
+	_cleanup_config_ struct config config = { 0 };
+	_cleanup_buf_ struct buf warnings = BUF_INIT;
+	int r;
+
+	*ret = (struct leftovers){ 0 };
+	r = config_init(&config);
+	if (r < 0)
+		return r;
+	/* A file that is wrong is the daemon's to tell; then the usual folder it is. */
+	if (config_load(&config, CONFIG_FILE, false, &warnings, NULL) < 0) {
+		config_deinit(&config);
+		r = config_init(&config);
+		if (r < 0)
+			return r;
+	}
+	r = spool_find_leftovers(config.spool_dir, add, ret);
+	return r == -EACCES || r == -EPERM ? 0 : r;
+}
+
+void leftovers_deinit(struct leftovers *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		free(l->items[i].path);
+	free(l->items);
+	*l = (struct leftovers){ 0 };
+}
