@@ -139,6 +139,40 @@ static int no_match(const char *glob, const char *const *names, size_t count, st
 	return -ENOENT;
 }
 
+static size_t system_len(const char *name)
+{
+	return strcspn(name, ":");
+}
+
+static bool same_system(const char *a, const char *b)
+{
+	size_t len = system_len(a);
+
+	return len == system_len(b) && memcmp(a, b, len) == 0;
+}
+
+/* Both lists are sorted, so a system's events are neighbours. */
+static void mark_whole_systems(struct event_match *items, size_t count, const char *const *names,
+			       size_t name_count)
+{
+	size_t next = 0, at = 0;
+
+	while (at < count) {
+		size_t end = at, from;
+
+		while (end < count && same_system(items[end].name, items[at].name))
+			end++;
+		while (next < name_count && !same_system(names[next], items[at].name))
+			next++;
+		from = next;
+		while (next < name_count && same_system(names[next], items[at].name))
+			next++;
+		for (size_t i = at; i < end; i++)
+			items[i].whole_system = next - from == end - at;
+		at = end;
+	}
+}
+
 int event_matches_find(struct event_matches *ret, const struct capture_event_spec *specs,
 		       size_t spec_count, const char *const *names, size_t name_count,
 		       struct error *err)
@@ -171,6 +205,7 @@ int event_matches_find(struct event_matches *ret, const struct capture_event_spe
 			m.items[m.count++] = (struct event_match){ .name = names[i],
 								   .filter = by_name[i]->filter,
 								   .spec = by_name[i] };
+	mark_whole_systems(m.items, m.count, names, name_count);
 	*ret = m;
 	return 0;
 }

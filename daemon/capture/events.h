@@ -8,6 +8,7 @@ struct event_match {
 	const char *name;   /* "system:event"; borrowed from the kernel's list */
 	const char *filter; /* or NULL; borrowed from the request */
 	const struct capture_event_spec *spec;
+	bool whole_system; /* so are all events of its system */
 };
 
 struct event_matches {

@@ -135,8 +135,10 @@ int plan_apply(struct plan *p, const struct tracefs *fs, struct journal *j, stru
 		return error_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < p->count; i++) {
 		struct plan_step *s = &p->steps[i];
-		int r = step_apply(s, fs, j);
+		int r = 0;
 
+		if (!s->by || !p->steps[s->by - 1].done)
+			r = step_apply(s, fs, j);
 		if (r < 0 && s->optional) {
 			s->refused = r;
 			continue;

@@ -19,6 +19,7 @@ struct plan_step {
 	bool optional; /* a refusal is kept in .refused, and the plan goes on */
 	bool done;
 	int refused;	/* negative errno */
+	size_t by;	/* if that step, counted from 1, was done, so is this one; 0: none */
 	char *instance; /* NULL: the top level */
 	char *file;
 	char *value;

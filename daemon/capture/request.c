@@ -159,10 +159,33 @@ static void event_file(const char *name, const char *file, char *path, size_t si
 	snprintf(path, size, "events/%.*s/%s/%s", (int)(colon - name), name, colon + 1, file);
 }
 
+static bool starts_whole_system(const struct event_matches *m, size_t i)
+{
+	const char *name = m->items[i].name;
+	size_t len = strcspn(name, ":") + 1;
+
+	return m->items[i].whole_system && (!i || strncmp(m->items[i - 1].name, name, len) != 0);
+}
+
+/* One write in place of many; one by one if the kernel can't all. Returns the step's number. */
+static size_t plan_system(struct plan *plan, const char *name, const char *instance)
+{
+	struct plan_step *s;
+	char path[512];
+
+	snprintf(path, sizeof(path), "events/%.*s/enable", (int)strcspn(name, ":"), name);
+	s = plan_write(plan, instance, path, "1");
+	if (!s)
+		return 0;
+	s->optional = true;
+	return plan->count;
+}
+
 static void plan_events(struct plan *plan, const struct event_matches *matches,
 			const char *instance)
 {
 	char path[512];
+	size_t system = 0;
 
 	/* All filters first: a bad one is found before anything is on. */
 	for (size_t i = 0; i < matches->count; i++) {
@@ -174,12 +197,15 @@ static void plan_events(struct plan *plan, const struct event_matches *matches,
 	for (size_t i = 0; i < matches->count; i++) {
 		struct plan_step *s;
 
+		if (starts_whole_system(matches, i))
+			system = plan_system(plan, matches->items[i].name, instance);
 		event_file(matches->items[i].name, "enable", path, sizeof(path));
 		s = plan_write(plan, instance, path, "1");
 		if (!s)
 			return;
 		s->tag = &matches->items[i];
 		s->optional = !is_exact(matches->items[i].spec->glob);
+		s->by = matches->items[i].whole_system ? system : 0;
 	}
 }
 

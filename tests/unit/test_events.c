@@ -45,6 +45,23 @@ static void each_event_once_in_order(void **state _unused_)
 	assert_string_equal(m.items[4].name, "sched:sched_waking");
 }
 
+static void whole_systems_are_known(void **state _unused_)
+{
+	static const char *const all[] = {
+		"irq:a", "irq:b", "irqx:a", "sched:a", "sched:b", "x:a"
+	};
+	const struct capture_event_spec specs[] = { { .glob = "irq" },
+						    { .glob = "sched:b" },
+						    { .glob = "x:a" } };
+	static const bool whole[] = { true, true, false, true };
+	_cleanup_event_matches_ struct event_matches m = { 0 };
+
+	assert_int_equal(event_matches_find(&m, specs, 3, all, ARRAY_SIZE(all), NULL), 0);
+	assert_int_equal(m.count, 4);
+	for (size_t i = 0; i < m.count; i++)
+		assert_int_equal(m.items[i].whole_system, whole[i]);
+}
+
 static void last_filter_counts(void **state _unused_)
 {
 	const struct capture_event_spec specs[] = { { .glob = "sched", .filter = "a" },
@@ -114,6 +131,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(globs_have_four_forms),
 		cmocka_unit_test(each_event_once_in_order),
+		cmocka_unit_test(whole_systems_are_known),
 		cmocka_unit_test(last_filter_counts),
 		cmocka_unit_test(one_glob_without_a_match_fails_all),
 		cmocka_unit_test(event_names_are_suggested_too),

@@ -114,6 +114,22 @@ static void optional_step_may_be_refused(void **state)
 	plan_deinit(&p);
 }
 
+static void a_step_done_by_another_is_not_taken(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_write(&p, NULL, "no_such_file", "1")->optional = true;
+	plan_write(&p, NULL, "tracing_thresh", "5");
+	plan_write(&p, NULL, "tracing_on", "refused")->by = 1;
+	plan_write(&p, NULL, "trace_clock", "done")->by = 2;
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	assert_string_equal(fake_text(&f->root, "tracing_on"), "refused");
+	assert_string_equal(fake_text(&f->root, "trace_clock"), "[local] global boot mono\n");
+	assert_true(p.steps[2].done && p.steps[3].done);
+	plan_deinit(&p);
+}
+
 static void instance_that_is_there_is_not_removed(void **state)
 {
 	struct fixture *f = *state;
@@ -268,6 +284,7 @@ int main(void)
 		TEST(applied_and_undone),
 		TEST(refused_step_undoes_those_before),
 		TEST(optional_step_may_be_refused),
+		TEST(a_step_done_by_another_is_not_taken),
 		TEST(instance_that_is_there_is_not_removed),
 		TEST(instance_removed_by_others_is_fine),
 		TEST(journal_of_the_living_is_left_alone),
