@@ -166,6 +166,8 @@ static int init_names(struct capture *c, struct error *err)
 		for (size_t i = 0; i < c->matches.count; i++)
 			names[i] = c->matches.items[i].name;
 		r = names_init(&c->names, &c->env, names, c->matches.count, false);
+		if (!c->has_tasks && !c->ring_mode)
+			c->names.known = &c->known;
 	}
 	return r < 0 ? error_errno(err, r, "cannot list the events") : 0;
 }
@@ -280,6 +282,7 @@ struct capture *capture_free(struct capture *c)
 	staging_deinit(&c->staging);
 	names_deinit(&c->names);
 	task_scan_end(&c->rescan);
+	task_memory_deinit(&c->known);
 	if (plan_undo(&c->plan, c->env.tracefs) == 0)
 		journal_drop(&c->journal);
 	else

@@ -115,7 +115,7 @@ void names_rewind(struct names *n)
 static int tasks_step(struct names *n, struct stream_writer *w)
 {
 	if (!n->scan.processes) {
-		int r = task_scan_start(&n->scan, n->env->proc);
+		int r = task_scan_start(&n->scan, n->env->proc, n->known);
 
 		if (r < 0)
 			return r;
@@ -210,6 +210,15 @@ static bool all_zero(const struct buf *text)
 	return true;
 }
 
+/* Behind the last whole line that a stream has room for. */
+static void cut_symbols(struct names *n)
+{
+	const char *end = memrchr(n->symbols.data, '\n', STREAM_KALLSYMS_MAX);
+
+	n->symbols.len = end ? (size_t)(end - n->symbols.data) + 1 : 0;
+	n->symbols_cut = true;
+}
+
 static int kallsyms_step(struct names *n, struct stream_writer *w)
 {
 	ssize_t got;
@@ -234,8 +243,9 @@ static int kallsyms_step(struct names *n, struct stream_writer *w)
 		return (int)got;
 	n->symbols.len += (size_t)got;
 	n->symbols_hidden = all_zero(&n->symbols);
-	if ((size_t)got == SYMBOLS_PER_SLICE && !n->symbols_hidden &&
-	    n->symbols.len < CHUNK_EXPANDED_MAX / 2)
+	if (n->symbols.len > STREAM_KALLSYMS_MAX)
+		cut_symbols(n);
+	else if ((size_t)got == SYMBOLS_PER_SLICE && !n->symbols_hidden)
 		return 1;
 	r = n->symbols_hidden || !n->symbols.len
 		    ? 0

@@ -27,7 +27,9 @@ struct names {
 	size_t event_count, next_event;
 	bool want_symbols;
 	bool symbols_hidden; /* kptr_restrict gave zeros */
+	bool symbols_cut;    /* there are more than a stream holds */
 	struct task_scan scan;
+	struct task_memory *known; /* of the tasks that it writes, for later scans; or NULL */
 	int kallsyms;
 	struct buf symbols;
 	struct identifiers identifiers; /* of the formats written so far */

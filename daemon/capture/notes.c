@@ -5,6 +5,10 @@
 #include "capture/recording.h"
 #include "proto/capture.pb-c.h"
 #include "util/io.h"
+#include "util/utf8.h"
+
+/* Room for the rest of the message, and for the mark of a cut. */
+#define NOTE_TEXT_MAX (STREAM_NOTE_MAX - 64)
 
 void capture_warn(struct capture *c, const char *fmt, ...)
 {
@@ -32,9 +36,13 @@ void capture_warn(struct capture *c, const char *fmt, ...)
 
 static int write_note(struct capture *c, const char *text)
 {
+	static const char cut[] = " ...";
 	Traced__Capture__Note note = TRACED__CAPTURE__NOTE__INIT;
+	char clipped[NOTE_TEXT_MAX + sizeof(cut)];
+	size_t len = utf8_clip(text, NOTE_TEXT_MAX);
 
-	note.text = (char *)(uintptr_t)text;
+	snprintf(clipped, sizeof(clipped), "%.*s%s", (int)len, text, text[len] ? cut : "");
+	note.text = clipped;
 	note.boot_ns = now_ns(CLOCK_BOOTTIME);
 	note.missing = true;
 	return stream_write_message(&c->writer, CHUNK_NOTE, &note.base);
@@ -44,7 +52,13 @@ int capture_write_notes(struct capture *c)
 {
 	int r = 0;
 
-	while (r == 0 && c->warnings_noted < c->warning_count)
-		r = write_note(c, c->warnings[c->warnings_noted++]);
+	while (r == 0 && c->warnings_noted < c->warning_count) {
+		size_t n = c->warnings_noted++;
+
+		if (n + 1 < STREAM_NOTES_MAX)
+			r = write_note(c, c->warnings[n]);
+		else if (n + 1 == STREAM_NOTES_MAX)
+			r = write_note(c, "there are more notes than a stream holds");
+	}
 	return r;
 }

@@ -36,7 +36,8 @@ struct capture {
 	uint8_t uuid[16];
 	struct names names;
 	bool names_done;
-	struct task_scan rescan; /* where there is no task ring */
+	struct task_scan rescan;  /* where there is no task ring */
+	struct task_memory known; /* the same */
 
 	struct stream_writer writer;
 	bool streaming, running;

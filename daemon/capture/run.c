@@ -226,7 +226,7 @@ static int periodic(struct capture *c, uint64_t now)
 		r = capture_write_counts(c, CLOCK_PHASE_PERIODIC);
 		c->next_stats = now + STATS_NS;
 		if (r == 0 && !c->has_tasks && c->names_done && !c->rescan.processes)
-			task_scan_start(&c->rescan, c->env.proc);
+			task_scan_start(&c->rescan, c->env.proc, &c->known);
 	}
 	if (r == 0 && now >= c->next_clocks) {
 		struct clock_snapshot s;
@@ -249,6 +249,9 @@ int capture_background_slice(struct capture *c)
 			if (c->names.symbols_hidden)
 				capture_warn(c, "kernel symbols are hidden (kernel.kptr_restrict): "
 						"addresses have no names");
+			if (c->names.symbols_cut)
+				capture_warn(c, "the kernel has more symbols than a stream holds: "
+						"some addresses have no names");
 		}
 		return r;
 	}

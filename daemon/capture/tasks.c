@@ -7,13 +7,94 @@
 #include "proto/capture.pb-c.h"
 #include "util/io.h"
 
-#define SLICE_TASKS 128	 /* a slice ends with the process that reaches it */
-#define CMDLINE_MAX 4096 /* bytes kept */
+#define SLICE_TASKS 128	     /* a slice ends with the process that reaches it */
+#define CHUNK_TASKS_MAX 1024 /* a process with more threads is divided: a chunk has its bounds */
+#define CMDLINE_MAX 4096     /* bytes kept */
 #define PF_KTHREAD 0x00200000
 
-int task_scan_start(struct task_scan *s, const char *proc)
+/* A task of a number, as it was written: another life, another name or a new process differ. */
+struct task_seen {
+	int32_t tid; /* 0: free */
+	uint32_t scan;
+	uint64_t digest;
+};
+
+void task_memory_deinit(struct task_memory *m)
+{
+	free(m->slots);
+	*m = (struct task_memory){ 0 };
+}
+
+static struct task_seen *find_slot(const struct task_memory *m, int32_t tid)
+{
+	size_t i = ((uint32_t)tid * UINT32_C(2654435769)) & (m->size - 1);
+
+	while (m->slots[i].tid && m->slots[i].tid != tid)
+		i = (i + 1) & (m->size - 1);
+	return &m->slots[i];
+}
+
+/* Room for one more; those that neither this scan nor the one before has met are forgotten. */
+static bool memory_grow(struct task_memory *m)
+{
+	struct task_memory more = { .scan = m->scan };
+	size_t living = 0;
+
+	if (m->size && m->used < m->size / 2)
+		return true;
+	for (size_t i = 0; i < m->size; i++)
+		living += m->slots[i].tid && m->scan - m->slots[i].scan <= 1;
+	for (more.size = 256; more.size < living * 4; more.size *= 2)
+		;
+	more.slots = calloc(more.size, sizeof(*more.slots));
+	if (!more.slots)
+		return false;
+	for (size_t i = 0; i < m->size; i++) {
+		if (!m->slots[i].tid || m->scan - m->slots[i].scan > 1)
+			continue;
+		*find_slot(&more, m->slots[i].tid) = m->slots[i];
+		more.used++;
+	}
+	free(m->slots);
+	*m = more;
+	return true;
+}
+
+/* FNV-1a: nobody gains by a collision but the one whose new name is then missing. */
+static uint64_t digest_of(const struct task_stat *st, int32_t tgid)
+{
+	uint64_t parts[2] = { st->start_ns, (uint32_t)tgid }, d = UINT64_C(0xcbf29ce484222325);
+
+	for (const char *p = st->comm; *p; p++)
+		d = (d ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+	for (size_t i = 0; i < sizeof(parts); i++)
+		d = (d ^ ((const unsigned char *)parts)[i]) * UINT64_C(0x100000001b3);
+	return d;
+}
+
+/* True if the memory has the task just so; it has afterwards. */
+static bool remember(struct task_memory *m, const struct task_stat *st, int32_t tgid)
+{
+	struct task_seen *slot;
+	uint64_t digest = digest_of(st, tgid);
+	bool same;
+
+	/* Without memory for it, it is written once more. */
+	if (!m || !memory_grow(m))
+		return false;
+	slot = find_slot(m, st->tid);
+	same = slot->tid && slot->digest == digest;
+	m->used += !slot->tid;
+	*slot = (struct task_seen){ .tid = st->tid, .scan = m->scan, .digest = digest };
+	return same;
+}
+
+int task_scan_start(struct task_scan *s, const char *proc, struct task_memory *memory)
 {
 	*s = TASK_SCAN_INIT;
+	s->memory = memory;
+	if (memory)
+		memory->scan++;
 	s->proc = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->proc < 0)
 		return -errno;
@@ -69,6 +150,10 @@ struct slice {
 	Traced__Capture__Task *tasks;
 	size_t count, cap;
 	bool failed;
+	struct task_memory *memory;
+	struct stream_writer *writer;
+	unsigned origin, written;
+	int error; /* of writing */
 };
 
 static Traced__Capture__Task *slice_add(struct slice *s)
@@ -99,20 +184,28 @@ static void set_bytes(struct slice *s, ProtobufCBinaryData *to, const void *data
 	to->len = len;
 }
 
-static void slice_deinit(struct slice *s)
+static void slice_clear(struct slice *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		free(s->tasks[i].comm.data);
 		free(s->tasks[i].cmdline.data);
 	}
+	s->count = 0;
+}
+
+static void slice_deinit(struct slice *s)
+{
+	slice_clear(s);
 	free(s->tasks);
 }
 
-static int slice_write(struct slice *s, struct stream_writer *w, unsigned origin)
+static int slice_write(struct slice *s)
 {
 	Traced__Capture__Tasks msg = TRACED__CAPTURE__TASKS__INIT;
 	_cleanup_free_ Traced__Capture__Task **list = NULL;
 
+	if (s->error)
+		return s->error;
 	if (s->failed)
 		return -ENOMEM;
 	if (!s->count)
@@ -125,8 +218,11 @@ static int slice_write(struct slice *s, struct stream_writer *w, unsigned origin
 	msg.tasks = list;
 	msg.n_tasks = s->count;
 	msg.boot_ns = now_ns(CLOCK_BOOTTIME);
-	msg.origin = origin;
-	return stream_write_message(w, CHUNK_TASKS, &msg.base);
+	msg.origin = s->origin;
+	s->written += (unsigned)s->count;
+	s->error = stream_write_message(s->writer, CHUNK_TASKS, &msg.base);
+	slice_clear(s);
+	return s->error;
 }
 
 static void read_status(int process, uint32_t *ret_uid)
@@ -167,7 +263,8 @@ static void add_thread(struct slice *s, int process, const char *dir, int32_t tg
 		return;
 	/* It may have ended meanwhile. */
 	if (read_file_at(process, path, 1 << 16, &text) < 0 ||
-	    task_stat_parse(&st, text.data, text.len, sysconf(_SC_CLK_TCK)) < 0)
+	    task_stat_parse(&st, text.data, text.len, sysconf(_SC_CLK_TCK)) < 0 ||
+	    remember(s->memory, &st, tgid))
 		return;
 	task = slice_add(s);
 	if (!task)
@@ -208,23 +305,28 @@ static void add_process(struct slice *s, int proc, const char *pid)
 			continue;
 		snprintf(dir, sizeof(dir), "task/%s", e->d_name);
 		add_thread(s, process, dir, tgid, uid);
+		if (s->count >= CHUNK_TASKS_MAX && slice_write(s) < 0)
+			break;
 	}
 	closedir(threads);
 }
 
 int task_scan_step(struct task_scan *s, struct stream_writer *w)
 {
-	_cleanup_(slice_deinit) struct slice slice = { 0 };
+	_cleanup_(slice_deinit) struct slice slice = { .writer = w, .memory = s->memory };
+	unsigned visited = 0;
 	struct dirent *e = NULL;
 	int r;
 
 	if (!s->processes)
 		return 0;
-	while (slice.count < SLICE_TASKS && (e = readdir(s->processes)))
-		if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
+	while (slice.count < SLICE_TASKS && visited < SLICE_TASKS && (e = readdir(s->processes)))
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9') {
 			add_process(&slice, s->proc, e->d_name);
-	s->tasks += (unsigned)slice.count;
-	r = slice_write(&slice, w, 0);
+			visited++;
+		}
+	r = slice_write(&slice);
+	s->tasks += slice.written;
 	if (r == 0 && e)
 		return 1;
 	task_scan_end(s);
@@ -233,7 +335,8 @@ int task_scan_step(struct task_scan *s, struct stream_writer *w)
 
 int tasks_write_saved(const char *text, struct stream_writer *w)
 {
-	_cleanup_(slice_deinit) struct slice slice = { 0 };
+	_cleanup_(slice_deinit) struct slice slice = { .writer = w, .origin = 1 };
+	int r;
 
 	for (const char *p = text; p && *p; p = strchr(p, '\n')) {
 		Traced__Capture__Task *task;
@@ -249,6 +352,9 @@ int tasks_write_saved(const char *text, struct stream_writer *w)
 			break;
 		task->tid = (int32_t)tid;
 		set_bytes(&slice, &task->comm, end + 1, strcspn(end + 1, "\n"));
+		r = slice.count >= CHUNK_TASKS_MAX ? slice_write(&slice) : 0;
+		if (r < 0)
+			return r;
 	}
-	return slice_write(&slice, w, 1);
+	return slice_write(&slice);
 }

@@ -7,14 +7,23 @@
 
 #include "stream/writer.h"
 
+/* What earlier scans wrote: a scan that has it writes only what is new or has changed. */
+struct task_memory {
+	struct task_seen *slots; /* a hash table by tid; owned */
+	size_t size, used;	 /* size: a power of two, or 0 */
+	uint32_t scan;		 /* number of the last one */
+};
+void task_memory_deinit(struct task_memory *m);
+
 struct task_scan {
 	int proc; /* the procfs folder */
 	DIR *processes;
-	unsigned tasks; /* seen so far */
+	unsigned tasks;		    /* written so far */
+	struct task_memory *memory; /* borrowed, or NULL: all are written */
 };
 #define TASK_SCAN_INIT ((struct task_scan){ .proc = -EBADF })
 
-int task_scan_start(struct task_scan *s, const char *proc);
+int task_scan_start(struct task_scan *s, const char *proc, struct task_memory *memory);
 /* Writes a TASKS chunk of some more processes. 1: there are more; 0: done; or -errno. */
 int task_scan_step(struct task_scan *s, struct stream_writer *w);
 void task_scan_end(struct task_scan *s);

@@ -19,14 +19,13 @@ static const struct bound {
 	[CHUNK_HEADER_PAGE] = { "descriptions of sub-buffers", KB(64U), KB(256U), 16 },
 	/* The recorder reads 256 KiB of a format; the system's name comes before it. */
 	[CHUNK_FORMAT] = { "event formats", KB(257U), MB(32U), 16384 },
-	[CHUNK_KALLSYMS] = { "kernel symbols", MB(64U), MB(128U), 4 },
+	[CHUNK_KALLSYMS] = { "kernel symbols", STREAM_KALLSYMS_MAX, MB(128U), 4 },
 	[CHUNK_PRINTK] = { "printk formats", MB(16U), MB(32U), 64 },
 	[CHUNK_ENUMS] = { "constants", MB(4U), MB(16U), 64 },
-	/* A process is never divided, however many threads it has. */
-	[CHUNK_TASKS] = { "task lists", MB(16U), UINT64_MAX, UINT32_MAX },
+	[CHUNK_TASKS] = { "task lists", STREAM_TASKS_MAX, UINT64_MAX, UINT32_MAX },
 	[CHUNK_CLOCKS] = { "clock readings", MB(1U), UINT64_MAX, UINT32_MAX },
 	[CHUNK_STATS] = { "kernel counts", MB(1U), UINT64_MAX, UINT32_MAX },
-	[CHUNK_NOTE] = { "notes", KB(4U), KB(256U), 64 },
+	[CHUNK_NOTE] = { "notes", STREAM_NOTE_MAX, KB(256U), STREAM_NOTES_MAX },
 	[CHUNK_END] = { "ends", MB(1U), MB(1U), 2 },
 };
 

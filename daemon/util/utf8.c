@@ -22,6 +22,17 @@ size_t utf8_length(const unsigned char *p, size_t room)
 	return n;
 }
 
+size_t utf8_clip(const char *text, size_t max)
+{
+	size_t len = strnlen(text, max + 1);
+
+	if (len <= max)
+		return len;
+	for (len = max; len && ((unsigned char)text[len] & 0xc0) == 0x80; len--)
+		;
+	return len;
+}
+
 bool utf8_is_ascii(const char *text, size_t len)
 {
 	uint64_t high = 0;

@@ -9,6 +9,9 @@
 /* Bytes of the well-formed character at p; 0: there is none. room: bytes at p, above 0. */
 size_t utf8_length(const unsigned char *p, size_t room);
 
+/* Of text, the bytes that fit into max without a character being cut. */
+size_t utf8_clip(const char *text, size_t max);
+
 /* True if all of it is ASCII; the usual case, eight bytes at a time. */
 bool utf8_is_ascii(const char *text, size_t len);
 

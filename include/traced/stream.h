@@ -41,6 +41,15 @@ enum chunk_flags {
 #define CHUNK_PAYLOAD_MAX (64U << 20)	/* bytes, as stored; a longer one is corrupt */
 #define CHUNK_EXPANDED_MAX (256U << 20) /* bytes, after decompression */
 
+/*
+ * Bytes of payload as expanded, and chunks of a stream, that a recorder writes at most, and
+ * a reader takes at least. What does not fit is cut, and a NOTE says so.
+ */
+#define STREAM_KALLSYMS_MAX (64U << 20)
+#define STREAM_TASKS_MAX (16U << 20)
+#define STREAM_NOTE_MAX (4U << 10)
+#define STREAM_NOTES_MAX 64
+
 struct chunk_header {
 	uint32_t magic;
 	uint16_t type;

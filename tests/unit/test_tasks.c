@@ -12,6 +12,7 @@
 #include "capture/clocks.h"
 #include "capture/identifiers.h"
 #include "capture/names.h"
+#include "capture/recording.h"
 #include "capture/ring.h"
 #include "capture/tasks.h"
 #include "fake_root.h"
@@ -115,7 +116,7 @@ static void scan_finds_threads(void **state)
 	add_task(f, 2, 2, "kthreadd", 0x200000);
 	fake_dir(&f->root, "proc/99/task/99"); /* it is just ending */
 	fake_dir(&f->root, "proc/sys");
-	assert_int_equal(task_scan_start(&scan, fake_path(&f->root, "proc")), 0);
+	assert_int_equal(task_scan_start(&scan, fake_path(&f->root, "proc"), NULL), 0);
 	assert_int_equal(task_scan_step(&scan, &f->writer), 0);
 	assert_null(scan.processes);
 	assert_int_equal(read_tasks(f, &t), 3);
@@ -155,12 +156,149 @@ static void long_scan_comes_in_slices(void **state)
 
 	for (int i = 1; i <= 300; i++)
 		add_task(f, i, i, "many", 0);
-	assert_int_equal(task_scan_start(&scan, fake_path(&f->root, "proc")), 0);
+	assert_int_equal(task_scan_start(&scan, fake_path(&f->root, "proc"), NULL), 0);
 	while (task_scan_step(&scan, &f->writer) > 0)
 		steps++;
 	assert_int_equal(steps, 3);
 	assert_int_equal(read_tasks(f, &t), 300);
 	traced__capture__tasks__free_unpacked(t, NULL);
+}
+
+/* The most tasks in one chunk, and how many chunks there are of type. */
+static size_t largest_chunk(struct fixture *f, enum chunk_type type, unsigned *ret_count)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct stream_reader reader;
+	struct chunk chunk;
+	size_t largest = 0;
+
+	*ret_count = 0;
+	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
+	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
+		if (chunk.type != type)
+			continue;
+		assert_int_equal(stream_reader_load(&reader, &chunk, &b, NULL), 0);
+		largest = MAX(largest, b.len);
+		(*ret_count)++;
+	}
+	return largest;
+}
+
+static void scan_all(struct fixture *f, struct task_memory *m)
+{
+	struct task_scan scan;
+	int r;
+
+	assert_int_equal(task_scan_start(&scan, fake_path(&f->root, "proc"), m), 0);
+	while ((r = task_scan_step(&scan, &f->writer)) > 0)
+		;
+	assert_int_equal(r, 0);
+}
+
+static void a_process_of_many_threads_is_divided(void **state)
+{
+	struct fixture *f = *state;
+	Traced__Capture__Tasks *t;
+	unsigned chunks;
+
+	for (int i = 0; i < 1500; i++)
+		add_task(f, 10, 10 + i, "thread", 0);
+	scan_all(f, NULL);
+	assert_int_equal(read_tasks(f, &t), 1500);
+	assert_int_equal(t->tasks[0]->tgid, 10);
+	traced__capture__tasks__free_unpacked(t, NULL);
+	largest_chunk(f, CHUNK_TASKS, &chunks);
+	assert_int_equal(chunks, 2);
+}
+
+static void a_later_scan_writes_what_is_new(void **state)
+{
+	struct fixture *f = *state;
+	struct task_memory m = { 0 };
+	Traced__Capture__Tasks *t;
+
+	for (int i = 1; i <= 300; i++)
+		add_task(f, i, i, "many", 0);
+	scan_all(f, &m);
+	assert_int_equal(read_tasks(f, &t), 300);
+	traced__capture__tasks__free_unpacked(t, NULL);
+	scan_all(f, &m);
+	assert_int_equal(read_tasks(f, &t), 300);
+	traced__capture__tasks__free_unpacked(t, NULL);
+	add_task(f, 7, 7, "renamed", 0);
+	add_task(f, 2000, 2000, "new", 0);
+	scan_all(f, &m);
+	assert_int_equal(read_tasks(f, &t), 302);
+	assert_int_equal(t->n_tasks, 1);
+	traced__capture__tasks__free_unpacked(t, NULL);
+	/* Its number comes back with another life: it was forgotten, or is known to differ. */
+	nftw(fake_path(&f->root, "proc/2000"), fake_root_remove, 16, FTW_DEPTH | FTW_PHYS);
+	scan_all(f, &m);
+	add_task(f, 2000, 2000, "new", 0x40);
+	fake_file(&f->root, "proc/2000/task/2000/stat",
+		  "2000 (new) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 999 1 2 3\n");
+	scan_all(f, &m);
+	assert_int_equal(read_tasks(f, &t), 303);
+	traced__capture__tasks__free_unpacked(t, NULL);
+	task_memory_deinit(&m);
+}
+
+static void what_is_remembered_is_bounded(void **state)
+{
+	struct fixture *f = *state;
+	struct task_memory m = { 0 };
+
+	/* Generations of tasks, all of other numbers. */
+	for (int g = 0; g < 20; g++) {
+		char path[64];
+
+		for (int i = 0; i < 50; i++)
+			add_task(f, 1000 * g + i + 1, 1000 * g + i + 1, "brief", 0);
+		scan_all(f, &m);
+		snprintf(path, sizeof(path), "proc");
+		nftw(fake_path(&f->root, path), fake_root_remove, 16, FTW_DEPTH | FTW_PHYS);
+	}
+	assert_true(m.size <= 512);
+	task_memory_deinit(&m);
+}
+
+static void many_saved_names_are_divided(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	Traced__Capture__Tasks *t;
+	unsigned chunks;
+
+	for (int i = 1; i <= 3000; i++)
+		buf_printf(&text, "%d name\n", i);
+	assert_int_equal(tasks_write_saved(buf_string(&text), &f->writer), 0);
+	assert_int_equal(read_tasks(f, &t), 3000);
+	assert_int_equal(t->origin, 1);
+	traced__capture__tasks__free_unpacked(t, NULL);
+	largest_chunk(f, CHUNK_TASKS, &chunks);
+	assert_int_equal(chunks, 3);
+}
+
+static void notes_keep_to_their_bounds(void **state)
+{
+	struct fixture *f = *state;
+	struct capture c = { .writer = f->writer };
+	char text[10000];
+	unsigned notes;
+
+	/* Two bytes each: a cut in the midst of one would be seen as a character that is none. */
+	for (size_t i = 0; i + 2 < sizeof(text); i += 2)
+		memcpy(text + i, "\xc3\xa4", 3);
+	capture_warn(&c, "%s", text);
+	capture_warn(&c, "x%s", text);
+	for (int i = 0; i < 100; i++)
+		capture_warn(&c, "warning %d", i);
+	assert_int_equal(capture_write_notes(&c), 0);
+	assert_in_range(largest_chunk(f, CHUNK_NOTE, &notes), STREAM_NOTE_MAX / 2, STREAM_NOTE_MAX);
+	assert_int_equal(notes, STREAM_NOTES_MAX);
+	for (size_t i = 0; i < c.warning_count; i++)
+		free(c.warnings[i]);
+	free(c.warnings);
 }
 
 static void saved_names(void **state)
@@ -240,7 +378,8 @@ struct found {
 	unsigned formats, kallsyms, printk, tasks;
 };
 
-static struct found write_names(struct fixture *f, const char *kallsyms, bool *ret_hidden)
+static struct found write_names(struct fixture *f, const char *kallsyms, bool *ret_hidden,
+				bool *ret_cut)
 {
 	static const char *const events[] = { "x:one" };
 	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
@@ -267,6 +406,7 @@ static struct found write_names(struct fixture *f, const char *kallsyms, bool *r
 	} while (r > 0);
 	assert_int_equal(r, 0);
 	*ret_hidden = names.symbols_hidden;
+	*ret_cut = names.symbols_cut;
 	names_deinit(&names);
 	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
 	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
@@ -280,22 +420,39 @@ static struct found write_names(struct fixture *f, const char *kallsyms, bool *r
 
 static void names_of_what_is_enabled(void **state)
 {
-	bool hidden;
-	struct found found = write_names(*state, "ffffffff81000000 T _text\n", &hidden);
+	bool hidden, cut;
+	struct found found = write_names(*state, "ffffffff81000000 T _text\n", &hidden, &cut);
 
 	/* The one asked for and ftrace's own; not the other. */
 	assert_int_equal(found.formats, 2);
 	assert_int_equal(found.kallsyms, 1);
 	assert_int_equal(found.printk, 1);
 	assert_int_equal(found.tasks, 1);
-	assert_false(hidden);
+	assert_false(hidden || cut);
+}
+
+static void more_symbols_than_a_stream_holds_are_cut(void **state)
+{
+	static const char line[] = "ffffffff81000000 T symbol_of_some_length\n";
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	bool hidden, cut;
+	unsigned chunks;
+	size_t len;
+
+	while (text.len <= STREAM_KALLSYMS_MAX)
+		buf_append(&text, line, strlen(line));
+	assert_int_equal(write_names(*state, buf_string(&text), &hidden, &cut).kallsyms, 1);
+	assert_true(cut);
+	len = largest_chunk(*state, CHUNK_KALLSYMS, &chunks);
+	assert_in_range(len, STREAM_KALLSYMS_MAX - strlen(line), STREAM_KALLSYMS_MAX);
+	assert_int_equal(len % strlen(line), 0);
 }
 
 static void hidden_symbols_are_noticed(void **state)
 {
-	bool hidden;
+	bool hidden, cut;
 	struct found found = write_names(
-		*state, "0000000000000000 A first\n0000000000000000 T _text\n", &hidden);
+		*state, "0000000000000000 A first\n0000000000000000 T _text\n", &hidden, &cut);
 
 	assert_int_equal(found.kallsyms, 0);
 	assert_true(hidden);
@@ -303,10 +460,10 @@ static void hidden_symbols_are_noticed(void **state)
 
 static void per_cpu_symbols_count_from_zero(void **state)
 {
-	bool hidden;
+	bool hidden, cut;
 	struct found found = write_names(
-		*state, "0000000000000000 A fixed_percpu_data\n0000000000020208 A other\n",
-		&hidden);
+		*state, "0000000000000000 A fixed_percpu_data\n0000000000020208 A other\n", &hidden,
+		&cut);
 
 	assert_int_equal(found.kallsyms, 1);
 	assert_false(hidden);
@@ -321,9 +478,15 @@ int main(void)
 		cmocka_unit_test(symbols_only_where_formats_name_them),
 		TEST(scan_finds_threads),
 		TEST(long_scan_comes_in_slices),
+		TEST(a_process_of_many_threads_is_divided),
+		TEST(a_later_scan_writes_what_is_new),
+		TEST(what_is_remembered_is_bounded),
 		TEST(saved_names),
+		TEST(many_saved_names_are_divided),
+		TEST(notes_keep_to_their_bounds),
 		TEST(clocks_are_bracketed),
 		TEST(names_of_what_is_enabled),
+		TEST(more_symbols_than_a_stream_holds_are_cut),
 		TEST(hidden_symbols_are_noticed),
 		TEST(per_cpu_symbols_count_from_zero),
 	};
