@@ -56,6 +56,8 @@ enum option_id {
 	OPT_COMPACT_SCHED,
 	OPT_COMPRESS,
 	OPT_FAIL_ON_LOSS,
+	OPT_MERGE,
+	OPT_MERGE_CLOCK,
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
@@ -71,6 +73,11 @@ struct event_option {
 	const char *filter; /* NULL: none */
 };
 
+struct merge_option {
+	const char *path;
+	int clock; /* a clockid_t; -1: not given */
+};
+
 /* All that a command line says. Strings are argv's own. */
 struct options {
 	const char *socket;
@@ -81,6 +88,8 @@ struct options {
 	uint64_t buffer_bytes;				/* 0: not given */
 	struct event_option *events;
 	size_t event_count;
+	struct merge_option *merges;
+	size_t merge_count;
 	int32_t *pids;
 	size_t pid_count;
 	bool follow, ring, tgid, raw_addresses, fail_on_loss;

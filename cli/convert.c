@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "detached.h"
 #include "export/export.h"
+#include "merge.h"
 #include "outcome.h"
 #include "progress.h"
 #include "util/io.h"
@@ -103,6 +104,7 @@ static int convert_run(const struct options *o)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
 	_cleanup_outcome_ struct outcome outcome = { 0 };
+	_cleanup_merge_files_ struct merge_files merges = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_close_ int in = -EBADF;
 	struct export_options options;
@@ -121,6 +123,8 @@ static int convert_run(const struct options *o)
 		error_hint(&err, "name another output");
 		return cli_usage(&err);
 	}
+	if (merge_files_open(&merges, o, &err) < 0)
+		return cli_fail(&err);
 	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
@@ -130,6 +134,9 @@ static int convert_run(const struct options *o)
 		.raw_addresses = o->raw_addresses,
 		.tgid = o->tgid,
 		.perfetto = dest.perfetto,
+		.merges = merges.files,
+		.merge_count = merges.count,
+		.scratch_fd = merges.scratch_fd,
 		.progress = progress.on ? show_progress : NULL,
 		.userdata = &progress,
 	};
@@ -157,7 +164,7 @@ const struct command command_convert = {
 	.text = "Needs no privilege and no daemon; works on another machine, another day. IN - is\n"
 		"standard input, OUT - standard output. With -v it tells CPU by CPU what was\n"
 		"written and lost, and which events had no compiled printer.",
-	.options = OPTIONS_RESULT,
+	.options = OPTIONS_RESULT | OPTION(MERGE) | OPTION(MERGE_CLOCK),
 	.args_min = 1,
 	.args_max = 2,
 	.complete = COMPLETE_FILE,

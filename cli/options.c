@@ -2,6 +2,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli.h"
 #include "control/frame.h"
@@ -106,6 +107,49 @@ static int set_filter(struct options *o, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_merge(struct options *o, const char *value, struct error *err)
+{
+	struct merge_option *merges;
+
+	if (!*value)
+		return error_set(err, -EINVAL, "the name of the file is empty");
+	if (o->merge_count == EXPORT_MERGES_MAX)
+		return error_set(err, -EINVAL, "more than %d files to be merged",
+				 EXPORT_MERGES_MAX);
+	merges = reallocarray(o->merges, o->merge_count + 1, sizeof(*merges));
+	if (!merges)
+		return error_errno(err, -ENOMEM, "%s", value);
+	o->merges = merges;
+	merges[o->merge_count++] = (struct merge_option){ .path = value, .clock = -1 };
+	return 0;
+}
+
+static int set_merge_clock(struct options *o, const char *value, struct error *err)
+{
+	static const struct {
+		const char *name;
+		int id;
+	} clocks[] = {
+		{ "monotonic", CLOCK_MONOTONIC },
+		{ "boottime", CLOCK_BOOTTIME },
+		{ "realtime", CLOCK_REALTIME },
+	};
+
+	if (!o->merge_count) {
+		error_set(err, -EINVAL, "'%s' has no file before it", value);
+		return error_hint(err, "the clock belongs to the --merge that precedes it: "
+				       "--merge app.json --merge-clock realtime");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
+		if (strcmp(value, clocks[i].name) != 0)
+			continue;
+		o->merges[o->merge_count - 1].clock = clocks[i].id;
+		return 0;
+	}
+	error_set(err, -EINVAL, "'%s' is none of the clocks that it may be", value);
+	return error_hint(err, "one of monotonic, boottime, realtime");
+}
+
 static int add_pid(struct options *o, const char *text, size_t len, struct error *err)
 {
 	char *end;
@@ -205,6 +249,13 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			   COMPLETE_NOTHING, set_compress },
 	[OPT_FAIL_ON_LOSS] = { 0, "fail-on-loss", NULL, "exit with 3 if an event was lost",
 			       COMPLETE_NOTHING, set_fail_on_loss },
+	[OPT_MERGE] = { 0, "merge", "FILE",
+			"marks that an application wrote itself (Trace Event Format); may be "
+			"repeated",
+			COMPLETE_FILE, set_merge },
+	[OPT_MERGE_CLOCK] = { 0, "merge-clock", "CLOCK",
+			      "of the preceding --merge: monotonic, boottime or realtime",
+			      COMPLETE_NOTHING, set_merge_clock },
 	[OPT_JSON] = { 0, "json", NULL, "print JSON", COMPLETE_NOTHING, set_json },
 	[OPT_QUIET] = { 'q', "quiet", NULL, "say only what is wrong", COMPLETE_NOTHING, set_quiet },
 	[OPT_VERBOSE] = { 'v', "verbose", NULL, "say more", COMPLETE_NOTHING, set_verbose },
@@ -217,6 +268,7 @@ const struct option_spec option_specs[OPT_COUNT] = {
 void options_deinit(struct options *o)
 {
 	free(o->events);
+	free(o->merges);
 	free(o->pids);
 	free(o->args);
 	*o = (struct options){ 0 };

@@ -11,6 +11,7 @@
 
 #include "export/bytes.h"
 #include "export/ledger.h"
+#include "export/mark_feed.h"
 #include "export/merge.h"
 #include "export/sinks.h"
 #include "export/task_scan.h"
@@ -26,6 +27,10 @@ struct exporter {
 	struct output out;
 	const struct sink_ops *ops;
 	struct sink *sink;
+	struct mark_feed *marks; /* owned; NULL: there are none */
+	struct mark mark;	 /* the next one */
+	bool have_mark;
+	uint64_t mark_ts; /* kernel events after it have to wait for it; UINT64_MAX: for none */
 	uint64_t *counts; /* owned; EVENT_IDS, how often each was met */
 	uint64_t first_ts, last_ts;
 	uint64_t told_ns; /* when progress was told last, CLOCK_MONOTONIC */
@@ -39,6 +44,7 @@ static void exporter_deinit(struct exporter *x)
 {
 	if (x->sink)
 		x->ops->free(x->sink);
+	mark_feed_free(x->marks);
 	output_deinit(&x->out);
 	ledger_deinit(&x->ledger);
 	free(x->counts);
@@ -79,6 +85,25 @@ static uint32_t least_record(const struct common_fields *common)
 	return MAX(least, common->pid_offset + (uint32_t)sizeof(int32_t));
 }
 
+/* Each is a file of the caller's. */
+static int open_marks(struct exporter *x, struct error *err)
+{
+	int r;
+
+	if (!x->options->merge_count)
+		return 0;
+	r = mark_feed_new(&x->marks, x->options, &x->index, &x->reader, err);
+	x->index.info.marks = x->marks;
+	if (r == 0 && !x->ops->mark) {
+		x->index.incomplete = true;
+		stream_index_warn(&x->index,
+				  "a .%s has no place for marks: what was to be merged "
+				  "is not in it",
+				  x->ops->format.name);
+	}
+	return r;
+}
+
 static int open_stream(struct exporter *x, int fd, struct error *err)
 {
 	const struct index_options o = { .raw_addresses = x->options->raw_addresses,
@@ -102,7 +127,7 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 		x->index.incomplete |= x->index.info.notes[i]->missing;
 		stream_index_warn(&x->index, "%s", x->index.info.notes[i]->text);
 	}
-	return 0;
+	return open_marks(x, err);
 }
 
 static int give_loss(struct exporter *x, const struct merge_item *item, struct error *err)
@@ -117,6 +142,35 @@ static bool is_own_mark(const struct exporter *x, const struct record *rec)
 	const char *id = x->index.info.sync_id;
 
 	return !x->own_events && *id && memmem(rec->data, rec->len, id, strlen(id));
+}
+
+/* All marks before until. */
+static int give_marks(struct exporter *x, uint64_t until, struct error *err)
+{
+	while (x->have_mark && x->mark.ts < until) {
+		int r = x->ops->mark(x->sink, &x->mark, err);
+
+		if (r == 0)
+			r = mark_feed_next(x->marks, &x->mark, err);
+		if (r < 0)
+			return r;
+		x->have_mark = r > 0;
+	}
+	x->mark_ts = x->have_mark ? x->mark.ts : UINT64_MAX;
+	return 0;
+}
+
+/* Those that describe others are given at once; the first that has a time waits for its turn. */
+static int begin_marks(struct exporter *x, struct error *err)
+{
+	int r;
+
+	x->mark_ts = UINT64_MAX;
+	if (!x->marks || !x->ops->mark)
+		return 0;
+	r = mark_feed_next(x->marks, &x->mark, err);
+	x->have_mark = r > 0;
+	return r <= 0 || x->ops->marks_last ? MIN(r, 0) : give_marks(x, 1, err);
 }
 
 _hot_ static int give_record(struct exporter *x, struct merge *merge, const struct merge_item *item,
@@ -156,6 +210,12 @@ _hot_ static int give_record(struct exporter *x, struct merge *merge, const stru
 	if (unlikely(!x->first_ts))
 		x->first_ts = item->rec.ts;
 	x->last_ts = MAX(x->last_ts, item->rec.ts);
+	if (unlikely(ev.rec.ts > x->mark_ts)) {
+		int r = give_marks(x, ev.rec.ts, err);
+
+		if (r < 0)
+			return r;
+	}
 	if (unlikely(ev.desc && ev.desc->funcgraph)) {
 		int r = merge_peek(merge, &ev.rec, &next, err);
 
@@ -191,6 +251,9 @@ static int give_all(struct exporter *x, struct error *err)
 	r = merge_new(&merge, &x->index.info.layout, &x->index.rings[BUFFER_MAIN], &x->reader, err);
 	if (r < 0)
 		return r;
+	r = begin_marks(x, err);
+	if (r < 0)
+		return r;
 	while ((kind = merge_next(merge, &item, err)) > 0) {
 		r = likely(kind == MERGE_RECORD) ? give_record(x, merge, &item, err)
 						 : give_loss(x, &item, err);
@@ -201,7 +264,7 @@ static int give_all(struct exporter *x, struct error *err)
 			tell_progress(x, merge);
 		}
 	}
-	return kind;
+	return kind < 0 ? kind : give_marks(x, UINT64_MAX, err);
 }
 
 static int add_fallback(struct export_result *ret, const struct event *ev, uint64_t count)
@@ -286,6 +349,10 @@ static int take_warnings(struct exporter *x, struct export_result *ret)
 					  x->ledger.cpus[i].row.cpu);
 	if (ret->events <= ret->own_events)
 		stream_index_warn(&x->index, EXPORT_NOTHING);
+	if (x->marks) {
+		ret->marks = x->ops->mark ? mark_feed_count(x->marks) : 0;
+		mark_feed_warn(x->marks, &x->index, x->first_ts, x->last_ts);
+	}
 	ret->warnings = TAKE_PTR(x->index.warnings);
 	ret->warning_count = x->index.warning_count;
 	x->index.warning_count = 0;

@@ -30,6 +30,14 @@ struct perfetto_options {
 	enum perfetto_compression compression; /* of packets, within the file */
 };
 
+/* A file of the Trace Event Format that is to be merged in. */
+struct export_merge {
+	int fd;		  /* borrowed; at its start */
+	const char *name; /* for people */
+	int clock;	  /* a clockid_t; -1: as its clock_sync events say, else CLOCK_MONOTONIC */
+};
+#define EXPORT_MERGES_MAX 8
+
 struct export_options {
 	const char *format; /* a name from export_formats(): "json", "json.gz", "txt" ... */
 	bool raw_addresses;
@@ -39,6 +47,10 @@ struct export_options {
 	 */
 	const char *trace_options;
 	uint64_t json_string_max; /* 0: EXPORT_JSON_MAX */
+	const struct export_merge *merges;
+	size_t merge_count;
+	/* An unnamed file for what memory does not hold of them; 0: none. */
+	int scratch_fd;
 	/* NULL, or told a few times a second how far it is, 0 to 1. */
 	void (*progress)(void *userdata, double done);
 	void *userdata;
@@ -64,6 +76,7 @@ struct export_result {
 	uint64_t events, lost, bytes;
 	uint64_t own_events; /* of these are the recorder's: the mark that ties the clocks */
 	uint64_t span_ns;
+	uint64_t marks; /* of applications, in the file */
 	unsigned event_types;
 	uint64_t fallback_events;
 	bool incomplete; /* the stream was cut, or a source failed */

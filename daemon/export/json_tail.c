@@ -5,6 +5,8 @@
 #include <time.h>
 
 #include "export/json.h"
+#include "export/json_mark.h"
+#include "export/mark_feed.h"
 #include "export/task_scan.h"
 #include "util/io.h"
 
@@ -283,45 +285,147 @@ static void put_warnings(struct buf *b, const struct export_result *result)
 }
 
 /*
- * The counterpart of the recorder's mark in the text. Both are in one clock,
- * so it was issued and received at the very time that the text's line shows.
+ * The counterpart of a sync mark in the text. Both are in one clock, so the recorder's own
+ * was issued and received at the very time that the text's line shows.
  */
-static void put_clock_sync(struct buf *b, const char *id, const struct clock_sync *sync)
+static void put_clock_sync(struct buf *b, const char *id, uint64_t issue_ts, uint64_t ts)
 {
-	uint64_t us = (sync->ts + 500) / 1000;
-
+	json_put_comma(b);
 	buf_printf(b,
-		   ",\n{\"name\":\"clock_sync\",\"ph\":\"c\",\"cat\":\"__metadata\",\"pid\":0,"
-		   "\"tid\":0,"
-		   "\"ts\":%" PRIu64 ",\"args\":{\"sync_id\":\"%s\",\"issue_ts\":%" PRIu64 "}}",
-		   us, id, us);
+		   "\n{\"name\":\"clock_sync\",\"ph\":\"c\",\"cat\":\"__metadata\",\"pid\":0,"
+		   "\"tid\":0,\"ts\":%" PRIu64 ",\"args\":{\"sync_id\":\"%s\",\"issue_ts\":%" PRIu64
+		   "}}",
+		   (ts + 500) / 1000, id, (issue_ts + 500) / 1000);
 }
 
-int json_tail(struct output *out, const struct trace_info *info, const struct export_result *result,
-	      const struct clock_sync *sync)
+/* The files that were merged in: how each clock was tied, and what each says of itself. */
+static void put_merged(struct buf *b, const struct mark_feed *marks)
 {
-	struct buf *b = &out->buf;
-	int r;
+	size_t count;
+	const struct mark_origin *all = mark_feed_origins(marks, &count);
 
-	buf_puts(b, ",\n\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[");
-	r = put_names(out, info);
+	json_put_key(b, "merged");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < count; i++) {
+		json_put_comma(b);
+		buf_puts(b, "\n{");
+		json_put_string_key(b, "file", all[i].name);
+		json_put_string_key(b, "clock", all[i].clock ?: "clock_sync");
+		json_put_u64_key(b, "ties", all[i].ties);
+		json_put_i64_key(b, "offset_ns", all[i].offset);
+		json_put_u64_key(b, "bound_ns", all[i].bound);
+		json_put_key(b, "drift_ppb");
+		buf_printf(b, "%.3f", all[i].drift);
+		json_put_key(b, "says");
+		buf_puts(b, "{");
+		json_put_members(b, all[i].members);
+		buf_puts(b, "}}");
+	}
+	buf_puts(b, "]");
+}
+
+/* A sync mark of somebody else in the kernel's text, and the event of the file that has its id. */
+static void put_other_syncs(struct buf *b, const struct json_tail *t)
+{
+	size_t count = 0;
+	const struct mark_sync *syncs =
+		t->info->marks ? mark_feed_syncs(t->info->marks, &count) : NULL;
+
+	for (size_t i = 0; i < t->sync->other_count; i++) {
+		const struct other_sync *o = &t->sync->others[i];
+		uint64_t ts = o->ts, issue = o->ts;
+
+		for (size_t j = 0; j < count; j++) {
+			if (strcmp(syncs[j].id, o->id) != 0)
+				continue;
+			ts = syncs[j].ts;
+			issue = syncs[j].issue_ts ?: ts;
+			break;
+		}
+		put_clock_sync(b, o->id, issue, ts);
+	}
+}
+
+/* Ends the section that is open, and begins that one. */
+static int enter(struct json_tail *t, enum tail_section section)
+{
+	static const char *const begin[] = {
+		[TAIL_FRAMES] = ",\n\"stackFrames\":{",
+		[TAIL_EVENTS] = ",\n\"traceEvents\":[",
+		[TAIL_SAMPLES] = ",\n\"samples\":[",
+	};
+	static const char *const end[] = { "", "}", "]", "]" };
+	struct buf *b = &t->out->buf;
+	int r = 0;
+
+	/* There are always events. */
+	if (t->section < TAIL_EVENTS && section > TAIL_EVENTS)
+		r = enter(t, TAIL_EVENTS);
+	if (r < 0 || t->section >= section)
+		return r;
+	if (t->section == TAIL_EVENTS) {
+		if (t->sync->seen)
+			put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
+		put_other_syncs(b, t);
+	}
+	buf_puts(b, end[t->section]);
+	t->section = section;
+	if (section == TAIL_END)
+		return 0;
+	buf_puts(b, begin[section]);
+	return section == TAIL_EVENTS ? put_names(t->out, t->info) : 0;
+}
+
+void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
+		    const struct clock_sync *sync)
+{
+	*t = (struct json_tail){ .out = out, .info = info, .sync = sync };
+}
+
+int json_tail_mark(struct json_tail *t, const struct mark *mark)
+{
+	static const enum tail_section sections[] = {
+		[JSON_FRAMES] = TAIL_FRAMES,
+		[JSON_EVENTS] = TAIL_EVENTS,
+		[JSON_SAMPLES] = TAIL_SAMPLES,
+	};
+	int r = enter(t, sections[json_mark_section(mark)]);
+
 	if (r < 0)
 		return r;
-	if (sync->seen)
-		put_clock_sync(b, info->sync_id, sync);
-	buf_puts(b, "],\n\"metadata\":{");
+	if (!json_put_mark(&t->out->buf, mark))
+		t->left_out++;
+	return output_settle(t->out);
+}
+
+int json_tail_close(struct json_tail *t, const struct export_result *result)
+{
+	const struct trace_info *info = t->info;
+	struct buf *b = &t->out->buf;
+	const char *key = info->marks ? mark_feed_controller_key(info->marks) : NULL;
+	int r = enter(t, TAIL_END);
+
+	if (r < 0)
+		return r;
+	buf_printf(b, ",\n\"displayTimeUnit\":\"%s\"",
+		   info->marks && mark_feed_unit_ms(info->marks) ? "ms" : "ns");
+	if (key)
+		json_put_string_key(b, "controllerTraceDataKey", key);
+	buf_puts(b, ",\n\"metadata\":{");
 	/*
 	 * The mark was lost with the part of the ring that held it, or was never
 	 * there: then the domain that Trace Viewer gives to kernel text says the
 	 * same. Both at once fail its import.
 	 */
-	if (!sync->seen)
+	if (!t->sync->seen && !t->sync->other_count)
 		buf_puts(b, "\"clock-domain\":\"LINUX_FTRACE_GLOBAL\"");
 	buf_puts(b, "},\n\"otherData\":{");
 	put_machine(b, info);
 	if (info->header->request)
 		put_request(b, info->header->request);
 	put_clocks(b, info);
+	if (info->marks)
+		put_merged(b, info->marks);
 	json_put_u64_key(b, "events", result->events);
 	json_put_u64_key(b, "lost", result->lost);
 	json_put_u64_key(b, "span_ns", result->span_ns);
@@ -329,5 +433,5 @@ int json_tail(struct output *out, const struct trace_info *info, const struct ex
 	put_ledger(b, result);
 	put_warnings(b, result);
 	buf_puts(b, "}");
-	return output_settle(out);
+	return output_settle(t->out);
 }

@@ -16,6 +16,12 @@ void portable_init(struct portable *p, const struct trace_info *info)
 	};
 }
 
+void portable_deinit(struct portable *p)
+{
+	free(p->sync.others);
+	*p = (struct portable){ 0 };
+}
+
 /* Replaces old_len bytes at offset at by text. */
 static void replace(struct buf *out, size_t at, size_t old_len, const char *text, size_t len)
 {
@@ -137,6 +143,29 @@ static bool take_own_sync(struct portable *p, const struct trace_event *ev, cons
 	return true;
 }
 
+/* A controller's sync: the first of its id, and a bounded number of them. */
+static bool take_other_sync(struct portable *p, const struct trace_event *ev, const char *text,
+			    size_t len)
+{
+	struct other_sync *all;
+	const char *id;
+	size_t n = sync_id_length(text, len, &id);
+
+	if (!n || p->sync.other_count == OTHER_SYNCS_MAX ||
+	    (n == strlen(p->info->sync_id) && memcmp(id, p->info->sync_id, n) == 0))
+		return false;
+	for (size_t i = 0; i < p->sync.other_count; i++)
+		if (strlen(p->sync.others[i].id) == n && !memcmp(p->sync.others[i].id, id, n))
+			return false;
+	all = reallocarray(p->sync.others, p->sync.other_count + 1, sizeof(*all));
+	if (!all)
+		return false;
+	p->sync.others = all;
+	all[p->sync.other_count] = (struct other_sync){ .ts = ev->rec.ts };
+	memcpy(all[p->sync.other_count++].id, id, n);
+	return true;
+}
+
 static enum portable_line fix_mark(struct portable *p, const struct trace_event *ev,
 				   struct buf *out, size_t text)
 {
@@ -149,7 +178,8 @@ static enum portable_line fix_mark(struct portable *p, const struct trace_event 
 		return PORTABLE_EVENT;
 	replace(out, text, colon + 2 - text, MARK_NAME, sizeof(MARK_NAME) - 1);
 	body = text + sizeof(MARK_NAME) - 1;
-	if (take_own_sync(p, ev, out->data + body, out->len - body))
+	if (take_own_sync(p, ev, out->data + body, out->len - body) ||
+	    take_other_sync(p, ev, out->data + body, out->len - body))
 		return PORTABLE_EVENT;
 	while ((sync = find(out, body, SYNC_WORD)) != SIZE_MAX)
 		out->data[sync + sizeof("trace_event_clock") - 1] = '-';

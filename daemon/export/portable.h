@@ -11,18 +11,26 @@
  * - A user's mark is named tracing_mark_write. Free text, which neither reader
  *   shows, becomes the slice "B|TGID|text" and at once "E|TGID".
  * - "trace_event_clock_sync:" within a mark makes Trace Viewer tie clocks, and fail
- *   where it can't: it is broken by a dash. Only the recorder's own mark stays, and
- *   has its counterpart in the JSON.
+ *   where it can't: it is broken by a dash. Only marks that are nothing but
+ *   a sync stay, the first of each id, and have their counterparts in the JSON.
  */
 #pragma once
 
 #include "export/sink.h"
+#include "export/sync_scan.h"
 
 /* The mark that ties the kernel's text to the JSON's events: both are in one clock. */
 struct clock_sync {
 	bool seen;   /* it is in the text */
 	uint64_t ts; /* and there at this time */
+	/* Marks that others put there for the same purpose, each id once. */
+	struct other_sync {
+		char id[SYNC_ID_MAX + 1];
+		uint64_t ts;
+	} * others; /* owned */
+	size_t other_count;
 };
+#define OTHER_SYNCS_MAX 64
 
 struct portable {
 	const struct trace_info *info;
@@ -32,6 +40,7 @@ struct portable {
 };
 
 void portable_init(struct portable *p, const struct trace_info *info);
+void portable_deinit(struct portable *p);
 enum portable_line {
 	PORTABLE_EVENT,
 	PORTABLE_SLICE, /* a mark of free text: portable_end_mark makes a second line */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "export/export.h"
+#include "export/mark.h"
 #include "export/output.h"
 #include "export/trace_info.h"
 #include "print/event_table.h"
@@ -45,6 +46,13 @@ struct sink_ops {
 	 */
 	int (*loss)(struct sink *s, uint32_t cpu, uint64_t before_ts, uint64_t after_ts,
 		    uint64_t count, struct error *err);
+	/*
+	 * A mark of an application; valid during the call. What describes others comes before the
+	 * first event, what has a time among the events in its order, or all of it behind
+	 * the last event where marks_last is set. NULL: the format has no place for marks.
+	 */
+	int (*mark)(struct sink *s, const struct mark *mark, struct error *err);
+	bool marks_last;
 	/* All events were given; the totals are known. */
 	int (*close)(struct sink *s, const struct export_result *result, struct error *err);
 	void (*free)(struct sink *s);

@@ -22,6 +22,8 @@ struct sink_json {
 	uint64_t units;	    /* UTF-16 units of the string so far */
 	uint64_t last_ts;   /* no line goes back in time */
 	uint64_t string_max;
+	bool text_ended;
+	struct json_tail tail;
 };
 
 static struct sink_json *json(struct sink *s)
@@ -33,6 +35,7 @@ static void json_free(struct sink *s)
 {
 	printer_free(json(s)->printer);
 	line_free(json(s)->line);
+	portable_deinit(&json(s)->portable);
 	buf_deinit(&json(s)->scratch);
 	free(json(s));
 }
@@ -66,6 +69,7 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 		s->out = out;
 		s->string_max = o->json_string_max ?: EXPORT_JSON_MAX;
 		portable_init(&s->portable, info);
+		json_tail_init(&s->tail, out, info, &s->portable.sync);
 		r = line_new(&s->line, info, o->tgid, LINE_PORTABLE);
 	}
 	if (r == 0)
@@ -157,14 +161,31 @@ static int json_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused
 	return end_line(s, start, err);
 }
 
+static void end_text(struct sink_json *s)
+{
+	if (!s->text_ended)
+		buf_puts(&s->out->buf, "\"");
+	s->text_ended = true;
+}
+
+static int json_mark(struct sink *sink, const struct mark *mark, struct error *err)
+{
+	struct sink_json *s = json(sink);
+	int r;
+
+	end_text(s);
+	r = json_tail_mark(&s->tail, mark);
+	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
+}
+
 static int json_close(struct sink *sink, const struct export_result *result, struct error *err)
 {
 	struct sink_json *s = json(sink);
 	struct buf *b = &s->out->buf;
 	int r;
 
-	buf_puts(b, "\"");
-	r = json_tail(s->out, s->info, result, &s->portable.sync);
+	end_text(s);
+	r = json_tail_close(&s->tail, result);
 	buf_puts(b, "}\n");
 	if (r == 0)
 		r = output_flush(s->out, true);
@@ -176,6 +197,8 @@ const struct sink_ops sink_json_ops = {
 	.open = json_open,
 	.event = json_event,
 	.loss = json_loss,
+	.mark = json_mark,
+	.marks_last = true,
 	.close = json_close,
 	.free = json_free,
 };
@@ -187,6 +210,8 @@ const struct sink_ops sink_json_gz_ops = {
 	.open = json_open,
 	.event = json_event,
 	.loss = json_loss,
+	.mark = json_mark,
+	.marks_last = true,
 	.close = json_close,
 	.free = json_free,
 };

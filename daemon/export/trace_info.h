@@ -13,6 +13,8 @@
 #include "print/event_table.h"
 #include "proto/capture.pb-c.h"
 
+struct mark_feed;
+
 struct trace_info {
 	Traced__Capture__Header *header; /* owned; never NULL after a good index pass */
 	/*
@@ -33,5 +35,6 @@ struct trace_info {
 	size_t stats_count;
 	Traced__Capture__Note **notes;
 	size_t note_count;
-	Traced__Capture__End *end; /* NULL: the stream was not closed */
+	Traced__Capture__End *end;     /* NULL: the stream was not closed */
+	const struct mark_feed *marks; /* of applications; NULL: none; borrowed */
 };

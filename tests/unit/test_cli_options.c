@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -229,6 +230,33 @@ static void an_option_before_its_command(void **state _unused_)
 	parsed_deinit(&p);
 }
 
+static void a_clock_belongs_to_its_file(void **state _unused_)
+{
+	struct parsed p;
+
+	PARSE(&p, "--merge", "a.json", "--merge", "b.json", "--merge-clock", "realtime");
+	assert_int_equal(p.r, 0);
+	assert_int_equal(p.o.merge_count, 2);
+	assert_string_equal(p.o.merges[0].path, "a.json");
+	assert_int_equal(p.o.merges[0].clock, -1);
+	assert_int_equal(p.o.merges[1].clock, CLOCK_REALTIME);
+	parsed_deinit(&p);
+
+	PARSE(&p, "--merge-clock", "realtime");
+	assert_int_equal(p.r, -EINVAL);
+	assert_non_null(strstr(p.err.message, "has no file before it"));
+	parsed_deinit(&p);
+
+	PARSE(&p, "--merge", "a.json", "--merge-clock", "tsc");
+	assert_int_equal(p.r, -EINVAL);
+	assert_non_null(strstr(p.err.hint, "monotonic, boottime, realtime"));
+	parsed_deinit(&p);
+
+	PARSE(&p, "--merge", "");
+	assert_int_equal(p.r, -EINVAL);
+	parsed_deinit(&p);
+}
+
 static void what_goes_together_is_checked(void **state _unused_)
 {
 	static const struct command plain = {
@@ -276,6 +304,7 @@ int main(void)
 		cmocka_unit_test(an_option_of_another_command_is_unknown),
 		cmocka_unit_test(stray_words_say_where_they_go),
 		cmocka_unit_test(an_option_before_its_command),
+		cmocka_unit_test(a_clock_belongs_to_its_file),
 		cmocka_unit_test(what_goes_together_is_checked),
 	};
 
