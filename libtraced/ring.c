@@ -190,7 +190,11 @@ struct ring *ring_new(size_t size, int *ret_fd)
 
 void ring_forget(struct thread *t)
 {
-	if (t->ring)
-		munmap(t->ring, t->mapped);
+	struct ring *r = t->ring;
+
+	/* A mark in a signal handler looks at the ring, even now. */
 	t->ring = NULL;
+	barrier();
+	if (r)
+		munmap(r, t->mapped);
 }
