@@ -5,6 +5,7 @@
 #include <sys/random.h>
 #include <sys/utsname.h>
 
+#include "capture/cpus.h"
 #include "proto/capture.pb-c.h"
 #include "traced/stream.h"
 #include "util/io.h"
@@ -144,6 +145,7 @@ int metadata_pack_header(const struct metadata *m, struct buf *out, struct error
 	_cleanup_free_ char *kptr = read_word(proc, "sys/kernel/kptr_restrict");
 	_cleanup_buf_ struct buf cpus = BUF_INIT;
 	uint8_t uuid[16], key[16];
+	struct cpu_list cpu_list = { 0 };
 	struct utsname u;
 	int r = 0;
 
@@ -181,11 +183,16 @@ int metadata_pack_header(const struct metadata *m, struct buf *out, struct error
 	} else if (m->instance) {
 		request.name = (char *)(uintptr_t)m->instance;
 	}
+	if (r == 0)
+		r = cpu_list_read(&cpu_list, sys, proc, m->cpus);
+	h.cpu_list = cpu_list.list;
+	h.n_cpu_list = cpu_list.count;
 	if (!h.trace_clock || !h.trace_header || !h.tracer || !h.trace_options || !h.lockdown)
 		r = -ENOMEM;
 	if (r == 0)
 		r = pack(&h, out);
 	release_request(&request);
+	cpu_list_deinit(&cpu_list);
 	free(h.trace_clock);
 	free(h.trace_header);
 	free(h.tracer);

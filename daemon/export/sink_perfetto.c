@@ -19,6 +19,7 @@ struct sink_perfetto {
 	struct output *out;
 	struct buf *to;			/* packets go here: the output's own buffer, or: */
 	struct buf packets;		/* to be compressed */
+	uint64_t compressed;		/* bytes of those that were */
 	struct pf_compressor *compress; /* NULL: they are written as they are */
 	struct pf_schema *schema;
 	struct pf_sched_layout layout;
@@ -54,8 +55,10 @@ static int settle(struct sink_perfetto *p)
 {
 	int r = 0;
 
-	if (p->compress && p->packets.len >= PF_COMPRESS_BYTES)
+	if (p->compress && p->packets.len >= PF_COMPRESS_BYTES) {
+		p->compressed += p->packets.len;
 		r = pf_compress(p->compress, &p->packets, &p->out->buf);
+	}
 	return r < 0 ? r : output_settle(p->out);
 }
 
@@ -180,7 +183,7 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	if (r >= 0)
 		r = pf_schema_new(&p->schema, &env);
 	if (r >= 0)
-		r = pf_put_head(info, p->to);
+		r = pf_put_head(info, &o->perfetto, p->to);
 	if (r >= 0)
 		r = write_first_tasks(p);
 	if (r < 0) {
@@ -302,6 +305,11 @@ static int perfetto_loss(struct sink *s, uint32_t cpu, uint64_t before_ts, uint6
 	return r < 0 ? error_errno(err, r, "perfetto") : 0;
 }
 
+static uint64_t bytes_before(const struct sink_perfetto *p)
+{
+	return p->compress ? p->compressed + p->packets.len : p->out->raw_bytes + p->to->len;
+}
+
 static int perfetto_close(struct sink *s, const struct export_result *result, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
@@ -310,7 +318,7 @@ static int perfetto_close(struct sink *s, const struct export_result *result, st
 	for (uint32_t cpu = 0; r >= 0 && cpu < CPUS_MAX; cpu++)
 		r = write_bundle(p, &p->bundles[cpu]);
 	if (r >= 0)
-		r = pf_put_tail(p->info, result, p->to);
+		r = pf_put_tail(p->info, result, bytes_before(p), p->to);
 	if (r >= 0 && p->compress)
 		r = pf_compress(p->compress, &p->packets, &p->out->buf);
 	if (r >= 0)

@@ -348,3 +348,8 @@ bool symbols_find_name(const struct symbols *s, const char *name, uint64_t *ret)
 		}
 	return false;
 }
+
+size_t symbols_count(const struct symbols *s)
+{
+	return s ? s->count : 0;
+}

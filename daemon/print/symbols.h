@@ -24,6 +24,7 @@ struct symbol {
 int symbols_new(struct symbols **ret, const char *text, size_t len);
 struct symbols *symbols_free(struct symbols *s);
 DEFINE_CLEANUP_FUNC(struct symbols *, symbols_free);
+size_t symbols_count(const struct symbols *s);
 /* True and ret filled if address lies in a symbol. s NULL: false. */
 bool symbols_find(const struct symbols *s, uint64_t address, struct symbol *ret);
 /* The address of one of the kernel's own symbols; searches all. s NULL: false. */

@@ -228,6 +228,8 @@ void maker_head(struct maker *m)
 	h.cpus = h.cpus_online = 2;
 	h.trace_clock = (char *)(m->clock ?: "boot");
 	h.trace_header = (char *)(m->trace_header ?: "");
+	if (m->header)
+		m->header(&h);
 	assert_int_equal(stream_write_message(&m->writer, CHUNK_HEADER, &h.base), 0);
 	maker_header_page(m, &page);
 	assert_int_equal(stream_write(&m->writer, CHUNK_HEADER_PAGE, page.data, page.len), 0);

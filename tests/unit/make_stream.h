@@ -20,6 +20,8 @@ struct maker {
 	uint64_t ts;	    /* of the page's last record */
 	/* For maker_head; "boot", "6.18.0" and "" unless set. */
 	const char *clock, *release, *trace_header;
+	/* NULL, or changes what maker_head says of the machine and the request. */
+	void (*header)(Traced__Capture__Header *h);
 	const char *common; /* the common fields' lines in formats; NULL: as they are */
 };
 

@@ -232,7 +232,7 @@ int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct pf_sche
 		return 0;
 	if (l && ev->id == l->waking_id && add_waking(b, l, ev))
 		return 0;
-	e = pf_schema_find(s, ev->id);
+	e = pf_schema_find(s, ev);
 	if (!e)
 		return -EBADMSG;
 	if (e->generic && need_descriptor(b, e) < 0)

@@ -8,6 +8,7 @@ enum pf_kind {
 	PF_UINT,
 	PF_INT,	     /* sign-extended: protobuf's int32 and int64 alike */
 	PF_STRING,   /* up to its NUL */
+	PF_LINE,     /* the same without the newline at its end */
 	PF_POINTER,  /* hashed unless raw addresses were asked for */
 	PF_FUNCTION, /* an interned kernel symbol */
 	PF_DEVICE,   /* dev_t, in user space's encoding as the reader expects */
@@ -16,6 +17,7 @@ enum pf_kind {
 	PF_MASK,     /* bits, as a list: "0-3,8" */
 	PF_SYMBOL,   /* an address, as the kernel's text has it: "schedule+0x1c/0xa0" */
 	PF_STACK,    /* addresses, innermost first: "a <- b <- c" */
+	PF_PRINTED,  /* the event as the kernel prints it */
 	PF_HEX,	     /* anything else: its bytes in hexadecimal */
 };
 
@@ -53,7 +55,7 @@ struct pf_schema {
 	bool swap;
 	struct pf_event **events; /* owned; by id */
 	struct printer *printer;  /* owned */
-	struct buf stack;	  /* of the event that is being written, as text */
+	struct buf made;	  /* the text of PF_STACK or PF_PRINTED in the event at hand */
 	struct pf_function *functions;
 	size_t function_count, function_slots;
 	struct buf new_symbols;

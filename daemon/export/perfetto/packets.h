@@ -22,7 +22,7 @@ enum pf_clock {
 
 /* The sequence's begin, TraceUuid, SystemInfo, TraceConfig, CpuInfo, all ClockSnapshots,
  * FtraceStats of the start. */
-int pf_put_head(const struct trace_info *info, struct buf *out);
+int pf_put_head(const struct trace_info *info, const struct perfetto_options *o, struct buf *out);
 /* A ProcessTree of these tasks, as of ts by clock. */
 int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
 		 struct buf *out);
@@ -31,8 +31,9 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
  * tells a time of that clock, as the reader refuses what it can't convert.
  */
 int pf_put_clock_tie(uint64_t trace_ts, uint64_t boot_ns, struct buf *out);
-/* FtraceStats of the end, TraceStats. */
-int pf_put_tail(const struct trace_info *info, const struct export_result *result, struct buf *out);
+/* FtraceStats of the end, TraceStats. bytes: of all packets before it. */
+int pf_put_tail(const struct trace_info *info, const struct export_result *result, uint64_t bytes,
+		struct buf *out);
 
 /* The track on which a CPU's gaps are shown, and one gap. count UINT64_MAX: not known. */
 int pf_put_loss_track(uint32_t cpu, struct buf *out);

@@ -128,6 +128,7 @@ static size_t op_bound(const struct pf_op *op)
 
 	switch (op->kind) {
 	case PF_STRING:
+	case PF_LINE:
 	case PF_HEX:
 		return 2 * WIRE_VARINT_MAX + UTF8_GROWTH * (size_t)op->size;
 	case PF_SYMBOL:
@@ -145,7 +146,7 @@ static void finish(struct pf_event *e)
 	e->bound = 64 + e->lead_len;
 	e->bound_factor = 0;
 	for (size_t i = 0; i < e->op_count; i++) {
-		e->has_stack |= e->ops[i].kind == PF_STACK;
+		e->has_made |= e->ops[i].kind == PF_STACK || e->ops[i].kind == PF_PRINTED;
 		e->bound += op_bound(&e->ops[i]) + e->ops[i].lead_len + 2 * WIRE_VARINT_MAX;
 		if (e->ops[i].dynamic != PF_FIXED)
 			e->bound_factor += PF_NUMBER_MAX;
@@ -224,6 +225,18 @@ static unsigned described_type(enum pf_kind kind)
 	}
 }
 
+static struct pf_event *event_free(struct pf_event *e)
+{
+	if (e) {
+		event_free(e->free_text);
+		free(e->ops);
+		free(e->descriptor);
+		free(e->lead);
+		free(e);
+	}
+	return NULL;
+}
+
 /* A generic event while it is made. */
 struct draft {
 	struct pf_event *e;
@@ -258,25 +271,40 @@ static void draft_constant(struct draft *d, const char *name, uint64_t value)
 }
 
 /*
- * The function tracer's event has no message. By these names the reader makes it
- * an instant on the track "function" of its thread.
+ * By these names the reader makes an event an instant, on a track of its thread that is
+ * called like the event.
  */
-static const struct field *draft_instant(struct draft *d)
+static void draft_instant(struct draft *d, struct pf_op name)
+{
+	draft_constant(d, "track_event_type", 'I');
+	draft_field(d, "slice_name", name);
+}
+
+/*
+ * ftrace's own events that have no message and are worth an instant: by the called function,
+ * or by what trace_printk() was given. These fields are told by the name then.
+ */
+enum named { NAMED_NOT, NAMED_BY_IP, NAMED_BY_TEXT };
+
+static enum named draft_named(struct draft *d)
 {
 	const struct event *desc = d->e->desc;
 
-	if (strcmp(desc->system, "ftrace") != 0 || strcmp(desc->name, "function") != 0)
-		return NULL;
-	for (size_t i = 0; i < desc->field_count; i++) {
+	if (strcmp(desc->system, "ftrace") != 0)
+		return NAMED_NOT;
+	if (!strcmp(desc->name, "bprint") || !strcmp(desc->name, "bputs")) {
+		draft_instant(d, (struct pf_op){ .kind = PF_PRINTED });
+		return NAMED_BY_TEXT;
+	}
+	for (size_t i = 0; !strcmp(desc->name, "function") && i < desc->field_count; i++) {
 		struct pf_op op = op_for(desc, &desc->fields[i]);
 
 		if (strcmp(desc->fields[i].name, "ip") != 0 || op.kind != PF_SYMBOL)
 			continue;
-		draft_constant(d, "track_event_type", 'I');
-		draft_field(d, "slice_name", op);
-		return &desc->fields[i];
+		draft_instant(d, op);
+		return NAMED_BY_IP;
 	}
-	return NULL;
+	return NAMED_NOT;
 }
 
 static int draft_finish(struct draft *d)
@@ -293,7 +321,7 @@ static int draft_finish(struct draft *d)
 
 static int compile_generic(struct pf_event *e, uint32_t number, bool raw_addresses)
 {
-	const struct field *named;
+	enum named named;
 	struct draft d = { .e = e };
 
 	e->generic = true;
@@ -302,12 +330,15 @@ static int compile_generic(struct pf_event *e, uint32_t number, bool raw_address
 	if (!e->ops)
 		return -ENOMEM;
 	draft_bytes(&d.descriptor, 1, e->desc->name);
-	named = draft_instant(&d);
+	named = draft_named(&d);
 	for (size_t i = 0; i < e->desc->field_count && d.fields < PF_GENERIC_FIELDS_MAX; i++) {
 		const struct field *f = &e->desc->fields[i];
 		struct pf_op op = op_for(e->desc, f);
+		bool ip = !strcmp(f->name, "ip");
 
-		if (f == named) {
+		if (named == NAMED_BY_TEXT && !ip)
+			continue;
+		if (named == NAMED_BY_IP && ip) {
 			if (!raw_addresses)
 				continue;
 			op.kind = PF_UINT;
@@ -315,6 +346,43 @@ static int compile_generic(struct pf_event *e, uint32_t number, bool raw_address
 		draft_field(&d, f->name, op);
 	}
 	return draft_finish(&d);
+}
+
+/*
+ * The reader counts a text that is no mark as a failure, and shows nothing of it: so such
+ * a one becomes an instant.
+ */
+static int compile_free_text(struct pf_event *print, uint32_t number)
+{
+	struct pf_event *e = calloc(1, sizeof(*e));
+	struct draft d = { .e = e };
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	print->free_text = e;
+	e->desc = print->desc;
+	e->generic = true;
+	e->field = number;
+	e->ops = calloc(1, sizeof(*e->ops));
+	if (!e->ops)
+		return -ENOMEM;
+	draft_bytes(&d.descriptor, 1, e->desc->name);
+	for (size_t i = 0; i < print->op_count; i++) {
+		struct pf_op op = print->ops[i];
+
+		if (op.kind != PF_STRING)
+			continue;
+		op.kind = PF_LINE;
+		draft_instant(&d, op);
+		break;
+	}
+	r = draft_finish(&d);
+	if (!e->op_count) /* a format without the text */
+		print->free_text = event_free(e);
+	else
+		finish(e);
+	return r;
 }
 
 /* GenericFtraceEvent: event_name 1, field 2 { name 1, str_value 3, int_value 4, uint_value 5 }. */
@@ -361,12 +429,15 @@ static int compile(struct pf_schema *s, const struct event *desc, uint32_t *gene
 		return -ENOMEM;
 	s->events[desc->id] = e;
 	e->desc = desc;
-	if (message)
+	if (message) {
 		r = compile_typed(e, message);
-	else if (s->env.legacy_generic)
+		if (r >= 0 && !strcmp(desc->name, "print") && !s->env.legacy_generic)
+			r = compile_free_text(e, PF_GENERIC_BASE + (*generics)++);
+	} else if (s->env.legacy_generic) {
 		r = compile_legacy(e);
-	else
+	} else {
 		r = compile_generic(e, PF_GENERIC_BASE + (*generics)++, s->env.raw_addresses);
+	}
 	finish(e);
 	return r;
 }
@@ -396,16 +467,6 @@ int pf_schema_new(struct pf_schema **ret, const struct pf_schema_env *env)
 	return 0;
 }
 
-static void event_free(struct pf_event *e)
-{
-	if (e) {
-		free(e->ops);
-		free(e->descriptor);
-		free(e->lead);
-		free(e);
-	}
-}
-
 struct pf_schema *pf_schema_free(struct pf_schema *s)
 {
 	if (!s)
@@ -415,15 +476,10 @@ struct pf_schema *pf_schema_free(struct pf_schema *s)
 	free(s->events);
 	free(s->functions);
 	buf_deinit(&s->new_symbols);
-	buf_deinit(&s->stack);
+	buf_deinit(&s->made);
 	printer_free(s->printer);
 	free(s);
 	return NULL;
-}
-
-const struct pf_event *pf_schema_find(const struct pf_schema *s, uint16_t id)
-{
-	return s->events[id];
 }
 
 struct buf *pf_schema_new_symbols(struct pf_schema *s)

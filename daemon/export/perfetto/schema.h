@@ -25,8 +25,8 @@ struct pf_op;
 
 struct pf_event {
 	const struct event *desc;
-	uint32_t field; /* of FtraceEvent */
-	bool has_stack;
+	uint32_t field;	     /* of FtraceEvent */
+	bool has_made;	     /* a field whose length is known only once it is made */
 	bool generic;	     /* its bundle has to bring its descriptor */
 	size_t bound;	     /* bytes that the fixed part can take at most */
 	size_t bound_factor; /* and how often the record's length on top */
@@ -34,6 +34,8 @@ struct pf_event {
 	size_t op_count;
 	uint8_t *descriptor; /* owned; generic: a serialized DescriptorProto */
 	size_t descriptor_len;
+	/* Owned, or NULL: what an event becomes that is no mark in atrace's form. */
+	struct pf_event *free_text;
 	uint8_t *lead; /* owned: wire bytes that each message begins with, then those of the ops */
 	size_t lead_len;
 };
@@ -54,7 +56,7 @@ struct pf_schema *pf_schema_free(struct pf_schema *s);
 DEFINE_CLEANUP_FUNC(struct pf_schema *, pf_schema_free);
 
 /* NULL: the event has no format. */
-const struct pf_event *pf_schema_find(const struct pf_schema *s, uint16_t id);
+const struct pf_event *pf_schema_find(const struct pf_schema *s, const struct trace_event *ev);
 
 /*
  * Appends one FtraceEvent as field 2 of a bundle. Fields that lie outside of

@@ -156,6 +156,15 @@ static uint8_t *put_string(uint8_t *p, uint32_t field, const char *text, size_t 
 	return wire_close(content, (uint8_t *)utf8_clean((char *)content, text, len));
 }
 
+static uint8_t *put_line(const struct pf_op *op, uint8_t *p, struct span at)
+{
+	size_t len = strnlen((const char *)at.data, at.len);
+
+	while (len && at.data[len - 1] == '\n')
+		len--;
+	return put_string(p, op->field, (const char *)at.data, len);
+}
+
 static uint8_t *put_numbers(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
 			    struct span at)
 {
@@ -258,16 +267,16 @@ static int make_stack(struct pf_schema *s, const struct pf_op *op, struct span a
 		if (address == end || (!address && op->dynamic != PF_DYNAMIC_TAIL))
 			break;
 		if (i)
-			buf_puts(&s->stack, " <- ");
+			buf_puts(&s->made, " <- ");
 		if (address == TRAMPOLINE) {
-			buf_puts(&s->stack, "[FTRACE TRAMPOLINE]");
+			buf_puts(&s->made, "[FTRACE TRAMPOLINE]");
 			continue;
 		}
-		p = buf_reserve(&s->stack, SYMBOL_TEXT_MAX);
+		p = buf_reserve(&s->made, SYMBOL_TEXT_MAX);
 		if (p)
-			s->stack.len += (size_t)(print_symbol(s->printer, p, address, 'f') - p);
+			s->made.len += (size_t)(print_symbol(s->printer, p, address, 'f') - p);
 	}
-	return buf_error(&s->stack);
+	return buf_error(&s->made);
 }
 
 static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, struct span at)
@@ -284,8 +293,11 @@ static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, str
 		return put_repeated(s, op, p, at);
 	case PF_MASK:
 		return put_mask(s, op, p, at);
+	case PF_LINE:
+		return put_line(op, p, at);
 	case PF_STACK:
-		return wire_bytes(p, op->field, s->stack.data, s->stack.len);
+	case PF_PRINTED:
+		return put_string(p, op->field, s->made.data, s->made.len);
 	case PF_HEX:
 		return put_hex(op, p, at);
 	default:
@@ -324,16 +336,55 @@ static uint8_t *put_named(struct pf_schema *s, const struct pf_op *op, uint8_t *
 	return wire_close(content, put(s, op, p, at));
 }
 
-/* Stacks as text, before their room is known: few events have one. */
-static int make_stacks(struct pf_schema *s, const struct pf_event *e, const struct record *rec)
+static int make_printed(struct pf_schema *s, const struct pf_event *e, const struct record *rec)
+{
+	int r = event_print(s->printer, e->desc, rec, &s->made);
+
+	while (s->made.len && s->made.data[s->made.len - 1] == '\n')
+		s->made.len--;
+	return r == -EBADMSG ? 0 : r;
+}
+
+/* One text at most, made before the event's room is known: few have such a field. */
+static int make_text(struct pf_schema *s, const struct pf_event *e, const struct record *rec)
 {
 	struct span at;
 
-	buf_clear(&s->stack);
-	for (size_t i = 0; e->has_stack && i < e->op_count; i++)
+	for (size_t i = 0; i < e->op_count; i++) {
+		if (e->ops[i].kind == PF_PRINTED)
+			return make_printed(s, e, rec);
 		if (e->ops[i].kind == PF_STACK && locate(s, &e->ops[i], rec, &at))
 			return make_stack(s, &e->ops[i], at);
+	}
 	return 0;
+}
+
+/*
+ * The forms of atrace that the reader knows ("B|", "E", ...). It takes any other text that
+ * begins with one of the letters for one, too: "Entered" would end a slice.
+ */
+static bool is_atrace_mark(const uint8_t *text, size_t len)
+{
+	static const char clock_sync[] = "trace_event_clock_sync:";
+
+	if (len > sizeof(clock_sync) && !memcmp(text, clock_sync, sizeof(clock_sync) - 1))
+		return true;
+	if (!len || !memchr("BECSFINGH", text[0], 9))
+		return false;
+	if (len > 1 && text[1] == '|')
+		return true;
+	return text[0] == 'E' && (len == 1 || !text[1] || text[1] == '\n');
+}
+
+const struct pf_event *pf_schema_find(const struct pf_schema *s, const struct trace_event *ev)
+{
+	const struct pf_event *e = s->events[ev->id];
+	struct span at;
+
+	if (likely(!e || !e->free_text) || !locate(s, &e->free_text->ops[0], &ev->rec, &at) ||
+	    is_atrace_mark(at.data, at.len))
+		return e;
+	return e->free_text;
 }
 
 int pf_event_write(struct pf_schema *s, const struct pf_event *e, const struct trace_event *ev,
@@ -342,10 +393,11 @@ int pf_event_write(struct pf_schema *s, const struct pf_event *e, const struct t
 	uint8_t *start, *p, *event, *message;
 	int r = 0;
 
-	if (unlikely(e->has_stack) && make_stacks(s, e, &ev->rec) < 0)
+	buf_clear(&s->made);
+	if (unlikely(e->has_made) && make_text(s, e, &ev->rec) < 0)
 		return -ENOMEM;
-	start = (uint8_t *)buf_reserve(out,
-				       e->bound + e->bound_factor * ev->rec.len + s->stack.len);
+	start = (uint8_t *)buf_reserve(out, e->bound + e->bound_factor * ev->rec.len +
+						    UTF8_GROWTH * s->made.len);
 	if (!start)
 		return -ENOMEM;
 	event = p = wire_open(start, 2);
@@ -360,7 +412,7 @@ int pf_event_write(struct pf_schema *s, const struct pf_event *e, const struct t
 
 		if (unlikely(!locate(s, op, &ev->rec, &at)))
 			r = -EBADMSG;
-		else if (at.len || op->kind == PF_STRING)
+		else if (at.len || (op->kind != PF_NUMBERS && op->kind != PF_HEX))
 			p = op->lead ? put_named(s, op, p, at) : put(s, op, p, at);
 	}
 	/*
