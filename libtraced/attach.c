@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -259,10 +260,12 @@ static bool hand_over(struct process *p, struct ring *r, int fd)
 		.version = MARK_VERSION,
 		.header = r->header,
 		.size = r->mask + 1,
+		.pid = (int32_t)getpid(),
 		.tid = (int32_t)syscall(SYS_gettid),
 		.clock = MARK_CLOCK_BOOTTIME,
 	};
 
+	prctl(PR_GET_NAME, m.comm);
 	r->daemon = daemon;
 	if (p->socket && p->daemon == daemon && send_message(p, &m, fd))
 		return true;

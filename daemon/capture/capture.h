@@ -15,8 +15,10 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "capture/tracefs.h"
+#include "traced/stream.h"
 #include "util/error.h"
 #include "util/parse.h"
 
@@ -141,6 +143,12 @@ int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, 
 #define CAPTURE_MARK_MAX 1000
 /* Writes text to the instance's trace_marker. -EMSGSIZE: it is longer than CAPTURE_MARK_MAX. */
 int capture_mark(struct capture *c, const char *text, struct error *err);
+
+/*
+ * Puts a chunk of somebody else's into the stream: of marks. -EOPNOTSUPP in ring mode,
+ * where there is none. An error that ends the stream is told by the next dispatch, too.
+ */
+int capture_append(struct capture *c, enum chunk_type type, const struct iovec *iov, int count);
 
 void capture_get_stats(struct capture *c, struct capture_stats *ret);
 

@@ -62,3 +62,16 @@ int capture_write_notes(struct capture *c)
 	}
 	return r;
 }
+
+int capture_append(struct capture *c, enum chunk_type type, const struct iovec *iov, int count)
+{
+	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	int r;
+
+	if (!c->streaming)
+		return -EOPNOTSUPP;
+	r = c->full ? -EDQUOT : stream_write_pieces(&c->writer, type, iov, count);
+	c->full |= r == -EDQUOT;
+	c->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	return r;
+}

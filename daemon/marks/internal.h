@@ -23,7 +23,7 @@ struct member {
 	uint32_t id;
 	pid_t tid; /* 0: not of this process */
 	uint32_t version, clock;
-	char comm[64];
+	char comm[17];
 	uint64_t boot_ns;
 	uint64_t announced;    /* a bit for each sink's slot: it has its PRODUCER */
 	uint64_t told_dropped; /* in the last chunk */

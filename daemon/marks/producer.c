@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A program that makes marks, as its socket, its process and procfs tell of it. */
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -15,6 +17,7 @@
 #define MESSAGES_PER_DRAIN 256	       /* of one program: then it has to wait */
 #define NO_RING_NS (10 * NSEC_PER_SEC) /* a connection that hands over nothing */
 #define FDS_MAX 4
+#define TASKS_MAX 256 /* looked at for one thread */
 
 struct member *member_free(struct member *r)
 {
@@ -42,28 +45,57 @@ struct producer *producer_free(struct producer *p)
 	return NULL;
 }
 
-static void read_comm(struct member *r)
+/* The tid of a thread that is called inner in its own namespace; 0: there is none. */
+static pid_t find_inner(pid_t pid, int32_t inner)
 {
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	pid_t pid = r->producer->pid;
-	char path[64];
+	char path[64], status[4096], wanted[16];
+	DIR *tasks;
+	struct dirent *d;
+	pid_t found = 0;
 
-	r->comm[0] = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, r->tid ?: pid);
-	if (read_file_at(AT_FDCWD, path, sizeof(r->comm), &text) < 0 || !buf_string(&text))
-		return;
-	if (text.len && text.data[text.len - 1] == '\n')
-		text.data[--text.len] = '\0';
-	snprintf(r->comm, sizeof(r->comm), "%s", text.data);
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	snprintf(wanted, sizeof(wanted), "\t%d\n", inner);
+	tasks = opendir(path);
+	if (!tasks)
+		return 0;
+	for (int i = 0; i < TASKS_MAX && !found && (d = readdir(tasks)); i++) {
+		_cleanup_close_ int fd = -EBADF;
+		const char *line;
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%.10s/status", pid, d->d_name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		n = fd < 0 ? -1 : read_full(fd, status, sizeof(status) - 1);
+		if (n <= 0)
+			continue;
+		status[n] = '\0';
+		/* "NSpid:\touter\t...\tinner\n" */
+		line = strstr(status, "\nNSpid:");
+		line = line ? strchr(line + 1, '\n') : NULL;
+		if (line && line - status > (ssize_t)strlen(wanted) &&
+		    strncmp(line + 1 - strlen(wanted), wanted, strlen(wanted)) == 0)
+			found = (pid_t)strtol(d->d_name, NULL, 10);
+	}
+	closedir(tasks);
+	return found;
 }
 
-/* A thread may say any number: only one of its own process is believed. */
-static pid_t check_tid(const struct producer *p, int32_t tid)
+/*
+ * A thread may say any number: while its process lives, only one of its own is believed.
+ * Of a process that has ended nobody knows better.
+ */
+static pid_t check_tid(const struct producer *p, const struct marks_message *msg)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d", p->pid, tid);
-	return tid > 0 && access(path, F_OK) == 0 ? tid : 0;
+	if (msg->tid <= 0)
+		return 0;
+	if (msg->pid != p->pid)
+		return find_inner(p->pid, msg->tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", p->pid, msg->tid);
+	if (access(path, F_OK) == 0)
+		return msg->tid;
+	return kill(p->pid, 0) < 0 && errno == ESRCH ? msg->tid : 0;
 }
 
 static void read_exe(struct producer *p)
@@ -129,11 +161,11 @@ static int add_ring(struct producer *p, const struct marks_message *msg, int fd,
 	}
 	r->producer = p;
 	r->id = ++m->last_id;
-	r->tid = check_tid(p, msg->tid);
+	r->tid = check_tid(p, msg);
+	snprintf(r->comm, sizeof(r->comm), "%.*s", (int)sizeof(msg->comm), msg->comm);
 	r->version = msg->version;
 	r->clock = msg->clock;
 	r->boot_ns = now_ns(CLOCK_BOOTTIME);
-	read_comm(r);
 	/* It may have executed another program since it connected. */
 	read_exe(p);
 	TAILQ_INSERT_TAIL(&p->rings, r, list);

@@ -94,6 +94,14 @@ static int set_count(void *field, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_switch(void *field, const char *value, struct error *err)
+{
+	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+		return error_set(err, -EINVAL, "\"%s\" is neither yes nor no", value);
+	*(bool *)field = value[0] == 'y';
+	return 0;
+}
+
 static int set_size(void *field, const char *value, struct error *err)
 {
 	return parse_size(value, field, err);
@@ -170,11 +178,15 @@ static const struct key {
 	{ "daemon", "spool_dir", offsetof(struct config, spool_dir), set_path },
 	{ "daemon", "state_dir", offsetof(struct config, state_dir), set_path },
 	{ "daemon", "log_level", offsetof(struct config, log_level), set_log_level },
+	{ "daemon", "marks", offsetof(struct config, marks), set_switch },
 	{ "limits", "clients", offsetof(struct config, clients), set_count },
 	{ "limits", "sessions", offsetof(struct config, sessions), set_count },
 	{ "limits", "spool_max", offsetof(struct config, spool_max), set_size_limit },
 	{ "limits", "min_free", offsetof(struct config, min_free), set_size_limit },
 	{ "limits", "duration_max", offsetof(struct config, duration_max), set_duration_limit },
+	{ "limits", "mark_programs", offsetof(struct config, mark_programs), set_count },
+	{ "limits", "mark_rings", offsetof(struct config, mark_rings), set_count },
+	{ "limits", "mark_memory", offsetof(struct config, mark_memory), set_size },
 	{ "defaults", "buffer_size", offsetof(struct config, buffer_size), set_size },
 	{ "defaults", "clock", offsetof(struct config, clock), set_word },
 	{ "defaults", "reader", offsetof(struct config, reader), set_reader },
@@ -341,6 +353,10 @@ int config_init(struct config *c)
 		.log_level = LOG_INFO,
 		.clients = 64,
 		.sessions = 16,
+		.marks = true,
+		.mark_programs = 1024,
+		.mark_rings = 1024,
+		.mark_memory = UINT64_C(1) << 30,
 		.min_free = UINT64_C(64) << 20,
 		.buffer_size = UINT64_C(4) << 20,
 		.clock = strdup("boot"),

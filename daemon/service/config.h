@@ -26,11 +26,14 @@ struct config {
 	/* [daemon] */
 	char *socket, *spool_dir, *state_dir;
 	int log_level; /* of syslog(3) */
+	bool marks;    /* of applications are recorded */
 	/* [limits] */
 	unsigned clients, sessions;
 	uint64_t spool_max;    /* bytes of one recording; 0: what the file system holds */
 	uint64_t min_free;     /* bytes to be left free in spool_dir */
 	uint64_t duration_max; /* ns; 0: none */
+	unsigned mark_programs, mark_rings; /* connected; of one user */
+	uint64_t mark_memory;		    /* bytes of one user's rings */
 	/* [defaults] */
 	uint64_t buffer_size; /* bytes per CPU */
 	char *clock;

@@ -11,6 +11,7 @@
 
 #include "service/exporter.h"
 #include "service/manager.h"
+#include "service/marking.h"
 #include "util/log.h"
 
 #define RECORDER_NICE (-10)
@@ -199,14 +200,17 @@ static int open_for_business(struct manager *m, const struct arguments *a, struc
 {
 	int r, fd;
 
-	if (a->manager.private)
+	if (a->manager.private) {
+		marking_open(m);
 		return manager_adopt(m, a->fd, err);
+	}
 	fd = activation_socket(err);
 	if (fd < 0 && fd != -EBADF)
 		return fd;
 	r = manager_listen(m, fd, err);
 	if (r < 0)
 		return r;
+	marking_open(m);
 	r = sd_event_set_watchdog(m->event, true);
 	if (r < 0)
 		return error_errno(err, r, "watchdog");

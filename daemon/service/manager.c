@@ -10,6 +10,7 @@
 
 #include "service/connection.h"
 #include "service/job.h"
+#include "service/marking.h"
 #include "service/session.h"
 #include "service/spool.h"
 #include "service/worker.h"
@@ -115,6 +116,7 @@ struct manager *manager_free(struct manager *m)
 		session_free(TAILQ_FIRST(&m->sessions));
 	while (!TAILQ_EMPTY(&m->connections))
 		connection_free(TAILQ_FIRST(&m->connections));
+	marking_close(m);
 	sd_event_source_disable_unref(m->listen);
 	sd_event_source_disable_unref(m->listen_again);
 	sd_event_source_disable_unref(m->stop_timer);
@@ -412,6 +414,7 @@ void manager_reload(struct manager *m)
 		m->config = c;
 		c = (struct config){ 0 };
 		log_set_level(m->config.log_level);
+		marking_reload(m);
 		log_info("configuration read again");
 	}
 	sd_notify(false, "READY=1");

@@ -23,6 +23,7 @@
 
 struct connection;
 struct job;
+struct marks;
 struct session;
 struct worker;
 
@@ -50,6 +51,9 @@ struct manager {
 	int listen_fd;
 	char *socket_path; /* to be unlinked at the end; NULL: not ours */
 	sd_event_source *listen, *listen_again, *stop_timer;
+
+	struct marks *marks; /* NULL: they are not recorded */
+	sd_event_source *marks_io, *marks_tick;
 
 	struct connection_list connections;
 	struct session_list sessions;

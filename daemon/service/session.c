@@ -13,6 +13,7 @@
 
 #include "service/arming.h"
 #include "service/job.h"
+#include "service/marking.h"
 #include "traced/stream.h"
 #include "util/io.h"
 #include "util/log.h"
@@ -51,6 +52,7 @@ struct session *session_free(struct session *s)
 	if (m) {
 		struct job *j;
 
+		marking_end(s);
 		capture_retire(m, s->capture);
 
 		TAILQ_FOREACH(j, &m->jobs, list)
@@ -280,6 +282,7 @@ void session_armed(struct session *s, struct capture *capture, uint64_t cpu_ns, 
 		fail_to_start(s, err);
 		return;
 	}
+	marking_begin(s);
 	s->state = TRACED__CONTROL__SESSION__STATE__RECORDING;
 	log_session(s, LOG_INFO, 0, s->what);
 	manager_changed(s->manager);
@@ -339,6 +342,7 @@ static void finish(struct session *s, enum capture_end reason)
 
 	s->state = TRACED__CONTROL__SESSION__STATE__DRAINING;
 	drop_sources(s);
+	marking_end(s);
 	CHARGED(s, r = finish_stream(s, reason, &err));
 	if (r < 0) {
 		buf_printf(&text, "the end of the recording is missing: %s",

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "marks/marks.h"
 #include "service/manager.h"
 #include "service/spool.h"
 
@@ -27,6 +28,7 @@ struct session {
 	struct arming *arming;	 /* NULL once armed */
 	struct capture *capture; /* NULL until armed, and once drained */
 	struct spool spool;
+	struct marks_sink marks; /* the recording's part in applications' marks */
 	sd_event_source *readable, *deadline, *again, *duration;
 	Traced__Control__Session *last; /* its description when it was drained */
 	char *error;			/* FAILED: why */

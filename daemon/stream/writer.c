@@ -90,6 +90,18 @@ int stream_write(struct stream_writer *w, enum chunk_type type, const void *payl
 	return write_payload(w, type, 0, payload, len);
 }
 
+int stream_write_pieces(struct stream_writer *w, enum chunk_type type, const struct iovec *pieces,
+			int count)
+{
+	struct iovec iov[STREAM_IOV_MAX + 2];
+
+	if (count < 0 || count > STREAM_IOV_MAX)
+		return -E2BIG;
+	if (count > 0)
+		memcpy(&iov[1], pieces, (size_t)count * sizeof(*pieces));
+	return write_chunk(w, type, 0, 0, iov, count);
+}
+
 int stream_write_packed(struct stream_writer *w, enum chunk_type type, const void *payload,
 			size_t len)
 {

@@ -27,6 +27,9 @@ struct stream_writer {
 int stream_writer_init(struct stream_writer *w, int fd, uint64_t limit);
 
 int stream_write(struct stream_writer *w, enum chunk_type type, const void *payload, size_t len);
+/* As stream_write, of several pieces, at most STREAM_IOV_MAX. */
+int stream_write_pieces(struct stream_writer *w, enum chunk_type type, const struct iovec *pieces,
+			int count);
 /* As stream_write, compressed with zstd when that makes it smaller. */
 int stream_write_packed(struct stream_writer *w, enum chunk_type type, const void *payload,
 			size_t len);

@@ -69,6 +69,8 @@ struct marks_message {
 	uint16_t version; /* MARK_VERSION of the records */
 	uint32_t header;  /* bytes before the records: a multiple of the page size */
 	uint32_t size;	  /* bytes of records */
-	int32_t tid;
+	int32_t pid, tid; /* as the thread knows them: of its own namespace */
 	uint32_t clock;
+	uint32_t zero;
+	char comm[16]; /* the thread's name; as the kernel has it, terminated */
 };

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/marking.h"
+
+#include <string.h>
+
+#include "marks/marks.h"
+#include "util/io.h"
+#include "util/log.h"
+
+/* Rings of a thread hold many ticks' worth, and say so when they are half full. */
+#define ACCURACY_US 10000
+
+static struct marks_limits limits_of(const struct config *c)
+{
+	return (struct marks_limits){
+		.producers = c->mark_programs,
+		.producers_per_user = MAX(c->mark_programs / 4, 1U),
+		.rings_per_user = c->mark_rings,
+		.bytes_per_user = c->mark_memory,
+	};
+}
+
+static void set_timer(struct manager *m)
+{
+	uint64_t at = marks_deadline(m->marks);
+
+	if (at == UINT64_MAX) {
+		sd_event_source_set_enabled(m->marks_tick, SD_EVENT_OFF);
+		return;
+	}
+	sd_event_source_set_time(m->marks_tick, at / NSEC_PER_USEC);
+	sd_event_source_set_enabled(m->marks_tick, SD_EVENT_ONESHOT);
+}
+
+static int on_program(sd_event_source *source _unused_, int fd _unused_, uint32_t revents _unused_,
+		      void *userdata)
+{
+	struct manager *m = userdata;
+
+	marks_dispatch(m->marks);
+	set_timer(m);
+	return 0;
+}
+
+static int on_tick(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+	struct manager *m = userdata;
+
+	marks_drain(m->marks);
+	set_timer(m);
+	return 0;
+}
+
+static int add_sources(struct manager *m)
+{
+	int r = sd_event_add_io(m->event, &m->marks_io, marks_fd(m->marks), EPOLLIN, on_program, m);
+
+	if (r >= 0)
+		r = sd_event_add_time(m->event, &m->marks_tick, CLOCK_MONOTONIC, 0, ACCURACY_US,
+				      on_tick, m);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(m->marks_tick, SD_EVENT_OFF);
+	return r;
+}
+
+void marking_open(struct manager *m)
+{
+	_cleanup_free_ char *folder = strdup(m->config.socket);
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct marks_limits limits = limits_of(&m->config);
+	int r;
+
+	if (!m->config.marks || !folder)
+		return;
+	*(strrchr(folder, '/') ?: folder) = '\0';
+	r = marks_new(&m->marks, folder, m->options.private, &limits, &err);
+	if (r >= 0) {
+		r = add_sources(m);
+		if (r < 0)
+			error_errno(&err, r, "can't watch the socket of marks");
+	}
+	if (r >= 0)
+		return;
+	marking_close(m);
+	log_write(m->options.private ? LOG_INFO : LOG_WARNING, NULL,
+		  "applications' marks are not recorded: %s", err.message);
+}
+
+void marking_close(struct manager *m)
+{
+	m->marks_io = sd_event_source_disable_unref(m->marks_io);
+	m->marks_tick = sd_event_source_disable_unref(m->marks_tick);
+	m->marks = marks_free(m->marks);
+}
+
+void marking_reload(struct manager *m)
+{
+	struct marks_limits limits = limits_of(&m->config);
+
+	if (m->marks)
+		marks_set_limits(m->marks, &limits);
+}
+
+/* An error is the capture's, too: its next dispatch ends the recording. */
+static int write_chunk(void *userdata, enum chunk_type type, const struct iovec *iov, int count)
+{
+	struct session *s = userdata;
+	uint64_t before = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	int r = capture_append(s->capture, type, iov, count);
+
+	s->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+	return r;
+}
+
+void marking_begin(struct session *s)
+{
+	struct manager *m = s->manager;
+
+	if (!m->marks || s->ring)
+		return;
+	s->marks = (struct marks_sink){ .write = write_chunk, .userdata = s };
+	if (marks_begin(m->marks, &s->marks) < 0)
+		return;
+	set_timer(m);
+}
+
+void marking_end(struct session *s)
+{
+	struct manager *m = s->manager;
+
+	if (!m || !m->marks || !s->marks.generation)
+		return;
+	marks_end(m->marks, &s->marks);
+	set_timer(m);
+}
