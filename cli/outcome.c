@@ -262,8 +262,12 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 		tell_loss(outcome);
 	if (nothing) {
 		cli_warn("%s: NOT ONE EVENT was recorded", outcome->path);
-		fprintf(stderr, "  hint: nothing happened that was asked for, or a filter let "
-				"nothing through: see -e, -f, -P, --cpus and 'tracectl doctor'\n");
+		fputs(outcome->extracted
+			      ? "  hint: the buffer is empty, or somebody has read it before\n"
+			      : "  hint: nothing happened that was asked for, or a filter let "
+				"nothing "
+				"through: see -e, -f, -P, --cpus and 'tracectl doctor'\n",
+		      stderr);
 	}
 	if (o->verbose)
 		tell_ledger(r);
@@ -428,6 +432,7 @@ int destination_finish(struct destination *d, const struct options *o,
 	outcome.format = d->format->name;
 	outcome.in_place = !strcmp(d->path, "-");
 	outcome.ended_early = d->ended_early;
+	outcome.extracted = d->extracted;
 	outcome.told = d->told;
 	return outcome_tell(&outcome, o);
 }

@@ -19,6 +19,7 @@ struct outcome {
 	const Traced__Control__Session *session; /* as it ended, or NULL; borrowed */
 	const Traced__Control__Session *told; /* as it began: these warnings were said; or NULL */
 	bool ended_early;		      /* by itself, before its time */
+	bool extracted;			      /* from a buffer that others filled */
 };
 void outcome_deinit(struct outcome *outcome);
 #define _cleanup_outcome_ _cleanup_(outcome_deinit)

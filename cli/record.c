@@ -374,7 +374,8 @@ const struct command command_record = {
 	.summary = "record, then write a file",
 	.text = "Records for TIME, while COMMAND runs, or until Ctrl-C, and writes FILE\n"
 		"(" OUTPUT_DEFAULT
-		" if none is named). With nothing named it traces sched and irq.\n"
+		" if none is named). With nothing named it traces sched and irq,\n"
+		"or what traced.conf says instead.\n"
 		"Ctrl-C ends the recording early and writes it; a second one gives up.\n\n"
 		"  tracectl record -t 10s -o out.json\n"
 		"  tracectl record -e sched:sched_switch -f 'next_prio < 100' -e irq -o rt.json\n"

@@ -4,28 +4,24 @@
 #include <signal.h>
 #include <string.h>
 
-const char *const start_default_events[2] = { "sched", "irq" };
-
+/* Where none is named, the daemon takes those of its configuration. */
 static int fill_events(struct start_request *s, const struct options *o)
 {
-	size_t defaults = !o->event_count && !o->profile ? ARRAY_SIZE(start_default_events) : 0;
-	size_t count = o->event_count + defaults;
-
-	s->specs = calloc(count ?: 1, sizeof(*s->specs));
-	s->spec_list = calloc(count ?: 1, sizeof(*s->spec_list));
+	s->specs = calloc(o->event_count ?: 1, sizeof(*s->specs));
+	s->spec_list = calloc(o->event_count ?: 1, sizeof(*s->spec_list));
 	if (!s->specs || !s->spec_list)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < o->event_count; i++) {
 		Traced__Control__EventSpec *spec = &s->specs[i];
 
 		*spec = (Traced__Control__EventSpec)TRACED__CONTROL__EVENT_SPEC__INIT;
-		spec->glob = (char *)(defaults ? start_default_events[i] : o->events[i].glob);
-		if (!defaults && o->events[i].filter)
+		spec->glob = (char *)o->events[i].glob;
+		if (o->events[i].filter)
 			spec->filter = (char *)o->events[i].filter;
 		s->spec_list[i] = spec;
 	}
 	s->message.events = s->spec_list;
-	s->message.n_events = count;
+	s->message.n_events = o->event_count;
 	return 0;
 }
 

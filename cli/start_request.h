@@ -12,8 +12,6 @@ struct start_request {
 	Traced__Control__EventSpec **spec_list;
 	int32_t *pids;
 };
-/* What is recorded when nothing is named. */
-extern const char *const start_default_events[2];
 
 /* child: the pid of the held command, or 0. -ESRCH: no such process. */
 int start_request_init(struct start_request *ret, const struct options *o, pid_t child,

@@ -96,14 +96,21 @@ static int run(int argc, char **argv)
 	const struct command *command;
 	int next;
 
-	if (options_parse(&o, argc, argv, OPTIONS_GLOBAL, true, &next, &err) < 0)
+	if (options_parse(&o, argc, argv, OPTIONS_GLOBAL, true, &next, &err) < 0) {
+		if (!err.hint)
+			error_hint(&err, "'tracectl help' lists commands and options");
 		return cli_usage(&err);
+	}
+	command = next < argc ? command_find(argv[next]) : NULL;
 	if (o.version) {
 		puts("tracectl " TRACED_VERSION);
 		return CLI_WHOLE;
 	}
 	if (o.help) {
-		help_overview();
+		if (command)
+			help_command(command);
+		else
+			help_overview();
 		return CLI_WHOLE;
 	}
 	if (next >= argc) {
@@ -112,7 +119,6 @@ static int run(int argc, char **argv)
 				 "commands");
 		return cli_usage(&err);
 	}
-	command = command_find(argv[next]);
 	if (!command) {
 		command_unknown(argv[next], &err);
 		return cli_usage(&err);

@@ -399,7 +399,8 @@ def extract_foreign(test):
         check([float(e[5]) for e in events] == [float(LINE.match(l).group(6)) for l in held],
               "other times")
         empty = test.run("extract", "--instance", instance.name, "-o", "y.txt")
-        check(empty.status == 3 and "NOT ONE EVENT" in empty.err, f"{empty}")
+        check(empty.status == 3 and "NOT ONE EVENT" in empty.err
+              and "buffer is empty" in empty.err, f"{empty}")
     finally:
         instance.rmdir()
 
@@ -408,6 +409,19 @@ def json_and_daemon(test):
     result = record(test, "-t", "300ms", "-o", "x.json")
     check("one of my own" not in result.err, f"{result}")
     check_json((test.dir / "x.json").read_bytes())
+
+
+def configured(test):
+    """What is not said is as traced.conf says."""
+    (test.dir / "daemon" / "conf").write_text("[defaults]\nevents = sched:sched_switch\n"
+                                              "clock = mono\nbuffer_size = 1M\n")
+    test.daemon.stop()
+    test.daemon = type(test.daemon)(test, "--config", test.dir / "daemon" / "conf")
+    before = time.monotonic()
+    record(test, "-t", "300ms", "-o", "x.txt")
+    events = events_of_text((test.dir / "x.txt").read_text(errors="replace"))
+    check({e[6] for e in events} == {"sched_switch"}, f"{ {e[6] for e in events} }")
+    check(before <= float(events[0][5]) <= time.monotonic(), "not the monotonic clock")
 
 
 def an_ordinary_user(test):
@@ -474,6 +488,8 @@ def help_covers_all(test):
         text = test.run("help", c)
         check(text.status == 0 and text.out.startswith(f"tracectl {c}"), f"{text}")
         check(test.run(c, "--help").out == text.out, f"{c} --help")
+        before = subprocess.run([test.tracectl, "-h", c], capture_output=True, check=True)
+        check(before.stdout.decode() == text.out, f"-h {c}")
         check(f"*{c}*" in man, f"the manual lacks {c}")
         for option in re.findall(r"(--[a-z-]+)", text.out.split("Options:")[1]):
             check(f"*{option}*" in man, f"the manual lacks {option}")
@@ -531,7 +547,7 @@ def main():
                  killed, two_at_once, ring, losses_are_told,
                  extract_foreign, a_terminal_gets_a_line):
         test.case(case.__name__.replace("_", " "), case)
-    for case in (by_name, same_list_from_the_daemon, two_at_once, json_and_daemon,
+    for case in (by_name, same_list_from_the_daemon, configured, two_at_once, json_and_daemon,
                  an_ordinary_user):
         test.case(case.__name__.replace("_", " ") + " (with a daemon)", case, daemon=True)
     test.end()

@@ -60,15 +60,13 @@ static void a_mistyped_command_finds_the_nearest(void **state _unused_)
 	}
 }
 
-static void nothing_named_means_sched_and_irq(void **state _unused_)
+static void nothing_named_is_left_to_the_daemon(void **state _unused_)
 {
 	_cleanup_start_request_ struct start_request s = { 0 };
 	struct options o = { 0 };
 
 	assert_int_equal(start_request_init(&s, &o, 0, NULL), 0);
-	assert_int_equal(s.message.n_events, 2);
-	assert_string_equal(s.message.events[0]->glob, "sched");
-	assert_string_equal(s.message.events[1]->glob, "irq");
+	assert_int_equal(s.message.n_events, 0);
 	assert_int_equal(s.message.n_pids, 0);
 	assert_false(s.message.detached);
 }
@@ -198,7 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_table_is_sound),
 		cmocka_unit_test(a_mistyped_command_finds_the_nearest),
-		cmocka_unit_test(nothing_named_means_sched_and_irq),
+		cmocka_unit_test(nothing_named_is_left_to_the_daemon),
 		cmocka_unit_test(a_profile_alone_brings_no_defaults),
 		cmocka_unit_test(a_request_carries_what_was_said),
 		cmocka_unit_test(the_status_tells_what_is_missing),
