@@ -28,7 +28,7 @@ def judge(test, result, status, says, hint, files=()):
     if hint is not None:
         check(re.search(r"hint: [^\n]*" + hint, result.err), f"no hint /{hint}/: {result}")
     check(test.files() == sorted(files), f"left files: {test.files()}")
-    check(not test.instances(), f"left instances: {test.instances()}")
+    test.check_no_instances()
     check("Traceback" not in result.err and "ERROR: AddressSanitizer" not in result.err,
           f"crashed: {result}")
 

@@ -159,16 +159,19 @@ class Test:
             time.sleep(0.02)
 
     def wait_for_recording(self, name, seconds=20):
-        """Until the session's instance is on."""
+        """Until the session's main instance is on. One is so from its birth, too, and turned off
+        before its events are enabled: only with events does it mean anything."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             for i in self.instances():
-                if name in i:
-                    try:
-                        if (INSTANCES / i / "tracing_on").read_text().strip() == "1":
-                            return
-                    except OSError:
-                        pass
+                if name not in i or i.endswith("-tasks"):
+                    continue
+                try:
+                    if ((INSTANCES / i / "set_event").read_text().strip() and
+                            (INSTANCES / i / "tracing_on").read_text().strip() == "1"):
+                        return
+                except OSError:
+                    pass
             time.sleep(0.02)
         raise Failure(f"{name} does not record")
 
