@@ -292,7 +292,8 @@ static int run_read(struct mark_sort *s, struct run *run)
 			break;
 		if (run->at == run->end)
 			return have ? -EBADMSG : 0;
-		memmove(run->window.data, run->window.data + run->used, have);
+		if (have)
+			memmove(run->window.data, run->window.data + run->used, have);
 		run->window.len = have;
 		run->used = 0;
 		want = (size_t)MIN(run->end - run->at,
