@@ -178,13 +178,15 @@ uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *r
 void clock_map_sum(const struct clock_map *map, int64_t *ret_offset, uint64_t *ret_bound,
 		   double *ret_drift)
 {
-	const struct clock_point *first = map->points, *last = first + map->count - 1;
+	const struct clock_point *first, *last;
 
 	*ret_offset = 0;
 	*ret_bound = 0;
 	*ret_drift = 0;
 	if (map->identity || !map->count)
 		return;
+	first = map->points;
+	last = first + map->count - 1;
 	*ret_offset = (int64_t)(first->to - first->from);
 	for (size_t i = 0; i < map->count; i++)
 		*ret_bound = MAX(*ret_bound, map->points[i].bound);
