@@ -48,6 +48,7 @@ enum option_id {
 	OPT_CLOCK,
 	OPT_BUFFER,
 	OPT_RING,
+	OPT_STREAM,
 	OPT_NAME,
 	OPT_INSTANCE,
 	OPT_TGID,
@@ -92,7 +93,7 @@ struct options {
 	size_t merge_count;
 	int32_t *pids;
 	size_t pid_count;
-	bool follow, ring, tgid, raw_addresses, fail_on_loss;
+	bool follow, ring, stream, tgid, raw_addresses, fail_on_loss;
 	bool json, quiet, help, version;
 	unsigned verbose;
 	char **args; /* positional; NULL-terminated */

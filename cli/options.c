@@ -59,6 +59,7 @@ DEFINE_SET_PERFETTO(compress, "compress")
 
 DEFINE_SET_FLAG(follow)
 DEFINE_SET_FLAG(ring)
+DEFINE_SET_FLAG(stream)
 DEFINE_SET_FLAG(tgid)
 DEFINE_SET_FLAG(raw_addresses)
 DEFINE_SET_FLAG(fail_on_loss)
@@ -233,6 +234,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			 COMPLETE_NOTHING, set_buffer },
 	[OPT_RING] = { 0, "ring", NULL, "flight recorder: keep the latest, overwrite the oldest",
 		       COMPLETE_NOTHING, set_ring },
+	[OPT_STREAM] = { 0, "stream", NULL, "write while it records, not at its end",
+			 COMPLETE_NOTHING, set_stream },
 	[OPT_NAME] = { 0, "name", "NAME", "of the session", COMPLETE_NOTHING, set_name },
 	[OPT_INSTANCE] = { 0, "instance", "NAME", "an instance instead of the top-level buffer",
 			   COMPLETE_INSTANCE, set_instance },
@@ -461,6 +464,11 @@ int options_check(const struct options *o, const struct command *command, struct
 		error_set(err, -EINVAL, "-F follows a command, but none is given");
 		return error_hint(err, "tracectl record -F -- COMMAND; a task that runs already is "
 				       "recorded with -P PID");
+	}
+	if (o->stream && o->ring) {
+		error_set(err, -EINVAL, "--ring and --stream exclude each other");
+		return error_hint(err, "a flight recorder is read when you ask for it, a stream "
+				       "all the time");
 	}
 	return 0;
 }

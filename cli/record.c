@@ -8,6 +8,8 @@
  *
  * The end of RECORDING is its duration (an Attach tells of it), the command's
  * exit or a signal; each sends the one Stop that carries the output. The
+ * With --stream the Attach carries the output, which is written from then on,
+ * and its reply is the last one; Stop then has none. The
  * session is not detached: whatever becomes of us, the daemon tidies up when
  * the connection closes.
  */
@@ -16,6 +18,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "child.h"
@@ -39,6 +42,7 @@ struct recording {
 	enum phase phase;
 	unsigned interrupts;
 	bool size_told;
+	bool stream;
 	int signal_fd;
 	uint64_t start_id, attach_id, status_id, stop_id;
 	char *session;
@@ -90,6 +94,7 @@ static int send_start(struct recording *rec, struct error *err)
 	r = start_request_init(&start, rec->o, rec->child.pid, err);
 	if (r < 0)
 		return r;
+	start.message.stream = rec->stream;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;
 	return send_request(rec, &request, -1, &rec->start_id, err);
@@ -99,11 +104,18 @@ static int send_attach(struct recording *rec, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
+	Traced__Control__Output output;
 
 	attach.session = rec->session;
+	if (rec->stream) {
+		destination_fill(&rec->dest, rec->o, &output);
+		output.stream = true;
+		attach.output = &output;
+	}
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
 	request.attach = &attach;
-	return send_request(rec, &request, -1, &rec->attach_id, err);
+	return send_request(rec, &request, rec->stream ? rec->dest.file.fd : -1, &rec->attach_id,
+			    err);
 }
 
 static int send_status(struct recording *rec, struct error *err)
@@ -127,12 +139,14 @@ static int send_stop(struct recording *rec, struct error *err)
 		return 0;
 	destination_fill(&rec->dest, rec->o, &output);
 	stop.session = rec->session;
-	stop.output = &output;
+	if (!rec->stream)
+		stop.output = &output;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STOP;
 	request.stop = &stop;
 	rec->phase = PHASE_WRITING;
 	progress_text(&rec->progress, "writing ...");
-	return send_request(rec, &request, rec->dest.file.fd, &rec->stop_id, err);
+	return send_request(rec, &request, rec->stream ? -1 : rec->dest.file.fd, &rec->stop_id,
+			    err);
 }
 
 static int give_up(struct recording *rec, struct error *err)
@@ -199,6 +213,21 @@ static void watch_size(struct recording *rec, const Traced__Control__Session *s)
 			"same, for 'tracectl convert' to .pftrace\n");
 }
 
+/* What a stream's Stop tells the Attach's reply tells as well, and more. */
+static int on_streamed(struct recording *rec, Traced__Control__Reply **reply, struct error *err)
+{
+	const Traced__Control__Reply *m = *reply;
+
+	if (m->id == rec->stop_id)
+		return 0;
+	if (m->error)
+		return control_error(m->error, err);
+	rec->dest.ended_early = ended_early(rec, m);
+	rec->finished = TAKE_PTR(*reply);
+	rec->phase = PHASE_DONE;
+	return 0;
+}
+
 static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struct error *err)
 {
 	const Traced__Control__Reply *m = *reply;
@@ -213,10 +242,12 @@ static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struc
 		return 0;
 	}
 	/* However the session ended, what it has is fetched; Stop's reply says what is wrong. */
-	if (m->id == rec->attach_id) {
+	if (m->id == rec->attach_id && !rec->stream) {
 		rec->dest.ended_early = ended_early(rec, m);
 		return send_stop(rec, err);
 	}
+	if (rec->stream && (m->id == rec->attach_id || m->id == rec->stop_id))
+		return on_streamed(rec, reply, err);
 	if (m->error)
 		return control_error(m->error, err);
 	if (m->id == rec->start_id) {
@@ -336,6 +367,15 @@ static int open_signals(struct error *err)
 	return fd < 0 ? error_errno(err, -errno, "signalfd") : fd;
 }
 
+/* Who reads a pipe waits for it. */
+static bool is_awaited(int fd)
+{
+	struct stat st;
+
+	return isatty(fd) ||
+	       (fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)));
+}
+
 static int record_run(const struct options *o)
 {
 	_cleanup_(recording_deinit) struct recording rec = {
@@ -350,6 +390,7 @@ static int record_run(const struct options *o)
 	r = destination_open(&rec.dest, o, NULL);
 	if (r)
 		return r;
+	rec.stream = o->stream || (!o->ring && is_awaited(rec.dest.file.fd));
 	progress_init(&rec.progress, !o->quiet);
 	rec.signal_fd = open_signals(&err);
 	if (rec.signal_fd < 0)
@@ -383,9 +424,9 @@ const struct command command_record = {
 		"  tracectl record --ring -b 16M -o last.json",
 	.options = OPTION(DURATION) | OPTION(OUTPUT) | OPTION(FORMAT) | OPTION(EVENT) |
 		   OPTION(FILTER) | OPTION(PROFILE) | OPTION(PID) | OPTION(FOLLOW) | OPTION(CPUS) |
-		   OPTION(CLOCK) | OPTION(BUFFER) | OPTION(RING) | OPTION(NAME) | OPTION(TGID) |
-		   OPTION(RAW_ADDRESSES) | OPTIONS_PERFETTO | OPTION(FAIL_ON_LOSS) | OPTION(JSON) |
-		   OPTION(QUIET) | OPTION(VERBOSE),
+		   OPTION(CLOCK) | OPTION(BUFFER) | OPTION(RING) | OPTION(STREAM) | OPTION(NAME) |
+		   OPTION(TGID) | OPTION(RAW_ADDRESSES) | OPTIONS_PERFETTO | OPTION(FAIL_ON_LOSS) |
+		   OPTION(JSON) | OPTION(QUIET) | OPTION(VERBOSE),
 	.takes_command = true,
 	.run = record_run,
 };

@@ -192,6 +192,7 @@ int capture_new(struct capture **ret, const struct capture_env *env,
 	for (int b = 0; b < BUFFER_COUNT; b++)
 		c->rings[b].dir = -EBADF;
 	c->ring_mode = request->ring;
+	c->flush.wanted = request->streamed && !request->ring;
 	c->stream_limit = request->stream_limit;
 	c->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epfd < 0)

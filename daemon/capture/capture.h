@@ -59,6 +59,7 @@ struct capture_request {
 	const struct cpu_set *cpus; /* NULL: all */
 	bool ring;		    /* flight recorder: nothing is read until a snapshot */
 	bool tgid;		    /* remembered in the header for the exporter */
+	bool streamed; /* an exporter follows: part-filled sub-buffers are taken, too, with FLUSH */
 	enum capture_reader reader;
 	const char *const *command; /* for the header only; NULL-terminated or NULL */
 	uint64_t duration_ns;	    /* for the header only */
@@ -126,6 +127,9 @@ uint64_t capture_deadline(const struct capture *c);
  * -EDQUOT, -EPIPE...: the stream takes no more.
  */
 int capture_dispatch(struct capture *c, struct error *err);
+
+/* How many FLUSH chunks the stream of a streamed recording has so far. */
+uint64_t capture_flushes(const struct capture *c);
 
 /*
  * Tracing off, rings drained, END written, the rest even if one of them fails: the

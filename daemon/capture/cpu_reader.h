@@ -41,6 +41,7 @@ struct cpu_reader {
 	enum capture_reader kind;
 	struct subbuf_layout layout;
 	bool hot;     /* had more than the last visit could take */
+	bool refused; /* the last visit got nothing, for now: its CPU goes, or memory is short */
 	bool watched; /* its fd is in the capture's epoll set */
 	unsigned idle_wakeups;
 	uint64_t bytes; /* given out */

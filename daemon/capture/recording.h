@@ -17,6 +17,18 @@
 #include "capture/request.h"
 #include "capture/ring.h"
 
+/*
+ * Where a streamed recording's flush is: CPU by CPU of the main ring, then of the
+ * tasks' ring. So a birth is in the stream before the FLUSH that an event of the task is.
+ */
+struct flush {
+	bool wanted, under_way;
+	bool with_counts; /* a STATS chunk is due */
+	unsigned buffer, cpu;
+	uint64_t moved, most; /* sub-buffers of this CPU; most 0: not yet known */
+	uint64_t next, count; /* count: FLUSH chunks written */
+};
+
 struct capture {
 	struct capture_env env;
 	struct plan plan;
@@ -41,7 +53,8 @@ struct capture {
 
 	struct stream_writer writer;
 	bool streaming, running;
-	bool full; /* the stream's limit was hit: what was read since is not in it */
+	struct flush flush; /* of a streamed recording */
+	bool full;	    /* the stream's limit was hit: what was read since is not in it */
 	struct clock_snapshot clocks_start;
 	uint64_t tick_ns, start_boot_ns, next_tick, next_stats, next_clocks;
 	uint64_t cpu_ns, bytes_before; /* of the streams that are closed */
@@ -59,6 +72,8 @@ int capture_write_notes(struct capture *c);
 
 /* Header, layout and the clocks at the start: the head of every stream. */
 int capture_begin_stream(struct capture *c, int fd);
+/* Goes on with a flush if one is due, within a budget. 1: there is more. */
+int capture_flush_slice(struct capture *c, uint64_t now);
 /* Both rings' counts, as STATS chunks. */
 int capture_write_counts(struct capture *c, enum clock_phase phase);
 /* Warns if somebody else turned the main instance off: what came after it is in no count. */

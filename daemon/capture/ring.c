@@ -155,14 +155,16 @@ int ring_drain_cpu(struct ring *ring, unsigned cpu, struct staging *s, struct st
 	struct cpu_reader *r = &ring->cpus[cpu].reader;
 	struct batch b;
 
-	r->hot = false;
+	r->hot = r->refused = false;
 	if (r->fd < 0)
 		return 0;
 	while (*budget) {
 		int code = cpu_reader_take(r, s, *budget, flush, &b);
 
-		if (is_passing(code))
+		if (is_passing(code)) {
+			r->refused = true;
 			return 0;
+		}
 		if (code < 0)
 			return code;
 		if (b.subbufs) {
@@ -190,13 +192,18 @@ int ring_flush(struct ring *ring, struct staging *s, struct stream_writer *w)
 	return 0;
 }
 
+uint64_t ring_most_subbufs(const struct ring *ring, unsigned cpu)
+{
+	/* Each is at least half full, or it is the reader's or the writer's. */
+	return ring->cpus[cpu].counts.bytes / (ring->layout.size / 2) + 3;
+}
+
 int ring_flush_bounded(struct ring *ring, struct staging *s, struct stream_writer *w)
 {
 	int r = ring_count(ring);
 
 	for (unsigned cpu = 0; r == 0 && cpu < ring->cpu_count; cpu++) {
-		/* Each sub-buffer is at least half full, or it is the reader's or the writer's. */
-		uint64_t most = ring->cpus[cpu].counts.bytes / (ring->layout.size / 2) + 3;
+		uint64_t most = ring_most_subbufs(ring, cpu);
 		unsigned budget = (unsigned)MIN(most, (uint64_t)UINT32_MAX);
 
 		r = ring_drain_cpu(ring, cpu, s, w, &budget, true);

@@ -57,6 +57,9 @@ int ring_flush(struct ring *ring, struct staging *s, struct stream_writer *w);
  */
 int ring_flush_bounded(struct ring *ring, struct staging *s, struct stream_writer *w);
 
+/* No more sub-buffers than this were in a CPU's ring when it was counted. */
+uint64_t ring_most_subbufs(const struct ring *ring, unsigned cpu);
+
 int cpu_counts_parse(struct cpu_counts *ret, const char *text);
 /* Reads the counts of all CPUs. */
 int ring_count(struct ring *ring);

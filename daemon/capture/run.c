@@ -223,7 +223,11 @@ static int periodic(struct capture *c, uint64_t now)
 	}
 	if (now >= c->next_stats) {
 		capture_check_on(c);
-		r = capture_write_counts(c, CLOCK_PHASE_PERIODIC);
+		/* Those of a streamed recording come with a flush: they tell what is in the stream.
+		 */
+		c->flush.with_counts = c->flush.wanted;
+		if (!c->flush.wanted)
+			r = capture_write_counts(c, CLOCK_PHASE_PERIODIC);
 		c->next_stats = now + STATS_NS;
 		if (r == 0 && !c->has_tasks && c->names_done && !c->rescan.processes)
 			task_scan_start(&c->rescan, c->env.proc, &c->known);
@@ -289,6 +293,10 @@ static int dispatch(struct capture *c)
 		c->next_tick = now + c->tick_ns;
 	}
 	r = capture_background_slice(c);
+	if (r < 0)
+		return r;
+	more |= r;
+	r = capture_flush_slice(c, now);
 	return r < 0 ? r : more | r;
 }
 

@@ -23,6 +23,12 @@ struct exporter {
 	const struct export_options *options;
 	struct stream_reader reader;
 	struct stream_index index;
+	struct task_feed *tasks; /* owned */
+	struct merge *merge;	 /* owned */
+	uint64_t copied;	 /* of the stream, where it is the output */
+	uint64_t head;		 /* of a followed stream: where its head ends */
+	bool no_more;		 /* nothing is appended to it any more */
+	bool full;		 /* the format holds no more of it */
 	struct ledger ledger;
 	struct output out;
 	const struct sink_ops *ops;
@@ -38,6 +44,7 @@ struct exporter {
 	uint64_t own_events;
 	uint32_t least;	    /* bytes of the common fields: no record is shorter */
 	uint64_t too_short; /* records without room for the common fields */
+	uint64_t late;	    /* given out behind younger ones, as they were known late */
 };
 
 static void exporter_deinit(struct exporter *x)
@@ -46,6 +53,8 @@ static void exporter_deinit(struct exporter *x)
 		x->ops->free(x->sink);
 	mark_feed_free(x->marks);
 	output_deinit(&x->out);
+	merge_free(x->merge);
+	task_feed_free(x->tasks);
 	ledger_deinit(&x->ledger);
 	free(x->counts);
 	stream_index_deinit(&x->index);
@@ -104,30 +113,89 @@ static int open_marks(struct exporter *x, struct error *err)
 	return r;
 }
 
+/* What is not needed any more of a followed stream: from its head's end up to there. */
+static uint64_t done_until(const struct exporter *x)
+{
+	uint64_t until = x->reader.offset;
+
+	if (!x->merge)
+		return x->head;
+	until = MIN(until, merge_needs(x->merge));
+	until = MIN(until, task_feed_needs(x->tasks));
+	return MAX(until, x->head);
+}
+
+/* Loads what there is, at most to the next FLUSH. 1: more may come; 0: that was all. */
+static int load_more(struct exporter *x, struct error *err)
+{
+	const struct export_follow *follow = x->options->follow;
+	int r;
+
+	if (!follow)
+		return stream_index_finish(&x->index, err);
+	for (;;) {
+		r = stream_index_next(&x->index, err);
+		if (r > 0 && !x->head)
+			x->head = x->index.last_flush;
+		if (r != 0)
+			return r;
+		if (x->index.ended || x->no_more)
+			return stream_index_finish(&x->index, err);
+		r = follow->wait(follow->userdata, x->head, done_until(x));
+		if (r < 0)
+			return error_errno(err, r, "can't follow the recording");
+		x->no_more = r == 0;
+		r = stream_reader_refresh(&x->reader, err);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* 1: it is being written; 0: it is whole. */
 static int open_stream(struct exporter *x, int fd, struct error *err)
 {
 	const struct index_options o = { .raw_addresses = x->options->raw_addresses,
 					 .trace_options = x->options->trace_options };
-	int r;
+	int r, more;
 
 	r = stream_reader_init(&x->reader, fd, err);
 	if (r == 0)
-		r = stream_index_load(&x->index, &x->reader, &o, err);
-	if (r == 0)
-		r = task_scan(&x->index, &x->reader, err);
+		r = stream_index_open(&x->index, &x->reader, &o, err);
 	if (r < 0)
 		return r;
-	task_table_set_filler(x->index.info.tasks, fill_names, x);
+	more = load_more(x, err);
+	if (more < 0)
+		return more;
+	x->index.info.followed = more;
+	r = task_feed_new(&x->tasks, &x->index, &x->reader, err);
+	if (r == 0)
+		r = merge_new(&x->merge, &x->index.info.layout, &x->index.rings[BUFFER_MAIN],
+			      &x->reader, err);
+	if (r < 0)
+		return r;
+	/* What has been written is not searched: much of it is gone. */
+	if (!x->options->follow)
+		task_table_set_filler(x->index.info.tasks, fill_names, x);
 	x->least = least_record(event_table_common(x->index.info.events));
 	x->print = event_table_find_name(x->index.info.events, "ftrace", "print");
 	x->counts = calloc(EVENT_IDS, sizeof(*x->counts));
-	if (!x->counts || ledger_init(&x->ledger, &x->index) < 0)
+	if (!x->counts)
 		return error_errno(err, -ENOMEM, "can't begin the export");
+	r = open_marks(x, err);
+	return r < 0 ? r : more;
+}
+
+static void take_notes(struct exporter *x)
+{
 	for (size_t i = 0; i < x->index.info.note_count; i++) {
 		x->index.incomplete |= x->index.info.notes[i]->missing;
 		stream_index_warn(&x->index, "%s", x->index.info.notes[i]->text);
 	}
-	return open_marks(x, err);
+	if (x->late)
+		stream_index_warn(&x->index,
+				  "%" PRIu64
+				  " events became known late: they stand behind younger ones",
+				  x->late);
 }
 
 static int give_loss(struct exporter *x, const struct merge_item *item, struct error *err)
@@ -173,8 +241,7 @@ static int begin_marks(struct exporter *x, struct error *err)
 	return r <= 0 || x->ops->marks_last ? MIN(r, 0) : give_marks(x, 1, err);
 }
 
-_hot_ static int give_record(struct exporter *x, struct merge *merge, const struct merge_item *item,
-			     struct error *err)
+_hot_ static int give_record(struct exporter *x, const struct merge_item *item, struct error *err)
 {
 	const struct trace_info *info = &x->index.info;
 	const struct common_fields *common = event_table_common(info->events);
@@ -209,7 +276,10 @@ _hot_ static int give_record(struct exporter *x, struct merge *merge, const stru
 		x->own_events++;
 	if (unlikely(!x->first_ts))
 		x->first_ts = item->rec.ts;
-	x->last_ts = MAX(x->last_ts, item->rec.ts);
+	if (unlikely(item->rec.ts < x->last_ts))
+		x->late += info->followed;
+	else
+		x->last_ts = item->rec.ts;
 	if (unlikely(ev.rec.ts > x->mark_ts)) {
 		int r = give_marks(x, ev.rec.ts, err);
 
@@ -217,7 +287,7 @@ _hot_ static int give_record(struct exporter *x, struct merge *merge, const stru
 			return r;
 	}
 	if (unlikely(ev.desc && ev.desc->funcgraph)) {
-		int r = merge_peek(merge, &ev.rec, &next, err);
+		int r = merge_peek(x->merge, &ev.rec, &next, err);
 
 		if (r < 0)
 			return r;
@@ -230,7 +300,7 @@ _hot_ static int give_record(struct exporter *x, struct merge *merge, const stru
 #define PROGRESS_EVENTS 65536
 #define PROGRESS_NS (200 * NSEC_PER_MSEC)
 
-static void tell_progress(struct exporter *x, const struct merge *merge)
+static void tell_progress(struct exporter *x)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 
@@ -238,33 +308,94 @@ static void tell_progress(struct exporter *x, const struct merge *merge)
 		return;
 	x->told_ns = now;
 	x->options->progress(x->options->userdata,
-			     (double)merge_progress(merge) / (double)x->reader.size);
+			     (double)merge_progress(x->merge) / (double)x->reader.size);
 }
 
-static int give_all(struct exporter *x, struct error *err)
+/*
+ * What was written of a recording that is followed is perhaps all there is of it: the file is
+ * closed as it is. Of a whole stream, which is kept, the error is worth more.
+ */
+static bool close_full(struct exporter *x, int r, const struct error *err)
 {
-	_cleanup_(merge_freep) struct merge *merge = NULL;
+	if (r != -EOVERFLOW || !x->index.info.followed)
+		return false;
+	x->full = x->index.incomplete = true;
+	stream_index_warn(&x->index, "%s: what came later is missing", err->message);
+	return true;
+}
+
+/* All that is ripe. */
+static int give_ripe(struct exporter *x, struct error *err)
+{
 	struct merge_item item;
 	unsigned turn = 0;
 	int kind, r;
 
-	r = merge_new(&merge, &x->index.info.layout, &x->index.rings[BUFFER_MAIN], &x->reader, err);
+	r = ledger_extend(&x->ledger, &x->index);
+	if (r < 0)
+		return error_errno(err, r, "can't keep the account");
+	r = merge_extend(x->merge, x->index.ripe, err);
 	if (r < 0)
 		return r;
-	r = begin_marks(x, err);
-	if (r < 0)
-		return r;
-	while ((kind = merge_next(merge, &item, err)) > 0) {
-		r = likely(kind == MERGE_RECORD) ? give_record(x, merge, &item, err)
-						 : give_loss(x, &item, err);
+	while ((kind = merge_next(x->merge, &item, err)) > 0) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+
+		r = likely(kind == MERGE_RECORD) ? give_record(x, &item, &why)
+						 : give_loss(x, &item, &why);
 		if (unlikely(r < 0))
-			return r;
+			return close_full(x, r, &why) ? 0 : error_move(err, &why);
 		if (unlikely(++turn == PROGRESS_EVENTS)) {
 			turn = 0;
-			tell_progress(x, merge);
+			tell_progress(x);
 		}
 	}
-	return kind < 0 ? kind : give_marks(x, UINT64_MAX, err);
+	return kind;
+}
+
+static int copy_stream(struct exporter *x, struct error *err)
+{
+	return x->ops->copies_stream ? sink_stream_copy(&x->reader, &x->copied, &x->out, err) : 0;
+}
+
+/* The recording goes on: what there is so far is handed to who waits for it. */
+static int hand_out(struct exporter *x, struct error *err)
+{
+	int r = x->ops->sync ? x->ops->sync(x->sink, err) : 0;
+
+	if (r == 0)
+		r = copy_stream(x, err);
+	if (r < 0)
+		return r;
+	r = output_sync(&x->out);
+	if (r < 0)
+		return error_errno(err, r, "can't write the output");
+	merge_forget(x->merge, &x->index.rings[BUFFER_MAIN]);
+	return 0;
+}
+
+/* more: the stream is still being written. */
+static int give_all(struct exporter *x, int more, struct error *err)
+{
+	int r = begin_marks(x, err);
+
+	if (r < 0)
+		return r;
+	for (;;) {
+		r = give_ripe(x, err);
+		if (r == 0 && (!more || x->full))
+			return give_marks(x, UINT64_MAX, err);
+		if (r < 0)
+			return r;
+		r = hand_out(x, err);
+		if (r < 0)
+			return r;
+		more = load_more(x, err);
+		if (more < 0)
+			return more;
+		r = task_feed_advance(x->tasks, err);
+		if (r < 0)
+			return r;
+	}
 }
 
 static int add_fallback(struct export_result *ret, const struct event *ev, uint64_t count)
@@ -374,26 +505,42 @@ static void measure(struct export_result *ret, uint64_t began, uint64_t cpu_bega
 		ret->peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
 }
 
-static int run_sink(struct exporter *x, int out_fd, struct export_result *ret, struct error *err)
+static int end_copy(struct exporter *x, struct error *err)
+{
+	int r = copy_stream(x, err);
+
+	if (r < 0)
+		return r;
+	r = output_flush(&x->out, true);
+	return r < 0 ? error_errno(err, r, "can't write the stream") : 0;
+}
+
+static int run_sink(struct exporter *x, int out_fd, int more, struct export_result *ret,
+		    struct error *err)
 {
 	int r;
 
+	r = task_feed_advance(x->tasks, err);
+	if (r < 0)
+		return r;
 	if (output_init(&x->out, out_fd, x->ops->gzip) < 0)
 		return error_errno(err, -ENOMEM, "can't begin the export");
 	r = x->ops->open(&x->sink, &x->index.info, x->options, &x->out, err);
 	if (r < 0)
 		return r;
 	x->sink->ops = x->ops;
-	r = give_all(x, err);
-	if (r == 0)
-		r = ledger_close(&x->ledger, &x->index, x->sink, err);
+	r = give_all(x, more, err);
+	if (r < 0)
+		return r;
+	take_notes(x);
+	r = ledger_close(&x->ledger, &x->index, x->sink, err);
 	if (r < 0)
 		return r;
 	if (sum_events(x, ret) < 0 || sum_ledger(x, ret) < 0 || take_warnings(x, ret) < 0)
 		return error_errno(err, -ENOMEM, "can't sum up the export");
 	r = x->ops->close(x->sink, ret, err);
 	if (r == 0 && x->ops->copies_stream)
-		r = sink_stream_copy(&x->reader, &x->out, err);
+		r = end_copy(x, err);
 	ret->bytes = x->out.bytes;
 	return r;
 }
@@ -413,8 +560,8 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 	if (!x.ops)
 		return error_set(err, -EINVAL, "unknown output format \"%s\"", options->format);
 	r = open_stream(&x, stream_fd, err);
-	if (r == 0)
-		r = run_sink(&x, out_fd, ret, err);
+	if (r >= 0)
+		r = run_sink(&x, out_fd, r, ret, err);
 	measure(ret, began, cpu_began);
 	if (r == -EFBIG)
 		error_hint(err, "raise the limit of a file's size (ulimit -f), or write to another "

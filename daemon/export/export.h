@@ -20,6 +20,15 @@
 #define EXPORT_NOTHING                                                                             \
 	"no event was recorded: nothing happened that was asked for, or a filter let nothing "     \
 	"through"
+/* For a stream that is still being written. */
+struct export_follow {
+	/*
+	 * Waits for more of the stream: 1: there may be some; 0: no more will come; or -errno.
+	 * Bytes from `from` to `to` are not needed any more: what is before is the stream's head.
+	 */
+	int (*wait)(void *userdata, uint64_t from, uint64_t to);
+	void *userdata;
+};
 
 enum perfetto_compression { PERFETTO_PLAIN, PERFETTO_DEFLATE, PERFETTO_ZSTD };
 
@@ -51,6 +60,7 @@ struct export_options {
 	size_t merge_count;
 	/* An unnamed file for what memory does not hold of them; 0: none. */
 	int scratch_fd;
+	const struct export_follow *follow; /* NULL: the stream is whole; without merges */
 	/* NULL, or told a few times a second how far it is, 0 to 1. */
 	void (*progress)(void *userdata, double done);
 	void *userdata;
@@ -98,6 +108,9 @@ void export_result_deinit(struct export_result *r);
  * -EOVERFLOW the format can't hold that much (the hint says which can); -EFBIG,
  * -ENOSPC...: out_fd takes no more.
  * A stream that was cut later is exported up to there, marked incomplete.
+ *
+ * With follow, events are written as the stream's FLUSH chunks vouch for them,
+ * and tasks have the names that are known by then.
  */
 int export_stream(int stream_fd, int out_fd, const struct export_options *options,
 		  struct export_result *ret, struct error *err);

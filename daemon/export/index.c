@@ -2,24 +2,8 @@
 #include "export/index.h"
 
 #include <stdarg.h>
-#include <string.h>
 
-#include "export/bounds.h"
-#include "util/parse.h"
-
-/* One more element of a growing array that p, count and cap make up; NULL: no memory. */
-#define ARRAY_ADD(p, count, cap)                                                                   \
-	({                                                                                         \
-		if ((count) == (cap)) {                                                            \
-			size_t _cap = MAX((size_t)16, (cap)*2);                                    \
-			void *_p = reallocarray((p), _cap, sizeof(*(p)));                          \
-			if (_p) {                                                                  \
-				(p) = _p;                                                          \
-				(cap) = _cap;                                                      \
-			}                                                                          \
-		}                                                                                  \
-		(count) < (cap) ? &(p)[(count)++] : NULL;                                          \
-	})
+#include "export/load.h"
 
 #define WARNINGS_MAX 40
 
@@ -49,397 +33,19 @@ int stream_index_warn(struct stream_index *index, const char *fmt, ...)
 	return 0;
 }
 
-static size_t ring_position(const struct ring_index *ring, uint32_t cpu)
+int stream_index_open(struct stream_index *ret, struct stream_reader *reader,
+		      const struct index_options *options, struct error *err)
 {
-	size_t low = 0, high = ring->count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (ring->cpus[mid].cpu < cpu)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-struct cpu_chunks *ring_index_find(const struct ring_index *ring, uint32_t cpu)
-{
-	size_t at = ring_position(ring, cpu);
-
-	return at < ring->count && ring->cpus[at].cpu == cpu ? &ring->cpus[at] : NULL;
-}
-
-static struct cpu_chunks *ring_index_get(struct ring_index *ring, uint32_t cpu)
-{
-	struct cpu_chunks *c = ring_index_find(ring, cpu);
-	size_t at = ring_position(ring, cpu);
-
-	if (c)
-		return c;
-	if (!ARRAY_ADD(ring->cpus, ring->count, ring->cap))
-		return NULL;
-	memmove(&ring->cpus[at + 1], &ring->cpus[at],
-		(ring->count - 1 - at) * sizeof(ring->cpus[0]));
-	ring->cpus[at] = (struct cpu_chunks){ .cpu = cpu };
-	return &ring->cpus[at];
-}
-
-/* The state of one pass. */
-struct loader {
-	struct stream_index *index;
-	struct stream_reader *reader;
-	const struct index_options *options;
-	struct buf payload;
-	bool have_layout;
-	struct bounds bounds;
-	struct budget tasks, clocks, stats, others;
-	bool clocks_full;
-	uint32_t left_out; /* bit for each type: it was told that some were */
-};
-
-/* A million tasks; 25000 readings of all clocks. */
-#define TASKS_MEMORY (128U << 20)
-#define CLOCKS_MEMORY (16U << 20)
-#define STATS_MEMORY (32U << 20)
-#define OTHERS_MEMORY (32U << 20)
-
-/* NULL from unpacking: why. */
-static int unpack_error(struct budget *b)
-{
-	int r = b->failed ?: -EBADMSG;
-
-	b->failed = 0;
-	return r;
-}
-
-static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error *err)
-{
-	struct subbufs_header h;
-	struct subbufs_ref *ref;
-	struct cpu_chunks *c;
-	uint32_t buffer;
-	int r;
-
-	if (chunk->cpu > CPU_LIST_MAX)
-		return error_set(err, -EBADMSG, "it names CPU %u", chunk->cpu);
-	/* Version 1 has them as they came; a compressed one would have to be held whole. */
-	if (chunk->flags)
-		return error_set(err, -EBADMSG, "it holds compressed sub-buffers");
-	if (chunk->length < sizeof(h))
-		return error_set(err, -EBADMSG, "it has no header");
-	r = stream_reader_load_part(l->reader, chunk, 0, sizeof(h), &l->payload, err);
-	if (r < 0)
-		return r;
-	memcpy(&h, l->payload.data, sizeof(h));
-	buffer = le32toh(h.buffer);
-	/* A later version may record more rings. */
-	if (buffer >= BUFFER_COUNT)
-		return 0;
-	c = ring_index_get(&l->index->rings[buffer], chunk->cpu);
-	ref = c ? ARRAY_ADD(c->refs, c->count, c->cap) : NULL;
-	if (!ref)
-		return error_errno(err, -ENOMEM, "can't remember a chunk");
-	*ref = (struct subbufs_ref){
-		.offset = chunk->offset,
-		.length = chunk->length,
-		.skip = le32toh(h.skip),
-	};
+	*ret = (struct stream_index){ .reader = reader };
+	if (loader_new(&ret->loader, ret, reader, options) < 0)
+		return error_errno(err, -ENOMEM, "can't load the capture stream");
 	return 0;
 }
 
-static int add_header(struct loader *l, struct error *err)
+void stream_index_flushed(struct stream_index *index, uint64_t offset)
 {
-	struct trace_info *info = &l->index->info;
-	struct event_table_env env;
-	Traced__Capture__Header *h;
-	unsigned major, minor;
-
-	if (info->header)
-		return error_set(err, -EBADMSG, "a second header");
-	h = traced__capture__header__unpack(&l->others.allocator, l->payload.len,
-					    (uint8_t *)l->payload.data);
-	if (!h)
-		return error_set(err, -EBADMSG, "the stream's header can't be understood");
-	info->header = h;
-	if (h->uuid.len >= 4)
-		snprintf(info->sync_id, sizeof(info->sync_id), "traced_%02x%02x%02x%02x",
-			 h->uuid.data[0], h->uuid.data[1], h->uuid.data[2], h->uuid.data[3]);
-	if (h->version > STREAM_VERSION) {
-		error_set(err, -EBADMSG, "the stream has version %u of the format", h->version);
-		return error_hint(err, "this traced reads version %d: use a newer one",
-				  STREAM_VERSION)
-			       ?: -EBADMSG;
-	}
-	if (h->word_size != 4 && h->word_size != 8)
-		return error_set(err, -EBADMSG, "the recorded kernel's word size is %u bytes",
-				 h->word_size);
-	env = (struct event_table_env){
-		.word_size = h->word_size,
-		.big_endian = h->big_endian,
-		.pointers = l->options->raw_addresses ? POINTER_RAW : POINTER_HASHED,
-	};
-	text_options_parse(&info->text, l->options->trace_options ?: h->trace_options);
-	env.text = info->text;
-	if (sscanf(h->release, "%u.%u", &major, &minor) == 2)
-		env.kernel = major << 16 | minor;
-	if (h->pointer_key.len)
-		memcpy(env.pointer_key, h->pointer_key.data,
-		       MIN(h->pointer_key.len, sizeof(env.pointer_key)));
-	if (event_table_new(&info->events, &env) < 0 || task_table_new(&info->tasks) < 0)
-		return error_errno(err, -ENOMEM, "can't begin the export");
-	return 0;
-}
-
-/* The number in the line "ID: number", as event_table_add takes it; -1: none that can be. */
-static int format_id(const char *text, size_t len)
-{
-	const char *p = memmem(text, len, "\nID:", 4), *end = text + len;
-	int id = 0;
-
-	if (!p)
-		return -1;
-	for (p += 4; p < end && *p == ' ';)
-		p++;
-	if (p == end || *p < '0' || *p > '9')
-		return -1;
-	for (; p < end && *p >= '0' && *p <= '9' && id <= UINT16_MAX; p++)
-		id = id * 10 + (*p - '0');
-	return id <= UINT16_MAX ? id : -1;
-}
-
-/* Parsing is dear: what would not be used is not parsed. */
-static int add_format(struct loader *l, struct error *err)
-{
-	const char *system = l->payload.data;
-	size_t n = l->payload.len ? strnlen(system, l->payload.len) : 0;
-	int id, r;
-
-	if (n == l->payload.len)
-		return error_set(err, -EBADMSG, "an event format without a system");
-	id = format_id(system + n + 1, l->payload.len - n - 1);
-	if (id < 0)
-		return error_set(err, -EBADMSG, "an event format without a number");
-	if (event_table_find(l->index->info.events, (uint16_t)id))
-		return 0;
-	r = bounds_take(&l->bounds, CHUNK_FORMAT, l->payload.len);
-	if (r < 0)
-		return r;
-	return event_table_add(l->index->info.events, system, system + n + 1,
-			       l->payload.len - n - 1, err);
-}
-
-#define SYMBOLS_MAX (2U << 20)
-
-static bool has_more_lines(const char *text, size_t len, size_t max)
-{
-	const char *end = text + len;
-
-	while (text < end && (text = memchr(text, '\n', (size_t)(end - text)))) {
-		text++;
-		if (max-- == 0)
-			return true;
-	}
-	return false;
-}
-
-static int add_kallsyms(struct loader *l)
-{
-	struct symbols *symbols;
-	int r;
-
-	if (has_more_lines(l->payload.data, l->payload.len, SYMBOLS_MAX))
-		return -EFBIG;
-	event_table_set_symbols(l->index->info.events, NULL);
-	r = symbols_new(&symbols, l->payload.data, l->payload.len);
-	if (r == 0)
-		event_table_set_symbols(l->index->info.events, symbols);
-	return r;
-}
-
-/* Unpacks a message and adds it to one of trace_info's arrays. */
-#define ADD_MESSAGE(l, budget, name, array, count)                                                 \
-	({                                                                                         \
-		void *_m = traced__capture__##name##__unpack(                                      \
-			&(budget)->allocator, (l)->payload.len, (uint8_t *)(l)->payload.data);     \
-		void *_p = NULL;                                                                   \
-		if (_m)                                                                            \
-			_p = reallocarray((array), (count) + 1, sizeof(*(array)));                 \
-		if (_p) {                                                                          \
-			(array) = _p;                                                              \
-			(array)[(count)++] = _m;                                                   \
-		} else if (_m) {                                                                   \
-			traced__capture__##name##__free_unpacked(_m, &(budget)->allocator);        \
-		}                                                                                  \
-		_p ? 0 : _m ? -ENOMEM : unpack_error(budget);                                      \
-	})
-
-#define PHASE_PERIODIC 1
-
-/* Every second one goes: they are as good a scale for days as they were for hours. */
-static void thin_clocks(struct loader *l)
-{
-	struct trace_info *info = &l->index->info;
-	size_t kept = 0, count = info->clock_count;
-
-	for (size_t i = 0; i < count; i++) {
-		if (i % 2 && info->clocks[i]->phase == PHASE_PERIODIC)
-			traced__capture__clocks__free_unpacked(info->clocks[i],
-							       &l->clocks.allocator);
-		else
-			info->clocks[kept++] = info->clocks[i];
-	}
-	info->clock_count = kept;
-	/* Little came of it: then it is not to be done for each chunk that follows. */
-	l->clocks_full = kept > count / 4 * 3;
-}
-
-static int add_clocks(struct loader *l)
-{
-	struct trace_info *info = &l->index->info;
-	int r = ADD_MESSAGE(l, &l->clocks, clocks, info->clocks, info->clock_count);
-
-	if (r != -EFBIG || l->clocks_full)
-		return r;
-	thin_clocks(l);
-	return ADD_MESSAGE(l, &l->clocks, clocks, info->clocks, info->clock_count);
-}
-
-/* Of the periodic counts the last one is enough: it stands in for an end that never came. */
-static int add_stats(struct loader *l)
-{
-	struct trace_info *info = &l->index->info;
-	int r = ADD_MESSAGE(l, &l->stats, stats, info->stats, info->stats_count);
-	size_t n = info->stats_count;
-
-	if (r < 0)
-		return r;
-	if (info->stats[n - 1]->buffer != BUFFER_MAIN) {
-		traced__capture__stats__free_unpacked(info->stats[--info->stats_count],
-						      &l->stats.allocator);
-	} else if (n > 1 && info->stats[n - 2]->phase == PHASE_PERIODIC) {
-		traced__capture__stats__free_unpacked(info->stats[n - 2], &l->stats.allocator);
-		info->stats[n - 2] = info->stats[n - 1];
-		info->stats_count--;
-	}
-	return 0;
-}
-
-static int add_end(struct loader *l)
-{
-	struct trace_info *info = &l->index->info;
-
-	if (info->end)
-		return -EBADMSG;
-	info->end = traced__capture__end__unpack(&l->others.allocator, l->payload.len,
-						 (uint8_t *)l->payload.data);
-	return info->end ? 0 : unpack_error(&l->others);
-}
-
-/* A chunk whose payload was loaded. */
-static int add_loaded(struct loader *l, const struct chunk *chunk, struct error *err)
-{
-	struct trace_info *info = &l->index->info;
-	const char *text = l->payload.data;
-	size_t len = l->payload.len;
-	/* Of formats only those that are new count. */
-	int r = chunk->type == CHUNK_FORMAT ? 0 : bounds_take(&l->bounds, chunk->type, len);
-
-	if (r < 0)
-		return r;
-	switch (chunk->type) {
-	case CHUNK_HEADER_PAGE:
-		r = page_layout_parse(&info->layout, text, len, info->header->word_size,
-				      info->header->big_endian, info->header->subbuf_size, err);
-		l->have_layout |= r == 0;
-		return r;
-	case CHUNK_FORMAT:
-		return add_format(l, err);
-	case CHUNK_KALLSYMS:
-		return add_kallsyms(l);
-	case CHUNK_PRINTK:
-		return event_table_add_printk(info->events, text, len);
-	case CHUNK_ENUMS:
-		return event_table_add_enums(info->events, text, len);
-	case CHUNK_TASKS:
-		return ADD_MESSAGE(l, &l->tasks, tasks, info->task_readings,
-				   info->task_reading_count);
-	case CHUNK_CLOCKS:
-		return add_clocks(l);
-	case CHUNK_STATS:
-		return add_stats(l);
-	case CHUNK_NOTE:
-		return ADD_MESSAGE(l, &l->others, note, info->notes, info->note_count);
-	case CHUNK_END:
-		return add_end(l);
-	default:
-		return 0;
-	}
-}
-
-/* Of each type it is said once. */
-static int leave_out(struct loader *l, unsigned type)
-{
-	uint32_t bit = type < BOUNDED_TYPES ? UINT32_C(1) << type : 1;
-
-	l->index->incomplete = true;
-	if (l->left_out & bit)
-		return 0;
-	l->left_out |= bit;
-	return stream_index_warn(
-		l->index, "some %s are left out: there are more of them than this version takes",
-		bounds_name(type));
-}
-
-/* Everything but sub-buffers. Later versions may have types of chunks that are not known here. */
-static int load_chunk(struct loader *l, const struct chunk *chunk, struct error *err)
-{
-	size_t max = bounds_payload_max(chunk->type);
-	int r;
-
-	if (!max)
-		return stream_reader_verify(l->reader, chunk, &l->payload, err);
-	r = stream_reader_load_max(l->reader, chunk, max, &l->payload, err);
-	return r < 0 ? r : add_loaded(l, chunk, err);
-}
-
-static int add_chunk(struct loader *l, const struct chunk *chunk, struct error *err)
-{
-	_cleanup_error_ struct error why = ERROR_INIT;
-	int r;
-
-	/* Everything else is decoded by what the header says. */
-	if (!l->index->info.header || chunk->type == CHUNK_HEADER) {
-		if (chunk->type != CHUNK_HEADER)
-			return error_set(err, -EBADMSG, "the stream does not begin with a header");
-		r = stream_reader_load_max(l->reader, chunk, bounds_payload_max(CHUNK_HEADER),
-					   &l->payload, &why);
-		if (r == -EFBIG)
-			return error_set(err, -EBADMSG, "the stream's header is too long");
-		return r < 0 ? error_move(err, &why) : add_header(l, err);
-	}
-	r = chunk->type == CHUNK_SUBBUFS ? add_subbufs(l, chunk, &why) : load_chunk(l, chunk, &why);
-	if (r == -EFBIG)
-		return leave_out(l, chunk->type);
-	if (r == -ENOMEM)
-		return error_errno(err, r, "can't load the capture stream");
-	if (r < 0) {
-		l->index->incomplete = true;
-		return stream_index_warn(l->index, "the chunk at byte %llu is left out: %s",
-					 (unsigned long long)chunk->offset,
-					 why.message ?: strerror(-r));
-	}
-	return 0;
-}
-
-static int check_head(struct loader *l, struct error *err)
-{
-	if (l->index->info.header && l->have_layout)
-		return 0;
-	error_set(err, -EBADMSG, "the capture stream ends before its description of the machine");
-	error_hint(err, "nothing can be read from it: record again");
-	return -EBADMSG;
+	index->ripe = index->last_flush;
+	index->last_flush = offset;
 }
 
 /* The recorder had to give up. end NULL: nobody knows. */
@@ -449,84 +55,99 @@ static bool ended_badly(const Traced__Capture__End *end)
 		       end->reason == TRACED__CAPTURE__END__REASON__FAILED);
 }
 
-static int load_all(struct loader *l, struct error *err)
+/* Why no more can be read: r, why. */
+static int judge_end(struct stream_index *index, int r, const struct error *why)
 {
-	_cleanup_error_ struct error why = ERROR_INIT;
-	struct stream_index *index = l->index;
-	struct chunk chunk;
-	int r;
+	const Traced__Capture__End *end = index->info.end;
 
-	while ((r = stream_reader_next(l->reader, &chunk, &why)) > 0) {
-		r = add_chunk(l, &chunk, err);
-		if (r < 0)
-			return r;
-	}
-	if (r < 0 && r != -ENODATA && r != -EBADMSG)
-		return error_move(err, &why);
-	index->incomplete |= r < 0 || !index->info.end || ended_badly(index->info.end);
-	if (check_head(l, err) < 0)
-		return -EBADMSG;
+	index->incomplete |= r < 0 || !end || ended_badly(end) || index->reader->hole;
+	if (index->reader->hole)
+		stream_index_warn(index,
+				  "%llu bytes of it were written elsewhere as it was recorded, "
+				  "and given back: their events are missing",
+				  (unsigned long long)index->reader->hole);
 	if (r < 0)
-		return stream_index_warn(index, "%s: what came after it is missing", why.message);
-	if (ended_badly(index->info.end))
+		return stream_index_warn(index, "%s: what came after it is missing", why->message);
+	if (ended_badly(end))
 		return stream_index_warn(index, "the recording ended before its time: %s",
-					 index->info.end->reason ==
-							 TRACED__CAPTURE__END__REASON__NO_SPACE
+					 end->reason == TRACED__CAPTURE__END__REASON__NO_SPACE
 						 ? "no space was left for it"
 						 : "it failed");
-	if (!index->info.end)
+	if (!end)
 		return stream_index_warn(index, "the recording was not closed in order: its last "
 						"moments may be missing");
 	return 0;
 }
 
+int stream_index_next(struct stream_index *index, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	uint64_t flush = index->last_flush;
+	struct chunk chunk;
+	int r;
+
+	while ((r = stream_reader_next(index->reader, &chunk, &why)) > 0) {
+		r = loader_add(index->loader, &chunk, err);
+		if (r < 0)
+			return r;
+		if (index->last_flush != flush) {
+			r = loader_seal(index->loader, err);
+			return r < 0 ? r : 1;
+		}
+	}
+	/* A chunk that is not yet whole, or the stream's end, whatever it is. */
+	if (r == 0 || r == -ENODATA || r == -EBADMSG) {
+		index->ended |= index->info.end || r == -EBADMSG;
+		return 0;
+	}
+	return error_move(err, &why);
+}
+
+int stream_index_finish(struct stream_index *index, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	struct chunk chunk;
+	int r;
+
+	while ((r = stream_reader_next(index->reader, &chunk, &why)) > 0) {
+		r = loader_add(index->loader, &chunk, err);
+		if (r < 0)
+			return r;
+	}
+	if (r < 0 && r != -ENODATA && r != -EBADMSG)
+		return error_move(err, &why);
+	index->ended = true;
+	index->ripe = UINT64_MAX;
+	if (loader_seal(index->loader, err) < 0)
+		return -EBADMSG;
+	return judge_end(index, r, &why);
+}
+
 int stream_index_load(struct stream_index *ret, struct stream_reader *reader,
 		      const struct index_options *options, struct error *err)
 {
-	struct loader l = { .index = ret, .reader = reader, .options = options };
-	int r;
+	int r = stream_index_open(ret, reader, options, err);
 
-	*ret = (struct stream_index){ 0 };
-	budget_init(&l.tasks, TASKS_MEMORY);
-	budget_init(&l.clocks, CLOCKS_MEMORY);
-	budget_init(&l.stats, STATS_MEMORY);
-	budget_init(&l.others, OTHERS_MEMORY);
-	r = load_all(&l, err);
-	buf_deinit(&l.payload);
+	if (r == 0)
+		r = stream_index_finish(ret, err);
 	if (r == -ENOMEM && err && !err->code)
 		error_errno(err, r, "can't load the capture stream");
-	return r < 0 ? r : event_table_seal(ret->info.events, err);
+	return r;
 }
 
-#define FREE_MESSAGES(name, array, count)                                                          \
-	do {                                                                                       \
-		for (size_t _i = 0; _i < (count); _i++)                                            \
-			traced__capture__##name##__free_unpacked((array)[_i], NULL);               \
-		free(array);                                                                       \
-	} while (0)
-
-static void trace_info_deinit(struct trace_info *info)
+void stream_index_forget_readings(struct stream_index *index)
 {
-	event_table_free(info->events);
-	task_table_free(info->tasks);
-	FREE_MESSAGES(tasks, info->task_readings, info->task_reading_count);
-	FREE_MESSAGES(clocks, info->clocks, info->clock_count);
-	FREE_MESSAGES(stats, info->stats, info->stats_count);
-	FREE_MESSAGES(note, info->notes, info->note_count);
-	traced__capture__end__free_unpacked(info->end, NULL);
-	traced__capture__header__free_unpacked(info->header, NULL);
+	loader_forget_readings(index->loader);
 }
 
 void stream_index_deinit(struct stream_index *index)
 {
 	trace_info_deinit(&index->info);
-	for (int i = 0; i < BUFFER_COUNT; i++) {
-		for (size_t j = 0; j < index->rings[i].count; j++)
-			free(index->rings[i].cpus[j].refs);
-		free(index->rings[i].cpus);
-	}
+	for (int i = 0; i < BUFFER_COUNT; i++)
+		ring_index_deinit(&index->rings[i]);
 	for (size_t i = 0; i < index->warning_count; i++)
 		free(index->warnings[i]);
 	free(index->warnings);
+	loader_free(index->loader);
 	*index = (struct stream_index){ 0 };
 }

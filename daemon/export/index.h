@@ -1,35 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The first pass over a stream: everything but sub-buffers is loaded, and of
- * the sub-buffers it is remembered where they lie. 24 bytes a chunk; nothing here
- * grows with the number of events but the tasks that lived.
+ * The way through a stream: everything but sub-buffers is loaded, and of the
+ * sub-buffers it is remembered where they lie. Nothing here grows with the number
+ * of events but the tasks that lived.
+ *
+ * A whole stream is loaded at once. One that is still being written is loaded
+ * from FLUSH to FLUSH: when one is met, whatever chunk lies before the one
+ * that precedes it (`ripe`) holds nothing younger than what is still to come.
  */
 #pragma once
 
+#include "export/ring_index.h"
 #include "export/trace_info.h"
 #include "stream/reader.h"
 
-/* A SUBBUFS chunk. */
-struct subbufs_ref {
-	uint64_t offset; /* of the chunk's header in the stream */
-	uint32_t length; /* as stored */
-	uint32_t skip;	 /* as in struct subbufs_header; not yet verified */
-};
-
-/* The chunks of one CPU, in stream order. */
-struct cpu_chunks {
-	uint32_t cpu;
-	struct subbufs_ref *refs; /* owned */
-	size_t count, cap;
-};
-
-/* All CPUs of one buffer that have chunks, by their number. */
-struct ring_index {
-	struct cpu_chunks *cpus; /* owned */
-	size_t count, cap;
-};
-/* The chunks of cpu; NULL: it has none. */
-struct cpu_chunks *ring_index_find(const struct ring_index *ring, uint32_t cpu);
+struct loader;
 
 struct stream_index {
 	struct trace_info info;
@@ -37,6 +22,12 @@ struct stream_index {
 	bool incomplete; /* cut, not closed, or some chunk of it could not be read */
 	char **warnings; /* owned */
 	size_t warning_count;
+
+	struct stream_reader *reader; /* borrowed */
+	struct loader *loader;	      /* owned */
+	bool ended;		      /* nothing comes after what the reader has */
+	uint64_t ripe;		      /* an offset; UINT64_MAX: the stream is whole */
+	uint64_t last_flush;	      /* the offset of the last FLUSH; 0: there was none */
 };
 
 struct index_options {
@@ -45,12 +36,27 @@ struct index_options {
 };
 
 /*
- * -EBADMSG: no stream, or one without what is needed to decode it. What is
- * damaged later is left out, with a warning. ret is to be given to
- * stream_index_deinit in any case.
+ * The whole stream, to its end. -EBADMSG: no stream, or one without what is needed to
+ * decode it. What is damaged later is left out, with a warning. ret is to be
+ * given to stream_index_deinit in any case, and stays where it is until then.
  */
 int stream_index_load(struct stream_index *ret, struct stream_reader *reader,
 		      const struct index_options *options, struct error *err);
+
+/* The same in steps. open loads nothing yet. */
+int stream_index_open(struct stream_index *ret, struct stream_reader *reader,
+		      const struct index_options *options, struct error *err);
+/*
+ * Up to and including the next FLUSH: 1, and all that decodes is there. 0: the
+ * stream has none beyond what was loaded; is it ended, it never will. -EBADMSG as above.
+ */
+int stream_index_next(struct stream_index *index, struct error *err);
+/* Whatever the reader has beyond is all that there will be. */
+int stream_index_finish(struct stream_index *index, struct error *err);
+/* info.task_readings were used: they are empty from here on. */
+void stream_index_forget_readings(struct stream_index *index);
+/* A FLUSH was met there; for load.c. */
+void stream_index_flushed(struct stream_index *index, uint64_t offset);
 void stream_index_deinit(struct stream_index *index);
 
 /* Adds a sentence for the person who reads the result. Returns 0 or -ENOMEM. */

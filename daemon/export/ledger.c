@@ -71,23 +71,32 @@ static int by_cpu(const void *a, const void *b)
 	return x->row.cpu < y->row.cpu ? -1 : x->row.cpu > y->row.cpu;
 }
 
-int ledger_init(struct ledger *l, const struct stream_index *index)
+static bool has_row(const struct ledger *l, size_t count, uint32_t cpu)
+{
+	struct ledger_cpu key = { .row.cpu = cpu };
+
+	return count && bsearch(&key, l->cpus, count, sizeof(key), by_cpu);
+}
+
+int ledger_extend(struct ledger *l, const struct stream_index *index)
 {
 	const struct ring_index *ring = &index->rings[BUFFER_MAIN];
 	const Traced__Capture__Stats *stats = last_stats(&index->info);
-	size_t n = ring->count;
+	size_t n = ring->count + (stats ? stats->n_cpus : 0), known = l->count;
+	struct ledger_cpu *cpus = reallocarray(l->cpus, known + n + 1, sizeof(*cpus));
 
-	*l = (struct ledger){
-		.cpus = calloc(MAX(n + (stats ? stats->n_cpus : 0), (size_t)1), sizeof(*l->cpus)),
-	};
-	if (!l->cpus)
+	if (!cpus)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		l->cpus[l->count++].row.cpu = ring->cpus[i].cpu;
-	for (size_t i = 0; stats && i < stats->n_cpus; i++)
-		if (!ring_index_find(ring, stats->cpus[i]->cpu))
-			l->cpus[l->count++].row.cpu = stats->cpus[i]->cpu;
-	qsort(l->cpus, l->count, sizeof(*l->cpus), by_cpu);
+	l->cpus = cpus;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t cpu =
+			i < ring->count ? ring->cpus[i].cpu : stats->cpus[i - ring->count]->cpu;
+
+		if (has_row(l, known, cpu) || (i >= ring->count && ring_index_find(ring, cpu)))
+			continue;
+		cpus[l->count++] = (struct ledger_cpu){ .row.cpu = cpu };
+	}
+	qsort(cpus, l->count, sizeof(*cpus), by_cpu);
 	return 0;
 }
 

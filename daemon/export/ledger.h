@@ -29,8 +29,8 @@ struct ledger {
 	size_t count;
 };
 
-/* Rows for all CPUs that have chunks or counts. */
-int ledger_init(struct ledger *l, const struct stream_index *index);
+/* Rows for all CPUs that have chunks or counts by now. Returns 0 or -ENOMEM. */
+int ledger_extend(struct ledger *l, const struct stream_index *index);
 void ledger_deinit(struct ledger *l);
 struct ledger_cpu *ledger_find(struct ledger *l, uint32_t cpu);
 

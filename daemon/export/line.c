@@ -219,6 +219,11 @@ _cold_ static void fill_cache(struct line *l, struct cached *c, int32_t pid, uin
 	c->len = (uint32_t)n + 1;
 }
 
+void line_forget(struct line *l)
+{
+	memset(l->cache, 0, sizeof(l->cache));
+}
+
 static inline char *put_cpu(const struct line *l, char *p, uint32_t cpu)
 {
 	if (unlikely(cpu > 999))
@@ -321,9 +326,11 @@ void line_header(const struct line *l, uint64_t in_buffer, uint64_t written, str
 	buf_printf(out, "# tracer: %s\n#\n", tracer);
 	if (!l->form.context)
 		return;
-	buf_printf(out, "%s %llu/%llu   #P:%u\n#\n", counts, (unsigned long long)in_buffer,
-		   (unsigned long long)written,
-		   l->info->header->cpus_online ?: l->info->header->cpus);
+	/* While it is being recorded nobody knows how many it will be. */
+	if (!l->info->followed)
+		buf_printf(out, "%s %llu/%llu   #P:%u\n#\n", counts, (unsigned long long)in_buffer,
+			   (unsigned long long)written,
+			   l->info->header->cpus_online ?: l->info->header->cpus);
 	/* The kernel's own legend, where its columns are ours. */
 	p = strstr(head, counts);
 	p = p ? strchr(p, '\n') : NULL;

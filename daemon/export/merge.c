@@ -11,8 +11,7 @@
 
 struct cursor {
 	uint32_t cpu;
-	const struct cpu_chunks *chunks;
-	size_t next_chunk;
+	size_t next_chunk;  /* its number among the CPU's */
 	struct chunk chunk; /* the current one */
 	uint32_t chunk_at;  /* stored bytes of it that windows had so far */
 	bool in_chunk;
@@ -24,6 +23,7 @@ struct cursor {
 	struct record next;
 	uint64_t last_ts; /* of the record before next; 0: none */
 	bool have_record;
+	bool queued;	  /* in the heap */
 	bool ahead;	  /* next is already the one behind that which was given out */
 	int ahead_result; /* of advance() */
 	struct buf kept;  /* what was given out, where the window may have gone */
@@ -34,10 +34,12 @@ struct cursor {
 
 struct merge {
 	const struct page_layout *layout;
+	const struct ring_index *ring;
 	const struct stream_reader *reader;
 	uint32_t window_max; /* bytes */
 	uint64_t consumed;
-	struct cursor *cursors;
+	uint64_t limit;		 /* chunks from this offset on are not given out */
+	struct cursor **cursors; /* owned, each of them too; by CPU */
 	size_t cursor_count;
 	struct cursor **heap;
 	size_t heap_count;
@@ -83,11 +85,12 @@ static void note_loss(struct cursor *c, uint64_t count, bool damaged)
 /* Enters the next chunk. 1, or 0: there is none, or -errno. */
 static int enter_chunk(struct merge *m, struct cursor *c, struct error *err)
 {
-	const struct subbufs_ref *ref;
+	const struct subbufs_ref *ref =
+		cpu_chunks_get(ring_index_find(m->ring, c->cpu), c->next_chunk);
 
-	if (c->next_chunk == c->chunks->count)
+	if (!ref)
 		return 0;
-	ref = &c->chunks->refs[c->next_chunk++];
+	c->next_chunk++;
 	c->chunk = (struct chunk){
 		.type = CHUNK_SUBBUFS,
 		.cpu = c->cpu,
@@ -200,33 +203,59 @@ static int advance(struct merge *m, struct cursor *c, struct error *err)
 	}
 }
 
+/* For the CPUs that have none yet. The ring has them by number, and none ever leaves it. */
+static int add_cursors(struct merge *m, struct error *err)
+{
+	size_t count = m->ring->count;
+	struct cursor **all;
+
+	if ((uint64_t)m->layout->subbuf_size * count > MERGE_SUBBUFS_MAX)
+		return error_set(err, -EBADMSG,
+				 "the stream has sub-buffers of %u bytes from %zu CPUs: together "
+				 "more than %u MiB",
+				 m->layout->subbuf_size, count, MERGE_SUBBUFS_MAX >> 20);
+	m->window_max = MERGE_MEMORY / (uint32_t)MAX(count, (size_t)16);
+	if (count == m->cursor_count)
+		return 0;
+	all = reallocarray(m->heap, count, sizeof(struct cursor *));
+	if (all)
+		m->heap = all;
+	all = all ? reallocarray(m->cursors, count, sizeof(struct cursor *)) : NULL;
+	if (!all)
+		return error_errno(err, -ENOMEM, "can't order the events");
+	m->cursors = all;
+	for (size_t i = 0; i < count; i++) {
+		struct cursor *c;
+
+		if (i < m->cursor_count && all[i]->cpu == m->ring->cpus[i].cpu)
+			continue;
+		c = calloc(1, sizeof(*c));
+		if (!c)
+			return error_errno(err, -ENOMEM, "can't order the events");
+		c->cpu = m->ring->cpus[i].cpu;
+		c->page.layout = m->layout;
+		memmove(&all[i + 1], &all[i], (m->cursor_count - i) * sizeof(struct cursor *));
+		all[i] = c;
+		m->cursor_count++;
+	}
+	return 0;
+}
+
 int merge_new(struct merge **ret, const struct page_layout *layout, const struct ring_index *ring,
 	      const struct stream_reader *reader, struct error *err)
 {
 	_cleanup_(merge_freep) struct merge *m = calloc(1, sizeof(*m));
+	int r;
 
-	if ((uint64_t)layout->subbuf_size * ring->count > MERGE_SUBBUFS_MAX)
-		return error_set(err, -EBADMSG,
-				 "the stream has sub-buffers of %u bytes from %zu CPUs: together "
-				 "more than %u MiB",
-				 layout->subbuf_size, ring->count, MERGE_SUBBUFS_MAX >> 20);
 	if (!m)
 		return error_errno(err, -ENOMEM, "can't order the events");
 	m->layout = layout;
+	m->ring = ring;
 	m->reader = reader;
-	m->cursors = calloc(MAX(ring->count, (size_t)1), sizeof(*m->cursors));
-	m->heap = calloc(MAX(ring->count, (size_t)1), sizeof(struct cursor *));
-	if (!m->cursors || !m->heap)
-		return error_errno(err, -ENOMEM, "can't order the events");
-	m->cursor_count = ring->count;
-	m->window_max = MERGE_MEMORY / (uint32_t)MAX(ring->count, (size_t)16);
-	for (size_t i = 0; i < ring->count; i++) {
-		m->cursors[i] = (struct cursor){
-			.cpu = ring->cpus[i].cpu,
-			.chunks = &ring->cpus[i],
-			.page.layout = layout,
-		};
-	}
+	m->limit = UINT64_MAX;
+	r = add_cursors(m, err);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(m);
 	return 0;
 }
@@ -236,8 +265,9 @@ struct merge *merge_free(struct merge *m)
 	if (!m)
 		return NULL;
 	for (size_t i = 0; i < m->cursor_count; i++) {
-		buf_deinit(&m->cursors[i].window);
-		buf_deinit(&m->cursors[i].kept);
+		buf_deinit(&m->cursors[i]->window);
+		buf_deinit(&m->cursors[i]->kept);
+		free(m->cursors[i]);
 	}
 	free(m->cursors);
 	free(m->heap);
@@ -245,48 +275,68 @@ struct merge *merge_free(struct merge *m)
 	return NULL;
 }
 
-static int begin(struct merge *m, struct error *err)
+/* Moves a cursor on; false in *ret_any: it has nothing to give out, for now or for good. */
+static int advance_cursor(struct merge *m, struct cursor *c, bool *ret_any, struct error *err)
 {
-	for (size_t i = 0; i < m->cursor_count; i++) {
-		struct cursor *c = &m->cursors[i];
-		int r = advance(m, c, err);
+	int r = c->ahead ? c->ahead_result : advance(m, c, err);
 
-		if (r < 0)
-			return r;
-		c->have_record = r > 0;
-		/* A loss alone still has its turn: after all that is dated. */
-		if (!c->have_record)
-			c->next.ts = UINT64_MAX;
-		if (c->have_record || c->loss)
-			m->heap[m->heap_count++] = c;
-	}
-	for (size_t i = m->heap_count / 2; i-- > 0;)
-		sift_down(m, i);
+	c->ahead = false;
+	if (unlikely(r < 0))
+		return r;
+	c->have_record = r > 0;
+	if (unlikely(!c->have_record))
+		c->next.ts = UINT64_MAX;
+	/* At the CPU's end a loss alone still has its turn: after all that is dated. */
+	*ret_any = c->have_record || (c->loss && m->limit == UINT64_MAX);
 	return 0;
+}
+
+static void drop_top(struct merge *m)
+{
+	m->heap[0]->queued = false;
+	m->heap[0] = m->heap[--m->heap_count];
 }
 
 /* Moves the cursor on whose record was given out. */
 static int step(struct merge *m, struct error *err)
 {
 	struct cursor *c = m->heap[0];
-	int r = c->ahead_result;
+	bool any;
+	int r;
 
-	if (likely(!c->ahead)) {
+	if (likely(!c->ahead))
 		c->last_ts = c->next.ts;
-		r = advance(m, c, err);
-	}
-	c->ahead = false;
+	r = advance_cursor(m, c, &any, err);
 	if (unlikely(r < 0))
 		return r;
-	if (unlikely(r == 0)) {
-		c->have_record = false;
-		c->next.ts = UINT64_MAX;
-		if (!c->loss)
-			m->heap[0] = m->heap[--m->heap_count];
-	}
+	if (unlikely(!any))
+		drop_top(m);
 	if (m->heap_count > 1)
 		sift_down(m, 0);
 	return 0;
+}
+
+int merge_extend(struct merge *m, uint64_t limit, struct error *err)
+{
+	int r = m->current ? step(m, err) : 0;
+
+	m->current = NULL;
+	m->limit = limit;
+	m->begun = true;
+	if (r == 0)
+		r = add_cursors(m, err);
+	for (size_t i = 0; r == 0 && i < m->cursor_count; i++) {
+		struct cursor *c = m->cursors[i];
+
+		if (c->queued)
+			continue;
+		r = advance_cursor(m, c, &c->queued, err);
+		if (r == 0 && c->queued)
+			m->heap[m->heap_count++] = c;
+	}
+	for (size_t i = m->heap_count / 2; i-- > 0;)
+		sift_down(m, i);
+	return r;
 }
 
 static void give_loss(struct merge *m, struct cursor *c, struct merge_item *ret)
@@ -301,7 +351,7 @@ static void give_loss(struct merge *m, struct cursor *c, struct merge_item *ret)
 	c->loss = c->damaged = false;
 	if (c->have_record)
 		return;
-	m->heap[0] = m->heap[--m->heap_count];
+	drop_top(m);
 	if (m->heap_count > 1)
 		sift_down(m, 0);
 }
@@ -314,14 +364,15 @@ int merge_next(struct merge *m, struct merge_item *ret, struct error *err)
 	if (likely(m->current))
 		r = step(m, err);
 	else if (!m->begun)
-		r = begin(m, err);
-	m->begun = true;
+		r = merge_extend(m, UINT64_MAX, err);
 	m->current = NULL;
 	if (unlikely(r < 0))
 		return r;
 	if (unlikely(!m->heap_count))
 		return MERGE_END;
 	c = m->heap[0];
+	if (unlikely(c->chunk.offset >= m->limit))
+		return MERGE_END;
 	if (unlikely(c->loss)) {
 		give_loss(m, c, ret);
 		return MERGE_LOSS;
@@ -355,4 +406,28 @@ int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct e
 uint64_t merge_progress(const struct merge *m)
 {
 	return m->consumed;
+}
+
+uint64_t merge_needs(const struct merge *m)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < m->cursor_count; i++) {
+		const struct cursor *c = m->cursors[i];
+		const struct subbufs_ref *next =
+			cpu_chunks_get(ring_index_find(m->ring, c->cpu), c->next_chunk);
+
+		if (c->in_chunk)
+			least = MIN(least, c->chunk.offset);
+		else if (next)
+			least = MIN(least, next->offset);
+	}
+	return least;
+}
+
+void merge_forget(struct merge *m, struct ring_index *ring)
+{
+	for (size_t i = 0; i < m->cursor_count; i++)
+		cpu_chunks_forget(ring_index_find(ring, m->cursors[i]->cpu),
+				  m->cursors[i]->next_chunk);
 }

@@ -34,7 +34,10 @@ struct merge_item {
 
 struct merge;
 
-/* Borrows layout, ring and reader. -EBADMSG: too many CPUs for sub-buffers of this size. */
+/*
+ * Borrows layout, ring and reader. All that ring has is given out, unless merge_extend says
+ * otherwise. -EBADMSG: too many CPUs for sub-buffers of this size.
+ */
 int merge_new(struct merge **ret, const struct page_layout *layout, const struct ring_index *ring,
 	      const struct stream_reader *reader, struct error *err);
 struct merge *merge_free(struct merge *m);
@@ -47,5 +50,15 @@ int merge_next(struct merge *m, struct merge_item *ret, struct error *err);
  * its CPU. rec's data move. 1, 0: there is none, or events are missing between; or -errno.
  */
 int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct error *err);
+/*
+ * The ring has grown. From here on records of chunks that lie before limit are given out
+ * (and such as are older); then comes MERGE_END, for now. UINT64_MAX: all of them, and the end is
+ * the end.
+ */
+int merge_extend(struct merge *m, uint64_t limit, struct error *err);
+/* The offset in the stream before which nothing is needed any more. */
+uint64_t merge_needs(const struct merge *m);
+/* Drops the places of chunks that were consumed from ring, which is the merge's. */
+void merge_forget(struct merge *m, struct ring_index *ring);
 /* Bytes of the stream that were consumed, for the progress. */
 uint64_t merge_progress(const struct merge *m);

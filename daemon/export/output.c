@@ -54,7 +54,7 @@ static int put(struct output *out, const void *data, size_t len)
 	return r;
 }
 
-static int put_gzip(struct output *out, bool last)
+static int put_gzip(struct output *out, int flush)
 {
 	z_stream *z = &out->gzip->z;
 	int r, state;
@@ -64,15 +64,15 @@ static int put_gzip(struct output *out, bool last)
 	do {
 		z->next_out = out->gzip->block;
 		z->avail_out = sizeof(out->gzip->block);
-		state = deflate(z, last ? Z_FINISH : Z_NO_FLUSH);
+		state = deflate(z, flush);
 		r = put(out, out->gzip->block, sizeof(out->gzip->block) - z->avail_out);
 		if (r < 0)
 			return r;
-	} while (z->avail_out == 0 || (last && state == Z_OK));
+	} while (z->avail_out == 0 || (flush == Z_FINISH && state == Z_OK));
 	return 0;
 }
 
-int output_flush(struct output *out, bool last)
+static int flush_as(struct output *out, int flush)
 {
 	int r;
 
@@ -80,9 +80,19 @@ int output_flush(struct output *out, bool last)
 		return out->failed;
 	r = buf_error(&out->buf);
 	if (r == 0)
-		r = out->gzip ? put_gzip(out, last) : put(out, out->buf.data, out->buf.len);
+		r = out->gzip ? put_gzip(out, flush) : put(out, out->buf.data, out->buf.len);
 	out->raw_bytes += out->buf.len;
 	buf_clear(&out->buf);
 	out->failed = r;
 	return r;
+}
+
+int output_flush(struct output *out, bool last)
+{
+	return flush_as(out, last ? Z_FINISH : Z_NO_FLUSH);
+}
+
+int output_sync(struct output *out)
+{
+	return flush_as(out, Z_SYNC_FLUSH);
 }

@@ -20,6 +20,8 @@ int output_init(struct output *out, int fd, bool gzip);
 void output_deinit(struct output *out);
 /* To be called after each event: writes the buffer out once it is large enough. 0 or -errno. */
 static inline int output_settle(struct output *out);
+/* As much as can be read by now leaves for the descriptor. */
+int output_sync(struct output *out);
 /* Writes all that is buffered; last: ends the compressed stream. */
 int output_flush(struct output *out, bool last);
 

@@ -53,6 +53,11 @@ struct sink_ops {
 	 */
 	int (*mark)(struct sink *s, const struct mark *mark, struct error *err);
 	bool marks_last;
+	/*
+	 * Of a recording that goes on, NULL or: what was given so far is to be handed out, however
+	 * little it is. From here on tasks may have other names, and info more of all.
+	 */
+	int (*sync)(struct sink *s, struct error *err);
 	/* All events were given; the totals are known. */
 	int (*close)(struct sink *s, const struct export_result *result, struct error *err);
 	void (*free)(struct sink *s);

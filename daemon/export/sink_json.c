@@ -178,6 +178,12 @@ static int json_mark(struct sink *sink, const struct mark *mark, struct error *e
 	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
 }
 
+static int json_sync(struct sink *sink, struct error *err _unused_)
+{
+	line_forget(json(sink)->line);
+	return 0;
+}
+
 static int json_close(struct sink *sink, const struct export_result *result, struct error *err)
 {
 	struct sink_json *s = json(sink);
@@ -199,6 +205,7 @@ const struct sink_ops sink_json_ops = {
 	.loss = json_loss,
 	.mark = json_mark,
 	.marks_last = true,
+	.sync = json_sync,
 	.close = json_close,
 	.free = json_free,
 };
@@ -212,6 +219,7 @@ const struct sink_ops sink_json_gz_ops = {
 	.loss = json_loss,
 	.mark = json_mark,
 	.marks_last = true,
+	.sync = json_sync,
 	.close = json_close,
 	.free = json_free,
 };

@@ -27,6 +27,8 @@ struct sink_perfetto {
 	bool *loss_tracks;	   /* by CPU: its track was described */
 	struct task **born;	   /* lives that begin within the trace, in order; borrowed tasks */
 	size_t born_count, born_next;
+	struct task *known;    /* the last life that was known when one was last looked for */
+	uint64_t clocks_until; /* CLOCK_BOOTTIME: those later are still to be written */
 	struct buf bundle;
 	unsigned clock;		    /* FtraceClock; 0: boot */
 	enum pf_clock packet_clock; /* the same, of packets */
@@ -131,6 +133,14 @@ static int by_birth(const void *a, const void *b)
 	return x->from_ts < y->from_ts ? -1 : x->from_ts > y->from_ts;
 }
 
+static void note_known(struct sink_perfetto *p)
+{
+	struct task *t;
+
+	while ((t = task_table_next(p->info->tasks, p->known)))
+		p->known = t;
+}
+
 static int write_first_tasks(struct sink_perfetto *p)
 {
 	size_t count, there = 0;
@@ -146,6 +156,7 @@ static int write_first_tasks(struct sink_perfetto *p)
 		else
 			first[there++] = all[i];
 	}
+	note_known(p);
 	qsort(p->born, p->born_count, sizeof(*p->born), by_birth);
 	return pf_put_tasks(first, there, 0, PF_CLOCK_BOOT, p->to);
 }
@@ -183,7 +194,7 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	if (r >= 0)
 		r = pf_schema_new(&p->schema, &env);
 	if (r >= 0)
-		r = pf_put_head(info, &o->perfetto, p->to);
+		r = pf_put_head(info, &o->perfetto, &p->clocks_until, p->to);
 	if (r >= 0)
 		r = write_first_tasks(p);
 	if (r < 0) {
@@ -310,13 +321,49 @@ static uint64_t bytes_before(const struct sink_perfetto *p)
 	return p->compress ? p->compressed + p->packets.len : p->out->raw_bytes + p->to->len;
 }
 
+/* Lives and clock readings that became known since the trace was begun. */
+static int write_news(struct sink_perfetto *p)
+{
+	int r = pf_put_clocks(p->info, &p->clocks_until, p->to);
+	struct task *t;
+
+	while (r >= 0 && (t = task_table_next(p->info->tasks, p->known))) {
+		if (!p->tied)
+			r = tie_without_mark(p, t->from_ts);
+		if (r >= 0)
+			r = pf_put_tasks(&t, 1, t->from_ts, p->packet_clock, p->to);
+		p->known = t;
+	}
+	return r;
+}
+
+static int write_all(struct sink_perfetto *p)
+{
+	int r = write_births(p, UINT64_MAX);
+
+	if (r >= 0)
+		r = write_news(p);
+	for (uint32_t cpu = 0; r >= 0 && cpu < CPUS_MAX; cpu++)
+		r = write_bundle(p, &p->bundles[cpu]);
+	return r;
+}
+
+static int perfetto_sync(struct sink *s, struct error *err)
+{
+	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
+	int r = write_all(p);
+
+	p->compressed += p->packets.len;
+	if (r >= 0 && p->compress)
+		r = pf_compress(p->compress, &p->packets, &p->out->buf);
+	return r < 0 ? error_errno(err, r, "perfetto") : 0;
+}
+
 static int perfetto_close(struct sink *s, const struct export_result *result, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
-	int r = write_births(p, UINT64_MAX);
+	int r = write_all(p);
 
-	for (uint32_t cpu = 0; r >= 0 && cpu < CPUS_MAX; cpu++)
-		r = write_bundle(p, &p->bundles[cpu]);
 	if (r >= 0)
 		r = pf_put_tail(p->info, result, bytes_before(p), p->to);
 	if (r >= 0 && p->compress)
@@ -331,6 +378,7 @@ const struct sink_ops sink_perfetto_ops = {
 	.open = perfetto_open,
 	.event = perfetto_event,
 	.loss = perfetto_loss,
+	.sync = perfetto_sync,
 	.close = perfetto_close,
 	.free = perfetto_free,
 };
@@ -342,6 +390,7 @@ const struct sink_ops sink_perfetto_gz_ops = {
 	.open = perfetto_open,
 	.event = perfetto_event,
 	.loss = perfetto_loss,
+	.sync = perfetto_sync,
 	.close = perfetto_close,
 	.free = perfetto_free,
 };

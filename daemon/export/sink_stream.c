@@ -38,30 +38,27 @@ static void stream_free(struct sink *s)
 	free(s);
 }
 
-int sink_stream_copy(const struct stream_reader *reader, struct output *out, struct error *err)
+int sink_stream_copy(const struct stream_reader *reader, uint64_t *at, struct output *out,
+		     struct error *err)
 {
-	uint64_t at = 0;
-
-	/* Up to where the last whole chunk ends. */
-	while (at < reader->offset) {
-		size_t want = MIN(reader->offset - at, (uint64_t)OUTPUT_HIGH_WATER);
+	while (*at < reader->offset) {
+		size_t want = MIN(reader->offset - *at, (uint64_t)OUTPUT_HIGH_WATER);
 		char *p = buf_reserve(&out->buf, want);
 		ssize_t n;
 		int r;
 
 		if (!p)
 			return error_errno(err, -ENOMEM, "can't copy the stream");
-		n = pread_full(reader->fd, p, want, (off_t)at);
+		n = pread_full(reader->fd, p, want, (off_t)*at);
 		if (n <= 0)
 			return error_errno(err, n < 0 ? (int)n : -EIO, "can't read the stream");
 		out->buf.len += (size_t)n;
-		at += (uint64_t)n;
+		*at += (uint64_t)n;
 		r = output_settle(out);
 		if (r < 0)
 			return error_errno(err, r, "can't write the stream");
 	}
-	return output_flush(out, true) < 0 ? error_errno(err, out->failed, "can't write the stream")
-					   : 0;
+	return 0;
 }
 
 const struct sink_ops sink_stream_ops = {

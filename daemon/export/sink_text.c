@@ -93,6 +93,12 @@ static int text_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused
 	return r < 0 ? error_errno(err, r, "can't write the text") : 0;
 }
 
+static int text_sync(struct sink *sink, struct error *err _unused_)
+{
+	line_forget(text(sink)->line);
+	return 0;
+}
+
 static int text_close(struct sink *sink, const struct export_result *result _unused_,
 		      struct error *err)
 {
@@ -106,6 +112,7 @@ const struct sink_ops sink_text_ops = {
 	.open = text_open,
 	.event = text_event,
 	.loss = text_loss,
+	.sync = text_sync,
 	.close = text_close,
 	.free = text_free,
 };
@@ -116,6 +123,7 @@ const struct sink_ops sink_text_gz_ops = {
 	.open = text_open,
 	.event = text_event,
 	.loss = text_loss,
+	.sync = text_sync,
 	.close = text_close,
 	.free = text_free,
 };

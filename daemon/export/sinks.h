@@ -14,5 +14,9 @@ const struct sink_ops *sink_find(const char *name);
 /* Appends an event's name and details as event_print does, also of an event without a format. */
 int sink_print(struct printer *printer, const struct trace_event *ev, struct buf *out);
 
-/* The whole chunks of the stream, to the output; for the format that copies_stream. */
-int sink_stream_copy(const struct stream_reader *reader, struct output *out, struct error *err);
+/*
+ * The chunks of the stream from *at up to the reader's offset, to the output; moves *at on. For the
+ * format that copies_stream.
+ */
+int sink_stream_copy(const struct stream_reader *reader, uint64_t *at, struct output *out,
+		     struct error *err);

@@ -222,47 +222,83 @@ static int apply_event(struct scan *s, const struct record *rec)
 	return 0;
 }
 
-/* When a reading counts: of an unrelated clock the first before all events, the others after. */
-static uint64_t reading_turn(const struct scan *s, size_t i)
-{
-	const struct trace_info *info = &s->index->info;
-	uint64_t ts = trace_ts_of_boot(info, info->task_readings[i]->boot_ns);
+struct task_feed {
+	struct scan scan;
+	struct merge *merge;
+	bool begun; /* some reading was applied */
+};
 
-	return ts ?: i ? UINT64_MAX : 0;
+/* When a reading counts: of an unrelated clock the first before all events, the others after. */
+static uint64_t reading_turn(const struct task_feed *f, const Traced__Capture__Tasks *tasks)
+{
+	uint64_t ts = trace_ts_of_boot(&f->scan.index->info, tasks->boot_ns);
+
+	return ts ?: f->begun ? UINT64_MAX : 0;
 }
 
-int task_scan(struct stream_index *index, const struct stream_reader *reader, struct error *err)
+int task_feed_new(struct task_feed **ret, struct stream_index *index,
+		  const struct stream_reader *reader, struct error *err)
 {
-	_cleanup_(merge_freep) struct merge *merge = NULL;
+	_cleanup_(task_feed_freep) struct task_feed *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return error_errno(err, -ENOMEM, "can't keep the names of tasks");
+	scan_init(&f->scan, index);
+	r = merge_new(&f->merge, &index->info.layout, &index->rings[BUFFER_TASKS], reader, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(f);
+	return 0;
+}
+
+struct task_feed *task_feed_free(struct task_feed *f)
+{
+	if (!f)
+		return NULL;
+	merge_free(f->merge);
+	free(f);
+	return NULL;
+}
+
+int task_feed_advance(struct task_feed *f, struct error *err)
+{
+	struct stream_index *index = f->scan.index;
 	struct trace_info *info = &index->info;
 	struct merge_item item;
-	struct scan s;
 	size_t i = 0;
-	int kind, r;
+	int kind, r = merge_extend(f->merge, index->ripe, err);
 
-	scan_init(&s, index);
-	r = merge_new(&merge, &info->layout, &index->rings[BUFFER_TASKS], reader, err);
 	if (r < 0)
 		return r;
 	do {
-		kind = merge_next(merge, &item, err);
+		kind = merge_next(f->merge, &item, err);
 		if (kind < 0)
 			return kind;
 		if (kind == MERGE_LOSS)
 			continue;
 		while (i < info->task_reading_count &&
-		       (kind == MERGE_END || reading_turn(&s, i) <= item.rec.ts)) {
+		       (kind == MERGE_END ||
+			reading_turn(f, info->task_readings[i]) <= item.rec.ts)) {
 			const Traced__Capture__Tasks *tasks = info->task_readings[i++];
 
-			r = apply_reading(&s, tasks, trace_ts_of_boot(info, tasks->boot_ns));
+			r = apply_reading(&f->scan, tasks, trace_ts_of_boot(info, tasks->boot_ns));
 			if (r < 0)
 				return error_errno(err, r, "can't keep the names of tasks");
+			f->begun = true;
 		}
-		r = kind == MERGE_RECORD ? apply_event(&s, &item.rec) : 0;
+		r = kind == MERGE_RECORD ? apply_event(&f->scan, &item.rec) : 0;
 		if (r < 0)
 			return error_errno(err, r, "can't keep the names of tasks");
 	} while (kind != MERGE_END);
+	merge_forget(f->merge, &index->rings[BUFFER_TASKS]);
+	stream_index_forget_readings(index);
 	return 0;
+}
+
+uint64_t task_feed_needs(const struct task_feed *f)
+{
+	return merge_needs(f->merge);
 }
 
 /* Fields that tell a tid and its name. */

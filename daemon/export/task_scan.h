@@ -6,9 +6,17 @@
 
 /*
  * The TASKS chunks, and the births and renames of BUFFER_TASKS, in the order
- * of time. Needs the index and a sealed event table.
+ * of time. Needs the index and a sealed event table. Borrows both.
  */
-int task_scan(struct stream_index *index, const struct stream_reader *reader, struct error *err);
+struct task_feed;
+int task_feed_new(struct task_feed **ret, struct stream_index *index,
+		  const struct stream_reader *reader, struct error *err);
+struct task_feed *task_feed_free(struct task_feed *f);
+DEFINE_CLEANUP_FUNC(struct task_feed *, task_feed_free);
+/* All that the index has by now, as far as it is ripe; empties info.task_readings. */
+int task_feed_advance(struct task_feed *f, struct error *err);
+/* As merge_needs. */
+uint64_t task_feed_needs(const struct task_feed *f);
 
 /*
  * Searches the whole main buffer for names of tids that have none: sched and

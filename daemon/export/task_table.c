@@ -10,8 +10,9 @@
 struct life {
 	struct task task; /* first: callers hold struct task */
 	struct life *older;
-	uint64_t name_ts; /* when comm was learnt */
-	bool weak_name;	  /* from a source that any other may correct */
+	struct life *known_next; /* the one that became known after it */
+	uint64_t name_ts;	 /* when comm was learnt */
+	bool weak_name;		 /* from a source that any other may correct */
 };
 
 struct task_table {
@@ -19,6 +20,7 @@ struct task_table {
 	size_t slot_count, tid_count;
 	struct task **all; /* made on demand */
 	size_t life_count;
+	struct life *known_first, *known_last;
 	void (*fill)(void *userdata);
 	void *userdata;
 };
@@ -110,6 +112,8 @@ static struct life *add_life(struct task_table *t, int32_t tid, uint64_t from_ts
 		t->tid_count++;
 	l->older = *slot;
 	*slot = l;
+	*(t->known_last ? &t->known_last->known_next : &t->known_first) = l;
+	t->known_last = l;
 	t->life_count++;
 	free(TAKE_PTR(t->all));
 	return l;
@@ -277,6 +281,14 @@ int task_table_name(struct task_table *t, int32_t tid, uint64_t ts, const char *
 	if (!l->task.comm[0] || l->weak_name)
 		set_comm(l, comm, len, ts, true);
 	return 0;
+}
+
+struct task *task_table_next(const struct task_table *t, const struct task *after)
+{
+	struct life *l =
+		after ? container_of(after, struct life, task)->known_next : t->known_first;
+
+	return l ? &l->task : NULL;
 }
 
 static int by_tid(const void *a, const void *b)

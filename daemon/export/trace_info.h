@@ -37,4 +37,5 @@ struct trace_info {
 	size_t note_count;
 	Traced__Capture__End *end;     /* NULL: the stream was not closed */
 	const struct mark_feed *marks; /* of applications; NULL: none; borrowed */
+	bool followed;		       /* it was still being written when the sink was opened */
 };

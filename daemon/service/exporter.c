@@ -9,11 +9,12 @@
 
 #include "capture/capture.h"
 #include "export/export.h"
+#include "service/follow.h"
 #include "service/sandbox.h"
 #include "util/io.h"
 
 /* Where the descriptors lie in an exporter. */
-enum { STREAM_FD = CHILD_FIRST_FD, OUT_FD, RESULT_FD };
+enum { STREAM_FD = CHILD_FIRST_FD, OUT_FD, OTHER_FD };
 
 /* Far above what a stream can become; ends a runaway. */
 #define OUTPUT_FACTOR 256
@@ -30,6 +31,7 @@ int exporter_spawn(struct child **ret, sd_event *event, const struct exporter_re
 			       request->raw_addresses ? "raw" : "hashed",
 			       request->tgid ? "tgid" : "plain",
 			       request->quiet ? "quiet" : "prompt",
+			       request->follow_fd >= 0 ? "follow" : "whole",
 			       parent,
 			       request->perfetto.legacy_generic ? "legacy" : "described",
 			       request->perfetto.plain_sched ? "off" : "on",
@@ -38,8 +40,8 @@ int exporter_spawn(struct child **ret, sd_event *event, const struct exporter_re
 	struct child_spec spec = {
 		.what = "exporter",
 		.argv = argv,
-		.fds = { request->stream_fd, request->out_fd },
-		.fd_count = 2,
+		.fds = { request->stream_fd, request->out_fd, request->follow_fd },
+		.fd_count = request->follow_fd >= 0 ? 3 : 2,
 	};
 
 	snprintf(parent, sizeof(parent), "%d", getpid());
@@ -81,7 +83,7 @@ static int finish_with_error(int result_fd, const struct error *err)
 }
 
 /* Pointers to rows, as protobuf-c wants them. */
-static int finish_with_result(const struct export_result *result)
+static int finish_with_result(int result_fd, const struct export_result *result)
 {
 	Traced__Control__ExportResult message = TRACED__CONTROL__EXPORT_RESULT__INIT;
 	_cleanup_free_ Traced__Control__LedgerRow *rows = NULL;
@@ -119,10 +121,10 @@ static int finish_with_result(const struct export_result *result)
 	message.own_events = result->own_events;
 	message.ledger = pointers;
 	message.n_ledger = result->ledger_count;
-	return child_finish(RESULT_FD, &message);
+	return child_finish(result_fd, &message);
 }
 
-static int enter(const char *parent, struct error *err)
+static int enter(const char *parent, bool follow, struct error *err)
 {
 	struct sandbox sandbox = { .drop = geteuid() == 0 };
 	struct stat st;
@@ -130,38 +132,51 @@ static int enter(const char *parent, struct error *err)
 	if (fstat(STREAM_FD, &st) < 0)
 		return error_errno(err, -errno, "stream");
 	sandbox.memory = MEMORY_EXTRA + MEMORY_FACTOR * (uint64_t)st.st_size;
-	sandbox.file_max = OUTPUT_EXTRA + OUTPUT_FACTOR * (uint64_t)st.st_size;
+	/* Nobody knows how much a stream will be that is being written. */
+	if (!follow)
+		sandbox.file_max = OUTPUT_EXTRA + OUTPUT_FACTOR * (uint64_t)st.st_size;
 	sandbox.parent = (pid_t)strtol(parent, NULL, 10);
 	if (sandbox.drop)
 		sandbox.uid = sandbox_find_user();
 	return sandbox_enter(&sandbox, err);
 }
 
+static int wait_for_more(void *userdata _unused_, uint64_t from, uint64_t to)
+{
+	return follow_wait(OTHER_FD, from, to);
+}
+
 int exporter_main(int argc, char **argv)
 {
+	static const struct export_follow following = { .wait = wait_for_more };
 	_cleanup_export_result_ struct export_result result = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct export_options options = { 0 };
+	int result_fd = OTHER_FD;
 
-	if (argc != 8)
+	if (argc != 9)
 		return 2;
-	if (perfetto_options_set(&options.perfetto, "generic", argv[5], &err) < 0 ||
-	    perfetto_options_set(&options.perfetto, "compact-sched", argv[6], &err) < 0 ||
-	    perfetto_options_set(&options.perfetto, "compress", argv[7], &err) < 0)
-		return finish_with_error(RESULT_FD, &err);
 	options.format = argv[0];
 	options.raw_addresses = strcmp(argv[1], "raw") == 0;
 	options.tgid = strcmp(argv[2], "tgid") == 0;
 	prctl(PR_SET_NAME, "traced-export");
 	if (strcmp(argv[3], "quiet") == 0)
 		setpriority(PRIO_PROCESS, 0, 10);
-	if (enter(argv[4], &err) < 0) {
+	if (strcmp(argv[4], "follow") == 0) {
+		options.follow = &following;
+		result_fd = OTHER_FD + 1;
+	}
+	if (perfetto_options_set(&options.perfetto, "generic", argv[6], &err) < 0 ||
+	    perfetto_options_set(&options.perfetto, "compact-sched", argv[7], &err) < 0 ||
+	    perfetto_options_set(&options.perfetto, "compress", argv[8], &err) < 0)
+		return finish_with_error(result_fd, &err);
+	if (enter(argv[5], options.follow, &err) < 0) {
 		error_prefix(&err, "the exporter's sandbox");
-		return finish_with_error(RESULT_FD, &err);
+		return finish_with_error(result_fd, &err);
 	}
 	if (export_stream(STREAM_FD, OUT_FD, &options, &result, &err) < 0)
-		return finish_with_error(RESULT_FD, &err);
-	return finish_with_result(&result);
+		return finish_with_error(result_fd, &err);
+	return finish_with_result(result_fd, &result);
 }
 
 int extractor_main(int argc, char **argv)

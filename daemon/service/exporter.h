@@ -9,6 +9,7 @@
 
 struct exporter_request {
 	int stream_fd, out_fd; /* borrowed */
+	int follow_fd;	       /* borrowed: of follow_new, or -EBADF: the stream is whole */
 	const char *format;    /* of export_formats() */
 	bool raw_addresses, tgid;
 	struct perfetto_options perfetto;

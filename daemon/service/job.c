@@ -18,6 +18,7 @@ struct job *job_free(struct job *j)
 	if (j->connection)
 		j->connection->in_flight--;
 	child_free(j->child);
+	follow_free(j->follow);
 	close_fd(j->out_fd);
 	spool_deinit(&j->spool);
 	free(j->format);
@@ -101,6 +102,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 		j->raw_addresses = output->raw_addresses;
 		j->tgid = output->tgid;
 		j->perfetto = perfetto;
+		j->stream = output->stream;
 		j->out_fd = TAKE_FD(*fd);
 	}
 	j->connection = connection;
@@ -163,9 +165,10 @@ static void export_failed(struct job *j, struct error *err)
 		_cleanup_free_ char *hint = err->hint ? strdup(err->hint) : NULL;
 
 		/* tracectl, who knows its name, puts it in the place of the last word. */
-		error_hint(err, "%s%sthe recording is safe: %stracectl convert %s FILE", hint ?: "",
-			   hint ? "; " : "", j->connection && j->connection->uid ? "sudo " : "",
-			   spool->path);
+		error_hint(err, "%s%s%s is safe: %stracectl convert %s FILE", hint ?: "",
+			   hint ? "; " : "",
+			   j->follow ? "what was not written yet" : "the recording",
+			   j->connection && j->connection->uid ? "sudo " : "", spool->path);
 	}
 	log_write(j->connection ? LOG_INFO : LOG_WARNING, &fields, "%s: export failed: %s%s%s",
 		  job_name(j), err->message, err->hint ? "; " : "", err->hint ?: "");
@@ -218,8 +221,22 @@ static void reader_left(struct job *j)
 	error_set(&err, -EPIPE, "the output's reader has left");
 	spool_discard(&j->spool);
 	job_fail(j, &err);
-	if (s && !own)
+	if (s && !own && session_records(s))
+		session_cancel(s, "the output's reader has left");
+	else if (s && !own)
 		session_job_over(s, true);
+}
+
+/* As the session ended, not as it was when the export began. */
+static void describe_again(struct job *j)
+{
+	Traced__Control__Session *description = session_describe(j->session);
+
+	if (!description)
+		return;
+	if (j->description)
+		traced__control__session__free_unpacked(j->description, NULL);
+	j->description = description;
 }
 
 static void on_exported(void *userdata, Traced__Control__ExportResult *result)
@@ -229,6 +246,8 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 	bool own = j->spool.path;
 
 	j->child = child_free(j->child);
+	if (j->follow && s)
+		describe_again(j);
 	if (result->error && result->error->code == EPIPE) {
 		reader_left(j);
 	} else if (result->error) {
@@ -262,11 +281,13 @@ static bool somebody_records(struct manager *m)
 	return false;
 }
 
-static int start_export(struct job *j, struct error *err)
+/* follow_fd: as in struct exporter_request. */
+static int start_export(struct job *j, int follow_fd, struct error *err)
 {
 	const struct spool *spool = j->spool.path ? &j->spool : &j->session->spool;
 	struct exporter_request request = {
 		.out_fd = j->out_fd,
+		.follow_fd = follow_fd,
 		.format = j->format,
 		.raw_addresses = j->raw_addresses,
 		.tgid = j->tgid || (j->session && j->session->tgid),
@@ -296,11 +317,36 @@ void job_run(struct job *j)
 	if (!job_has_output(j)) {
 		reply_finished(j, NULL);
 		job_free(j);
-	} else if (start_export(j, &err) < 0) {
+	} else if (start_export(j, -EBADF, &err) < 0) {
 		export_failed(j, &err);
 	} else {
 		manager_changed(j->manager);
 	}
+}
+
+static void on_space(void *userdata)
+{
+	struct job *j = userdata;
+
+	if (j->session)
+		session_space_freed(j->session);
+}
+
+int job_follow(struct job *j, struct error *err)
+{
+	_cleanup_close_ int theirs = -EBADF;
+	int r = follow_new(&j->follow, j->manager->event, &j->session->spool, on_space, j, &theirs,
+			   err);
+
+	if (r >= 0)
+		r = start_export(j, theirs, err);
+	if (r < 0) {
+		j->follow = follow_free(j->follow);
+		return r;
+	}
+	j->description = session_describe(j->session);
+	manager_changed(j->manager);
+	return 0;
 }
 
 static void on_extracted(void *userdata, Traced__Control__ExportResult *result)

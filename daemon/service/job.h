@@ -11,6 +11,7 @@
 #include "export/export.h"
 #include "service/child.h"
 #include "service/connection.h"
+#include "service/follow.h"
 #include "service/manager.h"
 #include "service/session.h"
 #include "service/spool.h"
@@ -37,6 +38,8 @@ struct job {
 	struct spool spool;		       /* owned: of a snapshot or an extraction */
 	struct child *child;		       /* runs now; NULL: waits for the session's end */
 	bool exporting;			       /* child is an exporter */
+	bool stream;			       /* the output is wanted while it records */
+	struct follow *follow;		       /* child follows the session's spool */
 	Traced__Control__Session *description; /* of the session when the export began */
 };
 
@@ -56,6 +59,11 @@ DEFINE_CLEANUP_FUNC(struct job *, job_free);
 void job_run(struct job *j);
 /* The session that was asked for records: replies with its description. Frees j. */
 void job_started(struct job *j);
+/*
+ * Its session records: exports what there is so far and goes on with it. On failure j is as
+ * before.
+ */
+int job_follow(struct job *j, struct error *err);
 /* Starts to drain an existing buffer into the job's own spool. On failure j is as before. */
 int job_extract(struct job *j, const char *instance, struct error *err);
 /* Replies with an error; frees j. */

@@ -24,6 +24,10 @@
 #define DURATION_ACCURACY_US 1000
 /* The stream's own limit is above ours by this, so that its end still fits. */
 #define STREAM_SLACK (UINT64_C(64) << 20)
+/* Less than this that waits for its export is not what fills a file system. */
+#define BACKLOG_MIN (UINT64_C(16) << 20)
+
+static void drain(struct session *s);
 
 static void log_session(const struct session *s, int level, int error, const char *text)
 {
@@ -103,12 +107,69 @@ static void end_in_trouble(struct session *s, int code, const char *message)
 	session_end(s, full ? CAPTURE_END_NO_SPACE : CAPTURE_END_FAILED);
 }
 
+bool session_is_followed(const struct session *s)
+{
+	const struct job *j;
+
+	TAILQ_FOREACH(j, &s->manager->jobs, list)
+	if (job_awaits(j, s) && j->follow)
+		return true;
+	return false;
+}
+
+static void wake_followers(struct session *s)
+{
+	struct job *j;
+
+	TAILQ_FOREACH(j, &s->manager->jobs, list)
+	if (job_awaits(j, s) && j->follow)
+		follow_wake(j->follow);
+}
+
+static void set_draining(struct session *s, bool on)
+{
+	s->paused = !on;
+	sd_event_source_set_enabled(s->readable, on ? SD_EVENT_ON : SD_EVENT_OFF);
+	sd_event_source_set_enabled(s->again, SD_EVENT_OFF);
+	sd_event_source_set_enabled(s->deadline, on ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
+
+/*
+ * An export that follows will make room: until then the rings are left alone. What
+ * they overwrite the kernel counts, and the next sub-buffer tells of it at its place.
+ */
+static bool pause_for_output(struct session *s)
+{
+	if (spool_bytes(&s->spool) < BACKLOG_MIN || !session_is_followed(s))
+		return false;
+	set_note(s, 0,
+		 "the output took the events more slowly than they came, until the spool was "
+		 "full: some were overwritten");
+	if (!s->paused)
+		log_session(s, LOG_NOTICE, 0, "pauses: its output is too slow, the spool full");
+	set_draining(s, false);
+	return true;
+}
+
+void session_space_freed(struct session *s)
+{
+	const struct config *config = &s->manager->config;
+
+	if (!s->paused || !session_records(s) ||
+	    spool_check(&s->spool, config->min_free + BACKLOG_MIN, config->spool_max / 4 * 3) < 0)
+		return;
+	set_draining(s, true);
+	drain(s);
+}
+
 /* Before the file system is full: so that the stream's end can still be written. */
 static bool out_of_space(struct session *s)
 {
 	const struct config *config = &s->manager->config;
 	int r = spool_check(&s->spool, config->min_free, config->spool_max);
 
+	if (r < 0 && pause_for_output(s))
+		return true;
 	if (r == -ENOSPC)
 		end_in_trouble(s, r, "no space is left where it is spooled");
 	else if (r == -EDQUOT)
@@ -126,6 +187,10 @@ static void drain(struct session *s)
 	if (r < 0) {
 		end_in_trouble(s, r, err.message ?: strerror(-r));
 		return;
+	}
+	if (s->flushes != capture_flushes(s->capture)) {
+		s->flushes = capture_flushes(s->capture);
+		wake_followers(s);
 	}
 	if (!s->ring && out_of_space(s))
 		return;
@@ -198,7 +263,9 @@ static int arm(struct session *s, struct start_plan *plan, struct error *err)
 	int r;
 
 	plan->request.name = plan->name;
-	plan->request.stream_limit = config->spool_max ? config->spool_max + STREAM_SLACK : 0;
+	/* Of one that is followed it is not the stream that is bounded, but what waits. */
+	plan->request.stream_limit =
+		config->spool_max && !s->streamed ? config->spool_max + STREAM_SLACK : 0;
 	if (!s->ring) {
 		r = spool_create(&s->spool, config->spool_dir, s->name, config->min_free, err);
 		if (r < 0)
@@ -228,6 +295,7 @@ int session_start(struct session **ret, struct manager *m, struct connection *cl
 	s->note = TAKE_PTR(plan.note);
 	s->ring = start->ring;
 	s->tgid = start->tgid;
+	s->streamed = start->stream;
 	s->duration_ns = plan.request.duration_ns;
 	s->buffer_bytes = plan.request.buffer_bytes;
 	s->state = TRACED__CONTROL__SESSION__STATE__ARMING;
@@ -412,6 +480,8 @@ void session_settle(struct session *s)
 	s->settling = true;
 	for (j = TAILQ_FIRST(&s->manager->jobs); j; j = next) {
 		next = TAILQ_NEXT(j, list);
+		if (job_awaits(j, s) && j->follow)
+			follow_end(j->follow);
 		if (!job_awaits(j, s) || j->child)
 			continue;
 		if (s->state == TRACED__CONTROL__SESSION__STATE__FAILED) {
@@ -438,6 +508,11 @@ void session_job_over(struct session *s, bool written)
 		s->written = true;
 	else
 		s->export_failed = true;
+	/* It followed the recording, which nobody reads any more. */
+	if (session_records(s)) {
+		session_end(s, CAPTURE_END_FAILED);
+		return;
+	}
 	if (!s->settling)
 		conclude(s);
 }

@@ -22,7 +22,9 @@ struct session {
 	char *name, *what;	   /* owned */
 	uid_t uid;
 	Traced__Control__Session__State state;
-	bool ring, tgid;
+	bool ring, tgid, streamed;
+	bool paused;	  /* the spool is full: the rings wait, and overwrite what is oldest */
+	uint64_t flushes; /* of the stream, that followers were told of */
 	uint64_t duration_ns, buffer_bytes;
 	uint64_t cpu_ns;	 /* this thread's, spent on this session */
 	struct arming *arming;	 /* NULL once armed */
@@ -73,6 +75,10 @@ void session_settle(struct session *s);
 void session_job_over(struct session *s, bool written);
 /* True if somebody waits for what was recorded. */
 bool session_has_output(const struct session *s);
+/* True if an export follows it. */
+bool session_is_followed(const struct session *s);
+/* Space of the spool was given back: a recording that had to pause goes on. May free s. */
+void session_space_freed(struct session *s);
 /* The daemon ends: finishes, keeps or throws away. May free s. */
 void session_shut_down(struct session *s);
 /* Throws away what was recorded; jobs that wait for it get an error. Frees s. */

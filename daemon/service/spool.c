@@ -104,12 +104,35 @@ int spool_reopen(const struct spool *s, struct error *err)
 	return fd < 0 ? error_errno(err, -errno, "%s", s->path) : fd;
 }
 
-int spool_check(const struct spool *s, uint64_t min_free, uint64_t max)
+uint64_t spool_bytes(const struct spool *s)
 {
 	struct stat st;
+
+	return fstat(s->fd, &st) < 0 ? 0 : (uint64_t)st.st_size - s->holes;
+}
+
+int spool_give_back(struct spool *s, uint64_t from, uint64_t to)
+{
+	struct stat st;
+
+	from = MAX(from, s->given_back);
+	if (from < STREAM_MAGIC_SIZE || fstat(s->fd, &st) < 0 || to > (uint64_t)st.st_size)
+		return -EINVAL;
+	if (from >= to)
+		return 0;
+	if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
+		      (off_t)(to - from)) < 0)
+		return -errno;
+	s->given_back = to;
+	s->holes += to - from;
+	return 0;
+}
+
+int spool_check(const struct spool *s, uint64_t min_free, uint64_t max)
+{
 	uint64_t bytes = 0;
 
-	if (max && fstat(s->fd, &st) == 0 && (uint64_t)st.st_size > max)
+	if (max && spool_bytes(s) > max)
 		return -EDQUOT;
 	if (min_free && free_bytes(s->fd, &bytes) == 0 && bytes < min_free)
 		return -ENOSPC;

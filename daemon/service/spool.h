@@ -13,8 +13,10 @@
 #include "util/error.h"
 
 struct spool {
-	int fd;	    /* for writing; owned; -EBADF: none */
-	char *path; /* owned */
+	int fd;		     /* for writing; owned; -EBADF: none */
+	char *path;	     /* owned */
+	uint64_t given_back; /* up to here, but for the stream's head; 0: nothing was */
+	uint64_t holes;	     /* bytes that were */
 };
 #define SPOOL_INIT ((struct spool){ .fd = -EBADF })
 
@@ -26,8 +28,18 @@ int spool_create(struct spool *ret, const char *dir, const char *name, uint64_t 
 		 struct error *err);
 /* An own read-only description of the file, at offset 0: for an exporter. */
 int spool_reopen(const struct spool *s, struct error *err);
-/* 0; -ENOSPC: fewer than min_free bytes are free; -EDQUOT: it is longer than max (0: no limit). */
+/*
+ * 0; -ENOSPC: fewer than min_free bytes are free; -EDQUOT: it has more than max bytes (0: no
+ * limit).
+ */
 int spool_check(const struct spool *s, uint64_t min_free, uint64_t max);
+/*
+ * Nothing needs the bytes from `from` to `to` any more: they become a hole. -EINVAL: they are not
+ * the file's; -EOPNOTSUPP: the file system makes none.
+ */
+int spool_give_back(struct spool *s, uint64_t from, uint64_t to);
+/* Bytes that it has and nobody has given back. */
+uint64_t spool_bytes(const struct spool *s);
 /* Removes the file. */
 void spool_discard(struct spool *s);
 /* Lets go of the file, which stays. */

@@ -99,6 +99,11 @@ static int check_counts(const struct manager *m, const Traced__Control__Start *s
 		error_set(err, -EOPNOTSUPP, "this traced has no tracers: \"%s\"", start->tracer);
 		return error_hint(err, "record events instead: tracectl events lists them");
 	}
+	if (start->stream && start->ring) {
+		error_set(err, -EINVAL,
+			  "a flight recorder is read when it is asked for, not followed");
+		return error_hint(err, "leave out either --ring or --stream");
+	}
 	if (m->session_count >= m->config.sessions) {
 		error_set(err, -EUSERS, "%u sessions are the limit", m->config.sessions);
 		return error_hint(err, "end one (tracectl list), or raise \"sessions\" in "
@@ -319,6 +324,7 @@ int start_plan_make(struct start_plan *ret, struct manager *m,
 	p.request.reader = m->config.reader;
 	p.request.ring = start->ring;
 	p.request.tgid = start->tgid;
+	p.request.streamed = start->stream;
 	p.request.follow_forks = start->follow_forks;
 	r = check_counts(m, start, err);
 	if (r >= 0)

@@ -55,6 +55,16 @@ static void reply_done(const struct call *call, unsigned count)
 	connection_reply(call->connection, call->request->id, &reply);
 }
 
+/* What is written as it comes is not kept for a second output. */
+static int check_unfollowed(const struct session *s, const Traced__Control__Output *output,
+			    struct error *err)
+{
+	if (!output || !session_is_followed(s))
+		return 0;
+	error_set(err, -EBUSY, "session \"%s\" is being written while it records", s->name);
+	return error_hint(err, "end it without an output: tracectl stop %s", s->name);
+}
+
 static int new_job(struct call *call, enum job_kind kind, const Traced__Control__Output *output,
 		   struct job **ret, struct error *err)
 {
@@ -89,6 +99,8 @@ static int do_stop(struct call *call, struct error *err)
 	int r;
 
 	r = find_own(call, stop->session, &s, err);
+	if (r >= 0)
+		r = check_unfollowed(s, stop->output, err);
 	if (r < 0)
 		return r;
 	r = new_job(call, JOB_STOP, stop->output, &j, err);
@@ -110,15 +122,22 @@ static int do_attach(struct call *call, struct error *err)
 	int r;
 
 	r = find_own(call, attach->session, &s, err);
+	if (r >= 0)
+		r = check_unfollowed(s, attach->output, err);
 	if (r < 0)
 		return r;
 	r = new_job(call, JOB_ATTACH, attach->output, &j, err);
 	if (r < 0)
 		return r;
 	j->session = s;
-	if (!session_lives(s))
+	if (!session_lives(s)) {
 		session_settle(s);
-	return 0;
+	} else if (session_records(s) && s->streamed && j->stream) {
+		r = job_follow(j, err);
+		if (r < 0)
+			job_free(j);
+	}
+	return MIN(r, 0);
 }
 
 static int do_snapshot(struct call *call, struct error *err)

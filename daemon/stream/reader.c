@@ -39,6 +39,16 @@ int stream_reader_init(struct stream_reader *r, int fd, struct error *err)
 	return 0;
 }
 
+int stream_reader_refresh(struct stream_reader *r, struct error *err)
+{
+	struct stat st;
+
+	if (fstat(r->fd, &st) < 0)
+		return error_errno(err, -errno, "can't read the capture stream");
+	r->size = MAX(r->size, (uint64_t)st.st_size);
+	return 0;
+}
+
 static int cut(const struct stream_reader *r, struct error *err)
 {
 	return error_set(err, -ENODATA,
@@ -59,6 +69,36 @@ static int read_header(const struct stream_reader *r, uint64_t offset, struct ch
 	return 0;
 }
 
+/*
+ * Behind what was given back of a stream that is followed come whole chunks
+ * again. Zeros to the end are none: the stream was cut. 1: the offset is behind a hole.
+ */
+static int pass_hole(struct stream_reader *r)
+{
+	uint64_t at = r->offset;
+	off_t data = lseek(r->fd, (off_t)at, SEEK_DATA);
+	uint64_t words[512];
+
+	if (data < 0)
+		return 0;
+	at = MAX(at, (uint64_t)data / CHUNK_ALIGN * CHUNK_ALIGN);
+	while (at < r->size) {
+		ssize_t n = pread_full(r->fd, words, sizeof(words), (off_t)at);
+		size_t i = 0, count = n > 0 ? (size_t)n / sizeof(words[0]) : 0;
+
+		while (i < count && !words[i])
+			i++;
+		at += i * sizeof(words[0]);
+		if (i < count || !count)
+			break;
+	}
+	if (at <= r->offset || at + sizeof(struct chunk_header) > r->size)
+		return 0;
+	r->hole += at - r->offset;
+	r->offset = at;
+	return 1;
+}
+
 int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error *err)
 {
 	static const struct chunk_header nothing;
@@ -74,8 +114,13 @@ int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error 
 	if (rc < 0)
 		return rc;
 	/* After a power loss a file system may leave zeros where data never arrived. */
-	if (memcmp(&h, &nothing, sizeof(h)) == 0)
-		return cut(r, err);
+	if (memcmp(&h, &nothing, sizeof(h)) == 0) {
+		if (!pass_hole(r))
+			return cut(r, err);
+		rc = read_header(r, r->offset, &h, err);
+		if (rc < 0)
+			return rc;
+	}
 	if (le32toh(h.magic) != CHUNK_MAGIC || le32toh(h.length) > CHUNK_PAYLOAD_MAX)
 		return error_set(err, -EBADMSG, "the stream is damaged at byte %llu",
 				 (unsigned long long)r->offset);

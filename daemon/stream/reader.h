@@ -23,17 +23,20 @@ struct chunk {
 struct stream_reader {
 	int fd; /* borrowed; seekable */
 	uint64_t offset;
-	uint64_t size; /* bytes when opened */
+	uint64_t size; /* bytes when opened or refreshed */
+	uint64_t hole; /* bytes that were given back and passed over */
 };
 
 /* -EBADMSG: not a capture stream. */
 int stream_reader_init(struct stream_reader *r, int fd, struct error *err);
 
+/* Of a stream that is still being written: looks how long it is by now. */
+int stream_reader_refresh(struct stream_reader *r, struct error *err);
+
 /*
- * The next chunk's description, its header checked for sense but its payload
- * not read. Returns 1; 0 at the end of the stream; -ENODATA if the stream
- * was cut within a chunk (offset then tells where the last whole one ended);
- * -EBADMSG for a header that can't be.
+ * The next chunk's description, behind a hole if there is one, its header checked for sense but its
+ * payload not read. Returns 1; 0 at the end of the stream; -ENODATA if the stream was cut within a
+ * chunk (offset then tells where the last whole one ended); -EBADMSG for a header that can't be.
  */
 int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error *err);
 

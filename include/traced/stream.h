@@ -30,6 +30,7 @@ enum chunk_type {
 	CHUNK_END = 12,	       /* traced.capture.End */
 	CHUNK_PRODUCER = 13,   /* traced.capture.Producer */
 	CHUNK_MARKS = 14,      /* struct marks_header, records: traced/mark_record.h */
+	CHUNK_FLUSH = 15,      /* traced.capture.Flush */
 };
 
 enum chunk_flags {

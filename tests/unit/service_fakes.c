@@ -86,6 +86,12 @@ int capture_dispatch(struct capture *c, struct error *err)
 	return 0;
 }
 
+/* A flush after whatever was moved. */
+uint64_t capture_flushes(const struct capture *c)
+{
+	return c->bytes;
+}
+
 int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 {
 	char text[16];
@@ -220,6 +226,30 @@ const struct export_format *export_format_find(const char *name, const char *pat
 	return NULL;
 }
 
+/* Copies what comes; of what it copied it needs nothing but the magic. */
+static int follow_stream(int stream_fd, int out_fd, const struct export_follow *follow,
+			 struct export_result *ret, struct error *err)
+{
+	int r = 1;
+
+	for (;;) {
+		char data[512];
+		ssize_t n = read(stream_fd, data, sizeof(data));
+
+		if (n > 0 && write_full(out_fd, data, (size_t)n) < 0)
+			return error_set(err, -EPIPE, "nobody reads");
+		ret->bytes += (uint64_t)MAX(n, (ssize_t)0);
+		if (n > 0)
+			continue;
+		if (r <= 0)
+			break;
+		r = follow->wait(follow->userdata, STREAM_MAGIC_SIZE, ret->bytes);
+	}
+	ret->events = 3;
+	ret->export_ns = 1;
+	return r;
+}
+
 int export_stream(int stream_fd, int out_fd, const struct export_options *options,
 		  struct export_result *ret, struct error *err)
 {
@@ -240,6 +270,8 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 			pause();
 	if (strcmp(options->format, "mute") == 0)
 		_exit(0);
+	if (options->follow)
+		return follow_stream(stream_fd, out_fd, options->follow, ret, err);
 	n = read_full(stream_fd, data, sizeof(data));
 	ret->bytes = (uint64_t)n;
 	ret->events = 3;

@@ -340,6 +340,118 @@ static void a_recording_is_written_and_its_spool_goes(void **state)
 	close(out);
 }
 
+static void start_streamed(struct daemon *d, struct client *c, const char *name)
+{
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, message);
+	Reply *reply;
+
+	message.name = (char *)name;
+	message.detached = message.stream = true;
+	reply = ask(d, c, &request, -1);
+	assert_null(reply->error);
+	done_with(reply);
+}
+
+static Request *follow_request(const char *name, const char *format)
+{
+	Request *request = attach_request(name, format);
+
+	request->attach->output->stream = true;
+	return request;
+}
+
+static void a_stream_is_written_while_it_records(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC), unused = memfd_create("unused", MFD_CLOEXEC);
+	struct client c, other;
+	struct session *s;
+	uint64_t id;
+	Reply *reply;
+
+	greet(d, &c);
+	greet(d, &other);
+	start_streamed(d, &c, "a");
+	tell(&c, follow_request("a", "txt"), out);
+	id = next_id;
+	for (int i = 0; i < 100 && lseek(out, 0, SEEK_END) < STREAM_MAGIC_SIZE + 5; i++) {
+		feed();
+		turn(d, 20);
+	}
+	s = manager_find_session(d->manager, "a");
+	assert_non_null(s);
+	assert_true(session_records(s));
+	for (int i = 0; i < 100 && !s->spool.holes; i++) {
+		feed();
+		turn(d, 20);
+	}
+	assert_true(s->spool.holes > 0 &&
+		    s->spool.given_back == STREAM_MAGIC_SIZE + s->spool.holes);
+	assert_error(ask(d, &other, attach_request("a", "txt"), unused), EBUSY, "while it records");
+	assert_error(ask(d, &other, stop_request("a", "txt"), unused), EBUSY, "while it records");
+	reply = ask(d, &other, stop_request("a", NULL), -1);
+	assert_null(reply->error);
+	done_with(reply);
+	reply = hear(d, &c);
+	assert_int_equal(reply->id, id);
+	assert_null(reply->error);
+	assert_int_equal(reply->finished->result->bytes, lseek(out, 0, SEEK_END));
+	assert_int_equal(reply->finished->session->state,
+			 TRACED__CONTROL__SESSION__STATE__EXPORTING);
+	done_with(reply);
+	turn(d, 5);
+	assert_int_equal(spool_files(d, false), 0);
+	assert_int_equal(d->manager->session_count, 0);
+	client_close(&c);
+	client_close(&other);
+	close(out);
+	close(unused);
+}
+
+static void who_leaves_a_stream_ends_it(void **state)
+{
+	struct daemon *d = *state;
+	struct client c, other;
+	Reply *reply;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	close(ends[0]);
+	greet(d, &c);
+	greet(d, &other);
+	start_streamed(d, &c, "a");
+	tell(&other, attach_request("a", NULL), -1);
+	tell(&c, follow_request("a", "txt"), ends[1]);
+	reply = hear(d, &c);
+	assert_int_equal(reply->error->code, EPIPE);
+	done_with(reply);
+	assert_error(hear(d, &other), ECANCELED, "has left");
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	assert_int_equal(d->manager->session_count, 0);
+	client_close(&c);
+	client_close(&other);
+	close(ends[1]);
+}
+
+/* What the exporter had not written is the only copy. */
+static void a_stream_that_fails_leaves_its_spool(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+
+	greet(d, &c);
+	start_streamed(d, &c, "a");
+	assert_error(ask(d, &c, follow_request("a", "fail"), out), ENOSPC, "not written yet");
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, true), 1);
+	assert_int_equal(d->manager->session_count, 0);
+	client_close(&c);
+	close(out);
+}
+
 static void a_duration_ends_it_for_who_waits(void **state)
 {
 	struct daemon *d = *state;
@@ -1183,6 +1295,9 @@ int main(int argc, char **argv)
 		TEST(no_tracefs_is_an_answer),
 		TEST(arming_holds_nobody_up),
 		TEST(a_stop_while_arming_ends_it_once_armed),
+		TEST(a_stream_is_written_while_it_records),
+		TEST(who_leaves_a_stream_ends_it),
+		TEST(a_stream_that_fails_leaves_its_spool),
 		TEST(who_asked_for_it_may_go_while_it_is_armed),
 		TEST(arming_that_fails_is_told_to_all),
 		TEST(a_stop_of_the_daemon_does_not_wait_for_arming),

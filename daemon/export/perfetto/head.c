@@ -271,7 +271,25 @@ static int put_sequence_begin(struct buf *out)
 	return pf_put_packet(&packet, out);
 }
 
-int pf_put_head(const struct trace_info *info, const struct perfetto_options *o, struct buf *out)
+int pf_put_clocks(const struct trace_info *info, uint64_t *until, struct buf *out)
+{
+	uint64_t last = *until;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < info->clock_count; i++) {
+		const Traced__Capture__Clocks *c = info->clocks[i];
+
+		if (!c->n_readings || c->readings[0]->boot_before_ns <= *until)
+			continue;
+		last = MAX(last, c->readings[0]->boot_before_ns);
+		r = put_clocks(c, out);
+	}
+	*until = last;
+	return r;
+}
+
+int pf_put_head(const struct trace_info *info, const struct perfetto_options *o,
+		uint64_t *clocks_until, struct buf *out)
 {
 	const Traced__Capture__Stats *start = find_stats(info, 0);
 	int r = put_uuid(info, out);
@@ -284,8 +302,8 @@ int pf_put_head(const struct trace_info *info, const struct perfetto_options *o,
 		r = put_config(info, o, out);
 	if (r >= 0)
 		r = put_cpu_info(info, out);
-	for (size_t i = 0; r >= 0 && i < info->clock_count; i++)
-		r = put_clocks(info->clocks[i], out);
+	if (r >= 0)
+		r = pf_put_clocks(info, clocks_until, out);
 	if (r >= 0 && start)
 		r = put_stats(info, start, PERFETTO__PROTOS__FTRACE_STATS__PHASE__START_OF_TRACE,
 			      out);

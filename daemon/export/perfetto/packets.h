@@ -22,7 +22,10 @@ enum pf_clock {
 
 /* The sequence's begin, TraceUuid, SystemInfo, TraceConfig, CpuInfo, all ClockSnapshots,
  * FtraceStats of the start. */
-int pf_put_head(const struct trace_info *info, const struct perfetto_options *o, struct buf *out);
+int pf_put_head(const struct trace_info *info, const struct perfetto_options *o,
+		uint64_t *clocks_until, struct buf *out);
+/* The ClockSnapshots that were taken after *until, CLOCK_BOOTTIME; moves it on. */
+int pf_put_clocks(const struct trace_info *info, uint64_t *until, struct buf *out);
 /* A ProcessTree of these tasks, as of ts by clock. */
 int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
 		 struct buf *out);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where the sub-buffers lie in a stream: 24 bytes a chunk. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A SUBBUFS chunk. */
+struct subbufs_ref {
+	uint64_t offset; /* of the chunk's header in the stream */
+	uint32_t length; /* as stored */
+	uint32_t skip;	 /* as in struct subbufs_header; not yet verified */
+};
+
+/* The chunks of one CPU, in stream order. */
+struct cpu_chunks {
+	uint32_t cpu;
+	struct subbufs_ref *refs; /* owned */
+	size_t count, cap;
+	size_t forgotten; /* refs[0] is the CPU's chunk of this number */
+};
+
+/* All CPUs of one buffer that have chunks, by their number. */
+struct ring_index {
+	struct cpu_chunks *cpus; /* owned */
+	size_t count, cap;
+};
+
+void ring_index_deinit(struct ring_index *ring);
+/* The chunks of cpu; NULL: it has none. Valid until a chunk of another CPU is added. */
+struct cpu_chunks *ring_index_find(const struct ring_index *ring, uint32_t cpu);
+/* Appends a chunk of cpu. Returns 0 or -ENOMEM. */
+int ring_index_add(struct ring_index *ring, uint32_t cpu, const struct subbufs_ref *ref);
+/* Chunk number n of the CPU; NULL: it is not there yet, or not any more. */
+const struct subbufs_ref *cpu_chunks_get(const struct cpu_chunks *c, size_t n);
+/* Gives back the memory of all before chunk number n. */
+void cpu_chunks_forget(struct cpu_chunks *c, size_t n);

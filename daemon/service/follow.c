@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/follow.h"
+
+#include <sys/socket.h>
+
+#include "util/io.h"
+#include "util/log.h"
+
+/* What the exporter sends; it is of the same program. */
+struct done {
+	uint64_t from, to; /* bytes of the spool, from the first to the one behind the last */
+};
+
+#define MESSAGES_PER_TURN 16
+
+struct follow {
+	struct spool *spool;
+	int fd; /* owned; a socket that keeps messages apart */
+	sd_event_source *source;
+	void (*freed)(void *userdata);
+	void *userdata;
+	bool ended;
+};
+
+static void give_back(struct follow *f, const struct done *done)
+{
+	static struct log_limit limit = LOG_LIMIT_INIT;
+	int r = spool_give_back(f->spool, done->from, done->to);
+
+	if (r == 0)
+		f->freed(f->userdata);
+	else if (r != -EINVAL && log_limit_pass(&limit))
+		log_notice("%s: its space can't be given back: %s", f->spool->path, strerror(-r));
+}
+
+static int on_message(sd_event_source *source, int fd, uint32_t revents _unused_, void *userdata)
+{
+	struct follow *f = userdata;
+
+	for (int i = 0; i < MESSAGES_PER_TURN; i++) {
+		struct done done;
+		ssize_t n = recv(fd, &done, sizeof(done), MSG_DONTWAIT);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return 0;
+		/* It has ended, or talks nonsense: how it ended its result tells. */
+		if (n != sizeof(done)) {
+			sd_event_source_set_enabled(source, SD_EVENT_OFF);
+			return 0;
+		}
+		give_back(f, &done);
+	}
+	return 0;
+}
+
+int follow_new(struct follow **ret, sd_event *event, struct spool *spool,
+	       void (*freed)(void *userdata), void *userdata, int *ret_child_fd, struct error *err)
+{
+	_cleanup_(follow_freep) struct follow *f = calloc(1, sizeof(*f));
+	_cleanup_close_ int theirs = -EBADF;
+	int ends[2], r;
+
+	if (!f)
+		return error_errno(err, -ENOMEM, "exporter");
+	f->spool = spool;
+	f->fd = -EBADF;
+	f->freed = freed;
+	f->userdata = userdata;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return error_errno(err, -errno, "socketpair");
+	f->fd = ends[0];
+	theirs = ends[1];
+	r = sd_event_add_io(event, &f->source, f->fd, EPOLLIN, on_message, f);
+	if (r < 0)
+		return error_errno(err, r, "can't watch the exporter");
+	*ret = TAKE_PTR(f);
+	*ret_child_fd = TAKE_FD(theirs);
+	return 0;
+}
+
+struct follow *follow_free(struct follow *f)
+{
+	if (!f)
+		return NULL;
+	sd_event_source_disable_unref(f->source);
+	close_fd(f->fd);
+	free(f);
+	return NULL;
+}
+
+void follow_wake(struct follow *f)
+{
+	/* What it has not read yet wakes it as well: there need not be more. */
+	if (!f->ended)
+		send(f->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void follow_end(struct follow *f)
+{
+	if (f->ended)
+		return;
+	f->ended = true;
+	shutdown(f->fd, SHUT_WR);
+}
+
+int follow_wait(int fd, uint64_t from, uint64_t to)
+{
+	const struct done done = { from, to };
+	char wakes[16];
+	ssize_t n;
+
+	do {
+		n = to > from ? send(fd, &done, sizeof(done), MSG_NOSIGNAL) : 0;
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	do {
+		n = recv(fd, wakes, sizeof(wakes), 0);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n > 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The daemon's end of an export that follows its recording. The exporter is
+ * told that there is more, and at last that nothing more comes; it tells which
+ * bytes of the spool it does not need any more, and their space is given back. Neither
+ * waits for the other.
+ */
+#pragma once
+
+#include <systemd/sd-event.h>
+
+#include "service/spool.h"
+
+struct follow;
+
+/* spool is borrowed. freed: called, with space given back. *ret_child_fd is the exporter's end. */
+int follow_new(struct follow **ret, sd_event *event, struct spool *spool,
+	       void (*freed)(void *userdata), void *userdata, int *ret_child_fd, struct error *err);
+struct follow *follow_free(struct follow *f);
+DEFINE_CLEANUP_FUNC(struct follow *, follow_free);
+
+/* The spool has grown. */
+void follow_wake(struct follow *f);
+/* The spool is whole. */
+void follow_end(struct follow *f);
+
+/* The exporter's side, on its descriptor; as struct export_follow's wait. */
+int follow_wait(int fd, uint64_t from, uint64_t to);

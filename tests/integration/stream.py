@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Recordings that are written while they run: what comes when, that nothing is
+missing or doubled, and that the spool is given back."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from harness import INSTANCES, Test, check, interrupt
+
+MARKS = 3000
+
+
+@contextlib.contextmanager
+def recording(test, *arguments, **kwargs):
+    """tracectl record, which records by now; whatever happens, it ends."""
+    process = test.start("record", "--name", test.name, *arguments, **kwargs)
+    try:
+        test.wait_for_recording(test.name)
+        yield process
+    finally:
+        if process.poll() is None:
+            interrupt(process)
+            try:
+                process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def instance_of(test):
+    """The main one, once it takes marks: the tasks' own is turned on before it."""
+    until = time.monotonic() + 20
+    while True:
+        for i in test.instances():
+            on = INSTANCES / i / "tracing_on"
+            if not i.endswith("-tasks") and on.read_text().strip() == "1":
+                return INSTANCES / i
+        check(time.monotonic() < until, "it does not record")
+        time.sleep(0.01)
+
+
+def write_marks(test, count, pause=0.0):
+    """Numbered ones, straight into the session's instance, from whatever CPU."""
+    with open(instance_of(test) / "trace_marker", "wb", buffering=0) as marker:
+        for n in range(count):
+            marker.write(b"number %d\n" % n)
+            if n % 100 == 99:
+                time.sleep(pause)
+
+
+def numbers_in(text):
+    return [int(n) for n in re.findall(r"\bnumber (\d+)$", text, re.M)]
+
+
+def every_mark_is_written_once(test, file):
+    with recording(test, "--stream", "--json", "-b", "4M", "-e", "sched", "-o", file) as process:
+        write_marks(test, MARKS, 0.08)
+        interrupt(process)
+        result = test.finish(process)
+    check(result.status == 0, f"{result}")
+    outcome = json.loads(result.out)
+    check(outcome["lost"] == 0, f"{outcome}")
+    if not file.endswith(".txt"):
+        converted = test.run("convert", file, "x.txt")
+        check(converted.status == 0, f"{converted}")
+        file = "x.txt"
+    text = (test.dir / file).read_text(errors="replace")
+    check(numbers_in(text) == list(range(MARKS)), "marks are missing, doubled or disordered")
+    lines = sum(1 for line in text.splitlines() if not line.startswith("#"))
+    check(lines == outcome["events"], f"{lines} lines of {outcome['events']} events")
+    written = sum(row["written"] for row in outcome["ledger"])
+    check(written == outcome["events"], f"{written} were written: {outcome['ledger']}")
+    test.check_no_instances()
+
+
+def lines_come_while_it_records(test):
+    with recording(test, "--format", "txt", "-o", "-") as process:
+        began = time.monotonic()
+        write_marks(test, 10)
+        seen = []
+        while len(seen) < 10:
+            check(time.monotonic() - began < 30, f"after 30 s only {seen} came")
+            line = process.stdout.readline().decode(errors="replace")
+            check(line, "the output ended")
+            seen += numbers_in(line)
+        check(process.poll() is None, "the recording has ended")
+        interrupt(process)
+        result = test.finish(process)
+        check(result.status == 0, f"{result}")
+        test.check_no_instances()
+
+
+def a_reader_that_leaves_ends_it(test):
+    head = subprocess.Popen(["head", "-n", "30"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        test.arguments("record", "--name", test.name, "--format", "txt", "-o", "-"), cwd=test.dir,
+        env=test.environment(), stdin=subprocess.DEVNULL, stdout=head.stdin, stderr=subprocess.PIPE)
+    head.stdin.close()
+    head.stdin = None
+    out = head.communicate(timeout=60)[0].decode()
+    check(len(out.splitlines()) == 30, f"{out}")
+    err = process.communicate(timeout=60)[1].decode()
+    check(process.returncode == 1, err)
+    check("Broken pipe" not in err and "hint" not in err, err)
+    test.check_no_instances()
+    check(not list((test.top / "spool").iterdir()), "the spool is left")
+
+
+def spool_of(test):
+    return next(iter(test.daemon.spool.iterdir())).stat()
+
+
+def a_spool_is_given_back(test):
+    """While it records, once the exporter has caught up with a burst."""
+    with recording(test, "--stream", "-b", "16M", "-e", "raw_syscalls", "-o",
+                   "x.pftrace") as process:
+        load = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1"],
+                                stderr=subprocess.DEVNULL)
+        try:
+            until = time.monotonic() + 60
+            while spool_of(test).st_size < 20 << 20:
+                check(time.monotonic() < until, "the spool does not grow")
+                time.sleep(0.02)
+        finally:
+            load.kill()
+            load.wait()
+        while spool_of(test).st_blocks * 512 > spool_of(test).st_size // 2:
+            check(time.monotonic() < until, f"all of it is kept: {spool_of(test)}")
+            check(process.poll() is None, "the recording has ended")
+            time.sleep(0.1)
+        interrupt(process)
+        result = test.finish(process)
+        check(result.status in (0, 3), f"{result}")
+        test.check_no_instances()
+        check(not list(test.daemon.spool.iterdir()), "the spool is left")
+
+
+def a_slow_reader_costs_what_is_counted(test):
+    """The spool fills, the rings overwrite: each gap has its number, and the sums agree."""
+    config = test.dir / "conf"
+    config.write_text("[limits]\nspool_max = 20M\n")
+    wrapper = test.dir / "traced"
+    wrapper.write_text(f'#!/bin/sh\nexec "{test.private}" "$@" --config "{config}"\n')
+    wrapper.chmod(0o755)
+    with recording(test, "-b", "4M", "-e", "raw_syscalls", "--format", "txt", "-o", "-", "-v",
+                   env=test.environment(TRACED_DAEMON=str(wrapper))) as process:
+        load = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1"],
+                                stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 60
+        instance = instance_of(test)
+
+        def overrun():
+            return sum(int(re.search(r"overrun: (\d+)", p.read_text())[1])
+                       for p in instance.glob("per_cpu/cpu*/stats"))
+
+        try:
+            while next(iter((test.top / "spool").iterdir())).stat().st_blocks * 512 < 20 << 20:
+                check(time.monotonic() < until, "the spool does not fill")
+                time.sleep(0.1)
+            before = overrun()
+            while overrun() < before + 1000:
+                check(time.monotonic() < until, "nothing is overwritten")
+                time.sleep(0.1)
+        finally:
+            load.kill()
+            load.wait()
+        interrupt(process)
+        result = test.finish(process, timeout=120)
+        check(result.status == 0, f"{result.err}")
+        check("more slowly than they came" in result.err, result.err)
+        rows = re.findall(r"^ +\d+((?: +\d+){6})$", result.err, re.M)
+        check(rows, result.err)
+        written, events, overwritten, other, _, unread = (
+            sum(int(row.split()[i]) for row in rows) for i in range(6))
+        lines = [line for line in result.out.splitlines() if not line.startswith("#")]
+        gaps = [line for line in lines if "[LOST " in line]
+        lost = sum(int(re.search(r"LOST (\d+)", line)[1]) for line in gaps)
+        check(len(lines) - len(gaps) == events, f"{len(lines)} lines, {len(gaps)} gaps: {result.err}")
+        check(lost == overwritten + other and lost > 1000, f"{lost} in the text: {result.err}")
+        check(written == events + lost + unread, result.err)
+        test.check_no_instances()
+
+
+def a_stream_has_one_output(test):
+    with recording(test, "--stream", "-o", "x.txt") as process:
+        time.sleep(1)
+        second = test.run("stop", test.name, "-o", "y.txt")
+        check(second.status == 1 and "while it records" in second.err, f"{second}")
+        check(test.run("stop", test.name, "-o", "/dev/null", "--format", "txt").status == 1, "taken")
+        interrupt(process)
+        result = test.finish(process)
+        check(result.status == 0, f"{result}")
+        check(test.files() == ["x.txt"], f"{test.files()}")
+
+
+def a_killed_daemon_leaves_the_rest(test):
+    """What was not written is in the spool, for convert."""
+    with recording(test, "--stream", "-o", "x.txt") as process:
+        time.sleep(3)
+        test.daemon.process.send_signal(signal.SIGKILL)
+        test.daemon.process.wait()
+        result = test.finish(process)
+        check(result.status == 1, f"{result}")
+        for i in test.instances():
+            os.rmdir(f"/sys/kernel/tracing/instances/{i}")
+        spool = next(iter(test.daemon.spool.iterdir()))
+        converted = test.run("convert", spool, "rest.txt")
+        check(converted.status == 3 and "INCOMPLETE" in converted.err, f"{converted}")
+        check("and given back" in converted.err, f"{converted}")
+        check("sched_switch" in (test.dir / "rest.txt").read_text(errors="replace"), "nothing is left")
+
+
+def main():
+    test = Test("stream")
+    for file in ("x.txt", "x.traced"):
+        test.case(f"every mark is written once to {file}", every_mark_is_written_once, file)
+    test.case("lines come while it records", lines_come_while_it_records)
+    test.case("a reader that leaves ends it", a_reader_that_leaves_ends_it)
+    test.case("a spool is given back", a_spool_is_given_back, daemon=True)
+    test.case("a slow reader costs what is counted", a_slow_reader_costs_what_is_counted)
+    test.case("a stream has one output", a_stream_has_one_output, daemon=True)
+    test.case("a killed daemon leaves the rest", a_killed_daemon_leaves_the_rest, daemon=True)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()

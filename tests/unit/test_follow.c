@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * An export that follows a recording, against one of the same stream when it is whole. The
+ * recorder is imitated: CPUs write all the time, also while others are being flushed.
+ */
+#include <fcntl.h>
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "export/export.h"
+#include "make_stream.h"
+#include "util/io.h"
+
+#define CPUS 5
+#define SUBBUF 512
+
+/* A recorder that is always in the midst of its work. */
+struct recorder {
+	struct maker m[CPUS]; /* the page that each CPU fills; m[0] has the stream */
+	bool open[CPUS];
+	uint64_t ts;
+	unsigned seed;
+	uint32_t number; /* of the last event */
+};
+
+static unsigned chance(struct recorder *r, unsigned n)
+{
+	r->seed = r->seed * 1103515245 + 12345;
+	return (r->seed >> 16) % n;
+}
+
+static void put_page(struct recorder *r, unsigned cpu)
+{
+	if (!r->open[cpu])
+		return;
+	page_end(&r->m[cpu], 0);
+	r->m[0].writer.failed = 0;
+	if (cpu)
+		buf_append(&r->m[0].subbufs, r->m[cpu].subbufs.data, r->m[cpu].subbufs.len);
+	if (cpu)
+		buf_clear(&r->m[cpu].subbufs);
+	maker_flush(&r->m[0], cpu, BUFFER_MAIN, 0);
+	r->open[cpu] = false;
+}
+
+static void write_event(struct recorder *r)
+{
+	unsigned cpu = chance(r, CPUS);
+	struct maker *m = &r->m[cpu];
+
+	r->ts += chance(r, 3); /* equal times are frequent */
+	if (r->open[cpu] && m->page.len > SUBBUF - 64)
+		put_page(r, cpu);
+	if (!r->open[cpu])
+		page_begin(m, r->ts);
+	r->open[cpu] = true;
+	event_number(m, r->ts, 0, ++r->number);
+}
+
+static void flush(struct recorder *r)
+{
+	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
+		put_page(r, cpu);
+		for (unsigned n = chance(r, 4); n-- > 0;)
+			write_event(r);
+	}
+	assert_int_equal(stream_write(&r->m[0].writer, CHUNK_FLUSH, "", 0), 0);
+}
+
+static void record(struct recorder *r, unsigned seed, unsigned events)
+{
+	*r = (struct recorder){ .seed = seed, .ts = 1000000 };
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		maker_init(&r->m[cpu], 8, false, SUBBUF);
+	maker_head(&r->m[0]);
+	while (r->number < events) {
+		write_event(r);
+		if (chance(r, 40) == 0)
+			flush(r);
+	}
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		put_page(r, cpu);
+	maker_end(&r->m[0]);
+}
+
+static void recorder_deinit(struct recorder *r)
+{
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		maker_deinit(&r->m[cpu]);
+}
+
+/* The stream comes to the exporter in slices; what it needs no more is overwritten at once. */
+struct feed {
+	int from, to;
+	uint64_t size, given, gone;
+	unsigned seed, slice_max;
+	unsigned waits;
+	size_t memory_max; /* of the heap, while it waited */
+};
+
+static int give_slice(void *userdata, uint64_t from, uint64_t to)
+{
+	static const char zeros[4096];
+	struct feed *f = userdata;
+	uint64_t n;
+
+	assert_true(to <= f->given && (to == 0 || from <= to));
+	f->gone = MAX(f->gone, from);
+	while (f->gone < to) {
+		n = MIN(to - f->gone, (uint64_t)sizeof(zeros));
+		assert_int_equal(pwrite(f->to, zeros, n, (off_t)f->gone), n);
+		f->gone += n;
+	}
+	f->waits++;
+	f->memory_max = MAX(f->memory_max, mallinfo2().uordblks);
+	if (f->given == f->size)
+		return 0;
+	f->seed = f->seed * 1103515245 + 12345;
+	n = MIN(1 + (f->seed >> 8) % f->slice_max, f->size - f->given);
+	for (uint64_t end = f->given + n; f->given < end;) {
+		char piece[4096];
+		ssize_t got =
+			pread(f->from, piece, MIN(end - f->given, sizeof(piece)), (off_t)f->given);
+
+		assert_true(got > 0);
+		assert_int_equal(pwrite(f->to, piece, (size_t)got, (off_t)f->given), got);
+		f->given += (uint64_t)got;
+	}
+	return 1;
+}
+
+static char *read_all(int fd)
+{
+	struct stat st;
+	char *text;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	text = calloc(1, (size_t)st.st_size + 1);
+	assert_non_null(text);
+	assert_int_equal(pread_full(fd, text, (size_t)st.st_size, 0), st.st_size);
+	return text;
+}
+
+static char *export(int fd, const char *format, const struct export_follow *follow,
+		    struct export_result *result)
+{
+	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	const struct export_options o = { .format = format, .follow = follow };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int r = export_stream(fd, out, &o, result, &err);
+
+	if (r < 0)
+		fail_msg("%s", err.message);
+	return read_all(out);
+}
+
+/* The text after its head, which tells counts that a stream has only at its end. */
+static const char *body(const char *text)
+{
+	while (*text == '#')
+		text = strchr(text, '\n') + 1;
+	return text;
+}
+
+static void follow_in_slices(int fd, unsigned seed, unsigned slice_max)
+{
+	_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
+	_cleanup_export_result_ struct export_result whole, followed;
+	_cleanup_free_ char *expected = export(fd, "txt", NULL, &whole), *text = NULL;
+	struct feed feed = { .from = fd, .to = to, .seed = seed, .slice_max = slice_max };
+	const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	feed.size = (uint64_t)st.st_size;
+	/* The magic is there when an exporter is started. */
+	feed.slice_max = 64;
+	give_slice(&feed, 0, 0);
+	while (feed.given < STREAM_MAGIC_SIZE)
+		give_slice(&feed, 0, 0);
+	feed.slice_max = slice_max;
+	text = export(to, "txt", &follow, &followed);
+	assert_string_equal(body(text), body(expected));
+	assert_int_equal(followed.events, whole.events);
+	assert_int_equal(followed.incomplete, whole.incomplete);
+	assert_int_equal(followed.warning_count, 0);
+	assert_true(feed.waits > 3);
+	/* Nearly all of it was given back. */
+	assert_true(feed.gone > feed.size / 2);
+}
+
+static void slices_make_the_same_text(void **state _unused_)
+{
+	for (unsigned seed = 1; seed < 30; seed++) {
+		struct recorder r;
+
+		record(&r, seed, 3000);
+		follow_in_slices(r.m[0].fd, seed, seed % 2 ? 20000 : 700);
+		recorder_deinit(&r);
+	}
+}
+
+/* Whatever the length: nothing but the tasks that lived is kept. */
+static void memory_does_not_grow(void **state _unused_)
+{
+	_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
+	_cleanup_close_ int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	_cleanup_export_result_ struct export_result result;
+	struct feed feed = { .to = to, .seed = 1, .slice_max = 1 << 20 };
+	const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
+	const struct export_options o = { .format = "pftrace", .follow = &follow };
+	struct recorder r;
+	struct stat st;
+	size_t before;
+
+	record(&r, 1, 1000000);
+	assert_int_equal(fstat(r.m[0].fd, &st), 0);
+	assert_true(st.st_size > 20 << 20);
+	feed.from = r.m[0].fd;
+	feed.size = (uint64_t)st.st_size;
+	give_slice(&feed, 0, 0);
+	before = mallinfo2().uordblks;
+	assert_int_equal(export_stream(to, out, &o, &result, NULL), 0);
+	assert_in_range(result.events, 1000000, 1000100);
+	assert_in_range(feed.memory_max - before, 0, 8 << 20);
+	recorder_deinit(&r);
+}
+
+/* It would be the only copy. */
+static void a_full_json_is_closed(void **state _unused_)
+{
+	_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
+	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_export_result_ struct export_result result;
+	_cleanup_free_ char *text = NULL;
+	struct feed feed = { .to = to, .seed = 1, .slice_max = 5000 };
+	const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
+	struct export_options o = { .format = "json", .follow = &follow, .json_string_max = 50000 };
+	struct recorder r;
+	struct stat st;
+
+	record(&r, 1, 3000);
+	assert_int_equal(fstat(r.m[0].fd, &st), 0);
+	feed.from = r.m[0].fd;
+	feed.size = (uint64_t)st.st_size;
+	give_slice(&feed, 0, 0);
+	assert_int_equal(export_stream(to, out, &o, &result, NULL), 0);
+	assert_true(result.incomplete);
+	assert_in_range(result.events, 100, 2000);
+	assert_non_null(strstr(result.warnings[0], "what came later is missing"));
+	text = read_all(out);
+	assert_string_equal(text + strlen(text) - 3, "}}\n");
+	recorder_deinit(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slices_make_the_same_text),
+		cmocka_unit_test(memory_does_not_grow),
+		cmocka_unit_test(a_full_json_is_closed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
