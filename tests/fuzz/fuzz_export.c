@@ -21,7 +21,7 @@ static bool has_format(const uint8_t *data, size_t size)
 	return memmem(data, size, head, sizeof(head));
 }
 
-static void export(int fd, const char *format)
+static void export(int fd, const char *format, const struct perfetto_options *perfetto)
 {
 	_cleanup_close_ int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -29,6 +29,8 @@ static void export(int fd, const char *format)
 	struct export_options o = { .format = format, .tgid = true };
 	uint64_t events = 0;
 
+	if (perfetto)
+		o.perfetto = *perfetto;
 	if (export_stream(fd, out, &o, &result, &err) < 0)
 		return;
 	for (size_t i = 0; i < result.ledger_count; i++)
@@ -47,8 +49,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	maker_head(&m);
 	if (write_full(m.fd, data + 1, size - 1) < 0)
 		return 0;
-	export(m.fd, "txt");
-	export(m.fd, "json");
-	export(m.fd, "pftrace");
+	export(m.fd, "txt", NULL);
+	export(m.fd, "json", NULL);
+	export(m.fd, "pftrace", &(struct perfetto_options){ .compression = PERFETTO_PLAIN });
+	export(m.fd, "pftrace",
+	       &(struct perfetto_options){ .plain_sched = true, .compression = PERFETTO_DEFLATE });
+	export(m.fd, "pftrace",
+	       &(struct perfetto_options){ .legacy_generic = true, .compression = PERFETTO_ZSTD });
 	return 0;
 }

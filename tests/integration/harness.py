@@ -87,6 +87,7 @@ class Test:
             sys.exit(f"usage: {sys.argv[0]} BUILD_DIRECTORY [CASE...]")
         build = pathlib.Path(sys.argv[1]).resolve()
         self.wanted = sys.argv[2:]
+        self.build = build
         prefix = os.environ.get("PROGRAM_PREFIX", "")
         self.tracectl = build / "cli" / (prefix + "tracectl")
         self.traced = build / "daemon" / (prefix + "traced")
@@ -143,6 +144,8 @@ class Test:
 
     def instances(self):
         """Ours only: others may record at the same time."""
+        if not INSTANCES.is_dir():
+            return []
         return sorted(p.name for p in INSTANCES.iterdir() if self.name in p.name)
 
     def check_no_instances(self):

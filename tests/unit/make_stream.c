@@ -12,16 +12,22 @@
 #define MISSED_EVENTS (UINT32_C(1) << 31)
 #define MISSED_STORED (UINT32_C(1) << 30)
 
-void maker_init(struct maker *m, unsigned word_size, bool big_endian, uint32_t subbuf_size)
+void maker_init_fd(struct maker *m, int fd, unsigned word_size, bool big_endian,
+		   uint32_t subbuf_size)
 {
 	*m = (struct maker){
-		.fd = memfd_create("capture", MFD_CLOEXEC),
+		.fd = fd,
 		.word_size = word_size,
 		.big_endian = big_endian,
 		.subbuf_size = subbuf_size,
 	};
 	assert_true(m->fd >= 0);
 	assert_int_equal(stream_writer_init(&m->writer, m->fd, 0), 0);
+}
+
+void maker_init(struct maker *m, unsigned word_size, bool big_endian, uint32_t subbuf_size)
+{
+	maker_init_fd(m, memfd_create("capture", MFD_CLOEXEC), word_size, big_endian, subbuf_size);
 }
 
 void maker_deinit(struct maker *m)

@@ -27,6 +27,9 @@ struct maker {
 
 /* Does not write to the stream yet. */
 void maker_init(struct maker *m, unsigned word_size, bool big_endian, uint32_t subbuf_size);
+/* The same into a file, which it takes over. */
+void maker_init_fd(struct maker *m, int fd, unsigned word_size, bool big_endian,
+		   uint32_t subbuf_size);
 void maker_deinit(struct maker *m);
 
 /* Bytes of the header of a sub-buffer: 16 with 8-byte words, 12 with 4-byte ones. */

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A second decoder of Perfetto traces, and the comparison with the text of the same capture.
+
+The decoder is python3-protobuf, on classes that protoc makes from proto/perfetto; generic
+events, whose fields no class has, are taken apart by their descriptors."""
+
+import ctypes
+import importlib
+import json
+import re
+import subprocess
+import sys
+import zlib
+
+from harness import Failure, check
+
+LINE = re.compile(r"^ *(?P<comm>.*)-(?P<pid>\d+) +\[(?P<cpu>\d+)\] \S+ +(?P<sec>\d+)\.(?P<usec>\d{6}): "
+                  r"(?P<details>.*)$")
+BOOTTIME = 6
+GENERIC_BASE = 65536
+
+
+def text_lines(text):
+    """(cpu, microseconds, pid, name, details) of each line but what follows a newline in a text."""
+    for line in text.splitlines():
+        m = LINE.match(line)
+        if m:
+            name = re.match(r"[^:( ]+", m["details"])[0]
+            yield (int(m["cpu"]), int(m["sec"]) * 1000000 + int(m["usec"]), int(m["pid"]), name,
+                   m["details"])
+
+
+def text_events(path):
+    return list(text_lines(path.read_text(errors="replace")))
+
+
+def json_events(path):
+    """The same of the JSON's text, in which a mark of free text is two lines: B and at once E."""
+    out = []
+    for event in text_lines(json.loads(path.read_text(errors="replace"))["systemTraceEvents"]):
+        cpu, usec, pid, name, details = event
+        if (out and name == "tracing_mark_write" and details.startswith(f"{name}: E|") and
+                out[-1][:4] == event[:4] and out[-1][4].startswith(f"{name}: B|")):
+            continue
+        out.append((cpu, usec, pid, name, details))
+    return out
+
+
+def unzstd(data):
+    lib = ctypes.CDLL("libzstd.so.1")
+    lib.ZSTD_getFrameContentSize.restype = ctypes.c_ulonglong
+    lib.ZSTD_decompress.restype = ctypes.c_size_t
+    size = lib.ZSTD_getFrameContentSize(data, ctypes.c_size_t(len(data)))
+    check(size < 1 << 24, "a zstd frame without its content's size")
+    out = ctypes.create_string_buffer(size)
+    check(lib.ZSTD_decompress(out, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data))) == size,
+          "a damaged zstd frame")
+    return out.raw
+
+
+def packets_of(data):
+    """The packets, out of those that hold others if there are any."""
+    out = []
+    for number, packet in wire_fields(data):
+        check(number == 1, "something else than packets in the file")
+        fields = dict(wire_fields(packet))
+        if set(fields) & {50, 133}:
+            check(len(fields) == 1, "something beside the compressed packets")
+            out.append(zlib.decompress(fields[50]) if 50 in fields else unzstd(fields[133]))
+    return b"".join(out) or data
+
+
+class Decoder:
+    def __init__(self, folder, source):
+        subprocess.run(["protoc", f"--proto_path={source / 'proto'}", f"--python_out={folder}",
+                        "perfetto/ftrace.proto", "perfetto/trace.proto"], check=True)
+        sys.path.insert(0, str(folder))
+        self.trace = importlib.import_module("perfetto.trace_pb2")
+
+    def parse(self, data):
+        trace = self.trace.Trace()
+        trace.ParseFromString(data)
+        return trace
+
+    def decode(self, path):
+        return self.parse(path.read_bytes())
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if not data[at - 1] & 0x80:
+            return value, at
+
+
+def wire_fields(data):
+    """(number, value) of each field; varints and bytes are all that is written here."""
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        if tag & 7 == 0:
+            value, at = varint(data, at)
+        elif tag & 7 == 2:
+            size, at = varint(data, at)
+            value, at = data[at:at + size], at + size
+            check(len(value) == size, "a field runs over its message")
+        else:
+            raise Failure(f"wire type {tag & 7}")
+        yield tag >> 3, value
+
+
+def descriptor_names(bundle):
+    """field number -> (event name, {number: (name, type)}) from DescriptorProtos."""
+    out = {}
+    for d in bundle.generic_event_descriptors:
+        name, fields = None, {}
+        for number, value in wire_fields(d.event_descriptor):
+            if number == 1:
+                name = value.decode()
+            elif number == 2:
+                f = dict(wire_fields(value))
+                fields[f[3]] = (f[1].decode(), f[5])
+        check(d.group_name, "a generic event has no group")
+        check(all(0 < n < 32 for n in fields), f"{name}: field numbers beyond the reader's")
+        out[d.field_id] = (name, fields)
+    return out
+
+
+def generic_values(raw, fields):
+    out = {}
+    for number, value in wire_fields(raw):
+        check(number in fields, f"a generic field {number} has no descriptor")
+        name, kind = fields[number]
+        check((kind == 9) == isinstance(value, bytes), f"{name} is not of the type described")
+        if kind == 3 and value >= 1 << 63:
+            value -= 1 << 64
+        out[name] = value.decode() if isinstance(value, bytes) else value
+    return out
+
+
+def plain_events(bundle_bytes, bundle):
+    """What python's parser keeps of typed events, and generic ones by hand."""
+    names = descriptor_names(bundle)
+    raws = [value for number, value in wire_fields(bundle_bytes) if number == 2]
+    check(len(raws) == len(bundle.event), "events are missing to the second decoder")
+    for event, raw in zip(bundle.event, raws):
+        order = [number for number, _ in wire_fields(raw)]
+        check(order[:2] == [1, 2] and len(order) == 3,
+              f"an event has the fields {order}: not timestamp, pid, message")
+        kind = event.WhichOneof("event")
+        if kind == "generic":
+            kind = event.generic.event_name
+            values = {f.name: getattr(f, f.WhichOneof("value")) for f in event.generic.field}
+        elif kind:
+            message = getattr(event, kind)
+            values = {f.name: list(v) if f.label == f.LABEL_REPEATED else v
+                      for f, v in message.ListFields()}
+        else:
+            check(order[2] >= GENERIC_BASE and order[2] in names, f"no descriptor for {order[2]}")
+            kind, fields = names[order[2]]
+            values = generic_values(dict(wire_fields(raw))[order[2]], fields)
+        yield event.timestamp, event.pid, kind, values
+
+
+def compact_events(compact):
+    switches = list(zip(compact.switch_timestamp, compact.switch_prev_state, compact.switch_next_pid,
+                        compact.switch_next_prio, compact.switch_next_comm_index))
+    lengths = {len(compact.switch_timestamp), len(compact.switch_prev_state),
+               len(compact.switch_next_pid), len(compact.switch_next_prio),
+               len(compact.switch_next_comm_index)}
+    check(len(lengths) == 1, "arrays of different lengths")
+    ts = 0
+    for delta, state, pid, prio, comm in switches:
+        ts += delta
+        yield ts, None, "sched_switch", {"prev_state": state, "next_pid": pid, "next_prio": prio,
+                                         "next_comm": compact.intern_table[comm]}
+    lengths = {len(compact.waking_timestamp), len(compact.waking_pid),
+               len(compact.waking_target_cpu), len(compact.waking_prio),
+               len(compact.waking_comm_index), len(compact.waking_common_flags)}
+    check(len(lengths) == 1, "arrays of different lengths")
+    ts = 0
+    for i, delta in enumerate(compact.waking_timestamp):
+        ts += delta
+        yield ts, None, "sched_waking", {"pid": compact.waking_pid[i], "prio": compact.waking_prio[i],
+                                         "target_cpu": compact.waking_target_cpu[i],
+                                         "comm": compact.intern_table[compact.waking_comm_index[i]]}
+
+
+def infer(events):
+    """What the reader infers for compact events, from the switches of that CPU before them."""
+    running = None
+    for ts, pid, name, values in events:
+        if pid is None:
+            check(running, f"a compact {name} at {ts} before any plain sched_switch")
+            pid = running["next_pid"]
+            if name == "sched_switch":
+                values = dict(values, prev_pid=running["next_pid"], prev_comm=running["next_comm"],
+                              prev_prio=running["next_prio"])
+        if name == "sched_switch":
+            running = dict({"next_pid": 0, "next_comm": "", "next_prio": 0}, **values)
+        yield ts, pid, name, values
+
+
+# Fields that hold the number of an interned symbol.
+SYMBOLS = {"workqueue_queue_work": "function", "workqueue_activate_work": "function",
+           "workqueue_execute_start": "function", "workqueue_execute_end": "function",
+           "funcgraph_entry": "func", "funcgraph_exit": "func", "hrtimer_expire_entry": "function",
+           "sched_blocked_reason": "caller"}
+
+
+def with_symbols(name, values, symbols):
+    field = SYMBOLS.get(name)
+    if field in values and values[field] in symbols:
+        return dict(values, **{field: symbols[values[field]]})
+    return values
+
+
+def perfetto_events(data, trace):
+    """By CPU, in time order: (ts, pid, name, values); and the count of compact ones."""
+    packets = [value for number, value in wire_fields(data) if number == 1]
+    cpus, compacts, symbols = {}, 0, {}
+    for packet, raw in zip(trace.packet, packets):
+        if not packet.HasField("ftrace_events"):
+            continue
+        bundle = packet.ftrace_events
+        symbols.update((s.iid, s.str.decode()) for s in packet.interned_data.kernel_symbols)
+        check(bundle.HasField("cpu"), "a bundle has no CPU")
+        events = [(ts, pid, name, with_symbols(name, values, symbols))
+                  for ts, pid, name, values in plain_events(dict(wire_fields(raw))[1], bundle)]
+        compact = list(compact_events(bundle.compact_sched))
+        compacts += len(compact)
+        cpu = cpus.setdefault(bundle.cpu, [])
+        check(bool(cpu) != bundle.HasField("previous_bundle_end_timestamp"),
+              "only the first bundle of a CPU says since when it is valid")
+        cpu.extend(sorted(events + compact, key=lambda e: e[0]))
+    return {cpu: list(infer(events)) for cpu, events in cpus.items()}, compacts
+
+
+def same_name(text_name, name):
+    return text_name == ("tracing_mark_write" if name == "print" else name)
+
+
+KEY_VALUE = re.compile(r"(\w+)=(-?\d+)(?![\w.x/:])")
+
+
+def check_values(details, name, values):
+    """Each plain number "key=value" of the text, where the message has a field of that name."""
+    compared = 0
+    for key, shown in KEY_VALUE.findall(details):
+        value = values.get(key)
+        if name == "irq_handler_exit" and key == "ret":
+            continue
+        if isinstance(value, int):
+            # Hexadecimal digits may look like a decimal number.
+            meant = {int(shown), int(shown) % (1 << 32), int(shown) % (1 << 64), int(shown, 16)}
+            check(value in meant, f"{details}\nbut {name} has {values}")
+            compared += 1
+    if isinstance(values.get(SYMBOLS.get(name)), str):
+        check(values[SYMBOLS[name]] in details, f"{details}\nbut {name} has {values}")
+        compared += 1
+    if name == "function":
+        called = values.get("slice_name") or values["ip"]
+        check(f"{called} <-{values['parent_ip']}" in details, f"{details}\nbut {values}")
+        compared += 1
+    for key in ("prev_comm", "next_comm", "comm"):
+        if isinstance(values.get(key), str) and name.startswith("sched_"):
+            check(f"{key}={values[key]} " in details + " ", f"{details}\nbut {name} has {values}")
+            compared += 1
+    return compared
+
+
+def compare(text, cpus):
+    count = sum(len(events) for events in cpus.values())
+    check(len(text) == count, f"{len(text)} events in the text, {count} in the Perfetto trace")
+    compared, names = 0, set()
+    for cpu, events in cpus.items():
+        lines = [t for t in text if t[0] == cpu]
+        check(len(lines) == len(events), f"CPU {cpu}: {len(lines)} lines, {len(events)} events")
+        for (_, usec, tid, text_name, details), (ts, pid, name, values) in zip(lines, events):
+            check((ts + 500) // 1000 == usec, f"{ts} is not the time of: {details}")
+            check(pid == tid, f"pid {pid} for: {details}")
+            if not text_name.startswith("sys_"):
+                check(same_name(text_name, name), f"{name} for: {details}")
+            compared += check_values(details, name, values)
+            names.add(name)
+    return compared, names

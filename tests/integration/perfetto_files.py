@@ -1,0 +1,241 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Run by the system's python, which has python3-protobuf.
+
+Captures of tests/data and generated ones, in all forms of a Perfetto trace: each beside
+the text and the JSON of the same capture, and some beside what protoc decoded of
+them once. `perfetto_files.py BUILD golden --update` writes the latter anew."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+import zlib
+
+from google.protobuf.message import DecodeError
+from harness import Failure, Test, check
+from perfetto_decode import (Decoder, compare, json_events, packets_of, perfetto_events, text_events,
+                             varint)
+
+FORMS = {
+    "default": [],
+    "plain sched": ["--compact-sched=off"],
+    "legacy": ["--generic=legacy"],
+    "deflate": ["--compress=deflate"],
+}
+# What protoc makes of them is in tests/data/KERNEL/CASE.pftrace.decoded.gz.
+GOLDEN = (("6.1.176", "function-stack"), ("6.1.176", "mixed"), ("6.12.107", "graph"),
+          ("7.2.13", "function"))
+# Whatever is converted.
+MEMORY_MAX = 64 << 20
+MANY = 20_000_000
+
+
+def unpack(test, kernel, case):
+    out = test.dir / f"{kernel}-{case}.traced"
+    with gzip.open(test.source / "tests/data" / kernel / f"{case}.traced.gz") as packed:
+        out.write_bytes(packed.read())
+    return out
+
+
+def convert(test, source, ending, *options):
+    out = source.with_suffix(ending)
+    r = test.run("convert", "-q", *options, source, out, timeout=120)
+    check(r.status == 0, f"convert {' '.join(options)} to {ending} failed: {r}")
+    return out
+
+
+def recorded():
+    """(kernel, case) of all captures."""
+    return sorted((p.parent.name, p.name.removesuffix(".traced.gz"))
+                  for p in DATA.glob("*/*.traced.gz"))
+
+
+def same_as_text(test, decoder, capture, form):
+    """The oracle is the JSON, whose lines all are "NAME: details"."""
+    lines = json_events(convert(test, capture, ".json"))
+    trace = convert(test, capture, ".pftrace", *FORMS[form])
+    data = packets_of(trace.read_bytes())
+    cpus, compacts = perfetto_events(data, decoder.parse(data))
+    compared, names = compare(lines, cpus)
+    return len(lines), compared, names, compacts
+
+
+def all_captures(test, form):
+    decoder = Decoder(test.dir, test.source)
+    events = compared = compacts = 0
+    captures = recorded()
+    check(len(captures) >= 10, f"only {captures}")
+    for kernel, case in captures:
+        capture = unpack(test, kernel, case)
+        n, values, _, compact = same_as_text(test, decoder, capture, form)
+        events, compared, compacts = events + n, compared + values, compacts + compact
+        capture.unlink()
+    check(events > 10000 and compared > events, f"{compared} values of {events} events compared")
+    check(bool(compacts) == (form != "plain sched"), f"{compacts} compact events")
+
+
+def text_and_json(test):
+    """The same events, in the same order, in the text and in the JSON."""
+    for kernel, case in recorded():
+        capture = unpack(test, kernel, case)
+        lines = text_events(convert(test, capture, ".txt"))
+        other = json_events(convert(test, capture, ".json"))
+        capture.unlink()
+        if case.startswith("graph"):  # the text is a graph: no line an event
+            continue
+        check([e[:3] for e in lines] == [e[:3] for e in other],
+              f"{kernel} {case}: {len(lines)} events in the text, {len(other)} in the JSON")
+
+
+def bits(shown):
+    """Of groups of 32, the highest first, as a list: "0-3,8"."""
+    value, out, bit = int(shown.replace(",", ""), 16), [], 0
+    while value >> bit:
+        if value >> bit & 1:
+            first = bit
+            while value >> (bit + 1) & 1:
+                bit += 1
+            out.append(str(first) if first == bit else f"{first}-{bit}")
+        bit += 1
+    return ",".join(out)
+
+
+def numbers(shown):
+    return ",".join(str(int(n, 16)) for n in shown.strip("{}").split(",") if n)
+
+
+SHOWN = {"nums": numbers, "list": numbers, "mask": bits, "text": str, "dyn": str, "rel": str,
+         "site": str, "ptr": lambda shown: int(shown, 16)}
+
+
+def all_kinds(test, machine):
+    """Every value of an event that prints all of them."""
+    decoder = Decoder(test.dir, test.source)
+    capture = test.dir / "kinds.traced"
+    subprocess.run([test.generate, "kinds", "3000", capture, machine], check=True)
+    lines = text_events(convert(test, capture, ".txt"))
+    check([e[1:] for e in json_events(convert(test, capture, ".json"))] == [e[1:] for e in lines],
+          "the JSON differs from the text")
+    for form, options in FORMS.items():
+        data = packets_of(convert(test, capture, ".pftrace", *options).read_bytes())
+        cpus, _ = perfetto_events(data, decoder.parse(data))
+        events = [e for cpu in sorted(cpus) for e in cpus[cpu]]
+        lines.sort(key=lambda e: e[0])
+        check(len(events) == len(lines) == 3000, f"{form}: {len(events)} events, {len(lines)} lines")
+        for line, (ts, pid, name, values) in zip(lines, events):
+            check((ts + 500) // 1000 == line[1] and pid == line[2], f"{ts} for {line}")
+            shown = dict(re.findall(r"(\w+)=(.*?)(?= \w+=|$)", line[4]))
+            meant = {k: SHOWN.get(k, int)(v) for k, v in shown.items()}
+            # A list without elements says so by its absence.
+            check(len(meant) == 17 and name == "kinds" and {k: v for k, v in meant.items()} ==
+                  dict({k: "" for k in meant if k in ("list", "mask")}, **values),
+                  f"{form}, {machine}: {line[4]}\nbut {values}")
+
+
+def protoc(test, data):
+    done = subprocess.run(["protoc", f"--proto_path={test.source / 'proto'}", "--decode",
+                           "perfetto.protos.Trace", "perfetto/trace.proto"], input=data,
+                          capture_output=True, check=True)
+    return done.stdout.decode()
+
+
+def golden(test):
+    for kernel, case in GOLDEN:
+        path = DATA / kernel / f"{case}.pftrace.decoded.gz"
+        text = protoc(test, convert(test, unpack(test, kernel, case), ".pftrace").read_bytes())
+        if "--update" in sys.argv:
+            path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+            continue
+        with gzip.open(path, "rt") as expected:
+            lines = expected.read().splitlines()
+        for number, (want, got) in enumerate(zip(lines, text.splitlines()), 1):
+            check(want == got, f"{kernel} {case}, line {number} is\n{got}\nand should be\n{want}")
+        check(len(lines) == len(text.splitlines()), f"{kernel} {case}: {len(lines)} lines are due")
+
+
+def whole_packets(data):
+    """The ends of the packets, as of the file."""
+    at, ends = 0, []
+    while at < len(data):
+        check(data[at] == 0x0A, "something else than packets in the file")
+        size, at = varint(data, at + 1)
+        at += size
+        ends.append(at)
+    check(ends[-1] == len(data), "the last packet runs over the end")
+    return ends
+
+
+def cut_anywhere(test):
+    """Each prefix of whole packets is a trace; what a cut leaves of a packet is not taken for one."""
+    decoder = Decoder(test.dir, test.source)
+    capture = unpack(test, "7.2.13", "mixed")
+    for options, least in (([], 25), (["--compress=deflate"], 4)):
+        data = convert(test, capture, ".pftrace", *options).read_bytes()
+        ends = whole_packets(data)
+        check(len(ends) > least, f"{options}: only {len(ends)} packets")
+        counts = []
+        for end in ends[:: max(1, len(ends) // 6)] + ends[-1:]:
+            packets = packets_of(data[:end])
+            cpus, _ = perfetto_events(packets, decoder.parse(packets))
+            counts.append(sum(map(len, cpus.values())))
+        check(counts == sorted(counts) and counts[-1] > 50000, f"{options}: events {counts}")
+        for cut in (1, 2, 3, 100):
+            try:
+                decoder.parse(data[:ends[len(ends) // 2] + cut])
+            except DecodeError:
+                continue
+            raise Failure(f"{cut} bytes of a packet were taken for one")
+
+
+def many_events(test):
+    """Memory does not grow with the trace."""
+    capture = test.dir / "many.traced"
+    subprocess.run([test.generate, "numbers", str(MANY), capture], check=True)
+    out = test.dir / "many.pftrace"
+    # Between us and it a shell: the kernel counts what a process was before its exec, too.
+    r = test.run("convert", "--json", capture, out, timeout=240, wrap=["sh", "-c", '"$@"; exit $?', "sh"])
+    check(r.status == 0, f"convert failed: {r}")
+    told = json.loads(r.out)
+    check(told["events"] == MANY and out.stat().st_size > MANY * 10, f"not all events: {r}")
+    peak = told["export_peak_rss_bytes"]
+    check(1 << 20 < peak < MEMORY_MAX, f"the conversion took {peak >> 20} MiB")
+
+
+def zstd_and_gzip(test):
+    capture = unpack(test, "6.12.107", "mixed")
+    plain = convert(test, capture, ".pftrace").read_bytes()
+    whole = convert(test, capture, ".pftrace.gz").read_bytes()
+    check(zlib.decompress(whole, 31) == plain, "the .gz holds something else")
+    packed = convert(test, capture, ".pftrace", "--compress=zstd").read_bytes()
+    check(packets_of(packed) == plain, "the packets are others")
+    for ending, option in (("json", "--compress=zstd"), ("txt", "--generic=legacy"),
+                           ("traced", "--compact-sched=off"), ("pftrace.gz", "--compress=deflate")):
+        r = test.run("convert", option, capture, f"x.{ending}")
+        check(r.status == 2 and ".pftrace" in r.err and not (test.dir / f"x.{ending}").exists(),
+              f"{option} for .{ending}: {r}")
+
+
+DATA = None
+
+
+def main():
+    global DATA  # pylint: disable=global-statement
+    test = Test("perfetto-files", root=False)
+    DATA = test.source / "tests" / "data"
+    test.generate = test.build / "tests" / "unit" / "generate"
+    for form in FORMS:
+        test.case(f"recorded captures, {form}", all_captures, form)
+    test.case("text and JSON", text_and_json)
+    for machine in ("64le", "64be", "32le", "32be"):
+        test.case(f"all kinds of fields, {machine}", all_kinds, machine)
+    test.case("golden", golden)
+    test.case("zstd and gzip", zstd_and_gzip)
+    test.case("cut anywhere", cut_anywhere)
+    test.case("many events", many_events)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
