@@ -42,6 +42,13 @@ enum option_id {
 	OPT_EVENT,
 	OPT_FILTER,
 	OPT_PROFILE,
+	OPT_TRACER,
+	OPT_FUNCTION,
+	OPT_NOT_FUNCTION,
+	OPT_GRAPH_ROOT,
+	OPT_GRAPH_DEPTH,
+	OPT_TRACE_OPTION,
+	OPT_TOP_LEVEL,
 	OPT_PID,
 	OPT_FOLLOW,
 	OPT_CPUS,
@@ -79,6 +86,11 @@ struct merge_option {
 	int clock; /* a clockid_t; -1: not given */
 };
 
+struct word_list {
+	const char **items; /* owned; the words are argv's */
+	size_t count;
+};
+
 /* All that a command line says. Strings are argv's own. */
 struct options {
 	const char *socket;
@@ -93,6 +105,10 @@ struct options {
 	size_t merge_count;
 	int32_t *pids;
 	size_t pid_count;
+	const char *tracer;
+	struct word_list functions, not_functions, graph_roots, trace_options;
+	uint32_t graph_depth; /* 0: not given */
+	bool top_level;
 	bool follow, ring, stream, tgid, raw_addresses, fail_on_loss;
 	bool json, quiet, help, version;
 	unsigned verbose;
@@ -131,6 +147,9 @@ const struct command *command_find(const char *name);
 
 /* Those that every command takes, and those that go before a command. */
 #define OPTIONS_COMMON (OPTION(SOCKET) | OPTION(HELP))
+#define OPTIONS_FUNCTIONS                                                                          \
+	(OPTION(TRACER) | OPTION(FUNCTION) | OPTION(NOT_FUNCTION) | OPTION(GRAPH_ROOT) |           \
+	 OPTION(GRAPH_DEPTH) | OPTION(TRACE_OPTION) | OPTION(TOP_LEVEL))
 #define OPTIONS_PERFETTO (OPTION(GENERIC) | OPTION(COMPACT_SCHED) | OPTION(COMPRESS))
 #define OPTIONS_GLOBAL (OPTIONS_COMMON | OPTION(VERSION))
 

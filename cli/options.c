@@ -24,6 +24,33 @@ static int set_output(struct options *o, const char *value, struct error *err)
 	return 0;
 }
 
+static int add_word(struct word_list *list, const char *value, struct error *err)
+{
+	const char **items;
+
+	if (!*value)
+		return error_set(err, -EINVAL, "the name is empty");
+	items = reallocarray(list->items, list->count + 1, sizeof(*items));
+	if (!items)
+		return error_errno(err, -ENOMEM, "%s", value);
+	list->items = items;
+	items[list->count++] = value;
+	return 0;
+}
+
+static int set_graph_depth(struct options *o, const char *value, struct error *err)
+{
+	unsigned long depth;
+	char *end;
+
+	errno = 0;
+	depth = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno || !depth || depth > INT_MAX)
+		return error_set(err, -EINVAL, "'%s' is no number of calls", value);
+	o->graph_depth = (uint32_t)depth;
+	return 0;
+}
+
 #define DEFINE_SET_STRING(field)                                                                   \
 	static int set_##field(struct options *o, const char *value, struct error *err _unused_)   \
 	{                                                                                          \
@@ -37,6 +64,17 @@ static int set_output(struct options *o, const char *value, struct error *err)
 		o->field = true;                                                                   \
 		return 0;                                                                          \
 	}
+#define DEFINE_ADD_WORD(field)                                                                     \
+	static int add_##field(struct options *o, const char *value, struct error *err)            \
+	{                                                                                          \
+		return add_word(&o->field, value, err);                                            \
+	}
+DEFINE_ADD_WORD(functions)
+DEFINE_ADD_WORD(not_functions)
+DEFINE_ADD_WORD(graph_roots)
+DEFINE_ADD_WORD(trace_options)
+DEFINE_SET_STRING(tracer)
+DEFINE_SET_FLAG(top_level)
 DEFINE_SET_STRING(format)
 DEFINE_SET_STRING(clock)
 DEFINE_SET_STRING(profile)
@@ -223,6 +261,20 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			 COMPLETE_NOTHING, set_filter },
 	[OPT_PROFILE] = { 0, "profile", "NAME", "the events of a profile (tracectl profiles)",
 			  COMPLETE_PROFILE, set_profile },
+	[OPT_TRACER] = { 'p', "tracer", "TRACER", "trace functions: function or function_graph",
+			 COMPLETE_NOTHING, set_tracer },
+	[OPT_FUNCTION] = { 'l', "function", "GLOB", "only these functions; may be repeated",
+			   COMPLETE_NOTHING, add_functions },
+	[OPT_NOT_FUNCTION] = { 'n', "not-function", "GLOB", "not these functions; may be repeated",
+			       COMPLETE_NOTHING, add_not_functions },
+	[OPT_GRAPH_ROOT] = { 'g', "graph-root", "GLOB", "graphs of what these functions call",
+			     COMPLETE_NOTHING, add_graph_roots },
+	[OPT_GRAPH_DEPTH] = { 0, "max-graph-depth", "N", "calls within calls, at most",
+			      COMPLETE_NOTHING, set_graph_depth },
+	[OPT_TRACE_OPTION] = { 'O', "option", "OPTION", "a trace option of the kernel, or noOPTION",
+			       COMPLETE_NOTHING, add_trace_options },
+	[OPT_TOP_LEVEL] = { 0, "top-level", NULL, "take the top-level buffer for the recording",
+			    COMPLETE_NOTHING, set_top_level },
 	[OPT_PID] = { 'P', "pid", "PID", "only this task; may be repeated", COMPLETE_NOTHING,
 		      set_pid },
 	[OPT_FOLLOW] = { 'F', "follow", NULL, "only COMMAND and its children", COMPLETE_NOTHING,
@@ -273,6 +325,10 @@ void options_deinit(struct options *o)
 	free(o->events);
 	free(o->merges);
 	free(o->pids);
+	free(o->functions.items);
+	free(o->not_functions.items);
+	free(o->graph_roots.items);
+	free(o->trace_options.items);
 	free(o->args);
 	*o = (struct options){ 0 };
 }

@@ -59,7 +59,7 @@ const struct command command_start = {
 		"then\n"
 		"waits for 'tracectl stop' to fetch it. Needs a running traced.",
 	.options = OPTION(DURATION) | OPTION(EVENT) | OPTION(FILTER) | OPTION(PROFILE) |
-		   OPTION(PID) | OPTION(CPUS) | OPTION(CLOCK) | OPTION(BUFFER) | OPTION(RING) |
-		   OPTION(NAME) | OPTION(TGID) | OPTION(JSON) | OPTION(QUIET),
+		   OPTIONS_FUNCTIONS | OPTION(PID) | OPTION(CPUS) | OPTION(CLOCK) | OPTION(BUFFER) |
+		   OPTION(RING) | OPTION(NAME) | OPTION(TGID) | OPTION(JSON) | OPTION(QUIET),
 	.run = start_run,
 };

@@ -58,6 +58,18 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 	r = fill_pids(&s, o, child, err);
 	if (r < 0)
 		return r;
+	if (o->tracer)
+		s.message.tracer = (char *)o->tracer;
+	s.message.functions = (char **)o->functions.items;
+	s.message.n_functions = o->functions.count;
+	s.message.functions_not = (char **)o->not_functions.items;
+	s.message.n_functions_not = o->not_functions.count;
+	s.message.graph_roots = (char **)o->graph_roots.items;
+	s.message.n_graph_roots = o->graph_roots.count;
+	s.message.options = (char **)o->trace_options.items;
+	s.message.n_options = o->trace_options.count;
+	s.message.graph_depth = o->graph_depth;
+	s.message.top_level = o->top_level;
 	if (o->name)
 		s.message.name = (char *)o->name;
 	if (o->clock)

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 
+#include "capture/functions.h"
 #include "capture/metadata.h"
 #include "util/io.h"
 
@@ -23,6 +24,15 @@ static int name_instances(struct capture *c, const char *name)
 			       sizeof(c->tasks)
 		       ? 0
 		       : -ENAMETOOLONG;
+}
+
+static int verify_options(const struct capture *c, const struct capture_request *request,
+			  struct error *err)
+{
+	_cleanup_close_ int dir = tracefs_open_instance(c->env.tracefs, c->main);
+
+	return dir < 0 ? error_errno(err, dir, "cannot open the buffer")
+		       : functions_verify(request, dir, err);
 }
 
 static int apply(struct capture *c, const struct capture_request *request, struct error *err)
@@ -44,8 +54,8 @@ static int apply(struct capture *c, const struct capture_request *request, struc
 	if (!c->has_tasks)
 		capture_warn(c, "this kernel has no task events: names of short-lived tasks may be "
 				"missing");
-	r = request_plan(&c->plan, request, &c->matches, c->instance,
-			 c->has_tasks ? c->tasks : NULL, err);
+	r = request_plan(&c->plan, request, &c->matches, c->main, c->has_tasks ? c->tasks : NULL,
+			 err);
 	if (r < 0)
 		return r;
 	r = journal_create(&c->journal, c->env.state_dir, c->instance, err);
@@ -55,6 +65,8 @@ static int apply(struct capture *c, const struct capture_request *request, struc
 	if (r < 0)
 		return r;
 	r = request_verify(&c->plan, fs, request, &refused, err);
+	if (r == 0)
+		r = verify_options(c, request, err);
 	if (r < 0)
 		return r;
 	if (refused)
@@ -85,7 +97,8 @@ static int open_ring(struct capture *c, enum subbufs_buffer buffer, const char *
 	int r;
 
 	if (dir < 0)
-		return error_errno(err, dir, "cannot open the tracefs instance %s", instance);
+		return error_errno(err, dir, "cannot open the tracefs instance %s",
+				   instance ?: "of the top level");
 	r = metadata_read_layout(c->env.tracefs, dir, page, layout, err);
 	if (r == 0 && !c->staging.data)
 		r = staging_init(&c->staging, layout->size);
@@ -122,7 +135,7 @@ static int open_rings(struct capture *c, const struct capture_request *request, 
 		if (r < 0)
 			return r;
 	}
-	r = open_ring(c, BUFFER_MAIN, c->instance, request->reader, &layout, err);
+	r = open_ring(c, BUFFER_MAIN, c->main, request->reader, &layout, err);
 	if (r < 0)
 		return r;
 	m = (struct metadata){
@@ -157,7 +170,7 @@ static void check_size(struct capture *c, const struct capture_request *request)
 			     (unsigned long long)got, (unsigned long long)want);
 }
 
-static int init_names(struct capture *c, struct error *err)
+static int init_names(struct capture *c, bool symbols, struct error *err)
 {
 	_cleanup_free_ const char **names = calloc(c->matches.count + 1, sizeof(*names));
 	int r = -ENOMEM;
@@ -165,7 +178,7 @@ static int init_names(struct capture *c, struct error *err)
 	if (names) {
 		for (size_t i = 0; i < c->matches.count; i++)
 			names[i] = c->matches.items[i].name;
-		r = names_init(&c->names, &c->env, names, c->matches.count, false);
+		r = names_init(&c->names, &c->env, names, c->matches.count, symbols);
 		if (!c->has_tasks && !c->ring_mode)
 			c->names.known = &c->known;
 	}
@@ -202,13 +215,14 @@ int capture_new(struct capture **ret, const struct capture_env *env,
 	r = copy_cpus(c, request->cpus);
 	if (r == 0)
 		r = name_instances(c, request->name);
+	c->main = request->top_level ? NULL : c->instance;
 	if (r < 0)
 		return error_errno(err, r, "cannot set up the recording");
 	r = apply(c, request, err);
 	if (r == 0)
 		r = open_rings(c, request, err);
 	if (r == 0)
-		r = init_names(c, err);
+		r = init_names(c, request->functions.tracer || request->options.count, err);
 	/* They borrow from the request and from the kernel's list, which may change. */
 	event_matches_deinit(&c->matches);
 	if (r < 0)
@@ -239,7 +253,7 @@ void capture_get_stats(struct capture *c, struct capture_stats *ret)
 		.bytes = c->bytes_before + c->writer.bytes,
 		.event_types = c->event_types,
 		.reader = "none",
-		.instance = c->instance,
+		.instance = c->main ?: "top level",
 		.warning_count = c->warning_count,
 		.warnings = (const char *const *)c->warnings,
 	};

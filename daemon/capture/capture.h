@@ -40,6 +40,20 @@ struct capture_event_spec {
 	const char *filter; /* the kernel's filter language, or NULL */
 };
 
+struct capture_words {
+	const char *const *items;
+	size_t count;
+};
+
+/* What the kernel's function tracers are asked for. All 0: nothing. */
+struct capture_functions {
+	const char *tracer;	    /* "function", "function_graph"; NULL: none */
+	struct capture_words only;  /* globs, "GLOB:mod:MODULE", "GLOB:COMMAND" (traceoff, ...) */
+	struct capture_words never; /* globs */
+	struct capture_words roots; /* function_graph: only what these call */
+	unsigned depth;		    /* function_graph: of calls; 0: all */
+};
+
 enum capture_reader {
 	CAPTURE_READER_AUTO, /* splice, else read: docs/architecture.md says why not mmap */
 	CAPTURE_READER_MMAP,
@@ -50,8 +64,11 @@ enum capture_reader {
 struct capture_request {
 	const char *name; /* of the session: [A-Za-z0-9_.-]{1,64} */
 	const struct capture_event_spec *events;
-	size_t event_count; /* above 0 */
-	const pid_t *pids;  /* only these tasks; NULL: all */
+	size_t event_count;
+	struct capture_functions functions;
+	struct capture_words options; /* trace options: "func_stack_trace", "noirq-info" */
+	bool top_level;	   /* the top-level buffer instead of an instance; -EBUSY: it is in use */
+	const pid_t *pids; /* only these tasks; NULL: all */
 	size_t pid_count;
 	bool follow_forks;	    /* and their children */
 	const char *clock;	    /* NULL: "boot" */

@@ -68,21 +68,31 @@ int journal_instance(struct journal *j, const char *instance)
 	return append_line(j, &line);
 }
 
-int journal_restore(struct journal *j, const char *file, const char *old)
+static int append_value(struct journal *j, const char *verb, const char *file, const char *value)
 {
 	_cleanup_buf_ struct buf line = BUF_INIT;
 
-	buf_printf(&line, "restore %s ", file);
-	for (; *old; old++) {
-		if (*old == '\n')
+	buf_printf(&line, "%s %s ", verb, file);
+	for (; *value; value++) {
+		if (*value == '\n')
 			buf_puts(&line, "\\n");
-		else if (*old == '\\')
+		else if (*value == '\\')
 			buf_puts(&line, "\\\\");
 		else
-			buf_putc(&line, *old);
+			buf_putc(&line, *value);
 	}
 	buf_putc(&line, '\n');
 	return append_line(j, &line);
+}
+
+int journal_restore(struct journal *j, const char *file, const char *old)
+{
+	return append_value(j, "restore", file, old);
+}
+
+int journal_append(struct journal *j, const char *file, const char *line)
+{
+	return append_value(j, "append", file, line);
 }
 
 void journal_drop(struct journal *j)
@@ -116,7 +126,7 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
-static int undo_restore(const struct tracefs *fs, char *args)
+static int undo_value(const struct tracefs *fs, char *args, bool append)
 {
 	char *value = strchr(args, ' ');
 
@@ -124,7 +134,8 @@ static int undo_restore(const struct tracefs *fs, char *args)
 		return -EBADMSG;
 	*value++ = '\0';
 	unescape(value);
-	return tracefs_write(tracefs_root(fs), args, value);
+	return append ? tracefs_append(tracefs_root(fs), args, value)
+		      : tracefs_write(tracefs_root(fs), args, value);
 }
 
 static int undo_line(const struct tracefs *fs, char *line)
@@ -132,7 +143,9 @@ static int undo_line(const struct tracefs *fs, char *line)
 	if (strncmp(line, "instance ", 9) == 0)
 		return tracefs_remove_instance(fs, line + 9);
 	if (strncmp(line, "restore ", 8) == 0)
-		return undo_restore(fs, line + 8);
+		return undo_value(fs, line + 8, false);
+	if (strncmp(line, "append ", 7) == 0)
+		return undo_value(fs, line + 7, true);
 	return -EBADMSG;
 }
 

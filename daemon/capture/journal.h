@@ -5,8 +5,9 @@
  * a journal whose lock can be had belongs to a crashed one.
  *
  * Text, one step a line: "instance NAME" (to be removed), "restore FILE VALUE"
- * (FILE relative to tracefs; backslash, newline in VALUE as \\ and \n). A last
- * line without its newline was cut by a crash: its step never began.
+ * and "append FILE VALUE" (to be written, replacing what is there or not; FILE relative to
+ * tracefs; backslash, newline in VALUE as \\ and \n). A last line without its newline was
+ * cut by a crash: its step never began.
  *
  * It outlives its writer, not the kernel: what would be undone ends with the kernel, so
  * nothing here waits for a disk.
@@ -28,6 +29,7 @@ struct journal {
 int journal_create(struct journal *j, const char *state_dir, const char *name, struct error *err);
 int journal_instance(struct journal *j, const char *instance);
 int journal_restore(struct journal *j, const char *file, const char *old);
+int journal_append(struct journal *j, const char *file, const char *line);
 /* Everything is undone: the file goes. */
 void journal_drop(struct journal *j);
 /* Closes it and leaves the file for a later capture_recover. */

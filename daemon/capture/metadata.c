@@ -111,6 +111,8 @@ static int fill_request(Traced__Capture__Request *to, const struct capture_reque
 	to->buffer_bytes = request->buffer_bytes;
 	to->ring = request->ring;
 	to->name = (char *)(uintptr_t)request->name;
+	if (request->functions.tracer)
+		to->tracer = (char *)(uintptr_t)request->functions.tracer;
 	if (request->cpus) {
 		cpu_set_format(request->cpus, cpus);
 		to->cpus = buf_string(cpus);

@@ -5,6 +5,7 @@
 #include <sys/sysinfo.h>
 
 #include "capture/fields.h"
+#include "capture/setting.h"
 #include "util/parse.h"
 
 void plan_deinit(struct plan *p)
@@ -74,31 +75,74 @@ struct plan_step *plan_writef(struct plan *p, const char *instance, const char *
 	return add(p, PLAN_WRITE, instance, file, value);
 }
 
-void plan_set(struct plan *p, const char *file, const char *value)
+struct plan_step *plan_set(struct plan *p, const char *instance, const char *file,
+			   const char *value, const char *old)
 {
-	add(p, PLAN_SET, NULL, file, value);
+	struct plan_step *s = add(p, PLAN_SET, instance, file, value);
+
+	if (s && old) {
+		s->old = strdup(old);
+		p->failed |= !s->old;
+	}
+	return s;
+}
+
+struct plan_step *plan_put(struct plan *p, const char *instance, const char *file,
+			   const char *value)
+{
+	return instance ? plan_write(p, instance, file, value)
+			: plan_set(p, NULL, file, value, NULL);
+}
+
+void plan_add(struct plan *p, const char *file, const char *line, const char *undo)
+{
+	struct plan_step *s = add(p, PLAN_ADD, NULL, file, line);
+
+	if (s) {
+		s->old = strdup(undo);
+		p->failed |= !s->old;
+	}
+}
+
+static int write_value(const struct plan_step *s, const struct tracefs *fs)
+{
+	_cleanup_close_ int dir = tracefs_open_instance(fs, s->instance);
+
+	if (dir < 0)
+		return dir;
+	return s->append ? tracefs_append(dir, s->file, s->value)
+			 : tracefs_write(dir, s->file, s->value);
 }
 
 static int step_set(struct plan_step *s, const struct tracefs *fs, struct journal *j)
 {
-	_cleanup_buf_ struct buf old = BUF_INIT;
-	int r = tracefs_read(tracefs_root(fs), s->file, &old);
+	_cleanup_buf_ struct buf now = BUF_INIT, old = BUF_INIT;
+	int r = 0;
 
+	if (!s->old) {
+		r = tracefs_read(tracefs_root(fs), s->file, &now);
+		if (r == 0)
+			r = setting_text(s->file, buf_string(&now), &old);
+		if (r < 0)
+			return r;
+		if (!buf_string(&old))
+			return -ENOMEM;
+		s->old = old.data;
+		old = BUF_INIT;
+	}
+	r = journal_restore(j, s->file, s->old);
 	if (r < 0)
 		return r;
-	if (!buf_string(&old))
-		return -ENOMEM;
-	s->old = old.data;
-	old = BUF_INIT;
-	r = journal_restore(j, s->file, s->old);
-	return r < 0 ? r : tracefs_write(tracefs_root(fs), s->file, s->value);
+	/* What is refused may have been taken in part. */
+	s->done = true;
+	return s->value ? write_value(s, fs) : 0;
 }
 
-static int step_write(const struct plan_step *s, const struct tracefs *fs)
+static int step_add(const struct plan_step *s, const struct tracefs *fs, struct journal *j)
 {
-	_cleanup_close_ int dir = tracefs_open_instance(fs, s->instance);
+	int r = journal_append(j, s->file, s->old);
 
-	return dir < 0 ? dir : tracefs_write(dir, s->file, s->value);
+	return r < 0 ? r : tracefs_append(tracefs_root(fs), s->file, s->value);
 }
 
 static int step_apply(struct plan_step *s, const struct tracefs *fs, struct journal *j)
@@ -111,8 +155,10 @@ static int step_apply(struct plan_step *s, const struct tracefs *fs, struct jour
 		return r < 0 ? r : tracefs_make_instance(fs, s->instance);
 	case PLAN_SET:
 		return step_set(s, fs, j);
+	case PLAN_ADD:
+		return step_add(s, fs, j);
 	case PLAN_WRITE:
-		return step_write(s, fs);
+		return write_value(s, fs);
 	}
 	return -EINVAL;
 }
@@ -125,6 +171,8 @@ static int step_undo(struct plan_step *s, const struct tracefs *fs)
 		r = tracefs_remove_instance(fs, s->instance);
 	else if (s->kind == PLAN_SET)
 		r = tracefs_write(tracefs_root(fs), s->file, s->old);
+	else if (s->kind == PLAN_ADD)
+		r = tracefs_append(tracefs_root(fs), s->file, s->old);
 	/* Somebody was faster. */
 	return r == -ENOENT ? 0 : r;
 }
@@ -137,18 +185,16 @@ int plan_apply(struct plan *p, const struct tracefs *fs, struct journal *j, stru
 		struct plan_step *s = &p->steps[i];
 		int r = 0;
 
-		if (!s->by || !p->steps[s->by - 1].done)
+		if (!s->done && !s->refused && (!s->by || !p->steps[s->by - 1].done))
 			r = step_apply(s, fs, j);
-		if (r < 0 && s->optional) {
+		if (r < 0)
 			s->refused = r;
-			continue;
-		}
-		if (r < 0) {
+		if (r < 0 && !s->optional) {
 			plan_explain(s, fs, r, err);
 			plan_undo(p, fs);
 			return r;
 		}
-		s->done = true;
+		s->done |= !s->refused;
 	}
 	return 0;
 }
@@ -252,6 +298,21 @@ static int explain_buffer(const struct plan_step *s, int code, struct error *err
 	return error_hint(err, "ask for a smaller buffer (-b)");
 }
 
+static int explain_tracer(const struct plan_step *s, int code, struct error *err)
+{
+	error_set(err, code, "this kernel runs the tracer '%s' in the top-level buffer alone",
+		  s->value);
+	return error_hint(err, "--top-level takes that buffer, with its tracer, filters, options, "
+			       "clock and sizes, and puts all of them back at the end");
+}
+
+static int explain_option(const struct plan_step *s, int code, struct error *err)
+{
+	error_set(err, code, "the option '%s' is there for the top-level buffer alone",
+		  s->file + strlen("options/"));
+	return error_hint(err, "--top-level takes that buffer for the time of the recording");
+}
+
 static const char *reason(int code)
 {
 	switch (code) {
@@ -288,10 +349,14 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 	} else if (ends_with(s->file, "tracing_cpumask") && code != -EACCES && code != -EPERM) {
 		error_set(err, code, "the list of CPUs names some that this machine does not have");
 		return error_hint(err, "it has 0 to %d", get_nprocs_conf() - 1);
-	} else if (ends_with(s->file, "buffer_size_kb")) {
+	} else if (ends_with(s->file, "buffer_size_kb") && s->value) {
 		return explain_buffer(s, code, err);
+	} else if (strcmp(s->file, "current_tracer") == 0 && s->instance && code == -EINVAL) {
+		return explain_tracer(s, code, err);
+	} else if (strncmp(s->file, "options/", 8) == 0 && s->instance && code == -ENOENT) {
+		return explain_option(s, code, err);
 	} else {
-		error_errno(err, code, "cannot write '%.60s' to %s", s->value, s->file);
+		error_errno(err, code, "cannot write '%.60s' to %s", s->value ?: "", s->file);
 	}
 	if (reason(code))
 		error_hint(err, "%s", reason(code));

@@ -11,19 +11,26 @@
 enum plan_kind {
 	PLAN_INSTANCE, /* make an instance; undone by removing it */
 	PLAN_WRITE,    /* write within our own instance; ends with it */
-	PLAN_SET,      /* write elsewhere; the old value is kept and put back */
+	/*
+	 * Write where it outlives us. The old value of the top level's file of that
+	 * name is kept and put back. That file is another than the one written where
+	 * .instance is set: some settings of an instance are, in truth, everybody's.
+	 */
+	PLAN_SET,
+	PLAN_ADD, /* add a line to a top-level file; .old is the line that takes it away */
 };
 
 struct plan_step {
 	enum plan_kind kind;
 	bool optional; /* a refusal is kept in .refused, and the plan goes on */
+	bool append;   /* PLAN_WRITE: what the file holds stays */
 	bool done;
 	int refused;	/* negative errno */
 	size_t by;	/* if that step, counted from 1, was done, so is this one; 0: none */
 	char *instance; /* NULL: the top level */
 	char *file;
-	char *value;
-	char *old;	 /* PLAN_SET */
+	char *value;	 /* PLAN_SET: NULL writes nothing, only puts back */
+	char *old;	 /* PLAN_SET: as it has to be written; read if the plan leaves it out */
 	const void *tag; /* the caller's */
 };
 
@@ -40,9 +47,18 @@ struct plan_step *plan_write(struct plan *p, const char *instance, const char *f
 			     const char *value);
 struct plan_step *plan_writef(struct plan *p, const char *instance, const char *file,
 			      const char *fmt, ...) _printf_(4, 5);
-void plan_set(struct plan *p, const char *file, const char *value);
+/* instance as in PLAN_SET; old NULL: what the file says before. */
+struct plan_step *plan_set(struct plan *p, const char *instance, const char *file,
+			   const char *value, const char *old);
+/* Our own instance's, or kept and put back where instance is NULL. */
+struct plan_step *plan_put(struct plan *p, const char *instance, const char *file,
+			   const char *value);
+void plan_add(struct plan *p, const char *file, const char *line, const char *undo);
 
-/* Stops at the first refusal of a step that is not optional, and undoes what was done. */
+/*
+ * Applies the steps that have not been tried yet. Stops at the first refusal of one that is
+ * not optional, and undoes all that were done.
+ */
 int plan_apply(struct plan *p, const struct tracefs *fs, struct journal *j, struct error *err);
 /* Returns 0, or the first error after having tried everything. */
 int plan_undo(struct plan *p, const struct tracefs *fs);

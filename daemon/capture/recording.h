@@ -35,6 +35,7 @@ struct capture {
 	struct journal journal;
 	struct event_matches matches;
 	char instance[INSTANCE_NAME_MAX], tasks[INSTANCE_NAME_MAX];
+	const char *main; /* the instance; NULL: the top level */
 	bool has_tasks;
 	bool ring_mode;
 	uint64_t stream_limit;

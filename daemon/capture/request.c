@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/sysinfo.h>
 
+#include "capture/functions.h"
 #include "capture/metadata.h"
 #include "util/io.h"
 
@@ -84,14 +85,18 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 		return error_hint(err, "1 to %d letters, digits, dots, dashes and underscores",
 				  NAME_LEN_MAX);
 	}
-	if (!request->event_count)
+	if (!request->event_count && !request->functions.tracer)
 		return error_set(err, -EINVAL, "no events were asked for");
 	for (size_t i = 0; i < request->event_count; i++)
 		if (request->events[i].filter && strlen(request->events[i].filter) > FILTER_LEN_MAX)
 			return error_set(err, -E2BIG, "the filter for '%s' is too long",
 					 request->events[i].glob);
 	r = check_cpus(env, request->cpus, err);
-	return r < 0 ? r : check_memory(env, request, err);
+	if (r == 0)
+		r = check_memory(env, request, err);
+	if (r == 0)
+		r = functions_check(env, request, err);
+	return r < 0 || !request->top_level ? r : toplevel_check(env->tracefs, err);
 }
 
 static void plan_pids(struct plan *plan, const struct capture_request *request,
@@ -104,9 +109,9 @@ static void plan_pids(struct plan *plan, const struct capture_request *request,
 	for (size_t i = 0; i < request->pid_count; i++)
 		buf_printf(&pids, "%d ", request->pids[i]);
 	if (request->follow_forks)
-		plan_write(plan, instance, "options/event-fork", "1");
+		plan_put(plan, instance, "options/event-fork", "1");
 	if (buf_string(&pids))
-		plan_write(plan, instance, "set_event_pid", pids.data);
+		plan_put(plan, instance, "set_event_pid", pids.data);
 	else
 		plan->failed = true;
 }
@@ -120,7 +125,7 @@ static void plan_cpus(struct plan *plan, const struct capture_request *request,
 		return;
 	cpu_set_format_mask(request->cpus, &mask);
 	if (buf_string(&mask))
-		plan_write(plan, instance, "tracing_cpumask", mask.data);
+		plan_put(plan, instance, "tracing_cpumask", mask.data);
 	else
 		plan->failed = true;
 }
@@ -128,20 +133,26 @@ static void plan_cpus(struct plan *plan, const struct capture_request *request,
 static void plan_buffer(struct plan *plan, const char *instance, const char *clock, uint64_t kb)
 {
 	struct plan_step *s;
+	char size[32];
 
-	plan_instance(plan, instance);
+	snprintf(size, sizeof(size), "%llu", (unsigned long long)kb);
+	if (instance)
+		plan_instance(plan, instance);
+	else
+		/* It was empty, and is to be so again. */
+		plan_set(plan, NULL, "trace", "", "");
 	/* A new instance is on. */
-	plan_write(plan, instance, "tracing_on", "0");
-	plan_write(plan, instance, "trace_clock", clock);
+	plan_put(plan, instance, "tracing_on", "0");
+	plan_put(plan, instance, "trace_clock", clock);
 	/*
 	 * Without overwriting, the kernel would count what it drops but not say
 	 * where. options/record-cmd stays: it acts on the enabled events of every
 	 * instance, not on ours alone (trace_event_enable_cmd_record()).
 	 */
-	plan_write(plan, instance, "options/overwrite", "1");
-	plan_writef(plan, instance, "buffer_size_kb", "%llu", (unsigned long long)kb);
+	plan_put(plan, instance, "options/overwrite", "1");
+	plan_put(plan, instance, "buffer_size_kb", size);
 	/* Linux 5.0+. */
-	s = plan_write(plan, instance, "buffer_percent", WAKEUP_PERCENT);
+	s = plan_put(plan, instance, "buffer_percent", WAKEUP_PERCENT);
 	if (s)
 		s->optional = true;
 }
@@ -187,12 +198,18 @@ static void plan_events(struct plan *plan, const struct event_matches *matches,
 	char path[512];
 	size_t system = 0;
 
+	/* All were off at the top level, else it could not have been taken. */
+	if (!instance && matches->count)
+		plan_set(plan, NULL, "events/enable", NULL, "0");
 	/* All filters first: a bad one is found before anything is on. */
 	for (size_t i = 0; i < matches->count; i++) {
 		if (!matches->items[i].filter)
 			continue;
 		event_file(matches->items[i].name, "filter", path, sizeof(path));
-		plan_write(plan, instance, path, matches->items[i].filter);
+		if (instance)
+			plan_write(plan, instance, path, matches->items[i].filter);
+		else
+			plan_set(plan, NULL, path, matches->items[i].filter, "0");
 	}
 	for (size_t i = 0; i < matches->count; i++) {
 		struct plan_step *s;
@@ -234,6 +251,7 @@ int request_plan(struct plan *plan, const struct capture_request *request,
 	plan_cpus(plan, request, instance);
 	plan_pids(plan, request, instance);
 	plan_events(plan, matches, instance);
+	functions_plan(plan, request, instance);
 	if (tasks)
 		plan_tasks(plan, tasks, clock,
 			   request->ring ? TASKS_RING_BUFFER_KB : TASKS_BUFFER_KB);

@@ -19,7 +19,7 @@
 int request_check(const struct capture_env *env, const struct capture_request *request,
 		  struct error *err);
 /*
- * The whole plan: the main instance and the one for tasks (tasks NULL: none).
+ * The whole plan: the main instance (NULL: the top level) and the one for tasks (tasks NULL: none).
  * Steps that enable an event bear its match as tag. matches must outlive the plan.
  */
 int request_plan(struct plan *plan, const struct capture_request *request,

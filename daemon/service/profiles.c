@@ -33,6 +33,8 @@ struct profile *profile_free(struct profile *p)
 	free(p->path);
 	string_list_deinit(&p->events);
 	string_list_deinit(&p->optional);
+	string_list_deinit(&p->functions);
+	free(p->tracer);
 	free(p);
 	return NULL;
 }
@@ -47,6 +49,13 @@ static int take_assignment(void *userdata, const char *section, const char *key,
 		return string_list_add_words(&p->events, value) >= 0;
 	if (strcmp(key, "optional") == 0)
 		return string_list_add_words(&p->optional, value) >= 0;
+	if (strcmp(key, "functions") == 0)
+		return string_list_add_words(&p->functions, value) >= 0;
+	if (strcmp(key, "tracer") == 0) {
+		free(p->tracer);
+		p->tracer = strdup(value);
+		return p->tracer != NULL;
+	}
 	if (strcmp(key, "summary") == 0) {
 		free(p->summary);
 		p->summary = strdup(value);
@@ -147,7 +156,7 @@ int profile_load(struct profile **ret, const char *const *dirs, const char *name
 		return error_hint(err, "a profile has a section [profile] with summary, events "
 				       "and optional");
 	}
-	if (!p->events.count && !p->optional.count)
+	if (!p->events.count && !p->optional.count && !p->tracer)
 		return error_set(err, -EINVAL, "%s: names no events", p->path);
 	p->name = strdup(name);
 	if (!p->name)

@@ -6,6 +6,8 @@
  *	summary = one line for people
  *	events = sched:sched_switch, irq:*
  *	optional = events that not every kernel has
+ *	tracer = function
+ *	functions = vfs_* ksys_*
  *
  * A file in the first folder that has it hides those of the same name in later ones.
  */
@@ -15,7 +17,8 @@
 
 struct profile {
 	char *name, *summary, *path; /* owned */
-	struct string_list events, optional;
+	char *tracer;		     /* NULL: none; owned */
+	struct string_list events, optional, functions;
 };
 
 /*

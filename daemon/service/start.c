@@ -74,6 +74,15 @@ static int check_text(const char *text, const char *allowed, const char *what, s
 	return 0;
 }
 
+static int check_words(char *const *words, size_t count, const char *what, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && r >= 0; i++)
+		r = check_text(words[i], "", what, err);
+	return r;
+}
+
 static int check_texts(const Traced__Control__Start *start, struct error *err)
 {
 	int r = check_text(start->profile, "", "name of the profile", err);
@@ -85,6 +94,18 @@ static int check_texts(const Traced__Control__Start *start, struct error *err)
 		if (r >= 0)
 			r = check_text(start->events[i]->filter, "\t", "filter", err);
 	}
+	if (r >= 0)
+		r = check_text(start->tracer, "", "name of the tracer", err);
+	if (r >= 0)
+		r = check_words(start->functions, start->n_functions, "name of a function", err);
+	if (r >= 0)
+		r = check_words(start->functions_not, start->n_functions_not, "name of a function",
+				err);
+	if (r >= 0)
+		r = check_words(start->graph_roots, start->n_graph_roots, "name of a function",
+				err);
+	if (r >= 0)
+		r = check_words(start->options, start->n_options, "name of an option", err);
 	return r;
 }
 
@@ -95,15 +116,14 @@ static int check_counts(const struct manager *m, const Traced__Control__Start *s
 	    start->n_command > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d event names, %d tasks or %d words",
 				 START_EVENTS_MAX, START_PIDS_MAX, START_WORDS_MAX);
-	if (*start->tracer && strcmp(start->tracer, "nop") != 0) {
-		error_set(err, -EOPNOTSUPP, "this traced has no tracers: \"%s\"", start->tracer);
-		return error_hint(err, "record events instead: tracectl events lists them");
-	}
 	if (start->stream && start->ring) {
 		error_set(err, -EINVAL,
 			  "a flight recorder is read when it is asked for, not followed");
 		return error_hint(err, "leave out either --ring or --stream");
 	}
+	if (start->n_functions > START_WORDS_MAX || start->n_functions_not > START_WORDS_MAX ||
+	    start->n_graph_roots > START_WORDS_MAX || start->n_options > START_WORDS_MAX)
+		return error_set(err, -E2BIG, "more than %d functions or options", START_WORDS_MAX);
 	if (m->session_count >= m->config.sessions) {
 		error_set(err, -EUSERS, "%u sessions are the limit", m->config.sessions);
 		return error_hint(err, "end one (tracectl list), or raise \"sessions\" in "
@@ -145,7 +165,7 @@ static int add_optional(struct start_plan *p, struct manager *m, struct error *e
 			}
 		}
 	}
-	if (p->request.event_count)
+	if (p->request.event_count || p->profile->tracer)
 		return 0;
 	error_set(err, -ENOENT, "this kernel has none of the events of profile \"%s\"",
 		  p->profile->name);
@@ -166,6 +186,33 @@ static int add_configured(struct start_plan *p, const struct string_list *events
 	return 0;
 }
 
+static struct capture_words words(char *const *items, size_t count)
+{
+	return (struct capture_words){ .items = (const char *const *)items, .count = count };
+}
+
+/* Those of the request add to the profile's. */
+static void choose_functions(struct start_plan *p)
+{
+	const Traced__Control__Start *start = p->start;
+	struct capture_functions *f = &p->request.functions;
+	const struct profile *profile = p->profile;
+
+	f->tracer = *start->tracer ? start->tracer : NULL;
+	if (!f->tracer && profile && profile->tracer)
+		f->tracer = profile->tracer;
+	if (f->tracer && strcmp(f->tracer, "nop") == 0)
+		f->tracer = NULL;
+	f->only = words(start->functions, start->n_functions);
+	if (!f->only.count && profile)
+		f->only = words(profile->functions.items, profile->functions.count);
+	f->never = words(start->functions_not, start->n_functions_not);
+	f->roots = words(start->graph_roots, start->n_graph_roots);
+	f->depth = start->graph_depth;
+	p->request.options = words(start->options, start->n_options);
+	p->request.top_level = start->top_level;
+}
+
 static int choose_events(struct start_plan *p, struct manager *m,
 			 const Traced__Control__Start *start, struct error *err)
 {
@@ -180,6 +227,7 @@ static int choose_events(struct start_plan *p, struct manager *m,
 			return r;
 		room += p->profile->events.count + p->profile->optional.count;
 	}
+	choose_functions(p);
 	p->specs = calloc(room, sizeof(*p->specs));
 	if (!p->specs)
 		return error_errno(err, -ENOMEM, "session");
@@ -187,6 +235,8 @@ static int choose_events(struct start_plan *p, struct manager *m,
 		for (size_t i = 0; i < p->profile->events.count; i++)
 			add_spec(p, p->profile->events.items[i], NULL);
 		r = add_optional(p, m, err);
+	} else if (p->request.functions.tracer) {
+		/* Functions are what was asked for: other events only if they are named. */
 	} else if (!start->n_events && configured->count) {
 		r = add_configured(p, configured);
 		if (r < 0)
@@ -210,6 +260,10 @@ static int describe(struct start_plan *p, const Traced__Control__Start *start, s
 		buf_printf(&what, "profile %s", start->profile);
 		from = p->request.event_count - start->n_events;
 	}
+	if (p->request.functions.tracer && !p->profile)
+		buf_puts(&what, p->request.functions.tracer);
+	for (size_t i = 0; i < start->n_functions; i++)
+		buf_printf(&what, "%s%s", what.len ? " " : "", start->functions[i]);
 	for (size_t i = from; i < p->request.event_count; i++)
 		buf_printf(&what, "%s%s", what.len ? " " : "", p->specs[i].glob);
 	if (!buf_string(&what))

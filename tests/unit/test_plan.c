@@ -67,7 +67,7 @@ static void applied_and_undone(void **state)
 	struct plan p = { 0 };
 
 	plan_instance(&p, "traced-1-unit");
-	plan_set(&p, "tracing_thresh", "100");
+	plan_set(&p, NULL, "tracing_thresh", "100", NULL);
 	plan_write(&p, NULL, "tracing_on", "0");
 	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
 	assert_true(exists(f, "instances/traced-1-unit"));
@@ -91,7 +91,7 @@ static void refused_step_undoes_those_before(void **state)
 	struct plan p = { 0 };
 
 	plan_instance(&p, "traced-1-unit");
-	plan_set(&p, "tracing_thresh", "100");
+	plan_set(&p, NULL, "tracing_thresh", "100", NULL);
 	plan_write(&p, NULL, "no_such_file", "1");
 	assert_int_equal(plan_apply(&p, f->fs, &f->journal, &err), -ENOENT);
 	assert_non_null(strstr(err.message, "no_such_file"));

@@ -32,7 +32,8 @@ def main(build, guest):
             command = ["env", *env, *command]
         word = "check_if_named" if test["name"] in IF_NAMED else "check"
         print(word, test["name"], test["timeout"] * SLOWER, shlex.join(command))
-    print("check kernel 300", shlex.join(["python3", f"{guest}/kernel.py", build]))
+    for name in ("kernel", "functions"):
+        print(f"check {name} 300", shlex.join(["python3", f"{guest}/{name}.py", build]))
     for name in ("fixtures", "function_fixtures"):
         print(f"check_if_named {name} 300", shlex.join(["python3", f"{guest}/{name}.py", build]))
     print("check_kernel_log")

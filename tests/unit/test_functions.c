@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is asked of the function tracers: checked and planned, on a folder in tracefs's place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "capture/function_list.h"
+#include "capture/functions.h"
+#include "capture/setting.h"
+#include "fake_root.h"
+
+struct fixture {
+	struct fake_root root;
+	struct capture_env env;
+	struct plan plan;
+	struct error err;
+	struct capture_request request;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	fake_root_init(&f->root);
+	fake_dir(&f->root, "events");
+	fake_file(&f->root, "available_tracers", "function_graph function nop\n");
+	fake_file(&f->root, "available_filter_functions",
+		  "vfs_read\nvfs_write\nschedule\n__ftrace_invalid_address___12\n"
+		  "ext4_read [ext4]\nksys_read\n");
+	fake_file(&f->root, "options/func_stack_trace", "0\n");
+	fake_file(&f->root, "options/irq-info", "1\n");
+	fake_file(&f->root, "set_graph_function", "#### all functions enabled ####\n");
+	fake_file(&f->root, "max_graph_depth", "0\n");
+	fake_file(&f->root, "events/sched/sched_switch/enable", "0\n");
+	assert_int_equal(tracefs_open(&f->env.tracefs, f->root.path, NULL), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	plan_deinit(&f->plan);
+	error_deinit(&f->err);
+	tracefs_free(f->env.tracefs);
+	fake_root_deinit(&f->root);
+	free(f);
+	return 0;
+}
+
+#define WORDS(...)                                                                                 \
+	((struct capture_words){ .items = (const char *const[]){ __VA_ARGS__ },                    \
+				 .count = sizeof((const char *const[]){ __VA_ARGS__ }) /           \
+					  sizeof(char *) })
+
+static int checked(struct fixture *f, const struct capture_functions *functions)
+{
+	error_deinit(&f->err);
+	f->err = ERROR_INIT;
+	f->request.functions = *functions;
+	return functions_check(&f->env, &f->request, &f->err);
+}
+#define CHECK(...) checked(f, &(struct capture_functions){ __VA_ARGS__ })
+
+static void assert_hint(const struct fixture *f, const char *part)
+{
+	if (!f->err.hint || !strstr(f->err.hint, part))
+		fail_msg("the hint of '%s' is '%s', without '%s'", f->err.message, f->err.hint,
+			 part);
+}
+
+static void what_the_kernel_has_passes(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(CHECK(.tracer = "function"), 0);
+	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("vfs_*", "*:mod:ext4")), 0);
+	assert_int_equal(CHECK(.tracer = "function", .only = WORDS(":mod:ext4")), 0);
+	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("*", "!vfs_*")), 0);
+	assert_int_equal(CHECK(.tracer = "function_graph", .roots = WORDS("vfs_*"), .depth = 3), 0);
+	/* Triggers need no tracer. */
+	assert_int_equal(CHECK(.only = WORDS("schedule:traceoff:1", "vfs_read:stacktrace",
+					     "vfs_read:enable_event:sched:sched_switch")),
+			 0);
+}
+
+static void what_it_lacks_is_refused_with_the_nearest(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(CHECK(.tracer = "functoin"), -ENOENT);
+	assert_hint(f, "did you mean 'function'?");
+	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("vsf_read")), -ENOENT);
+	assert_hint(f, "'vfs_read'");
+	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("vsf_*")), -ENOENT);
+	assert_hint(f, "'vfs_*'");
+	assert_int_equal(CHECK(.tracer = "function", .never = WORDS("shedule")), -ENOENT);
+	assert_hint(f, "'schedule'");
+	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("*:mod:ext3")), -ENOENT);
+	assert_hint(f, "'ext4'");
+	assert_int_equal(CHECK(.tracer = "function_graph", .roots = WORDS("vfs_raed")), -ENOENT);
+	assert_hint(f, "'vfs_read'");
+	assert_int_equal(CHECK(.only = WORDS("schedule:traceof")), -EINVAL);
+	assert_hint(f, "traceoff");
+	assert_int_equal(CHECK(.only = WORDS("schedule:stack_trace")), -EINVAL);
+	assert_hint(f, "'schedule:stacktrace'");
+	assert_int_equal(CHECK(.only = WORDS("schedule:enable_event:sched:no_such")), -ENOENT);
+	f->request.options = WORDS("func_stak_trace");
+	assert_int_equal(CHECK(.tracer = NULL), -ENOENT);
+	assert_hint(f, "'func_stack_trace'");
+}
+
+static void what_records_nothing_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(
+		CHECK(.tracer = "function", .only = WORDS("vfs_*"), .never = WORDS("vfs*")),
+		-EINVAL);
+	assert_int_equal(CHECK(.tracer = "function_graph", .only = WORDS("vfs_*"),
+			       .roots = WORDS("schedule")),
+			 -EINVAL);
+	assert_hint(f, "-l 'schedule'");
+	assert_int_equal(CHECK(.only = WORDS("vfs_*")), -EINVAL);
+	assert_int_equal(CHECK(.never = WORDS("vfs_*")), -EINVAL);
+	assert_int_equal(CHECK(.tracer = "function", .depth = 1), -EINVAL);
+	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("vfs_read ksys_read")), -EINVAL);
+	assert_int_equal(CHECK(.only = WORDS("schedule:snapshot")), -EOPNOTSUPP);
+}
+
+static void stacks_of_everything_are_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	f->request.options = WORDS("func_stack_trace");
+	assert_int_equal(CHECK(.tracer = "function"), -EINVAL);
+	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("vfs_read")), 0);
+}
+
+static void roots_of_others_are_left_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "set_graph_function", "schedule\n");
+	assert_int_equal(CHECK(.tracer = "function_graph", .roots = WORDS("vfs_read")), -EBUSY);
+	assert_int_equal(CHECK(.tracer = "function_graph"), 0);
+}
+
+static const struct plan_step *step_of(const struct fixture *f, const char *file)
+{
+	for (size_t i = 0; i < f->plan.count; i++)
+		if (strcmp(f->plan.steps[i].file, file) == 0)
+			return &f->plan.steps[i];
+	fail_msg("no step writes %s", file);
+	return NULL;
+}
+
+static void the_plan_of_an_instance(void **state)
+{
+	struct fixture *f = *state;
+
+	f->request.options = WORDS("func_stack_trace", "noirq-info");
+	f->request.functions = (struct capture_functions){
+		.tracer = "function",
+		.only = WORDS("vfs_*", "schedule:traceoff:1", "ksys_read"),
+		.never = WORDS("vfs_write"),
+	};
+	functions_plan(&f->plan, &f->request, "i");
+	assert_false(f->plan.failed);
+	assert_string_equal(step_of(f, "set_ftrace_filter")->value, "vfs_*\nksys_read\n");
+	assert_string_equal(step_of(f, "set_ftrace_notrace")->value, "vfs_write\n");
+	/* One value for all instances on many kernels: put back. */
+	assert_int_equal(step_of(f, "options/func_stack_trace")->kind, PLAN_SET);
+	assert_int_equal(step_of(f, "options/irq-info")->kind, PLAN_WRITE);
+	assert_string_equal(step_of(f, "options/irq-info")->value, "0");
+	assert_string_equal(step_of(f, "current_tracer")->value, "function");
+	assert_true(f->plan.steps[f->plan.count - 1].append);
+	assert_string_equal(f->plan.steps[f->plan.count - 1].value, "schedule:traceoff:1\n");
+}
+
+static void the_plan_of_the_top_level_is_undone(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct journal j;
+	char journal[512];
+
+	fake_dir(&f->root, "state");
+	fake_file(&f->root, "current_tracer", "nop\n");
+	fake_file(&f->root, "set_ftrace_filter",
+		  "ext4_read [ext4]\nschedule\n*:mod:xfs\nvfs_read:traceoff:unlimited\n");
+	fake_file(&f->root, "set_ftrace_notrace_pid", "no pid\n");
+	f->request.functions = (struct capture_functions){
+		.tracer = "function_graph",
+		.only = WORDS("vfs_*"),
+		.roots = WORDS("vfs_read"),
+		.depth = 2,
+	};
+	functions_plan(&f->plan, &f->request, NULL);
+	assert_int_equal(journal_create(&j, fake_path(&f->root, "state"), "traced-1-unit", &err),
+			 0);
+	assert_int_equal(plan_apply(&f->plan, f->env.tracefs, &j, &err), 0);
+	assert_string_equal(fake_text(&f->root, "current_tracer"), "function_graph");
+	assert_string_equal(fake_text(&f->root, "set_ftrace_filter"), "vfs_*\n");
+	assert_string_equal(fake_text(&f->root, "set_graph_function"), "vfs_read\n");
+	assert_string_equal(fake_text(&f->root, "max_graph_depth"), "2");
+	snprintf(journal, sizeof(journal), "%.500s",
+		 fake_text(&f->root, "state/traced-1-unit.journal"));
+	assert_int_equal(plan_undo(&f->plan, f->env.tracefs), 0);
+	assert_string_equal(fake_text(&f->root, "current_tracer"), "nop");
+	assert_string_equal(fake_text(&f->root, "set_ftrace_filter"),
+			    "ext4_read\nschedule\n*:mod:xfs\n");
+	assert_string_equal(fake_text(&f->root, "set_graph_function"), "");
+	assert_string_equal(fake_text(&f->root, "max_graph_depth"), "0");
+	/* The next start does the same from the journal. */
+	fake_file(&f->root, "set_ftrace_filter", "vfs_*\n");
+	fake_file(&f->root, "current_tracer", "function_graph");
+	assert_true(journal_undo(f->env.tracefs, journal, strlen(journal)) > 0);
+	assert_string_equal(fake_text(&f->root, "set_ftrace_filter"),
+			    "ext4_read\nschedule\n*:mod:xfs\n");
+	assert_string_equal(fake_text(&f->root, "current_tracer"), "nop");
+	journal_drop(&j);
+}
+
+static void an_option_of_another_tracer_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "trace_options", "print-parent\nnofunc_stack_trace\nirq-info\n");
+	f->request.options = WORDS("irq-info", "nofunc_stack_trace");
+	assert_int_equal(functions_verify(&f->request, tracefs_root(f->env.tracefs), &f->err), 0);
+	f->request.options = WORDS("funcgraph-tail");
+	assert_int_equal(functions_verify(&f->request, tracefs_root(f->env.tracefs), &f->err),
+			 -EINVAL);
+}
+
+static void the_top_level_is_taken_only_if_it_is_free(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "current_tracer", "nop\n");
+	fake_file(&f->root, "events/enable", "0\n");
+	fake_file(&f->root, "per_cpu/cpu0/stats", "entries: 0\noverrun: 0\n");
+	assert_int_equal(toplevel_check(f->env.tracefs, &f->err), 0);
+	fake_file(&f->root, "per_cpu/cpu0/stats", "entries: 7\noverrun: 0\n");
+	assert_int_equal(toplevel_check(f->env.tracefs, &f->err), -EBUSY);
+	assert_hint(f, "tracectl extract");
+	fake_file(&f->root, "events/enable", "X\n");
+	assert_int_equal(toplevel_check(f->env.tracefs, &f->err), -EBUSY);
+	fake_file(&f->root, "current_tracer", "function\n");
+	assert_int_equal(toplevel_check(f->env.tracefs, &f->err), -EBUSY);
+	assert_non_null(strstr(f->err.message, "'function'"));
+}
+
+static void settings_in_the_words_that_set_them(void **state _unused_)
+{
+	static const struct {
+		const char *file, *says, *set;
+	} cases[] = {
+		{ "trace_clock", "local [boot] mono", "boot" },
+		{ "buffer_size_kb", "7 (expanded: 1408)", "1408" },
+		{ "buffer_size_kb", "512", "512" },
+		{ "set_ftrace_pid", "no pid", "" },
+		{ "set_event_pid", "12\n34", "12\n34\n" },
+		{ "set_ftrace_notrace", "#### no functions disabled ####", "" },
+		{ "options/overwrite", "1", "1" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_buf_ struct buf out = BUF_INIT;
+
+		assert_int_equal(setting_text(cases[i].file, cases[i].says, &out), 0);
+		assert_string_equal(buf_string(&out), cases[i].set);
+	}
+	assert_int_equal(setting_text("buffer_size_kb", "X", NULL), -EBUSY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_the_kernel_has_passes, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_it_lacks_is_refused_with_the_nearest, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_records_nothing_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(stacks_of_everything_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(roots_of_others_are_left_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_plan_of_an_instance, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_plan_of_the_top_level_is_undone, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(an_option_of_another_tracer_is_told, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_top_level_is_taken_only_if_it_is_free, setup,
+						teardown),
+		cmocka_unit_test(settings_in_the_words_that_set_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""In a guest: the function tracers, end to end, and that all they change is put back."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "integration"))
+from harness import INSTANCES, TRACEFS, Test, check, interrupt, skip  # noqa: E402
+
+# What a recording may change at the top level.
+SETTINGS = ("current_tracer", "set_ftrace_filter", "set_ftrace_notrace", "set_ftrace_pid",
+            "set_ftrace_notrace_pid", "set_graph_function", "max_graph_depth", "trace_options",
+            "trace_clock", "tracing_on", "tracing_cpumask", "set_event", "set_event_pid",
+            "buffer_percent", "events/enable", "options/func_stack_trace")
+GRAPH_IN_INSTANCE = None  # found out by main()
+
+
+def settings():
+    return {name: (TRACEFS / name).read_text() for name in SETTINGS if (TRACEFS / name).exists()}
+
+
+def some_files():
+    for _ in range(20):
+        pathlib.Path("/proc/self/stat").read_text()
+
+
+def record(test, *arguments, during=some_files, status=0):
+    before = settings()
+    process = test.start("record", "--name", test.name, *arguments)
+    until = time.monotonic() + 60
+    # Recording has begun once its clock marker is in the text; the session's state says so.
+    while process.poll() is None and time.monotonic() < until:
+        told = test.run("status", "--json") if test.daemon else None
+        if told and '"recording"' in told.out:
+            break
+        time.sleep(0.1)
+    during()
+    interrupt(process)
+    done = test.finish(process, 120)
+    check(done.status == status, f"record {' '.join(map(str, arguments))}: {done}")
+    check(settings() == before, "not put back: " + ", ".join(
+        f"{k}: {before[k]!r} is {v!r}" for k, v in settings().items() if before[k] != v))
+    return done
+
+
+def top_level():
+    return () if GRAPH_IN_INSTANCE else ("--top-level",)
+
+
+def functions(test):
+    record(test, "-p", "function", "-l", "vfs_*", "-n", "vfs_write", "-o", "out.txt")
+    text = (test.dir / "out.txt").read_text()
+    names = set(re.findall(r": (\w+)(?:\.\S+)? <-", text))
+    check("vfs_read" in names, f"no vfs_read among {names}")
+    check(all(n.startswith("vfs_") for n in names) and "vfs_write" not in names, f"{names}")
+
+
+def one_task(test):
+    record(test, "-p", "function", "-l", "vfs_read", "-P", os.getpid(), "-o", "out.txt")
+    pids = set(re.findall(r"-(\d+) +\[\d+\].*: vfs_read <-", (test.dir / "out.txt").read_text()))
+    check(pids == {str(os.getpid())}, f"{pids}, not {os.getpid()} alone")
+
+
+def stacks(test):
+    record(test, "-p", "function", "-l", "vfs_open", "-O", "func_stack_trace", "-o", "out.txt")
+    text = (test.dir / "out.txt").read_text()
+    check(re.search(r"<stack trace>\n(?: => .+\n)+", text), f"no stack in\n{text[-1500:]}")
+
+
+def triggers(test):
+    """The function turns the recording off: what came before is there, what follows is not."""
+    def during():
+        some_files()
+        pathlib.Path("/var/tmp/d").mkdir()
+        pathlib.Path("/var/tmp/d").rmdir()
+        some_files()
+
+    record(test, "-p", "function", "-l", "vfs_*", "-l", "vfs_mkdir:traceoff", "-o", "out.txt",
+           during=during)
+    text = (test.dir / "out.txt").read_text()
+    check("vfs_read <-" in text, "nothing was recorded before")
+    check("vfs_rmdir <-" not in text, "it went on after traceoff")
+
+
+def graph(test):
+    record(test, "-p", "function_graph", "-g", "vfs_read", "--max-graph-depth", 3, *top_level(),
+           "-o", "out.txt")
+    text = (test.dir / "out.txt").read_text()
+    check(re.search(r"\|  vfs_read\(\)", text), f"no vfs_read in\n{text[:1500]}")
+    deepest = max(len(m) for m in re.findall(r"\|  ( *)\w+\(\)", text))
+    check(0 < deepest <= 4, f"{deepest} blanks before the deepest call")
+
+
+def graph_to_everything(test):
+    record(test, "-p", "function_graph", "-l", "vfs_*", "-e", "sched:sched_switch", *top_level(),
+           "-o", "out.traced")
+    for name in ("out.json", "out.txt", "out.pftrace"):
+        done = test.run("convert", "out.traced", name)
+        check(done.status == 0, f"convert to {name}: {done}")
+
+
+def top_level_is_said(test):
+    before = settings()
+    done = test.run("record", "-t", "100ms", "-p", "function_graph", "-l", "vfs_*", "-o", "out.txt")
+    if GRAPH_IN_INSTANCE:
+        check(done.status == 0, f"{done}")
+    else:
+        check(done.status == 1 and "--top-level" in done.err, f"{done}")
+    check(settings() == before, "settings are not as they were")
+
+
+def top_level_in_use(test):
+    event = TRACEFS / "events" / "sched" / "sched_switch" / "enable"
+    event.write_text("1")
+    try:
+        done = test.run("record", "-t", "100ms", "-p", "function", "-l", "vfs_*", "--top-level",
+                        "-o", "out.txt")
+        check(done.status == 1 and "somebody else uses" in done.err, f"{done}")
+        check(event.read_text().strip() == "1", "it took what is in use")
+    finally:
+        event.write_text("0")
+        (TRACEFS / "trace").write_text("")
+
+
+def killed_at_the_top_level(test):
+    """The next start puts back what a killed recorder has left."""
+    before = settings()
+    process = test.start("start", "-p", "function", "-l", "vfs_*", "--top-level", "--name", "x")
+    done = test.finish(process)
+    check(done.status == 0, f"start: {done}")
+    check(settings() != before, "it took nothing")
+    test.daemon.process.kill()
+    test.daemon.process.wait()
+    test.daemon.log.close()
+    test.daemon = type(test.daemon)(test)
+    check(test.run("status").status == 0, "the next daemon does not answer")
+    check(settings() == before, "not put back: " + ", ".join(
+        f"{k}: {before[k]!r} is {v!r}" for k, v in settings().items() if before[k] != v))
+
+
+def refusals(test):
+    for arguments, words in (
+            (["-p", "function", "-l", "vsf_*"], "vfs_*"),
+            (["-p", "function", "-l", "vfs_raed"], "vfs_read"),
+            (["-p", "function", "-l", "*:mod:no_such_module"], "no module"),
+            (["-p", "function_graph", "-g", "vfs_raed"], "vfs_read"),
+            (["-p", "functoin"], "function"),
+            (["-p", "function", "-O", "funcgraph-tail"], "another tracer"),
+            (["-p", "function", "-l", "vfs_read:traceof"], "traceoff")):
+        before = settings()
+        done = test.run("record", "-t", "100ms", *arguments, "-o", "out.txt")
+        check(done.status == 1 and words in done.err, f"{arguments}: {done}")
+        check(not (test.dir / "out.txt").exists(), "a file was written")
+        check(settings() == before and not test.instances(), f"{arguments} left something behind")
+
+
+def main():
+    global GRAPH_IN_INSTANCE
+    if not os.environ.get("TRACED_VM"):
+        skip("only for guests: it traces functions")
+    test = Test("functions")
+    (INSTANCES / "probe").mkdir()
+    GRAPH_IN_INSTANCE = "function_graph" in (INSTANCES / "probe/available_tracers").read_text().split()
+    (INSTANCES / "probe").rmdir()
+    test.case("functions, and not others", functions, daemon=True)
+    test.case("functions of one task", one_task, daemon=True)
+    test.case("stacks of functions", stacks, daemon=True)
+    test.case("a trigger", triggers, daemon=True)
+    test.case("a graph from a root", graph, daemon=True)
+    test.case("a graph in every format", graph_to_everything, daemon=True)
+    test.case("what needs the top level says so", top_level_is_said, daemon=True)
+    test.case("a top level in use", top_level_in_use, daemon=True)
+    test.case("killed at the top level", killed_at_the_top_level, daemon=True)
+    test.case("what the kernel lacks", refusals, daemon=True)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
