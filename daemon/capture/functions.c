@@ -483,6 +483,18 @@ int functions_verify(const struct capture_request *request, int dir, struct erro
 	return 0;
 }
 
+bool functions_may_turn_off(const struct capture_request *request)
+{
+	const struct capture_words *only = &request->functions.only;
+	struct function_word word;
+
+	for (size_t i = 0; i < only->count; i++)
+		if (function_word_parse(&word, only->items[i], NULL) == 0 &&
+		    strcmp(word.command, "traceoff") == 0)
+			return true;
+	return false;
+}
+
 static bool is_empty(const struct tracefs *fs, unsigned cpu, uint64_t *entries)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;

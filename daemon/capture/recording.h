@@ -38,6 +38,7 @@ struct capture {
 	const char *main; /* the instance; NULL: the top level */
 	bool has_tasks;
 	bool ring_mode;
+	bool may_go_off; /* a function's trigger turns it off, as it was asked to */
 	uint64_t stream_limit;
 	struct cpu_set cpus; /* bits NULL: all */
 

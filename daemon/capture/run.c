@@ -90,6 +90,8 @@ void capture_check_on(struct capture *c)
 {
 	uint64_t on;
 
+	if (c->may_go_off)
+		return;
 	if (tracefs_read_u64(c->rings[BUFFER_MAIN].dir, "tracing_on", &on) == 0 && !on)
 		capture_warn(c, "somebody turned tracing off while it recorded: what came after "
 				"that is missing");

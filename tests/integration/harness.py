@@ -235,5 +235,14 @@ def in_namespace(script):
     return ["unshare", "-m", "--propagation", "private", "sh", "-c", script + '\nexec "$@"', "sh"]
 
 
+def functions_refused():
+    """Whether this kernel keeps its function tracers from everybody, as in lockdown."""
+    try:
+        (TRACEFS / "available_filter_functions").open("rb").close()
+    except OSError:
+        return True
+    return False
+
+
 def interrupt(process):
     process.send_signal(signal.SIGINT)

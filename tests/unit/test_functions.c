@@ -173,6 +173,7 @@ static void the_plan_of_an_instance(void **state)
 	functions_plan(&f->plan, &f->request, "i");
 	assert_false(f->plan.failed);
 	assert_string_equal(step_of(f, "set_ftrace_filter")->value, "vfs_*\nksys_read\n");
+	assert_true(functions_may_turn_off(&f->request));
 	assert_string_equal(step_of(f, "set_ftrace_notrace")->value, "vfs_write\n");
 	/* One value for all instances on many kernels: put back. */
 	assert_int_equal(step_of(f, "options/func_stack_trace")->kind, PLAN_SET);
