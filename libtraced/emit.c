@@ -4,6 +4,10 @@
 
 #include "traced/traced.h"
 
+/* What takes the short way: a record of it can't be too long for any ring. */
+#define SHORT_ARGS 8
+#define SHORT_TEXT 1024
+
 __thread struct thread traced_thread initial_exec;
 
 uint64_t traced_now(void)
@@ -31,6 +35,18 @@ static inline int64_t label_in(struct thread *t, struct ring *r, struct traced_l
 	return ring_define(t, r, label);
 }
 
+/* Whatever the arguments are. */
+static void __attribute__((noinline))
+write_long(char phase, unsigned flags, struct traced_label *label, const struct traced_arg *args,
+	   size_t arg_count)
+{
+	struct traced_mark mark = {
+		.label = label, .flags = flags, .args = args, .arg_count = arg_count
+	};
+
+	traced_write(phase, &mark);
+}
+
 void traced_write_plain(char phase, struct traced_label *label)
 {
 	struct thread *t = &traced_thread;
@@ -38,7 +54,7 @@ void traced_write_plain(char phase, struct traced_label *label)
 	int64_t number = 0;
 
 	if (unlikely(t->counts)) {
-		traced_write_label(phase, 0, label, NULL, 0);
+		write_long(phase, 0, label, NULL, 0);
 		return;
 	}
 	r = ring_begin(t);
@@ -49,7 +65,7 @@ void traced_write_plain(char phase, struct traced_label *label)
 	if (unlikely(label && number <= 0)) {
 		ring_end(t);
 		if (number == 0)
-			traced_write_label(phase, 0, label, NULL, 0);
+			write_long(phase, 0, label, NULL, 0);
 		return;
 	}
 	if (likely(ring_room(t, r, 16))) {
@@ -60,12 +76,78 @@ void traced_write_plain(char phase, struct traced_label *label)
 	ring_end(t);
 }
 
+/* Bytes of an argument; 0: it has to go the long way; < 0: the mark is dropped. */
+static inline int64_t arg_bytes(struct thread *t, struct ring *r, const struct traced_arg *a)
+{
+	int64_t number = likely(!a->named && a->key.label) ? label_in(t, r, a->key.label) : 0;
+
+	if (unlikely(number <= 0))
+		return number;
+	if (a->type == TRACED_TYPE_STRING || a->type == TRACED_TYPE_JSON)
+		return likely(a->length < SHORT_TEXT) ? text_bytes(a->length) : 0;
+	return a->type == TRACED_TYPE_NULL ? 8 : 16;
+}
+
+static inline char *put_arg(char *p, const struct traced_arg *a)
+{
+	uint32_t key = a->key.label->id;
+	enum mark_type type = (enum mark_type)a->type;
+
+	if (a->type == TRACED_TYPE_STRING || a->type == TRACED_TYPE_JSON)
+		return put_text(p, MARK_ARG, type, key, a->value.text, a->length);
+	if (a->type == TRACED_TYPE_NULL)
+		return put_field(p, 8, MARK_ARG, type, key);
+	p = put_field(p, 16, MARK_ARG, type, key);
+	memcpy(p, &a->value, 8);
+	return p + 8;
+}
+
+/* 1: written; 0: dropped, by whom it was counted; -1: it needs the long way. */
+static inline int write_short(struct thread *t, struct ring *r, char phase, unsigned flags,
+			      struct traced_label *label, const struct traced_arg *args,
+			      size_t arg_count)
+{
+	int64_t number = label ? label_in(t, r, label) : 0;
+	uint32_t need = 16;
+	char *p;
+
+	if (unlikely(label && number <= 0))
+		return number < 0 ? 0 : -1;
+	for (size_t i = 0; i < arg_count; i++) {
+		int64_t bytes = arg_bytes(t, r, &args[i]);
+
+		if (unlikely(bytes <= 0))
+			return bytes < 0 ? 0 : -1;
+		need += (uint32_t)bytes;
+	}
+	if (unlikely(!ring_room(t, r, need)))
+		return 0;
+	p = ring_at(r, r->head);
+	put_record(p, (uint16_t)(need / 8), (uint8_t)phase, (uint8_t)flags, (uint32_t)number,
+		   clock_ns(CLOCK_BOOTTIME));
+	p += 16;
+	for (size_t i = 0; i < arg_count; i++)
+		p = put_arg(p, &args[i]);
+	ring_publish(r, r->head + need);
+	return 1;
+}
+
 void traced_write_label(char phase, unsigned flags, struct traced_label *label,
 			const struct traced_arg *args, size_t arg_count)
 {
-	struct traced_mark mark = {
-		.label = label, .flags = flags, .args = args, .arg_count = arg_count
-	};
+	struct thread *t = &traced_thread;
+	struct ring *r;
 
-	traced_write(phase, &mark);
+	if (likely(!t->counts && arg_count <= SHORT_ARGS)) {
+		int written;
+
+		r = ring_begin(t);
+		if (!r)
+			return;
+		written = write_short(t, r, phase, flags, label, args, arg_count);
+		ring_end(t);
+		if (likely(written >= 0))
+			return;
+	}
+	write_long(phase, flags, label, args, arg_count);
 }

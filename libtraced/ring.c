@@ -33,11 +33,11 @@ static void write_control(struct ring *r, enum mark_control what, uint32_t label
 
 bool ring_make_room(struct thread *t, struct ring *r, uint32_t need)
 {
-	uint32_t size = r->mask + 1, half = size / 2;
+	uint32_t size = r->mask + 1, much = size / 4;
 	uint32_t tail = __atomic_load_n(&r->shared->tail, __ATOMIC_ACQUIRE);
 	uint32_t used = r->head - tail;
 
-	if (used >= half && r->looked_for != tail) {
+	if (used >= much && r->looked_for != tail) {
 		r->looked_for = tail;
 		process_wake();
 	}
@@ -50,8 +50,8 @@ bool ring_make_room(struct thread *t, struct ring *r, uint32_t need)
 			      __atomic_exchange_n(&r->pending, 0, __ATOMIC_RELAXED));
 		used += CONTROL_BYTES;
 	}
-	/* Half full is worth another look at tail, and at the daemon's sleep. */
-	r->limit = used + need <= half ? tail + half : tail + size;
+	/* At a quarter it is time to look at tail again, and to wake the daemon. */
+	r->limit = used + need <= much ? tail + much : tail + size;
 	return true;
 }
 

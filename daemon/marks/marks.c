@@ -14,6 +14,7 @@
 
 #define BACKLOG 1024
 #define EVENTS_PER_TURN 64
+#define ROUNDS_PER_TURN 3 /* a program connects, hands over a ring, and fills it */
 #define TICK_NS (100 * NSEC_PER_MSEC)
 #define DRAIN_BYTES (UINT64_C(32) << 20)
 /* What is kept for the next drain. */
@@ -178,17 +179,22 @@ int marks_fd(const struct marks *m)
 void marks_dispatch(struct marks *m)
 {
 	struct epoll_event events[EVENTS_PER_TURN];
-	int n = epoll_wait(m->epfd, events, EVENTS_PER_TURN, 0);
 
-	for (int i = 0; i < n; i++) {
-		const struct source *source = events[i].data.ptr;
+	for (int round = 0; round < ROUNDS_PER_TURN; round++) {
+		int n = epoll_wait(m->epfd, events, EVENTS_PER_TURN, 0);
 
-		if (source->producer)
-			producer_event(source->producer, source);
-		else
-			producers_accept(m);
+		if (n <= 0)
+			break;
+		for (int i = 0; i < n; i++) {
+			const struct source *source = events[i].data.ptr;
+
+			if (source->producer)
+				producer_event(source->producer, source);
+			else
+				producers_accept(m);
+		}
+		producers_tidy(m, false);
 	}
-	producers_tidy(m, false);
 }
 
 int marks_begin(struct marks *m, struct marks_sink *sink)

@@ -60,7 +60,7 @@ void marks_set_limits(struct marks *m, const struct marks_limits *limits);
 
 /* Readable (epoll) when programs have something to say. */
 int marks_fd(const struct marks *m);
-/* Hears them, within a budget, and empties rings that are half full. */
+/* Hears them, within a budget, and empties rings that fill. */
 void marks_dispatch(struct marks *m);
 
 /* CLOCK_MONOTONIC ns by which marks_drain wants to be called; UINT64_MAX: not at all. */

@@ -173,7 +173,7 @@ static int add_ring(struct producer *p, const struct marks_message *msg, int fd,
 	return 0;
 }
 
-/* A ring half full, a thread that has ended. */
+/* A ring that fills, a thread that has ended. */
 static void look(struct producer *p)
 {
 	struct member *r, *next;

@@ -7,7 +7,7 @@
 #include "util/io.h"
 #include "util/log.h"
 
-/* Rings of a thread hold many ticks' worth, and say so when they are half full. */
+/* A ring that fills before says so. */
 #define ACCURACY_US 10000
 
 static struct marks_limits limits_of(const struct config *c)

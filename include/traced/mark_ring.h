@@ -60,7 +60,7 @@ struct mark_ring {
 
 enum marks_message_type {
 	MARKS_RING = 1, /* with the memfd's descriptor */
-	MARKS_LOOK = 2, /* a ring is half full, or closed */
+	MARKS_LOOK = 2, /* a ring fills, or is closed */
 };
 
 struct marks_message {

@@ -261,6 +261,27 @@ static void test_overflow(void **state _unused_)
 	assert_int_equal(r.dropped - before, dropped);
 }
 
+/* A mark that needs room for several things is one that was dropped, not several. */
+static void test_overflow_by_names(void **state _unused_)
+{
+	static struct traced_label known = TRACED_LABEL_INIT("test", "known");
+	static struct traced_label key = TRACED_LABEL_INIT("", "key");
+	_cleanup_(marks_freep) struct marks *m = new_marks();
+	struct traced_arg arg = traced_arg_int(&key, 1);
+	struct recording r;
+	uint64_t before;
+
+	find_daemon();
+	begin(m, &r);
+	traced_write_label('i', 0, &known, NULL, 0);
+	for (before = traced_dropped(); traced_dropped() == before;)
+		TRACED_END();
+	before = traced_dropped();
+	traced_write_label('i', 0, &known, &arg, 1);
+	assert_int_equal(traced_dropped() - before, 1);
+	end(m, &r);
+}
+
 static void *mark_once(void *unused)
 {
 	TRACED_INSTANT("test", "thread", TRACED_SCOPE_THREAD);
@@ -592,6 +613,7 @@ int main(void)
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_several_recordings),
 		cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_overflow_by_names),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_signals),
