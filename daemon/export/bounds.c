@@ -26,6 +26,8 @@ static const struct bound {
 	[CHUNK_CLOCKS] = { "clock readings", MB(1U), UINT64_MAX, UINT32_MAX },
 	[CHUNK_STATS] = { "kernel counts", MB(1U), UINT64_MAX, UINT32_MAX },
 	[CHUNK_NOTE] = { "notes", STREAM_NOTE_MAX, KB(256U), STREAM_NOTES_MAX },
+	/* A path of a program and two names; the budget bounds all of them. */
+	[CHUNK_PRODUCER] = { "rings of marks", KB(8U), UINT64_MAX, UINT32_MAX },
 	[CHUNK_END] = { "ends", MB(1U), MB(1U), 2 },
 };
 

@@ -94,22 +94,26 @@ static uint32_t least_record(const struct common_fields *common)
 	return MAX(least, common->pid_offset + (uint32_t)sizeof(int32_t));
 }
 
-/* Each is a file of the caller's. */
 static int open_marks(struct exporter *x, struct error *err)
 {
+	const struct export_options *o = x->options;
 	int r;
 
-	if (!x->options->merge_count)
+	/* The stream itself has its marks. */
+	if (!o->merge_count && (!x->index.marks.count || x->ops->copies_stream))
 		return 0;
-	r = mark_feed_new(&x->marks, x->options, &x->index, &x->reader, err);
-	x->index.info.marks = x->marks;
-	if (r == 0 && !x->ops->mark) {
-		x->index.incomplete = true;
+	if (o->follow)
+		return 0;
+	if (!x->ops->mark) {
+		x->index.incomplete |= o->merge_count > 0;
 		stream_index_warn(&x->index,
-				  "a .%s has no place for marks: what was to be merged "
-				  "is not in it",
+				  "a .%s has no place for applications' marks: they are "
+				  "left out",
 				  x->ops->format.name);
+		return 0;
 	}
+	r = mark_feed_new(&x->marks, o, &x->index, &x->reader, err);
+	x->index.info.marks = x->marks;
 	return r;
 }
 
@@ -234,7 +238,7 @@ static int begin_marks(struct exporter *x, struct error *err)
 	int r;
 
 	x->mark_ts = UINT64_MAX;
-	if (!x->marks || !x->ops->mark)
+	if (!x->marks)
 		return 0;
 	r = mark_feed_next(x->marks, &x->mark, err);
 	x->have_mark = r > 0;
@@ -481,7 +485,7 @@ static int take_warnings(struct exporter *x, struct export_result *ret)
 	if (ret->events <= ret->own_events)
 		stream_index_warn(&x->index, EXPORT_NOTHING);
 	if (x->marks) {
-		ret->marks = x->ops->mark ? mark_feed_count(x->marks) : 0;
+		ret->marks = mark_feed_count(x->marks);
 		mark_feed_warn(x->marks, &x->index, x->first_ts, x->last_ts);
 	}
 	ret->warnings = TAKE_PTR(x->index.warnings);

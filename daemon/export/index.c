@@ -145,6 +145,7 @@ void stream_index_deinit(struct stream_index *index)
 	trace_info_deinit(&index->info);
 	for (int i = 0; i < BUFFER_COUNT; i++)
 		ring_index_deinit(&index->rings[i]);
+	mark_ring_list_deinit(&index->marks);
 	for (size_t i = 0; i < index->warning_count; i++)
 		free(index->warnings[i]);
 	free(index->warnings);

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "export/mark_rings.h"
 #include "export/ring_index.h"
 #include "export/trace_info.h"
 #include "stream/reader.h"
@@ -19,6 +20,7 @@ struct loader;
 struct stream_index {
 	struct trace_info info;
 	struct ring_index rings[BUFFER_COUNT];
+	struct mark_ring_list marks;
 	bool incomplete; /* cut, not closed, or some chunk of it could not be read */
 	char **warnings; /* owned */
 	size_t warning_count;

@@ -6,13 +6,6 @@
 
 #include "export/json.h"
 
-enum json_section json_mark_section(const struct mark *m)
-{
-	return m->phase == PHASE_FRAME		 ? JSON_FRAMES
-	       : m->phase == PHASE_GLOBAL_SAMPLE ? JSON_SAMPLES
-						 : JSON_EVENTS;
-}
-
 static void put_text(struct buf *out, struct text text)
 {
 	buf_putc(out, '"');

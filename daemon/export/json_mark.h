@@ -5,10 +5,6 @@
 #include "export/mark.h"
 #include "util/buf.h"
 
-/* Where a mark belongs in the object. */
-enum json_section { JSON_FRAMES, JSON_EVENTS, JSON_SAMPLES };
-enum json_section json_mark_section(const struct mark *m);
-
 /*
  * Appends the mark, with the comma before it if it needs one. False: no reader takes it (a
  * counter without a number, a name without a text), nothing was appended.

@@ -13,6 +13,7 @@
 /* Readers sort ascending; 0 is the default. Perfetto reads 32 bits. */
 #define SORT_KTHREADS 1000000
 #define SORT_IDLE INT32_MAX
+#define FRAMES_MEMORY (64U << 20)
 
 /* Opens {"name":..,"ph":"M",..,"args":{ -- to be closed by "}}". Metadata has no time. */
 static void open_meta(struct buf *b, const char *name, int32_t pid, int32_t tid)
@@ -73,9 +74,42 @@ static void put_process(struct buf *b, struct task_table *tasks, int32_t pid)
 		meta_sort(b, pid, SORT_KTHREADS);
 }
 
-static int put_names(struct output *out, const struct trace_info *info)
+/* Names it once. */
+static int add_process(struct json_tail *t, int32_t pid)
+{
+	size_t low = 0, high = t->process_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (t->processes[mid] < pid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < t->process_count && t->processes[low] == pid)
+		return 0;
+	if (t->process_count == t->process_cap) {
+		size_t cap = MAX((size_t)64, t->process_cap * 2);
+		int32_t *all = reallocarray(t->processes, cap, sizeof(*all));
+
+		if (!all)
+			return -ENOMEM;
+		t->processes = all;
+		t->process_cap = cap;
+	}
+	memmove(&t->processes[low + 1], &t->processes[low],
+		(t->process_count++ - low) * sizeof(*t->processes));
+	t->processes[low] = pid;
+	put_process(&t->out->buf, t->info->tasks, pid);
+	return 0;
+}
+
+static int put_names(struct json_tail *t)
 {
 	_cleanup_free_ int32_t *processes = NULL;
+	const struct trace_info *info = t->info;
+	struct output *out = t->out;
 	struct buf *b = &out->buf;
 	struct task *const *all;
 	size_t count, n = 0;
@@ -103,8 +137,7 @@ static int put_names(struct output *out, const struct trace_info *info)
 	for (size_t i = 0; i < n; i++) {
 		if (i && processes[i] == processes[i - 1])
 			continue;
-		put_process(b, info->tasks, processes[i]);
-		r = output_settle(out);
+		r = add_process(t, processes[i]) ?: output_settle(out);
 		if (r < 0)
 			return r;
 	}
@@ -324,6 +357,44 @@ static void put_merged(struct buf *b, const struct mark_feed *marks)
 	buf_puts(b, "]");
 }
 
+/* All that were said, also those that have no partner. */
+static void put_all_syncs(struct buf *b, const struct mark_feed *marks)
+{
+	size_t count;
+	const struct mark_sync *all = mark_feed_syncs(marks, &count);
+
+	json_put_key(b, "clock_syncs");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < count; i++) {
+		json_put_comma(b);
+		buf_puts(b, "{");
+		json_put_string_key(b, "sync_id", all[i].id);
+		json_put_u64_key(b, "ts_ns", all[i].ts);
+		if (all[i].issue_ts)
+			json_put_u64_key(b, "issue_ts_ns", all[i].issue_ts);
+		if (all[i].kernel_ts)
+			json_put_u64_key(b, "kernel_ts_ns", all[i].kernel_ts);
+		buf_puts(b, "}");
+	}
+	buf_puts(b, "]");
+}
+
+static void put_marks(struct buf *b, const struct mark_feed *marks, uint64_t count)
+{
+	struct mark_rings_sum sum;
+
+	mark_feed_rings(marks, &sum);
+	put_merged(b, marks);
+	put_all_syncs(b, marks);
+	json_put_key(b, "marks");
+	buf_puts(b, "{");
+	json_put_u64_key(b, "marks", count);
+	json_put_u64_key(b, "rings", sum.rings);
+	json_put_u64_key(b, "lost", sum.lost);
+	json_put_u64_key(b, "bound_ns", sum.bound);
+	buf_puts(b, "}");
+}
+
 /* A sync mark of somebody else in the kernel's text, and the event of the file that has its id. */
 static void put_other_syncs(struct buf *b, const struct json_tail *t)
 {
@@ -350,11 +421,10 @@ static void put_other_syncs(struct buf *b, const struct json_tail *t)
 static int enter(struct json_tail *t, enum tail_section section)
 {
 	static const char *const begin[] = {
-		[TAIL_FRAMES] = ",\n\"stackFrames\":{",
 		[TAIL_EVENTS] = ",\n\"traceEvents\":[",
 		[TAIL_SAMPLES] = ",\n\"samples\":[",
 	};
-	static const char *const end[] = { "", "}", "]", "]" };
+	static const char *const end[] = { "", "]", "]" };
 	struct buf *b = &t->out->buf;
 	int r = 0;
 
@@ -370,10 +440,16 @@ static int enter(struct json_tail *t, enum tail_section section)
 	}
 	buf_puts(b, end[t->section]);
 	t->section = section;
-	if (section == TAIL_END)
-		return 0;
+	if (section == TAIL_END) {
+		if (t->frames.len) {
+			buf_puts(b, ",\n\"stackFrames\":");
+			buf_append(b, t->frames.data, t->frames.len);
+			buf_putc(b, '}');
+		}
+		return buf_error(&t->frames);
+	}
 	buf_puts(b, begin[section]);
-	return section == TAIL_EVENTS ? put_names(t->out, t->info) : 0;
+	return section == TAIL_EVENTS ? put_names(t) : 0;
 }
 
 void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
@@ -382,15 +458,55 @@ void json_tail_init(struct json_tail *t, struct output *out, const struct trace_
 	*t = (struct json_tail){ .out = out, .info = info, .sync = sync };
 }
 
+void json_tail_deinit(struct json_tail *t)
+{
+	buf_deinit(&t->frames);
+	free(t->processes);
+}
+
+/* They come before what uses them, but their member has to wait for its turn. */
+static int add_frame(struct json_tail *t, const struct mark *mark)
+{
+	if (t->frames.len > FRAMES_MEMORY) {
+		t->left_out++;
+		return 0;
+	}
+	if (!t->frames.len)
+		buf_putc(&t->frames, '{');
+	json_put_mark(&t->frames, mark);
+	return buf_error(&t->frames);
+}
+
+/*
+ * A task that has marks but no event of the kernel's is named before its first
+ * mark: a name that the application gives follows, and the last one counts.
+ */
+static int name_task(struct json_tail *t, const struct mark *mark)
+{
+	struct task *task;
+
+	if (mark->tid == t->last_tid)
+		return 0;
+	t->last_tid = mark->tid;
+	task = task_table_find(t->info->tasks, mark->tid, mark->ts ?: UINT64_MAX);
+	if (!task || task->seen || !task->tid)
+		return 0;
+	task->seen = true;
+	meta_string(&t->out->buf, "thread_name", process_of(task), task->tid,
+		    task->comm[0] ? task->comm : "<...>");
+	return add_process(t, process_of(task));
+}
+
 int json_tail_mark(struct json_tail *t, const struct mark *mark)
 {
-	static const enum tail_section sections[] = {
-		[JSON_FRAMES] = TAIL_FRAMES,
-		[JSON_EVENTS] = TAIL_EVENTS,
-		[JSON_SAMPLES] = TAIL_SAMPLES,
-	};
-	int r = enter(t, sections[json_mark_section(mark)]);
+	bool sample = mark->phase == PHASE_GLOBAL_SAMPLE;
+	int r;
 
+	if (mark->phase == PHASE_FRAME)
+		return add_frame(t, mark);
+	r = enter(t, sample ? TAIL_SAMPLES : TAIL_EVENTS);
+	if (r >= 0 && !sample)
+		r = name_task(t, mark);
 	if (r < 0)
 		return r;
 	if (!json_put_mark(&t->out->buf, mark))
@@ -425,7 +541,7 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 		put_request(b, info->header->request);
 	put_clocks(b, info);
 	if (info->marks)
-		put_merged(b, info->marks);
+		put_marks(b, info->marks, result->marks);
 	json_put_u64_key(b, "events", result->events);
 	json_put_u64_key(b, "lost", result->lost);
 	json_put_u64_key(b, "span_ns", result->span_ns);

@@ -13,17 +13,16 @@ struct json_tail {
 	struct output *out;
 	const struct trace_info *info;
 	const struct clock_sync *sync;
-	enum tail_section {
-		TAIL_NOTHING,
-		TAIL_FRAMES,
-		TAIL_EVENTS,
-		TAIL_SAMPLES,
-		TAIL_END
-	} section;
-	uint64_t marks, left_out; /* those that no reader takes */
+	enum tail_section { TAIL_NOTHING, TAIL_EVENTS, TAIL_SAMPLES, TAIL_END } section;
+	uint64_t left_out;  /* marks that no reader takes */
+	struct buf frames;  /* the member stackFrames, so far */
+	int32_t last_tid;   /* of the last mark */
+	int32_t *processes; /* owned; those that were named, sorted */
+	size_t process_count, process_cap;
 };
 void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
 		    const struct clock_sync *sync);
+void json_tail_deinit(struct json_tail *t);
 int json_tail_mark(struct json_tail *t, const struct mark *mark);
 /* All that is left to say. 0 or -errno. */
 int json_tail_close(struct json_tail *t, const struct export_result *result);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "export/bounds.h"
+#include "traced/mark_record.h"
 #include "util/parse.h"
 
 struct loader {
@@ -13,7 +14,7 @@ struct loader {
 	struct buf payload;
 	bool have_layout, sealed;
 	struct bounds bounds;
-	struct budget tasks, clocks, stats, others;
+	struct budget tasks, clocks, stats, marks, others;
 	bool clocks_full;
 	uint32_t left_out; /* bit for each type: it was told that some were */
 };
@@ -22,6 +23,7 @@ struct loader {
 #define TASKS_MEMORY (128U << 20)
 #define CLOCKS_MEMORY (16U << 20)
 #define STATS_MEMORY (32U << 20)
+#define MARKS_MEMORY (128U << 20)
 #define OTHERS_MEMORY (32U << 20)
 
 /* NULL from unpacking: why. */
@@ -287,6 +289,10 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 		return ADD_MESSAGE(l, &l->others, note, info->notes, info->note_count);
 	case CHUNK_END:
 		return add_end(l);
+	case CHUNK_PRODUCER:
+		r = mark_ring_list_add(&l->index->marks, &l->marks.allocator, (const uint8_t *)text,
+				       len);
+		return r == -EBADMSG ? unpack_error(&l->marks) : r;
 	default:
 		return 0;
 	}
@@ -313,7 +319,22 @@ static bool decodes(unsigned type)
 	       type == CHUNK_PRINTK || type == CHUNK_ENUMS;
 }
 
-/* Everything but sub-buffers. Later versions may have types of chunks that are not known here. */
+static int add_marks(struct loader *l, const struct chunk *chunk, struct error *err)
+{
+	int r;
+
+	if (chunk->flags || chunk->length < sizeof(struct marks_header))
+		return error_set(err, -EBADMSG, "marks that can't be");
+	r = stream_reader_load_part(l->reader, chunk, 0, sizeof(struct marks_header), &l->payload,
+				    err);
+	if (r < 0)
+		return r;
+	r = mark_ring_list_chunk(&l->index->marks, chunk, (const uint8_t *)l->payload.data);
+	return r == -EBADMSG ? error_set(err, r, "marks of a ring that was not announced") : r;
+}
+
+/* Everything but sub-buffers and marks. Later versions may have types of chunks that are not known
+ * here. */
 static int load_chunk(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	size_t max = bounds_payload_max(chunk->type);
@@ -346,7 +367,12 @@ int loader_add(struct loader *l, const struct chunk *chunk, struct error *err)
 			return error_set(err, -EBADMSG, "the stream's header is too long");
 		return r < 0 ? error_move(err, &why) : add_header(l, err);
 	}
-	r = chunk->type == CHUNK_SUBBUFS ? add_subbufs(l, chunk, &why) : load_chunk(l, chunk, &why);
+	if (chunk->type == CHUNK_SUBBUFS)
+		r = add_subbufs(l, chunk, &why);
+	else if (chunk->type == CHUNK_MARKS)
+		r = add_marks(l, chunk, &why);
+	else
+		r = load_chunk(l, chunk, &why);
 	if (r == -EFBIG)
 		return leave_out(l, chunk->type);
 	if (r == -ENOMEM)
@@ -373,6 +399,7 @@ int loader_new(struct loader **ret, struct stream_index *index, const struct str
 	budget_init(&l->tasks, TASKS_MEMORY);
 	budget_init(&l->clocks, CLOCKS_MEMORY);
 	budget_init(&l->stats, STATS_MEMORY);
+	budget_init(&l->marks, MARKS_MEMORY);
 	budget_init(&l->others, OTHERS_MEMORY);
 	*ret = l;
 	return 0;

@@ -23,7 +23,11 @@ struct mark_feed {
 	struct scratch scratch;
 	struct source *sources; /* owned */
 	size_t source_count;
-	struct source *current;	     /* whose mark was given out */
+	struct source *current;	  /* whose mark was given out */
+	struct mark_rings *rings; /* owned; NULL: the stream has none */
+	struct mark ring_mark;	  /* the next of them */
+	uint64_t ring_order;
+	bool have_ring_mark, ring_given;
 	struct mark_origin *origins; /* owned; a copy of the sources' */
 	struct mark_sync *syncs;     /* owned */
 	size_t sync_count;
@@ -39,6 +43,7 @@ struct mark_feed *mark_feed_free(struct mark_feed *m)
 {
 	if (!m)
 		return NULL;
+	mark_rings_free(m->rings);
 	for (size_t i = 0; i < m->source_count; i++) {
 		trace_file_deinit(&m->sources[i].file);
 		clock_map_deinit(&m->sources[i].map);
@@ -250,6 +255,51 @@ static int fetch(struct source *s, struct error *err)
 	return 1;
 }
 
+/* What a program said of a sync: for the JSON's counterpart of the kernel's mark. */
+static int take_ring_sync(struct mark_feed *m)
+{
+	const struct mark *mark = &m->ring_mark;
+	struct mark_sync *all;
+	struct value id;
+
+	if (m->sync_count >= TRACE_FILE_SYNCS_MAX ||
+	    !value_find(mark->part[PART_ARGS], "sync_id", &id) || id.type != VALUE_STRING)
+		return 0;
+	all = reallocarray(m->syncs, m->sync_count + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	m->syncs = all;
+	all[m->sync_count] = (struct mark_sync){
+		.id = strndup(id.text.data, id.text.len),
+		.ts = mark->ts + mark->dur,
+		.issue_ts = mark->has & HAS_DUR ? mark->ts : 0,
+		.source = UINT32_MAX,
+	};
+	return all[m->sync_count++].id ? 0 : -ENOMEM;
+}
+
+/* The rings' next mark into its place. */
+static int fetch_ring(struct mark_feed *m, struct error *err)
+{
+	int r;
+
+	do {
+		r = mark_rings_next(m->rings, &m->ring_mark, &m->ring_order, err);
+		if (r > 0 && m->ring_mark.phase == PHASE_CLOCK_SYNC && take_ring_sync(m) < 0)
+			return error_errno(err, -ENOMEM, "can't keep a clock sync");
+	} while (r > 0 && m->ring_mark.phase == PHASE_CLOCK_SYNC);
+	m->have_ring_mark = r > 0;
+	return MIN(r, 0);
+}
+
+/* Of equal times the files come first. */
+static bool ring_is_first(const struct mark_feed *m, const struct source *best)
+{
+	if (!m->have_ring_mark || !best)
+		return m->have_ring_mark;
+	return best->class > 2 || (best->class == 2 && m->ring_order < best->next.ts);
+}
+
 int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 		  struct stream_index *index, const struct stream_reader *reader, struct error *err)
 {
@@ -270,6 +320,11 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 			return -EIO;
 		m->origins[i] = m->sources[i].origin;
 	}
+	if (r == 0 && index->marks.count) {
+		r = mark_rings_new(&m->rings, &index->marks, m->info, reader);
+		if (r == 0)
+			r = fetch_ring(m, err);
+	}
 	if (r < 0)
 		return err && !err->code ? error_errno(err, r, "can't read the marks") : r;
 	*ret = TAKE_PTR(m);
@@ -285,8 +340,12 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 {
 	for (;;) {
 		struct source *best = NULL;
+		struct mark *next;
 		int r;
 
+		if (m->ring_given && fetch_ring(m, err) < 0)
+			return -EIO;
+		m->ring_given = false;
 		if (m->current && fetch(m->current, err) < 0)
 			return -EIO;
 		m->current = NULL;
@@ -296,17 +355,22 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 			if (s->have_next && (!best || before(s, best)))
 				best = s;
 		}
-		if (!best)
-			return 0;
-		m->current = best;
-		r = nesting_check(m->nesting, &best->next);
+		next = &m->ring_mark;
+		m->ring_given = ring_is_first(m, best);
+		if (!m->ring_given) {
+			if (!best)
+				return 0;
+			m->current = best;
+			next = &best->next;
+		}
+		r = nesting_check(m->nesting, next);
 		if (r < 0)
 			return error_errno(err, r, "can't order the marks");
 		m->unopened += r == 0;
 		if (r == 0)
 			continue;
-		m->given++;
-		*ret = best->next;
+		m->given += next->phase != PHASE_FRAME;
+		*ret = *next;
 		return 1;
 	}
 }
@@ -319,9 +383,26 @@ uint64_t mark_feed_count(const struct mark_feed *m)
 int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t first_ts,
 		   uint64_t last_ts)
 {
+	struct mark_rings_sum sum;
 	int r = 0;
 
-	if (m->unopened)
+	mark_feed_rings(m, &sum);
+	index->incomplete |= sum.damaged > 0;
+	if (sum.lost)
+		r = stream_index_warn(
+			index, "applications dropped %" PRIu64 " marks: their rings were full",
+			sum.lost);
+	if (r == 0 && sum.damaged)
+		r = stream_index_warn(index, "%" PRIu64 " chunks of marks are damaged",
+				      sum.damaged);
+	if (r == 0 && sum.untied)
+		r = stream_index_warn(
+			index,
+			"the times of marks of %" PRIu64
+			" threads are taken as they are: nothing ties their clock to the "
+			"trace clock '%s'",
+			sum.untied, m->info->header->trace_clock);
+	if (r == 0 && m->unopened)
 		r = stream_index_warn(index,
 				      "%" PRIu64 " marks end what never began: they are left out",
 				      m->unopened);
@@ -360,4 +441,11 @@ const char *mark_feed_controller_key(const struct mark_feed *m)
 bool mark_feed_unit_ms(const struct mark_feed *m)
 {
 	return m->unit_ms;
+}
+
+void mark_feed_rings(const struct mark_feed *m, struct mark_rings_sum *ret)
+{
+	*ret = (struct mark_rings_sum){ 0 };
+	if (m->rings)
+		mark_rings_sum(m->rings, ret);
 }

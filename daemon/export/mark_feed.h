@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The marks of all sources as one sequence, in the trace clock: files that
- * applications wrote themselves (trace_file.h). Marks of equal times come in the order of
- * their sources; a kernel's event of the same time comes before them.
+ * applications wrote themselves (trace_file.h), and the rings of the recording (mark_rings.h).
+ * Marks of equal times come in the order of their sources; a kernel's event of the same time comes
+ * before them.
  */
 #pragma once
 
@@ -52,5 +53,7 @@ struct mark_sync {
 	uint32_t source;
 };
 const struct mark_sync *mark_feed_syncs(const struct mark_feed *m, size_t *ret_count);
+/* Of the recording's own rings. */
+void mark_feed_rings(const struct mark_feed *m, struct mark_rings_sum *ret);
 const char *mark_feed_controller_key(const struct mark_feed *m); /* or NULL */
 bool mark_feed_unit_ms(const struct mark_feed *m);

@@ -36,6 +36,7 @@ static void json_free(struct sink *s)
 	printer_free(json(s)->printer);
 	line_free(json(s)->line);
 	portable_deinit(&json(s)->portable);
+	json_tail_deinit(&json(s)->tail);
 	buf_deinit(&json(s)->scratch);
 	free(json(s));
 }

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <math.h>
 
 void loader_set_part(struct loader *l, enum mark_part part, const struct buf *from)
 {
@@ -11,112 +10,6 @@ void loader_set_part(struct loader *l, enum mark_part part, const struct buf *fr
 	buf_append(&l->part[part], from->data, from->len);
 	if (!l->part[part].data)
 		buf_reserve(&l->part[part], 1);
-}
-
-/* A number's value; integers exactly. */
-static void put_number(struct buf *out, const struct text *key, struct buf *spelled)
-{
-	const char *text = buf_string(spelled);
-	double d;
-	char *end;
-
-	if (!text)
-		return;
-	if (!strpbrk(text, ".eE")) {
-		errno = 0;
-		if (*text == '-') {
-			long long v = strtoll(text, &end, 10);
-
-			if (!errno)
-				return value_put_u64(out, key, VALUE_INT, (uint64_t)v);
-		} else {
-			unsigned long long v = strtoull(text, &end, 10);
-
-			if (!errno)
-				return value_put_u64(out, key,
-						     v > INT64_MAX ? VALUE_UINT : VALUE_INT, v);
-		}
-	}
-	d = strtod(text, NULL);
-	if (isinf(d))
-		value_put_text(out, key, text_of(spelled));
-	else
-		value_put_u64(out, key, VALUE_DOUBLE, *(const uint64_t *)(const void *)&d);
-}
-
-static int too_much(struct loader *l, struct error *err, const char *what)
-{
-	return error_set(err, -EFBIG, "at byte %" PRIu64 ": %s", json_read_offset(&l->json), what);
-}
-
-static void put_token(struct loader *l, int token, const struct text *key, struct buf *out)
-{
-	switch (token) {
-	case JSON_STRING:
-		value_put_text(out, key, text_of(&l->json.text));
-		break;
-	case JSON_NUMBER:
-		put_number(out, key, &l->json.text);
-		break;
-	case JSON_OBJECT:
-		value_put(out, key, VALUE_DICT);
-		break;
-	case JSON_ARRAY:
-		value_put(out, key, VALUE_LIST);
-		break;
-	case JSON_OBJECT_END:
-	case JSON_ARRAY_END:
-		value_put(out, NULL, VALUE_END);
-		break;
-	case JSON_TRUE:
-		value_put(out, key, VALUE_TRUE);
-		break;
-	case JSON_FALSE:
-		value_put(out, key, VALUE_FALSE);
-		break;
-	default:
-		value_put(out, key, VALUE_NULL);
-	}
-}
-
-/*
- * The value that token begins, appended to out. members: it is an object, of
- * which the members alone are wanted.
- */
-int loader_value(struct loader *l, int token, const struct text *key, bool members, struct buf *out,
-		 struct error *err)
-{
-	_cleanup_buf_ struct buf name = BUF_INIT;
-	struct text member;
-	unsigned level = 0;
-
-	for (;;) {
-		bool outer = members && (!level || (level == 1 && token == JSON_OBJECT_END));
-
-		if (token == JSON_OBJECT || token == JSON_ARRAY)
-			level++;
-		else if (token == JSON_OBJECT_END || token == JSON_ARRAY_END)
-			level--;
-		if (level >= VALUE_DEPTH_MAX - 1)
-			return too_much(l, err, "values are nested too deep");
-		if (token == JSON_KEY) {
-			buf_clear(&name);
-			buf_append(&name, l->json.text.data, l->json.text.len);
-		} else if (!outer) {
-			put_token(l, token, key, out);
-		}
-		if (buf_error(out) < 0 || buf_error(&name) < 0)
-			return error_errno(err, -ENOMEM, "can't read it");
-		if (out->len > MARK_PACKED_MAX)
-			return too_much(l, err, "a value is too long");
-		if (token != JSON_KEY && !level)
-			return 0;
-		member = text_of(&name);
-		key = token == JSON_KEY ? &member : NULL;
-		token = json_read_next(&l->json, err);
-		if (token < 0)
-			return token;
-	}
 }
 
 /* Microseconds as they are spelled, in ns; what is finer is cut. */
@@ -417,17 +310,19 @@ int loader_member(struct loader *l, struct error *err)
 		return take_id2(l, token, err);
 	case MEMBER_STACK:
 	case MEMBER_ESTACK:
-		return loader_value(l, token, NULL, false, &l->stack[m == MEMBER_ESTACK], err);
+		return json_value_read(&l->json, token, NULL, false, &l->stack[m == MEMBER_ESTACK],
+				       err);
 	case MEMBER_ARGS:
 		buf_clear(&l->part[PART_ARGS]);
 		if (token == JSON_OBJECT)
-			return loader_value(l, token, NULL, true, &l->part[PART_ARGS], err);
+			return json_value_read(&l->json, token, NULL, true, &l->part[PART_ARGS],
+					       err);
 		key = TEXT("args");
 		if (token == JSON_NULL)
 			return 0;
-		return loader_value(l, token, &key, false, &l->part[PART_ARGS], err);
+		return json_value_read(&l->json, token, &key, false, &l->part[PART_ARGS], err);
 	case MEMBER_OTHER:
-		return loader_value(l, token, &key, false, &l->part[PART_EXTRA], err);
+		return json_value_read(&l->json, token, &key, false, &l->part[PART_EXTRA], err);
 	default:
 		if (token != JSON_NULL && !take_member(l, m, token))
 			l->seen |= SEEN_BAD;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "export/gunzip.h"
-#include "export/json_read.h"
+#include "export/json_value.h"
 #include "export/trace_file.h"
 
 struct loader {
@@ -30,22 +30,11 @@ enum seen {
 	SEEN_BAD = 1 << 4, /* a member that is no what it must be */
 };
 
-static inline struct text text_of(const struct buf *b)
-{
-	return (struct text){ b->data, (uint32_t)b->len };
-}
-
 /* Before each event. */
 void loader_forget(struct loader *l);
 /* One member, whose key was read. What is not as it must be sets SEEN_BAD. 0 or -errno. */
 int loader_member(struct loader *l, struct error *err);
 
-/*
- * The value that token begins, appended to out. members: it is an object, of
- * which the members alone are wanted.
- */
-int loader_value(struct loader *l, int token, const struct text *key, bool members, struct buf *out,
-		 struct error *err);
 /* A string, or a number: of ids in hexadecimal. False: token is neither. */
 bool loader_text(struct loader *l, int token, enum mark_part part);
 void loader_set_part(struct loader *l, enum mark_part part, const struct buf *from);

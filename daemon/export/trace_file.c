@@ -304,7 +304,7 @@ static int read_other(struct loader *l, struct text key, int token, struct error
 {
 	struct buf *members = &l->file->members;
 	size_t before = members->len;
-	int r = loader_value(l, token, &key, false, members, err);
+	int r = json_value_read(&l->json, token, &key, false, members, err);
 
 	if (r < 0) {
 		members->len = before;

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Rings of marks, made by hand, on their way through the exporter. */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "export/export.h"
+#include "export/mark_decode.h"
+#include "make_stream.h"
+#include "traced/mark_record.h"
+#include "util/io.h"
+
+#define S UINT64_C(1000000000)
+
+/* The records of one chunk. */
+struct records {
+	const struct maker *m;
+	struct buf b;
+	size_t record, field;
+};
+
+static void put_u16_at(struct records *r, size_t at, size_t v)
+{
+	_cleanup_buf_ struct buf two = BUF_INIT;
+
+	maker_u16(r->m, &two, (uint16_t)v);
+	memcpy(r->b.data + at, two.data, 2);
+}
+
+static void pad(struct records *r)
+{
+	while (r->b.len % 8)
+		buf_putc(&r->b, 0);
+}
+
+static void end_record(struct records *r)
+{
+	pad(r);
+	put_u16_at(r, r->record, (r->b.len - r->record) / 8);
+}
+
+static void record(struct records *r, uint8_t phase, uint8_t flags, uint32_t label, uint64_t time)
+{
+	r->record = r->b.len;
+	maker_u16(r->m, &r->b, 0);
+	buf_putc(&r->b, (char)phase);
+	buf_putc(&r->b, (char)flags);
+	maker_u32(r->m, &r->b, label);
+	maker_u64(r->m, &r->b, time);
+	end_record(r);
+}
+
+static void field(struct records *r, uint8_t kind, uint8_t type, uint32_t key)
+{
+	r->field = r->b.len;
+	maker_u16(r->m, &r->b, 0);
+	buf_putc(&r->b, (char)kind);
+	buf_putc(&r->b, (char)type);
+	maker_u32(r->m, &r->b, key);
+}
+
+static void text(struct records *r, const char *value)
+{
+	maker_u32(r->m, &r->b, (uint32_t)strlen(value));
+	buf_puts(&r->b, value);
+	pad(r);
+}
+
+static void end_field(struct records *r)
+{
+	put_u16_at(r, r->field, (r->b.len - r->field) / 8);
+	end_record(r);
+}
+
+static void number(struct records *r, uint8_t kind, uint8_t type, uint32_t key, uint64_t value)
+{
+	field(r, kind, type, key);
+	maker_u64(r->m, &r->b, value);
+	end_field(r);
+}
+
+static void string(struct records *r, uint8_t kind, uint8_t type, uint32_t key, const char *value)
+{
+	field(r, kind, type, key);
+	text(r, value);
+	end_field(r);
+}
+
+static void define(struct records *r, uint32_t label, const char *name, const char *cat,
+		   uint32_t parent)
+{
+	record(r, MARK_DEFINE, 0, label, 0);
+	string(r, MARK_NAME, MARK_STRING, 0, name);
+	string(r, MARK_CATEGORY, MARK_STRING, 0, cat);
+	if (parent)
+		number(r, MARK_PARENT, MARK_LABEL, 0, parent);
+}
+
+static void epoch(struct records *r, uint32_t generation, uint64_t time, uint64_t dropped)
+{
+	record(r, MARK_EPOCH, 0, generation, time);
+	number(r, MARK_COUNT, MARK_UINT, 0, dropped);
+}
+
+static void producer(struct maker *m, uint32_t ring, int32_t tid, uint32_t clock)
+{
+	Traced__Capture__Producer p = TRACED__CAPTURE__PRODUCER__INIT;
+
+	p.ring = ring;
+	p.version = MARK_VERSION;
+	p.pid = 70;
+	p.tid = tid;
+	p.clock = clock;
+	p.generation = 3;
+	p.boot_ns = 200 * S;
+	assert_int_equal(stream_write_message(&m->writer, CHUNK_PRODUCER, &p.base), 0);
+}
+
+static void flush(struct maker *m, uint32_t ring, uint64_t dropped, struct records *r)
+{
+	struct marks_header h = { .dropped = htole64(dropped), .ring = htole32(ring) };
+	_cleanup_buf_ struct buf chunk = BUF_INIT;
+
+	buf_append(&chunk, &h, sizeof(h));
+	buf_append(&chunk, r->b.data, r->b.len);
+	assert_int_equal(stream_write(&m->writer, CHUNK_MARKS, chunk.data, chunk.len), 0);
+	buf_clear(&r->b);
+}
+
+struct result {
+	struct export_result export;
+	struct error err;
+	char *text;
+	json_t *json;
+};
+
+static void result_deinit(struct result *r)
+{
+	export_result_deinit(&r->export);
+	error_deinit(&r->err);
+	json_decref(r->json);
+	free(r->text);
+}
+#define _cleanup_result_ _cleanup_(result_deinit)
+
+static void run(struct result *r, const struct maker *m)
+{
+	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	struct export_options o = { .format = "json" };
+	json_error_t why;
+	struct stat st;
+
+	*r = (struct result){ 0 };
+	assert_int_equal(export_stream(m->fd, out, &o, &r->export, &r->err), 0);
+	assert_int_equal(fstat(out, &st), 0);
+	r->text = calloc(1, (size_t)st.st_size + 1);
+	assert_int_equal(pread_full(out, r->text, (size_t)st.st_size, 0), st.st_size);
+	r->json = json_loadb(r->text, (size_t)st.st_size, JSON_ALLOW_NUL, &why);
+	if (!r->json)
+		fail_msg("%s at %d: %s", why.text, why.position, r->text);
+}
+
+/* The n-th event that is no metadata. */
+static json_t *mark_at(const struct result *r, size_t n)
+{
+	json_t *e;
+	size_t i;
+
+	json_array_foreach(json_object_get(r->json, "traceEvents"), i,
+			   e) if (*json_string_value(json_object_get(e, "ph")) != 'M' &&
+				  n-- == 0) return e;
+	return NULL;
+}
+
+static void expect(const struct result *r, size_t n, const char *wanted)
+{
+	json_t *e = mark_at(r, n), *w = json_loads(wanted, 0, NULL);
+
+	assert_non_null(w);
+	if (!e || !json_equal(e, w)) {
+		char *text = e ? json_dumps(e, 0) : NULL;
+
+		fail_msg("mark %zu is %s, not %s", n, text ?: "none", wanted);
+	}
+	json_decref(w);
+}
+
+static void make_head(struct maker *m, unsigned word_size, bool big_endian)
+{
+	maker_init(m, word_size, big_endian, 1024);
+	maker_head(m);
+	page_begin(m, 100 * S);
+	event_number(m, 100 * S, 7, 1);
+	page_end(m, 0);
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+}
+
+#define ON ",\"pid\":70,\"tid\":71,\"cat\":\"app\",\"ts\":"
+
+/* Two threads, in the order of time, of little- and big-endian machines. */
+static void rings_are_merged(void **state _unused_)
+{
+	for (int big = 0; big < 2; big++) {
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_result_ struct result r;
+		struct records a = { .m = &m }, b = { .m = &m };
+
+		make_head(&m, 8, big);
+		producer(&m, 1, 71, MARK_CLOCK_BOOTTIME);
+		producer(&m, 2, 72, MARK_CLOCK_BOOTTIME);
+
+		record(&a, 'i', 0, 0, 90 * S); /* of another recording */
+		string(&a, MARK_NAME, MARK_STRING, 0, "before");
+		epoch(&a, 3, 100 * S, 5);
+		define(&a, 1, "work", "app", 0);
+		define(&a, 2, "value", "", 0);
+		record(&a, 'B', 0, 1, 101 * S);
+		number(&a, MARK_ARG, MARK_INT, 2, (uint64_t)-4);
+		field(&a, MARK_ARG, MARK_DOUBLE, 0);
+		text(&a, "inline");
+		maker_u64(&m, &a.b, UINT64_C(0x3fd0000000000000));
+		end_field(&a);
+		string(&a, MARK_ARG, MARK_JSON, 2, "{\"x\": [1, null]}");
+		string(&a, MARK_ARG, MARK_JSON, 2, "{no json");
+		flush(&m, 1, 5, &a);
+		record(&a, 'E', 0, 0, 103 * S);
+		record(&a, MARK_LOST, 0, 0, 104 * S);
+		number(&a, MARK_COUNT, MARK_UINT, 0, 7);
+		record(&a, 'X', 0, 1, 106 * S);
+		number(&a, MARK_DURATION, MARK_UINT, 0, 1 * S);
+		number(&a, MARK_THREAD_TIME, MARK_UINT, 0, 9000);
+		number(&a, MARK_THREAD_DURATION, MARK_UINT, 0, 2000);
+		flush(&m, 1, 12, &a);
+
+		epoch(&b, 2, 100 * S, 0);
+		record(&b, 'i', 0, 0, 101 * S); /* of the recording before this one */
+		epoch(&b, 4, 102 * S, 0);
+		record(&b, 'i', MARK_SCOPE_GLOBAL, 0, 102 * S);
+		string(&b, MARK_NAME, MARK_STRING, 0, "hello");
+		string(&b, MARK_CATEGORY, MARK_STRING, 0, "app");
+		flush(&m, 2, 0, &b);
+		maker_end(&m);
+
+		run(&r, &m);
+		expect(&r, 0,
+		       "{\"name\":\"work\",\"ph\":\"B\"" ON
+		       "101000000,\"args\":{\"value\":\"{no json\",\"inline\":0.25}}");
+		expect(&r, 1,
+		       "{\"name\":\"hello\",\"ph\":\"i\",\"pid\":70,\"tid\":72,\"cat\":\"app\","
+		       "\"ts\":102000000,\"s\":\"g\"}");
+		expect(&r, 2, "{\"ph\":\"E\"" ON "103000000}");
+		expect(&r, 3,
+		       "{\"name\":\"7 marks lost\",\"ph\":\"i\",\"pid\":70,\"tid\":71,"
+		       "\"cat\":\"loss\",\"ts\":104000000,\"s\":\"t\",\"args\":{\"count\":7}}");
+		expect(&r, 4,
+		       "{\"name\":\"work\",\"ph\":\"X\"" ON
+		       "105000000,\"dur\":1000000,\"tts\":7,\"tdur\":2}");
+		assert_null(mark_at(&r, 5));
+		assert_int_equal(r.export.marks, 5);
+		assert_int_equal(r.export.warning_count, 1);
+		assert_non_null(strstr(r.export.warnings[0], "dropped 7 marks"));
+		buf_deinit(&a.b);
+		buf_deinit(&b.b);
+	}
+}
+
+/* Frames by label and by address come once, each before its use. */
+static void stacks_become_frames(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_result_ struct result r;
+	struct records a = { .m = &m };
+	const char *sf, *parent;
+	json_t *frames;
+
+	make_head(&m, 8, false);
+	producer(&m, 1, 71, MARK_CLOCK_BOOTTIME);
+	epoch(&a, 3, 100 * S, 0);
+	define(&a, 1, "main", "app", 0);
+	define(&a, 2, "work", "app", 1);
+	for (uint64_t i = 0; i < 2; i++) {
+		record(&a, 'i', 0, 1, (101 + i) * S);
+		number(&a, MARK_STACK, MARK_LABEL, 0, 2);
+		record(&a, 'P', 0, 1, (101 + i) * S);
+		field(&a, MARK_STACK, MARK_ADDRESSES, 0);
+		maker_u64(&m, &a.b, 0x1000);
+		maker_u64(&m, &a.b, 0x2000);
+		end_field(&a);
+	}
+	flush(&m, 1, 0, &a);
+	maker_end(&m);
+	run(&r, &m);
+	frames = json_object_get(r.json, "stackFrames");
+	assert_int_equal(json_object_size(frames), 4);
+	sf = json_string_value(json_object_get(mark_at(&r, 0), "sf"));
+	parent = json_string_value(json_object_get(json_object_get(frames, sf), "parent"));
+	assert_string_equal(json_string_value(json_object_get(json_object_get(frames, sf), "name")),
+			    "work");
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(frames, parent), "name")),
+		"main");
+	sf = json_string_value(json_object_get(mark_at(&r, 3), "sf"));
+	assert_string_equal(json_string_value(json_object_get(json_object_get(frames, sf), "name")),
+			    "0x2000");
+	assert_int_equal(r.export.marks, 4);
+	assert_int_equal(r.export.warning_count, 0);
+	buf_deinit(&a.b);
+}
+
+/* A mark between two of the kernel's events is between them, whatever clock its thread has. */
+static void clocks_are_converted(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_result_ struct result r;
+	struct records a = { .m = &m };
+	Traced__Capture__Clocks clocks = TRACED__CAPTURE__CLOCKS__INIT;
+	Traced__Capture__ClockReading raw = TRACED__CAPTURE__CLOCK_READING__INIT;
+
+	make_head(&m, 8, false);
+	raw.clock = CLOCK_MONOTONIC_RAW;
+	clocks.n_readings = 1;
+	clocks.readings = (Traced__Capture__ClockReading *[]){ &raw };
+	for (uint64_t t = 100; t <= 200; t += 100) {
+		raw.boot_before_ns = t * S;
+		raw.boot_after_ns = t * S + 30;
+		/* It runs 100 ppm slow. */
+		raw.value_ns = t * S - (t - 100) * 100000 - 50 * S + 15;
+		assert_int_equal(stream_write_message(&m.writer, CHUNK_CLOCKS, &clocks.base), 0);
+	}
+	producer(&m, 1, 71, CLOCK_MONOTONIC_RAW);
+	producer(&m, 2, 72, 99);
+	epoch(&a, 3, 50 * S, 0);
+	record(&a, 'i', 0, 0, 60 * S - 1000000 + 15);
+	flush(&m, 1, 0, &a);
+	epoch(&a, 3, 50 * S, 0);
+	record(&a, 'i', 0, 0, 60 * S);
+	flush(&m, 2, 0, &a);
+	maker_end(&m);
+	run(&r, &m);
+	assert_true(json_number_value(json_object_get(mark_at(&r, 1), "ts")) == 110000000.015);
+	assert_true(json_number_value(json_object_get(mark_at(&r, 0), "ts")) == 60000000);
+	assert_int_equal(r.export.warning_count, 1);
+	assert_non_null(strstr(r.export.warnings[0], "1 threads are taken as they are"));
+	assert_int_equal(json_integer_value(json_object_get(
+				 json_object_get(json_object_get(r.json, "otherData"), "marks"),
+				 "bound_ns")),
+			 15);
+	buf_deinit(&a.b);
+}
+
+static void usual(struct records *a)
+{
+	epoch(a, 3, 100 * S, 0);
+	define(a, 1, "main", "app", 0);
+	define(a, 2, "work", "app", 1);
+	record(a, 'O', 0, 2, 101 * S);
+	number(a, MARK_ID, MARK_POINTER, 0, 0x1000);
+	string(a, MARK_BASE_TYPE, MARK_STRING, 0, "base");
+	number(a, MARK_ARG, MARK_REF, 1, 0x1000);
+	record(a, 'X', 0, 2, 102 * S);
+	number(a, MARK_DURATION, MARK_UINT, 0, 500);
+	field(a, MARK_END_STACK, MARK_ADDRESSES, 0);
+	maker_u64(a->m, &a->b, 0x1000);
+	end_field(a);
+	record(a, 'c', 0, 0, 103 * S);
+	string(a, MARK_SYNC_ID, MARK_STRING, 0, "x");
+	number(a, MARK_ISSUED, MARK_UINT, 0, 102 * S);
+	record(a, '=', 0, 2, 104 * S);
+	number(a, MARK_ID_GLOBAL, MARK_UINT, 0, 1);
+	number(a, MARK_LINKED_ID, MARK_UINT, 0, 2);
+	string(a, MARK_ARG, MARK_JSON, 2, "[true]");
+}
+
+/* Each byte turned: nothing is read beyond its record, which a sanitizer would see. */
+static void nothing_is_believed(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	struct records a = { .m = &m };
+
+	make_head(&m, 8, false);
+	usual(&a);
+	for (size_t at = 0; at < a.b.len; at++) {
+		static const uint8_t values[] = { 0, 1, 2, 0x7f, 0x80, 0xff };
+
+		for (size_t v = 0; v < ARRAY_SIZE(values); v++) {
+			struct mark_decode_shared shared = { 0 };
+			_cleanup_(mark_decode_deinit) struct mark_decode d;
+			uint8_t *copy = malloc(a.b.len);
+			size_t from = 0, size;
+			struct mark mark;
+			int again = 0;
+
+			memcpy(copy, a.b.data, a.b.len);
+			copy[at] = values[v];
+			mark_decode_init(&d, &shared, false);
+			while ((size = mark_record_size(&d, copy + from, a.b.len - from))) {
+				int r = mark_decode(&d, copy + from, size, &mark);
+
+				assert_true(r >= 0 || r == -EBADMSG);
+				if (r < 0)
+					break;
+				/* Not without end. */
+				assert_true(again < 100);
+				again = r == DECODED_FRAME ? again + 1 : 0;
+				from += r == DECODED_FRAME ? 0 : size;
+			}
+			free(copy);
+			mark_decode_shared_deinit(&shared);
+		}
+	}
+	buf_deinit(&a.b);
+}
+
+/* What a chunk has of no known ring, or cut, costs that chunk. */
+static void damage_is_told(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_result_ struct result r;
+	struct records a = { .m = &m };
+
+	make_head(&m, 8, false);
+	usual(&a);
+	flush(&m, 9, 0, &a);
+	producer(&m, 1, 71, MARK_CLOCK_BOOTTIME);
+	producer(&m, 1, 71, MARK_CLOCK_BOOTTIME);
+	usual(&a);
+	a.b.len -= 8;
+	flush(&m, 1, 0, &a);
+	record(&a, 'i', 0, 1, 110 * S);
+	flush(&m, 1, 0, &a);
+	maker_end(&m);
+	run(&r, &m);
+	assert_true(r.export.incomplete);
+	assert_int_equal(r.export.warning_count, 3);
+	assert_non_null(strstr(r.export.warnings[0], "was not announced"));
+	assert_non_null(strstr(r.export.warnings[2], "1 chunks of marks are damaged"));
+	assert_string_equal(json_string_value(json_object_get(mark_at(&r, 2), "name")), "main");
+	buf_deinit(&a.b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rings_are_merged),	cmocka_unit_test(stacks_become_frames),
+		cmocka_unit_test(clocks_are_converted), cmocka_unit_test(nothing_is_believed),
+		cmocka_unit_test(damage_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
