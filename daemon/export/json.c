@@ -5,8 +5,8 @@
 
 #include "util/utf8.h"
 
-#define ONES UINT64_C(0x0101010101010101)
-#define HIGH UINT64_C(0x8080808080808080)
+/* Sixteen bytes are looked at together, by what the machine has for it. */
+typedef unsigned char block_t __attribute__((vector_size(16)));
 
 static bool is_plain(unsigned char c)
 {
@@ -15,15 +15,14 @@ static bool is_plain(unsigned char c)
 
 const char *json_plain_end(const char *p, const char *end)
 {
-	/* Eight bytes at a time: a byte is zero if subtracting 1 borrows from it. */
-	for (; end - p >= 8; p += 8) {
-		uint64_t w, quote, slash, special;
+	for (; end - p >= (ptrdiff_t)sizeof(block_t); p += sizeof(block_t)) {
+		block_t b;
+		uint64_t halves[2];
 
-		memcpy(&w, p, sizeof(w));
-		quote = w ^ (ONES * '"');
-		slash = w ^ (ONES * '\\');
-		special = (w - ONES * ' ') | (quote - ONES) | (slash - ONES) | (w + ONES) | w;
-		if (special & HIGH)
+		memcpy(&b, p, sizeof(b));
+		b = (block_t)((b < ' ') | (b >= 0x7f) | (b == '"') | (b == '\\'));
+		memcpy(halves, &b, sizeof(halves));
+		if (halves[0] | halves[1])
 			break;
 	}
 	while (p < end && is_plain((unsigned char)*p))

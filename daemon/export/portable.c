@@ -55,35 +55,54 @@ static const char *known_state(const char *state, size_t len)
 	return NULL;
 }
 
-static void fix_prio(struct buf *out, size_t from, const char *key)
+/* Where out has the arrow and what follows it; the first, as comms may look like anything. */
+static size_t find_arrow(const struct buf *out, size_t text)
 {
-	size_t at = find(out, from, key), end;
+	static const char arrow[] = " ==> next_comm=";
+	const char *begin = out->data + text, *end = out->data + out->len, *p = begin;
 
-	if (at == SIZE_MAX)
-		return;
-	at += strlen(key);
-	if (at == out->len || out->data[at] != '-')
-		return;
-	for (end = at + 1; end < out->len && isdigit((unsigned char)out->data[end]); end++)
-		;
-	replace(out, at, end - at, "0", 1);
+	for (; (p = memchr(p, '>', (size_t)(end - p))); p++)
+		if (p - begin >= 3 && (size_t)(end - p) >= sizeof(arrow) - 1 - 3 &&
+		    memcmp(p - 3, arrow, sizeof(arrow) - 1) == 0)
+			return (size_t)(p - 3 - out->data);
+	return SIZE_MAX;
 }
 
+/* Whether key lies in out before offset at, and after offset from. */
+static bool stands_before(const struct buf *out, size_t from, size_t at, const char *key,
+			  size_t len)
+{
+	return at >= from + len && memcmp(out->data + at - len, key, len) == 0;
+}
+
+/* The number that ends at offset end, behind key: 0 if it is negative. */
+static void fix_prio(struct buf *out, size_t from, size_t end, const char *key, size_t len)
+{
+	size_t at = end;
+
+	while (at > from && isdigit((unsigned char)out->data[at - 1]))
+		at--;
+	if (at > from && at < end && out->data[at - 1] == '-' &&
+	    stands_before(out, from, at - 1, key, len))
+		replace(out, at - 1, end - at + 1, "0", 1);
+}
+
+/*
+ * "prev_comm=... prev_prio=N prev_state=X ==> next_comm=... next_prio=N", read from the ends of its
+ * two halves: what stands before them are comms.
+ */
 static void fix_sched_switch(struct buf *out, size_t text)
 {
-	static const char key[] = " prev_state=";
-	/* A comm may look like anything: the last one is the kernel's. */
-	size_t arrow = find(out, text, " ==> next_comm="), at = SIZE_MAX, next = text;
-	size_t len;
+	static const char key[] = " prev_state=", prev_prio[] = " prev_prio=";
+	static const char next_prio[] = " next_prio=";
+	size_t arrow = find_arrow(out, text), at, len;
 
 	if (arrow == SIZE_MAX)
 		return;
-	fix_prio(out, arrow, " next_prio=");
-	while ((next = find(out, next, key)) < arrow) {
-		at = next + sizeof(key) - 1;
-		next = at;
-	}
-	if (at == SIZE_MAX)
+	fix_prio(out, arrow, out->len, next_prio, sizeof(next_prio) - 1);
+	for (at = arrow; at > text && out->data[at - 1] != '='; at--)
+		;
+	if (!stands_before(out, text, at, key, sizeof(key) - 1))
 		return;
 	len = arrow - at;
 	/* "X+" is X to a reader that doesn't know the plus; I and P are asleep, as far as it goes.
@@ -93,7 +112,7 @@ static void fix_sched_switch(struct buf *out, size_t text)
 
 		replace(out, at, len, state, strlen(state));
 	}
-	fix_prio(out, text, " prev_prio=");
+	fix_prio(out, text, at - (sizeof(key) - 1), prev_prio, sizeof(prev_prio) - 1);
 }
 
 /* B|1|name E E|1 C|1|name|3 S|1|name|cookie F|1|name|cookie, and the G, H, I, N of newer writers.
