@@ -47,11 +47,18 @@ struct export_merge {
 };
 #define EXPORT_MERGES_MAX 8
 
+/* How a JSON shows what the function tracer tells: a function was entered, and from where. */
+enum function_view {
+	FUNCTION_INSTANTS,
+	FUNCTION_SLICES, /* one for each run of calls from one place */
+};
+
 struct export_options {
 	const char *format; /* a name from export_formats(): "json", "json.gz", "txt" ... */
 	bool raw_addresses;
 	bool tgid; /* the TGID column in the text */
 	struct perfetto_options perfetto;
+	enum function_view function_view;
 	/* NULL, or words as in trace_options: the text as with these instead of the recorded ones.
 	 */
 	const char *trace_options;

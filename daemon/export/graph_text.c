@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "export/bytes.h"
 #include "export/sinks.h"
 #include "print/builtin.h"
 #include "print/funcgraph.h"
@@ -34,7 +33,6 @@ struct graph_text {
 	bool is_tracer;
 	bool old_retval; /* until 6.12 */
 	int cpu_width;
-	unsigned exit_id;
 	uint64_t irq_start, irq_end;
 	struct cpu_state *cpus[CPUS_MAX]; /* owned */
 };
@@ -66,7 +64,6 @@ int graph_text_new(struct graph_text **ret, const struct trace_info *info, struc
 		g->flags = since(info, 6, 19) ? 0 : GRAPH_DEFAULT;
 	g->old_retval = !since(info, 6, 13);
 	g->cpu_width = snprintf(NULL, 0, "%u", info->header->cpus ? info->header->cpus - 1 : 0);
-	g->exit_id = exit ? exit->id : UINT32_MAX;
 	if (exit && (!symbols_find_name(symbols, "__irqentry_text_start", &g->irq_start) ||
 		     !symbols_find_name(symbols, "__irqentry_text_end", &g->irq_end)))
 		g->irq_start = g->irq_end = 0;
@@ -312,22 +309,6 @@ static void put_retaddr(struct graph_text *g, uint64_t retaddr, struct buf *out)
 		out->len += (size_t)(print_ip_by(g->printer, p, retaddr, true) - p);
 }
 
-/* Whether next is the exit of the function that ev enters. */
-static bool read_leaf(const struct graph_text *g, const struct trace_event *ev,
-		      const struct funcgraph *entry, struct funcgraph *ret)
-{
-	const struct trace_info *info = g->info;
-	const struct event *exit = event_table_find(info->events, (uint16_t)g->exit_id);
-	bool big = info->header->big_endian;
-
-	if (!ev->next || !exit || ev->next->len < event_table_common(info->events)->size ||
-	    load_u16(ev->next->data, big) != g->exit_id)
-		return false;
-	return (int32_t)load_u32(ev->next->data + event_table_common(info->events)->pid_offset,
-				 big) == ev->pid &&
-	       funcgraph_read(info->events, exit, ev->next, ret) && ret->func == entry->func;
-}
-
 static void put_leaf(struct graph_text *g, struct cpu_state *c, const struct trace_event *ev,
 		     const struct funcgraph *entry, const struct funcgraph *exit, struct buf *out)
 {
@@ -409,7 +390,7 @@ static void put_entry(struct graph_text *g, struct cpu_state *c, const struct tr
 		put_switch(g, c, ev, out);
 	put_irq(g, ev, entry->func, "==========>", out);
 	put_context(g, ev, out);
-	if (read_leaf(g, ev, entry, &exit))
+	if (funcgraph_read_leaf(g->info->events, &ev->rec, ev->next, entry, &exit))
 		put_leaf(g, c, ev, entry, &exit, out);
 	else
 		put_nested(g, c, entry, out);

@@ -449,13 +449,17 @@ static int enter(struct json_tail *t, enum tail_section section)
 		return buf_error(&t->frames);
 	}
 	buf_puts(b, begin[section]);
-	return section == TAIL_EVENTS ? put_names(t) : 0;
+	if (section == TAIL_EVENTS)
+		r = put_names(t);
+	if (r == 0 && section == TAIL_EVENTS)
+		r = json_spool_write(t->spool, t->out);
+	return r;
 }
 
 void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
-		    const struct clock_sync *sync)
+		    const struct clock_sync *sync, struct json_spool *spool)
 {
-	*t = (struct json_tail){ .out = out, .info = info, .sync = sync };
+	*t = (struct json_tail){ .out = out, .info = info, .sync = sync, .spool = spool };
 }
 
 void json_tail_deinit(struct json_tail *t)

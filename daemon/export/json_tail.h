@@ -2,17 +2,20 @@
 /* What follows the kernel's text in the JSON: names, clocks, the account of events. */
 #pragma once
 
+#include "export/json_spool.h"
 #include "export/portable.h"
 #include "export/sink.h"
 
 /*
  * The members after "systemTraceEvents", each with a comma before it. Marks go
- * to the one that is theirs; they come in the order of the members.
+ * to the one that is theirs; they come in the order of the members. What spool
+ * holds by the first of them has its place among the events.
  */
 struct json_tail {
 	struct output *out;
 	const struct trace_info *info;
 	const struct clock_sync *sync;
+	struct json_spool *spool;
 	enum tail_section { TAIL_NOTHING, TAIL_EVENTS, TAIL_SAMPLES, TAIL_END } section;
 	uint64_t left_out;  /* marks that no reader takes */
 	struct buf frames;  /* the member stackFrames, so far */
@@ -21,7 +24,7 @@ struct json_tail {
 	size_t process_count, process_cap;
 };
 void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
-		    const struct clock_sync *sync);
+		    const struct clock_sync *sync, struct json_spool *spool);
 void json_tail_deinit(struct json_tail *t);
 int json_tail_mark(struct json_tail *t, const struct mark *mark);
 /* All that is left to say. 0 or -errno. */

@@ -6,6 +6,7 @@
  * tells what is written differently from the kernel for their sake.
  */
 #include "export/json.h"
+#include "export/json_functions.h"
 #include "export/json_tail.h"
 #include "export/line.h"
 #include "export/portable.h"
@@ -17,6 +18,8 @@ struct sink_json {
 	struct output *out;
 	struct line *line;
 	struct printer *printer;
+	struct json_spool *spool; /* what has its place behind the text */
+	struct json_functions *functions;
 	struct portable portable;
 	struct buf scratch; /* one line, before it is escaped */
 	uint64_t units;	    /* UTF-16 units of the string so far */
@@ -33,6 +36,8 @@ static struct sink_json *json(struct sink *s)
 
 static void json_free(struct sink *s)
 {
+	json_functions_free(json(s)->functions);
+	json_spool_free(json(s)->spool);
 	printer_free(json(s)->printer);
 	line_free(json(s)->line);
 	portable_deinit(&json(s)->portable);
@@ -70,11 +75,16 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 		s->out = out;
 		s->string_max = o->json_string_max ?: EXPORT_JSON_MAX;
 		portable_init(&s->portable, info);
-		json_tail_init(&s->tail, out, info, &s->portable.sync);
 		r = line_new(&s->line, info, o->tgid, LINE_PORTABLE);
 	}
 	if (r == 0)
 		r = printer_new(&s->printer, info->events);
+	if (r == 0)
+		r = json_spool_new(&s->spool);
+	if (r == 0)
+		r = json_functions_new(&s->functions, info, s->printer, s->spool, o->function_view);
+	if (r == 0)
+		json_tail_init(&s->tail, out, info, &s->portable.sync, s->spool);
 	if (r < 0) {
 		if (s)
 			json_free(&s->sink);
@@ -85,7 +95,7 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 	return 0;
 }
 
-static int full(const struct sink_json *s, struct error *err)
+_cold_ static int full(const struct sink_json *s, struct error *err)
 {
 	error_set(err, -EOVERFLOW,
 		  "the trace's text is longer than the %llu characters that a viewer can open",
@@ -114,10 +124,18 @@ _hot_ static int end_line(struct sink_json *s, size_t start, struct error *err)
 	}
 	buf_append(b, "\\n", 2);
 	s->units++;
-	if (unlikely(s->units > s->string_max))
+	if (unlikely(s->units + json_spool_bytes(s->spool) > s->string_max))
 		return full(s, err);
 	r = output_settle(s->out);
 	return likely(r == 0) ? 0 : error_errno(err, r, "can't write the JSON");
+}
+
+/* A file of more characters is no use, wherever they stand. */
+static int put_function(struct sink_json *s, const struct trace_event *ev, struct error *err)
+{
+	if (json_functions_event(s->functions, ev) < 0)
+		return error_errno(err, -ENOMEM, "can't write the JSON");
+	return unlikely(s->units + json_spool_bytes(s->spool) > s->string_max) ? full(s, err) : 0;
 }
 
 _hot_ static int json_event(struct sink *sink, const struct trace_event *given, struct error *err)
@@ -130,6 +148,8 @@ _hot_ static int json_event(struct sink *sink, const struct trace_event *given, 
 
 	/* Trace Viewer refuses the whole trace if a CPU's time runs backwards. */
 	ev.rec.ts = s->last_ts = MAX(s->last_ts, ev.rec.ts);
+	if (json_functions_has(s->functions, &ev))
+		return put_function(s, &ev, err);
 	line_prefix(s->line, &ev, b);
 	name = b->len;
 	r = sink_print(s->printer, &ev, b);
@@ -154,6 +174,7 @@ static int json_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused
 	struct buf *b = &s->out->buf;
 	size_t start = b->len;
 
+	json_functions_loss(s->functions, s->last_ts);
 	/* As a comment: trace processor refuses the load for any other line that is no event. */
 	if (count == UINT64_MAX)
 		buf_printf(b, "# CPU:%u [LOST EVENTS]", cpu);
@@ -162,11 +183,14 @@ static int json_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused
 	return end_line(s, start, err);
 }
 
-static void end_text(struct sink_json *s)
+/* All events were given. */
+static int end_text(struct sink_json *s)
 {
-	if (!s->text_ended)
-		buf_puts(&s->out->buf, "\"");
+	if (s->text_ended)
+		return 0;
+	buf_puts(&s->out->buf, "\"");
 	s->text_ended = true;
+	return json_functions_end(s->functions);
 }
 
 static int json_mark(struct sink *sink, const struct mark *mark, struct error *err)
@@ -174,14 +198,16 @@ static int json_mark(struct sink *sink, const struct mark *mark, struct error *e
 	struct sink_json *s = json(sink);
 	int r;
 
-	end_text(s);
-	r = json_tail_mark(&s->tail, mark);
+	r = end_text(s);
+	if (r == 0)
+		r = json_tail_mark(&s->tail, mark);
 	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
 }
 
 static int json_sync(struct sink *sink, struct error *err _unused_)
 {
 	line_forget(json(sink)->line);
+	json_functions_forget(json(sink)->functions);
 	return 0;
 }
 
@@ -191,8 +217,9 @@ static int json_close(struct sink *sink, const struct export_result *result, str
 	struct buf *b = &s->out->buf;
 	int r;
 
-	end_text(s);
-	r = json_tail_close(&s->tail, result);
+	r = end_text(s);
+	if (r == 0)
+		r = json_tail_close(&s->tail, result);
 	buf_puts(b, "}\n");
 	if (r == 0)
 		r = output_flush(s->out, true);

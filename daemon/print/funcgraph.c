@@ -90,3 +90,19 @@ bool funcgraph_read(const struct event_table *t, const struct event *ev, const s
 	}
 	return !too_short;
 }
+
+bool funcgraph_read_leaf(const struct event_table *t, const struct record *rec,
+			 const struct record *next, const struct funcgraph *entry,
+			 struct funcgraph *ret)
+{
+	const struct event *ev;
+	uint64_t id, pid, next_pid;
+
+	if (!next || !record_read_uint(t, next, 0, 2, &id) ||
+	    !record_read_uint(t, rec, t->common.pid_offset, 4, &pid) ||
+	    !record_read_uint(t, next, t->common.pid_offset, 4, &next_pid) || pid != next_pid)
+		return false;
+	ev = event_table_find(t, (uint16_t)id);
+	return ev && funcgraph_read(t, ev, next, ret) && ret->kind == FUNCGRAPH_EXIT &&
+	       ret->func == entry->func;
+}

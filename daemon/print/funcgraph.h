@@ -33,3 +33,11 @@ struct funcgraph {
 /* False if ev is none of them, or rec too short for it. */
 bool funcgraph_read(const struct event_table *t, const struct event *ev, const struct record *rec,
 		    struct funcgraph *ret);
+
+/*
+ * Whether entry, which rec holds, is that of a leaf: true and its exit if that is what
+ * next, the CPU's next record, holds. next NULL: false.
+ */
+bool funcgraph_read_leaf(const struct event_table *t, const struct record *rec,
+			 const struct record *next, const struct funcgraph *entry,
+			 struct funcgraph *ret);

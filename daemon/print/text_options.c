@@ -30,6 +30,8 @@ static void set(struct text_options *o, const char *word, size_t len, bool on)
 		o->no_irq_info = !on;
 	else if (is(word, len, "print-parent"))
 		o->no_parent = !on;
+	else if (is(word, len, "sleep-time"))
+		o->no_sleep_time = !on;
 	else if (is(word, len, "sym-offset"))
 		o->sym_offset = on;
 	else if (is(word, len, "sym-addr"))

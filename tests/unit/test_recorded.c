@@ -12,14 +12,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <zlib.h>
 
-#include "export/export.h"
-#include "util/buf.h"
+#include "fixture.h"
 #include "util/io.h"
 
 #define KERNELS_MIN 3
@@ -29,58 +26,6 @@ struct comparison {
 	char *unknowable;	   /* starts with a newline */
 	unsigned long lines, different, excused;
 };
-
-static void read_gz(const char *path, struct buf *out)
-{
-	gzFile f = gzopen(path, "rb");
-	int n;
-
-	assert_non_null(f);
-	do {
-		char *p = buf_reserve(out, 1 << 16);
-
-		assert_non_null(p);
-		n = gzread(f, p, 1 << 16);
-		assert_true(n >= 0);
-		out->len += (size_t)n;
-	} while (n > 0);
-	gzclose(f);
-	assert_non_null(buf_string(out));
-}
-
-static void export_text(const char *path, const char *trace_options, struct buf *out)
-{
-	const struct export_options options = { .format = "txt",
-						.raw_addresses = true,
-						.trace_options = trace_options };
-	_cleanup_close_ int in = memfd_create("stream", MFD_CLOEXEC);
-	_cleanup_close_ int text = memfd_create("text", MFD_CLOEXEC);
-	_cleanup_export_result_ struct export_result result = { 0 };
-	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_buf_ struct buf stream = BUF_INIT;
-	ssize_t n;
-
-	assert_true(in >= 0 && text >= 0);
-	read_gz(path, &stream);
-	assert_int_equal(write_full(in, stream.data, stream.len), 0);
-	if (export_stream(in, text, &options, &result, &err) < 0)
-		fail_msg("%s: %s", path, err.message);
-	assert_false(result.incomplete);
-	assert_int_equal(result.lost, 0);
-	for (size_t i = 0; i < result.fallback_count; i++)
-		print_message("%s: fallback for %s: %s\n", path, result.fallbacks[i].event,
-			      result.fallbacks[i].why);
-	assert_int_equal(lseek(text, 0, SEEK_SET), 0);
-	do {
-		char *p = buf_reserve(out, 1 << 16);
-
-		assert_non_null(p);
-		n = read(text, p, 1 << 16);
-		assert_true(n >= 0);
-		out->len += (size_t)n;
-	} while (n > 0);
-	assert_non_null(buf_string(out));
-}
 
 /* The next line, ended by NUL in place; NULL: there is none. */
 static char *next_line(char **text)
@@ -143,19 +88,21 @@ static void compare_lines(struct comparison *c, const char *kernel, const char *
 static void compare_text(struct comparison *c, const char *name)
 {
 	_cleanup_buf_ struct buf kernel = BUF_INIT, ours = BUF_INIT, options = BUF_INIT;
+	struct export_options text = { .format = "txt", .raw_addresses = true };
 	char path[512], *a, *b;
 	bool is_view;
 
 	c->name = name;
 	snprintf(path, sizeof(path), TEST_DATA "/%s/%s.txt.gz", c->kernel, name);
-	read_gz(path, &kernel);
+	fixture_read_gz(path, &kernel);
 	snprintf(path, sizeof(path), TEST_DATA "/%s/%s.options", c->kernel, name);
 	is_view = access(path, R_OK) == 0;
 	if (is_view)
 		assert_int_equal(read_file_at(AT_FDCWD, path, 1 << 16, &options), 0);
 	snprintf(path, sizeof(path), TEST_DATA "/%s/%.*s.traced.gz", c->kernel,
 		 (int)strcspn(name, "."), name);
-	export_text(path, is_view ? buf_string(&options) : NULL, &ours);
+	text.trace_options = is_view ? buf_string(&options) : NULL;
+	fixture_export(path, &text, &ours);
 	a = buf_string(&kernel);
 	b = buf_string(&ours);
 	for (;;) {

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <zlib.h>
+
+#include "util/io.h"
+
+void fixture_read_gz(const char *path, struct buf *out)
+{
+	gzFile f = gzopen(path, "rb");
+	int n;
+
+	assert_non_null(f);
+	do {
+		char *p = buf_reserve(out, 1 << 16);
+
+		assert_non_null(p);
+		n = gzread(f, p, 1 << 16);
+		assert_true(n >= 0);
+		out->len += (size_t)n;
+	} while (n > 0);
+	gzclose(f);
+	assert_non_null(buf_string(out));
+}
+
+void fixture_export(const char *path, const struct export_options *options, struct buf *out)
+{
+	_cleanup_close_ int in = memfd_create("stream", MFD_CLOEXEC);
+	_cleanup_close_ int file = memfd_create("file", MFD_CLOEXEC);
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf stream = BUF_INIT;
+	ssize_t n;
+
+	assert_true(in >= 0 && file >= 0);
+	fixture_read_gz(path, &stream);
+	assert_int_equal(write_full(in, stream.data, stream.len), 0);
+	if (export_stream(in, file, options, &result, &err) < 0)
+		fail_msg("%s: %s", path, err.message);
+	assert_false(result.incomplete);
+	assert_int_equal(result.lost, 0);
+	for (size_t i = 0; i < result.fallback_count; i++)
+		print_message("%s: fallback for %s: %s\n", path, result.fallbacks[i].event,
+			      result.fallbacks[i].why);
+	assert_int_equal(lseek(file, 0, SEEK_SET), 0);
+	do {
+		char *p = buf_reserve(out, 1 << 16);
+
+		assert_non_null(p);
+		n = read(file, p, 1 << 16);
+		assert_true(n >= 0);
+		out->len += (size_t)n;
+	} while (n > 0);
+	assert_non_null(buf_string(out));
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The function tracers' events in the JSON, read as trace processor reads them: sorted by
+ * time, of equal times ends first, then complete slices by falling length, then begins. What
+ * comes out must be what the file's order says, and what the kernel's text says.
+ */
+#include <dirent.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "make_stream.h"
+#include "util/io.h"
+
+#define DEPTH_MAX 256
+
+struct slice {
+	char phase;
+	int64_t tid, ts, dur; /* ns; dur -1: not known yet */
+	const char *name;
+	const json_t *args;
+	size_t index;	 /* in the file */
+	unsigned begins; /* that are open around it, by the file's order */
+	unsigned depth;	 /* as read */
+};
+
+struct trace {
+	json_t *json;
+	struct slice *events;
+	size_t count;
+};
+
+static void trace_deinit(struct trace *t)
+{
+	json_decref(t->json);
+	free(t->events);
+}
+#define _cleanup_trace_ _cleanup_(trace_deinit)
+
+static int64_t ns(const json_t *v)
+{
+	assert_true(json_is_number(v));
+	return (int64_t)(json_number_value(v) * 1000 + 0.5);
+}
+
+static int64_t key(const struct slice *s)
+{
+	return s->phase == 'E' ? INT64_MIN : s->phase == 'X' ? INT64_MAX - s->dur : INT64_MAX;
+}
+
+static int by_thread_and_time(const void *left, const void *right)
+{
+	const struct slice *a = left, *b = right;
+
+#define ORDER(x, y)                                                                                \
+	if ((x) != (y))                                                                            \
+	return (x) < (y) ? -1 : 1
+	ORDER(a->tid, b->tid);
+	ORDER(a->ts, b->ts);
+	ORDER(key(a), key(b));
+	ORDER(a->index, b->index);
+#undef ORDER
+	return 0;
+}
+
+/* Elements of traceEvents that make slices, in the file's order. */
+static void load(struct trace *t, const char *text, size_t len)
+{
+	json_error_t error;
+	json_t *all, *e;
+	size_t i;
+
+	t->json = json_loadb(text, len, 0, &error);
+	if (!t->json)
+		fail_msg("line %d: %s", error.line, error.text);
+	all = json_object_get(t->json, "traceEvents");
+	t->events = calloc(json_array_size(all) + 1, sizeof(*t->events));
+	assert_non_null(t->events);
+	json_array_foreach(all, i, e)
+	{
+		const char *phase = json_string_value(json_object_get(e, "ph"));
+		struct slice *s = &t->events[t->count];
+
+		if (!strchr("BEXi", *phase))
+			continue;
+		assert_true(json_is_integer(json_object_get(e, "pid")));
+		*s = (struct slice){
+			.phase = *phase,
+			.tid = json_integer_value(json_object_get(e, "tid")),
+			.ts = ns(json_object_get(e, "ts")),
+			.dur = *phase == 'X' ? ns(json_object_get(e, "dur")) : -1,
+			.name = json_string_value(json_object_get(e, "name")),
+			.args = json_object_get(e, "args"),
+			.index = t->count++,
+		};
+		assert_true((*phase == 'E') == !s->name);
+	}
+}
+
+/* How deep each slice is, by the file's order alone. */
+static void count_begins(struct trace *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		struct slice *s = &t->events[i];
+
+		for (size_t j = i; j-- > 0;) {
+			if (t->events[j].tid != s->tid || t->events[j].phase == 'X' ||
+			    t->events[j].phase == 'i')
+				continue;
+			s->begins = t->events[j].begins + (t->events[j].phase == 'B');
+			break;
+		}
+		if (s->phase == 'E') {
+			assert_true(s->begins > 0);
+			s->begins--;
+		}
+	}
+}
+
+/* Reads one thread's events, sorted: fails where one is not within another, or not open. */
+static void nest(struct slice *events, size_t count)
+{
+	struct slice *stack[DEPTH_MAX];
+	unsigned depth = 0, begins = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct slice *s = &events[i];
+
+		while (depth && stack[depth - 1]->dur >= 0 &&
+		       stack[depth - 1]->ts + stack[depth - 1]->dur <= s->ts) {
+			begins -= stack[depth - 1]->phase == 'B';
+			depth--;
+		}
+		if (s->phase == 'i')
+			continue;
+		if (s->phase == 'E') {
+			if (!depth || stack[depth - 1]->phase != 'B')
+				fail_msg("an end at %lld in the midst of another slice",
+					 (long long)s->ts);
+			assert_true(s->ts > stack[depth - 1]->ts);
+			assert_int_equal(s->begins, begins - 1);
+			stack[depth - 1]->dur = s->ts - stack[depth - 1]->ts;
+			if (s->args)
+				stack[depth - 1]->args = s->args;
+			begins--;
+			depth--;
+			continue;
+		}
+		if (s->begins != begins)
+			fail_msg("%s at %lld is in %u functions, not %u", s->name, (long long)s->ts,
+				 begins, s->begins);
+		for (unsigned j = 0; j < depth; j++)
+			assert_true(stack[j]->dur < 0 ||
+				    s->ts + MAX(s->dur, 0) <= stack[j]->ts + stack[j]->dur);
+		s->depth = depth;
+		assert_true(depth < DEPTH_MAX);
+		stack[depth++] = s;
+		begins += s->phase == 'B';
+	}
+	assert_int_equal(begins, 0);
+}
+
+static void read_slices(struct trace *t, const char *text, size_t len)
+{
+	load(t, text, len);
+	count_begins(t);
+	qsort(t->events, t->count, sizeof(*t->events), by_thread_and_time);
+	for (size_t i = 0, n; i < t->count; i += n) {
+		for (n = 1; i + n < t->count && t->events[i + n].tid == t->events[i].tid; n++)
+			;
+		nest(t->events + i, n);
+	}
+}
+
+/* Entries of a graph in the kernel's text: "|    name() {" and "|   name();". */
+static unsigned count_entries(const char *text, const char *name)
+{
+	char open[300], leaf[300];
+	unsigned n = 0;
+
+	snprintf(open, sizeof(open), " %s() {", name);
+	snprintf(leaf, sizeof(leaf), " %s();", name);
+	for (const char *p = text; (p = strstr(p, open)); p++)
+		n++;
+	for (const char *p = text; (p = strstr(p, leaf)); p++)
+		n++;
+	return n;
+}
+
+static void check_graph(const char *kernel, const char *name)
+{
+	const struct export_options options = { .format = "json" };
+	_cleanup_buf_ struct buf text = BUF_INIT, file = BUF_INIT;
+	_cleanup_trace_ struct trace t = { 0 };
+	char path[512];
+	size_t entries = 0, in_text = 0;
+
+	snprintf(path, sizeof(path), TEST_DATA "/%s/%s.txt.gz", kernel, name);
+	fixture_read_gz(path, &text);
+	snprintf(path, sizeof(path), TEST_DATA "/%s/%s.traced.gz", kernel, name);
+	fixture_export(path, &options, &file);
+	read_slices(&t, file.data, file.len);
+	for (size_t i = 0; i < t.count; i++) {
+		const struct slice *s = &t.events[i];
+		unsigned same = 0;
+
+		if (!s->name || json_object_get(s->args, "entry"))
+			continue;
+		entries++;
+		for (size_t j = 0; j < t.count; j++)
+			same += t.events[j].name && !strcmp(t.events[j].name, s->name) &&
+				!json_object_get(t.events[j].args, "entry");
+		if (same != count_entries(text.data, s->name))
+			fail_msg("%s/%s: %s is there %u times, not %u", kernel, name, s->name, same,
+				 count_entries(text.data, s->name));
+	}
+	for (const char *p = text.data; (p = strstr(p, "() {\n")); p++)
+		in_text++;
+	for (const char *p = text.data; (p = strstr(p, "();\n")); p++)
+		in_text++;
+	assert_int_equal(entries, in_text);
+	assert_true(entries > 20);
+}
+
+static void recorded_graphs_are_as_in_the_text(void **state _unused_)
+{
+	DIR *data = opendir(TEST_DATA);
+	unsigned kernels = 0;
+	struct dirent *e;
+
+	assert_non_null(data);
+	while ((e = readdir(data))) {
+		char path[400];
+
+		snprintf(path, sizeof(path), TEST_DATA "/%s/graph.traced.gz", e->d_name);
+		if (access(path, R_OK) < 0)
+			continue;
+		check_graph(e->d_name, "graph");
+		check_graph(e->d_name, "graph-all");
+		check_graph(e->d_name, "graph-times");
+		kernels++;
+	}
+	closedir(data);
+	assert_true(kernels >= 3);
+}
+
+#define ID_FUNCTION 1
+#define ID_EXIT 10
+#define ID_ENTRY 11
+
+enum { OUTER = 0x1000, MIDDLE = 0x2000, LEAF = 0x3000, IRQ = 0x4000 };
+
+static void make_functions(struct maker *m)
+{
+	maker_init(m, 8, false, 4096);
+	maker_head(m);
+	maker_format(m, "ftrace", "function", ID_FUNCTION,
+		     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
+		     "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip");
+	maker_format(m, "ftrace", "funcgraph_entry", ID_ENTRY,
+		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n",
+		     "\"--> %ps (%d)\", (void *)REC->func, REC->depth");
+	maker_format(m, "ftrace", "funcgraph_exit", ID_EXIT,
+		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"
+		     "\tfield:unsigned int overrun;\toffset:20;\tsize:4;\tsigned:0;\n"
+		     "\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned long long rettime;\toffset:32;\tsize:8;\tsigned:0;\n",
+		     "\"<-- %ps (%d)\", (void *)REC->func, REC->depth");
+	maker_symbols(m, "0000000000001000 T outer\n"
+			 "0000000000002000 T middle\n"
+			 "0000000000003000 T leaf\n"
+			 "0000000000004000 T irq\n"
+			 "0000000000005000 T end\n");
+}
+
+static void hit(struct maker *m, uint64_t ts, int32_t pid, uint64_t ip, uint64_t parent)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(m, &b, ip);
+	maker_u64(m, &b, parent);
+	maker_event(m, ts, ID_FUNCTION, pid, b.data, b.len);
+}
+
+static void entry(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(m, &b, func);
+	maker_u32(m, &b, depth);
+	maker_event(m, ts, ID_ENTRY, pid, b.data, b.len);
+}
+
+static void leave(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth,
+		  uint64_t took)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(m, &b, func);
+	maker_u32(m, &b, depth);
+	maker_u32(m, &b, 0);
+	maker_u64(m, &b, ts - took);
+	maker_u64(m, &b, ts);
+	maker_event(m, ts, ID_EXIT, pid, b.data, b.len);
+}
+
+static void put_args(struct buf *out, const json_t *args)
+{
+	const char *name;
+	json_t *v;
+
+	json_object_foreach((json_t *)args, name, v)
+	{
+		if (json_is_integer(v))
+			buf_printf(out, " %s=%lld", name, (long long)json_integer_value(v));
+		else
+			buf_printf(out, " %s=%s", name, json_string_value(v));
+	}
+}
+
+/* A line for each slice and instant: "TID TS+DUR NAME ARGS", indented. */
+static void describe(const struct trace *t, struct buf *out)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct slice *s = &t->events[i];
+
+		if (s->phase == 'E')
+			continue;
+		buf_printf(out, "%lld %*s%lld", (long long)s->tid, (int)s->depth * 2, "",
+			   (long long)s->ts);
+		if (s->phase != 'i')
+			buf_printf(out, "+%lld", (long long)s->dur);
+		buf_printf(out, " %s", s->name);
+		put_args(out, s->args);
+		buf_putc(out, '\n');
+	}
+}
+
+/* Ends the capture, whose records are on one page of CPU 0. */
+static void assert_slices(struct maker *m, uint64_t missed, enum function_view view,
+			  const char *expected)
+{
+	const struct export_options options = { .format = "json", .function_view = view };
+	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_buf_ struct buf file = BUF_INIT, found = BUF_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_trace_ struct trace t = { 0 };
+
+	page_end(m, missed);
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+	maker_end(m);
+	assert_int_equal(export_stream(m->fd, out, &options, &result, &err), 0);
+	assert_non_null(buf_reserve(&file, result.bytes + 1));
+	assert_int_equal(pread_full(out, file.data, result.bytes, 0), result.bytes);
+	read_slices(&t, file.data, result.bytes);
+	describe(&t, &found);
+	assert_string_equal(buf_string(&found), expected);
+	maker_deinit(m);
+}
+
+static void a_graph_is_slices(void **state _unused_)
+{
+	struct maker m;
+
+	make_functions(&m);
+	page_begin(&m, 10000);
+	entry(&m, 10000, 7, OUTER, 0);
+	entry(&m, 10100, 7, LEAF, 1);
+	leave(&m, 10200, 7, LEAF, 1, 60);
+	entry(&m, 10300, 7, MIDDLE, 1);
+	entry(&m, 10400, 7, LEAF, 2);
+	leave(&m, 10450, 7, LEAF, 2, 50);
+	leave(&m, 10500, 7, MIDDLE, 1, 180);
+	leave(&m, 10900, 7, OUTER, 0, 890);
+	assert_slices(&m, 0, FUNCTION_INSTANTS,
+		      "7 10000+890 outer\n"
+		      "7   10100+60 leaf\n"
+		      "7   10300+180 middle\n"
+		      "7     10400+50 leaf\n");
+}
+
+/* An interrupt's records have the time of the record that it came into (6.1). */
+static void equal_times_nest(void **state _unused_)
+{
+	struct maker m;
+
+	make_functions(&m);
+	page_begin(&m, 10000);
+	entry(&m, 10000, 7, OUTER, 0);
+	entry(&m, 10000, 7, IRQ, 1);
+	leave(&m, 10000, 7, IRQ, 1, 0);
+	entry(&m, 10000, 7, MIDDLE, 1);
+	entry(&m, 10000, 7, LEAF, 2);
+	leave(&m, 10100, 7, LEAF, 2, 90);
+	leave(&m, 10100, 7, MIDDLE, 1, 90);
+	leave(&m, 10100, 7, OUTER, 0, 100);
+	entry(&m, 10100, 7, OUTER, 0);
+	entry(&m, 10100, 7, MIDDLE, 1);
+	entry(&m, 10100, 7, LEAF, 2);
+	leave(&m, 10100, 7, LEAF, 2, 0);
+	leave(&m, 10100, 7, MIDDLE, 1, 0);
+	leave(&m, 10100, 7, OUTER, 0, 0);
+	assert_slices(&m, 0, FUNCTION_INSTANTS,
+		      "7 10000+100 outer\n"
+		      "7   10001+0 irq\n"
+		      "7   10002+98 middle\n"
+		      "7     10003+90 leaf\n"
+		      "7 10100+3 outer\n"
+		      "7   10101+2 middle\n"
+		      "7     10102+0 leaf\n");
+}
+
+static void what_is_missing_is_said(void **state _unused_)
+{
+	struct maker m;
+
+	make_functions(&m);
+	page_begin(&m, 10000);
+	entry(&m, 10010, 7, LEAF, 1);
+	leave(&m, 10100, 7, LEAF, 1, 80);
+	leave(&m, 10200, 7, OUTER, 0, 5000);
+	entry(&m, 10300, 7, OUTER, 0);
+	entry(&m, 10400, 7, MIDDLE, 1);
+	entry(&m, 10500, 7, OUTER, 0);
+	leave(&m, 10600, 8, OUTER, 0, 100);
+	assert_slices(&m, 0, FUNCTION_INSTANTS,
+		      "7 5200+5000 outer entry=missing\n"
+		      "7   10010+80 leaf\n"
+		      "7 10300+200 outer exit=missing\n"
+		      "7   10400+100 middle exit=missing\n"
+		      "7 10500+100 outer exit=missing\n"
+		      "8 10500+100 outer entry=missing\n");
+}
+
+static void make_hits(struct maker *m)
+{
+	make_functions(m);
+	page_begin(m, 10000);
+	hit(m, 10000, 7, LEAF, OUTER);
+	hit(m, 10200, 7, MIDDLE, OUTER);
+	hit(m, 10300, 8, LEAF, MIDDLE + 8);
+	hit(m, 10400, 7, LEAF, OUTER);
+	hit(m, 10500, 7, LEAF, MIDDLE);
+	hit(m, 2000000, 7, LEAF, MIDDLE);
+}
+
+static void hits_are_instants(void **state _unused_)
+{
+	struct maker m;
+
+	make_hits(&m);
+	assert_slices(&m, 0, FUNCTION_INSTANTS,
+		      "7 10000 leaf from=outer\n"
+		      "7 10200 middle from=outer\n"
+		      "7 10400 leaf from=outer\n"
+		      "7 10500 leaf from=middle\n"
+		      "7 2000000 leaf from=middle\n"
+		      "8 10300 leaf from=middle\n");
+}
+
+static void runs_of_hits_are_slices(void **state _unused_)
+{
+	struct maker m;
+
+	make_hits(&m);
+	assert_slices(&m, 0, FUNCTION_SLICES,
+		      "7 10000+400 outer calls=3 leaf=2 middle=1\n"
+		      "7 10500+0 middle calls=1 leaf=1\n"
+		      "7 2000000+0 middle calls=1 leaf=1\n"
+		      "8 10300+0 middle calls=1 leaf=1\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recorded_graphs_are_as_in_the_text),
+		cmocka_unit_test(a_graph_is_slices),
+		cmocka_unit_test(equal_times_nest),
+		cmocka_unit_test(what_is_missing_is_said),
+		cmocka_unit_test(hits_are_instants),
+		cmocka_unit_test(runs_of_hits_are_slices),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
