@@ -13,6 +13,7 @@
 #include "export/ledger.h"
 #include "export/mark_feed.h"
 #include "export/merge.h"
+#include "export/segment.h"
 #include "export/sinks.h"
 #include "export/task_scan.h"
 #include "util/io.h"
@@ -39,6 +40,8 @@ struct exporter {
 	uint64_t mark_ts; /* kernel events after it have to wait for it; UINT64_MAX: for none */
 	uint64_t *counts; /* owned; EVENT_IDS, how often each was met */
 	uint64_t first_ts, last_ts;
+	struct segment segment;
+	bool after_loss;  /* which was told, but not the event behind it */
 	uint64_t told_ns; /* when progress was told last, CLOCK_MONOTONIC */
 	const struct event *print;
 	uint64_t own_events;
@@ -328,6 +331,38 @@ static bool close_full(struct exporter *x, int r, const struct error *err)
 	return true;
 }
 
+/* What a segment's end says, besides its account. */
+static struct export_result end_of_segment(const struct exporter *x)
+{
+	return (struct export_result){
+		.warnings = x->index.warnings,
+		.warning_count = x->index.warning_count,
+		.incomplete = x->index.incomplete,
+		.span_ns = x->last_ts - x->segment.first_ts,
+	};
+}
+
+/* Ends the segment where the item belongs into the next one. A loss stays with its event. */
+static int cut_before(struct exporter *x, const struct merge_item *item, int kind,
+		      struct error *err)
+{
+	uint64_t ts = kind == MERGE_RECORD ? item->rec.ts : item->after_ts;
+	bool after_loss = x->after_loss;
+	struct export_result said;
+	int r;
+
+	x->after_loss = kind == MERGE_LOSS;
+	if (after_loss || ts == UINT64_MAX || !segment_is_full(&x->segment, &x->out, x->sink, ts))
+		return 0;
+	r = give_marks(x, ts, err);
+	if (r < 0)
+		return r;
+	if (x->ops->marks_last)
+		x->mark_ts = UINT64_MAX;
+	said = end_of_segment(x);
+	return segment_cut(&x->segment, x->sink, &x->out, &x->ledger, &said, ts, err);
+}
+
 /* All that is ripe. */
 static int give_ripe(struct exporter *x, struct error *err)
 {
@@ -344,8 +379,10 @@ static int give_ripe(struct exporter *x, struct error *err)
 	while ((kind = merge_next(x->merge, &item, err)) > 0) {
 		_cleanup_error_ struct error why = ERROR_INIT;
 
-		r = likely(kind == MERGE_RECORD) ? give_record(x, &item, &why)
-						 : give_loss(x, &item, &why);
+		r = likely(!x->out.framed) ? 0 : cut_before(x, &item, kind, &why);
+		if (likely(r == 0))
+			r = likely(kind == MERGE_RECORD) ? give_record(x, &item, &why)
+							 : give_loss(x, &item, &why);
 		if (unlikely(r < 0))
 			return close_full(x, r, &why) ? 0 : error_move(err, &why);
 		if (unlikely(++turn == PROGRESS_EVENTS)) {
@@ -519,6 +556,33 @@ static int end_copy(struct exporter *x, struct error *err)
 	return r < 0 ? error_errno(err, r, "can't write the stream") : 0;
 }
 
+static int close_sink(struct exporter *x, const struct export_result *ret, struct error *err)
+{
+	struct export_result last = *ret;
+	int r;
+
+	if (x->out.framed) {
+		last.span_ns = x->last_ts - x->segment.first_ts;
+		return segment_close(x->sink, &x->out, &x->ledger, &last, err);
+	}
+	r = x->ops->close(x->sink, ret, err);
+	return r == 0 && x->ops->copies_stream ? end_copy(x, err) : r;
+}
+
+static int prepare_segments(struct exporter *x, struct error *err)
+{
+	const struct export_options *o = x->options;
+
+	if (!segment_wanted(&o->rotate))
+		return 0;
+	x->segment.limit = o->rotate;
+	/* Before it is too long for its readers it is another's turn. */
+	if (x->ops->string_bound)
+		x->segment.raw_max = (o->json_string_max ?: EXPORT_JSON_MAX) / 16 * 15;
+	return export_format_check_rotate(&x->ops->format, x->index.info.header->trace_clock,
+					  &o->rotate, err);
+}
+
 static int run_sink(struct exporter *x, int out_fd, int more, struct export_result *ret,
 		    struct error *err)
 {
@@ -529,10 +593,12 @@ static int run_sink(struct exporter *x, int out_fd, int more, struct export_resu
 		return r;
 	if (output_init(&x->out, out_fd, x->ops->gzip) < 0)
 		return error_errno(err, -ENOMEM, "can't begin the export");
+	x->out.framed = segment_wanted(&x->options->rotate);
 	r = x->ops->open(&x->sink, &x->index.info, x->options, &x->out, err);
 	if (r < 0)
 		return r;
 	x->sink->ops = x->ops;
+	segment_begin(&x->segment, &x->out);
 	r = give_all(x, more, err);
 	if (r < 0)
 		return r;
@@ -542,9 +608,7 @@ static int run_sink(struct exporter *x, int out_fd, int more, struct export_resu
 		return r;
 	if (sum_events(x, ret) < 0 || sum_ledger(x, ret) < 0 || take_warnings(x, ret) < 0)
 		return error_errno(err, -ENOMEM, "can't sum up the export");
-	r = x->ops->close(x->sink, ret, err);
-	if (r == 0 && x->ops->copies_stream)
-		r = end_copy(x, err);
+	r = close_sink(x, ret, err);
 	ret->bytes = x->out.bytes;
 	return r;
 }
@@ -564,6 +628,11 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 	if (!x.ops)
 		return error_set(err, -EINVAL, "unknown output format \"%s\"", options->format);
 	r = open_stream(&x, stream_fd, err);
+	if (r >= 0) {
+		int checked = prepare_segments(&x, err);
+
+		r = checked < 0 ? checked : r;
+	}
 	if (r >= 0)
 		r = run_sink(&x, out_fd, r, ret, err);
 	measure(ret, began, cpu_began);

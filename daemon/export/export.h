@@ -53,6 +53,12 @@ enum function_view {
 	FUNCTION_SLICES, /* one for each run of calls from one place */
 };
 
+/* When a file is followed by another; 0: not for that reason. */
+struct export_rotate {
+	uint64_t bytes; /* of events in the file, as it is written */
+	uint64_t ns;	/* from its first event on */
+};
+
 struct export_options {
 	const char *format; /* a name from export_formats(): "json", "json.gz", "txt" ... */
 	bool raw_addresses;
@@ -68,6 +74,8 @@ struct export_options {
 	/* An unnamed file for what memory does not hold of them; 0: none. */
 	int scratch_fd;
 	const struct export_follow *follow; /* NULL: the stream is whole; without merges */
+	/* Set: out_fd gets the frames of export/segment.h; without merges. */
+	struct export_rotate rotate;
 	/* NULL, or told a few times a second how far it is, 0 to 1. */
 	void (*progress)(void *userdata, double done);
 	void *userdata;
@@ -136,6 +144,11 @@ const struct export_format *export_format_find(const char *name, const char *pat
 /* -EINVAL, and which clocks do, if a file of that format in that trace clock can't be read. */
 int export_format_check_clock(const struct export_format *format, const char *clock,
 			      struct error *err);
+
+/* -EINVAL if a file of that format, in that trace clock (NULL: any), can't be followed by another.
+ */
+int export_format_check_rotate(const struct export_format *format, const char *clock,
+			       const struct export_rotate *rotate, struct error *err);
 
 /*
  * Words for one of perfetto_options: key "generic" (described, legacy), "compact-sched" (on,

@@ -184,3 +184,38 @@ int ledger_close(struct ledger *l, struct stream_index *index, struct sink *sink
 	}
 	return 0;
 }
+
+void ledger_cut(struct ledger *l, struct export_ledger_row *rows)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		struct ledger_cpu *c = &l->cpus[i];
+
+		rows[i] = (struct export_ledger_row){
+			.cpu = c->row.cpu,
+			.events = c->row.events - c->cut.events,
+			.lost_overrun = c->announced - c->cut.announced,
+			.gaps = c->row.gaps - c->cut.gaps,
+		};
+		rows[i].written = rows[i].events + rows[i].lost_overrun;
+		c->cut = (struct ledger_cut){
+			.events = c->row.events,
+			.announced = c->announced,
+			.gaps = c->row.gaps,
+		};
+	}
+}
+
+void ledger_rest(const struct ledger *l, struct export_ledger_row *rows)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct ledger_cpu *c = &l->cpus[i];
+
+		rows[i] = c->row;
+		rows[i].events -= c->cut.events;
+		/* What sub-buffers announced is overrun, and nearly always no more than all of it.
+		 */
+		rows[i].lost_overrun -= MIN(rows[i].lost_overrun, c->cut.announced);
+		rows[i].written -= MIN(rows[i].written, c->cut.events + c->cut.announced);
+		rows[i].gaps -= c->cut.gaps;
+	}
+}

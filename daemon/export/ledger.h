@@ -22,6 +22,9 @@ struct ledger_cpu {
 	bool unannounced;   /* some told no number, or a part of the stream is damaged */
 	bool damaged;
 	uint64_t last_ts; /* of the last event; 0: none */
+	struct ledger_cut {
+		uint64_t events, announced, gaps;
+	} cut; /* what earlier files have of row */
 };
 
 struct ledger {
@@ -43,6 +46,11 @@ void ledger_loss(struct ledger *l, const struct merge_item *item);
  */
 int ledger_close(struct ledger *l, struct stream_index *index, struct sink *sink,
 		 struct error *err);
+
+/* A file ends here: rows is the account of it alone, before it is closed; l->count of them. */
+void ledger_cut(struct ledger *l, struct export_ledger_row *rows);
+/* The same of the last one, after ledger_close. */
+void ledger_rest(const struct ledger *l, struct export_ledger_row *rows);
 
 /* Of all CPUs together, before the events are read: for the head of the text. */
 struct ledger_totals {

@@ -3,6 +3,7 @@
 
 #include <zlib.h>
 
+#include "export/segment.h"
 #include "util/io.h"
 
 /*
@@ -45,9 +46,31 @@ void output_deinit(struct output *out)
 	*out = (struct output){ .fd = -EBADF };
 }
 
+static int put_frame(struct output *out, enum segment_frame_kind kind, const void *data, size_t len)
+{
+	struct segment_frame head = { .kind = kind, .len = (uint32_t)len };
+	struct iovec iov[] = {
+		{ .iov_base = &head, .iov_len = sizeof(head) },
+		{ .iov_base = (void *)(uintptr_t)data, .iov_len = len },
+	};
+
+	return writev_full(out->fd, iov, ARRAY_SIZE(iov));
+}
+
+static int put_frames(struct output *out, const char *data, size_t len)
+{
+	int r = 0;
+
+	for (size_t at = 0, n; r == 0 && at < len; at += n) {
+		n = MIN(len - at, (size_t)SEGMENT_FRAME_MAX);
+		r = put_frame(out, SEGMENT_DATA, data + at, n);
+	}
+	return r;
+}
+
 static int put(struct output *out, const void *data, size_t len)
 {
-	int r = write_full(out->fd, data, len);
+	int r = out->framed ? put_frames(out, data, len) : write_full(out->fd, data, len);
 
 	if (r == 0)
 		out->bytes += len;
@@ -95,4 +118,16 @@ int output_flush(struct output *out, bool last)
 int output_sync(struct output *out)
 {
 	return flush_as(out, Z_SYNC_FLUSH);
+}
+
+int output_cut(struct output *out, bool last)
+{
+	int r = output_flush(out, true);
+
+	if (r == 0 && out->gzip && deflateReset(&out->gzip->z) != Z_OK)
+		r = -EINVAL;
+	if (r == 0)
+		r = put_frame(out, last ? SEGMENT_LAST : SEGMENT_END, NULL, 0);
+	out->failed = r;
+	return r;
 }

@@ -13,7 +13,8 @@ struct output {
 	uint64_t bytes;	    /* given to the descriptor */
 	uint64_t raw_bytes; /* before compression */
 	struct output_gzip *gzip;
-	int failed; /* negative errno of the first failure */
+	bool framed; /* the descriptor gets the frames of export/segment.h */
+	int failed;  /* negative errno of the first failure */
 };
 
 int output_init(struct output *out, int fd, bool gzip);
@@ -24,6 +25,8 @@ static inline int output_settle(struct output *out);
 int output_sync(struct output *out);
 /* Writes all that is buffered; last: ends the compressed stream. */
 int output_flush(struct output *out, bool last);
+/* What was flushed is a whole file; what comes is another, unless it was the last. */
+int output_cut(struct output *out, bool last);
 
 #define OUTPUT_HIGH_WATER (256U << 10)
 

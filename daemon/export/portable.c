@@ -22,6 +22,12 @@ void portable_deinit(struct portable *p)
 	*p = (struct portable){ 0 };
 }
 
+void portable_restart(struct portable *p)
+{
+	p->sync.seen = false;
+	p->sync.other_count = 0;
+}
+
 /* Replaces old_len bytes at offset at by text. */
 static void replace(struct buf *out, size_t at, size_t old_len, const char *text, size_t len)
 {

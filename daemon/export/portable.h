@@ -41,6 +41,8 @@ struct portable {
 
 void portable_init(struct portable *p, const struct trace_info *info);
 void portable_deinit(struct portable *p);
+/* What comes is of another file: the sync marks so far are not in it. */
+void portable_restart(struct portable *p);
 enum portable_line {
 	PORTABLE_EVENT,
 	PORTABLE_SLICE, /* a mark of free text: portable_end_mark makes a second line */

@@ -58,6 +58,16 @@ struct sink_ops {
 	 * little it is. From here on tasks may have other names, and info more of all.
 	 */
 	int (*sync)(struct sink *s, struct error *err);
+	/*
+	 * NULL: it can't be, or: what was given so far, to which result belongs, is to be a file
+	 * that opens alone, and what comes another; with output_cut between them. Nothing before
+	 * the last event's time is missing from either.
+	 */
+	int (*cut)(struct sink *s, const struct export_result *result, struct error *err);
+	/* NULL, or the bytes that it has made and not given to the output. */
+	uint64_t (*held)(const struct sink *s);
+	/* It holds no more than export_options.json_string_max characters. */
+	bool string_bound;
 	/* All events were given; the totals are known. */
 	int (*close)(struct sink *s, const struct export_result *result, struct error *err);
 	void (*free)(struct sink *s);

@@ -20,6 +20,7 @@ struct sink_json {
 	struct printer *printer;
 	struct json_spool *spool; /* what has its place behind the text */
 	struct json_functions *functions;
+	enum function_view function_view;
 	struct portable portable;
 	struct buf scratch; /* one line, before it is escaped */
 	uint64_t units;	    /* UTF-16 units of the string so far */
@@ -60,6 +61,22 @@ static void put_header(struct sink_json *s)
 	s->units += sizeof("# tracer: nop\n") - 1;
 }
 
+/* What a file has behind its text. */
+static int begin_elements(struct sink_json *s)
+{
+	int r;
+
+	s->functions = json_functions_free(s->functions);
+	s->spool = json_spool_free(s->spool);
+	r = json_spool_new(&s->spool);
+	if (r == 0)
+		r = json_functions_new(&s->functions, s->info, s->printer, s->spool,
+				       s->function_view);
+	if (r == 0)
+		json_tail_init(&s->tail, s->out, s->info, &s->portable.sync, s->spool);
+	return r;
+}
+
 static int json_open(struct sink **ret, const struct trace_info *info,
 		     const struct export_options *o, struct output *out, struct error *err)
 {
@@ -73,6 +90,7 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 	if (s) {
 		s->info = info;
 		s->out = out;
+		s->function_view = o->function_view;
 		s->string_max = o->json_string_max ?: EXPORT_JSON_MAX;
 		portable_init(&s->portable, info);
 		r = line_new(&s->line, info, o->tgid, LINE_PORTABLE);
@@ -80,11 +98,7 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 	if (r == 0)
 		r = printer_new(&s->printer, info->events);
 	if (r == 0)
-		r = json_spool_new(&s->spool);
-	if (r == 0)
-		r = json_functions_new(&s->functions, info, s->printer, s->spool, o->function_view);
-	if (r == 0)
-		json_tail_init(&s->tail, out, info, &s->portable.sync, s->spool);
+		r = begin_elements(s);
 	if (r < 0) {
 		if (s)
 			json_free(&s->sink);
@@ -211,16 +225,47 @@ static int json_sync(struct sink *sink, struct error *err _unused_)
 	return 0;
 }
 
-static int json_close(struct sink *sink, const struct export_result *result, struct error *err)
+static int end_object(struct sink_json *s, const struct export_result *result)
 {
-	struct sink_json *s = json(sink);
-	struct buf *b = &s->out->buf;
 	int r;
 
 	r = end_text(s);
 	if (r == 0)
 		r = json_tail_close(&s->tail, result);
-	buf_puts(b, "}\n");
+	buf_puts(&s->out->buf, "}\n");
+	return r;
+}
+
+static uint64_t json_held(const struct sink *sink)
+{
+	return json_spool_bytes(container_of(sink, struct sink_json, sink)->spool);
+}
+
+static int json_cut(struct sink *sink, const struct export_result *result, struct error *err)
+{
+	struct sink_json *s = json(sink);
+	int r = end_object(s, result);
+
+	if (r == 0)
+		r = output_cut(s->out, false);
+	if (r == 0)
+		r = begin_elements(s);
+	if (r < 0)
+		return error_errno(err, r, "can't write the JSON");
+	s->units = 0;
+	s->text_ended = false;
+	portable_restart(&s->portable);
+	task_table_forget_seen(s->info->tasks);
+	line_forget(s->line);
+	put_header(s);
+	return 0;
+}
+
+static int json_close(struct sink *sink, const struct export_result *result, struct error *err)
+{
+	struct sink_json *s = json(sink);
+	int r = end_object(s, result);
+
 	if (r == 0)
 		r = output_flush(s->out, true);
 	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
@@ -234,6 +279,9 @@ const struct sink_ops sink_json_ops = {
 	.mark = json_mark,
 	.marks_last = true,
 	.sync = json_sync,
+	.cut = json_cut,
+	.held = json_held,
+	.string_bound = true,
 	.close = json_close,
 	.free = json_free,
 };
@@ -248,6 +296,9 @@ const struct sink_ops sink_json_gz_ops = {
 	.mark = json_mark,
 	.marks_last = true,
 	.sync = json_sync,
+	.cut = json_cut,
+	.held = json_held,
+	.string_bound = true,
 	.close = json_close,
 	.free = json_free,
 };

@@ -27,12 +27,17 @@ struct sink_perfetto {
 	bool *loss_tracks;	   /* by CPU: its track was described */
 	struct task **born;	   /* lives that begin within the trace, in order; borrowed tasks */
 	size_t born_count, born_next;
+	const struct perfetto_options *options;
+	uint32_t segment;  /* of the recording, from 0 */
+	uint64_t raw_from; /* where it begins, among the bytes of the output */
+	uint64_t last_ts;
 	struct task *known;    /* the last life that was known when one was last looked for */
 	uint64_t clocks_until; /* CLOCK_BOOTTIME: those later are still to be written */
 	struct buf bundle;
-	unsigned clock;		    /* FtraceClock; 0: boot */
-	enum pf_clock packet_clock; /* the same, of packets */
-	bool tied;		    /* the reader can convert it */
+	unsigned clock;		      /* FtraceClock; 0: boot */
+	enum pf_clock packet_clock;   /* the same, of packets */
+	bool tied;		      /* the reader can convert it */
+	uint64_t tie_ts, tie_boot_ns; /* by this; 0: without */
 	const struct event *print;
 };
 
@@ -98,17 +103,24 @@ static uint64_t mark_boot_ns(const struct trace_info *info)
 		       : 0;
 }
 
+static int tie(struct sink_perfetto *p, uint64_t ts, uint64_t boot_ns)
+{
+	p->tied = true;
+	p->tie_ts = ts;
+	p->tie_boot_ns = boot_ns;
+	return pf_put_clock_tie(ts, boot_ns, p->to);
+}
+
 /* The kernel's counts tell both clocks, too; where nothing does, they are taken for equal. */
 static int tie_without_mark(struct sink_perfetto *p, uint64_t ts)
 {
-	p->tied = true;
 	for (size_t i = p->info->stats_count; i-- > 0;) {
 		const Traced__Capture__Stats *s = p->info->stats[i];
 
 		if (s->boot_ns && s->n_cpus && s->cpus[0]->now_ns)
-			return pf_put_clock_tie(s->cpus[0]->now_ns, s->boot_ns, p->to);
+			return tie(p, s->cpus[0]->now_ns, s->boot_ns);
 	}
-	return pf_put_clock_tie(ts, ts, p->to);
+	return tie(p, ts, ts);
 }
 
 static int tie_with_mark(struct sink_perfetto *p, const struct trace_event *ev)
@@ -120,10 +132,7 @@ static int tie_with_mark(struct sink_perfetto *p, const struct trace_event *ev)
 	    !memmem(ev->rec.data, ev->rec.len, id, strlen(id)))
 		return 0;
 	boot_ns = mark_boot_ns(p->info);
-	if (!boot_ns)
-		return 0;
-	p->tied = true;
-	return pf_put_clock_tie(ev->rec.ts, boot_ns, p->to);
+	return boot_ns ? tie(p, ev->rec.ts, boot_ns) : 0;
 }
 
 static int by_birth(const void *a, const void *b)
@@ -141,24 +150,40 @@ static void note_known(struct sink_perfetto *p)
 		p->known = t;
 }
 
+/* All that were alive at some time after last_ts: those who were born by then, and who is to come.
+ */
 static int write_first_tasks(struct sink_perfetto *p)
 {
 	size_t count, there = 0;
 	struct task *const *all = task_table_all(p->info->tasks, &count);
 	_cleanup_free_ struct task **first = calloc(count + 1, sizeof(*first));
 
+	free(p->born);
 	p->born = calloc(count + 1, sizeof(*p->born));
+	p->born_count = p->born_next = 0;
 	if (!first || !p->born)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		if (all[i]->from_ts)
+		if (all[i]->from_ts > p->last_ts)
 			p->born[p->born_count++] = all[i];
-		else
+		else if (task_table_until(p->info->tasks, all[i]) > p->last_ts)
 			first[there++] = all[i];
 	}
 	note_known(p);
 	qsort(p->born, p->born_count, sizeof(*p->born), by_birth);
 	return pf_put_tasks(first, there, 0, PF_CLOCK_BOOT, p->to);
+}
+
+/* All that a segment has before its first event. */
+static int begin_segment(struct sink_perfetto *p)
+{
+	int r;
+
+	p->clocks_until = 0;
+	r = pf_put_head(p->info, p->options, p->segment, &p->clocks_until, p->to);
+	if (r >= 0 && p->tie_ts)
+		r = pf_put_clock_tie(p->tie_ts, p->tie_boot_ns, p->to);
+	return r < 0 ? r : write_first_tasks(p);
 }
 
 static int perfetto_open(struct sink **ret, const struct trace_info *info,
@@ -180,6 +205,7 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	p->sink.ops = &sink_perfetto_ops;
 	p->info = info;
 	p->out = out;
+	p->options = &o->perfetto;
 	r = export_format_check_clock(&sink_perfetto_ops.format, info->header->trace_clock, err);
 	if (r < 0)
 		goto failed;
@@ -194,9 +220,7 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	if (r >= 0)
 		r = pf_schema_new(&p->schema, &env);
 	if (r >= 0)
-		r = pf_put_head(info, &o->perfetto, &p->clocks_until, p->to);
-	if (r >= 0)
-		r = write_first_tasks(p);
+		r = begin_segment(p);
 	if (r < 0) {
 		error_errno(err, r, "perfetto");
 		goto failed;
@@ -265,6 +289,7 @@ static int perfetto_event(struct sink *s, const struct trace_event *ev, struct e
 	b = find_bundle(p, ev->cpu);
 	if (!b)
 		return error_errno(err, -ENOMEM, "perfetto");
+	p->last_ts = MAX(p->last_ts, ev->rec.ts);
 	if (unlikely(!p->tied) && tie_with_mark(p, ev) < 0)
 		return error_errno(err, -ENOMEM, "perfetto");
 	r = pf_bundle_add(b, p->schema, p->layout.switch_id ? &p->layout : NULL, ev);
@@ -318,31 +343,34 @@ static int perfetto_loss(struct sink *s, uint32_t cpu, uint64_t before_ts, uint6
 
 static uint64_t bytes_before(const struct sink_perfetto *p)
 {
-	return p->compress ? p->compressed + p->packets.len : p->out->raw_bytes + p->to->len;
+	return p->compress ? p->compressed + p->packets.len
+			   : p->out->raw_bytes + p->to->len - p->raw_from;
 }
 
-/* Lives and clock readings that became known since the trace was begun. */
-static int write_news(struct sink_perfetto *p)
+/* Lives and clock readings that became known since the trace was begun; no life after until. */
+static int write_news(struct sink_perfetto *p, uint64_t until)
 {
 	int r = pf_put_clocks(p->info, &p->clocks_until, p->to);
 	struct task *t;
 
 	while (r >= 0 && (t = task_table_next(p->info->tasks, p->known))) {
+		p->known = t;
+		if (t->from_ts > until)
+			continue;
 		if (!p->tied)
 			r = tie_without_mark(p, t->from_ts);
 		if (r >= 0)
 			r = pf_put_tasks(&t, 1, t->from_ts, p->packet_clock, p->to);
-		p->known = t;
 	}
 	return r;
 }
 
-static int write_all(struct sink_perfetto *p)
+static int write_all(struct sink_perfetto *p, uint64_t until)
 {
-	int r = write_births(p, UINT64_MAX);
+	int r = write_births(p, until);
 
 	if (r >= 0)
-		r = write_news(p);
+		r = write_news(p, until);
 	for (uint32_t cpu = 0; r >= 0 && cpu < CPUS_MAX; cpu++)
 		r = write_bundle(p, &p->bundles[cpu]);
 	return r;
@@ -351,7 +379,7 @@ static int write_all(struct sink_perfetto *p)
 static int perfetto_sync(struct sink *s, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
-	int r = write_all(p);
+	int r = write_all(p, UINT64_MAX);
 
 	p->compressed += p->packets.len;
 	if (r >= 0 && p->compress)
@@ -359,15 +387,42 @@ static int perfetto_sync(struct sink *s, struct error *err)
 	return r < 0 ? error_errno(err, r, "perfetto") : 0;
 }
 
+static int end_segment(struct sink_perfetto *p, const struct export_result *result, bool last)
+{
+	int r = write_all(p, last ? UINT64_MAX : p->last_ts);
+
+	if (r >= 0)
+		r = pf_put_tail(p->info, result, last, bytes_before(p), p->to);
+	if (r >= 0 && p->compress)
+		r = pf_compress(p->compress, &p->packets, &p->out->buf);
+	return r;
+}
+
+static int perfetto_cut(struct sink *s, const struct export_result *result, struct error *err)
+{
+	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
+	int r = end_segment(p, result, false);
+
+	if (r >= 0)
+		r = output_cut(p->out, false);
+	p->segment++;
+	p->compressed = 0;
+	p->raw_from = p->out->raw_bytes;
+	for (uint32_t cpu = 0; cpu < CPUS_MAX; cpu++)
+		if (p->bundles[cpu].comms)
+			pf_bundle_restart(&p->bundles[cpu]);
+	memset(p->loss_tracks, 0, CPUS_MAX * sizeof(*p->loss_tracks));
+	pf_schema_forget_symbols(p->schema);
+	if (r >= 0)
+		r = begin_segment(p);
+	return r < 0 ? error_errno(err, r, "perfetto") : 0;
+}
+
 static int perfetto_close(struct sink *s, const struct export_result *result, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
-	int r = write_all(p);
+	int r = end_segment(p, result, true);
 
-	if (r >= 0)
-		r = pf_put_tail(p->info, result, bytes_before(p), p->to);
-	if (r >= 0 && p->compress)
-		r = pf_compress(p->compress, &p->packets, &p->out->buf);
 	if (r >= 0)
 		r = output_flush(p->out, true);
 	return r < 0 ? error_errno(err, r, "perfetto") : 0;
@@ -379,6 +434,7 @@ const struct sink_ops sink_perfetto_ops = {
 	.event = perfetto_event,
 	.loss = perfetto_loss,
 	.sync = perfetto_sync,
+	.cut = perfetto_cut,
 	.close = perfetto_close,
 	.free = perfetto_free,
 };
@@ -391,6 +447,7 @@ const struct sink_ops sink_perfetto_gz_ops = {
 	.event = perfetto_event,
 	.loss = perfetto_loss,
 	.sync = perfetto_sync,
+	.cut = perfetto_cut,
 	.close = perfetto_close,
 	.free = perfetto_free,
 };

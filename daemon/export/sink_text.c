@@ -5,6 +5,7 @@
 #include "export/graph_text.h"
 #include "export/ledger.h"
 #include "export/line.h"
+#include "export/segment.h"
 #include "export/sinks.h"
 
 struct sink_text {
@@ -29,11 +30,19 @@ static void text_free(struct sink *s)
 	free(text(s));
 }
 
+static void put_header(struct sink_text *s, const struct ledger_totals *totals)
+{
+	if (s->is_graph)
+		graph_text_header(s->graph, &s->out->buf);
+	else
+		line_header(s->line, totals->in_buffer, totals->written, &s->out->buf);
+}
+
 static int text_open(struct sink **ret, const struct trace_info *info,
 		     const struct export_options *o, struct output *out, struct error *err)
 {
 	struct sink_text *s = calloc(1, sizeof(*s));
-	struct ledger_totals totals;
+	struct ledger_totals totals = { 0 };
 	int r = s ? 0 : -ENOMEM;
 
 	if (s) {
@@ -50,11 +59,10 @@ static int text_open(struct sink **ret, const struct trace_info *info,
 		return error_errno(err, r, "can't begin the text");
 	}
 	s->is_graph = graph_text_is_tracer(s->graph);
-	ledger_totals_get(&totals, info);
-	if (s->is_graph)
-		graph_text_header(s->graph, &out->buf);
-	else
-		line_header(s->line, totals.in_buffer, totals.written, &out->buf);
+	/* How many of them are in which of several files is not known before they are written. */
+	if (!segment_wanted(&o->rotate))
+		ledger_totals_get(&totals, info);
+	put_header(s, &totals);
 	*ret = &s->sink;
 	return 0;
 }
@@ -99,6 +107,16 @@ static int text_sync(struct sink *sink, struct error *err _unused_)
 	return 0;
 }
 
+static int text_cut(struct sink *sink, const struct export_result *result _unused_,
+		    struct error *err)
+{
+	struct sink_text *s = text(sink);
+	int r = output_cut(s->out, false);
+
+	put_header(s, &(struct ledger_totals){ 0 });
+	return r < 0 ? error_errno(err, r, "can't write the text") : 0;
+}
+
 static int text_close(struct sink *sink, const struct export_result *result _unused_,
 		      struct error *err)
 {
@@ -113,6 +131,7 @@ const struct sink_ops sink_text_ops = {
 	.event = text_event,
 	.loss = text_loss,
 	.sync = text_sync,
+	.cut = text_cut,
 	.close = text_close,
 	.free = text_free,
 };
@@ -124,6 +143,7 @@ const struct sink_ops sink_text_gz_ops = {
 	.event = text_event,
 	.loss = text_loss,
 	.sync = text_sync,
+	.cut = text_cut,
 	.close = text_close,
 	.free = text_free,
 };

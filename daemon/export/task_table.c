@@ -317,3 +317,10 @@ struct task *const *task_table_all(struct task_table *t, size_t *ret_count)
 	*ret_count = t->life_count;
 	return t->all;
 }
+
+void task_table_forget_seen(struct task_table *t)
+{
+	for (size_t i = 0; i < t->slot_count; i++)
+		for (struct life *l = t->slots[i]; l; l = l->older)
+			l->task.seen = false;
+}

@@ -72,6 +72,8 @@ struct task *task_table_find(struct task_table *t, int32_t tid, uint64_t ts);
 bool task_is_oldest(const struct task *task);
 /* When the next life of that tid begins; UINT64_MAX: there is none. */
 uint64_t task_table_until(const struct task_table *t, const struct task *task);
+/* No life has an event in the file, so far. */
+void task_table_forget_seen(struct task_table *t);
 /* The life that became known after this one; NULL: the first. NULL if there is none yet. */
 struct task *task_table_next(const struct task_table *t, const struct task *after);
 /* All lives, ordered by tid and from_ts. */

@@ -246,6 +246,13 @@ void pf_bundle_lost(struct pf_bundle *b)
 	b->running.known = false;
 }
 
+void pf_bundle_restart(struct pf_bundle *b)
+{
+	b->first = true;
+	b->since_ts = b->end_ts;
+	b->running.known = false;
+}
+
 bool pf_bundle_is_ripe(const struct pf_bundle *b, uint64_t now_ts)
 {
 	return b->start_ts && (b->events.len + (size_t)b->compact_count * 8 >= BUNDLE_BYTES ||
@@ -318,9 +325,9 @@ int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *out)
 		put_uint(out, 3, 1);
 	if (clock)
 		put_uint(out, 5, clock);
-	/* Zero: the data of this CPU is whole from the recording's start on. */
+	/* From when on the data of this CPU is whole; zero: from the recording's start. */
 	if (b->first)
-		put_uint(out, 10, 0);
+		put_uint(out, 10, MIN(b->since_ts, b->start_ts));
 	put_descriptors(b, out);
 	buf_append(out, b->events.data, b->events.len);
 	if (b->compact_count)

@@ -41,7 +41,8 @@ struct pf_running {
 struct pf_bundle {
 	uint32_t cpu;
 	bool lost;	   /* events are missing before this bundle's first */
-	bool first;	   /* nothing of this CPU was written yet */
+	bool first;	   /* nothing of this CPU is in the file yet */
+	uint64_t since_ts; /* of the CPU's last event in an earlier file; 0: there is none */
 	uint64_t start_ts; /* of the first event; 0: empty */
 	uint64_t end_ts;
 	struct buf events; /* FtraceEvents as field 2, plain */
@@ -67,6 +68,9 @@ int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct pf_sche
 		  const struct trace_event *ev);
 /* Events of this CPU are missing between the last added and the next. */
 void pf_bundle_lost(struct pf_bundle *b);
+
+/* What comes is of another file; to be called when it is empty. */
+void pf_bundle_restart(struct pf_bundle *b);
 
 /* Large or old enough to be written. */
 bool pf_bundle_is_ripe(const struct pf_bundle *b, uint64_t now_ts);

@@ -22,7 +22,7 @@ static uint32_t builtin_clock(uint32_t clockid)
 	}
 }
 
-static int put_uuid(const struct trace_info *info, struct buf *out)
+static int put_uuid(const struct trace_info *info, uint32_t segment, struct buf *out)
 {
 	PB(TraceUuid) uuid = PERFETTO__PROTOS__TRACE_UUID__INIT;
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
@@ -31,7 +31,7 @@ static int put_uuid(const struct trace_info *info, struct buf *out)
 	memcpy(halves, info->header->uuid.data, MIN(info->header->uuid.len, sizeof(halves)));
 	uuid.has_msb = uuid.has_lsb = true;
 	uuid.msb = (int64_t)be64toh(halves[0]);
-	uuid.lsb = (int64_t)be64toh(halves[1]);
+	uuid.lsb = (int64_t)(be64toh(halves[1]) ^ segment);
 	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACE_UUID;
 	packet.trace_uuid = &uuid;
 	return pf_put_packet(&packet, out);
@@ -288,11 +288,11 @@ int pf_put_clocks(const struct trace_info *info, uint64_t *until, struct buf *ou
 	return r;
 }
 
-int pf_put_head(const struct trace_info *info, const struct perfetto_options *o,
+int pf_put_head(const struct trace_info *info, const struct perfetto_options *o, uint32_t segment,
 		uint64_t *clocks_until, struct buf *out)
 {
 	const Traced__Capture__Stats *start = find_stats(info, 0);
-	int r = put_uuid(info, out);
+	int r = put_uuid(info, segment, out);
 
 	if (r >= 0)
 		r = put_sequence_begin(out);
@@ -310,13 +310,13 @@ int pf_put_head(const struct trace_info *info, const struct perfetto_options *o,
 	return r;
 }
 
-int pf_put_tail(const struct trace_info *info, const struct export_result *result, uint64_t bytes,
-		struct buf *out)
+int pf_put_tail(const struct trace_info *info, const struct export_result *result, bool last,
+		uint64_t bytes, struct buf *out)
 {
 	PB(TraceStats__BufferStats) buffer = PERFETTO__PROTOS__TRACE_STATS__BUFFER_STATS__INIT;
 	PB(TraceStats) stats = PERFETTO__PROTOS__TRACE_STATS__INIT;
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
-	const Traced__Capture__Stats *end = find_stats(info, 2);
+	const Traced__Capture__Stats *end = last ? find_stats(info, 2) : NULL;
 	int r = 0;
 
 	if (end)

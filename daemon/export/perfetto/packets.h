@@ -20,9 +20,11 @@ enum pf_clock {
 	PF_CLOCK_TRACE = 64, /* of our sequence alone: the kernel's "local" and "global" */
 };
 
-/* The sequence's begin, TraceUuid, SystemInfo, TraceConfig, CpuInfo, all ClockSnapshots,
- * FtraceStats of the start. */
-int pf_put_head(const struct trace_info *info, const struct perfetto_options *o,
+/*
+ * The sequence's begin, TraceUuid, SystemInfo, TraceConfig, CpuInfo, all ClockSnapshots,
+ * FtraceStats of the start. segment: of the recording, from 0; each has a uuid of its own.
+ */
+int pf_put_head(const struct trace_info *info, const struct perfetto_options *o, uint32_t segment,
 		uint64_t *clocks_until, struct buf *out);
 /* The ClockSnapshots that were taken after *until, CLOCK_BOOTTIME; moves it on. */
 int pf_put_clocks(const struct trace_info *info, uint64_t *until, struct buf *out);
@@ -34,9 +36,9 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
  * tells a time of that clock, as the reader refuses what it can't convert.
  */
 int pf_put_clock_tie(uint64_t trace_ts, uint64_t boot_ns, struct buf *out);
-/* FtraceStats of the end, TraceStats. bytes: of all packets before it. */
-int pf_put_tail(const struct trace_info *info, const struct export_result *result, uint64_t bytes,
-		struct buf *out);
+/* FtraceStats of the end, where it is the recording's; TraceStats. bytes: of all packets before. */
+int pf_put_tail(const struct trace_info *info, const struct export_result *result, bool last,
+		uint64_t bytes, struct buf *out);
 
 /* The track on which a CPU's gaps are shown, and one gap. count UINT64_MAX: not known. */
 int pf_put_loss_track(uint32_t cpu, struct buf *out);

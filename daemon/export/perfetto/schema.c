@@ -486,3 +486,11 @@ struct buf *pf_schema_new_symbols(struct pf_schema *s)
 {
 	return &s->new_symbols;
 }
+
+void pf_schema_forget_symbols(struct pf_schema *s)
+{
+	if (s->function_slots)
+		memset(s->functions, 0, s->function_slots * sizeof(*s->functions));
+	s->function_count = 0;
+	buf_clear(&s->new_symbols);
+}

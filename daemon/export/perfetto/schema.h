@@ -70,3 +70,5 @@ int pf_event_write(struct pf_schema *s, const struct pf_event *e, const struct t
  * the last call used for the first time, as an InternedData's content; emptied.
  */
 struct buf *pf_schema_new_symbols(struct pf_schema *s);
+/* Every function has to be interned anew. */
+void pf_schema_forget_symbols(struct pf_schema *s);

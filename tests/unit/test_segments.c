@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A recording in several files: each opens alone, and together they are the whole. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "export/segment.h"
+#include "make_stream.h"
+#include "proto/perfetto/trace.pb-c.h"
+#include "util/io.h"
+
+#define PB(name) Perfetto__Protos__##name
+#define DATA(name) PERFETTO__PROTOS__TRACE_PACKET__DATA_##name
+
+#define CPUS 3
+#define EVENTS 6000
+#define STEP UINT64_C(1000000) /* ns between two events */
+#define FIRST UINT64_C(5000000000)
+#define BORN_AT (EVENTS / 2) /* the event at whose time task 70 is born */
+#define SEGMENTS_MAX 4096
+
+/* Event n is at FIRST + n * STEP, on one CPU: a switch, or its number. */
+static void put_event(struct maker *m, unsigned cpu, unsigned n, int32_t *running)
+{
+	uint64_t ts = FIRST + n * STEP;
+	int32_t next = *running ? 0 : (int32_t)(50 + cpu);
+
+	if (n % 4 == 3) {
+		event_number(m, ts, *running, n);
+		return;
+	}
+	event_switch(m, ts, *running, *running ? "worker" : "swapper", 0, 120, next,
+		     next ? "worker" : "swapper");
+	*running = next;
+}
+
+static void make(struct maker *m)
+{
+	static const struct maker_task task = { 50, 50, "first", 1, false };
+	int32_t running[CPUS] = { 0 };
+
+	maker_init(m, 8, false, 4096);
+	maker_head(m);
+	maker_tasks(m, FIRST, 0, &task, 1);
+	page_begin(m, FIRST + BORN_AT * STEP);
+	event_newtask(m, FIRST + BORN_AT * STEP, 50, 70, "late", 0);
+	page_end(m, 0);
+	maker_flush(m, 0, BUFFER_TASKS, 0);
+	/* By turns 20 events on a CPU, a page of them; CPU 1 loses 7 before each. */
+	for (unsigned n = 0; n < EVENTS; n += 20) {
+		unsigned cpu = n / 20 % CPUS;
+
+		page_begin(m, FIRST + n * STEP);
+		for (unsigned i = n; i < n + 20; i++)
+			put_event(m, cpu, i, &running[cpu]);
+		page_end(m, cpu == 1 ? 7 : 0);
+		maker_flush(m, cpu, BUFFER_MAIN, 0);
+	}
+	maker_end(m);
+}
+
+struct segments {
+	struct buf files[SEGMENTS_MAX];
+	size_t count;
+	bool last;
+	struct export_result result;
+	struct error err;
+	int code;
+};
+
+static void segments_free(struct segments **s)
+{
+	for (size_t i = 0; *s && i < ARRAY_SIZE((*s)->files); i++)
+		buf_deinit(&(*s)->files[i]);
+	if (*s)
+		export_result_deinit(&(*s)->result);
+	if (*s)
+		error_deinit(&(*s)->err);
+	free(*s);
+}
+#define _cleanup_segments_ _cleanup_(segments_free)
+
+static void take_frames(struct segments *s, int fd)
+{
+	struct segment_frame head;
+	off_t at = 0;
+
+	while (pread(fd, &head, sizeof(head), at) == sizeof(head)) {
+		struct buf *file = &s->files[s->count];
+		char *p;
+
+		at += sizeof(head);
+		assert_false(s->last);
+		assert_in_range(head.len, 0, SEGMENT_FRAME_MAX);
+		if (head.kind != SEGMENT_DATA) {
+			assert_int_equal(head.len, 0);
+			assert_in_range(++s->count, 1, SEGMENTS_MAX - 1);
+			s->last = head.kind == SEGMENT_LAST;
+			continue;
+		}
+		p = buf_reserve(file, head.len + 1);
+		assert_non_null(p);
+		assert_int_equal(pread(fd, p, head.len, at), head.len);
+		file->len += head.len;
+		p[head.len] = '\0';
+		at += head.len;
+	}
+	assert_true(s->last || s->code < 0);
+}
+
+static struct segments *export(int fd, const struct export_options *options)
+{
+	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	struct segments *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	s->err = ERROR_INIT;
+	s->code = export_stream(fd, out, options, &s->result, &s->err);
+	take_frames(s, out);
+	return s;
+}
+
+/* What is found of the events in the Perfetto files. */
+struct found {
+	bool seen[EVENTS];
+	uint64_t last_ts[CPUS]; /* of an earlier segment */
+	unsigned compact, losses, born;
+};
+
+static void find_event(struct found *f, uint64_t ts)
+{
+	uint64_t n = (ts - FIRST) / STEP;
+
+	assert_in_range(n, 0, EVENTS - 1);
+	assert_int_equal(ts, FIRST + n * STEP);
+	assert_false(f->seen[n]);
+	f->seen[n] = true;
+}
+
+struct cpu_state {
+	bool begun,
+		switched; /* in this segment: a bundle; a switch that the reader can begin with */
+	uint64_t last_ts;
+};
+
+static void read_bundle(struct found *f, struct cpu_state *cpus, const PB(FtraceEventBundle) * b)
+{
+	const PB(FtraceEventBundle__CompactSched) *c = b->compact_sched;
+	struct cpu_state *cpu = &cpus[b->cpu];
+	uint64_t ts = 0;
+
+	assert_true(b->has_previous_bundle_end_timestamp == !cpu->begun);
+	if (!cpu->begun)
+		assert_int_equal(b->previous_bundle_end_timestamp, f->last_ts[b->cpu]);
+	cpu->begun = true;
+	f->losses += b->lost_events;
+	if (b->lost_events)
+		cpu->switched = false;
+	for (size_t i = 0; i < b->n_event; i++) {
+		find_event(f, b->event[i]->timestamp);
+		cpu->last_ts = MAX(cpu->last_ts, b->event[i]->timestamp);
+		cpu->switched |= b->event[i]->event_case ==
+				 PERFETTO__PROTOS__FTRACE_EVENT__EVENT_SCHED_SWITCH;
+	}
+	for (size_t i = 0; c && i < c->n_switch_timestamp; i++) {
+		ts += c->switch_timestamp[i];
+		find_event(f, ts);
+		cpu->last_ts = MAX(cpu->last_ts, ts);
+		assert_true(cpu->switched);
+		f->compact++;
+	}
+}
+
+static bool tree_has(const PB(ProcessTree) * tree, int32_t tid)
+{
+	for (size_t i = 0; i < tree->n_threads; i++)
+		if (tree->threads[i]->tid == tid)
+			return true;
+	return false;
+}
+
+static void read_segment(struct found *f, const PB(Trace) * trace)
+{
+	struct cpu_state cpus[CPUS] = { 0 };
+	unsigned system = 0, first = 0, born = 0;
+
+	assert_int_equal(trace->packet[0]->data_case, DATA(TRACE_UUID));
+	assert_int_equal(trace->packet[1]->sequence_flags, 1);
+	for (size_t i = 0; i < trace->n_packet; i++) {
+		const PB(TracePacket) *p = trace->packet[i];
+
+		if (p->data_case == DATA(SYSTEM_INFO))
+			system++;
+		if (p->data_case == DATA(PROCESS_TREE)) {
+			first += tree_has(p->process_tree, 50);
+			born += tree_has(p->process_tree, 70);
+		}
+		if (p->data_case == DATA(FTRACE_EVENTS)) {
+			assert_int_equal(system, 1);
+			assert_int_equal(first, 1);
+			read_bundle(f, cpus, p->ftrace_events);
+		}
+	}
+	assert_in_range(born, f->born, 1);
+	f->born = born;
+	for (unsigned i = 0; i < CPUS; i++)
+		f->last_ts[i] = MAX(f->last_ts[i], cpus[i].last_ts);
+}
+
+static void check_perfetto(struct export_options *options, size_t least, size_t most)
+{
+	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_free_ struct found *f = calloc(1, sizeof(*f));
+	_cleanup_(maker_deinit) struct maker m;
+	int64_t uuid = -1;
+
+	make(&m);
+	options->format = "pftrace";
+	s = export(m.fd, options);
+	assert_int_equal(s->code, 0);
+	assert_in_range(s->count, least, most);
+	assert_int_equal(s->result.events, EVENTS);
+	for (size_t i = 0; i < s->count; i++) {
+		PB(Trace) *trace = perfetto__protos__trace__unpack(NULL, s->files[i].len,
+								   (uint8_t *)s->files[i].data);
+
+		assert_non_null(trace);
+		assert_int_not_equal(uuid, trace->packet[0]->trace_uuid->lsb);
+		uuid = trace->packet[0]->trace_uuid->lsb;
+		read_segment(f, trace);
+		perfetto__protos__trace__free_unpacked(trace, NULL);
+	}
+	for (unsigned n = 0; n < EVENTS; n++)
+		assert_true(f->seen[n]);
+	assert_int_equal(f->losses, EVENTS / 20 / CPUS);
+	assert_in_range(f->compact, 1000, EVENTS);
+	assert_int_equal(f->born, 1);
+}
+
+static void perfetto_files_open_alone(void **state _unused_)
+{
+	struct export_options by_size = { .rotate.bytes = 4096 };
+	struct export_options by_time = { .rotate.ns = EVENTS / 7 * STEP };
+	struct export_options both = { .rotate = { .bytes = 1 << 20, .ns = 100 * STEP } };
+	struct export_options each = { .rotate.ns = 3 * STEP };
+
+	check_perfetto(&by_size, 3, 100);
+	check_perfetto(&by_time, 8, 8);
+	check_perfetto(&both, EVENTS / 100, EVENTS / 100);
+	check_perfetto(&each, EVENTS / 3, EVENTS / 3);
+}
+
+static uint64_t number(json_t *object, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(object, key));
+}
+
+static json_t *parse(const struct buf *file)
+{
+	json_error_t error;
+	json_t *json = json_loads(file->data, JSON_REJECT_DUPLICATES, &error);
+
+	if (!json)
+		fail_msg("%s in %s", error.text, file->data);
+	return json;
+}
+
+static unsigned find_numbers(const char *text, bool *seen)
+{
+	unsigned count = 0;
+
+	for (const char *line = text; (line = strstr(line, "number: value=")); line++) {
+		unsigned long n = strtoul(line + strlen("number: value="), NULL, 0);
+
+		assert_in_range(n, 0, EVENTS - 1);
+		assert_false(seen[n]);
+		seen[n] = true;
+		count++;
+	}
+	return count;
+}
+
+static unsigned count_of(const char *text, const char *what)
+{
+	unsigned count = 0;
+
+	for (; (text = strstr(text, what)); text++)
+		count++;
+	return count;
+}
+
+static void each_json_is_an_object(void **state _unused_)
+{
+	const struct export_options o = { .format = "json", .rotate.ns = EVENTS / 9 * STEP };
+	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
+	uint64_t events = 0, lost = 0, written = 0, all = 0;
+	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_(maker_deinit) struct maker m;
+	unsigned numbers = 0;
+
+	make(&m);
+	s = export(m.fd, &o);
+	assert_int_equal(s->code, 0);
+	assert_int_equal(s->count, 10);
+	for (size_t i = 0; i < s->count; i++) {
+		json_t *json = parse(&s->files[i]), *other = json_object_get(json, "otherData");
+		const char *text = json_string_value(json_object_get(json, "systemTraceEvents"));
+		unsigned lines = count_of(text, "number: ") + count_of(text, "sched_switch: ");
+		json_t *row;
+		size_t cpu;
+
+		assert_int_equal(number(other, "events"), lines);
+		assert_int_equal(number(other, "lost"), 7 * count_of(text, "[LOST 7 EVENTS]"));
+		json_array_foreach(json_object_get(other, "cpus"), cpu, row) written +=
+			number(row, "written");
+		events += number(other, "events");
+		lost += number(other, "lost");
+		numbers += find_numbers(text, seen);
+		json_decref(json);
+	}
+	for (size_t i = 0; i < s->result.ledger_count; i++)
+		all += s->result.ledger[i].written;
+	assert_int_equal(events, EVENTS);
+	assert_int_equal(numbers, EVENTS / 4);
+	assert_int_equal(lost, s->result.lost);
+	assert_int_equal(written, all);
+}
+
+/* Where one object can't hold it, another begins. */
+static void a_json_is_cut_before_it_is_full(void **state _unused_)
+{
+	const struct export_options o = { .format = "json",
+					  .rotate.ns = 10 * EVENTS * STEP,
+					  .json_string_max = 50000 };
+	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
+	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_(maker_deinit) struct maker m;
+	unsigned numbers = 0;
+
+	make(&m);
+	s = export(m.fd, &o);
+	assert_int_equal(s->code, 0);
+	assert_in_range(s->count, 5, 100);
+	for (size_t i = 0; i < s->count; i++)
+		numbers += find_numbers(s->files[i].data, seen);
+	assert_int_equal(numbers, EVENTS / 4);
+}
+
+static void each_text_has_its_head(void **state _unused_)
+{
+	const struct export_options o = { .format = "txt", .rotate.bytes = 20000 };
+	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
+	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_(maker_deinit) struct maker m;
+	unsigned numbers = 0, lines = 0;
+
+	make(&m);
+	s = export(m.fd, &o);
+	assert_int_equal(s->code, 0);
+	assert_in_range(s->count, 10, 100);
+	for (size_t i = 0; i < s->count; i++) {
+		assert_memory_equal(s->files[i].data, "# tracer: nop\n#\n", 16);
+		assert_int_equal(s->files[i].data[s->files[i].len - 1], '\n');
+		assert_in_range(s->files[i].len, i + 1 < s->count ? 20000 : 1, 22000);
+		numbers += find_numbers(s->files[i].data, seen);
+		lines += count_of(s->files[i].data, "\n") - count_of(s->files[i].data, "\n#") - 1;
+	}
+	assert_int_equal(numbers, EVENTS / 4);
+	assert_int_equal(lines, EVENTS + EVENTS / 20 / CPUS);
+}
+
+static void each_gzip_is_whole(void **state _unused_)
+{
+	const struct export_options o = { .format = "txt.gz", .rotate.ns = EVENTS / 4 * STEP };
+	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
+	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_free_ char *text = calloc(1, 1 << 20);
+	_cleanup_(maker_deinit) struct maker m;
+	unsigned numbers = 0;
+
+	make(&m);
+	s = export(m.fd, &o);
+	assert_int_equal(s->code, 0);
+	assert_int_equal(s->count, 4);
+	for (size_t i = 0; i < s->count; i++) {
+		z_stream z = { .next_in = (unsigned char *)s->files[i].data,
+			       .avail_in = (uInt)s->files[i].len,
+			       .next_out = (unsigned char *)text,
+			       .avail_out = (1 << 20) - 1 };
+
+		assert_int_equal(inflateInit2(&z, 31), Z_OK);
+		assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+		assert_int_equal(z.avail_in, 0);
+		text[z.total_out] = '\0';
+		inflateEnd(&z);
+		numbers += find_numbers(text, seen);
+	}
+	assert_int_equal(numbers, EVENTS / 4);
+}
+
+static void what_can_not_be_cut_is_refused(void **state _unused_)
+{
+	const struct export_rotate by_time = { .ns = 1 }, by_size = { .bytes = 1 };
+	const struct export_format *txt = export_format_find("txt", NULL);
+	const struct export_format *stream = export_format_find("traced", NULL);
+
+	assert_int_equal(export_format_check_rotate(stream, NULL, &by_size, NULL), -EINVAL);
+	assert_int_equal(export_format_check_rotate(txt, "counter", &by_time, NULL), -EINVAL);
+	assert_int_equal(export_format_check_rotate(txt, "counter", &by_size, NULL), 0);
+	assert_int_equal(export_format_check_rotate(txt, "boot", &by_time, NULL), 0);
+}
+
+static void an_empty_recording_is_one_file(void **state _unused_)
+{
+	const struct export_options o = { .format = "pftrace", .rotate.bytes = 4096 };
+	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_(maker_deinit) struct maker m;
+
+	maker_init(&m, 8, false, 1024);
+	maker_head(&m);
+	maker_end(&m);
+	s = export(m.fd, &o);
+	assert_int_equal(s->code, 0);
+	assert_int_equal(s->count, 1);
+	assert_in_range(s->files[0].len, 20, 4096);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(perfetto_files_open_alone),
+		cmocka_unit_test(each_json_is_an_object),
+		cmocka_unit_test(a_json_is_cut_before_it_is_full),
+		cmocka_unit_test(each_text_has_its_head),
+		cmocka_unit_test(each_gzip_is_whole),
+		cmocka_unit_test(what_can_not_be_cut_is_refused),
+		cmocka_unit_test(an_empty_recording_is_one_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
