@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "export/export.h"
 #include "util/error.h"
 
 /* The exit status of every command. */
@@ -60,6 +61,7 @@ enum option_id {
 	OPT_INSTANCE,
 	OPT_TGID,
 	OPT_RAW_ADDRESSES,
+	OPT_FUNCTION_VIEW,
 	OPT_GENERIC,
 	OPT_COMPACT_SCHED,
 	OPT_COMPRESS,
@@ -96,6 +98,7 @@ struct options {
 	const char *socket;
 	const char *output, *format;
 	const char *clock, *cpus, *profile, *name, *instance;
+	enum function_view function_view;
 	const char *generic, *compact_sched, *compress; /* of a Perfetto trace; NULL: not given */
 	uint64_t duration_ns;				/* 0: not given */
 	uint64_t buffer_bytes;				/* 0: not given */
@@ -150,7 +153,9 @@ const struct command *command_find(const char *name);
 #define OPTIONS_FUNCTIONS                                                                          \
 	(OPTION(TRACER) | OPTION(FUNCTION) | OPTION(NOT_FUNCTION) | OPTION(GRAPH_ROOT) |           \
 	 OPTION(GRAPH_DEPTH) | OPTION(TRACE_OPTION) | OPTION(TOP_LEVEL))
-#define OPTIONS_PERFETTO (OPTION(GENERIC) | OPTION(COMPACT_SCHED) | OPTION(COMPRESS))
+/* What formats leave to choose. */
+#define OPTIONS_FORMATS                                                                            \
+	(OPTION(FUNCTION_VIEW) | OPTION(GENERIC) | OPTION(COMPACT_SCHED) | OPTION(COMPRESS))
 #define OPTIONS_GLOBAL (OPTIONS_COMMON | OPTION(VERSION))
 
 /*

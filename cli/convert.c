@@ -134,6 +134,7 @@ static int convert_run(const struct options *o)
 		.raw_addresses = o->raw_addresses,
 		.tgid = o->tgid,
 		.perfetto = dest.perfetto,
+		.function_view = dest.function_view,
 		.merges = merges.files,
 		.merge_count = merges.count,
 		.scratch_fd = merges.scratch_fd,

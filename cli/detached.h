@@ -10,4 +10,4 @@ int fetch_run(const struct options *o, enum fetch_verb verb);
 
 #define OPTIONS_RESULT                                                                             \
 	(OPTION(OUTPUT) | OPTION(FORMAT) | OPTION(TGID) | OPTION(RAW_ADDRESSES) |                  \
-	 OPTIONS_PERFETTO | OPTION(FAIL_ON_LOSS) | OPTION(JSON) | OPTION(QUIET) | OPTION(VERBOSE))
+	 OPTIONS_FORMATS | OPTION(FAIL_ON_LOSS) | OPTION(JSON) | OPTION(QUIET) | OPTION(VERBOSE))

@@ -95,6 +95,11 @@ DEFINE_SET_PERFETTO(generic, "generic")
 DEFINE_SET_PERFETTO(compact_sched, "compact-sched")
 DEFINE_SET_PERFETTO(compress, "compress")
 
+static int set_function_view(struct options *o, const char *value, struct error *err)
+{
+	return function_view_find(value, &o->function_view, err);
+}
+
 DEFINE_SET_FLAG(follow)
 DEFINE_SET_FLAG(ring)
 DEFINE_SET_FLAG(stream)
@@ -295,6 +300,10 @@ const struct option_spec option_specs[OPT_COUNT] = {
 		       COMPLETE_NOTHING, set_tgid },
 	[OPT_RAW_ADDRESSES] = { 0, "raw-addresses", NULL, "kernel pointers as they are, not hashed",
 				COMPLETE_NOTHING, set_raw_addresses },
+	[OPT_FUNCTION_VIEW] = { 0, "function-view", "instants|slices",
+				"JSON: the function tracer's calls one by one, or those from one "
+				"place as one",
+				COMPLETE_NOTHING, set_function_view },
 	[OPT_GENERIC] = { 0, "generic", "FORM", "Perfetto: legacy, for readers before v53",
 			  COMPLETE_NOTHING, set_generic },
 	[OPT_COMPACT_SCHED] = { 0, "compact-sched", "on|off",

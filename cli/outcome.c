@@ -344,6 +344,11 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	}
 	if (fill_perfetto(&d, o, &err) < 0)
 		return cli_usage(&err);
+	d.function_view = o->function_view;
+	if (export_format_check_functions(d.format, d.function_view, &err) < 0) {
+		error_prefix(&err, "--function-view");
+		return cli_usage(&err);
+	}
 	if (o->clock && export_format_check_clock(d.format, o->clock, &err) < 0)
 		return cli_fail(&err);
 	if (to_stdout && isatty(STDOUT_FILENO) && strcmp(d.format->name, "json") &&
@@ -371,6 +376,7 @@ void destination_fill(struct destination *d, const struct options *o, Traced__Co
 	ret->raw_addresses = o->raw_addresses;
 	ret->tgid = o->tgid;
 	ret->perfetto = &d->perfetto_words;
+	ret->function_view = (char *)function_view_name(d->function_view);
 }
 
 /* "DIR/out.json.gz" as "DIR/out.pftrace" */

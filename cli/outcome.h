@@ -37,6 +37,7 @@ int outcome_tell(const struct outcome *outcome, const struct options *o);
 struct destination {
 	const struct export_format *format;
 	struct result_file file;
+	enum function_view function_view;
 	struct perfetto_options perfetto;
 	Traced__Control__Perfetto perfetto_words; /* the same, as they were typed */
 	const char *path;

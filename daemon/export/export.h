@@ -49,8 +49,8 @@ struct export_merge {
 
 /* How a JSON shows what the function tracer tells: a function was entered, and from where. */
 enum function_view {
-	FUNCTION_INSTANTS,
-	FUNCTION_SLICES, /* one for each run of calls from one place */
+	FUNCTION_INSTANTS, /* one for each call */
+	FUNCTION_SLICES,   /* one for each run of calls from one place */
 };
 
 /* When a file is followed by another; 0: not for that reason. */
@@ -156,6 +156,13 @@ int export_format_check_rotate(const struct export_format *format, const char *c
  */
 int perfetto_options_set(struct perfetto_options *o, const char *key, const char *value,
 			 struct error *err);
+/* A word for one of enum function_view, "instants" or "slices". -EINVAL, with those that there are.
+ */
+int function_view_find(const char *word, enum function_view *ret, struct error *err);
+const char *function_view_name(enum function_view view);
+/* -EINVAL if the format shows no functions that way. */
+int export_format_check_functions(const struct export_format *format, enum function_view view,
+				  struct error *err);
 const char *perfetto_compression_name(enum perfetto_compression compression);
 /* -EINVAL if the format has no such choices, or a compressed file would be compressed again. */
 int export_format_check_perfetto(const struct export_format *format,

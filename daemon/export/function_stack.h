@@ -19,10 +19,11 @@ struct level {
 	uint64_t end;	/* of the last one */
 };
 
-/* Calls of some functions from one place, one after the other. */
+/* Calls of some functions by one, one after the other. */
 #define RUN_FUNCTIONS 8
 struct call_run {
-	uint64_t parent, first_ts, last_ts, calls; /* 0: there is none */
+	uint64_t parent;		   /* where the caller begins */
+	uint64_t first_ts, last_ts, calls; /* 0: there is none */
 	unsigned count;
 	struct {
 		uint64_t func, calls;

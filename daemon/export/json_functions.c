@@ -441,19 +441,29 @@ static void put_hit(struct json_functions *f, const struct trace_event *ev, uint
 		end(f, w, parent ? "}}" : "}");
 }
 
-/* A slice from the first call to the last; its name is the caller's. */
-static void put_run(struct json_functions *f, const struct trace_event *ev, struct call_run *run)
+/* A slice from the first call to the last; its name is the caller's. One call is no run. */
+static void put_run(struct json_functions *f, const struct trace_event *ev,
+		    struct function_stack *t)
 {
+	struct call_run *run = t->run;
 	struct trace_event first = *ev;
 	struct buf *b = json_spool_buf(f->spool);
+	uint64_t ts;
 	char *w;
 
 	first.rec.ts = run->first_ts;
-	w = begin(f, &first, SLICE("X"), run->parent, run->first_ts);
+	if (run->calls == 1) {
+		put_hit(f, &first, run->functions[0].func, run->parent);
+		run->calls = 0;
+		return;
+	}
+	ts = next_time(t, run->first_ts, true);
+	t->now = MAX(run->last_ts, ts);
+	w = begin(f, &first, SLICE("X"), run->parent, ts);
 	if (!w)
 		return;
 	w = put(w, ",\"dur\":");
-	w = put_us(w, run->last_ts - run->first_ts);
+	w = put_us(w, t->now - ts);
 	w = put(w, ",\"args\":{\"calls\":");
 	w = format_dec(w, run->calls);
 	end(f, w, "");
@@ -509,10 +519,19 @@ static void group_hit(struct json_functions *f, const struct trace_event *ev, ui
 	run = t->run;
 	if (run->calls && (run->parent != parent || run->count == RUN_FUNCTIONS ||
 			   ev->rec.ts - run->last_ts > RUN_GAP))
-		put_run(f, ev, run);
+		put_run(f, ev, t);
 	if (!run->calls)
 		*run = (struct call_run){ .parent = parent, .first_ts = ev->rec.ts };
 	add_to_run(run, ip, ev->rec.ts);
+}
+
+/* Where the function begins that address is in. */
+static uint64_t function_at(const struct json_functions *f, uint64_t address)
+{
+	struct symbol s;
+
+	return symbols_find(event_table_symbols(f->info->events), address, &s) ? s.address
+									       : address;
 }
 
 static void function_event(struct json_functions *f, const struct trace_event *ev)
@@ -524,7 +543,7 @@ static void function_event(struct json_functions *f, const struct trace_event *e
 			      &parent))
 		return;
 	if (f->view == FUNCTION_SLICES && parent)
-		group_hit(f, ev, ip, parent);
+		group_hit(f, ev, ip, function_at(f, parent));
 	else
 		put_hit(f, ev, ip, parent);
 }
@@ -563,7 +582,7 @@ int json_functions_end(struct json_functions *f)
 		};
 
 		if (t->run && t->run->calls)
-			put_run(f, &ev, t->run);
+			put_run(f, &ev, t);
 		/* What comes behind is of other times; Trace Viewer drops it if these are open. */
 		close_from(f, &ev, t, 0, f->last_ts);
 		if (json_spool_settle(f->spool) < 0)

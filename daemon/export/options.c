@@ -12,6 +12,16 @@ static const char *const compressions[] = {
 	[PERFETTO_ZSTD] = "zstd",
 };
 
+static const char *const function_views[] = {
+	[FUNCTION_INSTANTS] = "instants",
+	[FUNCTION_SLICES] = "slices",
+};
+
+const char *function_view_name(enum function_view view)
+{
+	return function_views[view];
+}
+
 const char *perfetto_compression_name(enum perfetto_compression compression)
 {
 	return compressions[compression];
@@ -49,6 +59,25 @@ int perfetto_options_set(struct perfetto_options *o, const char *key, const char
 		o->compression = r > 0 ? (enum perfetto_compression)r : PERFETTO_PLAIN;
 	}
 	return r < 0 ? r : 0;
+}
+
+int function_view_find(const char *word, enum function_view *ret, struct error *err)
+{
+	int r = choose(word, function_views, ARRAY_SIZE(function_views), err);
+
+	if (r < 0)
+		return r;
+	*ret = (enum function_view)r;
+	return 0;
+}
+
+int export_format_check_functions(const struct export_format *format, enum function_view view,
+				  struct error *err)
+{
+	if (view == FUNCTION_INSTANTS || strncmp(format->name, "json", strlen("json")) == 0)
+		return 0;
+	error_set(err, -EINVAL, "only a JSON has that choice, and .%s is none", format->name);
+	return error_hint(err, "write to a name that ends in .json or .json.gz");
 }
 
 int export_format_check_perfetto(const struct export_format *format,

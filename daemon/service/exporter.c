@@ -36,6 +36,7 @@ int exporter_spawn(struct child **ret, sd_event *event, const struct exporter_re
 			       request->perfetto.legacy_generic ? "legacy" : "described",
 			       request->perfetto.plain_sched ? "off" : "on",
 			       perfetto_compression_name(request->perfetto.compression),
+			       function_view_name(request->function_view),
 			       NULL };
 	struct child_spec spec = {
 		.what = "exporter",
@@ -154,7 +155,7 @@ int exporter_main(int argc, char **argv)
 	struct export_options options = { 0 };
 	int result_fd = OTHER_FD;
 
-	if (argc != 9)
+	if (argc != 10)
 		return 2;
 	options.format = argv[0];
 	options.raw_addresses = strcmp(argv[1], "raw") == 0;
@@ -168,7 +169,8 @@ int exporter_main(int argc, char **argv)
 	}
 	if (perfetto_options_set(&options.perfetto, "generic", argv[6], &err) < 0 ||
 	    perfetto_options_set(&options.perfetto, "compact-sched", argv[7], &err) < 0 ||
-	    perfetto_options_set(&options.perfetto, "compress", argv[8], &err) < 0)
+	    perfetto_options_set(&options.perfetto, "compress", argv[8], &err) < 0 ||
+	    function_view_find(argv[9], &options.function_view, &err) < 0)
 		return finish_with_error(result_fd, &err);
 	if (enter(argv[5], options.follow, &err) < 0) {
 		error_prefix(&err, "the exporter's sandbox");

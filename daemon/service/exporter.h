@@ -13,6 +13,7 @@ struct exporter_request {
 	const char *format;    /* of export_formats() */
 	bool raw_addresses, tgid;
 	struct perfetto_options perfetto;
+	enum function_view function_view;
 	bool quiet; /* something else records: be nice to it */
 };
 

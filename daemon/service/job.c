@@ -69,9 +69,23 @@ static int read_perfetto(const Traced__Control__Output *output, struct perfetto_
 	return r;
 }
 
+static int read_function_view(const Traced__Control__Output *output, enum function_view *ret,
+			      struct error *err)
+{
+	int r = 0;
+
+	*ret = FUNCTION_INSTANTS;
+	if (*output->function_view)
+		r = function_view_find(output->function_view, ret, err);
+	return r < 0 ? r
+		     : export_format_check_functions(export_format_find(output->format, NULL), *ret,
+						     err);
+}
+
 int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	    uint64_t request_id, const Traced__Control__Output *output, int *fd, struct error *err)
 {
+	enum function_view function_view = FUNCTION_INSTANTS;
 	struct perfetto_options perfetto = { 0 };
 	struct job *j;
 	int r;
@@ -83,6 +97,8 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	r = output ? check_output(output, *fd, err) : 0;
 	if (r >= 0 && output)
 		r = read_perfetto(output, &perfetto, err);
+	if (r >= 0 && output)
+		r = read_function_view(output, &function_view, err);
 	if (r < 0)
 		return r;
 	j = calloc(1, sizeof(*j));
@@ -102,6 +118,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 		j->raw_addresses = output->raw_addresses;
 		j->tgid = output->tgid;
 		j->perfetto = perfetto;
+		j->function_view = function_view;
 		j->stream = output->stream;
 		j->out_fd = TAKE_FD(*fd);
 	}
@@ -292,6 +309,7 @@ static int start_export(struct job *j, int follow_fd, struct error *err)
 		.raw_addresses = j->raw_addresses,
 		.tgid = j->tgid || (j->session && j->session->tgid),
 		.perfetto = j->perfetto,
+		.function_view = j->function_view,
 		.quiet = somebody_records(j->manager),
 	};
 	_cleanup_close_ int stream = -EBADF;

@@ -35,6 +35,7 @@ struct job {
 	char *format; /* owned; NULL without an output */
 	bool raw_addresses, tgid;
 	struct perfetto_options perfetto;
+	enum function_view function_view;
 	struct spool spool;		       /* owned: of a snapshot or an extraction */
 	struct child *child;		       /* runs now; NULL: waits for the session's end */
 	bool exporting;			       /* child is an exporter */

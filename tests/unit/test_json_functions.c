@@ -450,7 +450,7 @@ static void make_hits(struct maker *m)
 	make_functions(m);
 	page_begin(m, 10000);
 	hit(m, 10000, 7, LEAF, OUTER);
-	hit(m, 10200, 7, MIDDLE, OUTER);
+	hit(m, 10200, 7, MIDDLE, OUTER + 4);
 	hit(m, 10300, 8, LEAF, MIDDLE + 8);
 	hit(m, 10400, 7, LEAF, OUTER);
 	hit(m, 10500, 7, LEAF, MIDDLE);
@@ -478,9 +478,30 @@ static void runs_of_hits_are_slices(void **state _unused_)
 	make_hits(&m);
 	assert_slices(&m, 0, FUNCTION_SLICES,
 		      "7 10000+400 outer calls=3 leaf=2 middle=1\n"
-		      "7 10500+0 middle calls=1 leaf=1\n"
-		      "7 2000000+0 middle calls=1 leaf=1\n"
-		      "8 10300+0 middle calls=1 leaf=1\n");
+		      "7 10500 leaf from=middle\n"
+		      "7 2000000 leaf from=middle\n"
+		      "8 10300 leaf from=middle\n");
+}
+
+static void a_view_has_its_words(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	enum function_view view;
+
+	assert_int_equal(function_view_find("slices", &view, &err), 0);
+	assert_int_equal(view, FUNCTION_SLICES);
+	assert_string_equal(function_view_name(view), "slices");
+	assert_int_equal(function_view_find("instants", &view, &err), 0);
+	assert_int_equal(view, FUNCTION_INSTANTS);
+	assert_int_equal(function_view_find("slice", &view, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "instants, slices"));
+	assert_int_equal(export_format_check_functions(export_format_find("json.gz", NULL),
+						       FUNCTION_SLICES, &err),
+			 0);
+	assert_int_equal(export_format_check_functions(export_format_find("txt", NULL),
+						       FUNCTION_SLICES, &err),
+			 -EINVAL);
+	assert_non_null(strstr(err.hint, ".json"));
 }
 
 int main(void)
@@ -492,6 +513,7 @@ int main(void)
 		cmocka_unit_test(what_is_missing_is_said),
 		cmocka_unit_test(hits_are_instants),
 		cmocka_unit_test(runs_of_hits_are_slices),
+		cmocka_unit_test(a_view_has_its_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
