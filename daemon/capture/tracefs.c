@@ -10,8 +10,6 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
-#include <tracefs/tracefs.h> /* not <tracefs.h>: that is ours, too */
-
 #include "util/io.h"
 
 #define TRACEFS_MAGIC 0x74726163
@@ -392,14 +390,15 @@ int tracefs_read_u64(int dirfd, const char *file, uint64_t *ret)
 
 char *tracefs_last_error(const struct tracefs *fs, const char *instance)
 {
-	struct tracefs_instance *inst;
-	char root[64], *text;
+	_cleanup_close_ int dir = tracefs_open_instance(fs, instance);
+	_cleanup_buf_ struct buf log = BUF_INIT;
+	const char *last, *next;
 
-	snprintf(root, sizeof(root), "/proc/self/fd/%d", fs->root);
-	inst = tracefs_instance_alloc(root, instance);
-	if (!inst)
+	/* A message's first line begins with its time, in brackets; the others are indented. */
+	if (dir < 0 || tracefs_read(dir, "error_log", &log) < 0 || !buf_string(&log) ||
+	    *log.data != '[')
 		return NULL;
-	text = tracefs_error_last(inst);
-	tracefs_instance_free(inst);
-	return text;
+	for (last = log.data; (next = strstr(last, "\n[")); last = next + 1)
+		;
+	return strdup(last);
 }

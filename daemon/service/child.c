@@ -17,7 +17,9 @@
 
 struct child {
 	const char *what;
-	sd_event_source *process, *pipe;
+	struct loop *loop;
+	struct loop_source *process, *pipe;
+	int fd; /* of pipe */
 	struct buf result;
 	siginfo_t status;
 	bool exited, closed;
@@ -29,8 +31,9 @@ struct child *child_free(struct child *c)
 {
 	if (!c)
 		return NULL;
-	sd_event_source_disable_unref(c->process);
-	sd_event_source_disable_unref(c->pipe);
+	loop_source_free(c->process);
+	loop_source_free(c->pipe);
+	close_fd(c->fd);
 	buf_deinit(&c->result);
 	free(c);
 	return NULL;
@@ -89,38 +92,37 @@ static void finish_if_over(struct child *c)
 	if (result)
 		done(userdata, result);
 	else
-		sd_event_exit(sd_event_source_get_event(c->process), -ENOMEM);
+		loop_exit(c->loop, -ENOMEM);
 }
 
-static int on_exit_of_child(sd_event_source *source _unused_, const siginfo_t *si, void *userdata)
+static void on_exit_of_child(void *userdata, const siginfo_t *si)
 {
 	struct child *c = userdata;
 
 	c->status = *si;
 	c->exited = true;
 	finish_if_over(c);
-	return 0;
 }
 
-static int on_result(sd_event_source *source, int fd, uint32_t revents _unused_, void *userdata)
+static void on_result(void *userdata, int fd, uint32_t revents _unused_)
 {
 	struct child *c = userdata;
 	char piece[16 << 10];
 	ssize_t n = read(fd, piece, sizeof(piece));
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
+		return;
 	if (n > 0 && c->result.len + (size_t)n <= RESULT_MAX) {
 		buf_append(&c->result, piece, (size_t)n);
-		return 0;
+		return;
 	}
 	if (n != 0)
 		c->result.failed = true;
 	/* Closes our end, too: a child that writes too much gets EPIPE. */
 	c->closed = true;
-	c->pipe = sd_event_source_disable_unref(source);
+	c->pipe = loop_source_free(c->pipe);
+	c->fd = close_fd(c->fd);
 	finish_if_over(c);
-	return 0;
 }
 
 /* Between fork and exec; the worker has no part in this process, and glibc frees its locks. */
@@ -167,43 +169,41 @@ static void become(const struct child_spec *spec, int result_fd, pid_t parent)
 	_exit(127);
 }
 
-int child_spawn(struct child **ret, sd_event *event, const struct child_spec *spec,
+int child_spawn(struct child **ret, struct loop *loop, const struct child_spec *spec,
 		child_done_t done, void *userdata, struct error *err)
 {
 	_cleanup_(child_freep) struct child *c = calloc(1, sizeof(*c));
-	_cleanup_close_ int ours = -EBADF, theirs = -EBADF;
+	_cleanup_close_ int theirs = -EBADF;
 	int ends[2], r;
 	pid_t parent = getpid(), pid;
 
 	if (!c)
 		return error_errno(err, -ENOMEM, "%s", spec->what);
+	c->loop = loop;
+	c->fd = -EBADF;
 	c->what = spec->what;
 	c->done = done;
 	c->userdata = userdata;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return error_errno(err, -errno, "pipe");
-	ours = ends[0];
+	c->fd = ends[0];
 	theirs = ends[1];
-	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
+	if (fcntl(c->fd, F_SETFL, O_NONBLOCK) < 0)
 		return error_errno(err, -errno, "pipe");
 	pid = fork();
 	if (pid < 0)
 		return error_errno(err, -errno, "can't start the %s", spec->what);
 	if (pid == 0)
 		become(spec, theirs, parent);
-	r = sd_event_add_child(event, &c->process, pid, WEXITED, on_exit_of_child, c);
+	r = loop_add_child(loop, &c->process, pid, on_exit_of_child, c);
 	if (r < 0) {
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 		return error_errno(err, r, "can't watch the %s", spec->what);
 	}
-	/* From here on the source owns the process: freed early, it kills and reaps it. */
-	sd_event_source_set_child_process_own(c->process, true);
-	r = sd_event_add_io(event, &c->pipe, ours, EPOLLIN, on_result, c);
+	r = loop_add_io(loop, &c->pipe, c->fd, EPOLLIN, on_result, c);
 	if (r < 0)
 		return error_errno(err, r, "can't watch the %s", spec->what);
-	sd_event_source_set_io_fd_own(c->pipe, true);
-	TAKE_FD(ours);
 	*ret = TAKE_PTR(c);
 	return 0;
 }

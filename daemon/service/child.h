@@ -8,9 +8,9 @@
 #pragma once
 
 #include <stdbool.h>
-#include <systemd/sd-event.h>
 
 #include "proto/control.pb-c.h"
+#include "service/loop.h"
 #include "util/error.h"
 
 #define CHILD_FDS_MAX 3
@@ -28,7 +28,7 @@ typedef void (*child_done_t)(void *userdata, Traced__Control__ExportResult *resu
 
 struct child;
 
-int child_spawn(struct child **ret, sd_event *event, const struct child_spec *spec,
+int child_spawn(struct child **ret, struct loop *loop, const struct child_spec *spec,
 		child_done_t done, void *userdata, struct error *err);
 /* Kills it if it still lives; done is not called then. */
 struct child *child_free(struct child *c);

@@ -11,6 +11,7 @@
 
 /* Frames taken at one go, before others get their turn. */
 #define FRAMES_PER_TURN 8
+#define HELLO_LATE_US 250000
 
 struct connection *connection_free(struct connection *c)
 {
@@ -37,9 +38,9 @@ struct connection *connection_free(struct connection *c)
 				job_forget_connection(j);
 		}
 	}
-	sd_event_source_disable_unref(c->source);
-	sd_event_source_disable_unref(c->flush);
-	sd_event_source_disable_unref(c->hello_timer);
+	loop_source_free(c->source);
+	loop_source_free(c->flush);
+	loop_source_free(c->hello_timer);
 	frame_io_deinit(&c->io);
 	close_fd(c->fd);
 	free(c);
@@ -52,7 +53,7 @@ static void drop_later(struct connection *c, int code)
 {
 	if (!c->failed)
 		c->failed = code;
-	sd_event_source_set_enabled(c->flush, SD_EVENT_ONESHOT);
+	loop_source_enable(c->flush, true);
 }
 
 static void drop(struct connection *c, int code)
@@ -73,19 +74,18 @@ static int flush(struct connection *c)
 
 	if (r < 0)
 		return r;
-	r = sd_event_source_set_io_events(c->source, r > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	r = loop_io_set_events(c->source, r > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 	return MIN(r, 0);
 }
 
 /* Replies are sent, and hopeless clients dropped, from the loop: never within a verb. */
-static int on_flush(sd_event_source *source _unused_, void *userdata)
+static void on_flush(void *userdata)
 {
 	struct connection *c = userdata;
 	int r = c->failed ?: flush(c);
 
 	if (r < 0)
 		drop(c, r);
-	return 0;
 }
 
 void connection_flush(struct connection *c)
@@ -111,7 +111,7 @@ void connection_reply(struct connection *c, uint64_t request_id, Traced__Control
 	if (r < 0)
 		drop_later(c, r);
 	else
-		sd_event_source_set_enabled(c->flush, SD_EVENT_ONESHOT);
+		loop_source_enable(c->flush, true);
 }
 
 void connection_reply_error(struct connection *c, uint64_t request_id, const struct error *err)
@@ -156,7 +156,7 @@ static void answer_hello(struct connection *c, const Traced__Control__Request *r
 		return;
 	}
 	c->greeted = true;
-	c->hello_timer = sd_event_source_disable_unref(c->hello_timer);
+	c->hello_timer = loop_source_free(c->hello_timer);
 	hello.version = CONTROL_VERSION;
 	hello.daemon = (char *)"traced " TRACED_VERSION;
 	hello.pid = getpid();
@@ -207,47 +207,42 @@ static int receive(struct connection *c)
 	return 0;
 }
 
-static int on_socket(sd_event_source *source _unused_, int fd _unused_, uint32_t revents,
-		     void *userdata)
+static void on_socket(void *userdata, int fd _unused_, uint32_t revents)
 {
 	struct connection *c = userdata;
 	int r = 0;
 
 	if (c->failed)
-		return 0; /* on_flush is due */
+		return; /* on_flush is due */
 	if (revents & EPOLLOUT)
 		r = flush(c);
 	if (r >= 0 && (revents & (EPOLLIN | EPOLLHUP | EPOLLERR)))
 		r = receive(c);
 	if (r < 0)
 		drop(c, r);
-	return 0;
 }
 
-static int on_hello_timeout(sd_event_source *source _unused_, uint64_t usec _unused_,
-			    void *userdata)
+static void on_hello_timeout(void *userdata)
 {
 	drop(userdata, -ETIMEDOUT);
-	return 0;
 }
 
 static int add_sources(struct connection *c)
 {
-	sd_event *event = c->manager->event;
+	struct loop *loop = c->manager->loop;
 	int r;
 
-	r = sd_event_add_io(event, &c->source, c->fd, EPOLLIN, on_socket, c);
+	r = loop_add_io(loop, &c->source, c->fd, EPOLLIN, on_socket, c);
 	if (r < 0)
 		return r;
-	r = sd_event_add_defer(event, &c->flush, on_flush, c);
+	r = loop_add_deferred(loop, &c->flush, on_flush, c);
 	if (r < 0)
 		return r;
-	r = sd_event_source_set_enabled(c->flush, SD_EVENT_OFF);
+	r = loop_add_timer(loop, &c->hello_timer, CLOCK_MONOTONIC, HELLO_LATE_US, on_hello_timeout,
+			   c);
 	if (r < 0)
 		return r;
-	return sd_event_add_time_relative(event, &c->hello_timer, CLOCK_MONOTONIC,
-					  CONNECTION_HELLO_S * UINT64_C(1000000), 0,
-					  on_hello_timeout, c);
+	return loop_timer_in(c->hello_timer, CONNECTION_HELLO_S * USEC_PER_SEC);
 }
 
 int connection_new(struct connection **ret, struct manager *m, int fd, struct error *err)

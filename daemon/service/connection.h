@@ -13,7 +13,7 @@ struct connection {
 	struct manager *manager;
 	int fd; /* owned */
 	struct frame_io io;
-	sd_event_source *source, *flush, *hello_timer;
+	struct loop_source *source, *flush, *hello_timer;
 	uid_t uid;
 	pid_t pid;
 	bool greeted;	    /* Hello was exchanged */

@@ -22,7 +22,7 @@ enum { STREAM_FD = CHILD_FIRST_FD, OUT_FD, OTHER_FD };
 #define MEMORY_FACTOR 2
 #define MEMORY_EXTRA (UINT64_C(4) << 30)
 
-int exporter_spawn(struct child **ret, sd_event *event, const struct exporter_request *request,
+int exporter_spawn(struct child **ret, struct loop *loop, const struct exporter_request *request,
 		   child_done_t done, void *userdata, struct error *err)
 {
 	char parent[16];
@@ -46,10 +46,10 @@ int exporter_spawn(struct child **ret, sd_event *event, const struct exporter_re
 	};
 
 	snprintf(parent, sizeof(parent), "%d", getpid());
-	return child_spawn(ret, event, &spec, done, userdata, err);
+	return child_spawn(ret, loop, &spec, done, userdata, err);
 }
 
-int extractor_spawn(struct child **ret, sd_event *event, const char *tracefs_root,
+int extractor_spawn(struct child **ret, struct loop *loop, const char *tracefs_root,
 		    const char *state_dir, const char *instance, int stream_fd, child_done_t done,
 		    void *userdata, struct error *err)
 {
@@ -61,7 +61,7 @@ int extractor_spawn(struct child **ret, sd_event *event, const char *tracefs_roo
 		.fd_count = 1,
 	};
 
-	return child_spawn(ret, event, &spec, done, userdata, err);
+	return child_spawn(ret, loop, &spec, done, userdata, err);
 }
 
 static void fill_error(Traced__Control__Error *e, const struct error *err)

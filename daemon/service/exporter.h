@@ -18,7 +18,7 @@ struct exporter_request {
 };
 
 /* Decodes a stream, without any privilege. */
-int exporter_spawn(struct child **ret, sd_event *event, const struct exporter_request *request,
+int exporter_spawn(struct child **ret, struct loop *loop, const struct exporter_request *request,
 		   child_done_t done, void *userdata, struct error *err);
 
 /*
@@ -26,7 +26,7 @@ int exporter_spawn(struct child **ret, sd_event *event, const struct exporter_re
  * with the daemon's own rights: in a process of its own, as a large buffer
  * takes seconds in which the daemon's own recordings must go on.
  */
-int extractor_spawn(struct child **ret, sd_event *event, const char *tracefs_root,
+int extractor_spawn(struct child **ret, struct loop *loop, const char *tracefs_root,
 		    const char *state_dir, const char *instance, int stream_fd, child_done_t done,
 		    void *userdata, struct error *err);
 

@@ -16,7 +16,7 @@ struct done {
 struct follow {
 	struct spool *spool;
 	int fd; /* owned; a socket that keeps messages apart */
-	sd_event_source *source;
+	struct loop_source *source;
 	void (*freed)(void *userdata);
 	void *userdata;
 	bool ended;
@@ -33,7 +33,7 @@ static void give_back(struct follow *f, const struct done *done)
 		log_notice("%s: its space can't be given back: %s", f->spool->path, strerror(-r));
 }
 
-static int on_message(sd_event_source *source, int fd, uint32_t revents _unused_, void *userdata)
+static void on_message(void *userdata, int fd, uint32_t revents _unused_)
 {
 	struct follow *f = userdata;
 
@@ -42,18 +42,17 @@ static int on_message(sd_event_source *source, int fd, uint32_t revents _unused_
 		ssize_t n = recv(fd, &done, sizeof(done), MSG_DONTWAIT);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return 0;
+			return;
 		/* It has ended, or talks nonsense: how it ended its result tells. */
 		if (n != sizeof(done)) {
-			sd_event_source_set_enabled(source, SD_EVENT_OFF);
-			return 0;
+			loop_source_enable(f->source, false);
+			return;
 		}
 		give_back(f, &done);
 	}
-	return 0;
 }
 
-int follow_new(struct follow **ret, sd_event *event, struct spool *spool,
+int follow_new(struct follow **ret, struct loop *loop, struct spool *spool,
 	       void (*freed)(void *userdata), void *userdata, int *ret_child_fd, struct error *err)
 {
 	_cleanup_(follow_freep) struct follow *f = calloc(1, sizeof(*f));
@@ -70,7 +69,7 @@ int follow_new(struct follow **ret, sd_event *event, struct spool *spool,
 		return error_errno(err, -errno, "socketpair");
 	f->fd = ends[0];
 	theirs = ends[1];
-	r = sd_event_add_io(event, &f->source, f->fd, EPOLLIN, on_message, f);
+	r = loop_add_io(loop, &f->source, f->fd, EPOLLIN, on_message, f);
 	if (r < 0)
 		return error_errno(err, r, "can't watch the exporter");
 	*ret = TAKE_PTR(f);
@@ -82,7 +81,7 @@ struct follow *follow_free(struct follow *f)
 {
 	if (!f)
 		return NULL;
-	sd_event_source_disable_unref(f->source);
+	loop_source_free(f->source);
 	close_fd(f->fd);
 	free(f);
 	return NULL;

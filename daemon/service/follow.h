@@ -7,14 +7,13 @@
  */
 #pragma once
 
-#include <systemd/sd-event.h>
-
+#include "service/loop.h"
 #include "service/spool.h"
 
 struct follow;
 
 /* spool is borrowed. freed: called, with space given back. *ret_child_fd is the exporter's end. */
-int follow_new(struct follow **ret, sd_event *event, struct spool *spool,
+int follow_new(struct follow **ret, struct loop *loop, struct spool *spool,
 	       void (*freed)(void *userdata), void *userdata, int *ret_child_fd, struct error *err);
 struct follow *follow_free(struct follow *f);
 DEFINE_CLEANUP_FUNC(struct follow *, follow_free);

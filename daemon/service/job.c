@@ -321,7 +321,7 @@ static int start_export(struct job *j, int follow_fd, struct error *err)
 	if (stream < 0)
 		return stream;
 	request.stream_fd = stream;
-	r = exporter_spawn(&j->child, j->manager->event, &request, on_exported, j, err);
+	r = exporter_spawn(&j->child, j->manager->loop, &request, on_exported, j, err);
 	j->exporting = r >= 0;
 	return r;
 }
@@ -353,7 +353,7 @@ static void on_space(void *userdata)
 int job_follow(struct job *j, struct error *err)
 {
 	_cleanup_close_ int theirs = -EBADF;
-	int r = follow_new(&j->follow, j->manager->event, &j->session->spool, on_space, j, &theirs,
+	int r = follow_new(&j->follow, j->manager->loop, &j->session->spool, on_space, j, &theirs,
 			   err);
 
 	if (r >= 0)
@@ -392,7 +392,7 @@ int job_extract(struct job *j, const char *instance, struct error *err)
 	r = spool_create(&j->spool, m->config.spool_dir, "extract", m->config.min_free, err);
 	if (r < 0)
 		return r;
-	r = extractor_spawn(&j->child, m->event, m->options.tracefs, m->config.state_dir, instance,
+	r = extractor_spawn(&j->child, m->loop, m->options.tracefs, m->config.state_dir, instance,
 			    j->spool.fd, on_extracted, j, err);
 	if (r < 0)
 		spool_discard(&j->spool);

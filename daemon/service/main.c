@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <systemd/sd-daemon.h>
 
 #include "service/exporter.h"
 #include "service/manager.h"
 #include "service/marking.h"
+#include "service/notify.h"
 #include "util/log.h"
 
 #define RECORDER_NICE (-10)
@@ -129,18 +129,14 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 	return -1;
 }
 
-static int on_stop_signal(sd_event_source *source _unused_,
-			  const struct signalfd_siginfo *si _unused_, void *userdata)
+static void on_stop_signal(void *userdata)
 {
 	manager_stop(userdata);
-	return 0;
 }
 
-static int on_hangup(sd_event_source *source _unused_, const struct signalfd_siginfo *si _unused_,
-		     void *userdata)
+static void on_hangup(void *userdata)
 {
 	manager_reload(userdata);
-	return 0;
 }
 
 /* Each session has some descriptors for each CPU. */
@@ -172,28 +168,26 @@ static int add_signals(struct manager *m, struct error *err)
 {
 	int r;
 
-	r = sd_event_add_signal(m->event, NULL, SIGTERM, on_stop_signal, m);
+	r = loop_add_signal(m->loop, SIGTERM, on_stop_signal, m);
 	if (r >= 0)
-		r = sd_event_add_signal(m->event, NULL, SIGINT, on_stop_signal, m);
+		r = loop_add_signal(m->loop, SIGINT, on_stop_signal, m);
 	if (r >= 0)
-		r = sd_event_add_signal(m->event, NULL, SIGHUP, on_hangup, m);
+		r = loop_add_signal(m->loop, SIGHUP, on_hangup, m);
 	return r < 0 ? error_errno(err, r, "signals") : 0;
 }
 
 /* The socket that the service manager made, or -EBADF. */
 static int activation_socket(struct error *err)
 {
-	int n = sd_listen_fds(true);
+	int fd = notify_take_socket();
 
-	if (n < 0)
-		return error_errno(err, n, "socket activation");
-	if (n == 0)
-		return -EBADF;
-	if (n > 1 || sd_is_socket_unix(SD_LISTEN_FDS_START, SOCK_STREAM, 1, NULL, 0) <= 0)
-		return error_set(err, -EINVAL,
+	if (fd == -EINVAL)
+		return error_set(err, fd,
 				 "socket activation gave something else than one "
 				 "listening unix stream socket");
-	return SD_LISTEN_FDS_START;
+	if (fd < 0 && fd != -ENOENT)
+		return error_errno(err, fd, "socket activation");
+	return fd < 0 ? -EBADF : fd;
 }
 
 static int open_for_business(struct manager *m, const struct arguments *a, struct error *err)
@@ -211,20 +205,20 @@ static int open_for_business(struct manager *m, const struct arguments *a, struc
 	if (r < 0)
 		return r;
 	marking_open(m);
-	r = sd_event_set_watchdog(m->event, true);
+	r = loop_serve_watchdog(m->loop);
 	if (r < 0)
 		return error_errno(err, r, "watchdog");
-	sd_notify(false, "READY=1");
+	notify("READY=1");
 	manager_changed(m);
 	return 0;
 }
 
-static int serve(sd_event *event, const struct arguments *a, struct error *err)
+static int serve(struct loop *loop, const struct arguments *a, struct error *err)
 {
 	_cleanup_(manager_freep) struct manager *m = NULL;
 	int r;
 
-	r = manager_new(&m, event, &a->manager, err);
+	r = manager_new(&m, loop, &a->manager, err);
 	if (r < 0)
 		return r;
 	r = add_signals(m, err);
@@ -236,7 +230,7 @@ static int serve(sd_event *event, const struct arguments *a, struct error *err)
 		return r;
 	if (!a->manager.private)
 		log_info("traced " TRACED_VERSION " listens on %s", m->config.socket);
-	r = sd_event_loop(event);
+	r = loop_run(loop);
 	return r < 0 ? error_errno(err, r, "event loop") : 0;
 }
 
@@ -252,7 +246,7 @@ static void come_first(void)
 static int run(const struct arguments *a)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	sd_event *event = NULL;
+	_cleanup_(loop_freep) struct loop *loop = NULL;
 	int r;
 
 	log_set_prefix(!a->manager.private && getenv("INVOCATION_ID"));
@@ -260,12 +254,11 @@ static int run(const struct arguments *a)
 	raise_descriptor_limit();
 	r = block_signals();
 	if (r >= 0)
-		r = sd_event_new(&event);
+		r = loop_new(&loop);
 	if (r < 0)
 		error_errno(&err, r, "event loop");
 	else
-		r = serve(event, a, &err);
-	sd_event_unref(event);
+		r = serve(loop, a, &err);
 	if (r >= 0)
 		return EXIT_SUCCESS;
 	log_error("%s%s%s", err.message ?: "failed", err.hint ? "; " : "", err.hint ?: "");

@@ -6,11 +6,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <systemd/sd-daemon.h>
 
 #include "service/connection.h"
 #include "service/job.h"
 #include "service/marking.h"
+#include "service/notify.h"
 #include "service/session.h"
 #include "service/spool.h"
 #include "service/worker.h"
@@ -20,6 +20,8 @@
 
 #define SOCKET_GROUP "traced"
 #define BACKLOG 64
+/* What is this long need not be on time. */
+#define LATE_US 250000
 /* Without a descriptor or memory for a client. */
 #define LISTEN_AGAIN_US UINT64_C(1000000)
 /* Below the unit's TimeoutStopSec. */
@@ -75,7 +77,7 @@ static int read_config(struct config *ret, const struct manager_options *o, stru
 	return 0;
 }
 
-int manager_new(struct manager **ret, sd_event *event, const struct manager_options *options,
+int manager_new(struct manager **ret, struct loop *loop, const struct manager_options *options,
 		struct error *err)
 {
 	_cleanup_(manager_freep) struct manager *m = calloc(1, sizeof(*m));
@@ -86,7 +88,7 @@ int manager_new(struct manager **ret, sd_event *event, const struct manager_opti
 	TAILQ_INIT(&m->connections);
 	TAILQ_INIT(&m->sessions);
 	TAILQ_INIT(&m->jobs);
-	m->event = sd_event_ref(event);
+	m->loop = loop;
 	m->options = *options;
 	m->listen_fd = -EBADF;
 	m->started_boot_ns = now_ns(CLOCK_BOOTTIME);
@@ -97,7 +99,7 @@ int manager_new(struct manager **ret, sd_event *event, const struct manager_opti
 	r = make_dir(m->config.state_dir, 0755, err);
 	if (r < 0)
 		return r;
-	r = worker_new(&m->worker, event);
+	r = worker_new(&m->worker, loop);
 	if (r < 0)
 		return error_errno(err, r, "worker");
 	m->env = (struct capture_env){ .proc = "/proc", .state_dir = m->config.state_dir };
@@ -117,9 +119,9 @@ struct manager *manager_free(struct manager *m)
 	while (!TAILQ_EMPTY(&m->connections))
 		connection_free(TAILQ_FIRST(&m->connections));
 	marking_close(m);
-	sd_event_source_disable_unref(m->listen);
-	sd_event_source_disable_unref(m->listen_again);
-	sd_event_source_disable_unref(m->stop_timer);
+	loop_source_free(m->listen);
+	loop_source_free(m->listen_again);
+	loop_source_free(m->stop_timer);
 	close_fd(m->listen_fd);
 	if (m->socket_path)
 		unlink(m->socket_path);
@@ -129,7 +131,6 @@ struct manager *manager_free(struct manager *m)
 	tracefs_free(m->worker_tracefs);
 	tracefs_free(m->tracefs);
 	config_deinit(&m->config);
-	sd_event_unref(m->event);
 	free(m);
 	return NULL;
 }
@@ -219,7 +220,7 @@ static void tell_status(struct manager *m)
 	if (!text.len)
 		buf_puts(&text, TAILQ_EMPTY(&m->jobs) ? "STATUS=Idle" : "STATUS=Exporting");
 	if (buf_string(&text))
-		sd_notify(false, text.data);
+		notify(text.data);
 }
 
 void manager_changed(struct manager *m)
@@ -230,12 +231,12 @@ void manager_changed(struct manager *m)
 	if (!m->options.private)
 		tell_status(m);
 	if (m->listen)
-		sd_event_source_set_enabled(m->listen, SD_EVENT_ON);
+		loop_source_enable(m->listen, true);
 	if (!idle || !(m->stopping || (m->options.private && TAILQ_EMPTY(&m->connections))))
 		return;
 	TAILQ_FOREACH(c, &m->connections, list)
 	connection_flush(c);
-	sd_event_exit(m->event, 0);
+	loop_exit(m->loop, 0);
 }
 
 /* Says no in the protocol's own words, so that tracectl can say why. */
@@ -258,15 +259,15 @@ static void turn_away(struct manager *m, int fd)
 		log_notice("turned a client away: %u are the limit", m->config.clients);
 }
 
-static int on_listen_again(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+static void on_listen_again(void *userdata)
 {
 	struct manager *m = userdata;
 
-	return m->listen ? sd_event_source_set_enabled(m->listen, SD_EVENT_ON) : 0;
+	if (m->listen)
+		loop_source_enable(m->listen, true);
 }
 
-static int on_connect(sd_event_source *source _unused_, int listen_fd, uint32_t revents _unused_,
-		      void *userdata)
+static void on_connect(void *userdata, int listen_fd, uint32_t revents _unused_)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
 	_cleanup_close_ int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -275,19 +276,18 @@ static int on_connect(sd_event_source *source _unused_, int listen_fd, uint32_t 
 
 	if (fd < 0) {
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
-			return 0;
+			return;
 		if (log_limit_pass(&limit))
 			log_warning("accept: %s", strerror(errno));
 		/* It would fail again at once: until something is over, or a while later. */
-		sd_event_source_set_time_relative(m->listen_again, LISTEN_AGAIN_US);
-		sd_event_source_set_enabled(m->listen_again, SD_EVENT_ONESHOT);
-		return sd_event_source_set_enabled(m->listen, SD_EVENT_OFF);
+		loop_timer_in(m->listen_again, LISTEN_AGAIN_US);
+		loop_source_enable(m->listen, false);
+		return;
 	}
 	if (m->connection_count >= m->config.clients)
 		turn_away(m, fd);
 	else if (manager_adopt(m, TAKE_FD(fd), &err) < 0)
 		log_warning("%s", err.message);
-	return 0;
 }
 
 int manager_adopt(struct manager *m, int fd, struct error *err)
@@ -381,12 +381,9 @@ int manager_listen(struct manager *m, int fd, struct error *err)
 	if (r < 0)
 		return r;
 	/* Made now: when it is needed, there may be no descriptor for its timer. */
-	r = sd_event_add_time_relative(m->event, &m->listen_again, CLOCK_MONOTONIC, 0, 0,
-				       on_listen_again, m);
+	r = loop_add_timer(m->loop, &m->listen_again, CLOCK_MONOTONIC, LATE_US, on_listen_again, m);
 	if (r >= 0)
-		r = sd_event_source_set_enabled(m->listen_again, SD_EVENT_OFF);
-	if (r >= 0)
-		r = sd_event_add_io(m->event, &m->listen, m->listen_fd, EPOLLIN, on_connect, m);
+		r = loop_add_io(m->loop, &m->listen, m->listen_fd, EPOLLIN, on_connect, m);
 	return r < 0 ? error_errno(err, r, "can't watch the socket") : 0;
 }
 
@@ -396,7 +393,7 @@ void manager_reload(struct manager *m)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	char *swap;
 
-	sd_notify(false, "RELOADING=1");
+	notify("RELOADING=1");
 	if (read_config(&c, &m->options, &err) < 0) {
 		log_error("%s; the configuration stays as it was", err.message);
 	} else {
@@ -417,16 +414,16 @@ void manager_reload(struct manager *m)
 		marking_reload(m);
 		log_info("configuration read again");
 	}
-	sd_notify(false, "READY=1");
+	notify("READY=1");
 }
 
-static int on_stop_bound(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+static void on_stop_bound(void *userdata)
 {
 	struct manager *m = userdata;
 
 	log_warning("exports take too long: what they had to write stays in %s",
 		    m->config.spool_dir);
-	return sd_event_exit(m->event, 0);
+	loop_exit(m->loop, 0);
 }
 
 void manager_stop(struct manager *m)
@@ -434,17 +431,18 @@ void manager_stop(struct manager *m)
 	struct session *s, *next;
 
 	if (m->stopping) {
-		sd_event_exit(m->event, 0);
+		loop_exit(m->loop, 0);
 		return;
 	}
 	m->stopping = true;
-	sd_notify(false, "STOPPING=1");
-	m->listen = sd_event_source_disable_unref(m->listen);
+	notify("STOPPING=1");
+	m->listen = loop_source_free(m->listen);
 	for (s = TAILQ_FIRST(&m->sessions); s; s = next) {
 		next = TAILQ_NEXT(s, list);
 		session_shut_down(s);
 	}
-	sd_event_add_time_relative(m->event, &m->stop_timer, CLOCK_MONOTONIC, STOP_BOUND_US, 0,
-				   on_stop_bound, m);
+	if (loop_add_timer(m->loop, &m->stop_timer, CLOCK_MONOTONIC, LATE_US, on_stop_bound, m) >=
+	    0)
+		loop_timer_in(m->stop_timer, STOP_BOUND_US);
 	manager_changed(m);
 }

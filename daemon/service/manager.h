@@ -9,17 +9,17 @@
  *
  * A job points to its connection and its session, which clear these pointers
  * when they go (job_forget_connection, job_forget_session). Nothing else
- * crosses. Everything runs in one sd-event loop and one thread; but what makes the
+ * crosses. Everything runs in one loop and one thread; but what makes the
  * kernel wait runs in the worker's, which sees nothing of the above.
  */
 #pragma once
 
 #include <sys/queue.h>
-#include <systemd/sd-event.h>
 
 #include "capture/capture.h"
 #include "proto/control.pb-c.h"
 #include "service/config.h"
+#include "service/loop.h"
 
 struct connection;
 struct job;
@@ -40,7 +40,7 @@ struct manager_options {
 };
 
 struct manager {
-	sd_event *event;
+	struct loop *loop;		/* outlives it */
 	struct manager_options options; /* its strings are the caller's */
 	struct config config;
 	struct tracefs *tracefs; /* NULL until it is needed: see manager_env() */
@@ -50,10 +50,10 @@ struct manager {
 
 	int listen_fd;
 	char *socket_path; /* to be unlinked at the end; NULL: not ours */
-	sd_event_source *listen, *listen_again, *stop_timer;
+	struct loop_source *listen, *listen_again, *stop_timer;
 
 	struct marks *marks; /* NULL: they are not recorded */
-	sd_event_source *marks_io, *marks_tick;
+	struct loop_source *marks_io, *marks_tick;
 
 	struct connection_list connections;
 	struct session_list sessions;
@@ -64,7 +64,7 @@ struct manager {
 };
 
 /* Reads the configuration; event is referenced. */
-int manager_new(struct manager **ret, sd_event *event, const struct manager_options *options,
+int manager_new(struct manager **ret, struct loop *loop, const struct manager_options *options,
 		struct error *err);
 struct manager *manager_free(struct manager *m);
 DEFINE_CLEANUP_FUNC(struct manager *, manager_free);

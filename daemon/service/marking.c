@@ -8,7 +8,7 @@
 #include "util/log.h"
 
 /* A ring that fills before says so. */
-#define ACCURACY_US 10000
+#define LATE_US 10000
 
 static struct marks_limits limits_of(const struct config *c)
 {
@@ -25,41 +25,34 @@ static void set_timer(struct manager *m)
 	uint64_t at = marks_deadline(m->marks);
 
 	if (at == UINT64_MAX) {
-		sd_event_source_set_enabled(m->marks_tick, SD_EVENT_OFF);
+		loop_source_enable(m->marks_tick, false);
 		return;
 	}
-	sd_event_source_set_time(m->marks_tick, at / NSEC_PER_USEC);
-	sd_event_source_set_enabled(m->marks_tick, SD_EVENT_ONESHOT);
+	loop_timer_at(m->marks_tick, at / NSEC_PER_USEC);
 }
 
-static int on_program(sd_event_source *source _unused_, int fd _unused_, uint32_t revents _unused_,
-		      void *userdata)
+static void on_program(void *userdata, int fd _unused_, uint32_t revents _unused_)
 {
 	struct manager *m = userdata;
 
 	marks_dispatch(m->marks);
 	set_timer(m);
-	return 0;
 }
 
-static int on_tick(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+static void on_tick(void *userdata)
 {
 	struct manager *m = userdata;
 
 	marks_drain(m->marks);
 	set_timer(m);
-	return 0;
 }
 
 static int add_sources(struct manager *m)
 {
-	int r = sd_event_add_io(m->event, &m->marks_io, marks_fd(m->marks), EPOLLIN, on_program, m);
+	int r = loop_add_io(m->loop, &m->marks_io, marks_fd(m->marks), EPOLLIN, on_program, m);
 
 	if (r >= 0)
-		r = sd_event_add_time(m->event, &m->marks_tick, CLOCK_MONOTONIC, 0, ACCURACY_US,
-				      on_tick, m);
-	if (r >= 0)
-		r = sd_event_source_set_enabled(m->marks_tick, SD_EVENT_OFF);
+		r = loop_add_timer(m->loop, &m->marks_tick, CLOCK_MONOTONIC, LATE_US, on_tick, m);
 	return r;
 }
 
@@ -88,8 +81,8 @@ void marking_open(struct manager *m)
 
 void marking_close(struct manager *m)
 {
-	m->marks_io = sd_event_source_disable_unref(m->marks_io);
-	m->marks_tick = sd_event_source_disable_unref(m->marks_tick);
+	m->marks_io = loop_source_free(m->marks_io);
+	m->marks_tick = loop_source_free(m->marks_tick);
 	m->marks = marks_free(m->marks);
 }
 

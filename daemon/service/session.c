@@ -4,8 +4,8 @@
  * than the clients, as what is not read in time is lost. A drain that used up its
  * budget goes on from a source of the clients' priority, so that a ring which
  * never runs dry can't starve them, nor another session. That source is a timer
- * that has elapsed: sd-event serves equals in the order in which they became
- * pending, and a deferred source counts from its creation, hence always first.
+ * that has elapsed: equals are served in the order in which they became
+ * pending, and to sd-event a deferred source is so since its creation, hence always first.
  */
 #include "service/session.h"
 
@@ -18,10 +18,10 @@
 #include "util/io.h"
 #include "util/log.h"
 
-#define PRIORITY_CAPTURE SD_EVENT_PRIORITY_IMPORTANT
-#define PRIORITY_CAPTURE_MORE SD_EVENT_PRIORITY_NORMAL
-#define DEADLINE_ACCURACY_US 10000
-#define DURATION_ACCURACY_US 1000
+#define PRIORITY_CAPTURE LOOP_IMPORTANT
+#define PRIORITY_CAPTURE_MORE LOOP_NORMAL
+#define DEADLINE_LATE_US 10000
+#define DURATION_LATE_US 1000
 /* The stream's own limit is above ours by this, so that its end still fits. */
 #define STREAM_SLACK (UINT64_C(64) << 20)
 /* Less than this that waits for its export is not what fills a file system. */
@@ -38,10 +38,10 @@ static void log_session(const struct session *s, int level, int error, const cha
 
 static void drop_sources(struct session *s)
 {
-	s->readable = sd_event_source_disable_unref(s->readable);
-	s->deadline = sd_event_source_disable_unref(s->deadline);
-	s->again = sd_event_source_disable_unref(s->again);
-	s->duration = sd_event_source_disable_unref(s->duration);
+	s->readable = loop_source_free(s->readable);
+	s->deadline = loop_source_free(s->deadline);
+	s->again = loop_source_free(s->again);
+	s->duration = loop_source_free(s->duration);
 }
 
 struct session *session_free(struct session *s)
@@ -129,9 +129,9 @@ static void wake_followers(struct session *s)
 static void set_draining(struct session *s, bool on)
 {
 	s->paused = !on;
-	sd_event_source_set_enabled(s->readable, on ? SD_EVENT_ON : SD_EVENT_OFF);
-	sd_event_source_set_enabled(s->again, SD_EVENT_OFF);
-	sd_event_source_set_enabled(s->deadline, on ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+	loop_source_enable(s->readable, on);
+	loop_source_enable(s->again, false);
+	loop_source_enable(s->deadline, on);
 }
 
 /*
@@ -194,67 +194,58 @@ static void drain(struct session *s)
 	}
 	if (!s->ring && out_of_space(s))
 		return;
-	sd_event_source_set_enabled(s->readable, r ? SD_EVENT_OFF : SD_EVENT_ON);
-	sd_event_source_set_enabled(s->again, r ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
-	sd_event_source_set_time(s->deadline, capture_deadline(s->capture) / NSEC_PER_USEC);
-	sd_event_source_set_enabled(s->deadline, SD_EVENT_ONESHOT);
+	loop_source_enable(s->readable, !r);
+	loop_source_enable(s->again, r);
+	loop_timer_at(s->deadline, capture_deadline(s->capture) / NSEC_PER_USEC);
 }
 
-static int on_readable(sd_event_source *source _unused_, int fd _unused_, uint32_t revents _unused_,
-		       void *userdata)
+static void on_readable(void *userdata, int fd _unused_, uint32_t revents _unused_)
 {
 	drain(userdata);
-	return 0;
 }
 
-static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+static void on_deadline(void *userdata)
 {
 	drain(userdata);
-	return 0;
 }
 
-static int on_again(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+static void on_again(void *userdata)
 {
 	drain(userdata);
-	return 0;
 }
 
-static int on_duration(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+static void on_duration(void *userdata)
 {
 	session_end(userdata, CAPTURE_END_DURATION);
-	return 0;
 }
 
 static int add_sources(struct session *s)
 {
-	sd_event *e = s->manager->event;
+	struct loop *l = s->manager->loop;
 	struct capture_stats stats = { 0 };
 	int r;
 
-	r = sd_event_add_io(e, &s->readable, capture_fd(s->capture), EPOLLIN, on_readable, s);
+	r = loop_add_io(l, &s->readable, capture_fd(s->capture), EPOLLIN, on_readable, s);
 	if (r < 0)
 		return r;
-	sd_event_source_set_priority(s->readable, PRIORITY_CAPTURE);
-	r = sd_event_add_time(e, &s->deadline, CLOCK_BOOTTIME,
-			      capture_deadline(s->capture) / NSEC_PER_USEC, DEADLINE_ACCURACY_US,
-			      on_deadline, s);
+	loop_source_set_priority(s->readable, PRIORITY_CAPTURE);
+	r = loop_add_timer(l, &s->deadline, CLOCK_BOOTTIME, DEADLINE_LATE_US, on_deadline, s);
 	if (r < 0)
 		return r;
-	sd_event_source_set_priority(s->deadline, PRIORITY_CAPTURE);
-	r = sd_event_add_time(e, &s->again, CLOCK_MONOTONIC, 0, 1, on_again, s);
+	loop_source_set_priority(s->deadline, PRIORITY_CAPTURE);
+	loop_timer_at(s->deadline, capture_deadline(s->capture) / NSEC_PER_USEC);
+	r = loop_add_timer(l, &s->again, CLOCK_MONOTONIC, 0, on_again, s);
 	if (r < 0)
 		return r;
-	sd_event_source_set_priority(s->again, PRIORITY_CAPTURE_MORE);
-	sd_event_source_set_enabled(s->again, SD_EVENT_OFF);
+	loop_source_set_priority(s->again, PRIORITY_CAPTURE_MORE);
 	if (!s->duration_ns)
 		return 0;
 	capture_get_stats(s->capture, &stats);
-	r = sd_event_add_time(e, &s->duration, CLOCK_BOOTTIME,
-			      (stats.start_boot_ns + s->duration_ns) / NSEC_PER_USEC,
-			      DURATION_ACCURACY_US, on_duration, s);
-	if (r >= 0)
-		sd_event_source_set_priority(s->duration, PRIORITY_CAPTURE);
-	return r;
+	r = loop_add_timer(l, &s->duration, CLOCK_BOOTTIME, DURATION_LATE_US, on_duration, s);
+	if (r < 0)
+		return r;
+	loop_source_set_priority(s->duration, PRIORITY_CAPTURE);
+	return loop_timer_at(s->duration, (stats.start_boot_ns + s->duration_ns) / NSEC_PER_USEC);
 }
 
 static int arm(struct session *s, struct start_plan *plan, struct error *err)

@@ -31,7 +31,7 @@ struct session {
 	struct capture *capture; /* NULL until armed, and once drained */
 	struct spool spool;
 	struct marks_sink marks; /* the recording's part in applications' marks */
-	sd_event_source *readable, *deadline, *again, *duration;
+	struct loop_source *readable, *deadline, *again, *duration;
 	Traced__Control__Session *last; /* its description when it was drained */
 	char *error;			/* FAILED: why */
 	char *note;			/* the daemon's own warning */

@@ -14,7 +14,7 @@
 TAILQ_HEAD(work_list, work);
 
 struct worker {
-	sd_event_source *source;
+	struct loop_source *source;
 	int fd; /* eventfd: something is done */
 	pthread_t thread;
 	bool has_thread, ending;
@@ -77,18 +77,16 @@ static void finish_done(struct worker *w)
 		work->done(work);
 }
 
-static int on_done(sd_event_source *source _unused_, int fd, uint32_t revents _unused_,
-		   void *userdata)
+static void on_done(void *userdata, int fd, uint32_t revents _unused_)
 {
 	uint64_t count;
 	ssize_t n = read(fd, &count, sizeof(count));
 
 	(void)n;
 	finish_done(userdata);
-	return 0;
 }
 
-int worker_new(struct worker **ret, sd_event *event)
+int worker_new(struct worker **ret, struct loop *loop)
 {
 	_cleanup_(worker_freep) struct worker *w = calloc(1, sizeof(*w));
 	int r;
@@ -102,7 +100,7 @@ int worker_new(struct worker **ret, sd_event *event)
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (w->fd < 0)
 		return -errno;
-	r = sd_event_add_io(event, &w->source, w->fd, EPOLLIN, on_done, w);
+	r = loop_add_io(loop, &w->source, w->fd, EPOLLIN, on_done, w);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(w);
@@ -124,7 +122,7 @@ struct worker *worker_free(struct worker *w)
 	w->ending = true;
 	/* What is submitted now, by a done of the rest, runs at once. */
 	finish_done(w);
-	sd_event_source_disable_unref(w->source);
+	loop_source_free(w->source);
 	close_fd(w->fd);
 	pthread_cond_destroy(&w->wake);
 	pthread_mutex_destroy(&w->lock);

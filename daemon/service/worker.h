@@ -8,8 +8,8 @@
 #pragma once
 
 #include <sys/queue.h>
-#include <systemd/sd-event.h>
 
+#include "service/loop.h"
 #include "util/cleanup.h"
 
 struct work {
@@ -21,7 +21,7 @@ struct work {
 
 struct worker;
 
-int worker_new(struct worker **ret, sd_event *event);
+int worker_new(struct worker **ret, struct loop *loop);
 /* Finishes what is submitted, and calls done for all of it. */
 struct worker *worker_free(struct worker *w);
 DEFINE_CLEANUP_FUNC(struct worker *, worker_free);

@@ -9,6 +9,7 @@
 
 #include "util/buf.h"
 
+#define USEC_PER_SEC UINT64_C(1000000)
 #define NSEC_PER_SEC UINT64_C(1000000000)
 #define NSEC_PER_MSEC UINT64_C(1000000)
 #define NSEC_PER_USEC UINT64_C(1000)

@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
+#if HAVE_SYSTEMD
 #include <systemd/sd-journal.h>
+#endif
 
 #include "util/io.h"
 #include "util/visible.h"
@@ -43,6 +45,7 @@ static bool stderr_is_journal(void)
 	return known;
 }
 
+#if HAVE_SYSTEMD
 static void write_journal(int level, const struct log_fields *f, const char *text)
 {
 	char message[2048], priority[32], session[256], cpu[32], error[32];
@@ -67,6 +70,13 @@ static void write_journal(int level, const struct log_fields *f, const char *tex
 	}
 	sd_journal_sendv(iov, n);
 }
+#else
+/* Its stream takes lines with a prefix, too; only the fields are lost. */
+static void write_journal(int level, const struct log_fields *f _unused_, const char *text)
+{
+	dprintf(STDERR_FILENO, "<%d>%s\n", level, text);
+}
+#endif
 
 void log_write(int level, const struct log_fields *fields, const char *fmt, ...)
 {

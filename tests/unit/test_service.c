@@ -41,7 +41,7 @@ static uint64_t next_id;
 struct daemon {
 	char dir[64];
 	char spool[80], state[80];
-	sd_event *event;
+	struct loop *loop;
 	struct manager *manager;
 };
 
@@ -60,7 +60,7 @@ static void manager_make(struct daemon *d)
 		.log_level = LOG_EMERG,
 	};
 
-	assert_int_equal(manager_new(&d->manager, d->event, &options, &err), 0);
+	assert_int_equal(manager_new(&d->manager, d->loop, &options, &err), 0);
 	d->manager->config.min_free = 0;
 }
 
@@ -74,7 +74,7 @@ static int daemon_setup(void **state)
 	assert_non_null(mkdtemp(d->dir));
 	snprintf(d->spool, sizeof(d->spool), "%s/spool", d->dir);
 	snprintf(d->state, sizeof(d->state), "%s/state", d->dir);
-	assert_int_equal(sd_event_new(&d->event), 0);
+	assert_int_equal(loop_new(&d->loop), 0);
 	manager_make(d);
 	*state = d;
 	return 0;
@@ -103,7 +103,7 @@ static int daemon_teardown(void **state)
 	struct daemon *d = *state;
 
 	manager_free(d->manager);
-	sd_event_unref(d->event);
+	loop_free(d->loop);
 	assert_int_equal(fakes.captures, 0);
 	spool_files(d, true);
 	rmdir(d->spool);
@@ -135,13 +135,13 @@ static void turn(struct daemon *d, uint64_t ms)
 {
 	uint64_t end = now_ns(CLOCK_MONOTONIC) + ms * NSEC_PER_MSEC;
 
-	while (sd_event_get_state(d->event) != SD_EVENT_FINISHED) {
+	while (!loop_has_ended(d->loop)) {
 		uint64_t now = now_ns(CLOCK_MONOTONIC);
 
 		if (now >= end)
 			break;
-		assert_true(sd_event_run(d->event, MIN((end - now) / 1000 + 1, UINT64_C(5000))) >=
-			    0);
+		assert_int_equal(loop_step(d->loop, MIN((end - now) / 1000 + 1, UINT64_C(5000))),
+				 0);
 	}
 }
 
@@ -1099,7 +1099,7 @@ static void a_stop_of_the_daemon_finishes_what_is_awaited(void **state)
 	assert_output(out, STREAM_MAGIC "end 5");
 	await_captures(d, 0);
 	turn(d, 1000);
-	assert_int_equal(sd_event_get_state(d->event), SD_EVENT_FINISHED);
+	assert_true(loop_has_ended(d->loop));
 	/* The detached one's, that somebody may come for. */
 	assert_int_equal(spool_files(d, false), 1);
 	client_close(&c);
@@ -1257,7 +1257,7 @@ static void a_stop_of_the_daemon_does_not_wait_for_arming(void **state)
 	manager_stop(d->manager);
 	assert_error(hear(d, &c), ECANCELED, "the daemon stops");
 	turn(d, 100);
-	assert_int_equal(sd_event_get_state(d->event), SD_EVENT_FINISHED);
+	assert_true(loop_has_ended(d->loop));
 	/* What it armed is taken down again by manager_free(), as the teardown checks. */
 	assert_int_equal(spool_files(d, false), 0);
 	client_close(&c);

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The loop as sd-event does it. */
+#include "service/loop.h"
+
+#include <systemd/sd-event.h>
+
+struct loop {
+	sd_event *event;
+};
+
+struct loop_source {
+	sd_event_source *source;
+	union {
+		loop_io_t io;
+		loop_call_t call;
+		loop_child_t child;
+	};
+	void *userdata;
+	int enabled; /* what enabled means for its kind */
+};
+
+int loop_new(struct loop **ret)
+{
+	_cleanup_(loop_freep) struct loop *l = calloc(1, sizeof(*l));
+	int r = l ? sd_event_new(&l->event) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(l);
+	return 0;
+}
+
+struct loop *loop_free(struct loop *l)
+{
+	if (!l)
+		return NULL;
+	sd_event_unref(l->event);
+	free(l);
+	return NULL;
+}
+
+int loop_run(struct loop *l)
+{
+	return sd_event_loop(l->event);
+}
+
+int loop_step(struct loop *l, uint64_t timeout_us)
+{
+	int r = sd_event_run(l->event, timeout_us);
+
+	return MIN(r, 0);
+}
+
+void loop_exit(struct loop *l, int code)
+{
+	sd_event_exit(l->event, code);
+}
+
+bool loop_has_ended(const struct loop *l)
+{
+	return sd_event_get_state(l->event) == SD_EVENT_FINISHED;
+}
+
+int loop_serve_watchdog(struct loop *l)
+{
+	int r = sd_event_set_watchdog(l->event, true);
+
+	return MIN(r, 0);
+}
+
+static struct loop_source *source_new(int enabled, void *userdata)
+{
+	struct loop_source *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		s->enabled = enabled;
+		s->userdata = userdata;
+	}
+	return s;
+}
+
+/* Hands over what sd-event made, or says why it didn't. */
+static int finish(struct loop_source **ret, struct loop_source *s, int r)
+{
+	if (r < 0) {
+		loop_source_free(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+static int on_io(sd_event_source *source _unused_, int fd, uint32_t revents, void *userdata)
+{
+	struct loop_source *s = userdata;
+
+	s->io(s->userdata, fd, revents);
+	return 0;
+}
+
+int loop_add_io(struct loop *l, struct loop_source **ret, int fd, uint32_t events, loop_io_t call,
+		void *userdata)
+{
+	struct loop_source *s = source_new(SD_EVENT_ON, userdata);
+
+	if (!s)
+		return -ENOMEM;
+	s->io = call;
+	return finish(ret, s, sd_event_add_io(l->event, &s->source, fd, events, on_io, s));
+}
+
+int loop_io_set_events(struct loop_source *s, uint32_t events)
+{
+	return sd_event_source_set_io_events(s->source, events);
+}
+
+static int on_time(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+{
+	struct loop_source *s = userdata;
+
+	s->call(s->userdata);
+	return 0;
+}
+
+int loop_add_timer(struct loop *l, struct loop_source **ret, clockid_t clock, uint64_t late_us,
+		   loop_call_t call, void *userdata)
+{
+	struct loop_source *s = source_new(SD_EVENT_ONESHOT, userdata);
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->call = call;
+	/* To sd-event 0 is not none, but its default of a quarter of a second. */
+	r = sd_event_add_time(l->event, &s->source, clock, 0, MAX(late_us, UINT64_C(1)), on_time,
+			      s);
+	if (r >= 0)
+		r = loop_source_enable(s, false);
+	return finish(ret, s, r);
+}
+
+int loop_timer_at(struct loop_source *s, uint64_t at_us)
+{
+	int r = sd_event_source_set_time(s->source, at_us);
+
+	return r < 0 ? r : loop_source_enable(s, true);
+}
+
+int loop_timer_in(struct loop_source *s, uint64_t us)
+{
+	int r = sd_event_source_set_time_relative(s->source, us);
+
+	return r < 0 ? r : loop_source_enable(s, true);
+}
+
+static int on_deferred(sd_event_source *source _unused_, void *userdata)
+{
+	struct loop_source *s = userdata;
+
+	s->call(s->userdata);
+	return 0;
+}
+
+int loop_add_deferred(struct loop *l, struct loop_source **ret, loop_call_t call, void *userdata)
+{
+	struct loop_source *s = source_new(SD_EVENT_ONESHOT, userdata);
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->call = call;
+	r = sd_event_add_defer(l->event, &s->source, on_deferred, s);
+	if (r >= 0)
+		r = loop_source_enable(s, false);
+	return finish(ret, s, r);
+}
+
+static int on_signal(sd_event_source *source _unused_, const struct signalfd_siginfo *si _unused_,
+		     void *userdata)
+{
+	struct loop_source *s = userdata;
+
+	s->call(s->userdata);
+	return 0;
+}
+
+static void free_with_loop(void *userdata)
+{
+	free(userdata);
+}
+
+int loop_add_signal(struct loop *l, int number, loop_call_t call, void *userdata)
+{
+	struct loop_source *s = source_new(SD_EVENT_ON, userdata);
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->call = call;
+	r = sd_event_add_signal(l->event, &s->source, number, on_signal, s);
+	if (r < 0) {
+		loop_source_free(s);
+		return r;
+	}
+	sd_event_source_set_destroy_callback(s->source, free_with_loop);
+	r = sd_event_source_set_floating(s->source, true);
+	sd_event_source_unref(s->source);
+	return MIN(r, 0);
+}
+
+static int on_child(sd_event_source *source _unused_, const siginfo_t *si, void *userdata)
+{
+	struct loop_source *s = userdata;
+
+	s->child(s->userdata, si);
+	return 0;
+}
+
+int loop_add_child(struct loop *l, struct loop_source **ret, pid_t pid, loop_child_t call,
+		   void *userdata)
+{
+	struct loop_source *s = source_new(SD_EVENT_ONESHOT, userdata);
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->child = call;
+	r = sd_event_add_child(l->event, &s->source, pid, WEXITED, on_child, s);
+	if (r >= 0)
+		r = sd_event_source_set_child_process_own(s->source, true);
+	return finish(ret, s, r);
+}
+
+void loop_source_set_priority(struct loop_source *s, enum loop_priority priority)
+{
+	sd_event_source_set_priority(s->source, priority == LOOP_IMPORTANT
+							? SD_EVENT_PRIORITY_IMPORTANT
+							: SD_EVENT_PRIORITY_NORMAL);
+}
+
+int loop_source_enable(struct loop_source *s, bool enable)
+{
+	return sd_event_source_set_enabled(s->source, enable ? s->enabled : SD_EVENT_OFF);
+}
+
+struct loop_source *loop_source_free(struct loop_source *s)
+{
+	if (!s)
+		return NULL;
+	sd_event_source_disable_unref(s->source);
+	free(s);
+	return NULL;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/notify.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "util/cleanup.h"
+
+#define FIRST_FD 3
+
+void notify(const char *state)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	size_t len = path ? strlen(path) : 0;
+	_cleanup_close_ int fd = -EBADF;
+
+	if (len < 2 || len >= sizeof(sa.sun_path) || !strchr("/@", *path))
+		return;
+	memcpy(sa.sun_path, path, len);
+	if (*path == '@')
+		sa.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	/* Nobody to tell is no reason to fail. */
+	if (fd >= 0)
+		(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&sa,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+}
+
+/* A number of the environment, if it is for this process; else 0. */
+static uint64_t number_for_us(const char *name, const char *pid_name)
+{
+	const char *text = getenv(name), *pid = getenv(pid_name);
+	char *end;
+	uint64_t n;
+
+	if (!text || (pid && strtol(pid, NULL, 10) != getpid()))
+		return 0;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	return errno || *end ? 0 : n;
+}
+
+uint64_t notify_watchdog_us(void)
+{
+	return number_for_us("WATCHDOG_USEC", "WATCHDOG_PID");
+}
+
+static int option_of(int fd, int option)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &len) < 0 ? -1 : value;
+}
+
+int notify_take_socket(void)
+{
+	/* Unlike WATCHDOG_PID this one is always there. */
+	uint64_t n = getenv("LISTEN_PID") ? number_for_us("LISTEN_FDS", "LISTEN_PID") : 0;
+
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDNAMES");
+	if (!n)
+		return -ENOENT;
+	if (n > 1 || option_of(FIRST_FD, SO_DOMAIN) != AF_UNIX ||
+	    option_of(FIRST_FD, SO_TYPE) != SOCK_STREAM || option_of(FIRST_FD, SO_ACCEPTCONN) != 1)
+		return -EINVAL;
+	return fcntl(FIRST_FD, F_SETFD, FD_CLOEXEC) < 0 ? -errno : FIRST_FD;
+}
