@@ -68,6 +68,7 @@ struct export_options {
 	/* NULL, or words as in trace_options: the text as with these instead of the recorded ones.
 	 */
 	const char *trace_options;
+	unsigned threads;	  /* 0: one for each CPU that the caller may use */
 	uint64_t json_string_max; /* 0: EXPORT_JSON_MAX */
 	const struct export_merge *merges;
 	size_t merge_count;

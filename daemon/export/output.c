@@ -115,6 +115,21 @@ int output_flush(struct output *out, bool last)
 	return flush_as(out, last ? Z_FINISH : Z_NO_FLUSH);
 }
 
+int output_take(struct output *out, struct buf *b)
+{
+	struct buf own;
+	int r = out->buf.len ? output_flush(out, false) : out->failed;
+
+	if (r < 0)
+		return r;
+	own = out->buf;
+	out->buf = *b;
+	r = output_flush(out, false);
+	*b = out->buf;
+	out->buf = own;
+	return r;
+}
+
 int output_sync(struct output *out)
 {
 	return flush_as(out, Z_SYNC_FLUSH);

@@ -21,6 +21,8 @@ int output_init(struct output *out, int fd, bool gzip);
 void output_deinit(struct output *out);
 /* To be called after each event: writes the buffer out once it is large enough. 0 or -errno. */
 static inline int output_settle(struct output *out);
+/* Gives out what b holds after what is buffered; b is empty after it. 0 or -errno. */
+int output_take(struct output *out, struct buf *b);
 /* As much as can be read by now leaves for the descriptor. */
 int output_sync(struct output *out);
 /* Writes all that is buffered; last: ends the compressed stream. */

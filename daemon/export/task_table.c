@@ -135,11 +135,18 @@ void task_table_set_filler(struct task_table *t, void (*fill)(void *userdata), v
 	t->userdata = userdata;
 }
 
+bool task_table_would_fill(const struct task_table *t, int32_t tid, uint64_t ts)
+{
+	const struct life *l = t->fill ? find_life(t, tid, ts) : NULL;
+
+	return t->fill && (!l || !l->task.comm[0]);
+}
+
 struct task *task_table_find(struct task_table *t, int32_t tid, uint64_t ts)
 {
 	struct life *l = find_life(t, tid, ts);
 
-	if (unlikely((!l || !l->task.comm[0]) && t->fill)) {
+	if (unlikely(t->fill && (!l || !l->task.comm[0]))) {
 		void (*fill)(void *) = t->fill;
 
 		t->fill = NULL;

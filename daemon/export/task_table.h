@@ -66,6 +66,9 @@ int task_table_name(struct task_table *t, int32_t tid, uint64_t ts, const char *
  */
 void task_table_set_filler(struct task_table *t, void (*fill)(void *userdata), void *userdata);
 
+/* Whether task_table_find would call it for this one: it changes the table, find alone does not. */
+bool task_table_would_fill(const struct task_table *t, int32_t tid, uint64_t ts);
+
 /* The task that tid was at ts; NULL: nobody told. Stays in place. */
 struct task *task_table_find(struct task_table *t, int32_t tid, uint64_t ts);
 /* No earlier life of that tid is known: what came before its from_ts is its own, too. */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Turns events into bytes on several CPUs, for sinks whose events do not depend on each other. The
+ * caller's thread merges and writes; others render batches of events, which are copied to them, and
+ * the caller's thread helps when they have enough to do. The bytes leave in the order of the
+ * events, and are the same however many threads there are.
+ *
+ * All functions are for the caller's thread alone, but what render_ops says otherwise of.
+ */
+#pragma once
+
+#include "export/sink.h"
+
+#define RENDER_THREADS_MAX 16
+
+struct render_ops {
+	/* What one thread needs of its own. */
+	int (*begin)(void **ret, struct sink *sink);
+	void (*end)(void *state);
+	/*
+	 * In any thread: appends an event or a loss to out. Returns 0 or -errno, and adds to
+	 * *weight what took is to be told of it.
+	 */
+	int (*event)(void *state, const struct trace_event *ev, struct buf *out, uint64_t *weight);
+	int (*loss)(void *state, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *weight);
+	/* NULL, or: so much was given to the output. */
+	int (*took)(struct sink *sink, uint64_t weight, struct error *err);
+	const char *failure; /* "can't write the text" */
+};
+
+struct render;
+
+/*
+ * Borrows all. threads: 0 for one on each CPU that may be used; where there is but one, or none can
+ * be made, events are rendered as they come.
+ */
+int render_new(struct render **ret, const struct render_ops *ops, struct sink *sink,
+	       const struct trace_info *info, struct output *out, unsigned threads);
+struct render *render_free(struct render *r);
+DEFINE_CLEANUP_FUNC(struct render *, render_free);
+
+int render_event(struct render *r, const struct trace_event *ev, struct error *err);
+int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *err);
+/* All that was given is with the output when it returns. */
+int render_drain(struct render *r, struct error *err);
+/* From here on each event is rendered as it comes, by the caller's thread's state. */
+int render_alone(struct render *r, struct error *err);
+/* That of the caller's thread; not to be touched between render_event and render_drain. */
+void *render_state(struct render *r);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Several threads render the bytes that one renders, in the same order. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "export/render.h"
+
+#define EVENTS 20000
+#define LONG_RECORD (300U << 10)
+
+/* What a test's sink is: where things shall fail, and what it was told. */
+struct fake_sink {
+	struct sink sink;
+	unsigned fail_begin; /* the so-manieth state can't be had; 0: all can */
+	uint64_t fail_at;    /* the event of that time can't be rendered */
+	unsigned begun, ended;
+	uint64_t weight;
+};
+
+static int fake_begin(void **ret, struct sink *sink)
+{
+	struct fake_sink *s = container_of(sink, struct fake_sink, sink);
+
+	if (++s->begun == s->fail_begin)
+		return -ENOMEM;
+	*ret = s;
+	return 0;
+}
+
+static void fake_end(void *state)
+{
+	struct fake_sink *s = state;
+
+	s->ended++;
+}
+
+static int fake_event(void *state, const struct trace_event *ev, struct buf *out, uint64_t *weight)
+{
+	const struct fake_sink *s = state;
+
+	if (s->fail_at && ev->rec.ts == s->fail_at)
+		return -ENOMEM;
+	buf_printf(out, "%llu %u ", (unsigned long long)ev->rec.ts, ev->cpu);
+	buf_append(out, ev->rec.data, ev->rec.len);
+	buf_putc(out, '\n');
+	*weight += ev->rec.len;
+	return 0;
+}
+
+static int fake_loss(void *state _unused_, uint32_t cpu, uint64_t count, struct buf *out,
+		     uint64_t *weight)
+{
+	buf_printf(out, "lost %llu on %u\n", (unsigned long long)count, cpu);
+	*weight += 1;
+	return 0;
+}
+
+static int fake_took(struct sink *sink, uint64_t weight, struct error *err _unused_)
+{
+	container_of(sink, struct fake_sink, sink)->weight += weight;
+	return 0;
+}
+
+static const struct render_ops fake_ops = {
+	.begin = fake_begin,
+	.end = fake_end,
+	.event = fake_event,
+	.loss = fake_loss,
+	.took = fake_took,
+	.failure = "can't write the fake",
+};
+
+struct run {
+	unsigned threads;
+	struct fake_sink sink;
+	uint64_t drain_at, alone_at; /* 0: never */
+	unsigned fills;
+};
+
+static struct task_table *tasks;
+
+static void fill(void *userdata)
+{
+	struct run *run = userdata;
+
+	run->fills++;
+	for (int32_t tid = 1; tid < 1000; tid++)
+		assert_int_equal(task_table_name(tasks, tid, 1, "named", 5), 0);
+}
+
+static int give(struct render *r, const struct run *run, struct error *err)
+{
+	static char data[LONG_RECORD];
+	uint32_t seed = 1;
+	int e = 0;
+
+	for (uint64_t i = 1; i <= EVENTS && e == 0; i++) {
+		struct trace_event ev = { .cpu = (uint32_t)(i % 3), .pid = (int32_t)(i % 700) };
+
+		seed = seed * 1664525 + 1013904223;
+		ev.rec = (struct record){ i, (uint8_t *)data, seed >> 24 };
+		/* One that is longer than a batch, at the begin of one and within. */
+		if (i == 3000 || i == 3001 || i == 9000)
+			ev.rec.len = sizeof(data);
+		memset(data, 'a' + (char)(i % 26), ev.rec.len);
+		if (i % 777 == 0)
+			e = render_loss(r, ev.cpu, i, err);
+		if (e == 0 && i == run->drain_at)
+			e = render_drain(r, err);
+		if (e == 0 && i == run->alone_at)
+			e = render_alone(r, err);
+		if (e == 0)
+			e = render_event(r, &ev, err);
+		/* It is the caller's again. */
+		memset(data, '!', MIN(ev.rec.len, 300U));
+	}
+	return e < 0 ? e : render_drain(r, err);
+}
+
+/* Renders all to what is returned, to be freed; *ret is the result. */
+static char *render_all(struct run *run, size_t *ret_len, int *ret)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct trace_info info = { 0 };
+	struct output out;
+	struct render *r = NULL;
+	int fd = memfd_create("rendered", MFD_CLOEXEC);
+	char *text;
+
+	assert_true(fd >= 0);
+	assert_int_equal(task_table_new(&tasks), 0);
+	task_table_set_filler(tasks, fill, run);
+	info.tasks = tasks;
+	assert_int_equal(output_init(&out, fd, false), 0);
+	*ret = render_new(&r, &fake_ops, &run->sink.sink, &info, &out, run->threads);
+	if (*ret == 0)
+		*ret = give(r, run, &err);
+	if (*ret == 0)
+		*ret = output_flush(&out, true);
+	assert_true((err.code != 0) == (*ret < 0 && r != NULL));
+	if (err.code)
+		assert_non_null(strstr(err.message, "can't write the fake"));
+	render_free(r);
+	assert_int_equal(run->sink.ended + (run->sink.fail_begin ? 1 : 0), run->sink.begun);
+	*ret_len = (size_t)lseek(fd, 0, SEEK_END);
+	assert_int_equal(*ret_len, out.bytes);
+	text = malloc(*ret_len + 1);
+	assert_non_null(text);
+	assert_int_equal(pread(fd, text, *ret_len, 0), *ret_len);
+	output_deinit(&out);
+	task_table_free(tasks);
+	close(fd);
+	return text;
+}
+
+static void test_same_bytes(void **state _unused_)
+{
+	static const struct run runs[] = {
+		{ .threads = 2 },
+		{ .threads = 5 },
+		{ .threads = 1000 },
+		{ .threads = 0 },
+		{ .threads = 3, .drain_at = 3001 },
+		{ .threads = 3, .alone_at = 7000 },
+		{ .threads = 1, .alone_at = 7000 },
+		/* No second thread, or no third. */
+		{ .threads = 4, .sink.fail_begin = 2 },
+		{ .threads = 4, .sink.fail_begin = 3 },
+	};
+	struct run alone = { .threads = 1 };
+	size_t want_len, len;
+	char *want, *text;
+	int r;
+
+	want = render_all(&alone, &want_len, &r);
+	assert_int_equal(r, 0);
+	assert_int_equal(alone.fills, 0);
+	assert_true(want_len > 3 * LONG_RECORD);
+	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+		struct run run = runs[i];
+
+		text = render_all(&run, &len, &r);
+		assert_int_equal(r, 0);
+		assert_int_equal(len, want_len);
+		assert_memory_equal(text, want, len);
+		assert_int_equal(run.sink.weight, alone.sink.weight);
+		assert_true(run.fills <= 1);
+		free(text);
+	}
+	free(want);
+}
+
+static void test_failures(void **state _unused_)
+{
+	struct run runs[] = {
+		{ .threads = 1, .sink.fail_begin = 1 }, { .threads = 4, .sink.fail_begin = 1 },
+		{ .threads = 1, .sink.fail_at = 5000 }, { .threads = 4, .sink.fail_at = 1 },
+		{ .threads = 4, .sink.fail_at = 5000 }, { .threads = 4, .sink.fail_at = EVENTS },
+	};
+	size_t len;
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+		free(render_all(&runs[i], &len, &r));
+		assert_int_equal(r, -ENOMEM);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same_bytes),
+		cmocka_unit_test(test_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
