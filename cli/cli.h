@@ -66,8 +66,14 @@ enum option_id {
 	OPT_COMPACT_SCHED,
 	OPT_COMPRESS,
 	OPT_FAIL_ON_LOSS,
+	OPT_BEGIN,
+	OPT_END,
+	OPT_COUNTER,
+	OPT_ID,
 	OPT_MERGE,
 	OPT_MERGE_CLOCK,
+	OPT_SYNC_FILE,
+	OPT_SYNC_BOUND,
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
@@ -85,7 +91,8 @@ struct event_option {
 
 struct merge_option {
 	const char *path;
-	int clock; /* a clockid_t; -1: not given */
+	const char *syncs; /* the file of its clock_sync events; NULL: none but its own */
+	int clock;	   /* a clockid_t; -1: not given */
 };
 
 struct word_list {
@@ -106,11 +113,13 @@ struct options {
 	size_t event_count;
 	struct merge_option *merges;
 	size_t merge_count;
+	uint64_t sync_bound_ns; /* 0: not given */
 	int32_t *pids;
 	size_t pid_count;
 	const char *tracer;
 	struct word_list functions, not_functions, graph_roots, trace_options;
-	uint32_t graph_depth; /* 0: not given */
+	uint32_t graph_depth;			/* 0: not given */
+	const char *begin, *end, *counter, *id; /* of marks and syncs; NULL: not given */
 	bool top_level;
 	bool follow, ring, stream, tgid, raw_addresses, fail_on_loss;
 	bool json, quiet, help, version;
@@ -191,6 +200,6 @@ void help_command(const struct command *command);
 int tracectl_main(int argc, char **argv);
 
 extern const struct command command_record, command_start, command_stop, command_snapshot,
-	command_cancel, command_attach, command_status, command_list, command_mark, command_extract,
-	command_convert, command_events, command_profiles, command_doctor, command_help,
-	command_complete;
+	command_cancel, command_attach, command_status, command_list, command_mark, command_sync,
+	command_extract, command_convert, command_events, command_profiles, command_doctor,
+	command_help, command_complete;

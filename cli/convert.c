@@ -137,6 +137,7 @@ static int convert_run(const struct options *o)
 		.function_view = dest.function_view,
 		.merges = merges.files,
 		.merge_count = merges.count,
+		.bound_max_ns = o->sync_bound_ns,
 		.scratch_fd = merges.scratch_fd,
 		.progress = progress.on ? show_progress : NULL,
 		.userdata = &progress,
@@ -165,7 +166,8 @@ const struct command command_convert = {
 	.text = "Needs no privilege and no daemon; works on another machine, another day. IN - is\n"
 		"standard input, OUT - standard output. With -v it tells CPU by CPU what was\n"
 		"written and lost, and which events had no compiled printer.",
-	.options = OPTIONS_RESULT | OPTION(MERGE) | OPTION(MERGE_CLOCK),
+	.options = OPTIONS_RESULT | OPTION(MERGE) | OPTION(MERGE_CLOCK) | OPTION(SYNC_FILE) |
+		   OPTION(SYNC_BOUND),
 	.args_min = 1,
 	.args_max = 2,
 	.complete = COMPLETE_FILE,

@@ -1,9 +1,67 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "link.h"
+
+/* A bar would end the name, a newline the mark. */
+static int check_name(const char *name, size_t len, struct error *err)
+{
+	if (!len)
+		return error_set(err, -EINVAL, "the name is empty");
+	if (strcspn(name, "|\n") < len)
+		return error_set(err, -EINVAL, "'%.*s' has a bar or a newline", (int)len, name);
+	return 0;
+}
+
+static int put_counter(struct buf *text, long pid, const char *counter, struct error *err)
+{
+	const char *is = strrchr(counter, '=');
+	size_t digits = is ? strspn(is + 1 + (is[1] == '-'), "0123456789") : 0;
+
+	if (!digits || is[1 + (is[1] == '-') + digits] || digits > 18) {
+		error_set(err, -EINVAL, "--counter %s: no whole number", counter);
+		return error_hint(err, "tracectl mark --counter queue=7");
+	}
+	buf_printf(text, "C|%ld|%.*s|%s", pid, (int)(is - counter), counter, is + 1);
+	return check_name(counter, (size_t)(is - counter), err);
+}
+
+/*
+ * Slices are asynchronous ones, of the process: the daemon writes them, so whose thread it was
+ * is not to be had.
+ */
+static int put_slice(struct buf *text, long pid, char phase, const char *name, const char *id,
+		     struct error *err)
+{
+	if (id && (!*id || strlen(id) > 18 || id[strspn(id, "0123456789")])) {
+		error_set(err, -EINVAL, "--id %s: of a slice it is a number", id);
+		return -EINVAL;
+	}
+	buf_printf(text, "%c|%ld|%s|%s", phase, pid, name, id ?: "0");
+	return check_name(name, strlen(name), err);
+}
+
+static int put_text(struct buf *text, const struct options *o, struct error *err)
+{
+	int kinds = !!o->begin + !!o->end + !!o->counter + !!o->arg_count;
+	long pid = o->pid_count ? o->pids[0] : getppid();
+
+	if (kinds != 1 || o->pid_count > 1) {
+		error_set(err, -EINVAL, kinds ? "mark: one thing at a time" : "mark: what?");
+		return error_hint(err, "a text, --begin NAME, --end NAME or --counter NAME=NUMBER");
+	}
+	if (o->begin || o->end)
+		return put_slice(text, pid, o->begin ? 'S' : 'F', o->begin ?: o->end, o->id, err);
+	if (o->counter)
+		return put_counter(text, pid, o->counter, err);
+	for (size_t i = 0; i < o->arg_count; i++)
+		buf_printf(text, "%s%s", i ? " " : "", o->args[i]);
+	return 0;
+}
 
 static int mark_run(const struct options *o)
 {
@@ -14,8 +72,8 @@ static int mark_run(const struct options *o)
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	Traced__Control__Mark mark = TRACED__CONTROL__MARK__INIT;
 
-	for (size_t i = 0; i < o->arg_count; i++)
-		buf_printf(&text, "%s%s", i ? " " : "", o->args[i]);
+	if (put_text(&text, o, &err) < 0)
+		return cli_usage(&err);
 	mark.text = buf_string(&text);
 	if (!mark.text) {
 		error_errno(&err, -ENOMEM, "mark");
@@ -34,12 +92,17 @@ static int mark_run(const struct options *o)
 
 const struct command command_mark = {
 	.name = "mark",
-	.synopsis = "TEXT... [--name SESSION]",
+	.synopsis = "TEXT... | --begin NAME | --end NAME | --counter NAME=NUMBER [--name SESSION]",
 	.summary = "put a mark into every running session",
 	.text = "Writes TEXT through trace_marker; it appears among the kernel's events. With\n"
-		"--name only that session gets it.",
-	.options = OPTION(NAME),
-	.args_min = 1,
+		"--name only that session gets it.\n"
+		"\n"
+		"--begin and --end make a slice, --counter a value, of the process that calls\n"
+		"tracectl, a shell mostly, or of -P PID. Slices of one name that overlap need an\n"
+		"--id, a number.",
+	.options = OPTION(NAME) | OPTION(BEGIN) | OPTION(END) | OPTION(COUNTER) | OPTION(ID) |
+		   OPTION(PID),
+	.args_min = 0,
 	.args_max = UINT_MAX,
 	.run = mark_run,
 };

@@ -81,6 +81,10 @@ DEFINE_SET_STRING(profile)
 DEFINE_SET_STRING(name)
 DEFINE_SET_STRING(instance)
 DEFINE_SET_STRING(socket)
+DEFINE_SET_STRING(begin)
+DEFINE_SET_STRING(end)
+DEFINE_SET_STRING(counter)
+DEFINE_SET_STRING(id)
 
 /* Checked here, so that the message names the option; used once the format is known. */
 #define DEFINE_SET_PERFETTO(field, name)                                                           \
@@ -166,6 +170,26 @@ static int set_merge(struct options *o, const char *value, struct error *err)
 	o->merges = merges;
 	merges[o->merge_count++] = (struct merge_option){ .path = value, .clock = -1 };
 	return 0;
+}
+
+/* Alone it is merged itself: its ties are told. */
+static int set_sync_file(struct options *o, const char *value, struct error *err)
+{
+	struct merge_option *last = o->merge_count ? &o->merges[o->merge_count - 1] : NULL;
+
+	if (!last)
+		return set_merge(o, value, err);
+	if (last->syncs)
+		return error_set(err, -EINVAL, "%s has %s already", last->path, last->syncs);
+	if (!*value)
+		return error_set(err, -EINVAL, "the name of the file is empty");
+	last->syncs = value;
+	return 0;
+}
+
+static int set_sync_bound(struct options *o, const char *value, struct error *err)
+{
+	return parse_duration(value, &o->sync_bound_ns, err);
 }
 
 static int set_merge_clock(struct options *o, const char *value, struct error *err)
@@ -313,6 +337,12 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			   COMPLETE_NOTHING, set_compress },
 	[OPT_FAIL_ON_LOSS] = { 0, "fail-on-loss", NULL, "exit with 3 if an event was lost",
 			       COMPLETE_NOTHING, set_fail_on_loss },
+	[OPT_BEGIN] = { 0, "begin", "NAME", "begin a slice of the calling process",
+			COMPLETE_NOTHING, set_begin },
+	[OPT_END] = { 0, "end", "NAME", "end it", COMPLETE_NOTHING, set_end },
+	[OPT_COUNTER] = { 0, "counter", "NAME=NUMBER", "a counter of the calling process",
+			  COMPLETE_NOTHING, set_counter },
+	[OPT_ID] = { 0, "id", "ID", "tells apart what has one name", COMPLETE_NOTHING, set_id },
 	[OPT_MERGE] = { 0, "merge", "FILE",
 			"marks that an application wrote itself (Trace Event Format); may be "
 			"repeated",
@@ -320,6 +350,12 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_MERGE_CLOCK] = { 0, "merge-clock", "CLOCK",
 			      "of the preceding --merge: monotonic, boottime or realtime",
 			      COMPLETE_NOTHING, set_merge_clock },
+	[OPT_SYNC_FILE] = { 0, "sync-file", "FILE",
+			    "clock_sync events that tie the preceding --merge's clock",
+			    COMPLETE_FILE, set_sync_file },
+	[OPT_SYNC_BOUND] = { 0, "sync-bound", "TIME",
+			     "warn of a tie of clocks that may be wrong by more (10us)",
+			     COMPLETE_NOTHING, set_sync_bound },
 	[OPT_JSON] = { 0, "json", NULL, "print JSON", COMPLETE_NOTHING, set_json },
 	[OPT_QUIET] = { 'q', "quiet", NULL, "say only what is wrong", COMPLETE_NOTHING, set_quiet },
 	[OPT_VERBOSE] = { 'v', "verbose", NULL, "say more", COMPLETE_NOTHING, set_verbose },

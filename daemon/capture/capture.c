@@ -234,18 +234,6 @@ int capture_new(struct capture **ret, const struct capture_env *env,
 	return 0;
 }
 
-int capture_mark(struct capture *c, const char *text, struct error *err)
-{
-	int r;
-
-	if (strlen(text) > CAPTURE_MARK_MAX)
-		return error_set(err, -EMSGSIZE, "a mark holds at most %d bytes", CAPTURE_MARK_MAX);
-	if (!c->running)
-		return error_set(err, -ENODATA, "the recording is not running");
-	r = capture_write_marker(c, text);
-	return r < 0 ? error_errno(err, r, "cannot write the mark") : 0;
-}
-
 void capture_get_stats(struct capture *c, struct capture_stats *ret)
 {
 	struct ring *ring = &c->rings[BUFFER_MAIN];
@@ -311,6 +299,7 @@ struct capture *capture_free(struct capture *c)
 	for (size_t i = 0; i < c->warning_count; i++)
 		free(c->warnings[i]);
 	free(c->warnings);
+	capture_forget_syncs(c);
 	free(c->cpu_stats);
 	free(c);
 	return NULL;

@@ -165,6 +165,19 @@ int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, 
 /* Writes text to the instance's trace_marker. -EMSGSIZE: it is longer than CAPTURE_MARK_MAX. */
 int capture_mark(struct capture *c, const char *text, struct error *err);
 
+#define CAPTURE_SYNC_ID_MAX 128 /* letters, digits, '-' and '_', as viewers want it */
+#define CAPTURE_SYNCS_MAX 1024
+struct capture_sync {
+	uint64_t before_ns, after_ns; /* CLOCK_BOOTTIME */
+};
+bool capture_sync_id_valid(const char *id);
+/*
+ * Ties another clock to the recording's: writes the mark "trace_event_clock_sync: name=ID" between
+ * the two readings, which the stream keeps, with one of all clocks. -EINVAL: such an id can't be;
+ * -EEXIST: the recording has it already; -ENOSPC: it takes no more.
+ */
+int capture_sync(struct capture *c, const char *id, struct capture_sync *ret, struct error *err);
+
 /*
  * Puts a chunk of somebody else's into the stream: of marks. -EOPNOTSUPP in ring mode,
  * where there is none. An error that ends the stream is told by the next dispatch, too.

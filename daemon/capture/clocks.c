@@ -2,31 +2,49 @@
 #include "capture/clocks.h"
 
 #include "proto/capture.pb-c.h"
+#include "traced/mark_record.h"
 #include "util/io.h"
 
 #define TRIES 5
 
-static const clockid_t wanted[CLOCKS_MAX] = { CLOCK_BOOTTIME, CLOCK_REALTIME, CLOCK_MONOTONIC,
-					      CLOCK_MONOTONIC_RAW, CLOCK_TAI };
+static const uint32_t wanted[CLOCKS_MAX] = { CLOCK_BOOTTIME,	  CLOCK_REALTIME, CLOCK_MONOTONIC,
+					     CLOCK_MONOTONIC_RAW, CLOCK_TAI,	  MARK_CLOCK_TSC };
 
-/* The narrowest of a few brackets: an interrupt between the readings only widens one. */
-static bool read_one(clockid_t clock, struct clock_reading *ret)
+static bool read_now(uint32_t clock, uint64_t *ret)
 {
-	uint64_t best = UINT64_MAX;
 	struct timespec ts;
 
-	for (int i = 0; i < TRIES; i++) {
-		uint64_t before = now_ns(CLOCK_BOOTTIME), after;
+	if (clock == MARK_CLOCK_TSC) {
+#if defined(__x86_64__) || defined(__i386__)
+		*ret = __builtin_ia32_rdtsc();
+		return true;
+#else
+		return false;
+#endif
+	}
+	if (clock_gettime((clockid_t)clock, &ts) < 0)
+		return false;
+	*ret = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+	return true;
+}
 
-		if (clock_gettime(clock, &ts) < 0)
+/* The narrowest of a few brackets: an interrupt between the readings only widens one. */
+static bool read_one(uint32_t clock, struct clock_reading *ret)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t before = now_ns(CLOCK_BOOTTIME), after, value;
+
+		if (!read_now(clock, &value))
 			return false;
 		after = now_ns(CLOCK_BOOTTIME);
 		if (after - before >= best)
 			continue;
 		best = after - before;
 		*ret = (struct clock_reading){
-			.clock = (uint32_t)clock,
-			.value = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec,
+			.clock = clock,
+			.value = value,
 			.before = before,
 			.after = after,
 		};
@@ -36,7 +54,7 @@ static bool read_one(clockid_t clock, struct clock_reading *ret)
 
 void clocks_read(struct clock_snapshot *ret)
 {
-	ret->count = 0;
+	*ret = (struct clock_snapshot){ 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
 		ret->count += read_one(wanted[i], &ret->readings[ret->count]);
 }
@@ -57,5 +75,10 @@ int clocks_write(const struct clock_snapshot *s, struct stream_writer *w, enum c
 	msg.readings = list;
 	msg.n_readings = s->count;
 	msg.phase = phase;
+	if (s->sync) {
+		msg.sync_id = s->sync->id;
+		msg.sync_before_ns = s->sync->before;
+		msg.sync_after_ns = s->sync->after;
+	}
 	return stream_write_message(w, CHUNK_CLOCKS, &msg.base);
 }

@@ -4,20 +4,30 @@
 
 #include "stream/writer.h"
 
-enum clock_phase { CLOCK_PHASE_START, CLOCK_PHASE_PERIODIC, CLOCK_PHASE_END };
+enum clock_phase { CLOCK_PHASE_START, CLOCK_PHASE_PERIODIC, CLOCK_PHASE_END, CLOCK_PHASE_SYNC };
 
-#define CLOCKS_MAX 5
+#define CLOCKS_MAX 6
 
 struct clock_reading {
-	uint32_t clock;		       /* clockid */
+	uint32_t clock;		       /* clockid, or MARK_CLOCK_TSC */
 	uint64_t value, before, after; /* ns; the latter two on CLOCK_BOOTTIME */
+};
+
+/* A mark that was written between two readings of CLOCK_BOOTTIME. */
+struct clock_sync_mark {
+	char *id;
+	uint64_t before, after; /* ns */
 };
 
 struct clock_snapshot {
 	struct clock_reading readings[CLOCKS_MAX];
 	unsigned count;
+	const struct clock_sync_mark *sync; /* of CLOCK_PHASE_SYNC; borrowed */
 };
 
-/* REALTIME, MONOTONIC, MONOTONIC_RAW, TAI, and BOOTTIME itself; each the best of a few tries. */
+/*
+ * REALTIME, MONOTONIC, MONOTONIC_RAW, TAI, BOOTTIME itself, and x86's counter; each the best of a
+ * few tries.
+ */
 void clocks_read(struct clock_snapshot *ret);
 int clocks_write(const struct clock_snapshot *s, struct stream_writer *w, enum clock_phase phase);

@@ -29,6 +29,12 @@ struct flush {
 	uint64_t next, count; /* count: FLUSH chunks written */
 };
 
+/* A mark that ties clocks, for the streams that are still to come. */
+struct sync {
+	struct clock_sync_mark mark; /* its id is owned */
+	struct clock_snapshot clocks;
+};
+
 struct capture {
 	struct capture_env env;
 	struct plan plan;
@@ -58,6 +64,8 @@ struct capture {
 	struct flush flush; /* of a streamed recording */
 	bool full;	    /* the stream's limit was hit: what was read since is not in it */
 	struct clock_snapshot clocks_start;
+	struct sync *syncs; /* owned */
+	size_t sync_count;
 	uint64_t tick_ns, start_boot_ns, next_tick, next_stats, next_clocks;
 	uint64_t cpu_ns, bytes_before; /* of the streams that are closed */
 
@@ -82,7 +90,10 @@ int capture_write_counts(struct capture *c, enum clock_phase phase);
 void capture_check_on(struct capture *c);
 /* Both instances on or off. */
 int capture_turn(struct capture *c, bool on);
-/* To the main instance's trace_marker, from a CPU that is traced. */
-int capture_write_marker(struct capture *c, const char *text);
+/* The first sync, the recorder's own: it ties the trace's clock to the stream's snapshots. */
+void capture_sync_start(struct capture *c);
+/* What the syncs read until now. */
+int capture_write_syncs(struct capture *c);
+void capture_forget_syncs(struct capture *c);
 /* One slice of names, tasks, symbols. 1: there is more. */
 int capture_background_slice(struct capture *c);

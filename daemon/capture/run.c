@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A recording while it runs. */
-#include <sched.h>
 #include <sys/epoll.h>
 
 #include "capture/metadata.h"
@@ -44,46 +43,11 @@ int capture_begin_stream(struct capture *c, int fd)
 				 c->header_page.len);
 	if (r == 0)
 		r = clocks_write(&c->clocks_start, &c->writer, CLOCK_PHASE_START);
+	if (r == 0)
+		r = capture_write_syncs(c);
 	c->streaming = r == 0;
 	c->warnings_noted = 0;
 	return r;
-}
-
-/*
- * A CPU outside tracing_cpumask refuses trace_marker's writes (EBADF): for the
- * moment of the write the thread moves to one within.
- */
-int capture_write_marker(struct capture *c, const char *text)
-{
-	int dir = c->rings[BUFFER_MAIN].dir, r;
-	cpu_set_t before, allowed;
-
-	if (!c->cpus.bits)
-		return tracefs_write(dir, "trace_marker", text);
-	CPU_ZERO(&allowed);
-	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (cpu_set_has(&c->cpus, cpu))
-			CPU_SET(cpu, &allowed);
-	if (sched_getaffinity(0, sizeof(before), &before) < 0 ||
-	    sched_setaffinity(0, sizeof(allowed), &allowed) < 0)
-		return -errno;
-	r = tracefs_write(dir, "trace_marker", text);
-	sched_setaffinity(0, sizeof(before), &before);
-	return r;
-}
-
-/* The marker that ties the trace's clock to the stream's snapshots. One only: viewers refuse two.
- */
-static void write_sync_marker(struct capture *c)
-{
-	char text[80];
-	int r;
-
-	snprintf(text, sizeof(text), "trace_event_clock_sync: name=traced_%02x%02x%02x%02x",
-		 c->uuid[0], c->uuid[1], c->uuid[2], c->uuid[3]);
-	r = capture_write_marker(c, text);
-	if (r < 0)
-		capture_warn(c, "the clock marker could not be written: %s", strerror(-r));
 }
 
 void capture_check_on(struct capture *c)
@@ -136,7 +100,7 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 				   c->instance);
 	c->running = true;
 	c->start_boot_ns = now_ns(CLOCK_BOOTTIME);
-	write_sync_marker(c);
+	capture_sync_start(c);
 	c->tick_ns = TICK_NS;
 	c->next_tick = c->start_boot_ns;
 	c->next_stats = c->start_boot_ns + STATS_NS;

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "traced/mark_record.h"
 #include "util/io.h"
 
 void clock_map_deinit(struct clock_map *map)
@@ -55,10 +56,9 @@ static clockid_t trace_clockid(const char *name)
 		const char *name;
 		clockid_t id;
 	} clocks[] = {
-		{ "boot", CLOCK_BOOTTIME },
-		{ "mono", CLOCK_MONOTONIC },
-		{ "mono_raw", CLOCK_MONOTONIC_RAW },
-		{ "tai", CLOCK_TAI },
+		{ "boot", CLOCK_BOOTTIME },	     { "mono", CLOCK_MONOTONIC },
+		{ "mono_raw", CLOCK_MONOTONIC_RAW }, { "tai", CLOCK_TAI },
+		{ "x86-tsc", MARK_CLOCK_TSC },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
@@ -94,7 +94,11 @@ int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t
 	clockid_t trace = trace_clockid(info->header->trace_clock);
 	int r = 0;
 
-	*ret = (struct clock_map){ .identity = clock == trace };
+	*ret = (struct clock_map){
+		.identity = clock == trace,
+		.ticks = clock == MARK_CLOCK_TSC || trace == MARK_CLOCK_TSC,
+	};
+	ret->own_rate = ret->ticks;
 	if (trace < 0)
 		return -ENOENT;
 	for (size_t i = 0; r == 0 && i < info->clock_count && !ret->identity; i++) {
@@ -134,6 +138,33 @@ static bool stepped(const struct clock_point *a, const struct clock_point *b)
 	return change > span / 1000000 * CLOCK_DRIFT_MAX_PPM + a->bound + b->bound + 1000;
 }
 
+/*
+ * Trace clock per other clock, over all points. 1: one point tells nothing, and points that
+ * are close together not enough.
+ */
+static double rate(const struct clock_map *map)
+{
+	const struct clock_point *first = map->points, *last = first + map->count - 1;
+	double r;
+
+	if (map->count < 2)
+		return 1;
+	r = (double)(last->to - first->to) / (double)(last->from - first->from);
+	return map->ticks || (r - 1) * 1e6 * ((r > 1) - (r < 1)) <= CLOCK_DRIFT_MAX_PPM ? r : 1;
+}
+
+/* The line through the first and the last point, through p; nothing was before 0. */
+static uint64_t extend(const struct clock_map *map, const struct clock_point *p, uint64_t from)
+{
+	double far = (double)(int64_t)(from - p->from) * rate(map);
+	int64_t to;
+
+	if (far < -9e18 || far > 9e18 ||
+	    __builtin_add_overflow((int64_t)p->to, (int64_t)(far + (far < 0 ? -0.5 : 0.5)), &to))
+		return from;
+	return to < 0 ? 0 : (uint64_t)to;
+}
+
 /* By the offset of one point; nothing was before 0. */
 static uint64_t shift(const struct clock_point *p, uint64_t from)
 {
@@ -165,8 +196,8 @@ uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *r
 	a = low ? &map->points[low - 1] : b;
 	*ret_bound = MAX(a->bound, b->bound);
 	if (a == b)
-		return shift(a, from);
-	if (stepped(a, b)) {
+		return map->own_rate ? extend(map, b, from) : shift(b, from);
+	if (!map->ticks && stepped(a, b)) {
 		*ret_bound += distance(b->to - a->to, b->from - a->from);
 		a = from - a->from < b->from - from ? a : b;
 		return shift(a, from);

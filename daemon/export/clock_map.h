@@ -2,7 +2,8 @@
 /*
  * From another clock to the trace clock: points at which both were read, each
  * with the bound of its error. Between two points the line through both, unless the
- * clock was stepped between them; beyond them the nearest one's offset.
+ * clock was stepped between them; beyond them the nearest one's offset. Of a clock that
+ * runs by itself the line through the first and the last point goes on beyond them.
  */
 #pragma once
 
@@ -10,8 +11,6 @@
 
 /* As time passes a clock drifts by so much at most; more is a step. */
 #define CLOCK_DRIFT_MAX_PPM 500
-/* A tie with a larger bound is told of. */
-#define CLOCK_BOUND_MAX_NS 10000
 
 struct clock_point {
 	uint64_t from, to; /* ns: in the other clock, in the trace clock */
@@ -22,6 +21,8 @@ struct clock_map {
 	struct clock_point *points; /* owned; by from, none twice */
 	size_t count, cap;
 	bool identity; /* both are one clock */
+	bool own_rate; /* it runs by itself, and is not stepped */
+	bool ticks;    /* and does not count ns, or the trace clock does not */
 };
 
 void clock_map_deinit(struct clock_map *map);
@@ -31,8 +32,8 @@ int clock_map_add(struct clock_map *map, const struct clock_point *point);
 void clock_map_seal(struct clock_map *map);
 
 /*
- * The map of a clockid of clock_gettime(2), by the readings of the stream. -ENOENT: the stream
- * has none of it, or the trace clock is none that a process can read.
+ * The map of a clockid of clock_gettime(2), or of MARK_CLOCK_TSC, by the readings of the stream.
+ * -ENOENT: the stream has none of it, or the trace clock is none that a process can read.
  */
 int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t clock);
 

@@ -192,6 +192,29 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 	return r < 0 ? r : more;
 }
 
+/* The controllers' syncs: between which readings they were written is all that ties them. */
+static void check_syncs(struct exporter *x)
+{
+	const struct trace_info *info = &x->index.info;
+	uint64_t max = x->options->bound_max_ns ?: EXPORT_BOUND_NS, worst = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < info->clock_count; i++) {
+		const Traced__Capture__Clocks *c = info->clocks[i];
+		uint64_t bound = (c->sync_after_ns - c->sync_before_ns + 1) / 2;
+
+		if (!c->sync_id[0] || strcmp(c->sync_id, info->sync_id) == 0 || bound <= max)
+			continue;
+		count++;
+		worst = MAX(worst, bound);
+	}
+	if (count)
+		stream_index_warn(&x->index,
+				  "%zu syncs are tied to the trace only within more than %" PRIu64
+				  " microseconds, the worst within %" PRIu64,
+				  count, max / 1000, (worst + 999) / 1000);
+}
+
 static void take_notes(struct exporter *x)
 {
 	for (size_t i = 0; i < x->index.info.note_count; i++) {
@@ -603,6 +626,7 @@ static int run_sink(struct exporter *x, int out_fd, int more, struct export_resu
 	if (r < 0)
 		return r;
 	take_notes(x);
+	check_syncs(x);
 	r = ledger_close(&x->ledger, &x->index, x->sink, err);
 	if (r < 0)
 		return r;

@@ -44,8 +44,11 @@ struct export_merge {
 	int fd;		  /* borrowed; at its start */
 	const char *name; /* for people */
 	int clock;	  /* a clockid_t; -1: as its clock_sync events say, else CLOCK_MONOTONIC */
+	int sync_fd;	  /* borrowed; a file whose clock_sync events are its own; 0: none */
+	const char *sync_name;
 };
 #define EXPORT_MERGES_MAX 8
+#define EXPORT_BOUND_NS 10000
 
 /* How a JSON shows what the function tracer tells: a function was entered, and from where. */
 enum function_view {
@@ -72,6 +75,8 @@ struct export_options {
 	uint64_t json_string_max; /* 0: EXPORT_JSON_MAX */
 	const struct export_merge *merges;
 	size_t merge_count;
+	/* A tie of clocks that may be wrong by more is warned of, ns; 0: EXPORT_BOUND_NS. */
+	uint64_t bound_max_ns;
 	/* An unnamed file for what memory does not hold of them; 0: none. */
 	int scratch_fd;
 	const struct export_follow *follow; /* NULL: the stream is whole; without merges */

@@ -331,6 +331,49 @@ static void put_clock_sync(struct buf *b, const char *id, uint64_t issue_ts, uin
 		   (ts + 500) / 1000, id, (issue_ts + 500) / 1000);
 }
 
+/* What the recorder noted when it wrote the mark of that id; NULL: it did not write it. */
+static const Traced__Capture__Clocks *find_noted(const struct trace_info *info, const char *id)
+{
+	for (size_t i = 0; i < info->clock_count; i++)
+		if (info->clocks[i]->sync_id[0] && strcmp(info->clocks[i]->sync_id, id) == 0)
+			return info->clocks[i];
+	return NULL;
+}
+
+/* The recorder's syncs: trace clock = BOOTTIME + offset, give or take bound. */
+static void put_sync(struct buf *b, const char *id, uint64_t ts,
+		     const Traced__Capture__Clocks *noted)
+{
+	uint64_t apart = noted->sync_after_ns - noted->sync_before_ns;
+	uint64_t boot = noted->sync_before_ns + apart / 2;
+
+	json_put_comma(b);
+	buf_puts(b, "\n{");
+	json_put_string_key(b, "sync_id", id);
+	json_put_u64_key(b, "issue_boottime_ns", noted->sync_before_ns);
+	json_put_u64_key(b, "answer_boottime_ns", noted->sync_after_ns);
+	json_put_u64_key(b, "trace_ns", ts);
+	json_put_i64_key(b, "offset_ns", (int64_t)(ts - boot));
+	json_put_u64_key(b, "bound_ns", (apart + 1) / 2);
+	buf_puts(b, "}");
+}
+
+static void put_syncs(struct buf *b, const struct json_tail *t)
+{
+	const Traced__Capture__Clocks *noted = find_noted(t->info, t->info->sync_id);
+
+	json_put_key(b, "kernel_syncs");
+	buf_puts(b, "[");
+	if (t->sync->seen && noted)
+		put_sync(b, t->info->sync_id, t->sync->ts, noted);
+	for (size_t i = 0; i < t->sync->other_count; i++) {
+		noted = find_noted(t->info, t->sync->others[i].id);
+		if (noted)
+			put_sync(b, t->sync->others[i].id, t->sync->others[i].ts, noted);
+	}
+	buf_puts(b, "]");
+}
+
 /* The files that were merged in: how each clock was tied, and what each says of itself. */
 static void put_merged(struct buf *b, const struct mark_feed *marks)
 {
@@ -348,7 +391,11 @@ static void put_merged(struct buf *b, const struct mark_feed *marks)
 		json_put_i64_key(b, "offset_ns", all[i].offset);
 		json_put_u64_key(b, "bound_ns", all[i].bound);
 		json_put_key(b, "drift_ppb");
-		buf_printf(b, "%.3f", all[i].drift);
+		/* One tie tells nothing of it. */
+		if (all[i].ties > 1)
+			buf_printf(b, "%.3f", all[i].drift);
+		else
+			buf_puts(b, all[i].ties ? "null" : "0");
 		json_put_key(b, "says");
 		buf_puts(b, "{");
 		json_put_members(b, all[i].members);
@@ -395,7 +442,18 @@ static void put_marks(struct buf *b, const struct mark_feed *marks, uint64_t cou
 	buf_puts(b, "}");
 }
 
-/* A sync mark of somebody else in the kernel's text, and the event of the file that has its id. */
+/* Rounded up, in ns. */
+static uint64_t whole_us(uint64_t ns)
+{
+	return (ns + 999) / 1000 * 1000;
+}
+
+/*
+ * A sync mark in the kernel's text that is not the recording's own: the event of the merged file
+ * that has its id, or the recorder's note of it. Text and events are in one clock, so that the
+ * mark's time stays the middle: its distance from either end is what the two readings
+ * were apart.
+ */
 static void put_other_syncs(struct buf *b, const struct json_tail *t)
 {
 	size_t count = 0;
@@ -404,8 +462,14 @@ static void put_other_syncs(struct buf *b, const struct json_tail *t)
 
 	for (size_t i = 0; i < t->sync->other_count; i++) {
 		const struct other_sync *o = &t->sync->others[i];
+		const Traced__Capture__Clocks *noted = find_noted(t->info, o->id);
+		uint64_t apart = noted ? whole_us(noted->sync_after_ns - noted->sync_before_ns) : 0;
 		uint64_t ts = o->ts, issue = o->ts;
 
+		if (noted && noted->sync_after_ns > noted->sync_before_ns && apart < ts) {
+			ts += apart;
+			issue -= apart;
+		}
 		for (size_t j = 0; j < count; j++) {
 			if (strcmp(syncs[j].id, o->id) != 0)
 				continue;
@@ -544,6 +608,7 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 	if (info->header->request)
 		put_request(b, info->header->request);
 	put_clocks(b, info);
+	put_syncs(b, t);
 	if (info->marks)
 		put_marks(b, info->marks, result->marks);
 	json_put_u64_key(b, "events", result->events);

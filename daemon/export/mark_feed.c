@@ -2,6 +2,7 @@
 #include "export/mark_feed.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 #include "export/nesting.h"
@@ -96,6 +97,7 @@ static int tie_by_syncs(struct mark_feed *m, struct source *s)
 			return -ENOMEM;
 	}
 	clock_map_seal(&s->map);
+	s->map.own_rate = true;
 	return 0;
 }
 
@@ -152,9 +154,9 @@ static uint64_t to_trace(const struct source *s, uint64_t ts)
 	return clock_map_apply(&s->map, ts, &bound);
 }
 
-static int warn_of_tie(const struct source *s, struct stream_index *index)
+static int warn_of_tie(const struct source *s, struct stream_index *index, uint64_t bound_max)
 {
-	if (s->origin.bound <= CLOCK_BOUND_MAX_NS)
+	if (s->origin.bound <= bound_max)
 		return 0;
 	return stream_index_warn(
 		index, "%s: its clock is tied to the trace only within %" PRIu64 " microseconds",
@@ -205,9 +207,38 @@ static int add_syncs(struct mark_feed *m, const struct source *s, uint32_t numbe
 	return 0;
 }
 
+/* The clock_sync events of another file are the source's as well. */
+static int add_sync_file(struct mark_feed *m, struct source *s, const struct export_merge *merge,
+			 struct stream_index *index, struct error *err)
+{
+	struct source other = { .origin.name = merge->sync_name };
+	_cleanup_error_ struct error why = ERROR_INIT;
+	struct trace_file *to = &s->file;
+	struct trace_file_sync *all;
+	int r = trace_file_read(&other.file, merge->sync_fd, 0, &m->scratch, &why);
+
+	if (r == -ENOMEM || r == -EIO || r == -ENOSPC)
+		error_move(err, &why);
+	else
+		r = warn_of_file(&other, r, &why, index);
+	all = reallocarray(to->syncs, to->sync_count + other.file.sync_count + 1, sizeof(*all));
+	if (r == 0 && !all)
+		r = -ENOMEM;
+	if (all)
+		to->syncs = all;
+	if (r == 0) {
+		memcpy(all + to->sync_count, other.file.syncs,
+		       other.file.sync_count * sizeof(*all));
+		to->sync_count += other.file.sync_count;
+		other.file.sync_count = 0;
+	}
+	trace_file_deinit(&other.file);
+	return r;
+}
+
 static int add_file(struct mark_feed *m, uint32_t number, const struct export_merge *merge,
-		    struct stream_index *index, const struct stream_reader *reader,
-		    struct error *err)
+		    const struct export_options *options, struct stream_index *index,
+		    const struct stream_reader *reader, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 	struct source *s = &m->sources[number];
@@ -219,6 +250,8 @@ static int add_file(struct mark_feed *m, uint32_t number, const struct export_me
 	if (r == -ENOMEM || r == -EIO || r == -ENOSPC)
 		return error_move(err, &why);
 	r = warn_of_file(s, r, &why, index);
+	if (r == 0 && merge->sync_fd)
+		r = add_sync_file(m, s, merge, index, err);
 	if (r == 0)
 		r = tie(m, s, merge, index, reader, err);
 	if (r < 0)
@@ -231,7 +264,7 @@ static int add_file(struct mark_feed *m, uint32_t number, const struct export_me
 	if (s->file.controller_key)
 		m->controller_key = s->file.controller_key;
 	r = add_syncs(m, s, number);
-	return r ?: warn_of_tie(s, index);
+	return r ?: warn_of_tie(s, index, options->bound_max_ns ?: EXPORT_BOUND_NS);
 }
 
 /* What mark_sort has: frames, names, what has a time, samples. */
@@ -315,7 +348,7 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 	if (!m || !m->sources || !m->origins || nesting_new(&m->nesting) < 0)
 		return error_errno(err, -ENOMEM, "can't begin with the marks");
 	for (size_t i = 0; r == 0 && i < options->merge_count; i++) {
-		r = add_file(m, (uint32_t)i, &options->merges[i], index, reader, err);
+		r = add_file(m, (uint32_t)i, &options->merges[i], options, index, reader, err);
 		if (r == 0 && fetch(&m->sources[i], err) < 0)
 			return -EIO;
 		m->origins[i] = m->sources[i].origin;

@@ -30,7 +30,7 @@ struct clock_sync {
 	} * others; /* owned */
 	size_t other_count;
 };
-#define OTHER_SYNCS_MAX 64
+#define OTHER_SYNCS_MAX SYNC_SCAN_MAX
 
 struct portable {
 	const struct trace_info *info;

@@ -376,6 +376,14 @@ int session_mark(struct session *s, const char *text, struct error *err)
 	return r;
 }
 
+int session_sync(struct session *s, const char *id, struct capture_sync *ret, struct error *err)
+{
+	int r;
+
+	CHARGED(s, r = capture_sync(s->capture, id, ret, err));
+	return r;
+}
+
 static int finish_stream(struct session *s, enum capture_end reason, struct error *err)
 {
 	const struct config *config = &s->manager->config;

@@ -88,6 +88,7 @@ void session_client_left(struct session *s);
 /* A stream of what the rings hold now, into spool. */
 int session_snapshot(struct session *s, struct spool *ret, struct error *err);
 int session_mark(struct session *s, const char *text, struct error *err);
+int session_sync(struct session *s, const char *id, struct capture_sync *ret, struct error *err);
 
 /* For people and programs; NULL: out of memory; free with traced__control__session__free_unpacked.
  */

@@ -189,37 +189,89 @@ static int do_cancel(struct call *call, struct error *err)
 	return 0;
 }
 
-static int do_mark(struct call *call, struct error *err)
-{
-	const Traced__Control__Mark *mark = call->request->mark;
-	struct session *s;
-	unsigned count = 0;
-	int r = 0;
+/* What a verb does to one session; data is the verb's. */
+typedef int (*session_act)(struct session *s, void *data, struct error *err);
 
-	if (!*mark->text || strlen(mark->text) > CAPTURE_MARK_MAX)
-		return error_set(err, -EINVAL, "a mark has from 1 to %d bytes", CAPTURE_MARK_MAX);
-	if (*mark->session) {
-		r = find_own(call, mark->session, &s, err);
+/*
+ * Does it to the session of that name, or to all of the caller's that record. One that
+ * refuses is no reason to say that it was done nowhere. Returns how many did it, or the last
+ * refusal.
+ */
+static int for_recording(const struct call *call, const char *name, const char *what,
+			 session_act act, void *data, struct error *err)
+{
+	struct session *s;
+	int count = 0, r = 0;
+
+	if (*name) {
+		r = find_own(call, name, &s, err);
 		if (r < 0)
 			return r;
 	}
 	TAILQ_FOREACH(s, &call->manager->sessions, list)
 	{
 		if (!session_records(s) || !is_own(call, s) ||
-		    (*mark->session && strcmp(mark->session, s->name) != 0))
+		    (*name && strcmp(name, s->name) != 0))
 			continue;
-		/* One that takes none is no reason to say that it is nowhere. */
-		r = session_mark(s, mark->text, err);
-		if (r >= 0)
-			count++;
+		r = act(s, data, err);
+		count += r >= 0;
 	}
-	if (!count && r < 0)
+	if (count || r < 0)
+		return count ?: r;
+	error_set(err, -ENOENT, "nothing records: the %s went nowhere", what);
+	return error_hint(err, "tracectl list shows what there is");
+}
+
+static int act_mark(struct session *s, void *text, struct error *err)
+{
+	return session_mark(s, text, err);
+}
+
+static int do_mark(struct call *call, struct error *err)
+{
+	const Traced__Control__Mark *mark = call->request->mark;
+	int r;
+
+	if (!*mark->text || strlen(mark->text) > CAPTURE_MARK_MAX)
+		return error_set(err, -EINVAL, "a mark has from 1 to %d bytes", CAPTURE_MARK_MAX);
+	r = for_recording(call, mark->session, "mark", act_mark, mark->text, err);
+	if (r > 0)
+		reply_done(call, (unsigned)r);
+	return MIN(r, 0);
+}
+
+struct syncing {
+	const char *id;
+	Traced__Control__Synced done;
+};
+
+static int act_sync(struct session *s, void *data, struct error *err)
+{
+	struct syncing *syncing = data;
+	struct capture_sync sync;
+	int r = session_sync(s, syncing->id, &sync, err);
+
+	if (r < 0)
 		return r;
-	if (!count) {
-		error_set(err, -ENOENT, "nothing records: the mark went nowhere");
-		return error_hint(err, "tracectl list shows what there is");
-	}
-	reply_done(call, count);
+	if (!syncing->done.count++)
+		syncing->done.before_ns = sync.before_ns;
+	syncing->done.after_ns = sync.after_ns;
+	return 0;
+}
+
+static int do_sync(struct call *call, struct error *err)
+{
+	const Traced__Control__Sync *sync = call->request->sync;
+	struct syncing syncing = { .id = sync->id, .done = TRACED__CONTROL__SYNCED__INIT };
+	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
+	int r;
+
+	r = for_recording(call, sync->session, "sync", act_sync, &syncing, err);
+	if (r < 0)
+		return r;
+	reply.body_case = TRACED__CONTROL__REPLY__BODY_SYNCED;
+	reply.synced = &syncing.done;
+	connection_reply(call->connection, call->request->id, &reply);
 	return 0;
 }
 
@@ -338,6 +390,7 @@ static const struct verb {
 	{ TRACED__CONTROL__REQUEST__VERB_ATTACH, do_attach },
 	{ TRACED__CONTROL__REQUEST__VERB_STATUS, do_status },
 	{ TRACED__CONTROL__REQUEST__VERB_MARK, do_mark },
+	{ TRACED__CONTROL__REQUEST__VERB_SYNC, do_sync },
 	{ TRACED__CONTROL__REQUEST__VERB_EXTRACT, do_extract },
 	{ TRACED__CONTROL__REQUEST__VERB_EVENTS, do_events },
 };

@@ -129,8 +129,9 @@ enum mark_kind {
 	MARK_PARENT = 24, /* LABEL, of DEFINE */
 };
 
-/* Clocks of a producer: those of clock_gettime(2) by their number, in ns. */
+/* Clocks of a producer: those of clock_gettime(2) by their number, in ns, and of others: */
 #define MARK_CLOCK_BOOTTIME 7
+#define MARK_CLOCK_TSC 256 /* the counter of x86's CPUs, in its ticks */
 
 /* Payload of CHUNK_MARKS: this, then whole records. Little-endian as the framing is. */
 struct marks_header {

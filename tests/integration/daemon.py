@@ -6,6 +6,7 @@ clients, clients and daemons that die, and what is left afterwards."""
 import json
 import os
 import random
+import re
 import signal
 import socket
 import struct
@@ -372,10 +373,101 @@ def exporter_has_no_rights(test):
         test.finish(client)
 
 
+def slices_and_counters_of_a_shell(test):
+    name = start(test, "shell", "-e", "sched:sched_process_exit")
+    for words in (["--begin", "work"], ["--begin", "work", "--id", "7", "-P", "4242"], ["--counter", "a queue=-3"],
+                  ["--end", "work", "--id", "7", "-P", "4242"], ["--end", "work"], ["--name", name, "--counter", "n=0"]):
+        r = test.run("mark", *words)
+        check(r.status == 0, f"mark {words}: {r}")
+    for words in ([], ["--begin", ""], ["--begin", "a|b"], ["--begin", "a\nb"], ["--counter", "a"], ["--counter", "a=1x"],
+                  ["--counter", "=1"], ["--begin", "a", "--end", "a"], ["text", "--begin", "a"], ["--end", "a", "--id", "x"]):
+        r = test.run("mark", *words)
+        check(r.status == 2, f"mark {words}: {r}")
+    text = stop(test, name, "shell.txt")
+    me = os.getpid()
+    marks = [line.split("tracing_mark_write: ")[1] for line in text.splitlines() if "tracing_mark_write: " in line]
+    check(marks[1:] == [f"S|{me}|work|0", "S|4242|work|7", f"C|{me}|a queue|-3", "F|4242|work|7", f"F|{me}|work|0",
+                        f"C|{me}|n|0"], f"{marks}")
+
+
+def mark_time(text, what):
+    """In ns, to the microsecond that the text has."""
+    line, = [line for line in text.split("\n") if what in line]
+    s, us = re.search(r" (\d+)\.(\d{6}): ", line).groups()
+    return int(s) * 10**9 + int(us) * 1000
+
+
+def synced_clocks(test):
+    """A controller whose clock begins at another time and is 200 ppm fast."""
+    def clock():
+        return (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - begin) * 1.0002 / 1000 + 5e6
+
+    def sync(identity):
+        asked = clock()
+        r = test.run("sync", "--id", identity, "--json")
+        check(r.status == 0, f"sync: {r}")
+        ties.append({"name": "clock_sync", "ph": "c", "ts": clock(),
+                     "args": {"sync_id": identity, "issue_ts": asked}})
+        answers[identity] = json.loads(r.out)
+
+    begin = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    name = start(test, "synced", "-e", "sched:sched_process_exit")
+    ties, answers = [], {}
+    sync("first")
+    time.sleep(0.3)
+    happened, at = clock(), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    time.sleep(0.3)
+    sync("last")
+    again = test.run("sync", "--id", "last")
+    check(again.status == 1 and "already" in again.err, f"an id twice: {again}")
+    check(test.run("sync", "--id", "a b").status == 1, "an id with a blank")
+    made = test.run("sync").out.strip()
+    check(len(made) == 36, f"made up: {made!r}")
+    r = test.run("stop", name, "-o", "synced.traced")
+    check(r.status == 0, f"stop: {r}")
+    (test.dir / "meter.json").write_text(json.dumps([{"name": "peak", "ph": "i", "ts": happened, "pid": 1, "tid": 1}]))
+    (test.dir / "ties.json").write_text(json.dumps(ties))
+    r = test.run("convert", "synced.traced", "synced.json", "--merge", "meter.json", "--sync-file", "ties.json")
+    check(r.status == 0 and "meter.json: its clock is tied to the trace only within" in r.err, f"convert: {r}")
+    r = test.run("convert", "synced.traced", "synced.json", "--merge", "meter.json", "--sync-file", "ties.json",
+                 "--sync-bound", "20s")
+    check(r.status == 0 and "tied" not in r.err, f"convert: {r}")
+    trace = json.loads((test.dir / "synced.json").read_text())
+    kernel = {row["sync_id"]: row for row in trace["otherData"]["kernel_syncs"]}
+    check(len(kernel) == 4, f"{kernel}")
+    for identity, answer in answers.items():
+        row = kernel[identity]
+        check(answer["sessions"] == 1 and row["issue_boottime_ns"] == answer["before_boottime_ns"] and
+              row["answer_boottime_ns"] == answer["after_boottime_ns"], f"{row} {answer}")
+        check(row["issue_boottime_ns"] <= row["trace_ns"] <= row["answer_boottime_ns"], f"{row}")
+        check(abs(row["trace_ns"] - mark_time(trace["systemTraceEvents"], f"name={identity}")) <= 1000, f"{row}")
+    ids = [e["args"]["sync_id"] for e in trace["traceEvents"] if e["name"] == "clock_sync"]
+    check(sorted(ids) == sorted(kernel), f"{ids}")
+    merged, = trace["otherData"]["merged"]
+    check(merged["ties"] == 2 and merged["clock"] == "clock_sync", f"{merged}")
+    peak, = [e for e in trace["traceEvents"] if e["name"] == "peak"]
+    off = peak["ts"] * 1000 - at
+    # The two readings of ours are a moment apart, too.
+    check(abs(off) <= merged["bound_ns"] + 5_000_000, f"{off} ns off: {merged}")
+
+
+def syncs_of_a_flight_recorder(test):
+    name = start(test, "ring", "--ring", "-e", "sched:sched_process_exit")
+    check(test.run("sync", "--id", "in-the-ring").status == 0, "sync")
+    for output in ("one.json", "two.json"):
+        check(test.run("snapshot", name, "-o", output).status in (0, 3), "snapshot")
+        rows = json.loads((test.dir / output).read_text())["otherData"]["kernel_syncs"]
+        check(("in-the-ring" in [r["sync_id"] for r in rows]) == (output == "one.json"), f"{output}: {rows}")
+    check(test.run("cancel", name).status == 0, "cancel")
+
+
 def main():
     test = Test("daemon")
     os.environ["TRACED_PROFILES"] = str(test.source / "systemd" / "profiles")
     for label, function in (("two sessions at once", two_sessions),
+                            ("slices and counters of a shell", slices_and_counters_of_a_shell),
+                            ("another machine's clock", synced_clocks),
+                            ("syncs of a flight recorder", syncs_of_a_flight_recorder),
                             ("the daemon is killed", killed_daemon),
                             ("the client is killed", killed_client),
                             ("the daemon is terminated", terminated_daemon),

@@ -131,6 +131,20 @@ int capture_mark(struct capture *c _unused_, const char *text, struct error *err
 	return 0;
 }
 
+int capture_sync(struct capture *c _unused_, const char *id, struct capture_sync *ret,
+		 struct error *err)
+{
+	if (fakes.marks_refused) {
+		fakes.marks_refused--;
+		return error_set(err, -EEXIST, "it has it already");
+	}
+	snprintf(fakes.last_mark, sizeof(fakes.last_mark), "%s", id);
+	*ret = (struct capture_sync){ .before_ns = 100 + 10 * fakes.marks,
+				      .after_ns = 105 + 10 * fakes.marks };
+	fakes.marks++;
+	return 0;
+}
+
 void capture_get_stats(struct capture *c, struct capture_stats *ret)
 {
 	static const struct capture_cpu_stats cpus[] = { { .cpu = 0, .events = 3 },

@@ -252,6 +252,22 @@ static void a_clock_belongs_to_its_file(void **state _unused_)
 	assert_non_null(strstr(p.err.hint, "monotonic, boottime, realtime"));
 	parsed_deinit(&p);
 
+	PARSE(&p, "--merge", "a.json", "--merge", "b.json", "--sync-file", "s.json", "--sync-bound",
+	      "1ms");
+	assert_int_equal(p.r, 0);
+	assert_int_equal(p.o.merge_count, 2);
+	assert_null(p.o.merges[0].syncs);
+	assert_string_equal(p.o.merges[1].syncs, "s.json");
+	assert_int_equal(p.o.sync_bound_ns, 1000000);
+	parsed_deinit(&p);
+	PARSE(&p, "--merge", "a.json", "--sync-file", "s.json", "--sync-file", "t.json");
+	assert_int_equal(p.r, -EINVAL);
+	assert_non_null(strstr(p.err.message, "a.json has s.json already"));
+	parsed_deinit(&p);
+	PARSE(&p, "--sync-file", "s.json");
+	assert_int_equal(p.r, 0);
+	assert_string_equal(p.o.merges[0].path, "s.json");
+	parsed_deinit(&p);
 	PARSE(&p, "--merge", "");
 	assert_int_equal(p.r, -EINVAL);
 	parsed_deinit(&p);

@@ -697,6 +697,40 @@ static void a_mark_fails_only_if_nobody_took_it(void **state)
 	client_close(&c);
 }
 
+static void a_sync_tells_when_it_was_done(void **state)
+{
+	struct daemon *d = *state;
+	Traced__Control__Sync sync = TRACED__CONTROL__SYNC__INIT;
+	REQUEST(request, SYNC, sync, sync);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	sync.id = (char *)"some-id";
+	assert_error(ask(d, &c, &request, -1), ENOENT, "nothing records");
+	start_ok(d, &c, "a", false);
+	start_ok(d, &c, "b", false);
+	fakes.marks = 0;
+	reply = ask(d, &c, &request, -1);
+	assert_null(reply->error);
+	assert_int_equal(reply->synced->count, 2);
+	assert_int_equal(reply->synced->before_ns, 100);
+	assert_int_equal(reply->synced->after_ns, 115);
+	assert_string_equal(fakes.last_mark, "some-id");
+	done_with(reply);
+	/* One that has it already is no reason to fail; two are. */
+	fakes.marks_refused = 1;
+	reply = ask(d, &c, &request, -1);
+	assert_null(reply->error);
+	assert_int_equal(reply->synced->count, 1);
+	done_with(reply);
+	fakes.marks_refused = 2;
+	assert_error(ask(d, &c, &request, -1), EEXIST, "already");
+	sync.session = (char *)"nobody";
+	assert_error(ask(d, &c, &request, -1), ENOENT, "no session");
+	client_close(&c);
+}
+
 /* An idle daemon has nothing that ends and gives descriptors back. */
 static void a_lack_of_descriptors_passes(void **state)
 {
@@ -1279,6 +1313,7 @@ int main(int argc, char **argv)
 		TEST(a_pipe_of_a_client_that_left_holds_nothing),
 		TEST(an_exporter_can_not_make_up_errnos),
 		TEST(a_mark_fails_only_if_nobody_took_it),
+		TEST(a_sync_tells_when_it_was_done),
 		TEST(a_lack_of_descriptors_passes),
 		TEST(a_slow_export_holds_nobody_up),
 		TEST(an_output_is_checked_before_the_recording_ends),

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Marks in the kernel's ring, and those that tie clocks. */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/recording.h"
+#include "util/io.h"
+
+/* The file is open before and after, so that the readings enclose the write alone. */
+static int write_between(int dir, const char *text, struct clock_sync_mark *ret)
+{
+	_cleanup_close_ int fd = tracefs_open_file(dir, O_WRONLY | O_TRUNC, "trace_marker");
+	int r;
+
+	if (fd < 0)
+		return fd;
+	ret->before = now_ns(CLOCK_BOOTTIME);
+	r = write_full(fd, text, strlen(text));
+	ret->after = now_ns(CLOCK_BOOTTIME);
+	return r;
+}
+
+/*
+ * A CPU outside tracing_cpumask refuses trace_marker's writes (EBADF): for the
+ * moment of the write the thread moves to one within.
+ */
+static int write_marker(struct capture *c, const char *text, struct clock_sync_mark *ret)
+{
+	int dir = c->rings[BUFFER_MAIN].dir, r;
+	cpu_set_t before, allowed;
+
+	if (!c->cpus.bits)
+		return write_between(dir, text, ret);
+	CPU_ZERO(&allowed);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (cpu_set_has(&c->cpus, cpu))
+			CPU_SET(cpu, &allowed);
+	if (sched_getaffinity(0, sizeof(before), &before) < 0 ||
+	    sched_setaffinity(0, sizeof(allowed), &allowed) < 0)
+		return -errno;
+	r = write_between(dir, text, ret);
+	sched_setaffinity(0, sizeof(before), &before);
+	return r;
+}
+
+int capture_mark(struct capture *c, const char *text, struct error *err)
+{
+	struct clock_sync_mark unused;
+	int r;
+
+	if (strlen(text) > CAPTURE_MARK_MAX)
+		return error_set(err, -EMSGSIZE, "a mark holds at most %d bytes", CAPTURE_MARK_MAX);
+	if (!c->running)
+		return error_set(err, -ENODATA, "the recording is not running");
+	r = write_marker(c, text, &unused);
+	return r < 0 ? error_errno(err, r, "cannot write the mark") : 0;
+}
+
+static int write_sync(struct capture *c, const struct sync *s)
+{
+	struct clock_snapshot snapshot = s->clocks;
+
+	snapshot.sync = &s->mark;
+	return clocks_write(&snapshot, &c->writer, CLOCK_PHASE_SYNC);
+}
+
+int capture_write_syncs(struct capture *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < c->sync_count; i++)
+		r = write_sync(c, &c->syncs[i]);
+	return r;
+}
+
+/* The ring gets the mark, the stream the readings: at once, or where there is none yet with the
+ * rest. */
+static int sync_with(struct capture *c, const char *id, struct sync **ret)
+{
+	struct sync *all = reallocarray(c->syncs, c->sync_count + 1, sizeof(*all)), *s;
+	char text[sizeof("trace_event_clock_sync: name=") + CAPTURE_SYNC_ID_MAX];
+	int r;
+
+	if (!all)
+		return -ENOMEM;
+	c->syncs = all;
+	s = &all[c->sync_count];
+	*s = (struct sync){ .mark.id = strdup(id) };
+	if (!s->mark.id)
+		return -ENOMEM;
+	snprintf(text, sizeof(text), "trace_event_clock_sync: name=%s", id);
+	r = write_marker(c, text, &s->mark);
+	if (r < 0) {
+		free(s->mark.id);
+		return r;
+	}
+	clocks_read(&s->clocks);
+	c->sync_count++;
+	*ret = s;
+	if (c->streaming)
+		r = c->full ? -EDQUOT : write_sync(c, s);
+	c->full |= r == -EDQUOT;
+	return r;
+}
+
+void capture_sync_start(struct capture *c)
+{
+	char id[sizeof("traced_") + 8];
+	struct sync *unused;
+	int r;
+
+	snprintf(id, sizeof(id), "traced_%02x%02x%02x%02x", c->uuid[0], c->uuid[1], c->uuid[2],
+		 c->uuid[3]);
+	r = sync_with(c, id, &unused);
+	if (r < 0)
+		capture_warn(c, "the clock marker could not be written: %s", strerror(-r));
+}
+
+bool capture_sync_id_valid(const char *id)
+{
+	size_t n = strspn(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_");
+
+	return n && !id[n] && n <= CAPTURE_SYNC_ID_MAX;
+}
+
+int capture_sync(struct capture *c, const char *id, struct capture_sync *ret, struct error *err)
+{
+	struct sync *s;
+	int r;
+
+	if (!capture_sync_id_valid(id))
+		return error_set(err, -EINVAL,
+				 "a sync's id has from 1 to %d letters, digits, - and _",
+				 CAPTURE_SYNC_ID_MAX);
+	if (!c->running)
+		return error_set(err, -ENODATA, "the recording is not running");
+	for (size_t i = 0; i < c->sync_count; i++)
+		if (strcmp(c->syncs[i].mark.id, id) == 0)
+			return error_set(err, -EEXIST, "the recording has the sync \"%s\" already",
+					 id);
+	if (c->sync_count >= CAPTURE_SYNCS_MAX)
+		return error_set(err, -ENOSPC, "a recording takes at most %d syncs",
+				 CAPTURE_SYNCS_MAX);
+	r = sync_with(c, id, &s);
+	if (r < 0)
+		return error_errno(err, r, "cannot write the mark");
+	*ret = (struct capture_sync){ .before_ns = s->mark.before, .after_ns = s->mark.after };
+	return 0;
+}
+
+void capture_forget_syncs(struct capture *c)
+{
+	for (size_t i = 0; i < c->sync_count; i++)
+		free(c->syncs[i].mark.id);
+	free(c->syncs);
+}
