@@ -7,6 +7,11 @@
 #define MARK_NAME "tracing_mark_write: "
 #define SYNC_WORD "trace_event_clock_sync"
 
+bool portable_may_sync(const struct record *rec)
+{
+	return memmem(rec->data, rec->len, SYNC_WORD, sizeof(SYNC_WORD) - 1);
+}
+
 void portable_init(struct portable *p, const struct trace_info *info)
 {
 	*p = (struct portable){

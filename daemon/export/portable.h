@@ -39,6 +39,11 @@ struct portable {
 	int32_t mark_pid; /* of the last mark of free text */
 };
 
+/*
+ * Whether rec, of a mark, may be one of a clock sync: these alone change p->sync, which is to have
+ * seen all of them in order. For other events each thread may have a struct portable of its own.
+ */
+bool portable_may_sync(const struct record *rec);
 void portable_init(struct portable *p, const struct trace_info *info);
 void portable_deinit(struct portable *p);
 /* What comes is of another file: the sync marks so far are not in it. */

@@ -379,6 +379,13 @@ _hot_ int render_event(struct render *r, const struct trace_event *ev, struct er
 	return add_item(r, &(struct item){ .ev = *ev }, ev->rec.len, err);
 }
 
+int render_event_now(struct render *r, const struct trace_event *ev, struct error *err)
+{
+	int e = render_drain(r, err);
+
+	return e < 0 ? e : event_alone(r, ev, err);
+}
+
 static int loss_alone(struct render *r, uint32_t cpu, uint64_t count, struct error *err)
 {
 	uint64_t weight = 0;

@@ -40,6 +40,8 @@ struct render *render_free(struct render *r);
 DEFINE_CLEANUP_FUNC(struct render *, render_free);
 
 int render_event(struct render *r, const struct trace_event *ev, struct error *err);
+/* As render_event, by the caller's thread's state, when all that came before is with the output. */
+int render_event_now(struct render *r, const struct trace_event *ev, struct error *err);
 int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *err);
 /* All that was given is with the output when it returns. */
 int render_drain(struct render *r, struct error *err);

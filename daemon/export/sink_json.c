@@ -10,21 +10,31 @@
 #include "export/json_tail.h"
 #include "export/line.h"
 #include "export/portable.h"
+#include "export/render.h"
+#include "export/segment.h"
 #include "export/sinks.h"
+
+/* What one thread needs for the text. */
+struct text_state {
+	struct line *line;
+	struct printer *printer;
+	struct portable portable;
+	struct buf scratch; /* one line, before it is escaped */
+};
 
 struct sink_json {
 	struct sink sink;
 	const struct trace_info *info;
 	struct output *out;
-	struct line *line;
-	struct printer *printer;
+	bool tgid;
+	struct render *render;
+	const struct event *print;
+	struct printer *printer;  /* of the functions */
 	struct json_spool *spool; /* what has its place behind the text */
 	struct json_functions *functions;
 	enum function_view function_view;
-	struct portable portable;
-	struct buf scratch; /* one line, before it is escaped */
-	uint64_t units;	    /* UTF-16 units of the string so far */
-	uint64_t last_ts;   /* no line goes back in time */
+	uint64_t units;	  /* UTF-16 units of the string so far */
+	uint64_t last_ts; /* no line goes back in time */
 	uint64_t string_max;
 	bool text_ended;
 	struct json_tail tail;
@@ -35,15 +45,137 @@ static struct sink_json *json(struct sink *s)
 	return container_of(s, struct sink_json, sink);
 }
 
+static void text_end(void *userdata)
+{
+	struct text_state *s = userdata;
+
+	printer_free(s->printer);
+	line_free(s->line);
+	portable_deinit(&s->portable);
+	buf_deinit(&s->scratch);
+	free(s);
+}
+
+static int text_begin(void **ret, struct sink *sink)
+{
+	const struct trace_info *info = json(sink)->info;
+	struct text_state *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	portable_init(&s->portable, info);
+	r = line_new(&s->line, info, json(sink)->tgid, LINE_PORTABLE);
+	if (r == 0)
+		r = printer_new(&s->printer, info->events);
+	if (r < 0) {
+		text_end(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+/* Escapes what out holds from start, as one line, and ends it. */
+_hot_ static int end_line(struct text_state *s, struct buf *out, size_t start, uint64_t *units)
+{
+	const char *end = out->data + out->len;
+
+	if (unlikely(out->failed))
+		return -ENOMEM;
+	if (likely(json_plain_end(out->data + start, end) == end)) {
+		*units += out->len - start;
+	} else {
+		buf_clear(&s->scratch);
+		buf_append(&s->scratch, out->data + start, out->len - start);
+		out->len = start;
+		*units += json_escape_line(out, s->scratch.data, s->scratch.len);
+	}
+	buf_append(out, "\\n", 2);
+	++*units;
+	return buf_error(&s->scratch);
+}
+
+_hot_ static int text_event(void *state, const struct trace_event *ev, struct buf *out,
+			    uint64_t *units)
+{
+	struct text_state *s = state;
+	size_t start = out->len, name;
+	int r;
+
+	line_prefix(s->line, ev, out);
+	name = out->len;
+	r = sink_print(s->printer, ev, out);
+	if (unlikely(r < 0))
+		return r;
+	if (portable_fix(&s->portable, ev, out, name) == PORTABLE_EVENT)
+		return end_line(s, out, start, units);
+	/* A mark of free text: a slice without length is what both readers show of it. */
+	r = end_line(s, out, start, units);
+	if (r < 0)
+		return r;
+	start = out->len;
+	line_prefix(s->line, ev, out);
+	portable_end_mark(&s->portable, out);
+	return end_line(s, out, start, units);
+}
+
+static int text_loss(void *state, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *units)
+{
+	size_t start = out->len;
+
+	/* As a comment: trace processor refuses the load for any other line that is no event. */
+	if (count == UINT64_MAX)
+		buf_printf(out, "# CPU:%u [LOST EVENTS]", cpu);
+	else
+		buf_printf(out, "# CPU:%u [LOST %llu EVENTS]", cpu, (unsigned long long)count);
+	return end_line(state, out, start, units);
+}
+
+_cold_ static int full(const struct sink_json *s, struct error *err)
+{
+	error_set(err, -EOVERFLOW,
+		  "the trace's text is longer than the %llu characters that a viewer can open",
+		  (unsigned long long)s->string_max);
+	error_hint(err, "write it as .pftrace or .txt, or record for a shorter time or fewer "
+			"events");
+	return -EOVERFLOW;
+}
+
+/* A file of more characters is no use, wherever they stand. */
+static int check_room(const struct sink_json *s, struct error *err)
+{
+	return unlikely(s->units + json_spool_bytes(s->spool) > s->string_max) ? full(s, err) : 0;
+}
+
+static int text_took(struct sink *sink, uint64_t units, struct error *err)
+{
+	json(sink)->units += units;
+	return check_room(json(sink), err);
+}
+
+static const struct render_ops text_render_ops = {
+	.begin = text_begin,
+	.end = text_end,
+	.event = text_event,
+	.loss = text_loss,
+	.took = text_took,
+	.failure = "can't write the JSON",
+};
+
+/* The state that marks of clock syncs are rendered with, and that the caller's thread owns. */
+static struct text_state *own_text(const struct sink_json *s)
+{
+	return render_state(s->render);
+}
+
 static void json_free(struct sink *s)
 {
+	render_free(json(s)->render);
 	json_functions_free(json(s)->functions);
 	json_spool_free(json(s)->spool);
 	printer_free(json(s)->printer);
-	line_free(json(s)->line);
-	portable_deinit(&json(s)->portable);
 	json_tail_deinit(&json(s)->tail);
-	buf_deinit(&json(s)->scratch);
 	free(json(s));
 }
 
@@ -73,7 +205,7 @@ static int begin_elements(struct sink_json *s)
 		r = json_functions_new(&s->functions, s->info, s->printer, s->spool,
 				       s->function_view);
 	if (r == 0)
-		json_tail_init(&s->tail, s->out, s->info, &s->portable.sync, s->spool);
+		json_tail_init(&s->tail, s->out, s->info, &own_text(s)->portable.sync, s->spool);
 	return r;
 }
 
@@ -92,8 +224,11 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 		s->out = out;
 		s->function_view = o->function_view;
 		s->string_max = o->json_string_max ?: EXPORT_JSON_MAX;
-		portable_init(&s->portable, info);
-		r = line_new(&s->line, info, o->tgid, LINE_PORTABLE);
+		s->tgid = o->tgid;
+		s->print = event_table_find_name(info->events, "ftrace", "print");
+		/* Where one event's line decides what becomes of the next, they come one by one. */
+		r = render_new(&s->render, &text_render_ops, &s->sink, info, out,
+			       info->followed || segment_wanted(&o->rotate) ? 1 : o->threads);
 	}
 	if (r == 0)
 		r = printer_new(&s->printer, info->events);
@@ -109,131 +244,80 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 	return 0;
 }
 
-_cold_ static int full(const struct sink_json *s, struct error *err)
-{
-	error_set(err, -EOVERFLOW,
-		  "the trace's text is longer than the %llu characters that a viewer can open",
-		  (unsigned long long)s->string_max);
-	error_hint(err, "write it as .pftrace or .txt, or record for a shorter time or fewer "
-			"events");
-	return -EOVERFLOW;
-}
-
-/* Escapes what the output's end holds from start, as one line, and ends it. */
-_hot_ static int end_line(struct sink_json *s, size_t start, struct error *err)
-{
-	struct buf *b = &s->out->buf;
-	const char *end = b->data + b->len;
-	int r;
-
-	if (unlikely(b->failed))
-		return error_errno(err, -ENOMEM, "can't write the JSON");
-	if (likely(json_plain_end(b->data + start, end) == end)) {
-		s->units += b->len - start;
-	} else {
-		buf_clear(&s->scratch);
-		buf_append(&s->scratch, b->data + start, b->len - start);
-		b->len = start;
-		s->units += json_escape_line(b, s->scratch.data, s->scratch.len);
-	}
-	buf_append(b, "\\n", 2);
-	s->units++;
-	if (unlikely(s->units + json_spool_bytes(s->spool) > s->string_max))
-		return full(s, err);
-	r = output_settle(s->out);
-	return likely(r == 0) ? 0 : error_errno(err, r, "can't write the JSON");
-}
-
-/* A file of more characters is no use, wherever they stand. */
 static int put_function(struct sink_json *s, const struct trace_event *ev, struct error *err)
 {
 	if (json_functions_event(s->functions, ev) < 0)
 		return error_errno(err, -ENOMEM, "can't write the JSON");
-	return unlikely(s->units + json_spool_bytes(s->spool) > s->string_max) ? full(s, err) : 0;
+	return check_room(s, err);
 }
 
 _hot_ static int json_event(struct sink *sink, const struct trace_event *given, struct error *err)
 {
 	struct sink_json *s = json(sink);
 	struct trace_event ev = *given;
-	struct buf *b = &s->out->buf;
-	size_t start = b->len, name;
-	int r;
 
 	/* Trace Viewer refuses the whole trace if a CPU's time runs backwards. */
 	ev.rec.ts = s->last_ts = MAX(s->last_ts, ev.rec.ts);
 	if (json_functions_has(s->functions, &ev))
 		return put_function(s, &ev, err);
-	line_prefix(s->line, &ev, b);
-	name = b->len;
-	r = sink_print(s->printer, &ev, b);
-	if (unlikely(r < 0))
-		return error_errno(err, r, "can't write the JSON");
-	if (portable_fix(&s->portable, &ev, b, name) == PORTABLE_EVENT)
-		return end_line(s, start, err);
-	/* A mark of free text: a slice without length is what both readers show of it. */
-	r = end_line(s, start, err);
-	if (r < 0)
-		return r;
-	start = b->len;
-	line_prefix(s->line, &ev, b);
-	portable_end_mark(&s->portable, b);
-	return end_line(s, start, err);
+	/* Of these the first of each id counts: one thread has to see them all. */
+	if (unlikely(ev.desc && ev.desc == s->print && portable_may_sync(&ev.rec)))
+		return render_event_now(s->render, &ev, err);
+	return render_event(s->render, &ev, err);
 }
 
 static int json_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
 		     uint64_t after_ts _unused_, uint64_t count, struct error *err)
 {
 	struct sink_json *s = json(sink);
-	struct buf *b = &s->out->buf;
-	size_t start = b->len;
 
 	json_functions_loss(s->functions, s->last_ts);
-	/* As a comment: trace processor refuses the load for any other line that is no event. */
-	if (count == UINT64_MAX)
-		buf_printf(b, "# CPU:%u [LOST EVENTS]", cpu);
-	else
-		buf_printf(b, "# CPU:%u [LOST %llu EVENTS]", cpu, (unsigned long long)count);
-	return end_line(s, start, err);
+	return render_loss(s->render, cpu, count, err);
 }
 
 /* All events were given. */
-static int end_text(struct sink_json *s)
+static int end_text(struct sink_json *s, struct error *err)
 {
-	if (s->text_ended)
-		return 0;
+	int r = s->text_ended ? 0 : render_drain(s->render, err);
+
+	if (s->text_ended || r < 0)
+		return r;
 	buf_puts(&s->out->buf, "\"");
 	s->text_ended = true;
-	return json_functions_end(s->functions);
+	r = json_functions_end(s->functions);
+	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
 }
 
 static int json_mark(struct sink *sink, const struct mark *mark, struct error *err)
 {
 	struct sink_json *s = json(sink);
-	int r;
+	int r = end_text(s, err);
 
-	r = end_text(s);
-	if (r == 0)
-		r = json_tail_mark(&s->tail, mark);
+	if (r < 0)
+		return r;
+	r = json_tail_mark(&s->tail, mark);
 	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
 }
 
-static int json_sync(struct sink *sink, struct error *err _unused_)
+static int json_sync(struct sink *sink, struct error *err)
 {
-	line_forget(json(sink)->line);
-	json_functions_forget(json(sink)->functions);
-	return 0;
+	struct sink_json *s = json(sink);
+	int r = render_drain(s->render, err);
+
+	line_forget(own_text(s)->line);
+	json_functions_forget(s->functions);
+	return r;
 }
 
-static int end_object(struct sink_json *s, const struct export_result *result)
+static int end_object(struct sink_json *s, const struct export_result *result, struct error *err)
 {
-	int r;
+	int r = end_text(s, err);
 
-	r = end_text(s);
-	if (r == 0)
-		r = json_tail_close(&s->tail, result);
+	if (r < 0)
+		return r;
+	r = json_tail_close(&s->tail, result);
 	buf_puts(&s->out->buf, "}\n");
-	return r;
+	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
 }
 
 static uint64_t json_held(const struct sink *sink)
@@ -244,19 +328,20 @@ static uint64_t json_held(const struct sink *sink)
 static int json_cut(struct sink *sink, const struct export_result *result, struct error *err)
 {
 	struct sink_json *s = json(sink);
-	int r = end_object(s, result);
+	int r = end_object(s, result, err);
 
-	if (r == 0)
-		r = output_cut(s->out, false);
+	if (r < 0)
+		return r;
+	r = output_cut(s->out, false);
 	if (r == 0)
 		r = begin_elements(s);
 	if (r < 0)
 		return error_errno(err, r, "can't write the JSON");
 	s->units = 0;
 	s->text_ended = false;
-	portable_restart(&s->portable);
+	portable_restart(&own_text(s)->portable);
 	task_table_forget_seen(s->info->tasks);
-	line_forget(s->line);
+	line_forget(own_text(s)->line);
 	put_header(s);
 	return 0;
 }
@@ -264,10 +349,11 @@ static int json_cut(struct sink *sink, const struct export_result *result, struc
 static int json_close(struct sink *sink, const struct export_result *result, struct error *err)
 {
 	struct sink_json *s = json(sink);
-	int r = end_object(s, result);
+	int r = end_object(s, result, err);
 
-	if (r == 0)
-		r = output_flush(s->out, true);
+	if (r < 0)
+		return r;
+	r = output_flush(s->out, true);
 	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
 }
 
