@@ -11,6 +11,8 @@
 #include "util/visible.h"
 
 #define JSON_CHARS_PER_EVENT 45
+#define JSON_CHARS_PER_CALL 140
+#define JSON_CHARS_PER_GRAPH_EVENT 62
 
 void outcome_deinit(struct outcome *outcome)
 {
@@ -416,8 +418,13 @@ int destination_fail(const struct destination *d, struct error *err)
 }
 
 /* Measured: time, task and name of an event, and what is printed of its bytes. */
-uint64_t json_text_estimate(uint64_t events, uint64_t bytes)
+uint64_t json_text_estimate(const char *tracer, uint64_t events, uint64_t bytes)
 {
+	/* Elements of traceEvents, of which two thirds are names of members. */
+	if (tracer && strcmp(tracer, "function") == 0)
+		return events * JSON_CHARS_PER_CALL;
+	if (tracer && strcmp(tracer, "function_graph") == 0)
+		return events * JSON_CHARS_PER_GRAPH_EVENT;
 	return events * JSON_CHARS_PER_EVENT + bytes * 3 / 2;
 }
 

@@ -59,7 +59,7 @@ int destination_fail(const struct destination *d, struct error *err);
  * About how many characters of a JSON's text so many events make, which have
  * so many bytes in the stream: at most a fifth too few, two fifths too many.
  */
-uint64_t json_text_estimate(uint64_t events, uint64_t bytes);
+uint64_t json_text_estimate(const char *tracer, uint64_t events, uint64_t bytes);
 /* Commits the file and tells of it. Returns the exit status. */
 int destination_finish(struct destination *d, const struct options *o,
 		       const Traced__Control__Reply *reply);

@@ -203,7 +203,7 @@ static bool ended_early(const struct recording *rec, const Traced__Control__Repl
 static void watch_size(struct recording *rec, const Traced__Control__Session *s)
 {
 	if (rec->size_told || !is_json(rec) ||
-	    json_text_estimate(s->events, s->bytes) < EXPORT_JSON_MAX / 5 * 4)
+	    json_text_estimate(rec->o->tracer, s->events, s->bytes) < EXPORT_JSON_MAX / 5 * 4)
 		return;
 	rec->size_told = true;
 	progress_clear(&rec->progress);

@@ -18,6 +18,8 @@
 /* What the kernel knows of a CPU's lines so far: struct fgraph_cpu_data. */
 struct cpu_state {
 	int32_t last_pid;
+	char number[16]; /* the CPU's, with what stands around it */
+	uint32_t number_len;
 	bool begun; /* last_pid is one */
 	bool leaf;  /* the exit that comes next was printed with its entry */
 	int32_t depth;
@@ -116,8 +118,12 @@ static struct cpu_state *state_of(struct graph_text *g, uint32_t cpu)
 		return NULL;
 	if (!g->cpus[cpu]) {
 		g->cpus[cpu] = calloc(1, sizeof(struct cpu_state));
-		if (g->cpus[cpu])
-			g->cpus[cpu]->depth_irq = -1;
+		if (!g->cpus[cpu])
+			return NULL;
+		g->cpus[cpu]->depth_irq = -1;
+		g->cpus[cpu]->number_len =
+			(uint32_t)snprintf(g->cpus[cpu]->number, sizeof(g->cpus[cpu]->number),
+					   " %*u) ", g->cpu_width, cpu);
 	}
 	return g->cpus[cpu];
 }
@@ -141,9 +147,10 @@ static void put_symbol(struct graph_text *g, uint64_t address, struct buf *out)
 		out->len += (size_t)(print_symbol(g->printer, p, address, 's') - p);
 }
 
+/* Of a CPU that has a state. */
 static void put_cpu(const struct graph_text *g, uint32_t cpu, struct buf *out)
 {
-	buf_printf(out, " %*u) ", g->cpu_width, cpu);
+	buf_append(out, g->cpus[cpu]->number, g->cpus[cpu]->number_len);
 }
 
 /* Seven letters of the name, centred in 14 columns. */

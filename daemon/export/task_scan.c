@@ -344,7 +344,9 @@ int task_scan_names(struct stream_index *index, const struct stream_reader *read
 {
 	_cleanup_(merge_freep) struct merge *merge = NULL;
 	struct trace_info *info = &index->info;
+	const struct event *last = NULL;
 	struct merge_item item;
+	bool wanted = false;
 	int kind;
 
 	kind = merge_new(&merge, &info->layout, &index->rings[BUFFER_MAIN], reader, err);
@@ -356,7 +358,10 @@ int task_scan_names(struct stream_index *index, const struct stream_reader *read
 		if (kind != MERGE_RECORD)
 			continue;
 		ev = event_table_find(info->events, event_id(info, &item.rec));
-		if (ev && names_tasks(ev) && take_names(info, ev, &item.rec) < 0)
+		if (ev != last)
+			wanted = ev && names_tasks(ev);
+		last = ev;
+		if (wanted && take_names(info, ev, &item.rec) < 0)
 			return error_errno(err, -ENOMEM, "can't keep the names of tasks");
 	}
 	return kind;

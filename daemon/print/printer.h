@@ -41,7 +41,7 @@ struct event_table {
 	pthread_mutex_t tep_lock;    /* libtraceevent's printing keeps state in its handle */
 };
 
-#define SYMBOL_CACHE_BITS 12
+#define SYMBOL_CACHE_BITS 14
 
 struct symbol_cache_entry {
 	uint64_t address;

@@ -3,11 +3,12 @@
  * Writes a synthetic capture stream: generate KIND COUNT FILE [MACHINE]
  *
  * KIND: sched, syscalls, mixed: the records that Linux 6.18 writes for such a load, on two
- * CPUs; numbers: the smallest there are; kinds: every kind of field that a format
- * can have, its values at random and all of them in its text. MACHINE: 64le, 64be,
- * 32le or 32be.
+ * CPUs; functions, graph: of the function tracers (6.12), with 200,000 symbols; numbers: the
+ * smallest there are; kinds: every kind of field that a format can have, its values at random and
+ * all of them in its text. MACHINE: 64le, 64be, 32le or 32be; the function tracers' 64le alone.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,14 @@
 #define SUBBUF 4096
 #define PAGES_PER_CHUNK 64
 #define TASKS 24
+#define STACK 20
+#define KERNEL UINT64_C(0xffffffff81000000)
+#define SYMBOLS 200000
+#define SYMBOL_SIZE 128
+/* Those that are traced: a few are called over and over. */
+#define FUNCTIONS 3000
 
+enum { ID_FUNCTION = 1, ID_GRAPH_EXIT = 10, ID_GRAPH_ENTRY = 11 };
 enum { ID_WAKING = 300, ID_ENTER, ID_EXIT, ID_IRQ_ENTRY, ID_IRQ_EXIT, ID_KINDS };
 
 struct generator {
@@ -33,6 +41,8 @@ struct generator {
 	uint64_t ts, random;
 	unsigned cpu, pages;
 	int32_t running[CPUS];
+	uint64_t stack[CPUS][STACK], called[CPUS][STACK];
+	unsigned depth[CPUS];
 };
 
 static uint64_t next_random(struct generator *g)
@@ -285,12 +295,106 @@ static void put_irq(struct generator *g, bool entry)
 		maker_event(&g->m, g->ts, ID_IRQ_EXIT, g->running[g->cpu], e, sizeof(e));
 }
 
+static void put_function_formats(struct generator *g)
+{
+	static const char *const words[] = { "sched", "page",	"inode", "alloc",
+					     "free",  "update", "queue", "lock" };
+	struct buf text = BUF_INIT;
+
+	maker_format(&g->m, "ftrace", "function", ID_FUNCTION,
+		     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
+		     "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip");
+	maker_format(&g->m, "ftrace", "funcgraph_entry", ID_GRAPH_ENTRY,
+		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n",
+		     "\"--> %ps (%d)\", (void *)REC->func, REC->depth");
+	maker_format(&g->m, "ftrace", "funcgraph_exit", ID_GRAPH_EXIT,
+		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"
+		     "\tfield:unsigned int overrun;\toffset:20;\tsize:4;\tsigned:0;\n"
+		     "\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned long long rettime;\toffset:32;\tsize:8;\tsigned:0;\n",
+		     "\"<-- %ps (%d)\", (void *)REC->func, REC->depth");
+	/* As long as a kernel's are, which have 24 characters on average. */
+	for (unsigned i = 0; i < SYMBOLS; i++)
+		buf_printf(&text, "%016" PRIx64 " %c %s_%s_%s%06u\n",
+			   KERNEL + i * (uint64_t)SYMBOL_SIZE, i % 3 ? 't' : 'T', words[i % 8],
+			   words[i / 8 % 8], words[i / 64 % 8], i);
+	maker_symbols(&g->m, buf_string(&text));
+	buf_deinit(&text);
+}
+
+static uint64_t any_function(struct generator *g)
+{
+	uint64_t r = next_random(g), n = r % 4 ? FUNCTIONS / 20 : FUNCTIONS;
+
+	return KERNEL + (r >> 8) % n * (SYMBOLS / FUNCTIONS) * SYMBOL_SIZE;
+}
+
+/* Calls and returns in turn, as deep as chance will have it. */
+static bool calls(struct generator *g)
+{
+	unsigned depth = g->depth[g->cpu];
+
+	return depth == 0 || (depth < STACK && next_random(g) % 2);
+}
+
+static void push(struct generator *g)
+{
+	unsigned depth = g->depth[g->cpu]++;
+
+	g->stack[g->cpu][depth] = any_function(g);
+	g->called[g->cpu][depth] = g->ts;
+}
+
+static void put_function(struct generator *g)
+{
+	uint64_t r[2];
+	unsigned depth;
+
+	while (!calls(g))
+		g->depth[g->cpu]--;
+	push(g);
+	depth = g->depth[g->cpu];
+	r[0] = g->stack[g->cpu][depth - 1];
+	r[1] = depth > 1 ? g->stack[g->cpu][depth - 2] + 64 : KERNEL + 64;
+	maker_event(&g->m, g->ts, ID_FUNCTION, 1000 + (int32_t)g->cpu, r, sizeof(r));
+}
+
+static void put_graph(struct generator *g)
+{
+	bool call = calls(g);
+	unsigned depth = g->depth[g->cpu] - !call;
+	struct {
+		uint64_t func;
+		uint32_t depth, overrun;
+		uint64_t called, returned;
+	} r;
+
+	if (call)
+		push(g);
+	else
+		g->depth[g->cpu]--;
+	r.func = g->stack[g->cpu][depth];
+	r.depth = depth;
+	r.overrun = 0;
+	r.called = g->called[g->cpu][depth];
+	r.returned = g->ts;
+	maker_event(&g->m, g->ts, call ? ID_GRAPH_ENTRY : ID_GRAPH_EXIT, 1000 + (int32_t)g->cpu, &r,
+		    call ? 12 : sizeof(r));
+}
+
 static void put_one(struct generator *g, const char *kind, uint64_t i)
 {
 	if (!strcmp(kind, "numbers"))
 		event_number(&g->m, g->ts, 7, (uint32_t)i);
 	else if (!strcmp(kind, "kinds"))
 		put_kinds(g);
+	else if (!strcmp(kind, "functions"))
+		put_function(g);
+	else if (!strcmp(kind, "graph"))
+		put_graph(g);
 	else if (!strcmp(kind, "sched"))
 		i % 3 ? put_switch(g) : put_waking(g);
 	else if (!strcmp(kind, "syscalls"))
@@ -329,7 +433,8 @@ static void put_all(struct generator *g, const char *kind, uint64_t count)
 
 int main(int argc, char **argv)
 {
-	static const char *const kinds[] = { "numbers", "kinds", "sched", "syscalls", "mixed" };
+	static const char *const kinds[] = { "numbers", "kinds", "sched",    "syscalls",
+					     "mixed",	"graph", "functions" };
 	struct generator g = { .ts = UINT64_C(100000000000),
 			       .random = UINT64_C(88172645463325252) };
 	const char *machine = argc == 5 ? argv[4] : "64le";
@@ -339,7 +444,9 @@ int main(int argc, char **argv)
 	for (size_t i = 0; argc > 1 && i < ARRAY_SIZE(kinds); i++)
 		known |= !strcmp(argv[1], kinds[i]);
 	if (argc < 4 || argc > 5 || !known || strlen(machine) != 4) {
-		fprintf(stderr, "usage: %s numbers|kinds|sched|syscalls|mixed COUNT FILE [64le]\n",
+		fprintf(stderr,
+			"usage: %s numbers|kinds|sched|syscalls|mixed|functions|graph COUNT FILE "
+			"[64le]\n",
 			argv[0]);
 		return 2;
 	}
@@ -359,6 +466,8 @@ int main(int argc, char **argv)
 						       : "81000000 T first\n81000100 T second\n"
 							 "81000200 t third\t[module]\n"
 							 "81000300 T end\n");
+	} else if (!strcmp(argv[1], "functions") || !strcmp(argv[1], "graph")) {
+		put_function_formats(&g);
 	} else {
 		put_kernel_formats(&g);
 	}
