@@ -6,6 +6,7 @@
  *	cc example.c -ltraced -o example
  *	tracectl record -o out.json -- ./example
  */
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,15 +54,41 @@ static void slices(void)
 	traced_write('X', &m);
 }
 
+/* Said later than it happened, with names that are no constants. */
+static void late(uint64_t when)
+{
+	char name[32], text[] = { 'n', 'o', '\0', 'e', 'n', 'd' };
+	struct traced_arg args[3];
+	struct traced_mark m;
+
+	snprintf(name, sizeof(name), "named %d", 1);
+	args[0] = traced_arg_named(name, traced_arg_int(NULL, INT64_MIN));
+	args[1] = traced_arg_named("bytes",
+				   traced_arg_text(NULL, TRACED_TYPE_STRING, text, sizeof(text)));
+	args[2] = traced_arg_named("null", traced_arg_text(NULL, TRACED_TYPE_STRING, NULL, 0));
+	memset(&m, 0, sizeof(m));
+	m.category = "example";
+	m.name = "late";
+	m.flags = TRACED_SCOPE_PROCESS;
+	m.time = when;
+	m.args = args;
+	m.arg_count = 3;
+	traced_write('i', &m);
+}
+
 static void moments(void)
 {
+	uint64_t before = traced_now();
+
 	TRACED_INSTANT("example", "thread instant", TRACED_SCOPE_THREAD);
 	TRACED_INSTANT("example", "process instant", TRACED_SCOPE_PROCESS);
 	TRACED_INSTANT("example", "global instant", TRACED_SCOPE_GLOBAL);
+	late(before);
 	TRACED_MARK("example", "mark", TRACED_INT("n", 1));
 	TRACED_SAMPLE("example", "sample", &frame_work);
 	TRACED_COUNTER("example", "cats", TRACED_INT("cats", 7));
 	TRACED_COUNTER("example", "pets", TRACED_INT("cats", 7), TRACED_DOUBLE("dogs", 2.5));
+	TRACED_COUNTER("example", "odd", TRACED_DOUBLE("good", 1.5), TRACED_DOUBLE("bad", NAN));
 	TRACED_COUNTER_OF("example", "queue", TRACED_ID(3), TRACED_UINT("length", 12));
 }
 
@@ -114,11 +141,20 @@ static void flows(void)
 
 static void objects(void)
 {
+	struct traced_mark m;
+
 	TRACED_OBJECT_NEW("example", "Object", TRACED_ID(0x1000));
 	TRACED_OBJECT_SNAPSHOT("example", "Object", TRACED_ID(0x1000), TRACED_INT("size", 1),
 			       TRACED_REF("self", 0x1000));
 	TRACED_OBJECT_SNAPSHOT_AS("example", "Special", TRACED_ID(0x1000), "Object",
 				  TRACED_INT("size", 2));
+	memset(&m, 0, sizeof(m));
+	m.category = "example";
+	m.name = "Object";
+	m.id = TRACED_LOCAL(0);
+	m.id.text = "by name";
+	m.snapshot_category = "other";
+	traced_write('O', &m);
 	TRACED_CONTEXT_ENTER("example", "Object", TRACED_ID(0x1000));
 	TRACED_INSTANT("example", "in context", TRACED_SCOPE_THREAD);
 	TRACED_CONTEXT_LEAVE("example", "Object", TRACED_ID(0x1000));

@@ -545,7 +545,15 @@ static int take_warnings(struct exporter *x, struct export_result *ret)
 	if (ret->events <= ret->own_events)
 		stream_index_warn(&x->index, EXPORT_NOTHING);
 	if (x->marks) {
+		uint64_t left_out = x->ops->marks_left_out ? x->ops->marks_left_out(x->sink) : 0;
+
 		ret->marks = mark_feed_count(x->marks);
+		if (left_out)
+			stream_index_warn(&x->index,
+					  "%" PRIu64
+					  " marks are left out: they end what never began, "
+					  "or have nothing that a viewer shows",
+					  left_out);
 		mark_feed_warn(x->marks, &x->index, x->first_ts, x->last_ts);
 	}
 	ret->warnings = TAKE_PTR(x->index.warnings);

@@ -14,6 +14,7 @@
 #define SORT_KTHREADS 1000000
 #define SORT_IDLE INT32_MAX
 #define FRAMES_MEMORY (64U << 20)
+#define NAMES_MEMORY (4U << 20)
 
 /* Opens {"name":..,"ph":"M",..,"args":{ -- to be closed by "}}". Metadata has no time. */
 static void open_meta(struct buf *b, const char *name, int32_t pid, int32_t tid)
@@ -515,6 +516,9 @@ static int enter(struct json_tail *t, enum tail_section section)
 	buf_puts(b, begin[section]);
 	if (section == TAIL_EVENTS)
 		r = put_names(t);
+	/* Of the files before this one. */
+	if (section == TAIL_EVENTS)
+		buf_append(b, t->names.data, t->names.len);
 	if (r == 0 && section == TAIL_EVENTS)
 		r = json_spool_write(t->spool, t->out);
 	return r;
@@ -526,9 +530,18 @@ void json_tail_init(struct json_tail *t, struct output *out, const struct trace_
 	*t = (struct json_tail){ .out = out, .info = info, .sync = sync, .spool = spool };
 }
 
+void json_tail_restart(struct json_tail *t, struct json_spool *spool)
+{
+	t->spool = spool;
+	t->section = TAIL_NOTHING;
+	t->last_tid = 0;
+	t->process_count = 0;
+}
+
 void json_tail_deinit(struct json_tail *t)
 {
 	buf_deinit(&t->frames);
+	buf_deinit(&t->names);
 	free(t->processes);
 }
 
@@ -568,6 +581,7 @@ static int name_task(struct json_tail *t, const struct mark *mark)
 int json_tail_mark(struct json_tail *t, const struct mark *mark)
 {
 	bool sample = mark->phase == PHASE_GLOBAL_SAMPLE;
+	size_t start;
 	int r;
 
 	if (mark->phase == PHASE_FRAME)
@@ -577,8 +591,11 @@ int json_tail_mark(struct json_tail *t, const struct mark *mark)
 		r = name_task(t, mark);
 	if (r < 0)
 		return r;
+	start = t->out->buf.len;
 	if (!json_put_mark(&t->out->buf, mark))
 		t->left_out++;
+	else if (mark->phase == PHASE_METADATA && t->names.len < NAMES_MEMORY)
+		buf_append(&t->names, t->out->buf.data + start, t->out->buf.len - start);
 	return output_settle(t->out);
 }
 

@@ -19,12 +19,15 @@ struct json_tail {
 	enum tail_section { TAIL_NOTHING, TAIL_EVENTS, TAIL_SAMPLES, TAIL_END } section;
 	uint64_t left_out;  /* marks that no reader takes */
 	struct buf frames;  /* the member stackFrames, so far */
+	struct buf names;   /* that applications told, with a comma before each */
 	int32_t last_tid;   /* of the last mark */
 	int32_t *processes; /* owned; those that were named, sorted */
 	size_t process_count, process_cap;
 };
 void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
 		    const struct clock_sync *sync, struct json_spool *spool);
+/* Another file: frames and names that were told are those of its marks, too. */
+void json_tail_restart(struct json_tail *t, struct json_spool *spool);
 void json_tail_deinit(struct json_tail *t);
 int json_tail_mark(struct json_tail *t, const struct mark *mark);
 /* All that is left to say. 0 or -errno. */

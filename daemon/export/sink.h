@@ -53,6 +53,8 @@ struct sink_ops {
 	 */
 	int (*mark)(struct sink *s, const struct mark *mark, struct error *err);
 	bool marks_last;
+	/* Of the marks given so far those that the format's readers would not take; NULL: none. */
+	uint64_t (*marks_left_out)(struct sink *s);
 	/*
 	 * Of a recording that goes on, NULL or: what was given so far is to be handed out, however
 	 * little it is. From here on tasks may have other names, and info more of all.

@@ -204,8 +204,6 @@ static int begin_elements(struct sink_json *s)
 	if (r == 0)
 		r = json_functions_new(&s->functions, s->info, s->printer, s->spool,
 				       s->function_view);
-	if (r == 0)
-		json_tail_init(&s->tail, s->out, s->info, &own_text(s)->portable.sync, s->spool);
 	return r;
 }
 
@@ -234,6 +232,8 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 		r = printer_new(&s->printer, info->events);
 	if (r == 0)
 		r = begin_elements(s);
+	if (r == 0)
+		json_tail_init(&s->tail, s->out, s->info, &own_text(s)->portable.sync, s->spool);
 	if (r < 0) {
 		if (s)
 			json_free(&s->sink);
@@ -299,6 +299,11 @@ static int json_mark(struct sink *sink, const struct mark *mark, struct error *e
 	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
 }
 
+static uint64_t json_marks_left_out(struct sink *sink)
+{
+	return json(sink)->tail.left_out;
+}
+
 static int json_sync(struct sink *sink, struct error *err)
 {
 	struct sink_json *s = json(sink);
@@ -337,6 +342,7 @@ static int json_cut(struct sink *sink, const struct export_result *result, struc
 		r = begin_elements(s);
 	if (r < 0)
 		return error_errno(err, r, "can't write the JSON");
+	json_tail_restart(&s->tail, s->spool);
 	s->units = 0;
 	s->text_ended = false;
 	portable_restart(&own_text(s)->portable);
@@ -364,6 +370,7 @@ const struct sink_ops sink_json_ops = {
 	.loss = json_loss,
 	.mark = json_mark,
 	.marks_last = true,
+	.marks_left_out = json_marks_left_out,
 	.sync = json_sync,
 	.cut = json_cut,
 	.held = json_held,
@@ -381,6 +388,7 @@ const struct sink_ops sink_json_gz_ops = {
 	.loss = json_loss,
 	.mark = json_mark,
 	.marks_last = true,
+	.marks_left_out = json_marks_left_out,
 	.sync = json_sync,
 	.cut = json_cut,
 	.held = json_held,

@@ -7,6 +7,7 @@
  */
 #include "export/perfetto/bundle.h"
 #include "export/perfetto/compress.h"
+#include "export/perfetto/marks.h"
 #include "export/perfetto/packets.h"
 #include "export/perfetto/schema.h"
 #include "export/sinks.h"
@@ -33,6 +34,7 @@ struct sink_perfetto {
 	uint64_t last_ts;
 	struct task *known;    /* the last life that was known when one was last looked for */
 	uint64_t clocks_until; /* CLOCK_BOOTTIME: those later are still to be written */
+	struct pf_marks marks;
 	struct buf bundle;
 	unsigned clock;		      /* FtraceClock; 0: boot */
 	enum pf_clock packet_clock;   /* the same, of packets */
@@ -50,6 +52,7 @@ static void perfetto_free(struct sink *s)
 	free(p->bundles);
 	free(p->loss_tracks);
 	free(p->born);
+	pf_marks_deinit(&p->marks);
 	buf_deinit(&p->bundle);
 	buf_deinit(&p->packets);
 	pf_compressor_free(p->compress);
@@ -210,6 +213,7 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	if (r < 0)
 		goto failed;
 	find_clock(p, info->header->trace_clock);
+	pf_marks_init(&p->marks, p->packet_clock, info->tasks);
 	p->print = event_table_find_name(info->events, "ftrace", "print");
 	p->bundles = calloc(CPUS_MAX, sizeof(*p->bundles));
 	p->loss_tracks = calloc(CPUS_MAX, sizeof(*p->loss_tracks));
@@ -341,6 +345,23 @@ static int perfetto_loss(struct sink *s, uint32_t cpu, uint64_t before_ts, uint6
 	return r < 0 ? error_errno(err, r, "perfetto") : 0;
 }
 
+static int perfetto_mark(struct sink *s, const struct mark *mark, struct error *err)
+{
+	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
+	int r = p->tied || !mark->ts ? 0 : tie_without_mark(p, mark->ts);
+
+	if (r >= 0)
+		r = pf_marks_put(&p->marks, mark, p->to);
+	if (r >= 0)
+		r = settle(p);
+	return r < 0 ? error_errno(err, r, "perfetto") : 0;
+}
+
+static uint64_t perfetto_marks_left_out(struct sink *s)
+{
+	return container_of(s, struct sink_perfetto, sink)->marks.left_out;
+}
+
 static uint64_t bytes_before(const struct sink_perfetto *p)
 {
 	return p->compress ? p->compressed + p->packets.len
@@ -371,6 +392,8 @@ static int write_all(struct sink_perfetto *p, uint64_t until)
 
 	if (r >= 0)
 		r = write_news(p, until);
+	if (r >= 0)
+		r = pf_marks_put_names(&p->marks, p->to);
 	for (uint32_t cpu = 0; r >= 0 && cpu < CPUS_MAX; cpu++)
 		r = write_bundle(p, &p->bundles[cpu]);
 	return r;
@@ -413,6 +436,7 @@ static int perfetto_cut(struct sink *s, const struct export_result *result, stru
 			pf_bundle_restart(&p->bundles[cpu]);
 	memset(p->loss_tracks, 0, CPUS_MAX * sizeof(*p->loss_tracks));
 	pf_schema_forget_symbols(p->schema);
+	pf_marks_restart(&p->marks);
 	if (r >= 0)
 		r = begin_segment(p);
 	return r < 0 ? error_errno(err, r, "perfetto") : 0;
@@ -433,6 +457,8 @@ const struct sink_ops sink_perfetto_ops = {
 	.open = perfetto_open,
 	.event = perfetto_event,
 	.loss = perfetto_loss,
+	.mark = perfetto_mark,
+	.marks_left_out = perfetto_marks_left_out,
 	.sync = perfetto_sync,
 	.cut = perfetto_cut,
 	.close = perfetto_close,
@@ -446,6 +472,8 @@ const struct sink_ops sink_perfetto_gz_ops = {
 	.open = perfetto_open,
 	.event = perfetto_event,
 	.loss = perfetto_loss,
+	.mark = perfetto_mark,
+	.marks_left_out = perfetto_marks_left_out,
 	.sync = perfetto_sync,
 	.cut = perfetto_cut,
 	.close = perfetto_close,

@@ -10,8 +10,11 @@
 #include "export/trace_info.h"
 #include "util/buf.h"
 
-/* Every packet here is of one sequence: it has the interned data and the track events. */
+/* Every packet is of one sequence: it has the interned data and the track events. */
 #define PF_SEQUENCE 1
+/* But the tracks of applications: a reader takes the thread that a sequence described last for
+ * the origin of all that follows in it. */
+#define PF_SEQUENCE_TRACKS 2
 
 /* TracePacket.timestamp_clock_id: whose time a time stamp is. */
 enum pf_clock {

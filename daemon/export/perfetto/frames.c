@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/perfetto/frames.h"
+
+#include <errno.h>
+#include <xxhash.h>
+
+#define FRAMES_MAX (1U << 18)
+#define FRAMES_BYTES_MAX (32U << 20)
+#define DEPTH_MAX 256
+
+/* TrackEvent.callstack, InlineCallstack.frames, Frame.function_name, Frame.source_file */
+enum { CALLSTACK = 55, FRAMES = 1, FUNCTION = 1, FILE_NAME = 2 };
+
+struct pf_frame {
+	uint64_t key, parent; /* key 0: free; parent 0: none */
+	char *text;	      /* owned; the name, behind it the category */
+	uint32_t name_len, cat_len;
+};
+
+static uint64_t key_of(const struct mark *m, enum mark_part part)
+{
+	struct text id = m->part[part];
+
+	return id.len ? XXH3_64bits_withSeed(id.data, id.len, m->source) ?: 1 : 0;
+}
+
+void pf_frames_deinit(struct pf_frames *f)
+{
+	for (uint32_t i = 0; i < f->cap; i++)
+		free(f->slots[i].text);
+	free(f->slots);
+	*f = (struct pf_frames){ 0 };
+}
+
+static struct pf_frame *find(struct pf_frame *slots, uint32_t cap, uint64_t key)
+{
+	for (uint64_t at = key;; at++) {
+		struct pf_frame *frame = &slots[at & (cap - 1)];
+
+		if (!frame->key || frame->key == key)
+			return frame;
+	}
+}
+
+static int grow(struct pf_frames *f)
+{
+	uint32_t cap = MAX(f->cap * 2, UINT32_C(64));
+	struct pf_frame *slots = calloc(cap, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < f->cap; i++)
+		if (f->slots[i].key)
+			*find(slots, cap, f->slots[i].key) = f->slots[i];
+	free(f->slots);
+	f->slots = slots;
+	f->cap = cap;
+	return 0;
+}
+
+int pf_frames_add(struct pf_frames *f, const struct mark *m)
+{
+	struct text name = m->part[PART_NAME], cat = m->part[PART_CAT];
+	uint64_t key = key_of(m, PART_ID);
+	struct pf_frame *frame;
+
+	if (!key)
+		return 0;
+	if (f->count * 2 >= f->cap && grow(f) < 0)
+		return -ENOMEM;
+	frame = find(f->slots, f->cap, key);
+	if (frame->key)
+		return 0;
+	if (f->count == FRAMES_MAX || f->bytes + name.len + cat.len > FRAMES_BYTES_MAX)
+		return -ENOSPC;
+	frame->text = malloc((size_t)name.len + cat.len + 1);
+	if (!frame->text)
+		return -ENOMEM;
+	if (name.len)
+		memcpy(frame->text, name.data, name.len);
+	if (cat.len)
+		memcpy(frame->text + name.len, cat.data, cat.len);
+	frame->name_len = name.len;
+	frame->cat_len = cat.len;
+	frame->key = key;
+	frame->parent = key_of(m, PART_SF);
+	f->count++;
+	f->bytes += name.len + cat.len;
+	return 0;
+}
+
+void pf_frames_put_stack(const struct pf_frames *f, const struct mark *m, enum mark_part part,
+			 struct buf *event)
+{
+	const struct pf_frame *stack[DEPTH_MAX];
+	uint64_t key = key_of(m, part);
+	unsigned depth = 0;
+	size_t content;
+
+	/* The innermost ones; a circle ends here, too. */
+	while (key && f->cap && depth < DEPTH_MAX) {
+		const struct pf_frame *frame = find(f->slots, f->cap, key);
+
+		if (!frame->key)
+			break;
+		stack[depth++] = frame;
+		key = frame->parent;
+	}
+	if (!depth)
+		return;
+	content = pf_open(event, CALLSTACK);
+	while (depth-- > 0) {
+		const struct pf_frame *frame = stack[depth];
+		size_t at = pf_open(event, FRAMES);
+
+		pf_text(event, FUNCTION, (struct text){ frame->text, frame->name_len });
+		if (frame->cat_len)
+			pf_text(event, FILE_NAME,
+				(struct text){ frame->text + frame->name_len, frame->cat_len });
+		pf_close(event, at);
+	}
+	pf_close(event, content);
+}
