@@ -552,7 +552,7 @@ static int decode_mark(struct mark_decode *d, const uint8_t *p, size_t size, str
 		.instant = "tpgt"[p[3] & MARK_SCOPE_MASK],
 		.has = p[3] & MARK_BIND_ENCLOSING ? HAS_BIND_ENCLOSING : 0,
 		.pid = d->pid,
-		.tid = d->tid ?: d->pid,
+		.tid = d->tid,
 		.ts = mark_record_time(d, p),
 	};
 	if (l) {
@@ -656,7 +656,7 @@ static int decode_lost(struct mark_decode *d, const uint8_t *p, size_t size, str
 		.phase = PHASE_INSTANT,
 		.instant = 't',
 		.pid = d->pid,
-		.tid = d->tid ?: d->pid,
+		.tid = d->tid,
 		.ts = mark_record_time(d, p),
 	};
 	ret->part[PART_NAME] = (struct text){ d->name.data, (uint32_t)d->name.len };

@@ -10,6 +10,7 @@
 
 #define PART (64U << 10) /* bytes of a chunk that are read at a time */
 #define CLOCKS_MAX 16
+#define UNKNOWN_TID (UINT32_C(1) << 30) /* the kernel goes up to 2^22 */
 
 struct ring_cursor {
 	const struct mark_ring *ring;
@@ -208,7 +209,8 @@ static void init_cursor(struct mark_rings *m, struct ring_cursor *c, const struc
 	mark_decode_init(&c->decode, &m->shared, m->info->header->big_endian);
 	c->decode.generation = p->generation;
 	c->decode.pid = p->pid;
-	c->decode.tid = p->tid;
+	/* A thread that nobody knows is no other one of its process. */
+	c->decode.tid = p->tid ?: (int32_t)(UNKNOWN_TID + p->ring % UNKNOWN_TID);
 	c->order = first_order(m, c);
 }
 

@@ -81,8 +81,8 @@ static pid_t find_inner(pid_t pid, int32_t inner)
 }
 
 /*
- * A thread may say any number: while its process lives, only one of its own is believed.
- * Of a process that has ended nobody knows better.
+ * A thread may say any number: one of its own process is believed, and one that no thread has
+ * any more. It may have ended before its message was read.
  */
 static pid_t check_tid(const struct producer *p, const struct marks_message *msg)
 {
@@ -95,7 +95,8 @@ static pid_t check_tid(const struct producer *p, const struct marks_message *msg
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", p->pid, msg->tid);
 	if (access(path, F_OK) == 0)
 		return msg->tid;
-	return kill(p->pid, 0) < 0 && errno == ESRCH ? msg->tid : 0;
+	snprintf(path, sizeof(path), "/proc/%d", msg->tid);
+	return access(path, F_OK) < 0 && errno == ENOENT ? msg->tid : 0;
 }
 
 static void read_exe(struct producer *p)

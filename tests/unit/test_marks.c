@@ -190,6 +190,34 @@ static void test_marks(void **state _unused_)
 	assert_int_equal(r.dropped, 0);
 }
 
+static void *mark_and_end(void *tid)
+{
+	*(long *)tid = syscall(SYS_gettid);
+	TRACED_INSTANT("test", "short", TRACED_SCOPE_THREAD);
+	return NULL;
+}
+
+/* A thread that has ended before anybody looked is no other thread. */
+static void test_short_thread(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = new_marks();
+	struct recording r;
+	pthread_t thread;
+	long tid = 0;
+
+	find_daemon();
+	begin(m, &r);
+	assert_int_equal(pthread_create(&thread, NULL, mark_and_end, &tid), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	/* The kernel may take a moment longer over it. */
+	while (syscall(SYS_tgkill, getpid(), tid, 0) == 0)
+		sched_yield();
+	end(m, &r);
+	assert_int_equal(r.marks, 1);
+	assert_int_equal(r.pid, getpid());
+	assert_int_equal(r.tid, tid);
+}
+
 static void test_text(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = new_marks();
@@ -610,6 +638,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_short_thread),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_several_recordings),
 		cmocka_unit_test(test_overflow),
