@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A recording while it runs. */
+#include <malloc.h>
 #include <sys/epoll.h>
 
 #include "capture/metadata.h"
@@ -208,6 +209,14 @@ static int periodic(struct capture *c, uint64_t now)
 	return r < 0 ? r : capture_write_notes(c);
 }
 
+/* Formats, symbols and tasks came and went: what a recording needs of the heap is a tenth of it. */
+static void give_back_memory(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
 int capture_background_slice(struct capture *c)
 {
 	int r;
@@ -216,6 +225,7 @@ int capture_background_slice(struct capture *c)
 		r = names_step(&c->names, &c->writer);
 		if (r == 0) {
 			c->names_done = true;
+			give_back_memory();
 			if (c->names.symbols_hidden)
 				capture_warn(c, "kernel symbols are hidden (kernel.kptr_restrict): "
 						"addresses have no names");

@@ -2,12 +2,14 @@
 /*
  * A bounded load for the benchmarks, all on the last CPU that it may use.
  * "getppid N" makes N system calls from one thread, "pingpong N" hands a byte N
- * times to another process and back: two switches and two wake-ups each time. Writes
+ * times to another process and back: two switches and two wake-ups each time;
+ * "paced N S" does that N times a second for S seconds. Writes
  * CLOCK_MONOTONIC at its start and its end, in ns, to FILE.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,9 +62,21 @@ static int echo(int in, int out)
 	return 0;
 }
 
-static int pingpong(uint64_t count)
+/* Waits for the time of the next of so many a second; a thousandth of a second has them at once. */
+static void keep_pace(uint64_t start, uint64_t done, uint64_t rate)
+{
+	uint64_t due = start + done * 1000000000 / rate;
+	struct timespec ts = { (time_t)(due / 1000000000), (long)(due % 1000000000) };
+
+	if (rate <= 1000 || done % (rate / 1000) == 0)
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+}
+
+/* rate: 0 for as fast as it goes. */
+static int pingpong(uint64_t count, uint64_t rate)
 {
 	int there[2], back[2], status;
+	uint64_t start = now_ns();
 	char byte = 0;
 	pid_t child;
 
@@ -76,7 +90,9 @@ static int pingpong(uint64_t count)
 		close(back[0]);
 		_exit(echo(there[0], back[1]) < 0);
 	}
-	while (count--) {
+	for (uint64_t i = 0; i < count; i++) {
+		if (rate)
+			keep_pace(start, i, rate);
 		if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
 			return -EPIPE;
 	}
@@ -88,13 +104,15 @@ static int pingpong(uint64_t count)
 
 int main(int argc, char **argv)
 {
+	bool paced = argc == 5 && strcmp(argv[1], "paced") == 0;
 	uint64_t start, count;
 	FILE *times;
 	int r;
 
-	times = argc == 4 ? fopen(argv[3], "w") : NULL;
+	times = argc == 4 || paced ? fopen(argv[argc - 1], "w") : NULL;
 	if (!times) {
 		fprintf(stderr, "Usage: %s getppid|pingpong COUNT FILE\n", argv[0]);
+		fprintf(stderr, "       %s paced RATE SECONDS FILE\n", argv[0]);
 		return 2;
 	}
 	count = strtoull(argv[2], NULL, 10);
@@ -103,7 +121,9 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "getppid") == 0)
 		r = spin_getppid(count);
 	else if (strcmp(argv[1], "pingpong") == 0)
-		r = pingpong(count);
+		r = pingpong(count, 0);
+	else if (paced)
+		r = pingpong((uint64_t)((double)count * strtod(argv[3], NULL)), count);
 	else
 		return 2;
 	if (r < 0) {

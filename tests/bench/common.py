@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the benchmarks share: running programs, and trace-cmd beside ours."""
+
+import datetime
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+TRACEFS = pathlib.Path("/sys/kernel/tracing")
+PEER_INSTANCE = "traced-bench-peer"
+
+# A locked-down kernel refuses these files, and trace-cmd takes that for fatal.
+REFUSED = ["set_ftrace_filter", "set_ftrace_notrace", "set_ftrace_pid", "set_ftrace_notrace_pid"]
+
+
+def die(text):
+    sys.exit(f"bench: {text}")
+
+
+def run(argv, stdout=subprocess.DEVNULL, timeout=300):
+    """Runs argv to its end; dies with its words if it fails."""
+    argv = [str(a) for a in argv]
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
+                              timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        die(f"{argv[0]} took more than {timeout} s")
+    if done.returncode != 0:
+        die(f"{' '.join(argv)}: exit status {done.returncode}\n"
+            + done.stderr.decode(errors="replace")[-2000:])
+
+
+def in_peer_namespace(argv, empty):
+    """argv in a mount namespace where the refused files of the peer's instance are empty ones."""
+    instance = TRACEFS / "instances" / PEER_INSTANCE
+    covered = [pathlib.Path("/proc/sys/kernel/ftrace_enabled")]
+    covered += [directory / name for directory in (TRACEFS, instance) for name in REFUSED]
+    script = "".join(f"[ ! -e {f} ] || mount --bind {empty} {f} || exit 1\n" for f in covered)
+    return ["unshare", "-m", "--propagation", "private", "sh", "-c", script + 'exec "$@"', "sh", *argv]
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    peer = subprocess.run(["dpkg-query", "-W", "-f=${Version}", "trace-cmd"], capture_output=True,
+                          text=True, check=False).stdout or "unknown"
+    return (f"{models[0] if models else platform.machine()}, {os.cpu_count()} CPUs, {memory:.0f} GB; "
+            f"Linux {platform.release()}; trace-cmd {peer}; {datetime.date.today()}")
