@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* `tracectl status` and `tracectl list`: the sessions, at length and in short. */
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 
 #include "cli.h"
 #include "document.h"
 #include "leftovers.h"
 #include "link.h"
+#include "util/account.h"
 #include "util/io.h"
 #include "util/parse.h"
 #include "util/visible.h"
@@ -120,10 +120,10 @@ static void print_json(const Traced__Control__Status *status, bool daemon)
 
 static void owner(uint32_t uid, struct buf *out)
 {
-	const struct passwd *pw = getpwuid(uid);
+	_cleanup_free_ char *name = account_name(uid);
 
-	if (pw)
-		buf_puts(out, pw->pw_name);
+	if (name)
+		buf_puts(out, name);
 	else
 		buf_printf(out, "%" PRIu32, uid);
 }

@@ -1,17 +1,94 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/json_spool.h"
 
+#if HAVE_ZSTD
 #include <zstd.h>
+#else
+#include <zlib.h>
+#endif
 
 /* A frame holds that much or a little more. */
 #define FRAME (512U << 10)
-/* Speed counts: what is kept is short-lived. */
-#define LEVEL (-3)
 
 struct frame {
 	void *data; /* owned */
-	size_t len;
+	size_t len, plain_len;
 };
+
+/* Speed counts: what is kept is short-lived. Both return the length, or 0. */
+#if HAVE_ZSTD
+#define LEVEL (-3)
+
+struct packer {
+	ZSTD_CCtx *zstd;
+};
+
+static int packer_init(struct packer *p)
+{
+	p->zstd = ZSTD_createCCtx();
+	if (!p->zstd)
+		return -ENOMEM;
+	ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, LEVEL);
+	return 0;
+}
+
+static void packer_deinit(struct packer *p)
+{
+	ZSTD_freeCCtx(p->zstd);
+}
+
+static size_t pack_bound(size_t len)
+{
+	return ZSTD_compressBound(len);
+}
+
+static size_t pack(struct packer *p, void *to, size_t room, const void *data, size_t len)
+{
+	size_t n = ZSTD_compress2(p->zstd, to, room, data, len);
+
+	return ZSTD_isError(n) ? 0 : n;
+}
+
+static size_t unpack(void *to, size_t room, const void *data, size_t len)
+{
+	size_t n = ZSTD_decompress(to, room, data, len);
+
+	return ZSTD_isError(n) ? 0 : n;
+}
+#else
+#define LEVEL 1
+
+struct packer {
+};
+
+static int packer_init(struct packer *p _unused_)
+{
+	return 0;
+}
+
+static void packer_deinit(struct packer *p _unused_)
+{
+}
+
+static size_t pack_bound(size_t len)
+{
+	return compressBound(len);
+}
+
+static size_t pack(struct packer *p _unused_, void *to, size_t room, const void *data, size_t len)
+{
+	uLongf n = room;
+
+	return compress2(to, &n, data, len, LEVEL) == Z_OK ? n : 0;
+}
+
+static size_t unpack(void *to, size_t room, const void *data, size_t len)
+{
+	uLongf n = room;
+
+	return uncompress(to, &n, data, len) == Z_OK ? n : 0;
+}
+#endif
 
 struct json_spool {
 	struct buf buf; /* not yet in a frame */
@@ -19,7 +96,7 @@ struct json_spool {
 	struct frame *frames; /* owned */
 	size_t count, cap;
 	uint64_t bytes; /* in frames */
-	ZSTD_CCtx *zstd;
+	struct packer packer;
 };
 
 int json_spool_new(struct json_spool **ret)
@@ -28,12 +105,10 @@ int json_spool_new(struct json_spool **ret)
 
 	if (!s)
 		return -ENOMEM;
-	s->zstd = ZSTD_createCCtx();
-	if (!s->zstd) {
+	if (packer_init(&s->packer) < 0) {
 		free(s);
 		return -ENOMEM;
 	}
-	ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_compressionLevel, LEVEL);
 	*ret = s;
 	return 0;
 }
@@ -47,7 +122,7 @@ struct json_spool *json_spool_free(struct json_spool *s)
 	free(s->frames);
 	buf_deinit(&s->buf);
 	buf_deinit(&s->scratch);
-	ZSTD_freeCCtx(s->zstd);
+	packer_deinit(&s->packer);
 	free(s);
 	return NULL;
 }
@@ -59,7 +134,7 @@ struct buf *json_spool_buf(struct json_spool *s)
 
 static int end_frame(struct json_spool *s)
 {
-	size_t bound = ZSTD_compressBound(s->buf.len), n;
+	size_t bound = pack_bound(s->buf.len), n;
 	struct frame *f;
 	char *room;
 
@@ -76,13 +151,14 @@ static int end_frame(struct json_spool *s)
 	room = buf_reserve(&s->scratch, bound);
 	if (!room)
 		return -ENOMEM;
-	n = ZSTD_compress2(s->zstd, room, bound, s->buf.data, s->buf.len);
+	n = pack(&s->packer, room, bound, s->buf.data, s->buf.len);
 	f = &s->frames[s->count];
-	f->data = ZSTD_isError(n) ? NULL : malloc(n);
+	f->data = n ? malloc(n) : NULL;
 	if (!f->data)
 		return -ENOMEM;
 	memcpy(f->data, room, n);
 	f->len = n;
+	f->plain_len = s->buf.len;
 	s->count++;
 	s->bytes += s->buf.len;
 	buf_clear(&s->buf);
@@ -105,13 +181,12 @@ int json_spool_write(struct json_spool *s, struct output *out)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		struct frame *f = &s->frames[i];
-		size_t size = (size_t)ZSTD_getFrameContentSize(f->data, f->len);
-		char *to = buf_reserve(&out->buf, size);
+		char *to = buf_reserve(&out->buf, f->plain_len);
 		int r;
 
 		if (!to)
 			return -ENOMEM;
-		out->buf.len += ZSTD_decompress(to, size, f->data, f->len);
+		out->buf.len += unpack(to, f->plain_len, f->data, f->len);
 		free(f->data);
 		f->data = NULL;
 		r = output_settle(out);

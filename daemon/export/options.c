@@ -9,7 +9,9 @@
 static const char *const compressions[] = {
 	[PERFETTO_PLAIN] = "none",
 	[PERFETTO_DEFLATE] = "deflate",
+#if HAVE_ZSTD
 	[PERFETTO_ZSTD] = "zstd",
+#endif
 };
 
 static const char *const function_views[] = {

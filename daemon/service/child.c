@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service/child.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -125,6 +126,24 @@ static void on_result(void *userdata, int fd, uint32_t revents _unused_)
 	finish_if_over(c);
 }
 
+/* As close_range(), which is of Linux 5.9. */
+static int close_from(int first)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *e;
+
+	if (!dir)
+		return -errno;
+	while ((e = readdir(dir))) {
+		int fd = (int)strtol(e->d_name, NULL, 10);
+
+		if (fd >= first && fd != dirfd(dir))
+			close(fd);
+	}
+	closedir(dir);
+	return 0;
+}
+
 /* Between fork and exec; the worker has no part in this process, and glibc frees its locks. */
 static void become(const struct child_spec *spec, int result_fd, pid_t parent)
 {
@@ -161,7 +180,7 @@ static void become(const struct child_spec *spec, int result_fd, pid_t parent)
 	for (int i = 0; i < count; i++)
 		if (dup2(high[i], CHILD_FIRST_FD + i) < 0)
 			_exit(127);
-	if (close_range((unsigned)(CHILD_FIRST_FD + count), ~0U, 0) < 0)
+	if (close_from(CHILD_FIRST_FD + count) < 0)
 		_exit(127);
 	for (int i = 0; i < ARGS_MAX && spec->argv[i]; i++)
 		argv[i + 1] = spec->argv[i];

@@ -348,8 +348,8 @@ int config_init(struct config *c)
 {
 	*c = (struct config){
 		.socket = strdup(CONTROL_SOCKET),
-		.spool_dir = strdup("/var/lib/traced"),
-		.state_dir = strdup("/run/traced"),
+		.spool_dir = strdup(TRACED_SPOOL_DIR),
+		.state_dir = strdup(TRACED_RUN_DIR),
 		.log_level = LOG_INFO,
 		.clients = 64,
 		.sessions = 16,

@@ -12,6 +12,7 @@
 #include "service/manager.h"
 #include "service/marking.h"
 #include "service/notify.h"
+#include "service/pid_file.h"
 #include "util/log.h"
 
 #define RECORDER_NICE (-10)
@@ -23,6 +24,7 @@ enum {
 struct arguments {
 	struct manager_options manager;
 	int fd; /* of --fd, or -EBADF */
+	bool standalone;
 };
 
 static const char help_text[] =
@@ -36,6 +38,7 @@ static const char help_text[] =
 	"  --state-dir PATH   keep the journals of kernel settings there\n"
 	"  --tracefs PATH     tracefs is at PATH, instead of where it is found\n"
 	"  --log-level LEVEL  debug, info, notice, warning or error\n"
+	"  --standalone       there is no service manager: keep a pid file beside the journals\n"
 	"  --private --fd N   serve the one client on socket N, then end\n"
 	"  --version\n"
 	"  --help\n"
@@ -64,7 +67,19 @@ static int usage(const char *text)
 /* Returns -1 to go on, else an exit status. */
 static int parse_arguments(int argc, char **argv, struct arguments *a)
 {
-	enum { CONFIG = 256, SOCKET, SPOOL, STATE, TRACEFS, LEVEL, PRIVATE, FD, VERSION, HELP };
+	enum {
+		CONFIG = 256,
+		SOCKET,
+		SPOOL,
+		STATE,
+		TRACEFS,
+		LEVEL,
+		PRIVATE,
+		FD,
+		STANDALONE,
+		VERSION,
+		HELP
+	};
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, CONFIG },
 		{ "socket", required_argument, NULL, SOCKET },
@@ -74,6 +89,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 		{ "log-level", required_argument, NULL, LEVEL },
 		{ "private", no_argument, NULL, PRIVATE },
 		{ "fd", required_argument, NULL, FD },
+		{ "standalone", no_argument, NULL, STANDALONE },
 		{ "version", no_argument, NULL, VERSION },
 		{ "help", no_argument, NULL, HELP },
 		{ NULL, 0, NULL, 0 },
@@ -111,6 +127,9 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 			if (parse_fd(optarg, &a->fd) < 0)
 				return usage("--fd takes the number of an open socket");
 			break;
+		case STANDALONE:
+			a->standalone = true;
+			break;
 		case VERSION:
 			puts("traced " TRACED_VERSION);
 			return EXIT_SUCCESS;
@@ -126,6 +145,8 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 		return usage("there are no arguments besides options");
 	if (m->private != (a->fd >= 0))
 		return usage("--private and --fd go together");
+	if (m->private && a->standalone)
+		return usage("--private and --standalone don't go together");
 	return -1;
 }
 
@@ -215,10 +236,13 @@ static int open_for_business(struct manager *m, const struct arguments *a, struc
 
 static int serve(struct loop *loop, const struct arguments *a, struct error *err)
 {
+	_cleanup_(pid_file_deinit) struct pid_file pid_file = PID_FILE_INIT;
 	_cleanup_(manager_freep) struct manager *m = NULL;
 	int r;
 
 	r = manager_new(&m, loop, &a->manager, err);
+	if (r >= 0 && a->standalone)
+		r = pid_file_take(&pid_file, m->config.state_dir, err);
 	if (r < 0)
 		return r;
 	r = add_signals(m, err);
@@ -243,12 +267,25 @@ static void come_first(void)
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 }
 
+/* Of one that started a shell or a container, say: none of it is meant for us. */
+static void forget_service_manager(void)
+{
+	static const char *const names[] = { "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
+					     "LISTEN_FDS",    "LISTEN_PID",    "LISTEN_FDNAMES",
+					     "INVOCATION_ID", "JOURNAL_STREAM" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		unsetenv(names[i]);
+}
+
 static int run(const struct arguments *a)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_(loop_freep) struct loop *loop = NULL;
 	int r;
 
+	if (a->standalone)
+		forget_service_manager();
 	log_set_prefix(!a->manager.private && getenv("INVOCATION_ID"));
 	come_first();
 	raise_descriptor_limit();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service/manager.h"
 
-#include <grp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include "service/session.h"
 #include "service/spool.h"
 #include "service/worker.h"
+#include "util/account.h"
 #include "util/io.h"
 #include "util/log.h"
 #include "util/place.h"
@@ -322,11 +322,12 @@ static int clear_socket(const char *path, const struct sockaddr_un *sa, struct e
 /* 0660 for the group, if there is one; else for root alone. */
 static int set_access(const char *path, struct error *err)
 {
-	const struct group *gr = getgrnam(SOCKET_GROUP);
+	gid_t gid;
+	bool has_group = account_group(SOCKET_GROUP, &gid) == 0;
 
-	if (gr && chown(path, (uid_t)-1, gr->gr_gid) < 0 && errno != EPERM)
+	if (has_group && chown(path, (uid_t)-1, gid) < 0 && errno != EPERM)
 		return error_errno(err, -errno, "%s", path);
-	if (chmod(path, gr ? 0660 : 0600) < 0)
+	if (chmod(path, has_group ? 0660 : 0600) < 0)
 		return error_errno(err, -errno, "%s", path);
 	return 0;
 }

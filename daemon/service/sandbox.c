@@ -3,12 +3,13 @@
 
 #include <grp.h>
 #include <linux/capability.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+
+#include "util/account.h"
 
 #define NOBODY 65534
 /* Not the group of traced: it may connect to the daemon's socket. */
@@ -29,9 +30,11 @@ struct landlock_attr {
 
 uid_t sandbox_find_user(void)
 {
-	const struct passwd *pw = getpwnam("traced") ?: getpwnam("nobody");
+	uid_t uid;
 
-	return pw && pw->pw_uid ? pw->pw_uid : NOBODY;
+	if ((account_user("traced", &uid) == 0 || account_user("nobody", &uid) == 0) && uid)
+		return uid;
+	return NOBODY;
 }
 
 static int drop_capabilities(struct error *err)
@@ -87,7 +90,7 @@ static int deny_paths(struct error *err)
 	return 0;
 }
 
-static int limit(__rlimit_resource_t resource, rlim_t value, struct error *err)
+static int limit(int resource, rlim_t value, struct error *err)
 {
 	struct rlimit old, new = { .rlim_cur = value, .rlim_max = value };
 

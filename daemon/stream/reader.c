@@ -3,7 +3,9 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#if HAVE_ZSTD
 #include <zstd.h>
+#endif
 
 #include "stream/hash.h"
 #include "util/io.h"
@@ -185,6 +187,7 @@ static int too_long(const struct chunk *chunk, struct error *err)
 			 (unsigned long long)chunk->offset);
 }
 
+#if HAVE_ZSTD
 /* One frame, no longer than the bound, whatever its header promises. */
 static int expand(const struct chunk *chunk, size_t max, struct buf *payload, struct error *err)
 {
@@ -211,6 +214,15 @@ static int expand(const struct chunk *chunk, size_t max, struct buf *payload, st
 	plain = BUF_INIT;
 	return 0;
 }
+#else
+static int expand(const struct chunk *chunk, size_t max _unused_, struct buf *payload _unused_,
+		  struct error *err)
+{
+	error_set(err, -EOPNOTSUPP, "the chunk at byte %llu is compressed by zstd",
+		  (unsigned long long)chunk->offset);
+	return error_hint(err, "this program was built without it; use one that was not");
+}
+#endif
 
 int stream_reader_load(const struct stream_reader *r, const struct chunk *chunk, struct buf *out,
 		       struct error *err)

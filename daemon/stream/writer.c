@@ -3,7 +3,9 @@
 
 #include <limits.h>
 #include <string.h>
+#if HAVE_ZSTD
 #include <zstd.h>
+#endif
 
 #include "stream/hash.h"
 #include "util/io.h"
@@ -102,17 +104,13 @@ int stream_write_pieces(struct stream_writer *w, enum chunk_type type, const str
 	return write_chunk(w, type, 0, 0, iov, count);
 }
 
-int stream_write_packed(struct stream_writer *w, enum chunk_type type, const void *payload,
-			size_t len)
+#if HAVE_ZSTD
+static int write_compressed(struct stream_writer *w, enum chunk_type type, const void *payload,
+			    size_t len)
 {
 	_cleanup_free_ void *packed = NULL;
-	size_t n;
+	size_t n = ZSTD_compressBound(len);
 
-	if (w->failed)
-		return w->failed;
-	if (len > CHUNK_EXPANDED_MAX)
-		return -E2BIG;
-	n = ZSTD_compressBound(len);
 	packed = malloc(n);
 	if (!packed)
 		return -ENOMEM;
@@ -120,6 +118,23 @@ int stream_write_packed(struct stream_writer *w, enum chunk_type type, const voi
 	if (ZSTD_isError(n) || n >= len)
 		return write_payload(w, type, 0, payload, len);
 	return write_payload(w, type, CHUNK_ZSTD, packed, n);
+}
+#else
+static int write_compressed(struct stream_writer *w, enum chunk_type type, const void *payload,
+			    size_t len)
+{
+	return write_payload(w, type, 0, payload, len);
+}
+#endif
+
+int stream_write_packed(struct stream_writer *w, enum chunk_type type, const void *payload,
+			size_t len)
+{
+	if (w->failed)
+		return w->failed;
+	if (len > CHUNK_EXPANDED_MAX)
+		return -E2BIG;
+	return write_compressed(w, type, payload, len);
 }
 
 int stream_write_message(struct stream_writer *w, enum chunk_type type,

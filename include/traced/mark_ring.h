@@ -20,7 +20,9 @@
 
 #include <stdint.h>
 
+#ifndef MARKS_FOLDER
 #define MARKS_FOLDER "/run/traced"
+#endif
 #define MARKS_SOCKET "marks.sock" /* SOCK_SEQPACKET */
 #define MARKS_PAGE "marks.page"
 

@@ -2,7 +2,9 @@
 #include "export/perfetto/compress.h"
 
 #include <zlib.h>
+#if HAVE_ZSTD
 #include <zstd.h>
+#endif
 
 #include "export/perfetto/wire.h"
 
@@ -17,9 +19,52 @@ struct pf_compressor {
 	enum perfetto_compression how;
 	bool has_deflate;
 	z_stream deflate;
+#if HAVE_ZSTD
 	ZSTD_CCtx *zstd;
+#endif
 	struct buf frame;
 };
+
+#if HAVE_ZSTD
+static int begin_zstd(struct pf_compressor *c)
+{
+	c->zstd = ZSTD_createCCtx();
+	return c->zstd ? 0 : -ENOMEM;
+}
+
+static void end_zstd(struct pf_compressor *c)
+{
+	ZSTD_freeCCtx(c->zstd);
+}
+
+static int make_zstd(struct pf_compressor *c, const struct buf *packets)
+{
+	size_t bound = ZSTD_compressBound(packets->len), len;
+	char *frame = buf_reserve(&c->frame, bound);
+
+	if (!frame)
+		return -ENOMEM;
+	len = ZSTD_compressCCtx(c->zstd, frame, bound, packets->data, packets->len, ZSTD_LEVEL);
+	if (ZSTD_isError(len))
+		return -ENOMEM;
+	c->frame.len = len;
+	return 0;
+}
+#else
+static int begin_zstd(struct pf_compressor *c _unused_)
+{
+	return -EOPNOTSUPP;
+}
+
+static void end_zstd(struct pf_compressor *c _unused_)
+{
+}
+
+static int make_zstd(struct pf_compressor *c _unused_, const struct buf *packets _unused_)
+{
+	return -EOPNOTSUPP;
+}
+#endif
 
 int pf_compressor_new(struct pf_compressor **ret, enum perfetto_compression how)
 {
@@ -33,9 +78,10 @@ int pf_compressor_new(struct pf_compressor **ret, enum perfetto_compression how)
 		if (!c->has_deflate)
 			return -ENOMEM;
 	} else {
-		c->zstd = ZSTD_createCCtx();
-		if (!c->zstd)
-			return -ENOMEM;
+		int r = begin_zstd(c);
+
+		if (r < 0)
+			return r;
 	}
 	*ret = TAKE_PTR(c);
 	return 0;
@@ -47,7 +93,7 @@ struct pf_compressor *pf_compressor_free(struct pf_compressor *c)
 		return NULL;
 	if (c->has_deflate)
 		deflateEnd(&c->deflate);
-	ZSTD_freeCCtx(c->zstd);
+	end_zstd(c);
 	buf_deinit(&c->frame);
 	free(c);
 	return NULL;
@@ -69,20 +115,6 @@ static int make_deflate(struct pf_compressor *c, const struct buf *packets)
 	if (deflate(z, Z_FINISH) != Z_STREAM_END)
 		return -EIO;
 	c->frame.len = bound - z->avail_out;
-	return 0;
-}
-
-static int make_zstd(struct pf_compressor *c, const struct buf *packets)
-{
-	size_t bound = ZSTD_compressBound(packets->len), len;
-	char *frame = buf_reserve(&c->frame, bound);
-
-	if (!frame)
-		return -ENOMEM;
-	len = ZSTD_compressCCtx(c->zstd, frame, bound, packets->data, packets->len, ZSTD_LEVEL);
-	if (ZSTD_isError(len))
-		return -ENOMEM;
-	c->frame.len = len;
 	return 0;
 }
 
