@@ -8,6 +8,8 @@
 #include "capture/recording.h"
 #include "util/io.h"
 
+#define CPUS_MAX 8192 /* CONFIG_NR_CPUS at most */
+
 /* The file is open before and after, so that the readings enclose the write alone. */
 static int write_between(int dir, const char *text, struct clock_sync_mark *ret)
 {
@@ -29,19 +31,19 @@ static int write_between(int dir, const char *text, struct clock_sync_mark *ret)
 static int write_marker(struct capture *c, const char *text, struct clock_sync_mark *ret)
 {
 	int dir = c->rings[BUFFER_MAIN].dir, r;
-	cpu_set_t before, allowed;
+	cpu_set_t before[CPUS_MAX / CPU_SETSIZE], allowed[CPUS_MAX / CPU_SETSIZE];
 
 	if (!c->cpus.bits)
 		return write_between(dir, text, ret);
-	CPU_ZERO(&allowed);
-	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+	CPU_ZERO_S(sizeof(allowed), allowed);
+	for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++)
 		if (cpu_set_has(&c->cpus, cpu))
-			CPU_SET(cpu, &allowed);
-	if (sched_getaffinity(0, sizeof(before), &before) < 0 ||
-	    sched_setaffinity(0, sizeof(allowed), &allowed) < 0)
+			CPU_SET_S(cpu, sizeof(allowed), allowed);
+	if (sched_getaffinity(0, sizeof(before), before) < 0 ||
+	    sched_setaffinity(0, sizeof(allowed), allowed) < 0)
 		return -errno;
 	r = write_between(dir, text, ret);
-	sched_setaffinity(0, sizeof(before), &before);
+	sched_setaffinity(0, sizeof(before), before);
 	return r;
 }
 

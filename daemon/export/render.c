@@ -142,7 +142,7 @@ static unsigned usable_cpus(void)
 {
 	cpu_set_t set;
 
-	/* On a machine with more CPUs than the set has it fails; there are enough, then. */
+	/* Fails where the kernel knows of more CPUs than the set holds: there are enough, then. */
 	if (sched_getaffinity(0, sizeof(set), &set) < 0)
 		return RENDER_THREADS_MAX;
 	return (unsigned)MIN(CPU_COUNT(&set), RENDER_THREADS_MAX);
