@@ -417,7 +417,8 @@ uint64_t merge_needs(const struct merge *m)
 		const struct subbufs_ref *next =
 			cpu_chunks_get(ring_index_find(m->ring, c->cpu), c->next_chunk);
 
-		if (c->in_chunk)
+		/* What is in the window, but was not given out, would be lost with us. */
+		if (c->in_chunk || c->queued)
 			least = MIN(least, c->chunk.offset);
 		else if (next)
 			least = MIN(least, next->offset);

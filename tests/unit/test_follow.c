@@ -104,6 +104,7 @@ struct feed {
 	unsigned seed, slice_max;
 	unsigned waits;
 	size_t memory_max; /* of the heap, while it waited */
+	unsigned dies_at;  /* the wait that kills it; 0: none */
 };
 
 static int give_slice(void *userdata, uint64_t from, uint64_t to)
@@ -121,6 +122,8 @@ static int give_slice(void *userdata, uint64_t from, uint64_t to)
 	}
 	f->waits++;
 	f->memory_max = MAX(f->memory_max, mallinfo2().uordblks);
+	if (f->dies_at && f->waits >= f->dies_at)
+		return -EIO;
 	if (f->given == f->size)
 		return 0;
 	f->seed = f->seed * 1103515245 + 12345;
@@ -208,6 +211,53 @@ static void slices_make_the_same_text(void **state _unused_)
 	}
 }
 
+static void mark_numbers(const char *text, bool *seen, size_t count)
+{
+	for (const char *at = text; (at = strstr(at, "number: value=")); at++) {
+		size_t n = strtoul(at + strlen("number: value="), NULL, 10);
+
+		assert_in_range(n, 1, count - 1);
+		seen[n] = true;
+	}
+}
+
+/* What was handed out, and what is left of the stream, have all that was recorded by then. */
+static void nothing_is_only_in_memory(void **state _unused_)
+{
+	static bool all[4000], left[4000];
+
+	for (unsigned seed = 1; seed < 30; seed++) {
+		_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
+		_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+		_cleanup_export_result_ struct export_result result, whole, rest;
+		_cleanup_free_ char *expected = NULL, *text = NULL, *spool = NULL;
+		struct feed feed = { .to = to, .seed = seed, .slice_max = 9000 };
+		const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
+		const struct export_options o = { .format = "txt", .follow = &follow };
+		struct recorder r;
+		struct stat st;
+
+		record(&r, seed, 3000);
+		assert_int_equal(fstat(r.m[0].fd, &st), 0);
+		feed.from = r.m[0].fd;
+		feed.size = (uint64_t)st.st_size;
+		give_slice(&feed, 0, 0);
+		feed.dies_at = 10 + seed / 2;
+		assert_int_equal(export_stream(to, out, &o, &result, NULL), -EIO);
+		assert_int_equal(ftruncate(r.m[0].fd, (off_t)feed.given), 0);
+		memset(all, 0, sizeof(all));
+		memset(left, 0, sizeof(left));
+		expected = export(r.m[0].fd, "txt", NULL, &whole);
+		mark_numbers(expected, all, ARRAY_SIZE(all));
+		text = read_all(out);
+		mark_numbers(text, left, ARRAY_SIZE(left));
+		spool = export(to, "txt", NULL, &rest);
+		mark_numbers(spool, left, ARRAY_SIZE(left));
+		assert_memory_equal(left, all, sizeof(all));
+		recorder_deinit(&r);
+	}
+}
+
 /* Whatever the length: nothing but the tasks that lived is kept. */
 static void memory_does_not_grow(void **state _unused_)
 {
@@ -265,6 +315,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slices_make_the_same_text),
+		cmocka_unit_test(nothing_is_only_in_memory),
 		cmocka_unit_test(memory_does_not_grow),
 		cmocka_unit_test(a_full_json_is_closed),
 	};
