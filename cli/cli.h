@@ -57,6 +57,8 @@ enum option_id {
 	OPT_BUFFER,
 	OPT_RING,
 	OPT_STREAM,
+	OPT_ROTATE,
+	OPT_KEEP,
 	OPT_NAME,
 	OPT_INSTANCE,
 	OPT_TGID,
@@ -109,6 +111,8 @@ struct options {
 	const char *generic, *compact_sched, *compress; /* of a Perfetto trace; NULL: not given */
 	uint64_t duration_ns;				/* 0: not given */
 	uint64_t buffer_bytes;				/* 0: not given */
+	uint64_t rotate_bytes, rotate_ns;		/* 0: not given */
+	unsigned keep;					/* files; 0: all */
 	struct event_option *events;
 	size_t event_count;
 	struct merge_option *merges;
@@ -165,6 +169,7 @@ const struct command *command_find(const char *name);
 /* What formats leave to choose. */
 #define OPTIONS_FORMATS                                                                            \
 	(OPTION(FUNCTION_VIEW) | OPTION(GENERIC) | OPTION(COMPACT_SCHED) | OPTION(COMPRESS))
+#define OPTIONS_ROTATE (OPTION(ROTATE) | OPTION(KEEP))
 #define OPTIONS_GLOBAL (OPTIONS_COMMON | OPTION(VERSION))
 
 /*

@@ -103,6 +103,7 @@ static int choose_output(const struct options *o, const char **ret, struct error
 static int convert_run(const struct options *o)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
+	_cleanup_buf_ struct buf files = BUF_INIT;
 	_cleanup_outcome_ struct outcome outcome = { 0 };
 	_cleanup_merge_files_ struct merge_files merges = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -135,6 +136,7 @@ static int convert_run(const struct options *o)
 		.tgid = o->tgid,
 		.perfetto = dest.perfetto,
 		.function_view = dest.function_view,
+		.rotate = { .bytes = o->rotate_bytes, .ns = o->rotate_ns },
 		.merges = merges.files,
 		.merge_count = merges.count,
 		.bound_max_ns = o->sync_bound_ns,
@@ -142,20 +144,18 @@ static int convert_run(const struct options *o)
 		.progress = progress.on ? show_progress : NULL,
 		.userdata = &progress,
 	};
-	r = export_stream(in, dest.file.fd, &options, &outcome.result, &err);
+	r = export_stream(in, destination_fd(&dest), &options, &outcome.result, &err);
+	destination_passed(&dest);
 	progress_clear(&progress);
-	if (r == -EPIPE)
+	if (r == -EPIPE && !dest.rotates)
 		return CLI_FAILED;
 	if (r < 0) {
 		if (r == -EBADMSG || r == -ENODATA)
 			explain_damage(o->args[0], &err);
-		return cli_fail(&err);
+		return destination_fail(&dest, &err);
 	}
-	if (result_file_commit(&dest.file, &err) < 0)
-		return cli_fail(&err);
-	outcome.path = dest.file.path;
-	outcome.format = dest.format->name;
-	outcome.in_place = !strcmp(out, "-");
+	if (destination_commit(&dest, &outcome, &files, &err) < 0)
+		return dest.rotates ? destination_fail(&dest, &err) : cli_fail(&err);
 	return outcome_tell(&outcome, o);
 }
 
@@ -166,8 +166,8 @@ const struct command command_convert = {
 	.text = "Needs no privilege and no daemon; works on another machine, another day. IN - is\n"
 		"standard input, OUT - standard output. With -v it tells CPU by CPU what was\n"
 		"written and lost, and which events had no compiled printer.",
-	.options = OPTIONS_RESULT | OPTION(MERGE) | OPTION(MERGE_CLOCK) | OPTION(SYNC_FILE) |
-		   OPTION(SYNC_BOUND),
+	.options = OPTIONS_RESULT | OPTIONS_ROTATE | OPTION(MERGE) | OPTION(MERGE_CLOCK) |
+		   OPTION(SYNC_FILE) | OPTION(SYNC_BOUND),
 	.args_min = 1,
 	.args_max = 2,
 	.complete = COMPLETE_FILE,

@@ -277,6 +277,43 @@ static int set_buffer(struct options *o, const char *value, struct error *err)
 	return error_hint(err, "say it: -b %sK, -b %sM, or -b %sB for bytes", value, value, value);
 }
 
+/* Less would be little but heads. */
+#define ROTATE_BYTES_MIN (64U << 10)
+
+/* "10m" is minutes, as wherever there are times; "10M" and all that is no time are sizes. */
+static int set_rotate(struct options *o, const char *value, struct error *err)
+{
+	size_t len = strlen(value);
+
+	if (len && strchr("0123456789", value[len - 1])) {
+		error_set(err, -EINVAL, "'%s' has no unit", value);
+		return error_hint(err, "a size or a time: %sM, or %ss", value, value);
+	}
+	if (parse_duration(value, &o->rotate_ns, NULL) == 0)
+		return 0;
+	if (parse_size(value, &o->rotate_bytes, NULL) < 0) {
+		error_set(err, -EINVAL, "'%s' is neither a size nor a time", value);
+		return error_hint(err, "100M, 1G; 30s, 10m, 1h");
+	}
+	if (o->rotate_bytes >= ROTATE_BYTES_MIN)
+		return 0;
+	error_set(err, -EINVAL, "'%s' is too small: each file has a head", value);
+	return error_hint(err, "%uK at least", ROTATE_BYTES_MIN >> 10);
+}
+
+static int set_keep(struct options *o, const char *value, struct error *err)
+{
+	unsigned long keep;
+	char *end;
+
+	errno = 0;
+	keep = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno || !keep || keep > INT_MAX)
+		return error_set(err, -EINVAL, "'%s' is no number of files", value);
+	o->keep = (unsigned)keep;
+	return 0;
+}
+
 const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_DURATION] = { 't', "time", "TIME", "record so long: 10s, 500ms, 2m, 1h",
 			   COMPLETE_NOTHING, set_duration },
@@ -317,6 +354,10 @@ const struct option_spec option_specs[OPT_COUNT] = {
 		       COMPLETE_NOTHING, set_ring },
 	[OPT_STREAM] = { 0, "stream", NULL, "write while it records, not at its end",
 			 COMPLETE_NOTHING, set_stream },
+	[OPT_ROTATE] = { 0, "rotate", "LIMIT", "a new file after each 100M, 10m; may be both",
+			 COMPLETE_NOTHING, set_rotate },
+	[OPT_KEEP] = { 0, "keep", "N", "of --rotate's files only the last N", COMPLETE_NOTHING,
+		       set_keep },
 	[OPT_NAME] = { 0, "name", "NAME", "of the session", COMPLETE_NOTHING, set_name },
 	[OPT_INSTANCE] = { 0, "instance", "NAME", "an instance instead of the top-level buffer",
 			   COMPLETE_INSTANCE, set_instance },
@@ -566,8 +607,15 @@ int options_check(const struct options *o, const struct command *command, struct
 		return error_hint(err, "tracectl record -F -- COMMAND; a task that runs already is "
 				       "recorded with -P PID");
 	}
-	if (o->stream && o->ring) {
-		error_set(err, -EINVAL, "--ring and --stream exclude each other");
+	if (o->keep && !o->rotate_bytes && !o->rotate_ns) {
+		error_set(err, -EINVAL, "--keep is of the files that --rotate makes");
+		return error_hint(err, "--rotate 100M --keep %u", o->keep);
+	}
+	if (o->merge_count && (o->rotate_bytes || o->rotate_ns))
+		return error_set(err, -EINVAL, "--merge and --rotate exclude each other");
+	if (o->ring && (o->stream || o->rotate_bytes || o->rotate_ns)) {
+		error_set(err, -EINVAL, "--ring and --%s exclude each other",
+			  o->stream ? "stream" : "rotate");
 		return error_hint(err, "a flight recorder is read when you ask for it, a stream "
 				       "all the time");
 	}

@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "document.h"
+#include "salvage.h"
 #include "util/io.h"
 #include "util/parse.h"
 #include "util/visible.h"
@@ -112,6 +114,15 @@ static void tell_file(const struct outcome *outcome)
 	cli_line(stderr, "%s", buf_string(&line) ?: outcome->path);
 }
 
+static void tell_removed(const struct split *split)
+{
+	unsigned removed = split_removed(split);
+
+	if (removed)
+		fprintf(stderr, "%u older file%s removed\n", removed,
+			removed == 1 ? " was" : "s were");
+}
+
 static void tell_how_to_open(const struct outcome *outcome)
 {
 	if (outcome->in_place || !outcome->format)
@@ -174,6 +185,21 @@ static void tell_ledger(const struct export_result *r)
 	}
 }
 
+static void put_files(struct document *j, const struct split *split)
+{
+	unsigned first, last;
+
+	document_open(j, "files", '[');
+	for (bool any = split_range(split, &first, &last); any && first <= last; first++) {
+		_cleanup_buf_ struct buf name = BUF_INIT;
+
+		split_name(split, first, &name);
+		document_string(j, NULL, buf_string(&name) ?: "");
+	}
+	document_close(j, ']');
+	document_uint(j, "files_removed", split_removed(split));
+}
+
 static void print_json(const struct outcome *outcome)
 {
 	const struct export_result *r = &outcome->result;
@@ -182,6 +208,8 @@ static void print_json(const struct outcome *outcome)
 
 	document_open(&j, NULL, '{');
 	document_string(&j, "file", outcome->path);
+	if (outcome->split)
+		put_files(&j, outcome->split);
 	document_string(&j, "format", outcome->format);
 	document_uint(&j, "bytes", r->bytes);
 	document_uint(&j, "events", r->events);
@@ -255,6 +283,8 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 		print_json(outcome);
 	if (!o->quiet && !o->json && !nothing)
 		tell_file(outcome);
+	if (!o->quiet && !o->json && outcome->split)
+		tell_removed(outcome->split);
 	tell_warnings(outcome);
 	if (failed)
 		cli_pass_on(outcome->session->error);
@@ -325,6 +355,21 @@ static int fill_perfetto(struct destination *d, const struct options *o, struct 
 	return 0;
 }
 
+static int open_split(struct destination *d, const struct options *o, struct error *err)
+{
+	const struct export_rotate rotate = { .bytes = o->rotate_bytes, .ns = o->rotate_ns };
+	struct stat st;
+	int r;
+
+	if (!strcmp(d->path, "-") || (stat(d->path, &st) == 0 && !S_ISREG(st.st_mode)))
+		return error_set(err, -EINVAL, "%s: --rotate makes files", d->path);
+	r = export_format_check_rotate(d->format, o->clock, &rotate, err);
+	if (r < 0)
+		return r;
+	d->rotates = true;
+	return split_start(&d->split, d->path, d->format, o->keep, err);
+}
+
 int destination_open(struct destination *ret, const struct options *o, const char *path)
 {
 	_cleanup_destination_ struct destination d = DESTINATION_INIT;
@@ -359,8 +404,12 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 		error_hint(&err, "-o FILE, or a pipe after it");
 		return cli_usage(&err);
 	}
-	if (result_file_open(&d.file, d.path, &err) < 0)
+	if (o->rotate_bytes || o->rotate_ns) {
+		if (open_split(&d, o, &err) < 0)
+			return err.code == EINVAL ? cli_usage(&err) : cli_fail(&err);
+	} else if (result_file_open(&d.file, d.path, &err) < 0) {
 		return cli_fail(&err);
+	}
 	*ret = d;
 	d = DESTINATION_INIT;
 	return 0;
@@ -369,6 +418,17 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 void destination_deinit(struct destination *d)
 {
 	result_file_deinit(&d->file);
+	split_deinit(&d->split);
+}
+
+int destination_fd(const struct destination *d)
+{
+	return d->rotates ? d->split.fd : d->file.fd;
+}
+
+void destination_passed(struct destination *d)
+{
+	d->split.fd = close_fd(d->split.fd);
 }
 
 void destination_fill(struct destination *d, const struct options *o, Traced__Control__Output *ret)
@@ -379,17 +439,21 @@ void destination_fill(struct destination *d, const struct options *o, Traced__Co
 	ret->tgid = o->tgid;
 	ret->perfetto = &d->perfetto_words;
 	ret->function_view = (char *)function_view_name(d->function_view);
+	ret->rotate_bytes = o->rotate_bytes;
+	ret->rotate_ns = o->rotate_ns;
 }
 
-/* "DIR/out.json.gz" as "DIR/out.pftrace" */
-static void put_as_pftrace(const struct destination *d, struct buf *out)
+/* "DIR/out.json.gz" as "DIR/out.pftrace"; behind a part of it, "DIR/out.rest.json.gz". */
+static void put_other_name(const struct destination *d, bool as_pftrace, struct buf *out)
 {
 	size_t len = strlen(d->path), ending = strlen(d->format->extension);
 
 	if (len > ending && !strcasecmp(d->path + len - ending, d->format->extension))
 		len -= ending;
 	buf_append(out, d->path, len);
-	buf_puts(out, ".pftrace");
+	if (d->streams)
+		buf_puts(out, ".rest");
+	buf_puts(out, as_pftrace ? ".pftrace" : d->path + len);
 }
 
 /* The daemon, which knows no names, ends its hint with "tracectl convert SPOOL FILE". */
@@ -403,18 +467,78 @@ static void name_the_file(const struct destination *d, struct error *err)
 	    !strcmp(d->path, "-"))
 		return;
 	buf_append(&hint, err->hint, len - strlen(file) + 1);
-	if (err->code == EOVERFLOW)
-		put_as_pftrace(d, &hint);
+	if (err->code == EOVERFLOW || d->streams)
+		put_other_name(d, err->code == EOVERFLOW, &hint);
 	else
 		buf_puts(&hint, d->path);
 	if (buf_string(&hint))
 		error_hint(err, "%s", hint.data);
 }
 
-int destination_fail(const struct destination *d, struct error *err)
+/* "out.0001.pftrace to out.0004.pftrace"; empty: there is none. */
+static void put_range(const struct split *split, struct buf *out)
 {
+	unsigned first, last;
+
+	if (!split_range(split, &first, &last))
+		return;
+	split_name(split, first, out);
+	if (last > first)
+		buf_puts(out, " to ");
+	if (last > first)
+		split_name(split, last, out);
+}
+
+/* A writer that was killed may still be within its last write. */
+#define LAST_WRITE_MS 100
+
+static bool keep_file(struct destination *d)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (!d->file.base)
+		return false;
+	usleep(LAST_WRITE_MS * 1000);
+	if (salvage(d->file.fd, d->format->name, &err) > 0 &&
+	    result_file_commit(&d->file, &err) == 0)
+		return true;
+	if (err.message)
+		cli_fail(&err);
+	return false;
+}
+
+/* Whose error it is: that which made the files ends who writes to it, too. */
+static bool keep_files(struct destination *d, struct error *err)
+{
+	_cleanup_error_ struct error own = ERROR_INIT;
+	unsigned first, last;
+
+	if (err->code == ECANCELED)
+		split_give_up(&d->split);
+	if (split_finish(&d->split, &own) < 0 && own.code != EPIPE) {
+		if (err->hint && !own.hint)
+			error_hint(&own, "%s", err->hint);
+		error_move(err, &own);
+	}
+	return split_range(&d->split, &first, &last);
+}
+
+int destination_fail(struct destination *d, struct error *err)
+{
+	_cleanup_buf_ struct buf kept = BUF_INIT;
+	bool any;
+
 	name_the_file(d, err);
-	return cli_fail(err);
+	any = d->rotates ? keep_files(d, err)
+			 : d->streams && err->code != ECANCELED && keep_file(d);
+	cli_fail(err);
+	if (!any)
+		return CLI_FAILED;
+	if (d->rotates)
+		put_range(&d->split, &kept);
+	cli_warn("%s is INCOMPLETE: it ends before the recording did",
+		 d->rotates ? buf_string(&kept) ?: d->path : d->path);
+	return CLI_MISSING;
 }
 
 /* Measured: time, task and name of an event, and what is printed of its bytes. */
@@ -428,22 +552,39 @@ uint64_t json_text_estimate(const char *tracer, uint64_t events, uint64_t bytes)
 	return events * JSON_CHARS_PER_EVENT + bytes * 3 / 2;
 }
 
+int destination_commit(struct destination *d, struct outcome *outcome, struct buf *files,
+		       struct error *err)
+{
+	int r = d->rotates ? split_finish(&d->split, err) : result_file_commit(&d->file, err);
+
+	if (r < 0)
+		return r;
+	outcome->path = d->file.path;
+	outcome->format = d->format->name;
+	outcome->in_place = !strcmp(d->path, "-");
+	if (!d->rotates)
+		return 0;
+	outcome->split = &d->split;
+	put_range(&d->split, files);
+	outcome->path = buf_string(files) ?: d->path;
+	return 0;
+}
+
 int destination_finish(struct destination *d, const struct options *o,
 		       const Traced__Control__Reply *reply)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_outcome_ struct outcome outcome = { 0 };
+	_cleanup_buf_ struct buf files = BUF_INIT;
 
 	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_FINISHED) {
 		error_set(&err, -EPROTO, "traced gave an answer to something else");
 		return cli_fail(&err);
 	}
-	if (outcome_from_finished(&outcome, reply->finished, &err) < 0 ||
-	    result_file_commit(&d->file, &err) < 0)
+	if (outcome_from_finished(&outcome, reply->finished, &err) < 0)
 		return cli_fail(&err);
-	outcome.path = d->file.path;
-	outcome.format = d->format->name;
-	outcome.in_place = !strcmp(d->path, "-");
+	if (destination_commit(d, &outcome, &files, &err) < 0)
+		return d->rotates ? destination_fail(d, &err) : cli_fail(&err);
 	outcome.ended_early = d->ended_early;
 	outcome.extracted = d->extracted;
 	outcome.told = d->told;

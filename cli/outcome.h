@@ -9,11 +9,13 @@
 #include "export/export.h"
 #include "link.h"
 #include "result_file.h"
+#include "split.h"
 
 struct outcome {
-	const char *path;   /* for people */
-	const char *format; /* its name */
-	bool in_place;	    /* standard output or a device */
+	const char *path;	   /* for people */
+	const char *format;	   /* its name */
+	bool in_place;		   /* standard output or a device */
+	const struct split *split; /* which made the files, or NULL */
 	struct export_result result;
 	uint64_t buffer_bytes;			 /* per CPU, that the recording had; 0: unknown */
 	const Traced__Control__Session *session; /* as it ended, or NULL; borrowed */
@@ -36,7 +38,10 @@ int outcome_tell(const struct outcome *outcome, const struct options *o);
 /* Where a result goes: checked, opened, and its format known, before anything else happens. */
 struct destination {
 	const struct export_format *format;
-	struct result_file file;
+	struct result_file file; /* or: */
+	struct split split;	 /* with --rotate */
+	bool rotates;
+	bool streams; /* what is in the file is nowhere else */
 	enum function_view function_view;
 	struct perfetto_options perfetto;
 	Traced__Control__Perfetto perfetto_words; /* the same, as they were typed */
@@ -46,20 +51,34 @@ struct destination {
 	bool ended_early;
 	const Traced__Control__Session *told;
 };
-#define DESTINATION_INIT ((struct destination){ .file = RESULT_FILE_INIT })
+#define DESTINATION_INIT ((struct destination){ .file = RESULT_FILE_INIT, .split = SPLIT_INIT })
 /* Returns 0, or an exit status after having said why. path NULL: -o or the default. */
 int destination_open(struct destination *ret, const struct options *o, const char *path);
+/* For the exporter. */
+int destination_fd(const struct destination *d);
+/* The exporter has it. */
+void destination_passed(struct destination *d);
 void destination_deinit(struct destination *d);
 #define _cleanup_destination_ _cleanup_(destination_deinit)
 /* The message that asks the daemon to write there. */
 void destination_fill(struct destination *d, const struct options *o, Traced__Control__Output *ret);
-/* Instead of destination_finish: nothing is written, for this reason. Returns the exit status. */
-int destination_fail(const struct destination *d, struct error *err);
+/*
+ * Instead of destination_finish: it failed, for this reason. What was written while it was
+ * recorded is kept as far as it is whole, unless it was given up (-ECANCELED). Returns the exit
+ * status.
+ */
+int destination_fail(struct destination *d, struct error *err);
 /*
  * About how many characters of a JSON's text so many events make, which have
  * so many bytes in the stream: at most a fifth too few, two fifths too many.
  */
 uint64_t json_text_estimate(const char *tracer, uint64_t events, uint64_t bytes);
+/*
+ * What is written gets its name or names; outcome tells them. files: where it may keep them;
+ * outlives outcome.
+ */
+int destination_commit(struct destination *d, struct outcome *outcome, struct buf *files,
+		       struct error *err);
 /* Commits the file and tells of it. Returns the exit status. */
 int destination_finish(struct destination *d, const struct options *o,
 		       const Traced__Control__Reply *reply);

@@ -105,6 +105,7 @@ static int send_attach(struct recording *rec, struct error *err)
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
 	Traced__Control__Output output;
+	int r;
 
 	attach.session = rec->session;
 	if (rec->stream) {
@@ -114,8 +115,11 @@ static int send_attach(struct recording *rec, struct error *err)
 	}
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
 	request.attach = &attach;
-	return send_request(rec, &request, rec->stream ? rec->dest.file.fd : -1, &rec->attach_id,
-			    err);
+	r = send_request(rec, &request, rec->stream ? destination_fd(&rec->dest) : -1,
+			 &rec->attach_id, err);
+	rec->dest.streams = rec->stream;
+	destination_passed(&rec->dest);
+	return r;
 }
 
 static int send_status(struct recording *rec, struct error *err)
@@ -182,7 +186,7 @@ static int on_started(struct recording *rec, const Traced__Control__Session *ses
 	if (rec->child.pid)
 		return child_release(&rec->child, rec->o->command[0], err);
 	if (!rec->o->duration_ns && !rec->o->quiet)
-		cli_warn("recording into %s until Ctrl-C", rec->dest.file.path);
+		cli_warn("recording into %s until Ctrl-C", rec->dest.file.path ?: rec->dest.path);
 	return 0;
 }
 
@@ -202,7 +206,7 @@ static bool ended_early(const struct recording *rec, const Traced__Control__Repl
 /* A JSON is full long before a disk is: it is told before it happens. */
 static void watch_size(struct recording *rec, const Traced__Control__Session *s)
 {
-	if (rec->size_told || !is_json(rec) ||
+	if (rec->size_told || !is_json(rec) || rec->dest.rotates ||
 	    json_text_estimate(rec->o->tracer, s->events, s->bytes) < EXPORT_JSON_MAX / 5 * 4)
 		return;
 	rec->size_told = true;
@@ -390,7 +394,7 @@ static int record_run(const struct options *o)
 	r = destination_open(&rec.dest, o, NULL);
 	if (r)
 		return r;
-	rec.stream = o->stream || (!o->ring && is_awaited(rec.dest.file.fd));
+	rec.stream = o->stream || rec.dest.rotates || (!o->ring && is_awaited(rec.dest.file.fd));
 	progress_init(&rec.progress, !o->quiet);
 	rec.signal_fd = open_signals(&err);
 	if (rec.signal_fd < 0)
@@ -425,9 +429,9 @@ const struct command command_record = {
 	.options = OPTION(DURATION) | OPTION(OUTPUT) | OPTION(FORMAT) | OPTION(EVENT) |
 		   OPTION(FILTER) | OPTION(PROFILE) | OPTIONS_FUNCTIONS | OPTION(PID) |
 		   OPTION(FOLLOW) | OPTION(CPUS) | OPTION(CLOCK) | OPTION(BUFFER) | OPTION(RING) |
-		   OPTION(STREAM) | OPTION(NAME) | OPTION(TGID) | OPTION(RAW_ADDRESSES) |
-		   OPTIONS_FORMATS | OPTION(FAIL_ON_LOSS) | OPTION(JSON) | OPTION(QUIET) |
-		   OPTION(VERBOSE),
+		   OPTION(STREAM) | OPTIONS_ROTATE | OPTION(NAME) | OPTION(TGID) |
+		   OPTION(RAW_ADDRESSES) | OPTIONS_FORMATS | OPTION(FAIL_ON_LOSS) | OPTION(JSON) |
+		   OPTION(QUIET) | OPTION(VERBOSE),
 	.takes_command = true,
 	.run = record_run,
 };

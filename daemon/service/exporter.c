@@ -2,6 +2,7 @@
 #include "service/exporter.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -25,7 +26,7 @@ enum { STREAM_FD = CHILD_FIRST_FD, OUT_FD, OTHER_FD };
 int exporter_spawn(struct child **ret, struct loop *loop, const struct exporter_request *request,
 		   child_done_t done, void *userdata, struct error *err)
 {
-	char parent[16];
+	char parent[16], bytes[24], ns[24];
 	const char *argv[] = { EXPORTER_OPTION,
 			       request->format,
 			       request->raw_addresses ? "raw" : "hashed",
@@ -37,6 +38,8 @@ int exporter_spawn(struct child **ret, struct loop *loop, const struct exporter_
 			       request->perfetto.plain_sched ? "off" : "on",
 			       perfetto_compression_name(request->perfetto.compression),
 			       function_view_name(request->function_view),
+			       bytes,
+			       ns,
 			       NULL };
 	struct child_spec spec = {
 		.what = "exporter",
@@ -46,6 +49,8 @@ int exporter_spawn(struct child **ret, struct loop *loop, const struct exporter_
 	};
 
 	snprintf(parent, sizeof(parent), "%d", getpid());
+	snprintf(bytes, sizeof(bytes), "%" PRIu64, request->rotate.bytes);
+	snprintf(ns, sizeof(ns), "%" PRIu64, request->rotate.ns);
 	return child_spawn(ret, loop, &spec, done, userdata, err);
 }
 
@@ -155,11 +160,13 @@ int exporter_main(int argc, char **argv)
 	struct export_options options = { 0 };
 	int result_fd = OTHER_FD;
 
-	if (argc != 10)
+	if (argc != 12)
 		return 2;
 	options.format = argv[0];
 	options.raw_addresses = strcmp(argv[1], "raw") == 0;
 	options.tgid = strcmp(argv[2], "tgid") == 0;
+	options.rotate.bytes = strtoull(argv[10], NULL, 10);
+	options.rotate.ns = strtoull(argv[11], NULL, 10);
 	prctl(PR_SET_NAME, "traced-export");
 	if (strcmp(argv[3], "quiet") == 0)
 		setpriority(PRIO_PROCESS, 0, 10);

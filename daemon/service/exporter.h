@@ -14,6 +14,7 @@ struct exporter_request {
 	bool raw_addresses, tgid;
 	struct perfetto_options perfetto;
 	enum function_view function_view;
+	struct export_rotate rotate;
 	bool quiet; /* something else records: be nice to it */
 };
 

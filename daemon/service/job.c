@@ -119,6 +119,8 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 		j->tgid = output->tgid;
 		j->perfetto = perfetto;
 		j->function_view = function_view;
+		j->rotate.bytes = output->rotate_bytes;
+		j->rotate.ns = output->rotate_ns;
 		j->stream = output->stream;
 		j->out_fd = TAKE_FD(*fd);
 	}
@@ -265,7 +267,9 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 	j->child = child_free(j->child);
 	if (j->follow && s)
 		describe_again(j);
-	if (result->error && result->error->code == EPIPE) {
+	/* Who makes files of a pipe leaves it when it can't: the recording is wanted all the same.
+	 */
+	if (result->error && result->error->code == EPIPE && !j->rotate.bytes && !j->rotate.ns) {
 		reader_left(j);
 	} else if (result->error) {
 		_cleanup_error_ struct error err = ERROR_INIT;
@@ -310,6 +314,7 @@ static int start_export(struct job *j, int follow_fd, struct error *err)
 		.tgid = j->tgid || (j->session && j->session->tgid),
 		.perfetto = j->perfetto,
 		.function_view = j->function_view,
+		.rotate = j->rotate,
 		.quiet = somebody_records(j->manager),
 	};
 	_cleanup_close_ int stream = -EBADF;

@@ -36,6 +36,7 @@ struct job {
 	bool raw_addresses, tgid;
 	struct perfetto_options perfetto;
 	enum function_view function_view;
+	struct export_rotate rotate;
 	struct spool spool;		       /* owned: of a snapshot or an extraction */
 	struct child *child;		       /* runs now; NULL: waits for the session's end */
 	bool exporting;			       /* child is an exporter */

@@ -189,6 +189,44 @@ def cut_anywhere(test):
             raise Failure(f"{cut} bytes of a packet were taken for one")
 
 
+def joined(decoder, files):
+    """The events of each CPU, over all files."""
+    cpus = {}
+    for path in files:
+        data = path.read_bytes()
+        for cpu, events in perfetto_events(data, decoder.parse(data))[0].items():
+            cpus.setdefault(cpu, []).extend(events)
+    return cpus
+
+
+def text_lines(path):
+    text = json.loads(path.read_text())["systemTraceEvents"]
+    return [line for line in text.splitlines() if not line.startswith("# tracer")]
+
+
+def in_segments(test):
+    """Each file of a rotation opens alone, and together they are the one file."""
+    decoder = Decoder(test.dir, test.source)
+    several = 0
+    for kernel, case in recorded():
+        capture = unpack(test, kernel, case)
+        told = json.loads(test.run("convert", "--json", capture, "x.json").out)
+        for limit in ("64K", f"{told['span_ns'] // 4 + 1}ns"):
+            convert(test, capture, ".pftrace", "--rotate", limit)
+            files = sorted(test.dir.glob(f"{capture.stem}.*.pftrace"))
+            whole = joined(decoder, [convert(test, capture, ".pftrace")])
+            check(joined(decoder, files) == whole, f"{kernel} {case}: other events in {files}")
+            several += len(files) > 2
+            convert(test, capture, ".json", "--rotate", limit)
+            parts = sorted(test.dir.glob(f"{capture.stem}.*.json"))
+            lines = text_lines(convert(test, capture, ".json"))
+            check(sum(map(text_lines, parts), []) == lines, f"{kernel} {case}: other lines")
+            for path in files + parts:
+                path.unlink()
+        capture.unlink()
+    check(several > 10, f"only {several} were of several files")
+
+
 def many_events(test):
     """Memory does not grow with the trace."""
     capture = test.dir / "many.traced"
@@ -233,6 +271,7 @@ def main():
     test.case("golden", golden)
     test.case("zstd and gzip", zstd_and_gzip)
     test.case("cut anywhere", cut_anywhere)
+    test.case("in segments", in_segments)
     test.case("many events", many_events)
     test.end()
 

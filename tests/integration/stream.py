@@ -205,7 +205,8 @@ def a_killed_daemon_leaves_the_rest(test):
         test.daemon.process.send_signal(signal.SIGKILL)
         test.daemon.process.wait()
         result = test.finish(process)
-        check(result.status == 1, f"{result}")
+        check(result.status == 3 and "x.txt is INCOMPLETE" in result.err, f"{result}")
+        check("sched_switch" in (test.dir / "x.txt").read_text(errors="replace"), "nothing is kept")
         for i in test.instances():
             os.rmdir(f"/sys/kernel/tracing/instances/{i}")
         spool = next(iter(test.daemon.spool.iterdir()))

@@ -273,6 +273,34 @@ static void a_clock_belongs_to_its_file(void **state _unused_)
 	parsed_deinit(&p);
 }
 
+static void a_limit_of_files_is_a_size_or_a_time(void **state _unused_)
+{
+	static const char *const wrong[] = { "10", "", "1K", "x", "0M", "5x" };
+	struct parsed p;
+
+	PARSE(&p, "--rotate", "10m", "--rotate", "100M", "--keep", "5");
+	assert_int_equal(p.r, 0);
+	assert_int_equal(p.o.rotate_ns, UINT64_C(600000000000));
+	assert_int_equal(p.o.rotate_bytes, 100 << 20);
+	assert_int_equal(p.o.keep, 5);
+	parsed_deinit(&p);
+
+	PARSE(&p, "--rotate", "64k");
+	assert_int_equal(p.r, 0);
+	assert_int_equal(p.o.rotate_bytes, 64 << 10);
+	parsed_deinit(&p);
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		PARSE(&p, "--rotate", wrong[i]);
+		assert_int_equal(p.r, -EINVAL);
+		assert_non_null(strstr(p.err.message, "--rotate"));
+		parsed_deinit(&p);
+	}
+	PARSE(&p, "--keep", "0");
+	assert_int_equal(p.r, -EINVAL);
+	parsed_deinit(&p);
+}
+
 static void what_goes_together_is_checked(void **state _unused_)
 {
 	static const struct command plain = {
@@ -321,6 +349,7 @@ int main(void)
 		cmocka_unit_test(stray_words_say_where_they_go),
 		cmocka_unit_test(an_option_before_its_command),
 		cmocka_unit_test(a_clock_belongs_to_its_file),
+		cmocka_unit_test(a_limit_of_files_is_a_size_or_a_time),
 		cmocka_unit_test(what_goes_together_is_checked),
 	};
 

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "salvage.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/buf.h"
+#include "util/io.h"
+
+#define PIECE (256U << 10)
+#define PACKET_TAG 0x0a /* of a Trace: field 1, with a length */
+
+static int cut_at(int fd, off_t end)
+{
+	if (ftruncate(fd, end) < 0)
+		return -errno;
+	return end > 0;
+}
+
+/* To the end of the last whole packet. */
+static int salvage_packets(int fd, off_t size)
+{
+	off_t at = 0;
+
+	for (;;) {
+		unsigned char head[11];
+		ssize_t n = pread_full(fd, head, sizeof(head), at);
+		uint64_t len = 0;
+		int i = 1;
+
+		if (n < 0)
+			return (int)n;
+		if (n < 2 || head[0] != PACKET_TAG)
+			break;
+		for (; i < n; i++) {
+			len |= (uint64_t)(head[i] & 0x7f) << (7 * (i - 1));
+			if (!(head[i] & 0x80))
+				break;
+		}
+		if (i == n || len > (uint64_t)(size - at - i - 1))
+			break;
+		at += i + 1 + (off_t)len;
+	}
+	return cut_at(fd, at);
+}
+
+/* To the end of the last whole line. */
+static int salvage_lines(int fd, off_t size)
+{
+	_cleanup_free_ char *piece = malloc(PIECE);
+
+	if (!piece)
+		return -ENOMEM;
+	while (size > 0) {
+		off_t from = MAX(size - (off_t)PIECE, (off_t)0);
+		ssize_t n = pread_full(fd, piece, (size_t)(size - from), from);
+		const char *end;
+
+		if (n <= 0)
+			return n < 0 ? (int)n : -EIO;
+		end = memrchr(piece, '\n', (size_t)n);
+		if (end)
+			return cut_at(fd, from + (end - piece) + 1);
+		size = from;
+	}
+	return cut_at(fd, 0);
+}
+
+/* Where a JSON's text stands. */
+struct text_scan {
+	bool escaped;	/* the next character belongs to a backslash */
+	off_t line_end; /* behind the last whole line; 0: there is none */
+	off_t end;	/* behind the quote that ends the text; 0: it goes on */
+};
+
+static void scan_text(struct text_scan *s, const char *p, size_t len, off_t at)
+{
+	for (size_t i = 0; i < len && !s->end; i++) {
+		if (s->escaped) {
+			s->escaped = false;
+			if (p[i] == 'n')
+				s->line_end = at + (off_t)i + 1;
+		} else if (p[i] == '\\') {
+			s->escaped = true;
+		} else if (p[i] == '"') {
+			s->end = at + (off_t)i + 1;
+		}
+	}
+}
+
+/*
+ * Of {"systemTraceEvents":"lines", more} the whole lines, or all of them; what more there was
+ * names them, and has no end of its own.
+ */
+static int salvage_json(int fd, off_t size)
+{
+	static const char head[] = "{\"systemTraceEvents\":\"";
+	_cleanup_free_ char *piece = malloc(PIECE);
+	struct text_scan scan = { 0 };
+	off_t at = sizeof(head) - 1;
+	const char *close;
+	ssize_t n = 0;
+	int r;
+
+	if (!piece)
+		return -ENOMEM;
+	while (!scan.end && at < size && (n = pread_full(fd, piece, PIECE, at)) > 0) {
+		scan_text(&scan, piece, (size_t)n, at);
+		at += n;
+	}
+	if (n < 0)
+		return (int)n;
+	if (!scan.end && !scan.line_end)
+		return cut_at(fd, 0);
+	r = cut_at(fd, scan.end ?: scan.line_end);
+	close = scan.end ? "}\n" : "\"}\n";
+	n = r < 0 ? r : pwrite(fd, close, strlen(close), scan.end ?: scan.line_end);
+	if (r < 0 || n < 0)
+		return r < 0 ? r : -errno;
+	return n == (ssize_t)strlen(close) ? 1 : -ENOSPC;
+}
+
+int salvage(int fd, const char *format, struct error *err)
+{
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "what was written");
+	if (strcmp(format, "pftrace") == 0)
+		r = salvage_packets(fd, st.st_size);
+	else if (strcmp(format, "txt") == 0)
+		r = salvage_lines(fd, st.st_size);
+	else if (strcmp(format, "json") == 0)
+		r = salvage_json(fd, st.st_size);
+	else
+		r = st.st_size > 0;
+	return r < 0 ? error_errno(err, r, "what was written") : r;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "split.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "export/segment.h"
+#include "result_file.h"
+#include "salvage.h"
+#include "util/io.h"
+
+/* In a page that both processes see; the parent reads it once the other has ended. */
+struct split_report {
+	volatile bool give_up; /* the parent's */
+	bool whole;
+	unsigned first, last, removed; /* last 0: no file was made */
+	int code;
+	char message[1024], hint[1024];
+};
+
+/* What the process has. */
+struct splitter {
+	const struct split *split;
+	const char *format;
+	unsigned keep, oldest; /* oldest: of all that are there; 0: none */
+	unsigned number;       /* of the file that is made, or will be */
+	struct result_file file;
+	bool open;
+	char *frame;
+};
+
+void split_name(const struct split *s, unsigned number, struct buf *out)
+{
+	buf_printf(out, "%s.%04u%s", s->stem, number, s->ending);
+}
+
+static int make_path(const struct split *s, unsigned number, char **ret, struct error *err)
+{
+	_cleanup_buf_ struct buf path = BUF_INIT;
+
+	split_name(s, number, &path);
+	if (!buf_string(&path))
+		return error_errno(err, -ENOMEM, "the file's name");
+	*ret = strdup(path.data);
+	return *ret ? 0 : error_errno(err, -ENOMEM, "the file's name");
+}
+
+/* "DIR/out.pftrace" is "DIR/out" and ".pftrace"; of other names what follows their last dot. */
+static int take_apart(struct split *s, const char *path, const struct export_format *format)
+{
+	const char *base = strrchr(path, '/'), *dot;
+	size_t len = strlen(path), ending = strlen(format->extension);
+
+	base = base ? base + 1 : path;
+	dot = path + len;
+	if (len > ending && !strcasecmp(path + len - ending, format->extension))
+		dot = path + len - ending;
+	else if (strrchr(base, '.') && strrchr(base, '.') != base)
+		dot = strrchr(base, '.');
+	s->stem = strndup(path, (size_t)(dot - path));
+	s->ending = strdup(dot);
+	return s->stem && s->ending ? 0 : -ENOMEM;
+}
+
+/* The number in "STEM.0001ENDING"; 0: it is another's name. */
+static unsigned number_of(const char *name, const char *stem, const char *ending)
+{
+	size_t len = strlen(stem);
+	unsigned long number;
+	char *end;
+
+	if (strncmp(name, stem, len) != 0 || name[len] != '.' || name[len + 1] < '0' ||
+	    name[len + 1] > '9')
+		return 0;
+	number = strtoul(name + len + 1, &end, 10);
+	if (end - (name + len + 1) < 4 || strcmp(end, ending) != 0 || number >= UINT32_MAX)
+		return 0;
+	return (unsigned)number;
+}
+
+/* Which are there. */
+static int find_numbers(struct splitter *p, struct error *err)
+{
+	const char *stem = strrchr(p->split->stem, '/');
+	_cleanup_free_ char *dir = NULL;
+	const struct dirent *entry;
+	DIR *d;
+
+	dir = stem ? strndup(p->split->stem, (size_t)(stem - p->split->stem) + 1) : strdup(".");
+	if (!dir)
+		return error_errno(err, -ENOMEM, "the files' names");
+	stem = stem ? stem + 1 : p->split->stem;
+	p->number = 1;
+	d = opendir(dir);
+	/* Where there is no directory, the first file's fate tells it. */
+	if (!d)
+		return errno == ENOENT || errno == ENOTDIR ? 0
+							   : error_errno(err, -errno, "%s", dir);
+	while ((entry = readdir(d))) {
+		unsigned number = number_of(entry->d_name, stem, p->split->ending);
+
+		p->number = MAX(p->number, number + 1);
+		if (number && (!p->oldest || number < p->oldest))
+			p->oldest = number;
+	}
+	closedir(d);
+	return 0;
+}
+
+static int open_file(struct splitter *p, struct error *err)
+{
+	_cleanup_free_ char *path = NULL;
+	int r = make_path(p->split, p->number, &path, err);
+
+	if (r == 0)
+		r = result_file_open(&p->file, path, err);
+	p->file.fresh = true;
+	p->open = r == 0;
+	return r;
+}
+
+/* The oldest beyond those that are to be kept. */
+static void remove_old(struct splitter *p)
+{
+	struct split_report *report = p->split->report;
+
+	for (; p->keep && p->number - p->oldest >= p->keep; p->oldest++) {
+		_cleanup_free_ char *path = NULL;
+
+		if (make_path(p->split, p->oldest, &path, NULL) == 0 && unlink(path) == 0)
+			report->removed++;
+	}
+	report->first = MAX(report->first, p->oldest);
+}
+
+static int commit_file(struct splitter *p, struct error *err)
+{
+	struct split_report *report = p->split->report;
+	int r = result_file_commit(&p->file, err);
+
+	result_file_deinit(&p->file);
+	p->open = false;
+	if (r < 0)
+		return r;
+	report->last = p->number;
+	report->first = report->first ?: p->number;
+	p->oldest = p->oldest ?: p->number;
+	remove_old(p);
+	p->number++;
+	return 0;
+}
+
+/* The writer is gone, or there is no more room: what there is of the last file is kept. */
+static void keep_rest(struct splitter *p)
+{
+	if (!p->open)
+		return;
+	if (!p->split->report->give_up && salvage(p->file.fd, p->format, NULL) > 0)
+		commit_file(p, NULL);
+	result_file_deinit(&p->file);
+	p->open = false;
+}
+
+static int take_data(struct splitter *p, uint32_t len, struct error *err)
+{
+	ssize_t n;
+	int r = 0;
+
+	if (len > SEGMENT_FRAME_MAX)
+		return error_set(err, -EPROTO, "the exporter writes what is no trace");
+	n = read_full(STDIN_FILENO, p->frame, len);
+	if (n < 0)
+		return error_errno(err, (int)n, "the exporter");
+	if (!p->open)
+		r = open_file(p, err);
+	if (r == 0)
+		r = write_full(p->file.fd, p->frame, (size_t)n);
+	if (r < 0 && p->open) {
+		error_errno(err, r, "%s", p->file.path);
+		if (r == -ENOSPC || r == -EDQUOT)
+			error_hint(err, "free some space, or keep fewer files (--keep)");
+	}
+	return r;
+}
+
+static int make_files(struct splitter *p, struct error *err)
+{
+	struct segment_frame head;
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = read_full(STDIN_FILENO, &head, sizeof(head))) == sizeof(head)) {
+		if (head.kind == SEGMENT_DATA) {
+			r = take_data(p, head.len, err);
+		} else if (head.kind == SEGMENT_END || head.kind == SEGMENT_LAST) {
+			r = p->open ? commit_file(p, err) : 0;
+			p->split->report->whole = r == 0 && head.kind == SEGMENT_LAST;
+		} else {
+			r = error_set(err, -EPROTO, "the exporter writes what is no trace");
+		}
+	}
+	return r;
+}
+
+/* Signals are for those who record: this one ends when they do. */
+static void leave_others(int fd)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	sigset_t none;
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		signal(signals[i], SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	prctl(PR_SET_NAME, "tracectl-files");
+	dup2(fd, STDIN_FILENO);
+	fd = open("/dev/null", O_WRONLY);
+	if (fd >= 0)
+		dup2(fd, STDOUT_FILENO);
+	close_range(STDERR_FILENO + 1, ~0U, 0);
+}
+
+_Noreturn static void run(struct splitter *p, int fd)
+{
+	struct split_report *report = p->split->report;
+	struct error err = ERROR_INIT;
+
+	leave_others(fd);
+	if (make_files(p, &err) < 0) {
+		report->code = err.code;
+		snprintf(report->message, sizeof(report->message), "%s", err.message);
+		snprintf(report->hint, sizeof(report->hint), "%s", err.hint ?: "");
+	}
+	keep_rest(p);
+	_exit(0);
+}
+
+/* What would fail later is told now. */
+static int prepare(struct splitter *p, struct error *err)
+{
+	int r = find_numbers(p, err);
+
+	if (r == 0)
+		r = open_file(p, err);
+	result_file_deinit(&p->file);
+	p->open = false;
+	if (r < 0)
+		return r;
+	p->frame = malloc(SEGMENT_FRAME_MAX);
+	return p->frame ? 0 : error_errno(err, -ENOMEM, "the files");
+}
+
+int split_start(struct split *ret, const char *path, const struct export_format *format,
+		unsigned keep, struct error *err)
+{
+	_cleanup_(split_deinit) struct split s = SPLIT_INIT;
+	struct splitter p = {
+		.split = &s, .format = format->name, .keep = keep, .file = RESULT_FILE_INIT
+	};
+	_cleanup_close_ int theirs = -EBADF;
+	int pipes[2], r = take_apart(&s, path, format);
+
+	s.report = mmap(NULL, sizeof(*s.report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	if (s.report == MAP_FAILED)
+		s.report = NULL;
+	if (r < 0 || !s.report)
+		return error_errno(err, -ENOMEM, "%s", path);
+	r = prepare(&p, err);
+	if (r < 0)
+		return r;
+	if (pipe2(pipes, O_CLOEXEC) < 0) {
+		r = error_errno(err, -errno, "pipe");
+	} else {
+		theirs = pipes[0];
+		s.fd = pipes[1];
+		s.pid = fork();
+		if (s.pid == 0)
+			run(&p, theirs);
+		r = s.pid < 0 ? error_errno(err, -errno, "fork") : 0;
+	}
+	free(p.frame);
+	if (r < 0)
+		return r;
+	*ret = s;
+	s = SPLIT_INIT;
+	return 0;
+}
+
+static void wait_for(struct split *s)
+{
+	s->fd = close_fd(s->fd);
+	while (s->pid > 0 && waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	s->pid = 0;
+}
+
+int split_finish(struct split *s, struct error *err)
+{
+	wait_for(s);
+	if (s->report->code) {
+		error_set(err, -s->report->code, "%s", s->report->message);
+		if (*s->report->hint)
+			error_hint(err, "%s", s->report->hint);
+		return -s->report->code;
+	}
+	return s->report->whole ? 0 : error_set(err, -EPIPE, "the trace is not whole");
+}
+
+void split_give_up(struct split *s)
+{
+	if (s->report)
+		s->report->give_up = true;
+}
+
+void split_deinit(struct split *s)
+{
+	wait_for(s);
+	if (s->report)
+		munmap(s->report, sizeof(*s->report));
+	free(s->stem);
+	free(s->ending);
+	*s = SPLIT_INIT;
+}
+
+bool split_range(const struct split *s, unsigned *ret_first, unsigned *ret_last)
+{
+	*ret_first = s->report->first;
+	*ret_last = s->report->last;
+	return *ret_last;
+}
+
+unsigned split_removed(const struct split *s)
+{
+	return s->report->removed;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The files of --rotate. A process of its own reads the exporter's frames
+ * (export/segment.h) from a pipe, with the caller's rights and nobody else's, and gives
+ * each file its name when it is whole: out.0001.pftrace, out.0002.pftrace. So it
+ * outlives whoever writes, and keeps of the last file what there is. Numbers go
+ * on behind the highest that is there: nothing is overwritten.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "export/export.h"
+#include "util/buf.h"
+#include "util/error.h"
+
+struct split_report;
+
+struct split {
+	int fd; /* for the exporter; to be closed here once that has it */
+	pid_t pid;
+	char *stem, *ending; /* STEM.0001ENDING */
+	struct split_report *report;
+};
+#define SPLIT_INIT ((struct split){ .fd = -EBADF })
+
+/* keep 0: all. -ENOENT, -EACCES...: no file can be made there. */
+int split_start(struct split *ret, const char *path, const struct export_format *format,
+		unsigned keep, struct error *err);
+/* Closes the pipe and waits for the files. An error is that of the file which could not be made. */
+int split_finish(struct split *s, struct error *err);
+/* What is not whole is not wanted. */
+void split_give_up(struct split *s);
+/* Waits, too. */
+void split_deinit(struct split *s);
+
+/* After split_finish: the files that are there, by number from first to last; false: none. */
+bool split_range(const struct split *s, unsigned *ret_first, unsigned *ret_last);
+/* How many were made and removed again. */
+unsigned split_removed(const struct split *s);
+/* Appends that file's name. */
+void split_name(const struct split *s, unsigned number, struct buf *out);

@@ -1,0 +1,219 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Run by the system's python, which has python3-protobuf.
+
+Recordings in several files: each opens alone, together they have every event once; and
+what is there after a crash or on a full disk opens, too."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from harness import Test, check, in_namespace, interrupt
+from perfetto_decode import Decoder, perfetto_events
+from stream import numbers_in, recording, write_marks
+
+MARKS = 3000
+
+
+@contextlib.contextmanager
+def load():
+    """Many switches on all CPUs."""
+    process = subprocess.Popen(["sh", "-c", "while :; do ls /usr/lib; done | cat >/dev/null"],
+                               start_new_session=True)
+    try:
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def in_order(test, pattern):
+    files = sorted(test.dir.glob(pattern))
+    check(files, f"no {pattern}: {test.files()}")
+    return files
+
+
+def read_perfetto(test, path):
+    """The count of events, and the numbers of the marks in their order of time."""
+    data = path.read_bytes()
+    cpus, _ = perfetto_events(data, Decoder(test.dir, test.source).parse(data))
+    events = sorted((e for cpu in cpus.values() for e in cpu), key=lambda e: e[0])
+    numbers = [int(found[1]) for e in events for value in e[3].values() if isinstance(value, str)
+               for found in [re.fullmatch(r"number (\d+)", value)] if found]
+    return len(events), numbers
+
+
+def read_json(_, path):
+    trace = json.loads(path.read_text(errors="strict"))
+    lines = [line for line in trace["systemTraceEvents"].splitlines() if not line.startswith("#")]
+    # Free text is a slice, which begins and ends: two lines of one event.
+    ends = sum(1 for line in lines if re.search(r": tracing_mark_write: E\|\d+$", line))
+    numbers = [int(n) for n in re.findall(r": B\|\d+\|number (\d+)$", "\n".join(lines), re.M)]
+    if "otherData" in trace:
+        check(trace["otherData"]["events"] == len(lines) - ends, f"{path} counts otherwise")
+    return len(lines) - ends, numbers
+
+
+def read_text(_, path):
+    text = path.read_text(errors="replace")
+    return sum(1 for line in text.splitlines() if not line.startswith("#")), numbers_in(text)
+
+
+READ = {"pftrace": read_perfetto, "json": read_json, "txt": read_text}
+
+
+def read_all(test, files):
+    ending = files[0].suffix[1:]
+    events, numbers = 0, []
+    for path in files:
+        n, more = READ[ending](test, path)
+        check(n, f"{path} is empty")
+        events, numbers = events + n, numbers + more
+    return events, numbers
+
+
+def every_mark_is_in_one_file(test, ending, limit, least):
+    with load(), recording(test, "--json", "-b", "8M", "-e", "sched", "--rotate", limit, "-o",
+                           f"x.{ending}") as process:
+        write_marks(test, MARKS, 0.1)
+        interrupt(process)
+        result = test.finish(process)
+    check(result.status == 0, f"{result}")
+    outcome = json.loads(result.out)
+    check(outcome["lost"] == 0, f"{outcome}")
+    files = in_order(test, f"x.*.{ending}")
+    check(len(files) >= least and outcome["files"] == [f.name for f in files], f"{outcome} {files}")
+    check(test.files() == [f.name for f in files], f"{test.files()}")
+    events, numbers = read_all(test, files)
+    check(events == outcome["events"], f"{events} events in the files of {outcome}")
+    check(numbers == list(range(MARKS)), "marks are missing, doubled or disordered")
+    check(sum(f.stat().st_size for f in files) == outcome["bytes"], f"{outcome}")
+    test.check_no_instances()
+
+
+def the_last_are_kept(test):
+    for n in range(2):
+        result = test.run("record", "-t", "3s", "-e", "sched", "--rotate", "500ms", "--keep", "3", "-o",
+                          "x.txt")
+        check(result.status == 0 and "older files were removed" in result.err, f"{result}")
+        numbers = [int(f.name.split(".")[1]) for f in in_order(test, "x.*.txt")]
+        check(len(numbers) == 3 and len(test.files()) == 3, f"{test.files()}")
+        check(numbers == list(range(numbers[0], numbers[0] + 3)), f"{numbers}")
+        # Numbers go on: nothing of an earlier recording is overwritten.
+        check(numbers[0] > 1 and (n == 0 or numbers[0] > before), f"{numbers}")
+        before = numbers[-1]
+    read_all(test, in_order(test, "x.*.txt"))
+
+
+def children(pid):
+    out = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(pid)], capture_output=True,
+                         text=True, check=False).stdout
+    return {comm: int(n) for n, comm in (line.split() for line in out.splitlines())}
+
+
+def kill(test, who):
+    pid = test.daemon.process.pid
+    if who == "exporter":
+        pid = children(pid)["traced-export"]
+    os.kill(pid, signal.SIGKILL)
+    if who == "daemon":
+        test.daemon.process.wait()
+        for i in test.instances():
+            os.rmdir(f"/sys/kernel/tracing/instances/{i}")
+
+
+def a_crash_leaves_a_prefix(test, who, ending, *rotate):
+    """Whoever dies, what was written is whole, up to some event."""
+    with load(), recording(test, "-b", "8M", "-e", "sched", "--stream", *rotate, "-o",
+                           f"x.{ending}") as process:
+        write_marks(test, MARKS, 0.1)
+        kill(test, who)
+        result = test.finish(process)
+    check(result.status == 3 and "INCOMPLETE" in result.err, f"{result}")
+    files = in_order(test, f"x.*{ending}")
+    check(bool(rotate) == (len(files) > 1), f"{files}")
+    check(test.files() == [f.name for f in files], f"{test.files()}")
+    _, numbers = read_all(test, files)
+    check(numbers == list(range(len(numbers))), "marks are missing, doubled or disordered")
+    check(len(numbers) > MARKS / 10, f"only {len(numbers)} marks")
+    # The rest is in the spool.
+    rest = test.run("convert", next(iter(test.daemon.spool.iterdir())), "rest.txt")
+    check(rest.status == 3, f"{rest}")
+    _, after = read_text(test, test.dir / "rest.txt")
+    check(after == sorted(set(after)) and after[-1] >= len(numbers) - 1, f"{after} of {len(numbers)}")
+    check(set(numbers) | set(after) == set(range(after[-1] + 1)),
+          f"{len(numbers)} marks are in the files, and not all others in the spool")
+
+
+def a_full_disk(test, ending):
+    disk, out = test.dir / "disk", test.dir / "out"
+    disk.mkdir()
+    out.mkdir()
+    # It is seen in that namespace alone: what is on it is copied in its last moment.
+    script = f'mount -t tmpfs -o size=1m none {disk}; "$@"; r=$?; cp {disk}/* {out}; exit $r'
+    process = test.start("record", "-t", "60s", "-e", "sched", "-b", "8M", "--rotate", "300K", "-o",
+                         f"disk/x.{ending}", wrap=["unshare", "-m", "--propagation", "private", "sh",
+                                                   "-c", script, "sh"])
+    with load():
+        result = test.finish(process, timeout=90)
+    check(result.status == 3 and "No space left" in result.err, f"{result}")
+    check("INCOMPLETE" in result.err and "--keep" in result.err, f"{result}")
+    files = in_order(test, f"out/x.*.{ending}")
+    check(len(files) >= 3, f"{files}")
+    read_all(test, files)
+    check(sum(f.stat().st_size for f in files) > 900 << 10, "there was room")
+    test.check_no_instances()
+
+
+def keep_holds_it(test):
+    """On the same disk, for longer."""
+    disk = test.dir / "disk"
+    disk.mkdir()
+    mount = in_namespace(f"mount -t tmpfs -o size=1m none {disk}")
+    with load():
+        result = test.run("record", "-t", "10s", "-e", "sched", "-b", "8M", "--rotate", "200K",
+                          "--keep", "2", "-o", "disk/x.txt", wrap=mount, timeout=90)
+    check(result.status == 0, f"{result}")
+    removed = re.search(r"(\d+) older files were removed", result.err)
+    check(removed and int(removed[1]) > 5, f"{result}")
+
+
+def what_makes_no_sense_is_refused(test):
+    for arguments in (["--rotate", "1M", "-o", "-"], ["--rotate", "1M", "-o", "x.traced"],
+                      ["--rotate", "1M", "-o", "/dev/null", "--format", "txt"],
+                      ["--rotate", "1m", "-C", "counter", "-o", "x.txt"], ["--keep", "3"],
+                      ["--rotate", "10"], ["--rotate", "1K"], ["--rotate", "1M", "--ring"]):
+        result = test.run("record", *arguments)
+        check(result.status == 2, f"{arguments}: {result}")
+    result = test.run("record", "--rotate", "1M", "-o", "there/x.json")
+    check(result.status == 1 and "there is no directory" in result.err, f"{result}")
+    check(not test.files(), f"{test.files()}")
+
+
+def main():
+    test = Test("rotate")
+    for ending, limit, least in (("pftrace", "64K", 5), ("json", "700ms", 4), ("txt", "500K", 3)):
+        test.case(f"every mark is in one file, {ending}", every_mark_is_in_one_file, ending, limit,
+                  least)
+    test.case("the last are kept", the_last_are_kept)
+    test.case("a crash of the exporter leaves a prefix", a_crash_leaves_a_prefix, "exporter",
+              "pftrace", "--rotate", "64K", daemon=True)
+    for ending in READ:
+        test.case(f"a crash of the daemon leaves a prefix, {ending}", a_crash_leaves_a_prefix,
+                  "daemon", ending, daemon=True)
+    test.case("a crash of the daemon leaves a prefix, rotated json", a_crash_leaves_a_prefix,
+              "daemon", "json", "--rotate", "1s", daemon=True)
+    for ending in ("pftrace", "json"):
+        test.case(f"a full disk, {ending}", a_full_disk, ending)
+    test.case("keep holds it", keep_holds_it)
+    test.case("what makes no sense is refused", what_makes_no_sense_is_refused)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is made of an exporter's frames, and what is left of a file that was cut. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "export/segment.h"
+#include "salvage.h"
+#include "split.h"
+#include "util/io.h"
+
+/* Each test runs in a folder of its own. */
+static int setup(void **state)
+{
+	char *dir = strdup("/tmp/test-split.XXXXXX");
+
+	if (!dir || !mkdtemp(dir) || chdir(dir) < 0)
+		return -1;
+	*state = dir;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	_cleanup_free_ char *dir = *state, *command = NULL;
+
+	if (chdir("/") < 0 || asprintf(&command, "rm -rf '%s'", dir) < 0)
+		return -1;
+	return system(command);
+}
+
+static void assert_content(const char *path, const char *text)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	if (read_file_at(AT_FDCWD, path, 1 << 20, &b) < 0)
+		fail_msg("%s is not there", path);
+	assert_string_equal(buf_string(&b), text);
+}
+
+static void start(struct split *s, const char *path, const char *format, unsigned keep)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (split_start(s, path, export_format_find(format, NULL), keep, &err) < 0)
+		fail_msg("%s", err.message);
+}
+
+static int put(struct split *s, enum segment_frame_kind kind, const char *text)
+{
+	struct segment_frame head = { .kind = kind, .len = text ? (uint32_t)strlen(text) : 0 };
+	int r = write_full(s->fd, &head, sizeof(head));
+
+	return r == 0 && text ? write_full(s->fd, text, strlen(text)) : r;
+}
+
+static void put_files(struct split *s, unsigned count)
+{
+	for (unsigned i = 1; i <= count; i++) {
+		assert_int_equal(put(s, SEGMENT_DATA, "a li"), 0);
+		assert_int_equal(put(s, SEGMENT_DATA, "ne\n"), 0);
+		assert_int_equal(put(s, i < count ? SEGMENT_END : SEGMENT_LAST, NULL), 0);
+	}
+}
+
+static void assert_range(const struct split *s, unsigned from, unsigned to)
+{
+	unsigned first, last;
+
+	assert_true(split_range(s, &first, &last));
+	assert_int_equal(first, from);
+	assert_int_equal(last, to);
+}
+
+static void each_file_has_its_number(void **state _unused_)
+{
+	struct split s;
+
+	start(&s, "out.txt", "txt", 0);
+	put_files(&s, 3);
+	assert_int_equal(split_finish(&s, NULL), 0);
+	assert_range(&s, 1, 3);
+	split_deinit(&s);
+	assert_content("out.0001.txt", "a line\n");
+	assert_content("out.0003.txt", "a line\n");
+	assert_int_equal(access("out.0004.txt", F_OK), -1);
+
+	/* They go on, and what looks alike is no number. */
+	assert_int_equal(symlink("x", "out.0099x.txt"), 0);
+	assert_int_equal(symlink("x", "out.77.txt"), 0);
+	assert_int_equal(symlink("x", "xout.0088.txt"), 0);
+	start(&s, "out.txt", "txt", 2);
+	put_files(&s, 3);
+	assert_int_equal(split_finish(&s, NULL), 0);
+	assert_range(&s, 5, 6);
+	assert_int_equal(split_removed(&s), 4);
+	split_deinit(&s);
+	assert_int_equal(access("out.0004.txt", F_OK), -1);
+	assert_int_equal(access("out.0001.txt", F_OK), -1);
+}
+
+static void names_keep_their_ending(void **state _unused_)
+{
+	static const struct {
+		const char *path, *format, *name;
+	} names[] = {
+		{ "a.b/x.json.gz", "json.gz", "a.b/x.0001.json.gz" },
+		{ "a.b/x", "json", "a.b/x.0001" },
+		{ "./x.perfetto-trace", "pftrace", "./x.0001.perfetto-trace" },
+		{ ".hidden", "txt", ".hidden.0001" },
+	};
+
+	assert_int_equal(mkdir("a.b", 0755), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct split s;
+
+		start(&s, names[i].path, names[i].format, 0);
+		put_files(&s, 1);
+		assert_int_equal(split_finish(&s, NULL), 0);
+		split_deinit(&s);
+		assert_content(names[i].name, "a line\n");
+	}
+}
+
+/* Of the last file, what is whole. */
+static void a_writer_that_dies_leaves_a_prefix(void **state _unused_)
+{
+	struct split s;
+
+	start(&s, "out.txt", "txt", 0);
+	put(&s, SEGMENT_DATA, "first\n");
+	put(&s, SEGMENT_END, NULL);
+	put(&s, SEGMENT_DATA, "second\nthi");
+	assert_int_equal(write_full(s.fd, "\1\0", 2), 0);
+	assert_int_equal(split_finish(&s, NULL), -EPIPE);
+	assert_range(&s, 1, 2);
+	split_deinit(&s);
+	assert_content("out.0001.txt", "first\n");
+	assert_content("out.0002.txt", "second\n");
+}
+
+static void what_was_given_up_is_not_kept(void **state _unused_)
+{
+	struct split s;
+
+	start(&s, "out.txt", "txt", 0);
+	put(&s, SEGMENT_DATA, "first\n");
+	put(&s, SEGMENT_END, NULL);
+	put(&s, SEGMENT_DATA, "second\n");
+	split_give_up(&s);
+	assert_int_equal(split_finish(&s, NULL), -EPIPE);
+	assert_range(&s, 1, 1);
+	split_deinit(&s);
+	assert_int_equal(access("out.0002.txt", F_OK), -1);
+
+	start(&s, "none.txt", "txt", 0);
+	assert_int_equal(split_finish(&s, NULL), -EPIPE);
+	assert_false(split_range(&s, &(unsigned){ 0 }, &(unsigned){ 0 }));
+	split_deinit(&s);
+}
+
+static void what_is_no_frame_ends_it(void **state _unused_)
+{
+	const struct segment_frame bad[] = { { 77, 0 }, { SEGMENT_DATA, SEGMENT_FRAME_MAX + 1 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct split s;
+
+		start(&s, "out.txt", "txt", 0);
+		assert_int_equal(write_full(s.fd, &bad[i], sizeof(bad[i])), 0);
+		assert_int_equal(split_finish(&s, NULL), -EPROTO);
+		assert_false(split_range(&s, &(unsigned){ 0 }, &(unsigned){ 0 }));
+		split_deinit(&s);
+	}
+}
+
+static void no_room_is_told(void **state _unused_)
+{
+	const struct rlimit none = { 10, RLIM_INFINITY }, all = { RLIM_INFINITY, RLIM_INFINITY };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct split s;
+
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	start(&s, "out.txt", "txt", 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+	put(&s, SEGMENT_DATA, "one\ntwo\nthree\n");
+	assert_int_equal(split_finish(&s, &err), -EFBIG);
+	assert_non_null(strstr(err.message, "out.0001.txt"));
+	assert_range(&s, 1, 1);
+	split_deinit(&s);
+	assert_content("out.0001.txt", "one\ntwo\n");
+}
+
+static void where_no_file_can_be_is_told_first(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct split s;
+
+	assert_int_equal(split_start(&s, "there/out.txt", export_format_find("txt", NULL), 0, &err),
+			 -ENOENT);
+	assert_non_null(strstr(err.message, "there is no directory"));
+}
+
+static void assert_salvaged(const char *format, const void *before, size_t len, const void *after,
+			    size_t after_len)
+{
+	_cleanup_close_ int fd = memfd_create("cut", MFD_CLOEXEC);
+	_cleanup_free_ char *is = calloc(1, len + 8);
+	struct stat st;
+
+	assert_int_equal(write_full(fd, before, len), 0);
+	assert_int_equal(salvage(fd, format, NULL), after_len > 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, after_len);
+	assert_int_equal(pread_full(fd, is, after_len, 0), after_len);
+	assert_memory_equal(is, after, after_len);
+}
+
+static void a_json_is_closed(void **state _unused_)
+{
+	static const struct {
+		const char *cut, *whole;
+	} cases[] = {
+		{ "{\"systemTraceEvents\":\"# a\\nb \\\"c\\\"\\nd",
+		  "{\"systemTraceEvents\":\"# a\\nb \\\"c\\\"\\n\"}\n" },
+		{ "{\"systemTraceEvents\":\"a\\nb\\", "{\"systemTraceEvents\":\"a\\n\"}\n" },
+		/* A backslash and an n are no end of a line. */
+		{ "{\"systemTraceEvents\":\"a\\nb\\\\n", "{\"systemTraceEvents\":\"a\\n\"}\n" },
+		{ "{\"systemTraceEvents\":\"a\\nb\\n\",\n\"traceEvents\":[\n{\"na",
+		  "{\"systemTraceEvents\":\"a\\nb\\n\"}\n" },
+		{ "{\"systemTraceEvents\":\"a", "" },
+		{ "{\"sys", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_salvaged("json", cases[i].cut, strlen(cases[i].cut), cases[i].whole,
+				strlen(cases[i].whole));
+}
+
+static void packets_stay_whole(void **state _unused_)
+{
+	static const char two[] = "\x0a\x03"
+				  "abc"
+				  "\x0a\x00"
+				  "\x0a\x81\x00"
+				  "x";
+	static const char more[] = "\x0a\x05"
+				   "abcd";
+
+	for (size_t extra = 0; extra < sizeof(more); extra++) {
+		char cut[32];
+
+		memcpy(cut, two, sizeof(two) - 1);
+		memcpy(cut + sizeof(two) - 1, more, extra);
+		assert_salvaged("pftrace", cut, sizeof(two) - 1 + extra, two, sizeof(two) - 1);
+	}
+	assert_salvaged("pftrace", "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10, "", 0);
+	assert_salvaged("pftrace", "nothing", 7, "", 0);
+}
+
+static void lines_stay_whole(void **state _unused_)
+{
+	_cleanup_free_ char *text = calloc(1, 1 << 20);
+
+	assert_salvaged("txt", "a\nb\nc", 5, "a\nb\n", 4);
+	assert_salvaged("txt", "a", 1, "", 0);
+	memset(text, 'x', 1 << 20);
+	text[5] = '\n';
+	assert_salvaged("txt", text, 1 << 20, text, 6);
+	/* What is compressed stays as it is. */
+	assert_salvaged("txt.gz", "\x1f\x8b", 2, "\x1f\x8b", 2);
+	assert_salvaged("json.gz", "", 0, "", 0);
+}
+
+#define test_in_folder(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test_in_folder(each_file_has_its_number),
+		test_in_folder(names_keep_their_ending),
+		test_in_folder(a_writer_that_dies_leaves_a_prefix),
+		test_in_folder(what_was_given_up_is_not_kept),
+		test_in_folder(what_is_no_frame_ends_it),
+		test_in_folder(no_room_is_told),
+		test_in_folder(where_no_file_can_be_is_told_first),
+		cmocka_unit_test(a_json_is_closed),
+		cmocka_unit_test(packets_stay_whole),
+		cmocka_unit_test(lines_stay_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
