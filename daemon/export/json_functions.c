@@ -147,7 +147,7 @@ _cold_ static void fill_thread(struct json_functions *f, struct thread_text *t,
 	t->from_ts = 0;
 	t->until_ts = UINT64_MAX;
 	if (task) {
-		task->seen = true;
+		task_see(task);
 		t->from_ts = task_is_oldest(task) ? 0 : task->from_ts;
 		t->until_ts = task_table_until(f->info->tasks, task);
 		pid = task->tgid ?: tid;

@@ -179,8 +179,7 @@ static struct task *find_task(struct line *l, int32_t pid, uint64_t ts, char com
 
 	strcpy(comm, pid == 0 ? "<idle>" : pid < 0 ? "<XXX>" : "<...>");
 	if (task) {
-		/* By any of several threads; read when they are done. */
-		__atomic_store_n(&task->seen, true, __ATOMIC_RELAXED);
+		task_see(task);
 		if (task->comm[0])
 			memcpy(comm, task->comm, sizeof(task->comm));
 	}

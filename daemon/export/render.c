@@ -364,18 +364,22 @@ static int learn(struct render *r, const struct trace_event *ev, struct error *e
 	return 0;
 }
 
+int render_learn(struct render *r, const struct trace_event *ev, struct error *err)
+{
+	return likely(!r->batches || is_known(r, ev)) ? 0 : learn(r, ev, err);
+}
+
 _hot_ int render_event(struct render *r, const struct trace_event *ev, struct error *err)
 {
+	int e;
+
 	if (unlikely(!r->batches && r->threads > 1))
 		begin_batches(r);
 	if (r->threads == 1)
 		return event_alone(r, ev, err);
-	if (unlikely(!is_known(r, ev))) {
-		int e = learn(r, ev, err);
-
-		if (e < 0)
-			return e;
-	}
+	e = render_learn(r, ev, err);
+	if (unlikely(e < 0))
+		return e;
 	return add_item(r, &(struct item){ .ev = *ev }, ev->rec.len, err);
 }
 

@@ -42,6 +42,11 @@ DEFINE_CLEANUP_FUNC(struct render *, render_free);
 int render_event(struct render *r, const struct trace_event *ev, struct error *err);
 /* As render_event, by the caller's thread's state, when all that came before is with the output. */
 int render_event_now(struct render *r, const struct trace_event *ev, struct error *err);
+/*
+ * Before the caller's thread looks for ev's task itself: the table of tasks may search for names
+ * then, which it does not under the eyes of others.
+ */
+int render_learn(struct render *r, const struct trace_event *ev, struct error *err);
 int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *err);
 /* All that was given is with the output when it returns. */
 int render_drain(struct render *r, struct error *err);

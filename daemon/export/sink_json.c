@@ -246,6 +246,10 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 
 static int put_function(struct sink_json *s, const struct trace_event *ev, struct error *err)
 {
+	int r = render_learn(s->render, ev, err);
+
+	if (r < 0)
+		return r;
 	if (json_functions_event(s->functions, ev) < 0)
 		return error_errno(err, -ENOMEM, "can't write the JSON");
 	return check_room(s, err);

@@ -71,6 +71,11 @@ bool task_table_would_fill(const struct task_table *t, int32_t tid, uint64_t ts)
 
 /* The task that tid was at ts; NULL: nobody told. Stays in place. */
 struct task *task_table_find(struct task_table *t, int32_t tid, uint64_t ts);
+/* Has an event in the trace. By any of several threads; read when they are done. */
+static inline void task_see(struct task *task)
+{
+	__atomic_store_n(&task->seen, true, __ATOMIC_RELAXED);
+}
 /* No earlier life of that tid is known: what came before its from_ts is its own, too. */
 bool task_is_oldest(const struct task *task);
 /* When the next life of that tid begins; UINT64_MAX: there is none. */
