@@ -49,6 +49,8 @@ enum option_id {
 	OPT_GRAPH_ROOT,
 	OPT_GRAPH_DEPTH,
 	OPT_TRACE_OPTION,
+	OPT_KPROBE,
+	OPT_UPROBE,
 	OPT_TOP_LEVEL,
 	OPT_PID,
 	OPT_FOLLOW,
@@ -121,7 +123,7 @@ struct options {
 	int32_t *pids;
 	size_t pid_count;
 	const char *tracer;
-	struct word_list functions, not_functions, graph_roots, trace_options;
+	struct word_list functions, not_functions, graph_roots, trace_options, kprobes, uprobes;
 	uint32_t graph_depth;			/* 0: not given */
 	const char *begin, *end, *counter, *id; /* of marks and syncs; NULL: not given */
 	bool top_level;
@@ -165,7 +167,8 @@ const struct command *command_find(const char *name);
 #define OPTIONS_COMMON (OPTION(SOCKET) | OPTION(HELP))
 #define OPTIONS_FUNCTIONS                                                                          \
 	(OPTION(TRACER) | OPTION(FUNCTION) | OPTION(NOT_FUNCTION) | OPTION(GRAPH_ROOT) |           \
-	 OPTION(GRAPH_DEPTH) | OPTION(TRACE_OPTION) | OPTION(TOP_LEVEL))
+	 OPTION(GRAPH_DEPTH) | OPTION(TRACE_OPTION) | OPTION(TOP_LEVEL) | OPTION(KPROBE) |         \
+	 OPTION(UPROBE))
 /* What formats leave to choose. */
 #define OPTIONS_FORMATS                                                                            \
 	(OPTION(FUNCTION_VIEW) | OPTION(GENERIC) | OPTION(COMPACT_SCHED) | OPTION(COMPRESS))

@@ -73,6 +73,8 @@ DEFINE_ADD_WORD(functions)
 DEFINE_ADD_WORD(not_functions)
 DEFINE_ADD_WORD(graph_roots)
 DEFINE_ADD_WORD(trace_options)
+DEFINE_ADD_WORD(kprobes)
+DEFINE_ADD_WORD(uprobes)
 DEFINE_SET_STRING(tracer)
 DEFINE_SET_FLAG(top_level)
 DEFINE_SET_STRING(format)
@@ -339,6 +341,12 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			      COMPLETE_NOTHING, set_graph_depth },
 	[OPT_TRACE_OPTION] = { 'O', "option", "OPTION", "a trace option of the kernel, or noOPTION",
 			       COMPLETE_NOTHING, add_trace_options },
+	[OPT_KPROBE] = { 0, "kprobe", "PROBE",
+			 "an event in the kernel's code: 'p:NAME FUNCTION ARGUMENTS'",
+			 COMPLETE_NOTHING, add_kprobes },
+	[OPT_UPROBE] = { 0, "uprobe", "PROBE",
+			 "an event in a program: 'p:NAME /PATH:0xOFFSET ARGUMENTS'",
+			 COMPLETE_NOTHING, add_uprobes },
 	[OPT_TOP_LEVEL] = { 0, "top-level", NULL, "take the top-level buffer for the recording",
 			    COMPLETE_NOTHING, set_top_level },
 	[OPT_PID] = { 'P', "pid", "PID", "only this task; may be repeated", COMPLETE_NOTHING,
@@ -415,6 +423,8 @@ void options_deinit(struct options *o)
 	free(o->not_functions.items);
 	free(o->graph_roots.items);
 	free(o->trace_options.items);
+	free(o->kprobes.items);
+	free(o->uprobes.items);
 	free(o->args);
 	*o = (struct options){ 0 };
 }

@@ -68,6 +68,10 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 	s.message.n_graph_roots = o->graph_roots.count;
 	s.message.options = (char **)o->trace_options.items;
 	s.message.n_options = o->trace_options.count;
+	s.message.kprobes = (char **)o->kprobes.items;
+	s.message.n_kprobes = o->kprobes.count;
+	s.message.uprobes = (char **)o->uprobes.items;
+	s.message.n_uprobes = o->uprobes.count;
 	s.message.graph_depth = o->graph_depth;
 	s.message.top_level = o->top_level;
 	if (o->name)

@@ -35,15 +35,49 @@ static int verify_options(const struct capture *c, const struct capture_request 
 		       : functions_verify(request, dir, err);
 }
 
-static int apply(struct capture *c, const struct capture_request *request, struct error *err)
+/* They are among the kernel's events before those are looked through; ret asks for them, too. */
+static int make_probes(struct capture *c, const struct capture_request *request,
+		       struct capture_request *ret, struct error *err)
+{
+	const struct probe_list *own = &c->probes;
+	struct capture_event_spec *specs;
+	char group[PROBE_GROUP_LEN + 1];
+	int r;
+
+	snprintf(group, sizeof(group), PROBE_GROUP_PREFIX "%02x%02x%02x%02x", c->uuid[0],
+		 c->uuid[1], c->uuid[2], c->uuid[3]);
+	r = probes_plan(&c->plan, request, group, &c->probes, err);
+	if (r == 0)
+		r = plan_apply(&c->plan, c->env.tracefs, &c->journal, err);
+	if (r < 0)
+		return r;
+	*ret = *request;
+	specs = calloc(request->event_count + own->count + 1, sizeof(*specs));
+	if (!specs)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (request->event_count)
+		memcpy(specs, request->events, request->event_count * sizeof(*specs));
+	memcpy(specs + request->event_count, own->specs, own->count * sizeof(*specs));
+	ret->event_count += own->count;
+	ret->events = c->specs = specs;
+	return 0;
+}
+
+static int apply(struct capture *c, const struct capture_request *asked, struct error *err)
 {
 	struct tracefs *fs = c->env.tracefs;
+	struct capture_request with_probes;
+	const struct capture_request *request = &with_probes;
 	const char *const *names;
 	unsigned refused;
 	size_t count;
 	int r;
 
-	r = tracefs_events(fs, &names, &count, err);
+	r = journal_create(&c->journal, c->env.state_dir, c->instance, err);
+	if (r == 0)
+		r = make_probes(c, asked, &with_probes, err);
+	if (r == 0)
+		r = tracefs_events(fs, &names, &count, err);
 	if (r < 0)
 		return r;
 	r = event_matches_find(&c->matches, request->events, request->event_count, names, count,
@@ -56,9 +90,6 @@ static int apply(struct capture *c, const struct capture_request *request, struc
 				"missing");
 	r = request_plan(&c->plan, request, &c->matches, c->main, c->has_tasks ? c->tasks : NULL,
 			 err);
-	if (r < 0)
-		return r;
-	r = journal_create(&c->journal, c->env.state_dir, c->instance, err);
 	if (r < 0)
 		return r;
 	r = plan_apply(&c->plan, fs, &c->journal, err);
@@ -293,6 +324,8 @@ struct capture *capture_free(struct capture *c)
 		journal_close(&c->journal);
 	plan_deinit(&c->plan);
 	event_matches_deinit(&c->matches);
+	probe_list_deinit(&c->probes);
+	free(c->specs);
 	cpu_set_deinit(&c->cpus);
 	buf_deinit(&c->header);
 	buf_deinit(&c->header_page);

@@ -66,7 +66,8 @@ struct capture_request {
 	const struct capture_event_spec *events;
 	size_t event_count;
 	struct capture_functions functions;
-	struct capture_words options; /* trace options: "func_stack_trace", "noirq-info" */
+	struct capture_words kprobes, uprobes; /* definitions: probes.h */
+	struct capture_words options;	       /* trace options: "func_stack_trace", "noirq-info" */
 	bool top_level;	   /* the top-level buffer instead of an instance; -EBUSY: it is in use */
 	const pid_t *pids; /* only these tasks; NULL: all */
 	size_t pid_count;

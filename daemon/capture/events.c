@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "capture/events.h"
 
+#include "capture/probes.h"
+
 #include <fnmatch.h>
 #include <strings.h>
 
@@ -27,6 +29,9 @@ bool event_glob_matches(const char *glob, const char *name)
 
 	if (!colon || !*glob)
 		return false;
+	/* Another recording's own probes, which would stay if somebody else used them. */
+	if (strncmp(name, PROBE_GROUP_PREFIX, strlen(PROBE_GROUP_PREFIX)) == 0)
+		return strcmp(glob, name) == 0;
 	len = (size_t)(colon - name);
 	if (len >= sizeof(system))
 		return false;

@@ -111,6 +111,10 @@ static int fill_request(Traced__Capture__Request *to, const struct capture_reque
 	to->buffer_bytes = request->buffer_bytes;
 	to->ring = request->ring;
 	to->name = (char *)(uintptr_t)request->name;
+	to->kprobes = (char **)(uintptr_t)request->kprobes.items;
+	to->n_kprobes = request->kprobes.count;
+	to->uprobes = (char **)(uintptr_t)request->uprobes.items;
+	to->n_uprobes = request->uprobes.count;
 	if (request->functions.tracer)
 		to->tracer = (char *)(uintptr_t)request->functions.tracer;
 	if (request->cpus) {

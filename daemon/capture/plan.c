@@ -5,6 +5,7 @@
 #include <sys/sysinfo.h>
 
 #include "capture/fields.h"
+#include "capture/probes.h"
 #include "capture/setting.h"
 #include "util/parse.h"
 
@@ -335,6 +336,10 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 {
 	if (!err)
 		return code;
+	if (s->file && strncmp(s->file, PROBE_EVENTS, strlen(PROBE_EVENTS)) == 0)
+		return probe_enable_explain(s, code, err);
+	if (s->kind == PLAN_ADD && probes_are_in(s->file))
+		return probes_explain(s, fs, code, err);
 	if (s->kind == PLAN_INSTANCE) {
 		if (code == -EEXIST)
 			return error_set(err, code,

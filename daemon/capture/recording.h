@@ -14,6 +14,7 @@
 #include "capture/capture.h"
 #include "capture/clocks.h"
 #include "capture/names.h"
+#include "capture/probes.h"
 #include "capture/request.h"
 #include "capture/ring.h"
 
@@ -40,6 +41,8 @@ struct capture {
 	struct plan plan;
 	struct journal journal;
 	struct event_matches matches;
+	struct probe_list probes;
+	struct capture_event_spec *specs; /* owned: of the request and of the probes */
 	char instance[INSTANCE_NAME_MAX], tasks[INSTANCE_NAME_MAX];
 	const char *main; /* the instance; NULL: the top level */
 	bool has_tasks;

@@ -7,6 +7,7 @@
 
 #include "capture/functions.h"
 #include "capture/metadata.h"
+#include "capture/probes.h"
 #include "util/io.h"
 
 #define NAME_LEN_MAX 64
@@ -85,13 +86,16 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 		return error_hint(err, "1 to %d letters, digits, dots, dashes and underscores",
 				  NAME_LEN_MAX);
 	}
-	if (!request->event_count && !request->functions.tracer)
+	if (!request->event_count && !request->functions.tracer && !request->kprobes.count &&
+	    !request->uprobes.count)
 		return error_set(err, -EINVAL, "no events were asked for");
 	for (size_t i = 0; i < request->event_count; i++)
 		if (request->events[i].filter && strlen(request->events[i].filter) > FILTER_LEN_MAX)
 			return error_set(err, -E2BIG, "the filter for '%s' is too long",
 					 request->events[i].glob);
 	r = check_cpus(env, request->cpus, err);
+	if (r == 0)
+		r = probes_check(request, err);
 	if (r == 0)
 		r = check_memory(env, request, err);
 	if (r == 0)

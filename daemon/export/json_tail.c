@@ -220,6 +220,17 @@ static void put_ledger(struct buf *b, const struct export_result *result)
 	buf_puts(b, "]");
 }
 
+static void put_words(struct buf *b, const char *key, char *const *words, size_t count)
+{
+	json_put_key(b, key);
+	buf_puts(b, "[");
+	for (size_t i = 0; i < count; i++) {
+		json_put_comma(b);
+		json_put_string(b, words[i]);
+	}
+	buf_puts(b, "]");
+}
+
 static void put_request(struct buf *b, const Traced__Capture__Request *r)
 {
 	json_put_key(b, "request");
@@ -236,13 +247,11 @@ static void put_request(struct buf *b, const Traced__Capture__Request *r)
 		buf_puts(b, "}");
 	}
 	buf_puts(b, "]");
-	json_put_key(b, "command");
-	buf_puts(b, "[");
-	for (size_t i = 0; i < r->n_command; i++) {
-		json_put_comma(b);
-		json_put_string(b, r->command[i]);
-	}
-	buf_puts(b, "]");
+	put_words(b, "command", r->command, r->n_command);
+	if (r->n_kprobes)
+		put_words(b, "kprobes", r->kprobes, r->n_kprobes);
+	if (r->n_uprobes)
+		put_words(b, "uprobes", r->uprobes, r->n_uprobes);
 	json_put_string_key(b, "tracer", r->tracer);
 	json_put_u64_key(b, "duration_ns", r->duration_ns);
 	json_put_u64_key(b, "buffer_bytes_per_cpu", r->buffer_bytes);

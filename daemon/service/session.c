@@ -272,6 +272,13 @@ int session_start(struct session **ret, struct manager *m, struct connection *cl
 	_cleanup_(session_freep) struct session *s = NULL;
 	int r;
 
+	/* Their arguments read any memory, and their paths are opened with the daemon's rights. */
+	if (uid != 0 && uid != geteuid() && (start->n_kprobes || start->n_uprobes)) {
+		error_set(err, -EPERM, "only root may make probes");
+		return error_hint(err,
+				  "sudo tracectl ...; or let root make them in kprobe_events, and "
+				  "record them with -e kprobes:NAME");
+	}
 	r = start_plan_make(&plan, m, start, err);
 	if (r < 0)
 		return r;

@@ -106,6 +106,10 @@ static int check_texts(const Traced__Control__Start *start, struct error *err)
 				err);
 	if (r >= 0)
 		r = check_words(start->options, start->n_options, "name of an option", err);
+	if (r >= 0)
+		r = check_words(start->kprobes, start->n_kprobes, "probe", err);
+	if (r >= 0)
+		r = check_words(start->uprobes, start->n_uprobes, "probe", err);
 	return r;
 }
 
@@ -121,6 +125,8 @@ static int check_counts(const struct manager *m, const Traced__Control__Start *s
 			  "a flight recorder is read when it is asked for, not followed");
 		return error_hint(err, "leave out either --ring or --stream");
 	}
+	if (start->n_kprobes > START_WORDS_MAX || start->n_uprobes > START_WORDS_MAX)
+		return error_set(err, -E2BIG, "more than %d probes", START_WORDS_MAX);
 	if (start->n_functions > START_WORDS_MAX || start->n_functions_not > START_WORDS_MAX ||
 	    start->n_graph_roots > START_WORDS_MAX || start->n_options > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d functions or options", START_WORDS_MAX);
@@ -209,6 +215,8 @@ static void choose_functions(struct start_plan *p)
 	f->never = words(start->functions_not, start->n_functions_not);
 	f->roots = words(start->graph_roots, start->n_graph_roots);
 	f->depth = start->graph_depth;
+	p->request.kprobes = words(start->kprobes, start->n_kprobes);
+	p->request.uprobes = words(start->uprobes, start->n_uprobes);
 	p->request.options = words(start->options, start->n_options);
 	p->request.top_level = start->top_level;
 }
@@ -235,8 +243,9 @@ static int choose_events(struct start_plan *p, struct manager *m,
 		for (size_t i = 0; i < p->profile->events.count; i++)
 			add_spec(p, p->profile->events.items[i], NULL);
 		r = add_optional(p, m, err);
-	} else if (p->request.functions.tracer) {
-		/* Functions are what was asked for: other events only if they are named. */
+	} else if (p->request.functions.tracer || start->n_kprobes || start->n_uprobes) {
+		/* Functions or probes are what was asked for: other events only if they are named.
+		 */
 	} else if (!start->n_events && configured->count) {
 		r = add_configured(p, configured);
 		if (r < 0)
@@ -264,6 +273,10 @@ static int describe(struct start_plan *p, const Traced__Control__Start *start, s
 		buf_puts(&what, p->request.functions.tracer);
 	for (size_t i = 0; i < start->n_functions; i++)
 		buf_printf(&what, "%s%s", what.len ? " " : "", start->functions[i]);
+	for (size_t i = 0; i < start->n_kprobes; i++)
+		buf_printf(&what, "%s%s", what.len ? "; " : "", start->kprobes[i]);
+	for (size_t i = 0; i < start->n_uprobes; i++)
+		buf_printf(&what, "%s%s", what.len ? "; " : "", start->uprobes[i]);
 	for (size_t i = from; i < p->request.event_count; i++)
 		buf_printf(&what, "%s%s", what.len ? " " : "", p->specs[i].glob);
 	if (!buf_string(&what))

@@ -12,7 +12,7 @@ import stat
 import subprocess
 import time
 
-from harness import INSTANCES, NOBODY, TRACEFS, Test, as_nobody, check, interrupt
+from harness import INSTANCES, NOBODY, TRACEFS, Test, as_nobody, check, entry_of, interrupt
 
 LINE = re.compile(r"^ *(.+)-(\d+) +(?:\(([ \d-]+)\) )?\[(\d+)\] (\S{4,5}) +(\d+\.\d+): (\w+): ?(.*)$")
 
@@ -216,6 +216,23 @@ def only_the_command(test):
         if e[6] == "sched_switch" and re.search(r"next_pid=(\d+)", e[7]).group(1) in ours:
             continue
         check(e[1] in ours, f"a stranger: {e}; ours: {ours}")
+
+
+def a_programs_probe(test):
+    probes = TRACEFS / "uprobe_events"
+    if not probes.exists():
+        return
+    before = probes.read_text()
+    program = test.tracectl.resolve()
+    result = record(test, "--uprobe", f"p:begins {program}:0x{entry_of(program):x} sp=$stack", "-o",
+                    "x.txt", "--", program, "--version")
+    text = (test.dir / "x.txt").read_text(errors="replace")
+    check(re.search(r"tracectl-\d+ .*: begins: \(0x[0-9a-f]+\) sp=0x[0-9a-f]+$", text, re.M),
+          f"no probe in\n{text[-1000:]}{result}")
+    until = time.monotonic() + 10
+    while probes.read_text() != before and time.monotonic() < until:
+        time.sleep(0.05)
+    check(probes.read_text() == before, f"left behind: {probes.read_text()}")
 
 
 def one_process(test):
@@ -543,7 +560,8 @@ def main():
     for case in (help_covers_all, completion, lists, json_end_to_end, all_formats_agree,
                  the_file_is_as_umask_says, default_name, quiet, outcome_as_json, standard_output,
                  reader_goes_away, filters_select, one_cpu, mono_clock, only_the_command,
-                 one_process, command_ends_it, interrupted, interrupted_with_its_command,
+                 one_process, a_programs_probe, command_ends_it, interrupted,
+                 interrupted_with_its_command,
                  killed, two_at_once, ring, losses_are_told,
                  extract_foreign, a_terminal_gets_a_line):
         test.case(case.__name__.replace("_", " "), case)

@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,18 @@ class Failure(Exception):
 def check(condition, text):
     if not condition:
         raise Failure(text)
+
+
+def entry_of(path):
+    """The offset in its file of the first instruction of a 64-bit program."""
+    data = path.read_bytes()
+    entry, table = struct.unpack_from("<QQ", data, 24)
+    size, count = struct.unpack_from("<HH", data, 54)
+    for i in range(count):
+        kind, _, offset, address, _, length = struct.unpack_from("<IIQQQQ", data, table + i * size)
+        if kind == 1 and address <= entry < address + length:
+            return entry - address + offset
+    raise ValueError(f"{path} has no entry")
 
 
 class Result:

@@ -32,7 +32,7 @@ def main(build, guest):
             command = ["env", *env, *command]
         word = "check_if_named" if test["name"] in IF_NAMED else "check"
         print(word, test["name"], test["timeout"] * SLOWER, shlex.join(command))
-    for name in ("kernel", "functions"):
+    for name in ("kernel", "functions", "probes"):
         print(f"check {name} 300", shlex.join(["python3", f"{guest}/{name}.py", build]))
     for name in ("fixtures", "function_fixtures"):
         print(f"check_if_named {name} 300", shlex.join(["python3", f"{guest}/{name}.py", build]))

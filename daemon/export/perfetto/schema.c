@@ -160,14 +160,21 @@ static void finish(struct pf_event *e)
  */
 static const char *const symbols_lost[] = { "hrtimer_start", "timer_start", "timer_expire_entry" };
 
+/* In whatever group it is. */
+static bool is_probe(const struct event *desc)
+{
+	return desc->field_count && !strncmp(desc->fields[0].name, "__probe_", strlen("__probe_"));
+}
+
 static const ProtobufCFieldDescriptor *message_for(const struct event *desc)
 {
 	const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(
 		&perfetto__protos__ftrace_event__descriptor, desc->name);
 
 	/* Names are unique among the kernel's own events, but anyone can name a probe. */
+	if (is_probe(desc))
+		return NULL;
 	if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE || !strcmp(desc->name, "generic") ||
-	    !strcmp(desc->system, "kprobes") || !strcmp(desc->system, "uprobes") ||
 	    !strcmp(desc->system, "synthetic") || !strcmp(desc->system, "syscalls"))
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(symbols_lost); i++)

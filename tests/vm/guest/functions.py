@@ -16,7 +16,8 @@ from harness import INSTANCES, TRACEFS, Test, check, interrupt, skip  # noqa: E4
 SETTINGS = ("current_tracer", "set_ftrace_filter", "set_ftrace_notrace", "set_ftrace_pid",
             "set_ftrace_notrace_pid", "set_graph_function", "max_graph_depth", "trace_options",
             "trace_clock", "tracing_on", "tracing_cpumask", "set_event", "set_event_pid",
-            "buffer_percent", "events/enable", "options/func_stack_trace")
+            "buffer_percent", "events/enable", "options/func_stack_trace", "kprobe_events",
+            "uprobe_events")
 GRAPH_IN_INSTANCE = None  # found out by main()
 
 

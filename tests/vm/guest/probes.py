@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""In a guest: events that a recording makes in the kernel's code and in programs, and
+that they are gone afterwards."""
+
+import os
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "integration"))
+from functions import put_back, record, settings  # noqa: E402
+from harness import INSTANCES, TRACEFS, Test, check, entry_of, skip  # noqa: E402
+
+
+def open_files():
+    for _ in range(20):
+        with open("/proc/self/stat", encoding="utf-8"):
+            pass
+
+
+def calls_and_returns(test):
+    record(test, "--kprobe", "p:opened vfs_open path=%di", "--kprobe", "r:was_opened vfs_open ret=$retval:s32",
+           "--kprobe", "vfs_read", "-o", "out.txt", during=open_files)
+    text = (test.dir / "out.txt").read_text()
+    for wanted in (r": opened: \(vfs_open\+0x0/0x[0-9a-f]+\) path=0x[0-9a-f]+$",
+                   r": was_opened: \(\w+\+0x[0-9a-f]+/0x[0-9a-f]+ <- vfs_open\) ret=0$",
+                   r": vfs_read: \(vfs_read\+0x0/0x[0-9a-f]+\)$"):
+        check(len(re.findall(wanted, text, re.M)) >= 20, f"no /{wanted}/ in\n{text[-1500:]}")
+
+
+def a_program(test):
+    program = pathlib.Path(test.tracectl).resolve()
+    record(test, "--uprobe", f"p:begins {program}:0x{entry_of(program):x}", "-o", "out.txt",
+           during=lambda: [test.run("--version") for _ in range(3)])
+    text = (test.dir / "out.txt").read_text()
+    check(len(re.findall(r"tracectl-\d+ .*: begins: \(0x[0-9a-f]+\)$", text, re.M)) >= 3,
+          f"not begun thrice in\n{text[-1500:]}")
+
+
+def every_format(test):
+    record(test, "--kprobe", "p:opened vfs_open", "-e", "sched:sched_switch", "-o", "out.traced",
+           during=open_files)
+    for name in ("out.json", "out.txt", "out.pftrace"):
+        done = test.run("convert", "out.traced", name)
+        check(done.status == 0, f"convert to {name}: {done}")
+        check(b"opened" in (test.dir / name).read_bytes(), f"{name} has no probe")
+    check('"p:opened vfs_open"' in (test.dir / "out.json").read_text(), "the request is not told")
+
+
+def the_kernels_text(test):
+    """Of somebody else's probes, which -e names like any event."""
+    probes = TRACEFS / "kprobe_events"
+    instance = INSTANCES / f"{test.name}-text"
+    for line in ("p:kprobes/unit vfs_open path=%di:x64 word=+0(%di):u32 task=$comm",
+                 "r:kprobes/unit_ret vfs_open $retval"):
+        with probes.open("ab", buffering=0) as f:
+            try:
+                f.write(line.encode() + b"\n")
+            except OSError as e:
+                check(False, f"{line}: {e}: {(TRACEFS / 'error_log').read_text()}")
+    instance.mkdir()
+    try:
+        (instance / "events/kprobes/enable").write_text("1")
+        open_files()
+        (instance / "tracing_on").write_text("0")
+        wanted = (instance / "trace").read_text()
+        done = test.run("extract", "--instance", instance.name, "--raw-addresses", "-o", "out.txt")
+        check(done.status == 0, f"extract: {done}")
+        ours = [line.split(": ", 1)[1] for line in (test.dir / "out.txt").read_text().splitlines()
+                if not line.startswith("#")]
+        theirs = [line.split(": ", 1)[1] for line in wanted.splitlines() if not line.startswith("#")]
+        check(len(theirs) >= 40, f"the kernel has {len(theirs)} events")
+        for a, b in zip(theirs, ours):
+            check(a == b, f"ours is\n  {b}\nand the kernel says\n  {a}")
+        check(len(theirs) == len(ours), f"{len(ours)} events, and the kernel has {len(theirs)}")
+        (instance / "events/kprobes/enable").write_text("0")
+        done = test.run("record", "-t", "200ms", "-e", "kprobes:unit", "-o", "named.txt")
+        check(done.status == 0, f"record: {done}")
+    finally:
+        (instance / "events/enable").write_text("0")
+        instance.rmdir()
+        with probes.open("ab", buffering=0) as f:
+            f.write(b"-:kprobes/unit\n-:kprobes/unit_ret\n")
+
+
+def two_at_once(test):
+    """Of one name: each has its own, and not the other's."""
+    done = test.run("start", "--name", "first", "--kprobe", "p:same vfs_open")
+    check(done.status == 0, f"start: {done}")
+    before = settings()
+    done = test.run("record", "-t", "100ms", "-e", "*:same", "-o", "second.txt")
+    check(done.status == 1 and "same" in done.err, f"a glob finds the other's: {done}")
+    done = test.run("record", "-t", "500ms", "--name", "second", "--kprobe", "p:same vfs_read", "-o",
+                    "second.txt")
+    check(done.status == 0, f"record: {done}")
+    put_back(before)
+    check("same: (vfs_open" not in (test.dir / "second.txt").read_text(), "it has the other's")
+    done = test.run("stop", "first", "-o", "first.txt")
+    check(done.status == 0, f"stop: {done}")
+    check("same: (vfs_read" not in (test.dir / "first.txt").read_text(), "it has the other's")
+
+
+def killed(test):
+    """The next start removes what a killed recorder has made."""
+    before = settings()
+    process = test.start("start", "--kprobe", "p:opened vfs_open", "--name", "x")
+    done = test.finish(process)
+    check(done.status == 0, f"start: {done}")
+    check(settings()["kprobe_events"] != before["kprobe_events"], "there is no probe")
+    test.daemon.process.kill()
+    test.daemon.process.wait()
+    test.daemon.log.close()
+    test.daemon = type(test.daemon)(test)
+    check(test.run("status").status == 0, "the next daemon does not answer")
+    put_back(before)
+
+
+def refusals(test):
+    program = pathlib.Path(test.tracectl).resolve()
+    for arguments, words in (
+            (["--kprobe", "p:x vfs_opne"], ["the kernel refuses the probe 'p:x vfs_opne'", "vfs_open"]),
+            (["--kprobe", "p:x vfs_open a=%nothing"], ["p:x vfs_open a=%nothing\n", r"\^"]),
+            (["--kprobe", "p:good vfs_open", "--kprobe", "p:x vfs_open a=$bad"], [r"\^"]),
+            (["--kprobe", "p:x/y vfs_open"], ["names a group"]),
+            (["--uprobe", "p:x /no/such/program:0x10"], ["the kernel refuses the probe"]),
+            (["--uprobe", f"p:x {program}"], ["has no offset", "readelf"])):
+        before = settings()
+        done = test.run("record", "-t", "100ms", *arguments, "-o", "out.txt")
+        check(done.status == 1, f"{arguments}: {done}")
+        for word in words:
+            check(re.search(word, done.err), f"{arguments}: no {word} in {done}")
+        check("traced_" not in done.err, f"it tells of the group: {done}")
+        put_back(before)
+        check(not (test.dir / "out.txt").exists(), "a file was written")
+        check(not test.instances(), f"{arguments} left an instance behind")
+
+
+def main():
+    if not os.environ.get("TRACED_VM"):
+        skip("only for guests: it makes probes")
+    test = Test("probes")
+    test.case("calls and returns", calls_and_returns, daemon=True)
+    test.case("a program", a_program, daemon=True)
+    test.case("in every format", every_format, daemon=True)
+    test.case("the kernel's text", the_kernels_text, daemon=True)
+    test.case("two recordings' of one name", two_at_once, daemon=True)
+    test.case("killed", killed, daemon=True)
+    test.case("what the kernel refuses", refusals, daemon=True)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
