@@ -50,3 +50,11 @@ def machine():
                           text=True, check=False).stdout or "unknown"
     return (f"{models[0] if models else platform.machine()}, {os.cpu_count()} CPUs, {memory:.0f} GB; "
             f"Linux {platform.release()}; trace-cmd {peer}; {datetime.date.today()}")
+
+
+class Usage:
+    """What a program took, as the helper `measure` wrote it down."""
+
+    def __init__(self, path):
+        wall_ns, cpu_ns, peak_kb = map(int, path.read_text(encoding="utf-8").split())
+        self.wall, self.cpu, self.peak_mb = wall_ns / 1e9, cpu_ns / 1e9, peak_kb / 1024
