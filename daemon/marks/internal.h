@@ -2,10 +2,12 @@
 /*
  *	marks ─┬─ page		says whether anybody records
  *	       ├─ sinks		recordings; owned by others
+ *	       ├─ users
  *	       └─ producers ─── rings
  *
  * A producer that is gone stays in the list, without descriptors, until the dispatch
- * that met its end is over: its events may still be waiting in that dispatch.
+ * that met its end is over: its events may still be waiting in that dispatch. Longer, if its
+ * user has to wait until its rings are emptied.
  */
 #pragma once
 
@@ -15,6 +17,27 @@
 #include "marks/page.h"
 #include "marks/ring.h"
 #include "util/io.h"
+
+struct user {
+	LIST_ENTRY(user) list;
+	uid_t uid;
+	unsigned refs; /* producers in the list, ended ones, too */
+	unsigned rings;
+	uint64_t bytes; /* of the rings */
+	int64_t level;	/* bytes that may be taken at once; < 0: a debt */
+	uint64_t filled_ns;
+	unsigned work; /* messages, files of procfs, since the last drain */
+};
+#define USER_WORK_PER_DRAIN 4096
+
+/* NULL: no memory. */
+struct user *user_get(struct marks *m, uid_t uid);
+/* Its rings may be emptied now. */
+bool user_may_take(const struct marks *m, struct user *u);
+/* It has to wait for the next drain. */
+bool user_is_tired(const struct user *u);
+/* With each drain: all may work again; those that nothing is left of are freed. */
+void users_tidy(struct marks *m);
 
 struct member {
 	TAILQ_ENTRY(member) list; /* of its producer */
@@ -38,7 +61,7 @@ struct producer {
 	struct marks *marks;
 	struct source socket, process; /* what epoll gives back */
 	int fd, pidfd;		       /* -EBADF: gone, not to be had */
-	uid_t uid;
+	struct user *user;
 	pid_t pid;
 	char *exe; /* owned; NULL: not known */
 	TAILQ_HEAD(, member) rings;
@@ -55,15 +78,19 @@ struct marks {
 	int listen_fd, epfd;
 	struct source listening;
 	TAILQ_HEAD(, producer) producers;
+	LIST_HEAD(, user) users;
 	LIST_HEAD(, marks_sink) sinks;
 	uint64_t slots;	     /* taken ones */
 	struct member *next; /* where a drain that used up its budget goes on; NULL: anywhere */
 	struct buf staging;
+	uint64_t looked; /* bytes taken as programs asked for it, since the last drain */
 	uint32_t last_id;
 	uint64_t deadline, deaf_until;
 	struct marks_count count;
 };
 
+/* In one go, by a drain or by what programs ask for until the next one. */
+#define DRAIN_BYTES (UINT64_C(32) << 20)
 /* While somebody has used up its messages, or a drain its budget. */
 #define SHORT_TICK_NS (5 * NSEC_PER_MSEC)
 /* A drain is due by then. */

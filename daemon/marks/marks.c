@@ -16,7 +16,6 @@
 #define EVENTS_PER_TURN 64
 #define ROUNDS_PER_TURN 3 /* a program connects, hands over a ring, and fills it */
 #define TICK_NS (100 * NSEC_PER_MSEC)
-#define DRAIN_BYTES (UINT64_C(32) << 20)
 /* What is kept for the next drain. */
 #define STAGING_KEPT (1U << 20)
 
@@ -31,7 +30,7 @@ static int announce(const struct member *r, struct marks_sink *sink)
 	msg.version = r->version;
 	msg.pid = p->pid;
 	msg.tid = r->tid;
-	msg.uid = p->uid;
+	msg.uid = p->user->uid;
 	msg.comm.data = (uint8_t *)(uintptr_t)r->comm;
 	msg.comm.len = strlen(r->comm);
 	if (p->exe) {
@@ -88,6 +87,7 @@ int64_t member_drain(struct member *r)
 	if (n < 0)
 		return n;
 	m->count.bytes += (uint64_t)n;
+	r->producer->user->level -= n;
 	m->count.dropped += r->ring.dropped - dropped;
 	if (!n && r->ring.dropped == r->told_dropped)
 		return 0;
@@ -111,7 +111,7 @@ static struct member *after(struct marks *m, struct member *r)
 	return r;
 }
 
-/* From where the last one ended. 1: the budget was used up. */
+/* From where the last one ended. budget UINT64_MAX: all there is. 1: it was used up. */
 static int drain_rings(struct marks *m, uint64_t budget)
 {
 	struct member *r = m->next ?: after(m, NULL), *next;
@@ -123,10 +123,12 @@ static int drain_rings(struct marks *m, uint64_t budget)
 		int64_t n;
 
 		next = after(m, r);
+		if (budget != UINT64_MAX && !user_may_take(m, r->producer->user))
+			continue;
 		n = member_drain(r);
 		if (n < 0)
 			m->count.refused++;
-		if (n < 0 || closed)
+		if (n < 0 || closed || r->producer->gone)
 			member_free(r);
 		else
 			taken += (uint64_t)n;
@@ -159,6 +161,8 @@ int marks_drain(struct marks *m)
 	} else if (m->deaf_until) {
 		marks_want(m, m->deaf_until);
 	}
+	m->looked = 0;
+	users_tidy(m);
 	more = drain_rings(m, DRAIN_BYTES);
 	producers_tidy(m, true);
 	if (!LIST_EMPTY(&m->sinks))
@@ -354,6 +358,12 @@ struct marks *marks_free(struct marks *m)
 	marks_page_close(&m->page, m->transient);
 	while (!TAILQ_EMPTY(&m->producers))
 		producer_free(TAILQ_FIRST(&m->producers));
+	while (!LIST_EMPTY(&m->users)) {
+		struct user *u = LIST_FIRST(&m->users);
+
+		LIST_REMOVE(u, list);
+		free(u);
+	}
 	close_fd(m->listen_fd);
 	close_fd(m->epfd);
 	if (m->socket_path)

@@ -24,6 +24,7 @@ struct marks_limits {
 	unsigned producers_per_user; /* of one user; not of root */
 	unsigned rings_per_user;
 	uint64_t bytes_per_user; /* of rings */
+	uint64_t rate_per_user;	 /* bytes of marks a second; not of root; 0: any */
 };
 
 /* A recording; embedded in its owner. */

@@ -27,6 +27,8 @@ struct member *member_free(struct member *r)
 		m->next = NULL;
 	TAILQ_REMOVE(&r->producer->rings, r, list);
 	m->count.rings--;
+	r->producer->user->rings--;
+	r->producer->user->bytes -= r->ring.size;
 	marks_ring_close(&r->ring);
 	free(r);
 	return NULL;
@@ -38,6 +40,7 @@ struct producer *producer_free(struct producer *p)
 		member_free(TAILQ_FIRST(&p->rings));
 	TAILQ_REMOVE(&p->marks->producers, p, list);
 	p->marks->count.producers--;
+	p->user->refs--;
 	close_fd(p->fd);
 	close_fd(p->pidfd);
 	free(p->exe);
@@ -46,8 +49,9 @@ struct producer *producer_free(struct producer *p)
 }
 
 /* The tid of a thread that is called inner in its own namespace; 0: there is none. */
-static pid_t find_inner(pid_t pid, int32_t inner)
+static pid_t find_inner(const struct producer *p, int32_t inner)
 {
+	pid_t pid = p->pid;
 	char path[64], status[4096], wanted[16];
 	DIR *tasks;
 	struct dirent *d;
@@ -58,7 +62,7 @@ static pid_t find_inner(pid_t pid, int32_t inner)
 	tasks = opendir(path);
 	if (!tasks)
 		return 0;
-	for (int i = 0; i < TASKS_MAX && !found && (d = readdir(tasks)); i++) {
+	for (int i = 0; i < TASKS_MAX && !found && (d = readdir(tasks)); i++, p->user->work++) {
 		_cleanup_close_ int fd = -EBADF;
 		const char *line;
 		ssize_t n;
@@ -91,7 +95,7 @@ static pid_t check_tid(const struct producer *p, const struct marks_message *msg
 	if (msg->tid <= 0)
 		return 0;
 	if (msg->pid != p->pid)
-		return find_inner(p->pid, msg->tid);
+		return user_is_tired(p->user) ? 0 : find_inner(p, msg->tid);
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", p->pid, msg->tid);
 	if (access(path, F_OK) == 0)
 		return msg->tid;
@@ -113,42 +117,17 @@ static void read_exe(struct producer *p)
 	p->exe = strdup(exe);
 }
 
-struct usage {
-	unsigned producers, rings;
-	uint64_t bytes;
-};
-
-static struct usage usage_of(const struct marks *m, uid_t uid)
-{
-	const struct producer *p;
-	const struct member *r;
-	struct usage u = { 0 };
-
-	TAILQ_FOREACH(p, &m->producers, list)
-	{
-		if (p->uid != uid || p->gone)
-			continue;
-		u.producers++;
-		TAILQ_FOREACH(r, &p->rings, list)
-		{
-			u.rings++;
-			u.bytes += r->ring.size;
-		}
-	}
-	return u;
-}
-
 static int add_ring(struct producer *p, const struct marks_message *msg, int fd, struct error *err)
 {
 	struct marks *m = p->marks;
-	struct usage u = usage_of(m, p->uid);
+	struct user *u = p->user;
 	struct member *r;
 	int e;
 
-	if (p->uid != 0 && (u.rings >= m->limits.rings_per_user ||
-			    u.bytes + msg->size > m->limits.bytes_per_user)) {
+	if (u->uid != 0 && (u->rings >= m->limits.rings_per_user ||
+			    u->bytes + msg->size > m->limits.bytes_per_user)) {
 		close_fd(fd);
-		return error_set(err, -EDQUOT, "user %u has too many rings", p->uid);
+		return error_set(err, -EDQUOT, "user %u has too many rings", u->uid);
 	}
 	r = calloc(1, sizeof(*r));
 	if (!r) {
@@ -171,23 +150,32 @@ static int add_ring(struct producer *p, const struct marks_message *msg, int fd,
 	read_exe(p);
 	TAILQ_INSERT_TAIL(&p->rings, r, list);
 	m->count.rings++;
+	u->rings++;
+	u->bytes += r->ring.size;
 	return 0;
 }
 
-/* A ring that fills, a thread that has ended. */
+/* A ring that fills, a thread or program that has ended. What may not be taken waits for a drain.
+ */
 static void look(struct producer *p)
 {
+	struct marks *m = p->marks;
 	struct member *r, *next;
 
 	for (r = TAILQ_FIRST(&p->rings); r; r = next) {
-		bool closed = marks_ring_closed(&r->ring);
+		bool closed = p->gone || marks_ring_closed(&r->ring);
+		int64_t n;
 
 		next = TAILQ_NEXT(r, list);
-		if (member_drain(r) < 0) {
-			p->marks->count.refused++;
-			closed = true;
+		if (m->looked >= DRAIN_BYTES || !user_may_take(m, p->user)) {
+			marks_want(m, now_ns(CLOCK_MONOTONIC) + SHORT_TICK_NS);
+			return;
 		}
-		if (closed)
+		n = member_drain(r);
+		if (n < 0)
+			m->count.refused++;
+		m->looked += n > 0 ? (uint64_t)n : 0;
+		if (n < 0 || closed)
 			member_free(r);
 	}
 }
@@ -254,13 +242,14 @@ static int receive(struct producer *p, struct marks_message *ret, int *ret_fd)
 /* 1: there may be more. */
 static int hear(struct producer *p, unsigned turns)
 {
-	for (unsigned i = 0; i < turns; i++) {
+	for (unsigned i = 0; i < turns && (p->gone || !user_is_tired(p->user)); i++) {
 		_cleanup_close_ int fd = -EBADF;
 		struct marks_message msg;
 		int r = receive(p, &msg, &fd);
 
 		if (r > 0) {
 			p->messages++;
+			p->user->work++;
 			r = take_message(p, &msg, &fd);
 			if (r < 0)
 				p->marks->count.refused++;
@@ -277,11 +266,11 @@ void producer_end(struct producer *p)
 {
 	if (p->gone)
 		return;
+	p->gone = true;
 	/* What a short-lived program said before its end, and we have not heard. */
 	if (p->fd >= 0)
 		hear(p, MESSAGES_PER_DRAIN);
 	look(p);
-	p->gone = true;
 	p->fd = close_fd(p->fd);
 	p->pidfd = close_fd(p->pidfd);
 }
@@ -299,7 +288,7 @@ void producer_event(struct producer *p, const struct source *source)
 		return;
 	if (source == &p->process || hear(p, MESSAGES_PER_TURN) < 0) {
 		producer_end(p);
-	} else if (p->messages > MESSAGES_PER_DRAIN && !p->muted) {
+	} else if ((p->messages > MESSAGES_PER_DRAIN || user_is_tired(p->user)) && !p->muted) {
 		p->muted = true;
 		set_events(p, 0);
 		marks_want(p->marks, now_ns(CLOCK_MONOTONIC) + SHORT_TICK_NS);
@@ -321,7 +310,7 @@ void producers_tidy(struct marks *m, bool hear_all)
 			if (TAILQ_EMPTY(&p->rings) && now > p->connected_ns + NO_RING_NS)
 				producer_end(p);
 		}
-		if (p->gone)
+		if (p->gone && TAILQ_EMPTY(&p->rings))
 			producer_free(p);
 	}
 }
@@ -346,11 +335,14 @@ static void add_producer(struct marks *m, int fd)
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 	struct producer *p;
+	struct user *u;
 
 	m->count.refused++;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
-	    m->count.producers >= m->limits.producers ||
-	    (peer.uid != 0 && usage_of(m, peer.uid).producers >= m->limits.producers_per_user))
+	    m->count.producers >= m->limits.producers)
+		return;
+	u = user_get(m, peer.uid);
+	if (!u || (u->uid != 0 && u->refs >= m->limits.producers_per_user))
 		return;
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -359,7 +351,8 @@ static void add_producer(struct marks *m, int fd)
 	p->socket.producer = p->process.producer = p;
 	p->fd = TAKE_FD(owned);
 	p->pidfd = -EBADF;
-	p->uid = peer.uid;
+	p->user = u;
+	u->refs++;
 	p->pid = peer.pid;
 	p->connected_ns = now_ns(CLOCK_MONOTONIC);
 	TAILQ_INIT(&p->rings);

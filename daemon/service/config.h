@@ -34,6 +34,7 @@ struct config {
 	uint64_t duration_max; /* ns; 0: none */
 	unsigned mark_programs, mark_rings; /* connected; of one user */
 	uint64_t mark_memory;		    /* bytes of one user's rings */
+	uint64_t mark_rate;		    /* bytes a second of one user's marks; 0: any */
 	/* [defaults] */
 	uint64_t buffer_size; /* bytes per CPU */
 	char *clock;

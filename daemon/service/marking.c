@@ -17,6 +17,7 @@ static struct marks_limits limits_of(const struct config *c)
 		.producers_per_user = MAX(c->mark_programs / 4, 1U),
 		.rings_per_user = c->mark_rings,
 		.bytes_per_user = c->mark_memory,
+		.rate_per_user = c->mark_rate,
 	};
 }
 

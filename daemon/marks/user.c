@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What one user's programs may cost us. Root is trusted.
+ *
+ * Bytes are allowed at a rate, as a bucket that fills: a ring is taken whole, so that the
+ * level may fall below 0, and nothing more is taken until it has risen above. What is not
+ * taken waits in the rings, and costs the user's own marks only.
+ */
+#include "marks/internal.h"
+
+/* The bucket, as a part of a second's bytes; and the least that it is. */
+#define BURST_PART 8
+#define BURST_MIN MARK_RING_MAX
+
+static int64_t burst(const struct marks *m)
+{
+	return (int64_t)MAX(m->limits.rate_per_user / BURST_PART, (uint64_t)BURST_MIN);
+}
+
+struct user *user_get(struct marks *m, uid_t uid)
+{
+	struct user *u;
+
+	LIST_FOREACH(u, &m->users, list)
+	if (u->uid == uid)
+		return u;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return NULL;
+	u->uid = uid;
+	u->level = burst(m);
+	u->filled_ns = now_ns(CLOCK_MONOTONIC);
+	LIST_INSERT_HEAD(&m->users, u, list);
+	return u;
+}
+
+static void fill(const struct marks *m, struct user *u, uint64_t now)
+{
+	uint64_t span = MIN(now - u->filled_ns, NSEC_PER_SEC);
+	unsigned __int128 bytes = (unsigned __int128)m->limits.rate_per_user * span / NSEC_PER_SEC;
+
+	u->filled_ns = now;
+	u->level += (int64_t)MIN(bytes, (unsigned __int128)burst(m) + MARK_RING_MAX);
+	u->level = MIN(u->level, burst(m));
+}
+
+bool user_may_take(const struct marks *m, struct user *u)
+{
+	if (u->uid == 0 || !m->limits.rate_per_user)
+		return true;
+	if (u->level <= 0)
+		fill(m, u, now_ns(CLOCK_MONOTONIC));
+	return u->level > 0;
+}
+
+bool user_is_tired(const struct user *u)
+{
+	return u->uid != 0 && u->work > USER_WORK_PER_DRAIN;
+}
+
+void users_tidy(struct marks *m)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	struct user *u, *next;
+
+	for (u = LIST_FIRST(&m->users); u; u = next) {
+		next = LIST_NEXT(u, list);
+		u->work = 0;
+		fill(m, u, now);
+		/* Coming back is no way to a full bucket. */
+		if (u->refs || (m->limits.rate_per_user && u->level < burst(m)))
+			continue;
+		LIST_REMOVE(u, list);
+		free(u);
+	}
+}

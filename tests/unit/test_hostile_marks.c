@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Programs that mean harm, or die in the middle of something, beside one that does not: its
+ * marks arrive, the daemon goes on, and what is lost is counted.
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "marks/internal.h"
+#include "proto/capture.pb-c.h"
+#include "traced/mark_record.h"
+#include "traced/traced.h"
+#include "util/io.h"
+
+#define NOBODY 65534
+#define RINGS_MAX 4096
+
+static char folder[64];
+static const struct marks_limits limits = {
+	.producers = 600,
+	.producers_per_user = 300,
+	.rings_per_user = 300,
+	.bytes_per_user = 64U << 20,
+	.rate_per_user = 64U << 20,
+};
+
+/* What came of one process: whole records, and numbers that follow each other. */
+struct process_marks {
+	pid_t pid; /* 0: there is none */
+	uint64_t marks, bytes, next;
+	uint64_t lost, dropped; /* by LOST records; by the ring's count */
+	bool broken;		/* its records make no sense */
+};
+
+struct recording {
+	struct marks_sink sink;
+	struct process_marks *processes; /* owned */
+	size_t count;
+	size_t ring_process[RINGS_MAX];
+	uint32_t epoch[RINGS_MAX];
+};
+
+static size_t process_of(struct recording *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->processes[i].pid == pid)
+			return i;
+	r->processes = reallocarray(r->processes, r->count + 1, sizeof(*r->processes));
+	assert_non_null(r->processes);
+	r->processes[r->count] = (struct process_marks){ .pid = pid };
+	return r->count++;
+}
+
+static struct process_marks marks_of(const struct recording *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->processes[i].pid == pid)
+			return r->processes[i];
+	return (struct process_marks){ 0 };
+}
+
+/* The first number of a record's fields, whatever it is; UINT64_MAX: it has none. */
+static uint64_t first_number(const char *record, size_t len)
+{
+	struct mark_field f;
+	uint64_t value;
+
+	if (len < sizeof(struct mark_record) + 16)
+		return UINT64_MAX;
+	memcpy(&f, record + sizeof(struct mark_record), sizeof(f));
+	memcpy(&value, record + sizeof(struct mark_record) + 8, sizeof(value));
+	return f.words == 2 ? value : UINT64_MAX;
+}
+
+static void take_records(struct recording *r, uint32_t ring, const char *p, size_t len)
+{
+	struct process_marks *of = &r->processes[r->ring_process[ring]];
+
+	of->bytes += len;
+	while (len && !of->broken) {
+		struct mark_record h;
+		size_t size;
+
+		memcpy(&h, p, MIN(len, sizeof(h)));
+		size = h.words * 8U;
+		if (len < sizeof(h) || size < sizeof(h) || size > len) {
+			of->broken = true;
+			return;
+		}
+		if (h.phase == MARK_EPOCH)
+			r->epoch[ring] = h.label;
+		if (r->epoch[ring] >= r->sink.generation && h.phase == MARK_LOST) {
+			of->lost += first_number(p, size);
+			of->next += first_number(p, size);
+		} else if (r->epoch[ring] >= r->sink.generation && h.phase >= MARK_PHASE_MIN) {
+			/* Marks of these tests count from 0 on: none is missing, none comes twice.
+			 */
+			of->broken |= h.phase == 'i' && first_number(p, size) != of->next;
+			of->next++;
+			of->marks++;
+		}
+		p += size;
+		len -= size;
+	}
+}
+
+static int on_chunk(void *userdata, enum chunk_type type, const struct iovec *iov, int count)
+{
+	struct recording *r = userdata;
+	struct marks_header h;
+
+	if (type == CHUNK_PRODUCER) {
+		Traced__Capture__Producer *p =
+			traced__capture__producer__unpack(NULL, iov[0].iov_len, iov[0].iov_base);
+
+		assert_non_null(p);
+		assert_true(p->ring < RINGS_MAX);
+		r->ring_process[p->ring] = process_of(r, p->pid);
+		traced__capture__producer__free_unpacked(p, NULL);
+		return 0;
+	}
+	assert_int_equal(count, 2);
+	memcpy(&h, iov[0].iov_base, sizeof(h));
+	assert_true(h.ring < RINGS_MAX);
+	r->processes[r->ring_process[h.ring]].dropped = h.dropped;
+	take_records(r, h.ring, iov[1].iov_base, iov[1].iov_len);
+	return 0;
+}
+
+static struct marks *new_marks(void)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct marks *m = NULL;
+
+	if (marks_new(&m, folder, true, &limits, &err) < 0)
+		fail_msg("%s", err.message);
+	/* Users other than root come by here. */
+	assert_int_equal(chmod(folder, 0755), 0);
+	return m;
+}
+
+static void begin(struct marks *m, struct recording *r)
+{
+	*r = (struct recording){ .sink = { .write = on_chunk, .userdata = r } };
+	assert_int_equal(marks_begin(m, &r->sink), 0);
+}
+
+static void end(struct marks *m, struct recording *r)
+{
+	marks_end(m, &r->sink);
+	free(r->processes);
+}
+
+/* As the daemon's loop does it. Returns the CPU time of the longest turn, ns. */
+static uint64_t serve(struct marks *m, uint64_t ns, void (*meanwhile)(void))
+{
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + ns, now, worst = 0;
+
+	while ((now = now_ns(CLOCK_MONOTONIC)) < until) {
+		struct pollfd p = { .fd = marks_fd(m), .events = POLLIN };
+		uint64_t due = MIN(marks_deadline(m), now + 5 * NSEC_PER_MSEC), began;
+
+		poll(&p, 1, due > now ? (int)((due - now) / NSEC_PER_MSEC) : 0);
+		if (meanwhile)
+			meanwhile();
+		began = now_ns(CLOCK_THREAD_CPUTIME_ID);
+		if (p.revents)
+			marks_dispatch(m);
+		worst = MAX(worst, now_ns(CLOCK_THREAD_CPUTIME_ID) - began);
+		began = now_ns(CLOCK_THREAD_CPUTIME_ID);
+		if (now_ns(CLOCK_MONOTONIC) >= marks_deadline(m))
+			marks_drain(m);
+		worst = MAX(worst, now_ns(CLOCK_THREAD_CPUTIME_ID) - began);
+	}
+	return worst;
+}
+
+static void find_daemon(void)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+
+	for (int i = 0; i < 300 && traced_page.word && traced_page.word <= MARKS_GONE; i++) {
+		TRACED_BEGIN("test", "nobody");
+		nanosleep(&pause, NULL);
+	}
+}
+
+static uint64_t honest_made;
+
+static void mark_honestly(void)
+{
+	for (int i = 0; i < 10; i++) {
+		TRACED_INSTANT("test", "honest", TRACED_SCOPE_THREAD,
+			       TRACED_UINT("n", honest_made));
+		honest_made++;
+	}
+}
+
+static void check_honest(const struct recording *r)
+{
+	struct process_marks p = marks_of(r, getpid());
+
+	assert_false(p.broken);
+	assert_int_equal(p.lost, 0);
+	assert_int_equal(p.marks, honest_made);
+}
+
+static int connect_to(void)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/" MARKS_SOCKET, folder);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int send_message(int fd, const struct marks_message *msg, int ring)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (ring >= 0) {
+		struct cmsghdr *c;
+
+		m.msg_control = control;
+		m.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &ring, sizeof(int));
+	}
+	return (int)sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static struct marks_message ring_message(uint32_t size)
+{
+	return (struct marks_message){ .magic = MARKS_MESSAGE_MAGIC,
+				       .type = MARKS_RING,
+				       .version = MARK_VERSION,
+				       .header = (uint32_t)sysconf(_SC_PAGESIZE),
+				       .size = size,
+				       .pid = getpid(),
+				       .tid = getpid() };
+}
+
+/* A ring that is all ours, its header mapped. */
+static struct mark_ring *give_ring(int fd, uint32_t size, int *ret_fd)
+{
+	struct marks_message msg = ring_message(size);
+	int ring = memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *p;
+
+	if (ring < 0 || ftruncate(ring, msg.header + size) < 0 ||
+	    fcntl(ring, F_ADD_SEALS, F_SEAL_SHRINK) < 0)
+		_exit(1);
+	p = mmap(NULL, msg.header, PROT_READ | PROT_WRITE, MAP_SHARED, ring, 0);
+	if (p == MAP_FAILED || send_message(fd, &msg, ring) < 0)
+		_exit(1);
+	if (ret_fd)
+		*ret_fd = ring;
+	else
+		close(ring);
+	return p;
+}
+
+/* Runs act in a child, not as root where we are. */
+static pid_t become(void (*act)(void), bool nobody)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (nobody && getuid() == 0 &&
+	    (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+	     setresuid(NOBODY, NOBODY, NOBODY) < 0))
+		_exit(1);
+	/* Another identity has forgotten it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	act();
+	_exit(0);
+}
+
+static void finish(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	/* It was at it until now. */
+	assert_true(WIFSIGNALED(status));
+}
+
+#define FLOOD_RINGS 4
+/* Full rings, and a word to the daemon, as fast as can be: no byte of them has to be written. */
+static void flood(void)
+{
+	struct mark_ring *rings[FLOOD_RINGS];
+	struct marks_message look = ring_message(0);
+	int fd = connect_to();
+
+	look.type = MARKS_LOOK;
+	for (int i = 0; i < FLOOD_RINGS; i++)
+		rings[i] = give_ring(fd, MARK_RING_MAX, NULL);
+	for (;;) {
+		for (int i = 0; i < FLOOD_RINGS; i++)
+			__atomic_store_n(&rings[i]->head,
+					 __atomic_load_n(&rings[i]->tail, __ATOMIC_ACQUIRE) +
+						 MARK_RING_MAX,
+					 __ATOMIC_RELEASE);
+		send_message(fd, &look, -1);
+	}
+}
+
+static void a_flood_is_taken_at_its_rate(void **state _unused_)
+{
+	const uint64_t time = 600 * NSEC_PER_MSEC;
+	_cleanup_(marks_freep) struct marks *m = NULL;
+	uint64_t worst, most;
+	struct recording r;
+	pid_t pid;
+
+	if (getuid() != 0)
+		skip(); /* the flood would be our own user's */
+	m = new_marks();
+	honest_made = 0;
+	find_daemon();
+	begin(m, &r);
+	pid = become(flood, true);
+	worst = serve(m, time, mark_honestly);
+	finish(pid);
+	serve(m, 20 * NSEC_PER_MSEC, NULL);
+	/* Bursts of an eighth of a second, but a ring at least; the debt of one ring; time goes on.
+	 */
+	most = 2 * MARK_RING_MAX + (uint64_t)(64U << 20) * 2;
+	assert_in_range(marks_of(&r, pid).bytes, MARK_RING_MAX, most);
+	/* Two rings are copied in some 10 ms. */
+	assert_in_range(worst, 0, 500 * NSEC_PER_MSEC);
+	marks_end(m, &r.sink);
+	check_honest(&r);
+	free(r.processes);
+}
+
+/* Rings of random bytes, with heads that may be and others that may not. */
+static void write_garbage(void)
+{
+	unsigned seed = (unsigned)getpid();
+	char bytes[4096];
+
+	for (;;) {
+		int fd = connect_to(), ring;
+		struct mark_ring *shared = give_ring(fd, MARK_RING_MIN, &ring);
+
+		for (int n = 0; n < 50; n++) {
+			for (size_t i = 0; i < sizeof(bytes); i++)
+				bytes[i] = (char)rand_r(&seed);
+			if (pwrite(ring, bytes, sizeof(bytes),
+				   4096 + (n % 16) * (off_t)sizeof(bytes)) < 0)
+				_exit(1);
+			shared->dropped = (uint32_t)rand_r(&seed);
+			shared->tail = (uint32_t)rand_r(&seed);
+			shared->closed = n == 49;
+			if (n % 10 == 9)
+				shared->head = (uint32_t)rand_r(&seed);
+			else
+				shared->head += (uint32_t)rand_r(&seed) % 8192 & ~7U;
+			usleep(200);
+		}
+		munmap(shared, 4096);
+		close(ring);
+		close(fd);
+	}
+}
+
+static void garbage_is_its_makers_own(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = new_marks();
+	struct marks_count count;
+	struct recording r;
+	pid_t pids[3];
+
+	honest_made = 0;
+	find_daemon();
+	begin(m, &r);
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+		pids[i] = become(write_garbage, true);
+	serve(m, 400 * NSEC_PER_MSEC, mark_honestly);
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+		finish(pids[i]);
+	serve(m, 20 * NSEC_PER_MSEC, NULL);
+	marks_get_count(m, &count);
+	assert_true(count.refused > 0);
+	assert_int_equal(count.producers, 1);
+	assert_int_equal(count.rings, 1);
+	marks_end(m, &r.sink);
+	check_honest(&r);
+	free(r.processes);
+}
+
+static void connect_often(void)
+{
+	int fds[900];
+
+	for (;;) {
+		size_t n = 0;
+
+		while (n < ARRAY_SIZE(fds) && (fds[n] = connect_to()) >= 0)
+			n++;
+		usleep(2000);
+		while (n)
+			close(fds[--n]);
+	}
+}
+
+static void thousands_of_connections(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = NULL;
+	struct marks_count count;
+	struct recording r;
+	pid_t pids[4];
+
+	if (getuid() != 0)
+		skip();
+	m = new_marks();
+	honest_made = 0;
+	find_daemon();
+	begin(m, &r);
+	mark_honestly();
+	serve(m, 10 * NSEC_PER_MSEC, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+		pids[i] = become(connect_often, true);
+	marks_get_count(m, &count);
+	for (int i = 0; i < 1000 && count.refused <= 1000; i++) {
+		serve(m, 20 * NSEC_PER_MSEC, mark_honestly);
+		marks_get_count(m, &count);
+		assert_in_range(count.producers, 1, limits.producers_per_user + 1);
+	}
+	assert_true(count.refused > 1000);
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
+		finish(pids[i]);
+	/* And once they have gone there is room for all. */
+	for (int i = 0; i < 50 && count.producers > 1; i++) {
+		serve(m, 20 * NSEC_PER_MSEC, NULL);
+		marks_get_count(m, &count);
+	}
+	assert_int_equal(count.producers, 1);
+	marks_end(m, &r.sink);
+	check_honest(&r);
+	free(r.processes);
+}
+
+/* One page that a child shares with us. */
+static uint64_t *made;
+
+static void mark_until_killed(void)
+{
+	traced_ring_size(MARK_RING_MIN); /* one that fills */
+	for (;;) {
+		TRACED_INSTANT(
+			"test", "n", TRACED_SCOPE_THREAD, TRACED_UINT("n", *made),
+			TRACED_STRING("text", "of some length, so that a record takes time"));
+		__atomic_store_n(made, *made + 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* Whatever the moment, each mark that was made is there or counted, and no part of another. */
+static void killed_in_mid_write(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = new_marks();
+	struct recording r;
+	unsigned marked = 0, dropping = 0;
+
+	find_daemon();
+	begin(m, &r);
+	for (unsigned i = 0; i < 40; i++) {
+		struct process_marks p;
+		uint64_t all, known;
+		pid_t pid;
+
+		*made = 0;
+		pid = become(mark_until_killed, false);
+		if (i % 2) /* nobody empties its ring */
+			usleep((i % 8 + 1) * 1000);
+		else
+			serve(m, (i % 8 + 1) * 700 * NSEC_PER_USEC, NULL);
+		finish(pid);
+		serve(m, 5 * NSEC_PER_MSEC, NULL);
+		all = *made;
+		p = marks_of(&r, pid);
+		assert_false(p.broken);
+		/* What was lost last is told by no record of its own. */
+		known = p.marks + MAX(p.lost, p.dropped);
+		if (known != all && known != all + 1)
+			fail_msg("%ju made, %ju written, %ju dropped, %ju told", (uintmax_t)all,
+				 (uintmax_t)p.marks, (uintmax_t)p.dropped, (uintmax_t)p.lost);
+		marked += p.marks > 0;
+		dropping += p.dropped > 0;
+	}
+	/* Some may not come to their first mark. */
+	assert_true(marked >= 20);
+	assert_true(dropping >= 5);
+	end(m, &r);
+}
+
+static void storm(void)
+{
+	for (int i = 0; i < 150; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			TRACED_INSTANT("test", "n", TRACED_SCOPE_THREAD, TRACED_UINT("n", 0));
+			if (i % 3 == 0)
+				kill(getpid(), SIGKILL);
+			if (i % 3 == 1)
+				syscall(SYS_exit_group, 0);
+			_exit(0);
+		}
+		if (pid < 0 || (i % 4 == 3 && waitpid(pid, NULL, 0) < 0))
+			_exit(1);
+	}
+	while (wait(NULL) > 0)
+		;
+	pause();
+}
+
+static void a_storm_of_forks(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = new_marks();
+	struct marks_count count;
+	struct recording r;
+	pid_t pid;
+
+	honest_made = 0;
+	find_daemon();
+	begin(m, &r);
+	mark_honestly();
+	pid = become(storm, false);
+	for (int i = 0; i < 500 && r.count < 151; i++)
+		serve(m, 20 * NSEC_PER_MSEC, mark_honestly);
+	finish(pid);
+	serve(m, 20 * NSEC_PER_MSEC, NULL);
+	marks_get_count(m, &count);
+	assert_int_equal(count.producers, 1);
+	marks_end(m, &r.sink);
+	check_honest(&r);
+	assert_int_equal(r.count, 151);
+	for (size_t i = 0; i < r.count; i++) {
+		assert_false(r.processes[i].broken);
+		if (r.processes[i].pid != getpid())
+			assert_int_equal(r.processes[i].marks, 1);
+	}
+	free(r.processes);
+}
+
+static void exec_forever(void)
+{
+	TRACED_INSTANT("test", "n", TRACED_SCOPE_THREAD, TRACED_UINT("n", 0));
+	execl("/bin/sleep", "sleep", "60", NULL);
+}
+
+/* What was written before exec is kept, though the process lives on as another program. */
+static void marks_before_exec(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = new_marks();
+	struct recording r;
+	pid_t pid;
+
+	find_daemon();
+	begin(m, &r);
+	pid = become(exec_forever, false);
+	for (int i = 0; i < 500 && !marks_of(&r, pid).pid; i++)
+		serve(m, 20 * NSEC_PER_MSEC, NULL);
+	assert_int_equal(marks_of(&r, pid).marks, 1);
+	finish(pid);
+	end(m, &r);
+}
+
+static int setup(void **state _unused_)
+{
+	snprintf(folder, sizeof(folder), "/tmp/test-hostile-XXXXXX");
+	made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (made == MAP_FAILED || !mkdtemp(folder))
+		return -1;
+	return setenv("TRACED_MARKS", folder, 1);
+}
+
+static int teardown(void **state _unused_)
+{
+	return rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_flood_is_taken_at_its_rate),
+		cmocka_unit_test(garbage_is_its_makers_own),
+		cmocka_unit_test(thousands_of_connections),
+		cmocka_unit_test(killed_in_mid_write),
+		cmocka_unit_test(a_storm_of_forks),
+		cmocka_unit_test(marks_before_exec),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
