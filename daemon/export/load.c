@@ -174,14 +174,19 @@ static int add_kallsyms(struct loader *l)
 	return r;
 }
 
-/* Unpacks a message and adds it to one of trace_info's arrays. */
+/*
+ * Unpacks a message and adds it to one of trace_info's arrays, which have room for the next power
+ * of two at least, also once some were taken out.
+ */
 #define ADD_MESSAGE(l, budget, name, array, count)                                                 \
 	({                                                                                         \
 		void *_m = traced__capture__##name##__unpack(                                      \
 			&(budget)->allocator, (l)->payload.len, (uint8_t *)(l)->payload.data);     \
 		void *_p = NULL;                                                                   \
 		if (_m)                                                                            \
-			_p = reallocarray((array), (count) + 1, sizeof(*(array)));                 \
+			_p = (count) & ((count)-1)                                                 \
+				     ? (array)                                                     \
+				     : reallocarray((array), (count)*2 + 1, sizeof(*(array)));     \
 		if (_p) {                                                                          \
 			(array) = _p;                                                              \
 			(array)[(count)++] = _m;                                                   \
