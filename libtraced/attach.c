@@ -330,13 +330,43 @@ static struct ring *attach(struct thread *t, struct process *p, uint32_t word)
 	return ring_begin_epoch(t, t->ring, word) ? t->ring : NULL;
 }
 
+/* It is time to look whether there is a daemon now, or another one. */
+static bool may_look(const struct process *p, uint32_t word)
+{
+	return word == MARKS_GONE || coarse_ns() >= p->retry;
+}
+
+int traced_look(void)
+{
+	struct thread *t = &traced_thread;
+	struct process *p;
+	uint32_t word = page_word();
+	int saved = errno;
+
+	/* A handler that has interrupted whoever holds the lock. */
+	if (t->busy)
+		return word >= MARKS_GENERATION_MIN;
+	t->busy = 1;
+	barrier();
+	p = process_get();
+	if (p && word != MARKS_OFF && word < MARKS_GENERATION_MIN && may_look(p, word)) {
+		pthread_mutex_lock(&p->lock);
+		word = find_page(p, page_word());
+		pthread_mutex_unlock(&p->lock);
+	}
+	barrier();
+	t->busy = 0;
+	errno = saved;
+	return word >= MARKS_GENERATION_MIN;
+}
+
 struct ring *thread_attach(struct thread *t, uint32_t word)
 {
 	struct process *p = process_get();
 	struct ring *r = NULL;
 	int saved = errno;
 
-	if (p && (word >= MARKS_GENERATION_MIN || word == MARKS_GONE || coarse_ns() >= p->retry))
+	if (p && (word >= MARKS_GENERATION_MIN || may_look(p, word)))
 		r = attach(t, p, word);
 	errno = saved;
 	return r;

@@ -41,7 +41,7 @@ extern "C" {
 
 #define TRACED_PUBLIC __attribute__((visibility("default")))
 
-/* The daemon's word, shared by all processes: not 0 while anybody records. */
+/* The daemon's word, shared by all processes: 0 while nobody records, small where there is none. */
 #if defined(__x86_64__) || defined(__i386__) || defined(__arm__) || defined(__riscv)
 #define TRACED_PAGE_SIZE 4096
 #else
@@ -53,10 +53,15 @@ struct traced_page {
 };
 extern TRACED_PUBLIC struct traced_page traced_page;
 
+/* For traced_enabled(), where no daemon was there: looks for one, once a second. */
+TRACED_PUBLIC int traced_look(void);
+
 /* True if a mark would be written: for work that is only done for marks. */
 static inline int traced_enabled(void)
 {
-	return (int)__builtin_expect(__atomic_load_n(&traced_page.word, __ATOMIC_RELAXED) != 0, 0);
+	uint32_t word = __atomic_load_n(&traced_page.word, __ATOMIC_RELAXED);
+
+	return __builtin_expect(word != 0, 0) && (word >= 16 || traced_look());
 }
 
 /* Now, by the clock of all marks: ns of CLOCK_BOOTTIME. For TRACED_COMPLETE and others. */

@@ -408,6 +408,7 @@ static void test_daemon_restarts(void **state _unused_)
 {
 	struct marks *m = new_marks();
 	struct recording r;
+	int evaluated = 0;
 
 	find_daemon();
 	begin(m, &r);
@@ -416,7 +417,9 @@ static void test_daemon_restarts(void **state _unused_)
 	assert_int_equal(r.marks, 1);
 	marks_free(m);
 	/* The page is gone: marks go nowhere, until there is a new one. */
-	TRACED_END();
+	assert_false(traced_enabled());
+	TRACED_END(TRACED_INT("never evaluated", evaluated++));
+	assert_int_equal(evaluated, 0);
 	assert_int_equal(traced_page.word, MARKS_ABSENT);
 	m = new_marks();
 	begin(m, &r);
