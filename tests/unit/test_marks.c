@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -340,6 +341,56 @@ static void test_threads(void **state _unused_)
 	assert_int_equal(r.marks, 40);
 }
 
+#define CROWD 8
+#define CROWD_MARKS 4000
+static uint64_t crowd_dropped;
+
+/* Labels of all are the same, and met at the same time. */
+static void *mark_in_a_crowd(void *number)
+{
+	uint64_t before = traced_dropped();
+
+	for (unsigned i = 0; i < CROWD_MARKS / 2; i++) {
+		TRACED_BEGIN("test", "crowd", TRACED_UINT("i", i),
+			     TRACED_STRING("name", "of some length"));
+		TRACED_END();
+		if (i % 512 == (uintptr_t)number * 64)
+			sched_yield();
+	}
+	__atomic_add_fetch(&crowd_dropped, traced_dropped() - before, __ATOMIC_RELAXED);
+	return number;
+}
+
+/* Threads that begin, mark and end side by side, while rings are emptied: each mark is counted
+ * once. */
+static void test_crowd(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = new_marks();
+	pthread_t threads[CROWD];
+	struct recording r;
+
+	find_daemon();
+	crowd_dropped = 0;
+	traced_ring_size(MARK_RING_MIN);
+	begin(m, &r);
+	for (int round = 0; round < 3; round++) {
+		for (uintptr_t i = 0; i < CROWD; i++)
+			assert_int_equal(
+				pthread_create(&threads[i], NULL, mark_in_a_crowd, (void *)i), 0);
+		for (int i = 0; i < 200; i++) {
+			marks_dispatch(m);
+			marks_drain(m);
+		}
+		for (size_t i = 0; i < CROWD; i++)
+			pthread_join(threads[i], NULL);
+	}
+	end(m, &r);
+	traced_ring_size(0);
+	assert_int_equal(r.producers, 3 * CROWD);
+	assert_int_equal(r.marks + crowd_dropped, 3 * CROWD * CROWD_MARKS);
+	assert_true(r.marks > 0);
+}
+
 static void test_fork(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = new_marks();
@@ -647,6 +698,7 @@ int main(void)
 		cmocka_unit_test(test_overflow),
 		cmocka_unit_test(test_overflow_by_names),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_daemon_restarts),
