@@ -431,19 +431,12 @@ static void turned_off_by_others_is_told(void **state _unused_)
 	struct capture_stats stats;
 	struct capture *c = NULL;
 	struct recording rec;
-	char path[512];
-	int fd;
 
 	recording_init(&rec, fs);
 	assert_int_equal(start(&c, &rec, "off", &spec, 1, &err), 0);
 	capture_get_stats(c, &stats);
 	assert_int_equal(stats.warning_count, 0);
-	snprintf(path, sizeof(path), "%s/instances/%s/tracing_on", tracefs_path(fs),
-		 stats.instance);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, "0", 1), 1);
-	close(fd);
+	assert_int_equal(tracefs_write(c->rings[BUFFER_MAIN].dir, "tracing_on", "0"), 0);
 	assert_int_equal(capture_stop(c, CAPTURE_END_STOPPED, &err), 0);
 	capture_get_stats(c, &stats);
 	assert_int_equal(stats.warning_count, 1);
