@@ -102,19 +102,12 @@ static int open_marks(struct exporter *x, struct error *err)
 	const struct export_options *o = x->options;
 	int r;
 
-	/* The stream itself has its marks. */
-	if (!o->merge_count && (!x->index.marks.count || x->ops->copies_stream))
-		return 0;
-	if (o->follow)
-		return 0;
 	if (!x->ops->mark) {
 		x->index.incomplete |= o->merge_count > 0;
-		stream_index_warn(&x->index,
-				  "a .%s has no place for applications' marks: they are "
-				  "left out",
-				  x->ops->format.name);
 		return 0;
 	}
+	if (!o->merge_count && !x->index.marks.count && !o->follow)
+		return 0;
 	r = mark_feed_new(&x->marks, o, &x->index, &x->reader, err);
 	x->index.info.marks = x->marks;
 	return r;
@@ -129,6 +122,8 @@ static uint64_t done_until(const struct exporter *x)
 		return x->head;
 	until = MIN(until, merge_needs(x->merge));
 	until = MIN(until, task_feed_needs(x->tasks));
+	if (x->marks)
+		until = MIN(until, mark_feed_needs(x->marks));
 	return MAX(until, x->head);
 }
 
@@ -258,17 +253,24 @@ static int give_marks(struct exporter *x, uint64_t until, struct error *err)
 	return 0;
 }
 
+/* Of a stream that is followed they can't wait for its end: it gives them up. */
+static bool marks_are_last(const struct exporter *x)
+{
+	return x->ops->marks_last && !x->index.info.followed;
+}
+
 /* Those that describe others are given at once; the first that has a time waits for its turn. */
 static int begin_marks(struct exporter *x, struct error *err)
 {
 	int r;
 
-	x->mark_ts = UINT64_MAX;
-	if (!x->marks)
+	if (!x->marks || x->have_mark)
 		return 0;
-	r = mark_feed_next(x->marks, &x->mark, err);
+	r = x->options->follow ? mark_feed_extend(x->marks, x->index.ripe, err) : 0;
+	if (r == 0)
+		r = mark_feed_next(x->marks, &x->mark, err);
 	x->have_mark = r > 0;
-	return r <= 0 || x->ops->marks_last ? MIN(r, 0) : give_marks(x, 1, err);
+	return r <= 0 || marks_are_last(x) ? MIN(r, 0) : give_marks(x, 1, err);
 }
 
 _hot_ static int give_record(struct exporter *x, const struct merge_item *item, struct error *err)
@@ -380,7 +382,7 @@ static int cut_before(struct exporter *x, const struct merge_item *item, int kin
 	r = give_marks(x, ts, err);
 	if (r < 0)
 		return r;
-	if (x->ops->marks_last)
+	if (marks_are_last(x))
 		x->mark_ts = UINT64_MAX;
 	said = end_of_segment(x);
 	return segment_cut(&x->segment, x->sink, &x->out, &x->ledger, &said, ts, err);
@@ -397,6 +399,8 @@ static int give_ripe(struct exporter *x, struct error *err)
 	if (r < 0)
 		return error_errno(err, r, "can't keep the account");
 	r = merge_extend(x->merge, x->index.ripe, err);
+	if (r == 0)
+		r = begin_marks(x, err);
 	if (r < 0)
 		return r;
 	while ((kind = merge_next(x->merge, &item, err)) > 0) {
@@ -412,6 +416,13 @@ static int give_ripe(struct exporter *x, struct error *err)
 			turn = 0;
 			tell_progress(x);
 		}
+	}
+	if (kind == MERGE_END && x->options->follow && x->marks) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+
+		r = give_marks(x, UINT64_MAX, &why);
+		if (r < 0)
+			return close_full(x, r, &why) ? 0 : error_move(err, &why);
 	}
 	return kind;
 }
@@ -434,20 +445,21 @@ static int hand_out(struct exporter *x, struct error *err)
 	if (r < 0)
 		return error_errno(err, r, "can't write the output");
 	merge_forget(x->merge, &x->index.rings[BUFFER_MAIN]);
+	if (!x->marks)
+		mark_ring_list_forget(&x->index.marks);
 	return 0;
 }
 
 /* more: the stream is still being written. */
 static int give_all(struct exporter *x, int more, struct error *err)
 {
-	int r = begin_marks(x, err);
+	int r;
 
-	if (r < 0)
-		return r;
+	x->mark_ts = UINT64_MAX;
 	for (;;) {
 		r = give_ripe(x, err);
 		if (r == 0 && (!more || x->full))
-			return give_marks(x, UINT64_MAX, err);
+			return x->full ? 0 : give_marks(x, UINT64_MAX, err);
 		if (r < 0)
 			return r;
 		r = hand_out(x, err);
@@ -544,6 +556,12 @@ static int take_warnings(struct exporter *x, struct export_result *ret)
 					  x->ledger.cpus[i].row.cpu);
 	if (ret->events <= ret->own_events)
 		stream_index_warn(&x->index, EXPORT_NOTHING);
+	if (!x->ops->mark && !x->ops->copies_stream &&
+	    (x->options->merge_count || x->index.marks.count))
+		stream_index_warn(&x->index,
+				  "a .%s has no place for applications' marks: they are "
+				  "left out",
+				  x->ops->format.name);
 	if (x->marks) {
 		uint64_t left_out = x->ops->marks_left_out ? x->ops->marks_left_out(x->sink) : 0;
 

@@ -525,7 +525,7 @@ static int enter(struct json_tail *t, enum tail_section section)
 	buf_puts(b, begin[section]);
 	if (section == TAIL_EVENTS)
 		r = put_names(t);
-	/* Of the files before this one. */
+	/* Of the files before this one, or of marks that came early. */
 	if (section == TAIL_EVENTS)
 		buf_append(b, t->names.data, t->names.len);
 	if (r == 0 && section == TAIL_EVENTS)
@@ -585,6 +585,24 @@ static int name_task(struct json_tail *t, const struct mark *mark)
 	meta_string(&t->out->buf, "thread_name", process_of(task), task->tid,
 		    task->comm[0] ? task->comm : "<...>");
 	return add_process(t, process_of(task));
+}
+
+int json_tail_early_mark(struct json_tail *t, const struct mark *mark)
+{
+	bool name = mark->phase == PHASE_METADATA && t->names.len < NAMES_MEMORY;
+	struct task *task;
+
+	if (mark->phase == PHASE_FRAME)
+		return add_frame(t, mark);
+	/* It is named with the others, before what the spool holds. */
+	if (mark->tid != t->last_tid) {
+		task = task_table_find(t->info->tasks, mark->tid, mark->ts ?: UINT64_MAX);
+		if (task && task->tid)
+			task->seen = true;
+		t->last_tid = mark->tid;
+	}
+	t->left_out += !json_put_mark(name ? &t->names : json_spool_buf(t->spool), mark);
+	return buf_error(&t->names) ?: json_spool_settle(t->spool);
 }
 
 int json_tail_mark(struct json_tail *t, const struct mark *mark)

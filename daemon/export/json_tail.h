@@ -29,6 +29,8 @@ void json_tail_init(struct json_tail *t, struct output *out, const struct trace_
 /* Another file: frames and names that were told are those of its marks, too. */
 void json_tail_restart(struct json_tail *t, struct json_spool *spool);
 void json_tail_deinit(struct json_tail *t);
+/* The kernel's text has not ended: the mark goes to the spool. */
+int json_tail_early_mark(struct json_tail *t, const struct mark *mark);
 int json_tail_mark(struct json_tail *t, const struct mark *mark);
 /* All that is left to say. 0 or -errno. */
 int json_tail_close(struct json_tail *t, const struct export_result *result);

@@ -353,8 +353,8 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 			return -EIO;
 		m->origins[i] = m->sources[i].origin;
 	}
-	if (r == 0 && index->marks.count) {
-		r = mark_rings_new(&m->rings, &index->marks, m->info, reader);
+	if (r == 0 && (index->marks.count || options->follow)) {
+		r = mark_rings_new(&m->rings, &index->marks, m->info, reader, index->ripe);
 		if (r == 0)
 			r = fetch_ring(m, err);
 	}
@@ -406,6 +406,20 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 		*ret = *next;
 		return 1;
 	}
+}
+
+int mark_feed_extend(struct mark_feed *m, uint64_t limit, struct error *err)
+{
+	if (!m->rings || m->have_ring_mark)
+		return 0;
+	if (mark_rings_extend(m->rings, limit) < 0)
+		return error_errno(err, -ENOMEM, "can't read the marks");
+	return fetch_ring(m, err);
+}
+
+uint64_t mark_feed_needs(const struct mark_feed *m)
+{
+	return m->rings ? mark_rings_needs(m->rings) : UINT64_MAX;
 }
 
 uint64_t mark_feed_count(const struct mark_feed *m)

@@ -37,6 +37,13 @@ DEFINE_CLEANUP_FUNC(struct mark_feed *, mark_feed_free);
 
 /* 1, valid until the next call; 0: no more; -errno. */
 int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err);
+/*
+ * Of a recording that is followed, at the end of what was given out: what its rings have before
+ * that offset in the stream follows. 0 or -errno.
+ */
+int mark_feed_extend(struct mark_feed *m, uint64_t limit, struct error *err);
+/* The offset in the stream before which nothing is needed any more. */
+uint64_t mark_feed_needs(const struct mark_feed *m);
 /* How many were given out. */
 uint64_t mark_feed_count(const struct mark_feed *m);
 /* Once all were: warns of what was left out, and of files from another time than the kernel's

@@ -13,7 +13,7 @@
 #define UNKNOWN_TID (UINT32_C(1) << 30) /* the kernel goes up to 2^22 */
 
 struct ring_cursor {
-	const struct mark_ring *ring;
+	struct mark_ring *ring;
 	uint64_t order; /* its next mark's, or its first record's */
 	bool have_mark;
 	size_t next_chunk;
@@ -24,7 +24,7 @@ struct ring_cursor {
 	struct mark_decode decode;
 	const struct clock_map *map;
 	struct mark mark;
-	uint64_t lost;
+	bool waits; /* it has no more for now: it is not in the heap */
 };
 
 struct clock {
@@ -36,12 +36,15 @@ struct clock {
 struct mark_rings {
 	const struct trace_info *info;
 	const struct stream_reader *reader;
+	struct mark_ring_list *list;
+	uint64_t limit;	    /* chunks from this offset on are not given out */
+	size_t clocks_seen; /* of info's readings */
 	struct mark_decode_shared shared;
 	struct clock clocks[CLOCKS_MAX];
 	size_t clock_count;
-	struct ring_cursor *cursors; /* owned */
-	size_t cursor_count;
-	struct ring_cursor **heap; /* owned */
+	struct ring_cursor **cursors; /* owned, each of them */
+	size_t cursor_count, cap;
+	struct ring_cursor **heap; /* owned; room for all */
 	size_t heap_count;
 	bool given; /* heap[0]'s mark */
 	struct buf part;
@@ -52,8 +55,9 @@ struct mark_rings {
 void mark_ring_list_deinit(struct mark_ring_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		traced__capture__producer__free_unpacked(list->rings[i].producer, NULL);
-		free(list->rings[i].chunks);
+		traced__capture__producer__free_unpacked(list->rings[i]->producer, NULL);
+		free(list->rings[i]->chunks);
+		free(list->rings[i]);
 	}
 	free(list->rings);
 	*list = (struct mark_ring_list){ 0 };
@@ -64,12 +68,12 @@ static size_t position(const struct mark_ring_list *list, uint32_t ring)
 	size_t low = 0, high = list->count;
 
 	/* They mostly come by their numbers. */
-	if (high && list->rings[high - 1].producer->ring < ring)
+	if (high && list->rings[high - 1]->producer->ring < ring)
 		return high;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (list->rings[mid].producer->ring < ring)
+		if (list->rings[mid]->producer->ring < ring)
 			low = mid + 1;
 		else
 			high = mid;
@@ -81,13 +85,14 @@ int mark_ring_list_add(struct mark_ring_list *list, ProtobufCAllocator *allocato
 		       const uint8_t *data, size_t len)
 {
 	Traced__Capture__Producer *p;
+	struct mark_ring *ring;
 	size_t at;
 
 	if (list->count == MARK_RINGS_MAX)
 		return -EFBIG;
 	if (list->count == list->cap) {
 		size_t cap = MAX((size_t)16, list->cap * 2);
-		struct mark_ring *rings = reallocarray(list->rings, cap, sizeof(*rings));
+		struct mark_ring **rings = reallocarray(list->rings, cap, sizeof(ring));
 
 		if (!rings)
 			return -ENOMEM;
@@ -99,12 +104,18 @@ int mark_ring_list_add(struct mark_ring_list *list, ProtobufCAllocator *allocato
 		return -EBADMSG;
 	at = position(list, p->ring);
 	if (p->version > MARK_VERSION ||
-	    (at < list->count && list->rings[at].producer->ring == p->ring)) {
+	    (at < list->count && list->rings[at]->producer->ring == p->ring)) {
 		traced__capture__producer__free_unpacked(p, allocator);
 		return -EBADMSG;
 	}
-	memmove(&list->rings[at + 1], &list->rings[at], (list->count - at) * sizeof(*list->rings));
-	list->rings[at] = (struct mark_ring){ .producer = p };
+	ring = calloc(1, sizeof(*ring));
+	if (!ring) {
+		traced__capture__producer__free_unpacked(p, allocator);
+		return -ENOMEM;
+	}
+	ring->producer = p;
+	memmove(&list->rings[at + 1], &list->rings[at], (list->count - at) * sizeof(ring));
+	list->rings[at] = ring;
 	list->count++;
 	return 0;
 }
@@ -114,9 +125,9 @@ int mark_ring_list_chunk(struct mark_ring_list *list, const struct chunk *chunk,
 {
 	uint32_t number = load_u32(head + offsetof(struct marks_header, ring), false);
 	size_t at = position(list, number);
-	struct mark_ring *ring = &list->rings[at];
+	struct mark_ring *ring = at < list->count ? list->rings[at] : NULL;
 
-	if (at == list->count || ring->producer->ring != number)
+	if (!ring || ring->producer->ring != number)
 		return -EBADMSG;
 	if (ring->count == ring->cap) {
 		size_t cap = MAX((size_t)4, ring->cap * 2);
@@ -132,25 +143,43 @@ int mark_ring_list_chunk(struct mark_ring_list *list, const struct chunk *chunk,
 	return 0;
 }
 
-static const struct clock *find_clock(struct mark_rings *m, clockid_t id)
+void mark_ring_list_forget(struct mark_ring_list *list)
 {
-	struct clock *c;
+	for (size_t i = 0; i < list->count; i++)
+		list->rings[i]->count = 0;
+}
+
+static int tie_clock(struct mark_rings *m, struct clock *c)
+{
 	int64_t offset;
 	uint64_t bound;
 	double drift;
+	int r;
+
+	clock_map_deinit(&c->map);
+	r = clock_map_of(&c->map, m->info, c->id);
+	c->tied = r == 0;
+	if (!c->tied)
+		c->map.identity = true;
+	clock_map_sum(&c->map, &offset, &bound, &drift);
+	m->sum.bound = MAX(m->sum.bound, bound);
+	return r == -ENOMEM ? r : 0;
+}
+
+static const struct clock *find_clock(struct mark_rings *m, clockid_t id)
+{
+	struct clock *c;
 
 	for (size_t i = 0; i < m->clock_count; i++)
 		if (m->clocks[i].id == id)
 			return &m->clocks[i];
 	if (m->clock_count == CLOCKS_MAX)
 		return NULL;
-	c = &m->clocks[m->clock_count++];
-	c->id = id;
-	c->tied = clock_map_of(&c->map, m->info, id) == 0;
-	if (!c->tied)
-		c->map.identity = true;
-	clock_map_sum(&c->map, &offset, &bound, &drift);
-	m->sum.bound = MAX(m->sum.bound, bound);
+	c = &m->clocks[m->clock_count];
+	*c = (struct clock){ .id = id };
+	if (tie_clock(m, c) < 0)
+		return NULL;
+	m->clock_count++;
 	return c;
 }
 
@@ -198,7 +227,7 @@ static uint64_t first_order(struct mark_rings *m, const struct ring_cursor *c)
 	return to_trace(c, mark_record_time(&c->decode, (uint8_t *)m->part.data));
 }
 
-static void init_cursor(struct mark_rings *m, struct ring_cursor *c, const struct mark_ring *ring)
+static void init_cursor(struct mark_rings *m, struct ring_cursor *c, struct mark_ring *ring)
 {
 	const Traced__Capture__Producer *p = ring->producer;
 	const struct clock *clock = find_clock(m, (clockid_t)p->clock);
@@ -212,42 +241,125 @@ static void init_cursor(struct mark_rings *m, struct ring_cursor *c, const struc
 	/* A thread that nobody knows is no other one of its process. */
 	c->decode.tid = p->tid ?: (int32_t)(UNKNOWN_TID + p->ring % UNKNOWN_TID);
 	c->order = first_order(m, c);
+	c->waits = true;
 }
 
-int mark_rings_new(struct mark_rings **ret, const struct mark_ring_list *list,
-		   const struct trace_info *info, const struct stream_reader *reader)
+/* A cursor for each ring that has none. */
+static int add_cursors(struct mark_rings *m)
+{
+	size_t count = m->list->count;
+
+	if (count > m->cap) {
+		size_t cap = MAX(count, m->cap * 2);
+		void *cursors = reallocarray(m->cursors, cap, sizeof(*m->cursors));
+		void *heap;
+
+		m->cursors = cursors ?: m->cursors;
+		heap = cursors ? reallocarray(m->heap, cap, sizeof(*m->heap)) : NULL;
+		if (!heap)
+			return -ENOMEM;
+		m->heap = heap;
+		m->cap = cap;
+	}
+	for (size_t i = 0; i < count && m->cursor_count < count; i++) {
+		struct ring_cursor *c;
+
+		if (m->list->rings[i]->read)
+			continue;
+		c = calloc(1, sizeof(*c));
+		if (!c)
+			return -ENOMEM;
+		init_cursor(m, c, m->list->rings[i]);
+		m->list->rings[i]->read = true;
+		m->cursors[m->cursor_count++] = c;
+	}
+	m->sum.rings = m->cursor_count;
+	return 0;
+}
+
+/* It has a chunk that may be given out. */
+static bool has_more(const struct mark_rings *m, const struct ring_cursor *c)
+{
+	return c->next_chunk < c->ring->count && c->ring->chunks[c->next_chunk].offset < m->limit;
+}
+
+int mark_rings_extend(struct mark_rings *m, uint64_t limit)
+{
+	int r = 0;
+
+	m->limit = limit;
+	if (m->clocks_seen != m->info->clock_count)
+		for (size_t i = 0; r == 0 && i < m->clock_count; i++)
+			r = tie_clock(m, &m->clocks[i]);
+	m->clocks_seen = m->info->clock_count;
+	if (r == 0)
+		r = add_cursors(m);
+	for (size_t i = 0; r == 0 && i < m->cursor_count; i++) {
+		struct ring_cursor *c = m->cursors[i];
+
+		if (!c->waits || !has_more(m, c))
+			continue;
+		c->waits = false;
+		m->heap[m->heap_count++] = c;
+	}
+	for (size_t i = m->heap_count / 2; i-- > 0;)
+		sift_down(m, i);
+	return r;
+}
+
+uint64_t mark_rings_needs(const struct mark_rings *m)
+{
+	uint64_t needs = UINT64_MAX;
+
+	for (size_t i = 0; i < m->list->count; i++)
+		if (!m->list->rings[i]->read && m->list->rings[i]->count)
+			needs = MIN(needs, m->list->rings[i]->chunks[0].offset);
+	for (size_t i = 0; i < m->cursor_count; i++) {
+		const struct ring_cursor *c = m->cursors[i];
+
+		if (c->chunk_at < c->chunk.length)
+			needs = MIN(needs, c->chunk.offset);
+		else if (c->next_chunk < c->ring->count)
+			needs = MIN(needs, c->ring->chunks[c->next_chunk].offset);
+	}
+	return needs;
+}
+
+int mark_rings_new(struct mark_rings **ret, struct mark_ring_list *list,
+		   const struct trace_info *info, const struct stream_reader *reader,
+		   uint64_t limit)
 {
 	_cleanup_(mark_rings_freep) struct mark_rings *m = calloc(1, sizeof(*m));
+	int r;
 
 	if (!m)
 		return -ENOMEM;
 	m->info = info;
 	m->reader = reader;
-	m->cursors = calloc(list->count + 1, sizeof(*m->cursors));
-	m->heap = calloc(list->count + 1, sizeof(struct ring_cursor *));
-	if (!m->cursors || !m->heap)
-		return -ENOMEM;
-	m->cursor_count = m->heap_count = m->sum.rings = list->count;
-	for (size_t i = 0; i < list->count; i++) {
-		init_cursor(m, &m->cursors[i], &list->rings[i]);
-		m->heap[i] = &m->cursors[i];
-	}
-	for (size_t i = list->count / 2; i-- > 0;)
-		sift_down(m, i);
+	m->list = list;
+	m->clocks_seen = info->clock_count;
+	r = mark_rings_extend(m, limit);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(m);
 	return 0;
 }
 
-static void close_cursor(struct mark_rings *m, struct ring_cursor *c)
+/* It has no more, for now or at all: then it gives its memory back. */
+static void leave_heap(struct mark_rings *m, struct ring_cursor *c)
 {
-	uint64_t lost = c->ring->dropped - MIN(c->ring->dropped, c->decode.dropped_before);
-
-	/* A ring that never saw the recording begin lost none of its marks. */
-	if (c->decode.begun)
-		c->lost = MAX(lost, c->decode.lost_told);
+	c->waits = true;
 	m->window_bytes -= c->window.cap;
 	buf_deinit(&c->window);
-	mark_decode_deinit(&c->decode);
+	c->used = 0;
+	if (c->next_chunk) {
+		c->ring->count -= c->next_chunk;
+		memmove(c->ring->chunks, &c->ring->chunks[c->next_chunk],
+			c->ring->count * sizeof(*c->ring->chunks));
+		c->next_chunk = 0;
+	}
+	if (m->limit == UINT64_MAX)
+		mark_decode_deinit(&c->decode);
 }
 
 struct mark_rings *mark_rings_free(struct mark_rings *m)
@@ -255,8 +367,9 @@ struct mark_rings *mark_rings_free(struct mark_rings *m)
 	if (!m)
 		return NULL;
 	for (size_t i = 0; i < m->cursor_count; i++) {
-		buf_deinit(&m->cursors[i].window);
-		mark_decode_deinit(&m->cursors[i].decode);
+		buf_deinit(&m->cursors[i]->window);
+		mark_decode_deinit(&m->cursors[i]->decode);
+		free(m->cursors[i]);
 	}
 	for (size_t i = 0; i < m->clock_count; i++)
 		clock_map_deinit(&m->clocks[i].map);
@@ -282,7 +395,7 @@ static int enter_chunk(struct mark_rings *m, struct ring_cursor *c)
 	const struct mark_chunk *next;
 	int r;
 
-	if (c->next_chunk == c->ring->count)
+	if (!has_more(m, c))
 		return 0;
 	next = &c->ring->chunks[c->next_chunk++];
 	c->chunk = (struct chunk){
@@ -408,7 +521,7 @@ int mark_rings_next(struct mark_rings *m, struct mark *ret, uint64_t *ret_order,
 			return error_errno(err, r, "can't read the marks");
 		c->have_mark = r > 0;
 		if (r == 0) {
-			close_cursor(m, c);
+			leave_heap(m, c);
 			m->heap[0] = m->heap[--m->heap_count];
 		}
 		if (m->heap_count > 1)
@@ -417,10 +530,20 @@ int mark_rings_next(struct mark_rings *m, struct mark *ret, uint64_t *ret_order,
 	return 0;
 }
 
+/* Of those of the recording. A ring that never saw it begin lost none of its marks. */
+static uint64_t lost_by(const struct ring_cursor *c)
+{
+	uint64_t dropped = c->ring->dropped;
+
+	if (!c->decode.begun)
+		return 0;
+	return MAX(dropped - MIN(dropped, c->decode.dropped_before), c->decode.lost_told);
+}
+
 void mark_rings_sum(const struct mark_rings *m, struct mark_rings_sum *ret)
 {
 	*ret = m->sum;
 	ret->labels_refused = m->shared.labels_refused;
 	for (size_t i = 0; i < m->cursor_count; i++)
-		ret->lost += m->cursors[i].lost;
+		ret->lost += lost_by(m->cursors[i]);
 }

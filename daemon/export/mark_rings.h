@@ -26,11 +26,12 @@ struct mark_ring {
 	struct mark_chunk *chunks;	     /* owned */
 	size_t count, cap;
 	uint64_t dropped; /* in its life, by its last chunk */
+	bool read;	  /* by a struct mark_rings */
 };
 
 /* Of a stream, by the number of the ring. */
 struct mark_ring_list {
-	struct mark_ring *rings; /* owned */
+	struct mark_ring **rings; /* owned, each of them */
 	size_t count, cap;
 };
 void mark_ring_list_deinit(struct mark_ring_list *list);
@@ -41,10 +42,14 @@ int mark_ring_list_add(struct mark_ring_list *list, ProtobufCAllocator *allocato
 int mark_ring_list_chunk(struct mark_ring_list *list, const struct chunk *chunk,
 			 const uint8_t *head);
 
+/* Drops the places of all chunks: nobody reads them. */
+void mark_ring_list_forget(struct mark_ring_list *list);
+
 struct mark_rings;
-/* Borrows all. */
-int mark_rings_new(struct mark_rings **ret, const struct mark_ring_list *list,
-		   const struct trace_info *info, const struct stream_reader *reader);
+/* Borrows all. What lies before limit is given out; UINT64_MAX: all. */
+int mark_rings_new(struct mark_rings **ret, struct mark_ring_list *list,
+		   const struct trace_info *info, const struct stream_reader *reader,
+		   uint64_t limit);
 struct mark_rings *mark_rings_free(struct mark_rings *m);
 DEFINE_CLEANUP_FUNC(struct mark_rings *, mark_rings_free);
 
@@ -53,6 +58,14 @@ DEFINE_CLEANUP_FUNC(struct mark_rings *, mark_rings_free);
  * the end; -errno. Valid until the next call.
  */
 int mark_rings_next(struct mark_rings *m, struct mark *ret, uint64_t *ret_order, struct error *err);
+
+/*
+ * At the end of what was given out: the list has grown, and there is more, up to another limit.
+ * 0, -ENOMEM.
+ */
+int mark_rings_extend(struct mark_rings *m, uint64_t limit);
+/* The offset in the stream before which nothing is needed any more. */
+uint64_t mark_rings_needs(const struct mark_rings *m);
 
 struct mark_rings_sum {
 	size_t rings;

@@ -295,12 +295,15 @@ static int end_text(struct sink_json *s, struct error *err)
 static int json_mark(struct sink *sink, const struct mark *mark, struct error *err)
 {
 	struct sink_json *s = json(sink);
-	int r = end_text(s, err);
+	bool early = s->info->followed && !s->text_ended;
+	int r = early ? 0 : end_text(s, err);
 
 	if (r < 0)
 		return r;
-	r = json_tail_mark(&s->tail, mark);
-	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
+	r = early ? json_tail_early_mark(&s->tail, mark) : json_tail_mark(&s->tail, mark);
+	if (r < 0)
+		return error_errno(err, r, "can't write the JSON");
+	return early ? check_room(s, err) : 0;
 }
 
 static uint64_t json_marks_left_out(struct sink *sink)

@@ -2,7 +2,6 @@
 /* A program that makes marks, as its socket, its process and procfs tell of it. */
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>

@@ -13,10 +13,10 @@ ANY = object()
 INT64_MIN = -(1 << 63)
 
 
-def record_example(test, *arguments):
+def record_example(test, *arguments, to="x.traced"):
     example = test.build / "libtraced" / "marks_example"
     env = test.environment(TRACED_MARKS=str(test.daemon.socket.parent))
-    result = test.run("record", "--name", test.name, "-o", "x.traced", *arguments, "--", example, env=env)
+    result = test.run("record", "--name", test.name, "-o", to, "-e", "sched", *arguments, "--", example, env=env)
     check(result.status == 0, f"{result}")
     said = re.search(r"recorded: (\w+), thread clock: (\w+), instructions: (\w+), dropped: (\d+)",
                      result.out)
@@ -155,9 +155,10 @@ def of_example(trace):
              e != named | {"name": "thread_name", "ph": "M", "args": {"name": "marks_example"}}])
 
 
-def every_call_is_in_the_json(test):
-    clocked, counted = record_example(test, "-e", "sched")
-    trace = json.loads(convert(test, "x.json").read_text())
+def every_call_is_in_the_json(test, *arguments):
+    """As it was recorded, or written while it was."""
+    clocked, counted = record_example(test, *arguments, to="x.json" if arguments else "x.traced")
+    trace = json.loads((test.dir / "x.json" if arguments else convert(test, "x.json")).read_text())
     pid, consumer, main, other = of_example(trace)
     check(pid != consumer, "one thread")
     compare(main, wanted_of_main(clocked, counted), trace["stackFrames"])
@@ -327,7 +328,9 @@ def wanted_in_perfetto(pid, tid, clocked, counted):
 
 
 def compare_in_perfetto(marks, wanted):
-    for e, (path, kind, name, said) in zip(marks.events, wanted):
+    # Track by track: what threads did at once may stand in any order.
+    events = sorted(marks.events, key=lambda e: e["path"])
+    for e, (path, kind, name, said) in zip(events, sorted(wanted, key=lambda w: w[0])):
         have = dict(e, flows=len(e["flows"]), ends=len(e["ends"]))
         del have["ts"]
         known = {"path": path, "type": kind, "name": name, "cats": ["example"], "args": {},
@@ -337,7 +340,7 @@ def compare_in_perfetto(marks, wanted):
 
 
 def every_call_is_in_perfetto(test, *arguments):
-    clocked, counted = record_example(test, "-e", "sched")
+    clocked, counted = record_example(test)
     pid, consumer, json_main, _ = of_example(json.loads(convert(test, "x.json").read_text()))
     trace = Decoder(test.dir, test.source).parse(
         packets_of(convert(test, "x.pftrace", *arguments).read_bytes()))
@@ -369,9 +372,30 @@ def every_call_is_in_perfetto(test, *arguments):
             check(times[e["name"]] == wanted, f"{e}: {times[e['name']]}")
 
 
+def every_call_is_followed(test):
+    clocked, counted = record_example(test, "--stream", to="x.pftrace")
+    marks = Marks(Decoder(test.dir, test.source).decode(test.dir / "x.pftrace").packet)
+    threads = {e["path"][1]: int(e["path"][1].split()[1]) for e in marks.events
+               if len(e["path"]) == 2 and e["path"][1].startswith("thread ")}
+    pid = int(next(e["path"][0] for e in marks.events if e["name"] == "scope").split()[1])
+    consumer = next(t for t in threads.values() if t != pid)
+    compare_in_perfetto(marks, wanted_in_perfetto(pid, consumer, clocked, counted))
+
+
+def a_text_says_that_marks_are_missing(test):
+    for how in ((), ("--stream",)):
+        record_example(test, *how, to="x.txt" if how else "x.traced")
+        result = test.run("convert", "x.traced", "x.txt")
+        check(result.status == 0 and "no place for applications' marks" in result.err, f"{result}")
+
+
 def main():
     test = Test("marks")
     test.case("every call is in the JSON", every_call_is_in_the_json, daemon=True)
+    test.case("every call is in the JSON of --stream", every_call_is_in_the_json, "--stream",
+              daemon=True)
+    test.case("every call is in the Perfetto trace of --stream", every_call_is_followed, daemon=True)
+    test.case("a text says that marks are missing", a_text_says_that_marks_are_missing, daemon=True)
     for how in ("none", "deflate"):
         test.case(f"every call is in the Perfetto trace (--compress={how})",
                   every_call_is_in_perfetto, f"--compress={how}", daemon=True)

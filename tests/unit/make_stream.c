@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "make_stream.h"
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -391,4 +392,37 @@ void maker_end(struct maker *m)
 	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
 
 	assert_int_equal(stream_write_message(&m->writer, CHUNK_END, &end.base), 0);
+}
+
+int give_slice(void *userdata, uint64_t from, uint64_t to)
+{
+	static const char zeros[4096];
+	struct feed *f = userdata;
+	uint64_t n;
+
+	assert_true(to <= f->given && (to == 0 || from <= to));
+	f->gone = MAX(f->gone, from);
+	while (f->gone < to) {
+		n = MIN(to - f->gone, (uint64_t)sizeof(zeros));
+		assert_int_equal(pwrite(f->to, zeros, n, (off_t)f->gone), n);
+		f->gone += n;
+	}
+	f->waits++;
+	f->memory_max = MAX(f->memory_max, mallinfo2().uordblks);
+	if (f->dies_at && f->waits >= f->dies_at)
+		return -EIO;
+	if (f->given == f->size)
+		return 0;
+	f->seed = f->seed * 1103515245 + 12345;
+	n = MIN(1 + (f->seed >> 8) % f->slice_max, f->size - f->given);
+	for (uint64_t end = f->given + n; f->given < end;) {
+		char piece[4096];
+		ssize_t got =
+			pread(f->from, piece, MIN(end - f->given, sizeof(piece)), (off_t)f->given);
+
+		assert_true(got > 0);
+		assert_int_equal(pwrite(f->to, piece, (size_t)got, (off_t)f->given), got);
+		f->given += (uint64_t)got;
+	}
+	return 1;
 }

@@ -94,3 +94,16 @@ struct maker_stats {
 };
 void maker_stats(struct maker *m, uint32_t phase, const struct maker_stats *stats, size_t count);
 void maker_end(struct maker *m);
+
+/* The stream comes to the exporter in slices; what it needs no more is overwritten at once. */
+struct feed {
+	int from, to;
+	uint64_t size, given, gone;
+	unsigned seed, slice_max;
+	unsigned waits;
+	size_t memory_max; /* of the heap, while it waited */
+	unsigned dies_at;  /* the wait that kills it; 0: none */
+};
+
+/* Of struct export_follow; userdata: a struct feed. */
+int give_slice(void *userdata, uint64_t from, uint64_t to);

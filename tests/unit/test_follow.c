@@ -97,49 +97,6 @@ static void recorder_deinit(struct recorder *r)
 		maker_deinit(&r->m[cpu]);
 }
 
-/* The stream comes to the exporter in slices; what it needs no more is overwritten at once. */
-struct feed {
-	int from, to;
-	uint64_t size, given, gone;
-	unsigned seed, slice_max;
-	unsigned waits;
-	size_t memory_max; /* of the heap, while it waited */
-	unsigned dies_at;  /* the wait that kills it; 0: none */
-};
-
-static int give_slice(void *userdata, uint64_t from, uint64_t to)
-{
-	static const char zeros[4096];
-	struct feed *f = userdata;
-	uint64_t n;
-
-	assert_true(to <= f->given && (to == 0 || from <= to));
-	f->gone = MAX(f->gone, from);
-	while (f->gone < to) {
-		n = MIN(to - f->gone, (uint64_t)sizeof(zeros));
-		assert_int_equal(pwrite(f->to, zeros, n, (off_t)f->gone), n);
-		f->gone += n;
-	}
-	f->waits++;
-	f->memory_max = MAX(f->memory_max, mallinfo2().uordblks);
-	if (f->dies_at && f->waits >= f->dies_at)
-		return -EIO;
-	if (f->given == f->size)
-		return 0;
-	f->seed = f->seed * 1103515245 + 12345;
-	n = MIN(1 + (f->seed >> 8) % f->slice_max, f->size - f->given);
-	for (uint64_t end = f->given + n; f->given < end;) {
-		char piece[4096];
-		ssize_t got =
-			pread(f->from, piece, MIN(end - f->given, sizeof(piece)), (off_t)f->given);
-
-		assert_true(got > 0);
-		assert_int_equal(pwrite(f->to, piece, (size_t)got, (off_t)f->given), got);
-		f->given += (uint64_t)got;
-	}
-	return 1;
-}
-
 static char *read_all(int fd)
 {
 	struct stat st;

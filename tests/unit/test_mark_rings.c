@@ -150,21 +150,26 @@ static void result_deinit(struct result *r)
 }
 #define _cleanup_result_ _cleanup_(result_deinit)
 
-static void run(struct result *r, const struct maker *m)
+static void run_with(struct result *r, int fd, const struct export_follow *follow)
 {
 	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
-	struct export_options o = { .format = "json" };
+	struct export_options o = { .format = "json", .follow = follow };
 	json_error_t why;
 	struct stat st;
 
 	*r = (struct result){ 0 };
-	assert_int_equal(export_stream(m->fd, out, &o, &r->export, &r->err), 0);
+	assert_int_equal(export_stream(fd, out, &o, &r->export, &r->err), 0);
 	assert_int_equal(fstat(out, &st), 0);
 	r->text = calloc(1, (size_t)st.st_size + 1);
 	assert_int_equal(pread_full(out, r->text, (size_t)st.st_size, 0), st.st_size);
 	r->json = json_loadb(r->text, (size_t)st.st_size, JSON_ALLOW_NUL, &why);
 	if (!r->json)
 		fail_msg("%s at %d: %s", why.text, why.position, r->text);
+}
+
+static void run(struct result *r, const struct maker *m)
+{
+	run_with(r, m->fd, NULL);
 }
 
 /* The n-th event that is no metadata. */
@@ -445,12 +450,113 @@ static void damage_is_told(void **state _unused_)
 	buf_deinit(&a.b);
 }
 
+/* What a thread marks, in order. */
+static char *marks_of(const struct result *r, int32_t tid)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	json_t *e;
+	size_t i;
+
+	json_array_foreach(json_object_get(r->json, "traceEvents"), i, e)
+	{
+		char *one;
+
+		if (json_integer_value(json_object_get(e, "tid")) != tid)
+			continue;
+		one = json_dumps(e, JSON_COMPACT);
+		buf_puts(&text, one);
+		buf_putc(&text, '\n');
+		free(one);
+	}
+	return strdup(buf_string(&text));
+}
+
+#define THREADS 6
+
+/* Threads that come one after the other and mark at random, in chunks and flushes at random. */
+static void make_marks_at_random(struct maker *m, unsigned seed)
+{
+	struct records rings[THREADS] = { 0 };
+	unsigned there = 0, state = seed;
+	uint64_t time = 101 * S;
+
+	make_head(m, 8, seed % 2);
+	for (unsigned n = 0; n < 2000; n++) {
+		struct records *a;
+		unsigned which;
+
+		state = state * 1103515245 + 12345;
+		which = (state >> 16) % 400;
+		if (there < THREADS && n >= there * 200) {
+			a = &rings[there++];
+			a->m = m;
+			producer(m, there, (int32_t)(70 + there), MARK_CLOCK_BOOTTIME);
+			epoch(a, 3, time, 0);
+			define(a, 1, "work", "app", 0);
+			define(a, 2, "deeper", "app", 1);
+		}
+		a = &rings[which % there];
+		time += which;
+		record(a, (uint8_t) "BEiXP"[which % 5], 0, 1, time);
+		if (which % 5 == 3)
+			number(a, MARK_DURATION, MARK_UINT, 0, 7);
+		if (which % 5 == 4)
+			number(a, MARK_STACK, MARK_LABEL, 0, 2);
+		if (which % 7 == 0)
+			flush(m, (uint32_t)(a - rings) + 1, 0, a);
+		if (which < 6)
+			assert_int_equal(stream_write(&m->writer, CHUNK_FLUSH, "", 0), 0);
+	}
+	for (unsigned i = 0; i < there; i++) {
+		flush(m, i + 1, 0, &rings[i]);
+		buf_deinit(&rings[i].b);
+	}
+	maker_end(m);
+}
+
+/* Whatever comes in which slices: nothing is missing, doubled or disordered, and space is freed. */
+static void followed_marks_are_the_same(void **state _unused_)
+{
+	for (unsigned seed = 1; seed < 20; seed++) {
+		_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
+		struct feed feed = { .to = to, .seed = seed, .slice_max = seed % 2 ? 4000 : 500 };
+		const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_result_ struct result whole, followed;
+		struct stat st;
+
+		make_marks_at_random(&m, seed);
+		assert_int_equal(fstat(m.fd, &st), 0);
+		feed.from = m.fd;
+		feed.size = (uint64_t)st.st_size;
+		while (feed.given < STREAM_MAGIC_SIZE)
+			give_slice(&feed, 0, 0);
+		run(&whole, &m);
+		run_with(&followed, to, &follow);
+		assert_int_equal(followed.export.marks, whole.export.marks);
+		assert_int_equal(followed.export.warning_count, whole.export.warning_count);
+		assert_true(json_equal(json_object_get(followed.json, "stackFrames"),
+				       json_object_get(whole.json, "stackFrames")));
+		for (int32_t tid = 71; tid <= 70 + THREADS; tid++) {
+			_cleanup_free_ char *a = marks_of(&whole, tid),
+					    *b = marks_of(&followed, tid);
+
+			assert_true(strlen(a) > 1000);
+			assert_string_equal(a, b);
+		}
+		assert_true(feed.gone > feed.size / 2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rings_are_merged),	cmocka_unit_test(stacks_become_frames),
-		cmocka_unit_test(clocks_are_converted), cmocka_unit_test(nothing_is_believed),
+		cmocka_unit_test(rings_are_merged),
+		cmocka_unit_test(stacks_become_frames),
+		cmocka_unit_test(clocks_are_converted),
+		cmocka_unit_test(nothing_is_believed),
 		cmocka_unit_test(damage_is_told),
+		cmocka_unit_test(followed_marks_are_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
