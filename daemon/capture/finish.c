@@ -93,6 +93,9 @@ static int stop_stream(struct capture *c, enum capture_end reason, bool on)
 {
 	int r = finish_names(c), e;
 
+	/* Of one that is followed all that decodes came before the first event. */
+	if (r == 0 && !c->flush.wanted)
+		r = names_finish(&c->names, &c->writer);
 	c->streaming = false;
 	/* Behind a hole that no sub-buffer announces nothing more may follow. */
 	for (int b = 0; r == 0 && !c->full && b < BUFFER_COUNT; b++)

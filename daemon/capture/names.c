@@ -95,6 +95,7 @@ static void close_sources(struct names *n)
 	task_scan_end(&n->scan);
 	n->kallsyms = close_fd(n->kallsyms);
 	buf_deinit(&n->symbols);
+	buf_deinit(&n->modules);
 	identifiers_deinit(&n->identifiers);
 }
 
@@ -219,8 +220,66 @@ static void cut_symbols(struct names *n)
 	n->symbols_cut = true;
 }
 
+/* "NAME ADDRESS" of each; nothing if procfs tells nothing. */
+static int read_modules(const struct names *n, struct buf *out)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[256], *save = NULL;
+	int r;
+
+	snprintf(path, sizeof(path), "%s/modules", n->env->proc);
+	r = read_file_at(AT_FDCWD, path, 4U << 20, &text);
+	if (r < 0 || !buf_string(&text))
+		return r == -ENOMEM ? r : 0;
+	for (char *p = strtok_r(text.data, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
+		const char *address = strstr(p, " 0x");
+
+		buf_printf(out, "%.*s%s\n", (int)strcspn(p, " "), p, address ?: "");
+	}
+	return buf_error(out);
+}
+
+/* The lines of modules move to the front. */
+static void keep_modules(struct buf *text)
+{
+	size_t kept = 0;
+
+	for (size_t at = 0; at < text->len;) {
+		const char *line = text->data + at, *end = memchr(line, '\n', text->len - at);
+		size_t len = end ? (size_t)(end - line) + 1 : text->len - at;
+
+		if (memchr(line, '\t', len)) {
+			memmove(text->data + kept, line, len);
+			kept += len;
+		}
+		at += len;
+	}
+	text->len = kept;
+}
+
+int names_finish(struct names *n, struct stream_writer *w)
+{
+	_cleanup_buf_ struct buf now = BUF_INIT, text = BUF_INIT;
+	char path[256];
+	int r = 0;
+
+	if (n->stage != NAMES_DONE || !n->want_symbols || n->symbols_hidden || n->symbols_cut)
+		return 0;
+	r = read_modules(n, &now);
+	if (r < 0 || (now.len == n->modules.len &&
+		      (!now.len || memcmp(now.data, n->modules.data, now.len) == 0)))
+		return r;
+	snprintf(path, sizeof(path), "%s/kallsyms", n->env->proc);
+	r = read_file_at(AT_FDCWD, path, STREAM_KALLSYMS_MAX, &text);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	keep_modules(&text);
+	return text.len ? stream_write_packed(w, CHUNK_KALLSYMS, text.data, text.len) : 0;
+}
+
 static int kallsyms_step(struct names *n, struct stream_writer *w)
 {
+	char path[256];
 	ssize_t got;
 	char *p;
 	int r;
@@ -228,8 +287,10 @@ static int kallsyms_step(struct names *n, struct stream_writer *w)
 	if (!n->want_symbols)
 		return 0;
 	if (n->kallsyms < 0) {
-		char path[256];
-
+		/* Before the symbols: one that comes between is read again, not missed. */
+		r = read_modules(n, &n->modules);
+		if (r < 0)
+			return r;
 		snprintf(path, sizeof(path), "%s/kallsyms", n->env->proc);
 		n->kallsyms = open(path, O_RDONLY | O_CLOEXEC);
 		if (n->kallsyms < 0)

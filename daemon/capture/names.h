@@ -32,6 +32,7 @@ struct names {
 	struct task_memory *known; /* of the tasks that it writes, for later scans; or NULL */
 	int kallsyms;
 	struct buf symbols;
+	struct buf modules;		/* the names and places of those that were loaded then */
 	struct identifiers identifiers; /* of the formats written so far */
 };
 
@@ -46,5 +47,7 @@ void names_deinit(struct names *n);
 void names_rewind(struct names *n);
 /* 1: there is more to do; 0: all is written; or -errno. */
 int names_step(struct names *n, struct stream_writer *w);
+/* At the end: the symbols of modules that came after the others were written. 0 or -errno. */
+int names_finish(struct names *n, struct stream_writer *w);
 /* A print fmt that names kernel symbols. */
 bool format_wants_symbols(const char *text);

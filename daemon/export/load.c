@@ -162,16 +162,10 @@ static bool has_more_lines(const char *text, size_t len, size_t max)
 
 static int add_kallsyms(struct loader *l)
 {
-	struct symbols *symbols;
-	int r;
-
 	if (has_more_lines(l->payload.data, l->payload.len, SYMBOLS_MAX))
 		return -EFBIG;
-	event_table_set_symbols(l->index->info.events, NULL);
-	r = symbols_new(&symbols, l->payload.data, l->payload.len);
-	if (r == 0)
-		event_table_set_symbols(l->index->info.events, symbols);
-	return r;
+	/* What modules brought stands behind the first one. */
+	return event_table_add_symbols(l->index->info.events, l->payload.data, l->payload.len);
 }
 
 /*

@@ -361,6 +361,12 @@ void event_table_set_symbols(struct event_table *t, struct symbols *symbols)
 	t->symbols = symbols;
 }
 
+int event_table_add_symbols(struct event_table *t, const char *text, size_t len)
+{
+	return t->symbols ? symbols_add(t->symbols, text, len)
+			  : symbols_new(&t->symbols, text, len);
+}
+
 const struct symbols *event_table_symbols(const struct event_table *t)
 {
 	return t->symbols;

@@ -84,6 +84,8 @@ int event_table_add_printk(struct event_table *t, const char *text, size_t len);
 /* Takes symbols over. */
 void event_table_set_symbols(struct event_table *t, struct symbols *symbols);
 /* Borrowed; NULL: the recording has none. */
+/* A text of /proc/kallsyms; what an earlier one told of an address stays. 0 or -ENOMEM. */
+int event_table_add_symbols(struct event_table *t, const char *text, size_t len);
 const struct symbols *event_table_symbols(const struct event_table *t);
 /* Compiles all programs. */
 int event_table_seal(struct event_table *t, struct error *err);

@@ -22,6 +22,7 @@ struct symbols {
 	size_t module_count;
 	uint64_t text_start, text_end; /* where the kernel's own symbols are looked up */
 	uint64_t init_start, init_end, image_end;
+	struct symbols *later; /* owned; NULL: none */
 };
 
 struct line {
@@ -262,9 +263,17 @@ int symbols_new(struct symbols **ret, const char *text, size_t len)
 	return 0;
 }
 
+int symbols_add(struct symbols *s, const char *text, size_t len)
+{
+	while (s->later)
+		s = s->later;
+	return symbols_new(&s->later, text, len);
+}
+
 struct symbols *symbols_free(struct symbols *s)
 {
 	if (s) {
+		symbols_free(s->later);
 		free(s->addresses);
 		free(s->names);
 		free(s->modules);
@@ -314,9 +323,9 @@ static uint64_t end_of(const struct symbols *s, size_t at)
 	return (address | 4095) + 1;
 }
 
-bool symbols_find(const struct symbols *s, uint64_t address, struct symbol *ret)
+static bool find_in(const struct symbols *s, uint64_t address, struct symbol *ret)
 {
-	size_t at = s ? floor_symbol(s, address) : SIZE_MAX;
+	size_t at = floor_symbol(s, address);
 	uint16_t module;
 	uint64_t end;
 
@@ -337,6 +346,14 @@ bool symbols_find(const struct symbols *s, uint64_t address, struct symbol *ret)
 		.size = end - s->addresses[at],
 	};
 	return true;
+}
+
+bool symbols_find(const struct symbols *s, uint64_t address, struct symbol *ret)
+{
+	for (; s; s = s->later)
+		if (find_in(s, address, ret))
+			return true;
+	return false;
 }
 
 bool symbols_find_name(const struct symbols *s, const char *name, uint64_t *ret)

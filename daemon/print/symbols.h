@@ -22,6 +22,11 @@ struct symbol {
 /* text: of /proc/kallsyms; need not outlive the call. Empty or all-zero: a table without symbols.
  */
 int symbols_new(struct symbols **ret, const char *text, size_t len);
+/*
+ * Those of modules that came later: a text of the same form. Where both tell of an address,
+ * the first one counts.
+ */
+int symbols_add(struct symbols *s, const char *text, size_t len);
 struct symbols *symbols_free(struct symbols *s);
 DEFINE_CLEANUP_FUNC(struct symbols *, symbols_free);
 size_t symbols_count(const struct symbols *s);

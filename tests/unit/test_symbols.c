@@ -106,12 +106,31 @@ static void test_nothing(void **state)
 	}
 }
 
+static void test_added(void **state)
+{
+	static const char later[] = "ffffffffa0001000 t reused\t[new]\n"
+				    "ffffffffa0005000 t late\t[new]\n";
+	static const char latest[] = "ffffffffa0007000 t latest\t[newest]\n";
+	_cleanup_(symbols_freep) struct symbols *s = make(text);
+	struct symbol found;
+
+	(void)state;
+	assert_false(symbols_find(s, 0xffffffffa0005010, &found));
+	assert_int_equal(symbols_add(s, later, strlen(later)), 0);
+	assert_int_equal(symbols_add(s, latest, strlen(latest)), 0);
+	check(s, 0xffffffffa0005010, "late", 0x10, 0x1000, "new");
+	check(s, 0xffffffffa0007000, "latest", 0, 0x1000, "newest");
+	/* What was known first stays. */
+	check(s, 0xffffffffa0001004, "first", 4, 0x1000, "mod");
+	check(s, 0xffffffff81000040, "local.cold", 0, 0xc0, NULL);
+	assert_false(symbols_find(s, 0xffffffff82000000, &found));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lookup),
-		cmocka_unit_test(test_modules),
-		cmocka_unit_test(test_all_data),
+		cmocka_unit_test(test_lookup),	cmocka_unit_test(test_added),
+		cmocka_unit_test(test_modules), cmocka_unit_test(test_all_data),
 		cmocka_unit_test(test_nothing),
 	};
 

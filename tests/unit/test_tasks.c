@@ -431,6 +431,65 @@ static void names_of_what_is_enabled(void **state)
 	assert_false(hidden || cut);
 }
 
+/* How many chunks of symbols there are, and what the last one says. */
+static unsigned read_symbols(const struct fixture *f, struct buf *last)
+{
+	struct stream_reader reader;
+	struct chunk chunk;
+	unsigned n = 0;
+
+	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
+	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
+		if (chunk.type != CHUNK_KALLSYMS)
+			continue;
+		n++;
+		assert_int_equal(stream_reader_load(&reader, &chunk, last, NULL), 0);
+	}
+	return n;
+}
+
+static void symbols_of_modules_that_come_late(void **state)
+{
+	static const char *const events[] = { "x:one" };
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_buf_ struct buf last = BUF_INIT;
+	struct fixture *f = *state;
+	struct capture_env env;
+	struct names names;
+	char proc[128];
+
+	fake_dir(&f->root, "events");
+	fake_file(&f->root, "proc/kallsyms",
+		  "ffffffff81000000 T _text\n"
+		  "ffffffffc0001000 t f\t[old]\n");
+	fake_file(&f->root, "proc/modules", "old 4096 0 - Live 0xffffffffc0001000\n");
+	assert_int_equal(tracefs_open(&fs, f->root.path, NULL), 0);
+	snprintf(proc, sizeof(proc), "%s", fake_path(&f->root, "proc"));
+	env = (struct capture_env){ .tracefs = fs, .proc = proc };
+	assert_int_equal(names_init(&names, &env, events, 1, true), 0);
+	assert_int_equal(names_finish(&names, &f->writer), 0);
+	assert_int_equal(read_symbols(f, &last), 0);
+	while (names_step(&names, &f->writer) > 0)
+		;
+	/* In use by somebody now: the same modules. */
+	fake_file(&f->root, "proc/modules", "old 4096 1 x, Live 0xffffffffc0001000\n");
+	assert_int_equal(names_finish(&names, &f->writer), 0);
+	assert_int_equal(read_symbols(f, &last), 1);
+
+	fake_file(&f->root, "proc/modules",
+		  "new 8192 0 - Live 0xffffffffc0005000\n"
+		  "old 4096 0 - Live 0xffffffffc0001000\n");
+	fake_file(&f->root, "proc/kallsyms",
+		  "ffffffff81000000 T _text\n"
+		  "ffffffffc0001000 t f\t[old]\n"
+		  "ffffffffc0005000 t g\t[new]\n");
+	assert_int_equal(names_finish(&names, &f->writer), 0);
+	assert_int_equal(read_symbols(f, &last), 2);
+	assert_string_equal(buf_string(&last), "ffffffffc0001000 t f\t[old]\n"
+					       "ffffffffc0005000 t g\t[new]\n");
+	names_deinit(&names);
+}
+
 static void more_symbols_than_a_stream_holds_are_cut(void **state)
 {
 	static const char line[] = "ffffffff81000000 T symbol_of_some_length\n";
@@ -486,6 +545,7 @@ int main(void)
 		TEST(notes_keep_to_their_bounds),
 		TEST(clocks_are_bracketed),
 		TEST(names_of_what_is_enabled),
+		TEST(symbols_of_modules_that_come_late),
 		TEST(more_symbols_than_a_stream_holds_are_cut),
 		TEST(hidden_symbols_are_noticed),
 		TEST(per_cpu_symbols_count_from_zero),

@@ -68,6 +68,22 @@ def functions(test):
     check(all(n.startswith("vfs_") for n in names) and "vfs_write" not in names, f"{names}")
 
 
+def a_module_that_comes_late(test):
+    """Its functions have names, though the kernel's were written before it was there."""
+    def during():
+        time.sleep(3)
+        subprocess.run(["insmod", "/later/dummy.ko"], check=True)
+        time.sleep(0.5)
+
+    try:
+        record(test, "-p", "function", "-l", "*:mod:dummy", "-l", "vfs_mkdir", "-o", "out.txt",
+               during=during)
+    finally:
+        subprocess.run(["rmmod", "dummy"], check=False)
+    text = (test.dir / "out.txt").read_text()
+    check(re.search(r": dummy_\w+(?: \[dummy\])? <-", text), f"no function of it in\n{text[-1500:]}")
+
+
 def one_task(test):
     record(test, "-p", "function", "-l", "vfs_read", "-P", os.getpid(), "-o", "out.txt")
     pids = set(re.findall(r"-(\d+) +\[\d+\].*: vfs_read <-", (test.dir / "out.txt").read_text()))
@@ -177,6 +193,7 @@ def main():
     GRAPH_IN_INSTANCE = "function_graph" in (INSTANCES / "probe/available_tracers").read_text().split()
     (INSTANCES / "probe").rmdir()
     test.case("functions, and not others", functions, daemon=True)
+    test.case("functions of a module that comes late", a_module_that_comes_late, daemon=True)
     test.case("functions of one task", one_task, daemon=True)
     test.case("stacks of functions", stacks, daemon=True)
     test.case("a trigger", triggers, daemon=True)
