@@ -175,6 +175,40 @@ static void check_lockdown(struct examination *x)
 		      "what it takes away can't be seen by this user");
 }
 
+static void check_kernel(struct examination *x)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (kernel_check(x->env->proc, &err) < 0)
+		found(x, "kernel", DOCTOR_BAD, err.hint, "%s", err.message);
+}
+
+static bool has(const struct examination *x, const char *file)
+{
+	return faccessat(tracefs_root(x->fs), file, F_OK, 0) == 0;
+}
+
+/* What -p, --kprobe and --uprobe have to work with, where the kernel lets them. */
+static void check_functions(struct examination *x)
+{
+	_cleanup_free_ char *tracers = read_tracefs(x, "available_tracers");
+	bool graph = tracers && strstr(tracers, "function_graph");
+	int fd = tracefs_open_file(tracefs_root(x->fs), O_RDONLY, "available_filter_functions");
+
+	if (fd < 0)
+		return;
+	close(fd);
+	if (graph)
+		found(x, "functions", DOCTOR_OK, NULL, "function and function_graph; probes: %s",
+		      !has(x, "kprobe_events")	 ? "none"
+		      : !has(x, "uprobe_events") ? "of the kernel"
+						 : "of the kernel and of programs");
+	else
+		found(x, "functions", DOCTOR_NOTE,
+		      "a kernel with CONFIG_FUNCTION_GRAPH_TRACER has it",
+		      "there is no function_graph; -p function works");
+}
+
 static void check_symbols(struct examination *x)
 {
 	_cleanup_free_ char *text = read_text(x->env->proc, "sys/kernel/kptr_restrict");
@@ -326,9 +360,11 @@ int doctor_examine(const struct doctor_env *env, struct doctor_report *ret)
 	check_tracefs(&x);
 	if (x.fs)
 		check_permission(&x);
+	check_kernel(&x);
 	check_lockdown(&x);
 	check_symbols(&x);
 	if (x.fs) {
+		check_functions(&x);
 		check_toplevel(&x);
 		check_instances(&x);
 		check_clock(&x);

@@ -75,6 +75,24 @@ static int check_cpus(const struct capture_env *env, const struct cpu_set *cpus,
 	return 0;
 }
 
+int kernel_check(const char *proc, struct error *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	unsigned major, minor;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/sys/kernel/osrelease", proc);
+	/* Where that is not told nothing is held against it. */
+	if (read_file_at(AT_FDCWD, path, 4096, &text) < 0 || !buf_string(&text) ||
+	    sscanf(text.data, "%u.%u", &major, &minor) != 2)
+		return 0;
+	if (major > 4 || (major == 4 && minor >= 19))
+		return 0;
+	error_set(err, -EOPNOTSUPP, "this is Linux %.*s: traced is for 4.19 and newer",
+		  (int)strcspn(text.data, "\n"), text.data);
+	return error_hint(err, "trace-cmd records on older kernels, too");
+}
+
 int request_check(const struct capture_env *env, const struct capture_request *request,
 		  struct error *err)
 {
@@ -93,7 +111,9 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 		if (request->events[i].filter && strlen(request->events[i].filter) > FILTER_LEN_MAX)
 			return error_set(err, -E2BIG, "the filter for '%s' is too long",
 					 request->events[i].glob);
-	r = check_cpus(env, request->cpus, err);
+	r = kernel_check(env->proc, err);
+	if (r == 0)
+		r = check_cpus(env, request->cpus, err);
 	if (r == 0)
 		r = probes_check(request, err);
 	if (r == 0)

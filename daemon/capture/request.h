@@ -16,6 +16,9 @@
 
 #define INSTANCE_NAME_MAX 200
 
+/* -EOPNOTSUPP: it is older than those that traced is for (4.19). proc: "/proc", or a fixture's. */
+int kernel_check(const char *proc, struct error *err);
+
 int request_check(const struct capture_env *env, const struct capture_request *request,
 		  struct error *err);
 /*

@@ -37,6 +37,7 @@ static int setup(void **state)
 	fake_file(&f->root, "current_tracer", "nop\n");
 	fake_file(&f->root, "tracing_on", "1\n");
 	fake_file(&f->root, "available_filter_functions", "schedule\n");
+	fake_file(&f->root, "available_tracers", "function_graph function nop\n");
 	fake_file(&f->root, "proc/filesystems", "nodev\tproc\nnodev\ttracefs\n");
 	fake_file(&f->root, "proc/self/mounts", "nodev /sys/kernel/tracing tracefs rw 0 0\n");
 	fake_file(&f->root, "proc/meminfo", "MemAvailable:   99000000 kB\n");
@@ -105,6 +106,36 @@ static void nothing_at_the_root(void **state)
 	f->env.tracefs = f->sys;
 	assert_int_equal(find(f, "tracefs")->verdict, DOCTOR_BAD);
 	assert_non_null(strstr(find(f, "tracefs")->mend, "mount -t tracefs"));
+}
+
+static void an_old_kernel(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "proc/sys/kernel/osrelease", "4.14.336\n");
+	assert_int_equal(find(f, "kernel")->verdict, DOCTOR_BAD);
+	assert_string_equal(find(f, "kernel")->text,
+			    "this is Linux 4.14.336: traced is for 4.19 and newer");
+	fake_file(&f->root, "proc/sys/kernel/osrelease", "4.19.0\n");
+	doctor_report_deinit(&f->report);
+	assert_int_equal(doctor_examine(&f->env, &f->report), 0);
+	for (size_t i = 0; i < f->report.count; i++)
+		assert_string_not_equal(f->report.findings[i].check, "kernel");
+}
+
+static void functions(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "available_tracers", "function nop\n");
+	assert_int_equal(find(f, "functions")->verdict, DOCTOR_NOTE);
+	fake_file(&f->root, "available_tracers", "blk function_graph function nop\n");
+	assert_string_equal(find(f, "functions")->text,
+			    "function and function_graph; probes: none");
+	fake_file(&f->root, "kprobe_events", "");
+	fake_file(&f->root, "uprobe_events", "");
+	assert_string_equal(find(f, "functions")->text, "function and function_graph; probes: of "
+							"the kernel and of programs");
 }
 
 static void lockdown(void **state)
@@ -233,6 +264,8 @@ int main(void)
 		TEST(healthy_machine),
 		TEST(kernel_without_tracefs),
 		TEST(nothing_at_the_root),
+		TEST(an_old_kernel),
+		TEST(functions),
 		TEST(lockdown),
 		TEST(hidden_symbols),
 		TEST(somebody_else_traces),
