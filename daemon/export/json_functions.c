@@ -99,14 +99,6 @@ static char *escape(struct buf *b, char *start, char *w)
 	return buf_reserve(b, 1024) ? b->data + b->len : NULL;
 }
 
-static char *put(char *w, const char *text)
-{
-	size_t len = strlen(text);
-
-	memcpy(w, text, len);
-	return w + len;
-}
-
 /* Microseconds with all three decimals. */
 static char *put_us(char *w, uint64_t ns)
 {
@@ -185,7 +177,7 @@ static char *begin(struct json_functions *f, const struct trace_event *ev, const
 
 	if (unlikely(!w))
 		return NULL;
-	w = put(w, what);
+	w = stpcpy(w, what);
 	if (func) {
 		name = w;
 		w = escape(b, name, print_symbol(f->printer, w, func, 's'));
@@ -201,7 +193,7 @@ static void end(struct json_functions *f, char *w, const char *text)
 {
 	struct buf *b = json_spool_buf(f->spool);
 
-	w = put(w, text);
+	w = stpcpy(w, text);
 	b->len = (size_t)(w - b->data);
 }
 
@@ -215,11 +207,9 @@ static char *put_exit_args(const struct json_functions *f, char *w, const struct
 
 	if (!retval && !entry_lost)
 		return w;
-	w = put(w, ",\"args\":{");
-	if (entry_lost)
-		w = put(w, "\"entry\":\"missing\"");
+	w = stpcpy(w, entry_lost ? ",\"args\":{\"entry\":\"missing\"" : ",\"args\":{");
 	if (retval) {
-		w = put(w, entry_lost ? ",\"ret\":\"0x" : "\"ret\":\"0x");
+		w = stpcpy(w, entry_lost ? ",\"ret\":\"0x" : "\"ret\":\"0x");
 		w = format_hex(w, exit->retval);
 		*w++ = '"';
 	}
@@ -248,7 +238,7 @@ static void put_slice(struct json_functions *f, const struct trace_event *ev,
 
 	if (!w)
 		return;
-	w = put(w, ",\"dur\":");
+	w = stpcpy(w, ",\"dur\":");
 	w = put_us(w, dur);
 	end(f, put_exit_args(f, w, exit, entry_lost), "}");
 }
@@ -420,7 +410,7 @@ static char *put_parent(struct json_functions *f, char *w, uint64_t parent)
 {
 	char *name;
 
-	w = put(w, ",\"args\":{\"from\":\"");
+	w = stpcpy(w, ",\"args\":{\"from\":\"");
 	name = w;
 	w = escape(json_spool_buf(f->spool), name, print_symbol(f->printer, w, parent, 's'));
 	if (!w)
@@ -462,9 +452,9 @@ static void put_run(struct json_functions *f, const struct trace_event *ev,
 	w = begin(f, &first, SLICE("X"), run->parent, ts);
 	if (!w)
 		return;
-	w = put(w, ",\"dur\":");
+	w = stpcpy(w, ",\"dur\":");
 	w = put_us(w, t->now - ts);
-	w = put(w, ",\"args\":{\"calls\":");
+	w = stpcpy(w, ",\"args\":{\"calls\":");
 	w = format_dec(w, run->calls);
 	end(f, w, "");
 	for (unsigned i = 0; i < run->count; i++) {
@@ -473,12 +463,12 @@ static void put_run(struct json_functions *f, const struct trace_event *ev,
 		w = buf_reserve(b, ELEMENT_MAX);
 		if (!w)
 			return;
-		w = put(w, ",\"");
+		w = stpcpy(w, ",\"");
 		name = w;
 		w = escape(b, name, print_symbol(f->printer, w, run->functions[i].func, 's'));
 		if (!w)
 			return;
-		w = put(w, "\":");
+		w = stpcpy(w, "\":");
 		end(f, format_dec(w, run->functions[i].calls), "");
 	}
 	buf_puts(b, "}}");

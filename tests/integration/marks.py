@@ -1,6 +1,8 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Marks of programs that link libtraced, recorded with the kernel's events: each
+"""Run by the system's python, which has python3-protobuf.
+
+Marks of programs that link libtraced, recorded with the kernel's events: each
 field of every call in the JSON, and who is before whom."""
 
 import json

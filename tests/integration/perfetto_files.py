@@ -15,8 +15,8 @@ import zlib
 
 from google.protobuf.message import DecodeError
 from harness import Failure, Test, check
-from perfetto_decode import (Decoder, compare, json_events, packets_of, perfetto_events, text_events,
-                             varint)
+from perfetto_decode import (Decoder, compare, compare_functions, json_events, json_functions,
+                             packets_of, perfetto_events, split_functions, text_events, varint)
 
 FORMS = {
     "default": [],
@@ -53,13 +53,16 @@ def recorded():
 
 
 def same_as_text(test, decoder, capture, form):
-    """The oracle is the JSON, whose lines all are "NAME: details"."""
-    lines = json_events(convert(test, capture, ".json"))
+    """The oracle is the JSON, whose lines all are "NAME: details", and its functions."""
+    text = convert(test, capture, ".json")
+    lines = json_events(text)
     trace = convert(test, capture, ".pftrace", *FORMS[form])
     data = packets_of(trace.read_bytes())
     cpus, compacts = perfetto_events(data, decoder.parse(data))
+    functions, cpus = split_functions(cpus)
     compared, names = compare(lines, cpus)
-    return len(lines), compared, names, compacts
+    count = compare_functions(text, functions)
+    return len(lines) + count, compared + count, names, compacts
 
 
 def all_captures(test, form):
@@ -81,10 +84,19 @@ def text_and_json(test):
     for kernel, case in recorded():
         capture = unpack(test, kernel, case)
         lines = text_events(convert(test, capture, ".txt"))
-        other = json_events(convert(test, capture, ".json"))
+        text = convert(test, capture, ".json")
+        other, functions = json_events(text), json_functions(text)
         capture.unlink()
         if case.startswith("graph"):  # the text is a graph: no line an event
             continue
+        hits = [e for e in lines if " <-" in e[4]]
+        lines = [e for e in lines if " <-" not in e[4]]
+        for thread, events in functions.items():
+            of_thread = [e[4] for e in hits
+                         if (("idle", e[0]) if e[2] == 0 else e[2]) == thread]
+            check(of_thread == [f"{called} <-{caller}" for _, called, caller in events],
+                  f"{kernel} {case}: thread {thread} has other functions in the JSON")
+        check(sum(map(len, functions.values())) == len(hits), f"{kernel} {case}: {len(hits)} functions")
         check([e[:3] for e in lines] == [e[:3] for e in other],
               f"{kernel} {case}: {len(lines)} events in the text, {len(other)} in the JSON")
 
