@@ -391,6 +391,7 @@ static int cut_before(struct exporter *x, const struct merge_item *item, int kin
 /* All that is ripe. */
 static int give_ripe(struct exporter *x, struct error *err)
 {
+	_cleanup_error_ struct error why = ERROR_INIT;
 	struct merge_item item;
 	unsigned turn = 0;
 	int kind, r;
@@ -404,8 +405,6 @@ static int give_ripe(struct exporter *x, struct error *err)
 	if (r < 0)
 		return r;
 	while ((kind = merge_next(x->merge, &item, err)) > 0) {
-		_cleanup_error_ struct error why = ERROR_INIT;
-
 		r = likely(!x->out.framed) ? 0 : cut_before(x, &item, kind, &why);
 		if (likely(r == 0))
 			r = likely(kind == MERGE_RECORD) ? give_record(x, &item, &why)

@@ -113,7 +113,8 @@ static inline int64_t load_long(const struct pf_sched_layout *l, const uint8_t *
 
 static inline bool same_comm(const void *a, const void *b)
 {
-	return strncmp(a, b, PF_COMM_SIZE) == 0;
+	/* Behind its NUL a name may have anything, but mostly has what it had before. */
+	return memcmp(a, b, PF_COMM_SIZE) == 0 || strncmp(a, b, PF_COMM_SIZE) == 0;
 }
 
 /* The name's place in this bundle's table; -ENOSPC when the table is full. */
@@ -141,7 +142,7 @@ static inline void pack(struct pf_bundle *b, unsigned field, uint64_t value)
 	uint8_t *p = (uint8_t *)buf_reserve(to, WIRE_VARINT_MAX);
 
 	if (likely(p))
-		to->len += (size_t)(wire_varint(p, value) - p);
+		to->len += (size_t)(wire_varint_wide(p, value) - p);
 }
 
 /* 1: written compactly; 0: has to be written plain; -ENOMEM. */

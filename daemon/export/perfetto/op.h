@@ -37,7 +37,9 @@ struct pf_op {
 	uint8_t kind, dynamic; /* enum pf_kind, enum pf_place */
 	char symbol;	       /* PF_SYMBOL: as event_symbol_kind */
 	bool is_signed;
-	bool narrow; /* the message has 32 unsigned bits for it */
+	bool narrow;		 /* the message has 32 unsigned bits for it */
+	bool plain;		 /* a number at a fixed place */
+	uint8_t tag[4], tag_len; /* fields of messages have numbers far below 2^25 */
 	uint32_t field;
 	uint32_t offset, size, element_size;
 	/* NULL, or what stands before it in a submessage of its own: the field's name. */

@@ -143,9 +143,17 @@ static size_t op_bound(const struct pf_op *op)
 
 static void finish(struct pf_event *e)
 {
-	e->bound = 64 + e->lead_len;
+	e->bound = 80 + e->lead_len;
+	e->tag_len = (uint8_t)(wire_tag(e->tag, e->field, WIRE_BYTES) - e->tag);
 	e->bound_factor = 0;
 	for (size_t i = 0; i < e->op_count; i++) {
+		struct pf_op *op = &e->ops[i];
+		uint8_t tag[WIRE_TAG_MAX] = { 0 };
+
+		op->tag_len = (uint8_t)(wire_tag(tag, op->field, WIRE_VARINT) - tag);
+		memcpy(op->tag, tag, sizeof(op->tag));
+		op->plain = (op->kind == PF_UINT || op->kind == PF_INT) &&
+			    op->dynamic == PF_FIXED && !op->lead_len;
 		e->has_made |= e->ops[i].kind == PF_STACK || e->ops[i].kind == PF_PRINTED;
 		e->bound += op_bound(&e->ops[i]) + e->ops[i].lead_len + 2 * WIRE_VARINT_MAX;
 		if (e->ops[i].dynamic != PF_FIXED)

@@ -26,6 +26,8 @@ struct pf_op;
 struct pf_event {
 	const struct event *desc;
 	uint32_t field;	     /* of FtraceEvent */
+	uint8_t tag[8];	     /* the same as the wire has it, */
+	uint8_t tag_len;     /* so long */
 	bool has_made;	     /* a field whose length is known only once it is made */
 	bool generic;	     /* its bundle has to bring its descriptor */
 	size_t bound;	     /* bytes that the fixed part can take at most */

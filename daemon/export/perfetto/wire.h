@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -23,6 +24,38 @@ static inline uint8_t *wire_varint(uint8_t *p, uint64_t value)
 	return p;
 }
 
+/* The bytes that value takes as a varint: a seventh of its bits, as far as 63 goes. */
+static inline unsigned wire_size(uint64_t value)
+{
+	return (((63 - (unsigned)__builtin_clzll(value | 1)) * 9 + 9) >> 6) + 1;
+}
+
+/*
+ * The same without a loop, whose end no branch predictor knows: 7 bits to each byte in three steps,
+ * and a bit for each byte that another follows. Writes 8 bytes at least.
+ */
+static inline uint8_t *wire_varint_wide(uint8_t *p, uint64_t value)
+{
+	uint64_t bytes = value;
+	unsigned more = wire_size(value) - 1;
+
+	if (value < 0x80) {
+		*p = (uint8_t)value;
+		return p + 1;
+	}
+	if (__builtin_expect(more > 7, 0))
+		return wire_varint(p, value);
+	bytes = (bytes & UINT64_C(0x00fffffff0000000)) << 4 | (bytes & 0x0fffffff);
+	bytes = (bytes & UINT64_C(0x0fffc0000fffc000)) << 2 |
+		(bytes & UINT64_C(0x00003fff00003fff));
+	bytes = (bytes & UINT64_C(0x3f803f803f803f80)) << 1 |
+		(bytes & UINT64_C(0x007f007f007f007f));
+	bytes |= UINT64_C(0x8080808080808080) & ((UINT64_C(1) << 8 * more) - 1);
+	bytes = htole64(bytes);
+	memcpy(p, &bytes, sizeof(bytes));
+	return p + more + 1;
+}
+
 static inline uint8_t *wire_tag(uint8_t *p, uint32_t field, enum wire_type type)
 {
 	return wire_varint(p, (uint64_t)field << 3 | type);
@@ -38,12 +71,6 @@ static inline uint8_t *wire_bytes(uint8_t *p, uint32_t field, const void *data, 
 	p = wire_varint(wire_tag(p, field, WIRE_BYTES), len);
 	memcpy(p, data, len);
 	return p + len;
-}
-
-/* The bytes that value takes as a varint. */
-static inline size_t wire_size(uint64_t value)
-{
-	return (size_t)(63 - __builtin_clzll(value | 1)) / 7 + 1;
 }
 
 /*

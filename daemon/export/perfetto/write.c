@@ -181,15 +181,30 @@ static uint8_t *put_numbers(const struct pf_schema *s, const struct pf_op *op, u
 	return wire_close(content, p);
 }
 
+static inline uint8_t *put_tagged(const struct pf_op *op, uint8_t *p, uint64_t value)
+{
+	memcpy(p, op->tag, sizeof(op->tag));
+	return wire_varint_wide(p + op->tag_len, value);
+}
+
+/* A system call's arguments: eight bytes each. */
+static uint8_t *put_longs(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+			  struct span at)
+{
+	for (uint32_t i = 0; i + sizeof(uint64_t) <= at.len; i += sizeof(uint64_t))
+		p = put_tagged(op, p, hide_number(s, op, load(s, at.data + i, sizeof(uint64_t))));
+	return p;
+}
+
 static uint8_t *put_repeated(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
 			     struct span at)
 {
-	for (uint32_t i = 0; op->element_size && i + op->element_size <= at.len;
-	     i += op->element_size)
-		p = wire_uint(
-			p, op->field,
-			hide_number(s, op,
-				    load_number(s, at.data + i, op->element_size, op->is_signed)));
+	uint32_t size = op->element_size;
+
+	if (likely(size == sizeof(uint64_t)))
+		return put_longs(s, op, p, at);
+	for (uint32_t i = 0; size && i + size <= at.len; i += size)
+		p = put_tagged(op, p, load_number(s, at.data + i, size, op->is_signed));
 	return p;
 }
 
@@ -324,7 +339,15 @@ static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, str
 	}
 	if (op->narrow)
 		value = (uint32_t)value;
-	return wire_uint(p, op->field, value);
+	return put_tagged(op, p, value);
+}
+
+static inline uint8_t *put_plain(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+				 const uint8_t *data)
+{
+	uint64_t value = hide_number(s, op, load_number(s, data, op->size, op->is_signed));
+
+	return put_tagged(op, p, op->narrow ? (uint32_t)value : value);
 }
 
 /* A field in a submessage that begins with its name: GenericFtraceEvent.field (2). */
@@ -387,8 +410,8 @@ const struct pf_event *pf_schema_find(const struct pf_schema *s, const struct tr
 	return e->free_text;
 }
 
-int pf_event_write(struct pf_schema *s, const struct pf_event *e, const struct trace_event *ev,
-		   struct buf *out)
+_hot_ int pf_event_write(struct pf_schema *s, const struct pf_event *e,
+			 const struct trace_event *ev, struct buf *out)
 {
 	uint8_t *start, *p, *event, *message;
 	int r = 0;
@@ -401,16 +424,19 @@ int pf_event_write(struct pf_schema *s, const struct pf_event *e, const struct t
 	if (!start)
 		return -ENOMEM;
 	event = p = wire_open(start, 2);
-	p = wire_uint(p, 1, ev->rec.ts);
-	p = wire_uint(p, 2, (uint32_t)ev->pid);
-	message = p = wire_open(p, e->field);
+	p = wire_varint_wide(wire_tag(p, 1, WIRE_VARINT), ev->rec.ts);
+	p = wire_varint_wide(wire_tag(p, 2, WIRE_VARINT), (uint32_t)ev->pid);
+	memcpy(p, e->tag, sizeof(e->tag));
+	message = p = p + e->tag_len + 1;
 	if (e->lead_len)
 		p = (uint8_t *)mempcpy(p, e->lead, e->lead_len);
 	for (size_t i = 0; i < e->op_count; i++) {
 		const struct pf_op *op = &e->ops[i];
 		struct span at;
 
-		if (unlikely(!locate(s, op, &ev->rec, &at)))
+		if (likely(op->plain && op->offset + op->size <= ev->rec.len))
+			p = put_plain(s, op, p, ev->rec.data + op->offset);
+		else if (unlikely(!locate(s, op, &ev->rec, &at)))
 			r = -EBADMSG;
 		else if (at.len || (op->kind != PF_NUMBERS && op->kind != PF_HEX))
 			p = op->lead ? put_named(s, op, p, at) : put(s, op, p, at);
