@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "capture/plan.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <sys/sysinfo.h>
 
@@ -9,6 +10,13 @@
 #include "capture/setting.h"
 #include "util/parse.h"
 
+static void let_go(struct plan_step *s)
+{
+	if (s->hold)
+		close_fd(s->hold - 1);
+	s->hold = 0;
+}
+
 void plan_deinit(struct plan *p)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -16,6 +24,7 @@ void plan_deinit(struct plan *p)
 		free(p->steps[i].file);
 		free(p->steps[i].value);
 		free(p->steps[i].old);
+		let_go(&p->steps[i]);
 	}
 	free(p->steps);
 	*p = (struct plan){ 0 };
@@ -146,6 +155,17 @@ static int step_add(const struct plan_step *s, const struct tracefs *fs, struct 
 	return r < 0 ? r : tracefs_append(tracefs_root(fs), s->file, s->value);
 }
 
+static int make_instance(struct plan_step *s, const struct tracefs *fs)
+{
+	int r = tracefs_make_instance(fs, s->instance), fd;
+
+	if (r < 0)
+		return r;
+	fd = tracefs_open_file(tracefs_root(fs), O_WRONLY, "instances/%s/tracing_on", s->instance);
+	s->hold = fd < 0 ? 0 : fd + 1;
+	return 0;
+}
+
 static int step_apply(struct plan_step *s, const struct tracefs *fs, struct journal *j)
 {
 	int r;
@@ -153,7 +173,7 @@ static int step_apply(struct plan_step *s, const struct tracefs *fs, struct jour
 	switch (s->kind) {
 	case PLAN_INSTANCE:
 		r = journal_instance(j, s->instance);
-		return r < 0 ? r : tracefs_make_instance(fs, s->instance);
+		return r < 0 ? r : make_instance(s, fs);
 	case PLAN_SET:
 		return step_set(s, fs, j);
 	case PLAN_ADD:
@@ -168,6 +188,7 @@ static int step_undo(struct plan_step *s, const struct tracefs *fs)
 {
 	int r = 0;
 
+	let_go(s);
 	if (s->kind == PLAN_INSTANCE)
 		r = tracefs_remove_instance(fs, s->instance);
 	else if (s->kind == PLAN_SET)

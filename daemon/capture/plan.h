@@ -32,6 +32,11 @@ struct plan_step {
 	char *value;	 /* PLAN_SET: NULL writes nothing, only puts back */
 	char *old;	 /* PLAN_SET: as it has to be written; read if the plan leaves it out */
 	const void *tag; /* the caller's */
+	/*
+	 * PLAN_INSTANCE: a file of it that is kept open, + 1: nobody else can remove it, who takes
+	 * its maker, in a pid namespace of its own, for dead. 0: none.
+	 */
+	int hold;
 };
 
 struct plan {

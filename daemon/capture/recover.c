@@ -80,7 +80,7 @@ pid_t capture_instance_owner(const char *instance)
 /*
  * Instances with our name whose maker is dead and whose journal is lost (a
  * state folder on a tmpfs that was remounted). One that lives in another pid
- * namespace keeps its rings open, and rmdir then says EBUSY.
+ * namespace keeps a file of it open from the beginning, and rmdir then says EBUSY.
  */
 static int recover_orphans(const struct capture_env *env)
 {

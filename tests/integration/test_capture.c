@@ -588,6 +588,28 @@ static void instance_that_was_removed_by_others(void **state _unused_)
 	recording_deinit(&rec);
 }
 
+/* As another daemon, which can't see its maker, would remove it. */
+static void instance_is_held_while_it_is_made(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct journal journal = { 0 };
+	struct plan plan = { 0 };
+	struct recording rec;
+	char name[64];
+
+	recording_init(&rec, fs);
+	snprintf(name, sizeof(name), "traced-%d-held", getpid());
+	assert_int_equal(journal_create(&journal, rec.state, name, &err), 0);
+	plan_instance(&plan, name);
+	assert_int_equal(plan_apply(&plan, fs, &journal, &err), 0);
+	assert_int_equal(tracefs_remove_instance(fs, name), -EBUSY);
+	assert_int_equal(plan_undo(&plan, fs), 0);
+	assert_int_equal(count_instances(fs, name), 0);
+	journal_drop(&journal);
+	plan_deinit(&plan);
+	recording_deinit(&rec);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -607,6 +629,7 @@ int main(void)
 		cmocka_unit_test(snapshots_follow_each_other),
 		cmocka_unit_test(extraction_leaves_the_buffer_as_it_was),
 		cmocka_unit_test(instance_that_was_removed_by_others),
+		cmocka_unit_test(instance_is_held_while_it_is_made),
 	};
 
 	fs = open_tracefs_or_skip();
