@@ -100,6 +100,8 @@ void marks_want(struct marks *m, uint64_t at_ns);
 int producers_accept(struct marks *m);
 /* Hears what a producer's socket or process says. */
 void producer_event(struct producer *p, const struct source *source);
+/* Hears all that it has said so far. */
+void producer_hear_out(struct producer *p);
 /* Its rings are emptied a last time. */
 void producer_end(struct producer *p);
 /* Those that have ended are freed; those that were muted are heard again if `hear`. */

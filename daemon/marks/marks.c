@@ -232,8 +232,7 @@ static void hear_all(struct marks *m)
 	for (int n = 1, all = 0; n > 0 && all < BACKLOG; all += n)
 		n = producers_accept(m);
 	TAILQ_FOREACH(p, &m->producers, list)
-	if (!p->gone)
-		producer_event(p, &p->socket);
+	producer_hear_out(p);
 }
 
 void marks_end(struct marks *m, struct marks_sink *sink)

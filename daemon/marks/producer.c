@@ -294,6 +294,12 @@ void producer_event(struct producer *p, const struct source *source)
 	}
 }
 
+void producer_hear_out(struct producer *p)
+{
+	if (!p->gone && hear(p, MESSAGES_PER_DRAIN) < 0)
+		producer_end(p);
+}
+
 void producers_tidy(struct marks *m, bool hear_all)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);

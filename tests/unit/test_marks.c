@@ -391,6 +391,25 @@ static void test_crowd(void **state _unused_)
 	assert_true(r.marks > 0);
 }
 
+/* Many threads come and go before the daemon looks: the recording's end hears of all. */
+static void test_threads_unheard(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = new_marks();
+	struct recording r;
+
+	find_daemon();
+	begin(m, &r);
+	for (int i = 0; i < 30; i++) {
+		pthread_t t;
+
+		assert_int_equal(pthread_create(&t, NULL, mark_once, NULL), 0);
+		pthread_join(t, NULL);
+	}
+	end(m, &r);
+	assert_int_equal(r.producers, 30);
+	assert_int_equal(r.marks, 30);
+}
+
 static void test_fork(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = new_marks();
@@ -699,6 +718,7 @@ int main(void)
 		cmocka_unit_test(test_overflow_by_names),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_threads_unheard),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_daemon_restarts),
