@@ -417,8 +417,6 @@ static int give_ripe(struct exporter *x, struct error *err)
 		}
 	}
 	if (kind == MERGE_END && x->options->follow && x->marks) {
-		_cleanup_error_ struct error why = ERROR_INIT;
-
 		r = give_marks(x, UINT64_MAX, &why);
 		if (r < 0)
 			return close_full(x, r, &why) ? 0 : error_move(err, &why);
