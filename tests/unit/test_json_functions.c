@@ -196,6 +196,16 @@ static unsigned count_entries(const char *text, const char *name)
 	return n;
 }
 
+/* Each name is counted once: there are far fewer names than slices. */
+static bool seen_before(const struct trace *t, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (t->events[j].name && !strcmp(t->events[j].name, t->events[i].name) &&
+		    !json_object_get(t->events[j].args, "entry"))
+			return true;
+	return false;
+}
+
 static void check_graph(const char *kernel, const char *name)
 {
 	const struct export_options options = { .format = "json" };
@@ -216,6 +226,8 @@ static void check_graph(const char *kernel, const char *name)
 		if (!s->name || json_object_get(s->args, "entry"))
 			continue;
 		entries++;
+		if (seen_before(&t, i))
+			continue;
 		for (size_t j = 0; j < t.count; j++)
 			same += t.events[j].name && !strcmp(t.events[j].name, s->name) &&
 				!json_object_get(t.events[j].args, "entry");
