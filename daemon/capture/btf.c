@@ -55,7 +55,7 @@ static int view_init(struct btf_view *v, const void *btf, size_t size)
 	v->types = p + type_off;
 	v->types_end = v->types + type_len;
 	v->strings = (const char *)p + str_off;
-	v->strings_len = str_len;
+	v->strings_len = (size_t)str_len;
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "traced/mark_record.h"
 #include "util/io.h"
+#include "util/wide.h"
 
 void clock_map_deinit(struct clock_map *map)
 {
@@ -202,8 +203,7 @@ uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *r
 		a = from - a->from < b->from - from ? a : b;
 		return shift(a, from);
 	}
-	return a->to + (uint64_t)((unsigned __int128)(from - a->from) * (b->to - a->to) /
-				  (b->from - a->from));
+	return a->to + mul_div(from - a->from, b->to - a->to, b->from - a->from);
 }
 
 void clock_map_sum(const struct clock_map *map, int64_t *ret_offset, uint64_t *ret_bound,

@@ -42,7 +42,7 @@ int sink_stream_copy(const struct stream_reader *reader, uint64_t *at, struct ou
 		     struct error *err)
 {
 	while (*at < reader->offset) {
-		size_t want = MIN(reader->offset - *at, (uint64_t)OUTPUT_HIGH_WATER);
+		size_t want = (size_t)MIN(reader->offset - *at, (uint64_t)OUTPUT_HIGH_WATER);
 		char *p = buf_reserve(&out->buf, want);
 		ssize_t n;
 		int r;

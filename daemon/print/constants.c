@@ -48,7 +48,7 @@ void constants_deinit(struct constants *c)
 
 static struct constant *slot_of(const struct constants *c, const char *name, size_t len)
 {
-	size_t i = hash_name(name, len) & (c->cap - 1);
+	size_t i = (size_t)hash_name(name, len) & (c->cap - 1);
 
 	while (c->items[i].name &&
 	       (strncmp(c->items[i].name, name, len) != 0 || c->items[i].name[len]))

@@ -25,7 +25,7 @@ static void put_bytes(const struct record *rec, uint64_t at, uint64_t len, bool 
 	if (at > rec->len || len > rec->len - at) {
 		buf_puts(out, "[truncated]");
 	} else if (is_text) {
-		buf_append(out, rec->data + at, strnlen((const char *)rec->data + at, len));
+		buf_append(out, rec->data + at, strnlen((const char *)rec->data + at, (size_t)len));
 	} else {
 		for (uint64_t i = 0; i < len; i++)
 			buf_printf(out, "%s%02x", i ? "," : "", rec->data[at + i]);

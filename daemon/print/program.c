@@ -115,7 +115,7 @@ static void to_msecs(struct run *r, const struct op *op)
 	else if (hz > 1000 && hz % 1000 == 0)
 		j = (j + hz / 1000 - 1) / (hz / 1000);
 	else
-		j = (uint64_t)(((unsigned __int128)j * 1000 + hz - 1) / hz);
+		j = j / hz * 1000 + (j % hz * 1000 + hz - 1) / hz;
 	run_push(r, (uint32_t)j);
 }
 

@@ -73,7 +73,7 @@ static void put_int_array(struct run *r)
 	if ((int64_t)count < 0 || count > UINT32_MAX)
 		count = 0;
 	data = run_memory(r, address, count * size);
-	if (!data || !run_room(r, count * 20 + 2))
+	if (!data || !run_room(r, (size_t)count * 20 + 2))
 		return;
 	*r->w++ = '{';
 	for (uint64_t i = 0; i < count; i++) {
@@ -286,7 +286,7 @@ static void put_syscall_bytes(struct run *r, const struct op *op)
 	const uint8_t *data = run_memory(r, loc & 0xffff, len);
 	bool cut, printable = false;
 
-	if (!data || !run_room(r, len * 4 + 16))
+	if (!data || !run_room(r, (size_t)len * 4 + 16))
 		return;
 	if (op->size)
 		given = load_uint(r->rec->data + op->imm, op->size, r->swap);

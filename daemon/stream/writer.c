@@ -59,7 +59,7 @@ static int write_chunk(struct stream_writer *w, enum chunk_type type, unsigned f
 	iov[0] = (struct iovec){ .iov_base = &h, .iov_len = sizeof(h) };
 	iov[count + 1] = (struct iovec){
 		.iov_base = (void *)(uintptr_t)zeros,
-		.iov_len = total - sizeof(h) - length,
+		.iov_len = (size_t)(total - sizeof(h) - length),
 	};
 	r = writev_full(w->fd, iov, count + 2);
 	if (r < 0) {

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "util/io.h"
+#include "util/wide.h"
 
 /* "12" or "1.5": digits and at most nine decimals, so that no precision is lost to a double. */
 struct decimal {
@@ -35,13 +36,10 @@ static const char *scan_decimal(const char *p, struct decimal *ret)
 /* d * factor, false on overflow. */
 static bool scale(const struct decimal *d, uint64_t factor, uint64_t *ret)
 {
-	unsigned __int128 product = (unsigned __int128)d->nano * factor / NSEC_PER_SEC;
+	uint64_t whole;
 
-	product += (unsigned __int128)d->whole * factor;
-	if (product > UINT64_MAX)
-		return false;
-	*ret = (uint64_t)product;
-	return true;
+	return !__builtin_mul_overflow(d->whole, factor, &whole) &&
+	       !__builtin_add_overflow(whole, mul_div(d->nano, factor, NSEC_PER_SEC), ret);
 }
 
 int parse_duration(const char *text, uint64_t *ret_ns, struct error *err)

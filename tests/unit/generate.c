@@ -130,7 +130,7 @@ static uint64_t any_number(struct generator *g)
 
 static void put_text(struct generator *g, char *out, size_t max)
 {
-	size_t len = next_random(g) % max;
+	size_t len = (size_t)next_random(g) % max;
 
 	for (size_t i = 0; i < len; i++)
 		out[i] = (char)('a' + next_random(g) % 26);

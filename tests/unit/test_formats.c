@@ -325,7 +325,8 @@ static void test_damaged_formats(void **state)
 	(void)state;
 	read_fixture(KERNEL "formats.txt.gz", &formats);
 	for (unsigned round = 0; round < 400; round++) {
-		size_t at = random_u64() % (formats.len - 6000), len = 200 + random_u64() % 5000;
+		size_t at = (size_t)random_u64() % (formats.len - 6000);
+		size_t len = 200 + (size_t)random_u64() % 5000;
 		char *start = strstr(formats.data + at, "\n## ");
 		_cleanup_free_ char *copy = NULL;
 		struct event_table *t;

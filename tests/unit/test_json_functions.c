@@ -370,14 +370,16 @@ static void assert_slices(struct maker *m, uint64_t missed, enum function_view v
 	_cleanup_buf_ struct buf file = BUF_INIT, found = BUF_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_trace_ struct trace t = { 0 };
+	size_t len;
 
 	page_end(m, missed);
 	maker_flush(m, 0, BUFFER_MAIN, 0);
 	maker_end(m);
 	assert_int_equal(export_stream(m->fd, out, &options, &result, &err), 0);
-	assert_non_null(buf_reserve(&file, result.bytes + 1));
-	assert_int_equal(pread_full(out, file.data, result.bytes, 0), result.bytes);
-	read_slices(&t, file.data, result.bytes);
+	len = (size_t)result.bytes;
+	assert_non_null(buf_reserve(&file, len + 1));
+	assert_int_equal(pread_full(out, file.data, len, 0), len);
+	read_slices(&t, file.data, len);
 	describe(&t, &found);
 	assert_string_equal(buf_string(&found), expected);
 	maker_deinit(m);

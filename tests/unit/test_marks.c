@@ -428,7 +428,7 @@ static void test_fork(void **state _unused_)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	/* A child that knows nothing of the library; and one that the library can't see. */
-	pid = (pid_t)syscall(SYS_fork);
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (!pid) {
 		TRACED_INSTANT("test", "grandchild", TRACED_SCOPE_PROCESS);
 		_exit(0);

@@ -89,7 +89,7 @@ static void compare_text(struct comparison *c, const char *name)
 {
 	_cleanup_buf_ struct buf kernel = BUF_INIT, ours = BUF_INIT, options = BUF_INIT;
 	struct export_options text = { .format = "txt", .raw_addresses = true };
-	char path[512], *a, *b;
+	char path[1024], *a, *b;
 	bool is_view;
 
 	c->name = name;
@@ -155,7 +155,7 @@ static void the_text_is_the_kernels(void **state _unused_)
 	while ((e = readdir(data))) {
 		struct comparison c = { .kernel = e->d_name,
 					.unknowable = buf_string(&unknowable) };
-		char dir[400];
+		char dir[1024];
 
 		snprintf(dir, sizeof(dir), "%s/%s/mixed.traced.gz", TEST_DATA, e->d_name);
 		if (access(dir, R_OK) < 0)

@@ -89,6 +89,11 @@ static uint64_t device_number(uint64_t dev)
 	       (minor & 0xff);
 }
 
+static size_t address_slot(uint64_t address)
+{
+	return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
 static int functions_grow(struct pf_schema *s)
 {
 	size_t slots = MAX(s->function_slots * 2, (size_t)256);
@@ -97,7 +102,7 @@ static int functions_grow(struct pf_schema *s)
 	if (!bigger)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->function_slots; i++) {
-		size_t at = s->functions[i].address * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+		size_t at = address_slot(s->functions[i].address);
 
 		if (!s->functions[i].iid)
 			continue;
@@ -133,7 +138,7 @@ static uint64_t intern_function(struct pf_schema *s, uint64_t address)
 
 	if (s->function_count * 2 >= s->function_slots && functions_grow(s) < 0)
 		return 0;
-	at = address * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	at = address_slot(address);
 	for (; s->functions[at & (s->function_slots - 1)].iid; at++)
 		if (s->functions[at & (s->function_slots - 1)].address == address)
 			return s->functions[at & (s->function_slots - 1)].iid;

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+#
+# Sourced, with lib.sh before it: Debian's packages, unpacked and never installed. Wants
+# $work, a directory below $vm_cache.
+
+mirror() {
+  [ -z "${TRACED_VM_MIRROR:-}" ] || { echo "$TRACED_VM_MIRROR" && return; }
+  cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
+    grep -v '^ *#' | grep -oE '[a-z+]+:/[^ ]*/debian/?( |$)' | head -n 1 | tr -d ' '
+}
+
+# apt SUITE[/ARCHITECTURE] COMMAND...: apt with a configuration, lists and an archive of its own,
+# to which nothing is installed; so that whatever a package needs counts as missing and is named.
+apt() {
+  local suite=${1%/*} architecture=amd64 root=$vm_cache/apt/${1//\//-} command=$2
+  [ "$suite" = "$1" ] || architecture=${1#*/}
+  shift 2
+  if [ ! -f "$root/conf" ]; then
+    mkdir -p "$root/lists/partial" "$root/archives/partial" "$root"/etc/{apt.conf.d,preferences.d}
+    : >"$root/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(mirror) $suite main" \
+      >"$root/sources"
+    cat >"$root/conf" <<END
+Dir::State "$root";
+Dir::State::lists "$root/lists";
+Dir::State::status "$root/status";
+Dir::Cache "$root";
+Dir::Cache::archives "$root/archives";
+Dir::Etc "$root/etc";
+Dir::Etc::sourcelist "$root/sources";
+APT::Architecture "$architecture";
+APT::Architectures { "$architecture"; };
+APT::Sandbox::User "root";
+APT::Install-Recommends "false";
+APT::Get::List-Cleanup "false";
+# A mirror that is kept at one day is as good: signatures are still checked.
+Acquire::Check-Valid-Until "false";
+Acquire::Languages "none";
+Acquire::Retries "3";
+Acquire::GzipIndexes "true";
+Dir::Cache::pkgcache "";
+Dir::Cache::srcpkgcache "";
+Debug::NoLocking "true";
+END
+  fi
+  APT_CONFIG=$root/conf "$command" -q "$@"
+}
+
+# quietly WHAT COMMAND...
+quietly() {
+  local what=$1
+  shift
+  "$@" >"$work/log" 2>&1 </dev/null || {
+    tail -n 20 "$work/log" >&2
+    vm_fail "cannot $what; the last lines are above"
+  }
+}
+
+# closure SUITE PACKAGE...: name=version of each package that an install would bring
+closure() {
+  local suite=$1
+  shift
+  apt "$suite" apt-get -s install -y "$@" | awk '/^Inst / { gsub(/[()]/, ""); sub(/:.*/, "", $2); print $2 "=" $3 }'
+}
+
+# unpack SUITE DIRECTORY PACKAGE=VERSION...
+unpack() {
+  local suite=$1 to=$2 archive
+  shift 2
+  mkdir -p "$work/debs" "$to"
+  quietly "download from Debian's $suite" in_debs apt "$suite" apt-get download "$@"
+  for archive in "$work/debs"/*.deb; do
+    quietly "unpack ${archive##*/}" dpkg-deb -x "$archive" "$to"
+  done
+  rm -rf "$work/debs"
+}
+
+in_debs() {
+  (cd "$work/debs" && "$@")
+}
+
+# Nothing half done is ever seen under its final name.
+finish() { # made directory, final name
+  chmod -R u+rwX "$1"
+  rm -rf "$2"
+  mv "$1" "$2"
+}
+
+# Refreshes what is known of these suites.
+update_suites() {
+  local suite
+  [ -n "$(mirror)" ] || vm_fail "no Debian mirror in this machine's apt sources; name one: TRACED_VM_MIRROR"
+  [ -f /usr/share/keyrings/debian-archive-keyring.gpg ] || vm_fail "install debian-archive-keyring first"
+  for suite; do
+    quietly "read what Debian's $suite has" apt "$suite" apt-get update
+  done
+}
