@@ -404,7 +404,7 @@ int give_slice(void *userdata, uint64_t from, uint64_t to)
 	f->gone = MAX(f->gone, from);
 	while (f->gone < to) {
 		n = MIN(to - f->gone, (uint64_t)sizeof(zeros));
-		assert_int_equal(pwrite(f->to, zeros, n, (off_t)f->gone), n);
+		assert_int_equal(pwrite(f->to, zeros, (size_t)n, (off_t)f->gone), n);
 		f->gone += n;
 	}
 	f->waits++;
@@ -417,8 +417,8 @@ int give_slice(void *userdata, uint64_t from, uint64_t to)
 	n = MIN(1 + (f->seed >> 8) % f->slice_max, f->size - f->given);
 	for (uint64_t end = f->given + n; f->given < end;) {
 		char piece[4096];
-		ssize_t got =
-			pread(f->from, piece, MIN(end - f->given, sizeof(piece)), (off_t)f->given);
+		size_t want = (size_t)MIN(end - f->given, (uint64_t)sizeof(piece));
+		ssize_t got = pread(f->from, piece, want, (off_t)f->given);
 
 		assert_true(got > 0);
 		assert_int_equal(pwrite(f->to, piece, (size_t)got, (off_t)f->given), got);
