@@ -7,6 +7,7 @@
  * taken waits in the rings, and costs the user's own marks only.
  */
 #include "marks/internal.h"
+#include "util/wide.h"
 
 /* The bucket, as a part of a second's bytes; and the least that it is. */
 #define BURST_PART 8
@@ -37,10 +38,10 @@ struct user *user_get(struct marks *m, uid_t uid)
 static void fill(const struct marks *m, struct user *u, uint64_t now)
 {
 	uint64_t span = MIN(now - u->filled_ns, NSEC_PER_SEC);
-	unsigned __int128 bytes = (unsigned __int128)m->limits.rate_per_user * span / NSEC_PER_SEC;
+	uint64_t bytes = mul_div(m->limits.rate_per_user, span, NSEC_PER_SEC);
 
 	u->filled_ns = now;
-	u->level += (int64_t)MIN(bytes, (unsigned __int128)burst(m) + MARK_RING_MAX);
+	u->level += (int64_t)MIN(bytes, (uint64_t)burst(m) + MARK_RING_MAX);
 	u->level = MIN(u->level, burst(m));
 }
 
