@@ -6,9 +6,11 @@ Marks of programs that link libtraced, recorded with the kernel's events: each
 field of every call in the JSON, and who is before whom."""
 
 import json
+import pathlib
 import re
+import subprocess
 
-from harness import Test, check
+from harness import INSTANCES, Test, check, interrupt
 from perfetto_decode import Decoder, packets_of
 
 ANY = object()
@@ -391,6 +393,107 @@ def a_text_says_that_marks_are_missing(test):
         check(result.status == 0 and "no place for applications' marks" in result.err, f"{result}")
 
 
+PERFETTO_TYPES = {"B": BEGIN, "E": END, "i": INSTANT, "I": INSTANT, "R": INSTANT, "P": INSTANT,
+                  "b": BEGIN, "S": BEGIN, "e": END, "F": END, "n": INSTANT, "T": INSTANT, "p": INSTANT,
+                  "s": INSTANT, "t": INSTANT, "N": BEGIN, "O": INSTANT, "D": END, "(": BEGIN, ")": END,
+                  "V": INSTANT, "v": INSTANT}
+
+
+def wanted_of_phases(phases):
+    """(time, type, name) of what each event of a file becomes."""
+    for e in phases["traceEvents"]:
+        ts, ph = round(float(e["ts"]) * 1000) if "ts" in e else 0, e["ph"]
+        if ph in PERFETTO_TYPES:
+            # An end of a thread's slice has no name, as it ends what is open.
+            yield ts, PERFETTO_TYPES[ph], "" if ph == "E" else e["name"]
+        elif ph == "X":
+            yield ts, BEGIN, e["name"]
+            yield ts + round(e["dur"] * 1000), END, ""
+        elif ph == "C":
+            for v in e["args"].values():
+                if isinstance(v, (int, float)) and not isinstance(v, bool):
+                    yield ts, COUNTER, ""
+        elif ph == "f":
+            if e.get("bp") == "e":
+                yield ts, INSTANT, e["name"]
+        else:
+            check(ph in "Mc=", f"{ph}: what becomes of it?")
+    for s in phases.get("samples", []):
+        yield round(s["ts"] * 1000), INSTANT, s["name"]
+
+
+def every_phase_is_in_perfetto(test):
+    """Of a file that is merged in: the table of the format, line by line."""
+    result = test.run("record", "--name", test.name, "-t", "10ms", "-e", "sched", "-o", "x.traced")
+    check(result.status == 0, f"{result}")
+    file = test.source / "tests" / "data" / "marks" / "phases.json"
+    result = test.run("convert", "x.traced", "x.pftrace", "--merge", file, "--merge-clock", "boottime")
+    check(result.status == 0 and "left out" not in result.err, f"{result}")
+    phases = json.loads(file.read_text())
+    marks = Marks(Decoder(test.dir, test.source).decode(test.dir / "x.pftrace").packet)
+    have = sorted((e["ts"], e["type"], e["name"]) for e in marks.events)
+    wanted = sorted(wanted_of_phases(phases))
+    check(have == wanted, f"only in the trace: {sorted(set(have) - set(wanted))}, "
+          f"only in the file: {sorted(set(wanted) - set(have))}")
+    flows = [e for e in marks.events if e["flows"] or e["ends"]]
+    check(len(flows) == sum(e["ph"] in "stf" for e in phases["traceEvents"]), f"{flows}")
+
+
+# Numbers of clock_gettime(2), and the one for x86's counter (traced/mark_record.h).
+CLOCKS = {"realtime": 0, "monotonic": 1, "monotonic_raw": 4, "boottime": 7, "tai": 11, "tsc": 256}
+PAIRS = 10000
+
+
+def marks_and_events_are_in_order(test):
+    """A mark right behind a kernel's event is behind it, and before the next one: always."""
+    program = test.build / "tests" / "integration" / "marks_order"
+    clocks = dict(CLOCKS)
+    if "constant_tsc" not in pathlib.Path("/proc/cpuinfo").read_text():
+        del clocks["tsc"]
+    process = test.start("record", "--name", test.name, "-o", "x.traced", "-b", "16M", "-e",
+                         "sched:sched_process_exec")
+    made = {}
+    try:
+        test.wait_for_recording(test.name)
+        instance = next(i for i in test.instances() if not i.endswith("-tasks"))
+        for name, number in clocks.items():
+            writer = subprocess.Popen([program, test.daemon.socket.parent,
+                                       INSTANCES / instance / "trace_marker", str(number), str(PAIRS)],
+                                      stdout=subprocess.PIPE)
+            made[name] = (writer, int(writer.stdout.readline() or 0))
+            check(made[name][1], f"{name}: nothing was marked")
+    finally:
+        interrupt(process)
+        result = test.finish(process)
+        for writer, _ in made.values():
+            writer.kill()
+            writer.communicate()
+    check(result.status == 0, f"{result}")
+    test.check_no_instances()
+    trace = Decoder(test.dir, test.source).decode(convert(test, "x.pftrace"))
+    marks = {name: [] for name in clocks}
+    lines = {name: {} for name in clocks}
+    tids = {f"thread {pid}": name for name, (_, pid) in made.items()}
+    for e in Marks(trace.packet).events:
+        name = tids[e["path"][-1]]
+        check(e["name"] == f"m{len(marks[name]):07}", f"{e} is not number {len(marks[name])}")
+        marks[name].append(e["ts"])
+    for p in trace.packet:
+        for e in p.ftrace_events.event:
+            m = re.fullmatch(r"C\|\d+\|order(\d+)\|(\d+)\n?", e.print.buf)
+            if m:
+                lines[next(n for n, i in clocks.items() if i == int(m[1]))][int(m[2])] = e.timestamp
+    for name in clocks:
+        check(len(marks[name]) == len(lines[name]) == PAIRS,
+              f"{name}: {len(marks[name])} marks and {len(lines[name])} lines")
+        # Bundle by bundle they are each CPU's: the numbers tell how they were written.
+        events = [lines[name][i] for i in range(PAIRS)]
+        wrong = sum(not before < mark for before, mark in zip(events, marks[name]))
+        wrong += sum(not mark < after for mark, after in zip(marks[name], events[1:]))
+        least = min(mark - before for before, mark in zip(events, marks[name]))
+        check(wrong == 0, f"{name}: {wrong} of {2 * PAIRS - 1} are in the wrong order, by {-least} ns")
+
+
 def main():
     test = Test("marks")
     test.case("every call is in the JSON", every_call_is_in_the_json, daemon=True)
@@ -398,6 +501,8 @@ def main():
               daemon=True)
     test.case("every call is in the Perfetto trace of --stream", every_call_is_followed, daemon=True)
     test.case("a text says that marks are missing", a_text_says_that_marks_are_missing, daemon=True)
+    test.case("every phase is in the Perfetto trace", every_phase_is_in_perfetto, daemon=True)
+    test.case("marks and the kernel's events are in order", marks_and_events_are_in_order, daemon=True)
     for how in ("none", "deflate"):
         test.case(f"every call is in the Perfetto trace (--compress={how})",
                   every_call_is_in_perfetto, f"--compress={how}", daemon=True)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Marks that applications wrote themselves, from their files to the JSON. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <setjmp.h>
@@ -516,6 +517,37 @@ static void every_phase_is_kept(void **state _unused_)
 	assert_int_equal(m.result.marks, 52);
 }
 
+/* What the format's description shows is taken whole. */
+static void examples_are_taken(void **state _unused_)
+{
+	DIR *dir = opendir(TEST_DATA "/marks/examples");
+	struct dirent *e;
+	unsigned count = 0;
+
+	assert_non_null(dir);
+	while ((e = readdir(dir))) {
+		_cleanup_buf_ struct buf text = BUF_INIT;
+		_cleanup_reading_ struct reading r = { 0 };
+		_cleanup_merged_ struct merged m = { 0 };
+		uint64_t events = 0;
+
+		if (e->d_name[0] == '.')
+			continue;
+		assert_int_equal(read_file_at(dirfd(dir), e->d_name, 1 << 20, &text), 0);
+		for (const char *p = buf_string(&text); (p = strstr(p, "\"ph\"")); p++)
+			events++;
+		read_bytes(&r, text.data, text.len);
+		if (r.code < 0 || r.file.left_out || r.file.cut)
+			fail_msg("%s: %s", e->d_name, r.err.message ?: r.file.why_left_out);
+		assert_true(r.file.count >= events && events > 0);
+		merge(&m, text.data, text.len, CLOCK_BOOTTIME);
+		assert_int_equal(m.result.marks, r.file.count - r.file.sync_count);
+		count++;
+	}
+	closedir(dir);
+	assert_true(count >= 16);
+}
+
 /* An end is told by what is open: of another category a reader would end something else. */
 static void ends_end_what_is_open(void **state _unused_)
 {
@@ -660,6 +692,7 @@ int main(void)
 		cmocka_unit_test(clocks_are_mapped),
 		cmocka_unit_test(every_phase_is_kept),
 		cmocka_unit_test(ends_end_what_is_open),
+		cmocka_unit_test(examples_are_taken),
 		cmocka_unit_test(clocks_are_tied),
 		cmocka_unit_test(a_bad_file_is_told_of),
 		cmocka_unit_test(any_bytes_become_json),

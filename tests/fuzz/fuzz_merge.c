@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A file of the Trace Event Format that is merged in, on its way into both formats. */
+#include "fuzz.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "export/json_mark.h"
+#include "export/perfetto/marks.h"
+#include "export/trace_file.h"
+#include "util/io.h"
+
+static void give(struct mark_sort *marks)
+{
+	_cleanup_buf_ struct buf json = BUF_INIT, packets = BUF_INIT;
+	struct task_table *tasks;
+	struct pf_marks p;
+	struct mark m;
+
+	if (task_table_new(&tasks) < 0)
+		return;
+	pf_marks_init(&p, PF_CLOCK_BOOT, tasks);
+	while (mark_sort_next(marks, &m, NULL) > 0) {
+		if (m.phase != PHASE_CLOCK_SYNC && m.dur > INT64_MAX - m.ts && m.ts <= INT64_MAX)
+			abort();
+		json_put_mark(&json, &m);
+		if (pf_marks_put(&p, &m, &packets) < 0)
+			break;
+	}
+	pf_marks_put_names(&p, &packets);
+	pf_marks_restart(&p);
+	pf_marks_deinit(&p);
+	task_table_free(tasks);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_close_ int fd = memfd_create("app.json", MFD_CLOEXEC);
+	struct scratch scratch = { .fd = -EBADF };
+	struct trace_file file;
+
+	if (size > 1 << 20 || fd < 0 || write_full(fd, data, size) < 0 || lseek(fd, 0, SEEK_SET))
+		return 0;
+	trace_file_read(&file, fd, 1, &scratch, NULL);
+	if (file.marks)
+		give(file.marks);
+	trace_file_deinit(&file);
+	return 0;
+}
