@@ -76,6 +76,7 @@ enum option_id {
 	OPT_ID,
 	OPT_MERGE,
 	OPT_MERGE_CLOCK,
+	OPT_JSON_ARRAY,
 	OPT_SYNC_FILE,
 	OPT_SYNC_BOUND,
 	OPT_JSON,
@@ -127,7 +128,7 @@ struct options {
 	uint32_t graph_depth;			/* 0: not given */
 	const char *begin, *end, *counter, *id; /* of marks and syncs; NULL: not given */
 	bool top_level;
-	bool follow, ring, stream, tgid, raw_addresses, fail_on_loss;
+	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;
 	bool json, quiet, help, version;
 	unsigned verbose;
 	char **args; /* positional; NULL-terminated */

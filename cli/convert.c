@@ -133,6 +133,7 @@ static int convert_run(const struct options *o)
 	options = (struct export_options){
 		.format = dest.format->name,
 		.raw_addresses = o->raw_addresses,
+		.json_array = o->json_array,
 		.tgid = o->tgid,
 		.perfetto = dest.perfetto,
 		.function_view = dest.function_view,
@@ -167,7 +168,7 @@ const struct command command_convert = {
 		"standard input, OUT - standard output. With -v it tells CPU by CPU what was\n"
 		"written and lost, and which events had no compiled printer.",
 	.options = OPTIONS_RESULT | OPTIONS_ROTATE | OPTION(MERGE) | OPTION(MERGE_CLOCK) |
-		   OPTION(SYNC_FILE) | OPTION(SYNC_BOUND),
+		   OPTION(JSON_ARRAY) | OPTION(SYNC_FILE) | OPTION(SYNC_BOUND),
 	.args_min = 1,
 	.args_max = 2,
 	.complete = COMPLETE_FILE,

@@ -111,6 +111,7 @@ DEFINE_SET_FLAG(ring)
 DEFINE_SET_FLAG(stream)
 DEFINE_SET_FLAG(tgid)
 DEFINE_SET_FLAG(raw_addresses)
+DEFINE_SET_FLAG(json_array)
 DEFINE_SET_FLAG(fail_on_loss)
 DEFINE_SET_FLAG(json)
 DEFINE_SET_FLAG(quiet)
@@ -396,6 +397,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			"marks that an application wrote itself (Trace Event Format); may be "
 			"repeated",
 			COMPLETE_FILE, set_merge },
+	[OPT_JSON_ARRAY] = { 0, "json-array", NULL, "JSON: the array of events alone, without text",
+			     COMPLETE_NOTHING, set_json_array },
 	[OPT_MERGE_CLOCK] = { 0, "merge-clock", "CLOCK",
 			      "of the preceding --merge: monotonic, boottime or realtime",
 			      COMPLETE_NOTHING, set_merge_clock },

@@ -553,6 +553,9 @@ static int take_warnings(struct exporter *x, struct export_result *ret)
 					  x->ledger.cpus[i].row.cpu);
 	if (ret->events <= ret->own_events)
 		stream_index_warn(&x->index, EXPORT_NOTHING);
+	if (x->options->json_array)
+		stream_index_warn(&x->index, "an array has no place for the kernel's text: "
+					     "it is left out");
 	if (!x->ops->mark && !x->ops->copies_stream &&
 	    (x->options->merge_count || x->index.marks.count))
 		stream_index_warn(&x->index,
@@ -674,6 +677,9 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 	*ret = (struct export_result){ 0 };
 	if (!x.ops)
 		return error_set(err, -EINVAL, "unknown output format \"%s\"", options->format);
+	if (options->json_array && !x.ops->string_bound)
+		return error_set(err, -EINVAL, "a .%s has no array form: that is the JSON's",
+				 x.ops->format.name);
 	r = open_stream(&x, stream_fd, err);
 	if (r >= 0) {
 		int checked = prepare_segments(&x, err);

@@ -68,6 +68,8 @@ struct export_options {
 	bool tgid; /* the TGID column in the text */
 	struct perfetto_options perfetto;
 	enum function_view function_view;
+	bool json_array; /* a JSON's events alone, without the kernel's text and all that is beside
+			  */
 	/* NULL, or words as in trace_options: the text as with these instead of the recorded ones.
 	 */
 	const char *trace_options;

@@ -507,7 +507,8 @@ static int enter(struct json_tail *t, enum tail_section section)
 		r = enter(t, TAIL_EVENTS);
 	if (r < 0 || t->section >= section)
 		return r;
-	if (t->section == TAIL_EVENTS) {
+	/* A sync that has no partner would fail an import. */
+	if (t->section == TAIL_EVENTS && !t->array) {
 		if (t->sync->seen)
 			put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
 		put_other_syncs(b, t);
@@ -515,14 +516,14 @@ static int enter(struct json_tail *t, enum tail_section section)
 	buf_puts(b, end[t->section]);
 	t->section = section;
 	if (section == TAIL_END) {
-		if (t->frames.len) {
+		if (t->frames.len && !t->array) {
 			buf_puts(b, ",\n\"stackFrames\":");
 			buf_append(b, t->frames.data, t->frames.len);
 			buf_putc(b, '}');
 		}
 		return buf_error(&t->frames);
 	}
-	buf_puts(b, begin[section]);
+	buf_puts(b, t->array ? "[" : begin[section]);
 	if (section == TAIL_EVENTS)
 		r = put_names(t);
 	/* Of the files before this one, or of marks that came early. */
@@ -534,9 +535,11 @@ static int enter(struct json_tail *t, enum tail_section section)
 }
 
 void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
-		    const struct clock_sync *sync, struct json_spool *spool)
+		    const struct clock_sync *sync, struct json_spool *spool, bool array)
 {
-	*t = (struct json_tail){ .out = out, .info = info, .sync = sync, .spool = spool };
+	*t = (struct json_tail){
+		.out = out, .info = info, .sync = sync, .spool = spool, .array = array
+	};
 }
 
 void json_tail_restart(struct json_tail *t, struct json_spool *spool)
@@ -587,8 +590,19 @@ static int name_task(struct json_tail *t, const struct mark *mark)
 	return add_process(t, process_of(task));
 }
 
+/* Without its stacks, whose frames have no place in an array. */
+static const struct mark *fit(const struct json_tail *t, const struct mark *mark, struct mark *to)
+{
+	if (!t->array)
+		return mark;
+	*to = *mark;
+	to->part[PART_SF] = to->part[PART_ESF] = (struct text){ 0 };
+	return to;
+}
+
 int json_tail_early_mark(struct json_tail *t, const struct mark *mark)
 {
+	struct mark fitted;
 	bool name = mark->phase == PHASE_METADATA && t->names.len < NAMES_MEMORY;
 	struct task *task;
 
@@ -601,6 +615,7 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark)
 			task->seen = true;
 		t->last_tid = mark->tid;
 	}
+	mark = fit(t, mark, &fitted);
 	t->left_out += !json_put_mark(name ? &t->names : json_spool_buf(t->spool), mark);
 	return buf_error(&t->names) ?: json_spool_settle(t->spool);
 }
@@ -608,11 +623,16 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark)
 int json_tail_mark(struct json_tail *t, const struct mark *mark)
 {
 	bool sample = mark->phase == PHASE_GLOBAL_SAMPLE;
+	struct mark fitted;
 	size_t start;
 	int r;
 
 	if (mark->phase == PHASE_FRAME)
 		return add_frame(t, mark);
+	t->left_out += sample && t->array;
+	if (sample && t->array)
+		return 0;
+	mark = fit(t, mark, &fitted);
 	r = enter(t, sample ? TAIL_SAMPLES : TAIL_EVENTS);
 	if (r >= 0 && !sample)
 		r = name_task(t, mark);
@@ -633,7 +653,7 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 	const char *key = info->marks ? mark_feed_controller_key(info->marks) : NULL;
 	int r = enter(t, TAIL_END);
 
-	if (r < 0)
+	if (r < 0 || t->array)
 		return r;
 	buf_printf(b, ",\n\"displayTimeUnit\":\"%s\"",
 		   info->marks && mark_feed_unit_ms(info->marks) ? "ms" : "ns");

@@ -16,6 +16,7 @@ struct json_tail {
 	const struct trace_info *info;
 	const struct clock_sync *sync;
 	struct json_spool *spool;
+	bool array; /* there are but events */
 	enum tail_section { TAIL_NOTHING, TAIL_EVENTS, TAIL_SAMPLES, TAIL_END } section;
 	uint64_t left_out;  /* marks that no reader takes */
 	struct buf frames;  /* the member stackFrames, so far */
@@ -25,7 +26,7 @@ struct json_tail {
 	size_t process_count, process_cap;
 };
 void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
-		    const struct clock_sync *sync, struct json_spool *spool);
+		    const struct clock_sync *sync, struct json_spool *spool, bool array);
 /* Another file: frames and names that were told are those of its marks, too. */
 void json_tail_restart(struct json_tail *t, struct json_spool *spool);
 void json_tail_deinit(struct json_tail *t);

@@ -38,6 +38,7 @@ struct sink_json {
 	uint64_t string_max;
 	bool text_ended;
 	struct json_tail tail;
+	bool array; /* the events alone */
 };
 
 static struct sink_json *json(struct sink *s)
@@ -187,6 +188,8 @@ static void put_header(struct sink_json *s)
 {
 	struct buf *b = &s->out->buf;
 
+	if (s->array)
+		return;
 	/* A reader knows the text by these first characters. */
 	buf_puts(b, "{\"systemTraceEvents\":\"");
 	buf_puts(b, "# tracer: nop\\n");
@@ -223,6 +226,7 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 		s->function_view = o->function_view;
 		s->string_max = o->json_string_max ?: EXPORT_JSON_MAX;
 		s->tgid = o->tgid;
+		s->array = o->json_array;
 		s->print = event_table_find_name(info->events, "ftrace", "print");
 		/* Where one event's line decides what becomes of the next, they come one by one. */
 		r = render_new(&s->render, &text_render_ops, &s->sink, info, out,
@@ -233,7 +237,8 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 	if (r == 0)
 		r = begin_elements(s);
 	if (r == 0)
-		json_tail_init(&s->tail, s->out, s->info, &own_text(s)->portable.sync, s->spool);
+		json_tail_init(&s->tail, s->out, s->info, &own_text(s)->portable.sync, s->spool,
+			       s->array);
 	if (r < 0) {
 		if (s)
 			json_free(&s->sink);
@@ -264,6 +269,8 @@ _hot_ static int json_event(struct sink *sink, const struct trace_event *given, 
 	ev.rec.ts = s->last_ts = MAX(s->last_ts, ev.rec.ts);
 	if (json_functions_has(s->functions, &ev))
 		return put_function(s, &ev, err);
+	if (s->array)
+		return 0;
 	/* Of these the first of each id counts: one thread has to see them all. */
 	if (unlikely(ev.desc && ev.desc == s->print && portable_may_sync(&ev.rec)))
 		return render_event_now(s->render, &ev, err);
@@ -276,7 +283,7 @@ static int json_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused
 	struct sink_json *s = json(sink);
 
 	json_functions_loss(s->functions, s->last_ts);
-	return render_loss(s->render, cpu, count, err);
+	return s->array ? 0 : render_loss(s->render, cpu, count, err);
 }
 
 /* All events were given. */
@@ -286,7 +293,8 @@ static int end_text(struct sink_json *s, struct error *err)
 
 	if (s->text_ended || r < 0)
 		return r;
-	buf_puts(&s->out->buf, "\"");
+	if (!s->array)
+		buf_puts(&s->out->buf, "\"");
 	s->text_ended = true;
 	r = json_functions_end(s->functions);
 	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
@@ -328,7 +336,7 @@ static int end_object(struct sink_json *s, const struct export_result *result, s
 	if (r < 0)
 		return r;
 	r = json_tail_close(&s->tail, result);
-	buf_puts(&s->out->buf, "}\n");
+	buf_puts(&s->out->buf, s->array ? "\n" : "}\n");
 	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
 }
 

@@ -450,6 +450,46 @@ static void damage_is_told(void **state _unused_)
 	buf_deinit(&a.b);
 }
 
+/* The format's array form: events, and nothing that would need more. */
+static void an_array_has_events_alone(void **state _unused_)
+{
+	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	struct export_options o = { .format = "json", .json_array = true };
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_result_ struct result r = { 0 };
+	struct records a = { .m = &m };
+	unsigned seen = 0;
+	struct stat st;
+	json_t *e;
+	size_t i;
+
+	make_head(&m, 8, false);
+	producer(&m, 1, 71, MARK_CLOCK_BOOTTIME);
+	usual(&a);
+	flush(&m, 1, 0, &a);
+	maker_end(&m);
+	assert_int_equal(export_stream(m.fd, out, &o, &r.export, &r.err), 0);
+	assert_int_equal(fstat(out, &st), 0);
+	r.text = calloc(1, (size_t)st.st_size + 1);
+	assert_int_equal(pread_full(out, r.text, (size_t)st.st_size, 0), st.st_size);
+	r.json = json_loads(r.text, 0, NULL);
+	assert_true(json_is_array(r.json));
+	json_array_foreach(r.json, i, e)
+	{
+		const char *ph = json_string_value(json_object_get(e, "ph"));
+
+		seen |= *ph == 'X' ? 1 : *ph == 'O' ? 2 : *ph == 'M' ? 4 : 0;
+		assert_true(*ph != 'c');
+		assert_null(json_object_get(e, "esf"));
+	}
+	assert_int_equal(seen, 7);
+	assert_non_null(strstr(r.export.warnings[0], "no place for the kernel's text"));
+	o.format = "txt";
+	export_result_deinit(&r.export);
+	assert_int_equal(export_stream(m.fd, out, &o, &r.export, &r.err), -EINVAL);
+	buf_deinit(&a.b);
+}
+
 /* What a thread marks, in order. */
 static char *marks_of(const struct result *r, int32_t tid)
 {
@@ -556,6 +596,7 @@ int main(void)
 		cmocka_unit_test(clocks_are_converted),
 		cmocka_unit_test(nothing_is_believed),
 		cmocka_unit_test(damage_is_told),
+		cmocka_unit_test(an_array_has_events_alone),
 		cmocka_unit_test(followed_marks_are_the_same),
 	};
 
