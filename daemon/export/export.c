@@ -11,7 +11,7 @@
 
 #include "export/bytes.h"
 #include "export/ledger.h"
-#include "export/mark_feed.h"
+#include "export/marks/feed.h"
 #include "export/merge.h"
 #include "export/segment.h"
 #include "export/sinks.h"

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "export/mark_rings.h"
+#include "export/marks/rings.h"
 #include "export/ring_index.h"
 #include "export/trace_info.h"
 #include "stream/reader.h"

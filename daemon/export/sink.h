@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "export/export.h"
-#include "export/mark.h"
+#include "export/marks/mark.h"
 #include "export/output.h"
 #include "export/trace_info.h"
 #include "print/event_table.h"

@@ -181,7 +181,7 @@ static int apply_reading(struct scan *s, const Traced__Capture__Tasks *tasks, ui
 
 		if (t->kthread && comm)
 			r.comm_len = kthread_comm(comm, t->comm.len, s->comm_max);
-		/* The idle tasks of all CPUs are tid 0: line.c names it. */
+		/* The idle tasks of all CPUs are tid 0: text/line.c names it. */
 		rc = t->tid > 0 ? task_table_read(info->tasks, &r) : 0;
 		if (rc < 0)
 			return rc;

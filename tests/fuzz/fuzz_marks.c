@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "export/mark_decode.h"
+#include "export/marks/decode.h"
 #include "marks/ring.h"
 #include "traced/mark_record.h"
 #include "util/io.h"

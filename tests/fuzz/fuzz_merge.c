@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "export/json_mark.h"
+#include "export/json/mark.h"
+#include "export/marks/trace_file.h"
 #include "export/perfetto/marks.h"
-#include "export/trace_file.h"
 #include "util/io.h"
 
 static void give(struct mark_sort *marks)

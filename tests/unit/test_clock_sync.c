@@ -19,8 +19,8 @@
 #include <jansson.h>
 
 #include "capture/clocks.h"
-#include "export/clock_map.h"
 #include "export/export.h"
+#include "export/marks/clock_map.h"
 #include "make_stream.h"
 #include "traced/mark_record.h"
 #include "util/io.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "export/json.h"
+#include "export/json/json.h"
 
 /* The oracle: byte for byte, at every place within the words that are scanned. */
 static void every_byte_that_is_not_plain_is_found(void **state _unused_)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "export/export.h"
-#include "export/mark_decode.h"
+#include "export/marks/decode.h"
 #include "make_stream.h"
 #include "traced/mark_record.h"
 #include "util/io.h"

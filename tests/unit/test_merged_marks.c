@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "export/clock_map.h"
 #include "export/export.h"
-#include "export/trace_file.h"
+#include "export/marks/clock_map.h"
+#include "export/marks/trace_file.h"
 #include "make_stream.h"
 #include "util/io.h"
 

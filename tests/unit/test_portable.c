@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "export/portable.h"
+#include "export/json/portable.h"
 
 #define SWITCH "sched_switch: prev_comm="
 

@@ -2,7 +2,7 @@
 /* Frames of stacks, which come before the marks that have them. */
 #pragma once
 
-#include "export/mark.h"
+#include "export/marks/mark.h"
 #include "export/perfetto/message.h"
 
 struct pf_frames {

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "export/value.h"
+#include "export/marks/value.h"
 
 /* A submessage: its fields follow up to pf_close, which gets what pf_open returned. */
 size_t pf_open(struct buf *out, uint32_t field);

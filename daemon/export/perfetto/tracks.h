@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "export/mark.h"
+#include "export/marks/mark.h"
 #include "export/perfetto/message.h"
 
 #define PF_TRACKS_MAX (1U << 18)

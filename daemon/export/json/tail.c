@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/json/tail.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "export/json/json.h"
+#include "export/json/mark.h"
+#include "export/marks/feed.h"
+#include "export/task_scan.h"
+#include "util/io.h"
+
+/* Readers sort ascending; 0 is the default. Perfetto reads 32 bits. */
+#define SORT_KTHREADS 1000000
+#define SORT_IDLE INT32_MAX
+#define FRAMES_MEMORY (64U << 20)
+#define NAMES_MEMORY (4U << 20)
+
+/* Opens {"name":..,"ph":"M",..,"args":{ -- to be closed by "}}". Metadata has no time. */
+static void open_meta(struct buf *b, const char *name, int32_t pid, int32_t tid)
+{
+	json_put_comma(b);
+	buf_puts(b, "\n{\"name\":\"");
+	buf_puts(b, name);
+	buf_printf(b, "\",\"ph\":\"M\",\"cat\":\"__metadata\",\"pid\":%d,\"tid\":%d,\"args\":{",
+		   pid, tid);
+}
+
+static void meta_string(struct buf *b, const char *name, int32_t pid, int32_t tid,
+			const char *value)
+{
+	open_meta(b, name, pid, tid);
+	json_put_string_key(b, "name", value);
+	buf_puts(b, "}}");
+}
+
+static void meta_sort(struct buf *b, int32_t pid, int32_t index)
+{
+	open_meta(b, "process_sort_index", pid, pid);
+	json_put_i64_key(b, "sort_index", index);
+	buf_puts(b, "}}");
+}
+
+/* The last life of each tid that has an event: viewers know a thread by its tid alone. */
+static bool names_its_tid(struct task *const *all, size_t count, size_t i)
+{
+	if (!all[i]->seen)
+		return false;
+	for (size_t j = i + 1; j < count && all[j]->tid == all[i]->tid; j++)
+		if (all[j]->seen)
+			return false;
+	return true;
+}
+
+static int32_t process_of(const struct task *t)
+{
+	return t->tgid ?: t->tid;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void put_process(struct buf *b, struct task_table *tasks, int32_t pid)
+{
+	const struct task *t = task_table_find(tasks, pid, UINT64_MAX);
+	char number[32];
+
+	snprintf(number, sizeof(number), "process %d", pid);
+	meta_string(b, "process_name", pid, pid, t && t->comm[0] ? t->comm : number);
+	if (t && t->kthread)
+		meta_sort(b, pid, SORT_KTHREADS);
+}
+
+/* Names it once. */
+static int add_process(struct json_tail *t, int32_t pid)
+{
+	size_t low = 0, high = t->process_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (t->processes[mid] < pid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < t->process_count && t->processes[low] == pid)
+		return 0;
+	if (t->process_count == t->process_cap) {
+		size_t cap = MAX((size_t)64, t->process_cap * 2);
+		int32_t *all = reallocarray(t->processes, cap, sizeof(*all));
+
+		if (!all)
+			return -ENOMEM;
+		t->processes = all;
+		t->process_cap = cap;
+	}
+	memmove(&t->processes[low + 1], &t->processes[low],
+		(t->process_count++ - low) * sizeof(*t->processes));
+	t->processes[low] = pid;
+	put_process(&t->out->buf, t->info->tasks, pid);
+	return 0;
+}
+
+static int put_names(struct json_tail *t)
+{
+	_cleanup_free_ int32_t *processes = NULL;
+	const struct trace_info *info = t->info;
+	struct output *out = t->out;
+	struct buf *b = &out->buf;
+	struct task *const *all;
+	size_t count, n = 0;
+	int r;
+
+	all = task_table_all(info->tasks, &count);
+	processes = calloc(count + 1, sizeof(*processes));
+	if (!all || !processes)
+		return -ENOMEM;
+	/* Trace Viewer puts the interrupts of all CPUs into process 0. */
+	meta_string(b, "process_name", 0, 0, "kernel (idle, irqs)");
+	meta_sort(b, 0, SORT_IDLE);
+	meta_string(b, "thread_name", 0, 0, "idle");
+	for (size_t i = 0; i < count; i++) {
+		if (!names_its_tid(all, count, i))
+			continue;
+		processes[n++] = process_of(all[i]);
+		meta_string(b, "thread_name", process_of(all[i]), all[i]->tid,
+			    all[i]->comm[0] ? all[i]->comm : "<...>");
+		r = output_settle(out);
+		if (r < 0)
+			return r;
+	}
+	qsort(processes, n, sizeof(*processes), by_number);
+	for (size_t i = 0; i < n; i++) {
+		if (i && processes[i] == processes[i - 1])
+			continue;
+		r = add_process(t, processes[i]) ?: output_settle(out);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static const struct {
+	clockid_t id;
+	const char *name;
+} clock_names[] = {
+	{ CLOCK_REALTIME, "REALTIME" },
+	{ CLOCK_MONOTONIC, "MONOTONIC" },
+	{ CLOCK_MONOTONIC_RAW, "MONOTONIC_RAW" },
+	{ CLOCK_BOOTTIME, "BOOTTIME" },
+	{ CLOCK_TAI, "TAI" },
+};
+
+static const char *clock_name(uint32_t id)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(clock_names); i++)
+		if (clock_names[i].id == (clockid_t)id)
+			return clock_names[i].name;
+	return NULL;
+}
+
+/* value = BOOTTIME + offset, give or take bound. */
+static void put_reading(struct buf *b, const Traced__Capture__ClockReading *r, uint32_t phase)
+{
+	uint64_t bracket = r->boot_after_ns - r->boot_before_ns;
+	uint64_t boot = r->boot_before_ns + bracket / 2;
+	const char *name = clock_name(r->clock);
+
+	if (!name || r->boot_after_ns < r->boot_before_ns)
+		return;
+	json_put_comma(b);
+	buf_puts(b, "\n{");
+	json_put_string_key(b, "clock", name);
+	json_put_string_key(b, "when", phase == 0 ? "start" : "end");
+	json_put_u64_key(b, "boottime_ns", boot);
+	json_put_i64_key(b, "offset_ns", (int64_t)(r->value_ns - boot));
+	json_put_u64_key(b, "bound_ns", (bracket + 1) / 2);
+	buf_puts(b, "}");
+}
+
+/* The readings of the start and the end: what lies between is in the capture stream. */
+static void put_clocks(struct buf *b, const struct trace_info *info)
+{
+	json_put_key(b, "clock_offsets");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < info->clock_count; i++) {
+		const Traced__Capture__Clocks *c = info->clocks[i];
+
+		if (i && i + 1 < info->clock_count)
+			continue;
+		for (size_t j = 0; j < c->n_readings; j++)
+			put_reading(b, c->readings[j], i == 0 ? 0 : 2);
+	}
+	buf_puts(b, "]");
+}
+
+static void put_ledger(struct buf *b, const struct export_result *result)
+{
+	json_put_key(b, "cpus");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < result->ledger_count; i++) {
+		const struct export_ledger_row *row = &result->ledger[i];
+
+		json_put_comma(b);
+		buf_puts(b, "\n{");
+		json_put_u64_key(b, "cpu", row->cpu);
+		json_put_u64_key(b, "written", row->written);
+		json_put_u64_key(b, "events", row->events);
+		json_put_u64_key(b, "lost_overrun", row->lost_overrun);
+		json_put_u64_key(b, "lost_other", row->lost_other);
+		json_put_u64_key(b, "gaps", row->gaps);
+		json_put_u64_key(b, "unread", row->unread);
+		buf_puts(b, "}");
+	}
+	buf_puts(b, "]");
+}
+
+static void put_words(struct buf *b, const char *key, char *const *words, size_t count)
+{
+	json_put_key(b, key);
+	buf_puts(b, "[");
+	for (size_t i = 0; i < count; i++) {
+		json_put_comma(b);
+		json_put_string(b, words[i]);
+	}
+	buf_puts(b, "]");
+}
+
+static void put_request(struct buf *b, const Traced__Capture__Request *r)
+{
+	json_put_key(b, "request");
+	buf_puts(b, "{");
+	json_put_string_key(b, "name", r->name);
+	json_put_key(b, "events");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < r->n_events; i++) {
+		json_put_comma(b);
+		buf_puts(b, "{");
+		json_put_string_key(b, "events", r->events[i]->glob);
+		if (r->events[i]->filter[0])
+			json_put_string_key(b, "filter", r->events[i]->filter);
+		buf_puts(b, "}");
+	}
+	buf_puts(b, "]");
+	put_words(b, "command", r->command, r->n_command);
+	if (r->n_kprobes)
+		put_words(b, "kprobes", r->kprobes, r->n_kprobes);
+	if (r->n_uprobes)
+		put_words(b, "uprobes", r->uprobes, r->n_uprobes);
+	json_put_string_key(b, "tracer", r->tracer);
+	json_put_u64_key(b, "duration_ns", r->duration_ns);
+	json_put_u64_key(b, "buffer_bytes_per_cpu", r->buffer_bytes);
+	json_put_bool_key(b, "ring", r->ring);
+	if (r->cpus[0])
+		json_put_string_key(b, "cpu_list", r->cpus);
+	buf_puts(b, "}");
+}
+
+static const char *end_reason(const Traced__Capture__End *end)
+{
+	static const char *const names[] = {
+		"stopped",   "duration", "command exited", "snapshot",
+		"extracted", "shutdown", "no space",	   "failed",
+	};
+
+	if (!end)
+		return "not closed";
+	return (size_t)end->reason < ARRAY_SIZE(names) ? names[end->reason] : "unknown";
+}
+
+/* When the recording began, as ISO 8601; "" if no reading tells. */
+static void start_time(const struct trace_info *info, char text[static 40])
+{
+	const Traced__Capture__Clocks *c = info->clock_count ? info->clocks[0] : NULL;
+
+	text[0] = '\0';
+	for (size_t i = 0; c && i < c->n_readings; i++) {
+		time_t t = (time_t)(c->readings[i]->value_ns / NSEC_PER_SEC);
+		struct tm tm;
+
+		if (c->readings[i]->clock != CLOCK_REALTIME || !gmtime_r(&t, &tm))
+			continue;
+		strftime(text, 40, "%Y-%m-%dT%H:%M:%SZ", &tm);
+		return;
+	}
+}
+
+static void put_machine(struct buf *b, const struct trace_info *info)
+{
+	const Traced__Capture__Header *h = info->header;
+	char uuid[33] = "", started[40];
+
+	for (size_t i = 0; i < h->uuid.len && i < 16; i++)
+		snprintf(uuid + 2 * i, 3, "%02x", h->uuid.data[i]);
+	start_time(info, started);
+	json_put_string_key(b, "recorder", h->program);
+	json_put_string_key(b, "recording", uuid);
+	json_put_string_key(b, "started", started);
+	json_put_string_key(b, "hostname", h->nodename);
+	json_put_string_key(b, "system", h->sysname);
+	json_put_string_key(b, "kernel", h->release);
+	json_put_string_key(b, "kernel_version", h->kernel_version);
+	json_put_string_key(b, "machine", h->machine);
+	json_put_u64_key(b, "cpus_possible", h->cpus);
+	json_put_u64_key(b, "cpus_online", h->cpus_online);
+	json_put_u64_key(b, "word_size", h->word_size);
+	json_put_bool_key(b, "big_endian", h->big_endian);
+	json_put_string_key(b, "trace_clock", h->trace_clock);
+	json_put_string_key(b, "lockdown", h->lockdown);
+	json_put_u64_key(b, "kptr_restrict", h->kptr_restrict);
+	json_put_string_key(b, "ended", end_reason(info->end));
+}
+
+static void put_warnings(struct buf *b, const struct export_result *result)
+{
+	json_put_key(b, "warnings");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < result->warning_count; i++) {
+		json_put_comma(b);
+		json_put_string(b, result->warnings[i]);
+	}
+	buf_puts(b, "]");
+}
+
+/*
+ * The counterpart of a sync mark in the text. Both are in one clock, so the recorder's own
+ * was issued and received at the very time that the text's line shows.
+ */
+static void put_clock_sync(struct buf *b, const char *id, uint64_t issue_ts, uint64_t ts)
+{
+	json_put_comma(b);
+	buf_printf(b,
+		   "\n{\"name\":\"clock_sync\",\"ph\":\"c\",\"cat\":\"__metadata\",\"pid\":0,"
+		   "\"tid\":0,\"ts\":%" PRIu64 ",\"args\":{\"sync_id\":\"%s\",\"issue_ts\":%" PRIu64
+		   "}}",
+		   (ts + 500) / 1000, id, (issue_ts + 500) / 1000);
+}
+
+/* What the recorder noted when it wrote the mark of that id; NULL: it did not write it. */
+static const Traced__Capture__Clocks *find_noted(const struct trace_info *info, const char *id)
+{
+	for (size_t i = 0; i < info->clock_count; i++)
+		if (info->clocks[i]->sync_id[0] && strcmp(info->clocks[i]->sync_id, id) == 0)
+			return info->clocks[i];
+	return NULL;
+}
+
+/* The recorder's syncs: trace clock = BOOTTIME + offset, give or take bound. */
+static void put_sync(struct buf *b, const char *id, uint64_t ts,
+		     const Traced__Capture__Clocks *noted)
+{
+	uint64_t apart = noted->sync_after_ns - noted->sync_before_ns;
+	uint64_t boot = noted->sync_before_ns + apart / 2;
+
+	json_put_comma(b);
+	buf_puts(b, "\n{");
+	json_put_string_key(b, "sync_id", id);
+	json_put_u64_key(b, "issue_boottime_ns", noted->sync_before_ns);
+	json_put_u64_key(b, "answer_boottime_ns", noted->sync_after_ns);
+	json_put_u64_key(b, "trace_ns", ts);
+	json_put_i64_key(b, "offset_ns", (int64_t)(ts - boot));
+	json_put_u64_key(b, "bound_ns", (apart + 1) / 2);
+	buf_puts(b, "}");
+}
+
+static void put_syncs(struct buf *b, const struct json_tail *t)
+{
+	const Traced__Capture__Clocks *noted = find_noted(t->info, t->info->sync_id);
+
+	json_put_key(b, "kernel_syncs");
+	buf_puts(b, "[");
+	if (t->sync->seen && noted)
+		put_sync(b, t->info->sync_id, t->sync->ts, noted);
+	for (size_t i = 0; i < t->sync->other_count; i++) {
+		noted = find_noted(t->info, t->sync->others[i].id);
+		if (noted)
+			put_sync(b, t->sync->others[i].id, t->sync->others[i].ts, noted);
+	}
+	buf_puts(b, "]");
+}
+
+/* The files that were merged in: how each clock was tied, and what each says of itself. */
+static void put_merged(struct buf *b, const struct mark_feed *marks)
+{
+	size_t count;
+	const struct mark_origin *all = mark_feed_origins(marks, &count);
+
+	json_put_key(b, "merged");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < count; i++) {
+		json_put_comma(b);
+		buf_puts(b, "\n{");
+		json_put_string_key(b, "file", all[i].name);
+		json_put_string_key(b, "clock", all[i].clock ?: "clock_sync");
+		json_put_u64_key(b, "ties", all[i].ties);
+		json_put_i64_key(b, "offset_ns", all[i].offset);
+		json_put_u64_key(b, "bound_ns", all[i].bound);
+		json_put_key(b, "drift_ppb");
+		/* One tie tells nothing of it. */
+		if (all[i].ties > 1)
+			buf_printf(b, "%.3f", all[i].drift);
+		else
+			buf_puts(b, all[i].ties ? "null" : "0");
+		json_put_key(b, "says");
+		buf_puts(b, "{");
+		json_put_members(b, all[i].members);
+		buf_puts(b, "}}");
+	}
+	buf_puts(b, "]");
+}
+
+/* All that were said, also those that have no partner. */
+static void put_all_syncs(struct buf *b, const struct mark_feed *marks)
+{
+	size_t count;
+	const struct mark_sync *all = mark_feed_syncs(marks, &count);
+
+	json_put_key(b, "clock_syncs");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < count; i++) {
+		json_put_comma(b);
+		buf_puts(b, "{");
+		json_put_string_key(b, "sync_id", all[i].id);
+		json_put_u64_key(b, "ts_ns", all[i].ts);
+		if (all[i].issue_ts)
+			json_put_u64_key(b, "issue_ts_ns", all[i].issue_ts);
+		if (all[i].kernel_ts)
+			json_put_u64_key(b, "kernel_ts_ns", all[i].kernel_ts);
+		buf_puts(b, "}");
+	}
+	buf_puts(b, "]");
+}
+
+static void put_marks(struct buf *b, const struct mark_feed *marks, uint64_t count)
+{
+	struct mark_rings_sum sum;
+
+	mark_feed_rings(marks, &sum);
+	put_merged(b, marks);
+	put_all_syncs(b, marks);
+	json_put_key(b, "marks");
+	buf_puts(b, "{");
+	json_put_u64_key(b, "marks", count);
+	json_put_u64_key(b, "rings", sum.rings);
+	json_put_u64_key(b, "lost", sum.lost);
+	json_put_u64_key(b, "bound_ns", sum.bound);
+	buf_puts(b, "}");
+}
+
+/* Rounded up, in ns. */
+static uint64_t whole_us(uint64_t ns)
+{
+	return (ns + 999) / 1000 * 1000;
+}
+
+/*
+ * A sync mark in the kernel's text that is not the recording's own: the event of the merged file
+ * that has its id, or the recorder's note of it. Text and events are in one clock, so that the
+ * mark's time stays the middle: its distance from either end is what the two readings
+ * were apart.
+ */
+static void put_other_syncs(struct buf *b, const struct json_tail *t)
+{
+	size_t count = 0;
+	const struct mark_sync *syncs =
+		t->info->marks ? mark_feed_syncs(t->info->marks, &count) : NULL;
+
+	for (size_t i = 0; i < t->sync->other_count; i++) {
+		const struct other_sync *o = &t->sync->others[i];
+		const Traced__Capture__Clocks *noted = find_noted(t->info, o->id);
+		uint64_t apart = noted ? whole_us(noted->sync_after_ns - noted->sync_before_ns) : 0;
+		uint64_t ts = o->ts, issue = o->ts;
+
+		if (noted && noted->sync_after_ns > noted->sync_before_ns && apart < ts) {
+			ts += apart;
+			issue -= apart;
+		}
+		for (size_t j = 0; j < count; j++) {
+			if (strcmp(syncs[j].id, o->id) != 0)
+				continue;
+			ts = syncs[j].ts;
+			issue = syncs[j].issue_ts ?: ts;
+			break;
+		}
+		put_clock_sync(b, o->id, issue, ts);
+	}
+}
+
+/* Ends the section that is open, and begins that one. */
+static int enter(struct json_tail *t, enum tail_section section)
+{
+	static const char *const begin[] = {
+		[TAIL_EVENTS] = ",\n\"traceEvents\":[",
+		[TAIL_SAMPLES] = ",\n\"samples\":[",
+	};
+	static const char *const end[] = { "", "]", "]" };
+	struct buf *b = &t->out->buf;
+	int r = 0;
+
+	/* There are always events. */
+	if (t->section < TAIL_EVENTS && section > TAIL_EVENTS)
+		r = enter(t, TAIL_EVENTS);
+	if (r < 0 || t->section >= section)
+		return r;
+	/* A sync that has no partner would fail an import. */
+	if (t->section == TAIL_EVENTS && !t->array) {
+		if (t->sync->seen)
+			put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
+		put_other_syncs(b, t);
+	}
+	buf_puts(b, end[t->section]);
+	t->section = section;
+	if (section == TAIL_END) {
+		if (t->frames.len && !t->array) {
+			buf_puts(b, ",\n\"stackFrames\":");
+			buf_append(b, t->frames.data, t->frames.len);
+			buf_putc(b, '}');
+		}
+		return buf_error(&t->frames);
+	}
+	buf_puts(b, t->array ? "[" : begin[section]);
+	if (section == TAIL_EVENTS)
+		r = put_names(t);
+	/* Of the files before this one, or of marks that came early. */
+	if (section == TAIL_EVENTS)
+		buf_append(b, t->names.data, t->names.len);
+	if (r == 0 && section == TAIL_EVENTS)
+		r = json_spool_write(t->spool, t->out);
+	return r;
+}
+
+void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
+		    const struct clock_sync *sync, struct json_spool *spool, bool array)
+{
+	*t = (struct json_tail){
+		.out = out, .info = info, .sync = sync, .spool = spool, .array = array
+	};
+}
+
+void json_tail_restart(struct json_tail *t, struct json_spool *spool)
+{
+	t->spool = spool;
+	t->section = TAIL_NOTHING;
+	t->last_tid = 0;
+	t->process_count = 0;
+}
+
+void json_tail_deinit(struct json_tail *t)
+{
+	buf_deinit(&t->frames);
+	buf_deinit(&t->names);
+	free(t->processes);
+}
+
+/* They come before what uses them, but their member has to wait for its turn. */
+static int add_frame(struct json_tail *t, const struct mark *mark)
+{
+	if (t->frames.len > FRAMES_MEMORY) {
+		t->left_out++;
+		return 0;
+	}
+	if (!t->frames.len)
+		buf_putc(&t->frames, '{');
+	json_put_mark(&t->frames, mark);
+	return buf_error(&t->frames);
+}
+
+/*
+ * A task that has marks but no event of the kernel's is named before its first
+ * mark: a name that the application gives follows, and the last one counts.
+ */
+static int name_task(struct json_tail *t, const struct mark *mark)
+{
+	struct task *task;
+
+	if (mark->tid == t->last_tid)
+		return 0;
+	t->last_tid = mark->tid;
+	task = task_table_find(t->info->tasks, mark->tid, mark->ts ?: UINT64_MAX);
+	if (!task || task->seen || !task->tid)
+		return 0;
+	task->seen = true;
+	meta_string(&t->out->buf, "thread_name", process_of(task), task->tid,
+		    task->comm[0] ? task->comm : "<...>");
+	return add_process(t, process_of(task));
+}
+
+/* Without its stacks, whose frames have no place in an array. */
+static const struct mark *fit(const struct json_tail *t, const struct mark *mark, struct mark *to)
+{
+	if (!t->array)
+		return mark;
+	*to = *mark;
+	to->part[PART_SF] = to->part[PART_ESF] = (struct text){ 0 };
+	return to;
+}
+
+int json_tail_early_mark(struct json_tail *t, const struct mark *mark)
+{
+	struct mark fitted;
+	bool name = mark->phase == PHASE_METADATA && t->names.len < NAMES_MEMORY;
+	struct task *task;
+
+	if (mark->phase == PHASE_FRAME)
+		return add_frame(t, mark);
+	/* It is named with the others, before what the spool holds. */
+	if (mark->tid != t->last_tid) {
+		task = task_table_find(t->info->tasks, mark->tid, mark->ts ?: UINT64_MAX);
+		if (task && task->tid)
+			task->seen = true;
+		t->last_tid = mark->tid;
+	}
+	mark = fit(t, mark, &fitted);
+	t->left_out += !json_put_mark(name ? &t->names : json_spool_buf(t->spool), mark);
+	return buf_error(&t->names) ?: json_spool_settle(t->spool);
+}
+
+int json_tail_mark(struct json_tail *t, const struct mark *mark)
+{
+	bool sample = mark->phase == PHASE_GLOBAL_SAMPLE;
+	struct mark fitted;
+	size_t start;
+	int r;
+
+	if (mark->phase == PHASE_FRAME)
+		return add_frame(t, mark);
+	t->left_out += sample && t->array;
+	if (sample && t->array)
+		return 0;
+	mark = fit(t, mark, &fitted);
+	r = enter(t, sample ? TAIL_SAMPLES : TAIL_EVENTS);
+	if (r >= 0 && !sample)
+		r = name_task(t, mark);
+	if (r < 0)
+		return r;
+	start = t->out->buf.len;
+	if (!json_put_mark(&t->out->buf, mark))
+		t->left_out++;
+	else if (mark->phase == PHASE_METADATA && t->names.len < NAMES_MEMORY)
+		buf_append(&t->names, t->out->buf.data + start, t->out->buf.len - start);
+	return output_settle(t->out);
+}
+
+int json_tail_close(struct json_tail *t, const struct export_result *result)
+{
+	const struct trace_info *info = t->info;
+	struct buf *b = &t->out->buf;
+	const char *key = info->marks ? mark_feed_controller_key(info->marks) : NULL;
+	int r = enter(t, TAIL_END);
+
+	if (r < 0 || t->array)
+		return r;
+	buf_printf(b, ",\n\"displayTimeUnit\":\"%s\"",
+		   info->marks && mark_feed_unit_ms(info->marks) ? "ms" : "ns");
+	if (key)
+		json_put_string_key(b, "controllerTraceDataKey", key);
+	buf_puts(b, ",\n\"metadata\":{");
+	/*
+	 * The mark was lost with the part of the ring that held it, or was never
+	 * there: then the domain that Trace Viewer gives to kernel text says the
+	 * same. Both at once fail its import.
+	 */
+	if (!t->sync->seen && !t->sync->other_count)
+		buf_puts(b, "\"clock-domain\":\"LINUX_FTRACE_GLOBAL\"");
+	buf_puts(b, "},\n\"otherData\":{");
+	put_machine(b, info);
+	if (info->header->request)
+		put_request(b, info->header->request);
+	put_clocks(b, info);
+	put_syncs(b, t);
+	if (info->marks)
+		put_marks(b, info->marks, result->marks);
+	json_put_u64_key(b, "events", result->events);
+	json_put_u64_key(b, "lost", result->lost);
+	json_put_u64_key(b, "span_ns", result->span_ns);
+	json_put_bool_key(b, "incomplete", result->incomplete);
+	put_ledger(b, result);
+	put_warnings(b, result);
+	buf_puts(b, "}");
+	return output_settle(t->out);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What follows the kernel's text in the JSON: names, clocks, the account of events. */
+#pragma once
+
+#include "export/json/portable.h"
+#include "export/json/spool.h"
+#include "export/sink.h"
+
+/*
+ * The members after "systemTraceEvents", each with a comma before it. Marks go
+ * to the one that is theirs; they come in the order of the members. What spool
+ * holds by the first of them has its place among the events.
+ */
+struct json_tail {
+	struct output *out;
+	const struct trace_info *info;
+	const struct clock_sync *sync;
+	struct json_spool *spool;
+	bool array; /* there are but events */
+	enum tail_section { TAIL_NOTHING, TAIL_EVENTS, TAIL_SAMPLES, TAIL_END } section;
+	uint64_t left_out;  /* marks that no reader takes */
+	struct buf frames;  /* the member stackFrames, so far */
+	struct buf names;   /* that applications told, with a comma before each */
+	int32_t last_tid;   /* of the last mark */
+	int32_t *processes; /* owned; those that were named, sorted */
+	size_t process_count, process_cap;
+};
+void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
+		    const struct clock_sync *sync, struct json_spool *spool, bool array);
+/* Another file: frames and names that were told are those of its marks, too. */
+void json_tail_restart(struct json_tail *t, struct json_spool *spool);
+void json_tail_deinit(struct json_tail *t);
+/* The kernel's text has not ended: the mark goes to the spool. */
+int json_tail_early_mark(struct json_tail *t, const struct mark *mark);
+int json_tail_mark(struct json_tail *t, const struct mark *mark);
+/* All that is left to say. 0 or -errno. */
+int json_tail_close(struct json_tail *t, const struct export_result *result);

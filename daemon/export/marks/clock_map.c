@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/marks/clock_map.h"
+
+#include <time.h>
+
+#include "traced/mark_record.h"
+#include "util/io.h"
+#include "util/wide.h"
+
+void clock_map_deinit(struct clock_map *map)
+{
+	free(map->points);
+	*map = (struct clock_map){ 0 };
+}
+
+int clock_map_add(struct clock_map *map, const struct clock_point *point)
+{
+	if (map->count == map->cap) {
+		size_t cap = MAX((size_t)16, map->cap * 2);
+		struct clock_point *points = reallocarray(map->points, cap, sizeof(*points));
+
+		if (!points)
+			return -ENOMEM;
+		map->points = points;
+		map->cap = cap;
+	}
+	map->points[map->count++] = *point;
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct clock_point *x = a, *y = b;
+
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return x->bound < y->bound ? -1 : x->bound > y->bound;
+}
+
+void clock_map_seal(struct clock_map *map)
+{
+	size_t kept = 0;
+
+	if (map->count)
+		qsort(map->points, map->count, sizeof(*map->points), by_time);
+	/* Of the same time the best one. */
+	for (size_t i = 0; i < map->count; i++)
+		if (!kept || map->points[i].from != map->points[kept - 1].from)
+			map->points[kept++] = map->points[i];
+	map->count = kept;
+}
+
+/* The clock of clock_gettime(2) that a trace clock is; -1: none. */
+static clockid_t trace_clockid(const char *name)
+{
+	static const struct {
+		const char *name;
+		clockid_t id;
+	} clocks[] = {
+		{ "boot", CLOCK_BOOTTIME },	     { "mono", CLOCK_MONOTONIC },
+		{ "mono_raw", CLOCK_MONOTONIC_RAW }, { "tai", CLOCK_TAI },
+		{ "x86-tsc", MARK_CLOCK_TSC },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
+		if (strcmp(name, clocks[i].name) == 0)
+			return clocks[i].id;
+	return -1;
+}
+
+/* The reading of clock in a snapshot; NULL: none, or one that can't be. */
+static const Traced__Capture__ClockReading *find_reading(const Traced__Capture__Clocks *c,
+							 clockid_t clock)
+{
+	for (size_t i = 0; i < c->n_readings; i++) {
+		const Traced__Capture__ClockReading *r = c->readings[i];
+
+		if (r->clock == (uint32_t)clock && r->boot_after_ns >= r->boot_before_ns)
+			return r;
+	}
+	return NULL;
+}
+
+/* When a clock was value, of CLOCK_BOOTTIME. */
+static uint64_t middle(const Traced__Capture__ClockReading *r, uint64_t *bound)
+{
+	uint64_t bracket = r->boot_after_ns - r->boot_before_ns;
+
+	*bound += (bracket + 1) / 2;
+	return r->boot_before_ns + bracket / 2;
+}
+
+int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t clock)
+{
+	clockid_t trace = trace_clockid(info->header->trace_clock);
+	int r = 0;
+
+	*ret = (struct clock_map){
+		.identity = clock == trace,
+		.ticks = clock == MARK_CLOCK_TSC || trace == MARK_CLOCK_TSC,
+	};
+	ret->own_rate = ret->ticks;
+	if (trace < 0)
+		return -ENOENT;
+	for (size_t i = 0; r == 0 && i < info->clock_count && !ret->identity; i++) {
+		const Traced__Capture__ClockReading *from = NULL, *to = NULL;
+		struct clock_point p = { 0 };
+		if (clock != CLOCK_BOOTTIME && !(from = find_reading(info->clocks[i], clock)))
+			continue;
+		if (trace != CLOCK_BOOTTIME && !(to = find_reading(info->clocks[i], trace)))
+			continue;
+		if (from && to) {
+			/* Read shortly after each other; what passed between passed for both. */
+			p.from = from->value_ns;
+			p.to = to->value_ns + (middle(from, &p.bound) - middle(to, &p.bound));
+		} else if (from) {
+			p.from = from->value_ns;
+			p.to = middle(from, &p.bound);
+		} else if (to) {
+			p.from = middle(to, &p.bound);
+			p.to = to->value_ns;
+		}
+		r = clock_map_add(ret, &p);
+	}
+	clock_map_seal(ret);
+	return r ?: ret->identity || ret->count ? r : -ENOENT;
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* The offsets of both differ by more than a clock drifts in between. */
+static bool stepped(const struct clock_point *a, const struct clock_point *b)
+{
+	uint64_t span = b->from - a->from, change = distance(b->to - a->to, span);
+
+	return change > span / 1000000 * CLOCK_DRIFT_MAX_PPM + a->bound + b->bound + 1000;
+}
+
+/*
+ * Trace clock per other clock, over all points. 1: one point tells nothing, and points that
+ * are close together not enough.
+ */
+static double rate(const struct clock_map *map)
+{
+	const struct clock_point *first = map->points, *last = first + map->count - 1;
+	double r;
+
+	if (map->count < 2)
+		return 1;
+	r = (double)(last->to - first->to) / (double)(last->from - first->from);
+	return map->ticks || (r - 1) * 1e6 * ((r > 1) - (r < 1)) <= CLOCK_DRIFT_MAX_PPM ? r : 1;
+}
+
+/* The line through the first and the last point, through p; nothing was before 0. */
+static uint64_t extend(const struct clock_map *map, const struct clock_point *p, uint64_t from)
+{
+	double far = (double)(int64_t)(from - p->from) * rate(map);
+	int64_t to;
+
+	if (far < -9e18 || far > 9e18 ||
+	    __builtin_add_overflow((int64_t)p->to, (int64_t)(far + (far < 0 ? -0.5 : 0.5)), &to))
+		return from;
+	return to < 0 ? 0 : (uint64_t)to;
+}
+
+/* By the offset of one point; nothing was before 0. */
+static uint64_t shift(const struct clock_point *p, uint64_t from)
+{
+	int64_t to;
+
+	if (__builtin_sub_overflow((int64_t)p->to, (int64_t)p->from, &to) ||
+	    __builtin_add_overflow(to, (int64_t)from, &to))
+		return from;
+	return to < 0 ? 0 : (uint64_t)to;
+}
+
+uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *ret_bound)
+{
+	const struct clock_point *a, *b;
+	size_t low = 0, high = map->count;
+
+	*ret_bound = 0;
+	if (map->identity || !map->count)
+		return from;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (map->points[mid].from <= from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	b = &map->points[MIN(low, map->count - 1)];
+	a = low ? &map->points[low - 1] : b;
+	*ret_bound = MAX(a->bound, b->bound);
+	if (a == b)
+		return map->own_rate ? extend(map, b, from) : shift(b, from);
+	if (!map->ticks && stepped(a, b)) {
+		*ret_bound += distance(b->to - a->to, b->from - a->from);
+		a = from - a->from < b->from - from ? a : b;
+		return shift(a, from);
+	}
+	return a->to + mul_div(from - a->from, b->to - a->to, b->from - a->from);
+}
+
+void clock_map_sum(const struct clock_map *map, int64_t *ret_offset, uint64_t *ret_bound,
+		   double *ret_drift)
+{
+	const struct clock_point *first, *last;
+
+	*ret_offset = 0;
+	*ret_bound = 0;
+	*ret_drift = 0;
+	if (map->identity || !map->count)
+		return;
+	first = map->points;
+	last = first + map->count - 1;
+	*ret_offset = (int64_t)(first->to - first->from);
+	for (size_t i = 0; i < map->count; i++)
+		*ret_bound = MAX(*ret_bound, map->points[i].bound);
+	if (map->count > 1)
+		*ret_drift =
+			((double)(last->to - first->to) / (double)(last->from - first->from) - 1) *
+			1e9;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The records of one ring of marks (traced/mark_record.h), one after the other.
+ * They come from strangers: each length is checked against what encloses it,
+ * what a label means is bounded, and what is not known is passed over.
+ */
+#pragma once
+
+#include "export/marks/mark.h"
+#include "util/error.h"
+
+/* Of all rings that are read at a time. */
+#define MARK_LABELS_MEMORY (64U << 20)
+
+/* What decoders share. */
+struct mark_decode_shared {
+	size_t label_bytes;	 /* in use */
+	uint64_t labels_refused; /* uses of those that found no room, or were never defined */
+	/* Frames that were given out already; open addressing by their hash, 0: free. */
+	uint64_t *frames; /* owned */
+	size_t frame_count, frame_slots;
+};
+void mark_decode_shared_deinit(struct mark_decode_shared *shared);
+
+struct mark_decode {
+	struct mark_decode_shared *shared;
+	bool big_endian;
+	uint32_t generation;
+	int32_t pid, tid;
+	bool begun;		 /* records are this recording's */
+	uint64_t dropped_before; /* in the ring's life, before the recording */
+	uint64_t lost_told;	 /* by LOST records */
+	struct label *labels;	 /* owned; open addressing */
+	size_t label_count, label_slots;
+	/* What the last mark's parts point to. */
+	struct buf args, extra, name, id, frame, linked;
+	char frame_id[20], frame_parent[20];
+};
+
+void mark_decode_init(struct mark_decode *d, struct mark_decode_shared *shared, bool big_endian);
+void mark_decode_deinit(struct mark_decode *d);
+
+enum mark_decoded {
+	DECODED_NOTHING, /* a control record, or one that is not known: taken */
+	DECODED_MARK,	 /* taken */
+	DECODED_FRAME,	 /* of a stack, for what follows: the same record has to be decoded again */
+};
+
+/* The bytes of the record at p: at least 16, a multiple of 8, not more than len; 0: none fits. */
+size_t mark_record_size(const struct mark_decode *d, const uint8_t *p, size_t len);
+/* Of a record of that size; when it was written. */
+uint64_t mark_record_time(const struct mark_decode *d, const uint8_t *p);
+
+/*
+ * An enum mark_decoded, or -ENOMEM. Times are in the ring's clock; ret is valid until the next
+ * call. A record whose fields do not fit gives -EBADMSG: what follows in its chunk is no use.
+ */
+int mark_decode(struct mark_decode *d, const uint8_t *p, size_t size, struct mark *ret);

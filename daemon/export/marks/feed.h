@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The marks of all sources as one sequence, in the trace clock: files that
+ * applications wrote themselves (trace_file.h), and the rings of the recording (rings.h).
+ * Marks of equal times come in the order of their sources; a kernel's event of the same time comes
+ * before them.
+ */
+#pragma once
+
+#include "export/export.h"
+#include "export/index.h"
+#include "export/marks/clock_map.h"
+#include "export/marks/trace_file.h"
+
+/* How one source's clock was tied to the trace clock, and what came from it. */
+struct mark_origin {
+	const char *name;  /* of the file; borrowed */
+	const char *clock; /* "MONOTONIC" ...; NULL: tied by clock_sync events */
+	int64_t offset;	   /* trace clock minus its clock, ns */
+	uint64_t bound;	   /* ns */
+	double drift;	   /* ns in a second */
+	size_t ties;
+	struct text members; /* what its file says besides events: members of a dict */
+};
+
+struct mark_feed;
+
+/*
+ * Reads the merged files. What is wrong with one becomes a warning of the
+ * index, and the trace incomplete: the kernel's part is worth having without.
+ */
+int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
+		  struct stream_index *index, const struct stream_reader *reader,
+		  struct error *err);
+struct mark_feed *mark_feed_free(struct mark_feed *m);
+DEFINE_CLEANUP_FUNC(struct mark_feed *, mark_feed_free);
+
+/* 1, valid until the next call; 0: no more; -errno. */
+int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err);
+/*
+ * Of a recording that is followed, at the end of what was given out: what its rings have before
+ * that offset in the stream follows. 0 or -errno.
+ */
+int mark_feed_extend(struct mark_feed *m, uint64_t limit, struct error *err);
+/* The offset in the stream before which nothing is needed any more. */
+uint64_t mark_feed_needs(const struct mark_feed *m);
+/* How many were given out. */
+uint64_t mark_feed_count(const struct mark_feed *m);
+/* Once all were: warns of what was left out, and of files from another time than the kernel's
+ * events. */
+int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t first_ts,
+		   uint64_t last_ts);
+
+const struct mark_origin *mark_feed_origins(const struct mark_feed *m, size_t *ret_count);
+/* The clock_sync events of the files, in the trace clock. */
+struct mark_sync {
+	char *id; /* owned */
+	uint64_t ts, issue_ts;
+	uint64_t kernel_ts; /* of the mark of that id in the kernel's ring; 0: there is none */
+	uint32_t source;
+};
+const struct mark_sync *mark_feed_syncs(const struct mark_feed *m, size_t *ret_count);
+/* Of the recording's own rings. */
+void mark_feed_rings(const struct mark_feed *m, struct mark_rings_sum *ret);
+const char *mark_feed_controller_key(const struct mark_feed *m); /* or NULL */
+bool mark_feed_unit_ms(const struct mark_feed *m);

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The text that the kernel's own `trace` file would show. */
+#include <inttypes.h>
+
+#include "export/ledger.h"
+#include "export/render.h"
+#include "export/segment.h"
+#include "export/sinks.h"
+#include "export/text/graph_text.h"
+#include "export/text/line.h"
+
+/* What one thread needs. */
+struct text_state {
+	struct line *line;
+	struct printer *printer;
+	struct graph_text *graph;
+	bool is_graph; /* function_graph is the recording's tracer */
+};
+
+struct sink_text {
+	struct sink sink;
+	const struct trace_info *info;
+	struct output *out;
+	bool tgid;
+	struct render *render;
+};
+
+static struct sink_text *text(struct sink *s)
+{
+	return container_of(s, struct sink_text, sink);
+}
+
+static void text_end(void *userdata)
+{
+	struct text_state *s = userdata;
+
+	graph_text_free(s->graph);
+	printer_free(s->printer);
+	line_free(s->line);
+	free(s);
+}
+
+static int text_begin(void **ret, struct sink *sink)
+{
+	const struct trace_info *info = text(sink)->info;
+	struct text_state *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	r = line_new(&s->line, info, text(sink)->tgid, LINE_KERNEL);
+	if (r == 0)
+		r = printer_new(&s->printer, info->events);
+	if (r == 0)
+		r = graph_text_new(&s->graph, info, s->line, s->printer);
+	if (r < 0) {
+		text_end(s);
+		return r;
+	}
+	s->is_graph = graph_text_is_tracer(s->graph);
+	*ret = s;
+	return 0;
+}
+
+_hot_ static int text_render(void *state, const struct trace_event *ev, struct buf *out,
+			     uint64_t *weight _unused_)
+{
+	struct text_state *s = state;
+	int r;
+
+	if (unlikely(s->is_graph || (ev->desc && ev->desc->funcgraph)) &&
+	    graph_text_event(s->graph, ev, out))
+		return buf_error(out);
+	line_prefix(s->line, ev, out);
+	r = sink_print(s->printer, ev, out);
+	buf_putc(out, '\n');
+	return r;
+}
+
+/* As print_trace_line() of kernel/trace/trace.c. */
+static int text_render_loss(void *state _unused_, uint32_t cpu, uint64_t count, struct buf *out,
+			    uint64_t *weight _unused_)
+{
+	if (count == UINT64_MAX)
+		buf_printf(out, "CPU:%u [LOST EVENTS]\n", cpu);
+	else
+		buf_printf(out, "CPU:%u [LOST %" PRIu64 " EVENTS]\n", cpu, count);
+	return buf_error(out);
+}
+
+static const struct render_ops text_render_ops = {
+	.begin = text_begin,
+	.end = text_end,
+	.event = text_render,
+	.loss = text_render_loss,
+	.failure = "can't write the text",
+};
+
+static void text_free(struct sink *s)
+{
+	render_free(text(s)->render);
+	free(text(s));
+}
+
+static bool is_graph(const struct sink_text *s)
+{
+	return ((const struct text_state *)render_state(s->render))->is_graph;
+}
+
+static void put_header(struct sink_text *s, const struct ledger_totals *totals)
+{
+	const struct text_state *state = render_state(s->render);
+
+	if (is_graph(s))
+		graph_text_header(state->graph, &s->out->buf);
+	else
+		line_header(state->line, totals->in_buffer, totals->written, &s->out->buf);
+}
+
+static int text_open(struct sink **ret, const struct trace_info *info,
+		     const struct export_options *o, struct output *out, struct error *err)
+{
+	struct sink_text *s = calloc(1, sizeof(*s));
+	bool segments = segment_wanted(&o->rotate);
+	struct ledger_totals totals = { 0 };
+	int r = s ? 0 : -ENOMEM;
+
+	if (s) {
+		s->info = info;
+		s->out = out;
+		s->tgid = o->tgid;
+		/* Where one event's line decides what becomes of the next, they come one by one. */
+		r = render_new(&s->render, &text_render_ops, &s->sink, info, out,
+			       info->followed || segments ? 1 : o->threads);
+	}
+	if (r < 0) {
+		free(s);
+		return error_errno(err, r, "can't begin the text");
+	}
+	/* How many of them are in which of several files is not known before they are written. */
+	if (!segments)
+		ledger_totals_get(&totals, info);
+	put_header(s, &totals);
+	*ret = &s->sink;
+	/* The tree of calls grows line by line. */
+	return is_graph(s) ? render_alone(s->render, err) : 0;
+}
+
+_hot_ static int text_event(struct sink *sink, const struct trace_event *ev, struct error *err)
+{
+	struct render *render = text(sink)->render;
+
+	/* As above, though these lines only came with another tracer's. */
+	if (unlikely(ev->desc && ev->desc->funcgraph)) {
+		int r = render_alone(render, err);
+
+		if (r < 0)
+			return r;
+	}
+	return render_event(render, ev, err);
+}
+
+static int text_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
+		     uint64_t after_ts _unused_, uint64_t count, struct error *err)
+{
+	return render_loss(text(sink)->render, cpu, count, err);
+}
+
+static int text_sync(struct sink *sink, struct error *err)
+{
+	struct render *render = text(sink)->render;
+	const struct text_state *state = render_state(render);
+	int r = render_drain(render, err);
+
+	line_forget(state->line);
+	return r;
+}
+
+static int text_cut(struct sink *sink, const struct export_result *result _unused_,
+		    struct error *err)
+{
+	struct sink_text *s = text(sink);
+	int r = render_drain(s->render, err);
+
+	if (r < 0)
+		return r;
+	r = output_cut(s->out, false);
+	put_header(s, &(struct ledger_totals){ 0 });
+	return r < 0 ? error_errno(err, r, "can't write the text") : 0;
+}
+
+static int text_close(struct sink *sink, const struct export_result *result _unused_,
+		      struct error *err)
+{
+	int r = render_drain(text(sink)->render, err);
+
+	if (r < 0)
+		return r;
+	r = output_flush(text(sink)->out, true);
+	return r < 0 ? error_errno(err, r, "can't write the text") : 0;
+}
+
+const struct sink_ops sink_text_ops = {
+	.format = { "txt", ".txt", "the text of the kernel's trace file", NULL },
+	.open = text_open,
+	.event = text_event,
+	.loss = text_loss,
+	.sync = text_sync,
+	.cut = text_cut,
+	.close = text_close,
+	.free = text_free,
+};
+
+const struct sink_ops sink_text_gz_ops = {
+	.format = { "txt.gz", ".txt.gz", "the text of the kernel's trace file, compressed", NULL },
+	.gzip = true,
+	.open = text_open,
+	.event = text_event,
+	.loss = text_loss,
+	.sync = text_sync,
+	.cut = text_cut,
+	.close = text_close,
+	.free = text_free,
+};
