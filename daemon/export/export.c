@@ -10,45 +10,10 @@
 #include <sys/resource.h>
 
 #include "export/bytes.h"
-#include "export/ledger.h"
-#include "export/marks/feed.h"
-#include "export/merge.h"
-#include "export/segment.h"
+#include "export/exporter.h"
 #include "export/sinks.h"
 #include "export/task_scan.h"
 #include "util/io.h"
-
-#define EVENT_IDS 65536
-
-struct exporter {
-	const struct export_options *options;
-	struct stream_reader reader;
-	struct stream_index index;
-	struct task_feed *tasks; /* owned */
-	struct merge *merge;	 /* owned */
-	uint64_t copied;	 /* of the stream, where it is the output */
-	uint64_t head;		 /* of a followed stream: where its head ends */
-	bool no_more;		 /* nothing is appended to it any more */
-	bool full;		 /* the format holds no more of it */
-	struct ledger ledger;
-	struct output out;
-	const struct sink_ops *ops;
-	struct sink *sink;
-	struct mark_feed *marks; /* owned; NULL: there are none */
-	struct mark mark;	 /* the next one */
-	bool have_mark;
-	uint64_t mark_ts; /* kernel events after it have to wait for it; UINT64_MAX: for none */
-	uint64_t *counts; /* owned; EVENT_IDS, how often each was met */
-	uint64_t first_ts, last_ts;
-	struct segment segment;
-	bool after_loss;  /* which was told, but not the event behind it */
-	uint64_t told_ns; /* when progress was told last, CLOCK_MONOTONIC */
-	const struct event *print;
-	uint64_t own_events;
-	uint32_t least;	    /* bytes of the common fields: no record is shorter */
-	uint64_t too_short; /* records without room for the common fields */
-	uint64_t late;	    /* given out behind younger ones, as they were known late */
-};
 
 static void exporter_deinit(struct exporter *x)
 {
@@ -61,20 +26,6 @@ static void exporter_deinit(struct exporter *x)
 	ledger_deinit(&x->ledger);
 	free(x->counts);
 	stream_index_deinit(&x->index);
-}
-
-void export_result_deinit(struct export_result *r)
-{
-	for (size_t i = 0; i < r->warning_count; i++)
-		free(r->warnings[i]);
-	free(r->warnings);
-	for (size_t i = 0; i < r->fallback_count; i++) {
-		free(r->fallbacks[i].event);
-		free(r->fallbacks[i].why);
-	}
-	free(r->fallbacks);
-	free(r->ledger);
-	*r = (struct export_result){ 0 };
 }
 
 static void fill_names(void *userdata)
@@ -185,42 +136,6 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 		return error_errno(err, -ENOMEM, "can't begin the export");
 	r = open_marks(x, err);
 	return r < 0 ? r : more;
-}
-
-/* The controllers' syncs: between which readings they were written is all that ties them. */
-static void check_syncs(struct exporter *x)
-{
-	const struct trace_info *info = &x->index.info;
-	uint64_t max = x->options->bound_max_ns ?: EXPORT_BOUND_NS, worst = 0;
-	size_t count = 0;
-
-	for (size_t i = 0; i < info->clock_count; i++) {
-		const Traced__Capture__Clocks *c = info->clocks[i];
-		uint64_t bound = (c->sync_after_ns - c->sync_before_ns + 1) / 2;
-
-		if (!c->sync_id[0] || strcmp(c->sync_id, info->sync_id) == 0 || bound <= max)
-			continue;
-		count++;
-		worst = MAX(worst, bound);
-	}
-	if (count)
-		stream_index_warn(&x->index,
-				  "%zu syncs are tied to the trace only within more than %" PRIu64
-				  " microseconds, the worst within %" PRIu64,
-				  count, max / 1000, (worst + 999) / 1000);
-}
-
-static void take_notes(struct exporter *x)
-{
-	for (size_t i = 0; i < x->index.info.note_count; i++) {
-		x->index.incomplete |= x->index.info.notes[i]->missing;
-		stream_index_warn(&x->index, "%s", x->index.info.notes[i]->text);
-	}
-	if (x->late)
-		stream_index_warn(&x->index,
-				  "%" PRIu64
-				  " events became known late: they stand behind younger ones",
-				  x->late);
 }
 
 static int give_loss(struct exporter *x, const struct merge_item *item, struct error *err)
@@ -471,115 +386,6 @@ static int give_all(struct exporter *x, int more, struct error *err)
 	}
 }
 
-static int add_fallback(struct export_result *ret, const struct event *ev, uint64_t count)
-{
-	struct export_fallback *all, *f;
-
-	all = reallocarray(ret->fallbacks, ret->fallback_count + 1, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	ret->fallbacks = all;
-	f = &all[ret->fallback_count];
-	*f = (struct export_fallback){ .count = count, .why = strdup(ev->why_fallback) };
-	if (!f->why || asprintf(&f->event, "%s:%s", ev->system, ev->name) < 0) {
-		free(f->why);
-		return -ENOMEM;
-	}
-	ret->fallback_count++;
-	ret->fallback_events += count;
-	return 0;
-}
-
-/* What kinds of events there were. */
-static int sum_events(struct exporter *x, struct export_result *ret)
-{
-	uint64_t unknown = 0;
-	unsigned types = 0;
-
-	for (unsigned id = 0; id < EVENT_IDS; id++) {
-		const struct event *ev;
-
-		if (!x->counts[id])
-			continue;
-		types++;
-		ev = event_table_find(x->index.info.events, (uint16_t)id);
-		if (!ev)
-			unknown += x->counts[id];
-		else if (ev->why_fallback && add_fallback(ret, ev, x->counts[id]) < 0)
-			return -ENOMEM;
-	}
-	ret->event_types = types;
-	x->index.incomplete |= unknown > 0;
-	if (unknown)
-		stream_index_warn(&x->index,
-				  "%" PRIu64 " events have no format in the stream: only their "
-				  "type numbers could be written",
-				  unknown);
-	if (x->too_short)
-		stream_index_warn(&x->index, "%" PRIu64 " damaged records were left out",
-				  x->too_short);
-	return 0;
-}
-
-/* The sums, and a copy of the ledger as it stands. */
-static int sum_ledger(struct exporter *x, struct export_result *ret)
-{
-	bool damaged = false;
-
-	free(ret->ledger);
-	ret->ledger = calloc(MAX(x->ledger.count, (size_t)1), sizeof(*ret->ledger));
-	if (!ret->ledger)
-		return -ENOMEM;
-	ret->ledger_count = x->ledger.count;
-	ret->events = ret->lost = 0;
-	for (size_t i = 0; i < x->ledger.count; i++) {
-		ret->ledger[i] = x->ledger.cpus[i].row;
-		ret->events += ret->ledger[i].events;
-		ret->lost += ret->ledger[i].lost_overrun + ret->ledger[i].lost_other;
-		damaged |= x->ledger.cpus[i].damaged;
-	}
-	ret->span_ns = x->last_ts - x->first_ts;
-	ret->own_events = x->own_events;
-	ret->incomplete = x->index.incomplete || damaged || x->too_short;
-	return 0;
-}
-
-/* Warnings that the sink is to write, too: moved to the result before it closes. */
-static int take_warnings(struct exporter *x, struct export_result *ret)
-{
-	for (size_t i = 0; i < x->ledger.count; i++)
-		if (x->ledger.cpus[i].damaged)
-			stream_index_warn(&x->index, "part of what CPU %u recorded is damaged",
-					  x->ledger.cpus[i].row.cpu);
-	if (ret->events <= ret->own_events)
-		stream_index_warn(&x->index, EXPORT_NOTHING);
-	if (x->options->json_array)
-		stream_index_warn(&x->index, "an array has no place for the kernel's text: "
-					     "it is left out");
-	if (!x->ops->mark && !x->ops->copies_stream &&
-	    (x->options->merge_count || x->index.marks.count))
-		stream_index_warn(&x->index,
-				  "a .%s has no place for applications' marks: they are "
-				  "left out",
-				  x->ops->format.name);
-	if (x->marks) {
-		uint64_t left_out = x->ops->marks_left_out ? x->ops->marks_left_out(x->sink) : 0;
-
-		ret->marks = mark_feed_count(x->marks);
-		if (left_out)
-			stream_index_warn(&x->index,
-					  "%" PRIu64
-					  " marks are left out: they end what never began, "
-					  "or have nothing that a viewer shows",
-					  left_out);
-		mark_feed_warn(x->marks, &x->index, x->first_ts, x->last_ts);
-	}
-	ret->warnings = TAKE_PTR(x->index.warnings);
-	ret->warning_count = x->index.warning_count;
-	x->index.warning_count = 0;
-	return 0;
-}
-
 static uint64_t cpu_time_ns(void)
 {
 	return now_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -651,12 +457,11 @@ static int run_sink(struct exporter *x, int out_fd, int more, struct export_resu
 	r = give_all(x, more, err);
 	if (r < 0)
 		return r;
-	take_notes(x);
-	check_syncs(x);
+	summary_take_notes(x);
 	r = ledger_close(&x->ledger, &x->index, x->sink, err);
 	if (r < 0)
 		return r;
-	if (sum_events(x, ret) < 0 || sum_ledger(x, ret) < 0 || take_warnings(x, ret) < 0)
+	if (summary_make(x, ret) < 0)
 		return error_errno(err, -ENOMEM, "can't sum up the export");
 	r = close_sink(x, ret, err);
 	ret->bytes = x->out.bytes;

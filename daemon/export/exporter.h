@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Inside of export.c and summary.c: one export, from its stream to its sink. */
+#pragma once
+
+#include "export/export.h"
+#include "export/ledger.h"
+#include "export/marks/feed.h"
+#include "export/merge.h"
+#include "export/segment.h"
+
+#define EVENT_IDS 65536
+
+struct exporter {
+	const struct export_options *options;
+	struct stream_reader reader;
+	struct stream_index index;
+	struct task_feed *tasks; /* owned */
+	struct merge *merge;	 /* owned */
+	uint64_t copied;	 /* of the stream, where it is the output */
+	uint64_t head;		 /* of a followed stream: where its head ends */
+	bool no_more;		 /* nothing is appended to it any more */
+	bool full;		 /* the format holds no more of it */
+	struct ledger ledger;
+	struct output out;
+	const struct sink_ops *ops;
+	struct sink *sink;
+	struct mark_feed *marks; /* owned; NULL: there are none */
+	struct mark mark;	 /* the next one */
+	bool have_mark;
+	uint64_t mark_ts; /* kernel events after it have to wait for it; UINT64_MAX: for none */
+	uint64_t *counts; /* owned; EVENT_IDS, how often each was met */
+	uint64_t first_ts, last_ts;
+	struct segment segment;
+	bool after_loss;  /* which was told, but not the event behind it */
+	uint64_t told_ns; /* when progress was told last, CLOCK_MONOTONIC */
+	const struct event *print;
+	uint64_t own_events;
+	uint32_t least;	    /* bytes of the common fields: no record is shorter */
+	uint64_t too_short; /* records without room for the common fields */
+	uint64_t late;	    /* given out behind younger ones, as they were known late */
+};
+
+/* Warns of what the recorder noted, and of clocks that are tied loosely. Before the ledger is
+ * closed. */
+void summary_take_notes(struct exporter *x);
+/* Fills in ret before the sink is closed, which writes it, too: all but what closing costs. */
+int summary_make(struct exporter *x, struct export_result *ret);
