@@ -2,13 +2,11 @@
 #include "export/json/tail.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 #include "export/json/json.h"
 #include "export/json/mark.h"
+#include "export/json/other_data.h"
 #include "export/marks/feed.h"
-#include "export/task_scan.h"
-#include "util/io.h"
 
 /* Readers sort ascending; 0 is the default. Perfetto reads 32 bits. */
 #define SORT_KTHREADS 1000000
@@ -145,188 +143,6 @@ static int put_names(struct json_tail *t)
 	return 0;
 }
 
-static const struct {
-	clockid_t id;
-	const char *name;
-} clock_names[] = {
-	{ CLOCK_REALTIME, "REALTIME" },
-	{ CLOCK_MONOTONIC, "MONOTONIC" },
-	{ CLOCK_MONOTONIC_RAW, "MONOTONIC_RAW" },
-	{ CLOCK_BOOTTIME, "BOOTTIME" },
-	{ CLOCK_TAI, "TAI" },
-};
-
-static const char *clock_name(uint32_t id)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(clock_names); i++)
-		if (clock_names[i].id == (clockid_t)id)
-			return clock_names[i].name;
-	return NULL;
-}
-
-/* value = BOOTTIME + offset, give or take bound. */
-static void put_reading(struct buf *b, const Traced__Capture__ClockReading *r, uint32_t phase)
-{
-	uint64_t bracket = r->boot_after_ns - r->boot_before_ns;
-	uint64_t boot = r->boot_before_ns + bracket / 2;
-	const char *name = clock_name(r->clock);
-
-	if (!name || r->boot_after_ns < r->boot_before_ns)
-		return;
-	json_put_comma(b);
-	buf_puts(b, "\n{");
-	json_put_string_key(b, "clock", name);
-	json_put_string_key(b, "when", phase == 0 ? "start" : "end");
-	json_put_u64_key(b, "boottime_ns", boot);
-	json_put_i64_key(b, "offset_ns", (int64_t)(r->value_ns - boot));
-	json_put_u64_key(b, "bound_ns", (bracket + 1) / 2);
-	buf_puts(b, "}");
-}
-
-/* The readings of the start and the end: what lies between is in the capture stream. */
-static void put_clocks(struct buf *b, const struct trace_info *info)
-{
-	json_put_key(b, "clock_offsets");
-	buf_puts(b, "[");
-	for (size_t i = 0; i < info->clock_count; i++) {
-		const Traced__Capture__Clocks *c = info->clocks[i];
-
-		if (i && i + 1 < info->clock_count)
-			continue;
-		for (size_t j = 0; j < c->n_readings; j++)
-			put_reading(b, c->readings[j], i == 0 ? 0 : 2);
-	}
-	buf_puts(b, "]");
-}
-
-static void put_ledger(struct buf *b, const struct export_result *result)
-{
-	json_put_key(b, "cpus");
-	buf_puts(b, "[");
-	for (size_t i = 0; i < result->ledger_count; i++) {
-		const struct export_ledger_row *row = &result->ledger[i];
-
-		json_put_comma(b);
-		buf_puts(b, "\n{");
-		json_put_u64_key(b, "cpu", row->cpu);
-		json_put_u64_key(b, "written", row->written);
-		json_put_u64_key(b, "events", row->events);
-		json_put_u64_key(b, "lost_overrun", row->lost_overrun);
-		json_put_u64_key(b, "lost_other", row->lost_other);
-		json_put_u64_key(b, "gaps", row->gaps);
-		json_put_u64_key(b, "unread", row->unread);
-		buf_puts(b, "}");
-	}
-	buf_puts(b, "]");
-}
-
-static void put_words(struct buf *b, const char *key, char *const *words, size_t count)
-{
-	json_put_key(b, key);
-	buf_puts(b, "[");
-	for (size_t i = 0; i < count; i++) {
-		json_put_comma(b);
-		json_put_string(b, words[i]);
-	}
-	buf_puts(b, "]");
-}
-
-static void put_request(struct buf *b, const Traced__Capture__Request *r)
-{
-	json_put_key(b, "request");
-	buf_puts(b, "{");
-	json_put_string_key(b, "name", r->name);
-	json_put_key(b, "events");
-	buf_puts(b, "[");
-	for (size_t i = 0; i < r->n_events; i++) {
-		json_put_comma(b);
-		buf_puts(b, "{");
-		json_put_string_key(b, "events", r->events[i]->glob);
-		if (r->events[i]->filter[0])
-			json_put_string_key(b, "filter", r->events[i]->filter);
-		buf_puts(b, "}");
-	}
-	buf_puts(b, "]");
-	put_words(b, "command", r->command, r->n_command);
-	if (r->n_kprobes)
-		put_words(b, "kprobes", r->kprobes, r->n_kprobes);
-	if (r->n_uprobes)
-		put_words(b, "uprobes", r->uprobes, r->n_uprobes);
-	json_put_string_key(b, "tracer", r->tracer);
-	json_put_u64_key(b, "duration_ns", r->duration_ns);
-	json_put_u64_key(b, "buffer_bytes_per_cpu", r->buffer_bytes);
-	json_put_bool_key(b, "ring", r->ring);
-	if (r->cpus[0])
-		json_put_string_key(b, "cpu_list", r->cpus);
-	buf_puts(b, "}");
-}
-
-static const char *end_reason(const Traced__Capture__End *end)
-{
-	static const char *const names[] = {
-		"stopped",   "duration", "command exited", "snapshot",
-		"extracted", "shutdown", "no space",	   "failed",
-	};
-
-	if (!end)
-		return "not closed";
-	return (size_t)end->reason < ARRAY_SIZE(names) ? names[end->reason] : "unknown";
-}
-
-/* When the recording began, as ISO 8601; "" if no reading tells. */
-static void start_time(const struct trace_info *info, char text[static 40])
-{
-	const Traced__Capture__Clocks *c = info->clock_count ? info->clocks[0] : NULL;
-
-	text[0] = '\0';
-	for (size_t i = 0; c && i < c->n_readings; i++) {
-		time_t t = (time_t)(c->readings[i]->value_ns / NSEC_PER_SEC);
-		struct tm tm;
-
-		if (c->readings[i]->clock != CLOCK_REALTIME || !gmtime_r(&t, &tm))
-			continue;
-		strftime(text, 40, "%Y-%m-%dT%H:%M:%SZ", &tm);
-		return;
-	}
-}
-
-static void put_machine(struct buf *b, const struct trace_info *info)
-{
-	const Traced__Capture__Header *h = info->header;
-	char uuid[33] = "", started[40];
-
-	for (size_t i = 0; i < h->uuid.len && i < 16; i++)
-		snprintf(uuid + 2 * i, 3, "%02x", h->uuid.data[i]);
-	start_time(info, started);
-	json_put_string_key(b, "recorder", h->program);
-	json_put_string_key(b, "recording", uuid);
-	json_put_string_key(b, "started", started);
-	json_put_string_key(b, "hostname", h->nodename);
-	json_put_string_key(b, "system", h->sysname);
-	json_put_string_key(b, "kernel", h->release);
-	json_put_string_key(b, "kernel_version", h->kernel_version);
-	json_put_string_key(b, "machine", h->machine);
-	json_put_u64_key(b, "cpus_possible", h->cpus);
-	json_put_u64_key(b, "cpus_online", h->cpus_online);
-	json_put_u64_key(b, "word_size", h->word_size);
-	json_put_bool_key(b, "big_endian", h->big_endian);
-	json_put_string_key(b, "trace_clock", h->trace_clock);
-	json_put_string_key(b, "lockdown", h->lockdown);
-	json_put_u64_key(b, "kptr_restrict", h->kptr_restrict);
-	json_put_string_key(b, "ended", end_reason(info->end));
-}
-
-static void put_warnings(struct buf *b, const struct export_result *result)
-{
-	json_put_key(b, "warnings");
-	buf_puts(b, "[");
-	for (size_t i = 0; i < result->warning_count; i++) {
-		json_put_comma(b);
-		json_put_string(b, result->warnings[i]);
-	}
-	buf_puts(b, "]");
-}
-
 /*
  * The counterpart of a sync mark in the text. Both are in one clock, so the recorder's own
  * was issued and received at the very time that the text's line shows.
@@ -339,117 +155,6 @@ static void put_clock_sync(struct buf *b, const char *id, uint64_t issue_ts, uin
 		   "\"tid\":0,\"ts\":%" PRIu64 ",\"args\":{\"sync_id\":\"%s\",\"issue_ts\":%" PRIu64
 		   "}}",
 		   (ts + 500) / 1000, id, (issue_ts + 500) / 1000);
-}
-
-/* What the recorder noted when it wrote the mark of that id; NULL: it did not write it. */
-static const Traced__Capture__Clocks *find_noted(const struct trace_info *info, const char *id)
-{
-	for (size_t i = 0; i < info->clock_count; i++)
-		if (info->clocks[i]->sync_id[0] && strcmp(info->clocks[i]->sync_id, id) == 0)
-			return info->clocks[i];
-	return NULL;
-}
-
-/* The recorder's syncs: trace clock = BOOTTIME + offset, give or take bound. */
-static void put_sync(struct buf *b, const char *id, uint64_t ts,
-		     const Traced__Capture__Clocks *noted)
-{
-	uint64_t apart = noted->sync_after_ns - noted->sync_before_ns;
-	uint64_t boot = noted->sync_before_ns + apart / 2;
-
-	json_put_comma(b);
-	buf_puts(b, "\n{");
-	json_put_string_key(b, "sync_id", id);
-	json_put_u64_key(b, "issue_boottime_ns", noted->sync_before_ns);
-	json_put_u64_key(b, "answer_boottime_ns", noted->sync_after_ns);
-	json_put_u64_key(b, "trace_ns", ts);
-	json_put_i64_key(b, "offset_ns", (int64_t)(ts - boot));
-	json_put_u64_key(b, "bound_ns", (apart + 1) / 2);
-	buf_puts(b, "}");
-}
-
-static void put_syncs(struct buf *b, const struct json_tail *t)
-{
-	const Traced__Capture__Clocks *noted = find_noted(t->info, t->info->sync_id);
-
-	json_put_key(b, "kernel_syncs");
-	buf_puts(b, "[");
-	if (t->sync->seen && noted)
-		put_sync(b, t->info->sync_id, t->sync->ts, noted);
-	for (size_t i = 0; i < t->sync->other_count; i++) {
-		noted = find_noted(t->info, t->sync->others[i].id);
-		if (noted)
-			put_sync(b, t->sync->others[i].id, t->sync->others[i].ts, noted);
-	}
-	buf_puts(b, "]");
-}
-
-/* The files that were merged in: how each clock was tied, and what each says of itself. */
-static void put_merged(struct buf *b, const struct mark_feed *marks)
-{
-	size_t count;
-	const struct mark_origin *all = mark_feed_origins(marks, &count);
-
-	json_put_key(b, "merged");
-	buf_puts(b, "[");
-	for (size_t i = 0; i < count; i++) {
-		json_put_comma(b);
-		buf_puts(b, "\n{");
-		json_put_string_key(b, "file", all[i].name);
-		json_put_string_key(b, "clock", all[i].clock ?: "clock_sync");
-		json_put_u64_key(b, "ties", all[i].ties);
-		json_put_i64_key(b, "offset_ns", all[i].offset);
-		json_put_u64_key(b, "bound_ns", all[i].bound);
-		json_put_key(b, "drift_ppb");
-		/* One tie tells nothing of it. */
-		if (all[i].ties > 1)
-			buf_printf(b, "%.3f", all[i].drift);
-		else
-			buf_puts(b, all[i].ties ? "null" : "0");
-		json_put_key(b, "says");
-		buf_puts(b, "{");
-		json_put_members(b, all[i].members);
-		buf_puts(b, "}}");
-	}
-	buf_puts(b, "]");
-}
-
-/* All that were said, also those that have no partner. */
-static void put_all_syncs(struct buf *b, const struct mark_feed *marks)
-{
-	size_t count;
-	const struct mark_sync *all = mark_feed_syncs(marks, &count);
-
-	json_put_key(b, "clock_syncs");
-	buf_puts(b, "[");
-	for (size_t i = 0; i < count; i++) {
-		json_put_comma(b);
-		buf_puts(b, "{");
-		json_put_string_key(b, "sync_id", all[i].id);
-		json_put_u64_key(b, "ts_ns", all[i].ts);
-		if (all[i].issue_ts)
-			json_put_u64_key(b, "issue_ts_ns", all[i].issue_ts);
-		if (all[i].kernel_ts)
-			json_put_u64_key(b, "kernel_ts_ns", all[i].kernel_ts);
-		buf_puts(b, "}");
-	}
-	buf_puts(b, "]");
-}
-
-static void put_marks(struct buf *b, const struct mark_feed *marks, uint64_t count)
-{
-	struct mark_rings_sum sum;
-
-	mark_feed_rings(marks, &sum);
-	put_merged(b, marks);
-	put_all_syncs(b, marks);
-	json_put_key(b, "marks");
-	buf_puts(b, "{");
-	json_put_u64_key(b, "marks", count);
-	json_put_u64_key(b, "rings", sum.rings);
-	json_put_u64_key(b, "lost", sum.lost);
-	json_put_u64_key(b, "bound_ns", sum.bound);
-	buf_puts(b, "}");
 }
 
 /* Rounded up, in ns. */
@@ -472,7 +177,7 @@ static void put_other_syncs(struct buf *b, const struct json_tail *t)
 
 	for (size_t i = 0; i < t->sync->other_count; i++) {
 		const struct other_sync *o = &t->sync->others[i];
-		const Traced__Capture__Clocks *noted = find_noted(t->info, o->id);
+		const Traced__Capture__Clocks *noted = json_find_noted(t->info, o->id);
 		uint64_t apart = noted ? whole_us(noted->sync_after_ns - noted->sync_before_ns) : 0;
 		uint64_t ts = o->ts, issue = o->ts;
 
@@ -668,19 +373,7 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 	if (!t->sync->seen && !t->sync->other_count)
 		buf_puts(b, "\"clock-domain\":\"LINUX_FTRACE_GLOBAL\"");
 	buf_puts(b, "},\n\"otherData\":{");
-	put_machine(b, info);
-	if (info->header->request)
-		put_request(b, info->header->request);
-	put_clocks(b, info);
-	put_syncs(b, t);
-	if (info->marks)
-		put_marks(b, info->marks, result->marks);
-	json_put_u64_key(b, "events", result->events);
-	json_put_u64_key(b, "lost", result->lost);
-	json_put_u64_key(b, "span_ns", result->span_ns);
-	json_put_bool_key(b, "incomplete", result->incomplete);
-	put_ledger(b, result);
-	put_warnings(b, result);
+	json_put_other_data(b, info, t->sync, result);
 	buf_puts(b, "}");
 	return output_settle(t->out);
 }
