@@ -5,6 +5,8 @@ import datetime
 import os
 import pathlib
 import platform
+import re
+import struct
 import subprocess
 import sys
 
@@ -58,3 +60,41 @@ class Usage:
     def __init__(self, path):
         wall_ns, cpu_ns, peak_kb = map(int, path.read_text(encoding="utf-8").split())
         self.wall, self.cpu, self.peak_mb = wall_ns / 1e9, cpu_ns / 1e9, peak_kb / 1024
+
+
+# Of traced.capture.End in proto/capture.proto.
+END_CPU_NS, END_PEAK_BYTES = 4, 5
+
+
+def stream_end(path):
+    """The END chunk of a capture stream: its fields' numbers and values, all varints."""
+    with open(path, "rb") as file:
+        file.seek(8)
+        while header := file.read(24):
+            _, kind, flags, length, _, _ = struct.unpack("<IHHIIQ", header)
+            if kind == 12 and not flags:
+                return varints(file.read(length))
+            file.seek((length + 7) // 8 * 8, os.SEEK_CUR)
+    die(f"{path} has no end")
+
+
+def varints(data):
+    values, numbers = {}, []
+    number = shift = 0
+    for byte in data:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            numbers.append(number)
+            number = shift = 0
+    for key, value in zip(numbers[::2], numbers[1::2]):
+        values[key >> 3] = value
+    return values
+
+
+def ring_stats(text):
+    """The sums over all CPUs of what per_cpu/cpuN/stats says, or trace-cmd's report of it."""
+    sums = {}
+    for name, value in re.findall(r"^\s*([a-z ]+): (\d+)\s*$", text, re.MULTILINE):
+        sums[name] = sums.get(name, 0) + int(value)
+    return sums
