@@ -340,7 +340,7 @@ int marks_new(struct marks **ret, const char *folder, bool transient,
 	if (r == 0)
 		r = make_socket(m, folder, err);
 	if (r == 0)
-		r = marks_page_open(&m->page, path, err);
+		r = marks_page_open(&m->page, path, transient, err);
 	if (r < 0)
 		return r;
 	e.data.ptr = &m->listening;
@@ -354,7 +354,7 @@ struct marks *marks_free(struct marks *m)
 {
 	if (!m)
 		return NULL;
-	marks_page_close(&m->page, m->transient);
+	marks_page_close(&m->page);
 	while (!TAILQ_EMPTY(&m->producers))
 		producer_free(TAILQ_FIRST(&m->producers));
 	while (!LIST_EMPTY(&m->users)) {

@@ -46,7 +46,8 @@ static void set_word(struct marks_page_file *f, uint32_t word)
 	__atomic_store_n(&f->page->word, word, __ATOMIC_RELEASE);
 }
 
-int marks_page_open(struct marks_page_file *ret, const char *path, struct error *err)
+int marks_page_open(struct marks_page_file *ret, const char *path, bool transient,
+		    struct error *err)
 {
 	struct marks_page_file f = { 0 };
 	_cleanup_close_ int fd = open_file(path, &f.made, err);
@@ -70,16 +71,18 @@ int marks_page_open(struct marks_page_file *ret, const char *path, struct error 
 	f.generation = MARKS_GENERATION_MIN + ((uint32_t)daemon & 0xffffff);
 	set_word(&f, MARKS_OFF);
 	f.page->version = MARKS_PAGE_VERSION;
+	f.transient = transient && (f.made || f.page->transient);
+	f.page->transient = f.transient;
 	f.page->daemon = daemon | 1;
 	*ret = f;
 	return 0;
 }
 
-void marks_page_close(struct marks_page_file *f, bool transient)
+void marks_page_close(struct marks_page_file *f)
 {
 	if (!f->page)
 		return;
-	if (transient && f->made) {
+	if (f->transient) {
 		unlink(f->path);
 		set_word(f, MARKS_GONE);
 	} else {

@@ -17,12 +17,16 @@ struct marks_page_file {
 	char *path;		 /* owned */
 	uint32_t generation;	 /* the last one */
 	bool made;		 /* it was not there before */
+	bool transient;		 /* it goes with this daemon */
 };
 
-/* Opens or makes path, and says that nobody records. */
-int marks_page_open(struct marks_page_file *ret, const char *path, struct error *err);
-/* What was not there before goes, if transient. */
-void marks_page_close(struct marks_page_file *f, bool transient);
+/*
+ * Opens or makes path, and says that nobody records. transient: it goes when it is closed, if it
+ * was not there before, or such a daemon left it that was killed.
+ */
+int marks_page_open(struct marks_page_file *ret, const char *path, bool transient,
+		    struct error *err);
+void marks_page_close(struct marks_page_file *f);
 
 /* A recording begins: the number that its records come after. */
 uint32_t marks_page_begin(struct marks_page_file *f);

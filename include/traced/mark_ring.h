@@ -42,6 +42,8 @@ struct marks_page {
 	uint32_t word; /* enum marks_word, or the number of the recording begun last */
 	uint32_t version;
 	uint64_t daemon; /* another one with each start of the daemon */
+	/* Not 0: it goes with the daemon; or with the next such, if that was killed. */
+	uint32_t transient;
 };
 
 #define MARK_RING_MIN (64U << 10) /* bytes of records; a power of two */

@@ -694,6 +694,45 @@ static void test_second_daemon(void **state _unused_)
 	end(m, &r);
 }
 
+/* Opens the page of this test in a process that is killed with it. */
+static void leave_page(const char *path, bool transient)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct marks_page_file f;
+
+		if (marks_page_open(&f, path, transient, NULL) == 0)
+			raise(SIGKILL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && access(path, F_OK) == 0);
+}
+
+static void test_page_of_the_killed(void **state _unused_)
+{
+	char path[80];
+	struct marks_page_file f;
+
+	snprintf(path, sizeof(path), "%s/of-the-killed", folder);
+	/* A private daemon was killed: the next one removes it. */
+	leave_page(path, true);
+	leave_page(path, true);
+	assert_int_equal(marks_page_open(&f, path, true, NULL), 0);
+	marks_page_close(&f);
+	assert_int_equal(access(path, F_OK), -1);
+	/* The machine's daemon keeps it, also for a private one after it. */
+	leave_page(path, true);
+	leave_page(path, false);
+	assert_int_equal(marks_page_open(&f, path, true, NULL), 0);
+	marks_page_close(&f);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(unlink(path), 0);
+}
+
 static int setup(void **state _unused_)
 {
 	snprintf(folder, sizeof(folder), "/tmp/test-marks-XXXXXX");
@@ -727,6 +766,7 @@ int main(void)
 		cmocka_unit_test(test_lying_heads),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_second_daemon),
+		cmocka_unit_test(test_page_of_the_killed),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
