@@ -3,6 +3,7 @@
 folder of their own, and what they may leave behind: nothing."""
 
 import atexit
+import json
 import os
 import pathlib
 import shutil
@@ -132,6 +133,10 @@ class Test:
         """tracectl's own, with a socket where only our daemon may be."""
         path = self.daemon.socket if self.daemon else self.dir / "no-daemon"
         return [str(self.tracectl), "--socket", str(path), command, *map(str, arguments)]
+
+    def is_sanitized(self):
+        options = json.loads((self.build / "meson-info/intro-buildoptions.json").read_text("utf-8"))
+        return any(o["name"] == "b_sanitize" and o["value"] != "none" for o in options)
 
     def run(self, command, *arguments, timeout=60, wrap=(), stdin=b"", env=None, **kwargs):
         done = subprocess.run([*map(str, wrap), *self.arguments(command, *arguments)],

@@ -242,13 +242,15 @@ def in_segments(test):
 def many_events(test):
     """Memory does not grow with the trace."""
     capture = test.dir / "many.traced"
-    subprocess.run([test.generate, "numbers", str(MANY), capture], check=True)
+    # Slow programs have shown enough after fewer.
+    many = MANY // 20 if test.is_sanitized() else MANY
+    subprocess.run([test.generate, "numbers", str(many), capture], check=True)
     out = test.dir / "many.pftrace"
     # Between us and it a shell: the kernel counts what a process was before its exec, too.
     r = test.run("convert", "--json", capture, out, timeout=240, wrap=["sh", "-c", '"$@"; exit $?', "sh"])
     check(r.status == 0, f"convert failed: {r}")
     told = json.loads(r.out)
-    check(told["events"] == MANY and out.stat().st_size > MANY * 10, f"not all events: {r}")
+    check(told["events"] == many and out.stat().st_size > many * 10, f"not all events: {r}")
     peak = told["export_peak_rss_bytes"]
     check(1 << 20 < peak < MEMORY_MAX, f"the conversion took {peak >> 20} MiB")
 
