@@ -246,6 +246,32 @@ static void a_large_trace_is_compressed_in_pieces(void **state _unused_)
 	}
 }
 
+static void the_longest_mask_has_room(void **state _unused_)
+{
+	_cleanup_run_ struct run r = { .options.perfetto.compression = PERFETTO_PLAIN };
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_buf_ struct buf data = BUF_INIT;
+
+	maker_init(&m, 8, false, 16384);
+	maker_head(&m);
+	maker_format(&m, "test", "masks", 200,
+		     "\tfield:__data_loc cpumask_t mask;\toffset:8;\tsize:4;\tsigned:0;\n",
+		     "\"%s\", __get_cpumask(mask)");
+	/* Two bits of three: "0-1,3-4,..." is as long as it gets. */
+	maker_u32(&m, &data, 12000U << 16 | 12);
+	for (unsigned i = 0; i < 4000; i++)
+		buf_append(&data, "\xdb\xb6\x6d", 3);
+	page_begin(&m, 100 * S);
+	maker_event(&m, 100 * S, 200, 7, data.data, data.len);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	run(&r, m.fd);
+	assert_int_equal(r.result.events, 1);
+	buf_putc(&r.file, '\0');
+	assert_non_null(memmem(r.file.data, r.file.len, "0-1,3-4,6-7,", 12));
+	assert_non_null(memmem(r.file.data, r.file.len, ",95997-95998", 12));
+}
+
 static void choices_are_for_perfetto_alone(void **state _unused_)
 {
 	struct perfetto_options o = { 0 };
@@ -673,6 +699,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(compressed_packets_hold_the_plain_ones),
 		cmocka_unit_test(a_large_trace_is_compressed_in_pieces),
+		cmocka_unit_test(the_longest_mask_has_room),
 		cmocka_unit_test(choices_are_for_perfetto_alone),
 		cmocka_unit_test(compact_sched_can_be_left),
 		cmocka_unit_test(addresses_are_symbols),

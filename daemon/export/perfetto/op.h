@@ -32,6 +32,8 @@ enum pf_place {
 /* The longest form of one number in PF_NUMBERS or PF_REPEATED, per byte of the record or element.
  */
 #define PF_NUMBER_MAX 24
+/* Characters for a byte of a mask: "8388600-8388601," for three of its bits, at worst. */
+#define PF_MASK_MAX 48
 
 struct pf_op {
 	uint8_t kind, dynamic; /* enum pf_kind, enum pf_place */

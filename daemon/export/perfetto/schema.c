@@ -136,6 +136,8 @@ static size_t op_bound(const struct pf_op *op)
 	case PF_NUMBERS:
 	case PF_REPEATED:
 		return 2 * WIRE_VARINT_MAX + elements * PF_NUMBER_MAX;
+	case PF_MASK:
+		return 2 * WIRE_VARINT_MAX + PF_MASK_MAX * (size_t)op->size;
 	default:
 		return 2 * WIRE_VARINT_MAX;
 	}
@@ -157,7 +159,7 @@ static void finish(struct pf_event *e)
 		e->has_made |= e->ops[i].kind == PF_STACK || e->ops[i].kind == PF_PRINTED;
 		e->bound += op_bound(&e->ops[i]) + e->ops[i].lead_len + 2 * WIRE_VARINT_MAX;
 		if (e->ops[i].dynamic != PF_FIXED)
-			e->bound_factor += PF_NUMBER_MAX;
+			e->bound_factor += op->kind == PF_MASK ? PF_MASK_MAX : PF_NUMBER_MAX;
 	}
 }
 
