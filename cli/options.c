@@ -281,7 +281,6 @@ static int set_buffer(struct options *o, const char *value, struct error *err)
 }
 
 /* Less would be little but heads. */
-#define ROTATE_BYTES_MIN (64U << 10)
 
 /* "10m" is minutes, as wherever there are times; "10M" and all that is no time are sizes. */
 static int set_rotate(struct options *o, const char *value, struct error *err)
@@ -292,16 +291,20 @@ static int set_rotate(struct options *o, const char *value, struct error *err)
 		error_set(err, -EINVAL, "'%s' has no unit", value);
 		return error_hint(err, "a size or a time: %sM, or %ss", value, value);
 	}
-	if (parse_duration(value, &o->rotate_ns, NULL) == 0)
-		return 0;
+	if (parse_duration(value, &o->rotate_ns, NULL) == 0) {
+		if (o->rotate_ns >= EXPORT_ROTATE_NS_MIN)
+			return 0;
+		error_set(err, -EINVAL, "'%s' is too short: each file has a head", value);
+		return error_hint(err, "1ms at least");
+	}
 	if (parse_size(value, &o->rotate_bytes, NULL) < 0) {
 		error_set(err, -EINVAL, "'%s' is neither a size nor a time", value);
 		return error_hint(err, "100M, 1G; 30s, 10m, 1h");
 	}
-	if (o->rotate_bytes >= ROTATE_BYTES_MIN)
+	if (o->rotate_bytes >= EXPORT_ROTATE_BYTES_MIN)
 		return 0;
 	error_set(err, -EINVAL, "'%s' is too small: each file has a head", value);
-	return error_hint(err, "%uK at least", ROTATE_BYTES_MIN >> 10);
+	return error_hint(err, "%uK at least", EXPORT_ROTATE_BYTES_MIN >> 10);
 }
 
 static int set_keep(struct options *o, const char *value, struct error *err)

@@ -7,11 +7,10 @@
  *     ARMING ──reply──▶ RECORDING ──end──▶ WRITING ──reply──▶ done
  *
  * The end of RECORDING is its duration (an Attach tells of it), the command's
- * exit or a signal; each sends the one Stop that carries the output. The
- * With --stream the Attach carries the output, which is written from then on,
- * and its reply is the last one; Stop then has none. The
- * session is not detached: whatever becomes of us, the daemon tidies up when
- * the connection closes.
+ * exit or a signal; each sends the one Stop that carries the output. With
+ * --stream the Attach carries it, the output is written from then on, and the Attach's
+ * reply is the last one. The session is not detached: whatever becomes of us, the daemon tidies up
+ * when the connection closes.
  */
 #include <inttypes.h>
 #include <poll.h>

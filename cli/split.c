@@ -71,6 +71,8 @@ static int take_apart(struct split *s, const char *path, const struct export_for
 	return s->stem && s->ending ? 0 : -ENOMEM;
 }
 
+#define NUMBER_MAX 999999
+
 /* The number in "STEM.0001ENDING"; 0: it is another's name. */
 static unsigned number_of(const char *name, const char *stem, const char *ending)
 {
@@ -82,7 +84,9 @@ static unsigned number_of(const char *name, const char *stem, const char *ending
 	    name[len + 1] > '9')
 		return 0;
 	number = strtoul(name + len + 1, &end, 10);
-	if (end - (name + len + 1) < 4 || strcmp(end, ending) != 0 || number >= UINT32_MAX)
+	/* As make_path() writes it, and no date. */
+	if (end - (name + len + 1) != snprintf(NULL, 0, "%04lu", number) || number > NUMBER_MAX ||
+	    strcmp(end, ending) != 0)
 		return 0;
 	return (unsigned)number;
 }

@@ -37,7 +37,7 @@ void split_deinit(struct split *s);
 
 /* After split_finish: the files that are there, by number from first to last; false: none. */
 bool split_range(const struct split *s, unsigned *ret_first, unsigned *ret_last);
-/* How many were made and removed again. */
+/* How many were removed, those of earlier recordings included. */
 unsigned split_removed(const struct split *s);
 /* Appends that file's name. */
 void split_name(const struct split *s, unsigned number, struct buf *out);

@@ -57,6 +57,10 @@ enum function_view {
 };
 
 /* When a file is followed by another; 0: not for that reason. */
+/* Less makes no sense: each file has a head. */
+#define EXPORT_ROTATE_BYTES_MIN (64U << 10)
+#define EXPORT_ROTATE_NS_MIN UINT64_C(1000000)
+
 struct export_rotate {
 	uint64_t bytes; /* of events in the file, as it is written */
 	uint64_t ns;	/* from its first event on */

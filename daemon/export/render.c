@@ -313,6 +313,8 @@ static int add_item(struct render *r, const struct item *item, size_t len, struc
 	if (unlikely(!buf_reserve(&b->data, len)))
 		return fail(r, -ENOMEM, err);
 	b->items[b->count] = *item;
+	/* Of a function_graph's event, none of which comes here: it is gone by then. */
+	b->items[b->count].ev.next = NULL;
 	if (len) {
 		b->items[b->count].ev.rec.data = (const uint8_t *)b->data.data + b->data.len;
 		buf_append(&b->data, item->ev.rec.data, len);

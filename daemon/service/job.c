@@ -44,6 +44,9 @@ static int check_output(const Traced__Control__Output *output, int fd, struct er
 	if ((flags & O_PATH) || (flags & O_ACCMODE) == O_RDONLY || S_ISDIR(st.st_mode) ||
 	    S_ISBLK(st.st_mode))
 		return error_set(err, -EBADF, "the output is not open for writing");
+	if ((output->rotate_bytes && output->rotate_bytes < EXPORT_ROTATE_BYTES_MIN) ||
+	    (output->rotate_ns && output->rotate_ns < EXPORT_ROTATE_NS_MIN))
+		return error_set(err, -EINVAL, "the output's files would be too short");
 	return 0;
 }
 

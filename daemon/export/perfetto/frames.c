@@ -7,6 +7,9 @@
 #define FRAMES_MAX (1U << 18)
 #define FRAMES_BYTES_MAX (32U << 20)
 #define DEPTH_MAX 256
+/* Of a name or a category, and of all those of one stack or one name more. */
+#define NAME_BYTES_MAX UINT32_C(1024)
+#define STACK_BYTES_MAX (64U << 10)
 
 /* TrackEvent.callstack, InlineCallstack.frames, Frame.function_name, Frame.source_file */
 enum { CALLSTACK = 55, FRAMES = 1, FUNCTION = 1, FILE_NAME = 2 };
@@ -58,9 +61,15 @@ static int grow(struct pf_frames *f)
 	return 0;
 }
 
+static struct text short_text(struct text t)
+{
+	t.len = MIN(t.len, NAME_BYTES_MAX);
+	return t;
+}
+
 int pf_frames_add(struct pf_frames *f, const struct mark *m)
 {
-	struct text name = m->part[PART_NAME], cat = m->part[PART_CAT];
+	struct text name = short_text(m->part[PART_NAME]), cat = short_text(m->part[PART_CAT]);
 	uint64_t key = key_of(m, PART_ID);
 	struct pf_frame *frame;
 
@@ -94,16 +103,17 @@ void pf_frames_put_stack(const struct pf_frames *f, const struct mark *m, enum m
 {
 	const struct pf_frame *stack[DEPTH_MAX];
 	uint64_t key = key_of(m, part);
+	size_t content, bytes = 0;
 	unsigned depth = 0;
-	size_t content;
 
 	/* The innermost ones; a circle ends here, too. */
-	while (key && f->cap && depth < DEPTH_MAX) {
+	while (key && f->cap && depth < DEPTH_MAX && bytes < STACK_BYTES_MAX) {
 		const struct pf_frame *frame = find(f->slots, f->cap, key);
 
 		if (!frame->key)
 			break;
 		stack[depth++] = frame;
+		bytes += frame->name_len + frame->cat_len;
 		key = frame->parent;
 	}
 	if (!depth)
