@@ -98,6 +98,8 @@ static void each_file_has_its_number(void **state _unused_)
 	assert_int_equal(symlink("x", "out.0099x.txt"), 0);
 	assert_int_equal(symlink("x", "out.77.txt"), 0);
 	assert_int_equal(symlink("x", "xout.0088.txt"), 0);
+	assert_int_equal(symlink("x", "out.20261121.txt"), 0);
+	assert_int_equal(symlink("x", "out.00002.txt"), 0);
 	start(&s, "out.txt", "txt", 2);
 	put_files(&s, 3);
 	assert_int_equal(split_finish(&s, NULL), 0);
@@ -106,6 +108,8 @@ static void each_file_has_its_number(void **state _unused_)
 	split_deinit(&s);
 	assert_int_equal(access("out.0004.txt", F_OK), -1);
 	assert_int_equal(access("out.0001.txt", F_OK), -1);
+	assert_int_equal(unlink("out.20261121.txt"), 0);
+	assert_int_equal(unlink("out.00002.txt"), 0);
 }
 
 static void names_keep_their_ending(void **state _unused_)
