@@ -463,11 +463,12 @@ def marks_and_events_are_in_order(test):
             made[name] = (writer, int(writer.stdout.readline() or 0))
             check(made[name][1], f"{name}: nothing was marked")
     finally:
-        interrupt(process)
-        result = test.finish(process)
+        # They have the instance's trace_marker open, which can't be removed under them.
         for writer, _ in made.values():
             writer.kill()
             writer.communicate()
+        interrupt(process)
+        result = test.finish(process)
     check(result.status == 0, f"{result}")
     test.check_no_instances()
     trace = Decoder(test.dir, test.source).decode(convert(test, "x.pftrace"))
