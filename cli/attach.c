@@ -27,7 +27,7 @@ static int follow(struct link *link, const char *session, uint64_t id, struct pr
 		if (r == 0 && !asked) {
 			request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
 			request.status = &query;
-			sent = control_client_send(link->client, &request, -1, err);
+			sent = control_client_send(link->client, &request, NULL, 0, err);
 			asked = true;
 		}
 		if (r < 0 || sent < 0)
@@ -73,7 +73,8 @@ static int attach_run(const struct options *o)
 	r = o->output ? destination_open(&dest, o, NULL) : 0;
 	if (r)
 		return r;
-	if (link_open(&link, o, LINK_LISTENING, &err) < 0 ||
+	if (merge_files_open(&dest.merges, o, &err) < 0 ||
+	    link_open(&link, o, LINK_LISTENING, &err) < 0 ||
 	    link_session(&link, o->args ? o->args[0] : NULL, &session, &err) < 0)
 		return cli_fail(&err);
 	attach.session = session;
@@ -84,7 +85,7 @@ static int attach_run(const struct options *o)
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
 	request.attach = &attach;
 	progress_init(&progress, !o->quiet);
-	id = control_client_send(link.client, &request, o->output ? dest.file.fd : -1, &err);
+	id = control_client_send(link.client, &request, dest.fds, dest.fd_count, &err);
 	r = id < 0 ? link_explain(&link, (int)id, &err)
 		   : follow(&link, session, (uint64_t)id, &progress, &reply, &err);
 	progress_clear(&progress);

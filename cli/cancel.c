@@ -19,7 +19,7 @@ static int cancel_run(const struct options *o)
 	cancel.session = session;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
 	request.cancel = &cancel;
-	if (link_call(&link, &request, -1, &reply, &err) < 0)
+	if (link_call(&link, &request, NULL, 0, &reply, &err) < 0)
 		return cli_fail(&err);
 	if (!o->quiet)
 		fprintf(stderr, "%s: thrown away\n", session);

@@ -97,7 +97,7 @@ struct event_option {
 struct merge_option {
 	const char *path;
 	const char *syncs; /* the file of its clock_sync events; NULL: none but its own */
-	int clock;	   /* a clockid_t; -1: not given */
+	const char *clock; /* NULL: not given */
 };
 
 struct word_list {
@@ -172,7 +172,9 @@ const struct command *command_find(const char *name);
 	 OPTION(UPROBE))
 /* What formats leave to choose. */
 #define OPTIONS_FORMATS                                                                            \
-	(OPTION(FUNCTION_VIEW) | OPTION(GENERIC) | OPTION(COMPACT_SCHED) | OPTION(COMPRESS))
+	(OPTION(FUNCTION_VIEW) | OPTION(JSON_ARRAY) | OPTION(GENERIC) | OPTION(COMPACT_SCHED) |    \
+	 OPTION(COMPRESS))
+#define OPTIONS_MERGE (OPTION(MERGE) | OPTION(MERGE_CLOCK) | OPTION(SYNC_FILE) | OPTION(SYNC_BOUND))
 #define OPTIONS_ROTATE (OPTION(ROTATE) | OPTION(KEEP))
 #define OPTIONS_GLOBAL (OPTIONS_COMMON | OPTION(VERSION))
 

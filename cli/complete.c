@@ -52,7 +52,7 @@ static void offer_sessions(const struct options *o, const char *current)
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
 	request.status = &query;
 	if (link_open(&link, o, LINK_LISTENING, NULL) < 0 ||
-	    link_call(&link, &request, -1, &reply, NULL) < 0 ||
+	    link_call(&link, &request, NULL, 0, &reply, NULL) < 0 ||
 	    reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
 		return;
 	for (size_t i = 0; i < reply->status->n_sessions; i++)

@@ -8,41 +8,12 @@
 #include "cli.h"
 #include "detached.h"
 #include "export/export.h"
-#include "merge.h"
+#include "input.h"
 #include "outcome.h"
 #include "progress.h"
 #include "util/io.h"
 
-/* The exporter reads the stream twice, so a pipe is kept in an unnamed file first. */
-static int spool(int in, struct error *err)
-{
-	const char *dir = getenv("TMPDIR") ?: "/var/tmp";
-	_cleanup_close_ int fd = -EBADF;
-	_cleanup_free_ char *piece = NULL;
-	const size_t size = 256U << 10;
-	ssize_t n;
-	int r;
-
-	fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		error_errno(err, -errno, "a temporary file in %s", dir);
-		return error_hint(err, "TMPDIR names another place; a file as input needs none");
-	}
-	piece = malloc(size);
-	if (!piece)
-		return error_errno(err, -ENOMEM, "standard input");
-	while ((n = read_full(in, piece, size)) > 0) {
-		r = write_full(fd, piece, (size_t)n);
-		if (r < 0) {
-			error_errno(err, r, "a temporary file in %s", dir);
-			return error_hint(err, "TMPDIR names another place");
-		}
-	}
-	if (n < 0)
-		return error_errno(err, (int)n, "standard input");
-	return TAKE_FD(fd);
-}
-
+/* The exporter reads the stream twice, so a pipe is kept first. */
 static int open_input(const char *path, struct error *err)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -61,7 +32,7 @@ static int open_input(const char *path, struct error *err)
 		return error_errno(err, -errno, "%s", path);
 	if (S_ISDIR(st.st_mode))
 		return error_errno(err, -EISDIR, "%s", path);
-	return S_ISREG(st.st_mode) ? TAKE_FD(fd) : spool(fd, err);
+	return S_ISREG(st.st_mode) ? TAKE_FD(fd) : input_keep(fd, err);
 }
 
 static bool same_file(int in, const char *out)
@@ -105,7 +76,6 @@ static int convert_run(const struct options *o)
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
 	_cleanup_buf_ struct buf files = BUF_INIT;
 	_cleanup_outcome_ struct outcome outcome = { 0 };
-	_cleanup_merge_files_ struct merge_files merges = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_close_ int in = -EBADF;
 	struct export_options options;
@@ -124,11 +94,11 @@ static int convert_run(const struct options *o)
 		error_hint(&err, "name another output");
 		return cli_usage(&err);
 	}
-	if (merge_files_open(&merges, o, &err) < 0)
-		return cli_fail(&err);
 	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
+	if (merge_files_open(&dest.merges, o, &err) < 0)
+		return cli_fail(&err);
 	progress_init(&progress, !o->quiet);
 	options = (struct export_options){
 		.format = dest.format->name,
@@ -138,10 +108,10 @@ static int convert_run(const struct options *o)
 		.perfetto = dest.perfetto,
 		.function_view = dest.function_view,
 		.rotate = { .bytes = o->rotate_bytes, .ns = o->rotate_ns },
-		.merges = merges.files,
-		.merge_count = merges.count,
+		.merges = dest.merges.files,
+		.merge_count = dest.merges.count,
 		.bound_max_ns = o->sync_bound_ns,
-		.scratch_fd = merges.scratch_fd,
+		.scratch_fd = dest.merges.scratch_fd,
 		.progress = progress.on ? show_progress : NULL,
 		.userdata = &progress,
 	};
@@ -167,8 +137,7 @@ const struct command command_convert = {
 	.text = "Needs no privilege and no daemon; works on another machine, another day. IN - is\n"
 		"standard input, OUT - standard output. With -v it tells CPU by CPU what was\n"
 		"written and lost, and which events had no compiled printer.",
-	.options = OPTIONS_RESULT | OPTIONS_ROTATE | OPTION(MERGE) | OPTION(MERGE_CLOCK) |
-		   OPTION(JSON_ARRAY) | OPTION(SYNC_FILE) | OPTION(SYNC_BOUND),
+	.options = OPTIONS_RESULT | OPTIONS_ROTATE,
 	.args_min = 1,
 	.args_max = 2,
 	.complete = COMPLETE_FILE,

@@ -24,6 +24,8 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	r = destination_open(&dest, o, NULL);
 	if (r)
 		return r;
+	if (merge_files_open(&dest.merges, o, &err) < 0)
+		return cli_fail(&err);
 	r = link_open(&link, o, verb == FETCH_EXTRACT ? LINK_PRIVATE_TOO : LINK_LISTENING, &err);
 	if (r < 0 || (verb != FETCH_EXTRACT &&
 		      link_session(&link, o->args ? o->args[0] : NULL, &session, &err) < 0))
@@ -53,7 +55,7 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	}
 	progress_init(&progress, !o->quiet);
 	progress_text(&progress, "writing ...");
-	r = link_call(&link, &request, dest.file.fd, &reply, &err);
+	r = link_call(&link, &request, dest.fds, dest.fd_count, &reply, &err);
 	progress_clear(&progress);
 	/* `stop out.json`: no session, but a file. */
 	if (r == -ENOENT && session && !o->output && export_format_find(NULL, session))

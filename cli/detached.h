@@ -10,4 +10,5 @@ int fetch_run(const struct options *o, enum fetch_verb verb);
 
 #define OPTIONS_RESULT                                                                             \
 	(OPTION(OUTPUT) | OPTION(FORMAT) | OPTION(TGID) | OPTION(RAW_ADDRESSES) |                  \
-	 OPTIONS_FORMATS | OPTION(FAIL_ON_LOSS) | OPTION(JSON) | OPTION(QUIET) | OPTION(VERBOSE))
+	 OPTIONS_FORMATS | OPTIONS_MERGE | OPTION(FAIL_ON_LOSS) | OPTION(JSON) | OPTION(QUIET) |   \
+	 OPTION(VERBOSE))

@@ -15,7 +15,7 @@ static int from_daemon(struct event_list *list, struct link *link, struct error 
 
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_EVENTS;
 	request.events = &query;
-	r = link_call(link, &request, -1, &list->reply, err);
+	r = link_call(link, &request, NULL, 0, &list->reply, err);
 	if (r < 0)
 		return r;
 	if (list->reply->body_case != TRACED__CONTROL__REPLY__BODY_EVENTS)

@@ -146,10 +146,10 @@ int link_explain(const struct link *l, int r, struct error *err)
 	return r;
 }
 
-int link_call(struct link *l, Traced__Control__Request *request, int fd,
+int link_call(struct link *l, Traced__Control__Request *request, const int *fds, size_t fd_count,
 	      Traced__Control__Reply **ret, struct error *err)
 {
-	int r = control_client_call(l->client, request, fd, ret, err);
+	int r = control_client_call(l->client, request, fds, fd_count, ret, err);
 
 	return r < 0 ? link_explain(l, r, err) : r;
 }
@@ -191,7 +191,7 @@ int link_session(struct link *l, const char *name, char **ret, struct error *err
 	}
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
 	request.status = &query;
-	r = link_call(l, &request, -1, &reply, err);
+	r = link_call(l, &request, NULL, 0, &reply, err);
 	if (r < 0)
 		return r;
 	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)

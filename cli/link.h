@@ -28,7 +28,7 @@ void link_deinit(struct link *l);
 #define _cleanup_link_ _cleanup_(link_deinit)
 
 /* As control_client_call, with link_explain. */
-int link_call(struct link *l, Traced__Control__Request *request, int fd,
+int link_call(struct link *l, Traced__Control__Request *request, const int *fds, size_t fd_count,
 	      Traced__Control__Reply **ret, struct error *err);
 
 static inline void reply_freep(Traced__Control__Reply **reply)

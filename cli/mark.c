@@ -85,7 +85,7 @@ static int mark_run(const struct options *o)
 		return cli_fail(&err);
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_MARK;
 	request.mark = &mark;
-	if (link_call(&link, &request, -1, &reply, &err) < 0)
+	if (link_call(&link, &request, NULL, 0, &reply, &err) < 0)
 		return cli_fail(&err);
 	return CLI_WHOLE;
 }

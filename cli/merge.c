@@ -4,18 +4,93 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "input.h"
+
+int merge_set_file(struct options *o, const char *value, struct error *err)
+{
+	struct merge_option *merges;
+
+	if (!*value)
+		return error_set(err, -EINVAL, "the name of the file is empty");
+	if (o->merge_count == EXPORT_MERGES_MAX)
+		return error_set(err, -EINVAL, "more than %d files to be merged",
+				 EXPORT_MERGES_MAX);
+	merges = reallocarray(o->merges, o->merge_count + 1, sizeof(*merges));
+	if (!merges)
+		return error_errno(err, -ENOMEM, "%s", value);
+	o->merges = merges;
+	merges[o->merge_count++] = (struct merge_option){ .path = value };
+	return 0;
+}
+
+/* Alone it is merged itself: its ties are told. */
+int merge_set_syncs(struct options *o, const char *value, struct error *err)
+{
+	struct merge_option *last = o->merge_count ? &o->merges[o->merge_count - 1] : NULL;
+
+	if (!last)
+		return merge_set_file(o, value, err);
+	if (last->syncs)
+		return error_set(err, -EINVAL, "%s has %s already", last->path, last->syncs);
+	if (!*value)
+		return error_set(err, -EINVAL, "the name of the file is empty");
+	last->syncs = value;
+	return 0;
+}
+
+int merge_set_clock(struct options *o, const char *value, struct error *err)
+{
+	int unused, r;
+
+	if (!o->merge_count) {
+		error_set(err, -EINVAL, "'%s' has no file before it", value);
+		return error_hint(err, "the clock belongs to the --merge that precedes it: "
+				       "--merge app.json --merge-clock realtime");
+	}
+	r = merge_clock_find(value, &unused, err);
+	if (r >= 0)
+		o->merges[o->merge_count - 1].clock = value;
+	return r;
+}
+
+static int check(const char *option, const char *path, struct error *err)
+{
+	struct stat st;
+	int r = 0;
+
+	if (!path || stat(path, &st) < 0)
+		return 0;
+	if (S_ISDIR(st.st_mode))
+		r = -EISDIR;
+	else if (access(path, R_OK) < 0)
+		r = -errno;
+	return r < 0 ? error_errno(err, r, "--%s %s", option, path) : 0;
+}
+
+int merge_files_check(const struct options *o, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < o->merge_count; i++) {
+		r = check("merge", o->merges[i].path, err);
+		if (r >= 0)
+			r = check("sync-file", o->merges[i].syncs, err);
+	}
+	return r;
+}
+
 static int open_file(const char *option, const char *path, struct error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	struct stat st;
+	int r;
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_errno(err, -errno, "--%s %s", option, path);
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-		close_fd(fd);
-		return error_errno(err, -EISDIR, "--%s %s", option, path);
-	}
-	return fd;
+	if (S_ISREG(st.st_mode))
+		return TAKE_FD(fd);
+	r = S_ISDIR(st.st_mode) ? error_errno(err, -EISDIR, "%s", path) : input_keep(fd, err);
+	return r < 0 ? error_prefix(err, "--%s", option) : r;
 }
 
 /* Where there is no room for one, what memory holds has to do. */
@@ -27,30 +102,48 @@ static int open_scratch(void)
 	return fd < 0 ? 0 : fd;
 }
 
+static int open_one(struct merge_files *m, const struct merge_option *o, struct error *err)
+{
+	struct export_merge file = { .clock = -1, .name = o->path, .sync_name = o->syncs };
+
+	if (o->clock)
+		merge_clock_find(o->clock, &file.clock, NULL);
+	file.fd = open_file("merge", o->path, err);
+	if (file.fd < 0)
+		return file.fd;
+	if (o->syncs) {
+		file.sync_fd = open_file("sync-file", o->syncs, err);
+		if (file.sync_fd < 0) {
+			close_fd(file.fd);
+			return file.sync_fd;
+		}
+	}
+	m->clocks[m->count] = o->clock ?: "";
+	m->files[m->count++] = file;
+	if (!m->scratch_fd)
+		m->scratch_fd = open_scratch();
+	return 0;
+}
+
 int merge_files_open(struct merge_files *ret, const struct options *o, struct error *err)
 {
-	*ret = (struct merge_files){ 0 };
-	for (size_t i = 0; i < o->merge_count; i++) {
-		int fd = open_file("merge", o->merges[i].path, err);
+	int r = 0;
 
-		if (fd < 0)
-			return fd;
-		ret->files[ret->count++] = (struct export_merge){
-			.fd = fd,
-			.name = o->merges[i].path,
-			.clock = o->merges[i].clock,
-			.sync_name = o->merges[i].syncs,
-		};
-		if (!o->merges[i].syncs)
+	for (size_t i = 0; r >= 0 && i < o->merge_count; i++)
+		r = open_one(ret, &o->merges[i], err);
+	return r;
+}
+
+void merge_files_open_some(struct merge_files *ret, const struct options *o)
+{
+	for (size_t i = 0; i < o->merge_count; i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		if (open_one(ret, &o->merges[i], &err) >= 0)
 			continue;
-		fd = open_file("sync-file", o->merges[i].syncs, err);
-		if (fd < 0)
-			return fd;
-		ret->files[i].sync_fd = fd;
+		ret->missing = true;
+		cli_warn("%s: the trace has nothing of it", err.message);
 	}
-	if (ret->count)
-		ret->scratch_fd = open_scratch();
-	return 0;
 }
 
 void merge_files_deinit(struct merge_files *m)

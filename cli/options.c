@@ -2,12 +2,12 @@
 #include <getopt.h>
 #include <limits.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli.h"
 #include "control/frame.h"
 #include "export/export.h"
 #include "hints.h"
+#include "merge.h"
 #include "util/nearest.h"
 #include "util/parse.h"
 
@@ -158,67 +158,9 @@ static int set_filter(struct options *o, const char *value, struct error *err)
 	return 0;
 }
 
-static int set_merge(struct options *o, const char *value, struct error *err)
-{
-	struct merge_option *merges;
-
-	if (!*value)
-		return error_set(err, -EINVAL, "the name of the file is empty");
-	if (o->merge_count == EXPORT_MERGES_MAX)
-		return error_set(err, -EINVAL, "more than %d files to be merged",
-				 EXPORT_MERGES_MAX);
-	merges = reallocarray(o->merges, o->merge_count + 1, sizeof(*merges));
-	if (!merges)
-		return error_errno(err, -ENOMEM, "%s", value);
-	o->merges = merges;
-	merges[o->merge_count++] = (struct merge_option){ .path = value, .clock = -1 };
-	return 0;
-}
-
-/* Alone it is merged itself: its ties are told. */
-static int set_sync_file(struct options *o, const char *value, struct error *err)
-{
-	struct merge_option *last = o->merge_count ? &o->merges[o->merge_count - 1] : NULL;
-
-	if (!last)
-		return set_merge(o, value, err);
-	if (last->syncs)
-		return error_set(err, -EINVAL, "%s has %s already", last->path, last->syncs);
-	if (!*value)
-		return error_set(err, -EINVAL, "the name of the file is empty");
-	last->syncs = value;
-	return 0;
-}
-
 static int set_sync_bound(struct options *o, const char *value, struct error *err)
 {
 	return parse_duration(value, &o->sync_bound_ns, err);
-}
-
-static int set_merge_clock(struct options *o, const char *value, struct error *err)
-{
-	static const struct {
-		const char *name;
-		int id;
-	} clocks[] = {
-		{ "monotonic", CLOCK_MONOTONIC },
-		{ "boottime", CLOCK_BOOTTIME },
-		{ "realtime", CLOCK_REALTIME },
-	};
-
-	if (!o->merge_count) {
-		error_set(err, -EINVAL, "'%s' has no file before it", value);
-		return error_hint(err, "the clock belongs to the --merge that precedes it: "
-				       "--merge app.json --merge-clock realtime");
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
-		if (strcmp(value, clocks[i].name) != 0)
-			continue;
-		o->merges[o->merge_count - 1].clock = clocks[i].id;
-		return 0;
-	}
-	error_set(err, -EINVAL, "'%s' is none of the clocks that it may be", value);
-	return error_hint(err, "one of monotonic, boottime, realtime");
 }
 
 static int add_pid(struct options *o, const char *text, size_t len, struct error *err)
@@ -399,15 +341,15 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_MERGE] = { 0, "merge", "FILE",
 			"marks that an application wrote itself (Trace Event Format); may be "
 			"repeated",
-			COMPLETE_FILE, set_merge },
+			COMPLETE_FILE, merge_set_file },
 	[OPT_JSON_ARRAY] = { 0, "json-array", NULL, "JSON: the array of events alone, without text",
 			     COMPLETE_NOTHING, set_json_array },
 	[OPT_MERGE_CLOCK] = { 0, "merge-clock", "CLOCK",
 			      "of the preceding --merge: monotonic, boottime or realtime",
-			      COMPLETE_NOTHING, set_merge_clock },
+			      COMPLETE_NOTHING, merge_set_clock },
 	[OPT_SYNC_FILE] = { 0, "sync-file", "FILE",
 			    "clock_sync events that tie the preceding --merge's clock",
-			    COMPLETE_FILE, set_sync_file },
+			    COMPLETE_FILE, merge_set_syncs },
 	[OPT_SYNC_BOUND] = { 0, "sync-bound", "TIME",
 			     "warn of a tie of clocks that may be wrong by more (10us)",
 			     COMPLETE_NOTHING, set_sync_bound },
@@ -627,8 +569,11 @@ int options_check(const struct options *o, const struct command *command, struct
 		error_set(err, -EINVAL, "--keep is of the files that --rotate makes");
 		return error_hint(err, "--rotate 100M --keep %u", o->keep);
 	}
-	if (o->merge_count && (o->rotate_bytes || o->rotate_ns))
-		return error_set(err, -EINVAL, "--merge and --rotate exclude each other");
+	if (o->merge_count && (o->stream || o->rotate_bytes || o->rotate_ns)) {
+		error_set(err, -EINVAL, "--merge and --%s exclude each other",
+			  o->stream ? "stream" : "rotate");
+		return error_hint(err, "files are merged into a recording that has ended");
+	}
 	if (o->ring && (o->stream || o->rotate_bytes || o->rotate_ns)) {
 		error_set(err, -EINVAL, "--ring and --%s exclude each other",
 			  o->stream ? "stream" : "rotate");

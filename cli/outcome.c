@@ -277,7 +277,8 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	const struct export_result *r = &outcome->result;
 	bool nothing = r->events <= r->own_events;
 	bool failed = outcome->session && *outcome->session->error;
-	bool missing = r->incomplete || outcome->ended_early || failed || nothing;
+	bool missing =
+		r->incomplete || outcome->ended_early || outcome->unmerged || failed || nothing;
 
 	if (o->json)
 		print_json(outcome);
@@ -396,6 +397,14 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 		error_prefix(&err, "--function-view");
 		return cli_usage(&err);
 	}
+	if (o->json_array && export_format_check_array(d.format, &err) < 0) {
+		error_prefix(&err, "--json-array");
+		return cli_usage(&err);
+	}
+	if (o->merge_count && export_format_check_merges(d.format, &err) < 0) {
+		error_prefix(&err, "--merge");
+		return cli_usage(&err);
+	}
 	if (o->clock && export_format_check_clock(d.format, o->clock, &err) < 0)
 		return cli_fail(&err);
 	if (to_stdout && isatty(STDOUT_FILENO) && strcmp(d.format->name, "json") &&
@@ -419,6 +428,7 @@ void destination_deinit(struct destination *d)
 {
 	result_file_deinit(&d->file);
 	split_deinit(&d->split);
+	merge_files_deinit(&d->merges);
 }
 
 int destination_fd(const struct destination *d)
@@ -431,6 +441,30 @@ void destination_passed(struct destination *d)
 	d->split.fd = close_fd(d->split.fd);
 }
 
+static void fill_merges(struct destination *d, Traced__Control__Output *ret)
+{
+	struct merge_files *m = &d->merges;
+
+	for (size_t i = 0; i < m->count; i++) {
+		Traced__Control__Merge *message = &d->merge_messages[i];
+
+		traced__control__merge__init(message);
+		message->name = (char *)m->files[i].name;
+		message->clock = (char *)m->clocks[i];
+		d->fds[d->fd_count++] = m->files[i].fd;
+		if (m->files[i].sync_name) {
+			message->syncs = true;
+			message->sync_name = (char *)m->files[i].sync_name;
+			d->fds[d->fd_count++] = m->files[i].sync_fd;
+		}
+		d->merge_list[i] = message;
+	}
+	if (m->scratch_fd)
+		d->fds[d->fd_count++] = m->scratch_fd;
+	ret->merges = d->merge_list;
+	ret->n_merges = m->count;
+}
+
 void destination_fill(struct destination *d, const struct options *o, Traced__Control__Output *ret)
 {
 	*ret = (Traced__Control__Output)TRACED__CONTROL__OUTPUT__INIT;
@@ -441,6 +475,11 @@ void destination_fill(struct destination *d, const struct options *o, Traced__Co
 	ret->function_view = (char *)function_view_name(d->function_view);
 	ret->rotate_bytes = o->rotate_bytes;
 	ret->rotate_ns = o->rotate_ns;
+	ret->json_array = o->json_array;
+	ret->bound_max_ns = o->sync_bound_ns;
+	d->fd_count = 0;
+	d->fds[d->fd_count++] = destination_fd(d);
+	fill_merges(d, ret);
 }
 
 /* "DIR/out.json.gz" as "DIR/out.pftrace"; behind a part of it, "DIR/out.rest.json.gz". */
@@ -588,5 +627,6 @@ int destination_finish(struct destination *d, const struct options *o,
 	outcome.ended_early = d->ended_early;
 	outcome.extracted = d->extracted;
 	outcome.told = d->told;
+	outcome.unmerged = d->merges.missing;
 	return outcome_tell(&outcome, o);
 }

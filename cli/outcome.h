@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "export/export.h"
 #include "link.h"
+#include "merge.h"
 #include "result_file.h"
 #include "split.h"
 
@@ -22,6 +23,7 @@ struct outcome {
 	const Traced__Control__Session *told; /* as it began: these warnings were said; or NULL */
 	bool ended_early;		      /* by itself, before its time */
 	bool extracted;			      /* from a buffer that others filled */
+	bool unmerged;			      /* a file that was to be merged is not in it */
 };
 void outcome_deinit(struct outcome *outcome);
 #define _cleanup_outcome_ _cleanup_(outcome_deinit)
@@ -46,6 +48,12 @@ struct destination {
 	struct perfetto_options perfetto;
 	Traced__Control__Perfetto perfetto_words; /* the same, as they were typed */
 	const char *path;
+	struct merge_files merges; /* opened by the command, before destination_fill */
+	/* What destination_fill's message refers to, and the descriptors that go with it. */
+	Traced__Control__Merge merge_messages[EXPORT_MERGES_MAX];
+	Traced__Control__Merge *merge_list[EXPORT_MERGES_MAX];
+	int fds[CONTROL_FDS_MAX];
+	size_t fd_count;
 	/* What is known of the session besides, for destination_finish. */
 	bool extracted; /* traced did not record it */
 	bool ended_early;
@@ -60,7 +68,7 @@ int destination_fd(const struct destination *d);
 void destination_passed(struct destination *d);
 void destination_deinit(struct destination *d);
 #define _cleanup_destination_ _cleanup_(destination_deinit)
-/* The message that asks the daemon to write there. */
+/* The message that asks the daemon to write there; d->fds belong to it. */
 void destination_fill(struct destination *d, const struct options *o, Traced__Control__Output *ret);
 /*
  * Instead of destination_finish: it failed, for this reason. What was written while it was

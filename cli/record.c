@@ -73,10 +73,11 @@ static int status_ms(const struct recording *rec)
 	return is_json(rec) ? SIZE_MS : -1;
 }
 
-static int send_request(struct recording *rec, Traced__Control__Request *request, int fd,
+static int send_request(struct recording *rec, Traced__Control__Request *request, bool output,
 			uint64_t *ret_id, struct error *err)
 {
-	int64_t id = control_client_send(rec->link.client, request, fd, err);
+	int64_t id = control_client_send(rec->link.client, request, rec->dest.fds,
+					 output ? rec->dest.fd_count : 0, err);
 
 	if (id < 0)
 		return link_explain(&rec->link, (int)id, err);
@@ -96,7 +97,7 @@ static int send_start(struct recording *rec, struct error *err)
 	start.message.stream = rec->stream;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;
-	return send_request(rec, &request, -1, &rec->start_id, err);
+	return send_request(rec, &request, false, &rec->start_id, err);
 }
 
 static int send_attach(struct recording *rec, struct error *err)
@@ -114,8 +115,7 @@ static int send_attach(struct recording *rec, struct error *err)
 	}
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
 	request.attach = &attach;
-	r = send_request(rec, &request, rec->stream ? destination_fd(&rec->dest) : -1,
-			 &rec->attach_id, err);
+	r = send_request(rec, &request, rec->stream, &rec->attach_id, err);
 	rec->dest.streams = rec->stream;
 	destination_passed(&rec->dest);
 	return r;
@@ -129,7 +129,7 @@ static int send_status(struct recording *rec, struct error *err)
 	query.session = rec->session;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
 	request.status = &query;
-	return send_request(rec, &request, -1, &rec->status_id, err);
+	return send_request(rec, &request, false, &rec->status_id, err);
 }
 
 static int send_stop(struct recording *rec, struct error *err)
@@ -140,6 +140,8 @@ static int send_stop(struct recording *rec, struct error *err)
 
 	if (rec->phase != PHASE_RECORDING)
 		return 0;
+	if (!rec->stream)
+		merge_files_open_some(&rec->dest.merges, rec->o);
 	destination_fill(&rec->dest, rec->o, &output);
 	stop.session = rec->session;
 	if (!rec->stream)
@@ -148,8 +150,7 @@ static int send_stop(struct recording *rec, struct error *err)
 	request.stop = &stop;
 	rec->phase = PHASE_WRITING;
 	progress_text(&rec->progress, "writing ...");
-	return send_request(rec, &request, rec->stream ? -1 : rec->dest.file.fd, &rec->stop_id,
-			    err);
+	return send_request(rec, &request, !rec->stream, &rec->stop_id, err);
 }
 
 static int give_up(struct recording *rec, struct error *err)
@@ -162,7 +163,7 @@ static int give_up(struct recording *rec, struct error *err)
 		cancel.session = rec->session;
 		request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
 		request.cancel = &cancel;
-		send_request(rec, &request, -1, &id, NULL);
+		send_request(rec, &request, false, &id, NULL);
 	}
 	error_set(err, -ECANCELED, "given up: nothing was written");
 	return -ECANCELED;
@@ -393,7 +394,10 @@ static int record_run(const struct options *o)
 	r = destination_open(&rec.dest, o, NULL);
 	if (r)
 		return r;
-	rec.stream = o->stream || rec.dest.rotates || (!o->ring && is_awaited(rec.dest.file.fd));
+	if (merge_files_check(o, &err) < 0)
+		return cli_fail(&err);
+	rec.stream = o->stream || rec.dest.rotates ||
+		     (!o->ring && !o->merge_count && is_awaited(rec.dest.file.fd));
 	progress_init(&rec.progress, !o->quiet);
 	rec.signal_fd = open_signals(&err);
 	if (rec.signal_fd < 0)
@@ -429,8 +433,8 @@ const struct command command_record = {
 		   OPTION(FILTER) | OPTION(PROFILE) | OPTIONS_FUNCTIONS | OPTION(PID) |
 		   OPTION(FOLLOW) | OPTION(CPUS) | OPTION(CLOCK) | OPTION(BUFFER) | OPTION(RING) |
 		   OPTION(STREAM) | OPTIONS_ROTATE | OPTION(NAME) | OPTION(TGID) |
-		   OPTION(RAW_ADDRESSES) | OPTIONS_FORMATS | OPTION(FAIL_ON_LOSS) | OPTION(JSON) |
-		   OPTION(QUIET) | OPTION(VERBOSE),
+		   OPTION(RAW_ADDRESSES) | OPTIONS_FORMATS | OPTIONS_MERGE | OPTION(FAIL_ON_LOSS) |
+		   OPTION(JSON) | OPTION(QUIET) | OPTION(VERBOSE),
 	.takes_command = true,
 	.run = record_run,
 };

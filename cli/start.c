@@ -41,7 +41,7 @@ static int start_run(const struct options *o)
 	start.message.detached = true;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;
-	if (link_call(&link, &request, -1, &reply, &err) < 0)
+	if (link_call(&link, &request, NULL, 0, &reply, &err) < 0)
 		return cli_fail(&err);
 	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_SESSION) {
 		error_set(&err, -EPROTO, "traced gave an answer to something else");

@@ -48,7 +48,7 @@ static int ask(const struct options *o, Traced__Control__Reply **ret, struct err
 		query.session = o->args[0];
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
 	request.status = &query;
-	r = link_call(&link, &request, -1, ret, err);
+	r = link_call(&link, &request, NULL, 0, ret, err);
 	if (r < 0)
 		return r;
 	if ((*ret)->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)

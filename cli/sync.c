@@ -60,7 +60,7 @@ static int sync_run(const struct options *o)
 		return cli_fail(&err);
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_SYNC;
 	request.sync = &sync;
-	if (link_call(&link, &request, -1, &reply, &err) < 0)
+	if (link_call(&link, &request, NULL, 0, &reply, &err) < 0)
 		return cli_fail(&err);
 	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_SYNCED) {
 		error_set(&err, -EPROTO, "traced gave an answer to something else");

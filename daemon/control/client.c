@@ -75,13 +75,13 @@ static uint64_t deadline_of(int timeout_ms)
 			      : now_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * NSEC_PER_MSEC;
 }
 
-int64_t control_client_send(struct control_client *c, Traced__Control__Request *request, int fd,
-			    struct error *err)
+int64_t control_client_send(struct control_client *c, Traced__Control__Request *request,
+			    const int *fds, size_t fd_count, struct error *err)
 {
 	int r;
 
 	request->id = ++c->last_id;
-	r = frame_queue(&c->io, &request->base, &fd, fd >= 0 ? 1 : 0);
+	r = frame_queue(&c->io, &request->base, fds, fd_count);
 	if (r < 0)
 		return error_errno(err, r, "control request");
 	while ((r = frame_flush(&c->io)) > 0) {
@@ -168,10 +168,10 @@ static int keep(struct control_client *c, Reply *reply)
 	return 0;
 }
 
-static int call(struct control_client *c, Traced__Control__Request *request, int fd,
-		uint64_t deadline_ns, Reply **ret, struct error *err)
+static int call(struct control_client *c, Traced__Control__Request *request, const int *fds,
+		size_t fd_count, uint64_t deadline_ns, Reply **ret, struct error *err)
 {
-	int64_t id = control_client_send(c, request, fd, err);
+	int64_t id = control_client_send(c, request, fds, fd_count, err);
 	Reply *reply = NULL;
 	int r;
 
@@ -202,10 +202,10 @@ static int call(struct control_client *c, Traced__Control__Request *request, int
 	return 0;
 }
 
-int control_client_call(struct control_client *c, Traced__Control__Request *request, int fd,
-			Reply **ret, struct error *err)
+int control_client_call(struct control_client *c, Traced__Control__Request *request, const int *fds,
+			size_t fd_count, Reply **ret, struct error *err)
 {
-	return call(c, request, fd, UINT64_MAX, ret, err);
+	return call(c, request, fds, fd_count, UINT64_MAX, ret, err);
 }
 
 static int shake_hands(struct control_client *c, struct error *err)
@@ -219,7 +219,7 @@ static int shake_hands(struct control_client *c, struct error *err)
 	hello.client = (char *)"tracectl " TRACED_VERSION;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_HELLO;
 	request.hello = &hello;
-	r = call(c, &request, -1, deadline_of(HELLO_TIMEOUT_MS), &reply, err);
+	r = call(c, &request, NULL, 0, deadline_of(HELLO_TIMEOUT_MS), &reply, err);
 	if (r < 0)
 		return r;
 	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_HELLO) {

@@ -21,9 +21,10 @@ DEFINE_CLEANUP_FUNC(struct control_client *, control_client_free);
 /* To be polled for input. */
 int control_client_fd(const struct control_client *c);
 
-/* Sends a request (its id is filled in and returned, above 0), with fd if that is >= 0. */
-int64_t control_client_send(struct control_client *c, Traced__Control__Request *request, int fd,
-			    struct error *err);
+/* Sends a request (its id is filled in and returned, above 0), with descriptors, which stay ours.
+ */
+int64_t control_client_send(struct control_client *c, Traced__Control__Request *request,
+			    const int *fds, size_t fd_count, struct error *err);
 /*
  * The next reply to any request; *ret to be freed with
  * traced__control__reply__free_unpacked. timeout_ms -1: waits. 1: got one; 0:
@@ -37,5 +38,5 @@ int control_error(const Traced__Control__Error *e, struct error *err);
  * Send and wait for that request's reply; replies to others are kept for
  * control_client_receive. A reply that carries an error becomes err.
  */
-int control_client_call(struct control_client *c, Traced__Control__Request *request, int fd,
-			Traced__Control__Reply **ret, struct error *err);
+int control_client_call(struct control_client *c, Traced__Control__Request *request, const int *fds,
+			size_t fd_count, Traced__Control__Reply **ret, struct error *err);

@@ -17,7 +17,7 @@
 #define CONTROL_VERSION 1
 #define CONTROL_FRAME_MAX (4U << 20)  /* bytes of one message */
 #define CONTROL_QUEUE_MAX (16U << 20) /* bytes waiting to be sent to one peer */
-#define CONTROL_FDS_MAX 2	      /* descriptors on one frame */
+#define CONTROL_FDS_MAX 18	      /* descriptors on one frame */
 #define CONTROL_SOCKET TRACED_RUN_DIR "/traced.sock"
 
 /* Descriptors that wait for the frame that they ride on. */

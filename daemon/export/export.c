@@ -482,9 +482,11 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 	*ret = (struct export_result){ 0 };
 	if (!x.ops)
 		return error_set(err, -EINVAL, "unknown output format \"%s\"", options->format);
-	if (options->json_array && !x.ops->string_bound)
-		return error_set(err, -EINVAL, "a .%s has no array form: that is the JSON's",
-				 x.ops->format.name);
+	if (options->json_array) {
+		r = export_format_check_array(&x.ops->format, err);
+		if (r < 0)
+			return r;
+	}
 	r = open_stream(&x, stream_fd, err);
 	if (r >= 0) {
 		int checked = prepare_segments(&x, err);

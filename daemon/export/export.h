@@ -48,6 +48,8 @@ struct export_merge {
 	const char *sync_name;
 };
 #define EXPORT_MERGES_MAX 8
+/* The words for .clock. -EINVAL, with those that there are. */
+int merge_clock_find(const char *word, int *ret, struct error *err);
 #define EXPORT_BOUND_NS 10000
 
 /* How a JSON shows what the function tracer tells: a function was entered, and from where. */
@@ -175,6 +177,10 @@ const char *function_view_name(enum function_view view);
 /* -EINVAL if the format shows no functions that way. */
 int export_format_check_functions(const struct export_format *format, enum function_view view,
 				  struct error *err);
+/* -EINVAL if the format has no array form. */
+int export_format_check_array(const struct export_format *format, struct error *err);
+/* -EINVAL if files can't be merged into it. */
+int export_format_check_merges(const struct export_format *format, struct error *err);
 const char *perfetto_compression_name(enum perfetto_compression compression);
 /* -EINVAL if the format has no such choices, or a compressed file would be compressed again. */
 int export_format_check_perfetto(const struct export_format *format,

@@ -3,6 +3,7 @@
 #include "export/export.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "util/buf.h"
 
@@ -73,13 +74,46 @@ int function_view_find(const char *word, enum function_view *ret, struct error *
 	return 0;
 }
 
+int merge_clock_find(const char *word, int *ret, struct error *err)
+{
+	static const char *const names[] = { "monotonic", "boottime", "realtime" };
+	static const int ids[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
+	int r = choose(word, names, ARRAY_SIZE(names), err);
+
+	if (r < 0)
+		return r;
+	*ret = ids[r];
+	return 0;
+}
+
+static bool is_json(const struct export_format *format)
+{
+	return strncmp(format->name, "json", strlen("json")) == 0;
+}
+
 int export_format_check_functions(const struct export_format *format, enum function_view view,
 				  struct error *err)
 {
-	if (view == FUNCTION_INSTANTS || strncmp(format->name, "json", strlen("json")) == 0)
+	if (view == FUNCTION_INSTANTS || is_json(format))
 		return 0;
 	error_set(err, -EINVAL, "only a JSON has that choice, and .%s is none", format->name);
 	return error_hint(err, "write to a name that ends in .json or .json.gz");
+}
+
+int export_format_check_array(const struct export_format *format, struct error *err)
+{
+	if (is_json(format))
+		return 0;
+	return error_set(err, -EINVAL, "a .%s has no array form: that is the JSON's", format->name);
+}
+
+int export_format_check_merges(const struct export_format *format, struct error *err)
+{
+	if (strcmp(format->name, "traced") != 0)
+		return 0;
+	error_set(err, -EINVAL, "a .%s is what was recorded, and nothing else", format->name);
+	return error_hint(err, "merge when it is converted: tracectl convert IN.traced OUT.json "
+			       "--merge FILE");
 }
 
 int export_format_check_perfetto(const struct export_format *format,

@@ -14,7 +14,7 @@
 #include "util/io.h"
 
 #define RESULT_MAX (1U << 20)
-#define ARGS_MAX 16
+#define ARGS_MAX 48
 
 struct child {
 	const char *what;

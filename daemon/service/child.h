@@ -13,7 +13,7 @@
 #include "service/loop.h"
 #include "util/error.h"
 
-#define CHILD_FDS_MAX 3
+#define CHILD_FDS_MAX 20
 #define CHILD_FIRST_FD 3
 
 struct child_spec {

@@ -170,9 +170,6 @@ static void take_frame(struct connection *c, const uint8_t *payload, size_t len,
 {
 	Traced__Control__Request *request = traced__control__request__unpack(NULL, len, payload);
 
-	/* No verb takes a second descriptor. */
-	for (size_t i = 1; i < fd_count; i++)
-		close_fd(fds[i]);
 	if (!request || !request->id) {
 		break_off(c, -EBADMSG, "a request that can't be decoded");
 	} else if (request->verb_case == TRACED__CONTROL__REQUEST__VERB_HELLO) {
@@ -180,10 +177,10 @@ static void take_frame(struct connection *c, const uint8_t *payload, size_t len,
 	} else if (!c->greeted) {
 		break_off(c, -EPROTO, "the first request must be Hello");
 	} else {
-		verb_dispatch(c, request, fd_count ? TAKE_FD(fds[0]) : -EBADF);
+		verb_dispatch(c, request, fds, fd_count);
 	}
-	if (fd_count)
-		close_fd(fds[0]);
+	for (size_t i = 0; i < fd_count; i++)
+		close_fd(fds[i]);
 	if (request)
 		traced__control__request__free_unpacked(request, NULL);
 }

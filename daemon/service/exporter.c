@@ -17,6 +17,10 @@
 /* Where the descriptors lie in an exporter. */
 enum { STREAM_FD = CHILD_FIRST_FD, OUT_FD, OTHER_FD };
 
+/* Words before those of what is merged, the option not among them. */
+#define ARGS_FIXED 14
+_Static_assert(CHILD_FDS_MAX >= 3 + MERGING_FDS_MAX, "stream, output, follow, files");
+
 /* Far above what a stream can become; ends a runaway. */
 #define OUTPUT_FACTOR 256
 #define OUTPUT_EXTRA (UINT64_C(1) << 30)
@@ -26,21 +30,25 @@ enum { STREAM_FD = CHILD_FIRST_FD, OUT_FD, OTHER_FD };
 int exporter_spawn(struct child **ret, struct loop *loop, const struct exporter_request *request,
 		   child_done_t done, void *userdata, struct error *err)
 {
-	char parent[16], bytes[24], ns[24];
-	const char *argv[] = { EXPORTER_OPTION,
-			       request->format,
-			       request->raw_addresses ? "raw" : "hashed",
-			       request->tgid ? "tgid" : "plain",
-			       request->quiet ? "quiet" : "prompt",
-			       request->follow_fd >= 0 ? "follow" : "whole",
-			       parent,
-			       request->perfetto.legacy_generic ? "legacy" : "described",
-			       request->perfetto.plain_sched ? "off" : "on",
-			       perfetto_compression_name(request->perfetto.compression),
-			       function_view_name(request->function_view),
-			       bytes,
-			       ns,
-			       NULL };
+	char parent[16], bytes[24], ns[24], bound[24];
+	const char *argv[1 + ARGS_FIXED + MERGING_ARGS_MAX + 1] = {
+		EXPORTER_OPTION,
+		request->format,
+		request->raw_addresses ? "raw" : "hashed",
+		request->tgid ? "tgid" : "plain",
+		request->quiet ? "quiet" : "prompt",
+		request->follow_fd >= 0 ? "follow" : "whole",
+		parent,
+		request->perfetto.legacy_generic ? "legacy" : "described",
+		request->perfetto.plain_sched ? "off" : "on",
+		perfetto_compression_name(request->perfetto.compression),
+		function_view_name(request->function_view),
+		bytes,
+		ns,
+		request->json_array ? "array" : "object",
+		bound,
+	};
+	const struct merging *merging = request->merging;
 	struct child_spec spec = {
 		.what = "exporter",
 		.argv = argv,
@@ -48,7 +56,12 @@ int exporter_spawn(struct child **ret, struct loop *loop, const struct exporter_
 		.fd_count = request->follow_fd >= 0 ? 3 : 2,
 	};
 
+	for (size_t i = 0; i < merging->word_count; i++)
+		argv[1 + ARGS_FIXED + i] = merging->words[i];
+	for (size_t i = 0; i < merging->fd_count; i++)
+		spec.fds[spec.fd_count++] = merging->fds[i];
 	snprintf(parent, sizeof(parent), "%d", getpid());
+	snprintf(bound, sizeof(bound), "%" PRIu64, request->bound_max_ns);
 	snprintf(bytes, sizeof(bytes), "%" PRIu64, request->rotate.bytes);
 	snprintf(ns, sizeof(ns), "%" PRIu64, request->rotate.ns);
 	return child_spawn(ret, loop, &spec, done, userdata, err);
@@ -157,16 +170,19 @@ int exporter_main(int argc, char **argv)
 	static const struct export_follow following = { .wait = wait_for_more };
 	_cleanup_export_result_ struct export_result result = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
+	struct export_merge merges[EXPORT_MERGES_MAX];
 	struct export_options options = { 0 };
-	int result_fd = OTHER_FD;
+	int result_fd = OTHER_FD, r;
 
-	if (argc != 12)
+	if (argc < ARGS_FIXED)
 		return 2;
 	options.format = argv[0];
 	options.raw_addresses = strcmp(argv[1], "raw") == 0;
 	options.tgid = strcmp(argv[2], "tgid") == 0;
 	options.rotate.bytes = strtoull(argv[10], NULL, 10);
 	options.rotate.ns = strtoull(argv[11], NULL, 10);
+	options.json_array = strcmp(argv[12], "array") == 0;
+	options.bound_max_ns = strtoull(argv[13], NULL, 10);
 	prctl(PR_SET_NAME, "traced-export");
 	if (strcmp(argv[3], "quiet") == 0)
 		setpriority(PRIO_PROCESS, 0, 10);
@@ -174,6 +190,11 @@ int exporter_main(int argc, char **argv)
 		options.follow = &following;
 		result_fd = OTHER_FD + 1;
 	}
+	r = merging_read(&options, merges, argv + ARGS_FIXED, (size_t)(argc - ARGS_FIXED),
+			 result_fd);
+	if (r < 0)
+		return 2;
+	result_fd += r;
 	if (perfetto_options_set(&options.perfetto, "generic", argv[6], &err) < 0 ||
 	    perfetto_options_set(&options.perfetto, "compact-sched", argv[7], &err) < 0 ||
 	    perfetto_options_set(&options.perfetto, "compress", argv[8], &err) < 0 ||

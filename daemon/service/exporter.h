@@ -6,6 +6,7 @@
 
 #include "export/export.h"
 #include "service/child.h"
+#include "service/merging.h"
 
 struct exporter_request {
 	int stream_fd, out_fd; /* borrowed */
@@ -15,7 +16,10 @@ struct exporter_request {
 	struct perfetto_options perfetto;
 	enum function_view function_view;
 	struct export_rotate rotate;
-	bool quiet; /* something else records: be nice to it */
+	bool json_array;
+	uint64_t bound_max_ns;
+	const struct merging *merging; /* borrowed */
+	bool quiet;		       /* something else records: be nice to it */
 };
 
 /* Decodes a stream, without any privilege. */

@@ -20,6 +20,7 @@ struct job *job_free(struct job *j)
 	child_free(j->child);
 	follow_free(j->follow);
 	close_fd(j->out_fd);
+	merging_deinit(&j->merging);
 	spool_deinit(&j->spool);
 	free(j->format);
 	if (j->description)
@@ -85,8 +86,31 @@ static int read_function_view(const Traced__Control__Output *output, enum functi
 						     err);
 }
 
+/* The rest of what an output says, once j can own what it needs. */
+static int take_output(struct job *j, const Traced__Control__Output *output, int *fds,
+		       size_t fd_count, struct error *err)
+{
+	int r = merging_take(&j->merging, output, fds + 1, fd_count - 1, err);
+
+	if (r < 0)
+		return r;
+	j->format = strdup(output->format);
+	if (!j->format)
+		return error_errno(err, -ENOMEM, "request");
+	j->raw_addresses = output->raw_addresses;
+	j->tgid = output->tgid;
+	j->rotate.bytes = output->rotate_bytes;
+	j->rotate.ns = output->rotate_ns;
+	j->stream = output->stream;
+	j->json_array = output->json_array;
+	j->bound_max_ns = output->bound_max_ns;
+	j->out_fd = TAKE_FD(fds[0]);
+	return 0;
+}
+
 int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
-	    uint64_t request_id, const Traced__Control__Output *output, int *fd, struct error *err)
+	    uint64_t request_id, const Traced__Control__Output *output, int *fds, size_t fd_count,
+	    struct error *err)
 {
 	enum function_view function_view = FUNCTION_INSTANTS;
 	struct perfetto_options perfetto = { 0 };
@@ -97,7 +121,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 		error_set(err, -EBUSY, "too many requests at once from this client");
 		return error_hint(err, "wait for some of the %d answers", CONNECTION_IN_FLIGHT_MAX);
 	}
-	r = output ? check_output(output, *fd, err) : 0;
+	r = output ? check_output(output, fd_count ? fds[0] : -EBADF, err) : 0;
 	if (r >= 0 && output)
 		r = read_perfetto(output, &perfetto, err);
 	if (r >= 0 && output)
@@ -112,24 +136,16 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	j->request_id = request_id;
 	j->out_fd = -EBADF;
 	j->spool = SPOOL_INIT;
-	if (output) {
-		j->format = strdup(output->format);
-		if (!j->format) {
-			free(j);
-			return error_errno(err, -ENOMEM, "request");
-		}
-		j->raw_addresses = output->raw_addresses;
-		j->tgid = output->tgid;
-		j->perfetto = perfetto;
-		j->function_view = function_view;
-		j->rotate.bytes = output->rotate_bytes;
-		j->rotate.ns = output->rotate_ns;
-		j->stream = output->stream;
-		j->out_fd = TAKE_FD(*fd);
-	}
+	j->perfetto = perfetto;
+	j->function_view = function_view;
 	j->connection = connection;
 	connection->in_flight++;
 	TAILQ_INSERT_TAIL(&j->manager->jobs, j, list);
+	r = output ? take_output(j, output, fds, fd_count, err) : 0;
+	if (r < 0) {
+		job_free(j);
+		return r;
+	}
 	*ret = j;
 	return 0;
 }
@@ -318,6 +334,9 @@ static int start_export(struct job *j, int follow_fd, struct error *err)
 		.perfetto = j->perfetto,
 		.function_view = j->function_view,
 		.rotate = j->rotate,
+		.json_array = j->json_array,
+		.bound_max_ns = j->bound_max_ns,
+		.merging = &j->merging,
 		.quiet = somebody_records(j->manager),
 	};
 	_cleanup_close_ int stream = -EBADF;

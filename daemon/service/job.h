@@ -13,6 +13,7 @@
 #include "service/connection.h"
 #include "service/follow.h"
 #include "service/manager.h"
+#include "service/merging.h"
 #include "service/session.h"
 #include "service/spool.h"
 
@@ -37,6 +38,9 @@ struct job {
 	struct perfetto_options perfetto;
 	enum function_view function_view;
 	struct export_rotate rotate;
+	bool json_array;
+	uint64_t bound_max_ns;
+	struct merging merging;
 	struct spool spool;		       /* owned: of a snapshot or an extraction */
 	struct child *child;		       /* runs now; NULL: waits for the session's end */
 	bool exporting;			       /* child is an exporter */
@@ -46,11 +50,12 @@ struct job {
 };
 
 /*
- * What a request asks for, checked; takes *fd over if all is well. output
+ * What a request asks for, checked; those of fds that it takes over become -EBADF. output
  * NULL: none. -EINVAL, -EBADF: the output can't be, with a hint.
  */
 int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
-	    uint64_t request_id, const Traced__Control__Output *output, int *fd, struct error *err);
+	    uint64_t request_id, const Traced__Control__Output *output, int *fds, size_t fd_count,
+	    struct error *err);
 struct job *job_free(struct job *j);
 DEFINE_CLEANUP_FUNC(struct job *, job_free);
 

@@ -16,7 +16,8 @@ struct call {
 	struct connection *connection;
 	struct manager *manager;
 	const Traced__Control__Request *request;
-	int fd; /* came with it; owned until a job takes it */
+	int *fds; /* came with it; those that a job takes become -EBADF */
+	size_t fd_count;
 };
 
 static bool is_own(const struct call *call, const struct session *s)
@@ -68,7 +69,8 @@ static int check_unfollowed(const struct session *s, const Traced__Control__Outp
 static int new_job(struct call *call, enum job_kind kind, const Traced__Control__Output *output,
 		   struct job **ret, struct error *err)
 {
-	return job_new(ret, kind, call->connection, call->request->id, output, &call->fd, err);
+	return job_new(ret, kind, call->connection, call->request->id, output, call->fds,
+		       call->fd_count, err);
 }
 
 static int do_start(struct call *call, struct error *err)
@@ -395,10 +397,17 @@ static const struct verb {
 	{ TRACED__CONTROL__REQUEST__VERB_EVENTS, do_events },
 };
 
-void verb_dispatch(struct connection *c, const Traced__Control__Request *request, int fd)
+void verb_dispatch(struct connection *c, const Traced__Control__Request *request, int *fds,
+		   size_t fd_count)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct call call = { .connection = c, .manager = c->manager, .request = request, .fd = fd };
+	struct call call = {
+		.connection = c,
+		.manager = c->manager,
+		.request = request,
+		.fds = fds,
+		.fd_count = fd_count,
+	};
 	int r = -ENOSYS;
 
 	error_set(&err, -ENOSYS, "this traced does not know that request");
@@ -416,5 +425,4 @@ void verb_dispatch(struct connection *c, const Traced__Control__Request *request
 	}
 	if (r < 0)
 		connection_reply_error(c, request->id, &err);
-	close_fd(call.fd);
 }

@@ -5,8 +5,9 @@
 #include "service/connection.h"
 
 /*
- * Does what the request says, and replies now or lets a job reply. fd: came
- * with the request, or -EBADF; what is not used is closed. May change any
+ * Does what the request says, and replies now or lets a job reply. fds came
+ * with the request; those that are kept become -EBADF. May change any
  * session; never frees c.
  */
-void verb_dispatch(struct connection *c, const Traced__Control__Request *request, int fd);
+void verb_dispatch(struct connection *c, const Traced__Control__Request *request, int *fds,
+		   size_t fd_count);

@@ -238,8 +238,8 @@ static void a_clock_belongs_to_its_file(void **state _unused_)
 	assert_int_equal(p.r, 0);
 	assert_int_equal(p.o.merge_count, 2);
 	assert_string_equal(p.o.merges[0].path, "a.json");
-	assert_int_equal(p.o.merges[0].clock, -1);
-	assert_int_equal(p.o.merges[1].clock, CLOCK_REALTIME);
+	assert_null(p.o.merges[0].clock);
+	assert_string_equal(p.o.merges[1].clock, "realtime");
 	parsed_deinit(&p);
 
 	PARSE(&p, "--merge-clock", "realtime");
@@ -249,7 +249,7 @@ static void a_clock_belongs_to_its_file(void **state _unused_)
 
 	PARSE(&p, "--merge", "a.json", "--merge-clock", "tsc");
 	assert_int_equal(p.r, -EINVAL);
-	assert_non_null(strstr(p.err.hint, "monotonic, boottime, realtime"));
+	assert_non_null(strstr(p.err.message, "monotonic, boottime, realtime"));
 	parsed_deinit(&p);
 
 	PARSE(&p, "--merge", "a.json", "--merge", "b.json", "--sync-file", "s.json", "--sync-bound",

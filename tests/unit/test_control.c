@@ -149,6 +149,8 @@ static void a_length_is_checked_before_memory_is_taken(void **state)
 	assert_int_equal(frame_receive(&p->a, &payload, &len, fds, &n), -EMSGSIZE);
 }
 
+#define TOO_MANY (CONTROL_FDS_MAX + 1)
+
 static void too_many_descriptors_break_the_rules(void **state)
 {
 	struct pair *p = *state;
@@ -156,7 +158,7 @@ static void too_many_descriptors_break_the_rules(void **state)
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	union {
 		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(int) * 8)];
+		char space[CMSG_SPACE(sizeof(int) * TOO_MANY)];
 	} control = { 0 };
 	struct iovec iov = { .iov_base = (char[]){ 1 }, .iov_len = 1 };
 	struct msghdr msg = {
@@ -170,8 +172,8 @@ static void too_many_descriptors_break_the_rules(void **state)
 
 	control.align.cmsg_level = SOL_SOCKET;
 	control.align.cmsg_type = SCM_RIGHTS;
-	control.align.cmsg_len = CMSG_LEN(sizeof(int) * 8);
-	for (size_t i = 0; i < 8; i++)
+	control.align.cmsg_len = CMSG_LEN(sizeof(int) * TOO_MANY);
+	for (size_t i = 0; i < TOO_MANY; i++)
 		memcpy(CMSG_DATA(&control.align) + i * sizeof(int), &null, sizeof(int));
 	before = dup(0);
 	close(before);
@@ -319,7 +321,7 @@ static void client_tells_replies_apart(void **state)
 	mark.text = (char *)"x";
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_MARK;
 	request.mark = &mark;
-	assert_int_equal(control_client_call(c, &request, -1, &reply, &err), -ENOENT);
+	assert_int_equal(control_client_call(c, &request, NULL, 0, &reply, &err), -ENOENT);
 	assert_int_equal(err.code, ENOENT);
 	assert_string_equal(err.message, "no session");
 	assert_string_equal(err.hint, "look");

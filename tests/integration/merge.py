@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Files that applications write themselves, merged into a recording as it ends."""
+
+import json
+import re
+import sys
+
+from harness import Test, check
+from perfetto_decode import Decoder
+
+# Writes a slice of its own life, by CLOCK_MONOTONIC, into the file that it is told.
+APPLICATION = """
+import json, os, sys, time
+def now():
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC) / 1000
+began = now()
+time.sleep(0.02)
+open(sys.argv[1], "w").write(json.dumps([{"name": "work", "cat": "app", "ph": "X", "ts": began,
+    "dur": now() - began, "pid": os.getpid(), "tid": os.getpid()}])[:-1])
+"""
+# Ties a clock that began at another time to the recording; one event by that clock.
+METER = """
+import json, subprocess, sys, time
+begin = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+def clock():
+    return (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - begin) / 1000 + 5e6
+ties, peak = [], 0
+for identity in ("first", "last"):
+    asked = clock()
+    subprocess.run([*sys.argv[1:], "--id", identity], check=True)
+    ties.append({"name": "clock_sync", "ph": "c", "ts": clock(),
+                 "args": {"sync_id": identity, "issue_ts": asked}})
+    peak = peak or clock()
+json.dump([{"name": "peak", "ph": "i", "ts": peak, "pid": 1, "tid": 1}], open("meter.json", "w"))
+json.dump(ties, open("ties.json", "w"))
+print((peak - 5e6) * 1000 + begin)
+"""
+
+
+def record(test, *arguments):
+    return test.run("record", "--name", test.name, "-e", "sched:sched_process_exec", "-e",
+                    "sched:sched_process_exit", *arguments)
+
+
+def life_of(text, name):
+    """When the process that works began its program and ended, in microseconds."""
+    times = [float(t) * 1e6 for t in
+             re.findall(rf"{name}-\d+ .* (\d+\.\d+): sched_process_(?:exec|exit): ", text)]
+    return min(times), max(times)
+
+
+def a_command_writes_the_file(test):
+    (test.dir / "app.py").write_text(APPLICATION)
+    result = record(test, "-o", "x.json", "--merge", "app.json", "--", sys.executable, "app.py", "app.json")
+    check(result.status == 0 and "tied" not in result.err, f"{result}")
+    trace = json.loads((test.dir / "x.json").read_text())
+    work, = [e for e in trace["traceEvents"] if e["name"] == "work"]
+    began, ended = life_of(trace["systemTraceEvents"], "python[0-9.]*")
+    check(began <= work["ts"] and work["ts"] + work["dur"] <= ended, f"{began} {work} {ended}")
+    merged, = trace["otherData"]["merged"]
+    check(merged["file"] == "app.json" and merged["clock"] == "MONOTONIC" and merged["ties"] >= 2,
+          f"{merged}")
+    check(merged["bound_ns"] < 10000, f"{merged}")
+
+
+def a_session_that_stops_takes_it(test):
+    (test.dir / "app.json").write_text('[{"name": "work", "ph": "i", "ts": 5, "pid": 7, "tid": 7}]')
+    result = test.run("start", "--name", test.name, "-e", "sched:sched_process_exec")
+    check(result.status == 0, f"{result}")
+    result = test.run("stop", test.name, "-o", "x.pftrace", "--merge", "app.json", "--merge-clock", "boottime")
+    check(result.status in (0, 3), f"{result}")
+    trace = Decoder(test.dir, test.source).decode(test.dir / "x.pftrace")
+    times = [p.timestamp for p in trace.packet if p.HasField("track_event")]
+    check(times == [5000], f"{times}")
+
+
+def another_clock_is_tied(test):
+    (test.dir / "meter.py").write_text(METER)
+    result = record(test, "-o", "x.json", "--merge", "meter.json", "--sync-file", "ties.json",
+                    "--sync-bound", "20s", "--", sys.executable, "meter.py", *test.arguments("sync"))
+    check(result.status == 0 and "tied" not in result.err, f"{result}")
+    trace = json.loads((test.dir / "x.json").read_text())
+    peak, = [e for e in trace["traceEvents"] if e["name"] == "peak"]
+    merged, = trace["otherData"]["merged"]
+    check(merged["clock"] == "clock_sync" and merged["ties"] == 2, f"{merged}")
+    off = abs(peak["ts"] * 1000 - float(result.out.split()[-1]))
+    check(off <= merged["bound_ns"] + 1000, f"{off} but {merged}")
+
+
+def what_is_missing_is_told(test):
+    result = record(test, "-o", "x.json", "--merge", "absent.json", "--", "true")
+    check(result.status == 3 and "absent.json: No such file" in result.err, f"{result}")
+    json.loads((test.dir / "x.json").read_text())
+    (test.dir / "x.json").unlink()
+    for status, arguments in ((1, ("-o", "x.json", "--merge", ".")),
+                              (2, ("-o", "x.json", "--merge", "app.json", "--stream")),
+                              (2, ("-o", "x.json", "--merge", "app.json", "--rotate", "1M")),
+                              (2, ("-o", "x.traced", "--merge", "app.json")),
+                              (2, ("-o", "x.pftrace", "--json-array"))):
+        result = record(test, *arguments, "--", "touch", "ran")
+        check(result.status == status, f"{arguments}: {result}")
+    check(test.files() == [], f"{test.files()}")
+
+
+def an_array_is_written(test):
+    (test.dir / "app.py").write_text(APPLICATION)
+    for how in ((), ("--stream",)):
+        merge = () if how else ("--merge", "app.json")
+        result = record(test, "-o", "x.json", "--json-array", *how, *merge, "--", sys.executable, "app.py",
+                        "app.json")
+        check(result.status == 0 and "no place for the kernel's text" in result.err, f"{result}")
+        events = json.loads((test.dir / "x.json").read_text())
+        check(isinstance(events, list), f"{type(events)}")
+        check(any(e["name"] == "work" for e in events) == bool(merge), f"{events}")
+
+
+def main():
+    test = Test("merge")
+    test.case("a command writes the file that is merged", a_command_writes_the_file)
+    test.case("a session takes it as it stops", a_session_that_stops_takes_it, daemon=True)
+    test.case("another clock is tied while it is recorded", another_clock_is_tied, daemon=True)
+    test.case("what is missing is told", what_is_missing_is_told)
+    test.case("an array is written", an_array_is_written)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
