@@ -76,6 +76,8 @@ enum option_id {
 	OPT_ID,
 	OPT_MERGE,
 	OPT_MERGE_CLOCK,
+	OPT_CPU_PROFILE,
+	OPT_SYMBOLS,
 	OPT_JSON_ARRAY,
 	OPT_SYNC_FILE,
 	OPT_SYNC_BOUND,
@@ -124,6 +126,8 @@ struct options {
 	int32_t *pids;
 	size_t pid_count;
 	const char *tracer;
+	struct word_list cpu_profiles;
+	const char *symbols; /* a folder; NULL: not given */
 	struct word_list functions, not_functions, graph_roots, trace_options, kprobes, uprobes;
 	uint32_t graph_depth;			/* 0: not given */
 	const char *begin, *end, *counter, *id; /* of marks and syncs; NULL: not given */

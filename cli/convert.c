@@ -11,6 +11,7 @@
 #include "input.h"
 #include "outcome.h"
 #include "progress.h"
+#include "samples.h"
 #include "util/io.h"
 
 /* The exporter reads the stream twice, so a pipe is kept first. */
@@ -76,6 +77,7 @@ static int convert_run(const struct options *o)
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
 	_cleanup_buf_ struct buf files = BUF_INIT;
 	_cleanup_outcome_ struct outcome outcome = { 0 };
+	_cleanup_samples_ struct samples samples = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_close_ int in = -EBADF;
 	struct export_options options;
@@ -94,6 +96,8 @@ static int convert_run(const struct options *o)
 		error_hint(&err, "name another output");
 		return cli_usage(&err);
 	}
+	if (samples_open(&samples, o, &err) < 0)
+		return cli_fail(&err);
 	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
@@ -110,14 +114,18 @@ static int convert_run(const struct options *o)
 		.rotate = { .bytes = o->rotate_bytes, .ns = o->rotate_ns },
 		.merges = dest.merges.files,
 		.merge_count = dest.merges.count,
+		.profiles = samples.profiles,
+		.profile_count = samples.profile_count,
+		.symbols = &samples.symbols,
 		.bound_max_ns = o->sync_bound_ns,
-		.scratch_fd = dest.merges.scratch_fd,
+		.scratch_fd = dest.merges.scratch_fd ?: samples.scratch_fd,
 		.progress = progress.on ? show_progress : NULL,
 		.userdata = &progress,
 	};
 	r = export_stream(in, destination_fd(&dest), &options, &outcome.result, &err);
 	destination_passed(&dest);
 	progress_clear(&progress);
+	samples_tell(&samples);
 	if (r == -EPIPE && !dest.rotates)
 		return CLI_FAILED;
 	if (r < 0) {
@@ -137,7 +145,7 @@ const struct command command_convert = {
 	.text = "Needs no privilege and no daemon; works on another machine, another day. IN - is\n"
 		"standard input, OUT - standard output. With -v it tells CPU by CPU what was\n"
 		"written and lost, and which events had no compiled printer.",
-	.options = OPTIONS_RESULT | OPTIONS_ROTATE,
+	.options = OPTIONS_RESULT | OPTIONS_ROTATE | OPTION(CPU_PROFILE) | OPTION(SYMBOLS),
 	.args_min = 1,
 	.args_max = 2,
 	.complete = COMPLETE_FILE,

@@ -79,7 +79,7 @@ int merge_files_check(const struct options *o, struct error *err)
 	return r;
 }
 
-static int open_file(const char *option, const char *path, struct error *err)
+int merge_open_file(const char *option, const char *path, struct error *err)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	struct stat st;
@@ -94,7 +94,7 @@ static int open_file(const char *option, const char *path, struct error *err)
 }
 
 /* Where there is no room for one, what memory holds has to do. */
-static int open_scratch(void)
+int merge_open_scratch(void)
 {
 	const char *dir = getenv("TMPDIR") ?: "/var/tmp";
 	int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
@@ -108,11 +108,11 @@ static int open_one(struct merge_files *m, const struct merge_option *o, struct 
 
 	if (o->clock)
 		merge_clock_find(o->clock, &file.clock, NULL);
-	file.fd = open_file("merge", o->path, err);
+	file.fd = merge_open_file("merge", o->path, err);
 	if (file.fd < 0)
 		return file.fd;
 	if (o->syncs) {
-		file.sync_fd = open_file("sync-file", o->syncs, err);
+		file.sync_fd = merge_open_file("sync-file", o->syncs, err);
 		if (file.sync_fd < 0) {
 			close_fd(file.fd);
 			return file.sync_fd;
@@ -121,7 +121,7 @@ static int open_one(struct merge_files *m, const struct merge_option *o, struct 
 	m->clocks[m->count] = o->clock ?: "";
 	m->files[m->count++] = file;
 	if (!m->scratch_fd)
-		m->scratch_fd = open_scratch();
+		m->scratch_fd = merge_open_scratch();
 	return 0;
 }
 

@@ -27,5 +27,9 @@ int merge_files_check(const struct options *o, struct error *err);
 int merge_files_open(struct merge_files *ret, const struct options *o, struct error *err);
 /* The same, after a recording: what can't be opened is warned of and left out. */
 void merge_files_open_some(struct merge_files *ret, const struct options *o);
+/* One file of that option, a regular one; owned by the caller. */
+int merge_open_file(const char *option, const char *path, struct error *err);
+/* A nameless file for what the exporter must put down; 0: what memory holds has to do. */
+int merge_open_scratch(void);
 void merge_files_deinit(struct merge_files *m);
 #define _cleanup_merge_files_ _cleanup_(merge_files_deinit)

@@ -38,6 +38,14 @@ static int add_word(struct word_list *list, const char *value, struct error *err
 	return 0;
 }
 
+static int add_cpu_profile(struct options *o, const char *value, struct error *err)
+{
+	if (o->cpu_profiles.count == EXPORT_MERGES_MAX)
+		return error_set(err, -EINVAL, "more than %d profiles to be merged",
+				 EXPORT_MERGES_MAX);
+	return add_word(&o->cpu_profiles, value, err);
+}
+
 static int set_graph_depth(struct options *o, const char *value, struct error *err)
 {
 	unsigned long depth;
@@ -75,6 +83,7 @@ DEFINE_ADD_WORD(graph_roots)
 DEFINE_ADD_WORD(trace_options)
 DEFINE_ADD_WORD(kprobes)
 DEFINE_ADD_WORD(uprobes)
+DEFINE_SET_STRING(symbols)
 DEFINE_SET_STRING(tracer)
 DEFINE_SET_FLAG(top_level)
 DEFINE_SET_STRING(format)
@@ -342,6 +351,12 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			"marks that an application wrote itself (Trace Event Format); may be "
 			"repeated",
 			COMPLETE_FILE, merge_set_file },
+	[OPT_CPU_PROFILE] = { 0, "cpu-profile", "FILE",
+			      "samples of gperftools' CPU profiler; may be repeated", COMPLETE_FILE,
+			      add_cpu_profile },
+	[OPT_SYMBOLS] = { 0, "symbols", "FOLDER",
+			  "where programs' files are looked for first, to name functions",
+			  COMPLETE_FILE, set_symbols },
 	[OPT_JSON_ARRAY] = { 0, "json-array", NULL, "JSON: the array of events alone, without text",
 			     COMPLETE_NOTHING, set_json_array },
 	[OPT_MERGE_CLOCK] = { 0, "merge-clock", "CLOCK",
@@ -373,6 +388,7 @@ void options_deinit(struct options *o)
 	free(o->trace_options.items);
 	free(o->kprobes.items);
 	free(o->uprobes.items);
+	free(o->cpu_profiles.items);
 	free(o->args);
 	*o = (struct options){ 0 };
 }
@@ -574,6 +590,8 @@ int options_check(const struct options *o, const struct command *command, struct
 			  o->stream ? "stream" : "rotate");
 		return error_hint(err, "files are merged into a recording that has ended");
 	}
+	if (o->cpu_profiles.count && (o->rotate_bytes || o->rotate_ns))
+		return error_set(err, -EINVAL, "--cpu-profile and --rotate exclude each other");
 	if (o->ring && (o->stream || o->rotate_bytes || o->rotate_ns)) {
 		error_set(err, -EINVAL, "--ring and --%s exclude each other",
 			  o->stream ? "stream" : "rotate");

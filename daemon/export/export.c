@@ -54,10 +54,10 @@ static int open_marks(struct exporter *x, struct error *err)
 	int r;
 
 	if (!x->ops->mark) {
-		x->index.incomplete |= o->merge_count > 0;
+		x->index.incomplete |= o->merge_count + o->profile_count > 0;
 		return 0;
 	}
-	if (!o->merge_count && !x->index.marks.count && !o->follow)
+	if (!o->merge_count && !o->profile_count && !x->index.marks.count && !o->follow)
 		return 0;
 	r = mark_feed_new(&x->marks, o, &x->index, &x->reader, err);
 	x->index.info.marks = x->marks;

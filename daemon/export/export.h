@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "util/code_place.h"
 #include "util/error.h"
 
 /*
@@ -52,6 +53,19 @@ struct export_merge {
 int merge_clock_find(const char *word, int *ret, struct error *err);
 #define EXPORT_BOUND_NS 10000
 
+/* A profile of gperftools' CPU profiler that is to be merged in. */
+struct export_profile {
+	int fd;		  /* borrowed; at its start */
+	const char *name; /* for people */
+};
+
+/* Who can look into programs' files: the exporter opens none. */
+struct export_symbols {
+	/* The function's name, valid until the next call; NULL: not known. */
+	const char *(*find)(void *userdata, const struct code_place *place);
+	void *userdata;
+};
+
 /* How a JSON shows what the function tracer tells: a function was entered, and from where. */
 enum function_view {
 	FUNCTION_INSTANTS, /* one for each call */
@@ -83,6 +97,9 @@ struct export_options {
 	uint64_t json_string_max; /* 0: EXPORT_JSON_MAX */
 	const struct export_merge *merges;
 	size_t merge_count;
+	const struct export_profile *profiles;
+	size_t profile_count;		      /* EXPORT_MERGES_MAX at most */
+	const struct export_symbols *symbols; /* NULL: functions of programs have no names */
 	/* A tie of clocks that may be wrong by more is warned of, ns; 0: EXPORT_BOUND_NS. */
 	uint64_t bound_max_ns;
 	/* An unnamed file for what memory does not hold of them; 0: none. */

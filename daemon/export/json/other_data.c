@@ -262,6 +262,36 @@ static void put_merged(struct buf *b, const struct mark_feed *marks)
 	buf_puts(b, "]");
 }
 
+/* Whose samples stand where nobody took them. */
+static void put_profiles(struct buf *b, const struct mark_feed *marks)
+{
+	size_t count;
+	const struct profile_sum *all = mark_feed_profiles(marks, &count);
+
+	json_put_key(b, "cpu_profiles");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < count; i++) {
+		json_put_comma(b);
+		buf_puts(b, "\n{");
+		json_put_string_key(b, "file", all[i].name);
+		json_put_i64_key(b, "tid", all[i].tid);
+		json_put_u64_key(b, "period_us", all[i].period_us);
+		json_put_u64_key(b, "samples", all[i].samples);
+		json_put_u64_key(b, "stacks", all[i].stacks);
+		json_put_u64_key(b, "frames_without_name", all[i].unnamed);
+		json_put_u64_key(b, "placed_from_ns", all[i].from_ts);
+		json_put_u64_key(b, "placed_ns", all[i].placed_ns);
+		json_put_string_key(b, "times",
+				    all[i].squeezed
+					    ? "none: its samples are spread over the recording by "
+					      "their weights"
+					    : "none: its samples follow each other from the "
+					      "recording's begin, each as long as its weight");
+		buf_puts(b, "}");
+	}
+	buf_puts(b, "]");
+}
+
 /* All that were said, also those that have no partner. */
 static void put_all_syncs(struct buf *b, const struct mark_feed *marks)
 {
@@ -290,6 +320,7 @@ static void put_marks(struct buf *b, const struct mark_feed *marks, uint64_t cou
 
 	mark_feed_rings(marks, &sum);
 	put_merged(b, marks);
+	put_profiles(b, marks);
 	put_all_syncs(b, marks);
 	json_put_key(b, "marks");
 	buf_puts(b, "{");

@@ -22,8 +22,10 @@ struct source {
 struct mark_feed {
 	const struct trace_info *info;
 	struct scratch scratch;
-	struct source *sources; /* owned */
-	size_t source_count;
+	struct source *sources; /* owned; files of events, behind them profiles */
+	size_t source_count, file_count;
+	struct profile_sum profiles[EXPORT_MERGES_MAX];
+	size_t profile_count;
 	struct source *current;	  /* whose mark was given out */
 	struct mark_rings *rings; /* owned; NULL: the stream has none */
 	struct mark ring_mark;	  /* the next of them */
@@ -267,6 +269,32 @@ static int add_file(struct mark_feed *m, uint32_t number, const struct export_me
 	return r ?: warn_of_tie(s, index, options->bound_max_ns ?: EXPORT_BOUND_NS);
 }
 
+/* When the recording began and ended, by the trace clock. */
+static int find_span(const struct trace_info *info, uint64_t *ret_from, uint64_t *ret_to)
+{
+	const Traced__Capture__Clocks *last =
+		info->clock_count ? info->clocks[info->clock_count - 1] : NULL;
+	_cleanup_(clock_map_deinit) struct clock_map map = { 0 };
+	uint64_t from = 0, to = 0, bound;
+	int r = clock_map_of(&map, info, CLOCK_BOOTTIME);
+
+	if (r == -ENOENT)
+		map.identity = true;
+	else if (r < 0)
+		return r;
+	if (info->clock_count && info->clocks[0]->n_readings)
+		from = info->clocks[0]->readings[0]->boot_before_ns;
+	if (last && last->n_readings)
+		to = last->readings[0]->boot_before_ns;
+	if (info->end && info->end->start_boot_ns) {
+		from = info->end->start_boot_ns;
+		to = info->end->boot_ns;
+	}
+	*ret_from = clock_map_apply(&map, from, &bound);
+	*ret_to = MAX(*ret_from, clock_map_apply(&map, to, &bound));
+	return 0;
+}
+
 /* What mark_sort has: frames, names, what has a time, samples. */
 static int fetch(struct source *s, struct error *err)
 {
@@ -286,6 +314,33 @@ static int fetch(struct source *s, struct error *err)
 	if (s->class == 2)
 		n->ts = s->last_ts = MAX(n->ts, s->last_ts);
 	return 1;
+}
+
+/* A file that is no profile has nothing that could be merged: then there is no trace, either. */
+static int add_profiles(struct mark_feed *m, const struct export_options *options,
+			struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	struct profile_where where = { 0 };
+	int r = options->profile_count ? find_span(m->info, &where.from_ts, &where.to_ts) : 0;
+
+	for (size_t i = 0; r == 0 && i < options->profile_count; i++) {
+		struct source *s = &m->sources[m->source_count];
+
+		where.source = (uint32_t)m->source_count++;
+		where.tid = PROFILE_TID_FIRST + (int32_t)i;
+		s->map.identity = true;
+		s->origin.name = options->profiles[i].name;
+		r = profile_marks_read(&s->file, &m->profiles[m->profile_count++],
+				       &options->profiles[i], &where, options->symbols, &m->scratch,
+				       &why);
+		/* The capture itself is good. */
+		if (r < 0)
+			return error_set(err, r == -EBADMSG ? -EINVAL : r, "%s: %s",
+					 options->profiles[i].name, why.message);
+		r = MIN(fetch(s, err), 0);
+	}
+	return r;
 }
 
 /* What a program said of a sync: for the JSON's counterpart of the kernel's mark. */
@@ -342,7 +397,8 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 	if (m) {
 		m->info = &index->info;
 		m->scratch.fd = options->scratch_fd ?: -EBADF;
-		m->sources = calloc(options->merge_count + 1, sizeof(*m->sources));
+		m->sources = calloc(options->merge_count + options->profile_count + 1,
+				    sizeof(*m->sources));
 		m->origins = calloc(options->merge_count + 1, sizeof(*m->origins));
 	}
 	if (!m || !m->sources || !m->origins || nesting_new(&m->nesting) < 0)
@@ -353,6 +409,9 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 			return -EIO;
 		m->origins[i] = m->sources[i].origin;
 	}
+	m->file_count = m->source_count;
+	if (r == 0)
+		r = add_profiles(m, options, err);
 	if (r == 0 && (index->marks.count || options->follow)) {
 		r = mark_rings_new(&m->rings, &index->marks, m->info, reader, index->ripe);
 		if (r == 0)
@@ -453,7 +512,7 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 		r = stream_index_warn(index,
 				      "%" PRIu64 " marks end what never began: they are left out",
 				      m->unopened);
-	for (size_t i = 0; r == 0 && first_ts && i < m->source_count; i++) {
+	for (size_t i = 0; r == 0 && first_ts && i < m->file_count; i++) {
 		const struct source *s = &m->sources[i];
 
 		if (!s->file.last_ts || (to_trace(s, s->file.last_ts) >= first_ts &&
@@ -470,8 +529,14 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 
 const struct mark_origin *mark_feed_origins(const struct mark_feed *m, size_t *ret_count)
 {
-	*ret_count = m->source_count;
+	*ret_count = m->file_count;
 	return m->origins;
+}
+
+const struct profile_sum *mark_feed_profiles(const struct mark_feed *m, size_t *ret_count)
+{
+	*ret_count = m->profile_count;
+	return m->profiles;
 }
 
 const struct mark_sync *mark_feed_syncs(const struct mark_feed *m, size_t *ret_count)

@@ -11,6 +11,7 @@
 #include "export/index.h"
 #include "export/marks/clock_map.h"
 #include "export/marks/trace_file.h"
+#include "export/samples/profile_marks.h"
 
 /* How one source's clock was tied to the trace clock, and what came from it. */
 struct mark_origin {
@@ -52,6 +53,8 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 		   uint64_t last_ts);
 
 const struct mark_origin *mark_feed_origins(const struct mark_feed *m, size_t *ret_count);
+/* The CPU profiles, and how their samples were placed. */
+const struct profile_sum *mark_feed_profiles(const struct mark_feed *m, size_t *ret_count);
 /* The clock_sync events of the files, in the trace clock. */
 struct mark_sync {
 	char *id; /* owned */

@@ -2,6 +2,7 @@
 /* Inside of trace_file.c: the state of reading one file, and the members of one event. */
 #pragma once
 
+#include "export/marks/frame_ids.h"
 #include "export/marks/gunzip.h"
 #include "export/marks/json_value.h"
 #include "export/marks/trace_file.h"
@@ -14,12 +15,9 @@ struct loader {
 	/* The event that is being read; its texts lie in buffers of their own. */
 	struct mark mark;
 	struct buf part[PART_PARTS];
-	unsigned seen;	     /* bits of enum seen */
-	struct buf stack[2]; /* raw: at the event's begin and end */
-	/* Raw stacks' frames: open addressing, by the hash of parent and name. */
-	uint64_t *frame_hash; /* owned; 0: free */
-	uint32_t *frame_id;
-	uint32_t frame_count, frame_slots;
+	unsigned seen;		 /* bits of enum seen */
+	struct buf stack[2];	 /* raw: at the event's begin and end */
+	struct frame_ids frames; /* of raw stacks */
 };
 
 enum seen {

@@ -1,77 +1,28 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/marks/trace_file.h"
 
-#include <inttypes.h>
-#include <xxhash.h>
-
 #include "export/marks/trace_event.h"
 #include "util/io.h"
 
-#define STRING_MAX (1U << 20)	       /* bytes of one string */
-#define MEMBERS_MAX (1U << 20)	       /* bytes of all members that are passed on */
-#define FRAMES_MAX (UINT32_C(1) << 20) /* of raw stacks */
-
-static uint32_t frame_name(char id[static 16], uint32_t frame)
-{
-	return (uint32_t)snprintf(id, 16, "stack%" PRIu32, frame);
-}
-
-static int grow_frames(struct loader *l)
-{
-	uint32_t slots = MAX(l->frame_slots * 2, UINT32_C(256));
-	uint64_t *hashes = calloc(slots, sizeof(*hashes));
-	uint32_t *ids = calloc(slots, sizeof(*ids));
-
-	if (!hashes || !ids) {
-		free(hashes);
-		free(ids);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < l->frame_slots; i++) {
-		uint32_t at = (uint32_t)l->frame_hash[i] & (slots - 1);
-
-		if (!l->frame_hash[i])
-			continue;
-		while (hashes[at])
-			at = (at + 1) & (slots - 1);
-		hashes[at] = l->frame_hash[i];
-		ids[at] = l->frame_id[i];
-	}
-	free(l->frame_hash);
-	free(l->frame_id);
-	l->frame_hash = hashes;
-	l->frame_id = ids;
-	l->frame_slots = slots;
-	return 0;
-}
+#define STRING_MAX (1U << 20)  /* bytes of one string */
+#define MEMBERS_MAX (1U << 20) /* bytes of all members that are passed on */
 
 /* The frame of that name under that parent, written where it is new; 0: no more are taken. */
 static int intern_frame(struct loader *l, uint32_t parent, struct text name, uint32_t *ret,
 			struct error *err)
 {
-	uint64_t hash = XXH3_64bits_withSeed(name.data, name.len, parent) ?: 1;
 	struct mark frame = { .phase = PHASE_FRAME, .source = l->source };
+	int r = frame_ids_get(&l->frames, parent, name, (struct text){ 0 }, ret);
 	char id[16], above[16];
-	uint32_t at;
 
-	*ret = 0;
-	if (l->frame_count * 2 >= l->frame_slots && grow_frames(l) < 0)
-		return error_errno(err, -ENOMEM, "can't keep stacks");
-	for (at = (uint32_t)hash & (l->frame_slots - 1); l->frame_hash[at];
-	     at = (at + 1) & (l->frame_slots - 1)) {
-		if (l->frame_hash[at] == hash) {
-			*ret = l->frame_id[at];
-			return 0;
-		}
-	}
-	if (l->frame_count == FRAMES_MAX)
+	if (r == -ENOMEM)
+		return error_errno(err, r, "can't keep stacks");
+	if (r <= 0)
 		return 0;
-	l->frame_hash[at] = hash;
-	l->frame_id[at] = *ret = ++l->frame_count;
-	frame.part[PART_ID] = (struct text){ id, frame_name(id, *ret) };
+	frame.part[PART_ID] = (struct text){ id, frame_id_spell(id, *ret) };
 	frame.part[PART_NAME] = name;
 	if (parent)
-		frame.part[PART_SF] = (struct text){ above, frame_name(above, parent) };
+		frame.part[PART_SF] = (struct text){ above, frame_id_spell(above, parent) };
 	return mark_sort_add(l->file->marks, &frame, err);
 }
 
@@ -94,7 +45,7 @@ static int take_stack(struct loader *l, struct buf *stack, enum mark_part part, 
 	}
 	buf_clear(&l->part[part]);
 	if (frame)
-		buf_append(&l->part[part], id, frame_name(id, frame));
+		buf_append(&l->part[part], id, frame_id_spell(id, frame));
 	return 0;
 }
 
@@ -411,8 +362,7 @@ static void loader_deinit(struct loader *l)
 		buf_deinit(&l->part[i]);
 	buf_deinit(&l->stack[0]);
 	buf_deinit(&l->stack[1]);
-	free(l->frame_hash);
-	free(l->frame_id);
+	frame_ids_deinit(&l->frames);
 }
 
 int trace_file_read(struct trace_file *ret, int fd, uint32_t source, struct scratch *scratch,

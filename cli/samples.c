@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "samples.h"
+
+#include "merge.h"
+#include "symbols/code_symbols.h"
+
+static const char *find_symbol(void *userdata, const struct code_place *place)
+{
+	return code_symbols_find(userdata, place);
+}
+
+int samples_open(struct samples *ret, const struct options *o, struct error *err)
+{
+	int r = code_symbols_new(&ret->code, o->symbols);
+
+	if (r < 0)
+		return error_errno(err, r, "can't begin");
+	ret->symbols = (struct export_symbols){ find_symbol, ret->code };
+	for (size_t i = 0; i < o->cpu_profiles.count; i++) {
+		int fd = merge_open_file("cpu-profile", o->cpu_profiles.items[i], err);
+
+		if (fd < 0)
+			return fd;
+		ret->profiles[ret->profile_count++] = (struct export_profile){
+			.fd = fd,
+			.name = o->cpu_profiles.items[i],
+		};
+	}
+	if (ret->profile_count)
+		ret->scratch_fd = merge_open_scratch();
+	return 0;
+}
+
+void samples_tell(const struct samples *s)
+{
+	size_t changed = code_symbols_changed(s->code);
+
+	if (changed)
+		cli_warn("%zu programs or libraries are not those that were recorded: their "
+			 "functions have no names",
+			 changed);
+}
+
+void samples_deinit(struct samples *s)
+{
+	code_symbols_free(s->code);
+	for (size_t i = 0; i < s->profile_count; i++)
+		close_fd(s->profiles[i].fd);
+	if (s->scratch_fd)
+		close_fd(s->scratch_fd);
+	*s = (struct samples){ 0 };
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "symbols/code_symbols.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "symbols/elf_file.h"
+#include "symbols/jit_map.h"
+
+#define FILES_MAX 4096
+#define BUILD_ID_MAX 64
+
+/* One file, or one process's map of what it compiled. */
+struct code_file {
+	char *path; /* owned; NULL: of a process */
+	unsigned char build_id[BUILD_ID_MAX];
+	size_t build_id_len;
+	int32_t pid;
+	struct elf_file *elf; /* owned; NULL: there is none that can be used */
+	struct jit_map *jit;  /* the same */
+};
+
+struct code_symbols {
+	const char *folder;
+	struct code_file *files; /* owned */
+	size_t count, last;
+	size_t changed;
+};
+
+int code_symbols_new(struct code_symbols **ret, const char *folder)
+{
+	struct code_symbols *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->folder = folder;
+	*ret = s;
+	return 0;
+}
+
+struct code_symbols *code_symbols_free(struct code_symbols *s)
+{
+	if (!s)
+		return NULL;
+	for (size_t i = 0; i < s->count; i++) {
+		free(s->files[i].path);
+		elf_file_free(s->files[i].elf);
+		jit_map_free(s->files[i].jit);
+	}
+	free(s->files);
+	free(s);
+	return NULL;
+}
+
+/* A FIFO would wait for its writer, a device may do anything. */
+static int open_regular(const char *path, int flags)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
+		return close_fd(fd);
+	return fd;
+}
+
+static bool try_elf(struct code_symbols *s, struct code_file *f, const char *path, bool *changed)
+{
+	int fd = open_regular(path, 0), r;
+
+	if (fd < 0)
+		return false;
+	r = elf_file_open(&f->elf, fd, path, s->folder, f->build_id, f->build_id_len);
+	*changed |= r == -ESTALE;
+	return r == 0;
+}
+
+static bool try_build_id(struct code_symbols *s, struct code_file *f, bool *changed)
+{
+	char hex[2 * BUILD_ID_MAX + 1];
+	bool found = false;
+
+	if (f->build_id_len < 2)
+		return false;
+	for (size_t i = 0; i < f->build_id_len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", f->build_id[i]);
+	for (int i = 0; i < 2 && !found; i++) {
+		_cleanup_free_ char *path = NULL;
+
+		if (asprintf(&path, "%s/.build-id/%.2s/%s%s", s->folder, hex, hex + 2,
+			     i ? ".debug" : "") < 0)
+			path = NULL;
+		found = path && try_elf(s, f, path, changed);
+	}
+	return found;
+}
+
+static void open_elf(struct code_symbols *s, struct code_file *f)
+{
+	const char *base = strrchr(f->path, '/') ?: f->path;
+	_cleanup_free_ char *whole = NULL, *last = NULL;
+	bool changed = false;
+
+	if (s->folder) {
+		if (try_build_id(s, f, &changed))
+			return;
+		if (asprintf(&whole, "%s/%s", s->folder, f->path) < 0)
+			whole = NULL;
+		if (whole && try_elf(s, f, whole, &changed))
+			return;
+		if (asprintf(&last, "%s/%s", s->folder, base) < 0)
+			last = NULL;
+		if (last && try_elf(s, f, last, &changed))
+			return;
+	}
+	if (f->path[0] == '/' && try_elf(s, f, f->path, &changed))
+		return;
+	s->changed += changed;
+}
+
+static void open_jit(struct code_symbols *s, struct code_file *f)
+{
+	const char *folders[] = { s->folder, "/tmp" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders) && !f->jit; i++) {
+		_cleanup_free_ char *path = NULL;
+		_cleanup_close_ int fd = -EBADF;
+
+		if (!folders[i] || asprintf(&path, "%s/perf-%d.map", folders[i], f->pid) < 0) {
+			path = NULL;
+			continue;
+		}
+		fd = open_regular(path, O_NOFOLLOW);
+		if (fd >= 0 && jit_map_read(&f->jit, fd) < 0)
+			f->jit = NULL;
+	}
+}
+
+/* What no file has: anonymous memory, also where it goes by a name. */
+static bool is_made(const char *path)
+{
+	return !path[0] || !strncmp(path, "//", 2) || !strncmp(path, "[anon", 5) ||
+	       !strncmp(path, "/memfd:", 7) || !strncmp(path, "/dev/zero", 9);
+}
+
+static bool is_it(const struct code_file *f, const struct code_place *p, bool made)
+{
+	if (made)
+		return !f->path && f->pid == p->pid;
+	return f->path && f->build_id_len == MIN(p->build_id_len, (size_t)BUILD_ID_MAX) &&
+	       !strcmp(f->path, p->path) &&
+	       (!f->build_id_len || !memcmp(f->build_id, p->build_id, f->build_id_len));
+}
+
+static struct code_file *find_file(struct code_symbols *s, const struct code_place *p)
+{
+	bool made = is_made(p->path);
+	struct code_file *f;
+
+	if (s->last < s->count && is_it(&s->files[s->last], p, made))
+		return &s->files[s->last];
+	for (s->last = 0; s->last < s->count; s->last++)
+		if (is_it(&s->files[s->last], p, made))
+			return &s->files[s->last];
+	if (s->count == FILES_MAX)
+		return NULL;
+	if (!(s->count & (s->count - 1))) {
+		f = reallocarray(s->files, s->count ? s->count * 2 : 1, sizeof(*f));
+		if (!f)
+			return NULL;
+		s->files = f;
+	}
+	f = &s->files[s->count];
+	*f = (struct code_file){ .pid = p->pid };
+	if (!made) {
+		f->path = strdup(p->path);
+		f->build_id_len = MIN(p->build_id_len, (size_t)BUILD_ID_MAX);
+		if (f->build_id_len)
+			memcpy(f->build_id, p->build_id, f->build_id_len);
+		if (!f->path)
+			return NULL;
+		open_elf(s, f);
+	} else if (p->pid > 0) {
+		open_jit(s, f);
+	}
+	s->count++;
+	return f;
+}
+
+const char *code_symbols_find(struct code_symbols *s, const struct code_place *place)
+{
+	struct code_file *f = find_file(s, place);
+
+	if (f && f->elf)
+		return elf_file_find(f->elf, place->offset);
+	return f && f->jit ? jit_map_find(f->jit, place->address) : NULL;
+}
+
+size_t code_symbols_changed(const struct code_symbols *s)
+{
+	return s->changed;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Stacks that are known beforehand: leaf() three times as long for middle_b() as for
+ * middle_a(), for so many milliseconds of CPU time; "-t N": in N more threads, too.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define KEEP __attribute__((noinline))
+
+static _Thread_local volatile unsigned sink;
+static long wanted_ms;
+
+KEEP static void leaf(unsigned rounds)
+{
+	for (unsigned i = 0; i < rounds; i++)
+		sink = sink * 1664525 + i;
+}
+
+KEEP static void middle_a(void)
+{
+	leaf(20000);
+	sink++;
+}
+
+KEEP static void middle_b(void)
+{
+	leaf(60000);
+	sink++;
+}
+
+KEEP static void *work(void *unused)
+{
+	struct timespec now;
+
+	do {
+		middle_a();
+		middle_b();
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	} while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < wanted_ms);
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	int threads = argc > 3 && !strcmp(argv[2], "-t") ? atoi(argv[3]) : 0;
+	pthread_t all[64];
+
+	wanted_ms = argc > 1 ? atol(argv[1]) : 100;
+	for (int i = 0; i < threads && i < 64; i++)
+		pthread_create(&all[i], NULL, work, NULL);
+	work(NULL);
+	for (int i = 0; i < threads && i < 64; i++)
+		pthread_join(all[i], NULL);
+	return 0;
+}

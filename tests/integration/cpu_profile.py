@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Profiles that libprofiler wrote, merged into a trace: the same functions with
+the same counts as google-pprof tells of them. And what is no such file."""
+
+import collections
+import json
+import re
+import shutil
+import subprocess
+
+from harness import Test, check, skip
+
+
+def profile(test, name="app.prof", ms=400):
+    """A real one, of the busy program."""
+    path = test.dir / name
+    subprocess.run([test.build / "tests" / "integration" / "busy", str(ms)], check=True,
+                   stderr=subprocess.DEVNULL,
+                   env=test.environment(CPUPROFILE=str(path), LD_PRELOAD="libprofiler.so.0"))
+    check(path.exists() and path.stat().st_size > 100, "libprofiler wrote no profile")
+    return path
+
+
+def capture(test):
+    return test.source / "tests" / "data" / "6.18.44" / "sched.traced"
+
+
+def pprof(test, path):
+    """Function: how often it was the innermost one, by google-pprof."""
+    out = subprocess.run(["google-pprof", "--text", test.build / "tests" / "integration" / "busy",
+                          path], check=True, capture_output=True, text=True).stdout
+    rows = re.findall(r"^ *(\d+) +[\d.]+% +[\d.]+% +\d+ +[\d.]+% +(\S+)", out, re.M)
+    return {name: int(count) for count, name in rows if int(count)}
+
+
+def names_and_counts(test):
+    path = profile(test)
+    r = test.run("convert", "--cpu-profile", path, capture(test), "out.json")
+    check(r.status == 0, r)
+    trace = json.loads((test.dir / "out.json").read_text())
+    told = trace["otherData"]["cpu_profiles"][0]
+    frames = trace["stackFrames"]
+    counts = collections.Counter()
+    under = collections.Counter()
+    for sample in trace["samples"]:
+        frame = frames[sample["sf"]]
+        counts[frame["name"]] += sample["weight"]
+        while frame:
+            under[frame["name"]] += sample["weight"]
+            frame = frames.get(frame.get("parent"))
+    check(told["samples"] == sum(counts.values()) >= 10, f"{told} but {counts}")
+    check(dict(counts) == pprof(test, path), f"{counts}, pprof says {pprof(test, path)}")
+    check(under["middle_a"] and under["middle_b"] > under["middle_a"]
+          and under["main"] == told["samples"], str(under))
+    check("no times" in json.dumps(trace["traceEvents"]), "the trace does not say that times are made")
+    times = [s["ts"] for s in trace["samples"]]
+    check(times == sorted(times), "samples are not in order")
+
+
+def refusals(test):
+    path = profile(test, ms=100)
+    data = path.read_bytes()
+    (test.dir / "cut.prof").write_bytes(data[:60])
+    (test.dir / "other.prof").write_bytes(b"not a profile at all, but long enough to be one" * 3)
+    (test.dir / "giga.prof").write_bytes(data[:40] + b"\x01" + bytes(7) + b"\xff" * 8 + data[56:])
+    (test.dir / "empty.prof").write_bytes(b"")
+    for name, says in (("cut.prof", "ends at byte 60"), ("other.prof", "no profile"),
+                       ("giga.prof", "18446744073709551615 addresses"),
+                       ("empty.prof", "no profile"), ("absent.prof", "absent.prof"), (".", "--cpu-profile")):
+        r = test.run("convert", "--cpu-profile", name, capture(test), "out.json")
+        check(r.status == 1 and says in r.err, f"{name}: {r}")
+        check(not (test.dir / "out.json").exists(), f"{name}: wrote a file")
+
+
+def main():
+    test = Test("cpu_profile", root=False)
+    if not shutil.which("google-pprof"):
+        skip("cpu_profile needs google-perftools")
+    test.case("the functions and counts of google-pprof", names_and_counts)
+    test.case("files that are no profiles", refusals)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
