@@ -20,6 +20,7 @@
 #include "emit.h"
 
 #define RETRY_NS UINT64_C(1000000000)
+#define RETRY_SOON_NS UINT64_C(10000000)
 #define RING_DEFAULT (1U << 20)
 
 /* In .data, so that the first mark finds that nobody has looked yet. */
@@ -173,7 +174,8 @@ static bool connect_to(struct process *p, uint64_t daemon)
 	return true;
 }
 
-static bool send_message(struct process *p, const struct marks_message *m, int fd)
+/* 0; -EAGAIN: there is no room now; or an error that this connection will not get over. */
+static int send_message(struct process *p, const struct marks_message *m, int fd)
 {
 	union {
 		struct cmsghdr header;
@@ -183,7 +185,7 @@ static bool send_message(struct process *p, const struct marks_message *m, int f
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 	if (!p->socket || !is_socket(p->socket - 1, p->socket_inode))
-		return false;
+		return -ENOTCONN;
 	if (fd >= 0) {
 		msg.msg_control = control.bytes;
 		msg.msg_controllen = sizeof(control.bytes);
@@ -192,7 +194,16 @@ static bool send_message(struct process *p, const struct marks_message *m, int f
 		control.header.cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	}
-	return sendmsg(p->socket - 1, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(*m);
+	if (sendmsg(p->socket - 1, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(*m))
+		return 0;
+	switch (errno) {
+	case ENOBUFS:
+	case ENOMEM:
+	case ETOOMANYREFS: /* the user's descriptors that are under way */
+		return -EAGAIN;
+	default:
+		return -errno;
+	}
 }
 
 /* Of another thread's lock nobody waits: the daemon looks by itself, too, if later. */
@@ -251,9 +262,14 @@ static void make_exit_key(void)
 	exit_key_made = pthread_key_create(&exit_key, on_thread_exit) == 0;
 }
 
-static bool hand_over(struct process *p, struct ring *r, int fd)
+/*
+ * As send_message. A connection that only has no room is kept: the rings of all other threads hang
+ * on it.
+ */
+static int hand_over(struct process *p, struct ring *r, int fd)
 {
 	uint64_t daemon = page()->daemon;
+	int e = -ENOTCONN;
 	struct marks_message m = {
 		.magic = MARKS_MESSAGE_MAGIC,
 		.type = MARKS_RING,
@@ -267,31 +283,35 @@ static bool hand_over(struct process *p, struct ring *r, int fd)
 
 	prctl(PR_GET_NAME, m.comm);
 	r->daemon = daemon;
-	if (p->socket && p->daemon == daemon && send_message(p, &m, fd))
-		return true;
-	return connect_to(p, daemon) && send_message(p, &m, fd);
+	if (p->socket && p->daemon == daemon)
+		e = send_message(p, &m, fd);
+	if (e == 0 || e == -EAGAIN)
+		return e;
+	return connect_to(p, daemon) ? send_message(p, &m, fd) : -ENOTCONN;
 }
 
-/* Under the process's lock. */
-static struct ring *make_ring(struct thread *t, struct process *p)
+/* Under the process's lock. Returns when it may be tried again, if there is none: in how many ns.
+ */
+static uint64_t make_ring(struct thread *t, struct process *p)
 {
 	struct ring *r;
-	int fd = -1;
+	int fd = -1, e;
 
 	r = ring_new(ring_size(), &fd);
 	if (!r)
-		return NULL;
+		return RETRY_NS;
 	r->shared->dropped = (uint32_t)t->dropped;
 	r->limit = r->mask + 1;
 	t->ring = r;
 	t->mapped = r->mapped;
-	if (!hand_over(p, r, fd))
+	e = hand_over(p, r, fd);
+	if (e < 0)
 		ring_forget(t);
 	close(fd);
 	pthread_once(&exit_once, make_exit_key);
 	if (exit_key_made)
 		pthread_setspecific(exit_key, t);
-	return t->ring;
+	return e == -EAGAIN ? RETRY_SOON_NS : RETRY_NS;
 }
 
 static bool has_ring(struct thread *t)
@@ -318,8 +338,8 @@ static struct ring *attach(struct thread *t, struct process *p, uint32_t word)
 		t->base = t->dropped;
 	}
 	if (!has_ring(t) && coarse_ns() >= t->retry) {
-		t->retry = coarse_ns() + RETRY_NS;
-		if (make_ring(t, p))
+		t->retry = coarse_ns() + make_ring(t, p);
+		if (t->ring)
 			t->retry = 0;
 	}
 	pthread_mutex_unlock(&p->lock);

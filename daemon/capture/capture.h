@@ -184,6 +184,10 @@ int capture_sync(struct capture *c, const char *id, struct capture_sync *ret, st
  * where there is none. An error that ends the stream is told by the next dispatch, too.
  */
 int capture_append(struct capture *c, enum chunk_type type, const struct iovec *iov, int count);
+/* Has the stream say something that nothing of what was asked for is missing for. As
+ * capture_append.
+ */
+int capture_note(struct capture *c, const char *text);
 
 void capture_get_stats(struct capture *c, struct capture_stats *ret);
 

@@ -34,7 +34,7 @@ void capture_warn(struct capture *c, const char *fmt, ...)
 	c->warnings[c->warning_count++] = text;
 }
 
-static int write_note(struct capture *c, const char *text)
+static int write_note(struct capture *c, const char *text, bool missing)
 {
 	static const char cut[] = " ...";
 	Traced__Capture__Note note = TRACED__CAPTURE__NOTE__INIT;
@@ -44,7 +44,7 @@ static int write_note(struct capture *c, const char *text)
 	snprintf(clipped, sizeof(clipped), "%.*s%s", (int)len, text, text[len] ? cut : "");
 	note.text = clipped;
 	note.boot_ns = now_ns(CLOCK_BOOTTIME);
-	note.missing = true;
+	note.missing = missing;
 	return stream_write_message(&c->writer, CHUNK_NOTE, &note.base);
 }
 
@@ -56,10 +56,21 @@ int capture_write_notes(struct capture *c)
 		size_t n = c->warnings_noted++;
 
 		if (n + 1 < STREAM_NOTES_MAX)
-			r = write_note(c, c->warnings[n]);
+			r = write_note(c, c->warnings[n], true);
 		else if (n + 1 == STREAM_NOTES_MAX)
-			r = write_note(c, "there are more notes than a stream holds");
+			r = write_note(c, "there are more notes than a stream holds", true);
 	}
+	return r;
+}
+
+int capture_note(struct capture *c, const char *text)
+{
+	int r;
+
+	if (!c->streaming)
+		return -EOPNOTSUPP;
+	r = c->full ? -EDQUOT : write_note(c, text, false);
+	c->full |= r == -EDQUOT;
 	return r;
 }
 

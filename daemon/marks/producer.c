@@ -13,7 +13,8 @@
 
 #define ACCEPTS_PER_TURN 32
 #define MESSAGES_PER_TURN 16
-#define MESSAGES_PER_DRAIN 256	       /* of one program: then it has to wait */
+#define MESSAGES_PER_DRAIN 256 /* of one program: then it has to wait */
+#define MESSAGES_AT_END 4096   /* of one program, as a recording ends: more than a socket holds */
 #define NO_RING_NS (10 * NSEC_PER_SEC) /* a connection that hands over nothing */
 #define FDS_MAX 4
 #define TASKS_MAX 256 /* looked at for one thread */
@@ -182,13 +183,21 @@ static void look(struct producer *p)
 /* fds: those that came, -EBADF the others; whoever takes one says so there. */
 static int take_message(struct producer *p, const struct marks_message *msg, int *fd)
 {
+	int e;
+
 	if (msg->magic != MARKS_MESSAGE_MAGIC)
 		return -EBADMSG;
 	switch (msg->type) {
 	case MARKS_RING:
 		if (*fd < 0)
 			return -EBADMSG;
-		return add_ring(p, msg, TAKE_FD(*fd), NULL);
+		e = add_ring(p, msg, TAKE_FD(*fd), NULL);
+		/* One that lies has to go. Where there is only no room, its other rings are good.
+		 */
+		if (e == -EINVAL || e == -EPERM)
+			return e;
+		p->marks->count.refused += e < 0;
+		return 0;
 	case MARKS_LOOK:
 		look(p);
 		return 0;
@@ -268,7 +277,7 @@ void producer_end(struct producer *p)
 	p->gone = true;
 	/* What a short-lived program said before its end, and we have not heard. */
 	if (p->fd >= 0)
-		hear(p, MESSAGES_PER_DRAIN);
+		hear(p, MESSAGES_AT_END);
 	look(p);
 	p->fd = close_fd(p->fd);
 	p->pidfd = close_fd(p->pidfd);
@@ -296,7 +305,7 @@ void producer_event(struct producer *p, const struct source *source)
 
 void producer_hear_out(struct producer *p)
 {
-	if (!p->gone && hear(p, MESSAGES_PER_DRAIN) < 0)
+	if (!p->gone && hear(p, MESSAGES_AT_END) < 0)
 		producer_end(p);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service/marking.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "marks/marks.h"
@@ -109,13 +110,34 @@ static int write_chunk(void *userdata, enum chunk_type type, const struct iovec 
 void marking_begin(struct session *s)
 {
 	struct manager *m = s->manager;
+	struct marks_count count;
 
 	if (!m->marks || s->ring)
 		return;
 	s->marks = (struct marks_sink){ .write = write_chunk, .userdata = s };
-	if (marks_begin(m->marks, &s->marks) < 0)
+	if (marks_begin(m->marks, &s->marks) < 0) {
+		capture_note(s->capture, "applications' marks are not in it: as many others record "
+					 "them as can be");
 		return;
+	}
+	marks_get_count(m->marks, &count);
+	s->marks_refused = count.refused;
 	set_timer(m);
+}
+
+static void tell_refused(struct session *s)
+{
+	struct marks_count count;
+	char text[160];
+
+	marks_get_count(s->manager->marks, &count);
+	if (count.refused == s->marks_refused)
+		return;
+	snprintf(text, sizeof(text),
+		 "marks of %u programs or threads are not in it: they are beyond what one user "
+		 "may have (traced.conf, mark_...), or made no sense",
+		 count.refused - s->marks_refused);
+	capture_note(s->capture, text);
 }
 
 void marking_end(struct session *s)
@@ -125,5 +147,6 @@ void marking_end(struct session *s)
 	if (!m || !m->marks || !s->marks.generation)
 		return;
 	marks_end(m->marks, &s->marks);
+	tell_refused(s);
 	set_timer(m);
 }

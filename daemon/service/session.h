@@ -31,6 +31,7 @@ struct session {
 	struct capture *capture; /* NULL until armed, and once drained */
 	struct spool spool;
 	struct marks_sink marks; /* the recording's part in applications' marks */
+	unsigned marks_refused;	 /* programs and threads, before it began */
 	struct loop_source *readable, *deadline, *again, *duration;
 	Traced__Control__Session *last; /* its description when it was drained */
 	char *error;			/* FAILED: why */

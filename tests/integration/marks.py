@@ -8,6 +8,7 @@ field of every call in the JSON, and who is before whom."""
 import json
 import pathlib
 import re
+import socket
 import subprocess
 
 from harness import INSTANCES, Test, check, interrupt
@@ -393,6 +394,19 @@ def a_text_says_that_marks_are_missing(test):
         check(result.status == 0 and "no place for applications' marks" in result.err, f"{result}")
 
 
+def who_is_turned_away_is_told_of(test):
+    """The recording is whole, but for what nobody could take."""
+    process = test.start("record", "--name", test.name, "-o", "x.json", "-e", "sched")
+    test.wait_for_recording(test.name)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.connect(str(test.daemon.socket.parent / "marks.sock"))
+        s.send(b"garbage" * 8)
+        check(s.recv(1) == b"", "the daemon goes on with it")
+    interrupt(process)
+    result = test.finish(process)
+    check(result.status == 0 and "marks of 1 programs or threads are not in it" in result.err, f"{result}")
+
+
 PERFETTO_TYPES = {"B": BEGIN, "E": END, "i": INSTANT, "I": INSTANT, "R": INSTANT, "P": INSTANT,
                   "b": BEGIN, "S": BEGIN, "e": END, "F": END, "n": INSTANT, "T": INSTANT, "p": INSTANT,
                   "s": INSTANT, "t": INSTANT, "N": BEGIN, "O": INSTANT, "D": END, "(": BEGIN, ")": END,
@@ -502,6 +516,7 @@ def main():
               daemon=True)
     test.case("every call is in the Perfetto trace of --stream", every_call_is_followed, daemon=True)
     test.case("a text says that marks are missing", a_text_says_that_marks_are_missing, daemon=True)
+    test.case("who is turned away is told of", who_is_turned_away_is_told_of, daemon=True)
     test.case("every phase is in the Perfetto trace", every_phase_is_in_perfetto, daemon=True)
     test.case("marks and the kernel's events are in order", marks_and_events_are_in_order, daemon=True)
     for how in ("none", "deflate"):

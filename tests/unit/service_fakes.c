@@ -120,6 +120,11 @@ int capture_append(struct capture *c _unused_, enum chunk_type type _unused_,
 	return 0;
 }
 
+int capture_note(struct capture *c _unused_, const char *text _unused_)
+{
+	return 0;
+}
+
 int capture_mark(struct capture *c _unused_, const char *text, struct error *err)
 {
 	if (fakes.marks_refused) {

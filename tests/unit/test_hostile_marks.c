@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include "marks/internal.h"
+#include "marks_end.h"
 #include "proto/capture.pb-c.h"
 #include "traced/mark_record.h"
 #include "traced/traced.h"
@@ -31,7 +31,6 @@
 #define NOBODY 65534
 #define RINGS_MAX 4096
 
-static char folder[64];
 static const struct marks_limits limits = {
 	.producers = 600,
 	.producers_per_user = 300,
@@ -143,18 +142,6 @@ static int on_chunk(void *userdata, enum chunk_type type, const struct iovec *io
 	return 0;
 }
 
-static struct marks *new_marks(void)
-{
-	_cleanup_error_ struct error err = ERROR_INIT;
-	struct marks *m = NULL;
-
-	if (marks_new(&m, folder, true, &limits, &err) < 0)
-		fail_msg("%s", err.message);
-	/* Users other than root come by here. */
-	assert_int_equal(chmod(folder, 0755), 0);
-	return m;
-}
-
 static void begin(struct marks *m, struct recording *r)
 {
 	*r = (struct recording){ .sink = { .write = on_chunk, .userdata = r } };
@@ -191,16 +178,6 @@ static uint64_t serve(struct marks *m, uint64_t ns, void (*meanwhile)(void))
 	return worst;
 }
 
-static void find_daemon(void)
-{
-	const struct timespec pause = { .tv_nsec = 10000000 };
-
-	for (int i = 0; i < 300 && traced_page.word && traced_page.word <= MARKS_GONE; i++) {
-		TRACED_BEGIN("test", "nobody");
-		nanosleep(&pause, NULL);
-	}
-}
-
 static uint64_t honest_made;
 
 static void mark_honestly(void)
@@ -221,62 +198,17 @@ static void check_honest(const struct recording *r)
 	assert_int_equal(p.marks, honest_made);
 }
 
-static int connect_to(void)
-{
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/" MARKS_SOCKET, folder);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static int send_message(int fd, const struct marks_message *msg, int ring)
-{
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg, .iov_len = sizeof(*msg) };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (ring >= 0) {
-		struct cmsghdr *c;
-
-		m.msg_control = control;
-		m.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&m);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &ring, sizeof(int));
-	}
-	return (int)sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-static struct marks_message ring_message(uint32_t size)
-{
-	return (struct marks_message){ .magic = MARKS_MESSAGE_MAGIC,
-				       .type = MARKS_RING,
-				       .version = MARK_VERSION,
-				       .header = (uint32_t)sysconf(_SC_PAGESIZE),
-				       .size = size,
-				       .pid = getpid(),
-				       .tid = getpid() };
-}
-
 /* A ring that is all ours, its header mapped. */
 static struct mark_ring *give_ring(int fd, uint32_t size, int *ret_fd)
 {
-	struct marks_message msg = ring_message(size);
-	int ring = memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct marks_message msg = marks_ring_message(size);
+	int ring = marks_memfd(msg.header + size, F_SEAL_SHRINK);
 	void *p;
 
-	if (ring < 0 || ftruncate(ring, msg.header + size) < 0 ||
-	    fcntl(ring, F_ADD_SEALS, F_SEAL_SHRINK) < 0)
+	if (ring < 0)
 		_exit(1);
 	p = mmap(NULL, msg.header, PROT_READ | PROT_WRITE, MAP_SHARED, ring, 0);
-	if (p == MAP_FAILED || send_message(fd, &msg, ring) < 0)
+	if (p == MAP_FAILED || marks_send(fd, &msg, ring) < 0)
 		_exit(1);
 	if (ret_fd)
 		*ret_fd = ring;
@@ -319,8 +251,8 @@ static void finish(pid_t pid)
 static void flood(void)
 {
 	struct mark_ring *rings[FLOOD_RINGS];
-	struct marks_message look = ring_message(0);
-	int fd = connect_to();
+	struct marks_message look = marks_ring_message(0);
+	int fd = marks_connect();
 
 	look.type = MARKS_LOOK;
 	for (int i = 0; i < FLOOD_RINGS; i++)
@@ -331,7 +263,7 @@ static void flood(void)
 					 __atomic_load_n(&rings[i]->tail, __ATOMIC_ACQUIRE) +
 						 MARK_RING_MAX,
 					 __ATOMIC_RELEASE);
-		send_message(fd, &look, -1);
+		marks_send(fd, &look, -1);
 	}
 }
 
@@ -345,9 +277,9 @@ static void a_flood_is_taken_at_its_rate(void **state _unused_)
 
 	if (getuid() != 0)
 		skip(); /* the flood would be our own user's */
-	m = new_marks();
+	m = marks_serve(&limits);
 	honest_made = 0;
-	find_daemon();
+	marks_find_daemon();
 	begin(m, &r);
 	pid = become(flood, true);
 	worst = serve(m, time, mark_honestly);
@@ -371,7 +303,7 @@ static void write_garbage(void)
 	char bytes[4096];
 
 	for (;;) {
-		int fd = connect_to(), ring;
+		int fd = marks_connect(), ring;
 		struct mark_ring *shared = give_ring(fd, MARK_RING_MIN, &ring);
 
 		for (int n = 0; n < 50; n++) {
@@ -397,13 +329,13 @@ static void write_garbage(void)
 
 static void garbage_is_its_makers_own(void **state _unused_)
 {
-	_cleanup_(marks_freep) struct marks *m = new_marks();
+	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
 	struct marks_count count;
 	struct recording r;
 	pid_t pids[3];
 
 	honest_made = 0;
-	find_daemon();
+	marks_find_daemon();
 	begin(m, &r);
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
 		pids[i] = become(write_garbage, true);
@@ -427,7 +359,7 @@ static void connect_often(void)
 	for (;;) {
 		size_t n = 0;
 
-		while (n < ARRAY_SIZE(fds) && (fds[n] = connect_to()) >= 0)
+		while (n < ARRAY_SIZE(fds) && (fds[n] = marks_connect()) >= 0)
 			n++;
 		usleep(2000);
 		while (n)
@@ -444,9 +376,9 @@ static void thousands_of_connections(void **state _unused_)
 
 	if (getuid() != 0)
 		skip();
-	m = new_marks();
+	m = marks_serve(&limits);
 	honest_made = 0;
-	find_daemon();
+	marks_find_daemon();
 	begin(m, &r);
 	mark_honestly();
 	serve(m, 10 * NSEC_PER_MSEC, NULL);
@@ -489,11 +421,11 @@ static void mark_until_killed(void)
 /* Whatever the moment, each mark that was made is there or counted, and no part of another. */
 static void killed_in_mid_write(void **state _unused_)
 {
-	_cleanup_(marks_freep) struct marks *m = new_marks();
+	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
 	struct recording r;
 	unsigned marked = 0, dropping = 0;
 
-	find_daemon();
+	marks_find_daemon();
 	begin(m, &r);
 	for (unsigned i = 0; i < 40; i++) {
 		struct process_marks p;
@@ -548,13 +480,13 @@ static void storm(void)
 
 static void a_storm_of_forks(void **state _unused_)
 {
-	_cleanup_(marks_freep) struct marks *m = new_marks();
+	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
 	struct marks_count count;
 	struct recording r;
 	pid_t pid;
 
 	honest_made = 0;
-	find_daemon();
+	marks_find_daemon();
 	begin(m, &r);
 	mark_honestly();
 	pid = become(storm, false);
@@ -584,11 +516,11 @@ static void exec_forever(void)
 /* What was written before exec is kept, though the process lives on as another program. */
 static void marks_before_exec(void **state _unused_)
 {
-	_cleanup_(marks_freep) struct marks *m = new_marks();
+	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
 	struct recording r;
 	pid_t pid;
 
-	find_daemon();
+	marks_find_daemon();
 	begin(m, &r);
 	pid = become(exec_forever, false);
 	for (int i = 0; i < 500 && !marks_of(&r, pid).pid; i++)
@@ -598,18 +530,10 @@ static void marks_before_exec(void **state _unused_)
 	end(m, &r);
 }
 
-static int setup(void **state _unused_)
+static int setup(void **state)
 {
-	snprintf(folder, sizeof(folder), "/tmp/test-hostile-XXXXXX");
 	made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (made == MAP_FAILED || !mkdtemp(folder))
-		return -1;
-	return setenv("TRACED_MARKS", folder, 1);
-}
-
-static int teardown(void **state _unused_)
-{
-	return rmdir(folder);
+	return made == MAP_FAILED ? -1 : marks_folder_make(state);
 }
 
 int main(void)
@@ -623,5 +547,5 @@ int main(void)
 		cmocka_unit_test(marks_before_exec),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, marks_folder_remove);
 }
