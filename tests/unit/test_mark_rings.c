@@ -439,11 +439,13 @@ static void damage_is_told(void **state _unused_)
 	a.b.len -= 8;
 	flush(&m, 1, 0, &a);
 	record(&a, 'i', 0, 1, 110 * S);
+	record(&a, 'i', 0, 77, 111 * S); /* which was never told */
 	flush(&m, 1, 0, &a);
 	maker_end(&m);
 	run(&r, &m);
 	assert_true(r.export.incomplete);
-	assert_int_equal(r.export.warning_count, 3);
+	assert_int_equal(r.export.warning_count, 4);
+	assert_non_null(strstr(r.export.warnings[3], "names of marks are missing 1 times"));
 	assert_non_null(strstr(r.export.warnings[0], "was not announced"));
 	assert_non_null(strstr(r.export.warnings[2], "1 chunks of marks are damaged"));
 	assert_string_equal(json_string_value(json_object_get(mark_at(&r, 2), "name")), "main");

@@ -2,59 +2,22 @@
 #include "export/marks/decode.h"
 
 #include <inttypes.h>
-#include <xxhash.h>
 
 #include "export/bytes.h"
-#include "export/marks/json_value.h"
+#include "export/marks/fields.h"
+#include "export/marks/value.h"
 #include "traced/mark_record.h"
 
-#define FRAMES_MAX (1U << 20)
 #define STACK_MAX 256 /* program counters of a stack */
-
-struct label {
-	uint32_t id;	       /* 0: a free place */
-	uint64_t frame;	       /* what it is called if it is a frame */
-	struct text name, cat; /* owned */
-};
-
-/* A field, its value checked against its end. */
-struct field {
-	uint8_t kind, type;
-	struct text key; /* of ARG */
-	uint64_t number;
-	struct text text; /* also the bytes of ADDRESSES */
-};
-
-void mark_decode_shared_deinit(struct mark_decode_shared *shared)
-{
-	free(shared->frames);
-	*shared = (struct mark_decode_shared){ 0 };
-}
 
 void mark_decode_init(struct mark_decode *d, struct mark_decode_shared *shared, bool big_endian)
 {
 	*d = (struct mark_decode){ .shared = shared, .big_endian = big_endian };
 }
 
-static void forget_labels(struct mark_decode *d)
-{
-	for (size_t i = 0; i < d->label_slots; i++) {
-		struct label *l = &d->labels[i];
-
-		if (!l->id)
-			continue;
-		d->shared->label_bytes -= sizeof(*l) + l->name.len + l->cat.len;
-		free((char *)(uintptr_t)l->name.data);
-		free((char *)(uintptr_t)l->cat.data);
-	}
-	free(d->labels);
-	d->labels = NULL;
-	d->label_count = d->label_slots = 0;
-}
-
 void mark_decode_deinit(struct mark_decode *d)
 {
-	forget_labels(d);
+	label_table_forget(&d->labels, d->shared);
 	buf_deinit(&d->args);
 	buf_deinit(&d->extra);
 	buf_deinit(&d->name);
@@ -75,126 +38,6 @@ uint64_t mark_record_time(const struct mark_decode *d, const uint8_t *p)
 	return load_u64(p + offsetof(struct mark_record, time), d->big_endian);
 }
 
-static struct label *label_place(struct label *all, size_t slots, uint32_t id)
-{
-	size_t at = id * UINT32_C(0x9e3779b9);
-
-	while (all[at & (slots - 1)].id && all[at & (slots - 1)].id != id)
-		at++;
-	return &all[at & (slots - 1)];
-}
-
-/* NULL: it was not defined. */
-static const struct label *find_label(struct mark_decode *d, uint64_t id)
-{
-	const struct label *l = d->label_slots && id && id <= UINT32_MAX
-					? label_place(d->labels, d->label_slots, (uint32_t)id)
-					: NULL;
-
-	if (l && l->id)
-		return l;
-	d->shared->labels_refused += id != 0;
-	return NULL;
-}
-
-static int grow_labels(struct mark_decode *d)
-{
-	size_t slots = MAX((size_t)16, d->label_slots * 2);
-	struct label *all = calloc(slots, sizeof(*all));
-
-	if (!all)
-		return -ENOMEM;
-	for (size_t i = 0; i < d->label_slots; i++)
-		if (d->labels[i].id)
-			*label_place(all, slots, d->labels[i].id) = d->labels[i];
-	free(d->labels);
-	d->labels = all;
-	d->label_slots = slots;
-	return 0;
-}
-
-static int copy_text(struct text *to, struct text from)
-{
-	char *p = from.len ? malloc(from.len) : NULL;
-
-	*to = (struct text){ 0 };
-	if (!from.len)
-		return 0;
-	if (!p)
-		return -ENOMEM;
-	memcpy(p, from.data, from.len);
-	*to = (struct text){ p, from.len };
-	return 0;
-}
-
-static int define(struct mark_decode *d, uint32_t id, struct text name, struct text cat,
-		  uint64_t frame)
-{
-	struct label *l;
-
-	if (!id)
-		return 0;
-	if (d->shared->label_bytes + sizeof(*l) + name.len + cat.len > MARK_LABELS_MEMORY)
-		return 0;
-	if (d->label_count * 2 >= d->label_slots && grow_labels(d) < 0)
-		return -ENOMEM;
-	l = label_place(d->labels, d->label_slots, id);
-	/* What it means does not change; whoever says otherwise is not heard. */
-	if (l->id)
-		return 0;
-	if (copy_text(&l->name, name) < 0)
-		return -ENOMEM;
-	if (copy_text(&l->cat, cat) < 0) {
-		free((char *)(uintptr_t)l->name.data);
-		return -ENOMEM;
-	}
-	l->id = id;
-	l->frame = frame;
-	d->label_count++;
-	d->shared->label_bytes += sizeof(*l) + name.len + cat.len;
-	return 0;
-}
-
-/* A frame is named by what it is, so that one in many rings is one. */
-static uint64_t frame_hash(struct text name, struct text cat, uint64_t parent)
-{
-	uint64_t hash = XXH3_64bits_withSeed(cat.data, cat.len, parent);
-
-	return XXH3_64bits_withSeed(name.data, name.len, hash) ?: 1;
-}
-
-/* True once for each; false also where there are too many. */
-static bool is_new_frame(struct mark_decode_shared *s, uint64_t hash)
-{
-	size_t at = (size_t)hash;
-
-	if (s->frame_count * 2 >= s->frame_slots) {
-		size_t slots = MAX((size_t)256, s->frame_slots * 2);
-		uint64_t *all = s->frame_count < FRAMES_MAX ? calloc(slots, sizeof(*all)) : NULL;
-
-		if (!all)
-			return false;
-		for (size_t i = 0; i < s->frame_slots; i++) {
-			size_t to = (size_t)s->frames[i];
-
-			if (!s->frames[i])
-				continue;
-			while (all[to & (slots - 1)])
-				to++;
-			all[to & (slots - 1)] = s->frames[i];
-		}
-		free(s->frames);
-		s->frames = all;
-		s->frame_slots = slots;
-	}
-	for (; s->frames[at & (s->frame_slots - 1)]; at++)
-		if (s->frames[at & (s->frame_slots - 1)] == hash)
-			return false;
-	s->frames[at & (s->frame_slots - 1)] = hash;
-	s->frame_count++;
-	return true;
-}
-
 static struct text spell_frame(char to[static 20], uint64_t frame)
 {
 	return (struct text){ to, (uint32_t)snprintf(to, 20, "0x%" PRIx64, frame) };
@@ -212,137 +55,11 @@ static int give_frame(struct mark_decode *d, uint64_t frame, uint64_t parent, st
 	return DECODED_FRAME;
 }
 
-/* A text with its length before it, within room bytes; padded: the bytes that it takes. */
-static bool take_text(const struct mark_decode *d, const uint8_t *p, size_t room, struct text *ret,
-		      size_t *ret_padded)
-{
-	uint32_t len = room < 4 ? UINT32_MAX : load_u32(p, d->big_endian);
-
-	if (room < 4 || len > room - 4)
-		return false;
-	*ret = (struct text){ (const char *)p + 4, len };
-	*ret_padded = (4 + (size_t)len + 7) & ~(size_t)7;
-	return *ret_padded <= room;
-}
-
-/* The next field of [*p, end). 1, 0: there is no more, -EBADMSG. */
-static int next_field(struct mark_decode *d, const uint8_t **p, const uint8_t *end, struct field *f)
-{
-	const uint8_t *at = *p, *value;
-	size_t size, room, padded = 0;
-	uint32_t key;
-
-	if (end - at < (ptrdiff_t)sizeof(struct mark_field))
-		return end == at ? 0 : -EBADMSG;
-	size = load_u16(at, d->big_endian) * 8U;
-	if (size < sizeof(struct mark_field) || size > (size_t)(end - at))
-		return -EBADMSG;
-	*p = at + size;
-	*f = (struct field){ .kind = at[2], .type = at[3] };
-	key = load_u32(at + 4, d->big_endian);
-	value = at + sizeof(struct mark_field);
-	room = size - sizeof(struct mark_field);
-	if (f->kind == MARK_ARG && !key) {
-		if (!take_text(d, value, room, &f->key, &padded))
-			return -EBADMSG;
-		value += padded;
-		room -= padded;
-	} else if (f->kind == MARK_ARG) {
-		const struct label *l = find_label(d, key);
-
-		f->key = l ? l->name : TEXT("?");
-	}
-	switch (f->type) {
-	case MARK_NONE:
-		return 1;
-	case MARK_STRING:
-	case MARK_JSON:
-		return take_text(d, value, room, &f->text, &padded) ? 1 : -EBADMSG;
-	case MARK_ADDRESSES:
-		f->text = (struct text){ (const char *)value, (uint32_t)room };
-		return 1;
-	default:
-		if (room < 8)
-			return -EBADMSG;
-		f->number = load_u64(value, d->big_endian);
-		return 1;
-	}
-}
-
-static void put_addresses(struct mark_decode *d, struct text addresses, const struct text *key)
-{
-	value_put(&d->args, key, VALUE_LIST);
-	for (uint32_t at = 0; at + 8 <= addresses.len; at += 8)
-		value_put_u64(&d->args, NULL, VALUE_POINTER,
-			      load_u64((const uint8_t *)addresses.data + at, d->big_endian));
-	value_put(&d->args, NULL, VALUE_END);
-}
-
-static void put_value(struct mark_decode *d, const struct text *key, const struct field *f)
-{
-	struct buf *out = &d->args;
-	const struct label *l;
-	char ref[24];
-
-	switch (f->type) {
-	case MARK_INT:
-		value_put_u64(out, key, VALUE_INT, f->number);
-		break;
-	case MARK_UINT:
-		value_put_u64(out, key, VALUE_UINT, f->number);
-		break;
-	case MARK_DOUBLE:
-		value_put_u64(out, key, VALUE_DOUBLE, f->number);
-		break;
-	case MARK_BOOL:
-		value_put(out, key, f->number ? VALUE_TRUE : VALUE_FALSE);
-		break;
-	case MARK_POINTER:
-		value_put_u64(out, key, VALUE_POINTER, f->number);
-		break;
-	case MARK_STRING:
-		value_put_text(out, key, f->text);
-		break;
-	case MARK_JSON:
-		/* What is none is shown as the text that it is. */
-		if (json_value_put(out, key, f->text) < 0)
-			value_put_text(out, key, f->text);
-		break;
-	case MARK_REF:
-		value_put(out, key, VALUE_DICT);
-		value_put_text(out, &TEXT("id_ref"),
-			       (struct text){ ref, (uint32_t)snprintf(ref, sizeof(ref),
-								      "0x%" PRIx64, f->number) });
-		value_put(out, NULL, VALUE_END);
-		break;
-	case MARK_LABEL:
-		l = find_label(d, f->number);
-		value_put_text(out, key, l ? l->name : TEXT("?"));
-		break;
-	case MARK_ADDRESSES:
-		put_addresses(d, f->text, key);
-		break;
-	default:
-		value_put(out, key, VALUE_NULL);
-	}
-}
-
-/* Numbers in hexadecimal, strings as they are. */
-static struct text spell_id(struct buf *to, const struct field *f)
-{
-	buf_clear(to);
-	if (f->type == MARK_STRING)
-		buf_append(to, f->text.data, f->text.len);
-	else
-		buf_printf(to, "0x%" PRIx64, f->number);
-	return (struct text){ to->data, (uint32_t)to->len };
-}
-
 /* What fields say of the whole mark, until all were read. */
 struct draft {
 	struct mark *mark;
 	struct text snapshot_base, snapshot_cat, sync_id;
-	struct field snapshot, linked;
+	struct mark_field_value snapshot, linked;
 	bool has_snapshot, has_linked, has_issued;
 	uint64_t issued, happened;
 	bool has_happened;
@@ -351,7 +68,8 @@ struct draft {
 	const struct label *stack[2];
 };
 
-static void take_stack(struct mark_decode *d, struct draft *draft, const struct field *f, int end)
+static void take_stack(struct mark_decode *d, struct draft *draft, const struct mark_field_value *f,
+		       int end)
 {
 	const struct label *l;
 
@@ -360,14 +78,14 @@ static void take_stack(struct mark_decode *d, struct draft *draft, const struct 
 		draft->has_addresses[end] = true;
 		return;
 	}
-	l = find_label(d, f->number);
+	l = label_find(&d->labels, d->shared, f->number);
 	draft->stack[end] = l;
 	if (l && buf_reserve(&d->frame, 48))
 		draft->mark->part[end ? PART_ESF : PART_SF] =
 			spell_frame(d->frame.data + (end ? 24 : 0), l->frame);
 }
 
-static void take_number(struct draft *draft, const struct field *f)
+static void take_number(struct draft *draft, const struct mark_field_value *f)
 {
 	struct mark *m = draft->mark;
 
@@ -403,14 +121,14 @@ static void take_number(struct draft *draft, const struct field *f)
 	}
 }
 
-static void take_field(struct mark_decode *d, struct draft *draft, const struct field *f)
+static void take_field(struct mark_decode *d, struct draft *draft, const struct mark_field_value *f)
 {
 	struct mark *m = draft->mark;
 	const struct label *l;
 
 	switch (f->kind) {
 	case MARK_ARG:
-		put_value(d, &f->key, f);
+		mark_field_put(d, &f->key, f);
 		break;
 	case MARK_NAME:
 		m->part[PART_NAME] = f->text;
@@ -424,7 +142,7 @@ static void take_field(struct mark_decode *d, struct draft *draft, const struct 
 		m->id_kind = f->kind == MARK_ID		? ID_PLAIN
 			     : f->kind == MARK_ID_LOCAL ? ID_LOCAL
 							: ID_GLOBAL;
-		m->part[PART_ID] = spell_id(&d->id, f);
+		m->part[PART_ID] = mark_field_id(&d->id, f);
 		break;
 	case MARK_ID_SCOPE:
 		m->part[PART_SCOPE] = f->text;
@@ -438,7 +156,7 @@ static void take_field(struct mark_decode *d, struct draft *draft, const struct 
 		take_stack(d, draft, f, f->kind == MARK_END_STACK);
 		break;
 	case MARK_CNAME:
-		l = f->type == MARK_LABEL ? find_label(d, f->number) : NULL;
+		l = f->type == MARK_LABEL ? label_find(&d->labels, d->shared, f->number) : NULL;
 		m->part[PART_CNAME] = l ? l->name : f->text;
 		break;
 	case MARK_SYNC_ID:
@@ -468,7 +186,7 @@ static void finish_snapshot(struct mark_decode *d, struct draft *draft)
 	d->args = d->extra;
 	buf_clear(&d->args);
 	if (draft->has_snapshot && !draft->snapshot_base.len && !draft->snapshot_cat.len) {
-		put_value(d, &snapshot, &draft->snapshot);
+		mark_field_put(d, &snapshot, &draft->snapshot);
 	} else {
 		value_put(&d->args, &snapshot, VALUE_DICT);
 		if (draft->snapshot_cat.len)
@@ -476,7 +194,7 @@ static void finish_snapshot(struct mark_decode *d, struct draft *draft)
 		if (draft->snapshot_base.len)
 			value_put_text(&d->args, &TEXT("base_type"), draft->snapshot_base);
 		if (draft->has_snapshot)
-			put_value(d, &TEXT("value"), &draft->snapshot);
+			mark_field_put(d, &TEXT("value"), &draft->snapshot);
 		else
 			buf_append(&d->args, members.data, members.len);
 		value_put(&d->args, NULL, VALUE_END);
@@ -497,7 +215,7 @@ static int finish_stack(struct mark_decode *d, struct draft *draft, int end, str
 			name, load_u64((const uint8_t *)a->data + 8 * i, d->big_endian));
 		uint64_t frame = frame_hash(text, (struct text){ 0 }, parent);
 
-		if (is_new_frame(d->shared, frame)) {
+		if (frame_is_new(d->shared, frame)) {
 			buf_clear(&d->name);
 			buf_append(&d->name, text.data, text.len);
 			return give_frame(d, frame, parent,
@@ -540,8 +258,8 @@ static int decode_mark(struct mark_decode *d, const uint8_t *p, size_t size, str
 {
 	struct draft draft = { .mark = ret };
 	const uint8_t *at = p + sizeof(struct mark_record), *end = p + size;
-	const struct label *l = find_label(d, load_u32(p + 4, d->big_endian));
-	struct field f;
+	const struct label *l = label_find(&d->labels, d->shared, load_u32(p + 4, d->big_endian));
+	struct mark_field_value f;
 	int r;
 
 	if (!strchr(MARK_PHASES, p[2]))
@@ -559,14 +277,14 @@ static int decode_mark(struct mark_decode *d, const uint8_t *p, size_t size, str
 		ret->part[PART_NAME] = l->name;
 		ret->part[PART_CAT] = l->cat;
 	}
-	while ((r = next_field(d, &at, end, &f)) > 0)
+	while ((r = mark_field_next(d, &at, end, &f)) > 0)
 		take_field(d, &draft, &f);
 	if (r < 0)
 		return r;
 	for (int i = 0; i < 2; i++) {
 		const struct label *s = draft.stack[i];
 
-		if (s && is_new_frame(d->shared, s->frame))
+		if (s && frame_is_new(d->shared, s->frame))
 			return give_frame(d, s->frame, 0, s->name, s->cat, ret);
 		r = draft.has_addresses[i] ? finish_stack(d, &draft, i, ret) : DECODED_MARK;
 		if (r != DECODED_MARK)
@@ -574,7 +292,8 @@ static int decode_mark(struct mark_decode *d, const uint8_t *p, size_t size, str
 	}
 	finish_times(&draft);
 	if (draft.has_linked)
-		value_put_text(&d->args, &TEXT("linked_id"), spell_id(&d->linked, &draft.linked));
+		value_put_text(&d->args, &TEXT("linked_id"),
+			       mark_field_id(&d->linked, &draft.linked));
 	if (ret->phase == PHASE_OBJECT_SNAPSHOT)
 		finish_snapshot(d, &draft);
 	if (ret->phase == PHASE_CLOCK_SYNC)
@@ -592,10 +311,10 @@ static int decode_define(struct mark_decode *d, const uint8_t *p, size_t size, s
 	const uint8_t *at = p + sizeof(struct mark_record), *end = p + size;
 	struct text name = { 0 }, cat = { 0 };
 	uint64_t parent = 0, frame = 0;
-	struct field f;
+	struct mark_field_value f;
 	int r;
 
-	while ((r = next_field(d, &at, end, &f)) > 0) {
+	while ((r = mark_field_next(d, &at, end, &f)) > 0) {
 		const struct label *l;
 
 		if (f.kind == MARK_NAME) {
@@ -603,29 +322,29 @@ static int decode_define(struct mark_decode *d, const uint8_t *p, size_t size, s
 		} else if (f.kind == MARK_CATEGORY) {
 			cat = f.text;
 		} else if (f.kind == MARK_PARENT) {
-			l = find_label(d, f.number);
+			l = label_find(&d->labels, d->shared, f.number);
 			/* An outermost one is told as a frame once it turns out to be one. */
 			parent = l ? l->frame : 0;
-			if (l && is_new_frame(d->shared, parent))
+			if (l && frame_is_new(d->shared, parent))
 				return give_frame(d, parent, 0, l->name, l->cat, ret);
 		}
 	}
 	if (r < 0)
 		return r;
 	frame = frame_hash(name, cat, parent);
-	r = define(d, load_u32(p + 4, d->big_endian), name, cat, frame);
+	r = label_define(&d->labels, d->shared, load_u32(p + 4, d->big_endian), name, cat, frame);
 	if (r < 0 || !parent)
 		return r < 0 ? r : DECODED_NOTHING;
-	return is_new_frame(d->shared, frame) ? give_frame(d, frame, parent, name, cat, ret)
+	return frame_is_new(d->shared, frame) ? give_frame(d, frame, parent, name, cat, ret)
 					      : DECODED_NOTHING;
 }
 
 static uint64_t find_count(struct mark_decode *d, const uint8_t *p, size_t size)
 {
 	const uint8_t *at = p + sizeof(struct mark_record), *end = p + size;
-	struct field f;
+	struct mark_field_value f;
 
-	while (next_field(d, &at, end, &f) > 0)
+	while (mark_field_next(d, &at, end, &f) > 0)
 		if (f.kind == MARK_COUNT)
 			return f.number;
 	return 0;
@@ -635,7 +354,7 @@ static int decode_epoch(struct mark_decode *d, const uint8_t *p, size_t size)
 {
 	bool was = d->begun;
 
-	forget_labels(d);
+	label_table_forget(&d->labels, d->shared);
 	d->begun |= load_u32(p + 4, d->big_endian) >= d->generation;
 	if (d->begun && !was)
 		d->dropped_before = find_count(d, p, size);

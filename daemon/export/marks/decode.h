@@ -6,21 +6,8 @@
  */
 #pragma once
 
-#include "export/marks/mark.h"
+#include "export/marks/labels.h"
 #include "util/error.h"
-
-/* Of all rings that are read at a time. */
-#define MARK_LABELS_MEMORY (64U << 20)
-
-/* What decoders share. */
-struct mark_decode_shared {
-	size_t label_bytes;	 /* in use */
-	uint64_t labels_refused; /* uses of those that found no room, or were never defined */
-	/* Frames that were given out already; open addressing by their hash, 0: free. */
-	uint64_t *frames; /* owned */
-	size_t frame_count, frame_slots;
-};
-void mark_decode_shared_deinit(struct mark_decode_shared *shared);
 
 struct mark_decode {
 	struct mark_decode_shared *shared;
@@ -30,8 +17,7 @@ struct mark_decode {
 	bool begun;		 /* records are this recording's */
 	uint64_t dropped_before; /* in the ring's life, before the recording */
 	uint64_t lost_told;	 /* by LOST records */
-	struct label *labels;	 /* owned; open addressing */
-	size_t label_count, label_slots;
+	struct label_table labels;
 	/* What the last mark's parts point to. */
 	struct buf args, extra, name, id, frame, linked;
 	char frame_id[20], frame_parent[20];

@@ -508,6 +508,11 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 			" threads are taken as they are: nothing ties their clock to the "
 			"trace clock '%s'",
 			sum.untied, m->info->header->trace_clock);
+	if (r == 0 && sum.labels_refused)
+		r = stream_index_warn(index,
+				      "names of marks are missing %" PRIu64
+				      " times: programs never told them, or there were too many",
+				      sum.labels_refused);
 	if (r == 0 && m->unopened)
 		r = stream_index_warn(index,
 				      "%" PRIu64 " marks end what never began: they are left out",
