@@ -24,7 +24,7 @@ static void exporter_deinit(struct exporter *x)
 	merge_free(x->merge);
 	task_feed_free(x->tasks);
 	ledger_deinit(&x->ledger);
-	free(x->counts);
+	free(x->kinds);
 	stream_index_deinit(&x->index);
 }
 
@@ -129,10 +129,11 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 	/* What has been written is not searched: much of it is gone. */
 	if (!x->options->follow)
 		task_table_set_filler(x->index.info.tasks, fill_names, x);
-	x->least = least_record(event_table_common(x->index.info.events));
+	x->common = event_table_common(x->index.info.events);
+	x->least = least_record(x->common);
 	x->print = event_table_find_name(x->index.info.events, "ftrace", "print");
-	x->counts = calloc(EVENT_IDS, sizeof(*x->counts));
-	if (!x->counts)
+	x->kinds = calloc(EVENT_IDS, sizeof(*x->kinds));
+	if (!x->kinds)
 		return error_errno(err, -ENOMEM, "can't begin the export");
 	r = open_marks(x, err);
 	return r < 0 ? r : more;
@@ -191,9 +192,10 @@ static int begin_marks(struct exporter *x, struct error *err)
 _hot_ static int give_record(struct exporter *x, const struct merge_item *item, struct error *err)
 {
 	const struct trace_info *info = &x->index.info;
-	const struct common_fields *common = event_table_common(info->events);
-	bool big = info->header->big_endian;
+	const struct common_fields *common = x->common;
+	bool big = info->layout.big_endian;
 	struct trace_event ev = { .rec = item->rec, .cpu = item->cpu };
+	struct event_kind *kind;
 	struct record next;
 	struct ledger_cpu *c;
 
@@ -213,12 +215,16 @@ _hot_ static int give_record(struct exporter *x, const struct merge_item *item, 
 	ev.flags = item->rec.data[common->flags_offset];
 	ev.preempt_count = item->rec.data[common->preempt_offset];
 	ev.pid = (int32_t)load_u32(item->rec.data + common->pid_offset, big);
-	ev.desc = event_table_find(info->events, ev.id);
+	kind = &x->kinds[ev.id];
+	/* A format may come while the recording is followed. */
+	if (unlikely(!kind->desc))
+		kind->desc = event_table_find(info->events, ev.id);
+	kind->count++;
+	ev.desc = kind->desc;
 
 	c = ledger_find(&x->ledger, item->cpu);
 	c->row.events++;
 	c->last_ts = item->rec.ts;
-	x->counts[ev.id]++;
 	if (unlikely(ev.desc == x->print) && ev.desc && is_own_mark(x, &ev.rec))
 		x->own_events++;
 	if (unlikely(!x->first_ts))

@@ -10,6 +10,11 @@
 
 #define EVENT_IDS 65536
 
+struct event_kind {
+	const struct event *desc; /* NULL: it has none yet */
+	uint64_t count;		  /* how often it was met */
+};
+
 struct exporter {
 	const struct export_options *options;
 	struct stream_reader reader;
@@ -28,7 +33,8 @@ struct exporter {
 	struct mark mark;	 /* the next one */
 	bool have_mark;
 	uint64_t mark_ts; /* kernel events after it have to wait for it; UINT64_MAX: for none */
-	uint64_t *counts; /* owned; EVENT_IDS, how often each was met */
+	struct event_kind *kinds; /* owned; EVENT_IDS */
+	const struct common_fields *common;
 	uint64_t first_ts, last_ts;
 	struct segment segment;
 	bool after_loss;  /* which was told, but not the event behind it */

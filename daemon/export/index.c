@@ -135,6 +135,11 @@ int stream_index_load(struct stream_index *ret, struct stream_reader *reader,
 	return r;
 }
 
+int stream_index_settle(struct stream_index *index)
+{
+	return loader_settle(index->loader);
+}
+
 void stream_index_forget_readings(struct stream_index *index)
 {
 	loader_forget_readings(index->loader);

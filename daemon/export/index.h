@@ -57,6 +57,8 @@ int stream_index_next(struct stream_index *index, struct error *err);
 int stream_index_finish(struct stream_index *index, struct error *err);
 /* info.task_readings were used: they are empty from here on. */
 void stream_index_forget_readings(struct stream_index *index);
+/* Once all was exported: warns of what only came out as it was used. */
+int stream_index_settle(struct stream_index *index);
 /* A FLUSH was met there; for load.c. */
 void stream_index_flushed(struct stream_index *index, uint64_t offset);
 void stream_index_deinit(struct stream_index *index);

@@ -106,13 +106,10 @@ void ledger_deinit(struct ledger *l)
 	*l = (struct ledger){ 0 };
 }
 
-struct ledger_cpu *ledger_find(struct ledger *l, uint32_t cpu)
+struct ledger_cpu *ledger_search(struct ledger *l, uint32_t cpu)
 {
 	struct ledger_cpu key = { .row.cpu = cpu };
 
-	/* CPUs mostly are numbered without holes. */
-	if (likely(cpu < l->count && l->cpus[cpu].row.cpu == cpu))
-		return &l->cpus[cpu];
 	return bsearch(&key, l->cpus, l->count, sizeof(key), by_cpu);
 }
 

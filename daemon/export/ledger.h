@@ -35,7 +35,15 @@ struct ledger {
 /* Rows for all CPUs that have chunks or counts by now. Returns 0 or -ENOMEM. */
 int ledger_extend(struct ledger *l, const struct stream_index *index);
 void ledger_deinit(struct ledger *l);
-struct ledger_cpu *ledger_find(struct ledger *l, uint32_t cpu);
+struct ledger_cpu *ledger_search(struct ledger *l, uint32_t cpu);
+
+static inline struct ledger_cpu *ledger_find(struct ledger *l, uint32_t cpu)
+{
+	/* CPUs mostly are numbered without holes. */
+	if (likely(cpu < l->count && l->cpus[cpu].row.cpu == cpu))
+		return &l->cpus[cpu];
+	return ledger_search(l, cpu);
+}
 
 /* A gap, as the merge found it. */
 void ledger_loss(struct ledger *l, const struct merge_item *item);

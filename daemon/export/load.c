@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/load.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "export/bounds.h"
 #include "traced/mark_record.h"
 #include "util/parse.h"
+
+#define SYMBOL_CHUNKS_MAX 4
+#define SYMBOLS_MAX (2U << 20)
 
 struct loader {
 	struct stream_index *index;
@@ -16,7 +20,10 @@ struct loader {
 	struct bounds bounds;
 	struct budget tasks, clocks, stats, marks, others;
 	bool clocks_full;
-	uint32_t left_out; /* bit for each type: it was told that some were */
+	uint32_t left_out;			 /* bit for each type: it was told that some were */
+	struct chunk symbols[SYMBOL_CHUNKS_MAX]; /* to be read when one is looked for */
+	size_t symbol_chunks;
+	atomic_int symbols_result;
 };
 
 /* A million tasks; 25000 readings of all clocks. */
@@ -146,8 +153,6 @@ static int add_format(struct loader *l, struct error *err)
 			       l->payload.len - n - 1, err);
 }
 
-#define SYMBOLS_MAX (2U << 20)
-
 static bool has_more_lines(const char *text, size_t len, size_t max)
 {
 	const char *end = text + len;
@@ -160,12 +165,50 @@ static bool has_more_lines(const char *text, size_t len, size_t max)
 	return false;
 }
 
-static int add_kallsyms(struct loader *l)
+static int read_symbols(struct loader *l, const struct chunk *chunk, struct buf *text,
+			struct symbols **all)
 {
-	if (has_more_lines(l->payload.data, l->payload.len, SYMBOLS_MAX))
-		return -EFBIG;
+	int r = stream_reader_load_max(l->reader, chunk, bounds_payload_max(CHUNK_KALLSYMS), text,
+				       NULL);
+
+	if (r == 0)
+		r = bounds_take(&l->bounds, CHUNK_KALLSYMS, text->len);
+	if (r == 0 && has_more_lines(text->data, text->len, SYMBOLS_MAX))
+		r = -EFBIG;
+	if (r < 0)
+		return r;
 	/* What modules brought stands behind the first one. */
-	return event_table_add_symbols(l->index->info.events, l->payload.data, l->payload.len);
+	return *all ? symbols_add(*all, text->data, text->len)
+		    : symbols_new(all, text->data, text->len);
+}
+
+/* A symbol_source_t. */
+static struct symbols *load_symbols(void *userdata)
+{
+	struct loader *l = userdata;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	struct symbols *all = NULL;
+
+	for (size_t i = 0; i < l->symbol_chunks; i++) {
+		int r = read_symbols(l, &l->symbols[i], &text, &all);
+
+		if (r < 0)
+			l->symbols_result = r;
+	}
+	return all;
+}
+
+static int add_kallsyms(struct loader *l, const struct chunk *chunk, struct error *err)
+{
+	int r = l->symbol_chunks == SYMBOL_CHUNKS_MAX
+			? -EFBIG
+			: stream_reader_verify(l->reader, chunk, &l->payload, err);
+
+	if (r < 0)
+		return r;
+	l->symbols[l->symbol_chunks++] = *chunk;
+	event_table_set_symbols(l->index->info.events, load_symbols, l);
+	return 0;
 }
 
 /*
@@ -271,8 +314,6 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 		return r;
 	case CHUNK_FORMAT:
 		return add_format(l, err);
-	case CHUNK_KALLSYMS:
-		return add_kallsyms(l);
 	case CHUNK_PRINTK:
 		return event_table_add_printk(info->events, text, len);
 	case CHUNK_ENUMS:
@@ -311,6 +352,19 @@ static int leave_out(struct loader *l, unsigned type)
 		bounds_name(type));
 }
 
+int loader_settle(struct loader *l)
+{
+	int r = l->symbols_result;
+
+	l->symbols_result = 0;
+	if (r == -EFBIG)
+		return leave_out(l, CHUNK_KALLSYMS);
+	if (r == 0)
+		return 0;
+	l->index->incomplete = true;
+	return stream_index_warn(l->index, "kernel symbols are left out: %s", strerror(-r));
+}
+
 /* What decodes must not change under those who decode: sinks keep pointers into it. */
 static bool decodes(unsigned type)
 {
@@ -347,6 +401,8 @@ static int load_chunk(struct loader *l, const struct chunk *chunk, struct error 
 	}
 	if (l->sealed && decodes(chunk->type))
 		return error_set(err, -EBADMSG, "what it describes was in use already");
+	if (chunk->type == CHUNK_KALLSYMS)
+		return add_kallsyms(l, chunk, err);
 	r = stream_reader_load_max(l->reader, chunk, max, &l->payload, err);
 	return r < 0 ? r : add_loaded(l, chunk, err);
 }

@@ -18,6 +18,8 @@ struct loader *loader_free(struct loader *l);
 int loader_add(struct loader *l, const struct chunk *chunk, struct error *err);
 /* All that decodes is there, and does not change any more. -EBADMSG: it is not. */
 int loader_seal(struct loader *l, struct error *err);
+/* Warns of what only came out as it was used. */
+int loader_settle(struct loader *l);
 /* Of a stream that is followed: the readings of tasks were used. */
 void loader_forget_readings(struct loader *l);
 

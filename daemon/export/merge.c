@@ -71,6 +71,13 @@ static void sift_down(struct merge *m, size_t at)
 	m->heap[at] = moving;
 }
 
+/* Whether the first of the heap still is the earliest, though it has moved on. */
+static inline bool stays_first(const struct merge *m)
+{
+	return (m->heap_count < 2 || !earlier(m->heap[1], m->heap[0])) &&
+	       (m->heap_count < 3 || !earlier(m->heap[2], m->heap[0]));
+}
+
 static void note_loss(struct cursor *c, uint64_t count, bool damaged)
 {
 	if (c->loss && (c->lost == UINT64_MAX || count == UINT64_MAX))
@@ -311,7 +318,7 @@ static int step(struct merge *m, struct error *err)
 		return r;
 	if (unlikely(!any))
 		drop_top(m);
-	if (m->heap_count > 1)
+	if (!stays_first(m))
 		sift_down(m, 0);
 	return 0;
 }

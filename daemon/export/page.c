@@ -14,7 +14,6 @@
 #define TYPE_TIME_STAMP 31
 
 #define DELTA_BITS 27
-#define RECORD_HEADER 4 /* type_len and time_delta; array[] follows */
 
 /* Flags in the low 32 bits of commit; the kernel's sign extension may fill the high ones. */
 #define MISSED_EVENTS (UINT32_C(1) << 31)
@@ -108,16 +107,16 @@ static int64_t pass_over(struct page_iter *it, uint32_t type, uint32_t delta, ui
 	/* Padding without a delta fills the rest of the page, and has no length. */
 	if (type == TYPE_PADDING && !delta)
 		return 0;
-	if (room < RECORD_HEADER + 4)
+	if (room < PAGE_RECORD_HEADER + 4)
 		return -EBADMSG;
-	length = load_u32(it->page + it->pos + RECORD_HEADER, big);
+	length = load_u32(it->page + it->pos + PAGE_RECORD_HEADER, big);
 	switch (type) {
 	case TYPE_TIME_EXTEND:
 		it->ts += ((uint64_t)length << DELTA_BITS) + delta;
-		return RECORD_HEADER + 4;
+		return PAGE_RECORD_HEADER + 4;
 	case TYPE_TIME_STAMP:
 		it->ts = fix_stamp(((uint64_t)length << DELTA_BITS) + delta, it->ts);
-		return RECORD_HEADER + 4;
+		return PAGE_RECORD_HEADER + 4;
 	default:
 		/*
 		 * A discarded event. The next one's delta counts from its time;
@@ -125,13 +124,13 @@ static int64_t pass_over(struct page_iter *it, uint32_t type, uint32_t delta, ui
 		 */
 		if (delta != 1)
 			it->ts += delta;
-		if (length < 4 || length % 4 || length > room - RECORD_HEADER)
+		if (length < 4 || length % 4 || length > room - PAGE_RECORD_HEADER)
 			return -EBADMSG;
-		return RECORD_HEADER + length;
+		return PAGE_RECORD_HEADER + length;
 	}
 }
 
-int page_iter_next(struct page_iter *it, struct record *ret)
+int page_iter_next_any(struct page_iter *it, struct record *ret)
 {
 	bool big = it->layout->big_endian;
 
@@ -139,7 +138,7 @@ int page_iter_next(struct page_iter *it, struct record *ret)
 		const uint8_t *p = it->page + it->pos;
 		uint32_t room = it->end - it->pos, header, type, delta, length;
 
-		if (unlikely(room < RECORD_HEADER))
+		if (unlikely(room < PAGE_RECORD_HEADER))
 			return damaged(it);
 		/* Bit fields begin at the lowest bit, but on big-endian machines at the highest. */
 		header = load_u32(p, big);
@@ -157,21 +156,22 @@ int page_iter_next(struct page_iter *it, struct record *ret)
 		it->start = it->pos;
 		if (likely(type)) {
 			length = type * 4;
-			if (unlikely(length > room - RECORD_HEADER))
+			if (unlikely(length > room - PAGE_RECORD_HEADER))
 				return damaged(it);
-			ret->data = p + RECORD_HEADER;
+			ret->data = p + PAGE_RECORD_HEADER;
 			ret->len = length;
 		} else {
 			/* The length lies in array[0], and counts it. */
-			if (unlikely(room < RECORD_HEADER + 4))
+			if (unlikely(room < PAGE_RECORD_HEADER + 4))
 				return damaged(it);
-			length = load_u32(p + RECORD_HEADER, big);
-			if (unlikely(length < 4 || length % 4 || length > room - RECORD_HEADER))
+			length = load_u32(p + PAGE_RECORD_HEADER, big);
+			if (unlikely(length < 4 || length % 4 ||
+				     length > room - PAGE_RECORD_HEADER))
 				return damaged(it);
-			ret->data = p + RECORD_HEADER + 4;
+			ret->data = p + PAGE_RECORD_HEADER + 4;
 			ret->len = length - 4;
 		}
-		it->pos += RECORD_HEADER + length;
+		it->pos += PAGE_RECORD_HEADER + length;
 		it->ts += delta;
 		ret->ts = it->ts;
 		return 1;

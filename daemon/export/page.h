@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "export/bytes.h"
 #include "print/record.h"
 #include "util/error.h"
 
@@ -37,5 +38,33 @@ struct page_iter {
 /* Returns 0, or -EBADMSG if the page's header can't be. size: bytes at page. */
 int page_iter_init(struct page_iter *it, const struct page_layout *layout, const void *page,
 		   uint32_t size);
-/* 1: ret is the next record; 0: no more; -EBADMSG: damaged, nothing more can be read. */
-int page_iter_next(struct page_iter *it, struct record *ret);
+/* The same for any record, and what is none. */
+int page_iter_next_any(struct page_iter *it, struct record *ret);
+
+/* Bytes of type_len and time_delta; array[] follows. */
+#define PAGE_RECORD_HEADER 4
+
+/*
+ * 1: ret is the next record; 0: no more; -EBADMSG: damaged, nothing more can be read.
+ * The usual record is that of a little-endian machine whose length lies in type_len.
+ */
+static inline int page_iter_next(struct page_iter *it, struct record *ret)
+{
+	uint32_t room = it->end - it->pos, header, length;
+
+	if (unlikely(room < PAGE_RECORD_HEADER || it->layout->big_endian))
+		return page_iter_next_any(it, ret);
+	header = load_u32(it->page + it->pos, false);
+	length = (header & 31) * 4;
+	if (unlikely(!length || length > 28 * 4 || length > room - PAGE_RECORD_HEADER))
+		return page_iter_next_any(it, ret);
+	it->start = it->pos;
+	it->ts += header >> 5;
+	*ret = (struct record){
+		.ts = it->ts,
+		.data = it->page + it->pos + PAGE_RECORD_HEADER,
+		.len = length,
+	};
+	it->pos += PAGE_RECORD_HEADER + length;
+	return 1;
+}

@@ -54,6 +54,7 @@ void summary_take_notes(struct exporter *x)
 				  " events became known late: they stand behind younger ones",
 				  x->late);
 	check_syncs(x);
+	stream_index_settle(&x->index);
 }
 
 static int add_fallback(struct export_result *ret, const struct event *ev, uint64_t count)
@@ -84,13 +85,13 @@ static int sum_events(struct exporter *x, struct export_result *ret)
 	for (unsigned id = 0; id < EVENT_IDS; id++) {
 		const struct event *ev;
 
-		if (!x->counts[id])
+		if (!x->kinds[id].count)
 			continue;
 		types++;
 		ev = event_table_find(x->index.info.events, (uint16_t)id);
 		if (!ev)
-			unknown += x->counts[id];
-		else if (ev->why_fallback && add_fallback(ret, ev, x->counts[id]) < 0)
+			unknown += x->kinds[id].count;
+		else if (ev->why_fallback && add_fallback(ret, ev, x->kinds[id].count) < 0)
 			return -ENOMEM;
 	}
 	ret->event_types = types;

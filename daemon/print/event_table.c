@@ -23,6 +23,24 @@ static struct tep_handle *new_tep(const struct event_table_env *env)
 	return tep;
 }
 
+static struct symbol_store *symbol_store_new(void)
+{
+	struct symbol_store *s = calloc(1, sizeof(*s));
+
+	if (s)
+		pthread_mutex_init(&s->lock, NULL);
+	return s;
+}
+
+static void symbol_store_free(struct symbol_store *s)
+{
+	if (!s)
+		return;
+	symbols_free(s->symbols);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
 int event_table_new(struct event_table **ret, const struct event_table_env *env)
 {
 	struct event_table *t;
@@ -37,7 +55,8 @@ int event_table_new(struct event_table **ret, const struct event_table_env *env)
 	pthread_mutex_init(&t->tep_lock, NULL);
 	t->tep = new_tep(env);
 	t->printing = new_tep(env);
-	if (!t->tep || !t->printing) {
+	t->symbols = symbol_store_new();
+	if (!t->tep || !t->printing || !t->symbols) {
 		event_table_free(t);
 		return -ENOMEM;
 	}
@@ -52,7 +71,7 @@ struct event_table *event_table_free(struct event_table *t)
 		free(t->all);
 		free(t->printk);
 		constants_deinit(&t->constants);
-		symbols_free(t->symbols);
+		symbol_store_free(t->symbols);
 		tep_free(t->tep);
 		tep_free(t->printing);
 		pthread_mutex_destroy(&t->tep_lock);
@@ -355,21 +374,37 @@ int event_table_add_printk(struct event_table *t, const char *text, size_t len)
 	return 0;
 }
 
-void event_table_set_symbols(struct event_table *t, struct symbols *symbols)
+void event_table_set_symbols(struct event_table *t, symbol_source_t source, void *userdata)
 {
-	symbols_free(t->symbols);
-	t->symbols = symbols;
+	t->symbols->source = source;
+	t->symbols->userdata = userdata;
 }
 
-int event_table_add_symbols(struct event_table *t, const char *text, size_t len)
+bool event_table_has_symbols(const struct event_table *t)
 {
-	return t->symbols ? symbols_add(t->symbols, text, len)
-			  : symbols_new(&t->symbols, text, len);
+	return t->symbols->source;
+}
+
+size_t event_table_symbol_count(const struct event_table *t)
+{
+	return atomic_load(&t->symbols->known) ? symbols_count(t->symbols->symbols) : 0;
+}
+
+static void read_symbols(struct symbol_store *s)
+{
+	pthread_mutex_lock(&s->lock);
+	if (!atomic_load(&s->known)) {
+		s->symbols = s->source ? s->source(s->userdata) : NULL;
+		atomic_store(&s->known, true);
+	}
+	pthread_mutex_unlock(&s->lock);
 }
 
 const struct symbols *event_table_symbols(const struct event_table *t)
 {
-	return t->symbols;
+	if (unlikely(!atomic_load(&t->symbols->known)))
+		read_symbols(t->symbols);
+	return t->symbols->symbols;
 }
 
 #define FALLBACK_FMT_MAX (8U << 10) /* bytes */

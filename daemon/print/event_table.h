@@ -81,11 +81,16 @@ int event_table_add(struct event_table *t, const char *system, const char *text,
  * : \"text\""). Before event_table_seal. */
 int event_table_add_enums(struct event_table *t, const char *text, size_t len);
 int event_table_add_printk(struct event_table *t, const char *text, size_t len);
-/* Takes symbols over. */
-void event_table_set_symbols(struct event_table *t, struct symbols *symbols);
+/*
+ * Most recordings have more symbols than events that name one: they are read when the first
+ * is looked for, by whichever thread does. Returns them, to be owned by the table; NULL: none.
+ */
+typedef struct symbols *(*symbol_source_t)(void *userdata);
+void event_table_set_symbols(struct event_table *t, symbol_source_t source, void *userdata);
+bool event_table_has_symbols(const struct event_table *t);
+/* Those that were read so far. */
+size_t event_table_symbol_count(const struct event_table *t);
 /* Borrowed; NULL: the recording has none. */
-/* A text of /proc/kallsyms; what an earlier one told of an address stays. 0 or -ENOMEM. */
-int event_table_add_symbols(struct event_table *t, const char *text, size_t len);
 const struct symbols *event_table_symbols(const struct event_table *t);
 /* Compiles all programs. */
 int event_table_seal(struct event_table *t, struct error *err);

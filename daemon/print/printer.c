@@ -80,7 +80,7 @@ const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t
 {
 	e->address = address;
 	e->known = true;
-	e->found = symbols_find(p->table->symbols, address, &e->symbol);
+	e->found = symbols_find(event_table_symbols(p->table), address, &e->symbol);
 	e->name_len = e->found ? (uint32_t)strnlen(e->symbol.name, NAME_MAX_LEN) : 0;
 	/* is_kretprobe_trampoline(): where a probed function returns to tells nothing. */
 	e->is_trampoline = e->found && e->symbol.address == address &&

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
@@ -22,6 +23,14 @@ struct event_entry {
 	size_t len, print_fmt_len;
 };
 
+struct symbol_store {
+	symbol_source_t source; /* NULL: there are none */
+	void *userdata;
+	struct symbols *symbols; /* owned */
+	pthread_mutex_t lock;	 /* while they are read */
+	atomic_bool known;
+};
+
 struct event_table {
 	struct event_table_env env;
 	struct arena arena;
@@ -31,7 +40,7 @@ struct event_table {
 	size_t count, cap;
 	struct common_fields common;
 	struct constants constants;
-	struct symbols *symbols;
+	struct symbol_store *symbols; /* owned */
 	struct printk_format *printk; /* sorted by address once sealed */
 	size_t printk_count, printk_cap;
 	bool swap; /* the recorded machine's byte order is not ours */

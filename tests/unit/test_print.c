@@ -151,8 +151,15 @@ static const uint8_t record[184] = {
 	0,
 };
 
-static const char kallsyms[] = "ffffffff81000000 T _stext\nffffffff81001000 T func\n"
-			       "ffffffff81002000 T _etext\n";
+static struct symbols *read_symbols(void *userdata _unused_)
+{
+	static const char kallsyms[] = "ffffffff81000000 T _stext\nffffffff81001000 T func\n"
+				       "ffffffff81002000 T _etext\n";
+	struct symbols *symbols;
+
+	assert_int_equal(symbols_new(&symbols, kallsyms, strlen(kallsyms)), 0);
+	return symbols;
+}
 
 static struct event_table *make(const char *system, const char *name, const char *fields,
 				const char *print_fmt, const struct event_table_env *env)
@@ -161,7 +168,6 @@ static struct event_table *make(const char *system, const char *name, const char
 	static const char constants[] = "KNOWN 7\nBIG 4294967295\nMINUS -1\nHZ 250\n";
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	struct event_table *t;
-	struct symbols *symbols;
 
 	buf_printf(&text, "name: %s\nID: 500\nformat:\n" COMMON "%s\nprint fmt: %s\n", name, fields,
 		   print_fmt);
@@ -169,8 +175,7 @@ static struct event_table *make(const char *system, const char *name, const char
 	assert_int_equal(event_table_add(t, system, text.data, text.len, NULL), 0);
 	assert_int_equal(event_table_add_enums(t, constants, strlen(constants)), 0);
 	assert_int_equal(event_table_add_printk(t, printk, strlen(printk)), 0);
-	assert_int_equal(symbols_new(&symbols, kallsyms, strlen(kallsyms)), 0);
-	event_table_set_symbols(t, symbols);
+	event_table_set_symbols(t, read_symbols, NULL);
 	assert_int_equal(event_table_seal(t, NULL), 0);
 	return t;
 }

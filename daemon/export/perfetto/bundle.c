@@ -7,9 +7,6 @@
 #include "util/io.h"
 #include "util/utf8.h"
 
-#define BUNDLE_BYTES (48U << 10)
-#define BUNDLE_SPAN NSEC_PER_SEC
-
 /* CompactSched's field numbers. */
 enum {
 	SWITCH_TIMESTAMP = 1,
@@ -252,12 +249,6 @@ void pf_bundle_restart(struct pf_bundle *b)
 	b->first = true;
 	b->since_ts = b->end_ts;
 	b->running.known = false;
-}
-
-bool pf_bundle_is_ripe(const struct pf_bundle *b, uint64_t now_ts)
-{
-	return b->start_ts && (b->events.len + (size_t)b->compact_count * 8 >= BUNDLE_BYTES ||
-			       now_ts - b->start_ts >= BUNDLE_SPAN);
 }
 
 /* Appends a submessage of a bundle: field, and content made elsewhere. */

@@ -11,9 +11,8 @@
  */
 #pragma once
 
-#include "export/perfetto/schema.h"
+#include "export/perfetto/op.h"
 
-#define PF_COMM_SIZE 16	   /* TASK_COMM_LEN */
 #define PF_COMM_SLOTS 1024 /* names a bundle can intern; a power of two */
 
 /* Where sched_switch and sched_waking keep what the compact form needs; resolved once. */
@@ -72,7 +71,14 @@ void pf_bundle_lost(struct pf_bundle *b);
 /* What comes is of another file; to be called when it is empty. */
 void pf_bundle_restart(struct pf_bundle *b);
 
+#define PF_BUNDLE_BYTES (48U << 10)
+#define PF_BUNDLE_SPAN UINT64_C(1000000000) /* ns */
+
 /* Large or old enough to be written. */
-bool pf_bundle_is_ripe(const struct pf_bundle *b, uint64_t now_ts);
+static inline bool pf_bundle_is_ripe(const struct pf_bundle *b, uint64_t now_ts)
+{
+	return b->start_ts && (b->events.len + (size_t)b->compact_count * 8 >= PF_BUNDLE_BYTES ||
+			       now_ts - b->start_ts >= PF_BUNDLE_SPAN);
+}
 /* Appends the FtraceEventBundle's content and empties the bundle. clock 0: boot. */
 int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *out);

@@ -103,7 +103,7 @@ static void fill_ftrace_config(PB(FtraceConfig) * ftrace,
 	sched->enabled = !o->plain_sched;
 	ftrace->compact_sched = sched;
 	ftrace->has_symbolize_ksyms = true;
-	ftrace->symbolize_ksyms = symbols_count(event_table_symbols(info->events)) > 0;
+	ftrace->symbolize_ksyms = event_table_has_symbols(info->events);
 	ftrace->has_denser_generic_event_encoding = true;
 	ftrace->denser_generic_event_encoding = !o->legacy_generic;
 	ftrace->has_enable_function_graph = ftrace->enable_function_graph =
@@ -241,7 +241,7 @@ static int put_stats(const struct trace_info *info, const Traced__Capture__Stats
 	message.n_cpu_stats = stats->n_cpus;
 	message.cpu_stats = list;
 	message.has_kernel_symbols_parsed = end;
-	message.kernel_symbols_parsed = (uint32_t)symbols_count(event_table_symbols(info->events));
+	message.kernel_symbols_parsed = (uint32_t)event_table_symbol_count(info->events);
 	message.has_preserve_ftrace_buffer = preserve;
 	message.preserve_ftrace_buffer = preserve;
 	packet.has_timestamp = stats->boot_ns != 0;

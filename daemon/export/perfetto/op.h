@@ -21,6 +21,20 @@ enum pf_kind {
 	PF_HEX,	     /* anything else: its bytes in hexadecimal */
 };
 
+/* How the usual fields are written, without asking what they are. */
+enum pf_quick {
+	PF_ASK, /* by kind */
+	PF_U8,	/* numbers at a fixed place, of this machine's byte order */
+	PF_U16,
+	PF_U32,
+	PF_S32,
+	PF_U64,
+	PF_S64,
+	PF_COMM, /* a string of PF_COMM_SIZE bytes */
+};
+
+#define PF_COMM_SIZE 16 /* TASK_COMM_LEN */
+
 /* Where the bytes of a field are. */
 enum pf_place {
 	PF_FIXED,
@@ -36,11 +50,10 @@ enum pf_place {
 #define PF_MASK_MAX 48
 
 struct pf_op {
-	uint8_t kind, dynamic; /* enum pf_kind, enum pf_place */
-	char symbol;	       /* PF_SYMBOL: as event_symbol_kind */
+	uint8_t kind, dynamic, quick; /* enum pf_kind, enum pf_place, enum pf_quick */
+	char symbol;		      /* PF_SYMBOL: as event_symbol_kind */
 	bool is_signed;
 	bool narrow;		 /* the message has 32 unsigned bits for it */
-	bool plain;		 /* a number at a fixed place */
 	uint8_t tag[4], tag_len; /* fields of messages have numbers far below 2^25 */
 	uint32_t field;
 	uint32_t offset, size, element_size;

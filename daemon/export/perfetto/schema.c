@@ -143,7 +143,32 @@ static size_t op_bound(const struct pf_op *op)
 	}
 }
 
-static void finish(struct pf_event *e)
+static enum pf_quick quick_number(const struct pf_op *op)
+{
+	switch (op->size) {
+	case 1:
+		return op->is_signed ? PF_ASK : PF_U8;
+	case 2:
+		return op->is_signed ? PF_ASK : PF_U16;
+	case 4:
+		return op->is_signed && !op->narrow ? PF_S32 : PF_U32;
+	default:
+		if (op->narrow)
+			return PF_ASK;
+		return op->is_signed ? PF_S64 : PF_U64;
+	}
+}
+
+static enum pf_quick quick_way(const struct pf_op *op, bool swap)
+{
+	if (op->dynamic != PF_FIXED || op->lead_len)
+		return PF_ASK;
+	if (op->kind == PF_STRING && op->size == PF_COMM_SIZE)
+		return PF_COMM;
+	return !swap && (op->kind == PF_UINT || op->kind == PF_INT) ? quick_number(op) : PF_ASK;
+}
+
+static void finish(struct pf_event *e, bool swap)
 {
 	e->bound = 80 + e->lead_len;
 	e->tag_len = (uint8_t)(wire_tag(e->tag, e->field, WIRE_BYTES) - e->tag);
@@ -152,10 +177,11 @@ static void finish(struct pf_event *e)
 		struct pf_op *op = &e->ops[i];
 		uint8_t tag[WIRE_TAG_MAX] = { 0 };
 
-		op->tag_len = (uint8_t)(wire_tag(tag, op->field, WIRE_VARINT) - tag);
+		op->quick = quick_way(op, swap);
+		op->tag_len = (uint8_t)(wire_tag(tag, op->field,
+						 op->quick == PF_COMM ? WIRE_BYTES : WIRE_VARINT) -
+					tag);
 		memcpy(op->tag, tag, sizeof(op->tag));
-		op->plain = (op->kind == PF_UINT || op->kind == PF_INT) &&
-			    op->dynamic == PF_FIXED && !op->lead_len;
 		e->has_made |= e->ops[i].kind == PF_STACK || e->ops[i].kind == PF_PRINTED;
 		e->bound += op_bound(&e->ops[i]) + e->ops[i].lead_len + 2 * WIRE_VARINT_MAX;
 		if (e->ops[i].dynamic != PF_FIXED)
@@ -398,7 +424,7 @@ static int compile_free_text(struct pf_event *print, uint32_t number)
 	if (!e->op_count) /* a format without the text */
 		print->free_text = event_free(e);
 	else
-		finish(e);
+		finish(e, false);
 	return r;
 }
 
@@ -455,7 +481,7 @@ static int compile(struct pf_schema *s, const struct event *desc, uint32_t *gene
 	} else {
 		r = compile_generic(e, PF_GENERIC_BASE + (*generics)++, s->env.raw_addresses);
 	}
-	finish(e);
+	finish(e, s->swap);
 	return r;
 }
 

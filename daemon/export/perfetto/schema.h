@@ -46,7 +46,6 @@ struct pf_schema;
 
 struct pf_schema_env {
 	const struct event_table *table; /* sealed; outlives the schema */
-	const struct symbols *symbols;	 /* or NULL: functions are written as numbers */
 	unsigned word_size;		 /* of the recorded machine */
 	bool big_endian;
 	bool raw_addresses;  /* kernel addresses as they are, not hashed */

@@ -194,7 +194,6 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 {
 	struct pf_schema_env env = {
 		.table = info->events,
-		.symbols = event_table_symbols(info->events),
 		.word_size = info->layout.word_size,
 		.big_endian = info->layout.big_endian,
 		.raw_addresses = o->raw_addresses,

@@ -142,7 +142,7 @@ static uint64_t intern_function(struct pf_schema *s, uint64_t address)
 	for (; s->functions[at & (s->function_slots - 1)].iid; at++)
 		if (s->functions[at & (s->function_slots - 1)].address == address)
 			return s->functions[at & (s->function_slots - 1)].iid;
-	if (!symbols_find(s->env.symbols, address, &symbol))
+	if (!symbols_find(event_table_symbols(s->env.table), address, &symbol))
 		return 0;
 	s->functions[at & (s->function_slots - 1)] =
 		(struct pf_function){ .address = address, .iid = ++s->function_count };
@@ -347,12 +347,68 @@ static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, str
 	return put_tagged(op, p, value);
 }
 
-static inline uint8_t *put_plain(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+/* A name that ends within its first eight bytes is common, one that is no ASCII is not. */
+static inline uint8_t *put_comm(const struct pf_op *op, uint8_t *p, const uint8_t *data)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
+	uint64_t words[2], ends;
+	unsigned len;
+
+	memcpy(words, data, sizeof(words));
+	words[0] = le64toh(words[0]);
+	words[1] = le64toh(words[1]);
+	ends = (words[0] - ones) & ~words[0] & highs;
+	if (ends)
+		len = (unsigned)__builtin_ctzll(ends) / 8;
+	else {
+		ends = (words[1] - ones) & ~words[1] & highs;
+		len = ends ? 8 + (unsigned)__builtin_ctzll(ends) / 8 : PF_COMM_SIZE;
+	}
+	if (unlikely((words[0] | words[1]) & highs))
+		return put_string(p, op->field, (const char *)data, len);
+	memcpy(p, op->tag, sizeof(op->tag));
+	p += op->tag_len;
+	*p++ = (uint8_t)len;
+	memcpy(p, data, PF_COMM_SIZE);
+	return p + len;
+}
+
+#define QUICK_LOAD(type)                                                                           \
+	({                                                                                         \
+		type loaded_;                                                                      \
+		memcpy(&loaded_, data, sizeof(loaded_));                                           \
+		(uint64_t)(int64_t) loaded_;                                                       \
+	})
+
+/* op->quick is not PF_ASK; the record has room for the field. */
+static inline uint8_t *put_quick(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
 				 const uint8_t *data)
 {
-	uint64_t value = hide_number(s, op, load_number(s, data, op->size, op->is_signed));
+	uint64_t value;
 
-	return put_tagged(op, p, op->narrow ? (uint32_t)value : value);
+	switch ((enum pf_quick)op->quick) {
+	case PF_COMM:
+		return put_comm(op, p, data);
+	case PF_U8:
+		value = *data;
+		break;
+	case PF_U16:
+		value = QUICK_LOAD(uint16_t);
+		break;
+	case PF_U32:
+		value = QUICK_LOAD(uint32_t);
+		break;
+	case PF_S32:
+		value = QUICK_LOAD(int32_t);
+		break;
+	case PF_U64:
+		value = hide_number(s, op, QUICK_LOAD(uint64_t));
+		break;
+	default:
+		value = QUICK_LOAD(int64_t);
+		break;
+	}
+	return put_tagged(op, p, value);
 }
 
 /* A field in a submessage that begins with its name: GenericFtraceEvent.field (2). */
@@ -439,8 +495,8 @@ _hot_ int pf_event_write(struct pf_schema *s, const struct pf_event *e,
 		const struct pf_op *op = &e->ops[i];
 		struct span at;
 
-		if (likely(op->plain && op->offset + op->size <= ev->rec.len))
-			p = put_plain(s, op, p, ev->rec.data + op->offset);
+		if (likely(op->quick && op->offset + op->size <= ev->rec.len))
+			p = put_quick(s, op, p, ev->rec.data + op->offset);
 		else if (unlikely(!locate(s, op, &ev->rec, &at)))
 			r = -EBADMSG;
 		else if (at.len || (op->kind != PF_NUMBERS && op->kind != PF_HEX))

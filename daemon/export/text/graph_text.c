@@ -36,6 +36,7 @@ struct graph_text {
 	bool old_retval; /* until 6.12 */
 	int cpu_width;
 	uint64_t irq_start, irq_end;
+	bool irqs_known;
 	struct cpu_state *cpus[CPUS_MAX]; /* owned */
 };
 
@@ -50,8 +51,6 @@ static bool since(const struct trace_info *info, unsigned major, unsigned minor)
 int graph_text_new(struct graph_text **ret, const struct trace_info *info, struct line *line,
 		   struct printer *printer)
 {
-	const struct symbols *symbols = event_table_symbols(info->events);
-	const struct event *exit = event_table_find_name(info->events, "ftrace", "funcgraph_exit");
 	struct graph_text *g = calloc(1, sizeof(*g));
 
 	if (!g)
@@ -66,9 +65,6 @@ int graph_text_new(struct graph_text **ret, const struct trace_info *info, struc
 		g->flags = since(info, 6, 19) ? 0 : GRAPH_DEFAULT;
 	g->old_retval = !since(info, 6, 13);
 	g->cpu_width = snprintf(NULL, 0, "%u", info->header->cpus ? info->header->cpus - 1 : 0);
-	if (exit && (!symbols_find_name(symbols, "__irqentry_text_start", &g->irq_start) ||
-		     !symbols_find_name(symbols, "__irqentry_text_end", &g->irq_end)))
-		g->irq_start = g->irq_end = 0;
 	*ret = g;
 	return 0;
 }
@@ -269,8 +265,20 @@ static void put_duration(const struct graph_text *g, uint64_t ns, struct buf *ou
 	out->len = (size_t)(w + 3 - out->data);
 }
 
-static bool is_irq(const struct graph_text *g, uint64_t func)
+static void find_irqs(struct graph_text *g)
 {
+	const struct symbols *symbols = event_table_symbols(g->info->events);
+
+	g->irqs_known = true;
+	if (!symbols_find_name(symbols, "__irqentry_text_start", &g->irq_start) ||
+	    !symbols_find_name(symbols, "__irqentry_text_end", &g->irq_end))
+		g->irq_start = g->irq_end = 0;
+}
+
+static bool is_irq(struct graph_text *g, uint64_t func)
+{
+	if (unlikely(!g->irqs_known))
+		find_irqs(g);
 	return func >= g->irq_start && func < g->irq_end;
 }
 
@@ -365,7 +373,7 @@ static void put_nested(struct graph_text *g, struct cpu_state *c, const struct f
 }
 
 /* Whether the function belongs to an interrupt that is not to be shown. */
-static bool hides_entry(const struct graph_text *g, struct cpu_state *c, const struct funcgraph *f)
+static bool hides_entry(struct graph_text *g, struct cpu_state *c, const struct funcgraph *f)
 {
 	if ((g->flags & GRAPH_IRQS) || !g->is_tracer)
 		return false;
