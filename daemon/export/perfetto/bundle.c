@@ -3,6 +3,7 @@
 
 #include <byteswap.h>
 
+#include "export/perfetto/op.h"
 #include "export/perfetto/wire.h"
 #include "util/io.h"
 #include "util/utf8.h"

@@ -11,8 +11,9 @@
  */
 #pragma once
 
-#include "export/perfetto/op.h"
+#include "export/perfetto/schema.h"
 
+#define PF_COMM_SIZE 16	   /* TASK_COMM_LEN */
 #define PF_COMM_SLOTS 1024 /* names a bundle can intern; a power of two */
 
 /* Where sched_switch and sched_waking keep what the compact form needs; resolved once. */

@@ -23,17 +23,15 @@ enum pf_kind {
 
 /* How the usual fields are written, without asking what they are. */
 enum pf_quick {
-	PF_ASK, /* by kind */
-	PF_U8,	/* numbers at a fixed place, of this machine's byte order */
+	PF_ASK,	 /* by kind */
+	PF_TEXT, /* up to its NUL */
+	PF_U8, /* this and what follows: a number at a fixed place, of this machine's byte order */
 	PF_U16,
 	PF_U32,
 	PF_S32,
 	PF_U64,
 	PF_S64,
-	PF_COMM, /* a string of PF_COMM_SIZE bytes */
 };
-
-#define PF_COMM_SIZE 16 /* TASK_COMM_LEN */
 
 /* Where the bytes of a field are. */
 enum pf_place {
@@ -77,3 +75,15 @@ struct pf_schema {
 	size_t function_count, function_slots;
 	struct buf new_symbols;
 };
+
+const struct pf_event *pf_schema_choose(const struct pf_schema *s, const struct pf_event *e,
+					const struct trace_event *ev);
+
+/* NULL: the event has no format. */
+static inline const struct pf_event *pf_schema_find(const struct pf_schema *s,
+						    const struct trace_event *ev)
+{
+	const struct pf_event *e = s->events[ev->id];
+
+	return likely(!e || !e->free_text) ? e : pf_schema_choose(s, e, ev);
+}

@@ -161,11 +161,13 @@ static enum pf_quick quick_number(const struct pf_op *op)
 
 static enum pf_quick quick_way(const struct pf_op *op, bool swap)
 {
-	if (op->dynamic != PF_FIXED || op->lead_len)
+	if (op->lead_len)
 		return PF_ASK;
-	if (op->kind == PF_STRING && op->size == PF_COMM_SIZE)
-		return PF_COMM;
-	return !swap && (op->kind == PF_UINT || op->kind == PF_INT) ? quick_number(op) : PF_ASK;
+	if (op->kind == PF_STRING)
+		return PF_TEXT;
+	return op->dynamic == PF_FIXED && !swap && (op->kind == PF_UINT || op->kind == PF_INT)
+		       ? quick_number(op)
+		       : PF_ASK;
 }
 
 static void finish(struct pf_event *e, bool swap)
@@ -179,7 +181,7 @@ static void finish(struct pf_event *e, bool swap)
 
 		op->quick = quick_way(op, swap);
 		op->tag_len = (uint8_t)(wire_tag(tag, op->field,
-						 op->quick == PF_COMM ? WIRE_BYTES : WIRE_VARINT) -
+						 op->quick == PF_TEXT ? WIRE_BYTES : WIRE_VARINT) -
 					tag);
 		memcpy(op->tag, tag, sizeof(op->tag));
 		e->has_made |= e->ops[i].kind == PF_STACK || e->ops[i].kind == PF_PRINTED;

@@ -56,9 +56,6 @@ int pf_schema_new(struct pf_schema **ret, const struct pf_schema_env *env);
 struct pf_schema *pf_schema_free(struct pf_schema *s);
 DEFINE_CLEANUP_FUNC(struct pf_schema *, pf_schema_free);
 
-/* NULL: the event has no format. */
-const struct pf_event *pf_schema_find(const struct pf_schema *s, const struct trace_event *ev);
-
 /*
  * Appends one FtraceEvent as field 2 of a bundle. Fields that lie outside of
  * the record are left out: -EBADMSG, the rest is written. -ENOMEM.

@@ -36,13 +36,24 @@ static inline unsigned wire_size(uint64_t value)
  */
 static inline uint8_t *wire_varint_wide(uint8_t *p, uint64_t value)
 {
+	static const uint64_t follows[] = {
+		0,
+		UINT64_C(0x80),
+		UINT64_C(0x8080),
+		UINT64_C(0x808080),
+		UINT64_C(0x80808080),
+		UINT64_C(0x8080808080),
+		UINT64_C(0x808080808080),
+		UINT64_C(0x80808080808080),
+	};
 	uint64_t bytes = value;
-	unsigned more = wire_size(value) - 1;
+	unsigned more;
 
 	if (value < 0x80) {
 		*p = (uint8_t)value;
 		return p + 1;
 	}
+	more = wire_size(value) - 1;
 	if (__builtin_expect(more > 7, 0))
 		return wire_varint(p, value);
 	bytes = (bytes & UINT64_C(0x00fffffff0000000)) << 4 | (bytes & 0x0fffffff);
@@ -50,8 +61,7 @@ static inline uint8_t *wire_varint_wide(uint8_t *p, uint64_t value)
 		(bytes & UINT64_C(0x00003fff00003fff));
 	bytes = (bytes & UINT64_C(0x3f803f803f803f80)) << 1 |
 		(bytes & UINT64_C(0x007f007f007f007f));
-	bytes |= UINT64_C(0x8080808080808080) & ((UINT64_C(1) << 8 * more) - 1);
-	bytes = htole64(bytes);
+	bytes = htole64(bytes | follows[more]);
 	memcpy(p, &bytes, sizeof(bytes));
 	return p + more + 1;
 }

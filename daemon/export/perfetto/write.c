@@ -45,8 +45,8 @@ static inline uint64_t load_number(const struct pf_schema *s, const uint8_t *p, 
 	return value;
 }
 
-static bool locate(const struct pf_schema *s, const struct pf_op *op, const struct record *rec,
-		   struct span *ret)
+static inline bool locate(const struct pf_schema *s, const struct pf_op *op,
+			  const struct record *rec, struct span *ret)
 {
 	uint64_t start = op->offset, len = op->size;
 
@@ -347,30 +347,38 @@ static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, str
 	return put_tagged(op, p, value);
 }
 
-/* A name that ends within its first eight bytes is common, one that is no ASCII is not. */
-static inline uint8_t *put_comm(const struct pf_op *op, uint8_t *p, const uint8_t *data)
+/* Up to its NUL, eight bytes at a time, as long as it is ASCII; the room is for its worst case. */
+static inline uint8_t *put_text(const struct pf_op *op, uint8_t *p, const uint8_t *text, size_t max)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
-	uint64_t words[2], ends;
-	unsigned len;
+	uint8_t *content;
+	size_t len = 0;
 
-	memcpy(words, data, sizeof(words));
-	words[0] = le64toh(words[0]);
-	words[1] = le64toh(words[1]);
-	ends = (words[0] - ones) & ~words[0] & highs;
-	if (ends)
-		len = (unsigned)__builtin_ctzll(ends) / 8;
-	else {
-		ends = (words[1] - ones) & ~words[1] & highs;
-		len = ends ? 8 + (unsigned)__builtin_ctzll(ends) / 8 : PF_COMM_SIZE;
-	}
-	if (unlikely((words[0] | words[1]) & highs))
-		return put_string(p, op->field, (const char *)data, len);
 	memcpy(p, op->tag, sizeof(op->tag));
-	p += op->tag_len;
-	*p++ = (uint8_t)len;
-	memcpy(p, data, PF_COMM_SIZE);
-	return p + len;
+	content = p + op->tag_len + 1;
+	for (; len + sizeof(uint64_t) <= max; len += sizeof(uint64_t)) {
+		uint64_t word, ends;
+
+		memcpy(&word, text + len, sizeof(word));
+		memcpy(content + len, &word, sizeof(word));
+		word = le64toh(word);
+		ends = (word - ones) & ~word & highs;
+		if (unlikely(word & highs))
+			goto strange;
+		if (ends) {
+			len += (unsigned)__builtin_ctzll(ends) / 8;
+			return wire_close(content, content + len);
+		}
+	}
+	for (; len < max && text[len]; len++) {
+		if (unlikely(text[len] & 0x80))
+			goto strange;
+		content[len] = text[len];
+	}
+	return wire_close(content, content + len);
+
+strange:
+	return put_string(p, op->field, (const char *)text, strnlen((const char *)text, max));
 }
 
 #define QUICK_LOAD(type)                                                                           \
@@ -380,15 +388,14 @@ static inline uint8_t *put_comm(const struct pf_op *op, uint8_t *p, const uint8_
 		(uint64_t)(int64_t) loaded_;                                                       \
 	})
 
-/* op->quick is not PF_ASK; the record has room for the field. */
+/* op->quick is a number; the record has room for it. */
 static inline uint8_t *put_quick(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
 				 const uint8_t *data)
 {
+
 	uint64_t value;
 
 	switch ((enum pf_quick)op->quick) {
-	case PF_COMM:
-		return put_comm(op, p, data);
 	case PF_U8:
 		value = *data;
 		break;
@@ -460,13 +467,12 @@ static bool is_atrace_mark(const uint8_t *text, size_t len)
 	return text[0] == 'E' && (len == 1 || !text[1] || text[1] == '\n');
 }
 
-const struct pf_event *pf_schema_find(const struct pf_schema *s, const struct trace_event *ev)
+const struct pf_event *pf_schema_choose(const struct pf_schema *s, const struct pf_event *e,
+					const struct trace_event *ev)
 {
-	const struct pf_event *e = s->events[ev->id];
 	struct span at;
 
-	if (likely(!e || !e->free_text) || !locate(s, &e->free_text->ops[0], &ev->rec, &at) ||
-	    is_atrace_mark(at.data, at.len))
+	if (!locate(s, &e->free_text->ops[0], &ev->rec, &at) || is_atrace_mark(at.data, at.len))
 		return e;
 	return e->free_text;
 }
@@ -495,10 +501,12 @@ _hot_ int pf_event_write(struct pf_schema *s, const struct pf_event *e,
 		const struct pf_op *op = &e->ops[i];
 		struct span at;
 
-		if (likely(op->quick && op->offset + op->size <= ev->rec.len))
+		if (op->quick >= PF_U8 && likely(op->offset + op->size <= ev->rec.len))
 			p = put_quick(s, op, p, ev->rec.data + op->offset);
 		else if (unlikely(!locate(s, op, &ev->rec, &at)))
 			r = -EBADMSG;
+		else if (op->quick == PF_TEXT)
+			p = put_text(op, p, at.data, at.len);
 		else if (at.len || (op->kind != PF_NUMBERS && op->kind != PF_HEX))
 			p = op->lead ? put_named(s, op, p, at) : put(s, op, p, at);
 	}
