@@ -12,7 +12,8 @@
 #define BTF_MAX (64U << 20)
 #define SYMBOLS_PER_SLICE (512U << 10)
 
-static const char *const task_events[] = { "task:task_newtask", "task:task_rename" };
+static const char *const task_events[] = { "task:task_newtask", "task:task_rename",
+					   "sched:sched_process_free" };
 
 static int compare_names(const void *a, const void *b)
 {

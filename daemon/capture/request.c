@@ -250,13 +250,15 @@ static void plan_events(struct plan *plan, const struct event_matches *matches,
 	}
 }
 
-static void plan_tasks(struct plan *plan, const char *instance, const char *clock, uint64_t kb)
+/* Deaths only where the ring is read: in one that is overwritten they would cost births. */
+static void plan_tasks(struct plan *plan, const char *instance, const char *clock, bool ring)
 {
 	static const char *const files[] = { "events/task/task_newtask/enable",
-					     "events/task/task_rename/enable" };
+					     "events/task/task_rename/enable",
+					     "events/sched/sched_process_free/enable" };
 
-	plan_buffer(plan, instance, clock, kb);
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+	plan_buffer(plan, instance, clock, ring ? TASKS_RING_BUFFER_KB : TASKS_BUFFER_KB);
+	for (size_t i = 0; i < ARRAY_SIZE(files) - ring; i++) {
 		struct plan_step *s = plan_write(plan, instance, files[i], "1");
 
 		if (s)
@@ -277,8 +279,7 @@ int request_plan(struct plan *plan, const struct capture_request *request,
 	plan_events(plan, matches, instance);
 	functions_plan(plan, request, instance);
 	if (tasks)
-		plan_tasks(plan, tasks, clock,
-			   request->ring ? TASKS_RING_BUFFER_KB : TASKS_BUFFER_KB);
+		plan_tasks(plan, tasks, clock, request->ring);
 	return plan->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 

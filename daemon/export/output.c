@@ -11,6 +11,8 @@
  * saves and takes half of its time.
  */
 #define GZIP_LEVEL 3
+/* What that leaves at most, until it is seen. */
+#define GZIP_SCALE (UINT32_C(65536) / 2)
 
 struct output_gzip {
 	z_stream z;
@@ -19,7 +21,7 @@ struct output_gzip {
 
 int output_init(struct output *out, int fd, bool gzip)
 {
-	*out = (struct output){ .fd = fd };
+	*out = (struct output){ .fd = fd, .scale = gzip ? GZIP_SCALE : 65536 };
 	if (!buf_reserve(&out->buf, OUTPUT_HIGH_WATER + (64U << 10)))
 		return -ENOMEM;
 	if (!gzip)
@@ -105,6 +107,9 @@ static int flush_as(struct output *out, int flush)
 	if (r == 0)
 		r = out->gzip ? put_gzip(out, flush) : put(out, out->buf.data, out->buf.len);
 	out->raw_bytes += out->buf.len;
+	/* A little of the newest is still in the compressor. */
+	if (out->gzip && out->raw_bytes > OUTPUT_HIGH_WATER && out->bytes)
+		out->scale = (uint32_t)((double)out->bytes / (double)out->raw_bytes * 65536) + 1;
 	buf_clear(&out->buf);
 	out->failed = r;
 	return r;

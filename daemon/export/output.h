@@ -12,6 +12,7 @@ struct output {
 	struct buf buf;	    /* sinks append here, then call output_settle */
 	uint64_t bytes;	    /* given to the descriptor */
 	uint64_t raw_bytes; /* before compression */
+	uint32_t scale;	    /* 65536ths that are left of them */
 	struct output_gzip *gzip;
 	bool framed; /* the descriptor gets the frames of export/segment.h */
 	int failed;  /* negative errno of the first failure */
@@ -29,6 +30,12 @@ int output_sync(struct output *out);
 int output_flush(struct output *out, bool last);
 /* What was flushed is a whole file; what comes is another, unless it was the last. */
 int output_cut(struct output *out, bool last);
+
+/* About what becomes of so many more. */
+static inline uint64_t output_expect(const struct output *out, uint64_t raw)
+{
+	return raw * out->scale >> 16;
+}
 
 #define OUTPUT_HIGH_WATER (256U << 10)
 

@@ -37,13 +37,10 @@ static inline bool segment_wanted(const struct export_rotate *limit)
 /* Its head was written, and events are next. */
 static inline void segment_begin(struct segment *s, const struct output *out)
 {
-	s->from_bytes = out->bytes + out->buf.len;
+	s->from_bytes = out->bytes + output_expect(out, out->buf.len);
 	s->from_raw = out->raw_bytes + out->buf.len;
 	s->first_ts = 0;
 }
-
-/* About what gzip makes of a trace's text. */
-#define GZIP_RATIO 16
 
 /* The event at ts belongs into another one. No segment is without an event. */
 static inline bool segment_is_full(struct segment *s, const struct output *out,
@@ -57,8 +54,8 @@ static inline bool segment_is_full(struct segment *s, const struct output *out,
 	}
 	held = out->buf.len + (sink->ops->held ? sink->ops->held(sink) : 0);
 	return (s->limit.ns && ts >= s->first_ts && ts - s->first_ts >= s->limit.ns) ||
-	       (s->limit.bytes && out->bytes + (out->gzip ? held / GZIP_RATIO : held) >=
-					  s->from_bytes + s->limit.bytes) ||
+	       (s->limit.bytes &&
+		out->bytes + output_expect(out, held) >= s->from_bytes + s->limit.bytes) ||
 	       (s->raw_max && out->raw_bytes + held >= s->from_raw + s->raw_max);
 }
 

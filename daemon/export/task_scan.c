@@ -127,9 +127,10 @@ static size_t kthread_comm(const char *comm, size_t len, size_t comm_max)
 
 struct scan {
 	struct stream_index *index;
-	const struct event *newtask, *rename;
+	const struct event *newtask, *rename, *release;
 	const struct field *birth_pid, *birth_comm, *birth_flags;
 	const struct field *rename_pid, *rename_comm;
+	const struct field *release_pid;
 	size_t comm_max; /* bytes without the terminator */
 	bool boot_clock;
 };
@@ -142,6 +143,7 @@ static void scan_init(struct scan *s, struct stream_index *index)
 		.index = index,
 		.newtask = event_table_find_name(t, "task", "task_newtask"),
 		.rename = event_table_find_name(t, "task", "task_rename"),
+		.release = event_table_find_name(t, "sched", "sched_process_free"),
 		.comm_max = 15,
 		.boot_clock = strcmp(index->info.header->trace_clock, "boot") == 0,
 	};
@@ -151,6 +153,7 @@ static void scan_init(struct scan *s, struct stream_index *index)
 	/* Without a pid (Linux 6.14 left it out for a while) a task renames itself. */
 	s->rename_pid = find_field(s->rename, "pid");
 	s->rename_comm = find_field(s->rename, "newcomm");
+	s->release_pid = find_field(s->release, "pid");
 	if (s->birth_comm && !s->birth_comm->is_dynamic && s->birth_comm->size > 1)
 		s->comm_max = s->birth_comm->size - 1;
 }
@@ -219,6 +222,8 @@ static int apply_event(struct scan *s, const struct record *rec)
 		if (comm)
 			return task_table_rename(info->tasks, (int32_t)pid, rec->ts, comm, len);
 	}
+	if (s->release && id == s->release->id && uint_field(info, s->release_pid, rec, &pid))
+		task_table_death(info->tasks, (int32_t)pid, rec->ts);
 	return 0;
 }
 

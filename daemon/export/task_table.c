@@ -10,9 +10,12 @@
 struct life {
 	struct task task; /* first: callers hold struct task */
 	struct life *older;
-	struct life *known_next; /* the one that became known after it */
-	uint64_t name_ts;	 /* when comm was learnt */
-	bool weak_name;		 /* from a source that any other may correct */
+	struct life *known_prev, *known_next; /* in the order in which they became known */
+	struct life *gone_next;
+	uint64_t gone_ts; /* its end, or the begin of the tid's next life; 0: it goes on */
+	uint64_t name_ts; /* when comm was learnt */
+	bool weak_name;	  /* from a source that any other may correct */
+	bool ended;	  /* it was told, and not only that another life has its tid */
 };
 
 struct task_table {
@@ -21,6 +24,7 @@ struct task_table {
 	struct task **all; /* made on demand */
 	size_t life_count;
 	struct life *known_first, *known_last;
+	struct life *gone_first, *gone_last; /* in the order in which that became known */
 	void (*fill)(void *userdata);
 	void *userdata;
 };
@@ -95,6 +99,15 @@ static struct life *newest(const struct task_table *t, int32_t tid)
 	return t->slots[slot_of(t->slots, t->slot_count, tid)];
 }
 
+static void note_gone(struct task_table *t, struct life *l, uint64_t ts)
+{
+	if (l->gone_ts)
+		return;
+	l->gone_ts = MAX(ts, UINT64_C(1));
+	*(t->gone_last ? &t->gone_last->gone_next : &t->gone_first) = l;
+	t->gone_last = l;
+}
+
 static struct life *add_life(struct task_table *t, int32_t tid, uint64_t from_ts)
 {
 	struct life *l = calloc(1, sizeof(*l)), **slot;
@@ -112,6 +125,9 @@ static struct life *add_life(struct task_table *t, int32_t tid, uint64_t from_ts
 		t->tid_count++;
 	l->older = *slot;
 	*slot = l;
+	if (l->older)
+		note_gone(t, l->older, from_ts);
+	l->known_prev = t->known_last;
 	*(t->known_last ? &t->known_last->known_next : &t->known_first) = l;
 	t->known_last = l;
 	t->life_count++;
@@ -202,10 +218,12 @@ int task_table_read(struct task_table *t, const struct task_reading *r)
 	struct life *l = newest(t, r->tid);
 
 	/* The birth of this one was not recorded: begin it at its start, or when it was seen. */
-	if (l && !same_life(l, r))
+	if (l && !same_life(l, r)) {
+		l->ended = true;
 		l = add_life(t, r->tid, r->start_ts ?: r->ts);
-	else if (!l)
+	} else if (!l) {
 		l = add_life(t, r->tid, 0);
+	}
 	if (!l)
 		return -ENOMEM;
 	set_comm(l, r->comm, r->comm_len, r->ts, r->weak);
@@ -263,6 +281,72 @@ int task_table_birth(struct task_table *t, const struct task_birth *b)
 	l->task.kthread = b->creator == KTHREADD_PID || (creator && creator->kthread);
 	l->task.uid = creator ? creator->uid : 0;
 	return 0;
+}
+
+void task_table_death(struct task_table *t, int32_t tid, uint64_t ts)
+{
+	struct life *first = NULL;
+
+	/* A tid may be another's before the kernel has freed who had it: each is freed once. */
+	for (struct life *l = newest(t, tid); l; l = l->older)
+		if (!l->ended)
+			first = l;
+	if (!first)
+		return;
+	first->ended = true;
+	note_gone(t, first, ts);
+}
+
+bool task_table_is_gone(const struct task *task, uint64_t now)
+{
+	uint64_t gone = container_of(task, struct life, task)->gone_ts;
+
+	return gone && now > gone && now - gone >= TASK_LINGER_NS;
+}
+
+/* Those that come behind it in its run move up, so that each is still found. */
+static void empty_slot(struct task_table *t, size_t i)
+{
+	size_t mask = t->slot_count - 1;
+
+	t->slots[i] = NULL;
+	t->tid_count--;
+	for (size_t j = (i + 1) & mask; t->slots[j]; j = (j + 1) & mask) {
+		struct life *l = t->slots[j];
+
+		t->slots[j] = NULL;
+		t->slots[slot_of(t->slots, t->slot_count, l->task.tid)] = l;
+	}
+}
+
+static void remove_life(struct task_table *t, struct life *l)
+{
+	size_t i = slot_of(t->slots, t->slot_count, l->task.tid);
+	struct life **at = &t->slots[i];
+
+	while (*at != l)
+		at = &(*at)->older;
+	*at = l->older;
+	if (!t->slots[i])
+		empty_slot(t, i);
+	*(l->known_prev ? &l->known_prev->known_next : &t->known_first) = l->known_next;
+	*(l->known_next ? &l->known_next->known_prev : &t->known_last) = l->known_prev;
+	t->life_count--;
+	free(TAKE_PTR(t->all));
+	l->older = NULL;
+	life_free(l);
+}
+
+void task_table_forget(struct task_table *t, uint64_t now)
+{
+	struct life *l;
+
+	while ((l = t->gone_first) && l != t->known_last && task_table_is_gone(&l->task, now)) {
+		t->gone_first = l->gone_next;
+		if (!t->gone_first)
+			t->gone_last = NULL;
+		remove_life(t, l);
+	}
 }
 
 int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len)

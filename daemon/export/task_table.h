@@ -56,6 +56,8 @@ struct task_birth {
 };
 int task_table_birth(struct task_table *t, const struct task_birth *b);
 int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);
+/* The kernel has freed that tid's task: it has no event later than ts. */
+void task_table_death(struct task_table *t, int32_t tid, uint64_t ts);
 /* From an event of the trace that tells a tid's name: the last one counts, if nothing better does.
  */
 int task_table_name(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);
@@ -69,7 +71,15 @@ void task_table_set_filler(struct task_table *t, void (*fill)(void *userdata), v
 /* Whether task_table_find would call it for this one: it changes the table, find alone does not. */
 bool task_table_would_fill(const struct task_table *t, int32_t tid, uint64_t ts);
 
-/* The task that tid was at ts; NULL: nobody told. Stays in place. */
+/* CPUs' clocks may differ, and a late event may come behind younger ones. */
+#define TASK_LINGER_NS UINT64_C(1000000000)
+/* Its life was over so long before now that nothing of it comes any more. */
+bool task_table_is_gone(const struct task *task, uint64_t now);
+/* Frees those that are gone, but never the one that became known last. */
+void task_table_forget(struct task_table *t, uint64_t now);
+
+/* The task that tid was at ts; NULL: nobody told. Stays in place until it is
+ * forgotten. */
 struct task *task_table_find(struct task_table *t, int32_t tid, uint64_t ts);
 /* Has an event in the trace. By any of several threads; read when they are done. */
 static inline void task_see(struct task *task)

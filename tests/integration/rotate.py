@@ -156,7 +156,7 @@ def a_full_disk(test, ending):
     out.mkdir()
     # It is seen in that namespace alone: what is on it is copied in its last moment.
     script = f'mount -t tmpfs -o size=1m none {disk}; "$@"; r=$?; cp {disk}/* {out}; exit $r'
-    process = test.start("record", "-t", "60s", "-e", "sched", "-b", "8M", "--rotate", "300K", "-o",
+    process = test.start("record", "-t", "60s", "-e", "sched", "-b", "8M", "--rotate", "270K", "-o",
                          f"disk/x.{ending}", wrap=["unshare", "-m", "--propagation", "private", "sh",
                                                    "-c", script, "sh"])
     with load():

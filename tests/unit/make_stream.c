@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -387,6 +388,19 @@ void maker_stats(struct maker *m, uint32_t phase, const struct maker_stats *stat
 	assert_int_equal(stream_write_message(&m->writer, CHUNK_STATS, &message.base), 0);
 }
 
+void maker_clocks(struct maker *m, uint64_t boot_ns, uint32_t phase)
+{
+	Traced__Capture__ClockReading reading = TRACED__CAPTURE__CLOCK_READING__INIT;
+	Traced__Capture__Clocks message = TRACED__CAPTURE__CLOCKS__INIT;
+
+	reading.clock = CLOCK_MONOTONIC;
+	reading.boot_before_ns = reading.boot_after_ns = reading.value_ns = boot_ns;
+	message.phase = phase;
+	message.n_readings = 1;
+	message.readings = (Traced__Capture__ClockReading *[]){ &reading };
+	assert_int_equal(stream_write_message(&m->writer, CHUNK_CLOCKS, &message.base), 0);
+}
+
 void maker_end(struct maker *m)
 {
 	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
@@ -409,6 +423,8 @@ int give_slice(void *userdata, uint64_t from, uint64_t to)
 	}
 	f->waits++;
 	f->memory_max = MAX(f->memory_max, mallinfo2().uordblks);
+	if (f->given <= f->size / 10)
+		f->memory_early = f->memory_max;
 	if (f->dies_at && f->waits >= f->dies_at)
 		return -EIO;
 	if (f->given == f->size)

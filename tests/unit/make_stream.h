@@ -93,6 +93,8 @@ struct maker_stats {
 	uint64_t entries, overrun, commit_overrun, dropped, read;
 };
 void maker_stats(struct maker *m, uint32_t phase, const struct maker_stats *stats, size_t count);
+/* A reading of CLOCK_MONOTONIC, which is BOOTTIME here. */
+void maker_clocks(struct maker *m, uint64_t boot_ns, uint32_t phase);
 void maker_end(struct maker *m);
 
 /* The stream comes to the exporter in slices; what it needs no more is overwritten at once. */
@@ -101,8 +103,9 @@ struct feed {
 	uint64_t size, given, gone;
 	unsigned seed, slice_max;
 	unsigned waits;
-	size_t memory_max; /* of the heap, while it waited */
-	unsigned dies_at;  /* the wait that kills it; 0: none */
+	size_t memory_max;   /* of the heap, while it waited */
+	size_t memory_early; /* the same, until a tenth was given */
+	unsigned dies_at;    /* the wait that kills it; 0: none */
 };
 
 /* Of struct export_follow; userdata: a struct feed. */

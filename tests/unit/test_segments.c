@@ -434,6 +434,168 @@ static void an_empty_recording_is_one_file(void **state _unused_)
 	assert_in_range(s->files[0].len, 20, 4096);
 }
 
+/* A long recording of short lives: each runs for a moment and is gone. */
+#define LIVES 6000
+#define LIFE UINT64_C(100000000) /* ns from one birth to the next */
+#define ID_FREE 104
+
+static void live(struct maker *m, unsigned n)
+{
+	uint64_t ts = FIRST + n * LIFE, ends = ts + LIFE / 2;
+	int32_t tid = (int32_t)(1000 + n), freed = (int32_t)(1000 + n - 1);
+
+	page_begin(m, ts);
+	if (n)
+		maker_event(m, ts, ID_FREE, 0, &freed, sizeof(freed));
+	event_newtask(m, ts, 50, tid, "short", 0);
+	page_end(m, 0);
+	maker_flush(m, 0, BUFFER_TASKS, 0);
+	page_begin(m, ts + 1);
+	for (unsigned i = 0; i < 8; i++)
+		event_number(m, ts + 1 + i, tid, n);
+	event_number(m, ends, 50, n);
+	page_end(m, 0);
+	maker_flush(m, n % 2, BUFFER_MAIN, 0);
+	if (n % 10 == 9)
+		maker_clocks(m, ends, 1);
+	assert_int_equal(stream_write(&m->writer, CHUNK_FLUSH, "", 0), 0);
+}
+
+static void make_lives(struct maker *m)
+{
+	static const struct maker_task task = { 50, 50, "lasting", 1, false };
+
+	maker_init(m, 8, false, 4096);
+	maker_head(m);
+	maker_format(m, "sched", "sched_process_free", ID_FREE,
+		     "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n", "\"%d\", REC->pid");
+	maker_clocks(m, FIRST, 0);
+	maker_tasks(m, FIRST, 0, &task, 1);
+	for (unsigned n = 0; n < LIVES; n++)
+		live(m, n);
+	maker_end(m);
+}
+
+/* What each of a long recording's files begins with, and that each names who is in it. */
+static void check_head(const PB(Trace) * trace, unsigned number)
+{
+	unsigned first = 0, clocks = 0, last = 0, named = 0, tids = 0;
+	bool lasting = false;
+
+	for (size_t i = 0; i < trace->n_packet; i++) {
+		const PB(TracePacket) *p = trace->packet[i];
+		const PB(ProcessTree) *tree = p->process_tree;
+
+		if (p->data_case == DATA(FTRACE_EVENTS)) {
+			first = first ?: (unsigned)i;
+			for (size_t j = 0; j < p->ftrace_events->n_event; j++)
+				last = MAX(last, p->ftrace_events->event[j]->pid);
+		}
+		clocks += !first && p->data_case == DATA(CLOCK_SNAPSHOT);
+		for (size_t j = 0; p->data_case == DATA(PROCESS_TREE) && j < tree->n_threads; j++) {
+			tids += !first;
+			lasting |= tree->threads[j]->tid == 50;
+			named = MAX(named, (unsigned)tree->threads[j]->tid);
+		}
+	}
+	assert_true(lasting);
+	assert_int_equal(named, last);
+	/* The one that lasts; who was gone for less than a second; births before the first bundle.
+	 */
+	assert_in_range(tids, 1, 40);
+	assert_in_range(clocks, number > 2 ? 5 : 1, 8);
+}
+
+static void heads_do_not_grow(void **state _unused_)
+{
+	const struct export_options o = { .format = "pftrace", .rotate.ns = 20 * LIFE };
+	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_(maker_deinit) struct maker m;
+
+	make_lives(&m);
+	s = export(m.fd, &o);
+	assert_int_equal(s->code, 0);
+	assert_int_equal(s->count, LIVES / 20);
+	for (size_t i = 0; i < s->count; i++) {
+		PB(Trace) *trace = perfetto__protos__trace__unpack(NULL, s->files[i].len,
+								   (uint8_t *)s->files[i].data);
+
+		assert_non_null(trace);
+		check_head(trace, (unsigned)i);
+		perfetto__protos__trace__free_unpacked(trace, NULL);
+	}
+}
+
+/* Days, as far as the memory of who lived is concerned. */
+static void the_dead_are_forgotten(void **state _unused_)
+{
+	static const char *const formats[] = { "pftrace", "txt", "json" };
+	_cleanup_(maker_deinit) struct maker m;
+	struct stat st;
+
+	make_lives(&m);
+	assert_int_equal(fstat(m.fd, &st), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
+		_cleanup_close_ int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		_cleanup_export_result_ struct export_result result;
+		struct feed feed = { .from = m.fd,
+				     .to = to,
+				     .size = (uint64_t)st.st_size,
+				     .seed = 1,
+				     .slice_max = 1 << 14 };
+		const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
+		const struct export_options o = { .format = formats[i],
+						  .follow = &follow,
+						  .rotate.ns = 20 * LIFE };
+		size_t early;
+
+		give_slice(&feed, 0, 0);
+		assert_int_equal(export_stream(to, out, &o, &result, NULL), 0);
+		assert_int_equal(result.events, LIVES * 9);
+		early = feed.memory_early;
+		/* The lives would take 200 bytes each. */
+		assert_in_range(feed.memory_max - early, 0, 400 << 10);
+	}
+}
+
+static void check_sizes(const char *format, enum perfetto_compression compression)
+{
+	const struct export_options o = { .format = format,
+					  .perfetto.compression = compression,
+					  .rotate.bytes = 64 << 10 };
+	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_(maker_deinit) struct maker m;
+	unsigned noise = 1;
+
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	for (unsigned n = 0; n < 1500; n++) {
+		page_begin(&m, FIRST + n * 1000);
+		for (unsigned i = 0; i < 100; i++) {
+			noise = noise * 1103515245 + 12345;
+			event_number(&m, FIRST + n * 1000 + i, 50, noise);
+		}
+		page_end(&m, 0);
+		maker_flush(&m, n % 16, BUFFER_MAIN, 0);
+	}
+	maker_end(&m);
+	s = export(m.fd, &o);
+	assert_int_equal(s->code, 0);
+	assert_in_range(s->count, 5, 500);
+	for (size_t i = 0; i + 1 < s->count; i++)
+		assert_in_range(s->files[i].len, (i ? 40 : 16) << 10, 72 << 10);
+}
+
+/* Though much waits in many CPUs' bundles, or to be compressed; where the first file is a guess. */
+static void files_have_their_size(void **state _unused_)
+{
+	check_sizes("pftrace", PERFETTO_PLAIN);
+	check_sizes("pftrace", PERFETTO_DEFLATE);
+	check_sizes("pftrace.gz", PERFETTO_PLAIN);
+	check_sizes("txt", PERFETTO_PLAIN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +606,9 @@ int main(void)
 		cmocka_unit_test(each_gzip_is_whole),
 		cmocka_unit_test(what_can_not_be_cut_is_refused),
 		cmocka_unit_test(an_empty_recording_is_one_file),
+		cmocka_unit_test(heads_do_not_grow),
+		cmocka_unit_test(the_dead_are_forgotten),
+		cmocka_unit_test(files_have_their_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

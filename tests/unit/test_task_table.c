@@ -185,6 +185,85 @@ static void many_tids(void **state _unused_)
 	assert_int_equal(count, 100000);
 }
 
+static size_t lives(struct task_table *t)
+{
+	size_t count;
+
+	assert_non_null(task_table_all(t, &count));
+	return count;
+}
+
+static void who_is_gone_is_forgotten(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+	struct task *task;
+
+	reading(t, 10, 10, 1 * S, 1 * S, "stays", false);
+	birth(t, 10, 20, 2 * S, 0, "ends");
+	birth(t, 10, 30, 3 * S, 0, "last");
+	task_table_death(t, 20, 4 * S);
+	task_table_death(t, 99, 4 * S);
+	task = task_table_find(t, 20, 3 * S);
+	assert_false(task_table_is_gone(task, 4 * S));
+	assert_true(task_table_is_gone(task, 5 * S));
+	task_table_forget(t, 5 * S - 1);
+	assert_string_equal(name(t, 20, 3 * S), "ends");
+	task_table_forget(t, 5 * S);
+	assert_null(name(t, 20, 3 * S));
+	assert_string_equal(name(t, 10, 3 * S), "stays");
+	assert_int_equal(lives(t), 2);
+
+	/* Of those that became known the last one is somebody's place in that order. */
+	task_table_death(t, 30, 6 * S);
+	task_table_forget(t, 9 * S);
+	assert_string_equal(name(t, 30, 6 * S), "last");
+	birth(t, 10, 40, 9 * S, 0, "next");
+	task_table_forget(t, 9 * S);
+	assert_null(name(t, 30, 6 * S));
+	assert_ptr_equal(task_table_next(t, NULL), task_table_find(t, 10, 0));
+	assert_ptr_equal(task_table_next(t, task_table_find(t, 10, 0)), task_table_find(t, 40, 0));
+}
+
+/* Small systems use a number again before the kernel has freed who had it. */
+static void a_late_death_is_the_former_ones(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+
+	birth(t, 1, 20, 2 * S, 0, "former");
+	birth(t, 1, 20, 3 * S, 0, "present");
+	task_table_death(t, 20, 3 * S + 5);
+	assert_false(task_table_is_gone(task_table_find(t, 20, 4 * S), 9 * S));
+	assert_true(task_table_is_gone(task_table_find(t, 20, 2 * S), 9 * S));
+	task_table_forget(t, 9 * S);
+	assert_int_equal(lives(t), 1);
+	assert_string_equal(name(t, 20, 2 * S), "present");
+	task_table_death(t, 20, 9 * S);
+	assert_true(task_table_is_gone(task_table_find(t, 20, 4 * S), 10 * S));
+}
+
+/* In a table that is nearly full of runs, each that is left is still found. */
+static void holes_hide_nobody(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+	char comm[16];
+
+	for (int32_t i = 1; i <= 60000; i++) {
+		snprintf(comm, sizeof(comm), "t%d", i);
+		birth(t, 1, i, S, 0, comm);
+		if (i % 7)
+			task_table_death(t, i, 2 * S);
+	}
+	task_table_forget(t, 4 * S);
+	assert_int_equal(lives(t), 60000 / 7 + 1);
+	for (int32_t i = 1; i < 60000; i++) {
+		snprintf(comm, sizeof(comm), "t%d", i);
+		if (i % 7)
+			assert_null(name(t, i, S));
+		else
+			assert_string_equal(name(t, i, S), comm);
+	}
+}
+
 static void long_names_are_cut(void **state _unused_)
 {
 	_cleanup_table_ struct task_table *t = new_table();
@@ -206,6 +285,9 @@ int main(void)
 		cmocka_unit_test(weak_names_give_way),
 		cmocka_unit_test(unknown_tids_are_searched_once),
 		cmocka_unit_test(many_tids),
+		cmocka_unit_test(who_is_gone_is_forgotten),
+		cmocka_unit_test(a_late_death_is_the_former_ones),
+		cmocka_unit_test(holes_hide_nobody),
 		cmocka_unit_test(long_names_are_cut),
 	};
 

@@ -361,6 +361,7 @@ static int json_cut(struct sink *sink, const struct export_result *result, struc
 	s->units = 0;
 	s->text_ended = false;
 	portable_restart(&own_text(s)->portable);
+	task_table_forget(s->info->tasks, s->last_ts);
 	task_table_forget_seen(s->info->tasks);
 	line_forget(own_text(s)->line);
 	put_header(s);

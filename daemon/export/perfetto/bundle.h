@@ -75,11 +75,17 @@ void pf_bundle_restart(struct pf_bundle *b);
 #define PF_BUNDLE_BYTES (48U << 10)
 #define PF_BUNDLE_SPAN UINT64_C(1000000000) /* ns */
 
+/* About the bytes that it will be. */
+static inline size_t pf_bundle_bytes(const struct pf_bundle *b)
+{
+	return b->events.len + (size_t)b->compact_count * 8;
+}
+
 /* Large or old enough to be written. */
 static inline bool pf_bundle_is_ripe(const struct pf_bundle *b, uint64_t now_ts)
 {
-	return b->start_ts && (b->events.len + (size_t)b->compact_count * 8 >= PF_BUNDLE_BYTES ||
-			       now_ts - b->start_ts >= PF_BUNDLE_SPAN);
+	return b->start_ts &&
+	       (pf_bundle_bytes(b) >= PF_BUNDLE_BYTES || now_ts - b->start_ts >= PF_BUNDLE_SPAN);
 }
 /* Appends the FtraceEventBundle's content and empties the bundle. clock 0: boot. */
 int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *out);

@@ -271,25 +271,68 @@ static int put_sequence_begin(struct buf *out)
 	return pf_put_packet(&packet, out);
 }
 
-int pf_put_clocks(const struct trace_info *info, uint64_t *until, struct buf *out)
+/* By mono_raw where that is the trace's clock, else by BOOTTIME. */
+static uint64_t taken_at(const struct trace_info *info, const Traced__Capture__Clocks *c)
 {
-	uint64_t last = *until;
+	if (!c->n_readings || strcmp(info->header->trace_clock, "mono_raw") != 0)
+		return c->n_readings ? c->readings[0]->boot_before_ns : 0;
+	for (size_t i = 0; i < c->n_readings; i++)
+		if (c->readings[i]->clock == CLOCK_MONOTONIC_RAW)
+			return c->readings[i]->value_ns;
+	return 0;
+}
+
+/* How many of the snapshots were taken by then; they are in order. */
+static size_t taken_by(const struct trace_info *info, uint64_t ts)
+{
+	size_t low = 0, high = info->clock_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (taken_at(info, info->clocks[middle]) <= ts)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until, struct buf *out)
+{
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < info->clock_count; i++) {
-		const Traced__Capture__Clocks *c = info->clocks[i];
+	for (size_t i = taken_by(info, *from); r >= 0 && i < info->clock_count; i++) {
+		uint64_t ts = taken_at(info, info->clocks[i]);
 
-		if (!c->n_readings || c->readings[0]->boot_before_ns <= *until)
-			continue;
-		last = MAX(last, c->readings[0]->boot_before_ns);
-		r = put_clocks(c, out);
+		if (ts > until)
+			break;
+		*from = MAX(*from, ts);
+		r = put_clocks(info->clocks[i], out);
 	}
-	*until = last;
 	return r;
 }
 
+/* Readers convert by the last one, or between two. */
+#define CLOCKS_BEFORE 4
+
+static int put_first_clocks(const struct trace_info *info, uint64_t *from, uint64_t until,
+			    struct buf *out)
+{
+	size_t before = until == UINT64_MAX ? 0 : taken_by(info, until);
+	int r;
+
+	*from = 0;
+	if (!info->clock_count)
+		return 0;
+	*from = taken_at(info,
+			 info->clocks[before > CLOCKS_BEFORE ? before - CLOCKS_BEFORE - 1 : 0]);
+	r = put_clocks(info->clocks[0], out);
+	return r < 0 ? r : pf_put_clocks(info, from, until, out);
+}
+
 int pf_put_head(const struct trace_info *info, const struct perfetto_options *o, uint32_t segment,
-		uint64_t *clocks_until, struct buf *out)
+		uint64_t until, uint64_t *ret_from, struct buf *out)
 {
 	const Traced__Capture__Stats *start = find_stats(info, 0);
 	int r = put_uuid(info, segment, out);
@@ -303,7 +346,7 @@ int pf_put_head(const struct trace_info *info, const struct perfetto_options *o,
 	if (r >= 0)
 		r = put_cpu_info(info, out);
 	if (r >= 0)
-		r = pf_put_clocks(info, clocks_until, out);
+		r = put_first_clocks(info, ret_from, until, out);
 	if (r >= 0 && start)
 		r = put_stats(info, start, PERFETTO__PROTOS__FTRACE_STATS__PHASE__START_OF_TRACE,
 			      out);

@@ -52,7 +52,6 @@ int pf_put_clock_tie(uint64_t trace_ts, uint64_t boot_ns, struct buf *out)
 	return pf_put_packet(&packet, out);
 }
 
-#define TASKS_PER_PACKET 256
 #define CMDLINE_ARGS_MAX 64
 #define CMDLINE_BYTES_MAX 1024 /* of a command line: enough to know it by */
 
@@ -106,8 +105,8 @@ static void fill_thread(struct task_messages *m, struct task *t)
 	m->thread.name = m->comm;
 }
 
-static int put_some_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
-			  struct buf *out)
+int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
+		 struct buf *out)
 {
 	PB(ProcessTree) tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
@@ -135,18 +134,6 @@ static int put_some_tasks(struct task *const *tasks, size_t count, uint64_t ts, 
 	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_PROCESS_TREE;
 	packet.process_tree = &tree;
 	return pf_put_packet(&packet, out);
-}
-
-/* In packets of bounded size: a machine may have a hundred thousand tasks. */
-int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
-		 struct buf *out)
-{
-	int r = 0;
-
-	for (size_t at = 0; r >= 0 && at < count; at += TASKS_PER_PACKET)
-		r = put_some_tasks(tasks + at, MIN(count - at, (size_t)TASKS_PER_PACKET), ts, clock,
-				   out);
-	return r;
 }
 
 /* A track's uuid has to be the same in all its packets and no other track's. */

@@ -24,14 +24,17 @@ enum pf_clock {
 };
 
 /*
- * The sequence's begin, TraceUuid, SystemInfo, TraceConfig, CpuInfo, all ClockSnapshots,
- * FtraceStats of the start. segment: of the recording, from 0; each has a uuid of its own.
+ * The sequence's begin, TraceUuid, SystemInfo, TraceConfig, CpuInfo, ClockSnapshots, FtraceStats
+ * of the start. segment: of the recording, from 0; each has a uuid of its own. until, by
+ * BOOTTIME or mono_raw, if that is the trace's clock: of the ClockSnapshots the first and the
+ * last few by then; UINT64_MAX: all. ret_from: for pf_put_clocks.
  */
 int pf_put_head(const struct trace_info *info, const struct perfetto_options *o, uint32_t segment,
-		uint64_t *clocks_until, struct buf *out);
-/* The ClockSnapshots that were taken after *until, CLOCK_BOOTTIME; moves it on. */
-int pf_put_clocks(const struct trace_info *info, uint64_t *until, struct buf *out);
-/* A ProcessTree of these tasks, as of ts by clock. */
+		uint64_t until, uint64_t *ret_from, struct buf *out);
+/* The ClockSnapshots taken after *from and by until; *from moves on. */
+int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until, struct buf *out);
+#define PF_TASKS_PER_PACKET 256
+/* A ProcessTree of these tasks, as of ts by clock; no more of them than that. */
 int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
 		 struct buf *out);
 /*

@@ -10,6 +10,8 @@
 #include "export/perfetto/marks.h"
 #include "export/perfetto/packets.h"
 #include "export/perfetto/schema.h"
+#include "export/perfetto/tasks.h"
+#include "export/segment.h"
 #include "export/sinks.h"
 
 #define CPUS_MAX 1024 /* the reader skips bundles of CPUs beyond */
@@ -21,19 +23,20 @@ struct sink_perfetto {
 	struct buf *to;			/* packets go here: the output's own buffer, or: */
 	struct buf packets;		/* to be compressed */
 	uint64_t compressed;		/* bytes of those that were */
+	uint32_t scale;			/* 65536ths that were left of them, the last time */
+	uint64_t waiting;		/* bytes of events in bundles */
 	struct pf_compressor *compress; /* NULL: they are written as they are */
 	struct pf_schema *schema;
 	struct pf_sched_layout layout;
 	struct pf_bundle *bundles; /* by CPU */
 	bool *loss_tracks;	   /* by CPU: its track was described */
-	struct task **born;	   /* lives that begin within the trace, in order; borrowed tasks */
-	size_t born_count, born_next;
+	struct pf_tasks tasks;
 	const struct perfetto_options *options;
 	uint32_t segment;  /* of the recording, from 0 */
 	uint64_t raw_from; /* where it begins, among the bytes of the output */
 	uint64_t last_ts;
-	struct task *known;    /* the last life that was known when one was last looked for */
-	uint64_t clocks_until; /* CLOCK_BOOTTIME: those later are still to be written */
+	bool segments;	      /* this file is perhaps one of many */
+	uint64_t clocks_from; /* those later are still to be written */
 	struct pf_marks marks;
 	struct buf bundle;
 	unsigned clock;		      /* FtraceClock; 0: boot */
@@ -51,7 +54,7 @@ static void perfetto_free(struct sink *s)
 		pf_bundle_deinit(&p->bundles[i]);
 	free(p->bundles);
 	free(p->loss_tracks);
-	free(p->born);
+	pf_tasks_deinit(&p->tasks);
 	pf_marks_deinit(&p->marks);
 	buf_deinit(&p->bundle);
 	buf_deinit(&p->packets);
@@ -60,15 +63,25 @@ static void perfetto_free(struct sink *s)
 	free(p);
 }
 
+/* Fewer don't tell how well packets can be compressed. */
+#define SCALE_BYTES (16U << 10)
+
+static int compress_all(struct sink_perfetto *p)
+{
+	size_t raw = p->packets.len, before = p->out->buf.len;
+	int r = p->compress ? pf_compress(p->compress, &p->packets, &p->out->buf) : 0;
+
+	p->compressed += raw;
+	if (raw >= SCALE_BYTES)
+		p->scale = (uint32_t)(((p->out->buf.len - before) << 16) / raw);
+	return r;
+}
+
 /* To be called after each packet. */
 static int settle(struct sink_perfetto *p)
 {
-	int r = 0;
+	int r = p->packets.len >= PF_COMPRESS_BYTES ? compress_all(p) : 0;
 
-	if (p->compress && p->packets.len >= PF_COMPRESS_BYTES) {
-		p->compressed += p->packets.len;
-		r = pf_compress(p->compress, &p->packets, &p->out->buf);
-	}
 	return r < 0 ? r : output_settle(p->out);
 }
 
@@ -138,55 +151,51 @@ static int tie_with_mark(struct sink_perfetto *p, const struct trace_event *ev)
 	return boot_ns ? tie(p, ev->rec.ts, boot_ns) : 0;
 }
 
-static int by_birth(const void *a, const void *b)
+/* Up to where ClockSnapshots are told of at ts: each of several files has those of its time. */
+static uint64_t clocks_until(const struct sink_perfetto *p, uint64_t ts)
 {
-	const struct task *x = *(struct task *const *)a, *y = *(struct task *const *)b;
-
-	return x->from_ts < y->from_ts ? -1 : x->from_ts > y->from_ts;
+	if (!p->segments || ts == UINT64_MAX)
+		return UINT64_MAX;
+	if (!p->tied)
+		return 0;
+	return p->tie_ts ? ts - p->tie_ts + p->tie_boot_ns : ts;
 }
 
-static void note_known(struct sink_perfetto *p)
-{
-	struct task *t;
-
-	while ((t = task_table_next(p->info->tasks, p->known)))
-		p->known = t;
-}
-
-/* All that were alive at some time after last_ts: those who were born by then, and who is to come.
- */
+/* All that are there at last_ts. */
 static int write_first_tasks(struct sink_perfetto *p)
 {
-	size_t count, there = 0;
-	struct task *const *all = task_table_all(p->info->tasks, &count);
-	_cleanup_free_ struct task **first = calloc(count + 1, sizeof(*first));
+	int r = pf_tasks_learn(&p->tasks);
+	struct task *const *all;
+	size_t count;
 
-	free(p->born);
-	p->born = calloc(count + 1, sizeof(*p->born));
-	p->born_count = p->born_next = 0;
-	if (!first || !p->born)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		if (all[i]->from_ts > p->last_ts)
-			p->born[p->born_count++] = all[i];
-		else if (task_table_until(p->info->tasks, all[i]) > p->last_ts)
-			first[there++] = all[i];
+	if (r < 0)
+		return r;
+	all = pf_tasks_there(&p->tasks, p->last_ts, &count);
+	for (size_t at = 0; r >= 0 && at < count; at += PF_TASKS_PER_PACKET) {
+		r = pf_put_tasks(all + at, MIN(count - at, (size_t)PF_TASKS_PER_PACKET), 0,
+				 PF_CLOCK_BOOT, p->to);
+		if (r >= 0)
+			r = settle(p);
 	}
-	note_known(p);
-	qsort(p->born, p->born_count, sizeof(*p->born), by_birth);
-	return pf_put_tasks(first, there, 0, PF_CLOCK_BOOT, p->to);
+	return r;
 }
 
 /* All that a segment has before its first event. */
 static int begin_segment(struct sink_perfetto *p)
 {
-	int r;
+	uint32_t scale = p->scale;
+	int r = pf_put_head(p->info, p->options, p->segment, clocks_until(p, p->last_ts),
+			    &p->clocks_from, p->to);
 
-	p->clocks_until = 0;
-	r = pf_put_head(p->info, p->options, p->segment, &p->clocks_until, p->to);
 	if (r >= 0 && p->tie_ts)
 		r = pf_put_clock_tie(p->tie_ts, p->tie_boot_ns, p->to);
-	return r < 0 ? r : write_first_tasks(p);
+	if (r >= 0)
+		r = write_first_tasks(p);
+	/* What is held from here on are events, and the scale is theirs. */
+	if (r >= 0)
+		r = compress_all(p);
+	p->scale = scale;
+	return r;
 }
 
 static int perfetto_open(struct sink **ret, const struct trace_info *info,
@@ -208,6 +217,8 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	p->info = info;
 	p->out = out;
 	p->options = &o->perfetto;
+	p->segments = segment_wanted(&o->rotate);
+	p->tasks.table = info->tasks;
 	r = export_format_check_clock(&sink_perfetto_ops.format, info->header->trace_clock, err);
 	if (r < 0)
 		goto failed;
@@ -220,6 +231,7 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	if (r >= 0 && o->perfetto.compression != PERFETTO_PLAIN)
 		r = pf_compressor_new(&p->compress, o->perfetto.compression);
 	p->to = p->compress ? &p->packets : &out->buf;
+	p->scale = 1 << 15; /* until it is seen */
 	if (r >= 0)
 		r = pf_schema_new(&p->schema, &env);
 	if (r >= 0)
@@ -246,6 +258,7 @@ static int write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
 	if (!b->start_ts)
 		return 0;
 	buf_clear(&p->bundle);
+	p->waiting -= pf_bundle_bytes(b);
 	r = p->tied ? 0 : tie_without_mark(p, b->start_ts);
 	if (r >= 0)
 		r = pf_bundle_finish(b, p->clock, &p->bundle);
@@ -265,16 +278,22 @@ static struct pf_bundle *find_bundle(struct sink_perfetto *p, uint32_t cpu)
 	return b->comms || pf_bundle_init(b, cpu) == 0 ? b : NULL;
 }
 
-static int write_births(struct sink_perfetto *p, uint64_t until)
+/* What became known of tasks and clocks, as far as it is no later than until. */
+static int write_news(struct sink_perfetto *p, uint64_t until)
 {
-	int r = 0;
+	int r = pf_put_clocks(p->info, &p->clocks_from, clocks_until(p, until), p->to);
+	struct task *t;
 
-	if (!p->tied && p->born_next < p->born_count)
-		r = tie_without_mark(p, p->born[p->born_next]->from_ts);
-	for (; r >= 0 && p->born_next < p->born_count && p->born[p->born_next]->from_ts <= until;
-	     p->born_next++)
-		r = pf_put_tasks(&p->born[p->born_next], 1, p->born[p->born_next]->from_ts,
-				 p->packet_clock, p->to);
+	if (r >= 0)
+		r = pf_tasks_learn(&p->tasks);
+	while (r >= 0 && (t = pf_tasks_next(&p->tasks, until))) {
+		if (!p->tied)
+			r = tie_without_mark(p, t->from_ts);
+		if (r >= 0)
+			r = pf_put_tasks(&t, 1, t->from_ts, p->packet_clock, p->to);
+		if (r >= 0)
+			r = settle(p);
+	}
 	return r;
 }
 
@@ -282,6 +301,7 @@ static int perfetto_event(struct sink *s, const struct trace_event *ev, struct e
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
 	struct pf_bundle *b;
+	size_t bytes;
 	int r;
 
 	if (ev->cpu >= CPUS_MAX) {
@@ -295,11 +315,13 @@ static int perfetto_event(struct sink *s, const struct trace_event *ev, struct e
 	p->last_ts = MAX(p->last_ts, ev->rec.ts);
 	if (unlikely(!p->tied) && tie_with_mark(p, ev) < 0)
 		return error_errno(err, -ENOMEM, "perfetto");
+	bytes = pf_bundle_bytes(b);
 	r = pf_bundle_add(b, p->schema, p->layout.switch_id ? &p->layout : NULL, ev);
+	p->waiting += pf_bundle_bytes(b) - bytes;
 	if (r == -EBADMSG) /* written as far as it goes; the caller counts damage */
 		r = 0;
 	if (r >= 0 && pf_bundle_is_ripe(b, ev->rec.ts)) {
-		r = write_births(p, ev->rec.ts);
+		r = write_news(p, ev->rec.ts);
 		if (r >= 0)
 			r = write_bundle(p, b);
 		if (r >= 0)
@@ -367,30 +389,10 @@ static uint64_t bytes_before(const struct sink_perfetto *p)
 			   : p->out->raw_bytes + p->to->len - p->raw_from;
 }
 
-/* Lives and clock readings that became known since the trace was begun; no life after until. */
-static int write_news(struct sink_perfetto *p, uint64_t until)
-{
-	int r = pf_put_clocks(p->info, &p->clocks_until, p->to);
-	struct task *t;
-
-	while (r >= 0 && (t = task_table_next(p->info->tasks, p->known))) {
-		p->known = t;
-		if (t->from_ts > until)
-			continue;
-		if (!p->tied)
-			r = tie_without_mark(p, t->from_ts);
-		if (r >= 0)
-			r = pf_put_tasks(&t, 1, t->from_ts, p->packet_clock, p->to);
-	}
-	return r;
-}
-
 static int write_all(struct sink_perfetto *p, uint64_t until)
 {
-	int r = write_births(p, until);
+	int r = write_news(p, until);
 
-	if (r >= 0)
-		r = write_news(p, until);
 	if (r >= 0)
 		r = pf_marks_put_names(&p->marks, p->to);
 	for (uint32_t cpu = 0; r >= 0 && cpu < CPUS_MAX; cpu++)
@@ -403,9 +405,9 @@ static int perfetto_sync(struct sink *s, struct error *err)
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
 	int r = write_all(p, UINT64_MAX);
 
-	p->compressed += p->packets.len;
-	if (r >= 0 && p->compress)
-		r = pf_compress(p->compress, &p->packets, &p->out->buf);
+	if (r >= 0)
+		r = compress_all(p);
+	pf_tasks_forget(&p->tasks, p->last_ts);
 	return r < 0 ? error_errno(err, r, "perfetto") : 0;
 }
 
@@ -415,9 +417,14 @@ static int end_segment(struct sink_perfetto *p, const struct export_result *resu
 
 	if (r >= 0)
 		r = pf_put_tail(p->info, result, last, bytes_before(p), p->to);
-	if (r >= 0 && p->compress)
-		r = pf_compress(p->compress, &p->packets, &p->out->buf);
-	return r;
+	return r < 0 ? r : compress_all(p);
+}
+
+static uint64_t perfetto_held(const struct sink *s)
+{
+	const struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
+
+	return p->compress ? (p->waiting + p->packets.len) * p->scale >> 16 : p->waiting;
 }
 
 static int perfetto_cut(struct sink *s, const struct export_result *result, struct error *err)
@@ -427,6 +434,7 @@ static int perfetto_cut(struct sink *s, const struct export_result *result, stru
 
 	if (r >= 0)
 		r = output_cut(p->out, false);
+	pf_tasks_forget(&p->tasks, p->last_ts);
 	p->segment++;
 	p->compressed = 0;
 	p->raw_from = p->out->raw_bytes;
@@ -460,6 +468,7 @@ const struct sink_ops sink_perfetto_ops = {
 	.marks_left_out = perfetto_marks_left_out,
 	.sync = perfetto_sync,
 	.cut = perfetto_cut,
+	.held = perfetto_held,
 	.close = perfetto_close,
 	.free = perfetto_free,
 };
@@ -475,6 +484,7 @@ const struct sink_ops sink_perfetto_gz_ops = {
 	.marks_left_out = perfetto_marks_left_out,
 	.sync = perfetto_sync,
 	.cut = perfetto_cut,
+	.held = perfetto_held,
 	.close = perfetto_close,
 	.free = perfetto_free,
 };

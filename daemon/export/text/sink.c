@@ -22,6 +22,7 @@ struct sink_text {
 	const struct trace_info *info;
 	struct output *out;
 	bool tgid;
+	uint64_t last_ts;
 	struct render *render;
 };
 
@@ -150,6 +151,7 @@ _hot_ static int text_event(struct sink *sink, const struct trace_event *ev, str
 {
 	struct render *render = text(sink)->render;
 
+	text(sink)->last_ts = ev->rec.ts;
 	/* As above, though these lines only came with another tracer's. */
 	if (unlikely(ev->desc && ev->desc->funcgraph)) {
 		int r = render_alone(render, err);
@@ -173,6 +175,7 @@ static int text_sync(struct sink *sink, struct error *err)
 	int r = render_drain(render, err);
 
 	line_forget(state->line);
+	task_table_forget(text(sink)->info->tasks, text(sink)->last_ts);
 	return r;
 }
 
@@ -185,6 +188,7 @@ static int text_cut(struct sink *sink, const struct export_result *result _unuse
 	if (r < 0)
 		return r;
 	r = output_cut(s->out, false);
+	task_table_forget(s->info->tasks, s->last_ts);
 	put_header(s, &(struct ledger_totals){ 0 });
 	return r < 0 ? error_errno(err, r, "can't write the text") : 0;
 }
