@@ -90,8 +90,8 @@ static int events_run(const struct options *o)
 		return cli_fail(&err);
 	for (size_t i = 0; i < o->arg_count; i++)
 		specs[i].glob = o->args[i];
-	r = event_matches_find(&matches, o->arg_count ? specs : &all, o->arg_count ?: 1, list.names,
-			       list.count, &err);
+	r = event_matches_find(&matches, o->arg_count ? specs : &all, o->arg_count ?: 1, NULL,
+			       list.names, list.count, &err);
 	if (r < 0)
 		return cli_fail(&err);
 	print_matches(&matches, o->json);

@@ -80,10 +80,13 @@ static int apply(struct capture *c, const struct capture_request *asked, struct 
 		r = tracefs_events(fs, &names, &count, err);
 	if (r < 0)
 		return r;
-	r = event_matches_find(&c->matches, request->events, request->event_count, names, count,
-			       err);
+	r = event_matches_find(&c->matches, request->events, request->event_count, &request->bounds,
+			       names, count, err);
 	if (r < 0)
 		return r;
+	if (c->matches.left_out)
+		capture_warn(c, "%zu of the events may be recorded by root alone, and are left out",
+			     c->matches.left_out);
 	c->has_tasks = has_event(names, count, "task:task_newtask");
 	if (!c->has_tasks)
 		capture_warn(c, "this kernel has no task events: names of short-lived tasks may be "

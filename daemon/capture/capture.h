@@ -45,6 +45,12 @@ struct capture_words {
 	size_t count;
 };
 
+/* Globs of events: what whoever asks may record. All 0: everything. */
+struct capture_event_bounds {
+	struct capture_words only;  /* none: all */
+	struct capture_words never; /* of those */
+};
+
 /* What the kernel's function tracers are asked for. All 0: nothing. */
 struct capture_functions {
 	const char *tracer;	    /* "function", "function_graph"; NULL: none */
@@ -65,6 +71,7 @@ struct capture_request {
 	const char *name; /* of the session: [A-Za-z0-9_.-]{1,64} */
 	const struct capture_event_spec *events;
 	size_t event_count;
+	struct capture_event_bounds bounds; /* of what the specs may mean */
 	struct capture_functions functions;
 	struct capture_words kprobes, uprobes; /* definitions: probes.h */
 	struct capture_words options;	       /* trace options: "func_stack_trace", "noirq-info" */
@@ -123,8 +130,8 @@ struct capture;
 
 /*
  * Errors name what was asked for: -ENOENT for a glob that matches no event
- * (the hint has the nearest names), -EINVAL with the kernel's error_log for a
- * filter or a clock that it refuses, -EEXIST for a name in use, -ENOMEM
+ * (the hint has the nearest names), -EPERM for one of which the bounds leave none, -EINVAL with the
+ * kernel's error_log for a filter or a clock that it refuses, -EEXIST for a name in use, -ENOMEM
  * for buffers that don't fit, -EPERM under lockdown.
  */
 int capture_new(struct capture **ret, const struct capture_env *env,

@@ -178,35 +178,64 @@ static void mark_whole_systems(struct event_match *items, size_t count, const ch
 	}
 }
 
-int event_matches_find(struct event_matches *ret, const struct capture_event_spec *specs,
-		       size_t spec_count, const char *const *names, size_t name_count,
-		       struct error *err)
+static bool any_matches(const struct capture_words *globs, const char *name)
 {
+	for (size_t i = 0; i < globs->count; i++)
+		if (event_glob_matches(globs->items[i], name))
+			return true;
+	return false;
+}
+
+static bool is_within(const struct capture_event_bounds *bounds, const char *name)
+{
+	if (!bounds)
+		return true;
+	return (!bounds->only.count || any_matches(&bounds->only, name)) &&
+	       !any_matches(&bounds->never, name);
+}
+
+static int none_within(const char *glob, struct error *err)
+{
+	error_set(err, -EPERM, "'%s' may not be recorded here by who is not root", glob);
+	return error_hint(err, "root can, or can allow it: events_allowed and events_denied in "
+			       "[users] of traced.conf");
+}
+
+int event_matches_find(struct event_matches *ret, const struct capture_event_spec *specs,
+		       size_t spec_count, const struct capture_event_bounds *bounds,
+		       const char *const *names, size_t name_count, struct error *err)
+{
+	_cleanup_free_ bool *beyond = calloc(name_count + 1, sizeof(*beyond));
 	_cleanup_free_ const struct capture_event_spec **by_name =
 		calloc(name_count + 1, sizeof(*by_name));
 	struct event_matches m = { 0 };
 
-	if (!by_name)
+	if (!by_name || !beyond)
 		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < name_count; i++)
+		beyond[i] = !is_within(bounds, names[i]);
 	for (size_t s = 0; s < spec_count; s++) {
-		size_t found = 0;
+		size_t found = 0, refused = 0;
 
 		for (size_t i = 0; i < name_count; i++) {
 			if (!event_glob_matches(specs[s].glob, names[i]))
 				continue;
-			m.count += !by_name[i];
+			refused += beyond[i];
+			found += !beyond[i];
+			m.left_out += !by_name[i] && beyond[i];
+			m.count += !by_name[i] && !beyond[i];
 			by_name[i] = &specs[s];
-			found++;
 		}
 		if (!found)
-			return no_match(specs[s].glob, names, name_count, err);
+			return refused ? none_within(specs[s].glob, err)
+				       : no_match(specs[s].glob, names, name_count, err);
 	}
 	m.items = calloc(m.count + 1, sizeof(*m.items));
 	if (!m.items)
 		return error_set(err, -ENOMEM, "out of memory");
 	m.count = 0;
 	for (size_t i = 0; i < name_count; i++)
-		if (by_name[i])
+		if (by_name[i] && !beyond[i])
 			m.items[m.count++] = (struct event_match){ .name = names[i],
 								   .filter = by_name[i]->filter,
 								   .spec = by_name[i] };

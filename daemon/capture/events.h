@@ -14,6 +14,7 @@ struct event_match {
 struct event_matches {
 	struct event_match *items; /* owned; in the order of the kernel's list, each once */
 	size_t count;
+	size_t left_out; /* that were meant, but are beyond the bounds */
 };
 void event_matches_deinit(struct event_matches *m);
 #define _cleanup_event_matches_ _cleanup_(event_matches_deinit)
@@ -25,9 +26,10 @@ void event_matches_deinit(struct event_matches *m);
 bool event_glob_matches(const char *glob, const char *name);
 
 /*
- * names: sorted. Where several specs mean an event, the last one's filter
- * counts. -ENOENT for a spec that means none, the hint has the nearest names.
+ * names: sorted. bounds: NULL for none. Where several specs mean an event, the last one's filter
+ * counts. -ENOENT for a spec that means none, the hint has the nearest names; -EPERM for one that
+ * means some, all of them beyond the bounds.
  */
 int event_matches_find(struct event_matches *ret, const struct capture_event_spec *specs,
-		       size_t spec_count, const char *const *names, size_t name_count,
-		       struct error *err);
+		       size_t spec_count, const struct capture_event_bounds *bounds,
+		       const char *const *names, size_t name_count, struct error *err);

@@ -168,6 +168,7 @@ struct export_format {
 	const char *summary;   /* for help: "Trace Viewer / Perfetto UI JSON, compressed" */
 	/* The trace clocks that its readers understand, up to a NULL; NULL: any. */
 	const char *const *clocks;
+	bool raw_records; /* as the kernel wrote them: its addresses are in the file */
 };
 const struct export_format *export_formats(size_t *ret_count);
 /* By explicit name, or if that is NULL by the path's ending; NULL: none fits. */

@@ -62,7 +62,8 @@ int sink_stream_copy(const struct stream_reader *reader, uint64_t *at, struct ou
 }
 
 const struct sink_ops sink_stream_ops = {
-	.format = { "traced", ".traced", "the capture stream itself, for tracectl convert", NULL },
+	.format = { "traced", ".traced", "the capture stream itself, for tracectl convert", NULL,
+		    true },
 	.copies_stream = true,
 	.open = stream_open,
 	.event = stream_event,

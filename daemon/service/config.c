@@ -39,6 +39,21 @@ int string_list_add_words(struct string_list *list, const char *text)
 	return 0;
 }
 
+int string_list_copy(struct string_list *ret, const struct string_list *from)
+{
+	struct string_list copy = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < from->count && r >= 0; i++)
+		r = string_list_add_words(&copy, from->items[i]);
+	if (r < 0) {
+		string_list_deinit(&copy);
+		return r;
+	}
+	*ret = copy;
+	return 0;
+}
+
 int log_level_parse(const char *text)
 {
 	static const char *const names[] = { "emergency", "alert",  "critical", "error",
@@ -157,6 +172,23 @@ static int set_reader(void *field, const char *value, struct error *err)
 	return error_hint(err, "auto, mmap, splice or read");
 }
 
+static int set_user_functions(void *field, const char *value, struct error *err)
+{
+	static const char *const words[] = {
+		[USER_FUNCTIONS_NO] = "no",
+		[USER_FUNCTIONS_OWN] = "own",
+		[USER_FUNCTIONS_YES] = "yes",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strcmp(value, words[i]) == 0) {
+			*(int *)field = (int)i;
+			return 0;
+		}
+	}
+	return error_set(err, -EINVAL, "\"%s\" is none of no, own and yes", value);
+}
+
 static int set_words(void *field, const char *value, struct error *err)
 {
 	int r;
@@ -188,6 +220,17 @@ static const struct key {
 	{ "limits", "mark_rings", offsetof(struct config, mark_rings), set_count },
 	{ "limits", "mark_memory", offsetof(struct config, mark_memory), set_size },
 	{ "limits", "mark_rate", offsetof(struct config, mark_rate), set_size_limit },
+	{ "users", "clients", offsetof(struct config, users.clients), set_count },
+	{ "users", "sessions", offsetof(struct config, users.sessions), set_count },
+	{ "users", "buffer_memory", offsetof(struct config, users.buffer_memory), set_size_limit },
+	{ "users", "spool_max", offsetof(struct config, users.spool_max), set_size_limit },
+	{ "users", "duration_max", offsetof(struct config, users.duration_max),
+	  set_duration_limit },
+	{ "users", "raw_addresses", offsetof(struct config, users.raw_addresses), set_switch },
+	{ "users", "top_level", offsetof(struct config, users.top_level), set_switch },
+	{ "users", "functions", offsetof(struct config, users.functions), set_user_functions },
+	{ "users", "events_allowed", offsetof(struct config, users.events_allowed), set_words },
+	{ "users", "events_denied", offsetof(struct config, users.events_denied), set_words },
 	{ "defaults", "buffer_size", offsetof(struct config, buffer_size), set_size },
 	{ "defaults", "clock", offsetof(struct config, clock), set_word },
 	{ "defaults", "reader", offsetof(struct config, reader), set_reader },
@@ -234,7 +277,7 @@ static void warn_unknown(struct source *s, const char *section, const char *name
 		if (strcmp(keys[i].section, section) == 0) {
 			section_known = true;
 			names[count++] = keys[i].name;
-		} else if (strcmp(keys[i].name, name) == 0) {
+		} else if (!elsewhere && strcmp(keys[i].name, name) == 0) {
 			elsewhere = &keys[i];
 		}
 	}
@@ -245,8 +288,8 @@ static void warn_unknown(struct source *s, const char *section, const char *name
 	}
 	if (!section_known) {
 		buf_printf(s->warnings,
-			   "%s:%u: unknown section [%s], ignored; there are [daemon], [limits] "
-			   "and [defaults]\n",
+			   "%s:%u: unknown section [%s], ignored; there are [daemon], [limits], "
+			   "[users] and [defaults]\n",
 			   s->path, s->line, section);
 		return;
 	}
@@ -345,6 +388,13 @@ int config_load(struct config *c, const char *path, bool must_exist, struct buf 
 	return r;
 }
 
+static uint64_t machine_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+	return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
+}
+
 int config_init(struct config *c)
 {
 	*c = (struct config){
@@ -360,6 +410,12 @@ int config_init(struct config *c)
 		.mark_memory = UINT64_C(256) << 20,
 		.mark_rate = UINT64_C(256) << 20,
 		.min_free = UINT64_C(64) << 20,
+		.users = {
+			.clients = 16,
+			.sessions = 4,
+			.buffer_memory = machine_memory() / 4,
+			.functions = USER_FUNCTIONS_OWN,
+		},
 		.buffer_size = UINT64_C(4) << 20,
 		.clock = strdup("boot"),
 	};
@@ -377,5 +433,7 @@ void config_deinit(struct config *c)
 	free(c->state_dir);
 	free(c->clock);
 	string_list_deinit(&c->events);
+	string_list_deinit(&c->users.events_allowed);
+	string_list_deinit(&c->users.events_denied);
 	*c = (struct config){ 0 };
 }

@@ -21,6 +21,25 @@ struct string_list {
 void string_list_deinit(struct string_list *list);
 /* Appends the words of text, split at blanks and commas. */
 int string_list_add_words(struct string_list *list, const char *text);
+int string_list_copy(struct string_list *ret, const struct string_list *from);
+
+enum user_functions {
+	USER_FUNCTIONS_NO,
+	USER_FUNCTIONS_OWN, /* of processes of theirs */
+	USER_FUNCTIONS_YES,
+};
+
+/* What each user but root may; 0 is no limit. */
+struct user_rules {
+	unsigned clients, sessions;
+	uint64_t buffer_memory; /* bytes of the kernel's ring buffers, of all CPUs and sessions */
+	uint64_t spool_max;	/* bytes of all recordings that wait to be written out */
+	uint64_t duration_max;	/* ns */
+	bool raw_addresses, top_level;
+	int functions;			   /* enum user_functions */
+	struct string_list events_allowed; /* empty: all */
+	struct string_list events_denied;
+};
 
 struct config {
 	/* [daemon] */
@@ -35,6 +54,7 @@ struct config {
 	unsigned mark_programs, mark_rings; /* connected; of one user */
 	uint64_t mark_memory;		    /* bytes of one user's rings */
 	uint64_t mark_rate;		    /* bytes a second of one user's marks; 0: any */
+	struct user_rules users;	    /* [users] */
 	/* [defaults] */
 	uint64_t buffer_size; /* bytes per CPU */
 	char *clock;

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "service/audit.h"
 #include "service/exporter.h"
+#include "service/policy.h"
 #include "util/log.h"
 
 #define ERRNO_MAX 4095 /* the kernel's own bound */
@@ -123,6 +125,8 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	}
 	r = output ? check_output(output, fd_count ? fds[0] : -EBADF, err) : 0;
 	if (r >= 0 && output)
+		r = policy_check_output(connection->manager, connection->uid, output, err);
+	if (r >= 0 && output)
 		r = read_perfetto(output, &perfetto, err);
 	if (r >= 0 && output)
 		r = read_function_view(output, &function_view, err);
@@ -133,6 +137,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 		return error_errno(err, -ENOMEM, "request");
 	j->manager = connection->manager;
 	j->kind = kind;
+	j->uid = connection->uid;
 	j->request_id = request_id;
 	j->out_fd = -EBADF;
 	j->spool = SPOOL_INIT;
@@ -195,7 +200,10 @@ static const char *job_name(const struct job *j)
 static void export_failed(struct job *j, struct error *err)
 {
 	const struct spool *spool = j->spool.path || !j->session ? &j->spool : &j->session->spool;
-	struct log_fields fields = { .session = job_name(j), .cpu = -1, .error = err->code };
+	struct log_fields fields = { .session = job_name(j),
+				     .cpu = -1,
+				     .error = err->code,
+				     .message_id = AUDIT_EXPORT_FAILED };
 	struct session *s = j->session;
 	bool own = j->spool.path;
 
@@ -416,7 +424,8 @@ int job_extract(struct job *j, const char *instance, struct error *err)
 	struct manager *m = j->manager;
 	int r;
 
-	r = spool_create(&j->spool, m->config.spool_dir, "extract", m->config.min_free, err);
+	r = spool_create(&j->spool, m->config.spool_dir, "extract", j->uid, m->config.min_free,
+			 err);
 	if (r < 0)
 		return r;
 	r = extractor_spawn(&j->child, m->loop, m->options.tracefs, m->config.state_dir, instance,

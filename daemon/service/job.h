@@ -31,6 +31,7 @@ struct job {
 	enum job_kind kind;
 	struct connection *connection; /* NULL: it has left */
 	struct session *session;       /* NULL: it needs none, or the session is gone */
+	uid_t uid;		       /* who asked */
 	uint64_t request_id;
 	int out_fd;   /* owned; -EBADF: only the counts are wanted */
 	char *format; /* owned; NULL without an output */

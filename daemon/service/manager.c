@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "service/audit.h"
 #include "service/connection.h"
 #include "service/job.h"
 #include "service/marking.h"
 #include "service/notify.h"
+#include "service/policy.h"
 #include "service/session.h"
 #include "service/spool.h"
 #include "service/worker.h"
@@ -20,6 +22,8 @@
 
 #define SOCKET_GROUP "traced"
 #define BACKLOG 64
+/* Above the limit of clients. */
+#define ROOT_CLIENTS 8
 /* What is this long need not be on time. */
 #define LATE_US 250000
 /* Without a descriptor or memory for a client. */
@@ -180,7 +184,7 @@ struct session *manager_find_session(struct manager *m, const char *name)
 static void found_leftover(void *userdata, const struct spool_leftover *found)
 {
 	const struct manager *m = userdata;
-	struct log_fields fields = { .cpu = -1 };
+	struct log_fields fields = { .cpu = -1, .message_id = AUDIT_LEFTOVER };
 	_cleanup_buf_ struct buf size = BUF_INIT;
 
 	if (m->options.private && found->told)
@@ -194,6 +198,7 @@ static void found_leftover(void *userdata, const struct spool_leftover *found)
 
 void manager_recover(struct manager *m)
 {
+	struct log_fields fields = { .cpu = -1, .message_id = AUDIT_PUT_BACK };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	const struct capture_env *env;
 	int r;
@@ -204,7 +209,8 @@ void manager_recover(struct manager *m)
 	if (r < 0)
 		log_warning("%s%s%s", err.message, err.hint ? "; " : "", err.hint ?: "");
 	else if (r > 0)
-		log_notice("put back %d things that an earlier run had left in the kernel", r);
+		log_write(LOG_NOTICE, &fields,
+			  "put back %d things that an earlier run had left in the kernel", r);
 	spool_find_leftovers(m->config.spool_dir, found_leftover, m);
 }
 
@@ -240,7 +246,7 @@ void manager_changed(struct manager *m)
 }
 
 /* Says no in the protocol's own words, so that tracectl can say why. */
-static void turn_away(struct manager *m, int fd)
+static void turn_away(int fd, const struct error *err)
 {
 	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
 	Traced__Control__Error error = TRACED__CONTROL__ERROR__INIT;
@@ -248,15 +254,33 @@ static void turn_away(struct manager *m, int fd)
 	struct frame_io io;
 
 	frame_io_init(&io, fd);
-	error.code = EUSERS;
-	error.message = (char *)"too many clients are connected to traced";
-	error.hint = (char *)"close some, or raise \"clients\" in [limits] of traced.conf";
+	error.code = (uint32_t)err->code;
+	error.message = err->message;
+	error.hint = err->hint;
 	reply.error = &error;
 	if (frame_queue(&io, &reply.base, NULL, 0) == 0)
 		frame_flush(&io);
 	frame_io_deinit(&io);
 	if (log_limit_pass(&limit))
-		log_notice("turned a client away: %u are the limit", m->config.clients);
+		log_notice("turned a client away: %s", err->message);
+}
+
+/* -EUSERS. Root comes in even so, within a bound: who else should make order? */
+static int check_room(const struct manager *m, int fd, struct error *err)
+{
+	struct ucred peer = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(peer);
+	unsigned max = m->config.clients;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		return error_errno(err, -errno, "credentials of a client");
+	if (policy_trusts(peer.uid))
+		max += ROOT_CLIENTS;
+	if (m->connection_count < max)
+		return policy_check_client(m, peer.uid, err);
+	error_set(err, -EUSERS, "too many clients are connected to traced: %u are the limit",
+		  m->config.clients);
+	return error_hint(err, "close some, or raise \"clients\" in [limits] of traced.conf");
 }
 
 static void on_listen_again(void *userdata)
@@ -284,8 +308,8 @@ static void on_connect(void *userdata, int listen_fd, uint32_t revents _unused_)
 		loop_source_enable(m->listen, false);
 		return;
 	}
-	if (m->connection_count >= m->config.clients)
-		turn_away(m, fd);
+	if (check_room(m, fd, &err) < 0)
+		turn_away(fd, &err);
 	else if (manager_adopt(m, TAKE_FD(fd), &err) < 0)
 		log_warning("%s", err.message);
 }
@@ -392,11 +416,12 @@ void manager_reload(struct manager *m)
 {
 	_cleanup_config_ struct config c = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
+	struct log_fields fields = { .cpu = -1, .message_id = AUDIT_CONFIGURATION };
 	char *swap;
 
-	notify("RELOADING=1");
+	notify_reloading();
 	if (read_config(&c, &m->options, &err) < 0) {
-		log_error("%s; the configuration stays as it was", err.message);
+		log_write(LOG_ERR, &fields, "%s; the configuration stays as it was", err.message);
 	} else {
 		if (strcmp(c.socket, m->config.socket) != 0 ||
 		    strcmp(c.spool_dir, m->config.spool_dir) != 0 ||

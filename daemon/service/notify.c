@@ -2,12 +2,13 @@
 #include "service/notify.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "util/cleanup.h"
+#include "util/io.h"
 
 #define FIRST_FD 3
 
@@ -28,6 +29,15 @@ void notify(const char *state)
 	if (fd >= 0)
 		(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&sa,
 			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+}
+
+void notify_reloading(void)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+		 now_ns(CLOCK_MONOTONIC) / NSEC_PER_USEC);
+	notify(text);
 }
 
 /* A number of the environment, if it is for this process; else 0. */

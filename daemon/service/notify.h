@@ -10,6 +10,11 @@
 
 /* state: lines as of sd_notify(3). */
 void notify(const char *state);
+/*
+ * The configuration is being read again, until the next READY=1. For Type=notify-reload it has the
+ * time, which tells a reload that was asked for from an earlier one.
+ */
+void notify_reloading(void);
 /* How often, at least, it wants to hear that the service lives; 0: it doesn't. */
 uint64_t notify_watchdog_us(void);
 /*

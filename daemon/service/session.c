@@ -12,8 +12,10 @@
 #include <string.h>
 
 #include "service/arming.h"
+#include "service/audit.h"
 #include "service/job.h"
 #include "service/marking.h"
+#include "service/policy.h"
 #include "traced/stream.h"
 #include "util/io.h"
 #include "util/log.h"
@@ -31,7 +33,8 @@ static void drain(struct session *s);
 
 static void log_session(const struct session *s, int level, int error, const char *text)
 {
-	struct log_fields fields = { .session = s->name, .cpu = -1, .error = -error };
+	const char *id = level == LOG_WARNING ? AUDIT_CUT_SHORT : NULL;
+	struct log_fields fields = { s->name, -1, -error, id, NULL };
 
 	log_write(level, &fields, "%s: %s", s->name, text);
 }
@@ -156,7 +159,8 @@ void session_space_freed(struct session *s)
 	const struct config *config = &s->manager->config;
 
 	if (!s->paused || !session_records(s) ||
-	    spool_check(&s->spool, config->min_free + BACKLOG_MIN, config->spool_max / 4 * 3) < 0)
+	    spool_check(&s->spool, config->min_free + BACKLOG_MIN, config->spool_max / 4 * 3) < 0 ||
+	    policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 75))
 		return;
 	set_draining(s, true);
 	drain(s);
@@ -167,13 +171,18 @@ static bool out_of_space(struct session *s)
 {
 	const struct config *config = &s->manager->config;
 	int r = spool_check(&s->spool, config->min_free, config->spool_max);
+	const char *full = "it is as long as spool_max in traced.conf allows";
 
+	if (r >= 0 && policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 100)) {
+		full = "its user's recordings are as long as [users] of traced.conf allows";
+		r = -EDQUOT;
+	}
 	if (r < 0 && pause_for_output(s))
 		return true;
 	if (r == -ENOSPC)
 		end_in_trouble(s, r, "no space is left where it is spooled");
 	else if (r == -EDQUOT)
-		end_in_trouble(s, r, "it is as long as spool_max in traced.conf allows");
+		end_in_trouble(s, r, full);
 	return r < 0;
 }
 
@@ -248,46 +257,48 @@ static int add_sources(struct session *s)
 	return loop_timer_at(s->duration, (stats.start_boot_ns + s->duration_ns) / NSEC_PER_USEC);
 }
 
-static int arm(struct session *s, struct start_plan *plan, struct error *err)
+static int make_spool(const struct session *s, struct spool *ret, struct error *err)
 {
 	const struct config *config = &s->manager->config;
+
+	return spool_create(ret, config->spool_dir, s->name, s->uid, config->min_free, err);
+}
+
+static int arm(struct session *s, struct start_plan *plan, struct error *err)
+{
+	uint64_t stream_max = policy_stream_max(s->manager, s->uid);
 	int r;
 
 	plan->request.name = plan->name;
 	/* Of one that is followed it is not the stream that is bounded, but what waits. */
-	plan->request.stream_limit =
-		config->spool_max && !s->streamed ? config->spool_max + STREAM_SLACK : 0;
+	plan->request.stream_limit = stream_max && !s->streamed ? stream_max + STREAM_SLACK : 0;
 	if (!s->ring) {
-		r = spool_create(&s->spool, config->spool_dir, s->name, config->min_free, err);
+		r = make_spool(s, &s->spool, err);
 		if (r < 0)
 			return r;
 	}
 	return arming_start(&s->arming, s, plan, err);
 }
 
-int session_start(struct session **ret, struct manager *m, struct connection *client, uid_t uid,
+int session_start(struct session **ret, struct connection *client,
 		  const Traced__Control__Start *start, struct error *err)
 {
+	struct manager *m = client->manager;
 	_cleanup_(start_plan_deinit) struct start_plan plan = { 0 };
 	_cleanup_(session_freep) struct session *s = NULL;
 	int r;
 
-	/* Their arguments read any memory, and their paths are opened with the daemon's rights. */
-	if (uid != 0 && uid != geteuid() && (start->n_kprobes || start->n_uprobes)) {
-		error_set(err, -EPERM, "only root may make probes");
-		return error_hint(err,
-				  "sudo tracectl ...; or let root make them in kprobe_events, and "
-				  "record them with -e kprobes:NAME");
-	}
-	r = start_plan_make(&plan, m, start, err);
+	r = start_plan_make(&plan, m, client->uid, start, err);
 	if (r < 0)
 		return r;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return error_errno(err, -ENOMEM, "session");
 	s->spool = SPOOL_INIT;
-	s->client = client;
-	s->uid = uid;
+	s->client = start->detached ? NULL : client;
+	s->uid = client->uid;
+	s->pid = client->pid;
+	audit_comm(m->env.proc, s->pid, s->comm);
 	s->name = strdup(plan.name);
 	s->what = TAKE_PTR(plan.what);
 	s->note = TAKE_PTR(plan.note);
@@ -296,6 +307,8 @@ int session_start(struct session **ret, struct manager *m, struct connection *cl
 	s->streamed = start->stream;
 	s->duration_ns = plan.request.duration_ns;
 	s->buffer_bytes = plan.request.buffer_bytes;
+	s->memory_bytes = plan.memory_bytes;
+	s->spool_elsewhere = plan.spool_elsewhere;
 	s->state = TRACED__CONTROL__SESSION__STATE__ARMING;
 	s->manager = m;
 	TAILQ_INSERT_TAIL(&m->sessions, s, list);
@@ -350,7 +363,7 @@ void session_armed(struct session *s, struct capture *capture, uint64_t cpu_ns, 
 	}
 	marking_begin(s);
 	s->state = TRACED__CONTROL__SESSION__STATE__RECORDING;
-	log_session(s, LOG_INFO, 0, s->what);
+	audit_started(s);
 	manager_changed(s->manager);
 	for (j = TAILQ_FIRST(&s->manager->jobs); j; j = next) {
 		next = TAILQ_NEXT(j, list);
@@ -363,10 +376,8 @@ void session_armed(struct session *s, struct capture *capture, uint64_t cpu_ns, 
 
 int session_snapshot(struct session *s, struct spool *ret, struct error *err)
 {
-	const struct config *config = &s->manager->config;
-	int r;
+	int r = make_spool(s, ret, err);
 
-	r = spool_create(ret, config->spool_dir, s->name, config->min_free, err);
 	if (r < 0)
 		return r;
 	CHARGED(s, r = capture_snapshot(s->capture, ret->fd, CAPTURE_END_SNAPSHOT, err));
@@ -393,11 +404,10 @@ int session_sync(struct session *s, const char *id, struct capture_sync *ret, st
 
 static int finish_stream(struct session *s, enum capture_end reason, struct error *err)
 {
-	const struct config *config = &s->manager->config;
 	int r;
 
 	if (s->ring) {
-		r = spool_create(&s->spool, config->spool_dir, s->name, config->min_free, err);
+		r = make_spool(s, &s->spool, err);
 		if (r < 0)
 			return r;
 		r = capture_snapshot(s->capture, s->spool.fd, reason, err);
@@ -424,6 +434,7 @@ static void finish(struct session *s, enum capture_end reason)
 		set_note(s, r, buf_string(&text) ?: "the end of the recording is missing");
 	}
 	s->last = session_describe_capture(s);
+	audit_ended(s, audit_reason(reason));
 	capture_retire(s->manager, TAKE_PTR(s->capture));
 	s->state = TRACED__CONTROL__SESSION__STATE__STOPPED;
 	if (r >= 0 || spool_check(&s->spool, 0, STREAM_MAGIC_SIZE) == -EDQUOT)
@@ -434,8 +445,6 @@ static void finish(struct session *s, enum capture_end reason)
 
 void session_end(struct session *s, enum capture_end reason)
 {
-	char text[160];
-
 	if (s->arming && !s->end_wanted) {
 		s->end_wanted = true;
 		s->end_reason = reason;
@@ -443,10 +452,6 @@ void session_end(struct session *s, enum capture_end reason)
 	if (!session_records(s))
 		return;
 	finish(s, reason);
-	snprintf(text, sizeof(text), "ended: %llu events read, %llu lost",
-		 s->last ? (unsigned long long)s->last->events : 0,
-		 s->last ? (unsigned long long)s->last->lost : 0);
-	log_session(s, LOG_INFO, 0, text);
 	session_settle(s);
 }
 
@@ -539,7 +544,12 @@ void session_cancel(struct session *s, const char *why)
 	struct job *j, *next;
 
 	error_set(&err, -ECANCELED, "%s: %s", s->name, why);
-	log_session(s, LOG_INFO, 0, why);
+	if (session_records(s)) {
+		s->last = session_describe_capture(s);
+		audit_ended(s, why);
+	} else {
+		log_session(s, LOG_INFO, 0, why);
+	}
 	for (j = TAILQ_FIRST(&s->manager->jobs); j; j = next) {
 		next = TAILQ_NEXT(j, list);
 		if (j->session != s)

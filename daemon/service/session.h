@@ -21,14 +21,18 @@ struct session {
 	struct connection *client; /* whose leaving ends it; NULL: detached */
 	char *name, *what;	   /* owned */
 	uid_t uid;
+	pid_t pid; /* of who started it, and its name at that time */
+	char comm[32];
 	Traced__Control__Session__State state;
 	bool ring, tgid, streamed;
 	bool paused;	  /* the spool is full: the rings wait, and overwrite what is oldest */
 	uint64_t flushes; /* of the stream, that followers were told of */
 	uint64_t duration_ns, buffer_bytes;
-	uint64_t cpu_ns;	 /* this thread's, spent on this session */
-	struct arming *arming;	 /* NULL once armed */
-	struct capture *capture; /* NULL until armed, and once drained */
+	uint64_t memory_bytes;	  /* of the kernel's, for its main ring buffers */
+	uint64_t spool_elsewhere; /* as its plan says */
+	uint64_t cpu_ns;	  /* this thread's, spent on this session */
+	struct arming *arming;	  /* NULL once armed */
+	struct capture *capture;  /* NULL until armed, and once drained */
 	struct spool spool;
 	struct marks_sink marks; /* the recording's part in applications' marks */
 	unsigned marks_refused;	 /* programs and threads, before it began */
@@ -42,8 +46,8 @@ struct session {
 	bool settling, written, export_failed, unwanted, told;
 };
 
-/* Has it armed, and started by then. start is copied. client NULL: detached. */
-int session_start(struct session **ret, struct manager *m, struct connection *client, uid_t uid,
+/* Has it armed, and started by then. start is copied; client's leaving ends one not detached. */
+int session_start(struct session **ret, struct connection *client,
 		  const Traced__Control__Start *start, struct error *err);
 struct session *session_free(struct session *s);
 DEFINE_CLEANUP_FUNC(struct session *, session_free);

@@ -57,7 +57,7 @@ static int error_full(const char *dir, uint64_t bytes, uint64_t min_free, struct
 			  buf_string(&want) ?: "more");
 }
 
-int spool_create(struct spool *ret, const char *dir, const char *name, uint64_t min_free,
+int spool_create(struct spool *ret, const char *dir, const char *name, uid_t uid, uint64_t min_free,
 		 struct error *err)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -75,7 +75,10 @@ int spool_create(struct spool *ret, const char *dir, const char *name, uint64_t 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return error_errno(err, -errno, "getrandom");
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
-	buf_printf(&path, "%s/%s-%s-%08" PRIx32 SUFFIX, dir, stamp, name, random);
+	buf_printf(&path, "%s/%s-", dir, stamp);
+	if (uid)
+		buf_printf(&path, "%u+", uid);
+	buf_printf(&path, "%s-%08" PRIx32 SUFFIX, name, random);
 	if (!buf_string(&path))
 		return error_errno(err, -ENOMEM, "spool");
 	fd = open(path.data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -153,6 +156,18 @@ void spool_deinit(struct spool *s)
 	*s = SPOOL_INIT;
 }
 
+static uid_t uid_of(const char *name)
+{
+	const char *dash = strchr(name, '-');
+	unsigned long uid;
+	char *end;
+
+	if (!dash || dash[1] < '1' || dash[1] > '9')
+		return 0;
+	uid = strtoul(dash + 1, &end, 10);
+	return *end == '+' ? (uid_t)uid : 0;
+}
+
 static void look_at(int dirfd, const char *dir, const char *name,
 		    void (*found)(void *, const struct spool_leftover *), void *userdata)
 {
@@ -173,6 +188,7 @@ static void look_at(int dirfd, const char *dir, const char *name,
 	if (buf_string(&path))
 		found(userdata, &(struct spool_leftover){ .path = path.data,
 							  .bytes = (uint64_t)st.st_size,
+							  .uid = uid_of(name),
 							  .told = !(st.st_mode & S_IWUSR) });
 }
 
@@ -199,4 +215,24 @@ int spool_find_leftovers(const char *dir,
 	}
 	closedir(d);
 	return 0;
+}
+
+struct sum {
+	uid_t uid;
+	uint64_t bytes;
+};
+
+static void add_bytes(void *userdata, const struct spool_leftover *found)
+{
+	struct sum *sum = userdata;
+
+	if (found->uid == sum->uid)
+		sum->bytes += found->bytes;
+}
+
+uint64_t spool_bytes_of(const char *dir, uid_t uid)
+{
+	struct sum sum = { .uid = uid };
+
+	return spool_find_leftovers(dir, add_bytes, &sum) < 0 ? 0 : sum.bytes;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "util/buf.h"
 #include "util/error.h"
@@ -21,10 +22,11 @@ struct spool {
 #define SPOOL_INIT ((struct spool){ .fd = -EBADF })
 
 /*
- * Creates dir/<utc>-<name>-<random>.traced, mode 0600, locked. -ENOSPC: fewer
+ * Creates dir/<utc>-<name>-<random>.traced, or, of another user than root,
+ * dir/<utc>-<uid>+<name>-<random>.traced; mode 0600, locked. name: without a "+". -ENOSPC: fewer
  * than min_free bytes are free in dir.
  */
-int spool_create(struct spool *ret, const char *dir, const char *name, uint64_t min_free,
+int spool_create(struct spool *ret, const char *dir, const char *name, uid_t uid, uint64_t min_free,
 		 struct error *err);
 /* An own read-only description of the file, at offset 0: for an exporter. */
 int spool_reopen(const struct spool *s, struct error *err);
@@ -51,6 +53,7 @@ int make_dir(const char *dir, unsigned mode, struct error *err);
 struct spool_leftover {
 	const char *path;
 	uint64_t bytes;
+	uid_t uid; /* whose recording it is, by its name */
 	bool told; /* spool_mark_told() was called of it */
 };
 
@@ -61,5 +64,7 @@ struct spool_leftover {
 int spool_find_leftovers(const char *dir,
 			 void (*found)(void *userdata, const struct spool_leftover *leftover),
 			 void *userdata);
+/* Of those, the bytes of the ones of this user. */
+uint64_t spool_bytes_of(const char *dir, uid_t uid);
 /* Remembers that somebody was told of a leftover: nobody may write it from then on. */
 void spool_mark_told(const char *path);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture/events.h"
+#include "service/policy.h"
 #include "service/profiles.h"
 
 #define DURATION_MAX (INT64_MAX / 2)
@@ -24,6 +25,8 @@ void start_plan_deinit(struct start_plan *p)
 	free(p->pids);
 	free(p->command);
 	cpu_set_deinit(&p->cpus);
+	string_list_deinit(&p->events_allowed);
+	string_list_deinit(&p->events_denied);
 	profile_free(p->profile);
 	*p = (struct start_plan){ 0 };
 }
@@ -285,11 +288,12 @@ static int describe(struct start_plan *p, const Traced__Control__Start *start, s
 	return 0;
 }
 
-static int choose_duration(struct start_plan *p, const struct manager *m, uint64_t wanted,
-			   struct error *err)
+static int choose_duration(struct start_plan *p, const struct manager *m, uid_t uid,
+			   uint64_t wanted, struct error *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	uint64_t max = m->config.duration_max;
+	const char *section;
+	uint64_t max = policy_duration_max(m, uid, &section);
 
 	/* Clock readings are added to it. */
 	if (wanted > DURATION_MAX) {
@@ -304,12 +308,13 @@ static int choose_duration(struct start_plan *p, const struct manager *m, uint64
 		return error_errno(err, -ENOMEM, "session");
 	if (wanted) {
 		error_set(err, -EINVAL, "%s is the longest recording allowed here", text.data);
-		return error_hint(err, "shorten it, or raise duration_max in [limits] of "
-				       "traced.conf");
+		return error_hint(err, "shorten it, or raise duration_max in [%s] of traced.conf",
+				  section);
 	}
 	p->request.duration_ns = max;
-	if (asprintf(&p->note, "it will end by itself after %s: duration_max in traced.conf",
-		     text.data) < 0) {
+	if (asprintf(&p->note,
+		     "it will end by itself after %s: duration_max in [%s] of traced.conf",
+		     text.data, section) < 0) {
 		p->note = NULL;
 		return error_errno(err, -ENOMEM, "session");
 	}
@@ -374,7 +379,7 @@ static int choose_clock(struct start_plan *p, const struct manager *m)
 	return p->clock ? 0 : -ENOMEM;
 }
 
-int start_plan_make(struct start_plan *ret, struct manager *m,
+int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
 		    const Traced__Control__Start *request, struct error *err)
 {
 	_cleanup_(start_plan_deinit) struct start_plan p = { 0 };
@@ -399,11 +404,13 @@ int start_plan_make(struct start_plan *ret, struct manager *m,
 	if (r >= 0)
 		r = choose_name(&p, m, start->name, err);
 	if (r >= 0)
-		r = choose_duration(&p, m, start->duration_ns, err);
+		r = choose_duration(&p, m, uid, start->duration_ns, err);
 	if (r >= 0)
 		r = copy_lists(&p, start, err);
 	if (r >= 0)
 		r = choose_events(&p, m, start, err);
+	if (r >= 0)
+		r = policy_check_start(&p, m, uid, err);
 	if (r >= 0)
 		r = describe(&p, start, err);
 	if (r < 0)

@@ -20,12 +20,15 @@ struct start_plan {
 	pid_t *pids;
 	const char **command;
 	struct cpu_set cpus;
+	struct string_list events_allowed, events_denied;
 	struct profile *profile;
+	uint64_t memory_bytes;	  /* of the kernel's, for its main ring buffers */
+	uint64_t spool_elsewhere; /* bytes that its user has in the spool, of no session */
 };
 
 /* Neither start nor the configuration need outlive the plan: it is read while they may change. */
-int start_plan_make(struct start_plan *ret, struct manager *m, const Traced__Control__Start *start,
-		    struct error *err);
+int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
+		    const Traced__Control__Start *start, struct error *err);
 /* *to is taken as empty; *from is, afterwards. */
 void start_plan_move(struct start_plan *to, struct start_plan *from);
 void start_plan_deinit(struct start_plan *p);

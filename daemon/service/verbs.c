@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "capture/events.h"
+#include "service/audit.h"
 #include "service/job.h"
 #include "service/session.h"
 #include "util/io.h"
@@ -83,8 +84,7 @@ static int do_start(struct call *call, struct error *err)
 	r = new_job(call, JOB_START, NULL, &j, err);
 	if (r < 0)
 		return r;
-	r = session_start(&s, call->manager, start->detached ? NULL : call->connection,
-			  call->connection->uid, start, err);
+	r = session_start(&s, call->connection, start, err);
 	if (r < 0) {
 		job_free(j);
 		return r;
@@ -423,6 +423,8 @@ void verb_dispatch(struct connection *c, const Traced__Control__Request *request
 		r = verbs[i].run(&call, &err);
 		break;
 	}
-	if (r < 0)
+	if (r < 0) {
+		audit_refused(c, &err);
 		connection_reply_error(c, request->id, &err);
+	}
 }

@@ -48,8 +48,8 @@ static bool stderr_is_journal(void)
 #if HAVE_SYSTEMD
 static void write_journal(int level, const struct log_fields *f, const char *text)
 {
-	char message[2048], priority[32], session[256], cpu[32], error[32];
-	struct iovec iov[5];
+	char message[2048], priority[32], session[256], cpu[32], error[32], id[64];
+	struct iovec iov[6 + LOG_MORE_MAX];
 	int n = 0;
 
 	snprintf(message, sizeof(message), "MESSAGE=%s", text);
@@ -68,6 +68,12 @@ static void write_journal(int level, const struct log_fields *f, const char *tex
 		snprintf(error, sizeof(error), "ERRNO=%d", f->error);
 		iov[n++] = (struct iovec){ error, strlen(error) };
 	}
+	if (f && f->message_id) {
+		snprintf(id, sizeof(id), "MESSAGE_ID=%s", f->message_id);
+		iov[n++] = (struct iovec){ id, strlen(id) };
+	}
+	for (int i = 0; f && f->more && f->more[i] && i < LOG_MORE_MAX; i++)
+		iov[n++] = (struct iovec){ (char *)(uintptr_t)f->more[i], strlen(f->more[i]) };
 	sd_journal_sendv(iov, n);
 }
 #else

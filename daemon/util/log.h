@@ -13,10 +13,13 @@
 #include "util/cleanup.h"
 
 struct log_fields {
-	const char *session; /* SESSION=, or NULL */
-	int cpu;	     /* CPU=, or -1 */
-	int error;	     /* ERRNO=, positive, or 0 */
+	const char *session;	 /* SESSION=, or NULL */
+	int cpu;		 /* CPU=, or -1 */
+	int error;		 /* ERRNO=, positive, or 0 */
+	const char *message_id;	 /* MESSAGE_ID=, or NULL: the journal's catalog explains it */
+	const char *const *more; /* "NAME=value", at most LOG_MORE_MAX up to a NULL; or NULL */
 };
+#define LOG_MORE_MAX 12
 
 void log_set_level(int max_level);
 int log_get_level(void);

@@ -29,12 +29,28 @@ instances() { # of the session of this name
 in_group() {
   setpriv --reuid=65534 --regid=65534 --groups "$(getent group traced | cut -d: -f3)" "$@"
 }
+other_in_group() {
+  setpriv --reuid=65533 --regid=65534 --groups "$(getent group traced | cut -d: -f3)" "$@"
+}
+told() { # text, command...: it is refused, with that text
+  local text=$1
+  shift
+  [[ $("$@" 2>&1) == *"$text"* ]] && refused "$@"
+}
+journal() { # field=value...
+  [ -n "$(journalctl -q -u traced.service "$@" -n 1)" ]
+}
 in_no_group() {
   setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
 }
 refused() { # as tracectl fails, and not otherwise
   "$@"
   [ $? = 1 ]
+}
+partly() { # written, but something is missing
+  local said
+  said=$("$@" 2>&1)
+  [ $? = 3 ] && [[ $said == *"left out"* ]]
 }
 whole_json() {
   python3 -c '
@@ -52,6 +68,7 @@ eventually() {
   return 1
 }
 
+journalctl --update-catalog
 check "sysusers made the group" getent group traced
 check "the socket unit starts" systemctl start traced.socket
 check "the socket is the group's" test "$(stat -c %G:%a /run/traced/traced.sock)" = traced:660
@@ -67,6 +84,53 @@ check "the file is the member's" test "$(stat -c %u member.json)" = 65534
 check "another user is refused" refused in_no_group tracectl record -t 100ms -o /tmp/other.json
 check "and told why" grep -q 'hint:.*traced' <(in_no_group tracectl status 2>&1)
 check "and gets no file" test ! -e other.json
+
+# Sessions have owners.
+check "a member starts a session" in_group tracectl start --name mine -e sched
+check "another member can't end it" told "another user's" other_in_group tracectl cancel mine
+check "nor read it" told "another user's" other_in_group tracectl stop mine -o /tmp/stolen.json
+check "nor snapshot it" told "another user's" other_in_group tracectl snapshot mine -o /tmp/stolen.json
+check "nor see it" fails grep -q mine <(other_in_group tracectl status)
+check "nor put marks into it" told "nothing records" other_in_group tracectl mark 'not mine'
+check "and has no file of it" test ! -e stolen.json
+check "root sees it" grep -q mine <(tracectl list)
+check "its owner ends it" in_group tracectl cancel mine
+
+# What a user may, and where that is set.
+conf=$(traced --help | sed -n 's/.*read FILE and FILE.d.*(\(.*\))$/\1/p')
+check "no kernel addresses for users" told "raw_addresses = yes" in_group tracectl record -t 100ms -o /tmp/raw.traced
+check "no functions of others" told "functions = yes" in_group tracectl record -p function -t 100ms -o /tmp/f.json
+check "no probes" told "only root" in_group tracectl record --kprobe 'p:x do_exit' -t 100ms -o /tmp/p.json
+check "no top-level buffer" told "top_level = yes" in_group tracectl record --top-level -t 100ms -o /tmp/t.json
+check "no more memory than is theirs" told "buffer_memory" in_group tracectl record -b 1T -t 100ms -o /tmp/b.json
+check "a session to reload in" tracectl start --name through -e sched
+mkdir -p "$conf.d"
+printf '[users]\nsessions = 1\nduration_max = 1s\nevents_denied = sched:sched_switch timer\n' >"$conf.d/50-users.conf"
+check "a reload" systemctl reload traced
+check "is done" eventually journal --grep 'configuration read again'
+check "and the session goes on" instances through
+check "it is whole" tracectl stop through -o through.json
+check "a denied event is left out, and that is said" partly in_group tracectl record -e sched -t 200ms -o /tmp/denied.txt
+check "indeed" fails grep -q 'sched_switch:' denied.txt
+check "the others are there" grep -q 'sched_wak' denied.txt
+check "what is denied alone is refused" told "events_denied" in_group tracectl record -e timer -t 100ms -o /tmp/d.txt
+check "a longer recording is refused" told "duration_max" in_group tracectl record -t 2s -o /tmp/long.txt
+check "root is not bound" tracectl record -e timer -t 1100ms -o root.txt
+check "a user's one session" in_group tracectl start --name one -e irq
+check "is the only one" told "limit" in_group tracectl start --name two -e irq
+check "until it ends" in_group tracectl cancel one
+printf '[users]\nsessions = many\n' >"$conf.d/50-users.conf"
+check "a reload of nonsense" systemctl reload traced
+check "is told of" eventually journal MESSAGE_ID=d4763e03935a4f09b614e10e67080811
+check "and changes nothing" told "duration_max" in_group tracectl record -t 2s -o /tmp/long.txt
+rm "$conf.d/50-users.conf"
+check "back to what it was" systemctl reload traced
+check "as it is" eventually in_group tracectl record -t 1100ms -o /tmp/again.txt
+check "the journal knows who recorded" journal CLIENT_UID=65534 MESSAGE_ID=b80e1af434d045ba8f095a86eee018a6
+check "and how long" journal CLIENT_UID=65534 MESSAGE_ID=0f6da06ef77e4e4bb3b46a6d7ef7399b --grep 'recorded 1\.[12]'
+check "and who was refused" journal MESSAGE_ID=95f84be9c6a94b09b747d6084164a788 --grep 'uid 65534.*limit'
+check "the catalog explains it" grep -q 'asked for what this user may not do' \
+  <(journalctl -q -x -u traced.service MESSAGE_ID=95f84be9c6a94b09b747d6084164a788 -n 1)
 
 check "a session starts detached" tracectl start --name lab -e sched
 check "it has its instance" instances lab
@@ -88,7 +152,7 @@ check "the service stops" systemctl stop traced.socket traced.service
 check "without an error" property Result '^success$'
 check "nothing of the session is left" fails instances end
 check "nor of the socket's daemon" fails pgrep -x traced
-check "the journal knows the sessions" test -n "$(journalctl -q -u traced.service SESSION=lab -n 1)"
+check "the journal knows the sessions" journal SESSION=lab
 
 if [ $failed != 0 ]; then
   journalctl -q -u traced.service -u traced.socket --no-pager -n 30

@@ -21,6 +21,11 @@ struct tracefs {
 	int unused;
 };
 
+static void note_first(char *to, size_t size, const struct capture_words *words)
+{
+	snprintf(to, size, "%s", words->count ? words->items[0] : "");
+}
+
 int capture_new(struct capture **ret, const struct capture_env *env _unused_,
 		const struct capture_request *request, struct error *err)
 {
@@ -34,6 +39,8 @@ int capture_new(struct capture **ret, const struct capture_env *env _unused_,
 			strcat(fakes.events, " ");
 		strcat(fakes.events, request->events[i].glob);
 	}
+	note_first(fakes.only, sizeof(fakes.only), &request->bounds.only);
+	note_first(fakes.never, sizeof(fakes.never), &request->bounds.never);
 	if (fakes.new_error)
 		return error_set(err, fakes.new_error, "no such event");
 	c = calloc(1, sizeof(*c));
@@ -235,8 +242,13 @@ bool event_glob_matches(const char *glob, const char *name)
 const struct export_format *export_format_find(const char *name, const char *path _unused_)
 {
 	static const struct export_format formats[] = {
-		{ .name = "txt" },  { .name = "fail" }, { .name = "crash" },
-		{ .name = "hang" }, { .name = "mute" }, { .name = "lie" },
+		{ .name = "txt" },
+		{ .name = "fail" },
+		{ .name = "crash" },
+		{ .name = "hang" },
+		{ .name = "mute" },
+		{ .name = "lie" },
+		{ .name = "raw", .raw_records = true },
 	};
 
 	for (size_t i = 0; name && i < ARRAY_SIZE(formats); i++)

@@ -17,9 +17,10 @@ struct fakes {
 	bool always_more;	/* capture_dispatch never catches up */
 	char last_mark[64];
 	size_t event_count;
-	char events[256]; /* globs of the last request, with blanks */
+	char events[256];	  /* globs of the last request, with blanks */
+	char only[64], never[64]; /* the first of its bounds */
 };
 extern struct fakes fakes;
 
 /* Formats: "txt" copies the stream, "fail" reports ENOSPC, "crash", "hang", "mute" (no result),
- * "lie". */
+ * "lie"; "raw" is one with addresses. */

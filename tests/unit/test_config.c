@@ -103,6 +103,37 @@ static void an_empty_list_starts_anew(void **state)
 	assert_string_equal(c.events.items[0], "block:*");
 }
 
+static void users_have_a_section(void **state)
+{
+	struct files *f = *state;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf warnings = BUF_INIT;
+	_cleanup_config_ struct config c = { 0 };
+
+	assert_int_equal(config_init(&c), 0);
+	assert_int_equal(c.users.functions, USER_FUNCTIONS_OWN);
+	assert_false(c.users.raw_addresses || c.users.top_level);
+	assert_true(c.users.buffer_memory > 0);
+	config_deinit(&c);
+	put(f->dir, "traced.conf",
+	    "[users]\nclients = 2\nsessions = 3\nbuffer_memory = 64M\nspool_max = 1G\n"
+	    "duration_max = 5m\nraw_addresses = yes\ntop_level = yes\nfunctions = no\n"
+	    "events_allowed = sched irq\nevents_denied = sched:sched_process_exec, kvm\n"
+	    "[limits]\nsessions = 9\n");
+	assert_int_equal(load(f, &c, &warnings, &err), 0);
+	assert_int_equal(c.users.clients, 2);
+	assert_int_equal(c.users.sessions, 3);
+	assert_int_equal(c.sessions, 9);
+	assert_int_equal(c.users.buffer_memory, 64 << 20);
+	assert_int_equal(c.users.spool_max, 1 << 30);
+	assert_int_equal(c.users.duration_max, 300 * NSEC_PER_SEC);
+	assert_true(c.users.raw_addresses && c.users.top_level);
+	assert_int_equal(c.users.functions, USER_FUNCTIONS_NO);
+	assert_int_equal(c.users.events_allowed.count, 2);
+	assert_string_equal(c.users.events_denied.items[1], "kvm");
+	assert_int_equal(warnings.len, 0);
+}
+
 static void an_absent_file_is_empty_unless_named(void **state)
 {
 	struct files *f = *state;
@@ -151,6 +182,8 @@ static void bad_values_name_file_and_line(void **state)
 		{ "[defaults]\nclock = two words\n", "traced.conf:2: clock: " },
 		{ "[defaults]\nreader = telepathy\n", "traced.conf:2: reader: " },
 		{ "[defaults]\nbuffer_size = 0\n", "traced.conf:2: buffer_size: " },
+		{ "[users]\nfunctions = mine\n", "traced.conf:2: functions: " },
+		{ "[users]\nraw_addresses = 1\n", "traced.conf:2: raw_addresses: " },
 		{ "[daemon\n", "traced.conf:1: " },
 		{ "[daemon]\nsocket\n", "traced.conf:2: " },
 	};
@@ -248,6 +281,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(later_files_win),
 		TEST(an_empty_list_starts_anew),
+		TEST(users_have_a_section),
 		TEST(an_absent_file_is_empty_unless_named),
 		TEST(unknown_names_are_warnings),
 		TEST(bad_values_name_file_and_line),

@@ -39,7 +39,7 @@ static void each_event_once_in_order(void **state _unused_)
 						    { .glob = "irq:*" } };
 	_cleanup_event_matches_ struct event_matches m = { 0 };
 
-	assert_int_equal(event_matches_find(&m, specs, 3, names, ARRAY_SIZE(names), NULL), 0);
+	assert_int_equal(event_matches_find(&m, specs, 3, NULL, names, ARRAY_SIZE(names), NULL), 0);
 	assert_int_equal(m.count, 5);
 	assert_string_equal(m.items[0].name, "irq:irq_handler_entry");
 	assert_string_equal(m.items[4].name, "sched:sched_waking");
@@ -56,7 +56,7 @@ static void whole_systems_are_known(void **state _unused_)
 	static const bool whole[] = { true, true, false, true };
 	_cleanup_event_matches_ struct event_matches m = { 0 };
 
-	assert_int_equal(event_matches_find(&m, specs, 3, all, ARRAY_SIZE(all), NULL), 0);
+	assert_int_equal(event_matches_find(&m, specs, 3, NULL, all, ARRAY_SIZE(all), NULL), 0);
 	assert_int_equal(m.count, 4);
 	for (size_t i = 0; i < m.count; i++)
 		assert_int_equal(m.items[i].whole_system, whole[i]);
@@ -69,7 +69,7 @@ static void last_filter_counts(void **state _unused_)
 						    { .glob = "sched_waking" } };
 	_cleanup_event_matches_ struct event_matches m = { 0 };
 
-	assert_int_equal(event_matches_find(&m, specs, 3, names, ARRAY_SIZE(names), NULL), 0);
+	assert_int_equal(event_matches_find(&m, specs, 3, NULL, names, ARRAY_SIZE(names), NULL), 0);
 	assert_int_equal(m.count, 3);
 	assert_string_equal(m.items[0].filter, "a");
 	assert_string_equal(m.items[1].filter, "b");
@@ -82,7 +82,8 @@ static void one_glob_without_a_match_fails_all(void **state _unused_)
 	_cleanup_event_matches_ struct event_matches m = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	assert_int_equal(event_matches_find(&m, specs, 2, names, ARRAY_SIZE(names), &err), -ENOENT);
+	assert_int_equal(event_matches_find(&m, specs, 2, NULL, names, ARRAY_SIZE(names), &err),
+			 -ENOENT);
 	assert_non_null(strstr(err.message, "'shced'"));
 	assert_non_null(strstr(err.hint, "'sched'"));
 	assert_null(m.items);
@@ -95,9 +96,11 @@ static void event_names_are_suggested_too(void **state _unused_)
 	_cleanup_event_matches_ struct event_matches m = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	assert_int_equal(event_matches_find(&m, &bare, 1, names, ARRAY_SIZE(names), &err), -ENOENT);
+	assert_int_equal(event_matches_find(&m, &bare, 1, NULL, names, ARRAY_SIZE(names), &err),
+			 -ENOENT);
 	assert_non_null(strstr(err.hint, "'timer_start'"));
-	assert_int_equal(event_matches_find(&m, &full, 1, names, ARRAY_SIZE(names), &err), -ENOENT);
+	assert_int_equal(event_matches_find(&m, &full, 1, NULL, names, ARRAY_SIZE(names), &err),
+			 -ENOENT);
 	assert_non_null(strstr(err.hint, "'timer:timer_start'"));
 }
 
@@ -119,11 +122,48 @@ static void what_was_meant_is_found(void **state _unused_)
 		_cleanup_event_matches_ struct event_matches m = { 0 };
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		assert_int_equal(event_matches_find(&m, &spec, 1, names, ARRAY_SIZE(names), &err),
-				 -ENOENT);
+		assert_int_equal(
+			event_matches_find(&m, &spec, 1, NULL, names, ARRAY_SIZE(names), &err),
+			-ENOENT);
 		if (!strstr(err.hint, table[i].hint))
 			fail_msg("%s: '%s' lacks '%s'", table[i].glob, err.hint, table[i].hint);
 	}
+}
+
+static void bounds_leave_events_out(void **state _unused_)
+{
+	static const char *const never[] = { "sched:sched_w*", "kvm" };
+	static const char *const only[] = { "sched", "irq:softirq_entry" };
+	const struct capture_event_bounds bounds = { .never = { never, 2 } };
+	const struct capture_event_bounds both = { .only = { only, 2 }, .never = { never, 2 } };
+	const struct capture_event_spec sched[] = { { .glob = "sched" },
+						    { .glob = "sched:sched_s*" } };
+	const struct capture_event_spec kvm = { .glob = "*:kvm_entry" }, irq = { .glob = "irq" },
+					all = { .glob = "*:*" }, timer = { .glob = "timer" };
+	_cleanup_event_matches_ struct event_matches m = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	assert_int_equal(event_matches_find(&m, sched, 2, &bounds, names, ARRAY_SIZE(names), NULL),
+			 0);
+	assert_int_equal(m.count, 2);
+	assert_int_equal(m.left_out, 1);
+	/* Else the one that is left out would be enabled with its system. */
+	assert_false(m.items[0].whole_system || m.items[1].whole_system);
+	event_matches_deinit(&m);
+	assert_int_equal(event_matches_find(&m, &kvm, 1, &bounds, names, ARRAY_SIZE(names), &err),
+			 -EPERM);
+	assert_non_null(strstr(err.message, "'*:kvm_entry'"));
+	assert_non_null(strstr(err.hint, "events_denied"));
+	assert_int_equal(event_matches_find(&m, &timer, 1, &both, names, ARRAY_SIZE(names), &err),
+			 -EPERM);
+	assert_int_equal(event_matches_find(&m, &irq, 1, &both, names, ARRAY_SIZE(names), &err), 0);
+	assert_int_equal(m.count, 1);
+	assert_string_equal(m.items[0].name, "irq:softirq_entry");
+	assert_int_equal(m.left_out, 1);
+	event_matches_deinit(&m);
+	assert_int_equal(event_matches_find(&m, &all, 1, &both, names, ARRAY_SIZE(names), &err), 0);
+	assert_int_equal(m.count, 3);
+	assert_int_equal(m.left_out, ARRAY_SIZE(names) - 3);
 }
 
 int main(void)
@@ -136,6 +176,7 @@ int main(void)
 		cmocka_unit_test(one_glob_without_a_match_fails_all),
 		cmocka_unit_test(event_names_are_suggested_too),
 		cmocka_unit_test(what_was_meant_is_found),
+		cmocka_unit_test(bounds_leave_events_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,13 +10,14 @@
 #include <cmocka.h>
 
 #include "service/notify.h"
-#include "util/cleanup.h"
+#include "util/io.h"
 
 static void test_notify(void **state _unused_)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	char name[64], text[64] = "", far[200];
+	unsigned long long before, at;
 
 	unsetenv("NOTIFY_SOCKET");
 	notify("READY=1");
@@ -36,6 +37,12 @@ static void test_notify(void **state _unused_)
 	notify("READY=1");
 	assert_int_equal(recv(fd, text, sizeof(text), 0), 7);
 	assert_string_equal(text, "READY=1");
+	memset(text, 0, sizeof(text));
+	before = now_ns(CLOCK_MONOTONIC) / NSEC_PER_USEC;
+	notify_reloading();
+	assert_true(recv(fd, text, sizeof(text) - 1, 0) > 0);
+	assert_int_equal(sscanf(text, "RELOADING=1\nMONOTONIC_USEC=%llu", &at), 1);
+	assert_in_range(at, before, now_ns(CLOCK_MONOTONIC) / NSEC_PER_USEC);
 	unsetenv("NOTIFY_SOCKET");
 	close(fd);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The whole daemon but its kernel and its exporter, in one loop with its clients. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "service_harness.h"
 
-#include <cmocka.h>
-
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -16,303 +9,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "control/frame.h"
 #include "service/connection.h"
-#include "service/exporter.h"
 #include "service/job.h"
-#include "service/manager.h"
 #include "service/session.h"
-#include "service_fakes.h"
 #include "traced/stream.h"
-#include "util/io.h"
-#include "util/log.h"
-
-typedef Traced__Control__Request Request;
-typedef Traced__Control__Reply Reply;
-
-#define REQUEST(var, number, field, message)                                                       \
-	Request var = TRACED__CONTROL__REQUEST__INIT;                                              \
-	(var).verb_case = TRACED__CONTROL__REQUEST__VERB_##number;                                 \
-	(var).id = ++next_id;                                                                      \
-	(var).field = &(message)
-
-static uint64_t next_id;
-
-struct daemon {
-	char dir[64];
-	char spool[80], state[80];
-	struct loop *loop;
-	struct manager *manager;
-};
-
-struct client {
-	int fd;
-	struct frame_io io;
-};
-
-static void manager_make(struct daemon *d)
-{
-	_cleanup_error_ struct error err = ERROR_INIT;
-	struct manager_options options = {
-		.config_file = NULL,
-		.spool_dir = d->spool,
-		.state_dir = d->state,
-		.log_level = LOG_EMERG,
-	};
-
-	assert_int_equal(manager_new(&d->manager, d->loop, &options, &err), 0);
-	d->manager->config.min_free = 0;
-}
-
-static int daemon_setup(void **state)
-{
-	struct daemon *d = calloc(1, sizeof(*d));
-
-	assert_non_null(d);
-	fakes = (struct fakes){ .data_fd = -1 };
-	strcpy(d->dir, "/tmp/traced-test-XXXXXX");
-	assert_non_null(mkdtemp(d->dir));
-	snprintf(d->spool, sizeof(d->spool), "%s/spool", d->dir);
-	snprintf(d->state, sizeof(d->state), "%s/state", d->dir);
-	assert_int_equal(loop_new(&d->loop), 0);
-	manager_make(d);
-	*state = d;
-	return 0;
-}
-
-static unsigned spool_files(const struct daemon *d, bool remove)
-{
-	DIR *dir = opendir(d->spool);
-	struct dirent *e;
-	unsigned n = 0;
-
-	while (dir && (e = readdir(dir))) {
-		if (e->d_name[0] == '.')
-			continue;
-		n++;
-		if (remove)
-			unlinkat(dirfd(dir), e->d_name, 0);
-	}
-	if (dir)
-		closedir(dir);
-	return n;
-}
-
-static int daemon_teardown(void **state)
-{
-	struct daemon *d = *state;
-
-	manager_free(d->manager);
-	loop_free(d->loop);
-	assert_int_equal(fakes.captures, 0);
-	spool_files(d, true);
-	rmdir(d->spool);
-	rmdir(d->state);
-	assert_int_equal(rmdir(d->dir), 0);
-	free(d);
-	return 0;
-}
-
-static void client_open(struct daemon *d, struct client *c)
-{
-	_cleanup_error_ struct error err = ERROR_INIT;
-	int fds[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	c->fd = fds[0];
-	frame_io_init(&c->io, c->fd);
-	assert_int_equal(manager_adopt(d->manager, fds[1], &err), 0);
-}
-
-static void client_close(struct client *c)
-{
-	frame_io_deinit(&c->io);
-	c->fd = close_fd(c->fd);
-}
-
-/* Lets the daemon run for a while. */
-static void turn(struct daemon *d, uint64_t ms)
-{
-	uint64_t end = now_ns(CLOCK_MONOTONIC) + ms * NSEC_PER_MSEC;
-
-	while (!loop_has_ended(d->loop)) {
-		uint64_t now = now_ns(CLOCK_MONOTONIC);
-
-		if (now >= end)
-			break;
-		assert_int_equal(loop_step(d->loop, MIN((end - now) / 1000 + 1, UINT64_C(5000))),
-				 0);
-	}
-}
-
-static void tell(struct client *c, Request *request, int fd)
-{
-	assert_int_equal(frame_queue(&c->io, &request->base, &fd, fd >= 0), 0);
-	assert_int_equal(frame_flush(&c->io), 0);
-}
-
-/* The next reply, or NULL if the daemon closed the connection. */
-static Reply *hear(struct daemon *d, struct client *c)
-{
-	uint64_t end = now_ns(CLOCK_MONOTONIC) + 10 * NSEC_PER_SEC;
-
-	for (;;) {
-		int fds[CONTROL_FDS_MAX], r;
-		const uint8_t *payload;
-		size_t len, n;
-
-		r = frame_receive(&c->io, &payload, &len, fds, &n);
-		if (r == -ECONNRESET)
-			return NULL;
-		assert_in_range(r, 0, 1);
-		if (r)
-			return traced__control__reply__unpack(NULL, len, payload);
-		assert_true(now_ns(CLOCK_MONOTONIC) < end);
-		turn(d, 2);
-	}
-}
-
-static Reply *ask(struct daemon *d, struct client *c, Request *request, int fd)
-{
-	Reply *reply;
-
-	tell(c, request, fd);
-	reply = hear(d, c);
-	assert_non_null(reply);
-	assert_int_equal(reply->id, request->id);
-	return reply;
-}
-
-static void done_with(Reply *reply)
-{
-	traced__control__reply__free_unpacked(reply, NULL);
-}
-
-static void greet(struct daemon *d, struct client *c)
-{
-	Traced__Control__Hello hello = TRACED__CONTROL__HELLO__INIT;
-	Reply *reply;
-
-	client_open(d, c);
-	REQUEST(request, HELLO, hello, hello);
-	hello.version = CONTROL_VERSION;
-	reply = ask(d, c, &request, -1);
-	assert_int_equal(reply->body_case, TRACED__CONTROL__REPLY__BODY_HELLO);
-	assert_int_equal(reply->hello->pid, getpid());
-	done_with(reply);
-}
-
-static Reply *start(struct daemon *d, struct client *c, const char *name, bool detached, bool ring,
-		    uint64_t duration_ms)
-{
-	Traced__Control__Start start = TRACED__CONTROL__START__INIT;
-	REQUEST(request, START, start, start);
-
-	start.name = (char *)name;
-	start.detached = detached;
-	start.ring = ring;
-	start.duration_ns = duration_ms * NSEC_PER_MSEC;
-	return ask(d, c, &request, -1);
-}
-
-static Reply *start_filtered(struct daemon *d, struct client *c, const char *glob,
-			     const char *filter)
-{
-	Traced__Control__Start start = TRACED__CONTROL__START__INIT;
-	Traced__Control__EventSpec spec = TRACED__CONTROL__EVENT_SPEC__INIT, *specs = &spec;
-	REQUEST(request, START, start, start);
-
-	spec.glob = (char *)glob;
-	spec.filter = (char *)filter;
-	start.events = &specs;
-	start.n_events = 1;
-	return ask(d, c, &request, -1);
-}
-
-static void start_ok(struct daemon *d, struct client *c, const char *name, bool detached)
-{
-	Reply *reply = start(d, c, name, detached, false, 0);
-
-	assert_null(reply->error);
-	assert_string_equal(reply->session->name, name);
-	assert_int_equal(reply->session->state, TRACED__CONTROL__SESSION__STATE__RECORDING);
-	done_with(reply);
-}
-
-static void assert_error(Reply *reply, int code, const char *part)
-{
-	assert_non_null(reply->error);
-	assert_int_equal(reply->error->code, code);
-	if (!strstr(reply->error->message, part) && !strstr(reply->error->hint, part))
-		fail_msg("\"%s\" is not in \"%s\" nor in \"%s\"", part, reply->error->message,
-			 reply->error->hint);
-	done_with(reply);
-}
-
-static Request *stop_request(const char *name, const char *format)
-{
-	static Traced__Control__Stop stop;
-	static Traced__Control__Output output;
-	static Request request;
-
-	traced__control__stop__init(&stop);
-	traced__control__output__init(&output);
-	traced__control__request__init(&request);
-	stop.session = (char *)name;
-	output.format = (char *)format;
-	stop.output = format ? &output : NULL;
-	request.id = ++next_id;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STOP;
-	request.stop = &stop;
-	return &request;
-}
-
-static Request *attach_request(const char *name, const char *format)
-{
-	static Traced__Control__Attach attach;
-	static Traced__Control__Output output;
-	static Request request;
-
-	traced__control__attach__init(&attach);
-	traced__control__output__init(&output);
-	traced__control__request__init(&request);
-	attach.session = (char *)name;
-	output.format = (char *)format;
-	attach.output = format ? &output : NULL;
-	request.id = ++next_id;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
-	request.attach = &attach;
-	return &request;
-}
-
-static void assert_output(int fd, const char *expected)
-{
-	char text[256] = { 0 };
-
-	assert_true(pread_full(fd, text, sizeof(text) - 1, 0) >= 0);
-	assert_string_equal(text, expected);
-}
-
-static void feed(void)
-{
-	uint64_t one = 1;
-
-	assert_int_equal(write(fakes.data_fd, &one, sizeof(one)), sizeof(one));
-}
-
-static void await_captures(struct daemon *d, int count)
-{
-	const struct timespec pause = { .tv_nsec = 5 * NSEC_PER_MSEC };
-
-	for (int i = 0; i < 1000 && __atomic_load_n(&fakes.captures, __ATOMIC_SEQ_CST) != count;
-	     i++) {
-		/* A loop that has ended takes no time, and the worker does. */
-		if (loop_has_ended(d->loop))
-			nanosleep(&pause, NULL);
-		turn(d, 5);
-	}
-	assert_int_equal(fakes.captures, count);
-}
 
 static void a_recording_is_written_and_its_spool_goes(void **state)
 {
@@ -1303,56 +1003,46 @@ static void a_stop_of_the_daemon_does_not_wait_for_arming(void **state)
 	client_close(&c);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, daemon_setup, daemon_teardown)
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_recording_is_written_and_its_spool_goes),
-		TEST(a_duration_ends_it_for_who_waits),
-		TEST(what_ended_by_itself_waits_to_be_fetched),
-		TEST(a_detached_session_outlives_who_waits_for_it),
-		TEST(two_at_once_and_no_two_of_a_name),
-		TEST(a_client_that_left_an_output_gets_it_written),
-		TEST(a_failed_export_keeps_the_recording),
-		TEST(one_export_that_failed_keeps_the_recording_for_all),
-		TEST(a_pipe_of_a_client_that_left_holds_nothing),
-		TEST(an_exporter_can_not_make_up_errnos),
-		TEST(a_mark_fails_only_if_nobody_took_it),
-		TEST(a_sync_tells_when_it_was_done),
-		TEST(a_lack_of_descriptors_passes),
-		TEST(a_slow_export_holds_nobody_up),
-		TEST(an_output_is_checked_before_the_recording_ends),
-		TEST(a_full_spool_ends_it_with_what_there_is),
-		TEST(a_start_that_fails_leaves_nothing),
-		TEST(a_flight_recorder_gives_snapshots),
-		TEST(others_keep_their_hands_off),
-		TEST(extraction_runs_beside_the_loop),
-		TEST(a_ring_that_never_runs_dry_starves_nobody),
-		TEST(hostile_clients_hurt_only_themselves),
-		TEST(who_does_not_read_is_dropped),
-		TEST(requests_in_flight_are_bounded),
-		TEST(a_stop_of_the_daemon_finishes_what_is_awaited),
-		TEST(no_tracefs_is_an_answer),
-		TEST(arming_holds_nobody_up),
-		TEST(a_stop_while_arming_ends_it_once_armed),
-		TEST(a_stream_is_written_while_it_records),
-		TEST(who_leaves_a_stream_ends_it),
-		TEST(a_stream_that_fails_leaves_its_spool),
-		TEST(who_asked_for_it_may_go_while_it_is_armed),
-		TEST(arming_that_fails_is_told_to_all),
-		TEST(a_stop_of_the_daemon_does_not_wait_for_arming),
+		SERVICE_TEST(a_recording_is_written_and_its_spool_goes),
+		SERVICE_TEST(a_duration_ends_it_for_who_waits),
+		SERVICE_TEST(what_ended_by_itself_waits_to_be_fetched),
+		SERVICE_TEST(a_detached_session_outlives_who_waits_for_it),
+		SERVICE_TEST(two_at_once_and_no_two_of_a_name),
+		SERVICE_TEST(a_client_that_left_an_output_gets_it_written),
+		SERVICE_TEST(a_failed_export_keeps_the_recording),
+		SERVICE_TEST(one_export_that_failed_keeps_the_recording_for_all),
+		SERVICE_TEST(a_pipe_of_a_client_that_left_holds_nothing),
+		SERVICE_TEST(an_exporter_can_not_make_up_errnos),
+		SERVICE_TEST(a_mark_fails_only_if_nobody_took_it),
+		SERVICE_TEST(a_sync_tells_when_it_was_done),
+		SERVICE_TEST(a_lack_of_descriptors_passes),
+		SERVICE_TEST(a_slow_export_holds_nobody_up),
+		SERVICE_TEST(an_output_is_checked_before_the_recording_ends),
+		SERVICE_TEST(a_full_spool_ends_it_with_what_there_is),
+		SERVICE_TEST(a_start_that_fails_leaves_nothing),
+		SERVICE_TEST(a_flight_recorder_gives_snapshots),
+		SERVICE_TEST(others_keep_their_hands_off),
+		SERVICE_TEST(extraction_runs_beside_the_loop),
+		SERVICE_TEST(a_ring_that_never_runs_dry_starves_nobody),
+		SERVICE_TEST(hostile_clients_hurt_only_themselves),
+		SERVICE_TEST(who_does_not_read_is_dropped),
+		SERVICE_TEST(requests_in_flight_are_bounded),
+		SERVICE_TEST(a_stop_of_the_daemon_finishes_what_is_awaited),
+		SERVICE_TEST(no_tracefs_is_an_answer),
+		SERVICE_TEST(arming_holds_nobody_up),
+		SERVICE_TEST(a_stop_while_arming_ends_it_once_armed),
+		SERVICE_TEST(a_stream_is_written_while_it_records),
+		SERVICE_TEST(who_leaves_a_stream_ends_it),
+		SERVICE_TEST(a_stream_that_fails_leaves_its_spool),
+		SERVICE_TEST(who_asked_for_it_may_go_while_it_is_armed),
+		SERVICE_TEST(arming_that_fails_is_told_to_all),
+		SERVICE_TEST(a_stop_of_the_daemon_does_not_wait_for_arming),
 	};
-	sigset_t set;
 
-	/* The service starts its helpers by running its own program again. */
-	if (argc > 1 && strcmp(argv[1], EXPORTER_OPTION) == 0)
-		return exporter_main(argc - 2, argv + 2);
-	if (argc > 1 && strcmp(argv[1], EXTRACTOR_OPTION) == 0)
-		return extractor_main(argc - 2, argv + 2);
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int r = service_test_begin(argc, argv);
+
+	return r >= 0 ? r : cmocka_run_group_tests(tests, NULL, NULL);
 }

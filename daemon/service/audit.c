@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/audit.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/io.h"
+#include "util/log.h"
+#include "util/parse.h"
+
+void audit_comm(const char *proc, pid_t pid, char ret[static 32])
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/%d/comm", proc, (int)pid);
+	snprintf(ret, 32, "?");
+	if (read_file_at(AT_FDCWD, path, 64, &text) == 0 && text.len > 1)
+		snprintf(ret, 32, "%.*s", (int)text.len - 1, text.data);
+}
+
+/* What journald keeps beside the text. */
+struct details {
+	char text[10][64];
+	const char *list[11];
+	size_t count;
+};
+
+static void _printf_(2, 3) add(struct details *d, const char *fmt, ...)
+{
+	char *to = d->text[d->count];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(to, sizeof(d->text[0]), fmt, ap);
+	va_end(ap);
+	d->list[d->count++] = to;
+}
+
+static void add_client(struct details *d, uid_t uid, pid_t pid, const char *comm)
+{
+	add(d, "CLIENT_UID=%u", uid);
+	add(d, "CLIENT_PID=%d", (int)pid);
+	add(d, "CLIENT_COMM=%s", comm);
+}
+
+void audit_started(const struct session *s)
+{
+	struct details d = { 0 };
+	struct log_fields fields = {
+		.session = s->name, .cpu = -1, .message_id = AUDIT_STARTED, .more = d.list
+	};
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	add_client(&d, s->uid, s->pid, s->comm);
+	buf_printf(&text, "%s: uid %u, pid %d (%s), records %s", s->name, s->uid, (int)s->pid,
+		   s->comm, s->what);
+	if (s->duration_ns) {
+		buf_puts(&text, ", for ");
+		format_duration(s->duration_ns, &text);
+	}
+	log_write(LOG_INFO, &fields, "%s", buf_string(&text) ?: s->name);
+}
+
+static void tell_losses(const struct session *s, const Traced__Control__Session *last)
+{
+	struct details d = { 0 };
+	struct log_fields fields = {
+		.session = s->name, .cpu = -1, .message_id = AUDIT_LOST, .more = d.list
+	};
+
+	add(&d, "LOST=%" PRIu64, last->lost);
+	/* The client of a private daemon is told by tracectl. */
+	log_write(s->manager->options.private ? LOG_INFO : LOG_WARNING, &fields,
+		  "%s: %" PRIu64 " of %" PRIu64 " events were lost: the ring buffers of %" PRIu64
+		  " KiB a CPU were too small, or too much was asked for",
+		  s->name, last->lost, last->lost + last->events, last->buffer_bytes / 1024);
+}
+
+const char *audit_reason(enum capture_end reason)
+{
+	static const char *const names[] = {
+		[CAPTURE_END_STOPPED] = "stopped",
+		[CAPTURE_END_DURATION] = "its time is over",
+		[CAPTURE_END_SHUTDOWN] = "the daemon stops",
+		[CAPTURE_END_NO_SPACE] = "out of space",
+		[CAPTURE_END_FAILED] = "failed",
+	};
+
+	return reason < ARRAY_SIZE(names) && names[reason] ? names[reason] : "ended";
+}
+
+void audit_ended(const struct session *s, const char *how)
+{
+	static const Traced__Control__Session nothing = TRACED__CONTROL__SESSION__INIT;
+	const Traced__Control__Session *last = s->last ?: &nothing;
+	struct details d = { 0 };
+	struct log_fields fields = {
+		.session = s->name, .cpu = -1, .message_id = AUDIT_ENDED, .more = d.list
+	};
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	add_client(&d, s->uid, s->pid, s->comm);
+	add(&d, "ELAPSED_USEC=%" PRIu64, last->elapsed_ns / NSEC_PER_USEC);
+	add(&d, "EVENTS=%" PRIu64, last->events);
+	add(&d, "LOST=%" PRIu64, last->lost);
+	add(&d, "BYTES=%" PRIu64, last->bytes);
+	add(&d, "REASON=%s", how);
+	buf_printf(&text, "%s: %s; uid %u recorded ", s->name, how, s->uid);
+	format_duration(last->elapsed_ns, &text);
+	buf_printf(&text, ", %" PRIu64 " events, %" PRIu64 " lost, ", last->events, last->lost);
+	format_bytes(last->bytes, &text);
+	log_write(LOG_INFO, &fields, "%s", buf_string(&text) ?: s->name);
+	if (last->lost)
+		tell_losses(s, last);
+}
+
+void audit_refused(const struct connection *c, const struct error *err)
+{
+	static struct log_limit limit = { .burst = 20, .interval_s = 30 };
+	struct details d = { 0 };
+	struct log_fields fields = {
+		.cpu = -1, .error = err->code, .message_id = AUDIT_REFUSED, .more = d.list
+	};
+	char comm[32];
+
+	if ((err->code != EPERM && err->code != EUSERS && err->code != EDQUOT) ||
+	    c->manager->options.private || !log_limit_pass(&limit))
+		return;
+	audit_comm(c->manager->env.proc, c->pid, comm);
+	add_client(&d, c->uid, c->pid, comm);
+	log_write(LOG_NOTICE, &fields, "refused to uid %u, pid %d (%s): %s", c->uid, (int)c->pid,
+		  comm, err->message ?: strerror(err->code));
+}

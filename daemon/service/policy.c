@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/policy.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "export/export.h"
+#include "service/connection.h"
+#include "service/job.h"
+#include "service/session.h"
+
+bool policy_trusts(uid_t uid)
+{
+	return uid == 0 || uid == geteuid();
+}
+
+/* Returns -err->code. */
+static int hint_key(struct error *err, const char *what, const char *key)
+{
+	return error_hint(err, "%s; root may do it, or raise \"%s\" in [users] of traced.conf",
+			  what, key);
+}
+
+static int hint_allow(struct error *err, const char *what, const char *assignment)
+{
+	return error_hint(err, "%s%sroot may do it, or allow it: \"%s\" in [users] of traced.conf",
+			  what, *what ? "; " : "", assignment);
+}
+
+int policy_check_client(const struct manager *m, uid_t uid, struct error *err)
+{
+	const struct connection *c;
+	unsigned count = 0;
+
+	TAILQ_FOREACH(c, &m->connections, list)
+	count += c->uid == uid;
+	if (policy_trusts(uid) || count < m->config.users.clients)
+		return 0;
+	error_set(err, -EUSERS, "%u clients of uid %u are connected to traced, which is the limit",
+		  count, uid);
+	return hint_key(err, "close some", "clients");
+}
+
+static int check_sessions(const struct manager *m, uid_t uid, struct error *err)
+{
+	const struct session *s;
+	unsigned count = 0;
+
+	TAILQ_FOREACH(s, &m->sessions, list)
+	count += s->uid == uid;
+	if (count < m->config.users.sessions)
+		return 0;
+	error_set(err, -EUSERS, "you have %u sessions, which is the limit", count);
+	return hint_key(err, "end one (tracectl list)", "sessions");
+}
+
+static void put_bytes(struct buf *out, const char *before, uint64_t bytes)
+{
+	buf_puts(out, before);
+	format_bytes(bytes, out);
+}
+
+static int check_memory(const struct start_plan *p, const struct manager *m, uid_t uid,
+			struct error *err)
+{
+	uint64_t max = m->config.users.buffer_memory, used = 0;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const struct session *s;
+
+	TAILQ_FOREACH(s, &m->sessions, list)
+	used += s->uid == uid ? s->memory_bytes : 0;
+	if (!max || (used <= max && p->memory_bytes <= max - used))
+		return 0;
+	put_bytes(&text, "ring buffers of ", p->request.buffer_bytes);
+	put_bytes(&text, " a CPU make ", p->memory_bytes);
+	if (used)
+		put_bytes(&text, ", and your other sessions have ", used);
+	put_bytes(&text, ": more than the ", max);
+	error_set(err, -EDQUOT, "%s that you may have of the kernel's memory",
+		  buf_string(&text) ?: "these ring buffers");
+	return hint_key(err, "ask for less (-b)", "buffer_memory");
+}
+
+static int check_spool(struct start_plan *p, const struct manager *m, uid_t uid, struct error *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (!m->config.users.spool_max)
+		return 0;
+	p->spool_elsewhere = spool_bytes_of(m->config.spool_dir, uid);
+	if (!policy_spool_exceeded(m, uid, p->spool_elsewhere, 100))
+		return 0;
+	put_bytes(&text, "", m->config.users.spool_max);
+	error_set(err, -EDQUOT,
+		  "your recordings that are not written out yet have the %s that you may have",
+		  buf_string(&text) ?: "space");
+	return hint_key(err, "fetch or cancel some (tracectl list)", "spool_max");
+}
+
+/*
+ * The task's owner as procfs tells it: root, for one whose memory is not its user's to look
+ * at (setuid programs). The kernel keeps numbers: it also follows whoever gets the number of a task
+ * that has ended, and what a task becomes later.
+ */
+static int check_own_task(const struct manager *m, uid_t uid, pid_t pid, struct error *err)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%d", m->env.proc, (int)pid);
+	if (stat(path, &st) < 0)
+		return error_errno(err, -errno, "process %d", (int)pid);
+	if (st.st_uid == uid)
+		return 0;
+	error_set(err, -EPERM, "process %d is not yours: its functions are not to be traced",
+		  (int)pid);
+	return hint_allow(err, "name your own (-P)", "functions = yes");
+}
+
+/* A trigger fires in whoever comes by, and enables what it likes. */
+static bool has_command(const char *word)
+{
+	const char *colon = strchr(word, ':');
+
+	return colon && (strncmp(colon, ":mod:", 5) != 0 || strchr(colon + 5, ':'));
+}
+
+static int check_functions(const struct start_plan *p, const struct manager *m, uid_t uid,
+			   struct error *err)
+{
+	const struct capture_functions *f = &p->request.functions;
+	int r = 0;
+
+	for (size_t i = 0; i < f->only.count; i++) {
+		if (!has_command(f->only.items[i]))
+			continue;
+		error_set(err, -EPERM, "'%s': only root may set triggers on functions",
+			  f->only.items[i]);
+		return error_hint(err, "leave the command out, or sudo tracectl ...");
+	}
+	if (!(f->tracer || f->only.count || f->never.count || f->roots.count) ||
+	    m->config.users.functions == USER_FUNCTIONS_YES)
+		return 0;
+	if (m->config.users.functions == USER_FUNCTIONS_NO) {
+		error_set(err, -EPERM, "only root may trace functions here");
+		return hint_allow(err, "", "functions = own");
+	}
+	if (!p->request.pid_count) {
+		error_set(err, -EPERM, "only root may trace the functions of all processes");
+		return hint_allow(err, "name your own (-P PID, or -F -- COMMAND)",
+				  "functions = yes");
+	}
+	for (size_t i = 0; i < p->request.pid_count && r >= 0; i++)
+		r = check_own_task(m, uid, p->request.pids[i], err);
+	return r;
+}
+
+/* Those that reach beyond the recording's instance, or show addresses of any process. */
+static int check_options(const struct start_plan *p, const struct manager *m, struct error *err)
+{
+	static const char *const global[] = { "trace_printk_dest", "copy_trace_marker" };
+
+	for (size_t i = 0; i < p->request.options.count; i++) {
+		const char *option = p->request.options.items[i];
+
+		for (size_t g = 0; g < ARRAY_SIZE(global); g++)
+			if (strcmp(option, global[g]) == 0)
+				return error_set(
+					err, -EPERM,
+					"only root may set the trace option '%s': it takes "
+					"what others write",
+					option);
+		if (strcmp(option, "userstacktrace") != 0 || m->config.users.raw_addresses)
+			continue;
+		error_set(err, -EPERM,
+			  "only root may set the trace option '%s': it shows addresses of any "
+			  "process",
+			  option);
+		return hint_allow(err, "", "raw_addresses = yes");
+	}
+	return 0;
+}
+
+static int check_rights(const struct start_plan *p, const struct manager *m, struct error *err)
+{
+	/* Their arguments read any memory, and their paths are opened with the daemon's rights. */
+	if (p->request.kprobes.count || p->request.uprobes.count) {
+		error_set(err, -EPERM, "only root may make probes");
+		return error_hint(err,
+				  "sudo tracectl ...; or let root make them in kprobe_events, and "
+				  "record them with -e kprobes:NAME");
+	}
+	if (p->request.top_level && !m->config.users.top_level) {
+		error_set(err, -EPERM, "only root may take the top-level buffer");
+		return hint_allow(err, "", "top_level = yes");
+	}
+	return 0;
+}
+
+/* Copied: the worker reads it while the configuration may change. */
+static int set_bounds(struct start_plan *p, const struct user_rules *rules, struct error *err)
+{
+	struct capture_event_bounds *b = &p->request.bounds;
+	int r = string_list_copy(&p->events_allowed, &rules->events_allowed);
+
+	if (r >= 0)
+		r = string_list_copy(&p->events_denied, &rules->events_denied);
+	if (r < 0)
+		return error_errno(err, r, "session");
+	b->only = (struct capture_words){ (const char *const *)p->events_allowed.items,
+					  p->events_allowed.count };
+	b->never = (struct capture_words){ (const char *const *)p->events_denied.items,
+					   p->events_denied.count };
+	return 0;
+}
+
+int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid, struct error *err)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int r;
+
+	if (__builtin_mul_overflow(p->request.buffer_bytes, (uint64_t)MAX(cpus, 1L),
+				   &p->memory_bytes))
+		p->memory_bytes = UINT64_MAX;
+	if (policy_trusts(uid))
+		return 0;
+	r = check_rights(p, m, err);
+	if (r >= 0)
+		r = check_functions(p, m, uid, err);
+	if (r >= 0)
+		r = check_options(p, m, err);
+	if (r >= 0)
+		r = check_sessions(m, uid, err);
+	if (r >= 0)
+		r = check_memory(p, m, uid, err);
+	if (r >= 0)
+		r = check_spool(p, m, uid, err);
+	return r < 0 ? r : set_bounds(p, &m->config.users, err);
+}
+
+int policy_check_output(const struct manager *m, uid_t uid, const Traced__Control__Output *output,
+			struct error *err)
+{
+	const struct export_format *format = export_format_find(output->format, NULL);
+
+	if (policy_trusts(uid) || m->config.users.raw_addresses)
+		return 0;
+	if (output->raw_addresses)
+		error_set(err, -EPERM, "only root may see the kernel's addresses");
+	else if (format && format->raw_records)
+		error_set(err, -EPERM, "only root may have a .%s: the kernel's addresses are in it",
+			  format->name);
+	else
+		return 0;
+	return hint_allow(err, "write .json, .pftrace or .txt, without --raw-addresses",
+			  "raw_addresses = yes");
+}
+
+/* Of two limits, 0 being none. */
+static uint64_t lower(uint64_t a, uint64_t b)
+{
+	return a && b ? MIN(a, b) : a ?: b;
+}
+
+uint64_t policy_duration_max(const struct manager *m, uid_t uid, const char **ret_section)
+{
+	uint64_t all = m->config.duration_max, user = m->config.users.duration_max;
+	uint64_t max = policy_trusts(uid) ? all : lower(all, user);
+
+	*ret_section = max == all ? "limits" : "users";
+	return max;
+}
+
+uint64_t policy_stream_max(const struct manager *m, uid_t uid)
+{
+	return policy_trusts(uid) ? m->config.spool_max
+				  : lower(m->config.spool_max, m->config.users.spool_max);
+}
+
+bool policy_spool_exceeded(const struct manager *m, uid_t uid, uint64_t elsewhere, unsigned percent)
+{
+	uint64_t used = elsewhere, max = m->config.users.spool_max;
+	const struct session *s;
+	const struct job *j;
+
+	if (!max || policy_trusts(uid))
+		return false;
+	TAILQ_FOREACH(s, &m->sessions, list)
+	used += s->uid == uid && s->spool.fd >= 0 ? spool_bytes(&s->spool) : 0;
+	TAILQ_FOREACH(j, &m->jobs, list)
+	used += j->uid == uid && j->spool.fd >= 0 ? spool_bytes(&j->spool) : 0;
+	return used > max / 100 * percent;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Who may what of the daemon: limits and rules for users, and what is written down of it. */
+#include "service_harness.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "service/connection.h"
+#include "service/policy.h"
+#include "service/session.h"
+#include "service/spool.h"
+#include "traced/stream.h"
+#include "util/log.h"
+
+#define ALICE 1000
+#define BOB 1001
+
+static void greet_as(struct daemon *d, struct client *c, uid_t uid)
+{
+	greet(d, c);
+	TAILQ_LAST(&d->manager->connections, connection_list)->uid = uid;
+}
+
+static struct user_rules *rules(struct daemon *d)
+{
+	return &d->manager->config.users;
+}
+
+static void set_words(struct string_list *list, const char *words)
+{
+	string_list_deinit(list);
+	assert_int_equal(string_list_add_words(list, words), 0);
+}
+
+static void each_user_has_so_many_sessions(void **state)
+{
+	struct daemon *d = *state;
+	struct client alice, bob, root;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &bob, BOB);
+	greet_as(d, &root, 0);
+	rules(d)->sessions = 2;
+	start_ok(d, &alice, "a", false);
+	start_ok(d, &alice, "b", false);
+	assert_error(start(d, &alice, "c", false, false, 0), EUSERS, "\"sessions\" in [users]");
+	start_ok(d, &bob, "c", false);
+	for (int i = 0; i < 3; i++)
+		done_with(start(d, &root, "", false, false, 0));
+	assert_int_equal(d->manager->session_count, 6);
+	client_close(&alice);
+	client_close(&bob);
+	client_close(&root);
+}
+
+static Reply *start_buffer(struct daemon *d, struct client *c, uint64_t bytes)
+{
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, message);
+
+	message.buffer_bytes = bytes;
+	return ask(d, c, &request, -1);
+}
+
+static void ring_buffers_are_counted_for_each_user(void **state)
+{
+	uint64_t cpus = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+	struct daemon *d = *state;
+	struct client alice, bob;
+	Reply *reply;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &bob, BOB);
+	rules(d)->buffer_memory = cpus << 20;
+	reply = start_buffer(d, &alice, 1 << 19);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_int_equal(TAILQ_FIRST(&d->manager->sessions)->memory_bytes, cpus << 19);
+	assert_error(start_buffer(d, &alice, (1 << 19) + 4096), EDQUOT, "buffer_memory");
+	assert_error(start_buffer(d, &bob, UINT64_MAX - 1), EDQUOT, "(-b)");
+	reply = start_buffer(d, &alice, 1 << 19);
+	assert_null(reply->error);
+	done_with(reply);
+	rules(d)->buffer_memory = 0;
+	reply = start_buffer(d, &alice, 1 << 30);
+	assert_null(reply->error);
+	done_with(reply);
+	client_close(&alice);
+	client_close(&bob);
+}
+
+static void a_users_recordings_fill_no_more_than_their_part(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client alice, bob;
+	Reply *reply;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &bob, BOB);
+	rules(d)->spool_max = 100;
+	start_ok(d, &alice, "a", true);
+	assert_int_equal(spool_bytes_of(d->spool, ALICE), 0);
+	for (int i = 0; i < 40 && fakes.captures; i++) {
+		feed();
+		turn(d, 5);
+	}
+	await_captures(d, 0);
+	assert_error(start(d, &alice, "b", false, false, 0), EDQUOT, "spool_max");
+	start_ok(d, &bob, "b", false);
+	/* What an export leaves is still theirs, and told from others'. */
+	assert_error(ask(d, &alice, stop_request("a", "fail"), out), ENOSPC, "1000+a-");
+	assert_int_equal(spool_bytes_of(d->spool, BOB), 0);
+	assert_true(spool_bytes_of(d->spool, ALICE) > 100);
+	assert_error(start(d, &alice, "c", false, false, 0), EDQUOT, "spool_max");
+	reply = ask(d, &bob, stop_request("b", "txt"), out);
+	assert_null(reply->error);
+	done_with(reply);
+	spool_files(d, true);
+	start_ok(d, &alice, "c", false);
+	client_close(&alice);
+	client_close(&bob);
+	close(out);
+}
+
+static void a_users_time_is_bounded(void **state)
+{
+	struct daemon *d = *state;
+	struct client alice, root;
+	Reply *reply;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &root, 0);
+	rules(d)->duration_max = NSEC_PER_SEC;
+	assert_error(start(d, &alice, "a", false, false, 2000), EINVAL, "[users]");
+	reply = start(d, &alice, "a", false, false, 0);
+	assert_int_equal(reply->session->duration_ns, NSEC_PER_SEC);
+	assert_non_null(strstr(reply->session->warnings[1], "duration_max in [users]"));
+	done_with(reply);
+	reply = start(d, &root, "b", false, false, 2000);
+	assert_null(reply->error);
+	done_with(reply);
+	d->manager->config.duration_max = NSEC_PER_SEC / 2;
+	assert_error(start(d, &alice, "c", false, false, 700), EINVAL, "[limits]");
+	client_close(&alice);
+	client_close(&root);
+}
+
+static void addresses_are_roots(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client alice;
+	Request *request;
+
+	greet_as(d, &alice, ALICE);
+	start_ok(d, &alice, "a", false);
+	assert_error(ask(d, &alice, stop_request("a", "raw"), out), EPERM, "raw_addresses = yes");
+	request = stop_request("a", "txt");
+	request->stop->output->raw_addresses = true;
+	assert_error(ask(d, &alice, request, out), EPERM, "addresses");
+	assert_int_equal(d->manager->session_count, 1);
+	rules(d)->raw_addresses = true;
+	request->id = ++next_id;
+	done_with(ask(d, &alice, request, out));
+	assert_output(out, STREAM_MAGIC "end 0");
+	client_close(&alice);
+	close(out);
+}
+
+struct wish {
+	const char *tracer, *function, *option, *kprobe;
+	bool top_level;
+	int pid;
+};
+
+static Reply *wish_for(struct daemon *d, struct client *c, const struct wish *w)
+{
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, message);
+	char *words[] = { (char *)w->function, (char *)w->option, (char *)w->kprobe };
+
+	if (w->tracer)
+		message.tracer = (char *)w->tracer;
+	message.functions = &words[0];
+	message.n_functions = w->function != NULL;
+	message.options = &words[1];
+	message.n_options = w->option != NULL;
+	message.kprobes = &words[2];
+	message.n_kprobes = w->kprobe != NULL;
+	message.top_level = w->top_level;
+	message.pids = &(int32_t){ w->pid };
+	message.n_pids = w->pid != 0;
+	return ask(d, c, &request, -1);
+}
+
+static void assert_granted(struct daemon *d, struct client *c, const struct wish *w)
+{
+	Reply *reply = wish_for(d, c, w);
+
+	if (reply->error)
+		fail_msg("%s", reply->error->message);
+	done_with(reply);
+	while (!TAILQ_EMPTY(&d->manager->sessions))
+		session_cancel(TAILQ_FIRST(&d->manager->sessions), "the next one");
+}
+
+static void what_reaches_beyond_is_roots(void **state)
+{
+	static const struct {
+		struct wish wish;
+		const char *part;
+	} refused[] = {
+		{ { .kprobe = "p:x do_exit" }, "sudo" },
+		{ { .top_level = true }, "top_level = yes" },
+		{ { .option = "trace_printk_dest" }, "what others write" },
+		{ { .option = "copy_trace_marker" }, "what others write" },
+		{ { .option = "userstacktrace" }, "raw_addresses = yes" },
+		{ { .function = "do_exit:traceoff" }, "triggers" },
+		{ { .function = "do_exit:mod:x:dump" }, "triggers" },
+		{ { .tracer = "function" }, "of all processes" },
+		{ { .function = "vfs_*:mod:ext4" }, "of all processes" },
+		{ { .tracer = "function_graph" }, "-F -- COMMAND" },
+	};
+	struct daemon *d = *state;
+	struct client alice, root;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &root, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		assert_error(wish_for(d, &alice, &refused[i].wish), EPERM, refused[i].part);
+		assert_granted(d, &root, &refused[i].wish);
+	}
+	rules(d)->top_level = rules(d)->raw_addresses = true;
+	rules(d)->functions = USER_FUNCTIONS_YES;
+	assert_granted(d, &alice, &refused[1].wish);
+	assert_granted(d, &alice, &refused[4].wish);
+	assert_granted(d, &alice, &refused[7].wish);
+	assert_error(wish_for(d, &alice, &refused[0].wish), EPERM, "sudo");
+	assert_error(wish_for(d, &alice, &refused[5].wish), EPERM, "triggers");
+	client_close(&alice);
+	client_close(&root);
+}
+
+static void functions_of_ones_own_processes(void **state)
+{
+	struct daemon *d = *state;
+	struct client alice;
+	struct wish w = { .tracer = "function", .pid = 4242 };
+	char task[sizeof(d->dir) + 8];
+
+	snprintf(task, sizeof(task), "%s/4242", d->dir);
+	assert_int_equal(mkdir(task, 0755), 0);
+	d->manager->env.proc = d->dir;
+	greet_as(d, &alice, ALICE);
+	assert_error(wish_for(d, &alice, &w), EPERM, "not yours");
+	w.pid = 4243;
+	assert_error(wish_for(d, &alice, &w), ENOENT, "4243");
+	w.pid = 4242;
+	if (chown(task, ALICE, (gid_t)-1) == 0) {
+		assert_granted(d, &alice, &w);
+		rules(d)->functions = USER_FUNCTIONS_NO;
+		assert_error(wish_for(d, &alice, &w), EPERM, "functions = own");
+	}
+	client_close(&alice);
+	assert_int_equal(rmdir(task), 0);
+}
+
+static void events_are_bounded_for_users(void **state)
+{
+	struct daemon *d = *state;
+	struct client alice, root;
+
+	set_words(&rules(d)->events_allowed, "sched irq");
+	set_words(&rules(d)->events_denied, "sched:sched_process_exec");
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &root, 0);
+	start_ok(d, &alice, "a", false);
+	assert_string_equal(fakes.only, "sched");
+	assert_string_equal(fakes.never, "sched:sched_process_exec");
+	start_ok(d, &root, "b", false);
+	assert_string_equal(fakes.only, "");
+	assert_string_equal(fakes.never, "");
+	client_close(&alice);
+	client_close(&root);
+}
+
+/* Its strings are the worker's then. */
+static void a_reload_while_arming_changes_nothing(void **state)
+{
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, message);
+	struct daemon *d = *state;
+	struct client alice;
+	Reply *reply;
+
+	set_words(&rules(d)->events_denied, "kvm");
+	fakes.arming_ms = 100;
+	greet_as(d, &alice, ALICE);
+	tell(&alice, &request, -1);
+	turn(d, 20);
+	set_words(&rules(d)->events_denied, "xfs");
+	reply = hear(d, &alice);
+	assert_null(reply->error);
+	assert_string_equal(fakes.never, "kvm");
+	done_with(reply);
+	client_close(&alice);
+}
+
+static void clients_of_one_user_leave_room_for_others(void **state)
+{
+	struct daemon *d = *state;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct client some[3];
+
+	rules(d)->clients = 3;
+	for (size_t i = 0; i < ARRAY_SIZE(some); i++) {
+		assert_int_equal(policy_check_client(d->manager, ALICE, &err), 0);
+		greet_as(d, &some[i], ALICE);
+	}
+	assert_int_equal(policy_check_client(d->manager, ALICE, &err), -EUSERS);
+	assert_non_null(strstr(err.hint, "\"clients\" in [users]"));
+	assert_int_equal(policy_check_client(d->manager, BOB, &err), 0);
+	assert_int_equal(policy_check_client(d->manager, 0, &err), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(some); i++)
+		client_close(&some[i]);
+}
+
+/* Standard error, read back; the log goes there. */
+static int listen_to_log(int *kept)
+{
+	int log = memfd_create("log", MFD_CLOEXEC);
+
+	unsetenv("JOURNAL_STREAM");
+	*kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+	assert_true(log >= 0 && *kept >= 0);
+	assert_int_equal(dup2(log, STDERR_FILENO), STDERR_FILENO);
+	log_set_level(LOG_INFO);
+	return log;
+}
+
+static void assert_logged(const char *log, const char *part)
+{
+	if (!strstr(log, part))
+		fail_msg("\"%s\" is not in the log:\n%s", part, log);
+}
+
+static void who_recorded_what_is_written_down(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC), kept, log = listen_to_log(&kept);
+	struct client alice;
+	char text[4096] = "";
+	char me[64];
+
+	greet_as(d, &alice, ALICE);
+	start_ok(d, &alice, "a", false);
+	done_with(ask(d, &alice, stop_request("a", "txt"), out));
+	start_ok(d, &alice, "b", true);
+	session_cancel(manager_find_session(d->manager, "b"), "cancelled");
+	rules(d)->sessions = 1;
+	start_ok(d, &alice, "c", false);
+	done_with(start(d, &alice, "d", false, false, 0));
+	log_set_level(LOG_EMERG);
+	dup2(kept, STDERR_FILENO);
+	assert_true(pread_full(log, text, sizeof(text) - 1, 0) > 0);
+	snprintf(me, sizeof(me), "a: uid 1000, pid %d (test_access", getpid());
+	assert_logged(text, me);
+	assert_logged(text, ", records sched irq");
+	assert_logged(text, "a: stopped; uid 1000 recorded ");
+	assert_logged(text, ", 3 events, 0 lost, ");
+	assert_logged(text, "b: cancelled; uid 1000 recorded ");
+	assert_logged(text, "refused to uid 1000, pid ");
+	assert_logged(text, "you have 1 sessions");
+	client_close(&alice);
+	close(out);
+	close(log);
+	close(kept);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		SERVICE_TEST(who_recorded_what_is_written_down),
+		SERVICE_TEST(each_user_has_so_many_sessions),
+		SERVICE_TEST(ring_buffers_are_counted_for_each_user),
+		SERVICE_TEST(a_users_recordings_fill_no_more_than_their_part),
+		SERVICE_TEST(a_users_time_is_bounded),
+		SERVICE_TEST(addresses_are_roots),
+		SERVICE_TEST(what_reaches_beyond_is_roots),
+		SERVICE_TEST(functions_of_ones_own_processes),
+		SERVICE_TEST(events_are_bounded_for_users),
+		SERVICE_TEST(a_reload_while_arming_changes_nothing),
+		SERVICE_TEST(clients_of_one_user_leave_room_for_others),
+	};
+	int r = service_test_begin(argc, argv);
+
+	return r >= 0 ? r : cmocka_run_group_tests(tests, NULL, NULL);
+}
