@@ -317,19 +317,49 @@ static const struct {
 	{ "child_pid", "child_comm" },
 };
 
-static int take_names(const struct trace_info *info, const struct event *ev,
+/* Of one event: the pairs that it has. */
+struct named_fields {
+	const struct event *ev;
+	struct {
+		const struct field *pid, *comm;
+	} pairs[ARRAY_SIZE(named_pairs)];
+	size_t count;
+};
+
+/* By the event's number; those that meet take turns. */
+#define NAMED_EVENTS 64
+
+static bool names_tasks(const struct event *ev)
+{
+	return strcmp(ev->system, "sched") == 0 || strcmp(ev->system, "task") == 0 ||
+	       strcmp(ev->system, "signal") == 0;
+}
+
+static void find_pairs(struct named_fields *n, const struct event *ev)
+{
+	*n = (struct named_fields){ .ev = ev };
+	if (!names_tasks(ev))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(named_pairs); i++) {
+		n->pairs[n->count].pid = find_field(ev, named_pairs[i].pid);
+		n->pairs[n->count].comm = find_field(ev, named_pairs[i].comm);
+		n->count += n->pairs[n->count].pid && n->pairs[n->count].comm;
+	}
+}
+
+static int take_names(const struct trace_info *info, const struct named_fields *n,
 		      const struct record *rec)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(named_pairs); i++) {
-		const struct field *comm_field = find_field(ev, named_pairs[i].comm);
-		const char *comm = NULL;
+	for (size_t i = 0; i < n->count; i++) {
+		const char *comm;
 		uint64_t pid;
 		size_t len;
 		int r;
 
-		if (comm_field && uint_field(info, find_field(ev, named_pairs[i].pid), rec, &pid))
-			comm = string_field(info, comm_field, rec, &len);
-		if (!comm || (int32_t)pid <= 0)
+		if (!uint_field(info, n->pairs[i].pid, rec, &pid) || (int32_t)pid <= 0)
+			continue;
+		comm = string_field(info, n->pairs[i].comm, rec, &len);
+		if (!comm)
 			continue;
 		r = task_table_name(info->tasks, (int32_t)pid, rec->ts, comm, len);
 		if (r < 0)
@@ -338,20 +368,13 @@ static int take_names(const struct trace_info *info, const struct event *ev,
 	return 0;
 }
 
-static bool names_tasks(const struct event *ev)
-{
-	return strcmp(ev->system, "sched") == 0 || strcmp(ev->system, "task") == 0 ||
-	       strcmp(ev->system, "signal") == 0;
-}
-
 int task_scan_names(struct stream_index *index, const struct stream_reader *reader,
 		    struct error *err)
 {
 	_cleanup_(merge_freep) struct merge *merge = NULL;
 	struct trace_info *info = &index->info;
-	const struct event *last = NULL;
+	struct named_fields named[NAMED_EVENTS] = { 0 };
 	struct merge_item item;
-	bool wanted = false;
 	int kind;
 
 	kind = merge_new(&merge, &info->layout, &index->rings[BUFFER_MAIN], reader, err);
@@ -359,14 +382,17 @@ int task_scan_names(struct stream_index *index, const struct stream_reader *read
 		return kind;
 	while ((kind = merge_next(merge, &item, err)) > 0) {
 		const struct event *ev;
+		struct named_fields *n;
 
 		if (kind != MERGE_RECORD)
 			continue;
 		ev = event_table_find(info->events, event_id(info, &item.rec));
-		if (ev != last)
-			wanted = ev && names_tasks(ev);
-		last = ev;
-		if (wanted && take_names(info, ev, &item.rec) < 0)
+		if (!ev)
+			continue;
+		n = &named[ev->id % NAMED_EVENTS];
+		if (n->ev != ev)
+			find_pairs(n, ev);
+		if (take_names(info, n, &item.rec) < 0)
 			return error_errno(err, -ENOMEM, "can't keep the names of tasks");
 	}
 	return kind;
