@@ -134,8 +134,11 @@ static int open_ring(struct capture *c, enum subbufs_buffer buffer, const char *
 		return error_errno(err, dir, "cannot open the tracefs instance %s",
 				   instance ?: "of the top level");
 	r = metadata_read_layout(c->env.tracefs, dir, page, layout, err);
-	if (r == 0 && !c->staging.data)
+	/* The top level's sub-buffers may be larger than those of the tasks' instance. */
+	if (r == 0 && c->staging.subbuf_size < layout->size) {
+		staging_deinit(&c->staging);
 		r = staging_init(&c->staging, layout->size);
+	}
 	if (r < 0) {
 		close_fd(dir);
 		return r;

@@ -131,7 +131,9 @@ int cpu_reader_open(struct cpu_reader *r, int instance_dir, unsigned cpu, enum c
 {
 	int code = 0;
 
-	*r = (struct cpu_reader){ .cpu = cpu, .layout = *layout };
+	*r = (struct cpu_reader){ .cpu = cpu, .fd = -EBADF, .layout = *layout };
+	if (s->subbuf_size < layout->size)
+		return -ENOBUFS;
 	r->fd = tracefs_open_file(instance_dir, O_RDONLY | O_NONBLOCK,
 				  "per_cpu/cpu%u/trace_pipe_raw", cpu);
 	if (r->fd < 0) {

@@ -60,6 +60,7 @@ struct cpu_reader {
 /*
  * kind AUTO: splice, or read where no pipe can be made; mmap only when
  * asked for (-ENODEV: this kernel can't). -ENOENT: the ring has no such CPU.
+ * -ENOBUFS: the staging room is for smaller sub-buffers.
  */
 int cpu_reader_open(struct cpu_reader *r, int instance_dir, unsigned cpu, enum capture_reader kind,
 		    const struct subbuf_layout *layout, const struct staging *s);

@@ -153,6 +153,20 @@ static void torn_page_is_an_error(void **state)
 	cpu_reader_close(&r);
 }
 
+static void room_for_smaller_pages_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct staging small;
+	struct cpu_reader r;
+
+	write_pages(f, 1);
+	assert_int_equal(staging_init(&small, f->layout.size / 2), 0);
+	assert_int_equal(cpu_reader_open(&r, f->dir, 0, CAPTURE_READER_READ, &f->layout, &small),
+			 -ENOBUFS);
+	assert_int_equal(r.fd, -EBADF);
+	staging_deinit(&small);
+}
+
 static uint64_t first_word(const struct batch *b)
 {
 	uint64_t word;
@@ -332,6 +346,7 @@ int main(void)
 		TEST(read_stops_at_the_page_being_filled),
 		TEST(automatic_choice_falls_back),
 		TEST(torn_page_is_an_error),
+		TEST(room_for_smaller_pages_is_refused),
 		TEST(pipe_that_gives_nothing),
 		TEST(pipe_that_gives_a_part),
 		TEST(without_a_pipe_splice_reads),
