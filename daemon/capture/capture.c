@@ -104,7 +104,8 @@ static int apply(struct capture *c, const struct capture_request *asked, struct 
 	if (r < 0)
 		return r;
 	if (refused)
-		capture_warn(c, "%u of %zu events could not be enabled", refused, c->matches.count);
+		capture_warn_missing(c, "%u of %zu events could not be enabled", refused,
+				     c->matches.count);
 	c->event_types = (unsigned)c->matches.count - refused;
 	return 0;
 }

@@ -103,10 +103,10 @@ static int stop_stream(struct capture *c, enum capture_end reason, bool on)
 			r = on ? ring_flush_bounded(&c->rings[b], &c->staging, &c->writer)
 			       : flush_all(c, &c->rings[b]);
 	if (c->full || r == -EDQUOT)
-		capture_warn(c,
-			     "the stream reached its limit: the end of the recording is missing");
+		capture_warn_missing(
+			c, "the stream reached its limit: the end of the recording is missing");
 	else if (r < 0)
-		capture_warn(c, "the end of the recording is missing: %s", strerror(-r));
+		capture_warn_missing(c, "the end of the recording is missing: %s", strerror(-r));
 	/* The limit leaves room for what closes a stream. */
 	e = write_end(c, reason);
 	return r < 0 ? r : e;
@@ -123,7 +123,7 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 	capture_check_on(c);
 	off = capture_turn(c, false);
 	if (off == -ENOENT || off == -ENODEV) {
-		capture_warn(c, "somebody removed the tracefs instance while it recorded");
+		capture_warn_missing(c, "somebody removed the tracefs instance while it recorded");
 		off = 0;
 	} else if (off < 0) {
 		capture_warn(c, "tracing could not be turned off: %s", strerror(-off));

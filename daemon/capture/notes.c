@@ -10,19 +10,14 @@
 /* Room for the rest of the message, and for the mark of a cut. */
 #define NOTE_TEXT_MAX (STREAM_NOTE_MAX - 64)
 
-void capture_warn(struct capture *c, const char *fmt, ...)
+static void add_warning(struct capture *c, bool missing, const char *fmt, va_list ap)
 {
 	char **more = reallocarray(c->warnings, c->warning_count + 1, sizeof(*more)), *text;
-	va_list ap;
-	int n;
 
 	if (!more)
 		return;
 	c->warnings = more;
-	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
-	va_end(ap);
-	if (n < 0)
+	if (vasprintf(&text, fmt, ap) < 0)
 		return;
 	/* Each is said once. */
 	for (size_t i = 0; i < c->warning_count; i++) {
@@ -31,7 +26,27 @@ void capture_warn(struct capture *c, const char *fmt, ...)
 			return;
 		}
 	}
+	if (missing && c->warning_count < STREAM_NOTES_MAX)
+		c->warnings_missing |= UINT64_C(1) << c->warning_count;
 	c->warnings[c->warning_count++] = text;
+}
+
+void capture_warn(struct capture *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_warning(c, false, fmt, ap);
+	va_end(ap);
+}
+
+void capture_warn_missing(struct capture *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_warning(c, true, fmt, ap);
+	va_end(ap);
 }
 
 static int write_note(struct capture *c, const char *text, bool missing)
@@ -56,7 +71,7 @@ int capture_write_notes(struct capture *c)
 		size_t n = c->warnings_noted++;
 
 		if (n + 1 < STREAM_NOTES_MAX)
-			r = write_note(c, c->warnings[n], true);
+			r = write_note(c, c->warnings[n], c->warnings_missing >> n & 1);
 		else if (n + 1 == STREAM_NOTES_MAX)
 			r = write_note(c, "there are more notes than a stream holds", true);
 	}

@@ -74,12 +74,15 @@ struct capture {
 
 	char **warnings;
 	size_t warning_count, warnings_noted;
+	uint64_t warnings_missing; /* of the first 64, by bit: capture_warn_missing */
 	struct capture_cpu_stats *cpu_stats;
 	unsigned event_types;
 };
 
 /* Keeps a warning for the caller and for the stream; each is said once. */
 void capture_warn(struct capture *c, const char *fmt, ...) _printf_(2, 3);
+/* The same where part of what was asked for is not in the stream: the recording is incomplete. */
+void capture_warn_missing(struct capture *c, const char *fmt, ...) _printf_(2, 3);
 /* Writes the warnings that the stream does not have yet as NOTE chunks. */
 int capture_write_notes(struct capture *c);
 

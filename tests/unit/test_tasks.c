@@ -279,6 +279,43 @@ static void many_saved_names_are_divided(void **state)
 	assert_int_equal(chunks, 3);
 }
 
+/* An incomplete recording is one thing, a remark is another. */
+static void only_what_is_missing_makes_a_recording_incomplete(void **state)
+{
+	static const struct {
+		const char *text;
+		bool missing;
+	} notes[] = { { "symbols are hidden", false }, { "the end is missing", true } };
+	struct fixture *f = *state;
+	struct capture c = { .writer = f->writer };
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct stream_reader reader;
+	struct chunk chunk;
+	size_t n = 0;
+
+	capture_warn(&c, "%s", notes[0].text);
+	capture_warn_missing(&c, "%s", notes[1].text);
+	capture_warn(&c, "%s", notes[1].text);
+	assert_int_equal(capture_write_notes(&c), 0);
+	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
+	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
+		Traced__Capture__Note *note;
+
+		assert_int_equal(chunk.type, CHUNK_NOTE);
+		assert_int_equal(stream_reader_load(&reader, &chunk, &b, NULL), 0);
+		note = traced__capture__note__unpack(NULL, b.len, (const uint8_t *)b.data);
+		assert_non_null(note);
+		assert_true(n < ARRAY_SIZE(notes));
+		assert_string_equal(note->text, notes[n].text);
+		assert_int_equal(note->missing, notes[n++].missing);
+		traced__capture__note__free_unpacked(note, NULL);
+	}
+	assert_int_equal(n, ARRAY_SIZE(notes));
+	for (size_t i = 0; i < c.warning_count; i++)
+		free(c.warnings[i]);
+	free(c.warnings);
+}
+
 static void notes_keep_to_their_bounds(void **state)
 {
 	struct fixture *f = *state;
@@ -542,6 +579,7 @@ int main(void)
 		TEST(what_is_remembered_is_bounded),
 		TEST(saved_names),
 		TEST(many_saved_names_are_divided),
+		TEST(only_what_is_missing_makes_a_recording_incomplete),
 		TEST(notes_keep_to_their_bounds),
 		TEST(clocks_are_bracketed),
 		TEST(names_of_what_is_enabled),
