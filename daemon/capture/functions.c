@@ -33,7 +33,7 @@ static int check_tracer(const struct tracefs *fs, const char *tracer, struct err
 	int r = tracefs_read(tracefs_root(fs), "available_tracers", &text);
 
 	if (r < 0)
-		return error_errno(err, r, "cannot read available_tracers");
+		return tracefs_unreadable(err, r, "available_tracers");
 	copy = buf_string(&text) ? strdup(text.data) : NULL;
 	if (!copy)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -305,7 +305,7 @@ static int check_graph_free(const struct tracefs *fs, const struct capture_funct
 			continue;
 		r = tracefs_read(tracefs_root(fs), files[i], &text);
 		if (r < 0)
-			return error_errno(err, r, "cannot read %s", files[i]);
+			return tracefs_unreadable(err, r, files[i]);
 		if (!buf_string(&text))
 			return error_set(err, -ENOMEM, "out of memory");
 		if (text.data[0] == '#' || !text.data[0] || strcmp(text.data, "0") == 0)

@@ -30,7 +30,7 @@ int metadata_read_layout(const struct tracefs *fs, int dir, struct buf *text,
 	if (r == 0 && !buf_string(text))
 		r = -ENOMEM;
 	if (r < 0)
-		return error_errno(err, r, "cannot read events/header_page");
+		return tracefs_unreadable(err, r, "events/header_page");
 	r = subbuf_layout_parse(ret, text->data, text->len, (uint32_t)kb * 1024);
 	if (r < 0)
 		return error_set(err, r, "the kernel's events/header_page makes no sense: %s",

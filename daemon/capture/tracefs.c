@@ -119,7 +119,16 @@ int tracefs_open(struct tracefs **ret, const char *root, struct error *err)
 	if (r < 0)
 		return r;
 	if (faccessat(fs->root, "events", R_OK | X_OK, AT_EACCESS) < 0) {
+		struct statfs st;
+
 		r = -errno;
+		if (r == -ENOENT && fstatfs(fs->root, &st) == 0 &&
+		    (uint32_t)st.f_type == TRACEFS_MAGIC) {
+			error_set(err, -EPERM, "tracefs is empty: the kernel refuses all tracing");
+			return error_hint(err,
+					  "it does under lockdown (confidentiality); 'tracectl "
+					  "doctor' tells");
+		}
 		if (r == -ENOENT) {
 			error_set(err, -ENODEV, "there is no tracefs at %s", fs->path);
 			return error_hint(err, "mount -t tracefs nodev /sys/kernel/tracing");
@@ -204,6 +213,15 @@ static int split_events(struct tracefs *fs, const struct buf *available)
 	return 0;
 }
 
+int tracefs_unreadable(struct error *err, int code, const char *file)
+{
+	error_errno(err, code, "cannot read tracefs's %s", file);
+	if (code == -EPERM && geteuid() == 0)
+		error_hint(err, "the kernel may be locked down (confidentiality), which no tracing "
+				"gets through; 'tracectl doctor' tells");
+	return code;
+}
+
 int tracefs_events(struct tracefs *fs, const char *const **ret, size_t *ret_count,
 		   struct error *err)
 {
@@ -220,7 +238,7 @@ int tracefs_events(struct tracefs *fs, const char *const **ret, size_t *ret_coun
 		}
 	}
 	if (r < 0)
-		return error_errno(err, r, "cannot read %s/available_events", fs->path);
+		return tracefs_unreadable(err, r, "available_events");
 	*ret = fs->events;
 	*ret_count = fs->event_count;
 	return 0;

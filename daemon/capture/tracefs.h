@@ -37,6 +37,9 @@ int tracefs_events(struct tracefs *fs, const char *const **ret, size_t *ret_coun
 
 /* The rest is for this room. */
 
+/* "cannot read FILE: ...", and why even root may be refused. Returns code. */
+int tracefs_unreadable(struct error *err, int code, const char *file);
+
 /* The top level's descriptor; borrowed. */
 int tracefs_root(const struct tracefs *fs);
 /* A descriptor for openat() of an instance's folder (NULL: the top level), or -errno. */
