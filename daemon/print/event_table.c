@@ -118,23 +118,33 @@ static void fill_field(struct event_table *t, struct field *f, const struct tep_
 
 #define FIELD_END_MAX (1 << 20) /* bytes; above the longest record */
 
-static int fill_fields(struct event_table *t, struct event *ev, const struct tep_event *from)
+static int fill_list(struct event_table *t, const struct tep_format_field *from, int max,
+		     const struct field **ret, size_t *ret_count)
 {
-	size_t n = 0, max = (size_t)MAX(from->format.nr_fields, 0);
-	struct field *fields = arena_alloc(&t->arena, (max + 1) * sizeof(*fields));
+	struct field *fields = arena_alloc(&t->arena, ((size_t)MAX(max, 0) + 1) * sizeof(*fields));
+	size_t n = 0;
 
 	if (!fields)
 		return -ENOMEM;
-	for (const struct tep_format_field *f = from->format.fields; f && n < max; f = f->next) {
+	for (; from && n < (size_t)MAX(max, 0); from = from->next) {
 		/* No record is that long; and no sum of the two is to overflow. */
-		if (f->offset < 0 || f->size < 0 || f->offset > FIELD_END_MAX ||
-		    f->size > FIELD_END_MAX - f->offset)
+		if (from->offset < 0 || from->size < 0 || from->offset > FIELD_END_MAX ||
+		    from->size > FIELD_END_MAX - from->offset)
 			return -EBADMSG;
-		fill_field(t, &fields[n++], f);
+		fill_field(t, &fields[n++], from);
 	}
-	ev->fields = fields;
-	ev->field_count = n;
+	*ret = fields;
+	*ret_count = n;
 	return 0;
+}
+
+static int fill_fields(struct event_table *t, struct event *ev, const struct tep_event *from)
+{
+	const struct tep_format *f = &from->format;
+	int r = fill_list(t, f->fields, f->nr_fields, &ev->fields, &ev->field_count);
+
+	return r < 0 ? r
+		     : fill_list(t, f->common_fields, f->nr_common, &ev->common, &ev->common_count);
 }
 
 static int fill_funcgraph(struct event_table *t, struct event *ev)

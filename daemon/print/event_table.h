@@ -57,6 +57,8 @@ struct event {
 	const char *system, *name;  /* terminated; borrowed from the table */
 	const struct field *fields; /* without the common ones */
 	size_t field_count;
+	const struct field *common; /* those that all events begin with */
+	size_t common_count;
 	const struct program *program;		  /* NULL: libtraceevent prints it */
 	const char *why_fallback;		  /* NULL, or why there is no program */
 	const struct funcgraph_layout *funcgraph; /* NULL: none of that tracer (funcgraph.h) */

@@ -86,6 +86,9 @@ const struct field *parser_field(struct parser *p, const struct token *t)
 	for (size_t i = 0; i < ev->field_count; i++)
 		if (token_is(t, ev->fields[i].name))
 			return &ev->fields[i];
+	for (size_t i = 0; i < ev->common_count; i++)
+		if (token_is(t, ev->common[i].name))
+			return &ev->common[i];
 	parser_fail(p, "no field %.*s", (int)MIN(t->len, (size_t)80), t->text);
 	return NULL;
 }
@@ -187,6 +190,21 @@ static struct expr *primary(struct parser *p)
 	return parser_expect(p, ')') ? e : NULL;
 }
 
+/* Behind "REC->ent", what every record begins with: the format calls its members common_NAME. */
+static const struct field *common_field(struct parser *p)
+{
+	struct token t;
+	char name[64];
+
+	if (!parser_expect(p, '.'))
+		return NULL;
+	t = p->lexer.token;
+	lexer_next(&p->lexer);
+	snprintf(name, sizeof(name), "common_%.*s", (int)MIN(t.len, (size_t)40), t.text);
+	t = (struct token){ .kind = t.kind, .text = name, .len = strlen(name) };
+	return parser_field(p, &t);
+}
+
 static struct expr *member(struct parser *p, struct expr *base)
 {
 	const struct token t = p->lexer.token;
@@ -200,7 +218,7 @@ static struct expr *member(struct parser *p, struct expr *base)
 	p->at_record = false;
 	(void)base;
 	lexer_next(&p->lexer);
-	f = parser_field(p, &t);
+	f = token_is(&t, "ent") && parser_is(p, '.') ? common_field(p) : parser_field(p, &t);
 	return f ? parser_made(p, expr_field(p->env, f)) : NULL;
 }
 
