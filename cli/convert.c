@@ -96,6 +96,8 @@ static int convert_run(const struct options *o)
 		error_hint(&err, "name another output");
 		return cli_usage(&err);
 	}
+	if (input_import(&in, o->args[0], o->instance, &err) < 0)
+		return cli_fail(&err);
 	if (samples_open(&samples, o, &err) < 0)
 		return cli_fail(&err);
 	r = destination_open(&dest, o, out);
@@ -140,12 +142,16 @@ static int convert_run(const struct options *o)
 
 const struct command command_convert = {
 	.name = "convert",
-	.synopsis = "IN.traced OUT",
-	.summary = "turn a capture stream into another format",
-	.text = "Needs no privilege and no daemon; works on another machine, another day. IN - is\n"
-		"standard input, OUT - standard output. With -v it tells CPU by CPU what was\n"
-		"written and lost, and which events had no compiled printer.",
-	.options = OPTIONS_RESULT | OPTIONS_ROTATE | OPTION(CPU_PROFILE) | OPTION(SYMBOLS),
+	.synopsis = "IN OUT",
+	.summary = "turn a capture stream or a trace.dat into another format",
+	.text = "Needs no privilege and no daemon; works on another machine, another day. IN is a\n"
+		"capture stream, or a trace.dat of trace-cmd; IN - is standard input, OUT - "
+		"standard\n"
+		"output. With -v it tells CPU by CPU what was written and lost, and which events "
+		"had\n"
+		"no compiled printer.",
+	.options = OPTIONS_RESULT | OPTIONS_ROTATE | OPTION(CPU_PROFILE) | OPTION(SYMBOLS) |
+		   OPTION(INSTANCE),
 	.args_min = 1,
 	.args_max = 2,
 	.complete = COMPLETE_FILE,

@@ -3,22 +3,36 @@
 
 #include <fcntl.h>
 
+#include "import/import.h"
 #include "util/io.h"
+
+static const char *temp_place(void)
+{
+	return getenv("TMPDIR") ?: "/var/tmp";
+}
+
+static int temp_file(struct error *err)
+{
+	const char *dir = temp_place();
+	int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	error_errno(err, -errno, "a temporary file in %s", dir);
+	return error_hint(err, "TMPDIR names another place");
+}
 
 int input_keep(int in, struct error *err)
 {
-	const char *dir = getenv("TMPDIR") ?: "/var/tmp";
-	_cleanup_close_ int fd = -EBADF;
+	_cleanup_close_ int fd = temp_file(err);
+	const char *dir = temp_place();
 	_cleanup_free_ char *piece = NULL;
 	const size_t size = 256U << 10;
 	ssize_t n;
 	int r;
 
-	fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		error_errno(err, -errno, "a temporary file in %s", dir);
-		return error_hint(err, "TMPDIR names another place; a file as input needs none");
-	}
+	if (fd < 0)
+		return fd;
 	piece = malloc(size);
 	if (!piece)
 		return error_errno(err, -ENOMEM, "input");
@@ -34,4 +48,30 @@ int input_keep(int in, struct error *err)
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return error_errno(err, -errno, "a temporary file in %s", dir);
 	return TAKE_FD(fd);
+}
+
+int input_import(int *in, const char *path, const char *instance, struct error *err)
+{
+	const struct import_options options = { .instance = instance };
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	if (!import_wanted(*in)) {
+		if (!instance)
+			return 0;
+		return error_set(err, -EINVAL,
+				 "--instance chooses a buffer of a trace.dat, and %s is none",
+				 path);
+	}
+	fd = temp_file(err);
+	if (fd < 0)
+		return fd;
+	r = import_stream(*in, fd, &options, err);
+	if (r == -ENOSPC || r == -EDQUOT)
+		error_hint(err, "TMPDIR names another place than %s", temp_place());
+	if (r < 0)
+		return error_prefix(err, "%s", path);
+	close_fd(*in);
+	*in = TAKE_FD(fd);
+	return 0;
 }

@@ -322,7 +322,7 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_KEEP] = { 0, "keep", "N", "of --rotate's files only the last N", COMPLETE_NOTHING,
 		       set_keep },
 	[OPT_NAME] = { 0, "name", "NAME", "of the session", COMPLETE_NOTHING, set_name },
-	[OPT_INSTANCE] = { 0, "instance", "NAME", "an instance instead of the top-level buffer",
+	[OPT_INSTANCE] = { 0, "instance", "NAME", "that instance, not the top-level buffer",
 			   COMPLETE_INSTANCE, set_instance },
 	[OPT_TGID] = { 0, "tgid", NULL, "the process beside each thread in the text",
 		       COMPLETE_NOTHING, set_tgid },

@@ -91,8 +91,10 @@ int ledger_extend(struct ledger *l, const struct stream_index *index)
 	for (size_t i = 0; i < n; i++) {
 		uint32_t cpu =
 			i < ring->count ? ring->cpus[i].cpu : stats->cpus[i - ring->count]->cpu;
+		bool again = i < ring->count ? i && ring->cpus[i - 1].cpu == cpu
+					     : ring_index_has(ring, cpu);
 
-		if (has_row(l, known, cpu) || (i >= ring->count && ring_index_find(ring, cpu)))
+		if (again || has_row(l, known, cpu))
 			continue;
 		cpus[l->count++] = (struct ledger_cpu){ .row.cpu = cpu };
 	}

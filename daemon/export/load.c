@@ -61,9 +61,10 @@ static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error
 	memcpy(&h, l->payload.data, sizeof(h));
 	buffer = le32toh(h.buffer);
 	/* A later version may record more rings. */
-	if (buffer >= BUFFER_COUNT)
+	if (buffer >= BUFFER_MORE + BUFFER_MORE_MAX)
 		return 0;
-	r = ring_index_add(&l->index->rings[buffer], chunk->cpu,
+	r = ring_index_add(&l->index->rings[buffer == BUFFER_TASKS ? BUFFER_TASKS : BUFFER_MAIN],
+			   chunk->cpu, buffer,
 			   &(struct subbufs_ref){
 				   .offset = chunk->offset,
 				   .length = chunk->length,
@@ -295,6 +296,28 @@ static int add_end(struct loader *l)
 	return info->end ? 0 : unpack_error(&l->others);
 }
 
+static int add_layout(struct loader *l, struct error *err)
+{
+	const Traced__Capture__Header *h = l->index->info.header;
+	struct page_layout *layout = &l->index->info.layout;
+	int r;
+
+	if (h->time_shift > 63)
+		return error_set(err, -EBADMSG, "the stream's clock can't be");
+	r = page_layout_parse(layout, l->payload.data, l->payload.len, h->word_size, h->big_endian,
+			      h->subbuf_size, err);
+	if (r < 0)
+		return r;
+	layout->clock = (struct page_clock){
+		.differs = h->time_mult || h->time_offset,
+		.mult = h->time_mult,
+		.shift = h->time_shift,
+		.offset = h->time_offset,
+	};
+	l->have_layout = true;
+	return 0;
+}
+
 /* A chunk whose payload was loaded. */
 static int add_loaded(struct loader *l, const struct chunk *chunk, struct error *err)
 {
@@ -308,10 +331,7 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 		return r;
 	switch (chunk->type) {
 	case CHUNK_HEADER_PAGE:
-		r = page_layout_parse(&info->layout, text, len, info->header->word_size,
-				      info->header->big_endian, info->header->subbuf_size, err);
-		l->have_layout |= r == 0;
-		return r;
+		return add_layout(l, err);
 	case CHUNK_FORMAT:
 		return add_format(l, err);
 	case CHUNK_PRINTK:

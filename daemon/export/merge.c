@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Each CPU has a cursor: the chunk it is in, a window of that chunk in memory,
+ * Each CPU of each buffer has a cursor: the chunk it is in, a window of that chunk in memory,
  * the page within the window, and the record that comes next. The cursors lie
  * in a binary heap. Neighbouring records mostly come from the same CPU, so that replacing
  * the heap's top costs two comparisons and no move.
@@ -11,6 +11,7 @@
 
 struct cursor {
 	uint32_t cpu;
+	uint32_t buffer;
 	size_t next_chunk;  /* its number among the CPU's */
 	struct chunk chunk; /* the current one */
 	uint32_t chunk_at;  /* stored bytes of it that windows had so far */
@@ -93,7 +94,7 @@ static void note_loss(struct cursor *c, uint64_t count, bool damaged)
 static int enter_chunk(struct merge *m, struct cursor *c, struct error *err)
 {
 	const struct subbufs_ref *ref =
-		cpu_chunks_get(ring_index_find(m->ring, c->cpu), c->next_chunk);
+		cpu_chunks_get(ring_index_find(m->ring, c->cpu, c->buffer), c->next_chunk);
 
 	if (!ref)
 		return 0;
@@ -234,12 +235,14 @@ static int add_cursors(struct merge *m, struct error *err)
 	for (size_t i = 0; i < count; i++) {
 		struct cursor *c;
 
-		if (i < m->cursor_count && all[i]->cpu == m->ring->cpus[i].cpu)
+		if (i < m->cursor_count && all[i]->cpu == m->ring->cpus[i].cpu &&
+		    all[i]->buffer == m->ring->cpus[i].buffer)
 			continue;
 		c = calloc(1, sizeof(*c));
 		if (!c)
 			return error_errno(err, -ENOMEM, "can't order the events");
 		c->cpu = m->ring->cpus[i].cpu;
+		c->buffer = m->ring->cpus[i].buffer;
 		c->page.layout = m->layout;
 		memmove(&all[i + 1], &all[i], (m->cursor_count - i) * sizeof(struct cursor *));
 		all[i] = c;
@@ -422,7 +425,7 @@ uint64_t merge_needs(const struct merge *m)
 	for (size_t i = 0; i < m->cursor_count; i++) {
 		const struct cursor *c = m->cursors[i];
 		const struct subbufs_ref *next =
-			cpu_chunks_get(ring_index_find(m->ring, c->cpu), c->next_chunk);
+			cpu_chunks_get(ring_index_find(m->ring, c->cpu, c->buffer), c->next_chunk);
 
 		/* What is in the window, but was not given out, would be lost with us. */
 		if (c->in_chunk || c->queued)
@@ -435,7 +438,9 @@ uint64_t merge_needs(const struct merge *m)
 
 void merge_forget(struct merge *m, struct ring_index *ring)
 {
-	for (size_t i = 0; i < m->cursor_count; i++)
-		cpu_chunks_forget(ring_index_find(ring, m->cursors[i]->cpu),
-				  m->cursors[i]->next_chunk);
+	for (size_t i = 0; i < m->cursor_count; i++) {
+		const struct cursor *c = m->cursors[i];
+
+		cpu_chunks_forget(ring_index_find(ring, c->cpu, c->buffer), c->next_chunk);
+	}
 }

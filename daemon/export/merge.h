@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * All CPUs' sub-buffers of one ring, as one sequence ordered by time; of equal
+ * All CPUs' sub-buffers, as one sequence ordered by time; of equal
  * times the lowest CPU comes first, as in the kernel's own `trace` file. Records
  * of one CPU keep their order even where a clock went backwards.
  *

@@ -6,6 +6,7 @@
 #include "export/bytes.h"
 #include "stream/layout.h"
 #include "util/cleanup.h"
+#include "util/wide.h"
 
 /* enum ring_buffer_type */
 #define TYPE_DATA_MAX 28
@@ -92,6 +93,13 @@ static uint64_t fix_stamp(uint64_t stamp, uint64_t before)
 	return stamp;
 }
 
+_cold_ static uint64_t clock_time(const struct page_clock *c, uint64_t stamp)
+{
+	if (c->mult)
+		stamp = mul_shift(stamp, c->mult, c->shift);
+	return stamp + (uint64_t)c->offset;
+}
+
 static int damaged(struct page_iter *it)
 {
 	it->pos = it->end;
@@ -173,7 +181,9 @@ int page_iter_next_any(struct page_iter *it, struct record *ret)
 		}
 		it->pos += PAGE_RECORD_HEADER + length;
 		it->ts += delta;
-		ret->ts = it->ts;
+		ret->ts = likely(!it->layout->clock.differs)
+				  ? it->ts
+				  : clock_time(&it->layout->clock, it->ts);
 		return 1;
 	}
 	return 0;

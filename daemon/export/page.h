@@ -20,6 +20,12 @@ struct page_layout {
 	uint32_t timestamp_offset;
 	uint32_t commit_offset, commit_size;
 	uint32_t data_offset;
+	/* A record's time is ((stamp * mult) >> shift) + offset; mult 0: the stamp as it is. */
+	struct page_clock {
+		bool differs; /* else times are stamps */
+		uint32_t mult, shift;
+		int64_t offset;
+	} clock;
 };
 
 /* -EBADMSG: the text describes no page that can be. subbuf_size 0: as the text says. */
@@ -46,13 +52,15 @@ int page_iter_next_any(struct page_iter *it, struct record *ret);
 
 /*
  * 1: ret is the next record; 0: no more; -EBADMSG: damaged, nothing more can be read.
- * The usual record is that of a little-endian machine whose length lies in type_len.
+ * The usual record is that of a little-endian machine whose length lies in type_len, and
+ * whose time is its stamp.
  */
 static inline int page_iter_next(struct page_iter *it, struct record *ret)
 {
 	uint32_t room = it->end - it->pos, header, length;
 
-	if (unlikely(room < PAGE_RECORD_HEADER || it->layout->big_endian))
+	if (unlikely(room < PAGE_RECORD_HEADER ||
+		     (it->layout->big_endian | it->layout->clock.differs)))
 		return page_iter_next_any(it, ret);
 	header = load_u32(it->page + it->pos, false);
 	length = (header & 31) * 4;

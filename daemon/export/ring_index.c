@@ -28,14 +28,15 @@ void ring_index_deinit(struct ring_index *ring)
 	*ring = (struct ring_index){ 0 };
 }
 
-static size_t ring_position(const struct ring_index *ring, uint32_t cpu)
+static size_t ring_position(const struct ring_index *ring, uint32_t cpu, uint32_t buffer)
 {
 	size_t low = 0, high = ring->count;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
+		const struct cpu_chunks *c = &ring->cpus[mid];
 
-		if (ring->cpus[mid].cpu < cpu)
+		if (c->cpu < cpu || (c->cpu == cpu && c->buffer < buffer))
 			low = mid + 1;
 		else
 			high = mid;
@@ -43,17 +44,25 @@ static size_t ring_position(const struct ring_index *ring, uint32_t cpu)
 	return low;
 }
 
-struct cpu_chunks *ring_index_find(const struct ring_index *ring, uint32_t cpu)
+struct cpu_chunks *ring_index_find(const struct ring_index *ring, uint32_t cpu, uint32_t buffer)
 {
-	size_t at = ring_position(ring, cpu);
+	size_t at = ring_position(ring, cpu, buffer);
+	struct cpu_chunks *c = at < ring->count ? &ring->cpus[at] : NULL;
 
-	return at < ring->count && ring->cpus[at].cpu == cpu ? &ring->cpus[at] : NULL;
+	return c && c->cpu == cpu && c->buffer == buffer ? c : NULL;
 }
 
-static struct cpu_chunks *ring_index_get(struct ring_index *ring, uint32_t cpu)
+bool ring_index_has(const struct ring_index *ring, uint32_t cpu)
 {
-	struct cpu_chunks *c = ring_index_find(ring, cpu);
-	size_t at = ring_position(ring, cpu);
+	size_t at = ring_position(ring, cpu, 0);
+
+	return at < ring->count && ring->cpus[at].cpu == cpu;
+}
+
+static struct cpu_chunks *ring_index_get(struct ring_index *ring, uint32_t cpu, uint32_t buffer)
+{
+	struct cpu_chunks *c = ring_index_find(ring, cpu, buffer);
+	size_t at = ring_position(ring, cpu, buffer);
 
 	if (c)
 		return c;
@@ -61,13 +70,14 @@ static struct cpu_chunks *ring_index_get(struct ring_index *ring, uint32_t cpu)
 		return NULL;
 	memmove(&ring->cpus[at + 1], &ring->cpus[at],
 		(ring->count - 1 - at) * sizeof(ring->cpus[0]));
-	ring->cpus[at] = (struct cpu_chunks){ .cpu = cpu };
+	ring->cpus[at] = (struct cpu_chunks){ .cpu = cpu, .buffer = buffer };
 	return &ring->cpus[at];
 }
 
-int ring_index_add(struct ring_index *ring, uint32_t cpu, const struct subbufs_ref *ref)
+int ring_index_add(struct ring_index *ring, uint32_t cpu, uint32_t buffer,
+		   const struct subbufs_ref *ref)
 {
-	struct cpu_chunks *c = ring_index_get(ring, cpu);
+	struct cpu_chunks *c = ring_index_get(ring, cpu, buffer);
 	struct subbufs_ref *to = c ? ARRAY_ADD(c->refs, c->count, c->cap) : NULL;
 
 	if (!to)

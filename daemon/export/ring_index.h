@@ -2,6 +2,7 @@
 /* Where the sub-buffers lie in a stream: 24 bytes a chunk. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,25 +13,29 @@ struct subbufs_ref {
 	uint32_t skip;	 /* as in struct subbufs_header; not yet verified */
 };
 
-/* The chunks of one CPU, in stream order. */
+/* The chunks of one CPU and buffer, in stream order. */
 struct cpu_chunks {
 	uint32_t cpu;
+	uint32_t buffer;
 	struct subbufs_ref *refs; /* owned */
 	size_t count, cap;
 	size_t forgotten; /* refs[0] is the CPU's chunk of this number */
 };
 
-/* All CPUs of one buffer that have chunks, by their number. */
+/* All that have chunks, by their CPU's number, then the buffer's. */
 struct ring_index {
 	struct cpu_chunks *cpus; /* owned */
 	size_t count, cap;
 };
 
 void ring_index_deinit(struct ring_index *ring);
-/* The chunks of cpu; NULL: it has none. Valid until a chunk of another CPU is added. */
-struct cpu_chunks *ring_index_find(const struct ring_index *ring, uint32_t cpu);
-/* Appends a chunk of cpu. Returns 0 or -ENOMEM. */
-int ring_index_add(struct ring_index *ring, uint32_t cpu, const struct subbufs_ref *ref);
+/* The chunks of cpu in buffer; NULL: it has none. Valid until a chunk of another is added. */
+struct cpu_chunks *ring_index_find(const struct ring_index *ring, uint32_t cpu, uint32_t buffer);
+/* Whether cpu has chunks in some buffer. */
+bool ring_index_has(const struct ring_index *ring, uint32_t cpu);
+/* Appends a chunk. Returns 0 or -ENOMEM. */
+int ring_index_add(struct ring_index *ring, uint32_t cpu, uint32_t buffer,
+		   const struct subbufs_ref *ref);
 /* Chunk number n of the CPU; NULL: it is not there yet, or not any more. */
 const struct subbufs_ref *cpu_chunks_get(const struct cpu_chunks *c, size_t n);
 /* Gives back the memory of all before chunk number n. */

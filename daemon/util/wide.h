@@ -16,3 +16,12 @@ static inline uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c)
 	return mul_div_by_parts(a, b, c);
 #endif
 }
+
+/* (a * b) >> shift, of which 64 bits are kept; shift 63 at most. */
+static inline uint64_t mul_shift(uint64_t a, uint32_t b, unsigned shift)
+{
+	uint64_t low = (a & UINT32_MAX) * b, high = (a >> 32) * b + (low >> 32);
+
+	return shift < 32 ? high << (32 - shift) | (low & UINT32_MAX) >> shift
+			  : high >> (shift - 32);
+}

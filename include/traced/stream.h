@@ -64,8 +64,11 @@ struct chunk_header {
 enum subbufs_buffer {
 	BUFFER_MAIN = 0,
 	BUFFER_TASKS = 1, /* task births and renames, for names only: not part of the trace */
+	/* This and the next ones: more rings whose events are part of the trace. */
+	BUFFER_MORE = 2,
 };
 #define BUFFER_COUNT 2
+#define BUFFER_MORE_MAX 64
 
 struct subbufs_header {
 	uint32_t buffer; /* enum subbufs_buffer */

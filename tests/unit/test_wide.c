@@ -49,10 +49,34 @@ static void test_against_the_compiler(void **state _unused_)
 }
 #endif
 
+static void test_mul_shift(void **state _unused_)
+{
+	static const struct {
+		uint64_t a;
+		uint32_t b;
+		unsigned shift;
+		uint64_t is;
+	} known[] = {
+		{ 0, UINT32_MAX, 0, 0 },
+		{ 12345, 1, 0, 12345 },
+		{ 1000000000, 3, 2, 750000000 },
+		{ UINT64_MAX, UINT32_MAX, 32, UINT64_C(0xfffffffeffffffff) },
+		{ UINT64_C(1) << 40, UINT32_C(1) << 31, 31, UINT64_C(1) << 40 },
+		{ UINT64_C(1) << 63, UINT32_C(1) << 31, 63, UINT64_C(1) << 31 },
+		{ UINT64_MAX, 1, 63, 1 },
+		/* 2.8 GHz in ns, a day's worth. */
+		{ UINT64_C(241920000000000), 766958446, 31, UINT64_C(86400000032186) },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		assert_int_equal(mul_shift(known[i].a, known[i].b, known[i].shift), known[i].is);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mul_div),
+		cmocka_unit_test(test_mul_shift),
 #ifdef __SIZEOF_INT128__
 		cmocka_unit_test(test_against_the_compiler),
 #endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One CPU's sub-buffers. Of a compressed buffer they lie in blocks, some sub-buffers in each: their
+ * number, then of each block its size, that of what it expands to, and the block.
+ */
+#include "import/dat.h"
+
+#define RUN_BYTES (1U << 20)
+/* trace-cmd puts 10 sub-buffers into a block; one may have RUN_BYTES. */
+#define BLOCK_MAX (16U << 20)
+/* Traces shrink to a tenth or so. What claims much more is there to fill a disk. */
+#define RATIO_MAX 1000
+#define RATIO_FREE (1U << 20)
+
+int dat_run_open(struct dat_run *ret, const struct dat *d, const struct dat_buffer *b,
+		 const struct dat_cpu *cpu, struct error *err)
+{
+	uint64_t size = cpu->size;
+	int r = 0;
+
+	*ret = (struct dat_run){ .dat = d, .page_size = b->page_size, .packed = b->packed };
+	dat_cursor_file(&ret->from, d, cpu->offset, "events");
+	/* trace-cmd 3.1 leaves the number of blocks out of the size, 3.2 does not. */
+	if (b->packed && size)
+		size = MIN(size, UINT64_MAX - sizeof(uint32_t)) + sizeof(uint32_t);
+	if (cpu->offset <= d->size && size <= d->size - cpu->offset)
+		ret->from.end = cpu->offset + size;
+	else
+		ret->cut = !b->packed;
+	if (!size || cpu->offset >= d->size)
+		ret->from.at = ret->from.end;
+	else if (b->packed)
+		r = dat_u32(&ret->from, &ret->blocks, err);
+	if (r == -EBADMSG) {
+		ret->cut = true;
+		return 0;
+	}
+	return r;
+}
+
+void dat_run_deinit(struct dat_run *run)
+{
+	buf_deinit(&run->block);
+	buf_deinit(&run->pages);
+}
+
+/* 0, or -EBADMSG: no more can be had. */
+static int next_block(struct dat_run *run, struct error *err)
+{
+	uint32_t size = 0, expanded = 0;
+	int64_t n;
+	char *to;
+	int r;
+
+	r = dat_u32(&run->from, &size, err);
+	if (r == 0)
+		r = dat_u32(&run->from, &expanded, err);
+	if (r < 0)
+		return r;
+	run->stored += size;
+	run->expanded += expanded;
+	if (expanded > BLOCK_MAX || size > 2 * BLOCK_MAX ||
+	    run->expanded > run->stored * RATIO_MAX + RATIO_FREE)
+		return dat_damaged(&run->from, err);
+	buf_clear(&run->block);
+	r = dat_append(&run->from, size, &run->block, err);
+	if (r < 0)
+		return r;
+	to = buf_reserve(&run->pages, (size_t)expanded + 1);
+	if (!to)
+		return error_errno(err, -ENOMEM, "can't decompress its events");
+	n = dat_unpack(run->dat->packing, run->block.data, run->block.len, to, expanded, err);
+	if (n < 0)
+		return (int)n;
+	/* A short one would move what follows. */
+	if (n % run->page_size)
+		return dat_damaged(&run->from, err);
+	run->pages.len += (size_t)n;
+	run->blocks--;
+	return 0;
+}
+
+static int next_packed(struct dat_run *run, struct error *err)
+{
+	while (run->blocks && run->pages.len < RUN_BYTES) {
+		int r = next_block(run, err);
+
+		if (r == -EBADMSG) {
+			run->cut = true;
+			run->blocks = 0;
+			break;
+		}
+		if (r < 0)
+			return r;
+	}
+	return run->pages.len > 0;
+}
+
+static int next_plain(struct dat_run *run, struct error *err)
+{
+	uint64_t rest = run->from.end - run->from.at;
+	uint64_t n = MIN(rest, (uint64_t)MAX(RUN_BYTES / run->page_size, 1U) * run->page_size);
+	int r;
+
+	n -= n % run->page_size;
+	run->cut |= n == 0 && rest > 0;
+	if (!n)
+		return 0;
+	r = dat_append(&run->from, n, &run->pages, err);
+	return r < 0 ? r : 1;
+}
+
+int dat_run_next(struct dat_run *run, struct error *err)
+{
+	buf_clear(&run->pages);
+	return run->packed ? next_packed(run, err) : next_plain(run, err);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <zlib.h>
+#if HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+#include "import/dat.h"
+
+static const char *const names[] = {
+	[DAT_PLAIN] = "none",
+	[DAT_ZLIB] = "zlib",
+#if HAVE_ZSTD
+	[DAT_ZSTD] = "zstd",
+#endif
+};
+
+int dat_packing_find(const char *name, enum dat_packing *ret, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(names[i], name) == 0) {
+			*ret = (enum dat_packing)i;
+			return 0;
+		}
+	}
+	error_set(err, -EOPNOTSUPP, "it is compressed by \"%s\", which is not known here", name);
+	return error_hint(err, "trace-cmd convert --compression none makes another of it");
+}
+
+static int64_t damaged(struct error *err)
+{
+	return error_set(err, -EBADMSG, "it does not decompress");
+}
+
+static int64_t unpack_zlib(const void *from, size_t len, void *to, size_t max, struct error *err)
+{
+	uLongf n = max;
+	int r = uncompress(to, &n, from, len);
+
+	if (r == Z_MEM_ERROR)
+		return error_errno(err, -ENOMEM, "can't decompress it");
+	return r == Z_OK ? (int64_t)n : damaged(err);
+}
+
+int64_t dat_unpack(enum dat_packing packing, const void *from, size_t len, void *to, size_t max,
+		   struct error *err)
+{
+	if (packing == DAT_ZLIB)
+		return unpack_zlib(from, len, to, max, err);
+#if HAVE_ZSTD
+	if (packing == DAT_ZSTD) {
+		size_t n = ZSTD_decompress(to, max, from, len);
+
+		return ZSTD_isError(n) ? damaged(err) : (int64_t)n;
+	}
+#endif
+	return damaged(err);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "import/import.h"
+
+#include "import/dat.h"
+#include "util/io.h"
+
+static const uint8_t magic[10] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g' };
+
+bool import_wanted(int fd)
+{
+	uint8_t head[sizeof(magic)];
+
+	return pread_full(fd, head, sizeof(head), 0) == sizeof(head) &&
+	       memcmp(head, magic, sizeof(head)) == 0;
+}
+
+int import_stream(int in, int stream_fd, const struct import_options *o, struct error *err)
+{
+	_cleanup_dat_ struct dat d = { .fd = -EBADF };
+	struct stream_writer writer;
+	int r;
+
+	if (!import_wanted(in))
+		return error_set(err, -EBADMSG, "not a trace.dat");
+	r = dat_open(&d, in, err);
+	if (r == 0)
+		r = dat_choose(&d, o->instance, err);
+	if (r < 0)
+		return r;
+	r = stream_writer_init(&writer, stream_fd, 0);
+	if (r < 0)
+		return error_errno(err, r, "can't keep the recording's events");
+	return dat_write(&d, &writer, err);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Recordings of another program, trace-cmd's trace.dat, turned into a capture stream: whatever
+ * reads one reads them then. Sub-buffers are copied as they are, nothing is decoded. Needs no
+ * privilege; the input is hostile.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "util/error.h"
+
+struct import_options {
+	const char *instance; /* of this buffer alone, "" the top-level one; NULL: of all */
+};
+
+/* Whether the file begins as a trace.dat does. */
+bool import_wanted(int fd);
+
+/*
+ * in: a regular file. stream_fd: an empty one. -EBADMSG: it can't be understood, or ends before its
+ * events do; -ENOENT: it has no such buffer; -EINVAL: its buffers do not go into one trace. Of
+ * events that the file ends within the whole sub-buffers are there, and the stream says that
+ * some are missing.
+ */
+int import_stream(int in, int stream_fd, const struct import_options *o, struct error *err);

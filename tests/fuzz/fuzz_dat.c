@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A trace.dat, turned into a capture stream. What is in a stream is other targets' business; but
+ * it has to be one that a reader takes, from its first chunk to its END.
+ */
+#include "fuzz.h"
+
+#include <sys/mman.h>
+
+#include "import/import.h"
+#include "stream/reader.h"
+#include "util/io.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_close_ int in = memfd_create("dat", MFD_CLOEXEC);
+	_cleanup_close_ int out = memfd_create("stream", MFD_CLOEXEC);
+	struct stream_reader reader;
+	struct chunk chunk = { 0 };
+	int r;
+
+	if (write_full(in, data, size) < 0)
+		return 0;
+	if (import_stream(in, out, &(struct import_options){ 0 }, NULL) < 0)
+		return 0;
+	if (stream_reader_init(&reader, out, NULL) < 0)
+		abort();
+	while ((r = stream_reader_next(&reader, &chunk, NULL)) > 0)
+		;
+	if (r < 0 || chunk.type != CHUNK_END)
+		abort();
+	return 0;
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""trace-cmd's files in, by tracectl: recorded ones of tests/data, whole, piped, cut and damaged.
+Needs neither root nor tracefs."""
+
+import gzip
+import re
+
+from harness import Test, check
+
+PEER = "tests/data/trace-cmd-3.1.6"
+
+
+def peer(test, name):
+    data = (test.source / PEER / name).read_bytes()
+    return gzip.decompress(data) if name.endswith(".gz") else data
+
+
+def events(text):
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def peer_text(test, name):
+    return events(peer(test, name + ".txt.gz").decode())
+
+
+def convert(test, data, *arguments, status=0):
+    (test.dir / "in.dat").write_bytes(data)
+    result = test.run("convert", *arguments, "in.dat", "out.txt")
+    check(result.status == status, f"expected exit status {status}: {result}")
+    files = ["in.dat"] + (["out.txt"] if status in (0, 3) else [])
+    check(test.files() == files, f"left files: {test.files()}")
+    text = (test.dir / "out.txt").read_text() if status in (0, 3) else ""
+    (test.dir / "out.txt").unlink(missing_ok=True)
+    return result, events(text)
+
+
+def all_versions(test):
+    """The kernel's own text, of each buffer; and all of them as one."""
+    for name in ("v6.dat.gz", "v7-none.dat.gz", "v7-zstd.dat"):
+        data = peer(test, name)
+        both = sum(len(peer_text(test, n)) for n in ("dat-peer", "dat-two"))
+        for instance in ("dat-peer", "dat-two"):
+            _, lines = convert(test, data, "--instance", instance)
+            check(lines == peer_text(test, instance), f"{name}: not the kernel's text of {instance}")
+        result, lines = convert(test, data)
+        check(len(lines) == both, f"{name}: {len(lines)} lines of {both}")
+        check("none lost" in result.err, f"{result}")
+
+
+def by_pipe_and_by_way_of_a_stream(test):
+    data = peer(test, "v6.dat.gz")
+    (test.dir / "in.dat").write_bytes(data)
+    check(test.run("convert", "in.dat", "x.traced").status == 0, "to a stream")
+    check(test.run("convert", "x.traced", "x.txt").status == 0, "from the stream")
+    piped = test.run("convert", "--format", "txt", "-", "-", stdin=data)
+    check(piped.status == 0, f"{piped}")
+    check(piped.stdout == (test.dir / "x.txt").read_bytes(), "the pipe's text is another one")
+
+
+def wrong_buffer(test):
+    result, _ = convert(test, peer(test, "v7-zstd.dat"), "--instance", "nosuch", status=1)
+    check("no buffer 'nosuch'" in result.err and "'dat-two', 'dat-peer'" in result.err, f"{result}")
+    (test.dir / "in.dat").write_bytes(b"\x89traced\n")
+    result = test.run("convert", "--instance", "x", "in.dat", "out.txt")
+    check(result.status == 1 and "is none" in result.err, f"{result}")
+
+
+def cut_and_damaged(test):
+    six, seven = peer(test, "v6.dat.gz"), peer(test, "v7-zstd.dat")
+    whole = sum(len(peer_text(test, n)) for n in ("dat-peer", "dat-two"))
+    # A version 6 that ends in its events is worth something, and says that it is not whole.
+    result, lines = convert(test, six[:-4096 * 3], status=3)
+    check("INCOMPLETE" in result.err and re.search(r"events of CPU \d", result.err), f"{result}")
+    check(0 < len(lines) < whole, f"{len(lines)} lines of {whole}")
+    for data in (six[:40], six[:3000], seven[:len(seven) // 2], seven[:len(seven) * 9 // 10], seven[:30]):
+        result, _ = convert(test, data, status=1)
+        check("in.dat: " in result.err and "damaged" in result.err, f"{result}")
+    for i in range(12):
+        for good in (six, seven):
+            at = len(good) * i // 12 + i
+            bad = bytearray(good)
+            bad[at] ^= 0x10
+            (test.dir / "in.dat").write_bytes(bad)
+            result = test.run("convert", "in.dat", "out.txt")
+            check(result.status in (0, 1, 3), f"damage at {at}: {result}")
+
+
+def main():
+    test = Test("trace-dat", root=False)
+    test.case("all versions", all_versions)
+    test.case("by a pipe, by way of a stream", by_pipe_and_by_way_of_a_stream)
+    test.case("a buffer that is not there", wrong_buffer)
+    test.case("cut and damaged", cut_and_damaged)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()

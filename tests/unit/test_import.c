@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * trace-cmd's own files against the kernel's own text of the same buffers; synthetic ones of any
+ * machine; and files that are cut or lie.
+ */
+#include <endian.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "import/import.h"
+#include "make_dat.h"
+#include "util/io.h"
+
+#define PEER TEST_DATA "/trace-cmd-3.1.6/"
+
+static int memory_file(const void *data, size_t len)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write_full(fd, data, len), 0);
+	return fd;
+}
+
+static void read_all(int fd, struct buf *out)
+{
+	ssize_t n = 1;
+
+	while (n > 0) {
+		char *p = buf_reserve(out, 1 << 16);
+
+		assert_non_null(p);
+		n = pread_full(fd, p, 1 << 16, (off_t)out->len);
+		assert_true(n >= 0);
+		out->len += (size_t)n;
+	}
+	assert_non_null(buf_string(out));
+}
+
+/* Returns what import_stream does. */
+static int to_text(const struct buf *dat, const char *instance, struct export_result *result,
+		   struct buf *out, struct error *err)
+{
+	_cleanup_close_ int in = memory_file(dat->data, dat->len);
+	_cleanup_close_ int stream = memory_file("", 0), text = memory_file("", 0);
+	struct import_options o = { .instance = instance };
+	int r;
+
+	r = import_stream(in, stream, &o, err);
+	if (r < 0)
+		return r;
+	if (export_stream(stream, text, &(struct export_options){ .format = "txt", .threads = 1 },
+			  result, err) < 0)
+		fail_msg("export: %s", err->message);
+	read_all(text, out);
+	return 0;
+}
+
+/* What follows the comment lines. */
+static const char *events(const char *text)
+{
+	while (*text == '#')
+		text = strchr(text, '\n') + 1;
+	return text;
+}
+
+static void check_peer(const char *file, const char *instance, const char *kernel)
+{
+	_cleanup_buf_ struct buf dat = BUF_INIT, is = BUF_INIT, should = BUF_INIT;
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	fixture_read_gz(file, &dat);
+	fixture_read_gz(kernel, &should);
+	if (to_text(&dat, instance, &result, &is, &err) < 0)
+		fail_msg("%s: %s", file, err.message);
+	assert_string_equal(events(is.data), events(should.data));
+	assert_int_equal(result.warning_count, 0);
+	assert_false(result.incomplete);
+}
+
+static const char *const peers[] = { PEER "v6.dat.gz", PEER "v7-none.dat.gz",
+#if HAVE_ZSTD
+				     PEER "v7-zstd.dat"
+#endif
+};
+
+static void test_peers(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(peers); i++) {
+		check_peer(peers[i], "dat-peer", PEER "dat-peer.txt.gz");
+		check_peer(peers[i], "dat-two", PEER "dat-two.txt.gz");
+	}
+}
+
+static size_t lines(const char *text)
+{
+	size_t n = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+/* All buffers: one trace, in the order of time. */
+static void test_peers_together(void **state _unused_)
+{
+	_cleanup_buf_ struct buf one = BUF_INIT, two = BUF_INIT;
+
+	fixture_read_gz(PEER "dat-peer.txt.gz", &one);
+	fixture_read_gz(PEER "dat-two.txt.gz", &two);
+	for (size_t i = 0; i < ARRAY_SIZE(peers); i++) {
+		_cleanup_buf_ struct buf dat = BUF_INIT, text = BUF_INIT;
+		_cleanup_export_result_ struct export_result result = { 0 };
+		const char *p, *stamp;
+		double before = 0;
+
+		fixture_read_gz(peers[i], &dat);
+		assert_int_equal(to_text(&dat, NULL, &result, &text, NULL), 0);
+		assert_int_equal(lines(events(text.data)),
+				 lines(events(one.data)) + lines(events(two.data)));
+		assert_int_equal(result.ledger_count, 2);
+		for (p = events(text.data); *p; p = strchr(p, '\n') + 1) {
+			double now;
+
+			/* "[000] ..... 12.345678: " */
+			stamp = strchr(p, '[');
+			assert_non_null(stamp);
+			assert_int_equal(sscanf(stamp + 11, "%lf", &now), 1);
+			assert_true(now >= before);
+			before = now;
+		}
+		assert_true(before > 0);
+	}
+}
+
+static void make_pages(struct maker *m, unsigned word_size, bool big_endian, unsigned pages)
+{
+	uint64_t ts = 1000000000;
+
+	maker_init(m, word_size, big_endian, 1024);
+	for (unsigned i = 0; i < pages; i++) {
+		page_begin(m, ts);
+		for (unsigned k = 0; k < 3; k++)
+			event_number(m, ts += 1000, 7, i * 3 + k);
+		page_end(m, i == 1 ? 5 : 0);
+	}
+}
+
+static void dat_text(const struct dat_maker *d, struct export_result *result, struct buf *text)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf dat = BUF_INIT;
+
+	make_dat(d, &dat);
+	if (to_text(&dat, NULL, result, text, &err) < 0)
+		fail_msg("version %u: %s", d->version, err.message);
+}
+
+static const char six_events[] =
+	"           seven-7       [000] d..2.     1.000001: number: value=0\n"
+	"           seven-7       [000] d..2.     1.000002: number: value=1\n"
+	"           seven-7       [000] d..2.     1.000003: number: value=2\n"
+	"CPU:0 [LOST 5 EVENTS]\n"
+	"           seven-7       [000] d..2.     1.000004: number: value=3\n"
+	"           seven-7       [000] d..2.     1.000005: number: value=4\n"
+	"           seven-7       [000] d..2.     1.000006: number: value=5\n";
+
+static void test_machines(void **state _unused_)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+		_cleanup_export_result_ struct export_result result = { 0 };
+		_cleanup_buf_ struct buf text = BUF_INIT;
+
+		make_pages(&m, i & 1 ? 4 : 8, i & 2, 2);
+		dat_text(&(struct dat_maker){ .m = &m, .version = i & 4 ? 6 : 7 }, &result, &text);
+		assert_string_equal(events(text.data), six_events);
+		assert_int_equal(result.lost, 5);
+	}
+}
+
+static void test_instances(void **state _unused_)
+{
+	for (unsigned version = 6; version <= 7; version++) {
+		_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+		_cleanup_export_result_ struct export_result result = { 0 };
+		_cleanup_buf_ struct buf text = BUF_INIT;
+
+		make_pages(&m, 8, false, 2);
+		dat_text(&(struct dat_maker){ .m = &m, .version = version, .instances = 3 },
+			 &result, &text);
+		assert_int_equal(result.events, 4 * 6);
+		assert_int_equal(result.lost, 4 * 5);
+		assert_int_equal(result.ledger_count, 1);
+	}
+}
+
+/* Offsets of both kinds add up; TSC's counts become ns first. */
+static void test_clocks(void **state _unused_)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+		_cleanup_export_result_ struct export_result result = { 0 };
+		_cleanup_buf_ struct buf text = BUF_INIT, tsc = BUF_INIT;
+
+		make_pages(&m, 8, i & 1, 1);
+		/* Three quarters. */
+		maker_u32(&m, &tsc, 3);
+		maker_u32(&m, &tsc, 2);
+		maker_u64(&m, &tsc, 0);
+		const struct dat_option options[] = {
+			{ 1, "0x3d0900", 9 }, /* 4 s, in us */
+			{ 7, "-1000000000", 12 },  { 4, "local [x86-tsc]", 16 },
+			{ 14, tsc.data, tsc.len }, { 999, "unknown", 7 },
+		};
+
+		dat_text(&(struct dat_maker){ .m = &m,
+					      .version = i & 2 ? 6 : 7,
+					      .options = options,
+					      .option_count = ARRAY_SIZE(options) },
+			 &result, &text);
+		assert_non_null(strstr(text.data, "[000] d..2.     3.750001: number: value=0\n"));
+		assert_non_null(strstr(text.data, "[000] d..2.     3.750002: number: value=2\n"));
+	}
+}
+
+/* Either nothing, with a reason; or whole sub-buffers, and it is said that some are missing. */
+static void check_cut(const struct buf *dat, size_t len, unsigned *salvaged)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT, part = BUF_INIT;
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int r;
+
+	buf_append(&part, dat->data, len);
+	r = to_text(&part, NULL, &result, &text, &err);
+	if (r < 0) {
+		assert_int_equal(r, -EBADMSG);
+		assert_non_null(err.message);
+		return;
+	}
+	assert_true(result.incomplete);
+	assert_true(result.warning_count > 0);
+	++*salvaged;
+}
+
+static void test_cut_anywhere(void **state _unused_)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+		_cleanup_buf_ struct buf dat = BUF_INIT;
+		unsigned salvaged = 0;
+
+		make_pages(&m, 8, false, 2);
+		make_dat(&(struct dat_maker){ .m = &m, .version = 6 + i, .instances = 1 }, &dat);
+		for (size_t len = 0; len < dat.len; len++)
+			check_cut(&dat, len, &salvaged);
+		/* The options of a version 7 are its last bytes. */
+		if (i == 0)
+			assert_true(salvaged > 1024);
+		else
+			assert_int_equal(salvaged, 0);
+	}
+}
+
+/* Each byte, and each 4 or 8 of them, as large as can be: no crash, no gigabytes, no hang. */
+static void test_lies(void **state _unused_)
+{
+	struct rlimit old, limit;
+
+	assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+	limit = old;
+#ifndef __SANITIZE_ADDRESS__
+	limit.rlim_cur = (rlim_t)1 << 30;
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+#endif
+	for (unsigned i = 0; i < 4; i++) {
+		_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+		_cleanup_buf_ struct buf dat = BUF_INIT;
+		size_t wide = i & 1 ? 8 : 4, step = i & 1 ? 1 : 3;
+
+		make_pages(&m, 8, false, 2);
+		make_dat(&(struct dat_maker){ .m = &m, .version = 6 + i / 2 }, &dat);
+		for (size_t at = 10; at + wide < dat.len - m.subbufs.len; at += step) {
+			_cleanup_export_result_ struct export_result result = { 0 };
+			_cleanup_buf_ struct buf text = BUF_INIT, bad = BUF_INIT;
+			_cleanup_error_ struct error err = ERROR_INIT;
+			_cleanup_close_ int in = -EBADF, out = -EBADF;
+
+			buf_append(&bad, dat.data, dat.len);
+			memset(bad.data + at, at % 5 ? 0xff : 0x7f, wide);
+			in = memory_file(bad.data, bad.len);
+			out = memory_file("", 0);
+			if (import_stream(in, out, &(struct import_options){ 0 }, &err) < 0) {
+				assert_non_null(err.message);
+				assert_int_not_equal(err.code, ENOMEM);
+			}
+			assert_true(lseek(out, 0, SEEK_END) < 64 << 10);
+		}
+	}
+	assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
+}
+
+static void expect_failure(const struct buf *dat, const char *instance, int code, const char *words)
+{
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	assert_int_equal(to_text(dat, instance, &result, &text, &err), code);
+	if (!strstr(err.message, words))
+		fail_msg("\"%s\" does not say \"%s\"", err.message, words);
+}
+
+static void test_refused(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+	_cleanup_buf_ struct buf dat = BUF_INIT;
+
+	make_pages(&m, 8, false, 1);
+	make_dat(&(struct dat_maker){ .m = &m, .version = 7, .instances = 1 }, &dat);
+	expect_failure(&dat, "three", -ENOENT, "no buffer 'three'");
+	memcpy(dat.data + 10, "8", 1);
+	expect_failure(&dat, NULL, -EOPNOTSUPP, "version 8");
+	memcpy(dat.data + 10, "7", 1);
+	memcpy(dat.data + 18, "lzma", 4);
+	expect_failure(&dat, NULL, -EOPNOTSUPP, "\"lzma\"");
+	memcpy(dat.data, "x", 1);
+	expect_failure(&dat, NULL, -EBADMSG, "not a trace.dat");
+}
+
+/* Options that are followed by themselves. */
+static void test_endless_options(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+	_cleanup_buf_ struct buf dat = BUF_INIT;
+	uint64_t first, size;
+
+	make_pages(&m, 8, false, 1);
+	make_dat(&(struct dat_maker){ .m = &m, .version = 7 }, &dat);
+	memcpy(&first, dat.data + 24, 8);
+	memcpy(&size, dat.data + le64toh(first) + 8, 8);
+	memcpy(dat.data + le64toh(first) + 16 + le64toh(size) - 8, &first, 8);
+	expect_failure(&dat, NULL, -EBADMSG, "no end");
+}
+
+#define LATENCY "latency  "
+
+static void test_text_only(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+	_cleanup_buf_ struct buf dat = BUF_INIT;
+	char *kind;
+
+	make_pages(&m, 8, false, 1);
+	make_dat(&(struct dat_maker){ .m = &m, .version = 6 }, &dat);
+	kind = memmem(dat.data, dat.len, "flyrecord", 9);
+	assert_non_null(kind);
+	memcpy(kind, LATENCY, sizeof(LATENCY));
+	expect_failure(&dat, NULL, -EBADMSG, "latency");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_peers),
+		cmocka_unit_test(test_peers_together),
+		cmocka_unit_test(test_machines),
+		cmocka_unit_test(test_instances),
+		cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_cut_anywhere),
+		cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_endless_options),
+		cmocka_unit_test(test_text_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
