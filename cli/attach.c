@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "cli.h"
+#include "destination.h"
 #include "detached.h"
 #include "link.h"
-#include "outcome.h"
 #include "progress.h"
 
 /* Waits for the reply to id; the session's state is asked for meanwhile if it is shown. */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* `tracectl convert`: the exporter in our own process, under the caller's own rights. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cli.h"
+#include "destination.h"
 #include "detached.h"
 #include "export/export.h"
 #include "input.h"
-#include "outcome.h"
 #include "progress.h"
 #include "samples.h"
 #include "util/io.h"
@@ -72,6 +73,39 @@ static int choose_output(const struct options *o, const char **ret, struct error
 	return error_hint(err, "tracectl convert %s out.json", o->args[0]);
 }
 
+/*
+ * Ctrl-C where several files are written: the export fails at its next write, and what it
+ * has of the last file is not kept, as that can be made again. A second one ends us at once.
+ */
+static struct split *interrupted_split;
+static int broken_pipe = -EBADF;
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig _unused_)
+{
+	interrupted = 1;
+	split_give_up(interrupted_split);
+	dup2(broken_pipe, interrupted_split->fd);
+}
+
+static int catch_interrupts(struct split *split, struct error *err)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	const struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = SA_RESETHAND };
+	struct sigaction old;
+	int pipes[2];
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return error_errno(err, -errno, "pipe");
+	close_fd(pipes[0]);
+	broken_pipe = pipes[1];
+	interrupted_split = split;
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+	return 0;
+}
+
 static int convert_run(const struct options *o)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
@@ -103,7 +137,8 @@ static int convert_run(const struct options *o)
 	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
-	if (merge_files_open(&dest.merges, o, &err) < 0)
+	if (merge_files_open(&dest.merges, o, &err) < 0 ||
+	    (dest.rotates && catch_interrupts(&dest.split, &err) < 0))
 		return cli_fail(&err);
 	progress_init(&progress, !o->quiet);
 	options = (struct export_options){
@@ -130,6 +165,8 @@ static int convert_run(const struct options *o)
 	samples_tell(&samples);
 	if (r == -EPIPE && !dest.rotates)
 		return CLI_FAILED;
+	if (r < 0 && interrupted)
+		error_set(&err, -ECANCELED, "given up");
 	if (r < 0) {
 		if (r == -EBADMSG || r == -ENODATA)
 			explain_damage(o->args[0], &err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "detached.h"
 
+#include "destination.h"
 #include "link.h"
-#include "outcome.h"
 #include "progress.h"
 
 int fetch_run(const struct options *o, enum fetch_verb verb)

@@ -22,8 +22,8 @@
 
 #include "child.h"
 #include "cli.h"
+#include "destination.h"
 #include "link.h"
-#include "outcome.h"
 #include "progress.h"
 #include "start_request.h"
 
@@ -159,14 +159,15 @@ static int give_up(struct recording *rec, struct error *err)
 	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
 	uint64_t id;
 
+	split_give_up(&rec->dest.split);
 	if (rec->session) {
 		cancel.session = rec->session;
 		request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
 		request.cancel = &cancel;
 		send_request(rec, &request, false, &id, NULL);
 	}
-	error_set(err, -ECANCELED, "given up: nothing was written");
-	return -ECANCELED;
+	/* What was written of it is told where that is known. */
+	return error_set(err, -ECANCELED, "given up");
 }
 
 static int on_started(struct recording *rec, const Traced__Control__Session *session,

@@ -10,6 +10,9 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
+#include "names.h"
+#include "part.h"
+
 /* Of a copy, by one call. */
 #define COPY_MAX (64U << 20)
 
@@ -94,6 +97,22 @@ static int open_named(struct result_file *f)
 	return -EEXIST;
 }
 
+static int open_part(struct result_file *f)
+{
+	char *name = NULL;
+	sigset_t old;
+	int r;
+
+	block_fatal(&old);
+	r = f->fd = part_open(f->dir_fd, f->base, &name);
+	if (r >= 0) {
+		doom(f->dir_fd, name);
+		f->temp = name;
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return MIN(r, 0);
+}
+
 static int explain(struct error *err, int r, const char *path, const char *dir)
 {
 	switch (r) {
@@ -123,7 +142,7 @@ static int open_in_place(struct result_file *f, const char *path, struct error *
 }
 
 /* Splits what f->path leads to into f->dir_fd and f->base. A link is kept, its target replaced. */
-static int locate(struct result_file *f, struct error *err)
+static int locate(struct result_file *f, bool part, struct error *err)
 {
 	_cleanup_free_ char *real = NULL, *dir = NULL;
 	const char *target = f->path, *slash;
@@ -144,6 +163,10 @@ static int locate(struct result_file *f, struct error *err)
 	f->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (f->dir_fd < 0)
 		return explain(err, -errno, f->path, dir);
+	if (part) {
+		r = open_part(f);
+		return r < 0 ? explain(err, r, f->path, dir) : 0;
+	}
 	if (!result_file_force_named) {
 		f->fd = openat(f->dir_fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
 		if (f->fd >= 0)
@@ -155,7 +178,7 @@ static int locate(struct result_file *f, struct error *err)
 	return r < 0 ? explain(err, r, f->path, dir) : 0;
 }
 
-int result_file_open(struct result_file *ret, const char *path, struct error *err)
+static int open_file(struct result_file *ret, const char *path, bool part, struct error *err)
 {
 	_cleanup_result_file_ struct result_file f = RESULT_FILE_INIT;
 	struct stat st;
@@ -171,7 +194,7 @@ int result_file_open(struct result_file *ret, const char *path, struct error *er
 		if (!f.path)
 			return error_errno(err, -ENOMEM, "%s", path);
 		if (stat(path, &st) < 0 || S_ISREG(st.st_mode)) {
-			r = locate(&f, err);
+			r = locate(&f, part, err);
 		} else if (S_ISDIR(st.st_mode)) {
 			error_set(err, -EISDIR, "%s is a directory", path);
 			r = error_hint(err, "name a file in it: -o %s%strace.json", path,
@@ -185,6 +208,36 @@ int result_file_open(struct result_file *ret, const char *path, struct error *er
 	*ret = f;
 	f = RESULT_FILE_INIT;
 	return 0;
+}
+
+int result_file_open(struct result_file *ret, const char *path, struct error *err)
+{
+	return open_file(ret, path, false, err);
+}
+
+int result_file_open_part(struct result_file *ret, const char *path, struct error *err)
+{
+	return open_file(ret, path, true, err);
+}
+
+int result_file_rehearse(struct result_file *f, struct error *err)
+{
+	_cleanup_free_ char *name = NULL;
+	sigset_t old;
+	int r = temp_name(f->base, &name);
+
+	if (r < 0)
+		return error_errno(err, r, "%s", f->path);
+	block_fatal(&old);
+	r = name_rename_fresh(f->dir_fd, f->temp, name);
+	if (r == 0) {
+		doom(f->dir_fd, name);
+		free(f->temp);
+		f->temp = TAKE_PTR(name);
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return r < 0 ? error_errno(err, r, "%s: files can't be given their names there", f->path)
+		     : 0;
 }
 
 /* Gives the nameless file the temporary name from which it can be renamed over an old file. */
@@ -210,15 +263,6 @@ static int give_temp_name(struct result_file *f)
 	return -EEXIST;
 }
 
-/* In place of renameat where nothing may be replaced. */
-static int link_fresh(struct result_file *f)
-{
-	if (linkat(f->dir_fd, f->temp, f->dir_fd, f->base, 0) < 0)
-		return -errno;
-	unlinkat(f->dir_fd, f->temp, 0);
-	return 0;
-}
-
 static int give_name(struct result_file *f)
 {
 	sigset_t old;
@@ -228,7 +272,7 @@ static int give_name(struct result_file *f)
 	if (!f->temp)
 		r = give_temp_name(f);
 	if (!r && f->fresh)
-		r = link_fresh(f);
+		r = name_rename_fresh(f->dir_fd, f->temp, f->base);
 	else if (!r && renameat(f->dir_fd, f->temp, f->dir_fd, f->base) < 0)
 		r = -errno;
 	if (!r) {
@@ -348,10 +392,29 @@ int result_file_commit(struct result_file *f, struct error *err)
 	if (fsync(f->fd) < 0)
 		return error_errno(err, -errno, "%s", f->path);
 	r = give_name(f);
+	if (r == -EEXIST && f->fresh)
+		return error_errno(err, r, "%s", f->path);
 	if (r < 0)
 		return save(f, r, err);
 	/* The name too is to outlive a power cut; where a directory can't be synced, so be it. */
 	fsync(f->dir_fd);
+	return 0;
+}
+
+int result_file_rename(struct result_file *f, const char *path, struct error *err)
+{
+	const char *slash = strrchr(path, '/');
+	char *copy = strdup(path), *base = strdup(slash ? slash + 1 : path);
+
+	if (!copy || !base) {
+		free(copy);
+		free(base);
+		return error_errno(err, -ENOMEM, "%s", path);
+	}
+	free(f->path);
+	free(f->base);
+	f->path = copy;
+	f->base = base;
 	return 0;
 }
 

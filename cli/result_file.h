@@ -17,7 +17,7 @@ struct result_file {
 	int dir_fd;
 	char *base; /* the final name in dir_fd; NULL: written in place */
 	char *temp; /* the present name in dir_fd; NULL: none */
-	bool fresh; /* the final name must not replace anything */
+	bool fresh; /* the final name must not replace anything: -EEXIST, and it may get another */
 };
 #define RESULT_FILE_INIT ((struct result_file){ .fd = -EBADF, .dir_fd = -EBADF })
 
@@ -26,6 +26,12 @@ extern bool result_file_force_named;
 
 /* path "-": standard output. Nothing under path is touched before result_file_commit. */
 int result_file_open(struct result_file *ret, const char *path, struct error *err);
+/* The same, seen as "NAME.part" meanwhile (part.h). -EEXIST: that name is taken. */
+int result_file_open_part(struct result_file *ret, const char *path, struct error *err);
+/* Of a part: tries how its name will be given; it has a hidden one after that. */
+int result_file_rehearse(struct result_file *f, struct error *err);
+/* It is to have another name, in the same directory. */
+int result_file_rename(struct result_file *f, const char *path, struct error *err);
 /*
  * Syncs it and gives it its name. Where that fails (the directory is gone, the name has become
  * one), the whole file is saved under another name, which the hint tells.

@@ -90,6 +90,16 @@ static void scan_text(struct text_scan *s, const char *p, size_t len, off_t at)
 	}
 }
 
+/* Nothing is missing: lines but the last end with a comma or an open bracket. */
+static bool is_closed(int fd, off_t size)
+{
+	char end[2];
+
+	return size > (off_t)sizeof(end) &&
+	       pread_full(fd, end, sizeof(end), size - (off_t)sizeof(end)) == sizeof(end) &&
+	       memcmp(end, "}\n", sizeof(end)) == 0;
+}
+
 /*
  * Of {"systemTraceEvents":"lines", more} the whole lines, or all of them; what more there was
  * names them, and has no end of its own.
@@ -112,6 +122,8 @@ static int salvage_json(int fd, off_t size)
 	}
 	if (n < 0)
 		return (int)n;
+	if (scan.end && is_closed(fd, size))
+		return 1;
 	if (!scan.end && !scan.line_end)
 		return cut_at(fd, 0);
 	r = cut_at(fd, scan.end ?: scan.line_end);

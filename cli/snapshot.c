@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "destination.h"
 #include "detached.h"
-#include "outcome.h"
 
 static int snapshot_run(const struct options *o)
 {

@@ -14,17 +14,23 @@
 #include <unistd.h>
 
 #include "export/segment.h"
+#include "names.h"
+#include "part.h"
 #include "result_file.h"
 #include "salvage.h"
 #include "util/io.h"
 
-/* In a page that both processes see; the parent reads it once the other has ended. */
+/* Seven digits: eight are a date. */
+#define NUMBER_MAX 9999999
+
+/* In pages that both processes see; the parent reads it once the other has ended. */
 struct split_report {
 	volatile bool give_up; /* the parent's */
 	bool whole;
 	unsigned first, last, removed; /* last 0: no file was made */
 	int code;
 	char message[1024], hint[1024];
+	uint8_t made[NUMBER_MAX / 8 + 1]; /* a bit for each file; mostly never touched */
 };
 
 /* What the process has. */
@@ -36,6 +42,7 @@ struct splitter {
 	struct result_file file;
 	bool open;
 	char *frame;
+	struct buf notes;
 };
 
 void split_name(const struct split *s, unsigned number, struct buf *out)
@@ -53,25 +60,6 @@ static int make_path(const struct split *s, unsigned number, char **ret, struct 
 	*ret = strdup(path.data);
 	return *ret ? 0 : error_errno(err, -ENOMEM, "the file's name");
 }
-
-/* "DIR/out.pftrace" is "DIR/out" and ".pftrace"; of other names what follows their last dot. */
-static int take_apart(struct split *s, const char *path, const struct export_format *format)
-{
-	const char *base = strrchr(path, '/'), *dot;
-	size_t len = strlen(path), ending = strlen(format->extension);
-
-	base = base ? base + 1 : path;
-	dot = path + len;
-	if (len > ending && !strcasecmp(path + len - ending, format->extension))
-		dot = path + len - ending;
-	else if (strrchr(base, '.') && strrchr(base, '.') != base)
-		dot = strrchr(base, '.');
-	s->stem = strndup(path, (size_t)(dot - path));
-	s->ending = strdup(dot);
-	return s->stem && s->ending ? 0 : -ENOMEM;
-}
-
-#define NUMBER_MAX 999999
 
 /* The number in "STEM.0001ENDING"; 0: it is another's name. */
 static unsigned number_of(const char *name, const char *stem, const char *ending)
@@ -91,7 +79,44 @@ static unsigned number_of(const char *name, const char *stem, const char *ending
 	return (unsigned)number;
 }
 
-/* Which are there. */
+static bool has_ending(const char *name, const char *ending)
+{
+	size_t len = strlen(name), n = strlen(ending);
+
+	return len > n && strcmp(name + len - n, ending) == 0;
+}
+
+/*
+ * "STEM.0003ENDING.part" of a recording that was killed gets its name, or where that is taken
+ * the next one that is free.
+ */
+static void recover(struct splitter *p, int dir_fd, const char *base)
+{
+	const char *stem = strrchr(p->split->stem, '/');
+	_cleanup_close_ int fd = -EBADF;
+	_cleanup_free_ char *name = NULL;
+	unsigned number;
+	int r = -EEXIST;
+
+	stem = stem ? stem + 1 : p->split->stem;
+	name = strndup(base, strlen(base) - strlen(PART));
+	number = name ? number_of(name, stem, p->split->ending) : 0;
+	if (!number)
+		return;
+	fd = part_take(dir_fd, name, p->format);
+	for (; fd >= 0 && r == -EEXIST && number <= NUMBER_MAX; number++) {
+		_cleanup_buf_ struct buf to = BUF_INIT;
+
+		buf_printf(&to, "%s.%04u%s", stem, number, p->split->ending);
+		r = buf_string(&to) ? name_rename_fresh(dir_fd, base, to.data) : -ENOMEM;
+		if (r == 0)
+			buf_printf(&p->notes,
+				   "%s%s, left by a recording that was killed, is now %s",
+				   p->notes.len ? "\n" : "", base, to.data);
+	}
+}
+
+/* What is left of another recording is made files of; then which are there. */
 static int find_numbers(struct splitter *p, struct error *err)
 {
 	const char *stem = strrchr(p->split->stem, '/');
@@ -109,6 +134,10 @@ static int find_numbers(struct splitter *p, struct error *err)
 	if (!d)
 		return errno == ENOENT || errno == ENOTDIR ? 0
 							   : error_errno(err, -errno, "%s", dir);
+	while ((entry = readdir(d)))
+		if (has_ending(entry->d_name, PART))
+			recover(p, dirfd(d), entry->d_name);
+	rewinddir(d);
 	while ((entry = readdir(d))) {
 		unsigned number = number_of(entry->d_name, stem, p->split->ending);
 
@@ -120,16 +149,30 @@ static int find_numbers(struct splitter *p, struct error *err)
 	return 0;
 }
 
+static int no_number(struct error *err)
+{
+	error_set(err, -EOVERFLOW, "there are no numbers left for files of that name");
+	return error_hint(err, "move them away, or give -o another name");
+}
+
+/* By its number, or the next that no other recording has. */
 static int open_file(struct splitter *p, struct error *err)
 {
-	_cleanup_free_ char *path = NULL;
-	int r = make_path(p->split, p->number, &path, err);
+	int r = -EEXIST;
 
-	if (r == 0)
-		r = result_file_open(&p->file, path, err);
+	for (; r == -EEXIST && p->number <= NUMBER_MAX; p->number += r == -EEXIST) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+		_cleanup_free_ char *path = NULL;
+
+		r = make_path(p->split, p->number, &path, &why);
+		if (r == 0)
+			r = result_file_open_part(&p->file, path, &why);
+		if (r < 0 && r != -EEXIST)
+			return error_move(err, &why);
+	}
 	p->file.fresh = true;
 	p->open = r == 0;
-	return r;
+	return r < 0 ? no_number(err) : 0;
 }
 
 /* The oldest beyond those that are to be kept. */
@@ -146,10 +189,28 @@ static void remove_old(struct splitter *p)
 	report->first = MAX(report->first, p->oldest);
 }
 
+/* Another recording of the same name may have been first: what it wrote stays. */
+static int name_file(struct splitter *p, struct error *err)
+{
+	for (; p->number <= NUMBER_MAX; p->number++) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+		_cleanup_free_ char *path = NULL;
+		int r = make_path(p->split, p->number, &path, &why);
+
+		if (r == 0)
+			r = result_file_rename(&p->file, path, &why);
+		if (r == 0)
+			r = result_file_commit(&p->file, &why);
+		if (r != -EEXIST)
+			return r < 0 ? error_move(err, &why) : 0;
+	}
+	return no_number(err);
+}
+
 static int commit_file(struct splitter *p, struct error *err)
 {
 	struct split_report *report = p->split->report;
-	int r = result_file_commit(&p->file, err);
+	int r = name_file(p, err);
 
 	result_file_deinit(&p->file);
 	p->open = false;
@@ -157,6 +218,7 @@ static int commit_file(struct splitter *p, struct error *err)
 		return r;
 	report->last = p->number;
 	report->first = report->first ?: p->number;
+	report->made[p->number / 8] |= (uint8_t)(1U << p->number % 8);
 	p->oldest = p->oldest ?: p->number;
 	remove_old(p);
 	p->number++;
@@ -255,6 +317,8 @@ static int prepare(struct splitter *p, struct error *err)
 
 	if (r == 0)
 		r = open_file(p, err);
+	if (r == 0)
+		r = result_file_rehearse(&p->file, err);
 	result_file_deinit(&p->file);
 	p->open = false;
 	if (r < 0)
@@ -271,7 +335,7 @@ int split_start(struct split *ret, const char *path, const struct export_format 
 		.split = &s, .format = format->name, .keep = keep, .file = RESULT_FILE_INIT
 	};
 	_cleanup_close_ int theirs = -EBADF;
-	int pipes[2], r = take_apart(&s, path, format);
+	int pipes[2], r = name_take_apart(path, format, &s.stem, &s.ending);
 
 	s.report = mmap(NULL, sizeof(*s.report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			-1, 0);
@@ -280,6 +344,7 @@ int split_start(struct split *ret, const char *path, const struct export_format 
 	if (r < 0 || !s.report)
 		return error_errno(err, -ENOMEM, "%s", path);
 	r = prepare(&p, err);
+	s.notes = p.notes;
 	if (r < 0)
 		return r;
 	if (pipe2(pipes, O_CLOEXEC) < 0) {
@@ -333,13 +398,29 @@ void split_deinit(struct split *s)
 		munmap(s->report, sizeof(*s->report));
 	free(s->stem);
 	free(s->ending);
+	buf_deinit(&s->notes);
 	*s = SPLIT_INIT;
+}
+
+bool split_has(const struct split *s, unsigned number)
+{
+	_cleanup_free_ char *path = NULL;
+
+	/* Another recording of that name, or somebody else, may have removed it. */
+	return number <= NUMBER_MAX && s->report->made[number / 8] & 1U << number % 8 &&
+	       make_path(s, number, &path, NULL) == 0 && access(path, F_OK) == 0;
 }
 
 bool split_range(const struct split *s, unsigned *ret_first, unsigned *ret_last)
 {
-	*ret_first = s->report->first;
-	*ret_last = s->report->last;
+	unsigned first = s->report->first, last = s->report->last;
+
+	while (last && first <= last && !split_has(s, first))
+		first++;
+	while (last && last > first && !split_has(s, last))
+		last--;
+	*ret_first = first;
+	*ret_last = first <= last ? last : 0;
 	return *ret_last;
 }
 

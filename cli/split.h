@@ -2,9 +2,10 @@
 /*
  * The files of --rotate. A process of its own reads the exporter's frames
  * (export/segment.h) from a pipe, with the caller's rights and nobody else's, and gives
- * each file its name when it is whole: out.0001.pftrace, out.0002.pftrace. So it
- * outlives whoever writes, and keeps of the last file what there is. Numbers go
- * on behind the highest that is there: nothing is overwritten.
+ * each file its name when it is whole: out.0001.pftrace, out.0002.pftrace; until then it is
+ * out.0001.pftrace.part (part.h). So it outlives whoever writes, and keeps of the last file what
+ * there is; if it is killed itself, the next one finds that. Numbers go on behind the
+ * highest that is there, and two recordings of one name share them: nothing is overwritten.
  */
 #pragma once
 
@@ -22,6 +23,7 @@ struct split {
 	pid_t pid;
 	char *stem, *ending; /* STEM.0001ENDING */
 	struct split_report *report;
+	struct buf notes; /* lines for the person who asked, from split_start */
 };
 #define SPLIT_INIT ((struct split){ .fd = -EBADF })
 
@@ -35,7 +37,9 @@ void split_give_up(struct split *s);
 /* Waits, too. */
 void split_deinit(struct split *s);
 
-/* After split_finish: the files that are there, by number from first to last; false: none. */
+/* After split_finish: whether that file was made by it, and is there. */
+bool split_has(const struct split *s, unsigned number);
+/* The first and the last such; false: there is none. Others' may be between them. */
 bool split_range(const struct split *s, unsigned *ret_first, unsigned *ret_last);
 /* How many were removed, those of earlier recordings included. */
 unsigned split_removed(const struct split *s);

@@ -216,6 +216,65 @@ def a_killed_daemon_leaves_the_rest(test):
         check("sched_switch" in (test.dir / "rest.txt").read_text(errors="replace"), "nothing is left")
 
 
+def forget_instances(test):
+    for i in test.instances():
+        os.rmdir(INSTANCES / i)
+
+
+def await_growth(test, part, size=1):
+    until = time.monotonic() + 30
+    while not part.exists() or part.stat().st_size < size:
+        check(time.monotonic() < until, f"{part.name} does not grow: {test.files()}")
+        time.sleep(0.05)
+
+
+def a_killed_tracectl_leaves_a_whole_part(test):
+    """The daemon ends the recording and closes the file, though nobody gives it its name."""
+    part = test.dir / "x.json.part"
+    with recording(test, "--stream", "-e", "sched", "-o", "x.json") as process:
+        await_growth(test, part, 4096)
+        process.kill()
+        test.finish(process)
+    test.check_no_instances()
+    until = time.monotonic() + 30
+    while not part.read_bytes().endswith(b"}\n"):
+        check(time.monotonic() < until, "it is never closed")
+        time.sleep(0.05)
+    before = json.loads(part.read_text(errors="strict"))
+    check(before["otherData"]["events"] > 0, f"{before['otherData']}")
+    result = test.run("record", "--stream", "-t", "100ms", "-e", "sched", "-o", "x.json")
+    check(result.status == 0 and "is now x.partial.json" in result.err, f"{result}")
+    check(json.loads((test.dir / "x.partial.json").read_text(errors="strict")) == before, "changed")
+    check(test.files() == ["x.json", "x.partial.json"], f"{test.files()}")
+
+
+def killed_all_together(test, ending):
+    """As by the OOM killer of their cgroup: what is in the part is a prefix."""
+    part = test.dir / f"x.{ending}.part"
+    with recording(test, "--stream", "-e", "sched", "-o", f"x.{ending}") as process:
+        await_growth(test, part, 4096)
+        process.kill()
+        test.daemon.process.kill()
+        test.daemon.process.wait()
+        test.finish(process)
+    forget_instances(test)
+    time.sleep(0.2)
+    check(test.files() == [part.name], f"{test.files()}")
+    second = test.start("record", "--stream", "-e", "sched", "-o", f"x.{ending}")
+    await_growth(test, part)
+    # A part that is being written is nobody's to take.
+    third = test.run("record", "--stream", "-t", "100ms", "-e", "sched", "-o", f"x.{ending}")
+    check(third.status == 0 and "is another recording's" in third.err, f"{third}")
+    interrupt(second)
+    result = test.finish(second)
+    check(result.status == 0 and f"is now x.partial.{ending}" in result.err, f"{result}")
+    check(test.files() == sorted([f"x.partial.{ending}", f"x.{ending}"]), f"{test.files()}")
+    text = (test.dir / f"x.partial.{ending}").read_text(errors="strict")
+    if ending == "json":
+        text = json.loads(text)["systemTraceEvents"]
+    check("sched_switch" in text, "nothing is kept")
+
+
 def main():
     test = Test("stream")
     for file in ("x.txt", "x.traced"):
@@ -226,6 +285,10 @@ def main():
     test.case("a slow reader costs what is counted", a_slow_reader_costs_what_is_counted)
     test.case("a stream has one output", a_stream_has_one_output, daemon=True)
     test.case("a killed daemon leaves the rest", a_killed_daemon_leaves_the_rest, daemon=True)
+    test.case("a killed tracectl leaves a whole part", a_killed_tracectl_leaves_a_whole_part,
+              daemon=True)
+    for ending in ("json", "txt"):
+        test.case(f"killed all together, {ending}", killed_all_together, ending, daemon=True)
     test.end()
 
 

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "cli.h"
+#include "destination.h"
 #include "hints.h"
-#include "outcome.h"
 #include "start_request.h"
 
 static void the_table_is_sound(void **state _unused_)

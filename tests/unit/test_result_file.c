@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "names.h"
+#include "part.h"
 #include "result_file.h"
 #include "util/io.h"
 
@@ -282,11 +284,87 @@ static void a_directory_that_went_loses_nothing(void **state)
 	unsetenv("TMPDIR");
 }
 
+/* What is written is seen meanwhile, and the name goes when it is whole. */
+static void a_part_is_seen(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct result_file f, other;
+
+	put("out.json", "old");
+	assert_int_equal(result_file_open_part(&f, "out.json", &err), 0);
+	assert_int_equal(write_full(f.fd, "new", 3), 0);
+	assert_content("out.json.part", "new");
+	assert_content("out.json", "old");
+	assert_int_equal(result_file_open_part(&other, "out.json", &err), -EEXIST);
+	assert_int_equal(result_file_commit(&f, &err), 0);
+	result_file_deinit(&f);
+	assert_content("out.json", "new");
+	assert_int_equal(entries(), 1);
+
+	assert_int_equal(result_file_open_part(&f, "out.json", &err), 0);
+	result_file_deinit(&f);
+	assert_int_equal(entries(), 1);
+}
+
+static void a_rehearsal_leaves_nothing(void **state _unused_)
+{
+	for (names_lack = 0; names_lack < 4; names_lack++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		struct result_file f;
+
+		assert_int_equal(result_file_open_part(&f, "out.json", &err), 0);
+		assert_int_equal(result_file_rehearse(&f, &err), 0);
+		result_file_deinit(&f);
+		assert_int_equal(entries(), 0);
+	}
+	names_lack = 0;
+}
+
+static void recover(const char *expected)
+{
+	_cleanup_buf_ struct buf name = BUF_INIT;
+	int r = part_recover("out.json", export_format_find("json", NULL), &name);
+
+	assert_int_equal(r, expected != NULL);
+	if (expected)
+		assert_string_equal(buf_string(&name), expected);
+}
+
+static void what_was_left_is_named(void **state _unused_)
+{
+	static const char text[] = "{\"systemTraceEvents\":\"# a\\nb\\nc";
+	static const char closed[] = "{\"systemTraceEvents\":\"# a\\nb\\n\"}\n";
+	struct result_file f;
+
+	recover(NULL);
+	put("out.json.part", text);
+	recover("out.partial.json");
+	assert_content("out.partial.json", closed);
+	put("out.json.part", text);
+	recover("out.partial.2.json");
+	assert_content("out.partial.2.json", closed);
+	put("out.json.part", "nothing");
+	recover(NULL);
+	assert_int_equal(entries(), 2);
+
+	/* Somebody writes it. */
+	assert_int_equal(result_file_open_part(&f, "out.json", NULL), 0);
+	recover(NULL);
+	assert_int_equal(write_full(f.fd, text, strlen(text)), 0);
+	recover(NULL);
+	assert_content("out.json.part", text);
+	result_file_deinit(&f);
+	assert_int_equal(entries(), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(appears_only_when_committed),
+		T(a_part_is_seen),
+		T(a_rehearsal_leaves_nothing),
+		T(what_was_left_is_named),
 		T(the_old_file_stays_until_then),
 		T(nothing_stays_of_what_is_dropped),
 		T(a_link_is_kept_and_its_target_replaced),

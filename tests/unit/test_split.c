@@ -14,6 +14,8 @@
 #include <cmocka.h>
 
 #include "export/segment.h"
+#include "names.h"
+#include "part.h"
 #include "salvage.h"
 #include "split.h"
 #include "util/io.h"
@@ -216,6 +218,112 @@ static void where_no_file_can_be_is_told_first(void **state _unused_)
 	assert_non_null(strstr(err.message, "there is no directory"));
 }
 
+static void await(const char *path)
+{
+	for (unsigned i = 0; access(path, F_OK) < 0; i++) {
+		if (i == 5000)
+			fail_msg("%s does not come", path);
+		usleep(1000);
+	}
+}
+
+static void two_recordings_share_a_name(void **state _unused_)
+{
+	struct split a, b;
+
+	start(&a, "out.txt", "txt", 0);
+	start(&b, "out.txt", "txt", 0);
+	put(&a, SEGMENT_DATA, "a1\n");
+	await("out.0001.txt.part");
+	put(&b, SEGMENT_DATA, "b1\n");
+	await("out.0002.txt.part");
+	put(&a, SEGMENT_END, NULL);
+	put(&b, SEGMENT_END, NULL);
+	await("out.0001.txt");
+	await("out.0002.txt");
+	put(&b, SEGMENT_DATA, "b2\n");
+	await("out.0003.txt.part");
+	put(&b, SEGMENT_LAST, NULL);
+	assert_int_equal(split_finish(&b, NULL), 0);
+	put(&a, SEGMENT_DATA, "a2\n");
+	put(&a, SEGMENT_LAST, NULL);
+	assert_int_equal(split_finish(&a, NULL), 0);
+	assert_content("out.0001.txt", "a1\n");
+	assert_content("out.0002.txt", "b1\n");
+	assert_content("out.0003.txt", "b2\n");
+	assert_content("out.0004.txt", "a2\n");
+	assert_range(&a, 1, 4);
+	assert_false(split_has(&a, 2) || split_has(&a, 3) || split_has(&b, 4));
+	assert_range(&b, 2, 3);
+	assert_int_equal(unlink("out.0004.txt"), 0);
+	assert_range(&a, 1, 1);
+	split_deinit(&a);
+	split_deinit(&b);
+}
+
+/* Somebody else's file has come meanwhile. */
+static void a_taken_number_is_left_alone(void **state _unused_)
+{
+	for (names_lack = 0; names_lack < 4; names_lack++) {
+		struct split s;
+
+		start(&s, "out.txt", "txt", 0);
+		put(&s, SEGMENT_DATA, "ours\n");
+		await("out.0001.txt.part");
+		assert_int_equal(symlink("nowhere", "out.0001.txt"), 0);
+		assert_int_equal(mkdir("out.0002.txt", 0755), 0);
+		put(&s, SEGMENT_LAST, NULL);
+		assert_int_equal(split_finish(&s, NULL), 0);
+		assert_range(&s, 3, 3);
+		split_deinit(&s);
+		assert_content("out.0003.txt", "ours\n");
+		assert_int_equal(access("out.0001.txt.part", F_OK), -1);
+		assert_int_equal(unlink("out.0001.txt") | unlink("out.0003.txt"), 0);
+		assert_int_equal(rmdir("out.0002.txt"), 0);
+	}
+	names_lack = 0;
+}
+
+static void put_file(const char *path, const char *text)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
+
+	assert_int_equal(write_full(fd, text, strlen(text)), 0);
+}
+
+static void what_a_killed_one_left_is_named(void **state _unused_)
+{
+	struct split s;
+
+	put_file("out.0003.txt.part", "whole\ncut");
+	put_file("out.0004.txt.part", "whole, too\n");
+	put_file("out.0004.txt", "another's\n");
+	put_file("out.0007.txt.part", "nothing");
+	put_file("out.x.txt.part", "another's\n");
+	start(&s, "out.txt", "txt", 0);
+	assert_non_null(strstr(buf_string(&s.notes), "out.0003.txt.part, left by"));
+	put_files(&s, 1);
+	assert_int_equal(split_finish(&s, NULL), 0);
+	assert_range(&s, 6, 6);
+	split_deinit(&s);
+	assert_content("out.0003.txt", "whole\n");
+	assert_content("out.0004.txt", "another's\n");
+	assert_content("out.0005.txt", "whole, too\n");
+	assert_int_equal(access("out.0007.txt", F_OK), -1);
+	assert_content("out.x.txt.part", "another's\n");
+}
+
+static void numbers_end(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct split s;
+
+	put_file("out.9999999.txt", "last\n");
+	assert_int_equal(split_start(&s, "out.txt", export_format_find("txt", NULL), 0, &err),
+			 -EOVERFLOW);
+	assert_non_null(err.hint);
+}
+
 static void assert_salvaged(const char *format, const void *before, size_t len, const void *after,
 			    size_t after_len)
 {
@@ -243,6 +351,8 @@ static void a_json_is_closed(void **state _unused_)
 		{ "{\"systemTraceEvents\":\"a\\nb\\\\n", "{\"systemTraceEvents\":\"a\\n\"}\n" },
 		{ "{\"systemTraceEvents\":\"a\\nb\\n\",\n\"traceEvents\":[\n{\"na",
 		  "{\"systemTraceEvents\":\"a\\nb\\n\"}\n" },
+		{ "{\"systemTraceEvents\":\"a\\nb\\n\",\n\"traceEvents\":[\n{},\n{}]}\n",
+		  "{\"systemTraceEvents\":\"a\\nb\\n\",\n\"traceEvents\":[\n{},\n{}]}\n" },
 		{ "{\"systemTraceEvents\":\"a", "" },
 		{ "{\"sys", "" },
 	};
@@ -299,6 +409,10 @@ int main(void)
 		test_in_folder(what_is_no_frame_ends_it),
 		test_in_folder(no_room_is_told),
 		test_in_folder(where_no_file_can_be_is_told_first),
+		test_in_folder(two_recordings_share_a_name),
+		test_in_folder(a_taken_number_is_left_alone),
+		test_in_folder(what_a_killed_one_left_is_named),
+		test_in_folder(numbers_end),
 		cmocka_unit_test(a_json_is_closed),
 		cmocka_unit_test(packets_stay_whole),
 		cmocka_unit_test(lines_stay_whole),

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "destination.h"
+
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "part.h"
+#include "salvage.h"
+#include "util/io.h"
+
+static int unknown_format(const struct options *o, const char *path, struct error *err)
+{
+	_cleanup_buf_ struct buf known = BUF_INIT;
+	const struct export_format *formats;
+	size_t count;
+
+	formats = export_formats(&count);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&known, "%s%s", i ? " " : "",
+			   o->format ? formats[i].name : formats[i].extension);
+	if (o->format)
+		error_set(err, -EINVAL, "there is no format '%s'", o->format);
+	else
+		error_set(err, -EINVAL, "%s: the ending tells no format", path);
+	return error_hint(err,
+			  o->format ? "the formats are: %s"
+				    : "known are: %s; --format says it otherwise",
+			  buf_string(&known) ?: "");
+}
+
+static int fill_perfetto(struct destination *d, const struct options *o, struct error *err)
+{
+	const struct {
+		const char *key, *value;
+		char **word;
+	} all[] = {
+		{ "generic", o->generic, &d->perfetto_words.generic },
+		{ "compact-sched", o->compact_sched, &d->perfetto_words.compact_sched },
+		{ "compress", o->compress, &d->perfetto_words.compress },
+	};
+
+	traced__control__perfetto__init(&d->perfetto_words);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		int r;
+
+		if (!all[i].value)
+			continue;
+		*all[i].word = (char *)all[i].value;
+		r = perfetto_options_set(&d->perfetto, all[i].key, all[i].value, err);
+		if (r >= 0)
+			r = export_format_check_perfetto(d->format, &d->perfetto, err);
+		if (r < 0)
+			return error_prefix(err, "--%s", all[i].key);
+	}
+	return 0;
+}
+
+static int open_split(struct destination *d, const struct options *o, struct error *err)
+{
+	const struct export_rotate rotate = { .bytes = o->rotate_bytes, .ns = o->rotate_ns };
+	struct stat st;
+	int r;
+
+	if (!strcmp(d->path, "-") || (stat(d->path, &st) == 0 && !S_ISREG(st.st_mode)))
+		return error_set(err, -EINVAL, "%s: --rotate makes files", d->path);
+	r = export_format_check_rotate(d->format, o->clock, &rotate, err);
+	if (r < 0)
+		return r;
+	d->rotates = true;
+	r = split_start(&d->split, d->path, d->format, o->keep, err);
+	if (r == 0 && d->split.notes.len)
+		cli_warn("%s", buf_string(&d->split.notes) ?: "");
+	return r;
+}
+
+/* So that it can be looked at while it is written, and outlives whoever is killed. */
+static int open_part(struct destination *d, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	_cleanup_buf_ struct buf name = BUF_INIT;
+	int r = part_recover(d->path, d->format, &name);
+
+	if (r > 0)
+		cli_warn("%s" PART ", left by a recording that was killed, is now %s", d->path,
+			 buf_string(&name) ?: "");
+	r = result_file_open_part(&d->file, d->path, &why);
+	if (r != -EEXIST)
+		return r < 0 ? error_move(err, &why) : r;
+	cli_warn("%s" PART " is another recording's: this one is not seen before it ends", d->path);
+	return result_file_open(&d->file, d->path, err);
+}
+
+int destination_open(struct destination *ret, const struct options *o, const char *path)
+{
+	_cleanup_destination_ struct destination d = DESTINATION_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	bool to_stdout;
+
+	d.path = path ?: o->output ?: OUTPUT_DEFAULT;
+	to_stdout = !strcmp(d.path, "-");
+	if (to_stdout && o->json) {
+		error_set(&err, -EINVAL, "--json and -o - both want standard output");
+		return cli_usage(&err);
+	}
+	d.format = export_format_find(o->format, d.path);
+	if (!d.format && !o->format && to_stdout)
+		d.format = export_format_find("json", NULL);
+	if (!d.format) {
+		unknown_format(o, d.path, &err);
+		return cli_usage(&err);
+	}
+	if (fill_perfetto(&d, o, &err) < 0)
+		return cli_usage(&err);
+	d.function_view = o->function_view;
+	if (export_format_check_functions(d.format, d.function_view, &err) < 0) {
+		error_prefix(&err, "--function-view");
+		return cli_usage(&err);
+	}
+	if (o->json_array && export_format_check_array(d.format, &err) < 0) {
+		error_prefix(&err, "--json-array");
+		return cli_usage(&err);
+	}
+	if (o->merge_count && export_format_check_merges(d.format, &err) < 0) {
+		error_prefix(&err, "--merge");
+		return cli_usage(&err);
+	}
+	if (o->clock && export_format_check_clock(d.format, o->clock, &err) < 0)
+		return cli_fail(&err);
+	if (to_stdout && isatty(STDOUT_FILENO) && strcmp(d.format->name, "json") &&
+	    strcmp(d.format->name, "txt")) {
+		error_set(&err, -EINVAL, "%s is not for a terminal", d.format->name);
+		error_hint(&err, "-o FILE, or a pipe after it");
+		return cli_usage(&err);
+	}
+	if (o->rotate_bytes || o->rotate_ns) {
+		if (open_split(&d, o, &err) < 0)
+			return err.code == EINVAL ? cli_usage(&err) : cli_fail(&err);
+	} else if ((o->stream ? open_part(&d, &err) : result_file_open(&d.file, d.path, &err)) <
+		   0) {
+		return cli_fail(&err);
+	}
+	*ret = d;
+	d = DESTINATION_INIT;
+	return 0;
+}
+
+void destination_deinit(struct destination *d)
+{
+	result_file_deinit(&d->file);
+	split_deinit(&d->split);
+	merge_files_deinit(&d->merges);
+}
+
+int destination_fd(const struct destination *d)
+{
+	return d->rotates ? d->split.fd : d->file.fd;
+}
+
+void destination_passed(struct destination *d)
+{
+	d->split.fd = close_fd(d->split.fd);
+}
+
+static void fill_merges(struct destination *d, Traced__Control__Output *ret)
+{
+	struct merge_files *m = &d->merges;
+
+	for (size_t i = 0; i < m->count; i++) {
+		Traced__Control__Merge *message = &d->merge_messages[i];
+
+		traced__control__merge__init(message);
+		message->name = (char *)m->files[i].name;
+		message->clock = (char *)m->clocks[i];
+		d->fds[d->fd_count++] = m->files[i].fd;
+		if (m->files[i].sync_name) {
+			message->syncs = true;
+			message->sync_name = (char *)m->files[i].sync_name;
+			d->fds[d->fd_count++] = m->files[i].sync_fd;
+		}
+		d->merge_list[i] = message;
+	}
+	if (m->scratch_fd)
+		d->fds[d->fd_count++] = m->scratch_fd;
+	ret->merges = d->merge_list;
+	ret->n_merges = m->count;
+}
+
+void destination_fill(struct destination *d, const struct options *o, Traced__Control__Output *ret)
+{
+	*ret = (Traced__Control__Output)TRACED__CONTROL__OUTPUT__INIT;
+	ret->format = (char *)d->format->name;
+	ret->raw_addresses = o->raw_addresses;
+	ret->tgid = o->tgid;
+	ret->perfetto = &d->perfetto_words;
+	ret->function_view = (char *)function_view_name(d->function_view);
+	ret->rotate_bytes = o->rotate_bytes;
+	ret->rotate_ns = o->rotate_ns;
+	ret->json_array = o->json_array;
+	ret->bound_max_ns = o->sync_bound_ns;
+	d->fd_count = 0;
+	d->fds[d->fd_count++] = destination_fd(d);
+	fill_merges(d, ret);
+}
+
+/* "DIR/out.json.gz" as "DIR/out.pftrace"; behind a part of it, "DIR/out.rest.json.gz". */
+static void put_other_name(const struct destination *d, bool as_pftrace, struct buf *out)
+{
+	size_t len = strlen(d->path), ending = strlen(d->format->extension);
+
+	if (len > ending && !strcasecmp(d->path + len - ending, d->format->extension))
+		len -= ending;
+	buf_append(out, d->path, len);
+	if (d->streams)
+		buf_puts(out, ".rest");
+	buf_puts(out, as_pftrace ? ".pftrace" : d->path + len);
+}
+
+/* The daemon, which knows no names, ends its hint with "tracectl convert SPOOL FILE". */
+static void name_the_file(const struct destination *d, struct error *err)
+{
+	static const char file[] = " FILE";
+	size_t len = err->hint ? strlen(err->hint) : 0;
+	_cleanup_buf_ struct buf hint = BUF_INIT;
+
+	if (len < sizeof(file) || strcmp(err->hint + len - strlen(file), file) ||
+	    !strcmp(d->path, "-"))
+		return;
+	buf_append(&hint, err->hint, len - strlen(file) + 1);
+	if (err->code == EOVERFLOW || d->streams)
+		put_other_name(d, err->code == EOVERFLOW, &hint);
+	else
+		buf_puts(&hint, d->path);
+	if (buf_string(&hint))
+		error_hint(err, "%s", hint.data);
+}
+
+/* "out.0001.pftrace to out.0004.pftrace"; empty: there is none. */
+static void put_range(const struct split *split, struct buf *out)
+{
+	unsigned first, last, count = 0;
+
+	if (!split_range(split, &first, &last))
+		return;
+	for (unsigned n = first; n <= last; n++)
+		count += split_has(split, n);
+	/* Others are another recording's. */
+	if (count < last - first + 1)
+		buf_printf(out, "%u files from ", count);
+	split_name(split, first, out);
+	if (last > first)
+		buf_puts(out, " to ");
+	if (last > first)
+		split_name(split, last, out);
+}
+
+/* A writer that was killed may still be within its last write. */
+#define LAST_WRITE_MS 100
+
+static bool keep_file(struct destination *d)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (!d->file.base)
+		return false;
+	usleep(LAST_WRITE_MS * 1000);
+	if (salvage(d->file.fd, d->format->name, &err) > 0 &&
+	    result_file_commit(&d->file, &err) == 0)
+		return true;
+	if (err.message)
+		cli_fail(&err);
+	return false;
+}
+
+/* Whose error it is: that which made the files ends who writes to it, too. */
+static bool keep_files(struct destination *d, struct error *err)
+{
+	_cleanup_error_ struct error own = ERROR_INIT;
+	unsigned first, last;
+
+	if (err->code == ECANCELED)
+		split_give_up(&d->split);
+	if (split_finish(&d->split, &own) < 0 && own.code != EPIPE) {
+		if (err->hint && !own.hint)
+			error_hint(&own, "%s", err->hint);
+		error_move(err, &own);
+	}
+	return split_range(&d->split, &first, &last);
+}
+
+/* kept: the files that were whole by then; NULL: none. */
+static void tell_given_up(const char *kept, struct error *err)
+{
+	_cleanup_free_ char *why = err->message ? strdup(err->message) : NULL;
+
+	if (kept)
+		error_set(err, -ECANCELED, "%s: what came after %s was not written",
+			  why ?: "given up", kept);
+	else
+		error_set(err, -ECANCELED, "%s: nothing was written", why ?: "given up");
+}
+
+int destination_fail(struct destination *d, struct error *err)
+{
+	_cleanup_buf_ struct buf kept = BUF_INIT;
+	bool any;
+
+	name_the_file(d, err);
+	any = d->rotates ? keep_files(d, err)
+			 : d->streams && err->code != ECANCELED && keep_file(d);
+	if (d->rotates)
+		put_range(&d->split, &kept);
+	if (err->code == ECANCELED)
+		tell_given_up(any ? buf_string(&kept) : NULL, err);
+	cli_fail(err);
+	if (!any)
+		return CLI_FAILED;
+	if (err->code == ECANCELED)
+		return CLI_MISSING;
+	cli_warn("%s is INCOMPLETE: it ends before the recording did",
+		 d->rotates ? buf_string(&kept) ?: d->path : d->path);
+	return CLI_MISSING;
+}
+
+int destination_commit(struct destination *d, struct outcome *outcome, struct buf *files,
+		       struct error *err)
+{
+	int r = d->rotates ? split_finish(&d->split, err) : result_file_commit(&d->file, err);
+
+	if (r < 0)
+		return r;
+	outcome->path = d->file.path;
+	outcome->format = d->format->name;
+	outcome->in_place = !strcmp(d->path, "-");
+	if (!d->rotates)
+		return 0;
+	outcome->split = &d->split;
+	put_range(&d->split, files);
+	outcome->path = buf_string(files) ?: d->path;
+	return 0;
+}
+
+int destination_finish(struct destination *d, const struct options *o,
+		       const Traced__Control__Reply *reply)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_outcome_ struct outcome outcome = { 0 };
+	_cleanup_buf_ struct buf files = BUF_INIT;
+
+	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_FINISHED) {
+		error_set(&err, -EPROTO, "traced gave an answer to something else");
+		return cli_fail(&err);
+	}
+	if (outcome_from_finished(&outcome, reply->finished, &err) < 0)
+		return cli_fail(&err);
+	if (destination_commit(d, &outcome, &files, &err) < 0)
+		return d->rotates ? destination_fail(d, &err) : cli_fail(&err);
+	outcome.ended_early = d->ended_early;
+	outcome.extracted = d->extracted;
+	outcome.told = d->told;
+	outcome.unmerged = d->merges.missing;
+	return outcome_tell(&outcome, o);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+
+unsigned names_lack;
+
+int name_take_apart(const char *path, const struct export_format *format, char **ret_stem,
+		    char **ret_ending)
+{
+	const char *base = strrchr(path, '/'), *dot;
+	size_t len = strlen(path), ending = strlen(format->extension);
+
+	base = base ? base + 1 : path;
+	dot = path + len;
+	if (len > ending && !strcasecmp(path + len - ending, format->extension))
+		dot = path + len - ending;
+	else if (strrchr(base, '.') && strrchr(base, '.') != base)
+		dot = strrchr(base, '.');
+	*ret_stem = strndup(path, (size_t)(dot - path));
+	*ret_ending = strdup(dot);
+	return *ret_stem && *ret_ending ? 0 : -ENOMEM;
+}
+
+static int by_rename(int dir_fd, const char *from, const char *to)
+{
+	if (names_lack & NAMES_LACK_NOREPLACE)
+		return -EINVAL;
+	return renameat2(dir_fd, from, dir_fd, to, RENAME_NOREPLACE) < 0 ? -errno : 0;
+}
+
+static int by_link(int dir_fd, const char *from, const char *to)
+{
+	if (names_lack & NAMES_LACK_LINKS)
+		return -EPERM;
+	if (linkat(dir_fd, from, dir_fd, to, 0) < 0)
+		return -errno;
+	unlinkat(dir_fd, from, 0);
+	return 0;
+}
+
+/* Who made the name replaces nobody else's file. */
+static int by_claim(int dir_fd, const char *from, const char *to)
+{
+	int fd = openat(dir_fd, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+	int r = fd < 0 ? -errno : 0;
+
+	close_fd(fd);
+	if (r == 0 && renameat(dir_fd, from, dir_fd, to) < 0) {
+		r = -errno;
+		unlinkat(dir_fd, to, 0);
+	}
+	return r;
+}
+
+/* What filesystems say that have no such call. */
+static bool is_lacking(int r)
+{
+	return r == -EINVAL || r == -ENOSYS || r == -EOPNOTSUPP || r == -EPERM || r == -EMLINK;
+}
+
+int name_rename_fresh(int dir_fd, const char *from, const char *to)
+{
+	int r = by_rename(dir_fd, from, to);
+
+	if (is_lacking(r))
+		r = by_link(dir_fd, from, to);
+	if (is_lacking(r))
+		r = by_claim(dir_fd, from, to);
+	return r;
+}

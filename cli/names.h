@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Names of files: taken apart, and given where nothing must be replaced. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "export/export.h"
+
+/* "DIR/out.pftrace" is "DIR/out" and ".pftrace"; of other names what follows their last dot. Owned.
+ * 0 or -ENOMEM. */
+int name_take_apart(const char *path, const struct export_format *format, char **ret_stem,
+		    char **ret_ending);
+
+/* Without RENAME_NOREPLACE (before Linux 5.x on vfat, some of FUSE); without hard links. */
+enum { NAMES_LACK_NOREPLACE = 1, NAMES_LACK_LINKS = 2 };
+/* For the tests: as on such filesystems. */
+extern unsigned names_lack;
+
+/*
+ * In one directory: from is called to, which must not be there: -EEXIST. On a
+ * filesystem that has no call for that, to is seen empty for a moment.
+ */
+int name_rename_fresh(int dir_fd, const char *from, const char *to);
