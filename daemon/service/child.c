@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "service/sandbox.h"
@@ -15,12 +17,14 @@
 
 #define RESULT_MAX (1U << 20)
 #define ARGS_MAX 48
+#define ARGS_BYTES_MAX (32U << 10)
 
 struct child {
 	const char *what;
 	struct loop *loop;
 	struct loop_source *process, *pipe;
-	int fd; /* of pipe */
+	int fd;		/* of pipe */
+	int connection; /* its service, instead of process: hangs up on it when closed; or -EBADF */
 	struct buf result;
 	siginfo_t status;
 	bool exited, closed;
@@ -35,6 +39,7 @@ struct child *child_free(struct child *c)
 	loop_source_free(c->process);
 	loop_source_free(c->pipe);
 	close_fd(c->fd);
+	close_fd(c->connection);
 	buf_deinit(&c->result);
 	free(c);
 	return NULL;
@@ -66,12 +71,16 @@ static Traced__Control__ExportResult *judge(struct child *c)
 	char text[200];
 
 	/* No bytes are a whole message, too, but no result: it always says how long it took. */
-	if (c->status.si_code == CLD_EXITED && c->status.si_status == 0 && !buf_error(&c->result) &&
-	    c->result.len)
+	if ((c->connection >= 0 || (c->status.si_code == CLD_EXITED && c->status.si_status == 0)) &&
+	    !buf_error(&c->result) && c->result.len)
 		result = traced__control__export_result__unpack(NULL, c->result.len,
 								(const uint8_t *)c->result.data);
 	if (result)
 		return result;
+	if (c->connection >= 0) {
+		snprintf(text, sizeof(text), "the %s ended without a result", c->what);
+		return failed_result(EIO, text, "journalctl -u 'traced-export@*' tells more");
+	}
 	if (c->status.si_code == CLD_EXITED)
 		snprintf(text, sizeof(text), "the %s ended with status %d and no result", c->what,
 			 c->status.si_status);
@@ -87,7 +96,8 @@ static void finish_if_over(struct child *c)
 	void *userdata = c->userdata;
 	Traced__Control__ExportResult *result;
 
-	if (!c->exited || !c->closed)
+	/* How a service's process ended its manager knows. */
+	if ((!c->exited && c->connection < 0) || !c->closed)
 		return;
 	result = judge(c);
 	if (result)
@@ -144,14 +154,24 @@ static int close_from(int first)
 	return 0;
 }
 
-/* Between fork and exec; the worker has no part in this process, and glibc frees its locks. */
-static void become(const struct child_spec *spec, int result_fd, pid_t parent)
+/* Makes fds 3, 4 and so on, and closes what is above. */
+static int place_descriptors(const int *fds, int count)
 {
-	static const char *const private_vars[] = { "NOTIFY_SOCKET", "WATCHDOG_USEC",
-						    "WATCHDOG_PID",  "LISTEN_FDS",
-						    "LISTEN_PID",    "LISTEN_FDNAMES" };
-	const char *argv[ARGS_MAX + 2] = { "traced" };
-	int count = (int)spec->fd_count + 1, high[CHILD_FDS_MAX + 1], null;
+	int high[CHILD_FDS_MAX + 2];
+
+	for (int i = 0; i < count; i++) {
+		high[i] = fcntl(fds[i], F_DUPFD, CHILD_FIRST_FD + count);
+		if (high[i] < 0)
+			return -errno;
+	}
+	for (int i = 0; i < count; i++)
+		if (dup2(high[i], CHILD_FIRST_FD + i) < 0)
+			return -errno;
+	return close_from(CHILD_FIRST_FD + count);
+}
+
+static void set_signals(void)
+{
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -159,6 +179,18 @@ static void become(const struct child_spec *spec, int result_fd, pid_t parent)
 	/* A reader that leaves and a full file are errors to tell, not deaths. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
+}
+
+/* Between fork and exec; the worker has no part in this process, and glibc frees its locks. */
+static void become(const struct child_spec *spec, int result_fd, pid_t parent)
+{
+	static const char *const private_vars[] = { "NOTIFY_SOCKET", "WATCHDOG_USEC",
+						    "WATCHDOG_PID",  "LISTEN_FDS",
+						    "LISTEN_PID",    "LISTEN_FDNAMES" };
+	const char *argv[ARGS_MAX + 2] = { "traced" };
+	int fds[CHILD_FDS_MAX + 1], count = (int)spec->fd_count, null;
+
+	set_signals();
 	/* Only recording is urgent; giving up priority is always allowed. */
 	setpriority(PRIO_PROCESS, 0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -168,24 +200,74 @@ static void become(const struct child_spec *spec, int result_fd, pid_t parent)
 		unsetenv(private_vars[i]);
 	if (SANDBOX_SANITIZED)
 		setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
-	for (int i = 0; i < count; i++) {
-		high[i] = fcntl(i < count - 1 ? spec->fds[i] : result_fd, F_DUPFD,
-				CHILD_FIRST_FD + count);
-		if (high[i] < 0)
-			_exit(127);
-	}
+	memcpy(fds, spec->fds, sizeof(spec->fds));
+	fds[count++] = result_fd;
 	null = open("/dev/null", O_RDWR);
-	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
-		_exit(127);
-	for (int i = 0; i < count; i++)
-		if (dup2(high[i], CHILD_FIRST_FD + i) < 0)
-			_exit(127);
-	if (close_from(CHILD_FIRST_FD + count) < 0)
+	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || place_descriptors(fds, count) < 0)
 		_exit(127);
 	for (int i = 0; i < ARGS_MAX && spec->argv[i]; i++)
 		argv[i + 1] = spec->argv[i];
 	execv("/proc/self/exe", (char *const *)(void *)argv);
 	_exit(127);
+}
+
+static int fork_child(struct child *c, const struct child_spec *spec, int result_fd,
+		      struct error *err)
+{
+	pid_t parent = getpid(), pid = fork();
+	int r;
+
+	if (pid < 0)
+		return error_errno(err, -errno, "can't start the %s", spec->what);
+	if (pid == 0)
+		become(spec, result_fd, parent);
+	r = loop_add_child(c->loop, &c->process, pid, on_exit_of_child, c);
+	if (r < 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		return error_errno(err, r, "can't watch the %s", spec->what);
+	}
+	return 0;
+}
+
+/* One message: its arguments, each terminated, and its descriptors. */
+static int ask_service(struct child *c, const struct child_spec *spec, int result_fd,
+		       struct error *err)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int) * (CHILD_FDS_MAX + 1))];
+	} control = { 0 };
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	size_t fds_size = sizeof(int) * (spec->fd_count + 1), len = strlen(spec->service);
+	_cleanup_buf_ struct buf args = BUF_INIT;
+	struct iovec iov;
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control };
+	int *fds = (int *)(void *)CMSG_DATA(&control.header);
+
+	if (len >= sizeof(sa.sun_path))
+		return error_set(err, -ENAMETOOLONG, "%s: no socket has so long a path",
+				 spec->service);
+	memcpy(sa.sun_path, spec->service, len);
+	for (int i = 0; i < ARGS_MAX && spec->argv[i]; i++)
+		buf_append(&args, spec->argv[i], strlen(spec->argv[i]) + 1);
+	if (buf_error(&args))
+		return error_errno(err, buf_error(&args), "%s", spec->what);
+	iov = (struct iovec){ .iov_base = args.data, .iov_len = args.len };
+	msg.msg_controllen = CMSG_SPACE(fds_size);
+	control.header = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+					   .cmsg_type = SCM_RIGHTS,
+					   .cmsg_len = CMSG_LEN(fds_size) };
+	memcpy(fds, spec->fds, sizeof(int) * spec->fd_count);
+	fds[spec->fd_count] = result_fd;
+	c->connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->connection < 0 ||
+	    connect(c->connection, (const struct sockaddr *)&sa, sizeof(sa)) < 0 ||
+	    sendmsg(c->connection, &msg, MSG_NOSIGNAL) < 0) {
+		error_errno(err, -errno, "can't start the %s: %s", spec->what, spec->service);
+		return error_hint(err, "systemctl status traced-export.socket");
+	}
+	return 0;
 }
 
 int child_spawn(struct child **ret, struct loop *loop, const struct child_spec *spec,
@@ -194,12 +276,11 @@ int child_spawn(struct child **ret, struct loop *loop, const struct child_spec *
 	_cleanup_(child_freep) struct child *c = calloc(1, sizeof(*c));
 	_cleanup_close_ int theirs = -EBADF;
 	int ends[2], r;
-	pid_t parent = getpid(), pid;
 
 	if (!c)
 		return error_errno(err, -ENOMEM, "%s", spec->what);
 	c->loop = loop;
-	c->fd = -EBADF;
+	c->fd = c->connection = -EBADF;
 	c->what = spec->what;
 	c->done = done;
 	c->userdata = userdata;
@@ -209,22 +290,72 @@ int child_spawn(struct child **ret, struct loop *loop, const struct child_spec *
 	theirs = ends[1];
 	if (fcntl(c->fd, F_SETFL, O_NONBLOCK) < 0)
 		return error_errno(err, -errno, "pipe");
-	pid = fork();
-	if (pid < 0)
-		return error_errno(err, -errno, "can't start the %s", spec->what);
-	if (pid == 0)
-		become(spec, theirs, parent);
-	r = loop_add_child(loop, &c->process, pid, on_exit_of_child, c);
-	if (r < 0) {
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-		return error_errno(err, r, "can't watch the %s", spec->what);
-	}
+	r = spec->service ? ask_service(c, spec, theirs, err) : fork_child(c, spec, theirs, err);
+	if (r < 0)
+		return r;
 	r = loop_add_io(loop, &c->pipe, c->fd, EPOLLIN, on_result, c);
 	if (r < 0)
 		return error_errno(err, r, "can't watch the %s", spec->what);
 	*ret = TAKE_PTR(c);
 	return 0;
+}
+
+/* Takes the message of ask_service(). Returns the count of descriptors, or -errno. */
+static int receive_request(int connection, char *args, size_t *ret_len, int *fds)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int) * (CHILD_FDS_MAX + 1))];
+	} control;
+	struct iovec iov = { .iov_base = args, .iov_len = ARGS_BYTES_MAX };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(connection, &msg, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+	size_t size;
+
+	if (n < 0)
+		return -errno;
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || args[n - 1] ||
+	    (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		return -EBADMSG;
+	size = c->cmsg_len - CMSG_LEN(0);
+	memcpy(fds, CMSG_DATA(c), size);
+	*ret_len = (size_t)n;
+	return (int)(size / sizeof(int));
+}
+
+/* Ends this process, by SIGIO, when the daemon closes its end. */
+static int die_with(int connection)
+{
+	char byte;
+
+	signal(SIGIO, SIG_DFL);
+	if (fcntl(connection, F_SETOWN, getpid()) < 0 ||
+	    fcntl(connection, F_SETFL, O_ASYNC | O_NONBLOCK) < 0)
+		return -errno;
+	return recv(connection, &byte, 1, MSG_PEEK) == 0 ? -ECONNRESET : 0;
+}
+
+int child_serve(int connection, int (*run)(int argc, char **argv))
+{
+	static char args[ARGS_BYTES_MAX];
+	char *argv[ARGS_MAX + 1] = { NULL };
+	int fds[CHILD_FDS_MAX + 2], argc = 0, count;
+	size_t len = 0;
+
+	set_signals();
+	count = receive_request(connection, args, &len, fds);
+	if (count < 1)
+		return EXIT_FAILURE;
+	fds[count] = connection;
+	if (place_descriptors(fds, count + 1) < 0 || die_with(CHILD_FIRST_FD + count) < 0)
+		return EXIT_FAILURE;
+	for (char *p = args; p < args + len && argc < ARGS_MAX; p += strlen(p) + 1)
+		argv[argc++] = p;
+	return run(argc, argv);
 }
 
 int child_finish(int result_fd, const Traced__Control__ExportResult *result)

@@ -26,6 +26,9 @@ _Static_assert(CHILD_FDS_MAX >= 3 + MERGING_FDS_MAX, "stream, output, follow, fi
 #define OUTPUT_EXTRA (UINT64_C(1) << 30)
 #define MEMORY_FACTOR 2
 #define MEMORY_EXTRA (UINT64_C(4) << 30)
+/* A thousand times what the slowest machine was seen to take. */
+#define CPU_BYTES_PER_S (UINT64_C(16) << 10)
+#define CPU_EXTRA_S 600
 
 int exporter_spawn(struct child **ret, struct loop *loop, const struct exporter_request *request,
 		   child_done_t done, void *userdata, struct error *err)
@@ -54,13 +57,14 @@ int exporter_spawn(struct child **ret, struct loop *loop, const struct exporter_
 		.argv = argv,
 		.fds = { request->stream_fd, request->out_fd, request->follow_fd },
 		.fd_count = request->follow_fd >= 0 ? 3 : 2,
+		.service = request->service,
 	};
 
 	for (size_t i = 0; i < merging->word_count; i++)
 		argv[1 + ARGS_FIXED + i] = merging->words[i];
 	for (size_t i = 0; i < merging->fd_count; i++)
 		spec.fds[spec.fd_count++] = merging->fds[i];
-	snprintf(parent, sizeof(parent), "%d", getpid());
+	snprintf(parent, sizeof(parent), "%d", request->service ? 0 : getpid());
 	snprintf(bound, sizeof(bound), "%" PRIu64, request->bound_max_ns);
 	snprintf(bytes, sizeof(bytes), "%" PRIu64, request->rotate.bytes);
 	snprintf(ns, sizeof(ns), "%" PRIu64, request->rotate.ns);
@@ -152,8 +156,10 @@ static int enter(const char *parent, bool follow, struct error *err)
 		return error_errno(err, -errno, "stream");
 	sandbox.memory = MEMORY_EXTRA + MEMORY_FACTOR * (uint64_t)st.st_size;
 	/* Nobody knows how much a stream will be that is being written. */
-	if (!follow)
+	if (!follow) {
 		sandbox.file_max = OUTPUT_EXTRA + OUTPUT_FACTOR * (uint64_t)st.st_size;
+		sandbox.cpu_s = CPU_EXTRA_S + (uint64_t)st.st_size / CPU_BYTES_PER_S;
+	}
 	sandbox.parent = (pid_t)strtol(parent, NULL, 10);
 	if (sandbox.drop)
 		sandbox.uid = sandbox_find_user();
@@ -207,6 +213,19 @@ int exporter_main(int argc, char **argv)
 	if (export_stream(STREAM_FD, OUT_FD, &options, &result, &err) < 0)
 		return finish_with_error(result_fd, &err);
 	return finish_with_result(result_fd, &result);
+}
+
+static int serve_request(int argc, char **argv)
+{
+	if (argc < 1 || strcmp(argv[0], EXPORTER_OPTION) != 0)
+		return 2;
+	return exporter_main(argc - 1, argv + 1);
+}
+
+int exporter_service_main(void)
+{
+	/* Where a service manager puts the connection. */
+	return child_serve(CHILD_FIRST_FD, serve_request);
 }
 
 int extractor_main(int argc, char **argv)

@@ -20,6 +20,7 @@ struct exporter_request {
 	uint64_t bound_max_ns;
 	const struct merging *merging; /* borrowed */
 	bool quiet;		       /* something else records: be nice to it */
+	const char *service;	       /* as in struct child_spec */
 };
 
 /* Decodes a stream, without any privilege. */
@@ -36,7 +37,9 @@ int extractor_spawn(struct child **ret, struct loop *loop, const char *tracefs_r
 		    void *userdata, struct error *err);
 
 /* What main does in them; arguments after the internal option. Return an exit status. */
-#define EXPORTER_OPTION "--exporter"
-#define EXTRACTOR_OPTION "--extractor"
+#define EXPORTER_OPTION "--run-exporter"
+#define EXPORTER_SERVICE_OPTION "--serve-exports"
+#define EXTRACTOR_OPTION "--run-extractor"
 int exporter_main(int argc, char **argv);
+int exporter_service_main(void);
 int extractor_main(int argc, char **argv);

@@ -346,6 +346,7 @@ static int start_export(struct job *j, int follow_fd, struct error *err)
 		.bound_max_ns = j->bound_max_ns,
 		.merging = &j->merging,
 		.quiet = somebody_records(j->manager),
+		.service = j->manager->options.exporter_service,
 	};
 	_cleanup_close_ int stream = -EBADF;
 	int r = check_abandoned(j, err);

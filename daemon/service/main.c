@@ -37,6 +37,7 @@ static const char help_text[] =
 	"  --spool-dir PATH   keep recordings there until they are written out\n"
 	"  --state-dir PATH   keep the journals of kernel settings there\n"
 	"  --tracefs PATH     tracefs is at PATH, instead of where it is found\n"
+	"  --exporter PATH    a service at the socket PATH decodes, instead of children\n"
 	"  --log-level LEVEL  debug, info, notice, warning or error\n"
 	"  --standalone       there is no service manager: keep a pid file beside the journals\n"
 	"  --private --fd N   serve the one client on socket N, then end\n"
@@ -73,6 +74,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 		SPOOL,
 		STATE,
 		TRACEFS,
+		EXPORTER,
 		LEVEL,
 		PRIVATE,
 		FD,
@@ -86,6 +88,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 		{ "spool-dir", required_argument, NULL, SPOOL },
 		{ "state-dir", required_argument, NULL, STATE },
 		{ "tracefs", required_argument, NULL, TRACEFS },
+		{ "exporter", required_argument, NULL, EXPORTER },
 		{ "log-level", required_argument, NULL, LEVEL },
 		{ "private", no_argument, NULL, PRIVATE },
 		{ "fd", required_argument, NULL, FD },
@@ -113,6 +116,9 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 			break;
 		case TRACEFS:
 			m->tracefs = optarg;
+			break;
+		case EXPORTER:
+			m->exporter_service = optarg;
 			break;
 		case LEVEL:
 			m->log_level = log_level_parse(optarg);
@@ -309,6 +315,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], EXPORTER_OPTION) == 0)
 		return exporter_main(argc - 2, argv + 2);
+	if (argc > 1 && strcmp(argv[1], EXPORTER_SERVICE_OPTION) == 0)
+		return exporter_service_main();
 	if (argc > 1 && strcmp(argv[1], EXTRACTOR_OPTION) == 0)
 		return extractor_main(argc - 2, argv + 2);
 	r = parse_arguments(argc, argv, &a);

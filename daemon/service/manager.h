@@ -35,8 +35,9 @@ TAILQ_HEAD(job_list, job);
 struct manager_options {
 	const char *config_file; /* NULL: CONFIG_FILE, which may be absent */
 	const char *socket, *state_dir, *spool_dir, *tracefs;
-	int log_level; /* -1: as configured */
-	bool private;  /* serves one connection, then ends */
+	const char *exporter_service; /* socket of the service that exports; NULL: children do */
+	int log_level;		      /* -1: as configured */
+	bool private;		      /* serves one connection, then ends */
 };
 
 struct manager {

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "service/filter.h"
 #include "util/account.h"
 
 #define NOBODY 65534
@@ -109,6 +110,8 @@ static int limit_resources(const struct sandbox *s, struct error *err)
 		r = limit(RLIMIT_FSIZE, s->file_max, err);
 	if (r >= 0 && s->memory && !SANDBOX_SANITIZED)
 		r = limit(RLIMIT_AS, s->memory, err);
+	if (r >= 0 && s->cpu_s)
+		r = limit(RLIMIT_CPU, s->cpu_s, err);
 	/*
 	 * Last, as it ends what is done above through descriptors. Open ones go on; one that is
 	 * closed leaves no room for another. poll() is among what it ends, select() is not.
@@ -144,5 +147,7 @@ int sandbox_enter(const struct sandbox *s, struct error *err)
 	r = deny_paths(err);
 	if (r < 0)
 		return r;
-	return limit_resources(s, err);
+	r = limit_resources(s, err);
+	/* A sanitizer's report needs more than decoding does. */
+	return r < 0 || SANDBOX_SANITIZED ? r : filter_enter(err);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Takes from the calling process, for good, all that decoding a stream does
- * not need: identity, capabilities, every path, every new descriptor. What is
- * open stays usable, and what is closed can't be replaced: the limit of
- * descriptors is 0. Hence no poll() in it (EINVAL); select() works.
+ * not need: identity, capabilities, every path, every new descriptor, most
+ * system calls. What is open stays usable, and what is closed can't be
+ * replaced: the limit of descriptors is 0. Hence no poll() in it (EINVAL);
+ * select() works.
  */
 #pragma once
 
@@ -30,6 +31,7 @@ struct sandbox {
 	uid_t uid;
 	uint64_t memory;   /* bytes of address space; 0: as before */
 	uint64_t file_max; /* bytes that a written file may have; 0: as before */
+	uint64_t cpu_s;	   /* seconds of CPU time, of all its threads; 0: as before */
 	pid_t parent;	   /* dies with it; 0: with nobody */
 };
 

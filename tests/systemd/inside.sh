@@ -77,6 +77,12 @@ check "no daemon runs before it is needed" fails systemctl -q is-active traced.s
 check "root records" tracectl record -t 500ms -o root.json
 check "that is a whole trace" whole_json root.json
 check "it was the daemon that was activated" systemctl -q is-active traced.service
+check "with one capability, to see the kernel's symbols" grep -qx 'CapBnd:	0000000400000000' \
+  "/proc/$(systemctl show -P MainPID traced.service)/status"
+for unit in traced.service traced-export@.service; do
+  check "$unit is exposed to 1.5 of 10 at most" systemd-analyze security --offline=true --threshold=15 \
+    "/lib/systemd/system/$unit"
+done
 check "it told that it is ready" property Type '^notify'
 check "a member of the group records" in_group tracectl record -t 300ms -o /tmp/member.json
 check "that is a whole trace too" whole_json member.json
@@ -139,6 +145,39 @@ check "a mark is taken" tracectl mark 'half way'
 check "it stops and is written" tracectl stop lab -o lab.json
 check "with the mark" grep -q 'half way' lab.json
 check "its instance goes" eventually fails instances lab
+
+# An export that nobody reads stands still.
+stalled_export() { # session; sets client and exporter
+  tracectl start --name "$1" -e raw_syscalls >/dev/null 2>&1
+  find /usr/share >/dev/null
+  tracectl stop "$1" --format json -o - >&9 2>"$1.err" &
+  client=$!
+  eventually pgrep -x traced-export >/dev/null
+  sleep 0.3
+  exporter=$(pgrep -x traced-export)
+}
+of_exporter() { # regular expression for a line of its status
+  grep -Eqx "$1" "/proc/$exporter/status"
+}
+mkfifo pipe && exec 9<>pipe
+stalled_export stalled
+check "it is the user traced's" of_exporter "Uid:(	$(id -u traced)){4}"
+check "in no group that matters" of_exporter "Gid:(	65534){4}"
+check "without a capability" of_exporter 'CapBnd:	0+'
+check "with filters of system calls" of_exporter 'Seccomp:	2'
+daemon=$(systemctl show -P MainPID traced.service)
+check "it is killed" kill -9 "$exporter"
+wait $client
+check "its client is told" test $? = 1
+check "in words" grep -q 'exporter ended without a result' stalled.err
+check "what it had recorded is kept" grep -q 'tracectl convert' stalled.err
+check "the daemon lives" test "$(systemctl show -P MainPID traced.service)" = "$daemon"
+exec 9>&-
+rm pipe && mkfifo pipe && exec 9<>pipe
+stalled_export left
+check "its client is killed" kill -9 $client
+check "it ends with it" eventually fails pgrep -x traced-export
+exec 9>&-
 
 check "a session to crash in" tracectl start --name crash -e sched
 daemon=$(systemctl show -P MainPID traced.service)

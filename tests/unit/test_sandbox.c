@@ -8,9 +8,12 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -37,6 +40,7 @@ static int in_sandbox(int (*body)(void), int out)
 			_exit(100);
 		s.parent = getppid();
 		s.file_max = 4096;
+		s.cpu_s = 1;
 		s.uid = sandbox_find_user();
 		signal(SIGXFSZ, SIG_IGN);
 		if (sandbox_enter(&s, &err) < 0) {
@@ -66,7 +70,7 @@ static int opens_nothing(void)
 	REFUSED(7, socket(AF_INET, SOCK_STREAM, 0));
 	REFUSED(8, memfd_create("x", 0));
 	REFUSED(9, dup(0));
-	return geteuid() == 0 ? 10 : 0;
+	return 0;
 }
 
 static int a_free_number_serves_nothing(void)
@@ -99,20 +103,64 @@ static int writes_what_it_was_given(void)
 	return 0;
 }
 
-static int has_no_way_back(void)
+/* What is neither a path nor a descriptor. */
+static int makes_no_process(void)
 {
-	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
-		return 1;
-	if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0)
-		return 2;
-	for (unsigned long cap = 0; cap < 41; cap++)
-		if (getuid() == 0 && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1)
-			return 3;
-	REFUSED(4, setuid(0));
-	/* The socket's group, of which the user traced is a member, stays behind. */
-	if (getgid() != 65534 || getegid() != 65534 || getgroups(0, NULL) != 0)
-		return 5;
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	REFUSED(1, fork());
+	REFUSED(2, execl("/bin/true", "true", (char *)NULL));
+	REFUSED(3, ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
+	REFUSED(4, ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+	REFUSED(5, kill(getppid(), 0));
+	REFUSED(6, kill(getpid(), 0));
+	REFUSED(7, prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
+	REFUSED(8, syscall(SYS_unshare, 0));
+	REFUSED(9, syscall(SYS_process_vm_readv, getppid(), NULL, 0, NULL, 0, 0));
+	if (mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+	    MAP_FAILED)
+		return 10;
 	return 0;
+}
+
+static void *count(void *number)
+{
+	++*(int *)number;
+	return NULL;
+}
+
+static int makes_threads(void)
+{
+	pthread_t threads[4];
+	int counts[4] = { 0 };
+
+	for (int i = 0; i < 4; i++)
+		if (pthread_create(&threads[i], NULL, count, &counts[i]))
+			return 1;
+	for (int i = 0; i < 4; i++)
+		if (pthread_join(threads[i], NULL) || counts[i] != 1)
+			return 2;
+	return 0;
+}
+
+static int crashes(void)
+{
+	abort();
+}
+
+static int burns(void)
+{
+	for (volatile unsigned i = 0; i < UINT32_MAX; i++)
+		;
+	return 0;
+}
+
+/* Until its parent has looked at it. */
+static int waits(void)
+{
+	char byte;
+
+	return write_full(OUT_FD, "x", 1) < 0 || read(OUT_FD, &byte, 1) != 1;
 }
 
 static void nothing_else_can_be_opened(void **state _unused_)
@@ -149,6 +197,28 @@ static void paths_are_closed_too(void **state _unused_)
 	close(out);
 }
 
+static void nothing_but_threads_can_be_made(void **state _unused_)
+{
+	int out = memfd_create("out", MFD_CLOEXEC);
+
+	assert_int_equal(in_sandbox(makes_threads, out), 0);
+	if (!HAVE_SECCOMP || SANDBOX_SANITIZED || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0) {
+		print_message("no filter of system calls here\n");
+		skip();
+	}
+	assert_int_equal(in_sandbox(makes_no_process, out), 0);
+	close(out);
+}
+
+static void deaths_are_seen(void **state _unused_)
+{
+	int out = memfd_create("out", MFD_CLOEXEC);
+
+	assert_int_equal(in_sandbox(crashes, out), 128 + SIGABRT);
+	assert_int_equal(in_sandbox(burns, out), 128 + SIGKILL);
+	close(out);
+}
+
 static void the_output_can_be_written(void **state _unused_)
 {
 	int out = memfd_create("out", MFD_CLOEXEC);
@@ -160,14 +230,58 @@ static void the_output_can_be_written(void **state _unused_)
 	close(out);
 }
 
+static void expect(const char *status, const char *line)
+{
+	if (!strstr(status, line))
+		fail_msg("not \"%s\", but:\n%s", line, status);
+}
+
 static void rights_are_gone_for_good(void **state _unused_)
 {
-	int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_buf_ struct buf status = BUF_INIT;
+	char path[64], byte, uid[64];
+	struct stat st;
+	int ends[2], r;
+	pid_t pid;
 
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(in_sandbox(has_no_way_back, out), 0);
-	close(out);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		/* It ends with this test, however that ends. */
+		close(ends[0]);
+		_exit(in_sandbox(waits, ends[1]));
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	/* The one in the sandbox is its only child. */
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	assert_int_equal(read_file_at(AT_FDCWD, path, 64, &status), 0);
+	snprintf(path, sizeof(path), "/proc/%ld", strtol(buf_string(&status), NULL, 10));
+	strcat(path, "/environ");
+	/* Not its user's, as that of one that could be dumped would be. */
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, 0);
+	strcpy(strrchr(path, '/'), "/status");
+	status.len = 0;
+	assert_int_equal(read_file_at(AT_FDCWD, path, 1 << 16, &status), 0);
+	buf_string(&status);
+	snprintf(uid, sizeof(uid), "\nUid:\t%u\t%u\t%u\t%u\n", sandbox_find_user(),
+		 sandbox_find_user(), sandbox_find_user(), sandbox_find_user());
+	expect(status.data, uid);
+	/* The socket's group, of which the user traced is a member, stays behind. */
+	expect(status.data, "\nGid:\t65534\t65534\t65534\t65534\n");
+	expect(status.data, "\nGroups:\t \n");
+	expect(status.data, "\nCapPrm:\t0000000000000000\n");
+	expect(status.data, "\nCapEff:\t0000000000000000\n");
+	expect(status.data, "\nCapBnd:\t0000000000000000\n");
+	expect(status.data, "\nCapAmb:\t0000000000000000\n");
+	expect(status.data, "\nNoNewPrivs:\t1\n");
+	assert_int_equal(write(ends[0], "x", 1), 1);
+	assert_int_equal(waitpid(pid, &r, 0), pid);
+	assert_int_equal(r, 0);
+	close(ends[0]);
 }
 
 int main(void)
@@ -176,6 +290,8 @@ int main(void)
 		cmocka_unit_test(nothing_else_can_be_opened),
 		cmocka_unit_test(paths_stay_closed_with_a_free_number),
 		cmocka_unit_test(paths_are_closed_too),
+		cmocka_unit_test(nothing_but_threads_can_be_made),
+		cmocka_unit_test(deaths_are_seen),
 		cmocka_unit_test(the_output_can_be_written),
 		cmocka_unit_test(rights_are_gone_for_good),
 	};

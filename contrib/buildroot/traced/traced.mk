@@ -21,6 +21,13 @@ else
 TRACED_CONF_OPTS += -Dsystemd=disabled
 endif
 
+ifeq ($(BR2_PACKAGE_LIBSECCOMP),y)
+TRACED_DEPENDENCIES += libseccomp
+TRACED_CONF_OPTS += -Dseccomp=enabled
+else
+TRACED_CONF_OPTS += -Dseccomp=disabled
+endif
+
 define TRACED_USERS
 	traced -1 traced -1 * - - - kernel trace collection
 endef

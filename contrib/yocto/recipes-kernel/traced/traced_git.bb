@@ -8,8 +8,9 @@ inherit externalsrc meson pkgconfig useradd systemd update-rc.d
 
 DEPENDS = "inih libtraceevent protobuf-c protobuf-c-native xxhash zlib zstd"
 
-PACKAGECONFIG ??= "${@bb.utils.contains('DISTRO_FEATURES', 'systemd', 'systemd', '', d)}"
+PACKAGECONFIG ??= "${@bb.utils.contains('DISTRO_FEATURES', 'systemd', 'systemd', '', d)} ${@bb.utils.contains('DISTRO_FEATURES', 'seccomp', 'seccomp', '', d)}"
 PACKAGECONFIG[systemd] = "-Dsystemd=enabled,-Dsystemd=disabled,systemd"
+PACKAGECONFIG[seccomp] = "-Dseccomp=enabled,-Dseccomp=disabled,libseccomp"
 EXTRA_OEMESON = "-Dtests=disabled"
 
 USERADD_PACKAGES = "${PN}"
