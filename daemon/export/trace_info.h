@@ -14,6 +14,7 @@
 #include "proto/capture.pb-c.h"
 
 struct mark_feed;
+struct sync_scan;
 
 struct trace_info {
 	Traced__Capture__Header *header; /* owned; never NULL after a good index pass */
@@ -37,5 +38,7 @@ struct trace_info {
 	size_t note_count;
 	Traced__Capture__End *end;     /* NULL: the stream was not closed */
 	const struct mark_feed *marks; /* of applications; NULL: none; borrowed */
-	bool followed;		       /* it was still being written when the sink was opened */
+	const struct sync_scan
+		*syncs; /* marks of the kernel's ring, where they were looked for; or NULL */
+	bool followed;	/* it was still being written when the sink was opened */
 };

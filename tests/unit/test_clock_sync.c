@@ -199,7 +199,7 @@ static void a_controller_is_tied_by_a_file_of_syncs(void **state _unused_)
 					    .sync_name = "ties.json" };
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_converted_ struct converted c;
-	json_t *row, *e;
+	json_t *row, *e, *tied;
 	size_t i, seen = 0;
 
 	make(&m, syncs, 2);
@@ -209,7 +209,19 @@ static void a_controller_is_tied_by_a_file_of_syncs(void **state _unused_)
 	assert_string_equal(json_string_value(json_object_get(row, "clock")), "clock_sync");
 	assert_number(row, "ties", 2);
 	assert_number(row, "offset_ns", 100 * S - 40000);
-	assert_number(row, "bound_ns", 2000);
+	/* In the middle, two seconds from both, its rate may be another one. */
+	assert_number(row, "bound_ns", 4001);
+	assert_number(row, "tie_bound_ns", 2000);
+	tied = json_object_get(row, "tied");
+	assert_int_equal(json_array_size(tied), 2);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(tied, 1), "sync_id")),
+			    "two");
+	assert_number(json_array_get(tied, 1), "clock_ns", 6000120000);
+	assert_number(json_array_get(tied, 1), "offset_ns", 100 * S - 120000);
+	assert_number(json_array_get(tied, 1), "bound_ns", 2000);
+	assert_true(json_is_null(json_object_get(json_array_get(tied, 0), "drift_ppb")));
+	assert_true(json_number_value(json_object_get(json_array_get(tied, 1), "drift_ppb")) <
+		    -19990);
 	assert_true(json_number_value(json_object_get(row, "drift_ppb")) < -19990);
 	assert_true(json_number_value(json_object_get(row, "drift_ppb")) > -20010);
 	json_array_foreach(json_object_get(c.json, "traceEvents"), i, e)
@@ -239,11 +251,12 @@ static void one_tie_tells_no_drift(void **state _unused_)
 	convert(&c, &m, &(struct export_options){ .merges = &merge, .merge_count = 1 });
 	row = json_array_get(other_data(&c, "merged"), 0);
 	assert_true(json_is_null(json_object_get(row, "drift_ppb")));
-	assert_number(row, "bound_ns", 21000);
+	assert_number(row, "bound_ns", 21011); /* 21 us from the tie, at 500 ppm */
+	assert_number(row, "tie_bound_ns", 21000);
 	assert_int_equal(c.result.warning_count, 1);
 	assert_non_null(strstr(c.result.warnings[0],
 			       "ties.json: its clock is tied to the trace only "
-			       "within 21 microseconds"));
+			       "within 22 microseconds: a second sync would tell its rate"));
 }
 
 /* Beyond its ties a clock of its own goes on as it went, unless they are too close to tell. */
@@ -252,19 +265,61 @@ static void a_clock_of_its_own_goes_on(void **state _unused_)
 	struct clock_map map = { .own_rate = true }, close = { .own_rate = true };
 	uint64_t bound;
 
-	assert_int_equal(clock_map_add(&map, &(struct clock_point){ 10 * S, 20 * S, 5 }), 0);
-	assert_int_equal(clock_map_add(&map, &(struct clock_point){ 20 * S, 30 * S + 1000, 5 }), 0);
+	assert_int_equal(clock_map_add(&map, &(struct clock_point){ 10 * S, 20 * S, 5, NULL }), 0);
+	assert_int_equal(
+		clock_map_add(&map, &(struct clock_point){ 20 * S, 30 * S + 1000, 5, NULL }), 0);
 	clock_map_seal(&map);
 	assert_int_equal(clock_map_apply(&map, 40 * S, &bound), 50 * S + 3000);
 	assert_int_equal(clock_map_apply(&map, 5 * S, &bound), 15 * S - 500);
 	assert_int_equal(clock_map_apply(&map, 15 * S, &bound), 25 * S + 500);
 	clock_map_deinit(&map);
-	assert_int_equal(clock_map_add(&close, &(struct clock_point){ 10 * S, 20 * S, 5 }), 0);
-	assert_int_equal(clock_map_add(&close, &(struct clock_point){ 10 * S + 9, 20 * S + 19, 5 }),
+	assert_int_equal(clock_map_add(&close, &(struct clock_point){ 10 * S, 20 * S, 5, NULL }),
 			 0);
+	assert_int_equal(
+		clock_map_add(&close, &(struct clock_point){ 10 * S + 9, 20 * S + 19, 5, NULL }),
+		0);
 	clock_map_seal(&close);
 	assert_int_equal(clock_map_apply(&close, 15 * S, &bound), 25 * S + 10);
 	clock_map_deinit(&close);
+}
+
+/* The bound grows with the distance to what is known. */
+static void a_bound_tells_how_far_the_ties_are(void **state _unused_)
+{
+	struct clock_map map = { .own_rate = true }, one = { .own_rate = true }, kept = { 0 };
+	uint64_t bound;
+
+	assert_int_equal(clock_map_add(&map, &(struct clock_point){ 10 * S, 20 * S, 2000, NULL }),
+			 0);
+	assert_int_equal(clock_map_add(&map, &(struct clock_point){ 20 * S, 30 * S, 3000, NULL }),
+			 0);
+	clock_map_seal(&map);
+	clock_map_apply(&map, 10 * S, &bound);
+	assert_int_equal(bound, 2000 + 1);
+	clock_map_apply(&map, 20 * S, &bound);
+	assert_int_equal(bound, 3000);
+	clock_map_apply(&map, 14 * S, &bound);
+	assert_int_equal(bound, 2400 + 1 + 4000);
+	/* 5 us in 10 s is what the rate may be off, and a millionth. */
+	clock_map_apply(&map, 40 * S, &bound);
+	assert_int_equal(bound, 3000 + 20 * (500 + 1000));
+	clock_map_apply(&map, 8 * S, &bound);
+	assert_int_equal(bound, 2000 + 2 * (500 + 1000));
+	assert_int_equal(clock_map_worst(&map, 12 * S, 13 * S), 2300 + 1 + 3000);
+	assert_int_equal(clock_map_worst(&map, 12 * S, 19 * S), 2500 + 1 + 5000);
+	assert_int_equal(clock_map_worst(&map, 8 * S, 40 * S), 33000);
+	clock_map_deinit(&map);
+	assert_int_equal(clock_map_add(&one, &(struct clock_point){ 10 * S, 20 * S, 7, NULL }), 0);
+	clock_map_seal(&one);
+	clock_map_apply(&one, 12 * S, &bound);
+	assert_int_equal(bound, 7 + 2 * S / 1000000 * CLOCK_DRIFT_MAX_PPM);
+	clock_map_deinit(&one);
+	/* One that the kernel keeps in step drifts not. */
+	assert_int_equal(clock_map_add(&kept, &(struct clock_point){ 10 * S, 20 * S, 7, NULL }), 0);
+	clock_map_seal(&kept);
+	clock_map_apply(&kept, 12 * S, &bound);
+	assert_int_equal(bound, 7);
+	clock_map_deinit(&kept);
 }
 
 /* The snapshots of a recording of this machine, as the exporter has them. */
@@ -378,6 +433,7 @@ int main(void)
 		cmocka_unit_test(a_controller_is_tied_by_a_file_of_syncs),
 		cmocka_unit_test(one_tie_tells_no_drift),
 		cmocka_unit_test(a_clock_of_its_own_goes_on),
+		cmocka_unit_test(a_bound_tells_how_far_the_ties_are),
 		cmocka_unit_test(stamps_of_other_clocks_land_where_they_were_taken),
 	};
 

@@ -5,6 +5,7 @@
 
 #include "export/json/json.h"
 #include "export/json/mark.h"
+#include "export/marks/clock_map.h"
 #include "export/marks/feed.h"
 #include "util/io.h"
 
@@ -27,11 +28,29 @@ static const char *clock_name(uint32_t id)
 	return NULL;
 }
 
-/* value = BOOTTIME + offset, give or take bound. */
-static void put_reading(struct buf *b, const Traced__Capture__ClockReading *r, uint32_t phase)
+/* ns in a second, as one clock went on by `went` while the other did by `base`; base 0: not known.
+ */
+static void put_drift(struct buf *b, uint64_t went, uint64_t base)
 {
-	uint64_t bracket = r->boot_after_ns - r->boot_before_ns;
-	uint64_t boot = r->boot_before_ns + bracket / 2;
+	json_put_key(b, "drift_ppb");
+	if (base)
+		buf_printf(b, "%.3f", ((double)went / (double)base - 1) * 1e9);
+	else
+		buf_puts(b, "null");
+}
+
+static uint64_t boot_of(const Traced__Capture__ClockReading *r)
+{
+	return r->boot_before_ns + (r->boot_after_ns - r->boot_before_ns) / 2;
+}
+
+/* value = BOOTTIME + offset, give or take bound; drift since the start. */
+static void put_reading(struct buf *b, const struct trace_info *info,
+			const Traced__Capture__ClockReading *r, uint32_t phase)
+{
+	const Traced__Capture__ClockReading *start =
+		phase ? clock_map_reading(info->clocks[0], (clockid_t)r->clock) : NULL;
+	uint64_t bracket = r->boot_after_ns - r->boot_before_ns, boot = boot_of(r);
 	const char *name = clock_name(r->clock);
 
 	if (!name || r->boot_after_ns < r->boot_before_ns)
@@ -43,6 +62,8 @@ static void put_reading(struct buf *b, const Traced__Capture__ClockReading *r, u
 	json_put_u64_key(b, "boottime_ns", boot);
 	json_put_i64_key(b, "offset_ns", (int64_t)(r->value_ns - boot));
 	json_put_u64_key(b, "bound_ns", (bracket + 1) / 2);
+	if (start && boot > boot_of(start))
+		put_drift(b, r->value_ns - start->value_ns, boot - boot_of(start));
 	buf_puts(b, "}");
 }
 
@@ -57,7 +78,7 @@ static void put_clocks(struct buf *b, const struct trace_info *info)
 		if (i && i + 1 < info->clock_count)
 			continue;
 		for (size_t j = 0; j < c->n_readings; j++)
-			put_reading(b, c->readings[j], i == 0 ? 0 : 2);
+			put_reading(b, info, c->readings[j], i == 0 ? 0 : 2);
 	}
 	buf_puts(b, "]");
 }
@@ -198,12 +219,22 @@ const Traced__Capture__Clocks *json_find_noted(const struct trace_info *info, co
 	return NULL;
 }
 
+/* The first sync, from which the drift of the others is told; boot 0: there is none. */
+struct sync_base {
+	uint64_t ts, boot;
+};
+
+static uint64_t sync_boot(const Traced__Capture__Clocks *noted)
+{
+	return noted->sync_before_ns + (noted->sync_after_ns - noted->sync_before_ns) / 2;
+}
+
 /* The recorder's syncs: trace clock = BOOTTIME + offset, give or take bound. */
-static void put_sync(struct buf *b, const char *id, uint64_t ts,
+static void put_sync(struct buf *b, const struct sync_base *base, const char *id, uint64_t ts,
 		     const Traced__Capture__Clocks *noted)
 {
 	uint64_t apart = noted->sync_after_ns - noted->sync_before_ns;
-	uint64_t boot = noted->sync_before_ns + apart / 2;
+	uint64_t boot = sync_boot(noted);
 
 	json_put_comma(b);
 	buf_puts(b, "\n{");
@@ -213,21 +244,46 @@ static void put_sync(struct buf *b, const char *id, uint64_t ts,
 	json_put_u64_key(b, "trace_ns", ts);
 	json_put_i64_key(b, "offset_ns", (int64_t)(ts - boot));
 	json_put_u64_key(b, "bound_ns", (apart + 1) / 2);
+	put_drift(b, ts - base->ts, base->boot && boot > base->boot ? boot - base->boot : 0);
 	buf_puts(b, "}");
 }
 
 static void put_syncs(struct buf *b, const struct trace_info *info, const struct clock_sync *sync)
 {
 	const Traced__Capture__Clocks *noted = json_find_noted(info, info->sync_id);
+	struct sync_base base = { 0 };
 
 	json_put_key(b, "kernel_syncs");
 	buf_puts(b, "[");
-	if (sync->seen && noted)
-		put_sync(b, info->sync_id, sync->ts, noted);
+	if (sync->seen && noted) {
+		put_sync(b, &base, info->sync_id, sync->ts, noted);
+		base.ts = sync->ts;
+		base.boot = sync_boot(noted);
+	}
 	for (size_t i = 0; i < sync->other_count; i++) {
 		noted = json_find_noted(info, sync->others[i].id);
 		if (noted)
-			put_sync(b, sync->others[i].id, sync->others[i].ts, noted);
+			put_sync(b, &base, sync->others[i].id, sync->others[i].ts, noted);
+	}
+	buf_puts(b, "]");
+}
+
+/* Each tie of a clock of its own; drift: since the one before. */
+static void put_ties(struct buf *b, const struct mark_origin *o)
+{
+	json_put_key(b, "tied");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < o->ties; i++) {
+		const struct clock_point *p = &o->points[i], *last = i ? p - 1 : NULL;
+
+		json_put_comma(b);
+		buf_puts(b, "{");
+		json_put_string_key(b, "sync_id", p->id);
+		json_put_u64_key(b, "clock_ns", p->from);
+		json_put_i64_key(b, "offset_ns", (int64_t)(p->to - p->from));
+		json_put_u64_key(b, "bound_ns", p->bound);
+		put_drift(b, last ? p->to - last->to : 0, last ? p->from - last->from : 0);
+		buf_puts(b, "}");
 	}
 	buf_puts(b, "]");
 }
@@ -248,12 +304,15 @@ static void put_merged(struct buf *b, const struct mark_feed *marks)
 		json_put_u64_key(b, "ties", all[i].ties);
 		json_put_i64_key(b, "offset_ns", all[i].offset);
 		json_put_u64_key(b, "bound_ns", all[i].bound);
+		json_put_u64_key(b, "tie_bound_ns", all[i].tie_bound);
 		json_put_key(b, "drift_ppb");
 		/* One tie tells nothing of it. */
 		if (all[i].ties > 1)
 			buf_printf(b, "%.3f", all[i].drift);
 		else
 			buf_puts(b, all[i].ties ? "null" : "0");
+		if (!all[i].clock)
+			put_ties(b, &all[i]);
 		json_put_key(b, "says");
 		buf_puts(b, "{");
 		json_put_members(b, all[i].members);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/marks/clock_map.h"
 
+#include <string.h>
 #include <time.h>
 
+#include "export/marks/sync_scan.h"
 #include "traced/mark_record.h"
 #include "util/io.h"
 #include "util/wide.h"
@@ -68,9 +70,13 @@ static clockid_t trace_clockid(const char *name)
 	return -1;
 }
 
-/* The reading of clock in a snapshot; NULL: none, or one that can't be. */
-static const Traced__Capture__ClockReading *find_reading(const Traced__Capture__Clocks *c,
-							 clockid_t clock)
+bool clock_map_wants_marks(const struct trace_info *info)
+{
+	return strcmp(info->header->trace_clock, "global") == 0;
+}
+
+const Traced__Capture__ClockReading *clock_map_reading(const Traced__Capture__Clocks *c,
+						       clockid_t clock)
 {
 	for (size_t i = 0; i < c->n_readings; i++) {
 		const Traced__Capture__ClockReading *r = c->readings[i];
@@ -90,6 +96,35 @@ static uint64_t middle(const Traced__Capture__ClockReading *r, uint64_t *bound)
 	return r->boot_before_ns + bracket / 2;
 }
 
+/* By the marks in the kernel's ring that were written between two readings of BOOTTIME. */
+static int map_by_marks(struct clock_map *ret, const struct trace_info *info, clockid_t clock)
+{
+	int r = 0;
+
+	ret->own_rate = true;
+	for (size_t i = 0; r == 0 && i < info->clock_count; i++) {
+		const Traced__Capture__Clocks *c = info->clocks[i];
+		const Traced__Capture__ClockReading *from = clock_map_reading(c, clock);
+		const struct kernel_sync *mark =
+			*c->sync_id ? sync_scan_find(info->syncs, c->sync_id) : NULL;
+		struct clock_point p = { .bound = 0 };
+
+		if (!mark || c->sync_after_ns < c->sync_before_ns ||
+		    (!from && clock != CLOCK_BOOTTIME))
+			continue;
+		p.to = mark->ts;
+		p.id = mark->id;
+		p.from = c->sync_before_ns + (c->sync_after_ns - c->sync_before_ns) / 2;
+		p.bound = (c->sync_after_ns - c->sync_before_ns + 1) / 2;
+		/* Read right after it; what passed since passed for both. */
+		if (clock != CLOCK_BOOTTIME)
+			p.from = from->value_ns - (middle(from, &p.bound) - p.from);
+		r = clock_map_add(ret, &p);
+	}
+	clock_map_seal(ret);
+	return r ?: ret->count ? r : -ENOENT;
+}
+
 int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t clock)
 {
 	clockid_t trace = trace_clockid(info->header->trace_clock);
@@ -98,16 +133,18 @@ int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t
 	*ret = (struct clock_map){
 		.identity = clock == trace,
 		.ticks = clock == MARK_CLOCK_TSC || trace == MARK_CLOCK_TSC,
+		.own_rate = clock == CLOCK_MONOTONIC_RAW || trace == CLOCK_MONOTONIC_RAW,
 	};
-	ret->own_rate = ret->ticks;
+	ret->own_rate |= ret->ticks;
 	if (trace < 0)
-		return -ENOENT;
+		return info->syncs && clock_map_wants_marks(info) ? map_by_marks(ret, info, clock)
+								  : -ENOENT;
 	for (size_t i = 0; r == 0 && i < info->clock_count && !ret->identity; i++) {
 		const Traced__Capture__ClockReading *from = NULL, *to = NULL;
 		struct clock_point p = { 0 };
-		if (clock != CLOCK_BOOTTIME && !(from = find_reading(info->clocks[i], clock)))
+		if (clock != CLOCK_BOOTTIME && !(from = clock_map_reading(info->clocks[i], clock)))
 			continue;
-		if (trace != CLOCK_BOOTTIME && !(to = find_reading(info->clocks[i], trace)))
+		if (trace != CLOCK_BOOTTIME && !(to = clock_map_reading(info->clocks[i], trace)))
 			continue;
 		if (from && to) {
 			/* Read shortly after each other; what passed between passed for both. */
@@ -177,10 +214,35 @@ static uint64_t shift(const struct clock_point *p, uint64_t from)
 	return to < 0 ? 0 : (uint64_t)to;
 }
 
+/* So much, as a part of the distance, the rate is off at most. */
+static double rate_error(const struct clock_map *map)
+{
+	const struct clock_point *first = map->points, *last = first + map->count - 1;
+	double most = map->ticks ? 1 : CLOCK_DRIFT_MAX_PPM * 1e-6;
+
+	if (map->count < 2 ||
+	    (!map->ticks && rate(map) == 1 && last->to - first->to != last->from - first->from))
+		return most;
+	return MIN(most, (double)(first->bound + last->bound) / (double)(last->to - first->to) +
+				 CLOCK_WANDER_PPM * 1e-6);
+}
+
+/* What the distance to the points a and b adds to their bounds; a is b: it is beyond them. */
+static uint64_t growth(const struct clock_map *map, const struct clock_point *a,
+		       const struct clock_point *b, uint64_t to)
+{
+	uint64_t far = MIN(distance(to, a->to), distance(to, b->to));
+
+	if (!map->own_rate || !far)
+		return 0;
+	return (uint64_t)((double)far * (a == b ? rate_error(map) : CLOCK_WANDER_PPM * 1e-6) + 0.5);
+}
+
 uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *ret_bound)
 {
 	const struct clock_point *a, *b;
 	size_t low = 0, high = map->count;
+	uint64_t to;
 
 	*ret_bound = 0;
 	if (map->identity || !map->count)
@@ -196,14 +258,44 @@ uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *r
 	b = &map->points[MIN(low, map->count - 1)];
 	a = low ? &map->points[low - 1] : b;
 	*ret_bound = MAX(a->bound, b->bound);
-	if (a == b)
-		return map->own_rate ? extend(map, b, from) : shift(b, from);
+	if (a == b) {
+		to = map->own_rate ? extend(map, b, from) : shift(b, from);
+		*ret_bound += growth(map, a, b, to);
+		return to;
+	}
 	if (!map->ticks && stepped(a, b)) {
 		*ret_bound += distance(b->to - a->to, b->from - a->from);
 		a = from - a->from < b->from - from ? a : b;
 		return shift(a, from);
 	}
-	return a->to + mul_div(from - a->from, b->to - a->to, b->from - a->from);
+	to = a->to + mul_div(from - a->from, b->to - a->to, b->from - a->from);
+	/* On the line each point's error counts by how near it is. */
+	if (map->own_rate)
+		*ret_bound = mul_div(a->bound, b->from - from, b->from - a->from) +
+			     mul_div(b->bound, from - a->from, b->from - a->from) + 1;
+	*ret_bound += growth(map, a, b, to);
+	return to;
+}
+
+uint64_t clock_map_worst(const struct clock_map *map, uint64_t first, uint64_t last)
+{
+	uint64_t worst, bound;
+
+	clock_map_apply(map, first, &worst);
+	clock_map_apply(map, last, &bound);
+	worst = MAX(worst, bound);
+	/* Between two points it is the middle, or what comes next to it. */
+	for (size_t i = 0; i < map->count; i++) {
+		uint64_t at = map->points[i].from, next = at;
+
+		if (i + 1 < map->count)
+			next += (map->points[i + 1].from - at) / 2;
+		clock_map_apply(map, MIN(MAX(at, first), last), &bound);
+		worst = MAX(worst, bound);
+		clock_map_apply(map, MIN(MAX(next, first), last), &bound);
+		worst = MAX(worst, bound);
+	}
+	return worst;
 }
 
 void clock_map_sum(const struct clock_map *map, int64_t *ret_offset, uint64_t *ret_bound,

@@ -37,7 +37,7 @@ struct mark_feed {
 	struct sync_scan kernel;
 	bool scanned;
 	struct nesting *nesting; /* owned */
-	uint64_t given, unopened;
+	uint64_t given, unopened, bound_max;
 	bool unit_ms;
 	const char *controller_key; /* borrowed from a file */
 };
@@ -90,7 +90,7 @@ static int tie_by_syncs(struct mark_feed *m, struct source *s)
 {
 	for (size_t i = 0; i < s->file.sync_count; i++) {
 		const struct kernel_sync *k = sync_scan_find(&m->kernel, s->file.syncs[i].id);
-		struct clock_point p = { .to = k ? k->ts : 0 };
+		struct clock_point p = { .to = k ? k->ts : 0, .id = s->file.syncs[i].id };
 
 		if (!k)
 			continue;
@@ -103,13 +103,17 @@ static int tie_by_syncs(struct mark_feed *m, struct source *s)
 	return 0;
 }
 
-static int scan_kernel(struct mark_feed *m, const struct stream_index *index,
+static int scan_kernel(struct mark_feed *m, struct stream_index *index,
 		       const struct stream_reader *reader, struct error *err)
 {
+	int r;
+
 	if (m->scanned)
 		return 0;
 	m->scanned = true;
-	return sync_scan(&m->kernel, index, reader, err);
+	r = sync_scan(&m->kernel, index, reader, err);
+	index->info.syncs = r < 0 ? NULL : &m->kernel;
+	return r;
 }
 
 static int tie_by_clock(struct mark_feed *m, struct source *s, clockid_t clock,
@@ -156,13 +160,15 @@ static uint64_t to_trace(const struct source *s, uint64_t ts)
 	return clock_map_apply(&s->map, ts, &bound);
 }
 
-static int warn_of_tie(const struct source *s, struct stream_index *index, uint64_t bound_max)
+static int warn_of_tie(const struct mark_feed *m, const struct source *s,
+		       struct stream_index *index)
 {
-	if (s->origin.bound <= bound_max)
+	if (s->origin.bound <= m->bound_max)
 		return 0;
 	return stream_index_warn(
-		index, "%s: its clock is tied to the trace only within %" PRIu64 " microseconds",
-		s->origin.name, (s->origin.bound + 999) / 1000);
+		index, "%s: its clock is tied to the trace only within %" PRIu64 " microseconds%s",
+		s->origin.name, (s->origin.bound + 999) / 1000,
+		s->map.own_rate && s->map.count == 1 ? ": a second sync would tell its rate" : "");
 }
 
 static int warn_of_file(const struct source *s, int code, const struct error *why,
@@ -239,8 +245,8 @@ static int add_sync_file(struct mark_feed *m, struct source *s, const struct exp
 }
 
 static int add_file(struct mark_feed *m, uint32_t number, const struct export_merge *merge,
-		    const struct export_options *options, struct stream_index *index,
-		    const struct stream_reader *reader, struct error *err)
+		    struct stream_index *index, const struct stream_reader *reader,
+		    struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 	struct source *s = &m->sources[number];
@@ -258,15 +264,20 @@ static int add_file(struct mark_feed *m, uint32_t number, const struct export_me
 		r = tie(m, s, merge, index, reader, err);
 	if (r < 0)
 		return r;
-	clock_map_sum(&s->map, &s->origin.offset, &s->origin.bound, &s->origin.drift);
+	clock_map_sum(&s->map, &s->origin.offset, &s->origin.tie_bound, &s->origin.drift);
+	s->origin.bound = s->origin.tie_bound;
+	if (s->file.last_ts)
+		s->origin.bound = MAX(s->origin.bound,
+				      clock_map_worst(&s->map, s->file.first_ts, s->file.last_ts));
 	s->origin.ties = s->map.count;
+	s->origin.points = s->map.points;
 	s->origin.members = (struct text){ s->file.members.data, (uint32_t)s->file.members.len };
 	if (s->file.has_unit)
 		m->unit_ms = s->file.unit_ms;
 	if (s->file.controller_key)
 		m->controller_key = s->file.controller_key;
 	r = add_syncs(m, s, number);
-	return r ?: warn_of_tie(s, index, options->bound_max_ns ?: EXPORT_BOUND_NS);
+	return r ?: warn_of_tie(m, s, index);
 }
 
 /* When the recording began and ended, by the trace clock. */
@@ -403,8 +414,11 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 	}
 	if (!m || !m->sources || !m->origins || nesting_new(&m->nesting) < 0)
 		return error_errno(err, -ENOMEM, "can't begin with the marks");
+	m->bound_max = options->bound_max_ns ?: EXPORT_BOUND_NS;
+	if (!options->follow && clock_map_wants_marks(m->info))
+		r = scan_kernel(m, index, reader, err);
 	for (size_t i = 0; r == 0 && i < options->merge_count; i++) {
-		r = add_file(m, (uint32_t)i, &options->merges[i], options, index, reader, err);
+		r = add_file(m, (uint32_t)i, &options->merges[i], index, reader, err);
 		if (r == 0 && fetch(&m->sources[i], err) < 0)
 			return -EIO;
 		m->origins[i] = m->sources[i].origin;
@@ -508,6 +522,12 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 			" threads are taken as they are: nothing ties their clock to the "
 			"trace clock '%s'",
 			sum.untied, m->info->header->trace_clock);
+	if (r == 0 && sum.bound > m->bound_max)
+		r = stream_index_warn(
+			index,
+			"applications' marks are tied to the trace only within %" PRIu64
+			" microseconds",
+			(sum.bound + 999) / 1000);
 	if (r == 0 && sum.labels_refused)
 		r = stream_index_warn(index,
 				      "names of marks are missing %" PRIu64

@@ -151,9 +151,6 @@ void mark_ring_list_forget(struct mark_ring_list *list)
 
 static int tie_clock(struct mark_rings *m, struct clock *c)
 {
-	int64_t offset;
-	uint64_t bound;
-	double drift;
 	int r;
 
 	clock_map_deinit(&c->map);
@@ -161,8 +158,6 @@ static int tie_clock(struct mark_rings *m, struct clock *c)
 	c->tied = r == 0;
 	if (!c->tied)
 		c->map.identity = true;
-	clock_map_sum(&c->map, &offset, &bound, &drift);
-	m->sum.bound = MAX(m->sum.bound, bound);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -488,9 +483,9 @@ static int advance(struct mark_rings *m, struct ring_cursor *c)
 }
 
 /* Into the trace clock. */
-static void convert(const struct ring_cursor *c, struct mark *ret)
+static void convert(struct mark_rings *m, const struct ring_cursor *c, struct mark *ret)
 {
-	uint64_t end;
+	uint64_t end, bound;
 
 	*ret = c->mark;
 	if (ret->phase == PHASE_FRAME || ret->phase == PHASE_METADATA) {
@@ -498,7 +493,8 @@ static void convert(const struct ring_cursor *c, struct mark *ret)
 		return;
 	}
 	end = ret->ts > UINT64_MAX - ret->dur ? UINT64_MAX : ret->ts + ret->dur;
-	ret->ts = to_trace(c, ret->ts);
+	ret->ts = clock_map_apply(c->map, ret->ts, &bound);
+	m->sum.bound = MAX(m->sum.bound, bound);
 	if (ret->has & HAS_DUR)
 		ret->dur = MAX(to_trace(c, end), ret->ts) - ret->ts;
 }
@@ -511,7 +507,7 @@ int mark_rings_next(struct mark_rings *m, struct mark *ret, uint64_t *ret_order,
 
 		if (c->have_mark && !m->given) {
 			m->given = true;
-			convert(c, ret);
+			convert(m, c, ret);
 			*ret_order = c->order;
 			return 1;
 		}
