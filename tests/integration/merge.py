@@ -75,17 +75,45 @@ def a_session_that_stops_takes_it(test):
     check(times == [5000], f"{times}")
 
 
-def another_clock_is_tied(test):
+def record_meter(test, to):
     (test.dir / "meter.py").write_text(METER)
-    result = record(test, "-o", "x.json", "--merge", "meter.json", "--sync-file", "ties.json",
+    result = record(test, "-o", to, "--merge", "meter.json", "--sync-file", "ties.json",
                     "--sync-bound", "20s", "--", sys.executable, "meter.py", *test.arguments("sync"))
     check(result.status == 0 and "tied" not in result.err, f"{result}")
+    return result
+
+
+def another_clock_is_tied(test):
+    result = record_meter(test, "x.json")
     trace = json.loads((test.dir / "x.json").read_text())
     peak, = [e for e in trace["traceEvents"] if e["name"] == "peak"]
     merged, = trace["otherData"]["merged"]
     check(merged["clock"] == "clock_sync" and merged["ties"] == 2, f"{merged}")
+    check([t["sync_id"] for t in merged["tied"]] == ["first", "last"] and
+          max(t["bound_ns"] for t in merged["tied"]) == merged["tie_bound_ns"], f"{merged}")
     off = abs(peak["ts"] * 1000 - float(result.out.split()[-1]))
     check(off <= merged["bound_ns"] + 1000, f"{off} but {merged}")
+
+
+def another_clock_is_in_perfetto(test):
+    """A clock of the sequence, and the figures of each tie as an instant."""
+    result = record_meter(test, "x.pftrace")
+    peak, = json.loads((test.dir / "meter.json").read_text())
+    ties = json.loads((test.dir / "ties.json").read_text())
+    begin = float(result.out.split()[-1]) - (peak["ts"] - 5e6) * 1000
+    trace = Decoder(test.dir, test.source).decode(test.dir / "x.pftrace")
+    snapshots = [{c.clock_id: c.timestamp for c in p.clock_snapshot.clocks} for p in trace.packet
+                 if p.HasField("clock_snapshot")]
+    times = [s[6] for s in snapshots]
+    check(times == sorted(times), f"{times}")
+    meter = [(s[65], s[6]) for s in snapshots if 65 in s]
+    check(len(meter) == 2, f"{snapshots}")
+    for tie, (own, boot) in zip(ties, meter):
+        half = (tie["ts"] - tie["args"]["issue_ts"]) * 500
+        check(abs(own - (tie["ts"] * 1000 - half)) <= 1 and abs(boot - (own - 5e9 + begin)) <= half + 1000,
+              f"{tie} {own} {boot} {begin}")
+    instants = [p.timestamp for p in trace.packet if p.HasField("track_event") and p.timestamp in dict(meter).values()]
+    check(sorted(instants) == sorted(dict(meter).values()), f"{instants} {meter}")
 
 
 def what_is_missing_is_told(test):
@@ -120,6 +148,7 @@ def main():
     test.case("a command writes the file that is merged", a_command_writes_the_file)
     test.case("a session takes it as it stops", a_session_that_stops_takes_it, daemon=True)
     test.case("another clock is tied while it is recorded", another_clock_is_tied, daemon=True)
+    test.case("another clock is in the Perfetto trace", another_clock_is_in_perfetto, daemon=True)
     test.case("what is missing is told", what_is_missing_is_told)
     test.case("an array is written", an_array_is_written)
     test.end()

@@ -287,6 +287,8 @@ static void a_clock_of_its_own_goes_on(void **state _unused_)
 static void a_bound_tells_how_far_the_ties_are(void **state _unused_)
 {
 	struct clock_map map = { .own_rate = true }, one = { .own_rate = true }, kept = { 0 };
+	struct clock_map close = { .own_rate = true };
+	struct clock_sum sum;
 	uint64_t bound;
 
 	assert_int_equal(clock_map_add(&map, &(struct clock_point){ 10 * S, 20 * S, 2000, NULL }),
@@ -308,12 +310,29 @@ static void a_bound_tells_how_far_the_ties_are(void **state _unused_)
 	assert_int_equal(clock_map_worst(&map, 12 * S, 13 * S), 2300 + 1 + 3000);
 	assert_int_equal(clock_map_worst(&map, 12 * S, 19 * S), 2500 + 1 + 5000);
 	assert_int_equal(clock_map_worst(&map, 8 * S, 40 * S), 33000);
+	clock_map_sum(&map, &sum);
+	assert_true(sum.drift_known);
+	assert_int_equal(sum.drift, 0);
+	assert_int_equal(sum.drift_bound, 500);
 	clock_map_deinit(&map);
 	assert_int_equal(clock_map_add(&one, &(struct clock_point){ 10 * S, 20 * S, 7, NULL }), 0);
 	clock_map_seal(&one);
 	clock_map_apply(&one, 12 * S, &bound);
 	assert_int_equal(bound, 7 + 2 * S / 1000000 * CLOCK_DRIFT_MAX_PPM);
 	clock_map_deinit(&one);
+	/* Wider than they are apart: no rate, and the better one's offset. */
+	assert_int_equal(
+		clock_map_add(&close, &(struct clock_point){ 10 * S, 20 * S, 4000000, NULL }), 0);
+	assert_int_equal(
+		clock_map_add(&close, &(struct clock_point){ 10 * S + 10000000, 20 * S + 4000000,
+							     8000000, NULL }),
+		0);
+	clock_map_seal(&close);
+	assert_int_equal(clock_map_apply(&close, 10 * S + 9000000, &bound), 20 * S + 9000000);
+	assert_int_equal(bound, 4000000 + 4500);
+	clock_map_sum(&close, &sum);
+	assert_false(sum.drift_known);
+	clock_map_deinit(&close);
 	/* One that the kernel keeps in step drifts not. */
 	assert_int_equal(clock_map_add(&kept, &(struct clock_point){ 10 * S, 20 * S, 7, NULL }), 0);
 	clock_map_seal(&kept);

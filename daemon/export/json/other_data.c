@@ -275,6 +275,9 @@ static void put_ties(struct buf *b, const struct mark_origin *o)
 	buf_puts(b, "[");
 	for (size_t i = 0; i < o->ties; i++) {
 		const struct clock_point *p = &o->points[i], *last = i ? p - 1 : NULL;
+		/* As far apart as it takes. */
+		bool told = last && p->bound + last->bound <
+					    (p->from - last->from) / 1000000 * CLOCK_DRIFT_MAX_PPM;
 
 		json_put_comma(b);
 		buf_puts(b, "{");
@@ -282,7 +285,7 @@ static void put_ties(struct buf *b, const struct mark_origin *o)
 		json_put_u64_key(b, "clock_ns", p->from);
 		json_put_i64_key(b, "offset_ns", (int64_t)(p->to - p->from));
 		json_put_u64_key(b, "bound_ns", p->bound);
-		put_drift(b, last ? p->to - last->to : 0, last ? p->from - last->from : 0);
+		put_drift(b, told ? p->to - last->to : 0, told ? p->from - last->from : 0);
 		buf_puts(b, "}");
 	}
 	buf_puts(b, "]");
@@ -302,15 +305,15 @@ static void put_merged(struct buf *b, const struct mark_feed *marks)
 		json_put_string_key(b, "file", all[i].name);
 		json_put_string_key(b, "clock", all[i].clock ?: "clock_sync");
 		json_put_u64_key(b, "ties", all[i].ties);
-		json_put_i64_key(b, "offset_ns", all[i].offset);
+		json_put_i64_key(b, "offset_ns", all[i].sum.offset);
 		json_put_u64_key(b, "bound_ns", all[i].bound);
-		json_put_u64_key(b, "tie_bound_ns", all[i].tie_bound);
+		json_put_u64_key(b, "tie_bound_ns", all[i].sum.bound);
 		json_put_key(b, "drift_ppb");
-		/* One tie tells nothing of it. */
-		if (all[i].ties > 1)
-			buf_printf(b, "%.3f", all[i].drift);
+		if (all[i].sum.drift_known)
+			buf_printf(b, "%.3f,\"drift_bound_ppb\":%.3f", all[i].sum.drift,
+				   all[i].sum.drift_bound);
 		else
-			buf_puts(b, all[i].ties ? "null" : "0");
+			buf_puts(b, "null");
 		if (!all[i].clock)
 			put_ties(b, &all[i]);
 		json_put_key(b, "says");

@@ -176,6 +176,13 @@ static bool stepped(const struct clock_point *a, const struct clock_point *b)
 	return change > span / 1000000 * CLOCK_DRIFT_MAX_PPM + a->bound + b->bound + 1000;
 }
 
+static bool drifts_too_much(const struct clock_point *a, const struct clock_point *b)
+{
+	uint64_t span = b->from - a->from;
+
+	return distance(b->to - a->to, span) > span / 1000000 * CLOCK_DRIFT_MAX_PPM + 1000;
+}
+
 /*
  * Trace clock per other clock, over all points. 1: one point tells nothing, and points that
  * are close together not enough.
@@ -268,6 +275,14 @@ uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *r
 		a = from - a->from < b->from - from ? a : b;
 		return shift(a, from);
 	}
+	/* A rate that can't be: their bounds are wider than what they are apart tells. */
+	if (map->own_rate && !map->ticks && drifts_too_much(a, b)) {
+		a = a->bound <= b->bound ? a : b;
+		to = shift(a, from);
+		*ret_bound = a->bound +
+			     (uint64_t)((double)distance(to, a->to) * CLOCK_DRIFT_MAX_PPM * 1e-6);
+		return to;
+	}
 	to = a->to + mul_div(from - a->from, b->to - a->to, b->from - a->from);
 	/* On the line each point's error counts by how near it is. */
 	if (map->own_rate)
@@ -298,23 +313,23 @@ uint64_t clock_map_worst(const struct clock_map *map, uint64_t first, uint64_t l
 	return worst;
 }
 
-void clock_map_sum(const struct clock_map *map, int64_t *ret_offset, uint64_t *ret_bound,
-		   double *ret_drift)
+void clock_map_sum(const struct clock_map *map, struct clock_sum *ret)
 {
 	const struct clock_point *first, *last;
 
-	*ret_offset = 0;
-	*ret_bound = 0;
-	*ret_drift = 0;
+	*ret = (struct clock_sum){ .drift_known = map->identity };
 	if (map->identity || !map->count)
 		return;
 	first = map->points;
 	last = first + map->count - 1;
-	*ret_offset = (int64_t)(first->to - first->from);
+	ret->offset = (int64_t)(first->to - first->from);
 	for (size_t i = 0; i < map->count; i++)
-		*ret_bound = MAX(*ret_bound, map->points[i].bound);
-	if (map->count > 1)
-		*ret_drift =
-			((double)(last->to - first->to) / (double)(last->from - first->from) - 1) *
-			1e9;
+		ret->bound = MAX(ret->bound, map->points[i].bound);
+	if (map->count < 2)
+		return;
+	ret->drift =
+		((double)(last->to - first->to) / (double)(last->from - first->from) - 1) * 1e9;
+	ret->drift_bound =
+		(double)(first->bound + last->bound) / (double)(last->to - first->to) * 1e9;
+	ret->drift_known = map->ticks || ret->drift_bound < CLOCK_DRIFT_MAX_PPM * 1e3;
 }

@@ -56,7 +56,11 @@ int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t
 uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *ret_bound);
 /* The worst bound of times from first to last, of the other clock. */
 uint64_t clock_map_worst(const struct clock_map *map, uint64_t first, uint64_t last);
-/* Over all points: trace clock minus the other at the first, the worst bound, ns gained in a
- * second. */
-void clock_map_sum(const struct clock_map *map, int64_t *ret_offset, uint64_t *ret_bound,
-		   double *ret_drift);
+struct clock_sum {
+	int64_t offset; /* trace clock minus the other, at the first point */
+	uint64_t bound; /* the worst of the points' */
+	double drift;	/* ns gained in a second, from the first point to the last */
+	double drift_bound;
+	bool drift_known; /* the points are so many and so far apart that it means something */
+};
+void clock_map_sum(const struct clock_map *map, struct clock_sum *ret);

@@ -264,8 +264,8 @@ static int add_file(struct mark_feed *m, uint32_t number, const struct export_me
 		r = tie(m, s, merge, index, reader, err);
 	if (r < 0)
 		return r;
-	clock_map_sum(&s->map, &s->origin.offset, &s->origin.tie_bound, &s->origin.drift);
-	s->origin.bound = s->origin.tie_bound;
+	clock_map_sum(&s->map, &s->origin.sum);
+	s->origin.bound = s->origin.sum.bound;
 	if (s->file.last_ts)
 		s->origin.bound = MAX(s->origin.bound,
 				      clock_map_worst(&s->map, s->file.first_ts, s->file.last_ts));

@@ -15,12 +15,10 @@
 
 /* How one source's clock was tied to the trace clock, and what came from it. */
 struct mark_origin {
-	const char *name;   /* of the file; borrowed */
-	const char *clock;  /* "MONOTONIC" ...; NULL: tied by clock_sync events */
-	int64_t offset;	    /* trace clock minus its clock, ns */
-	uint64_t bound;	    /* ns: of any of its events */
-	uint64_t tie_bound; /* ns: of the worst tie */
-	double drift;	    /* ns in a second */
+	const char *name;  /* of the file; borrowed */
+	const char *clock; /* "MONOTONIC" ...; NULL: tied by clock_sync events */
+	struct clock_sum sum;
+	uint64_t bound; /* ns: of any of its events */
 	size_t ties;
 	const struct clock_point *points; /* the ties, in order; borrowed */
 	struct text members;		  /* what its file says besides events: members of a dict */

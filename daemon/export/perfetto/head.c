@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "export/perfetto/packet.h"
+#include "export/perfetto/ties.h"
 #include "util/io.h"
 
 /* ClockSnapshot's built-in clock for a clockid of clock_gettime; 0: it has none. */
@@ -316,13 +317,44 @@ int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until,
 /* Readers convert by the last one, or between two. */
 #define CLOCKS_BEFORE 4
 
+/* A merged file's ties go where the trace clock is one that a snapshot has. */
+static uint32_t tied_clock(const struct trace_info *info)
+{
+	if (strcmp(info->header->trace_clock, "boot") == 0)
+		return PF_BUILTIN_BOOTTIME;
+	return strcmp(info->header->trace_clock, "mono_raw") == 0 ? PF_CLOCK_MONO_RAW : 0;
+}
+
+/* Also the ties of merged files, which neither a stream nor one of several files has. */
+static int put_all_clocks(const struct trace_info *info, uint64_t *from, struct buf *out)
+{
+	uint32_t trace = tied_clock(info);
+	struct pf_tie_cursor ties;
+	int r = 0;
+
+	pf_tie_cursor_init(&ties, info);
+	if (!trace)
+		ties.count = 0;
+	for (size_t i = 0; r >= 0 && i < info->clock_count; i++) {
+		uint64_t ts = taken_at(info, info->clocks[i]);
+
+		*from = MAX(*from, ts);
+		r = pf_put_ties(&ties, ts, trace, out);
+		if (r >= 0)
+			r = put_clocks(info->clocks[i], out);
+	}
+	return r < 0 ? r : pf_put_ties(&ties, UINT64_MAX, trace, out);
+}
+
 static int put_first_clocks(const struct trace_info *info, uint64_t *from, uint64_t until,
 			    struct buf *out)
 {
-	size_t before = until == UINT64_MAX ? 0 : taken_by(info, until);
+	size_t before = taken_by(info, until);
 	int r;
 
 	*from = 0;
+	if (until == UINT64_MAX)
+		return put_all_clocks(info, from, out);
 	if (!info->clock_count)
 		return 0;
 	*from = taken_at(info,

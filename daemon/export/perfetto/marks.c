@@ -2,19 +2,15 @@
 #include "export/perfetto/marks.h"
 
 #include <errno.h>
-#include <math.h>
 
 #include "export/perfetto/annotation.h"
+#include "export/perfetto/counters.h"
 #include "export/perfetto/track_event.h"
 
 /* InternedData */
 enum { INTERNED_CATEGORIES = 1, INTERNED_NAMES = 2, INTERNED_KEYS = 3 };
 
 enum { LEXICOGRAPHIC = 1 }; /* TrackDescriptor.ChildTracksOrdering */
-
-enum { UNIT_TIME_NS = 1, UNIT_SIZE_BYTES = 3 }; /* CounterDescriptor.Unit */
-
-#define NAME_BYTES_MAX UINT32_C(1024) /* of a name that is kept or made */
 
 void pf_marks_init(struct pf_marks *m, enum pf_clock clock, struct task_table *tasks)
 {
@@ -199,8 +195,8 @@ static int describe_shared(struct pf_marks *m, struct text name, uint64_t *ret_u
 	return pf_track_describe(track, &form, out);
 }
 
-static int put_shared_instant(struct pf_marks *m, const struct mark *mark, struct text track,
-			      struct buf *out)
+int pf_marks_put_shared(struct pf_marks *m, const struct mark *mark, struct text track,
+			struct buf *out)
 {
 	uint64_t uuid;
 	int r = describe_shared(m, track, &uuid, out);
@@ -228,7 +224,7 @@ static int put_instant(struct pf_marks *m, const struct mark *mark, struct buf *
 {
 	switch (mark->instant) {
 	case 'g':
-		return put_shared_instant(m, mark, TEXT("instants"), out);
+		return pf_marks_put_shared(m, mark, TEXT("instants"), out);
 	case 'p':
 		return put_process_instant(m, mark, out);
 	default:
@@ -236,9 +232,8 @@ static int put_instant(struct pf_marks *m, const struct mark *mark, struct buf *
 	}
 }
 
-/* What an id means: of the whole machine or of one process. */
-static uint64_t id_of(char kind, const struct mark *mark, bool usually_local, struct text cat,
-		      struct text id)
+uint64_t pf_mark_id(char kind, const struct mark *mark, bool usually_local, struct text cat,
+		    struct text id)
 {
 	bool local = mark->id_kind == ID_LOCAL || (mark->id_kind == ID_PLAIN && usually_local);
 	uint64_t seed = pf_track_uuid(kind, local, local ? mark->pid : 0, cat, 0);
@@ -249,7 +244,7 @@ static uint64_t id_of(char kind, const struct mark *mark, bool usually_local, st
 
 static uint64_t tree_of(const struct mark *mark)
 {
-	return id_of('a', mark, false, mark->part[PART_CAT], mark->part[PART_ID]);
+	return pf_mark_id('a', mark, false, mark->part[PART_CAT], mark->part[PART_ID]);
 }
 
 /* The track of a mark that has an id, described beneath its process, or at the top. */
@@ -304,7 +299,7 @@ static int take_link(struct pf_marks *m, const struct mark *mark)
 
 	if (!value_find(mark->part[PART_ARGS], "linked_id", &id) || id.type != VALUE_STRING)
 		return -EINVAL;
-	linked = id_of('a', mark, false, mark->part[PART_CAT], id.text);
+	linked = pf_mark_id('a', mark, false, mark->part[PART_CAT], id.text);
 	track = pf_track_get(&m->tracks, uuid);
 	if (track && track->same_as)
 		uuid = track->same_as;
@@ -318,9 +313,9 @@ static int take_link(struct pf_marks *m, const struct mark *mark)
 
 static int put_flow(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
-	uint64_t flow =
-		pf_track_uuid('f', 0, 0, mark->part[PART_NAME],
-			      id_of('f', mark, false, mark->part[PART_CAT], mark->part[PART_ID]));
+	uint64_t flow = pf_track_uuid(
+		'f', 0, 0, mark->part[PART_NAME],
+		pf_mark_id('f', mark, false, mark->part[PART_CAT], mark->part[PART_ID]));
 	bool last = mark->phase == PHASE_FLOW_END;
 	uint64_t thread;
 	int r;
@@ -344,104 +339,6 @@ static int put_flow(struct pf_marks *m, const struct mark *mark, struct buf *out
 	return pf_event_end(m, mark->ts, out);
 }
 
-/* "heap [bytes]" is counted in bytes, and called "heap". */
-static void split_unit(struct text *name, struct pf_track_form *form)
-{
-	const char *open = name->len && name->data[name->len - 1] == ']'
-				   ? memrchr(name->data, '[', name->len)
-				   : NULL;
-	struct text unit;
-
-	if (!open)
-		return;
-	unit.data = open + 1;
-	unit.len = (uint32_t)(name->data + name->len - 1 - unit.data);
-	name->len = (uint32_t)(open - name->data);
-	while (name->len && name->data[name->len - 1] == ' ')
-		name->len--;
-	if (text_equal(unit, TEXT("bytes")) || text_equal(unit, TEXT("B")))
-		form->unit = UNIT_SIZE_BYTES;
-	else if (text_equal(unit, TEXT("ns")))
-		form->unit = UNIT_TIME_NS;
-	else
-		form->unit_name = unit;
-}
-
-static void add_word(struct buf *to, struct text word)
-{
-	if (to->len && word.len)
-		buf_putc(to, ' ');
-	buf_append(to, word.data, MIN(word.len, NAME_BYTES_MAX));
-}
-
-/* The counter's name, its id if it has one, and the series' name unless that says the same. */
-static int spell_counter(const struct mark *mark, struct text key, struct pf_track_form *form,
-			 struct buf *to)
-{
-	struct text name = mark->part[PART_NAME];
-
-	split_unit(&name, form);
-	split_unit(&key, form);
-	add_word(to, name);
-	add_word(to, mark->part[PART_ID]);
-	if (!text_equal(key, name) && !text_equal(key, TEXT("value")))
-		add_word(to, key);
-	form->name = (struct text){ to->data, (uint32_t)to->len };
-	return buf_error(to);
-}
-
-static int put_series(struct pf_marks *m, const struct mark *mark, const struct value *v,
-		      uint64_t process, struct buf *out)
-{
-	struct pf_track_form form = { .parent = process, .kind = PF_TRACK_COUNTER };
-	uint64_t uuid = id_of('c', mark, true, mark->part[PART_NAME], mark->part[PART_ID]);
-	_cleanup_buf_ struct buf name = BUF_INIT;
-	struct pf_track *track;
-	double d = 0;
-	int r;
-
-	if (spell_counter(mark, v->key, &form, &name) < 0)
-		return -ENOMEM;
-	track = pf_track_get(&m->tracks, pf_track_uuid('c', 0, 0, v->key, uuid));
-	if (!track)
-		return -ENOSPC;
-	r = pf_track_describe(track, &form, out);
-	if (r < 0)
-		return r;
-	pf_event_begin(m, COUNTER, track->uuid);
-	pf_event_put_categories(m, mark->part[PART_CAT]);
-	value_number(v, &d);
-	if (v->type == VALUE_INT || (v->type == VALUE_UINT && v->u <= INT64_MAX))
-		pf_uint(&m->event, EVENT_COUNTER, v->u);
-	else
-		pf_double(&m->event, EVENT_DOUBLE_COUNTER, d);
-	return pf_event_end(m, mark->ts, out);
-}
-
-static int put_counter(struct pf_marks *m, const struct mark *mark, struct buf *out)
-{
-	uint64_t process;
-	struct value_iter it;
-	struct value v;
-	bool any = false;
-	double d;
-	int r;
-
-	r = pf_track_describe_actor(&m->tracks, mark->pid, 0, &process, out);
-	value_iter_init(&it, mark->part[PART_ARGS], true);
-	while (r == 0 && value_next(&it, &v)) {
-		if (v.type == VALUE_LIST || v.type == VALUE_DICT) {
-			value_skip(&it);
-			continue;
-		}
-		if (!value_number(&v, &d) || !isfinite(d))
-			continue;
-		any = true;
-		r = put_series(m, mark, &v, process, out);
-	}
-	return r ?: any ? r : -EINVAL;
-}
-
 /* From its birth to its end an object is a slice; what it was in between are instants. */
 static int put_object(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
@@ -451,12 +348,12 @@ static int put_object(struct pf_marks *m, const struct mark *mark, struct buf *o
 							     : INSTANT;
 	_cleanup_buf_ struct buf spelled = BUF_INIT;
 
-	buf_append(&spelled, name.data, MIN(name.len, NAME_BYTES_MAX));
+	buf_append(&spelled, name.data, MIN(name.len, PF_NAME_BYTES_MAX));
 	buf_putc(&spelled, ' ');
-	buf_append(&spelled, id.data, MIN(id.len, NAME_BYTES_MAX));
+	buf_append(&spelled, id.data, MIN(id.len, PF_NAME_BYTES_MAX));
 	if (buf_error(&spelled) < 0)
 		return -ENOMEM;
-	return put_own(m, mark, type, id_of('o', mark, true, (struct text){ 0 }, id),
+	return put_own(m, mark, type, pf_mark_id('o', mark, true, (struct text){ 0 }, id),
 		       (struct text){ spelled.data, (uint32_t)spelled.len }, out);
 }
 
@@ -489,7 +386,7 @@ static int put_context(struct pf_marks *m, const struct mark *mark, struct buf *
 static int keep_text(char **to, const struct value *v)
 {
 	char *text = v->type == VALUE_STRING
-			     ? strndup(v->text.data ?: "", MIN(v->text.len, NAME_BYTES_MAX))
+			     ? strndup(v->text.data ?: "", MIN(v->text.len, PF_NAME_BYTES_MAX))
 			     : NULL;
 
 	if (v->type != VALUE_STRING)
@@ -567,7 +464,7 @@ static int put(struct pf_marks *m, const struct mark *mark, struct buf *out)
 	case PHASE_GLOBAL_SAMPLE:
 		return put_sample(m, mark, out);
 	case PHASE_COUNTER:
-		return put_counter(m, mark, out);
+		return pf_marks_put_counter(m, mark, out);
 	case PHASE_ASYNC_BEGIN:
 		return put_own(m, mark, SLICE_BEGIN, tree_of(mark), name, out);
 	case PHASE_ASYNC_END:
@@ -588,7 +485,7 @@ static int put(struct pf_marks *m, const struct mark *mark, struct buf *out)
 	case PHASE_LINK:
 		return take_link(m, mark);
 	case PHASE_MEMORY_GLOBAL:
-		return put_shared_instant(m, mark, TEXT("memory"), out);
+		return pf_marks_put_shared(m, mark, TEXT("memory"), out);
 	case PHASE_MEMORY_PROCESS:
 		return put_process_instant(m, mark, out);
 	default:

@@ -9,6 +9,8 @@
 #include "export/perfetto/packets.h"
 #include "export/perfetto/tracks.h"
 
+#define PF_NAME_BYTES_MAX UINT32_C(1024) /* of a name that is kept or made */
+
 struct pf_marks {
 	enum pf_clock clock;
 	struct task_table *tasks; /* borrowed */
@@ -25,5 +27,11 @@ void pf_marks_deinit(struct pf_marks *m);
 void pf_marks_restart(struct pf_marks *m);
 /* Appends its packets to out. 0 or -ENOMEM. */
 int pf_marks_put(struct pf_marks *m, const struct mark *mark, struct buf *out);
+/* What an id means, as the seed of a uuid: of the whole machine or of one process. */
+uint64_t pf_mark_id(char kind, const struct mark *mark, bool usually_local, struct text cat,
+		    struct text id);
+/* An instant of no process, on a track of that name. */
+int pf_marks_put_shared(struct pf_marks *m, const struct mark *mark, struct text track,
+			struct buf *out);
 /* Names that were told, but are of no mark's process or thread yet. */
 int pf_marks_put_names(struct pf_marks *m, struct buf *out);

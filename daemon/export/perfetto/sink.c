@@ -11,6 +11,7 @@
 #include "export/perfetto/packets.h"
 #include "export/perfetto/schema.h"
 #include "export/perfetto/tasks.h"
+#include "export/perfetto/ties.h"
 #include "export/segment.h"
 #include "export/sinks.h"
 
@@ -452,8 +453,10 @@ static int perfetto_cut(struct sink *s, const struct export_result *result, stru
 static int perfetto_close(struct sink *s, const struct export_result *result, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
-	int r = end_segment(p, result, true);
+	int r = p->segment ? 0 : pf_marks_put_ties(&p->marks, p->info, p->to);
 
+	if (r >= 0)
+		r = end_segment(p, result, true);
 	if (r >= 0)
 		r = output_flush(p->out, true);
 	return r < 0 ? error_errno(err, r, "perfetto") : 0;
