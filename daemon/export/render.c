@@ -14,6 +14,7 @@
 #define BATCH_EVENTS 1024
 #define BATCH_BYTES (64U << 10)
 #define BATCHES_PER_THREAD 4
+#define SOON 6 /* events: together they take longer than memory does to answer */
 #define STACK_SIZE (256U << 10)
 
 struct item {
@@ -73,6 +74,8 @@ static void render_batch(const struct render *r, void *state, struct batch *b)
 	for (size_t i = 0; i < b->count && b->result == 0; i++) {
 		const struct item *item = &b->items[i];
 
+		if (r->ops->soon && i + SOON < b->count && !b->items[i + SOON].is_loss)
+			r->ops->soon(state, &b->items[i + SOON].ev);
 		b->result =
 			unlikely(item->is_loss)
 				? r->ops->loss(state, item->ev.cpu, item->lost, &b->out, &b->weight)

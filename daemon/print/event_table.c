@@ -491,6 +491,12 @@ const char *event_unknown_part(const struct event *ev)
 	return ev->program ? ev->program->unknown : NULL;
 }
 
+void event_prefetch(const struct printer *p, const struct event *ev, const struct record *rec)
+{
+	if (ev->program)
+		program_prefetch(ev->program, p, rec);
+}
+
 int event_print(struct printer *p, const struct event *ev, const struct record *rec,
 		struct buf *out)
 {

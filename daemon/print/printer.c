@@ -11,10 +11,11 @@
 
 int printer_new(struct printer **ret, const struct event_table *t)
 {
-	struct printer *p = calloc(1, sizeof(*p));
+	struct printer *p = aligned_alloc(_Alignof(struct printer), sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
+	memset(p, 0, sizeof(*p));
 	p->table = t;
 	*ret = p;
 	return 0;
@@ -75,17 +76,20 @@ static char *print_address(const struct printer *p, char *w, uint64_t address, u
 	return format_number(w + 2, kernel ? printer_pointer(p, address) : address, &f);
 }
 
-const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t address,
-						     struct symbol_cache_entry *e)
+const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t address)
 {
+	struct symbol_cache_entry *e = &p->cache[printer_slot(p, address) - p->cache];
+	struct symbol *symbol = &p->symbols[e - p->cache];
+
 	e->address = address;
 	e->known = true;
-	e->found = symbols_find(event_table_symbols(p->table), address, &e->symbol);
-	e->name_len = e->found ? (uint32_t)strnlen(e->symbol.name, NAME_MAX_LEN) : 0;
+	e->found = symbols_find(event_table_symbols(p->table), address, symbol);
+	e->name_len = e->found ? (uint16_t)strnlen(symbol->name, NAME_MAX_LEN) : 0;
+	memcpy(e->name, e->found ? symbol->name : "", MIN(e->name_len, SYMBOL_NAME_NEAR));
 	/* is_kretprobe_trampoline(): where a probed function returns to tells nothing. */
-	e->is_trampoline = e->found && e->symbol.address == address &&
-			   (!strcmp(e->symbol.name, "arch_rethook_trampoline") ||
-			    !strcmp(e->symbol.name, "__kretprobe_trampoline"));
+	e->is_trampoline = e->found && symbol->address == address &&
+			   (!strcmp(symbol->name, "arch_rethook_trampoline") ||
+			    !strcmp(symbol->name, "__kretprobe_trampoline"));
 	e->is_plain = e->found && !e->is_trampoline && !p->table->env.text.sym_offset &&
 		      !p->table->env.text.sym_addr;
 	return e;
@@ -95,7 +99,7 @@ bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret)
 {
 	const struct symbol_cache_entry *e = printer_lookup(p, address);
 
-	*ret = e->symbol;
+	*ret = p->symbols[e - p->cache];
 	return e->found;
 }
 
@@ -110,7 +114,7 @@ static char *put_literal(char *w, const char *text)
 char *print_symbol(struct printer *p, char *w, uint64_t address, char kind)
 {
 	const struct symbol_cache_entry *e = printer_lookup(p, kind == 'B' ? address - 1 : address);
-	const struct symbol *s = &e->symbol;
+	const struct symbol *s = &p->symbols[e - p->cache];
 
 	if (!e->found)
 		return print_address(p, w, address, kind == 'f' ? 8 : 1);

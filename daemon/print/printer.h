@@ -51,15 +51,19 @@ struct event_table {
 };
 
 #define SYMBOL_CACHE_BITS 14
+#define SYMBOL_CACHE_SIZE (1U << SYMBOL_CACHE_BITS)
+/* With the rest of its entry one line of the CPU's cache. */
+#define SYMBOL_NAME_NEAR 48
 
+/* Which function comes next is chance: a look-up should miss the CPU's cache once at most. */
 struct symbol_cache_entry {
 	uint64_t address;
-	struct symbol symbol;
-	uint32_t name_len;
+	uint16_t name_len;
 	bool known, found;
-	bool is_trampoline; /* of return probes */
-	bool is_plain;	    /* ftrace's own events show its name and nothing else */
-};
+	bool is_trampoline;	     /* of return probes */
+	bool is_plain;		     /* ftrace's own events show its name and nothing else */
+	char name[SYMBOL_NAME_NEAR]; /* its beginning; not ended */
+} __attribute__((aligned(64)));
 
 struct printer {
 	const struct event_table *table;
@@ -67,7 +71,8 @@ struct printer {
 	uint64_t fallbacks;
 	struct trace_seq seq; /* for libtraceevent */
 	bool has_seq;
-	struct symbol_cache_entry cache[1 << SYMBOL_CACHE_BITS];
+	struct symbol symbols[SYMBOL_CACHE_SIZE]; /* beside the cache: what else is known */
+	struct symbol_cache_entry cache[SYMBOL_CACHE_SIZE];
 };
 
 /* Loads an integer in the recorded machine's byte order; not checked. */
@@ -97,17 +102,21 @@ const char *table_printk(const struct event_table *t, uint64_t address);
 /* For sorting and searching them by address. */
 int printk_format_order(const void *a, const void *b);
 
-/* Fills e; returns it. */
-const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t address,
-						     struct symbol_cache_entry *e);
+/* Fills the address's slot of the cache; returns it. */
+const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t address);
+
+static inline const struct symbol_cache_entry *printer_slot(const struct printer *p,
+							    uint64_t address)
+{
+	return &p->cache[(address * 0x9e3779b97f4a7c15) >> (64 - SYMBOL_CACHE_BITS)];
+}
 
 /* Through the printer's cache; good until the next look-up. */
 static inline const struct symbol_cache_entry *printer_lookup(struct printer *p, uint64_t address)
 {
-	struct symbol_cache_entry *e =
-		&p->cache[(address * 0x9e3779b97f4a7c15) >> (64 - SYMBOL_CACHE_BITS)];
+	const struct symbol_cache_entry *e = printer_slot(p, address);
 
-	return likely(e->known && e->address == address) ? e : printer_find_symbol(p, address, e);
+	return likely(e->known && e->address == address) ? e : printer_find_symbol(p, address);
 }
 
 bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret);
@@ -129,9 +138,9 @@ static inline char *print_ip(struct printer *p, char *w, uint64_t ip)
 	if (unlikely(!e->is_plain))
 		return print_ip_by(p, w, ip, p->table->env.text.sym_offset);
 	/* Most names are short: a copy of known size is a few moves. */
-	memcpy(w, e->symbol.name, SYMBOL_NAME_SLACK);
-	if (unlikely(e->name_len > SYMBOL_NAME_SLACK))
-		memcpy(w, e->symbol.name, e->name_len);
+	memcpy(w, e->name, SYMBOL_NAME_NEAR);
+	if (unlikely(e->name_len > SYMBOL_NAME_NEAR))
+		memcpy(w, p->symbols[e - p->cache].name, e->name_len);
 	return w + e->name_len;
 }
 

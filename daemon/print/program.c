@@ -293,6 +293,17 @@ static inline __attribute__((always_inline)) int execute(struct run *r, bool che
 	}
 }
 
+void program_prefetch(const struct program *prog, const struct printer *p, const struct record *rec)
+{
+	const struct op *op = prog->ops;
+	bool swap = p->table->swap;
+
+	if (op->code != OP_FUNCTION || rec->len < op->need)
+		return;
+	__builtin_prefetch(printer_slot(p, load_uint(rec->data + op->offset, op->size, swap)));
+	__builtin_prefetch(printer_slot(p, load_uint(rec->data + op->imm, op->size, swap)));
+}
+
 int program_run(const struct program *prog, struct printer *p, const struct record *rec,
 		struct buf *out)
 {

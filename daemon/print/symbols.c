@@ -206,7 +206,7 @@ static int reserve(struct symbols *s, const char *text, size_t len)
 	s->names = calloc(lines, sizeof(*s->names));
 	s->modules = calloc(lines, sizeof(*s->modules));
 	/* Every name is shorter than its line; a module's stands in its first line too. */
-	s->text = malloc(len + 2 + SYMBOL_NAME_SLACK);
+	s->text = malloc(len + 2);
 	return s->addresses && s->names && s->modules && s->text ? 0 : -ENOMEM;
 }
 
@@ -255,8 +255,7 @@ int symbols_new(struct symbols **ret, const char *text, size_t len)
 		symbols_free(s);
 		return -ENOMEM;
 	}
-	memset(s->text + s->text_len, 0, SYMBOL_NAME_SLACK);
-	shrunk = realloc(s->text, s->text_len + SYMBOL_NAME_SLACK);
+	shrunk = realloc(s->text, s->text_len + 1);
 	if (shrunk)
 		s->text = shrunk;
 	*ret = s;

@@ -10,10 +10,8 @@
 
 struct symbols;
 
-#define SYMBOL_NAME_SLACK 32
-
 struct symbol {
-	const char *name;   /* terminated; borrowed; SYMBOL_NAME_SLACK bytes can be read */
+	const char *name;   /* terminated; borrowed */
 	const char *module; /* NULL: the kernel itself */
 	uint64_t address;
 	uint64_t size; /* distance to the next symbol, as the kernel computes it */

@@ -78,6 +78,14 @@ _hot_ static int text_render(void *state, const struct trace_event *ev, struct b
 	return r;
 }
 
+static void text_soon(const void *userdata, const struct trace_event *ev)
+{
+	const struct text_state *s = userdata;
+
+	if (ev->desc)
+		event_prefetch(s->printer, ev->desc, &ev->rec);
+}
+
 /* As print_trace_line() of kernel/trace/trace.c. */
 static int text_render_loss(void *state _unused_, uint32_t cpu, uint64_t count, struct buf *out,
 			    uint64_t *weight _unused_)
@@ -93,6 +101,7 @@ static const struct render_ops text_render_ops = {
 	.begin = text_begin,
 	.end = text_end,
 	.event = text_render,
+	.soon = text_soon,
 	.loss = text_render_loss,
 	.failure = "can't write the text",
 };
