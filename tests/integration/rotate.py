@@ -239,6 +239,72 @@ def a_conversion_is_given_up(test):
     check(all(f.stat().st_size > 10 << 20 for f in in_order(test, "y.*.txt")), "one was cut")
 
 
+class MarkFile:
+    """What one file tells of the program's marks, by itself: every track that is used is described
+    before, down from its process."""
+
+    def __init__(self, trace):
+        tracks, interned, self.events, self.names = {}, {}, [], set()
+        for p in trace.packet:
+            if p.sequence_flags & 1:
+                interned.clear()
+            interned.update({i.iid: i.str if isinstance(i.str, str) else i.str.decode()
+                             for i in p.interned_data.event_names})
+            if p.HasField("track_descriptor"):
+                d = p.track_descriptor
+                check(not d.parent_uuid or d.parent_uuid in tracks, f"a track before its parent: {d}")
+                tracks[d.uuid] = d
+            if not p.HasField("track_event"):
+                continue
+            e = p.track_event
+            d = tracks.get(e.track_uuid)
+            check(d is not None, f"an event of a track that this file has not told of: {e}")
+            name = e.name or interned.get(e.name_iid, "")
+            check(e.type in (2, 4) or name, f"a name of another file: {e}")
+            self.events.append((e.type, d.thread.thread_name or d.name, name))
+            while d.parent_uuid:
+                d = tracks[d.parent_uuid]
+            self.names.add(d.process.process_name)
+        self.tids = {t.tid: t.tgid for p in trace.packet for t in p.process_tree.threads}
+        self.threads = {d.thread.tid: d.thread.pid for d in tracks.values() if d.thread.tid}
+
+
+BEGIN, END, COUNTER = 1, 2, 4
+
+
+def marks_go_on_in_every_file(test):
+    program = test.build / "tests" / "integration" / "marks_rotate"
+    result = test.run("record", "-e", "sched:sched_switch", "--rotate", "400ms", "-o", "x.pftrace",
+                      "--", program,
+                      env=test.environment(TRACED_MARKS=str(test.daemon.socket.parent)))
+    check(result.status == 0, f"{result}")
+    decoder = Decoder(test.dir, test.source)
+    paths = in_order(test, "x.*.pftrace")
+    files = [MarkFile(decoder.decode(path)) for path in paths]
+    check(len(files) >= 5, f"{paths}")
+    with_marks = [f for f in files if f.events]
+    check(len(with_marks) >= 5, f"marks are in {len(with_marks)} of {len(files)}")
+    for f in with_marks:
+        check(f.names == {"rotating"}, f"a process is called {f.names}")
+        check(all(f.tids.get(tid) == pid for tid, pid in f.threads.items()),
+              f"{f.threads} and {f.tids}")
+    for thread in ("rotating main", "rotating worker"):
+        events = [[e for e in f.events if e[1] == thread] for f in with_marks]
+        check(all(events), f"{thread} is not named in each file")
+        rounds = [e for es in events for e in es if e[2] == "round"]
+        check(len(rounds) == 40, f"{len(rounds)} rounds of {thread}")
+        check(events[0][0] == (BEGIN, thread, "whole"), f"it begins with {events[0][:2]}")
+        check(events[-1][-1][0] == END, f"it ends with {events[-1][-1]}")
+        all_ends = sum(e[0] == END for es in events for e in es)
+        check(all_ends == 41, f"{all_ends} ends of 41 slices")
+    operations = [(n, e[0]) for n, f in enumerate(with_marks) for e in f.events
+                  if e[1] == "operation"]
+    last = len(with_marks) - 1
+    check(operations == [(0, BEGIN)] * 2 + [(last, END)] * 2, f"{operations}")
+    counts = sum(e[0] == COUNTER for f in with_marks for e in f.events)
+    check(counts == 80, f"{counts} counts")
+
+
 def what_makes_no_sense_is_refused(test):
     for arguments in (["--rotate", "1M", "-o", "-"], ["--rotate", "1M", "-o", "x.traced"],
                       ["--rotate", "1M", "-o", "/dev/null", "--format", "txt"],
@@ -268,6 +334,7 @@ def main():
         test.case(f"a full disk, {ending}", a_full_disk, ending)
     test.case("keep holds it", keep_holds_it)
     test.case("two recordings share a name", two_recordings_share_a_name)
+    test.case("marks go on in every file", marks_go_on_in_every_file, daemon=True)
     test.case("what is given up is told", what_is_given_up_is_told)
     test.case("a conversion is given up", a_conversion_is_given_up)
     test.case("what makes no sense is refused", what_makes_no_sense_is_refused)
