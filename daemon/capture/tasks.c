@@ -153,7 +153,8 @@ struct slice {
 	struct task_memory *memory;
 	struct stream_writer *writer;
 	unsigned origin, written;
-	int error; /* of writing */
+	uint64_t boot_ns; /* before the first of them was read: what is renamed later is later */
+	int error;	  /* of writing */
 };
 
 static Traced__Capture__Task *slice_add(struct slice *s)
@@ -191,6 +192,7 @@ static void slice_clear(struct slice *s)
 		free(s->tasks[i].cmdline.data);
 	}
 	s->count = 0;
+	s->boot_ns = now_ns(CLOCK_BOOTTIME);
 }
 
 static void slice_deinit(struct slice *s)
@@ -217,7 +219,7 @@ static int slice_write(struct slice *s)
 		list[i] = &s->tasks[i];
 	msg.tasks = list;
 	msg.n_tasks = s->count;
-	msg.boot_ns = now_ns(CLOCK_BOOTTIME);
+	msg.boot_ns = s->boot_ns;
 	msg.origin = s->origin;
 	s->written += (unsigned)s->count;
 	s->error = stream_write_message(s->writer, CHUNK_TASKS, &msg.base);
@@ -313,7 +315,9 @@ static void add_process(struct slice *s, int proc, const char *pid)
 
 int task_scan_step(struct task_scan *s, struct stream_writer *w)
 {
-	_cleanup_(slice_deinit) struct slice slice = { .writer = w, .memory = s->memory };
+	_cleanup_(slice_deinit) struct slice slice = { .writer = w,
+						       .memory = s->memory,
+						       .boot_ns = now_ns(CLOCK_BOOTTIME) };
 	unsigned visited = 0;
 	struct dirent *e = NULL;
 	int r;
@@ -335,7 +339,9 @@ int task_scan_step(struct task_scan *s, struct stream_writer *w)
 
 int tasks_write_saved(const char *text, struct stream_writer *w)
 {
-	_cleanup_(slice_deinit) struct slice slice = { .writer = w, .origin = 1 };
+	_cleanup_(slice_deinit) struct slice slice = { .writer = w,
+						       .origin = 1,
+						       .boot_ns = now_ns(CLOCK_BOOTTIME) };
 	int r;
 
 	for (const char *p = text; p && *p; p = strchr(p, '\n')) {

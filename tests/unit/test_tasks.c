@@ -5,6 +5,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -18,6 +21,7 @@
 #include "fake_root.h"
 #include "proto/capture.pb-c.h"
 #include "stream/reader.h"
+#include "util/io.h"
 
 #define STAT_TAIL " 0 0 0 -1 %u 0 0 0 0 0 0 0 0 20 0 1 0 %u 1 2 3\n"
 
@@ -145,6 +149,35 @@ static void scan_finds_threads(void **state)
 	}
 	assert_true(main_seen && thread_seen && kthread_seen);
 	traced__capture__tasks__free_unpacked(t, NULL);
+}
+
+/* It is renamed while it is read: by what is said of the time the new name has to be the later. */
+static void a_reading_is_dated_before_it(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t *renamed = mmap(NULL, sizeof(*renamed), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct task_scan scan;
+	Traced__Capture__Tasks *t;
+	pid_t pid;
+
+	add_task(f, 10, 10, "main", 0);
+	assert_int_equal(unlink(fake_path(&f->root, "proc/10/status")), 0);
+	assert_int_equal(mkfifo(fake_path(&f->root, "proc/10/status"), 0600), 0);
+	pid = fork();
+	if (!pid) {
+		int fd = open(fake_path(&f->root, "proc/10/status"), O_WRONLY);
+
+		*renamed = now_ns(CLOCK_BOOTTIME);
+		_exit(write_full(fd, "Uid:\t0\n", 7) < 0);
+	}
+	assert_int_equal(task_scan_start(&scan, fake_path(&f->root, "proc"), NULL), 0);
+	assert_int_equal(task_scan_step(&scan, &f->writer), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(read_tasks(f, &t), 1);
+	assert_true(t->boot_ns && t->boot_ns < *renamed);
+	traced__capture__tasks__free_unpacked(t, NULL);
+	munmap(renamed, sizeof(*renamed));
 }
 
 static void long_scan_comes_in_slices(void **state)
@@ -573,6 +606,7 @@ int main(void)
 		cmocka_unit_test(constants_in_formats),
 		cmocka_unit_test(symbols_only_where_formats_name_them),
 		TEST(scan_finds_threads),
+		TEST(a_reading_is_dated_before_it),
 		TEST(long_scan_comes_in_slices),
 		TEST(a_process_of_many_threads_is_divided),
 		TEST(a_later_scan_writes_what_is_new),
