@@ -585,10 +585,13 @@ int options_check(const struct options *o, const struct command *command, struct
 		error_set(err, -EINVAL, "--keep is of the files that --rotate makes");
 		return error_hint(err, "--rotate 100M --keep %u", o->keep);
 	}
-	if (o->merge_count && (o->stream || o->rotate_bytes || o->rotate_ns)) {
+	/* What a conversion reads has ended. */
+	if (o->merge_count && command != &command_convert &&
+	    (o->stream || o->rotate_bytes || o->rotate_ns)) {
 		error_set(err, -EINVAL, "--merge and --%s exclude each other",
 			  o->stream ? "stream" : "rotate");
-		return error_hint(err, "files are merged into a recording that has ended");
+		return error_hint(err, "files are merged into a recording that has ended: record a "
+				       ".traced, which 'tracectl convert' can merge and rotate");
 	}
 	if (o->cpu_profiles.count && (o->rotate_bytes || o->rotate_ns))
 		return error_set(err, -EINVAL, "--cpu-profile and --rotate exclude each other");

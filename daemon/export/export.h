@@ -105,7 +105,7 @@ struct export_options {
 	/* An unnamed file for what memory does not hold of them; 0: none. */
 	int scratch_fd;
 	const struct export_follow *follow; /* NULL: the stream is whole; without merges */
-	/* Set: out_fd gets the frames of export/segment.h; without merges. */
+	/* Set: out_fd gets the frames of export/segment.h. */
 	struct export_rotate rotate;
 	/* NULL, or told a few times a second how far it is, 0 to 1. */
 	void (*progress)(void *userdata, double done);

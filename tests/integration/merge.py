@@ -143,6 +143,71 @@ def an_array_is_written(test):
         check(any(e["name"] == "work" for e in events) == bool(merge), f"{events}")
 
 
+# Fifty slices of 10 ms, one after the other, one thread of each ten.
+MANY = """
+import json, os, sys, time
+def now():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) / 1000
+events = [{"name": "thread_name", "ph": "M", "pid": 1 << 22, "tid": (1 << 22) + t, "args": {"name": f"merged {t}"}}
+          for t in range(10)]
+for n in range(50):
+    began = now()
+    time.sleep(0.01)
+    events.append({"name": f"slice {n}", "cat": "app", "ph": "X", "ts": began, "dur": now() - began,
+                   "pid": 1 << 22, "tid": (1 << 22) + n % 10, "sf": "2"})
+open(sys.argv[1], "w").write(json.dumps({"traceEvents": events, "stackFrames":
+    {"1": {"name": "outer"}, "2": {"name": "inner", "parent": "1"}}}))
+"""
+
+
+def many_files_take_it(test):
+    """Each mark is in the one file of its time, with its thread's name and its stack."""
+    (test.dir / "many.py").write_text(MANY)
+    result = test.run("record", "-e", "sched:sched_switch", "-o", "x.traced", "--", sys.executable,
+                      "many.py", "app.json")
+    check(result.status == 0, f"{result}")
+    for to in ("y.json", "y.pftrace"):
+        result = test.run("convert", "x.traced", to, "--merge", "app.json", "--merge-clock",
+                          "boottime", "--rotate", "100ms", "--json")
+        check(result.status == 0, f"{result}")
+        files = json.loads(result.out)["files"]
+        check(len(files) >= 5, f"{files}")
+        slices = []
+        for name in files:
+            slices += (slices_of_json if to == "y.json" else slices_of_perfetto)(test, name)
+        check(slices == [f"slice {n}" for n in range(50)], f"{slices}")
+
+
+def slices_of_json(test, name):
+    trace = json.loads((test.dir / name).read_text(errors="strict"))
+    slices = [e for e in trace["traceEvents"] if e.get("cat") == "app"]
+    named = {e["tid"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
+    check(all(e["tid"] in named for e in slices), f"{name} does not name all of {slices}")
+    frames = trace.get("stackFrames", {})
+    for e in slices:
+        frame = frames[e["sf"]]
+        check([frames[frame["parent"]]["name"], frame["name"]] == ["outer", "inner"], f"{e}")
+    lines = [float(t) * 1e6 for t in re.findall(r" (\d+\.\d{6}): ", trace["systemTraceEvents"])]
+    check(all(lines[0] - 2e5 <= e["ts"] <= lines[-1] + 2e5 for e in slices), f"{name}: other times")
+    return [e["name"] for e in slices]
+
+
+def slices_of_perfetto(test, name):
+    trace = Decoder(test.dir, test.source).decode(test.dir / name)
+    names, tracks, out = {}, {}, []
+    for p in trace.packet:
+        names.update({i.iid: i.str if isinstance(i.str, str) else i.str.decode()
+                      for i in p.interned_data.event_names})
+        if p.HasField("track_descriptor"):
+            tracks[p.track_descriptor.uuid] = p.track_descriptor.thread.thread_name
+        if p.HasField("track_event") and p.track_event.type == 1:
+            e = p.track_event
+            check(tracks[e.track_uuid].startswith("merged "), f"{name}: {tracks}")
+            check([f.function_name for f in e.callstack.frames] == ["outer", "inner"], f"{e}")
+            out.append(e.name or names[e.name_iid])
+    return out
+
+
 def main():
     test = Test("merge")
     test.case("a command writes the file that is merged", a_command_writes_the_file)
@@ -151,6 +216,7 @@ def main():
     test.case("another clock is in the Perfetto trace", another_clock_is_in_perfetto, daemon=True)
     test.case("what is missing is told", what_is_missing_is_told)
     test.case("an array is written", an_array_is_written)
+    test.case("many files take it", many_files_take_it)
     test.end()
 
 
