@@ -57,6 +57,9 @@ enum option_id {
 	OPT_CPUS,
 	OPT_CLOCK,
 	OPT_BUFFER,
+	OPT_SAMPLE,
+	OPT_SAMPLE_EVENT,
+	OPT_CALL_GRAPH,
 	OPT_RING,
 	OPT_STREAM,
 	OPT_ROTATE,
@@ -130,8 +133,10 @@ struct options {
 	const char *symbols; /* a folder; NULL: not given */
 	struct word_list functions, not_functions, graph_roots, trace_options, kprobes, uprobes;
 	uint32_t graph_depth;			/* 0: not given */
+	uint32_t sample_hz;			/* the same */
+	const char *sample_event;		/* NULL: not given */
 	const char *begin, *end, *counter, *id; /* of marks and syncs; NULL: not given */
-	bool top_level;
+	bool top_level, call_graph;
 	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;
 	bool json, quiet, help, version;
 	unsigned verbose;
@@ -179,6 +184,7 @@ const struct command *command_find(const char *name);
 	(OPTION(FUNCTION_VIEW) | OPTION(JSON_ARRAY) | OPTION(GENERIC) | OPTION(COMPACT_SCHED) |    \
 	 OPTION(COMPRESS))
 #define OPTIONS_MERGE (OPTION(MERGE) | OPTION(MERGE_CLOCK) | OPTION(SYNC_FILE) | OPTION(SYNC_BOUND))
+#define OPTIONS_SAMPLES (OPTION(SAMPLE) | OPTION(SAMPLE_EVENT) | OPTION(CALL_GRAPH))
 #define OPTIONS_ROTATE (OPTION(ROTATE) | OPTION(KEEP))
 #define OPTIONS_GLOBAL (OPTIONS_COMMON | OPTION(VERSION))
 

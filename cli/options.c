@@ -46,6 +46,22 @@ static int add_cpu_profile(struct options *o, const char *value, struct error *e
 	return add_word(&o->cpu_profiles, value, err);
 }
 
+static int set_sample(struct options *o, const char *value, struct error *err)
+{
+	unsigned long hz;
+	char *end;
+
+	errno = 0;
+	hz = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || errno || !hz || hz > UINT32_MAX ||
+	    (*end && strcasecmp(end, "hz") != 0)) {
+		error_set(err, -EINVAL, "'%s' is no rate", value);
+		return error_hint(err, "samples a second: 997hz");
+	}
+	o->sample_hz = (uint32_t)hz;
+	return 0;
+}
+
 static int set_graph_depth(struct options *o, const char *value, struct error *err)
 {
 	unsigned long depth;
@@ -115,6 +131,8 @@ static int set_function_view(struct options *o, const char *value, struct error 
 	return function_view_find(value, &o->function_view, err);
 }
 
+DEFINE_SET_STRING(sample_event)
+DEFINE_SET_FLAG(call_graph)
 DEFINE_SET_FLAG(follow)
 DEFINE_SET_FLAG(ring)
 DEFINE_SET_FLAG(stream)
@@ -313,6 +331,13 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			set_clock },
 	[OPT_BUFFER] = { 'b', "buffer-size", "SIZE", "of each CPU's buffer: 1408K, 16M",
 			 COMPLETE_NOTHING, set_buffer },
+	[OPT_SAMPLE] = { 0, "sample", "RATE", "sample what the CPUs run, beside the trace: 997hz",
+			 COMPLETE_NOTHING, set_sample },
+	[OPT_SAMPLE_EVENT] = { 0, "sample-event", "EVENT",
+			       "with --sample: by cpu-clock, cycles, ... (cpu-clock)",
+			       COMPLETE_NOTHING, set_sample_event },
+	[OPT_CALL_GRAPH] = { 0, "call-graph", NULL, "with --sample: stacks, by frame pointers",
+			     COMPLETE_NOTHING, set_call_graph },
 	[OPT_RING] = { 0, "ring", NULL, "flight recorder: keep the latest, overwrite the oldest",
 		       COMPLETE_NOTHING, set_ring },
 	[OPT_STREAM] = { 0, "stream", NULL, "write while it records, not at its end",
@@ -595,6 +620,18 @@ int options_check(const struct options *o, const struct command *command, struct
 	}
 	if (o->cpu_profiles.count && (o->rotate_bytes || o->rotate_ns))
 		return error_set(err, -EINVAL, "--cpu-profile and --rotate exclude each other");
+	if ((o->sample_event || o->call_graph) && !o->sample_hz) {
+		error_set(err, -EINVAL, "--%s is of the samples that --sample asks for",
+			  o->sample_event ? "sample-event" : "call-graph");
+		return error_hint(err, "--sample 997hz");
+	}
+	if (o->sample_hz && (o->ring || o->stream || o->rotate_bytes || o->rotate_ns)) {
+		error_set(err, -EINVAL, "--sample and --%s exclude each other",
+			  o->ring     ? "ring"
+			  : o->stream ? "stream"
+				      : "rotate");
+		return error_hint(err, "samples go into a recording that is written at its end");
+	}
 	if (o->ring && (o->stream || o->rotate_bytes || o->rotate_ns)) {
 		error_set(err, -EINVAL, "--ring and --%s exclude each other",
 			  o->stream ? "stream" : "rotate");

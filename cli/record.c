@@ -398,7 +398,7 @@ static int record_run(const struct options *o)
 	if (merge_files_check(o, &err) < 0)
 		return cli_fail(&err);
 	rec.stream = o->stream || rec.dest.rotates ||
-		     (!o->ring && !o->merge_count && is_awaited(rec.dest.file.fd));
+		     (!o->ring && !o->sample_hz && !o->merge_count && is_awaited(rec.dest.file.fd));
 	progress_init(&rec.progress, !o->quiet);
 	rec.signal_fd = open_signals(&err);
 	if (rec.signal_fd < 0)
@@ -433,7 +433,7 @@ const struct command command_record = {
 	.options = OPTION(DURATION) | OPTION(OUTPUT) | OPTION(FORMAT) | OPTION(EVENT) |
 		   OPTION(FILTER) | OPTION(PROFILE) | OPTIONS_FUNCTIONS | OPTION(PID) |
 		   OPTION(FOLLOW) | OPTION(CPUS) | OPTION(CLOCK) | OPTION(BUFFER) | OPTION(RING) |
-		   OPTION(STREAM) | OPTIONS_ROTATE | OPTION(NAME) | OPTION(TGID) |
+		   OPTIONS_SAMPLES | OPTION(STREAM) | OPTIONS_ROTATE | OPTION(NAME) | OPTION(TGID) |
 		   OPTION(RAW_ADDRESSES) | OPTIONS_FORMATS | OPTIONS_MERGE | OPTION(FAIL_ON_LOSS) |
 		   OPTION(JSON) | OPTION(QUIET) | OPTION(VERBOSE),
 	.takes_command = true,

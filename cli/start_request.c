@@ -85,6 +85,10 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 	s.message.buffer_bytes = o->buffer_bytes;
 	s.message.duration_ns = o->duration_ns;
 	s.message.ring = o->ring;
+	s.message.sample_hz = o->sample_hz;
+	if (o->sample_event)
+		s.message.sample_event = (char *)o->sample_event;
+	s.message.call_graph = o->call_graph;
 	s.message.tgid = o->tgid;
 	if (o->command) {
 		s.message.command = o->command;

@@ -239,6 +239,7 @@ int capture_new(struct capture **ret, const struct capture_env *env,
 	c->journal = JOURNAL_INIT;
 	c->staging = STAGING_INIT;
 	c->rescan = TASK_SCAN_INIT;
+	c->mappings = MAPPING_SCAN_INIT;
 	c->names = (struct names){ .kallsyms = -EBADF, .scan = TASK_SCAN_INIT };
 	for (int b = 0; b < BUFFER_COUNT; b++)
 		c->rings[b].dir = -EBADF;
@@ -261,7 +262,12 @@ int capture_new(struct capture **ret, const struct capture_env *env,
 	if (r == 0)
 		r = open_rings(c, request, err);
 	if (r == 0)
-		r = init_names(c, request->functions.tracer || request->options.count, err);
+		r = capture_sampling_open(c, request, err);
+	if (r == 0)
+		r = init_names(c,
+			       request->functions.tracer || request->options.count ||
+				       request->sampling.hz,
+			       err);
 	/* They borrow from the request and from the kernel's list, which may change. */
 	event_matches_deinit(&c->matches);
 	if (r < 0)
@@ -321,6 +327,8 @@ struct capture *capture_free(struct capture *c)
 	close_fd(c->epfd);
 	for (int b = 0; b < BUFFER_COUNT; b++)
 		ring_close(&c->rings[b]);
+	sampler_close(&c->sampler);
+	mapping_scan_end(&c->mappings);
 	staging_deinit(&c->staging);
 	names_deinit(&c->names);
 	task_scan_end(&c->rescan);

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "capture/sampler.h"
 #include "capture/tracefs.h"
 #include "traced/stream.h"
 #include "util/error.h"
@@ -85,6 +86,7 @@ struct capture_request {
 	bool ring;		    /* flight recorder: nothing is read until a snapshot */
 	bool tgid;		    /* remembered in the header for the exporter */
 	bool streamed; /* an exporter follows: part-filled sub-buffers are taken, too, with FLUSH */
+	struct sampling sampling; /* beside the trace; not in ring mode, nor streamed */
 	enum capture_reader reader;
 	const char *const *command; /* for the header only; NULL-terminated or NULL */
 	uint64_t duration_ns;	    /* for the header only */

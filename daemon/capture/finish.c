@@ -55,7 +55,7 @@ static int finish_names(struct capture *c)
 {
 	int r = 0;
 
-	while (!c->names_done) {
+	while (!c->names_done || c->mappings.processes) {
 		r = capture_background_slice(c);
 		if (r < 0)
 			break;
@@ -91,8 +91,10 @@ static int flush_all(struct capture *c, struct ring *ring)
 /* on: tracing could not be turned off, the rings may not come to an end. */
 static int stop_stream(struct capture *c, enum capture_end reason, bool on)
 {
-	int r = finish_names(c), e;
+	int r = capture_sampling_stop(c), e;
 
+	if (r == 0)
+		r = finish_names(c);
 	/* Of one that is followed all that decodes came before the first event. */
 	if (r == 0 && !c->flush.wanted)
 		r = names_finish(&c->names, &c->writer);

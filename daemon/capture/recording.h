@@ -13,6 +13,7 @@
 
 #include "capture/capture.h"
 #include "capture/clocks.h"
+#include "capture/mappings.h"
 #include "capture/names.h"
 #include "capture/probes.h"
 #include "capture/request.h"
@@ -61,6 +62,8 @@ struct capture {
 	bool names_done;
 	struct task_scan rescan;  /* where there is no task ring */
 	struct task_memory known; /* the same */
+	struct sampler sampler;	  /* hz 0: no samples */
+	struct mapping_scan mappings;
 
 	struct stream_writer writer;
 	bool streaming, running;
@@ -94,6 +97,13 @@ int capture_flush_slice(struct capture *c, uint64_t now);
 int capture_write_counts(struct capture *c, enum clock_phase phase);
 /* Warns if somebody else turned the main instance off: what came after it is in no count. */
 void capture_check_on(struct capture *c);
+/* In the epoll set, where a ring's buffer stands. */
+#define CAPTURE_SAMPLER_TAG BUFFER_COUNT
+/* The samples, where some were asked for. */
+int capture_sampling_open(struct capture *c, const struct capture_request *request,
+			  struct error *err);
+int capture_sampling_start(struct capture *c);
+int capture_sampling_stop(struct capture *c);
 /* Both instances on or off. */
 int capture_turn(struct capture *c, bool on);
 /* The first sync, the recorder's own: it ties the trace's clock to the stream's snapshots. */

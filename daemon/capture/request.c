@@ -111,7 +111,13 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 		if (request->events[i].filter && strlen(request->events[i].filter) > FILTER_LEN_MAX)
 			return error_set(err, -E2BIG, "the filter for '%s' is too long",
 					 request->events[i].glob);
+	if (request->sampling.hz && (request->ring || request->streamed))
+		return error_set(err, -EINVAL,
+				 "samples go into a recording that is written at its "
+				 "end: neither --ring nor --stream");
 	r = kernel_check(env->proc, err);
+	if (r == 0 && request->sampling.hz)
+		r = sampling_check(&request->sampling, err);
 	if (r == 0)
 		r = check_cpus(env, request->cpus, err);
 	if (r == 0)

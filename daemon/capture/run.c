@@ -103,6 +103,9 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 	c->running = true;
 	c->start_boot_ns = now_ns(CLOCK_BOOTTIME);
 	capture_sync_start(c);
+	r = capture_sampling_start(c);
+	if (r < 0)
+		return error_errno(err, r, "cannot write the capture stream");
 	c->tick_ns = TICK_NS;
 	c->next_tick = c->start_boot_ns;
 	c->next_stats = c->start_boot_ns + STATS_NS;
@@ -144,10 +147,18 @@ static int drain_ready(struct capture *c)
 	int n = epoll_wait(c->epfd, events, ARRAY_SIZE(events), 0), more = 0;
 
 	for (int i = 0; i < n; i++) {
-		struct ring *ring = &c->rings[events[i].data.u64 >> 32];
+		uint64_t tag = events[i].data.u64 >> 32;
+		struct ring *ring = &c->rings[tag < BUFFER_COUNT ? tag : BUFFER_MAIN];
 		unsigned cpu = (unsigned)events[i].data.u64, budget = BUDGET_PER_CPU;
-		int r = ring_drain_cpu(ring, cpu, &c->staging, &c->writer, &budget, false);
+		int r;
 
+		if (tag == CAPTURE_SAMPLER_TAG) {
+			r = sampler_drain_cpu(&c->sampler, cpu, &c->writer);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		r = ring_drain_cpu(ring, cpu, &c->staging, &c->writer, &budget, false);
 		if (r < 0)
 			return r;
 		count_idle(c, &ring->cpus[cpu].reader, budget < BUDGET_PER_CPU);
@@ -222,6 +233,11 @@ int capture_background_slice(struct capture *c)
 {
 	int r;
 
+	/* The short-lived first. */
+	if (c->mappings.processes) {
+		r = mapping_scan_step(&c->mappings, &c->writer);
+		return r < 0 ? r : 1;
+	}
 	if (!c->names_done) {
 		r = names_step(&c->names, &c->writer);
 		if (r == 0) {
@@ -264,7 +280,9 @@ static int dispatch(struct capture *c)
 		return r;
 	more |= r;
 	if (tick) {
-		r = periodic(c, now);
+		r = sampler_drain(&c->sampler, &c->writer);
+		if (r == 0)
+			r = periodic(c, now);
 		if (r < 0)
 			return r;
 		c->next_tick = now + c->tick_ns;

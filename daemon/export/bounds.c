@@ -28,6 +28,9 @@ static const struct bound {
 	[CHUNK_NOTE] = { "notes", STREAM_NOTE_MAX, KB(256U), STREAM_NOTES_MAX },
 	/* A path of a program and two names; the budget bounds all of them. */
 	[CHUNK_PRODUCER] = { "rings of marks", KB(8U), UINT64_MAX, UINT32_MAX },
+	[CHUNK_SAMPLER] = { "samplers", KB(4U), KB(4U), 1 },
+	[CHUNK_MAPPINGS] = { "programs' mappings", MB(64U), UINT64_MAX, UINT32_MAX },
+	[CHUNK_SAMPLE_COUNTS] = { "counts of samples", MB(1U), MB(1U), 1 },
 	[CHUNK_END] = { "ends", MB(1U), MB(1U), 2 },
 };
 

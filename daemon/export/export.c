@@ -57,7 +57,8 @@ static int open_marks(struct exporter *x, struct error *err)
 		x->index.incomplete |= o->merge_count + o->profile_count > 0;
 		return 0;
 	}
-	if (!o->merge_count && !o->profile_count && !x->index.marks.count && !o->follow)
+	if (!o->merge_count && !o->profile_count && !x->index.marks.count &&
+	    !sample_reader_wanted(&x->index) && !o->follow)
 		return 0;
 	r = mark_feed_new(&x->marks, o, &x->index, &x->reader, err);
 	x->index.info.marks = x->marks;
@@ -460,6 +461,8 @@ static int run_sink(struct exporter *x, int out_fd, int more, struct export_resu
 		return r;
 	x->sink->ops = x->ops;
 	segment_begin(&x->segment, &x->out);
+	if (x->marks && mark_feed_see_tasks(x->marks, &x->index, &x->reader) < 0)
+		return error_errno(err, -ENOMEM, "can't begin the export");
 	r = give_all(x, more, err);
 	if (r < 0)
 		return r;

@@ -151,6 +151,7 @@ void stream_index_deinit(struct stream_index *index)
 	for (int i = 0; i < BUFFER_COUNT; i++)
 		ring_index_deinit(&index->rings[i]);
 	mark_ring_list_deinit(&index->marks);
+	ring_index_deinit(&index->samples);
 	for (size_t i = 0; i < index->warning_count; i++)
 		free(index->warnings[i]);
 	free(index->warnings);

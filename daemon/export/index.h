@@ -21,8 +21,9 @@ struct stream_index {
 	struct trace_info info;
 	struct ring_index rings[BUFFER_COUNT];
 	struct mark_ring_list marks;
-	bool incomplete; /* cut, not closed, or some chunk of it could not be read */
-	char **warnings; /* owned */
+	struct ring_index samples; /* SAMPLES chunks; their skip means nothing */
+	bool incomplete;	   /* cut, not closed, or some chunk of it could not be read */
+	char **warnings;	   /* owned */
 	size_t warning_count;
 
 	struct stream_reader *reader; /* borrowed */

@@ -18,7 +18,7 @@ struct loader {
 	struct buf payload;
 	bool have_layout, sealed;
 	struct bounds bounds;
-	struct budget tasks, clocks, stats, marks, others;
+	struct budget tasks, clocks, stats, marks, mappings, others;
 	bool clocks_full;
 	uint32_t left_out;			 /* bit for each type: it was told that some were */
 	struct chunk symbols[SYMBOL_CHUNKS_MAX]; /* to be read when one is looked for */
@@ -31,6 +31,7 @@ struct loader {
 #define CLOCKS_MEMORY (16U << 20)
 #define STATS_MEMORY (32U << 20)
 #define MARKS_MEMORY (128U << 20)
+#define MAPPINGS_MEMORY (128U << 20)
 #define OTHERS_MEMORY (32U << 20)
 
 /* NULL from unpacking: why. */
@@ -318,6 +319,25 @@ static int add_layout(struct loader *l, struct error *err)
 	return 0;
 }
 
+/* Those come once. */
+#define ADD_ONCE(l, name, to)                                                                      \
+	({                                                                                         \
+		if (!(to))                                                                         \
+			(to) = traced__capture__##name##__unpack(&(l)->others.allocator,           \
+								 (l)->payload.len,                 \
+								 (uint8_t *)(l)->payload.data);    \
+		(to) ? 0 : unpack_error(&(l)->others);                                             \
+	})
+
+static int add_samples(struct loader *l, const struct chunk *chunk, struct error *err)
+{
+	if (chunk->cpu > CPU_LIST_MAX || chunk->flags)
+		return error_set(err, -EBADMSG, "samples that can't be");
+	return ring_index_add(
+		&l->index->samples, chunk->cpu, 0,
+		&(struct subbufs_ref){ .offset = chunk->offset, .length = chunk->length });
+}
+
 /* A chunk whose payload was loaded. */
 static int add_loaded(struct loader *l, const struct chunk *chunk, struct error *err)
 {
@@ -349,6 +369,12 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 		return ADD_MESSAGE(l, &l->others, note, info->notes, info->note_count);
 	case CHUNK_END:
 		return add_end(l);
+	case CHUNK_SAMPLER:
+		return ADD_ONCE(l, sampler, info->sampler);
+	case CHUNK_SAMPLE_COUNTS:
+		return ADD_ONCE(l, sample_counts, info->sample_counts);
+	case CHUNK_MAPPINGS:
+		return ADD_MESSAGE(l, &l->mappings, mappings, info->mappings, info->mapping_count);
 	case CHUNK_PRODUCER:
 		r = mark_ring_list_add(&l->index->marks, &l->marks.allocator, (const uint8_t *)text,
 				       len);
@@ -446,6 +472,8 @@ int loader_add(struct loader *l, const struct chunk *chunk, struct error *err)
 		r = add_subbufs(l, chunk, &why);
 	else if (chunk->type == CHUNK_MARKS)
 		r = add_marks(l, chunk, &why);
+	else if (chunk->type == CHUNK_SAMPLES)
+		r = add_samples(l, chunk, &why);
 	else
 		r = load_chunk(l, chunk, &why);
 	if (r == -EFBIG)
@@ -475,6 +503,7 @@ int loader_new(struct loader **ret, struct stream_index *index, const struct str
 	budget_init(&l->clocks, CLOCKS_MEMORY);
 	budget_init(&l->stats, STATS_MEMORY);
 	budget_init(&l->marks, MARKS_MEMORY);
+	budget_init(&l->mappings, MAPPINGS_MEMORY);
 	budget_init(&l->others, OTHERS_MEMORY);
 	*ret = l;
 	return 0;
@@ -527,6 +556,9 @@ void trace_info_deinit(struct trace_info *info)
 	FREE_MESSAGES(clocks, info->clocks, info->clock_count);
 	FREE_MESSAGES(stats, info->stats, info->stats_count);
 	FREE_MESSAGES(note, info->notes, info->note_count);
+	FREE_MESSAGES(mappings, info->mappings, info->mapping_count);
+	traced__capture__sampler__free_unpacked(info->sampler, NULL);
+	traced__capture__sample_counts__free_unpacked(info->sample_counts, NULL);
 	traced__capture__end__free_unpacked(info->end, NULL);
 	traced__capture__header__free_unpacked(info->header, NULL);
 }

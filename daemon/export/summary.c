@@ -160,6 +160,7 @@ static int take_warnings(struct exporter *x, struct export_result *ret)
 					  left_out);
 		mark_feed_warn(x->marks, &x->index, x->first_ts, x->last_ts);
 	}
+	ret->incomplete |= x->index.incomplete;
 	ret->warnings = TAKE_PTR(x->index.warnings);
 	ret->warning_count = x->index.warning_count;
 	x->index.warning_count = 0;

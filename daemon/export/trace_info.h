@@ -34,6 +34,10 @@ struct trace_info {
 	Traced__Capture__Stats *
 		*stats; /* owned, in stream order, of BUFFER_MAIN; one periodic at most */
 	size_t stats_count;
+	Traced__Capture__Sampler *sampler; /* NULL: there are no samples */
+	Traced__Capture__Mappings **mappings;
+	size_t mapping_count;
+	Traced__Capture__SampleCounts *sample_counts; /* NULL: not told */
 	Traced__Capture__Note **notes;
 	size_t note_count;
 	Traced__Capture__End *end;     /* NULL: the stream was not closed */

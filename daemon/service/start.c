@@ -98,6 +98,8 @@ static int check_texts(const Traced__Control__Start *start, struct error *err)
 			r = check_text(start->events[i]->filter, "\t", "filter", err);
 	}
 	if (r >= 0)
+		r = check_text(start->sample_event, "", "name of an event", err);
+	if (r >= 0)
 		r = check_text(start->tracer, "", "name of the tracer", err);
 	if (r >= 0)
 		r = check_words(start->functions, start->n_functions, "name of a function", err);
@@ -220,6 +222,11 @@ static void choose_functions(struct start_plan *p)
 	f->depth = start->graph_depth;
 	p->request.kprobes = words(start->kprobes, start->n_kprobes);
 	p->request.uprobes = words(start->uprobes, start->n_uprobes);
+	p->request.sampling = (struct sampling){
+		.hz = start->sample_hz,
+		.event = *start->sample_event ? start->sample_event : NULL,
+		.call_graph = start->call_graph,
+	};
 	p->request.options = words(start->options, start->n_options);
 	p->request.top_level = start->top_level;
 }

@@ -92,8 +92,8 @@ int stream_write(struct stream_writer *w, enum chunk_type type, const void *payl
 	return write_payload(w, type, 0, payload, len);
 }
 
-int stream_write_pieces(struct stream_writer *w, enum chunk_type type, const struct iovec *pieces,
-			int count)
+static int write_gathered(struct stream_writer *w, enum chunk_type type, uint32_t cpu,
+			  const struct iovec *pieces, int count)
 {
 	struct iovec iov[STREAM_IOV_MAX + 2];
 
@@ -101,7 +101,19 @@ int stream_write_pieces(struct stream_writer *w, enum chunk_type type, const str
 		return -E2BIG;
 	if (count > 0)
 		memcpy(&iov[1], pieces, (size_t)count * sizeof(*pieces));
-	return write_chunk(w, type, 0, 0, iov, count);
+	return write_chunk(w, type, 0, cpu, iov, count);
+}
+
+int stream_write_pieces(struct stream_writer *w, enum chunk_type type, const struct iovec *pieces,
+			int count)
+{
+	return write_gathered(w, type, 0, pieces, count);
+}
+
+int stream_write_samples(struct stream_writer *w, uint32_t cpu, const struct iovec *pieces,
+			 int count)
+{
+	return write_gathered(w, CHUNK_SAMPLES, cpu, pieces, count);
 }
 
 #if HAVE_ZSTD

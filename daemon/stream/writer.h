@@ -15,6 +15,7 @@
 #include "util/error.h"
 
 #define STREAM_RESERVE (64U << 10)
+#define STREAM_IOV_MAX 256
 
 struct stream_writer {
 	int fd;		/* borrowed; a file, a pipe or a socket, blocking */
@@ -36,10 +37,12 @@ int stream_write_packed(struct stream_writer *w, enum chunk_type type, const voi
 /* A protobuf-c message as payload. */
 int stream_write_message(struct stream_writer *w, enum chunk_type type,
 			 const ProtobufCMessage *message);
+/* Records of samples of one CPU, gathered from wherever they lie. At most STREAM_IOV_MAX pieces. */
+int stream_write_samples(struct stream_writer *w, uint32_t cpu, const struct iovec *pieces,
+			 int count);
 /*
  * Sub-buffers of one CPU, gathered from wherever they lie; their lengths
  * together must be a multiple of the sub-buffer size. At most STREAM_IOV_MAX pieces.
  */
-#define STREAM_IOV_MAX 256
 int stream_write_subbufs(struct stream_writer *w, uint32_t cpu, enum subbufs_buffer buffer,
 			 uint32_t skip, const struct iovec *subbufs, int count);

@@ -6,6 +6,13 @@
 
 #include "util/cleanup.h"
 
+struct function {
+	GElf_Addr address; /* with the module's bias */
+	uint64_t size;	   /* 0: not told */
+	const char *name;  /* the library's */
+	unsigned rank;
+};
+
 struct elf_file {
 	Dwfl_Callbacks callbacks;
 	char *debug_path; /* owned; what callbacks.debuginfo_path points to */
@@ -13,6 +20,9 @@ struct elf_file {
 	Dwfl_Module *module;
 	Elf *elf;	/* the module's */
 	GElf_Addr bias; /* of the module's addresses over the file's */
+	bool loaded;
+	struct function *functions; /* owned; by address */
+	size_t count;
 };
 
 struct elf_file *elf_file_free(struct elf_file *f)
@@ -21,6 +31,7 @@ struct elf_file *elf_file_free(struct elf_file *f)
 		return NULL;
 	if (f->dwfl)
 		dwfl_end(f->dwfl);
+	free(f->functions);
 	free(f->debug_path);
 	free(f);
 	return NULL;
@@ -97,13 +108,74 @@ static bool to_address(Elf *elf, uint64_t offset, GElf_Addr *ret)
 	return false;
 }
 
+/* Of several names of one place the one that counts is that which programs use. */
+static unsigned rank(const GElf_Sym *sym, const char *name)
+{
+	return (sym->st_size ? 4U : 0U) + (name[0] != '_' ? 2U : 0U) +
+	       (GELF_ST_BIND(sym->st_info) != STB_LOCAL);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->rank > y->rank ? -1 : x->rank < y->rank;
+}
+
+/* The library's own search goes through all of them each time. */
+static void load_functions(struct elf_file *f)
+{
+	int count = dwfl_module_getsymtab(f->module);
+
+	f->loaded = true;
+	f->functions = count > 0 ? calloc((size_t)count, sizeof(*f->functions)) : NULL;
+	for (int i = 1; f->functions && i < count; i++) {
+		struct function *to = &f->functions[f->count];
+		GElf_Word section;
+		GElf_Addr address;
+		GElf_Sym sym;
+		const char *name =
+			dwfl_module_getsym_info(f->module, i, &sym, &address, &section, NULL, NULL);
+		int type = GELF_ST_TYPE(sym.st_info);
+
+		if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS ||
+		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+			continue;
+		*to = (struct function){ address, sym.st_size, name, rank(&sym, name) };
+		f->count++;
+	}
+	if (f->count)
+		qsort(f->functions, f->count, sizeof(*f->functions), by_address);
+}
+
 const char *elf_file_find(struct elf_file *f, uint64_t offset)
 {
+	size_t low = 0, high;
 	GElf_Addr address;
-	GElf_Off within;
-	GElf_Sym sym;
 
 	if (!to_address(f->elf, offset, &address))
 		return NULL;
-	return dwfl_module_addrinfo(f->module, address + f->bias, &within, &sym, NULL, NULL, NULL);
+	address += f->bias;
+	if (!f->loaded)
+		load_functions(f);
+	high = f->count;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (f->functions[mid].address <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	/* The first of those at its address. One without a size ends where the next one begins. */
+	for (; low; low--) {
+		const struct function *found = &f->functions[low - 1];
+
+		if (low > 1 && found[-1].address == found->address)
+			continue;
+		return !found->size || address - found->address < found->size ? found->name : NULL;
+	}
+	return NULL;
 }

@@ -354,6 +354,37 @@ static void put_profiles(struct buf *b, const struct mark_feed *marks)
 	buf_puts(b, "]");
 }
 
+static void put_samples(struct buf *b, const struct trace_info *info)
+{
+	struct sample_feed_sum sum;
+
+	if (!mark_feed_samples(info->marks, &sum))
+		return;
+	json_put_key(b, "samples");
+	buf_puts(b, "{");
+	json_put_string_key(b, "event", info->sampler->event);
+	json_put_u64_key(b, "hz", info->sampler->hz);
+	json_put_u64_key(b, "samples", sum.samples.samples);
+	json_put_u64_key(b, "lost", sum.samples.lost);
+	json_put_u64_key(b, "throttled", sum.samples.throttled);
+	json_put_u64_key(b, "places_without_name", sum.unnamed);
+	json_put_u64_key(b, "bound_ns", sum.bound);
+	json_put_key(b, "cpus");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < sum.samples.cpu_count; i++) {
+		const struct sample_cpu *c = &sum.samples.cpus[i];
+
+		json_put_comma(b);
+		buf_puts(b, "{");
+		json_put_u64_key(b, "cpu", c->cpu);
+		json_put_u64_key(b, "samples", c->samples);
+		json_put_u64_key(b, "lost", c->lost);
+		json_put_u64_key(b, "throttled", c->throttled);
+		buf_puts(b, "}");
+	}
+	buf_puts(b, "]}");
+}
+
 /* All that were said, also those that have no partner. */
 static void put_all_syncs(struct buf *b, const struct mark_feed *marks)
 {
@@ -376,13 +407,15 @@ static void put_all_syncs(struct buf *b, const struct mark_feed *marks)
 	buf_puts(b, "]");
 }
 
-static void put_marks(struct buf *b, const struct mark_feed *marks, uint64_t count)
+static void put_marks(struct buf *b, const struct trace_info *info, uint64_t count)
 {
+	const struct mark_feed *marks = info->marks;
 	struct mark_rings_sum sum;
 
 	mark_feed_rings(marks, &sum);
 	put_merged(b, marks);
 	put_profiles(b, marks);
+	put_samples(b, info);
 	put_all_syncs(b, marks);
 	json_put_key(b, "marks");
 	buf_puts(b, "{");
@@ -402,7 +435,7 @@ void json_put_other_data(struct buf *b, const struct trace_info *info,
 	put_clocks(b, info);
 	put_syncs(b, info, sync);
 	if (info->marks)
-		put_marks(b, info->marks, result->marks);
+		put_marks(b, info, result->marks);
 	json_put_u64_key(b, "events", result->events);
 	json_put_u64_key(b, "lost", result->lost);
 	json_put_u64_key(b, "span_ns", result->span_ns);

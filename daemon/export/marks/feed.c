@@ -26,9 +26,10 @@ struct mark_feed {
 	size_t source_count, file_count;
 	struct profile_sum profiles[EXPORT_MERGES_MAX];
 	size_t profile_count;
-	struct source *current;	  /* whose mark was given out */
-	struct mark_rings *rings; /* owned; NULL: the stream has none */
-	struct mark ring_mark;	  /* the next of them */
+	struct sample_feed *samples; /* owned; NULL: there are none */
+	struct source *current;	     /* whose mark was given out */
+	struct mark_rings *rings;    /* owned; NULL: the stream has none */
+	struct mark ring_mark;	     /* the next of them */
 	uint64_t ring_order;
 	bool have_ring_mark, ring_given;
 	struct mark_origin *origins; /* owned; a copy of the sources' */
@@ -47,6 +48,7 @@ struct mark_feed *mark_feed_free(struct mark_feed *m)
 	if (!m)
 		return NULL;
 	mark_rings_free(m->rings);
+	sample_feed_free(m->samples);
 	for (size_t i = 0; i < m->source_count; i++) {
 		trace_file_deinit(&m->sources[i].file);
 		clock_map_deinit(&m->sources[i].map);
@@ -426,6 +428,8 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 	m->file_count = m->source_count;
 	if (r == 0)
 		r = add_profiles(m, options, err);
+	if (r == 0 && sample_reader_wanted(index) && !options->follow)
+		r = sample_feed_new(&m->samples, index, reader, options, (uint32_t)m->source_count);
 	if (r == 0 && (index->marks.count || options->follow)) {
 		r = mark_rings_new(&m->rings, &index->marks, m->info, reader, index->ripe);
 		if (r == 0)
@@ -465,7 +469,7 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 		m->ring_given = ring_is_first(m, best);
 		if (!m->ring_given) {
 			if (!best)
-				return 0;
+				return m->samples ? sample_feed_next(m->samples, ret) : 0;
 			m->current = best;
 			next = &best->next;
 		}
@@ -479,6 +483,12 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 		*ret = *next;
 		return 1;
 	}
+}
+
+int mark_feed_see_tasks(struct mark_feed *m, const struct stream_index *index,
+			const struct stream_reader *reader)
+{
+	return m->samples ? sample_feed_see_tasks(m->samples, index, reader) : 0;
 }
 
 int mark_feed_extend(struct mark_feed *m, uint64_t limit, struct error *err)
@@ -498,6 +508,38 @@ uint64_t mark_feed_needs(const struct mark_feed *m)
 uint64_t mark_feed_count(const struct mark_feed *m)
 {
 	return m->given;
+}
+
+static int warn_of_samples(const struct mark_feed *m, struct stream_index *index)
+{
+	struct sample_feed_sum sum;
+	int r = 0;
+
+	if (!mark_feed_samples(m, &sum))
+		return 0;
+	index->incomplete |= sum.samples.damaged > 0;
+	if (sum.samples.lost)
+		r = stream_index_warn(index,
+				      "%" PRIu64 " records of samples were lost: their rings were "
+				      "full",
+				      sum.samples.lost);
+	if (r == 0 && sum.samples.throttled)
+		r = stream_index_warn(index,
+				      "the kernel held samples back %" PRIu64
+				      " times, as they took too long: a lower rate is exact",
+				      sum.samples.throttled);
+	if (r == 0 && sum.samples.damaged)
+		r = stream_index_warn(index, "%" PRIu64 " chunks of samples are damaged",
+				      sum.samples.damaged);
+	if (r == 0 && sum.untied)
+		r = stream_index_warn(index,
+				      "the times of samples are taken as they are: nothing ties "
+				      "their clock to the trace clock '%s'",
+				      m->info->header->trace_clock);
+	if (r == 0 && sum.cut + sum.samples.refused)
+		r = stream_index_warn(index, "there are more stacks, or mappings of programs, than "
+					     "are taken: some stacks are cut");
+	return r;
 }
 
 int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t first_ts,
@@ -537,6 +579,8 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 		r = stream_index_warn(index,
 				      "%" PRIu64 " marks end what never began: they are left out",
 				      m->unopened);
+	if (r == 0)
+		r = warn_of_samples(m, index);
 	for (size_t i = 0; r == 0 && first_ts && i < m->file_count; i++) {
 		const struct source *s = &m->sources[i];
 
@@ -556,6 +600,13 @@ const struct mark_origin *mark_feed_origins(const struct mark_feed *m, size_t *r
 {
 	*ret_count = m->file_count;
 	return m->origins;
+}
+
+bool mark_feed_samples(const struct mark_feed *m, struct sample_feed_sum *ret)
+{
+	if (m->samples)
+		sample_feed_sum(m->samples, ret);
+	return m->samples;
 }
 
 const struct profile_sum *mark_feed_profiles(const struct mark_feed *m, size_t *ret_count)

@@ -12,6 +12,7 @@
 #include "export/marks/clock_map.h"
 #include "export/marks/trace_file.h"
 #include "export/samples/profile_marks.h"
+#include "export/samples/sample_feed.h"
 
 /* How one source's clock was tied to the trace clock, and what came from it. */
 struct mark_origin {
@@ -36,6 +37,10 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 struct mark_feed *mark_feed_free(struct mark_feed *m);
 DEFINE_CLEANUP_FUNC(struct mark_feed *, mark_feed_free);
 
+/* Threads that only samples tell of are to be named: once tasks are known, before the first mark. 0
+ * or -errno. */
+int mark_feed_see_tasks(struct mark_feed *m, const struct stream_index *index,
+			const struct stream_reader *reader);
 /* 1, valid until the next call; 0: no more; -errno. */
 int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err);
 /*
@@ -53,6 +58,8 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 		   uint64_t last_ts);
 
 const struct mark_origin *mark_feed_origins(const struct mark_feed *m, size_t *ret_count);
+/* The recording's own samples, so far; false: it has none. */
+bool mark_feed_samples(const struct mark_feed *m, struct sample_feed_sum *ret);
 /* The CPU profiles, and how their samples were placed. */
 const struct profile_sum *mark_feed_profiles(const struct mark_feed *m, size_t *ret_count);
 /* The clock_sync events of the files, in the trace clock. */

@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <xxhash.h>
 
-#define FRAMES_MAX (1U << 18)
-#define FRAMES_BYTES_MAX (32U << 20)
-#define DEPTH_MAX 256
+#define FRAMES_MAX (1U << 20)
+#define FRAMES_BYTES_MAX (64U << 20)
 /* Of a name or a category, and of all those of one stack or one name more. */
 #define NAME_BYTES_MAX UINT32_C(1024)
 #define STACK_BYTES_MAX (64U << 10)
@@ -18,6 +17,7 @@ struct pf_frame {
 	uint64_t key, parent; /* key 0: free; parent 0: none */
 	char *text;	      /* owned; the name, behind it the category */
 	uint32_t name_len, cat_len;
+	uint64_t number; /* of the stack that it ends */
 };
 
 static uint64_t key_of(const struct mark *m, enum mark_part part)
@@ -33,6 +33,12 @@ void pf_frames_deinit(struct pf_frames *f)
 		free(f->slots[i].text);
 	free(f->slots);
 	*f = (struct pf_frames){ 0 };
+}
+
+void pf_frames_restart(struct pf_frames *f)
+{
+	for (uint32_t i = 0; i < f->cap; i++)
+		f->slots[i].number = 0;
 }
 
 static struct pf_frame *find(struct pf_frame *slots, uint32_t cap, uint64_t key)
@@ -98,35 +104,47 @@ int pf_frames_add(struct pf_frames *f, const struct mark *m)
 	return 0;
 }
 
-void pf_frames_put_stack(const struct pf_frames *f, const struct mark *m, enum mark_part part,
-			 struct buf *event)
+bool pf_frames_get_stack(const struct pf_frames *f, const struct mark *m, enum mark_part part,
+			 struct pf_stack *ret)
 {
-	const struct pf_frame *stack[DEPTH_MAX];
 	uint64_t key = key_of(m, part);
-	size_t content, bytes = 0;
-	unsigned depth = 0;
+	size_t bytes = 0;
 
+	ret->depth = 0;
 	/* The innermost ones; a circle ends here, too. */
-	while (key && f->cap && depth < DEPTH_MAX && bytes < STACK_BYTES_MAX) {
-		const struct pf_frame *frame = find(f->slots, f->cap, key);
+	while (key && f->cap && ret->depth < PF_DEPTH_MAX && bytes < STACK_BYTES_MAX) {
+		struct pf_frame *frame = find(f->slots, f->cap, key);
 
 		if (!frame->key)
 			break;
-		stack[depth++] = frame;
+		if (!ret->depth)
+			ret->number = &frame->number;
+		ret->frames[ret->depth++] = (struct pf_stack_frame){
+			.name = { frame->text, frame->name_len },
+			.module = { frame->text + frame->name_len, frame->cat_len },
+		};
 		bytes += frame->name_len + frame->cat_len;
 		key = frame->parent;
 	}
-	if (!depth)
+	return ret->depth;
+}
+
+void pf_frames_put_stack(const struct pf_frames *f, const struct mark *m, enum mark_part part,
+			 struct buf *event)
+{
+	struct pf_stack stack;
+	size_t content;
+
+	if (!pf_frames_get_stack(f, m, part, &stack))
 		return;
 	content = pf_open(event, CALLSTACK);
-	while (depth-- > 0) {
-		const struct pf_frame *frame = stack[depth];
+	while (stack.depth-- > 0) {
+		const struct pf_stack_frame *frame = &stack.frames[stack.depth];
 		size_t at = pf_open(event, FRAMES);
 
-		pf_text(event, FUNCTION, (struct text){ frame->text, frame->name_len });
-		if (frame->cat_len)
-			pf_text(event, FILE_NAME,
-				(struct text){ frame->text + frame->name_len, frame->cat_len });
+		pf_text(event, FUNCTION, frame->name);
+		if (frame->module.len)
+			pf_text(event, FILE_NAME, frame->module);
 		pf_close(event, at);
 	}
 	pf_close(event, content);

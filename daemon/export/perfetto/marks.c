@@ -21,12 +21,14 @@ void pf_marks_init(struct pf_marks *m, enum pf_clock clock, struct task_table *t
 		.names.field = INTERNED_NAMES,
 		.keys.field = INTERNED_KEYS,
 	};
+	pf_perf_init(&m->perf);
 }
 
 void pf_marks_deinit(struct pf_marks *m)
 {
 	pf_tracks_deinit(&m->tracks);
 	pf_frames_deinit(&m->frames);
+	pf_perf_deinit(&m->perf);
 	pf_interner_deinit(&m->categories);
 	pf_interner_deinit(&m->names);
 	pf_interner_deinit(&m->keys);
@@ -37,6 +39,8 @@ void pf_marks_deinit(struct pf_marks *m)
 void pf_marks_restart(struct pf_marks *m)
 {
 	pf_tracks_restart(&m->tracks);
+	pf_frames_restart(&m->frames);
+	pf_perf_restart(&m->perf);
 	pf_interner_deinit(&m->categories);
 	pf_interner_deinit(&m->names);
 	pf_interner_deinit(&m->keys);
@@ -429,13 +433,17 @@ static int take_metadata(struct pf_marks *m, const struct mark *mark)
 	return r;
 }
 
-/* A sample knows its thread alone. */
+/* A merged one knows its thread alone. */
 static int put_sample(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
 	const struct task *task = task_table_find(m->tasks, mark->tid, mark->ts);
 	struct mark sample = *mark;
 
-	sample.pid = task && task->tgid ? task->tgid : mark->tid;
+	uint32_t cpu;
+
+	sample.pid = mark->pid ?: task && task->tgid ? task->tgid : mark->tid;
+	if (pf_perf_has_cpu(mark, &cpu))
+		return pf_perf_put(&m->perf, &m->frames, mark, sample.pid, m->clock, out);
 	if (!sample.part[PART_CAT].len)
 		sample.part[PART_CAT] = TEXT("sample");
 	return put_thread_event(m, &sample, INSTANT, out);

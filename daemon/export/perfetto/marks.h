@@ -7,6 +7,7 @@
 
 #include "export/perfetto/frames.h"
 #include "export/perfetto/packets.h"
+#include "export/perfetto/perf_samples.h"
 #include "export/perfetto/tracks.h"
 
 #define PF_NAME_BYTES_MAX UINT32_C(1024) /* of a name that is kept or made */
@@ -16,6 +17,7 @@ struct pf_marks {
 	struct task_table *tasks; /* borrowed */
 	struct pf_tracks tracks;
 	struct pf_frames frames;
+	struct pf_perf perf;
 	struct pf_interner categories, names, keys;
 	struct buf event, fresh; /* of the packet that is being made */
 	uint64_t left_out;	 /* marks that nothing can be made of */

@@ -225,6 +225,10 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 		goto failed;
 	find_clock(p, info->header->trace_clock);
 	pf_marks_init(&p->marks, p->packet_clock, info->tasks);
+	if (info->sampler) {
+		p->marks.perf.event = info->sampler->event;
+		p->marks.perf.hz = info->sampler->hz;
+	}
 	p->print = event_table_find_name(info->events, "ftrace", "print");
 	p->bundles = calloc(CPUS_MAX, sizeof(*p->bundles));
 	p->loss_tracks = calloc(CPUS_MAX, sizeof(*p->loss_tracks));

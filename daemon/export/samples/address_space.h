@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What each process had mapped for execution, as time goes on: a later mapping takes the place of
+ * what it covers, a child begins with its parent's, a program's start ends all.
+ * (Of what was only unmapped nobody tells.)
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct code_file {
+	char *path;	  /* owned; "": none */
+	const char *name; /* the path's last part */
+	uint8_t build_id[20];
+	uint8_t build_id_len;
+};
+
+struct code_mapping {
+	uint64_t start, end, offset;
+	uint32_t file; /* its number, see address_spaces_file */
+};
+
+struct address_spaces {
+	struct code_file *files; /* owned */
+	uint32_t file_count;
+	uint32_t *file_slots; /* owned; open addressing: a number + 1 */
+	uint32_t file_slot_count;
+	struct address_space *spaces; /* owned; open addressing by pid */
+	size_t space_count, slots;
+	size_t mappings; /* of all */
+	uint64_t refused;
+};
+void address_spaces_deinit(struct address_spaces *a);
+
+struct new_mapping {
+	uint64_t start, length, offset;
+	const char *path;
+	size_t path_len;
+	const void *build_id;
+	size_t build_id_len;
+};
+/* 0 or -ENOMEM, as the following. What is too much is counted in refused. */
+int address_spaces_map(struct address_spaces *a, int32_t pid, const struct new_mapping *m);
+int address_spaces_fork(struct address_spaces *a, int32_t parent, int32_t child);
+/* It began another program, or ended. */
+void address_spaces_clear(struct address_spaces *a, int32_t pid);
+
+/* Where pid had that address; NULL: nowhere that is known. Valid until the next change. */
+const struct code_mapping *address_spaces_find(const struct address_spaces *a, int32_t pid,
+					       uint64_t address);

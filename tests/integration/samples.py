@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Samples of what the CPUs run, beside a recording: stacks that are known
+beforehand, on the trace's clock: where a sample says that a thread ran, the
+trace's own scheduling events have to say so, too."""
+
+import bisect
+import collections
+import ctypes
+import json
+import os
+import re
+
+from harness import Test, check, skip
+
+RECORD = ["--sample", "997hz", "--call-graph", "-e", "sched:sched_switch"]
+
+
+def can_sample():
+    """perf_event_open of cpu-clock on CPU 0, for all tasks."""
+    attr = bytearray(128)
+    attr[0:4] = (1).to_bytes(4, "little")
+    attr[4:8] = (128).to_bytes(4, "little")
+    number = {"x86_64": 298, "aarch64": 241}.get(os.uname().machine)
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.syscall(number, (ctypes.c_char * 128).from_buffer(attr), -1, 0, -1, 0) if number else -1
+    if fd >= 0:
+        os.close(fd)
+    return fd >= 0
+
+
+def stack(frames, sample):
+    """Functions, the innermost first."""
+    frame = frames.get(sample.get("sf"))
+    while frame:
+        yield frame["name"]
+        frame = frames.get(frame.get("parent"))
+
+
+def running(text):
+    """By CPU: times in microseconds, and who ran from then on."""
+    switches = collections.defaultdict(lambda: ([], []))
+    for cpu, seconds, micro, tid in re.findall(
+            r"\[(\d+)\] \S+ +(\d+)\.(\d+): sched_switch: .*next_pid=(\d+)", text):
+        times, tids = switches[int(cpu)]
+        times.append(int(seconds) * 1000000 + int(micro))
+        tids.append(int(tid))
+    return switches
+
+
+def on_the_traces_clock(trace):
+    switches = running(trace["systemTraceEvents"])
+    right = wrong = 0
+    for sample in trace["samples"]:
+        times, tids = switches.get(sample["cpu"], ([], []))
+        at = bisect.bisect_right(times, sample["ts"]) - 1
+        # A microsecond is all that the text tells.
+        if at < 0 or min(abs(sample["ts"] - times[i]) for i in (at, min(at + 1, len(times) - 1))) < 2:
+            continue
+        right += tids[at] == sample["tid"]
+        wrong += tids[at] != sample["tid"]
+    check(right > 100 and wrong <= right // 50, f"{right} samples are of who ran, {wrong} are not")
+
+
+def record_and_convert(test):
+    busy = test.build / "tests" / "integration" / "busy"
+    r = test.run("record", "--name", test.name, *RECORD, "-o", "out.traced", "--", str(busy), "400",
+                 "-t", "1")
+    check(r.status == 0, r)
+    for name in ("out.json", "out.pftrace"):
+        r = test.run("convert", "out.traced", name)
+        check(r.status == 0, r)
+    trace = json.loads((test.dir / "out.json").read_text())
+    told = trace["otherData"]["samples"]
+    check(told["event"] == "cpu-clock" and told["hz"] == 997 and told["samples"] == len(trace["samples"])
+          and told["samples"] == sum(c["samples"] for c in told["cpus"]), f"{told}")
+    threads = {e["tid"] for e in trace["traceEvents"] if e.get("ph") == "M"}
+    check({s["tid"] for s in trace["samples"]} <= threads | {0}, "samples of threads without a name")
+    counts = collections.Counter()
+    for sample in trace["samples"]:
+        counts.update(set(stack(trace["stackFrames"], sample)))
+    on_the_traces_clock(trace)
+    # By frame pointers, and by libdw if it was built in.
+    if counts["leaf"]:
+        check(counts["leaf"] >= 200 and counts["main"] and counts["start_thread"], f"{counts}")
+        check(1.5 < counts["middle_b"] / max(counts["middle_a"], 1) < 6,
+              f"middle_b {counts['middle_b']}, middle_a {counts['middle_a']}")
+    else:
+        check(any(name.startswith("busy+0x") for name in counts), f"{counts.most_common(9)}")
+    check(any(n for n in counts if n.startswith("do_syscall") or n.startswith("el0")), "no kernel stacks")
+    check((test.dir / "out.pftrace").stat().st_size > 10000, "no samples in the Perfetto trace")
+
+
+def straight_to_json(test):
+    """What the sandboxed exporter can't open has no names, but the kernel's has."""
+    r = test.run("record", "--name", test.name, "--sample", "499", "-t", "300ms", "-e",
+                 "sched:sched_switch", "-C", "mono", "-o", "out.json", "--", "sh", "-c",
+                 "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done")
+    check(r.status == 0, r)
+    trace = json.loads((test.dir / "out.json").read_text())
+    check(trace["samples"] and all(s["weight"] for s in trace["samples"]), "no samples")
+    on = running(trace["systemTraceEvents"])
+    first = min(t[0][0] for t in on.values())
+    check(all(s["ts"] > first - 100000 for s in trace["samples"]), "samples are on another clock")
+
+
+def refusals(test):
+    for arguments, status, says in (
+            (["--sample", "fast"], 2, "'fast' is no rate"),
+            (["--call-graph"], 2, "--sample 997hz"),
+            (["--sample", "99", "--ring"], 2, "exclude each other"),
+            (["--sample", "99", "--stream"], 2, "exclude each other"),
+            (["--sample", "99", "--sample-event", "moonlight"], 1, "one of cpu-clock"),
+            (["--sample", "5000000"], 1, "too many")):
+        r = test.run("record", "--name", test.name, "-t", "200ms", "-o", "out.json", *arguments)
+        check(r.status == status and says in r.err, f"{arguments}: {r}")
+        check(test.files() == [], f"left {test.files()}")
+
+
+def main():
+    test = Test("samples")
+    if not can_sample():
+        skip("samples needs perf_event_open")
+    test.case("stacks of a recording, on its clock", record_and_convert)
+    test.case("straight to JSON, on another clock", straight_to_json)
+    test.case("what can't be sampled", refusals)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()

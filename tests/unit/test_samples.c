@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Samples of a recording: the kernel's records, what was mapped where and when, both outputs. */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "export/export.h"
+#include "export/samples/address_space.h"
+#include "export/samples/perf_record.h"
+#include "make_stream.h"
+#include "util/io.h"
+
+/* <linux/perf_event.h>, spelled out: what the kernel writes is what is tested. */
+enum { LOST = 2, COMM = 3, EXIT = 4, THROTTLE = 5, FORK = 7, SAMPLE = 9, MMAP2 = 10 };
+enum { KERNEL = 1, USER = 2, EXEC = 1 << 13, BUILD_ID = 1 << 14 };
+#define TYPE_PLAIN UINT64_C(0x187) /* IP, TID, TIME, CPU, PERIOD */
+#define TYPE_STACKS (TYPE_PLAIN | 0x20)
+
+static size_t record_begin(const struct maker *m, struct buf *b, uint32_t type, uint16_t misc)
+{
+	size_t at = b->len;
+
+	maker_u32(m, b, type);
+	maker_u16(m, b, misc);
+	maker_u16(m, b, 0);
+	return at;
+}
+
+static void record_end(const struct maker *m, struct buf *b, size_t at)
+{
+	struct buf size = BUF_INIT;
+
+	maker_u16(m, &size, (uint16_t)(b->len - at));
+	memcpy(b->data + at + 6, size.data, 2);
+	buf_deinit(&size);
+}
+
+static void put_id(const struct maker *m, struct buf *b, uint64_t time, uint32_t pid, uint32_t tid,
+		   uint32_t cpu)
+{
+	maker_u32(m, b, pid);
+	maker_u32(m, b, tid);
+	maker_u64(m, b, time);
+	maker_u32(m, b, cpu);
+	maker_u32(m, b, 0);
+}
+
+static void put_sample(const struct maker *m, struct buf *b, uint16_t misc, uint64_t time,
+		       uint32_t pid, uint32_t cpu, uint64_t ip, const uint64_t *chain, size_t count)
+{
+	size_t at = record_begin(m, b, SAMPLE, misc);
+
+	maker_u64(m, b, ip);
+	put_id(m, b, time, pid, pid, cpu);
+	maker_u64(m, b, 1003009);
+	if (chain) {
+		maker_u64(m, b, count);
+		for (size_t i = 0; i < count; i++)
+			maker_u64(m, b, chain[i]);
+	}
+	record_end(m, b, at);
+}
+
+static void put_map(const struct maker *m, struct buf *b, uint64_t time, uint32_t pid,
+		    uint64_t start, uint64_t length, uint64_t offset, const char *path)
+{
+	size_t at = record_begin(m, b, MMAP2, USER | BUILD_ID);
+
+	maker_u32(m, b, pid);
+	maker_u32(m, b, pid);
+	maker_u64(m, b, start);
+	maker_u64(m, b, length);
+	maker_u64(m, b, offset);
+	buf_append(b, "\x04\0\0\0", 4);
+	buf_append(b, "abcd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20);
+	maker_u64(m, b, 0);
+	buf_puts(b, path);
+	do
+		buf_putc(b, '\0');
+	while (b->len % 8);
+	put_id(m, b, time, pid, pid, 0);
+	record_end(m, b, at);
+}
+
+static void put_task(const struct maker *m, struct buf *b, uint32_t type, uint64_t time,
+		     uint32_t pid, uint32_t parent)
+{
+	size_t at = record_begin(m, b, type, 0);
+
+	maker_u32(m, b, pid);
+	maker_u32(m, b, parent);
+	maker_u32(m, b, pid);
+	maker_u32(m, b, parent);
+	maker_u64(m, b, time);
+	put_id(m, b, time, pid, pid, 0);
+	record_end(m, b, at);
+}
+
+static void put_numbers(const struct maker *m, struct buf *b, uint32_t type, uint16_t misc,
+			uint64_t time, uint32_t pid, uint64_t first, uint64_t second)
+{
+	size_t at = record_begin(m, b, type, misc);
+
+	maker_u64(m, b, first);
+	maker_u64(m, b, second);
+	put_id(m, b, time, pid, pid, 0);
+	record_end(m, b, at);
+}
+
+#define BEGIN UINT64_C(5000000000)
+#define CALL_OF UINT64_C(-128)
+#define PROGRAM UINT64_C(-512)
+
+/* CPU 0: a stack through both worlds; a child, which becomes another program; losses. */
+static void fill_first(const struct maker *m, struct buf *b)
+{
+	const uint64_t both[] = { CALL_OF, 0x1010, 0x1121, PROGRAM, 0x400010, 0x400021 };
+	const uint64_t child[] = { PROGRAM, 0x400010 };
+	const uint64_t other[] = { PROGRAM, 0x400010, 0x900000, 0 };
+
+	put_sample(m, b, KERNEL, BEGIN + 1000, 70, 0, 0x1010, both, 6);
+	put_task(m, b, FORK, BEGIN + 2000, 71, 70);
+	put_sample(m, b, USER, BEGIN + 3000, 71, 0, 0x400010, child, 2);
+	put_numbers(m, b, COMM, EXEC, BEGIN + 4000, 71, 71, 0);
+	put_map(m, b, BEGIN + 4100, 71, 0x400000, 0x1000, 0x2000, "/bin/other");
+	put_sample(m, b, USER, BEGIN + 5000, 71, 0, 0x400010, other, 4);
+	put_numbers(m, b, LOST, 0, BEGIN + 6000, 0, 9, 3);
+	put_numbers(m, b, THROTTLE, 0, BEGIN + 7000, 0, 0, 0);
+	put_task(m, b, EXIT, BEGIN + 7500, 71, 70);
+	put_sample(m, b, USER, BEGIN + 8000, 71, 0, 0x400010, child, 2);
+}
+
+static void write_samples(struct maker *m, uint32_t cpu, const struct buf *b)
+{
+	struct iovec iov = { b->data, b->len };
+
+	assert_int_equal(stream_write_samples(&m->writer, cpu, &iov, 1), 0);
+}
+
+static void write_head(struct maker *m, uint64_t sample_type)
+{
+	Traced__Capture__Sampler sampler = TRACED__CAPTURE__SAMPLER__INIT;
+	Traced__Capture__Mappings maps = TRACED__CAPTURE__MAPPINGS__INIT;
+	Traced__Capture__ProcessMappings process = TRACED__CAPTURE__PROCESS_MAPPINGS__INIT;
+	Traced__Capture__Mapping map = TRACED__CAPTURE__MAPPING__INIT;
+	const struct maker_task tasks[] = { { 70, 70, "seventy", 0, false },
+					    { 71, 71, "child", 0, false } };
+
+	maker_head(m);
+	maker_symbols(m, "0000000000001000 T kernel_leaf\n0000000000001100 t kernel_caller\t[mod]\n"
+			 "0000000000001200 T end\n");
+	maker_tasks(m, 1, 0, tasks, 2);
+	sampler.event = (char *)"cpu-clock";
+	sampler.hz = 997;
+	sampler.clock = CLOCK_BOOTTIME;
+	sampler.sample_type = sample_type;
+	assert_int_equal(stream_write_message(&m->writer, CHUNK_SAMPLER, &sampler.base), 0);
+	map.start = 0x400000;
+	map.end = 0x401000;
+	map.path = (ProtobufCBinaryData){ 9, (uint8_t *)"/bin/tool" };
+	process.pid = 70;
+	process.n_mappings = 1;
+	process.mappings = (Traced__Capture__Mapping *[]){ &map };
+	maps.n_processes = 1;
+	maps.processes = (Traced__Capture__ProcessMappings *[]){ &process };
+	assert_int_equal(stream_write_message(&m->writer, CHUNK_MAPPINGS, &maps.base), 0);
+}
+
+static void write_events(struct maker *m)
+{
+	page_begin(m, BEGIN);
+	event_number(m, BEGIN + 10, 7, 1);
+	page_end(m, 0);
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+}
+
+static void write_end(struct maker *m, uint64_t lost)
+{
+	Traced__Capture__SampleCounts counts = TRACED__CAPTURE__SAMPLE_COUNTS__INIT;
+	Traced__Capture__SampleCount zero = TRACED__CAPTURE__SAMPLE_COUNT__INIT;
+
+	zero.lost = lost;
+	zero.counted = true;
+	counts.n_cpus = 1;
+	counts.cpus = (Traced__Capture__SampleCount *[]){ &zero };
+	assert_int_equal(stream_write_message(&m->writer, CHUNK_SAMPLE_COUNTS, &counts.base), 0);
+	maker_end(m);
+}
+
+static const char *find_name(void *userdata _unused_, const struct code_place *place)
+{
+	if (strcmp(place->path, "/bin/tool") == 0)
+		return place->offset == 0x10 ? "leaf" : place->offset == 0x20 ? "caller" : NULL;
+	/* What a program may have compiled itself. */
+	if (!*place->path)
+		return NULL;
+	assert_string_equal(place->path, "/bin/other");
+	assert_int_equal(place->build_id_len, 4);
+	assert_memory_equal(place->build_id, "abcd", 4);
+	return place->offset == 0x2010 ? "other@V_2" : NULL;
+}
+
+/* 0, the text in *ret (owned), or as export_stream. */
+static int export_as(struct maker *m, const char *format, char **ret, size_t *ret_len,
+		     struct export_result *result, struct error *err)
+{
+	const struct export_symbols symbols = { find_name, NULL };
+	const struct export_options o = { .format = format, .symbols = &symbols };
+	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	struct stat st;
+	int r = export_stream(m->fd, out, &o, result, err);
+
+	if (r < 0)
+		return r;
+	assert_int_equal(fstat(out, &st), 0);
+	*ret = calloc(1, (size_t)st.st_size + 1);
+	*ret_len = (size_t)st.st_size;
+	assert_int_equal(pread_full(out, *ret, *ret_len, 0), st.st_size);
+	return 0;
+}
+
+static json_t *export_json(struct maker *m, struct export_result *result)
+{
+	_cleanup_free_ char *text = NULL;
+	json_t *json;
+	size_t len;
+
+	assert_int_equal(export_as(m, "json", &text, &len, result, NULL), 0);
+	json = json_loadb(text, len, 0, NULL);
+	assert_non_null(json);
+	return json;
+}
+
+static void check_sample(const json_t *json, size_t i, uint64_t ns, int tid, unsigned cpu,
+			 const char *const *stack)
+{
+	json_t *s = json_array_get(json_object_get(json, "samples"), i), *frame;
+	const char *id = json_string_value(json_object_get(s, "sf"));
+
+	assert_int_equal((uint64_t)(json_number_value(json_object_get(s, "ts")) * 1000 + 0.5), ns);
+	assert_int_equal(json_integer_value(json_object_get(s, "tid")), tid);
+	assert_int_equal(json_integer_value(json_object_get(s, "cpu")), cpu);
+	assert_int_equal(json_integer_value(json_object_get(s, "weight")), 1003009);
+	assert_string_equal(json_string_value(json_object_get(s, "name")), "cpu-clock");
+	for (; *stack; stack += 2) {
+		if (!id)
+			fail_msg("sample %zu ends before %s", i, *stack);
+		frame = json_object_get(json_object_get(json, "stackFrames"), id);
+		assert_string_equal(json_string_value(json_object_get(frame, "name")), stack[0]);
+		assert_string_equal(json_string_value(json_object_get(frame, "category")),
+				    stack[1]);
+		id = json_string_value(json_object_get(frame, "parent"));
+	}
+	assert_null(id);
+}
+#define STACK(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static const json_t *told(const json_t *json, const char *key)
+{
+	return json_object_get(json_object_get(json_object_get(json, "otherData"), "samples"), key);
+}
+
+static bool names_thread(const json_t *json, int tid)
+{
+	json_t *e;
+	size_t i;
+
+	json_array_foreach(json_object_get(json, "traceEvents"), i,
+			   e) if (json_integer_value(json_object_get(e, "tid")) == tid) return true;
+	return false;
+}
+
+static void samples_have_their_stacks(void **state _unused_)
+{
+	static const struct {
+		unsigned word_size;
+		bool big_endian;
+	} machines[] = { { 8, false }, { 8, true }, { 4, false }, { 4, true } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
+		_cleanup_buf_ struct buf first = BUF_INIT, second = BUF_INIT;
+		const uint64_t chain[] = { PROGRAM, 0x400010 };
+		struct export_result result;
+		struct maker m;
+		json_t *json;
+
+		maker_init(&m, machines[i].word_size, machines[i].big_endian, 4096);
+		write_head(&m, TYPE_STACKS);
+		fill_first(&m, &first);
+		put_sample(&m, &second, USER, BEGIN + 2500, 70, 1, 0x400010, chain, 2);
+		write_samples(&m, 1, &second);
+		write_events(&m);
+		write_samples(&m, 0, &first);
+		write_end(&m, 5);
+		json = export_json(&m, &result);
+		assert_int_equal(json_array_size(json_object_get(json, "samples")), 5);
+		check_sample(json, 0, BEGIN + 1000, 70, 0,
+			     STACK("kernel_leaf", "[kernel]", "kernel_caller", "[mod]", "leaf",
+				   "tool", "caller", "tool"));
+		check_sample(json, 1, BEGIN + 2500, 70, 1, STACK("leaf", "tool"));
+		check_sample(json, 2, BEGIN + 3000, 71, 0, STACK("leaf", "tool"));
+		check_sample(json, 3, BEGIN + 5000, 71, 0,
+			     STACK("other", "other", "[unknown]", "[unknown]"));
+		check_sample(json, 4, BEGIN + 8000, 71, 0, STACK("[unknown]", "[unknown]"));
+		assert_true(names_thread(json, 70) && names_thread(json, 71));
+		assert_int_equal(json_integer_value(told(json, "samples")), 5);
+		assert_int_equal(json_integer_value(told(json, "lost")), 5);
+		assert_int_equal(json_integer_value(told(json, "throttled")), 1);
+		assert_int_equal(result.warning_count, 2);
+		assert_int_equal(result.marks, 0);
+		assert_false(result.incomplete);
+		json_decref(json);
+		export_result_deinit(&result);
+		maker_deinit(&m);
+	}
+}
+
+/* Without --call-graph: one frame, of the world that the record names. */
+static void plain_samples_have_one_frame(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct export_result result;
+	json_t *json;
+
+	maker_init(&m, 8, false, 4096);
+	write_head(&m, TYPE_PLAIN);
+	put_sample(&m, &b, KERNEL, BEGIN + 1, 70, 0, 0x1100, NULL, 0);
+	put_sample(&m, &b, USER, BEGIN + 2, 70, 0, 0x400010, NULL, 0);
+	put_sample(&m, &b, USER, BEGIN + 3, 70, 0, 0x400333, NULL, 0);
+	put_sample(&m, &b, KERNEL, BEGIN + 4, 70, 0, 0x500, NULL, 0);
+	write_samples(&m, 0, &b);
+	write_events(&m);
+	write_end(&m, 0);
+	json = export_json(&m, &result);
+	check_sample(json, 0, BEGIN + 1, 70, 0, STACK("kernel_caller", "[mod]"));
+	check_sample(json, 1, BEGIN + 2, 70, 0, STACK("leaf", "tool"));
+	check_sample(json, 2, BEGIN + 3, 70, 0, STACK("tool+0x333", "tool"));
+	/* Its address would tell where the kernel lies. */
+	check_sample(json, 3, BEGIN + 4, 70, 0, STACK("[unknown]", "[kernel]"));
+	assert_int_equal(result.warning_count, 0);
+	json_decref(json);
+	export_result_deinit(&result);
+}
+
+static bool has_text(const char *data, size_t len, const char *text)
+{
+	return memmem(data, len, text, strlen(text));
+}
+
+static void perfetto_has_them(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	_cleanup_free_ char *data = NULL;
+	struct export_result result;
+	size_t len, count = 0;
+
+	maker_init(&m, 8, false, 4096);
+	write_head(&m, TYPE_STACKS);
+	fill_first(&m, &b);
+	write_samples(&m, 0, &b);
+	write_events(&m);
+	write_end(&m, 0);
+	assert_int_equal(export_as(&m, "pftrace", &data, &len, &result, NULL), 0);
+	assert_true(has_text(data, len, "kernel_leaf") && has_text(data, len, "caller") &&
+		    has_text(data, len, "cpu-clock"));
+	/* Field 66 of a packet: pid 70 or 71 is its second member. */
+	for (size_t i = 0; i + 6 < len; i++)
+		count += !memcmp(data + i, "\x92\x04", 2) &&
+			 (!memcmp(data + i + 3, "\x08\x00\x10\x46", 4) ||
+			  !memcmp(data + i + 3, "\x08\x00\x10\x47", 4));
+	assert_int_equal(count, 4);
+	export_result_deinit(&result);
+}
+
+/* Records cut anywhere, or with any byte another: never more than those that there are. */
+static void damage_is_bounded(void **state _unused_)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct perf_format f = { .sample_type = TYPE_STACKS };
+	struct maker m;
+
+	maker_init(&m, 8, false, 4096);
+	fill_first(&m, &b);
+	for (size_t len = 0; len <= b.len; len++) {
+		_cleanup_free_ uint8_t *copy = malloc(len ?: 1);
+		struct perf_record r;
+		size_t at = 0, size;
+
+		memcpy(copy, b.data, len);
+		while (at < len && (size = perf_record_read(&r, &f, copy + at, len - at)))
+			at += size;
+		assert_true(at <= len);
+	}
+	for (size_t i = 0; i < b.len; i++) {
+		_cleanup_free_ uint8_t *copy = malloc(b.len);
+		struct perf_record r;
+		size_t at = 0, size;
+
+		memcpy(copy, b.data, b.len);
+		copy[i] = (uint8_t)~copy[i];
+		while (at < b.len && (size = perf_record_read(&r, &f, copy + at, b.len - at))) {
+			if (r.kind == PERF_SAMPLED && r.sample.count)
+				perf_record_chain(&r, &f, r.sample.count - 1);
+			at += size;
+		}
+	}
+	maker_deinit(&m);
+}
+
+static void damage_is_told(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct export_result result;
+	json_t *json;
+
+	maker_init(&m, 8, false, 4096);
+	write_head(&m, TYPE_STACKS);
+	fill_first(&m, &b);
+	b.len -= 8;
+	write_samples(&m, 0, &b);
+	write_events(&m);
+	write_end(&m, 0);
+	json = export_json(&m, &result);
+	assert_int_equal(json_array_size(json_object_get(json, "samples")), 3);
+	assert_true(result.incomplete);
+	json_decref(json);
+	export_result_deinit(&result);
+}
+
+static void map(struct address_spaces *a, int32_t pid, uint64_t start, uint64_t length,
+		uint64_t offset, const char *path)
+{
+	const struct new_mapping m = { start, length, offset, path, strlen(path), NULL, 0 };
+
+	assert_int_equal(address_spaces_map(a, pid, &m), 0);
+}
+
+static const char *path_at(const struct address_spaces *a, int32_t pid, uint64_t address,
+			   uint64_t *offset)
+{
+	const struct code_mapping *m = address_spaces_find(a, pid, address);
+
+	if (m)
+		*offset = address - m->start + m->offset;
+	return m ? a->files[m->file].path : "";
+}
+
+static void later_mappings_take_their_place(void **state _unused_)
+{
+	_cleanup_(address_spaces_deinit) struct address_spaces a = { 0 };
+	uint64_t offset;
+
+	map(&a, 1, 0x1000, 0x5000, 0, "/a");
+	map(&a, 1, 0x3000, 0x1000, 0, "/b");
+	assert_string_equal(path_at(&a, 1, 0x2fff, &offset), "/a");
+	assert_string_equal(path_at(&a, 1, 0x3000, &offset), "/b");
+	assert_string_equal(path_at(&a, 1, 0x4001, &offset), "/a");
+	assert_int_equal(offset, 0x3001);
+	assert_string_equal(path_at(&a, 1, 0x6000, &offset), "");
+	assert_string_equal(path_at(&a, 1, 0xfff, &offset), "");
+	assert_string_equal(path_at(&a, 2, 0x3000, &offset), "");
+	map(&a, 1, 0x2000, 0x8000, 0, "/c");
+	assert_string_equal(path_at(&a, 1, 0x1fff, &offset), "/a");
+	assert_string_equal(path_at(&a, 1, 0x5000, &offset), "/c");
+	assert_int_equal(a.mappings, 2);
+	/* One that ends beyond the last address is none. */
+	map(&a, 1, UINT64_MAX - 10, 100, 0, "/d");
+	map(&a, 1, 0x100, 0, 0, "/d");
+	assert_int_equal(a.mappings, 2);
+	assert_int_equal(address_spaces_fork(&a, 1, 5), 0);
+	address_spaces_clear(&a, 1);
+	assert_string_equal(path_at(&a, 5, 0x5000, &offset), "/c");
+	assert_string_equal(path_at(&a, 1, 0x5000, &offset), "");
+	assert_int_equal(a.mappings, 2);
+	assert_int_equal(a.file_count, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(samples_have_their_stacks),
+		cmocka_unit_test(plain_samples_have_one_frame),
+		cmocka_unit_test(perfetto_has_them),
+		cmocka_unit_test(damage_is_bounded),
+		cmocka_unit_test(damage_is_told),
+		cmocka_unit_test(later_mappings_take_their_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
