@@ -349,6 +349,15 @@ void task_table_forget(struct task_table *t, uint64_t now)
 	}
 }
 
+/* A process that has its creator's arguments has run no program of its own yet. */
+static bool has_others_cmdline(const struct task_table *t, const struct task *task)
+{
+	const struct life *parent = newest(t, task->ppid);
+
+	return task->cmdline && parent && parent->task.cmdline_len == task->cmdline_len &&
+	       memcmp(parent->task.cmdline, task->cmdline, task->cmdline_len) == 0;
+}
+
 int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len)
 {
 	struct life *l = find_life(t, tid, ts);
@@ -357,6 +366,11 @@ int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char
 		l = add_life(t, tid, 0);
 	if (!l)
 		return -ENOMEM;
+	/* Now it most likely has. Its arguments are not known, but these are not they. */
+	if (has_others_cmdline(t, &l->task)) {
+		free(TAKE_PTR(l->task.cmdline));
+		l->task.cmdline_len = 0;
+	}
 	set_comm(l, comm, len, ts, false);
 	return 0;
 }

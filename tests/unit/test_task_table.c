@@ -185,6 +185,42 @@ static void many_tids(void **state _unused_)
 	assert_int_equal(count, 100000);
 }
 
+static void reading_of_process(struct task_table *t, int32_t pid, int32_t parent,
+			       const char *cmdline)
+{
+	struct task_reading r = {
+		.tid = pid,
+		.tgid = pid,
+		.ppid = parent,
+		.ts = S,
+		.start_ns = S,
+		.start_ts = S,
+		.comm = "shell",
+		.comm_len = 5,
+		.cmdline = cmdline,
+		.cmdline_len = strlen(cmdline) + 1,
+	};
+
+	assert_int_equal(task_table_read(t, &r), 0);
+}
+
+/* A command that was held until the recording began; a process that names its main thread. */
+static void who_becomes_a_program_loses_its_creators_arguments(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+
+	reading_of_process(t, 10, 1, "shell");
+	reading_of_process(t, 20, 10, "shell");
+	reading_of_process(t, 30, 10, "server");
+	assert_int_equal(task_table_rename(t, 20, 2 * S, "command", 7), 0);
+	assert_int_equal(task_table_rename(t, 30, 2 * S, "main thread", 11), 0);
+	assert_null(task_table_find(t, 20, 2 * S)->cmdline);
+	assert_string_equal(task_table_find(t, 30, 2 * S)->cmdline, "server");
+	/* What procfs says later is its own. */
+	reading_of_process(t, 20, 10, "command");
+	assert_string_equal(task_table_find(t, 20, 2 * S)->cmdline, "command");
+}
+
 static size_t lives(struct task_table *t)
 {
 	size_t count;
@@ -285,6 +321,7 @@ int main(void)
 		cmocka_unit_test(weak_names_give_way),
 		cmocka_unit_test(unknown_tids_are_searched_once),
 		cmocka_unit_test(many_tids),
+		cmocka_unit_test(who_becomes_a_program_loses_its_creators_arguments),
 		cmocka_unit_test(who_is_gone_is_forgotten),
 		cmocka_unit_test(a_late_death_is_the_former_ones),
 		cmocka_unit_test(holes_hide_nobody),
