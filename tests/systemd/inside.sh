@@ -179,6 +179,17 @@ check "its client is killed" kill -9 $client
 check "it ends with it" eventually fails pgrep -x traced-export
 exec 9>&-
 
+# As the guests of tests/vm do; other kernels may keep these from everybody.
+if head -c 1 /sys/kernel/tracing/available_filter_functions >/dev/null 2>&1; then
+  check "the service traces functions" tracectl record -p function -l 'vfs_*' -o functions.txt -- ls -l /proc/self/
+  check "by name" grep -q 'vfs_[a-z]* <-' functions.txt
+  check "and graphs of calls" tracectl record -p function_graph -g vfs_read -o graph.txt -- ls -l /proc/self/
+  check "by name, too" grep -q '|  vfs_read()' graph.txt
+  check "and makes probes" tracectl record --kprobe 'p:opened vfs_open' -o probes.txt -- ls -l /proc/self/
+  check "that hit" grep -q ': opened: (vfs_open+' probes.txt
+  check "and are gone" test ! -s /sys/kernel/tracing/kprobe_events
+fi
+
 check "a session to crash in" tracectl start --name crash -e sched
 daemon=$(systemctl show -P MainPID traced.service)
 check "the daemon is killed" kill -9 "$daemon"

@@ -11,17 +11,18 @@ import sys
 
 # Of seconds on the host: an emulated machine is that much slower.
 SLOWER = 5
-# A real init system, protoc and its Python classes are there on the host only.
-NOT_IN_GUESTS = {"systemd", "perfetto_trace"}
-# What people type is the same for each kernel: these run if they are named.
-IF_NAMED = {"bad_input", "cli", "examples"}
+# What depends on the kernel. The build's other integration tests run in a guest if they are named.
+OF_THE_KERNEL = {"capture", "ledger", "order", "oracle_text"}
+ONCE = {"crash", "daemon"}
+OF_GUESTS = ("kernel", "reading", "functions", "probes", "restricted")
+FIXTURES = ("fixtures", "function_fixtures")
 
 
 def main(build, guest):
     done = subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True)
     print(f". {shlex.quote(guest)}/runner.sh")
     for test in json.loads(done.stdout):
-        if not any(s.endswith(":integration") for s in test["suite"]) or test["name"] in NOT_IN_GUESTS:
+        if not any(s.endswith(":integration") for s in test["suite"]):
             continue
         command = [*test["cmd"]]
         # A script's interpreter here may be elsewhere in the guest.
@@ -30,12 +31,14 @@ def main(build, guest):
         env = [f"{k}={v}" for k, v in test["env"].items()]
         if env:
             command = ["env", *env, *command]
-        word = "check_if_named" if test["name"] in IF_NAMED else "check"
+        word = ("check" if test["name"] in OF_THE_KERNEL else
+                "check_once" if test["name"] in ONCE else "check_if_named")
         print(word, test["name"], test["timeout"] * SLOWER, shlex.join(command))
-    for name in ("kernel", "functions", "probes"):
-        print(f"check {name} 300", shlex.join(["python3", f"{guest}/{name}.py", build]))
-    for name in ("fixtures", "function_fixtures"):
-        print(f"check_if_named {name} 300", shlex.join(["python3", f"{guest}/{name}.py", build]))
+    booted = shlex.quote(str(pathlib.Path(guest).parents[1] / "systemd/inside.sh"))
+    print(f"[ ! -d /run/systemd/system ] || check booted 300 bash {booted}")
+    for name in (*FIXTURES, *OF_GUESTS):
+        word = "check_if_named" if name in FIXTURES else "check"
+        print(f"{word} {name} 600", shlex.join(["python3", f"{guest}/{name}.py", build]))
     print("check_kernel_log")
 
 

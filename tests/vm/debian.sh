@@ -43,6 +43,8 @@ Dir::Cache::pkgcache "";
 Dir::Cache::srcpkgcache "";
 Debug::NoLocking "true";
 END
+    # The way out is the machine's own: proxies, credentials.
+    apt-config dump --format '%F "%v";%n' | grep -iE '^Acquire::(http|https|ftp)::[^ ]*prox' >>"$root/conf" || true
   fi
   APT_CONFIG=$root/conf "$command" -q "$@"
 }
@@ -85,6 +87,14 @@ finish() { # made directory, final name
   chmod -R u+rwX "$1"
   rm -rf "$2"
   mv "$1" "$2"
+}
+
+# The suite that this machine runs.
+own_suite() {
+  local suite
+  # A subshell keeps os-release's many names out of here.
+  suite=$(. /etc/os-release 2>/dev/null && [ "${ID-}" = debian ] && echo "${VERSION_CODENAME-}")
+  echo "${suite:-sid}"
 }
 
 # Refreshes what is known of these suites.

@@ -15,12 +15,10 @@ import pathlib
 import re
 import socket
 import subprocess
-import sys
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "integration"))
-from harness import INSTANCES, TRACEFS, Test, check, skip  # noqa: E402
+from common import INSTANCES, TRACEFS, check, of_a_guest
 
 # Enough to see each event; these would fill the whole fixture by themselves.
 NOISY = {"kmem", "rcu", "syscalls", "raw_syscalls", "lock", "preemptirq", "maple_tree", "cgroup",
@@ -136,14 +134,12 @@ def mixed(test, out):
 
 
 def main():
-    if not os.environ.get("TRACED_VM"):
-        skip("only for guests")
+    test = of_a_guest("fixtures")
     (TRACEFS / "saved_cmdlines_size").write_text("8192")
     out = pathlib.Path("/out/data") / version()
     out.mkdir(parents=True)
     for module in sorted(pathlib.Path("/later").glob("*.ko")) * 3:
         subprocess.run(["insmod", str(module)], check=False, stderr=subprocess.DEVNULL)
-    test = Test("fixtures")
     formats(out)
     test.case("mixed", mixed, out)
     test.end()

@@ -10,6 +10,10 @@ outcome() { # pass|fail|skip name reason
   echo "traced-vm: $*"
 }
 
+seconds() { # since began
+  echo "($(($(cut -d. -f1 /proc/uptime) - began)) s)"
+}
+
 named() {
   case " $wanted " in *" $1 "*) ;; *) return 1 ;; esac
 }
@@ -18,12 +22,19 @@ check_if_named() {
   ! named "$1" || check "$@"
 }
 
+# In one guest of several.
+check_once() {
+  if named "$1" || grep -q 'traced\.once' /proc/cmdline; then
+    check "$@"
+  fi
+}
+
 check() { # name, seconds, command...
   name=$1 limit=$2
   shift 2
   [ -z "$wanted" ] || named "$name" || return
   echo "traced-vm: begin $name"
-  log=/out/logs/$name
+  log=/out/logs/$name began=$(cut -d. -f1 /proc/uptime)
   (cd /tmp && exec timeout -k 5 "$limit" "$@") >"$log" 2>&1
   status=$?
   left=$(ls /sys/kernel/tracing/instances)
@@ -32,11 +43,11 @@ check() { # name, seconds, command...
     [ $status -ne 0 ] || { echo "left behind: instances $left" >>"$log" && status=left; }
   fi
   case $status in
-    0) outcome pass "$name" "$(sed -n '$p' "$log")" ;;
+    0) outcome pass "$name" "$(sed -n '$p' "$log") $(seconds)" ;;
     77) outcome skip "$name" "$(sed -n '$p' "$log")" ;;
     *)
       tail -n 60 "$log"
-      outcome fail "$name" "status $status: $(sed -n '$p' "$log")"
+      outcome fail "$name" "status $status: $(sed -n '$p' "$log") $(seconds)"
       ;;
   esac
 }

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the checks of a guest share. They may take from it what nobody takes from a
+person's machine: the top level's settings, CPUs, modules."""
+
+import os
+import pathlib
+import re
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "integration"))
+from harness import INSTANCES, TRACEFS, Test, check, interrupt, skip  # noqa: E402
+
+# What a recording may change at the top level.
+SETTINGS = ("current_tracer", "set_ftrace_filter", "set_ftrace_notrace", "set_ftrace_pid",
+            "set_ftrace_notrace_pid", "set_graph_function", "max_graph_depth", "trace_options",
+            "trace_clock", "tracing_on", "tracing_cpumask", "set_event", "set_event_pid",
+            "buffer_percent", "buffer_subbuf_size_kb", "events/enable", "options/func_stack_trace",
+            "kprobe_events", "uprobe_events")
+LINE = re.compile(r"^ *(?P<task>.*)-(?P<pid>\d+) +(?:\( *(?:\d+|-+)\) )?\[(?P<cpu>\d+)\] "
+                  r"(?P<flags>\S+) +(?P<time>\d+\.\d+): (?P<text>.*)$")
+
+
+def of_a_guest(name):
+    if not os.environ.get("TRACED_VM"):
+        skip("only for guests")
+    return Test(name)
+
+
+def settings():
+    return {name: (TRACEFS / name).read_text() for name in SETTINGS if (TRACEFS / name).exists()}
+
+
+def put_back(before):
+    """The daemon answers before it has taken down the recording."""
+    until = time.monotonic() + 30
+    while (now := settings()) != before and time.monotonic() < until:
+        time.sleep(0.1)
+    check(now == before, "not put back: " + ", ".join(
+        f"{k}: {before[k]!r} is {v!r}" for k, v in now.items() if before[k] != v))
+
+
+def append(path, text):
+    """Python's own way looks for the end of the file, which these don't have."""
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+def some_files():
+    for _ in range(20):
+        pathlib.Path("/proc/self/stat").read_text()
+
+
+def is_recording(test):
+    if test.daemon:
+        return '"recording"' in test.run("status", "--json").out
+    return any((INSTANCES / i / "tracing_on").read_text().strip() == "1" and
+               (INSTANCES / i / "set_event").read_text().strip()
+               for i in test.instances() if not i.endswith("-tasks"))
+
+
+def record(test, *arguments, during=some_files, status=0):
+    """A recording that ends by Ctrl-C once during() is through, and puts all back."""
+    before = settings()
+    process = test.start("record", "--name", test.name, *arguments)
+    until = time.monotonic() + 180
+    try:
+        while process.poll() is None and time.monotonic() < until and not is_recording(test):
+            time.sleep(0.1)
+        during()
+    finally:
+        interrupt(process)
+    done = test.finish(process, 120)
+    check(done.status == status, f"record {' '.join(map(str, arguments))}: {done}")
+    put_back(before)
+    return done
+
+
+def text_of(test, name="out.txt"):
+    return (test.dir / name).read_text(errors="surrogateescape")
+
+
+def lines_of(text):
+    lines = [LINE.match(line) for line in text.splitlines() if not line.startswith("#")]
+    check(lines and all(lines), "there are lines that are none of an event")
+    return lines
+
+
+def without_name(line):
+    """Names change between two readings; the oracle test looks at them."""
+    m = LINE.match(line)
+    return line[m.start("pid"):] if m else line
+
+
+def same_text(kernels, ours):
+    """Line by line. Returns how many there are."""
+    theirs, own = ([without_name(line) for line in text.splitlines()] for text in (kernels, ours))
+    for i, (a, b) in enumerate(zip(theirs, own)):
+        check(a == b, f"line {i + 1} is\n  {b}\nand the kernel says\n  {a}")
+    check(len(theirs) == len(own), f"{len(own)} lines, and the kernel has {len(theirs)}")
+    return len(own)
+
+
+def extracted(test, instance=None, options=()):
+    """The buffer's text by tracectl, which takes out of it what it reads."""
+    where = ["--instance", instance] if instance else []
+    done = test.run("extract", *where, "--raw-addresses", *options, "-o", "extracted.txt", timeout=120)
+    check(done.status == 0, f"extract: {done}")
+    return text_of(test, "extracted.txt")
