@@ -25,7 +25,7 @@ struct sink_perfetto {
 	struct buf packets;		/* to be compressed */
 	uint64_t compressed;		/* bytes of those that were */
 	uint32_t scale;			/* 65536ths that were left of them, the last time */
-	uint64_t waiting;		/* bytes of events in bundles */
+	uint64_t waiting;		/* bytes of events in bundles, of segments */
 	struct pf_compressor *compress; /* NULL: they are written as they are */
 	struct pf_schema *schema;
 	struct pf_sched_layout layout;
@@ -263,7 +263,8 @@ static int write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
 	if (!b->start_ts)
 		return 0;
 	buf_clear(&p->bundle);
-	p->waiting -= pf_bundle_bytes(b);
+	if (p->segments)
+		p->waiting -= pf_bundle_bytes(b);
 	r = p->tied ? 0 : tie_without_mark(p, b->start_ts);
 	if (r >= 0)
 		r = pf_bundle_finish(b, p->clock, &p->bundle);
@@ -320,9 +321,10 @@ static int perfetto_event(struct sink *s, const struct trace_event *ev, struct e
 	p->last_ts = MAX(p->last_ts, ev->rec.ts);
 	if (unlikely(!p->tied) && tie_with_mark(p, ev) < 0)
 		return error_errno(err, -ENOMEM, "perfetto");
-	bytes = pf_bundle_bytes(b);
+	bytes = unlikely(p->segments) ? pf_bundle_bytes(b) : 0;
 	r = pf_bundle_add(b, p->schema, p->layout.switch_id ? &p->layout : NULL, ev);
-	p->waiting += pf_bundle_bytes(b) - bytes;
+	if (unlikely(p->segments))
+		p->waiting += pf_bundle_bytes(b) - bytes;
 	if (r == -EBADMSG) /* written as far as it goes; the caller counts damage */
 		r = 0;
 	if (r >= 0 && pf_bundle_is_ripe(b, ev->rec.ts)) {
