@@ -37,7 +37,8 @@ int cli_fail(const struct error *err)
 int cli_usage(const struct error *err)
 {
 	print_error(err);
-	return CLI_USAGE;
+	/* Nobody typed that. */
+	return err->code == ENOMEM ? CLI_FAILED : CLI_USAGE;
 }
 
 static void print_line(FILE *to, const char *lead, const char *fmt, va_list ap)
@@ -128,7 +129,7 @@ static int run(int argc, char **argv)
 		/* `record ls -l`: the option is the command's, which lacks its two dashes. */
 		if (command->takes_command && o.arg_count > command->args_max)
 			hint_stray_word(&o, command, &err);
-		if (!err.hint)
+		if (!err.hint && err.code != ENOMEM)
 			error_hint(&err, "'tracectl help %s' tells its options", command->name);
 		return cli_usage(&err);
 	}

@@ -474,6 +474,8 @@ static int run_sink(struct exporter *x, int out_fd, int more, struct export_resu
 		return error_errno(err, -ENOMEM, "can't sum up the export");
 	r = close_sink(x, ret, err);
 	ret->bytes = x->out.bytes;
+	if (r == 0 && summary_amend(x, ret) < 0)
+		return error_errno(err, -ENOMEM, "can't sum up the export");
 	return r;
 }
 

@@ -51,3 +51,6 @@ struct exporter {
 void summary_take_notes(struct exporter *x);
 /* Fills in ret before the sink is closed, which writes it, too: all but what closing costs. */
 int summary_make(struct exporter *x, struct export_result *ret);
+/* Adds what was only seen while it closed: its last lines may be the first that need the symbols.
+ */
+int summary_amend(struct exporter *x, struct export_result *ret);

@@ -175,3 +175,23 @@ int summary_make(struct exporter *x, struct export_result *ret)
 		r = sum_ledger(x, ret);
 	return r == 0 ? take_warnings(x, ret) : r;
 }
+
+int summary_amend(struct exporter *x, struct export_result *ret)
+{
+	char **all;
+
+	if (stream_index_settle(&x->index) < 0)
+		return -ENOMEM;
+	if (!x->index.warning_count)
+		return 0;
+	all = reallocarray(ret->warnings, ret->warning_count + x->index.warning_count,
+			   sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	ret->warnings = all;
+	for (size_t i = 0; i < x->index.warning_count; i++)
+		all[ret->warning_count++] = x->index.warnings[i];
+	x->index.warning_count = 0;
+	ret->incomplete |= x->index.incomplete;
+	return 0;
+}

@@ -287,6 +287,8 @@ static void put_compact(struct pf_bundle *b, struct buf *out)
 				put_comm(&content, b->comms[i]);
 		else if (b->compact[field].len)
 			put_bytes(&content, field, b->compact[field].data, b->compact[field].len);
+		if (b->compact[field].failed)
+			out->failed = true;
 		buf_clear(&b->compact[field]);
 	}
 	put_bytes(out, 4, content.data, content.len);
@@ -323,6 +325,8 @@ int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *out)
 		put_uint(out, 10, MIN(b->since_ts, b->start_ts));
 	put_descriptors(b, out);
 	buf_append(out, b->events.data, b->events.len);
+	if (b->events.failed)
+		out->failed = true;
 	if (b->compact_count)
 		put_compact(b, out);
 	b->lost = b->first = false;
