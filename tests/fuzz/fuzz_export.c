@@ -26,7 +26,7 @@ static void export(int fd, const char *format, const struct perfetto_options *pe
 	_cleanup_close_ int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_export_result_ struct export_result result;
-	struct export_options o = { .format = format, .tgid = true };
+	struct export_options o = { .format = format, .tgid = true, .threads = 1 };
 	uint64_t events = 0;
 
 	if (perfetto)
