@@ -80,6 +80,8 @@ enum option_id {
 	OPT_MERGE,
 	OPT_MERGE_CLOCK,
 	OPT_CPU_PROFILE,
+	OPT_CPU,
+	OPT_COMM,
 	OPT_SYMBOLS,
 	OPT_JSON_ARRAY,
 	OPT_SYNC_FILE,
@@ -130,6 +132,7 @@ struct options {
 	size_t pid_count;
 	const char *tracer;
 	struct word_list cpu_profiles;
+	const char *comm;    /* of a profile's samples; NULL: not given */
 	const char *symbols; /* a folder; NULL: not given */
 	struct word_list functions, not_functions, graph_roots, trace_options, kprobes, uprobes;
 	uint32_t graph_depth;			/* 0: not given */

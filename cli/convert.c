@@ -137,6 +137,10 @@ static int convert_run(const struct options *o)
 	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
+	if ((o->comm || o->pid_count || o->cpus) && strcmp(dest.format->name, "prof") != 0) {
+		error_set(&err, -EINVAL, "--pid, --comm and --cpu choose the samples of a .prof");
+		return cli_usage(&err);
+	}
 	if (merge_files_open(&dest.merges, o, &err) < 0 ||
 	    (dest.rotates && catch_interrupts(&dest.split, &err) < 0))
 		return cli_fail(&err);
@@ -154,6 +158,7 @@ static int convert_run(const struct options *o)
 		.profiles = samples.profiles,
 		.profile_count = samples.profile_count,
 		.symbols = &samples.symbols,
+		.samples = samples.filter,
 		.bound_max_ns = o->sync_bound_ns,
 		.scratch_fd = dest.merges.scratch_fd ?: samples.scratch_fd,
 		.progress = progress.on ? show_progress : NULL,
@@ -188,7 +193,7 @@ const struct command command_convert = {
 		"had\n"
 		"no compiled printer.",
 	.options = OPTIONS_RESULT | OPTIONS_ROTATE | OPTION(CPU_PROFILE) | OPTION(SYMBOLS) |
-		   OPTION(INSTANCE),
+		   OPTION(PID) | OPTION(CPU) | OPTION(COMM) | OPTION(INSTANCE),
 	.args_min = 1,
 	.args_max = 2,
 	.complete = COMPLETE_FILE,

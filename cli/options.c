@@ -100,6 +100,7 @@ DEFINE_ADD_WORD(trace_options)
 DEFINE_ADD_WORD(kprobes)
 DEFINE_ADD_WORD(uprobes)
 DEFINE_SET_STRING(symbols)
+DEFINE_SET_STRING(comm)
 DEFINE_SET_STRING(tracer)
 DEFINE_SET_FLAG(top_level)
 DEFINE_SET_STRING(format)
@@ -379,6 +380,10 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_CPU_PROFILE] = { 0, "cpu-profile", "FILE",
 			      "samples of gperftools' CPU profiler; may be repeated", COMPLETE_FILE,
 			      add_cpu_profile },
+	[OPT_CPU] = { 0, "cpu", "LIST", "of a .prof: samples of these CPUs", COMPLETE_NOTHING,
+		      set_cpus },
+	[OPT_COMM] = { 0, "comm", "NAME", "of a .prof: samples of tasks of this name",
+		       COMPLETE_NOTHING, set_comm },
 	[OPT_SYMBOLS] = { 0, "symbols", "FOLDER",
 			  "where programs' files are looked for first, to name functions",
 			  COMPLETE_FILE, set_symbols },

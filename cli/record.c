@@ -395,6 +395,11 @@ static int record_run(const struct options *o)
 	r = destination_open(&rec.dest, o, NULL);
 	if (r)
 		return r;
+	if (!o->sample_hz && !strcmp(rec.dest.format->name, "prof")) {
+		error_set(&err, -EINVAL, "a profile is made of samples, and none are asked for");
+		error_hint(&err, "--sample 997hz --call-graph");
+		return cli_usage(&err);
+	}
 	if (merge_files_check(o, &err) < 0)
 		return cli_fail(&err);
 	rec.stream = o->stream || rec.dest.rotates ||

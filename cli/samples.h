@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "export/export.h"
+#include "util/parse.h"
 
 struct code_symbols;
 
@@ -13,6 +14,8 @@ struct samples {
 	int scratch_fd;		   /* owned; 0: none */
 	struct code_symbols *code; /* owned */
 	struct export_symbols symbols;
+	struct cpu_set cpus;
+	struct export_sample_filter filter;
 };
 
 /* Opens all that o names. */

@@ -136,6 +136,10 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 	x->kinds = calloc(EVENT_IDS, sizeof(*x->kinds));
 	if (!x->kinds)
 		return error_errno(err, -ENOMEM, "can't begin the export");
+	if (sample_reader_wanted(&x->index)) {
+		x->samples = (struct sample_source){ &x->index, &x->reader };
+		x->index.info.samples = &x->samples;
+	}
 	r = open_marks(x, err);
 	return r < 0 ? r : more;
 }

@@ -82,6 +82,14 @@ struct export_rotate {
 	uint64_t ns;	/* from its first event on */
 };
 
+/* Of a profile: which samples; zeros: all. */
+struct export_sample_filter {
+	const int32_t *pids; /* of processes or threads */
+	size_t pid_count;
+	const char *comm;	    /* of the thread, or of its process; NULL: any */
+	const struct cpu_set *cpus; /* NULL: all */
+};
+
 struct export_options {
 	const char *format; /* a name from export_formats(): "json", "json.gz", "txt" ... */
 	bool raw_addresses;
@@ -98,7 +106,8 @@ struct export_options {
 	const struct export_merge *merges;
 	size_t merge_count;
 	const struct export_profile *profiles;
-	size_t profile_count;		      /* EXPORT_MERGES_MAX at most */
+	size_t profile_count; /* EXPORT_MERGES_MAX at most */
+	struct export_sample_filter samples;
 	const struct export_symbols *symbols; /* NULL: functions of programs have no names */
 	/* A tie of clocks that may be wrong by more is warned of, ns; 0: EXPORT_BOUND_NS. */
 	uint64_t bound_max_ns;

@@ -29,6 +29,7 @@ struct exporter {
 	struct output out;
 	const struct sink_ops *ops;
 	struct sink *sink;
+	struct sample_source samples;
 	struct mark_feed *marks; /* owned; NULL: there are none */
 	struct mark mark;	 /* the next one */
 	bool have_mark;

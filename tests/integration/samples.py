@@ -10,6 +10,8 @@ import ctypes
 import json
 import os
 import re
+import shutil
+import subprocess
 
 from harness import Test, check, skip
 
@@ -91,6 +93,33 @@ def record_and_convert(test):
     check((test.dir / "out.pftrace").stat().st_size > 10000, "no samples in the Perfetto trace")
 
 
+def as_a_profile(test):
+    """google-pprof tells of our profile what the JSON tells of the same samples."""
+    if not shutil.which("google-pprof"):
+        print("  (without google-pprof)")
+        return
+    busy = test.build / "tests" / "integration" / "busy"
+    r = test.run("record", "--name", test.name, *RECORD, "-o", "out.traced", "--", str(busy), "300")
+    check(r.status == 0, r)
+    for arguments in (["busy.prof", "--comm", "busy"], ["out.json"]):
+        r = test.run("convert", "out.traced", *arguments)
+        check(r.status == 0, r)
+    trace = json.loads((test.dir / "out.json").read_text())
+    pids = {e["tid"] for e in trace["traceEvents"]
+            if e["name"] == "thread_name" and e["args"].get("name") == "busy"}
+    wanted = sum("middle_b" in stack(trace["stackFrames"], s) for s in trace["samples"]
+                 if s["tid"] in pids)
+    out = subprocess.run(["google-pprof", "--text", busy, "busy.prof"], check=True, cwd=test.dir,
+                         capture_output=True, text=True).stdout
+    found = re.search(r"^ +\d+ +\S+ +\S+ +(\d+) +\S+ middle_b$", out, re.M)
+    # Without libdw the JSON has no such name, google-pprof finds it by itself.
+    check(found and (int(found[1]) == wanted or not wanted), f"{wanted} by the JSON:\n{out}")
+    r = test.run("convert", "out.traced", "busy.prof", "--comm", "nobody at all")
+    check(r.status == 1 and "none of the samples" in r.err, r)
+    r = test.run("convert", "out.traced", "out.json", "--comm", "busy")
+    check(r.status == 2 and ".prof" in r.err, r)
+
+
 def straight_to_json(test):
     """What the sandboxed exporter can't open has no names, but the kernel's has."""
     r = test.run("record", "--name", test.name, "--sample", "499", "-t", "300ms", "-e",
@@ -108,6 +137,7 @@ def refusals(test):
     for arguments, status, says in (
             (["--sample", "fast"], 2, "'fast' is no rate"),
             (["--call-graph"], 2, "--sample 997hz"),
+            (["-o", "out.prof"], 2, "--sample 997hz"),
             (["--sample", "99", "--ring"], 2, "exclude each other"),
             (["--sample", "99", "--stream"], 2, "exclude each other"),
             (["--sample", "99", "--sample-event", "moonlight"], 1, "one of cpu-clock"),
@@ -122,6 +152,7 @@ def main():
     if not can_sample():
         skip("samples needs perf_event_open")
     test.case("stacks of a recording, on its clock", record_and_convert)
+    test.case("as a profile for google-pprof", as_a_profile)
     test.case("straight to JSON, on another clock", straight_to_json)
     test.case("what can't be sampled", refusals)
     test.end()

@@ -12,6 +12,7 @@
 
 #include "export/export.h"
 #include "export/samples/address_space.h"
+#include "export/samples/cpu_profile.h"
 #include "export/samples/perf_record.h"
 #include "make_stream.h"
 #include "util/io.h"
@@ -380,6 +381,81 @@ static void perfetto_has_them(void **state _unused_)
 	export_result_deinit(&result);
 }
 
+#define PLACE(file, offset) (UINT64_C(0x10000000000) + (file)*UINT64_C(0x100000000) + (offset))
+
+static void check_stack(const struct cpu_profile *p, uint64_t count, const uint64_t *pcs,
+			uint32_t depth)
+{
+	for (size_t i = 0; i < p->stack_count; i++) {
+		const struct cpu_profile_stack *s = &p->stacks[i];
+		uint32_t same = 0;
+
+		while (s->depth == depth && same < depth && cpu_profile_pc(p, s, same) == pcs[same])
+			same++;
+		if (same == depth) {
+			assert_int_equal(s->count, count);
+			return;
+		}
+	}
+	fail_msg("no stack that begins with 0x%llx", (unsigned long long)pcs[0]);
+}
+#define CHECK_STACK(p, count, ...)                                                                 \
+	check_stack((p), (count), (const uint64_t[]){ __VA_ARGS__ },                               \
+		    sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
+
+/* All processes share a file's place; kernel addresses stay out. */
+static void a_profile_is_made_of_them(void **state _unused_)
+{
+	const int32_t child = 71;
+	struct export_options o = { .format = "prof" };
+
+	for (int i = 0; i < 4; i++) {
+		_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_buf_ struct buf b = BUF_INIT;
+		_cleanup_error_ struct error err = ERROR_INIT;
+		struct export_result result;
+		struct cpu_profile p;
+		struct stat st;
+		uint8_t *data;
+		int r;
+
+		maker_init(&m, 8, i & 1, 4096);
+		write_head(&m, TYPE_STACKS);
+		fill_first(&m, &b);
+		write_samples(&m, 0, &b);
+		write_events(&m);
+		write_end(&m, 0);
+		o.raw_addresses = i == 1;
+		o.samples = (struct export_sample_filter){ .pids = &child, .pid_count = i == 2 };
+		o.samples.comm = i == 3 ? "nobody" : NULL;
+		r = export_stream(m.fd, out, &o, &result, &err);
+		export_result_deinit(&result);
+		assert_int_equal(r, i == 3 ? -EINVAL : 0);
+		if (r < 0)
+			continue;
+		assert_int_equal(fstat(out, &st), 0);
+		data = malloc((size_t)st.st_size);
+		assert_int_equal(pread_full(out, data, (size_t)st.st_size, 0), st.st_size);
+		assert_int_equal(cpu_profile_parse(&p, data, (size_t)st.st_size, NULL), 0);
+		assert_int_equal(p.slot, 8);
+		assert_int_equal(p.big_endian, i & 1);
+		assert_int_equal(p.period_us, 1003);
+		assert_int_equal(p.samples, i == 2 ? 3 : 4);
+		if (i == 0)
+			CHECK_STACK(&p, 1, PLACE(0, 0x10), PLACE(0, 0x21));
+		if (i == 1)
+			CHECK_STACK(&p, 1, 0x1010, 0x1121, PLACE(0, 0x10), PLACE(0, 0x21));
+		CHECK_STACK(&p, 1, PLACE(0, 0x10));
+		CHECK_STACK(&p, 1, PLACE(1, 0x2010));
+		/* Of a process that was gone. */
+		CHECK_STACK(&p, 1, 0x1000);
+		assert_string_equal(cpu_profile_find(&p, PLACE(1, 0x2010))->path, "/bin/other");
+		cpu_profile_deinit(&p);
+		free(data);
+	}
+}
+
 /* Records cut anywhere, or with any byte another: never more than those that there are. */
 static void damage_is_bounded(void **state _unused_)
 {
@@ -490,6 +566,7 @@ int main(void)
 		cmocka_unit_test(samples_have_their_stacks),
 		cmocka_unit_test(plain_samples_have_one_frame),
 		cmocka_unit_test(perfetto_has_them),
+		cmocka_unit_test(a_profile_is_made_of_them),
 		cmocka_unit_test(damage_is_bounded),
 		cmocka_unit_test(damage_is_told),
 		cmocka_unit_test(later_mappings_take_their_place),

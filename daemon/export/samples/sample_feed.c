@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "export/marks/clock_map.h"
 #include "export/marks/frame_ids.h"
 #include "export/samples/sample_names.h"
 
@@ -12,7 +11,6 @@ struct sample_feed {
 	struct sample_reader *reader; /* owned */
 	struct sample_names names;
 	struct frame_ids frames;
-	struct clock_map map;
 	uint32_t source;
 	struct perf_record sample;
 	bool in_sample;
@@ -21,7 +19,6 @@ struct sample_feed {
 	char id[16], above[16];
 	struct buf extra;
 	uint64_t cut;
-	bool untied;
 };
 
 struct sample_feed *sample_feed_free(struct sample_feed *f)
@@ -31,35 +28,9 @@ struct sample_feed *sample_feed_free(struct sample_feed *f)
 	sample_reader_free(f->reader);
 	sample_names_deinit(&f->names);
 	frame_ids_deinit(&f->frames);
-	clock_map_deinit(&f->map);
 	buf_deinit(&f->extra);
 	free(f);
 	return NULL;
-}
-
-static int tie_clock(struct sample_feed *f)
-{
-	int32_t clock = f->info->sampler->clock;
-	const char *trace_clock = f->info->header->trace_clock;
-	int r;
-
-	if (clock < 0 && (!strcmp(trace_clock, "local") || !strcmp(trace_clock, "perf"))) {
-		f->map.identity = true;
-		return 0;
-	}
-	r = clock < 0 ? -ENOENT : clock_map_of(&f->map, f->info, clock);
-	if (r == -ENOENT) {
-		f->untied = f->map.identity = true;
-		r = 0;
-	}
-	return r;
-}
-
-static uint64_t to_trace(const struct sample_feed *f, uint64_t time)
-{
-	uint64_t bound;
-
-	return clock_map_apply(&f->map, time, &bound);
 }
 
 int sample_feed_see_tasks(struct sample_feed *f, const struct stream_index *index,
@@ -71,9 +42,9 @@ int sample_feed_see_tasks(struct sample_feed *f, const struct stream_index *inde
 	int n = sample_reader_new(&r, index, stream);
 
 	while (n == 0 && (n = sample_reader_next(r, &p)) > 0) {
-		struct task *t =
-			p.tid == last ? NULL
-				      : task_table_find(f->info->tasks, p.tid, to_trace(f, p.time));
+		struct task *t = p.tid == last ? NULL
+					       : task_table_find(f->info->tasks, p.tid,
+								 sample_reader_time(r, p.time));
 
 		last = p.tid;
 		if (t && t->tid)
@@ -99,9 +70,7 @@ int sample_feed_new(struct sample_feed **ret, const struct stream_index *index,
 		.symbols = options->symbols,
 		.raw_addresses = options->raw_addresses,
 	};
-	r = tie_clock(f);
-	if (r == 0)
-		r = sample_reader_new(&f->reader, index, stream);
+	r = sample_reader_new(&f->reader, index, stream);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(f);
@@ -195,7 +164,7 @@ static int put_sample(struct sample_feed *f, struct mark *ret)
 		.source = f->source,
 		.pid = f->sample.pid,
 		.tid = f->sample.tid,
-		.ts = to_trace(f, f->sample.time),
+		.ts = sample_reader_time(f->reader, f->sample.time),
 		.part[PART_NAME] = { event, (uint32_t)strlen(event) },
 	};
 	buf_clear(&f->extra);
@@ -226,14 +195,10 @@ int sample_feed_next(struct sample_feed *f, struct mark *ret)
 
 void sample_feed_sum(const struct sample_feed *f, struct sample_feed_sum *ret)
 {
-	struct clock_sum tie;
-
 	*ret = (struct sample_feed_sum){
 		.unnamed = f->names.unnamed,
 		.cut = f->cut,
-		.untied = f->untied,
 	};
 	sample_reader_sum(f->reader, &ret->samples);
-	clock_map_sum(&f->map, &tie);
-	ret->bound = tie.bound;
+	ret->untied = sample_reader_tie(f->reader, &ret->bound) < 0;
 }

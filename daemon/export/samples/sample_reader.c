@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "export/marks/clock_map.h"
+
 /* Of one chunk, and of those of all CPUs that are held at a time. A recorder's ring has 8 MiB. */
 #define CHUNK_BYTES_MAX (16U << 20)
 #define HELD_BYTES_MAX ((size_t)1 << 30)
@@ -26,6 +28,8 @@ struct sample_reader {
 	struct cursor *given; /* whose record it was; NULL: none */
 	bool begun;
 	struct address_spaces spaces;
+	struct clock_map map;
+	bool untied;
 	uint64_t damaged;
 	size_t held;
 };
@@ -54,6 +58,7 @@ struct sample_reader *sample_reader_free(struct sample_reader *r)
 	free(r->cursors);
 	free(r->sums);
 	address_spaces_deinit(&r->spaces);
+	clock_map_deinit(&r->map);
 	free(r);
 	return NULL;
 }
@@ -90,6 +95,41 @@ static int take_mappings(struct sample_reader *r)
 	return 0;
 }
 
+static int tie_clock(struct sample_reader *r)
+{
+	const struct trace_info *info = &r->index->info;
+	int32_t clock = info->sampler->clock;
+	const char *trace_clock = info->header->trace_clock;
+	int n;
+
+	if (clock < 0 && (!strcmp(trace_clock, "local") || !strcmp(trace_clock, "perf"))) {
+		r->map.identity = true;
+		return 0;
+	}
+	n = clock < 0 ? -ENOENT : clock_map_of(&r->map, info, clock);
+	if (n == -ENOENT) {
+		r->untied = r->map.identity = true;
+		n = 0;
+	}
+	return n;
+}
+
+uint64_t sample_reader_time(const struct sample_reader *r, uint64_t time)
+{
+	uint64_t bound;
+
+	return clock_map_apply(&r->map, time, &bound);
+}
+
+int sample_reader_tie(const struct sample_reader *r, uint64_t *ret_bound)
+{
+	struct clock_sum tie;
+
+	clock_map_sum(&r->map, &tie);
+	*ret_bound = tie.bound;
+	return r->untied ? -ENOENT : 0;
+}
+
 int sample_reader_new(struct sample_reader **ret, const struct stream_index *index,
 		      const struct stream_reader *stream)
 {
@@ -110,7 +150,7 @@ int sample_reader_new(struct sample_reader **ret, const struct stream_index *ind
 		r->cursors[i].sum = &r->sums[i];
 		r->sums[i].cpu = index->samples.cpus[i].cpu;
 	}
-	if (take_mappings(r) < 0)
+	if (tie_clock(r) < 0 || take_mappings(r) < 0)
 		return -ENOMEM;
 	*ret = TAKE_PTR(r);
 	return 0;

@@ -36,6 +36,10 @@ DEFINE_CLEANUP_FUNC(struct sample_reader *, sample_reader_free);
 
 /* 1: a PERF_SAMPLED, valid until the next call; 0: there are no more; -ENOMEM. */
 int sample_reader_next(struct sample_reader *r, struct perf_record *ret);
+/* A record's time by the trace clock. */
+uint64_t sample_reader_time(const struct sample_reader *r, uint64_t time);
+/* By how much that may be wrong, ns. -ENOENT: nothing ties the two, times are taken as they are. */
+int sample_reader_tie(const struct sample_reader *r, uint64_t *ret_bound);
 const struct perf_format *sample_reader_format(const struct sample_reader *r);
 const struct address_spaces *sample_reader_spaces(const struct sample_reader *r);
 void sample_reader_sum(const struct sample_reader *r, struct sample_sum *ret);
