@@ -57,9 +57,12 @@ def some_files():
 def is_recording(test):
     if test.daemon:
         return '"recording"' in test.run("status", "--json").out
-    return any((INSTANCES / i / "tracing_on").read_text().strip() == "1" and
-               (INSTANCES / i / "set_event").read_text().strip()
-               for i in test.instances() if not i.endswith("-tasks"))
+    try:
+        return any((INSTANCES / i / "tracing_on").read_text().strip() == "1" and
+                   (INSTANCES / i / "set_event").read_text().strip()
+                   for i in test.instances() if not i.endswith("-tasks"))
+    except OSError:  # one is just being made
+        return False
 
 
 def record(test, *arguments, during=some_files, status=0):
