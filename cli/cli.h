@@ -60,6 +60,9 @@ enum option_id {
 	OPT_SAMPLE,
 	OPT_SAMPLE_EVENT,
 	OPT_CALL_GRAPH,
+	OPT_MAX_CPU,
+	OPT_SHED,
+	OPT_MAX_MEMORY,
 	OPT_RING,
 	OPT_STREAM,
 	OPT_ROTATE,
@@ -95,6 +98,7 @@ enum option_id {
 	OPT_COUNT,
 };
 #define OPTION(id) (UINT64_C(1) << OPT_##id)
+_Static_assert(OPT_COUNT <= 64, "a command has a bit for each of its options");
 
 struct event_option {
 	const char *glob;
@@ -122,6 +126,8 @@ struct options {
 	uint64_t duration_ns;				/* 0: not given */
 	uint64_t buffer_bytes;				/* 0: not given */
 	uint64_t rotate_bytes, rotate_ns;		/* 0: not given */
+	uint64_t max_memory;				/* bytes; 0: not given */
+	unsigned max_cpu_permille;			/* of one CPU; 0: not given */
 	unsigned keep;					/* files; 0: all */
 	struct event_option *events;
 	size_t event_count;
@@ -134,7 +140,8 @@ struct options {
 	struct word_list cpu_profiles;
 	const char *comm;    /* of a profile's samples; NULL: not given */
 	const char *symbols; /* a folder; NULL: not given */
-	struct word_list functions, not_functions, graph_roots, trace_options, kprobes, uprobes;
+	struct word_list functions, not_functions, graph_roots, trace_options, kprobes, uprobes,
+		shed;
 	uint32_t graph_depth;			/* 0: not given */
 	uint32_t sample_hz;			/* the same */
 	const char *sample_event;		/* NULL: not given */
@@ -182,6 +189,8 @@ const struct command *command_find(const char *name);
 	(OPTION(TRACER) | OPTION(FUNCTION) | OPTION(NOT_FUNCTION) | OPTION(GRAPH_ROOT) |           \
 	 OPTION(GRAPH_DEPTH) | OPTION(TRACE_OPTION) | OPTION(TOP_LEVEL) | OPTION(KPROBE) |         \
 	 OPTION(UPROBE))
+/* The buffers, and what all of it may cost. */
+#define OPTIONS_COST (OPTION(BUFFER) | OPTION(MAX_CPU) | OPTION(SHED) | OPTION(MAX_MEMORY))
 /* What formats leave to choose. */
 #define OPTIONS_FORMATS                                                                            \
 	(OPTION(FUNCTION_VIEW) | OPTION(JSON_ARRAY) | OPTION(GENERIC) | OPTION(COMPACT_SCHED) |    \

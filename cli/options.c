@@ -99,6 +99,7 @@ DEFINE_ADD_WORD(graph_roots)
 DEFINE_ADD_WORD(trace_options)
 DEFINE_ADD_WORD(kprobes)
 DEFINE_ADD_WORD(uprobes)
+DEFINE_ADD_WORD(shed)
 DEFINE_SET_STRING(symbols)
 DEFINE_SET_STRING(comm)
 DEFINE_SET_STRING(tracer)
@@ -250,7 +251,33 @@ static int set_buffer(struct options *o, const char *value, struct error *err)
 	return error_hint(err, "say it: -b %sK, -b %sM, or -b %sB for bytes", value, value, value);
 }
 
-/* Less would be little but heads. */
+static int set_max_memory(struct options *o, const char *value, struct error *err)
+{
+	return parse_size(value, &o->max_memory, err);
+}
+
+/* "2%", "2" or "0.5%": to a tenth. */
+static int set_max_cpu(struct options *o, const char *value, struct error *err)
+{
+	const char *p = value;
+	unsigned long whole = 0, tenth = 0;
+	char *end = (char *)p;
+
+	errno = 0;
+	if (*p >= '0' && *p <= '9')
+		whole = strtoul(p, &end, 10);
+	if (*end == '.' && end[1] >= '0' && end[1] <= '9') {
+		tenth = (unsigned long)(end[1] - '0');
+		end += 2;
+	}
+	end += *end == '%';
+	if (end == p || *end || errno || whole > 100 || whole * 10 + tenth == 0) {
+		error_set(err, -EINVAL, "'%s' is no share of a CPU", value);
+		return error_hint(err, "from 0.1%% to 100%%, in tenths");
+	}
+	o->max_cpu_permille = (unsigned)(whole * 10 + tenth);
+	return 0;
+}
 
 /* "10m" is minutes, as wherever there are times; "10M" and all that is no time are sizes. */
 static int set_rotate(struct options *o, const char *value, struct error *err)
@@ -339,6 +366,13 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			       COMPLETE_NOTHING, set_sample_event },
 	[OPT_CALL_GRAPH] = { 0, "call-graph", NULL, "with --sample: stacks, by frame pointers",
 			     COMPLETE_NOTHING, set_call_graph },
+	[OPT_MAX_CPU] = { 0, "max-cpu", "PERCENT", "of one CPU, that recording may take at most",
+			  COMPLETE_NOTHING, set_max_cpu },
+	[OPT_SHED] = { 0, "shed", "GLOB", "events to give up before --max-cpu is exceeded",
+		       COMPLETE_EVENT, add_shed },
+	[OPT_MAX_MEMORY] = { 0, "max-memory", "SIZE",
+			     "for the buffers of all CPUs and the recorder", COMPLETE_NOTHING,
+			     set_max_memory },
 	[OPT_RING] = { 0, "ring", NULL, "flight recorder: keep the latest, overwrite the oldest",
 		       COMPLETE_NOTHING, set_ring },
 	[OPT_STREAM] = { 0, "stream", NULL, "write while it records, not at its end",
@@ -417,6 +451,7 @@ void options_deinit(struct options *o)
 	free(o->graph_roots.items);
 	free(o->trace_options.items);
 	free(o->kprobes.items);
+	free(o->shed.items);
 	free(o->uprobes.items);
 	free(o->cpu_profiles.items);
 	free(o->args);

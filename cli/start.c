@@ -59,7 +59,7 @@ const struct command command_start = {
 		"then\n"
 		"waits for 'tracectl stop' to fetch it. Needs a running traced.",
 	.options = OPTION(DURATION) | OPTION(EVENT) | OPTION(FILTER) | OPTION(PROFILE) |
-		   OPTIONS_FUNCTIONS | OPTION(PID) | OPTION(CPUS) | OPTION(CLOCK) | OPTION(BUFFER) |
+		   OPTIONS_FUNCTIONS | OPTION(PID) | OPTION(CPUS) | OPTION(CLOCK) | OPTIONS_COST |
 		   OPTION(RING) | OPTIONS_SAMPLES | OPTION(NAME) | OPTION(TGID) | OPTION(JSON) |
 		   OPTION(QUIET),
 	.run = start_run,

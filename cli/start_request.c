@@ -84,6 +84,10 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 		s.message.profile = (char *)o->profile;
 	s.message.buffer_bytes = o->buffer_bytes;
 	s.message.duration_ns = o->duration_ns;
+	s.message.max_cpu_permille = o->max_cpu_permille;
+	s.message.max_memory = o->max_memory;
+	s.message.shed = (char **)o->shed.items;
+	s.message.n_shed = o->shed.count;
 	s.message.ring = o->ring;
 	s.message.sample_hz = o->sample_hz;
 	if (o->sample_event)

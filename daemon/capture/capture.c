@@ -82,6 +82,8 @@ static int apply(struct capture *c, const struct capture_request *asked, struct 
 		return r;
 	r = event_matches_find(&c->matches, request->events, request->event_count, &request->bounds,
 			       names, count, err);
+	if (r == 0)
+		r = overhead_find(&c->overhead, &c->matches, err);
 	if (r < 0)
 		return r;
 	if (c->matches.left_out)
@@ -254,6 +256,8 @@ int capture_new(struct capture **ret, const struct capture_env *env,
 		return error_errno(err, -errno, "cannot get random bytes");
 	r = copy_cpus(c, request->cpus);
 	if (r == 0)
+		r = overhead_init(&c->overhead, &request->overhead);
+	if (r == 0)
 		r = name_instances(c, request->name);
 	c->main = request->top_level ? NULL : c->instance;
 	if (r < 0)
@@ -341,6 +345,7 @@ struct capture *capture_free(struct capture *c)
 	event_matches_deinit(&c->matches);
 	probe_list_deinit(&c->probes);
 	free(c->specs);
+	overhead_deinit(&c->overhead);
 	cpu_set_deinit(&c->cpus);
 	buf_deinit(&c->header);
 	buf_deinit(&c->header_page);

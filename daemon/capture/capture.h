@@ -52,6 +52,12 @@ struct capture_event_bounds {
 	struct capture_words never; /* of those */
 };
 
+/* What recording may cost, and what goes before it costs more: overhead.h. All 0: no bound. */
+struct capture_overhead {
+	unsigned cpu_permille;	   /* of one CPU's time */
+	struct capture_words shed; /* globs of events, the first to go first */
+};
+
 /* What the kernel's function tracers are asked for. All 0: nothing. */
 struct capture_functions {
 	const char *tracer;	    /* "function", "function_graph"; NULL: none */
@@ -90,7 +96,8 @@ struct capture_request {
 	enum capture_reader reader;
 	const char *const *command; /* for the header only; NULL-terminated or NULL */
 	uint64_t duration_ns;	    /* for the header only */
-	uint64_t stream_limit;	    /* no stream beyond this many bytes; 0: none */
+	struct capture_overhead overhead;
+	uint64_t stream_limit; /* no stream beyond this many bytes; 0: none */
 };
 
 struct capture_cpu_stats {

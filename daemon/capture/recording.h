@@ -15,6 +15,7 @@
 #include "capture/clocks.h"
 #include "capture/mappings.h"
 #include "capture/names.h"
+#include "capture/overhead.h"
 #include "capture/probes.h"
 #include "capture/request.h"
 #include "capture/ring.h"
@@ -73,6 +74,7 @@ struct capture {
 	struct sync *syncs; /* owned */
 	size_t sync_count;
 	uint64_t tick_ns, start_boot_ns, next_tick, next_stats, next_clocks;
+	struct overhead overhead;
 	uint64_t cpu_ns, bytes_before; /* of the streams that are closed */
 
 	char **warnings;

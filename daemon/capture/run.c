@@ -257,7 +257,7 @@ int capture_background_slice(struct capture *c)
 	return 0;
 }
 
-static int dispatch(struct capture *c)
+static int dispatch(struct capture *c, struct error *err)
 {
 	uint64_t now = now_ns(CLOCK_BOOTTIME);
 	bool tick = now >= c->next_tick;
@@ -283,6 +283,8 @@ static int dispatch(struct capture *c)
 		r = sampler_drain(&c->sampler, &c->writer);
 		if (r == 0)
 			r = periodic(c, now);
+		if (r == 0)
+			r = overhead_keep(c, now, err);
 		if (r < 0)
 			return r;
 		c->next_tick = now + c->tick_ns;
@@ -297,13 +299,16 @@ static int dispatch(struct capture *c)
 
 int capture_dispatch(struct capture *c, struct error *err)
 {
+	_cleanup_error_ struct error why = ERROR_INIT;
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	int r;
 
 	if (!c->running)
 		return 0;
-	r = c->full ? -EDQUOT : dispatch(c);
+	r = c->full ? -EDQUOT : dispatch(c, &why);
 	c->full |= r == -EDQUOT;
 	c->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	if (why.code)
+		return error_move(err, &why);
 	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : r;
 }

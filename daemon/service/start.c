@@ -112,6 +112,8 @@ static int check_texts(const Traced__Control__Start *start, struct error *err)
 	if (r >= 0)
 		r = check_words(start->options, start->n_options, "name of an option", err);
 	if (r >= 0)
+		r = check_words(start->shed, start->n_shed, "name of an event", err);
+	if (r >= 0)
 		r = check_words(start->kprobes, start->n_kprobes, "probe", err);
 	if (r >= 0)
 		r = check_words(start->uprobes, start->n_uprobes, "probe", err);
@@ -121,14 +123,22 @@ static int check_texts(const Traced__Control__Start *start, struct error *err)
 static int check_counts(const struct manager *m, const Traced__Control__Start *start,
 			struct error *err)
 {
-	if (start->n_events > START_EVENTS_MAX || start->n_pids > START_PIDS_MAX ||
-	    start->n_command > START_WORDS_MAX)
+	if (start->n_events > START_EVENTS_MAX || start->n_shed > START_EVENTS_MAX ||
+	    start->n_pids > START_PIDS_MAX || start->n_command > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d event names, %d tasks or %d words",
 				 START_EVENTS_MAX, START_PIDS_MAX, START_WORDS_MAX);
 	if (start->stream && start->ring) {
 		error_set(err, -EINVAL,
 			  "a flight recorder is read when it is asked for, not followed");
 		return error_hint(err, "leave out either --ring or --stream");
+	}
+	if (start->max_cpu_permille && start->ring)
+		return error_set(err, -EINVAL,
+				 "a flight recorder's ring is not read: it takes no CPU "
+				 "time to bound");
+	if (start->n_shed && !start->max_cpu_permille) {
+		error_set(err, -EINVAL, "there are events to shed, but no bound of the CPU time");
+		return error_hint(err, "say --max-cpu, too");
 	}
 	if (start->n_kprobes > START_WORDS_MAX || start->n_uprobes > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d probes", START_WORDS_MAX);
@@ -228,6 +238,8 @@ static void choose_functions(struct start_plan *p)
 		.call_graph = start->call_graph,
 	};
 	p->request.options = words(start->options, start->n_options);
+	p->request.overhead.cpu_permille = start->max_cpu_permille;
+	p->request.overhead.shed = words(start->shed, start->n_shed);
 	p->request.top_level = start->top_level;
 }
 
@@ -386,6 +398,35 @@ static int choose_clock(struct start_plan *p, const struct manager *m)
 	return p->clock ? 0 : -ENOMEM;
 }
 
+/* Besides the rings: what a recording needs of the daemon, with some room. */
+#define RECORDER_MEMORY (8U << 20)
+#define BUFFER_MIN (64U << 10)
+
+/* Of each CPU. One that was asked for is not made smaller in silence. */
+static int choose_buffer(struct start_plan *p, const struct manager *m,
+			 const Traced__Control__Start *start, struct error *err)
+{
+	uint64_t cpus = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), fits;
+
+	p->request.buffer_bytes = start->buffer_bytes ?: m->config.buffer_size;
+	if (!start->max_memory)
+		return 0;
+	fits = start->max_memory > RECORDER_MEMORY
+		       ? (start->max_memory - RECORDER_MEMORY) / cpus >> 10 << 10
+		       : 0;
+	if (fits < BUFFER_MIN || fits < start->buffer_bytes) {
+		error_set(err, -ENOSPC,
+			  "--max-memory is too little for buffers of %" PRIu64
+			  " KiB for each of %" PRIu64 " CPUs, and the recorder",
+			  (start->buffer_bytes ?: BUFFER_MIN) >> 10, cpus);
+		return error_hint(err, "%" PRIu64 " KiB would do",
+				  ((start->buffer_bytes ?: BUFFER_MIN) * cpus + RECORDER_MEMORY) >>
+					  10);
+	}
+	p->request.buffer_bytes = MIN(p->request.buffer_bytes, fits);
+	return 0;
+}
+
 int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
 		    const Traced__Control__Start *request, struct error *err)
 {
@@ -399,13 +440,14 @@ int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
 	if (r < 0)
 		return error_errno(err, r, "session");
 	start = p.start;
-	p.request.buffer_bytes = start->buffer_bytes ?: m->config.buffer_size;
 	p.request.reader = m->config.reader;
 	p.request.ring = start->ring;
 	p.request.tgid = start->tgid;
 	p.request.streamed = start->stream;
 	p.request.follow_forks = start->follow_forks;
 	r = check_counts(m, start, err);
+	if (r >= 0)
+		r = choose_buffer(&p, m, start, err);
 	if (r >= 0)
 		r = check_texts(start, err);
 	if (r >= 0)

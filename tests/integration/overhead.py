@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Recordings that may not cost what they cost: what they give up, and what they say of it."""
+
+import json
+import os
+import sys
+
+from harness import Test, check
+
+# System calls for so long, some 50,000 a second.
+BUSY = "import os, sys, time\nuntil = time.monotonic() + float(sys.argv[1])\n" \
+       "while time.monotonic() < until:\n for _ in range(100): os.getppid()\n time.sleep(0.002)\n"
+
+
+def record(test, seconds, *arguments):
+    out = test.dir / "overhead.txt"
+    done = test.run("record", "-q", "--json", "-b", "16M", "-e", "raw_syscalls", "-e", "sched", *arguments,
+                    "-o", out, "--", sys.executable, "-c", BUSY, str(seconds))
+    check(done.status == 3, f"it gave something up: {done}")
+    trace = out.read_text("utf-8", "replace").splitlines()
+    out.unlink()
+    return json.loads(done.out), trace, done.err
+
+
+def events_are_shed_in_order(test):
+    said, trace, _ = record(test, 5, "--max-cpu", "0.1%", "--shed", "raw_syscalls:sys_enter",
+                            "--shed", "raw_syscalls", "--shed", "sched")
+    warnings = [w for w in said["warnings"] if "that it may" in w]
+    check("read only when they are 50 % full" in warnings[0] and "75 %" in warnings[1], f"{warnings}")
+    check("no events of raw_syscalls:sys_enter" in warnings[2], f"{warnings}")
+    # Each of them is in the trace, at its time: no such event comes behind it.
+    [place] = [i for i, line in enumerate(trace) if "tracing_mark_write" in line
+               and "no events of raw_syscalls:sys_enter:" in line]
+    check(any("sys_enter:" in line for line in trace[:place]), "there were none before")
+    late = [line for line in trace[place + 200:] if " sys_enter:" in line]
+    check(not late, f"events that were given up: {late[:2]}")
+
+
+def far_beyond_it_ends(test):
+    said, _, told = record(test, 9, "--max-cpu", "0.1")
+    check("more than twice the 0.1 % that it may" in told + json.dumps(said), f"{told} {said['warnings']}")
+    check(said["span_ns"] < 8.5e9, f"it went on for {said['span_ns']} ns")
+
+
+def nonsense_is_refused(test):
+    for arguments, words in (
+            (["--max-cpu", "0"], "no share of a CPU"),
+            (["--max-cpu", "120%"], "no share of a CPU"),
+            (["--shed", "sched"], "--max-cpu"),
+            (["--max-cpu", "1%", "--shed", "irq"], "can't be shed"),
+            (["--max-cpu", "1%", "--ring"], "flight recorder"),
+            (["--max-memory", "4M"], "too little"),
+            (["-b", "16M", "--max-memory", "20M"], "too little")):
+        done = test.run("record", "-t", "1s", "-e", "sched", *arguments, "-o", test.dir / "no.json")
+        check(done.status in (1, 2) and words in done.err, f"{arguments}: {done}")
+
+
+def buffers_fit_the_memory(test):
+    check(test.run("start", "--name", test.name, "-e", "sched", "--max-memory", "10M").status == 0, "start")
+    told = json.loads(test.run("status", "--json").out)
+    check(test.run("cancel", test.name).status == 0, "cancel")
+    [size] = [session["buffer_bytes"] for session in told["sessions"]]
+    check(64 << 10 <= size <= (2 << 20) // os.cpu_count(), f"a buffer of {size} bytes for each CPU")
+
+
+def main():
+    test = Test("overhead")
+    test.case("nonsense is refused", nonsense_is_refused)
+    test.case("buffers fit the memory", buffers_fit_the_memory, daemon=True)
+    test.case("events are shed in order", events_are_shed_in_order)
+    test.case("far beyond it ends", far_beyond_it_ends)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
