@@ -197,7 +197,6 @@ static void json_of_marks(void **state _unused_)
 		{ "S|70|io|9", "S|70|io|9", NULL },
 		{ "B|70|a: b", "B|70|a: b", NULL },
 		{ "B|70", "B|5|B/70", "E|5" },
-		{ "I|70|x", "B|5|I/70/x", "E|5" },
 		{ "two\nlines", "B|5|two lines", "E|5" },
 		{ "trace_event_clock_sync: parent_ts=5", "B|5|trace_event_clock-sync: parent_ts=5",
 		  "E|5" },

@@ -5,6 +5,7 @@
  * Viewer and Perfetto's trace processor. Neither forgives much; docs/json.md
  * tells what is written differently from the kernel for their sake.
  */
+#include "export/json/atrace.h"
 #include "export/json/functions.h"
 #include "export/json/json.h"
 #include "export/json/portable.h"
@@ -32,6 +33,7 @@ struct sink_json {
 	struct printer *printer;  /* of the functions */
 	struct json_spool *spool; /* what has its place behind the text */
 	struct json_functions *functions;
+	struct json_atrace *atrace;
 	enum function_view function_view;
 	uint64_t units;	  /* UTF-16 units of the string so far */
 	uint64_t last_ts; /* no line goes back in time */
@@ -174,6 +176,7 @@ static void json_free(struct sink *s)
 {
 	render_free(json(s)->render);
 	json_functions_free(json(s)->functions);
+	json_atrace_free(json(s)->atrace);
 	json_spool_free(json(s)->spool);
 	printer_free(json(s)->printer);
 	json_tail_deinit(&json(s)->tail);
@@ -202,11 +205,14 @@ static int begin_elements(struct sink_json *s)
 	int r;
 
 	s->functions = json_functions_free(s->functions);
+	s->atrace = json_atrace_free(s->atrace);
 	s->spool = json_spool_free(s->spool);
 	r = json_spool_new(&s->spool);
 	if (r == 0)
 		r = json_functions_new(&s->functions, s->info, s->printer, s->spool,
 				       s->function_view);
+	if (r == 0)
+		r = json_atrace_new(&s->atrace, s->info, s->print, s->spool);
 	return r;
 }
 
@@ -260,6 +266,19 @@ static int put_function(struct sink_json *s, const struct trace_event *ev, struc
 	return check_room(s, err);
 }
 
+/* 1: it is no line of the text. */
+static int put_atrace(struct sink_json *s, const struct trace_event *ev, struct error *err)
+{
+	int r = json_atrace_event(s->atrace, ev);
+
+	if (r < 0)
+		return error_errno(err, r, "can't write the JSON");
+	if (!r)
+		return 0;
+	r = render_learn(s->render, ev, err);
+	return r < 0 ? r : check_room(s, err) ?: 1;
+}
+
 _hot_ static int json_event(struct sink *sink, const struct trace_event *given, struct error *err)
 {
 	struct sink_json *s = json(sink);
@@ -269,6 +288,12 @@ _hot_ static int json_event(struct sink *sink, const struct trace_event *given, 
 	ev.rec.ts = s->last_ts = MAX(s->last_ts, ev.rec.ts);
 	if (json_functions_has(s->functions, &ev))
 		return put_function(s, &ev, err);
+	if (unlikely(ev.desc && ev.desc == s->print)) {
+		int r = put_atrace(s, &ev, err);
+
+		if (r)
+			return MIN(r, 0);
+	}
 	if (s->array)
 		return 0;
 	/* Of these the first of each id counts: one thread has to see them all. */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* atrace's words in trace_marker, in the JSON. */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "export/export.h"
+#include "make_stream.h"
+#include "util/io.h"
+
+#define S NSEC_PER_SEC
+
+static json_t *convert(const char *const *marks, size_t count, bool array)
+{
+	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	struct export_options o = { .format = "json", .json_array = array };
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_export_result_ struct export_result result = { 0 };
+	struct error err = ERROR_INIT;
+	json_t *json;
+
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	page_begin(&m, 100 * S);
+	for (size_t i = 0; i < count; i++)
+		event_print_mark(&m, 100 * S + i * 1000500, 7, marks[i]);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	if (export_stream(m.fd, out, &o, &result, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_int_equal(result.events, count);
+	lseek(out, 0, SEEK_SET);
+	json = json_loadfd(out, 0, NULL);
+	assert_non_null(json);
+	return json;
+}
+
+/* The n-th element that is no metadata, as one text. */
+static void expect(json_t *events, size_t n, const char *wanted)
+{
+	_cleanup_free_ char *text = NULL;
+	json_t *e;
+	size_t i;
+
+	json_array_foreach(events, i, e)
+	{
+		if (strcmp(json_string_value(json_object_get(e, "ph")), "M") == 0 || n--)
+			continue;
+		text = json_dumps(e, JSON_COMPACT | JSON_SORT_KEYS);
+		break;
+	}
+	if (!text || !wanted || strcmp(text, wanted) != 0)
+		fail_msg("%s, not %s", text ?: "nothing", wanted);
+}
+
+static size_t count_of(json_t *events)
+{
+	size_t i, n = 0;
+	json_t *e;
+
+	json_array_foreach(events, i, e) n +=
+		strcmp(json_string_value(json_object_get(e, "ph")), "M") != 0;
+	return n;
+}
+
+static const char *const marks[] = {
+	"B|70|slice",	      "I|70|instant \"x\"",	"N|70|track|on it\n",
+	"G|70|track|work|12", "G|70|track|other|13",	"E|70",
+	"H|70|track|12",      "H|70|track|whatever|13",
+};
+
+static void each_is_what_it_is(void **state _unused_)
+{
+	json_t *json = convert(marks, ARRAY_SIZE(marks), false);
+	json_t *events = json_object_get(json, "traceEvents");
+	const char *text = json_string_value(json_object_get(json, "systemTraceEvents"));
+
+	assert_int_equal(count_of(events), 6);
+	expect(events, 0,
+	       "{\"cat\":\"atrace\",\"name\":\"instant \\\"x\\\"\",\"ph\":\"i\",\"pid\":70,"
+	       "\"s\":\"t\",\"tid\":7,\"ts\":100001000.5}");
+	expect(events, 1,
+	       "{\"args\":{\"track\":\"track\"},\"cat\":\"atrace\",\"name\":\"on it\",\"ph\":\"i\","
+	       "\"pid\":70,\"s\":\"p\",\"tid\":7,\"ts\":100002001.0}");
+	expect(events, 2,
+	       "{\"cat\":\"track\",\"id2\":{\"local\":\"12\"},\"name\":\"work\",\"ph\":\"b\","
+	       "\"pid\":70,\"tid\":7,\"ts\":100003001.5}");
+	expect(events, 4,
+	       "{\"cat\":\"track\",\"id2\":{\"local\":\"12\"},\"name\":\"work\",\"ph\":\"e\","
+	       "\"pid\":70,\"tid\":7,\"ts\":100006003.0}");
+	expect(events, 5,
+	       "{\"cat\":\"track\",\"id2\":{\"local\":\"13\"},\"name\":\"other\",\"ph\":\"e\","
+	       "\"pid\":70,\"tid\":7,\"ts\":100007003.5}");
+	assert_non_null(strstr(text, "B|70|slice\n"));
+	assert_non_null(strstr(text, "E|70\n"));
+	assert_null(strstr(text, "instant"));
+	assert_null(strstr(text, "track"));
+	json_decref(json);
+}
+
+static void an_array_has_them_too(void **state _unused_)
+{
+	json_t *json = convert(marks, ARRAY_SIZE(marks), true);
+
+	assert_int_equal(count_of(json), 6);
+	json_decref(json);
+}
+
+/* What is not quite one of them, or ends what never began, is free text. */
+static void what_is_none_stays_in_the_text(void **state _unused_)
+{
+	static const char *const others[] = {
+		"I|x|name",	"I|70",	      "I|70|",		 "I",
+		"N|70|track",	"N|70||name", "G|70|track|name", "G|70|t|name|1x",
+		"H|70|track|9", "",	      "I|-5|name",
+	};
+	json_t *json = convert(others, ARRAY_SIZE(others), false);
+	const char *text = json_string_value(json_object_get(json, "systemTraceEvents"));
+
+	assert_int_equal(count_of(json_object_get(json, "traceEvents")), 0);
+	assert_non_null(strstr(text, "B|7|I/x/name\n"));
+	assert_non_null(strstr(text, "B|7|H/70/track/9\n"));
+	json_decref(json);
+}
+
+/* Many at a time: an end has the name of its begin, whatever hashes to the same place. */
+static void ends_find_their_names(void **state _unused_)
+{
+	enum { MANY = 20 };
+	static char texts[2 * MANY][40];
+	const char *all[2 * MANY];
+	json_t *json, *events, *e;
+	size_t i, ends = 0;
+
+	for (int k = 0; k < MANY; k++) {
+		snprintf(texts[k], sizeof(texts[k]), "G|70|t|name%d|%d", k, k);
+		snprintf(texts[MANY + k], sizeof(texts[k]), "H|70|t|%d", k * 7 % MANY);
+		all[k] = texts[k];
+		all[MANY + k] = texts[MANY + k];
+	}
+	json = convert(all, 2 * MANY, false);
+	events = json_object_get(json, "traceEvents");
+	json_array_foreach(events, i, e)
+	{
+		const char *id =
+			json_string_value(json_object_get(json_object_get(e, "id2"), "local"));
+		char name[16];
+
+		if (strcmp(json_string_value(json_object_get(e, "ph")), "e") != 0)
+			continue;
+		snprintf(name, sizeof(name), "name%s", id);
+		assert_string_equal(json_string_value(json_object_get(e, "name")), name);
+		ends++;
+	}
+	assert_int_equal(ends, MANY);
+	json_decref(json);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_is_what_it_is),
+		cmocka_unit_test(an_array_has_them_too),
+		cmocka_unit_test(what_is_none_stays_in_the_text),
+		cmocka_unit_test(ends_find_their_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
