@@ -424,6 +424,38 @@ static void nothing_is_believed(void **state _unused_)
 	buf_deinit(&a.b);
 }
 
+/* Nobody marks after the end; one who says so stretches no trace. */
+static void what_can_not_have_been_is_left_out(void **state _unused_)
+{
+	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_result_ struct result r;
+	struct records a = { .m = &m };
+
+	make_head(&m, 8, false);
+	producer(&m, 1, 71, MARK_CLOCK_BOOTTIME);
+	epoch(&a, 3, 100 * S, 0);
+	record(&a, 'i', 0, 0, 110 * S);
+	record(&a, 'i', 0, 0, 111 * S);
+	number(&a, MARK_TIME, MARK_UINT, 0, UINT64_MAX / 2);
+	record(&a, 'X', 0, 0, 112 * S);
+	number(&a, MARK_DURATION, MARK_UINT, 0, UINT64_MAX);
+	record(&a, 'i', 0, 0, 130 * S);
+	record(&a, 'i', 0, 0, 113 * S);
+	flush(&m, 1, 0, &a);
+	end.start_boot_ns = 100 * S;
+	end.boot_ns = 120 * S;
+	assert_int_equal(stream_write_message(&m.writer, CHUNK_END, &end.base), 0);
+	run(&r, &m);
+	assert_int_equal(r.export.marks, 3);
+	assert_true(json_number_value(json_object_get(mark_at(&r, 0), "ts")) == 110e6);
+	assert_true(json_number_value(json_object_get(mark_at(&r, 2), "ts")) == 113e6);
+	assert_false(r.export.incomplete);
+	assert_int_equal(r.export.warning_count, 1);
+	assert_non_null(strstr(r.export.warnings[0], "2 marks are left out: they say that they "));
+	buf_deinit(&a.b);
+}
+
 /* What a chunk has of no known ring, or cut, costs that chunk. */
 static void damage_is_told(void **state _unused_)
 {
@@ -448,7 +480,7 @@ static void damage_is_told(void **state _unused_)
 	assert_int_equal(r.export.warning_count, 4);
 	assert_non_null(strstr(r.export.warnings[3], "names of marks are missing 1 times"));
 	assert_non_null(strstr(r.export.warnings[0], "was not announced"));
-	assert_non_null(strstr(r.export.warnings[2], "1 chunks of marks are damaged"));
+	assert_non_null(strstr(r.export.warnings[2], "1 chunks of marks make no sense"));
 	assert_string_equal(json_string_value(json_object_get(mark_at(&r, 2), "name")), "main");
 	buf_deinit(&a.b);
 }
@@ -598,6 +630,7 @@ int main(void)
 		cmocka_unit_test(stacks_become_frames),
 		cmocka_unit_test(clocks_are_converted),
 		cmocka_unit_test(nothing_is_believed),
+		cmocka_unit_test(what_can_not_have_been_is_left_out),
 		cmocka_unit_test(damage_is_told),
 		cmocka_unit_test(an_array_has_events_alone),
 		cmocka_unit_test(followed_marks_are_the_same),

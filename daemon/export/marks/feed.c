@@ -401,6 +401,18 @@ static bool ring_is_first(const struct mark_feed *m, const struct source *best)
 	return best->class > 2 || (best->class == 2 && m->ring_order < best->next.ts);
 }
 
+/* What was marked was marked before the recording's end, give or take what ties the clocks. */
+static uint64_t latest_mark(const struct trace_info *info)
+{
+	_cleanup_(clock_map_deinit) struct clock_map map = { 0 };
+	uint64_t bound, end;
+
+	if (!info->end || !info->end->boot_ns || clock_map_of(&map, info, CLOCK_BOOTTIME) < 0)
+		return UINT64_MAX;
+	end = clock_map_apply(&map, info->end->boot_ns, &bound);
+	return end + bound + NSEC_PER_SEC;
+}
+
 int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 		  struct stream_index *index, const struct stream_reader *reader, struct error *err)
 {
@@ -432,6 +444,8 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 		r = sample_feed_new(&m->samples, index, reader, options, (uint32_t)m->source_count);
 	if (r == 0 && (index->marks.count || options->follow)) {
 		r = mark_rings_new(&m->rings, &index->marks, m->info, reader, index->ripe);
+		if (r == 0)
+			mark_rings_set_latest(m->rings, latest_mark(m->info));
 		if (r == 0)
 			r = fetch_ring(m, err);
 	}
@@ -557,6 +571,18 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 	if (r == 0 && sum.damaged)
 		r = stream_index_warn(index, "%" PRIu64 " chunks of marks are damaged",
 				      sum.damaged);
+	if (r == 0 && sum.garbled)
+		r = stream_index_warn(index,
+				      "%" PRIu64
+				      " chunks of marks make no sense from some place on: "
+				      "a program wrote something else there",
+				      sum.garbled);
+	if (r == 0 && sum.impossible)
+		r = stream_index_warn(index,
+				      "%" PRIu64
+				      " marks are left out: they say that they were made "
+				      "after the recording's end",
+				      sum.impossible);
 	if (r == 0 && sum.untied)
 		r = stream_index_warn(
 			index,

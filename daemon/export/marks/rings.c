@@ -37,6 +37,7 @@ struct mark_rings {
 	const struct trace_info *info;
 	const struct stream_reader *reader;
 	struct mark_ring_list *list;
+	uint64_t latest;    /* see mark_rings_set_latest */
 	uint64_t limit;	    /* chunks from this offset on are not given out */
 	size_t clocks_seen; /* of info's readings */
 	struct mark_decode_shared shared;
@@ -302,6 +303,11 @@ int mark_rings_extend(struct mark_rings *m, uint64_t limit)
 	return r;
 }
 
+void mark_rings_set_latest(struct mark_rings *m, uint64_t latest)
+{
+	m->latest = latest;
+}
+
 uint64_t mark_rings_needs(const struct mark_rings *m)
 {
 	uint64_t needs = UINT64_MAX;
@@ -332,6 +338,7 @@ int mark_rings_new(struct mark_rings **ret, struct mark_ring_list *list,
 	m->info = info;
 	m->reader = reader;
 	m->list = list;
+	m->latest = UINT64_MAX;
 	m->clocks_seen = info->clock_count;
 	r = mark_rings_extend(m, limit);
 	if (r < 0)
@@ -377,9 +384,9 @@ struct mark_rings *mark_rings_free(struct mark_rings *m)
 }
 
 /* The rest of the chunk is no use. */
-static void leave_chunk(struct mark_rings *m, struct ring_cursor *c, bool damaged)
+static void leave_chunk(struct ring_cursor *c, uint64_t *count)
 {
-	m->sum.damaged += damaged;
+	++*count;
 	c->chunk_at = c->chunk.length;
 	c->used = c->window.len = 0;
 }
@@ -402,7 +409,7 @@ static int enter_chunk(struct mark_rings *m, struct ring_cursor *c)
 	c->used = c->window.len = 0;
 	r = stream_reader_verify(m->reader, &c->chunk, &m->part, NULL);
 	if (r < 0)
-		leave_chunk(m, c, true);
+		leave_chunk(c, &m->sum.damaged);
 	return r == -ENOMEM ? r : 1;
 }
 
@@ -444,16 +451,25 @@ static int64_t next_record(struct mark_rings *m, struct ring_cursor *c)
 			if (r == -ENOMEM)
 				return r;
 			if (r < 0)
-				leave_chunk(m, c, true);
+				leave_chunk(c, &m->sum.damaged);
 			continue;
 		}
 		/* A record that does not fit ends its chunk. */
 		if (left)
-			leave_chunk(m, c, true);
+			leave_chunk(c, &m->sum.garbled);
 		r = enter_chunk(m, c);
 		if (r <= 0)
 			return r;
 	}
+}
+
+static uint64_t ends_at(const struct ring_cursor *c)
+{
+	const struct mark *mark = &c->mark;
+
+	if (mark->phase == PHASE_METADATA)
+		return 0;
+	return to_trace(c, mark->ts > UINT64_MAX - mark->dur ? UINT64_MAX : mark->ts + mark->dur);
 }
 
 /* Decodes the cursor's next mark. 1, 0: its end, -ENOMEM. */
@@ -470,13 +486,18 @@ static int advance(struct mark_rings *m, struct ring_cursor *c)
 		if (r == -ENOMEM)
 			return r;
 		if (r < 0) {
-			leave_chunk(m, c, true);
+			leave_chunk(c, &m->sum.garbled);
 			continue;
 		}
 		/* Time does not run backwards, whatever a program says. */
 		c->order = MAX(c->order, to_trace(c, mark_record_time(&c->decode, p)));
 		if (r != DECODED_FRAME)
 			c->used += (size_t)size;
+		/* One program's nonsense would stretch the whole trace. */
+		if (r == DECODED_MARK && ends_at(c) > m->latest) {
+			m->sum.impossible++;
+			continue;
+		}
 		if (r != DECODED_NOTHING)
 			return 1;
 	}

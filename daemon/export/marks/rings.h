@@ -64,13 +64,17 @@ int mark_rings_next(struct mark_rings *m, struct mark *ret, uint64_t *ret_order,
  * 0, -ENOMEM.
  */
 int mark_rings_extend(struct mark_rings *m, uint64_t limit);
+/* Marks from behind that time of the trace clock can't be. */
+void mark_rings_set_latest(struct mark_rings *m, uint64_t latest);
 /* The offset in the stream before which nothing is needed any more. */
 uint64_t mark_rings_needs(const struct mark_rings *m);
 
 struct mark_rings_sum {
 	size_t rings;
 	uint64_t lost;		 /* marks that found no room in their ring */
-	uint64_t damaged;	 /* chunks that could not be read to their end */
+	uint64_t damaged;	 /* chunks that are not as they were recorded */
+	uint64_t garbled;	 /* those that a program filled with something else, in part */
+	uint64_t impossible;	 /* marks of a time behind the recording's end: left out */
 	uint64_t labels_refused; /* names that were never told, or too many */
 	uint64_t untied;	 /* rings whose clock nothing ties to the trace clock */
 	uint64_t bound;		 /* of the conversion of their times, ns */
