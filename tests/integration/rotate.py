@@ -169,7 +169,7 @@ def a_full_disk(test, ending, *how):
     read_all(test, files[:-1] or files)
     # That one has perhaps not got beyond its head.
     READ[ending](test, files[-1])
-    check(sum(f.stat().st_size for f in files) > 900 << 10, "there was room")
+    check(sum(f.stat().st_size for f in files) > 700 << 10, "there was room")
     test.check_no_instances()
 
 

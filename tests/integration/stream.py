@@ -261,6 +261,7 @@ def killed_all_together(test, ending):
     time.sleep(0.2)
     check(test.files() == [part.name], f"{test.files()}")
     second = test.start("record", "--stream", "-e", "sched", "-o", f"x.{ending}")
+    await_growth(test, test.dir / f"x.partial.{ending}")
     await_growth(test, part)
     # A part that is being written is nobody's to take.
     third = test.run("record", "--stream", "-t", "100ms", "-e", "sched", "-o", f"x.{ending}")
