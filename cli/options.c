@@ -397,7 +397,7 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_COMPACT_SCHED] = { 0, "compact-sched", "on|off",
 				"Perfetto: scheduling in a third of the bytes (on)",
 				COMPLETE_NOTHING, set_compact_sched },
-	[OPT_COMPRESS] = { 0, "compress", "HOW", "Perfetto: deflate or zstd, within the file",
+	[OPT_COMPRESS] = { 0, "compress", "HOW", "within the file: zstd; Perfetto: deflate, too",
 			   COMPLETE_NOTHING, set_compress },
 	[OPT_FAIL_ON_LOSS] = { 0, "fail-on-loss", NULL, "exit with 3 if an event was lost",
 			       COMPLETE_NOTHING, set_fail_on_loss },

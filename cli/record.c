@@ -402,8 +402,15 @@ static int record_run(const struct options *o)
 	}
 	if (merge_files_check(o, &err) < 0)
 		return cli_fail(&err);
+	if (o->stream && rec.dest.format->at_end) {
+		error_set(&err, -EINVAL, "--stream: a .%s is written when the recording has ended",
+			  rec.dest.format->name);
+		error_hint(&err, "leave out --stream; or write .traced and convert it");
+		return cli_usage(&err);
+	}
 	rec.stream = o->stream || rec.dest.rotates ||
-		     (!o->ring && !o->sample_hz && !o->merge_count && is_awaited(rec.dest.file.fd));
+		     (!o->ring && !o->sample_hz && !o->merge_count && !rec.dest.format->at_end &&
+		      is_awaited(rec.dest.file.fd));
 	progress_init(&rec.progress, !o->quiet);
 	rec.signal_fd = open_signals(&err);
 	if (rec.signal_fd < 0)

@@ -350,9 +350,9 @@ static int give_ripe(struct exporter *x, struct error *err)
 	return kind;
 }
 
-static int copy_stream(struct exporter *x, struct error *err)
+static int copy_stream(struct exporter *x, bool last, struct error *err)
 {
-	return x->ops->copies_stream ? sink_stream_copy(&x->reader, &x->copied, &x->out, err) : 0;
+	return x->ops->copy ? x->ops->copy(x->sink, &x->index, last, err) : 0;
 }
 
 /* The recording goes on: what there is so far is handed to who waits for it. */
@@ -361,7 +361,7 @@ static int hand_out(struct exporter *x, struct error *err)
 	int r = x->ops->sync ? x->ops->sync(x->sink, err) : 0;
 
 	if (r == 0)
-		r = copy_stream(x, err);
+		r = copy_stream(x, false, err);
 	if (r < 0)
 		return r;
 	r = output_sync(&x->out);
@@ -414,7 +414,7 @@ static void measure(struct export_result *ret, uint64_t began, uint64_t cpu_bega
 
 static int end_copy(struct exporter *x, struct error *err)
 {
-	int r = copy_stream(x, err);
+	int r = copy_stream(x, true, err);
 
 	if (r < 0)
 		return r;
@@ -432,7 +432,7 @@ static int close_sink(struct exporter *x, const struct export_result *ret, struc
 		return segment_close(x->sink, &x->out, &x->ledger, &last, err);
 	}
 	r = x->ops->close(x->sink, ret, err);
-	return r == 0 && x->ops->copies_stream ? end_copy(x, err) : r;
+	return r == 0 && x->ops->copy ? end_copy(x, err) : r;
 }
 
 static int prepare_segments(struct exporter *x, struct error *err)

@@ -33,7 +33,10 @@ struct export_follow {
 
 enum perfetto_compression { PERFETTO_PLAIN, PERFETTO_DEFLATE, PERFETTO_ZSTD };
 
-/* How a Perfetto trace is written; zeros suit every reader of today. */
+/*
+ * How a Perfetto trace is written; zeros suit every reader of today. Of a .dat compression alone
+ * counts.
+ */
 struct perfetto_options {
 	bool legacy_generic; /* events without a message of their own for readers before v53 */
 	bool plain_sched;    /* no compact form of sched_switch and sched_waking */
@@ -178,6 +181,7 @@ struct export_format {
 	/* The trace clocks that its readers understand, up to a NULL; NULL: any. */
 	const char *const *clocks;
 	bool raw_records; /* as the kernel wrote them: its addresses are in the file */
+	bool at_end;	  /* written when the recording has ended, never while it goes on */
 };
 const struct export_format *export_formats(size_t *ret_count);
 /* By explicit name, or if that is NULL by the path's ending; NULL: none fits. */

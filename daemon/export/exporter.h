@@ -21,7 +21,6 @@ struct exporter {
 	struct stream_index index;
 	struct task_feed *tasks; /* owned */
 	struct merge *merge;	 /* owned */
-	uint64_t copied;	 /* of the stream, where it is the output */
 	uint64_t head;		 /* of a followed stream: where its head ends */
 	bool no_more;		 /* nothing is appended to it any more */
 	bool full;		 /* the format holds no more of it */

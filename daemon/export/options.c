@@ -119,6 +119,13 @@ int export_format_check_merges(const struct export_format *format, struct error 
 int export_format_check_perfetto(const struct export_format *format,
 				 const struct perfetto_options *o, struct error *err)
 {
+	/* It has one choice of these, and makes another version of the format. */
+	if (strcmp(format->name, "dat") == 0 && !o->legacy_generic && !o->plain_sched) {
+		if (o->compression != PERFETTO_DEFLATE)
+			return 0;
+		error_set(err, -EINVAL, "a .dat is compressed by zstd");
+		return error_hint(err, "--compress=zstd");
+	}
 	if (strncmp(format->name, "pftrace", strlen("pftrace")) != 0) {
 		error_set(err, -EINVAL, "only a Perfetto trace has that choice, and .%s is none",
 			  format->name);

@@ -30,12 +30,18 @@ struct trace_event {
 };
 
 struct sink;
+struct stream_index;
 
 struct sink_ops {
 	struct export_format format;
 	bool gzip; /* the output is compressed */
-	/* The format is the stream itself, which export.c copies once the events were counted. */
-	bool copies_stream;
+	/*
+	 * NULL, or of formats that are made of the stream's own bytes, whose events are given for
+	 * nothing but their account: what lies before the reader's offset is there; last: it is
+	 * all.
+	 */
+	int (*copy)(struct sink *s, const struct stream_index *index, bool last, struct error *err);
+	bool keeps_marks; /* they are in those bytes */
 	int (*open)(struct sink **ret, const struct trace_info *info,
 		    const struct export_options *o, struct output *out, struct error *err);
 	int (*event)(struct sink *s, const struct trace_event *ev, struct error *err);

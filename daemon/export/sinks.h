@@ -3,20 +3,12 @@
 #pragma once
 
 #include "export/sink.h"
-#include "stream/reader.h"
 
 extern const struct sink_ops sink_text_ops, sink_text_gz_ops, sink_json_ops, sink_json_gz_ops,
-	sink_perfetto_ops, sink_perfetto_gz_ops, sink_profile_ops, sink_stream_ops;
+	sink_perfetto_ops, sink_perfetto_gz_ops, sink_profile_ops, sink_stream_ops, sink_dat_ops;
 
 /* By a format's name; NULL: none. */
 const struct sink_ops *sink_find(const char *name);
 
 /* Appends an event's name and details as event_print does, also of an event without a format. */
 int sink_print(struct printer *printer, const struct trace_event *ev, struct buf *out);
-
-/*
- * The chunks of the stream from *at up to the reader's offset, to the output; moves *at on. For the
- * format that copies_stream.
- */
-int sink_stream_copy(const struct stream_reader *reader, uint64_t *at, struct output *out,
-		     struct error *err);

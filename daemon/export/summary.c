@@ -142,7 +142,7 @@ static int take_warnings(struct exporter *x, struct export_result *ret)
 	if (x->options->json_array)
 		stream_index_warn(&x->index, "an array has no place for the kernel's text: "
 					     "it is left out");
-	if (!x->ops->mark && !x->ops->copies_stream &&
+	if (!x->ops->mark && !x->ops->keeps_marks &&
 	    (x->options->merge_count || x->options->profile_count || x->index.marks.count))
 		stream_index_warn(&x->index,
 				  "a .%s has no place for applications' marks: they are "

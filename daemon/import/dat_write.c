@@ -282,10 +282,22 @@ static void fill_uname(struct dat *d, Traced__Capture__Header *h)
 	}
 }
 
+/* In the order in which they are written. */
+static size_t chosen_names(struct dat *d, char *names[static BUFFER_MORE_MAX + 1])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->buffer_count && n <= BUFFER_MORE_MAX; i++)
+		if (d->buffers[i].chosen)
+			names[n++] = d->buffers[i].name;
+	return n;
+}
+
 static int write_header(struct writing *x, struct error *err)
 {
 	Traced__Capture__Header h = TRACED__CAPTURE__HEADER__INIT;
 	struct dat *d = x->d;
+	char *names[BUFFER_MORE_MAX + 1];
 	XXH128_canonical_t key;
 	int r;
 
@@ -300,6 +312,8 @@ static int write_header(struct writing *x, struct error *err)
 	h.trace_clock =
 		d->time_mult && strcmp(d->clock, "x86-tsc") == 0 ? (char *)"local" : d->clock;
 	h.tracer = (char *)(uintptr_t)x->tracer;
+	h.buffers = names;
+	h.n_buffers = chosen_names(d, names);
 	h.time_mult = d->time_mult;
 	h.time_shift = d->time_shift;
 	h.time_offset = d->time_offset;

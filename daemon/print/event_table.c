@@ -466,6 +466,14 @@ const struct event *event_table_find_name(const struct event_table *t, const cha
 	return NULL;
 }
 
+const char *event_format_text(const struct event *ev, size_t *ret_len)
+{
+	const struct event_entry *entry = container_of(ev, struct event_entry, event);
+
+	*ret_len = entry->len;
+	return entry->text;
+}
+
 const struct common_fields *event_table_common(const struct event_table *t)
 {
 	return &t->common;

@@ -101,6 +101,8 @@ int event_table_seal(struct event_table *t, struct error *err);
 const struct event *event_table_find(const struct event_table *t, uint16_t id);
 const struct event *event_table_find_name(const struct event_table *t, const char *system,
 					  const char *name);
+/* The text of its format file, not terminated; the table's. */
+const char *event_format_text(const struct event *ev, size_t *ret_len);
 const struct common_fields *event_table_common(const struct event_table *t);
 const struct event *const *event_table_all(const struct event_table *t, size_t *ret_count);
 

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""trace-cmd's files in, by tracectl: recorded ones of tests/data, whole, piped, cut and damaged.
-Needs neither root nor tracefs."""
+"""trace-cmd's files in and out, by tracectl: recorded ones of tests/data, whole, piped, cut and damaged;
+and what trace-cmd itself, where it is installed, reports of ours. Without root and tracefs nothing is recorded."""
 
 import gzip
+import os
 import re
+import shutil
+import subprocess
 
-from harness import Test, check
+from harness import INSTANCES, Test, check
 
 PEER = "tests/data/trace-cmd-3.1.6"
 
@@ -86,12 +89,71 @@ def cut_and_damaged(test):
             check(result.status in (0, 1, 3), f"damage at {at}: {result}")
 
 
+def report(test, name):
+    done = subprocess.run(["trace-cmd", "report", "-i", test.dir / name], capture_output=True, check=False)
+    check(done.returncode == 0, f"trace-cmd report {name}: {done.stderr[-1000:]}")
+    return done.stdout.decode(errors="replace").splitlines()
+
+
+def reported_alike(test):
+    """What trace-cmd reports of its file, and of ours that was made of it."""
+    for name in ("v6.dat.gz", "v7-none.dat.gz", "v7-zstd.dat"):
+        (test.dir / "peer.dat").write_bytes(peer(test, name))
+        theirs = report(test, "peer.dat")
+        for form in ([], ["--compress=zstd"]):
+            result = test.run("convert", *form, "peer.dat", "ours.dat")
+            check(result.status == 0, f"{result}")
+            check(report(test, "ours.dat") == theirs, f"{name}, {form}: another report")
+
+
+def other_machines(test):
+    """32 bits and the other byte order: as many events for trace-cmd as for us, in both versions."""
+    for machine in ("6.12.107-armhf", "6.12.107-s390x"):
+        (test.dir / "x.traced").write_bytes(gzip.decompress(
+            (test.source / "tests/data" / machine / "mixed.traced.gz").read_bytes()))
+        result = test.run("convert", "x.traced", "x.txt")
+        check(result.status == 0, f"{result}")
+        ours = [line for line in (test.dir / "x.txt").read_text(errors="replace").splitlines()
+                if not line.startswith("#")]
+        reports = []
+        for form in ([], ["--compress=zstd"]):
+            result = test.run("convert", *form, "x.traced", "x.dat")
+            check(result.status == 0, f"{result}")
+            reports.append(report(test, "x.dat"))
+        check(reports[0] == reports[1], f"{machine}: the versions differ")
+        # "cpus=2", and an event a line.
+        check(len(ours) > 1000 and len(reports[0]) == len(ours) + 1,
+              f"{machine}: {len(reports[0])} lines for {len(ours)}")
+
+
+def recorded(test):
+    result = test.run("record", "--name", test.name, "-t", "300ms", "-e", "sched", "-o", "x.dat")
+    check(result.status == 0, f"{result}")
+    result = test.run("convert", "--json", "x.dat", "x.txt")
+    check(result.status == 0, f"{result}")
+    lines = events((test.dir / "x.txt").read_text(errors="replace"))
+    check(len(lines) > 10, f"{len(lines)} events")
+    if shutil.which("trace-cmd"):
+        # "cpus=2", and an event a line.
+        check(len(report(test, "x.dat")) == len(lines) + 1, "trace-cmd reports another number of events")
+    piped = test.run("record", "--name", test.name, "-t", "100ms", "--format", "dat", "-o", "-")
+    check(piped.status == 0 and piped.stdout[:10] == b"\x17\x08\x44tracing", f"{piped.err}")
+    result = test.run("record", "--name", test.name, "-t", "100ms", "--stream", "-o", "y.dat")
+    check(result.status == 2 and "leave out --stream" in result.err, f"{result}")
+    check("y.dat" not in test.files(), "a file is left")
+
+
 def main():
     test = Test("trace-dat", root=False)
     test.case("all versions", all_versions)
     test.case("by a pipe, by way of a stream", by_pipe_and_by_way_of_a_stream)
     test.case("a buffer that is not there", wrong_buffer)
     test.case("cut and damaged", cut_and_damaged)
+    if shutil.which("trace-cmd"):
+        test.case("reported alike", reported_alike)
+        test.case("32 bits, the other byte order", other_machines)
+    if os.geteuid() == 0 and INSTANCES.is_dir():
+        test.case("recorded", recorded)
     test.end()
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * trace-cmd's own files against the kernel's own text of the same buffers; synthetic ones of any
- * machine; and files that are cut or lie.
+ * machine; files that are cut or lie; and what is written, by what is read of it.
  */
 #include <endian.h>
 #include <inttypes.h>
@@ -372,6 +372,198 @@ static void test_text_only(void **state _unused_)
 	expect_failure(&dat, NULL, -EBADMSG, "latency");
 }
 
+/* The stream as a .dat; returns what export_stream does. */
+static int to_dat(int stream, bool packed, int out, struct export_result *result, struct error *err)
+{
+	const struct export_options o = {
+		.format = "dat",
+		.perfetto.compression = packed ? PERFETTO_ZSTD : PERFETTO_PLAIN,
+	};
+
+	return export_stream(stream, out, &o, result, err);
+}
+
+static void stream_text(int stream, struct buf *text)
+{
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_close_ int out = memory_file("", 0);
+
+	assert_int_equal(export_stream(stream, out,
+				       &(struct export_options){ .format = "txt",
+								 .threads = 1,
+								 .raw_addresses = true },
+				       &result, NULL),
+			 0);
+	read_all(out, text);
+}
+
+/* Of a stream: its text, and that of the .dat which it makes, must be the same. */
+static void check_round(int stream, bool packed)
+{
+	_cleanup_close_ int file = memory_file("", 0), again = memory_file("", 0);
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_buf_ struct buf should = BUF_INIT, is = BUF_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (to_dat(stream, packed, file, &result, &err) < 0)
+		fail_msg("to .dat: %s", err.message);
+	assert_int_equal(lseek(file, 0, SEEK_CUR), (off_t)result.bytes);
+	if (import_stream(file, again, &(struct import_options){ 0 }, &err) < 0)
+		fail_msg("from .dat: %s", err.message);
+	stream_text(stream, &should);
+	stream_text(again, &is);
+	assert_string_equal(events(is.data), events(should.data));
+}
+
+static void check_both(int stream)
+{
+	check_round(stream, false);
+#if HAVE_ZSTD
+	check_round(stream, true);
+#endif
+}
+
+/* Two CPUs, CPU 1 of which has no number 0 before it; more pages than go into a block. */
+static void test_written_machines(void **state _unused_)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+		uint64_t ts = 1000000000;
+
+		maker_init(&m, i & 1 ? 4 : 8, i & 2, 1024);
+		maker_head(&m);
+		maker_tasks(&m, 1, 0, (struct maker_task[]){ { .tid = 7, .comm = "seven" } }, 1);
+		for (unsigned page = 0; page < 23; page++) {
+			page_begin(&m, ts);
+			event_number(&m, ts += 1000, 7, page);
+			page_end(&m, page == 20 ? 77 : 0);
+			if (page % 10 == 9)
+				maker_flush(&m, 3, BUFFER_MAIN, 0);
+		}
+		maker_flush(&m, 3, BUFFER_MAIN, 0);
+		page_begin(&m, ts);
+		event_switch(&m, ts += 1000, 7, "seven", 1, 120, 8, "eight");
+		page_end(&m, UINT64_MAX);
+		maker_flush(&m, 1, BUFFER_MAIN, 0);
+		maker_end(&m);
+		check_both(m.fd);
+	}
+}
+
+/* A sub-buffer that was read three times while the kernel filled it. */
+static void test_written_once(void **state _unused_)
+{
+	for (unsigned missed = 0; missed < 3; missed++) {
+		_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+
+		maker_init(&m, 8, false, 1024);
+		maker_head(&m);
+		for (unsigned events_in = 1; events_in <= 3; events_in++) {
+			page_begin(&m, 1000000000);
+			for (unsigned k = 0; k < events_in; k++)
+				event_number(&m, 1000001000 + k * 1000, 7, k);
+			/* Told when it was read first. */
+			page_end(&m, events_in > 1 ? 0 : missed == 2 ? UINT64_MAX : missed * 9);
+			if (events_in == 3) {
+				page_begin(&m, 1000009000);
+				event_number(&m, 1000009000, 7, 9);
+				page_end(&m, 0);
+			}
+			maker_flush(&m, 0, BUFFER_MAIN, (events_in - 1) * 16);
+		}
+		maker_end(&m);
+		check_both(m.fd);
+	}
+}
+
+/* What came from a .dat goes back: instances, offsets of the clock. */
+static void test_written_again(void **state _unused_)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+		_cleanup_close_ int in = -EBADF, stream = memory_file("", 0);
+		_cleanup_buf_ struct buf dat = BUF_INIT, tsc = BUF_INIT;
+
+		make_pages(&m, 8, i & 1, 2);
+		maker_u32(&m, &tsc, 3);
+		maker_u32(&m, &tsc, 2);
+		maker_u64(&m, &tsc, 0);
+		const struct dat_option options[] = {
+			{ 7, "-1000", 6 },
+			{ 4, "local [x86-tsc]", 16 },
+			{ 14, tsc.data, tsc.len },
+			{ 5, "Linux example 5.4.0 x86_64", 27 },
+		};
+
+		make_dat(&(struct dat_maker){ .m = &m,
+					      .version = i & 2 ? 6 : 7,
+					      .options = options,
+					      .option_count = ARRAY_SIZE(options),
+					      .instances = 2 },
+			 &dat);
+		in = memory_file(dat.data, dat.len);
+		assert_int_equal(import_stream(in, stream, &(struct import_options){ 0 }, NULL), 0);
+		check_both(stream);
+	}
+}
+
+static const char *const recorded[] = {
+	"6.1.176/function",
+	"6.12.107/graph-all",
+	"7.2.13/graph",
+	"6.12.107-armhf/mixed",
+};
+
+/* Of kernels, but for enumerators, for which it has no room; 32 bits among them. */
+static void test_written_recordings(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(recorded); i++) {
+		_cleanup_buf_ struct buf stream = BUF_INIT;
+		_cleanup_close_ int fd = -EBADF;
+		char path[256];
+
+		snprintf(path, sizeof(path), TEST_DATA "/%s.traced.gz", recorded[i]);
+		fixture_read_gz(path, &stream);
+		fd = memory_file(stream.data, stream.len);
+		check_both(fd);
+	}
+}
+
+static void test_written_into_a_pipe(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+	_cleanup_export_result_ struct export_result result = { 0 }, other = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	_cleanup_close_ int in = -EBADF, out = -EBADF;
+	struct buf dat = BUF_INIT;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	in = ends[0];
+	out = ends[1];
+	maker_init(&m, 8, false, 1024);
+	maker_head(&m);
+	page_begin(&m, 1000000000);
+	event_number(&m, 1000000001, 7, 42);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	/* The file fits into the pipe. */
+	assert_int_equal(to_dat(m.fd, false, out, &result, &err), 0);
+	assert_non_null(buf_reserve(&dat, 1 << 16));
+	dat.len = (size_t)read(in, dat.data, 1 << 16);
+	assert_int_equal(dat.len, result.bytes);
+	assert_int_equal(to_text(&dat, NULL, &other, &text, NULL), 0);
+	assert_non_null(strstr(text.data, "value=42"));
+	buf_deinit(&dat);
+#if HAVE_ZSTD
+	export_result_deinit(&result);
+	assert_int_equal(to_dat(m.fd, true, out, &result, &err), -ESPIPE);
+	assert_non_null(strstr(err.message, "pipe"));
+#endif
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +577,11 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_endless_options),
 		cmocka_unit_test(test_text_only),
+		cmocka_unit_test(test_written_machines),
+		cmocka_unit_test(test_written_once),
+		cmocka_unit_test(test_written_again),
+		cmocka_unit_test(test_written_recordings),
+		cmocka_unit_test(test_written_into_a_pipe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
