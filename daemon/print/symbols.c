@@ -68,6 +68,10 @@ static bool parse_line(const char *p, const char *end, struct line *ret)
 	if (tab && end - tab > 3 && tab[1] == '[' && end[-1] == ']') {
 		ret->module = tab + 2;
 		ret->module_len = (size_t)(end - 1 - ret->module);
+		/* Trampolines of ftrace and kprobes: listed, but the kernel's text does not name
+		 * them. */
+		if (ret->module_len > 11 && !memcmp(ret->module, "__builtin__", 11))
+			return false;
 	}
 	return ret->name_len > 0;
 }

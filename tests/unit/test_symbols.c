@@ -18,7 +18,9 @@ static const char text[] = "ffffffff81000000 T first_alias\n"
 			   "ffffffff82000000 D jiffies\n"
 			   "ffffffffa0002000 t second\t[mod]\n"
 			   "ffffffffa0001000 t first\t[mod]\n"
-			   "ffffffffa0003000 t other\t[zmod]\n";
+			   "ffffffffa0003000 t other\t[zmod]\n"
+			   "ffffffffc0001000 t ftrace_trampoline\t[__builtin__ftrace]\n"
+			   "ffffffffc0002000 t bpf_prog_1\t[bpf]\n";
 
 static struct symbols *make(const char *s)
 {
@@ -56,6 +58,9 @@ static void test_lookup(void **state)
 	assert_false(symbols_find(s, 0xffffffff81200000, &found));
 	assert_false(symbols_find(s, 0xffffffff82000000, &found));
 	assert_false(symbols_find(s, 0x400000, &found));
+	/* The kernel looks for none of the trampolines that it lists. */
+	assert_false(symbols_find(s, 0xffffffffc0001083, &found));
+	check(s, 0xffffffffc0002010, "bpf_prog_1", 0x10, 0x1000, "bpf");
 	assert_false(symbols_find(NULL, 0xffffffff81000000, &found));
 }
 
