@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Stacks that are known beforehand: leaf() three times as long for middle_b() as for
- * middle_a(), for so many milliseconds of CPU time; "-t N": in N more threads, too.
+ * middle_a(), for so many milliseconds of CPU time, or ("5000r") so many times; "-t N": in N more
+ * threads, too.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -12,7 +13,7 @@
 #define KEEP __attribute__((noinline))
 
 static _Thread_local volatile unsigned sink;
-static long wanted_ms;
+static long wanted_ms, wanted_rounds;
 
 /* Asked for its frame it has one, though it calls nothing. */
 KEEP static void leaf(unsigned rounds)
@@ -38,6 +39,12 @@ KEEP static void *work(void *unused)
 {
 	struct timespec now;
 
+	for (long i = 0; i < wanted_rounds; i++) {
+		middle_a();
+		middle_b();
+	}
+	if (wanted_rounds)
+		return unused;
 	do {
 		middle_a();
 		middle_b();
@@ -51,6 +58,8 @@ int main(int argc, char **argv)
 	int threads = argc > 3 && !strcmp(argv[2], "-t") ? atoi(argv[3]) : 0;
 	pthread_t all[64];
 
+	if (argc > 1 && strchr(argv[1], 'r'))
+		wanted_rounds = atol(argv[1]);
 	wanted_ms = argc > 1 ? atol(argv[1]) : 100;
 	for (int i = 0; i < threads && i < 64; i++)
 		pthread_create(&all[i], NULL, work, NULL);
