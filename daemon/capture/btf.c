@@ -6,14 +6,23 @@
 
 enum {
 	BTF_KIND_INT = 1,
+	BTF_KIND_PTR = 2,
 	BTF_KIND_ARRAY = 3,
 	BTF_KIND_STRUCT = 4,
 	BTF_KIND_UNION = 5,
 	BTF_KIND_ENUM = 6,
+	BTF_KIND_FWD = 7,
+	BTF_KIND_TYPEDEF = 8,
+	BTF_KIND_VOLATILE = 9,
+	BTF_KIND_CONST = 10,
+	BTF_KIND_RESTRICT = 11,
+	BTF_KIND_FUNC = 12,
 	BTF_KIND_FUNC_PROTO = 13,
 	BTF_KIND_VAR = 14,
 	BTF_KIND_DATASEC = 15,
+	BTF_KIND_FLOAT = 16,
 	BTF_KIND_DECL_TAG = 17,
+	BTF_KIND_TYPE_TAG = 18,
 	BTF_KIND_ENUM64 = 19,
 };
 
@@ -161,4 +170,164 @@ int btf_resolve_enums(const void *btf, size_t size, const char *const *names, si
 		p += extra;
 	}
 	return buf_error(out);
+}
+
+/* What describes functions' arguments. */
+struct type_list {
+	struct btf_view view;
+	uint32_t *offsets; /* of the types, from the first; owned; id - 1 */
+	bool *told;	   /* enumerations that have their line; owned */
+	uint32_t count;
+};
+
+static void type_list_deinit(struct type_list *l)
+{
+	free(l->offsets);
+	free(l->told);
+}
+
+static int type_list_init(struct type_list *l, const void *btf, size_t size)
+{
+	struct btf_view *v = &l->view;
+	size_t cap;
+
+	if (view_init(v, btf, size) < 0)
+		return -EBADMSG;
+	cap = (size_t)(v->types_end - v->types) / 12;
+	l->offsets = calloc(cap + 1, sizeof(*l->offsets));
+	l->told = calloc(cap + 1, sizeof(*l->told));
+	if (!l->offsets || !l->told)
+		return -ENOMEM;
+	for (const uint8_t *p = v->types; p < v->types_end;) {
+		size_t extra;
+
+		if (v->types_end - p < 12)
+			return -EBADMSG;
+		extra = extra_size(get32(v, p + 4));
+		if ((size_t)(v->types_end - p) - 12 < extra)
+			return -EBADMSG;
+		l->offsets[l->count++] = (uint32_t)(p - v->types);
+		p += 12 + extra;
+	}
+	return 0;
+}
+
+static uint32_t kind_of(const struct type_list *l, const uint8_t *type)
+{
+	return type ? get32(&l->view, type + 4) >> 24 & 0x1f : 0;
+}
+
+static uint32_t length_of(const struct type_list *l, const uint8_t *type)
+{
+	return get32(&l->view, type + 4) & 0xffff;
+}
+
+/* NULL: void, or no such type. */
+static const uint8_t *type_by_id(const struct type_list *l, uint32_t id)
+{
+	return id && id <= l->count ? l->view.types + l->offsets[id - 1] : NULL;
+}
+
+static const char *name_at(const struct type_list *l, uint32_t offset)
+{
+	return offset < l->view.strings_len ? l->view.strings + offset : "";
+}
+
+/* What const, volatile and names of types stand for. */
+static const uint8_t *skip_modifiers(const struct type_list *l, uint32_t *id)
+{
+	const uint8_t *type = type_by_id(l, *id);
+
+	for (int i = 0; i < 32; i++) {
+		switch (kind_of(l, type)) {
+		case BTF_KIND_TYPEDEF:
+		case BTF_KIND_VOLATILE:
+		case BTF_KIND_CONST:
+		case BTF_KIND_RESTRICT:
+		case BTF_KIND_TYPE_TAG:
+			*id = get32(&l->view, type + 8);
+			type = type_by_id(l, *id);
+			break;
+		default:
+			return type;
+		}
+	}
+	return NULL;
+}
+
+/* "enum ID NAME=VALUE ...", once. */
+static void put_enum(struct type_list *l, uint32_t id, const uint8_t *type, struct buf *out)
+{
+	if (l->told[id - 1])
+		return;
+	l->told[id - 1] = true;
+	buf_printf(out, "enum %u", id);
+	for (uint32_t i = 0; i < length_of(l, type); i++) {
+		const uint8_t *e = type + 12 + (size_t)8 * i;
+
+		buf_printf(out, " %s=%d", name_at(l, get32(&l->view, e)),
+			   (int32_t)get32(&l->view, e + 4));
+	}
+	buf_putc(out, '\n');
+}
+
+static void put_type(const struct type_list *l, uint32_t id, const uint8_t *type, struct buf *out)
+{
+	static const char *const names[] = {
+		[BTF_KIND_STRUCT] = "STRUCT", [BTF_KIND_UNION] = "UNION",   [BTF_KIND_FWD] = "FWD",
+		[BTF_KIND_FLOAT] = "FLOAT",   [BTF_KIND_ENUM64] = "ENUM64",
+	};
+	uint32_t kind = kind_of(l, type);
+
+	if (kind == BTF_KIND_PTR)
+		buf_putc(out, 'p');
+	else if (kind == BTF_KIND_INT)
+		buf_putc(out, get32(&l->view, type + 12) >> 24 & 1 ? 'i' : 'u');
+	else if (kind == BTF_KIND_ENUM)
+		buf_printf(out, "e%u", id);
+	else if (kind < ARRAY_SIZE(names) && names[kind])
+		buf_printf(out, "s%u/%s", get32(&l->view, type + 8), names[kind]);
+	else
+		buf_putc(out, '?');
+}
+
+static void put_function(struct type_list *l, const uint8_t *function, struct buf *out)
+{
+	const uint8_t *proto = type_by_id(l, get32(&l->view, function + 8));
+	uint32_t count;
+
+	if (kind_of(l, proto) != BTF_KIND_FUNC_PROTO)
+		return;
+	count = length_of(l, proto);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t id = get32(&l->view, proto + 12 + (size_t)8 * i + 4);
+		const uint8_t *type = skip_modifiers(l, &id);
+
+		if (kind_of(l, type) == BTF_KIND_ENUM)
+			put_enum(l, id, type, out);
+	}
+	buf_puts(out, name_at(l, get32(&l->view, function)));
+	for (uint32_t i = 0; i < count; i++) {
+		const uint8_t *param = proto + 12 + (size_t)8 * i;
+		uint32_t id = get32(&l->view, param + 4);
+		const uint8_t *type = skip_modifiers(l, &id);
+
+		buf_printf(out, " %s:", name_at(l, get32(&l->view, param)));
+		put_type(l, id, type, out);
+	}
+	buf_putc(out, '\n');
+}
+
+int btf_describe_arguments(const void *btf, size_t size, struct buf *out)
+{
+	_cleanup_(type_list_deinit) struct type_list l = { 0 };
+	int r = type_list_init(&l, btf, size);
+
+	for (uint32_t id = 1; r == 0 && id <= l.count; id++) {
+		const uint8_t *type = type_by_id(&l, id);
+
+		if (kind_of(&l, type) == BTF_KIND_FUNC)
+			put_function(&l, type, out);
+	}
+	return r < 0 ? r : buf_error(out);
 }

@@ -15,6 +15,12 @@
 int btf_resolve_enums(const void *btf, size_t size, const char *const *names, size_t count,
 		      struct buf *out);
 
+/*
+ * Appends what a text of functions' arguments needs: the lines of an ARGUMENTS chunk
+ * (docs/capture-format.md). -EBADMSG, -ENOMEM.
+ */
+int btf_describe_arguments(const void *btf, size_t size, struct buf *out);
+
 /* What BTF doesn't tell. Appends lines for those of names that can be found out. */
 
 /* HZ: by the resolution of the coarse clocks, which advance once a tick. */

@@ -349,6 +349,32 @@ static int enums_step(struct names *n, struct stream_writer *w)
 	return stream_write_packed(w, CHUNK_ENUMS, text.data, text.len);
 }
 
+bool names_want_arguments(int dir)
+{
+	_cleanup_buf_ struct buf options = BUF_INIT;
+
+	if (tracefs_read(dir, "trace_options", &options) < 0 || !buf_string(&options))
+		return false;
+	return strstr(options.data, "\nfunc-args\n") || strstr(options.data, "\nfuncgraph-args\n");
+}
+
+static int arguments_step(const struct names *n, struct stream_writer *w)
+{
+	_cleanup_buf_ struct buf btf = BUF_INIT, text = BUF_INIT;
+	char path[256];
+	int r;
+
+	if (!n->want_arguments)
+		return 0;
+	snprintf(path, sizeof(path), "%s/kernel/btf/vmlinux", capture_env_sys(n->env));
+	r = read_file_at(AT_FDCWD, path, BTF_MAX, &btf);
+	if (r == 0)
+		r = btf_describe_arguments(btf.data, btf.len, &text);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	return stream_write_packed(w, CHUNK_ARGUMENTS, text.data, text.len);
+}
+
 int names_step(struct names *n, struct stream_writer *w)
 {
 	int r = 0;
@@ -362,6 +388,9 @@ int names_step(struct names *n, struct stream_writer *w)
 		break;
 	case NAMES_ENUMS:
 		r = enums_step(n, w);
+		break;
+	case NAMES_ARGUMENTS:
+		r = arguments_step(n, w);
 		break;
 	case NAMES_PRINTK:
 		r = printk_step(n, w);

@@ -15,6 +15,7 @@ enum names_stage {
 	NAMES_TASKS,
 	NAMES_FORMATS,
 	NAMES_ENUMS,
+	NAMES_ARGUMENTS,
 	NAMES_PRINTK,
 	NAMES_KALLSYMS,
 	NAMES_DONE,
@@ -26,6 +27,7 @@ struct names {
 	char **events; /* "system:event", sorted; owned */
 	size_t event_count, next_event;
 	bool want_symbols;
+	bool want_arguments; /* functions' are recorded */
 	bool symbols_hidden; /* kptr_restrict gave zeros */
 	bool symbols_cut;    /* there are more than a stream holds */
 	struct task_scan scan;
@@ -43,6 +45,8 @@ struct names {
 int names_init(struct names *n, const struct capture_env *env, const char *const *events,
 	       size_t event_count, bool all_symbols);
 void names_deinit(struct names *n);
+/* dir: the buffer's. Whether its tracer is told to record functions' arguments. */
+bool names_want_arguments(int dir);
 /* From the start again, for another stream. */
 void names_rewind(struct names *n);
 /* 1: there is more to do; 0: all is written; or -errno. */

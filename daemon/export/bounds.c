@@ -22,6 +22,7 @@ static const struct bound {
 	[CHUNK_KALLSYMS] = { "kernel symbols", STREAM_KALLSYMS_MAX, MB(128U), 4 },
 	[CHUNK_PRINTK] = { "printk formats", MB(16U), MB(32U), 64 },
 	[CHUNK_ENUMS] = { "constants", MB(4U), MB(16U), 64 },
+	[CHUNK_ARGUMENTS] = { "functions' arguments", MB(32U), MB(32U), 4 },
 	[CHUNK_TASKS] = { "task lists", STREAM_TASKS_MAX, UINT64_MAX, UINT32_MAX },
 	[CHUNK_CLOCKS] = { "clock readings", MB(1U), UINT64_MAX, UINT32_MAX },
 	[CHUNK_STATS] = { "kernel counts", MB(1U), UINT64_MAX, UINT32_MAX },

@@ -21,7 +21,7 @@ struct budget {
 /* Not to be moved afterwards. What it allocated may be freed without it. */
 void budget_init(struct budget *b, size_t bytes);
 
-#define BOUNDED_TYPES (CHUNK_SAMPLE_COUNTS + 1)
+#define BOUNDED_TYPES (CHUNK_ARGUMENTS + 1)
 
 struct bounds {
 	uint64_t bytes[BOUNDED_TYPES]; /* taken so far */

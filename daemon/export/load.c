@@ -358,6 +358,8 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 		return event_table_add_printk(info->events, text, len);
 	case CHUNK_ENUMS:
 		return event_table_add_enums(info->events, text, len);
+	case CHUNK_ARGUMENTS:
+		return event_table_add_arguments(info->events, text, len);
 	case CHUNK_TASKS:
 		return ADD_MESSAGE(l, &l->tasks, tasks, info->task_readings,
 				   info->task_reading_count);
@@ -415,7 +417,7 @@ int loader_settle(struct loader *l)
 static bool decodes(unsigned type)
 {
 	return type == CHUNK_HEADER_PAGE || type == CHUNK_FORMAT || type == CHUNK_KALLSYMS ||
-	       type == CHUNK_PRINTK || type == CHUNK_ENUMS;
+	       type == CHUNK_PRINTK || type == CHUNK_ENUMS || type == CHUNK_ARGUMENTS;
 }
 
 static int add_marks(struct loader *l, const struct chunk *chunk, struct error *err)

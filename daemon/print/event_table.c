@@ -72,6 +72,7 @@ struct event_table *event_table_free(struct event_table *t)
 		free(t->printk);
 		constants_deinit(&t->constants);
 		symbol_store_free(t->symbols);
+		arguments_free(t->arguments);
 		tep_free(t->tep);
 		tep_free(t->printing);
 		pthread_mutex_destroy(&t->tep_lock);
@@ -497,6 +498,11 @@ bool record_read_uint(const struct event_table *t, const struct record *rec, uin
 const char *event_unknown_part(const struct event *ev)
 {
 	return ev->program ? ev->program->unknown : NULL;
+}
+
+int event_table_add_arguments(struct event_table *t, const char *text, size_t len)
+{
+	return arguments_add(&t->arguments, text, len);
 }
 
 void event_prefetch(const struct printer *p, const struct event *ev, const struct record *rec)

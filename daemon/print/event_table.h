@@ -83,6 +83,8 @@ int event_table_add(struct event_table *t, const char *system, const char *text,
  * : \"text\""). Before event_table_seal. */
 int event_table_add_enums(struct event_table *t, const char *text, size_t len);
 int event_table_add_printk(struct event_table *t, const char *text, size_t len);
+/* Lines of an ARGUMENTS chunk. */
+int event_table_add_arguments(struct event_table *t, const char *text, size_t len);
 /*
  * Most recordings have more symbols than events that name one: they are read when the first
  * is looked for, by whichever thread does. Returns them, to be owned by the table; NULL: none.

@@ -8,6 +8,7 @@
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
+#include "print/arguments.h"
 #include "print/constants.h"
 #include "print/event_table.h"
 #include "print/program.h"
@@ -41,6 +42,7 @@ struct event_table {
 	struct common_fields common;
 	struct constants constants;
 	struct symbol_store *symbols; /* owned */
+	struct arguments *arguments;  /* owned; NULL: none */
 	struct printk_format *printk; /* sorted by address once sealed */
 	size_t printk_count, printk_cap;
 	bool swap; /* the recorded machine's byte order is not ours */

@@ -119,12 +119,23 @@ static void to_msecs(struct run *r, const struct op *op)
 	run_push(r, (uint32_t)j);
 }
 
+/* The words behind the parent's address: there are some where they were asked for. */
+static void put_function_arguments(struct run *r, const struct op *op)
+{
+	print_arguments(r->p, load_uint(r->rec->data + op->offset, op->size, r->swap),
+			r->rec->data + op->need, (r->rec->len - op->need) / op->size,
+			run_enter_buf(r));
+	run_leave_buf(r);
+}
+
 /* Room for both names is in the bound. */
 static void put_function(struct run *r, const struct op *op)
 {
 	uint64_t parent = load_uint(r->rec->data + op->imm, op->size, r->swap);
 
 	r->w = print_ip(r->p, r->w, load_uint(r->rec->data + op->offset, op->size, r->swap));
+	if (unlikely(op->arg && r->rec->len > op->need))
+		put_function_arguments(r, op);
 	if (!parent || r->p->table->env.text.no_parent)
 		return;
 	memcpy(r->w, " <-", 3);

@@ -93,6 +93,7 @@ static bool function(struct compiler *c)
 {
 	const struct field *ip = compiler_find_field(c, "ip");
 	const struct field *parent = compiler_find_field(c, "parent_ip");
+	const struct field *args = compiler_find_field(c, "args");
 	uint8_t size = (uint8_t)c->env->expr.word_size;
 	struct op *op;
 
@@ -103,6 +104,7 @@ static bool function(struct compiler *c)
 	op->offset = ip->offset;
 	op->imm = parent->offset;
 	op->need = MAX(ip->offset, parent->offset) + size;
+	op->arg = args && args->offset == op->need;
 	c->bound += 2 * SYMBOL_TEXT_MAX + sizeof(" <-");
 	return true;
 }

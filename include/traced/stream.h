@@ -35,6 +35,7 @@ enum chunk_type {
 	CHUNK_MAPPINGS = 17,	  /* traced.capture.Mappings */
 	CHUNK_SAMPLES = 18,	  /* whole records of perf_event_open(2)'s rings, of one CPU */
 	CHUNK_SAMPLE_COUNTS = 19, /* traced.capture.SampleCounts */
+	CHUNK_ARGUMENTS = 20,	  /* lines "FUNCTION NAME:TYPE ...": functions' arguments */
 };
 
 enum chunk_flags {

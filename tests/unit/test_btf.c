@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-static const char strings[] = "\0ONE\0MINUS\0BIG\0HUGE\0page\0unused";
-enum { ONE = 1, MINUS = 5, BIG = 11, HUGE_AT = 15, PAGE = 20 };
+static const char strings[] = "\0ONE\0MINUS\0BIG\0HUGE\0page\0unused\0call\0a\0b";
+enum { ONE = 1, MINUS = 5, BIG = 11, HUGE_AT = 15, PAGE = 20, CALL = 32, A = 37, B = 39 };
 
 static void put32(struct buf *b, uint32_t v)
 {
@@ -46,6 +46,23 @@ static void make_types(struct buf *b)
 	put32(b, HUGE_AT);
 	put32(b, 2);
 	put32(b, 1);
+	/* The first is type 1, and call's arguments are types 2, 3, 5, 7, 8, 9 and none. */
+	put_type(b, 0, 8, 0, false, 10); /* 6: a name of 10 */
+	put_type(b, 0, 2, 0, false, 1);	 /* 7: a pointer */
+	put_type(b, 0, 10, 0, false, 6); /* 8: const 6 */
+	put_type(b, 0, 1, 0, false, 8);	 /* 9: an unsigned integer */
+	put32(b, 64);
+	put_type(b, 0, 1, 0, false, 4); /* 10: a signed one */
+	put32(b, 1 << 24 | 32);
+	put_type(b, 0, 13, 7, false, 1); /* 11: a prototype */
+	for (unsigned i = 0; i < 7; i++) {
+		static const uint32_t of[] = { 2, 3, 5, 7, 8, 9, 0 };
+
+		put32(b, i == 6 ? 0 : i % 2 ? B : A);
+		put32(b, of[i]);
+	}
+	put_type(b, CALL, 12, 1, false, 11); /* 12: a function */
+	put_type(b, CALL, 12, 1, false, 5);  /* 13: its type is no prototype */
 }
 
 static void make_btf(struct buf *out)
@@ -76,6 +93,18 @@ static void test_resolve(void **state)
 					      "HUGE 4294967298\n");
 }
 
+static void test_arguments(void **state)
+{
+	_cleanup_buf_ struct buf btf = BUF_INIT, out = BUF_INIT;
+
+	(void)state;
+	make_btf(&btf);
+	assert_int_equal(btf_describe_arguments(btf.data, btf.len, &out), 0);
+	assert_string_equal(buf_string(&out),
+			    "enum 2 ONE=1 MINUS=-7\n"
+			    "call a:e2 b:s64/STRUCT a:s8/ENUM64 b:p a:i b:u :?\n");
+}
+
 /* Every cut, every byte changed: no answer matters but that nothing is read beyond the end. */
 static void test_damage(void **state)
 {
@@ -98,6 +127,7 @@ static void test_damage(void **state)
 		memcpy(copy, btf.data, btf.len);
 		copy[i / 8] = (char)(copy[i / 8] ^ 1 << i % 8);
 		btf_resolve_enums(copy, btf.len, names, ARRAY_SIZE(names), &out);
+		btf_describe_arguments(copy, btf.len, &out);
 	}
 }
 
@@ -117,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_resolve),
+		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_hz),
 	};

@@ -324,6 +324,14 @@ static void put_retaddr(struct graph_text *g, uint64_t retaddr, struct buf *out)
 		out->len += (size_t)(print_ip_by(g->printer, p, retaddr, true) - p);
 }
 
+static void put_arguments(struct graph_text *g, const struct funcgraph *entry, struct buf *out)
+{
+	if (entry->arg_count)
+		print_arguments(g->printer, entry->func, entry->args, entry->arg_count, out);
+	else
+		buf_puts(out, "()");
+}
+
 static void put_leaf(struct graph_text *g, struct cpu_state *c, const struct trace_event *ev,
 		     const struct funcgraph *entry, const struct funcgraph *exit, struct buf *out)
 {
@@ -339,7 +347,8 @@ static void put_leaf(struct graph_text *g, struct cpu_state *c, const struct tra
 	put_duration(g, exit->rettime - exit->calltime, out);
 	put_spaces(out, (size_t)MAX(entry->depth, 0) * INDENT);
 	put_symbol(g, entry->func, out);
-	buf_puts(out, "();");
+	put_arguments(g, entry, out);
+	buf_putc(out, ';');
 	if (retval || retaddr) {
 		buf_puts(out, " /*");
 		if (retaddr)
@@ -363,7 +372,8 @@ static void put_nested(struct graph_text *g, struct cpu_state *c, const struct f
 	put_fill(g, NO_DURATION, out);
 	put_spaces(out, (size_t)MAX(entry->depth, 0) * INDENT);
 	put_symbol(g, entry->func, out);
-	buf_puts(out, "() {");
+	put_arguments(g, entry, out);
+	buf_puts(out, " {");
 	if ((g->flags & GRAPH_RETADDR) && entry->has_retaddr) {
 		buf_puts(out, " /*");
 		put_retaddr(g, entry->retaddr, out);

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* As print_function_args() of kernel/trace/trace_output.c. */
+#include "print/arguments.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "print/printer.h"
+
+#define LINUX_6_18 (6U << 16 | 18)
+
+/* The lines by their first word; of one function the first counts. */
+struct arguments {
+	char *text;
+	char **lines;
+	size_t count;
+	struct arguments *next; /* owned; of another chunk */
+};
+
+/* Up to where a line's key goes: a function's name, or "enum ID". */
+static size_t key_length(const char *line)
+{
+	size_t len = strcspn(line, " ");
+
+	if (len == 4 && !memcmp(line, "enum", 4) && line[len])
+		len += 1 + strcspn(line + len + 1, " ");
+	return len;
+}
+
+static int compare_keys(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	int r = memcmp(a, b, MIN(a_len, b_len));
+
+	return r ?: (a_len > b_len) - (a_len < b_len);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const char *x = *(char *const *)a, *y = *(char *const *)b;
+
+	return compare_keys(x, key_length(x), y, key_length(y)) ?: (x > y) - (x < y);
+}
+
+static int split_lines(struct arguments *t, size_t len)
+{
+	size_t count = 1;
+
+	for (size_t i = 0; i < len; i++)
+		count += t->text[i] == '\n';
+	t->lines = calloc(count, sizeof(*t->lines));
+	if (!t->lines)
+		return -ENOMEM;
+	for (char *p = t->text, *end = t->text + len; p < end;) {
+		char *nl = memchr(p, '\n', (size_t)(end - p)) ?: end;
+
+		*nl = '\0';
+		if (*p)
+			t->lines[t->count++] = p;
+		p = nl + 1;
+	}
+	qsort(t->lines, t->count, sizeof(*t->lines), by_key);
+	return 0;
+}
+
+int arguments_add(struct arguments **t, const char *text, size_t len)
+{
+	struct arguments *added = calloc(1, sizeof(*added));
+
+	if (!added)
+		return -ENOMEM;
+	added->text = malloc(len + 1);
+	if (!added->text) {
+		arguments_free(added);
+		return -ENOMEM;
+	}
+	memcpy(added->text, text, len);
+	added->text[len] = '\0';
+	if (split_lines(added, len) < 0) {
+		arguments_free(added);
+		return -ENOMEM;
+	}
+	while (*t)
+		t = &(*t)->next;
+	*t = added;
+	return 0;
+}
+
+struct arguments *arguments_free(struct arguments *t)
+{
+	while (t) {
+		struct arguments *next = t->next;
+
+		free(t->text);
+		free(t->lines);
+		free(t);
+		t = next;
+	}
+	return NULL;
+}
+
+/* What follows the key; NULL: there is no such line. */
+static const char *find_line(const struct arguments *t, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (; t; t = t->next) {
+		size_t low = 0, high = t->count;
+
+		while (low < high) {
+			size_t middle = (low + high) / 2;
+			const char *line = t->lines[middle];
+
+			if (compare_keys(line, key_length(line), key, len) < 0)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (low < t->count &&
+		    !compare_keys(t->lines[low], key_length(t->lines[low]), key, len))
+			return t->lines[low] + len;
+	}
+	return NULL;
+}
+
+struct values {
+	struct printer *p;
+	const uint8_t *at;
+	size_t count, next;
+};
+
+static uint64_t value(struct values *v)
+{
+	unsigned word = v->p->table->env.word_size;
+
+	return load_uint(v->at + v->next * word, word, v->p->table->swap);
+}
+
+/* One of the kernel's addresses is hidden, whatever its type. */
+static void put_hex(struct values *v, struct buf *out)
+{
+	uint64_t x = value(v);
+	bool kernel = (int64_t)expr_normalize(x, v->p->table->env.word_size, true) < 0;
+
+	buf_printf(out, "0x%" PRIx64, kernel ? printer_pointer(v->p, x) : x);
+}
+
+static void put_decimal(struct values *v, struct buf *out)
+{
+	buf_printf(out, "%" PRId64,
+		   (int64_t)expr_normalize(value(v), v->p->table->env.word_size, true));
+}
+
+/* " [NAME]", where the enumeration has one for the value. */
+static void put_enumerator(struct values *v, const char *type, struct buf *out)
+{
+	int64_t x = (int64_t)expr_normalize(value(v), v->p->table->env.word_size, true);
+	char key[32];
+	const char *p;
+
+	snprintf(key, sizeof(key), "enum %u", (unsigned)strtoul(type, NULL, 10));
+	for (p = find_line(v->p->table->arguments, key); p && *p == ' ';) {
+		const char *name = p + 1, *end = name + strcspn(name, " ");
+		const char *equals = memchr(name, '=', (size_t)(end - name));
+
+		if (equals && strtoll(equals + 1, NULL, 10) == x) {
+			buf_puts(out, " [");
+			buf_append(out, name, (size_t)(equals - name));
+			buf_putc(out, ']');
+			return;
+		}
+		p = end;
+	}
+}
+
+/* Of several words; false: the line ends in it. */
+static bool put_structure(struct values *v, const char *type, struct buf *out)
+{
+	unsigned word = v->p->table->env.word_size;
+	const char *slash;
+	uint64_t size = strtoul(type, (char **)&slash, 10);
+
+	slash += *slash == '/';
+	buf_putc(out, '(');
+	buf_append(out, slash, strcspn(slash, " "));
+	buf_puts(out, ")[");
+	put_hex(v, out);
+	for (uint64_t x = word; x < size; x += word) {
+		buf_putc(out, ':');
+		if (++v->next >= v->count) {
+			buf_puts(out, "...]");
+			return false;
+		}
+		put_hex(v, out);
+	}
+	buf_putc(out, ']');
+	return true;
+}
+
+static bool put_value(struct values *v, const char *type, struct buf *out)
+{
+	uint32_t kernel = v->p->table->env.kernel;
+
+	switch (*type) {
+	case 'p':
+		put_hex(v, out);
+		return true;
+	case 'u':
+		if (kernel && kernel < LINUX_6_18)
+			put_decimal(v, out);
+		else
+			put_hex(v, out);
+		return true;
+	case 'i':
+		put_decimal(v, out);
+		return true;
+	case 'e':
+		put_decimal(v, out);
+		put_enumerator(v, type + 1, out);
+		return true;
+	case 's':
+		return put_structure(v, type + 1, out);
+	default:
+		buf_putc(out, '?');
+		put_hex(v, out);
+		return true;
+	}
+}
+
+void print_arguments(struct printer *p, uint64_t func, const uint8_t *args, size_t count,
+		     struct buf *out)
+{
+	struct values v = { .p = p, .at = args, .count = count };
+	struct symbol symbol;
+	const char *at = NULL;
+
+	if (printer_symbol(p, func, &symbol))
+		at = find_line(p->table->arguments, symbol.name);
+	buf_putc(out, '(');
+	for (; at && *at == ' '; v.next++) {
+		const char *name = at + 1, *colon = name + strcspn(name, ": ");
+
+		if (*colon != ':')
+			break;
+		if (v.next)
+			buf_puts(out, ", ");
+		if (v.next >= v.count) {
+			buf_puts(out, "...");
+			break;
+		}
+		buf_append(out, name, (size_t)(colon - name));
+		buf_putc(out, '=');
+		if (!put_value(&v, colon + 1, out))
+			break;
+		at = colon + strcspn(colon, " ");
+	}
+	buf_putc(out, ')');
+}
