@@ -353,9 +353,12 @@ bool names_want_arguments(int dir)
 {
 	_cleanup_buf_ struct buf options = BUF_INIT;
 
-	if (tracefs_read(dir, "trace_options", &options) < 0 || !buf_string(&options))
+	if (tracefs_read(dir, "trace_options", &options) < 0)
 		return false;
-	return strstr(options.data, "\nfunc-args\n") || strstr(options.data, "\nfuncgraph-args\n");
+	/* What it read has no newline at its end, and a tracer's own options stand there. */
+	buf_putc(&options, '\n');
+	return buf_string(&options) && (strstr(options.data, "\nfunc-args\n") ||
+					strstr(options.data, "\nfuncgraph-args\n"));
 }
 
 static int arguments_step(const struct names *n, struct stream_writer *w)

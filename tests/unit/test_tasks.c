@@ -488,6 +488,58 @@ static struct found write_names(struct fixture *f, const char *kallsyms, bool *r
 	return found;
 }
 
+/* Of the smallest BTF: a function "f" without arguments. */
+static void fake_btf(struct fixture *f)
+{
+	static const struct {
+		uint32_t header[6], types[6];
+		char strings[3];
+	} btf = { { 0x0001eb9f, 24, 0, 24, 24, 3 }, { 0, 13U << 24, 0, 1, 12U << 24, 1 }, "\0f" };
+
+	fake_data(&f->root, "sys/kernel/btf/vmlinux", &btf, offsetof(typeof(btf), strings) + 3);
+}
+
+static void arguments_where_they_are_recorded(void **state)
+{
+	static const char *const options[] = { "print-parent\nnofunc-args\n",
+					       "print-parent\nfunc-args\nmarkers\n",
+					       "print-parent\nfuncgraph-args\n" };
+	struct fixture *f = *state;
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_buf_ struct buf payload = BUF_INIT;
+	unsigned chunks = 0;
+	struct stream_reader reader;
+	struct capture_env env;
+	struct chunk chunk;
+	char sys[128];
+
+	fake_file(&f->root, "events/ftrace/print/format", "name: print\n");
+	fake_btf(f);
+	snprintf(sys, sizeof(sys), "%s", fake_path(&f->root, "sys"));
+	assert_int_equal(tracefs_open(&fs, f->root.path, NULL), 0);
+	env = (struct capture_env){ .tracefs = fs, .proc = "/nowhere", .sys = sys };
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		struct names names;
+
+		fake_file(&f->root, "trace_options", options[i]);
+		assert_int_equal(names_init(&names, &env, NULL, 0, false), 0);
+		names.want_arguments = names_want_arguments(tracefs_root(fs));
+		assert_int_equal(names.want_arguments, i > 0);
+		names.stage = NAMES_ARGUMENTS;
+		assert_int_equal(names_step(&names, &f->writer), 1);
+		names_deinit(&names);
+	}
+	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
+	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
+		if (chunk.type != CHUNK_ARGUMENTS)
+			continue;
+		assert_int_equal(stream_reader_load(&reader, &chunk, &payload, NULL), 0);
+		assert_string_equal(buf_string(&payload), "f\n");
+		chunks++;
+	}
+	assert_int_equal(chunks, 2);
+}
+
 static void names_of_what_is_enabled(void **state)
 {
 	bool hidden, cut;
@@ -616,6 +668,7 @@ int main(void)
 		TEST(only_what_is_missing_makes_a_recording_incomplete),
 		TEST(notes_keep_to_their_bounds),
 		TEST(clocks_are_bracketed),
+		TEST(arguments_where_they_are_recorded),
 		TEST(names_of_what_is_enabled),
 		TEST(symbols_of_modules_that_come_late),
 		TEST(more_symbols_than_a_stream_holds_are_cut),
