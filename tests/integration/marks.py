@@ -433,6 +433,8 @@ def wanted_of_phases(phases):
         else:
             check(ph in "Mc=", f"{ph}: what becomes of it?")
     for s in phases.get("samples", []):
+        if "cpu" in s:
+            continue  # a PerfSample
         yield round(s["ts"] * 1000), INSTANT, s["name"]
 
 
@@ -444,7 +446,11 @@ def every_phase_is_in_perfetto(test):
     result = test.run("convert", "x.traced", "x.pftrace", "--merge", file, "--merge-clock", "boottime")
     check(result.status == 0 and "left out" not in result.err, f"{result}")
     phases = json.loads(file.read_text())
-    marks = Marks(Decoder(test.dir, test.source).decode(test.dir / "x.pftrace").packet)
+    packets = Decoder(test.dir, test.source).decode(test.dir / "x.pftrace").packet
+    marks = Marks(packets)
+    samples = sorted(p.timestamp for p in packets if p.HasField("perf_sample"))
+    wanted = sorted(round(s["ts"] * 1000) for s in phases["samples"] if "cpu" in s)
+    check(samples == wanted and wanted, f"samples: {samples}, not {wanted}")
     have = sorted((e["ts"], e["type"], e["name"]) for e in marks.events)
     wanted = sorted(wanted_of_phases(phases))
     check(have == wanted, f"only in the trace: {sorted(set(have) - set(wanted))}, "
