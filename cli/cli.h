@@ -235,4 +235,4 @@ int tracectl_main(int argc, char **argv);
 extern const struct command command_record, command_start, command_stop, command_snapshot,
 	command_cancel, command_attach, command_status, command_list, command_mark, command_sync,
 	command_extract, command_convert, command_events, command_profiles, command_doctor,
-	command_help, command_complete;
+	command_recover, command_help, command_complete;

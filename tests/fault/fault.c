@@ -121,6 +121,18 @@ static bool fails(enum fault_call call)
 	return true;
 }
 
+/* What is no file (eventfd) can't fail, and is how threads wake each other. */
+static bool fails_on(enum fault_call call, int fd)
+{
+	struct stat64 st;
+	bool was = inside, is_file;
+
+	inside = true;
+	is_file = fstat64(fd, &st) < 0 || (st.st_mode & S_IFMT);
+	inside = was;
+	return is_file && fails(call);
+}
+
 /*
  * Memory: dlsym() itself asks for some, so these go by the C library's other names. Only what the
  * program itself asks for fails: libtraceevent 1.7 does not stand it, and crashes.
@@ -203,6 +215,19 @@ static void *next(void **cache, const char *name)
 		return real arguments;                                                             \
 	}
 
+#define WRAP_FD(call, type, failure, name, parameters, arguments)                                  \
+	type name parameters;                                                                      \
+	type name parameters                                                                       \
+	{                                                                                          \
+		static void *cache;                                                                \
+		type(*real) parameters;                                                            \
+                                                                                                   \
+		if (fails_on(FAULT_##call, fd))                                                    \
+			return failure;                                                            \
+		real = (type(*) parameters)next(&cache, #name);                                    \
+		return real arguments;                                                             \
+	}
+
 /* The mode is there or not; to pass on what is not there harms nobody. */
 #define WRAP_OPEN(name, first, ...)                                                                \
 	int name first;                                                                            \
@@ -229,12 +254,13 @@ WRAP(open, FILE *, NULL, fopen64, (const char *path, const char *mode), (path, m
 WRAP(open, void *, NULL, opendir, (const char *path), (path))
 WRAP(open, void *, NULL, fdopendir, (int fd), (fd))
 
-WRAP(read, ssize_t, -1, read, (int fd, void *data, size_t len), (fd, data, len))
-WRAP(read, ssize_t, -1, pread64, (int fd, void *data, size_t len, off64_t at), (fd, data, len, at))
-WRAP(write, ssize_t, -1, write, (int fd, const void *data, size_t len), (fd, data, len))
-WRAP(write, ssize_t, -1, writev, (int fd, const struct iovec *iov, int count), (fd, iov, count))
-WRAP(write, ssize_t, -1, pwrite64, (int fd, const void *data, size_t len, off64_t at),
-     (fd, data, len, at))
+WRAP_FD(read, ssize_t, -1, read, (int fd, void *data, size_t len), (fd, data, len))
+WRAP_FD(read, ssize_t, -1, pread64, (int fd, void *data, size_t len, off64_t at),
+	(fd, data, len, at))
+WRAP_FD(write, ssize_t, -1, write, (int fd, const void *data, size_t len), (fd, data, len))
+WRAP_FD(write, ssize_t, -1, writev, (int fd, const struct iovec *iov, int count), (fd, iov, count))
+WRAP_FD(write, ssize_t, -1, pwrite64, (int fd, const void *data, size_t len, off64_t at),
+	(fd, data, len, at))
 WRAP(splice, ssize_t, -1, splice,
      (int in, off64_t *at_in, int out, off64_t *at_out, size_t len, unsigned flags),
      (in, at_in, out, at_out, len, flags))

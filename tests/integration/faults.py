@@ -12,6 +12,7 @@ import os
 import random
 import re
 import struct
+import subprocess
 import time
 
 from harness import Failure, Test, check, skip
@@ -69,7 +70,10 @@ class Faults:
         env = self.test.environment(LD_PRELOAD=str(self.library), FAULT_STATE=str(self.state))
         if fault:
             env["FAULT"] = fault
-        r = self.test.run(*arguments, env=env, timeout=60)
+        try:
+            r = self.test.run(*arguments, env=env, timeout=60)
+        except subprocess.TimeoutExpired as e:
+            raise Failure(f"does not end: FAULT='{fault}': {(e.stderr or b'').decode(errors='replace')}") from None
         words = struct.unpack(f"={1 + n}I", self.state.read_bytes())
         counts = {(p, c): words[1 + i * len(self.calls) + j] for i, p in enumerate(self.processes)
                   for j, c in enumerate(self.calls)}
@@ -138,8 +142,8 @@ def conversions(test, faults, source):
             check(status == 3 or output.read_bytes() == good, f"another output: {what}")
 
         for fault in faults.sample(counts, seconds(2)):
-            r, _, _ = faults.run(fault, "convert", source, output)
             with findings:
+                r, _, _ = faults.run(fault, "convert", source, output)
                 judge(test, fault, r, output, whole)
     findings.tell()
 
@@ -159,8 +163,8 @@ def recordings(test, faults):
     spool = test.top / "spool"
     findings = Findings()
     for fault in faults.sample(counts, seconds(8)):
-        r, _, _ = faults.run(fault, *arguments)
         with findings:
+            r, _, _ = faults.run(fault, *arguments)
             judge(test, fault, r, output, whole)
         if test.instances():
             # What the kernel refused to remove, or a daemon that could not start, the next one removes.

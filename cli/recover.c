@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* `tracectl recover`: the recordings that a crash or a failed export left, and their export. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "cli.h"
+#include "detached.h"
+#include "document.h"
+#include "leftovers.h"
+#include "util/parse.h"
+
+#define SUFFIX ".traced"
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The session's part of TIME-[UID+]NAME-NUMBER.traced; the whole if it is no such. */
+static char *session_of(const char *path)
+{
+	const char *base = base_of(path), *name = strchr(base, '-'), *end = strrchr(base, '-');
+	const char *plus;
+
+	if (!name || name == end)
+		return strdup(base);
+	name++;
+	plus = name + strspn(name, "0123456789");
+	if (plus > name && *plus == '+')
+		name = plus + 1;
+	return strndup(name, (size_t)(end - name));
+}
+
+static void when_of(const char *path, char ret[static 32])
+{
+	struct stat st;
+	struct tm tm;
+
+	strcpy(ret, "?");
+	if (stat(path, &st) == 0 && localtime_r(&st.st_mtime, &tm))
+		strftime(ret, 32, "%Y-%m-%d %H:%M:%S", &tm);
+}
+
+static int list(const struct leftovers *left, bool json)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct document j = DOCUMENT_INIT(&out);
+
+	document_open(&j, NULL, '[');
+	for (size_t i = 0; i < left->count; i++) {
+		const struct leftover *l = &left->items[i];
+		_cleanup_free_ char *session = session_of(l->path);
+		_cleanup_buf_ struct buf size = BUF_INIT;
+		char when[32];
+
+		when_of(l->path, when);
+		format_bytes(l->bytes, &size);
+		if (!json)
+			cli_line(stdout, "%-16s %s  %10s  %s", session ?: "?", when,
+				 buf_string(&size) ?: "?", l->path);
+		document_open(&j, NULL, '{');
+		document_string(&j, "session", session ?: "");
+		document_string(&j, "file", l->path);
+		document_uint(&j, "bytes", l->bytes);
+		document_string(&j, "ended", when);
+		document_close(&j, '}');
+	}
+	document_close(&j, ']');
+	if (json)
+		return document_print(&j) < 0 ? CLI_FAILED : CLI_WHOLE;
+	if (!left->count)
+		puts(geteuid() == 0 ? "nothing is left" : "nothing is left that you may read");
+	return CLI_WHOLE;
+}
+
+/* By session, of which the newest, by file name or by path. */
+static const struct leftover *find(const struct leftovers *left, const char *word)
+{
+	const struct leftover *found = NULL;
+
+	for (size_t i = 0; i < left->count; i++) {
+		const struct leftover *l = &left->items[i];
+		_cleanup_free_ char *session = session_of(l->path);
+
+		if (!strcmp(l->path, word) || !strcmp(base_of(l->path), word))
+			return l;
+		/* Names begin with their time. */
+		if (session && !strcmp(session, word) &&
+		    (!found || strcmp(base_of(l->path), base_of(found->path)) > 0))
+			found = l;
+	}
+	return found;
+}
+
+static int export(const struct options *o, const struct leftover *l, struct error *err)
+{
+	_cleanup_free_ char *session = session_of(l->path), *output = NULL;
+	struct options convert = *o;
+	char *args[] = { l->path, NULL };
+
+	if (!session || asprintf(&output, "%s.json", session) < 0) {
+		error_errno(err, -ENOMEM, "%s", l->path);
+		return cli_fail(err);
+	}
+	convert.args = args;
+	convert.arg_count = 1;
+	convert.output = o->output ?: output;
+	return command_convert.run(&convert);
+}
+
+static int recover_run(const struct options *o)
+{
+	_cleanup_(leftovers_deinit) struct leftovers left = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	const struct leftover *l;
+	int r = leftovers_find(&left);
+
+	if (r < 0) {
+		error_errno(&err, r, "what is left can't be listed");
+		return cli_fail(&err);
+	}
+	if (!o->arg_count)
+		return list(&left, o->json);
+	l = find(&left, o->args[0]);
+	if (!l) {
+		error_set(&err, -ENOENT, "no recording is left of \"%s\"", o->args[0]);
+		error_hint(&err, "'tracectl recover' lists what is left%s",
+			   geteuid() == 0 ? "" : "; it is root's to read");
+		return cli_fail(&err);
+	}
+	return export(o, l, &err);
+}
+
+const struct command command_recover = {
+	.name = "recover",
+	.synopsis = "[SESSION|FILE [-o OUT]]",
+	.summary = "recordings that a crash or a failed export left",
+	.text = "Lists them; with the name of a session, or of a file, writes that one as\n"
+		"SESSION.json, or as -o says. Of a recording that was cut short, all that had\n"
+		"reached the disk is in it, and what is missing is said. The file stays until\n"
+		"it is removed: rm FILE.",
+	.options = OPTIONS_RESULT,
+	.args_max = 1,
+	.complete = COMPLETE_FILE,
+	.run = recover_run,
+};

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What a crash or a power cut left: `tracectl recover` lists and exports it, and of a spool that was
+cut anywhere, whatever stands behind the cut, all that is whole comes out, and nothing else."""
+
+import json
+import os
+import random
+import re
+
+from harness import Test, check, in_namespace
+
+
+def recording(test):
+    """A recording of some events, as a spool has it, and its text."""
+    r = test.run("record", "--name", f"{test.name}-lab", "-b", "256K", "-e", "sched", "-o", "lab.traced",
+                 "--", "sh", "-c", "for i in $(seq 60); do /bin/true; done")
+    check(r.status in (0, 3), f"{r}")
+    r = test.run("convert", "lab.traced", "whole.txt")
+    check(r.status in (0, 3), f"{r}")
+    return (test.dir / "lab.traced").read_bytes()
+
+
+def lines(path):
+    """Without the names in front, of which one that is learnt at the end may be cut off, and the
+    recorder's own mark, whose place in the kernel is an address where the symbols are damaged."""
+    return [re.sub(r"^ *.*?(?=-\d+ +\[)", "", line) for line in path.read_text(errors="replace").splitlines()
+            if not line.startswith("#") and "[LOST" not in line and "trace_event_clock_sync" not in line]
+
+
+def listed_and_exported(test):
+    data = recording(test)
+    spool = test.dir / "left"
+    spool.mkdir()
+    (spool / "20260102T030405Z-lab-0123abcd.traced").write_bytes(data[:len(data) * 19 // 20])
+    (spool / "20260102T030406Z-lab-1123abcd.traced").write_bytes(data)
+    (spool / "20260102T030407Z-1000+other-day-2123abcd.traced").write_bytes(data)
+    # Where the daemon has them: for this process alone.
+    wrap = in_namespace("mount -t tmpfs none /var/lib && mkdir -m 700 /var/lib/traced && "
+                        f"cp {spool}/* /var/lib/traced")
+    r = test.run("recover", wrap=wrap)
+    check(r.status == 0 and len(r.out.splitlines()) == 3 and "other-day " in r.out, f"{r}")
+    r = test.run("recover", "--json", wrap=wrap)
+    found = {f["file"].rsplit("/", 1)[1]: f for f in json.loads(r.out)}
+    check(found["20260102T030407Z-1000+other-day-2123abcd.traced"]["session"] == "other-day", f"{r}")
+    check(found["20260102T030406Z-lab-1123abcd.traced"]["bytes"] == len(data), f"{r}")
+    r = test.run("recover", "lab", wrap=wrap)
+    check(r.status == 0 and (test.dir / "lab.json").exists(), f"{r}")
+    r = test.run("recover", "20260102T030405Z-lab-0123abcd.traced", "-o", "cut.txt", wrap=wrap)
+    check(r.status == 3 and "cut.txt" in r.err, f"{r}")
+    check(0 < len(lines(test.dir / "cut.txt")) <= len(lines(test.dir / "whole.txt")), "what is in it")
+    r = test.run("recover", "nobody", wrap=wrap)
+    check(r.status == 1 and "nobody" in r.err, f"{r}")
+    r = test.run("recover", wrap=in_namespace("mount -t tmpfs none /var/lib"))
+    check(r.status == 0 and "nothing is left" in r.out, f"{r}")
+
+
+def power_cuts(test):
+    """A file system may have the length, but not the bytes: zeros, or what was there before."""
+    seed = int(os.environ.get("CUT_SEED", random.randrange(1 << 30)))
+    rng = random.Random(seed)
+    data = recording(test)
+    whole = lines(test.dir / "whole.txt")
+    known, most = set(whole), 0
+    for n in range(16):
+        # The head is most of so short a recording.
+        cut = rng.randrange(len(data)) if n < 4 else rng.randrange(len(data) * 3 // 4, len(data))
+        what = ("nothing", "zeros", "garbage", "a hole before")[n % 4]
+        left = data[:cut]
+        if what == "zeros":
+            left += bytes(min(len(data) - cut, 1 << 16))
+        elif what == "garbage":
+            left += rng.randbytes(rng.randrange(1, 1 << 14))
+        elif what == "a hole before":
+            at = max(0, cut - 4096)
+            left = data[:at] + bytes(cut - at) + data[cut:]
+        (test.dir / "left.traced").write_bytes(left)
+        r = test.run("convert", "left.traced", "left.txt")
+        told = f"seed {seed}: cut at {cut} of {len(data)}, then {what}: {r}"
+        check(r.status in (1, 3) or left == data, told)
+        check("tracectl:" in r.err or left == data, told)
+        if r.status != 1:
+            found = lines(test.dir / "left.txt")
+            strange = [line for line in found if line not in known]
+            check(not strange, f"{told}\n{strange[:3]}")
+            most = max(most, len(found))
+            (test.dir / "left.txt").unlink()
+        else:
+            check(not (test.dir / "left.txt").exists(), told)
+    check(most > len(whole) // 8, f"seed {seed}: never more than {most} of {len(whole)} lines came out")
+
+
+def main():
+    test = Test("recover")
+    test.case("listed and exported", listed_and_exported)
+    test.case("power cuts", power_cuts)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
