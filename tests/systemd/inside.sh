@@ -165,6 +165,7 @@ check "it is the user traced's" of_exporter "Uid:(	$(id -u traced)){4}"
 check "in no group that matters" of_exporter "Gid:(	65534){4}"
 check "without a capability" of_exporter 'CapBnd:	0+'
 check "with filters of system calls" of_exporter 'Seccomp:	2'
+check "which leave it Landlock" grep -q landlock_restrict_self <(systemctl show -P SystemCallFilter traced-export@1.service)
 daemon=$(systemctl show -P MainPID traced.service)
 check "it is killed" kill -9 "$exporter"
 wait $client
