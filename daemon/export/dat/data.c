@@ -216,11 +216,11 @@ static int load_pages(struct dat_file *f, const struct stream_reader *reader,
 	if (r != -EBADMSG)
 		return r;
 	buf_clear(piece);
-	if (!buf_reserve(piece, n * size))
+	if (!buf_reserve(piece, (size_t)n * size))
 		return error_errno(err, -ENOMEM, "can't write the trace.dat");
 	for (uint64_t i = 0; i < n; i++)
 		make_empty(&f->info->layout, (uint8_t *)piece->data + i * size);
-	piece->len = n * size;
+	piece->len = (size_t)n * size;
 	return 0;
 }
 
