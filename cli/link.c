@@ -142,7 +142,8 @@ int link_explain(const struct link *l, int r, struct error *err)
 			   "recording");
 	else
 		error_hint(err, "%s why; 'tracectl doctor' names what is left of the recording",
-			   place_has_unit() ? "journalctl -u traced tells" : "its log tells");
+			   place_has_unit() ? "journalctl -u " TRACED_PROGRAM " tells"
+					    : "its log tells");
 	return r;
 }
 

@@ -89,11 +89,15 @@ static int send_start(struct recording *rec, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	_cleanup_start_request_ struct start_request start = { 0 };
+	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
 	int r;
 
 	r = start_request_init(&start, rec->o, rec->child.pid, err);
 	if (r < 0)
 		return r;
+	output.format = (char *)rec->dest.format->name;
+	output.raw_addresses = rec->o->raw_addresses;
+	start.message.output = &output;
 	start.message.stream = rec->stream;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;

@@ -36,4 +36,7 @@ _tracectl()
 		COMPREPLY=("${COMPREPLY[@]#"$break"}")
 	fi
 }
-complete -F _tracectl tracectl
+# Loaded as the file that has the program's name.
+_tracectl_name=${BASH_SOURCE[0]##*/}
+complete -F _tracectl "${_tracectl_name%.bash}"
+unset _tracectl_name

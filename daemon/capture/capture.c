@@ -87,8 +87,9 @@ static int apply(struct capture *c, const struct capture_request *asked, struct 
 	if (r < 0)
 		return r;
 	if (c->matches.left_out)
-		capture_warn(c, "%zu of the events may be recorded by root alone, and are left out",
-			     c->matches.left_out);
+		capture_warn_missing(
+			c, "%zu of the events may be recorded by root alone, and are left out",
+			c->matches.left_out);
 	c->has_tasks = has_event(names, count, "task:task_newtask");
 	if (!c->has_tasks)
 		capture_warn(c, "this kernel has no task events: names of short-lived tasks may be "

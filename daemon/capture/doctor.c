@@ -341,14 +341,16 @@ static void check_daemon(struct examination *x)
 		      "this user may not talk to it on %s", x->env->socket);
 	else if (r == -ENOENT)
 		found(x, "daemon", DOCTOR_NOTE,
-		      place_has_unit() ? "systemctl enable --now traced.socket; root can record "
+		      place_has_unit() ? "systemctl enable --now " TRACED_PROGRAM
+					 ".socket; root can record "
 					 "without it"
 				       : "root can record without it; sessions that live on by "
 					 "themselves need one",
 		      "none runs");
 	else
 		found(x, "daemon", DOCTOR_WARN,
-		      place_has_unit() ? "systemctl restart traced.socket" : place_start_daemon(),
+		      place_has_unit() ? "systemctl restart " TRACED_PROGRAM ".socket"
+				       : place_start_daemon(),
 		      "nobody answers on %s: %s", x->env->socket, strerror(-r));
 }
 

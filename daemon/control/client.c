@@ -46,7 +46,7 @@ static int error_gone(struct error *err, int code)
 	if (code == -ECONNRESET || code == -EPIPE) {
 		error_set(err, -ECONNRESET, "traced closed the connection");
 		return error_hint(err, "its log says why%s",
-				  place_has_unit() ? ": journalctl -u traced" : "");
+				  place_has_unit() ? ": journalctl -u " TRACED_PROGRAM : "");
 	}
 	return error_errno(err, code, "control connection");
 }
@@ -229,7 +229,7 @@ static int shake_hands(struct control_client *c, struct error *err)
 		error_set(err, -EPROTO, "%s speaks version %" PRIu32 " of the protocol, not %d",
 			  reply->hello->daemon, reply->hello->version, CONTROL_VERSION);
 		r = error_hint(err, "restart the daemon after an update%s",
-			       place_has_unit() ? ": systemctl restart traced" : "");
+			       place_has_unit() ? ": systemctl restart " TRACED_PROGRAM : "");
 	}
 	traced__control__reply__free_unpacked(reply, NULL);
 	return r;
@@ -269,7 +269,7 @@ static int connect_error(struct error *err, int code, const char *path)
 	case -EAGAIN:
 		error_set(err, -ETIMEDOUT, "traced does not accept the connection on %s", path);
 		return error_hint(err, "see what it does%s",
-				  place_has_unit() ? ": systemctl status traced" : "");
+				  place_has_unit() ? ": systemctl status " TRACED_PROGRAM : "");
 	default:
 		return error_errno(err, code, "%s", path);
 	}

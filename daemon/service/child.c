@@ -79,7 +79,8 @@ static Traced__Control__ExportResult *judge(struct child *c)
 		return result;
 	if (c->connection >= 0) {
 		snprintf(text, sizeof(text), "the %s ended without a result", c->what);
-		return failed_result(EIO, text, "journalctl -u 'traced-export@*' tells more");
+		return failed_result(EIO, text,
+				     "journalctl -u '" TRACED_PROGRAM "-export@*' tells more");
 	}
 	if (c->status.si_code == CLD_EXITED)
 		snprintf(text, sizeof(text), "the %s ended with status %d and no result", c->what,
@@ -265,7 +266,7 @@ static int ask_service(struct child *c, const struct child_spec *spec, int resul
 	    connect(c->connection, (const struct sockaddr *)&sa, sizeof(sa)) < 0 ||
 	    sendmsg(c->connection, &msg, MSG_NOSIGNAL) < 0) {
 		error_errno(err, -errno, "can't start the %s: %s", spec->what, spec->service);
-		return error_hint(err, "systemctl status traced-export.socket");
+		return error_hint(err, "systemctl status " TRACED_PROGRAM "-export.socket");
 	}
 	return 0;
 }

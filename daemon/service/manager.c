@@ -336,7 +336,7 @@ static int clear_socket(const char *path, const struct sockaddr_un *sa, struct e
 	if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN) {
 		error_set(err, -EADDRINUSE, "another traced listens on %s", path);
 		return error_hint(err, "%s--socket names another path",
-				  place_has_unit() ? "systemctl status traced; " : "");
+				  place_has_unit() ? "systemctl status " TRACED_PROGRAM "; " : "");
 	}
 	if (unlink(path) < 0 && errno != ENOENT)
 		return error_errno(err, -errno, "%s", path);

@@ -191,6 +191,11 @@ static int check_rights(const struct start_plan *p, const struct manager *m, str
 				  "sudo tracectl ...; or let root make them in kprobe_events, and "
 				  "record them with -e kprobes:NAME");
 	}
+	/* They have addresses in any process's code. */
+	if (p->request.sampling.hz && !m->config.users.raw_addresses) {
+		error_set(err, -EPERM, "only root may sample what each CPU runs");
+		return hint_allow(err, "", "raw_addresses = yes");
+	}
 	if (p->request.top_level && !m->config.users.top_level) {
 		error_set(err, -EPERM, "only root may take the top-level buffer");
 		return hint_allow(err, "", "top_level = yes");

@@ -9,6 +9,7 @@
 #include "capture/events.h"
 #include "service/audit.h"
 #include "service/job.h"
+#include "service/policy.h"
 #include "service/session.h"
 #include "util/io.h"
 
@@ -81,6 +82,12 @@ static int do_start(struct call *call, struct error *err)
 	struct job *j;
 	int r;
 
+	/* Nobody is to record for an hour what he may not have. */
+	if (start->output) {
+		r = policy_check_output(call->manager, call->connection->uid, start->output, err);
+		if (r < 0)
+			return r;
+	}
 	r = new_job(call, JOB_START, NULL, &j, err);
 	if (r < 0)
 		return r;

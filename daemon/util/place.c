@@ -13,11 +13,11 @@ bool place_has_unit(void)
 {
 	/* systemd's own, in its order. */
 	static const char *const units[] = {
-		"/etc/systemd/system/traced.socket",
-		"/run/systemd/system/traced.socket",
-		"/usr/local/lib/systemd/system/traced.socket",
-		"/usr/lib/systemd/system/traced.socket",
-		"/lib/systemd/system/traced.socket",
+		"/etc/systemd/system/" TRACED_PROGRAM ".socket",
+		"/run/systemd/system/" TRACED_PROGRAM ".socket",
+		"/usr/local/lib/systemd/system/" TRACED_PROGRAM ".socket",
+		"/usr/lib/systemd/system/" TRACED_PROGRAM ".socket",
+		"/lib/systemd/system/" TRACED_PROGRAM ".socket",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
@@ -51,9 +51,9 @@ const char *place_start_daemon(void)
 	_cleanup_free_ char *folder = NULL;
 
 	if (place_has_unit())
-		return "systemctl start traced.socket";
+		return "systemctl start " TRACED_PROGRAM ".socket";
 	folder = place_beside("../daemon");
-	snprintf(text, sizeof(text), "start one as root: %s%straced &", folder ?: "",
+	snprintf(text, sizeof(text), "start one as root: %s%s" TRACED_PROGRAM " &", folder ?: "",
 		 folder ? "/" : "");
 	return text;
 }

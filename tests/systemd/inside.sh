@@ -1,72 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Runs as a service under the systemd that `run` boots. The last line is PASS or FAIL.
-set -uo pipefail
-export PATH=/usr/local/sbin:/usr/local/bin:$PATH
-failed=0
-cd /tmp || exit
-
-check() { # what, command...
-  local what=$1 said
-  shift
-  if said=$("$@" 2>&1); then
-    echo "ok: $what"
-  else
-    echo "FAILED: $what: $*"
-    printf '%s\n' "$said" | tail -n 12 | sed 's/^/    /'
-    failed=1
-  fi
-}
-fails() {
-  ! "$@"
-}
-property() { # property, regular expression
-  systemctl show -P "$1" traced.service | grep -Eq "$2"
-}
-instances() { # of the session of this name
-  compgen -G "/sys/kernel/tracing/instances/traced*$1*"
-}
-in_group() {
-  setpriv --reuid=65534 --regid=65534 --groups "$(getent group traced | cut -d: -f3)" "$@"
-}
-other_in_group() {
-  setpriv --reuid=65533 --regid=65534 --groups "$(getent group traced | cut -d: -f3)" "$@"
-}
-told() { # text, command...: it is refused, with that text
-  local text=$1
-  shift
-  [[ $("$@" 2>&1) == *"$text"* ]] && refused "$@"
-}
-journal() { # field=value...
-  [ -n "$(journalctl -q -u traced.service "$@" -n 1)" ]
-}
-in_no_group() {
-  setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
-}
-refused() { # as tracectl fails, and not otherwise
-  "$@"
-  [ $? = 1 ]
-}
-partly() { # written, but something is missing
-  local said
-  said=$("$@" 2>&1)
-  [ $? = 3 ] && [[ $said == *"left out"* ]]
-}
-whole_json() {
-  python3 -c '
-import json, sys
-trace = json.load(open(sys.argv[1]))
-assert trace["systemTraceEvents"].startswith("# tracer:"), "no kernel text"
-assert len(trace["systemTraceEvents"].splitlines()) > 20, "hardly an event"
-assert trace["traceEvents"], "no names"' "$1"
-}
-eventually() {
-  for _ in $(seq 50); do
-    "$@" && return 0
-    sleep 0.1
-  done
-  return 1
-}
+# After a meson install: runs as a service under the systemd that `run` boots.
+. /traced-test/lib.sh
 
 journalctl --update-catalog
 check "sysusers made the group" getent group traced
@@ -104,7 +39,7 @@ check "its owner ends it" in_group tracectl cancel mine
 
 # What a user may, and where that is set.
 conf=$(traced --help | sed -n 's/.*read FILE and FILE.d.*(\(.*\))$/\1/p')
-check "no kernel addresses for users" told "raw_addresses = yes" in_group tracectl record -t 100ms -o /tmp/raw.traced
+check "no kernel addresses for users" told "raw_addresses = yes" in_group tracectl record -t 30s -o /tmp/raw.traced
 check "no functions of others" told "functions = yes" in_group tracectl record -p function -t 100ms -o /tmp/f.json
 check "no probes" told "only root" in_group tracectl record --kprobe 'p:x do_exit' -t 100ms -o /tmp/p.json
 check "no top-level buffer" told "top_level = yes" in_group tracectl record --top-level -t 100ms -o /tmp/t.json
@@ -205,9 +140,4 @@ check "nothing of the session is left" fails instances end
 check "nor of the socket's daemon" fails pgrep -x traced
 check "the journal knows the sessions" journal SESSION=lab
 
-if [ $failed != 0 ]; then
-  journalctl -q -u traced.service -u traced.socket --no-pager -n 30
-  echo FAIL
-  exit 1
-fi
-echo PASS
+finish
