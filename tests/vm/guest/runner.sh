@@ -46,6 +46,8 @@ check() { # name, seconds, command...
     0) outcome pass "$name" "$(sed -n '$p' "$log") $(seconds)" ;;
     77) outcome skip "$name" "$(sed -n '$p' "$log")" ;;
     *)
+      # What failed may be told far above the end.
+      grep -n -A 4 '^FAILED' "$log" | head -n 40
       tail -n 60 "$log"
       outcome fail "$name" "status $status: $(sed -n '$p' "$log") $(seconds)"
       ;;
