@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The options, and what each makes of its value. */
+#include <limits.h>
+#include <string.h>
+
+#include "cli.h"
+#include "control/frame.h"
+#include "export/export.h"
+#include "merge.h"
+#include "util/parse.h"
+
+static int set_duration(struct options *o, const char *value, struct error *err)
+{
+	return parse_duration(value, &o->duration_ns, err);
+}
+
+static int set_output(struct options *o, const char *value, struct error *err)
+{
+	if (!*value)
+		return error_set(err, -EINVAL, "the name of the output is empty");
+	o->output = value;
+	return 0;
+}
+
+static int add_word(struct word_list *list, const char *value, struct error *err)
+{
+	const char **items;
+
+	if (!*value)
+		return error_set(err, -EINVAL, "the name is empty");
+	items = reallocarray(list->items, list->count + 1, sizeof(*items));
+	if (!items)
+		return error_errno(err, -ENOMEM, "%s", value);
+	list->items = items;
+	items[list->count++] = value;
+	return 0;
+}
+
+static int add_cpu_profile(struct options *o, const char *value, struct error *err)
+{
+	if (o->cpu_profiles.count == EXPORT_MERGES_MAX)
+		return error_set(err, -EINVAL, "more than %d profiles to be merged",
+				 EXPORT_MERGES_MAX);
+	return add_word(&o->cpu_profiles, value, err);
+}
+
+static int set_sample(struct options *o, const char *value, struct error *err)
+{
+	unsigned long hz;
+	char *end;
+
+	errno = 0;
+	hz = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || errno || !hz || hz > UINT32_MAX ||
+	    (*end && strcasecmp(end, "hz") != 0)) {
+		error_set(err, -EINVAL, "'%s' is no rate", value);
+		return error_hint(err, "samples a second: 997hz");
+	}
+	o->sample_hz = (uint32_t)hz;
+	return 0;
+}
+
+static int set_graph_depth(struct options *o, const char *value, struct error *err)
+{
+	unsigned long depth;
+	char *end;
+
+	errno = 0;
+	depth = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno || !depth || depth > INT_MAX)
+		return error_set(err, -EINVAL, "'%s' is no number of calls", value);
+	o->graph_depth = (uint32_t)depth;
+	return 0;
+}
+
+#define DEFINE_SET_STRING(field)                                                                   \
+	static int set_##field(struct options *o, const char *value, struct error *err _unused_)   \
+	{                                                                                          \
+		o->field = value;                                                                  \
+		return 0;                                                                          \
+	}
+#define DEFINE_SET_FLAG(field)                                                                     \
+	static int set_##field(struct options *o, const char *value _unused_,                      \
+			       struct error *err _unused_)                                         \
+	{                                                                                          \
+		o->field = true;                                                                   \
+		return 0;                                                                          \
+	}
+#define DEFINE_ADD_WORD(field)                                                                     \
+	static int add_##field(struct options *o, const char *value, struct error *err)            \
+	{                                                                                          \
+		return add_word(&o->field, value, err);                                            \
+	}
+DEFINE_ADD_WORD(functions)
+DEFINE_ADD_WORD(not_functions)
+DEFINE_ADD_WORD(graph_roots)
+DEFINE_ADD_WORD(trace_options)
+DEFINE_ADD_WORD(kprobes)
+DEFINE_ADD_WORD(uprobes)
+DEFINE_ADD_WORD(shed)
+DEFINE_SET_STRING(symbols)
+DEFINE_SET_STRING(comm)
+DEFINE_SET_STRING(tracer)
+DEFINE_SET_FLAG(top_level)
+DEFINE_SET_STRING(format)
+DEFINE_SET_STRING(clock)
+DEFINE_SET_STRING(profile)
+DEFINE_SET_STRING(name)
+DEFINE_SET_STRING(instance)
+DEFINE_SET_STRING(socket)
+DEFINE_SET_STRING(begin)
+DEFINE_SET_STRING(end)
+DEFINE_SET_STRING(counter)
+DEFINE_SET_STRING(id)
+
+/* Checked here, so that the message names the option; used once the format is known. */
+#define DEFINE_SET_PERFETTO(field, name)                                                           \
+	static int set_##field(struct options *o, const char *value, struct error *err)            \
+	{                                                                                          \
+		struct perfetto_options unused = { 0 };                                            \
+                                                                                                   \
+		o->field = value;                                                                  \
+		return perfetto_options_set(&unused, name, value, err);                            \
+	}
+DEFINE_SET_PERFETTO(generic, "generic")
+DEFINE_SET_PERFETTO(compact_sched, "compact-sched")
+DEFINE_SET_PERFETTO(compress, "compress")
+
+static int set_function_view(struct options *o, const char *value, struct error *err)
+{
+	return function_view_find(value, &o->function_view, err);
+}
+
+DEFINE_SET_STRING(sample_event)
+DEFINE_SET_FLAG(call_graph)
+DEFINE_SET_FLAG(follow)
+DEFINE_SET_FLAG(ring)
+DEFINE_SET_FLAG(stream)
+DEFINE_SET_FLAG(tgid)
+DEFINE_SET_FLAG(raw_addresses)
+DEFINE_SET_FLAG(json_array)
+DEFINE_SET_FLAG(fail_on_loss)
+DEFINE_SET_FLAG(json)
+DEFINE_SET_FLAG(quiet)
+DEFINE_SET_FLAG(help)
+DEFINE_SET_FLAG(version)
+
+static int set_verbose(struct options *o, const char *value _unused_, struct error *err _unused_)
+{
+	o->verbose++;
+	return 0;
+}
+
+static int set_event(struct options *o, const char *value, struct error *err)
+{
+	struct event_option *events;
+
+	if (!*value)
+		return error_set(err, -EINVAL, "-e takes the name of an event or a glob");
+	events = reallocarray(o->events, o->event_count + 1, sizeof(*events));
+	if (!events)
+		return error_errno(err, -ENOMEM, "-e %s", value);
+	o->events = events;
+	events[o->event_count++] = (struct event_option){ .glob = value };
+	return 0;
+}
+
+static int set_filter(struct options *o, const char *value, struct error *err)
+{
+	struct event_option *event;
+
+	if (!o->event_count) {
+		error_set(err, -EINVAL, "-f '%s' has no event before it", value);
+		return error_hint(err, "a filter belongs to the -e that precedes it: "
+				       "-e sched:sched_switch -f 'next_prio < 100'");
+	}
+	event = &o->events[o->event_count - 1];
+	if (event->filter) {
+		error_set(err, -EINVAL, "-e %s has two filters", event->glob);
+		return error_hint(err, "join them: -f '(%s) && (%s)'", event->filter, value);
+	}
+	if (!*value)
+		return error_set(err, -EINVAL, "the filter of -e %s is empty", event->glob);
+	event->filter = value;
+	return 0;
+}
+
+static int set_sync_bound(struct options *o, const char *value, struct error *err)
+{
+	return parse_duration(value, &o->sync_bound_ns, err);
+}
+
+static int add_pid(struct options *o, const char *text, size_t len, struct error *err)
+{
+	char *end;
+	unsigned long pid;
+	int32_t *pids;
+
+	errno = 0;
+	pid = strtoul(text, &end, 10);
+	if (!len || text[0] < '0' || text[0] > '9' || end != text + len || errno || !pid ||
+	    pid > INT_MAX) {
+		error_set(err, -EINVAL, "'%.*s' is no process id", (int)len, text);
+		return error_hint(err, "-P takes numbers: -P 1234 or -P 1234,5678");
+	}
+	pids = reallocarray(o->pids, o->pid_count + 1, sizeof(*pids));
+	if (!pids)
+		return error_errno(err, -ENOMEM, "-P");
+	o->pids = pids;
+	pids[o->pid_count++] = (int32_t)pid;
+	return 0;
+}
+
+static int set_pid(struct options *o, const char *value, struct error *err)
+{
+	for (;;) {
+		size_t len = strcspn(value, ",");
+		int r = add_pid(o, value, len, err);
+
+		if (r < 0 || !value[len])
+			return r;
+		value += len + 1;
+	}
+}
+
+static int set_cpus(struct options *o, const char *value, struct error *err)
+{
+	struct cpu_set set = { 0 };
+	int r;
+
+	r = parse_cpu_list(value, &set, err);
+	if (r < 0)
+		return r;
+	r = cpu_set_count(&set) ? 0 : error_set(err, -EINVAL, "the list of CPUs is empty");
+	cpu_set_deinit(&set);
+	o->cpus = value;
+	return r;
+}
+
+static int set_buffer(struct options *o, const char *value, struct error *err)
+{
+	size_t len = strlen(value);
+	int r = parse_size(value, &o->buffer_bytes, err);
+
+	/* Other tools mean kilobytes; a guess would be wrong by a thousand for somebody. */
+	if (r < 0 || !strchr("0123456789", value[len - 1]))
+		return r;
+	error_set(err, -EINVAL, "'%s' has no unit", value);
+	return error_hint(err, "say it: -b %sK, -b %sM, or -b %sB for bytes", value, value, value);
+}
+
+static int set_max_memory(struct options *o, const char *value, struct error *err)
+{
+	return parse_size(value, &o->max_memory, err);
+}
+
+/* "2%", "2" or "0.5%": to a tenth. */
+static int set_max_cpu(struct options *o, const char *value, struct error *err)
+{
+	const char *p = value;
+	unsigned long whole = 0, tenth = 0;
+	char *end = (char *)p;
+
+	errno = 0;
+	if (*p >= '0' && *p <= '9')
+		whole = strtoul(p, &end, 10);
+	if (*end == '.' && end[1] >= '0' && end[1] <= '9') {
+		tenth = (unsigned long)(end[1] - '0');
+		end += 2;
+	}
+	end += *end == '%';
+	if (end == p || *end || errno || whole > 100 || whole * 10 + tenth == 0) {
+		error_set(err, -EINVAL, "'%s' is no share of a CPU", value);
+		return error_hint(err, "from 0.1%% to 100%%, in tenths");
+	}
+	o->max_cpu_permille = (unsigned)(whole * 10 + tenth);
+	return 0;
+}
+
+/* "10m" is minutes, as wherever there are times; "10M" and all that is no time are sizes. */
+static int set_rotate(struct options *o, const char *value, struct error *err)
+{
+	size_t len = strlen(value);
+
+	if (len && strchr("0123456789", value[len - 1])) {
+		error_set(err, -EINVAL, "'%s' has no unit", value);
+		return error_hint(err, "a size or a time: %sM, or %ss", value, value);
+	}
+	if (parse_duration(value, &o->rotate_ns, NULL) == 0) {
+		if (o->rotate_ns >= EXPORT_ROTATE_NS_MIN)
+			return 0;
+		error_set(err, -EINVAL, "'%s' is too short: each file has a head", value);
+		return error_hint(err, "1ms at least");
+	}
+	if (parse_size(value, &o->rotate_bytes, NULL) < 0) {
+		error_set(err, -EINVAL, "'%s' is neither a size nor a time", value);
+		return error_hint(err, "100M, 1G; 30s, 10m, 1h");
+	}
+	if (o->rotate_bytes >= EXPORT_ROTATE_BYTES_MIN)
+		return 0;
+	error_set(err, -EINVAL, "'%s' is too small: each file has a head", value);
+	return error_hint(err, "%uK at least", EXPORT_ROTATE_BYTES_MIN >> 10);
+}
+
+static int set_keep(struct options *o, const char *value, struct error *err)
+{
+	unsigned long keep;
+	char *end;
+
+	errno = 0;
+	keep = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno || !keep || keep > INT_MAX)
+		return error_set(err, -EINVAL, "'%s' is no number of files", value);
+	o->keep = (unsigned)keep;
+	return 0;
+}
+
+const struct option_spec option_specs[OPT_COUNT] = {
+	[OPT_DURATION] = { 't', "time", "TIME", "record so long: 10s, 500ms, 2m, 1h",
+			   COMPLETE_NOTHING, set_duration },
+	[OPT_OUTPUT] = { 'o', "output", "FILE", "write here (- is standard output)", COMPLETE_FILE,
+			 set_output },
+	[OPT_FORMAT] = { 0, "format", "FORMAT", "instead of what FILE's ending says",
+			 COMPLETE_FORMAT, set_format },
+	[OPT_EVENT] = { 'e', "event", "GLOB", "an event, a system or a glob; may be repeated",
+			COMPLETE_EVENT, set_event },
+	[OPT_FILTER] = { 'f', "filter", "FILTER", "the kernel's filter for the -e that precedes it",
+			 COMPLETE_NOTHING, set_filter },
+	[OPT_PROFILE] = { 0, "profile", "NAME", "the events of a profile (tracectl profiles)",
+			  COMPLETE_PROFILE, set_profile },
+	[OPT_TRACER] = { 'p', "tracer", "TRACER", "trace functions: function or function_graph",
+			 COMPLETE_NOTHING, set_tracer },
+	[OPT_FUNCTION] = { 'l', "function", "GLOB", "only these functions; may be repeated",
+			   COMPLETE_NOTHING, add_functions },
+	[OPT_NOT_FUNCTION] = { 'n', "not-function", "GLOB", "not these functions; may be repeated",
+			       COMPLETE_NOTHING, add_not_functions },
+	[OPT_GRAPH_ROOT] = { 'g', "graph-root", "GLOB", "graphs of what these functions call",
+			     COMPLETE_NOTHING, add_graph_roots },
+	[OPT_GRAPH_DEPTH] = { 0, "max-graph-depth", "N", "calls within calls, at most",
+			      COMPLETE_NOTHING, set_graph_depth },
+	[OPT_TRACE_OPTION] = { 'O', "option", "OPTION", "a trace option of the kernel, or noOPTION",
+			       COMPLETE_NOTHING, add_trace_options },
+	[OPT_KPROBE] = { 0, "kprobe", "PROBE",
+			 "an event in the kernel's code: 'p:NAME FUNCTION ARGUMENTS'",
+			 COMPLETE_NOTHING, add_kprobes },
+	[OPT_UPROBE] = { 0, "uprobe", "PROBE",
+			 "an event in a program: 'p:NAME /PATH:0xOFFSET ARGUMENTS'",
+			 COMPLETE_NOTHING, add_uprobes },
+	[OPT_TOP_LEVEL] = { 0, "top-level", NULL, "take the top-level buffer for the recording",
+			    COMPLETE_NOTHING, set_top_level },
+	[OPT_PID] = { 'P', "pid", "PID", "only this task; may be repeated", COMPLETE_NOTHING,
+		      set_pid },
+	[OPT_FOLLOW] = { 'F', "follow", NULL, "only COMMAND and its children", COMPLETE_NOTHING,
+			 set_follow },
+	[OPT_CPUS] = { 0, "cpus", "LIST", "only these CPUs: 0-3,8", COMPLETE_NOTHING, set_cpus },
+	[OPT_CLOCK] = { 'C', "clock", "CLOCK", "the kernel's trace clock (boot)", COMPLETE_CLOCK,
+			set_clock },
+	[OPT_BUFFER] = { 'b', "buffer-size", "SIZE", "of each CPU's buffer: 1408K, 16M",
+			 COMPLETE_NOTHING, set_buffer },
+	[OPT_SAMPLE] = { 0, "sample", "RATE", "sample what the CPUs run, beside the trace: 997hz",
+			 COMPLETE_NOTHING, set_sample },
+	[OPT_SAMPLE_EVENT] = { 0, "sample-event", "EVENT",
+			       "with --sample: by cpu-clock, cycles, ... (cpu-clock)",
+			       COMPLETE_NOTHING, set_sample_event },
+	[OPT_CALL_GRAPH] = { 0, "call-graph", NULL, "with --sample: stacks, by frame pointers",
+			     COMPLETE_NOTHING, set_call_graph },
+	[OPT_MAX_CPU] = { 0, "max-cpu", "PERCENT", "of one CPU, that recording may take at most",
+			  COMPLETE_NOTHING, set_max_cpu },
+	[OPT_SHED] = { 0, "shed", "GLOB", "events to give up before --max-cpu is exceeded",
+		       COMPLETE_EVENT, add_shed },
+	[OPT_MAX_MEMORY] = { 0, "max-memory", "SIZE",
+			     "for the buffers of all CPUs and the recorder", COMPLETE_NOTHING,
+			     set_max_memory },
+	[OPT_RING] = { 0, "ring", NULL, "flight recorder: keep the latest, overwrite the oldest",
+		       COMPLETE_NOTHING, set_ring },
+	[OPT_STREAM] = { 0, "stream", NULL, "write while it records, not at its end",
+			 COMPLETE_NOTHING, set_stream },
+	[OPT_ROTATE] = { 0, "rotate", "LIMIT", "a new file after each 100M, 10m; may be both",
+			 COMPLETE_NOTHING, set_rotate },
+	[OPT_KEEP] = { 0, "keep", "N", "of --rotate's files only the last N", COMPLETE_NOTHING,
+		       set_keep },
+	[OPT_NAME] = { 0, "name", "NAME", "of the session", COMPLETE_NOTHING, set_name },
+	[OPT_INSTANCE] = { 0, "instance", "NAME", "that instance, not the top-level buffer",
+			   COMPLETE_INSTANCE, set_instance },
+	[OPT_TGID] = { 0, "tgid", NULL, "the process beside each thread in the text",
+		       COMPLETE_NOTHING, set_tgid },
+	[OPT_RAW_ADDRESSES] = { 0, "raw-addresses", NULL, "kernel pointers as they are, not hashed",
+				COMPLETE_NOTHING, set_raw_addresses },
+	[OPT_FUNCTION_VIEW] = { 0, "function-view", "instants|slices",
+				"JSON: the function tracer's calls one by one, or those from one "
+				"place as one",
+				COMPLETE_NOTHING, set_function_view },
+	[OPT_GENERIC] = { 0, "generic", "FORM", "Perfetto: legacy, for readers before v53",
+			  COMPLETE_NOTHING, set_generic },
+	[OPT_COMPACT_SCHED] = { 0, "compact-sched", "on|off",
+				"Perfetto: scheduling in a third of the bytes (on)",
+				COMPLETE_NOTHING, set_compact_sched },
+	[OPT_COMPRESS] = { 0, "compress", "HOW", "within the file: zstd; Perfetto: deflate, too",
+			   COMPLETE_NOTHING, set_compress },
+	[OPT_FAIL_ON_LOSS] = { 0, "fail-on-loss", NULL, "exit with 3 if an event was lost",
+			       COMPLETE_NOTHING, set_fail_on_loss },
+	[OPT_BEGIN] = { 0, "begin", "NAME", "begin a slice of the calling process",
+			COMPLETE_NOTHING, set_begin },
+	[OPT_END] = { 0, "end", "NAME", "end it", COMPLETE_NOTHING, set_end },
+	[OPT_COUNTER] = { 0, "counter", "NAME=NUMBER", "a counter of the calling process",
+			  COMPLETE_NOTHING, set_counter },
+	[OPT_ID] = { 0, "id", "ID", "tells apart what has one name", COMPLETE_NOTHING, set_id },
+	[OPT_MERGE] = { 0, "merge", "FILE",
+			"marks that an application wrote itself (Trace Event Format); may be "
+			"repeated",
+			COMPLETE_FILE, merge_set_file },
+	[OPT_CPU_PROFILE] = { 0, "cpu-profile", "FILE",
+			      "samples of gperftools' CPU profiler; may be repeated", COMPLETE_FILE,
+			      add_cpu_profile },
+	[OPT_CPU] = { 0, "cpu", "LIST", "of a .prof: samples of these CPUs", COMPLETE_NOTHING,
+		      set_cpus },
+	[OPT_COMM] = { 0, "comm", "NAME", "of a .prof: samples of tasks of this name",
+		       COMPLETE_NOTHING, set_comm },
+	[OPT_SYMBOLS] = { 0, "symbols", "FOLDER",
+			  "where programs' files are looked for first, to name functions",
+			  COMPLETE_FILE, set_symbols },
+	[OPT_JSON_ARRAY] = { 0, "json-array", NULL, "JSON: the array of events alone, without text",
+			     COMPLETE_NOTHING, set_json_array },
+	[OPT_MERGE_CLOCK] = { 0, "merge-clock", "CLOCK",
+			      "of the preceding --merge: monotonic, boottime or realtime",
+			      COMPLETE_NOTHING, merge_set_clock },
+	[OPT_SYNC_FILE] = { 0, "sync-file", "FILE",
+			    "clock_sync events that tie the preceding --merge's clock",
+			    COMPLETE_FILE, merge_set_syncs },
+	[OPT_SYNC_BOUND] = { 0, "sync-bound", "TIME",
+			     "warn of a tie of clocks that may be wrong by more (10us)",
+			     COMPLETE_NOTHING, set_sync_bound },
+	[OPT_JSON] = { 0, "json", NULL, "print JSON", COMPLETE_NOTHING, set_json },
+	[OPT_QUIET] = { 'q', "quiet", NULL, "say only what is wrong", COMPLETE_NOTHING, set_quiet },
+	[OPT_VERBOSE] = { 'v', "verbose", NULL, "say more", COMPLETE_NOTHING, set_verbose },
+	[OPT_SOCKET] = { 0, "socket", "PATH", "where traced listens (" CONTROL_SOCKET ")",
+			 COMPLETE_FILE, set_socket },
+	[OPT_VERSION] = { 0, "version", NULL, "print the version", COMPLETE_NOTHING, set_version },
+	[OPT_HELP] = { 'h', "help", NULL, "print this help", COMPLETE_NOTHING, set_help },
+};
