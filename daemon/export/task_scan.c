@@ -80,14 +80,6 @@ static const char *string_field(const struct trace_info *info, const struct fiel
 	return (const char *)rec->data + offset;
 }
 
-static const struct field *find_field(const struct event *ev, const char *name)
-{
-	for (size_t i = 0; ev && i < ev->field_count; i++)
-		if (strcmp(ev->fields[i].name, name) == 0)
-			return &ev->fields[i];
-	return NULL;
-}
-
 static bool uint_field(const struct trace_info *info, const struct field *f,
 		       const struct record *rec, uint64_t *ret)
 {
@@ -147,13 +139,13 @@ static void scan_init(struct scan *s, struct stream_index *index)
 		.comm_max = 15,
 		.boot_clock = strcmp(index->info.header->trace_clock, "boot") == 0,
 	};
-	s->birth_pid = find_field(s->newtask, "pid");
-	s->birth_comm = find_field(s->newtask, "comm");
-	s->birth_flags = find_field(s->newtask, "clone_flags");
+	s->birth_pid = event_field(s->newtask, "pid");
+	s->birth_comm = event_field(s->newtask, "comm");
+	s->birth_flags = event_field(s->newtask, "clone_flags");
 	/* Without a pid (Linux 6.14 left it out for a while) a task renames itself. */
-	s->rename_pid = find_field(s->rename, "pid");
-	s->rename_comm = find_field(s->rename, "newcomm");
-	s->release_pid = find_field(s->release, "pid");
+	s->rename_pid = event_field(s->rename, "pid");
+	s->rename_comm = event_field(s->rename, "newcomm");
+	s->release_pid = event_field(s->release, "pid");
 	if (s->birth_comm && !s->birth_comm->is_dynamic && s->birth_comm->size > 1)
 		s->comm_max = s->birth_comm->size - 1;
 }
@@ -341,8 +333,8 @@ static void find_pairs(struct named_fields *n, const struct event *ev)
 	if (!names_tasks(ev))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(named_pairs); i++) {
-		n->pairs[n->count].pid = find_field(ev, named_pairs[i].pid);
-		n->pairs[n->count].comm = find_field(ev, named_pairs[i].comm);
+		n->pairs[n->count].pid = event_field(ev, named_pairs[i].pid);
+		n->pairs[n->count].comm = event_field(ev, named_pairs[i].comm);
 		n->count += n->pairs[n->count].pid && n->pairs[n->count].comm;
 	}
 }

@@ -44,17 +44,9 @@ struct view {
 	bool truncated;
 };
 
-static const struct field *find(const struct view *v, const char *name)
-{
-	for (size_t i = 0; i < v->ev->field_count; i++)
-		if (!strcmp(v->ev->fields[i].name, name))
-			return &v->ev->fields[i];
-	return NULL;
-}
-
 static uint64_t get(struct view *v, const char *name)
 {
-	const struct field *f = find(v, name);
+	const struct field *f = event_field(v->ev, name);
 
 	if (!f || !is_number_size(f->size) || f->size > v->rec->len ||
 	    f->offset > v->rec->len - f->size) {
@@ -67,7 +59,7 @@ static uint64_t get(struct view *v, const char *name)
 /* What lies behind a field that ends the record: a string, raw bytes, addresses. */
 static const uint8_t *tail(struct view *v, const char *name, size_t *ret_len)
 {
-	const struct field *f = find(v, name);
+	const struct field *f = event_field(v->ev, name);
 
 	*ret_len = 0;
 	if (!f || f->offset > v->rec->len) {

@@ -97,12 +97,7 @@ void compiler_text(struct compiler *c, const char *text)
 
 const struct field *compiler_find_field(const struct compiler *c, const char *name)
 {
-	const struct event *ev = c->env->expr.event;
-
-	for (size_t i = 0; i < ev->field_count; i++)
-		if (!strcmp(ev->fields[i].name, name))
-			return &ev->fields[i];
-	return NULL;
+	return event_field(c->env->expr.event, name);
 }
 
 static void flush_literal(struct compiler *c)

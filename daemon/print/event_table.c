@@ -452,6 +452,14 @@ int event_table_seal(struct event_table *t, struct error *err)
 	return 0;
 }
 
+const struct field *event_field(const struct event *ev, const char *name)
+{
+	for (size_t i = 0; ev && i < ev->field_count; i++)
+		if (strcmp(ev->fields[i].name, name) == 0)
+			return &ev->fields[i];
+	return NULL;
+}
+
 const struct event *event_table_find(const struct event_table *t, uint16_t id)
 {
 	return id < t->id_count && t->by_id[id] ? &t->by_id[id]->event : NULL;

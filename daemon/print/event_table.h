@@ -64,6 +64,9 @@ struct event {
 	const struct funcgraph_layout *funcgraph; /* NULL: none of that tracer (funcgraph.h) */
 };
 
+/* By its name, not one of the common ones; NULL: there is none, or ev is NULL. */
+const struct field *event_field(const struct event *ev, const char *name);
+
 /* Where the fields that all events share lie. */
 struct common_fields {
 	uint32_t flags_offset, preempt_offset, pid_offset;

@@ -8,17 +8,9 @@
 /* The kernel keeps 50, or what fits in a page of return addresses. */
 #define DEPTH_MAX 4096
 
-static const struct field *find(const struct event *ev, const char *name)
-{
-	for (size_t i = 0; i < ev->field_count; i++)
-		if (!strcmp(ev->fields[i].name, name))
-			return &ev->fields[i];
-	return NULL;
-}
-
 static const struct field *number(const struct event *ev, const char *name)
 {
-	const struct field *f = find(ev, name);
+	const struct field *f = event_field(ev, name);
 
 	return f && is_number_size(f->size) ? f : NULL;
 }
@@ -35,7 +27,7 @@ bool funcgraph_layout_find(const struct event *ev, struct funcgraph_layout *ret)
 		.func = number(ev, "func"),
 		.depth = number(ev, "depth"),
 		.retaddr = number(ev, "retaddr"),
-		.args = find(ev, "args"),
+		.args = event_field(ev, "args"),
 		.calltime = number(ev, "calltime"),
 		.rettime = number(ev, "rettime"),
 		.overrun = number(ev, "overrun"),

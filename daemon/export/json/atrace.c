@@ -42,9 +42,7 @@ int json_atrace_new(struct json_atrace **ret, const struct trace_info *info,
 	a->info = info;
 	a->print = print;
 	a->spool = spool;
-	for (size_t i = 0; print && i < print->field_count; i++)
-		if (strcmp(print->fields[i].name, "buf") == 0)
-			a->text = &print->fields[i];
+	a->text = event_field(print, "buf");
 	*ret = a;
 	return 0;
 }

@@ -40,14 +40,6 @@ struct json_functions {
 	struct thread_text threads[THREADS];
 };
 
-static const struct field *find_field(const struct event *ev, const char *name)
-{
-	for (size_t i = 0; ev && i < ev->field_count; i++)
-		if (!strcmp(ev->fields[i].name, name))
-			return &ev->fields[i];
-	return NULL;
-}
-
 int json_functions_new(struct json_functions **ret, const struct trace_info *info,
 		       struct printer *printer, struct json_spool *spool, enum function_view view)
 {
@@ -60,8 +52,8 @@ int json_functions_new(struct json_functions **ret, const struct trace_info *inf
 	f->spool = spool;
 	f->view = view;
 	f->function = event_table_find_name(info->events, "ftrace", "function");
-	f->ip = find_field(f->function, "ip");
-	f->parent = find_field(f->function, "parent_ip");
+	f->ip = event_field(f->function, "ip");
+	f->parent = event_field(f->function, "parent_ip");
 	if (!f->ip || !f->parent)
 		f->function = NULL;
 	if (function_stacks_new(&f->stacks) < 0)

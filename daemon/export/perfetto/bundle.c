@@ -26,11 +26,9 @@ enum {
 
 static const struct field *find_field(const struct event *e, const char *name, uint32_t size)
 {
-	for (size_t i = 0; i < e->field_count; i++)
-		if (!strcmp(e->fields[i].name, name))
-			return e->fields[i].size == size && !e->fields[i].is_dynamic ? &e->fields[i]
-										     : NULL;
-	return NULL;
+	const struct field *f = event_field(e, name);
+
+	return f && f->size == size && !f->is_dynamic ? f : NULL;
 }
 
 static bool place(const struct event *e, const char *name, uint32_t size, uint32_t *ret_offset,
