@@ -145,10 +145,15 @@ static void put_hex(struct values *v, struct buf *out)
 	buf_printf(out, "0x%" PRIx64, kernel ? printer_pointer(v->p, x) : x);
 }
 
+/* Of numbers only what is no error and no small negative one can be an address of the kernel's. */
 static void put_decimal(struct values *v, struct buf *out)
 {
-	buf_printf(out, "%" PRId64,
-		   (int64_t)expr_normalize(value(v), v->p->table->env.word_size, true));
+	unsigned word = v->p->table->env.word_size;
+	uint64_t x = expr_normalize(value(v), word, true);
+
+	if (word == 8 && x >> 47 == 0x1ffff && x < UINT64_C(0xffffffffff600000))
+		x = printer_pointer(v->p, x);
+	buf_printf(out, "%" PRId64, (int64_t)x);
 }
 
 /* " [NAME]", where the enumeration has one for the value. */
