@@ -13,6 +13,11 @@
 #define PROCESSES_PER_SLICE 24
 #define MAPS_MAX (4U << 20) /* bytes of one process's text */
 #define MAPPINGS_MAX 16384  /* executable ones of a process */
+/* Anybody's processes are in here: of one so much, and a slice ends with the one that goes beyond.
+ */
+#define PROCESS_BYTES_MAX (1U << 20)
+#define SLICE_BYTES (4U << 20)
+#define MAPPING_BYTES 64 /* besides its path */
 #define BUILD_ID_MAX 20
 
 /* Linux 6.11, <linux/fs.h>: the mapping at an address, or the next. */
@@ -30,7 +35,7 @@ struct map_query {
 struct slice {
 	Traced__Capture__Mappings message;
 	Traced__Capture__ProcessMappings **processes;
-	size_t bytes;
+	size_t bytes, process_bytes; /* the latter of the process at hand */
 };
 
 static void slice_deinit(struct slice *s)
@@ -66,13 +71,17 @@ static int copy_bytes(ProtobufCBinaryData *to, const void *data, size_t len)
 	return 0;
 }
 
-static int add_mapping(Traced__Capture__ProcessMappings *p, uint64_t start, uint64_t end,
-		       uint64_t offset, const char *path, const void *build_id, size_t build_id_len)
+static int add_mapping(struct slice *s, uint64_t start, uint64_t end, uint64_t offset,
+		       const char *path, const void *build_id, size_t build_id_len)
 {
+	Traced__Capture__ProcessMappings *p = s->processes[s->message.n_processes - 1];
+	size_t bytes = strlen(path) + MAPPING_BYTES;
 	Traced__Capture__Mapping *m;
 
-	if (p->n_mappings >= MAPPINGS_MAX)
+	if (p->n_mappings >= MAPPINGS_MAX || s->process_bytes + bytes > PROCESS_BYTES_MAX)
 		return 0;
+	s->process_bytes += bytes;
+	s->bytes += bytes;
 	if (!(p->n_mappings & (p->n_mappings - 1))) {
 		Traced__Capture__Mapping **all = reallocarray(
 			p->mappings, p->n_mappings ? p->n_mappings * 2 : 1, sizeof(*all));
@@ -94,7 +103,7 @@ static int add_mapping(Traced__Capture__ProcessMappings *p, uint64_t start, uint
 }
 
 /* -ENOTTY: the kernel is older. */
-static int query(Traced__Capture__ProcessMappings *p, int maps)
+static int query(struct slice *s, int maps)
 {
 	uint8_t build_id[BUILD_ID_MAX];
 	char name[PATH_MAX];
@@ -115,7 +124,7 @@ static int query(Traced__Capture__ProcessMappings *p, int maps)
 		};
 		if (ioctl(maps, MAP_QUERY, &q) < 0)
 			return errno == ENOENT || errno == ESRCH ? 0 : -errno;
-		r = add_mapping(p, q.start, q.end, q.offset, q.name_size ? name : "", build_id,
+		r = add_mapping(s, q.start, q.end, q.offset, q.name_size ? name : "", build_id,
 				q.build_id_size);
 		if (r < 0 || q.end <= at)
 			return r;
@@ -125,7 +134,7 @@ static int query(Traced__Capture__ProcessMappings *p, int maps)
 }
 
 /* "START-END PERMISSIONS OFFSET DEVICE INODE   PATH" */
-static int parse_line(Traced__Capture__ProcessMappings *p, const char *line)
+static int parse_line(struct slice *s, const char *line)
 {
 	uint64_t start, end, offset;
 	char perms[5];
@@ -135,10 +144,10 @@ static int parse_line(Traced__Capture__ProcessMappings *p, const char *line)
 		   &offset, &path) < 4 ||
 	    !path || perms[2] != 'x')
 		return 0;
-	return add_mapping(p, start, end, offset, line + path, NULL, 0);
+	return add_mapping(s, start, end, offset, line + path, NULL, 0);
 }
 
-static int parse(Traced__Capture__ProcessMappings *p, int dir, const char *path)
+static int parse(struct slice *s, int dir, const char *path)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	char *next, *line;
@@ -150,7 +159,7 @@ static int parse(Traced__Capture__ProcessMappings *p, int dir, const char *path)
 	if (!next)
 		return -ENOMEM;
 	while (r == 0 && (line = strsep(&next, "\n")))
-		r = parse_line(p, line);
+		r = parse_line(s, line);
 	return r;
 }
 
@@ -169,9 +178,10 @@ static int add(struct slice *s, int proc, const char *name)
 	p = add_process(s, atoi(name));
 	if (!p)
 		return -ENOMEM;
-	r = query(p, maps);
+	s->process_bytes = 0;
+	r = query(s, maps);
 	if (r < 0 && r != -ENOMEM && !p->n_mappings)
-		r = parse(p, proc, path);
+		r = parse(s, proc, path);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -199,7 +209,7 @@ int mapping_scan_step(struct mapping_scan *s, struct stream_writer *w)
 		return -ENOMEM;
 	slice.message.boot_ns = now_ns(CLOCK_BOOTTIME);
 	while (r == 0 && slice.message.n_processes < PROCESSES_PER_SLICE &&
-	       (e = readdir(s->processes)))
+	       slice.bytes < SLICE_BYTES && (e = readdir(s->processes)))
 		if (e->d_name[0] > '0' && e->d_name[0] <= '9')
 			r = add(&slice, s->proc, e->d_name);
 	if (r == 0 && slice.message.n_processes) {

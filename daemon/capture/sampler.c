@@ -15,11 +15,6 @@
 /* PERF_FORMAT_LOST: Linux 6.0. */
 #define FORMAT_LOST (UINT64_C(1) << 4)
 
-#define RING_MIN (512U << 10)
-#define RING_MAX (8U << 20)
-/* Of a sample with its stack, at most what a thousand a second bring on average. */
-#define SAMPLE_BYTES 600
-
 struct sampler_cpu {
 	int fd; /* below 0: offline, or not wanted */
 	struct perf_event_mmap_page *page;
@@ -77,6 +72,7 @@ static int open_event(const struct sampler *s, unsigned cpu)
 		.read_format = s->read_format,
 		.disabled = 1,
 		.exclude_hv = 1,
+		.exclude_guest = 1, /* whose addresses would be taken for the host's */
 		.exclude_idle = 1,
 		.mmap = 1,
 		.mmap2 = 1,
@@ -149,15 +145,6 @@ static int map_ring(struct sampler *s, struct sampler_cpu *c)
 	return 0;
 }
 
-static size_t choose_ring(const struct sampling *what)
-{
-	size_t bytes = RING_MIN;
-
-	while (bytes < RING_MAX && bytes < (size_t)what->hz * SAMPLE_BYTES)
-		bytes *= 2;
-	return bytes;
-}
-
 int sampler_open(struct sampler *s, const struct sampling *what, const char *clock,
 		 unsigned cpu_count, const struct cpu_set *wanted, struct error *err)
 {
@@ -172,7 +159,7 @@ int sampler_open(struct sampler *s, const struct sampling *what, const char *clo
 	s->config = event.config;
 	snprintf(s->event, sizeof(s->event), "%s", what->event ?: SAMPLE_EVENT_DEFAULT);
 	s->clock = choose_clock(clock, event.type == PERF_TYPE_SOFTWARE);
-	s->ring_bytes = choose_ring(what);
+	s->ring_bytes = sampler_ring_bytes(what->hz);
 	s->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
 			 PERF_SAMPLE_PERIOD;
 	if (what->call_graph)

@@ -35,6 +35,17 @@ struct sampler {
 /* -EINVAL, and the words that do, if there is no such event or rate. */
 int sampling_check(const struct sampling *s, struct error *err);
 
+/* Of each CPU, for about a second of so many samples; 0: none. */
+static inline size_t sampler_ring_bytes(unsigned hz)
+{
+	const size_t least = 512U << 10, most = 8U << 20, sample = 600;
+	size_t bytes = least;
+
+	while (bytes < most && bytes < hz * sample)
+		bytes *= 2;
+	return hz ? bytes : 0;
+}
+
 /*
  * Opens an event on each CPU that is online and wanted (NULL: all); they do not count yet.
  * -EOPNOTSUPP: the machine has no such event; -EACCES: may not. clock: the trace's, as tracefs

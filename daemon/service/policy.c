@@ -222,11 +222,12 @@ static int set_bounds(struct start_plan *p, const struct user_rules *rules, stru
 
 int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid, struct error *err)
 {
+	uint64_t each = sampler_ring_bytes(p->request.sampling.hz);
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int r;
 
-	if (__builtin_mul_overflow(p->request.buffer_bytes, (uint64_t)MAX(cpus, 1L),
-				   &p->memory_bytes))
+	if (__builtin_add_overflow(p->request.buffer_bytes, each, &each) ||
+	    __builtin_mul_overflow(each, (uint64_t)MAX(cpus, 1L), &p->memory_bytes))
 		p->memory_bytes = UINT64_MAX;
 	if (policy_trusts(uid))
 		return 0;

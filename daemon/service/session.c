@@ -376,8 +376,13 @@ void session_armed(struct session *s, struct capture *capture, uint64_t cpu_ns, 
 
 int session_snapshot(struct session *s, struct spool *ret, struct error *err)
 {
-	int r = make_spool(s, ret, err);
+	int r;
 
+	if (policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 100))
+		return error_set(err, -EDQUOT,
+				 "what your recordings have not written out yet takes all of the "
+				 "space that [users] of traced.conf allows");
+	r = make_spool(s, ret, err);
 	if (r < 0)
 		return r;
 	CHARGED(s, r = capture_snapshot(s->capture, ret->fd, CAPTURE_END_SNAPSHOT, err));

@@ -407,21 +407,19 @@ static int choose_buffer(struct start_plan *p, const struct manager *m,
 			 const Traced__Control__Start *start, struct error *err)
 {
 	uint64_t cpus = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), fits;
+	uint64_t others = RECORDER_MEMORY + cpus * sampler_ring_bytes(start->sample_hz);
 
 	p->request.buffer_bytes = start->buffer_bytes ?: m->config.buffer_size;
 	if (!start->max_memory)
 		return 0;
-	fits = start->max_memory > RECORDER_MEMORY
-		       ? (start->max_memory - RECORDER_MEMORY) / cpus >> 10 << 10
-		       : 0;
+	fits = start->max_memory > others ? (start->max_memory - others) / cpus >> 10 << 10 : 0;
 	if (fits < BUFFER_MIN || fits < start->buffer_bytes) {
 		error_set(err, -ENOSPC,
 			  "--max-memory is too little for buffers of %" PRIu64
 			  " KiB for each of %" PRIu64 " CPUs, and the recorder",
 			  (start->buffer_bytes ?: BUFFER_MIN) >> 10, cpus);
 		return error_hint(err, "%" PRIu64 " KiB would do",
-				  ((start->buffer_bytes ?: BUFFER_MIN) * cpus + RECORDER_MEMORY) >>
-					  10);
+				  ((start->buffer_bytes ?: BUFFER_MIN) * cpus + others) >> 10);
 	}
 	p->request.buffer_bytes = MIN(p->request.buffer_bytes, fits);
 	return 0;
