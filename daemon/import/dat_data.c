@@ -15,6 +15,7 @@
 int dat_run_open(struct dat_run *ret, const struct dat *d, const struct dat_buffer *b,
 		 const struct dat_cpu *cpu, struct error *err)
 {
+	_cleanup_error_ struct error why = ERROR_INIT;
 	uint64_t size = cpu->size;
 	int r = 0;
 
@@ -30,12 +31,12 @@ int dat_run_open(struct dat_run *ret, const struct dat *d, const struct dat_buff
 	if (!size || cpu->offset >= d->size)
 		ret->from.at = ret->from.end;
 	else if (b->packed)
-		r = dat_u32(&ret->from, &ret->blocks, err);
+		r = dat_u32(&ret->from, &ret->blocks, &why);
 	if (r == -EBADMSG) {
 		ret->cut = true;
 		return 0;
 	}
-	return r;
+	return r < 0 ? error_move(err, &why) : r;
 }
 
 void dat_run_deinit(struct dat_run *run)
@@ -83,7 +84,8 @@ static int next_block(struct dat_run *run, struct error *err)
 static int next_packed(struct dat_run *run, struct error *err)
 {
 	while (run->blocks && run->pages.len < RUN_BYTES) {
-		int r = next_block(run, err);
+		_cleanup_error_ struct error why = ERROR_INIT;
+		int r = next_block(run, &why);
 
 		if (r == -EBADMSG) {
 			run->cut = true;
@@ -91,7 +93,7 @@ static int next_packed(struct dat_run *run, struct error *err)
 			break;
 		}
 		if (r < 0)
-			return r;
+			return error_move(err, &why);
 	}
 	return run->pages.len > 0;
 }

@@ -126,22 +126,19 @@ static void open_jit(struct code_symbols *s, struct code_file *f)
 	for (size_t i = 0; i < ARRAY_SIZE(folders) && !f->jit; i++) {
 		_cleanup_free_ char *path = NULL;
 		_cleanup_close_ int fd = -EBADF;
+		struct stat st;
 
 		if (!folders[i] || asprintf(&path, "%s/perf-%d.map", folders[i], f->pid) < 0) {
 			path = NULL;
 			continue;
 		}
 		fd = open_regular(path, O_NOFOLLOW);
-		if (fd >= 0 && jit_map_read(&f->jit, fd) < 0)
+		/* Anybody can put one into /tmp. */
+		if (fd < 0 || fstat(fd, &st) < 0 || (st.st_uid && st.st_uid != geteuid()))
+			continue;
+		if (jit_map_read(&f->jit, fd) < 0)
 			f->jit = NULL;
 	}
-}
-
-/* What no file has: anonymous memory, also where it goes by a name. */
-static bool is_made(const char *path)
-{
-	return !path[0] || !strncmp(path, "//", 2) || !strncmp(path, "[anon", 5) ||
-	       !strncmp(path, "/memfd:", 7) || !strncmp(path, "/dev/zero", 9);
 }
 
 static bool is_it(const struct code_file *f, const struct code_place *p, bool made)
@@ -155,7 +152,7 @@ static bool is_it(const struct code_file *f, const struct code_place *p, bool ma
 
 static struct code_file *find_file(struct code_symbols *s, const struct code_place *p)
 {
-	bool made = is_made(p->path);
+	bool made = code_path_is_made(p->path);
 	struct code_file *f;
 
 	if (s->last < s->count && is_it(&s->files[s->last], p, made))

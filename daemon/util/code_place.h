@@ -2,8 +2,10 @@
 /* A place in a program's code: what is known of it where no file can be opened. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct code_place {
 	const char *path; /* that was mapped there; "": none */
@@ -13,3 +15,13 @@ struct code_place {
 	uint64_t address;    /* in the process */
 	int32_t pid;	     /* 0: not known */
 };
+
+/*
+ * What no file has: code that a program made itself, in memory that may go by a name, or that the
+ * kernel brings ("[vdso]"). Its addresses mean nothing in another process.
+ */
+static inline bool code_path_is_made(const char *path)
+{
+	return !*path || *path == '[' || !strncmp(path, "//", 2) || !strncmp(path, "/memfd:", 7) ||
+	       !strncmp(path, "/dev/zero", 9);
+}

@@ -681,6 +681,20 @@ static void any_bytes_become_json(void **state _unused_)
 		"\a");
 }
 
+static void a_file_without_events_is_said(void **state _unused_)
+{
+	static const char *const texts[] = { "{}", "[]", "{\"traceEvents\":5}",
+					     "{\"name\":\"x\"}" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		_cleanup_merged_ struct merged m;
+
+		merge(&m, texts[i], strlen(texts[i]), -1);
+		assert_int_equal(m.result.warning_count, 1);
+		assert_non_null(strstr(m.result.warnings[0], "not one event"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -697,6 +711,7 @@ int main(void)
 		cmocka_unit_test(examples_are_taken),
 		cmocka_unit_test(clocks_are_tied),
 		cmocka_unit_test(a_bad_file_is_told_of),
+		cmocka_unit_test(a_file_without_events_is_said),
 		cmocka_unit_test(any_bytes_become_json),
 	};
 

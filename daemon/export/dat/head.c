@@ -169,7 +169,8 @@ static int put_cmdlines(const struct dat_file *f, struct buf *b)
 			continue;
 		buf_printf(&lines, "%d %s\n", t->tid, t->comm);
 		/* A name may have a newline, too. */
-		for (char *p; lines.len && (p = memchr(lines.data + at, '\n', lines.len - 1 - at));)
+		for (char *p;
+		     lines.len > at && (p = memchr(lines.data + at, '\n', lines.len - 1 - at));)
 			*p = '?';
 	}
 	dat_put_u64(f, b, lines.len);

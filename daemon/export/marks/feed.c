@@ -191,6 +191,8 @@ static int warn_of_file(const struct source *s, int code, const struct error *wh
 				      s->origin.name, f->left_out, f->why_left_out);
 	if (r == 0 && f->kernel_text)
 		r = stream_index_warn(index, "%s: its own kernel text is left out", s->origin.name);
+	else if (r == 0 && code >= 0 && !f->count && !f->sync_count && !f->cut && !f->left_out)
+		r = stream_index_warn(index, "%s: there is not one event in it", s->origin.name);
 	return r;
 }
 
@@ -482,8 +484,10 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 		next = &m->ring_mark;
 		m->ring_given = ring_is_first(m, best);
 		if (!m->ring_given) {
-			if (!best)
-				return m->samples ? sample_feed_next(m->samples, ret) : 0;
+			if (!best) {
+				r = m->samples ? sample_feed_next(m->samples, ret) : 0;
+				return r < 0 ? error_errno(err, r, "can't read the samples") : r;
+			}
 			m->current = best;
 			next = &best->next;
 		}

@@ -2,6 +2,7 @@
 #include "export/samples/cpu_profile.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -207,10 +208,11 @@ static void spell_path(struct parser *w, const char *p, const char *end)
 	const size_t len = sizeof(name) - 1;
 
 	buf_clear(&w->path);
-	while (p < end) {
+	/* No file's name is longer, and "$build" may stand in it again and again. */
+	while (p < end && w->path.len < PATH_MAX) {
 		if ((size_t)(end - p) >= len && !memcmp(p, name, len) &&
 		    ((size_t)(end - p) == len || !is_word(p[len]))) {
-			buf_append(&w->path, w->build.data, w->build.len);
+			buf_append(&w->path, w->build.data, MIN(w->build.len, (size_t)PATH_MAX));
 			p += len;
 		} else {
 			buf_putc(&w->path, *p++);

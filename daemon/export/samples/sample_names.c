@@ -136,12 +136,6 @@ static void put_function(struct sample_names *n, const struct code_place *place,
 		buf_puts(&n->texts, "[unknown]");
 }
 
-/* Code that a program made itself: its addresses mean nothing elsewhere. */
-static bool is_made(const char *path)
-{
-	return !*path || *path == '[' || !strncmp(path, "//", 2) || !strncmp(path, "/memfd:", 7);
-}
-
 int sample_names_user(struct sample_names *n, const struct address_spaces *spaces, int32_t pid,
 		      uint64_t address, struct place_name *ret)
 {
@@ -156,7 +150,7 @@ int sample_names_user(struct sample_names *n, const struct address_spaces *space
 		place.build_id = file->build_id;
 		place.build_id_len = file->build_id_len;
 		place.offset = address - m->start + m->offset;
-		if (!is_made(file->path)) {
+		if (!code_path_is_made(file->path)) {
 			space = m->file;
 			offset = place.offset;
 		}
