@@ -84,6 +84,8 @@ static int open_part(struct destination *d, struct error *err)
 	if (r > 0)
 		cli_warn("%s" PART ", left by a recording that was killed, is now %s", d->path,
 			 buf_string(&name) ?: "");
+	if (r < 0)
+		return error_errno(err, r, "%s" PART, d->path);
 	r = result_file_open_part(&d->file, d->path, &why);
 	if (r != -EEXIST)
 		return r < 0 ? error_move(err, &why) : r;

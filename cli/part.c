@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "names.h"
 #include "salvage.h"
@@ -43,6 +44,16 @@ static bool is_new(const struct stat *st)
 	return now < then + NEW_NS;
 }
 
+/* Where the format tells, salvage() does; a text begins with "# tracer:". */
+static bool may_be_ours(int fd, const char *format)
+{
+	static const char head[] = "# ";
+	char found[sizeof(head) - 1];
+	ssize_t n = strcmp(format, "txt") == 0 ? pread_full(fd, found, sizeof(found), 0) : 0;
+
+	return n >= 0 && memcmp(found, head, (size_t)n) == 0;
+}
+
 int part_take(int dir_fd, const char *base, const char *format)
 {
 	_cleanup_free_ char *name = NULL;
@@ -55,10 +66,14 @@ int part_take(int dir_fd, const char *base, const char *format)
 	fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	/* Others call what they have not yet whole so, too: theirs stays as it is. */
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    st.st_nlink != 1)
 		return -ENOENT;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || (!st.st_size && is_new(&st)))
 		return -EBUSY;
+	if (!may_be_ours(fd, format))
+		return -ENOENT;
 	r = salvage(fd, format, NULL);
 	if (r > 0)
 		return TAKE_FD(fd);

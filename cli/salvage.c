@@ -19,7 +19,7 @@ static int cut_at(int fd, off_t end)
 	return end > 0;
 }
 
-/* To the end of the last whole packet. */
+/* To the end of the last whole packet. -EBADMSG: it is no trace. */
 static int salvage_packets(int fd, off_t size)
 {
 	off_t at = 0;
@@ -32,6 +32,8 @@ static int salvage_packets(int fd, off_t size)
 
 		if (n < 0)
 			return (int)n;
+		if (!at && n > 0 && head[0] != PACKET_TAG)
+			return -EBADMSG;
 		if (n < 2 || head[0] != PACKET_TAG)
 			break;
 		for (; i < n; i++) {
@@ -46,8 +48,8 @@ static int salvage_packets(int fd, off_t size)
 	return cut_at(fd, at);
 }
 
-/* To the end of the last whole line. */
-static int salvage_lines(int fd, off_t size)
+/* Behind the last whole line; 0: there is none. */
+static off_t last_line(int fd, off_t size)
 {
 	_cleanup_free_ char *piece = malloc(PIECE);
 
@@ -62,10 +64,38 @@ static int salvage_lines(int fd, off_t size)
 			return n < 0 ? (int)n : -EIO;
 		end = memrchr(piece, '\n', (size_t)n);
 		if (end)
-			return cut_at(fd, from + (end - piece) + 1);
+			return from + (end - piece) + 1;
 		size = from;
 	}
-	return cut_at(fd, 0);
+	return 0;
+}
+
+static int salvage_lines(int fd, off_t size)
+{
+	off_t end = last_line(fd, size);
+
+	return end < 0 ? (int)end : cut_at(fd, end);
+}
+
+/* The array form: whole lines, the last without its comma, and the bracket. */
+static int salvage_array(int fd, off_t size)
+{
+	static const char close[] = "]\n";
+	off_t end = last_line(fd, size);
+	char before[2];
+	int r;
+
+	if (end <= (off_t)sizeof(before))
+		return end < 0 ? (int)end : cut_at(fd, 0);
+	if (pread_full(fd, before, sizeof(before), end - (off_t)sizeof(before)) != sizeof(before))
+		return -EIO;
+	if (!memcmp(before, "]\n", sizeof(before)))
+		return cut_at(fd, end);
+	end -= 1 + (before[0] == ',');
+	r = cut_at(fd, end);
+	if (r < 0)
+		return r;
+	return pwrite(fd, close, strlen(close), end) == (ssize_t)strlen(close) ? 1 : -ENOSPC;
 }
 
 /* Where a JSON's text stands. */
@@ -102,7 +132,7 @@ static bool is_closed(int fd, off_t size)
 
 /*
  * Of {"systemTraceEvents":"lines", more} the whole lines, or all of them; what more there was
- * names them, and has no end of its own.
+ * names them, and has no end of its own. -EBADMSG: it is something else.
  */
 static int salvage_json(int fd, off_t size)
 {
@@ -116,6 +146,13 @@ static int salvage_json(int fd, off_t size)
 
 	if (!piece)
 		return -ENOMEM;
+	n = pread_full(fd, piece, sizeof(head) - 1, 0);
+	if (n < 0)
+		return (int)n;
+	if (n > 0 && *piece == '[')
+		return salvage_array(fd, size);
+	if (memcmp(piece, head, (size_t)n) != 0)
+		return -EBADMSG;
 	while (!scan.end && at < size && (n = pread_full(fd, piece, PIECE, at)) > 0) {
 		scan_text(&scan, piece, (size_t)n, at);
 		at += n;

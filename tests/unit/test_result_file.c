@@ -343,9 +343,14 @@ static void what_was_left_is_named(void **state _unused_)
 	put("out.json.part", text);
 	recover("out.partial.2.json");
 	assert_content("out.partial.2.json", closed);
-	put("out.json.part", "nothing");
+	put("out.json.part", "{\"systemTra");
 	recover(NULL);
 	assert_int_equal(entries(), 2);
+	/* Of a browser, perhaps. */
+	put("out.json.part", "another's");
+	recover(NULL);
+	assert_content("out.json.part", "another's");
+	assert_int_equal(unlink("out.json.part"), 0);
 
 	/* Somebody writes it. */
 	assert_int_equal(result_file_open_part(&f, "out.json", NULL), 0);

@@ -16,7 +16,6 @@
 #include "export/segment.h"
 #include "names.h"
 #include "part.h"
-#include "salvage.h"
 #include "split.h"
 #include "util/io.h"
 
@@ -295,10 +294,10 @@ static void what_a_killed_one_left_is_named(void **state _unused_)
 {
 	struct split s;
 
-	put_file("out.0003.txt.part", "whole\ncut");
-	put_file("out.0004.txt.part", "whole, too\n");
+	put_file("out.0003.txt.part", "# whole\ncut");
+	put_file("out.0004.txt.part", "# whole, too\n");
 	put_file("out.0004.txt", "another's\n");
-	put_file("out.0007.txt.part", "nothing");
+	put_file("out.0007.txt.part", "# nothing");
 	put_file("out.x.txt.part", "another's\n");
 	start(&s, "out.txt", "txt", 0);
 	assert_non_null(strstr(buf_string(&s.notes), "out.0003.txt.part, left by"));
@@ -306,9 +305,9 @@ static void what_a_killed_one_left_is_named(void **state _unused_)
 	assert_int_equal(split_finish(&s, NULL), 0);
 	assert_range(&s, 6, 6);
 	split_deinit(&s);
-	assert_content("out.0003.txt", "whole\n");
+	assert_content("out.0003.txt", "# whole\n");
 	assert_content("out.0004.txt", "another's\n");
-	assert_content("out.0005.txt", "whole, too\n");
+	assert_content("out.0005.txt", "# whole, too\n");
 	assert_int_equal(access("out.0007.txt", F_OK), -1);
 	assert_content("out.x.txt.part", "another's\n");
 }
@@ -322,79 +321,6 @@ static void numbers_end(void **state _unused_)
 	assert_int_equal(split_start(&s, "out.txt", export_format_find("txt", NULL), 0, &err),
 			 -EOVERFLOW);
 	assert_non_null(err.hint);
-}
-
-static void assert_salvaged(const char *format, const void *before, size_t len, const void *after,
-			    size_t after_len)
-{
-	_cleanup_close_ int fd = memfd_create("cut", MFD_CLOEXEC);
-	_cleanup_free_ char *is = calloc(1, len + 8);
-	struct stat st;
-
-	assert_int_equal(write_full(fd, before, len), 0);
-	assert_int_equal(salvage(fd, format, NULL), after_len > 0);
-	assert_int_equal(fstat(fd, &st), 0);
-	assert_int_equal(st.st_size, after_len);
-	assert_int_equal(pread_full(fd, is, after_len, 0), after_len);
-	assert_memory_equal(is, after, after_len);
-}
-
-static void a_json_is_closed(void **state _unused_)
-{
-	static const struct {
-		const char *cut, *whole;
-	} cases[] = {
-		{ "{\"systemTraceEvents\":\"# a\\nb \\\"c\\\"\\nd",
-		  "{\"systemTraceEvents\":\"# a\\nb \\\"c\\\"\\n\"}\n" },
-		{ "{\"systemTraceEvents\":\"a\\nb\\", "{\"systemTraceEvents\":\"a\\n\"}\n" },
-		/* A backslash and an n are no end of a line. */
-		{ "{\"systemTraceEvents\":\"a\\nb\\\\n", "{\"systemTraceEvents\":\"a\\n\"}\n" },
-		{ "{\"systemTraceEvents\":\"a\\nb\\n\",\n\"traceEvents\":[\n{\"na",
-		  "{\"systemTraceEvents\":\"a\\nb\\n\"}\n" },
-		{ "{\"systemTraceEvents\":\"a\\nb\\n\",\n\"traceEvents\":[\n{},\n{}]}\n",
-		  "{\"systemTraceEvents\":\"a\\nb\\n\",\n\"traceEvents\":[\n{},\n{}]}\n" },
-		{ "{\"systemTraceEvents\":\"a", "" },
-		{ "{\"sys", "" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_salvaged("json", cases[i].cut, strlen(cases[i].cut), cases[i].whole,
-				strlen(cases[i].whole));
-}
-
-static void packets_stay_whole(void **state _unused_)
-{
-	static const char two[] = "\x0a\x03"
-				  "abc"
-				  "\x0a\x00"
-				  "\x0a\x81\x00"
-				  "x";
-	static const char more[] = "\x0a\x05"
-				   "abcd";
-
-	for (size_t extra = 0; extra < sizeof(more); extra++) {
-		char cut[32];
-
-		memcpy(cut, two, sizeof(two) - 1);
-		memcpy(cut + sizeof(two) - 1, more, extra);
-		assert_salvaged("pftrace", cut, sizeof(two) - 1 + extra, two, sizeof(two) - 1);
-	}
-	assert_salvaged("pftrace", "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10, "", 0);
-	assert_salvaged("pftrace", "nothing", 7, "", 0);
-}
-
-static void lines_stay_whole(void **state _unused_)
-{
-	_cleanup_free_ char *text = calloc(1, 1 << 20);
-
-	assert_salvaged("txt", "a\nb\nc", 5, "a\nb\n", 4);
-	assert_salvaged("txt", "a", 1, "", 0);
-	memset(text, 'x', 1 << 20);
-	text[5] = '\n';
-	assert_salvaged("txt", text, 1 << 20, text, 6);
-	/* What is compressed stays as it is. */
-	assert_salvaged("txt.gz", "\x1f\x8b", 2, "\x1f\x8b", 2);
-	assert_salvaged("json.gz", "", 0, "", 0);
 }
 
 #define test_in_folder(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -413,9 +339,6 @@ int main(void)
 		test_in_folder(a_taken_number_is_left_alone),
 		test_in_folder(what_a_killed_one_left_is_named),
 		test_in_folder(numbers_end),
-		cmocka_unit_test(a_json_is_closed),
-		cmocka_unit_test(packets_stay_whole),
-		cmocka_unit_test(lines_stay_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

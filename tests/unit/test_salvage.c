@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What was cut is made whole; what is something else stays as it is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "salvage.h"
+#include "util/io.h"
+
+static void assert_salvaged(const char *format, const void *before, size_t len, const void *after,
+			    size_t after_len)
+{
+	_cleanup_close_ int fd = memfd_create("cut", MFD_CLOEXEC);
+	_cleanup_free_ char *is = calloc(1, len + 8);
+	struct stat st;
+
+	assert_int_equal(write_full(fd, before, len), 0);
+	assert_int_equal(salvage(fd, format, NULL), after_len > 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, after_len);
+	assert_int_equal(pread_full(fd, is, after_len, 0), after_len);
+	assert_memory_equal(is, after, after_len);
+}
+
+static void a_json_is_closed(void **state _unused_)
+{
+	static const struct {
+		const char *cut, *whole;
+	} cases[] = {
+		{ "{\"systemTraceEvents\":\"# a\\nb \\\"c\\\"\\nd",
+		  "{\"systemTraceEvents\":\"# a\\nb \\\"c\\\"\\n\"}\n" },
+		{ "{\"systemTraceEvents\":\"a\\nb\\", "{\"systemTraceEvents\":\"a\\n\"}\n" },
+		/* A backslash and an n are no end of a line. */
+		{ "{\"systemTraceEvents\":\"a\\nb\\\\n", "{\"systemTraceEvents\":\"a\\n\"}\n" },
+		{ "{\"systemTraceEvents\":\"a\\nb\\n\",\n\"traceEvents\":[\n{\"na",
+		  "{\"systemTraceEvents\":\"a\\nb\\n\"}\n" },
+		{ "{\"systemTraceEvents\":\"a\\nb\\n\",\n\"traceEvents\":[\n{},\n{}]}\n",
+		  "{\"systemTraceEvents\":\"a\\nb\\n\",\n\"traceEvents\":[\n{},\n{}]}\n" },
+		{ "{\"systemTraceEvents\":\"a", "" },
+		{ "{\"sys", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_salvaged("json", cases[i].cut, strlen(cases[i].cut), cases[i].whole,
+				strlen(cases[i].whole));
+}
+
+static void packets_stay_whole(void **state _unused_)
+{
+	static const char two[] = "\x0a\x03"
+				  "abc"
+				  "\x0a\x00"
+				  "\x0a\x81\x00"
+				  "x";
+	static const char more[] = "\x0a\x05"
+				   "abcd";
+
+	for (size_t extra = 0; extra < sizeof(more); extra++) {
+		char cut[32];
+
+		memcpy(cut, two, sizeof(two) - 1);
+		memcpy(cut + sizeof(two) - 1, more, extra);
+		assert_salvaged("pftrace", cut, sizeof(two) - 1 + extra, two, sizeof(two) - 1);
+	}
+	assert_salvaged("pftrace", "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10, "", 0);
+}
+
+static void lines_stay_whole(void **state _unused_)
+{
+	_cleanup_free_ char *text = calloc(1, 1 << 20);
+
+	assert_salvaged("txt", "a\nb\nc", 5, "a\nb\n", 4);
+	assert_salvaged("txt", "a", 1, "", 0);
+	memset(text, 'x', 1 << 20);
+	text[5] = '\n';
+	assert_salvaged("txt", text, 1 << 20, text, 6);
+	/* What is compressed stays as it is. */
+	assert_salvaged("txt.gz", "\x1f\x8b", 2, "\x1f\x8b", 2);
+	assert_salvaged("json.gz", "", 0, "", 0);
+}
+
+static void an_array_is_closed(void **state _unused_)
+{
+	static const struct {
+		const char *cut, *whole;
+	} cases[] = {
+		{ "[\n{\"a\":1},\n{\"b\":2},\n{\"c", "[\n{\"a\":1},\n{\"b\":2}]\n" },
+		{ "[\n{\"a\":1},\n{\"b\":2}]\n", "[\n{\"a\":1},\n{\"b\":2}]\n" },
+		{ "[\n{\"a", "" },
+		{ "[", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_salvaged("json", cases[i].cut, strlen(cases[i].cut), cases[i].whole,
+				strlen(cases[i].whole));
+}
+
+static void what_is_no_trace_stays(void **state _unused_)
+{
+	static const char *const files[][2] = {
+		{ "json", "{\"name\":\"somebody's\\nown\"" },
+		{ "json", "PK\x03\x04 half a download" },
+		{ "pftrace", "\x89PNG" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		_cleanup_close_ int fd = memfd_create("other", MFD_CLOEXEC);
+		size_t len = strlen(files[i][1]);
+		char is[64];
+
+		assert_int_equal(write_full(fd, files[i][1], len), 0);
+		assert_int_equal(salvage(fd, files[i][0], NULL), -EBADMSG);
+		assert_int_equal(pread_full(fd, is, sizeof(is), 0), len);
+		assert_memory_equal(is, files[i][1], len);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_json_is_closed),	  cmocka_unit_test(an_array_is_closed),
+		cmocka_unit_test(packets_stay_whole),	  cmocka_unit_test(lines_stay_whole),
+		cmocka_unit_test(what_is_no_trace_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
