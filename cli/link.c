@@ -137,11 +137,11 @@ int link_explain(const struct link *l, int r, struct error *err)
 		return r;
 	error_set(err, r, "traced is gone in the midst of this: nothing was written");
 	if (l->daemon)
-		error_hint(err,
-			   "what it said is above; 'tracectl doctor' names what is left of the "
-			   "recording");
+		error_hint(
+			err,
+			"'tracectl recover' lists what is left of the recording, and exports it");
 	else
-		error_hint(err, "%s why; 'tracectl doctor' names what is left of the recording",
+		error_hint(err, "%s why; 'tracectl recover' lists what is left of the recording",
 			   place_has_unit() ? "journalctl -u " TRACED_PROGRAM " tells"
 					    : "its log tells");
 	return r;

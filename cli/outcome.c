@@ -290,8 +290,10 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	tell_warnings(outcome);
 	if (failed)
 		cli_pass_on(outcome->session->error);
-	if (r->incomplete || outcome->ended_early)
+	if (outcome->ended_early)
 		cli_warn("%s is INCOMPLETE: it ends before the recording did", outcome->path);
+	else if (r->incomplete)
+		cli_warn("%s is INCOMPLETE: what is missing is said above", outcome->path);
 	if (r->lost)
 		tell_loss(outcome);
 	if (nothing) {

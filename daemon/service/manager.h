@@ -53,7 +53,8 @@ struct manager {
 	char *socket_path; /* to be unlinked at the end; NULL: not ours */
 	struct loop_source *listen, *listen_again, *stop_timer;
 
-	struct marks *marks; /* NULL: they are not recorded */
+	struct marks *marks;  /* NULL: they are not recorded */
+	bool marks_elsewhere; /* another traced has them */
 	struct loop_source *marks_io, *marks_tick;
 
 	struct connection_list connections;

@@ -76,6 +76,7 @@ void marking_open(struct manager *m)
 	}
 	if (r >= 0)
 		return;
+	m->marks_elsewhere = r == -EADDRINUSE;
 	marking_close(m);
 	log_write(m->options.private ? LOG_INFO : LOG_WARNING, NULL,
 		  "applications' marks are not recorded: %s", err.message);
@@ -112,6 +113,9 @@ void marking_begin(struct session *s)
 	struct manager *m = s->manager;
 	struct marks_count count;
 
+	if (m->marks_elsewhere && !s->ring)
+		capture_note(s->capture, "marks that applications make by libtraced are not in it: "
+					 "another recording of a traced of its own has them");
 	if (!m->marks || s->ring)
 		return;
 	s->marks = (struct marks_sink){ .write = write_chunk, .userdata = s };
