@@ -52,6 +52,11 @@ def recorded():
                   for p in DATA.glob("*/*.traced.gz"))
 
 
+def one_of_each():
+    """The same, one of each kernel, for what is the same work in all of them."""
+    return sorted(dict(recorded()).items())
+
+
 def same_as_text(test, decoder, capture, form):
     """The oracle is the JSON, whose lines all are "NAME: details", and its functions."""
     text = convert(test, capture, ".json")
@@ -68,8 +73,8 @@ def same_as_text(test, decoder, capture, form):
 def all_captures(test, form):
     decoder = Decoder(test.dir, test.source)
     events = compared = compacts = 0
-    captures = recorded()
-    check(len(captures) >= 10, f"only {captures}")
+    captures = recorded() if form == "default" else one_of_each()
+    check(len(captures) >= (10 if form == "default" else 5), f"only {captures}")
     for kernel, case in captures:
         capture = unpack(test, kernel, case)
         n, values, _, compact = same_as_text(test, decoder, capture, form)
@@ -92,7 +97,8 @@ def text_and_json(test):
         hits = [e for e in lines if " <-" in e[4]]
         lines = [e for e in lines if " <-" not in e[4]]
         for thread, events in functions.items():
-            of_thread = [e[4] for e in hits
+            # The JSON has no arguments (func-args).
+            of_thread = [re.sub(r"\(.*\) <-", " <-", e[4]) for e in hits
                          if (("idle", e[0]) if e[2] == 0 else e[2]) == thread]
             check(of_thread == [f"{called} <-{caller}" for _, called, caller in events],
                   f"{kernel} {case}: thread {thread} has other functions in the JSON")
@@ -220,7 +226,7 @@ def in_segments(test):
     """Each file of a rotation opens alone, and together they are the one file."""
     decoder = Decoder(test.dir, test.source)
     several = 0
-    for kernel, case in recorded():
+    for kernel, case in one_of_each():
         capture = unpack(test, kernel, case)
         told = json.loads(test.run("convert", "--json", capture, "x.json").out)
         for limit in ("64K", f"{told['span_ns'] // 4 + 1}ns"):
@@ -236,7 +242,7 @@ def in_segments(test):
             for path in files + parts:
                 path.unlink()
         capture.unlink()
-    check(several > 10, f"only {several} were of several files")
+    check(several > 5, f"only {several} were of several files")
 
 
 def many_events(test):
