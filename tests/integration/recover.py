@@ -32,7 +32,8 @@ def listed_and_exported(test):
     data = recording(test)
     spool = test.dir / "left"
     spool.mkdir()
-    (spool / "20260102T030405Z-lab-0123abcd.traced").write_bytes(data[:len(data) * 19 // 20])
+    # Without its end: how much of it is events depends on the machine.
+    (spool / "20260102T030405Z-lab-0123abcd.traced").write_bytes(data[:-20])
     (spool / "20260102T030406Z-lab-1123abcd.traced").write_bytes(data)
     (spool / "20260102T030407Z-1000+other-day-2123abcd.traced").write_bytes(data)
     # Where the daemon has them: for this process alone.
