@@ -40,11 +40,14 @@ def stack(frames, sample):
 
 
 def running(text):
-    """By CPU: times in microseconds, and who ran from then on."""
-    switches = collections.defaultdict(lambda: ([], []))
-    for cpu, seconds, micro, tid in re.findall(
-            r"\[(\d+)\] \S+ +(\d+)\.(\d+): sched_switch: .*next_pid=(\d+)", text):
-        times, tids = switches[int(cpu)]
+    """By CPU: times in microseconds, who ran from then on, and who gave way at its end. Some kernels
+    (6.18 in this project's guests) don't tell of each switch: then the two are not the same."""
+    switches = collections.defaultdict(lambda: ([], [], []))
+    for cpu, seconds, micro, before, tid in re.findall(
+            r"\[(\d+)\] \S+ +(\d+)\.(\d+): sched_switch: .*prev_pid=(\d+) .*next_pid=(\d+)", text):
+        times, tids, gave_way = switches[int(cpu)]
+        if times:
+            gave_way.append(int(before))
         times.append(int(seconds) * 1000000 + int(micro))
         tids.append(int(tid))
     return switches
@@ -54,10 +57,12 @@ def on_the_traces_clock(trace):
     switches = running(trace["systemTraceEvents"])
     right = wrong = 0
     for sample in trace["samples"]:
-        times, tids = switches.get(sample["cpu"], ([], []))
+        times, tids, gave_way = switches.get(sample["cpu"], ([], [], []))
         at = bisect.bisect_right(times, sample["ts"]) - 1
         # A microsecond is all that the text tells.
         if at < 0 or min(abs(sample["ts"] - times[i]) for i in (at, min(at + 1, len(times) - 1))) < 2:
+            continue
+        if at >= len(gave_way) or gave_way[at] != tids[at]:
             continue
         right += tids[at] == sample["tid"]
         wrong += tids[at] != sample["tid"]
