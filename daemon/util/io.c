@@ -67,12 +67,15 @@ int writev_full(int fd, struct iovec *iov, int count)
 	return 0;
 }
 
-ssize_t read_full(int fd, void *data, size_t len)
+/* offset below 0: from where fd is. */
+static ssize_t read_whole(int fd, void *data, size_t len, off_t offset)
 {
 	size_t done = 0;
 
 	while (done < len) {
-		ssize_t n = read(fd, (char *)data + done, len - done);
+		char *to = (char *)data + done;
+		ssize_t n = offset < 0 ? read(fd, to, len - done)
+				       : pread(fd, to, len - done, offset + (off_t)done);
 
 		if (n < 0) {
 			if (errno == EINTR)
@@ -86,23 +89,14 @@ ssize_t read_full(int fd, void *data, size_t len)
 	return (ssize_t)done;
 }
 
+ssize_t read_full(int fd, void *data, size_t len)
+{
+	return read_whole(fd, data, len, -1);
+}
+
 ssize_t pread_full(int fd, void *data, size_t len, off_t offset)
 {
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = pread(fd, (char *)data + done, len - done, offset + (off_t)done);
-
-		if (n < 0) {
-			if (errno == EINTR)
-				continue;
-			return -errno;
-		}
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
+	return offset < 0 ? -EINVAL : read_whole(fd, data, len, offset);
 }
 
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)

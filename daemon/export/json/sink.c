@@ -404,36 +404,21 @@ static int json_close(struct sink *sink, const struct export_result *result, str
 	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
 }
 
+/* Of the plain and of the compressed format. */
+#define OPS                                                                                        \
+	.open = json_open, .event = json_event, .loss = json_loss, .mark = json_mark,              \
+	.marks_last = true, .marks_left_out = json_marks_left_out, .sync = json_sync,              \
+	.cut = json_cut, .held = json_held, .string_bound = true, .close = json_close,             \
+	.free = json_free
+
 const struct sink_ops sink_json_ops = {
 	.format = { "json", ".json", "JSON for Trace Viewer and the Perfetto UI", json_clocks },
-	.open = json_open,
-	.event = json_event,
-	.loss = json_loss,
-	.mark = json_mark,
-	.marks_last = true,
-	.marks_left_out = json_marks_left_out,
-	.sync = json_sync,
-	.cut = json_cut,
-	.held = json_held,
-	.string_bound = true,
-	.close = json_close,
-	.free = json_free,
+	OPS,
 };
 
 const struct sink_ops sink_json_gz_ops = {
 	.format = { "json.gz", ".json.gz", "JSON for Trace Viewer and the Perfetto UI, compressed",
 		    json_clocks },
 	.gzip = true,
-	.open = json_open,
-	.event = json_event,
-	.loss = json_loss,
-	.mark = json_mark,
-	.marks_last = true,
-	.marks_left_out = json_marks_left_out,
-	.sync = json_sync,
-	.cut = json_cut,
-	.held = json_held,
-	.string_bound = true,
-	.close = json_close,
-	.free = json_free,
+	OPS,
 };

@@ -468,32 +468,20 @@ static int perfetto_close(struct sink *s, const struct export_result *result, st
 	return r < 0 ? error_errno(err, r, "perfetto") : 0;
 }
 
+/* Of the plain and of the compressed format. */
+#define OPS                                                                                        \
+	.open = perfetto_open, .event = perfetto_event, .loss = perfetto_loss,                     \
+	.mark = perfetto_mark, .marks_left_out = perfetto_marks_left_out, .sync = perfetto_sync,   \
+	.cut = perfetto_cut, .held = perfetto_held, .close = perfetto_close, .free = perfetto_free
+
 const struct sink_ops sink_perfetto_ops = {
 	.format = { "pftrace", ".pftrace", "Perfetto protobuf trace", perfetto_clocks },
-	.open = perfetto_open,
-	.event = perfetto_event,
-	.loss = perfetto_loss,
-	.mark = perfetto_mark,
-	.marks_left_out = perfetto_marks_left_out,
-	.sync = perfetto_sync,
-	.cut = perfetto_cut,
-	.held = perfetto_held,
-	.close = perfetto_close,
-	.free = perfetto_free,
+	OPS,
 };
 
 const struct sink_ops sink_perfetto_gz_ops = {
 	.format = { "pftrace.gz", ".pftrace.gz", "Perfetto protobuf trace, compressed",
 		    perfetto_clocks },
 	.gzip = true,
-	.open = perfetto_open,
-	.event = perfetto_event,
-	.loss = perfetto_loss,
-	.mark = perfetto_mark,
-	.marks_left_out = perfetto_marks_left_out,
-	.sync = perfetto_sync,
-	.cut = perfetto_cut,
-	.held = perfetto_held,
-	.close = perfetto_close,
-	.free = perfetto_free,
+	OPS,
 };

@@ -213,25 +213,18 @@ static int text_close(struct sink *sink, const struct export_result *result _unu
 	return r < 0 ? error_errno(err, r, "can't write the text") : 0;
 }
 
+/* Of the plain and of the compressed format. */
+#define OPS                                                                                        \
+	.open = text_open, .event = text_event, .loss = text_loss, .sync = text_sync,              \
+	.cut = text_cut, .close = text_close, .free = text_free
+
 const struct sink_ops sink_text_ops = {
 	.format = { "txt", ".txt", "the text of the kernel's trace file", NULL },
-	.open = text_open,
-	.event = text_event,
-	.loss = text_loss,
-	.sync = text_sync,
-	.cut = text_cut,
-	.close = text_close,
-	.free = text_free,
+	OPS,
 };
 
 const struct sink_ops sink_text_gz_ops = {
 	.format = { "txt.gz", ".txt.gz", "the text of the kernel's trace file, compressed", NULL },
 	.gzip = true,
-	.open = text_open,
-	.event = text_event,
-	.loss = text_loss,
-	.sync = text_sync,
-	.cut = text_cut,
-	.close = text_close,
-	.free = text_free,
+	OPS,
 };
