@@ -206,20 +206,22 @@ static int send_message(struct process *p, const struct marks_message *m, int fd
 	}
 }
 
-/* Of another thread's lock nobody waits: the daemon looks by itself, too, if later. */
-void process_wake(void)
+/* Of another thread's lock nobody waits: false, and the daemon looks by itself, too, if later. */
+bool process_wake(void)
 {
 	static const struct marks_message look = { .magic = MARKS_MESSAGE_MAGIC,
 						   .type = MARKS_LOOK,
 						   .version = MARK_VERSION };
 	struct process *p = shared_process;
 	int saved = errno;
+	bool sent = false;
 
 	if (p && pthread_mutex_trylock(&p->lock) == 0) {
-		send_message(p, &look, -1);
+		sent = send_message(p, &look, -1) == 0;
 		pthread_mutex_unlock(&p->lock);
 	}
 	errno = saved;
+	return sent;
 }
 
 static size_t ring_size(void)
@@ -301,7 +303,7 @@ static uint64_t make_ring(struct thread *t, struct process *p)
 	if (!r)
 		return RETRY_NS;
 	r->shared->dropped = (uint32_t)t->dropped;
-	r->limit = r->mask + 1;
+	r->limit = (r->mask + 1) / 4;
 	t->ring = r;
 	t->mapped = r->mapped;
 	e = hand_over(p, r, fd);

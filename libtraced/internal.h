@@ -104,7 +104,7 @@ void ring_forget(struct thread *t);
 /* The ring of this thread, ready for marks of this recording; NULL: there is none to be had. */
 struct ring *thread_attach(struct thread *t, uint32_t word);
 /* Has the daemon look at this process's rings. */
-void process_wake(void);
+bool process_wake(void);
 
 /* The fields of the thread's clock and counters. At most COUNT_FIELDS_BYTES. */
 #define COUNT_FIELDS_BYTES 32

@@ -35,12 +35,10 @@ bool ring_make_room(struct thread *t, struct ring *r, uint32_t need)
 {
 	uint32_t size = r->mask + 1, much = size / 4;
 	uint32_t tail = __atomic_load_n(&r->shared->tail, __ATOMIC_ACQUIRE);
-	uint32_t used = r->head - tail;
+	uint32_t used = r->head - tail, next;
 
-	if (used >= much && r->looked_for != tail) {
+	if (used >= much && r->looked_for != tail && process_wake())
 		r->looked_for = tail;
-		process_wake();
-	}
 	if (used > size || size - used < need + CONTROL_BYTES) {
 		ring_drop(t, r);
 		return false;
@@ -50,8 +48,12 @@ bool ring_make_room(struct thread *t, struct ring *r, uint32_t need)
 			      __atomic_exchange_n(&r->pending, 0, __ATOMIC_RELAXED));
 		used += CONTROL_BYTES;
 	}
-	/* At a quarter it is time to look at tail again, and to wake the daemon. */
-	r->limit = used + need <= much ? tail + much : tail + size;
+	/* At each quarter it is time to look at tail again, and perhaps to wake the daemon. */
+	next = need > much ? need : much;
+	if (used + need <= much)
+		r->limit = tail + much;
+	else
+		r->limit = size - used > next ? r->head + next : tail + size;
 	return true;
 }
 

@@ -157,6 +157,52 @@ static void test_overflow(void **state _unused_)
 	assert_int_equal(r.dropped - before, dropped);
 }
 
+#define QUARTERS 9
+
+struct quarters {
+	struct marks *m;
+	struct marks_recording *r;
+	uint64_t made[QUARTERS], taken[QUARTERS];
+};
+
+static void *fill_by_quarters(void *userdata)
+{
+	struct quarters *q = userdata;
+	uint64_t made = 1;
+
+	TRACED_END();
+	marks_dispatch(q->m);
+	for (int i = 0; i < QUARTERS; i++) {
+		for (unsigned n = 0; n < MARK_RING_MIN / 16 / 4 + 8; n++, made++)
+			TRACED_END();
+		/* No drain: what is taken was asked for. */
+		marks_dispatch(q->m);
+		q->made[i] = made;
+		q->taken[i] = q->r->marks;
+	}
+	return NULL;
+}
+
+/* With three quarters left there is time to look, whatever the daemon is at. */
+static void test_wakes_at_each_quarter(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
+	struct marks_recording r;
+	struct quarters q = { .m = m, .r = &r };
+	pthread_t thread;
+
+	marks_find_daemon();
+	marks_recording_begin(m, &r);
+	traced_ring_size(MARK_RING_MIN);
+	assert_int_equal(pthread_create(&thread, NULL, fill_by_quarters, &q), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	traced_ring_size(0);
+	for (int i = 0; i < QUARTERS; i++)
+		assert_int_equal(q.taken[i], q.made[i]);
+	marks_recording_end(m, &r);
+	assert_int_equal(r.marks, q.made[QUARTERS - 1]);
+}
+
 /* A mark that needs room for several things is one that was dropped, not several. */
 static void test_overflow_by_names(void **state _unused_)
 {
@@ -451,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_short_thread),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_several_recordings),
+		cmocka_unit_test(test_wakes_at_each_quarter),
 		cmocka_unit_test(test_overflow),
 		cmocka_unit_test(test_overflow_by_names),
 		cmocka_unit_test(test_threads),
