@@ -36,10 +36,12 @@ bool ring_make_room(struct thread *t, struct ring *r, uint32_t need)
 	uint32_t size = r->mask + 1, much = size / 4;
 	uint32_t tail = __atomic_load_n(&r->shared->tail, __ATOMIC_ACQUIRE);
 	uint32_t used = r->head - tail, next;
+	bool full = used > size || size - used < need + CONTROL_BYTES;
 
-	if (used >= much && r->looked_for != tail && process_wake())
+	/* What is dropped is not to cost a system call each time. */
+	if (used >= much && r->looked_for != tail && (process_wake() || full))
 		r->looked_for = tail;
-	if (used > size || size - used < need + CONTROL_BYTES) {
+	if (full) {
 		ring_drop(t, r);
 		return false;
 	}
