@@ -524,7 +524,8 @@ int loader_seal(struct loader *l, struct error *err)
 {
 	if (!l->index->info.header || !l->have_layout) {
 		error_set(err, -EBADMSG,
-			  "the capture stream ends before its description of the machine");
+			  "the capture stream does not tell what its sub-buffers look like: it "
+			  "ends too early, or that part is damaged");
 		error_hint(err, "nothing can be read from it: record again");
 		return -EBADMSG;
 	}

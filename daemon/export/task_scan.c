@@ -222,7 +222,8 @@ static int apply_event(struct scan *s, const struct record *rec)
 struct task_feed {
 	struct scan scan;
 	struct merge *merge;
-	bool begun; /* some reading was applied */
+	bool begun;   /* some reading was applied */
+	bool damaged; /* and that was told */
 };
 
 /* When a reading counts: of an unrelated clock the first before all events, the others after. */
@@ -258,6 +259,18 @@ struct task_feed *task_feed_free(struct task_feed *f)
 	return NULL;
 }
 
+/* No event of the trace is missing, but what one of its tasks was called may be. Told once. */
+static int tell_damage(struct task_feed *f)
+{
+	struct stream_index *index = f->scan.index;
+
+	if (f->damaged)
+		return 0;
+	f->damaged = index->incomplete = true;
+	return stream_index_warn(index, "part of what tells tasks' births and names is damaged: "
+					"names may be missing");
+}
+
 int task_feed_advance(struct task_feed *f, struct error *err)
 {
 	struct stream_index *index = f->scan.index;
@@ -272,8 +285,12 @@ int task_feed_advance(struct task_feed *f, struct error *err)
 		kind = merge_next(f->merge, &item, err);
 		if (kind < 0)
 			return kind;
-		if (kind == MERGE_LOSS)
+		if (kind == MERGE_LOSS) {
+			r = item.damaged ? tell_damage(f) : 0;
+			if (r < 0)
+				return error_errno(err, r, "can't keep the names of tasks");
 			continue;
+		}
 		while (i < info->task_reading_count &&
 		       (kind == MERGE_END ||
 			reading_turn(f, info->task_readings[i]) <= item.rec.ts)) {

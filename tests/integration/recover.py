@@ -7,8 +7,12 @@ import json
 import os
 import random
 import re
+import struct
 
 from harness import Test, check, in_namespace
+
+STREAM_MAGIC = b"\x89traced\n"
+CHUNK_HEADER = 24
 
 
 def recording(test):
@@ -91,9 +95,27 @@ def power_cuts(test):
     check(most > len(whole) // 8, f"seed {seed}: never more than {most} of {len(whole)} lines came out")
 
 
+def damage_is_told(test):
+    """Of a chunk of whatever kind."""
+    data = recording(test)
+    at, kinds = len(STREAM_MAGIC), set()
+    while at < len(data):
+        kind, length = struct.unpack_from("<4xH2xI12x", data, at)
+        payload = at + CHUNK_HEADER
+        at = payload + (length + 7) // 8 * 8
+        kinds.add(kind)
+        left = bytearray(data)
+        left[payload + length // 2] ^= 0x55
+        (test.dir / "left.traced").write_bytes(left)
+        r = test.run("convert", "left.traced", "left.txt")
+        check(r.status in (1, 3) and "damaged" in r.err, f"a chunk of kind {kind}, {length} bytes: {r}")
+    check(at == len(data) and len(kinds) > 8, f"{at} of {len(data)}: {kinds}")
+
+
 def main():
     test = Test("recover")
     test.case("listed and exported", listed_and_exported)
+    test.case("damage is told", damage_is_told)
     test.case("power cuts", power_cuts)
     test.end()
 
