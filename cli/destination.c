@@ -269,8 +269,14 @@ static bool keep_file(struct destination *d)
 	if (salvage(d->file.fd, d->format->name, &err) > 0 &&
 	    result_file_commit(&d->file, &err) == 0)
 		return true;
-	if (err.message)
-		cli_fail(&err);
+	if (!err.message)
+		return false;
+	if (result_file_leave(&d->file))
+		error_hint(&err,
+			   "%s" PART " is left as it is: the next recording of that name makes "
+			   "a whole file of it",
+			   d->path);
+	cli_fail(&err);
 	return false;
 }
 

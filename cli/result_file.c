@@ -418,6 +418,16 @@ int result_file_rename(struct result_file *f, const char *path, struct error *er
 	return 0;
 }
 
+bool result_file_leave(struct result_file *f)
+{
+	if (!f->temp || *f->temp == '.')
+		return false;
+	spare();
+	free(f->temp);
+	f->temp = NULL;
+	return true;
+}
+
 void result_file_deinit(struct result_file *f)
 {
 	if (f->temp) {

@@ -37,6 +37,8 @@ int result_file_rename(struct result_file *f, const char *path, struct error *er
  * one), the whole file is saved under another name, which the hint tells.
  */
 int result_file_commit(struct result_file *f, struct error *err);
+/* A part stays what it is called now: false: it is none, and will be removed. */
+bool result_file_leave(struct result_file *f);
 /* Removes what was not committed. */
 void result_file_deinit(struct result_file *f);
 #define _cleanup_result_file_ _cleanup_(result_file_deinit)

@@ -19,6 +19,17 @@ static int cut_at(int fd, off_t end)
 	return end > 0;
 }
 
+/* The file ends with close, at that place. */
+static int close_at(int fd, off_t at, const char *close)
+{
+	size_t len = strlen(close);
+	ssize_t n = pwrite(fd, close, len, at);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? cut_at(fd, at + (off_t)len) : -ENOSPC;
+}
+
 /* To the end of the last whole packet. -EBADMSG: it is no trace. */
 static int salvage_packets(int fd, off_t size)
 {
@@ -80,7 +91,6 @@ static int salvage_lines(int fd, off_t size)
 /* The array form: whole lines, the last without its comma, and the bracket. */
 static int salvage_array(int fd, off_t size)
 {
-	static const char close[] = "]\n";
 	off_t end = last_line(fd, size);
 	char before[2];
 	int r;
@@ -92,16 +102,20 @@ static int salvage_array(int fd, off_t size)
 	if (!memcmp(before, "]\n", sizeof(before)))
 		return cut_at(fd, end);
 	end -= 1 + (before[0] == ',');
-	r = cut_at(fd, end);
-	if (r < 0)
-		return r;
-	return pwrite(fd, close, strlen(close), end) == (ssize_t)strlen(close) ? 1 : -ENOSPC;
+	r = close_at(fd, end, "]\n");
+	/* A full disk has room for what takes another's place only. */
+	return r < 0 ? close_at(fd, end, "]") : r;
 }
+
+/* What ends the text and its object, behind a whole line. */
+static const char text_close[] = "\"}\n";
 
 /* Where a JSON's text stands. */
 struct text_scan {
+	off_t size;	/* of the file */
 	bool escaped;	/* the next character belongs to a backslash */
 	off_t line_end; /* behind the last whole line; 0: there is none */
+	off_t roomy;	/* the same of a line behind which the file has room for text_close */
 	off_t end;	/* behind the quote that ends the text; 0: it goes on */
 };
 
@@ -110,8 +124,11 @@ static void scan_text(struct text_scan *s, const char *p, size_t len, off_t at)
 	for (size_t i = 0; i < len && !s->end; i++) {
 		if (s->escaped) {
 			s->escaped = false;
-			if (p[i] == 'n')
-				s->line_end = at + (off_t)i + 1;
+			if (p[i] != 'n')
+				continue;
+			s->line_end = at + (off_t)i + 1;
+			if (s->line_end + (off_t)strlen(text_close) <= s->size)
+				s->roomy = s->line_end;
 		} else if (p[i] == '\\') {
 			s->escaped = true;
 		} else if (p[i] == '"') {
@@ -138,9 +155,8 @@ static int salvage_json(int fd, off_t size)
 {
 	static const char head[] = "{\"systemTraceEvents\":\"";
 	_cleanup_free_ char *piece = malloc(PIECE);
-	struct text_scan scan = { 0 };
+	struct text_scan scan = { .size = size };
 	off_t at = sizeof(head) - 1;
-	const char *close;
 	ssize_t n = 0;
 	int r;
 
@@ -163,12 +179,9 @@ static int salvage_json(int fd, off_t size)
 		return 1;
 	if (!scan.end && !scan.line_end)
 		return cut_at(fd, 0);
-	r = cut_at(fd, scan.end ?: scan.line_end);
-	close = scan.end ? "}\n" : "\"}\n";
-	n = r < 0 ? r : pwrite(fd, close, strlen(close), scan.end ?: scan.line_end);
-	if (r < 0 || n < 0)
-		return r < 0 ? r : -errno;
-	return n == (ssize_t)strlen(close) ? 1 : -ENOSPC;
+	r = scan.end ? close_at(fd, scan.end, "}\n") : close_at(fd, scan.line_end, text_close);
+	/* On a full disk a line makes room. */
+	return r < 0 && scan.roomy ? close_at(fd, scan.roomy, text_close) : r;
 }
 
 int salvage(int fd, const char *format, struct error *err)

@@ -228,10 +228,16 @@ static int commit_file(struct splitter *p, struct error *err)
 /* The writer is gone, or there is no more room: what there is of the last file is kept. */
 static void keep_rest(struct splitter *p)
 {
+	int r = 0;
+
 	if (!p->open)
 		return;
-	if (!p->split->report->give_up && salvage(p->file.fd, p->format, NULL) > 0)
+	if (!p->split->report->give_up)
+		r = salvage(p->file.fd, p->format, NULL);
+	if (r > 0)
 		commit_file(p, NULL);
+	else if (r < 0)
+		result_file_leave(&p->file);
 	result_file_deinit(&p->file);
 	p->open = false;
 }

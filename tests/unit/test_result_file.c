@@ -362,6 +362,23 @@ static void what_was_left_is_named(void **state _unused_)
 	assert_int_equal(entries(), 2);
 }
 
+static void a_part_can_be_left(void **state _unused_)
+{
+	_cleanup_result_file_ struct result_file f = RESULT_FILE_INIT;
+
+	assert_int_equal(result_file_open(&f, "out.json", NULL), 0);
+	assert_false(result_file_leave(&f));
+	result_file_deinit(&f);
+	assert_int_equal(result_file_open_part(&f, "out.json", NULL), 0);
+	assert_int_equal(write_full(f.fd, "[\n{},\n{", 8), 0);
+	assert_true(result_file_leave(&f));
+	result_file_deinit(&f);
+	assert_content("out.json.part", "[\n{},\n{");
+	/* For the next one of that name. */
+	recover("out.partial.json");
+	assert_content("out.partial.json", "[\n{}]\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +387,7 @@ int main(void)
 		T(a_part_is_seen),
 		T(a_rehearsal_leaves_nothing),
 		T(what_was_left_is_named),
+		T(a_part_can_be_left),
 		T(the_old_file_stays_until_then),
 		T(nothing_stays_of_what_is_dropped),
 		T(a_link_is_kept_and_its_target_replaced),

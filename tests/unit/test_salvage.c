@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What was cut is made whole; what is something else stays as it is. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,6 +53,53 @@ static void a_json_is_closed(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_salvaged("json", cases[i].cut, strlen(cases[i].cut), cases[i].whole,
 				strlen(cases[i].whole));
+}
+
+/* On a full disk: what is written beyond the file's end fails, as beyond this limit. */
+static int salvage_without_room(int fd, size_t size)
+{
+	struct rlimit old, none;
+	int r;
+
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	none = (struct rlimit){ .rlim_cur = size, .rlim_max = old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	r = salvage(fd, "json", NULL);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	return r;
+}
+
+static void assert_closed_without_room(const char *text, size_t len, size_t least,
+				       const char *lines, const char *close)
+{
+	_cleanup_close_ int fd = memfd_create("full", MFD_CLOEXEC);
+	char is[128] = "";
+	ssize_t n;
+
+	assert_int_equal(write_full(fd, text, len), 0);
+	assert_int_equal(salvage_without_room(fd, len), 1);
+	n = pread_full(fd, is, sizeof(is) - 1, 0);
+	assert_true(n >= (ssize_t)(least + strlen(close)) && n <= (ssize_t)len);
+	/* Whole lines of it, closed. */
+	n -= (ssize_t)strlen(close);
+	assert_string_equal(is + n, close);
+	assert_memory_equal(is, text, n);
+	if (lines)
+		assert_memory_equal(is + n - strlen(lines), lines, strlen(lines));
+}
+
+static void a_full_disk_has_room_to_close(void **state _unused_)
+{
+	static const char first[] = "{\"systemTraceEvents\":\"one\\n";
+	static const char text[] = "{\"systemTraceEvents\":\"one\\ntwo \\\"2\\\"\\nthree\\n\","
+				   "\n\"traceEvents\":[\n{\"name\":1}";
+	static const char array[] = "[\n{\"a\":1},\n{\"b\":2}\n";
+
+	/* Up to what fits behind the first line. */
+	for (size_t len = sizeof(first) - 1 + strlen("\"}\n"); len < sizeof(text); len++)
+		assert_closed_without_room(text, len, sizeof(first) - 1, "\\n", "\"}\n");
+	assert_closed_without_room(array, sizeof(array) - 1, sizeof(array) - 2, "{\"b\":2}", "]");
 }
 
 static void packets_stay_whole(void **state _unused_)
@@ -126,9 +175,12 @@ static void what_is_no_trace_stays(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_json_is_closed),	  cmocka_unit_test(an_array_is_closed),
-		cmocka_unit_test(packets_stay_whole),	  cmocka_unit_test(lines_stay_whole),
+		cmocka_unit_test(a_json_is_closed),
+		cmocka_unit_test(an_array_is_closed),
+		cmocka_unit_test(packets_stay_whole),
+		cmocka_unit_test(lines_stay_whole),
 		cmocka_unit_test(what_is_no_trace_stays),
+		cmocka_unit_test(a_full_disk_has_room_to_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
