@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # After a meson install: runs as a service under the systemd that `run` boots.
-. /traced-test/lib.sh
+. "${0%/*}/lib.sh"
 
 journalctl --update-catalog
 check "sysusers made the group" getent group traced

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The life of Debian's packages on a machine: runs as a service under the systemd that `run` boots.
-. /traced-test/lib.sh
+. "${0%/*}/lib.sh"
 export DEBIAN_FRONTEND=noninteractive
 echo force-unsafe-io >/etc/dpkg/dpkg.cfg.d/traced-test
 cd /traced-test || exit
