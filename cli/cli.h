@@ -105,6 +105,12 @@ struct event_option {
 	const char *filter; /* NULL: none */
 };
 
+struct probe_option {
+	const char *definition;
+	const char *filter; /* NULL: none */
+	bool user;	    /* of a program, not of the kernel */
+};
+
 struct merge_option {
 	const char *path;
 	const char *syncs; /* the file of its clock_sync events; NULL: none but its own */
@@ -131,6 +137,9 @@ struct options {
 	unsigned keep;					/* files; 0: all */
 	struct event_option *events;
 	size_t event_count;
+	struct probe_option *probes;
+	size_t probe_count;
+	bool filter_is_probes; /* what the next -f belongs to: the last probe, not the last event */
 	struct merge_option *merges;
 	size_t merge_count;
 	uint64_t sync_bound_ns; /* 0: not given */
@@ -140,8 +149,7 @@ struct options {
 	struct word_list cpu_profiles;
 	const char *comm;    /* of a profile's samples; NULL: not given */
 	const char *symbols; /* a folder; NULL: not given */
-	struct word_list functions, not_functions, graph_roots, trace_options, kprobes, uprobes,
-		shed;
+	struct word_list functions, not_functions, graph_roots, trace_options, shed;
 	uint32_t graph_depth;			/* 0: not given */
 	uint32_t sample_hz;			/* the same */
 	const char *sample_event;		/* NULL: not given */

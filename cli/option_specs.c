@@ -95,8 +95,6 @@ DEFINE_ADD_WORD(functions)
 DEFINE_ADD_WORD(not_functions)
 DEFINE_ADD_WORD(graph_roots)
 DEFINE_ADD_WORD(trace_options)
-DEFINE_ADD_WORD(kprobes)
-DEFINE_ADD_WORD(uprobes)
 DEFINE_ADD_WORD(shed)
 DEFINE_SET_STRING(symbols)
 DEFINE_SET_STRING(comm)
@@ -162,26 +160,58 @@ static int set_event(struct options *o, const char *value, struct error *err)
 		return error_errno(err, -ENOMEM, "-e %s", value);
 	o->events = events;
 	events[o->event_count++] = (struct event_option){ .glob = value };
+	o->filter_is_probes = false;
 	return 0;
+}
+
+static int add_probe(struct options *o, const char *definition, bool user, struct error *err)
+{
+	struct probe_option *probes = reallocarray(o->probes, o->probe_count + 1, sizeof(*probes));
+
+	if (!probes)
+		return error_errno(err, -ENOMEM, "%s", definition);
+	o->probes = probes;
+	probes[o->probe_count++] = (struct probe_option){ definition, NULL, user };
+	o->filter_is_probes = true;
+	return 0;
+}
+
+static int add_kprobe(struct options *o, const char *value, struct error *err)
+{
+	return add_probe(o, value, false, err);
+}
+
+static int add_uprobe(struct options *o, const char *value, struct error *err)
+{
+	return add_probe(o, value, true, err);
 }
 
 static int set_filter(struct options *o, const char *value, struct error *err)
 {
-	struct event_option *event;
+	const char *option = "-e", *of, **filter;
 
-	if (!o->event_count) {
+	if (!o->event_count && !o->probe_count) {
 		error_set(err, -EINVAL, "-f '%s' has no event before it", value);
-		return error_hint(err, "a filter belongs to the -e that precedes it: "
+		return error_hint(err, "a filter belongs to the -e or the probe that precedes it: "
 				       "-e sched:sched_switch -f 'next_prio < 100'");
 	}
-	event = &o->events[o->event_count - 1];
-	if (event->filter) {
-		error_set(err, -EINVAL, "-e %s has two filters", event->glob);
-		return error_hint(err, "join them: -f '(%s) && (%s)'", event->filter, value);
+	if (o->filter_is_probes) {
+		struct probe_option *probe = &o->probes[o->probe_count - 1];
+
+		option = probe->user ? "--uprobe" : "--kprobe";
+		of = probe->definition;
+		filter = &probe->filter;
+	} else {
+		of = o->events[o->event_count - 1].glob;
+		filter = &o->events[o->event_count - 1].filter;
+	}
+	if (*filter) {
+		error_set(err, -EINVAL, "%s %s has two filters", option, of);
+		return error_hint(err, "join them: -f '(%s) && (%s)'", *filter, value);
 	}
 	if (!*value)
-		return error_set(err, -EINVAL, "the filter of -e %s is empty", event->glob);
-	event->filter = value;
+		return error_set(err, -EINVAL, "the filter of %s %s is empty", option, of);
+	*filter = value;
 	return 0;
 }
 
@@ -324,8 +354,9 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			 COMPLETE_FORMAT, set_format },
 	[OPT_EVENT] = { 'e', "event", "GLOB", "an event, a system or a glob; may be repeated",
 			COMPLETE_EVENT, set_event },
-	[OPT_FILTER] = { 'f', "filter", "FILTER", "the kernel's filter for the -e that precedes it",
-			 COMPLETE_NOTHING, set_filter },
+	[OPT_FILTER] = { 'f', "filter", "FILTER",
+			 "the kernel's filter for the -e or probe before it", COMPLETE_NOTHING,
+			 set_filter },
 	[OPT_PROFILE] = { 0, "profile", "NAME", "the events of a profile (tracectl profiles)",
 			  COMPLETE_PROFILE, set_profile },
 	[OPT_TRACER] = { 'p', "tracer", "TRACER", "trace functions: function or function_graph",
@@ -342,10 +373,10 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			       COMPLETE_NOTHING, add_trace_options },
 	[OPT_KPROBE] = { 0, "kprobe", "PROBE",
 			 "an event in the kernel's code: 'p:NAME FUNCTION ARGUMENTS'",
-			 COMPLETE_NOTHING, add_kprobes },
+			 COMPLETE_NOTHING, add_kprobe },
 	[OPT_UPROBE] = { 0, "uprobe", "PROBE",
-			 "an event in a program: 'p:NAME /PATH:0xOFFSET ARGUMENTS'",
-			 COMPLETE_NOTHING, add_uprobes },
+			 "an event in a program: 'p:NAME /PATH:FUNCTION ARGUMENTS'",
+			 COMPLETE_NOTHING, add_uprobe },
 	[OPT_TOP_LEVEL] = { 0, "top-level", NULL, "take the top-level buffer for the recording",
 			    COMPLETE_NOTHING, set_top_level },
 	[OPT_PID] = { 'P', "pid", "PID", "only this task; may be repeated", COMPLETE_NOTHING,

@@ -10,15 +10,14 @@
 void options_deinit(struct options *o)
 {
 	free(o->events);
+	free(o->probes);
 	free(o->merges);
 	free(o->pids);
 	free(o->functions.items);
 	free(o->not_functions.items);
 	free(o->graph_roots.items);
 	free(o->trace_options.items);
-	free(o->kprobes.items);
 	free(o->shed.items);
-	free(o->uprobes.items);
 	free(o->cpu_profiles.items);
 	free(o->args);
 	*o = (struct options){ 0 };

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "probe.h"
+
 /* Where none is named, the daemon takes those of its configuration. */
 static int fill_events(struct start_request *s, const struct options *o)
 {
@@ -45,6 +47,51 @@ static int fill_pids(struct start_request *s, const struct options *o, pid_t chi
 	return 0;
 }
 
+/* Those of the kernel, and then those of programs. */
+static int fill_probes_of(struct start_request *s, const struct options *o, bool user,
+			  struct error *err)
+{
+	size_t first = s->probe_count;
+	bool any_filter = false;
+
+	for (size_t i = 0; i < o->probe_count; i++) {
+		const struct probe_option *probe = &o->probes[i];
+		int r;
+
+		if (probe->user != user)
+			continue;
+		r = probe_definition(&s->probes[s->probe_count], probe, err);
+		if (r < 0)
+			return r;
+		any_filter |= probe->filter != NULL;
+		s->probe_filters[s->probe_count++] = (char *)(probe->filter ?: "");
+	}
+	if (user) {
+		s->message.uprobes = s->probes + first;
+		s->message.n_uprobes = s->probe_count - first;
+		s->message.uprobe_filters = s->probe_filters + first;
+		s->message.n_uprobe_filters = any_filter ? s->probe_count - first : 0;
+	} else {
+		s->message.kprobes = s->probes;
+		s->message.n_kprobes = s->probe_count;
+		s->message.kprobe_filters = s->probe_filters;
+		s->message.n_kprobe_filters = any_filter ? s->probe_count : 0;
+	}
+	return 0;
+}
+
+static int fill_probes(struct start_request *s, const struct options *o, struct error *err)
+{
+	int r;
+
+	s->probes = calloc(o->probe_count + 1, sizeof(*s->probes));
+	s->probe_filters = calloc(o->probe_count + 1, sizeof(*s->probe_filters));
+	if (!s->probes || !s->probe_filters)
+		return error_errno(err, -ENOMEM, "the probes");
+	r = fill_probes_of(s, o, false, err);
+	return r < 0 ? r : fill_probes_of(s, o, true, err);
+}
+
 int start_request_init(struct start_request *ret, const struct options *o, pid_t child,
 		       struct error *err)
 {
@@ -56,6 +103,8 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 	if (r < 0)
 		return error_errno(err, r, "the events");
 	r = fill_pids(&s, o, child, err);
+	if (r == 0)
+		r = fill_probes(&s, o, err);
 	if (r < 0)
 		return r;
 	if (o->tracer)
@@ -68,10 +117,6 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 	s.message.n_graph_roots = o->graph_roots.count;
 	s.message.options = (char **)o->trace_options.items;
 	s.message.n_options = o->trace_options.count;
-	s.message.kprobes = (char **)o->kprobes.items;
-	s.message.n_kprobes = o->kprobes.count;
-	s.message.uprobes = (char **)o->uprobes.items;
-	s.message.n_uprobes = o->uprobes.count;
 	s.message.graph_depth = o->graph_depth;
 	s.message.top_level = o->top_level;
 	if (o->name)
@@ -109,5 +154,9 @@ void start_request_deinit(struct start_request *s)
 	free(s->specs);
 	free(s->spec_list);
 	free(s->pids);
+	for (size_t i = 0; i < s->probe_count; i++)
+		free(s->probes[i]);
+	free(s->probes);
+	free(s->probe_filters);
 	*s = (struct start_request){ 0 };
 }

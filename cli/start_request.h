@@ -11,9 +11,15 @@ struct start_request {
 	Traced__Control__EventSpec *specs; /* owned, like the rest */
 	Traced__Control__EventSpec **spec_list;
 	int32_t *pids;
+	char **probes;	      /* of both kinds, and as many strings, owned */
+	char **probe_filters; /* theirs; the strings are the options' */
+	size_t probe_count;
 };
 
-/* child: the pid of the held command, or 0. -ESRCH: no such process. */
+/*
+ * child: the pid of the held command, or 0. -ESRCH: no such process. Opens programs in which
+ * uprobes are given by a function's name; their errors as of function_place_find().
+ */
 int start_request_init(struct start_request *ret, const struct options *o, pid_t child,
 		       struct error *err);
 void start_request_deinit(struct start_request *s);

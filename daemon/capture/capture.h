@@ -81,7 +81,9 @@ struct capture_request {
 	struct capture_event_bounds bounds; /* of what the specs may mean */
 	struct capture_functions functions;
 	struct capture_words kprobes, uprobes; /* definitions: probes.h */
-	struct capture_words options;	       /* trace options: "func_stack_trace", "noirq-info" */
+	/* Of the probe at the same place, "": none; may be fewer. */
+	struct capture_words kprobe_filters, uprobe_filters;
+	struct capture_words options; /* trace options: "func_stack_trace", "noirq-info" */
 	bool top_level;	   /* the top-level buffer instead of an instance; -EBUSY: it is in use */
 	const pid_t *pids; /* only these tasks; NULL: all */
 	size_t pid_count;

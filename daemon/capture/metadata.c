@@ -115,6 +115,10 @@ static int fill_request(Traced__Capture__Request *to, const struct capture_reque
 	to->n_kprobes = request->kprobes.count;
 	to->uprobes = (char **)(uintptr_t)request->uprobes.items;
 	to->n_uprobes = request->uprobes.count;
+	to->kprobe_filters = (char **)(uintptr_t)request->kprobe_filters.items;
+	to->n_kprobe_filters = request->kprobe_filters.count;
+	to->uprobe_filters = (char **)(uintptr_t)request->uprobe_filters.items;
+	to->n_uprobe_filters = request->uprobe_filters.count;
 	if (request->functions.tracer)
 		to->tracer = (char *)(uintptr_t)request->functions.tracer;
 	if (request->cpus) {

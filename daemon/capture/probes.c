@@ -98,7 +98,8 @@ static int check_place(const struct definition *d, const char *text, bool user, 
 	if ((size_t)(colon - d->place) == d->place_len) {
 		error_set(err, -EINVAL, "the probe '%.200s' has no offset in its file", text);
 		return error_hint(err,
-				  "as in /PATH:0x1234; 'readelf -sW /PATH' lists functions: the "
+				  "as in /PATH:0x1234; tracectl finds that of /PATH:FUNCTION, and "
+				  "'readelf -sW /PATH' lists functions: the "
 				  "offset is a value there, less its segment's address, more "
 				  "that segment's place in the file ('readelf -lW')");
 	}
@@ -164,7 +165,7 @@ void probe_list_deinit(struct probe_list *l)
 }
 
 static int add_event(struct probe_list *l, const char *group, const char *name, const char *text,
-		     struct error *err)
+		     const char *filter, struct error *err)
 {
 	char *glob;
 
@@ -178,12 +179,18 @@ static int add_event(struct probe_list *l, const char *group, const char *name, 
 		return error_hint(err, "name one of them otherwise: '%c:OTHER ...' for '%.200s'",
 				  *text == 'r' ? 'r' : 'p', text);
 	}
-	l->specs[l->count++] = (struct capture_event_spec){ .glob = glob };
+	l->specs[l->count++] = (struct capture_event_spec){ .glob = glob, .filter = filter };
 	return 0;
 }
 
-static int plan_each(struct plan *plan, const struct capture_words *words, bool user,
-		     const char *group, struct probe_list *l, struct error *err)
+static const char *filter_at(const struct capture_words *filters, size_t i)
+{
+	return i < filters->count && *filters->items[i] ? filters->items[i] : NULL;
+}
+
+static int plan_each(struct plan *plan, const struct capture_words *words,
+		     const struct capture_words *filters, bool user, const char *group,
+		     struct probe_list *l, struct error *err)
 {
 	for (size_t i = 0; i < words->count; i++) {
 		_cleanup_free_ char *line = NULL, *undo = NULL;
@@ -191,7 +198,8 @@ static int plan_each(struct plan *plan, const struct capture_words *words, bool 
 		int r = parse(&d, words->items[i], user, err);
 
 		if (r == 0)
-			r = add_event(l, group, d.name, words->items[i], err);
+			r = add_event(l, group, d.name, words->items[i], filter_at(filters, i),
+				      err);
 		if (r < 0)
 			return r;
 		if (asprintf(&line, "%s:%s/%s %s\n", d.type, group, d.name, d.place) < 0)
@@ -214,8 +222,10 @@ int probes_plan(struct plan *plan, const struct capture_request *request, const 
 	ret->specs = calloc(count + 1, sizeof(*ret->specs));
 	if (!ret->specs)
 		return error_set(err, -ENOMEM, "out of memory");
-	r = plan_each(plan, &request->kprobes, false, group, ret, err);
-	return r < 0 ? r : plan_each(plan, &request->uprobes, true, group, ret, err);
+	r = plan_each(plan, &request->kprobes, &request->kprobe_filters, false, group, ret, err);
+	return r < 0 ? r
+		     : plan_each(plan, &request->uprobes, &request->uprobe_filters, true, group,
+				 ret, err);
 }
 
 bool probes_are_in(const char *file)

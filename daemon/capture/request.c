@@ -93,6 +93,38 @@ int kernel_check(const char *proc, struct error *err)
 	return error_hint(err, "trace-cmd records on older kernels, too");
 }
 
+static int check_filter(const char *filter, const char *of, struct error *err)
+{
+	return !filter || strlen(filter) <= FILTER_LEN_MAX
+		       ? 0
+		       : error_set(err, -E2BIG, "the filter for '%.200s' is too long", of);
+}
+
+static int check_probe_filters(const struct capture_words *filters,
+			       const struct capture_words *probes, struct error *err)
+{
+	int r = 0;
+
+	if (filters->count > probes->count)
+		return error_set(err, -EINVAL, "there are more filters than probes");
+	for (size_t i = 0; i < filters->count && r == 0; i++)
+		r = check_filter(filters->items[i], probes->items[i], err);
+	return r;
+}
+
+static int check_filters(const struct capture_request *request, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < request->event_count && r == 0; i++)
+		r = check_filter(request->events[i].filter, request->events[i].glob, err);
+	if (r == 0)
+		r = check_probe_filters(&request->kprobe_filters, &request->kprobes, err);
+	if (r == 0)
+		r = check_probe_filters(&request->uprobe_filters, &request->uprobes, err);
+	return r;
+}
+
 int request_check(const struct capture_env *env, const struct capture_request *request,
 		  struct error *err)
 {
@@ -107,15 +139,13 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 	if (!request->event_count && !request->functions.tracer && !request->kprobes.count &&
 	    !request->uprobes.count)
 		return error_set(err, -EINVAL, "no events were asked for");
-	for (size_t i = 0; i < request->event_count; i++)
-		if (request->events[i].filter && strlen(request->events[i].filter) > FILTER_LEN_MAX)
-			return error_set(err, -E2BIG, "the filter for '%s' is too long",
-					 request->events[i].glob);
 	if (request->sampling.hz && (request->ring || request->streamed))
 		return error_set(err, -EINVAL,
 				 "samples go into a recording that is written at its "
 				 "end: neither --ring nor --stream");
-	r = kernel_check(env->proc, err);
+	r = check_filters(request, err);
+	if (r == 0)
+		r = kernel_check(env->proc, err);
 	if (r == 0 && request->sampling.hz)
 		r = sampling_check(&request->sampling, err);
 	if (r == 0)

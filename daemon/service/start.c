@@ -117,6 +117,10 @@ static int check_texts(const Traced__Control__Start *start, struct error *err)
 		r = check_words(start->kprobes, start->n_kprobes, "probe", err);
 	if (r >= 0)
 		r = check_words(start->uprobes, start->n_uprobes, "probe", err);
+	if (r >= 0)
+		r = check_words(start->kprobe_filters, start->n_kprobe_filters, "filter", err);
+	if (r >= 0)
+		r = check_words(start->uprobe_filters, start->n_uprobe_filters, "filter", err);
 	return r;
 }
 
@@ -232,6 +236,8 @@ static void choose_functions(struct start_plan *p)
 	f->depth = start->graph_depth;
 	p->request.kprobes = words(start->kprobes, start->n_kprobes);
 	p->request.uprobes = words(start->uprobes, start->n_uprobes);
+	p->request.kprobe_filters = words(start->kprobe_filters, start->n_kprobe_filters);
+	p->request.uprobe_filters = words(start->uprobe_filters, start->n_uprobe_filters);
 	p->request.sampling = (struct sampling){
 		.hz = start->sample_hz,
 		.event = *start->sample_event ? start->sample_event : NULL,

@@ -11,6 +11,7 @@ struct function {
 	uint64_t size;	   /* 0: not told */
 	const char *name;  /* the library's */
 	unsigned rank;
+	bool chosen; /* which one it is is found out as the program starts (STT_GNU_IFUNC) */
 };
 
 struct elf_file {
@@ -108,6 +109,25 @@ static bool to_address(Elf *elf, uint64_t offset, GElf_Addr *ret)
 	return false;
 }
 
+/* And the other way round. */
+static bool to_offset(Elf *elf, GElf_Addr address, uint64_t *ret)
+{
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr ph;
+
+		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
+		    address < ph.p_vaddr || address - ph.p_vaddr >= ph.p_filesz)
+			continue;
+		*ret = address - ph.p_vaddr + ph.p_offset;
+		return true;
+	}
+	return false;
+}
+
 /* Of several names of one place the one that counts is that which programs use. */
 static unsigned rank(const GElf_Sym *sym, const char *name)
 {
@@ -143,7 +163,8 @@ static void load_functions(struct elf_file *f)
 		if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS ||
 		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
 			continue;
-		*to = (struct function){ address, sym.st_size, name, rank(&sym, name) };
+		*to = (struct function){ address, sym.st_size, name, rank(&sym, name),
+					 type == STT_GNU_IFUNC };
 		f->count++;
 	}
 	if (f->count)
@@ -178,4 +199,65 @@ const char *elf_file_find(struct elf_file *f, uint64_t offset)
 		return !found->size || address - found->address < found->size ? found->name : NULL;
 	}
 	return NULL;
+}
+
+/* Without its version, if it has one: "@@V" is the default's, "@V" is for old programs. */
+static size_t name_len(const struct function *function)
+{
+	return strcspn(function->name, "@");
+}
+
+static bool is_called(const struct function *function, const char *name)
+{
+	size_t len = name_len(function);
+	const char *version = function->name + len;
+
+	return !strncmp(function->name, name, len) && !name[len] &&
+	       (!*version || !strncmp(version, "@@", 2));
+}
+
+size_t elf_file_locate(struct elf_file *f, const char *name, uint64_t *offsets, size_t max,
+		       bool *ret_chosen)
+{
+	uint64_t last = 0;
+	size_t count = 0;
+
+	*ret_chosen = false;
+	if (!f->loaded)
+		load_functions(f);
+	for (size_t i = 0; i < f->count; i++) {
+		uint64_t offset;
+
+		if (!is_called(&f->functions[i], name))
+			continue;
+		*ret_chosen |= f->functions[i].chosen;
+		if (f->functions[i].chosen ||
+		    !to_offset(f->elf, f->functions[i].address - f->bias, &offset) ||
+		    (count && offset == last))
+			continue;
+		if (count < max)
+			offsets[count] = offset;
+		count++;
+		last = offset;
+	}
+	return count;
+}
+
+size_t elf_file_names(struct elf_file *f, struct buf *text, const char ***ret)
+{
+	const char *p;
+
+	if (!f->loaded)
+		load_functions(f);
+	for (size_t i = 0; i < f->count; i++) {
+		buf_append(text, f->functions[i].name, name_len(&f->functions[i]));
+		buf_putc(text, '\0');
+	}
+	*ret = buf_error(text) ? NULL : calloc(f->count + 1, sizeof(**ret));
+	if (!*ret)
+		return 0;
+	p = text->data;
+	for (size_t i = 0; i < f->count; i++, p += strlen(p) + 1)
+		(*ret)[i] = p;
+	return f->count;
 }

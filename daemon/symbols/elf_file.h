@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/buf.h"
+
 struct elf_file;
 
 /*
@@ -22,3 +24,13 @@ struct elf_file *elf_file_free(struct elf_file *f);
 
 /* The function at that offset in the file; valid as long as f. NULL: none is known. */
 const char *elf_file_find(struct elf_file *f, uint64_t offset);
+
+/*
+ * Where in the file the functions of that name begin: offsets gets at most max of them; returns how
+ * many there are. *ret_chosen: one is chosen as a program starts (STT_GNU_IFUNC), and is not among
+ * them.
+ */
+size_t elf_file_locate(struct elf_file *f, const char *name, uint64_t *offsets, size_t max,
+		       bool *ret_chosen);
+/* All names: *ret, to be freed, is of strings that are put into text. Returns how many. */
+size_t elf_file_names(struct elf_file *f, struct buf *text, const char ***ret);

@@ -20,3 +20,16 @@ const char *elf_file_find(struct elf_file *f _unused_, uint64_t offset _unused_)
 {
 	return NULL;
 }
+
+size_t elf_file_locate(struct elf_file *f _unused_, const char *name _unused_,
+		       uint64_t *offsets _unused_, size_t max _unused_, bool *ret_chosen)
+{
+	*ret_chosen = false;
+	return 0;
+}
+
+size_t elf_file_names(struct elf_file *f _unused_, struct buf *text _unused_, const char ***ret)
+{
+	*ret = NULL;
+	return 0;
+}

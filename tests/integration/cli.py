@@ -224,11 +224,13 @@ def a_programs_probe(test):
         return
     before = probes.read_text()
     program = test.tracectl.resolve()
-    result = record(test, "--uprobe", f"p:begins {program}:0x{entry_of(program):x} sp=$stack", "-o",
-                    "x.txt", "--", program, "--version")
+    result = record(test, "--uprobe", f"p:begins {program}:0x{entry_of(program):x} sp=$stack", "--uprobe",
+                    f"p:other {program}:0x{entry_of(program):x} sp=$stack", "-f", "sp == 1", "-o", "x.txt",
+                    "--", program, "--version")
     text = (test.dir / "x.txt").read_text(errors="replace")
     check(re.search(r"tracectl-\d+ .*: begins: \(0x[0-9a-f]+\) sp=0x[0-9a-f]+$", text, re.M),
           f"no probe in\n{text[-1000:]}{result}")
+    check(": other: " not in text, "what the probe's filter leaves out is there")
     until = time.monotonic() + 10
     while probes.read_text() != before and time.monotonic() < until:
         time.sleep(0.05)

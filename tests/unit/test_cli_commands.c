@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "destination.h"
 #include "hints.h"
+#include "probe.h"
 #include "start_request.h"
 
 static void the_table_is_sound(void **state _unused_)
@@ -115,6 +116,112 @@ static void a_request_carries_what_was_said(void **state _unused_)
 	assert_non_null(err.hint);
 }
 
+static char *definition_of(const char *text, struct error *err)
+{
+	const struct probe_option probe = { .definition = text, .user = true };
+	char *definition;
+
+	return probe_definition(&definition, &probe, err) < 0 ? NULL : definition;
+}
+
+/* "BEFORE/PATH/OF/THIS/PROGRAM:AFTER" */
+static char *of_this_program(const char *before, const char *after)
+{
+	char path[4096], *text;
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	assert_true(n > 0);
+	path[n] = '\0';
+	assert_true(asprintf(&text, "%s%s:%s", before, path, after) > 0);
+	return text;
+}
+
+#if HAVE_LIBDW
+__attribute__((noinline, used)) static int probed_function(int n)
+{
+	return n * 5 + 2;
+}
+
+static void a_function_of_a_program_has_an_offset(void **state _unused_)
+{
+	_cleanup_free_ char *text = of_this_program("r8:mine  ",
+						    "probed_function+0x4%return a=%di"),
+			    *bare = of_this_program(" ", "probed_function"),
+			    *back = of_this_program("r ", "probed_function"),
+			    *mistyped = of_this_program("p:x ", "probed_functoin"), *found = NULL,
+			    *first = NULL, *returned = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	unsigned long long offset;
+	char *digits;
+
+	assert_int_equal(probed_function(2), 12);
+	found = definition_of(text, &err);
+	assert_non_null(found);
+	digits = strstr(found, ":0x") + 1;
+	assert_memory_equal(found, text, (size_t)(digits - found));
+	offset = strtoull(digits, NULL, 16);
+	assert_true(offset > 4);
+	assert_string_equal(strchr(digits, '%'), "%return a=%di");
+
+	first = definition_of(bare, &err);
+	assert_memory_equal(first, "p:probed_function /", 19);
+	assert_int_equal(strtoull(strstr(first, ":0x") + 1, NULL, 16), offset - 4);
+
+	returned = definition_of(back, &err);
+	assert_memory_equal(returned, "r:probed_function__return /", 27);
+
+	assert_null(definition_of(mistyped, &err));
+	assert_non_null(strstr(err.message, "has no function 'probed_functoin'"));
+	assert_non_null(strstr(err.hint, "'probed_function'"));
+}
+#else
+static void a_function_of_a_program_has_an_offset(void **state _unused_)
+{
+	_cleanup_free_ char *text = of_this_program("p:x ", "main");
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	assert_null(definition_of(text, &err));
+	assert_non_null(strstr(err.hint, ":0x1234"));
+}
+#endif
+
+static void other_probes_stay_as_they_are(void **state _unused_)
+{
+	static const char *const texts[] = { "p:x /bin/sh:0x123 %ax", "/a:b/c:4660", "p:x", "",
+					     "p:x sh:main",	      "p:x /bin/sh" };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		char *definition = definition_of(texts[i], &err);
+
+		assert_string_equal(definition, texts[i]);
+		free(definition);
+	}
+	assert_null(definition_of("p:x /no/such/program:main", &err));
+	assert_int_equal(err.code, ENOENT);
+	assert_non_null(strstr(err.message, "p:x /no/such/program:main"));
+	assert_null(definition_of("p:x /dev/null:main", &err));
+}
+
+static void probes_are_asked_for_with_their_filters(void **state _unused_)
+{
+	struct probe_option probes[] = { { "/bin/sh:0x10", NULL, true },
+					 { "vfs_read", NULL, false },
+					 { "vfs_open", "x > 1", false } };
+	struct options o = { .probes = probes, .probe_count = ARRAY_SIZE(probes) };
+	_cleanup_start_request_ struct start_request s = { 0 };
+
+	assert_int_equal(start_request_init(&s, &o, 0, NULL), 0);
+	assert_int_equal(s.message.n_kprobes, 2);
+	assert_string_equal(s.message.kprobes[1], "vfs_open");
+	assert_int_equal(s.message.n_kprobe_filters, 2);
+	assert_string_equal(s.message.kprobe_filters[0], "");
+	assert_string_equal(s.message.kprobe_filters[1], "x > 1");
+	assert_int_equal(s.message.n_uprobes, 1);
+	assert_string_equal(s.message.uprobes[0], "/bin/sh:0x10");
+	assert_int_equal(s.message.n_uprobe_filters, 0);
+}
+
 /* The exit status tells whether something is missing; only --fail-on-loss minds a loss. */
 static void the_status_tells_what_is_missing(void **state _unused_)
 {
@@ -205,6 +312,9 @@ int main(void)
 		cmocka_unit_test(a_mistyped_command_finds_the_nearest),
 		cmocka_unit_test(nothing_named_is_left_to_the_daemon),
 		cmocka_unit_test(a_profile_alone_brings_no_defaults),
+		cmocka_unit_test(a_function_of_a_program_has_an_offset),
+		cmocka_unit_test(other_probes_stay_as_they_are),
+		cmocka_unit_test(probes_are_asked_for_with_their_filters),
 		cmocka_unit_test(a_request_carries_what_was_said),
 		cmocka_unit_test(the_status_tells_what_is_missing),
 		cmocka_unit_test(the_size_of_a_json_is_estimated),

@@ -82,6 +82,27 @@ static void a_whole_line_is_read(void **state _unused_)
 	parsed_deinit(&p);
 }
 
+static void a_filter_is_of_the_option_before_it(void **state _unused_)
+{
+	struct parsed p;
+
+	PARSE(&p, "--kprobe", "p:a f x=%di", "-f", "x > 1", "-e", "irq", "-f", "irq == 3",
+	      "--uprobe", "/bin/sh:main", "-f", "common_pid == 7");
+	assert_int_equal(p.r, 0);
+	assert_int_equal(p.o.event_count, 1);
+	assert_string_equal(p.o.events[0].filter, "irq == 3");
+	assert_int_equal(p.o.probe_count, 2);
+	assert_string_equal(p.o.probes[0].definition, "p:a f x=%di");
+	assert_string_equal(p.o.probes[0].filter, "x > 1");
+	assert_true(!p.o.probes[0].user && p.o.probes[1].user);
+	assert_string_equal(p.o.probes[1].filter, "common_pid == 7");
+	parsed_deinit(&p);
+	PARSE(&p, "-e", "irq", "--kprobe", "f", "-f", "x > 1", "-f", "x < 9");
+	assert_int_equal(p.r, -EINVAL);
+	assert_non_null(strstr(p.err.message, "--kprobe f has two filters"));
+	parsed_deinit(&p);
+}
+
 static void positionals_may_stand_anywhere(void **state _unused_)
 {
 	struct parsed p;
@@ -341,6 +362,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(letters_and_names_are_unique),
 		cmocka_unit_test(a_whole_line_is_read),
+		cmocka_unit_test(a_filter_is_of_the_option_before_it),
 		cmocka_unit_test(positionals_may_stand_anywhere),
 		cmocka_unit_test(a_value_may_be_two_dashes),
 		cmocka_unit_test(globals_end_at_the_command),

@@ -117,6 +117,27 @@ static void names_are_told_apart(void **state _unused_)
 	probe_list_deinit(&list);
 }
 
+static void filters_are_of_the_probe_at_their_place(void **state _unused_)
+{
+	static const char *const probes[] = { "vfs_read", "vfs_write", "vfs_open" };
+	static const char *const filters[] = { "", "count > 1" };
+	const struct capture_request r = { .kprobes = { probes, ARRAY_SIZE(probes) },
+					   .kprobe_filters = { filters, ARRAY_SIZE(filters) },
+					   .uprobes = { (const char *const[]){ "/bin/sh:0x10" },
+							1 } };
+	struct probe_list list = { 0 };
+	struct plan plan = { 0 };
+
+	assert_int_equal(probes_plan(&plan, &r, GROUP, &list, NULL), 0);
+	assert_int_equal(list.count, 4);
+	assert_null(list.specs[0].filter);
+	assert_string_equal(list.specs[1].filter, "count > 1");
+	assert_null(list.specs[2].filter);
+	assert_null(list.specs[3].filter);
+	plan_deinit(&plan);
+	probe_list_deinit(&list);
+}
+
 static void others_globs_leave_them_alone(void **state _unused_)
 {
 	assert_true(event_glob_matches(GROUP ":open", GROUP ":open"));
@@ -206,6 +227,7 @@ int main(void)
 		cmocka_unit_test(a_definition_becomes_a_line),
 		cmocka_unit_test(a_wrong_one_is_explained),
 		cmocka_unit_test(names_are_told_apart),
+		cmocka_unit_test(filters_are_of_the_probe_at_their_place),
 		cmocka_unit_test(others_globs_leave_them_alone),
 		cmocka_unit_test(the_caret_points_at_what_was_typed),
 		cmocka_unit_test(an_older_error_is_not_told),

@@ -136,6 +136,10 @@ static void put_request(struct buf *b, const Traced__Capture__Request *r)
 		put_words(b, "kprobes", r->kprobes, r->n_kprobes);
 	if (r->n_uprobes)
 		put_words(b, "uprobes", r->uprobes, r->n_uprobes);
+	if (r->n_kprobe_filters)
+		put_words(b, "kprobe_filters", r->kprobe_filters, r->n_kprobe_filters);
+	if (r->n_uprobe_filters)
+		put_words(b, "uprobe_filters", r->uprobe_filters, r->n_uprobe_filters);
 	json_put_string_key(b, "tracer", r->tracer);
 	json_put_u64_key(b, "duration_ns", r->duration_ns);
 	json_put_u64_key(b, "buffer_bytes_per_cpu", r->buffer_bytes);

@@ -3,6 +3,7 @@
 """In a guest: events that a recording makes in the kernel's code and in programs, and
 that they are gone afterwards."""
 
+import os
 import pathlib
 import re
 
@@ -28,6 +29,30 @@ def a_program(test):
     text = text_of(test)
     check(len(re.findall(r"tracectl-\d+ .*: begins: \(0x[0-9a-f]+\)$", text, re.M)) >= 3,
           f"not begun thrice in\n{text[-1500:]}")
+
+
+def a_function_by_its_name(test):
+    maps = pathlib.Path("/proc/self/maps").read_text()
+    library = re.search(r"(/\S+/libc\.so\.6)$", maps, re.M)[1]
+    record(test, "--uprobe", f"{library}:malloc", "--uprobe", f"r:made {library}:malloc $retval", "-o", "out.txt",
+           during=lambda: [test.run("status") for _ in range(3)])
+    text = text_of(test)
+    for wanted in (r"tracectl-\d+ .*: malloc: \(0x[0-9a-f]+\)$", r"tracectl-\d+ .*: made: \(0x[0-9a-f]+ <- "):
+        check(re.search(wanted, text, re.M), f"no /{wanted}/ in\n{text[-1500:]}")
+
+
+def filtered(test):
+    """By an argument, and by whose call it is."""
+    fd = os.open("/proc/self/exe", os.O_RDONLY)
+    record(test, "--kprobe", "p:sized vfs_read size=%dx", "-f", "size == 7", "--kprobe", "p:other vfs_read",
+           "-f", f"common_pid != {os.getpid()}", "-o", "out.txt",
+           during=lambda: [os.pread(fd, n, 0) for n in (7, 8) * 20])
+    os.close(fd)
+    text = text_of(test)
+    sizes = re.findall(r"-(\d+) .*: sized: .* size=(0x[0-9a-f]+)$", text, re.M)
+    check(sizes.count((str(os.getpid()), "0x7")) == 20, f"not twenty reads of 7 bytes among {sizes}")
+    check({size for _, size in sizes} == {"0x7"}, f"others than of 7 bytes: {sizes}")
+    check(not re.search(rf"-{os.getpid()} .*: other: ", text), "a task that is filtered out is there")
 
 
 def every_format(test):
@@ -117,6 +142,8 @@ def main():
     test = of_a_guest("probes")
     test.case("calls and returns", calls_and_returns, daemon=True)
     test.case("a program", a_program, daemon=True)
+    test.case("a function of a library by its name", a_function_by_its_name, daemon=True)
+    test.case("filters", filtered, daemon=True)
     test.case("in every format", every_format, daemon=True)
     test.case("the kernel's text", the_kernels_text, daemon=True)
     test.case("two recordings' of one name", two_at_once, daemon=True)
