@@ -19,7 +19,7 @@
 static int open_input(const char *path, struct error *err)
 {
 	_cleanup_close_ int fd = -EBADF;
-	struct stat st;
+	int r;
 
 	if (!strcmp(path, "-")) {
 		if (isatty(STDIN_FILENO)) {
@@ -30,11 +30,10 @@ static int open_input(const char *path, struct error *err)
 	} else {
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	}
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
 		return error_errno(err, -errno, "%s", path);
-	if (S_ISDIR(st.st_mode))
-		return error_errno(err, -EISDIR, "%s", path);
-	return S_ISREG(st.st_mode) ? TAKE_FD(fd) : input_keep(fd, err);
+	r = input_keep(&fd, path, INPUT_RECORDING, err);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 static bool same_file(int in, const char *out)

@@ -2,9 +2,19 @@
 #include "input.h"
 
 #include <fcntl.h>
+#include <sys/statvfs.h>
 
+#include "export/marks/trace_file.h"
+#include "export/samples/cpu_profile.h"
 #include "import/import.h"
+#include "stream/reader.h"
 #include "util/io.h"
+#include "util/parse.h"
+
+#define PIECE (256U << 10)
+/* Of a file, by which its kind is known. */
+#define BEGINNING 4096
+#define ROOM_MIN (UINT64_C(256) << 20)
 
 static const char *temp_place(void)
 {
@@ -22,32 +32,104 @@ static int temp_file(struct error *err)
 	return error_hint(err, "TMPDIR names another place");
 }
 
-int input_keep(int in, struct error *err)
+int input_check(const struct stat *st, const char *path, struct error *err)
 {
-	_cleanup_close_ int fd = temp_file(err);
-	const char *dir = temp_place();
-	_cleanup_free_ char *piece = NULL;
-	const size_t size = 256U << 10;
+	if (S_ISDIR(st->st_mode))
+		return error_errno(err, -EISDIR, "%s", path);
+	if (S_ISCHR(st->st_mode))
+		return error_set(err, -EINVAL, "%s is a device: a file or a pipe is wanted", path);
+	return 0;
+}
+
+static int check_beginning(const void *data, size_t len, enum input_kind kind, struct error *err)
+{
+	switch (kind) {
+	case INPUT_RECORDING:
+		if (import_begins(data, len) || stream_begins(data, len))
+			return 0;
+		error_set(err, -EBADMSG, "not a capture stream of traced, nor a trace.dat");
+		return error_hint(err, "give what `tracectl record -o NAME.traced` wrote");
+	case INPUT_MARKS:
+		if (trace_file_begins(data, len))
+			return 0;
+		return error_set(err, -EBADMSG,
+				 "neither an array of events nor an object that has one");
+	case INPUT_PROFILE:
+		if (cpu_profile_begins(data, len))
+			return 0;
+		return error_set(err, -EBADMSG, "no profile of gperftools' CPU profiler");
+	}
+	return -EINVAL;
+}
+
+/* Some is left to others, as the daemon's spool does. */
+static int check_room(int fd, struct error *err)
+{
+	_cleanup_buf_ struct buf left = BUF_INIT;
+	struct statvfs st;
+	uint64_t least;
+
+	if (fstatvfs(fd, &st) < 0)
+		return 0;
+	least = MIN(ROOM_MIN, (uint64_t)st.f_blocks * st.f_frsize / 16);
+	if ((uint64_t)st.f_bavail * st.f_frsize >= least + PIECE)
+		return 0;
+	format_bytes(least, &left);
+	error_set(err, -ENOSPC, "no room for it in %s, of which %s are left to others",
+		  temp_place(), buf_string(&left) ?: "some");
+	return error_hint(err, "TMPDIR names another place");
+}
+
+static int copy(int in, int out, enum input_kind kind, struct error *err)
+{
+	const uint64_t max = kind == INPUT_PROFILE ? CPU_PROFILE_MAX : UINT64_MAX - PIECE;
+	_cleanup_free_ char *piece = malloc(PIECE);
+	uint64_t size = 0;
 	ssize_t n;
+	int r = 0;
+
+	if (!piece)
+		return error_errno(err, -ENOMEM, "can't read it");
+	n = read_full(in, piece, BEGINNING);
+	if (n >= 0)
+		r = check_beginning(piece, (size_t)n, kind, err);
+	for (; r == 0 && n > 0; n = read_full(in, piece, PIECE)) {
+		r = check_room(out, err);
+		if (r < 0)
+			return r;
+		r = write_full(out, piece, (size_t)n);
+		if (r < 0)
+			error_errno(err, r, "a temporary file in %s", temp_place());
+		/* One byte too many says as much as all. */
+		size += (uint64_t)n;
+		if (size > max)
+			break;
+	}
+	return n < 0 ? error_errno(err, (int)n, "can't read it") : r;
+}
+
+int input_keep(int *fd, const char *path, enum input_kind kind, struct error *err)
+{
+	_cleanup_close_ int kept = -EBADF;
+	struct stat st;
 	int r;
 
-	if (fd < 0)
-		return fd;
-	piece = malloc(size);
-	if (!piece)
-		return error_errno(err, -ENOMEM, "input");
-	while ((n = read_full(in, piece, size)) > 0) {
-		r = write_full(fd, piece, (size_t)n);
-		if (r < 0) {
-			error_errno(err, r, "a temporary file in %s", dir);
-			return error_hint(err, "TMPDIR names another place");
-		}
-	}
-	if (n < 0)
-		return error_errno(err, (int)n, "input");
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return error_errno(err, -errno, "a temporary file in %s", dir);
-	return TAKE_FD(fd);
+	if (fstat(*fd, &st) < 0)
+		return error_errno(err, -errno, "%s", path);
+	r = input_check(&st, path, err);
+	if (r < 0 || S_ISREG(st.st_mode))
+		return r;
+	kept = temp_file(err);
+	if (kept < 0)
+		return kept;
+	r = copy(*fd, kept, kind, err);
+	if (r < 0)
+		return error_prefix(err, "%s", path);
+	if (lseek(kept, 0, SEEK_SET) < 0)
+		return error_errno(err, -errno, "a temporary file in %s", temp_place());
+	close_fd(*fd);
+	*fd = TAKE_FD(kept);
+	return 0;
 }
 
 int input_import(int *in, const char *path, const char *instance, struct error *err)

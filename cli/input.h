@@ -2,10 +2,24 @@
 /* Files that commands read. */
 #pragma once
 
+#include <sys/stat.h>
+
 #include "util/error.h"
 
-/* What can be read from fd, which stays open, in a nameless file at its start. */
-int input_keep(int fd, struct error *err);
+enum input_kind {
+	INPUT_RECORDING, /* a capture stream or a trace.dat */
+	INPUT_MARKS,	 /* of the Trace Event Format */
+	INPUT_PROFILE,	 /* of gperftools */
+};
+
+/* -EISDIR, -EINVAL: what is read there has no end, or nobody means it. path: for people. */
+int input_check(const struct stat *st, const char *path, struct error *err);
+/*
+ * Files are read twice, and *fd becomes one that can be: a regular file stays what it is, of a pipe
+ * a nameless one is made, should it begin as that kind does; -EBADMSG: it does not. -ENOSPC: there
+ * is no room for it, some being left to others.
+ */
+int input_keep(int *fd, const char *path, enum input_kind kind, struct error *err);
 
 /*
  * Another program's recording is turned into a capture stream, which *fd is after it; a

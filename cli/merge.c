@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "input.h"
-
 int merge_set_file(struct options *o, const char *value, struct error *err)
 {
 	struct merge_option *merges;
@@ -60,11 +58,10 @@ static int check(const char *option, const char *path, struct error *err)
 
 	if (!path || stat(path, &st) < 0)
 		return 0;
-	if (S_ISDIR(st.st_mode))
-		r = -EISDIR;
-	else if (access(path, R_OK) < 0)
-		r = -errno;
-	return r < 0 ? error_errno(err, r, "--%s %s", option, path) : 0;
+	r = input_check(&st, path, err);
+	if (r == 0 && access(path, R_OK) < 0)
+		r = error_errno(err, -errno, "%s", path);
+	return r < 0 ? error_prefix(err, "--%s", option) : 0;
 }
 
 int merge_files_check(const struct options *o, struct error *err)
@@ -79,18 +76,12 @@ int merge_files_check(const struct options *o, struct error *err)
 	return r;
 }
 
-int merge_open_file(const char *option, const char *path, struct error *err)
+int merge_open_file(const char *option, const char *path, enum input_kind kind, struct error *err)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	struct stat st;
-	int r;
+	int r = fd < 0 ? error_errno(err, -errno, "%s", path) : input_keep(&fd, path, kind, err);
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return error_errno(err, -errno, "--%s %s", option, path);
-	if (S_ISREG(st.st_mode))
-		return TAKE_FD(fd);
-	r = S_ISDIR(st.st_mode) ? error_errno(err, -EISDIR, "%s", path) : input_keep(fd, err);
-	return r < 0 ? error_prefix(err, "--%s", option) : r;
+	return r < 0 ? error_prefix(err, "--%s", option) : TAKE_FD(fd);
 }
 
 /* Where there is no room for one, what memory holds has to do. */
@@ -108,11 +99,11 @@ static int open_one(struct merge_files *m, const struct merge_option *o, struct 
 
 	if (o->clock)
 		merge_clock_find(o->clock, &file.clock, NULL);
-	file.fd = merge_open_file("merge", o->path, err);
+	file.fd = merge_open_file("merge", o->path, INPUT_MARKS, err);
 	if (file.fd < 0)
 		return file.fd;
 	if (o->syncs) {
-		file.sync_fd = merge_open_file("sync-file", o->syncs, err);
+		file.sync_fd = merge_open_file("sync-file", o->syncs, INPUT_MARKS, err);
 		if (file.sync_fd < 0) {
 			close_fd(file.fd);
 			return file.sync_fd;

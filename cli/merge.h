@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "export/export.h"
+#include "input.h"
 
 /* --merge, --sync-file and --merge-clock. */
 int merge_set_file(struct options *o, const char *value, struct error *err);
@@ -28,7 +29,7 @@ int merge_files_open(struct merge_files *ret, const struct options *o, struct er
 /* The same, after a recording: what can't be opened is warned of and left out. */
 void merge_files_open_some(struct merge_files *ret, const struct options *o);
 /* One file of that option, a regular one; owned by the caller. */
-int merge_open_file(const char *option, const char *path, struct error *err);
+int merge_open_file(const char *option, const char *path, enum input_kind kind, struct error *err);
 /* A nameless file for what the exporter must put down; 0: what memory holds has to do. */
 int merge_open_scratch(void);
 void merge_files_deinit(struct merge_files *m);

@@ -24,7 +24,8 @@ int samples_open(struct samples *ret, const struct options *o, struct error *err
 		ret->filter.cpus = &ret->cpus;
 	}
 	for (size_t i = 0; i < o->cpu_profiles.count; i++) {
-		int fd = merge_open_file("cpu-profile", o->cpu_profiles.items[i], err);
+		int fd = merge_open_file("cpu-profile", o->cpu_profiles.items[i], INPUT_PROFILE,
+					 err);
 
 		if (fd < 0)
 			return fd;

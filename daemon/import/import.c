@@ -6,12 +6,17 @@
 
 static const uint8_t magic[10] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g' };
 
+bool import_begins(const void *data, size_t len)
+{
+	return len >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0;
+}
+
 bool import_wanted(int fd)
 {
 	uint8_t head[sizeof(magic)];
+	ssize_t n = pread_full(fd, head, sizeof(head), 0);
 
-	return pread_full(fd, head, sizeof(head), 0) == sizeof(head) &&
-	       memcmp(head, magic, sizeof(head)) == 0;
+	return n > 0 && import_begins(head, (size_t)n);
 }
 
 int import_stream(int in, int stream_fd, const struct import_options *o, struct error *err)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "util/error.h"
 
@@ -14,8 +15,9 @@ struct import_options {
 	const char *instance; /* of this buffer alone, "" the top-level one; NULL: of all */
 };
 
-/* Whether the file begins as a trace.dat does. */
+/* Whether the file, or what is at its start, begins as a trace.dat does. */
 bool import_wanted(int fd);
+bool import_begins(const void *data, size_t len);
 
 /*
  * in: a regular file. stream_fd: an empty one. -EBADMSG: it can't be understood, or ends before its

@@ -15,6 +15,11 @@ static uint64_t payload_offset(const struct chunk *chunk)
 	return chunk->offset + sizeof(struct chunk_header);
 }
 
+bool stream_begins(const void *data, size_t len)
+{
+	return len >= STREAM_MAGIC_SIZE && memcmp(data, STREAM_MAGIC, STREAM_MAGIC_SIZE) == 0;
+}
+
 int stream_reader_init(struct stream_reader *r, int fd, struct error *err)
 {
 	char magic[STREAM_MAGIC_SIZE];
@@ -31,7 +36,7 @@ int stream_reader_init(struct stream_reader *r, int fd, struct error *err)
 	n = pread_full(fd, magic, sizeof(magic), 0);
 	if (n < 0)
 		return error_errno(err, (int)n, "can't read the capture stream");
-	if (n < (ssize_t)sizeof(magic) || memcmp(magic, STREAM_MAGIC, sizeof(magic)) != 0) {
+	if (!stream_begins(magic, (size_t)n)) {
 		error_set(err, -EBADMSG, "not a capture stream of traced");
 		error_hint(err, "give a file that `tracectl record -o NAME.traced` wrote");
 		return -EBADMSG;

@@ -27,6 +27,8 @@ struct stream_reader {
 	uint64_t hole; /* bytes that were given back and passed over */
 };
 
+/* Whether these, the first bytes of a file, are a capture stream's. */
+bool stream_begins(const void *data, size_t len);
 /* -EBADMSG: not a capture stream. */
 int stream_reader_init(struct stream_reader *r, int fd, struct error *err);
 

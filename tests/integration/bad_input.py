@@ -15,6 +15,9 @@ from harness import (INSTANCES, Test, as_nobody, check, in_namespace, interrupt)
 
 READ_ONLY = in_namespace("mkdir ro && mount -t tmpfs -o ro none ro || exit 99")
 SMALL = in_namespace("mkdir small && mount -t tmpfs -o size=64k none small || exit 99")
+# A pipe without an end that begins as a trace.dat does, and little room to keep it.
+ENDLESS = in_namespace("mkdir small && mount -t tmpfs -o size=1m none small || exit 99") + \
+    ["sh", "-c", r"""{ printf '\027\010Dtracing'; cat /dev/zero; } | TMPDIR=small "$@" """, "sh"]
 # Root without a single capability, and every tracefs out of sight.
 NO_TRACEFS = in_namespace("for d in /sys/kernel/tracing /sys/kernel/debug; do "
                           "mount -t tmpfs none $d || exit 99; done") \
@@ -135,6 +138,8 @@ TABLE = [
      "sched:sched_switch"),
     ("convert of what isn't there", ["convert", "absent.traced", "out.json"], 1,
      ["absent.traced: No such file"], None),
+    ("convert of a device", ["convert", "/dev/zero", "out.json"], 1, ["/dev/zero is a device"], None),
+    ("a device to be merged", R + ["--merge", "/dev/zero"], 1, ["--merge: /dev/zero is a device"], None),
 ]
 
 WRAPPED = [
@@ -144,6 +149,8 @@ WRAPPED = [
     ("no space left for the output", SMALL,
      ["record", "-t", "500ms", "-e", "*:*", "-o", "small/out.json"], 1, ["[Nn]o space"], "",
      ["small"]),
+    ("a pipe without an end", ENDLESS, ["convert", "-", "out.json"], 1, ["-: no room for it in small"],
+     "TMPDIR", ["small"]),
     ("neither root nor a daemon", as_nobody(),
      ["record", "-t", "200ms", "-o", "/dev/null", "--format", "json"], 1,
      ["no traced is running"], "sudo", []),

@@ -90,6 +90,12 @@ static void files_are_told_apart(void **state _unused_)
 		{ "{\"systemTraceEvents\":\"# tracer: nop\\n\",\"traceEvents\":[" EVENT "]}", 0, 1,
 		  0, false },
 		{ "", -ENODATA, 0, 0, true },
+		/* As some programs begin a text. */
+		{ "\xef\xbb\xbf[" EVENT "]", 0, 1, 0, false },
+		{ "\xef\xbb\xbf \n{\"traceEvents\":[" EVENT "]}", 0, 1, 0, false },
+		{ "\xef\xbb", -ENODATA, 0, 0, true },
+		{ "\xef\xbb[]", -EBADMSG, 0, 0, false },
+		{ "[\xef\xbb\xbf]", -EBADMSG, 0, 0, false },
 		{ "17", -EBADMSG, 0, 0, false },
 		{ "hello", -EBADMSG, 0, 0, false },
 		{ "[" EVENT "] x", -EBADMSG, 1, 0, false },

@@ -318,9 +318,21 @@ static int read_key(struct json_read *r, int c, struct error *err)
 	return JSON_KEY;
 }
 
+static bool skip_bom(struct json_read *r)
+{
+	for (const char *p = JSON_BOM; *p; p++)
+		if (take(r) != (unsigned char)*p)
+			return false;
+	return true;
+}
+
 int json_read_next(struct json_read *r, struct error *err)
 {
-	int c = skip_space(r), top = r->depth ? r->open[r->depth - 1] : 0;
+	int c = peek(r), top = r->depth ? r->open[r->depth - 1] : 0;
+
+	if (c == (unsigned char)*JSON_BOM && !json_read_offset(r) && !skip_bom(r))
+		return bad(r, err, "no text of UTF-8");
+	c = skip_space(r);
 
 	if (!r->depth && r->state == JSON_WANT_NEXT) {
 		if (c < 0 && r->failed == -ENODATA)

@@ -28,6 +28,8 @@ enum json_token {
 
 #define JSON_READ_DEPTH_MAX 128
 #define JSON_READ_WINDOW (64U << 10)
+/* What some programs put before a text of UTF-8: passed over. */
+#define JSON_BOM "\xef\xbb\xbf"
 
 struct json_read {
 	/* Fills data; 0 at the end, -errno. */

@@ -365,6 +365,20 @@ static void loader_deinit(struct loader *l)
 	frame_ids_deinit(&l->frames);
 }
 
+bool trace_file_begins(const void *data, size_t len)
+{
+	static const char bom[] = JSON_BOM, gzip[] = "\x1f\x8b";
+	const char *p = data, *end = p + len;
+
+	if (len >= strlen(gzip) && memcmp(p, gzip, strlen(gzip)) == 0)
+		return true;
+	if (len >= strlen(bom) && memcmp(p, bom, strlen(bom)) == 0)
+		p += strlen(bom);
+	while (p < end && *p && strchr(" \t\r\n", *p))
+		p++;
+	return p < end && (*p == '[' || *p == '{');
+}
+
 int trace_file_read(struct trace_file *ret, int fd, uint32_t source, struct scratch *scratch,
 		    struct error *err)
 {

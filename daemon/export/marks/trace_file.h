@@ -34,6 +34,9 @@ struct trace_file {
 	struct buf members;   /* other members of the object: values of a dict */
 };
 
+/* Whether these, the first bytes of a file, may be such a file's. */
+bool trace_file_begins(const void *data, size_t len);
+
 /*
  * Reads all of it. source: of its marks. Memory: that of the sorter and a
  * few MiB. -EBADMSG: not such a file, and where; -EFBIG: a string, a depth or a number of

@@ -59,13 +59,25 @@ static bool is_kind(struct cpu_profile *p, const uint8_t *data, size_t len, unsi
 	return words >= HEADER_MIN && words <= HEADER_MAX && load_slot(p, data + 2 * slot) == 0;
 }
 
+static bool find_kind(struct cpu_profile *p, const uint8_t *data, size_t len)
+{
+	return is_kind(p, data, len, 8, false) || is_kind(p, data, len, 8, true) ||
+	       is_kind(p, data, len, 4, false) || is_kind(p, data, len, 4, true);
+}
+
+bool cpu_profile_begins(const void *data, size_t len)
+{
+	struct cpu_profile p;
+
+	return find_kind(&p, data, len);
+}
+
 static int parse_header(struct parser *w, struct error *err)
 {
 	struct cpu_profile *p = w->p;
 	uint64_t words;
 
-	if (!is_kind(p, w->data, w->len, 8, false) && !is_kind(p, w->data, w->len, 8, true) &&
-	    !is_kind(p, w->data, w->len, 4, false) && !is_kind(p, w->data, w->len, 4, true))
+	if (!find_kind(p, w->data, w->len))
 		return error_set(err, -EBADMSG, "no profile of gperftools' CPU profiler");
 	w->at = p->slot;
 	words = next_slot(w);

@@ -42,6 +42,8 @@ struct cpu_profile {
 	size_t mapping_count;
 };
 
+/* Whether these, the first bytes of a file, may be such a profile's. */
+bool cpu_profile_begins(const void *data, size_t len);
 /*
  * Borrows data as long as ret is used. -EBADMSG: no such profile, or a damaged one, and where;
  * -EFBIG: more mappings than are taken. ret is to be given to cpu_profile_deinit in any case.

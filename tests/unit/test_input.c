@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is read has an end, and is what it is to be, before any of it is kept. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "input.h"
+#include "traced/stream.h"
+#include "util/io.h"
+
+static const enum input_kind kinds[] = { INPUT_RECORDING, INPUT_MARKS, INPUT_PROFILE };
+
+/* The end of a pipe into which a process writes that, once or for ever. */
+static int pipe_of(const void *data, size_t len, bool endless, pid_t *ret)
+{
+	int pipes[2];
+
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	*ret = fork();
+	assert_true(*ret >= 0);
+	if (*ret == 0) {
+		signal(SIGPIPE, SIG_IGN);
+		close(pipes[0]);
+		while (write_full(pipes[1], data, len) == 0 && endless)
+			;
+		_exit(0);
+	}
+	close(pipes[1]);
+	return pipes[0];
+}
+
+static void a_device_is_refused(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_close_ int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+		assert_int_equal(input_keep(&fd, "/dev/zero", kinds[i], &err), -EINVAL);
+		assert_non_null(strstr(err.message, "/dev/zero is a device"));
+	}
+}
+
+static void a_pipe_of_something_else_is_refused(void **state _unused_)
+{
+	char zeros[4096] = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_close_ int fd = -EBADF;
+		pid_t pid;
+
+		fd = pipe_of(zeros, sizeof(zeros), true, &pid);
+		assert_int_equal(input_keep(&fd, "that", kinds[i], &err), -EBADMSG);
+		assert_int_equal(strncmp(err.message, "that: ", 6), 0);
+		fd = close_fd(fd);
+		/* It ends as nobody reads on. */
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		/* Too short for anything. */
+		fd = pipe_of("", 0, false, &pid);
+		assert_int_equal(input_keep(&fd, "that", kinds[i], &err), -EBADMSG);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+	}
+}
+
+static void assert_kept(enum input_kind kind, const void *begin, size_t begin_len)
+{
+	const size_t len = 600001; /* several pieces, the last one not whole */
+	_cleanup_free_ char *data = malloc(len), *is = malloc(len);
+	_cleanup_close_ int fd = -EBADF;
+	pid_t pid;
+
+	for (size_t i = 0; i < len; i++)
+		data[i] = (char)(i * 7 >> 3);
+	memcpy(data, begin, begin_len);
+	fd = pipe_of(data, len, false, &pid);
+	assert_int_equal(input_keep(&fd, "that", kind, NULL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_END), len);
+	assert_int_equal(pread_full(fd, is, len, 0), len);
+	assert_memory_equal(is, data, len);
+}
+
+static void a_pipe_is_kept(void **state _unused_)
+{
+	static const char *const marks[] = {
+		"[", "{", " \r\n\t[", "\xef\xbb\xbf{", "\xef\xbb\xbf\n[", "\x1f\x8b"
+	};
+	static const struct {
+		char bytes[40];
+		size_t len;
+	} profiles[] = {
+		{ "\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0", 40 },
+		{ "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x27\x10", 40 },
+		{ "\0\0\0\0\3\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0", 20 },
+		{ "\0\0\0\0\0\0\0\3\0\0\0\0\0\0\x27\x10\0\0\0\0", 20 },
+	};
+
+	assert_kept(INPUT_RECORDING, STREAM_MAGIC, STREAM_MAGIC_SIZE);
+	assert_kept(INPUT_RECORDING, "\x17\x08\x44tracing", 10);
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		assert_kept(INPUT_MARKS, marks[i], strlen(marks[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(profiles); i++)
+		assert_kept(INPUT_PROFILE, profiles[i].bytes, profiles[i].len);
+}
+
+/* Which is read as often as one likes. */
+static void a_file_stays_what_it_is(void **state _unused_)
+{
+	char path[] = "/tmp/test-input.XXXXXX";
+	_cleanup_close_ int fd = mkstemp(path);
+	int same = fd;
+
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(input_keep(&fd, path, INPUT_MARKS, NULL), 0);
+	assert_int_equal(fd, same);
+}
+
+static void a_directory_is_refused(void **state _unused_)
+{
+	_cleanup_close_ int fd = open("/tmp", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(input_keep(&fd, "/tmp", INPUT_MARKS, NULL), -EISDIR);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_device_is_refused),
+		cmocka_unit_test(a_pipe_of_something_else_is_refused),
+		cmocka_unit_test(a_pipe_is_kept),
+		cmocka_unit_test(a_file_stays_what_it_is),
+		cmocka_unit_test(a_directory_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
