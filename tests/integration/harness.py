@@ -3,6 +3,7 @@
 folder of their own, and what they may leave behind: nothing."""
 
 import atexit
+import contextlib
 import json
 import os
 import pathlib
@@ -166,6 +167,12 @@ class Test:
             return []
         return sorted(p.name for p in INSTANCES.iterdir() if self.name in p.name)
 
+    def remove_instances(self):
+        """What a daemon that was killed left. Any other that starts meanwhile does so, too."""
+        for i in self.instances():
+            with contextlib.suppress(OSError):
+                (INSTANCES / i).rmdir()
+
     def check_no_instances(self):
         """At once; but a daemon that goes on takes down after its reply what has ended."""
         until = time.monotonic() + (10 if self.daemon else 0)
@@ -222,11 +229,7 @@ class Test:
         left = self.instances()
         if left and why is None:
             why = f"left behind: {left}"
-        for i in left:
-            try:
-                (INSTANCES / i).rmdir()
-            except OSError:
-                pass
+        self.remove_instances()
         if why is None:
             self.passed += 1
             print(f"ok: {label} ({time.monotonic() - began:.1f} s)", flush=True)

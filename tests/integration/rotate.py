@@ -67,14 +67,22 @@ def read_text(_, path):
 READ = {"pftrace": read_perfetto, "json": read_json, "txt": read_text}
 
 
-def read_all(test, files):
+def read_all(test, files, ended_early=False):
+    """ended_early: the last file has perhaps not got beyond its head."""
     ending = files[0].suffix[1:]
     events, numbers = 0, []
     for path in files:
         n, more = READ[ending](test, path)
-        check(n, f"{path} is empty")
+        check(n or (ended_early and len(files) > 1 and path == files[-1]), f"{path} is empty")
         events, numbers = events + n, numbers + more
     return events, numbers
+
+
+def check_row(numbers, count):
+    """0, 1, 2, ..."""
+    for n, (number, wanted) in enumerate(zip(numbers, range(count))):
+        check(number == wanted, f"marks are missing, doubled or disordered: {numbers[max(n - 5, 0):n + 20]}")
+    check(len(numbers) == count, f"{len(numbers)} marks of {count}, to {numbers[-1:]}")
 
 
 def every_mark_is_in_one_file(test, ending, limit, least):
@@ -91,7 +99,7 @@ def every_mark_is_in_one_file(test, ending, limit, least):
     check(test.files() == [f.name for f in files], f"{test.files()}")
     events, numbers = read_all(test, files)
     check(events == outcome["events"], f"{events} events in the files of {outcome}")
-    check(numbers == list(range(MARKS)), "marks are missing, doubled or disordered")
+    check_row(numbers, MARKS)
     check(sum(f.stat().st_size for f in files) == outcome["bytes"], f"{outcome}")
     test.check_no_instances()
 
@@ -123,8 +131,19 @@ def kill(test, who):
     os.kill(pid, signal.SIGKILL)
     if who == "daemon":
         test.daemon.process.wait()
-        for i in test.instances():
-            os.rmdir(f"/sys/kernel/tracing/instances/{i}")
+        test.remove_instances()
+
+
+def await_marks(test, files):
+    """Whoever writes, at nice 10, may be far behind."""
+    until = time.monotonic() + 60
+    while True:
+        with contextlib.suppress(FileNotFoundError):
+            data = [p.read_bytes() for p in test.dir.glob("x.*")]
+            if len(data) >= files and sum(d.count(b"number ") for d in data) > MARKS / 5:
+                return
+        check(time.monotonic() < until, f"it is not written: {test.files()}")
+        time.sleep(0.1)
 
 
 def a_crash_leaves_a_prefix(test, who, ending, *rotate):
@@ -132,14 +151,15 @@ def a_crash_leaves_a_prefix(test, who, ending, *rotate):
     with load(), recording(test, "-b", "8M", "-e", "sched", "--stream", *rotate, "-o",
                            f"x.{ending}") as process:
         write_marks(test, MARKS, 0.1)
+        await_marks(test, 2 if rotate else 1)
         kill(test, who)
         result = test.finish(process)
     check(result.status == 3 and "INCOMPLETE" in result.err, f"{result}")
     files = in_order(test, f"x.*{ending}")
     check(bool(rotate) == (len(files) > 1), f"{files}")
     check(test.files() == [f.name for f in files], f"{test.files()}")
-    _, numbers = read_all(test, files)
-    check(numbers == list(range(len(numbers))), "marks are missing, doubled or disordered")
+    _, numbers = read_all(test, files, ended_early=True)
+    check_row(numbers, len(numbers))
     check(len(numbers) > MARKS / 10, f"only {len(numbers)} marks")
     # The rest is in the spool.
     rest = test.run("convert", next(iter(test.daemon.spool.iterdir())), "rest.txt")
@@ -166,9 +186,7 @@ def a_full_disk(test, ending, *how):
     files = in_order(test, f"out/x.*{ending}")
     check("--keep" in result.err and len(files) >= 3 if "--rotate" in how else
           [f.name for f in files] == [f"x.{ending}"], f"{files} {result}")
-    read_all(test, files[:-1] or files)
-    # That one has perhaps not got beyond its head.
-    READ[ending](test, files[-1])
+    read_all(test, files, ended_early=True)
     check(sum(f.stat().st_size for f in files) > 700 << 10, "there was room")
     test.check_no_instances()
 
@@ -290,18 +308,18 @@ def marks_go_on_in_every_file(test):
         check(all(f.tids.get(tid) == pid for tid, pid in f.threads.items()),
               f"{f.threads} and {f.tids}")
     for thread in ("rotating main", "rotating worker"):
-        events = [[e for e in f.events if e[1] == thread] for f in with_marks]
-        check(all(events), f"{thread} is not named in each file")
-        rounds = [e for es in events for e in es if e[2] == "round"]
+        events = [e for f in with_marks for e in f.events if e[1] == thread]
+        # It is all there by that name: so it was told in each file that has something of it.
+        rounds = [e for e in events if e[2] == "round"]
         check(len(rounds) == 40, f"{len(rounds)} rounds of {thread}")
-        check(events[0][0] == (BEGIN, thread, "whole"), f"it begins with {events[0][:2]}")
-        check(events[-1][-1][0] == END, f"it ends with {events[-1][-1]}")
-        all_ends = sum(e[0] == END for es in events for e in es)
+        check(events[0] == (BEGIN, thread, "whole"), f"it begins with {events[:2]}")
+        check(events[-1][0] == END, f"it ends with {events[-1]}")
+        all_ends = sum(e[0] == END for e in events)
         check(all_ends == 41, f"{all_ends} ends of 41 slices")
     operations = [(n, e[0]) for n, f in enumerate(with_marks) for e in f.events
                   if e[1] == "operation"]
-    last = len(with_marks) - 1
-    check(operations == [(0, BEGIN)] * 2 + [(last, END)] * 2, f"{operations}")
+    check([kind for _, kind in operations] == [BEGIN, BEGIN, END, END] and
+          operations[1][0] < operations[2][0], f"{operations}")
     counts = sum(e[0] == COUNTER for f in with_marks for e in f.events)
     check(counts == 80, f"{counts} counts")
 

@@ -5,7 +5,6 @@ missing or doubled, and that the spool is given back."""
 
 import contextlib
 import json
-import os
 import re
 import signal
 import subprocess
@@ -198,34 +197,29 @@ def a_stream_has_one_output(test):
         check(test.files() == ["x.txt"], f"{test.files()}")
 
 
-def a_killed_daemon_leaves_the_rest(test):
-    """What was not written is in the spool, for convert."""
-    with recording(test, "--stream", "-o", "x.txt") as process:
-        time.sleep(3)
-        test.daemon.process.send_signal(signal.SIGKILL)
-        test.daemon.process.wait()
-        result = test.finish(process)
-        check(result.status == 3 and "x.txt is INCOMPLETE" in result.err, f"{result}")
-        check("sched_switch" in (test.dir / "x.txt").read_text(errors="replace"), "nothing is kept")
-        for i in test.instances():
-            os.rmdir(f"/sys/kernel/tracing/instances/{i}")
-        spool = next(iter(test.daemon.spool.iterdir()))
-        converted = test.run("convert", spool, "rest.txt")
-        check(converted.status == 3 and "INCOMPLETE" in converted.err, f"{converted}")
-        check("and given back" in converted.err, f"{converted}")
-        check("sched_switch" in (test.dir / "rest.txt").read_text(errors="replace"), "nothing is left")
-
-
-def forget_instances(test):
-    for i in test.instances():
-        os.rmdir(INSTANCES / i)
-
-
 def await_growth(test, part, size=1):
     until = time.monotonic() + 30
     while not part.exists() or part.stat().st_size < size:
         check(time.monotonic() < until, f"{part.name} does not grow: {test.files()}")
         time.sleep(0.05)
+
+
+def a_killed_daemon_leaves_the_rest(test):
+    """What was not written is in the spool, for convert."""
+    with recording(test, "--stream", "-o", "x.txt") as process:
+        time.sleep(3)
+        await_growth(test, test.dir / "x.txt.part", 4096)
+        test.daemon.process.send_signal(signal.SIGKILL)
+        test.daemon.process.wait()
+        result = test.finish(process)
+        check(result.status == 3 and "x.txt is INCOMPLETE" in result.err, f"{result}")
+        check("sched_switch" in (test.dir / "x.txt").read_text(errors="replace"), "nothing is kept")
+        test.remove_instances()
+        spool = next(iter(test.daemon.spool.iterdir()))
+        converted = test.run("convert", spool, "rest.txt")
+        check(converted.status == 3 and "INCOMPLETE" in converted.err, f"{converted}")
+        check("and given back" in converted.err, f"{converted}")
+        check("sched_switch" in (test.dir / "rest.txt").read_text(errors="replace"), "nothing is left")
 
 
 def a_killed_tracectl_leaves_a_whole_part(test):
@@ -257,7 +251,7 @@ def killed_all_together(test, ending):
         test.daemon.process.kill()
         test.daemon.process.wait()
         test.finish(process)
-    forget_instances(test)
+    test.remove_instances()
     time.sleep(0.2)
     check(test.files() == [part.name], f"{test.files()}")
     second = test.start("record", "--stream", "-e", "sched", "-o", f"x.{ending}")
