@@ -85,7 +85,10 @@ static void json_session(struct document *j, const Session *s)
 	document_uint(j, "events", s->events);
 	document_uint(j, "event_types", s->event_types);
 	document_uint(j, "lost", s->lost);
+	document_uint(j, "overwritten", s->overwritten);
 	document_uint(j, "bytes", s->bytes);
+	document_uint(j, "spool_bytes", s->spool_bytes);
+	document_uint(j, "memory_bytes", s->memory_bytes);
 	document_uint(j, "cpu_time_ns", s->cpu_time_ns);
 	document_uint(j, "buffer_bytes", s->buffer_bytes);
 	document_bool(j, "ring", s->ring);
@@ -109,6 +112,7 @@ static void print_json(const Traced__Control__Status *status, bool daemon)
 		document_uint(&j, "uptime_ns", status->uptime_ns);
 		document_uint(&j, "cpu_time_ns", status->cpu_time_ns);
 		document_uint(&j, "rss_bytes", status->rss_bytes);
+		document_uint(&j, "spool_bytes", status->spool_bytes);
 	}
 	document_open(&j, "sessions", '[');
 	for (size_t i = 0; i < status->n_sessions; i++)
@@ -175,6 +179,11 @@ static void print_session(const Session *s, bool verbose)
 	format_count(s->lost, &b);
 	buf_puts(&b, " lost\n  stream    ");
 	format_bytes(s->bytes, &b);
+	if (s->spool_bytes) {
+		buf_puts(&b, ", of which ");
+		format_bytes(s->spool_bytes, &b);
+		buf_puts(&b, " wait to be written out");
+	}
 	buf_puts(&b, "\n  buffer    ");
 	format_bytes(s->buffer_bytes, &b);
 	buf_puts(&b, " a CPU, read by ");

@@ -310,10 +310,12 @@ void capture_get_stats(struct capture *c, struct capture_stats *ret)
 			.bytes = rc->reader.bytes,
 			.offline = !rc->online,
 		};
-		if (c->ring_mode)
+		if (c->ring_mode) {
 			c->cpu_stats[cpu].events += rc->counts.entries;
-		else
+			s.overwritten += rc->counts.overrun;
+		} else {
 			c->cpu_stats[cpu].lost += rc->counts.overrun;
+		}
 		s.events += c->cpu_stats[cpu].events;
 		s.lost += c->cpu_stats[cpu].lost;
 		if (rc->reader.fd >= 0)

@@ -117,6 +117,7 @@ struct capture_cpu_stats {
 struct capture_stats {
 	uint64_t start_boot_ns;	      /* 0: not started */
 	uint64_t events, lost, bytes; /* sums; bytes of the whole stream */
+	uint64_t overwritten;	      /* ring mode: not lost, but made room */
 	unsigned event_types;	      /* enabled */
 	const char *reader;	      /* "mmap", "splice", "read" */
 	const char *instance;	      /* of the main buffer */

@@ -209,6 +209,7 @@ static const struct key {
 	{ "daemon", "socket", offsetof(struct config, socket), set_path },
 	{ "daemon", "spool_dir", offsetof(struct config, spool_dir), set_path },
 	{ "daemon", "state_dir", offsetof(struct config, state_dir), set_path },
+	{ "daemon", "metrics", offsetof(struct config, metrics), set_path },
 	{ "daemon", "log_level", offsetof(struct config, log_level), set_log_level },
 	{ "daemon", "marks", offsetof(struct config, marks), set_switch },
 	{ "limits", "clients", offsetof(struct config, clients), set_count },
@@ -431,6 +432,7 @@ void config_deinit(struct config *c)
 	free(c->socket);
 	free(c->spool_dir);
 	free(c->state_dir);
+	free(c->metrics);
 	free(c->clock);
 	string_list_deinit(&c->events);
 	string_list_deinit(&c->users.events_allowed);

@@ -44,6 +44,7 @@ struct user_rules {
 struct config {
 	/* [daemon] */
 	char *socket, *spool_dir, *state_dir;
+	char *metrics; /* file for Prometheus; NULL: none */
 	int log_level; /* of syslog(3) */
 	bool marks;    /* of applications are recorded */
 	/* [limits] */

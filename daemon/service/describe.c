@@ -24,6 +24,7 @@ static void describe_stats(Traced__Control__Session *d, const struct capture_sta
 	d->elapsed_ns = stats->start_boot_ns ? now_ns(CLOCK_BOOTTIME) - stats->start_boot_ns : 0;
 	d->events = stats->events;
 	d->lost = stats->lost;
+	d->overwritten = stats->overwritten;
 	d->bytes = stats->bytes;
 	d->event_types = stats->event_types;
 	if (stats->reader)
@@ -100,6 +101,8 @@ Traced__Control__Session *session_describe(struct session *s)
 		return NULL;
 	d->state = s->state;
 	d->cpu_time_ns = s->cpu_ns;
+	d->memory_bytes = s->capture ? s->memory_bytes : 0;
+	d->spool_bytes = s->spool.fd >= 0 ? spool_bytes(&s->spool) : 0;
 	if (s->error) {
 		char *error = strdup(s->error);
 

@@ -38,6 +38,7 @@ static const char help_text[] =
 	"  --state-dir PATH   keep the journals of kernel settings there\n"
 	"  --tracefs PATH     tracefs is at PATH, instead of where it is found\n"
 	"  --exporter PATH    a service at the socket PATH decodes, instead of children\n"
+	"  --metrics FILE     write counts for Prometheus to FILE\n"
 	"  --log-level LEVEL  debug, info, notice, warning or error\n"
 	"  --standalone       there is no service manager: keep a pid file beside the journals\n"
 	"  --private --fd N   serve the one client on socket N, then end\n"
@@ -75,6 +76,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 		STATE,
 		TRACEFS,
 		EXPORTER,
+		METRICS,
 		LEVEL,
 		PRIVATE,
 		FD,
@@ -89,6 +91,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 		{ "state-dir", required_argument, NULL, STATE },
 		{ "tracefs", required_argument, NULL, TRACEFS },
 		{ "exporter", required_argument, NULL, EXPORTER },
+		{ "metrics", required_argument, NULL, METRICS },
 		{ "log-level", required_argument, NULL, LEVEL },
 		{ "private", no_argument, NULL, PRIVATE },
 		{ "fd", required_argument, NULL, FD },
@@ -119,6 +122,9 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 			break;
 		case EXPORTER:
 			m->exporter_service = optarg;
+			break;
+		case METRICS:
+			m->metrics = optarg;
 			break;
 		case LEVEL:
 			m->log_level = log_level_parse(optarg);

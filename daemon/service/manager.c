@@ -69,7 +69,8 @@ static int read_config(struct config *ret, const struct manager_options *o, stru
 		return r;
 	if (replace_string(&c.socket, o->socket) < 0 ||
 	    replace_string(&c.state_dir, o->state_dir) < 0 ||
-	    replace_string(&c.spool_dir, o->spool_dir) < 0)
+	    replace_string(&c.spool_dir, o->spool_dir) < 0 ||
+	    replace_string(&c.metrics, o->metrics) < 0)
 		return error_errno(err, -ENOMEM, "configuration");
 	if (o->log_level >= 0)
 		c.log_level = o->log_level;
@@ -92,6 +93,7 @@ int manager_new(struct manager **ret, struct loop *loop, const struct manager_op
 	TAILQ_INIT(&m->connections);
 	TAILQ_INIT(&m->sessions);
 	TAILQ_INIT(&m->jobs);
+	metrics_init(&m->metrics);
 	m->loop = loop;
 	m->options = *options;
 	m->listen_fd = -EBADF;
@@ -122,6 +124,8 @@ struct manager *manager_free(struct manager *m)
 		session_free(TAILQ_FIRST(&m->sessions));
 	while (!TAILQ_EMPTY(&m->connections))
 		connection_free(TAILQ_FIRST(&m->connections));
+	metrics_close(m);
+	metrics_deinit(&m->metrics);
 	marking_close(m);
 	loop_source_free(m->listen);
 	loop_source_free(m->listen_again);
@@ -236,6 +240,7 @@ void manager_changed(struct manager *m)
 
 	if (!m->options.private)
 		tell_status(m);
+	metrics_write(m);
 	if (m->listen)
 		loop_source_enable(m->listen, true);
 	if (!idle || !(m->stopping || (m->options.private && TAILQ_EMPTY(&m->connections))))
@@ -438,6 +443,7 @@ void manager_reload(struct manager *m)
 		c = (struct config){ 0 };
 		log_set_level(m->config.log_level);
 		marking_reload(m);
+		metrics_write(m);
 		log_info("configuration read again");
 	}
 	notify("READY=1");

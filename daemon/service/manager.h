@@ -20,6 +20,7 @@
 #include "proto/control.pb-c.h"
 #include "service/config.h"
 #include "service/loop.h"
+#include "service/metrics.h"
 
 struct connection;
 struct job;
@@ -36,6 +37,7 @@ struct manager_options {
 	const char *config_file; /* NULL: CONFIG_FILE, which may be absent */
 	const char *socket, *state_dir, *spool_dir, *tracefs;
 	const char *exporter_service; /* socket of the service that exports; NULL: children do */
+	const char *metrics;	      /* the file for Prometheus */
 	int log_level;		      /* -1: as configured */
 	bool private;		      /* serves one connection, then ends */
 };
@@ -62,6 +64,7 @@ struct manager {
 	struct job_list jobs;
 	unsigned connection_count, session_count, last_name;
 	uint64_t started_boot_ns;
+	struct metrics metrics;
 	bool stopping;
 };
 

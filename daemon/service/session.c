@@ -61,6 +61,7 @@ struct session *session_free(struct session *s)
 
 		marking_end(s);
 		capture_retire(m, s->capture);
+		metrics_session_over(s);
 
 		TAILQ_FOREACH(j, &m->jobs, list)
 		if (j->session == s)
@@ -201,6 +202,7 @@ static void drain(struct session *s)
 		s->flushes = capture_flushes(s->capture);
 		wake_followers(s);
 	}
+	metrics_tick(s->manager);
 	if (!s->ring && out_of_space(s))
 		return;
 	loop_source_enable(s->readable, !r);

@@ -9,6 +9,7 @@
 #include "capture/events.h"
 #include "service/audit.h"
 #include "service/job.h"
+#include "service/metrics.h"
 #include "service/policy.h"
 #include "service/session.h"
 #include "util/io.h"
@@ -306,16 +307,6 @@ static int do_extract(struct call *call, struct error *err)
 	return r;
 }
 
-static uint64_t resident_bytes(void)
-{
-	_cleanup_fclose_ FILE *f = fopen("/proc/self/statm", "re");
-	unsigned long long size, resident;
-
-	if (!f || fscanf(f, "%llu %llu", &size, &resident) != 2)
-		return 0;
-	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static int do_status(struct call *call, struct error *err)
 {
 	const Traced__Control__StatusQuery *query = call->request->status;
@@ -347,7 +338,9 @@ static int do_status(struct call *call, struct error *err)
 	status.sessions = sessions;
 	status.uptime_ns = now_ns(CLOCK_BOOTTIME) - m->started_boot_ns;
 	status.cpu_time_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-	status.rss_bytes = resident_bytes();
+	status.rss_bytes = metrics_resident_bytes();
+	for (size_t i = 0; i < status.n_sessions; i++)
+		status.spool_bytes += sessions[i]->spool_bytes;
 	reply.body_case = TRACED__CONTROL__REPLY__BODY_STATUS;
 	reply.status = &status;
 	if (r >= 0)

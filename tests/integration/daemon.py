@@ -461,6 +461,42 @@ def syncs_of_a_flight_recorder(test):
     check(test.run("cancel", name).status == 0, "cancel")
 
 
+def metrics(test):
+    """The file for Prometheus says what status does, and lives by writes that happen anyhow."""
+    test.daemon.stop()
+    path = test.dir / "traced.prom"
+    test.daemon = Daemon(test, "--metrics", path)
+
+    def values():
+        lines = [line.rsplit(" ", 1) for line in path.read_text("ascii").splitlines() if line[0] != "#"]
+        check(len(lines) == len({name for name, _ in lines}), "a series that is told twice")
+        return {name: float(value) for name, value in lines}
+
+    check(values()["traced_up"] == 1 and values()["traced_sessions_total"] == 0, f"{values()}")
+    name = start(test, "metrics", "-e", "sched", "-b", "256K")
+    labels = f'{{session="{name}",user="{os.geteuid()}"}}'
+    check(values()["traced_session_recording" + labels] == 1, f"{values()}")
+    check(values()["traced_session_buffer_bytes" + labels] >= 256 << 10, f"{values()}")
+    s = status(test)
+    check(s["sessions"][0]["memory_bytes"] == values()["traced_session_buffer_bytes" + labels], f"{s}")
+    time.sleep(0.7)
+    check(status(test)["sessions"][0]["spool_bytes"] > 0 and status(test)["spool_bytes"] > 0, f"{status(test)}")
+    stop(test, name, "out.txt")
+    settled(test, "the session is gone", lambda: values()["traced_sessions"] == 0)
+    after = values()
+    check(after["traced_session_recording" + labels] == 0, f"{after}")
+    check(after["traced_session_events_total" + labels] > 0, f"{after}")
+    check(after["traced_session_events_total" + labels] == after["traced_events_total"], f"{after}")
+    check(after["traced_session_cpu_seconds_total" + labels] > 0, f"{after}")
+    written = path.stat().st_mtime_ns
+    time.sleep(1.2)
+    check(path.stat().st_mtime_ns == written, "an idle daemon wrote")
+    test.daemon.stop()
+    check(values()["traced_up"] == 0, f"{values()}")
+    check(not list(test.dir.glob("*.new")), "a temporary file is left")
+    path.unlink()
+
+
 def main():
     test = Test("daemon")
     os.environ["TRACED_PROFILES"] = str(test.source / "systemd" / "profiles")
@@ -476,6 +512,7 @@ def main():
                             ("a client that never greets", greeting_in_time),
                             ("activation and notification", service_manager),
                             ("configuration and reload", configuration),
+                            ("counts for Prometheus", metrics),
                             ("no room for the spool", no_room),
                             ("the spool fills up", full_spool),
                             ("the exporter has no rights", exporter_has_no_rights)):

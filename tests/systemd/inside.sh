@@ -73,6 +73,18 @@ check "and who was refused" journal MESSAGE_ID=95f84be9c6a94b09b747d6084164a788 
 check "the catalog explains it" grep -q 'asked for what this user may not do' \
   <(journalctl -q -x -u traced.service MESSAGE_ID=95f84be9c6a94b09b747d6084164a788 -n 1)
 
+# Counts for Prometheus, as docs/service.md says.
+metrics=/var/lib/prometheus/traced.prom
+mkdir -p "${metrics%/*}" /etc/systemd/system/traced.service.d
+printf '[Service]\nReadWritePaths=%s\n' "${metrics%/*}" >/etc/systemd/system/traced.service.d/metrics.conf
+printf '[daemon]\nmetrics = %s\n' "$metrics" >"$conf.d/60-metrics.conf"
+check "a unit that may write metrics" systemctl daemon-reload
+check "starts with them" systemctl restart traced
+check "they tell of the daemon" grep -qx 'traced_up 1' "$metrics"
+check "to everybody" test "$(stat -c %a "$metrics")" = 644
+check "a member's session" in_group tracectl record -t 200ms -o /tmp/counted.txt
+check "is counted" eventually grep -Eq '^traced_session_events_total\{session="[^"]+",user="65534"\} [1-9]' "$metrics"
+
 check "a session starts detached" tracectl start --name lab -e sched
 check "it has its instance" instances lab
 check "the status names it" eventually property StatusText 'lab|[1-9]'

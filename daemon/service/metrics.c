@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "service/metrics.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "service/session.h"
+#include "util/io.h"
+#include "util/log.h"
+
+/* Prometheus asks node_exporter every 15 seconds or less often. */
+#define INTERVAL_NS (10 * NSEC_PER_SEC)
+/* So long a session that is gone is told of, and so many at most. */
+#define PAST_NS (300 * NSEC_PER_SEC)
+#define PAST_MAX 32
+
+/* One session's row in each table. */
+struct row {
+	const char *name;
+	uid_t uid;
+	uint64_t recording; /* 1 or 0 */
+	uint64_t start_ns;  /* since 1970 */
+	uint64_t events, lost, bytes, cpu_ns, buffer_bytes, spool_bytes;
+};
+
+struct metrics_past {
+	TAILQ_ENTRY(metrics_past) list;
+	struct row row;
+	char *name; /* owned; the row's */
+	uint64_t over_ns;
+};
+
+void metrics_init(struct metrics *m)
+{
+	*m = (struct metrics){ 0 };
+	TAILQ_INIT(&m->past);
+}
+
+static void forget(struct metrics *m, struct metrics_past *p)
+{
+	TAILQ_REMOVE(&m->past, p, list);
+	m->past_count--;
+	free(p->name);
+	free(p);
+}
+
+void metrics_deinit(struct metrics *m)
+{
+	while (!TAILQ_EMPTY(&m->past))
+		forget(m, TAILQ_FIRST(&m->past));
+}
+
+static uint64_t since_1970(uint64_t boot_ns)
+{
+	return now_ns(CLOCK_REALTIME) - (now_ns(CLOCK_BOOTTIME) - boot_ns);
+}
+
+static struct row row_of(const Traced__Control__Session *d)
+{
+	return (struct row){
+		.name = d->name,
+		.uid = d->uid,
+		.recording = d->state == TRACED__CONTROL__SESSION__STATE__RECORDING,
+		.start_ns = since_1970(d->started_boot_ns),
+		/* What a flight recorder has overwritten was recorded, too; a counter never falls.
+		 */
+		.events = d->events + d->overwritten,
+		.lost = d->lost,
+		.bytes = d->bytes,
+		.cpu_ns = d->cpu_time_ns,
+		.buffer_bytes = d->memory_bytes,
+		.spool_bytes = d->spool_bytes,
+	};
+}
+
+static void forget_old(struct metrics *m)
+{
+	uint64_t now = now_ns(CLOCK_BOOTTIME);
+	struct metrics_past *p;
+
+	while ((p = TAILQ_FIRST(&m->past)) &&
+	       (m->past_count > PAST_MAX || now - p->over_ns > PAST_NS))
+		forget(m, p);
+}
+
+void metrics_session_over(const struct session *s)
+{
+	struct metrics *m = &s->manager->metrics;
+	struct metrics_past *p;
+
+	if (!s->last)
+		return;
+	m->sessions++;
+	m->events += s->last->events + s->last->overwritten;
+	m->lost += s->last->lost;
+	m->bytes += s->last->bytes;
+	if (!s->manager->config.metrics)
+		return;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return;
+	p->name = strdup(s->name);
+	if (!p->name) {
+		free(p);
+		return;
+	}
+	p->row = row_of(s->last);
+	p->row.name = p->name;
+	p->row.cpu_ns = s->cpu_ns;
+	p->over_ns = now_ns(CLOCK_BOOTTIME);
+	TAILQ_INSERT_TAIL(&m->past, p, list);
+	m->past_count++;
+	forget_old(m);
+}
+
+uint64_t metrics_resident_bytes(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long long size, resident;
+
+	if (!f || fscanf(f, "%llu %llu", &size, &resident) != 2)
+		return 0;
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+struct rows {
+	struct row *rows;
+	size_t count;
+	Traced__Control__Session **described; /* the living ones', whose names the rows have */
+	size_t described_count;
+};
+
+static void rows_deinit(struct rows *r)
+{
+	for (size_t i = 0; i < r->described_count; i++)
+		traced__control__session__free_unpacked(r->described[i], NULL);
+	free(r->described);
+	free(r->rows);
+}
+
+static bool has_row(const struct rows *r, const struct row *like)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->rows[i].uid == like->uid && strcmp(r->rows[i].name, like->name) == 0)
+			return true;
+	return false;
+}
+
+/* Those that record or did, then those that are gone, but for names that are used again. */
+static int collect(struct manager *m, struct rows *ret)
+{
+	size_t max = m->session_count + m->metrics.past_count;
+	const struct metrics_past *p;
+	struct session *s;
+
+	ret->rows = calloc(max + 1, sizeof(*ret->rows));
+	ret->described = calloc(m->session_count + 1, sizeof(*ret->described));
+	if (!ret->rows || !ret->described)
+		return -ENOMEM;
+	TAILQ_FOREACH(s, &m->sessions, list)
+	{
+		Traced__Control__Session *d = s->arming ? NULL : session_describe(s);
+
+		if (!d)
+			continue;
+		ret->described[ret->described_count++] = d;
+		ret->rows[ret->count++] = row_of(d);
+	}
+	/* The last of several of one name. */
+	TAILQ_FOREACH_REVERSE(p, &m->metrics.past, metrics_past_list, list)
+	if (!has_row(ret, &p->row))
+		ret->rows[ret->count++] = p->row;
+	return 0;
+}
+
+enum unit { COUNT, SECONDS };
+
+static void put_value(struct buf *out, uint64_t value, enum unit unit)
+{
+	if (unit == SECONDS)
+		buf_printf(out, " %" PRIu64 ".%09" PRIu64 "\n", value / NSEC_PER_SEC,
+			   value % NSEC_PER_SEC);
+	else
+		buf_printf(out, " %" PRIu64 "\n", value);
+}
+
+static void put_head(struct buf *out, const char *name, const char *type, const char *help)
+{
+	buf_printf(out, "# HELP traced_%s %s\n# TYPE traced_%s %s\n", name, help, name, type);
+}
+
+static void put_label(struct buf *out, const char *value)
+{
+	for (; *value; value++) {
+		if (*value == '\n') {
+			buf_puts(out, "\\n");
+			continue;
+		}
+		if (*value == '\\' || *value == '"')
+			buf_putc(out, '\\');
+		buf_putc(out, *value);
+	}
+}
+
+static void put_sessions(struct buf *out, const struct rows *rows)
+{
+	static const struct {
+		const char *name, *type, *help;
+		size_t offset;
+		enum unit unit;
+	} families[] = {
+		{ "session_recording", "gauge", "1 while the session records, 0 once it has ended.",
+		  offsetof(struct row, recording), COUNT },
+		{ "session_start_time_seconds", "gauge", "When it began, in seconds since 1970.",
+		  offsetof(struct row, start_ns), SECONDS },
+		{ "session_events_total", "counter", "Events recorded.",
+		  offsetof(struct row, events), COUNT },
+		{ "session_lost_events_total", "counter", "Events that the kernel could not keep.",
+		  offsetof(struct row, lost), COUNT },
+		{ "session_stream_bytes_total", "counter", "Bytes of the capture stream.",
+		  offsetof(struct row, bytes), COUNT },
+		{ "session_cpu_seconds_total", "counter", "CPU time that recording cost traced.",
+		  offsetof(struct row, cpu_ns), SECONDS },
+		{ "session_buffer_bytes", "gauge", "Memory of the kernel's ring buffers.",
+		  offsetof(struct row, buffer_bytes), COUNT },
+		{ "session_spool_bytes", "gauge", "Bytes on disk that wait to be written out.",
+		  offsetof(struct row, spool_bytes), COUNT },
+	};
+
+	for (size_t f = 0; f < ARRAY_SIZE(families) && rows->count; f++) {
+		put_head(out, families[f].name, families[f].type, families[f].help);
+		for (size_t i = 0; i < rows->count; i++) {
+			const struct row *row = &rows->rows[i];
+
+			buf_printf(out, "traced_%s{session=\"", families[f].name);
+			put_label(out, row->name);
+			buf_printf(out, "\",user=\"%u\"}", row->uid);
+			put_value(out, *(const uint64_t *)((const char *)row + families[f].offset),
+				  families[f].unit);
+		}
+	}
+}
+
+static void put(struct buf *out, const char *name, const char *type, const char *help,
+		uint64_t value, enum unit unit)
+{
+	put_head(out, name, type, help);
+	buf_printf(out, "traced_%s", name);
+	put_value(out, value, unit);
+}
+
+static void put_daemon(struct buf *out, const struct manager *m, const struct rows *rows, bool up)
+{
+	uint64_t started = m->metrics.sessions + rows->described_count, spool = 0;
+	uint64_t events = m->metrics.events, lost = m->metrics.lost, bytes = m->metrics.bytes;
+
+	for (size_t i = 0; i < rows->described_count; i++) {
+		events += rows->rows[i].events;
+		lost += rows->rows[i].lost;
+		bytes += rows->rows[i].bytes;
+		spool += rows->rows[i].spool_bytes;
+	}
+	put(out, "up", "gauge", "1 while traced runs, 0 once it has ended.", up, COUNT);
+	put(out, "start_time_seconds", "gauge", "When traced began, in seconds since 1970.",
+	    since_1970(m->started_boot_ns), SECONDS);
+	put(out, "cpu_seconds_total", "counter", "CPU time of traced, without its exporters'.",
+	    now_ns(CLOCK_PROCESS_CPUTIME_ID), SECONDS);
+	put(out, "resident_memory_bytes", "gauge", "Memory of traced.",
+	    up ? metrics_resident_bytes() : 0, COUNT);
+	put(out, "clients", "gauge", "Connections.", up ? m->connection_count : 0, COUNT);
+	put(out, "sessions", "gauge", "Sessions that record or wait to be written out.",
+	    up ? m->session_count : 0, COUNT);
+	put(out, "sessions_total", "counter", "Recordings since traced began.", started, COUNT);
+	put(out, "events_total", "counter", "Events of all sessions.", events, COUNT);
+	put(out, "lost_events_total", "counter", "Lost events of all sessions.", lost, COUNT);
+	put(out, "stream_bytes_total", "counter", "Bytes of all capture streams.", bytes, COUNT);
+	put(out, "spool_bytes", "gauge", "Bytes of all sessions that wait to be written out.",
+	    spool, COUNT);
+}
+
+int metrics_format(struct manager *m, bool up, struct buf *out)
+{
+	_cleanup_(rows_deinit) struct rows rows = { 0 };
+	int r;
+
+	forget_old(&m->metrics);
+	r = collect(m, &rows);
+	if (r < 0)
+		return r;
+	put_daemon(out, m, &rows, up);
+	put_sessions(out, &rows);
+	return buf_string(out) ? 0 : -ENOMEM;
+}
+
+/* Not synced: it is of use until the next one only. Its reader isn't root. */
+static int replace_file(const char *path, const struct buf *text)
+{
+	_cleanup_free_ char *temp = NULL;
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	/* Not "*.prom": half of one is nothing to be read. */
+	if (asprintf(&temp, "%s.new", path) < 0)
+		return -ENOMEM;
+	if (unlink(temp) < 0 && errno != ENOENT)
+		return -errno;
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		return -errno;
+	r = fchmod(fd, 0644) < 0 ? -errno : write_full(fd, text->data, text->len);
+	if (r >= 0 && rename(temp, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(temp);
+	return r;
+}
+
+static void write_file(struct manager *m, bool up)
+{
+	static struct log_limit limit = LOG_LIMIT_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *path = m->config.metrics;
+	int r;
+
+	if (!path || m->options.private)
+		return;
+	m->metrics.written_ns = now_ns(CLOCK_BOOTTIME);
+	r = metrics_format(m, up, &text);
+	if (r >= 0)
+		r = replace_file(path, &text);
+	if (r < 0 && log_limit_pass(&limit))
+		log_warning("can't write the metrics to %s: %s", path, strerror(-r));
+}
+
+void metrics_write(struct manager *m)
+{
+	if (!m->stopping)
+		write_file(m, true);
+}
+
+void metrics_tick(struct manager *m)
+{
+	if (m->config.metrics && now_ns(CLOCK_BOOTTIME) - m->metrics.written_ns >= INTERVAL_NS)
+		metrics_write(m);
+}
+
+void metrics_close(struct manager *m)
+{
+	if (m->metrics.written_ns)
+		write_file(m, false);
+}
