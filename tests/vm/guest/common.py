@@ -58,8 +58,9 @@ def is_recording(test):
     if test.daemon:
         return '"recording"' in test.run("status", "--json").out
     try:
-        return any((INSTANCES / i / "tracing_on").read_text().strip() == "1" and
-                   (INSTANCES / i / "set_event").read_text().strip()
+        # In this order: a new instance is on, and is turned off before it has an event.
+        return any((INSTANCES / i / "set_event").read_text().strip() and
+                   (INSTANCES / i / "tracing_on").read_text().strip() == "1"
                    for i in test.instances() if not i.endswith("-tasks"))
     except OSError:  # one is just being made
         return False
