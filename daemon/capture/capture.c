@@ -185,6 +185,7 @@ static int open_rings(struct capture *c, const struct capture_request *request, 
 		.instance = c->instance,
 		.dir = c->rings[BUFFER_MAIN].dir,
 		.layout = &c->rings[BUFFER_MAIN].layout,
+		.tasks_subbuf_size = c->has_tasks ? c->rings[BUFFER_TASKS].layout.size : 0,
 		.cpus = c->rings[BUFFER_MAIN].cpu_count,
 		.cpus_online = online_cpus(&c->rings[BUFFER_MAIN]),
 	};

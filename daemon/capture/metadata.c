@@ -177,6 +177,7 @@ int metadata_pack_header(const struct metadata *m, struct buf *out, struct error
 	h.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 	h.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	h.subbuf_size = m->layout->size;
+	h.tasks_subbuf_size = m->tasks_subbuf_size != h.subbuf_size ? m->tasks_subbuf_size : 0;
 	h.cpus = m->cpus;
 	h.cpus_online = m->cpus_online;
 	h.trace_clock = chosen(read_word(m->dir, "trace_clock"));

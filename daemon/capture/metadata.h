@@ -11,6 +11,7 @@ struct metadata {
 	const char *instance;		       /* for the request's name if there is none */
 	int dir;			       /* the instance's folder */
 	const struct subbuf_layout *layout;
+	uint32_t tasks_subbuf_size; /* bytes; 0: there is no such ring */
 	unsigned cpus, cpus_online;
 	uint8_t uuid[16];
 };

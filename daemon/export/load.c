@@ -300,13 +300,17 @@ static int add_end(struct loader *l)
 static int add_layout(struct loader *l, struct error *err)
 {
 	const Traced__Capture__Header *h = l->index->info.header;
-	struct page_layout *layout = &l->index->info.layout;
+	struct page_layout *layout = &l->index->info.layout, *tasks = &l->index->info.tasks_layout;
 	int r;
 
 	if (h->time_shift > 63)
 		return error_set(err, -EBADMSG, "the stream's clock can't be");
 	r = page_layout_parse(layout, l->payload.data, l->payload.len, h->word_size, h->big_endian,
 			      h->subbuf_size, err);
+	if (r == 0)
+		r = page_layout_parse(tasks, l->payload.data, l->payload.len, h->word_size,
+				      h->big_endian, h->tasks_subbuf_size ?: layout->subbuf_size,
+				      err);
 	if (r < 0)
 		return r;
 	layout->clock = (struct page_clock){
@@ -315,6 +319,7 @@ static int add_layout(struct loader *l, struct error *err)
 		.shift = h->time_shift,
 		.offset = h->time_offset,
 	};
+	tasks->clock = layout->clock;
 	l->have_layout = true;
 	return 0;
 }

@@ -243,7 +243,8 @@ int task_feed_new(struct task_feed **ret, struct stream_index *index,
 	if (!f)
 		return error_errno(err, -ENOMEM, "can't keep the names of tasks");
 	scan_init(&f->scan, index);
-	r = merge_new(&f->merge, &index->info.layout, &index->rings[BUFFER_TASKS], reader, err);
+	r = merge_new(&f->merge, &index->info.tasks_layout, &index->rings[BUFFER_TASKS], reader,
+		      err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(f);

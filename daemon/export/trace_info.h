@@ -31,7 +31,8 @@ struct trace_info {
 	 * name=" and this id; "": the recording has none.
 	 */
 	char sync_id[24];
-	struct page_layout layout;
+	struct page_layout layout,
+		tasks_layout; /* of the events' rings, of the births' and names' */
 	struct text_options text;
 	struct event_table *events;		/* owned, sealed */
 	struct task_table *tasks;		/* owned */

@@ -696,9 +696,48 @@ static void formats_are_found(void **state _unused_)
 	assert_null(export_format_find(NULL, NULL));
 }
 
+static void tasks_in_pages_of_512(Traced__Capture__Header *h)
+{
+	h->tasks_subbuf_size = 512;
+}
+
+/* A top-level buffer may have larger sub-buffers than the instance beside it. */
+static void rings_may_differ_in_their_sub_buffers(void **state _unused_)
+{
+	_cleanup_run_ struct run r = { .options = { .format = "txt" } };
+	struct maker m, tasks;
+
+	maker_init(&m, 8, false, 4096);
+	maker_init(&tasks, 8, false, 512);
+	m.header = tasks_in_pages_of_512;
+	maker_head(&m);
+	for (int32_t pid = 50; pid < 90; pid++) {
+		page_begin(&tasks, 100 * S + (uint64_t)pid);
+		event_newtask(&tasks, 100 * S + (uint64_t)pid, 1, pid, "born", 0);
+		page_end(&tasks, 0);
+	}
+	buf_append(&m.subbufs, tasks.subbufs.data, tasks.subbufs.len);
+	maker_flush(&m, 0, BUFFER_TASKS, 0);
+	page_begin(&m, 101 * S);
+	for (int32_t pid = 50; pid < 90; pid++)
+		event_number(&m, 101 * S + (uint64_t)pid, pid, 1);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_int_equal(r.result.warning_count, 0);
+	assert_int_equal(r.result.events, 40);
+	assert_non_null(strstr(r.text, "born-50 "));
+	assert_non_null(strstr(r.text, "born-89 "));
+	maker_deinit(&tasks);
+	maker_deinit(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rings_may_differ_in_their_sub_buffers),
 		cmocka_unit_test(text_is_the_kernels),
 		cmocka_unit_test(recorded_text_is_the_kernels),
 		cmocka_unit_test(json_of_marks),
