@@ -95,9 +95,8 @@ static int stop_stream(struct capture *c, enum capture_end reason, bool on)
 
 	if (r == 0)
 		r = finish_names(c);
-	/* Of one that is followed all that decodes came before the first event. */
-	if (r == 0 && !c->flush.wanted)
-		r = names_finish(&c->names, &c->writer);
+	if (r == 0)
+		r = names_update(&c->names, &c->writer);
 	c->streaming = false;
 	/* Behind a hole that no sub-buffer announces nothing more may follow. */
 	for (int b = 0; r == 0 && !c->full && b < BUFFER_COUNT; b++)

@@ -22,6 +22,9 @@ static int write_flush(struct capture *c)
 	if (c->flush.with_counts)
 		r = capture_write_counts(c, CLOCK_PHASE_PERIODIC);
 	c->flush.with_counts = false;
+	/* The events before it are printed by what is known up to it. */
+	if (r == 0)
+		r = names_update(&c->names, &c->writer);
 	if (r < 0)
 		return r;
 	message.boot_ns = now_ns(CLOCK_BOOTTIME);
@@ -64,7 +67,7 @@ int capture_flush_slice(struct capture *c, uint64_t now)
 {
 	struct flush *f = &c->flush;
 
-	/* Before it there must be all that decodes: formats, symbols. */
+	/* Before it there must be all that decodes: formats, the kernel's symbols. */
 	if (!f->wanted || !c->names_done || (!f->under_way && now < f->next))
 		return 0;
 	if (!f->under_way)

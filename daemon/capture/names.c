@@ -240,41 +240,77 @@ static int read_modules(const struct names *n, struct buf *out)
 	return buf_error(out);
 }
 
-/* The lines of modules move to the front. */
-static void keep_modules(struct buf *text)
+/* A whole line of text, wherever it stands. */
+static bool has_line(const struct buf *text, const char *line, size_t len)
+{
+	const char *p = text->data, *end = p + text->len;
+
+	while (p < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+		if ((size_t)(nl - p) == len && !memcmp(p, line, len))
+			return true;
+		p = nl + 1;
+	}
+	return false;
+}
+
+/* "[NAME]" of each of now that is not in before, or is elsewhere now. */
+static int find_new_modules(const struct buf *before, const struct buf *now, struct buf *out)
+{
+	for (size_t at = 0; at < now->len;) {
+		const char *line = now->data + at;
+		size_t len = (size_t)((char *)memchr(line, '\n', now->len - at) - line);
+
+		if (!has_line(before, line, len))
+			buf_printf(out, "[%.*s]\n", (int)strcspn(line, " \n"), line);
+		at += len + 1;
+	}
+	return buf_error(out);
+}
+
+/* The lines of these modules move to the front, and are all that stays. */
+static void keep_modules(struct buf *text, const struct buf *modules)
 {
 	size_t kept = 0;
 
 	for (size_t at = 0; at < text->len;) {
-		const char *line = text->data + at, *end = memchr(line, '\n', text->len - at);
-		size_t len = end ? (size_t)(end - line) + 1 : text->len - at;
+		const char *line = text->data + at, *end = memchr(line, '\n', text->len - at), *tab;
+		size_t len = (size_t)((end ?: text->data + text->len) - line);
 
-		if (memchr(line, '\t', len)) {
-			memmove(text->data + kept, line, len);
-			kept += len;
+		tab = memchr(line, '\t', len);
+		if (tab && end && has_line(modules, tab + 1, (size_t)(end - tab) - 1)) {
+			memmove(text->data + kept, line, len + 1);
+			kept += len + 1;
 		}
-		at += len;
+		at += len + 1;
 	}
 	text->len = kept;
 }
 
-int names_finish(struct names *n, struct stream_writer *w)
+int names_update(struct names *n, struct stream_writer *w)
 {
-	_cleanup_buf_ struct buf now = BUF_INIT, text = BUF_INIT;
+	_cleanup_buf_ struct buf now = BUF_INIT, added = BUF_INIT, text = BUF_INIT;
 	char path[256];
-	int r = 0;
+	int r;
 
 	if (n->stage != NAMES_DONE || !n->want_symbols || n->symbols_hidden || n->symbols_cut)
 		return 0;
 	r = read_modules(n, &now);
-	if (r < 0 || (now.len == n->modules.len &&
-		      (!now.len || memcmp(now.data, n->modules.data, now.len) == 0)))
-		return r;
-	snprintf(path, sizeof(path), "%s/kallsyms", n->env->proc);
-	r = read_file_at(AT_FDCWD, path, STREAM_KALLSYMS_MAX, &text);
+	if (r == 0)
+		r = find_new_modules(&n->modules, &now, &added);
 	if (r < 0)
-		return r == -ENOMEM ? r : 0;
-	keep_modules(&text);
+		return r;
+	if (added.len) {
+		snprintf(path, sizeof(path), "%s/kallsyms", n->env->proc);
+		r = read_file_at(AT_FDCWD, path, STREAM_KALLSYMS_MAX, &text);
+		if (r < 0)
+			return r == -ENOMEM ? r : 0;
+		keep_modules(&text, &added);
+	}
+	buf_deinit(&n->modules);
+	n->modules = now;
+	now = BUF_INIT;
 	return text.len ? stream_write_packed(w, CHUNK_KALLSYMS, text.data, text.len) : 0;
 }
 

@@ -51,7 +51,7 @@ bool names_want_arguments(int dir);
 void names_rewind(struct names *n);
 /* 1: there is more to do; 0: all is written; or -errno. */
 int names_step(struct names *n, struct stream_writer *w);
-/* At the end: the symbols of modules that came after the others were written. 0 or -errno. */
-int names_finish(struct names *n, struct stream_writer *w);
+/* The symbols of modules that came after what was written so far. 0 or -errno. */
+int names_update(struct names *n, struct stream_writer *w);
 /* A print fmt that names kernel symbols. */
 bool format_wants_symbols(const char *text);

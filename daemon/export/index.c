@@ -92,7 +92,10 @@ int stream_index_next(struct stream_index *index, struct error *err)
 			return r;
 		if (index->last_flush != flush) {
 			r = loader_seal(index->loader, err);
-			return r < 0 ? r : 1;
+			if (r < 0)
+				return r;
+			event_table_expect_symbols(index->info.events);
+			return 1;
 		}
 	}
 	/* A chunk that is not yet whole, or the stream's end, whatever it is. */

@@ -8,7 +8,7 @@
 #include "traced/mark_record.h"
 #include "util/parse.h"
 
-#define SYMBOL_CHUNKS_MAX 4
+#define SYMBOL_CHUNKS_MAX 64
 #define SYMBOLS_MAX (2U << 20)
 
 struct loader {
@@ -22,7 +22,7 @@ struct loader {
 	bool clocks_full;
 	uint32_t left_out;			 /* bit for each type: it was told that some were */
 	struct chunk symbols[SYMBOL_CHUNKS_MAX]; /* to be read when one is looked for */
-	size_t symbol_chunks;
+	size_t symbol_chunks, late_symbol_chunks;
 	atomic_int symbols_result;
 };
 
@@ -211,6 +211,28 @@ static int add_kallsyms(struct loader *l, const struct chunk *chunk, struct erro
 	l->symbols[l->symbol_chunks++] = *chunk;
 	event_table_set_symbols(l->index->info.events, load_symbols, l);
 	return 0;
+}
+
+/* Of modules, while the recording is followed: its place in the stream may be given back any time.
+ */
+static int add_late_kallsyms(struct loader *l, const struct chunk *chunk, struct error *err)
+{
+	struct event_table *events = l->index->info.events;
+	int r;
+
+	if (!event_table_has_symbols(events) || l->late_symbol_chunks == SYMBOL_CHUNKS_MAX)
+		return error_set(err, event_table_has_symbols(events) ? -EFBIG : -EBADMSG,
+				 "symbols of modules, and none of the kernel before them");
+	r = stream_reader_load_max(l->reader, chunk, bounds_payload_max(CHUNK_KALLSYMS),
+				   &l->payload, err);
+	if (r == 0)
+		r = bounds_take(&l->bounds, CHUNK_KALLSYMS, l->payload.len);
+	if (r == 0 && has_more_lines(l->payload.data, l->payload.len, SYMBOLS_MAX))
+		r = -EFBIG;
+	if (r < 0)
+		return r;
+	l->late_symbol_chunks++;
+	return event_table_add_symbols(events, l->payload.data, l->payload.len);
 }
 
 /*
@@ -421,8 +443,8 @@ int loader_settle(struct loader *l)
 /* What decodes must not change under those who decode: sinks keep pointers into it. */
 static bool decodes(unsigned type)
 {
-	return type == CHUNK_HEADER_PAGE || type == CHUNK_FORMAT || type == CHUNK_KALLSYMS ||
-	       type == CHUNK_PRINTK || type == CHUNK_ENUMS || type == CHUNK_ARGUMENTS;
+	return type == CHUNK_HEADER_PAGE || type == CHUNK_FORMAT || type == CHUNK_PRINTK ||
+	       type == CHUNK_ENUMS || type == CHUNK_ARGUMENTS;
 }
 
 static int add_marks(struct loader *l, const struct chunk *chunk, struct error *err)
@@ -455,7 +477,7 @@ static int load_chunk(struct loader *l, const struct chunk *chunk, struct error 
 	if (l->sealed && decodes(chunk->type))
 		return error_set(err, -EBADMSG, "what it describes was in use already");
 	if (chunk->type == CHUNK_KALLSYMS)
-		return add_kallsyms(l, chunk, err);
+		return l->sealed ? add_late_kallsyms(l, chunk, err) : add_kallsyms(l, chunk, err);
 	r = stream_reader_load_max(l->reader, chunk, max, &l->payload, err);
 	return r < 0 ? r : add_loaded(l, chunk, err);
 }

@@ -391,6 +391,11 @@ void event_table_set_symbols(struct event_table *t, symbol_source_t source, void
 	t->symbols->userdata = userdata;
 }
 
+void event_table_expect_symbols(struct event_table *t)
+{
+	t->symbols->growing = true;
+}
+
 bool event_table_has_symbols(const struct event_table *t)
 {
 	return t->symbols->source;
@@ -416,6 +421,12 @@ const struct symbols *event_table_symbols(const struct event_table *t)
 	if (unlikely(!atomic_load(&t->symbols->known)))
 		read_symbols(t->symbols);
 	return t->symbols->symbols;
+}
+
+int event_table_add_symbols(struct event_table *t, const char *text, size_t len)
+{
+	return event_table_symbols(t) ? symbols_add(t->symbols->symbols, text, len)
+				      : symbols_new(&t->symbols->symbols, text, len);
 }
 
 #define FALLBACK_FMT_MAX (8U << 10) /* bytes */

@@ -94,6 +94,13 @@ int event_table_add_arguments(struct event_table *t, const char *text, size_t le
  */
 typedef struct symbols *(*symbol_source_t)(void *userdata);
 void event_table_set_symbols(struct event_table *t, symbol_source_t source, void *userdata);
+/*
+ * Some of modules may come while the table is in use, by one thread: until then what has no
+ * name is looked for each time.
+ */
+void event_table_expect_symbols(struct event_table *t);
+/* They come: symbols_add(). */
+int event_table_add_symbols(struct event_table *t, const char *text, size_t len);
 bool event_table_has_symbols(const struct event_table *t);
 /* Those that were read so far. */
 size_t event_table_symbol_count(const struct event_table *t);

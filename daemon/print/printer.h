@@ -30,6 +30,7 @@ struct symbol_store {
 	struct symbols *symbols; /* owned */
 	pthread_mutex_t lock;	 /* while they are read */
 	atomic_bool known;
+	bool growing; /* what is not found may yet come */
 };
 
 struct event_table {

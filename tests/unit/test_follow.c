@@ -268,6 +268,58 @@ static void a_full_json_is_closed(void **state _unused_)
 	recorder_deinit(&r);
 }
 
+#define ID_PLACE 900
+#define PLACE UINT64_C(0xffffffffc0005010)
+
+static void put_place(struct maker *m, uint64_t ts)
+{
+	const uint64_t ip = PLACE;
+
+	page_begin(m, ts);
+	maker_event(m, ts, ID_PLACE, 0, &ip, sizeof(ip));
+	page_end(m, 0);
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(stream_write(&m->writer, CHUNK_FLUSH, "", 0), 0);
+}
+
+static int wait_for_more(void *userdata _unused_, uint64_t head _unused_, uint64_t done _unused_)
+{
+	return 0;
+}
+
+/* One that comes while the recording is followed, where there was nothing known of the place
+ * before. */
+static void symbols_of_modules_come_late(void **state _unused_)
+{
+	const struct export_follow follow = { .wait = wait_for_more };
+	_cleanup_export_result_ struct export_result result;
+	_cleanup_free_ char *text = NULL;
+	const char *first, *second;
+	struct maker m;
+
+	maker_init(&m, 8, false, SUBBUF);
+	maker_head(&m);
+	maker_format(&m, "test", "place", ID_PLACE,
+		     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n",
+		     "\"%ps\", (void *)REC->ip");
+	maker_symbols(&m, "ffffffff81000000 T _text\nffffffff81000000 T _stext\n"
+			  "ffffffff82000000 T _etext\n");
+	put_place(&m, 1000000);
+	maker_symbols(&m, "ffffffffc0005000 t late_function\t[late]\n");
+	put_place(&m, 2000000);
+	maker_end(&m);
+	text = export(m.fd, "txt", &follow, &result);
+	first = strstr(text, "place: ");
+	assert_non_null(first);
+	second = strstr(first + 1, "place: ");
+	assert_non_null(second);
+	assert_memory_equal(first, "place: 0x", 9);
+	assert_string_equal(second, "place: late_function [late]\n");
+	assert_int_equal(result.warning_count, 0);
+	maker_deinit(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +327,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_only_in_memory),
 		cmocka_unit_test(memory_does_not_grow),
 		cmocka_unit_test(a_full_json_is_closed),
+		cmocka_unit_test(symbols_of_modules_come_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

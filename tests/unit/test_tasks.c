@@ -589,13 +589,13 @@ static void symbols_of_modules_that_come_late(void **state)
 	snprintf(proc, sizeof(proc), "%s", fake_path(&f->root, "proc"));
 	env = (struct capture_env){ .tracefs = fs, .proc = proc };
 	assert_int_equal(names_init(&names, &env, events, 1, true), 0);
-	assert_int_equal(names_finish(&names, &f->writer), 0);
+	assert_int_equal(names_update(&names, &f->writer), 0);
 	assert_int_equal(read_symbols(f, &last), 0);
 	while (names_step(&names, &f->writer) > 0)
 		;
 	/* In use by somebody now: the same modules. */
 	fake_file(&f->root, "proc/modules", "old 4096 1 x, Live 0xffffffffc0001000\n");
-	assert_int_equal(names_finish(&names, &f->writer), 0);
+	assert_int_equal(names_update(&names, &f->writer), 0);
 	assert_int_equal(read_symbols(f, &last), 1);
 
 	fake_file(&f->root, "proc/modules",
@@ -605,10 +605,26 @@ static void symbols_of_modules_that_come_late(void **state)
 		  "ffffffff81000000 T _text\n"
 		  "ffffffffc0001000 t f\t[old]\n"
 		  "ffffffffc0005000 t g\t[new]\n");
-	assert_int_equal(names_finish(&names, &f->writer), 0);
+	assert_int_equal(names_update(&names, &f->writer), 0);
 	assert_int_equal(read_symbols(f, &last), 2);
-	assert_string_equal(buf_string(&last), "ffffffffc0001000 t f\t[old]\n"
-					       "ffffffffc0005000 t g\t[new]\n");
+	assert_string_equal(buf_string(&last), "ffffffffc0005000 t g\t[new]\n");
+	/* Once. */
+	assert_int_equal(names_update(&names, &f->writer), 0);
+	assert_int_equal(read_symbols(f, &last), 2);
+	/* One goes, and comes back elsewhere. */
+	fake_file(&f->root, "proc/modules", "new 8192 0 - Live 0xffffffffc0005000\n");
+	assert_int_equal(names_update(&names, &f->writer), 0);
+	assert_int_equal(read_symbols(f, &last), 2);
+	fake_file(&f->root, "proc/modules",
+		  "new 8192 0 - Live 0xffffffffc0005000\n"
+		  "old 4096 0 - Live 0xffffffffc0009000\n");
+	fake_file(&f->root, "proc/kallsyms",
+		  "ffffffff81000000 T _text\n"
+		  "ffffffffc0005000 t g\t[new]\n"
+		  "ffffffffc0009000 t f\t[old]\n");
+	assert_int_equal(names_update(&names, &f->writer), 0);
+	assert_int_equal(read_symbols(f, &last), 3);
+	assert_string_equal(buf_string(&last), "ffffffffc0009000 t f\t[old]\n");
 	names_deinit(&names);
 }
 

@@ -27,7 +27,7 @@ def functions(test):
     check(all(n.startswith("vfs_") for n in names) and "vfs_write" not in names, f"{names}")
 
 
-def a_module_that_comes_late(test):
+def a_module_that_comes_late(test, *how):
     """Its functions have names, though the kernel's were written before it was there."""
     # A filter waits for a module that this file knows.
     modules = pathlib.Path("/lib/modules") / os.uname().release
@@ -41,7 +41,7 @@ def a_module_that_comes_late(test):
         time.sleep(0.5)
 
     try:
-        record(test, "-p", "function", "-l", "*:mod:dummy", "-l", "vfs_mkdir", "-o", "out.txt",
+        record(test, "-p", "function", "-l", "*:mod:dummy", "-l", "vfs_mkdir", *how, "-o", "out.txt",
                during=during)
     finally:
         subprocess.run(["rmmod", "dummy"], check=False)
@@ -177,6 +177,8 @@ def main():
     (INSTANCES / "probe").rmdir()
     test.case("functions, and not others", functions, daemon=True)
     test.case("functions of a module that comes late", a_module_that_comes_late, daemon=True)
+    test.case("functions of a module that comes late, streamed", a_module_that_comes_late, "--stream",
+              daemon=True)
     test.case("functions of one task", one_task, daemon=True)
     test.case("stacks of functions", stacks, daemon=True)
     test.case("a trigger", triggers, daemon=True)
