@@ -141,7 +141,7 @@ static bool socket_address(const struct object_env *env, const struct conversion
 	if (family == 10)
 		return ip6_socket(spec, a, avail, out);
 	if (family != 2) {
-		buf_puts(out, "(invalid address)");
+		buf_puts(out, "(einval)");
 		return true;
 	}
 	if (avail < 8)

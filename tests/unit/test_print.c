@@ -306,7 +306,7 @@ static void test_memory(void **state)
 	check("\"%pI4 %pI6c %pI6\", REC->mac, REC->ip6, REC->ip6",
 	      "0.17.34.170 2001:db8::1 2001:0db8:0000:0000:0000:0000:0000:0001");
 	check("\"%pISpc %pIS\", REC->sa, REC->sa", "127.0.0.1:8080 127.0.0.1");
-	check("\"%pISpc\", REC->ip6", "(invalid address)");
+	check("\"%pISpc\", REC->ip6", "(einval)");
 	check("\"%pU %pUl %pUB\", REC->ip6, REC->ip6, REC->ip6",
 	      "20010db8-0000-0000-0000-000000000001 b80d0120-0000-0000-0000-000000000001 "
 	      "20010DB8-0000-0000-0000-000000000001");

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Every event of every kernel in tests/data, printed by our programs and by libtraceevent. Where
+ * the two differ one of them is wrong; where that is libtraceevent the table below says how. The
+ * kernel's own text, which is right by definition, is compared in tests/integration/oracle_text.c:
+ * with the events that a machine happens to have.
+ */
+#include <fnmatch.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "by_library.h"
+#include "fixture.h"
+
+/* How far records may go until libtraceevent is wrong. */
+#define AGREES_NEVER (-1)
+#define CRASHES (-2) /* it isn't asked at all */
+
+struct fault {
+	const char *events;    /* a pattern of "system:name" */
+	const char *print_fmt; /* NULL, or what those have in their print fmt that are meant */
+	int agrees_until;      /* enum wildness */
+	const char *why;
+	unsigned seen; /* differences */
+};
+
+#include "print_faults.h"
+
+/* It also forgets some memory. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libtraceevent";
+}
+
+static uint64_t random_state;
+
+static uint64_t random_u64(void *userdata)
+{
+	(void)userdata;
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	return random_state ^= random_state << 17;
+}
+
+struct both {
+	struct event_table *ours;
+	struct by_library *library;
+	struct constants constants;
+};
+
+/* The fixture: for each event a line "## SYSTEM" and its format file. */
+static void add_formats(struct both *b, char *text)
+{
+	while (text && !strncmp(text, "## ", 3)) {
+		char *line = strchr(text, '\n'), *next = strstr(text + 3, "\n## ");
+		size_t len = next ? (size_t)(next - line) : strlen(line + 1);
+		char system[64];
+
+		snprintf(system, sizeof(system), "%.*s", (int)(line - text - 3), text + 3);
+		assert_int_equal(event_table_add(b->ours, system, line + 1, len, NULL), 0);
+		by_library_add(b->library, system, line + 1, len, &b->constants);
+		text = next ? next + 1 : NULL;
+	}
+}
+
+static void both_init(struct both *b, const char *kernel)
+{
+	const struct event_table_env env = { .word_size = 8, .pointers = POINTER_RAW };
+	_cleanup_buf_ struct buf formats = BUF_INIT, constants = BUF_INIT;
+	char path[512];
+
+	*b = (struct both){ 0 };
+	snprintf(path, sizeof(path), TEST_DATA "/%s/formats.txt.gz", kernel);
+	fixture_read_gz(path, &formats);
+	/* Those of one kernel do for all: that both use the same is what counts. */
+	fixture_read_gz(TEST_DATA "/6.18.44/constants.txt", &constants);
+	assert_int_equal(constants_add_text(&b->constants, constants.data, constants.len), 0);
+	assert_int_equal(event_table_new(&b->ours, &env), 0);
+	assert_int_equal(by_library_new(&b->library), 0);
+	assert_int_equal(event_table_add_enums(b->ours, constants.data, constants.len), 0);
+	add_formats(b, formats.data);
+	assert_int_equal(event_table_seal(b->ours, NULL), 0);
+}
+
+static void both_deinit(struct both *b)
+{
+	event_table_free(b->ours);
+	by_library_free(b->library);
+	constants_deinit(&b->constants);
+}
+
+static struct fault *find_fault(const struct event *ev)
+{
+	char name[160];
+	size_t len;
+	const char *text = event_format_text(ev, &len);
+
+	snprintf(name, sizeof(name), "%s:%s", ev->system, ev->name);
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
+		struct fault *f = &faults[i];
+
+		if (fnmatch(f->events, name, 0) == 0 &&
+		    (!f->print_fmt || memmem(text, len, f->print_fmt, strlen(f->print_fmt))))
+			return f;
+	}
+	return NULL;
+}
+
+struct tally {
+	unsigned compared, excused, unparsed, differing;
+};
+
+static void compare(struct both *b, const char *kernel, struct printer *p, const struct event *ev,
+		    struct tally *tally)
+{
+	static uint8_t data[RECORD_MAX];
+	_cleanup_buf_ struct buf ours = BUF_INIT, theirs = BUF_INIT;
+	struct fault *fault = find_fault(ev);
+
+	for (int round = 0; round < 2 * WILD_KINDS; round++) {
+		enum wildness wild = (enum wildness)(round % WILD_KINDS);
+		bool excused = fault && (int)wild > fault->agrees_until;
+		struct record rec = { .data = data };
+
+		if (fault && fault->agrees_until == CRASHES)
+			break;
+		rec.len = make_record(ev, wild, random_u64, NULL, data);
+		buf_clear(&ours);
+		buf_clear(&theirs);
+		event_print(p, ev, &rec, &ours);
+		if (!by_library_print(b->library, ev->id, &rec, &theirs)) {
+			tally->unparsed++;
+			return;
+		}
+		assert_non_null(buf_string(&ours));
+		assert_non_null(buf_string(&theirs));
+		without_signs(&ours);
+		without_signs(&theirs);
+		assert_true(strlen(ours.data) > strlen(ev->name) + 1);
+		if (strcmp(ours.data + strlen(ev->name) + 2, theirs.data) == 0)
+			continue;
+		if (excused) {
+			fault->seen++;
+			continue;
+		}
+		print_message("%s %s:%s, values %d\n%s\n%*s%s\n", kernel, ev->system, ev->name,
+			      (int)wild, ours.data, (int)strlen(ev->name) + 2, "", theirs.data);
+		tally->differing++;
+		return;
+	}
+	if (fault)
+		tally->excused++;
+	else
+		tally->compared++;
+}
+
+/* What user space can't know libtraceevent doesn't mark; the kernel's own functions print these. */
+static bool is_comparable(const struct event *ev)
+{
+	return ev->program && !event_unknown_part(ev) && strcmp(ev->system, "syscalls") != 0 &&
+	       strcmp(ev->system, "ftrace") != 0;
+}
+
+static void compare_kernel(const char *kernel, unsigned least)
+{
+	const struct event *const *all;
+	struct tally tally = { 0 };
+	struct printer *p;
+	struct both b;
+	size_t count;
+
+	random_state = 88172645463325252ULL;
+	both_init(&b, kernel);
+	assert_int_equal(printer_new(&p, b.ours), 0);
+	all = event_table_all(b.ours, &count);
+	for (size_t i = 0; i < count; i++)
+		if (is_comparable(all[i]))
+			compare(&b, kernel, p, all[i], &tally);
+	printer_free(p);
+	both_deinit(&b);
+	print_message("%s: %u events agree, %u as far as the faults allow, %u can't be parsed\n",
+		      kernel, tally.compared, tally.excused, tally.unparsed);
+	assert_int_equal(tally.differing, 0);
+	assert_true(tally.compared > least);
+	assert_true(tally.unparsed < 60);
+}
+
+static void test_6_1(void **state)
+{
+	(void)state;
+	compare_kernel("6.1.176", 1000);
+}
+
+static void test_6_12(void **state)
+{
+	(void)state;
+	compare_kernel("6.12.107", 1000);
+}
+
+static void test_6_18(void **state)
+{
+	(void)state;
+	compare_kernel("6.18.44", 1000);
+}
+
+static void test_7_2(void **state)
+{
+	(void)state;
+	compare_kernel("7.2.13", 1000);
+}
+
+/* A fault that is no more (a newer libtraceevent, a change of ours) hides what comes after it. */
+static void test_faults_are_seen(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+		if (faults[i].agrees_until != CRASHES && !faults[i].seen)
+			fail_msg("nothing differs any more: %s, %s", faults[i].events,
+				 faults[i].why);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_6_1),
+		cmocka_unit_test(test_6_12),
+		cmocka_unit_test(test_6_18),
+		cmocka_unit_test(test_7_2),
+		cmocka_unit_test(test_faults_are_seen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
