@@ -51,14 +51,6 @@ static void show_progress(void *userdata, double done)
 	progress_text(userdata, text);
 }
 
-static void explain_damage(const char *path, struct error *err)
-{
-	error_prefix(err, "%s", path);
-	if (!err->hint)
-		error_hint(err, "nothing can be read of it; if it was copied, compare it with the "
-				"original");
-}
-
 /* OUT, or where habit puts it: -o OUT. */
 static int choose_output(const struct options *o, const char **ret, struct error *err)
 {
@@ -173,7 +165,7 @@ static int convert_run(const struct options *o)
 		error_set(&err, -ECANCELED, "given up");
 	if (r < 0) {
 		if (r == -EBADMSG || r == -ENODATA)
-			explain_damage(o->args[0], &err);
+			input_explain_damage(o->args[0], &err);
 		return destination_fail(&dest, &err);
 	}
 	if (destination_commit(&dest, &outcome, &files, &err) < 0)

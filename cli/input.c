@@ -132,6 +132,15 @@ int input_keep(int *fd, const char *path, enum input_kind kind, struct error *er
 	return 0;
 }
 
+int input_explain_damage(const char *path, struct error *err)
+{
+	error_prefix(err, "%s", path);
+	if (err->hint)
+		return -err->code;
+	return error_hint(err, "nothing can be read of it; if it was copied, compare it with the "
+			       "original");
+}
+
 int input_import(int *in, const char *path, const char *instance, struct error *err)
 {
 	const struct import_options options = { .instance = instance };
@@ -151,6 +160,8 @@ int input_import(int *in, const char *path, const char *instance, struct error *
 	r = import_stream(*in, fd, &options, err);
 	if (r == -ENOSPC || r == -EDQUOT)
 		error_hint(err, "TMPDIR names another place than %s", temp_place());
+	if (r == -EBADMSG)
+		return input_explain_damage(path, err);
 	if (r < 0)
 		return error_prefix(err, "%s", path);
 	close_fd(*in);

@@ -21,6 +21,8 @@ int input_check(const struct stat *st, const char *path, struct error *err);
  */
 int input_keep(int *fd, const char *path, enum input_kind kind, struct error *err);
 
+/* Of an input that can't be read: its name, and what to do where nobody has said it. */
+int input_explain_damage(const char *path, struct error *err);
 /*
  * Another program's recording is turned into a capture stream, which *fd is after it; a
  * capture stream stays what it is. path: for people. instance: NULL, or the buffer that is

@@ -298,12 +298,15 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 		tell_loss(outcome);
 	if (nothing) {
 		cli_warn("%s: NOT ONE EVENT was recorded", outcome->path);
-		fputs(outcome->extracted
-			      ? "  hint: the buffer is empty, or somebody has read it before\n"
-			      : "  hint: nothing happened that was asked for, or a filter let "
-				"nothing "
-				"through: see -e, -f, -P, --cpus and 'tracectl doctor'\n",
-		      stderr);
+		if (!r->incomplete && !outcome->ended_early)
+			fputs(outcome->extracted
+				      ? "  hint: the buffer is empty, or somebody has read it "
+					"before\n"
+				      : "  hint: nothing happened that was asked for, or a filter "
+					"let "
+					"nothing "
+					"through: see -e, -f, -P, --cpus and 'tracectl doctor'\n",
+			      stderr);
 	}
 	if (o->verbose)
 		tell_ledger(r);

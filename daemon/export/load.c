@@ -17,6 +17,7 @@ struct loader {
 	struct index_options options;
 	struct buf payload;
 	bool have_layout, sealed;
+	struct error bad_layout; /* why what was to be one is none */
 	struct bounds bounds;
 	struct budget tasks, clocks, stats, marks, mappings, others;
 	bool clocks_full;
@@ -482,6 +483,16 @@ static int load_chunk(struct loader *l, const struct chunk *chunk, struct error 
 	return r < 0 ? r : add_loaded(l, chunk, err);
 }
 
+static int warn_of_chunk(struct loader *l, const struct chunk *chunk, const char *why)
+{
+	char name[48];
+
+	snprintf(name, sizeof(name), "the chunk at byte %llu ", (unsigned long long)chunk->offset);
+	if (strncmp(why, name, strlen(name)) == 0)
+		return stream_index_warn(l->index, "%s: it is left out", why);
+	return stream_index_warn(l->index, "%sis left out: %s", name, why);
+}
+
 int loader_add(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
@@ -511,9 +522,10 @@ int loader_add(struct loader *l, const struct chunk *chunk, struct error *err)
 		return error_errno(err, r, "can't load the capture stream");
 	if (r < 0) {
 		l->index->incomplete = true;
-		return stream_index_warn(l->index, "the chunk at byte %llu is left out: %s",
-					 (unsigned long long)chunk->offset,
-					 why.message ?: strerror(-r));
+		r = warn_of_chunk(l, chunk, why.message ?: strerror(-r));
+		if (chunk->type == CHUNK_HEADER_PAGE && !l->have_layout)
+			error_move(&l->bad_layout, &why);
+		return r;
 	}
 	return 0;
 }
@@ -543,19 +555,29 @@ struct loader *loader_free(struct loader *l)
 	if (!l)
 		return NULL;
 	buf_deinit(&l->payload);
+	error_deinit(&l->bad_layout);
 	free(l);
 	return NULL;
 }
 
+static int cant_begin(const struct loader *l, struct error *err)
+{
+	if (!l->index->info.header)
+		error_set(err, -EBADMSG, "the capture stream ends before its header does");
+	else if (l->bad_layout.message)
+		error_set(err, -EBADMSG, "what its sub-buffers look like can't be known: %s",
+			  l->bad_layout.message);
+	else
+		error_set(err, -EBADMSG,
+			  "the capture stream ends before it tells what its sub-buffers look "
+			  "like");
+	return error_hint(err, "nothing can be read from it: record again");
+}
+
 int loader_seal(struct loader *l, struct error *err)
 {
-	if (!l->index->info.header || !l->have_layout) {
-		error_set(err, -EBADMSG,
-			  "the capture stream does not tell what its sub-buffers look like: it "
-			  "ends too early, or that part is damaged");
-		error_hint(err, "nothing can be read from it: record again");
-		return -EBADMSG;
-	}
+	if (!l->index->info.header || !l->have_layout)
+		return cant_begin(l, err);
 	if (l->sealed)
 		return 0;
 	l->sealed = true;

@@ -74,7 +74,8 @@ int export_format_check_clock(const struct export_format *format, const char *cl
 	}
 	error_set(err, -EINVAL, "no reader of .%s understands the trace clock '%s'", format->name,
 		  clock);
-	error_hint(err, "use -C with one of%s; or write .txt or .traced", buf_string(&good) ?: "");
+	error_hint(err, "write .txt or .traced, or record by one of these clocks (-C):%s",
+		   buf_string(&good) ?: "");
 	return -EINVAL;
 }
 

@@ -50,9 +50,8 @@ void summary_take_notes(struct exporter *x)
 	}
 	if (x->late)
 		stream_index_warn(&x->index,
-				  "%" PRIu64
-				  " events became known late: they stand behind younger ones",
-				  x->late);
+				  "%" PRIu64 " event%s became known late: behind younger ones",
+				  x->late, x->late == 1 ? "" : "s");
 	check_syncs(x);
 	stream_index_settle(&x->index);
 }
@@ -98,12 +97,13 @@ static int sum_events(struct exporter *x, struct export_result *ret)
 	x->index.incomplete |= unknown > 0;
 	if (unknown)
 		stream_index_warn(&x->index,
-				  "%" PRIu64 " events have no format in the stream: only their "
-				  "type numbers could be written",
-				  unknown);
+				  "%" PRIu64 " event%s no format in the stream: only %s could be "
+				  "written",
+				  unknown, unknown == 1 ? " has" : "s have",
+				  unknown == 1 ? "its type number" : "their type numbers");
 	if (x->too_short)
-		stream_index_warn(&x->index, "%" PRIu64 " damaged records were left out",
-				  x->too_short);
+		stream_index_warn(&x->index, "%" PRIu64 " damaged record%s left out", x->too_short,
+				  x->too_short == 1 ? " was" : "s were");
 	return 0;
 }
 
@@ -137,7 +137,8 @@ static int take_warnings(struct exporter *x, struct export_result *ret)
 		if (x->ledger.cpus[i].damaged)
 			stream_index_warn(&x->index, "part of what CPU %u recorded is damaged",
 					  x->ledger.cpus[i].row.cpu);
-	if (ret->events <= ret->own_events)
+	/* Else what is missing tells why. */
+	if (ret->events <= ret->own_events && !x->index.incomplete)
 		stream_index_warn(&x->index, EXPORT_NOTHING);
 	if (x->options->json_array)
 		stream_index_warn(&x->index, "an array has no place for the kernel's text: "

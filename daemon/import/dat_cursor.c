@@ -11,8 +11,11 @@ int dat_damaged(const struct dat_cursor *c, struct error *err)
 
 static int ends(const struct dat_cursor *c, struct error *err)
 {
-	return error_set(err, -EBADMSG, "its %s %s: the file is cut or damaged", c->what,
-			 c->memory ? "are not whole" : "go beyond its end");
+	if (c->memory)
+		return error_set(err, -EBADMSG, "something is missing from its %s: it is damaged",
+				 c->what);
+	return error_set(err, -EBADMSG, "it ends too early, within its %s: it is cut or damaged",
+			 c->what);
 }
 
 void dat_cursor_file(struct dat_cursor *ret, const struct dat *d, uint64_t offset, const char *what)

@@ -324,7 +324,13 @@ def damaged_streams(test):
     convert(b"\0" * 4096, 1, "bad.traced", True)
     convert(b'{"traceEvents":[]}', 1, "bad.traced", True)
     convert(good[:5], 1, "bad.traced", True)
-    convert(good[:40], 1, "bad.traced", True)
+    convert(good[:40], 1, "bad.traced: the capture stream ends before its header does", True)
+    convert(b"\x17\x08Dtracing6\0", 1, "bad.traced: it ends too early, within its first bytes", True)
+    # Nothing that was asked for led to this, and no filter.
+    (test.dir / "bad.traced").write_bytes(good[:good.index(b"sched_switch")])
+    result = test.run("convert", "bad.traced", "out.txt")
+    check(result.status == 3 and "NOT ONE EVENT" in result.err and "filter" not in result.err, f"{result}")
+    os.unlink(test.dir / "out.txt")
     # Cut in the midst: all up to there, and said so.
     convert(good[:-1], 3, "INCOMPLETE", False)
     convert(good[:len(good) * 9 // 10], 3, "INCOMPLETE", False)

@@ -180,6 +180,51 @@ static void a_header_is_not_long(void **state _unused_)
 	assert_string_equal(err.message, "the stream's header is too long");
 }
 
+static void put_layout(struct maker *m, const char *text)
+{
+	struct maker head;
+	struct stream_reader reader;
+	struct chunk chunk;
+	_cleanup_buf_ struct buf payload = BUF_INIT;
+
+	/* A header as maker_head writes it, and this behind it. */
+	maker_init(&head, 8, false, 1024);
+	maker_head(&head);
+	assert_int_equal(stream_reader_init(&reader, head.fd, NULL), 0);
+	assert_int_equal(stream_reader_next(&reader, &chunk, NULL), 1);
+	assert_int_equal(stream_reader_load(&reader, &chunk, &payload, NULL), 0);
+	add(m, CHUNK_HEADER, payload.data, payload.len);
+	if (text)
+		add(m, CHUNK_HEADER_PAGE, text, strlen(text));
+	maker_deinit(&head);
+}
+
+/* What is not there is told from what can't be. */
+static void it_is_said_why_nothing_can_be_read(void **state _unused_)
+{
+	static const char *const rows[][2] = {
+		{ NULL, "ends before it tells" },
+		{ "\tfield: u64 timestamp;\toffset:0;\tsize:9;\tsigned:0;\n", "can't be known: " },
+	};
+	const struct index_options o = { 0 };
+
+	for (size_t i = 0; i <= ARRAY_SIZE(rows); i++) {
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_(stream_index_deinit) struct stream_index index;
+		_cleanup_error_ struct error err = ERROR_INIT;
+		struct stream_reader reader;
+
+		maker_init(&m, 8, false, 1024);
+		if (i < ARRAY_SIZE(rows))
+			put_layout(&m, rows[i][0]);
+		assert_int_equal(stream_reader_init(&reader, m.fd, NULL), 0);
+		assert_int_equal(stream_index_load(&index, &reader, &o, &err), -EBADMSG);
+		assert_non_null(strstr(err.message,
+				       i < ARRAY_SIZE(rows) ? rows[i][1] : "before its header"));
+		assert_non_null(err.hint);
+	}
+}
+
 /* Days of them: what is kept still spans the recording. */
 static void clock_readings_are_thinned(void **state _unused_)
 {
@@ -271,6 +316,7 @@ int main(void)
 		cmocka_unit_test(as_much_as_recorders_write_is_taken),
 		cmocka_unit_test(short_symbol_lines_are_counted),
 		cmocka_unit_test(a_header_is_not_long),
+		cmocka_unit_test(it_is_said_why_nothing_can_be_read),
 		cmocka_unit_test(clock_readings_are_thinned),
 		cmocka_unit_test(formats_that_came_before_cost_nothing),
 		cmocka_unit_test(formats_are_not_without_number),

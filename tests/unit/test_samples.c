@@ -456,6 +456,47 @@ static void a_profile_is_made_of_them(void **state _unused_)
 	}
 }
 
+/* Whoever reads it can do something about it. */
+static void it_is_said_why_there_is_no_profile(void **state _unused_)
+{
+	static const char *const says[][2] = {
+		{ "none of the 1 samples is of what was asked for", "--pid, --comm" },
+		{ "all samples were taken in the kernel", "--raw-addresses" },
+		{ "the samples can't be read", ".json or .txt" },
+		{ "not one sample was taken", "not long enough" },
+	};
+	struct export_options o = { .format = "prof" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(says); i++) {
+		_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_buf_ struct buf b = BUF_INIT;
+		_cleanup_error_ struct error err = ERROR_INIT;
+		struct export_result result;
+		off_t end;
+
+		maker_init(&m, 8, false, 4096);
+		write_head(&m, TYPE_PLAIN);
+		if (i < 3)
+			put_sample(&m, &b, i ? KERNEL : USER, BEGIN + 1, 70, 0,
+				   i ? 0x1100 : 0x400010, NULL, 0);
+		if (i < 3)
+			write_samples(&m, 0, &b);
+		end = lseek(m.fd, 0, SEEK_CUR);
+		/* Within the record. */
+		if (i == 2)
+			assert_int_equal(pwrite(m.fd, "\xff", 1, end - 3), 1);
+		write_events(&m);
+		write_end(&m, 0);
+		o.samples.comm = i == 0 ? "nobody" : NULL;
+		assert_int_equal(export_stream(m.fd, out, &o, &result, &err), -EINVAL);
+		export_result_deinit(&result);
+		if (!strstr(err.message, says[i][0]))
+			fail_msg("%zu: %s", i, err.message);
+		assert_non_null(strstr(err.hint, says[i][1]));
+	}
+}
+
 /* Records cut anywhere, or with any byte another: never more than those that there are. */
 static void damage_is_bounded(void **state _unused_)
 {
@@ -567,6 +608,7 @@ int main(void)
 		cmocka_unit_test(plain_samples_have_one_frame),
 		cmocka_unit_test(perfetto_has_them),
 		cmocka_unit_test(a_profile_is_made_of_them),
+		cmocka_unit_test(it_is_said_why_there_is_no_profile),
 		cmocka_unit_test(damage_is_bounded),
 		cmocka_unit_test(damage_is_told),
 		cmocka_unit_test(later_mappings_take_their_place),

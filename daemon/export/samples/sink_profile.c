@@ -40,11 +40,19 @@ struct sink_profile {
 	uint32_t depth;
 };
 
+static int not_one(struct error *err)
+{
+	error_set(err, -EINVAL, "not one sample was taken");
+	return error_hint(err, "nothing ran on the CPUs that were looked at, or not long enough");
+}
+
 static int profile_open(struct sink **ret, const struct trace_info *info,
 			const struct export_options *o, struct output *out, struct error *err)
 {
 	struct sink_profile *s;
 
+	if (!info->samples && info->sampler)
+		return not_one(err);
 	if (!info->samples) {
 		error_set(err, -EINVAL, "the recording has no samples, of which a profile is made");
 		return error_hint(err, "tracectl record --sample 997hz --call-graph");
@@ -282,6 +290,30 @@ static int write_profile(struct sink_profile *s, const struct address_spaces *sp
 	return output_flush(s->out, true);
 }
 
+/* Why there is no profile to write. */
+static int explain_nothing(const struct sink_profile *s, const struct sample_reader *reader,
+			   struct error *err)
+{
+	const char *wanted = s->left_out ? " that were asked for" : "";
+	struct sample_sum sum;
+
+	sample_reader_sum(reader, &sum);
+	if (s->kernel_only) {
+		error_set(err, -EINVAL, "all samples%s were taken in the kernel", wanted);
+		return error_hint(err, "--raw-addresses has its addresses in the profile");
+	}
+	if (s->left_out) {
+		error_set(err, -EINVAL, "none of the %" PRIu64 " samples is of what was asked for",
+			  s->left_out);
+		return error_hint(err, "--pid, --comm and --cpu choose among them");
+	}
+	if (sum.damaged) {
+		error_set(err, -EINVAL, "the samples can't be read: the recording is damaged");
+		return error_hint(err, "its events may be whole: write it as .json or .txt");
+	}
+	return not_one(err);
+}
+
 static int profile_close(struct sink *sink, const struct export_result *result _unused_,
 			 struct error *err)
 {
@@ -294,13 +326,8 @@ static int profile_close(struct sink *sink, const struct export_result *result _
 	r = collect(s, reader, err);
 	if (r < 0)
 		return r;
-	if (!s->samples) {
-		error_set(err, -EINVAL, "none of the samples is of what was asked for");
-		return error_hint(err, s->kernel_only
-					       ? "all were taken in the kernel: --raw-addresses "
-						 "has its addresses in the profile"
-					       : "--pid, --comm and --cpu choose among them");
-	}
+	if (!s->samples)
+		return explain_nothing(s, reader, err);
 	r = write_profile(s, sample_reader_spaces(reader));
 	return r < 0 ? error_errno(err, r, "can't write the profile") : 0;
 }
