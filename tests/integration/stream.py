@@ -4,13 +4,14 @@
 missing or doubled, and that the spool is given back."""
 
 import contextlib
+import fcntl
 import json
 import re
 import signal
 import subprocess
 import time
 
-from harness import INSTANCES, Test, check, interrupt
+from harness import INSTANCES, Failure, Test, check, interrupt
 
 MARKS = 3000
 
@@ -20,7 +21,11 @@ def recording(test, *arguments, **kwargs):
     """tracectl record, which records by now; whatever happens, it ends."""
     process = test.start("record", "--name", test.name, *arguments, **kwargs)
     try:
-        test.wait_for_recording(test.name)
+        try:
+            test.wait_for_recording(test.name)
+        except Failure as e:
+            interrupt(process)
+            raise Failure(f"{e}: {test.finish(process)}") from None
         yield process
     finally:
         if process.poll() is None:
@@ -222,6 +227,18 @@ def a_killed_daemon_leaves_the_rest(test):
         check("sched_switch" in (test.dir / "rest.txt").read_text(errors="replace"), "nothing is left")
 
 
+def await_unlocked(part):
+    """Until all who write it are gone: whole before that, it is still theirs."""
+    until = time.monotonic() + 30
+    with part.open("rb") as f:
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            check(time.monotonic() < until, "somebody has it open for ever")
+            time.sleep(0.05)
+
+
 def a_killed_tracectl_leaves_a_whole_part(test):
     """The daemon ends the recording and closes the file, though nobody gives it its name."""
     part = test.dir / "x.json.part"
@@ -230,10 +247,8 @@ def a_killed_tracectl_leaves_a_whole_part(test):
         process.kill()
         test.finish(process)
     test.check_no_instances()
-    until = time.monotonic() + 30
-    while not part.read_bytes().endswith(b"}\n"):
-        check(time.monotonic() < until, "it is never closed")
-        time.sleep(0.05)
+    await_unlocked(part)
+    check(part.read_bytes().endswith(b"}\n"), "it is never closed")
     before = json.loads(part.read_text(errors="strict"))
     check(before["otherData"]["events"] > 0, f"{before['otherData']}")
     result = test.run("record", "--stream", "-t", "100ms", "-e", "sched", "-o", "x.json")
