@@ -130,6 +130,8 @@ static void tell_how_to_open(const struct outcome *outcome)
 		fprintf(stderr, "open it in https://ui.perfetto.dev or chrome://tracing\n");
 	else if (!strncmp(outcome->format, "pftrace", 7))
 		fprintf(stderr, "open it in https://ui.perfetto.dev\n");
+	else if (!strcmp(outcome->format, "html"))
+		fprintf(stderr, "open it in a browser\n");
 	else if (!strcmp(outcome->format, "traced"))
 		cli_line(stderr, "turn it into another format: tracectl convert %s out.json",
 			 outcome->path);

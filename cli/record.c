@@ -60,9 +60,10 @@ static void recording_deinit(struct recording *rec)
 	reply_freep(&rec->finished);
 }
 
-static bool is_json(const struct recording *rec)
+static bool in_browser(const struct recording *rec)
 {
-	return !strncmp(rec->dest.format->name, "json", 4);
+	return !strncmp(rec->dest.format->name, "json", 4) ||
+	       !strcmp(rec->dest.format->name, "html");
 }
 
 /* How often the session's state is asked for; -1: never. */
@@ -70,7 +71,7 @@ static int status_ms(const struct recording *rec)
 {
 	if (rec->progress.on)
 		return PROGRESS_MS;
-	return is_json(rec) ? SIZE_MS : -1;
+	return in_browser(rec) ? SIZE_MS : -1;
 }
 
 static int send_request(struct recording *rec, Traced__Control__Request *request, bool output,
@@ -208,15 +209,15 @@ static bool ended_early(const struct recording *rec, const Traced__Control__Repl
 	return !s->duration_ns || s->elapsed_ns < s->duration_ns;
 }
 
-/* A JSON is full long before a disk is: it is told before it happens. */
+/* A JSON or a page is full long before a disk is: it is told before it happens. */
 static void watch_size(struct recording *rec, const Traced__Control__Session *s)
 {
-	if (rec->size_told || !is_json(rec) || rec->dest.rotates ||
+	if (rec->size_told || !in_browser(rec) || rec->dest.rotates ||
 	    json_text_estimate(rec->o->tracer, s->events, s->bytes) < EXPORT_JSON_MAX / 5 * 4)
 		return;
 	rec->size_told = true;
 	progress_clear(&rec->progress);
-	cli_warn("%s: the recording nears the size that a JSON can have (%" PRIu64 " characters)",
+	cli_warn("%s: the recording nears the size that a viewer can open (%" PRIu64 " characters)",
 		 rec->dest.file.path, EXPORT_JSON_MAX);
 	fprintf(stderr, "  hint: end it with Ctrl-C; if it grows too large, it is kept all the "
 			"same, for 'tracectl convert' to .pftrace\n");

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "export/html/html.h"
 #include "util/buf.h"
 #include "util/io.h"
 
@@ -184,6 +185,44 @@ static int salvage_json(int fd, off_t size)
 	return r < 0 && scan.roomy ? close_at(fd, scan.roomy, text_close) : r;
 }
 
+/* Of a page the whole lines of either block, and its end. -EBADMSG: it is another's. */
+static int salvage_html(int fd, off_t size)
+{
+	_cleanup_free_ char *piece = malloc(PIECE + 1);
+	static const char close[] = HTML_END;
+	char end[sizeof(close) - 1];
+	const char *begin, *maker;
+	off_t first, cut;
+	ssize_t n;
+	int r;
+
+	if (!piece)
+		return -ENOMEM;
+	n = pread_full(fd, piece, PIECE, 0);
+	if (n < 0)
+		return (int)n;
+	piece[n] = 0;
+	begin = strstr(piece, HTML_TEXT_BEGIN);
+	if (!begin && html_is_head(piece, (size_t)n))
+		return cut_at(fd, 0);
+	maker = strstr(piece, HTML_MAKER);
+	if (!begin || !maker || maker > begin)
+		return -EBADMSG;
+	if (size > (off_t)sizeof(end) &&
+	    pread_full(fd, end, sizeof(end), size - (off_t)sizeof(end)) == sizeof(end) &&
+	    memcmp(end, close, sizeof(end)) == 0)
+		return 1;
+	first = begin - piece + (off_t)strlen(HTML_TEXT_BEGIN);
+	cut = last_line(fd, size);
+	if (cut <= first)
+		return cut < 0 ? (int)cut : cut_at(fd, 0);
+	r = close_at(fd, cut, close);
+	/* On a full disk lines make room. */
+	if (r < 0 && size > first + (off_t)sizeof(end))
+		cut = last_line(fd, size - (off_t)sizeof(end));
+	return r < 0 && cut > first ? close_at(fd, cut, close) : r;
+}
+
 int salvage(int fd, const char *format, struct error *err)
 {
 	struct stat st;
@@ -197,6 +236,8 @@ int salvage(int fd, const char *format, struct error *err)
 		r = salvage_lines(fd, st.st_size);
 	else if (strcmp(format, "json") == 0)
 		r = salvage_json(fd, st.st_size);
+	else if (strcmp(format, "html") == 0)
+		r = salvage_html(fd, st.st_size);
 	else
 		r = st.st_size > 0;
 	return r < 0 ? error_errno(err, r, "what was written") : r;

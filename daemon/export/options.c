@@ -94,10 +94,11 @@ static bool is_json(const struct export_format *format)
 int export_format_check_functions(const struct export_format *format, enum function_view view,
 				  struct error *err)
 {
-	if (view == FUNCTION_INSTANTS || is_json(format))
+	if (view == FUNCTION_INSTANTS || is_json(format) || strcmp(format->name, "html") == 0)
 		return 0;
-	error_set(err, -EINVAL, "only a JSON has that choice, and .%s is none", format->name);
-	return error_hint(err, "write to a name that ends in .json or .json.gz");
+	error_set(err, -EINVAL, "only a JSON or HTML has that choice, and .%s is none",
+		  format->name);
+	return error_hint(err, "write to a name that ends in .json, .json.gz or .html");
 }
 
 int export_format_check_array(const struct export_format *format, struct error *err)

@@ -103,6 +103,8 @@ static int flush_as(struct output *out, int flush)
 
 	if (out->failed)
 		return out->failed;
+	if (out->rewrite)
+		out->rewrite(&out->buf);
 	r = buf_error(&out->buf);
 	if (r == 0)
 		r = out->gzip ? put_gzip(out, flush) : put(out, out->buf.data, out->buf.len);

@@ -14,8 +14,9 @@ struct output {
 	uint64_t raw_bytes; /* before compression */
 	uint32_t scale;	    /* 65536ths that are left of them */
 	struct output_gzip *gzip;
-	bool framed; /* the descriptor gets the frames of export/segment.h */
-	int failed;  /* negative errno of the first failure */
+	void (*rewrite)(struct buf *b); /* NULL, or what is done to all that leaves */
+	bool framed;			/* the descriptor gets the frames of export/segment.h */
+	int failed;			/* negative errno of the first failure */
 };
 
 int output_init(struct output *out, int fd, bool gzip);

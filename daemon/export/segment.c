@@ -73,7 +73,7 @@ int export_format_check_rotate(const struct export_format *format, const char *c
 
 	if (!ops || !ops->cut) {
 		error_set(err, -EINVAL, "a .%s is one file: it can't be rotated", format->name);
-		error_hint(err, "write .pftrace, .json or .txt");
+		error_hint(err, "write .pftrace, .json, .html or .txt");
 		return -EINVAL;
 	}
 	if (rotate->ns && clock && !counts_time(clock)) {

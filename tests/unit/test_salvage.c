@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "export/html/html.h"
 #include "salvage.h"
 #include "util/io.h"
 
@@ -21,7 +22,7 @@ static void assert_salvaged(const char *format, const void *before, size_t len, 
 			    size_t after_len)
 {
 	_cleanup_close_ int fd = memfd_create("cut", MFD_CLOEXEC);
-	_cleanup_free_ char *is = calloc(1, len + 8);
+	_cleanup_free_ char *is = calloc(1, after_len + 1);
 	struct stat st;
 
 	assert_int_equal(write_full(fd, before, len), 0);
@@ -56,7 +57,7 @@ static void a_json_is_closed(void **state _unused_)
 }
 
 /* On a full disk: what is written beyond the file's end fails, as beyond this limit. */
-static int salvage_without_room(int fd, size_t size)
+static int salvage_without_room(int fd, const char *format, size_t size)
 {
 	struct rlimit old, none;
 	int r;
@@ -65,7 +66,7 @@ static int salvage_without_room(int fd, size_t size)
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	none = (struct rlimit){ .rlim_cur = size, .rlim_max = old.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
-	r = salvage(fd, "json", NULL);
+	r = salvage(fd, format, NULL);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	return r;
 }
@@ -78,7 +79,7 @@ static void assert_closed_without_room(const char *text, size_t len, size_t leas
 	ssize_t n;
 
 	assert_int_equal(write_full(fd, text, len), 0);
-	assert_int_equal(salvage_without_room(fd, len), 1);
+	assert_int_equal(salvage_without_room(fd, "json", len), 1);
 	n = pread_full(fd, is, sizeof(is) - 1, 0);
 	assert_true(n >= (ssize_t)(least + strlen(close)) && n <= (ssize_t)len);
 	/* Whole lines of it, closed. */
@@ -100,6 +101,49 @@ static void a_full_disk_has_room_to_close(void **state _unused_)
 	for (size_t len = sizeof(first) - 1 + strlen("\"}\n"); len < sizeof(text); len++)
 		assert_closed_without_room(text, len, sizeof(first) - 1, "\\n", "\"}\n");
 	assert_closed_without_room(array, sizeof(array) - 1, sizeof(array) - 2, "{\"b\":2}", "]");
+}
+
+#define PAGE "<!DOCTYPE html>\n<!-- " HTML_MAKER " -->\n" HTML_TEXT_BEGIN
+
+static void a_page_is_ended(void **state _unused_)
+{
+	static const char end[] = "  </script>\n</body>\n</html>\n";
+	static const char *const cuts[] = {
+		PAGE "# a\n",
+		PAGE "# a\nb\n",
+		PAGE "# a\n  </script>\n  <script>\n{},\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cuts); i++) {
+		_cleanup_buf_ struct buf cut = BUF_INIT, whole = BUF_INIT;
+
+		buf_puts(&cut, cuts[i]);
+		buf_puts(&whole, cuts[i]);
+		buf_puts(&whole, end);
+		assert_salvaged("html", cut.data, cut.len, whole.data, whole.len);
+		buf_puts(&cut, "{\"no end");
+		assert_salvaged("html", cut.data, cut.len, whole.data, whole.len);
+		/* It stays. */
+		assert_salvaged("html", whole.data, whole.len, whole.data, whole.len);
+	}
+	assert_salvaged("html", "<!DOCTYPE", 9, "", 0);
+
+	assert_salvaged("html", PAGE, strlen(PAGE), "", 0);
+	assert_salvaged("html", PAGE "half a li", strlen(PAGE "half a li"), "", 0);
+}
+
+static void a_full_disk_has_room_to_end_a_page(void **state _unused_)
+{
+	static const char lines[] =
+		PAGE "# a\nfirst line\nsecond line, and more\nthird line\nno end";
+	static const char whole[] = PAGE "# a\nfirst line\n" HTML_END;
+	_cleanup_close_ int fd = memfd_create("full", MFD_CLOEXEC);
+	char is[sizeof(lines) + 1] = "";
+
+	assert_int_equal(write_full(fd, lines, strlen(lines)), 0);
+	assert_int_equal(salvage_without_room(fd, "html", strlen(lines)), 1);
+	assert_int_equal(pread_full(fd, is, sizeof(is) - 1, 0), strlen(whole));
+	assert_string_equal(is, whole);
 }
 
 static void packets_stay_whole(void **state _unused_)
@@ -158,12 +202,14 @@ static void what_is_no_trace_stays(void **state _unused_)
 		{ "json", "{\"name\":\"somebody's\\nown\"" },
 		{ "json", "PK\x03\x04 half a download" },
 		{ "pftrace", "\x89PNG" },
+		{ "html", "<!DOCTYPE html>\n<title>theirs" },
+		{ "html", "<!DOCTYPE html>\n" HTML_TEXT_BEGIN "# tra" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		_cleanup_close_ int fd = memfd_create("other", MFD_CLOEXEC);
 		size_t len = strlen(files[i][1]);
-		char is[64];
+		char is[128];
 
 		assert_int_equal(write_full(fd, files[i][1], len), 0);
 		assert_int_equal(salvage(fd, files[i][0], NULL), -EBADMSG);
@@ -181,6 +227,8 @@ int main(void)
 		cmocka_unit_test(lines_stay_whole),
 		cmocka_unit_test(what_is_no_trace_stays),
 		cmocka_unit_test(a_full_disk_has_room_to_close),
+		cmocka_unit_test(a_page_is_ended),
+		cmocka_unit_test(a_full_disk_has_room_to_end_a_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

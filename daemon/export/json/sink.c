@@ -4,7 +4,10 @@
  * events come, and after it what names them. Readers: Catapult's Trace
  * Viewer and Perfetto's trace processor. Neither forgives much; docs/json.md
  * tells what is written differently from the kernel for their sake.
+ *
+ * The same in a page (export/html): the text as lines, and the rest of the object by itself.
  */
+#include "export/html/html.h"
 #include "export/json/atrace.h"
 #include "export/json/functions.h"
 #include "export/json/json.h"
@@ -21,6 +24,7 @@ struct text_state {
 	struct printer *printer;
 	struct portable portable;
 	struct buf scratch; /* one line, before it is escaped */
+	bool page;
 };
 
 struct sink_json {
@@ -41,6 +45,7 @@ struct sink_json {
 	bool text_ended;
 	struct json_tail tail;
 	bool array; /* the events alone */
+	bool page;  /* HTML */
 };
 
 static struct sink_json *json(struct sink *s)
@@ -67,6 +72,7 @@ static int text_begin(void **ret, struct sink *sink)
 
 	if (!s)
 		return -ENOMEM;
+	s->page = json(sink)->page;
 	portable_init(&s->portable, info);
 	r = line_new(&s->line, info, json(sink)->tgid, LINE_PORTABLE);
 	if (r == 0)
@@ -84,6 +90,8 @@ _hot_ static int end_line(struct text_state *s, struct buf *out, size_t start, u
 {
 	const char *end = out->data + out->len;
 
+	if (s->page)
+		return html_end_line(out, start, &s->scratch, units);
 	if (unlikely(out->failed))
 		return -ENOMEM;
 	if (likely(json_plain_end(out->data + start, end) == end)) {
@@ -193,6 +201,13 @@ static void put_header(struct sink_json *s)
 
 	if (s->array)
 		return;
+	if (s->page) {
+		html_put_head(b);
+		/* Perfetto's trace processor waits for the legend. */
+		buf_puts(b, "# tracer: nop\n#\n");
+		line_legend(own_text(s)->line, b);
+		return;
+	}
 	/* A reader knows the text by these first characters. */
 	buf_puts(b, "{\"systemTraceEvents\":\"");
 	buf_puts(b, "# tracer: nop\\n");
@@ -216,8 +231,8 @@ static int begin_elements(struct sink_json *s)
 	return r;
 }
 
-static int json_open(struct sink **ret, const struct trace_info *info,
-		     const struct export_options *o, struct output *out, struct error *err)
+static int open_as(struct sink **ret, const struct trace_info *info, const struct export_options *o,
+		   struct output *out, bool page, struct error *err)
 {
 	struct sink_json *s;
 	int r = export_format_check_clock(&sink_json_ops.format, info->header->trace_clock, err);
@@ -231,8 +246,10 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 		s->out = out;
 		s->function_view = o->function_view;
 		s->string_max = o->json_string_max ?: EXPORT_JSON_MAX;
-		s->tgid = o->tgid;
-		s->array = o->json_array;
+		s->page = page;
+		/* Who reads the text alone knows processes by that column. */
+		s->tgid = o->tgid || page;
+		s->array = o->json_array && !page;
 		s->print = event_table_find_name(info->events, "ftrace", "print");
 		/* Where one event's line decides what becomes of the next, they come one by one. */
 		r = render_new(&s->render, &text_render_ops, &s->sink, info, out,
@@ -253,6 +270,18 @@ static int json_open(struct sink **ret, const struct trace_info *info,
 	put_header(s);
 	*ret = &s->sink;
 	return 0;
+}
+
+static int json_open(struct sink **ret, const struct trace_info *info,
+		     const struct export_options *o, struct output *out, struct error *err)
+{
+	return open_as(ret, info, o, out, false, err);
+}
+
+static int html_open(struct sink **ret, const struct trace_info *info,
+		     const struct export_options *o, struct output *out, struct error *err)
+{
+	return open_as(ret, info, o, out, true, err);
 }
 
 static int put_function(struct sink_json *s, const struct trace_event *ev, struct error *err)
@@ -318,9 +347,16 @@ static int end_text(struct sink_json *s, struct error *err)
 
 	if (s->text_ended || r < 0)
 		return r;
-	if (!s->array)
+	if (s->page) {
+		html_put_middle(&s->out->buf);
+		r = output_flush(s->out, false);
+		s->out->rewrite = html_hide_markup;
+	} else if (!s->array) {
 		buf_puts(&s->out->buf, "\"");
+	}
 	s->text_ended = true;
+	if (r < 0)
+		return error_errno(err, r, "can't write the HTML");
 	r = json_functions_end(s->functions);
 	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
 }
@@ -362,6 +398,11 @@ static int end_object(struct sink_json *s, const struct export_result *result, s
 		return r;
 	r = json_tail_close(&s->tail, result);
 	buf_puts(&s->out->buf, s->array ? "\n" : "}\n");
+	if (s->page && r >= 0) {
+		r = output_flush(s->out, false);
+		s->out->rewrite = NULL;
+		html_put_end(&s->out->buf);
+	}
 	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
 }
 
@@ -404,15 +445,15 @@ static int json_close(struct sink *sink, const struct export_result *result, str
 	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
 }
 
-/* Of the plain and of the compressed format. */
+/* Of all formats. */
 #define OPS                                                                                        \
-	.open = json_open, .event = json_event, .loss = json_loss, .mark = json_mark,              \
-	.marks_last = true, .marks_left_out = json_marks_left_out, .sync = json_sync,              \
-	.cut = json_cut, .held = json_held, .string_bound = true, .close = json_close,             \
-	.free = json_free
+	.event = json_event, .loss = json_loss, .mark = json_mark, .marks_last = true,             \
+	.marks_left_out = json_marks_left_out, .sync = json_sync, .cut = json_cut,                 \
+	.held = json_held, .string_bound = true, .close = json_close, .free = json_free
 
 const struct sink_ops sink_json_ops = {
 	.format = { "json", ".json", "JSON for Trace Viewer and the Perfetto UI", json_clocks },
+	.open = json_open,
 	OPS,
 };
 
@@ -420,5 +461,12 @@ const struct sink_ops sink_json_gz_ops = {
 	.format = { "json.gz", ".json.gz", "JSON for Trace Viewer and the Perfetto UI, compressed",
 		    json_clocks },
 	.gzip = true,
+	.open = json_open,
+	OPS,
+};
+
+const struct sink_ops sink_html_ops = {
+	.format = { "html", ".html", "a page that shows the trace in a browser", json_clocks },
+	.open = html_open,
 	OPS,
 };

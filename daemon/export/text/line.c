@@ -287,7 +287,7 @@ void line_prefix(struct line *l, const struct trace_event *ev, struct buf *out)
 }
 
 /* The legend as Linux 5.10 and later write it, where none with these columns was recorded. */
-static void own_legend(const struct line *l, struct buf *out)
+void line_legend(const struct line *l, struct buf *out)
 {
 	const char *indent = l->tgid ? "          " : "";
 	const char *pipes = l->form.migrate ? "|||||" : "||||";
@@ -335,7 +335,7 @@ void line_header(const struct line *l, uint64_t in_buffer, uint64_t written, str
 	p = strstr(head, counts);
 	p = p ? strchr(p, '\n') : NULL;
 	if (!p || strncmp(p, "\n#\n", 3) != 0 || l->form.had_tgid != l->tgid) {
-		own_legend(l, out);
+		line_legend(l, out);
 		return;
 	}
 	for (p += 3; *p == '#';) {

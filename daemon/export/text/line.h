@@ -39,5 +39,8 @@ void line_comm(struct line *l, int32_t pid, uint64_t ts, char comm[static 64]);
 /* Tasks may have other names from here on. */
 void line_forget(struct line *l);
 
+/* Appends the comment lines that explain the columns. */
+void line_legend(const struct line *l, struct buf *out);
+
 /* Appends the comment lines that stand at the head of the kernel's trace file. */
 void line_header(const struct line *l, uint64_t in_buffer, uint64_t written, struct buf *out);

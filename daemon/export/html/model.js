@@ -1,0 +1,791 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The trace as columns of numbers: what the page's two blocks say, sorted into CPUs, threads and counters.
+// Times are nanoseconds since the second in which the trace begins: exact for 104 days.
+
+const State = {UNKNOWN: 0, RUNNING: 1, RUNNABLE: 2, SLEEPING: 3, BLOCKED: 4, STOPPED: 5, DEAD: 6};
+const STATE_NAMES = ['not known', 'running', 'runnable', 'sleeping', 'blocked (uninterruptible)', 'stopped', 'exited'];
+const STATE_OF_LETTER = {R: 2, S: 3, D: 4, K: 4, W: 2, T: 5, t: 5, X: 6, x: 6, Z: 6};
+// Slices of one thread that end by different events do not end each other.
+const Kind = {MARK: 0, SYSCALL: 1, WORK: 2, ELEMENT: 3, IRQ: 4};
+const NO_REF = -0x80000000;
+
+// An array of numbers that grows.
+class Column {
+  constructor(Type, room = 16) {
+    this.data = new Type(room);
+    this.length = 0;
+  }
+
+  push(value) {
+    if (this.length === this.data.length) {
+      const larger = new this.data.constructor(this.length * 2);
+      larger.set(this.data);
+      this.data = larger;
+    }
+    this.data[this.length++] = value;
+  }
+
+  // The first index whose value is above x, in a sorted column.
+  above(x, from = 0) {
+    let low = from;
+    let high = this.length;
+    while (low < high) {
+      const mid = (low + high) >>> 1;
+      if (this.data[mid] <= x) low = mid + 1;
+      else high = mid;
+    }
+    return low;
+  }
+}
+
+// Slices one after the other. ref: an event's index, ~ that of an element, or NO_REF.
+class Lane {
+  constructor() {
+    this.start = new Column(Float64Array);
+    this.end = new Column(Float64Array);
+    this.name = new Column(Uint32Array);
+    this.ref = new Column(Int32Array);
+  }
+
+  get length() {
+    return this.start.length;
+  }
+
+  push(start, end, name, ref) {
+    this.start.push(start);
+    this.end.push(end);
+    this.name.push(name);
+    this.ref.push(ref);
+  }
+
+  // Sums of all durations before each slice: how busy a pixel is, whatever it holds.
+  seal() {
+    const n = this.length;
+    this.busy = new Float64Array(n + 1);
+    for (let i = 0; i < n; i++) this.busy[i + 1] = this.busy[i] + this.end.data[i] - this.start.data[i];
+  }
+
+  // The first slice that ends after t.
+  at(t) {
+    const i = this.start.above(t);
+    return i > 0 && this.end.data[i - 1] > t ? i - 1 : i;
+  }
+}
+
+// Slices that may lie in each other: a list in any order, lanes once sealed. A NaN ends with the trace.
+class Nest {
+  constructor() {
+    this.list = new Lane();
+    this.open = [];
+    this.lanes = [];
+  }
+
+  begin(t, name, ref, kind) {
+    this.open.push({index: this.list.length, kind, name});
+    this.list.push(t, NaN, name, ref);
+  }
+
+  end(t, kind) {
+    for (let i = this.open.length - 1; i >= 0; i--) {
+      if (this.open[i].kind !== kind) continue;
+      this.list.end.data[this.open[i].index] = t;
+      this.open.splice(i, 1);
+      return;
+    }
+  }
+
+  endAll(t) {
+    while (this.open.length) this.list.end.data[this.open.pop().index] = t;
+  }
+
+  *order() {
+    const {start, end, length} = this.list;
+    let sorted = true;
+    for (let i = 1; i < length && sorted; i++) sorted = start.data[i - 1] <= start.data[i];
+    const order = new Uint32Array(length);
+    for (let i = 0; i < length; i++) order[i] = i;
+    yield;
+    // Of those that begin together the longest is around the others.
+    if (!sorted) {
+      order.sort((a, b) => start.data[a] - start.data[b] || end.data[b] - end.data[a] || a - b);
+    }
+    return order;
+  }
+
+  *seal(lastTime) {
+    const list = this.list;
+    for (let i = 0; i < list.length; i++) if (!(list.end.data[i] >= list.start.data[i])) list.end.data[i] = lastTime;
+    const order = yield* this.order();
+    const ends = [];
+    for (let k = 0; k < order.length; k++) {
+      const i = order[k];
+      const start = list.start.data[i];
+      let depth = ends.length;
+      while (depth > 0 && ends[depth - 1] <= start) depth--;
+      ends.length = depth;
+      ends.push(list.end.data[i]);
+      if (depth === this.lanes.length) this.lanes.push(new Lane());
+      this.lanes[depth].push(start, list.end.data[i], list.name.data[i], list.ref.data[i]);
+      if ((k & 0x3fff) === 0x3fff) yield;
+    }
+    // A lane's slices may still overlap where they were not nested: the later one is shown from there on.
+    for (const lane of this.lanes) {
+      for (let i = 1; i < lane.length; i++) {
+        if (lane.end.data[i - 1] > lane.start.data[i]) lane.end.data[i - 1] = lane.start.data[i];
+      }
+      lane.seal();
+    }
+    this.list = null;
+    this.open = null;
+  }
+}
+
+class Counter {
+  constructor(label, owner) {
+    this.label = label;
+    this.owner = owner;
+    this.time = new Column(Float64Array);
+    this.value = new Column(Float64Array);
+    this.ref = new Column(Int32Array);
+  }
+
+  push(t, value, ref) {
+    if (!Number.isFinite(value)) return;
+    this.time.push(t);
+    this.value.push(value);
+    this.ref.push(ref);
+  }
+
+  // Least and greatest of each 32 values, of each 1024 ...
+  seal() {
+    this.levels = [];
+    let low = this.value.data.subarray(0, this.value.length);
+    let high = low;
+    this.min = 0;
+    this.max = 0;
+    while (low.length > 32) {
+      const n = Math.ceil(low.length / 32);
+      const level = {low: new Float64Array(n).fill(Infinity), high: new Float64Array(n).fill(-Infinity)};
+      for (let i = 0; i < low.length; i++) {
+        const j = i >>> 5;
+        if (low[i] < level.low[j]) level.low[j] = low[i];
+        if (high[i] > level.high[j]) level.high[j] = high[i];
+      }
+      this.levels.push(level);
+      ({low, high} = level);
+    }
+    for (let i = 0; i < low.length; i++) {
+      if (low[i] < this.min) this.min = low[i];
+      if (high[i] > this.max) this.max = high[i];
+    }
+  }
+
+  // Of the values with index from (inclusive) to (exclusive).
+  range(from, to) {
+    let min = Infinity;
+    let max = -Infinity;
+    const take = (low, high, a, b) => {
+      for (let i = a; i < b; i++) {
+        if (low[i] < min) min = low[i];
+        if (high[i] > max) max = high[i];
+      }
+    };
+    let low = this.value.data;
+    let high = low;
+    for (const level of this.levels) {
+      const a = (from + 31) >>> 5;
+      const b = to >>> 5;
+      if (a >= b) break;
+      take(low, high, from, a * 32);
+      take(low, high, b * 32, to);
+      ({low, high} = level);
+      from = a;
+      to = b;
+    }
+    take(low, high, from, to);
+    return [min, max];
+  }
+}
+
+class Thread {
+  constructor(tid) {
+    this.tid = tid;
+    this.pid = 0;
+    this.name = '';
+    this.cpu = null; // where it ran last
+    this.nest = new Nest();
+    this.stateStart = new Column(Float64Array);
+    this.state = new Column(Uint8Array);
+    this.samples = {time: new Column(Float64Array), ref: new Column(Int32Array)};
+  }
+
+  get current() {
+    return this.state.length ? this.state.data[this.state.length - 1] : State.UNKNOWN;
+  }
+
+  enter(t, state) {
+    if (this.state.length ? this.current === state : state === State.UNKNOWN) return;
+    this.stateStart.push(t);
+    this.state.push(state);
+  }
+}
+
+class Cpu {
+  constructor(number) {
+    this.number = number;
+    this.running = new Lane();
+    this.irq = new Nest();
+    this.softirq = new Nest();
+    this.events = new Column(Uint32Array);
+    this.losses = []; // {from, to, count}: NaN where it is not known
+    this.lossPending = null;
+    this.tid = -1; // not known
+    this.since = 0;
+    this.last = NaN;
+  }
+}
+
+class Process {
+  constructor(pid) {
+    this.pid = pid;
+    this.name = '';
+    this.sort = 0;
+    this.threads = [];
+    this.counters = [];
+    this.async = new Map(); // AsyncNest by name or category
+    this.instants = new Nest();
+  }
+}
+
+class Model {
+  constructor(text, more) {
+    this.text = text;
+    this.more = more;
+    this.base = -1; // seconds
+    this.firstTime = NaN;
+    this.lastTime = 0;
+    this.names = [];
+    this.nameIds = new Map();
+    this.time = new Column(Float64Array, 1 << 16);
+    this.offset = new Column(Uint32Array, 1 << 16);
+    this.cpuOf = new Column(Uint16Array, 1 << 16);
+    this.eventName = new Column(Uint32Array, 1 << 16);
+    this.elements = new Column(Uint32Array); // offsets in more
+    this.cpus = new Map();
+    this.threads = new Map();
+    this.processes = new Map();
+    this.counters = new Map();
+    this.asyncOpen = new Map();
+    this.frames = {};
+    this.about = null;
+    this.strange = 0; // lines that are no events
+    this.notDrawn = 0;
+    this.cut = false;
+    this.handlers = new Map();
+    this.progress = 0;
+  }
+
+  intern(name) {
+    let id = this.nameIds.get(name);
+    if (id === undefined) {
+      id = this.names.length;
+      this.names.push(name);
+      this.nameIds.set(name, id);
+    }
+    return id;
+  }
+
+  get(map, key, Type) {
+    let item = map.get(key);
+    if (!item) map.set(key, (item = new Type(key)));
+    return item;
+  }
+
+  cpu(number) {
+    return this.get(this.cpus, number, Cpu);
+  }
+
+  thread(tid) {
+    return this.get(this.threads, tid, Thread);
+  }
+
+  process(pid) {
+    return this.get(this.processes, pid, Process);
+  }
+
+  counter(label, owner) {
+    const key = `${owner} ${label}`;
+    let counter = this.counters.get(key);
+    if (!counter) this.counters.set(key, (counter = new Counter(label, owner)));
+    return counter;
+  }
+
+  see(t) {
+    if (!(this.firstTime <= t)) this.firstTime = t;
+    if (t > this.lastTime) this.lastTime = t;
+  }
+
+  // Reads both blocks; to be resumed until it is done.
+  *load() {
+    yield* this.readText();
+    yield* this.readMore();
+    yield* this.seal();
+  }
+
+  *seal() {
+    if (!(this.firstTime <= this.lastTime)) this.firstTime = this.lastTime = 0;
+    for (const cpu of this.cpus.values()) {
+      this.endRunning(cpu, this.lastTime);
+      if (cpu.lossPending) this.endLoss(cpu, this.lastTime);
+      cpu.running.seal();
+      yield* cpu.irq.seal(this.lastTime);
+      yield* cpu.softirq.seal(this.lastTime);
+    }
+    for (const thread of this.threads.values()) {
+      yield* thread.nest.seal(this.lastTime);
+      // Idle has a row on each CPU already.
+      if (thread.tid === 0 && !thread.nest.lanes.length) continue;
+      this.process(thread.pid || thread.tid).threads.push(thread);
+    }
+    for (const process of this.processes.values()) {
+      yield* process.instants.seal(this.lastTime);
+      for (const nest of process.async.values()) yield* nest.seal(this.lastTime);
+      process.threads.sort((a, b) => (b.tid === process.pid) - (a.tid === process.pid) || a.tid - b.tid);
+      if (!process.name) {
+        const main = this.threads.get(process.pid);
+        process.name = main ? main.name : '';
+      }
+    }
+    for (const counter of this.counters.values()) counter.seal();
+    this.asyncOpen = null;
+    this.progress = 1;
+  }
+
+  // The kernel's text.
+
+  *readText() {
+    const s = this.text;
+    const length = s.length;
+    let at = 0;
+    for (let n = 0; at < length; n++) {
+      let end = s.indexOf('\n', at);
+      if (end < 0) {
+        this.cut = /\S/.test(s.slice(at)); // a line without its end is not to be trusted
+        break;
+      }
+      if (s.charCodeAt(at) === 35) this.readComment(s.slice(at, end));
+      else if (end > at && !this.readLine(at, end)) this.strange++;
+      at = end + 1;
+      if ((n & 0x3ff) === 0x3ff) {
+        this.progress = at / (length + this.more.length);
+        yield;
+      }
+    }
+  }
+
+  readComment(line) {
+    const lost = /^# CPU:(\d+) \[LOST (?:(\d+) )?EVENTS\]$/.exec(line);
+    if (!lost) return;
+    const cpu = this.cpu(+lost[1]);
+    const from = cpu.last >= 0 ? cpu.last : NaN;
+    // What ran when the events went missing is known up to the last of them that is there.
+    this.endRunning(cpu, cpu.last);
+    this.loseSight(cpu, cpu.last);
+    cpu.tid = -1;
+    cpu.irq.endAll(cpu.last);
+    cpu.softirq.endAll(cpu.last);
+    cpu.lossPending = {from, to: NaN, count: lost[2] === undefined ? NaN : +lost[2]};
+  }
+
+  // Of the thread that ran on cpu.
+  loseSight(cpu, t) {
+    const thread = cpu.tid > 0 && this.threads.get(cpu.tid);
+    if (thread && thread.cpu === cpu && thread.current === State.RUNNING) thread.enter(t, State.UNKNOWN);
+  }
+
+  // A thread's last switch ends all that it did.
+  leave(thread, t, state) {
+    thread.enter(t, state);
+    if (state === State.DEAD) thread.nest.endAll(t);
+  }
+
+  endLoss(cpu, t) {
+    cpu.lossPending.to = t;
+    cpu.losses.push(cpu.lossPending);
+    cpu.lossPending = null;
+  }
+
+  endRunning(cpu, t) {
+    if (cpu.tid > 0 && t > cpu.since) cpu.running.push(cpu.since, t, this.intern(''), cpu.tid);
+  }
+
+  // "comm-TID (TGID) [CPU] flags SECONDS.FRACTION: name: details"; false: it is something else.
+  readLine(at, end) {
+    const s = this.text;
+    // The name of a task may look like anything; but it has its column of 16 bytes.
+    let i = at + 16;
+    if (s.charCodeAt(i) !== 45 || !isDigit(s.charCodeAt(i + 1))) {
+      const found = /-\d+ +\([ \d-]+\) +\[\d+\] /.exec(s.slice(at, end));
+      if (!found) return false;
+      i = at + found.index;
+    }
+    const comm = i;
+    let tid = 0;
+    let pid = 0;
+    let cpu = 0;
+    let c;
+    for (i++; isDigit((c = s.charCodeAt(i))); i++) tid = tid * 10 + c - 48;
+    while (s.charCodeAt(i) === 32) i++;
+    if (s.charCodeAt(i) === 40) {
+      for (i++; (c = s.charCodeAt(i)) !== 41 && i < end; i++) if (isDigit(c)) pid = pid * 10 + c - 48;
+      i++;
+      while (s.charCodeAt(i) === 32) i++;
+    }
+    if (s.charCodeAt(i) !== 91) return false;
+    for (i++; isDigit((c = s.charCodeAt(i))); i++) cpu = cpu * 10 + c - 48;
+    i = s.indexOf(' ', i + 2); // behind "] ": the flags
+    while (s.charCodeAt(i) === 32) i++;
+    let seconds = 0;
+    let fraction = 0;
+    let digits = 0;
+    for (; isDigit((c = s.charCodeAt(i))); i++) seconds = seconds * 10 + c - 48;
+    if (c !== 46) return false;
+    for (i++; isDigit((c = s.charCodeAt(i))); i++, digits++) fraction = fraction * 10 + c - 48;
+    if (c !== 58 || i >= end) return false;
+    i += 2;
+    const colon = s.indexOf(':', i);
+    if (colon < 0 || colon >= end) return false;
+    if (this.base < 0) this.base = seconds;
+    const t = (seconds - this.base) * 1e9 + (digits === 6 ? fraction * 1000 : fraction * 10 ** (9 - digits));
+    this.addEvent(t, at, comm, i, colon, end, tid, pid, cpu);
+    return true;
+  }
+
+  addEvent(t, at, comm, nameAt, colon, end, tid, pid, cpuNumber) {
+    const s = this.text;
+    const index = this.time.length;
+    const name = s.slice(nameAt, colon);
+    const cpu = this.cpu(cpuNumber);
+    const thread = this.thread(tid);
+    this.see(t);
+    this.time.push(t);
+    this.offset.push(at);
+    this.cpuOf.push(cpuNumber);
+    this.eventName.push(this.intern(name));
+    cpu.events.push(index);
+    cpu.last = t;
+    if (cpu.lossPending) this.endLoss(cpu, t);
+    if (pid && !thread.pid) thread.pid = pid;
+    if (!thread.name) thread.name = s.slice(at, comm).trim();
+    let handler = this.handlers.get(name);
+    if (handler === undefined) this.handlers.set(name, (handler = findHandler(name)));
+    if (handler) handler.call(this, {t, index, cpu, thread, name, details: s.slice(colon + 2, end)});
+  }
+
+  // Asynchronous slices of one name or category are shown together.
+  asyncNest(pid, track) {
+    const process = this.process(pid);
+    let nest = process.async.get(track);
+    if (!nest) process.async.set(track, (nest = new AsyncNest()));
+    return nest;
+  }
+
+  asyncBegin(t, pid, name, cookie, ref, track = name) {
+    const key = `${pid} ${track} ${cookie}`;
+    const nest = this.asyncNest(pid, track);
+    let open = this.asyncOpen.get(key);
+    if (!open) this.asyncOpen.set(key, (open = []));
+    open.push({nest, index: nest.list.length});
+    nest.list.push(t, NaN, this.intern(name), ref);
+  }
+
+  asyncEnd(t, pid, track, cookie) {
+    const open = this.asyncOpen.get(`${pid} ${track} ${cookie}`);
+    const last = open && open.pop();
+    if (last) last.nest.list.end.data[last.index] = t;
+  }
+
+  // What the JSON has beside the text, an element a line.
+
+  *readMore() {
+    const s = this.more;
+    let section = '';
+    for (let at = 0, n = 0; at < s.length; n++) {
+      let end = s.indexOf('\n', at);
+      if (end < 0) end = s.length;
+      const c = s.charCodeAt(at);
+      if (c === 123 && s.charCodeAt(at + 1) === 34 && section) this.readElement(section, at, end);
+      else if (c === 34) section = this.readMember(s.slice(at, end), at);
+      at = end + 1;
+      if ((n & 0x1ff) === 0x1ff) {
+        this.progress = (this.text.length + at) / (this.text.length + s.length);
+        yield;
+      }
+    }
+    // The array's end is on the line of its last element, or on that of the member's own name.
+    if (!this.about) this.cut = true;
+  }
+
+  readMember(line, at) {
+    const [, name] = /^"(\w+)":/.exec(line) || [];
+    if (name === 'traceEvents' || name === 'samples') return name;
+    if (name === 'stackFrames') this.frames = parseJson(line.slice(line.indexOf(':') + 1).replace(/,$/, '')) || {};
+    if (name === 'otherData') this.about = parseJson(this.more.slice(at + '"otherData":'.length).replace(/}\s*$/, ''));
+    return '';
+  }
+
+  readElement(section, at, end) {
+    const element = this.parseElement(at, end);
+    if (!element) return;
+    const ref = ~this.elements.length;
+    this.elements.push(at);
+    if (section === 'samples') this.addSample(element, ref);
+    else this.addElement(element, ref);
+  }
+
+  parseElement(at, end = this.more.indexOf('\n', at)) {
+    return parseJson(this.more.slice(at, end < 0 ? undefined : end).replace(/[\],]+$/, ''));
+  }
+
+  elementTime(us) {
+    if (this.base < 0) this.base = Math.floor(us / 1e6);
+    const t = Math.round((us - this.base * 1e6) * 1e3);
+    return t;
+  }
+
+  addSample(e, ref) {
+    const t = this.elementTime(e.ts);
+    const {samples} = this.thread(e.tid);
+    this.see(t);
+    samples.time.push(t);
+    samples.ref.push(ref);
+  }
+
+  addElement(e, ref) {
+    if (e.ph === 'M') return this.addName(e);
+    if (e.ph === 'c') return undefined;
+    const t = this.elementTime(e.ts);
+    if (!Number.isFinite(t)) return undefined;
+    const thread = this.thread(e.tid);
+    if (!thread.pid) thread.pid = e.pid;
+    const name = () => this.intern(String(e.name));
+    const id = () => (e.id2 ? e.id2.local || e.id2.global : e.id);
+    switch (e.ph) {
+      case 'B':
+        thread.nest.begin(t, name(), ref, Kind.ELEMENT);
+        break;
+      case 'E':
+        thread.nest.end(t, Kind.ELEMENT);
+        break;
+      case 'X':
+        thread.nest.list.push(t, t + Math.round((e.dur || 0) * 1e3), name(), ref);
+        this.see(t + (e.dur || 0) * 1e3);
+        break;
+      case 'i':
+      case 'I':
+      case 'R':
+        (e.s === 'p' || e.s === 'g' ? this.process(e.pid).instants : thread.nest).list.push(t, t, name(), ref);
+        break;
+      case 'b':
+      case 'S':
+        this.asyncBegin(t, e.pid, String(e.name), `${e.name} ${id()}`, ref, e.cat);
+        break;
+      case 'e':
+      case 'F':
+        this.asyncEnd(t, e.pid, e.cat, `${e.name} ${id()}`);
+        break;
+      case 'n':
+        this.asyncNest(e.pid, e.cat).list.push(t, t, name(), ref);
+        break;
+      case 'C':
+        for (const key in e.args) {
+          this.counter(e.name + (key === 'value' || key === 'name' ? '' : ` ${key}`), e.pid).push(t, +e.args[key], ref);
+        }
+        break;
+      case 'P':
+        thread.samples.time.push(t);
+        thread.samples.ref.push(ref);
+        break;
+      default:
+        this.notDrawn++;
+        return undefined;
+    }
+    this.see(t);
+    return undefined;
+  }
+
+  addName(e) {
+    const {args} = e;
+    if (!args) return;
+    if (e.name === 'thread_name') {
+      const thread = this.thread(e.tid);
+      thread.name = String(args.name);
+      thread.pid = e.pid;
+    } else if (e.name === 'process_name') {
+      this.process(e.pid).name = String(args.name);
+    } else if (e.name === 'process_sort_index') {
+      this.process(e.pid).sort = +args.sort_index;
+    }
+  }
+
+  // What people see of it.
+
+  eventText(index) {
+    const at = this.offset.data[index];
+    const end = this.text.indexOf('\n', at);
+    // The backslash that keeps a browser from ending the block.
+    return this.text.slice(at, end < 0 ? undefined : end).replace(/<\\(\\*(?:\/script|script|!--))/gi, '<$1');
+  }
+
+  element(ref) {
+    return this.parseElement(this.elements.data[~ref]);
+  }
+
+  // From the innermost frame out.
+  stack(frame) {
+    const lines = [];
+    for (let f = this.frames[frame]; f && lines.length < 128; f = this.frames[f.parent]) lines.push(f.name);
+    return lines;
+  }
+
+  threadLabel(tid) {
+    const thread = this.threads.get(tid);
+    return `${(thread && thread.name) || '<...>'} ${tid}`;
+  }
+}
+
+// Lanes by who is first free: asynchronous slices do not nest.
+class AsyncNest extends Nest {
+  *seal(lastTime) {
+    const list = this.list;
+    for (let i = 0; i < list.length; i++) if (!(list.end.data[i] >= list.start.data[i])) list.end.data[i] = lastTime;
+    for (const i of yield* this.order()) {
+      const start = list.start.data[i];
+      let lane = this.lanes.find((l) => l.end.data[l.length - 1] <= start);
+      if (!lane && this.lanes.length < 32) this.lanes.push((lane = new Lane()));
+      if (lane) lane.push(start, list.end.data[i], list.name.data[i], list.ref.data[i]);
+    }
+    for (const lane of this.lanes) lane.seal();
+    this.list = null;
+    this.open = null;
+  }
+}
+
+function isDigit(c) {
+  return c >= 48 && c <= 57;
+}
+
+function parseJson(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+// Each is called with the model as this.
+const HANDLERS = {
+  sched_switch({t, cpu, details}) {
+    const arrow = details.indexOf(' ==> next_comm=');
+    const prevAt = details.lastIndexOf(' prev_pid=', arrow);
+    const nextAt = details.lastIndexOf(' next_pid=');
+    if (arrow < 0 || prevAt < 0 || nextAt < arrow) return;
+    const prev = parseInt(details.slice(prevAt + 10), 10);
+    const next = parseInt(details.slice(nextAt + 10), 10);
+    const letters = details.slice(details.lastIndexOf('=', arrow - 1) + 1, arrow);
+    this.endRunning(cpu, t);
+    // The one that was switched to before this: where its end was not told, it is not known when it was.
+    if (cpu.tid > 0 && cpu.tid !== prev) this.loseSight(cpu, t);
+    if (prev > 0) this.leave(this.thread(prev), t, STATE_OF_LETTER[letters[0]] ?? State.SLEEPING);
+    cpu.tid = next;
+    cpu.since = t;
+    if (next <= 0) return;
+    const thread = this.thread(next);
+    if (!thread.name) thread.name = details.slice(arrow + 15, nextAt);
+    thread.enter(t, State.RUNNING);
+    thread.cpu = cpu;
+  },
+  sched_waking({t, details}) {
+    const at = details.lastIndexOf(' pid=');
+    const tid = parseInt(details.slice(at + 5), 10);
+    if (at < 0 || !(tid > 0)) return;
+    const thread = this.thread(tid);
+    if (thread.current !== State.RUNNING) thread.enter(t, State.RUNNABLE);
+  },
+  tracing_mark_write({t, index, thread, details}) {
+    const [letter, pid, name, value] = details.split('|');
+    if (letter === 'B') thread.nest.begin(t, this.intern(details.split('|').slice(2).join('|')), index, Kind.MARK);
+    else if (letter === 'E') thread.nest.end(t, Kind.MARK);
+    else if (letter === 'C') this.counter(name, +pid).push(t, +value, index);
+    else if (letter === 'S') this.asyncBegin(t, +pid, name, value, index);
+    else if (letter === 'F') this.asyncEnd(t, +pid, name, value);
+    else thread.nest.list.push(t, t, this.intern(details), index);
+  },
+  irq_handler_entry({t, index, cpu, details}) {
+    const [, number, name] = /^irq=(\d+) name=(.*)/.exec(details) || [, '?', details];
+    cpu.irq.begin(t, this.intern(`${name} (irq ${number})`), index, Kind.IRQ);
+  },
+  irq_handler_exit({t, cpu}) {
+    cpu.irq.end(t, Kind.IRQ);
+  },
+  softirq_entry({t, index, cpu, details}) {
+    const [, name] = /\[action=(.*)\]/.exec(details) || [, details];
+    cpu.softirq.begin(t, this.intern(name), index, Kind.IRQ);
+  },
+  softirq_exit({t, cpu}) {
+    cpu.softirq.end(t, Kind.IRQ);
+  },
+  workqueue_execute_start({t, index, thread, details}) {
+    const [, name] = /: function (.*)/.exec(details) || [, details];
+    thread.nest.begin(t, this.intern(name), index, Kind.WORK);
+  },
+  workqueue_execute_end({t, thread}) {
+    thread.nest.end(t, Kind.WORK);
+  },
+  sys_enter({t, index, thread, details}) {
+    enterSyscall(this, t, index, thread, details.slice(0, details.indexOf(' (')));
+  },
+  sys_exit({t, thread}) {
+    thread.nest.end(t, Kind.SYSCALL);
+  },
+  cpu_frequency({t, index, details}) {
+    const [, value, cpu] = /state=(\d+) cpu_id=(\d+)/.exec(details) || [];
+    if (cpu) this.counter(`CPU ${cpu} frequency (kHz)`, 'cpu').push(t, +value, index);
+  },
+  cpu_idle({t, index, details}) {
+    const [, value, cpu] = /state=(\d+) cpu_id=(\d+)/.exec(details) || [];
+    // 2^32 - 1: it left what it was in.
+    if (cpu) this.counter(`CPU ${cpu} idle state`, 'cpu').push(t, value === '4294967295' ? 0 : +value + 1, index);
+  },
+};
+HANDLERS.sched_wakeup = HANDLERS.sched_waking;
+HANDLERS.sched_wakeup_new = HANDLERS.sched_waking;
+
+// A thread is in one at a time: where its end is missing, it is over by now.
+function enterSyscall(model, t, index, thread, name) {
+  thread.nest.end(t, Kind.SYSCALL);
+  thread.nest.begin(t, model.intern(name), index, Kind.SYSCALL);
+}
+
+// An architecture's interrupts without a number, as tracepoints X_entry and X_exit.
+const VECTORS = new Set(
+  ('ipi local_timer reschedule call_function call_function_single irq_work x86_platform_ipi error_apic ' +
+    'spurious_apic threshold_apic deferred_error_apic thermal_apic').split(' '),
+);
+
+function findHandler(name) {
+  if (Object.hasOwn(HANDLERS, name)) return HANDLERS[name];
+  const [, call, way] = /^sys_(enter|exit)_(.+)$/.exec(name) || [];
+  if (call === 'enter') {
+    return function begin({t, index, thread}) {
+      enterSyscall(this, t, index, thread, way);
+    };
+  }
+  if (call === 'exit') return HANDLERS.sys_exit;
+  const [, vector, end] = /^(\w+)_(entry|exit)$/.exec(name) || [];
+  if (!VECTORS.has(vector)) return null;
+  if (end === 'exit') return HANDLERS.irq_handler_exit;
+  return function begin({t, index, cpu}) {
+    cpu.irq.begin(t, this.intern(vector), index, Kind.IRQ);
+  };
+}

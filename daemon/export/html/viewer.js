@@ -1,0 +1,788 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The page: it loads the model in slices of time, and turns what people do into a part of the trace to show.
+
+const OVERVIEW = 30;
+const RULER = 22;
+const HEAD = OVERVIEW + RULER;
+const FOUND_MAX = 200000;
+const TABLE_ROWS = 200;
+const KEYS_HELP = [
+  ['W S', 'zoom in and out'],
+  ['A D', 'to the left and to the right'],
+  ['wheel', 'scroll; with Ctrl: zoom; with Shift: to the sides'],
+  ['drag', 'select a time and what lies in it; with Shift, or on the ruler: move'],
+  ['click', 'what it is; on a heading: open or close it'],
+  ['F', 'zoom to what is selected'],
+  ['0', 'the whole trace'],
+  ['/', 'search; Enter and Shift Enter: the next, the one before'],
+  ['Esc', 'let go'],
+];
+
+function make(tag, {parent, ...properties} = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  if (parent) parent.append(element);
+  return element;
+}
+
+function duration(ns) {
+  const a = Math.abs(ns);
+  if (a < 1e3) return `${+ns.toFixed(0)} ns`;
+  if (a < 1e6) return `${+(ns / 1e3).toFixed(3)} µs`;
+  if (a < 1e9) return `${+(ns / 1e6).toFixed(3)} ms`;
+  return `${+(ns / 1e9).toFixed(6)} s`;
+}
+
+// With as many digits as tell one step from the next.
+function rulerText(ns, step) {
+  const [unit, name] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']].find(([u]) => Math.abs(ns) >= u) || [1, 'ns'];
+  return `${(ns / unit).toFixed(Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9)))} ${name}`;
+}
+
+// Runs what a generator does without ever keeping the page from painting.
+function inSlices(work, onSlice) {
+  return new Promise((resolve, reject) => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = () => {
+      const until = performance.now() + 12;
+      try {
+        for (;;) {
+          const {done, value} = work.next();
+          if (done) return resolve(value);
+          if (performance.now() > until) break;
+        }
+      } catch (error) {
+        return reject(error);
+      }
+      onSlice();
+      // Now and then it has to come behind a frame.
+      return Math.random() < 0.2 ? setTimeout(() => channel.port2.postMessage(0)) : channel.port2.postMessage(0);
+    };
+    channel.port2.postMessage(0);
+  });
+}
+
+class Search {
+  constructor(model) {
+    this.model = model;
+    this.clear();
+  }
+
+  clear() {
+    this.found = []; // {t, ref} of events, or {t, lane, index} of slices that no event tells of
+    this.current = -1;
+    this.more = false;
+  }
+
+  *run(query) {
+    this.clear();
+    const {model} = this;
+    const pattern = query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    const n = model.time.length;
+    for (let i = 0; i < n && !this.more; i += 4096) {
+      this.searchLines(new RegExp(pattern, 'gi'), i, Math.min(n, i + 4096));
+      yield;
+    }
+    yield* this.searchNames(new RegExp(pattern, 'i'));
+    this.found.sort((a, b) => a.t - b.t);
+  }
+
+  searchLines(regexp, from, to) {
+    const {model} = this;
+    const start = model.offset.data[from];
+    const end = to < model.offset.length ? model.offset.data[to] : model.text.length;
+    const text = model.text.slice(start, end);
+    let event = from;
+    for (let found = regexp.exec(text); found && !this.more; found = regexp.exec(text)) {
+      while (event + 1 < to && model.offset.data[event + 1] - start <= found.index) event++;
+      this.add({t: model.time.data[event], ref: event});
+      if (event + 1 >= to) break;
+      regexp.lastIndex = model.offset.data[event + 1] - start;
+    }
+  }
+
+  *searchNames(regexp) {
+    const {model} = this;
+    const matches = model.names.map((name) => regexp.test(name));
+    if (!matches.includes(true)) return;
+    const nests = [];
+    for (const thread of model.threads.values()) nests.push(thread.nest);
+    for (const process of model.processes.values()) nests.push(process.instants, ...process.async.values());
+    for (const nest of nests) {
+      for (const lane of nest.lanes) {
+        for (let i = 0; i < lane.length && !this.more; i++) {
+          const ref = lane.ref.data[i];
+          if (ref < 0 && matches[lane.name.data[i]]) this.add({t: lane.start.data[i], lane, index: i});
+        }
+        yield;
+      }
+    }
+  }
+
+  add(item) {
+    if (this.found.length < FOUND_MAX) this.found.push(item);
+    else this.more = true;
+  }
+
+  // The next one, or the one before: of what is known already from the time t on.
+  step(way, t) {
+    if (!this.found.length) return null;
+    if (this.current < 0) {
+      const next = this.found.findIndex((item) => item.t >= t);
+      this.current = next < 0 ? 0 : next;
+    } else {
+      this.current = (this.current + way + this.found.length) % this.found.length;
+    }
+    return this.found[this.current];
+  }
+}
+
+// What a piece of time adds up to, by what lies in it.
+class Sums {
+  constructor(model, {from, to, top, bottom}, rows) {
+    this.model = model;
+    this.from = from;
+    this.to = to;
+    this.tables = {cpu: new Map(), states: new Map(), slices: new Map(), events: new Map()};
+    this.counters = [];
+    for (const row of rows) if (row.y + row.height > top && row.y < bottom) this.addRow(row);
+  }
+
+  add(table, key, ns, count = 1) {
+    const sum = this.tables[table].get(key);
+    if (!sum) {
+      this.tables[table].set(key, {ns, count, max: ns});
+      return;
+    }
+    sum.ns += ns;
+    sum.count += count;
+    if (ns > sum.max) sum.max = ns;
+  }
+
+  addRow(row) {
+    const {model, from, to} = this;
+    if (row.kind === 'events') {
+      const {events} = row.cpu;
+      for (let i = 0; i < events.length; i++) {
+        const event = events.data[i];
+        if (model.time.data[event] > to) break;
+        if (model.time.data[event] >= from) this.add('events', model.names[model.eventName.data[event]], 0);
+      }
+    } else if (row.kind === 'counter') {
+      this.addCounter(row.counter);
+    }
+    for (const lane of row.lanes) this.addLane(lane, row.kind === 'running');
+    if (row.thread) this.addStates(row.thread);
+  }
+
+  addLane(lane, isCpu) {
+    const {from, to} = this;
+    const {start, end, name, ref} = lane;
+    for (let i = Math.max(0, lane.at(from) - 1); i < lane.length && start.data[i] < to; i++) {
+      if (end.data[i] < from) continue;
+      const ns = Math.min(end.data[i], to) - Math.max(start.data[i], from);
+      if (isCpu) this.add('cpu', ref.data[i], ns);
+      else this.add('slices', name.data[i], ns);
+    }
+  }
+
+  addStates(thread) {
+    const {from, to, model} = this;
+    const {data: start, length: n} = thread.stateStart;
+    for (let i = Math.max(0, thread.stateStart.above(from) - 1); i < n && start[i] < to; i++) {
+      const ns = Math.min(i + 1 < n ? start[i + 1] : model.lastTime, to) - Math.max(start[i], from);
+      if (ns > 0) this.add('states', thread.state.data[i], ns);
+    }
+  }
+
+  addCounter(counter) {
+    const first = Math.max(0, counter.time.above(this.from) - 1);
+    const last = counter.time.above(this.to);
+    if (last > first) this.counters.push([counter.label, ...counter.range(first, last), last - first]);
+  }
+}
+
+class Viewer {
+  constructor() {
+    this.keys = new Set();
+    this.dark = matchMedia('(prefers-color-scheme: dark)');
+    this.frames = [];
+  }
+
+  async start() {
+    this.wait = make('div', {id: 'wait', parent: document.body}, make('p', {}, 'Reading the trace …'), make('progress', {max: 1, value: 0}));
+    const take = (name) => {
+      const block = document.querySelector(`script.${name}`);
+      const text = block ? block.textContent : '';
+      if (block) block.textContent = '';
+      return text;
+    };
+    const begun = performance.now();
+    this.model = new Model(take('trace-data'), take('trace-more'));
+    const bar = this.wait.querySelector('progress');
+    await inSlices(this.model.load(), () => (bar.value = this.model.progress));
+    this.loadMs = performance.now() - begun;
+    this.wait.remove();
+    this.build();
+    this.ready = true;
+  }
+
+  build() {
+    const {model} = this;
+    this.rows = new Rows(model);
+    this.search = new Search(model);
+    this.buildPage();
+    this.painter = new Painter(model, this.rows, this.canvas);
+    const margin = Math.max((model.lastTime - model.firstTime) * 0.01, 500);
+    this.whole = {from: model.firstTime - margin, to: model.lastTime + margin};
+    this.show(this.whole.from, this.whole.to);
+    this.setTheme();
+    this.dark.addEventListener('change', () => this.setTheme());
+    new ResizeObserver(() => this.resize()).observe(this.scroll);
+    this.listen();
+    this.resize();
+  }
+
+  buildPage() {
+    const header = make('header', {parent: document.body});
+    make('h1', {parent: header}, this.title());
+    this.about = make('span', {parent: header, className: 'about'});
+    this.describe();
+    this.input = make('input', {parent: header, type: 'search', placeholder: 'search  /', spellcheck: false});
+    this.count = make('span', {parent: header, className: 'count'});
+    this.help = make('dialog', {parent: document.body});
+    const keys = make('table', {parent: this.help});
+    for (const [key, text] of KEYS_HELP) make('tr', {parent: keys}, make('td', {}, make('kbd', {}, key)), make('td', {}, text));
+    make('button', {parent: header, onclick: () => this.help.showModal()}, '?');
+    this.help.onclick = () => this.help.close();
+    this.head = make('canvas', {parent: document.body, id: 'head'});
+    this.scroll = make('div', {parent: document.body, id: 'scroll', tabIndex: 0});
+    this.spacer = make('div', {parent: this.scroll});
+    this.canvas = make('canvas', {parent: this.spacer});
+    this.details = make('section', {parent: document.body, id: 'details', hidden: true});
+    this.tip = make('div', {parent: document.body, id: 'tip', hidden: true});
+  }
+
+  title() {
+    const {about} = this.model;
+    const title = about ? [about.hostname, about.started].filter((s) => s && s !== '(none)').join(', ') : 'trace';
+    document.title = title || 'trace';
+    return title || 'trace';
+  }
+
+  describe() {
+    const {model} = this;
+    const {about} = model;
+    const n = model.time.length + model.elements.length;
+    const say = [about ? `${about.system} ${about.kernel}` : '', duration(model.lastTime - model.firstTime)];
+    say.push(`${(about ? about.events : n).toLocaleString('en')} events`);
+    this.about.append(say.filter(Boolean).join(' · '));
+    const bad = [];
+    const lost = about ? about.lost : 0;
+    if (lost) bad.push(`${lost.toLocaleString('en')} lost`);
+    if (model.cut) bad.push('the file was cut: its end is missing');
+    else if (about && about.incomplete) bad.push('the recording is incomplete');
+    if (model.strange) bad.push(`${model.strange} lines are no events`);
+    if (bad.length) this.about.append(' · ', make('b', {}, bad.join(' · ')));
+    if (model.notDrawn) this.about.append(` · ${model.notDrawn} elements have no picture here`);
+    this.about.title = this.about.textContent + (about && about.warnings ? `\n${about.warnings.join('\n')}` : '');
+  }
+
+  setTheme() {
+    this.painter.setTheme(new Theme(this.dark.matches));
+    this.overview = null;
+    this.dirty();
+  }
+
+  resize() {
+    const width = this.scroll.clientWidth;
+    const height = this.scroll.clientHeight;
+    const ratio = window.devicePixelRatio || 1;
+    if (!width || !height) return;
+    this.painter.resize(width, height, ratio);
+    for (const [canvas, h] of [[this.canvas, height], [this.head, HEAD]]) {
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${h}px`;
+    }
+    this.head.width = width * ratio;
+    this.head.height = HEAD * ratio;
+    this.overview = null;
+    this.placeRows();
+  }
+
+  placeRows() {
+    this.spacer.style.height = `${Math.max(this.rows.height, this.scroll.clientHeight)}px`;
+    this.dirty();
+  }
+
+  // The visible time; never less than some ns, nor much more than there is.
+  show(from, to) {
+    const limit = this.whole.to - this.whole.from;
+    const span = Math.min(Math.max(to - from, 200), limit);
+    const mid = (from + to) / 2;
+    from = Math.min(Math.max(mid - span / 2, this.whole.from), this.whole.to - span);
+    this.painter.from = from;
+    this.painter.to = from + span;
+    this.dirty();
+  }
+
+  zoom(factor, x) {
+    const {painter} = this;
+    const t = painter.t(Math.max(x, LABELS_WIDTH));
+    this.show(t - (t - painter.from) * factor, t + (painter.to - t) * factor);
+  }
+
+  pan(part) {
+    const {from, to} = this.painter;
+    this.show(from + (to - from) * part, to + (to - from) * part);
+  }
+
+  dirty() {
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame((now) => this.frame(now));
+  }
+
+  frame(now) {
+    this.asked = false;
+    const ms = Math.min(50, now - (this.lastFrame || now));
+    this.lastFrame = now;
+    this.moveByKeys(ms || 16);
+    const begun = performance.now();
+    this.painter.paint(this.scroll.scrollTop, {selection: this.selection, mark: this.mark, hover: this.hover});
+    this.paintHead();
+    this.frames.push(performance.now() - begun);
+    if (this.frames.length > 600) this.frames.shift();
+    if (this.keys.size) this.dirty();
+    else this.lastFrame = 0;
+  }
+
+  moveByKeys(ms) {
+    const rate = ms / 1000;
+    const x = this.pointer ? this.pointer.x : this.painter.width / 2;
+    if (this.keys.has('w')) this.zoom(0.15 ** rate, x);
+    if (this.keys.has('s')) this.zoom((1 / 0.15) ** rate, x);
+    if (this.keys.has('a')) this.pan(-0.9 * rate);
+    if (this.keys.has('d')) this.pan(0.9 * rate);
+  }
+
+  // The overview, and the ruler.
+
+  paintHead() {
+    const {painter} = this;
+    const c = this.head.getContext('2d', {alpha: false});
+    const {theme, ratio, width} = painter;
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    if (!this.overview) this.overview = this.makeOverview();
+    c.fillStyle = theme.raised;
+    c.fillRect(0, 0, width, HEAD);
+    c.drawImage(this.overview, LABELS_WIDTH, 0, width - LABELS_WIDTH, OVERVIEW);
+    const a = this.overviewX(painter.from);
+    const b = Math.max(a + 2, this.overviewX(painter.to));
+    c.fillStyle = theme.back;
+    c.globalAlpha = 0.6;
+    c.fillRect(LABELS_WIDTH, 0, a - LABELS_WIDTH, OVERVIEW);
+    c.fillRect(b, 0, width - b, OVERVIEW);
+    c.globalAlpha = 1;
+    c.strokeStyle = theme.accent;
+    c.strokeRect(a + 0.5, 0.5, b - a - 1, OVERVIEW - 1);
+    this.paintFound(c);
+    this.paintRuler(c);
+  }
+
+  overviewX(t) {
+    const {from, to} = this.whole;
+    return LABELS_WIDTH + ((t - from) / (to - from)) * (this.painter.width - LABELS_WIDTH);
+  }
+
+  overviewT(x) {
+    const {from, to} = this.whole;
+    return from + ((x - LABELS_WIDTH) / (this.painter.width - LABELS_WIDTH)) * (to - from);
+  }
+
+  // How busy all CPUs were together, or where they don't tell, how many events there were; and where some are lost.
+  makeOverview() {
+    const {model, painter} = this;
+    const canvas = make('canvas', {width: painter.pixels, height: OVERVIEW});
+    const c = canvas.getContext('2d');
+    const cpus = [...model.cpus.values()];
+    const scale = (this.whole.to - this.whole.from) / painter.pixels;
+    const sums = new Float64Array(painter.pixels);
+    for (const {running} of cpus) {
+      const until = (t) => {
+        const i = running.start.above(t);
+        return running.busy[i] - (i > 0 ? Math.max(0, running.end.data[i - 1] - t) : 0);
+      };
+      for (let x = 0, before = 0; x < sums.length; x++) {
+        const after = until(this.whole.from + (x + 1) * scale);
+        sums[x] += after - before;
+        before = after;
+      }
+    }
+    if (sums.every((s) => s === 0)) {
+      for (let x = 0, before = 0; x < sums.length; x++) {
+        const after = model.time.above(this.whole.from + (x + 1) * scale);
+        sums[x] = after - before;
+        before = after;
+      }
+    }
+    const most = sums.reduce((a, b) => Math.max(a, b), 1e-9);
+    c.fillStyle = painter.theme.tick;
+    sums.forEach((sum, x) => c.fillRect(x, OVERVIEW, 1, (-sum / most) * (OVERVIEW - 4)));
+    c.fillStyle = painter.theme.lost;
+    for (const {losses} of cpus) {
+      for (const loss of losses) {
+        const x = ((loss.from >= 0 ? loss.from : model.firstTime) - this.whole.from) / scale;
+        c.fillRect(x, 0, Math.max(2, (loss.to - this.whole.from) / scale - x), 4);
+      }
+    }
+    return canvas;
+  }
+
+  paintFound(c) {
+    c.fillStyle = this.painter.theme.found;
+    let last = -9;
+    for (const {t} of this.search.found) {
+      const x = Math.round(this.overviewX(t));
+      if (x !== last) c.fillRect(x, OVERVIEW - 5, 1, 5);
+      last = x;
+    }
+  }
+
+  paintRuler(c) {
+    const {painter, model} = this;
+    const {theme, from, to, width} = painter;
+    const rough = ((to - from) / (width - LABELS_WIDTH)) * 110;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((n) => n * power).find((s) => s >= rough);
+    c.font = FONT;
+    c.textBaseline = 'middle';
+    c.fillStyle = theme.dim;
+    const base = model.firstTime;
+    c.fillText(`0 is ${absolute(model, base)}`, 8, OVERVIEW / 2);
+    c.save();
+    c.beginPath();
+    c.rect(LABELS_WIDTH, 0, width, HEAD);
+    c.clip();
+    for (let k = Math.ceil((from - base) / step); base + k * step <= to; k++) {
+      const x = painter.x(base + k * step);
+      c.fillRect(x, OVERVIEW + 1, 1, RULER);
+      c.fillText(rulerText(k * step, step), x + 4, OVERVIEW + RULER / 2);
+    }
+    c.restore();
+    c.fillStyle = theme.raised;
+    c.fillRect(0, OVERVIEW, LABELS_WIDTH - 1, RULER);
+    c.fillStyle = theme.dim;
+    c.fillText(`in sight: ${duration(to - from)}`, 8, OVERVIEW + RULER / 2);
+  }
+
+  // What people do.
+
+  listen() {
+    const {canvas, scroll} = this;
+    document.addEventListener('keydown', (event) => this.onKey(event));
+    document.addEventListener('keyup', (event) => this.keys.delete(event.key.toLowerCase()));
+    window.addEventListener('blur', () => this.keys.clear());
+    scroll.addEventListener('scroll', () => this.dirty());
+    for (const element of [canvas, this.head]) {
+      element.addEventListener('wheel', (event) => this.onWheel(event), {passive: false});
+      element.addEventListener('pointerdown', (event) => this.onDown(event));
+    }
+    canvas.addEventListener('pointermove', (event) => this.onMove(event));
+    canvas.addEventListener('pointerleave', () => this.point(null));
+    this.input.addEventListener('input', () => this.find(this.input.value));
+  }
+
+  onKey(event) {
+    const key = event.key.toLowerCase();
+    if (event.target === this.input) {
+      if (key === 'enter') this.go(this.search.step(event.shiftKey ? -1 : 1, this.painter.from));
+      if (key === 'escape') this.scroll.focus();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if ('wasd'.includes(key)) {
+      this.keys.add(key);
+      this.dirty();
+    } else if (key === 'arrowleft' || key === 'arrowright') {
+      this.pan(key === 'arrowleft' ? -0.15 : 0.15);
+    } else if (key === '0') {
+      this.show(this.whole.from, this.whole.to);
+    } else if (key === 'f') {
+      const {selection, mark} = this;
+      const target = selection || mark;
+      if (target) this.show(target.from - (target.to - target.from) * 0.05 - 50, target.to + (target.to - target.from) * 0.05 + 50);
+    } else if (key === '/') {
+      event.preventDefault();
+      this.input.focus();
+      this.input.select();
+    } else if (key === '?') {
+      this.help.showModal();
+    } else if (key === 'escape') {
+      this.select(null);
+      this.setMark(null);
+    }
+  }
+
+  onWheel(event) {
+    const unit = event.deltaMode === 1 ? 16 : 1;
+    const sideways = event.shiftKey ? event.deltaY + event.deltaX : event.deltaX;
+    if (event.ctrlKey || event.metaKey) {
+      this.zoom(1.0025 ** (event.deltaY * unit), event.offsetX);
+    } else if (Math.abs(sideways) > 0) {
+      this.pan((sideways * unit) / this.painter.width);
+    } else {
+      return; // the page scrolls by itself
+    }
+    event.preventDefault();
+  }
+
+  onDown(event) {
+    if (event.button !== 0 && event.button !== 1) return;
+    const {painter} = this;
+    const onHead = event.currentTarget === this.head;
+    const start = {x: event.offsetX, y: event.offsetY, from: painter.from, to: painter.to, scroll: this.scroll.scrollTop};
+    if (onHead && start.y < OVERVIEW) this.centre(this.overviewT(start.x));
+    const moves = onHead || event.shiftKey || event.button === 1;
+    let moved = false;
+    const target = event.currentTarget;
+    const move = (e) => {
+      const dx = e.offsetX - start.x;
+      moved ||= Math.abs(dx) > 3;
+      if (!moved) return;
+      if (onHead && start.y < OVERVIEW) {
+        this.centre(this.overviewT(e.offsetX));
+      } else if (moves) {
+        const by = (dx / (painter.width - LABELS_WIDTH)) * (start.to - start.from);
+        this.show(start.from - by, start.to - by);
+      } else {
+        this.drag(start, e.offsetX, e.offsetY);
+      }
+    };
+    const up = (e) => {
+      target.removeEventListener('pointermove', move);
+      target.removeEventListener('pointerup', up);
+      if (!moved && !onHead) this.click(e.offsetX, e.offsetY);
+      else if (!moves) this.select(this.selection);
+    };
+    target.setPointerCapture(event.pointerId);
+    target.addEventListener('pointermove', move);
+    target.addEventListener('pointerup', up);
+  }
+
+  drag(start, x, y) {
+    const {painter} = this;
+    if (start.x < LABELS_WIDTH) return;
+    const times = [painter.t(start.x), painter.t(Math.max(x, LABELS_WIDTH))].sort((a, b) => a - b);
+    const ys = [start.y + start.scroll, y + this.scroll.scrollTop].sort((a, b) => a - b);
+    const first = this.rows.at(ys[0]);
+    const last = this.rows.at(ys[1]) || this.rows.all.at(-1);
+    if (!first) return;
+    this.selection = {from: times[0], to: times[1], top: first.y, bottom: last.y + last.height};
+    this.dirty();
+  }
+
+  onMove(event) {
+    this.point(event.buttons ? null : {x: event.offsetX, y: event.offsetY, pageX: event.clientX, pageY: event.clientY});
+  }
+
+  point(pointer) {
+    if (pointer || !this.keys.size) this.pointer = pointer;
+    const hit = pointer && this.painter.hit(pointer.x, pointer.y, this.scroll.scrollTop);
+    const told = hit && hit.from !== undefined;
+    this.hover = told ? hit : null;
+    this.tip.hidden = !told;
+    if (told) {
+      const {title, lines, text} = tell(this.model, hit);
+      this.tip.replaceChildren(make('b', {}, title), ...lines.map((line) => make('div', {}, line)));
+      if (text) make('pre', {parent: this.tip}, text.length > 700 ? `${text.slice(0, 700)} …` : text);
+      const {width, height} = this.tip.getBoundingClientRect();
+      this.tip.style.left = `${Math.max(4, Math.min(pointer.pageX + 14, window.innerWidth - width - 8))}px`;
+      const below = pointer.pageY + 18;
+      this.tip.style.top = `${Math.max(4, below + height > window.innerHeight ? pointer.pageY - height - 10 : below)}px`;
+    }
+    this.dirty();
+  }
+
+  click(x, y) {
+    const hit = this.painter.hit(x, y, this.scroll.scrollTop);
+    if (hit && hit.row.kind === 'group') {
+      hit.row.group.open = !hit.row.group.open;
+      this.rows.place();
+      this.placeRows();
+      return;
+    }
+    this.selection = null;
+    this.setMark(hit && hit.from !== undefined ? hit : null);
+  }
+
+  centre(t) {
+    const {from, to} = this.painter;
+    this.show(t - (to - from) / 2, t + (to - from) / 2);
+  }
+
+  setMark(hit) {
+    this.mark = hit;
+    this.details.hidden = !hit;
+    if (hit) {
+      const {title, lines, text} = tell(this.model, hit);
+      this.details.replaceChildren(make('h2', {}, title), ...lines.map((line) => make('div', {}, line)));
+      if (text) make('pre', {parent: this.details}, text);
+    }
+    this.dirty();
+  }
+
+  select(selection) {
+    this.selection = selection;
+    this.mark = null;
+    this.details.hidden = !selection;
+    this.dirty();
+    if (!selection) return;
+    this.sums = new Sums(this.model, selection, this.rows.all);
+    const span = selection.to - selection.from;
+    const tables = make('div', {className: 'tables'});
+    this.details.replaceChildren(make('h2', {}, `${duration(span)} selected`), tables);
+    this.tell(tables, 'CPU time by thread', 'cpu', span, (tid) => this.model.threadLabel(tid));
+    this.tell(tables, 'thread states', 'states', 0, (state) => STATE_NAMES[state]);
+    this.tell(tables, 'slices by name', 'slices', 0, (name) => this.model.names[name]);
+    this.tell(tables, 'events by name', 'events', 0, (name) => name);
+    if (this.sums.counters.length) {
+      const rows = this.sums.counters.map(([label, ...numbers]) => [label, ...numbers.map((n) => n.toLocaleString('en'))]);
+      addTable(tables, 'counters', ['', 'least', 'most', 'values'], rows);
+    }
+  }
+
+  tell(parent, caption, name, span, labelOf) {
+    const all = [...this.sums.tables[name]].sort(([, a], [, b]) => b.ns - a.ns || b.count - a.count);
+    if (!all.length) return;
+    const timed = name !== 'events';
+    const head = timed ? ['', 'sum', ...(span ? ['of a CPU'] : []), 'times', 'mean', 'longest'] : ['', 'times'];
+    const rows = all.slice(0, TABLE_ROWS).map(([key, {ns, count, max}]) => {
+      const part = span ? [`${((ns / span) * 100).toFixed(1)} %`] : [];
+      const times = count.toLocaleString('en');
+      return timed ? [labelOf(key), duration(ns), ...part, times, duration(ns / count), duration(max)] : [labelOf(key), times];
+    });
+    if (all.length > TABLE_ROWS) rows.push([`and ${all.length - TABLE_ROWS} more`]);
+    addTable(parent, caption, head, rows);
+  }
+
+  async find(query) {
+    const {search} = this;
+    this.query = query;
+    search.clear();
+    this.count.textContent = '';
+    this.dirty();
+    if (!query.trim()) return;
+    const run = search.run(query);
+    const still = this.query;
+    await inSlices(
+      (function* whileWanted(viewer) {
+        while (viewer.query === still && !run.next().done) yield;
+      })(this),
+      () => this.dirty(),
+    );
+    if (this.query !== still) return;
+    this.tellCount();
+    this.dirty();
+  }
+
+  tellCount() {
+    const {found, current, more} = this.search;
+    const all = found.length.toLocaleString('en') + (more ? '+' : '');
+    this.count.textContent = found.length ? `${current < 0 ? '' : `${current + 1} of `}${all} found` : 'none found';
+  }
+
+  go(item) {
+    if (!item) return;
+    this.tellCount();
+    const cpu = item.lane ? -1 : this.model.cpuOf.data[item.ref];
+    const row = this.rows.reveal((r) => (item.lane ? r.lanes.includes(item.lane) : r.kind === 'events' && r.cpu.number === cpu));
+    if (!row) return;
+    this.placeRows();
+    const hit = item.lane ? sliceHit(row, row.lanes.indexOf(item.lane), item.index) : eventHit(this.model, row, item.ref);
+    const {from, to} = this.painter;
+    if (hit.from < from || hit.from > to) this.centre(hit.from);
+    const top = this.scroll.scrollTop;
+    if (row.y < top || row.y + row.height > top + this.scroll.clientHeight) this.scroll.scrollTop = row.y - 60;
+    this.selection = null;
+    this.setMark(hit);
+  }
+}
+
+function addTable(parent, caption, head, rows) {
+  const table = make('table', {parent}, make('caption', {}, caption));
+  const cells = (tag, values) => values.map((value, i) => make(tag, {className: i ? 'number' : ''}, value));
+  make('tr', {parent: table}, ...cells('th', head));
+  for (const row of rows) make('tr', {parent: table}, ...cells('td', row));
+}
+
+function absolute(model, t) {
+  const seconds = Math.floor(t / 1e9);
+  return `${Math.max(model.base, 0) + seconds}.${String(Math.round(t - seconds * 1e9)).padStart(9, '0')} s`;
+}
+
+// What is known of a hit: in words, and in those of the trace.
+function tell(model, hit) {
+  const {row, from, to} = hit;
+  const lines = [`${duration(from - model.firstTime)} · ${absolute(model, from)}`];
+  if (to > from) lines.unshift(duration(to - from));
+  if (hit.kind === 'loss') return {title: lossText(hit.loss), lines: [...lines, `of CPU ${row.cpu.number}`], text: ''};
+  if (hit.kind === 'state') return {title: STATE_NAMES[hit.state], lines: [...lines, row.label], text: ''};
+  if (hit.kind === 'running') return tellRunning(model, hit, lines);
+  const text = hit.ref >= 0 ? model.eventText(hit.ref) : tellElement(model, hit.ref);
+  if (hit.kind === 'counter') {
+    return {title: `${row.label}: ${row.counter.value.data[hit.index].toLocaleString('en')}`, lines, text};
+  }
+  if (hit.kind === 'event') return {title: model.names[model.eventName.data[hit.ref]], lines: [...lines, `CPU ${row.cpu.number}`], text};
+  if (hit.kind === 'sample') return {title: 'sample', lines: [...lines, row.label], text};
+  return {title: model.names[hit.lane.name.data[hit.index]], lines: [...lines, row.cpu ? `CPU ${row.cpu.number}` : row.label], text};
+}
+
+function tellRunning(model, hit, lines) {
+  const {events, number} = hit.row.cpu;
+  const thread = model.threads.get(hit.ref);
+  const process = thread && model.processes.get(thread.pid || thread.tid);
+  if (process && process.pid !== thread.tid) lines.push(`process ${process.name} ${process.pid}`);
+  lines.push(`CPU ${number}`);
+  // The switches that it began and ended with.
+  const texts = [];
+  for (const t of [hit.from, hit.to]) {
+    let low = 0;
+    let high = events.length;
+    while (low < high) {
+      const mid = (low + high) >>> 1;
+      if (model.time.data[events.data[mid]] < t) low = mid + 1;
+      else high = mid;
+    }
+    for (; low < events.length && model.time.data[events.data[low]] === t; low++) {
+      if (model.names[model.eventName.data[events.data[low]]] !== 'sched_switch') continue;
+      texts.push(model.eventText(events.data[low]).trim());
+      break;
+    }
+  }
+  return {title: model.threadLabel(hit.ref), lines, text: texts.join('\n')};
+}
+
+function tellElement(model, ref) {
+  const element = model.element(ref);
+  if (!element) return '';
+  const words = [];
+  if (element.cat) words.push(element.cat);
+  for (const key in element.args || {}) {
+    const value = element.args[key];
+    words.push(`${key}: ${typeof value === 'object' ? JSON.stringify(value) : value}`);
+  }
+  const frames = element.sf === undefined ? element.stack || [] : model.stack(element.sf);
+  if (element.weight > 1) words.push(`weight ${element.weight}`);
+  return [...words, ...frames.map((frame) => `  ${frame}`)].join('\n');
+}
+
+const viewer = new Viewer();
+// For tests, and for who wants to look deeper.
+window.traceViewer = viewer;
+document.addEventListener('DOMContentLoaded', () => {
+  viewer.start().catch((error) => {
+    viewer.failed = String(error.stack || error);
+    document.body.append(make('pre', {}, `This trace can't be shown: ${viewer.failed}`));
+  });
+});

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Chromium without a screen, driven over a pair of pipes by its own protocol (Chrome DevTools Protocol): what
+a test needs to open a page, ask it, type, click and take its picture."""
+
+import base64
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+
+PROGRAMS = ("chromium-headless-shell", "chromium", "google-chrome")
+
+
+def program():
+    return next(filter(None, map(shutil.which, PROGRAMS)), None)
+
+
+class Browser:
+    def __init__(self, width=1400, height=900):
+        self.profile = tempfile.TemporaryDirectory(prefix="traced-browser-")
+        # It reads commands from its descriptor 3, and answers on 4.
+        theirs_in, ours_out = os.pipe()
+        ours_in, theirs_out = os.pipe()
+        command = [program(), "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
+                   "--hide-scrollbars", "--no-first-run", "--disable-extensions", "--disable-background-networking",
+                   "--force-device-scale-factor=1", f"--user-data-dir={self.profile.name}",
+                   f"--window-size={width},{height}", "about:blank"]
+
+        def arrange():
+            high = [os.dup(fd) for fd in (theirs_in, theirs_out)]
+            os.dup2(high[0], 3)
+            os.dup2(high[1], 4)
+
+        self.process = subprocess.Popen(command, close_fds=False, preexec_fn=arrange, start_new_session=True,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self.out = os.fdopen(ours_out, "wb", buffering=0)
+        self.input = os.fdopen(ours_in, "rb")
+        self.id = 0
+        self.said = []  # of the page: errors, and what its policy refused
+        self.buffer = b""
+        target = self.call("Target.createTarget", url="about:blank", width=width, height=height)["targetId"]
+        self.session = None
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def receive(self):
+        while b"\0" not in self.buffer:
+            piece = self.input.read1(1 << 20)
+            if not piece:
+                raise RuntimeError("the browser has ended")
+            self.buffer += piece
+        message, self.buffer = self.buffer.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, **parameters):
+        self.id += 1
+        message = {"id": self.id, "method": method, "params": parameters}
+        if getattr(self, "session", None):
+            message["sessionId"] = self.session
+        self.out.write(json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self.receive()
+            if answer.get("id") == self.id:
+                break
+            self.note(answer)
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def note(self, event):
+        method, about = event.get("method"), event.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            self.said.append(about["exceptionDetails"].get("exception", {}).get("description", "exception"))
+        elif method == "Log.entryAdded" and about["entry"]["level"] in ("warning", "error"):
+            self.said.append(about["entry"]["text"])
+        elif method == "Network.requestWillBeSent" and not about["request"]["url"].startswith(("file:", "data:", "about:")):
+            self.said.append(f"request of {about['request']['url']}")
+
+    def ask(self, expression):
+        """The value of it, waited for where it is a promise."""
+        result = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        if "exceptionDetails" in result:
+            raise RuntimeError(f"{expression}: {result['exceptionDetails']}")
+        return result["result"].get("value")
+
+    def open(self, path):
+        """A page of ours, until it shows its trace."""
+        self.said = []
+        self.call("Page.navigate", url=f"file://{path}")
+        failed = self.ask("""new Promise((done) => {
+            const look = () => {
+                const v = window.traceViewer;
+                if (document.readyState === 'complete' && (!v || v.ready || v.failed)) done(v ? v.failed || '' : 'no viewer');
+                else setTimeout(look, 20);
+            };
+            look();
+        })""")
+        if failed:
+            raise RuntimeError(f"{path}: {failed}")
+
+    def frame(self):
+        self.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+
+    def dark(self, on):
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if on else "light"}])
+        self.frame()
+
+    def picture(self, path):
+        self.frame()
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+
+    def mouse(self, kind, x, y, **more):
+        self.call("Input.dispatchMouseEvent", type=f"mouse{kind}", x=x, y=y, **more)
+
+    def click(self, x, y):
+        for kind in ("Moved", "Pressed", "Released"):
+            self.mouse(kind, x, y, button="none" if kind == "Moved" else "left", clickCount=1)
+
+    def drag(self, x0, y0, x1, y1):
+        self.mouse("Moved", x0, y0)
+        self.mouse("Pressed", x0, y0, button="left", buttons=1, clickCount=1)
+        for i in range(1, 5):
+            self.mouse("Moved", x0 + (x1 - x0) * i / 4, y0 + (y1 - y0) * i / 4, button="left", buttons=1)
+        self.mouse("Released", x1, y1, button="left", clickCount=1)
+
+    def key(self, key, text=None, up=True):
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **({"text": text} if text else {}))
+        if up:
+            self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+
+    def close(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        self.out.close()
+        self.input.close()
+        self.profile.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

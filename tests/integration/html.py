@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Traces as pages: what is in their blocks, as their readers look for it, beside the JSON and the text of the same
+captures. tests/html/viewer.py opens them in a browser."""
+
+import gzip
+import json
+import os
+import re
+
+from harness import INSTANCES, Test, check
+
+DATA = "tests/data/6.12.107"
+TEXT = '  <script class="trace-data" type="application/text">'
+MORE = '  <script class="trace-more" type="application/json">'
+END = ["  </script>", "</body>", "</html>"]
+
+
+def blocks(page):
+    """By line, as Trace Viewer and trace processor do it. The text's lines, and the other block's JSON."""
+    lines = page.split("\n")
+    check(lines[0] == "<!DOCTYPE html>", f"begins with {lines[0][:60]}")
+    check(lines[-4:] == END + [""], f"ends with {lines[-4:]}")
+    check(page.count(TEXT) == 1 and page.count(MORE) == 1, "a block is there twice")
+    begin = lines.index(TEXT)
+    more = lines.index(MORE)
+    check(lines[more - 1] == END[0], f"the text ends with {lines[more - 1]}")
+    tail = "\n".join(lines[more + 1:-4])
+    check("<" not in tail, "markup within the JSON")
+    # An element is a line: who reads part of it can do so.
+    for line in tail.split("\n"):
+        if line.startswith('{"name"'):
+            json.loads(re.sub(r"[\],]+$", "", line))
+    return lines[begin + 1:more - 1], json.loads(tail)
+
+
+def restored(line):
+    return re.sub(r"<\\(\\*(?:/script|script|!--))", r"<\1", line, flags=re.I)
+
+
+def convert(test, capture, *outputs):
+    for arguments in outputs:
+        result = test.run("convert", "-q", capture, *arguments)
+        check(result.status == 0, f"{arguments}: {result}")
+
+
+def capture_of(test, name):
+    data = test.source / DATA / f"{name}.traced.gz"
+    (test.dir / "x.traced").write_bytes(gzip.decompress(data.read_bytes()))
+
+
+def same_as_the_others(test):
+    """The text is that of the JSON, line by line, and has all the kernel's lines; so has the rest."""
+    for name in ("mixed", "graph", "function-stack"):
+        capture_of(test, name)
+        convert(test, "x.traced", ["x.html"], ["--tgid", "x.json"], ["--tgid", "x.txt"])
+        text, more = blocks((test.dir / "x.html").read_text())
+        other = json.loads((test.dir / "x.json").read_text())
+        check(text[0] == "# tracer: nop" and any(l.startswith("#") and "TASK-PID" in l for l in text),
+              f"{name}: the head is {text[:4]}")
+        ours = [restored(line) for line in text if not line.startswith("#")]
+        theirs = other.pop("systemTraceEvents").split("\n")[1:-1]
+        check(ours == theirs, f"{name}: the text is not that of the JSON")
+        check(more.pop("form") == 1, f"{name}: of another form")
+        # Both were made now, and it is told how long that took.
+        for document in (more, other):
+            document["otherData"].pop("export_ns", None)
+        check(more == other, f"{name}: the rest is not that of the JSON")
+        if name == "mixed":
+            kernel = [l for l in (test.dir / "x.txt").read_text(errors="replace").splitlines() if not l.startswith("#")]
+            places = [re.sub(r" \S+ +(\d+\.\d+): .*", r" \1", line) for line in ours]
+            for line in kernel:
+                place = re.sub(r" \S+ +(\d+\.\d+): .*", r" \1", line)
+                check(not re.match(r" +\S+-\d+ ", line) or place in places, f"not in the page: {line}")
+            whole = set(ours)
+            same = sum(line in whole for line in kernel)
+            check(same > len(kernel) * 0.8, f"{same} of {len(kernel)} lines are the kernel's own")
+
+
+def piped(test):
+    capture_of(test, "mixed")
+    convert(test, "x.traced", ["x.html"])
+    result = test.run("convert", "-q", "--format", "html", "x.traced", "-")
+    check(result.status == 0, f"{result}")
+    check(blocks(result.stdout.decode())[0] == blocks((test.dir / "x.html").read_text())[0], "the pipe has another text")
+
+
+def cut_captures(test):
+    """What is left of a recording makes a whole page, that says so."""
+    data = gzip.decompress((test.source / DATA / "mixed.traced.gz").read_bytes())
+    for part in (0.97, 0.995, 0.9999):
+        (test.dir / "x.traced").write_bytes(data[:int(len(data) * part)])
+        result = test.run("convert", "x.traced", "x.html")
+        check(result.status == 3, f"{part}: {result}")
+        _, more = blocks((test.dir / "x.html").read_text())
+        check(more["otherData"]["incomplete"], f"{part}: it does not say that it is incomplete")
+
+
+def recorded(test):
+    """Names and marks that would end a block; streamed, and in several files."""
+    script = "printf '</script><!--' >/proc/$$/comm; sleep 0.2; :"
+    for stream in ([], ["--stream"]):
+        result = test.run("record", "-q", *stream, "-e", "sched", "-o", "x.html", "--", "sh", "-c", script)
+        check(result.status == 0, f"{result}")
+        text, more = blocks((test.dir / "x.html").read_text())
+        check(any("</script><!---" in restored(line) for line in text), "the task of that name has no line")
+        check(any(e["args"].get("name") == "</script><!--" for e in more["traceEvents"]), "it has no name")
+    result = test.run("record", "-q", "-t", "700ms", "--rotate", "200ms", "-e", "sched", "-o", "r.html")
+    check(result.status == 0, f"{result}")
+    names = [name for name in test.files() if name.startswith("r.")]
+    check(len(names) >= 2, f"in one file: {names}")
+    for name in names:
+        text, _ = blocks((test.dir / name).read_text())
+        check(any("sched_switch" in line for line in text), f"{name}: no event")
+
+
+def main():
+    test = Test("html", root=False)
+    test.case("the same as the others", same_as_the_others)
+    test.case("by a pipe", piped)
+    test.case("of cut captures", cut_captures)
+    if os.geteuid() == 0 and INSTANCES.is_dir():
+        test.case("recorded", recorded)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Lines and JSON within a page: nothing that a trace says ends a block, and nothing is lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include <cmocka.h>
+
+#include "export/html/html.h"
+#include "export/html/page.h"
+#include "util/utf8.h"
+
+/* What stands before is of another line, and stays. */
+static void assert_line(const char *text, size_t len, const char *expected, uint64_t expected_units)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT, scratch = BUF_INIT;
+	uint64_t units = 5;
+
+	buf_puts(&b, "</script>\n");
+	buf_append(&b, text, len);
+	assert_int_equal(html_end_line(&b, strlen("</script>\n"), &scratch, &units), 0);
+	assert_string_equal(buf_string(&b) + strlen("</script>\n"), expected);
+	assert_int_equal(units - 5, expected_units);
+}
+
+static void lines_stay_in_their_block(void **state _unused_)
+{
+	static const struct {
+		const char *text, *line;
+	} cases[] = {
+		{ "          <idle>-0  \"a\\b\"\tc", "          <idle>-0  \"a\\b\"\tc\n" },
+		{ "x </script> y", "x <\\/script> y\n" },
+		{ "</SCRIPT\n>", "<\\/SCRIPT >\n" },
+		{ "<script><!--", "<\\script><\\!--\n" },
+		/* What looks like that already gets one more, so that it can be told apart. */
+		{ "<\\/script <\\\\!--", "<\\\\/script <\\\\\\!--\n" },
+		{ "<!- </scrip <b> ]]> &amp;", "<!- </scrip <b> ]]> &amp;\n" },
+		{ "<", "<\n" },
+		{ "a\nb\rc\x1b\x7f", "a b\\x0dc\\x1b\\x7f\n" },
+		{ "", "\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_line(cases[i].text, strlen(cases[i].text), cases[i].line,
+			    strlen(cases[i].line));
+	assert_line("a\0b", 3, "a\\x00b\n", 7);
+	assert_line("\xc3\xa4 \xff\xc3 \xf0\x9f\x98\x80", 10,
+		    "\xc3\xa4 " UTF8_REPLACEMENT UTF8_REPLACEMENT " \xf0\x9f\x98\x80\n", 8);
+}
+
+/* As the viewer: one backslash less. */
+static void restore(char *line)
+{
+	char *to = line;
+
+	for (const char *p = line; *p;) {
+		const char *q = p + 1;
+
+		*to++ = *p++;
+		if (to[-1] != '<')
+			continue;
+		while (*q == '\\')
+			q++;
+		if (q > p && (!strncasecmp(q, "/script", 7) || !strncasecmp(q, "script", 6) ||
+			      !strncmp(q, "!--", 3)))
+			p++;
+	}
+	*to = 0;
+}
+
+static void any_line_comes_back(void **state _unused_)
+{
+	static const char *const pieces[] = { "<",   "\\",	"/script", "script",
+					      "!--", "/SCRIPT", ">",	   "a" };
+	unsigned seed = 1;
+
+	for (int i = 0; i < 20000; i++) {
+		_cleanup_buf_ struct buf before = BUF_INIT, after = BUF_INIT, scratch = BUF_INIT;
+		uint64_t units = 0;
+
+		for (int j = 0; j < 8; j++) {
+			seed = seed * 1103515245 + 12345;
+			buf_puts(&before, pieces[seed >> 16 & 7]);
+		}
+		buf_append(&after, before.data, before.len);
+		assert_int_equal(html_end_line(&after, 0, &scratch, &units), 0);
+		assert_int_equal(units, after.len);
+		buf_string(&after);
+		assert_null(strcasestr(after.data, "</script"));
+		assert_null(strcasestr(after.data, "<script"));
+		assert_null(strstr(after.data, "<!--"));
+		restore(after.data);
+		buf_putc(&before, '\n');
+		assert_string_equal(after.data, buf_string(&before));
+	}
+}
+
+static void json_has_no_markup(void **state _unused_)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	html_hide_markup(&b);
+	assert_int_equal(b.len, 0);
+	buf_puts(&b, "{\"a\":1}");
+	html_hide_markup(&b);
+	assert_string_equal(buf_string(&b), "{\"a\":1}");
+	buf_clear(&b);
+	buf_puts(&b, "<{\"</script>\":\"<<\"}<");
+	html_hide_markup(&b);
+	assert_string_equal(buf_string(&b),
+			    "\\u003c{\"\\u003c/script>\":\"\\u003c\\u003c\"}\\u003c");
+}
+
+/* What readers look for comes once, and not before its time. */
+static void the_page_has_its_parts(void **state _unused_)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	const char *text, *policy;
+
+	html_put_head(&b);
+	text = buf_string(&b);
+	assert_memory_equal(text, "<!DOCTYPE html>\n", 16);
+	assert_int_equal(b.len, html_page_len + strlen(HTML_TEXT_BEGIN));
+	assert_string_equal(strstr(text, HTML_TEXT_BEGIN), HTML_TEXT_BEGIN);
+	policy = strstr(text, "default-src 'none'; img-src data:; script-src 'sha256-");
+	assert_non_null(policy);
+	assert_non_null(strstr(policy, "style-src 'sha256-"));
+	for (size_t i = 0; i < html_page_len; i++)
+		assert_true(html_page[i] != '\r');
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_stay_in_their_block),
+		cmocka_unit_test(any_line_comes_back),
+		cmocka_unit_test(json_has_no_markup),
+		cmocka_unit_test(the_page_has_its_parts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
