@@ -160,7 +160,7 @@ static int convert_run(const struct options *o)
 	progress_clear(&progress);
 	samples_tell(&samples);
 	if (r == -EPIPE && !dest.rotates)
-		return CLI_FAILED;
+		return cli_fail(&err);
 	if (r < 0 && interrupted)
 		error_set(&err, -ECANCELED, "given up");
 	if (r < 0) {

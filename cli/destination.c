@@ -289,7 +289,10 @@ static bool keep_files(struct destination *d, struct error *err)
 	if (err->code == ECANCELED)
 		split_give_up(&d->split);
 	if (split_finish(&d->split, &own) < 0 && own.code != EPIPE) {
-		if (err->hint && !own.hint)
+		/* Where the rest is; and how there may be room for it. */
+		if (err->hint && own.hint)
+			error_hint(&own, "%s; %s", own.hint, err->hint);
+		else if (err->hint)
 			error_hint(&own, "%s", err->hint);
 		error_move(err, &own);
 	}

@@ -29,7 +29,10 @@ static void print_error(const struct error *err)
 
 int cli_fail(const struct error *err)
 {
-	if (err->code != EPIPE)
+	/* As with | head: nothing to be done about. */
+	if (err->code == EPIPE)
+		cli_warn("the output's reader has left: the rest was not written");
+	else
 		print_error(err);
 	return CLI_FAILED;
 }

@@ -183,6 +183,9 @@ def a_full_disk(test, ending, *how):
         result = test.finish(process, timeout=90)
     check(result.status == 3 and "No space left" in result.err, f"{result}")
     check("INCOMPLETE" in result.err, f"{result}")
+    # And where the rest is.
+    rest = re.search(rf"is safe: tracectl convert (\S+\.traced) disk/x\.rest\.{ending}$", result.err, re.M)
+    check(rest and os.path.exists(rest[1]), f"{result}")
     files = in_order(test, f"out/x.*{ending}")
     check("--keep" in result.err and len(files) >= 3 if "--rotate" in how else
           [f.name for f in files] == [f"x.{ending}"], f"{files} {result}")
