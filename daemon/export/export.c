@@ -194,6 +194,27 @@ static int begin_marks(struct exporter *x, struct error *err)
 	return r <= 0 || marks_are_last(x) ? MIN(r, 0) : give_marks(x, 1, err);
 }
 
+/* A format may come while the recording is followed. */
+static void learn_kind(struct exporter *x, struct event_kind *kind, uint16_t id)
+{
+	kind->desc = event_table_find(x->index.info.events, id);
+	kind->special = kind->desc && (kind->desc == x->print || kind->desc->funcgraph);
+}
+
+static int look_closer(struct exporter *x, struct trace_event *ev, struct record *next,
+		       struct error *err)
+{
+	int r;
+
+	if (!ev->desc->funcgraph) {
+		x->own_events += is_own_mark(x, &ev->rec);
+		return 0;
+	}
+	r = merge_peek(x->merge, &ev->rec, next, err);
+	ev->next = r > 0 ? next : NULL;
+	return r;
+}
+
 _hot_ static int give_record(struct exporter *x, const struct merge_item *item, struct error *err)
 {
 	const struct trace_info *info = &x->index.info;
@@ -221,17 +242,14 @@ _hot_ static int give_record(struct exporter *x, const struct merge_item *item, 
 	ev.preempt_count = item->rec.data[common->preempt_offset];
 	ev.pid = (int32_t)load_u32(item->rec.data + common->pid_offset, big);
 	kind = &x->kinds[ev.id];
-	/* A format may come while the recording is followed. */
 	if (unlikely(!kind->desc))
-		kind->desc = event_table_find(info->events, ev.id);
+		learn_kind(x, kind, ev.id);
 	kind->count++;
 	ev.desc = kind->desc;
 
 	c = ledger_find(&x->ledger, item->cpu);
 	c->row.events++;
 	c->last_ts = item->rec.ts;
-	if (unlikely(ev.desc == x->print) && ev.desc && is_own_mark(x, &ev.rec))
-		x->own_events++;
 	if (unlikely(!x->first_ts))
 		x->first_ts = item->rec.ts;
 	if (unlikely(item->rec.ts < x->last_ts))
@@ -244,12 +262,11 @@ _hot_ static int give_record(struct exporter *x, const struct merge_item *item, 
 		if (r < 0)
 			return r;
 	}
-	if (unlikely(ev.desc && ev.desc->funcgraph)) {
-		int r = merge_peek(x->merge, &ev.rec, &next, err);
+	if (unlikely(kind->special)) {
+		int r = look_closer(x, &ev, &next, err);
 
 		if (r < 0)
 			return r;
-		ev.next = r > 0 ? &next : NULL;
 	}
 	return x->ops->event(x->sink, &ev, err);
 }

@@ -13,6 +13,7 @@
 struct event_kind {
 	const struct event *desc; /* NULL: it has none yet */
 	uint64_t count;		  /* how often it was met */
+	bool special;		  /* the recorder's mark may be one, or the next record matters */
 };
 
 struct exporter {

@@ -45,6 +45,7 @@ struct merge {
 	struct cursor **heap;
 	size_t heap_count;
 	struct cursor *current; /* whose record was given out */
+	uint64_t rival_ts;	/* of the earliest of the others; UINT64_MAX: there is none */
 	bool begun;
 };
 
@@ -70,13 +71,6 @@ static void sift_down(struct merge *m, size_t at)
 		at = child;
 	}
 	m->heap[at] = moving;
-}
-
-/* Whether the first of the heap still is the earliest, though it has moved on. */
-static inline bool stays_first(const struct merge *m)
-{
-	return (m->heap_count < 2 || !earlier(m->heap[1], m->heap[0])) &&
-	       (m->heap_count < 3 || !earlier(m->heap[2], m->heap[0]));
 }
 
 static void note_loss(struct cursor *c, uint64_t count, bool damaged)
@@ -321,8 +315,7 @@ static int step(struct merge *m, struct error *err)
 		return r;
 	if (unlikely(!any))
 		drop_top(m);
-	if (!stays_first(m))
-		sift_down(m, 0);
+	sift_down(m, 0);
 	return 0;
 }
 
@@ -366,12 +359,45 @@ static void give_loss(struct merge *m, struct cursor *c, struct merge_item *ret)
 		sift_down(m, 0);
 }
 
-int merge_next(struct merge *m, struct merge_item *ret, struct error *err)
+static uint64_t find_rival(const struct merge *m)
+{
+	uint64_t ts = m->heap_count > 1 ? m->heap[1]->next.ts : UINT64_MAX;
+
+	return m->heap_count > 2 ? MIN(ts, m->heap[2]->next.ts) : ts;
+}
+
+/*
+ * Neighbouring records mostly are of one page, and earlier than all others: then nothing moves
+ * but the page's iterator. False: the heap has to be asked.
+ */
+static inline bool next_in_page(struct merge *m, struct merge_item *ret)
+{
+	struct cursor *c = m->current;
+	int r = likely(c && !c->ahead) ? page_iter_next(&c->page, &ret->rec) : 0;
+
+	if (unlikely(r <= 0)) {
+		if (r < 0)
+			note_loss(c, UINT64_MAX, true);
+		return false;
+	}
+	c->last_ts = c->next.ts;
+	if (unlikely(ret->rec.ts >= m->rival_ts)) {
+		c->next = ret->rec;
+		m->current = NULL;
+		sift_down(m, 0);
+		return false;
+	}
+	c->next.ts = ret->rec.ts;
+	ret->cpu = c->cpu;
+	return true;
+}
+
+static _noinline_ int next_of_heap(struct merge *m, struct merge_item *ret, struct error *err)
 {
 	struct cursor *c;
 	int r = 0;
 
-	if (likely(m->current))
+	if (m->current)
 		r = step(m, err);
 	else if (!m->begun)
 		r = merge_extend(m, UINT64_MAX, err);
@@ -388,9 +414,15 @@ int merge_next(struct merge *m, struct merge_item *ret, struct error *err)
 		return MERGE_LOSS;
 	}
 	m->current = c;
+	m->rival_ts = find_rival(m);
 	ret->cpu = c->cpu;
 	ret->rec = c->next;
 	return MERGE_RECORD;
+}
+
+_hot_ int merge_next(struct merge *m, struct merge_item *ret, struct error *err)
+{
+	return likely(next_in_page(m, ret)) ? MERGE_RECORD : next_of_heap(m, ret, err);
 }
 
 int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct error *err)

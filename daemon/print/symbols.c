@@ -7,6 +7,8 @@
  */
 #include "print/symbols.h"
 
+#include <byteswap.h>
+#include <endian.h>
 #include <string.h>
 
 /* By address; of one address in the order of the file. */
@@ -32,10 +34,39 @@ struct line {
 	char type;
 };
 
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Eight digits at once; false: something else is among them. */
+static bool parse_hex8(const char *p, uint32_t *ret)
+{
+	const uint64_t high = EACH(0x80);
+	uint64_t v, digit, letter;
+
+	memcpy(&v, p, sizeof(v));
+	v = le64toh(v);
+	/* A sum reaches the high bit from the character on that it is made for. */
+	digit = (v + EACH(0x80 - '0')) & ~(v + EACH(0x7f - '9'));
+	letter = (v + EACH(0x80 - 'a')) & ~(v + EACH(0x7f - 'f'));
+	if ((v & high) || ((digit | letter) & high) != high)
+		return false;
+	v = (v & EACH(0x0f)) + (letter >> 7 & EACH(1)) * 9;
+	/* Digits to bytes, bytes side by side: the first is the highest. */
+	v = (v << 4 | v >> 8) & UINT64_C(0x00ff00ff00ff00ff);
+	v = (v | v >> 8) & UINT64_C(0x0000ffff0000ffff);
+	*ret = bswap_32((uint32_t)(v | v >> 16));
+	return true;
+}
+
 static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
 {
+	uint32_t high, low;
 	uint64_t v = 0;
 
+	/* As 64-bit kernels write them. */
+	if (end - p > 16 && p[16] == ' ' && parse_hex8(p, &high) && parse_hex8(p + 8, &low)) {
+		*ret = (uint64_t)high << 32 | low;
+		return p + 16;
+	}
 	for (; p < end; p++) {
 		unsigned c = (unsigned char)*p, d = c - '0';
 
@@ -53,19 +84,20 @@ static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
 /* "ADDRESS TYPE NAME" and perhaps "\t[MODULE]". */
 static bool parse_line(const char *p, const char *end, struct line *ret)
 {
-	const char *tab;
+	const char *tab = NULL;
 
 	p = parse_hex(p, end, &ret->address);
 	if (end - p < 4 || p[0] != ' ' || p[2] != ' ')
 		return false;
 	ret->type = p[1];
 	p += 3;
-	tab = memchr(p, '\t', (size_t)(end - p));
+	if (end[-1] == ']')
+		tab = memchr(p, '\t', (size_t)(end - p));
 	ret->name = p;
 	ret->name_len = (size_t)((tab ? tab : end) - p);
 	ret->module = NULL;
 	ret->module_len = 0;
-	if (tab && end - tab > 3 && tab[1] == '[' && end[-1] == ']') {
+	if (tab && end - tab > 3 && tab[1] == '[') {
 		ret->module = tab + 2;
 		ret->module_len = (size_t)(end - 1 - ret->module);
 		/* Trampolines of ftrace and kprobes: listed, but the kernel's text does not name
@@ -134,10 +166,33 @@ static void note_bounds(struct symbols *s, const struct line *l)
 		s->image_end = l->address;
 }
 
+/* Room for count symbols. */
+static int reserve(struct symbols *s, size_t count)
+{
+	uint64_t *addresses = reallocarray(s->addresses, count, sizeof(*addresses));
+	uint32_t *names;
+	uint16_t *modules;
+
+	if (addresses)
+		s->addresses = addresses;
+	names = reallocarray(s->names, count, sizeof(*names));
+	if (names)
+		s->names = names;
+	modules = reallocarray(s->modules, count, sizeof(*modules));
+	if (modules)
+		s->modules = modules;
+	if (!addresses || !names || !modules)
+		return -ENOMEM;
+	s->cap = count;
+	return 0;
+}
+
 static int add_line(struct symbols *s, const struct line *l)
 {
 	size_t at = s->count;
 
+	if (at == s->cap && reserve(s, at + at / 2) < 0)
+		return -ENOMEM;
 	if (find_module(s, l, &s->modules[at]) < 0)
 		return -ENOMEM;
 	s->addresses[at] = l->address;
@@ -199,21 +254,6 @@ static int sort(struct symbols *s)
 	return 0;
 }
 
-static int reserve(struct symbols *s, const char *text, size_t len)
-{
-	size_t lines = 1;
-
-	for (const char *p = text; (p = memchr(p, '\n', len - (size_t)(p - text))); p++)
-		lines++;
-	s->cap = lines;
-	s->addresses = calloc(lines, sizeof(*s->addresses));
-	s->names = calloc(lines, sizeof(*s->names));
-	s->modules = calloc(lines, sizeof(*s->modules));
-	/* Every name is shorter than its line; a module's stands in its first line too. */
-	s->text = malloc(len + 2);
-	return s->addresses && s->names && s->modules && s->text ? 0 : -ENOMEM;
-}
-
 static int parse(struct symbols *s, const char *text, size_t len)
 {
 	const char *p = text, *end = text + len;
@@ -247,6 +287,9 @@ static int parse(struct symbols *s, const char *text, size_t len)
 	return 0;
 }
 
+/* A line of usual length. */
+#define LINE_SIZE 40
+
 int symbols_new(struct symbols **ret, const char *text, size_t len)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
@@ -254,8 +297,10 @@ int symbols_new(struct symbols **ret, const char *text, size_t len)
 
 	if (!s)
 		return -ENOMEM;
-	if (len > UINT32_MAX - 2 || reserve(s, text, len) < 0 || parse(s, text, len) < 0 ||
-	    sort(s) < 0) {
+	/* Every name is shorter than its line; a module's stands in its first line too. */
+	s->text = len <= UINT32_MAX - 2 ? malloc(len + 2) : NULL;
+	if (!s->text || reserve(s, len / LINE_SIZE + 16) < 0 || parse(s, text, len) < 0 ||
+	    sort(s) < 0 || reserve(s, MAX(s->count, (size_t)1)) < 0) {
 		symbols_free(s);
 		return -ENOMEM;
 	}

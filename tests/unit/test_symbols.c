@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -131,12 +132,35 @@ static void test_added(void **state)
 	assert_false(symbols_find(s, 0xffffffff82000000, &found));
 }
 
+/* Every character at every place of an address: what is no digit ends it, and the line is none. */
+static void test_addresses(void **state)
+{
+	(void)state;
+	for (int c = 1; c < 256; c++) {
+		for (size_t at = 0; at < 16; at++) {
+			char line[] = "0123456789abcdef T x\n";
+			/* Behind a newline is one more line. */
+			bool is_digit = c == '\n' ? at < 15 : !!strchr("0123456789abcdefABCDEF", c);
+			struct symbols *s;
+			uint64_t address, found;
+
+			line[at] = (char)c;
+			address = strtoull(c == '\n' ? line + at + 1 : line, NULL, 16);
+			s = make(line);
+			assert_int_equal(symbols_find_name(s, "x", &found), is_digit);
+			if (is_digit)
+				assert_int_equal(found, address);
+			symbols_free(s);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lookup),	cmocka_unit_test(test_added),
 		cmocka_unit_test(test_modules), cmocka_unit_test(test_all_data),
-		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_nothing), cmocka_unit_test(test_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,10 +3,23 @@
 
 #include <byteswap.h>
 
+#include "export/perfetto/message.h"
 #include "export/perfetto/op.h"
+#include "export/perfetto/packet.h"
 #include "export/perfetto/wire.h"
 #include "util/io.h"
-#include "util/utf8.h"
+
+/* FtraceEventBundle's field numbers. */
+enum {
+	BUNDLE_CPU = 1,
+	BUNDLE_LOST_EVENTS = 3,
+	BUNDLE_COMPACT_SCHED = 4,
+	BUNDLE_CLOCK = 5,
+	BUNDLE_SINCE = 10, /* previous_bundle_end_timestamp */
+	BUNDLE_GENERIC_DESCRIPTORS = 11,
+};
+
+enum { DESCRIPTOR_FIELD = 1, DESCRIPTOR_MESSAGE = 2, DESCRIPTOR_GROUP = 3 };
 
 /* CompactSched's field numbers. */
 enum {
@@ -46,12 +59,15 @@ static bool place(const struct event *e, const char *name, uint32_t size, uint32
 void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *table,
 			  bool big_endian)
 {
-	const struct event *sw = event_table_find_name(table, "sched", "sched_switch");
-	const struct event *wk = event_table_find_name(table, "sched", "sched_waking");
+	const struct event *sw, *wk;
 
 	*l = (struct pf_sched_layout){
+		.switch_id = PF_NO_EVENT,
+		.waking_id = PF_NO_EVENT,
 		.swap = big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__),
 	};
+	sw = table ? event_table_find_name(table, "sched", "sched_switch") : NULL;
+	wk = table ? event_table_find_name(table, "sched", "sched_waking") : NULL;
 	if (!sw)
 		return;
 	/* prev_state is a long. */
@@ -65,7 +81,7 @@ void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *t
 	    place(sw, "next_prio", 4, &l->sw.next_prio, &l->sw.size))
 		l->switch_id = sw->id;
 	/* A field "success" can't be said in the compact form; kernels since 4.15 have none. */
-	if (l->switch_id && wk && !find_field(wk, "success", 4) &&
+	if (l->switch_id != PF_NO_EVENT && wk && !find_field(wk, "success", 4) &&
 	    place(wk, "comm", PF_COMM_SIZE, &l->wk.comm, &l->wk.size) &&
 	    place(wk, "pid", 4, &l->wk.pid, &l->wk.size) &&
 	    place(wk, "prio", 4, &l->wk.prio, &l->wk.size) &&
@@ -132,18 +148,41 @@ static int intern_comm(struct pf_bundle *b, const void *comm)
 	return (int)b->comm_count - 1;
 }
 
+/* Events for which room is made at a time. */
+#define COMPACT_ROOM 64
+
+static bool compact_make_room(struct pf_bundle *b)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(b->compact); i++)
+		if (!buf_reserve(&b->compact[i], (size_t)COMPACT_ROOM * WIRE_VARINT_MAX))
+			return false;
+	b->compact_room = COMPACT_ROOM;
+	return true;
+}
+
+/* Whether there is room for one more of each number. */
+static inline bool compact_has_room(struct pf_bundle *b)
+{
+	return likely(b->compact_room) || compact_make_room(b);
+}
+
 static inline void pack(struct pf_bundle *b, unsigned field, uint64_t value)
 {
 	struct buf *to = &b->compact[field];
-	uint8_t *p = (uint8_t *)buf_reserve(to, WIRE_VARINT_MAX);
+	uint8_t *p = (uint8_t *)to->data + to->len;
 
-	if (likely(p))
-		to->len += (size_t)(wire_varint_wide(p, value) - p);
+	to->len += (size_t)(wire_varint_wide(p, value) - p);
 }
 
-/* 1: written compactly; 0: has to be written plain; -ENOMEM. */
-static int add_switch(struct pf_bundle *b, const struct pf_sched_layout *l,
-		      const struct trace_event *ev)
+static inline void compact_added(struct pf_bundle *b)
+{
+	b->compact_room--;
+	b->compact_count++;
+}
+
+/* 1: written compactly; 0: has to be written plain. */
+static inline int add_switch(struct pf_bundle *b, const struct pf_sched_layout *l,
+			     const struct trace_event *ev)
 {
 	const uint8_t *d = ev->rec.data;
 	struct pf_running *run = &b->running;
@@ -164,7 +203,7 @@ static int add_switch(struct pf_bundle *b, const struct pf_sched_layout *l,
 	if (!inferable)
 		return 0;
 	comm = intern_comm(b, run->comm);
-	if (comm < 0)
+	if (comm < 0 || !compact_has_room(b))
 		return 0;
 	pack(b, SWITCH_TIMESTAMP, ev->rec.ts - b->switch_ts);
 	pack(b, SWITCH_PREV_STATE,
@@ -173,12 +212,12 @@ static int add_switch(struct pf_bundle *b, const struct pf_sched_layout *l,
 	pack(b, SWITCH_NEXT_PRIO, (uint64_t)(int64_t)run->prio);
 	pack(b, SWITCH_NEXT_COMM, (uint64_t)comm);
 	b->switch_ts = ev->rec.ts;
-	b->compact_count++;
+	compact_added(b);
 	return 1;
 }
 
-static int add_waking(struct pf_bundle *b, const struct pf_sched_layout *l,
-		      const struct trace_event *ev)
+static inline int add_waking(struct pf_bundle *b, const struct pf_sched_layout *l,
+			     const struct trace_event *ev)
 {
 	const uint8_t *d = ev->rec.data;
 	int comm;
@@ -186,7 +225,7 @@ static int add_waking(struct pf_bundle *b, const struct pf_sched_layout *l,
 	if (ev->rec.len < l->wk.size || !b->running.known || ev->pid != b->running.pid)
 		return 0;
 	comm = intern_comm(b, d + l->wk.comm);
-	if (comm < 0)
+	if (comm < 0 || !compact_has_room(b))
 		return 0;
 	pack(b, WAKING_TIMESTAMP, ev->rec.ts - b->waking_ts);
 	pack(b, WAKING_PID, (uint64_t)(int64_t)load_s32(l, d + l->wk.pid));
@@ -195,7 +234,7 @@ static int add_waking(struct pf_bundle *b, const struct pf_sched_layout *l,
 	pack(b, WAKING_COMM, (uint64_t)comm);
 	pack(b, WAKING_FLAGS, ev->flags);
 	b->waking_ts = ev->rec.ts;
-	b->compact_count++;
+	compact_added(b);
 	return 1;
 }
 
@@ -217,24 +256,28 @@ static int need_descriptor(struct pf_bundle *b, const struct pf_event *e)
 	return 0;
 }
 
-int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct pf_sched_layout *l,
-		  const struct trace_event *ev)
+static _noinline_ int add_plain(struct pf_bundle *b, struct pf_schema *s,
+				const struct trace_event *ev)
 {
-	const struct pf_event *e;
+	const struct pf_event *e = pf_schema_find(s, ev);
 
-	if (!b->start_ts)
-		b->start_ts = ev->rec.ts;
-	b->end_ts = ev->rec.ts;
-	if (l && ev->id == l->switch_id && add_switch(b, l, ev))
-		return 0;
-	if (l && ev->id == l->waking_id && add_waking(b, l, ev))
-		return 0;
-	e = pf_schema_find(s, ev);
 	if (!e)
 		return -EBADMSG;
 	if (e->generic && need_descriptor(b, e) < 0)
 		return -ENOMEM;
 	return pf_event_write(s, e, ev, &b->events);
+}
+
+_hot_ int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct pf_sched_layout *l,
+			const struct trace_event *ev)
+{
+	if (!b->start_ts)
+		b->start_ts = ev->rec.ts;
+	b->end_ts = ev->rec.ts;
+	if ((ev->id == l->switch_id && add_switch(b, l, ev)) ||
+	    (ev->id == l->waking_id && add_waking(b, l, ev)))
+		return 0;
+	return add_plain(b, s, ev);
 }
 
 void pf_bundle_lost(struct pf_bundle *b)
@@ -250,87 +293,79 @@ void pf_bundle_restart(struct pf_bundle *b)
 	b->running.known = false;
 }
 
-/* Appends a submessage of a bundle: field, and content made elsewhere. */
-static void put_bytes(struct buf *out, uint32_t field, const void *data, size_t len)
-{
-	uint8_t *p = (uint8_t *)buf_reserve(out, len + WIRE_TAG_MAX + WIRE_VARINT_MAX);
-
-	if (p)
-		out->len += (size_t)(wire_bytes(p, field, data, len) - p);
-}
-
-static void put_uint(struct buf *out, uint32_t field, uint64_t value)
-{
-	uint8_t *p = (uint8_t *)buf_reserve(out, WIRE_TAG_MAX + WIRE_VARINT_MAX);
-
-	if (p)
-		out->len += (size_t)(wire_uint(p, field, value) - p);
-}
-
-static void put_comm(struct buf *out, const char comm[static PF_COMM_SIZE])
-{
-	char clean[PF_COMM_SIZE * UTF8_GROWTH];
-	size_t len = (size_t)(utf8_clean(clean, comm, strnlen(comm, PF_COMM_SIZE)) - clean);
-
-	put_bytes(out, INTERN_TABLE, clean, len);
-}
-
 static void put_compact(struct pf_bundle *b, struct buf *out)
 {
-	_cleanup_buf_ struct buf content = BUF_INIT;
+	size_t content = pf_open_wide(out, BUNDLE_COMPACT_SCHED);
 
 	for (uint32_t field = 1; field < ARRAY_SIZE(b->compact); field++) {
 		if (field == INTERN_TABLE)
 			for (uint32_t i = 0; i < b->comm_count; i++)
-				put_comm(&content, b->comms[i]);
+				pf_text(out, INTERN_TABLE,
+					(struct text){
+						b->comms[i],
+						(uint32_t)strnlen(b->comms[i], PF_COMM_SIZE) });
 		else if (b->compact[field].len)
-			put_bytes(&content, field, b->compact[field].data, b->compact[field].len);
-		if (b->compact[field].failed)
-			out->failed = true;
+			pf_message(out, field, &b->compact[field]);
 		buf_clear(&b->compact[field]);
 	}
-	put_bytes(out, 4, content.data, content.len);
-	if (content.failed)
-		out->failed = true;
-	b->compact_count = 0;
+	pf_close_wide(out, content);
+	b->compact_count = b->compact_room = 0;
 }
 
 static void put_descriptors(struct pf_bundle *b, struct buf *out)
 {
 	for (size_t i = 0; i < b->generic_count; i++) {
 		const struct pf_event *e = b->generics[i];
-		_cleanup_buf_ struct buf content = BUF_INIT;
+		size_t content = pf_open_wide(out, BUNDLE_GENERIC_DESCRIPTORS);
 
-		put_uint(&content, 1, e->field);
-		put_bytes(&content, 2, e->descriptor, e->descriptor_len);
-		put_bytes(&content, 3, e->desc->system, strlen(e->desc->system));
-		put_bytes(out, 11, content.data, content.len);
-		if (content.failed)
-			out->failed = true;
+		pf_uint(out, DESCRIPTOR_FIELD, e->field);
+		pf_bytes(out, DESCRIPTOR_MESSAGE, e->descriptor, e->descriptor_len);
+		pf_bytes(out, DESCRIPTOR_GROUP, e->desc->system, strlen(e->desc->system));
+		pf_close_wide(out, content);
 	}
 	b->generic_count = 0;
 }
 
-int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *out)
+static void put_content(struct pf_bundle *b, unsigned clock, struct buf *out)
 {
-	put_uint(out, 1, b->cpu);
+	pf_uint(out, BUNDLE_CPU, b->cpu);
 	if (b->lost)
-		put_uint(out, 3, 1);
+		pf_uint(out, BUNDLE_LOST_EVENTS, 1);
 	if (clock)
-		put_uint(out, 5, clock);
+		pf_uint(out, BUNDLE_CLOCK, clock);
 	/* From when on the data of this CPU is whole; zero: from the recording's start. */
 	if (b->first)
-		put_uint(out, 10, MIN(b->since_ts, b->start_ts));
+		pf_uint(out, BUNDLE_SINCE, MIN(b->since_ts, b->start_ts));
 	put_descriptors(b, out);
 	buf_append(out, b->events.data, b->events.len);
 	if (b->events.failed)
 		out->failed = true;
 	if (b->compact_count)
 		put_compact(b, out);
+}
+
+int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *symbols, struct buf *out)
+{
+	size_t start = out->len, packet, bundle;
+	int r;
+
+	packet = pf_open_wide(out, TRACE_PACKET);
+	pf_uint(out, PACKET_SEQUENCE, PF_SEQUENCE);
+	pf_uint(out, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
+	if (symbols->len)
+		pf_message(out, PACKET_INTERNED_DATA, symbols);
+	bundle = pf_open_wide(out, PACKET_FTRACE_EVENTS);
+	put_content(b, clock, out);
+	pf_close_wide(out, bundle);
+	pf_close_wide(out, packet);
+	r = buf_error(out);
+	if (r < 0)
+		out->len = start;
+	buf_clear(symbols);
 	b->lost = b->first = false;
 	b->start_ts = b->switch_ts = b->waking_ts = 0;
 	b->comm_count = 0;
 	memset(b->comm_index, 0, sizeof(b->comm_index));
 	buf_clear(&b->events);
-	return buf_error(out);
+	return r;
 }

@@ -16,9 +16,11 @@
 #define PF_COMM_SIZE 16	   /* TASK_COMM_LEN */
 #define PF_COMM_SLOTS 1024 /* names a bundle can intern; a power of two */
 
+#define PF_NO_EVENT UINT32_MAX
+
 /* Where sched_switch and sched_waking keep what the compact form needs; resolved once. */
 struct pf_sched_layout {
-	uint16_t switch_id, waking_id; /* 0: no compact form for it */
+	uint32_t switch_id, waking_id; /* PF_NO_EVENT: no compact form for it */
 	struct {
 		uint32_t prev_comm, prev_pid, prev_prio, prev_state, prev_state_size;
 		uint32_t next_comm, next_pid, next_prio, size;
@@ -29,6 +31,7 @@ struct pf_sched_layout {
 	bool swap;
 };
 
+/* table NULL: no compact form for any. */
 void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *table,
 			  bool big_endian);
 
@@ -48,8 +51,8 @@ struct pf_bundle {
 	struct buf events; /* FtraceEvents as field 2, plain */
 	/* Packed varints of CompactSched, by its field number. */
 	struct buf compact[13];
-	uint32_t compact_count;
-	uint64_t switch_ts, waking_ts; /* the last of each: timestamps are deltas */
+	uint32_t compact_count, compact_room; /* events that are in there, that may be added */
+	uint64_t switch_ts, waking_ts;	      /* the last of each: timestamps are deltas */
 	uint32_t comm_count;
 	uint16_t comm_index[PF_COMM_SLOTS]; /* index + 1 into comms, by hash */
 	char (*comms)[PF_COMM_SIZE];	    /* owned */
@@ -62,8 +65,7 @@ struct pf_bundle {
 int pf_bundle_init(struct pf_bundle *b, uint32_t cpu);
 void pf_bundle_deinit(struct pf_bundle *b);
 
-/* layout NULL: no compact sched. Returns 0, -EBADMSG (a damaged record, written as far as it goes),
- * -ENOMEM. */
+/* Returns 0, -EBADMSG (a damaged record, written as far as it goes), -ENOMEM. */
 int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct pf_sched_layout *layout,
 		  const struct trace_event *ev);
 /* Events of this CPU are missing between the last added and the next. */
@@ -87,5 +89,9 @@ static inline bool pf_bundle_is_ripe(const struct pf_bundle *b, uint64_t now_ts)
 	return b->start_ts &&
 	       (pf_bundle_bytes(b) >= PF_BUNDLE_BYTES || now_ts - b->start_ts >= PF_BUNDLE_SPAN);
 }
-/* Appends the FtraceEventBundle's content and empties the bundle. clock 0: boot. */
-int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *out);
+
+/*
+ * Appends the bundle's packet, with the symbols that were interned since the last one, and empties
+ * both. clock 0: boot. Returns 0, or -ENOMEM: nothing was appended.
+ */
+int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *symbols, struct buf *out);

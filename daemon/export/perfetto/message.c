@@ -35,6 +35,21 @@ void pf_close(struct buf *out, size_t content)
 	out->len = (size_t)(end - (uint8_t *)out->data);
 }
 
+size_t pf_open_wide(struct buf *out, uint32_t field)
+{
+	uint8_t *p = (uint8_t *)buf_reserve(out, WIRE_TAG_MAX + WIRE_WIDE);
+
+	if (p)
+		out->len += (size_t)(wire_open_wide(p, field) - p);
+	return out->len;
+}
+
+void pf_close_wide(struct buf *out, size_t content)
+{
+	if (!out->failed)
+		wire_close_wide((uint8_t *)out->data + content, out->len - content);
+}
+
 void pf_uint(struct buf *out, uint32_t field, uint64_t value)
 {
 	uint8_t *p = (uint8_t *)buf_reserve(out, WIRE_TAG_MAX + WIRE_VARINT_MAX);
@@ -73,12 +88,12 @@ void pf_text(struct buf *out, uint32_t field, struct text text)
 	pf_close(out, content);
 }
 
-void pf_bytes(struct buf *out, uint32_t field, const struct buf *content)
+void pf_bytes(struct buf *out, uint32_t field, const void *data, size_t len)
 {
-	uint8_t *p = (uint8_t *)buf_reserve(out, WIRE_TAG_MAX + WIRE_VARINT_MAX + content->len);
+	uint8_t *p = (uint8_t *)buf_reserve(out, WIRE_TAG_MAX + WIRE_VARINT_MAX + len);
 
 	if (p)
-		out->len += (size_t)(wire_bytes(p, field, content->data, content->len) - p);
+		out->len += (size_t)(wire_bytes(p, field, data, len) - p);
 }
 
 void pf_interner_deinit(struct pf_interner *i)

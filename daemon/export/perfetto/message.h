@@ -11,13 +11,22 @@
 size_t pf_open(struct buf *out, uint32_t field);
 void pf_close(struct buf *out, size_t content);
 
+/* The same of one that may be long: its content never moves. */
+size_t pf_open_wide(struct buf *out, uint32_t field);
+void pf_close_wide(struct buf *out, size_t content);
+
 void pf_uint(struct buf *out, uint32_t field, uint64_t value);
 void pf_fixed64(struct buf *out, uint32_t field, uint64_t value);
 void pf_double(struct buf *out, uint32_t field, double value);
 /* Made UTF-8. */
 void pf_text(struct buf *out, uint32_t field, struct text text);
-/* content is a whole message. */
-void pf_bytes(struct buf *out, uint32_t field, const struct buf *content);
+/* A whole message, or bytes as they are. */
+void pf_bytes(struct buf *out, uint32_t field, const void *data, size_t len);
+static inline void pf_message(struct buf *out, uint32_t field, const struct buf *content)
+{
+	pf_bytes(out, field, content->data, content->len);
+	out->failed |= content->failed;
+}
 
 /* One field of InternedData. */
 struct pf_interner {

@@ -23,14 +23,10 @@ enum pf_kind {
 
 /* How the usual fields are written, without asking what they are. */
 enum pf_quick {
-	PF_ASK,	 /* by kind */
-	PF_TEXT, /* up to its NUL */
-	PF_U8, /* this and what follows: a number at a fixed place, of this machine's byte order */
-	PF_U16,
-	PF_U32,
-	PF_S32,
-	PF_U64,
-	PF_S64,
+	PF_ASK,	   /* by kind */
+	PF_TEXT,   /* up to its NUL */
+	PF_NUMBER, /* this and what follows: of a little-endian machine, at a fixed place */
+	PF_LONGS,  /* several of eight bytes */
 };
 
 /* Where the bytes of a field are. */
@@ -55,6 +51,10 @@ struct pf_op {
 	uint8_t tag[4], tag_len; /* fields of messages have numbers far below 2^25 */
 	uint32_t field;
 	uint32_t offset, size, element_size;
+	/* PF_NUMBER: the eight bytes up to its end are shifted down, with their sign, and masked.
+	 */
+	uint8_t shift;
+	uint64_t mask;
 	/* NULL, or what stands before it in a submessage of its own: the field's name. */
 	const uint8_t *lead; /* owned by the event */
 	uint32_t lead_len;

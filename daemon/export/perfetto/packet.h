@@ -7,6 +7,21 @@
 
 #define PB(name) Perfetto__Protos__##name
 
+enum { /* TracePacket's field numbers, where the wire is written without protobuf-c */
+       PACKET_FTRACE_EVENTS = 1,
+       PACKET_TIMESTAMP = 8,
+       PACKET_SEQUENCE = 10,
+       PACKET_TRACK_EVENT = 11,
+       PACKET_INTERNED_DATA = 12,
+       PACKET_SEQUENCE_FLAGS = 13,
+       PACKET_CLOCK = 58,
+       PACKET_DEFAULTS = 59,
+       PACKET_TRACK_DESCRIPTOR = 60,
+       PACKET_PERF_SAMPLE = 66,
+};
+
+#define TRACE_PACKET 1 /* Trace's field number for each */
+
 enum { /* TracePacket.sequence_flags */
        SEQ_STATE_CLEARED = 1,
        SEQ_NEEDS_STATE = 2,

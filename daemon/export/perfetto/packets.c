@@ -200,28 +200,3 @@ int pf_put_loss(uint32_t cpu, uint64_t before_ts, uint64_t after_ts, uint64_t co
 
 	return r < 0 ? r : put_loss_edge(cpu, after_ts, false, count, clock, out);
 }
-
-int pf_put_bundle(const struct buf *bundle, const struct buf *symbols, struct buf *out)
-{
-	size_t bound = bundle->len + symbols->len + 16 * WIRE_VARINT_MAX;
-	uint64_t size = 0;
-	uint8_t *start, *p;
-
-	/* ftrace_events 1, trusted_packet_sequence_id 10, interned_data 12, sequence_flags 13 */
-	size += 1 + wire_size(bundle->len) + bundle->len;
-	size += 1 + wire_size(PF_SEQUENCE);
-	if (symbols->len)
-		size += 1 + wire_size(symbols->len) + symbols->len;
-	size += 1 + 1;
-	start = (uint8_t *)buf_reserve(out, bound);
-	if (!start)
-		return -ENOMEM;
-	p = wire_varint(wire_tag(start, 1, WIRE_BYTES), size);
-	p = wire_bytes(p, 1, bundle->data, bundle->len);
-	p = wire_uint(p, 10, PF_SEQUENCE);
-	if (symbols->len)
-		p = wire_bytes(p, 12, symbols->data, symbols->len);
-	p = wire_uint(p, 13, SEQ_NEEDS_STATE);
-	out->len += (size_t)(p - start);
-	return 0;
-}

@@ -50,9 +50,3 @@ int pf_put_tail(const struct trace_info *info, const struct export_result *resul
 int pf_put_loss_track(uint32_t cpu, struct buf *out);
 int pf_put_loss(uint32_t cpu, uint64_t before_ts, uint64_t after_ts, uint64_t count,
 		enum pf_clock clock, struct buf *out);
-
-/*
- * A bundle's packet around its content (pf_bundle_finish) and the symbols that
- * were interned since the last one.
- */
-int pf_put_bundle(const struct buf *bundle, const struct buf *symbols, struct buf *out);

@@ -3,16 +3,6 @@
 
 #include "export/perfetto/packet.h"
 
-/* Fields of TracePacket. */
-enum {
-	PACKET_TIMESTAMP = 8,
-	PACKET_SEQUENCE = 10,
-	PACKET_INTERNED_DATA = 12,
-	PACKET_SEQUENCE_FLAGS = 13,
-	PACKET_CLOCK = 58,
-	PACKET_DEFAULTS = 59,
-	PACKET_PERF_SAMPLE = 66,
-};
 /* InternedData */
 enum { FUNCTION_NAMES = 5, FRAMES = 6, CALLSTACKS = 7, MAPPING_PATHS = 17, MAPPINGS = 19 };
 /* Frame, Mapping, Callstack, PerfSample */
@@ -140,7 +130,7 @@ static uint64_t intern_stack(struct pf_perf *p, struct pf_frames *frames, const 
 	}
 	if (buf_error(&numbers) < 0)
 		fresh->failed = true;
-	pf_bytes(fresh, CALLSTACKS, &numbers);
+	pf_message(fresh, CALLSTACKS, &numbers);
 	return *stack.number = ++p->stacks;
 }
 
@@ -162,7 +152,7 @@ int pf_perf_put(struct pf_perf *p, struct pf_frames *frames, const struct mark *
 		pf_uint(out, PACKET_CLOCK, clock);
 	pf_uint(out, PACKET_SEQUENCE, PF_SEQUENCE);
 	if (fresh.len)
-		pf_bytes(out, PACKET_INTERNED_DATA, &fresh);
+		pf_message(out, PACKET_INTERNED_DATA, &fresh);
 	content = pf_open(out, PACKET_PERF_SAMPLE);
 	pf_uint(out, SAMPLE_CPU, cpu);
 	pf_uint(out, SAMPLE_PID, (uint32_t)pid);

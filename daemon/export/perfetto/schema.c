@@ -143,31 +143,32 @@ static size_t op_bound(const struct pf_op *op)
 	}
 }
 
-static enum pf_quick quick_number(const struct pf_op *op)
+static void set_quick_number(struct pf_op *op)
 {
-	switch (op->size) {
-	case 1:
-		return op->is_signed ? PF_ASK : PF_U8;
-	case 2:
-		return op->is_signed ? PF_ASK : PF_U16;
-	case 4:
-		return op->is_signed && !op->narrow ? PF_S32 : PF_U32;
-	default:
-		if (op->narrow)
-			return PF_ASK;
-		return op->is_signed ? PF_S64 : PF_U64;
-	}
+	uint64_t all = op->size == 8 ? UINT64_MAX : (UINT64_C(1) << op->size * 8) - 1;
+
+	/* An address is hidden before it is cut. */
+	if (op->offset + op->size < 8 || (op->narrow && op->size == 8))
+		return;
+	op->quick = PF_NUMBER;
+	op->shift = (uint8_t)(64 - op->size * 8);
+	op->mask = (op->is_signed ? UINT64_MAX : all) & (op->narrow ? UINT32_MAX : UINT64_MAX);
 }
 
-static enum pf_quick quick_way(const struct pf_op *op, bool swap)
+static void set_quick(struct pf_op *op, bool swap)
 {
+	bool little = !swap && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+	bool fixed = little && op->dynamic == PF_FIXED;
+
+	op->quick = PF_ASK;
 	if (op->lead_len)
-		return PF_ASK;
+		return;
 	if (op->kind == PF_STRING)
-		return PF_TEXT;
-	return op->dynamic == PF_FIXED && !swap && (op->kind == PF_UINT || op->kind == PF_INT)
-		       ? quick_number(op)
-		       : PF_ASK;
+		op->quick = PF_TEXT;
+	else if (fixed && (op->kind == PF_UINT || op->kind == PF_INT))
+		set_quick_number(op);
+	else if (fixed && op->kind == PF_REPEATED && op->element_size == 8)
+		op->quick = PF_LONGS;
 }
 
 static void finish(struct pf_event *e, bool swap)
@@ -179,7 +180,9 @@ static void finish(struct pf_event *e, bool swap)
 		struct pf_op *op = &e->ops[i];
 		uint8_t tag[WIRE_TAG_MAX] = { 0 };
 
-		op->quick = quick_way(op, swap);
+		set_quick(op, swap);
+		if (op->quick >= PF_NUMBER)
+			e->quick_end = MAX(e->quick_end, op->offset + op->size);
 		op->tag_len = (uint8_t)(wire_tag(tag, op->field,
 						 op->quick == PF_TEXT ? WIRE_BYTES : WIRE_VARINT) -
 					tag);

@@ -34,6 +34,8 @@ struct pf_event {
 	size_t bound_factor; /* and how often the record's length on top */
 	struct pf_op *ops;   /* owned */
 	size_t op_count;
+	uint32_t quick_end;  /* in records that are so long all ops of PF_NUMBER and on have their
+				bytes */
 	uint8_t *descriptor; /* owned; generic: a serialized DescriptorProto */
 	size_t descriptor_len;
 	/* Owned, or NULL: what an event becomes that is no mark in atrace's form. */

@@ -30,6 +30,7 @@ struct sink_perfetto {
 	struct pf_schema *schema;
 	struct pf_sched_layout layout;
 	struct pf_bundle *bundles; /* by CPU */
+	struct pf_bundle *current; /* of the last event; NULL: there was none */
 	bool *loss_tracks;	   /* by CPU: its track was described */
 	struct pf_tasks tasks;
 	const struct perfetto_options *options;
@@ -39,7 +40,6 @@ struct sink_perfetto {
 	bool segments;	      /* this file is perhaps one of many */
 	uint64_t clocks_from; /* those later are still to be written */
 	struct pf_marks marks;
-	struct buf bundle;
 	unsigned clock;		      /* FtraceClock; 0: boot */
 	enum pf_clock packet_clock;   /* the same, of packets */
 	bool tied;		      /* the reader can convert it */
@@ -57,7 +57,6 @@ static void perfetto_free(struct sink *s)
 	free(p->loss_tracks);
 	pf_tasks_deinit(&p->tasks);
 	pf_marks_deinit(&p->marks);
-	buf_deinit(&p->bundle);
 	buf_deinit(&p->packets);
 	pf_compressor_free(p->compress);
 	pf_schema_free(p->schema);
@@ -245,8 +244,8 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 		error_errno(err, r, "perfetto");
 		goto failed;
 	}
-	if (!o->perfetto.plain_sched)
-		pf_sched_layout_init(&p->layout, info->events, info->layout.big_endian);
+	pf_sched_layout_init(&p->layout, o->perfetto.plain_sched ? NULL : info->events,
+			     info->layout.big_endian);
 	*ret = &p->sink;
 	return 0;
 
@@ -257,31 +256,32 @@ failed:
 
 static int write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
 {
-	struct buf *symbols = pf_schema_new_symbols(p->schema);
 	int r;
 
 	if (!b->start_ts)
 		return 0;
-	buf_clear(&p->bundle);
 	if (p->segments)
 		p->waiting -= pf_bundle_bytes(b);
 	r = p->tied ? 0 : tie_without_mark(p, b->start_ts);
-	if (r >= 0)
-		r = pf_bundle_finish(b, p->clock, &p->bundle);
-	if (r >= 0)
-		r = buf_error(symbols);
-	if (r >= 0)
-		r = pf_put_bundle(&p->bundle, symbols, p->to);
-	buf_clear(symbols);
-	return r;
+	return r < 0 ? r : pf_bundle_finish(b, p->clock, pf_schema_new_symbols(p->schema), p->to);
 }
 
 /* Made at a CPU's first event: the header's count of CPUs is only a word. */
-static struct pf_bundle *find_bundle(struct sink_perfetto *p, uint32_t cpu)
+static int find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf_bundle **ret,
+		       struct error *err)
 {
-	struct pf_bundle *b = &p->bundles[cpu];
+	struct pf_bundle *b;
 
-	return b->comms || pf_bundle_init(b, cpu) == 0 ? b : NULL;
+	if (cpu >= CPUS_MAX) {
+		error_set(err, -EOVERFLOW, "a Perfetto trace can't have events of CPU %u", cpu);
+		return error_hint(err, "its readers take CPUs below %d: write .json or .txt",
+				  CPUS_MAX);
+	}
+	b = &p->bundles[cpu];
+	if (!b->comms && pf_bundle_init(b, cpu) < 0)
+		return error_errno(err, -ENOMEM, "perfetto");
+	*ret = p->current = b;
+	return 0;
 }
 
 /* What became known of tasks and clocks, as far as it is no later than until. */
@@ -303,38 +303,36 @@ static int write_news(struct sink_perfetto *p, uint64_t until)
 	return r;
 }
 
-static int perfetto_event(struct sink *s, const struct trace_event *ev, struct error *err)
+static _noinline_ int write_ripe(struct sink_perfetto *p, struct pf_bundle *b, uint64_t now_ts)
+{
+	int r = write_news(p, now_ts);
+
+	if (r >= 0)
+		r = write_bundle(p, b);
+	return r >= 0 ? settle(p) : r;
+}
+
+_hot_ static int perfetto_event(struct sink *s, const struct trace_event *ev, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
-	struct pf_bundle *b;
-	size_t bytes;
-	int r;
+	struct pf_bundle *b = p->current;
+	int r = likely(b && b->cpu == ev->cpu) ? 0 : find_bundle(p, ev->cpu, &b, err);
 
-	if (ev->cpu >= CPUS_MAX) {
-		error_set(err, -EOVERFLOW, "a Perfetto trace can't have events of CPU %u", ev->cpu);
-		return error_hint(err, "its readers take CPUs below %d: write .json or .txt",
-				  CPUS_MAX);
-	}
-	b = find_bundle(p, ev->cpu);
-	if (!b)
-		return error_errno(err, -ENOMEM, "perfetto");
+	if (unlikely(r < 0))
+		return r;
 	p->last_ts = MAX(p->last_ts, ev->rec.ts);
 	if (unlikely(!p->tied) && tie_with_mark(p, ev) < 0)
 		return error_errno(err, -ENOMEM, "perfetto");
-	bytes = unlikely(p->segments) ? pf_bundle_bytes(b) : 0;
-	r = pf_bundle_add(b, p->schema, p->layout.switch_id ? &p->layout : NULL, ev);
 	if (unlikely(p->segments))
-		p->waiting += pf_bundle_bytes(b) - bytes;
+		p->waiting -= pf_bundle_bytes(b);
+	r = pf_bundle_add(b, p->schema, &p->layout, ev);
+	if (unlikely(p->segments))
+		p->waiting += pf_bundle_bytes(b);
 	if (r == -EBADMSG) /* written as far as it goes; the caller counts damage */
 		r = 0;
-	if (r >= 0 && pf_bundle_is_ripe(b, ev->rec.ts)) {
-		r = write_news(p, ev->rec.ts);
-		if (r >= 0)
-			r = write_bundle(p, b);
-		if (r >= 0)
-			r = settle(p);
-	}
-	return r < 0 ? error_errno(err, r, "perfetto") : 0;
+	if (unlikely(r >= 0 && pf_bundle_is_ripe(b, ev->rec.ts)))
+		r = write_ripe(p, b, ev->rec.ts);
+	return unlikely(r < 0) ? error_errno(err, r, "perfetto") : 0;
 }
 
 /* A gap that no event ends lasts until the recording's end. */
@@ -349,14 +347,14 @@ static int perfetto_loss(struct sink *s, uint32_t cpu, uint64_t before_ts, uint6
 			 uint64_t count, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
-	struct pf_bundle *b;
+	struct pf_bundle *b = NULL;
 	int r;
 
 	if (cpu >= CPUS_MAX)
 		return 0;
-	b = find_bundle(p, cpu);
+	r = find_bundle(p, cpu, &b, err);
 	if (!b)
-		return error_errno(err, -ENOMEM, "perfetto");
+		return r;
 	/* The flag says that events are missing before the bundle: so this one ends here. */
 	r = write_bundle(p, b);
 	pf_bundle_lost(b);

@@ -4,16 +4,6 @@
 #include "export/perfetto/annotation.h"
 #include "export/perfetto/packet.h"
 
-/* Fields of TracePacket. */
-enum {
-	PACKET_TIMESTAMP = 8,
-	PACKET_SEQUENCE = 10,
-	PACKET_TRACK_EVENT = 11,
-	PACKET_INTERNED_DATA = 12,
-	PACKET_SEQUENCE_FLAGS = 13,
-	PACKET_CLOCK = 58,
-};
-
 void pf_event_begin(struct pf_marks *m, unsigned type, uint64_t track)
 {
 	buf_clear(&m->event);
@@ -24,15 +14,15 @@ void pf_event_begin(struct pf_marks *m, unsigned type, uint64_t track)
 
 int pf_event_end(struct pf_marks *m, uint64_t ts, struct buf *out)
 {
-	size_t packet = pf_open(out, 1);
+	size_t packet = pf_open(out, TRACE_PACKET);
 
 	pf_uint(out, PACKET_TIMESTAMP, ts);
 	if (m->clock)
 		pf_uint(out, PACKET_CLOCK, m->clock);
 	pf_uint(out, PACKET_SEQUENCE, PF_SEQUENCE);
-	pf_bytes(out, PACKET_TRACK_EVENT, &m->event);
+	pf_message(out, PACKET_TRACK_EVENT, &m->event);
 	if (m->fresh.len)
-		pf_bytes(out, PACKET_INTERNED_DATA, &m->fresh);
+		pf_message(out, PACKET_INTERNED_DATA, &m->fresh);
 	pf_uint(out, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
 	pf_close(out, packet);
 	return buf_error(&m->event) ?: buf_error(&m->fresh) ?: buf_error(out);

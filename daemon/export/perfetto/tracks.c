@@ -6,13 +6,10 @@
 #include <stdio.h>
 #include <xxhash.h>
 
-#include "export/perfetto/packets.h"
+#include "export/perfetto/packet.h"
 
-/* Fields of TracePacket, TrackDescriptor and what is in it. */
+/* Fields of TrackDescriptor and what is in it. */
 enum {
-	PACKET_SEQUENCE = 10,
-	PACKET_TRACK_DESCRIPTOR = 60,
-
 	TRACK_UUID = 1,
 	TRACK_NAME = 2,
 	TRACK_PROCESS = 3,
@@ -146,7 +143,7 @@ static int end_packet(const struct buf *track, struct buf *out)
 	size_t packet = pf_open(out, 1);
 
 	pf_uint(out, PACKET_SEQUENCE, PF_SEQUENCE_TRACKS);
-	pf_bytes(out, PACKET_TRACK_DESCRIPTOR, track);
+	pf_message(out, PACKET_TRACK_DESCRIPTOR, track);
 	pf_close(out, packet);
 	return buf_error(track) ?: buf_error(out);
 }

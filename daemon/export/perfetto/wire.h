@@ -30,9 +30,22 @@ static inline unsigned wire_size(uint64_t value)
 	return (((63 - (unsigned)__builtin_clzll(value | 1)) * 9 + 9) >> 6) + 1;
 }
 
+/* As wire_varint_wide, of a value that takes two to four bytes; writes four. */
+static inline uint8_t *wire_varint_middle(uint8_t *p, uint32_t value)
+{
+	unsigned more = wire_size(value) - 1;
+	uint32_t bytes = value;
+
+	bytes = (bytes & 0x0fffc000) << 2 | (bytes & 0x3fff);
+	bytes = (bytes & 0x3f803f80) << 1 | (bytes & 0x007f007f);
+	bytes = htole32(bytes | 0x00808080U >> (24 - 8 * more));
+	memcpy(p, &bytes, sizeof(bytes));
+	return p + more + 1;
+}
+
 /*
- * The same without a loop, whose end no branch predictor knows: 7 bits to each byte in three steps,
- * and a bit for each byte that another follows. Writes 8 bytes at least.
+ * The same without a loop, whose end no branch predictor knows: 7 bits to each byte in steps,
+ * and a bit for each byte that another follows. Writes up to 8 bytes, or what it takes.
  */
 static inline uint8_t *wire_varint_wide(uint8_t *p, uint64_t value)
 {
@@ -53,6 +66,8 @@ static inline uint8_t *wire_varint_wide(uint8_t *p, uint64_t value)
 		*p = (uint8_t)value;
 		return p + 1;
 	}
+	if (value < 1 << 28)
+		return wire_varint_middle(p, (uint32_t)value);
 	more = wire_size(value) - 1;
 	if (__builtin_expect(more > 7, 0))
 		return wire_varint(p, value);
@@ -95,10 +110,32 @@ static inline uint8_t *wire_open(uint8_t *p, uint32_t field)
 
 static inline uint8_t *wire_close(uint8_t *content, uint8_t *end)
 {
-	size_t len = (size_t)(end - content), extra = wire_size(len) - 1;
+	size_t len = (size_t)(end - content), extra;
 
-	if (__builtin_expect(extra > 0, 0))
-		memmove(content + extra, content, len);
+	if (__builtin_expect(len < 0x80, 1)) {
+		content[-1] = (uint8_t)len;
+		return end;
+	}
+	extra = wire_size(len) - 1;
+	memmove(content + extra, content, len);
 	wire_varint(content - 1, len);
 	return end + extra;
+}
+
+/*
+ * The same where the content may be long, and is not to move: its length takes WIRE_WIDE bytes
+ * whatever it is, as in traces of Perfetto's own.
+ */
+#define WIRE_WIDE 5
+
+static inline uint8_t *wire_open_wide(uint8_t *p, uint32_t field)
+{
+	return wire_tag(p, field, WIRE_BYTES) + WIRE_WIDE;
+}
+
+static inline void wire_close_wide(uint8_t *content, size_t len)
+{
+	for (unsigned i = 0; i < WIRE_WIDE; i++)
+		content[(int)i - WIRE_WIDE] =
+			(uint8_t)((len >> 7 * i & 0x7f) | (i + 1 < WIRE_WIDE ? 0x80 : 0));
 }

@@ -193,8 +193,8 @@ static inline uint8_t *put_tagged(const struct pf_op *op, uint8_t *p, uint64_t v
 }
 
 /* A system call's arguments: eight bytes each. */
-static uint8_t *put_longs(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
-			  struct span at)
+static inline uint8_t *put_longs(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+				 struct span at)
 {
 	for (uint32_t i = 0; i + sizeof(uint64_t) <= at.len; i += sizeof(uint64_t))
 		p = put_tagged(op, p, hide_number(s, op, load(s, at.data + i, sizeof(uint64_t))));
@@ -381,41 +381,14 @@ strange:
 	return put_string(p, op->field, (const char *)text, strnlen((const char *)text, max));
 }
 
-#define QUICK_LOAD(type)                                                                           \
-	({                                                                                         \
-		type loaded_;                                                                      \
-		memcpy(&loaded_, data, sizeof(loaded_));                                           \
-		(uint64_t)(int64_t) loaded_;                                                       \
-	})
-
-/* op->quick is a number; the record has room for it. */
+/* op->quick is PF_NUMBER; end: of its bytes, behind those that all records begin with. */
 static inline uint8_t *put_quick(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
-				 const uint8_t *data)
+				 const uint8_t *end)
 {
+	int64_t word;
 
-	uint64_t value;
-
-	switch ((enum pf_quick)op->quick) {
-	case PF_U8:
-		value = *data;
-		break;
-	case PF_U16:
-		value = QUICK_LOAD(uint16_t);
-		break;
-	case PF_U32:
-		value = QUICK_LOAD(uint32_t);
-		break;
-	case PF_S32:
-		value = QUICK_LOAD(int32_t);
-		break;
-	case PF_U64:
-		value = hide_number(s, op, QUICK_LOAD(uint64_t));
-		break;
-	default:
-		value = QUICK_LOAD(int64_t);
-		break;
-	}
-	return put_tagged(op, p, value);
+	memcpy(&word, end - sizeof(word), sizeof(word));
+	return put_tagged(op, p, hide_number(s, op, (uint64_t)(word >> op->shift) & op->mask));
 }
 
 /* A field in a submessage that begins with its name: GenericFtraceEvent.field (2). */
@@ -441,6 +414,7 @@ static int make_text(struct pf_schema *s, const struct pf_event *e, const struct
 {
 	struct span at;
 
+	buf_clear(&s->made);
 	for (size_t i = 0; i < e->op_count; i++) {
 		if (e->ops[i].kind == PF_PRINTED)
 			return make_printed(s, e, rec);
@@ -480,10 +454,10 @@ const struct pf_event *pf_schema_choose(const struct pf_schema *s, const struct 
 _hot_ int pf_event_write(struct pf_schema *s, const struct pf_event *e,
 			 const struct trace_event *ev, struct buf *out)
 {
+	const bool whole = ev->rec.len >= e->quick_end;
 	uint8_t *start, *p, *event, *message;
 	int r = 0;
 
-	buf_clear(&s->made);
 	if (unlikely(e->has_made) && make_text(s, e, &ev->rec) < 0)
 		return -ENOMEM;
 	start = (uint8_t *)buf_reserve(out, e->bound + e->bound_factor * ev->rec.len +
@@ -501,8 +475,11 @@ _hot_ int pf_event_write(struct pf_schema *s, const struct pf_event *e,
 		const struct pf_op *op = &e->ops[i];
 		struct span at;
 
-		if (op->quick >= PF_U8 && likely(op->offset + op->size <= ev->rec.len))
-			p = put_quick(s, op, p, ev->rec.data + op->offset);
+		if (op->quick == PF_NUMBER && likely(whole))
+			p = put_quick(s, op, p, ev->rec.data + op->offset + op->size);
+		else if (op->quick == PF_LONGS && likely(whole))
+			p = put_longs(s, op, p,
+				      (struct span){ ev->rec.data + op->offset, op->size });
 		else if (unlikely(!locate(s, op, &ev->rec, &at)))
 			r = -EBADMSG;
 		else if (op->quick == PF_TEXT)
