@@ -45,6 +45,15 @@ void client_open(struct daemon *d, struct client *c);
 void client_close(struct client *c);
 /* Lets the daemon run for a while. */
 void turn(struct daemon *d, uint64_t ms);
+/* Until it is so, however slow the machine. */
+#define turn_until(d, is_so)                                                                       \
+	do {                                                                                       \
+		const uint64_t late_ = now_ns(CLOCK_MONOTONIC) + 20 * NSEC_PER_SEC;                \
+		while (!(is_so)) {                                                                 \
+			assert_true(now_ns(CLOCK_MONOTONIC) < late_);                              \
+			turn(d, 2);                                                                \
+		}                                                                                  \
+	} while (0)
 void tell(struct client *c, Request *request, int fd);
 /* The next reply, or NULL if the daemon closed the connection. */
 Reply *hear(struct daemon *d, struct client *c);

@@ -189,9 +189,8 @@ static void what_ended_by_itself_waits_to_be_fetched(void **state)
 	greet(d, &c);
 	done_with(start(d, &c, "a", true, false, 20));
 	client_close(&c);
-	turn(d, 80);
-	assert_int_equal(TAILQ_FIRST(&d->manager->sessions)->state,
-			 TRACED__CONTROL__SESSION__STATE__STOPPED);
+	turn_until(d, TAILQ_FIRST(&d->manager->sessions)->state ==
+			      TRACED__CONTROL__SESSION__STATE__STOPPED);
 	await_captures(d, 0);
 	greet(d, &other);
 	/* Counts only: the recording stays. */
@@ -237,8 +236,7 @@ static void a_detached_session_outlives_who_waits_for_it(void **state)
 	}
 	assert_output(out, STREAM_MAGIC "end 0");
 	assert_output(unused, "");
-	turn(d, 5);
-	assert_int_equal(d->manager->session_count, 0);
+	turn_until(d, d->manager->session_count == 0);
 	assert_int_equal(spool_files(d, false), 0);
 	client_close(&other);
 	close(out);
@@ -325,8 +323,7 @@ static void one_export_that_failed_keeps_the_recording_for_all(void **state)
 		done_with(reply);
 	}
 	assert_true(failed && written);
-	turn(d, 5);
-	assert_int_equal(d->manager->session_count, 0);
+	turn_until(d, d->manager->session_count == 0);
 	assert_int_equal(spool_files(d, true), 1);
 	client_close(&c);
 	close(out);
@@ -344,15 +341,12 @@ static void a_pipe_of_a_client_that_left_holds_nothing(void **state)
 	/* One whose export runs, and one whose export would begin now. */
 	start_ok(d, &c, "a", false);
 	tell(&c, stop_request("a", "hang"), ends[1]);
-	turn(d, 50);
-	assert_false(TAILQ_EMPTY(&d->manager->jobs));
+	turn_until(d, !TAILQ_EMPTY(&d->manager->jobs));
 	start_ok(d, &c, "b", false);
 	tell(&c, attach_request("b", "hang"), ends[1]);
 	turn(d, 10);
 	client_close(&c);
-	turn(d, 50);
-	assert_true(TAILQ_EMPTY(&d->manager->jobs));
-	assert_int_equal(d->manager->session_count, 0);
+	turn_until(d, TAILQ_EMPTY(&d->manager->jobs) && d->manager->session_count == 0);
 	assert_int_equal(spool_files(d, true), 2);
 	close(ends[0]);
 	close(ends[1]);
@@ -462,8 +456,7 @@ static void a_lack_of_descriptors_passes(void **state)
 	turn(d, 50);
 	/* Or it would try, and fail, all the time. */
 	assert_int_equal(d->manager->connection_count, 0);
-	turn(d, 1200);
-	assert_int_equal(d->manager->connection_count, 1);
+	turn_until(d, d->manager->connection_count == 1);
 	close(client);
 }
 
@@ -838,8 +831,7 @@ static void a_stop_of_the_daemon_finishes_what_is_awaited(void **state)
 	done_with(reply);
 	assert_output(out, STREAM_MAGIC "end 5");
 	await_captures(d, 0);
-	turn(d, 1000);
-	assert_true(loop_has_ended(d->loop));
+	turn_until(d, loop_has_ended(d->loop));
 	/* The detached one's, that somebody may come for. */
 	assert_int_equal(spool_files(d, false), 1);
 	client_close(&c);
@@ -879,9 +871,9 @@ static uint64_t tell_start(struct daemon *d, struct client *c, const char *name,
 	start.detached = detached;
 	start.ring = ring;
 	tell(c, &request, -1);
-	turn(d, 20);
-	assert_int_equal(TAILQ_FIRST(&d->manager->sessions)->state,
-			 TRACED__CONTROL__SESSION__STATE__ARMING);
+	turn_until(d, !TAILQ_EMPTY(&d->manager->sessions) &&
+			      TAILQ_FIRST(&d->manager->sessions)->state ==
+				      TRACED__CONTROL__SESSION__STATE__ARMING);
 	return request.id;
 }
 
@@ -955,8 +947,7 @@ static void who_asked_for_it_may_go_while_it_is_armed(void **state)
 	greet(d, &other);
 	tell_start(d, &c, "a", false, false);
 	client_close(&c);
-	turn(d, 20);
-	assert_int_equal(d->manager->session_count, 0);
+	turn_until(d, d->manager->session_count == 0);
 	/* Its name is free; the other's instance is gone before a new one is made. */
 	tell_start(d, &other, "a", true, true);
 	snapshot.session = cancel.session = (char *)"a";
@@ -996,8 +987,7 @@ static void a_stop_of_the_daemon_does_not_wait_for_arming(void **state)
 	tell_start(d, &c, "a", true, false);
 	manager_stop(d->manager);
 	assert_error(hear(d, &c), ECANCELED, "the daemon stops");
-	turn(d, 100);
-	assert_true(loop_has_ended(d->loop));
+	turn_until(d, loop_has_ended(d->loop));
 	/* What it armed is taken down again by manager_free(), as the teardown checks. */
 	assert_int_equal(spool_files(d, false), 0);
 	client_close(&c);
