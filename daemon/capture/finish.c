@@ -122,6 +122,9 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 		return 0;
 	c->running = false;
 	capture_check_on(c);
+	/* Before births are no longer known: a sample of a thread that has no name tells nothing.
+	 */
+	sampler_pause(&c->sampler);
 	off = capture_turn(c, false);
 	if (off == -ENOENT || off == -ENODEV) {
 		capture_warn_missing(c, "somebody removed the tracefs instance while it recorded");

@@ -295,14 +295,20 @@ static int write_counts(const struct sampler *s, struct stream_writer *w)
 	return r;
 }
 
+void sampler_pause(struct sampler *s)
+{
+	if (s->running)
+		turn(s, PERF_EVENT_IOC_DISABLE);
+}
+
 int sampler_stop(struct sampler *s, struct stream_writer *w)
 {
 	int r;
 
 	if (!s->running)
 		return 0;
+	sampler_pause(s);
 	s->running = false;
-	turn(s, PERF_EVENT_IOC_DISABLE);
 	r = sampler_drain(s, w);
 	return r < 0 ? r : write_counts(s, w);
 }

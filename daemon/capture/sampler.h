@@ -60,6 +60,8 @@ int sampler_watch(const struct sampler *s, int epfd, uint32_t tag);
 /* Moves what one CPU's ring holds into the stream. 0 or -errno. */
 int sampler_drain_cpu(struct sampler *s, unsigned cpu, struct stream_writer *w);
 int sampler_drain(struct sampler *s, struct stream_writer *w);
-/* No more samples: the last ones and the kernel's counts of what was lost. 0 or -errno. */
+/* No more samples from here on. */
+void sampler_pause(struct sampler *s);
+/* The end of them: the last ones and the kernel's counts of what was lost. 0 or -errno. */
 int sampler_stop(struct sampler *s, struct stream_writer *w);
 void sampler_close(struct sampler *s);
