@@ -96,9 +96,16 @@ static void tell_file(const struct outcome *outcome)
 {
 	const struct export_result *r = &outcome->result;
 	_cleanup_buf_ struct buf line = BUF_INIT;
-	unsigned cpus = cpus_seen(r);
+	unsigned cpus = cpus_seen(r), removed = 0;
 
-	buf_printf(&line, "%s: ", outcome->path);
+	buf_puts(&line, outcome->path);
+	/* The sums are those of all that was written. */
+	if (outcome->split)
+		split_removed(outcome->split, &removed);
+	if (removed)
+		buf_printf(&line, " and %u older one%s, removed since", removed,
+			   removed == 1 ? "" : "s");
+	buf_puts(&line, ": ");
 	format_bytes(r->bytes, &line);
 	buf_puts(&line, ", ");
 	format_duration(r->span_ns, &line);
@@ -115,7 +122,7 @@ static void tell_file(const struct outcome *outcome)
 
 static void tell_removed(const struct split *split)
 {
-	unsigned removed = split_removed(split);
+	unsigned own, removed = split_removed(split, &own);
 
 	if (removed)
 		fprintf(stderr, "%u older file%s removed\n", removed,
@@ -188,7 +195,7 @@ static void tell_ledger(const struct export_result *r)
 
 static void put_files(struct document *j, const struct split *split)
 {
-	unsigned first, last;
+	unsigned first, last, removed, own;
 
 	document_open(j, "files", '[');
 	for (bool any = split_range(split, &first, &last); any && first <= last; first++) {
@@ -200,7 +207,9 @@ static void put_files(struct document *j, const struct split *split)
 		document_string(j, NULL, buf_string(&name) ?: "");
 	}
 	document_close(j, ']');
-	document_uint(j, "files_removed", split_removed(split));
+	removed = split_removed(split, &own);
+	document_uint(j, "files_removed", removed);
+	document_uint(j, "own_files_removed", own);
 }
 
 static void print_json(const struct outcome *outcome)

@@ -27,7 +27,8 @@
 struct split_report {
 	volatile bool give_up; /* the parent's */
 	bool whole;
-	unsigned first, last, removed; /* last 0: no file was made */
+	unsigned first, last; /* last 0: no file was made */
+	unsigned removed, own_removed;
 	int code;
 	char message[1024], hint[1024];
 	uint8_t made[NUMBER_MAX / 8 + 1]; /* a bit for each file; mostly never touched */
@@ -175,6 +176,11 @@ static int open_file(struct splitter *p, struct error *err)
 	return r < 0 ? no_number(err) : 0;
 }
 
+static bool was_made(const struct split_report *report, unsigned number)
+{
+	return number <= NUMBER_MAX && report->made[number / 8] & 1U << number % 8;
+}
+
 /* The oldest beyond those that are to be kept. */
 static void remove_old(struct splitter *p)
 {
@@ -183,8 +189,10 @@ static void remove_old(struct splitter *p)
 	for (; p->keep && p->number - p->oldest >= p->keep; p->oldest++) {
 		_cleanup_free_ char *path = NULL;
 
-		if (make_path(p->split, p->oldest, &path, NULL) == 0 && unlink(path) == 0)
-			report->removed++;
+		if (make_path(p->split, p->oldest, &path, NULL) < 0 || unlink(path) < 0)
+			continue;
+		report->removed++;
+		report->own_removed += was_made(report, p->oldest);
 	}
 	report->first = MAX(report->first, p->oldest);
 }
@@ -413,8 +421,8 @@ bool split_has(const struct split *s, unsigned number)
 	_cleanup_free_ char *path = NULL;
 
 	/* Another recording of that name, or somebody else, may have removed it. */
-	return number <= NUMBER_MAX && s->report->made[number / 8] & 1U << number % 8 &&
-	       make_path(s, number, &path, NULL) == 0 && access(path, F_OK) == 0;
+	return was_made(s->report, number) && make_path(s, number, &path, NULL) == 0 &&
+	       access(path, F_OK) == 0;
 }
 
 bool split_range(const struct split *s, unsigned *ret_first, unsigned *ret_last)
@@ -430,7 +438,8 @@ bool split_range(const struct split *s, unsigned *ret_first, unsigned *ret_last)
 	return *ret_last;
 }
 
-unsigned split_removed(const struct split *s)
+unsigned split_removed(const struct split *s, unsigned *ret_own)
 {
+	*ret_own = s->report->own_removed;
 	return s->report->removed;
 }

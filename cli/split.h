@@ -41,7 +41,7 @@ void split_deinit(struct split *s);
 bool split_has(const struct split *s, unsigned number);
 /* The first and the last such; false: there is none. Others' may be between them. */
 bool split_range(const struct split *s, unsigned *ret_first, unsigned *ret_last);
-/* How many were removed, those of earlier recordings included. */
-unsigned split_removed(const struct split *s);
+/* How many were removed, those of earlier recordings included; and how many that it had made. */
+unsigned split_removed(const struct split *s, unsigned *ret_own);
 /* Appends that file's name. */
 void split_name(const struct split *s, unsigned number, struct buf *out);

@@ -108,7 +108,11 @@ def the_last_are_kept(test):
     for n in range(2):
         result = test.run("record", "-t", "3s", "-e", "sched", "--rotate", "500ms", "--keep", "3", "-o",
                           "x.txt")
-        check(result.status == 0 and "older files were removed" in result.err, f"{result}")
+        check(result.status == 0, f"{result}")
+        # The sums have what was written, also of files that are gone.
+        own = re.search(r"^x\.\d+\.txt to x\.\d+\.txt and (\d+) older ones?, removed since: ", result.err, re.M)
+        removed = re.search(r"^(\d+) older files were removed$", result.err, re.M)
+        check(own and removed and int(removed[1]) - int(own[1]) == 3 * n, f"{result}")
         numbers = [int(f.name.split(".")[1]) for f in in_order(test, "x.*.txt")]
         check(len(numbers) == 3 and len(test.files()) == 3, f"{test.files()}")
         check(numbers == list(range(numbers[0], numbers[0] + 3)), f"{numbers}")
