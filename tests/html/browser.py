@@ -104,6 +104,13 @@ class Browser:
         if failed:
             raise RuntimeError(f"{path}: {failed}")
 
+    def cpu_seconds(self):
+        """Of all of its processes, so far."""
+        page, self.session = self.session, None
+        processes = self.call("SystemInfo.getProcessInfo")["processInfo"]
+        self.session = page
+        return sum(process["cpuTime"] for process in processes)
+
     def frame(self):
         self.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 

@@ -228,6 +228,19 @@ class Thread {
     this.stateStart.push(t);
     this.state.push(state);
   }
+
+  stateEnd(i, lastTime) {
+    return i + 1 < this.state.length ? this.stateStart.data[i + 1] : lastTime;
+  }
+
+  // Sums of the time that it ran before each state.
+  seal(lastTime) {
+    this.ran = new Float64Array(this.state.length + 1);
+    for (let i = 0; i < this.state.length; i++) {
+      const ns = this.state.data[i] === State.RUNNING ? this.stateEnd(i, lastTime) - this.stateStart.data[i] : 0;
+      this.ran[i + 1] = this.ran[i] + ns;
+    }
+  }
 }
 
 class Cpu {
@@ -343,6 +356,7 @@ class Model {
     }
     for (const thread of this.threads.values()) {
       yield* thread.nest.seal(this.lastTime);
+      thread.seal(this.lastTime);
       // Idle has a row on each CPU already.
       if (thread.tid === 0 && !thread.nest.lanes.length) continue;
       this.process(thread.pid || thread.tid).threads.push(thread);
@@ -476,10 +490,10 @@ class Model {
     cpu.last = t;
     if (cpu.lossPending) this.endLoss(cpu, t);
     if (pid && !thread.pid) thread.pid = pid;
-    if (!thread.name) thread.name = s.slice(at, comm).trim();
+    if (!thread.name) thread.name = restore(s.slice(at, comm).trim());
     let handler = this.handlers.get(name);
     if (handler === undefined) this.handlers.set(name, (handler = findHandler(name)));
-    if (handler) handler.call(this, {t, index, cpu, thread, name, details: s.slice(colon + 2, end)});
+    if (handler) handler.call(this, {t, index, cpu, thread, name, details: restore(s.slice(colon + 2, end))});
   }
 
   // Asynchronous slices of one name or category are shown together.
@@ -633,8 +647,7 @@ class Model {
   eventText(index) {
     const at = this.offset.data[index];
     const end = this.text.indexOf('\n', at);
-    // The backslash that keeps a browser from ending the block.
-    return this.text.slice(at, end < 0 ? undefined : end).replace(/<\\(\\*(?:\/script|script|!--))/gi, '<$1');
+    return restore(this.text.slice(at, end < 0 ? undefined : end));
   }
 
   element(ref) {
@@ -669,6 +682,11 @@ class AsyncNest extends Nest {
     this.list = null;
     this.open = null;
   }
+}
+
+// Without the backslash that keeps a browser from ending the block.
+function restore(text) {
+  return text.includes('<\\') ? text.replace(/<\\(\\*(?:\/script|script|!--))/gi, '<$1') : text;
 }
 
 function isDigit(c) {

@@ -50,6 +50,17 @@ function faint(color, part) {
   return ((color & 0xffffff) | (Math.max(72, Math.min(255, part * 255)) << 24)) >>> 0;
 }
 
+// Of b so much as part says; over nothing: as faint.
+function mix(a, b, part) {
+  if (!a) return faint(b, part);
+  let color = 0xff;
+  for (const shift of [16, 8, 0]) {
+    const [x, y] = [(a >>> shift) & 255, (b >>> shift) & 255];
+    color = (color << 8) | Math.round(x + (y - x) * part);
+  }
+  return color >>> 0;
+}
+
 // The first index at or behind from whose value is at least x: near ones first.
 function seek(data, length, x, from) {
   let step = 1;
@@ -393,9 +404,8 @@ class Painter {
     const base = this.line(y, height);
     const {data: start, length: n} = thread.stateStart;
     for (let i = Math.max(0, thread.stateStart.above(from) - 1); i < n && start[i] < to; ) {
-      const end = i + 1 < n ? start[i + 1] : this.model.lastTime;
       const x0 = (start[i] - from) * scale;
-      const x1 = (end - from) * scale;
+      const x1 = (thread.stateEnd(i, this.model.lastTime) - from) * scale;
       this.painted.slices++;
       if (x1 - x0 >= 1) {
         const a = Math.max(0, Math.round(x0));
@@ -405,16 +415,21 @@ class Painter {
       }
       const x = Math.max(0, Math.floor(x0));
       if (x >= pixels) break;
-      const j = Math.max(i + 1, seek(start, n, from + (x + 1) / scale, i + 1));
-      words[base + x] = theme.states[this.prominent(thread, i, j)];
+      const until = from + (x + 1) / scale;
+      const j = Math.max(i + 1, seek(start, n, until, i + 1));
+      const over = Math.max(0, thread.stateEnd(j - 1, this.model.lastTime) - until);
+      const beyond = thread.state.data[j - 1] === State.RUNNING ? over : 0;
+      const ran = Math.min(1, (thread.ran[j] - thread.ran[i] - beyond) * scale);
+      const other = theme.states[this.prominent(thread, i, j)];
+      words[base + x] = ran > 0 ? mix(other, theme.states[State.RUNNING], Math.max(0.25, ran)) : other;
       // What lasts beyond the pixel is painted as well.
-      i = j - 1 > i && (j < n ? start[j] : this.model.lastTime) - start[j - 1] > 1 / scale ? j - 1 : j;
+      i = over * scale > 1 && j - 1 > i ? j - 1 : j;
     }
   }
 
-  // Of the states i to j, looked at in places: to run is seen before all.
+  // Of the states i to j, looked at in places, which one is to be seen; how much it ran is known exactly.
   prominent(thread, i, j) {
-    const rank = [1, 6, 4, 2, 5, 3, 0];
+    const rank = [2, 1, 5, 3, 6, 4, 0];
     let best = thread.state.data[i];
     for (let k = i, step = Math.max(1, (j - i) >> 3); k < j; k += step) {
       if (rank[thread.state.data[k]] > rank[best]) best = thread.state.data[k];

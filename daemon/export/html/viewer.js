@@ -77,7 +77,8 @@ class Search {
   *run(query) {
     this.clear();
     const {model} = this;
-    const pattern = query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    // In the text a backslash may stand behind it.
+    const pattern = query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/</g, '<\\\\*');
     const n = model.time.length;
     for (let i = 0; i < n && !this.more; i += 4096) {
       this.searchLines(new RegExp(pattern, 'gi'), i, Math.min(n, i + 4096));

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""viewer.py BUILD_DIRECTORY [CASE...]: the page of a trace, in Chromium without a screen; 77 where there is none.
+
+viewer.py --picture PAGE OUT [SCRIPT]: what the page looks like, light in OUT-light.png, dark in OUT-dark.png, after
+the script has run in it. viewer.py --measure PAGE: what it costs to load it and to paint its frames."""
+
+import gzip
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+
+from browser import Browser, program
+from harness import Test, check, skip
+
+TEXT = '  <script class="trace-data" type="application/text">\n'
+LABELS, HEAD, BAR = 230, 52, 38  # as they are laid out: pixels of the names, the ruler, the bar above it
+
+# One of each: two CPUs, a gap on the second, marks of each kind, what would end the block, what is no event.
+LINES = """\
+# tracer: nop
+#
+#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP  FUNCTION
+          <idle>-0     (      0) [000] d..2.   100.000000: sched_waking: comm=app pid=200 prio=120 target_cpu=000
+          <idle>-0     (      0) [000] d..2.   100.001000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=app next_pid=200 next_prio=120
+             app-200   (    200) [000] .....   100.001500: tracing_mark_write: B|200|outer
+             app-200   (    200) [000] .....   100.002000: tracing_mark_write: B|200|<\\/script><\\!-- in it
+             app-200   (    200) [000] .....   100.002500: irq_handler_entry: irq=7 name=disk
+             app-200   (    200) [000] .....   100.002600: irq_handler_exit: irq=7 ret=handled
+             app-200   (    200) [000] .....   100.002600: softirq_entry: vec=4 [action=BLOCK]
+             app-200   (    200) [000] .....   100.002700: softirq_exit: vec=4 [action=BLOCK]
+             app-200   (    200) [000] .....   100.003000: tracing_mark_write: C|200|depth|5
+             app-200   (    200) [000] .....   100.003500: tracing_mark_write: S|200|load|1
+             app-200   (    200) [000] .....   100.004000: tracing_mark_write: E|200
+             app-200   (    200) [000] .....   100.005000: tracing_mark_write: E|200
+             app-200   (    200) [000] .....   100.005500: tracing_mark_write: C|200|depth|2
+             app-200   (    200) [000] .....   100.006000: tracing_mark_write: F|200|load|1
+             app-200   (    200) [000] d..2.   100.007000: sched_switch: prev_comm=app prev_pid=200 prev_prio=120 prev_state=D ==> next_comm=a ==> b-9 [1] next_pid=201 next_prio=120
+     a ==> b-9 [-201   (    200) [001] .....   100.007500: cpu_frequency: state=2400000 cpu_id=1
+     a ==> b-9 [-201   (    200) [001] d..2.   100.008000: sched_switch: prev_comm=other prev_pid=300 prev_prio=120 prev_state=S ==> next_comm=app next_pid=202 next_prio=120
+             app-202   (    200) [001] .....   100.008500: sys_enter: NR 1 (1, 2)
+# CPU:1 [LOST 1234 EVENTS]
+             app-202   (    200) [001] .....   100.010000: sys_exit: NR 1 = 1
+this is no event
+             app-202   (    200) [001] d..2.   100.011000: sched_switch: prev_comm=app prev_pid=202 prev_prio=120 prev_state=R ==> next_comm=swapper/1 next_pid=0 next_prio=120
+     a ==> b-9 [-201   (    200) [000] d..2.   100.012000: sched_switch: prev_comm=a ==> b-9 [1] prev_pid=201 prev_prio=120 prev_state=X ==> next_comm=swapper/0 next_pid=0 next_prio=120
+"""
+
+MORE = """\
+{"form":1,
+"traceEvents":[
+{"name":"process_name","ph":"M","cat":"__metadata","pid":200,"tid":200,"args":{"name":"\\u003c/script>"}},
+{"name":"thread_name","ph":"M","cat":"__metadata","pid":200,"tid":200,"args":{"name":"app"}},
+{"name":"late","ph":"X","cat":"x","pid":200,"tid":203,"ts":100003000,"dur":1000,"args":{"why":"because"}},
+{"name":"early","ph":"X","cat":"x","pid":200,"tid":203,"ts":100001000.5,"dur":500},
+{"name":"inner","ph":"B","cat":"x","pid":200,"tid":203,"ts":100003500},
+{"ph":"E","cat":"x","pid":200,"tid":203,"ts":100003700},
+{"name":"now","ph":"i","cat":"x","pid":200,"tid":203,"ts":100006000,"s":"t"}],
+"samples":[
+{"cpu":0,"tid":200,"ts":100004000,"name":"cycles","sf":"2","weight":1}],
+"stackFrames":{"1":{"name":"main"},"2":{"name":"f","parent":"1"}},
+"otherData":{"hostname":"here","events":21,"lost":1234,"incomplete":false,"warnings":[]}}
+"""
+
+
+def page_of(test, capture, name):
+    data = test.source / "tests/data" / capture
+    (test.dir / "x.traced").write_bytes(gzip.decompress(data.read_bytes()))
+    result = test.run("convert", "-q", "x.traced", name)
+    check(result.status == 0, f"{result}")
+    return test.dir / name
+
+
+def page_with(test, lines, name="x.html"):
+    """The page of a recording, with other lines."""
+    path = page_of(test, "6.12.107/graph.traced.gz", name)
+    page = path.read_text()
+    begin = page.index(TEXT) + len(TEXT)
+    end = page.index("  </script>", begin)
+    more = page.index("{", end)
+    path.write_text(page[:begin] + lines + page[end:more] + MORE + page[page.index("  </script>", more):])
+    return path
+
+
+def lane(browser, nest):
+    """Slices of a nest, by lanes, in microseconds of the trace."""
+    return browser.ask(f"""{nest}.lanes.map((lane) => Array.from({{length: lane.length}}, (_, i) =>
+        [traceViewer.model.names[lane.name.data[i]], lane.start.data[i] / 1e3, lane.end.data[i] / 1e3]))""")
+
+
+def equal(is_, should, what):
+    check(is_ == should, f"{what}: {is_}, not {should}")
+
+
+def the_model(test, browser):
+    """Each kind of event, where it belongs."""
+    browser.open(page_with(test, LINES))
+    model = "traceViewer.model"
+    equal(browser.said, [], "the browser complains")
+    equal(browser.ask(f"[{model}.time.length, {model}.strange, {model}.cut, {model}.base]"), [21, 1, False, 100], "events")
+    running = browser.ask(f"""[0, 1].map((n) => {{ const {{running}} = {model}.cpu(n);
+        return Array.from({{length: running.length}}, (_, i) =>
+            [running.ref.data[i], running.start.data[i] / 1e3, running.end.data[i] / 1e3]); }})""")
+    # Behind the gap it is not known who ran: 202 is not drawn on into it.
+    equal(running, [[[200, 1000, 7000], [201, 7000, 12000]], [[202, 8000, 8500]]], "who ran")
+    loss = browser.ask(f"{model}.cpu(1).losses.map((l) => [l.from / 1e3, l.to / 1e3, l.count])")
+    equal(loss, [[8500, 10000, 1234]], "the gap")
+    thread = f"{model}.thread(200)"
+    equal(lane(browser, f"{thread}.nest"),
+          [[["outer", 1500, 5000]], [["</script><!-- in it", 2000, 4000]]], "marks")
+    equal(browser.ask(f"Array.from({thread}.state.data.slice(0, {thread}.state.length))"), [2, 1, 4], "states of 200")
+    equal(browser.ask(f"Array.from({model}.thread(202).state.data.slice(0, {model}.thread(202).state.length))"),
+          [1, 0, 2], "states of 202: running, not known, runnable")
+    equal(browser.ask(f"{model}.thread(201).name"), "a ==> b-9 [1]", "a name that looks like more")
+    equal(lane(browser, f"{model}.cpu(0).irq"), [[["disk (irq 7)", 2500, 2600]]], "irqs")
+    equal(lane(browser, f"{model}.cpu(0).softirq"), [[["BLOCK", 2600, 2700]]], "softirqs")
+    equal(lane(browser, f"{model}.process(200).async.get('load')"), [[["load", 3500, 6000]]], "asynchronous")
+    counters = browser.ask(f"""[...{model}.counters.values()].map((c) =>
+        [c.label, Array.from(c.value.data.slice(0, c.value.length))])""")
+    equal(counters, [["depth", [5, 2]], ["CPU 1 frequency (kHz)", [2400000]]], "counters")
+    check("</script><!-- in it" in browser.ask(f"{model}.eventText(3)"), "the event's text keeps the backslash")
+    equal(lane(browser, f"{model}.thread(203).nest"),
+          [[["early", 1000.5, 1500.5], ["late", 3000, 4000], ["now", 6000, 6000]], [["inner", 3500, 3700]]], "elements")
+    equal(browser.ask(f"{model}.element({model}.thread(203).nest.lanes[0].ref.data[1]).args.why"), "because", "an argument")
+    equal(browser.ask(f"{model}.stack('2')"), ["f", "main"], "a stack")
+    equal(browser.ask(f"Array.from({model}.thread(200).samples.time.data.slice(0, 1))"), [4e6], "samples")
+    equal(browser.ask(f"{model}.process(200).name"), "</script>", "a name")
+
+
+def functions(test, browser):
+    """Slices of functions, as the JSON's elements tell them."""
+    browser.open(page_of(test, "6.12.107/graph.traced.gz", "x.html"))
+    elements = (test.dir / "x.html").read_text().count('"cat":"func"')
+    sums = browser.ask("""(() => { const nests = [...traceViewer.model.threads.values()].map((t) => t.nest.lanes);
+        return [nests.flat().reduce((n, lane) => n + lane.length, 0), Math.max(...nests.map((l) => l.length))]; })()""")
+    check(elements / 2 <= sums[0] <= elements and sums[1] > 2, f"{sums} of {elements} elements")
+    equal(browser.said, [], "the browser complains")
+
+
+def click_and_type(test, browser):
+    browser.open(page_with(test, LINES))
+    row = browser.ask("traceViewer.rows.all.find((r) => r.thread && r.thread.tid === 200).y")
+    x = browser.ask("traceViewer.painter.x(3e6)")
+    middle = BAR + HEAD + row + 7 + 16 + 8
+    browser.click(x, middle)
+    details = browser.ask("document.querySelector('#details').innerText")
+    check("</script><!--" in details and "2 ms" in details and "app-200" in details, f"clicked: {details}")
+    browser.drag(browser.ask("traceViewer.painter.x(1.5e6)"), BAR + HEAD + 25, browser.ask("traceViewer.painter.x(8e6)"), middle)
+    details = browser.ask("document.querySelector('#details').innerText")
+    for word in ("selected", "app 200", "CPU time by thread", "outer", "3.5 ms", "blocked", "irq_handler_entry"):
+        check(word in details, f"'{word}' is not in what is selected: {details}")
+    check("depth" not in details, f"a row that was not selected: {details}")
+    span = "traceViewer.painter.to - traceViewer.painter.from"
+    before = browser.ask(span)
+    browser.key("w", up=False)
+    for _ in range(5):
+        browser.frame()
+    browser.key("w")
+    check(browser.ask(span) < before, "W does not zoom")
+    browser.key("0")
+    browser.frame()
+    equal(browser.ask(span), before, "0 shows all")
+    browser.key("/")
+    browser.call("Input.insertText", text="MARK_WRITE")
+    browser.ask("new Promise((done) => setTimeout(done, 300))")
+    browser.key("Enter")
+    equal(browser.ask("document.querySelector('.count').innerText"), "1 of 8 found", "search")
+    check("B|200|outer" in browser.ask("document.querySelector('#details').innerText"), "the first that was found")
+    equal(browser.said, [], "the browser complains")
+
+
+def dark_and_light(test, browser):
+    """The gap is hatched, the slices have their colours, and the background is what it should be."""
+    browser.open(page_with(test, LINES))
+    seen = []
+    for dark in (False, True):
+        browser.dark(dark)
+        pixels = browser.ask("""(() => { const v = traceViewer, p = v.painter;
+            const at = (t, kind, n) => { const row = v.rows.all.find((r) => r.kind === kind && r.cpu.number === n);
+                return Array.from(p.context.getImageData(p.x(t), row.y + 3, 60, 12).data); };
+            return [at(3e6, 'running', 0), at(8.6e6, 'running', 1), at(11.5e6, 'running', 1)]; })()""")
+        colours = [{tuple(p[i:i + 4]) for i in range(0, len(p), 4)} for p in pixels]
+        busy, gap, free = colours
+        check(len(free) == 1, f"who ran then is not known, and yet there is {free}")
+        check(not free & busy, f"the slice has the background's colour {free}")
+        check(any(r > 150 and g < 160 and b < 160 for r, g, b, _ in gap), f"the gap is not hatched: {gap}")
+        seen += free
+    check(sum(seen[0][:3]) > 700 and sum(seen[1][:3]) < 150, f"the backgrounds are {seen}")
+
+
+def cut_anywhere(test, browser):
+    """What came before the cut is shown, and it is told that there is no more."""
+    whole = page_of(test, "6.12.107/mixed.traced.gz", "x.html").read_bytes()
+    begin = whole.index(TEXT.encode()) + len(TEXT)
+    end = whole.index(b"  </script>", begin)
+    for at in (begin + (end - begin) // 2, end - 3, end + 5, end + 60, end + (len(whole) - end) // 2, len(whole) - 400):
+        (test.dir / "cut.html").write_bytes(whole[:at])
+        browser.open(test.dir / "cut.html")
+        lines = whole[begin:min(at, end)].decode(errors="replace").split("\n")[:-1]
+        events = sum(not line.startswith("#") for line in lines)
+        equal(browser.ask("traceViewer.model.time.length"), events, f"events of a page cut at {at - end} from the text's end")
+        check("was cut" in browser.ask("document.querySelector('.about').innerText"), f"cut at {at - end}: it does not say so")
+    browser.open(test.dir / "x.html")
+    check("cut" not in browser.ask("document.querySelector('.about').innerText"), "the whole one is said to be cut")
+
+
+def many(test, browser):
+    """No frame does more than the pixels and rows in sight ask for."""
+    count = 100000
+    subprocess.run([test.build / "tests/unit/generate", "sched", str(count), test.dir / "x.traced"], check=True)
+    check(test.run("convert", "-q", "x.traced", "x.html").status == 0, "convert")
+    browser.open(test.dir / "x.html")
+    equal(browser.ask("traceViewer.model.time.length"), count, "events")
+    painted = browser.ask("""(() => { const v = traceViewer; v.show(v.whole.from, v.whole.to); v.painter.paint(0, {});
+        return [v.painter.painted.slices, v.rows.all.length * v.painter.pixels]; })()""")
+    check(500 < painted[0] < painted[1], f"painted {painted[0]} slices, of {painted[1]} pixels at most")
+    # Each CPU's busy time is the sum of its slices, in the table too.
+    sums = browser.ask("""(() => { const v = traceViewer; v.select({...v.whole, top: 0, bottom: 1e9});
+        const all = [...v.sums.tables.cpu.values()].reduce((n, s) => n + s.ns, 0);
+        return [all, [...v.model.cpus.values()].reduce((n, c) => n + c.running.busy.at(-1), 0)]; })()""")
+    check(sums[0] > 0 and abs(sums[0] - sums[1]) < 1, f"the sums are {sums}")
+
+
+def picture(path, out, script=None):
+    with Browser(1600, 1000) as browser:
+        browser.open(pathlib.Path(path).resolve())
+        if script:
+            browser.ask(script)
+        for name in ("light", "dark"):
+            browser.dark(name == "dark")
+            browser.picture(f"{out}-{name}.png")
+
+
+def measure(path):
+    with Browser(1600, 1000) as browser:
+        before = browser.cpu_seconds()
+        browser.open(pathlib.Path(path).resolve())
+        print(f"{browser.ask('traceViewer.model.time.length')} events, loaded in {browser.cpu_seconds() - before:.2f} s of CPU time")
+        for part in (1, 0.3, 0.01, 0.0001):
+            browser.ask(f"(() => {{ const v = traceViewer, s = v.whole.to - v.whole.from; v.show(v.whole.from + s * 0.3, v.whole.from + s * (0.3 + {part})); }})()")
+            browser.frame()
+            before = browser.cpu_seconds()
+            rate = browser.ask("""new Promise((done) => { let n = 0; const times = [], v = traceViewer;
+                const tick = (t) => { times.push(t); v.pan(n % 2 ? 0.01 : -0.01);
+                    if (++n < 120) requestAnimationFrame(tick); else done(119e3 / (times.at(-1) - times[0])); };
+                requestAnimationFrame(tick); })""")
+            ms = (browser.cpu_seconds() - before) / 120 * 1000
+            print(f"{part:8.2%} of it in sight: {ms:.1f} ms of CPU time a frame, {rate:.0f} frames a second")
+
+
+def main():
+    if program() is None:
+        skip("needs chromium-headless-shell (scripts/deps test)")
+    if sys.argv[1:2] == ["--picture"]:
+        picture(*sys.argv[2:])
+    elif sys.argv[1:2] == ["--measure"]:
+        measure(*sys.argv[2:])
+    else:
+        test = Test("viewer", root=False)
+        # The programs' part of it is small, and another test's.
+        if test.is_sanitized():
+            skip("is run without a sanitizer")
+        with Browser() as browser:
+            for case in (the_model, functions, click_and_type, dark_and_light, cut_anywhere, many):
+                test.case(re.sub("_", " ", case.__name__), case, browser)
+        test.end()
+
+
+if __name__ == "__main__":
+    main()
