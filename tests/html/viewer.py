@@ -61,7 +61,9 @@ MORE = """\
 {"name":"now","ph":"i","cat":"x","pid":200,"tid":203,"ts":100006000,"s":"t"}],
 "samples":[
 {"cpu":0,"tid":200,"ts":100004000,"name":"cycles","sf":"2","weight":1}],
-"stackFrames":{"1":{"name":"main"},"2":{"name":"f","parent":"1"}},
+"stackFrames":{
+"1":{"category":"app","name":"main"},
+"2":{"category":"app","name":"f","parent":"1"}},
 "otherData":{"hostname":"here","events":21,"lost":1234,"incomplete":false,"warnings":[]}}
 """
 

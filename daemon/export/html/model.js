@@ -7,7 +7,7 @@ const STATE_NAMES = ['not known', 'running', 'runnable', 'sleeping', 'blocked (u
 const STATE_OF_LETTER = {R: 2, S: 3, D: 4, K: 4, W: 2, T: 5, t: 5, X: 6, x: 6, Z: 6};
 // Slices of one thread that end by different events do not end each other.
 const Kind = {MARK: 0, SYSCALL: 1, WORK: 2, ELEMENT: 3, IRQ: 4};
-const NO_REF = -0x80000000;
+const TID_LIMIT = 1 << 22;
 
 // An array of numbers that grows.
 class Column {
@@ -38,7 +38,7 @@ class Column {
   }
 }
 
-// Slices one after the other. ref: an event's index, ~ that of an element, or NO_REF.
+// Slices one after the other. ref: an event's index, or ~ that of an element; on a CPU, the thread.
 class Lane {
   constructor() {
     this.start = new Column(Float64Array);
@@ -289,7 +289,7 @@ class Model {
     this.processes = new Map();
     this.counters = new Map();
     this.asyncOpen = new Map();
-    this.frames = {};
+    this.frames = Object.create(null);
     this.about = null;
     this.strange = 0; // lines that are no events
     this.notDrawn = 0;
@@ -529,6 +529,7 @@ class Model {
       if (end < 0) end = s.length;
       const c = s.charCodeAt(at);
       if (c === 123 && s.charCodeAt(at + 1) === 34 && section) this.readElement(section, at, end);
+      else if (c === 34 && section === 'stackFrames') section = this.readFrame(s.slice(at, end));
       else if (c === 34) section = this.readMember(s.slice(at, end), at);
       at = end + 1;
       if ((n & 0x1ff) === 0x1ff) {
@@ -542,10 +543,16 @@ class Model {
 
   readMember(line, at) {
     const [, name] = /^"(\w+)":/.exec(line) || [];
-    if (name === 'traceEvents' || name === 'samples') return name;
-    if (name === 'stackFrames') this.frames = parseJson(line.slice(line.indexOf(':') + 1).replace(/,$/, '')) || {};
+    if (name === 'traceEvents' || name === 'samples' || name === 'stackFrames') return name;
     if (name === 'otherData') this.about = parseJson(this.more.slice(at + '"otherData":'.length).replace(/}\s*$/, ''));
     return '';
+  }
+
+  // "ID":{...}, and a bracket more behind the last.
+  readFrame(line) {
+    const isLast = line.endsWith('}},');
+    Object.assign(this.frames, parseJson(`{${line.slice(0, isLast ? -2 : -1)}}`));
+    return isLast ? '' : 'stackFrames';
   }
 
   readElement(section, at, end) {
@@ -663,7 +670,8 @@ class Model {
 
   threadLabel(tid) {
     const thread = this.threads.get(tid);
-    return `${(thread && thread.name) || '<...>'} ${tid}`;
+    // What has no number of its own, as idle on each CPU, has one that no task can have.
+    return `${(thread && thread.name) || '<...>'}${tid < TID_LIMIT ? ` ${tid}` : ''}`;
   }
 }
 

@@ -138,6 +138,7 @@ class Rows {
   }
 
   rowsOf(process) {
+    const {model} = this;
     const rows = [];
     const slices = (label, lanes) => rows.push({kind: 'slices', label, lanes, laneHeight: LANE, height: LANE * lanes.length});
     for (const thread of process.threads) {
@@ -146,7 +147,7 @@ class Rows {
       const strip = thread.state.length ? (lanes.length ? 7 : 14) : 0;
       const ticks = thread.samples.time.length ? 8 : 0;
       const height = strip + ticks + LANE * lanes.length + 3;
-      const label = `${thread.name || '<...>'} ${thread.tid}`;
+      const label = model.threadLabel(thread.tid);
       rows.push({kind: 'thread', label, sub: thread.tid !== process.pid && process.threads.length > 1, thread, lanes, laneHeight: LANE, height, strip, ticks});
     }
     if (process.instants.lanes.length) slices('instants', process.instants.lanes);
@@ -445,7 +446,7 @@ class Painter {
     for (const [text, x, width, y, height] of this.wide) {
       const room = Math.floor((width - 8) / CHAR);
       const shown = text.length > room ? `${text.slice(0, room - 1)}…` : text;
-      c.fillText(shown, LABELS_WIDTH + x + 5, y + height / 2);
+      c.fillText(shown, LABELS_WIDTH + x + 5, y + height / 2, width - 7);
       this.painted.labels++;
     }
   }

@@ -730,12 +730,12 @@ function tell(model, hit) {
   if (hit.kind === 'loss') return {title: lossText(hit.loss), lines: [...lines, `of CPU ${row.cpu.number}`], text: ''};
   if (hit.kind === 'state') return {title: STATE_NAMES[hit.state], lines: [...lines, row.label], text: ''};
   if (hit.kind === 'running') return tellRunning(model, hit, lines);
-  const text = hit.ref >= 0 ? model.eventText(hit.ref) : tellElement(model, hit.ref);
+  const text = hit.ref >= 0 ? model.eventText(hit.ref).trim() : tellElement(model, hit.ref);
   if (hit.kind === 'counter') {
     return {title: `${row.label}: ${row.counter.value.data[hit.index].toLocaleString('en')}`, lines, text};
   }
   if (hit.kind === 'event') return {title: model.names[model.eventName.data[hit.ref]], lines: [...lines, `CPU ${row.cpu.number}`], text};
-  if (hit.kind === 'sample') return {title: 'sample', lines: [...lines, row.label], text};
+  if (hit.kind === 'sample') return {title: `sample of ${model.element(hit.ref).name}`, lines: [...lines, row.label], text};
   return {title: model.names[hit.lane.name.data[hit.index]], lines: [...lines, row.cpu ? `CPU ${row.cpu.number}` : row.label], text};
 }
 
