@@ -9,204 +9,6 @@ const STATE_OF_LETTER = {R: 2, S: 3, D: 4, K: 4, W: 2, T: 5, t: 5, X: 6, x: 6, Z
 const Kind = {MARK: 0, SYSCALL: 1, WORK: 2, ELEMENT: 3, IRQ: 4};
 const TID_LIMIT = 1 << 22;
 
-// An array of numbers that grows.
-class Column {
-  constructor(Type, room = 16) {
-    this.data = new Type(room);
-    this.length = 0;
-  }
-
-  push(value) {
-    if (this.length === this.data.length) {
-      const larger = new this.data.constructor(this.length * 2);
-      larger.set(this.data);
-      this.data = larger;
-    }
-    this.data[this.length++] = value;
-  }
-
-  // The first index whose value is above x, in a sorted column.
-  above(x, from = 0) {
-    let low = from;
-    let high = this.length;
-    while (low < high) {
-      const mid = (low + high) >>> 1;
-      if (this.data[mid] <= x) low = mid + 1;
-      else high = mid;
-    }
-    return low;
-  }
-}
-
-// Slices one after the other. ref: an event's index, or ~ that of an element; on a CPU, the thread.
-class Lane {
-  constructor() {
-    this.start = new Column(Float64Array);
-    this.end = new Column(Float64Array);
-    this.name = new Column(Uint32Array);
-    this.ref = new Column(Int32Array);
-  }
-
-  get length() {
-    return this.start.length;
-  }
-
-  push(start, end, name, ref) {
-    this.start.push(start);
-    this.end.push(end);
-    this.name.push(name);
-    this.ref.push(ref);
-  }
-
-  // Sums of all durations before each slice: how busy a pixel is, whatever it holds.
-  seal() {
-    const n = this.length;
-    this.busy = new Float64Array(n + 1);
-    for (let i = 0; i < n; i++) this.busy[i + 1] = this.busy[i] + this.end.data[i] - this.start.data[i];
-  }
-
-  // The first slice that ends after t.
-  at(t) {
-    const i = this.start.above(t);
-    return i > 0 && this.end.data[i - 1] > t ? i - 1 : i;
-  }
-}
-
-// Slices that may lie in each other: a list in any order, lanes once sealed. A NaN ends with the trace.
-class Nest {
-  constructor() {
-    this.list = new Lane();
-    this.open = [];
-    this.lanes = [];
-  }
-
-  begin(t, name, ref, kind) {
-    this.open.push({index: this.list.length, kind, name});
-    this.list.push(t, NaN, name, ref);
-  }
-
-  end(t, kind) {
-    for (let i = this.open.length - 1; i >= 0; i--) {
-      if (this.open[i].kind !== kind) continue;
-      this.list.end.data[this.open[i].index] = t;
-      this.open.splice(i, 1);
-      return;
-    }
-  }
-
-  endAll(t) {
-    while (this.open.length) this.list.end.data[this.open.pop().index] = t;
-  }
-
-  *order() {
-    const {start, end, length} = this.list;
-    let sorted = true;
-    for (let i = 1; i < length && sorted; i++) sorted = start.data[i - 1] <= start.data[i];
-    const order = new Uint32Array(length);
-    for (let i = 0; i < length; i++) order[i] = i;
-    yield;
-    // Of those that begin together the longest is around the others.
-    if (!sorted) {
-      order.sort((a, b) => start.data[a] - start.data[b] || end.data[b] - end.data[a] || a - b);
-    }
-    return order;
-  }
-
-  *seal(lastTime) {
-    const list = this.list;
-    for (let i = 0; i < list.length; i++) if (!(list.end.data[i] >= list.start.data[i])) list.end.data[i] = lastTime;
-    const order = yield* this.order();
-    const ends = [];
-    for (let k = 0; k < order.length; k++) {
-      const i = order[k];
-      const start = list.start.data[i];
-      let depth = ends.length;
-      while (depth > 0 && ends[depth - 1] <= start) depth--;
-      ends.length = depth;
-      ends.push(list.end.data[i]);
-      if (depth === this.lanes.length) this.lanes.push(new Lane());
-      this.lanes[depth].push(start, list.end.data[i], list.name.data[i], list.ref.data[i]);
-      if ((k & 0x3fff) === 0x3fff) yield;
-    }
-    // A lane's slices may still overlap where they were not nested: the later one is shown from there on.
-    for (const lane of this.lanes) {
-      for (let i = 1; i < lane.length; i++) {
-        if (lane.end.data[i - 1] > lane.start.data[i]) lane.end.data[i - 1] = lane.start.data[i];
-      }
-      lane.seal();
-    }
-    this.list = null;
-    this.open = null;
-  }
-}
-
-class Counter {
-  constructor(label, owner) {
-    this.label = label;
-    this.owner = owner;
-    this.time = new Column(Float64Array);
-    this.value = new Column(Float64Array);
-    this.ref = new Column(Int32Array);
-  }
-
-  push(t, value, ref) {
-    if (!Number.isFinite(value)) return;
-    this.time.push(t);
-    this.value.push(value);
-    this.ref.push(ref);
-  }
-
-  // Least and greatest of each 32 values, of each 1024 ...
-  seal() {
-    this.levels = [];
-    let low = this.value.data.subarray(0, this.value.length);
-    let high = low;
-    this.min = 0;
-    this.max = 0;
-    while (low.length > 32) {
-      const n = Math.ceil(low.length / 32);
-      const level = {low: new Float64Array(n).fill(Infinity), high: new Float64Array(n).fill(-Infinity)};
-      for (let i = 0; i < low.length; i++) {
-        const j = i >>> 5;
-        if (low[i] < level.low[j]) level.low[j] = low[i];
-        if (high[i] > level.high[j]) level.high[j] = high[i];
-      }
-      this.levels.push(level);
-      ({low, high} = level);
-    }
-    for (let i = 0; i < low.length; i++) {
-      if (low[i] < this.min) this.min = low[i];
-      if (high[i] > this.max) this.max = high[i];
-    }
-  }
-
-  // Of the values with index from (inclusive) to (exclusive).
-  range(from, to) {
-    let min = Infinity;
-    let max = -Infinity;
-    const take = (low, high, a, b) => {
-      for (let i = a; i < b; i++) {
-        if (low[i] < min) min = low[i];
-        if (high[i] > max) max = high[i];
-      }
-    };
-    let low = this.value.data;
-    let high = low;
-    for (const level of this.levels) {
-      const a = (from + 31) >>> 5;
-      const b = to >>> 5;
-      if (a >= b) break;
-      take(low, high, from, a * 32);
-      take(low, high, b * 32, to);
-      ({low, high} = level);
-      from = a;
-      to = b;
-    }
-    take(low, high, from, to);
-    return [min, max];
-  }
-}
-
 class Thread {
   constructor(tid) {
     this.tid = tid;
@@ -255,6 +57,18 @@ class Cpu {
     this.tid = -1; // not known
     this.since = 0;
     this.last = NaN;
+  }
+
+  // The first of its events, from index from on, that is not before t; time: of all events.
+  seek(time, t, from = 0) {
+    let low = from;
+    let high = this.events.length;
+    while (low < high) {
+      const mid = (low + high) >>> 1;
+      if (time.data[this.events.data[mid]] < t) low = mid + 1;
+      else high = mid;
+    }
+    return low;
   }
 }
 
@@ -675,23 +489,6 @@ class Model {
   }
 }
 
-// Lanes by who is first free: asynchronous slices do not nest.
-class AsyncNest extends Nest {
-  *seal(lastTime) {
-    const list = this.list;
-    for (let i = 0; i < list.length; i++) if (!(list.end.data[i] >= list.start.data[i])) list.end.data[i] = lastTime;
-    for (const i of yield* this.order()) {
-      const start = list.start.data[i];
-      let lane = this.lanes.find((l) => l.end.data[l.length - 1] <= start);
-      if (!lane && this.lanes.length < 32) this.lanes.push((lane = new Lane()));
-      if (lane) lane.push(start, list.end.data[i], list.name.data[i], list.ref.data[i]);
-    }
-    for (const lane of this.lanes) lane.seal();
-    this.list = null;
-    this.open = null;
-  }
-}
-
 // Without the backslash that keeps a browser from ending the block.
 function restore(text) {
   return text.includes('<\\') ? text.replace(/<\\(\\*(?:\/script|script|!--))/gi, '<$1') : text;
@@ -707,111 +504,4 @@ function parseJson(text) {
   } catch {
     return null;
   }
-}
-
-// Each is called with the model as this.
-const HANDLERS = {
-  sched_switch({t, cpu, details}) {
-    const arrow = details.indexOf(' ==> next_comm=');
-    const prevAt = details.lastIndexOf(' prev_pid=', arrow);
-    const nextAt = details.lastIndexOf(' next_pid=');
-    if (arrow < 0 || prevAt < 0 || nextAt < arrow) return;
-    const prev = parseInt(details.slice(prevAt + 10), 10);
-    const next = parseInt(details.slice(nextAt + 10), 10);
-    const letters = details.slice(details.lastIndexOf('=', arrow - 1) + 1, arrow);
-    this.endRunning(cpu, t);
-    // The one that was switched to before this: where its end was not told, it is not known when it was.
-    if (cpu.tid > 0 && cpu.tid !== prev) this.loseSight(cpu, t);
-    if (prev > 0) this.leave(this.thread(prev), t, STATE_OF_LETTER[letters[0]] ?? State.SLEEPING);
-    cpu.tid = next;
-    cpu.since = t;
-    if (next <= 0) return;
-    const thread = this.thread(next);
-    if (!thread.name) thread.name = details.slice(arrow + 15, nextAt);
-    thread.enter(t, State.RUNNING);
-    thread.cpu = cpu;
-  },
-  sched_waking({t, details}) {
-    const at = details.lastIndexOf(' pid=');
-    const tid = parseInt(details.slice(at + 5), 10);
-    if (at < 0 || !(tid > 0)) return;
-    const thread = this.thread(tid);
-    if (thread.current !== State.RUNNING) thread.enter(t, State.RUNNABLE);
-  },
-  tracing_mark_write({t, index, thread, details}) {
-    const [letter, pid, name, value] = details.split('|');
-    if (letter === 'B') thread.nest.begin(t, this.intern(details.split('|').slice(2).join('|')), index, Kind.MARK);
-    else if (letter === 'E') thread.nest.end(t, Kind.MARK);
-    else if (letter === 'C') this.counter(name, +pid).push(t, +value, index);
-    else if (letter === 'S') this.asyncBegin(t, +pid, name, value, index);
-    else if (letter === 'F') this.asyncEnd(t, +pid, name, value);
-    else thread.nest.list.push(t, t, this.intern(details), index);
-  },
-  irq_handler_entry({t, index, cpu, details}) {
-    const [, number, name] = /^irq=(\d+) name=(.*)/.exec(details) || [, '?', details];
-    cpu.irq.begin(t, this.intern(`${name} (irq ${number})`), index, Kind.IRQ);
-  },
-  irq_handler_exit({t, cpu}) {
-    cpu.irq.end(t, Kind.IRQ);
-  },
-  softirq_entry({t, index, cpu, details}) {
-    const [, name] = /\[action=(.*)\]/.exec(details) || [, details];
-    cpu.softirq.begin(t, this.intern(name), index, Kind.IRQ);
-  },
-  softirq_exit({t, cpu}) {
-    cpu.softirq.end(t, Kind.IRQ);
-  },
-  workqueue_execute_start({t, index, thread, details}) {
-    const [, name] = /: function (.*)/.exec(details) || [, details];
-    thread.nest.begin(t, this.intern(name), index, Kind.WORK);
-  },
-  workqueue_execute_end({t, thread}) {
-    thread.nest.end(t, Kind.WORK);
-  },
-  sys_enter({t, index, thread, details}) {
-    enterSyscall(this, t, index, thread, details.slice(0, details.indexOf(' (')));
-  },
-  sys_exit({t, thread}) {
-    thread.nest.end(t, Kind.SYSCALL);
-  },
-  cpu_frequency({t, index, details}) {
-    const [, value, cpu] = /state=(\d+) cpu_id=(\d+)/.exec(details) || [];
-    if (cpu) this.counter(`CPU ${cpu} frequency (kHz)`, 'cpu').push(t, +value, index);
-  },
-  cpu_idle({t, index, details}) {
-    const [, value, cpu] = /state=(\d+) cpu_id=(\d+)/.exec(details) || [];
-    // 2^32 - 1: it left what it was in.
-    if (cpu) this.counter(`CPU ${cpu} idle state`, 'cpu').push(t, value === '4294967295' ? 0 : +value + 1, index);
-  },
-};
-HANDLERS.sched_wakeup = HANDLERS.sched_waking;
-HANDLERS.sched_wakeup_new = HANDLERS.sched_waking;
-
-// A thread is in one at a time: where its end is missing, it is over by now.
-function enterSyscall(model, t, index, thread, name) {
-  thread.nest.end(t, Kind.SYSCALL);
-  thread.nest.begin(t, model.intern(name), index, Kind.SYSCALL);
-}
-
-// An architecture's interrupts without a number, as tracepoints X_entry and X_exit.
-const VECTORS = new Set(
-  ('ipi local_timer reschedule call_function call_function_single irq_work x86_platform_ipi error_apic ' +
-    'spurious_apic threshold_apic deferred_error_apic thermal_apic').split(' '),
-);
-
-function findHandler(name) {
-  if (Object.hasOwn(HANDLERS, name)) return HANDLERS[name];
-  const [, call, way] = /^sys_(enter|exit)_(.+)$/.exec(name) || [];
-  if (call === 'enter') {
-    return function begin({t, index, thread}) {
-      enterSyscall(this, t, index, thread, way);
-    };
-  }
-  if (call === 'exit') return HANDLERS.sys_exit;
-  const [, vector, end] = /^(\w+)_(entry|exit)$/.exec(name) || [];
-  if (!VECTORS.has(vector)) return null;
-  if (end === 'exit') return HANDLERS.irq_handler_exit;
-  return function begin({t, index, cpu}) {
-    cpu.irq.begin(t, this.intern(vector), index, Kind.IRQ);
-  };
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Rows of a model, and how they are painted: never more work than there are pixels and rows in sight.
+// How rows are painted: never more work than there are pixels and rows in sight.
 //
 // What is narrower than a pixel is found by binary search, from pixel to pixel, and shown as how much of the
 // pixel it fills. All of a frame's slices are painted into one image, a line for each lane, and stretched from there.
 
 const LABELS_WIDTH = 230;
 const FONT = '11px system-ui, sans-serif';
-const LANE = 16;
 const CHAR = 6.1; // about a character's width in that font
 
 // 0xAABBGGRR, as an image holds it.
@@ -26,7 +25,8 @@ class Theme {
   constructor(dark) {
     const style = getComputedStyle(document.documentElement);
     const read = (name) => style.getPropertyValue(name).trim();
-    for (const name of ['back', 'raised', 'line', 'text', 'dim', 'accent', 'lost', 'group', 'tick', 'found']) this[name] = read(`--${name}`);
+    for (const name of ['back', 'raised', 'line', 'text', 'dim', 'accent', 'lost', 'group', 'tick', 'found'])
+      this[name] = read(`--${name}`);
     this.palette = [];
     for (let i = 0; i < 24; i++) {
       const hue = (i * 137.508 + 20) % 360;
@@ -78,130 +78,6 @@ function seek(data, length, x, from) {
     else high = mid;
   }
   return low;
-}
-
-// What stands beside each other, from the top: CPUs, then processes with their threads.
-class Rows {
-  constructor(model) {
-    this.model = model;
-    this.groups = [];
-    this.addCpus();
-    this.addProcesses();
-    this.place();
-  }
-
-  addCpus() {
-    const {model} = this;
-    const cpus = [...model.cpus.values()].sort((a, b) => a.number - b.number);
-    const group = this.addGroup('CPUs', true);
-    for (const cpu of cpus) {
-      const add = (row) => group.rows.push({...row, cpu});
-      if (cpu.running.length || cpu.losses.length) {
-        add({kind: 'running', label: `CPU ${cpu.number}`, lanes: [cpu.running], laneHeight: 22, height: 22});
-      }
-      for (const name of ['irq', 'softirq']) {
-        const {lanes} = cpu[name];
-        if (lanes.length) add({kind: 'slices', label: name, sub: true, lanes, laneHeight: 12, height: 12 * lanes.length});
-      }
-      const alone = !cpu.running.length && !cpu.losses.length;
-      if (cpu.events.length) {
-        add({kind: 'events', label: alone ? `CPU ${cpu.number} events` : 'events', sub: !alone, lanes: [], height: 11});
-      }
-    }
-    for (const counter of model.counters.values()) {
-      if (counter.owner === 'cpu') group.rows.push({kind: 'counter', label: counter.label, counter, lanes: [], height: 30});
-    }
-  }
-
-  addProcesses() {
-    const {model} = this;
-    for (const counter of model.counters.values()) {
-      if (counter.owner !== 'cpu') model.process(counter.owner).counters.push(counter);
-    }
-    // Kernel threads and idle are sorted behind the others.
-    const processes = [...model.processes.values()].sort((a, b) => a.sort - b.sort || a.pid - b.pid);
-    let kernel = null;
-    for (const process of processes) {
-      const rows = this.rowsOf(process);
-      if (!rows.length) continue;
-      const isKernel = process.sort > 0;
-      if (isKernel && !kernel) kernel = this.addGroup('kernel threads', false);
-      const group = isKernel ? kernel : this.addGroup(`${process.name || 'process'} ${process.pid}`, true);
-      group.rows.push(...rows);
-    }
-    // A screen or two is enough to begin with.
-    let height = 0;
-    for (const group of this.groups) {
-      height += group.rows.reduce((sum, row) => sum + row.height, 0);
-      if (height > 3000 && group !== this.groups[0]) group.open = false;
-    }
-  }
-
-  rowsOf(process) {
-    const {model} = this;
-    const rows = [];
-    const slices = (label, lanes) => rows.push({kind: 'slices', label, lanes, laneHeight: LANE, height: LANE * lanes.length});
-    for (const thread of process.threads) {
-      const {lanes} = thread.nest;
-      if (!lanes.length && !thread.state.length && !thread.samples.time.length) continue;
-      const strip = thread.state.length ? (lanes.length ? 7 : 14) : 0;
-      const ticks = thread.samples.time.length ? 8 : 0;
-      const height = strip + ticks + LANE * lanes.length + 3;
-      const label = model.threadLabel(thread.tid);
-      rows.push({kind: 'thread', label, sub: thread.tid !== process.pid && process.threads.length > 1, thread, lanes, laneHeight: LANE, height, strip, ticks});
-    }
-    if (process.instants.lanes.length) slices('instants', process.instants.lanes);
-    for (const [name, nest] of process.async) slices(name, nest.lanes);
-    for (const counter of process.counters) rows.push({kind: 'counter', label: counter.label, counter, lanes: [], height: 34});
-    return rows;
-  }
-
-  addGroup(label, open) {
-    const group = {label, open, rows: []};
-    this.groups.push(group);
-    return group;
-  }
-
-  // Tells each row its place; those of closed groups have none.
-  place() {
-    this.all = [];
-    let y = 0;
-    const put = (row) => {
-      row.y = y;
-      y += row.height + 1;
-      this.all.push(row);
-    };
-    for (const group of this.groups) {
-      if (!group.rows.length) continue;
-      // One row needs no heading.
-      if (group.rows.length === 1 && group.open) {
-        put(group.rows[0]);
-        continue;
-      }
-      put({kind: 'group', label: group.label, group, lanes: [], height: 20});
-      if (group.open) group.rows.forEach(put);
-      y += 4;
-    }
-    this.height = y;
-  }
-
-  at(y) {
-    return this.all.find((row) => y >= row.y && y < row.y + row.height + 1);
-  }
-
-  // Opens the group of it first.
-  reveal(match) {
-    for (const group of this.groups) {
-      const row = group.rows.find(match);
-      if (!row) continue;
-      if (!group.open) {
-        group.open = true;
-        this.place();
-      }
-      return row;
-    }
-    return null;
-  }
 }
 
 class Painter {
@@ -281,15 +157,23 @@ class Painter {
     const {theme, model} = this;
     let top = y;
     if (row.kind === 'running') {
-      this.paintLane(row.lanes[0], top, row.laneHeight, (lane, i) => theme.color(lane.ref.data[i]), (lane, i) =>
-        model.threadLabel(lane.ref.data[i]),
+      this.paintLane(
+        row.lanes[0],
+        top,
+        row.laneHeight,
+        (lane, i) => theme.color(lane.ref.data[i]),
+        (lane, i) => model.threadLabel(lane.ref.data[i]),
       );
       return;
     }
     if (row.kind === 'events') {
       const events = row.cpu.events;
-      this.paintTicks((t, from) => this.seekEvent(events, t, from), events.length, top, row.height, (i) =>
-        model.time.data[events.data[i]],
+      this.paintTicks(
+        (t, from) => row.cpu.seek(model.time, t, from),
+        events.length,
+        top,
+        row.height,
+        (i) => model.time.data[events.data[i]],
       );
       return;
     }
@@ -299,25 +183,25 @@ class Painter {
     }
     if (row.ticks) {
       const {time} = row.thread.samples;
-      this.paintTicks((t, from) => seek(time.data, time.length, t, from), time.length, top, row.ticks, (i) => time.data[i]);
+      this.paintTicks(
+        (t, from) => seek(time.data, time.length, t, from),
+        time.length,
+        top,
+        row.ticks,
+        (i) => time.data[i],
+      );
       top += row.ticks;
     }
     for (const lane of row.lanes) {
-      this.paintLane(lane, top, row.laneHeight, (l, i) => theme.color(l.name.data[i]), (l, i) => model.names[l.name.data[i]]);
+      this.paintLane(
+        lane,
+        top,
+        row.laneHeight,
+        (l, i) => theme.color(l.name.data[i]),
+        (l, i) => model.names[l.name.data[i]],
+      );
       top += row.laneHeight;
     }
-  }
-
-  seekEvent(events, t, from) {
-    const {data} = this.model.time;
-    let low = from;
-    let high = events.length;
-    while (low < high) {
-      const mid = (low + high) >>> 1;
-      if (data[events.data[mid]] < t) low = mid + 1;
-      else high = mid;
-    }
-    return low;
   }
 
   // A line of the image, and where it goes.
@@ -348,7 +232,7 @@ class Painter {
     const n = lane.length;
     const base = this.line(y, height);
     const wide = 34 * ratio;
-    for (let i = lane.at(from); i < n && start[i] < to; ) {
+    for (let i = lane.at(from); i < n && start[i] < to;) {
       const x0 = (start[i] - from) * scale;
       const x1 = (end[i] - from) * scale;
       this.painted.slices++;
@@ -389,7 +273,7 @@ class Painter {
     const {from, to, pixels, words, theme} = this;
     const scale = pixels / (to - from);
     const base = this.line(y, height);
-    for (let i = find(from, 0); i < n; ) {
+    for (let i = find(from, 0); i < n;) {
       const x = Math.floor((timeOf(i) - from) * scale);
       if (x >= pixels) break;
       const j = Math.max(i + 1, find(from + (x + 1) / scale, i));
@@ -404,13 +288,17 @@ class Painter {
     const scale = pixels / (to - from);
     const base = this.line(y, height);
     const {data: start, length: n} = thread.stateStart;
-    for (let i = Math.max(0, thread.stateStart.above(from) - 1); i < n && start[i] < to; ) {
+    for (let i = Math.max(0, thread.stateStart.above(from) - 1); i < n && start[i] < to;) {
       const x0 = (start[i] - from) * scale;
       const x1 = (thread.stateEnd(i, this.model.lastTime) - from) * scale;
       this.painted.slices++;
       if (x1 - x0 >= 1) {
         const a = Math.max(0, Math.round(x0));
-        words.fill(theme.states[thread.state.data[i]], base + a, base + Math.min(pixels, Math.max(a + 1, Math.round(x1))));
+        words.fill(
+          theme.states[thread.state.data[i]],
+          base + a,
+          base + Math.min(pixels, Math.max(a + 1, Math.round(x1))),
+        );
         i++;
         continue;
       }
@@ -462,7 +350,7 @@ class Painter {
     c.fillStyle = theme.accent;
     c.globalAlpha = 0.6;
     c.beginPath();
-    for (let i = Math.max(0, counter.time.above(from) - 1); i < n && time[i] < to; ) {
+    for (let i = Math.max(0, counter.time.above(from) - 1); i < n && time[i] < to;) {
       const x0 = Math.max(0, (time[i] - from) * scale);
       const x1 = Math.min(pixels, ((i + 1 < n ? time[i + 1] : this.model.lastTime) - from) * scale);
       let a = level(counter.value.data[i]);
@@ -524,7 +412,10 @@ class Painter {
       c.fillRect(a, 0, 1, height);
       c.fillRect(b, 0, 1, height);
     }
-    for (const [hit, width] of [[hover, 1], [mark, 2]]) {
+    for (const [hit, width] of [
+      [hover, 1],
+      [mark, 2],
+    ]) {
       if (!hit || !(hit.from <= this.to && hit.to >= this.from)) continue;
       const a = Math.max(this.x(hit.from), LABELS_WIDTH - 3);
       const b = Math.min(this.x(hit.to), this.width + 3);
@@ -560,13 +451,20 @@ class Painter {
     const near = ((this.to - this.from) / (this.width - LABELS_WIDTH)) * 3;
     let inside = y + scroll - row.y;
     if (row.cpu) {
-      const loss = row.cpu.losses.find((l) => (l.from >= 0 ? l.from : this.model.firstTime) - near <= t && t <= l.to + near);
-      if (loss) return {row, kind: 'loss', loss, from: Math.max(loss.from || 0, 0), to: loss.to, top: 0, height: row.height};
+      const loss = row.cpu.losses.find(
+        (l) => (l.from >= 0 ? l.from : this.model.firstTime) - near <= t && t <= l.to + near,
+      );
+      if (loss)
+        return {row, kind: 'loss', loss, from: Math.max(loss.from || 0, 0), to: loss.to, top: 0, height: row.height};
     }
     if (row.kind === 'counter') return this.hitCounter(row, t);
     if (row.kind === 'events') {
-      const i = nearest(t, near, row.cpu.events.length, this.seekEvent(row.cpu.events, t, 0), (k) =>
-        this.model.time.data[row.cpu.events.data[k]],
+      const i = nearest(
+        t,
+        near,
+        row.cpu.events.length,
+        row.cpu.seek(this.model.time, t),
+        (k) => this.model.time.data[row.cpu.events.data[k]],
       );
       return i < 0 ? {row, kind: 'row'} : eventHit(this.model, row, row.cpu.events.data[i]);
     }
@@ -576,7 +474,15 @@ class Painter {
       const {time, ref} = row.thread.samples;
       const i = nearest(t, near, time.length, seek(time.data, time.length, t, 0), (k) => time.data[k]);
       if (i < 0) return {row, kind: 'row'};
-      return {row, kind: 'sample', ref: ref.data[i], from: time.data[i], to: time.data[i], top: row.strip, height: row.ticks};
+      return {
+        row,
+        kind: 'sample',
+        ref: ref.data[i],
+        from: time.data[i],
+        to: time.data[i],
+        top: row.strip,
+        height: row.ticks,
+      };
     }
     inside -= row.ticks || 0;
     const depth = Math.floor(inside / row.laneHeight);
@@ -595,7 +501,15 @@ class Painter {
     if (i < 0) return {row, kind: 'row'};
     const to = i + 1 < thread.state.length ? thread.stateStart.data[i + 1] : this.model.lastTime;
     if (t > to) return {row, kind: 'row'};
-    return {row, kind: 'state', state: thread.state.data[i], from: thread.stateStart.data[i], to, top: 0, height: row.strip};
+    return {
+      row,
+      kind: 'state',
+      state: thread.state.data[i],
+      from: thread.stateStart.data[i],
+      to,
+      top: 0,
+      height: row.strip,
+    };
   }
 
   hitCounter(row, t) {
@@ -603,7 +517,16 @@ class Painter {
     const i = counter.time.above(t) - 1;
     if (i < 0) return {row, kind: 'row'};
     const to = i + 1 < counter.time.length ? counter.time.data[i + 1] : this.model.lastTime;
-    return {row, kind: 'counter', index: i, ref: counter.ref.data[i], from: counter.time.data[i], to, top: 0, height: row.height};
+    return {
+      row,
+      kind: 'counter',
+      index: i,
+      ref: counter.ref.data[i],
+      from: counter.time.data[i],
+      to,
+      top: 0,
+      height: row.height,
+    };
   }
 }
 

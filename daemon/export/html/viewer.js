@@ -4,7 +4,6 @@
 const OVERVIEW = 30;
 const RULER = 22;
 const HEAD = OVERVIEW + RULER;
-const FOUND_MAX = 200000;
 const TABLE_ROWS = 200;
 const KEYS_HELP = [
   ['W S', 'zoom in and out'],
@@ -18,31 +17,11 @@ const KEYS_HELP = [
   ['Esc', 'let go'],
 ];
 
-function make(tag, {parent, ...properties} = {}, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  if (parent) parent.append(element);
-  return element;
-}
-
-function duration(ns) {
-  const a = Math.abs(ns);
-  if (a < 1e3) return `${+ns.toFixed(0)} ns`;
-  if (a < 1e6) return `${+(ns / 1e3).toFixed(3)} µs`;
-  if (a < 1e9) return `${+(ns / 1e6).toFixed(3)} ms`;
-  return `${+(ns / 1e9).toFixed(6)} s`;
-}
-
-// With as many digits as tell one step from the next.
-function rulerText(ns, step) {
-  const [unit, name] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']].find(([u]) => Math.abs(ns) >= u) || [1, 'ns'];
-  return `${(ns / unit).toFixed(Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9)))} ${name}`;
-}
-
 // Runs what a generator does without ever keeping the page from painting.
 function inSlices(work, onSlice) {
   return new Promise((resolve, reject) => {
     const channel = new MessageChannel();
+    let slices = 0;
     channel.port1.onmessage = () => {
       const until = performance.now() + 12;
       try {
@@ -55,174 +34,35 @@ function inSlices(work, onSlice) {
         return reject(error);
       }
       onSlice();
-      // Now and then it has to come behind a frame.
-      return Math.random() < 0.2 ? setTimeout(() => channel.port2.postMessage(0)) : channel.port2.postMessage(0);
+      // A message comes before a frame does, a timer behind it.
+      return ++slices % 4 ? channel.port2.postMessage(0) : setTimeout(() => channel.port2.postMessage(0));
     };
     channel.port2.postMessage(0);
   });
-}
-
-class Search {
-  constructor(model) {
-    this.model = model;
-    this.clear();
-  }
-
-  clear() {
-    this.found = []; // {t, ref} of events, or {t, lane, index} of slices that no event tells of
-    this.current = -1;
-    this.more = false;
-  }
-
-  *run(query) {
-    this.clear();
-    const {model} = this;
-    // In the text a backslash may stand behind it.
-    const pattern = query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/</g, '<\\\\*');
-    const n = model.time.length;
-    for (let i = 0; i < n && !this.more; i += 4096) {
-      this.searchLines(new RegExp(pattern, 'gi'), i, Math.min(n, i + 4096));
-      yield;
-    }
-    yield* this.searchNames(new RegExp(pattern, 'i'));
-    this.found.sort((a, b) => a.t - b.t);
-  }
-
-  searchLines(regexp, from, to) {
-    const {model} = this;
-    const start = model.offset.data[from];
-    const end = to < model.offset.length ? model.offset.data[to] : model.text.length;
-    const text = model.text.slice(start, end);
-    let event = from;
-    for (let found = regexp.exec(text); found && !this.more; found = regexp.exec(text)) {
-      while (event + 1 < to && model.offset.data[event + 1] - start <= found.index) event++;
-      this.add({t: model.time.data[event], ref: event});
-      if (event + 1 >= to) break;
-      regexp.lastIndex = model.offset.data[event + 1] - start;
-    }
-  }
-
-  *searchNames(regexp) {
-    const {model} = this;
-    const matches = model.names.map((name) => regexp.test(name));
-    if (!matches.includes(true)) return;
-    const nests = [];
-    for (const thread of model.threads.values()) nests.push(thread.nest);
-    for (const process of model.processes.values()) nests.push(process.instants, ...process.async.values());
-    for (const nest of nests) {
-      for (const lane of nest.lanes) {
-        for (let i = 0; i < lane.length && !this.more; i++) {
-          const ref = lane.ref.data[i];
-          if (ref < 0 && matches[lane.name.data[i]]) this.add({t: lane.start.data[i], lane, index: i});
-        }
-        yield;
-      }
-    }
-  }
-
-  add(item) {
-    if (this.found.length < FOUND_MAX) this.found.push(item);
-    else this.more = true;
-  }
-
-  // The next one, or the one before: of what is known already from the time t on.
-  step(way, t) {
-    if (!this.found.length) return null;
-    if (this.current < 0) {
-      const next = this.found.findIndex((item) => item.t >= t);
-      this.current = next < 0 ? 0 : next;
-    } else {
-      this.current = (this.current + way + this.found.length) % this.found.length;
-    }
-    return this.found[this.current];
-  }
-}
-
-// What a piece of time adds up to, by what lies in it.
-class Sums {
-  constructor(model, {from, to, top, bottom}, rows) {
-    this.model = model;
-    this.from = from;
-    this.to = to;
-    this.tables = {cpu: new Map(), states: new Map(), slices: new Map(), events: new Map()};
-    this.counters = [];
-    for (const row of rows) if (row.y + row.height > top && row.y < bottom) this.addRow(row);
-  }
-
-  add(table, key, ns, count = 1) {
-    const sum = this.tables[table].get(key);
-    if (!sum) {
-      this.tables[table].set(key, {ns, count, max: ns});
-      return;
-    }
-    sum.ns += ns;
-    sum.count += count;
-    if (ns > sum.max) sum.max = ns;
-  }
-
-  addRow(row) {
-    const {model, from, to} = this;
-    if (row.kind === 'events') {
-      const {events} = row.cpu;
-      for (let i = 0; i < events.length; i++) {
-        const event = events.data[i];
-        if (model.time.data[event] > to) break;
-        if (model.time.data[event] >= from) this.add('events', model.names[model.eventName.data[event]], 0);
-      }
-    } else if (row.kind === 'counter') {
-      this.addCounter(row.counter);
-    }
-    for (const lane of row.lanes) this.addLane(lane, row.kind === 'running');
-    if (row.thread) this.addStates(row.thread);
-  }
-
-  addLane(lane, isCpu) {
-    const {from, to} = this;
-    const {start, end, name, ref} = lane;
-    for (let i = Math.max(0, lane.at(from) - 1); i < lane.length && start.data[i] < to; i++) {
-      if (end.data[i] < from) continue;
-      const ns = Math.min(end.data[i], to) - Math.max(start.data[i], from);
-      if (isCpu) this.add('cpu', ref.data[i], ns);
-      else this.add('slices', name.data[i], ns);
-    }
-  }
-
-  addStates(thread) {
-    const {from, to, model} = this;
-    const {data: start, length: n} = thread.stateStart;
-    for (let i = Math.max(0, thread.stateStart.above(from) - 1); i < n && start[i] < to; i++) {
-      const ns = Math.min(i + 1 < n ? start[i + 1] : model.lastTime, to) - Math.max(start[i], from);
-      if (ns > 0) this.add('states', thread.state.data[i], ns);
-    }
-  }
-
-  addCounter(counter) {
-    const first = Math.max(0, counter.time.above(this.from) - 1);
-    const last = counter.time.above(this.to);
-    if (last > first) this.counters.push([counter.label, ...counter.range(first, last), last - first]);
-  }
 }
 
 class Viewer {
   constructor() {
     this.keys = new Set();
     this.dark = matchMedia('(prefers-color-scheme: dark)');
-    this.frames = [];
   }
 
   async start() {
-    this.wait = make('div', {id: 'wait', parent: document.body}, make('p', {}, 'Reading the trace …'), make('progress', {max: 1, value: 0}));
+    this.wait = make(
+      'div',
+      {id: 'wait', parent: document.body},
+      make('p', {}, 'Reading the trace …'),
+      make('progress', {max: 1, value: 0}),
+    );
     const take = (name) => {
       const block = document.querySelector(`script.${name}`);
       const text = block ? block.textContent : '';
       if (block) block.textContent = '';
       return text;
     };
-    const begun = performance.now();
     this.model = new Model(take('trace-data'), take('trace-more'));
     const bar = this.wait.querySelector('progress');
     await inSlices(this.model.load(), () => (bar.value = this.model.progress));
-    this.loadMs = performance.now() - begun;
     this.wait.remove();
     this.build();
     this.ready = true;
@@ -253,7 +93,8 @@ class Viewer {
     this.count = make('span', {parent: header, className: 'count'});
     this.help = make('dialog', {parent: document.body});
     const keys = make('table', {parent: this.help});
-    for (const [key, text] of KEYS_HELP) make('tr', {parent: keys}, make('td', {}, make('kbd', {}, key)), make('td', {}, text));
+    for (const [key, text] of KEYS_HELP)
+      make('tr', {parent: keys}, make('td', {}, make('kbd', {}, key)), make('td', {}, text));
     make('button', {parent: header, onclick: () => this.help.showModal()}, '?');
     this.help.onclick = () => this.help.close();
     this.head = make('canvas', {parent: document.body, id: 'head'});
@@ -301,7 +142,10 @@ class Viewer {
     const ratio = window.devicePixelRatio || 1;
     if (!width || !height) return;
     this.painter.resize(width, height, ratio);
-    for (const [canvas, h] of [[this.canvas, height], [this.head, HEAD]]) {
+    for (const [canvas, h] of [
+      [this.canvas, height],
+      [this.head, HEAD],
+    ]) {
       canvas.style.width = `${width}px`;
       canvas.style.height = `${h}px`;
     }
@@ -349,11 +193,8 @@ class Viewer {
     const ms = Math.min(50, now - (this.lastFrame || now));
     this.lastFrame = now;
     this.moveByKeys(ms || 16);
-    const begun = performance.now();
     this.painter.paint(this.scroll.scrollTop, {selection: this.selection, mark: this.mark, hover: this.hover});
     this.paintHead();
-    this.frames.push(performance.now() - begun);
-    if (this.frames.length > 600) this.frames.shift();
     if (this.keys.size) this.dirty();
     else this.lastFrame = 0;
   }
@@ -512,7 +353,11 @@ class Viewer {
     } else if (key === 'f') {
       const {selection, mark} = this;
       const target = selection || mark;
-      if (target) this.show(target.from - (target.to - target.from) * 0.05 - 50, target.to + (target.to - target.from) * 0.05 + 50);
+      if (target)
+        this.show(
+          target.from - (target.to - target.from) * 0.05 - 50,
+          target.to + (target.to - target.from) * 0.05 + 50,
+        );
     } else if (key === '/') {
       event.preventDefault();
       this.input.focus();
@@ -542,7 +387,13 @@ class Viewer {
     if (event.button !== 0 && event.button !== 1) return;
     const {painter} = this;
     const onHead = event.currentTarget === this.head;
-    const start = {x: event.offsetX, y: event.offsetY, from: painter.from, to: painter.to, scroll: this.scroll.scrollTop};
+    const start = {
+      x: event.offsetX,
+      y: event.offsetY,
+      from: painter.from,
+      to: painter.to,
+      scroll: this.scroll.scrollTop,
+    };
     if (onHead && start.y < OVERVIEW) this.centre(this.overviewT(start.x));
     const moves = onHead || event.shiftKey || event.button === 1;
     let moved = false;
@@ -648,7 +499,10 @@ class Viewer {
     this.tell(tables, 'slices by name', 'slices', 0, (name) => this.model.names[name]);
     this.tell(tables, 'events by name', 'events', 0, (name) => name);
     if (this.sums.counters.length) {
-      const rows = this.sums.counters.map(([label, ...numbers]) => [label, ...numbers.map((n) => n.toLocaleString('en'))]);
+      const rows = this.sums.counters.map(([label, ...numbers]) => [
+        label,
+        ...numbers.map((n) => n.toLocaleString('en')),
+      ]);
       addTable(tables, 'counters', ['', 'least', 'most', 'values'], rows);
     }
   }
@@ -661,7 +515,9 @@ class Viewer {
     const rows = all.slice(0, TABLE_ROWS).map(([key, {ns, count, max}]) => {
       const part = span ? [`${((ns / span) * 100).toFixed(1)} %`] : [];
       const times = count.toLocaleString('en');
-      return timed ? [labelOf(key), duration(ns), ...part, times, duration(ns / count), duration(max)] : [labelOf(key), times];
+      return timed
+        ? [labelOf(key), duration(ns), ...part, times, duration(ns / count), duration(max)]
+        : [labelOf(key), times];
     });
     if (all.length > TABLE_ROWS) rows.push([`and ${all.length - TABLE_ROWS} more`]);
     addTable(parent, caption, head, rows);
@@ -697,10 +553,14 @@ class Viewer {
     if (!item) return;
     this.tellCount();
     const cpu = item.lane ? -1 : this.model.cpuOf.data[item.ref];
-    const row = this.rows.reveal((r) => (item.lane ? r.lanes.includes(item.lane) : r.kind === 'events' && r.cpu.number === cpu));
+    const row = this.rows.reveal((r) =>
+      item.lane ? r.lanes.includes(item.lane) : r.kind === 'events' && r.cpu.number === cpu,
+    );
     if (!row) return;
     this.placeRows();
-    const hit = item.lane ? sliceHit(row, row.lanes.indexOf(item.lane), item.index) : eventHit(this.model, row, item.ref);
+    const hit = item.lane
+      ? sliceHit(row, row.lanes.indexOf(item.lane), item.index)
+      : eventHit(this.model, row, item.ref);
     const {from, to} = this.painter;
     if (hit.from < from || hit.from > to) this.centre(hit.from);
     const top = this.scroll.scrollTop;
@@ -708,74 +568,6 @@ class Viewer {
     this.selection = null;
     this.setMark(hit);
   }
-}
-
-function addTable(parent, caption, head, rows) {
-  const table = make('table', {parent}, make('caption', {}, caption));
-  const cells = (tag, values) => values.map((value, i) => make(tag, {className: i ? 'number' : ''}, value));
-  make('tr', {parent: table}, ...cells('th', head));
-  for (const row of rows) make('tr', {parent: table}, ...cells('td', row));
-}
-
-function absolute(model, t) {
-  const seconds = Math.floor(t / 1e9);
-  return `${Math.max(model.base, 0) + seconds}.${String(Math.round(t - seconds * 1e9)).padStart(9, '0')} s`;
-}
-
-// What is known of a hit: in words, and in those of the trace.
-function tell(model, hit) {
-  const {row, from, to} = hit;
-  const lines = [`${duration(from - model.firstTime)} · ${absolute(model, from)}`];
-  if (to > from) lines.unshift(duration(to - from));
-  if (hit.kind === 'loss') return {title: lossText(hit.loss), lines: [...lines, `of CPU ${row.cpu.number}`], text: ''};
-  if (hit.kind === 'state') return {title: STATE_NAMES[hit.state], lines: [...lines, row.label], text: ''};
-  if (hit.kind === 'running') return tellRunning(model, hit, lines);
-  const text = hit.ref >= 0 ? model.eventText(hit.ref).trim() : tellElement(model, hit.ref);
-  if (hit.kind === 'counter') {
-    return {title: `${row.label}: ${row.counter.value.data[hit.index].toLocaleString('en')}`, lines, text};
-  }
-  if (hit.kind === 'event') return {title: model.names[model.eventName.data[hit.ref]], lines: [...lines, `CPU ${row.cpu.number}`], text};
-  if (hit.kind === 'sample') return {title: `sample of ${model.element(hit.ref).name}`, lines: [...lines, row.label], text};
-  return {title: model.names[hit.lane.name.data[hit.index]], lines: [...lines, row.cpu ? `CPU ${row.cpu.number}` : row.label], text};
-}
-
-function tellRunning(model, hit, lines) {
-  const {events, number} = hit.row.cpu;
-  const thread = model.threads.get(hit.ref);
-  const process = thread && model.processes.get(thread.pid || thread.tid);
-  if (process && process.pid !== thread.tid) lines.push(`process ${process.name} ${process.pid}`);
-  lines.push(`CPU ${number}`);
-  // The switches that it began and ended with.
-  const texts = [];
-  for (const t of [hit.from, hit.to]) {
-    let low = 0;
-    let high = events.length;
-    while (low < high) {
-      const mid = (low + high) >>> 1;
-      if (model.time.data[events.data[mid]] < t) low = mid + 1;
-      else high = mid;
-    }
-    for (; low < events.length && model.time.data[events.data[low]] === t; low++) {
-      if (model.names[model.eventName.data[events.data[low]]] !== 'sched_switch') continue;
-      texts.push(model.eventText(events.data[low]).trim());
-      break;
-    }
-  }
-  return {title: model.threadLabel(hit.ref), lines, text: texts.join('\n')};
-}
-
-function tellElement(model, ref) {
-  const element = model.element(ref);
-  if (!element) return '';
-  const words = [];
-  if (element.cat) words.push(element.cat);
-  for (const key in element.args || {}) {
-    const value = element.args[key];
-    words.push(`${key}: ${typeof value === 'object' ? JSON.stringify(value) : value}`);
-  }
-  const frames = element.sf === undefined ? element.stack || [] : model.stack(element.sf);
-  if (element.weight > 1) words.push(`weight ${element.weight}`);
-  return [...words, ...frames.map((frame) => `  ${frame}`)].join('\n');
 }
 
 const viewer = new Viewer();

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What an event of the kernel's text means: functions by its name.
+
+// Each is called with the model as this.
+const HANDLERS = {
+  sched_switch({t, cpu, details}) {
+    const arrow = details.indexOf(' ==> next_comm=');
+    const prevAt = details.lastIndexOf(' prev_pid=', arrow);
+    const nextAt = details.lastIndexOf(' next_pid=');
+    if (arrow < 0 || prevAt < 0 || nextAt < arrow) return;
+    const prev = parseInt(details.slice(prevAt + 10), 10);
+    const next = parseInt(details.slice(nextAt + 10), 10);
+    const letters = details.slice(details.lastIndexOf('=', arrow - 1) + 1, arrow);
+    this.endRunning(cpu, t);
+    // The one that was switched to before this: where its end was not told, it is not known when it was.
+    if (cpu.tid > 0 && cpu.tid !== prev) this.loseSight(cpu, t);
+    if (prev > 0) this.leave(this.thread(prev), t, STATE_OF_LETTER[letters[0]] ?? State.SLEEPING);
+    cpu.tid = next;
+    cpu.since = t;
+    if (next <= 0) return;
+    const thread = this.thread(next);
+    if (!thread.name) thread.name = details.slice(arrow + 15, nextAt);
+    thread.enter(t, State.RUNNING);
+    thread.cpu = cpu;
+  },
+  sched_waking({t, details}) {
+    const at = details.lastIndexOf(' pid=');
+    const tid = parseInt(details.slice(at + 5), 10);
+    if (at < 0 || !(tid > 0)) return;
+    const thread = this.thread(tid);
+    if (thread.current !== State.RUNNING) thread.enter(t, State.RUNNABLE);
+  },
+  tracing_mark_write({t, index, thread, details}) {
+    const [letter, pid, name, value] = details.split('|');
+    if (letter === 'B') thread.nest.begin(t, this.intern(details.split('|').slice(2).join('|')), index, Kind.MARK);
+    else if (letter === 'E') thread.nest.end(t, Kind.MARK);
+    else if (letter === 'C') this.counter(name, +pid).push(t, +value, index);
+    else if (letter === 'S') this.asyncBegin(t, +pid, name, value, index);
+    else if (letter === 'F') this.asyncEnd(t, +pid, name, value);
+    else thread.nest.list.push(t, t, this.intern(details), index);
+  },
+  irq_handler_entry({t, index, cpu, details}) {
+    const [, number, name] = /^irq=(\d+) name=(.*)/.exec(details) || [, '?', details];
+    cpu.irq.begin(t, this.intern(`${name} (irq ${number})`), index, Kind.IRQ);
+  },
+  irq_handler_exit({t, cpu}) {
+    cpu.irq.end(t, Kind.IRQ);
+  },
+  softirq_entry({t, index, cpu, details}) {
+    const [, name] = /\[action=(.*)\]/.exec(details) || [, details];
+    cpu.softirq.begin(t, this.intern(name), index, Kind.IRQ);
+  },
+  softirq_exit({t, cpu}) {
+    cpu.softirq.end(t, Kind.IRQ);
+  },
+  workqueue_execute_start({t, index, thread, details}) {
+    const [, name] = /: function (.*)/.exec(details) || [, details];
+    thread.nest.begin(t, this.intern(name), index, Kind.WORK);
+  },
+  workqueue_execute_end({t, thread}) {
+    thread.nest.end(t, Kind.WORK);
+  },
+  sys_enter({t, index, thread, details}) {
+    enterSyscall(this, t, index, thread, details.slice(0, details.indexOf(' (')));
+  },
+  sys_exit({t, thread}) {
+    thread.nest.end(t, Kind.SYSCALL);
+  },
+  cpu_frequency({t, index, details}) {
+    const [, value, cpu] = /state=(\d+) cpu_id=(\d+)/.exec(details) || [];
+    if (cpu) this.counter(`CPU ${cpu} frequency (kHz)`, 'cpu').push(t, +value, index);
+  },
+  cpu_idle({t, index, details}) {
+    const [, value, cpu] = /state=(\d+) cpu_id=(\d+)/.exec(details) || [];
+    // 2^32 - 1: it left what it was in.
+    if (cpu) this.counter(`CPU ${cpu} idle state`, 'cpu').push(t, value === '4294967295' ? 0 : +value + 1, index);
+  },
+};
+HANDLERS.sched_wakeup = HANDLERS.sched_waking;
+HANDLERS.sched_wakeup_new = HANDLERS.sched_waking;
+
+// A thread is in one at a time: where its end is missing, it is over by now.
+function enterSyscall(model, t, index, thread, name) {
+  thread.nest.end(t, Kind.SYSCALL);
+  thread.nest.begin(t, model.intern(name), index, Kind.SYSCALL);
+}
+
+// An architecture's interrupts without a number, as tracepoints X_entry and X_exit.
+const VECTORS = new Set(
+  (
+    'ipi local_timer reschedule call_function call_function_single irq_work x86_platform_ipi error_apic ' +
+    'spurious_apic threshold_apic deferred_error_apic thermal_apic'
+  ).split(' '),
+);
+
+function findHandler(name) {
+  if (Object.hasOwn(HANDLERS, name)) return HANDLERS[name];
+  const [, call, way] = /^sys_(enter|exit)_(.+)$/.exec(name) || [];
+  if (call === 'enter') {
+    return function begin({t, index, thread}) {
+      enterSyscall(this, t, index, thread, way);
+    };
+  }
+  if (call === 'exit') return HANDLERS.sys_exit;
+  const [, vector, end] = /^(\w+)_(entry|exit)$/.exec(name) || [];
+  if (!VECTORS.has(vector)) return null;
+  if (end === 'exit') return HANDLERS.irq_handler_exit;
+  return function begin({t, index, cpu}) {
+    cpu.irq.begin(t, this.intern(vector), index, Kind.IRQ);
+  };
+}

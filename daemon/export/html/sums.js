@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What is asked of the whole trace: where a word is, and what a piece of time adds up to.
+
+const FOUND_MAX = 200000;
+
+class Search {
+  constructor(model) {
+    this.model = model;
+    this.clear();
+  }
+
+  clear() {
+    this.found = []; // {t, ref} of events, or {t, lane, index} of slices that no event tells of
+    this.current = -1;
+    this.more = false;
+  }
+
+  *run(query) {
+    this.clear();
+    const {model} = this;
+    // In the text a backslash may stand behind it.
+    const pattern = query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/</g, '<\\\\*');
+    const n = model.time.length;
+    for (let i = 0; i < n && !this.more; i += 4096) {
+      this.searchLines(new RegExp(pattern, 'gi'), i, Math.min(n, i + 4096));
+      yield;
+    }
+    yield* this.searchNames(new RegExp(pattern, 'i'));
+    this.found.sort((a, b) => a.t - b.t);
+  }
+
+  searchLines(regexp, from, to) {
+    const {model} = this;
+    const start = model.offset.data[from];
+    const end = to < model.offset.length ? model.offset.data[to] : model.text.length;
+    const text = model.text.slice(start, end);
+    let event = from;
+    for (let found = regexp.exec(text); found && !this.more; found = regexp.exec(text)) {
+      while (event + 1 < to && model.offset.data[event + 1] - start <= found.index) event++;
+      this.add({t: model.time.data[event], ref: event});
+      if (event + 1 >= to) break;
+      regexp.lastIndex = model.offset.data[event + 1] - start;
+    }
+  }
+
+  *searchNames(regexp) {
+    const {model} = this;
+    const matches = model.names.map((name) => regexp.test(name));
+    if (!matches.includes(true)) return;
+    const nests = [];
+    for (const thread of model.threads.values()) nests.push(thread.nest);
+    for (const process of model.processes.values()) nests.push(process.instants, ...process.async.values());
+    for (const nest of nests) {
+      for (const lane of nest.lanes) {
+        for (let i = 0; i < lane.length && !this.more; i++) {
+          const ref = lane.ref.data[i];
+          if (ref < 0 && matches[lane.name.data[i]]) this.add({t: lane.start.data[i], lane, index: i});
+        }
+        yield;
+      }
+    }
+  }
+
+  add(item) {
+    if (this.found.length < FOUND_MAX) this.found.push(item);
+    else this.more = true;
+  }
+
+  // The next one, or the one before: of what is known already from the time t on.
+  step(way, t) {
+    if (!this.found.length) return null;
+    if (this.current < 0) {
+      const next = this.found.findIndex((item) => item.t >= t);
+      this.current = next < 0 ? 0 : next;
+    } else {
+      this.current = (this.current + way + this.found.length) % this.found.length;
+    }
+    return this.found[this.current];
+  }
+}
+
+// What a piece of time adds up to, by what lies in it.
+class Sums {
+  constructor(model, {from, to, top, bottom}, rows) {
+    this.model = model;
+    this.from = from;
+    this.to = to;
+    this.tables = {cpu: new Map(), states: new Map(), slices: new Map(), events: new Map()};
+    this.counters = [];
+    for (const row of rows) if (row.y + row.height > top && row.y < bottom) this.addRow(row);
+  }
+
+  add(table, key, ns, count = 1) {
+    const sum = this.tables[table].get(key);
+    if (!sum) {
+      this.tables[table].set(key, {ns, count, max: ns});
+      return;
+    }
+    sum.ns += ns;
+    sum.count += count;
+    if (ns > sum.max) sum.max = ns;
+  }
+
+  addRow(row) {
+    const {model, from, to} = this;
+    if (row.kind === 'events') {
+      const {events} = row.cpu;
+      for (let i = row.cpu.seek(model.time, from); i < events.length && model.time.data[events.data[i]] <= to; i++) {
+        this.add('events', model.names[model.eventName.data[events.data[i]]], 0);
+      }
+    } else if (row.kind === 'counter') {
+      this.addCounter(row.counter);
+    }
+    for (const lane of row.lanes) this.addLane(lane, row.kind === 'running');
+    if (row.thread) this.addStates(row.thread);
+  }
+
+  addLane(lane, isCpu) {
+    const {from, to} = this;
+    const {start, end, name, ref} = lane;
+    for (let i = Math.max(0, lane.at(from) - 1); i < lane.length && start.data[i] < to; i++) {
+      if (end.data[i] < from) continue;
+      const ns = Math.min(end.data[i], to) - Math.max(start.data[i], from);
+      if (isCpu) this.add('cpu', ref.data[i], ns);
+      else this.add('slices', name.data[i], ns);
+    }
+  }
+
+  addStates(thread) {
+    const {from, to, model} = this;
+    const {data: start, length: n} = thread.stateStart;
+    for (let i = Math.max(0, thread.stateStart.above(from) - 1); i < n && start[i] < to; i++) {
+      const ns = Math.min(i + 1 < n ? start[i + 1] : model.lastTime, to) - Math.max(start[i], from);
+      if (ns > 0) this.add('states', thread.state.data[i], ns);
+    }
+  }
+
+  addCounter(counter) {
+    const first = Math.max(0, counter.time.above(this.from) - 1);
+    const last = counter.time.above(this.to);
+    if (last > first) this.counters.push([counter.label, ...counter.range(first, last), last - first]);
+  }
+}

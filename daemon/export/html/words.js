@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Numbers, hits and elements in words.
+
+function make(tag, {parent, ...properties} = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  if (parent) parent.append(element);
+  return element;
+}
+
+function duration(ns) {
+  const a = Math.abs(ns);
+  if (a < 1e3) return `${+ns.toFixed(0)} ns`;
+  if (a < 1e6) return `${+(ns / 1e3).toFixed(3)} µs`;
+  if (a < 1e9) return `${+(ns / 1e6).toFixed(3)} ms`;
+  return `${+(ns / 1e9).toFixed(6)} s`;
+}
+
+// With as many digits as tell one step from the next.
+function rulerText(ns, step) {
+  const [unit, name] = [
+    [1e9, 's'],
+    [1e6, 'ms'],
+    [1e3, 'µs'],
+  ].find(([u]) => Math.abs(ns) >= u) || [1, 'ns'];
+  return `${(ns / unit).toFixed(Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9)))} ${name}`;
+}
+
+function addTable(parent, caption, head, rows) {
+  const table = make('table', {parent}, make('caption', {}, caption));
+  const cells = (tag, values) => values.map((value, i) => make(tag, {className: i ? 'number' : ''}, value));
+  make('tr', {parent: table}, ...cells('th', head));
+  for (const row of rows) make('tr', {parent: table}, ...cells('td', row));
+}
+
+function absolute(model, t) {
+  const seconds = Math.floor(t / 1e9);
+  return `${Math.max(model.base, 0) + seconds}.${String(Math.round(t - seconds * 1e9)).padStart(9, '0')} s`;
+}
+
+// What is known of a hit: in words, and in those of the trace.
+function tell(model, hit) {
+  const {row, from, to} = hit;
+  const lines = [`${duration(from - model.firstTime)} · ${absolute(model, from)}`];
+  if (to > from) lines.unshift(duration(to - from));
+  if (hit.kind === 'loss') return {title: lossText(hit.loss), lines: [...lines, `of CPU ${row.cpu.number}`], text: ''};
+  if (hit.kind === 'state') return {title: STATE_NAMES[hit.state], lines: [...lines, row.label], text: ''};
+  if (hit.kind === 'running') return tellRunning(model, hit, lines);
+  const text = hit.ref >= 0 ? model.eventText(hit.ref).trim() : tellElement(model, hit.ref);
+  if (hit.kind === 'counter') {
+    return {title: `${row.label}: ${row.counter.value.data[hit.index].toLocaleString('en')}`, lines, text};
+  }
+  if (hit.kind === 'event')
+    return {title: model.names[model.eventName.data[hit.ref]], lines: [...lines, `CPU ${row.cpu.number}`], text};
+  if (hit.kind === 'sample')
+    return {title: `sample of ${model.element(hit.ref).name}`, lines: [...lines, row.label], text};
+  return {
+    title: model.names[hit.lane.name.data[hit.index]],
+    lines: [...lines, row.cpu ? `CPU ${row.cpu.number}` : row.label],
+    text,
+  };
+}
+
+function tellRunning(model, hit, lines) {
+  const {cpu} = hit.row;
+  const {events, number} = cpu;
+  const thread = model.threads.get(hit.ref);
+  const process = thread && model.processes.get(thread.pid || thread.tid);
+  if (process && process.pid !== thread.tid) lines.push(`process ${process.name} ${process.pid}`);
+  lines.push(`CPU ${number}`);
+  // The switches that it began and ended with.
+  const texts = [];
+  for (const t of [hit.from, hit.to]) {
+    for (let i = cpu.seek(model.time, t); i < events.length && model.time.data[events.data[i]] === t; i++) {
+      if (model.names[model.eventName.data[events.data[i]]] !== 'sched_switch') continue;
+      texts.push(model.eventText(events.data[i]).trim());
+      break;
+    }
+  }
+  return {title: model.threadLabel(hit.ref), lines, text: texts.join('\n')};
+}
+
+function tellElement(model, ref) {
+  const element = model.element(ref);
+  if (!element) return '';
+  const words = [];
+  if (element.cat) words.push(element.cat);
+  for (const key in element.args || {}) {
+    const value = element.args[key];
+    words.push(`${key}: ${typeof value === 'object' ? JSON.stringify(value) : value}`);
+  }
+  const frames = element.sf === undefined ? element.stack || [] : model.stack(element.sf);
+  if (element.weight > 1) words.push(`weight ${element.weight}`);
+  return [...words, ...frames.map((frame) => `  ${frame}`)].join('\n');
+}
