@@ -51,6 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	export(m.fd, "txt", NULL);
 	export(m.fd, "json", NULL);
+	export(m.fd, "html", NULL);
+	export(m.fd, "dat", NULL);
+	export(m.fd, "dat", &(struct perfetto_options){ .compression = PERFETTO_ZSTD });
 	export(m.fd, "pftrace", &(struct perfetto_options){ .compression = PERFETTO_PLAIN });
 	export(m.fd, "pftrace",
 	       &(struct perfetto_options){ .plain_sched = true, .compression = PERFETTO_DEFLATE });
