@@ -326,7 +326,7 @@ static int add_item(struct render *r, const struct item *item, size_t len, struc
 	return 0;
 }
 
-static int event_alone(struct render *r, const struct trace_event *ev, struct error *err)
+static inline int event_alone(struct render *r, const struct trace_event *ev, struct error *err)
 {
 	uint64_t weight = 0;
 	int e = r->ops->event(r->state, ev, &r->out->buf, &weight);
@@ -374,18 +374,22 @@ int render_learn(struct render *r, const struct trace_event *ev, struct error *e
 	return likely(!r->batches || is_known(r, ev)) ? 0 : learn(r, ev, err);
 }
 
-_hot_ int render_event(struct render *r, const struct trace_event *ev, struct error *err)
+/* Out of the way of those that are rendered alone. */
+static __attribute__((noinline)) int event_batched(struct render *r, const struct trace_event *ev,
+						   struct error *err)
 {
-	int e;
+	int e = render_learn(r, ev, err);
 
-	if (unlikely(!r->batches && r->threads > 1))
-		begin_batches(r);
-	if (r->threads == 1)
-		return event_alone(r, ev, err);
-	e = render_learn(r, ev, err);
 	if (unlikely(e < 0))
 		return e;
 	return add_item(r, &(struct item){ .ev = *ev }, ev->rec.len, err);
+}
+
+_hot_ int render_event(struct render *r, const struct trace_event *ev, struct error *err)
+{
+	if (unlikely(!r->batches && r->threads > 1))
+		begin_batches(r);
+	return r->threads == 1 ? event_alone(r, ev, err) : event_batched(r, ev, err);
 }
 
 int render_event_now(struct render *r, const struct trace_event *ev, struct error *err)

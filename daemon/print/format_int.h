@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 struct int_format {
 	uint8_t base; /* 8, 10 or 16 */
@@ -66,20 +69,43 @@ static inline char *format_dec(char *p, uint64_t v)
 	return v <= UINT32_MAX ? format_dec_u32(p, (uint32_t)v) : format_dec_long(p, v);
 }
 
+/* All sixteen digits. */
+#ifdef __SSE2__
+static inline void format_hex_digits(char *p, uint64_t v)
+{
+	const __m128i low = _mm_set1_epi8(15);
+	__m128i bytes, digits;
+
+	v = __builtin_bswap64(v);
+	bytes = _mm_loadl_epi64((const __m128i *)&v);
+	digits = _mm_unpacklo_epi8(_mm_and_si128(_mm_srli_epi16(bytes, 4), low),
+				   _mm_and_si128(bytes, low));
+	bytes = _mm_and_si128(_mm_cmpgt_epi8(digits, _mm_set1_epi8(9)),
+			      _mm_set1_epi8('a' - '0' - 10));
+	digits = _mm_add_epi8(_mm_add_epi8(digits, _mm_set1_epi8('0')), bytes);
+	_mm_storeu_si128((__m128i *)p, digits);
+}
+#else
+static inline void format_hex_digits(char *p, uint64_t v)
+{
+	for (int i = 14; i >= 0; i -= 2, v >>= 8)
+		memcpy(p + i, &format_hex_pairs[(v & 0xff) * 2], 2);
+}
+#endif
+
 static inline char *format_hex(char *p, uint64_t v)
 {
-	unsigned digits = v ? (67U - (unsigned)__builtin_clzll(v)) / 4 : 1;
+	unsigned digits;
 
-	char *end = p + digits, *q = end;
-
-	while (q - p >= 2) {
-		q -= 2;
-		memcpy(q, &format_hex_pairs[(v & 0xff) * 2], 2);
-		v >>= 8;
+	/* Many arguments are this small. */
+	if (v < 16) {
+		*p = format_hex_pairs[v * 2 + 1];
+		return p + 1;
 	}
-	if (q > p)
-		*p = format_hex_pairs[(v & 15) * 2 + 1];
-	return end;
+	digits = (67U - (unsigned)__builtin_clzll(v)) / 4;
+	/* Without zeros before them; what is written behind them is room. */
+	format_hex_digits(p, v << (64 - digits * 4));
+	return p + digits;
 }
 
 static inline char *format_hex_byte(char *p, uint8_t v)

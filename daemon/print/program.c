@@ -220,18 +220,19 @@ static inline __attribute__((always_inline)) int execute(struct run *r, bool che
 			r->truncated = true;
 			return 0;
 		}
+		/* Those that go on at once need no room that was not there before. */
 		switch (op->code) {
 		case OP_END:
 			return 0;
 		case OP_NOTHING:
-			break;
+			continue;
 		case OP_CONST:
 			run_push(r, op->imm);
-			break;
+			continue;
 		case OP_LOAD:
 			run_push(r, expr_normalize(load_uint(data + op->offset, op->size, r->swap),
 						   op->size, op->is_signed));
-			break;
+			continue;
 		case OP_BINARY_IMM:
 			if (likely(op->arg == '&'))
 				r->stack[r->depth - 1] &= op->imm;
@@ -241,30 +242,30 @@ static inline __attribute__((always_inline)) int execute(struct run *r, bool che
 			break;
 		case OP_DEC_S32:
 			r->w = put_signed(r->w, (int32_t)load_uint(data + op->offset, 4, false));
-			break;
+			continue;
 		case OP_DEC_U32:
 			r->w = format_dec_u32(r->w,
 					      (uint32_t)load_uint(data + op->offset, 4, false));
-			break;
+			continue;
 		case OP_DEC_S64:
 			r->w = put_signed(r->w, (int64_t)load_uint(data + op->offset, 8, false));
-			break;
+			continue;
 		case OP_DEC_U64:
 			r->w = format_dec(r->w, load_uint(data + op->offset, 8, false));
-			break;
+			continue;
 		case OP_HEX_U32:
 			r->w = format_hex(r->w, load_uint(data + op->offset, 4, false));
-			break;
+			continue;
 		case OP_HEX_U64:
 			r->w = format_hex(r->w, load_uint(data + op->offset, 8, false));
-			break;
+			continue;
 		case OP_DEC:
 			r->w = op->is_signed ? put_signed(r->w, (int64_t)run_pop(r))
 					     : format_dec(r->w, run_pop(r));
-			break;
+			continue;
 		case OP_HEX:
 			r->w = format_hex(r->w, run_pop(r));
-			break;
+			continue;
 		case OP_STR_STATIC:
 			put_string(r, op->offset);
 			break;

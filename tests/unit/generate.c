@@ -236,6 +236,21 @@ static void task_name(int32_t tid, char out[static 16])
 		snprintf(out, 16, "swapper/0");
 }
 
+/* As the recorder reads them before the first event: lines need not be searched for names. */
+static void put_tasks(struct generator *g)
+{
+	struct maker_task tasks[TASKS];
+	char names[TASKS][16];
+
+	for (int32_t i = 0; i < TASKS; i++) {
+		task_name(1000 + i, names[i]);
+		tasks[i] = (struct maker_task){
+			.tid = 1000 + i, .tgid = 1000, .comm = names[i], .start_ns = 1000000000
+		};
+	}
+	maker_tasks(&g->m, g->ts, 0, tasks, TASKS);
+}
+
 static void put_switch(struct generator *g)
 {
 	int32_t prev = g->running[g->cpu], next = prev ? 0 : 1000 + (int)(next_random(g) % TASKS);
@@ -470,6 +485,7 @@ int main(int argc, char **argv)
 		put_function_formats(&g);
 	} else {
 		put_kernel_formats(&g);
+		put_tasks(&g);
 	}
 	put_all(&g, argv[1], strtoull(argv[2], NULL, 10));
 	maker_end(&g.m);

@@ -346,7 +346,7 @@ void maker_tasks(struct maker *m, uint64_t boot_ns, uint32_t origin, const struc
 		 size_t count)
 {
 	Traced__Capture__Tasks message = TRACED__CAPTURE__TASKS__INIT;
-	Traced__Capture__Task task[8], *list[8];
+	Traced__Capture__Task task[32], *list[32];
 
 	assert_true(count <= ARRAY_SIZE(task));
 	for (size_t i = 0; i < count; i++) {

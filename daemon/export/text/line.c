@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "util/io.h"
+
 /* enum trace_flag_type */
 #define FLAG_IRQS_OFF 0x01
 #define FLAG_IRQS_NOSUPPORT 0x02 /* until 6.12 */
@@ -16,6 +18,7 @@
 
 #define CACHE_SIZE 256 /* a power of two */
 #define TEXT_MAX 108   /* comm, pid, tgid, their columns */
+#define TEXT_USUAL 32  /* of most tasks: a copy of known size is a few moves */
 
 struct cached {
 	uint64_t from_ts, until_ts; /* of the life that text names */
@@ -29,7 +32,7 @@ struct line {
 	struct line_form form;
 	bool tgid;
 	enum line_style style;
-	uint64_t second; /* of second_text */
+	uint64_t second_ts; /* the first that rounds into second_text's second */
 	uint32_t second_len;
 	char second_text[24];
 	char digits[200];   /* "00" to "99" */
@@ -140,6 +143,17 @@ static void make_tables(struct line *l)
 	}
 }
 
+#define ROUNDING 500 /* ns2usecs() rounds to the nearest */
+
+_cold_ static void fill_second(struct line *l, uint64_t ts)
+{
+	/* Beyond 2^64 - 500 the sum wraps, as in the kernel. */
+	uint64_t second = (ts + ROUNDING) / NSEC_PER_SEC;
+
+	l->second_ts = second * NSEC_PER_SEC - ROUNDING;
+	l->second_len = (uint32_t)sprintf(l->second_text, " %5llu.", (unsigned long long)second);
+}
+
 int line_new(struct line **ret, const struct trace_info *info, bool tgid, enum line_style style)
 {
 	struct line *l = calloc(1, sizeof(*l));
@@ -149,7 +163,7 @@ int line_new(struct line **ret, const struct trace_info *info, bool tgid, enum l
 	l->info = info;
 	l->tgid = tgid;
 	l->style = style;
-	l->second = UINT64_MAX;
+	fill_second(l, 0);
 	line_form_get(&l->form, info);
 	/* No reader takes a TGID without flags. */
 	if (style == LINE_PORTABLE)
@@ -235,31 +249,24 @@ static inline char *put_cpu(const struct line *l, char *p, uint32_t cpu)
 
 static inline char *put_time(struct line *l, char *p, uint64_t ts)
 {
-	uint64_t usecs, second;
-	uint32_t rest;
+	uint32_t usecs, pairs;
 
 	if (unlikely(l->form.counter))
 		return p + sprintf(p, " %12llu: ", (unsigned long long)ts);
-	/* ns2usecs() rounds to the nearest; beyond 2^64 - 500 it wraps, as there. */
-	usecs = (ts + 500) / 1000;
-	second = usecs / 1000000;
-	rest = (uint32_t)(usecs - second * 1000000);
-	if (unlikely(second != l->second)) {
-		l->second = second;
-		l->second_len =
-			(uint32_t)sprintf(l->second_text, " %5llu.", (unsigned long long)second);
-	}
+	if (unlikely(ts - l->second_ts >= NSEC_PER_SEC))
+		fill_second(l, ts);
+	usecs = (uint32_t)(ts - l->second_ts) / 1000;
+	pairs = usecs / 100;
 	memcpy(p, l->second_text, sizeof(l->second_text));
 	p += l->second_len;
-	memcpy(p, &l->digits[2 * (rest / 10000)], 2);
-	memcpy(p + 2, &l->digits[2 * (rest / 100 % 100)], 2);
-	memcpy(p + 4, &l->digits[2 * (rest % 100)], 2);
-	p[6] = ':';
-	p[7] = ' ';
+	memcpy(p, &l->digits[2 * (pairs / 100)], 2);
+	memcpy(p + 2, &l->digits[2 * (pairs % 100)], 2);
+	memcpy(p + 4, &l->digits[2 * (usecs % 100)], 2);
+	memcpy(p + 6, ": ", 2);
 	return p + 8;
 }
 
-void line_prefix(struct line *l, const struct trace_event *ev, struct buf *out)
+_hot_ void line_prefix(struct line *l, const struct trace_event *ev, struct buf *out)
 {
 	struct cached *c = &l->cache[(uint32_t)ev->pid & (CACHE_SIZE - 1)];
 	char *p = buf_reserve(out, TEXT_MAX + 64), *start = p;
@@ -269,18 +276,18 @@ void line_prefix(struct line *l, const struct trace_event *ev, struct buf *out)
 	if (unlikely(c->pid != ev->pid || !c->len || ev->rec.ts < c->from_ts ||
 		     ev->rec.ts >= c->until_ts))
 		fill_cache(l, c, ev->pid, ev->rec.ts);
-	memcpy(p, c->text, TEXT_MAX);
+	memcpy(p, c->text, TEXT_USUAL);
+	if (unlikely(c->len > TEXT_USUAL))
+		memcpy(p + TEXT_USUAL, c->text + TEXT_USUAL, TEXT_MAX - TEXT_USUAL);
 	p = put_cpu(l, p + c->len, ev->cpu);
-	*p++ = ']';
-	*p++ = ' ';
+	memcpy(p, "] ", 2);
+	p += 2;
 	if (likely(l->form.flags)) {
 		const char *preempt = l->preempt[ev->preempt_count];
 
 		memcpy(p, l->flags[ev->flags], 3);
-		p += 3;
-		*p++ = preempt[0];
-		if (preempt[1])
-			*p++ = preempt[1];
+		memcpy(p + 3, preempt, 2);
+		p += 4 + !!preempt[1];
 	}
 	p = put_time(l, p, ev->rec.ts);
 	out->len += (size_t)(p - start);
