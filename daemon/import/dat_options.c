@@ -340,10 +340,10 @@ int dat_options_v6(struct dat *d, uint64_t *at, struct error *err)
 int dat_options_v7(struct dat *d, struct error *err)
 {
 	_cleanup_buf_ struct buf memory = BUF_INIT;
-	uint64_t offset = d->options;
+	uint64_t offset = d->options, unpacked = 0;
 	unsigned count = 0;
 
-	/* They may be made to go round. */
+	/* They may be made to go round, a few bytes unpacked to many each time. */
 	for (int i = 0; i < OPTION_SECTIONS_MAX; i++) {
 		struct dat_cursor c;
 		uint64_t next = 0;
@@ -353,6 +353,9 @@ int dat_options_v7(struct dat *d, struct error *err)
 			r = read_options(d, &c, &count, &next, err);
 		if (r < 0 || !next)
 			return r;
+		unpacked += c.memory ? memory.len : 0;
+		if (unpacked > DAT_SECTION_MAX)
+			break;
 		offset = next;
 	}
 	return error_set(err, -EBADMSG, "its options have no end: the file is damaged");

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -355,6 +356,34 @@ static void test_endless_options(void **state _unused_)
 	expect_failure(&dat, NULL, -EBADMSG, "no end");
 }
 
+/* The same, a few kilobytes that are unpacked to many: not again and again. */
+static void test_endless_packed_options(void **state _unused_)
+{
+	const size_t size = 32 << 20;
+	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+	_cleanup_buf_ struct buf dat = BUF_INIT;
+	_cleanup_free_ uint8_t *options = calloc(1, size), *packed = malloc(1 << 20);
+	uLongf len = 1 << 20;
+	uint64_t at;
+
+	make_pages(&m, 8, false, 1);
+	make_dat(&(struct dat_maker){ .m = &m, .version = 7 }, &dat);
+	memcpy(dat.data + 18, "zlib", 4);
+	at = htole64(dat.len);
+	memcpy(dat.data + 24, &at, sizeof(at));
+	/* DONE, of 8 bytes: where more are. */
+	options[2] = 8;
+	memcpy(options + 6, &at, sizeof(at));
+	assert_int_equal(compress(packed, &len, options, size), Z_OK);
+	maker_u32(&m, &dat, 1U << 16); /* id 0, packed */
+	maker_u32(&m, &dat, 0);
+	maker_u64(&m, &dat, len + 8);
+	maker_u32(&m, &dat, (uint32_t)len);
+	maker_u32(&m, &dat, (uint32_t)size);
+	buf_append(&dat, packed, len);
+	expect_failure(&dat, NULL, -EBADMSG, "no end");
+}
+
 #define LATENCY "latency  "
 
 static void test_text_only(void **state _unused_)
@@ -575,6 +604,7 @@ int main(void)
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_endless_options),
+		cmocka_unit_test(test_endless_packed_options),
 		cmocka_unit_test(test_text_only),
 		cmocka_unit_test(test_written_machines),
 		cmocka_unit_test(test_written_once),
