@@ -38,6 +38,12 @@ static void fill_names(void *userdata)
 					     "searched for them");
 }
 
+/* struct trace_entry: type, flags, preempt_count, pid. */
+static bool is_usual(const struct common_fields *c)
+{
+	return c->flags_offset == 2 && c->preempt_offset == 3 && c->pid_offset == 4;
+}
+
 /* As far as give_record() reads: the sizes that a format tells may be too small for that. */
 static uint32_t least_record(const struct common_fields *common)
 {
@@ -132,6 +138,7 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 		task_table_set_filler(x->index.info.tasks, fill_names, x);
 	x->common = event_table_common(x->index.info.events);
 	x->least = least_record(x->common);
+	x->usual = is_usual(x->common) && !x->index.info.layout.big_endian;
 	x->print = event_table_find_name(x->index.info.events, "ftrace", "print");
 	x->kinds = calloc(EVENT_IDS, sizeof(*x->kinds));
 	if (!x->kinds)
@@ -215,15 +222,34 @@ static int look_closer(struct exporter *x, struct trace_event *ev, struct record
 	return r;
 }
 
+static inline void read_common(const struct exporter *x, struct trace_event *ev)
+{
+	const struct common_fields *c = x->common;
+	const uint8_t *data = ev->rec.data;
+	bool big = x->index.info.layout.big_endian;
+	uint64_t word;
+
+	if (likely(x->usual)) {
+		word = load_u64(data, false);
+		ev->id = (uint16_t)word;
+		ev->flags = (uint8_t)(word >> 16);
+		ev->preempt_count = (uint8_t)(word >> 24);
+		ev->pid = (int32_t)(word >> 32);
+		return;
+	}
+	ev->id = load_u16(data, big);
+	ev->flags = data[c->flags_offset];
+	ev->preempt_count = data[c->preempt_offset];
+	ev->pid = (int32_t)load_u32(data + c->pid_offset, big);
+}
+
 _hot_ static int give_record(struct exporter *x, const struct merge_item *item, struct error *err)
 {
 	const struct trace_info *info = &x->index.info;
-	const struct common_fields *common = x->common;
-	bool big = info->layout.big_endian;
 	struct trace_event ev = { .rec = item->rec, .cpu = item->cpu };
+	struct ledger_cpu *c = x->row;
 	struct event_kind *kind;
 	struct record next;
-	struct ledger_cpu *c;
 
 	/* The kernel never writes one: it is damage, though the page is whole. */
 	if (unlikely(item->rec.len < x->least)) {
@@ -237,17 +263,15 @@ _hot_ static int give_record(struct exporter *x, const struct merge_item *item, 
 				 },
 				 err);
 	}
-	ev.id = load_u16(item->rec.data, big);
-	ev.flags = item->rec.data[common->flags_offset];
-	ev.preempt_count = item->rec.data[common->preempt_offset];
-	ev.pid = (int32_t)load_u32(item->rec.data + common->pid_offset, big);
+	read_common(x, &ev);
 	kind = &x->kinds[ev.id];
 	if (unlikely(!kind->desc))
 		learn_kind(x, kind, ev.id);
 	kind->count++;
 	ev.desc = kind->desc;
 
-	c = ledger_find(&x->ledger, item->cpu);
+	if (unlikely(!c || c->row.cpu != item->cpu))
+		c = x->row = ledger_find(&x->ledger, item->cpu);
 	c->row.events++;
 	c->last_ts = item->rec.ts;
 	if (unlikely(!x->first_ts))
@@ -340,6 +364,7 @@ static int give_ripe(struct exporter *x, struct error *err)
 	int kind, r;
 
 	r = ledger_extend(&x->ledger, &x->index);
+	x->row = NULL;
 	if (r < 0)
 		return error_errno(err, r, "can't keep the account");
 	r = merge_extend(x->merge, x->index.ripe, err);

@@ -36,6 +36,8 @@ struct exporter {
 	uint64_t mark_ts; /* kernel events after it have to wait for it; UINT64_MAX: for none */
 	struct event_kind *kinds; /* owned; EVENT_IDS */
 	const struct common_fields *common;
+	bool usual; /* the common fields lie as in all kernels so far, of a little-endian machine */
+	struct ledger_cpu *row; /* of the last event; NULL: to be found */
 	uint64_t first_ts, last_ts;
 	struct segment segment;
 	bool after_loss;  /* which was told, but not the event behind it */

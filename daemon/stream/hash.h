@@ -11,16 +11,7 @@
 #include "traced/stream.h"
 
 /* header, its hash field taken as 0, and then the payload; of either machine order. */
-static inline uint64_t chunk_hash(const struct chunk_header *header, const struct iovec *payload,
-				  int count)
-{
-	struct chunk_header h = *header;
-	XXH3_state_t state;
+uint64_t chunk_hash(const struct chunk_header *header, const struct iovec *payload, int count);
 
-	h.hash = 0;
-	XXH3_64bits_reset(&state);
-	XXH3_64bits_update(&state, &h, sizeof(h));
-	for (int i = 0; i < count; i++)
-		XXH3_64bits_update(&state, payload[i].iov_base, payload[i].iov_len);
-	return XXH3_64bits_digest(&state);
-}
+/* As XXH3_64bits_update, in the widest registers that this machine has. */
+void hash_update(XXH3_state_t *state, const void *data, size_t len);

@@ -271,14 +271,14 @@ int stream_reader_verify(const struct stream_reader *r, const struct chunk *chun
 	zero_hash = h;
 	zero_hash.hash = 0;
 	XXH3_64bits_reset(&state);
-	XXH3_64bits_update(&state, &zero_hash, sizeof(zero_hash));
+	hash_update(&state, &zero_hash, sizeof(zero_hash));
 	for (uint32_t at = 0; at < chunk->length;) {
 		uint32_t n = MIN(chunk->length - at, 64U << 10);
 
 		rc = read_stored(r, chunk, at, n, scratch, err);
 		if (rc < 0)
 			return rc;
-		XXH3_64bits_update(&state, scratch->data, n);
+		hash_update(&state, scratch->data, n);
 		at += n;
 	}
 	if (!hash_is(&h, XXH3_64bits_digest(&state)))

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <xxhash.h>
 
+#include "stream/hash.h"
 #include "stream/reader.h"
 #include "stream/writer.h"
 #include "util/io.h"
@@ -266,9 +267,28 @@ static void what_is_no_stream_is_refused(void **state _unused_)
 	assert_int_equal(stream_reader_init(&r, tty, NULL), -ESPIPE);
 }
 
+/* Whatever registers it is made in, and however it is cut: the library's own. */
+static void hashes_are_the_librarys(void **state)
+{
+	static uint8_t data[4096];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * i >> 3);
+	for (size_t len = 0; len < sizeof(data); len += len < 600 ? 1 : 97) {
+		XXH3_state_t hash;
+
+		XXH3_64bits_reset(&hash);
+		for (size_t at = 0, n = 1; at < len; at += n, n = n * 2 + 5)
+			hash_update(&hash, data + at, MIN(n, len - at));
+		assert_true(XXH3_64bits_digest(&hash) == XXH3_64bits(data, len));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hashes_are_the_librarys),
 		cmocka_unit_test(chunks_come_back),
 		cmocka_unit_test(bytes_are_as_documented),
 		cmocka_unit_test(a_cut_stream_ends_at_its_last_whole_chunk),

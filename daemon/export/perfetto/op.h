@@ -70,7 +70,10 @@ struct pf_schema {
 	bool swap;
 	struct pf_event **events; /* owned; by id */
 	struct printer *printer;  /* owned */
-	struct buf made;	  /* the text of PF_STACK or PF_PRINTED in the event at hand */
+	int32_t pid;		  /* of the last event that was written, */
+	uint8_t pid_wire[8],
+		pid_len; /* and its field as the wire has it; pid_len 0: there was none */
+	struct buf made; /* the text of PF_STACK or PF_PRINTED in the event at hand */
 	struct pf_function *functions;
 	size_t function_count, function_slots;
 	struct buf new_symbols;

@@ -451,6 +451,13 @@ const struct pf_event *pf_schema_choose(const struct pf_schema *s, const struct 
 	return e->free_text;
 }
 
+/* Neighbours mostly are of one task. */
+static void learn_pid(struct pf_schema *s, int32_t pid)
+{
+	s->pid = pid;
+	s->pid_len = (uint8_t)(wire_uint(s->pid_wire, 2, (uint32_t)pid) - s->pid_wire);
+}
+
 _hot_ int pf_event_write(struct pf_schema *s, const struct pf_event *e,
 			 const struct trace_event *ev, struct buf *out)
 {
@@ -466,7 +473,10 @@ _hot_ int pf_event_write(struct pf_schema *s, const struct pf_event *e,
 		return -ENOMEM;
 	event = p = wire_open(start, 2);
 	p = wire_varint_wide(wire_tag(p, 1, WIRE_VARINT), ev->rec.ts);
-	p = wire_varint_wide(wire_tag(p, 2, WIRE_VARINT), (uint32_t)ev->pid);
+	if (unlikely(ev->pid != s->pid || !s->pid_len))
+		learn_pid(s, ev->pid);
+	memcpy(p, s->pid_wire, sizeof(s->pid_wire));
+	p += s->pid_len;
 	memcpy(p, e->tag, sizeof(e->tag));
 	message = p = p + e->tag_len + 1;
 	if (e->lead_len)
