@@ -4,6 +4,8 @@
 #include "print/builtin.h"
 #include "print/run.h"
 
+#define TRUNCATED "[truncated]"
+
 /* From offset in the record to the first NUL or the record's end. */
 static void put_string(struct run *r, uint64_t offset)
 {
@@ -117,29 +119,6 @@ static void to_msecs(struct run *r, const struct op *op)
 	else
 		j = j / hz * 1000 + (j % hz * 1000 + hz - 1) / hz;
 	run_push(r, (uint32_t)j);
-}
-
-/* The words behind the parent's address: there are some where they were asked for. */
-static void put_function_arguments(struct run *r, const struct op *op)
-{
-	print_arguments(r->p, load_uint(r->rec->data + op->offset, op->size, r->swap),
-			r->rec->data + op->need, (r->rec->len - op->need) / op->size,
-			run_enter_buf(r));
-	run_leave_buf(r);
-}
-
-/* Room for both names is in the bound. */
-static void put_function(struct run *r, const struct op *op)
-{
-	uint64_t parent = load_uint(r->rec->data + op->imm, op->size, r->swap);
-
-	r->w = print_ip(r->p, r->w, load_uint(r->rec->data + op->offset, op->size, r->swap));
-	if (unlikely(op->arg && r->rec->len > op->need))
-		put_function_arguments(r, op);
-	if (!parent || r->p->table->env.text.no_parent)
-		return;
-	memcpy(r->w, " <-", 3);
-	r->w = print_ip(r->p, r->w + 3, parent);
 }
 
 static int builtin(struct run *r, const struct op *op)
@@ -281,9 +260,6 @@ static inline __attribute__((always_inline)) int execute(struct run *r, bool che
 		case OP_SYSCALL_ARG:
 			put_syscall_arg(r, op);
 			break;
-		case OP_FUNCTION:
-			put_function(r, op);
-			break;
 		case OP_BUILTIN:
 			return builtin(r, op);
 		case OP_JUMP:
@@ -316,12 +292,52 @@ void program_prefetch(const struct program *prog, const struct printer *p, const
 	__builtin_prefetch(printer_slot(p, load_uint(rec->data + op->imm, op->size, swap)));
 }
 
+static uint64_t load_address(const struct printer *p, const struct record *rec, const struct op *op,
+			     uint64_t offset)
+{
+	return load_uint(rec->data + offset, op->size, p->table->swap);
+}
+
+/* There are more of the function tracer's events than of all others: op is the whole program. */
+_hot_ static int run_function(const struct op *op, uint32_t bound, struct printer *p,
+			      const struct record *rec, struct buf *out)
+{
+	char *w = buf_reserve(out, bound);
+	uint64_t parent;
+
+	if (unlikely(!w))
+		return -ENOMEM;
+	if (unlikely(rec->len < op->need)) {
+		buf_puts(out, TRUNCATED);
+		return buf_error(out) ?: -EBADMSG;
+	}
+	w = print_ip(p, w, load_address(p, rec, op, op->offset));
+	/* The words behind the parent's address: there are some where they were asked for. */
+	if (unlikely(op->arg && rec->len > op->need)) {
+		out->len = (size_t)(w - out->data);
+		print_arguments(p, load_address(p, rec, op, op->offset), rec->data + op->need,
+				(rec->len - op->need) / op->size, out);
+		w = buf_reserve(out, bound);
+		if (!w)
+			return -ENOMEM;
+	}
+	parent = load_address(p, rec, op, op->imm);
+	if (likely(parent && !p->table->env.text.no_parent)) {
+		memcpy(w, " <-", 3);
+		w = print_ip(p, w + 3, parent);
+	}
+	out->len = (size_t)(w - out->data);
+	return 0;
+}
+
 int program_run(const struct program *prog, struct printer *p, const struct record *rec,
 		struct buf *out)
 {
 	struct run r;
 	int e;
 
+	if (prog->ops->code == OP_FUNCTION)
+		return run_function(prog->ops, prog->bound, p, rec, out);
 	r.prog = prog;
 	r.p = p;
 	r.rec = rec;
@@ -338,7 +354,7 @@ int program_run(const struct program *prog, struct printer *p, const struct reco
 	if (r.no_memory || e == -ENOMEM)
 		return -ENOMEM;
 	if (r.truncated || e == -EBADMSG)
-		run_put(&r, "[truncated]", 11);
+		run_put(&r, TRUNCATED, strlen(TRUNCATED));
 	out->len = (size_t)(r.w - out->data);
 	return r.truncated ? -EBADMSG : e;
 }

@@ -57,7 +57,8 @@ enum op_code {
 	OP_SYSCALL_ARG,
 	OP_SYSCALL_BYTES,
 	OP_SYSCALL_TEXT,
-	OP_FUNCTION, /* the function tracer's: ip, its parent's at imm; arg: arguments may follow */
+	OP_FUNCTION, /* alone: the function tracer's ip, its parent's at imm; arg: arguments may
+			follow */
 	OP_BUILTIN,  /* another of ftrace's own events */
 
 	OP_JUMP,
