@@ -7,7 +7,6 @@ import subprocess
 from common import INSTANCES, TRACEFS
 
 GRAPH = {"set_graph_function": "vfs_read\ndo_sys_openat2\nvfs_write", "max_graph_depth": "4"}
-# "differs": what our text leaves out, as docs/text-fidelity.md says.
 CASES = {
     "function": dict(tracer="function", files={"set_ftrace_filter": "vfs_* *_fault\ntick_*"},
                      events=["sched/sched_switch"]),
@@ -16,7 +15,7 @@ CASES = {
     "function-user-stack": dict(tracer="function", options=["userstacktrace"], shows=["<user stack trace>"],
                                 files={"set_ftrace_filter": "vfs_open"},
                                 events=["sched/sched_process_exec"]),
-    "function-args": dict(tracer="function", options=["func-args"], differs="arguments",
+    "function-args": dict(tracer="function", options=["func-args"],
                           files={"set_ftrace_filter": "vfs_* *_fault"}),
     "graph": dict(tracer="function_graph", files=GRAPH,
                   events=["sched/sched_switch", "sched/sched_wakeup"],
@@ -33,8 +32,7 @@ CASES = {
                          views={"hex": ["funcgraph-retval-hex"]}),
     "graph-retaddr": dict(tracer="function_graph", options=["funcgraph-retaddr", "funcgraph-retval"],
                           files=GRAPH),
-    "graph-args": dict(tracer="function_graph", options=["funcgraph-args"], files=GRAPH,
-                       differs="arguments"),
+    "graph-args": dict(tracer="function_graph", options=["funcgraph-args"], files=GRAPH),
 }
 
 
@@ -81,8 +79,7 @@ def tracing(name, tracer):
 
 
 @contextlib.contextmanager
-def recorded_case(test, tracer, files=None, options=(), events=(), views=None, shows=None,
-                  differs=None):
+def recorded_case(test, tracer, files=None, options=(), events=(), views=None, shows=None):
     """A buffer with what the case's tracer has written of a load, its instance, or None for the
     top level; no buffer where the kernel has none of the options."""
     with tracing(test.name, tracer) as (buffer, instance):
