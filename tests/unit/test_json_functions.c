@@ -459,6 +459,95 @@ static void what_is_missing_is_said(void **state _unused_)
 		      "8 10500+100 outer entry=missing\n");
 }
 
+static void tell_returned_values(Traced__Capture__Header *h)
+{
+	h->tracer = (char *)"function_graph";
+	h->trace_options = (char *)"funcgraph-duration\nfuncgraph-retval\n";
+}
+
+#define ID_EXIT_VALUE 12
+
+static void leave_with(struct maker *m, uint64_t ts, uint64_t func, uint32_t depth, uint64_t took,
+		       uint64_t value)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(m, &b, func);
+	maker_u64(m, &b, value);
+	maker_u32(m, &b, depth);
+	maker_u32(m, &b, 0);
+	maker_u64(m, &b, ts - took);
+	maker_u64(m, &b, ts);
+	maker_event(m, ts, ID_EXIT_VALUE, 7, b.data, b.len);
+}
+
+/* CONFIG_FUNCTION_GRAPH_RETVAL, Linux 6.5, which Debian's kernels are built without. */
+static void make_returned_values(struct maker *m, const char *release)
+{
+	maker_init(m, 8, false, 4096);
+	m->header = tell_returned_values;
+	m->release = release;
+	maker_head(m);
+	maker_format(m, "ftrace", "funcgraph_entry", ID_ENTRY,
+		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n",
+		     "\"--> %ps (%d)\", (void *)REC->func, REC->depth");
+	maker_format(m, "ftrace", "funcgraph_exit", ID_EXIT_VALUE,
+		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned long retval;\toffset:16;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned int depth;\toffset:24;\tsize:4;\tsigned:0;\n"
+		     "\tfield:unsigned int overrun;\toffset:28;\tsize:4;\tsigned:0;\n"
+		     "\tfield:unsigned long long calltime;\toffset:32;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned long long rettime;\toffset:40;\tsize:8;\tsigned:0;\n",
+		     "\"<-- %ps (%d)\", (void *)REC->func, REC->depth");
+	maker_symbols(m, "0000000000001000 T outer\n"
+			 "0000000000003000 T leaf\n"
+			 "0000000000005000 T end\n");
+	page_begin(m, 10000);
+	entry(m, 10000, 7, OUTER, 0);
+	entry(m, 10100, 7, LEAF, 1);
+	leave_with(m, 10200, LEAF, 1, 50, 0x2a);
+	entry(m, 10300, 7, LEAF, 1);
+	leave_with(m, 10400, LEAF, 1, 50, 0xfffffff4); /* an int, -ENOMEM */
+	leave_with(m, 10500, OUTER, 0, 500, (uint64_t)-2);
+}
+
+static void assert_returned_text(const char *release, const char *leaf, const char *failed,
+				 const char *outer)
+{
+	const struct export_options options = { .format = "txt" };
+	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_export_result_ struct export_result result = { 0 };
+	char text[4096] = "";
+	struct maker m;
+
+	make_returned_values(&m, release);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	assert_int_equal(export_stream(m.fd, out, &options, &result, NULL), 0);
+	assert_true(pread_full(out, text, sizeof(text) - 1, 0) > 0);
+	if (!strstr(text, leaf) || !strstr(text, failed) || !strstr(text, outer))
+		fail_msg("%s", text);
+	maker_deinit(&m);
+}
+
+/* As print_graph_retval() of kernel/trace/trace_functions_graph.c, before 6.13 and since. */
+static void returned_values_are_told(void **state _unused_)
+{
+	struct maker m;
+
+	assert_returned_text("6.12.1", "  leaf(); /* = 0x2a */\n", "  leaf(); /* = -12 */\n",
+			     "} /* outer = -2 */\n");
+	assert_returned_text("6.18.0", "  leaf(); /* ret=0x2a */\n", "  leaf(); /* ret=-12 */\n",
+			     "} /* outer ret=-2 */\n");
+	make_returned_values(&m, "6.18.0");
+	assert_slices(&m, 0, FUNCTION_INSTANTS,
+		      "7 10000+500 outer ret=0xfffffffffffffffe\n"
+		      "7   10100+50 leaf ret=0x2a\n"
+		      "7   10300+50 leaf ret=0xfffffff4\n");
+}
+
 static void make_hits(struct maker *m)
 {
 	make_functions(m);
@@ -525,6 +614,7 @@ int main(void)
 		cmocka_unit_test(a_graph_is_slices),
 		cmocka_unit_test(equal_times_nest),
 		cmocka_unit_test(what_is_missing_is_said),
+		cmocka_unit_test(returned_values_are_told),
 		cmocka_unit_test(hits_are_instants),
 		cmocka_unit_test(runs_of_hits_are_slices),
 		cmocka_unit_test(a_view_has_its_words),
