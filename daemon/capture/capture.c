@@ -250,6 +250,7 @@ int capture_new(struct capture **ret, const struct capture_env *env,
 		c->rings[b].dir = -EBADF;
 	c->ring_mode = request->ring;
 	c->flush.wanted = request->streamed && !request->ring;
+	c->wants_mappings = functions_want_mappings(request);
 	c->may_go_off = functions_may_turn_off(request);
 	c->stream_limit = request->stream_limit;
 	c->epfd = epoll_create1(EPOLL_CLOEXEC);

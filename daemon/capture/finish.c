@@ -51,16 +51,26 @@ static int write_end(struct capture *c, enum capture_end reason)
 	return stream_write_message(&c->writer, CHUNK_END, &end.base);
 }
 
+static int finish_scans(struct capture *c)
+{
+	while (!c->names_done || c->mappings.processes) {
+		int r = capture_background_slice(c);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int finish_names(struct capture *c)
 {
-	int r = 0;
+	int r = finish_scans(c);
 
-	while (!c->names_done || c->mappings.processes) {
-		r = capture_background_slice(c);
-		if (r < 0)
-			break;
-	}
-	return r;
+	if (r < 0 || !c->wants_mappings)
+		return r;
+	/* Of programs that came since. */
+	capture_scan_mappings(c);
+	return finish_scans(c);
 }
 
 static bool is_empty(const struct ring *ring)

@@ -483,6 +483,14 @@ int functions_verify(const struct capture_request *request, int dir, struct erro
 	return 0;
 }
 
+bool functions_want_mappings(const struct capture_request *request)
+{
+	for (size_t i = 0; i < request->options.count; i++)
+		if (strcmp(request->options.items[i], "sym-userobj") == 0)
+			return true;
+	return false;
+}
+
 bool functions_may_turn_off(const struct capture_request *request)
 {
 	const struct capture_words *only = &request->functions.only;

@@ -49,7 +49,8 @@ struct capture {
 	const char *main; /* the instance; NULL: the top level */
 	bool has_tasks;
 	bool ring_mode;
-	bool may_go_off; /* a function's trigger turns it off, as it was asked to */
+	bool wants_mappings; /* for programs' stacks: read as it begins and as it ends */
+	bool may_go_off;     /* a function's trigger turns it off, as it was asked to */
 	uint64_t stream_limit;
 	struct cpu_set cpus; /* bits NULL: all */
 
@@ -105,6 +106,8 @@ void capture_check_on(struct capture *c);
 int capture_sampling_open(struct capture *c, const struct capture_request *request,
 			  struct error *err);
 int capture_sampling_start(struct capture *c);
+/* What programs have mapped, in slices: capture_background_slice. */
+void capture_scan_mappings(struct capture *c);
 int capture_sampling_stop(struct capture *c);
 /* Both instances on or off. */
 int capture_turn(struct capture *c, bool on);

@@ -19,22 +19,20 @@ int capture_sampling_open(struct capture *c, const struct capture_request *reque
 	return r < 0 ? error_errno(err, r, "cannot watch the rings of samples") : 0;
 }
 
+void capture_scan_mappings(struct capture *c)
+{
+	if (mapping_scan_start(&c->mappings, c->env.proc) < 0)
+		capture_warn(c, "%s cannot be read: programs' code has no names", c->env.proc);
+}
+
 int capture_sampling_start(struct capture *c)
 {
-	int r;
-
-	if (!c->sampler.hz)
-		return 0;
 	/* First the records of new mappings, then procfs: none is missed. */
-	r = sampler_start(&c->sampler, &c->writer);
-	if (r < 0)
-		return r;
-	if (mapping_scan_start(&c->mappings, c->env.proc) < 0)
-		capture_warn(c,
-			     "%s cannot be read: samples of programs that ran already have no "
-			     "functions",
-			     c->env.proc);
-	return 0;
+	int r = c->sampler.hz ? sampler_start(&c->sampler, &c->writer) : 0;
+
+	if (r == 0 && (c->sampler.hz || (c->wants_mappings && !c->ring_mode)))
+		capture_scan_mappings(c);
+	return r;
 }
 
 int capture_sampling_stop(struct capture *c)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "export/bounds.h"
+#include "export/user_places.h"
 #include "traced/mark_record.h"
 #include "util/parse.h"
 
@@ -115,6 +116,7 @@ static int add_header(struct loader *l, struct error *err)
 		       MIN(h->pointer_key.len, sizeof(env.pointer_key)));
 	if (event_table_new(&info->events, &env) < 0 || task_table_new(&info->tasks) < 0)
 		return error_errno(err, -ENOMEM, "can't begin the export");
+	event_table_set_user_places(info->events, user_place_find, info);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "print/builtin.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "print/format_int.h"
@@ -138,8 +139,29 @@ static void put_kernel_stack(struct view *v)
 	}
 }
 
+/* As seq_print_user_ip(): a path's newlines escaped, as in /proc/PID/maps. */
+static void put_user_ip(struct view *v, int32_t tgid, uint64_t ip)
+{
+	const struct event_table *t = v->p->table;
+	struct user_place place;
+	bool known = t->env.text.sym_userobj && t->user_places &&
+		     t->user_places(t->user_places_data, tgid, ip, &place);
+
+	for (size_t i = 0; known && i < place.path_len; i++) {
+		if (place.path[i] == '\n')
+			buf_puts(v->out, "\\012");
+		else
+			buf_putc(v->out, place.path[i]);
+	}
+	if (known)
+		buf_printf(v->out, "[+0x%" PRIx64 "]", ip - place.start);
+	if (!known || t->env.text.sym_addr)
+		buf_printf(v->out, " <%0*" PRIx64 ">", (int)t->env.word_size * 2, ip);
+}
+
 static void put_user_stack(struct view *v)
 {
+	int32_t tgid = v->p->table->env.text.sym_userobj ? (int32_t)get(v, "tgid") : 0;
 	unsigned word = v->p->table->env.word_size;
 	size_t len;
 	const uint8_t *at = tail(v, "caller", &len);
@@ -150,7 +172,9 @@ static void put_user_stack(struct view *v)
 
 		if (!ip)
 			break;
-		buf_printf(v->out, " =>  <%0*llx>\n", (int)word * 2, (unsigned long long)ip);
+		buf_puts(v->out, " => ");
+		put_user_ip(v, tgid, ip);
+		buf_putc(v->out, '\n');
 	}
 }
 

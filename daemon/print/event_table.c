@@ -396,6 +396,13 @@ void event_table_expect_symbols(struct event_table *t)
 	t->symbols->growing = true;
 }
 
+void event_table_set_user_places(struct event_table *t, user_place_source_t source,
+				 const void *userdata)
+{
+	t->user_places = source;
+	t->user_places_data = userdata;
+}
+
 bool event_table_has_symbols(const struct event_table *t)
 {
 	return t->symbols->source;

@@ -106,6 +106,17 @@ bool event_table_has_symbols(const struct event_table *t);
 size_t event_table_symbol_count(const struct event_table *t);
 /* Borrowed; NULL: the recording has none. */
 const struct symbols *event_table_symbols(const struct event_table *t);
+/* The file that a process had mapped at that address, and where the mapping begins. */
+struct user_place {
+	const char *path; /* borrowed; not ended */
+	size_t path_len;
+	uint64_t start;
+};
+/* Asked by any thread, where the recorded options want places of programs' code named. */
+typedef bool (*user_place_source_t)(const void *userdata, int32_t tgid, uint64_t address,
+				    struct user_place *ret);
+void event_table_set_user_places(struct event_table *t, user_place_source_t source,
+				 const void *userdata);
 /* Compiles all programs. */
 int event_table_seal(struct event_table *t, struct error *err);
 

@@ -42,8 +42,10 @@ struct event_table {
 	size_t count, cap;
 	struct common_fields common;
 	struct constants constants;
-	struct symbol_store *symbols; /* owned */
-	struct arguments *arguments;  /* owned; NULL: none */
+	struct symbol_store *symbols;	 /* owned */
+	struct arguments *arguments;	 /* owned; NULL: none */
+	user_place_source_t user_places; /* NULL: none */
+	const void *user_places_data;
 	struct printk_format *printk; /* sorted by address once sealed */
 	size_t printk_count, printk_cap;
 	bool swap; /* the recorded machine's byte order is not ours */

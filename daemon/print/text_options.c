@@ -36,6 +36,8 @@ static void set(struct text_options *o, const char *word, size_t len, bool on)
 		o->sym_offset = on;
 	else if (is(word, len, "sym-addr"))
 		o->sym_addr = on;
+	else if (is(word, len, "sym-userobj"))
+		o->sym_userobj = on;
 	for (size_t i = 0; i < ARRAY_SIZE(graph_options); i++)
 		if (is(word, len, graph_options[i].name))
 			o->graph = on ? o->graph | graph_options[i].bit

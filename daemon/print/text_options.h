@@ -26,6 +26,7 @@ struct text_options {
 	bool no_irq_info;
 	bool no_parent;		   /* noprint-parent */
 	bool sym_offset, sym_addr; /* of ftrace's own events */
+	bool sym_userobj;	   /* of programs' stacks */
 	bool no_sleep_time;	   /* nosleep-time: durations without what was slept */
 	unsigned graph;
 };

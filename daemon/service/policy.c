@@ -171,7 +171,8 @@ static int check_options(const struct start_plan *p, const struct manager *m, st
 					"only root may set the trace option '%s': it takes "
 					"what others write",
 					option);
-		if (strcmp(option, "userstacktrace") != 0 || m->config.users.raw_addresses)
+		if ((strcmp(option, "userstacktrace") != 0 && strcmp(option, "sym-userobj") != 0) ||
+		    m->config.users.raw_addresses)
 			continue;
 		error_set(err, -EPERM,
 			  "only root may set the trace option '%s': it shows addresses of any "

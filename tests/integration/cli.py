@@ -249,6 +249,21 @@ def one_process(test):
     check({int(e[1]) for e in events} == {sleeper.pid}, f"{ {e[1] for e in events} }")
 
 
+def stacks_of_a_program(test):
+    """As places in the files that it has mapped."""
+    sleeper = subprocess.Popen(["sh", "-c", "while :; do sleep 0.02; done"])
+    try:
+        for how in ([], ["--ring"]):
+            record(test, "-t", "500ms", "-P", sleeper.pid, "-e", "raw_syscalls:sys_enter", "-O", "userstacktrace",
+                   "-O", "sym-userobj", *how, "-o", "x.txt")
+            text = (test.dir / "x.txt").read_text(errors="replace")
+            check(re.search(r"<user stack trace>\n => /\S*\[\+0x[0-9a-f]+\]\n", text), f"no place in\n{text[-1000:]}")
+            (test.dir / "x.txt").unlink()
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
 def command_ends_it(test):
     start = time.monotonic()
     result = record(test, "-o", "x.json", "--", "sh", "-c", "sleep 0.5; exit 7")
@@ -562,7 +577,7 @@ def main():
     for case in (help_covers_all, completion, lists, json_end_to_end, all_formats_agree,
                  the_file_is_as_umask_says, default_name, quiet, outcome_as_json, standard_output,
                  reader_goes_away, filters_select, one_cpu, mono_clock, only_the_command,
-                 one_process, a_programs_probe, command_ends_it, interrupted,
+                 one_process, a_programs_probe, stacks_of_a_program, command_ends_it, interrupted,
                  interrupted_with_its_command,
                  killed, two_at_once, ring, losses_are_told,
                  extract_foreign, a_terminal_gets_a_line):

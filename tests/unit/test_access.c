@@ -227,6 +227,7 @@ static void what_reaches_beyond_is_roots(void **state)
 		{ { .option = "trace_printk_dest" }, "what others write" },
 		{ { .option = "copy_trace_marker" }, "what others write" },
 		{ { .option = "userstacktrace" }, "raw_addresses = yes" },
+		{ { .option = "sym-userobj" }, "raw_addresses = yes" },
 		{ { .function = "do_exit:traceoff" }, "triggers" },
 		{ { .function = "do_exit:mod:x:dump" }, "triggers" },
 		{ { .tracer = "function" }, "of all processes" },

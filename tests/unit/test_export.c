@@ -734,9 +734,69 @@ static void rings_may_differ_in_their_sub_buffers(void **state _unused_)
 	maker_deinit(&m);
 }
 
+static void name_user_code(Traced__Capture__Header *h)
+{
+	h->trace_options = (char *)"userstacktrace\nsym-userobj\n";
+}
+
+static void put_mapping(struct maker *m, uint64_t start, const char *path)
+{
+	Traced__Capture__Mapping mapping = TRACED__CAPTURE__MAPPING__INIT, *mappings = &mapping;
+	Traced__Capture__ProcessMappings process = TRACED__CAPTURE__PROCESS_MAPPINGS__INIT,
+					 *processes = &process;
+	Traced__Capture__Mappings message = TRACED__CAPTURE__MAPPINGS__INIT;
+
+	mapping.start = start;
+	mapping.end = start + 0x1000;
+	mapping.path.data = (uint8_t *)(uintptr_t)path;
+	mapping.path.len = strlen(path);
+	process.pid = 7;
+	process.n_mappings = 1;
+	process.mappings = &mappings;
+	message.n_processes = 1;
+	message.processes = &processes;
+	assert_int_equal(stream_write_message(&m->writer, CHUNK_MAPPINGS, &message.base), 0);
+}
+
+/* As seq_print_user_ip() of kernel/trace/trace_output.c, by what was mapped. */
+static void code_of_programs_is_placed(void **state _unused_)
+{
+	static const uint64_t stack[] = { 0x7f0000001010, 0x550000000020, 0x7f0000009000, 0 };
+	_cleanup_run_ struct run r = { .options = { .format = "txt" } };
+	_cleanup_buf_ struct buf data = BUF_INIT;
+	struct maker m;
+
+	maker_init(&m, 8, false, 4096);
+	m.header = name_user_code;
+	maker_head(&m);
+	maker_format(&m, "ftrace", "user_stack", 6,
+		     "\tfield:unsigned int tgid;\toffset:8;\tsize:4;\tsigned:0;\n"
+		     "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
+		     "\"%ps\", (void *)REC->caller[0]");
+	put_mapping(&m, 0x7f0000001000, "/usr/lib/libc.so.6");
+	put_mapping(&m, 0x550000000000, "/tmp/new\nline");
+	maker_u32(&m, &data, 7);
+	maker_u32(&m, &data, 0);
+	for (size_t i = 0; i < 8; i++)
+		maker_u64(&m, &data, i < ARRAY_SIZE(stack) ? stack[i] : 0);
+	page_begin(&m, 101 * S);
+	maker_event(&m, 101 * S, 6, 8, data.data, data.len);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_non_null(strstr(r.text, ": <user stack trace>\n"
+				       " => /usr/lib/libc.so.6[+0x10]\n"
+				       " => /tmp/new\\012line[+0x20]\n"
+				       " =>  <00007f0000009000>\n"));
+	maker_deinit(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(code_of_programs_is_placed),
 		cmocka_unit_test(rings_may_differ_in_their_sub_buffers),
 		cmocka_unit_test(text_is_the_kernels),
 		cmocka_unit_test(recorded_text_is_the_kernels),
