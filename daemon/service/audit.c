@@ -118,9 +118,32 @@ void audit_ended(const struct session *s, const char *how)
 		tell_losses(s, last);
 }
 
+bool audit_refusal_passes(uid_t uid)
+{
+	static struct {
+		uid_t uid;
+		struct log_limit limit;
+	} users[64];
+	size_t chosen = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++) {
+		/* Else the one whose time began first, an unused one above all. */
+		if (users[i].limit.since_ns < users[chosen].limit.since_ns)
+			chosen = i;
+		if (users[i].uid == uid && users[i].limit.burst) {
+			chosen = i;
+			break;
+		}
+	}
+	if (users[chosen].uid != uid || !users[chosen].limit.burst) {
+		users[chosen].uid = uid;
+		users[chosen].limit = (struct log_limit){ .burst = 20, .interval_s = 30 };
+	}
+	return log_limit_pass(&users[chosen].limit);
+}
+
 void audit_refused(const struct connection *c, const struct error *err)
 {
-	static struct log_limit limit = { .burst = 20, .interval_s = 30 };
 	struct details d = { 0 };
 	struct log_fields fields = {
 		.cpu = -1, .error = err->code, .message_id = AUDIT_REFUSED, .more = d.list
@@ -128,7 +151,7 @@ void audit_refused(const struct connection *c, const struct error *err)
 	char comm[32];
 
 	if ((err->code != EPERM && err->code != EUSERS && err->code != EDQUOT) ||
-	    c->manager->options.private || !log_limit_pass(&limit))
+	    c->manager->options.private || !audit_refusal_passes(c->uid))
 		return;
 	audit_comm(c->manager->env.proc, c->pid, comm);
 	add_client(&d, c->uid, c->pid, comm);

@@ -28,5 +28,10 @@ void audit_started(const struct session *s);
 const char *audit_reason(enum capture_end reason);
 /* It did until now; s->last is what became of it. how: "stopped", for programs too. */
 void audit_ended(const struct session *s, const char *how);
+/*
+ * Whether a refusal of this user's may be written down: so many in a while each, that none of them
+ * hides another's.
+ */
+bool audit_refusal_passes(uid_t uid);
 /* A request was refused for want of rights or within a limit; says no more than so much of it. */
 void audit_refused(const struct connection *c, const struct error *err);

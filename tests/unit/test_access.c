@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "service/audit.h"
 #include "service/connection.h"
 #include "service/policy.h"
 #include "service/session.h"
@@ -394,6 +395,19 @@ static void who_recorded_what_is_written_down(void **state)
 	close(kept);
 }
 
+static void refusals_of_one_user_hide_no_others(void **state _unused_)
+{
+	log_set_level(LOG_EMERG);
+	for (unsigned i = 0; i < 20; i++)
+		assert_true(audit_refusal_passes(9000));
+	for (unsigned i = 0; i < 20; i++)
+		assert_false(audit_refusal_passes(9000));
+	assert_true(audit_refusal_passes(9001));
+	/* More users than are remembered: the memory is bounded, and nobody is left out. */
+	for (uid_t uid = 2000; uid < 2200; uid++)
+		assert_true(audit_refusal_passes(uid));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +421,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(functions_of_ones_own_processes),
 		SERVICE_TEST(events_are_bounded_for_users),
 		SERVICE_TEST(a_reload_while_arming_changes_nothing),
+		cmocka_unit_test(refusals_of_one_user_hide_no_others),
 		SERVICE_TEST(clients_of_one_user_leave_room_for_others),
 	};
 	int r = service_test_begin(argc, argv);
