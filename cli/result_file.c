@@ -141,6 +141,49 @@ static int open_in_place(struct result_file *f, const char *path, struct error *
 	return f->fd < 0 ? error_errno(err, -errno, "%s", path) : 0;
 }
 
+/* sudo's caller is who asks, too. */
+static bool is_callers(uid_t owner)
+{
+	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", owner);
+	return owner == geteuid() || (sudo && strcmp(sudo, text) == 0);
+}
+
+/* As fs.protected_symlinks has it of the kernel, and it may be off: see proc_sys_fs(5). */
+static bool link_is_trusted(const char *path, const struct stat *link)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	struct stat st;
+
+	if (is_callers(link->st_uid))
+		return true;
+	if (!dir || stat(dir, &st) < 0)
+		return false;
+	return !(st.st_mode & S_ISVTX) || !(st.st_mode & S_IWOTH) || st.st_uid == link->st_uid;
+}
+
+/*
+ * In a folder that many may write to, a file or link of somebody else may lie under the name: by
+ * mistake, or to have root write where they can't. r: 0 or what stat() failed with; st: of what
+ * the path leads to.
+ */
+static int refuse_others(const char *path, int r, const struct stat *st, struct error *err)
+{
+	struct stat link;
+
+	if (lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && !link_is_trusted(path, &link))
+		error_set(err, -EPERM, "%s is a symbolic link of uid %u, and all may write there",
+			  path, link.st_uid);
+	else if (r == 0 && !is_callers(st->st_uid))
+		error_set(err, -EPERM, "%s is there already, and is uid %u's", path, st->st_uid);
+	else
+		return 0;
+	return error_hint(err, "remove it, or name another output with -o");
+}
+
 /* Splits what f->path leads to into f->dir_fd and f->base. A link is kept, its target replaced. */
 static int locate(struct result_file *f, bool part, struct error *err)
 {
@@ -193,8 +236,11 @@ static int open_file(struct result_file *ret, const char *path, bool part, struc
 		f.path = strdup(path);
 		if (!f.path)
 			return error_errno(err, -ENOMEM, "%s", path);
-		if (stat(path, &st) < 0 || S_ISREG(st.st_mode)) {
-			r = locate(&f, part, err);
+		r = stat(path, &st) < 0 ? -errno : 0;
+		if (r < 0 || S_ISREG(st.st_mode)) {
+			r = refuse_others(path, r, &st, err);
+			if (r == 0)
+				r = locate(&f, part, err);
 		} else if (S_ISDIR(st.st_mode)) {
 			error_set(err, -EISDIR, "%s is a directory", path);
 			r = error_hint(err, "name a file in it: -o %s%strace.json", path,
@@ -263,13 +309,24 @@ static int give_temp_name(struct result_file *f)
 	return -EEXIST;
 }
 
+/* Somebody else may have made a file of that name since result_file_open() looked. */
+static int check_name(const struct result_file *f)
+{
+	struct stat st;
+
+	if (f->fresh || fstatat(f->dir_fd, f->base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return is_callers(st.st_uid) ? 0 : -EPERM;
+}
+
 static int give_name(struct result_file *f)
 {
 	sigset_t old;
-	int r = 0;
+	int r;
 
 	block_fatal(&old);
-	if (!f->temp)
+	r = check_name(f);
+	if (!r && !f->temp)
 		r = give_temp_name(f);
 	if (!r && f->fresh)
 		r = name_rename_fresh(f->dir_fd, f->temp, f->base);

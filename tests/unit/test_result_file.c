@@ -255,6 +255,88 @@ static void a_name_taken_by_a_directory_loses_nothing(void **state _unused_)
 	result_file_force_named = false;
 }
 
+static void need_root(void)
+{
+	if (geteuid() != 0)
+		skip();
+}
+
+static void a_file_of_another_user_stays(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct result_file f;
+
+	need_root();
+	put("out.json", "theirs");
+	assert_int_equal(chown("out.json", 65534, 65534), 0);
+	assert_int_equal(result_file_open(&f, "out.json", &err), -EPERM);
+	assert_non_null(strstr(err.message, "65534"));
+	assert_int_equal(result_file_open_part(&f, "out.json", &err), -EPERM);
+	assert_int_equal(symlink("out.json", "link.json"), 0);
+	assert_int_equal(result_file_open(&f, "link.json", &err), -EPERM);
+	assert_int_equal(entries(), 2);
+	assert_content("out.json", "theirs");
+	/* But who came by sudo is the same person. */
+	assert_int_equal(setenv("SUDO_UID", "65534", 1), 0);
+	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	assert_int_equal(write_full(f.fd, "mine", 4), 0);
+	assert_int_equal(result_file_commit(&f, &err), 0);
+	result_file_deinit(&f);
+	unsetenv("SUDO_UID");
+	assert_content("out.json", "mine");
+}
+
+static void so_does_one_that_came_meanwhile(void **state _unused_)
+{
+	need_root();
+	for (int named = 0; named < 2; named++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_free_ char *path = NULL;
+		struct result_file f;
+
+		result_file_force_named = named;
+		assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+		assert_int_equal(write_full(f.fd, "dear", 4), 0);
+		put("out.json", "theirs");
+		assert_int_equal(chown("out.json", 65534, 65534), 0);
+		assert_int_equal(result_file_commit(&f, &err), -EPERM);
+		result_file_deinit(&f);
+		assert_content("out.json", "theirs");
+		path = saved_as(&err);
+		assert_content(path, "dear");
+		assert_int_equal(entries(), 2);
+		assert_int_equal(unlink(path), 0);
+		assert_int_equal(unlink("out.json"), 0);
+	}
+	result_file_force_named = false;
+}
+
+/* fs.protected_symlinks, whether it is on or not. */
+static void a_link_of_another_user_is_not_followed_where_all_may_write(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct result_file f;
+
+	need_root();
+	put("mine.json", "mine");
+	assert_int_equal(mkdir("shared", 0700), 0);
+	assert_int_equal(chown("shared", 65533, 65533), 0);
+	assert_int_equal(chmod("shared", 01777), 0);
+	assert_int_equal(symlink("../mine.json", "shared/out.json"), 0);
+	assert_int_equal(lchown("shared/out.json", 65534, 65534), 0);
+	assert_int_equal(result_file_open(&f, "shared/out.json", &err), -EPERM);
+	assert_non_null(strstr(err.message, "symbolic link"));
+	assert_content("mine.json", "mine");
+	/* The folder's owner may put them there, and one's own are followed. */
+	assert_int_equal(chown("shared", 65534, 65534), 0);
+	assert_int_equal(result_file_open(&f, "shared/out.json", &err), 0);
+	result_file_deinit(&f);
+	assert_int_equal(chown("shared", 65533, 65533), 0);
+	assert_int_equal(lchown("shared/out.json", 0, 0), 0);
+	assert_int_equal(result_file_open(&f, "shared/out.json", &err), 0);
+	result_file_deinit(&f);
+}
+
 static void a_directory_that_went_loses_nothing(void **state)
 {
 	for (int named = 0; named < 2; named++) {
@@ -396,6 +478,9 @@ int main(void)
 		T(a_fatal_signal_removes_a_named_temporary),
 		T(a_named_temporary_becomes_the_file),
 		T(a_name_taken_by_a_directory_loses_nothing),
+		T(a_file_of_another_user_stays),
+		T(so_does_one_that_came_meanwhile),
+		T(a_link_of_another_user_is_not_followed_where_all_may_write),
 		T(a_directory_that_went_loses_nothing),
 	};
 
