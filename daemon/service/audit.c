@@ -50,9 +50,11 @@ static void add_client(struct details *d, uid_t uid, pid_t pid, const char *comm
 void audit_started(const struct session *s)
 {
 	struct details d = { 0 };
-	struct log_fields fields = {
-		.session = s->name, .cpu = -1, .message_id = AUDIT_STARTED, .more = d.list
-	};
+	struct log_fields fields = { .session = s->name,
+				     .cpu = -1,
+				     .message_id = AUDIT_STARTED,
+				     .more = d.list,
+				     .keep = true };
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
 	add_client(&d, s->uid, s->pid, s->comm);
@@ -68,13 +70,14 @@ void audit_started(const struct session *s)
 static void tell_losses(const struct session *s, const Traced__Control__Session *last)
 {
 	struct details d = { 0 };
-	struct log_fields fields = {
-		.session = s->name, .cpu = -1, .message_id = AUDIT_LOST, .more = d.list
-	};
+	struct log_fields fields = { .session = s->name,
+				     .cpu = -1,
+				     .message_id = AUDIT_LOST,
+				     .more = d.list,
+				     .keep = true };
 
 	add(&d, "LOST=%" PRIu64, last->lost);
-	/* The client of a private daemon is told by tracectl. */
-	log_write(s->manager->options.private ? LOG_INFO : LOG_WARNING, &fields,
+	log_write(LOG_WARNING, &fields,
 		  "%s: %" PRIu64 " of %" PRIu64 " events were lost: the ring buffers of %" PRIu64
 		  " KiB a CPU were too small, or too much was asked for",
 		  s->name, last->lost, last->lost + last->events, last->buffer_bytes / 1024);
@@ -98,9 +101,11 @@ void audit_ended(const struct session *s, const char *how)
 	static const Traced__Control__Session nothing = TRACED__CONTROL__SESSION__INIT;
 	const Traced__Control__Session *last = s->last ?: &nothing;
 	struct details d = { 0 };
-	struct log_fields fields = {
-		.session = s->name, .cpu = -1, .message_id = AUDIT_ENDED, .more = d.list
-	};
+	struct log_fields fields = { .session = s->name,
+				     .cpu = -1,
+				     .message_id = AUDIT_ENDED,
+				     .more = d.list,
+				     .keep = true };
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
 	add_client(&d, s->uid, s->pid, s->comm);

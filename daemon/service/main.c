@@ -299,6 +299,9 @@ static int run(const struct arguments *a)
 	if (a->standalone)
 		forget_service_manager();
 	log_set_prefix(!a->manager.private && getenv("INVOCATION_ID"));
+	/* Its terminal is tracectl's, which tells more. */
+	if (a->manager.private)
+		log_keep_records();
 	come_first();
 	raise_descriptor_limit();
 	r = block_signals();

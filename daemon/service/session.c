@@ -34,7 +34,9 @@ static void drain(struct session *s);
 static void log_session(const struct session *s, int level, int error, const char *text)
 {
 	const char *id = level == LOG_WARNING ? AUDIT_CUT_SHORT : NULL;
-	struct log_fields fields = { s->name, -1, -error, id, NULL };
+	struct log_fields fields = {
+		.session = s->name, .cpu = -1, .error = -error, .message_id = id
+	};
 
 	log_write(level, &fields, "%s: %s", s->name, text);
 }

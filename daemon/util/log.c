@@ -13,7 +13,7 @@
 #include "util/visible.h"
 
 static int max_level = LOG_INFO;
-static bool prefixed;
+static bool prefixed, keeps_records;
 
 void log_set_level(int level)
 {
@@ -28,6 +28,11 @@ int log_get_level(void)
 void log_set_prefix(bool prefix)
 {
 	prefixed = prefix;
+}
+
+void log_keep_records(void)
+{
+	keeps_records = true;
 }
 
 /* systemd.exec(5): JOURNAL_STREAM has the device and inode of the stream that stderr was given. */
@@ -76,11 +81,20 @@ static void write_journal(int level, const struct log_fields *f, const char *tex
 		iov[n++] = (struct iovec){ (char *)(uintptr_t)f->more[i], strlen(f->more[i]) };
 	sd_journal_sendv(iov, n);
 }
+static void write_record(int level, const struct log_fields *f, const char *text)
+{
+	write_journal(level, f, text);
+}
 #else
 /* Its stream takes lines with a prefix, too; only the fields are lost. */
 static void write_journal(int level, const struct log_fields *f _unused_, const char *text)
 {
 	dprintf(STDERR_FILENO, "<%d>%s\n", level, text);
+}
+
+static void write_record(int level, const struct log_fields *f _unused_, const char *text)
+{
+	syslog(LOG_DAEMON | level, "%s", text);
 }
 #endif
 
@@ -91,14 +105,18 @@ void log_write(int level, const struct log_fields *fields, const char *fmt, ...)
 	const char *text;
 	va_list ap;
 
-	if (level > max_level)
+	bool record = keeps_records && fields && fields->keep;
+
+	if (level > max_level && !record)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(raw, sizeof(raw), fmt, ap);
 	va_end(ap);
 	buf_visible(&visible, raw, sizeof(raw));
 	text = buf_string(&visible) ?: "out of memory";
-	if (stderr_is_journal())
+	if (record)
+		write_record(level, fields, text);
+	else if (stderr_is_journal())
 		write_journal(level, fields, text);
 	else if (prefixed)
 		dprintf(STDERR_FILENO, "<%d>%s\n", level, text);

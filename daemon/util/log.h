@@ -18,6 +18,7 @@ struct log_fields {
 	int error;		 /* ERRNO=, positive, or 0 */
 	const char *message_id;	 /* MESSAGE_ID=, or NULL: the journal's catalog explains it */
 	const char *const *more; /* "NAME=value", at most LOG_MORE_MAX up to a NULL; or NULL */
+	bool keep;		 /* see log_keep_records() */
 };
 #define LOG_MORE_MAX 12
 
@@ -25,6 +26,10 @@ void log_set_level(int max_level);
 int log_get_level(void);
 /* A daemon that serves a terminal's command keeps its words plain. */
 void log_set_prefix(bool prefix);
+
+/* Of a program whose stderr is somebody's terminal: what says keep goes to the journal instead,
+ * whatever its level; without a journal nowhere. */
+void log_keep_records(void);
 
 void log_write(int level, const struct log_fields *fields, const char *fmt, ...) _printf_(3, 4);
 

@@ -152,4 +152,9 @@ check "nothing of the session is left" fails instances end
 check "nor of the socket's daemon" fails pgrep -x traced
 check "the journal knows the sessions" journal SESSION=lab
 
+# Without a service root's tracectl starts a daemon of its own.
+check "a recording without a service" tracectl record --name alone -e sched -t 200ms -o alone.txt
+check "is in the journal" eventually recorded SESSION=alone CLIENT_UID=0 MESSAGE_ID=b80e1af434d045ba8f095a86eee018a6
+check "and how long" recorded SESSION=alone MESSAGE_ID=0f6da06ef77e4e4bb3b46a6d7ef7399b
+
 finish
