@@ -275,9 +275,16 @@ static struct expr *print_flags(struct parser *p, bool wide)
 	if (!delim)
 		return NULL;
 	t = table(p);
-	if (t && delim->kind == EXPR_STRING) {
+	if (!t)
+		return NULL;
+	if (delim->kind == EXPR_STRING) {
 		t->delim = delim->text;
 		t->delim_len = delim->text_len;
+	} else if (delim->kind == EXPR_CONST && !delim->value) {
+		t->delim = ""; /* as the kernel does */
+	} else {
+		parser_unsupported(p, "a delimiter that is no string");
+		return NULL;
 	}
 	return table_node(p, EXPR_FLAGS, value, t, wide);
 }

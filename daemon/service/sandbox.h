@@ -14,11 +14,11 @@
 
 #include "util/error.h"
 
-/* AddressSanitizer takes terabytes of addresses, and its leak check new descriptors. */
-#if defined(__SANITIZE_ADDRESS__)
+/* Sanitizers take terabytes of addresses, and the leak check new descriptors. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANDBOX_SANITIZED 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define SANDBOX_SANITIZED 1
 #endif
 #endif

@@ -283,6 +283,7 @@ static void test_tables(void **state)
 	      "__print_flags(7, \"|\", { 1, \"A\" }, { 2, \"B\" }), "
 	      "__print_flags(8, \", \", { 1, \"A\" })",
 	      "|A|B|0x4|0x8");
+	check("\"%s\", __print_flags(5, ((void *)0), { 1, \"A\" }, { 4, \"B\" })", "AB");
 	/* An entry without a name ends the table; one of several bits goes first. */
 	check("\"%s\", __print_flags(7, \"+\", { 3, \"AB\" }, { 1, \"A\" }, { 0, ((void *)0) }, "
 	      "{ 4, \"C\" })",
@@ -600,6 +601,8 @@ static void test_refused(void **state)
 		"\"%d\", REC->comm",
 		"\"%y\", 1",
 		"\"%s\", __print_flags(1, \"|\", { REC->u8, \"a\" })",
+		"\"%s\", __print_flags(5, delimiter, { 1, \"A\" }, { 4, \"B\" })",
+		"\"%s\", __print_flags(5, 1, { 1, \"A\" }, { 4, \"B\" })",
 		"\"%d\", ({ int x; })",
 		"\"%d\", \"text\"",
 		"REC->u8",
