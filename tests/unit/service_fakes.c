@@ -31,7 +31,7 @@ int capture_new(struct capture **ret, const struct capture_env *env _unused_,
 {
 	struct capture *c;
 
-	usleep(fakes.arming_ms * 1000);
+	usleep(__atomic_load_n(&fakes.arming_ms, __ATOMIC_SEQ_CST) * 1000);
 	fakes.events[0] = '\0';
 	fakes.event_count = request->event_count;
 	for (size_t i = 0; i < request->event_count; i++) {

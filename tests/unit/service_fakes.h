@@ -22,5 +22,10 @@ struct fakes {
 };
 extern struct fakes fakes;
 
+static inline int captures(void)
+{
+	return __atomic_load_n(&fakes.captures, __ATOMIC_SEQ_CST);
+}
+
 /* Formats: "txt" copies the stream, "fail" reports ENOSPC, "crash", "hang", "mute" (no result),
  * "lie"; "raw" is one with addresses. */

@@ -66,7 +66,7 @@ int daemon_teardown(void **state)
 
 	manager_free(d->manager);
 	loop_free(d->loop);
-	assert_int_equal(fakes.captures, 0);
+	assert_int_equal(captures(), 0);
 	spool_files(d, true);
 	rmdir(d->spool);
 	rmdir(d->state);
@@ -263,14 +263,13 @@ void await_captures(struct daemon *d, int count)
 {
 	const struct timespec pause = { .tv_nsec = 5 * NSEC_PER_MSEC };
 
-	for (int i = 0; i < 1000 && __atomic_load_n(&fakes.captures, __ATOMIC_SEQ_CST) != count;
-	     i++) {
+	for (int i = 0; i < 1000 && captures() != count; i++) {
 		/* A loop that has ended takes no time, and the worker does. */
 		if (loop_has_ended(d->loop))
 			nanosleep(&pause, NULL);
 		turn(d, 5);
 	}
-	assert_int_equal(fakes.captures, count);
+	assert_int_equal(captures(), count);
 }
 
 int service_test_begin(int argc, char **argv)

@@ -104,7 +104,7 @@ static void a_users_recordings_fill_no_more_than_their_part(void **state)
 	rules(d)->spool_max = 100;
 	start_ok(d, &alice, "a", true);
 	assert_int_equal(spool_bytes_of(d->spool, ALICE), 0);
-	for (int i = 0; i < 40 && fakes.captures; i++) {
+	for (int i = 0; i < 40 && captures(); i++) {
 		feed();
 		turn(d, 5);
 	}

@@ -539,7 +539,7 @@ static void a_full_spool_ends_it_with_what_there_is(void **state)
 	d->manager->config.spool_max = 40;
 	start_ok(d, &c, "a", false);
 	for (int i = 0; i < 20; i++) {
-		if (fakes.captures)
+		if (captures())
 			feed();
 		turn(d, 5);
 	}
@@ -866,7 +866,7 @@ static uint64_t tell_start(struct daemon *d, struct client *c, const char *name,
 	Traced__Control__Start start = TRACED__CONTROL__START__INIT;
 	REQUEST(request, START, start, start);
 
-	fakes.arming_ms = 200;
+	__atomic_store_n(&fakes.arming_ms, 200, __ATOMIC_SEQ_CST);
 	start.name = (char *)name;
 	start.detached = detached;
 	start.ring = ring;
@@ -894,7 +894,7 @@ static void arming_holds_nobody_up(void **state)
 	assert_int_equal(reply->status->sessions[0]->state,
 			 TRACED__CONTROL__SESSION__STATE__ARMING);
 	done_with(reply);
-	assert_int_equal(fakes.captures, 0);
+	assert_int_equal(captures(), 0);
 	assert_error(start(d, &other, "a", false, false, 0), EEXIST, "\"a\"");
 	reply = hear(d, &c);
 	assert_int_equal(reply->id, id);
