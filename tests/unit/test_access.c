@@ -312,7 +312,7 @@ static void a_reload_while_arming_changes_nothing(void **state)
 	Reply *reply;
 
 	set_words(&rules(d)->events_denied, "kvm");
-	fakes.arming_ms = 100;
+	__atomic_store_n(&fakes.arming_ms, 100, __ATOMIC_SEQ_CST);
 	greet_as(d, &alice, ALICE);
 	tell(&alice, &request, -1);
 	turn(d, 20);
