@@ -180,7 +180,7 @@ static inline void compact_added(struct pf_bundle *b)
 	b->compact_count++;
 }
 
-/* 1: written compactly; 0: has to be written plain. */
+/* 1: written compactly; 0: has to be written plain; -ENOMEM. */
 static inline int add_switch(struct pf_bundle *b, const struct pf_sched_layout *l,
 			     const struct trace_event *ev)
 {
@@ -203,8 +203,10 @@ static inline int add_switch(struct pf_bundle *b, const struct pf_sched_layout *
 	if (!inferable)
 		return 0;
 	comm = intern_comm(b, run->comm);
-	if (comm < 0 || !compact_has_room(b))
+	if (comm < 0)
 		return 0;
+	if (!compact_has_room(b))
+		return -ENOMEM;
 	pack(b, SWITCH_TIMESTAMP, ev->rec.ts - b->switch_ts);
 	pack(b, SWITCH_PREV_STATE,
 	     (uint64_t)load_long(l, d + l->sw.prev_state, l->sw.prev_state_size));
@@ -225,8 +227,10 @@ static inline int add_waking(struct pf_bundle *b, const struct pf_sched_layout *
 	if (ev->rec.len < l->wk.size || !b->running.known || ev->pid != b->running.pid)
 		return 0;
 	comm = intern_comm(b, d + l->wk.comm);
-	if (comm < 0 || !compact_has_room(b))
+	if (comm < 0)
 		return 0;
+	if (!compact_has_room(b))
+		return -ENOMEM;
 	pack(b, WAKING_TIMESTAMP, ev->rec.ts - b->waking_ts);
 	pack(b, WAKING_PID, (uint64_t)(int64_t)load_s32(l, d + l->wk.pid));
 	pack(b, WAKING_TARGET_CPU, (uint64_t)(int64_t)load_s32(l, d + l->wk.target_cpu));
@@ -271,13 +275,16 @@ static _noinline_ int add_plain(struct pf_bundle *b, struct pf_schema *s,
 _hot_ int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct pf_sched_layout *l,
 			const struct trace_event *ev)
 {
+	int r = 0;
+
 	if (!b->start_ts)
 		b->start_ts = ev->rec.ts;
 	b->end_ts = ev->rec.ts;
-	if ((ev->id == l->switch_id && add_switch(b, l, ev)) ||
-	    (ev->id == l->waking_id && add_waking(b, l, ev)))
-		return 0;
-	return add_plain(b, s, ev);
+	if (ev->id == l->switch_id)
+		r = add_switch(b, l, ev);
+	else if (ev->id == l->waking_id)
+		r = add_waking(b, l, ev);
+	return r ? MIN(r, 0) : add_plain(b, s, ev);
 }
 
 void pf_bundle_lost(struct pf_bundle *b)
