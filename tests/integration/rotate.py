@@ -18,6 +18,7 @@ from perfetto_decode import Decoder, perfetto_events
 from stream import numbers_in, recording, write_marks
 
 MARKS = 3000
+MARKS_IN_2_S = 2000
 
 
 @contextlib.contextmanager
@@ -78,11 +79,14 @@ def read_all(test, files, ended_early=False):
     return events, numbers
 
 
-def check_row(numbers, count):
-    """0, 1, 2, ..."""
-    for n, (number, wanted) in enumerate(zip(numbers, range(count))):
-        check(number == wanted, f"marks are missing, doubled or disordered: {numbers[max(n - 5, 0):n + 20]}")
-    check(len(numbers) == count, f"{len(numbers)} marks of {count}, to {numbers[-1:]}")
+def check_row(numbers, count, unread=0):
+    """0, 1, 2, ..., count of them; among the last `unread` some may be missing."""
+    gap = next((n for n, number in enumerate(numbers) if number != n), len(numbers))
+    rest = numbers[gap:]
+    around = f"at {gap} of {count}: {numbers[max(gap - 5, 0):gap + 20]}"
+    check(rest == sorted(set(rest)) and (not rest or rest[0] > gap), f"marks are doubled or disordered {around}")
+    check(not rest or gap >= rest[-1] + 1 - unread, f"marks are missing {around}")
+    check(len(numbers) == count or unread, f"{len(numbers)} marks of {count}, to {numbers[-1:]}")
 
 
 def every_mark_is_in_one_file(test, ending, limit, least):
@@ -163,15 +167,16 @@ def a_crash_leaves_a_prefix(test, who, ending, *rotate):
     check(bool(rotate) == (len(files) > 1), f"{files}")
     check(test.files() == [f.name for f in files], f"{test.files()}")
     _, numbers = read_all(test, files, ended_early=True)
-    check_row(numbers, len(numbers))
+    # What a daemon that dies has not yet read of one CPU is lost, what it has of another is there.
+    unread = MARKS_IN_2_S if who == "daemon" else 0
+    check_row(numbers, len(numbers), unread)
     check(len(numbers) > MARKS / 10, f"only {len(numbers)} marks")
     # The rest is in the spool.
     rest = test.run("convert", next(iter(test.daemon.spool.iterdir())), "rest.txt")
     check(rest.status == 3, f"{rest}")
     _, after = read_text(test, test.dir / "rest.txt")
     check(after == sorted(set(after)) and after[-1] >= len(numbers) - 1, f"{after} of {len(numbers)}")
-    check(set(numbers) | set(after) == set(range(after[-1] + 1)),
-          f"{len(numbers)} marks are in the files, and not all others in the spool")
+    check_row(sorted(set(numbers) | set(after)), after[-1] + 1, unread)
 
 
 def a_full_disk(test, ending, *how):
