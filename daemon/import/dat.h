@@ -86,8 +86,8 @@ int dat_write(struct dat *d, struct stream_writer *w, struct error *err);
 /* dat_options.c: all options, from offset on. */
 int dat_options_v6(struct dat *d, uint64_t *at, struct error *err);
 int dat_options_v7(struct dat *d, struct error *err);
-/* NULL: no memory, or too many of them. */
-struct dat_buffer *dat_add_buffer(struct dat *d, const char *name, struct error *err);
+/* -ENOMEM, or -EBADMSG: too many of them. */
+int dat_add_buffer(struct dat *d, const char *name, struct dat_buffer **ret, struct error *err);
 /* The one that has brackets in a text as of the file trace_clock, else all of it. */
 void dat_clock_name(const char *text, size_t len, char ret[static 32]);
 

@@ -132,11 +132,10 @@ static int read_tables(struct dat *d, const char *kind, uint64_t at, struct erro
 		if (r == 0)
 			r = read_table(d, &d->buffers[i], table, d->cpus, err);
 	}
+	if (r == 0)
+		r = dat_add_buffer(d, "", &top, err);
 	if (r < 0)
 		return r;
-	top = dat_add_buffer(d, "", err);
-	if (!top)
-		return -err->code;
 	top->is_text = strncmp(kind, "latency", strlen("latency")) == 0;
 	if (top->is_text)
 		return 0;

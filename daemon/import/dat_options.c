@@ -70,24 +70,21 @@ void dat_clock_name(const char *text, size_t len, char ret[static 32])
 		strcpy(ret, "x86-tsc");
 }
 
-struct dat_buffer *dat_add_buffer(struct dat *d, const char *name, struct error *err)
+int dat_add_buffer(struct dat *d, const char *name, struct dat_buffer **ret, struct error *err)
 {
 	struct dat_buffer *all, *b;
 
-	if (d->buffer_count == DAT_BUFFERS_MAX) {
-		error_set(err, -EBADMSG, "it has more than %d buffers", DAT_BUFFERS_MAX);
-		return NULL;
-	}
+	if (d->buffer_count == DAT_BUFFERS_MAX)
+		return error_set(err, -EBADMSG, "it has more than %d buffers", DAT_BUFFERS_MAX);
 	all = reallocarray(d->buffers, d->buffer_count + 1, sizeof(*all));
-	if (!all) {
-		error_errno(err, -ENOMEM, "can't load its options");
-		return NULL;
-	}
+	if (!all)
+		return error_errno(err, -ENOMEM, "can't load its options");
 	d->buffers = all;
 	b = &all[d->buffer_count++];
 	*b = (struct dat_buffer){ .page_size = d->page_size };
 	snprintf(b->name, sizeof(b->name), "%s", name);
-	return b;
+	*ret = b;
+	return 0;
 }
 
 static int by_cpu(const void *a, const void *b)
@@ -157,11 +154,10 @@ static int read_buffer_v7(struct dat *d, bool is_text, struct dat_cursor *c, str
 		r = dat_string(c, name, sizeof(name), err);
 	if (r == 0)
 		r = dat_string(c, clock, sizeof(clock), err);
+	if (r == 0)
+		r = dat_add_buffer(d, name, &b, err);
 	if (r < 0)
 		return r;
-	b = dat_add_buffer(d, name, err);
-	if (!b)
-		return -err->code;
 	dat_clock_name(clock, strlen(clock), b->clock);
 	b->is_text = is_text;
 	if (is_text)
@@ -185,11 +181,10 @@ static int read_buffer_v6(struct dat *d, struct dat_cursor *c, struct error *err
 	r = dat_u64(c, &offset, err);
 	if (r == 0)
 		r = dat_string(c, name, sizeof(name), err);
+	if (r == 0)
+		r = dat_add_buffer(d, name, &b, err);
 	if (r < 0)
 		return r;
-	b = dat_add_buffer(d, name, err);
-	if (!b)
-		return -err->code;
 	/* How many CPUs it has later options may tell: till then where the table is. */
 	b->cpus = calloc(1, sizeof(*b->cpus));
 	if (!b->cpus)

@@ -49,12 +49,14 @@ static uint64_t aligned(const struct dat_file *f, uint64_t offset)
 static int pad_to(struct dat_file *f, uint64_t offset, struct error *err)
 {
 	static const char zeros[4096];
+	int r;
 
 	while (dat_position(f) < offset) {
 		buf_append(&f->out->buf, zeros,
 			   (size_t)MIN(offset - dat_position(f), (uint64_t)sizeof(zeros)));
-		if (settle(f, err) < 0)
-			return -err->code;
+		r = settle(f, err);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
