@@ -46,6 +46,14 @@ static void set_word(struct marks_page_file *f, uint32_t word)
 	__atomic_store_n(&f->page->word, word, __ATOMIC_RELEASE);
 }
 
+/* Nobody else would take away what was made: it is no page of anybody's yet. */
+static int give_up(const char *path, bool made, int code, struct error *err)
+{
+	if (made)
+		unlink(path);
+	return error_errno(err, code, "%s", path);
+}
+
 int marks_page_open(struct marks_page_file *ret, const char *path, bool transient,
 		    struct error *err)
 {
@@ -57,15 +65,15 @@ int marks_page_open(struct marks_page_file *ret, const char *path, bool transien
 	if (fd < 0)
 		return fd;
 	if (getrandom(&daemon, sizeof(daemon), 0) != sizeof(daemon))
-		return error_errno(err, -errno, "random bytes");
+		return give_up(path, f.made, -errno, err);
 	p = mmap(NULL, MARKS_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
-		return error_errno(err, -errno, "%s", path);
+		return give_up(path, f.made, -errno, err);
 	f.page = p;
 	f.path = strdup(path);
 	if (!f.path) {
 		munmap(p, MARKS_PAGE_BYTES);
-		return error_errno(err, -ENOMEM, "%s", path);
+		return give_up(path, f.made, -ENOMEM, err);
 	}
 	/* A number that rings of the last daemon don't have. */
 	f.generation = MARKS_GENERATION_MIN + ((uint32_t)daemon & 0xffffff);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -225,12 +226,38 @@ static void test_page_of_the_killed(void **state _unused_)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* Without room for it in the address space. */
+static void test_page_that_fails(void **state _unused_)
+{
+	char path[80];
+	pid_t child;
+	int status;
+
+	snprintf(path, sizeof(path), "%s/that-fails", marks_folder);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		const struct rlimit none = { 0, 0 };
+		struct marks_page_file f;
+
+		_exit(setrlimit(RLIMIT_AS, &none) < 0 ||
+		      marks_page_open(&f, path, true, NULL) != -ENOMEM);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused_rings), cmocka_unit_test(test_lying_heads),
-		cmocka_unit_test(test_limits),	      cmocka_unit_test(test_rings_beyond_the_limit),
-		cmocka_unit_test(test_second_daemon), cmocka_unit_test(test_page_of_the_killed),
+		cmocka_unit_test(test_refused_rings),
+		cmocka_unit_test(test_lying_heads),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_rings_beyond_the_limit),
+		cmocka_unit_test(test_second_daemon),
+		cmocka_unit_test(test_page_of_the_killed),
+		cmocka_unit_test(test_page_that_fails),
 	};
 
 	return cmocka_run_group_tests(tests, marks_folder_make, marks_folder_remove);
