@@ -23,9 +23,9 @@ void functions_plan(struct plan *plan, const struct capture_request *request, co
 /* After plan_apply: an option that the tracer knows nothing of. dir: the buffer's. */
 int functions_verify(const struct capture_request *request, int dir, struct error *err);
 
-/* By a function's traceoff. */
 /* Whether programs' mappings are to be told, for the addresses in their stacks (sym-userobj). */
 bool functions_want_mappings(const struct capture_request *request);
+/* By a function's traceoff. */
 bool functions_may_turn_off(const struct capture_request *request);
 
 /* The top-level buffer can be taken: it is empty, and nobody traces into it. */

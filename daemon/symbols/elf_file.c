@@ -90,42 +90,45 @@ int elf_file_open(struct elf_file **ret, int fd, const char *path, const char *d
 	return 0;
 }
 
-/* Where a loaded program has that byte of the file. */
-static bool to_address(Elf *elf, uint64_t offset, GElf_Addr *ret)
+/* The loaded segment that has that byte of the file, or that address. */
+static bool find_segment(Elf *elf, uint64_t at, bool by_address, GElf_Phdr *ret)
 {
 	size_t count;
 
 	if (elf_getphdrnum(elf, &count) < 0)
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr ph;
+		uint64_t start;
 
-		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
-		    offset < ph.p_offset || offset - ph.p_offset >= ph.p_filesz)
+		if (!gelf_getphdr(elf, (int)i, ret) || ret->p_type != PT_LOAD)
 			continue;
-		*ret = offset - ph.p_offset + ph.p_vaddr;
-		return true;
+		start = by_address ? ret->p_vaddr : ret->p_offset;
+		if (at >= start && at - start < ret->p_filesz)
+			return true;
 	}
 	return false;
+}
+
+/* Where a loaded program has that byte of the file. */
+static bool to_address(Elf *elf, uint64_t offset, GElf_Addr *ret)
+{
+	GElf_Phdr ph;
+
+	if (!find_segment(elf, offset, false, &ph))
+		return false;
+	*ret = offset - ph.p_offset + ph.p_vaddr;
+	return true;
 }
 
 /* And the other way round. */
 static bool to_offset(Elf *elf, GElf_Addr address, uint64_t *ret)
 {
-	size_t count;
+	GElf_Phdr ph;
 
-	if (elf_getphdrnum(elf, &count) < 0)
+	if (!find_segment(elf, address, true, &ph))
 		return false;
-	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr ph;
-
-		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
-		    address < ph.p_vaddr || address - ph.p_vaddr >= ph.p_filesz)
-			continue;
-		*ret = address - ph.p_vaddr + ph.p_offset;
-		return true;
-	}
-	return false;
+	*ret = address - ph.p_vaddr + ph.p_offset;
+	return true;
 }
 
 /* Of several names of one place the one that counts is that which programs use. */
