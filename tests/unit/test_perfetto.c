@@ -694,6 +694,34 @@ static void trace_printk_becomes_an_instant(void **state _unused_)
 	assert_false(contains(&r, "\003str"));
 }
 
+static void a_machine_that_has_just_started(void **state _unused_)
+{
+	static const uint64_t times[] = { 1,	   127,		  128,	   (1 << 28) - 1,
+					  1 << 28, (1 << 28) + 1, 3 << 28, UINT64_C(1) << 40 };
+	_cleanup_run_ struct run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	size_t found = 0;
+
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		page_begin(&m, times[i]);
+		event_number(&m, times[i], 1, (uint32_t)i);
+		page_end(&m, 0);
+	}
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	run(&r, m.fd);
+	for (size_t i = 0; i < r.trace->n_packet; i++) {
+		const PB(TracePacket) *p = r.trace->packet[i];
+
+		if (p->data_case != DATA(FTRACE_EVENTS))
+			continue;
+		for (size_t j = 0; j < p->ftrace_events->n_event; j++)
+			assert_int_equal(p->ftrace_events->event[j]->timestamp, times[found++]);
+	}
+	assert_int_equal(found, ARRAY_SIZE(times));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -711,6 +739,7 @@ int main(void)
 		cmocka_unit_test(the_end_tells_the_counts),
 		cmocka_unit_test(free_text_becomes_an_instant),
 		cmocka_unit_test(trace_printk_becomes_an_instant),
+		cmocka_unit_test(a_machine_that_has_just_started),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,7 +72,9 @@ struct pf_schema {
 	struct printer *printer;  /* owned */
 	int32_t pid;		  /* of the last event that was written, */
 	uint8_t pid_wire[8],
-		pid_len; /* and its field as the wire has it; pid_len 0: there was none */
+		pid_len;    /* and its field as the wire has it; pid_len 0: there was none */
+	uint64_t time_high; /* the last event's time without its low 28 bits, not 0, */
+	uint8_t time_wire[8], time_len; /* and these bits as a varint */
 	struct buf made; /* the text of PF_STACK or PF_PRINTED in the event at hand */
 	struct pf_function *functions;
 	size_t function_count, function_slots;

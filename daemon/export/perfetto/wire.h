@@ -30,17 +30,30 @@ static inline unsigned wire_size(uint64_t value)
 	return (((63 - (unsigned)__builtin_clzll(value | 1)) * 9 + 9) >> 6) + 1;
 }
 
+/* 28 bits, seven to a byte. */
+static inline uint32_t wire_spread(uint32_t value)
+{
+	value = (value & 0x0fffc000) << 2 | (value & 0x3fff);
+	return (value & 0x3f803f80) << 1 | (value & 0x007f007f);
+}
+
 /* As wire_varint_wide, of a value that takes two to four bytes; writes four. */
 static inline uint8_t *wire_varint_middle(uint8_t *p, uint32_t value)
 {
 	unsigned more = wire_size(value) - 1;
-	uint32_t bytes = value;
+	uint32_t bytes = htole32(wire_spread(value) | 0x00808080U >> (24 - 8 * more));
 
-	bytes = (bytes & 0x0fffc000) << 2 | (bytes & 0x3fff);
-	bytes = (bytes & 0x3f803f80) << 1 | (bytes & 0x007f007f);
-	bytes = htole32(bytes | 0x00808080U >> (24 - 8 * more));
 	memcpy(p, &bytes, sizeof(bytes));
 	return p + more + 1;
+}
+
+/* The low 28 bits of a value that has more: four bytes, which the varint of the others follows. */
+static inline uint8_t *wire_varint_low(uint8_t *p, uint64_t value)
+{
+	uint32_t bytes = htole32(wire_spread((uint32_t)value) | 0x80808080U);
+
+	memcpy(p, &bytes, sizeof(bytes));
+	return p + sizeof(bytes);
 }
 
 /*

@@ -7,6 +7,9 @@
 #include "print/printer.h"
 #include "util/utf8.h"
 
+/* FtraceEvent's field numbers, besides the events'. */
+enum { EVENT_TIMESTAMP = 1, EVENT_PID = 2 };
+
 /* A field's bytes, checked against the record. */
 struct span {
 	const uint8_t *data;
@@ -455,7 +458,23 @@ const struct pf_event *pf_schema_choose(const struct pf_schema *s, const struct 
 static void learn_pid(struct pf_schema *s, int32_t pid)
 {
 	s->pid = pid;
-	s->pid_len = (uint8_t)(wire_uint(s->pid_wire, 2, (uint32_t)pid) - s->pid_wire);
+	s->pid_len = (uint8_t)(wire_uint(s->pid_wire, EVENT_PID, (uint32_t)pid) - s->pid_wire);
+}
+
+/* Its low 28 bits take four bytes; what is above them stays the same for a quarter of a second. */
+static inline uint8_t *put_time(struct pf_schema *s, uint8_t *p, uint64_t ts)
+{
+	uint64_t high = ts >> 28;
+
+	if (unlikely(!high))
+		return wire_uint(p, EVENT_TIMESTAMP, ts);
+	if (unlikely(high != s->time_high)) {
+		s->time_high = high;
+		s->time_len = (uint8_t)(wire_varint(s->time_wire, high) - s->time_wire);
+	}
+	p = wire_varint_low(wire_tag(p, EVENT_TIMESTAMP, WIRE_VARINT), ts);
+	memcpy(p, s->time_wire, sizeof(s->time_wire));
+	return p + s->time_len;
 }
 
 _hot_ int pf_event_write(struct pf_schema *s, const struct pf_event *e,
@@ -472,7 +491,7 @@ _hot_ int pf_event_write(struct pf_schema *s, const struct pf_event *e,
 	if (!start)
 		return -ENOMEM;
 	event = p = wire_open(start, 2);
-	p = wire_varint_wide(wire_tag(p, 1, WIRE_VARINT), ev->rec.ts);
+	p = put_time(s, p, ev->rec.ts);
 	if (unlikely(ev->pid != s->pid || !s->pid_len))
 		learn_pid(s, ev->pid);
 	memcpy(p, s->pid_wire, sizeof(s->pid_wire));
