@@ -154,7 +154,8 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 static int give_loss(struct exporter *x, const struct merge_item *item, struct error *err)
 {
 	ledger_loss(&x->ledger, item);
-	return x->ops->loss(x->sink, item->cpu, item->before_ts, item->after_ts, item->count, err);
+	return x->ops->loss(x->sink, item->event.cpu, item->before_ts, item->after_ts, item->count,
+			    err);
 }
 
 /* The recorder writes its mark once; its text alone tells it from others'. */
@@ -243,56 +244,60 @@ static inline void read_common(const struct exporter *x, struct trace_event *ev)
 	ev->pid = (int32_t)load_u32(data + c->pid_offset, big);
 }
 
-_hot_ static int give_record(struct exporter *x, const struct merge_item *item, struct error *err)
+/* The kernel never writes one: it is damage, though the page is whole. */
+static _noinline_ int give_too_short(struct exporter *x, const struct trace_event *ev,
+				     struct error *err)
 {
-	const struct trace_info *info = &x->index.info;
-	struct trace_event ev = { .rec = item->rec, .cpu = item->cpu };
+	x->too_short++;
+	return give_loss(x,
+			 &(struct merge_item){
+				 .event.cpu = ev->cpu,
+				 .after_ts = ev->rec.ts,
+				 .count = UINT64_MAX,
+				 .damaged = true,
+			 },
+			 err);
+}
+
+_hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct error *err)
+{
+	const uint64_t ts = ev->rec.ts;
 	struct ledger_cpu *c = x->row;
 	struct event_kind *kind;
 	struct record next;
+	int r;
 
-	/* The kernel never writes one: it is damage, though the page is whole. */
-	if (unlikely(item->rec.len < x->least)) {
-		x->too_short++;
-		return give_loss(x,
-				 &(struct merge_item){
-					 .cpu = item->cpu,
-					 .after_ts = item->rec.ts,
-					 .count = UINT64_MAX,
-					 .damaged = true,
-				 },
-				 err);
-	}
-	read_common(x, &ev);
-	kind = &x->kinds[ev.id];
+	if (unlikely(ev->rec.len < x->least))
+		return give_too_short(x, ev, err);
+	read_common(x, ev);
+	kind = &x->kinds[ev->id];
 	if (unlikely(!kind->desc))
-		learn_kind(x, kind, ev.id);
+		learn_kind(x, kind, ev->id);
 	kind->count++;
-	ev.desc = kind->desc;
+	ev->desc = kind->desc;
+	ev->next = NULL;
 
-	if (unlikely(!c || c->row.cpu != item->cpu))
-		c = x->row = ledger_find(&x->ledger, item->cpu);
+	if (unlikely(!c || c->row.cpu != ev->cpu))
+		c = x->row = ledger_find(&x->ledger, ev->cpu);
 	c->row.events++;
-	c->last_ts = item->rec.ts;
+	c->last_ts = ts;
 	if (unlikely(!x->first_ts))
-		x->first_ts = item->rec.ts;
-	if (unlikely(item->rec.ts < x->last_ts))
-		x->late += info->followed;
+		x->first_ts = ts;
+	if (unlikely(ts < x->last_ts))
+		x->late += x->index.info.followed;
 	else
-		x->last_ts = item->rec.ts;
-	if (unlikely(ev.rec.ts > x->mark_ts)) {
-		int r = give_marks(x, ev.rec.ts, err);
-
+		x->last_ts = ts;
+	if (unlikely(ts > x->mark_ts)) {
+		r = give_marks(x, ts, err);
 		if (r < 0)
 			return r;
 	}
 	if (unlikely(kind->special)) {
-		int r = look_closer(x, &ev, &next, err);
-
+		r = look_closer(x, ev, &next, err);
 		if (r < 0)
 			return r;
 	}
-	return x->ops->event(x->sink, &ev, err);
+	return x->ops->event(x->sink, ev, err);
 }
 
 /* How often the clock is looked at, and how often the caller is told. */
@@ -338,7 +343,7 @@ static struct export_result end_of_segment(const struct exporter *x)
 static int cut_before(struct exporter *x, const struct merge_item *item, int kind,
 		      struct error *err)
 {
-	uint64_t ts = kind == MERGE_RECORD ? item->rec.ts : item->after_ts;
+	uint64_t ts = kind == MERGE_RECORD ? item->event.rec.ts : item->after_ts;
 	bool after_loss = x->after_loss;
 	struct export_result said;
 	int r;
@@ -375,7 +380,7 @@ static int give_ripe(struct exporter *x, struct error *err)
 	while ((kind = merge_next(x->merge, &item, err)) > 0) {
 		r = likely(!x->out.framed) ? 0 : cut_before(x, &item, kind, &why);
 		if (likely(r == 0))
-			r = likely(kind == MERGE_RECORD) ? give_record(x, &item, &why)
+			r = likely(kind == MERGE_RECORD) ? give_record(x, &item.event, &why)
 							 : give_loss(x, &item, &why);
 		if (unlikely(r < 0))
 			return close_full(x, r, &why) ? 0 : error_move(err, &why);

@@ -117,7 +117,7 @@ struct ledger_cpu *ledger_search(struct ledger *l, uint32_t cpu)
 
 void ledger_loss(struct ledger *l, const struct merge_item *item)
 {
-	struct ledger_cpu *c = ledger_find(l, item->cpu);
+	struct ledger_cpu *c = ledger_find(l, item->event.cpu);
 
 	if (!c)
 		return;

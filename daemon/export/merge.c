@@ -345,7 +345,7 @@ int merge_extend(struct merge *m, uint64_t limit, struct error *err)
 static void give_loss(struct merge *m, struct cursor *c, struct merge_item *ret)
 {
 	*ret = (struct merge_item){
-		.cpu = c->cpu,
+		.event.cpu = c->cpu,
 		.before_ts = c->last_ts,
 		.after_ts = c->have_record ? c->next.ts : UINT64_MAX,
 		.count = c->lost,
@@ -373,7 +373,7 @@ static uint64_t find_rival(const struct merge *m)
 static inline bool next_in_page(struct merge *m, struct merge_item *ret)
 {
 	struct cursor *c = m->current;
-	int r = likely(c && !c->ahead) ? page_iter_next(&c->page, &ret->rec) : 0;
+	int r = likely(c && !c->ahead) ? page_iter_next(&c->page, &ret->event.rec) : 0;
 
 	if (unlikely(r <= 0)) {
 		if (r < 0)
@@ -381,14 +381,14 @@ static inline bool next_in_page(struct merge *m, struct merge_item *ret)
 		return false;
 	}
 	c->last_ts = c->next.ts;
-	if (unlikely(ret->rec.ts >= m->rival_ts)) {
-		c->next = ret->rec;
+	if (unlikely(ret->event.rec.ts >= m->rival_ts)) {
+		c->next = ret->event.rec;
 		m->current = NULL;
 		sift_down(m, 0);
 		return false;
 	}
-	c->next.ts = ret->rec.ts;
-	ret->cpu = c->cpu;
+	c->next.ts = ret->event.rec.ts;
+	ret->event.cpu = c->cpu;
 	return true;
 }
 
@@ -415,8 +415,8 @@ static _noinline_ int next_of_heap(struct merge *m, struct merge_item *ret, stru
 	}
 	m->current = c;
 	m->rival_ts = find_rival(m);
-	ret->cpu = c->cpu;
-	ret->rec = c->next;
+	ret->event.cpu = c->cpu;
+	ret->event.rec = c->next;
 	return MERGE_RECORD;
 }
 

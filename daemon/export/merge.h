@@ -10,7 +10,7 @@
 #pragma once
 
 #include "export/index.h"
-#include "print/record.h"
+#include "export/trace_event.h"
 
 #define MERGE_MEMORY (48U << 20)
 /* Where a sub-buffer each is more than this the stream is refused. */
@@ -23,8 +23,9 @@ enum merge_kind {
 };
 
 struct merge_item {
-	uint32_t cpu;
-	struct record rec; /* of a MERGE_RECORD; valid until the next call */
+	/* Its cpu is told, and of a MERGE_RECORD its rec, whose data are valid until the next call.
+	 */
+	struct trace_event event;
 	/* Of a MERGE_LOSS: */
 	uint64_t before_ts; /* of the CPU's last record before it; 0: none */
 	uint64_t after_ts;  /* UINT64_MAX: none follows */

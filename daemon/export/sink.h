@@ -11,23 +11,9 @@
 #include "export/export.h"
 #include "export/marks/mark.h"
 #include "export/output.h"
+#include "export/trace_event.h"
 #include "export/trace_info.h"
 #include "print/event_table.h"
-
-/* One event on its way to a sink. */
-struct trace_event {
-	const struct event *desc; /* NULL: no format was captured for id */
-	struct record rec;
-	/*
-	 * Of the function_graph tracer's events, if nothing is missing between: the
-	 * CPU's next record. NULL: there is none, or this is another's event.
-	 */
-	const struct record *next;
-	uint32_t cpu;
-	int32_t pid;
-	uint16_t id;
-	uint8_t flags, preempt_count; /* as the kernel stored them */
-};
 
 struct sink;
 struct stream_index;

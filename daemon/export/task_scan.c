@@ -294,7 +294,7 @@ int task_feed_advance(struct task_feed *f, struct error *err)
 		}
 		while (i < info->task_reading_count &&
 		       (kind == MERGE_END ||
-			reading_turn(f, info->task_readings[i]) <= item.rec.ts)) {
+			reading_turn(f, info->task_readings[i]) <= item.event.rec.ts)) {
 			const Traced__Capture__Tasks *tasks = info->task_readings[i++];
 
 			r = apply_reading(&f->scan, tasks, trace_ts_of_boot(info, tasks->boot_ns));
@@ -302,7 +302,7 @@ int task_feed_advance(struct task_feed *f, struct error *err)
 				return error_errno(err, r, "can't keep the names of tasks");
 			f->begun = true;
 		}
-		r = kind == MERGE_RECORD ? apply_event(&f->scan, &item.rec) : 0;
+		r = kind == MERGE_RECORD ? apply_event(&f->scan, &item.event.rec) : 0;
 		if (r < 0)
 			return error_errno(err, r, "can't keep the names of tasks");
 	} while (kind != MERGE_END);
@@ -396,13 +396,13 @@ int task_scan_names(struct stream_index *index, const struct stream_reader *read
 
 		if (kind != MERGE_RECORD)
 			continue;
-		ev = event_table_find(info->events, event_id(info, &item.rec));
+		ev = event_table_find(info->events, event_id(info, &item.event.rec));
 		if (!ev)
 			continue;
 		n = &named[ev->id % NAMED_EVENTS];
 		if (n->ev != ev)
 			find_pairs(n, ev);
-		if (take_names(info, n, &item.rec) < 0)
+		if (take_names(info, n, &item.event.rec) < 0)
 			return error_errno(err, -ENOMEM, "can't keep the names of tasks");
 	}
 	return kind;

@@ -137,7 +137,7 @@ static size_t run_print(void *userdata)
 	start();
 	for (int i = 0; i < EVENTS; i++) {
 		buf_clear(&out);
-		event_print(p, ev, &item.rec, &out);
+		event_print(p, ev, &item.event.rec, &out);
 	}
 	stop();
 	return EVENTS;

@@ -100,14 +100,14 @@ static void records_come_by_time_and_then_by_cpu(void **state _unused_)
 	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
 		uint32_t data[2];
 
-		memcpy(data, item.rec.data, sizeof(data));
-		assert_int_equal(data[0], item.cpu);
-		assert_int_equal(data[1], seen[item.cpu]);
-		seen[item.cpu]++;
-		assert_true(item.rec.ts > last_ts ||
-			    (item.rec.ts == last_ts && item.cpu >= last_cpu));
-		last_ts = item.rec.ts;
-		last_cpu = item.cpu;
+		memcpy(data, item.event.rec.data, sizeof(data));
+		assert_int_equal(data[0], item.event.cpu);
+		assert_int_equal(data[1], seen[item.event.cpu]);
+		seen[item.event.cpu]++;
+		assert_true(item.event.rec.ts > last_ts ||
+			    (item.event.rec.ts == last_ts && item.event.cpu >= last_cpu));
+		last_ts = item.event.rec.ts;
+		last_cpu = item.event.cpu;
 		total++;
 	}
 	assert_int_equal(total, CPUS * RECORDS);
@@ -147,8 +147,8 @@ static void large_chunks_are_read_in_parts(void **state _unused_)
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	for (uint32_t i = 0; i < BIG_COUNT; i++) {
 		assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
-		assert_int_equal(item.rec.ts, i);
-		assert_int_equal(item.cpu, 5);
+		assert_int_equal(item.event.rec.ts, i);
+		assert_int_equal(item.event.cpu, 5);
 	}
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 }
@@ -169,7 +169,7 @@ static void a_large_chunk_is_checked_before_its_first_part(void **state _unused_
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
 	assert_true(item.damaged);
-	assert_int_equal(item.cpu, 5);
+	assert_int_equal(item.event.cpu, 5);
 	assert_int_equal(item.count, UINT64_MAX);
 	assert_int_equal(item.before_ts, 0);
 	assert_int_equal(item.after_ts, UINT64_MAX);
@@ -205,19 +205,19 @@ static void losses_come_right_before_what_follows_them(void **state _unused_)
 	layout_of(&m, &l);
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
-	assert_int_equal(item.rec.ts, 5);
+	assert_int_equal(item.event.rec.ts, 5);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
-	assert_int_equal(item.rec.ts, 10);
+	assert_int_equal(item.event.rec.ts, 10);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
-	assert_int_equal(item.cpu, 1);
+	assert_int_equal(item.event.cpu, 1);
 	assert_int_equal(item.before_ts, 5);
 	assert_int_equal(item.after_ts, 20);
 	assert_int_equal(item.count, UINT64_MAX); /* 3, and what the damage cost */
 	assert_true(item.damaged);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
-	assert_int_equal(item.rec.ts, 20);
+	assert_int_equal(item.event.rec.ts, 20);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
-	assert_int_equal(item.rec.ts, 30);
+	assert_int_equal(item.event.rec.ts, 30);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 }
 

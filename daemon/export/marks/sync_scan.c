@@ -78,10 +78,10 @@ int sync_scan(struct sync_scan *ret, const struct stream_index *index,
 		return 0;
 	r = merge_new(&merge, &index->info.layout, &index->rings[BUFFER_MAIN], reader, err);
 	while (r >= 0 && (r = merge_next(merge, &item, err)) > 0) {
-		if (r != MERGE_RECORD || item.rec.len < 2 ||
-		    load_u16(item.rec.data, big) != print->id)
+		if (r != MERGE_RECORD || item.event.rec.len < 2 ||
+		    load_u16(item.event.rec.data, big) != print->id)
 			continue;
-		if (take_record(ret, &item.rec) < 0)
+		if (take_record(ret, &item.event.rec) < 0)
 			return error_errno(err, -ENOMEM, "can't keep clock sync marks");
 	}
 	return r;

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <stdint.h>
+
+#include "print/event_table.h"
+#include "print/record.h"
+
+/*
+ * One event on its way to a sink: the merge fills in where it comes from and its record, the
+ * exporter what the record begins with. It is not copied.
+ */
+struct trace_event {
+	const struct event *desc; /* NULL: no format was captured for id */
+	struct record rec;
+	/*
+	 * Of the function_graph tracer's events, if nothing is missing between: the
+	 * CPU's next record. NULL: there is none, or this is another's event.
+	 */
+	const struct record *next;
+	uint32_t cpu;
+	int32_t pid;
+	uint16_t id;
+	uint8_t flags, preempt_count; /* as the kernel stored them */
+};
