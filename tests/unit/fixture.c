@@ -31,6 +31,25 @@ void fixture_read_gz(const char *path, struct buf *out)
 	assert_non_null(buf_string(out));
 }
 
+void fixture_each_format(const char *kernel, fixture_format_t each, void *userdata)
+{
+	_cleanup_buf_ struct buf formats = BUF_INIT;
+	char path[512], *text;
+
+	snprintf(path, sizeof(path), TEST_DATA "/%s/formats.txt.gz", kernel);
+	fixture_read_gz(path, &formats);
+	text = formats.data;
+	assert_memory_equal(text, "## ", 3);
+	while (text) {
+		char *line = strchr(text, '\n'), *next = strstr(text + 3, "\n## ");
+		char system[64];
+
+		snprintf(system, sizeof(system), "%.*s", (int)(line - text - 3), text + 3);
+		each(userdata, system, line + 1, next ? (size_t)(next - line) : strlen(line + 1));
+		text = next ? next + 1 : NULL;
+	}
+}
+
 void fixture_export(const char *path, const struct export_options *options, struct buf *out)
 {
 	_cleanup_close_ int in = memfd_create("stream", MFD_CLOEXEC);

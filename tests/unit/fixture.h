@@ -5,7 +5,13 @@
 #include "export/export.h"
 #include "util/buf.h"
 
-/* Appends what a compressed file holds. */
+/* Appends what a file holds, compressed or plain. */
 void fixture_read_gz(const char *path, struct buf *out);
+/*
+ * Calls it for each event of a kernel: formats.txt.gz has a line "## SYSTEM" and the format file of
+ * each.
+ */
+typedef void (*fixture_format_t)(void *userdata, const char *system, const char *text, size_t len);
+void fixture_each_format(const char *kernel, fixture_format_t each, void *userdata);
 /* A compressed capture as a whole file of options' format, which buf_string() ends. */
 void fixture_export(const char *path, const struct export_options *options, struct buf *out);

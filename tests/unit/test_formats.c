@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <zlib.h>
 
+#include "fixture.h"
 #include "print/event_table.h"
 
 #define KERNEL "6.18.44"
@@ -32,55 +32,24 @@ static uint64_t random_u64(void)
 	return random_state ^= random_state << 17;
 }
 
-/* Plain or compressed. */
-static void read_fixture(const char *path, struct buf *out)
+static void add_format(void *userdata, const char *system, const char *text, size_t len)
 {
-	gzFile f = gzopen(path, "rb");
-	int n;
-
-	assert_non_null(f);
-	do {
-		char *p = buf_reserve(out, 1 << 16);
-
-		n = gzread(f, p, 1 << 16);
-		assert_true(n >= 0);
-		out->len += (size_t)n;
-	} while (n > 0);
-	gzclose(f);
-	assert_non_null(buf_string(out));
-}
-
-/* The fixture: for each event a line "## SYSTEM" and its format file. */
-static void add_formats(struct event_table *t, char *text)
-{
-	while (text && !strncmp(text, "## ", 3)) {
-		char *line = strchr(text, '\n'), *next = strstr(text + 3, "\n## ");
-		char system[64];
-
-		snprintf(system, sizeof(system), "%.*s", (int)(line - text - 3), text + 3);
-		assert_int_equal(event_table_add(t, system, line + 1,
-						 next ? (size_t)(next - line) : strlen(line + 1),
-						 NULL),
-				 0);
-		text = next ? next + 1 : NULL;
-	}
+	assert_int_equal(event_table_add(userdata, system, text, len, NULL), 0);
 }
 
 /* Without a kernel's constants its enumerators are left as they are called. */
 static struct event_table *make_table(const char *kernel, unsigned word_size, bool big_endian)
 {
 	const struct event_table_env env = { .word_size = word_size, .big_endian = big_endian };
-	_cleanup_buf_ struct buf formats = BUF_INIT, constants = BUF_INIT;
+	_cleanup_buf_ struct buf constants = BUF_INIT;
 	struct event_table *t;
 	char path[512];
 
-	snprintf(path, sizeof(path), TEST_DATA "/%s/formats.txt.gz", kernel);
-	read_fixture(path, &formats);
 	assert_int_equal(event_table_new(&t, &env), 0);
-	add_formats(t, formats.data);
+	fixture_each_format(kernel, add_format, t);
 	snprintf(path, sizeof(path), TEST_DATA "/%s/constants.txt", kernel);
 	if (access(path, R_OK) == 0) {
-		read_fixture(path, &constants);
+		fixture_read_gz(path, &constants);
 		assert_int_equal(event_table_add_enums(t, constants.data, constants.len), 0);
 	}
 	assert_int_equal(event_table_seal(t, NULL), 0);
@@ -368,7 +337,7 @@ static void test_damaged_formats(void **state)
 	_cleanup_buf_ struct buf formats = BUF_INIT;
 
 	(void)state;
-	read_fixture(TEST_DATA "/" KERNEL "/formats.txt.gz", &formats);
+	fixture_read_gz(TEST_DATA "/" KERNEL "/formats.txt.gz", &formats);
 	for (unsigned round = 0; round < 400; round++) {
 		size_t at = (size_t)random_u64() % (formats.len - 6000);
 		size_t len = 200 + (size_t)random_u64() % 5000;

@@ -53,37 +53,27 @@ struct both {
 	struct constants constants;
 };
 
-/* The fixture: for each event a line "## SYSTEM" and its format file. */
-static void add_formats(struct both *b, char *text)
+static void add_format(void *userdata, const char *system, const char *text, size_t len)
 {
-	while (text && !strncmp(text, "## ", 3)) {
-		char *line = strchr(text, '\n'), *next = strstr(text + 3, "\n## ");
-		size_t len = next ? (size_t)(next - line) : strlen(line + 1);
-		char system[64];
+	struct both *b = userdata;
 
-		snprintf(system, sizeof(system), "%.*s", (int)(line - text - 3), text + 3);
-		assert_int_equal(event_table_add(b->ours, system, line + 1, len, NULL), 0);
-		by_library_add(b->library, system, line + 1, len, &b->constants);
-		text = next ? next + 1 : NULL;
-	}
+	assert_int_equal(event_table_add(b->ours, system, text, len, NULL), 0);
+	by_library_add(b->library, system, text, len, &b->constants);
 }
 
 static void both_init(struct both *b, const char *kernel)
 {
 	const struct event_table_env env = { .word_size = 8, .pointers = POINTER_RAW };
-	_cleanup_buf_ struct buf formats = BUF_INIT, constants = BUF_INIT;
-	char path[512];
+	_cleanup_buf_ struct buf constants = BUF_INIT;
 
 	*b = (struct both){ 0 };
-	snprintf(path, sizeof(path), TEST_DATA "/%s/formats.txt.gz", kernel);
-	fixture_read_gz(path, &formats);
 	/* Those of one kernel do for all: that both use the same is what counts. */
 	fixture_read_gz(TEST_DATA "/6.18.44/constants.txt", &constants);
 	assert_int_equal(constants_add_text(&b->constants, constants.data, constants.len), 0);
 	assert_int_equal(event_table_new(&b->ours, &env), 0);
 	assert_int_equal(by_library_new(&b->library), 0);
 	assert_int_equal(event_table_add_enums(b->ours, constants.data, constants.len), 0);
-	add_formats(b, formats.data);
+	fixture_each_format(kernel, add_format, b);
 	assert_int_equal(event_table_seal(b->ours, NULL), 0);
 }
 

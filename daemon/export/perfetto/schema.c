@@ -155,13 +155,13 @@ static void set_quick_number(struct pf_op *op)
 	op->mask = (op->is_signed ? UINT64_MAX : all) & (op->narrow ? UINT32_MAX : UINT64_MAX);
 }
 
-static void set_quick(struct pf_op *op, bool swap)
+static void set_quick(struct pf_op *op, const struct pf_schema *s)
 {
-	bool little = !swap && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+	bool little = !s->swap && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 	bool fixed = little && op->dynamic == PF_FIXED;
 
 	op->quick = PF_ASK;
-	if (op->lead_len)
+	if (op->lead_len || s->env.no_quick)
 		return;
 	if (op->kind == PF_STRING)
 		op->quick = PF_TEXT;
@@ -171,7 +171,7 @@ static void set_quick(struct pf_op *op, bool swap)
 		op->quick = PF_LONGS;
 }
 
-static void finish(struct pf_event *e, bool swap)
+static void finish(struct pf_event *e, const struct pf_schema *s)
 {
 	e->bound = 80 + e->lead_len;
 	e->tag_len = (uint8_t)(wire_tag(e->tag, e->field, WIRE_BYTES) - e->tag);
@@ -180,7 +180,7 @@ static void finish(struct pf_event *e, bool swap)
 		struct pf_op *op = &e->ops[i];
 		uint8_t tag[WIRE_TAG_MAX] = { 0 };
 
-		set_quick(op, swap);
+		set_quick(op, s);
 		if (op->quick >= PF_NUMBER)
 			e->quick_end = MAX(e->quick_end, op->offset + op->size);
 		op->tag_len = (uint8_t)(wire_tag(tag, op->field,
@@ -400,7 +400,7 @@ static int compile_generic(struct pf_event *e, uint32_t number, bool raw_address
  * The reader counts a text that is no mark as a failure, and shows nothing of it: so such
  * a one becomes an instant.
  */
-static int compile_free_text(struct pf_event *print, uint32_t number)
+static int compile_free_text(const struct pf_schema *s, struct pf_event *print, uint32_t number)
 {
 	struct pf_event *e = calloc(1, sizeof(*e));
 	struct draft d = { .e = e };
@@ -429,7 +429,7 @@ static int compile_free_text(struct pf_event *print, uint32_t number)
 	if (!e->op_count) /* a format without the text */
 		print->free_text = event_free(e);
 	else
-		finish(e, false);
+		finish(e, s);
 	return r;
 }
 
@@ -480,13 +480,13 @@ static int compile(struct pf_schema *s, const struct event *desc, uint32_t *gene
 	if (message) {
 		r = compile_typed(e, message);
 		if (r >= 0 && !strcmp(desc->name, "print") && !s->env.legacy_generic)
-			r = compile_free_text(e, PF_GENERIC_BASE + (*generics)++);
+			r = compile_free_text(s, e, PF_GENERIC_BASE + (*generics)++);
 	} else if (s->env.legacy_generic) {
 		r = compile_legacy(e);
 	} else {
 		r = compile_generic(e, PF_GENERIC_BASE + (*generics)++, s->env.raw_addresses);
 	}
-	finish(e, s->swap);
+	finish(e, s);
 	return r;
 }
 

@@ -52,6 +52,7 @@ struct pf_schema_env {
 	bool big_endian;
 	bool raw_addresses;  /* kernel addresses as they are, not hashed */
 	bool legacy_generic; /* the form for readers before v53 */
+	bool no_quick;	     /* the quick ways are not taken: to compare them with the others */
 };
 
 int pf_schema_new(struct pf_schema **ret, const struct pf_schema_env *env);
