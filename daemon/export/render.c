@@ -300,8 +300,8 @@ static int submit(struct render *r, struct error *err)
 	return settle(r, r->batch_count - 1, err);
 }
 
-/* Adds an item to the batch that is being filled, which has room for len bytes of data. */
-static int add_item(struct render *r, const struct item *item, size_t len, struct error *err)
+/* The batch that is being filled gets room for one more item, with len bytes of data. */
+static inline int make_room(struct render *r, size_t len, struct error *err)
 {
 	struct batch *b = batch_of(r, r->filled);
 	int e;
@@ -313,17 +313,7 @@ static int add_item(struct render *r, const struct item *item, size_t len, struc
 			return e;
 		b = batch_of(r, r->filled);
 	}
-	if (unlikely(!buf_reserve(&b->data, len)))
-		return fail(r, -ENOMEM, err);
-	b->items[b->count] = *item;
-	/* Of a function_graph's event, none of which comes here: it is gone by then. */
-	b->items[b->count].ev.next = NULL;
-	if (len) {
-		b->items[b->count].ev.rec.data = (const uint8_t *)b->data.data + b->data.len;
-		buf_append(&b->data, item->ev.rec.data, len);
-	}
-	b->count++;
-	return 0;
+	return likely(buf_reserve(&b->data, len)) ? 0 : fail(r, -ENOMEM, err);
 }
 
 static inline int event_alone(struct render *r, const struct trace_event *ev, struct error *err)
@@ -379,10 +369,22 @@ static __attribute__((noinline)) int event_batched(struct render *r, const struc
 						   struct error *err)
 {
 	int e = render_learn(r, ev, err);
+	struct batch *b;
+	struct item *item;
 
+	if (likely(e == 0))
+		e = make_room(r, ev->rec.len, err);
 	if (unlikely(e < 0))
 		return e;
-	return add_item(r, &(struct item){ .ev = *ev }, ev->rec.len, err);
+	b = batch_of(r, r->filled);
+	item = &b->items[b->count++];
+	item->is_loss = false;
+	item->ev = *ev;
+	/* Of a function_graph's event, none of which comes here: it is gone by then. */
+	item->ev.next = NULL;
+	item->ev.rec.data = (const uint8_t *)b->data.data + b->data.len;
+	buf_append(&b->data, ev->rec.data, ev->rec.len);
+	return 0;
 }
 
 _hot_ int render_event(struct render *r, const struct trace_event *ev, struct error *err)
@@ -413,9 +415,17 @@ static int loss_alone(struct render *r, uint32_t cpu, uint64_t count, struct err
 
 int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *err)
 {
+	struct batch *b;
+	int e;
+
 	if (!r->batches)
 		return loss_alone(r, cpu, count, err);
-	return add_item(r, &(struct item){ .ev.cpu = cpu, .is_loss = true, .lost = count }, 0, err);
+	e = make_room(r, 0, err);
+	if (e < 0)
+		return e;
+	b = batch_of(r, r->filled);
+	b->items[b->count++] = (struct item){ .ev.cpu = cpu, .is_loss = true, .lost = count };
+	return 0;
 }
 
 int render_drain(struct render *r, struct error *err)
