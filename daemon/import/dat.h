@@ -9,21 +9,11 @@
  */
 #pragma once
 
+#include "export/dat/format.h"
 #include "import/import.h"
 #include "stream/layout.h"
 #include "stream/writer.h"
 #include "util/buf.h"
-
-/* Those of a file's parts that have a place of their own. */
-enum dat_part {
-	DAT_HEADER_INFO,
-	DAT_FTRACE_FORMATS,
-	DAT_FORMATS,
-	DAT_KALLSYMS,
-	DAT_PRINTK,
-	DAT_CMDLINES,
-	DAT_PARTS,
-};
 
 enum dat_packing { DAT_PLAIN, DAT_ZLIB, DAT_ZSTD };
 

@@ -124,8 +124,6 @@ int dat_append(struct dat_cursor *c, uint64_t len, struct buf *to, struct error 
 	return r;
 }
 
-#define SECTION_PACKED 1
-
 /* The content follows its two sizes. */
 static int expand(struct dat_cursor *c, struct buf *memory, struct error *err)
 {
@@ -182,5 +180,5 @@ int dat_cursor_section(struct dat_cursor *ret, const struct dat *d, uint64_t off
 	if (size > ret->end - ret->at)
 		return ends(ret, err);
 	ret->end = ret->at + size;
-	return flags & SECTION_PACKED ? expand(ret, memory, err) : 0;
+	return flags & DAT_SECTION_PACKED ? expand(ret, memory, err) : 0;
 }

@@ -6,8 +6,6 @@
 #include "import/dat.h"
 #include "util/parse.h"
 
-#define MAGIC_SIZE 10
-
 static const char *const part_names[DAT_PARTS] = {
 	"description of sub-buffers",
 	"ftrace's formats",
@@ -48,7 +46,7 @@ static int read_initial(struct dat *d, uint64_t *ret_at, struct error *err)
 	char version[8];
 	int r;
 
-	dat_cursor_file(&c, d, MAGIC_SIZE, "first bytes");
+	dat_cursor_file(&c, d, DAT_MAGIC_SIZE, "first bytes");
 	r = dat_string(&c, version, sizeof(version), err);
 	if (r == 0)
 		r = dat_bytes(&c, &big, 1, err);
@@ -263,8 +261,8 @@ static int open_v7(struct dat *d, struct error *err)
 
 	if (r < 0)
 		return r;
-	r = dat_cursor_section(&c, d, d->parts[DAT_HEADER_INFO], 16, part_names[DAT_HEADER_INFO],
-			       &memory, err);
+	r = dat_cursor_section(&c, d, d->parts[DAT_HEADER_INFO], DAT_OPTION_PARTS,
+			       part_names[DAT_HEADER_INFO], &memory, err);
 	return r == 0 ? read_header_info(d, &c, err) : r;
 }
 

@@ -10,22 +10,6 @@
 #include "util/io.h"
 #include "util/parse.h"
 
-enum option {
-	OPTION_DONE = 0,
-	OPTION_DATE = 1,
-	OPTION_CPUSTAT = 2,
-	OPTION_BUFFER = 3,
-	OPTION_TRACECLOCK = 4,
-	OPTION_UNAME = 5,
-	OPTION_OFFSET = 7,
-	OPTION_CPUCOUNT = 8,
-	OPTION_VERSION = 9,
-	OPTION_TIME_SHIFT = 12,
-	OPTION_TSC2NSEC = 14,
-	OPTION_HEADER_INFO = 16, /* and those of the other parts, in their order */
-	OPTION_BUFFER_TEXT = 22,
-};
-
 /* A buffer tells 20 bytes of each CPU; a map of a process may be long. */
 #define OPTION_MAX (16U << 20)
 #define OPTIONS_MAX 65536
@@ -137,7 +121,7 @@ static int read_buffer_flags(struct dat *d, struct dat_buffer *b, uint64_t offse
 		r = dat_u16(&c, &flags, err);
 	if (r < 0)
 		return r;
-	b->packed = flags & 1;
+	b->packed = flags & DAT_SECTION_PACKED;
 	return b->packed && d->packing == DAT_PLAIN ? dat_damaged(&c, err) : 0;
 }
 
@@ -246,49 +230,48 @@ static int read_option(struct dat *d, unsigned id, const char *value, size_t len
 	};
 
 	switch (id) {
-	case OPTION_DATE:
+	case DAT_OPTION_DATE:
 		/* Microseconds. */
 		add_time(d, (int64_t)((uint64_t)text_number(value) * NSEC_PER_USEC));
 		return 0;
-	case OPTION_OFFSET:
+	case DAT_OPTION_OFFSET:
 		add_time(d, text_number(value));
 		return 0;
-	case OPTION_CPUSTAT:
+	case DAT_OPTION_CPUSTAT:
 		read_cpustat(d, value);
 		return 0;
-	case OPTION_BUFFER:
+	case DAT_OPTION_BUFFER:
 		return d->version == 6 ? read_buffer_v6(d, &c, err)
 				       : read_buffer_v7(d, false, &c, err);
-	case OPTION_BUFFER_TEXT:
+	case DAT_OPTION_BUFFER_TEXT:
 		return d->version == 6 ? 0 : read_buffer_v7(d, true, &c, err);
-	case OPTION_TRACECLOCK:
+	case DAT_OPTION_TRACECLOCK:
 		d->has_clock = true;
 		if (memchr(value, '[', len))
 			dat_clock_name(value, len, d->clock);
 		return 0;
-	case OPTION_UNAME:
+	case DAT_OPTION_UNAME:
 		snprintf(d->uname, sizeof(d->uname), "%s", value);
 		return 0;
-	case OPTION_VERSION:
+	case DAT_OPTION_VERSION:
 		snprintf(d->program, sizeof(d->program), "trace-cmd %s", value);
 		return 0;
-	case OPTION_CPUCOUNT:
+	case DAT_OPTION_CPUCOUNT:
 		return dat_u32(&c, &d->cpus, err);
-	case OPTION_TIME_SHIFT:
+	case DAT_OPTION_TIME_SHIFT:
 		dat_note(&d->notes, "its times are those of a guest: what trace-cmd knows of its "
 				    "host's clock is not applied");
 		return 0;
-	case OPTION_TSC2NSEC:
+	case DAT_OPTION_TSC2NSEC:
 		return read_tsc(d, &c, err);
 	default:
-		if (d->version > 6 && id >= OPTION_HEADER_INFO &&
-		    id < OPTION_HEADER_INFO + DAT_PARTS)
-			return dat_u64(&c, &d->parts[id - OPTION_HEADER_INFO], err);
+		if (d->version > 6 && id >= DAT_OPTION_PARTS && id < DAT_OPTION_PARTS + DAT_PARTS)
+			return dat_u64(&c, &d->parts[id - DAT_OPTION_PARTS], err);
 		return 0;
 	}
 }
 
-/* All up to OPTION_DONE; *ret_done: what a version 7 says there, the next ones' offset. */
+/* All up to DAT_OPTION_DONE; *ret_done: what a version 7 says there, the next ones' offset. */
 static int read_options(struct dat *d, struct dat_cursor *c, unsigned *count, uint64_t *ret_done,
 			struct error *err)
 {
@@ -298,7 +281,7 @@ static int read_options(struct dat *d, struct dat_cursor *c, unsigned *count, ui
 		uint16_t id;
 		int r = dat_u16(c, &id, err);
 
-		if (r == 0 && id == OPTION_DONE && d->version == 6)
+		if (r == 0 && id == DAT_OPTION_DONE && d->version == 6)
 			return 0;
 		if (r == 0)
 			r = dat_u32(c, &len, err);
@@ -306,7 +289,7 @@ static int read_options(struct dat *d, struct dat_cursor *c, unsigned *count, ui
 			return r;
 		if (len > OPTION_MAX || ++*count > OPTIONS_MAX)
 			return dat_damaged(c, err);
-		if (id == OPTION_DONE)
+		if (id == DAT_OPTION_DONE)
 			return dat_u64(c, ret_done, err);
 		r = dat_append(c, len, &value, err);
 		if (r < 0)
@@ -342,7 +325,7 @@ int dat_options_v7(struct dat *d, struct error *err)
 	for (int i = 0; i < OPTION_SECTIONS_MAX; i++) {
 		struct dat_cursor c;
 		uint64_t next = 0;
-		int r = dat_cursor_section(&c, d, offset, OPTION_DONE, "options", &memory, err);
+		int r = dat_cursor_section(&c, d, offset, DAT_OPTION_DONE, "options", &memory, err);
 
 		if (r == 0)
 			r = read_options(d, &c, &count, &next, err);

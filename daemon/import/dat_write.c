@@ -43,7 +43,7 @@ static int open_part(const struct dat *d, enum dat_part part, const char *what,
 		dat_cursor_file(ret, d, d->parts[part], what);
 		return 1;
 	}
-	r = dat_cursor_section(ret, d, d->parts[part], 16 + part, what, memory, err);
+	r = dat_cursor_section(ret, d, d->parts[part], DAT_OPTION_PARTS + part, what, memory, err);
 	return r < 0 ? r : 1;
 }
 

@@ -4,16 +4,14 @@
 #include "import/dat.h"
 #include "util/io.h"
 
-static const uint8_t magic[10] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g' };
-
 bool import_begins(const void *data, size_t len)
 {
-	return len >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0;
+	return len >= DAT_MAGIC_SIZE && memcmp(data, DAT_MAGIC, DAT_MAGIC_SIZE) == 0;
 }
 
 bool import_wanted(int fd)
 {
-	uint8_t head[sizeof(magic)];
+	uint8_t head[DAT_MAGIC_SIZE];
 	ssize_t n = pread_full(fd, head, sizeof(head), 0);
 
 	return n > 0 && import_begins(head, (size_t)n);

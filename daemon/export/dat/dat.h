@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "export/dat/format.h"
 #include "export/index.h"
 #include "export/sink.h"
 
@@ -52,10 +53,8 @@ void dat_put_u16(const struct dat_file *f, struct buf *b, uint16_t v);
 void dat_put_u32(const struct dat_file *f, struct buf *b, uint32_t v);
 void dat_put_u64(const struct dat_file *f, struct buf *b, uint64_t v);
 
-/* head.c: the content of what describes the events, in the order of a version 6. */
-#define DAT_PARTS 6
-/* All return -errno; -EFBIG: it has no room for that. */
-int dat_put_part(struct dat_file *f, unsigned part, struct buf *b);
+/* head.c: the content of what describes the events. -EFBIG: it has no room for that. */
+int dat_put_part(struct dat_file *f, enum dat_part part, struct buf *b);
 /* Kernel symbols and printk formats are in the stream alone. */
 int dat_load_texts(struct dat_file *f, const struct stream_reader *reader, struct error *err);
 /* The options but for buffers and where sections lie. */

@@ -4,16 +4,6 @@
 #include "export/bounds.h"
 #include "export/dat/dat.h"
 
-enum option {
-	OPTION_CPUSTAT = 2,
-	OPTION_TRACECLOCK = 4,
-	OPTION_UNAME = 5,
-	OPTION_OFFSET = 7,
-	OPTION_VERSION = 9,
-	OPTION_TRACEID = 11,
-	OPTION_TSC2NSEC = 14,
-};
-
 /* events/header_event of all kernels since 3.x; readers pass over it. */
 static const char header_event[] = "# compressed entry header\n"
 				   "\ttype_len    :    5 bits\n"
@@ -178,24 +168,24 @@ static int put_cmdlines(const struct dat_file *f, struct buf *b)
 	return buf_error(&lines);
 }
 
-int dat_put_part(struct dat_file *f, unsigned part, struct buf *b)
+int dat_put_part(struct dat_file *f, enum dat_part part, struct buf *b)
 {
 	int r = 0;
 
 	switch (part) {
-	case 0:
+	case DAT_HEADER_INFO:
 		put_header_info(f, b);
 		break;
-	case 1:
+	case DAT_FTRACE_FORMATS:
 		put_ftrace(f, b);
 		break;
-	case 2:
+	case DAT_FORMATS:
 		r = put_systems(f, b);
 		break;
-	case 3:
+	case DAT_KALLSYMS:
 		r = put_text(f, &f->symbols, b);
 		break;
-	case 4:
+	case DAT_PRINTK:
 		r = put_text(f, &f->printk, b);
 		break;
 	default:
@@ -275,7 +265,7 @@ static void put_stats(const struct dat_file *f, const Traced__Capture__CpuStats 
 	buf_printf(&text, "dropped events: %" PRIu64 "\nread events: %" PRIu64 "\n", s->dropped,
 		   s->read);
 	buf_putc(&text, '\0');
-	put_text_option(f, b, OPTION_CPUSTAT, &text);
+	put_text_option(f, b, DAT_OPTION_CPUSTAT, &text);
 }
 
 static void put_times(const struct dat_file *f, struct buf *b)
@@ -286,7 +276,7 @@ static void put_times(const struct dat_file *f, struct buf *b)
 	if (h->time_offset) {
 		buf_printf(&value, "%" PRId64, h->time_offset);
 		buf_putc(&value, '\0');
-		put_text_option(f, b, OPTION_OFFSET, &value);
+		put_text_option(f, b, DAT_OPTION_OFFSET, &value);
 	}
 	if (!h->time_mult)
 		return;
@@ -294,7 +284,7 @@ static void put_times(const struct dat_file *f, struct buf *b)
 	dat_put_u32(f, &value, h->time_mult);
 	dat_put_u32(f, &value, h->time_shift);
 	dat_put_u64(f, &value, 0);
-	put_text_option(f, b, OPTION_TSC2NSEC, &value);
+	put_text_option(f, b, DAT_OPTION_TSC2NSEC, &value);
 }
 
 void dat_put_options(const struct dat_file *f, struct buf *b)
@@ -310,12 +300,12 @@ void dat_put_options(const struct dat_file *f, struct buf *b)
 		put_stats(f, last->cpus[i], b);
 	dat_put_clock(f, &value);
 	buf_putc(&value, '\0');
-	put_text_option(f, b, OPTION_TRACECLOCK, &value);
+	put_text_option(f, b, DAT_OPTION_TRACECLOCK, &value);
 	buf_clear(&value);
 	buf_printf(&value, "%s %s %s %s", h->sysname, h->nodename, h->release, h->machine);
 	buf_putc(&value, '\0');
-	put_text_option(f, b, OPTION_UNAME, &value);
-	dat_put_option(f, b, OPTION_VERSION, h->program, strlen(h->program) + 1);
+	put_text_option(f, b, DAT_OPTION_UNAME, &value);
+	dat_put_option(f, b, DAT_OPTION_VERSION, h->program, strlen(h->program) + 1);
 	if (h->uuid.len >= 8)
-		dat_put_option(f, b, OPTION_TRACEID, h->uuid.data, 8);
+		dat_put_option(f, b, DAT_OPTION_TRACEID, h->uuid.data, 8);
 }

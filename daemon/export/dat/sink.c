@@ -13,15 +13,7 @@
 #include "export/sinks.h"
 #include "util/io.h"
 
-#define OPTION_DONE 0
-#define OPTION_BUFFER 3
-#define OPTION_CPUCOUNT 8
-#define OPTION_PARTS 16
-#define SECTION_PACKED 1
 #define NO_NAME UINT32_MAX
-
-static const char magic[] = "\x17\x08\x44"
-			    "tracing";
 
 static struct dat_file *dat(struct sink *s)
 {
@@ -70,7 +62,7 @@ static void put_initial(struct dat_file *f)
 {
 	struct buf *b = &f->out->buf;
 
-	buf_append(b, magic, sizeof(magic) - 1);
+	buf_append(b, DAT_MAGIC, DAT_MAGIC_SIZE);
 	put_string(b, f->packed ? "7" : "6");
 	buf_putc(b, f->big_endian);
 	buf_putc(b, (char)f->info->header->word_size);
@@ -125,12 +117,12 @@ static int put_options_v6(struct dat_file *f, const struct buf *clock)
 		more += 6 + 8 + strlen(f->rings[i].name) + 1;
 	lay_out(f, clock, dat_position(f) + options.len + more);
 	for (size_t i = 1; i < f->ring_count; i++) {
-		dat_put_u16(f, &options, OPTION_BUFFER);
+		dat_put_u16(f, &options, DAT_OPTION_BUFFER);
 		dat_put_u32(f, &options, (uint32_t)(8 + strlen(f->rings[i].name) + 1));
 		dat_put_u64(f, &options, f->rings[i].table);
 		put_string(&options, f->rings[i].name);
 	}
-	dat_put_u16(f, &options, OPTION_DONE);
+	dat_put_u16(f, &options, DAT_OPTION_DONE);
 	buf_append(&f->out->buf, options.data, options.len);
 	return buf_error(&options);
 }
@@ -196,7 +188,7 @@ static uint64_t begin_section(struct dat_file *f, unsigned id, bool packed)
 	struct buf *b = &f->out->buf;
 
 	dat_put_u16(f, b, (uint16_t)id);
-	dat_put_u16(f, b, packed ? SECTION_PACKED : 0);
+	dat_put_u16(f, b, packed ? DAT_SECTION_PACKED : 0);
 	dat_put_u32(f, b, NO_NAME);
 	dat_put_u64(f, b, 0);
 	return dat_position(f) - 8;
@@ -220,13 +212,13 @@ static int write_part_v7(struct dat_file *f, unsigned part, struct buf *options,
 	uint64_t begun;
 	int r;
 
-	put_place(f, options, OPTION_PARTS + part, dat_position(f));
+	put_place(f, options, DAT_OPTION_PARTS + part, dat_position(f));
 	r = cant(dat_put_part(f, part, &plain), err);
 	if (r == 0)
 		r = dat_pack(f, plain.data, plain.len, &packed, err);
 	if (r < 0)
 		return r;
-	begun = begin_section(f, OPTION_PARTS + part, true);
+	begun = begin_section(f, DAT_OPTION_PARTS + part, true);
 	dat_put_u32(f, &f->out->buf, (uint32_t)packed.len);
 	dat_put_u32(f, &f->out->buf, (uint32_t)plain.len);
 	buf_append(&f->out->buf, packed.data, packed.len);
@@ -238,7 +230,7 @@ static int write_ring_v7(struct dat_file *f, struct dat_ring *ring, struct buf *
 			 const struct stream_reader *reader, struct error *err)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
-	uint64_t at = dat_position(f), begun = begin_section(f, OPTION_BUFFER, true);
+	uint64_t at = dat_position(f), begun = begin_section(f, DAT_OPTION_BUFFER, true);
 	uint32_t count = 0;
 	int r = 0;
 
@@ -268,7 +260,7 @@ static int write_ring_v7(struct dat_file *f, struct dat_ring *ring, struct buf *
 		dat_put_u64(f, &value, ring->cpus[i].offset);
 		dat_put_u64(f, &value, ring->cpus[i].size);
 	}
-	dat_put_option(f, options, OPTION_BUFFER, value.data, value.len);
+	dat_put_option(f, options, DAT_OPTION_BUFFER, value.data, value.len);
 	return r < 0 ? r : cant(buf_error(&value), err);
 }
 
@@ -286,15 +278,15 @@ static int write_v7(struct dat_file *f, const struct stream_reader *reader, stru
 		r = write_part_v7(f, part, &options, err);
 	dat_put_options(f, &options);
 	dat_put_u32(f, &count, f->cpus);
-	dat_put_option(f, &options, OPTION_CPUCOUNT, count.data, count.len);
+	dat_put_option(f, &options, DAT_OPTION_CPUCOUNT, count.data, count.len);
 	for (size_t i = 0; r == 0 && i < f->ring_count; i++)
 		r = write_ring_v7(f, &f->rings[i], &options, reader, err);
 	if (r == 0)
 		r = fill_in(f, first, dat_position(f), err);
 	if (r < 0)
 		return r;
-	put_place(f, &options, OPTION_DONE, 0);
-	begun = begin_section(f, OPTION_DONE, false);
+	put_place(f, &options, DAT_OPTION_DONE, 0);
+	begun = begin_section(f, DAT_OPTION_DONE, false);
 	buf_append(&f->out->buf, options.data, options.len);
 	return cant(buf_error(&options) ?: buf_error(&count), err) ?: end_section(f, begun, err);
 }
