@@ -201,25 +201,41 @@ static int put_pages(struct dat_file *f, struct error *err)
 	return f->packed ? put_blocks(f, false, err) : cant(output_take(f->out, &f->block), err);
 }
 
-/* Loads sub-buffers from..from + n of a chunk; such as can't be read become empty ones. */
-static int load_pages(struct dat_file *f, const struct stream_reader *reader,
-		      const struct chunk *chunk, uint64_t from, uint64_t n, bool good,
-		      struct buf *piece, struct error *err)
+#define HEAD ((uint32_t)sizeof(struct subbufs_header))
+
+/* Sub-buffers from..from + n of a chunk. All at once: with its checksum, else it was verified. */
+static int load_pages(const struct stream_reader *reader, const struct chunk *chunk, uint32_t from,
+		      uint32_t n, uint32_t size, struct buf *piece, struct error *err)
 {
+	int r;
+
+	if (HEAD + n * size != chunk->length)
+		return stream_reader_load_part(reader, chunk, HEAD + from * size, n * size, piece,
+					       err);
+	r = stream_reader_load(reader, chunk, piece, err);
+	if (r < 0)
+		return r;
+	piece->len = n * size;
+	memmove(piece->data, piece->data + HEAD, piece->len);
+	return 0;
+}
+
+/* The same; such as can't be read become empty ones. */
+static int load_or_empty(struct dat_file *f, const struct stream_reader *reader,
+			 const struct chunk *chunk, uint32_t from, uint32_t n, bool good,
+			 struct buf *piece, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
 	uint32_t size = f->page_size;
-	int r = good ? stream_reader_load_part(
-			       reader, chunk,
-			       (uint32_t)(sizeof(struct subbufs_header) + from * size),
-			       (uint32_t)(n * size), piece, err)
-		     : -EBADMSG;
+	int r = good ? load_pages(reader, chunk, from, n, size, piece, &why) : -EBADMSG;
 
 	if (r != -EBADMSG)
-		return r;
+		return r < 0 ? error_move(err, &why) : 0;
 	buf_clear(piece);
 	if (!buf_reserve(piece, (size_t)n * size))
 		return error_errno(err, -ENOMEM, "can't write the trace.dat");
-	for (uint64_t i = 0; i < n; i++)
-		make_empty(&f->info->layout, (uint8_t *)piece->data + i * size);
+	for (uint32_t i = 0; i < n; i++)
+		make_empty(&f->info->layout, (uint8_t *)piece->data + (size_t)i * size);
 	piece->len = (size_t)n * size;
 	return 0;
 }
@@ -230,16 +246,17 @@ static int write_chunk(struct dat_file *f, const struct stream_reader *reader,
 		       struct error *err)
 {
 	const struct page_layout *l = &f->info->layout;
-	uint64_t pages = (chunk->length - sizeof(struct subbufs_header)) / f->page_size;
-	uint64_t step = MAX(RUN_BYTES / f->page_size, 1U);
+	uint32_t pages = (chunk->length - HEAD) / f->page_size;
+	uint32_t step = MAX(RUN_BYTES / f->page_size, 1U);
 	_cleanup_buf_ struct buf piece = BUF_INIT;
-	bool good = stream_reader_verify(reader, chunk, &piece, NULL) == 0;
+	bool at_once = pages <= step && HEAD + pages * f->page_size == chunk->length;
+	bool good = at_once || stream_reader_verify(reader, chunk, &piece, NULL) == 0;
 
-	for (uint64_t at = 0, n; at < pages; at += n) {
+	for (uint32_t at = 0, n; at < pages; at += n) {
 		int r;
 
 		n = MIN(step, pages - at);
-		r = load_pages(f, reader, chunk, at, n, good, &piece, err);
+		r = load_or_empty(f, reader, chunk, at, n, good, &piece, err);
 		if (r < 0)
 			return r;
 		mark_missed(l, (uint8_t *)piece.data, *missed);
