@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/output.h"
 
+#include <fcntl.h>
 #include <zlib.h>
 
 #include "export/segment.h"
@@ -13,6 +14,9 @@
 #define GZIP_LEVEL 3
 /* What that leaves at most, until it is seen. */
 #define GZIP_SCALE (UINT32_C(65536) / 2)
+
+/* So much at a time begins to leave for the disk. */
+#define LEAVING_BYTES (8U << 20)
 
 struct output_gzip {
 	z_stream z;
@@ -70,12 +74,26 @@ static int put_frames(struct output *out, const char *data, size_t len)
 	return r;
 }
 
+/*
+ * Whoever has the file synced once it is whole does not wait for all of it then. Of what is no
+ * file, or can't, nothing is lost by it.
+ */
+static void let_leave(struct output *out)
+{
+	if (!out->framed)
+		sync_file_range(out->fd, (off_t)out->leaving, (off_t)(out->bytes - out->leaving),
+				SYNC_FILE_RANGE_WRITE);
+	out->leaving = out->bytes;
+}
+
 static int put(struct output *out, const void *data, size_t len)
 {
 	int r = out->framed ? put_frames(out, data, len) : write_full(out->fd, data, len);
 
 	if (r == 0)
 		out->bytes += len;
+	if (out->bytes - out->leaving >= LEAVING_BYTES)
+		let_leave(out);
 	return r;
 }
 

@@ -11,6 +11,7 @@ struct output {
 	int fd;		    /* borrowed */
 	struct buf buf;	    /* sinks append here, then call output_settle */
 	uint64_t bytes;	    /* given to the descriptor */
+	uint64_t leaving;   /* of these for the disk, or there */
 	uint64_t raw_bytes; /* before compression */
 	uint32_t scale;	    /* 65536ths that are left of them */
 	struct output_gzip *gzip;

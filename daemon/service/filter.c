@@ -15,7 +15,7 @@ static const char *const allowed[] = {
 	"read", "readv", "pread64", "preadv", "write", "writev", "pwrite64", "pwritev", "lseek",
 	"_llseek", "fstat", "fstat64", "newfstatat", "statx", "close", "ftruncate", "ftruncate64",
 	"poll", "ppoll", "ppoll_time64", "select", "_newselect", "pselect6", "pselect6_time64",
-	"fcntl", "fcntl64",
+	"fcntl", "fcntl64", "sync_file_range", "sync_file_range2", "arm_sync_file_range",
 	/* messages on the socket by which it follows a recording */
 	"recvfrom", "recvmsg", "recv", "sendto", "sendmsg", "send",
 	/* memory and threads */
