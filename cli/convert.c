@@ -104,7 +104,7 @@ static int convert_run(const struct options *o)
 	_cleanup_outcome_ struct outcome outcome = { 0 };
 	_cleanup_samples_ struct samples samples = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_close_ int in = -EBADF;
+	_cleanup_close_ int in = -EBADF, pages = -EBADF;
 	struct export_options options;
 	struct progress progress;
 	const char *out;
@@ -121,7 +121,7 @@ static int convert_run(const struct options *o)
 		error_hint(&err, "name another output");
 		return cli_usage(&err);
 	}
-	if (input_import(&in, o->args[0], o->instance, &err) < 0)
+	if (input_import(&in, &pages, o->args[0], o->instance, &err) < 0)
 		return cli_fail(&err);
 	if (samples_open(&samples, o, &err) < 0)
 		return cli_fail(&err);
@@ -152,6 +152,7 @@ static int convert_run(const struct options *o)
 		.samples = samples.filter,
 		.bound_max_ns = o->sync_bound_ns,
 		.scratch_fd = dest.merges.scratch_fd ?: samples.scratch_fd,
+		.pages_fd = MAX(pages, 0),
 		.progress = progress.on ? show_progress : NULL,
 		.userdata = &progress,
 	};

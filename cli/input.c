@@ -141,10 +141,10 @@ int input_explain_damage(const char *path, struct error *err)
 			       "original");
 }
 
-int input_import(int *in, const char *path, const char *instance, struct error *err)
+int input_import(int *in, int *ret_pages, const char *path, const char *instance, struct error *err)
 {
 	const struct import_options options = { .instance = instance };
-	_cleanup_close_ int fd = -EBADF;
+	_cleanup_close_ int fd = -EBADF, pages = -EBADF;
 	int r;
 
 	if (!import_wanted(*in)) {
@@ -164,7 +164,12 @@ int input_import(int *in, const char *path, const char *instance, struct error *
 		return input_explain_damage(path, err);
 	if (r < 0)
 		return error_prefix(err, "%s", path);
+	/* 0 would be none. */
+	pages = fcntl(*in, F_DUPFD_CLOEXEC, 3);
+	if (pages < 0)
+		return error_errno(err, -errno, "%s", path);
 	close_fd(*in);
 	*in = TAKE_FD(fd);
+	*ret_pages = TAKE_FD(pages);
 	return 0;
 }

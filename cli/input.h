@@ -24,8 +24,9 @@ int input_keep(int *fd, const char *path, enum input_kind kind, struct error *er
 /* Of an input that can't be read: its name, and what to do where nobody has said it. */
 int input_explain_damage(const char *path, struct error *err);
 /*
- * Another program's recording is turned into a capture stream, which *fd is after it; a
- * capture stream stays what it is. path: for people. instance: NULL, or the buffer that is
- * wanted of it.
+ * Another program's recording is turned into a capture stream, which *fd is after it, and
+ * *ret_pages is what has its sub-buffers; a capture stream stays what it is, and *ret_pages as it
+ * was. path: for people. instance: NULL, or the buffer that is wanted of it.
  */
-int input_import(int *fd, const char *path, const char *instance, struct error *err);
+int input_import(int *fd, int *ret_pages, const char *path, const char *instance,
+		 struct error *err);

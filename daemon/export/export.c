@@ -119,6 +119,7 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 	int r, more;
 
 	r = stream_reader_init(&x->reader, fd, err);
+	x->reader.pages_fd = x->options->pages_fd;
 	if (r == 0)
 		r = stream_index_open(&x->index, &x->reader, &o, err);
 	if (r < 0)
@@ -306,13 +307,12 @@ _hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct 
 
 static void tell_progress(struct exporter *x)
 {
-	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	uint64_t now = now_ns(CLOCK_MONOTONIC), size = x->reader.size + x->reader.elsewhere;
 
-	if (!x->options->progress || !x->reader.size || now - x->told_ns < PROGRESS_NS)
+	if (!x->options->progress || !size || now - x->told_ns < PROGRESS_NS)
 		return;
 	x->told_ns = now;
-	x->options->progress(x->options->userdata,
-			     (double)merge_progress(x->merge) / (double)x->reader.size);
+	x->options->progress(x->options->userdata, (double)merge_progress(x->merge) / (double)size);
 }
 
 /*

@@ -116,6 +116,9 @@ struct export_options {
 	uint64_t bound_max_ns;
 	/* An unnamed file for what memory does not hold of them; 0: none. */
 	int scratch_fd;
+	/* What the stream was made of by import_stream(), which it leaves its sub-buffers in; 0:
+	 * none. */
+	int pages_fd;
 	const struct export_follow *follow; /* NULL: the stream is whole; without merges */
 	/* Set: out_fd gets the frames of export/segment.h. */
 	struct export_rotate rotate;

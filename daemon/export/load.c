@@ -489,6 +489,10 @@ static int warn_of_chunk(struct loader *l, const struct chunk *chunk, const char
 {
 	char name[48];
 
+	/* Where it lies in what was made of the file is of no use to anybody. */
+	if (l->reader->pages_fd)
+		return stream_index_warn(l->index, "of its %s one is left out: %s",
+					 bounds_name(chunk->type), why);
 	snprintf(name, sizeof(name), "the chunk at byte %llu ", (unsigned long long)chunk->offset);
 	if (strncmp(why, name, strlen(name)) == 0)
 		return stream_index_warn(l->index, "%s: it is left out", why);

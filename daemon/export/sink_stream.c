@@ -5,12 +5,14 @@
  */
 #include "export/index.h"
 #include "export/sinks.h"
+#include "stream/writer.h"
 #include "util/io.h"
 
 struct sink_stream {
 	struct sink sink;
 	struct output *out;
 	uint64_t at; /* where in the stream the rest begins */
+	struct buf payload, packed;
 };
 
 static int stream_open(struct sink **ret, const struct trace_info *info _unused_,
@@ -47,18 +49,26 @@ static int stream_close(struct sink *s _unused_, const struct export_result *res
 
 static void stream_free(struct sink *s)
 {
-	free(container_of(s, struct sink_stream, sink));
+	struct sink_stream *stream = container_of(s, struct sink_stream, sink);
+
+	buf_deinit(&stream->payload);
+	buf_deinit(&stream->packed);
+	free(stream);
 }
 
-static int stream_copy(struct sink *sink, const struct stream_index *index, bool last _unused_,
-		       struct error *err)
+static int cant_write(int r, struct error *err)
 {
-	struct sink_stream *s = container_of(sink, struct sink_stream, sink);
-	const struct stream_reader *reader = index->reader;
+	return r < 0 ? error_errno(err, r, "can't write the stream") : 0;
+}
+
+/* As it is, up to there. */
+static int copy_bytes(struct sink_stream *s, const struct stream_reader *reader, uint64_t until,
+		      struct error *err)
+{
 	struct output *out = s->out;
 
-	while (s->at < reader->offset) {
-		size_t want = (size_t)MIN(reader->offset - s->at, (uint64_t)OUTPUT_HIGH_WATER);
+	while (s->at < until) {
+		size_t want = (size_t)MIN(until - s->at, (uint64_t)OUTPUT_HIGH_WATER);
 		char *p = buf_reserve(&out->buf, want);
 		ssize_t n;
 		int r;
@@ -70,11 +80,70 @@ static int stream_copy(struct sink *sink, const struct stream_index *index, bool
 			return error_errno(err, n < 0 ? (int)n : -EIO, "can't read the stream");
 		out->buf.len += (size_t)n;
 		s->at += (uint64_t)n;
-		r = output_settle(out);
+		r = cant_write(output_settle(out), err);
 		if (r < 0)
-			return error_errno(err, r, "can't write the stream");
+			return r;
 	}
 	return 0;
+}
+
+/* As it is to be kept: sub-buffers in it, wherever they lie; symbols packed. */
+static int copy_chunk(struct sink_stream *s, const struct stream_reader *reader,
+		      const struct chunk *chunk, struct error *err)
+{
+	static const uint8_t zeros[CHUNK_ALIGN];
+	struct output *out = s->out;
+	struct chunk_header h;
+	struct iovec payload;
+	int r;
+
+	r = stream_reader_load(reader, chunk, &s->payload, err);
+	if (r < 0)
+		return r;
+	payload = (struct iovec){ s->payload.data, s->payload.len };
+	r = chunk->type == CHUNK_KALLSYMS
+		    ? stream_pack(payload.iov_base, payload.iov_len, &s->packed)
+		    : 0;
+	if (r < 0)
+		return cant_write(r, err);
+	if (r)
+		payload = (struct iovec){ s->packed.data, s->packed.len };
+	h = stream_chunk_header(chunk->type, r ? CHUNK_ZSTD : 0, chunk->cpu, &payload, 1);
+	buf_append(&out->buf, &h, sizeof(h));
+	buf_append(&out->buf, payload.iov_base, payload.iov_len);
+	buf_append(&out->buf, zeros, stream_padding(payload.iov_len));
+	return cant_write(buf_error(&out->buf) ?: output_settle(out), err);
+}
+
+/* Of a stream that was made of another file, which is whole. */
+static int copy_chunks(struct sink_stream *s, const struct stream_reader *reader, struct error *err)
+{
+	struct stream_reader own = *reader;
+	struct chunk chunk;
+	int r = 0;
+
+	own.offset = STREAM_MAGIC_SIZE;
+	while (own.offset < reader->offset && (r = stream_reader_next(&own, &chunk, err)) > 0) {
+		if (chunk.type != CHUNK_SUBBUFS && chunk.type != CHUNK_KALLSYMS)
+			continue;
+		r = copy_bytes(s, reader, chunk.offset, err);
+		if (r == 0)
+			r = copy_chunk(s, reader, &chunk, err);
+		if (r < 0)
+			return r;
+		s->at = own.offset;
+	}
+	return r < 0 ? r : copy_bytes(s, reader, reader->offset, err);
+}
+
+static int stream_copy(struct sink *sink, const struct stream_index *index, bool last _unused_,
+		       struct error *err)
+{
+	struct sink_stream *s = container_of(sink, struct sink_stream, sink);
+	const struct stream_reader *reader = index->reader;
+
+	return reader->pages_fd ? copy_chunks(s, reader, err)
+				: copy_bytes(s, reader, reader->offset, err);
 }
 
 const struct sink_ops sink_stream_ops = {

@@ -41,6 +41,7 @@ struct dat {
 	unsigned version;
 	bool big_endian;
 	enum dat_packing packing;
+	void *zstd; /* owned; a ZSTD_DCtx */
 	uint32_t page_size;
 	uint64_t parts[DAT_PARTS]; /* offsets; 0: there is none */
 	uint64_t options;	   /* of the first options */
@@ -117,12 +118,13 @@ int dat_append(struct dat_cursor *c, uint64_t len, struct buf *to, struct error 
 int dat_damaged(const struct dat_cursor *c, struct error *err);
 
 /* dat_unpack.c: expands a block to at most max bytes; returns how many, or -EBADMSG. */
-int64_t dat_unpack(enum dat_packing packing, const void *from, size_t len, void *to, size_t max,
+int64_t dat_unpack(const struct dat *d, const void *from, size_t len, void *to, size_t max,
 		   struct error *err);
 /* -EOPNOTSUPP: nobody here knows it. */
-int dat_packing_find(const char *name, enum dat_packing *ret, struct error *err);
+int dat_packing_find(struct dat *d, const char *name, struct error *err);
+void dat_packing_deinit(struct dat *d);
 
-/* dat_data.c: one CPU's sub-buffers, a run of them at a time. */
+/* dat_data.c: one CPU's sub-buffers, a run of them at a time: those of a MiB or so. */
 struct dat_run {
 	const struct dat *dat;
 	struct dat_cursor from;
@@ -136,6 +138,9 @@ struct dat_run {
 };
 int dat_run_open(struct dat_run *ret, const struct dat *d, const struct dat_buffer *b,
 		 const struct dat_cpu *cpu, struct error *err);
-/* 1: pages holds the next ones; 0: there are none. */
-int dat_run_next(struct dat_run *run, struct error *err);
+/* 1: pages holds the next ones, about max bytes of them, or one block; 0: there are none. */
+int dat_run_next(struct dat_run *run, size_t max, struct error *err);
+/* Where the next ones lie in the file; bytes, 0: there are none. Not of a compressed buffer. */
+uint32_t dat_run_place(struct dat_run *run, uint64_t *ret_offset);
+#define DAT_RUN_BYTES (1U << 20)
 void dat_run_deinit(struct dat_run *run);

@@ -147,7 +147,7 @@ static int expand(struct dat_cursor *c, struct buf *memory, struct error *err)
 	to = buf_reserve(memory, (size_t)expanded + 1);
 	if (!to)
 		return error_errno(err, -ENOMEM, "can't load its %s", c->what);
-	n = dat_unpack(c->dat->packing, packed.data, packed.len, to, expanded, err);
+	n = dat_unpack(c->dat, packed.data, packed.len, to, expanded, err);
 	if (n < 0)
 		return n == -EBADMSG ? dat_damaged(c, err) : (int)n;
 	memory->len = (size_t)n;

@@ -5,8 +5,7 @@
  */
 #include "import/dat.h"
 
-#define RUN_BYTES (1U << 20)
-/* trace-cmd puts 10 sub-buffers into a block; one may have RUN_BYTES. */
+/* trace-cmd puts 10 sub-buffers into a block; one may have a MiB. */
 #define BLOCK_MAX (16U << 20)
 /* Traces shrink to a tenth or so. What claims much more is there to fill a disk. */
 #define RATIO_MAX 1000
@@ -70,7 +69,7 @@ static int next_block(struct dat_run *run, struct error *err)
 	to = buf_reserve(&run->pages, (size_t)expanded + 1);
 	if (!to)
 		return error_errno(err, -ENOMEM, "can't decompress its events");
-	n = dat_unpack(run->dat->packing, run->block.data, run->block.len, to, expanded, err);
+	n = dat_unpack(run->dat, run->block.data, run->block.len, to, expanded, err);
 	if (n < 0)
 		return (int)n;
 	/* A short one would move what follows. */
@@ -81,9 +80,9 @@ static int next_block(struct dat_run *run, struct error *err)
 	return 0;
 }
 
-static int next_packed(struct dat_run *run, struct error *err)
+static int next_packed(struct dat_run *run, size_t max, struct error *err)
 {
-	while (run->blocks && run->pages.len < RUN_BYTES) {
+	while (run->blocks && run->pages.len < max) {
 		_cleanup_error_ struct error why = ERROR_INIT;
 		int r = next_block(run, &why);
 
@@ -98,22 +97,36 @@ static int next_packed(struct dat_run *run, struct error *err)
 	return run->pages.len > 0;
 }
 
-static int next_plain(struct dat_run *run, struct error *err)
+/* Bytes of the next whole ones. */
+static uint32_t next_whole(struct dat_run *run, size_t max)
 {
 	uint64_t rest = run->from.end - run->from.at;
-	uint64_t n = MIN(rest, (uint64_t)MAX(RUN_BYTES / run->page_size, 1U) * run->page_size);
-	int r;
+	uint64_t n = MIN(rest, (uint64_t)MAX(max, run->page_size));
 
 	n -= n % run->page_size;
 	run->cut |= n == 0 && rest > 0;
-	if (!n)
-		return 0;
-	r = dat_append(&run->from, n, &run->pages, err);
-	return r < 0 ? r : 1;
+	return (uint32_t)n;
 }
 
-int dat_run_next(struct dat_run *run, struct error *err)
+static int next_plain(struct dat_run *run, size_t max, struct error *err)
+{
+	uint32_t n = next_whole(run, max);
+	int r = n ? dat_append(&run->from, n, &run->pages, err) : 0;
+
+	return r < 0 ? r : n > 0;
+}
+
+int dat_run_next(struct dat_run *run, size_t max, struct error *err)
 {
 	buf_clear(&run->pages);
-	return run->packed ? next_packed(run, err) : next_plain(run, err);
+	return run->packed ? next_packed(run, max, err) : next_plain(run, max, err);
+}
+
+uint32_t dat_run_place(struct dat_run *run, uint64_t *ret_offset)
+{
+	uint32_t n = next_whole(run, DAT_RUN_BYTES);
+
+	*ret_offset = run->from.at;
+	run->from.at += n;
+	return n;
 }

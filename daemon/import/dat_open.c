@@ -23,6 +23,7 @@ void dat_deinit(struct dat *d)
 	buf_deinit(&d->notes);
 	buf_deinit(&d->gaps);
 	buf_deinit(&d->header_page);
+	dat_packing_deinit(d);
 	*d = (struct dat){ .fd = -EBADF };
 }
 
@@ -34,7 +35,7 @@ static int read_packing(struct dat *d, struct dat_cursor *c, struct error *err)
 	if (r == 0)
 		r = dat_string(c, version, sizeof(version), err);
 	if (r == 0)
-		r = dat_packing_find(name, &d->packing, err);
+		r = dat_packing_find(d, name, err);
 	return r == 0 ? dat_u64(c, &d->options, err) : r;
 }
 

@@ -14,14 +14,21 @@ static const char *const names[] = {
 #endif
 };
 
-int dat_packing_find(const char *name, enum dat_packing *ret, struct error *err)
+static int prepare(struct dat *d, enum dat_packing packing, struct error *err)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(names[i], name) == 0) {
-			*ret = (enum dat_packing)i;
-			return 0;
-		}
-	}
+	d->packing = packing;
+#if HAVE_ZSTD
+	if (packing == DAT_ZSTD && !(d->zstd = ZSTD_createDCtx()))
+		return error_errno(err, -ENOMEM, "can't decompress it");
+#endif
+	return 0;
+}
+
+int dat_packing_find(struct dat *d, const char *name, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(names[i], name) == 0)
+			return prepare(d, (enum dat_packing)i, err);
 	error_set(err, -EOPNOTSUPP, "it is compressed by \"%s\", which is not known here", name);
 	return error_hint(err, "trace-cmd convert --compression none makes another of it");
 }
@@ -41,17 +48,31 @@ static int64_t unpack_zlib(const void *from, size_t len, void *to, size_t max, s
 	return r == Z_OK ? (int64_t)n : damaged(err);
 }
 
-int64_t dat_unpack(enum dat_packing packing, const void *from, size_t len, void *to, size_t max,
+#if HAVE_ZSTD
+static int64_t unpack_zstd(const struct dat *d, const void *from, size_t len, void *to, size_t max,
+			   struct error *err)
+{
+	size_t n = ZSTD_decompressDCtx(d->zstd, to, max, from, len);
+
+	return ZSTD_isError(n) ? damaged(err) : (int64_t)n;
+}
+#endif
+
+int64_t dat_unpack(const struct dat *d, const void *from, size_t len, void *to, size_t max,
 		   struct error *err)
 {
-	if (packing == DAT_ZLIB)
+	if (d->packing == DAT_ZLIB)
 		return unpack_zlib(from, len, to, max, err);
 #if HAVE_ZSTD
-	if (packing == DAT_ZSTD) {
-		size_t n = ZSTD_decompress(to, max, from, len);
-
-		return ZSTD_isError(n) ? damaged(err) : (int64_t)n;
-	}
+	if (d->packing == DAT_ZSTD)
+		return unpack_zstd(d, from, len, to, max, err);
 #endif
 	return damaged(err);
+}
+
+void dat_packing_deinit(struct dat *d _unused_)
+{
+#if HAVE_ZSTD
+	ZSTD_freeDCtx(d->zstd);
+#endif
 }

@@ -170,7 +170,8 @@ static int write_text(struct writing *x, enum dat_part part, const char *what, s
 
 	if (r < 0 || !x->scratch.len)
 		return r;
-	return cant_write(stream_write_packed(x->w, type, x->scratch.data, x->scratch.len), err);
+	/* Not packed: it is read at once, or not at all. */
+	return cant_write(stream_write(x->w, type, x->scratch.data, x->scratch.len), err);
 }
 
 /* Lines "PID NAME", as the file saved_cmdlines has them. */
@@ -255,7 +256,7 @@ static int peek(struct writing *x, struct error *err)
 			int r = dat_run_open(&run, d, b, &b->cpus[k], err);
 
 			if (r == 0)
-				r = dat_run_next(&run, err);
+				r = dat_run_next(&run, PEEK_PAGES * d->page_size, err);
 			for (size_t at = 0, n = 0; r > 0 && at < run.pages.len && n < PEEK_PAGES;
 			     at += d->page_size, n++) {
 				peek_page(x, (const uint8_t *)run.pages.data + at);
@@ -339,18 +340,44 @@ static int write_notes(struct writing *x, const struct buf *notes, bool missing,
 	return cant_write(r, err);
 }
 
+/* Those that are compressed become part of the stream. */
+static int write_packed(struct writing *x, struct dat_run *run, uint32_t cpu, unsigned buffer,
+			struct error *err)
+{
+	int r;
+
+	while ((r = dat_run_next(run, DAT_RUN_BYTES, err)) > 0) {
+		struct iovec iov = { .iov_base = run->pages.data, .iov_len = run->pages.len };
+
+		r = cant_write(stream_write_subbufs(x->w, cpu, buffer, 0, &iov, 1), err);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+/* All others stay where they are. */
+static int write_places(struct writing *x, struct dat_run *run, uint32_t cpu, unsigned buffer,
+			struct error *err)
+{
+	uint64_t offset;
+	uint32_t n;
+	int r = 0;
+
+	while (r == 0 && (n = dat_run_place(run, &offset)) > 0)
+		r = cant_write(stream_write_elsewhere(x->w, cpu, buffer, offset, n), err);
+	return r;
+}
+
 static int write_cpu(struct writing *x, const struct dat_buffer *b, const struct dat_cpu *cpu,
 		     unsigned buffer, struct error *err)
 {
 	struct dat_run run;
 	int r = dat_run_open(&run, x->d, b, cpu, err);
 
-	while (r == 0 && (r = dat_run_next(&run, err)) > 0) {
-		struct iovec iov = { .iov_base = run.pages.data, .iov_len = run.pages.len };
-
-		r = stream_write_subbufs(x->w, cpu->cpu, buffer, 0, &iov, 1);
-		r = cant_write(r, err);
-	}
+	if (r == 0)
+		r = b->packed ? write_packed(x, &run, cpu->cpu, buffer, err)
+			      : write_places(x, &run, cpu->cpu, buffer, err);
 	if (r == 0 && run.cut)
 		dat_note(&x->d->gaps,
 			 "the file is cut or damaged: events of CPU %u%s%s are missing", cpu->cpu,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Recordings of another program, trace-cmd's trace.dat, turned into a capture stream: whatever
- * reads one reads them then. Sub-buffers are copied as they are, nothing is decoded. Needs no
- * privilege; the input is hostile.
+ * reads one reads them then. Sub-buffers stay where they are, or are expanded into the stream;
+ * nothing is decoded. Needs no privilege; the input is hostile.
  */
 #pragma once
 
@@ -20,7 +20,8 @@ bool import_wanted(int fd);
 bool import_begins(const void *data, size_t len);
 
 /*
- * in: a regular file. stream_fd: an empty one. -EBADMSG: it can't be understood, or ends before its
+ * in: a regular file. stream_fd: an empty one, which can be read along with in alone:
+ * export_options.pages_fd. -EBADMSG: it can't be understood, or ends before its
  * events do; -ENOENT: it has no such buffer; -EINVAL: its buffers do not go into one trace. Of
  * events that the file ends within the whole sub-buffers are there, and the stream says that
  * some are missing.

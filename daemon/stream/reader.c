@@ -7,6 +7,7 @@
 #include <zstd.h>
 #endif
 
+#include "stream/elsewhere.h"
 #include "stream/hash.h"
 #include "util/io.h"
 
@@ -106,6 +107,53 @@ static int pass_hole(struct stream_reader *r)
 	return 1;
 }
 
+/* Of these nothing has a checksum. */
+static bool is_elsewhere(const struct stream_reader *r, const struct chunk_header *h)
+{
+	return r->pages_fd && le16toh(h->type) == CHUNK_SUBBUFS &&
+	       le16toh(h->flags) & CHUNK_ELSEWHERE;
+}
+
+/* 1: the chunk's sub-buffers lie there; 0: they are in the stream. */
+static int find_elsewhere(const struct stream_reader *r, const struct chunk *chunk,
+			  struct subbufs_elsewhere *ret, struct error *err)
+{
+	struct {
+		struct chunk_header header;
+		struct subbufs_elsewhere place;
+	} is;
+	ssize_t n;
+
+	if (!r->pages_fd || chunk->type != CHUNK_SUBBUFS)
+		return 0;
+	n = pread_full(r->fd, &is, sizeof(is), (off_t)chunk->offset);
+	if (n < 0)
+		return error_errno(err, (int)n, "can't read the capture stream");
+	if (n < (ssize_t)sizeof(is.header) || !is_elsewhere(r, &is.header))
+		return 0;
+	if (n < (ssize_t)sizeof(is) ||
+	    le32toh(is.place.length) > CHUNK_PAYLOAD_MAX - sizeof(is.place.header))
+		return cut(r, err);
+	*ret = is.place;
+	ret->offset = le64toh(is.place.offset);
+	ret->length = le32toh(is.place.length);
+	return 1;
+}
+
+/* Such a chunk is described as if the stream had its sub-buffers. */
+static int take_elsewhere(struct stream_reader *r, struct chunk *chunk, struct error *err)
+{
+	struct subbufs_elsewhere place;
+	int rc = find_elsewhere(r, chunk, &place, err);
+
+	if (rc <= 0)
+		return rc;
+	chunk->flags = 0;
+	chunk->length = sizeof(place.header) + place.length;
+	r->elsewhere += place.length;
+	return 0;
+}
+
 int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error *err)
 {
 	static const struct chunk_header nothing;
@@ -142,6 +190,9 @@ int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error 
 		.offset = r->offset,
 		.length = le32toh(h.length),
 	};
+	rc = take_elsewhere(r, ret, err);
+	if (rc < 0)
+		return rc;
 	r->offset += sizeof(h) + padded;
 	return 1;
 }
@@ -150,6 +201,22 @@ static int damaged(const struct chunk *chunk, const char *what, struct error *er
 {
 	return error_set(err, -EBADMSG, "the chunk at byte %llu is damaged: %s",
 			 (unsigned long long)chunk->offset, what);
+}
+
+/* As if the payload was in the stream: a struct subbufs_header, then sub-buffers. */
+static ssize_t read_elsewhere(const struct stream_reader *r, const struct subbufs_elsewhere *place,
+			      uint64_t from, char *to, size_t len)
+{
+	size_t head = 0;
+	ssize_t n;
+
+	if (from < sizeof(place->header)) {
+		head = MIN(sizeof(place->header) - (size_t)from, len);
+		memcpy(to, (const char *)&place->header + from, head);
+	}
+	n = pread_full(r->pages_fd, to + head, len - head,
+		       (off_t)(place->offset + from + head - sizeof(place->header)));
+	return n < 0 ? n : n + (ssize_t)head;
 }
 
 /* Fuzzers find no checksums: under them the parsers behind it get what is there. */
@@ -167,7 +234,9 @@ static bool hash_is(const struct chunk_header *h, uint64_t hash)
 static int read_stored(const struct stream_reader *r, const struct chunk *chunk, uint64_t from,
 		       size_t len, struct buf *out, struct error *err)
 {
+	struct subbufs_elsewhere place;
 	ssize_t n;
+	int rc;
 	char *p;
 
 	/* What is in it is neither to be moved, nor its size to be doubled. */
@@ -177,9 +246,16 @@ static int read_stored(const struct stream_reader *r, const struct chunk *chunk,
 	p = buf_reserve(out, len);
 	if (!p)
 		return error_errno(err, -ENOMEM, "can't load a chunk of %zu bytes", len);
-	n = pread_full(r->fd, p, len, (off_t)(payload_offset(chunk) + from));
+	rc = find_elsewhere(r, chunk, &place, err);
+	if (rc < 0)
+		return rc;
+	n = rc ? read_elsewhere(r, &place, from, p, len)
+	       : pread_full(r->fd, p, len, (off_t)(payload_offset(chunk) + from));
 	if (n < 0)
 		return error_errno(err, (int)n, "can't read the capture stream");
+	if ((size_t)n < len && rc)
+		return error_set(err, -EBADMSG, "the file ends within the sub-buffers at byte %llu",
+				 (unsigned long long)place.offset);
 	if ((size_t)n < len)
 		return damaged(chunk, "the file ends within it", err);
 	out->len = len;
@@ -250,6 +326,8 @@ int stream_reader_load_max(const struct stream_reader *r, const struct chunk *ch
 	rc = read_stored(r, chunk, 0, chunk->length, out, err);
 	if (rc < 0)
 		return rc;
+	if (is_elsewhere(r, &h))
+		return 0;
 	payload = (struct iovec){ .iov_base = out->data, .iov_len = out->len };
 	if (!hash_is(&h, chunk_hash(&h, &payload, 1)))
 		return damaged(chunk, "its checksum is wrong", err);
@@ -268,6 +346,8 @@ int stream_reader_verify(const struct stream_reader *r, const struct chunk *chun
 	rc = read_header(r, chunk->offset, &h, err);
 	if (rc < 0)
 		return rc;
+	if (is_elsewhere(r, &h))
+		return 0;
 	zero_hash = h;
 	zero_hash.hash = 0;
 	XXH3_64bits_reset(&state);

@@ -17,7 +17,7 @@ struct chunk {
 	unsigned flags;
 	uint32_t cpu;
 	uint64_t offset; /* of the chunk's header in the stream */
-	uint32_t length; /* of the payload as stored */
+	uint32_t length; /* of the payload as stored; of one that lies elsewhere as if it was */
 };
 
 struct stream_reader {
@@ -25,6 +25,12 @@ struct stream_reader {
 	uint64_t offset;
 	uint64_t size; /* bytes when opened or refreshed */
 	uint64_t hole; /* bytes that were given back and passed over */
+	/*
+	 * Borrowed; 0: all is in the stream. Else it was made of this file, and the offsets of
+	 * its chunks mean nothing to people; where sub-buffers lie elsewhere, they lie in this.
+	 */
+	int pages_fd;
+	uint64_t elsewhere; /* bytes of them that were passed */
 };
 
 /* Whether these, the first bytes of a file, are a capture stream's. */

@@ -7,6 +7,7 @@
 #include <zstd.h>
 #endif
 
+#include "stream/elsewhere.h"
 #include "stream/hash.h"
 #include "util/io.h"
 
@@ -31,35 +32,52 @@ static uint64_t limit_of(const struct stream_writer *w, enum chunk_type type)
 	}
 }
 
-/* iov[0] is the header's place, iov[count + 1] the padding's: the payload lies between. */
-static int write_chunk(struct stream_writer *w, enum chunk_type type, unsigned flags, uint32_t cpu,
-		       struct iovec *iov, int count)
+static size_t length_of(const struct iovec *iov, int count)
+{
+	size_t length = 0;
+
+	for (int i = 0; i < count; i++)
+		length += iov[i].iov_len;
+	return length;
+}
+
+struct chunk_header stream_chunk_header(enum chunk_type type, unsigned flags, uint32_t cpu,
+					const struct iovec *payload, int count)
 {
 	struct chunk_header h = {
 		.magic = htole32(CHUNK_MAGIC),
 		.type = htole16((uint16_t)type),
 		.flags = htole16((uint16_t)flags),
+		.length = htole32((uint32_t)length_of(payload, count)),
 		.cpu = htole32(cpu),
 	};
-	uint64_t length = 0, total;
+
+	h.hash = htole64(chunk_hash(&h, payload, count));
+	return h;
+}
+
+/* iov[0] is the header's place, iov[count + 1] the padding's: the payload lies between. */
+static int write_chunk(struct stream_writer *w, enum chunk_type type, unsigned flags, uint32_t cpu,
+		       struct iovec *iov, int count)
+{
+	size_t length = length_of(iov + 1, count);
+	struct chunk_header h;
+	uint64_t total;
 	int r;
 
 	if (w->failed)
 		return w->failed;
-	for (int i = 1; i <= count; i++)
-		length += iov[i].iov_len;
 	if (length > CHUNK_PAYLOAD_MAX)
 		return -E2BIG;
-	total = sizeof(h) + (length + CHUNK_ALIGN - 1) / CHUNK_ALIGN * CHUNK_ALIGN;
+	total = sizeof(h) + length + stream_padding(length);
 	if (w->bytes + total > limit_of(w, type))
 		return -EDQUOT;
 
-	h.length = htole32((uint32_t)length);
-	h.hash = htole64(chunk_hash(&h, iov + 1, count));
+	h = stream_chunk_header(type, flags, cpu, iov + 1, count);
 	iov[0] = (struct iovec){ .iov_base = &h, .iov_len = sizeof(h) };
 	iov[count + 1] = (struct iovec){
 		.iov_base = (void *)(uintptr_t)zeros,
-		.iov_len = (size_t)(total - sizeof(h) - length),
+		.iov_len = stream_padding(length),
 	};
 	r = writev_full(w->fd, iov, count + 2);
 	if (r < 0) {
@@ -117,36 +135,41 @@ int stream_write_samples(struct stream_writer *w, uint32_t cpu, const struct iov
 }
 
 #if HAVE_ZSTD
-static int write_compressed(struct stream_writer *w, enum chunk_type type, const void *payload,
-			    size_t len)
+int stream_pack(const void *payload, size_t len, struct buf *ret)
 {
-	_cleanup_free_ void *packed = NULL;
 	size_t n = ZSTD_compressBound(len);
 
-	packed = malloc(n);
-	if (!packed)
+	buf_clear(ret);
+	if (!buf_reserve(ret, n))
 		return -ENOMEM;
-	n = ZSTD_compress(packed, n, payload, len, PACK_LEVEL);
+	n = ZSTD_compress(ret->data, n, payload, len, PACK_LEVEL);
 	if (ZSTD_isError(n) || n >= len)
-		return write_payload(w, type, 0, payload, len);
-	return write_payload(w, type, CHUNK_ZSTD, packed, n);
+		return 0;
+	ret->len = n;
+	return 1;
 }
 #else
-static int write_compressed(struct stream_writer *w, enum chunk_type type, const void *payload,
-			    size_t len)
+int stream_pack(const void *payload _unused_, size_t len _unused_, struct buf *ret _unused_)
 {
-	return write_payload(w, type, 0, payload, len);
+	return 0;
 }
 #endif
 
 int stream_write_packed(struct stream_writer *w, enum chunk_type type, const void *payload,
 			size_t len)
 {
+	_cleanup_buf_ struct buf packed = BUF_INIT;
+	int r;
+
 	if (w->failed)
 		return w->failed;
 	if (len > CHUNK_EXPANDED_MAX)
 		return -E2BIG;
-	return write_compressed(w, type, payload, len);
+	r = stream_pack(payload, len, &packed);
+	if (r < 0)
+		return r;
+	return r ? write_payload(w, type, CHUNK_ZSTD, packed.data, packed.len)
+		 : write_payload(w, type, 0, payload, len);
 }
 
 int stream_write_message(struct stream_writer *w, enum chunk_type type,
@@ -174,4 +197,17 @@ int stream_write_subbufs(struct stream_writer *w, uint32_t cpu, enum subbufs_buf
 	if (count > 0)
 		memcpy(&iov[2], subbufs, (size_t)count * sizeof(*subbufs));
 	return write_chunk(w, CHUNK_SUBBUFS, 0, cpu, iov, count + 1);
+}
+
+int stream_write_elsewhere(struct stream_writer *w, uint32_t cpu, enum subbufs_buffer buffer,
+			   uint64_t offset, uint32_t length)
+{
+	struct subbufs_elsewhere place = {
+		.header.buffer = htole32(buffer),
+		.offset = htole64(offset),
+		.length = htole32(length),
+	};
+	struct iovec iov[3] = { [1] = { .iov_base = &place, .iov_len = sizeof(place) } };
+
+	return write_chunk(w, CHUNK_SUBBUFS, CHUNK_ELSEWHERE, cpu, iov, 1);
 }

@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 
 #include "traced/stream.h"
+#include "util/buf.h"
 #include "util/error.h"
 
 #define STREAM_RESERVE (64U << 10)
@@ -46,3 +47,20 @@ int stream_write_samples(struct stream_writer *w, uint32_t cpu, const struct iov
  */
 int stream_write_subbufs(struct stream_writer *w, uint32_t cpu, enum subbufs_buffer buffer,
 			 uint32_t skip, const struct iovec *subbufs, int count);
+/*
+ * The same of sub-buffers that stay where they are, in another file, which the reader has to be
+ * given: such a stream is of no use without it.
+ */
+int stream_write_elsewhere(struct stream_writer *w, uint32_t cpu, enum subbufs_buffer buffer,
+			   uint64_t offset, uint32_t length);
+
+/* The payload of a chunk of CHUNK_ZSTD, instead of this: 1; 0: it would not be smaller; -ENOMEM. */
+int stream_pack(const void *payload, size_t len, struct buf *ret);
+/* The chunk's header, for who puts it somewhere else; the payload and its padding follow it. */
+struct chunk_header stream_chunk_header(enum chunk_type type, unsigned flags, uint32_t cpu,
+					const struct iovec *payload, int count);
+/* Bytes of the padding. */
+static inline size_t stream_padding(size_t length)
+{
+	return -length % CHUNK_ALIGN;
+}

@@ -15,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_close_ int in = memfd_create("dat", MFD_CLOEXEC);
 	_cleanup_close_ int out = memfd_create("stream", MFD_CLOEXEC);
+	_cleanup_buf_ struct buf payload = BUF_INIT;
 	struct stream_reader reader;
 	struct chunk chunk = { 0 };
 	int r;
@@ -25,8 +26,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (stream_reader_init(&reader, out, NULL) < 0)
 		abort();
+	reader.pages_fd = in;
 	while ((r = stream_reader_next(&reader, &chunk, NULL)) > 0)
-		;
+		if (chunk.type == CHUNK_SUBBUFS &&
+		    (stream_reader_load(&reader, &chunk, &payload, NULL) < 0 ||
+		     payload.len != chunk.length))
+			abort();
 	if (r < 0 || chunk.type != CHUNK_END)
 		abort();
 	return 0;

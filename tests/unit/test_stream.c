@@ -267,6 +267,53 @@ static void what_is_no_stream_is_refused(void **state _unused_)
 	assert_int_equal(stream_reader_init(&r, tty, NULL), -ESPIPE);
 }
 
+/* As if they were in the stream, whole and in parts; but for who has not got that file. */
+static void sub_buffers_may_lie_elsewhere(void **state _unused_)
+{
+	_cleanup_close_ int fd = memory_file(), pages = memory_file();
+	const struct subbufs_header head = { .buffer = htole32(BUFFER_MORE) };
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct stream_writer w;
+	struct stream_reader r;
+	char whole[40];
+	struct chunk c;
+
+	assert_int_equal(write_full(pages, "another file: 0123456789abcdef0123456789ABCDEF", 46),
+			 0);
+	memcpy(whole, &head, sizeof(head));
+	memcpy(whole + sizeof(head), "0123456789abcdef0123456789ABCDEF", 32);
+	assert_int_equal(stream_writer_init(&w, fd, 0), 0);
+	assert_int_equal(stream_write_elsewhere(&w, 3, BUFFER_MORE, 14, 32), 0);
+	assert_int_equal(stream_write_elsewhere(&w, 3, BUFFER_MORE, 30, 32), 0);
+	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
+	c = next(&r);
+	assert_int_equal(stream_reader_load(&r, &c, &b, NULL), -EBADMSG);
+
+	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
+	r.pages_fd = pages;
+	c = next(&r);
+	assert_int_equal(c.cpu, 3);
+	assert_int_equal(c.flags, 0);
+	assert_int_equal(c.length, sizeof(whole));
+	assert_int_equal(r.elsewhere, 32);
+	assert_int_equal(stream_reader_verify(&r, &c, &b, NULL), 0);
+	assert_int_equal(stream_reader_load(&r, &c, &b, NULL), 0);
+	assert_int_equal(b.len, sizeof(whole));
+	assert_memory_equal(b.data, whole, sizeof(whole));
+	for (uint32_t from = 0; from < sizeof(whole); from++) {
+		for (uint32_t n = 0; n <= sizeof(whole) - from; n++) {
+			assert_int_equal(stream_reader_load_part(&r, &c, from, n, &b, NULL), 0);
+			assert_int_equal(b.len, n);
+			assert_memory_equal(b.data, whole + from, n);
+		}
+	}
+	assert_int_equal(stream_reader_load_part(&r, &c, 8, 33, &b, NULL), -EBADMSG);
+	/* That file is shorter than it was. */
+	c = next(&r);
+	assert_int_equal(stream_reader_load(&r, &c, &b, NULL), -EBADMSG);
+	assert_int_equal(stream_reader_next(&r, &c, NULL), 0);
+}
+
 /* Whatever registers it is made in, and however it is cut: the library's own. */
 static void hashes_are_the_librarys(void **state)
 {
@@ -298,6 +345,7 @@ int main(void)
 		cmocka_unit_test(a_failed_write_is_kept),
 		cmocka_unit_test(too_long_a_payload_is_refused),
 		cmocka_unit_test(what_is_no_stream_is_refused),
+		cmocka_unit_test(sub_buffers_may_lie_elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

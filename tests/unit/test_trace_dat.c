@@ -59,7 +59,8 @@ static int to_text(const struct buf *dat, const char *instance, struct export_re
 	r = import_stream(in, stream, &o, err);
 	if (r < 0)
 		return r;
-	if (export_stream(stream, text, &(struct export_options){ .format = "txt", .threads = 1 },
+	if (export_stream(stream, text,
+			  &(struct export_options){ .format = "txt", .threads = 1, .pages_fd = in },
 			  result, err) < 0)
 		fail_msg("export: %s", err->message);
 	read_all(text, out);
@@ -400,18 +401,20 @@ static void test_text_only(void **state _unused_)
 	expect_failure(&dat, NULL, -EBADMSG, "latency");
 }
 
-/* The stream as a .dat; returns what export_stream does. */
-static int to_dat(int stream, bool packed, int out, struct export_result *result, struct error *err)
+/* The stream as a .dat; returns what export_stream does. pages: as export_options.pages_fd. */
+static int to_dat(int stream, int pages, bool packed, int out, struct export_result *result,
+		  struct error *err)
 {
 	const struct export_options o = {
 		.format = "dat",
 		.perfetto.compression = packed ? PERFETTO_ZSTD : PERFETTO_PLAIN,
+		.pages_fd = pages,
 	};
 
 	return export_stream(stream, out, &o, result, err);
 }
 
-static void stream_text(int stream, struct buf *text)
+static void stream_text(int stream, int pages, struct buf *text)
 {
 	_cleanup_export_result_ struct export_result result = { 0 };
 	_cleanup_close_ int out = memory_file("", 0);
@@ -419,35 +422,36 @@ static void stream_text(int stream, struct buf *text)
 	assert_int_equal(export_stream(stream, out,
 				       &(struct export_options){ .format = "txt",
 								 .threads = 1,
-								 .raw_addresses = true },
+								 .raw_addresses = true,
+								 .pages_fd = pages },
 				       &result, NULL),
 			 0);
 	read_all(out, text);
 }
 
 /* Of a stream: its text, and that of the .dat which it makes, must be the same. */
-static void check_round(int stream, bool packed)
+static void check_round(int stream, int pages, bool packed)
 {
 	_cleanup_close_ int file = memory_file("", 0), again = memory_file("", 0);
 	_cleanup_export_result_ struct export_result result = { 0 };
 	_cleanup_buf_ struct buf should = BUF_INIT, is = BUF_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	if (to_dat(stream, packed, file, &result, &err) < 0)
+	if (to_dat(stream, pages, packed, file, &result, &err) < 0)
 		fail_msg("to .dat: %s", err.message);
 	assert_int_equal(lseek(file, 0, SEEK_CUR), (off_t)result.bytes);
 	if (import_stream(file, again, &(struct import_options){ 0 }, &err) < 0)
 		fail_msg("from .dat: %s", err.message);
-	stream_text(stream, &should);
-	stream_text(again, &is);
+	stream_text(stream, pages, &should);
+	stream_text(again, file, &is);
 	assert_string_equal(events(is.data), events(should.data));
 }
 
-static void check_both(int stream)
+static void check_both(int stream, int pages)
 {
-	check_round(stream, false);
+	check_round(stream, pages, false);
 #if HAVE_ZSTD
-	check_round(stream, true);
+	check_round(stream, pages, true);
 #endif
 }
 
@@ -474,7 +478,7 @@ static void test_written_machines(void **state _unused_)
 		page_end(&m, UINT64_MAX);
 		maker_flush(&m, 1, BUFFER_MAIN, 0);
 		maker_end(&m);
-		check_both(m.fd);
+		check_both(m.fd, 0);
 	}
 }
 
@@ -500,7 +504,7 @@ static void test_written_once(void **state _unused_)
 			maker_flush(&m, 0, BUFFER_MAIN, (events_in - 1) * 16);
 		}
 		maker_end(&m);
-		check_both(m.fd);
+		check_both(m.fd, 0);
 	}
 }
 
@@ -531,8 +535,81 @@ static void test_written_again(void **state _unused_)
 			 &dat);
 		in = memory_file(dat.data, dat.len);
 		assert_int_equal(import_stream(in, stream, &(struct import_options){ 0 }, NULL), 0);
-		check_both(stream);
+		check_both(stream, in);
 	}
+}
+
+static int to_stream(int stream, int pages, int out, struct export_result *result)
+{
+	return export_stream(stream, out,
+			     &(struct export_options){ .format = "traced", .pages_fd = pages },
+			     result, NULL);
+}
+
+/* The stream that is kept has the sub-buffers in it, and is read without the .dat. */
+static void test_kept_stream(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(peers); i++) {
+		_cleanup_close_ int in = -EBADF, stream = memory_file("", 0);
+		_cleanup_close_ int kept = memory_file("", 0);
+		_cleanup_export_result_ struct export_result result = { 0 };
+		_cleanup_buf_ struct buf dat = BUF_INIT, should = BUF_INIT, is = BUF_INIT;
+
+		fixture_read_gz(peers[i], &dat);
+		in = memory_file(dat.data, dat.len);
+		assert_int_equal(import_stream(in, stream, &(struct import_options){ 0 }, NULL), 0);
+		assert_int_equal(to_stream(stream, in, kept, &result), 0);
+		assert_int_equal(lseek(kept, 0, SEEK_CUR), (off_t)result.bytes);
+		stream_text(stream, in, &should);
+		stream_text(kept, 0, &is);
+		assert_string_equal(is.data, should.data);
+		assert_int_equal(lines(events(is.data)), result.events);
+	}
+}
+
+/* Without the .dat what lies there can't be had; nor what it has no more. */
+static void test_pages_gone(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+	_cleanup_close_ int in = -EBADF, stream = memory_file("", 0), out = memory_file("", 0);
+	_cleanup_buf_ struct buf dat = BUF_INIT, text = BUF_INIT;
+
+	make_pages(&m, 8, false, 2);
+	make_dat(&(struct dat_maker){ .m = &m, .version = 6 }, &dat);
+	in = memory_file(dat.data, dat.len);
+	assert_int_equal(import_stream(in, stream, &(struct import_options){ 0 }, NULL), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		_cleanup_export_result_ struct export_result result = { 0 };
+		const struct export_options o = { .format = "txt",
+						  .threads = 1,
+						  .pages_fd = i ? in : 0 };
+
+		assert_int_equal(ftruncate(in, (off_t)dat.len - 1), 0);
+		assert_int_equal(export_stream(stream, out, &o, &result, NULL), 0);
+		assert_int_equal(result.events, 0);
+		assert_true(result.incomplete);
+		assert_true(result.warning_count > 0);
+	}
+}
+
+/* Where a part of it lies in what was made of the file is told nobody. */
+static void test_bad_part(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_buf_ struct buf dat = BUF_INIT, text = BUF_INIT;
+	char *id;
+
+	make_pages(&m, 8, false, 2);
+	make_dat(&(struct dat_maker){ .m = &m, .version = 6 }, &dat);
+	id = memmem(dat.data, dat.len, "\nID:", 4);
+	assert_non_null(id);
+	memcpy(id, "\nXX:", 4);
+	assert_int_equal(to_text(&dat, NULL, &result, &text, NULL), 0);
+	assert_true(result.incomplete);
+	assert_string_equal(
+		result.warnings[0],
+		"of its event formats one is left out: an event format without a number");
 }
 
 static const char *const recorded[] = {
@@ -553,7 +630,7 @@ static void test_written_recordings(void **state _unused_)
 		snprintf(path, sizeof(path), TEST_DATA "/%s.traced.gz", recorded[i]);
 		fixture_read_gz(path, &stream);
 		fd = memory_file(stream.data, stream.len);
-		check_both(fd);
+		check_both(fd, 0);
 	}
 }
 
@@ -578,7 +655,7 @@ static void test_written_into_a_pipe(void **state _unused_)
 	maker_flush(&m, 0, BUFFER_MAIN, 0);
 	maker_end(&m);
 	/* The file fits into the pipe. */
-	assert_int_equal(to_dat(m.fd, false, out, &result, &err), 0);
+	assert_int_equal(to_dat(m.fd, 0, false, out, &result, &err), 0);
 	assert_non_null(buf_reserve(&dat, 1 << 16));
 	dat.len = (size_t)read(in, dat.data, 1 << 16);
 	assert_int_equal(dat.len, result.bytes);
@@ -587,7 +664,7 @@ static void test_written_into_a_pipe(void **state _unused_)
 	buf_deinit(&dat);
 #if HAVE_ZSTD
 	export_result_deinit(&result);
-	assert_int_equal(to_dat(m.fd, true, out, &result, &err), -ESPIPE);
+	assert_int_equal(to_dat(m.fd, 0, true, out, &result, &err), -ESPIPE);
 	assert_non_null(strstr(err.message, "pipe"));
 #endif
 }
@@ -609,6 +686,9 @@ int main(void)
 		cmocka_unit_test(test_written_machines),
 		cmocka_unit_test(test_written_once),
 		cmocka_unit_test(test_written_again),
+		cmocka_unit_test(test_kept_stream),
+		cmocka_unit_test(test_pages_gone),
+		cmocka_unit_test(test_bad_part),
 		cmocka_unit_test(test_written_recordings),
 		cmocka_unit_test(test_written_into_a_pipe),
 	};

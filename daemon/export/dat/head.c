@@ -198,14 +198,12 @@ int dat_put_part(struct dat_file *f, enum dat_part part, struct buf *b)
 int dat_load_texts(struct dat_file *f, const struct stream_reader *reader, struct error *err)
 {
 	_cleanup_buf_ struct buf payload = BUF_INIT;
-	struct stream_reader own;
+	struct stream_reader own = *reader;
 	struct bounds bounds = { 0 };
 	struct chunk chunk;
 	int r;
 
-	r = stream_reader_init(&own, reader->fd, err);
-	if (r < 0)
-		return r;
+	own.offset = STREAM_MAGIC_SIZE;
 	/* What can't be read was told when the stream was loaded. */
 	while (own.offset < reader->offset && stream_reader_next(&own, &chunk, NULL) > 0) {
 		struct buf *to = chunk.type == CHUNK_KALLSYMS ? &f->symbols
