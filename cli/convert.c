@@ -68,18 +68,18 @@ static int choose_output(const struct options *o, const char **ret, struct error
  * Ctrl-C where several files are written: the export fails at its next write, and what it
  * has of the last file is not kept, as that can be made again. A second one ends us at once.
  */
-static struct split *interrupted_split;
+static struct framed *interrupted_pipe;
 static int broken_pipe = -EBADF;
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int sig _unused_)
 {
 	interrupted = 1;
-	split_give_up(interrupted_split);
-	dup2(broken_pipe, interrupted_split->fd);
+	framed_give_up(interrupted_pipe);
+	dup2(broken_pipe, interrupted_pipe->fd);
 }
 
-static int catch_interrupts(struct split *split, struct error *err)
+static int catch_interrupts(struct framed *framed, struct error *err)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	const struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = SA_RESETHAND };
@@ -90,7 +90,7 @@ static int catch_interrupts(struct split *split, struct error *err)
 		return error_errno(err, -errno, "pipe");
 	close_fd(pipes[0]);
 	broken_pipe = pipes[1];
-	interrupted_split = split;
+	interrupted_pipe = framed;
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
 			sigaction(signals[i], &action, NULL);
@@ -133,7 +133,7 @@ static int convert_run(const struct options *o)
 		return cli_usage(&err);
 	}
 	if (merge_files_open(&dest.merges, o, &err) < 0 ||
-	    (dest.rotates && catch_interrupts(&dest.split, &err) < 0))
+	    (dest.rotates && catch_interrupts(&dest.split.process, &err) < 0))
 		return cli_fail(&err);
 	progress_init(&progress, !o->quiet);
 	options = (struct export_options){
@@ -160,7 +160,7 @@ static int convert_run(const struct options *o)
 	destination_passed(&dest);
 	progress_clear(&progress);
 	samples_tell(&samples);
-	if (r == -EPIPE && !dest.rotates)
+	if (r == -EPIPE && !destination_framed(&dest))
 		return cli_fail(&err);
 	if (r < 0 && interrupted)
 		error_set(&err, -ECANCELED, "given up");

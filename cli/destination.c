@@ -74,6 +74,14 @@ static int open_split(struct destination *d, const struct options *o, struct err
 	return r;
 }
 
+static int open_directory(struct destination *d, struct error *err)
+{
+	if (strcmp(d->path, "-") != 0)
+		return directory_start(&d->directory, d->path, err);
+	error_set(err, -EINVAL, "a .%s is a directory: it needs a name", d->format->name);
+	return error_hint(err, "-o DIR");
+}
+
 /* So that it can be looked at while it is written, and outlives whoever is killed. */
 static int open_part(struct destination *d, struct error *err)
 {
@@ -138,6 +146,9 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	if (o->rotate_bytes || o->rotate_ns) {
 		if (open_split(&d, o, &err) < 0)
 			return err.code == EINVAL ? cli_usage(&err) : cli_fail(&err);
+	} else if (d.format->directory) {
+		if (open_directory(&d, &err) < 0)
+			return err.code == EINVAL ? cli_usage(&err) : cli_fail(&err);
 	} else if ((o->stream ? open_part(&d, &err) : result_file_open(&d.file, d.path, &err)) <
 		   0) {
 		return cli_fail(&err);
@@ -151,17 +162,38 @@ void destination_deinit(struct destination *d)
 {
 	result_file_deinit(&d->file);
 	split_deinit(&d->split);
+	directory_deinit(&d->directory);
 	merge_files_deinit(&d->merges);
 }
 
-int destination_fd(const struct destination *d)
+struct framed *destination_framed(struct destination *d)
 {
-	return d->rotates ? d->split.fd : d->file.fd;
+	if (d->rotates)
+		return &d->split.process;
+	return d->format->directory ? &d->directory.process : NULL;
+}
+
+void destination_give_up(struct destination *d)
+{
+	struct framed *f = destination_framed(d);
+
+	if (f)
+		framed_give_up(f);
+}
+
+int destination_fd(struct destination *d)
+{
+	struct framed *f = destination_framed(d);
+
+	return f ? f->fd : d->file.fd;
 }
 
 void destination_passed(struct destination *d)
 {
-	d->split.fd = close_fd(d->split.fd);
+	struct framed *f = destination_framed(d);
+
+	if (f)
+		f->fd = close_fd(f->fd);
 }
 
 static void fill_merges(struct destination *d, Traced__Control__Output *ret)
@@ -280,15 +312,14 @@ static bool keep_file(struct destination *d)
 	return false;
 }
 
-/* Whose error it is: that which made the files ends who writes to it, too. */
-static bool keep_files(struct destination *d, struct error *err)
+/* Whose error it is: that which makes the files ends who writes to it, too. */
+static void finish_framed(struct destination *d, struct error *err)
 {
 	_cleanup_error_ struct error own = ERROR_INIT;
-	unsigned first, last;
 
 	if (err->code == ECANCELED)
-		split_give_up(&d->split);
-	if (split_finish(&d->split, &own) < 0 && own.code != EPIPE) {
+		destination_give_up(d);
+	if (framed_finish(destination_framed(d), &own) < 0 && own.code != EPIPE) {
 		/* Where the rest is; and how there may be room for it. */
 		if (err->hint && own.hint)
 			error_hint(&own, "%s; %s", own.hint, err->hint);
@@ -296,7 +327,13 @@ static bool keep_files(struct destination *d, struct error *err)
 			error_hint(&own, "%s", err->hint);
 		error_move(err, &own);
 	}
-	return split_range(&d->split, &first, &last);
+}
+
+static bool has_files(const struct split *split)
+{
+	unsigned first, last;
+
+	return split_range(split, &first, &last);
 }
 
 /* kept: the files that were whole by then; NULL: none. */
@@ -317,7 +354,9 @@ int destination_fail(struct destination *d, struct error *err)
 	bool any;
 
 	name_the_file(d, err);
-	any = d->rotates ? keep_files(d, err)
+	if (destination_framed(d))
+		finish_framed(d, err);
+	any = d->rotates ? has_files(&d->split)
 			 : d->streams && err->code != ECANCELED && keep_file(d);
 	if (d->rotates)
 		put_range(&d->split, &kept);
@@ -336,11 +375,12 @@ int destination_fail(struct destination *d, struct error *err)
 int destination_commit(struct destination *d, struct outcome *outcome, struct buf *files,
 		       struct error *err)
 {
-	int r = d->rotates ? split_finish(&d->split, err) : result_file_commit(&d->file, err);
+	struct framed *f = destination_framed(d);
+	int r = f ? framed_finish(f, err) : result_file_commit(&d->file, err);
 
 	if (r < 0)
 		return r;
-	outcome->path = d->file.path;
+	outcome->path = f ? d->path : d->file.path;
 	outcome->format = d->format->name;
 	outcome->in_place = !strcmp(d->path, "-");
 	if (!d->rotates)

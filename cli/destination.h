@@ -2,6 +2,7 @@
 /* Where a result goes: one file or many, what becomes of them, and who is told. */
 #pragma once
 
+#include "directory.h"
 #include "merge.h"
 #include "outcome.h"
 #include "result_file.h"
@@ -12,8 +13,9 @@
 /* Where a result goes: checked, opened, and its format known, before anything else happens. */
 struct destination {
 	const struct export_format *format;
-	struct result_file file; /* or: */
-	struct split split;	 /* with --rotate */
+	struct result_file file;    /* or: */
+	struct split split;	    /* with --rotate; or: */
+	struct directory directory; /* of a format that is one */
 	bool rotates;
 	bool streams; /* what is in the file is nowhere else */
 	enum function_view function_view;
@@ -31,11 +33,17 @@ struct destination {
 	bool ended_early;
 	const Traced__Control__Session *told;
 };
-#define DESTINATION_INIT ((struct destination){ .file = RESULT_FILE_INIT, .split = SPLIT_INIT })
+#define DESTINATION_INIT                                                                           \
+	((struct destination){                                                                     \
+		.file = RESULT_FILE_INIT, .split = SPLIT_INIT, .directory = DIRECTORY_INIT })
 /* Returns 0, or an exit status after having said why. path NULL: -o or the default. */
 int destination_open(struct destination *ret, const struct options *o, const char *path);
+/* What takes the exporter's frames; NULL: it writes a file. */
+struct framed *destination_framed(struct destination *d);
+/* What is not whole is not wanted. */
+void destination_give_up(struct destination *d);
 /* For the exporter. */
-int destination_fd(const struct destination *d);
+int destination_fd(struct destination *d);
 /* The exporter has it. */
 void destination_passed(struct destination *d);
 void destination_deinit(struct destination *d);

@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
@@ -28,6 +31,17 @@ int name_take_apart(const char *path, const struct export_format *format, char *
 	*ret_stem = strndup(path, (size_t)(dot - path));
 	*ret_ending = strdup(dot);
 	return *ret_stem && *ret_ending ? 0 : -ENOMEM;
+}
+
+int name_hidden(const char *base, char **ret)
+{
+	uint64_t noise;
+
+	if (getrandom(&noise, sizeof(noise), 0) != sizeof(noise))
+		return -errno;
+	if (asprintf(ret, ".%.*s.%08x", NAME_MAX - 16, base, (unsigned)noise) < 0)
+		return -ENOMEM;
+	return 0;
 }
 
 static int by_rename(int dir_fd, const char *from, const char *to)

@@ -11,6 +11,10 @@
 int name_take_apart(const char *path, const struct export_format *format, char **ret_stem,
 		    char **ret_ending);
 
+/* ".NAME.XXXXXXXX", NAME cut where the whole would be too long; what base is to be called until it
+ * is whole. Owned. 0 or -errno. */
+int name_hidden(const char *base, char **ret);
+
 /* Without RENAME_NOREPLACE (before Linux 5.x on vfat, some of FUSE); without hard links. */
 enum { NAMES_LACK_NOREPLACE = 1, NAMES_LACK_LINKS = 2 };
 /* For the tests: as on such filesystems. */

@@ -122,7 +122,8 @@ static int send_attach(struct recording *rec, struct error *err)
 	request.attach = &attach;
 	r = send_request(rec, &request, rec->stream, &rec->attach_id, err);
 	rec->dest.streams = rec->stream;
-	destination_passed(&rec->dest);
+	if (rec->stream)
+		destination_passed(&rec->dest);
 	return r;
 }
 
@@ -164,7 +165,7 @@ static int give_up(struct recording *rec, struct error *err)
 	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
 	uint64_t id;
 
-	split_give_up(&rec->dest.split);
+	destination_give_up(&rec->dest);
 	if (rec->session) {
 		cancel.session = rec->session;
 		request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;

@@ -4,9 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdint.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
@@ -60,23 +58,11 @@ static void block_fatal(sigset_t *old)
 	sigprocmask(SIG_BLOCK, &set, old);
 }
 
-/* ".NAME.XXXXXX", NAME cut where the whole would be too long. */
-static int temp_name(const char *base, char **ret)
-{
-	uint64_t noise;
-
-	if (getrandom(&noise, sizeof(noise), 0) != sizeof(noise))
-		return -errno;
-	if (asprintf(ret, ".%.*s.%08x", NAME_MAX - 16, base, (unsigned)noise) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
 static int open_named(struct result_file *f)
 {
 	for (int tries = 0; tries < 16; tries++) {
 		_cleanup_free_ char *name = NULL;
-		int r = temp_name(f->base, &name);
+		int r = name_hidden(f->base, &name);
 		sigset_t old;
 
 		if (r < 0)
@@ -270,7 +256,7 @@ int result_file_rehearse(struct result_file *f, struct error *err)
 {
 	_cleanup_free_ char *name = NULL;
 	sigset_t old;
-	int r = temp_name(f->base, &name);
+	int r = name_hidden(f->base, &name);
 
 	if (r < 0)
 		return error_errno(err, r, "%s", f->path);
@@ -296,7 +282,7 @@ static int give_temp_name(struct result_file *f)
 	for (int tries = 0; tries < 16; tries++) {
 		_cleanup_free_ char *name = NULL;
 
-		r = temp_name(f->base, &name);
+		r = name_hidden(f->base, &name);
 		if (r < 0)
 			return r;
 		if (!linkat(AT_FDCWD, proc, f->dir_fd, name, AT_SYMLINK_FOLLOW)) {
@@ -349,7 +335,7 @@ static int give_name(struct result_file *f)
 static int other_name(const char *base, char **ret)
 {
 	_cleanup_free_ char *hidden = NULL;
-	int r = temp_name(base, &hidden);
+	int r = name_hidden(base, &hidden);
 
 	if (r < 0)
 		return r;

@@ -3,14 +3,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "export/segment.h"
@@ -23,14 +19,10 @@
 /* Seven digits: eight are a date. */
 #define NUMBER_MAX 9999999
 
-/* In pages that both processes see; the parent reads it once the other has ended. */
 struct split_report {
-	volatile bool give_up; /* the parent's */
-	bool whole;
+	struct framed_report common;
 	unsigned first, last; /* last 0: no file was made */
 	unsigned removed, own_removed;
-	int code;
-	char message[1024], hint[1024];
 	uint8_t made[NUMBER_MAX / 8 + 1]; /* a bit for each file; mostly never touched */
 };
 
@@ -42,9 +34,13 @@ struct splitter {
 	unsigned number;       /* of the file that is made, or will be */
 	struct result_file file;
 	bool open;
-	char *frame;
 	struct buf notes;
 };
+
+static struct split_report *report_of(const struct split *s)
+{
+	return container_of(s->process.report, struct split_report, common);
+}
 
 void split_name(const struct split *s, unsigned number, struct buf *out)
 {
@@ -184,7 +180,7 @@ static bool was_made(const struct split_report *report, unsigned number)
 /* The oldest beyond those that are to be kept. */
 static void remove_old(struct splitter *p)
 {
-	struct split_report *report = p->split->report;
+	struct split_report *report = report_of(p->split);
 
 	for (; p->keep && p->number - p->oldest >= p->keep; p->oldest++) {
 		_cleanup_free_ char *path = NULL;
@@ -217,7 +213,7 @@ static int name_file(struct splitter *p, struct error *err)
 
 static int commit_file(struct splitter *p, struct error *err)
 {
-	struct split_report *report = p->split->report;
+	struct split_report *report = report_of(p->split);
 	int r = name_file(p, err);
 
 	result_file_deinit(&p->file);
@@ -234,13 +230,14 @@ static int commit_file(struct splitter *p, struct error *err)
 }
 
 /* The writer is gone, or there is no more room: what there is of the last file is kept. */
-static void keep_rest(struct splitter *p)
+static void keep_rest(void *maker)
 {
+	struct splitter *p = maker;
 	int r = 0;
 
 	if (!p->open)
 		return;
-	if (!p->split->report->give_up)
+	if (!p->split->process.report->give_up)
 		r = salvage(p->file.fd, p->format, NULL);
 	if (r > 0)
 		commit_file(p, NULL);
@@ -250,20 +247,12 @@ static void keep_rest(struct splitter *p)
 	p->open = false;
 }
 
-static int take_data(struct splitter *p, uint32_t len, struct error *err)
+static int take_data(struct splitter *p, const struct frame *frame, struct error *err)
 {
-	ssize_t n;
-	int r = 0;
+	int r = p->open ? 0 : open_file(p, err);
 
-	if (len > SEGMENT_FRAME_MAX)
-		return error_set(err, -EPROTO, "the exporter writes what is no trace");
-	n = read_full(STDIN_FILENO, p->frame, len);
-	if (n < 0)
-		return error_errno(err, (int)n, "the exporter");
-	if (!p->open)
-		r = open_file(p, err);
 	if (r == 0)
-		r = write_full(p->file.fd, p->frame, (size_t)n);
+		r = write_full(p->file.fd, frame->data, frame->len);
 	if (r < 0 && p->open) {
 		error_errno(err, r, "%s", p->file.path);
 		if (r == -ENOSPC || r == -EDQUOT)
@@ -272,57 +261,22 @@ static int take_data(struct splitter *p, uint32_t len, struct error *err)
 	return r;
 }
 
-static int make_files(struct splitter *p, struct error *err)
+static int take(void *maker, const struct frame *frame, struct error *err)
 {
-	struct segment_frame head;
-	ssize_t n;
-	int r = 0;
+	struct splitter *p = maker;
 
-	while (r == 0 && (n = read_full(STDIN_FILENO, &head, sizeof(head))) == sizeof(head)) {
-		if (head.kind == SEGMENT_DATA) {
-			r = take_data(p, head.len, err);
-		} else if (head.kind == SEGMENT_END || head.kind == SEGMENT_LAST) {
-			r = p->open ? commit_file(p, err) : 0;
-			p->split->report->whole = r == 0 && head.kind == SEGMENT_LAST;
-		} else {
-			r = error_set(err, -EPROTO, "the exporter writes what is no trace");
-		}
+	switch (frame->kind) {
+	case SEGMENT_DATA:
+		return take_data(p, frame, err);
+	case SEGMENT_END:
+	case SEGMENT_LAST:
+		return p->open ? commit_file(p, err) : 0;
+	default:
+		return error_set(err, -EPROTO, "the exporter writes what is no such trace");
 	}
-	return r;
 }
 
-/* Signals are for those who record: this one ends when they do. */
-static void leave_others(int fd)
-{
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	sigset_t none;
-
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-		signal(signals[i], SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	prctl(PR_SET_NAME, "tracectl-files");
-	dup2(fd, STDIN_FILENO);
-	fd = open("/dev/null", O_WRONLY);
-	if (fd >= 0)
-		dup2(fd, STDOUT_FILENO);
-	close_range(STDERR_FILENO + 1, ~0U, 0);
-}
-
-_Noreturn static void run(struct splitter *p, int fd)
-{
-	struct split_report *report = p->split->report;
-	struct error err = ERROR_INIT;
-
-	leave_others(fd);
-	if (make_files(p, &err) < 0) {
-		report->code = err.code;
-		snprintf(report->message, sizeof(report->message), "%s", err.message);
-		snprintf(report->hint, sizeof(report->hint), "%s", err.hint ?: "");
-	}
-	keep_rest(p);
-	_exit(0);
-}
+static const struct framed_ops ops = { .take = take, .end = keep_rest };
 
 /* What would fail later is told now. */
 static int prepare(struct splitter *p, struct error *err)
@@ -335,10 +289,7 @@ static int prepare(struct splitter *p, struct error *err)
 		r = result_file_rehearse(&p->file, err);
 	result_file_deinit(&p->file);
 	p->open = false;
-	if (r < 0)
-		return r;
-	p->frame = malloc(SEGMENT_FRAME_MAX);
-	return p->frame ? 0 : error_errno(err, -ENOMEM, "the files");
+	return r;
 }
 
 int split_start(struct split *ret, const char *path, const struct export_format *format,
@@ -348,30 +299,16 @@ int split_start(struct split *ret, const char *path, const struct export_format 
 	struct splitter p = {
 		.split = &s, .format = format->name, .keep = keep, .file = RESULT_FILE_INIT
 	};
-	_cleanup_close_ int theirs = -EBADF;
-	int pipes[2], r = name_take_apart(path, format, &s.stem, &s.ending);
+	int r = name_take_apart(path, format, &s.stem, &s.ending);
 
-	s.report = mmap(NULL, sizeof(*s.report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-			-1, 0);
-	if (s.report == MAP_FAILED)
-		s.report = NULL;
-	if (r < 0 || !s.report)
-		return error_errno(err, -ENOMEM, "%s", path);
+	if (r == 0)
+		r = framed_init(&s.process, sizeof(struct split_report));
+	if (r < 0)
+		return error_errno(err, r, "%s", path);
 	r = prepare(&p, err);
 	s.notes = p.notes;
-	if (r < 0)
-		return r;
-	if (pipe2(pipes, O_CLOEXEC) < 0) {
-		r = error_errno(err, -errno, "pipe");
-	} else {
-		theirs = pipes[0];
-		s.fd = pipes[1];
-		s.pid = fork();
-		if (s.pid == 0)
-			run(&p, theirs);
-		r = s.pid < 0 ? error_errno(err, -errno, "fork") : 0;
-	}
-	free(p.frame);
+	if (r == 0)
+		r = framed_start(&s.process, &ops, &p, -EBADF, err);
 	if (r < 0)
 		return r;
 	*ret = s;
@@ -379,37 +316,9 @@ int split_start(struct split *ret, const char *path, const struct export_format 
 	return 0;
 }
 
-static void wait_for(struct split *s)
-{
-	s->fd = close_fd(s->fd);
-	while (s->pid > 0 && waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	s->pid = 0;
-}
-
-int split_finish(struct split *s, struct error *err)
-{
-	wait_for(s);
-	if (s->report->code) {
-		error_set(err, -s->report->code, "%s", s->report->message);
-		if (*s->report->hint)
-			error_hint(err, "%s", s->report->hint);
-		return -s->report->code;
-	}
-	return s->report->whole ? 0 : error_set(err, -EPIPE, "the trace is not whole");
-}
-
-void split_give_up(struct split *s)
-{
-	if (s->report)
-		s->report->give_up = true;
-}
-
 void split_deinit(struct split *s)
 {
-	wait_for(s);
-	if (s->report)
-		munmap(s->report, sizeof(*s->report));
+	framed_deinit(&s->process);
 	free(s->stem);
 	free(s->ending);
 	buf_deinit(&s->notes);
@@ -421,13 +330,13 @@ bool split_has(const struct split *s, unsigned number)
 	_cleanup_free_ char *path = NULL;
 
 	/* Another recording of that name, or somebody else, may have removed it. */
-	return was_made(s->report, number) && make_path(s, number, &path, NULL) == 0 &&
+	return was_made(report_of(s), number) && make_path(s, number, &path, NULL) == 0 &&
 	       access(path, F_OK) == 0;
 }
 
 bool split_range(const struct split *s, unsigned *ret_first, unsigned *ret_last)
 {
-	unsigned first = s->report->first, last = s->report->last;
+	unsigned first = report_of(s)->first, last = report_of(s)->last;
 
 	while (last && first <= last && !split_has(s, first))
 		first++;
@@ -440,6 +349,6 @@ bool split_range(const struct split *s, unsigned *ret_first, unsigned *ret_last)
 
 unsigned split_removed(const struct split *s, unsigned *ret_own)
 {
-	*ret_own = s->report->own_removed;
-	return s->report->removed;
+	*ret_own = report_of(s)->own_removed;
+	return report_of(s)->removed;
 }

@@ -1,43 +1,34 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The files of --rotate. A process of its own reads the exporter's frames
- * (export/segment.h) from a pipe, with the caller's rights and nobody else's, and gives
- * each file its name when it is whole: out.0001.pftrace, out.0002.pftrace; until then it is
- * out.0001.pftrace.part (part.h). So it outlives whoever writes, and keeps of the last file what
- * there is; if it is killed itself, the next one finds that. Numbers go on behind the
- * highest that is there, and two recordings of one name share them: nothing is overwritten.
+ * The files of --rotate. A process of its own (framed.h) gives each file its name when it is whole:
+ * out.0001.pftrace, out.0002.pftrace; until then it is out.0001.pftrace.part (part.h). So it
+ * outlives whoever writes, and keeps of the last file what there is; if it is killed itself, the
+ * next one finds that. Numbers go on behind the highest that is there, and two recordings of one
+ * name share them: nothing is overwritten.
  */
 #pragma once
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "export/export.h"
+#include "framed.h"
 #include "util/buf.h"
 #include "util/error.h"
 
-struct split_report;
-
 struct split {
-	int fd; /* for the exporter; to be closed here once that has it */
-	pid_t pid;
+	struct framed process;
 	char *stem, *ending; /* STEM.0001ENDING */
-	struct split_report *report;
-	struct buf notes; /* lines for the person who asked, from split_start */
+	struct buf notes;    /* lines for the person who asked, from split_start */
 };
-#define SPLIT_INIT ((struct split){ .fd = -EBADF })
+#define SPLIT_INIT ((struct split){ .process = FRAMED_INIT })
 
 /* keep 0: all. -ENOENT, -EACCES...: no file can be made there. */
 int split_start(struct split *ret, const char *path, const struct export_format *format,
 		unsigned keep, struct error *err);
-/* Closes the pipe and waits for the files. An error is that of the file which could not be made. */
-int split_finish(struct split *s, struct error *err);
-/* What is not whole is not wanted. */
-void split_give_up(struct split *s);
 /* Waits, too. */
 void split_deinit(struct split *s);
 
-/* After split_finish: whether that file was made by it, and is there. */
+/* After framed_finish: whether that file was made by it, and is there. */
 bool split_has(const struct split *s, unsigned number);
 /* The first and the last such; false: there is none. Others' may be between them. */
 bool split_range(const struct split *s, unsigned *ret_first, unsigned *ret_last);

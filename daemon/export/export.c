@@ -378,7 +378,7 @@ static int give_ripe(struct exporter *x, struct error *err)
 	if (r < 0)
 		return r;
 	while ((kind = merge_next(x->merge, &item, err)) > 0) {
-		r = likely(!x->out.framed) ? 0 : cut_before(x, &item, kind, &why);
+		r = likely(!x->rotates) ? 0 : cut_before(x, &item, kind, &why);
 		if (likely(r == 0))
 			r = likely(kind == MERGE_RECORD) ? give_record(x, &item.event, &why)
 							 : give_loss(x, &item, &why);
@@ -474,11 +474,15 @@ static int close_sink(struct exporter *x, const struct export_result *ret, struc
 	struct export_result last = *ret;
 	int r;
 
-	if (x->out.framed) {
+	if (x->rotates) {
 		last.span_ns = x->last_ts - x->segment.first_ts;
 		return segment_close(x->sink, &x->out, &x->ledger, &last, err);
 	}
 	r = x->ops->close(x->sink, ret, err);
+	if (r == 0 && x->ops->format.directory) {
+		r = output_cut(&x->out, true);
+		return r < 0 ? error_errno(err, r, "can't write the output") : 0;
+	}
 	return r == 0 && x->ops->copy ? end_copy(x, err) : r;
 }
 
@@ -506,7 +510,8 @@ static int run_sink(struct exporter *x, int out_fd, int more, struct export_resu
 		return r;
 	if (output_init(&x->out, out_fd, x->ops->gzip) < 0)
 		return error_errno(err, -ENOMEM, "can't begin the export");
-	x->out.framed = segment_wanted(&x->options->rotate);
+	x->rotates = segment_wanted(&x->options->rotate);
+	x->out.framed = x->rotates || x->ops->format.directory;
 	r = x->ops->open(&x->sink, &x->index.info, x->options, &x->out, err);
 	if (r < 0)
 		return r;

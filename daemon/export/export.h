@@ -185,6 +185,7 @@ struct export_format {
 	const char *const *clocks;
 	bool raw_records; /* as the kernel wrote them: its addresses are in the file */
 	bool at_end;	  /* written when the recording has ended, never while it goes on */
+	bool directory;	  /* of files: the output gets the frames of export/segment.h */
 };
 const struct export_format *export_formats(size_t *ret_count);
 /* By explicit name, or if that is NULL by the path's ending; NULL: none fits. */

@@ -39,6 +39,7 @@ struct exporter {
 	bool usual; /* the common fields lie as in all kernels so far, of a little-endian machine */
 	struct ledger_cpu *row; /* of the last event; NULL: to be found */
 	uint64_t first_ts, last_ts;
+	bool rotates; /* the output is cut in segments */
 	struct segment segment;
 	bool after_loss;  /* which was told, but not the event behind it */
 	uint64_t told_ns; /* when progress was told last, CLOCK_MONOTONIC */

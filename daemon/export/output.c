@@ -160,6 +160,16 @@ int output_sync(struct output *out)
 	return flush_as(out, Z_SYNC_FLUSH);
 }
 
+int output_file(struct output *out, const char *name)
+{
+	int r = out->buf.len ? output_flush(out, false) : out->failed;
+
+	if (r == 0)
+		r = put_frame(out, SEGMENT_FILE, name, strlen(name));
+	out->failed = r;
+	return r;
+}
+
 int output_cut(struct output *out, bool last)
 {
 	int r = output_flush(out, true);

@@ -30,6 +30,8 @@ int output_take(struct output *out, struct buf *b);
 int output_sync(struct output *out);
 /* Writes all that is buffered; last: ends the compressed stream. */
 int output_flush(struct output *out, bool last);
+/* Framed: all that comes belongs to that file (SEGMENT_FILE). 0 or -errno. */
+int output_file(struct output *out, const char *name);
 /* What was flushed is a whole file; what comes is another, unless it was the last. */
 int output_cut(struct output *out, bool last);
 

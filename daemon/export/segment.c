@@ -72,7 +72,8 @@ int export_format_check_rotate(const struct export_format *format, const char *c
 	const struct sink_ops *ops = sink_find(format->name);
 
 	if (!ops || !ops->cut) {
-		error_set(err, -EINVAL, "a .%s is one file: it can't be rotated", format->name);
+		error_set(err, -EINVAL, "a .%s is one %s: it can't be rotated", format->name,
+			  format->directory ? "directory" : "file");
 		error_hint(err, "write .pftrace, .json, .html or .txt");
 		return -EINVAL;
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A recording in several files, each of which opens alone. The exporter can make no file, so
- * it writes frames into a pipe; who owns the names makes files of them: an END after
- * each file, a LAST after the last one. A pipe that ends without it was cut.
+ * A recording in several files. The exporter can make none, so it writes frames into a pipe; who
+ * owns the names makes files of them: an END after each file, a LAST after the last one. A pipe
+ * that ends without it was cut. Of a format that is a directory there is no END: a FILE has the
+ * name to whose file all that comes is appended, until the next one.
  */
 #pragma once
 
@@ -13,13 +14,15 @@
 #include "export/ledger.h"
 #include "export/output.h"
 
-enum segment_frame_kind { SEGMENT_DATA = 1, SEGMENT_END, SEGMENT_LAST };
+enum segment_frame_kind { SEGMENT_DATA = 1, SEGMENT_END, SEGMENT_LAST, SEGMENT_FILE };
 
 /* Both ends are of one machine. */
 struct segment_frame {
-	uint32_t kind, len; /* len bytes of a SEGMENT_DATA follow */
+	uint32_t kind, len; /* len bytes of a SEGMENT_DATA or SEGMENT_FILE follow */
 };
 #define SEGMENT_FRAME_MAX (256U << 10)
+/* Lower case letters, digits and underscores; without a terminator. */
+#define SEGMENT_NAME_MAX 64
 
 /* The segment that is being written. */
 struct segment {

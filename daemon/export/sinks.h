@@ -6,7 +6,7 @@
 
 extern const struct sink_ops sink_text_ops, sink_text_gz_ops, sink_json_ops, sink_json_gz_ops,
 	sink_perfetto_ops, sink_perfetto_gz_ops, sink_profile_ops, sink_stream_ops, sink_dat_ops,
-	sink_html_ops;
+	sink_html_ops, sink_ctf_ops;
 
 /* By a format's name; NULL: none. */
 const struct sink_ops *sink_find(const char *name);

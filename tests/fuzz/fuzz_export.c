@@ -52,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	export(m.fd, "txt", NULL);
 	export(m.fd, "json", NULL);
 	export(m.fd, "html", NULL);
+	export(m.fd, "ctf", NULL);
 	export(m.fd, "dat", NULL);
 	export(m.fd, "dat", &(struct perfetto_options){ .compression = PERFETTO_ZSTD });
 	export(m.fd, "pftrace", &(struct perfetto_options){ .compression = PERFETTO_PLAIN });

@@ -4,8 +4,10 @@
  *
  * KIND: sched, syscalls, mixed: the records that Linux 6.18 writes for such a load, on two
  * CPUs; functions, graph: of the function tracers (6.12), with 200,000 symbols; numbers: the
- * smallest there are; kinds: every kind of field that a format can have, its values at random and
- * all of them in its text. MACHINE: 64le, 64be, 32le or 32be; the function tracers' 64le alone.
+ * smallest there are; losses: the same, and before the second page of three the kernel lost five
+ * events, before the third nobody knows how many; kinds: every kind of field that a format can
+ * have, its values at random and all of them in its text. MACHINE: 64le, 64be, 32le or 32be; the
+ * function tracers' 64le alone.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -402,7 +404,7 @@ static void put_graph(struct generator *g)
 
 static void put_one(struct generator *g, const char *kind, uint64_t i)
 {
-	if (!strcmp(kind, "numbers"))
+	if (!strcmp(kind, "numbers") || !strcmp(kind, "losses"))
 		event_number(&g->m, g->ts, 7, (uint32_t)i);
 	else if (!strcmp(kind, "kinds"))
 		put_kinds(g);
@@ -425,13 +427,20 @@ static void put_one(struct generator *g, const char *kind, uint64_t i)
 /* The largest record that put_one writes, with its head. */
 #define RECORD_MAX 280
 
+static uint64_t lost_before(const char *kind, unsigned page)
+{
+	static const uint64_t lost[] = { 0, 5, UINT64_MAX };
+
+	return strcmp(kind, "losses") ? 0 : lost[page % ARRAY_SIZE(lost)];
+}
+
 /* As the two CPUs' readers do: runs of sub-buffers, in turn. */
 static void put_all(struct generator *g, const char *kind, uint64_t count)
 {
 	page_begin(&g->m, g->ts);
 	for (uint64_t i = 0; i < count; i++) {
 		if (g->m.page.len + RECORD_MAX > SUBBUF) {
-			page_end(&g->m, 0);
+			page_end(&g->m, lost_before(kind, g->pages));
 			if (++g->pages == PAGES_PER_CHUNK) {
 				maker_flush(&g->m, g->cpu, BUFFER_MAIN, 0);
 				g->cpu = (g->cpu + 1) % CPUS;
@@ -442,14 +451,14 @@ static void put_all(struct generator *g, const char *kind, uint64_t count)
 		g->ts += 200 + next_random(g) % 1000;
 		put_one(g, kind, i);
 	}
-	page_end(&g->m, 0);
+	page_end(&g->m, lost_before(kind, g->pages));
 	maker_flush(&g->m, g->cpu, BUFFER_MAIN, 0);
 }
 
 int main(int argc, char **argv)
 {
-	static const char *const kinds[] = { "numbers", "kinds", "sched",    "syscalls",
-					     "mixed",	"graph", "functions" };
+	static const char *const kinds[] = { "numbers",	 "losses", "kinds", "sched",
+					     "syscalls", "mixed",  "graph", "functions" };
 	struct generator g = { .ts = UINT64_C(100000000000),
 			       .random = UINT64_C(88172645463325252) };
 	const char *machine = argc == 5 ? argv[4] : "64le";
@@ -460,7 +469,8 @@ int main(int argc, char **argv)
 		known |= !strcmp(argv[1], kinds[i]);
 	if (argc < 4 || argc > 5 || !known || strlen(machine) != 4) {
 		fprintf(stderr,
-			"usage: %s numbers|kinds|sched|syscalls|mixed|functions|graph COUNT FILE "
+			"usage: %s numbers|losses|kinds|sched|syscalls|mixed|functions|graph COUNT "
+			"FILE "
 			"[64le]\n",
 			argv[0]);
 		return 2;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What is made of an exporter's frames, and what is left of a file that was cut. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "directory.h"
 #include "export/segment.h"
 #include "names.h"
 #include "part.h"
@@ -56,12 +58,17 @@ static void start(struct split *s, const char *path, const char *format, unsigne
 		fail_msg("%s", err.message);
 }
 
-static int put(struct split *s, enum segment_frame_kind kind, const char *text)
+static int put_frame(struct framed *f, enum segment_frame_kind kind, const char *text)
 {
 	struct segment_frame head = { .kind = kind, .len = text ? (uint32_t)strlen(text) : 0 };
-	int r = write_full(s->fd, &head, sizeof(head));
+	int r = write_full(f->fd, &head, sizeof(head));
 
-	return r == 0 && text ? write_full(s->fd, text, strlen(text)) : r;
+	return r == 0 && text ? write_full(f->fd, text, strlen(text)) : r;
+}
+
+static int put(struct split *s, enum segment_frame_kind kind, const char *text)
+{
+	return put_frame(&s->process, kind, text);
 }
 
 static void put_files(struct split *s, unsigned count)
@@ -89,7 +96,7 @@ static void each_file_has_its_number(void **state _unused_)
 
 	start(&s, "out.txt", "txt", 0);
 	put_files(&s, 3);
-	assert_int_equal(split_finish(&s, NULL), 0);
+	assert_int_equal(framed_finish(&s.process, NULL), 0);
 	assert_range(&s, 1, 3);
 	split_deinit(&s);
 	assert_content("out.0001.txt", "a line\n");
@@ -104,7 +111,7 @@ static void each_file_has_its_number(void **state _unused_)
 	assert_int_equal(symlink("x", "out.00002.txt"), 0);
 	start(&s, "out.txt", "txt", 2);
 	put_files(&s, 3);
-	assert_int_equal(split_finish(&s, NULL), 0);
+	assert_int_equal(framed_finish(&s.process, NULL), 0);
 	assert_range(&s, 5, 6);
 	/* Three of the first one's, and one of its own. */
 	assert_int_equal(split_removed(&s, &own), 4);
@@ -133,7 +140,7 @@ static void names_keep_their_ending(void **state _unused_)
 
 		start(&s, names[i].path, names[i].format, 0);
 		put_files(&s, 1);
-		assert_int_equal(split_finish(&s, NULL), 0);
+		assert_int_equal(framed_finish(&s.process, NULL), 0);
 		split_deinit(&s);
 		assert_content(names[i].name, "a line\n");
 	}
@@ -148,8 +155,8 @@ static void a_writer_that_dies_leaves_a_prefix(void **state _unused_)
 	put(&s, SEGMENT_DATA, "first\n");
 	put(&s, SEGMENT_END, NULL);
 	put(&s, SEGMENT_DATA, "second\nthi");
-	assert_int_equal(write_full(s.fd, "\1\0", 2), 0);
-	assert_int_equal(split_finish(&s, NULL), -EPIPE);
+	assert_int_equal(write_full(s.process.fd, "\1\0", 2), 0);
+	assert_int_equal(framed_finish(&s.process, NULL), -EPIPE);
 	assert_range(&s, 1, 2);
 	split_deinit(&s);
 	assert_content("out.0001.txt", "first\n");
@@ -164,14 +171,14 @@ static void what_was_given_up_is_not_kept(void **state _unused_)
 	put(&s, SEGMENT_DATA, "first\n");
 	put(&s, SEGMENT_END, NULL);
 	put(&s, SEGMENT_DATA, "second\n");
-	split_give_up(&s);
-	assert_int_equal(split_finish(&s, NULL), -EPIPE);
+	framed_give_up(&s.process);
+	assert_int_equal(framed_finish(&s.process, NULL), -EPIPE);
 	assert_range(&s, 1, 1);
 	split_deinit(&s);
 	assert_int_equal(access("out.0002.txt", F_OK), -1);
 
 	start(&s, "none.txt", "txt", 0);
-	assert_int_equal(split_finish(&s, NULL), -EPIPE);
+	assert_int_equal(framed_finish(&s.process, NULL), -EPIPE);
 	assert_false(split_range(&s, &(unsigned){ 0 }, &(unsigned){ 0 }));
 	split_deinit(&s);
 }
@@ -184,8 +191,8 @@ static void what_is_no_frame_ends_it(void **state _unused_)
 		struct split s;
 
 		start(&s, "out.txt", "txt", 0);
-		assert_int_equal(write_full(s.fd, &bad[i], sizeof(bad[i])), 0);
-		assert_int_equal(split_finish(&s, NULL), -EPROTO);
+		assert_int_equal(write_full(s.process.fd, &bad[i], sizeof(bad[i])), 0);
+		assert_int_equal(framed_finish(&s.process, NULL), -EPROTO);
 		assert_false(split_range(&s, &(unsigned){ 0 }, &(unsigned){ 0 }));
 		split_deinit(&s);
 	}
@@ -203,7 +210,7 @@ static void no_room_is_told(void **state _unused_)
 	start(&s, "out.txt", "txt", 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
 	put(&s, SEGMENT_DATA, "one\ntwo\nthree\n");
-	assert_int_equal(split_finish(&s, &err), -EFBIG);
+	assert_int_equal(framed_finish(&s.process, &err), -EFBIG);
 	assert_non_null(strstr(err.message, "out.0001.txt"));
 	assert_range(&s, 1, 1);
 	split_deinit(&s);
@@ -246,10 +253,10 @@ static void two_recordings_share_a_name(void **state _unused_)
 	put(&b, SEGMENT_DATA, "b2\n");
 	await("out.0003.txt.part");
 	put(&b, SEGMENT_LAST, NULL);
-	assert_int_equal(split_finish(&b, NULL), 0);
+	assert_int_equal(framed_finish(&b.process, NULL), 0);
 	put(&a, SEGMENT_DATA, "a2\n");
 	put(&a, SEGMENT_LAST, NULL);
-	assert_int_equal(split_finish(&a, NULL), 0);
+	assert_int_equal(framed_finish(&a.process, NULL), 0);
 	assert_content("out.0001.txt", "a1\n");
 	assert_content("out.0002.txt", "b1\n");
 	assert_content("out.0003.txt", "b2\n");
@@ -275,7 +282,7 @@ static void a_taken_number_is_left_alone(void **state _unused_)
 		assert_int_equal(symlink("nowhere", "out.0001.txt"), 0);
 		assert_int_equal(mkdir("out.0002.txt", 0755), 0);
 		put(&s, SEGMENT_LAST, NULL);
-		assert_int_equal(split_finish(&s, NULL), 0);
+		assert_int_equal(framed_finish(&s.process, NULL), 0);
 		assert_range(&s, 3, 3);
 		split_deinit(&s);
 		assert_content("out.0003.txt", "ours\n");
@@ -305,7 +312,7 @@ static void what_a_killed_one_left_is_named(void **state _unused_)
 	start(&s, "out.txt", "txt", 0);
 	assert_non_null(strstr(buf_string(&s.notes), "out.0003.txt.part, left by"));
 	put_files(&s, 1);
-	assert_int_equal(split_finish(&s, NULL), 0);
+	assert_int_equal(framed_finish(&s.process, NULL), 0);
 	assert_range(&s, 6, 6);
 	split_deinit(&s);
 	assert_content("out.0003.txt", "# whole\n");
@@ -326,6 +333,117 @@ static void numbers_end(void **state _unused_)
 	assert_non_null(err.hint);
 }
 
+static void begin_directory(struct directory *d, const char *path)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (directory_start(d, path, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_int_equal(put_frame(&d->process, SEGMENT_FILE, "cpu_0"), 0);
+	assert_int_equal(put_frame(&d->process, SEGMENT_DATA, "one "), 0);
+}
+
+/* What there is in the folder, but of "." and "..". */
+static unsigned count_names(void)
+{
+	unsigned count = 0;
+	DIR *d = opendir(".");
+
+	assert_non_null(d);
+	while (readdir(d))
+		count++;
+	closedir(d);
+	return count - 2;
+}
+
+static void a_directory_appears_whole(void **state _unused_)
+{
+	struct directory d;
+
+	for (unsigned i = 0; i < 2; i++) {
+		/* An empty one of that name may be there. */
+		const char *path = i ? "again///" : "out.ctf";
+
+		assert_int_equal(i ? mkdir(path, 0777) : 0, 0);
+		begin_directory(&d, path);
+		assert_int_equal(put_frame(&d.process, SEGMENT_FILE, "metadata"), 0);
+		assert_int_equal(put_frame(&d.process, SEGMENT_DATA, "words"), 0);
+		assert_int_equal(put_frame(&d.process, SEGMENT_FILE, "cpu_0"), 0);
+		assert_int_equal(put_frame(&d.process, SEGMENT_DATA, "two"), 0);
+		assert_int_equal(access("out.ctf", F_OK), i ? 0 : -1);
+		assert_int_equal(put_frame(&d.process, SEGMENT_LAST, NULL), 0);
+		assert_int_equal(framed_finish(&d.process, NULL), 0);
+		directory_deinit(&d);
+	}
+	assert_content("out.ctf/cpu_0", "one two");
+	assert_content("again/metadata", "words");
+	assert_int_equal(count_names(), 2);
+}
+
+static void a_directory_that_was_cut_is_removed(void **state _unused_)
+{
+	struct directory d;
+
+	begin_directory(&d, "out.ctf");
+	assert_int_equal(framed_finish(&d.process, NULL), -EPIPE);
+	directory_deinit(&d);
+	assert_int_equal(count_names(), 0);
+}
+
+/* Whoever writes the frames may have been taken over by what it reads. */
+static void a_directory_has_no_other_names(void **state _unused_)
+{
+	static const char *const bad[] = { "",
+					   "..",
+					   "../x",
+					   "/tmp/x",
+					   ".hidden",
+					   "a/b",
+					   "A",
+					   "0123456789012345678901234567890123456789"
+					   "0123456789012345678901234" };
+	struct directory d;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		begin_directory(&d, "out.ctf");
+		put_frame(&d.process, SEGMENT_FILE, bad[i]);
+		assert_int_equal(framed_finish(&d.process, NULL), -EPROTO);
+		directory_deinit(&d);
+	}
+	begin_directory(&d, "out.ctf");
+	put_frame(&d.process, SEGMENT_END, NULL);
+	assert_int_equal(framed_finish(&d.process, NULL), -EPROTO);
+	directory_deinit(&d);
+	assert_int_equal(count_names(), 0);
+}
+
+static void a_directory_replaces_nothing(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct directory d;
+
+	put_file("file", "mine");
+	assert_int_equal(mkdir("full", 0777), 0);
+	put_file("full/file", "mine");
+	assert_int_equal(symlink("nowhere", "link"), 0);
+	assert_int_equal(directory_start(&d, "file", NULL), -EEXIST);
+	assert_int_equal(directory_start(&d, "full/", NULL), -EEXIST);
+	assert_int_equal(directory_start(&d, "link", NULL), -EEXIST);
+	assert_int_equal(directory_start(&d, "no/out", NULL), -ENOENT);
+	assert_int_equal(directory_start(&d, "..", NULL), -EINVAL);
+	assert_int_equal(directory_start(&d, "/", NULL), -EINVAL);
+	assert_int_equal(count_names(), 3);
+	/* What is there by the time that it is whole stays, and so does the trace. */
+	begin_directory(&d, "late.ctf");
+	put_file("late.ctf", "mine");
+	assert_int_equal(put_frame(&d.process, SEGMENT_LAST, NULL), 0);
+	assert_int_equal(framed_finish(&d.process, &err), -ENOTDIR);
+	directory_deinit(&d);
+	assert_content("late.ctf", "mine");
+	assert_non_null(strstr(err.hint, "it is whole, and saved beside as late.ctf."));
+	assert_int_equal(count_names(), 5);
+}
+
 #define test_in_folder(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -342,6 +460,10 @@ int main(void)
 		test_in_folder(a_taken_number_is_left_alone),
 		test_in_folder(what_a_killed_one_left_is_named),
 		test_in_folder(numbers_end),
+		test_in_folder(a_directory_appears_whole),
+		test_in_folder(a_directory_that_was_cut_is_removed),
+		test_in_folder(a_directory_has_no_other_names),
+		test_in_folder(a_directory_replaces_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "export/segment.h"
+#include "names.h"
+#include "util/io.h"
+
+/* What the process has. */
+struct maker {
+	const char *path;  /* for people */
+	char *base, *temp; /* the final name and the present one, both in FRAMED_KEPT */
+	int temp_fd, file_fd;
+	bool named;
+};
+
+static int cant(const struct maker *m, int r, struct error *err)
+{
+	if (r >= 0)
+		return 0;
+	error_errno(err, r, "%s", m->path);
+	if (r == -ENOSPC || r == -EDQUOT)
+		error_hint(err, "free some space or name another output with -o");
+	return r;
+}
+
+/* It has no other owner than the exporter, which may have been taken over. */
+static bool is_good_name(const char *name, size_t len)
+{
+	static const char good[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+
+	if (!len || len > SEGMENT_NAME_MAX)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!memchr(good, name[i], sizeof(good) - 1))
+			return false;
+	return true;
+}
+
+static int open_temp(struct maker *m)
+{
+	if (m->temp_fd < 0)
+		m->temp_fd = openat(FRAMED_KEPT, m->temp,
+				    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return m->temp_fd < 0 ? -errno : 0;
+}
+
+static int begin_file(struct maker *m, const struct frame *frame, struct error *err)
+{
+	char name[SEGMENT_NAME_MAX + 1] = "";
+
+	if (!is_good_name(frame->data, frame->len))
+		return error_set(err, -EPROTO, "the exporter writes what is no trace");
+	memcpy(name, frame->data, frame->len);
+	if (open_temp(m) < 0)
+		return cant(m, -errno, err);
+	m->file_fd = close_fd(m->file_fd);
+	m->file_fd = openat(m->temp_fd, name,
+			    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+	return cant(m, m->file_fd < 0 ? -errno : 0, err);
+}
+
+/* Calls each for all files. The first error. */
+static int for_files(const struct maker *m, int (*each)(int dir_fd, const char *name))
+{
+	int fd = openat(m->temp_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	const struct dirent *entry;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		r = -errno;
+		close_fd(fd);
+		return r;
+	}
+	while ((entry = readdir(d)))
+		if (*entry->d_name != '.')
+			r = each(m->temp_fd, entry->d_name) ?: r;
+	closedir(d);
+	return r;
+}
+
+static int sync_file(int dir_fd, const char *name)
+{
+	_cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+static int remove_file(int dir_fd, const char *name)
+{
+	return unlinkat(dir_fd, name, 0) < 0 ? -errno : 0;
+}
+
+/* What took long to get is not to be lost for want of a name: it keeps the one it has, visibly. */
+static int save(struct maker *m, int why, struct error *err)
+{
+	error_errno(err, why, "%s", m->path);
+	if (name_rename_fresh(FRAMED_KEPT, m->temp, m->temp + 1) < 0)
+		return why;
+	m->named = true;
+	error_hint(err, "it is whole, and saved beside as %s", m->temp + 1);
+	return why;
+}
+
+static int commit(struct maker *m, struct error *err)
+{
+	int r;
+
+	m->file_fd = close_fd(m->file_fd);
+	r = open_temp(m);
+	if (r == 0)
+		r = for_files(m, sync_file);
+	if (r == 0 && fsync(m->temp_fd) < 0)
+		r = -errno;
+	if (r < 0)
+		return cant(m, r, err);
+	/* Of directories it replaces an empty one alone. */
+	if (renameat(FRAMED_KEPT, m->temp, FRAMED_KEPT, m->base) < 0)
+		return save(m, -errno, err);
+	m->named = true;
+	fsync(FRAMED_KEPT);
+	return 0;
+}
+
+static int take(void *maker, const struct frame *frame, struct error *err)
+{
+	struct maker *m = maker;
+
+	switch (frame->kind) {
+	case SEGMENT_FILE:
+		return begin_file(m, frame, err);
+	case SEGMENT_DATA:
+		if (m->file_fd >= 0)
+			return cant(m, write_full(m->file_fd, frame->data, frame->len), err);
+		break;
+	case SEGMENT_LAST:
+		return commit(m, err);
+	}
+	return error_set(err, -EPROTO, "the exporter writes what is no trace");
+}
+
+static void end(void *maker)
+{
+	struct maker *m = maker;
+
+	if (m->named)
+		return;
+	if (open_temp(m) == 0)
+		for_files(m, remove_file);
+	unlinkat(FRAMED_KEPT, m->temp, AT_REMOVEDIR);
+}
+
+static const struct framed_ops ops = { .take = take, .end = end };
+
+static bool is_empty(const char *path)
+{
+	const struct dirent *entry;
+	DIR *d = opendir(path);
+	bool empty = d;
+
+	while (empty && (entry = readdir(d)))
+		empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+	if (d)
+		closedir(d);
+	return empty;
+}
+
+/* Nothing is written over: neither a file nor what somebody keeps in a directory. */
+static int check_name(const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : error_errno(err, -errno, "%s", path);
+	if (S_ISDIR(st.st_mode) && is_empty(path))
+		return 0;
+	error_set(err, -EEXIST, "%s is there already, and is %s", path,
+		  S_ISDIR(st.st_mode) ? "not empty" : "no directory");
+	error_hint(err, "remove it, or name another output with -o");
+	return -EEXIST;
+}
+
+/* Path without slashes at its end, as "DIR" and "BASE". */
+static int take_apart(const char *path, char **ret_dir, char **ret_base)
+{
+	size_t len = strlen(path);
+	const char *slash;
+
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	slash = memrchr(path, '/', len);
+	*ret_base =
+		slash ? strndup(slash + 1, len - (size_t)(slash + 1 - path)) : strndup(path, len);
+	*ret_dir = !slash	   ? strdup(".")
+		   : slash == path ? strdup("/")
+				   : strndup(path, (size_t)(slash - path));
+	return *ret_dir && *ret_base ? 0 : -ENOMEM;
+}
+
+static int explain(struct error *err, int r, const char *path, const char *dir)
+{
+	if (r == -ENOENT || r == -ENOTDIR) {
+		error_set(err, r, "%s: there is no directory %s", path, dir);
+		error_hint(err, "make it (mkdir -p) or name another output with -o");
+	} else {
+		error_errno(err, r, "%s: nothing can be made in %s", path, dir);
+		error_hint(err, "name another output with -o");
+	}
+	return r;
+}
+
+int directory_start(struct directory *ret, const char *path, struct error *err)
+{
+	_cleanup_(directory_deinit) struct directory d = DIRECTORY_INIT;
+	_cleanup_free_ char *dir = NULL, *base = NULL, *temp = NULL, *clean = NULL;
+	_cleanup_close_ int dir_fd = -EBADF;
+	struct maker m = { .path = path, .temp_fd = -EBADF, .file_fd = -EBADF };
+	int r = take_apart(path, &dir, &base);
+
+	if (r < 0)
+		return error_errno(err, r, "%s", path);
+	if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
+		return error_set(err, -EINVAL, "%s: a new directory is made, with a name", path);
+	if (asprintf(&clean, "%s/%s", dir, base) < 0) {
+		clean = NULL;
+		return error_errno(err, -ENOMEM, "%s", path);
+	}
+	r = check_name(clean, err);
+	if (r < 0)
+		return r;
+	dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return explain(err, -errno, path, dir);
+	r = name_hidden(base, &temp);
+	if (r == 0 && mkdirat(dir_fd, temp, 0777) < 0)
+		r = -errno;
+	if (r < 0)
+		return explain(err, r, path, dir);
+	m.base = base;
+	m.temp = temp;
+	r = framed_init(&d.process, sizeof(struct framed_report));
+	r = r < 0 ? error_errno(err, r, "%s", path)
+		  : framed_start(&d.process, &ops, &m, dir_fd, err);
+	if (r < 0) {
+		unlinkat(dir_fd, temp, AT_REMOVEDIR);
+		return r;
+	}
+	*ret = d;
+	d = DIRECTORY_INIT;
+	return 0;
+}
+
+void directory_deinit(struct directory *d)
+{
+	framed_deinit(&d->process);
+}

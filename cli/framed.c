@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "framed.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "export/segment.h"
+#include "util/io.h"
+
+int framed_init(struct framed *ret, size_t report_size)
+{
+	void *report =
+		mmap(NULL, report_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (report == MAP_FAILED)
+		return -errno;
+	*ret = FRAMED_INIT;
+	ret->report = report;
+	ret->report_size = report_size;
+	return 0;
+}
+
+static int not_a_trace(struct error *err)
+{
+	return error_set(err, -EPROTO, "the exporter writes what is no trace");
+}
+
+static int take_all(const struct framed_ops *ops, void *maker, struct framed_report *report,
+		    char *data, struct error *err)
+{
+	struct segment_frame head;
+	int r = 0;
+
+	while (r == 0 && read_full(STDIN_FILENO, &head, sizeof(head)) == sizeof(head)) {
+		struct frame frame = { .kind = head.kind, .data = data };
+		ssize_t n;
+
+		if (head.kind < SEGMENT_DATA || head.kind > SEGMENT_FILE ||
+		    head.len > SEGMENT_FRAME_MAX)
+			return not_a_trace(err);
+		n = read_full(STDIN_FILENO, data, head.len);
+		if (n < 0)
+			return error_errno(err, (int)n, "the exporter");
+		frame.len = (size_t)n;
+		r = ops->take(maker, &frame, err);
+		report->whole = r == 0 && head.kind == SEGMENT_LAST;
+	}
+	return r;
+}
+
+/* Signals are for those who record: this one ends when they do. */
+static void leave_others(int fd, int kept)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	sigset_t none;
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		signal(signals[i], SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	prctl(PR_SET_NAME, "tracectl-files");
+	dup2(fd, STDIN_FILENO);
+	fd = open("/dev/null", O_WRONLY);
+	if (fd >= 0)
+		dup2(fd, STDOUT_FILENO);
+	if (kept >= 0)
+		dup2(kept, FRAMED_KEPT);
+	close_range(kept < 0 ? FRAMED_KEPT : FRAMED_KEPT + 1, ~0U, 0);
+}
+
+_Noreturn static void run(const struct framed_ops *ops, void *maker, struct framed_report *report,
+			  char *data, int fd, int kept)
+{
+	struct error err = ERROR_INIT;
+
+	leave_others(fd, kept);
+	if (take_all(ops, maker, report, data, &err) < 0) {
+		report->code = err.code;
+		snprintf(report->message, sizeof(report->message), "%s", err.message);
+		snprintf(report->hint, sizeof(report->hint), "%s", err.hint ?: "");
+	}
+	ops->end(maker);
+	_exit(0);
+}
+
+int framed_start(struct framed *f, const struct framed_ops *ops, void *maker, int kept,
+		 struct error *err)
+{
+	_cleanup_free_ char *data = malloc(SEGMENT_FRAME_MAX);
+	_cleanup_close_ int theirs = -EBADF;
+	int pipes[2];
+
+	if (!data)
+		return error_errno(err, -ENOMEM, "the files");
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return error_errno(err, -errno, "pipe");
+	theirs = pipes[0];
+	f->fd = pipes[1];
+	f->pid = fork();
+	if (f->pid == 0)
+		run(ops, maker, f->report, data, theirs, kept);
+	return f->pid < 0 ? error_errno(err, -errno, "fork") : 0;
+}
+
+static void wait_for(struct framed *f)
+{
+	f->fd = close_fd(f->fd);
+	while (f->pid > 0 && waitpid(f->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	f->pid = 0;
+}
+
+int framed_finish(struct framed *f, struct error *err)
+{
+	const struct framed_report *report = f->report;
+
+	wait_for(f);
+	if (report->code) {
+		error_set(err, -report->code, "%s", report->message);
+		if (*report->hint)
+			error_hint(err, "%s", report->hint);
+		return -report->code;
+	}
+	return report->whole ? 0 : error_set(err, -EPIPE, "the trace is not whole");
+}
+
+void framed_give_up(struct framed *f)
+{
+	if (f->report)
+		f->report->give_up = true;
+}
+
+void framed_deinit(struct framed *f)
+{
+	wait_for(f);
+	if (f->report)
+		munmap(f->report, f->report_size);
+	*f = FRAMED_INIT;
+}
