@@ -472,10 +472,12 @@ def metrics(test):
         check(len(lines) == len({name for name, _ in lines}), "a series that is told twice")
         return {name: float(value) for name, value in lines}
 
+    settled(test, "the first counts", path.exists)
     check(values()["traced_up"] == 1 and values()["traced_sessions_total"] == 0, f"{values()}")
     name = start(test, "metrics", "-e", "sched", "-b", "256K")
     labels = f'{{session="{name}",user="{os.geteuid()}"}}'
-    check(values()["traced_session_recording" + labels] == 1, f"{values()}")
+    # A client may hear of it first.
+    settled(test, "the session's counts", lambda: values().get("traced_session_recording" + labels) == 1)
     check(values()["traced_session_buffer_bytes" + labels] >= 256 << 10, f"{values()}")
     s = status(test)
     check(s["sessions"][0]["memory_bytes"] == values()["traced_session_buffer_bytes" + labels], f"{s}")
