@@ -234,12 +234,13 @@ static void put_sessions(struct buf *out, const struct rows *rows)
 		put_head(out, families[f].name, families[f].type, families[f].help);
 		for (size_t i = 0; i < rows->count; i++) {
 			const struct row *row = &rows->rows[i];
+			uint64_t value;
 
+			memcpy(&value, (const char *)row + families[f].offset, sizeof(value));
 			buf_printf(out, "traced_%s{session=\"", families[f].name);
 			put_label(out, row->name);
 			buf_printf(out, "\",user=\"%u\"}", row->uid);
-			put_value(out, *(const uint64_t *)((const char *)row + families[f].offset),
-				  families[f].unit);
+			put_value(out, value, families[f].unit);
 		}
 	}
 }
