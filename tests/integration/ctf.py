@@ -295,9 +295,10 @@ def losses(test):
             if cpu in after:
                 after.pop(cpu)[4] = usec
     events, told = babeltrace(convert(test, capture, "x.ctf"))
-    own = [e for e in events if e[1] == "traced:lost_unknown_number"]
-    check(len(events) - len(own) == 20000 and len(own) == sum(not g[2] for g in gaps) > 10,
-          f"{len(events)} events, {len(own)} of them for {len(gaps)} gaps")
+    own = by_cpu((e for e in events if e[1] == "traced:events_lost"), lambda e: e[2]["cpu_id"])
+    check(len(events) == 20000 + len(gaps), f"{len(events)} events for {len(gaps)} gaps")
+    for cpu, of_cpu in by_cpu(gaps, lambda g: g[0]).items():
+        check([e[2]["count"] for e in own[cpu]] == [g[1] if g[2] else 0 for g in of_cpu], f"CPU {cpu}: {own[cpu]}")
     meant = [[g[0], g[1], g[3] if g[3] is not None else g[4], g[4]] for g in gaps]
     check(len(told) > 50 and sorted(told) == sorted(meant), f"{sorted(told)[:5]}\nbut {sorted(meant)[:5]}")
 

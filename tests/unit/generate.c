@@ -4,7 +4,7 @@
  *
  * KIND: sched, syscalls, mixed: the records that Linux 6.18 writes for such a load, on two
  * CPUs; functions, graph: of the function tracers (6.12), with 200,000 symbols; numbers: the
- * smallest there are; losses: the same, and before the second page of three the kernel lost five
+ * smallest there are; losses: the same, and before the first page of three the kernel lost five
  * events, before the third nobody knows how many; kinds: every kind of field that a format can
  * have, its values at random and all of them in its text. MACHINE: 64le, 64be, 32le or 32be; the
  * function tracers' 64le alone.
@@ -429,7 +429,7 @@ static void put_one(struct generator *g, const char *kind, uint64_t i)
 
 static uint64_t lost_before(const char *kind, unsigned page)
 {
-	static const uint64_t lost[] = { 0, 5, UINT64_MAX };
+	static const uint64_t lost[] = { 5, 0, UINT64_MAX };
 
 	return strcmp(kind, "losses") ? 0 : lost[page % ARRAY_SIZE(lost)];
 }

@@ -88,9 +88,13 @@ void ctf_put_text(struct buf *b, const char *text, size_t len);
 int ctf_stream_event(const struct ctf *c, struct ctf_stream *s, uint64_t ts, uint32_t event_class);
 /* The event is whole: a packet that is full leaves. */
 int ctf_stream_settle(const struct ctf *c, struct ctf_stream *s);
-/* A packet without events, from one time to the other, by whose end so many more were lost. */
-int ctf_stream_gap(const struct ctf *c, struct ctf_stream *s, uint64_t from, uint64_t to,
-		   uint64_t count);
+/*
+ * A packet of its own from one time to the other, in which so many are lost: between the two calls
+ * there is to be one event, from, which says so. Trace Compass takes no packet without any, but the
+ * first.
+ */
+int ctf_stream_begin_gap(const struct ctf *c, struct ctf_stream *s, uint64_t from, uint64_t count);
+int ctf_stream_end_gap(const struct ctf *c, struct ctf_stream *s, uint64_t to);
 /* All that there is leaves. */
 int ctf_stream_flush(const struct ctf *c, struct ctf_stream *s);
 void ctf_stream_deinit(struct ctf_stream *s);

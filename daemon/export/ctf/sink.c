@@ -27,7 +27,7 @@ struct context {
 };
 
 /* Events that are no kernel's, but tell what can't be told otherwise. */
-enum own_event { LOST_UNKNOWN_NUMBER, TIME_WENT_BACK, OWN_EVENTS };
+enum own_event { EVENTS_LOST, TIME_WENT_BACK, OWN_EVENTS };
 
 struct sink_ctf {
 	struct sink sink;
@@ -226,21 +226,25 @@ static int put_event(struct sink_ctf *s, struct ctf_stream *stream, const struct
 
 static int make_own_class(struct sink_ctf *s, enum own_event event)
 {
-	static const char *const names[OWN_EVENTS] = {
-		[LOST_UNKNOWN_NUMBER] = "traced:lost_unknown_number",
-		[TIME_WENT_BACK] = "traced:time_went_back",
+	static const struct {
+		const char *name, *field;
+	} classes[OWN_EVENTS] = {
+		[EVENTS_LOST] = { "traced:events_lost", "\t\tuint64_t _count;\n" },
+		[TIME_WENT_BACK] = { "traced:time_went_back", "\t\tuint64_t _trace_time;\n" },
 	};
-	int64_t id = ctf_begin_class(&s->c, CTF_KERNEL, names[event], strlen(names[event]));
+	const char *name = classes[event].name;
+	int64_t id = ctf_begin_class(&s->c, CTF_KERNEL, name, strlen(name));
 
 	if (id < 0)
 		return (int)id;
-	buf_puts(&s->c.classes, "\t\tuint64_t _trace_time;\n");
+	buf_puts(&s->c.classes, classes[event].field);
 	ctf_end_class(&s->c);
 	s->own_classes[event] = (uint32_t)id + 1;
 	return 0;
 }
 
-static int put_own(struct sink_ctf *s, struct ctf_stream *stream, enum own_event event, uint64_t ts)
+static int put_own(struct sink_ctf *s, struct ctf_stream *stream, enum own_event event, uint64_t ts,
+		   uint64_t value)
 {
 	const struct trace_event nobody = { .rec.ts = ts };
 	int r = s->own_classes[event] ? 0 : make_own_class(s, event);
@@ -250,7 +254,7 @@ static int put_own(struct sink_ctf *s, struct ctf_stream *stream, enum own_event
 	if (r < 0)
 		return r;
 	put_context(s, &nobody, &stream->packet);
-	ctf_put_u64(&s->c, &stream->packet, ts);
+	ctf_put_u64(&s->c, &stream->packet, value);
 	return 0;
 }
 
@@ -265,7 +269,7 @@ _hot_ static int ctf_event(struct sink *sink, const struct trace_event *ev, stru
 	s->last_ts = ev->rec.ts;
 	/* Readers refuse a stream whose times do: the event behind it has this one. */
 	if (unlikely(ev->rec.ts < stream->last_ts))
-		r = put_own(s, stream, TIME_WENT_BACK, ev->rec.ts);
+		r = put_own(s, stream, TIME_WENT_BACK, ev->rec.ts, ev->rec.ts);
 	if (likely(r == 0))
 		r = put_event(s, stream, ev, s->classes);
 	if (unlikely(r == -EBADMSG))
@@ -286,11 +290,13 @@ static int ctf_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts, uint64_
 
 	if (!from)
 		from = MIN(s->c.start_ts ?: to, to);
+	/* A counter can't say that nobody knows: it says one, and the event none. */
 	if (r == 0)
-		r = ctf_stream_gap(&s->c, stream, from, to, known ? count : 1);
-	/* A counter can't say that nobody knows: it says one, and an event the rest. */
-	if (r == 0 && !known)
-		r = put_own(s, stream, LOST_UNKNOWN_NUMBER, to);
+		r = ctf_stream_begin_gap(&s->c, stream, from, known ? count : 1);
+	if (r == 0)
+		r = put_own(s, stream, EVENTS_LOST, from, known ? count : 0);
+	if (r == 0)
+		r = ctf_stream_end_gap(&s->c, stream, to);
 	return cant(r, err);
 }
 

@@ -110,26 +110,25 @@ int ctf_stream_settle(const struct ctf *c, struct ctf_stream *s)
 	return likely(s->packet.len < c->packet_max) ? 0 : ctf_stream_flush(c, s);
 }
 
-static int put_empty(const struct ctf *c, struct ctf_stream *s, uint64_t from, uint64_t to)
+int ctf_stream_begin_gap(const struct ctf *c, struct ctf_stream *s, uint64_t from, uint64_t count)
 {
-	int r = begin(c, s);
+	int r = 0;
 
-	s->first_ts = MAX(from, s->last_ts);
-	s->last_ts = MAX(s->first_ts, to);
-	return r < 0 ? r : ctf_stream_flush(c, s);
+	/* Readers count what is lost from one packet to the next: the first one tells nothing. */
+	if (!s->begun) {
+		r = begin(c, s);
+		s->first_ts = s->last_ts = MAX(s->last_ts, from);
+	}
+	if (r == 0)
+		r = ctf_stream_flush(c, s);
+	s->discarded += count;
+	return r;
 }
 
-int ctf_stream_gap(const struct ctf *c, struct ctf_stream *s, uint64_t from, uint64_t to,
-		   uint64_t count)
+int ctf_stream_end_gap(const struct ctf *c, struct ctf_stream *s, uint64_t to)
 {
-	int r;
-
-	/* Readers count what is lost from one packet to the next: the first one's is not told. */
-	r = s->begun ? ctf_stream_flush(c, s) : put_empty(c, s, from, from);
-	if (r < 0)
-		return r;
-	s->discarded += count;
-	return put_empty(c, s, from, to);
+	s->last_ts = MAX(s->last_ts, to);
+	return ctf_stream_flush(c, s);
 }
 
 void ctf_stream_deinit(struct ctf_stream *s)
