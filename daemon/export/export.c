@@ -206,6 +206,7 @@ static int begin_marks(struct exporter *x, struct error *err)
 /* A format may come while the recording is followed. */
 static void learn_kind(struct exporter *x, struct event_kind *kind, uint16_t id)
 {
+	x->kinds_end = MAX(x->kinds_end, id + 1U);
 	kind->desc = event_table_find(x->index.info.events, id);
 	kind->special = kind->desc && (kind->desc == x->print || kind->desc->funcgraph);
 }

@@ -35,6 +35,7 @@ struct exporter {
 	bool have_mark;
 	uint64_t mark_ts; /* kernel events after it have to wait for it; UINT64_MAX: for none */
 	struct event_kind *kinds; /* owned; EVENT_IDS */
+	unsigned kinds_end;	  /* above the ids of all that were met */
 	const struct common_fields *common;
 	bool usual; /* the common fields lie as in all kernels so far, of a little-endian machine */
 	struct ledger_cpu *row; /* of the last event; NULL: to be found */

@@ -81,7 +81,7 @@ static int sum_events(struct exporter *x, struct export_result *ret)
 	uint64_t unknown = 0;
 	unsigned types = 0;
 
-	for (unsigned id = 0; id < EVENT_IDS; id++) {
+	for (unsigned id = 0; id < x->kinds_end; id++) {
 		const struct event *ev;
 
 		if (!x->kinds[id].count)

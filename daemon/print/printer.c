@@ -2,6 +2,7 @@
 #include "print/printer.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "print/format_int.h"
 #include "util/siphash.h"
@@ -11,11 +12,12 @@
 
 int printer_new(struct printer **ret, const struct event_table *t)
 {
-	struct printer *p = aligned_alloc(_Alignof(struct printer), sizeof(*p));
+	/* Its cache is 1.5 MiB, of which most recordings touch little: zeros that cost nothing. */
+	struct printer *p =
+		mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (!p)
+	if (p == MAP_FAILED)
 		return -ENOMEM;
-	memset(p, 0, sizeof(*p));
 	p->table = t;
 	*ret = p;
 	return 0;
@@ -26,7 +28,7 @@ struct printer *printer_free(struct printer *p)
 	if (p) {
 		if (p->has_seq)
 			trace_seq_destroy(&p->seq);
-		free(p);
+		munmap(p, sizeof(*p));
 	}
 	return NULL;
 }

@@ -13,15 +13,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	_cleanup_close_ int in = memfd_create("dat", MFD_CLOEXEC);
-	_cleanup_close_ int out = memfd_create("stream", MFD_CLOEXEC);
+	static int out = -EBADF;
 	_cleanup_buf_ struct buf payload = BUF_INIT;
 	struct stream_reader reader;
 	struct chunk chunk = { 0 };
-	int r;
+	int in = input_file(data, size), r;
 
-	if (write_full(in, data, size) < 0)
-		return 0;
+	if (out < 0)
+		out = memfd_create("stream", MFD_CLOEXEC);
+	if (out < 0 || ftruncate(out, 0) < 0 || lseek(out, 0, SEEK_SET) < 0)
+		abort();
 	if (import_stream(in, out, &(struct import_options){ 0 }, NULL) < 0)
 		return 0;
 	if (stream_reader_init(&reader, out, NULL) < 0)

@@ -1,18 +1,57 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One byte: the kind of machine. The rest: the chunks that follow a recording's
- * head, through the whole exporter, into each format. Event formats are the head's:
- * libtraceevent 1.7, which parses them, does not stand hostile ones. They come from
- * the recorded kernel, and the exporter has no rights that a crash could give away.
+ * What follows a recording's head, through the whole exporter, into one format. Event formats are
+ * the head's: libtraceevent 1.7, which parses them, does not stand hostile ones. They come from the
+ * recorded kernel, and the exporter has no rights that a crash could give away.
+ *
+ * Byte 0: the kind of machine, and what the rest is (enum rest). Byte 1: the format. The rest: the
+ * stream's bytes, or pieces of which a stream is made that is one: a byte of its type, one of the
+ * CPU, two of its length, and that many.
  */
 #include "fuzz.h"
 
 #include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+
+#include <cmocka.h>
 
 #include "export/export.h"
 #include "make_stream.h"
 #include "util/io.h"
+
+#define SUBBUF_SIZE 1024
+#define ID_FUNCTION 1
+
+/* Of byte 0. */
+enum { MACHINE_32 = 1, MACHINE_BIG = 2, REST_PIECES = 4 };
+
+/* Types of pieces, besides those of chunks. */
+enum { PIECE_SUBBUF, PIECE_RECORDS, PIECE_TYPES = CHUNK_ARGUMENTS + 1 };
+
+static const struct export_options outputs[] = {
+	{ .format = "txt", .tgid = true },
+	{ .format = "json" },
+	{ .format = "pftrace", .perfetto.compression = PERFETTO_PLAIN },
+	{ .format = "dat" },
+	{ .format = "pftrace",
+	  .perfetto = { .plain_sched = true, .compression = PERFETTO_DEFLATE } },
+	{ .format = "pftrace",
+	  .perfetto = { .legacy_generic = true, .compression = PERFETTO_ZSTD } },
+	{ .format = "html" },
+	{ .format = "dat", .perfetto.compression = PERFETTO_ZSTD },
+	{ .format = "json", .function_view = FUNCTION_SLICES, .raw_addresses = true },
+	{ .format = "traced" },
+	{ .format = "txt", .trace_options = "latency-format,raw" },
+	{ .format = "json", .json_array = true },
+	{ .format = "pftrace", .rotate.bytes = EXPORT_ROTATE_BYTES_MIN },
+	{ .format = "json", .rotate.ns = EXPORT_ROTATE_NS_MIN },
+	{ .format = "prof" },
+	{ .format = "ctf" },
+};
 
 static bool has_format(const uint8_t *data, size_t size)
 {
@@ -21,16 +60,107 @@ static bool has_format(const uint8_t *data, size_t size)
 	return memmem(data, size, head, sizeof(head));
 }
 
-static void export(int fd, const char *format, const struct perfetto_options *perfetto)
+static void put_function_format(struct maker *m)
 {
-	_cleanup_close_ int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	char fields[160];
+
+	snprintf(fields, sizeof(fields),
+		 "\tfield:unsigned long ip;\toffset:8;\tsize:%u;\tsigned:0;\n"
+		 "\tfield:unsigned long parent_ip;\toffset:%u;\tsize:%u;\tsigned:0;\n",
+		 m->word_size, 8 + m->word_size, m->word_size);
+	maker_format(m, "ftrace", "function", ID_FUNCTION, fields,
+		     "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip");
+}
+
+/* The head of that machine's stream, which is the same each time, and the writer that made it. */
+static const struct maker *head_of(unsigned machine, struct buf *ret)
+{
+	static struct maker makers[4];
+	static struct buf heads[4];
+	struct maker *m = &makers[machine];
+
+	if (!heads[machine].len) {
+		maker_init(m, machine & MACHINE_32 ? 4 : 8, machine & MACHINE_BIG, SUBBUF_SIZE);
+		maker_head(m);
+		put_function_format(m);
+		maker_symbols(
+			m, m->word_size == 8
+				   ? "ffffffff81000000 T first\nffffffff81000100 t last\t[module]\n"
+				   : "81000000 T first\n81000100 t last\t[module]\n");
+		if (pread_full(m->fd, buf_reserve(&heads[machine], m->writer.bytes),
+			       m->writer.bytes, 0) < 0)
+			abort();
+		heads[machine].len = m->writer.bytes;
+	}
+	*ret = heads[machine];
+	return m;
+}
+
+static void put_subbuf(struct maker *m, uint32_t cpu, const uint8_t *data, size_t len)
+{
+	uint8_t page[SUBBUF_SIZE] = { 0 };
+
+	memcpy(page, data, MIN(len, sizeof(page)));
+	buf_append(&m->subbufs, (char *)page, sizeof(page));
+	maker_flush(m, cpu, cpu & 64 ? BUFFER_TASKS : BUFFER_MAIN,
+		    cpu & 128 ? len % SUBBUF_SIZE : 0);
+}
+
+/* Records that lie as they should, and may hold anything: an id, 16 bits of time, a length, its
+ * bytes. */
+static void put_records(struct maker *m, uint32_t cpu, const uint8_t *data, size_t len)
+{
+	static const uint16_t ids[] = { ID_SWITCH,  ID_NUMBER, ID_PRINT,
+					ID_NEWTASK, ID_RENAME, ID_FUNCTION };
+	const uint32_t room = SUBBUF_SIZE - maker_data_offset(m) - 32;
+	uint64_t ts = UINT64_C(100000000000);
+
+	page_begin(m, ts);
+	while (len >= 4) {
+		uint16_t id = ids[data[0] % ARRAY_SIZE(ids)];
+		size_t n = MIN((size_t)data[3], len - 4);
+
+		ts += (uint64_t)(data[1] | data[2] << 8) * 64;
+		if (m->page.len + n > room)
+			break;
+		maker_event(m, ts, id, data[0] / 16, data + 4, n);
+		data += 4 + n;
+		len -= 4 + n;
+	}
+	page_end(m, cpu & 128 ? 1 + len : 0);
+	maker_flush(m, cpu, cpu & 64 ? BUFFER_TASKS : BUFFER_MAIN, 0);
+}
+
+static void put_pieces(struct maker *m, const uint8_t *data, size_t size)
+{
+	while (size >= 4) {
+		unsigned type = data[0] % PIECE_TYPES;
+		uint32_t cpu = data[1];
+		size_t len = MIN((size_t)(data[2] | data[3] << 8), size - 4);
+
+		data += 4;
+		if (type == PIECE_SUBBUF)
+			put_subbuf(m, cpu, data, len);
+		else if (type == PIECE_RECORDS)
+			put_records(m, cpu, data, len);
+		else if (type != CHUNK_FORMAT && type != CHUNK_SUBBUFS)
+			stream_write(&m->writer, (enum chunk_type)type, data, len);
+		data += len;
+		size -= 4 + len;
+	}
+}
+
+static void export(int fd, const struct export_options *output)
+{
+	static int out = -EBADF;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_export_result_ struct export_result result;
-	struct export_options o = { .format = format, .tgid = true, .threads = 1 };
+	struct export_options o = *output;
 	uint64_t events = 0;
 
-	if (perfetto)
-		o.perfetto = *perfetto;
+	if (out < 0)
+		out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	o.threads = 1;
 	if (export_stream(fd, out, &o, &result, &err) < 0)
 		return;
 	for (size_t i = 0; i < result.ledger_count; i++)
@@ -41,24 +171,21 @@ static void export(int fd, const char *format, const struct perfetto_options *pe
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+	struct buf head;
+	struct maker m;
 
-	if (!size || has_format(data, size))
+	if (size < 2)
 		return 0;
-	maker_init(&m, data[0] & 1 ? 4 : 8, data[0] & 2, 1024);
-	maker_head(&m);
-	if (write_full(m.fd, data + 1, size - 1) < 0)
+	m = *head_of(data[0] % 4, &head);
+	m.fd = m.writer.fd = input_file((uint8_t *)head.data, head.len);
+	if (lseek(m.fd, 0, SEEK_END) < 0)
+		abort();
+	if (data[0] & REST_PIECES)
+		put_pieces(&m, data + 2, size - 2);
+	else if (has_format(data + 2, size - 2) || write_full(m.fd, data + 2, size - 2) < 0)
 		return 0;
-	export(m.fd, "txt", NULL);
-	export(m.fd, "json", NULL);
-	export(m.fd, "html", NULL);
-	export(m.fd, "ctf", NULL);
-	export(m.fd, "dat", NULL);
-	export(m.fd, "dat", &(struct perfetto_options){ .compression = PERFETTO_ZSTD });
-	export(m.fd, "pftrace", &(struct perfetto_options){ .compression = PERFETTO_PLAIN });
-	export(m.fd, "pftrace",
-	       &(struct perfetto_options){ .plain_sched = true, .compression = PERFETTO_DEFLATE });
-	export(m.fd, "pftrace",
-	       &(struct perfetto_options){ .legacy_generic = true, .compression = PERFETTO_ZSTD });
+	export(m.fd, &outputs[data[1] % ARRAY_SIZE(outputs)]);
+	buf_deinit(&m.page);
+	buf_deinit(&m.subbufs);
 	return 0;
 }

@@ -104,6 +104,9 @@ static void put_expression(struct input *in, struct buf *format, struct buf *arg
 
 	if (*op == '>' && op[1])
 		n %= 8;
+	/* What leaves 32 bits libtraceevent does not wrap, as C and the kernel do. */
+	if (strchr("+*", *op) && *field == 'c')
+		field = "b";
 	if (choose(in, 2)) {
 		buf_puts(format, "%u");
 		buf_printf(args, ", (REC->%s %s %u)", field, op, n);

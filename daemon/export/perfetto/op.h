@@ -69,6 +69,7 @@ struct pf_schema {
 	struct pf_schema_env env;
 	bool swap;
 	struct pf_event **events; /* owned; by id */
+	unsigned events_end;	  /* above all their ids */
 	struct printer *printer;  /* owned */
 	int32_t pid;		  /* of the last event that was written, */
 	uint8_t pid_wire[8],

@@ -476,6 +476,7 @@ static int compile(struct pf_schema *s, const struct event *desc, uint32_t *gene
 	if (!e)
 		return -ENOMEM;
 	s->events[desc->id] = e;
+	s->events_end = MAX(s->events_end, desc->id + 1U);
 	e->desc = desc;
 	if (message) {
 		r = compile_typed(e, message);
@@ -519,7 +520,7 @@ struct pf_schema *pf_schema_free(struct pf_schema *s)
 {
 	if (!s)
 		return NULL;
-	for (size_t i = 0; s->events && i < EVENT_IDS; i++)
+	for (size_t i = 0; s->events && i < s->events_end; i++)
 		event_free(s->events[i]);
 	free(s->events);
 	free(s->functions);

@@ -30,6 +30,7 @@ struct sink_perfetto {
 	struct pf_schema *schema;
 	struct pf_sched_layout layout;
 	struct pf_bundle *bundles; /* by CPU */
+	uint32_t cpus_end;	   /* above the numbers of all that have one */
 	struct pf_bundle *current; /* of the last event; NULL: there was none */
 	bool *loss_tracks;	   /* by CPU: its track was described */
 	struct pf_tasks tasks;
@@ -51,7 +52,7 @@ static void perfetto_free(struct sink *s)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
 
-	for (uint32_t i = 0; p->bundles && i < CPUS_MAX; i++)
+	for (uint32_t i = 0; p->bundles && i < p->cpus_end; i++)
 		pf_bundle_deinit(&p->bundles[i]);
 	free(p->bundles);
 	free(p->loss_tracks);
@@ -280,6 +281,7 @@ static int find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf_bundle *
 	b = &p->bundles[cpu];
 	if (!b->comms && pf_bundle_init(b, cpu) < 0)
 		return error_errno(err, -ENOMEM, "perfetto");
+	p->cpus_end = MAX(p->cpus_end, cpu + 1);
 	*ret = p->current = b;
 	return 0;
 }
@@ -400,7 +402,7 @@ static int write_all(struct sink_perfetto *p, uint64_t until)
 
 	if (r >= 0)
 		r = pf_marks_put_names(&p->marks, p->to);
-	for (uint32_t cpu = 0; r >= 0 && cpu < CPUS_MAX; cpu++)
+	for (uint32_t cpu = 0; r >= 0 && cpu < p->cpus_end; cpu++)
 		r = write_bundle(p, &p->bundles[cpu]);
 	return r;
 }
@@ -443,7 +445,7 @@ static int perfetto_cut(struct sink *s, const struct export_result *result, stru
 	p->segment++;
 	p->compressed = 0;
 	p->raw_from = p->out->raw_bytes;
-	for (uint32_t cpu = 0; cpu < CPUS_MAX; cpu++)
+	for (uint32_t cpu = 0; cpu < p->cpus_end; cpu++)
 		if (p->bundles[cpu].comms)
 			pf_bundle_restart(&p->bundles[cpu]);
 	memset(p->loss_tracks, 0, CPUS_MAX * sizeof(*p->loss_tracks));
