@@ -160,6 +160,17 @@ static unsigned online_cpus(const struct ring *ring)
 	return n;
 }
 
+/* Without it a step is only seen when the clocks are read next: no reason to fail. */
+static void watch_clocks(struct capture *c)
+{
+	struct epoll_event e = { .events = EPOLLIN,
+				 .data.u64 = (uint64_t)CAPTURE_CLOCKS_TAG << 32 };
+
+	c->clock_watch = clocks_watch();
+	if (c->clock_watch >= 0 && epoll_ctl(c->epfd, EPOLL_CTL_ADD, c->clock_watch, &e) < 0)
+		c->clock_watch = close_fd(c->clock_watch);
+}
+
 static int open_rings(struct capture *c, const struct capture_request *request, struct error *err)
 {
 	struct subbuf_layout layout;
@@ -198,6 +209,7 @@ static int open_rings(struct capture *c, const struct capture_request *request, 
 		if (r < 0)
 			return error_errno(err, r, "cannot watch the ring buffers");
 	}
+	watch_clocks(c);
 	return 0;
 }
 
@@ -241,6 +253,7 @@ int capture_new(struct capture **ret, const struct capture_env *env,
 	if (!c)
 		return error_set(err, -ENOMEM, "out of memory");
 	c->env = *env;
+	c->clock_watch = -EBADF;
 	c->journal = JOURNAL_INIT;
 	c->staging = STAGING_INIT;
 	c->rescan = TASK_SCAN_INIT;
@@ -335,6 +348,7 @@ struct capture *capture_free(struct capture *c)
 	if (c->running)
 		capture_turn(c, false);
 	close_fd(c->epfd);
+	close_fd(c->clock_watch);
 	for (int b = 0; b < BUFFER_COUNT; b++)
 		ring_close(&c->rings[b]);
 	sampler_close(&c->sampler);

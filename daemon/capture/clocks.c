@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "capture/clocks.h"
 
+#include <sys/timerfd.h>
+
 #include "proto/capture.pb-c.h"
 #include "traced/mark_record.h"
 #include "util/io.h"
@@ -57,6 +59,26 @@ void clocks_read(struct clock_snapshot *ret)
 	*ret = (struct clock_snapshot){ 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
 		ret->count += read_one(wanted[i], &ret->readings[ret->count]);
+}
+
+int clocks_watch(void)
+{
+	/* It never expires: its being cancelled is what tells, of a resume as well (Linux 3.2). */
+	const struct itimerspec never = { .it_value.tv_sec = INT64_MAX / NSEC_PER_SEC };
+	int fd = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+
+	if (fd >= 0 &&
+	    timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL) < 0 &&
+	    errno != ECANCELED)
+		fd = close_fd(fd);
+	return fd < 0 ? -errno : fd;
+}
+
+bool clocks_were_set(int watch)
+{
+	uint64_t ticks;
+
+	return read(watch, &ticks, sizeof(ticks)) < 0 && errno == ECANCELED;
 }
 
 int clocks_write(const struct clock_snapshot *s, struct stream_writer *w, enum clock_phase phase)

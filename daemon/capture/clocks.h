@@ -2,6 +2,8 @@
 /* Readings of the machine's clocks that belong together. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "stream/writer.h"
 
 enum clock_phase { CLOCK_PHASE_START, CLOCK_PHASE_PERIODIC, CLOCK_PHASE_END, CLOCK_PHASE_SYNC };
@@ -30,4 +32,10 @@ struct clock_snapshot {
  * few tries.
  */
 void clocks_read(struct clock_snapshot *ret);
+/*
+ * A descriptor that poll finds readable once CLOCK_REALTIME was set, or the machine has slept;
+ * -errno. clocks_were_set() tells whether it was since it was asked last.
+ */
+int clocks_watch(void);
+bool clocks_were_set(int watch);
 int clocks_write(const struct clock_snapshot *s, struct stream_writer *w, enum clock_phase phase);

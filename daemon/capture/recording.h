@@ -72,6 +72,7 @@ struct capture {
 	struct flush flush; /* of a streamed recording */
 	bool full;	    /* the stream's limit was hit: what was read since is not in it */
 	struct clock_snapshot clocks_start;
+	int clock_watch;    /* -EBADF: the clocks are read every few seconds only */
 	struct sync *syncs; /* owned */
 	size_t sync_count;
 	uint64_t tick_ns, start_boot_ns, next_tick, next_stats, next_clocks;
@@ -102,6 +103,7 @@ int capture_write_counts(struct capture *c, enum clock_phase phase);
 void capture_check_on(struct capture *c);
 /* In the epoll set, where a ring's buffer stands. */
 #define CAPTURE_SAMPLER_TAG BUFFER_COUNT
+#define CAPTURE_CLOCKS_TAG (BUFFER_COUNT + 1)
 /* The samples, where some were asked for. */
 int capture_sampling_open(struct capture *c, const struct capture_request *request,
 			  struct error *err);

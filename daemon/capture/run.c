@@ -140,6 +140,15 @@ static void count_idle(struct capture *c, struct cpu_reader *r, bool took)
 	c->tick_ns = FAST_TICK_NS;
 }
 
+static int write_clocks(struct capture *c)
+{
+	struct clock_snapshot s;
+
+	clocks_read(&s);
+	c->next_clocks = now_ns(CLOCK_BOOTTIME) + CLOCKS_NS;
+	return clocks_write(&s, &c->writer, CLOCK_PHASE_PERIODIC);
+}
+
 /* 1: a budget was used up. */
 static int drain_ready(struct capture *c)
 {
@@ -150,10 +159,13 @@ static int drain_ready(struct capture *c)
 		uint64_t tag = events[i].data.u64 >> 32;
 		struct ring *ring = &c->rings[tag < BUFFER_COUNT ? tag : BUFFER_MAIN];
 		unsigned cpu = (unsigned)events[i].data.u64, budget = BUDGET_PER_CPU;
-		int r;
+		int r = 0;
 
-		if (tag == CAPTURE_SAMPLER_TAG) {
-			r = sampler_drain_cpu(&c->sampler, cpu, &c->writer);
+		if (tag == CAPTURE_SAMPLER_TAG || tag == CAPTURE_CLOCKS_TAG) {
+			if (tag == CAPTURE_SAMPLER_TAG)
+				r = sampler_drain_cpu(&c->sampler, cpu, &c->writer);
+			else if (clocks_were_set(c->clock_watch))
+				r = write_clocks(c);
 			if (r < 0)
 				return r;
 			continue;
@@ -211,13 +223,8 @@ static int periodic(struct capture *c, uint64_t now)
 		if (r == 0 && !c->has_tasks && c->names_done && !c->rescan.processes)
 			task_scan_start(&c->rescan, c->env.proc, &c->known);
 	}
-	if (r == 0 && now >= c->next_clocks) {
-		struct clock_snapshot s;
-
-		clocks_read(&s);
-		r = clocks_write(&s, &c->writer, CLOCK_PHASE_PERIODIC);
-		c->next_clocks = now + CLOCKS_NS;
-	}
+	if (r == 0 && now >= c->next_clocks)
+		r = write_clocks(c);
 	return r < 0 ? r : capture_write_notes(c);
 }
 

@@ -19,23 +19,13 @@
 #include <jansson.h>
 
 #include "capture/clocks.h"
-#include "export/export.h"
+#include "converted.h"
 #include "export/marks/clock_map.h"
 #include "make_stream.h"
 #include "traced/mark_record.h"
 #include "util/io.h"
 
 #define S NSEC_PER_SEC
-
-static int file_of(const char *text)
-{
-	int fd = memfd_create("file", MFD_CLOEXEC);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write_full(fd, text, strlen(text)), 0);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	return fd;
-}
 
 struct noted {
 	const char *id;
@@ -70,33 +60,6 @@ static void make(struct maker *m, const struct noted *syncs, size_t count)
 	maker_end(m);
 }
 
-struct converted {
-	struct export_result result;
-	json_t *json;
-};
-
-static void converted_deinit(struct converted *c)
-{
-	export_result_deinit(&c->result);
-	json_decref(c->json);
-}
-#define _cleanup_converted_ _cleanup_(converted_deinit)
-
-static void convert(struct converted *ret, struct maker *m, const struct export_options *options)
-{
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
-	struct export_options o = *options;
-	struct error err = ERROR_INIT;
-
-	*ret = (struct converted){ 0 };
-	o.format = "json";
-	if (export_stream(m->fd, out, &o, &ret->result, &err) < 0)
-		fail_msg("%s", err.message);
-	lseek(out, 0, SEEK_SET);
-	ret->json = json_loadfd(out, 0, NULL);
-	assert_non_null(ret->json);
-}
-
 /* The clock_sync event of that id; there is one and no more. */
 static json_t *find_tie(const struct converted *c, const char *id)
 {
@@ -115,14 +78,6 @@ static json_t *find_tie(const struct converted *c, const char *id)
 	}
 	return found;
 }
-
-static json_t *other_data(const struct converted *c, const char *key)
-{
-	return json_object_get(json_object_get(c->json, "otherData"), key);
-}
-
-#define assert_number(object, key, expected)                                                       \
-	assert_int_equal(json_integer_value(json_object_get(object, key)), (long long)(expected))
 
 /* In the middle of the tie lies the mark in the text, whatever the two readings are. */
 static void a_sync_is_told_with_its_bound(void **state _unused_)

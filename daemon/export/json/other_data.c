@@ -44,7 +44,22 @@ static uint64_t boot_of(const Traced__Capture__ClockReading *r)
 	return r->boot_before_ns + (r->boot_after_ns - r->boot_before_ns) / 2;
 }
 
-/* value = BOOTTIME + offset, give or take bound; drift since the start. */
+/* What became of the offset since the start. */
+static void put_change(struct buf *b, const Traced__Capture__ClockReading *start,
+		       const Traced__Capture__ClockReading *r)
+{
+	uint64_t span = boot_of(r) - boot_of(start), went = r->value_ns - start->value_ns;
+	int64_t change = (int64_t)(went - span);
+	uint64_t bounds =
+		r->boot_after_ns - r->boot_before_ns + start->boot_after_ns - start->boot_before_ns;
+
+	if (clock_is_step(change < 0 ? -(uint64_t)change : (uint64_t)change, span, bounds))
+		json_put_i64_key(b, "stepped_ns", change);
+	else
+		put_drift(b, went, span);
+}
+
+/* value = BOOTTIME + offset, give or take bound. */
 static void put_reading(struct buf *b, const struct trace_info *info,
 			const Traced__Capture__ClockReading *r, uint32_t phase)
 {
@@ -63,7 +78,7 @@ static void put_reading(struct buf *b, const struct trace_info *info,
 	json_put_i64_key(b, "offset_ns", (int64_t)(r->value_ns - boot));
 	json_put_u64_key(b, "bound_ns", (bracket + 1) / 2);
 	if (start && boot > boot_of(start))
-		put_drift(b, r->value_ns - start->value_ns, boot - boot_of(start));
+		put_change(b, start, r);
 	buf_puts(b, "}");
 }
 

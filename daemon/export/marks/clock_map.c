@@ -50,6 +50,11 @@ void clock_map_seal(struct clock_map *map)
 		if (!kept || map->points[i].from != map->points[kept - 1].from)
 			map->points[kept++] = map->points[i];
 	map->count = kept;
+	map->first_to = map->last_to = kept ? map->points[0].to : 0;
+	for (size_t i = 1; i < kept; i++) {
+		map->first_to = MIN(map->first_to, map->points[i].to);
+		map->last_to = MAX(map->last_to, map->points[i].to);
+	}
 }
 
 /* The clock of clock_gettime(2) that a trace clock is; -1: none. */
@@ -168,19 +173,56 @@ static uint64_t distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* The offsets of both differ by more than a clock drifts in between. */
+/* By how much their offsets differ. Of a clock that was set back the later one may come first. */
+static uint64_t change(const struct clock_point *a, const struct clock_point *b)
+{
+	int64_t d = (int64_t)((b->to - a->to) - (b->from - a->from));
+
+	return d < 0 ? -(uint64_t)d : (uint64_t)d;
+}
+
+bool clock_is_step(uint64_t change, uint64_t span, uint64_t bound)
+{
+	return change > span / 1000000 * CLOCK_DRIFT_MAX_PPM + bound + 1000;
+}
+
 static bool stepped(const struct clock_point *a, const struct clock_point *b)
 {
-	uint64_t span = b->from - a->from, change = distance(b->to - a->to, span);
+	return clock_is_step(change(a, b), b->from - a->from, a->bound + b->bound);
+}
 
-	return change > span / 1000000 * CLOCK_DRIFT_MAX_PPM + a->bound + b->bound + 1000;
+bool clock_map_stepped(const struct clock_map *map)
+{
+	for (size_t i = 0; !map->own_rate && i + 1 < map->count; i++)
+		if (stepped(&map->points[i], &map->points[i + 1]))
+			return true;
+	return false;
 }
 
 static bool drifts_too_much(const struct clock_point *a, const struct clock_point *b)
 {
-	uint64_t span = b->from - a->from;
+	return clock_is_step(change(a, b), b->from - a->from, 0);
+}
 
-	return distance(b->to - a->to, span) > span / 1000000 * CLOCK_DRIFT_MAX_PPM + 1000;
+/* So much of the trace's time is between two points, between which the clock was set forth. */
+static uint64_t between(const struct clock_point *a, const struct clock_point *b)
+{
+	return b->to > a->to ? b->to - a->to : 0;
+}
+
+/*
+ * Whether a time between two points, between which the clock was set, can only have been by the
+ * nearest one's offset: by the other one's it would not lie between them. Where it was set back,
+ * the one is behind all that was recorded, and the other before it.
+ */
+static bool is_clear(const struct clock_map *map, const struct clock_point *a,
+		     const struct clock_point *b, uint64_t from)
+{
+	uint64_t span = between(a, b);
+
+	if (!span)
+		return a->to == map->last_to && b->to == map->first_to;
+	return (from - a->from > span) != (b->from - from > span);
 }
 
 /*
@@ -271,7 +313,7 @@ uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *r
 		return to;
 	}
 	if (!map->ticks && stepped(a, b)) {
-		*ret_bound += distance(b->to - a->to, b->from - a->from);
+		*ret_bound += is_clear(map, a, b, from) ? 0 : change(a, b);
 		a = from - a->from < b->from - from ? a : b;
 		return shift(a, from);
 	}
@@ -301,10 +343,14 @@ uint64_t clock_map_worst(const struct clock_map *map, uint64_t first, uint64_t l
 	worst = MAX(worst, bound);
 	/* Between two points it is the middle, or what comes next to it. */
 	for (size_t i = 0; i < map->count; i++) {
-		uint64_t at = map->points[i].from, next = at;
+		const struct clock_point *p = &map->points[i];
+		uint64_t at = p->from, next = at;
 
-		if (i + 1 < map->count)
-			next += (map->points[i + 1].from - at) / 2;
+		/* Where it was set forth by more than the time between them, the middle never was.
+		 */
+		if (i + 1 < map->count && (map->own_rate || !between(p, p + 1) ||
+					   (p[1].from - at) / 2 <= between(p, p + 1)))
+			next += (p[1].from - at) / 2;
 		clock_map_apply(map, MIN(MAX(at, first), last), &bound);
 		worst = MAX(worst, bound);
 		clock_map_apply(map, MIN(MAX(next, first), last), &bound);
@@ -325,7 +371,7 @@ void clock_map_sum(const struct clock_map *map, struct clock_sum *ret)
 	ret->offset = (int64_t)(first->to - first->from);
 	for (size_t i = 0; i < map->count; i++)
 		ret->bound = MAX(ret->bound, map->points[i].bound);
-	if (map->count < 2)
+	if (map->count < 2 || clock_map_stepped(map))
 		return;
 	ret->drift =
 		((double)(last->to - first->to) / (double)(last->from - first->from) - 1) * 1e9;

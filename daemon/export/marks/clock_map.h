@@ -27,9 +27,10 @@ struct clock_point {
 struct clock_map {
 	struct clock_point *points; /* owned; by from, none twice */
 	size_t count, cap;
-	bool identity; /* both are one clock */
-	bool own_rate; /* it runs by itself, and is not stepped */
-	bool ticks;    /* and does not count ns, or the trace clock does not */
+	uint64_t first_to, last_to; /* of all points */
+	bool identity;		    /* both are one clock */
+	bool own_rate;		    /* it runs by itself, and is not stepped */
+	bool ticks;		    /* and does not count ns, or the trace clock does not */
 };
 
 void clock_map_deinit(struct clock_map *map);
@@ -53,6 +54,10 @@ bool clock_map_wants_marks(const struct trace_info *info);
  */
 int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t clock);
 
+/* Whether so much, in so long, is more than a clock drifts: it was set, or it stood still. */
+bool clock_is_step(uint64_t change, uint64_t span, uint64_t bound);
+/* It was, between two of the points. */
+bool clock_map_stepped(const struct clock_map *map);
 uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *ret_bound);
 /* The worst bound of times from first to last, of the other clock. */
 uint64_t clock_map_worst(const struct clock_map *map, uint64_t first, uint64_t last);
@@ -61,6 +66,7 @@ struct clock_sum {
 	uint64_t bound; /* the worst of the points' */
 	double drift;	/* ns gained in a second, from the first point to the last */
 	double drift_bound;
-	bool drift_known; /* the points are so many and so far apart that it means something */
+	/* The points are so many and so far apart that it means something, and it was not set. */
+	bool drift_known;
 };
 void clock_map_sum(const struct clock_map *map, struct clock_sum *ret);

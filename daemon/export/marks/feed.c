@@ -16,6 +16,7 @@ struct source {
 	struct mark next;
 	unsigned class; /* of next */
 	bool have_next;
+	bool placed; /* its marks have times of the trace already, and are in their order */
 	uint64_t last_ts;
 };
 
@@ -170,7 +171,9 @@ static int warn_of_tie(const struct mark_feed *m, const struct source *s,
 	return stream_index_warn(
 		index, "%s: its clock is tied to the trace only within %" PRIu64 " microseconds%s",
 		s->origin.name, (s->origin.bound + 999) / 1000,
-		s->map.own_rate && s->map.count == 1 ? ": a second sync would tell its rate" : "");
+		s->map.own_rate && s->map.count == 1 ? ": a second sync would tell its rate"
+		: clock_map_stepped(&s->map)	     ? ": it was set, or the machine slept"
+						     : "");
 }
 
 static int warn_of_file(const struct source *s, int code, const struct error *why,
@@ -248,6 +251,31 @@ static int add_sync_file(struct mark_feed *m, struct source *s, const struct exp
 	return r;
 }
 
+/* From the file's clock to the trace's; what is only a name has no time. */
+static void place(struct mark *mark, void *userdata)
+{
+	const struct source *s = userdata;
+	uint64_t ts = mark->ts;
+
+	if (mark_class(mark->phase) < 2)
+		return;
+	mark->ts = to_trace(s, ts);
+	/* How long something took is not changed by setting the clock. */
+	if (mark->has & HAS_DUR) {
+		int64_t change = (int64_t)(to_trace(s, ts + mark->dur) - mark->ts - mark->dur);
+
+		if (!clock_is_step(change < 0 ? -(uint64_t)change : (uint64_t)change, mark->dur, 0))
+			mark->dur += (uint64_t)change;
+	}
+}
+
+/* By a clock that was set back what came later has the earlier time. */
+static int place_all(struct mark_feed *m, struct source *s, struct error *err)
+{
+	s->placed = clock_map_stepped(&s->map);
+	return s->placed ? mark_sort_again(&s->file.marks, &m->scratch, place, s, err) : 0;
+}
+
 static int add_file(struct mark_feed *m, uint32_t number, const struct export_merge *merge,
 		    struct stream_index *index, const struct stream_reader *reader,
 		    struct error *err)
@@ -281,6 +309,8 @@ static int add_file(struct mark_feed *m, uint32_t number, const struct export_me
 	if (s->file.controller_key)
 		m->controller_key = s->file.controller_key;
 	r = add_syncs(m, s, number);
+	if (r == 0)
+		r = place_all(m, s, err);
 	return r ?: warn_of_tie(m, s, index);
 }
 
@@ -320,12 +350,10 @@ static int fetch(struct source *s, struct error *err)
 	if (r <= 0)
 		return r;
 	s->class = mark_class(n->phase);
-	if (s->class < 2)
+	if (s->class < 2 || s->placed)
 		return 1;
-	if (n->has & HAS_DUR)
-		n->dur = to_trace(s, n->ts + n->dur) - to_trace(s, n->ts);
-	n->ts = to_trace(s, n->ts);
-	/* Where its clock was stepped, time does not run backwards for that. */
+	place(n, s);
+	/* Between points that contradict each other time does not run backwards, either. */
 	if (s->class == 2)
 		n->ts = s->last_ts = MAX(n->ts, s->last_ts);
 	return 1;

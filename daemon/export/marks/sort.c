@@ -412,3 +412,28 @@ int mark_sort_next(struct mark_sort *s, struct mark *ret, struct error *err)
 	*ret = s->heap[0]->mark;
 	return 1;
 }
+
+int mark_sort_again(struct mark_sort **sort, struct scratch *scratch,
+		    void (*change)(struct mark *mark, void *userdata), void *userdata,
+		    struct error *err)
+{
+	_cleanup_(mark_sort_freep) struct mark_sort *other = NULL;
+	struct mark mark;
+	int r = mark_sort_new(&other, scratch, (*sort)->memory);
+
+	if (r < 0)
+		return error_errno(err, r, "can't sort marks");
+	while ((r = mark_sort_next(*sort, &mark, err)) > 0) {
+		change(&mark, userdata);
+		r = mark_sort_add(other, &mark, err);
+		if (r < 0)
+			return r;
+	}
+	if (r == 0)
+		r = mark_sort_finish(other, err);
+	if (r < 0)
+		return r;
+	mark_sort_free(*sort);
+	*sort = TAKE_PTR(other);
+	return 0;
+}

@@ -39,6 +39,14 @@ int mark_sort_finish(struct mark_sort *s, struct error *err);
 /* 1, the mark valid until the next call; 0: the end; -errno. */
 int mark_sort_next(struct mark_sort *s, struct mark *ret, struct error *err);
 
+/*
+ * A finished one's marks, none of them taken yet, are changed and put in order anew: in another
+ * sorter, which takes its place. On failure it is of no use.
+ */
+int mark_sort_again(struct mark_sort **sort, struct scratch *scratch,
+		    void (*change)(struct mark *mark, void *userdata), void *userdata,
+		    struct error *err);
+
 /* The place of a phase in the order: 0 frames, 1 metadata, 2 what has a time, 3 samples. */
 unsigned mark_class(uint8_t phase);
 /* As packed; -E2BIG: longer than MARK_PACKED_MAX. Bytes that lie: -EBADMSG. */
