@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "cli.h"
+#include "confine.h"
 #include "destination.h"
 #include "detached.h"
 #include "export/export.h"
@@ -121,8 +122,6 @@ static int convert_run(const struct options *o)
 		error_hint(&err, "name another output");
 		return cli_usage(&err);
 	}
-	if (input_import(&in, &pages, o->args[0], o->instance, &err) < 0)
-		return cli_fail(&err);
 	if (samples_open(&samples, o, &err) < 0)
 		return cli_fail(&err);
 	r = destination_open(&dest, o, out);
@@ -134,6 +133,10 @@ static int convert_run(const struct options *o)
 	}
 	if (merge_files_open(&dest.merges, o, &err) < 0 ||
 	    (dest.rotates && catch_interrupts(&dest.split.process, &err) < 0))
+		return cli_fail(&err);
+	/* What comes in is looked into from here on. */
+	confine(&dest.file);
+	if (input_import(&in, &pages, o->args[0], o->instance, &err) < 0)
 		return cli_fail(&err);
 	progress_init(&progress, !o->quiet);
 	options = (struct export_options){

@@ -16,14 +16,14 @@
 #define BEGINNING 4096
 #define ROOM_MIN (UINT64_C(256) << 20)
 
-static const char *temp_place(void)
+const char *input_temp_place(void)
 {
 	return getenv("TMPDIR") ?: "/var/tmp";
 }
 
 static int temp_file(struct error *err)
 {
-	const char *dir = temp_place();
+	const char *dir = input_temp_place();
 	int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 
 	if (fd >= 0)
@@ -76,7 +76,7 @@ static int check_room(int fd, struct error *err)
 		return 0;
 	format_bytes(least, &left);
 	error_set(err, -ENOSPC, "no room for it in %s, of which %s are left to others",
-		  temp_place(), buf_string(&left) ?: "some");
+		  input_temp_place(), buf_string(&left) ?: "some");
 	return error_hint(err, "TMPDIR names another place");
 }
 
@@ -99,7 +99,7 @@ static int copy(int in, int out, enum input_kind kind, struct error *err)
 			return r;
 		r = write_full(out, piece, (size_t)n);
 		if (r < 0)
-			error_errno(err, r, "a temporary file in %s", temp_place());
+			error_errno(err, r, "a temporary file in %s", input_temp_place());
 		/* One byte too many says as much as all. */
 		size += (uint64_t)n;
 		if (size > max)
@@ -126,7 +126,7 @@ int input_keep(int *fd, const char *path, enum input_kind kind, struct error *er
 	if (r < 0)
 		return error_prefix(err, "%s", path);
 	if (lseek(kept, 0, SEEK_SET) < 0)
-		return error_errno(err, -errno, "a temporary file in %s", temp_place());
+		return error_errno(err, -errno, "a temporary file in %s", input_temp_place());
 	close_fd(*fd);
 	*fd = TAKE_FD(kept);
 	return 0;
@@ -159,7 +159,7 @@ int input_import(int *in, int *ret_pages, const char *path, const char *instance
 		return fd;
 	r = import_stream(*in, fd, &options, err);
 	if (r == -ENOSPC || r == -EDQUOT)
-		error_hint(err, "TMPDIR names another place than %s", temp_place());
+		error_hint(err, "TMPDIR names another place than %s", input_temp_place());
 	if (r == -EBADMSG)
 		return input_explain_damage(path, err);
 	if (r < 0)

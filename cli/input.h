@@ -12,6 +12,8 @@ enum input_kind {
 	INPUT_PROFILE,	 /* of gperftools */
 };
 
+/* Where temporary files go. */
+const char *input_temp_place(void);
 /* -EISDIR, -EINVAL: what is read there has no end, or nobody means it. path: for people. */
 int input_check(const struct stat *st, const char *path, struct error *err);
 /*

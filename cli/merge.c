@@ -87,8 +87,7 @@ int merge_open_file(const char *option, const char *path, enum input_kind kind, 
 /* Where there is no room for one, what memory holds has to do. */
 int merge_open_scratch(void)
 {
-	const char *dir = getenv("TMPDIR") ?: "/var/tmp";
-	int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	int fd = open(input_temp_place(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 
 	return fd < 0 ? 0 : fd;
 }

@@ -4,30 +4,17 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <signal.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "service/filter.h"
 #include "util/account.h"
+#include "util/landlock.h"
 
 #define NOBODY 65534
 /* Not the group of traced: it may connect to the daemon's socket. */
 #define NOGROUP 65534
-
-/* linux/landlock.h of the build machine may be older than the kernel: what we use of it. */
-#define LANDLOCK_CREATE_RULESET_VERSION (1U << 0)
-struct landlock_attr {
-	uint64_t handled_access_fs;  /* ABI 1 */
-	uint64_t handled_access_net; /* ABI 4 */
-	uint64_t scoped;	     /* ABI 6 */
-};
-
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#define SYS_landlock_restrict_self 446
-#endif
 
 uid_t sandbox_find_user(void)
 {
@@ -61,33 +48,6 @@ static int drop_identity(const struct sandbox *s, struct error *err)
 		return error_errno(err, -errno, "can't become user %u", s->uid);
 	if (setresuid((uid_t)-1, 0, (uid_t)-1) == 0)
 		return error_set(err, -EPERM, "root's rights could not be given up");
-	return 0;
-}
-
-/* A ruleset without a rule: everything that it handles is denied. */
-static int deny_paths(struct error *err)
-{
-	static const unsigned fs_bits[] = { 0, 13, 14, 15, 15, 16 }; /* by ABI version */
-	struct landlock_attr attr = { 0 };
-	_cleanup_close_ int fd = -EBADF;
-	size_t size = sizeof(attr.handled_access_fs);
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-
-	if (abi < 1)
-		return 0; /* not in this kernel, or off */
-	attr.handled_access_fs =
-		(UINT64_C(1) << fs_bits[MIN((size_t)abi, ARRAY_SIZE(fs_bits) - 1)]) - 1;
-	if (abi >= 4) {
-		attr.handled_access_net = 3; /* bind and connect of TCP */
-		size = offsetof(struct landlock_attr, scoped);
-	}
-	if (abi >= 6) {
-		attr.scoped = 3; /* abstract sockets and signals */
-		size = sizeof(attr);
-	}
-	fd = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
-	if (fd < 0 || syscall(SYS_landlock_restrict_self, fd, 0) < 0)
-		return error_errno(err, -errno, "Landlock");
 	return 0;
 }
 
@@ -144,7 +104,7 @@ int sandbox_enter(const struct sandbox *s, struct error *err)
 		if (getppid() != s->parent)
 			return error_set(err, -ESRCH, "the daemon is gone");
 	}
-	r = deny_paths(err);
+	r = landlock_enter(&(struct landlock_rules){ 0 }, err);
 	if (r < 0)
 		return r;
 	r = limit_resources(s, err);

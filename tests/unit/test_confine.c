@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What convert can't do any more once it has looked into a file. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "cli.h"
+#include "make_stream.h"
+#include "util/io.h"
+
+/* Of the test; below it: out, temp, elsewhere. */
+static char folder[] = "/tmp/traced-confine-XXXXXX";
+
+static const char *path_of(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+static int setup(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	if (!mkdtemp(folder) || mkdir(path_of("out"), 0700) < 0 ||
+	    mkdir(path_of("temp"), 0700) < 0 || mkdir(path_of("elsewhere"), 0700) < 0)
+		return -1;
+	maker_init_fd(&m, open(path_of("in.traced"), O_RDWR | O_CREAT | O_CLOEXEC, 0600), 8, false,
+		      1024);
+	maker_head(&m);
+	page_begin(&m, NSEC_PER_SEC);
+	event_number(&m, NSEC_PER_SEC, 7, 1);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	return 0;
+}
+
+static int teardown(void **state _unused_)
+{
+	static const char *const names[] = { "out/x.json",  "in.traced", "elsewhere/x",
+					     "elsewhere/y", "elsewhere", "out",
+					     "temp" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		remove(path_of(names[i]));
+	return rmdir(folder);
+}
+
+static int convert(const char *out)
+{
+	char in[128], *argv[] = { (char *)"tracectl",
+				  (char *)"convert",
+				  (char *)"--format",
+				  (char *)"json",
+				  in,
+				  (char *)(uintptr_t)out,
+				  NULL };
+
+	snprintf(in, sizeof(in), "%s/in.traced", folder);
+	return tracectl_main(6, argv);
+}
+
+static bool may_make(const char *name)
+{
+	_cleanup_close_ int fd = open(path_of(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	return fd >= 0;
+}
+
+static bool may_read(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0;
+}
+
+/* In a process of its own, as there is no way back. Which of these was wrong; 0: none. */
+static int try(const char *out)
+{
+	if (convert(out) != 0)
+		return 1;
+	if (may_make("elsewhere/x") || errno != EACCES)
+		return 2;
+	if (mkdir(path_of("elsewhere/y"), 0700) == 0 || errno != EACCES)
+		return 3;
+	if (unlink(path_of("in.traced")) == 0 || errno != EACCES)
+		return 4;
+	if (execl("/bin/true", "true", (char *)NULL) == 0 || errno != EACCES)
+		return 5;
+	/* Programs that a recording names are looked into. */
+	return may_read("/proc/self/exe") && may_read(path_of("in.traced")) ? 0 : 6;
+}
+
+static int tried(const char *out)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(try(out));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void nothing_is_written_beside_the_output(void **state _unused_)
+{
+	_cleanup_free_ char *out = strdup(path_of("out/x.json"));
+	struct stat st;
+
+	/* The version of Landlock, where the kernel has it (5.13) and has it on. */
+	if (syscall(444, NULL, 0, 1) < 1) {
+		print_message("this kernel has no Landlock\n");
+		skip();
+	}
+	assert_int_equal(setenv("TMPDIR", path_of("temp"), 1), 0);
+	unsetenv("DEBUGINFOD_URLS");
+	assert_int_equal(tried(out), 0);
+	assert_int_equal(stat(out, &st), 0);
+	assert_int_equal(tried("/dev/null"), 0);
+}
+
+/* elfutils fetches files then, and keeps them: it is asked for, and by who converts. */
+static void who_names_servers_of_symbols_is_not_confined(void **state _unused_)
+{
+	pid_t pid;
+	int status;
+
+	setenv("DEBUGINFOD_URLS", "http://localhost:1/", 1);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(convert("/dev/null") != 0 || !may_make("elsewhere/x"));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	unsetenv("DEBUGINFOD_URLS");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_written_beside_the_output),
+		cmocka_unit_test(who_names_servers_of_symbols_is_not_confined),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
