@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service_fakes.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -48,7 +49,8 @@ int capture_new(struct capture **ret, const struct capture_env *env _unused_,
 		return error_errno(err, -ENOMEM, "fake");
 	c->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	c->stream_fd = -1;
-	fakes.data_fd = c->fd;
+	close_fd(fakes.data_fd);
+	fakes.data_fd = fcntl(c->fd, F_DUPFD_CLOEXEC, 0);
 	__atomic_add_fetch(&fakes.captures, 1, __ATOMIC_SEQ_CST);
 	*ret = c;
 	return 0;

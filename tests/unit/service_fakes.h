@@ -11,7 +11,11 @@ struct fakes {
 	int captures;	    /* that exist now; the worker counts */
 	unsigned arming_ms; /* capture_new takes so long */
 	int new_error, start_error, dispatch_error, stop_error;
-	int data_fd; /* an eventfd: readable while the rings hold data */
+	/*
+	 * An eventfd of the last capture: readable while its rings hold data. A descriptor of its
+	 * own: the worker may be closing the capture's.
+	 */
+	int data_fd;
 	unsigned dispatches, marks;
 	unsigned marks_refused; /* of the next ones */
 	bool always_more;	/* capture_dispatch never catches up */

@@ -31,6 +31,7 @@ int daemon_setup(void **state)
 	struct daemon *d = calloc(1, sizeof(*d));
 
 	assert_non_null(d);
+	close_fd(fakes.data_fd);
 	fakes = (struct fakes){ .data_fd = -1 };
 	strcpy(d->dir, "/tmp/traced-test-XXXXXX");
 	assert_non_null(mkdtemp(d->dir));
