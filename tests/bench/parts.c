@@ -248,6 +248,11 @@ static void perfetto_part(void)
 	measure("export to Perfetto's protobuf", "event", run_export, (char[]){ "pftrace" });
 }
 
+static void ctf_part(void)
+{
+	measure("export to CTF", "event", run_export, (char[]){ "ctf" });
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -256,6 +261,7 @@ int main(int argc, char **argv)
 	} parts[] = {
 		{ "page", page_part }, { "merge", merge_part }, { "print", print_part },
 		{ "json", json_part }, { "text", text_part },	{ "perfetto", perfetto_part },
+		{ "ctf", ctf_part },
 	};
 
 	for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(parts); i++)
@@ -263,6 +269,6 @@ int main(int argc, char **argv)
 			parts[i].run();
 			return 0;
 		}
-	fprintf(stderr, "usage: %s page|merge|print|json|text|perfetto\n", argv[0]);
+	fprintf(stderr, "usage: %s page|merge|print|json|text|perfetto|ctf\n", argv[0]);
 	return 2;
 }

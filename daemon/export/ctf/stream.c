@@ -80,6 +80,9 @@ int ctf_stream_flush(const struct ctf *c, struct ctf_stream *s)
 	r = output_file(c->out, s->name);
 	if (r == 0)
 		r = output_take(c->out, b);
+	/* A huge event, of which there may be one for each CPU. */
+	if (b->cap > (size_t)c->packet_max * 3)
+		buf_deinit(b);
 	return r;
 }
 
