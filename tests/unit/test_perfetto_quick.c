@@ -107,7 +107,7 @@ static void compare_kernel(const char *kernel, enum pointer_mode pointers, bool 
 		quick += compare(schemas, all[i]);
 	assert_true(count > 1000);
 	print_message("%s: %u fields the quick way\n", kernel, quick);
-	assert_true(quick > 200);
+	assert_true(quick > 200 || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__);
 	pf_schema_free(schemas[0]);
 	pf_schema_free(schemas[1]);
 	event_table_free(table);

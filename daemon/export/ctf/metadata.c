@@ -5,6 +5,7 @@
 #include "export/ctf/ctf.h"
 #include "export/marks/clock_map.h"
 #include "util/io.h"
+#include "util/wide.h"
 
 static const char types[] =
 	"typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"
@@ -137,7 +138,7 @@ static bool find_origin(const struct ctf *c, uint64_t *freq, uint64_t *seconds, 
 {
 	_cleanup_(clock_map_deinit) struct clock_map map = { 0 };
 	const struct clock_point *first, *last;
-	__int128 origin;
+	uint64_t real, ticks, now;
 
 	*freq = NSEC_PER_SEC;
 	if (clock_map_of(&map, c->info, CLOCK_REALTIME) < 0 || (!map.count && !map.identity))
@@ -148,20 +149,20 @@ static bool find_origin(const struct ctf *c, uint64_t *freq, uint64_t *seconds, 
 	first = map.points;
 	last = first + map.count - 1;
 	if (map.ticks) {
-		if (last->from == first->from || last->to <= first->to)
+		real = last->from - first->from;
+		ticks = last->to - first->to;
+		/* No counter is that fast; and real time in its cycles has 64 bits. */
+		if (last->from <= first->from || last->to <= first->to || ticks / 10 > real)
 			return false;
-		*freq = (uint64_t)((__int128)(last->to - first->to) * (__int128)NSEC_PER_SEC /
-				   (__int128)(last->from - first->from));
+		*freq = mul_div(ticks, NSEC_PER_SEC, real);
 	}
-	if (!*freq)
+	if (!*freq || first->from / NSEC_PER_SEC > UINT64_MAX / *freq - 1)
 		return false;
-	/* In cycles. */
-	origin = (__int128)first->from * (__int128)*freq / (__int128)NSEC_PER_SEC -
-		 (__int128)first->to;
-	if (origin < 0)
+	now = mul_div(first->from, *freq, NSEC_PER_SEC);
+	if (now < first->to)
 		return false;
-	*seconds = (uint64_t)(origin / (__int128)*freq);
-	*cycles = (uint64_t)(origin % (__int128)*freq);
+	*seconds = (now - first->to) / *freq;
+	*cycles = (now - first->to) % *freq;
 	return true;
 }
 

@@ -74,7 +74,7 @@ static int compress_all(struct sink_perfetto *p)
 
 	p->compressed += raw;
 	if (raw >= SCALE_BYTES)
-		p->scale = (uint32_t)(((p->out->buf.len - before) << 16) / raw);
+		p->scale = (uint32_t)((((uint64_t)p->out->buf.len - before) << 16) / raw);
 	return r;
 }
 
