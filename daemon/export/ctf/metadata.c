@@ -159,6 +159,9 @@ static bool find_origin(const struct ctf *c, uint64_t *freq, uint64_t *seconds, 
 	if (!*freq || first->from / NSEC_PER_SEC > UINT64_MAX / *freq - 1)
 		return false;
 	now = mul_div(first->from, *freq, NSEC_PER_SEC);
+	/* TAI is real time, or ahead of it; Trace Compass passes over a sign. */
+	if (now < first->to && first->to - now < *freq / 1000)
+		now = first->to;
 	if (now < first->to)
 		return false;
 	*seconds = (now - first->to) / *freq;
