@@ -44,11 +44,11 @@ def capture(test):
 
 
 def pprof(test, path):
-    """Function: how often it was the innermost one, by google-pprof."""
-    out = subprocess.run(["google-pprof", "--text", command(test)[-1], path], check=True,
+    """Of each function how often it was the innermost one, and how often on the stack, by google-pprof."""
+    out = subprocess.run(["google-pprof", "--text", "--nodefraction=0", command(test)[-1], path], check=True,
                          capture_output=True, text=True).stdout
-    rows = re.findall(r"^ *(\d+) +[\d.]+% +[\d.]+% +\d+ +[\d.]+% +(\S+)", out, re.M)
-    return {name: int(count) for count, name in rows if int(count)}
+    rows = re.findall(r"^ *(\d+) +[\d.]+% +[\d.]+% +(\d+) +[\d.]+% +(\S+)", out, re.M)
+    return {name: int(count) for count, _, name in rows}, {name: int(count) for _, count, name in rows}
 
 
 def by_program(counts):
@@ -57,13 +57,22 @@ def by_program(counts):
     return own, sum(counts.values()) - sum(own.values())
 
 
+def merged_profile(test):
+    """Of ten samples at least: on a busy machine, or an emulated one, few of the profiler's signals get through."""
+    for ms in (400, 2000, 8000):
+        path = profile(test, ms=ms)
+        is_of_its_machine(test, path)
+        r = test.run("convert", "--cpu-profile", path, capture(test), "out.json")
+        check(r.status == 0, r)
+        trace = json.loads((test.dir / "out.json").read_text())
+        told = trace["otherData"]["cpu_profiles"][0]
+        if told["samples"] >= 10:
+            break
+    return path, trace, told
+
+
 def names_and_counts(test):
-    path = profile(test)
-    is_of_its_machine(test, path)
-    r = test.run("convert", "--cpu-profile", path, capture(test), "out.json")
-    check(r.status == 0, r)
-    trace = json.loads((test.dir / "out.json").read_text())
-    told = trace["otherData"]["cpu_profiles"][0]
+    path, trace, told = merged_profile(test)
     frames = trace["stackFrames"]
     counts = collections.Counter()
     under = collections.Counter()
@@ -75,12 +84,11 @@ def names_and_counts(test):
             frame = frames.get(frame.get("parent"))
     check(told["samples"] == sum(counts.values()) >= 10, f"{told} but {counts}")
     # Of other files' functions each has its own spelling (C++, the vdso): there the sums have to agree.
-    peer = pprof(test, path)
+    peer, peer_under = pprof(test, path)
     check(by_program(counts) == by_program(peer), f"{counts}, pprof says {peer}")
+    check(by_program(under)[0] == by_program(peer_under)[0], f"{under}, pprof says {peer_under}")
     # The program's start may have samples, too, where it is slow.
-    own = sum(by_program(counts)[0].values())
-    check(under["middle_a"] and under["middle_b"] > under["middle_a"]
-          and told["samples"] / 2 < own <= under["main"], str(under))
+    check(under["middle_a"] and under["middle_b"] and under["main"] > told["samples"] / 2, str(under))
     check("no times" in json.dumps(trace["traceEvents"]), "the trace does not say that times are made")
     times = [s["ts"] for s in trace["samples"]]
     check(times == sorted(times), "samples are not in order")
