@@ -301,7 +301,8 @@ static int expand(const struct chunk *chunk, size_t max _unused_, struct buf *pa
 {
 	error_set(err, -EOPNOTSUPP, "the chunk at byte %llu is compressed by zstd",
 		  (unsigned long long)chunk->offset);
-	return error_hint(err, "this program was built without it; use one that was not");
+	return error_hint(err, "this program was built without it; use one that was not")
+		       ?: -EOPNOTSUPP;
 }
 #endif
 

@@ -323,6 +323,8 @@ static void expect_failure(const struct buf *dat, const char *instance, int code
 	assert_int_equal(to_text(dat, instance, &result, &text, &err), code);
 	if (!strstr(err.message, words))
 		fail_msg("\"%s\" does not say \"%s\"", err.message, words);
+	/* Who doesn't ask why is refused as well. */
+	assert_int_equal(to_text(dat, instance, &result, &text, NULL), code);
 }
 
 static void test_refused(void **state _unused_)
@@ -340,6 +342,21 @@ static void test_refused(void **state _unused_)
 	expect_failure(&dat, NULL, -EOPNOTSUPP, "\"lzma\"");
 	memcpy(dat.data, "x", 1);
 	expect_failure(&dat, NULL, -EBADMSG, "not a trace.dat");
+}
+
+static void test_sizes_differ(void **state _unused_)
+{
+	static const char one[] = "one\0mono";
+	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+	_cleanup_buf_ struct buf dat = BUF_INIT;
+	char *of;
+
+	make_pages(&m, 8, false, 1);
+	make_dat(&(struct dat_maker){ .m = &m, .version = 7, .instances = 1 }, &dat);
+	of = memmem(dat.data, dat.len, one, sizeof(one));
+	assert_non_null(of);
+	memcpy(of + sizeof(one), &(uint32_t){ htole32(256) }, 4);
+	expect_failure(&dat, NULL, -EINVAL, "different sizes");
 }
 
 /* Options that are followed by themselves. */
@@ -680,6 +697,7 @@ int main(void)
 		cmocka_unit_test(test_cut_anywhere),
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_sizes_differ),
 		cmocka_unit_test(test_endless_options),
 		cmocka_unit_test(test_endless_packed_options),
 		cmocka_unit_test(test_text_only),
