@@ -31,6 +31,7 @@ static const Traced__Capture__Stats *last_stats(const struct trace_info *info)
 struct change {
 	uint64_t written, overrun, other, unread, read;
 	bool earlier; /* the ring held or had lost events before the recording began */
+	bool anew;    /* the counts are less than they were */
 };
 
 static void change_get(struct change *ret, const Traced__Capture__CpuStats *from,
@@ -38,8 +39,11 @@ static void change_get(struct change *ret, const Traced__Capture__CpuStats *from
 {
 	static const Traced__Capture__CpuStats none;
 
-	from = from ?: &none;
+	bool anew = from && (to->read < from->read || to->overrun < from->overrun);
+
+	from = from && !anew ? from : &none;
 	*ret = (struct change){
+		.anew = anew,
 		.overrun = to->overrun - from->overrun,
 		.other = to->commit_overrun - from->commit_overrun + to->dropped - from->dropped,
 		.unread = to->entries,
@@ -144,7 +148,11 @@ static int close_cpu(struct ledger_cpu *c, const struct change *ch, struct strea
 		row->lost_other += ch->written - told;
 		told = ch->written;
 	}
-	if (told != ch->written && !index->incomplete)
+	/* It gave more than it counts: the counts began anew in between. */
+	c->emptied = ch->anew || told > ch->written;
+	if (c->emptied)
+		row->written = told;
+	else if (told != ch->written && !index->incomplete)
 		stream_index_warn(index,
 				  "the counts of CPU %u do not add up: the kernel wrote %" PRIu64
 				  " events, %" PRIu64 " are in the file, %" PRIu64
@@ -158,6 +166,27 @@ static int close_cpu(struct ledger_cpu *c, const struct change *ch, struct strea
 		return 0;
 	row->gaps++;
 	return sink->ops->loss(sink, row->cpu, c->last_ts, UINT64_MAX, lost - c->announced, err);
+}
+
+/*
+ * As it does where a module is unloaded whose events were recorded (trace_module_remove_events()),
+ * or somebody writes to "trace".
+ */
+static void tell_emptied(const struct ledger *l, struct stream_index *index)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		count += l->cpus[i].emptied;
+	if (!count)
+		return;
+	stream_index_warn(
+		index,
+		"the kernel emptied the rings of %u CPU%s while they were recorded, as when "
+		"a module is unloaded whose events are recorded: what they held is missing, "
+		"and not counted",
+		count, count == 1 ? "" : "s");
+	index->incomplete = true;
 }
 
 int ledger_close(struct ledger *l, struct stream_index *index, struct sink *sink, struct error *err)
@@ -181,6 +210,7 @@ int ledger_close(struct ledger *l, struct stream_index *index, struct sink *sink
 		if (r < 0)
 			return r;
 	}
+	tell_emptied(l, index);
 	return 0;
 }
 

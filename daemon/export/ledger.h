@@ -7,7 +7,8 @@
  *
  * written is the kernel's: entries + overrun + commit_overrun + dropped + read of
  * the last Stats, less what the start's Stats tell was gone by then. Without Stats
- * (a stream that was cut early) it is the sum of the right side.
+ * (a stream that was cut early) it is the sum of the right side, and as well where the kernel's
+ * counts began anew in between.
  */
 #pragma once
 
@@ -21,6 +22,7 @@ struct ledger_cpu {
 	uint64_t announced; /* losses that sub-buffers told, with their number */
 	bool unannounced;   /* some told no number, or a part of the stream is damaged */
 	bool damaged;
+	bool emptied; /* the kernel's counts began anew, so that written is the right side's sum */
 	uint64_t last_ts; /* of the last event; 0: none */
 	struct ledger_cut {
 		uint64_t events, announced, gaps;

@@ -349,6 +349,39 @@ static void counts_that_do_not_add_up_are_told(void **state _unused_)
 	assert_int_equal(r.result.ledger[0].unread, 1);
 }
 
+/* The kernel empties its rings where a module is unloaded whose events are recorded. */
+static void counts_that_begin_anew_are_told(void **state _unused_)
+{
+	static const struct maker_stats cases[][2] = {
+		{ { .cpu = 0 }, { .cpu = 0, .read = 1 } },
+		/* Somebody else's buffer, from which much was read before. */
+		{ { .cpu = 0, .read = 1000 }, { .cpu = 0, .read = 2 } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_run_ struct run r = { .options.format = "txt" };
+
+		maker_init(&m, 8, false, 1024);
+		maker_head(&m);
+		maker_stats(&m, 0, &cases[i][0], 1);
+		page_begin(&m, 1 * S);
+		for (uint32_t k = 0; k < 3; k++)
+			event_number(&m, 1 * S, 1, k);
+		page_end(&m, 0);
+		maker_flush(&m, 0, BUFFER_MAIN, 0);
+		maker_stats(&m, 2, &cases[i][1], 1);
+		maker_end(&m);
+		run(&r, m.fd);
+		assert_int_equal(r.code, 0);
+		assert_int_equal(r.result.warning_count, 1);
+		assert_non_null(strstr(r.result.warnings[0], "emptied the rings of 1 CPU"));
+		assert_true(r.result.incomplete);
+		assert_int_equal(r.result.ledger[0].written, 3);
+		assert_int_equal(r.result.ledger[0].lost_overrun, 0);
+	}
+}
+
 /* The same sub-buffer was read while the kernel filled it, and again. */
 static void what_was_read_before_is_skipped(void **state _unused_)
 {
@@ -806,6 +839,7 @@ int main(void)
 		cmocka_unit_test(tgid_column),
 		cmocka_unit_test(every_event_is_accounted_for),
 		cmocka_unit_test(counts_that_do_not_add_up_are_told),
+		cmocka_unit_test(counts_that_begin_anew_are_told),
 		cmocka_unit_test(what_was_read_before_is_skipped),
 		cmocka_unit_test(names_are_searched_where_no_source_tells),
 		cmocka_unit_test(older_kernels_have_other_columns),
