@@ -14,7 +14,7 @@ SLOWER = 5
 # What depends on the kernel. The build's other integration tests run in a guest if they are named.
 OF_THE_KERNEL = {"capture", "ledger", "order", "oracle_text"}
 ONCE = {"crash", "daemon"}
-OF_GUESTS = ("kernel", "reading", "functions", "probes", "restricted")
+OF_GUESTS = ("kernel", "clocks", "reading", "functions", "probes", "restricted")
 FIXTURES = ("fixtures", "function_fixtures")
 
 
@@ -39,6 +39,8 @@ def main(build, guest):
     for name in (*FIXTURES, *OF_GUESTS):
         word = "check_if_named" if name in FIXTURES else "check"
         print(f"{word} {name} 600", shlex.join(["python3", f"{guest}/{name}.py", build]))
+    # An emulator that does not wake up again would keep the guest to its end.
+    print("check_if_named sleep 600", shlex.join(["python3", f"{guest}/clocks.py", build, "sleep"]))
     print("check_kernel_log")
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import time
 
@@ -136,6 +137,39 @@ def module_events(test):
     check("sched_switch" in text_of(test), "nothing recorded")
 
 
+def module_is_unloaded(test):
+    """It goes while its events are recorded, and the kernel empties the rings then: what was read by then
+    is there, by name, and that something is missing is said."""
+    names = ("vsock", "vmw_vsock_virtio_transport_common", "vsock_loopback")
+
+    def talk():
+        with socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM) as server, \
+                socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM) as client:
+            server.bind((socket.VMADDR_CID_ANY, 4321))
+            server.listen()
+            client.connect((1, 4321))
+            client.send(b"hello")
+
+    def during():
+        busy(0.3)
+        talk()
+        time.sleep(1.5)
+        # A connection is over some seconds after it was closed.
+        until = time.monotonic() + 60
+        while subprocess.run(["rmmod", names[-1]], capture_output=True, check=False).returncode:
+            check(time.monotonic() < until, f"{names[-1]} stays in use")
+            time.sleep(0.5)
+        for name in reversed(names[:-1]):
+            subprocess.run(["rmmod", name], check=True)
+        busy(0.3)
+
+    for name in names:
+        subprocess.run(["insmod", f"/later/{name}.ko"], check=True)
+    done = record(test, "-e", "vsock:*", "-e", "sched", "-o", "out.txt", during=during, status=3)
+    check("the kernel emptied the rings" in done.err, f"it is not said: {done}")
+    check("virtio_transport_alloc_pkt: " in text_of(test), f"its events are missing: {done}")
+
+
 @contextlib.contextmanager
 def instance_of(test, name):
     instance = INSTANCES / f"{test.name}-{name}"
@@ -202,6 +236,7 @@ def main():
         test.case("a CPU that comes late", started_without_a_cpu)
     test.case("module load and unload", modules)
     test.case("events of a module", module_events)
+    test.case("a module is unloaded while it is recorded", module_is_unloaded)
     test.case("time stamps of more than 27 and 32 bits", long_silences)
     for kilobytes in (4, 8, 16, 32, 64) if (TRACEFS / "buffer_subbuf_size_kb").exists() else (4,):
         test.case(f"sub-buffers of {kilobytes} KiB", sub_buffers, kilobytes)

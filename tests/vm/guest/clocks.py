@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""In a guest: the clock is set by an hour while it is recorded; with the word "sleep" the machine
+sleeps (S3) instead. What an application marked by that clock is where the kernel's own marks say it
+was."""
+
+import json
+import os
+import pathlib
+import re
+import sys
+import time
+
+from common import INSTANCES, check, of_a_guest, record, skip, text_of
+
+STATE = pathlib.Path("/sys/power/state")
+DEPTH = pathlib.Path("/sys/power/mem_sleep")
+ALARM = pathlib.Path("/sys/class/rtc/rtc0/wakealarm")
+MARK = re.compile(r" (\d+\.\d+): tracing_mark_write: B\|\d+\|(before|after) (\w+)$", re.M)
+SLACK_US = 1000
+
+
+class Application:
+    """Marks moments by one clock, each between two marks in the kernel's ring."""
+
+    def __init__(self, test, clock):
+        self.clock = clock
+        self.events = []
+        self.test = test
+
+    def mark(self, name):
+        instance = next(i for i in self.test.instances() if not i.endswith("-tasks"))
+        marker = os.open(INSTANCES / instance / "trace_marker", os.O_WRONLY)
+        try:
+            os.write(marker, f"before {name}".encode())
+            ns = time.clock_gettime_ns(self.clock)
+            os.write(marker, f"after {name}".encode())
+        finally:
+            os.close(marker)
+        self.events.append({"name": name, "ph": "i", "pid": 1, "tid": 1, "ts": ns / 1000})
+
+    def write(self):
+        (self.test.dir / "app.json").write_text(json.dumps(self.events))
+
+
+def compare(test, app, word):
+    """Merges what it marked into the recording. Returns the JSON."""
+    app.write()
+    done = test.run("convert", "out.traced", "out.json", "--merge", "app.json", "--merge-clock", word)
+    check(done.status == 0, f"convert: {done}")
+    document = json.loads(text_of(test, "out.json"))
+    at = {(m[2], m[3]): float(m[1]) * 1e6 for m in MARK.finditer(document["systemTraceEvents"])}
+    seen = {e["name"]: e["ts"] for e in document["traceEvents"] if e["ph"] == "i" and e.get("pid") == 1}
+    check(set(seen) == {e["name"] for e in app.events}, f"{seen}")
+    slack = SLACK_US + document["otherData"]["merged"][0]["bound_ns"] / 1000
+    for name, ts in seen.items():
+        check(at["before", name] - slack <= ts <= at["after", name] + slack,
+              f"{name} is at {ts}, not between {at['before', name]} and {at['after', name]}: {done}")
+    return document
+
+
+def end_of(document, clock):
+    return next(c for c in document["otherData"]["clock_offsets"]
+                if (c["clock"], c["when"]) == (clock, "end"))
+
+
+def set_by(seconds):
+    time.clock_settime_ns(time.CLOCK_REALTIME, time.clock_gettime_ns(time.CLOCK_REALTIME) + seconds * 10**9)
+
+
+def is_set(test, *steps):
+    """For less than the time between two periodic readings."""
+    app = Application(test, time.CLOCK_REALTIME)
+    total = sum(steps)
+
+    def during():
+        app.mark("first")
+        for n, seconds in enumerate(steps):
+            time.sleep(0.7)
+            app.mark(f"last{n}")
+            set_by(seconds)
+            time.sleep(0.7)
+            app.mark(f"first{n}")
+
+    try:
+        record(test, "-e", "sched:sched_process_exit", "-o", "out.traced", during=during)
+    finally:
+        set_by(-total)
+    document = compare(test, app, "realtime")
+    check(document["otherData"]["merged"][0]["bound_ns"] < 10**6, "it is said not to be known well")
+    end = end_of(document, "REALTIME")
+    if total:
+        check(abs(end["stepped_ns"] - total * 10**9) < 10**8 and "drift_ppb" not in end, f"{end}")
+    else:
+        check("drift_ppb" in end, f"{end}")
+
+
+def sleeps(test):
+    """Marks by the clock that stands still meanwhile, and by the one that does not."""
+    apps = [Application(test, clock) for clock in (time.CLOCK_MONOTONIC, time.CLOCK_REALTIME)]
+
+    def during():
+        for turn in ("evening", "morning"):
+            for app in apps:
+                app.mark(turn)
+            if turn == "evening":
+                time.sleep(0.5)
+                ALARM.write_text("0")
+                ALARM.write_text("+4")
+                STATE.write_text("mem")
+                time.sleep(0.5)
+
+    record(test, "-e", "sched:sched_process_exit", "-o", "out.traced", during=during)
+    for app, word in zip(apps, ("monotonic", "realtime")):
+        end = end_of(compare(test, app, word), "MONOTONIC")
+        check(end.get("stepped_ns", 0) < -10**9, f"the machine has not slept: {end}")
+
+
+def main():
+    test = of_a_guest("clocks")
+    if "sleep" in sys.argv[2:]:
+        if not DEPTH.exists() or "deep" not in DEPTH.read_text() or not ALARM.exists():
+            skip("this machine can't sleep, or would not wake up")
+        DEPTH.write_text("deep")
+        test.case("the machine sleeps", sleeps)
+    else:
+        test.case("the clock is set an hour forth", is_set, 3600)
+        test.case("the clock is set an hour back", is_set, -3600)
+        test.case("the clock is set forth and back", is_set, 3600, -3600)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
