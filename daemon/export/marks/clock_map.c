@@ -212,17 +212,17 @@ static uint64_t between(const struct clock_point *a, const struct clock_point *b
 
 /*
  * Whether a time between two points, between which the clock was set, can only have been by the
- * nearest one's offset: by the other one's it would not lie between them. Where it was set back,
- * the one is behind all that was recorded, and the other before it.
+ * nearest one's offset: by the other one's it was before the first of all points, or after the
+ * last, or, where the clock was set forth, not between the two.
  */
 static bool is_clear(const struct clock_map *map, const struct clock_point *a,
 		     const struct clock_point *b, uint64_t from)
 {
-	uint64_t span = between(a, b);
+	uint64_t after = from - a->from, before = b->from - from, span = between(a, b);
 
-	if (!span)
-		return a->to == map->last_to && b->to == map->first_to;
-	return (from - a->from > span) != (b->from - from > span);
+	if (after < before ? before > b->to - map->first_to : after > map->last_to - a->to)
+		return true;
+	return span && (after > span) != (before > span);
 }
 
 /*
