@@ -100,15 +100,23 @@ int ctf_stream_flush(const struct ctf *c, struct ctf_stream *s);
 void ctf_stream_deinit(struct ctf_stream *s);
 
 /* event_class.c */
+/* One move from the record into the packet; kind, place: its own words. */
+struct ctf_op {
+	uint8_t kind, place;
+	char symbol;
+	uint32_t offset, size;
+	uint32_t element;
+};
+
 struct ctf_class {
 	const struct event *desc; /* NULL: no format was captured */
 	uint32_t id;
-	bool plain;	    /* all of it is copied from where it always lies */
-	bool raw;	    /* not by its fields, which do not fit, but its bytes in a row */
-	uint32_t least;	    /* a shorter record has not all of its fields */
-	uint32_t bytes;	    /* of a plain one */
-	struct ctf_op *ops; /* owned */
+	bool plain;	/* all of it is copied from where it always lies */
+	bool raw;	/* not by its fields, which do not fit, but its bytes in a row */
+	uint32_t least; /* a shorter record has not all of its fields */
+	uint32_t bytes; /* of a plain one */
 	size_t op_count;
+	struct ctf_op ops[];
 };
 /* Appends the description to c->classes. 0, -ENOMEM; -EOVERFLOW: there are too many classes. */
 int ctf_class_new(struct ctf_class **ret, struct ctf *c, uint16_t kernel_id,

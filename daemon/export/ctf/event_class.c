@@ -15,28 +15,21 @@ enum field_kind {
 
 enum op_place { PLACE_FIXED, PLACE_DYNAMIC, PLACE_RELATIVE, PLACE_TAIL };
 
-struct ctf_op {
-	uint8_t kind, place;
-	char symbol;
-	uint32_t offset, size;
-	uint32_t element;
-};
-
 /* More is no kernel's event: a format that tells more may have been made to fill the disk. */
 #define EVENT_BYTES_MAX (256U << 10)
 #define NAME_BYTES 256
 /* Of one field: its own, its length's, its symbol's, that one's length's. */
 #define NAMES_PER_FIELD 4
+/* And its own copy, its symbol. */
+#define OPS_PER_FIELD 2
 
 /* A class while it is made. */
 struct draft {
 	struct ctf *c;
 	struct ctf_class *k;
-	size_t cap;
 	char (*names)[NAME_BYTES]; /* owned; no two are equal */
 	size_t name_count;
 	uint64_t bytes;
-	bool failed;
 };
 
 /* A field's bytes, checked against the record. */
@@ -69,16 +62,6 @@ static void add_op(struct draft *d, struct ctf_op op)
 	    last->offset + last->size == op.offset) {
 		last->size += op.size;
 		return;
-	}
-	if (k->op_count == d->cap) {
-		size_t cap = d->cap ? d->cap * 2 : 8;
-		struct ctf_op *ops = reallocarray(k->ops, cap, sizeof(*ops));
-
-		d->failed |= !ops;
-		if (!ops)
-			return;
-		k->ops = ops;
-		d->cap = cap;
 	}
 	k->ops[k->op_count++] = op;
 }
@@ -306,10 +289,14 @@ static void finish(struct draft *d)
 	k->bytes = k->plain ? (uint32_t)d->bytes : 0;
 }
 
+static size_t count_fields(const struct event *desc)
+{
+	return desc ? desc->common_count + desc->field_count : 0;
+}
+
 static int describe(struct draft *d, uint16_t kernel_id)
 {
 	const struct event *desc = d->k->desc;
-	size_t fields = desc ? desc->common_count + desc->field_count : 0;
 	_cleanup_buf_ struct buf name = BUF_INIT;
 	int64_t id;
 
@@ -317,7 +304,7 @@ static int describe(struct draft *d, uint16_t kernel_id)
 		buf_printf(&name, "%s:%s%s", desc->system, desc->name, d->k->raw ? " (raw)" : "");
 	else
 		buf_printf(&name, "unknown:%u", kernel_id);
-	d->names = calloc(fields * NAMES_PER_FIELD + NAMES_PER_FIELD, sizeof(*d->names));
+	d->names = calloc((count_fields(desc) + 1) * NAMES_PER_FIELD, sizeof(*d->names));
 	if (buf_error(&name) || !d->names)
 		return -ENOMEM;
 	id = ctf_begin_class(d->c, CTF_KERNEL, name.data, name.len);
@@ -330,13 +317,14 @@ static int describe(struct draft *d, uint16_t kernel_id)
 		add_fields(d);
 	ctf_end_class(d->c);
 	finish(d);
-	return d->failed ? -ENOMEM : buf_error(&d->c->classes);
+	return buf_error(&d->c->classes);
 }
 
 int ctf_class_new(struct ctf_class **ret, struct ctf *c, uint16_t kernel_id,
 		  const struct event *desc, bool raw)
 {
-	struct ctf_class *k = calloc(1, sizeof(*k));
+	size_t ops = (count_fields(desc) + 1) * OPS_PER_FIELD;
+	struct ctf_class *k = calloc(1, sizeof(*k) + ops * sizeof(k->ops[0]));
 	struct draft d = { .c = c, .k = k };
 	int r;
 
@@ -355,8 +343,6 @@ int ctf_class_new(struct ctf_class **ret, struct ctf *c, uint16_t kernel_id,
 
 struct ctf_class *ctf_class_free(struct ctf_class *k)
 {
-	if (k)
-		free(k->ops);
 	free(k);
 	return NULL;
 }
