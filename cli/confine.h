@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What convert gives up before it looks into a file that may be anybody's: to write or make files
- * beside its output and its temporary ones, to execute programs, to connect by TCP. It goes on
+ * but in and below the folders of its output and its temporary ones, to execute programs, to
+ * connect by TCP. It goes on
  * reading what its caller may: programs that a recording names are opened for their functions'
  * names.
  */

@@ -29,7 +29,7 @@ static int temp_file(struct error *err)
 	if (fd >= 0)
 		return fd;
 	error_errno(err, -errno, "a temporary file in %s", dir);
-	return error_hint(err, "TMPDIR names another place");
+	return error_hint(err, "TMPDIR names another place") ?: -ENOSPC;
 }
 
 int input_check(const struct stat *st, const char *path, struct error *err)
@@ -62,18 +62,24 @@ static int check_beginning(const void *data, size_t len, enum input_kind kind, s
 	return -EINVAL;
 }
 
-/* Some is left to others, as the daemon's spool does. */
-static int check_room(int fd, struct error *err)
+/* Bytes that a temporary file may have: some are left to others, as the daemon's spool does. */
+static uint64_t room(int fd, uint64_t *ret_left)
+{
+	struct statvfs st;
+	uint64_t free;
+
+	*ret_left = 0;
+	if (fstatvfs(fd, &st) < 0)
+		return UINT64_MAX;
+	*ret_left = MIN(ROOM_MIN, (uint64_t)st.f_blocks * st.f_frsize / 16);
+	free = (uint64_t)st.f_bavail * st.f_frsize;
+	return free > *ret_left ? free - *ret_left : 0;
+}
+
+static int no_room(uint64_t least, struct error *err)
 {
 	_cleanup_buf_ struct buf left = BUF_INIT;
-	struct statvfs st;
-	uint64_t least;
 
-	if (fstatvfs(fd, &st) < 0)
-		return 0;
-	least = MIN(ROOM_MIN, (uint64_t)st.f_blocks * st.f_frsize / 16);
-	if ((uint64_t)st.f_bavail * st.f_frsize >= least + PIECE)
-		return 0;
 	format_bytes(least, &left);
 	error_set(err, -ENOSPC, "no room for it in %s, of which %s are left to others",
 		  input_temp_place(), buf_string(&left) ?: "some");
@@ -84,7 +90,7 @@ static int copy(int in, int out, enum input_kind kind, struct error *err)
 {
 	const uint64_t max = kind == INPUT_PROFILE ? CPU_PROFILE_MAX : UINT64_MAX - PIECE;
 	_cleanup_free_ char *piece = malloc(PIECE);
-	uint64_t size = 0;
+	uint64_t size = 0, left;
 	ssize_t n;
 	int r = 0;
 
@@ -94,9 +100,8 @@ static int copy(int in, int out, enum input_kind kind, struct error *err)
 	if (n >= 0)
 		r = check_beginning(piece, (size_t)n, kind, err);
 	for (; r == 0 && n > 0; n = read_full(in, piece, PIECE)) {
-		r = check_room(out, err);
-		if (r < 0)
-			return r;
+		if (room(out, &left) < PIECE)
+			return no_room(left, err);
 		r = write_full(out, piece, (size_t)n);
 		if (r < 0)
 			error_errno(err, r, "a temporary file in %s", input_temp_place());
@@ -143,8 +148,9 @@ int input_explain_damage(const char *path, struct error *err)
 
 int input_import(int *in, int *ret_pages, const char *path, const char *instance, struct error *err)
 {
-	const struct import_options options = { .instance = instance };
+	struct import_options options = { .instance = instance };
 	_cleanup_close_ int fd = -EBADF, pages = -EBADF;
+	uint64_t left;
 	int r;
 
 	if (!import_wanted(*in)) {
@@ -157,8 +163,11 @@ int input_import(int *in, int *ret_pages, const char *path, const char *instance
 	fd = temp_file(err);
 	if (fd < 0)
 		return fd;
+	options.limit = MAX(room(fd, &left), (uint64_t)1);
 	r = import_stream(*in, fd, &options, err);
-	if (r == -ENOSPC || r == -EDQUOT)
+	if (r == -EDQUOT)
+		r = no_room(left, err);
+	else if (r == -ENOSPC)
 		error_hint(err, "TMPDIR names another place than %s", input_temp_place());
 	if (r == -EBADMSG)
 		return input_explain_damage(path, err);

@@ -30,7 +30,7 @@ int import_stream(int in, int stream_fd, const struct import_options *o, struct 
 		r = dat_choose(&d, o->instance, err);
 	if (r < 0)
 		return r;
-	r = stream_writer_init(&writer, stream_fd, 0);
+	r = stream_writer_init(&writer, stream_fd, o->limit);
 	if (r < 0)
 		return error_errno(err, r, "can't keep the recording's events");
 	return dat_write(&d, &writer, err);

@@ -8,11 +8,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "util/error.h"
 
 struct import_options {
 	const char *instance; /* of this buffer alone, "" the top-level one; NULL: of all */
+	uint64_t limit;	      /* bytes that the stream may have; 0: any */
 };
 
 /* Whether the file, or what is at its start, begins as a trace.dat does. */
@@ -24,6 +26,6 @@ bool import_begins(const void *data, size_t len);
  * export_options.pages_fd. -EBADMSG: it can't be understood, or ends before its
  * events do; -ENOENT: it has no such buffer; -EINVAL: its buffers do not go into one trace. Of
  * events that the file ends within the whole sub-buffers are there, and the stream says that
- * some are missing.
+ * some are missing. -EDQUOT: it would have more than limit.
  */
 int import_stream(int in, int stream_fd, const struct import_options *o, struct error *err);

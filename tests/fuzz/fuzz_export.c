@@ -78,6 +78,7 @@ static const struct maker *head_of(unsigned machine, struct buf *ret)
 	static struct maker makers[4];
 	static struct buf heads[4];
 	struct maker *m = &makers[machine];
+	size_t len;
 
 	if (!heads[machine].len) {
 		maker_init(m, machine & MACHINE_32 ? 4 : 8, machine & MACHINE_BIG, SUBBUF_SIZE);
@@ -87,10 +88,10 @@ static const struct maker *head_of(unsigned machine, struct buf *ret)
 			m, m->word_size == 8
 				   ? "ffffffff81000000 T first\nffffffff81000100 t last\t[module]\n"
 				   : "81000000 T first\n81000100 t last\t[module]\n");
-		if (pread_full(m->fd, buf_reserve(&heads[machine], m->writer.bytes),
-			       m->writer.bytes, 0) < 0)
+		len = (size_t)m->writer.bytes;
+		if (pread_full(m->fd, buf_reserve(&heads[machine], len), len, 0) < 0)
 			abort();
-		heads[machine].len = m->writer.bytes;
+		heads[machine].len = len;
 	}
 	*ret = heads[machine];
 	return m;

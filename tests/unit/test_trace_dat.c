@@ -5,11 +5,13 @@
  */
 #include <endian.h>
 #include <inttypes.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -651,6 +653,28 @@ static void test_written_recordings(void **state _unused_)
 	}
 }
 
+/* What a compressed file is expanded to may be more than there is room for. */
+static void test_limit(void **state _unused_)
+{
+	_cleanup_close_ int in = open(PEER "v7-zstd.dat", O_RDONLY | O_CLOEXEC);
+	struct import_options o = { 0 };
+	uint64_t whole = 0;
+
+	for (unsigned i = 0; i < 3; i++) {
+		_cleanup_close_ int stream = memory_file("", 0);
+		struct stat st;
+
+		/* Any; half of that; all of it, and what a limit keeps for a stream's end. */
+		o.limit = i == 0 ? 0 : i == 1 ? whole / 2 : whole + (1 << 20);
+		assert_int_equal(import_stream(in, stream, &o, NULL), i == 1 ? -EDQUOT : 0);
+		assert_int_equal(fstat(stream, &st), 0);
+		if (i == 1)
+			assert_true((uint64_t)st.st_size <= o.limit);
+		if (i == 0)
+			whole = (uint64_t)st.st_size;
+	}
+}
+
 static void test_written_into_a_pipe(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
@@ -708,6 +732,7 @@ int main(void)
 		cmocka_unit_test(test_pages_gone),
 		cmocka_unit_test(test_bad_part),
 		cmocka_unit_test(test_written_recordings),
+		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_written_into_a_pipe),
 	};
 
