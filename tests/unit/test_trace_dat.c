@@ -4,15 +4,15 @@
  * machine; files that are cut or lie; and what is written, by what is read of it.
  */
 #include <endian.h>
-#include <inttypes.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
