@@ -9,6 +9,7 @@
 
 #include "export/segment.h"
 #include "names.h"
+#include "result_file.h"
 #include "util/io.h"
 
 /* What the process has. */
@@ -65,7 +66,7 @@ static int begin_file(struct maker *m, const struct frame *frame, struct error *
 	return cant(m, m->file_fd < 0 ? -errno : 0, err);
 }
 
-/* Calls each for all files. The first error. */
+/* Calls each for all files, whatever it says of one. The first error. */
 static int for_files(const struct maker *m, int (*each)(int dir_fd, const char *name))
 {
 	int fd = openat(m->temp_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
@@ -77,9 +78,11 @@ static int for_files(const struct maker *m, int (*each)(int dir_fd, const char *
 		close_fd(fd);
 		return r;
 	}
-	while ((entry = readdir(d)))
-		if (*entry->d_name != '.')
-			r = each(m->temp_fd, entry->d_name) ?: r;
+	while ((entry = readdir(d))) {
+		int e = *entry->d_name == '.' ? 0 : each(m->temp_fd, entry->d_name);
+
+		r = r ?: e;
+	}
 	closedir(d);
 	return r;
 }
@@ -100,7 +103,9 @@ static int remove_file(int dir_fd, const char *name)
 static int save(struct maker *m, int why, struct error *err)
 {
 	error_errno(err, why, "%s", m->path);
-	if (name_rename_fresh(FRAMED_KEPT, m->temp, m->temp + 1) < 0)
+	/* Without RENAME_NOREPLACE files alone have another way; nobody has a name so random. */
+	if (name_rename_fresh(FRAMED_KEPT, m->temp, m->temp + 1) < 0 &&
+	    renameat(FRAMED_KEPT, m->temp, FRAMED_KEPT, m->temp + 1) < 0)
 		return why;
 	m->named = true;
 	error_hint(err, "it is whole, and saved beside as %s", m->temp + 1);
@@ -157,16 +162,18 @@ static void end(void *maker)
 
 static const struct framed_ops ops = { .take = take, .end = end };
 
-static bool is_empty(const char *path)
+/* 1: it is; 0; or -errno. */
+static int is_empty(const char *path)
 {
 	const struct dirent *entry;
 	DIR *d = opendir(path);
-	bool empty = d;
+	bool empty = true;
 
+	if (!d)
+		return -errno;
 	while (empty && (entry = readdir(d)))
 		empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
-	if (d)
-		closedir(d);
+	closedir(d);
 	return empty;
 }
 
@@ -174,15 +181,24 @@ static bool is_empty(const char *path)
 static int check_name(const char *path, struct error *err)
 {
 	struct stat st;
+	int r;
 
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ? 0 : error_errno(err, -errno, "%s", path);
-	if (S_ISDIR(st.st_mode) && is_empty(path))
-		return 0;
-	error_set(err, -EEXIST, "%s is there already, and is %s", path,
-		  S_ISDIR(st.st_mode) ? "not empty" : "no directory");
+	if (S_ISDIR(st.st_mode)) {
+		r = result_file_refuse_others(path, 0, &st, err);
+		if (r < 0)
+			return r;
+		r = is_empty(path);
+		if (r > 0)
+			return 0;
+		r = r < 0 ? error_errno(err, r, "%s is there already", path)
+			  : error_set(err, -EEXIST, "%s is there already, and is not empty", path);
+	} else {
+		r = error_set(err, -EEXIST, "%s is there already, and is no directory", path);
+	}
 	error_hint(err, "remove it, or name another output with -o");
-	return -EEXIST;
+	return r;
 }
 
 /* Path without slashes at its end, as "DIR" and "BASE". */
@@ -214,6 +230,25 @@ static int explain(struct error *err, int r, const char *path, const char *dir)
 	return r;
 }
 
+/* Makes m->temp, and the process that removes it: a signal between the two would leave it. */
+static int start(struct directory *d, struct maker *m, int dir_fd, const char *dir,
+		 struct error *err)
+{
+	sigset_t old;
+	int r;
+
+	result_file_block_fatal(&old);
+	if (mkdirat(dir_fd, m->temp, 0777) < 0) {
+		r = explain(err, -errno, m->path, dir);
+	} else {
+		r = framed_start(&d->process, &ops, m, dir_fd, err);
+		if (r < 0)
+			unlinkat(dir_fd, m->temp, AT_REMOVEDIR);
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return r;
+}
+
 int directory_start(struct directory *ret, const char *path, struct error *err)
 {
 	_cleanup_(directory_deinit) struct directory d = DIRECTORY_INIT;
@@ -237,19 +272,15 @@ int directory_start(struct directory *ret, const char *path, struct error *err)
 	if (dir_fd < 0)
 		return explain(err, -errno, path, dir);
 	r = name_hidden(base, &temp);
-	if (r == 0 && mkdirat(dir_fd, temp, 0777) < 0)
-		r = -errno;
+	if (r == 0)
+		r = framed_init(&d.process, sizeof(struct framed_report));
 	if (r < 0)
-		return explain(err, r, path, dir);
+		return error_errno(err, r, "%s", path);
 	m.base = base;
 	m.temp = temp;
-	r = framed_init(&d.process, sizeof(struct framed_report));
-	r = r < 0 ? error_errno(err, r, "%s", path)
-		  : framed_start(&d.process, &ops, &m, dir_fd, err);
-	if (r < 0) {
-		unlinkat(dir_fd, temp, AT_REMOVEDIR);
+	r = start(&d, &m, dir_fd, dir, err);
+	if (r < 0)
 		return r;
-	}
 	*ret = d;
 	d = DIRECTORY_INIT;
 	return 0;

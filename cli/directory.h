@@ -13,7 +13,10 @@ struct directory {
 };
 #define DIRECTORY_INIT ((struct directory){ .process = FRAMED_INIT })
 
-/* -ENOTEMPTY, -ENOTDIR: the name is another's; -ENOENT, -EACCES...: none can be made there. */
+/*
+ * -EEXIST: something has the name, and is no empty directory; -EPERM: it is another user's;
+ * -ENOENT, -EACCES...: none can be made there, or what is there can't be looked into.
+ */
 int directory_start(struct directory *ret, const char *path, struct error *err);
 /* Waits; what is not whole is removed. */
 void directory_deinit(struct directory *d);

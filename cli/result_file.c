@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -48,7 +47,7 @@ static void spare(void)
 	doomed_dir = -1;
 }
 
-static void block_fatal(sigset_t *old)
+void result_file_block_fatal(sigset_t *old)
 {
 	sigset_t set;
 
@@ -68,7 +67,7 @@ static int open_named(struct result_file *f)
 		if (r < 0)
 			return r;
 		/* A signal in between would leave the file. */
-		block_fatal(&old);
+		result_file_block_fatal(&old);
 		f->fd = openat(f->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 			       0666);
 		r = f->fd < 0 ? -errno : 0;
@@ -89,7 +88,7 @@ static int open_part(struct result_file *f)
 	sigset_t old;
 	int r;
 
-	block_fatal(&old);
+	result_file_block_fatal(&old);
 	r = f->fd = part_open(f->dir_fd, f->base, &name);
 	if (r >= 0) {
 		doom(f->dir_fd, name);
@@ -151,12 +150,7 @@ static bool link_is_trusted(const char *path, const struct stat *link)
 	return !(st.st_mode & S_ISVTX) || !(st.st_mode & S_IWOTH) || st.st_uid == link->st_uid;
 }
 
-/*
- * In a folder that many may write to, a file or link of somebody else may lie under the name: by
- * mistake, or to have root write where they can't. r: 0 or what stat() failed with; st: of what
- * the path leads to.
- */
-static int refuse_others(const char *path, int r, const struct stat *st, struct error *err)
+int result_file_refuse_others(const char *path, int r, const struct stat *st, struct error *err)
 {
 	struct stat link;
 
@@ -167,7 +161,8 @@ static int refuse_others(const char *path, int r, const struct stat *st, struct 
 		error_set(err, -EPERM, "%s is there already, and is uid %u's", path, st->st_uid);
 	else
 		return 0;
-	return error_hint(err, "remove it, or name another output with -o");
+	error_hint(err, "remove it, or name another output with -o");
+	return -EPERM;
 }
 
 /* Splits what f->path leads to into f->dir_fd and f->base. A link is kept, its target replaced. */
@@ -224,7 +219,7 @@ static int open_file(struct result_file *ret, const char *path, bool part, struc
 			return error_errno(err, -ENOMEM, "%s", path);
 		r = stat(path, &st) < 0 ? -errno : 0;
 		if (r < 0 || S_ISREG(st.st_mode)) {
-			r = refuse_others(path, r, &st, err);
+			r = result_file_refuse_others(path, r, &st, err);
 			if (r == 0)
 				r = locate(&f, part, err);
 		} else if (S_ISDIR(st.st_mode)) {
@@ -260,7 +255,7 @@ int result_file_rehearse(struct result_file *f, struct error *err)
 
 	if (r < 0)
 		return error_errno(err, r, "%s", f->path);
-	block_fatal(&old);
+	result_file_block_fatal(&old);
 	r = name_rename_fresh(f->dir_fd, f->temp, name);
 	if (r == 0) {
 		doom(f->dir_fd, name);
@@ -310,7 +305,7 @@ static int give_name(struct result_file *f)
 	sigset_t old;
 	int r;
 
-	block_fatal(&old);
+	result_file_block_fatal(&old);
 	r = check_name(f);
 	if (!r && !f->temp)
 		r = give_temp_name(f);

@@ -7,7 +7,9 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "util/error.h"
 
@@ -42,3 +44,12 @@ bool result_file_leave(struct result_file *f);
 /* Removes what was not committed. */
 void result_file_deinit(struct result_file *f);
 #define _cleanup_result_file_ _cleanup_(result_file_deinit)
+
+/*
+ * In a folder that many may write to, a file or link of somebody else may lie under the name: by
+ * mistake, or to have root write where they can't. r: 0 or what stat() failed with; st: of what
+ * the path leads to. 0 or -EPERM.
+ */
+int result_file_refuse_others(const char *path, int r, const struct stat *st, struct error *err);
+/* Until SIG_SETMASK with old: between a name's making and whoever removes it. */
+void result_file_block_fatal(sigset_t *old);

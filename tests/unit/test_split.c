@@ -419,7 +419,6 @@ static void a_directory_has_no_other_names(void **state _unused_)
 
 static void a_directory_replaces_nothing(void **state _unused_)
 {
-	_cleanup_error_ struct error err = ERROR_INIT;
 	struct directory d;
 
 	put_file("file", "mine");
@@ -433,15 +432,82 @@ static void a_directory_replaces_nothing(void **state _unused_)
 	assert_int_equal(directory_start(&d, "..", NULL), -EINVAL);
 	assert_int_equal(directory_start(&d, "/", NULL), -EINVAL);
 	assert_int_equal(count_names(), 3);
-	/* What is there by the time that it is whole stays, and so does the trace. */
-	begin_directory(&d, "late.ctf");
-	put_file("late.ctf", "mine");
-	assert_int_equal(put_frame(&d.process, SEGMENT_LAST, NULL), 0);
-	assert_int_equal(framed_finish(&d.process, &err), -ENOTDIR);
+}
+
+/* What is there by the time that it is whole stays, and so does the trace. */
+static void a_directory_whose_name_is_taken_is_saved(void **state _unused_)
+{
+	for (names_lack = 0; names_lack < 4; names_lack++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_free_ char *saved = NULL;
+		struct directory d;
+
+		begin_directory(&d, "late.ctf");
+		put_file("late.ctf", "mine");
+		assert_int_equal(put_frame(&d.process, SEGMENT_LAST, NULL), 0);
+		assert_int_equal(framed_finish(&d.process, &err), -ENOTDIR);
+		directory_deinit(&d);
+		assert_content("late.ctf", "mine");
+		assert_non_null(err.hint);
+		assert_non_null(strstr(err.hint, "it is whole, and saved beside as late.ctf."));
+		assert_true(asprintf(&saved, "%s/cpu_0", strstr(err.hint, "late.ctf.")) > 0);
+		assert_content(saved, "one ");
+		assert_int_equal(unlink("late.ctf"), 0);
+		assert_int_equal(count_names(), names_lack + 1);
+	}
+	names_lack = 0;
+}
+
+static void a_directory_must_be_ones_own(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct directory d;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(mkdir("theirs", 0777), 0);
+	assert_int_equal(chown("theirs", 65534, 65534), 0);
+	assert_int_equal(directory_start(&d, "theirs", NULL), -EPERM);
+	assert_int_equal(directory_start(&d, "theirs", &err), -EPERM);
+	assert_non_null(strstr(err.message, "is uid 65534's"));
+	/* But who came by sudo is the same person. */
+	assert_int_equal(setenv("SUDO_UID", "65534", 1), 0);
+	begin_directory(&d, "theirs");
 	directory_deinit(&d);
-	assert_content("late.ctf", "mine");
-	assert_non_null(strstr(err.hint, "it is whole, and saved beside as late.ctf."));
-	assert_int_equal(count_names(), 5);
+	unsetenv("SUDO_UID");
+	assert_int_equal(count_names(), 1);
+}
+
+/* Nobody knows that it is empty, nor that it isn't. */
+static void a_directory_that_cant_be_read_is_told(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	uid_t uid = geteuid();
+	struct directory d;
+	int r;
+
+	assert_int_equal(mkdir("locked", 0), 0);
+	if (uid == 0) {
+		/* Root reads it all the same. */
+		assert_int_equal(chown("locked", 65534, 65534) | chmod(".", 0755), 0);
+		assert_int_equal(seteuid(65534), 0);
+	}
+	r = directory_start(&d, "locked", &err);
+	assert_int_equal(seteuid(uid), 0);
+	assert_int_equal(r, -EACCES);
+	assert_non_null(strstr(err.message, strerror(EACCES)));
+	assert_null(strstr(err.message, "empty"));
+}
+
+static void signals_are_as_before(void **state _unused_)
+{
+	struct directory d;
+	sigset_t set;
+
+	begin_directory(&d, "out.ctf");
+	assert_int_equal(sigprocmask(SIG_BLOCK, NULL, &set), 0);
+	assert_false(sigismember(&set, SIGINT) || sigismember(&set, SIGTERM));
+	directory_deinit(&d);
 }
 
 #define test_in_folder(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -464,6 +530,10 @@ int main(void)
 		test_in_folder(a_directory_that_was_cut_is_removed),
 		test_in_folder(a_directory_has_no_other_names),
 		test_in_folder(a_directory_replaces_nothing),
+		test_in_folder(a_directory_whose_name_is_taken_is_saved),
+		test_in_folder(a_directory_must_be_ones_own),
+		test_in_folder(a_directory_that_cant_be_read_is_told),
+		test_in_folder(signals_are_as_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
