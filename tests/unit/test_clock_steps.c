@@ -215,13 +215,15 @@ static void steps_are_in_the_perfetto_trace(void **state _unused_)
 		_cleanup_buf_ struct buf file = BUF_INIT;
 		const struct reading *r = steps[i].readings;
 		PB(Trace) * trace;
+		size_t len;
 
 		make_stepped(&m, &steps[i]);
 		assert_int_equal(export_stream(m.fd, out, &o, &result, NULL), 0);
 		assert_int_equal(result.warning_count, 0);
-		assert_non_null(buf_reserve(&file, result.bytes));
-		assert_int_equal(pread_full(out, file.data, result.bytes, 0), result.bytes);
-		trace = perfetto__protos__trace__unpack(NULL, result.bytes, (uint8_t *)file.data);
+		len = (size_t)result.bytes;
+		assert_non_null(buf_reserve(&file, len));
+		assert_int_equal(pread_full(out, file.data, len, 0), len);
+		trace = perfetto__protos__trace__unpack(NULL, len, (uint8_t *)file.data);
 		assert_non_null(trace);
 		for (size_t k = 0; k < trace->n_packet; k++) {
 			const PB(ClockSnapshot) *c =

@@ -160,7 +160,7 @@ static size_t read_packet(const struct file *f, size_t at, bool big, struct pack
 	};
 	assert_true(ret->from <= ret->to);
 	assert_int_equal(load_u32(p + 72, big), strtoul(f->name + strlen("cpu_"), NULL, 10));
-	return at + bits / 8;
+	return at + (size_t)(bits / 8);
 }
 
 /* The head and context of the event at *p; *p is where its fields are after it. */
