@@ -17,7 +17,7 @@
 #include "util/io.h"
 
 #define S UINT64_C(1000000000)
-#define FILES_MAX 8
+#define FILES_MAX 1024
 
 struct file {
 	char name[SEGMENT_NAME_MAX + 1];
@@ -251,6 +251,13 @@ static void an_event_is_its_record(void **state _unused_)
 	}
 }
 
+static void is_nobodys(const struct event_head *e)
+{
+	assert_int_equal(e->pid, -1);
+	assert_int_equal(e->tgid, 0);
+	assert_string_equal(e->comm, "<XXX>");
+}
+
 /* It has but the event that tells of it. */
 static void gap_says(struct trace *t, const struct packet *packet, uint64_t count)
 {
@@ -259,6 +266,7 @@ static void gap_says(struct trace *t, const struct packet *packet, uint64_t coun
 
 	assert_int_equal(e.class, class_of(t, "traced:events_lost"));
 	assert_int_equal(e.ts, packet->from);
+	is_nobodys(&e);
 	assert_int_equal(load_u64(p, packet->big), count);
 	assert_ptr_equal(p + 8, packet->end);
 }
@@ -344,6 +352,7 @@ static void times_never_go_back(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_trace_ struct trace *t = NULL;
+	struct event_head e;
 	struct packet packet;
 	const uint8_t *p;
 
@@ -361,7 +370,9 @@ static void times_never_go_back(void **state _unused_)
 	read_packet(find_file(t, "cpu_0"), 0, false, &packet);
 	p = packet.events;
 	number_is(&packet, &p, 3 * S, 0);
-	assert_int_equal(read_head(&packet, &p).class, class_of(t, "traced:time_went_back"));
+	e = read_head(&packet, &p);
+	assert_int_equal(e.class, class_of(t, "traced:time_went_back"));
+	is_nobodys(&e);
 	assert_int_equal(load_u64(p, false), 2 * S);
 	p += 8;
 	number_is(&packet, &p, 3 * S, 1);
@@ -440,6 +451,36 @@ static void names_and_gaps(void **state _unused_)
 	assert_ptr_equal(p + 34, packet.end);
 }
 
+/* Each gets the next number. */
+static void many_fields_of_one_name(void **state _unused_)
+{
+	const unsigned count = 300;
+	static const char bytes[300];
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_buf_ struct buf fields = BUF_INIT;
+
+	for (unsigned i = 0; i < count; i++)
+		buf_printf(&fields, "\tfield:u8 same;\toffset:%u;\tsize:1;\tsigned:0;\n", 8 + i);
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	maker_format(&m, "test", "odd", ID_ODD, buf_string(&fields), "\"%d\", REC->same");
+	page_begin(&m, 2 * S);
+	maker_event(&m, 2 * S, ID_ODD, 7, bytes, sizeof(bytes));
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	t = export(m.fd);
+	class_of(t, "test:odd");
+	for (unsigned i = 2; i <= count; i++) {
+		char field[64];
+
+		snprintf(field, sizeof(field), "\t\tuint8_t _same_%u;\n", i);
+		assert_non_null(strstr(metadata(t), field));
+	}
+	assert_non_null(strstr(metadata(t), "\t\tuint8_t _same;\n"));
+}
+
 /* What does not fit its format, or has none, is there as it is. */
 static void damaged_records_are_bytes(void **state _unused_)
 {
@@ -508,6 +549,40 @@ static void long_traces_have_many_packets(void **state _unused_)
 	assert_true(packets > 5);
 }
 
+/* All CPUs together have a bound, however few the header tells. */
+static void packets_shrink_with_cpus(void **state _unused_)
+{
+	const unsigned cpus = 600, events = 4000;
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_trace_ struct trace *t = NULL;
+	struct packet packet;
+	struct file *f;
+
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	for (unsigned i = 1; i < cpus; i++) {
+		page_begin(&m, 1 * S + i);
+		event_number(&m, 1 * S + i, 7, i);
+		page_end(&m, 0);
+		maker_flush(&m, i, BUFFER_MAIN, 0);
+	}
+	for (unsigned i = 0; i < events; i++) {
+		if (i % 100 == 0)
+			page_begin(&m, 2 * S + i);
+		event_number(&m, 2 * S + i, 7, i);
+		if (i % 100 == 99)
+			page_end(&m, 0);
+	}
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	t = export(m.fd);
+	f = find_file(t, "cpu_0");
+	for (size_t at = 0; at < f->data.len;) {
+		at = read_packet(f, at, false, &packet);
+		assert_true(packet.end - packet.events < (16 << 20) / cpus);
+	}
+}
+
 static void nasty_header(Traced__Capture__Header *h)
 {
 	h->nodename = (char *)"a\"b\\c\nd\x01";
@@ -551,6 +626,8 @@ int main(void)
 		cmocka_unit_test(names_and_gaps),
 		cmocka_unit_test(damaged_records_are_bytes),
 		cmocka_unit_test(long_traces_have_many_packets),
+		cmocka_unit_test(packets_shrink_with_cpus),
+		cmocka_unit_test(many_fields_of_one_name),
 		cmocka_unit_test(what_is_quoted_is_escaped),
 		cmocka_unit_test(only_when_it_has_ended),
 	};

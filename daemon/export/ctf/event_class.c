@@ -29,6 +29,7 @@ struct draft {
 	struct ctf_class *k;
 	char (*names)[NAME_BYTES]; /* owned; no two are equal */
 	size_t name_count;
+	unsigned numbered; /* the last number that a name got */
 	uint64_t bytes;
 };
 
@@ -76,7 +77,7 @@ static bool is_taken(const struct draft *d, const char *name)
 
 /*
  * With an underscore before it, which readers take away: so none is a word of the language. Two of
- * one name get numbers.
+ * one name get numbers, none of which is tried twice: a format may have hundreds of one name.
  */
 static const char *put_name(struct draft *d, const char *name, const char *ending)
 {
@@ -91,8 +92,8 @@ static const char *put_name(struct draft *d, const char *name, const char *endin
 					 : '_');
 	strcpy(to + n, ending);
 	n += strlen(ending);
-	for (unsigned i = 2; is_taken(d, to); i++)
-		sprintf(to + n, "_%u", i);
+	while (is_taken(d, to))
+		sprintf(to + n, "_%u", ++d->numbered);
 	d->name_count++;
 	return to;
 }
@@ -325,7 +326,7 @@ int ctf_class_new(struct ctf_class **ret, struct ctf *c, uint16_t kernel_id,
 {
 	size_t ops = (count_fields(desc) + 1) * OPS_PER_FIELD;
 	struct ctf_class *k = calloc(1, sizeof(*k) + ops * sizeof(k->ops[0]));
-	struct draft d = { .c = c, .k = k };
+	struct draft d = { .c = c, .k = k, .numbered = 1 };
 	int r;
 
 	if (!k)
@@ -458,7 +459,9 @@ static bool fits(const struct ctf *c, const struct ctf_class *k, const struct re
 			continue;
 		if (!locate(c, op, rec, &at))
 			return false;
-		bytes += op->kind == FIELD_STACK ? at.len / op->element * UINT64_C(64) : at.len;
+		bytes += op->kind == FIELD_STACK    ? at.len / op->element * UINT64_C(64)
+			 : op->kind == FIELD_SYMBOL ? SYMBOL_TEXT_MAX
+						    : at.len;
 	}
 	return bytes <= EVENT_BYTES_MAX + rec->len;
 }

@@ -32,9 +32,10 @@ enum own_event { EVENTS_LOST, TIME_WENT_BACK, OWN_EVENTS };
 struct sink_ctf {
 	struct sink sink;
 	struct ctf c;
-	struct printer *printer;     /* owned */
-	struct ctf_stream **streams; /* owned; by CPU */
-	size_t stream_count;
+	struct printer *printer;		   /* owned */
+	struct ctf_stream **streams;		   /* owned; by CPU */
+	size_t stream_count;			   /* of the places */
+	size_t cpu_count;			   /* of the streams */
 	struct ctf_class **classes, **raw_classes; /* owned; by the kernel's id, IDS */
 	struct ctf_marks *marks;		   /* owned */
 	uint32_t own_classes[OWN_EVENTS];	   /* their numbers and one; 0: it has none yet */
@@ -88,6 +89,14 @@ static uint64_t find_start(const struct trace_info *info)
 	return info->clocks[0]->n_readings ? info->clocks[0]->readings[0]->boot_before_ns : 0;
 }
 
+/* There may be more CPUs than the header tells. */
+static void share_packets(struct sink_ctf *s)
+{
+	size_t cpus = MAX(MAX((size_t)s->c.info->header->cpus, s->cpu_count), (size_t)1);
+
+	s->c.packet_max = (uint32_t)MIN(MAX(PACKETS_MAX / cpus, PACKET_MIN), PACKET_MAX);
+}
+
 static int ctf_open(struct sink **ret, const struct trace_info *info,
 		    const struct export_options *o _unused_, struct output *out, struct error *err)
 {
@@ -104,8 +113,7 @@ static int ctf_open(struct sink **ret, const struct trace_info *info,
 	s->c.info = info;
 	s->c.out = out;
 	s->c.swap = info->header->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-	s->c.packet_max = PACKETS_MAX / MAX(info->header->cpus, 1U);
-	s->c.packet_max = MIN(MAX(s->c.packet_max, PACKET_MIN), PACKET_MAX);
+	share_packets(s);
 	s->c.start_ts = find_start(info);
 	s->classes = calloc(IDS, sizeof(*s->classes));
 	s->raw_classes = calloc(IDS, sizeof(*s->raw_classes));
@@ -144,6 +152,8 @@ static int add_stream(struct sink_ctf *s, uint32_t cpu, struct ctf_stream **ret)
 	stream->stream_class = CTF_KERNEL;
 	stream->cpu = cpu;
 	*ret = s->streams[cpu] = stream;
+	s->cpu_count++;
+	share_packets(s);
 	return 0;
 }
 
@@ -234,11 +244,15 @@ static int make_own_class(struct sink_ctf *s, enum own_event event)
 	};
 	const char *name = classes[event].name;
 	int64_t id = ctf_begin_class(&s->c, CTF_KERNEL, name, strlen(name));
+	int r;
 
 	if (id < 0)
 		return (int)id;
 	buf_puts(&s->c.classes, classes[event].field);
 	ctf_end_class(&s->c);
+	r = buf_error(&s->c.classes);
+	if (r < 0)
+		return r;
 	s->own_classes[event] = (uint32_t)id + 1;
 	return 0;
 }
@@ -246,7 +260,7 @@ static int make_own_class(struct sink_ctf *s, enum own_event event)
 static int put_own(struct sink_ctf *s, struct ctf_stream *stream, enum own_event event, uint64_t ts,
 		   uint64_t value)
 {
-	const struct trace_event nobody = { .rec.ts = ts };
+	const struct trace_event nobody = { .rec.ts = ts, .pid = -1 };
 	int r = s->own_classes[event] ? 0 : make_own_class(s, event);
 
 	if (r == 0)
@@ -318,6 +332,8 @@ static int ctf_close(struct sink *sink, const struct export_result *result, stru
 		r = output_file(out, "metadata");
 	if (r == 0)
 		r = ctf_put_metadata(&s->c, result, &out->buf);
+	if (r == 0)
+		r = buf_error(&s->c.classes);
 	if (r == 0)
 		buf_append(&out->buf, s->c.classes.data, s->c.classes.len);
 	if (r == 0)
