@@ -540,6 +540,7 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 		  struct export_result *ret, struct error *err)
 {
 	uint64_t began = now_ns(CLOCK_MONOTONIC), cpu_began = cpu_time_ns();
+	_cleanup_error_ struct error unwanted = ERROR_INIT;
 	_cleanup_(exporter_deinit) struct exporter x = {
 		.options = options,
 		.ops = sink_find(options->format),
@@ -548,6 +549,8 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 	int r;
 
 	*ret = (struct export_result){ 0 };
+	/* What gives a hint returns its error's code: there has to be one. */
+	err = err ?: &unwanted;
 	if (!x.ops)
 		return error_set(err, -EINVAL, "unknown output format \"%s\"", options->format);
 	if (options->json_array) {

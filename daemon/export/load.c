@@ -577,7 +577,7 @@ static int cant_begin(const struct loader *l, struct error *err)
 		error_set(err, -EBADMSG,
 			  "the capture stream ends before it tells what its sub-buffers look "
 			  "like");
-	return error_hint(err, "nothing can be read from it: record again");
+	return error_hint(err, "nothing can be read from it: record again") ?: -EBADMSG;
 }
 
 int loader_seal(struct loader *l, struct error *err)

@@ -22,7 +22,7 @@ void error_deinit(struct error *err);
 
 /* Replaces what err held. Returns code (negative errno), so that `return error_set(...)` works. */
 int error_set(struct error *err, int code, const char *fmt, ...) _printf_(3, 4);
-/* Sets or replaces the hint. Returns -err->code. */
+/* Sets or replaces the hint. Returns -err->code; of NULL 0, which must not pass for success. */
 int error_hint(struct error *err, const char *fmt, ...) _printf_(2, 3);
 /* Puts "text: " before the message. Returns -err->code. */
 int error_prefix(struct error *err, const char *fmt, ...) _printf_(2, 3);

@@ -717,6 +717,11 @@ static void failures_have_their_number(void **state _unused_)
 	make_usual(&m);
 	assert_int_equal(export_stream(m.fd, full, &o, &result, NULL), -ENOSPC);
 	export_result_deinit(&result);
+	assert_int_equal(export_format_check_merges(export_format_find("traced", NULL), NULL),
+			 -EINVAL);
+	assert_int_equal(export_format_check_functions(export_format_find("txt", NULL),
+						       FUNCTION_SLICES, NULL),
+			 -EINVAL);
 }
 
 static void formats_are_found(void **state _unused_)

@@ -241,6 +241,31 @@ static void memory_does_not_grow(void **state _unused_)
 	recorder_deinit(&r);
 }
 
+/* Also to a caller who does not ask why. */
+static void what_can_not_follow_is_refused(void **state _unused_)
+{
+	static const char *const formats[] = { "ctf", "dat" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
+		_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+		_cleanup_export_result_ struct export_result result;
+		struct feed feed = { .to = to, .seed = 1, .slice_max = 5000 };
+		const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
+		const struct export_options o = { .format = formats[i], .follow = &follow };
+		struct recorder r;
+		struct stat st;
+
+		record(&r, 1, 3000);
+		assert_int_equal(fstat(r.m[0].fd, &st), 0);
+		feed.from = r.m[0].fd;
+		feed.size = (uint64_t)st.st_size;
+		give_slice(&feed, 0, 0);
+		assert_int_equal(export_stream(to, out, &o, &result, NULL), -EINVAL);
+		recorder_deinit(&r);
+	}
+}
+
 /* It would be the only copy. */
 static void a_full_json_is_closed(void **state _unused_)
 {
@@ -326,6 +351,7 @@ int main(void)
 		cmocka_unit_test(slices_make_the_same_text),
 		cmocka_unit_test(nothing_is_only_in_memory),
 		cmocka_unit_test(memory_does_not_grow),
+		cmocka_unit_test(what_can_not_follow_is_refused),
 		cmocka_unit_test(a_full_json_is_closed),
 		cmocka_unit_test(symbols_of_modules_come_late),
 	};
