@@ -255,11 +255,11 @@ struct early {
 
 static int put_early(struct ctf_marks *m, uint64_t ts)
 {
-	const char *p = m->early.data, *end = p + m->early.len;
 	int r = buf_error(&m->early);
 
 	m->begun = true;
-	while (r == 0 && p < end) {
+	for (size_t at = 0; r == 0 && at < m->early.len;) {
+		const char *p = m->early.data + at;
 		struct early e;
 
 		memcpy(&e, p, sizeof(e));
@@ -268,7 +268,7 @@ static int put_early(struct ctf_marks *m, uint64_t ts)
 			break;
 		buf_append(&m->stream.packet, p + sizeof(e), e.len);
 		r = ctf_stream_settle(m->c, &m->stream);
-		p += sizeof(e) + e.len;
+		at += sizeof(e) + e.len;
 	}
 	buf_clear(&m->early);
 	return r;
