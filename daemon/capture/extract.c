@@ -6,6 +6,7 @@
 
 #include "capture/capture.h"
 #include "capture/clocks.h"
+#include "capture/mappings.h"
 #include "capture/metadata.h"
 #include "capture/names.h"
 #include "capture/ring.h"
@@ -167,6 +168,22 @@ static int write_tail(struct extraction *x)
 	return stream_write_message(&x->writer, CHUNK_END, &end.base);
 }
 
+/* By what there is now, as the kernel's own text of programs' stacks. */
+static int write_mappings(struct extraction *x)
+{
+	struct mapping_scan scan = MAPPING_SCAN_INIT;
+	uint64_t on = 0;
+	int r;
+
+	tracefs_read_u64(x->ring.dir, "options/sym-userobj", &on);
+	if (!on || mapping_scan_start(&scan, x->env->proc, true) < 0)
+		return 0;
+	do {
+		r = mapping_scan_step(&scan, &x->writer);
+	} while (r > 0);
+	return r;
+}
+
 static int drain(struct extraction *x)
 {
 	uint64_t on = 0;
@@ -191,6 +208,8 @@ static int transfer(struct extraction *x, int fd, struct capture_stats *ret)
 	uint64_t before;
 	int r = write_head(x, fd);
 
+	if (r == 0)
+		r = write_mappings(x);
 	if (r == 0)
 		r = ring_count(&x->ring);
 	before = count_read(&x->ring);

@@ -115,7 +115,7 @@ static int query(struct slice *s, int maps)
 
 		q = (struct map_query){
 			.size = sizeof(q),
-			.flags = QUERY_EXECUTABLE | QUERY_NEXT,
+			.flags = (s->message.all ? 0 : QUERY_EXECUTABLE) | QUERY_NEXT,
 			.address = at,
 			.name_size = sizeof(name),
 			.name = (uintptr_t)name,
@@ -142,7 +142,7 @@ static int parse_line(struct slice *s, const char *line)
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &start, &end, perms,
 		   &offset, &path) < 4 ||
-	    !path || perms[2] != 'x')
+	    !path || (perms[2] != 'x' && !s->message.all))
 		return 0;
 	return add_mapping(s, start, end, offset, line + path, NULL, 0);
 }
@@ -185,11 +185,12 @@ static int add(struct slice *s, int proc, const char *name)
 	return r == -ENOMEM ? r : 0;
 }
 
-int mapping_scan_start(struct mapping_scan *s, const char *proc)
+int mapping_scan_start(struct mapping_scan *s, const char *proc, bool all)
 {
 	s->processes = opendir(proc);
 	if (!s->processes)
 		return -errno;
+	s->all = all;
 	s->proc = dirfd(s->processes);
 	return 0;
 }
@@ -207,6 +208,7 @@ int mapping_scan_step(struct mapping_scan *s, struct stream_writer *w)
 	slice.message.processes = slice.processes;
 	if (!slice.processes)
 		return -ENOMEM;
+	slice.message.all = s->all;
 	slice.message.boot_ns = now_ns(CLOCK_BOOTTIME);
 	while (r == 0 && slice.message.n_processes < PROCESSES_PER_SLICE &&
 	       slice.bytes < SLICE_BYTES && (e = readdir(s->processes)))

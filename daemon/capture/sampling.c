@@ -21,7 +21,7 @@ int capture_sampling_open(struct capture *c, const struct capture_request *reque
 
 void capture_scan_mappings(struct capture *c)
 {
-	if (mapping_scan_start(&c->mappings, c->env.proc) < 0)
+	if (mapping_scan_start(&c->mappings, c->env.proc, c->wants_mappings) < 0)
 		capture_warn(c, "%s cannot be read: programs' code has no names", c->env.proc);
 }
 

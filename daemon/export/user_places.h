@@ -4,5 +4,9 @@
 
 #include "export/trace_info.h"
 
-/* A user_place_source_t, of a struct trace_info: what was read last counts first. */
+/*
+ * A user_place_source_t, of a struct trace_info: what was read last counts first. As the kernel,
+ * which does not look whether its mapping begins before the address, it places what no mapping has
+ * in the next one; a stack that is walked by frame pointers where there are none is full of such.
+ */
 bool user_place_find(const void *info, int32_t tgid, uint64_t address, struct user_place *ret);

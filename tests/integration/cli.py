@@ -4,8 +4,10 @@
 that the machine is left as it was."""
 
 import gzip
+import itertools
 import json
 import os
+import pathlib
 import re
 import signal
 import stat
@@ -440,6 +442,31 @@ def extract_foreign(test):
         instance.rmdir()
 
 
+def extracted_stacks_of_programs(test):
+    """Of programs that go on, as the kernel says them: by file, whatever of an address it finds there."""
+    instance = INSTANCES / f"foreign-{test.name}"
+    instance.mkdir()
+    try:
+        (instance / "set_event_pid").write_text(str(os.getpid()))
+        for option in ("userstacktrace", "sym-userobj"):
+            (instance / "options" / option).write_text("1")
+        (instance / "events/raw_syscalls/sys_enter/enable").write_text("1")
+        for _ in range(50):
+            json.dumps(sorted(os.listdir("/proc/self/fd")))
+            pathlib.Path("/proc/self/stat").read_text()
+        (instance / "events/enable").write_text("0")
+        (instance / "tracing_on").write_text("0")
+        kernels = (instance / "trace").read_text(errors="surrogateescape").partition("|||")[2]
+        result = test.run("extract", "--instance", instance.name, "-o", "x.txt")
+    finally:
+        instance.rmdir()
+    check(result.status == 0, f"{result}")
+    check(kernels.count("[+0x") > 100, f"next to nothing in\n{kernels[:1500]}")
+    ours = (test.dir / "x.txt").read_text(errors="surrogateescape").partition("|||")[2]
+    for theirs, own in itertools.zip_longest(kernels.splitlines(), ours.splitlines()):
+        check(theirs == own, f"the kernel says\n  {theirs}\nand we\n  {own}")
+
+
 def json_and_daemon(test):
     result = record(test, "-t", "300ms", "-o", "x.json")
     check("one of my own" not in result.err, f"{result}")
@@ -581,7 +608,7 @@ def main():
                  one_process, a_programs_probe, stacks_of_a_program, command_ends_it, interrupted,
                  interrupted_with_its_command,
                  killed, two_at_once, ring, losses_are_told,
-                 extract_foreign, a_terminal_gets_a_line):
+                 extract_foreign, extracted_stacks_of_programs, a_terminal_gets_a_line):
         test.case(case.__name__.replace("_", " "), case)
     for case in (by_name, same_list_from_the_daemon, configured, two_at_once, json_and_daemon,
                  an_ordinary_user):

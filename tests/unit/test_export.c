@@ -777,64 +777,122 @@ static void name_user_code(Traced__Capture__Header *h)
 	h->trace_options = (char *)"userstacktrace\nsym-userobj\n";
 }
 
-static void put_mapping(struct maker *m, uint64_t start, const char *path)
+struct mapped {
+	uint64_t start;
+	const char *path;
+};
+
+/* A page each, of process 7. */
+static void put_mappings(struct maker *m, const struct mapped *mapped, size_t count, bool all)
 {
-	Traced__Capture__Mapping mapping = TRACED__CAPTURE__MAPPING__INIT, *mappings = &mapping;
+	Traced__Capture__Mapping mappings[8], *pointers[8];
 	Traced__Capture__ProcessMappings process = TRACED__CAPTURE__PROCESS_MAPPINGS__INIT,
 					 *processes = &process;
 	Traced__Capture__Mappings message = TRACED__CAPTURE__MAPPINGS__INIT;
 
-	mapping.start = start;
-	mapping.end = start + 0x1000;
-	mapping.path.data = (uint8_t *)(uintptr_t)path;
-	mapping.path.len = strlen(path);
+	for (size_t i = 0; i < count; i++) {
+		pointers[i] = &mappings[i];
+		mappings[i] = (Traced__Capture__Mapping)TRACED__CAPTURE__MAPPING__INIT;
+		mappings[i].start = mapped[i].start;
+		mappings[i].end = mapped[i].start + 0x1000;
+		mappings[i].path.data = (uint8_t *)(uintptr_t)mapped[i].path;
+		mappings[i].path.len = strlen(mapped[i].path);
+	}
 	process.pid = 7;
-	process.n_mappings = 1;
-	process.mappings = &mappings;
+	process.n_mappings = count;
+	process.mappings = pointers;
 	message.n_processes = 1;
 	message.processes = &processes;
+	message.all = all;
 	assert_int_equal(stream_write_message(&m->writer, CHUNK_MAPPINGS, &message.base), 0);
+}
+
+/* stack: of process 7, up to the first 0. */
+static void check_user_stack(struct maker *m, const uint64_t *stack, const char *text)
+{
+	_cleanup_run_ struct run r = { .options = { .format = "txt" } };
+	_cleanup_buf_ struct buf data = BUF_INIT;
+
+	maker_u32(m, &data, 7);
+	maker_u32(m, &data, 0);
+	for (size_t i = 0; i < 8; i++)
+		maker_u64(m, &data, *stack ? *stack++ : 0);
+	page_begin(m, 101 * S);
+	maker_event(m, 101 * S, 6, 8, data.data, data.len);
+	page_end(m, 0);
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+	maker_end(m);
+	run(&r, m->fd);
+	assert_int_equal(r.code, 0);
+	assert_non_null(strstr(r.text, text));
+	maker_deinit(m);
+}
+
+static void user_stack_head(struct maker *m)
+{
+	maker_init(m, 8, false, 4096);
+	m->header = name_user_code;
+	maker_head(m);
+	maker_format(m, "ftrace", "user_stack", 6,
+		     "\tfield:unsigned int tgid;\toffset:8;\tsize:4;\tsigned:0;\n"
+		     "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
+		     "\"%ps\", (void *)REC->caller[0]");
 }
 
 /* As seq_print_user_ip() of kernel/trace/trace_output.c, by what was mapped. */
 static void code_of_programs_is_placed(void **state _unused_)
 {
-	static const uint64_t stack[] = { 0x7f0000001010, 0x550000000020, 0x7f0000009000, 0 };
-	_cleanup_run_ struct run r = { .options = { .format = "txt" } };
-	_cleanup_buf_ struct buf data = BUF_INIT;
+	static const uint64_t stack[] = { 0x7f0000001010, 0x550000000020, 0x10,
+					  0x7ffe00000800, 0x7f0000009000, 0 };
+	static const struct mapped before[] = { { 0x7f0000001000, "/usr/lib/older.so" } };
+	static const struct mapped after[] = { { 0x550000000000, "/tmp/new\nline" },
+					       { 0x7f0000001000, "/usr/lib/libc.so.6" },
+					       { 0x7ffe00000000, "[vdso]" } };
 	struct maker m;
 
-	maker_init(&m, 8, false, 4096);
-	m.header = name_user_code;
-	maker_head(&m);
-	maker_format(&m, "ftrace", "user_stack", 6,
-		     "\tfield:unsigned int tgid;\toffset:8;\tsize:4;\tsigned:0;\n"
-		     "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
-		     "\"%ps\", (void *)REC->caller[0]");
-	put_mapping(&m, 0x7f0000001000, "/usr/lib/libc.so.6");
-	put_mapping(&m, 0x550000000000, "/tmp/new\nline");
-	maker_u32(&m, &data, 7);
-	maker_u32(&m, &data, 0);
-	for (size_t i = 0; i < 8; i++)
-		maker_u64(&m, &data, i < ARRAY_SIZE(stack) ? stack[i] : 0);
-	page_begin(&m, 101 * S);
-	maker_event(&m, 101 * S, 6, 8, data.data, data.len);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
-	assert_non_null(strstr(r.text, ": <user stack trace>\n"
-				       " => /usr/lib/libc.so.6[+0x10]\n"
-				       " => /tmp/new\\012line[+0x20]\n"
-				       " =>  <00007f0000009000>\n"));
-	maker_deinit(&m);
+	user_stack_head(&m);
+	put_mappings(&m, before, ARRAY_SIZE(before), false);
+	put_mappings(&m, after, ARRAY_SIZE(after), false);
+	check_user_stack(&m, stack,
+			 ": <user stack trace>\n"
+			 " => /usr/lib/libc.so.6[+0x10]\n"
+			 " => /tmp/new\\012line[+0x20]\n"
+			 " =>  <0000000000000010>\n"
+			 " =>  <00007ffe00000800>\n"
+			 " =>  <00007f0000009000>\n");
+}
+
+/* The kernel asks find_vma(), and that an address may lie before what it finds does not occur to
+ * it. */
+static void no_code_is_placed_as_the_kernel_does(void **state _unused_)
+{
+	static const uint64_t stack[] = { 0x10,		  0x550000001010, 0x550000002010,
+					  0x7f0000009000, 0x7ffe00009000, 0 };
+	static const struct mapped before[] = { { 0x550000002000, "/usr/lib/gone.so" },
+						{ 0x7fff00000000, "/usr/lib/gone.so" } };
+	static const struct mapped after[] = { { 0x550000000000, "/usr/bin/cat" },
+					       { 0x550000001000, "" },
+					       { 0x7f0000001000, "/usr/lib/libc.so.6" },
+					       { 0x7ffe00000000, "[stack]" } };
+	struct maker m;
+
+	user_stack_head(&m);
+	put_mappings(&m, before, ARRAY_SIZE(before), true);
+	put_mappings(&m, after, ARRAY_SIZE(after), true);
+	check_user_stack(&m, stack,
+			 ": <user stack trace>\n"
+			 " => /usr/bin/cat[+0xffffab0000000010]\n"
+			 " =>  <0000550000001010>\n"
+			 " => /usr/lib/gone.so[+0x10]\n"
+			 " =>  <00007f0000009000>\n"
+			 " =>  <00007ffe00009000>\n");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(code_of_programs_is_placed),
+		cmocka_unit_test(no_code_is_placed_as_the_kernel_does),
 		cmocka_unit_test(rings_may_differ_in_their_sub_buffers),
 		cmocka_unit_test(text_is_the_kernels),
 		cmocka_unit_test(recorded_text_is_the_kernels),
