@@ -211,7 +211,6 @@ static bool same_place(const struct item *a, const struct item *b)
 
 static int compare_texts(struct oracle *o, struct text *kernel, struct text *ours)
 {
-	uint64_t before = o->events;
 	struct item a, b;
 	bool more_a, more_b;
 
@@ -226,7 +225,7 @@ static int compare_texts(struct oracle *o, struct text *kernel, struct text *our
 	}
 	if (more_a != more_b) {
 		printf("after %llu events one text ends: %s has more\n",
-		       (unsigned long long)(o->events - before), more_a ? "the kernel" : "ours");
+		       (unsigned long long)o->events, more_a ? "the kernel" : "ours");
 		return -EBADMSG;
 	}
 	return 0;
@@ -296,10 +295,36 @@ static int configure(struct oracle *o, int dir)
 	return 0;
 }
 
-static int record(struct oracle *o, const struct oracle_load *load)
+static bool is_wanted(const char *name, char **names)
+{
+	if (!*names)
+		return true;
+	for (; *names; names++)
+		if (!strcmp(name, *names))
+			return true;
+	return false;
+}
+
+static void run_loads(struct oracle *o, char **names, int dir)
+{
+	const struct oracle_load *loads;
+	char work[80];
+	size_t count;
+
+	loads = oracle_loads(&count);
+	snprintf(work, sizeof(work), "%s/work", o->dir);
+	mkdir(work, 0700);
+	for (size_t i = 0; i < count; i++)
+		if (is_wanted(loads[i].name, names))
+			loads[i].run(work, dir);
+	rmdir(work);
+}
+
+/* All loads in one recording: to turn every event on and off takes far longer than they. */
+static int record(struct oracle *o, char **names)
 {
 	_cleanup_close_ int dir = tracefs_open_instance(o->fs, o->instance);
-	char work[80];
+	char path[80];
 	int r;
 
 	if (dir < 0)
@@ -307,16 +332,13 @@ static int record(struct oracle *o, const struct oracle_load *load)
 	r = configure(o, dir);
 	if (r < 0)
 		return r;
-	snprintf(work, sizeof(work), "%s/work", o->dir);
-	mkdir(work, 0700);
 	tracefs_write(dir, "tracing_on", "1");
-	load->run(work, dir);
+	run_loads(o, names, dir);
 	usleep(20000);
 	tracefs_write(dir, "tracing_on", "0");
 	tracefs_write(dir, "events/enable", "0");
-	rmdir(work);
-	snprintf(work, sizeof(work), "%s/trace", o->dir);
-	return copy_file(dir, "trace", work);
+	snprintf(path, sizeof(path), "%s/trace", o->dir);
+	return copy_file(dir, "trace", path);
 }
 
 static int extract(struct oracle *o, struct error *err)
@@ -343,22 +365,21 @@ static int extract(struct oracle *o, struct error *err)
 	return r;
 }
 
-static int run_load(struct oracle *o, const struct oracle_load *load)
+static int run(struct oracle *o, char **names)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	uint64_t events = o->events, equal = o->equal;
 	struct text kernel = { 0 }, ours = { 0 };
 	char path[80];
 	int r = tracefs_make_instance(o->fs, o->instance);
 
 	if (r < 0)
 		return r;
-	r = record(o, load);
+	r = record(o, names);
 	if (r == 0)
 		r = extract(o, &err);
 	tracefs_remove_instance(o->fs, o->instance);
 	if (r < 0) {
-		printf("%s: %s\n", load->name, err.message ? err.message : strerror(-r));
+		printf("%s\n", err.message ? err.message : strerror(-r));
 		return r;
 	}
 	snprintf(path, sizeof(path), "%s/trace", o->dir);
@@ -370,9 +391,6 @@ static int run_load(struct oracle *o, const struct oracle_load *load)
 		r = compare_texts(o, &kernel, &ours);
 	munmap(kernel.data, kernel.len);
 	munmap(ours.data, ours.len);
-	printf("%s: %llu events, %llu equal\n", load->name,
-	       (unsigned long long)(o->events - events), (unsigned long long)(o->equal - equal));
-	fflush(stdout);
 	return r;
 }
 
@@ -401,16 +419,6 @@ static bool report(const struct oracle *o)
 	return !wrong && !o->wrong_names && !o->out_of_order && o->events;
 }
 
-static bool wanted(const char *name, char **names)
-{
-	if (!*names)
-		return true;
-	for (; *names; names++)
-		if (!strcmp(name, *names))
-			return true;
-	return false;
-}
-
 static void clean_up(const struct oracle *o)
 {
 	static const char *const files[] = { "trace", "stream", "text" };
@@ -428,9 +436,7 @@ int main(int argc, char **argv)
 	static struct oracle o;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf unknowable = BUF_INIT;
-	const struct oracle_load *loads;
-	int r = 0, first = 1;
-	size_t count;
+	int r, first = 1;
 
 	if (argc > 1 && !strcmp(argv[1], "-v")) {
 		o.verbose = true;
@@ -449,10 +455,7 @@ int main(int argc, char **argv)
 	if (r < 0 || !o.unknowable || !mkdtemp(o.dir))
 		return 1;
 	snprintf(o.instance, sizeof(o.instance), "traced-oracle-%d", (int)getpid());
-	loads = oracle_loads(&count);
-	for (size_t i = 0; r == 0 && i < count; i++)
-		if (wanted(loads[i].name, argv + first))
-			r = run_load(&o, &loads[i]);
+	r = run(&o, argv + first);
 	clean_up(&o);
 	tracefs_free(o.fs);
 	return report(&o) && r == 0 ? 0 : 1;
