@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "export/bytes.h"
 #include "export/exporter.h"
 #include "export/sinks.h"
 #include "export/task_scan.h"
@@ -38,22 +37,6 @@ static void fill_names(void *userdata)
 					     "searched for them");
 }
 
-/* struct trace_entry: type, flags, preempt_count, pid. */
-static bool is_usual(const struct common_fields *c)
-{
-	return c->flags_offset == 2 && c->preempt_offset == 3 && c->pid_offset == 4;
-}
-
-/* As far as give_record() reads: the sizes that a format tells may be too small for that. */
-static uint32_t least_record(const struct common_fields *common)
-{
-	uint32_t least = MAX(common->size, (uint32_t)sizeof(uint16_t));
-
-	least = MAX(least, common->flags_offset + 1);
-	least = MAX(least, common->preempt_offset + 1);
-	return MAX(least, common->pid_offset + (uint32_t)sizeof(int32_t));
-}
-
 static int open_marks(struct exporter *x, struct error *err)
 {
 	const struct export_options *o = x->options;
@@ -77,12 +60,12 @@ static uint64_t done_until(const struct exporter *x)
 	uint64_t until = x->reader.offset;
 
 	if (!x->merge)
-		return x->head;
+		return x->data_from;
 	until = MIN(until, merge_needs(x->merge));
 	until = MIN(until, task_feed_needs(x->tasks));
 	if (x->marks)
 		until = MIN(until, mark_feed_needs(x->marks));
-	return MAX(until, x->head);
+	return MAX(until, x->data_from);
 }
 
 /* Loads what there is, at most to the next FLUSH. 1: more may come; 0: that was all. */
@@ -95,13 +78,13 @@ static int load_more(struct exporter *x, struct error *err)
 		return stream_index_finish(&x->index, err);
 	for (;;) {
 		r = stream_index_next(&x->index, err);
-		if (r > 0 && !x->head)
-			x->head = x->index.last_flush;
+		if (r > 0 && !x->data_from)
+			x->data_from = x->index.last_flush;
 		if (r != 0)
 			return r;
 		if (x->index.ended || x->no_more)
 			return stream_index_finish(&x->index, err);
-		r = follow->wait(follow->userdata, x->head, done_until(x));
+		r = follow->wait(follow->userdata, x->data_from, done_until(x));
 		if (r < 0)
 			return error_errno(err, r, "can't follow the recording");
 		x->no_more = r == 0;
@@ -137,9 +120,10 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 	/* What has been written is not searched: much of it is gone. */
 	if (!x->options->follow)
 		task_table_set_filler(x->index.info.tasks, fill_names, x);
-	x->common = event_table_common(x->index.info.events);
-	x->least = least_record(x->common);
-	x->usual = is_usual(x->common) && !x->index.info.layout.big_endian;
+	merge_lend(x->merge, &x->loan);
+	x->index.info.loan = &x->loan;
+	x->head = event_head_of(event_table_common(x->index.info.events),
+				x->index.info.layout.big_endian);
 	x->print = event_table_find_name(x->index.info.events, "ftrace", "print");
 	x->kinds = calloc(EVENT_IDS, sizeof(*x->kinds));
 	if (!x->kinds)
@@ -225,27 +209,6 @@ static int look_closer(struct exporter *x, struct trace_event *ev, struct record
 	return r;
 }
 
-static inline void read_common(const struct exporter *x, struct trace_event *ev)
-{
-	const struct common_fields *c = x->common;
-	const uint8_t *data = ev->rec.data;
-	bool big = x->index.info.layout.big_endian;
-	uint64_t word;
-
-	if (likely(x->usual)) {
-		word = load_u64(data, false);
-		ev->id = (uint16_t)word;
-		ev->flags = (uint8_t)(word >> 16);
-		ev->preempt_count = (uint8_t)(word >> 24);
-		ev->pid = (int32_t)(word >> 32);
-		return;
-	}
-	ev->id = load_u16(data, big);
-	ev->flags = data[c->flags_offset];
-	ev->preempt_count = data[c->preempt_offset];
-	ev->pid = (int32_t)load_u32(data + c->pid_offset, big);
-}
-
 /* The kernel never writes one: it is damage, though the page is whole. */
 static _noinline_ int give_too_short(struct exporter *x, const struct trace_event *ev,
 				     struct error *err)
@@ -269,9 +232,9 @@ _hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct 
 	struct record next;
 	int r;
 
-	if (unlikely(ev->rec.len < x->least))
+	if (unlikely(ev->rec.len < x->head.least))
 		return give_too_short(x, ev, err);
-	read_common(x, ev);
+	event_head_read(&x->head, ev);
 	kind = &x->kinds[ev->id];
 	if (unlikely(!kind->desc))
 		learn_kind(x, kind, ev->id);

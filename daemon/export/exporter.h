@@ -2,6 +2,7 @@
 /* Inside of export.c and summary.c: one export, from its stream to its sink. */
 #pragma once
 
+#include "export/event_head.h"
 #include "export/export.h"
 #include "export/ledger.h"
 #include "export/marks/feed.h"
@@ -22,7 +23,7 @@ struct exporter {
 	struct stream_index index;
 	struct task_feed *tasks; /* owned */
 	struct merge *merge;	 /* owned */
-	uint64_t head;		 /* of a followed stream: where its head ends */
+	uint64_t data_from;	 /* of a followed stream: where its head ends */
 	bool no_more;		 /* nothing is appended to it any more */
 	bool full;		 /* the format holds no more of it */
 	struct ledger ledger;
@@ -36,8 +37,8 @@ struct exporter {
 	uint64_t mark_ts; /* kernel events after it have to wait for it; UINT64_MAX: for none */
 	struct event_kind *kinds; /* owned; EVENT_IDS */
 	unsigned kinds_end;	  /* above the ids of all that were met */
-	const struct common_fields *common;
-	bool usual; /* the common fields lie as in all kernels so far, of a little-endian machine */
+	struct event_head head;
+	struct loan loan;
 	struct ledger_cpu *row; /* of the last event; NULL: to be found */
 	uint64_t first_ts, last_ts;
 	bool rotates; /* the output is cut in segments */
@@ -46,7 +47,6 @@ struct exporter {
 	uint64_t told_ns; /* when progress was told last, CLOCK_MONOTONIC */
 	const struct event *print;
 	uint64_t own_events;
-	uint32_t least;	    /* bytes of the common fields: no record is shorter */
 	uint64_t too_short; /* records without room for the common fields */
 	uint64_t late;	    /* given out behind younger ones, as they were known late */
 };

@@ -33,6 +33,12 @@ struct cursor {
 	uint64_t lost;
 };
 
+/* A window whose records are somebody else's until loan number `number` is given back. */
+struct lent_window {
+	struct buf bytes;
+	uint64_t number;
+};
+
 struct merge {
 	const struct page_layout *layout;
 	const struct ring_index *ring;
@@ -47,6 +53,10 @@ struct merge {
 	struct cursor *current; /* whose record was given out */
 	uint64_t rival_ts;	/* of the earliest of the others; UINT64_MAX: there is none */
 	bool begun;
+	const struct loan *loan;  /* NULL: records are valid until the next call */
+	struct lent_window *lent; /* owned; in order of their numbers */
+	size_t lent_count, lent_room;
+	uint64_t lent_bytes;
 };
 
 static bool earlier(const struct cursor *a, const struct cursor *b)
@@ -130,13 +140,66 @@ static int fill_window(struct merge *m, struct cursor *c, struct error *err)
 	return r;
 }
 
+/* Windows that were given back; the first of them is had again in ret. */
+static void take_back(struct merge *m, struct buf *ret)
+{
+	size_t n = 0;
+
+	while (n < m->lent_count && m->lent[n].number < m->loan->returned) {
+		struct buf *b = &m->lent[n++].bytes;
+
+		m->lent_bytes -= b->cap;
+		if (ret->data)
+			buf_deinit(b);
+		else
+			*ret = *b;
+	}
+	m->lent_count -= n;
+	if (n)
+		memmove(m->lent, m->lent + n, m->lent_count * sizeof(*m->lent));
+	buf_clear(ret);
+}
+
+/* A window to be filled: this one, or another where this one's records are still read. */
+static int renew_window(struct merge *m, struct cursor *c, struct error *err)
+{
+	struct buf next = BUF_INIT;
+	int r;
+
+	if (!m->loan || !m->loan->recall || !c->window.len)
+		return 0;
+	if (m->lent_bytes + c->window.cap > MERGE_LENT) {
+		r = m->loan->recall(m->loan->userdata, err);
+		if (r < 0)
+			return r;
+	}
+	if (m->lent_count == m->lent_room) {
+		size_t room = MAX(m->lent_room * 2, (size_t)8);
+		struct lent_window *all = reallocarray(m->lent, room, sizeof(*all));
+
+		if (!all)
+			return error_errno(err, -ENOMEM, "can't order the events");
+		m->lent = all;
+		m->lent_room = room;
+	}
+	take_back(m, &next);
+	m->lent[m->lent_count++] = (struct lent_window){ c->window, m->loan->lent };
+	m->lent_bytes += c->window.cap;
+	c->window = next;
+	c->window_at = 0;
+	return 0;
+}
+
 /* 1: window has a sub-buffer at window_at; 0: the CPU's end. Damaged chunks are passed over. */
 static int next_window(struct merge *m, struct cursor *c, struct error *err)
 {
 	for (;;) {
 		_cleanup_error_ struct error why = ERROR_INIT;
-		int r = c->in_chunk ? 1 : enter_chunk(m, c, &why);
+		int r = renew_window(m, c, err);
 
+		if (r < 0)
+			return r;
+		r = c->in_chunk ? 1 : enter_chunk(m, c, &why);
 		if (r == 0)
 			return 0;
 		if (r > 0)
@@ -273,10 +336,18 @@ struct merge *merge_free(struct merge *m)
 		buf_deinit(&m->cursors[i]->kept);
 		free(m->cursors[i]);
 	}
+	for (size_t i = 0; i < m->lent_count; i++)
+		buf_deinit(&m->lent[i].bytes);
+	free(m->lent);
 	free(m->cursors);
 	free(m->heap);
 	free(m);
 	return NULL;
+}
+
+void merge_lend(struct merge *m, const struct loan *loan)
+{
+	m->loan = loan;
 }
 
 /* Moves a cursor on; false in *ret_any: it has nothing to give out, for now or for good. */

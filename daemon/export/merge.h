@@ -5,14 +5,16 @@
  * of one CPU keep their order even where a clock went backwards.
  *
  * Memory: a window of the stream for each CPU, together MERGE_MEMORY, but never
- * less than a sub-buffer each.
+ * less than a sub-buffer each; and MERGE_LENT of such as were given out and are not given back.
  */
 #pragma once
 
 #include "export/index.h"
+#include "export/loan.h"
 #include "export/trace_event.h"
 
-#define MERGE_MEMORY (48U << 20)
+#define MERGE_MEMORY (32U << 20)
+#define MERGE_LENT (16U << 20)
 /* Where a sub-buffer each is more than this the stream is refused. */
 #define MERGE_SUBBUFS_MAX (128U << 20)
 
@@ -23,8 +25,8 @@ enum merge_kind {
 };
 
 struct merge_item {
-	/* Its cpu is told, and of a MERGE_RECORD its rec, whose data are valid until the next call.
-	 */
+	/* Its cpu is told, and of a MERGE_RECORD its rec, whose data are valid until the next call
+	 * or, lent, until they are given back. */
 	struct trace_event event;
 	/* Of a MERGE_LOSS: */
 	uint64_t before_ts; /* of the CPU's last record before it; 0: none */
@@ -43,6 +45,8 @@ int merge_new(struct merge **ret, const struct page_layout *layout, const struct
 	      const struct stream_reader *reader, struct error *err);
 struct merge *merge_free(struct merge *m);
 DEFINE_CLEANUP_FUNC(struct merge *, merge_free);
+/* Borrows loan: what is given out is lent. */
+void merge_lend(struct merge *m, const struct loan *loan);
 
 /* An enum merge_kind, or -errno: -EIO, -ENOMEM. Damage is no error but a MERGE_LOSS. */
 int merge_next(struct merge *m, struct merge_item *ret, struct error *err);

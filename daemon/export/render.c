@@ -6,27 +6,36 @@
  */
 #include "export/render.h"
 
+#include "export/event_head.h"
+#include "export/loan.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 
 /* Of one batch: enough that a thread is not woken for nothing, and it all stays in its cache. */
 #define BATCH_EVENTS 1024
-#define BATCH_BYTES (64U << 10)
 #define BATCHES_PER_THREAD 4
-#define SOON 6 /* events: together they take longer than memory does to answer */
+#define SOON 6	/* events: together they take longer than memory does to answer */
+#define AHEAD 8 /* more than that, a power of two */
 #define STACK_SIZE (256U << 10)
 
+/*
+ * Where an event is. It is small, as it goes from one CPU's cache to another's, and the record lies
+ * where the merge has it.
+ */
 struct item {
-	struct trace_event ev; /* of a loss only its CPU */
-	bool is_loss;
-	uint64_t lost;
+	const uint8_t *data; /* lent; NULL: a loss */
+	uint64_t ts;	     /* of a loss: how many */
+	uint32_t len, cpu;
 };
 
+/* Threads that write to neighbours at a time would wait for each other's caches. */
+#define CACHE_LINES 128
+
 struct batch {
-	struct item *items; /* owned; BATCH_EVENTS */
+	_Alignas(CACHE_LINES) struct item *items; /* owned; BATCH_EVENTS */
 	size_t count;
-	struct buf data; /* of the events */
 	struct buf out;
 	uint64_t weight;
 	int result;
@@ -50,6 +59,7 @@ struct render {
 	const struct render_ops *ops;
 	struct sink *sink;
 	const struct trace_info *info;
+	struct event_head head;
 	struct output *out;
 	void *state;	  /* owned */
 	unsigned threads; /* 1: alone */
@@ -61,6 +71,7 @@ struct render {
 	pthread_mutex_t lock; /* of what follows, and of done in the batches */
 	pthread_cond_t work, done;
 	uint64_t filled, claimed, written;
+	int caller_cpu; /* where it was last */
 	bool quit;
 };
 
@@ -69,17 +80,33 @@ static struct batch *batch_of(struct render *r, uint64_t number)
 	return &r->batches[number % r->batch_count];
 }
 
-static void render_batch(const struct render *r, void *state, struct batch *b)
+static void look_at(const struct render *r, void *state, const struct item *item,
+		    struct trace_event *ret)
 {
+	if (unlikely(!item->data))
+		return;
+	ret->rec = (struct record){ item->ts, item->data, item->len };
+	ret->cpu = item->cpu;
+	event_head_read(&r->head, ret);
+	ret->desc = event_table_find(r->info->events, ret->id);
+	if (r->ops->soon)
+		r->ops->soon(state, ret);
+}
+
+_hot_ static void render_batch(const struct render *r, void *state, struct batch *b)
+{
+	struct trace_event ahead[AHEAD] = { 0 };
+
+	for (size_t i = 0; i < MIN(b->count, (size_t)SOON); i++)
+		look_at(r, state, &b->items[i], &ahead[i]);
 	for (size_t i = 0; i < b->count && b->result == 0; i++) {
 		const struct item *item = &b->items[i];
 
-		if (r->ops->soon && i + SOON < b->count && !b->items[i + SOON].is_loss)
-			r->ops->soon(state, &b->items[i + SOON].ev);
-		b->result =
-			unlikely(item->is_loss)
-				? r->ops->loss(state, item->ev.cpu, item->lost, &b->out, &b->weight)
-				: r->ops->event(state, &item->ev, &b->out, &b->weight);
+		if (likely(i + SOON < b->count))
+			look_at(r, state, &item[SOON], &ahead[(i + SOON) % AHEAD]);
+		b->result = likely(item->data)
+				    ? r->ops->event(state, &ahead[i % AHEAD], &b->out, &b->weight)
+				    : r->ops->loss(state, item->cpu, item->ts, &b->out, &b->weight);
 	}
 	if (b->result == 0)
 		b->result = buf_error(&b->out);
@@ -96,17 +123,46 @@ static void claim(struct render *r, void *state)
 	b->done = true;
 }
 
+/*
+ * A kernel that keeps CPUs asleep wakes a thread where its waker runs, and lets the two take turns
+ * there for as long as they wait for each other.
+ */
+static void leave_cpu(int cpu)
+{
+	cpu_set_t all, others;
+
+	if (sched_getaffinity(0, sizeof(all), &all) < 0)
+		return;
+	others = all;
+	CPU_CLR((size_t)cpu, &others);
+	if (CPU_COUNT(&others) && sched_setaffinity(0, sizeof(others), &others) == 0)
+		sched_setaffinity(0, sizeof(all), &all);
+}
+
+/* Until there is a batch that is nobody's, or false: there will be none. With the lock held. */
+static bool await_batch(struct render *r)
+{
+	while (!r->quit && r->claimed == r->filled) {
+		int cpu;
+
+		pthread_cond_wait(&r->work, &r->lock);
+		cpu = sched_getcpu();
+		if (cpu < 0 || r->quit || cpu != r->caller_cpu)
+			continue;
+		pthread_mutex_unlock(&r->lock);
+		leave_cpu(cpu);
+		pthread_mutex_lock(&r->lock);
+	}
+	return !r->quit;
+}
+
 static void *work(void *userdata)
 {
 	struct worker *w = userdata;
 	struct render *r = w->render;
 
 	pthread_mutex_lock(&r->lock);
-	for (;;) {
-		while (!r->quit && r->claimed == r->filled)
-			pthread_cond_wait(&r->work, &r->lock);
-		if (r->quit)
-			break;
+	while (await_batch(r)) {
 		claim(r, w->state);
 		pthread_cond_signal(&r->done);
 	}
@@ -163,7 +219,8 @@ int render_new(struct render **ret, const struct render_ops *ops, struct sink *s
 	r->sink = sink;
 	r->info = info;
 	r->out = out;
-	r->threads = MIN(threads ?: usable_cpus(), (unsigned)RENDER_THREADS_MAX);
+	/* Without the loan records are gone when a thread would read them. */
+	r->threads = info->loan ? MIN(threads ?: usable_cpus(), (unsigned)RENDER_THREADS_MAX) : 1;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->work, NULL);
 	pthread_cond_init(&r->done, NULL);
@@ -190,11 +247,17 @@ static void free_batches(struct render *r)
 {
 	for (size_t i = 0; i < r->batch_count; i++) {
 		free(r->batches[i].items);
-		buf_deinit(&r->batches[i].data);
 		buf_deinit(&r->batches[i].out);
 	}
 	free(TAKE_PTR(r->batches));
 	r->batch_count = 0;
+	if (r->info->loan)
+		*r->info->loan = (struct loan){ 0 };
+}
+
+static int recall(void *userdata, struct error *err)
+{
+	return render_drain(userdata, err);
 }
 
 struct render *render_free(struct render *r)
@@ -217,21 +280,26 @@ static void begin_batches(struct render *r)
 {
 	size_t count = (size_t)r->threads * BATCHES_PER_THREAD;
 
-	r->batches = calloc(count, sizeof(*r->batches));
+	r->batches = aligned_alloc(CACHE_LINES, count * sizeof(*r->batches));
 	if (!r->batches)
 		goto alone;
+	memset(r->batches, 0, count * sizeof(*r->batches));
 	r->batch_count = count;
 	for (size_t i = 0; i < count; i++) {
 		struct batch *b = &r->batches[i];
 
 		b->items = calloc(BATCH_EVENTS, sizeof(*b->items));
-		if (!b->items || !buf_reserve(&b->data, BATCH_BYTES))
+		if (!b->items)
 			goto alone;
 	}
 	while (r->worker_count + 1 < r->threads && add_worker(r) == 0)
 		;
-	if (r->worker_count)
+	if (r->worker_count) {
+		r->head = event_head_of(event_table_common(r->info->events),
+					r->info->layout.big_endian);
+		*r->info->loan = (struct loan){ .recall = recall, .userdata = r };
 		return;
+	}
 alone:
 	free_batches(r);
 	r->threads = 1;
@@ -260,9 +328,8 @@ static int write_batch(struct render *r, struct error *err)
 	b->count = 0;
 	b->weight = 0;
 	b->done = false;
-	buf_clear(&b->data);
 	buf_clear(&b->out);
-	r->written++;
+	r->info->loan->returned = ++r->written;
 	return 0;
 }
 
@@ -294,26 +361,29 @@ static int settle(struct render *r, size_t most, struct error *err)
 static int submit(struct render *r, struct error *err)
 {
 	pthread_mutex_lock(&r->lock);
-	r->filled++;
-	pthread_cond_signal(&r->work);
+	r->info->loan->lent = ++r->filled;
+	r->caller_cpu = sched_getcpu();
+	/* Not for each: a thread that finds nothing more to do sleeps again. */
+	if (r->filled - r->claimed >= BATCHES_PER_THREAD / 2)
+		pthread_cond_signal(&r->work);
 	pthread_mutex_unlock(&r->lock);
 	return settle(r, r->batch_count - 1, err);
 }
 
-/* The batch that is being filled gets room for one more item, with len bytes of data. */
-static inline int make_room(struct render *r, size_t len, struct error *err)
+/* One more of the batch that is being filled. */
+static inline int add_item(struct render *r, const struct item *item, struct error *err)
 {
 	struct batch *b = batch_of(r, r->filled);
-	int e;
 
-	/* What was copied must not move. */
-	if (unlikely(b->count == BATCH_EVENTS || (b->count && b->data.cap - b->data.len < len))) {
-		e = submit(r, err);
+	if (unlikely(b->count == BATCH_EVENTS)) {
+		int e = submit(r, err);
+
 		if (e < 0)
 			return e;
 		b = batch_of(r, r->filled);
 	}
-	return likely(buf_reserve(&b->data, len)) ? 0 : fail(r, -ENOMEM, err);
+	b->items[b->count++] = *item;
+	return 0;
 }
 
 static inline int event_alone(struct render *r, const struct trace_event *ev, struct error *err)
@@ -369,22 +439,17 @@ static __attribute__((noinline)) int event_batched(struct render *r, const struc
 						   struct error *err)
 {
 	int e = render_learn(r, ev, err);
-	struct batch *b;
-	struct item *item;
 
-	if (likely(e == 0))
-		e = make_room(r, ev->rec.len, err);
-	if (unlikely(e < 0))
-		return e;
-	b = batch_of(r, r->filled);
-	item = &b->items[b->count++];
-	item->is_loss = false;
-	item->ev = *ev;
-	/* Of a function_graph's event, none of which comes here: it is gone by then. */
-	item->ev.next = NULL;
-	item->ev.rec.data = (const uint8_t *)b->data.data + b->data.len;
-	buf_append(&b->data, ev->rec.data, ev->rec.len);
-	return 0;
+	/* What is next, of a function_graph's event, doesn't count: none of these comes here. */
+	return unlikely(e < 0) ? e
+			       : add_item(r,
+					  &(struct item){
+						  .data = ev->rec.data,
+						  .ts = ev->rec.ts,
+						  .len = ev->rec.len,
+						  .cpu = ev->cpu,
+					  },
+					  err);
 }
 
 _hot_ int render_event(struct render *r, const struct trace_event *ev, struct error *err)
@@ -415,17 +480,8 @@ static int loss_alone(struct render *r, uint32_t cpu, uint64_t count, struct err
 
 int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *err)
 {
-	struct batch *b;
-	int e;
-
-	if (!r->batches)
-		return loss_alone(r, cpu, count, err);
-	e = make_room(r, 0, err);
-	if (e < 0)
-		return e;
-	b = batch_of(r, r->filled);
-	b->items[b->count++] = (struct item){ .ev.cpu = cpu, .is_loss = true, .lost = count };
-	return 0;
+	return r->batches ? add_item(r, &(struct item){ .ts = count, .cpu = cpu }, err)
+			  : loss_alone(r, cpu, count, err);
 }
 
 int render_drain(struct render *r, struct error *err)
@@ -434,7 +490,7 @@ int render_drain(struct render *r, struct error *err)
 		return 0;
 	if (batch_of(r, r->filled)->count) {
 		pthread_mutex_lock(&r->lock);
-		r->filled++;
+		r->info->loan->lent = ++r->filled;
 		pthread_mutex_unlock(&r->lock);
 	}
 	return settle(r, 0, err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Turns events into bytes on several CPUs, for sinks whose events do not depend on each other. The
- * caller's thread merges and writes; others render batches of events, which are copied to them, and
- * the caller's thread helps when they have enough to do. The bytes leave in the order of the
- * events, and are the same however many threads there are.
+ * caller's thread merges and writes; others render batches of events, whose records are lent to
+ * them (trace_info.loan), and the caller's thread helps when they have enough to do. The bytes
+ * leave in the order of the events, and are the same however many threads there are.
  *
  * All functions are for the caller's thread alone, but what render_ops says otherwise of.
  */

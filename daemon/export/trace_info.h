@@ -13,6 +13,7 @@
 #include "print/event_table.h"
 #include "proto/capture.pb-c.h"
 
+struct loan;
 struct mark_feed;
 struct stream_index;
 struct stream_reader;
@@ -53,6 +54,8 @@ struct trace_info {
 	const struct sample_source *samples; /* NULL: there are none; borrowed */
 	const struct mark_feed *marks;	     /* of applications; NULL: none; borrowed */
 	const struct sync_scan
-		*syncs; /* marks of the kernel's ring, where they were looked for; or NULL */
-	bool followed;	/* it was still being written when the sink was opened */
+		*syncs;	   /* marks of the kernel's ring, where they were looked for; or NULL */
+	struct loan *loan; /* of the events that a sink is given; NULL: they are to be copied;
+			      borrowed */
+	bool followed;	   /* it was still being written when the sink was opened */
 };

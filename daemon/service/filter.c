@@ -42,6 +42,7 @@ static int add_rules(scmp_filter_ctx ctx)
 	const struct scmp_arg_cmp thread = SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD);
 	const struct scmp_arg_cmp itself = SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid());
 	const struct scmp_arg_cmp name = SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME);
+	const struct scmp_arg_cmp caller = SCMP_A0(SCMP_CMP_EQ, 0);
 	int r = 0;
 
 	for (size_t i = 0; !r && i < ARRAY_SIZE(allowed); i++)
@@ -63,6 +64,9 @@ static int add_rules(scmp_filter_ctx ctx)
 		r = allow(ctx, "tgkill", 1, &itself);
 	if (!r)
 		r = allow(ctx, "prctl", 1, &name);
+	/* A thread chooses its own CPUs. */
+	if (!r)
+		r = allow(ctx, "sched_setaffinity", 1, &caller);
 	return r;
 }
 

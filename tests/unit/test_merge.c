@@ -153,6 +153,76 @@ static void large_chunks_are_read_in_parts(void **state _unused_)
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 }
 
+#define LENT_COUNT 700 /* of BIG_SUBBUF: what may be lent, and more */
+
+struct borrower {
+	struct loan loan;
+	const uint8_t *data[LENT_COUNT]; /* of all that isn't given back */
+	uint32_t first, end;		 /* their numbers */
+	unsigned recalls;
+};
+
+static int give_back(void *userdata, struct error *err _unused_)
+{
+	struct borrower *b = userdata;
+
+	for (; b->first < b->end; b->first++) {
+		uint32_t number;
+
+		memcpy(&number, b->data[b->first], sizeof(number));
+		assert_int_equal(number, b->first);
+	}
+	b->loan.returned = ++b->loan.lent;
+	b->recalls++;
+	return 0;
+}
+
+/* In several chunks, each of which is a window or several. */
+static void make_lent(struct maker *m)
+{
+	static char data[60000];
+
+	maker_init(m, 8, false, BIG_SUBBUF);
+	for (uint32_t i = 0; i < LENT_COUNT; i++) {
+		memcpy(data, &i, sizeof(i));
+		page_begin(m, i);
+		page_record(m, i, data, sizeof(data));
+		page_end(m, 0);
+		if (i % 90 == 5 || i % 90 == 40)
+			maker_flush(m, 0, BUFFER_MAIN, 0);
+	}
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+	assert_true(m->writer.bytes > 2 * MERGE_LENT);
+}
+
+static void lent_records_stay_until_they_are_given_back(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	static struct borrower b;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+
+	b = (struct borrower){ .loan = { .recall = give_back, .userdata = &b } };
+	make_lent(&m);
+	index_chunks(&m, &reader, &ring);
+	layout_of(&m, &l);
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+	merge_lend(merge, &b.loan);
+	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
+		b.data[b.end++] = item.event.rec.data;
+		/* Of its own accord now and then. */
+		if (b.end == 50 || b.end == 51 || b.end == 650)
+			give_back(&b, NULL);
+	}
+	assert_int_equal(b.end, LENT_COUNT);
+	give_back(&b, NULL);
+	/* Twice it was too much; the other four were not asked for. */
+	assert_in_range(b.recalls, 4 + 2, 4 + 3);
+}
+
 static void a_large_chunk_is_checked_before_its_first_part(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -243,6 +313,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_come_by_time_and_then_by_cpu),
 		cmocka_unit_test(large_chunks_are_read_in_parts),
+		cmocka_unit_test(lent_records_stay_until_they_are_given_back),
 		cmocka_unit_test(a_large_chunk_is_checked_before_its_first_part),
 		cmocka_unit_test(losses_come_right_before_what_follows_them),
 		cmocka_unit_test(sub_buffers_have_a_sum),

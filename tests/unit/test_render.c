@@ -12,10 +12,12 @@
 
 #include <cmocka.h>
 
+#include "export/loan.h"
 #include "export/render.h"
 
 #define EVENTS 20000
 #define LONG_RECORD (300U << 10)
+#define SHORT_RECORD 256
 
 /* What a test's sink is: where things shall fail, and what it was told. */
 struct fake_sink {
@@ -82,7 +84,7 @@ static const struct render_ops fake_ops = {
 struct run {
 	unsigned threads;
 	struct fake_sink sink;
-	uint64_t drain_at, alone_at; /* 0: never */
+	uint64_t drain_at, alone_at, recall_at; /* 0: never */
 	unsigned fills;
 };
 
@@ -97,21 +99,38 @@ static void fill(void *userdata)
 		assert_int_equal(task_table_name(tasks, tid, 1, "named", 5), 0);
 }
 
-static int give(struct render *r, const struct run *run, struct error *err)
+/* What was lent is spoiled as soon as it is given back. */
+struct lender {
+	struct loan loan;
+	uint64_t number[EVENTS + 1]; /* of each event */
+	size_t first;		     /* that isn't given back */
+};
+
+static char records[EVENTS + 1][SHORT_RECORD];
+
+static void spoil_returned(struct lender *l, size_t end)
 {
-	static char data[LONG_RECORD];
+	for (; l->first < end && l->number[l->first] < l->loan.returned; l->first++)
+		memset(records[l->first], '!', SHORT_RECORD);
+}
+
+static int give(struct render *r, const struct run *run, struct lender *lender, struct error *err)
+{
+	static char long_record[LONG_RECORD];
 	uint32_t seed = 1;
 	int e = 0;
+
+	memset(long_record, 'l', sizeof(long_record));
+	lender->first = 1;
 
 	for (uint64_t i = 1; i <= EVENTS && e == 0; i++) {
 		struct trace_event ev = { .cpu = (uint32_t)(i % 3), .pid = (int32_t)(i % 700) };
 
 		seed = seed * 1664525 + 1013904223;
-		ev.rec = (struct record){ i, (uint8_t *)data, seed >> 24 };
-		/* One that is longer than a batch, at the begin of one and within. */
+		ev.rec = (struct record){ i, (uint8_t *)records[i], seed >> 24 };
+		memset(records[i], 'a' + (char)(i % 26), SHORT_RECORD);
 		if (i == 3000 || i == 3001 || i == 9000)
-			ev.rec.len = sizeof(data);
-		memset(data, 'a' + (char)(i % 26), ev.rec.len);
+			ev.rec = (struct record){ i, (uint8_t *)long_record, LONG_RECORD };
 		if (i % 777 == 0)
 			e = render_loss(r, ev.cpu, i, err);
 		if (e == 0 && i == run->drain_at)
@@ -120,8 +139,16 @@ static int give(struct render *r, const struct run *run, struct error *err)
 			e = render_alone(r, err);
 		if (e == 0)
 			e = render_event(r, &ev, err);
-		/* It is the caller's again. */
-		memset(data, '!', MIN(ev.rec.len, 300U));
+		lender->number[i] = lender->loan.recall ? lender->loan.lent : 0;
+		if (lender->loan.recall)
+			spoil_returned(lender, i);
+		else
+			memset(records[i], '!', SHORT_RECORD);
+		if (e == 0 && i == run->recall_at && lender->loan.recall) {
+			e = lender->loan.recall(lender->loan.userdata, err);
+			spoil_returned(lender, i + 1);
+			assert_int_equal(lender->first, i + 1);
+		}
 	}
 	return e < 0 ? e : render_drain(r, err);
 }
@@ -130,7 +157,9 @@ static int give(struct render *r, const struct run *run, struct error *err)
 static char *render_all(struct run *run, size_t *ret_len, int *ret)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct trace_info info = { 0 };
+	static struct lender lender;
+	struct trace_info info = { .loan = &lender.loan };
+	const struct event_table_env env = { .word_size = 8 };
 	struct output out;
 	struct render *r = NULL;
 	int fd = memfd_create("rendered", MFD_CLOEXEC);
@@ -140,10 +169,12 @@ static char *render_all(struct run *run, size_t *ret_len, int *ret)
 	assert_int_equal(task_table_new(&tasks), 0);
 	task_table_set_filler(tasks, fill, run);
 	info.tasks = tasks;
+	assert_int_equal(event_table_new(&info.events, &env), 0);
+	lender = (struct lender){ 0 };
 	assert_int_equal(output_init(&out, fd, false), 0);
 	*ret = render_new(&r, &fake_ops, &run->sink.sink, &info, &out, run->threads);
 	if (*ret == 0)
-		*ret = give(r, run, &err);
+		*ret = give(r, run, &lender, &err);
 	if (*ret == 0)
 		*ret = output_flush(&out, true);
 	assert_true((err.code != 0) == (*ret < 0 && r != NULL));
@@ -158,6 +189,7 @@ static char *render_all(struct run *run, size_t *ret_len, int *ret)
 	assert_int_equal(pread(fd, text, *ret_len, 0), *ret_len);
 	output_deinit(&out);
 	task_table_free(tasks);
+	event_table_free(info.events);
 	close(fd);
 	return text;
 }
@@ -170,6 +202,8 @@ static void test_same_bytes(void **state _unused_)
 		{ .threads = 1000 },
 		{ .threads = 0 },
 		{ .threads = 3, .drain_at = 3001 },
+		{ .threads = 3, .recall_at = 3001 },
+		{ .threads = 2, .recall_at = 1024 },
 		{ .threads = 3, .alone_at = 7000 },
 		{ .threads = 1, .alone_at = 7000 },
 		/* No second thread, or no third. */
