@@ -47,6 +47,7 @@ class Browser:
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        self.call("Performance.enable", timeDomain="threadTicks")
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def receive(self):
@@ -110,6 +111,22 @@ class Browser:
         processes = self.call("SystemInfo.getProcessInfo")["processInfo"]
         self.session = page
         return sum(process["cpuTime"] for process in processes)
+
+    def main_thread(self):
+        """Seconds of CPU time of the page's main thread: in scripts, and in all."""
+        metrics = {one["name"]: one["value"] for one in self.call("Performance.getMetrics")["metrics"]}
+        return metrics["ScriptDuration"], metrics["TaskDuration"]
+
+    def frames(self, action, count=120):
+        """Does it before each of so many frames. Milliseconds of CPU time of a frame, in scripts, on the main thread and
+        in all processes, and the frames a second."""
+        before = (*self.main_thread(), self.cpu_seconds())
+        rate = self.ask(f"""new Promise((done) => {{ let n = 0; const times = [];
+            const tick = (t) => {{ times.push(t); {action};
+                if (n++ < {count}) requestAnimationFrame(tick); else done({count}e3 / (times.at(-1) - times[0])); }};
+            requestAnimationFrame(tick); }})""")
+        after = (*self.main_thread(), self.cpu_seconds())
+        return (*((a - b) / count * 1000 for a, b in zip(after, before)), rate)
 
     def frame(self):
         self.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")

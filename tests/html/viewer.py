@@ -17,6 +17,7 @@ from browser import Browser, program
 from harness import Test, check, skip
 
 TEXT = '  <script class="trace-data" type="application/text">\n'
+FRAME_MS = 1000 / 60
 LABELS, HEAD, BAR = 230, 52, 38  # as they are laid out: pixels of the names, the ruler, the bar above it
 
 # One of each: two CPUs, a gap on the second, marks of each kind, what would end the block, what is no event.
@@ -219,11 +220,79 @@ def many(test, browser):
     painted = browser.ask("""(() => { const v = traceViewer; v.show(v.whole.from, v.whole.to); v.painter.paint(0, {});
         return [v.painter.painted.slices, v.rows.all.length * v.painter.pixels]; })()""")
     check(500 < painted[0] < painted[1], f"painted {painted[0]} slices, of {painted[1]} pixels at most")
+    # Over and over, no longer than a frame may last at 60 a second: CPU time, so that a busy machine does no harm.
+    browser.ask("traceViewer.show(traceViewer.whole.from, traceViewer.whole.to); 0")
+    costs = [browser.frames("traceViewer.zoom(n % 2 ? 1.02 : 1 / 1.02, 900)", 30)[0] for _ in range(4)]
+    check(min(costs) < FRAME_MS, f"a frame's scripts take {costs} ms")
+    again = browser.ask("""(() => { const v = traceViewer; v.painter.paint(0, {}); const {painted} = v.painter;
+        v.painter.paint(0, {hover: v.painter.hit(700, 10, 0)}); return painted === v.painter.painted; })()""")
+    check(again, "what is in sight already was painted again")
     # Each CPU's busy time is the sum of its slices, in the table too.
     sums = browser.ask("""(() => { const v = traceViewer; v.select({...v.whole, top: 0, bottom: 1e9});
         const all = [...v.sums.tables.cpu.values()].reduce((n, s) => n + s.ns, 0);
         return [all, [...v.model.cpus.values()].reduce((n, c) => n + c.running.busy.at(-1), 0)]; })()""")
     check(sums[0] > 0 and abs(sums[0] - sums[1]) < 1, f"the sums are {sums}")
+
+
+def pixels(test, browser):
+    """A pixel has the colour of the longest slice that begins in it, filled as far as all of them fill it; states, that
+    which is to be seen before all others, and how much of it the thread ran: looked at one by one."""
+    subprocess.run([test.build / "tests/unit/generate", "sched", "100000", test.dir / "x.traced"], check=True)
+    check(test.run("convert", "-q", "x.traced", "x.html").status == 0, "convert")
+    browser.open(test.dir / "x.html")
+    wrong = browser.ask("""(() => { const v = traceViewer, p = v.painter, seen = {slices: 0, states: 0, wrong: []};
+        const {pixels, theme} = p;
+        for (const part of [1, 0.31, 0.05]) {
+            v.show(v.whole.from, v.whole.from + (v.whole.to - v.whole.from) * part);
+            p.paint(0, {});
+            const scale = pixels / (p.to - p.from);
+            // What the line of the image at y should be where all is narrower than a pixel, in the pixel and beside it.
+            const compare = (kind, y, start, end, shadeOf) => {
+                const line = p.lines.findIndex(([top]) => top === y);
+                const starts = Array.from({length: pixels + 1}, () => []);
+                const wide = new Set();
+                start.forEach((t, i) => {
+                    const x = Math.floor((t - p.from) * scale);
+                    if (x < 0 || x >= pixels) return;
+                    starts[x].push(i);
+                    if ((end[i] - t) * scale >= 0.99) for (let k = x - 1; (k - 1) / scale + p.from < end[i]; k++) wide.add(k);
+                });
+                for (let x = 1; x < pixels; x++) {
+                    if (!starts[x].length || wide.has(x)) continue;
+                    const is = p.words[line * pixels + x];
+                    const should = shadeOf(starts[x], p.from + (x + 1) / scale, scale);
+                    seen[kind]++;
+                    // Sums of many numbers are rounded.
+                    if (![-1, 0, 1].some((d) => should(d) === is)) seen.wrong.push([kind, y, x, is, should(0)]);
+                }
+            };
+            for (const row of v.rows.all) {
+                if (row.y + row.height > p.height) break;
+                if (row.kind === 'running') {
+                    const [{start, end, ref, length: n}] = row.lanes;
+                    const [s, e] = [start, end].map((column) => Array.from(column.data.slice(0, n)));
+                    compare('slices', row.y, s, e, (own, until, scale) => {
+                        const longest = own.reduce((a, i) => (e[i] - s[i] > e[a] - s[a] ? i : a), own[0]);
+                        const part = own.reduce((sum, i) => sum + Math.min(e[i], until) - s[i], 0) * scale;
+                        return (d) => theme.shadesOf(ref.data[longest])[Math.max(72, Math.min(255, (part * 255) | 0) + d)];
+                    });
+                } else if (row.strip) {
+                    const {stateStart, state} = row.thread, n = state.length;
+                    const s = Array.from(stateStart.data.slice(0, n)), e = [...s.slice(1), v.model.lastTime];
+                    const order = ['exited', 'running', 'not known', 'sleeping', 'stopped', 'runnable', 'blocked'];
+                    const names = ['not known', 'running', 'runnable', 'sleeping', 'blocked', 'stopped', 'exited'];
+                    const rank = (i) => order.indexOf(names[state.data[i]]);
+                    compare('states', row.y, s, e, (own, until, scale) => {
+                        const first = own.reduce((a, i) => (rank(i) > rank(a) ? i : a), own[0]);
+                        const ran = own.reduce((sum, i) => sum + (state.data[i] === 1 ? Math.min(e[i], until) - s[i] : 0), 0) * scale;
+                        return (d) => theme.states[state.data[first]][ran > 0 ? Math.round(Math.max(0.25, Math.min(1, ran)) * 255) + d : 0];
+                    });
+                }
+            }
+        }
+        return [seen.slices, seen.states, seen.wrong.length, seen.wrong.slice(0, 5)]; })()""")
+    check(wrong[0] > 500 and wrong[1] > 5000, f"{wrong[:2]} pixels to look at")
+    equal(wrong[2:], [0, []], f"of {wrong[:2]} pixels")
 
 
 def picture(path, out, script=None):
@@ -236,21 +305,28 @@ def picture(path, out, script=None):
             browser.picture(f"{out}-{name}.png")
 
 
+def tell(what, browser, action):
+    script, thread, processes, rate = browser.frames(action)
+    print(f"{what:26} {rate:5.1f} frames a second; CPU time of a frame: {script:4.1f} ms in scripts, {thread:4.1f} ms on the "
+          f"main thread, {processes:4.1f} ms in all", flush=True)
+
+
 def measure(path):
     with Browser(1600, 1000) as browser:
+        browser.ask("""document.body.innerHTML = '<canvas width=1600 height=910 style="display: block">';
+            window.bare = document.querySelector('canvas').getContext('2d', {alpha: false}); 0""")
+        tell("an empty page's canvas", browser, "bare.fillStyle = n % 2 ? '#123' : '#321'; bare.fillRect(0, 0, 1600, 910)")
         before = browser.cpu_seconds()
         browser.open(pathlib.Path(path).resolve())
         print(f"{browser.ask('traceViewer.model.time.length')} events, loaded in {browser.cpu_seconds() - before:.2f} s of CPU time")
         for part in (1, 0.3, 0.01, 0.0001):
             browser.ask(f"(() => {{ const v = traceViewer, s = v.whole.to - v.whole.from; v.show(v.whole.from + s * 0.3, v.whole.from + s * (0.3 + {part})); }})()")
             browser.frame()
-            before = browser.cpu_seconds()
-            rate = browser.ask("""new Promise((done) => { let n = 0; const times = [], v = traceViewer;
-                const tick = (t) => { times.push(t); v.pan(n % 2 ? 0.01 : -0.01);
-                    if (++n < 120) requestAnimationFrame(tick); else done(119e3 / (times.at(-1) - times[0])); };
-                requestAnimationFrame(tick); })""")
-            ms = (browser.cpu_seconds() - before) / 120 * 1000
-            print(f"{part:8.2%} of it in sight: {ms:.1f} ms of CPU time a frame, {rate:.0f} frames a second")
+            # Where all is in sight there is nothing to move to.
+            ways = {"zoom": "zoom(n % 2 ? 1.02 : 1 / 1.02, 900)", "move": "pan(n % 2 ? 0.01 : -0.01)", "point": "point({x: 300 + n * 5, y: 40 + n * 5, pageX: 300, pageY: 300})"}
+            for way, action in ways.items():
+                if part < 1 or way != "move":
+                    tell(f"{part:.2%} in sight, {way}", browser, f"traceViewer.{action}")
 
 
 def main():
@@ -266,7 +342,7 @@ def main():
         if test.is_sanitized():
             skip("is run without a sanitizer")
         with Browser() as browser:
-            for case in (the_model, functions, click_and_type, dark_and_light, cut_anywhere, many):
+            for case in (the_model, functions, click_and_type, dark_and_light, cut_anywhere, many, pixels):
                 test.case(re.sub("_", " ", case.__name__), case, browser)
         test.end()
 

@@ -18,8 +18,8 @@ class Column {
   }
 
   // The first index whose value is above x, in a sorted column.
-  above(x, from = 0) {
-    let low = from;
+  above(x) {
+    let low = 0;
     let high = this.length;
     while (low < high) {
       const mid = (low + high) >>> 1;
@@ -27,6 +27,81 @@ class Column {
       else high = mid;
     }
     return low;
+  }
+
+  // The first index at or behind from whose value is at least x, in a sorted column: near ones first.
+  seek(x, from = 0) {
+    const {data, length} = this;
+    let low = from;
+    let high = from;
+    for (let step = 1; high < length && data[high] < x; step *= 2) {
+      low = high + 1;
+      high += step;
+    }
+    if (high > length) high = length;
+    while (low < high) {
+      const mid = (low + high) >>> 1;
+      if (data[mid] < x) low = mid + 1;
+      else high = mid;
+    }
+    return low;
+  }
+}
+
+// The greatest of some values, each of which has its time, in any stretch of time. That of each 8 is known, and the
+// time of their last: a stretch is walked through in few steps, and in the order in which it lies in memory. A frame
+// does so some ten thousand times; there a search in steps of all sizes takes longer, and more levels do, too.
+//
+// Values of one type only, as far as possible: the loops are made for it.
+class Peaks {
+  constructor(time, values) {
+    this.time = time.data;
+    this.values = values;
+    this.best = 0;
+    const n = values.length >>> 3;
+    this.last = new Float64Array(n);
+    this.peak = new values.constructor(n);
+    this.at = new Uint32Array(n);
+    for (let i = 0; i < n; i++) {
+      let k = i * 8;
+      for (let j = k + 1; j < i * 8 + 8; j++) if (values[j] > values[k]) k = j;
+      this.last[i] = this.time[i * 8 + 7];
+      this.peak[i] = values[k];
+      this.at[i] = k;
+    }
+  }
+
+  // From index i on, which belongs to it in any case, through all whose time is before until; returns the first index
+  // behind them. In best is then the index of the greatest, of equals the first one's.
+  walk(i, until) {
+    const {time, values, last, peak, at} = this;
+    const n = values.length;
+    let best = i;
+    let most = values[i];
+    let k = i + 1;
+    for (const edge = Math.min(n, (k + 7) & ~7); k < edge && time[k] < until; k++) {
+      if (values[k] > most) {
+        most = values[k];
+        best = k;
+      }
+    }
+    if ((k & 7) === 0) {
+      let block = k >>> 3;
+      for (; block < last.length && last[block] < until; block++) {
+        if (peak[block] > most) {
+          most = peak[block];
+          best = at[block];
+        }
+      }
+      for (k = block * 8; k < n && time[k] < until; k++) {
+        if (values[k] > most) {
+          most = values[k];
+          best = k;
+        }
+      }
+    }
+    this.best = best;
+    return k;
   }
 }
 
@@ -50,11 +125,23 @@ class Lane {
     this.ref.push(ref);
   }
 
-  // Sums of all durations before each slice: how busy a pixel is, whatever it holds.
+  // Sums of all durations before each slice: how busy a pixel is, whatever it holds. The longest gives it its colour.
   seal() {
     const n = this.length;
+    const durations = new Float32Array(n);
     this.busy = new Float64Array(n + 1);
-    for (let i = 0; i < n; i++) this.busy[i + 1] = this.busy[i] + this.end.data[i] - this.start.data[i];
+    for (let i = 0; i < n; i++) {
+      const duration = this.end.data[i] - this.start.data[i];
+      durations[i] = duration;
+      this.busy[i + 1] = this.busy[i] + duration;
+    }
+    this.longest = new Peaks(this.start, durations);
+  }
+
+  // How much of the time before t is within slices.
+  busyBefore(t) {
+    const i = this.start.seek(t);
+    return this.busy[i] - (i > 0 ? Math.max(0, this.end.data[i - 1] - t) : 0);
   }
 
   // The first slice that ends after t.
@@ -148,54 +235,25 @@ class Counter {
     this.ref.push(ref);
   }
 
-  // Least and greatest of each 32 values, of each 1024 ...
   seal() {
-    this.levels = [];
-    let low = this.value.data.subarray(0, this.value.length);
-    let high = low;
-    this.min = 0;
-    this.max = 0;
-    while (low.length > 32) {
-      const n = Math.ceil(low.length / 32);
-      const level = {low: new Float64Array(n).fill(Infinity), high: new Float64Array(n).fill(-Infinity)};
-      for (let i = 0; i < low.length; i++) {
-        const j = i >>> 5;
-        if (low[i] < level.low[j]) level.low[j] = low[i];
-        if (high[i] > level.high[j]) level.high[j] = high[i];
-      }
-      this.levels.push(level);
-      ({low, high} = level);
-    }
-    for (let i = 0; i < low.length; i++) {
-      if (low[i] < this.min) this.min = low[i];
-      if (high[i] > this.max) this.max = high[i];
-    }
+    const values = this.value.data.slice(0, this.value.length);
+    this.high = new Peaks(this.time, values);
+    this.low = new Peaks(
+      this.time,
+      values.map((v) => -v),
+    );
+    this.range(0, Infinity);
+    this.min = Math.min(0, this.least);
+    this.max = Math.max(0, this.most);
   }
 
-  // Of the values with index from (inclusive) to (exclusive).
-  range(from, to) {
-    let min = Infinity;
-    let max = -Infinity;
-    const take = (low, high, a, b) => {
-      for (let i = a; i < b; i++) {
-        if (low[i] < min) min = low[i];
-        if (high[i] > max) max = high[i];
-      }
-    };
-    let low = this.value.data;
-    let high = low;
-    for (const level of this.levels) {
-      const a = (from + 31) >>> 5;
-      const b = to >>> 5;
-      if (a >= b) break;
-      take(low, high, from, a * 32);
-      take(low, high, b * 32, to);
-      ({low, high} = level);
-      from = a;
-      to = b;
-    }
-    take(low, high, from, to);
-    return [min, max];
+  // Sets least and most of the value with index i and all behind it whose time is before until; returns what is next.
+  range(i, until) {
+    const next = this.low.walk(i, until);
+    this.high.walk(i, until);
+    this.least = this.value.data[this.low.best];
+    this.most = this.value.data[this.high.best];
+    return next;
   }
 }
 

@@ -4,6 +4,7 @@
 
 const State = {UNKNOWN: 0, RUNNING: 1, RUNNABLE: 2, SLEEPING: 3, BLOCKED: 4, STOPPED: 5, DEAD: 6};
 const STATE_NAMES = ['not known', 'running', 'runnable', 'sleeping', 'blocked (uninterruptible)', 'stopped', 'exited'];
+const RANK_OF_STATE = [2, 1, 5, 3, 6, 4, 0];
 const STATE_OF_LETTER = {R: 2, S: 3, D: 4, K: 4, W: 2, T: 5, t: 5, X: 6, x: 6, Z: 6};
 // Slices of one thread that end by different events do not end each other.
 const Kind = {MARK: 0, SYSCALL: 1, WORK: 2, ELEMENT: 3, IRQ: 4};
@@ -35,13 +36,16 @@ class Thread {
     return i + 1 < this.state.length ? this.stateStart.data[i + 1] : lastTime;
   }
 
-  // Sums of the time that it ran before each state.
+  // Sums of the time that it ran before each state; and which of some is to be seen, where all cannot be.
   seal(lastTime) {
+    const ranks = new Float32Array(this.state.length);
     this.ran = new Float64Array(this.state.length + 1);
     for (let i = 0; i < this.state.length; i++) {
       const ns = this.state.data[i] === State.RUNNING ? this.stateEnd(i, lastTime) - this.stateStart.data[i] : 0;
       this.ran[i + 1] = this.ran[i] + ns;
+      ranks[i] = RANK_OF_STATE[this.state.data[i]];
     }
+    this.prominent = new Peaks(this.stateStart, ranks);
   }
 }
 
@@ -52,23 +56,12 @@ class Cpu {
     this.irq = new Nest();
     this.softirq = new Nest();
     this.events = new Column(Uint32Array);
+    this.time = new Column(Float64Array); // theirs
     this.losses = []; // {from, to, count}: NaN where it is not known
     this.lossPending = null;
     this.tid = -1; // not known
     this.since = 0;
     this.last = NaN;
-  }
-
-  // The first of its events, from index from on, that is not before t; time: of all events.
-  seek(time, t, from = 0) {
-    let low = from;
-    let high = this.events.length;
-    while (low < high) {
-      const mid = (low + high) >>> 1;
-      if (time.data[this.events.data[mid]] < t) low = mid + 1;
-      else high = mid;
-    }
-    return low;
   }
 }
 
@@ -301,6 +294,7 @@ class Model {
     this.cpuOf.push(cpuNumber);
     this.eventName.push(this.intern(name));
     cpu.events.push(index);
+    cpu.time.push(t);
     cpu.last = t;
     if (cpu.lossPending) this.endLoss(cpu, t);
     if (pid && !thread.pid) thread.pid = pid;

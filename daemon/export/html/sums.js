@@ -104,8 +104,8 @@ class Sums {
   addRow(row) {
     const {model, from, to} = this;
     if (row.kind === 'events') {
-      const {events} = row.cpu;
-      for (let i = row.cpu.seek(model.time, from); i < events.length && model.time.data[events.data[i]] <= to; i++) {
+      const {events, time} = row.cpu;
+      for (let i = time.seek(from); i < events.length && time.data[i] <= to; i++) {
         this.add('events', model.names[model.eventName.data[events.data[i]]], 0);
       }
     } else if (row.kind === 'counter') {
@@ -138,6 +138,8 @@ class Sums {
   addCounter(counter) {
     const first = Math.max(0, counter.time.above(this.from) - 1);
     const last = counter.time.above(this.to);
-    if (last > first) this.counters.push([counter.label, ...counter.range(first, last), last - first]);
+    if (last <= first) return;
+    counter.range(first, last < counter.time.length ? counter.time.data[last] : Infinity);
+    this.counters.push([counter.label, counter.least, counter.most, last - first]);
   }
 }

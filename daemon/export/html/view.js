@@ -1,16 +1,29 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How rows are painted: never more work than there are pixels and rows in sight.
 //
-// What is narrower than a pixel is found by binary search, from pixel to pixel, and shown as how much of the
-// pixel it fills. All of a frame's slices are painted into one image, a line for each lane, and stretched from there.
+// What is narrower than a pixel is skipped from pixel to pixel, and shown as how much of the pixel it fills, in the
+// colour of the longest. All of a frame's slices are painted into one image, a line for each lane, and stretched from
+// there. The image covers what is below it: how a colour looks over another is known beforehand, by parts of 255.
 
 const LABELS_WIDTH = 230;
 const FONT = '11px system-ui, sans-serif';
+const LINE_MIN = 7; // pixels: no lane or strip is lower
 const CHAR = 6.1; // about a character's width in that font
 
 // 0xAABBGGRR, as an image holds it.
-function pack(r, g, b, a = 255) {
-  return ((a << 24) | (b << 16) | (g << 8) | r) >>> 0;
+function pack(r, g, b) {
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+}
+
+// The color over what is below it, of which it hides 0, 1 ... 255 parts.
+function shades(below, color) {
+  return Uint32Array.from({length: 256}, (_, part) => {
+    const [r, g, b] = [0, 8, 16].map((shift) => {
+      const [x, y] = [(below >>> shift) & 255, (color >>> shift) & 255];
+      return Math.round(x + ((y - x) * part) / 255);
+    });
+    return pack(r, g, b);
+  });
 }
 
 function fromHsl(h, s, l) {
@@ -27,57 +40,30 @@ class Theme {
     const read = (name) => style.getPropertyValue(name).trim();
     for (const name of ['back', 'raised', 'line', 'text', 'dim', 'accent', 'lost', 'group', 'tick', 'found'])
       this[name] = read(`--${name}`);
+    const toPixel = (hex) => pack(...[1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
+    this.backPixel = toPixel(this.back);
     this.palette = [];
     for (let i = 0; i < 24; i++) {
       const hue = (i * 137.508 + 20) % 360;
-      this.palette.push(dark ? fromHsl(hue, 0.38, i % 2 ? 0.4 : 0.34) : fromHsl(hue, 0.55, i % 2 ? 0.78 : 0.72));
+      const color = dark ? fromHsl(hue, 0.38, i % 2 ? 0.4 : 0.34) : fromHsl(hue, 0.55, i % 2 ? 0.78 : 0.72);
+      this.palette.push(shades(this.backPixel, color));
     }
-    const toPixel = (hex) => pack(...[1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
-    this.states = ['unknown', 'running', 'runnable', 'sleeping', 'blocked', 'stopped', 'dead'].map((name) =>
-      read(`--${name}`) ? toPixel(read(`--${name}`)) : 0,
+    this.tickShades = shades(this.backPixel, toPixel(this.tick));
+    // Each as itself, and how much it ran over that. Who is dead is not seen.
+    this.states = ['unknown', 'running', 'runnable', 'sleeping', 'blocked', 'stopped', 'back'].map((name) =>
+      shades(toPixel(read(`--${name}`)), toPixel(read('--running'))),
     );
-    this.tickPixel = toPixel(this.tick);
-    this.edge = toPixel(this.back);
   }
 
   // The same for the same number, in every row.
-  color(n) {
-    return this.palette[(Math.imul(n + 1, 0x9e3779b1) >>> 16) % this.palette.length];
+  shadesOf(n) {
+    return this.palette[(Math.imul(n + 1, 0x9e3779b1) >>> 16) % 24];
   }
 }
 
-function faint(color, part) {
-  return ((color & 0xffffff) | (Math.max(72, Math.min(255, part * 255)) << 24)) >>> 0;
-}
-
-// Of b so much as part says; over nothing: as faint.
-function mix(a, b, part) {
-  if (!a) return faint(b, part);
-  let color = 0xff;
-  for (const shift of [16, 8, 0]) {
-    const [x, y] = [(a >>> shift) & 255, (b >>> shift) & 255];
-    color = (color << 8) | Math.round(x + (y - x) * part);
-  }
-  return color >>> 0;
-}
-
-// The first index at or behind from whose value is at least x: near ones first.
-function seek(data, length, x, from) {
-  let step = 1;
-  let low = from;
-  let high = from;
-  while (high < length && data[high] < x) {
-    low = high + 1;
-    high += step;
-    step *= 2;
-  }
-  if (high > length) high = length;
-  while (low < high) {
-    const mid = (low + high) >>> 1;
-    if (data[mid] < x) low = mid + 1;
-    else high = mid;
-  }
-  return low;
+// The index of what fills so much of a pixel, among its shades: never too faint to be seen.
+function visible(part) {
+  return Math.max(72, Math.min(255, part * 255)) | 0;
 }
 
 class Painter {
@@ -87,10 +73,11 @@ class Painter {
     this.canvas = canvas;
     this.context = canvas.getContext('2d', {alpha: false});
     this.strip = document.createElement('canvas');
-    this.stripContext = this.strip.getContext('2d', {willReadFrequently: true});
+    this.stripContext = this.strip.getContext('2d', {alpha: false, willReadFrequently: true});
     this.from = 0; // the visible time
     this.to = 1;
-    this.painted = {slices: 0, labels: 0};
+    this.sight = null; // what is painted in the image
+    this.painted = {slices: 0};
   }
 
   setTheme(theme) {
@@ -117,7 +104,7 @@ class Painter {
     this.canvas.height = Math.round(height * ratio);
     this.pixels = Math.max(1, Math.round((width - LABELS_WIDTH) * ratio));
     this.strip.width = this.pixels;
-    this.strip.height = 512;
+    this.strip.height = Math.ceil(height / LINE_MIN) + 4; // the first row may begin above it
     this.image = this.stripContext.createImageData(this.pixels, this.strip.height);
     this.words = new Uint32Array(this.image.data.buffer);
   }
@@ -136,11 +123,7 @@ class Painter {
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.fillStyle = theme.back;
     c.fillRect(0, 0, width, height);
-    this.painted = {slices: 0, labels: 0};
-    this.blits = [];
-    this.wide = [];
-    for (const row of rows) this.paintRow(row, row.y - scroll);
-    this.flush();
+    this.paintRows(rows, scroll);
     c.save();
     c.beginPath();
     c.rect(LABELS_WIDTH, 0, width, height);
@@ -153,82 +136,58 @@ class Painter {
     for (const row of rows) this.paintLabel(row, row.y - scroll);
   }
 
+  // Of what is in sight already there is an image.
+  paintRows(rows, scroll) {
+    const {context: c, ratio, pixels} = this;
+    const sight = [this.from, this.to, scroll, this.rows.all, this.theme, this.image];
+    if (!this.sight || sight.some((value, i) => value !== this.sight[i])) {
+      this.sight = sight;
+      this.painted = {slices: 0};
+      this.lines = [];
+      this.wide = [];
+      for (const row of rows) this.paintRow(row, row.y - scroll);
+      this.stripContext.putImageData(this.image, 0, 0, 0, 0, pixels, this.lines.length);
+    }
+    c.imageSmoothingEnabled = false;
+    const left = Math.round(LABELS_WIDTH * ratio) / ratio;
+    this.lines.forEach(([y, height], i) => {
+      c.drawImage(this.strip, 0, i, pixels, 1, left, y, pixels / ratio, height - 1);
+    });
+  }
+
   paintRow(row, y) {
-    const {theme, model} = this;
     let top = y;
-    if (row.kind === 'running') {
-      this.paintLane(
-        row.lanes[0],
-        top,
-        row.laneHeight,
-        (lane, i) => theme.color(lane.ref.data[i]),
-        (lane, i) => model.threadLabel(lane.ref.data[i]),
-      );
-      return;
-    }
-    if (row.kind === 'events') {
-      const events = row.cpu.events;
-      this.paintTicks(
-        (t, from) => row.cpu.seek(model.time, t, from),
-        events.length,
-        top,
-        row.height,
-        (i) => model.time.data[events.data[i]],
-      );
-      return;
-    }
+    if (row.kind === 'events') this.paintTicks(row.cpu.time, top, row.height);
     if (row.strip) {
       this.paintStates(row.thread, top, row.strip);
       top += row.strip;
     }
     if (row.ticks) {
-      const {time} = row.thread.samples;
-      this.paintTicks(
-        (t, from) => seek(time.data, time.length, t, from),
-        time.length,
-        top,
-        row.ticks,
-        (i) => time.data[i],
-      );
+      this.paintTicks(row.thread.samples.time, top, row.ticks);
       top += row.ticks;
     }
     for (const lane of row.lanes) {
-      this.paintLane(
-        lane,
-        top,
-        row.laneHeight,
-        (l, i) => theme.color(l.name.data[i]),
-        (l, i) => model.names[l.name.data[i]],
-      );
+      if (top >= this.height) break;
+      if (top + row.laneHeight > 0) this.paintLane(lane, top, row.laneHeight, row.kind === 'running');
       top += row.laneHeight;
     }
   }
 
   // A line of the image, and where it goes.
   line(y, height) {
-    if (this.blits.length === this.strip.height) this.flush();
-    const start = this.blits.length * this.pixels;
-    this.blits.push([y, height]);
-    this.words.fill(0, start, start + this.pixels);
+    const start = this.lines.length * this.pixels;
+    this.lines.push([y, height]);
+    this.words.fill(this.theme.backPixel, start, start + this.pixels);
     return start;
   }
 
-  flush() {
-    const {context: c, ratio} = this;
-    this.stripContext.putImageData(this.image, 0, 0, 0, 0, this.pixels, this.blits.length);
-    c.imageSmoothingEnabled = false;
-    const left = Math.round(LABELS_WIDTH * ratio) / ratio;
-    this.blits.forEach(([y, height], i) => {
-      c.drawImage(this.strip, 0, i, this.pixels, 1, left, y, this.pixels / ratio, height - 1);
-    });
-    this.blits = [];
-  }
-
-  paintLane(lane, y, height, colorOf, textOf) {
-    const {from, to, pixels, words, ratio, theme} = this;
+  // On a CPU a slice is its thread's, elsewhere it has a name.
+  paintLane(lane, y, height, isCpu) {
+    const {from, to, pixels, words, ratio, theme, model} = this;
     const scale = pixels / (to - from);
     const start = lane.start.data;
     const end = lane.end.data;
+    const key = (isCpu ? lane.ref : lane.name).data;
     const n = lane.length;
     const base = this.line(y, height);
     const wide = 34 * ratio;
@@ -237,93 +196,78 @@ class Painter {
       const x1 = (end[i] - from) * scale;
       this.painted.slices++;
       if (x1 - x0 < 1) {
-        i = this.paintPixel(lane, i, Math.max(0, Math.floor(x0)), base, scale, colorOf);
+        i = this.paintPixel(lane, i, Math.max(0, Math.floor(x0)), base, scale, key);
         continue;
       }
       const a = Math.max(0, Math.round(x0));
       const b = Math.min(pixels, Math.max(a + 1, Math.round(x1)));
-      words.fill(colorOf(lane, i), base + a, base + b);
+      words.fill(theme.shadesOf(key[i])[255], base + a, base + b);
       // Neighbours of one colour stay two.
-      if (x0 >= 0 && b - a > 3) words[base + a] = theme.edge;
-      if (b - a >= wide && height >= 12) this.wide.push([textOf(lane, i), a / ratio, (b - a) / ratio, y, height]);
+      if (x0 >= 0 && b - a > 3) words[base + a] = theme.backPixel;
+      if (b - a >= wide && height >= 12) {
+        const text = isCpu ? model.threadLabel(key[i]) : model.names[key[i]];
+        this.wide.push([text, a / ratio, (b - a) / ratio, y, height]);
+      }
       i++;
     }
   }
 
   // All that begins within a pixel; returns what begins behind it.
-  paintPixel(lane, i, x, base, scale, colorOf) {
+  paintPixel(lane, i, x, base, scale, key) {
     if (x >= this.pixels) return lane.length;
-    const start = lane.start.data;
-    const end = lane.end.data;
     const until = this.from + (x + 1) / scale;
-    const j = Math.max(i + 1, seek(start, lane.length, until, i + 1));
-    const over = Math.max(0, end[j - 1] - until);
+    const j = lane.longest.walk(i, until);
+    const over = Math.max(0, lane.end.data[j - 1] - until);
     const part = (lane.busy[j] - lane.busy[i] - over) * scale;
-    let longest = i;
-    // A few of them stand for all.
-    for (let k = i, step = Math.max(1, (j - i) >> 3); k < j; k += step) {
-      if (end[k] - start[k] > end[longest] - start[longest]) longest = k;
-    }
-    this.words[base + x] = faint(colorOf(lane, longest), part);
+    this.words[base + x] = this.theme.shadesOf(key[lane.longest.best])[visible(part)];
     // The last one may be long: then it is painted, too.
     return over * scale > 1 ? Math.max(i + 1, j - 1) : j;
   }
 
-  paintTicks(find, n, y, height, timeOf) {
+  paintTicks(time, y, height) {
     const {from, to, pixels, words, theme} = this;
     const scale = pixels / (to - from);
     const base = this.line(y, height);
-    for (let i = find(from, 0); i < n;) {
-      const x = Math.floor((timeOf(i) - from) * scale);
+    for (let i = time.seek(from); i < time.length;) {
+      const x = Math.floor((time.data[i] - from) * scale);
       if (x >= pixels) break;
-      const j = Math.max(i + 1, find(from + (x + 1) / scale, i));
-      words[base + x] = faint(theme.tickPixel, 0.35 + Math.log2(j - i) / 10);
+      const j = Math.max(i + 1, time.seek(from + (x + 1) / scale, i));
+      words[base + x] = theme.tickShades[visible(0.35 + Math.log2(j - i) / 10)];
       this.painted.slices++;
       i = j;
     }
   }
 
   paintStates(thread, y, height) {
-    const {from, to, pixels, words, theme} = this;
+    const {from, to, pixels, words, theme, model} = this;
     const scale = pixels / (to - from);
     const base = this.line(y, height);
+    const {ran, prominent} = thread;
     const {data: start, length: n} = thread.stateStart;
+    const state = thread.state.data;
     for (let i = Math.max(0, thread.stateStart.above(from) - 1); i < n && start[i] < to;) {
       const x0 = (start[i] - from) * scale;
-      const x1 = (thread.stateEnd(i, this.model.lastTime) - from) * scale;
+      const end = i + 1 < n ? start[i + 1] : model.lastTime;
       this.painted.slices++;
-      if (x1 - x0 >= 1) {
+      if ((end - start[i]) * scale >= 1) {
         const a = Math.max(0, Math.round(x0));
-        words.fill(
-          theme.states[thread.state.data[i]],
-          base + a,
-          base + Math.min(pixels, Math.max(a + 1, Math.round(x1))),
-        );
+        const b = Math.min(pixels, Math.max(a + 1, Math.round((end - from) * scale)));
+        words.fill(theme.states[state[i]][0], base + a, base + b);
         i++;
         continue;
       }
       const x = Math.max(0, Math.floor(x0));
       if (x >= pixels) break;
       const until = from + (x + 1) / scale;
-      const j = Math.max(i + 1, seek(start, n, until, i + 1));
-      const over = Math.max(0, thread.stateEnd(j - 1, this.model.lastTime) - until);
-      const beyond = thread.state.data[j - 1] === State.RUNNING ? over : 0;
-      const ran = Math.min(1, (thread.ran[j] - thread.ran[i] - beyond) * scale);
-      const other = theme.states[this.prominent(thread, i, j)];
-      words[base + x] = ran > 0 ? mix(other, theme.states[State.RUNNING], Math.max(0.25, ran)) : other;
+      const j = prominent.walk(i, until);
+      const over = Math.max(0, (j < n ? start[j] : model.lastTime) - until);
+      const beyond = state[j - 1] === State.RUNNING ? over : 0;
+      const part = Math.min(1, (ran[j] - ran[i] - beyond) * scale);
+      const shade = part > 0 ? Math.round(Math.max(0.25, part) * 255) : 0;
+      words[base + x] = theme.states[state[prominent.best]][shade];
       // What lasts beyond the pixel is painted as well.
       i = over * scale > 1 && j - 1 > i ? j - 1 : j;
     }
-  }
-
-  // Of the states i to j, looked at in places, which one is to be seen; how much it ran is known exactly.
-  prominent(thread, i, j) {
-    const rank = [2, 1, 5, 3, 6, 4, 0];
-    let best = thread.state.data[i];
-    for (let k = i, step = Math.max(1, (j - i) >> 3); k < j; k += step) {
-      if (rank[thread.state.data[k]] > rank[best]) best = thread.state.data[k];
-    }
-    return best;
   }
 
   paintTexts() {
@@ -335,7 +279,6 @@ class Painter {
       const room = Math.floor((width - 8) / CHAR);
       const shown = text.length > room ? `${text.slice(0, room - 1)}…` : text;
       c.fillText(shown, LABELS_WIDTH + x + 5, y + height / 2, width - 7);
-      this.painted.labels++;
     }
   }
 
@@ -359,10 +302,9 @@ class Painter {
       let next = i + 1;
       if (width < 1) {
         width = 1;
-        next = Math.max(i + 1, seek(time, n, from + (Math.floor(x0) + 1) / scale, i + 1));
-        const [min, max] = counter.range(i, next);
-        a = Math.min(level(max), zero);
-        b = Math.max(level(min), zero);
+        next = counter.range(i, from + (Math.floor(x0) + 1) / scale);
+        a = Math.min(level(counter.most), zero);
+        b = Math.max(level(counter.least), zero);
       }
       c.rect(LABELS_WIDTH + x0 / ratio, Math.min(a, b) - 0.5, width / ratio, Math.abs(b - a) + 1);
       i = next;
@@ -459,20 +401,15 @@ class Painter {
     }
     if (row.kind === 'counter') return this.hitCounter(row, t);
     if (row.kind === 'events') {
-      const i = nearest(
-        t,
-        near,
-        row.cpu.events.length,
-        row.cpu.seek(this.model.time, t),
-        (k) => this.model.time.data[row.cpu.events.data[k]],
-      );
+      const {time} = row.cpu;
+      const i = nearest(t, near, time.length, time.seek(t), (k) => time.data[k]);
       return i < 0 ? {row, kind: 'row'} : eventHit(this.model, row, row.cpu.events.data[i]);
     }
     if (inside < row.strip) return this.hitState(row, t);
     inside -= row.strip || 0;
     if (inside < row.ticks) {
       const {time, ref} = row.thread.samples;
-      const i = nearest(t, near, time.length, seek(time.data, time.length, t, 0), (k) => time.data[k]);
+      const i = nearest(t, near, time.length, time.seek(t), (k) => time.data[k]);
       if (i < 0) return {row, kind: 'row'};
       return {
         row,

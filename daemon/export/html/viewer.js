@@ -152,6 +152,7 @@ class Viewer {
     this.head.width = width * ratio;
     this.head.height = HEAD * ratio;
     this.overview = null;
+    this.foundIn = null;
     this.placeRows();
   }
 
@@ -251,12 +252,8 @@ class Viewer {
     const scale = (this.whole.to - this.whole.from) / painter.pixels;
     const sums = new Float64Array(painter.pixels);
     for (const {running} of cpus) {
-      const until = (t) => {
-        const i = running.start.above(t);
-        return running.busy[i] - (i > 0 ? Math.max(0, running.end.data[i - 1] - t) : 0);
-      };
       for (let x = 0, before = 0; x < sums.length; x++) {
-        const after = until(this.whole.from + (x + 1) * scale);
+        const after = running.busyBefore(this.whole.from + (x + 1) * scale);
         sums[x] += after - before;
         before = after;
       }
@@ -281,14 +278,17 @@ class Viewer {
     return canvas;
   }
 
+  // By the overview's pixels; each frame adds what was found since the last one.
   paintFound(c) {
-    c.fillStyle = this.painter.theme.found;
-    let last = -9;
-    for (const {t} of this.search.found) {
-      const x = Math.round(this.overviewX(t));
-      if (x !== last) c.fillRect(x, OVERVIEW - 5, 1, 5);
-      last = x;
+    const {found} = this.search;
+    if (this.foundIn !== found) {
+      this.foundIn = found;
+      this.foundTaken = 0;
+      this.foundAt = new Set();
     }
+    while (this.foundTaken < found.length) this.foundAt.add(Math.round(this.overviewX(found[this.foundTaken++].t)));
+    c.fillStyle = this.painter.theme.found;
+    for (const x of this.foundAt) c.fillRect(x, OVERVIEW - 5, 1, 5);
   }
 
   paintRuler(c) {

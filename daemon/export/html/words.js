@@ -71,7 +71,7 @@ function tellRunning(model, hit, lines) {
   // The switches that it began and ended with.
   const texts = [];
   for (const t of [hit.from, hit.to]) {
-    for (let i = cpu.seek(model.time, t); i < events.length && model.time.data[events.data[i]] === t; i++) {
+    for (let i = cpu.time.seek(t); i < events.length && cpu.time.data[i] === t; i++) {
       if (model.names[model.eventName.data[events.data[i]]] !== 'sched_switch') continue;
       texts.push(model.eventText(events.data[i]).trim());
       break;
