@@ -152,6 +152,7 @@ def click_and_type(test, browser):
     details = browser.ask("document.querySelector('#details').innerText")
     check("</script><!--" in details and "2 ms" in details and "app-200" in details, f"clicked: {details}")
     browser.drag(browser.ask("traceViewer.painter.x(1.5e6)"), BAR + HEAD + 25, browser.ask("traceViewer.painter.x(8e6)"), middle)
+    browser.ask("new Promise((done) => { const look = () => (traceViewer.sums ? done(1) : setTimeout(look, 10)); look(); })")
     details = browser.ask("document.querySelector('#details').innerText")
     for word in ("selected", "app 200", "CPU time by thread", "outer", "3.5 ms", "blocked", "irq_handler_entry"):
         check(word in details, f"'{word}' is not in what is selected: {details}")
@@ -228,7 +229,7 @@ def many(test, browser):
         v.painter.paint(0, {hover: v.painter.hit(700, 10, 0)}); return painted === v.painter.painted; })()""")
     check(again, "what is in sight already was painted again")
     # Each CPU's busy time is the sum of its slices, in the table too.
-    sums = browser.ask("""(() => { const v = traceViewer; v.select({...v.whole, top: 0, bottom: 1e9});
+    sums = browser.ask("""(async () => { const v = traceViewer; await v.select({...v.whole, top: 0, bottom: 1e9});
         const all = [...v.sums.tables.cpu.values()].reduce((n, s) => n + s.ns, 0);
         return [all, [...v.model.cpus.values()].reduce((n, c) => n + c.running.busy.at(-1), 0)]; })()""")
     check(sums[0] > 0 and abs(sums[0] - sums[1]) < 1, f"the sums are {sums}")

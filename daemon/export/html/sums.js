@@ -79,59 +79,67 @@ class Search {
   }
 }
 
-// What a piece of time adds up to, by what lies in it.
+// What a piece of time adds up to, by what lies in it; in rows from top to bottom.
 class Sums {
-  constructor(model, {from, to, top, bottom}, rows) {
+  constructor(model, {from, to, top, bottom}) {
     this.model = model;
     this.from = from;
     this.to = to;
+    this.top = top;
+    this.bottom = bottom;
     this.tables = {cpu: new Map(), states: new Map(), slices: new Map(), events: new Map()};
     this.counters = [];
-    for (const row of rows) if (row.y + row.height > top && row.y < bottom) this.addRow(row);
   }
 
-  add(table, key, ns, count = 1) {
-    const sum = this.tables[table].get(key);
+  // To be resumed until it is done.
+  *run(rows) {
+    for (const row of rows) {
+      if (row.y + row.height <= this.top || row.y >= this.bottom) continue;
+      if (row.kind === 'events') yield* this.addEvents(row.cpu);
+      if (row.counter) this.addCounter(row.counter);
+      for (const lane of row.lanes) yield* this.addLane(lane, row.kind === 'running');
+      if (row.thread) yield* this.addStates(row.thread);
+    }
+  }
+
+  add(table, key, ns) {
+    const sum = table.get(key);
     if (!sum) {
-      this.tables[table].set(key, {ns, count, max: ns});
+      table.set(key, {ns, count: 1, max: ns});
       return;
     }
     sum.ns += ns;
-    sum.count += count;
+    sum.count++;
     if (ns > sum.max) sum.max = ns;
   }
 
-  addRow(row) {
-    const {model, from, to} = this;
-    if (row.kind === 'events') {
-      const {events, time} = row.cpu;
-      for (let i = time.seek(from); i < events.length && time.data[i] <= to; i++) {
-        this.add('events', model.names[model.eventName.data[events.data[i]]], 0);
-      }
-    } else if (row.kind === 'counter') {
-      this.addCounter(row.counter);
+  *addEvents({events, time}) {
+    const {eventName} = this.model;
+    for (let i = time.seek(this.from); i < events.length && time.data[i] <= this.to; i++) {
+      this.add(this.tables.events, eventName.data[events.data[i]], 0);
+      if ((i & 0xfff) === 0) yield;
     }
-    for (const lane of row.lanes) this.addLane(lane, row.kind === 'running');
-    if (row.thread) this.addStates(row.thread);
   }
 
-  addLane(lane, isCpu) {
+  *addLane(lane, isCpu) {
     const {from, to} = this;
-    const {start, end, name, ref} = lane;
+    const {start, end} = lane;
+    const key = isCpu ? lane.ref : lane.name;
+    const table = isCpu ? this.tables.cpu : this.tables.slices;
     for (let i = Math.max(0, lane.at(from) - 1); i < lane.length && start.data[i] < to; i++) {
+      if ((i & 0xfff) === 0) yield;
       if (end.data[i] < from) continue;
-      const ns = Math.min(end.data[i], to) - Math.max(start.data[i], from);
-      if (isCpu) this.add('cpu', ref.data[i], ns);
-      else this.add('slices', name.data[i], ns);
+      this.add(table, key.data[i], Math.min(end.data[i], to) - Math.max(start.data[i], from));
     }
   }
 
-  addStates(thread) {
+  *addStates(thread) {
     const {from, to, model} = this;
     const {data: start, length: n} = thread.stateStart;
     for (let i = Math.max(0, thread.stateStart.above(from) - 1); i < n && start[i] < to; i++) {
-      const ns = Math.min(i + 1 < n ? start[i + 1] : model.lastTime, to) - Math.max(start[i], from);
-      if (ns > 0) this.add('states', thread.state.data[i], ns);
+      const ns = Math.min(thread.stateEnd(i, model.lastTime), to) - Math.max(start[i], from);
+      if (ns > 0) this.add(this.tables.states, thread.state.data[i], ns);
+      if ((i & 0xfff) === 0) yield;
     }
   }
 

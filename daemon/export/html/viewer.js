@@ -5,6 +5,7 @@ const OVERVIEW = 30;
 const RULER = 22;
 const HEAD = OVERVIEW + RULER;
 const TABLE_ROWS = 200;
+const ANSWER_MS = 4; // of a frame, for what is asked while it is moved
 const KEYS_HELP = [
   ['W S', 'zoom in and out'],
   ['A D', 'to the left and to the right'],
@@ -17,13 +18,13 @@ const KEYS_HELP = [
   ['Esc', 'let go'],
 ];
 
-// Runs what a generator does without ever keeping the page from painting.
-function inSlices(work, onSlice) {
+// Runs what a generator does without ever keeping the page from painting: some ms at a time.
+function inSlices(work, onSlice, ms = 12) {
   return new Promise((resolve, reject) => {
     const channel = new MessageChannel();
     let slices = 0;
     channel.port1.onmessage = () => {
-      const until = performance.now() + 12;
+      const until = performance.now() + ms;
       try {
         for (;;) {
           const {done, value} = work.next();
@@ -39,6 +40,10 @@ function inSlices(work, onSlice) {
     };
     channel.port2.postMessage(0);
   });
+}
+
+function* whileWanted(work, isWanted) {
+  while (isWanted() && !work.next().done) yield;
 }
 
 class Viewer {
@@ -484,20 +489,30 @@ class Viewer {
     this.dirty();
   }
 
-  select(selection) {
+  async select(selection) {
     this.selection = selection;
     this.mark = null;
+    this.sums = null;
     this.details.hidden = !selection;
     this.dirty();
     if (!selection) return;
-    this.sums = new Sums(this.model, selection, this.rows.all);
+    const sums = new Sums(this.model, selection);
+    const isWanted = () => this.selection === selection;
+    await inSlices(whileWanted(sums.run(this.rows.all), isWanted), () => {}, ANSWER_MS);
+    if (!isWanted()) return;
+    this.sums = sums;
+    this.tellSums();
+  }
+
+  tellSums() {
+    const {selection} = this;
     const span = selection.to - selection.from;
     const tables = make('div', {className: 'tables'});
     this.details.replaceChildren(make('h2', {}, `${duration(span)} selected`), tables);
     this.tell(tables, 'CPU time by thread', 'cpu', span, (tid) => this.model.threadLabel(tid));
     this.tell(tables, 'thread states', 'states', 0, (state) => STATE_NAMES[state]);
     this.tell(tables, 'slices by name', 'slices', 0, (name) => this.model.names[name]);
-    this.tell(tables, 'events by name', 'events', 0, (name) => name);
+    this.tell(tables, 'events by name', 'events', 0, (name) => this.model.names[name]);
     if (this.sums.counters.length) {
       const rows = this.sums.counters.map(([label, ...numbers]) => [
         label,
@@ -530,15 +545,9 @@ class Viewer {
     this.count.textContent = '';
     this.dirty();
     if (!query.trim()) return;
-    const run = search.run(query);
-    const still = this.query;
-    await inSlices(
-      (function* whileWanted(viewer) {
-        while (viewer.query === still && !run.next().done) yield;
-      })(this),
-      () => this.dirty(),
-    );
-    if (this.query !== still) return;
+    const isWanted = () => this.query === query;
+    await inSlices(whileWanted(search.run(query), isWanted), () => this.dirty(), ANSWER_MS);
+    if (!isWanted()) return;
     this.tellCount();
     this.dirty();
   }
