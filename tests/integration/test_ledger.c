@@ -2,6 +2,8 @@
 /*
  * Numbered marks under overload, with rings far too small: each mark is in the
  * stream or counted as lost, and the sum is exact, for each way of reading.
+ *
+ * test_ledger [MARKS]: of each writer; an emulated machine takes long for as many as another
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,12 +17,12 @@
 #include "recording.h"
 #include "util/io.h"
 
-#define MARKS 120000 /* of each writer */
 #define WRITERS 2
 /* An event that does not occur: all that is in the rings are marks. */
 #define QUIET_EVENT "sched:sched_process_hang"
 
 static struct tracefs *fs;
+static unsigned mark_count = 120000;
 
 struct writer {
 	pthread_t thread;
@@ -36,7 +38,7 @@ static void *write_marks(void *arg)
 	struct writer *w = arg;
 	char text[64];
 
-	for (unsigned i = 0; i < MARKS; i++) {
+	for (unsigned i = 0; i < mark_count; i++) {
 		int n = snprintf(text, sizeof(text), "ledger %u %u %.*s\n", w->number, i,
 				 (int)(i % 23), "padpadpadpadpadpadpadpad");
 
@@ -66,7 +68,7 @@ static void see(void *userdata, enum subbufs_buffer buffer, unsigned cpu _unused
 	text = memmem(rec->data, rec->len, "ledger ", 7);
 	if (!text || sscanf(text, "ledger %u %u", &writer, &n) != 2)
 		return;
-	assert_true(writer < WRITERS && n < MARKS);
+	assert_true(writer < WRITERS && n < mark_count);
 	/* No mark twice. */
 	assert_int_equal(s->present[writer][n], 0);
 	s->present[writer][n] = 1;
@@ -127,7 +129,7 @@ static void check_ledger(enum capture_reader reader, unsigned pause_every, bool 
 	recording_init(&rec, fs);
 	record_marks(&rec, reader, pause_every, dispatch);
 	for (int i = 0; i < WRITERS; i++) {
-		seen.present[i] = calloc(MARKS, 1);
+		seen.present[i] = calloc(mark_count, 1);
 		assert_non_null(seen.present[i]);
 	}
 	d = decode(rec.fd, see, &seen);
@@ -157,8 +159,8 @@ static void check_ledger(enum capture_reader reader, unsigned pause_every, bool 
 		      (unsigned long long)lost, (unsigned long long)missed,
 		      (unsigned long long)uncounted);
 	/* One more is the clock marker. */
-	assert_int_equal(written, WRITERS * MARKS + 1);
-	assert_int_equal(events + lost, WRITERS * MARKS + 1);
+	assert_int_equal(written, WRITERS * mark_count + 1);
+	assert_int_equal(events + lost, WRITERS * mark_count + 1);
 	assert_int_equal(unread, 0);
 	assert_true(seen.marks == events || seen.marks + 1 == events);
 	if (!pause_every)
@@ -208,7 +210,7 @@ static void nobody_reads_until_the_end(void **state _unused_)
 	check_ledger(CAPTURE_READER_AUTO, 0, false);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mmap_overload),
@@ -220,6 +222,8 @@ int main(void)
 		cmocka_unit_test(nobody_reads_until_the_end),
 	};
 
+	if (argc > 1)
+		mark_count = (unsigned)strtoul(argv[1], NULL, 10);
 	fs = open_tracefs_or_skip();
 	int r = cmocka_run_group_tests(tests, NULL, NULL);
 
