@@ -11,16 +11,24 @@
 /* Between the words of a name. */
 #define WORD_ENDS "_:"
 
-/* Optimal string alignment: insert, delete, replace, swap neighbours; case counts nothing. */
-static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_len)
+#define TOO_FAR UINT32_MAX
+
+/*
+ * Optimal string alignment: insert, delete, replace, swap neighbours; case counts nothing. TOO_FAR,
+ * as soon as it is sure to be more than limit: there may be a hundred thousand names.
+ */
+static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_len, unsigned limit)
 {
 	unsigned rows[3][NAME_MAX_COMPARED + 1];
 	unsigned *before = rows[0], *above = rows[1], *row = rows[2];
+	unsigned least_above = 0;
 
+	if ((a_len > b_len ? a_len - b_len : b_len - a_len) > limit)
+		return TOO_FAR;
 	for (size_t j = 0; j <= b_len; j++)
 		above[j] = (unsigned)j;
 	for (size_t i = 1; i <= a_len; i++) {
-		unsigned *recycled = before;
+		unsigned *recycled = before, least = (unsigned)i;
 
 		row[0] = (unsigned)i;
 		for (size_t j = 1; j <= b_len; j++) {
@@ -34,7 +42,12 @@ static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_le
 			    y == tolower((unsigned char)a[i - 2]))
 				best = MIN(best, before[j - 2] + 1);
 			row[j] = best;
+			least = MIN(least, best);
 		}
+		/* A swap comes from the row before the last. */
+		if (MIN(least, least_above) > limit)
+			return TOO_FAR;
+		least_above = least;
 		before = above;
 		above = row;
 		row = recycled;
@@ -43,14 +56,15 @@ static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_le
 }
 
 /* The nearest of the words of which name is made. */
-static unsigned word_distance(const char *wanted, size_t wanted_len, const char *name)
+static unsigned word_distance(const char *wanted, size_t wanted_len, const char *name,
+			      unsigned limit)
 {
-	unsigned best = UINT32_MAX;
+	unsigned best = TOO_FAR;
 
 	for (const char *word = name; *word;) {
 		size_t len = strcspn(word, WORD_ENDS);
 
-		best = MIN(best, distance(wanted, wanted_len, word, len));
+		best = MIN(best, distance(wanted, wanted_len, word, len, limit));
 		word += len + strspn(word + len, WORD_ENDS);
 	}
 	return best;
@@ -58,20 +72,23 @@ static unsigned word_distance(const char *wanted, size_t wanted_len, const char 
 
 /*
  * "switch" is near to "sched:sched_switch": a name that contains what was typed
- * costs little; and "swtich" not much more.
+ * costs little; and "swtich" not much more. Of what costs more than limit nothing else is told.
  */
-static unsigned cost(const char *wanted, const char *name)
+static unsigned cost(const char *wanted, const char *name, unsigned limit)
 {
 	size_t wanted_len = strlen(wanted), name_len = strlen(name);
 	unsigned whole;
 
 	if (wanted_len > NAME_MAX_COMPARED || name_len > NAME_MAX_COMPARED)
-		return UINT32_MAX;
-	whole = distance(wanted, wanted_len, name, name_len);
+		return TOO_FAR;
+	whole = distance(wanted, wanted_len, name, name_len, limit);
 	if (wanted_len >= 3 && strcasestr(name, wanted))
 		return MIN(whole, 1u);
-	if (wanted_len >= 4 && !wanted[strcspn(wanted, WORD_ENDS)])
-		return MIN(whole, word_distance(wanted, wanted_len, name) + 1);
+	if (limit && wanted_len >= 4 && !wanted[strcspn(wanted, WORD_ENDS)]) {
+		unsigned word = word_distance(wanted, wanted_len, name, limit - 1);
+
+		whole = MIN(whole, word < limit ? word + 1 : TOO_FAR);
+	}
 	return whole;
 }
 
@@ -82,7 +99,7 @@ size_t nearest_names(const char *wanted, const char *const *names, size_t count,
 	size_t found = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		unsigned c = cost(wanted, names[i]);
+		unsigned c = cost(wanted, names[i], limit);
 		size_t at;
 
 		if (c > limit || (found == NEAREST_MAX && c >= costs[NEAREST_MAX - 1]))
