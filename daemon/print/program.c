@@ -3,8 +3,20 @@
 
 #include "print/builtin.h"
 #include "print/run.h"
+#include "util/swar.h"
 
 #define TRUNCATED "[truncated]"
+
+/* Of OP_SHORT_STRING bytes those before the first NUL. */
+static inline size_t short_length(const char *s)
+{
+	uint64_t zeros = zero_bytes(load_bytes8(s));
+
+	if (zeros)
+		return first_byte(zeros);
+	zeros = zero_bytes(load_bytes8(s + 8));
+	return zeros ? 8 + first_byte(zeros) : OP_SHORT_STRING;
+}
 
 /* From offset in the record to the first NUL or the record's end. */
 static void put_string(struct run *r, uint64_t offset)
@@ -17,12 +29,15 @@ static void put_string(struct run *r, uint64_t offset)
 		return;
 	}
 	s = (const char *)r->rec->data + offset;
-	n = strnlen(s, r->rec->len - (size_t)offset);
-	if (likely(n <= OP_SHORT_STRING && r->rec->len - offset >= OP_SHORT_STRING)) {
-		memcpy(r->w, s, OP_SHORT_STRING);
-		r->w += n;
-		return;
+	if (likely(r->rec->len - offset >= OP_SHORT_STRING)) {
+		n = short_length(s);
+		if (likely(n < OP_SHORT_STRING)) {
+			memcpy(r->w, s, OP_SHORT_STRING);
+			r->w += n;
+			return;
+		}
 	}
+	n = strnlen(s, r->rec->len - (size_t)offset);
 	run_put(r, s, n);
 }
 

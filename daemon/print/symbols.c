@@ -8,8 +8,9 @@
 #include "print/symbols.h"
 
 #include <byteswap.h>
-#include <endian.h>
 #include <string.h>
+
+#include "util/swar.h"
 
 /* By address; of one address in the order of the file. */
 struct symbols {
@@ -34,22 +35,18 @@ struct line {
 	char type;
 };
 
-#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
-
 /* Eight digits at once; false: something else is among them. */
 static bool parse_hex8(const char *p, uint32_t *ret)
 {
-	const uint64_t high = EACH(0x80);
-	uint64_t v, digit, letter;
+	const uint64_t high = EACH_BYTE(0x80);
+	uint64_t v = load_bytes8(p), digit, letter;
 
-	memcpy(&v, p, sizeof(v));
-	v = le64toh(v);
 	/* A sum reaches the high bit from the character on that it is made for. */
-	digit = (v + EACH(0x80 - '0')) & ~(v + EACH(0x7f - '9'));
-	letter = (v + EACH(0x80 - 'a')) & ~(v + EACH(0x7f - 'f'));
+	digit = (v + EACH_BYTE(0x80 - '0')) & ~(v + EACH_BYTE(0x7f - '9'));
+	letter = (v + EACH_BYTE(0x80 - 'a')) & ~(v + EACH_BYTE(0x7f - 'f'));
 	if ((v & high) || ((digit | letter) & high) != high)
 		return false;
-	v = (v & EACH(0x0f)) + (letter >> 7 & EACH(1)) * 9;
+	v = (v & EACH_BYTE(0x0f)) + (letter >> 7 & EACH_BYTE(1)) * 9;
 	/* Digits to bytes, bytes side by side: the first is the highest. */
 	v = (v << 4 | v >> 8) & UINT64_C(0x00ff00ff00ff00ff);
 	v = (v | v >> 8) & UINT64_C(0x0000ffff0000ffff);

@@ -54,16 +54,19 @@ static size_t find(const struct buf *out, size_t from, const char *text)
 	return p ? (size_t)(p - out->data) : SIZE_MAX;
 }
 
-/* As Trace Viewer's cpu_state and thread_slice know them; NULL: none that they know. */
-static const char *known_state(const char *state, size_t len)
+/* As Trace Viewer's cpu_state and thread_slice know them. */
+static bool known_state(const char *state, size_t len)
 {
-	static const char *const states[] = { "R+", "D|K", "D|W", "S", "R", "D", "T",
-					      "t",  "Z",   "X",	  "x", "K", "W" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(states); i++)
-		if (strlen(states[i]) == len && memcmp(states[i], state, len) == 0)
-			return states[i];
-	return NULL;
+	switch (len) {
+	case 1:
+		return *state && strchr("SRDTtZXxKW", *state);
+	case 2:
+		return state[0] == 'R' && state[1] == '+';
+	case 3:
+		return state[0] == 'D' && state[1] == '|' && (state[2] == 'K' || state[2] == 'W');
+	default:
+		return false;
+	}
 }
 
 /* Where out has the arrow and what follows it; the first, as comms may look like anything. */
@@ -91,7 +94,7 @@ static void fix_prio(struct buf *out, size_t from, size_t end, const char *key, 
 {
 	size_t at = end;
 
-	while (at > from && isdigit((unsigned char)out->data[at - 1]))
+	while (at > from && (unsigned)(out->data[at - 1] - '0') < 10)
 		at--;
 	if (at > from && at < end && out->data[at - 1] == '-' &&
 	    stands_before(out, from, at - 1, key, len))
@@ -119,9 +122,9 @@ static void fix_sched_switch(struct buf *out, size_t text)
 	/* "X+" is X to a reader that doesn't know the plus; I and P are asleep, as far as it goes.
 	 */
 	if (!known_state(out->data + at, len)) {
-		const char *state = (len ? known_state(out->data + at, 1) : NULL) ?: "S";
+		char state = len && known_state(out->data + at, 1) ? out->data[at] : 'S';
 
-		replace(out, at, len, state, strlen(state));
+		replace(out, at, len, &state, 1);
 	}
 	fix_prio(out, text, at - (sizeof(key) - 1), prev_prio, sizeof(prev_prio) - 1);
 }
@@ -233,7 +236,7 @@ enum portable_line portable_fix(struct portable *p, const struct trace_event *ev
 				size_t text)
 {
 	const struct event *desc = ev->desc;
-	size_t len = desc ? strlen(desc->name) : 0;
+	size_t len;
 
 	if (likely(desc)) {
 		if (desc == p->sched_switch) {
@@ -243,6 +246,7 @@ enum portable_line portable_fix(struct portable *p, const struct trace_event *ev
 		if (desc == p->print && p->print)
 			return fix_mark(p, ev, out, text);
 	}
+	len = desc ? strlen(desc->name) : 0;
 	if (!desc) {
 		replace(out, text, 0, "unknown: ", sizeof("unknown: ") - 1);
 	} else if (out->len - text < len + 2 || out->data[text + len] != ':' ||

@@ -5,6 +5,7 @@
 #include "export/perfetto/op.h"
 #include "export/perfetto/wire.h"
 #include "print/printer.h"
+#include "util/swar.h"
 #include "util/utf8.h"
 
 /* FtraceEvent's field numbers, besides the events'. */
@@ -353,23 +354,19 @@ static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, str
 /* Up to its NUL, eight bytes at a time, as long as it is ASCII; the room is for its worst case. */
 static inline uint8_t *put_text(const struct pf_op *op, uint8_t *p, const uint8_t *text, size_t max)
 {
-	const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
 	uint8_t *content;
 	size_t len = 0;
 
 	memcpy(p, op->tag, sizeof(op->tag));
 	content = p + op->tag_len + 1;
 	for (; len + sizeof(uint64_t) <= max; len += sizeof(uint64_t)) {
-		uint64_t word, ends;
+		uint64_t word = load_bytes8(text + len), ends = zero_bytes(word);
 
-		memcpy(&word, text + len, sizeof(word));
-		memcpy(content + len, &word, sizeof(word));
-		word = le64toh(word);
-		ends = (word - ones) & ~word & highs;
-		if (unlikely(word & highs))
+		memcpy(content + len, text + len, sizeof(word));
+		if (unlikely(word & EACH_BYTE(0x80)))
 			goto strange;
 		if (ends) {
-			len += (unsigned)__builtin_ctzll(ends) / 8;
+			len += first_byte(ends);
 			return wire_close(content, content + len);
 		}
 	}
