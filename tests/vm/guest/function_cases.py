@@ -4,7 +4,7 @@
 import contextlib
 import subprocess
 
-from common import INSTANCES, TRACEFS
+from common import INSTANCES, TRACEFS, some_files
 
 GRAPH = {"set_graph_function": "vfs_read\ndo_sys_openat2\nvfs_write", "max_graph_depth": "4"}
 CASES = {
@@ -47,7 +47,16 @@ TRIGGERS = {
 }
 
 
+# What the kernel looks up as its text is read, of programs that go on.
+LOOKED_UP = {
+    "stacks of programs by file": dict(
+        tracer="function", options=["userstacktrace", "sym-userobj"], events=["syscalls/sys_enter_openat"],
+        files={"set_ftrace_filter": "vfs_open"}, shows=["<user stack trace>", "[+0x"]),
+}
+
+
 def load():
+    some_files()
     subprocess.run(["sh", "-c", "echo x >/var/tmp/f; cat /var/tmp/f; mkdir /var/tmp/d; sleep 0.01; rmdir /var/tmp/d"],
                    check=False, stdout=subprocess.DEVNULL)
 

@@ -13,25 +13,24 @@ tests/data). Of each case:
 import pathlib
 import subprocess
 
-from common import TRACEFS, check, of_a_guest
+from common import TRACEFS, check, of_a_guest, only_events
 from fixtures import fewer_symbols, version, write_gz
 from function_cases import CASES, recorded_case, set_option
 
 
 def extract(test, instance, symbols_of, out):
     """The buffer as a stream; of symbols and formats what it takes to print it."""
-    symbols, events = test.dir / "kallsyms", test.dir / "available_events"
+    symbols = test.dir / "kallsyms"
+    events = ("sched:sched_switch", "sched:sched_wakeup", "sched:sched_process_exec")
     fewer_symbols(symbols_of, symbols)
-    events.write_text("sched:sched_switch\nsched:sched_wakeup\nsched:sched_process_exec\n")
     where = ["--instance", instance] if instance else []
     try:
         subprocess.run(["mount", "--bind", str(symbols), "/proc/kallsyms"], check=True)
-        subprocess.run(["mount", "--bind", str(events), str(TRACEFS / "available_events")], check=True)
-        done = test.run("extract", *where, "-o", "case.traced")
+        with only_events(test, events):
+            done = test.run("extract", *where, "-o", "case.traced")
         check(done.status == 0, f"extract: {done}")
     finally:
-        for path in ("/proc/kallsyms", str(TRACEFS / "available_events")):
-            subprocess.run(["umount", path], check=False, stderr=subprocess.DEVNULL)
+        subprocess.run(["umount", "/proc/kallsyms"], check=False, stderr=subprocess.DEVNULL)
     write_gz(out, (test.dir / "case.traced").read_bytes())
 
 
