@@ -2,9 +2,8 @@
 /*
  * What convert gives up before it looks into a file that may be anybody's: to write or make files
  * but in and below the folders of its output and its temporary ones, to execute programs, to
- * connect by TCP. It goes on
- * reading what its caller may: programs that a recording names are opened for their functions'
- * names.
+ * connect by TCP. It goes on reading what its caller may: programs that a recording names are
+ * opened for their functions' names.
  */
 #pragma once
 

@@ -119,8 +119,7 @@ static void put_switch(struct view *v, const char *arrow)
 static void put_kernel_stack(struct view *v)
 {
 	unsigned word = v->p->table->env.word_size;
-	/* FTRACE_TRAMPOLINE_MARKER, INT_MAX; ULONG_MAX ends a stack. */
-	const uint64_t trampoline = INT32_MAX, end = word == 8 ? UINT64_MAX : UINT32_MAX;
+	const uint64_t end = word == 8 ? UINT64_MAX : UINT32_MAX; /* ULONG_MAX ends a stack */
 	size_t len;
 	const uint8_t *at = tail(v, "caller", &len);
 
@@ -131,8 +130,8 @@ static void put_kernel_stack(struct view *v)
 		if (ip == end)
 			break;
 		buf_puts(v->out, " => ");
-		if (ip == trampoline)
-			buf_puts(v->out, "[FTRACE TRAMPOLINE]");
+		if (ip == TRAMPOLINE_ADDRESS)
+			buf_puts(v->out, TRAMPOLINE_TEXT);
 		else
 			put_ip(v, ip);
 		buf_putc(v->out, '\n');

@@ -131,6 +131,10 @@ bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret);
  * without and with the offset.
  */
 #define SYMBOL_TEXT_MAX 640
+/* FTRACE_TRAMPOLINE_MARKER of kernel/trace/trace.h, INT_MAX: a stack's entry without an address,
+ * and its text. */
+#define TRAMPOLINE_ADDRESS 0x7fffffff
+#define TRAMPOLINE_TEXT "[FTRACE TRAMPOLINE]"
 char *print_symbol(struct printer *p, char *w, uint64_t address, char kind);
 /* As seq_print_ip_sym(), with the offset or without; at most SYMBOL_TEXT_MAX bytes. */
 char *print_ip_by(struct printer *p, char *w, uint64_t ip, bool offset);

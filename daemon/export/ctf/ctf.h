@@ -45,6 +45,11 @@ struct ctf {
 	uint32_t class_count[CTF_STREAM_CLASSES];
 };
 
+static inline bool ctf_has_uuid(const struct ctf *c)
+{
+	return c->info->header->uuid.len == CTF_UUID_LEN;
+}
+
 static inline uint16_t ctf_u16(const struct ctf *c, uint16_t v)
 {
 	return c->swap ? __builtin_bswap16(v) : v;

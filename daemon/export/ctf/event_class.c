@@ -375,8 +375,6 @@ static uint64_t load_address(const struct ctf *c, const uint8_t *p, uint32_t siz
 	return load_uint(p, size, c->swap);
 }
 
-#define TRAMPOLINE INT32_MAX /* FTRACE_TRAMPOLINE_MARKER */
-
 static void put_symbol(struct printer *printer, uint64_t address, char kind, struct buf *out)
 {
 	char *p = buf_reserve(out, SYMBOL_TEXT_MAX);
@@ -395,8 +393,8 @@ static void put_stack(const struct ctf *c, struct printer *printer, struct span 
 	for (uint32_t i = 0; i < at.len; i += word) {
 		uint64_t address = load_address(c, at.data + i, word);
 
-		if (address == TRAMPOLINE)
-			buf_append(out, "[FTRACE TRAMPOLINE]", sizeof("[FTRACE TRAMPOLINE]"));
+		if (address == TRAMPOLINE_ADDRESS)
+			buf_append(out, TRAMPOLINE_TEXT, sizeof(TRAMPOLINE_TEXT));
 		else
 			put_symbol(printer, address == end ? 0 : address, 'f', out);
 	}

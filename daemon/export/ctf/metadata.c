@@ -59,17 +59,12 @@ void ctf_end_class(struct ctf *c)
 	buf_puts(&c->classes, "\t};\n};\n\n");
 }
 
-static bool has_uuid(const struct ctf *c)
-{
-	return c->info->header->uuid.len == CTF_UUID_LEN;
-}
-
 static void put_trace(const struct ctf *c, struct buf *b)
 {
 	const uint8_t *uuid = c->info->header->uuid.data;
 
 	buf_puts(b, "trace {\n\tmajor = 1;\n\tminor = 8;\n");
-	if (has_uuid(c)) {
+	if (ctf_has_uuid(c)) {
 		buf_puts(b, "\tuuid = \"");
 		for (unsigned i = 0; i < CTF_UUID_LEN; i++)
 			buf_printf(b, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
@@ -85,7 +80,7 @@ static void put_trace(const struct ctf *c, struct buf *b)
 		   "\t};\n"
 		   "};\n\n",
 		   c->info->header->big_endian ? "be" : "le",
-		   has_uuid(c) ? "\t\tuint8_t uuid[16];\n" : "");
+		   ctf_has_uuid(c) ? "\t\tuint8_t uuid[16];\n" : "");
 }
 
 static void put_env(struct buf *b, const char *key, const char *value)

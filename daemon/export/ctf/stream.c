@@ -28,7 +28,7 @@ static void put_head(const struct ctf *c, const struct ctf_stream *s, struct buf
 	const Traced__Capture__Header *h = c->info->header;
 
 	ctf_put_u32(c, b, MAGIC);
-	if (h->uuid.len == CTF_UUID_LEN)
+	if (ctf_has_uuid(c))
 		buf_append(b, h->uuid.data, h->uuid.len);
 	ctf_put_u32(c, b, s->stream_class);
 	ctf_put_u64(c, b, from);
@@ -43,9 +43,7 @@ static void put_head(const struct ctf *c, const struct ctf_stream *s, struct buf
 
 static size_t head_size(const struct ctf *c, const struct ctf_stream *s)
 {
-	bool uuid = c->info->header->uuid.len == CTF_UUID_LEN;
-
-	return 2 * sizeof(uint32_t) + (uuid ? CTF_UUID_LEN : 0) + 6 * sizeof(uint64_t) +
+	return 2 * sizeof(uint32_t) + (ctf_has_uuid(c) ? CTF_UUID_LEN : 0) + 6 * sizeof(uint64_t) +
 	       (s->stream_class == CTF_KERNEL ? sizeof(uint32_t) : 0);
 }
 

@@ -275,8 +275,6 @@ static uint8_t *put_symbol(struct pf_schema *s, const struct pf_op *op, uint8_t 
 		content, (uint8_t *)print_symbol(s->printer, (char *)content, address, op->symbol));
 }
 
-#define TRAMPOLINE INT32_MAX /* FTRACE_TRAMPOLINE_MARKER */
-
 /* As put_kernel_stack() of print/builtin.c and, of dynamic ones, put_stack() of print/run_text.c.
  */
 static int make_stack(struct pf_schema *s, const struct pf_op *op, struct span at)
@@ -292,8 +290,8 @@ static int make_stack(struct pf_schema *s, const struct pf_op *op, struct span a
 			break;
 		if (i)
 			buf_puts(&s->made, " <- ");
-		if (address == TRAMPOLINE) {
-			buf_puts(&s->made, "[FTRACE TRAMPOLINE]");
+		if (address == TRAMPOLINE_ADDRESS) {
+			buf_puts(&s->made, TRAMPOLINE_TEXT);
 			continue;
 		}
 		p = buf_reserve(&s->made, SYMBOL_TEXT_MAX);
