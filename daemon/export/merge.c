@@ -57,6 +57,7 @@ struct merge {
 	struct lent_window *lent; /* owned; in order of their numbers */
 	size_t lent_count, lent_room;
 	uint64_t lent_bytes;
+	struct buf scratch; /* for what is only checked */
 };
 
 static bool earlier(const struct cursor *a, const struct cursor *b)
@@ -114,7 +115,7 @@ static int enter_chunk(struct merge *m, struct cursor *c, struct error *err)
 	c->in_chunk = true;
 	/* In parts: the whole is checked first. */
 	if (ref->length > m->window_max)
-		return stream_reader_verify(m->reader, &c->chunk, &c->window, err) ?: 1;
+		return stream_reader_verify(m->reader, &c->chunk, &m->scratch, err) ?: 1;
 	return 1;
 }
 
@@ -339,6 +340,7 @@ struct merge *merge_free(struct merge *m)
 	for (size_t i = 0; i < m->lent_count; i++)
 		buf_deinit(&m->lent[i].bytes);
 	free(m->lent);
+	buf_deinit(&m->scratch);
 	free(m->cursors);
 	free(m->heap);
 	free(m);

@@ -16,9 +16,9 @@
 #define FLAG_NMI 0x40
 #define FLAG_BH_OFF 0x80
 
-#define CACHE_SIZE 256 /* a power of two */
-#define TEXT_MAX 108   /* comm, pid, tgid, their columns */
-#define TEXT_USUAL 32  /* of most tasks: a copy of known size is a few moves */
+#define CACHE_SIZE 1024 /* a power of two */
+#define TEXT_MAX 108	/* comm, pid, tgid, their columns */
+#define TEXT_USUAL 32	/* of most tasks: a copy of known size is a few moves */
 
 struct cached {
 	uint64_t from_ts, until_ts; /* of the life that text names */
