@@ -108,6 +108,7 @@ static int writes_what_it_was_given(void)
 static int makes_no_process(void)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	cpu_set_t cpus = { 0 };
 
 	REFUSED(1, fork());
 	REFUSED(2, execl("/bin/true", "true", (char *)NULL));
@@ -121,6 +122,10 @@ static int makes_no_process(void)
 	if (mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
 	    MAP_FAILED)
 		return 10;
+	/* Its own CPUs a thread may choose, but nobody else's. */
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+		return 11;
+	REFUSED(12, sched_setaffinity(getpid(), sizeof(cpus), &cpus));
 	return 0;
 }
 
@@ -136,11 +141,9 @@ static int makes_threads(void)
 	int counts[4] = { 0 };
 	cpu_set_t cpus;
 
-	/* Of whom else it may choose no CPUs. */
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0 ||
 	    sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
 		return 3;
-	REFUSED(4, sched_setaffinity(getpid(), sizeof(cpus), &cpus));
 
 	for (int i = 0; i < 4; i++)
 		if (pthread_create(&threads[i], NULL, count, &counts[i]))
