@@ -55,7 +55,7 @@ struct trace_info {
 	const struct mark_feed *marks;	     /* of applications; NULL: none; borrowed */
 	const struct sync_scan
 		*syncs;	   /* marks of the kernel's ring, where they were looked for; or NULL */
-	struct loan *loan; /* of the events that a sink is given; NULL: they are to be copied;
-			      borrowed */
+	struct loan *loan; /* of the records that a sink is given; NULL: they are gone after the
+			      call; borrowed */
 	bool followed;	   /* it was still being written when the sink was opened */
 };

@@ -517,6 +517,19 @@ static void damaged_records_are_bytes(void **state _unused_)
 	assert_ptr_equal(p, packet.end);
 }
 
+/* From 0 up, a nanosecond apart, on CPU 0. A multiple of 100. */
+static void put_numbers(struct maker *m, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (i % 100 == 0)
+			page_begin(m, 2 * S + i);
+		event_number(m, 2 * S + i, 7, i);
+		if (i % 100 == 99)
+			page_end(m, 0);
+	}
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+}
+
 static void long_traces_have_many_packets(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -527,14 +540,7 @@ static void long_traces_have_many_packets(void **state _unused_)
 
 	maker_init(&m, 8, false, 4096);
 	maker_head(&m);
-	for (unsigned i = 0; i < 20000; i++) {
-		if (i % 100 == 0)
-			page_begin(&m, 2 * S + i);
-		event_number(&m, 2 * S + i, 7, i);
-		if (i % 100 == 99)
-			page_end(&m, 0);
-	}
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	put_numbers(&m, 20000);
 	maker_end(&m);
 	t = export(m.fd);
 	f = find_file(t, "cpu_0");
@@ -566,14 +572,7 @@ static void packets_shrink_with_cpus(void **state _unused_)
 		page_end(&m, 0);
 		maker_flush(&m, i, BUFFER_MAIN, 0);
 	}
-	for (unsigned i = 0; i < events; i++) {
-		if (i % 100 == 0)
-			page_begin(&m, 2 * S + i);
-		event_number(&m, 2 * S + i, 7, i);
-		if (i % 100 == 99)
-			page_end(&m, 0);
-	}
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	put_numbers(&m, events);
 	maker_end(&m);
 	t = export(m.fd);
 	f = find_file(t, "cpu_0");
