@@ -523,6 +523,33 @@ static void every_phase_is_kept(void **state _unused_)
 	assert_int_equal(m.result.marks, 52);
 }
 
+/* Trace Viewer throws a file away whose sample has no frame. */
+static void every_sample_has_a_frame(void **state _unused_)
+{
+	static const char text[] =
+		"{\"traceEvents\":[],\"stackFrames\":{\"a\":{\"name\":\"main\",\"category\":\"m\"}}"
+		","
+		"\"samples\":[{\"cpu\":0,\"tid\":1,\"ts\":1,\"name\":\"x\",\"weight\":1},"
+		"{\"cpu\":0,\"tid\":1,\"ts\":2,\"name\":\"x\",\"weight\":1},"
+		"{\"cpu\":0,\"tid\":1,\"ts\":3,\"name\":\"x\",\"sf\":\"a\",\"weight\":1}]}";
+	_cleanup_merged_ struct merged m = { 0 };
+	json_t *samples, *frames;
+
+	merge(&m, text, strlen(text), CLOCK_BOOTTIME);
+	samples = json_object_get(m.json, "samples");
+	frames = json_object_get(m.json, "stackFrames");
+	assert_int_equal(json_array_size(samples), 3);
+	assert_int_equal(json_object_size(frames), 2);
+	for (size_t i = 0; i < json_array_size(samples); i++) {
+		json_t *sf = json_object_get(json_array_get(samples, i), "sf");
+		json_t *frame = json_object_get(frames, json_string_value(sf));
+
+		assert_non_null(frame);
+		assert_string_equal(json_string_value(json_object_get(frame, "name")),
+				    i == 2 ? "main" : "no stack");
+	}
+}
+
 /* What the format's description shows is taken whole. */
 static void examples_are_taken(void **state _unused_)
 {
@@ -713,6 +740,7 @@ int main(void)
 		cmocka_unit_test(scratch_is_not_believed),
 		cmocka_unit_test(clocks_are_mapped),
 		cmocka_unit_test(every_phase_is_kept),
+		cmocka_unit_test(every_sample_has_a_frame),
 		cmocka_unit_test(ends_end_what_is_open),
 		cmocka_unit_test(examples_are_taken),
 		cmocka_unit_test(clocks_are_tied),

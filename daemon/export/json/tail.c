@@ -325,10 +325,27 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark)
 	return buf_error(&t->names) ?: json_spool_settle(t->spool);
 }
 
+/* Trace Viewer refuses a file that has a sample without a frame: then it has one that says so. */
+static int give_frame(struct json_tail *t, const struct mark *sample, struct mark *ret)
+{
+	const struct text none = TEXT("no stack");
+	const struct mark frame = {
+		.phase = PHASE_FRAME,
+		.part = { [PART_ID] = none, [PART_NAME] = none },
+	};
+	int r = t->stackless ? 0 : add_frame(t, &frame);
+
+	t->stackless = true;
+	*ret = *sample;
+	ret->source = 0;
+	ret->part[PART_SF] = none;
+	return r;
+}
+
 int json_tail_mark(struct json_tail *t, const struct mark *mark)
 {
 	bool sample = mark->phase == PHASE_GLOBAL_SAMPLE;
-	struct mark fitted;
+	struct mark fitted, framed;
 	size_t start;
 	int r;
 
@@ -337,6 +354,12 @@ int json_tail_mark(struct json_tail *t, const struct mark *mark)
 	t->left_out += sample && t->array;
 	if (sample && t->array)
 		return 0;
+	if (sample && !mark->part[PART_SF].len) {
+		r = give_frame(t, mark, &framed);
+		if (r < 0)
+			return r;
+		mark = &framed;
+	}
 	mark = fit(t, mark, &fitted);
 	r = enter(t, sample ? TAIL_SAMPLES : TAIL_EVENTS);
 	if (r >= 0 && !sample)

@@ -20,6 +20,7 @@ struct json_tail {
 	enum tail_section { TAIL_NOTHING, TAIL_EVENTS, TAIL_SAMPLES, TAIL_END } section;
 	uint64_t left_out;  /* marks that no reader takes */
 	struct buf frames;  /* the member stackFrames, so far */
+	bool stackless;	    /* one of them is that of samples without a stack */
 	struct buf names;   /* that applications told, with a comma before each */
 	int32_t last_tid;   /* of the last mark */
 	int32_t *processes; /* owned; those that were named, sorted */
