@@ -578,7 +578,7 @@ static void packets_shrink_with_cpus(void **state _unused_)
 	f = find_file(t, "cpu_0");
 	for (size_t at = 0; at < f->data.len;) {
 		at = read_packet(f, at, false, &packet);
-		assert_true(packet.end - packet.events < (16 << 20) / cpus);
+		assert_true((size_t)(packet.end - packet.events) < (16U << 20) / cpus);
 	}
 }
 

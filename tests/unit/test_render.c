@@ -141,12 +141,12 @@ static int give(struct render *r, const struct run *run, struct lender *lender, 
 			e = render_event(r, &ev, err);
 		lender->number[i] = lender->loan.recall ? lender->loan.lent : 0;
 		if (lender->loan.recall)
-			spoil_returned(lender, i);
+			spoil_returned(lender, (size_t)i);
 		else
 			memset(records[i], '!', SHORT_RECORD);
 		if (e == 0 && i == run->recall_at && lender->loan.recall) {
 			e = lender->loan.recall(lender->loan.userdata, err);
-			spoil_returned(lender, i + 1);
+			spoil_returned(lender, (size_t)i + 1);
 			assert_int_equal(lender->first, i + 1);
 		}
 	}
