@@ -123,6 +123,31 @@ static const char *find_line(const struct arguments *t, const char *key)
 	return NULL;
 }
 
+static void put_line(const char *key, const char *rest, struct buf *out)
+{
+	buf_puts(out, key);
+	buf_puts(out, rest);
+	buf_putc(out, '\n');
+}
+
+void arguments_put_lines(const struct arguments *t, const char *function, struct buf *out)
+{
+	const char *rest = t ? find_line(t, function) : NULL;
+
+	if (!rest)
+		return;
+	put_line(function, rest, out);
+	for (const char *p = rest; (p = strstr(p, ":e")); p++) {
+		char key[32];
+		const char *values;
+
+		snprintf(key, sizeof(key), "enum %u", (unsigned)strtoul(p + 2, NULL, 10));
+		values = find_line(t, key);
+		if (values)
+			put_line(key, values, out);
+	}
+}
+
 struct values {
 	struct printer *p;
 	const uint8_t *at;
@@ -151,7 +176,7 @@ static void put_decimal(struct values *v, struct buf *out)
 	unsigned word = v->p->table->env.word_size;
 	uint64_t x = expr_normalize(value(v), word, true);
 
-	if (word == 8 && x >> 47 == 0x1ffff && x < UINT64_C(0xffffffffff600000))
+	if (word == 8 && number_is_address(x))
 		x = printer_pointer(v->p, x);
 	buf_printf(out, "%" PRId64, (int64_t)x);
 }

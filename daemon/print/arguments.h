@@ -10,6 +10,9 @@ struct arguments; /* of a recorded kernel's functions */
 int arguments_add(struct arguments **t, const char *text, size_t len);
 struct arguments *arguments_free(struct arguments *t);
 
+/* Appends the line of that function, and those of what it refers to; nothing if there is none. */
+void arguments_put_lines(const struct arguments *t, const char *function, struct buf *out);
+
 /*
  * Appends "(name=value, ...)": args are count words as the machine recorded them. "()" of a
  * function that the recording says nothing of, as the kernel does where its BTF has none.

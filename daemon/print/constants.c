@@ -95,7 +95,7 @@ static bool parse_line(const char *line, size_t len, size_t *ret_name_len, int64
 	const char *space = memchr(line, ' ', len);
 	size_t n;
 
-	if (!space || space == line)
+	if (!space || space == line || memchr(line, '\0', (size_t)(space - line)))
 		return false;
 	n = len - (size_t)(space + 1 - line);
 	if (!n || n >= sizeof(text))
@@ -140,4 +140,13 @@ bool constants_find(const struct constants *c, const char *name, size_t len, int
 			return true;
 		}
 	return false;
+}
+
+int constants_put_text(const struct constants *c, struct buf *out)
+{
+	for (size_t i = 0; i < c->cap; i++)
+		if (c->items[i].name)
+			buf_printf(out, "%s %lld\n", c->items[i].name,
+				   (long long)c->items[i].value);
+	return buf_error(out);
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/cleanup.h"
+#include "util/buf.h"
 
 struct constants {
 	struct constant {
@@ -24,4 +24,6 @@ void constants_deinit(struct constants *c);
 int constants_add(struct constants *c, const char *name, size_t len, int64_t value);
 /* Lines "NAME value", decimal or 0x; others are skipped. */
 int constants_add_text(struct constants *c, const char *text, size_t len);
+/* The same lines, in no order. */
+int constants_put_text(const struct constants *c, struct buf *out);
 bool constants_find(const struct constants *c, const char *name, size_t len, int64_t *ret);

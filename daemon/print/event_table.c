@@ -324,6 +324,11 @@ int event_table_add_enums(struct event_table *t, const char *text, size_t len)
 	return constants_add_text(&t->constants, text, len);
 }
 
+int event_table_put_enums(const struct event_table *t, struct buf *out)
+{
+	return constants_put_text(&t->constants, out);
+}
+
 /* The kernel escapes newline, tab and quote alone. */
 static char *unescape(struct event_table *t, const char *text, size_t len)
 {
@@ -529,6 +534,12 @@ const char *event_unknown_part(const struct event *ev)
 int event_table_add_arguments(struct event_table *t, const char *text, size_t len)
 {
 	return arguments_add(&t->arguments, text, len);
+}
+
+int event_table_put_arguments(const struct event_table *t, const char *function, struct buf *out)
+{
+	arguments_put_lines(t->arguments, function, out);
+	return buf_error(out);
 }
 
 void event_prefetch(const struct printer *p, const struct event *ev, const struct record *rec)

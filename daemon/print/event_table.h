@@ -85,9 +85,13 @@ int event_table_add(struct event_table *t, const char *system, const char *text,
 /* Lines "NAME value", among them "HZ 250" for jiffies_to_msecs(); lines of printk_formats ("0xADDR
  * : \"text\""). Before event_table_seal. */
 int event_table_add_enums(struct event_table *t, const char *text, size_t len);
+/* The same lines of all that were added, or are known anyway. 0 or -ENOMEM. */
+int event_table_put_enums(const struct event_table *t, struct buf *out);
 int event_table_add_printk(struct event_table *t, const char *text, size_t len);
 /* Lines of an ARGUMENTS chunk. */
 int event_table_add_arguments(struct event_table *t, const char *text, size_t len);
+/* Those of them that tell of one function. 0 or -ENOMEM. */
+int event_table_put_arguments(const struct event_table *t, const char *function, struct buf *out);
 /*
  * Most recordings have more symbols than events that name one: they are read when the first
  * is looked for, by whichever thread does. Returns them, to be owned by the table; NULL: none.

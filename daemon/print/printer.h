@@ -153,6 +153,16 @@ static inline char *print_ip(struct printer *p, char *w, uint64_t ip)
 	return w + e->name_len;
 }
 
+/*
+ * Whether a number that is no pointer by its type is perhaps one of the kernel's: of its part of
+ * an address space of 64 bits, of whatever depth (x86-64 has them from 0xff00... on with five
+ * levels of tables), but below its very end, where negative numbers are.
+ */
+static inline bool number_is_address(uint64_t value)
+{
+	return value >> 56 == 0xff && value < UINT64_C(0xffffffffff600000);
+}
+
 /* What a pointer shows as: itself, or its keyed hash. */
 uint64_t printer_pointer(const struct printer *p, uint64_t address);
 /* Binary printk: bprint.c. Appends. */

@@ -115,6 +115,9 @@ static uint32_t add_name(struct symbols *s, const char *name, size_t len)
 	return at;
 }
 
+/* Of the modules so far: a module's symbols stand together. */
+#define MODULES_NEAR 64
+
 static int find_module(struct symbols *s, const struct line *l, uint16_t *ret)
 {
 	uint32_t *bigger;
@@ -122,8 +125,7 @@ static int find_module(struct symbols *s, const struct line *l, uint16_t *ret)
 	*ret = 0;
 	if (!l->module)
 		return 0;
-	/* A module's symbols stand together. */
-	for (size_t i = s->module_count; i-- > 0;) {
+	for (size_t i = s->module_count; i-- > 0 && s->module_count - i <= MODULES_NEAR;) {
 		const char *name = s->text + s->module_names[i];
 
 		if (!strncmp(name, l->module, l->module_len) && !name[l->module_len]) {

@@ -117,11 +117,16 @@ static void damaged_lines_end_in_order(void **state _unused_)
 static void the_kernels_addresses_are_hidden(void **state _unused_)
 {
 	static const uint64_t words[] = { POINTER, POINTER };
+	/* With five levels of page tables: -67272519360309504. */
+	static const uint64_t deep[] = { UINT64_C(0xff11000004621700), (uint64_t)-5 };
 	struct fixture f = { .env.pointers = POINTER_HASHED };
 
 	print(&f, "call a:p b:u\n", words, 2);
 	assert_null(strstr(f.text.data, "888000001000"));
 	assert_non_null(strstr(f.text.data, "b=0x"));
+	print(&f, "call a:i b:i\n", deep, 2);
+	assert_null(strstr(f.text.data, "-67272519"));
+	assert_non_null(strstr(f.text.data, "b=-5"));
 	buf_deinit(&f.text);
 }
 
