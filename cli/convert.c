@@ -98,6 +98,27 @@ static int catch_interrupts(struct framed *framed, struct error *err)
 	return 0;
 }
 
+/* Of a Perfetto trace. */
+static int take_marks(struct destination *dest, struct input_beside *beside, const char *path,
+		      struct error *err)
+{
+	if (!beside->marks_fd)
+		return 0;
+	if (strcmp(dest->format->name, "prof") == 0)
+		return error_set(
+			err, -EINVAL,
+			"a .prof is made of a .traced: the samples of %s have no addresses", path);
+	if (!export_format_has_marks(dest->format)) {
+		cli_warn("a .%s has no place for applications' marks and samples: those of %s are "
+			 "left out",
+			 dest->format->name, path);
+		return 0;
+	}
+	merge_files_add(&dest->merges, TAKE_FD(beside->marks_fd), path);
+	beside->marks_fd = 0;
+	return 0;
+}
+
 static int convert_run(const struct options *o)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
@@ -105,7 +126,8 @@ static int convert_run(const struct options *o)
 	_cleanup_outcome_ struct outcome outcome = { 0 };
 	_cleanup_samples_ struct samples samples = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_close_ int in = -EBADF, pages = -EBADF;
+	_cleanup_close_ int in = -EBADF;
+	_cleanup_input_beside_ struct input_beside beside = { 0 };
 	struct export_options options;
 	struct progress progress;
 	const char *out;
@@ -136,7 +158,8 @@ static int convert_run(const struct options *o)
 		return cli_fail(&err);
 	/* What comes in is looked into from here on. */
 	confine(&dest.file);
-	if (input_import(&in, &pages, o->args[0], o->instance, &err) < 0)
+	if (input_import(&in, &beside, o->args[0], o->instance, &err) < 0 ||
+	    take_marks(&dest, &beside, o->args[0], &err) < 0)
 		return cli_fail(&err);
 	progress_init(&progress, !o->quiet);
 	options = (struct export_options){
@@ -155,7 +178,7 @@ static int convert_run(const struct options *o)
 		.samples = samples.filter,
 		.bound_max_ns = o->sync_bound_ns,
 		.scratch_fd = dest.merges.scratch_fd ?: samples.scratch_fd,
-		.pages_fd = MAX(pages, 0),
+		.pages_fd = beside.pages_fd,
 		.progress = progress.on ? show_progress : NULL,
 		.userdata = &progress,
 	};
@@ -180,13 +203,11 @@ static int convert_run(const struct options *o)
 const struct command command_convert = {
 	.name = "convert",
 	.synopsis = "IN OUT",
-	.summary = "turn a capture stream or a trace.dat into another format",
+	.summary = "turn a recording, a trace.dat or a .pftrace into another format",
 	.text = "Needs no privilege and no daemon; works on another machine, another day. IN is a\n"
-		"capture stream, or a trace.dat of trace-cmd; IN - is standard input, OUT - "
-		"standard\n"
-		"output. With -v it tells CPU by CPU what was written and lost, and which events "
-		"had\n"
-		"no compiled printer.",
+		"capture stream, a trace.dat of trace-cmd, or a .pftrace that tracectl wrote;\n"
+		"IN - is standard input, OUT - standard output. With -v it tells CPU by CPU what\n"
+		"was written and lost, and which events had no compiled printer.",
 	.options = OPTIONS_RESULT | OPTIONS_ROTATE | OPTION(CPU_PROFILE) | OPTION(SYMBOLS) |
 		   OPTION(PID) | OPTION(CPU) | OPTION(COMM) | OPTION(INSTANCE),
 	.args_min = 1,

@@ -47,7 +47,8 @@ static int check_beginning(const void *data, size_t len, enum input_kind kind, s
 	case INPUT_RECORDING:
 		if (import_begins(data, len) || stream_begins(data, len))
 			return 0;
-		error_set(err, -EBADMSG, "not a capture stream of traced, nor a trace.dat");
+		error_set(err, -EBADMSG,
+			  "no capture stream of traced, no trace.dat and no Perfetto trace");
 		return error_hint(err, "give what `tracectl record -o NAME.traced` wrote");
 	case INPUT_MARKS:
 		if (trace_file_begins(data, len))
@@ -146,23 +147,58 @@ int input_explain_damage(const char *path, struct error *err)
 			       "original");
 }
 
-int input_import(int *in, int *ret_pages, const char *path, const char *instance, struct error *err)
+void input_beside_deinit(struct input_beside *b)
 {
-	struct import_options options = { .instance = instance };
-	_cleanup_close_ int fd = -EBADF, pages = -EBADF;
-	uint64_t left;
+	if (b->pages_fd)
+		close_fd(b->pages_fd);
+	if (b->marks_fd)
+		close_fd(b->marks_fd);
+	*b = (struct input_beside){ 0 };
+}
+
+/* A duplicate above 2: 0 stands for none. */
+static int keep_marks(int fd, uint64_t count, struct input_beside *ret, const char *path,
+		      struct error *err)
+{
+	if (!count)
+		return 0;
+	ret->marks_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (ret->marks_fd < 0 || lseek(ret->marks_fd, 0, SEEK_SET) < 0)
+		return error_errno(err, -errno, "%s", path);
+	return 0;
+}
+
+/* That it begins as some recording does. */
+static int check_file(int fd, const char *path, struct error *err)
+{
+	char beginning[BEGINNING];
+	ssize_t n = pread_full(fd, beginning, sizeof(beginning), 0);
+	int r = n < 0 ? error_errno(err, (int)n, "can't read it")
+		      : check_beginning(beginning, (size_t)n, INPUT_RECORDING, err);
+
+	return r < 0 ? error_prefix(err, "%s", path) : 0;
+}
+
+int input_import(int *in, struct input_beside *ret, const char *path, const char *instance,
+		 struct error *err)
+{
+	uint64_t left, mark_count = 0;
+	struct import_options options = { .instance = instance, .ret_marks = &mark_count };
+	_cleanup_close_ int fd = -EBADF, marks = -EBADF;
 	int r;
 
 	if (!import_wanted(*in)) {
 		if (!instance)
-			return 0;
+			return check_file(*in, path, err);
 		return error_set(err, -EINVAL,
 				 "--instance chooses a buffer of a trace.dat, and %s is none",
 				 path);
 	}
 	fd = temp_file(err);
-	if (fd < 0)
-		return fd;
+	marks = fd < 0 ? fd : temp_file(err);
+	if (marks < 0)
+		return marks;
+	options.marks_fd = marks;
 	options.limit = MAX(room(fd, &left), (uint64_t)1);
 	r = import_stream(*in, fd, &options, err);
 	if (r == -EDQUOT)
@@ -173,12 +209,10 @@ int input_import(int *in, int *ret_pages, const char *path, const char *instance
 		return input_explain_damage(path, err);
 	if (r < 0)
 		return error_prefix(err, "%s", path);
-	/* 0 would be none. */
-	pages = fcntl(*in, F_DUPFD_CLOEXEC, 3);
-	if (pages < 0)
+	ret->pages_fd = fcntl(*in, F_DUPFD_CLOEXEC, 3);
+	if (ret->pages_fd < 0)
 		return error_errno(err, -errno, "%s", path);
 	close_fd(*in);
 	*in = TAKE_FD(fd);
-	*ret_pages = TAKE_FD(pages);
-	return 0;
+	return keep_marks(marks, mark_count, ret, path, err);
 }

@@ -25,10 +25,19 @@ int input_keep(int *fd, const char *path, enum input_kind kind, struct error *er
 
 /* Of an input that can't be read: its name, and what to do where nobody has said it. */
 int input_explain_damage(const char *path, struct error *err);
+
+/* What belongs to a capture stream that was made of another file. */
+struct input_beside {
+	int pages_fd; /* owned; what it was made of, which may have its sub-buffers; 0: none */
+	int marks_fd; /* owned; its marks, for --merge; 0: none */
+};
+void input_beside_deinit(struct input_beside *b);
+#define _cleanup_input_beside_ _cleanup_(input_beside_deinit)
 /*
- * Another program's recording is turned into a capture stream, which *fd is after it, and
- * *ret_pages is what has its sub-buffers; a capture stream stays what it is, and *ret_pages as it
- * was. path: for people. instance: NULL, or the buffer that is wanted of it.
+ * Another kind of recording is turned into a capture stream, which *fd is after it; a capture
+ * stream stays what it is. path: for people. instance: NULL, or the buffer that is wanted of it.
+ * Fails as import_stream() does, or with -ENOSPC: there is no room. ret may have something then,
+ * too.
  */
-int input_import(int *fd, int *ret_pages, const char *path, const char *instance,
+int input_import(int *fd, struct input_beside *ret, const char *path, const char *instance,
 		 struct error *err);

@@ -92,6 +92,14 @@ int merge_open_scratch(void)
 	return fd < 0 ? 0 : fd;
 }
 
+static void add(struct merge_files *m, const struct export_merge *file, const char *clock)
+{
+	m->clocks[m->count] = clock ?: "";
+	m->files[m->count++] = *file;
+	if (!m->scratch_fd)
+		m->scratch_fd = merge_open_scratch();
+}
+
 static int open_one(struct merge_files *m, const struct merge_option *o, struct error *err)
 {
 	struct export_merge file = { .clock = -1, .name = o->path, .sync_name = o->syncs };
@@ -108,11 +116,15 @@ static int open_one(struct merge_files *m, const struct merge_option *o, struct 
 			return file.sync_fd;
 		}
 	}
-	m->clocks[m->count] = o->clock ?: "";
-	m->files[m->count++] = file;
-	if (!m->scratch_fd)
-		m->scratch_fd = merge_open_scratch();
+	add(m, &file, o->clock);
 	return 0;
+}
+
+void merge_files_add(struct merge_files *m, int fd, const char *name)
+{
+	const struct export_merge file = { .fd = fd, .clock = MERGE_CLOCK_TRACE, .name = name };
+
+	add(m, &file, NULL);
 }
 
 int merge_files_open(struct merge_files *ret, const struct options *o, struct error *err)

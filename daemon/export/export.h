@@ -47,11 +47,15 @@ struct perfetto_options {
 struct export_merge {
 	int fd;		  /* borrowed; at its start */
 	const char *name; /* for people */
-	int clock;	  /* a clockid_t; -1: as its clock_sync events say, else CLOCK_MONOTONIC */
-	int sync_fd;	  /* borrowed; a file whose clock_sync events are its own; 0: none */
+	/* A clockid_t; -1: as its clock_sync events say, else CLOCK_MONOTONIC; or: */
+	int clock;
+#define MERGE_CLOCK_TRACE (-2) /* the trace clock, whichever it is */
+	int sync_fd;	       /* borrowed; a file whose clock_sync events are its own; 0: none */
 	const char *sync_name;
 };
 #define EXPORT_MERGES_MAX 8
+/* These, and the marks of what is converted. */
+#define EXPORT_SOURCES_MAX (EXPORT_MERGES_MAX + 1)
 /* The words for .clock. -EINVAL, with those that there are. */
 int merge_clock_find(const char *word, int *ret, struct error *err);
 #define EXPORT_BOUND_NS 10000
@@ -107,7 +111,7 @@ struct export_options {
 	unsigned threads;	  /* 0: one for each CPU that the caller may use */
 	uint64_t json_string_max; /* 0: EXPORT_JSON_MAX */
 	const struct export_merge *merges;
-	size_t merge_count;
+	size_t merge_count; /* EXPORT_SOURCES_MAX at most */
 	const struct export_profile *profiles;
 	size_t profile_count; /* EXPORT_MERGES_MAX at most */
 	struct export_sample_filter samples;
@@ -214,6 +218,8 @@ int export_format_check_functions(const struct export_format *format, enum funct
 				  struct error *err);
 /* -EINVAL if the format has no array form. */
 int export_format_check_array(const struct export_format *format, struct error *err);
+/* Whether it has a place for marks of applications. */
+bool export_format_has_marks(const struct export_format *format);
 /* -EINVAL if files can't be merged into it. */
 int export_format_check_merges(const struct export_format *format, struct error *err);
 const char *perfetto_compression_name(enum perfetto_compression compression);

@@ -105,7 +105,8 @@ static int add_header(struct loader *l, struct error *err)
 	env = (struct event_table_env){
 		.word_size = h->word_size,
 		.big_endian = h->big_endian,
-		.pointers = l->options.raw_addresses ? POINTER_RAW : POINTER_HASHED,
+		.pointers = l->options.raw_addresses || h->pointers_shown ? POINTER_RAW
+									  : POINTER_HASHED,
 	};
 	text_options_parse(&info->text, l->options.trace_options ?: h->trace_options);
 	env.text = info->text;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Recordings of another program, trace-cmd's trace.dat, turned into a capture stream: whatever
- * reads one reads them then. Sub-buffers stay where they are, or are expanded into the stream;
- * nothing is decoded. Needs no privilege; the input is hostile.
+ * What is no capture stream, turned into one: whatever reads one reads them then. Of trace-cmd's
+ * trace.dat sub-buffers stay where they are, or are expanded into the stream; nothing is
+ * decoded. Of a Perfetto trace, one that traced wrote, records are made anew
+ * (docs/perfetto.md). Needs no privilege; the input is hostile.
  */
 #pragma once
 
@@ -14,10 +15,16 @@
 
 struct import_options {
 	const char *instance; /* of this buffer alone, "" the top-level one; NULL: of all */
-	uint64_t limit;	      /* bytes that the stream may have; 0: any */
+	uint64_t limit;	      /* bytes that the stream may have, and the marks as many; 0: any */
+	/*
+	 * An empty file, for the marks of applications and the samples that a Perfetto trace has:
+	 * as a file of the Trace Event Format, in the trace clock. 0: they are not wanted.
+	 */
+	int marks_fd;
+	uint64_t *ret_marks; /* how many it has then; NULL: who asks for none */
 };
 
-/* Whether the file, or what is at its start, begins as a trace.dat does. */
+/* Whether the file, or what is at its start, begins as one of these does. */
 bool import_wanted(int fd);
 bool import_begins(const void *data, size_t len);
 

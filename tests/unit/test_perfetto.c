@@ -334,6 +334,27 @@ static void addresses_are_symbols(void **state _unused_)
 	assert_true(contains(&raw, "inner <- outer <- hidden"));
 }
 
+/* With five levels of page tables the kernel's part of the address space begins lower. */
+static void deep_addresses_are_hidden(void **state _unused_)
+{
+	const uint64_t kinds[] = { MODULE, OUTER, UINT64_C(0xff11000004621700), 0xfffe };
+	_cleanup_run_ struct run r = { 0 }, raw = { .options.raw_addresses = true };
+	_cleanup_(maker_deinit) struct maker m;
+	const uint8_t deep[] = { 0x80, 0xae, 0x88, 0xa3, 0x80, 0x80, 0xc0, 0x88, 0xff, 0x01 };
+
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	put_formats(&m);
+	page_begin(&m, 100 * S);
+	maker_event(&m, 100 * S, ID_KINDS, 7, kinds, sizeof(kinds));
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	run(&r, m.fd);
+	run(&raw, m.fd);
+	assert_null(memmem(r.file.data, r.file.len, deep, sizeof(deep)));
+	assert_non_null(memmem(raw.file.data, raw.file.len, deep, sizeof(deep)));
+}
+
 static const PB(GenericFtraceEvent) * find_generic(const struct run *r, const char *name)
 {
 	for (size_t i = 0; i < r->trace->n_packet; i++) {
@@ -731,6 +752,7 @@ int main(void)
 		cmocka_unit_test(choices_are_for_perfetto_alone),
 		cmocka_unit_test(compact_sched_can_be_left),
 		cmocka_unit_test(addresses_are_symbols),
+		cmocka_unit_test(deep_addresses_are_hidden),
 		cmocka_unit_test(the_old_form_names_its_fields),
 		cmocka_unit_test(a_clock_of_the_kernel_alone_is_tied_by_the_mark),
 		cmocka_unit_test(without_a_mark_the_counts_tie_it),

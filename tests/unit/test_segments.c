@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "export/segment.h"
+#include "import/import.h"
 #include "make_stream.h"
 #include "proto/perfetto/trace.pb-c.h"
 #include "util/io.h"
@@ -43,7 +44,7 @@ static void put_event(struct maker *m, unsigned cpu, unsigned n, int32_t *runnin
 	*running = next;
 }
 
-static void make(struct maker *m)
+static void make_events(struct maker *m)
 {
 	static const struct maker_task task = { 50, 50, "first", 1, false };
 	int32_t running[CPUS] = { 0 };
@@ -65,6 +66,25 @@ static void make(struct maker *m)
 		page_end(m, cpu == 1 ? 7 : 0);
 		maker_flush(m, cpu, BUFFER_MAIN, 0);
 	}
+}
+
+static void make(struct maker *m)
+{
+	make_events(m);
+	maker_end(m);
+}
+
+/* With the kernel's counts. */
+static void make_counted(struct maker *m)
+{
+	struct maker_stats stats[CPUS];
+
+	make_events(m);
+	for (uint32_t i = 0; i < CPUS; i++)
+		stats[i] = (struct maker_stats){ .cpu = i,
+						 .overrun = i == 1 ? 7 * EVENTS / 20 / CPUS : 0,
+						 .read = EVENTS / CPUS };
+	maker_stats(m, 2, stats, CPUS);
 	maker_end(m);
 }
 
@@ -355,6 +375,49 @@ static void a_json_is_cut_before_it_is_full(void **state _unused_)
 	assert_int_equal(numbers, EVENTS / 4);
 }
 
+/* A file's text; events: in it. */
+static unsigned turn_back(const struct buf *file, struct buf *text)
+{
+	const struct export_options o = { .format = "txt", .threads = 1 };
+	_cleanup_close_ int in = memfd_create("trace", MFD_CLOEXEC);
+	_cleanup_close_ int stream = memfd_create("stream", MFD_CLOEXEC);
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_close_ int out = memfd_create("text", MFD_CLOEXEC);
+
+	assert_int_equal(write_full(in, file->data, file->len), 0);
+	assert_int_equal(import_stream(in, stream, &(struct import_options){ 0 }, NULL), 0);
+	assert_int_equal(export_stream(stream, out, &o, &result, NULL), 0);
+	/* The kernel's counts are of all files: nothing is held against one. */
+	assert_int_equal(result.warning_count, 0);
+	assert_non_null(buf_reserve(text, (size_t)result.bytes));
+	assert_int_equal(pread_full(out, text->data, (size_t)result.bytes, 0), result.bytes);
+	text->len = (size_t)result.bytes;
+	assert_non_null(buf_string(text));
+	return (unsigned)result.events;
+}
+
+static void each_perfetto_trace_is_turned_back(void **state _unused_)
+{
+	const struct export_options o = { .format = "pftrace", .rotate.bytes = 20000 };
+	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
+	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_(maker_deinit) struct maker m;
+	unsigned numbers = 0, events = 0;
+
+	make_counted(&m);
+	s = export(m.fd, &o);
+	assert_int_equal(s->code, 0);
+	assert_true(s->count > 2);
+	for (size_t i = 0; i < s->count; i++) {
+		_cleanup_buf_ struct buf text = BUF_INIT;
+
+		events += turn_back(&s->files[i], &text);
+		numbers += find_numbers(text.data, seen);
+	}
+	assert_int_equal(events, EVENTS);
+	assert_int_equal(numbers, EVENTS / 4);
+}
+
 static void each_text_has_its_head(void **state _unused_)
 {
 	const struct export_options o = { .format = "txt", .rotate.bytes = 20000 };
@@ -602,6 +665,7 @@ int main(void)
 		cmocka_unit_test(perfetto_files_open_alone),
 		cmocka_unit_test(each_json_is_an_object),
 		cmocka_unit_test(a_json_is_cut_before_it_is_full),
+		cmocka_unit_test(each_perfetto_trace_is_turned_back),
 		cmocka_unit_test(each_text_has_its_head),
 		cmocka_unit_test(each_gzip_is_whole),
 		cmocka_unit_test(what_can_not_be_cut_is_refused),

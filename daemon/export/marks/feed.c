@@ -65,6 +65,9 @@ struct mark_feed *mark_feed_free(struct mark_feed *m)
 	return NULL;
 }
 
+/* Of what was made of the trace itself. */
+static const char own_clock[] = "TRACE";
+
 static const char *clock_name(clockid_t clock)
 {
 	switch (clock) {
@@ -143,6 +146,11 @@ static int tie(struct mark_feed *m, struct source *s, const struct export_merge 
 
 	if (r < 0)
 		return r;
+	if (merge->clock == MERGE_CLOCK_TRACE) {
+		s->origin.clock = own_clock;
+		s->map.identity = true;
+		return 0;
+	}
 	if (merge->clock >= 0)
 		return tie_by_clock(m, s, merge->clock, index);
 	r = tie_by_syncs(m, s);
@@ -642,8 +650,9 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 	for (size_t i = 0; r == 0 && first_ts && i < m->file_count; i++) {
 		const struct source *s = &m->sources[i];
 
-		if (!s->file.last_ts || (to_trace(s, s->file.last_ts) >= first_ts &&
-					 to_trace(s, s->file.first_ts) <= last_ts))
+		if (!s->file.last_ts || s->origin.clock == own_clock ||
+		    (to_trace(s, s->file.last_ts) >= first_ts &&
+		     to_trace(s, s->file.first_ts) <= last_ts))
 			continue;
 		r = stream_index_warn(
 			index,

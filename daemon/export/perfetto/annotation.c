@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/perfetto/annotation.h"
 
-/* Fields of DebugAnnotation. */
-enum {
-	NAME_IID = 1,
-	BOOL = 2,
-	UINT = 3,
-	INT = 4,
-	DOUBLE = 5,
-	STRING = 6,
-	POINTER = 7,
-	NAME = 10,
-	DICT_ENTRIES = 11,
-	ARRAY_VALUES = 12,
-};
+#include "export/perfetto/numbers.h"
 
 static void put_name(struct buf *out, struct text name, struct pf_interner *names,
 		     struct buf *fresh)
@@ -21,9 +9,9 @@ static void put_name(struct buf *out, struct text name, struct pf_interner *name
 	uint64_t iid = pf_intern(names, name, fresh);
 
 	if (iid)
-		pf_uint(out, NAME_IID, iid);
+		pf_uint(out, ANNOTATION_NAME_IID, iid);
 	else
-		pf_text(out, NAME, name.len ? name : TEXT("?"));
+		pf_text(out, ANNOTATION_NAME, name.len ? name : TEXT("?"));
 }
 
 static void put_value(struct buf *out, const struct value *v)
@@ -31,25 +19,25 @@ static void put_value(struct buf *out, const struct value *v)
 	switch (v->type) {
 	case VALUE_FALSE:
 	case VALUE_TRUE:
-		pf_uint(out, BOOL, v->type == VALUE_TRUE);
+		pf_uint(out, ANNOTATION_BOOL, v->type == VALUE_TRUE);
 		break;
 	case VALUE_INT:
-		pf_uint(out, INT, (uint64_t)v->i);
+		pf_uint(out, ANNOTATION_INT, (uint64_t)v->i);
 		break;
 	case VALUE_UINT:
-		pf_uint(out, UINT, v->u);
+		pf_uint(out, ANNOTATION_UINT, v->u);
 		break;
 	case VALUE_POINTER:
-		pf_uint(out, POINTER, v->u);
+		pf_uint(out, ANNOTATION_POINTER, v->u);
 		break;
 	case VALUE_DOUBLE:
-		pf_double(out, DOUBLE, v->d);
+		pf_double(out, ANNOTATION_DOUBLE, v->d);
 		break;
 	case VALUE_STRING:
-		pf_text(out, STRING, v->text);
+		pf_text(out, ANNOTATION_STRING, v->text);
 		break;
 	default:
-		pf_text(out, STRING, TEXT("null"));
+		pf_text(out, ANNOTATION_STRING, TEXT("null"));
 	}
 }
 
@@ -77,8 +65,8 @@ void pf_annotations(struct buf *out, uint32_t field, struct text members, struct
 			put_name(out, v.key, names, fresh);
 		if (v.type == VALUE_LIST || v.type == VALUE_DICT) {
 			open[depth].content = content;
-			open[depth++].of_members =
-				v.type == VALUE_DICT ? DICT_ENTRIES : ARRAY_VALUES;
+			open[depth++].of_members = v.type == VALUE_DICT ? ANNOTATION_DICT_ENTRIES
+									: ANNOTATION_ARRAY_VALUES;
 			continue;
 		}
 		put_value(out, &v);
@@ -95,6 +83,6 @@ void pf_annotation_text(struct buf *out, uint32_t field, struct text name, struc
 	size_t content = pf_open(out, field);
 
 	put_name(out, name, names, fresh);
-	pf_text(out, STRING, value);
+	pf_text(out, ANNOTATION_STRING, value);
 	pf_close(out, content);
 }

@@ -9,33 +9,7 @@
 #include "export/perfetto/wire.h"
 #include "util/io.h"
 
-/* FtraceEventBundle's field numbers. */
-enum {
-	BUNDLE_CPU = 1,
-	BUNDLE_LOST_EVENTS = 3,
-	BUNDLE_COMPACT_SCHED = 4,
-	BUNDLE_CLOCK = 5,
-	BUNDLE_SINCE = 10, /* previous_bundle_end_timestamp */
-	BUNDLE_GENERIC_DESCRIPTORS = 11,
-};
-
 enum { DESCRIPTOR_FIELD = 1, DESCRIPTOR_MESSAGE = 2, DESCRIPTOR_GROUP = 3 };
-
-/* CompactSched's field numbers. */
-enum {
-	SWITCH_TIMESTAMP = 1,
-	SWITCH_PREV_STATE = 2,
-	SWITCH_NEXT_PID = 3,
-	SWITCH_NEXT_PRIO = 4,
-	INTERN_TABLE = 5,
-	SWITCH_NEXT_COMM = 6,
-	WAKING_TIMESTAMP = 7,
-	WAKING_PID = 8,
-	WAKING_TARGET_CPU = 9,
-	WAKING_PRIO = 10,
-	WAKING_COMM = 11,
-	WAKING_FLAGS = 12,
-};
 
 static const struct field *find_field(const struct event *e, const char *name, uint32_t size)
 {
@@ -101,6 +75,8 @@ void pf_bundle_deinit(struct pf_bundle *b)
 	buf_deinit(&b->events);
 	for (size_t i = 0; i < ARRAY_SIZE(b->compact); i++)
 		buf_deinit(&b->compact[i]);
+	buf_deinit(&b->rest);
+	buf_deinit(&b->flag_changes);
 	free(b->comms);
 	free(b->generics);
 }
@@ -182,7 +158,7 @@ static inline void compact_added(struct pf_bundle *b)
 
 /* 1: written compactly; 0: has to be written plain; -ENOMEM. */
 static inline int add_switch(struct pf_bundle *b, const struct pf_sched_layout *l,
-			     const struct trace_event *ev)
+			     const struct trace_event *ev, bool alone)
 {
 	const uint8_t *d = ev->rec.data;
 	struct pf_running *run = &b->running;
@@ -200,7 +176,7 @@ static inline int add_switch(struct pf_bundle *b, const struct pf_sched_layout *
 	run->pid = load_s32(l, d + l->sw.next_pid);
 	run->prio = load_s32(l, d + l->sw.next_prio);
 	memcpy(run->comm, d + l->sw.next_comm, PF_COMM_SIZE);
-	if (!inferable)
+	if (!inferable || !alone)
 		return 0;
 	comm = intern_comm(b, run->comm);
 	if (comm < 0)
@@ -219,12 +195,12 @@ static inline int add_switch(struct pf_bundle *b, const struct pf_sched_layout *
 }
 
 static inline int add_waking(struct pf_bundle *b, const struct pf_sched_layout *l,
-			     const struct trace_event *ev)
+			     const struct trace_event *ev, bool alone)
 {
 	const uint8_t *d = ev->rec.data;
 	int comm;
 
-	if (ev->rec.len < l->wk.size || !b->running.known || ev->pid != b->running.pid)
+	if (ev->rec.len < l->wk.size || !b->running.known || ev->pid != b->running.pid || !alone)
 		return 0;
 	comm = intern_comm(b, d + l->wk.comm);
 	if (comm < 0)
@@ -260,35 +236,78 @@ static int need_descriptor(struct pf_bundle *b, const struct pf_event *e)
 	return 0;
 }
 
-static _noinline_ int add_plain(struct pf_bundle *b, struct pf_schema *s,
+static _noinline_ int add_plain(struct pf_bundle *b, struct pf_schema *s, const struct pf_event *e,
 				const struct trace_event *ev)
 {
-	const struct pf_event *e = pf_schema_find(s, ev);
-
-	if (!e)
-		return -EBADMSG;
+	if (unlikely(e->free_text))
+		e = pf_schema_choose(s, e, ev);
 	if (e->generic && need_descriptor(b, e) < 0)
 		return -ENOMEM;
 	return pf_event_write(s, e, ev, &b->events);
 }
 
+static _noinline_ int change_flags(struct pf_bundle *b, uint16_t *last, uint16_t now)
+{
+	uint8_t *start = (uint8_t *)buf_reserve(&b->flag_changes, (size_t)2 * WIRE_VARINT_MAX);
+
+	if (!start)
+		return -ENOMEM;
+	b->flag_changes.len +=
+		(size_t)(wire_varint(wire_varint(start, b->flags.expected), now) - start);
+	b->flags.expected = 0;
+	*last = now;
+	return 0;
+}
+
+static _noinline_ int add_aside(struct pf_bundle *b, struct pf_schema *s, struct pf_event *e,
+				const struct trace_event *ev)
+{
+	int r = pf_tell_format(s, e);
+
+	return r < 0 ? r : pf_rest_write(s, e, ev, &b->rest);
+}
+
+/* What leads back to the record. */
+static inline int add_rest(struct pf_bundle *b, struct pf_schema *s, struct pf_event *e,
+			   const struct trace_event *ev)
+{
+	uint16_t now = (uint16_t)(ev->flags | ev->preempt_count << 8),
+		 *last = pf_flags_last(&b->flags, ev->id);
+	int r = 0;
+
+	if (likely(*last == now))
+		b->flags.expected++;
+	else
+		r = change_flags(b, last, now);
+	return unlikely(e->aside) && r == 0 ? add_aside(b, s, e, ev) : r;
+}
+
 _hot_ int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct pf_sched_layout *l,
 			const struct trace_event *ev)
 {
-	int r = 0;
+	struct pf_event *e = s->events[ev->id];
+	bool alone = ev->rec.ts != b->end_ts;
+	int r;
 
+	if (unlikely(!e))
+		return -EBADMSG;
 	if (!b->start_ts)
 		b->start_ts = ev->rec.ts;
 	b->end_ts = ev->rec.ts;
+	r = add_rest(b, s, e, ev);
+	if (unlikely(r < 0))
+		return r;
 	if (ev->id == l->switch_id)
-		r = add_switch(b, l, ev);
+		r = add_switch(b, l, ev, alone);
 	else if (ev->id == l->waking_id)
-		r = add_waking(b, l, ev);
-	return r ? MIN(r, 0) : add_plain(b, s, ev);
+		r = add_waking(b, l, ev, alone);
+	return r ? MIN(r, 0) : add_plain(b, s, e, ev);
 }
 
-void pf_bundle_lost(struct pf_bundle *b)
+void pf_bundle_lost(struct pf_bundle *b, uint64_t count)
 {
+	/* Not known is the largest. */
+	b->lost_count = b->lost_count + count < count ? UINT64_MAX : b->lost_count + count;
 	b->lost = true;
 	b->running.known = false;
 }
@@ -333,26 +352,48 @@ static void put_descriptors(struct pf_bundle *b, struct buf *out)
 	b->generic_count = 0;
 }
 
-static void put_content(struct pf_bundle *b, unsigned clock, struct buf *out)
+static void take(struct buf *from, struct buf *out)
+{
+	buf_append(out, from->data, from->len);
+	out->failed |= from->failed;
+	buf_clear(from);
+}
+
+static void put_origin(struct pf_bundle *b, struct pf_schema *s, struct buf *out)
+{
+	take(&s->new_formats, out);
+	take(&s->new_places, out);
+	if (b->rest.len)
+		pf_message(out, BUNDLE_REST, &b->rest);
+	if (b->flag_changes.len)
+		pf_message(out, BUNDLE_FLAGS, &b->flag_changes);
+	buf_clear(&b->rest);
+	buf_clear(&b->flag_changes);
+	b->flags = (struct pf_flags){ 0 };
+}
+
+static void put_content(struct pf_bundle *b, unsigned clock, struct pf_schema *s, struct buf *out)
 {
 	pf_uint(out, BUNDLE_CPU, b->cpu);
 	if (b->lost)
 		pf_uint(out, BUNDLE_LOST_EVENTS, 1);
+	if (b->lost && b->lost_count != UINT64_MAX)
+		pf_uint(out, BUNDLE_LOST_COUNT, b->lost_count);
 	if (clock)
 		pf_uint(out, BUNDLE_CLOCK, clock);
 	/* From when on the data of this CPU is whole; zero: from the recording's start. */
 	if (b->first)
 		pf_uint(out, BUNDLE_SINCE, MIN(b->since_ts, b->start_ts));
 	put_descriptors(b, out);
-	buf_append(out, b->events.data, b->events.len);
-	if (b->events.failed)
-		out->failed = true;
+	take(&b->events, out);
 	if (b->compact_count)
 		put_compact(b, out);
+	put_origin(b, s, out);
 }
 
-int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *symbols, struct buf *out)
+int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct pf_schema *s, struct buf *out)
 {
+	struct buf *symbols = &s->new_symbols;
 	size_t start = out->len, packet, bundle;
 	int r;
 
@@ -362,7 +403,7 @@ int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *symbols, s
 	if (symbols->len)
 		pf_message(out, PACKET_INTERNED_DATA, symbols);
 	bundle = pf_open_wide(out, PACKET_FTRACE_EVENTS);
-	put_content(b, clock, out);
+	put_content(b, clock, s, out);
 	pf_close_wide(out, bundle);
 	pf_close_wide(out, packet);
 	r = buf_error(out);
@@ -370,9 +411,9 @@ int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *symbols, s
 		out->len = start;
 	buf_clear(symbols);
 	b->lost = b->first = false;
+	b->lost_count = 0;
 	b->start_ts = b->switch_ts = b->waking_ts = 0;
 	b->comm_count = 0;
 	memset(b->comm_index, 0, sizeof(b->comm_index));
-	buf_clear(&b->events);
 	return r;
 }

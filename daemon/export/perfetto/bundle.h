@@ -7,11 +7,40 @@
  * it on that CPU, and the waker of a sched_waking from the task that runs.
  * So the compact form is used only where that inference is true; the first
  * switch of a CPU, the first after a loss, and every one whose past does not
- * match are written plain.
+ * match are written plain. So is one at the same time as the event before it:
+ * of equal times, the compact one comes first.
  */
 #pragma once
 
-#include "export/perfetto/schema.h"
+#include "export/perfetto/rest.h"
+
+/* FtraceEventBundle's field numbers. */
+enum {
+	BUNDLE_CPU = 1,
+	BUNDLE_EVENT = 2,
+	BUNDLE_LOST_EVENTS = 3,
+	BUNDLE_COMPACT_SCHED = 4,
+	BUNDLE_CLOCK = 5,
+	BUNDLE_SINCE = 10, /* previous_bundle_end_timestamp */
+	BUNDLE_GENERIC_DESCRIPTORS = 11,
+};
+
+/* CompactSched's field numbers. */
+enum {
+	SWITCH_TIMESTAMP = 1,
+	SWITCH_PREV_STATE = 2,
+	SWITCH_NEXT_PID = 3,
+	SWITCH_NEXT_PRIO = 4,
+	INTERN_TABLE = 5,
+	SWITCH_NEXT_COMM = 6,
+	WAKING_TIMESTAMP = 7,
+	WAKING_PID = 8,
+	WAKING_TARGET_CPU = 9,
+	WAKING_PRIO = 10,
+	WAKING_COMM = 11,
+	WAKING_FLAGS = 12,
+	PF_COMPACT_FIELDS
+};
 
 #define PF_COMM_SIZE 16	   /* TASK_COMM_LEN */
 #define PF_COMM_SLOTS 1024 /* names a bundle can intern; a power of two */
@@ -50,7 +79,7 @@ struct pf_bundle {
 	uint64_t end_ts;
 	struct buf events; /* FtraceEvents as field 2, plain */
 	/* Packed varints of CompactSched, by its field number. */
-	struct buf compact[13];
+	struct buf compact[PF_COMPACT_FIELDS];
 	uint32_t compact_count, compact_room; /* events that are in there, that may be added */
 	uint64_t switch_ts, waking_ts;	      /* the last of each: timestamps are deltas */
 	uint32_t comm_count;
@@ -60,6 +89,9 @@ struct pf_bundle {
 	const struct pf_event **generics; /* owned array */
 	size_t generic_count, generic_cap;
 	struct pf_running running;
+	struct pf_flags flags;
+	struct buf rest, flag_changes; /* of all events in here */
+	uint64_t lost_count;	       /* before this bundle; UINT64_MAX: not known */
 };
 
 int pf_bundle_init(struct pf_bundle *b, uint32_t cpu);
@@ -68,8 +100,9 @@ void pf_bundle_deinit(struct pf_bundle *b);
 /* Returns 0, -EBADMSG (a damaged record, written as far as it goes), -ENOMEM. */
 int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct pf_sched_layout *layout,
 		  const struct trace_event *ev);
-/* Events of this CPU are missing between the last added and the next. */
-void pf_bundle_lost(struct pf_bundle *b);
+/* Events of this CPU are missing between the last added and the next. count UINT64_MAX: not known.
+ */
+void pf_bundle_lost(struct pf_bundle *b, uint64_t count);
 
 /* What comes is of another file; to be called when it is empty. */
 void pf_bundle_restart(struct pf_bundle *b);
@@ -91,7 +124,7 @@ static inline bool pf_bundle_is_ripe(const struct pf_bundle *b, uint64_t now_ts)
 }
 
 /*
- * Appends the bundle's packet, with the symbols that were interned since the last one, and empties
+ * Appends the bundle's packet, with what the schema has to tell since the last one, and empties
  * both. clock 0: boot. Returns 0, or -ENOMEM: nothing was appended.
  */
-int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct buf *symbols, struct buf *out);
+int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct pf_schema *s, struct buf *out);

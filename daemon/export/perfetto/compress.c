@@ -6,14 +6,12 @@
 #include <zstd.h>
 #endif
 
+#include "export/perfetto/packet.h"
 #include "export/perfetto/wire.h"
 
 /* The fast half of the scale: a recording waits for its file. */
 #define DEFLATE_LEVEL 3
 #define ZSTD_LEVEL 3
-
-/* TracePacket's field numbers. */
-enum { COMPRESSED_PACKETS = 50, ZSTD_COMPRESSED_PACKETS = 133 };
 
 struct pf_compressor {
 	enum perfetto_compression how;
@@ -29,7 +27,11 @@ struct pf_compressor {
 static int begin_zstd(struct pf_compressor *c)
 {
 	c->zstd = ZSTD_createCCtx();
-	return c->zstd ? 0 : -ENOMEM;
+	if (!c->zstd ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_checksumFlag, 1)))
+		return -ENOMEM;
+	return 0;
 }
 
 static void end_zstd(struct pf_compressor *c)
@@ -44,7 +46,7 @@ static int make_zstd(struct pf_compressor *c, const struct buf *packets)
 
 	if (!frame)
 		return -ENOMEM;
-	len = ZSTD_compressCCtx(c->zstd, frame, bound, packets->data, packets->len, ZSTD_LEVEL);
+	len = ZSTD_compress2(c->zstd, frame, bound, packets->data, packets->len);
 	if (ZSTD_isError(len))
 		return -ENOMEM;
 	c->frame.len = len;
@@ -120,7 +122,7 @@ static int make_deflate(struct pf_compressor *c, const struct buf *packets)
 
 int pf_compress(struct pf_compressor *c, struct buf *packets, struct buf *out)
 {
-	uint32_t field = c->how == PERFETTO_DEFLATE ? COMPRESSED_PACKETS : ZSTD_COMPRESSED_PACKETS;
+	uint32_t field = c->how == PERFETTO_DEFLATE ? PACKET_COMPRESSED : PACKET_ZSTD;
 	uint8_t *start, *p;
 	int r;
 

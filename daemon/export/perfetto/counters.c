@@ -3,9 +3,8 @@
 
 #include <math.h>
 
+#include "export/perfetto/numbers.h"
 #include "export/perfetto/track_event.h"
-
-enum { UNIT_TIME_NS = 1, UNIT_SIZE_BYTES = 3 }; /* CounterDescriptor.Unit */
 
 /* "heap [bytes]" is counted in bytes, and called "heap". */
 static void split_unit(struct text *name, struct pf_track_form *form)

@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <xxhash.h>
 
+#include "export/perfetto/numbers.h"
+
 #define FRAMES_MAX (1U << 20)
 #define FRAMES_BYTES_MAX (64U << 20)
 /* Of a name or a category, and of all those of one stack or one name more. */
 #define NAME_BYTES_MAX UINT32_C(1024)
 #define STACK_BYTES_MAX (64U << 10)
-
-/* TrackEvent.callstack, InlineCallstack.frames, Frame.function_name, Frame.source_file */
-enum { CALLSTACK = 55, FRAMES = 1, FUNCTION = 1, FILE_NAME = 2 };
 
 struct pf_frame {
 	uint64_t key, parent; /* key 0: free; parent 0: none */
@@ -140,11 +139,11 @@ void pf_frames_put_stack(const struct pf_frames *f, const struct mark *m, enum m
 	content = pf_open(event, CALLSTACK);
 	while (stack.depth-- > 0) {
 		const struct pf_stack_frame *frame = &stack.frames[stack.depth];
-		size_t at = pf_open(event, FRAMES);
+		size_t at = pf_open(event, CALLSTACK_INLINE);
 
-		pf_text(event, FUNCTION, frame->name);
+		pf_text(event, INLINE_FUNCTION, frame->name);
 		if (frame->module.len)
-			pf_text(event, FILE_NAME, frame->module);
+			pf_text(event, INLINE_FILE, frame->module);
 		pf_close(event, at);
 	}
 	pf_close(event, content);

@@ -5,10 +5,8 @@
 
 #include "export/perfetto/annotation.h"
 #include "export/perfetto/counters.h"
+#include "export/perfetto/numbers.h"
 #include "export/perfetto/track_event.h"
-
-/* InternedData */
-enum { INTERNED_CATEGORIES = 1, INTERNED_NAMES = 2, INTERNED_KEYS = 3 };
 
 enum { LEXICOGRAPHIC = 1 }; /* TrackDescriptor.ChildTracksOrdering */
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What schema.c compiles and write.c runs; nobody else includes this. */
+/*
+ * What schema.c compiles and write.c runs, and rest.c beside them; import/perfetto runs the same
+ * backwards.
+ */
 #pragma once
 
 #include "export/perfetto/schema.h"
@@ -19,6 +22,11 @@ enum pf_kind {
 	PF_STACK,    /* addresses, innermost first: "a <- b <- c" */
 	PF_PRINTED,  /* the event as the kernel prints it */
 	PF_HEX,	     /* anything else: its bytes in hexadecimal */
+	/* In pf_event.rest alone. */
+	PF_PLACE,  /* an address, by the number of what is there */
+	PF_PLACES, /* several */
+	PF_RAW,	   /* bytes as they are */
+	PF_BLOCK,  /* the same, or nothing where the message's string is all of it */
 };
 
 /* How the usual fields are written, without asking what they are. */
@@ -45,7 +53,7 @@ enum pf_place {
 
 struct pf_op {
 	uint8_t kind, dynamic, quick; /* enum pf_kind, enum pf_place, enum pf_quick */
-	char symbol;		      /* PF_SYMBOL: as event_symbol_kind */
+	char symbol;		      /* PF_SYMBOL: as event_symbol_kind; PF_PLACE: rest.c's own */
 	bool is_signed;
 	bool narrow;		 /* the message has 32 unsigned bits for it */
 	uint8_t tag[4], tag_len; /* fields of messages have numbers far below 2^25 */
@@ -79,17 +87,16 @@ struct pf_schema {
 	struct buf made; /* the text of PF_STACK or PF_PRINTED in the event at hand */
 	struct pf_function *functions;
 	size_t function_count, function_slots;
-	struct buf new_symbols;
+	struct pf_known_place *places; /* owned */
+	size_t place_count, place_slots;
+	uint64_t mark_ip; /* that marks have; 0: not known yet */
+	/* For the next bundle: an InternedData's content, and fields of the bundle. */
+	struct buf new_symbols, new_formats, new_places;
 };
 
+/* What a field is, whatever it is written as. */
+struct pf_op pf_op_for(const struct event *desc, const struct field *f);
+
+/* Of an event that has free_text: which of both ev is. */
 const struct pf_event *pf_schema_choose(const struct pf_schema *s, const struct pf_event *e,
 					const struct trace_event *ev);
-
-/* NULL: the event has no format. */
-static inline const struct pf_event *pf_schema_find(const struct pf_schema *s,
-						    const struct trace_event *ev)
-{
-	const struct pf_event *e = s->events[ev->id];
-
-	return likely(!e || !e->free_text) ? e : pf_schema_choose(s, e, ev);
-}

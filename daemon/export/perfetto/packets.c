@@ -139,7 +139,7 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
 /* A track's uuid has to be the same in all its packets and no other track's. */
 static uint64_t loss_track_uuid(uint32_t cpu)
 {
-	return UINT64_C(0x6c6f737400000000) + cpu; /* "lost" */
+	return PF_LOSS_TRACKS + cpu;
 }
 
 int pf_put_loss_track(uint32_t cpu, struct buf *out)

@@ -46,6 +46,8 @@ int pf_put_clock_tie(uint64_t trace_ts, uint64_t boot_ns, struct buf *out);
 int pf_put_tail(const struct trace_info *info, const struct export_result *result, bool last,
 		uint64_t bytes, struct buf *out);
 
+/* Of the tracks' uuids, to which the CPU is added: "lost". */
+#define PF_LOSS_TRACKS UINT64_C(0x6c6f737400000000)
 /* The track on which a CPU's gaps are shown, and one gap. count UINT64_MAX: not known. */
 int pf_put_loss_track(uint32_t cpu, struct buf *out);
 int pf_put_loss(uint32_t cpu, uint64_t before_ts, uint64_t after_ts, uint64_t count,

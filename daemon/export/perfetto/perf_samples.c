@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/perfetto/perf_samples.h"
 
+#include "export/perfetto/numbers.h"
 #include "export/perfetto/packet.h"
-
-/* InternedData */
-enum { FUNCTION_NAMES = 5, FRAMES = 6, CALLSTACKS = 7, MAPPING_PATHS = 17, MAPPINGS = 19 };
-/* Frame, Mapping, Callstack, PerfSample */
-enum { FRAME_FUNCTION = 2, FRAME_MAPPING = 3, FRAME_REL_PC = 4 };
-enum { MAPPING_PATH = 7 };
-enum { CALLSTACK_FRAMES = 2 };
-enum { SAMPLE_CPU = 1, SAMPLE_PID = 2, SAMPLE_TID = 3, SAMPLE_CALLSTACK = 4 };
-/* TracePacketDefaults.perf_sample_defaults, PerfSampleDefaults.timebase, Timebase */
-enum { DEFAULTS_PERF = 12, PERF_TIMEBASE = 1, TIMEBASE_FREQUENCY = 2, TIMEBASE_NAME = 10 };
 
 void pf_perf_init(struct pf_perf *p)
 {
-	*p = (struct pf_perf){ .functions.field = FUNCTION_NAMES, .paths.field = MAPPING_PATHS };
+	*p = (struct pf_perf){ .functions.field = INTERNED_FUNCTION_NAMES,
+			       .paths.field = INTERNED_MAPPING_PATHS };
 }
 
 void pf_perf_deinit(struct pf_perf *p)
@@ -74,7 +66,7 @@ static uint64_t intern_module(struct pf_perf *p, struct text path, struct buf *f
 
 	if (!iid || fresh->len == before)
 		return iid;
-	mapping = pf_open(fresh, MAPPINGS);
+	mapping = pf_open(fresh, INTERNED_MAPPINGS);
 	pf_uint(fresh, 1, iid);
 	pf_uint(fresh, MAPPING_PATH, iid);
 	pf_close(fresh, mapping);
@@ -98,7 +90,7 @@ static uint64_t intern_frame(struct pf_perf *p, const struct pf_stack_frame *f, 
 		return iid;
 	function = pf_intern(&p->functions, f->name, fresh);
 	module = intern_module(p, f->module.len ? f->module : TEXT("[unknown]"), fresh);
-	frame = pf_open(fresh, FRAMES);
+	frame = pf_open(fresh, INTERNED_FRAMES);
 	pf_uint(fresh, 1, iid);
 	if (function)
 		pf_uint(fresh, FRAME_FUNCTION, function);
@@ -130,7 +122,7 @@ static uint64_t intern_stack(struct pf_perf *p, struct pf_frames *frames, const 
 	}
 	if (buf_error(&numbers) < 0)
 		fresh->failed = true;
-	pf_message(fresh, CALLSTACKS, &numbers);
+	pf_message(fresh, INTERNED_CALLSTACKS, &numbers);
 	return *stack.number = ++p->stacks;
 }
 
@@ -139,6 +131,7 @@ int pf_perf_put(struct pf_perf *p, struct pf_frames *frames, const struct mark *
 {
 	_cleanup_buf_ struct buf fresh = BUF_INIT;
 	size_t packet, content;
+	struct value weight;
 	uint64_t stack;
 	uint32_t cpu = 0;
 
@@ -159,6 +152,9 @@ int pf_perf_put(struct pf_perf *p, struct pf_frames *frames, const struct mark *
 	pf_uint(out, SAMPLE_TID, (uint32_t)sample->tid);
 	if (stack)
 		pf_uint(out, SAMPLE_CALLSTACK, stack);
+	if (value_find(sample->part[PART_EXTRA], "weight", &weight) &&
+	    (weight.type == VALUE_INT || weight.type == VALUE_UINT) && weight.u > 1)
+		pf_uint(out, SAMPLE_WEIGHT, weight.u);
 	pf_close(out, content);
 	pf_uint(out, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
 	pf_close(out, packet);

@@ -6,6 +6,8 @@
 #include "export/perfetto/schema.h"
 
 #include "export/perfetto/op.h"
+#include "export/perfetto/places.h"
+#include "export/perfetto/rest.h"
 #include "export/perfetto/wire.h"
 #include "print/printer.h"
 #include "proto/perfetto/ftrace.pb-c.h"
@@ -44,13 +46,18 @@ static bool is_mask(const struct field *f)
 	return f->is_dynamic && (strstr(f->type, "cpumask_t") || strstr(f->type, "unsigned long"));
 }
 
+/* libtraceevent takes an array of u8, an address of a network perhaps, for a string, too. */
+static bool is_text(const struct field *f)
+{
+	return f->is_string && strstr(f->type, "char");
+}
+
 static bool is_scalar(const struct field *f)
 {
 	return !f->is_array && !f->is_dynamic && !f->is_string && is_number_size(f->size);
 }
 
-/* What a field is, whatever it is written as. */
-static struct pf_op op_for(const struct event *desc, const struct field *f)
+struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 {
 	char symbol = event_symbol_kind(desc, f);
 	struct pf_op op = {
@@ -66,7 +73,7 @@ static struct pf_op op_for(const struct event *desc, const struct field *f)
 				   : PF_FIXED,
 	};
 
-	if (f->is_string)
+	if (is_text(f))
 		op.kind = PF_STRING;
 	else if (symbol == SYMBOL_STACK && is_number_size(f->element_size))
 		op.kind = PF_STACK;
@@ -74,8 +81,8 @@ static struct pf_op op_for(const struct event *desc, const struct field *f)
 		op.kind = PF_MASK;
 	else if (symbol && is_scalar(f))
 		op.kind = PF_SYMBOL;
-	else if (f->is_pointer && is_scalar(f))
-		op.kind = PF_POINTER;
+	else if (f->is_pointer && is_scalar(f) && strcmp(desc->system, "syscalls") != 0)
+		op.kind = PF_POINTER; /* a system call's are the program's own */
 	else if (is_scalar(f))
 		op.kind = f->is_signed ? PF_INT : PF_UINT;
 	else if (f->element_size == 2 || f->element_size == 4 || f->element_size == 8)
@@ -236,7 +243,7 @@ static int compile_typed(struct pf_event *e, const ProtobufCFieldDescriptor *mes
 		const struct field *f = &e->desc->fields[i];
 		const ProtobufCFieldDescriptor *to =
 			protobuf_c_message_descriptor_get_field_by_name(m, f->name);
-		struct pf_op op = op_for(e->desc, f);
+		struct pf_op op = pf_op_for(e->desc, f);
 
 		if (to && fit_type(&op, e->desc, f, to))
 			e->ops[e->op_count++] = op;
@@ -280,6 +287,7 @@ static struct pf_event *event_free(struct pf_event *e)
 		free(e->ops);
 		free(e->descriptor);
 		free(e->lead);
+		free(e->rest);
 		free(e);
 	}
 	return NULL;
@@ -345,7 +353,7 @@ static enum named draft_named(struct draft *d)
 		return NAMED_BY_TEXT;
 	}
 	for (size_t i = 0; !strcmp(desc->name, "function") && i < desc->field_count; i++) {
-		struct pf_op op = op_for(desc, &desc->fields[i]);
+		struct pf_op op = pf_op_for(desc, &desc->fields[i]);
 
 		if (strcmp(desc->fields[i].name, "ip") != 0 || op.kind != PF_SYMBOL)
 			continue;
@@ -381,7 +389,7 @@ static int compile_generic(struct pf_event *e, uint32_t number, bool raw_address
 	named = draft_named(&d);
 	for (size_t i = 0; i < e->desc->field_count && d.fields < PF_GENERIC_FIELDS_MAX; i++) {
 		const struct field *f = &e->desc->fields[i];
-		struct pf_op op = op_for(e->desc, f);
+		struct pf_op op = pf_op_for(e->desc, f);
 		bool ip = !strcmp(f->name, "ip");
 
 		if (named == NAMED_BY_TEXT && !ip)
@@ -452,7 +460,7 @@ static int compile_legacy(struct pf_event *e)
 		struct pf_op *op = &e->ops[e->op_count++];
 		unsigned type;
 
-		*op = op_for(e->desc, &e->desc->fields[i]);
+		*op = pf_op_for(e->desc, &e->desc->fields[i]);
 		type = described_type(op->kind);
 		op->field = type == TYPE_STRING ? 3 : type == TYPE_INT64 ? 4 : 5;
 		leads[i] = d.lead.len;
@@ -469,7 +477,8 @@ static int compile_legacy(struct pf_event *e)
 
 static int compile(struct pf_schema *s, const struct event *desc, uint32_t *generics)
 {
-	const ProtobufCFieldDescriptor *message = message_for(desc);
+	const ProtobufCFieldDescriptor *message =
+		s->env.generic && s->env.generic[desc->id] ? NULL : message_for(desc);
 	struct pf_event *e = calloc(1, sizeof(*e));
 	int r;
 
@@ -487,6 +496,8 @@ static int compile(struct pf_schema *s, const struct event *desc, uint32_t *gene
 	} else {
 		r = compile_generic(e, PF_GENERIC_BASE + (*generics)++, s->env.raw_addresses);
 	}
+	if (r >= 0)
+		r = pf_rest_compile(e);
 	finish(e, s);
 	return r;
 }
@@ -524,22 +535,29 @@ struct pf_schema *pf_schema_free(struct pf_schema *s)
 		event_free(s->events[i]);
 	free(s->events);
 	free(s->functions);
+	free(s->places);
 	buf_deinit(&s->new_symbols);
+	buf_deinit(&s->new_formats);
+	buf_deinit(&s->new_places);
 	buf_deinit(&s->made);
 	printer_free(s->printer);
 	free(s);
 	return NULL;
 }
 
-struct buf *pf_schema_new_symbols(struct pf_schema *s)
-{
-	return &s->new_symbols;
-}
-
-void pf_schema_forget_symbols(struct pf_schema *s)
+void pf_schema_restart(struct pf_schema *s)
 {
 	if (s->function_slots)
 		memset(s->functions, 0, s->function_slots * sizeof(*s->functions));
-	s->function_count = 0;
+	if (s->place_slots)
+		memset(s->places, 0, s->place_slots * sizeof(*s->places));
+	s->function_count = s->place_count = 0;
+	for (size_t i = 0; i < s->events_end; i++)
+		if (s->events[i]) {
+			s->events[i]->told = false;
+			s->events[i]->aside = true;
+		}
 	buf_clear(&s->new_symbols);
+	buf_clear(&s->new_formats);
+	buf_clear(&s->new_places);
 }

@@ -30,6 +30,7 @@ struct pf_event {
 	uint8_t tag_len;     /* so long */
 	bool has_made;	     /* a field whose length is known only once it is made */
 	bool generic;	     /* its bundle has to bring its descriptor */
+	bool aside;	     /* it has a rest, or its format is still to be told */
 	size_t bound;	     /* bytes that the fixed part can take at most */
 	size_t bound_factor; /* and how often the record's length on top */
 	struct pf_op *ops;   /* owned */
@@ -42,6 +43,11 @@ struct pf_event {
 	struct pf_event *free_text;
 	uint8_t *lead; /* owned: wire bytes that each message begins with, then those of the ops */
 	size_t lead_len;
+	/* What the message does not hold: for rest.h. */
+	struct pf_op *rest; /* owned */
+	size_t rest_count;
+	size_t rest_bound, rest_factor; /* as bound */
+	bool told;			/* its format is in the file, or in new_formats */
 };
 
 struct pf_schema;
@@ -52,7 +58,10 @@ struct pf_schema_env {
 	bool big_endian;
 	bool raw_addresses;  /* kernel addresses as they are, not hashed */
 	bool legacy_generic; /* the form for readers before v53 */
-	bool no_quick;	     /* the quick ways are not taken: to compare them with the others */
+	/* NULL, or by event: it is generic whatever messages there are, as it was in another build.
+	 */
+	const bool *generic;
+	bool no_quick; /* the quick ways are not taken: to compare them with the others */
 };
 
 int pf_schema_new(struct pf_schema **ret, const struct pf_schema_env *env);
@@ -66,10 +75,5 @@ DEFINE_CLEANUP_FUNC(struct pf_schema *, pf_schema_free);
 int pf_event_write(struct pf_schema *s, const struct pf_event *e, const struct trace_event *ev,
 		   struct buf *out);
 
-/*
- * Kernel functions go by interned symbols: the names that events written since
- * the last call used for the first time, as an InternedData's content; emptied.
- */
-struct buf *pf_schema_new_symbols(struct pf_schema *s);
-/* Every function has to be interned anew. */
-void pf_schema_forget_symbols(struct pf_schema *s);
+/* What follows is of another file: symbols have to be interned, formats to be told anew. */
+void pf_schema_restart(struct pf_schema *s);

@@ -8,6 +8,7 @@
 #include "export/perfetto/bundle.h"
 #include "export/perfetto/compress.h"
 #include "export/perfetto/marks.h"
+#include "export/perfetto/origin.h"
 #include "export/perfetto/packets.h"
 #include "export/perfetto/schema.h"
 #include "export/perfetto/tasks.h"
@@ -35,6 +36,7 @@ struct sink_perfetto {
 	bool *loss_tracks;	   /* by CPU: its track was described */
 	struct pf_tasks tasks;
 	const struct perfetto_options *options;
+	bool raw_addresses;
 	uint32_t segment;  /* of the recording, from 0 */
 	uint64_t raw_from; /* where it begins, among the bytes of the output */
 	uint64_t last_ts;
@@ -188,6 +190,8 @@ static int begin_segment(struct sink_perfetto *p)
 	int r = pf_put_head(p->info, p->options, p->segment, clocks_until(p, p->last_ts),
 			    &p->clocks_from, p->to);
 
+	if (r >= 0)
+		r = pf_put_origin(p->info, p->options->legacy_generic, p->raw_addresses, p->to);
 	if (r >= 0 && p->tie_ts)
 		r = pf_put_clock_tie(p->tie_ts, p->tie_boot_ns, p->to);
 	if (r >= 0)
@@ -218,6 +222,7 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	p->info = info;
 	p->out = out;
 	p->options = &o->perfetto;
+	p->raw_addresses = o->raw_addresses;
 	p->segments = segment_wanted(&o->rotate);
 	p->tasks.table = info->tasks;
 	r = export_format_check_clock(&sink_perfetto_ops.format, info->header->trace_clock, err);
@@ -264,7 +269,7 @@ static int write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
 	if (p->segments)
 		p->waiting -= pf_bundle_bytes(b);
 	r = p->tied ? 0 : tie_without_mark(p, b->start_ts);
-	return r < 0 ? r : pf_bundle_finish(b, p->clock, pf_schema_new_symbols(p->schema), p->to);
+	return r < 0 ? r : pf_bundle_finish(b, p->clock, p->schema, p->to);
 }
 
 /* Made at a CPU's first event: the header's count of CPUs is only a word. */
@@ -359,7 +364,7 @@ static int perfetto_loss(struct sink *s, uint32_t cpu, uint64_t before_ts, uint6
 		return r;
 	/* The flag says that events are missing before the bundle: so this one ends here. */
 	r = write_bundle(p, b);
-	pf_bundle_lost(b);
+	pf_bundle_lost(b, count);
 	if (r >= 0 && !p->tied)
 		r = tie_without_mark(p, gap_end(p, before_ts, after_ts));
 	if (r >= 0 && !p->loss_tracks[cpu])
@@ -422,6 +427,8 @@ static int end_segment(struct sink_perfetto *p, const struct export_result *resu
 {
 	int r = write_all(p, last ? UINT64_MAX : p->last_ts);
 
+	if (r >= 0 && last)
+		r = pf_put_origin_end(p->info, result, !p->segment, p->to);
 	if (r >= 0)
 		r = pf_put_tail(p->info, result, last, bytes_before(p), p->to);
 	return r < 0 ? r : compress_all(p);
@@ -449,7 +456,7 @@ static int perfetto_cut(struct sink *s, const struct export_result *result, stru
 		if (p->bundles[cpu].comms)
 			pf_bundle_restart(&p->bundles[cpu]);
 	memset(p->loss_tracks, 0, CPUS_MAX * sizeof(*p->loss_tracks));
-	pf_schema_forget_symbols(p->schema);
+	pf_schema_restart(p->schema);
 	pf_marks_restart(&p->marks);
 	if (r >= 0)
 		r = begin_segment(p);

@@ -6,33 +6,8 @@
 #include <stdio.h>
 #include <xxhash.h>
 
+#include "export/perfetto/numbers.h"
 #include "export/perfetto/packet.h"
-
-/* Fields of TrackDescriptor and what is in it. */
-enum {
-	TRACK_UUID = 1,
-	TRACK_NAME = 2,
-	TRACK_PROCESS = 3,
-	TRACK_THREAD = 4,
-	TRACK_PARENT = 5,
-	TRACK_COUNTER = 8,
-	TRACK_CHILD_ORDERING = 11,
-	TRACK_RANK = 12,
-	TRACK_PROCESS_ORDERING = 19,
-	TRACK_THREAD_ORDERING = 20,
-
-	PROCESS_PID = 1,
-	PROCESS_NAME = 6,
-	PROCESS_LABELS = 8,
-
-	THREAD_PID = 1,
-	THREAD_TID = 2,
-	THREAD_NAME = 5,
-
-	COUNTER_TYPE = 1,
-	COUNTER_UNIT = 3,
-	COUNTER_UNIT_NAME = 6,
-};
 
 static void free_track(struct pf_track *track)
 {

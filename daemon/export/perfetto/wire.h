@@ -12,7 +12,7 @@
 #define WIRE_VARINT_MAX 10 /* bytes */
 #define WIRE_TAG_MAX 5	   /* bytes: field numbers have 29 bits */
 
-enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
+enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
 static inline uint8_t *wire_varint(uint8_t *p, uint64_t value)
 {
