@@ -295,6 +295,14 @@ static size_t count_lines(const char *text)
 	return n;
 }
 
+/* What follows the comment lines. */
+static const char *events(const char *text)
+{
+	while (*text == '#')
+		text = strchr(text, '\n') + 1;
+	return text;
+}
+
 /* What came before the cut is there, and that something is missing is said. */
 static void test_cut(void **state _unused_)
 {
@@ -504,6 +512,24 @@ static void test_of_others(void **state _unused_)
 	assert_non_null(strstr(err.message, "cut or damaged"));
 }
 
+/* A bundle of a CPU that none has is left out, wherever it stands. */
+static void test_bundle_of_no_cpu(void **state _unused_)
+{
+	/* TracePacket.ftrace_events, of which the CPU is 5000. */
+	static const char bundle[] = "\x0a\x05\x0a\x03\x08\x88\x27";
+	_cleanup_export_result_ struct export_result whole = { 0 }, result = { 0 };
+	_cleanup_buf_ struct buf trace = BUF_INIT, should = BUF_INIT, is = BUF_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	small_trace(&trace);
+	assert_int_equal(turn_back(&trace, &whole, &should, NULL), 0);
+	buf_append(&trace, bundle, sizeof(bundle) - 1);
+	if (turn_back(&trace, &result, &is, &err) < 0)
+		fail_msg("%s", err.message);
+	same_text("bundle of no CPU", events(should.data), events(is.data));
+	assert_true(result.incomplete);
+}
+
 static void test_limit(void **state _unused_)
 {
 	_cleanup_buf_ struct buf trace = BUF_INIT;
@@ -527,7 +553,7 @@ int main(void)
 		cmocka_unit_test(test_lies),	     cmocka_unit_test(test_of_others),
 		cmocka_unit_test(test_long_records), cmocka_unit_test(test_beside_is_gone),
 		cmocka_unit_test(test_backwards),    cmocka_unit_test(test_of_another_build),
-		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_limit),	     cmocka_unit_test(test_bundle_of_no_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

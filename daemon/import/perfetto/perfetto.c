@@ -314,9 +314,11 @@ static int second_pass(struct importing *x, int in, struct error *err)
 		return error_errno(err, r, "can't read it");
 	for (uint64_t n = 0; n < x->packets && (r = pf_packets_next(&packets, &p, err)) > 0; n++) {
 		r = p.bundle.len ? bundles_add(&x->bundles, &p.bundle) : 0;
-		if (r == -EBADMSG)
+		if (r == -EBADMSG) {
 			x->damaged++;
-		else if (r < 0 && cant_keep(r, err) < 0)
+			r = 0;
+		}
+		if (cant_keep(r, err) < 0)
 			break;
 	}
 	pf_packets_deinit(&packets);
