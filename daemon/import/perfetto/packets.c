@@ -43,6 +43,8 @@ bool pf_packets_begin(const void *data, size_t len)
 int pf_packets_init(struct pf_packets *p, int fd)
 {
 	*p = (struct pf_packets){ 0 };
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
 	return gunzip_init(&p->in, fd);
 }
 

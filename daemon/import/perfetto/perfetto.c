@@ -5,12 +5,11 @@
  */
 #include "import/perfetto/perfetto.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "export/perfetto/origin.h"
 #include "export/perfetto/packet.h"
+#include "import/perfetto/ending.h"
 #include "import/perfetto/formats.h"
 #include "import/perfetto/marks.h"
 #include "import/perfetto/packets.h"
@@ -34,14 +33,10 @@ struct importing {
 	struct places places;
 	struct bundles bundles;
 	struct pf_mark_writer *marks; /* owned; NULL: they are not wanted */
-	uint64_t marks_left_out;
-	char marks_why[192];
-	uint64_t damaged; /* packets, formats and symbols that make no sense */
-	bool has_stats;	  /* the last packet was met */
-	bool cut;
+	bool has_stats;		      /* the last packet was met */
 	/* Packets of the trace; what is behind them, in a file that has several, is another one. */
 	uint64_t packets;
-	bool another;
+	struct missing missing;
 };
 
 static void importing_deinit(struct importing *x)
@@ -134,14 +129,14 @@ static int take_recording(struct importing *x, const struct wire_field *f, struc
 		traced__origin__recording__unpack(&x->budget.allocator, f->len, f->data);
 
 	if (!m) {
-		x->damaged++;
+		x->missing.damaged++;
 		return x->budget.failed == -ENOMEM ? cant_keep(-ENOMEM, err) : 0;
 	}
 	if (!x->head && !m->ended) {
 		x->head = m;
 		return begin(x, err);
 	}
-	x->another = !m->ended;
+	x->missing.another = !m->ended;
 	if (m->ended && !x->end)
 		x->end = m;
 	else
@@ -164,18 +159,17 @@ static int learn(struct importing *x, const struct wire_field *bundle, struct er
 		else if (f.number == BUNDLE_PLACES)
 			r = places_add(&x->places, &f);
 		if (r == -EBADMSG) {
-			x->damaged++;
+			x->missing.damaged++;
 			r = 0;
 		}
 	}
-	x->damaged += fields.bad;
+	x->missing.damaged += fields.bad;
 	return cant_keep(r, err);
 }
 
-static int not_ours(const struct importing *x, const struct pf_packets *p, struct error *err)
+static int not_ours(const struct importing *x, struct error *err)
 {
-	/* Ours and Perfetto's own end with counts. */
-	if (p->cut || !x->has_stats)
+	if (x->missing.cut)
 		return error_set(err, -EBADMSG, "it is cut or damaged at its beginning");
 	error_set(err, -EBADMSG,
 		  "a Perfetto trace, but none that this traced wrote: it does not tell "
@@ -183,9 +177,26 @@ static int not_ours(const struct importing *x, const struct pf_packets *p, struc
 	return error_hint(err, "ui.perfetto.dev and Perfetto's traceconv read it") ?: -EBADMSG;
 }
 
-static int rewind_file(int in, struct error *err)
+/* Of the trace; 1: it has no more. */
+typedef int (*take_t)(struct importing *x, const struct pf_packet *p, struct error *err);
+
+/* The file's first packets, max of them at most. */
+static int each_packet(struct importing *x, int in, uint64_t max, take_t take, struct error *err)
 {
-	return lseek(in, 0, SEEK_SET) < 0 ? error_errno(err, -errno, "can't read it") : 0;
+	_cleanup_(pf_packets_deinit) struct pf_packets packets;
+	struct pf_packet p;
+	int r = pf_packets_init(&packets, in);
+
+	if (r < 0)
+		return error_errno(err, r, "can't read it");
+	for (uint64_t n = 0; r == 0 && n < max; n++) {
+		r = pf_packets_next(&packets, &p, err);
+		if (r <= 0)
+			break;
+		r = take(x, &p, err);
+	}
+	x->missing.cut |= packets.cut;
+	return MIN(r, 0);
 }
 
 /* All that a packet tells besides events. */
@@ -193,6 +204,7 @@ static int take_packet(struct importing *x, const struct pf_packet *p, struct er
 {
 	int r = p->recording.len ? take_recording(x, &p->recording, err) : 0;
 
+	x->packets++;
 	x->has_stats |= p->trace_stats.len > 0;
 	/* All that is decoded comes behind the head. */
 	if (r < 0 || !x->head)
@@ -202,54 +214,32 @@ static int take_packet(struct importing *x, const struct pf_packet *p, struct er
 	if (r == 0 && p->process_tree.len)
 		r = tasks_import(x->w, p, err);
 	if (r == -EBADMSG) {
-		x->damaged++;
+		x->missing.damaged++;
 		r = 0;
 	}
 	if (r == 0 && x->marks)
 		r = pf_mark_writer_add(x->marks, p, err);
-	return r;
-}
-
-static int end_marks(struct importing *x, const struct import_options *o, struct error *err)
-{
-	const char *why;
-	int r = pf_mark_writer_close(x->marks, o->ret_marks, err);
-
-	x->marks_left_out = pf_mark_writer_left_out(x->marks, &why);
-	if (x->marks_left_out)
-		snprintf(x->marks_why, sizeof(x->marks_why),
-			 "marks of the Perfetto trace, or parts of them, are left out, the first: "
-			 "%s",
-			 why);
-	return r;
+	return r ?: x->missing.another;
 }
 
 static int first_pass(struct importing *x, int in, const struct import_options *o,
 		      struct error *err)
 {
-	struct pf_packets packets;
-	struct pf_packet p;
-	int r = rewind_file(in, err);
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	r = pf_packets_init(&packets, in);
-	if (r < 0)
-		return error_errno(err, r, "can't read it");
 	/* While they are put in order they take twice as much. */
 	if (o->marks_fd && pf_mark_writer_new(&x->marks, o->marks_fd, o->limit / 4) < 0)
 		r = cant_keep(-ENOMEM, err);
-	while (r == 0 && !x->another && (r = pf_packets_next(&packets, &p, err)) > 0) {
-		r = take_packet(x, &p, err);
-		x->packets++;
-	}
+	if (r == 0)
+		r = each_packet(x, in, UINT64_MAX, take_packet, err);
+	/* Ours and Perfetto's own end with counts; of several files each. */
+	x->missing.cut |= !x->has_stats;
 	if (r == 0 && !x->head)
-		r = not_ours(x, &packets, err);
-	if (r == 0 && x->marks)
-		r = end_marks(x, o, err);
-	/* Its last packet of all; of each file of several. */
-	x->cut = packets.cut || !x->has_stats;
-	pf_packets_deinit(&packets);
+		r = not_ours(x, err);
+	if (r < 0 || !x->marks)
+		return r;
+	r = pf_mark_writer_close(x->marks, o->ret_marks, err);
+	x->missing.marks = pf_mark_writer_left_out(x->marks, &x->missing.marks_why);
 	return r;
 }
 
@@ -291,7 +281,7 @@ static int prepare(struct importing *x, struct error *err)
 	r = pf_schema_new(&x->schema, &env);
 	if (r == 0)
 		r = formats_number(&x->formats, x->schema, &b->events, &b->event_count, &unknown);
-	x->damaged += unknown;
+	x->missing.damaged += unknown;
 	if (r == 0)
 		r = record_maker_init(&b->maker, x->schema, x->table, &x->places);
 	b->running = calloc(BUNDLE_CPUS, sizeof(*b->running));
@@ -301,95 +291,22 @@ static int prepare(struct importing *x, struct error *err)
 	return cant_keep(r ?: write_texts(x), err);
 }
 
-static int second_pass(struct importing *x, int in, struct error *err)
+static int take_events(struct importing *x, const struct pf_packet *p, struct error *err)
 {
-	struct pf_packets packets;
-	struct pf_packet p;
-	int r = rewind_file(in, err);
+	int r = p->bundle.len ? bundles_add(&x->bundles, &p->bundle) : 0;
 
-	if (r < 0)
-		return r;
-	r = pf_packets_init(&packets, in);
-	if (r < 0)
-		return error_errno(err, r, "can't read it");
-	for (uint64_t n = 0; n < x->packets && (r = pf_packets_next(&packets, &p, err)) > 0; n++) {
-		r = p.bundle.len ? bundles_add(&x->bundles, &p.bundle) : 0;
-		if (r == -EBADMSG) {
-			x->damaged++;
-			r = 0;
-		}
-		if (cant_keep(r, err) < 0)
-			break;
-	}
-	pf_packets_deinit(&packets);
-	return MIN(r, 0);
-}
-
-static int write_note(struct importing *x, bool missing, const char *text)
-{
-	Traced__Capture__Note note = TRACED__CAPTURE__NOTE__INIT;
-
-	note.text = (char *)(uintptr_t)text;
-	note.missing = missing;
-	return stream_write_message(x->w, CHUNK_NOTE, &note.base);
-}
-
-static int note_of(struct importing *x, uint64_t count, const char *what)
-{
-	char text[256];
-
-	snprintf(text, sizeof(text), "%" PRIu64 " %s", count, what);
-	return write_note(x, true, text);
-}
-
-static int write_notes(struct importing *x)
-{
-	int r = 0;
-
-	for (size_t i = 0; x->end && r == 0 && i < x->end->n_notes; i++)
-		r = stream_write_message(x->w, CHUNK_NOTE, &x->end->notes[i]->base);
-	if (r == 0 && x->another)
-		r = write_note(x, true,
-			       "behind the Perfetto trace follows another one, which is not read: "
-			       "convert each by itself");
-	if (r == 0 && x->cut)
-		r = write_note(x, true, "the Perfetto trace is cut or damaged: events are missing");
-	else if (r == 0 && x->end && x->end->incomplete)
-		r = write_note(x, true,
-			       "what the Perfetto trace was made of was not complete already");
-	if (r == 0 && x->damaged)
-		r = note_of(x, x->damaged,
-			    "packets, formats and symbols of the Perfetto trace make no "
-			    "sense: they are left out");
-	if (r == 0 && x->bundles.left_out)
-		r = note_of(x, x->bundles.left_out,
-			    "events of the Perfetto trace make no sense: they are left out");
-	if (r == 0 && x->bundles.damaged)
-		r = note_of(x, x->bundles.damaged,
-			    "bundles of the Perfetto trace are damaged: values in their events are "
-			    "missing");
-	if (r == 0 && x->marks_left_out)
-		r = note_of(x, x->marks_left_out, x->marks_why);
-	if (r == 0 && x->places.full)
-		r = write_note(x, true, "the Perfetto trace has more symbols than are taken");
-	return r;
+	if (r != -EBADMSG)
+		return cant_keep(r, err);
+	x->missing.damaged++;
+	return 0;
 }
 
 static int write_end(struct importing *x, struct error *err)
 {
-	Traced__Capture__End none = TRACED__CAPTURE__END__INIT;
-	int r = 0;
-
-	for (size_t i = 0; x->end && r == 0 && i < x->end->n_clocks; i++)
-		r = stream_write_message(x->w, CHUNK_CLOCKS, &x->end->clocks[i]->base);
-	for (size_t i = 0; x->end && r == 0 && i < x->end->n_stats; i++)
-		r = stream_write_message(x->w, CHUNK_STATS, &x->end->stats[i]->base);
-	if (r == 0)
-		r = write_notes(x);
-	if (r == 0)
-		r = stream_write_message(x->w, CHUNK_END,
-					 x->end && x->end->end ? &x->end->end->base : &none.base);
-	return cant_keep(r, err);
+	x->missing.events = x->bundles.left_out;
+	x->missing.bundles = x->bundles.damaged;
+	x->missing.symbols = x->places.full;
+	return cant_keep(ending_write(x->w, x->end, &x->missing), err);
 }
 
 int perfetto_import(int in, struct stream_writer *w, const struct import_options *o,
@@ -405,7 +322,7 @@ int perfetto_import(int in, struct stream_writer *w, const struct import_options
 	if (r == 0)
 		r = prepare(&x, err);
 	if (r == 0)
-		r = second_pass(&x, in, err);
+		r = each_packet(&x, in, x.packets, take_events, err);
 	if (r == 0)
 		r = write_end(&x, err);
 	importing_deinit(&x);
