@@ -4,21 +4,11 @@
 
 #include <jansson.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "export/export.h"
 #include "make_stream.h"
+#include "memory_file.h"
 #include "util/io.h"
-
-static inline int file_of(const char *text)
-{
-	int fd = memfd_create("file", MFD_CLOEXEC);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write_full(fd, text, strlen(text)), 0);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	return fd;
-}
 
 struct converted {
 	struct export_result result;
@@ -35,7 +25,7 @@ static inline void converted_deinit(struct converted *c)
 static inline void convert(struct converted *ret, struct maker *m,
 			   const struct export_options *options)
 {
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_close_ int out = memory_file("", 0);
 	struct export_options o = *options;
 	struct error err = ERROR_INIT;
 

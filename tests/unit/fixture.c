@@ -5,12 +5,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <zlib.h>
 
+#include "memory_file.h"
 #include "util/io.h"
 
 void fixture_read_gz(const char *path, struct buf *out)
@@ -52,16 +52,13 @@ void fixture_each_format(const char *kernel, fixture_format_t each, void *userda
 
 void fixture_export(const char *path, const struct export_options *options, struct buf *out)
 {
-	_cleanup_close_ int in = memfd_create("stream", MFD_CLOEXEC);
-	_cleanup_close_ int file = memfd_create("file", MFD_CLOEXEC);
+	_cleanup_close_ int in = -EBADF, file = memory_file("", 0);
 	_cleanup_export_result_ struct export_result result = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf stream = BUF_INIT;
-	ssize_t n;
 
-	assert_true(in >= 0 && file >= 0);
 	fixture_read_gz(path, &stream);
-	assert_int_equal(write_full(in, stream.data, stream.len), 0);
+	in = memory_file(stream.data, stream.len);
 	if (export_stream(in, file, options, &result, &err) < 0)
 		fail_msg("%s: %s", path, err.message);
 	assert_false(result.incomplete);
@@ -69,14 +66,5 @@ void fixture_export(const char *path, const struct export_options *options, stru
 	for (size_t i = 0; i < result.fallback_count; i++)
 		print_message("%s: fallback for %s: %s\n", path, result.fallbacks[i].event,
 			      result.fallbacks[i].why);
-	assert_int_equal(lseek(file, 0, SEEK_SET), 0);
-	do {
-		char *p = buf_reserve(out, 1 << 16);
-
-		assert_non_null(p);
-		n = read(file, p, 1 << 16);
-		assert_true(n >= 0);
-		out->len += (size_t)n;
-	} while (n > 0);
-	assert_non_null(buf_string(out));
+	memory_file_read(file, out);
 }

@@ -6,19 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <cmocka.h>
 
 #include "export/export.h"
 #include "make_stream.h"
+#include "memory_file.h"
 #include "util/io.h"
 
 #define S NSEC_PER_SEC
 
 static json_t *convert(const char *const *marks, size_t count, bool array)
 {
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_close_ int out = memory_file("", 0);
 	struct export_options o = { .format = "json", .json_array = array };
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_export_result_ struct export_result result = { 0 };

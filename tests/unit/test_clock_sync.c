@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -146,7 +145,8 @@ static void a_controller_is_tied_by_a_file_of_syncs(void **state _unused_)
 				   "\"args\":{\"sync_id\":\"one\",\"issue_ts\":2000038}},"
 				   "{\"name\":\"clock_sync\",\"ph\":\"c\",\"ts\":6000122.000,"
 				   "\"args\":{\"sync_id\":\"two\",\"issue_ts\":6000118.0}}]";
-	_cleanup_close_ int fd = file_of(power), sync_fd = file_of(ties);
+	_cleanup_close_ int fd = memory_file(power, strlen(power)),
+			    sync_fd = memory_file(ties, strlen(ties));
 	const struct export_merge merge = { .fd = fd,
 					    .name = "power.json",
 					    .clock = -1,
@@ -196,7 +196,7 @@ static void one_tie_tells_no_drift(void **state _unused_)
 	static const struct noted syncs[] = { { "one", 102 * S, 102 * S - 50, 102 * S + 50 } };
 	static const char ties[] = "[{\"name\":\"clock_sync\",\"ph\":\"c\",\"ts\":2000042,"
 				   "\"args\":{\"sync_id\":\"one\",\"issue_ts\":2000000}}]";
-	_cleanup_close_ int fd = file_of(ties);
+	_cleanup_close_ int fd = memory_file(ties, strlen(ties));
 	const struct export_merge merge = { .fd = fd, .name = "ties.json", .clock = -1 };
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_converted_ struct converted c;

@@ -6,8 +6,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -15,6 +13,7 @@
 #include "export/samples/cpu_profile.h"
 #include "export/samples/profile_marks.h"
 #include "make_stream.h"
+#include "memory_file.h"
 #include "util/io.h"
 
 struct kind {
@@ -183,25 +182,21 @@ static const char *find_name(void *userdata, const struct code_place *place)
 
 static json_t *convert(uint64_t length_ns, struct error *err)
 {
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC),
-			    in = memfd_create("app.prof", MFD_CLOEXEC);
-	struct export_profile profile = { .fd = in, .name = "dir/app.prof" };
+	_cleanup_close_ int out = memory_file("", 0), in = -EBADF;
+	struct export_profile profile = { .name = "dir/app.prof" };
 	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_free_ char *text = NULL;
+	_cleanup_buf_ struct buf b, text = BUF_INIT;
 	struct export_result result;
-	_cleanup_buf_ struct buf b;
 	json_t *json = NULL;
 	size_t asked = 0;
 	struct export_symbols symbols = { find_name, &asked };
 	struct export_options o = {
 		.format = "json", .profiles = &profile, .profile_count = 1, .symbols = &symbols
 	};
-	struct stat st;
 
 	make_profile(&b, &kinds[3]);
-	assert_int_equal(write_full(in, b.data, length_ns ? b.len : 70), 0);
-	assert_int_equal(lseek(in, 0, SEEK_SET), 0);
+	in = profile.fd = memory_file(b.data, length_ns ? b.len : 70);
 	maker_init(&m, 8, false, 4096);
 	maker_head(&m);
 	page_begin(&m, BEGIN);
@@ -213,10 +208,8 @@ static json_t *convert(uint64_t length_ns, struct error *err)
 	assert_int_equal(stream_write_message(&m.writer, CHUNK_END, &end.base), 0);
 	if (export_stream(m.fd, out, &o, &result, err) == 0) {
 		assert_int_equal(asked, 4);
-		assert_int_equal(fstat(out, &st), 0);
-		text = calloc(1, (size_t)st.st_size);
-		assert_int_equal(pread_full(out, text, (size_t)st.st_size, 0), st.st_size);
-		json = json_loadb(text, (size_t)st.st_size, 0, NULL);
+		memory_file_read(out, &text);
+		json = json_loadb(text.data, text.len, 0, NULL);
 		assert_non_null(json);
 	}
 	export_result_deinit(&result);

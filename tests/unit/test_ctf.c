@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -14,6 +13,7 @@
 #include "export/export.h"
 #include "export/segment.h"
 #include "make_stream.h"
+#include "memory_file.h"
 #include "util/io.h"
 
 #define S UINT64_C(1000000000)
@@ -97,7 +97,7 @@ static void take_frames(struct trace *t, int fd)
 static struct trace *export(int fd)
 {
 	const struct export_options options = { .format = "ctf" };
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_close_ int out = memory_file("", 0);
 	struct trace *t = calloc(1, sizeof(*t));
 
 	assert_non_null(t);

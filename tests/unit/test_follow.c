@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
 
 #include "export/export.h"
 #include "make_stream.h"
+#include "memory_file.h"
 #include "util/io.h"
 
 #define CPUS 5
@@ -99,20 +99,16 @@ static void recorder_deinit(struct recorder *r)
 
 static char *read_all(int fd)
 {
-	struct stat st;
-	char *text;
+	struct buf text = BUF_INIT;
 
-	assert_int_equal(fstat(fd, &st), 0);
-	text = calloc(1, (size_t)st.st_size + 1);
-	assert_non_null(text);
-	assert_int_equal(pread_full(fd, text, (size_t)st.st_size, 0), st.st_size);
-	return text;
+	memory_file_read(fd, &text);
+	return text.data;
 }
 
 static char *export(int fd, const char *format, const struct export_follow *follow,
 		    struct export_result *result)
 {
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_close_ int out = memory_file("", 0);
 	const struct export_options o = { .format = format, .follow = follow };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	int r = export_stream(fd, out, &o, result, &err);
@@ -132,7 +128,7 @@ static const char *body(const char *text)
 
 static void follow_in_slices(int fd, unsigned seed, unsigned slice_max)
 {
-	_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
+	_cleanup_close_ int to = memory_file("", 0);
 	_cleanup_export_result_ struct export_result whole, followed;
 	_cleanup_free_ char *expected = export(fd, "txt", NULL, &whole), *text = NULL;
 	struct feed feed = { .from = fd, .to = to, .seed = seed, .slice_max = slice_max };
@@ -184,8 +180,8 @@ static void nothing_is_only_in_memory(void **state _unused_)
 	static bool all[4000], left[4000];
 
 	for (unsigned seed = 1; seed < 30; seed++) {
-		_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
-		_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+		_cleanup_close_ int to = memory_file("", 0);
+		_cleanup_close_ int out = memory_file("", 0);
 		_cleanup_export_result_ struct export_result result, whole, rest;
 		_cleanup_free_ char *expected = NULL, *text = NULL, *spool = NULL;
 		struct feed feed = { .to = to, .seed = seed, .slice_max = 9000 };
@@ -218,7 +214,7 @@ static void nothing_is_only_in_memory(void **state _unused_)
 /* Whatever the length: nothing but the tasks that lived is kept. */
 static void memory_does_not_grow(void **state _unused_)
 {
-	_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
+	_cleanup_close_ int to = memory_file("", 0);
 	_cleanup_close_ int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	_cleanup_export_result_ struct export_result result;
 	struct feed feed = { .to = to, .seed = 1, .slice_max = 1 << 20 };
@@ -247,8 +243,8 @@ static void what_can_not_follow_is_refused(void **state _unused_)
 	static const char *const formats[] = { "ctf", "dat" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
-		_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+		_cleanup_close_ int to = memory_file("", 0);
+		_cleanup_close_ int out = memory_file("", 0);
 		_cleanup_export_result_ struct export_result result;
 		struct feed feed = { .to = to, .seed = 1, .slice_max = 5000 };
 		const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
@@ -269,8 +265,8 @@ static void what_can_not_follow_is_refused(void **state _unused_)
 /* It would be the only copy. */
 static void a_full_json_is_closed(void **state _unused_)
 {
-	_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_close_ int to = memory_file("", 0);
+	_cleanup_close_ int out = memory_file("", 0);
 	_cleanup_export_result_ struct export_result result;
 	_cleanup_free_ char *text = NULL;
 	struct feed feed = { .to = to, .seed = 1, .slice_max = 5000 };

@@ -12,9 +12,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,35 +22,11 @@
 #include "fixture.h"
 #include "import/import.h"
 #include "make_kinds.h"
+#include "memory_file.h"
 #include "util/io.h"
 
 #define S UINT64_C(1000000000)
 #define CASES_MIN 15
-
-static int memory_file(const void *data, size_t len)
-{
-	int fd = memfd_create("file", MFD_CLOEXEC);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write_full(fd, data, len), 0);
-	return fd;
-}
-
-static void read_all(int fd, struct buf *out)
-{
-	ssize_t n = 1;
-
-	buf_clear(out);
-	while (n > 0) {
-		char *p = buf_reserve(out, 1 << 16);
-
-		assert_non_null(p);
-		n = pread_full(fd, p, 1 << 16, (off_t)out->len);
-		assert_true(n >= 0);
-		out->len += (size_t)n;
-	}
-	assert_non_null(buf_string(out));
-}
 
 static void export_to(int stream, const struct export_options *o, struct export_result *result,
 		      struct buf *out)
@@ -62,7 +36,7 @@ static void export_to(int stream, const struct export_options *o, struct export_
 
 	if (export_stream(stream, fd, o, result, &err) < 0)
 		fail_msg("export: %s", err.message);
-	read_all(fd, out);
+	memory_file_read(fd, out);
 }
 
 /* Returns what import_stream does; the text of what it made, if that is 0. */

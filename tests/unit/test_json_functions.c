@@ -12,13 +12,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "fixture.h"
 #include "make_stream.h"
+#include "memory_file.h"
 #include "util/io.h"
 
 #define DEPTH_MAX 256
@@ -365,21 +365,18 @@ static void assert_slices(struct maker *m, uint64_t missed, enum function_view v
 			  const char *expected)
 {
 	const struct export_options options = { .format = "json", .function_view = view };
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_close_ int out = memory_file("", 0);
 	_cleanup_export_result_ struct export_result result = { 0 };
 	_cleanup_buf_ struct buf file = BUF_INIT, found = BUF_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_trace_ struct trace t = { 0 };
-	size_t len;
 
 	page_end(m, missed);
 	maker_flush(m, 0, BUFFER_MAIN, 0);
 	maker_end(m);
 	assert_int_equal(export_stream(m->fd, out, &options, &result, &err), 0);
-	len = (size_t)result.bytes;
-	assert_non_null(buf_reserve(&file, len + 1));
-	assert_int_equal(pread_full(out, file.data, len, 0), len);
-	read_slices(&t, file.data, len);
+	memory_file_read(out, &file);
+	read_slices(&t, file.data, file.len);
 	describe(&t, &found);
 	assert_string_equal(buf_string(&found), expected);
 	maker_deinit(m);
@@ -516,7 +513,7 @@ static void assert_returned_text(const char *release, const char *leaf, const ch
 				 const char *outer)
 {
 	const struct export_options options = { .format = "txt" };
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_close_ int out = memory_file("", 0);
 	_cleanup_export_result_ struct export_result result = { 0 };
 	char text[4096] = "";
 	struct maker m;

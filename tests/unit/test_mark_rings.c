@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -14,6 +13,7 @@
 #include "export/export.h"
 #include "export/marks/decode.h"
 #include "make_stream.h"
+#include "memory_file.h"
 #include "traced/mark_record.h"
 #include "util/io.h"
 
@@ -152,17 +152,16 @@ static void result_deinit(struct result *r)
 
 static void run_with(struct result *r, int fd, const struct export_follow *follow)
 {
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_close_ int out = memory_file("", 0);
 	struct export_options o = { .format = "json", .follow = follow };
 	json_error_t why;
-	struct stat st;
+	struct buf text = BUF_INIT;
 
 	*r = (struct result){ 0 };
 	assert_int_equal(export_stream(fd, out, &o, &r->export, &r->err), 0);
-	assert_int_equal(fstat(out, &st), 0);
-	r->text = calloc(1, (size_t)st.st_size + 1);
-	assert_int_equal(pread_full(out, r->text, (size_t)st.st_size, 0), st.st_size);
-	r->json = json_loadb(r->text, (size_t)st.st_size, JSON_ALLOW_NUL, &why);
+	memory_file_read(out, &text);
+	r->text = text.data;
+	r->json = json_loadb(text.data, text.len, JSON_ALLOW_NUL, &why);
 	if (!r->json)
 		fail_msg("%s at %d: %s", why.text, why.position, r->text);
 }
@@ -488,13 +487,13 @@ static void damage_is_told(void **state _unused_)
 /* The format's array form: events, and nothing that would need more. */
 static void an_array_has_events_alone(void **state _unused_)
 {
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_close_ int out = memory_file("", 0);
 	struct export_options o = { .format = "json", .json_array = true };
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_result_ struct result r = { 0 };
 	struct records a = { .m = &m };
+	struct buf text = BUF_INIT;
 	unsigned seen = 0;
-	struct stat st;
 	json_t *e;
 	size_t i;
 
@@ -504,9 +503,8 @@ static void an_array_has_events_alone(void **state _unused_)
 	flush(&m, 1, 0, &a);
 	maker_end(&m);
 	assert_int_equal(export_stream(m.fd, out, &o, &r.export, &r.err), 0);
-	assert_int_equal(fstat(out, &st), 0);
-	r.text = calloc(1, (size_t)st.st_size + 1);
-	assert_int_equal(pread_full(out, r.text, (size_t)st.st_size, 0), st.st_size);
+	memory_file_read(out, &text);
+	r.text = text.data;
 	r.json = json_loads(r.text, 0, NULL);
 	assert_true(json_is_array(r.json));
 	json_array_foreach(r.json, i, e)
@@ -593,7 +591,7 @@ static void make_marks_at_random(struct maker *m, unsigned seed)
 static void followed_marks_are_the_same(void **state _unused_)
 {
 	for (unsigned seed = 1; seed < 20; seed++) {
-		_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
+		_cleanup_close_ int to = memory_file("", 0);
 		struct feed feed = { .to = to, .seed = seed, .slice_max = seed % 2 ? 4000 : 500 };
 		const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
 		_cleanup_(maker_deinit) struct maker m;

@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <zlib.h>
@@ -18,19 +17,10 @@
 #include "export/marks/clock_map.h"
 #include "export/marks/trace_file.h"
 #include "make_stream.h"
+#include "memory_file.h"
 #include "util/io.h"
 
 #define S UINT64_C(1000000000)
-
-static int file_of(const void *data, size_t len)
-{
-	int fd = memfd_create("app.json", MFD_CLOEXEC);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write_full(fd, data, len), 0);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	return fd;
-}
 
 struct reading {
 	struct trace_file file;
@@ -48,7 +38,7 @@ static void reading_deinit(struct reading *r)
 
 static void read_bytes(struct reading *r, const void *data, size_t len)
 {
-	_cleanup_close_ int fd = file_of(data, len);
+	_cleanup_close_ int fd = memory_file(data, len);
 
 	*r = (struct reading){ .scratch.fd = -EBADF };
 	r->code = trace_file_read(&r->file, fd, 0, &r->scratch, &r->err);
@@ -278,7 +268,7 @@ static void gzip_is_read(void **state _unused_)
 /* Out of memory in runs, and back: the same order as in memory. */
 static void runs_are_merged(void **state _unused_)
 {
-	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
+	_cleanup_close_ int fd = memory_file("", 0);
 	_cleanup_(mark_sort_freep) struct mark_sort *small = NULL, *large = NULL, *none = NULL;
 	struct scratch scratch = { .fd = fd }, nothing = { .fd = -EBADF };
 	struct mark a, b;
@@ -323,7 +313,7 @@ static void runs_are_merged(void **state _unused_)
 static void scratch_is_not_believed(void **state _unused_)
 {
 	for (size_t at = 0; at < 600; at += 3) {
-		_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
+		_cleanup_close_ int fd = memory_file("", 0);
 		_cleanup_(mark_sort_freep) struct mark_sort *s = NULL;
 		struct scratch scratch = { .fd = fd };
 		struct mark m = { .phase = 'i' };
@@ -424,7 +414,7 @@ static void merged_deinit(struct merged *m)
 static void merge(struct merged *m, const char *text, size_t len, int clock)
 {
 	_cleanup_(maker_deinit) struct maker maker;
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC), app = file_of(text, len);
+	_cleanup_close_ int out = memory_file("", 0), app = memory_file(text, len);
 	struct export_merge file = { .fd = app, .name = "app.json", .clock = clock };
 	struct export_options o = { .format = "json", .merges = &file, .merge_count = 1 };
 	json_error_t why;

@@ -5,8 +5,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -14,6 +12,7 @@
 
 #include "export/export.h"
 #include "make_stream.h"
+#include "memory_file.h"
 #include "proto/perfetto/trace.pb-c.h"
 #include "util/io.h"
 
@@ -49,17 +48,12 @@ static void run_deinit(struct run *r)
 
 static void run(struct run *r, int stream_fd)
 {
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
-	struct stat st;
+	_cleanup_close_ int out = memory_file("", 0);
 
 	if (!r->options.format)
 		r->options.format = "pftrace";
-	assert_true(out >= 0);
 	r->code = export_stream(stream_fd, out, &r->options, &r->result, &r->err);
-	assert_int_equal(fstat(out, &st), 0);
-	assert_non_null(buf_reserve(&r->file, (size_t)st.st_size + 1));
-	assert_int_equal(pread_full(out, r->file.data, (size_t)st.st_size, 0), st.st_size);
-	r->file.len = (size_t)st.st_size;
+	memory_file_read(out, &r->file);
 	if (r->code == 0) {
 		r->trace =
 			perfetto__protos__trace__unpack(NULL, r->file.len, (uint8_t *)r->file.data);

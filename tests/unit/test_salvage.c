@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,17 +14,17 @@
 #include <cmocka.h>
 
 #include "export/html/html.h"
+#include "memory_file.h"
 #include "salvage.h"
 #include "util/io.h"
 
 static void assert_salvaged(const char *format, const void *before, size_t len, const void *after,
 			    size_t after_len)
 {
-	_cleanup_close_ int fd = memfd_create("cut", MFD_CLOEXEC);
+	_cleanup_close_ int fd = memory_file(before, len);
 	_cleanup_free_ char *is = calloc(1, after_len + 1);
 	struct stat st;
 
-	assert_int_equal(write_full(fd, before, len), 0);
 	assert_int_equal(salvage(fd, format, NULL), after_len > 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_size, after_len);
@@ -74,11 +73,10 @@ static int salvage_without_room(int fd, const char *format, size_t size)
 static void assert_closed_without_room(const char *text, size_t len, size_t least,
 				       const char *lines, const char *close)
 {
-	_cleanup_close_ int fd = memfd_create("full", MFD_CLOEXEC);
+	_cleanup_close_ int fd = memory_file(text, len);
 	char is[128] = "";
 	ssize_t n;
 
-	assert_int_equal(write_full(fd, text, len), 0);
 	assert_int_equal(salvage_without_room(fd, "json", len), 1);
 	n = pread_full(fd, is, sizeof(is) - 1, 0);
 	assert_true(n >= (ssize_t)(least + strlen(close)) && n <= (ssize_t)len);
@@ -137,10 +135,9 @@ static void a_full_disk_has_room_to_end_a_page(void **state _unused_)
 	static const char lines[] =
 		PAGE "# a\nfirst line\nsecond line, and more\nthird line\nno end";
 	static const char whole[] = PAGE "# a\nfirst line\n" HTML_END;
-	_cleanup_close_ int fd = memfd_create("full", MFD_CLOEXEC);
+	_cleanup_close_ int fd = memory_file(lines, strlen(lines));
 	char is[sizeof(lines) + 1] = "";
 
-	assert_int_equal(write_full(fd, lines, strlen(lines)), 0);
 	assert_int_equal(salvage_without_room(fd, "html", strlen(lines)), 1);
 	assert_int_equal(pread_full(fd, is, sizeof(is) - 1, 0), strlen(whole));
 	assert_string_equal(is, whole);
@@ -207,11 +204,10 @@ static void what_is_no_trace_stays(void **state _unused_)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		_cleanup_close_ int fd = memfd_create("other", MFD_CLOEXEC);
 		size_t len = strlen(files[i][1]);
+		_cleanup_close_ int fd = memory_file(files[i][1], len);
 		char is[128];
 
-		assert_int_equal(write_full(fd, files[i][1], len), 0);
 		assert_int_equal(salvage(fd, files[i][0], NULL), -EBADMSG);
 		assert_int_equal(pread_full(fd, is, sizeof(is), 0), len);
 		assert_memory_equal(is, files[i][1], len);

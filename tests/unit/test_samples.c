@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -15,6 +14,7 @@
 #include "export/samples/cpu_profile.h"
 #include "export/samples/perf_record.h"
 #include "make_stream.h"
+#include "memory_file.h"
 #include "util/io.h"
 
 /* <linux/perf_event.h>, spelled out: what the kernel writes is what is tested. */
@@ -213,16 +213,15 @@ static int export_as(struct maker *m, const char *format, char **ret, size_t *re
 {
 	const struct export_symbols symbols = { find_name, NULL };
 	const struct export_options o = { .format = format, .symbols = &symbols };
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
-	struct stat st;
+	_cleanup_close_ int out = memory_file("", 0);
+	struct buf text = BUF_INIT;
 	int r = export_stream(m->fd, out, &o, result, err);
 
 	if (r < 0)
 		return r;
-	assert_int_equal(fstat(out, &st), 0);
-	*ret = calloc(1, (size_t)st.st_size + 1);
-	*ret_len = (size_t)st.st_size;
-	assert_int_equal(pread_full(out, *ret, *ret_len, 0), st.st_size);
+	memory_file_read(out, &text);
+	*ret = text.data;
+	*ret_len = text.len;
 	return 0;
 }
 
@@ -410,7 +409,7 @@ static void a_profile_is_made_of_them(void **state _unused_)
 	struct export_options o = { .format = "prof" };
 
 	for (int i = 0; i < 4; i++) {
-		_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+		_cleanup_close_ int out = memory_file("", 0);
 		_cleanup_(maker_deinit) struct maker m;
 		_cleanup_buf_ struct buf b = BUF_INIT;
 		_cleanup_error_ struct error err = ERROR_INIT;
@@ -468,7 +467,7 @@ static void it_is_said_why_there_is_no_profile(void **state _unused_)
 	struct export_options o = { .format = "prof" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(says); i++) {
-		_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+		_cleanup_close_ int out = memory_file("", 0);
 		_cleanup_(maker_deinit) struct maker m;
 		_cleanup_buf_ struct buf b = BUF_INIT;
 		_cleanup_error_ struct error err = ERROR_INIT;

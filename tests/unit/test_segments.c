@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -16,6 +15,7 @@
 #include "export/segment.h"
 #include "import/import.h"
 #include "make_stream.h"
+#include "memory_file.h"
 #include "proto/perfetto/trace.pb-c.h"
 #include "util/io.h"
 
@@ -139,7 +139,7 @@ static void take_frames(struct segments *s, int fd)
 
 static struct segments *export(int fd, const struct export_options *options)
 {
-	_cleanup_close_ int out = memfd_create("out", MFD_CLOEXEC);
+	_cleanup_close_ int out = memory_file("", 0);
 	struct segments *s = calloc(1, sizeof(*s));
 
 	assert_non_null(s);
@@ -379,20 +379,16 @@ static void a_json_is_cut_before_it_is_full(void **state _unused_)
 static unsigned turn_back(const struct buf *file, struct buf *text)
 {
 	const struct export_options o = { .format = "txt", .threads = 1 };
-	_cleanup_close_ int in = memfd_create("trace", MFD_CLOEXEC);
-	_cleanup_close_ int stream = memfd_create("stream", MFD_CLOEXEC);
+	_cleanup_close_ int in = memory_file(file->data, file->len);
+	_cleanup_close_ int stream = memory_file("", 0);
 	_cleanup_export_result_ struct export_result result = { 0 };
-	_cleanup_close_ int out = memfd_create("text", MFD_CLOEXEC);
+	_cleanup_close_ int out = memory_file("", 0);
 
-	assert_int_equal(write_full(in, file->data, file->len), 0);
 	assert_int_equal(import_stream(in, stream, &(struct import_options){ 0 }, NULL), 0);
 	assert_int_equal(export_stream(stream, out, &o, &result, NULL), 0);
 	/* The kernel's counts are of all files: nothing is held against one. */
 	assert_int_equal(result.warning_count, 0);
-	assert_non_null(buf_reserve(text, (size_t)result.bytes));
-	assert_int_equal(pread_full(out, text->data, (size_t)result.bytes, 0), result.bytes);
-	text->len = (size_t)result.bytes;
-	assert_non_null(buf_string(text));
+	memory_file_read(out, text);
 	return (unsigned)result.events;
 }
 
@@ -599,7 +595,7 @@ static void the_dead_are_forgotten(void **state _unused_)
 	make_lives(&m);
 	assert_int_equal(fstat(m.fd, &st), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		_cleanup_close_ int to = memfd_create("spool", MFD_CLOEXEC);
+		_cleanup_close_ int to = memory_file("", 0);
 		_cleanup_close_ int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 		_cleanup_export_result_ struct export_result result;
 		struct feed feed = { .from = m.fd,

@@ -4,23 +4,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
 
 #include <cmocka.h>
 #include <xxhash.h>
 
+#include "memory_file.h"
 #include "stream/hash.h"
 #include "stream/reader.h"
 #include "stream/writer.h"
 #include "util/io.h"
-
-static int memory_file(void)
-{
-	int fd = memfd_create("stream", MFD_CLOEXEC);
-
-	assert_true(fd >= 0);
-	return fd;
-}
 
 static struct chunk next(struct stream_reader *r)
 {
@@ -32,7 +24,7 @@ static struct chunk next(struct stream_reader *r)
 
 static void chunks_come_back(void **state _unused_)
 {
-	_cleanup_close_ int fd = memory_file();
+	_cleanup_close_ int fd = memory_file("", 0);
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	_cleanup_free_ char *text = calloc(1, 100000);
 	struct stream_writer w;
@@ -95,7 +87,7 @@ static void bytes_are_as_documented(void **state _unused_)
 		0x89, 't',  'r',  'a',	'c',  'e',  'd',  '\n', 'C',  'H',  'N',  'K',
 		0x05, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 	};
-	_cleanup_close_ int fd = memory_file();
+	_cleanup_close_ int fd = memory_file("", 0);
 	struct stream_writer w;
 	uint8_t got[40];
 
@@ -111,7 +103,7 @@ static void bytes_are_as_documented(void **state _unused_)
 
 static void a_cut_stream_ends_at_its_last_whole_chunk(void **state _unused_)
 {
-	_cleanup_close_ int fd = memory_file();
+	_cleanup_close_ int fd = memory_file("", 0);
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct stream_writer w;
 	struct stream_reader r;
@@ -148,7 +140,7 @@ static void a_cut_stream_ends_at_its_last_whole_chunk(void **state _unused_)
 
 static void every_flipped_byte_is_noticed(void **state _unused_)
 {
-	_cleanup_close_ int fd = memory_file();
+	_cleanup_close_ int fd = memory_file("", 0);
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	struct stream_writer w;
 	struct stream_reader r;
@@ -183,7 +175,7 @@ static void a_frame_that_promises_too_much_is_refused(void **state _unused_)
 	/* A zstd frame of 1 TiB: magic, single segment with an 8-byte size, no content. */
 	static const uint8_t bomb[] = { 0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0,    0,	  0,
 					0,    0,    1,	  0,	0,    0x01, 0x00, 0x00 };
-	_cleanup_close_ int fd = memory_file();
+	_cleanup_close_ int fd = memory_file("", 0);
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct stream_writer w;
@@ -213,7 +205,7 @@ static void a_frame_that_promises_too_much_is_refused(void **state _unused_)
 
 static void the_limit_leaves_room_to_close(void **state _unused_)
 {
-	_cleanup_close_ int fd = memory_file();
+	_cleanup_close_ int fd = memory_file("", 0);
 	_cleanup_free_ char *block = calloc(1, 4096);
 	struct iovec page = { block, 4096 };
 	struct stream_writer w;
@@ -242,7 +234,7 @@ static void a_failed_write_is_kept(void **state _unused_)
 
 static void too_long_a_payload_is_refused(void **state _unused_)
 {
-	_cleanup_close_ int fd = memory_file();
+	_cleanup_close_ int fd = memory_file("", 0);
 	struct stream_writer w;
 	struct iovec iov[STREAM_IOV_MAX + 1] = { 0 };
 
@@ -256,7 +248,7 @@ static void too_long_a_payload_is_refused(void **state _unused_)
 
 static void what_is_no_stream_is_refused(void **state _unused_)
 {
-	_cleanup_close_ int fd = memory_file(), tty = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = memory_file("", 0), tty = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct stream_reader r;
 
@@ -270,7 +262,7 @@ static void what_is_no_stream_is_refused(void **state _unused_)
 /* As if they were in the stream, whole and in parts; but for who has not got that file. */
 static void sub_buffers_may_lie_elsewhere(void **state _unused_)
 {
-	_cleanup_close_ int fd = memory_file(), pages = memory_file();
+	_cleanup_close_ int fd = memory_file("", 0), pages = memory_file("", 0);
 	const struct subbufs_header head = { .buffer = htole32(BUFFER_MORE) };
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	struct stream_writer w;

@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,33 +20,10 @@
 #include "fixture.h"
 #include "import/import.h"
 #include "make_dat.h"
+#include "memory_file.h"
 #include "util/io.h"
 
 #define PEER TEST_DATA "/trace-cmd-3.1.6/"
-
-static int memory_file(const void *data, size_t len)
-{
-	int fd = memfd_create("file", MFD_CLOEXEC);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write_full(fd, data, len), 0);
-	return fd;
-}
-
-static void read_all(int fd, struct buf *out)
-{
-	ssize_t n = 1;
-
-	while (n > 0) {
-		char *p = buf_reserve(out, 1 << 16);
-
-		assert_non_null(p);
-		n = pread_full(fd, p, 1 << 16, (off_t)out->len);
-		assert_true(n >= 0);
-		out->len += (size_t)n;
-	}
-	assert_non_null(buf_string(out));
-}
 
 /* Returns what import_stream does. */
 static int to_text(const struct buf *dat, const char *instance, struct export_result *result,
@@ -65,7 +41,7 @@ static int to_text(const struct buf *dat, const char *instance, struct export_re
 			  &(struct export_options){ .format = "txt", .threads = 1, .pages_fd = in },
 			  result, err) < 0)
 		fail_msg("export: %s", err->message);
-	read_all(text, out);
+	memory_file_read(text, out);
 	return 0;
 }
 
@@ -445,7 +421,7 @@ static void stream_text(int stream, int pages, struct buf *text)
 								 .pages_fd = pages },
 				       &result, NULL),
 			 0);
-	read_all(out, text);
+	memory_file_read(out, text);
 }
 
 /* Of a stream: its text, and that of the .dat which it makes, must be the same. */
