@@ -190,7 +190,7 @@ static void take(struct pf_packet *ret, const struct wire_field *f)
 }
 
 /* The parts of bytes that are asked for. */
-static struct wire_field *place(struct pf_packet *ret, uint32_t number)
+static struct wire_field *part_of(struct pf_packet *ret, uint32_t number)
 {
 	switch (number) {
 	case PACKET_FTRACE_EVENTS:
@@ -211,38 +211,47 @@ static struct wire_field *place(struct pf_packet *ret, uint32_t number)
 		return &ret->perf_sample;
 	case PACKET_RECORDING:
 		return &ret->recording;
+	case PACKET_COMPRESSED:
+	case PACKET_ZSTD:
+		return &ret->packed;
 	default:
 		return NULL;
 	}
+}
+
+bool pf_packet_read(struct wire_reader from, struct pf_packet *ret)
+{
+	struct wire_field f, *part;
+
+	*ret = (struct pf_packet){ 0 };
+	while (!ret->packed.number && wire_read(&from, &f)) {
+		part = f.type == WIRE_BYTES ? part_of(ret, f.number) : NULL;
+		if (part)
+			*part = f;
+		else if (f.type != WIRE_BYTES)
+			take(ret, &f);
+	}
+	return !from.bad;
 }
 
 /* 1; 0: what it holds was expanded into p->inner; -EBADMSG, -ENOMEM, -EOPNOTSUPP. */
 static int read_packet(struct pf_packets *p, struct wire_reader from, bool outer,
 		       struct pf_packet *ret)
 {
-	struct wire_field f, *to;
+	const struct wire_field *packed = &ret->packed;
 	int r;
 
-	*ret = (struct pf_packet){ 0 };
-	while (wire_read(&from, &f)) {
-		if (f.type != WIRE_BYTES) {
-			take(ret, &f);
-			continue;
-		}
-		to = place(ret, f.number);
-		if (to)
-			*to = f;
-		if (f.number != PACKET_COMPRESSED && f.number != PACKET_ZSTD)
-			continue;
-		/* Not once more. */
-		if (!outer)
-			return -EBADMSG;
-		buf_clear(&p->expanded);
-		r = f.number == PACKET_ZSTD ? unzstd_packets(p, &f) : inflate_packets(p, &f);
-		p->inner = wire_reader_of(p->expanded.data, r < 0 ? 0 : p->expanded.len);
-		return r;
-	}
-	return from.bad ? -EBADMSG : 1;
+	if (!pf_packet_read(from, ret))
+		return -EBADMSG;
+	if (!packed->number)
+		return 1;
+	/* Not once more. */
+	if (!outer)
+		return -EBADMSG;
+	buf_clear(&p->expanded);
+	r = packed->number == PACKET_ZSTD ? unzstd_packets(p, packed) : inflate_packets(p, packed);
+	p->inner = wire_reader_of(p->expanded.data, r < 0 ? 0 : p->expanded.len);
+	return r;
 }
 
 /* 1: of those that were expanded; 0: no more. */

@@ -20,6 +20,8 @@ struct pf_packet {
 	struct wire_field bundle, process_tree, trace_stats;
 	struct wire_field track_event, track_descriptor, interned, defaults, perf_sample;
 	struct wire_field recording; /* PACKET_RECORDING: ours */
+	/* Other packets, compressed, by its number; what is behind it is not read. */
+	struct wire_field packed;
 };
 
 struct pf_packets {
@@ -42,6 +44,9 @@ void pf_packets_deinit(struct pf_packets *p);
  * be read, -EOPNOTSUPP: this build has not what expands it.
  */
 int pf_packets_next(struct pf_packets *p, struct pf_packet *ret, struct error *err);
+
+/* As it stands in the file. false: it is damaged; *ret has what comes before that. */
+bool pf_packet_read(struct wire_reader from, struct pf_packet *ret);
 
 /* Whether these, the first bytes of a file, are a Perfetto trace's. */
 bool pf_packets_begin(const void *data, size_t len);
