@@ -2,6 +2,10 @@
 /* Marks that went through the Perfetto trace are what they were, as far as it holds them. */
 #include "imported_marks.h"
 
+#include <fcntl.h>
+
+#include "util/io.h"
+
 static bool same(const json_t *a, const json_t *b, const char *key)
 {
 	return !strcmp(string_of(a, key), string_of(b, key));
@@ -269,7 +273,7 @@ static void check_all(const char *text, size_t len, struct import *i)
 	size_t n;
 
 	assert_non_null(in);
-	export(text, len, &file);
+	export_marks(text, len, &file);
 	import_file(i, &file);
 	if (i->left_out)
 		fail_msg("%s", i->why);
@@ -283,11 +287,13 @@ static void check_all(const char *text, size_t len, struct import *i)
 static void marks_come_back(void **state _unused_)
 {
 	_cleanup_import_ struct import i = { 0 };
+	_cleanup_buf_ struct buf rich = BUF_INIT;
 	unsigned complete = 0;
 	json_t *e;
 	size_t n;
 
-	check_all(rich, sizeof(rich) - 1, &i);
+	read_rich_marks(&rich);
+	check_all(rich.data, rich.len, &i);
 	json_array_foreach(rows_of(i.json, "traceEvents"), n, e)
 	{
 		complete += *string_of(e, "ph") == 'X';
@@ -340,14 +346,15 @@ static void number_ids(const struct buf *text, struct buf *out)
 /* What came back once comes back as it is. */
 static void what_came_back_is_kept(void **state _unused_)
 {
-	_cleanup_buf_ struct buf first = BUF_INIT, second = BUF_INIT;
+	_cleanup_buf_ struct buf rich = BUF_INIT, first = BUF_INIT, second = BUF_INIT;
 	_cleanup_buf_ struct buf a = BUF_INIT, b = BUF_INIT;
 	_cleanup_import_ struct import once = { 0 };
 	_cleanup_import_ struct import twice = { 0 };
 
-	export(rich, sizeof(rich) - 1, &first);
+	read_rich_marks(&rich);
+	export_marks(rich.data, rich.len, &first);
 	import_file(&once, &first);
-	export(once.text.data, once.text.len, &second);
+	export_marks(once.text.data, once.text.len, &second);
 	import_file(&twice, &second);
 	number_ids(&once.text, &a);
 	number_ids(&twice.text, &b);

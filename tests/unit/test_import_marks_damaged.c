@@ -23,57 +23,23 @@ static void split(const struct buf *file, struct packets *ret)
 	assert_false(r.bad);
 }
 
-/* So much of a packet as is there: its last part may be cut. */
-static void read_packet(const uint8_t *data, size_t len, struct pf_packet *ret)
+static void export_rich(struct buf *out)
 {
-	struct wire_reader r = wire_reader_of(data, len);
-	struct wire_field f = { 0 };
+	_cleanup_buf_ struct buf rich = BUF_INIT;
 
-	*ret = (struct pf_packet){ 0 };
-	for (;;) {
-		const uint8_t *at = r.at;
-		uint64_t tag, size;
+	read_rich_marks(&rich);
+	export_marks(rich.data, rich.len, out);
+}
 
-		if (!wire_read(&r, &f)) {
-			struct wire_reader cut = wire_reader_of(at, (size_t)(data + len - at));
+/* The part of a packet of which something comes; NULL: it has none. */
+static struct wire_field *telling_part(struct pf_packet *p)
+{
+	struct wire_field *parts[] = { &p->track_event, &p->track_descriptor, &p->perf_sample };
 
-			if (!r.bad || !wire_read_varint(&cut, &tag) || (tag & 7) != WIRE_BYTES ||
-			    !wire_read_varint(&cut, &size))
-				return;
-			f = (struct wire_field){ .number = (uint32_t)(tag >> 3),
-						 .type = WIRE_BYTES,
-						 .data = cut.at,
-						 .len = (size_t)(cut.end - cut.at) };
-		}
-		switch (f.number) {
-		case 8:
-			ret->timestamp = f.value;
-			break;
-		case 10:
-			ret->sequence = (uint32_t)f.value;
-			break;
-		case 11:
-			ret->track_event = f;
-			break;
-		case 12:
-			ret->interned = f;
-			break;
-		case 13:
-			ret->sequence_flags = (uint32_t)f.value;
-			break;
-		case 59:
-			ret->defaults = f;
-			break;
-		case 60:
-			ret->track_descriptor = f;
-			break;
-		case 66:
-			ret->perf_sample = f;
-			break;
-		}
-		if (r.bad)
-			return;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i]->len)
+			return parts[i];
+	return NULL;
 }
 
 /* Cut anywhere: what was before is there, and what comes of it can be read. */
@@ -81,25 +47,27 @@ static void cut_anywhere(void **state _unused_)
 {
 	_cleanup_buf_ struct buf file = BUF_INIT;
 	uint64_t before = 0, runs = 0;
-	struct pf_packet read[PACKETS_MAX], p;
+	struct pf_packet read[PACKETS_MAX];
 	struct packets all;
 
-	export(rich, sizeof(rich) - 1, &file);
+	export_rich(&file);
 	split(&file, &all);
 	for (size_t n = 0; n < all.count; n++) {
-		const struct wire_field *last = &all.whole[n];
+		struct wire_field *part;
+		struct pf_packet p;
+		size_t whole;
 
-		read_packet(last->data, last->len, &read[n]);
+		assert_true(pf_packet_read(wire_reader_in(&all.whole[n]), &read[n]));
 		p = read[n];
-		if (!p.track_event.len && !p.track_descriptor.len && !p.perf_sample.len)
-			continue;
-		for (size_t len = 0; len <= last->len; len++, runs++) {
+		part = telling_part(&p);
+		whole = part ? part->len : 0;
+		for (size_t len = 0; part && len <= whole; len++, runs++) {
 			_cleanup_import_ struct import i;
 
 			import_begin(&i, 0);
 			for (size_t k = 0; k < n; k++)
 				import_add(&i, &read[k]);
-			read_packet(last->data, len, &p);
+			part->len = len;
 			import_add(&i, &p);
 			if (runs % 4 == 0) {
 				import_end(&i);
@@ -108,7 +76,7 @@ static void cut_anywhere(void **state _unused_)
 				import_close(&i);
 			}
 			assert_true(i.count >= before);
-			if (len == last->len) {
+			if (len == whole) {
 				assert_int_equal(i.left_out, 0);
 				before = i.count;
 			}
@@ -124,7 +92,7 @@ static void any_bits_are_taken(void **state _unused_)
 	uint32_t random = 1;
 	struct packets all;
 
-	export(rich, sizeof(rich) - 1, &file);
+	export_rich(&file);
 	split(&file, &all);
 	for (unsigned run = 0; run < 1500; run++) {
 		_cleanup_buf_ struct buf bytes = BUF_INIT;
@@ -147,7 +115,8 @@ static void any_bits_are_taken(void **state _unused_)
 			size_t at = (size_t)(all.whole[k].data - (const uint8_t *)file.data);
 			struct pf_packet p;
 
-			read_packet((const uint8_t *)bytes.data + at, all.whole[k].len, &p);
+			/* So much of it as comes before what is damaged. */
+			pf_packet_read(wire_reader_of(bytes.data + at, all.whole[k].len), &p);
 			import_add(&i, &p);
 		}
 		import_end(&i);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Marks of Perfetto traces that no exporter wrote: what makes no sense, or is to cost much. */
-#include "made_packets.h"
+#include "make_packets.h"
 
+#include <sys/stat.h>
+
+#include "export/perfetto/message.h"
 #include "import/perfetto/known.h"
 
 /* What refers to what is not there is left out, and told of; the event it stands in is kept. */

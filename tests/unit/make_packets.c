@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Packets that no exporter writes, given to the reader of marks one by one. */
-#pragma once
-
-#include "imported_marks.h"
+#include "make_packets.h"
 
 #include "export/perfetto/message.h"
 
-static inline struct wire_field field_of(const struct buf *b)
+struct wire_field field_of(const struct buf *b)
 {
 	return (struct wire_field){
 		.number = 1,
@@ -16,21 +13,21 @@ static inline struct wire_field field_of(const struct buf *b)
 	};
 }
 
-static inline void add_track(struct import *i, const struct buf *descriptor)
+void add_track(struct import *i, const struct buf *descriptor)
 {
 	const struct pf_packet p = { .sequence = 2, .track_descriptor = field_of(descriptor) };
 
 	import_add(i, &p);
 }
 
-static inline void add_interned(struct import *i, const struct buf *data)
+void add_interned(struct import *i, const struct buf *data)
 {
 	const struct pf_packet p = { .sequence = 1, .interned = field_of(data) };
 
 	import_add(i, &p);
 }
 
-static inline void add_event(struct import *i, uint64_t ts, const struct buf *event)
+void add_event(struct import *i, uint64_t ts, const struct buf *event)
 {
 	const struct pf_packet p = { .sequence = 1,
 				     .timestamp = ts,
@@ -39,7 +36,7 @@ static inline void add_event(struct import *i, uint64_t ts, const struct buf *ev
 	import_add(i, &p);
 }
 
-static inline void add_sample(struct import *i, uint64_t ts, int32_t tid, uint64_t stack)
+void add_sample(struct import *i, uint64_t ts, int32_t tid, uint64_t stack)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	struct pf_packet p = { .sequence = 1, .timestamp = ts };
@@ -53,8 +50,7 @@ static inline void add_sample(struct import *i, uint64_t ts, int32_t tid, uint64
 	import_add(i, &p);
 }
 
-/* A thread's track, of that number. */
-static inline void add_thread(struct import *i, int32_t tid)
+void add_thread(struct import *i, int32_t tid)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	size_t thread;
@@ -67,8 +63,7 @@ static inline void add_thread(struct import *i, int32_t tid)
 	add_track(i, &b);
 }
 
-/* A track that has nothing but a name. */
-static inline void add_named(struct import *i, uint64_t uuid, uint64_t parent, const char *name)
+void add_named(struct import *i, uint64_t uuid, uint64_t parent, const char *name)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
@@ -79,7 +74,7 @@ static inline void add_named(struct import *i, uint64_t uuid, uint64_t parent, c
 	add_track(i, &b);
 }
 
-static inline void begin_event(struct buf *b, unsigned type, uint64_t track, const char *name)
+void begin_event(struct buf *b, unsigned type, uint64_t track, const char *name)
 {
 	*b = BUF_INIT;
 	pf_uint(b, 9, type);
@@ -88,8 +83,7 @@ static inline void begin_event(struct buf *b, unsigned type, uint64_t track, con
 		pf_text(b, 23, (struct text){ name, (uint32_t)strlen(name) });
 }
 
-static inline void add_simple(struct import *i, uint64_t ts, unsigned type, uint64_t track,
-			      const char *name)
+void add_simple(struct import *i, uint64_t ts, unsigned type, uint64_t track, const char *name)
 {
 	_cleanup_buf_ struct buf b;
 
@@ -97,9 +91,7 @@ static inline void add_simple(struct import *i, uint64_t ts, unsigned type, uint
 	add_event(i, ts, &b);
 }
 
-enum { BEGIN = 1, END = 2, INSTANT = 3, COUNTER = 4 };
-
-static inline json_t *event_at(const struct import *i, size_t n)
+json_t *event_at(const struct import *i, size_t n)
 {
 	return json_array_get(rows_of(i->json, "traceEvents"), n);
 }
