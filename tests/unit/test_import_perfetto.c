@@ -419,7 +419,7 @@ static void test_beside_is_gone(void **state _unused_)
 		const char *there, *gone;
 	} hidden[] = {
 		{ BUNDLE_REST, 1, "small=-3", "outer+0x10" },
-		{ BUNDLE_PLACES, 1, "hidden+0x8", "site=outer+0x10" },
+		{ BUNDLE_ADDRESSES, 1, "hidden+0x8", "site=outer+0x10" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++) {

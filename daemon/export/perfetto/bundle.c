@@ -362,7 +362,7 @@ static void take(struct buf *from, struct buf *out)
 static void put_origin(struct pf_bundle *b, struct pf_schema *s, struct buf *out)
 {
 	take(&s->new_formats, out);
-	take(&s->new_places, out);
+	take(&s->new_addresses, out);
 	if (b->rest.len)
 		pf_message(out, BUNDLE_REST, &b->rest);
 	if (b->flag_changes.len)

@@ -23,10 +23,10 @@ enum pf_kind {
 	PF_PRINTED,  /* the event as the kernel prints it */
 	PF_HEX,	     /* anything else: its bytes in hexadecimal */
 	/* In pf_event.rest alone. */
-	PF_PLACE,  /* an address, by the number of what is there */
-	PF_PLACES, /* several */
-	PF_RAW,	   /* bytes as they are */
-	PF_BLOCK,  /* the same, or nothing where the message's string is all of it */
+	PF_ADDRESS,   /* an address, by the number of what is there */
+	PF_ADDRESSES, /* several */
+	PF_RAW,	      /* bytes as they are */
+	PF_BLOCK,     /* the same, or nothing where the message's string is all of it */
 };
 
 /* How the usual fields are written, without asking what they are. */
@@ -53,7 +53,7 @@ enum pf_place {
 
 struct pf_op {
 	uint8_t kind, dynamic, quick; /* enum pf_kind, enum pf_place, enum pf_quick */
-	char symbol;		      /* PF_SYMBOL: as event_symbol_kind; PF_PLACE: rest.c's own */
+	char symbol; /* PF_SYMBOL: as event_symbol_kind; PF_ADDRESS: rest.c's own */
 	bool is_signed;
 	bool narrow;		 /* the message has 32 unsigned bits for it */
 	uint8_t tag[4], tag_len; /* fields of messages have numbers far below 2^25 */
@@ -87,11 +87,11 @@ struct pf_schema {
 	struct buf made; /* the text of PF_STACK or PF_PRINTED in the event at hand */
 	struct pf_function *functions;
 	size_t function_count, function_slots;
-	struct pf_known_place *places; /* owned */
-	size_t place_count, place_slots;
+	struct pf_known_address *addresses; /* owned */
+	size_t address_count, address_slots;
 	uint64_t mark_ip; /* that marks have; 0: not known yet */
 	/* For the next bundle: an InternedData's content, and fields of the bundle. */
-	struct buf new_symbols, new_formats, new_places;
+	struct buf new_symbols, new_formats, new_addresses;
 };
 
 /* What a field is, whatever it is written as. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/perfetto/rest.h"
 
+#include "export/perfetto/addresses.h"
 #include "export/perfetto/field.h"
 #include "export/perfetto/message.h"
-#include "export/perfetto/places.h"
 #include "export/perfetto/wire.h"
 
 #define MARK_SYNC "trace_event_clock_sync:"
@@ -61,12 +61,12 @@ static bool rest_of(const struct pf_event *e, const struct field *f, struct pf_o
 
 	*ret = pf_op_for(e->desc, f);
 	if (lookup) {
-		ret->kind = PF_PLACE;
+		ret->kind = PF_ADDRESS;
 		ret->symbol = lookup;
 		return true;
 	}
 	if (ret->kind == PF_STACK)
-		ret->kind = PF_PLACES;
+		ret->kind = PF_ADDRESSES;
 	else if (ret->kind == PF_MASK)
 		ret->kind = PF_RAW;
 	else if (is_block(e->desc, f))
@@ -124,19 +124,19 @@ static uint64_t shown(const struct pf_schema *s, uint64_t address)
 	return kernel ? printer_pointer(s->printer, address) : address;
 }
 
-static uint8_t *put_place(struct pf_schema *s, uint8_t *p, uint64_t address, char kind)
+static uint8_t *put_address(struct pf_schema *s, uint8_t *p, uint64_t address, char kind)
 {
-	uint64_t id = address ? pf_place(s, address, kind) : 0;
+	uint64_t id = address ? pf_address(s, address, kind) : 0;
 
 	p = wire_varint(p, id);
 	return id ? p : wire_varint(p, shown(s, address));
 }
 
-static uint8_t *put_places(struct pf_schema *s, uint8_t *p, struct span at, uint32_t word)
+static uint8_t *put_addresses(struct pf_schema *s, uint8_t *p, struct span at, uint32_t word)
 {
 	p = wire_varint(p, at.len / word);
 	for (uint32_t i = 0; i + word <= at.len; i += word)
-		p = put_place(s, p, load_number(s, at.data + i, word, false), LOOKUP_SYMBOL);
+		p = put_address(s, p, load_number(s, at.data + i, word, false), LOOKUP_SYMBOL);
 	return p;
 }
 
@@ -173,8 +173,8 @@ static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, str
 	uint64_t value;
 
 	switch ((enum pf_kind)op->kind) {
-	case PF_PLACES:
-		return put_places(s, p, at, op->element_size);
+	case PF_ADDRESSES:
+		return put_addresses(s, p, at, op->element_size);
 	case PF_REPEATED:
 		return put_numbers(s, op, p, at);
 	case PF_RAW:
@@ -187,10 +187,10 @@ static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, str
 		break;
 	}
 	value = load_number(s, at.data, op->size, op->is_signed);
-	if (op->kind == PF_PLACE)
-		return put_place(s, p, value,
-				 op->symbol == LOOKUP_PRINT ? lookup_print(s, value, rec)
-							    : op->symbol);
+	if (op->kind == PF_ADDRESS)
+		return put_address(s, p, value,
+				   op->symbol == LOOKUP_PRINT ? lookup_print(s, value, rec)
+							      : op->symbol);
 	if (op->kind == PF_POINTER)
 		return wire_varint(p, printer_pointer(s->printer, value));
 	return wire_varint(p, hide_number(s, op, value));
@@ -210,22 +210,22 @@ int pf_rest_write(struct pf_schema *s, const struct pf_event *e, const struct tr
 
 		if (likely(locate(s, op, &ev->rec, &at)))
 			p = put(s, op, p, at, &ev->rec);
-		else if (op->kind == PF_PLACE)
+		else if (op->kind == PF_ADDRESS)
 			p = wire_varint(wire_varint(p, 0), 0);
 		else
 			p = wire_varint(p, 0);
 	}
 	out->len += (size_t)(p - start);
-	return buf_error(&s->new_places);
+	return buf_error(&s->new_addresses);
 }
 
 unsigned pf_rest_code(unsigned kind)
 {
 	switch (kind) {
-	case PF_PLACE:
-		return REST_PLACE;
-	case PF_PLACES:
-		return REST_PLACES;
+	case PF_ADDRESS:
+		return REST_ADDRESS;
+	case PF_ADDRESSES:
+		return REST_ADDRESSES;
 	case PF_REPEATED:
 		return REST_NUMBERS;
 	case PF_RAW:

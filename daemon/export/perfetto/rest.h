@@ -10,14 +10,14 @@
 
 /* FtraceEventBundle's field numbers, ours. */
 enum {
-	BUNDLE_FORMATS = 74726, /* traced.origin.Format */
-	BUNDLE_PLACES = 74727,	/* traced.origin.Place */
-	BUNDLE_REST = 74728,	/* bytes: see rest_write */
-	BUNDLE_FLAGS = 74729,	/* bytes: see struct pf_flags */
+	BUNDLE_FORMATS = 74726,	  /* traced.origin.Format */
+	BUNDLE_ADDRESSES = 74727, /* traced.origin.Address */
+	BUNDLE_REST = 74728,	  /* bytes: see rest_write */
+	BUNDLE_FLAGS = 74729,	  /* bytes: see struct pf_flags */
 	BUNDLE_LOST_COUNT = 74730,
 };
 
-/* traced.origin.Format and Place. */
+/* traced.origin.Format and Address. */
 enum {
 	FORMAT_FIELD = 1,
 	FORMAT_TEXT_FIELD = 2,
@@ -26,13 +26,13 @@ enum {
 	FORMAT_REST = 5
 };
 enum {
-	PLACE_ID = 1,
-	PLACE_NAME = 2,
-	PLACE_MODULE = 3,
-	PLACE_OFFSET = 4,
-	PLACE_SIZE = 5,
-	PLACE_TEXT = 6,
-	PLACE_ARGUMENTS = 7,
+	ADDRESS_ID = 1,
+	ADDRESS_NAME = 2,
+	ADDRESS_MODULE = 3,
+	ADDRESS_OFFSET = 4,
+	ADDRESS_SIZE = 5,
+	ADDRESS_TEXT = 6,
+	ADDRESS_ARGUMENTS = 7,
 };
 
 /*
@@ -56,8 +56,8 @@ int pf_rest_compile(struct pf_event *e);
 /* How files name the kinds of what is in a rest: later versions read them, too. */
 enum {
 	REST_NUMBER = 1,
-	REST_PLACE = 2,
-	REST_PLACES = 3,
+	REST_ADDRESS = 2,
+	REST_ADDRESSES = 3,
 	REST_NUMBERS = 4,
 	REST_BYTES = 5,
 	REST_BLOCK = 6,
@@ -68,8 +68,8 @@ unsigned pf_rest_code(unsigned kind);
 
 /*
  * Appends what the message of ev does not hold: field by field of e->rest, by its kind a varint, or
- * a count of varints, or a length and bytes. Of addresses PF_PLACE has the number of a
- * Place, or 0 and the address as it is shown. What lies outside of the record is 0, or empty.
+ * a count of varints, or a length and bytes. Of addresses PF_ADDRESS has the number of an Address,
+ * or 0 and the address as it is shown. What lies outside of the record is 0, or empty.
  */
 int pf_rest_write(struct pf_schema *s, const struct pf_event *e, const struct trace_event *ev,
 		  struct buf *out);

@@ -5,8 +5,8 @@
  */
 #include "export/perfetto/schema.h"
 
+#include "export/perfetto/addresses.h"
 #include "export/perfetto/op.h"
-#include "export/perfetto/places.h"
 #include "export/perfetto/rest.h"
 #include "export/perfetto/wire.h"
 #include "print/printer.h"
@@ -535,10 +535,10 @@ struct pf_schema *pf_schema_free(struct pf_schema *s)
 		event_free(s->events[i]);
 	free(s->events);
 	free(s->functions);
-	free(s->places);
+	free(s->addresses);
 	buf_deinit(&s->new_symbols);
 	buf_deinit(&s->new_formats);
-	buf_deinit(&s->new_places);
+	buf_deinit(&s->new_addresses);
 	buf_deinit(&s->made);
 	printer_free(s->printer);
 	free(s);
@@ -549,9 +549,9 @@ void pf_schema_restart(struct pf_schema *s)
 {
 	if (s->function_slots)
 		memset(s->functions, 0, s->function_slots * sizeof(*s->functions));
-	if (s->place_slots)
-		memset(s->places, 0, s->place_slots * sizeof(*s->places));
-	s->function_count = s->place_count = 0;
+	if (s->address_slots)
+		memset(s->addresses, 0, s->address_slots * sizeof(*s->addresses));
+	s->function_count = s->address_count = 0;
 	for (size_t i = 0; i < s->events_end; i++)
 		if (s->events[i]) {
 			s->events[i]->told = false;
@@ -559,5 +559,5 @@ void pf_schema_restart(struct pf_schema *s)
 		}
 	buf_clear(&s->new_symbols);
 	buf_clear(&s->new_formats);
-	buf_clear(&s->new_places);
+	buf_clear(&s->new_addresses);
 }

@@ -69,8 +69,9 @@ static int add(struct formats *f, const struct wire_field *system, const struct 
 static int read_layout(const struct wire_field *rest, struct told_format *format)
 {
 	static const uint8_t kinds[] = {
-		[REST_NUMBER] = PF_UINT,      [REST_PLACE] = PF_PLACE, [REST_PLACES] = PF_PLACES,
-		[REST_NUMBERS] = PF_REPEATED, [REST_BYTES] = PF_RAW,   [REST_BLOCK] = PF_BLOCK,
+		[REST_NUMBER] = PF_UINT,	 [REST_ADDRESS] = PF_ADDRESS,
+		[REST_ADDRESSES] = PF_ADDRESSES, [REST_NUMBERS] = PF_REPEATED,
+		[REST_BYTES] = PF_RAW,		 [REST_BLOCK] = PF_BLOCK,
 		[REST_STRING] = PF_STRING,
 	};
 	struct wire_reader r = wire_reader_in(rest);

@@ -30,7 +30,7 @@ struct importing {
 	struct event_table *table;	       /* owned */
 	struct pf_schema *schema;	       /* owned */
 	struct formats formats;
-	struct places places;
+	struct addresses addresses;
 	struct bundles bundles;
 	struct pf_mark_writer *marks; /* owned; NULL: they are not wanted */
 	bool has_stats;		      /* the last packet was met */
@@ -47,7 +47,7 @@ static void importing_deinit(struct importing *x)
 	pf_mark_writer_free(x->marks);
 	pf_schema_free(x->schema);
 	event_table_free(x->table);
-	places_deinit(&x->places);
+	addresses_deinit(&x->addresses);
 	formats_deinit(&x->formats);
 }
 
@@ -115,7 +115,7 @@ static int begin(struct importing *x, struct error *err)
 		.commit_size = h->word_size,
 		.data_offset = 8 + h->word_size,
 	};
-	places_init(&x->places, h->word_size);
+	addresses_init(&x->addresses, h->word_size);
 	r = make_table(x, h);
 	if (r == 0)
 		r = formats_init(&x->formats, x->table, x->w);
@@ -156,8 +156,8 @@ static int learn(struct importing *x, const struct wire_field *bundle, struct er
 			continue;
 		if (f.number == BUNDLE_FORMATS)
 			r = formats_take(&x->formats, &f);
-		else if (f.number == BUNDLE_PLACES)
-			r = places_add(&x->places, &f);
+		else if (f.number == BUNDLE_ADDRESSES)
+			r = addresses_add(&x->addresses, &f);
 		if (r == -EBADMSG) {
 			x->missing.damaged++;
 			r = 0;
@@ -245,16 +245,17 @@ static int first_pass(struct importing *x, int in, const struct import_options *
 
 static int write_texts(struct importing *x)
 {
-	int r = places_seal(&x->places);
+	int r = addresses_seal(&x->addresses);
 
-	if (r == 0 && x->places.kallsyms.len)
-		r = stream_write(x->w, CHUNK_KALLSYMS, x->places.kallsyms.data,
-				 x->places.kallsyms.len);
-	if (r == 0 && x->places.printk.len)
-		r = stream_write(x->w, CHUNK_PRINTK, x->places.printk.data, x->places.printk.len);
-	if (r == 0 && x->places.arguments.len)
-		r = stream_write(x->w, CHUNK_ARGUMENTS, x->places.arguments.data,
-				 x->places.arguments.len);
+	if (r == 0 && x->addresses.kallsyms.len)
+		r = stream_write(x->w, CHUNK_KALLSYMS, x->addresses.kallsyms.data,
+				 x->addresses.kallsyms.len);
+	if (r == 0 && x->addresses.printk.len)
+		r = stream_write(x->w, CHUNK_PRINTK, x->addresses.printk.data,
+				 x->addresses.printk.len);
+	if (r == 0 && x->addresses.arguments.len)
+		r = stream_write(x->w, CHUNK_ARGUMENTS, x->addresses.arguments.data,
+				 x->addresses.arguments.len);
 	return r;
 }
 
@@ -283,7 +284,7 @@ static int prepare(struct importing *x, struct error *err)
 		r = formats_number(&x->formats, x->schema, &b->events, &b->event_count, &unknown);
 	x->missing.damaged += unknown;
 	if (r == 0)
-		r = record_maker_init(&b->maker, x->schema, x->table, &x->places);
+		r = record_maker_init(&b->maker, x->schema, x->table, &x->addresses);
 	b->running = calloc(BUNDLE_CPUS, sizeof(*b->running));
 	if (r == 0 && !b->running)
 		r = -ENOMEM;
@@ -305,7 +306,7 @@ static int write_end(struct importing *x, struct error *err)
 {
 	x->missing.events = x->bundles.left_out;
 	x->missing.bundles = x->bundles.damaged;
-	x->missing.symbols = x->places.full;
+	x->missing.symbols = x->addresses.full;
 	return cant_keep(ending_write(x->w, x->end, &x->missing), err);
 }
 

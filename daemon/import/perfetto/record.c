@@ -11,12 +11,12 @@
 enum { LEGACY_FIELD = 2, LEGACY_NAME = 1 };
 
 int record_maker_init(struct record_maker *m, const struct pf_schema *schema,
-		      const struct event_table *events, const struct places *places)
+		      const struct event_table *events, const struct addresses *addresses)
 {
 	*m = (struct record_maker){
 		.schema = schema,
 		.events = events,
-		.places = places,
+		.addresses = addresses,
 		.big_endian = schema->env.big_endian,
 		.legacy_generic = schema->env.legacy_generic,
 		.data = malloc(RECORD_MAX),
@@ -334,7 +334,7 @@ bool record_read_message(struct record_maker *m, struct wire_reader message, boo
 	return !message.bad;
 }
 
-static bool read_place(const struct record_maker *m, struct wire_reader *r, uint64_t *ret)
+static bool read_address(const struct record_maker *m, struct wire_reader *r, uint64_t *ret)
 {
 	uint64_t id;
 
@@ -342,7 +342,7 @@ static bool read_place(const struct record_maker *m, struct wire_reader *r, uint
 		return false;
 	if (!id)
 		return wire_read_varint(r, ret);
-	*ret = places_address(m->places, id);
+	*ret = addresses_find(m->addresses, id);
 	return true;
 }
 
@@ -367,7 +367,8 @@ static bool read_array(struct record_maker *m, const struct pf_op *op, struct wi
 		return false;
 	m->repeated = NULL;
 	for (uint64_t i = 0; ok && i < count; i++) {
-		ok = op->kind == PF_PLACES ? read_place(m, r, &value) : wire_read_varint(r, &value);
+		ok = op->kind == PF_ADDRESSES ? read_address(m, r, &value)
+					      : wire_read_varint(r, &value);
 		ok = ok && put_element(m, op, value);
 	}
 	return ok;
@@ -380,7 +381,7 @@ static bool read_rest(struct record_maker *m, const struct pf_op *op, struct wir
 	size_t len;
 
 	switch ((enum pf_kind)op->kind) {
-	case PF_PLACES:
+	case PF_ADDRESSES:
 	case PF_REPEATED:
 		return read_array(m, op, r);
 	case PF_RAW:
@@ -389,8 +390,8 @@ static bool read_rest(struct record_maker *m, const struct pf_op *op, struct wir
 		return read_bytes(r, &data, &len) && (!len || put_field(m, op, data, len));
 	case PF_STRING:
 		return read_bytes(r, &data, &len) && put_string(m, op, data, len, NULL);
-	case PF_PLACE:
-		if (!read_place(m, r, &value))
+	case PF_ADDRESS:
+		if (!read_address(m, r, &value))
 			return false;
 		m->ip = value;
 		break;

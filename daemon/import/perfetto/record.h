@@ -6,7 +6,7 @@
 #pragma once
 
 #include "export/perfetto/op.h"
-#include "import/perfetto/places.h"
+#include "import/perfetto/addresses.h"
 
 /* An offset in a record has 16 bits. */
 #define RECORD_MAX (64U << 10)
@@ -14,7 +14,7 @@
 struct record_maker {
 	const struct pf_schema *schema; /* borrowed, as the following */
 	const struct event_table *events;
-	const struct places *places;
+	const struct addresses *addresses;
 	bool big_endian;
 	bool legacy_generic;
 	const struct pf_event *e; /* of the record that is being made */
@@ -33,7 +33,7 @@ struct record_maker {
 };
 
 int record_maker_init(struct record_maker *m, const struct pf_schema *schema,
-		      const struct event_table *events, const struct places *places);
+		      const struct event_table *events, const struct addresses *addresses);
 void record_maker_deinit(struct record_maker *m);
 
 /* In this order: begin, what the message tells, the rest, end. Then m->data has m->len bytes. */

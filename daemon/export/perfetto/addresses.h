@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the kernel's text shows for an address, by number: traced.origin.Place. */
+/* What the kernel's text shows for an address, by number: traced.origin.Address. */
 #pragma once
 
 #include "export/perfetto/schema.h"
@@ -13,15 +13,15 @@ enum {
 };
 
 /* As many as a kernel with all modules has functions, four times: no more are numbered. */
-#define PF_PLACES_MAX (1U << 20)
+#define PF_ADDRESSES_MAX (1U << 20)
 /* Numbers of addresses that have a symbol or a string; open addressing. */
-struct pf_known_place {
+struct pf_known_address {
 	uint64_t address, id; /* id 0: free */
 	char kind;	      /* how it was looked up */
 };
 
 /*
  * The address's number, which goes with the next bundle where it is new. 0: nothing is there, or no
- * more are numbered; for want of memory also, and s->new_places has failed then.
+ * more are numbered; for want of memory also, and s->new_addresses has failed then.
  */
-uint64_t pf_place(struct pf_schema *s, uint64_t address, char lookup);
+uint64_t pf_address(struct pf_schema *s, uint64_t address, char lookup);

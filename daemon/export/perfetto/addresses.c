@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "export/perfetto/places.h"
+#include "export/perfetto/addresses.h"
 
 #include "export/perfetto/message.h"
 #include "export/perfetto/op.h"
@@ -14,35 +14,36 @@
 
 #define ENTRY_MAX 16 /* bytes */
 
-static size_t place_slot(const struct pf_schema *s, uint64_t address, char kind)
+static size_t address_slot(const struct pf_schema *s, uint64_t address, char kind)
 {
 	uint64_t hash = (address ^ (uint64_t)kind << 56) * UINT64_C(0x9e3779b97f4a7c15);
 
-	return (size_t)(hash >> 32) & (s->place_slots - 1);
+	return (size_t)(hash >> 32) & (s->address_slots - 1);
 }
 
-static struct pf_known_place *find_place(const struct pf_schema *s, uint64_t address, char kind)
+static struct pf_known_address *find_address(const struct pf_schema *s, uint64_t address, char kind)
 {
-	size_t at = place_slot(s, address, kind);
+	size_t at = address_slot(s, address, kind);
 
-	while (s->places[at].id && (s->places[at].address != address || s->places[at].kind != kind))
-		at = (at + 1) & (s->place_slots - 1);
-	return &s->places[at];
+	while (s->addresses[at].id &&
+	       (s->addresses[at].address != address || s->addresses[at].kind != kind))
+		at = (at + 1) & (s->address_slots - 1);
+	return &s->addresses[at];
 }
 
-static int places_grow(struct pf_schema *s)
+static int addresses_grow(struct pf_schema *s)
 {
-	size_t count = s->place_slots;
-	struct pf_known_place *old = s->places, *bigger;
+	size_t count = s->address_slots;
+	struct pf_known_address *old = s->addresses, *bigger;
 
 	bigger = calloc(MAX(count * 2, (size_t)256), sizeof(*bigger));
 	if (!bigger)
 		return -ENOMEM;
-	s->places = bigger;
-	s->place_slots = MAX(count * 2, (size_t)256);
+	s->addresses = bigger;
+	s->address_slots = MAX(count * 2, (size_t)256);
 	for (size_t i = 0; i < count; i++)
 		if (old[i].id)
-			*find_place(s, old[i].address, old[i].kind) = old[i];
+			*find_address(s, old[i].address, old[i].kind) = old[i];
 	free(old);
 	return 0;
 }
@@ -61,26 +62,26 @@ static void announce_symbol(struct pf_schema *s, uint64_t address, const struct 
 	 */
 	if (address - symbol->address <= ENTRY_MAX &&
 	    event_table_put_arguments(s->env.table, symbol->name, &arguments) == 0 && arguments.len)
-		pf_message(&s->new_places, PLACE_ARGUMENTS, &arguments);
-	put_text(&s->new_places, PLACE_NAME, symbol->name);
-	put_text(&s->new_places, PLACE_MODULE, symbol->module);
-	pf_uint(&s->new_places, PLACE_OFFSET, address - symbol->address);
-	pf_uint(&s->new_places, PLACE_SIZE, symbol->size);
+		pf_message(&s->new_addresses, ADDRESS_ARGUMENTS, &arguments);
+	put_text(&s->new_addresses, ADDRESS_NAME, symbol->name);
+	put_text(&s->new_addresses, ADDRESS_MODULE, symbol->module);
+	pf_uint(&s->new_addresses, ADDRESS_OFFSET, address - symbol->address);
+	pf_uint(&s->new_addresses, ADDRESS_SIZE, symbol->size);
 }
 
-uint64_t pf_place(struct pf_schema *s, uint64_t address, char kind)
+uint64_t pf_address(struct pf_schema *s, uint64_t address, char kind)
 {
 	const char *text = NULL;
-	struct pf_known_place *p;
+	struct pf_known_address *p;
 	struct symbol symbol;
 	size_t content;
 
-	if (s->place_count * 2 >= s->place_slots && places_grow(s) < 0) {
-		s->new_places.failed = true;
+	if (s->address_count * 2 >= s->address_slots && addresses_grow(s) < 0) {
+		s->new_addresses.failed = true;
 		return 0;
 	}
-	p = find_place(s, address, kind);
-	if (p->id || s->place_count == PF_PLACES_MAX)
+	p = find_address(s, address, kind);
+	if (p->id || s->address_count == PF_ADDRESSES_MAX)
 		return p->id;
 	if (kind == LOOKUP_TEXT) {
 		text = table_printk(s->env.table, address);
@@ -92,13 +93,15 @@ uint64_t pf_place(struct pf_schema *s, uint64_t address, char kind)
 				   &symbol)) {
 		return 0;
 	}
-	*p = (struct pf_known_place){ .address = address, .id = ++s->place_count, .kind = kind };
-	content = pf_open(&s->new_places, BUNDLE_PLACES);
-	pf_uint(&s->new_places, PLACE_ID, p->id);
+	*p = (struct pf_known_address){ .address = address,
+					.id = ++s->address_count,
+					.kind = kind };
+	content = pf_open(&s->new_addresses, BUNDLE_ADDRESSES);
+	pf_uint(&s->new_addresses, ADDRESS_ID, p->id);
 	if (text)
-		put_text(&s->new_places, PLACE_TEXT, text);
+		put_text(&s->new_addresses, ADDRESS_TEXT, text);
 	else
 		announce_symbol(s, address, &symbol);
-	pf_close(&s->new_places, content);
+	pf_close(&s->new_addresses, content);
 	return p->id;
 }

@@ -9,12 +9,12 @@
 #include "import/perfetto/wire_read.h"
 #include "util/buf.h"
 
-#define PLACES_BYTES_MAX (64U << 20)
+#define ADDRESSES_BYTES_MAX (64U << 20)
 
-struct places {
-	struct places_item *items;     /* owned; by id */
-	size_t count, cap;	       /* no id is from count on */
-	struct places_symbol *symbols; /* owned, in the order in which they were told */
+struct addresses {
+	struct address_item *items;	/* owned; by id */
+	size_t count, cap;		/* no id is from count on */
+	struct address_symbol *symbols; /* owned, in the order in which they were told */
 	size_t symbol_count, symbol_cap;
 	uint32_t *slots; /* owned; open addressing: index into symbols + 1 */
 	size_t slot_count;
@@ -27,11 +27,11 @@ struct places {
 	struct buf kallsyms, printk, arguments;
 };
 
-void places_init(struct places *p, unsigned word_size);
-void places_deinit(struct places *p);
-/* A traced.origin.Place. 0, -EBADMSG: it is left out; or -ENOMEM. */
-int places_add(struct places *p, const struct wire_field *message);
+void addresses_init(struct addresses *p, unsigned word_size);
+void addresses_deinit(struct addresses *p);
+/* A traced.origin.Address. 0, -EBADMSG: it is left out; or -ENOMEM. */
+int addresses_add(struct addresses *p, const struct wire_field *message);
 /* All are there: now they have addresses, and the texts are whole. 0 or -ENOMEM. */
-int places_seal(struct places *p);
+int addresses_seal(struct addresses *p);
 /* 0: there is none of that number. */
-uint64_t places_address(const struct places *p, uint64_t id);
+uint64_t addresses_find(const struct addresses *p, uint64_t id);
