@@ -416,6 +416,8 @@ static int finish(struct compiler *c, const struct program **ret)
 		.ops = ops,
 		.count = c->count,
 		.bound = (uint32_t)c->bound + OP_TEXT_SLACK + 64,
+		.name_len = c->name_len,
+		.plain = c->name_len && ops_are_plain(ops, c->count),
 		.unknown = c->unknown,
 	};
 	for (size_t i = 0; i < c->count; i++)
@@ -429,12 +431,14 @@ int program_compile(const struct compile_env *env, const char *print_fmt, size_t
 {
 	struct compiler c = { .env = env };
 	struct expr *format = NULL, *args = NULL;
+	const char *name = env->expr.event->name;
 	int r = expr_parse_print_fmt(&env->expr, print_fmt, len, &format, &args, ret_why);
 
 	if (!r)
 		r = compile_special(&c, format, args);
 	if (!r) {
-		compiler_text(&c, env->expr.event->name);
+		c.name_len = (uint32_t)strlen(name) + 2;
+		compiler_text(&c, name);
 		compiler_text(&c, ": ");
 		compiler_format(&c, format->text, format->text_len, args);
 	}

@@ -13,6 +13,7 @@ struct compiler {
 	unsigned slots;	    /* marks in use */
 	uint64_t bound;	    /* bytes; sums of what hostile formats say */
 	const char *why, *unknown;
+	uint32_t name_len; /* as struct program's */
 	bool no_memory;
 };
 
@@ -45,6 +46,9 @@ bool compiler_branches(struct compiler *c, const struct expr *e, emit_fn *emit, 
 bool compiler_unknown(struct compiler *c, const struct expr *e);
 /* Takes a slot of marks; who takes it gives it back (c->slots). */
 bool compiler_mark(struct compiler *c, unsigned *ret);
+
+/* compile_plain.c: whether all that they print is plain (util/plain.h), whatever the record. */
+bool ops_are_plain(const struct op *ops, size_t count);
 
 /*
  * special.c: events whose own print function in the kernel does not follow the

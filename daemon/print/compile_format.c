@@ -43,7 +43,7 @@ static bool with_spec(struct compiler *c, struct op *op, const struct item *it)
 	return compiler_stack(c, (it->width != NULL) + (it->precision != NULL), 0);
 }
 
-static bool is_plain(const struct item *it)
+static bool is_bare(const struct item *it)
 {
 	const struct int_format *f = &it->spec.format;
 
@@ -66,7 +66,7 @@ static bool fused_number(struct compiler *c, const struct expr *e, const struct 
 	uint32_t offset;
 	struct op *op;
 
-	if (c->env->big_endian || !is_plain(it) || size < 4)
+	if (c->env->big_endian || !is_bare(it) || size < 4)
 		return false;
 	if (e->kind == EXPR_FIELD && e->field->size == size)
 		offset = e->field->offset;
@@ -99,7 +99,7 @@ static bool number(struct compiler *c, const struct expr *e, const void *arg)
 	op->size = it->spec.size;
 	op->is_signed = is_signed;
 	c->bound += INT_TEXT_MAX;
-	if (is_plain(it)) {
+	if (is_bare(it)) {
 		compiler_add(c, f->base == 16 ? OP_HEX : OP_DEC)->is_signed = is_signed;
 		return compiler_stack(c, 1, 0);
 	}

@@ -542,6 +542,16 @@ int event_table_put_arguments(const struct event_table *t, const char *function,
 	return buf_error(out);
 }
 
+size_t event_name_len(const struct event *ev)
+{
+	return ev->program ? ev->program->name_len : 0;
+}
+
+bool event_is_plain(const struct event *ev)
+{
+	return ev->program && ev->program->plain;
+}
+
 void event_prefetch(const struct printer *p, const struct event *ev, const struct record *rec)
 {
 	if (ev->program)

@@ -133,6 +133,11 @@ const char *event_format_text(const struct event *ev, size_t *ret_len);
 const struct common_fields *event_table_common(const struct event_table *t);
 const struct event *const *event_table_all(const struct event_table *t, size_t *ret_count);
 
+/* Bytes of "NAME: ", where all that is printed of ev begins with it; else 0. */
+size_t event_name_len(const struct event *ev);
+/* Whether all that is printed of ev is plain (util/plain.h), whatever its records hold. */
+bool event_is_plain(const struct event *ev);
+
 /*
  * NULL, or the first name in ev's print fmt that the recording says nothing
  * of: what depends on it is printed as "<unknown>", or with a "?" behind it.

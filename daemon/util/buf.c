@@ -29,6 +29,18 @@ char *buf_grow(struct buf *b, size_t extra)
 	return b->data + b->len;
 }
 
+void buf_replace(struct buf *b, size_t at, size_t old_len, const char *text, size_t len)
+{
+	size_t rest = b->len - at - old_len;
+
+	if (!buf_reserve(b, len))
+		return;
+	memmove(b->data + at + len, b->data + at + old_len, rest);
+	if (len)
+		memcpy(b->data + at, text, len);
+	b->len = at + len + rest;
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
 	va_list ap;

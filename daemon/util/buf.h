@@ -60,6 +60,9 @@ static inline void buf_puts(struct buf *b, const char *s)
 	buf_append(b, s, strlen(s));
 }
 
+/* Replaces old_len bytes at offset at by len bytes of text, which is not in b. */
+void buf_replace(struct buf *b, size_t at, size_t old_len, const char *text, size_t len);
+
 void buf_printf(struct buf *b, const char *fmt, ...) _printf_(2, 3);
 
 /* The text so far, terminated; valid until the next append; NULL when an append had failed. */

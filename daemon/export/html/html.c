@@ -6,6 +6,7 @@
 
 #include "export/html/page.h"
 #include "export/json/json.h"
+#include "util/plain.h"
 #include "util/utf8.h"
 
 void html_put_head(struct buf *out)
@@ -57,10 +58,10 @@ static const char *find_markup(const char *p, const char *end)
 	return NULL;
 }
 
-/* As json_plain_end, where quotes and backslashes are plain. */
-static const char *plain_end(const char *p, const char *end)
+/* As plain_end, where quotes and backslashes are plain. */
+static const char *line_plain_end(const char *p, const char *end)
 {
-	while ((p = json_plain_end(p, end)) < end && (*p == '"' || *p == '\\' || *p == '\t'))
+	while ((p = plain_end(p, end)) < end && (*p == '"' || *p == '\\' || *p == '\t'))
 		p++;
 	return p;
 }
@@ -101,7 +102,7 @@ _hot_ int html_end_line(struct buf *out, size_t start, struct buf *scratch, uint
 		return -ENOMEM;
 	p = out->data + start;
 	end = out->data + out->len;
-	if (likely(plain_end(p, end) == end && !find_markup(p, end))) {
+	if (likely(line_plain_end(p, end) == end && !find_markup(p, end))) {
 		*units += out->len - start;
 	} else {
 		buf_clear(scratch);

@@ -11,6 +11,7 @@
 #include "print/funcgraph.h"
 #include "print/printer.h"
 #include "util/io.h"
+#include "util/plain.h"
 
 #define THREADS 256 /* a power of two */
 
@@ -82,7 +83,7 @@ static char *escape(struct buf *b, char *start, char *w)
 	_cleanup_buf_ struct buf copy = BUF_INIT;
 	size_t at = (size_t)(start - b->data);
 
-	if (likely(json_plain_end(start, w) == w))
+	if (likely(is_plain(start, (size_t)(w - start))))
 		return w;
 	buf_append(&copy, start, (size_t)(w - start));
 	b->len = at;

@@ -3,42 +3,8 @@
 
 #include <inttypes.h>
 
+#include "util/plain.h"
 #include "util/utf8.h"
-
-/* Sixteen bytes are looked at together, by what the machine has for it. */
-typedef signed char block_t __attribute__((vector_size(16)));
-
-static bool is_plain(unsigned char c)
-{
-	return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
-}
-
-static inline bool is_plain_block(const char *p)
-{
-	uint64_t halves[2];
-	block_t b;
-
-	memcpy(&b, p, sizeof(b));
-	/* What is above 0x7f is below zero. */
-	b = (block_t)((b < ' ') | (b == 0x7f) | (b == '"') | (b == '\\'));
-	memcpy(halves, &b, sizeof(halves));
-	return !(halves[0] | halves[1]);
-}
-
-const char *json_plain_end(const char *p, const char *end)
-{
-	const char *start = p;
-
-	while (end - p >= (ptrdiff_t)sizeof(block_t) && is_plain_block(p))
-		p += sizeof(block_t);
-	/* The last few bytes once more with those before them. */
-	if (p < end && end - p < (ptrdiff_t)sizeof(block_t) &&
-	    end - start >= (ptrdiff_t)sizeof(block_t) && is_plain_block(end - sizeof(block_t)))
-		return end;
-	while (p < end && is_plain((unsigned char)*p))
-		p++;
-	return p;
-}
 
 static size_t escape_control(struct buf *out, unsigned char c, bool line)
 {
@@ -60,7 +26,7 @@ static size_t escape(struct buf *out, const char *text, size_t len, bool line)
 	size_t units = 0;
 
 	while (p < end) {
-		const char *plain = json_plain_end(p, end);
+		const char *plain = plain_end(p, end);
 		unsigned char c;
 		size_t n;
 

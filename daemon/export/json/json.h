@@ -5,12 +5,6 @@
 #include "util/buf.h"
 
 /*
- * The first byte in [p, end) that can't stand in a JSON string as it is, or end. Every byte
- * above 0x7f is one: it needs a look.
- */
-const char *json_plain_end(const char *p, const char *end);
-
-/*
  * Appends text, escaped, without the quotes: what is no UTF-8 becomes U+FFFD.
  * Returns its length in UTF-16 units, as JavaScript counts it.
  */

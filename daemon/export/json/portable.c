@@ -19,6 +19,7 @@ void portable_init(struct portable *p, const struct trace_info *info)
 		.sched_switch = event_table_find_name(info->events, "sched", "sched_switch"),
 		.print = event_table_find_name(info->events, "ftrace", "print"),
 	};
+	switch_line_init(&p->switch_line, p->sched_switch, info->layout.big_endian);
 }
 
 void portable_deinit(struct portable *p)
@@ -33,100 +34,12 @@ void portable_restart(struct portable *p)
 	p->sync.other_count = 0;
 }
 
-/* Replaces old_len bytes at offset at by text. */
-static void replace(struct buf *out, size_t at, size_t old_len, const char *text, size_t len)
-{
-	size_t rest = out->len - at - old_len;
-
-	if (!buf_reserve(out, len))
-		return;
-	memmove(out->data + at + len, out->data + at + old_len, rest);
-	if (len)
-		memcpy(out->data + at, text, len);
-	out->len = at + len + rest;
-}
-
 /* Where text lies in out from offset from on; SIZE_MAX: nowhere. */
 static size_t find(const struct buf *out, size_t from, const char *text)
 {
 	const char *p = memmem(out->data + from, out->len - from, text, strlen(text));
 
 	return p ? (size_t)(p - out->data) : SIZE_MAX;
-}
-
-/* As Trace Viewer's cpu_state and thread_slice know them. */
-static bool known_state(const char *state, size_t len)
-{
-	switch (len) {
-	case 1:
-		return *state && strchr("SRDTtZXxKW", *state);
-	case 2:
-		return state[0] == 'R' && state[1] == '+';
-	case 3:
-		return state[0] == 'D' && state[1] == '|' && (state[2] == 'K' || state[2] == 'W');
-	default:
-		return false;
-	}
-}
-
-/* Where out has the arrow and what follows it; the first, as comms may look like anything. */
-static size_t find_arrow(const struct buf *out, size_t text)
-{
-	static const char arrow[] = " ==> next_comm=";
-	const char *begin = out->data + text, *end = out->data + out->len, *p = begin;
-
-	for (; (p = memchr(p, '>', (size_t)(end - p))); p++)
-		if (p - begin >= 3 && (size_t)(end - p) >= sizeof(arrow) - 1 - 3 &&
-		    memcmp(p - 3, arrow, sizeof(arrow) - 1) == 0)
-			return (size_t)(p - 3 - out->data);
-	return SIZE_MAX;
-}
-
-/* Whether key lies in out before offset at, and after offset from. */
-static bool stands_before(const struct buf *out, size_t from, size_t at, const char *key,
-			  size_t len)
-{
-	return at >= from + len && memcmp(out->data + at - len, key, len) == 0;
-}
-
-/* The number that ends at offset end, behind key: 0 if it is negative. */
-static void fix_prio(struct buf *out, size_t from, size_t end, const char *key, size_t len)
-{
-	size_t at = end;
-
-	while (at > from && (unsigned)(out->data[at - 1] - '0') < 10)
-		at--;
-	if (at > from && at < end && out->data[at - 1] == '-' &&
-	    stands_before(out, from, at - 1, key, len))
-		replace(out, at - 1, end - at + 1, "0", 1);
-}
-
-/*
- * "prev_comm=... prev_prio=N prev_state=X ==> next_comm=... next_prio=N", read from the ends of its
- * two halves: what stands before them are comms.
- */
-static void fix_sched_switch(struct buf *out, size_t text)
-{
-	static const char key[] = " prev_state=", prev_prio[] = " prev_prio=";
-	static const char next_prio[] = " next_prio=";
-	size_t arrow = find_arrow(out, text), at, len;
-
-	if (arrow == SIZE_MAX)
-		return;
-	fix_prio(out, arrow, out->len, next_prio, sizeof(next_prio) - 1);
-	for (at = arrow; at > text && out->data[at - 1] != '='; at--)
-		;
-	if (!stands_before(out, text, at, key, sizeof(key) - 1))
-		return;
-	len = arrow - at;
-	/* "X+" is X to a reader that doesn't know the plus; I and P are asleep, as far as it goes.
-	 */
-	if (!known_state(out->data + at, len)) {
-		char state = len && known_state(out->data + at, 1) ? out->data[at] : 'S';
-
-		replace(out, at, len, &state, 1);
-	}
-	fix_prio(out, text, at - (sizeof(key) - 1), prev_prio, sizeof(prev_prio) - 1);
 }
 
 /* B|1|name E E|1 C|1|name|3 S|1|name|cookie F|1|name|cookie, and the G, H, I, N of newer writers.
@@ -209,7 +122,7 @@ static enum portable_line fix_mark(struct portable *p, const struct trace_event 
 
 	if (colon == SIZE_MAX || !is_mark(out, text, colon))
 		return PORTABLE_EVENT;
-	replace(out, text, colon + 2 - text, MARK_NAME, sizeof(MARK_NAME) - 1);
+	buf_replace(out, text, colon + 2 - text, MARK_NAME, sizeof(MARK_NAME) - 1);
 	body = text + sizeof(MARK_NAME) - 1;
 	if (take_own_sync(p, ev, out->data + body, out->len - body) ||
 	    take_other_sync(p, ev, out->data + body, out->len - body))
@@ -228,37 +141,41 @@ static enum portable_line fix_mark(struct portable *p, const struct trace_event 
 		if (out->data[i] == '|')
 			out->data[i] = '/';
 	n = snprintf(head, sizeof(head), "B|%d|", p->mark_pid);
-	replace(out, body, 0, head, (size_t)n);
+	buf_replace(out, body, 0, head, (size_t)n);
 	return PORTABLE_SLICE;
 }
 
-enum portable_line portable_fix(struct portable *p, const struct trace_event *ev, struct buf *out,
-				size_t text)
+/* What the kernel prints in another form than "NAME: details". */
+_cold_ static void give_form(const struct event *desc, struct buf *out, size_t text)
 {
-	const struct event *desc = ev->desc;
-	size_t len;
+	size_t len = desc ? strlen(desc->name) : 0;
 
-	if (likely(desc)) {
-		if (desc == p->sched_switch) {
-			fix_sched_switch(out, text);
-			return PORTABLE_EVENT;
-		}
-		if (desc == p->print && p->print)
-			return fix_mark(p, ev, out, text);
-	}
-	len = desc ? strlen(desc->name) : 0;
 	if (!desc) {
-		replace(out, text, 0, "unknown: ", sizeof("unknown: ") - 1);
+		buf_replace(out, text, 0, "unknown: ", sizeof("unknown: ") - 1);
 	} else if (out->len - text < len + 2 || out->data[text + len] != ':' ||
 		   memcmp(out->data + text, desc->name, len) != 0) {
-		replace(out, text, 0, ": ", 2);
-		replace(out, text, 0, desc->name, len);
+		buf_replace(out, text, 0, ": ", 2);
+		buf_replace(out, text, 0, desc->name, len);
 	}
 	/* Details there must be. */
 	while (out->len > text && out->data[out->len - 1] == '\n')
 		out->len--;
 	if (out->len == text + len + 2 && desc)
 		buf_putc(out, '-');
+}
+
+enum portable_line portable_fix(struct portable *p, const struct trace_event *ev, struct buf *out,
+				size_t text)
+{
+	const struct event *desc = ev->desc;
+	size_t len = likely(desc) ? event_name_len(desc) : 0;
+
+	if (desc && desc == p->sched_switch)
+		switch_line_fix(&p->switch_line, &ev->rec, out, text);
+	else if (desc && desc == p->print)
+		return fix_mark(p, ev, out, text);
+	else if (unlikely(!len || out->len <= text + len || out->data[out->len - 1] == '\n'))
+		give_form(desc, out, text);
 	return PORTABLE_EVENT;
 }
 

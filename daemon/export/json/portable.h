@@ -6,8 +6,7 @@
  *
  * - "NAME: details" is the only form: what the kernel prints otherwise (system
  *   calls, functions, stacks, events without details) gets the event's name before it.
- * - prev_state of sched_switch: only S R R+ D T t Z X x K W D|K D|W are known;
- *   an idle kernel thread's I is written as S. A negative prio loses the whole switch: 0.
+ * - sched_switch: switch_line.h.
  * - A user's mark is named tracing_mark_write. Free text, which neither reader
  *   shows, becomes the slice "B|TGID|text" and at once "E|TGID".
  * - "trace_event_clock_sync:" within a mark makes Trace Viewer tie clocks, and fail
@@ -16,6 +15,7 @@
  */
 #pragma once
 
+#include "export/json/switch_line.h"
 #include "export/marks/sync_scan.h"
 #include "export/sink.h"
 
@@ -35,6 +35,7 @@ struct clock_sync {
 struct portable {
 	const struct trace_info *info;
 	const struct event *sched_switch, *print;
+	struct switch_line switch_line;
 	struct clock_sync sync;
 	int32_t mark_pid; /* of the last mark of free text */
 };

@@ -17,6 +17,7 @@
 #include "export/segment.h"
 #include "export/sinks.h"
 #include "export/text/line.h"
+#include "util/plain.h"
 
 /* What one thread needs for the text. */
 struct text_state {
@@ -85,50 +86,60 @@ static int text_begin(void **ret, struct sink *sink)
 	return 0;
 }
 
-/* Escapes what out holds from start, as one line, and ends it. */
-_hot_ static int end_line(struct text_state *s, struct buf *out, size_t start, uint64_t *units)
+_cold_ static int escape_line(struct text_state *s, struct buf *out, size_t start, uint64_t *units)
 {
-	const char *end = out->data + out->len;
+	buf_clear(&s->scratch);
+	buf_append(&s->scratch, out->data + start, out->len - start);
+	out->len = start;
+	*units += json_escape_line(out, s->scratch.data, s->scratch.len);
+	return buf_error(&s->scratch);
+}
 
-	if (s->page)
+/* Escapes what out holds from start, as one line, and ends it; before `plain` nothing needs it. */
+_hot_ static int end_line(struct text_state *s, struct buf *out, size_t start, size_t plain,
+			  uint64_t *units)
+{
+	int r = 0;
+
+	if (unlikely(s->page))
 		return html_end_line(out, start, &s->scratch, units);
 	if (unlikely(out->failed))
 		return -ENOMEM;
-	if (likely(json_plain_end(out->data + start, end) == end)) {
+	if (likely(plain == out->len || is_plain(out->data + plain, out->len - plain)))
 		*units += out->len - start;
-	} else {
-		buf_clear(&s->scratch);
-		buf_append(&s->scratch, out->data + start, out->len - start);
-		out->len = start;
-		*units += json_escape_line(out, s->scratch.data, s->scratch.len);
-	}
+	else
+		r = escape_line(s, out, start, units);
 	buf_append(out, "\\n", 2);
 	++*units;
-	return buf_error(&s->scratch);
+	return r;
 }
 
 _hot_ static int text_event(void *state, const struct trace_event *ev, struct buf *out,
 			    uint64_t *units)
 {
 	struct text_state *s = state;
-	size_t start = out->len, name;
+	size_t start = out->len, name, plain;
+	bool prefix_plain = line_prefix(s->line, ev, out);
 	int r;
 
-	line_prefix(s->line, ev, out);
 	name = out->len;
 	r = sink_print(s->printer, ev, out);
 	if (unlikely(r < 0))
 		return r;
-	if (portable_fix(&s->portable, ev, out, name) == PORTABLE_EVENT)
-		return end_line(s, out, start, units);
+	if (likely(portable_fix(&s->portable, ev, out, name) == PORTABLE_EVENT)) {
+		plain = !prefix_plain			       ? start
+			: ev->desc && event_is_plain(ev->desc) ? out->len
+							       : name;
+		return end_line(s, out, start, plain, units);
+	}
 	/* A mark of free text: a slice without length is what both readers show of it. */
-	r = end_line(s, out, start, units);
+	r = end_line(s, out, start, start, units);
 	if (r < 0)
 		return r;
 	start = out->len;
 	line_prefix(s->line, ev, out);
 	portable_end_mark(&s->portable, out);
-	return end_line(s, out, start, units);
+	return end_line(s, out, start, start, units);
 }
 
 static int text_loss(void *state, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *units)
@@ -140,7 +151,7 @@ static int text_loss(void *state, uint32_t cpu, uint64_t count, struct buf *out,
 		buf_printf(out, "# CPU:%u [LOST EVENTS]", cpu);
 	else
 		buf_printf(out, "# CPU:%u [LOST %llu EVENTS]", cpu, (unsigned long long)count);
-	return end_line(state, out, start, units);
+	return end_line(state, out, start, start, units);
 }
 
 _cold_ static int full(const struct sink_json *s, struct error *err)

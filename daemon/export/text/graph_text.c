@@ -472,7 +472,7 @@ static void put_comment(struct graph_text *g, struct cpu_state *c, const struct 
 }
 
 /* Functions and stacks are no comments: they have the line of any tracer. */
-static bool is_plain(const struct event *ev)
+static bool is_plain_print(const struct event *ev)
 {
 	return !strcmp(ev->system, "ftrace") &&
 	       (!strcmp(ev->name, "function") || !strcmp(ev->name, "kernel_stack"));
@@ -499,7 +499,7 @@ bool graph_text_event(struct graph_text *g, const struct trace_event *ev, struct
 			put_exit(g, c, ev, &f, out);
 		return true;
 	}
-	if (!g->is_tracer || is_plain(ev->desc))
+	if (!g->is_tracer || is_plain_print(ev->desc))
 		return false;
 	put_comment(g, c, ev, out);
 	return true;

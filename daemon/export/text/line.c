@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "util/io.h"
+#include "util/plain.h"
 
 /* enum trace_flag_type */
 #define FLAG_IRQS_OFF 0x01
@@ -24,6 +25,7 @@ struct cached {
 	uint64_t from_ts, until_ts; /* of the life that text names */
 	int32_t pid;
 	uint32_t len; /* 0: empty */
+	bool plain;   /* text is */
 	char text[TEXT_MAX];
 };
 
@@ -231,6 +233,7 @@ _cold_ static void fill_cache(struct line *l, struct cached *c, int32_t pid, uin
 			      "-------");
 	c->text[n] = '[';
 	c->len = (uint32_t)n + 1;
+	c->plain = is_plain(c->text, c->len);
 }
 
 void line_forget(struct line *l)
@@ -266,13 +269,13 @@ static inline char *put_time(struct line *l, char *p, uint64_t ts)
 	return p + 8;
 }
 
-_hot_ void line_prefix(struct line *l, const struct trace_event *ev, struct buf *out)
+_hot_ bool line_prefix(struct line *l, const struct trace_event *ev, struct buf *out)
 {
 	struct cached *c = &l->cache[(uint32_t)ev->pid & (CACHE_SIZE - 1)];
 	char *p = buf_reserve(out, TEXT_MAX + 64), *start = p;
 
 	if (unlikely(!p || !l->form.context))
-		return;
+		return true;
 	if (unlikely(c->pid != ev->pid || !c->len || ev->rec.ts < c->from_ts ||
 		     ev->rec.ts >= c->until_ts))
 		fill_cache(l, c, ev->pid, ev->rec.ts);
@@ -291,6 +294,7 @@ _hot_ void line_prefix(struct line *l, const struct trace_event *ev, struct buf 
 	}
 	p = put_time(l, p, ev->rec.ts);
 	out->len += (size_t)(p - start);
+	return c->plain;
 }
 
 /* The legend as Linux 5.10 and later write it, where none with these columns was recorded. */

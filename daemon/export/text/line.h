@@ -30,8 +30,11 @@ int line_new(struct line **ret, const struct trace_info *info, bool tgid, enum l
 struct line *line_free(struct line *l);
 DEFINE_CLEANUP_FUNC(struct line *, line_free);
 
-/* Appends the prefix, "timestamp: " included; marks the task as seen. */
-void line_prefix(struct line *l, const struct trace_event *ev, struct buf *out);
+/*
+ * Appends the prefix, "timestamp: " included; marks the task as seen. Returns whether it is plain
+ * (util/plain.h).
+ */
+bool line_prefix(struct line *l, const struct trace_event *ev, struct buf *out);
 
 /* The task's name at ts as the kernel finds it, terminated; marks the task as seen. */
 void line_comm(struct line *l, int32_t pid, uint64_t ts, char comm[static 64]);
