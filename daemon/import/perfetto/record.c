@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "import/perfetto/record.h"
 
-#include <byteswap.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "export/bytes.h"
+#include "export/perfetto/field.h"
 
 /* GenericFtraceEvent and its Field. */
 enum { LEGACY_FIELD = 2, LEGACY_NAME = 1 };
@@ -34,32 +34,10 @@ void record_maker_deinit(struct record_maker *m)
 	free(m->fixed);
 }
 
-static void store(const struct record_maker *m, uint8_t *p, uint32_t size, uint64_t value)
-{
-	uint64_t v8 = m->schema->swap ? bswap_64(value) : value;
-	uint32_t v4 = m->schema->swap ? bswap_32((uint32_t)value) : (uint32_t)value;
-	uint16_t v2 = m->schema->swap ? bswap_16((uint16_t)value) : (uint16_t)value;
-
-	switch (size) {
-	case 1:
-		*p = (uint8_t)value;
-		break;
-	case 2:
-		memcpy(p, &v2, sizeof(v2));
-		break;
-	case 4:
-		memcpy(p, &v4, sizeof(v4));
-		break;
-	case 8:
-		memcpy(p, &v8, sizeof(v8));
-		break;
-	}
-}
-
 void record_put_number(struct record_maker *m, uint32_t offset, uint32_t size, uint64_t value)
 {
 	if (is_number_size(size) && offset + (uint64_t)size <= m->fixed_len)
-		store(m, m->data + offset, size, value);
+		store(m->schema, m->data + offset, size, value);
 }
 
 void record_put_bytes(struct record_maker *m, uint32_t offset, const void *data, uint32_t len)
@@ -96,7 +74,7 @@ static void begin(struct record_maker *m, const struct event *desc, int32_t pid)
 
 	m->fixed_len = m->len = fixed_part(m, desc);
 	memset(m->data, 0, m->fixed_len);
-	store(m, m->data, 2, desc->id);
+	store(m->schema, m->data, 2, desc->id);
 	record_put_number(m, common->pid_offset, 4, (uint32_t)pid);
 }
 
@@ -177,7 +155,7 @@ static bool put_element(struct record_maker *m, const struct pf_op *op, uint64_t
 		return true;
 	if (m->repeated_at > MAX(m->len, m->fixed_len) || at + size > RECORD_MAX - 8)
 		return false;
-	store(m, m->data + at, size, value);
+	store(m->schema, m->data + at, size, value);
 	m->repeated_count++;
 	if (op->dynamic == PF_FIXED)
 		return true;
