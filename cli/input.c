@@ -41,15 +41,24 @@ int input_check(const struct stat *st, const char *path, struct error *err)
 	return 0;
 }
 
+static int no_recording(const void *data, size_t len, struct error *err)
+{
+	/* What is in a gzip is not known. */
+	bool json = trace_file_begins(data, len) && *(const char *)data != '\x1f';
+
+	error_set(err, -EBADMSG, "%s",
+		  json ? "a JSON is no source: of its events it has the text only"
+		       : "no capture stream of traced, no trace.dat and no Perfetto trace");
+	return error_hint(err, "give a .traced or a .pftrace that tracectl wrote, or a trace.dat");
+}
+
 static int check_beginning(const void *data, size_t len, enum input_kind kind, struct error *err)
 {
 	switch (kind) {
 	case INPUT_RECORDING:
 		if (import_begins(data, len) || stream_begins(data, len))
 			return 0;
-		error_set(err, -EBADMSG,
-			  "no capture stream of traced, no trace.dat and no Perfetto trace");
-		return error_hint(err, "give what `tracectl record -o NAME.traced` wrote");
+		return no_recording(data, len, err);
 	case INPUT_MARKS:
 		if (trace_file_begins(data, len))
 			return 0;

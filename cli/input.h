@@ -7,7 +7,7 @@
 #include "util/error.h"
 
 enum input_kind {
-	INPUT_RECORDING, /* a capture stream or a trace.dat */
+	INPUT_RECORDING, /* a capture stream, a trace.dat or a Perfetto trace */
 	INPUT_MARKS,	 /* of the Trace Event Format */
 	INPUT_PROFILE,	 /* of gperftools */
 };

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "input.h"
+#include "memory_file.h"
 #include "traced/stream.h"
 #include "util/io.h"
 
@@ -132,6 +133,32 @@ static void a_directory_is_refused(void **state _unused_)
 	assert_int_equal(input_keep(&fd, "/tmp", INPUT_MARKS, NULL), -EISDIR);
 }
 
+/* What can be converted is said to whoever gives something else, and why a JSON can't be. */
+static void what_is_a_source_is_said(void **state _unused_)
+{
+	static const struct {
+		const char *text;
+		bool json;
+	} cases[] = {
+		{ "{\"traceEvents\":[]}", true }, { " \r\n[", true },
+		{ "\xef\xbb\xbf{", true },	  { "# tracer: nop\n", false },
+		{ "\x1f\x8b\x08", false },	  { "", false },
+	};
+	static const char *const sources[] = { ".traced", ".pftrace", "trace.dat" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_close_ int fd = memory_file(cases[i].text, strlen(cases[i].text));
+		_cleanup_input_beside_ struct input_beside beside = { 0 };
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		assert_int_equal(input_import(&fd, &beside, "that", NULL, &err), -EBADMSG);
+		assert_int_equal(strncmp(err.message, "that: ", 6), 0);
+		assert_int_equal(strstr(err.message, "a JSON") != NULL, cases[i].json);
+		for (size_t k = 0; k < ARRAY_SIZE(sources); k++)
+			assert_non_null(strstr(err.hint, sources[k]));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +167,7 @@ int main(void)
 		cmocka_unit_test(a_pipe_is_kept),
 		cmocka_unit_test(a_file_stays_what_it_is),
 		cmocka_unit_test(a_directory_is_refused),
+		cmocka_unit_test(what_is_a_source_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
