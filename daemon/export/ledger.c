@@ -169,8 +169,9 @@ static int close_cpu(struct ledger_cpu *c, const struct change *ch, struct strea
 }
 
 /*
- * As it does where a module is unloaded whose events were recorded (trace_module_remove_events()),
- * or somebody writes to "trace".
+ * The kernel empties a ring where a module is unloaded whose events were recorded
+ * (trace_module_remove_events()), or somebody writes to "trace". But the counts of a file that was
+ * imported are what it says.
  */
 static void tell_emptied(const struct ledger *l, struct stream_index *index)
 {
@@ -182,9 +183,9 @@ static void tell_emptied(const struct ledger *l, struct stream_index *index)
 		return;
 	stream_index_warn(
 		index,
-		"the kernel emptied the rings of %u CPU%s while they were recorded, as when "
-		"a module is unloaded whose events are recorded: what they held is missing, "
-		"and not counted",
+		"the counts of %u CPU%s fell, or are less than the events that were read: the "
+		"kernel counts anew where it empties its rings, as when a module is unloaded "
+		"whose events are recorded, and what they held then is missing and not counted",
 		count, count == 1 ? "" : "s");
 	index->incomplete = true;
 }
