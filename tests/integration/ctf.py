@@ -253,10 +253,10 @@ def words(shown, bits):
     return out
 
 
-def all_kinds(test, machine):
+def all_fields(test, machine):
     """Every value of an event that prints all of them."""
-    capture = test.dir / "kinds.traced"
-    subprocess.run([test.generate, "kinds", "2000", capture, machine], check=True)
+    capture = test.dir / "fields.traced"
+    subprocess.run([test.generate, "fields", "2000", capture, machine], check=True)
     lines = text_lines(convert(test, capture, "x.txt", "--raw-addresses"))
     events, _ = babeltrace(convert(test, capture, "x.ctf"))
     stale = stale_texts()
@@ -264,7 +264,7 @@ def all_kinds(test, machine):
     check(len(lines) == len(events) == 2000, f"{len(lines)} lines, {len(events)} events")
     for (_, usec, _, _, details), (ts, name, fields) in zip(lines, events):
         shown = dict(re.findall(r"(\w+)=(.*?)(?= \w+=|$)", details))
-        check((ts + 500) // 1000 == usec and name == "test:kinds" and len(shown) == 17, f"{name}: {details}")
+        check((ts + 500) // 1000 == usec and name == "test:fields" and len(shown) == 17, f"{name}: {details}")
         for key, word in shown.items():
             got = fields["site_symbol" if key == "site" else key]
             if key in ("text", "dyn", "rel", "site"):
@@ -431,7 +431,7 @@ def main():
     test.case("recorded captures", all_captures)
     test.case("stacks", stacks)
     for machine in ("64le", "64be", "32le", "32be"):
-        test.case(f"all kinds of fields, {machine}", all_kinds, machine)
+        test.case(f"all types of fields, {machine}", all_fields, machine)
     test.case("losses", losses)
     test.case("marks", marks)
     test.case("cut anywhere", cut_anywhere)

@@ -128,11 +128,11 @@ SHOWN = {"nums": numbers, "list": numbers, "mask": bits, "text": str, "dyn": str
          "site": str, "ptr": lambda shown: int(shown, 16)}
 
 
-def all_kinds(test, machine):
+def all_fields(test, machine):
     """Every value of an event that prints all of them."""
     decoder = Decoder(test.dir, test.source)
-    capture = test.dir / "kinds.traced"
-    subprocess.run([test.generate, "kinds", "3000", capture, machine], check=True)
+    capture = test.dir / "fields.traced"
+    subprocess.run([test.generate, "fields", "3000", capture, machine], check=True)
     lines = text_events(convert(test, capture, ".txt"))
     check([e[1:] for e in json_events(convert(test, capture, ".json"))] == [e[1:] for e in lines],
           "the JSON differs from the text")
@@ -147,7 +147,7 @@ def all_kinds(test, machine):
             shown = dict(re.findall(r"(\w+)=(.*?)(?= \w+=|$)", line[4]))
             meant = {k: SHOWN.get(k, int)(v) for k, v in shown.items()}
             # A list without elements says so by its absence.
-            check(len(meant) == 17 and name == "kinds" and {k: v for k, v in meant.items()} ==
+            check(len(meant) == 17 and name == "fields" and {k: v for k, v in meant.items()} ==
                   dict({k: "" for k in meant if k in ("list", "mask")}, **values),
                   f"{form}, {machine}: {line[4]}\nbut {values}")
 
@@ -300,8 +300,8 @@ def zstd_and_gzip(test):
 
 def turned_back(test, machine):
     """What is made of a Perfetto trace, as a file or through a pipe, is what is made of the capture."""
-    capture = test.dir / "kinds.traced"
-    subprocess.run([test.generate, "kinds", "3000", capture, machine], check=True)
+    capture = test.dir / "fields.traced"
+    subprocess.run([test.generate, "fields", "3000", capture, machine], check=True)
     text = convert(test, capture, ".txt", "--raw-addresses").read_bytes()
     for form, options in FORMS.items():
         trace = convert(test, capture, ".pftrace", "--raw-addresses", *options)
@@ -328,7 +328,7 @@ def main():
         test.case(f"recorded captures, {form}", all_captures, form)
     test.case("text and JSON", text_and_json)
     for machine in ("64le", "64be", "32le", "32be"):
-        test.case(f"all kinds of fields, {machine}", all_kinds, machine)
+        test.case(f"all types of fields, {machine}", all_fields, machine)
         test.case(f"turned back, {machine}", turned_back, machine)
     test.case("golden", golden)
     test.case("zstd and gzip", zstd_and_gzip)

@@ -5,8 +5,8 @@
  * KIND: sched, syscalls, mixed: the records that Linux 6.18 writes for such a load, on two
  * CPUs; functions, graph: of the function tracers (6.12), with 200,000 symbols; numbers: the
  * smallest there are; losses: the same, and before the first page of three the kernel lost five
- * events, before the third nobody knows how many; kinds: every kind of field that a format can
- * have, its values at random and all of them in its text. MACHINE: 64le, 64be, 32le or 32be; the
+ * events, before the third nobody knows how many; fields: an event with a field of every type
+ * (make_fields.h), its values at random. MACHINE: 64le, 64be, 32le or 32be; the
  * function tracers' 64le alone.
  */
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "make_stream.h"
+#include "make_fields.h"
 #include "util/io.h"
 
 #define CPUS 2
@@ -36,7 +36,7 @@
 #define FUNCTIONS 3000
 
 enum { ID_FUNCTION = 1, ID_GRAPH_EXIT = 10, ID_GRAPH_ENTRY = 11 };
-enum { ID_WAKING = 300, ID_ENTER, ID_EXIT, ID_IRQ_ENTRY, ID_IRQ_EXIT, ID_KINDS };
+enum { ID_WAKING = 300, ID_ENTER, ID_EXIT, ID_IRQ_ENTRY, ID_IRQ_EXIT };
 
 struct generator {
 	struct maker m;
@@ -49,157 +49,7 @@ struct generator {
 
 static uint64_t next_random(struct generator *g)
 {
-	g->random ^= g->random << 13;
-	g->random ^= g->random >> 7;
-	g->random ^= g->random << 17;
-	return g->random;
-}
-
-/* A format that is made field by field, laid out as C does. */
-struct layout {
-	struct buf fields;
-	uint32_t end;
-};
-
-static void add(struct layout *l, const char *type, const char *name, uint32_t align, uint32_t size,
-		bool is_signed)
-{
-	l->end = (l->end + align - 1) / align * align;
-	buf_printf(&l->fields, "\tfield:%s %s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", type, name,
-		   l->end, size, is_signed);
-	l->end += size;
-}
-
-static void put_kinds_format(struct generator *g)
-{
-	struct layout l = { .end = 8 };
-	uint32_t word = g->m.word_size;
-
-	add(&l, "s8", "a", 1, 1, true);
-	add(&l, "u8", "b", 1, 1, false);
-	add(&l, "s16", "c", 2, 2, true);
-	add(&l, "u16", "d", 2, 2, false);
-	add(&l, "s32", "e", 4, 4, true);
-	add(&l, "u32", "f", 4, 4, false);
-	add(&l, "s64", "g", 8, 8, true);
-	add(&l, "u64", "h", 8, 8, false);
-	add(&l, "long", "i", word, word, true);
-	add(&l, "void *", "ptr", word, word, false);
-	add(&l, "unsigned long", "site", word, word, false);
-	add(&l, "char", "text[16]", 1, 16, true);
-	add(&l, "u32", "nums[3]", 4, 12, false);
-	add(&l, "__data_loc char[]", "dyn", 4, 4, true);
-	add(&l, "__data_loc u16[]", "list", 4, 4, false);
-	add(&l, "__data_loc cpumask_t", "mask", 4, 4, false);
-	add(&l, "__rel_loc char[]", "rel", 4, 4, true);
-	maker_format(&g->m, "test", "kinds", ID_KINDS, buf_string(&l.fields),
-		     "\"a=%d b=%u c=%d d=%u e=%d f=%u g=%lld h=%llu i=%ld ptr=%p site=%pS text=%s "
-		     "nums=%s dyn=%s list=%s mask=%s rel=%s\", REC->a, REC->b, REC->c, REC->d, "
-		     "REC->e, REC->f, REC->g, REC->h, REC->i, REC->ptr, (void *)REC->site, "
-		     "REC->text, __print_array(REC->nums, 3, 4), __get_str(dyn), "
-		     "__print_array(__get_dynamic_array(list), __get_dynamic_array_len(list) / 2, "
-		     "2), __get_cpumask(mask), __get_rel_str(rel)");
-	buf_deinit(&l.fields);
-}
-
-static void align(struct buf *b, size_t to)
-{
-	while ((b->len + 8) % to)
-		buf_putc(b, '\0');
-}
-
-static void put_word(const struct maker *m, struct buf *b, uint64_t v)
-{
-	if (m->word_size == 8)
-		maker_u64(m, b, v);
-	else
-		maker_u32(m, b, (uint32_t)v);
-}
-
-/* One of the numbers at which widths and signs show. */
-static uint64_t any_number(struct generator *g)
-{
-	static const uint64_t edges[] = {
-		0,	    1,	       127,	  128,	     255,
-		32767,	    32768,     65535,	  INT32_MAX, UINT32_C(1) << 31,
-		UINT32_MAX, INT64_MAX, UINT64_MAX
-	};
-	uint64_t r = next_random(g);
-
-	/* Never one that looks like a kernel address: those are hidden. */
-	return r % 4 ? r >> 1 >> r % 40 : edges[r / 4 % ARRAY_SIZE(edges)];
-}
-
-static void put_text(struct generator *g, char *out, size_t max)
-{
-	size_t len = (size_t)next_random(g) % max;
-
-	for (size_t i = 0; i < len; i++)
-		out[i] = (char)('a' + next_random(g) % 26);
-	out[len] = '\0';
-}
-
-static void put_kinds(struct generator *g)
-{
-	struct maker *m = &g->m;
-	struct buf b = BUF_INIT, dynamic = BUF_INIT;
-	uint64_t kernel = m->word_size == 8 ? UINT64_C(0xffffffff81000000) : 0x81000000;
-	char text[16] = "", dyn[40], rel[24];
-	unsigned count = (unsigned)(next_random(g) % 5);
-	size_t locations, rest;
-	uint32_t at;
-
-	for (unsigned size = 1; size <= 8; size *= 2)
-		for (unsigned i = 0; i < 2; i++) {
-			uint64_t v = any_number(g);
-
-			align(&b, size);
-			if (size == 1)
-				buf_putc(&b, (char)v);
-			else if (size == 2)
-				maker_u16(m, &b, (uint16_t)v);
-			else if (size == 4)
-				maker_u32(m, &b, (uint32_t)v);
-			else
-				maker_u64(m, &b, v);
-		}
-	put_word(m, &b, any_number(g));
-	put_word(m, &b, next_random(g) % 8 ? kernel + next_random(g) % 0x300 : 0);
-	put_word(m, &b, kernel + next_random(g) % 0x300);
-	put_text(g, text, sizeof(text));
-	buf_append(&b, text, sizeof(text));
-	for (unsigned i = 0; i < 3; i++)
-		maker_u32(m, &b, (uint32_t)any_number(g));
-	put_text(g, dyn, sizeof(dyn));
-	put_text(g, rel, sizeof(rel));
-	locations = b.len;
-	at = (uint32_t)(8 + b.len + 4 * 4);
-	maker_u32(m, &b, at | (uint32_t)(strlen(dyn) + 1) << 16);
-	buf_append(&dynamic, dyn, strlen(dyn) + 1);
-	while (dynamic.len % 8)
-		buf_putc(&dynamic, 0);
-	maker_u32(m, &b, (at + (uint32_t)dynamic.len) | (2 * count) << 16);
-	for (unsigned i = 0; i < count; i++)
-		maker_u16(m, &dynamic, (uint16_t)next_random(g));
-	while (dynamic.len % 8)
-		buf_putc(&dynamic, 0);
-	maker_u32(m, &b, (at + (uint32_t)dynamic.len) | 8 << 16);
-	/* Two bits at least, of 64; as longs. */
-	if (m->word_size == 8) {
-		maker_u64(m, &dynamic, next_random(g) & next_random(g));
-	} else {
-		maker_u32(m, &dynamic, (uint32_t)next_random(g));
-		maker_u32(m, &dynamic, (uint32_t)next_random(g));
-	}
-	rest = dynamic.len;
-	buf_append(&dynamic, rel, strlen(rel) + 1);
-	/* From behind the field itself, which is the last one. */
-	maker_u32(m, &b, (uint32_t)rest | (uint32_t)(strlen(rel) + 1) << 16);
-	assert_int_equal(b.len, locations + 16);
-	buf_append(&b, dynamic.data, dynamic.len);
-	maker_event(m, g->ts, ID_KINDS, 7, b.data, b.len);
-	buf_deinit(&b);
-	buf_deinit(&dynamic);
+	return maker_random(&g->random);
 }
 
 static void put_kernel_formats(struct generator *g)
@@ -406,8 +256,8 @@ static void put_one(struct generator *g, const char *kind, uint64_t i)
 {
 	if (!strcmp(kind, "numbers") || !strcmp(kind, "losses"))
 		event_number(&g->m, g->ts, 7, (uint32_t)i);
-	else if (!strcmp(kind, "kinds"))
-		put_kinds(g);
+	else if (!strcmp(kind, "fields"))
+		event_fields(&g->m, g->ts, &g->random);
 	else if (!strcmp(kind, "functions"))
 		put_function(g);
 	else if (!strcmp(kind, "graph"))
@@ -457,8 +307,8 @@ static void put_all(struct generator *g, const char *kind, uint64_t count)
 
 int main(int argc, char **argv)
 {
-	static const char *const kinds[] = { "numbers",	 "losses", "kinds", "sched",
-					     "syscalls", "mixed",  "graph", "functions" };
+	static const char *const kinds[] = { "numbers",	 "losses", "fields", "sched",
+					     "syscalls", "mixed",  "graph",  "functions" };
 	struct generator g = { .ts = UINT64_C(100000000000),
 			       .random = UINT64_C(88172645463325252) };
 	const char *machine = argc == 5 ? argv[4] : "64le";
@@ -469,7 +319,8 @@ int main(int argc, char **argv)
 		known |= !strcmp(argv[1], kinds[i]);
 	if (argc < 4 || argc > 5 || !known || strlen(machine) != 4) {
 		fprintf(stderr,
-			"usage: %s numbers|losses|kinds|sched|syscalls|mixed|functions|graph COUNT "
+			"usage: %s numbers|losses|fields|sched|syscalls|mixed|functions|graph "
+			"COUNT "
 			"FILE "
 			"[64le]\n",
 			argv[0]);
@@ -482,15 +333,8 @@ int main(int argc, char **argv)
 	}
 	maker_init_fd(&g.m, fd, machine[0] == '3' ? 4 : 8, machine[2] == 'b', SUBBUF);
 	maker_head(&g.m);
-	if (!strcmp(argv[1], "kinds")) {
-		put_kinds_format(&g);
-		maker_symbols(&g.m, g.m.word_size == 8 ? "ffffffff81000000 T first\n"
-							 "ffffffff81000100 T second\n"
-							 "ffffffff81000200 t third\t[module]\n"
-							 "ffffffff81000300 T end\n"
-						       : "81000000 T first\n81000100 T second\n"
-							 "81000200 t third\t[module]\n"
-							 "81000300 T end\n");
+	if (!strcmp(argv[1], "fields")) {
+		maker_fields(&g.m);
 	} else if (!strcmp(argv[1], "functions") || !strcmp(argv[1], "graph")) {
 		put_function_formats(&g);
 	} else {

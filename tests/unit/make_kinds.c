@@ -16,14 +16,6 @@ static uint64_t kernel_address(const struct maker *m, uint32_t offset)
 	return (m->word_size == 8 ? UINT64_C(0xffffffff80000000) : UINT64_C(0xc0000000)) + offset;
 }
 
-static void put_word(const struct maker *m, struct buf *out, uint64_t v)
-{
-	if (m->word_size == 8)
-		maker_u64(m, out, v);
-	else
-		maker_u32(m, out, (uint32_t)v);
-}
-
 static void put_format(struct maker *m, const char *system, const char *name, int id,
 		       struct buf *fields, const char *print)
 {
@@ -114,11 +106,11 @@ static void pad_to(struct buf *data, size_t offset)
 
 static void put_scalars(struct maker *m, struct buf *data, uint64_t site)
 {
-	put_word(m, data, site);
+	maker_word(m, data, site);
 	pad_to(data, 16);
-	put_word(m, data, kernel_address(m, 0x5550));
+	maker_word(m, data, kernel_address(m, 0x5550));
 	pad_to(data, 24);
-	put_word(m, data, kernel_address(m, 0x2000));
+	maker_word(m, data, kernel_address(m, 0x2000));
 	pad_to(data, 32);
 	maker_u16(m, data, (uint16_t)-3);
 	pad_to(data, 36);
@@ -136,7 +128,7 @@ static void put_arrays(struct maker *m, struct buf *data)
 	maker_u32(m, data, 1);
 	maker_u32(m, data, UINT32_MAX);
 	for (unsigned i = 0; i < 8 / m->word_size; i++)
-		put_word(m, data, i ? 0 : 0x1d);
+		maker_word(m, data, i ? 0 : 0x1d);
 }
 
 static void emit(struct maker *m, uint64_t ts, uint16_t id, struct buf *data)
@@ -162,19 +154,19 @@ void event_kinds(struct maker *m, uint64_t ts)
 	emit(m, ts + 3, ID_RELATIVE, &data);
 	maker_u32(m, &data, 3);
 	pad_to(&data, 16);
-	put_word(m, &data, inner);
-	put_word(m, &data, outer);
-	put_word(m, &data, hidden);
-	put_word(m, &data, UINT64_MAX);
+	maker_word(m, &data, inner);
+	maker_word(m, &data, outer);
+	maker_word(m, &data, hidden);
+	maker_word(m, &data, UINT64_MAX);
 	emit(m, ts + 4, ID_STACK, &data);
-	put_word(m, &data, outer);
-	put_word(m, &data, kernel_address(m, 0x2000));
+	maker_word(m, &data, outer);
+	maker_word(m, &data, kernel_address(m, 0x2000));
 	emit(m, ts + 5, ID_BPUTS, &data);
-	put_word(m, &data, inner);
-	put_word(m, &data, outer);
+	maker_word(m, &data, inner);
+	maker_word(m, &data, outer);
 	emit(m, ts + 6, ID_FUNCTION, &data);
 	maker_u32(m, &data, 80);
 	pad_to(&data, 16);
-	put_word(m, &data, m->word_size == 8 ? UINT64_C(0x7ffe12345678) : 0x12345678);
+	maker_word(m, &data, m->word_size == 8 ? UINT64_C(0x7ffe12345678) : 0x12345678);
 	emit(m, ts + 7, ID_CALL, &data);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Events whose fields are of every kind that kernels have, for machines of any word size. */
+/*
+ * Events with fields of every kind that exporters treat in its own way, of values that are known;
+ * for machines of any word size. make_fields.h has one event with all types of C.
+ */
 #pragma once
 
 #include "make_stream.h"

@@ -62,12 +62,20 @@ void maker_u64(const struct maker *m, struct buf *out, uint64_t v)
 	buf_append(out, &v, sizeof(v));
 }
 
-static void put_word(const struct maker *m, struct buf *out, uint64_t v)
+void maker_word(const struct maker *m, struct buf *out, uint64_t v)
 {
 	if (m->word_size == 8)
 		maker_u64(m, out, v);
 	else
 		maker_u32(m, out, (uint32_t)v);
+}
+
+uint64_t maker_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
 }
 
 void maker_header_page(const struct maker *m, struct buf *out)
@@ -86,7 +94,7 @@ void page_begin(struct maker *m, uint64_t ts)
 {
 	buf_clear(&m->page);
 	maker_u64(m, &m->page, ts);
-	put_word(m, &m->page, 0);
+	maker_word(m, &m->page, 0);
 	m->ts = ts;
 }
 
@@ -134,11 +142,11 @@ void page_end(struct maker *m, uint64_t missed)
 
 		if (missed != UINT64_MAX) {
 			flags |= MISSED_STORED;
-			put_word(m, &m->page, missed);
+			maker_word(m, &m->page, missed);
 		}
-		put_word(m, &commit, flags | length);
+		maker_word(m, &commit, flags | length);
 	} else {
-		put_word(m, &commit, length);
+		maker_word(m, &commit, length);
 	}
 	memcpy(m->page.data + 8, commit.data, m->word_size);
 	buf_deinit(&commit);
@@ -296,7 +304,7 @@ void event_print_mark(struct maker *m, uint64_t ts, int32_t pid, const char *tex
 	struct buf b;
 
 	begin_event(m, &b, ID_PRINT, pid);
-	put_word(m, &b, 0x1234);
+	maker_word(m, &b, 0x1234);
 	buf_puts(&b, text);
 	buf_append(&b, "\n", 2);
 	end_event(m, &b, ts);
