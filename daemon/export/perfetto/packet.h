@@ -33,7 +33,5 @@ enum { /* TracePacket.sequence_flags */
        SEQ_NEEDS_STATE = 2,
 };
 
-#define PF_BUILTIN_BOOTTIME 6 /* BuiltinClock */
-
 /* Appends the packet as field 1 of a Trace. 0 or -ENOMEM. */
 int pf_put_packet(PB(TracePacket) * packet, struct buf *out);

@@ -32,21 +32,22 @@ static void set_time(PB(TracePacket) * packet, uint64_t ts, enum pf_clock clock)
 	packet->trusted_packet_sequence_id = PF_SEQUENCE;
 }
 
-int pf_put_clock_tie(uint64_t trace_ts, uint64_t boot_ns, struct buf *out)
+int pf_put_clock_tie(uint32_t clock, uint64_t ts, uint32_t builtin, uint64_t builtin_ts,
+		     struct buf *out)
 {
-	PB(ClockSnapshot__Clock) trace = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
-	PB(ClockSnapshot__Clock) boot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
+	PB(ClockSnapshot__Clock) own = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
+	PB(ClockSnapshot__Clock) known = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
 	PB(ClockSnapshot) snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
-	trace.has_clock_id = trace.has_timestamp = boot.has_clock_id = boot.has_timestamp = true;
-	trace.clock_id = PF_CLOCK_TRACE;
-	trace.timestamp = trace_ts;
-	boot.clock_id = PF_BUILTIN_BOOTTIME;
-	boot.timestamp = boot_ns;
+	own.has_clock_id = own.has_timestamp = known.has_clock_id = known.has_timestamp = true;
+	own.clock_id = clock;
+	own.timestamp = ts;
+	known.clock_id = builtin;
+	known.timestamp = builtin_ts;
 	snapshot.n_clocks = 2;
-	snapshot.clocks = (PB(ClockSnapshot__Clock) *[]){ &trace, &boot };
-	set_time(&packet, boot_ns, PF_CLOCK_BOOT);
+	snapshot.clocks = (PB(ClockSnapshot__Clock) *[]){ &own, &known };
+	set_time(&packet, builtin_ts, builtin == PF_BUILTIN_BOOTTIME ? PF_CLOCK_BOOT : builtin);
 	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_CLOCK_SNAPSHOT;
 	packet.clock_snapshot = &snapshot;
 	return pf_put_packet(&packet, out);

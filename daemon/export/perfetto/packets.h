@@ -16,6 +16,7 @@
  * the origin of all that follows in it. */
 #define PF_SEQUENCE_TRACKS 2
 
+#define PF_BUILTIN_BOOTTIME 6 /* BuiltinClock */
 /* TracePacket.timestamp_clock_id: whose time a time stamp is. */
 enum pf_clock {
 	PF_CLOCK_BOOT = 0, /* unless a packet says otherwise */
@@ -38,10 +39,12 @@ int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until,
 int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
 		 struct buf *out);
 /*
- * That PF_CLOCK_TRACE read trace_ts when BOOTTIME read boot_ns. Has to come before all that
- * tells a time of that clock, as the reader refuses what it can't convert.
+ * That a clock of the sequence read ts when one that readers know, PF_BUILTIN_, read builtin_ts.
+ * Has to come before all that tells a time of that clock, as the reader refuses what it can't
+ * convert.
  */
-int pf_put_clock_tie(uint64_t trace_ts, uint64_t boot_ns, struct buf *out);
+int pf_put_clock_tie(uint32_t clock, uint64_t ts, uint32_t builtin, uint64_t builtin_ts,
+		     struct buf *out);
 /* FtraceStats of the end, where it is the recording's; TraceStats. bytes: of all packets before. */
 int pf_put_tail(const struct trace_info *info, const struct export_result *result, bool last,
 		uint64_t bytes, struct buf *out);

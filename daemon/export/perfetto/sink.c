@@ -127,7 +127,7 @@ static int tie(struct sink_perfetto *p, uint64_t ts, uint64_t boot_ns)
 	p->tied = true;
 	p->tie_ts = ts;
 	p->tie_boot_ns = boot_ns;
-	return pf_put_clock_tie(ts, boot_ns, p->to);
+	return pf_put_clock_tie(PF_CLOCK_TRACE, ts, PF_BUILTIN_BOOTTIME, boot_ns, p->to);
 }
 
 /* The kernel's counts tell both clocks, too; where nothing does, they are taken for equal. */
@@ -193,7 +193,8 @@ static int begin_segment(struct sink_perfetto *p)
 	if (r >= 0)
 		r = pf_put_origin(p->info, p->options->legacy_generic, p->raw_addresses, p->to);
 	if (r >= 0 && p->tie_ts)
-		r = pf_put_clock_tie(p->tie_ts, p->tie_boot_ns, p->to);
+		r = pf_put_clock_tie(PF_CLOCK_TRACE, p->tie_ts, PF_BUILTIN_BOOTTIME, p->tie_boot_ns,
+				     p->to);
 	if (r >= 0)
 		r = write_first_tasks(p);
 	/* What is held from here on are events, and the scale is theirs. */

@@ -14,32 +14,6 @@ void pf_tie_cursor_init(struct pf_tie_cursor *c, const struct trace_info *info)
 		c->origins = mark_feed_origins(info->marks, &c->count);
 }
 
-static int put_snapshot(uint32_t clock, const struct clock_point *p, uint32_t builtin,
-			struct buf *out)
-{
-	PB(ClockSnapshot__Clock) own = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
-	PB(ClockSnapshot__Clock) trace = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
-	PB(ClockSnapshot) snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
-	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
-
-	own.has_clock_id = own.has_timestamp = trace.has_clock_id = trace.has_timestamp = true;
-	own.clock_id = clock;
-	own.timestamp = p->from;
-	trace.clock_id = builtin;
-	trace.timestamp = p->to;
-	snapshot.n_clocks = 2;
-	snapshot.clocks = (PB(ClockSnapshot__Clock) *[]){ &own, &trace };
-	packet.has_timestamp = true;
-	packet.timestamp = p->to;
-	packet.has_timestamp_clock_id = builtin != PF_BUILTIN_BOOTTIME;
-	packet.timestamp_clock_id = builtin;
-	packet.has_trusted_packet_sequence_id = true;
-	packet.trusted_packet_sequence_id = PF_SEQUENCE;
-	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_CLOCK_SNAPSHOT;
-	packet.clock_snapshot = &snapshot;
-	return pf_put_packet(&packet, out);
-}
-
 /* The next tie of a clock of its own: of all files' the earliest. NULL: there is none. */
 static const struct clock_point *next_tie(struct pf_tie_cursor *c, size_t *ret_file)
 {
@@ -66,7 +40,8 @@ int pf_put_ties(struct pf_tie_cursor *c, uint64_t before, uint32_t builtin, stru
 	while (r >= 0 && (p = next_tie(c, &file)) && p->to < before) {
 		/* One that goes back would make a reader doubt the trace's clock. */
 		if (!c->next[file] || p->to > p[-1].to)
-			r = put_snapshot(PF_CLOCK_MERGED + (uint32_t)file, p, builtin, out);
+			r = pf_put_clock_tie(PF_CLOCK_MERGED + (uint32_t)file, p->from, builtin,
+					     p->to, out);
 		c->next[file]++;
 	}
 	return r;
