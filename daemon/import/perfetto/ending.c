@@ -18,8 +18,33 @@ static int put_count(struct stream_writer *w, uint64_t count, const char *what, 
 
 	if (!count)
 		return 0;
-	snprintf(text, sizeof(text), "%" PRIu64 " %s%s", count, what, why ?: "");
+	snprintf(text, sizeof(text), "%" PRIu64 " %s%s", count, what, why);
 	return put_note(w, text);
+}
+
+static int put_counts(struct stream_writer *w, const struct missing *m)
+{
+	const struct {
+		uint64_t count;
+		const char *what, *why;
+	} counts[] = {
+		{ m->damaged,
+		  "packets, formats and symbols of the Perfetto trace make no sense: they are left "
+		  "out",
+		  "" },
+		{ m->events, "events of the Perfetto trace make no sense: they are left out", "" },
+		{ m->bundles,
+		  "bundles of the Perfetto trace are damaged: values in their events are missing",
+		  "" },
+		{ m->marks,
+		  "marks of the Perfetto trace, or parts of them, are left out, the first: ",
+		  m->marks_why ?: "" },
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(counts); i++)
+		r = put_count(w, counts[i].count, counts[i].what, counts[i].why);
+	return r;
 }
 
 static int put_missing(struct stream_writer *w, const struct missing *m, bool incomplete)
@@ -34,24 +59,7 @@ static int put_missing(struct stream_writer *w, const struct missing *m, bool in
 	else if (r == 0 && incomplete)
 		r = put_note(w, "what the Perfetto trace was made of was not complete already");
 	if (r == 0)
-		r = put_count(w, m->damaged,
-			      "packets, formats and symbols of the Perfetto trace make no sense: "
-			      "they are left out",
-			      NULL);
-	if (r == 0)
-		r = put_count(w, m->events,
-			      "events of the Perfetto trace make no sense: they are left out",
-			      NULL);
-	if (r == 0)
-		r = put_count(w, m->bundles,
-			      "bundles of the Perfetto trace are damaged: values in their events "
-			      "are missing",
-			      NULL);
-	if (r == 0)
-		r = put_count(w, m->marks,
-			      "marks of the Perfetto trace, or parts of them, are left out, the "
-			      "first: ",
-			      m->marks_why);
+		r = put_counts(w, m);
 	if (r == 0 && m->symbols)
 		r = put_note(w, "the Perfetto trace has more symbols than are taken");
 	return r;
