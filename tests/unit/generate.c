@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "make_fields.h"
+#include "random_series.h"
 #include "util/io.h"
 
 #define CPUS 2
@@ -49,7 +50,7 @@ struct generator {
 
 static uint64_t next_random(struct generator *g)
 {
-	return maker_random(&g->random);
+	return random_next(&g->random);
 }
 
 static void put_kernel_formats(struct generator *g)
@@ -309,8 +310,7 @@ int main(int argc, char **argv)
 {
 	static const char *const kinds[] = { "numbers",	 "losses", "fields", "sched",
 					     "syscalls", "mixed",  "graph",  "functions" };
-	struct generator g = { .ts = UINT64_C(100000000000),
-			       .random = UINT64_C(88172645463325252) };
+	struct generator g = { .ts = UINT64_C(100000000000), .random = RANDOM_FIRST };
 	const char *machine = argc == 5 ? argv[4] : "64le";
 	bool known = false;
 	int fd;

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "random_series.h"
+
 #define ID_FIELDS 305
 
 /* A format that is made field by field, laid out as C does. */
@@ -78,7 +80,7 @@ static uint64_t any_number(uint64_t *random)
 		32767,	    32768,     65535,	  INT32_MAX, UINT32_C(1) << 31,
 		UINT32_MAX, INT64_MAX, UINT64_MAX
 	};
-	uint64_t r = maker_random(random);
+	uint64_t r = random_next(random);
 
 	/* Never one that looks like a kernel address: those are hidden. */
 	return r % 4 ? r >> 1 >> r % 40 : edges[r / 4 % ARRAY_SIZE(edges)];
@@ -86,10 +88,10 @@ static uint64_t any_number(uint64_t *random)
 
 static void put_text(uint64_t *random, char *out, size_t max)
 {
-	size_t len = (size_t)maker_random(random) % max;
+	size_t len = (size_t)random_next(random) % max;
 
 	for (size_t i = 0; i < len; i++)
-		out[i] = (char)('a' + maker_random(random) % 26);
+		out[i] = (char)('a' + random_next(random) % 26);
 	out[len] = '\0';
 }
 
@@ -98,7 +100,7 @@ void event_fields(struct maker *m, uint64_t ts, uint64_t *random)
 	struct buf b = BUF_INIT, dynamic = BUF_INIT;
 	uint64_t kernel = m->word_size == 8 ? UINT64_C(0xffffffff81000000) : 0x81000000;
 	char text[16] = "", dyn[40], rel[24];
-	unsigned count = (unsigned)(maker_random(random) % 5);
+	unsigned count = (unsigned)(random_next(random) % 5);
 	size_t locations, rest;
 	uint32_t at;
 
@@ -117,8 +119,8 @@ void event_fields(struct maker *m, uint64_t ts, uint64_t *random)
 				maker_u64(m, &b, v);
 		}
 	maker_word(m, &b, any_number(random));
-	maker_word(m, &b, maker_random(random) % 8 ? kernel + maker_random(random) % 0x300 : 0);
-	maker_word(m, &b, kernel + maker_random(random) % 0x300);
+	maker_word(m, &b, random_next(random) % 8 ? kernel + random_next(random) % 0x300 : 0);
+	maker_word(m, &b, kernel + random_next(random) % 0x300);
 	put_text(random, text, sizeof(text));
 	buf_append(&b, text, sizeof(text));
 	for (unsigned i = 0; i < 3; i++)
@@ -133,16 +135,16 @@ void event_fields(struct maker *m, uint64_t ts, uint64_t *random)
 		buf_putc(&dynamic, 0);
 	maker_u32(m, &b, (at + (uint32_t)dynamic.len) | (2 * count) << 16);
 	for (unsigned i = 0; i < count; i++)
-		maker_u16(m, &dynamic, (uint16_t)maker_random(random));
+		maker_u16(m, &dynamic, (uint16_t)random_next(random));
 	while (dynamic.len % 8)
 		buf_putc(&dynamic, 0);
 	maker_u32(m, &b, (at + (uint32_t)dynamic.len) | 8 << 16);
 	/* Two bits at least, of 64; as longs. */
 	if (m->word_size == 8) {
-		maker_u64(m, &dynamic, maker_random(random) & maker_random(random));
+		maker_u64(m, &dynamic, random_next(random) & random_next(random));
 	} else {
-		maker_u32(m, &dynamic, (uint32_t)maker_random(random));
-		maker_u32(m, &dynamic, (uint32_t)maker_random(random));
+		maker_u32(m, &dynamic, (uint32_t)random_next(random));
+		maker_u32(m, &dynamic, (uint32_t)random_next(random));
 	}
 	rest = dynamic.len;
 	buf_append(&dynamic, rel, strlen(rel) + 1);

@@ -9,5 +9,6 @@
 
 /* Its format, and symbols. */
 void maker_fields(struct maker *m);
-/* One, with values at random, and such at which widths and signs show. random: as maker_random. */
+/* One, with values at random, and such at which widths and signs show. random: as of random_next.
+ */
 void event_fields(struct maker *m, uint64_t ts, uint64_t *random);

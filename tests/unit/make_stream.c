@@ -70,14 +70,6 @@ void maker_word(const struct maker *m, struct buf *out, uint64_t v)
 		maker_u32(m, out, (uint32_t)v);
 }
 
-uint64_t maker_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 void maker_header_page(const struct maker *m, struct buf *out)
 {
 	unsigned w = m->word_size;

@@ -44,9 +44,6 @@ void maker_u64(const struct maker *m, struct buf *out, uint64_t v);
 /* Of its word's size. */
 void maker_word(const struct maker *m, struct buf *out, uint64_t v);
 
-/* The next of a series that only looks like chance; *state: not 0. */
-uint64_t maker_random(uint64_t *state);
-
 /* One sub-buffer: begin, then records, then end. missed 0: none; UINT64_MAX: some, uncounted. */
 void page_begin(struct maker *m, uint64_t ts);
 /* The 32 bits of a record's header: 5 bits of type_len, 27 of time_delta. */

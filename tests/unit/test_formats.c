@@ -12,6 +12,7 @@
 
 #include "fixture.h"
 #include "print/event_table.h"
+#include "random_series.h"
 
 #define KERNEL "6.18.44"
 #define EVENTS 2323
@@ -23,13 +24,11 @@ const char *__lsan_default_suppressions(void)
 	return "leak:libtraceevent";
 }
 
-static uint64_t random_state = 88172645463325252ULL;
+static uint64_t random_state = RANDOM_FIRST;
 
 static uint64_t random_u64(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	return random_state ^= random_state << 17;
+	return random_next(&random_state);
 }
 
 static void add_format(void *userdata, const char *system, const char *text, size_t len)

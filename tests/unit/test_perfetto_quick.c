@@ -14,16 +14,15 @@
 #include "by_library.h"
 #include "export/perfetto/op.h"
 #include "fixture.h"
+#include "random_series.h"
 
 #define ROUNDS 24
 
-static uint64_t random_state = 88172645463325252ULL;
+static uint64_t random_state = RANDOM_FIRST;
 
 static uint64_t random_u64(void *userdata _unused_)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	return random_state ^= random_state << 17;
+	return random_next(&random_state);
 }
 
 static void add_format(void *userdata, const char *system, const char *text, size_t len)

@@ -29,6 +29,7 @@ struct fault {
 };
 
 #include "print_faults.h"
+#include "random_series.h"
 
 /* It also forgets some memory. */
 const char *__lsan_default_suppressions(void);
@@ -39,12 +40,9 @@ const char *__lsan_default_suppressions(void)
 
 static uint64_t random_state;
 
-static uint64_t random_u64(void *userdata)
+static uint64_t random_u64(void *userdata _unused_)
 {
-	(void)userdata;
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	return random_state ^= random_state << 17;
+	return random_next(&random_state);
 }
 
 struct both {
@@ -164,7 +162,7 @@ static void compare_kernel(const char *kernel, unsigned least)
 	struct both b;
 	size_t count;
 
-	random_state = 88172645463325252ULL;
+	random_state = RANDOM_FIRST;
 	both_init(&b, kernel);
 	assert_int_equal(printer_new(&p, b.ours), 0);
 	all = event_table_all(b.ours, &count);

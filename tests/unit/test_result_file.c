@@ -13,29 +13,10 @@
 #include <cmocka.h>
 
 #include "names.h"
+#include "own_folder.h"
 #include "part.h"
 #include "result_file.h"
 #include "util/io.h"
-
-/* Each test runs in a folder of its own. */
-static int setup(void **state)
-{
-	char *dir = strdup("/tmp/test-result-file.XXXXXX");
-
-	if (!dir || !mkdtemp(dir) || chdir(dir) < 0)
-		return -1;
-	*state = dir;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	_cleanup_free_ char *dir = *state, *command = NULL;
-
-	if (chdir("/") < 0 || asprintf(&command, "rm -rf '%s'", dir) < 0)
-		return -1;
-	return system(command);
-}
 
 static unsigned entries(void)
 {
@@ -464,7 +445,7 @@ static void a_part_can_be_left(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, own_folder_setup, own_folder_teardown)
 		T(appears_only_when_committed),
 		T(a_part_is_seen),
 		T(a_rehearsal_leaves_nothing),

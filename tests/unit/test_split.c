@@ -17,29 +17,10 @@
 #include "directory.h"
 #include "export/segment.h"
 #include "names.h"
+#include "own_folder.h"
 #include "part.h"
 #include "split.h"
 #include "util/io.h"
-
-/* Each test runs in a folder of its own. */
-static int setup(void **state)
-{
-	char *dir = strdup("/tmp/test-split.XXXXXX");
-
-	if (!dir || !mkdtemp(dir) || chdir(dir) < 0)
-		return -1;
-	*state = dir;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	_cleanup_free_ char *dir = *state, *command = NULL;
-
-	if (chdir("/") < 0 || asprintf(&command, "rm -rf '%s'", dir) < 0)
-		return -1;
-	return system(command);
-}
 
 static void assert_content(const char *path, const char *text)
 {
@@ -510,7 +491,7 @@ static void signals_are_as_before(void **state _unused_)
 	directory_deinit(&d);
 }
 
-#define test_in_folder(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define test_in_folder(f) cmocka_unit_test_setup_teardown(f, own_folder_setup, own_folder_teardown)
 
 int main(void)
 {

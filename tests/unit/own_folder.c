@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "own_folder.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+
+int own_folder_setup(void **state)
+{
+	char *dir = strdup("/tmp/traced-unit.XXXXXX");
+
+	if (!dir || !mkdtemp(dir) || chdir(dir) < 0)
+		return -1;
+	*state = dir;
+	return 0;
+}
+
+int own_folder_teardown(void **state)
+{
+	_cleanup_free_ char *dir = *state, *command = NULL;
+
+	if (chdir("/") < 0 || asprintf(&command, "rm -rf '%s'", dir) < 0)
+		return -1;
+	return system(command);
+}

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Setup and teardown of a test that runs in a folder of its own. */
+#pragma once
+
+int own_folder_setup(void **state);
+int own_folder_teardown(void **state);
