@@ -7,9 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <cmocka.h>
+
+#include "traced/stream.h"
 
 #define MISSED_EVENTS (UINT32_C(1) << 31)
 #define MISSED_STORED (UINT32_C(1) << 30)
@@ -441,4 +444,15 @@ int give_slice(void *userdata, uint64_t from, uint64_t to)
 		f->given += (uint64_t)got;
 	}
 	return 1;
+}
+
+void feed_begin(struct feed *f, int from)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(from, &st), 0);
+	f->from = from;
+	f->size = (uint64_t)st.st_size;
+	while (f->given < STREAM_MAGIC_SIZE)
+		give_slice(f, 0, 0);
 }

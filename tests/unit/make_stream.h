@@ -110,5 +110,7 @@ struct feed {
 	unsigned dies_at;    /* the wait that kills it; 0: none */
 };
 
+/* From that file; what an exporter finds when it is started, the magic, is given. */
+void feed_begin(struct feed *f, int from);
 /* Of struct export_follow; userdata: a struct feed. */
 int give_slice(void *userdata, uint64_t from, uint64_t to);

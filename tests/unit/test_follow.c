@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -131,17 +130,10 @@ static void follow_in_slices(int fd, unsigned seed, unsigned slice_max)
 	_cleanup_close_ int to = memory_file("", 0);
 	_cleanup_export_result_ struct export_result whole, followed;
 	_cleanup_free_ char *expected = export(fd, "txt", NULL, &whole), *text = NULL;
-	struct feed feed = { .from = fd, .to = to, .seed = seed, .slice_max = slice_max };
+	struct feed feed = { .to = to, .seed = seed, .slice_max = 64 };
 	const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
-	struct stat st;
 
-	assert_int_equal(fstat(fd, &st), 0);
-	feed.size = (uint64_t)st.st_size;
-	/* The magic is there when an exporter is started. */
-	feed.slice_max = 64;
-	give_slice(&feed, 0, 0);
-	while (feed.given < STREAM_MAGIC_SIZE)
-		give_slice(&feed, 0, 0);
+	feed_begin(&feed, fd);
 	feed.slice_max = slice_max;
 	text = export(to, "txt", &follow, &followed);
 	assert_string_equal(body(text), body(expected));
@@ -188,13 +180,9 @@ static void nothing_is_only_in_memory(void **state _unused_)
 		const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
 		const struct export_options o = { .format = "txt", .follow = &follow };
 		struct recorder r;
-		struct stat st;
 
 		record(&r, seed, 3000);
-		assert_int_equal(fstat(r.m[0].fd, &st), 0);
-		feed.from = r.m[0].fd;
-		feed.size = (uint64_t)st.st_size;
-		give_slice(&feed, 0, 0);
+		feed_begin(&feed, r.m[0].fd);
 		feed.dies_at = 10 + seed / 2;
 		assert_int_equal(export_stream(to, out, &o, &result, NULL), -EIO);
 		assert_int_equal(ftruncate(r.m[0].fd, (off_t)feed.given), 0);
@@ -221,15 +209,11 @@ static void memory_does_not_grow(void **state _unused_)
 	const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
 	const struct export_options o = { .format = "pftrace", .follow = &follow };
 	struct recorder r;
-	struct stat st;
 	size_t before;
 
 	record(&r, 1, 1000000);
-	assert_int_equal(fstat(r.m[0].fd, &st), 0);
-	assert_true(st.st_size > 20 << 20);
-	feed.from = r.m[0].fd;
-	feed.size = (uint64_t)st.st_size;
-	give_slice(&feed, 0, 0);
+	feed_begin(&feed, r.m[0].fd);
+	assert_true(feed.size > 20 << 20);
 	before = mallinfo2().uordblks;
 	assert_int_equal(export_stream(to, out, &o, &result, NULL), 0);
 	assert_in_range(result.events, 1000000, 1000100);
@@ -250,13 +234,9 @@ static void what_can_not_follow_is_refused(void **state _unused_)
 		const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
 		const struct export_options o = { .format = formats[i], .follow = &follow };
 		struct recorder r;
-		struct stat st;
 
 		record(&r, 1, 3000);
-		assert_int_equal(fstat(r.m[0].fd, &st), 0);
-		feed.from = r.m[0].fd;
-		feed.size = (uint64_t)st.st_size;
-		give_slice(&feed, 0, 0);
+		feed_begin(&feed, r.m[0].fd);
 		assert_int_equal(export_stream(to, out, &o, &result, NULL), -EINVAL);
 		recorder_deinit(&r);
 	}
@@ -273,13 +253,9 @@ static void a_full_json_is_closed(void **state _unused_)
 	const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
 	struct export_options o = { .format = "json", .follow = &follow, .json_string_max = 50000 };
 	struct recorder r;
-	struct stat st;
 
 	record(&r, 1, 3000);
-	assert_int_equal(fstat(r.m[0].fd, &st), 0);
-	feed.from = r.m[0].fd;
-	feed.size = (uint64_t)st.st_size;
-	give_slice(&feed, 0, 0);
+	feed_begin(&feed, r.m[0].fd);
 	assert_int_equal(export_stream(to, out, &o, &result, NULL), 0);
 	assert_true(result.incomplete);
 	assert_in_range(result.events, 100, 2000);

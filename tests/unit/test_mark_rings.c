@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -596,14 +595,9 @@ static void followed_marks_are_the_same(void **state _unused_)
 		const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
 		_cleanup_(maker_deinit) struct maker m;
 		_cleanup_result_ struct result whole, followed;
-		struct stat st;
 
 		make_marks_at_random(&m, seed);
-		assert_int_equal(fstat(m.fd, &st), 0);
-		feed.from = m.fd;
-		feed.size = (uint64_t)st.st_size;
-		while (feed.given < STREAM_MAGIC_SIZE)
-			give_slice(&feed, 0, 0);
+		feed_begin(&feed, m.fd);
 		run(&whole, &m);
 		run_with(&followed, to, &follow);
 		assert_int_equal(followed.export.marks, whole.export.marks);

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <zlib.h>
 
 #include <cmocka.h>
@@ -590,26 +589,20 @@ static void the_dead_are_forgotten(void **state _unused_)
 {
 	static const char *const formats[] = { "pftrace", "txt", "json" };
 	_cleanup_(maker_deinit) struct maker m;
-	struct stat st;
 
 	make_lives(&m);
-	assert_int_equal(fstat(m.fd, &st), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		_cleanup_close_ int to = memory_file("", 0);
 		_cleanup_close_ int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 		_cleanup_export_result_ struct export_result result;
-		struct feed feed = { .from = m.fd,
-				     .to = to,
-				     .size = (uint64_t)st.st_size,
-				     .seed = 1,
-				     .slice_max = 1 << 14 };
+		struct feed feed = { .to = to, .seed = 1, .slice_max = 1 << 14 };
 		const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
 		const struct export_options o = { .format = formats[i],
 						  .follow = &follow,
 						  .rotate.ns = 20 * LIFE };
 		size_t early;
 
-		give_slice(&feed, 0, 0);
+		feed_begin(&feed, m.fd);
 		assert_int_equal(export_stream(to, out, &o, &result, NULL), 0);
 		assert_int_equal(result.events, LIVES * 9);
 		early = feed.memory_early;
