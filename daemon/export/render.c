@@ -16,8 +16,9 @@
 /* Of one batch: enough that a thread is not woken for nothing, and it all stays in its cache. */
 #define BATCH_EVENTS 1024
 #define BATCHES_PER_THREAD 4
-#define SOON 6	/* events: together they take longer than memory does to answer */
-#define AHEAD 8 /* more than that, a power of two */
+/* Events: together they take longer than memory does to answer, once and twice. */
+#define SOON 6
+#define FAR 12
 #define STACK_SIZE (256U << 10)
 
 /*
@@ -61,10 +62,12 @@ struct render {
 	const struct trace_info *info;
 	struct event_head head;
 	struct output *out;
-	void *state;	  /* owned */
-	unsigned threads; /* 1: alone */
+	void *state;	    /* owned */
+	unsigned threads;   /* 1: alone */
+	bool has_functions; /* what ops->soon is for */
 	struct batch *batches;
 	size_t batch_count;
+	struct batch *filling; /* number `filled` */
 	struct known known[KNOWN_TASKS];
 	struct worker workers[RENDER_THREADS_MAX];
 	size_t worker_count;
@@ -80,33 +83,43 @@ static struct batch *batch_of(struct render *r, uint64_t number)
 	return &r->batches[number % r->batch_count];
 }
 
-static void look_at(const struct render *r, void *state, const struct item *item,
-		    struct trace_event *ret)
+static inline void read_item(const struct render *r, const struct item *item,
+			     struct trace_event *ret)
 {
-	if (unlikely(!item->data))
-		return;
 	ret->rec = (struct record){ item->ts, item->data, item->len };
+	ret->next = NULL;
 	ret->cpu = item->cpu;
 	event_head_read(&r->head, ret);
 	ret->desc = event_table_find(r->info->events, ret->id);
-	if (r->ops->soon)
-		r->ops->soon(state, ret);
+}
+
+/* Has memory fetched what an event behind is going to need. */
+static inline void look_ahead(const struct render *r, void *state, const struct batch *b, size_t i)
+{
+	struct trace_event ev;
+
+	if (likely(i + FAR < b->count))
+		__builtin_prefetch(b->items[i + FAR].data);
+	if (unlikely(r->has_functions) && i + SOON < b->count && b->items[i + SOON].data) {
+		read_item(r, &b->items[i + SOON], &ev);
+		r->ops->soon(state, &ev);
+	}
 }
 
 _hot_ static void render_batch(const struct render *r, void *state, struct batch *b)
 {
-	struct trace_event ahead[AHEAD] = { 0 };
+	struct trace_event ev;
 
-	for (size_t i = 0; i < MIN(b->count, (size_t)SOON); i++)
-		look_at(r, state, &b->items[i], &ahead[i]);
 	for (size_t i = 0; i < b->count && b->result == 0; i++) {
 		const struct item *item = &b->items[i];
 
-		if (likely(i + SOON < b->count))
-			look_at(r, state, &item[SOON], &ahead[(i + SOON) % AHEAD]);
-		b->result = likely(item->data)
-				    ? r->ops->event(state, &ahead[i % AHEAD], &b->out, &b->weight)
-				    : r->ops->loss(state, item->cpu, item->ts, &b->out, &b->weight);
+		look_ahead(r, state, b, i);
+		if (likely(item->data)) {
+			read_item(r, item, &ev);
+			b->result = r->ops->event(state, &ev, &b->out, &b->weight);
+		} else {
+			b->result = r->ops->loss(state, item->cpu, item->ts, &b->out, &b->weight);
+		}
 	}
 	if (b->result == 0)
 		b->result = buf_error(&b->out);
@@ -218,6 +231,7 @@ int render_new(struct render **ret, const struct render_ops *ops, struct sink *s
 	r->ops = ops;
 	r->sink = sink;
 	r->info = info;
+	r->has_functions = ops->soon && strncmp(info->header->tracer, "function", 8) == 0;
 	r->out = out;
 	/* Without the loan records are gone when a thread would read them. */
 	r->threads = info->loan ? MIN(threads ?: usable_cpus(), (unsigned)RENDER_THREADS_MAX) : 1;
@@ -295,6 +309,7 @@ static void begin_batches(struct render *r)
 	while (r->worker_count + 1 < r->threads && add_worker(r) == 0)
 		;
 	if (r->worker_count) {
+		r->filling = batch_of(r, r->filled);
 		r->head = event_head_of(event_table_common(r->info->events),
 					r->info->layout.big_endian);
 		*r->info->loan = (struct loan){ .recall = recall, .userdata = r };
@@ -357,11 +372,18 @@ static int settle(struct render *r, size_t most, struct error *err)
 	return e;
 }
 
+/* With the lock held. */
+static void fill_next(struct render *r)
+{
+	r->info->loan->lent = ++r->filled;
+	r->filling = batch_of(r, r->filled);
+}
+
 /* Gives the batch that was filled to the workers, and leaves room for the next one. */
 static int submit(struct render *r, struct error *err)
 {
 	pthread_mutex_lock(&r->lock);
-	r->info->loan->lent = ++r->filled;
+	fill_next(r);
 	r->caller_cpu = sched_getcpu();
 	/* Not for each: a thread that finds nothing more to do sleeps again. */
 	if (r->filled - r->claimed >= BATCHES_PER_THREAD / 2)
@@ -373,16 +395,13 @@ static int submit(struct render *r, struct error *err)
 /* One more of the batch that is being filled. */
 static inline int add_item(struct render *r, const struct item *item, struct error *err)
 {
-	struct batch *b = batch_of(r, r->filled);
-
-	if (unlikely(b->count == BATCH_EVENTS)) {
+	if (unlikely(r->filling->count == BATCH_EVENTS)) {
 		int e = submit(r, err);
 
 		if (e < 0)
 			return e;
-		b = batch_of(r, r->filled);
 	}
-	b->items[b->count++] = *item;
+	r->filling->items[r->filling->count++] = *item;
 	return 0;
 }
 
@@ -408,7 +427,8 @@ static inline bool is_known(const struct render *r, const struct trace_event *ev
 }
 
 /* The table looks for names at most once; not under the workers' eyes. */
-static int learn(struct render *r, const struct trace_event *ev, struct error *err)
+static __attribute__((noinline)) int learn(struct render *r, const struct trace_event *ev,
+					   struct error *err)
 {
 	struct known *k = &r->known[(uint32_t)ev->pid % KNOWN_TASKS];
 	struct task_table *tasks = r->info->tasks;
@@ -438,7 +458,7 @@ int render_learn(struct render *r, const struct trace_event *ev, struct error *e
 static __attribute__((noinline)) int event_batched(struct render *r, const struct trace_event *ev,
 						   struct error *err)
 {
-	int e = render_learn(r, ev, err);
+	int e = likely(is_known(r, ev)) ? 0 : learn(r, ev, err);
 
 	/* What is next, of a function_graph's event, doesn't count: none of these comes here. */
 	return unlikely(e < 0) ? e
@@ -488,9 +508,9 @@ int render_drain(struct render *r, struct error *err)
 {
 	if (!r->batches)
 		return 0;
-	if (batch_of(r, r->filled)->count) {
+	if (r->filling->count) {
 		pthread_mutex_lock(&r->lock);
-		r->info->loan->lent = ++r->filled;
+		fill_next(r);
 		pthread_mutex_unlock(&r->lock);
 	}
 	return settle(r, 0, err);

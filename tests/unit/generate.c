@@ -306,6 +306,11 @@ static void put_all(struct generator *g, const char *kind, uint64_t count)
 	maker_flush(&g->m, g->cpu, BUFFER_MAIN, 0);
 }
 
+static void by_function(Traced__Capture__Header *h)
+{
+	h->tracer = (char *)"function";
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const kinds[] = { "numbers",	 "losses", "fields", "sched",
@@ -332,6 +337,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	maker_init_fd(&g.m, fd, machine[0] == '3' ? 4 : 8, machine[2] == 'b', SUBBUF);
+	if (!strcmp(argv[1], "functions"))
+		g.m.header = by_function;
 	maker_head(&g.m);
 	if (!strcmp(argv[1], "fields")) {
 		maker_fields(&g.m);
