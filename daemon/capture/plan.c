@@ -56,15 +56,40 @@ static struct plan_step *add(struct plan *p, enum plan_kind kind, const char *in
 	return s;
 }
 
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The step that made the instance, or wrote that value as the last one of that file; or NULL. */
+static struct plan_step *find_done(struct plan *p, enum plan_kind kind, const char *instance,
+				   const char *file, const char *value)
+{
+	for (size_t i = p->tried; i-- > 0;) {
+		struct plan_step *s = &p->steps[i];
+
+		if (!s->done || s->kind != kind || !same(s->file, file) ||
+		    !same(s->instance, instance))
+			continue;
+		if (!s->outdated && !s->append && same(s->value, value))
+			return s;
+		s->outdated = true;
+		return NULL;
+	}
+	return NULL;
+}
+
 void plan_instance(struct plan *p, const char *instance)
 {
-	add(p, PLAN_INSTANCE, instance, NULL, NULL);
+	if (!find_done(p, PLAN_INSTANCE, instance, NULL, NULL))
+		add(p, PLAN_INSTANCE, instance, NULL, NULL);
 }
 
 struct plan_step *plan_write(struct plan *p, const char *instance, const char *file,
 			     const char *value)
 {
-	return add(p, PLAN_WRITE, instance, file, value);
+	return find_done(p, PLAN_WRITE, instance, file, value)
+		       ?: add(p, PLAN_WRITE, instance, file, value);
 }
 
 struct plan_step *plan_writef(struct plan *p, const char *instance, const char *file,
@@ -82,7 +107,7 @@ struct plan_step *plan_writef(struct plan *p, const char *instance, const char *
 		p->failed = true;
 		return NULL;
 	}
-	return add(p, PLAN_WRITE, instance, file, value);
+	return plan_write(p, instance, file, value);
 }
 
 struct plan_step *plan_set(struct plan *p, const char *instance, const char *file,
@@ -203,6 +228,7 @@ int plan_apply(struct plan *p, const struct tracefs *fs, struct journal *j, stru
 {
 	if (p->failed)
 		return error_set(err, -ENOMEM, "out of memory");
+	p->tried = p->count;
 	for (size_t i = 0; i < p->count; i++) {
 		struct plan_step *s = &p->steps[i];
 		int r = 0;
@@ -238,6 +264,15 @@ int plan_undo(struct plan *p, const struct tracefs *fs)
 		p->steps[i].done = false;
 	}
 	return failed;
+}
+
+void plan_take_down(struct plan *p, const struct tracefs *fs, struct journal *j)
+{
+	if (plan_undo(p, fs) == 0)
+		journal_drop(j);
+	else
+		journal_close(j);
+	plan_deinit(p);
 }
 
 static bool ends_with(const char *s, const char *end)

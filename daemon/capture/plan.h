@@ -25,6 +25,7 @@ struct plan_step {
 	bool optional; /* a refusal is kept in .refused, and the plan goes on */
 	bool append;   /* PLAN_WRITE: what the file holds stays */
 	bool done;
+	bool outdated;	/* a later step writes something else there */
 	int refused;	/* negative errno */
 	size_t by;	/* if that step, counted from 1, was done, so is this one; 0: none */
 	char *instance; /* NULL: the top level */
@@ -42,10 +43,16 @@ struct plan_step {
 struct plan {
 	struct plan_step *steps; /* owned */
 	size_t count, cap;
-	bool failed; /* out of memory while it was made; plan_apply says so */
+	size_t tried; /* of them, by the last plan_apply */
+	bool failed;  /* out of memory while it was made; plan_apply says so */
 };
 
 void plan_deinit(struct plan *p);
+/*
+ * What an earlier plan_apply made or wrote and still stands is not done again: no step is added,
+ * and plan_write and plan_put return the one that did it. (A clock, or a size, written anew makes
+ * the kernel wait for all CPUs, whatever it was before.)
+ */
 void plan_instance(struct plan *p, const char *instance);
 /* Returns the step, to be refined, valid until the next one is added; NULL: out of memory. */
 struct plan_step *plan_write(struct plan *p, const char *instance, const char *file,
@@ -67,6 +74,8 @@ void plan_add(struct plan *p, const char *file, const char *line, const char *un
 int plan_apply(struct plan *p, const struct tracefs *fs, struct journal *j, struct error *err);
 /* Returns 0, or the first error after having tried everything. */
 int plan_undo(struct plan *p, const struct tracefs *fs);
+/* Its end: undone, and out of the journal unless something could not be. Frees both. */
+void plan_take_down(struct plan *p, const struct tracefs *fs, struct journal *j);
 
 /* Why the kernel refused a step, in words, with its error_log where that speaks of it. */
 int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, struct error *err);

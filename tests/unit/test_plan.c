@@ -130,6 +130,64 @@ static void a_step_done_by_another_is_not_taken(void **state)
 	plan_deinit(&p);
 }
 
+static void what_was_applied_is_not_planned_again(void **state)
+{
+	struct fixture *f = *state;
+	const struct plan_step *done;
+	struct plan p = { 0 };
+
+	plan_instance(&p, "traced-1-unit");
+	plan_write(&p, NULL, "trace_clock", "boot");
+	plan_write(&p, NULL, "tracing_on", "0");
+	plan_write(&p, NULL, "no_such_file", "1")->optional = true;
+	/* What only is to be done is done as often as it is asked for. */
+	plan_write(&p, NULL, "tracing_on", "0");
+	assert_int_equal(p.count, 5);
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	fake_file(&f->root, "trace_clock", "untouched");
+	fake_file(&f->root, "no_such_file", "0");
+
+	plan_instance(&p, "traced-1-unit");
+	done = plan_write(&p, NULL, "trace_clock", "boot");
+	assert_ptr_equal(done, &p.steps[1]);
+	assert_int_equal(p.count, 5);
+	plan_instance(&p, "traced-1-other");
+	plan_write(&p, "traced-1-unit", "trace_clock", "boot")->optional = true;
+	plan_write(&p, NULL, "no_such_file", "1");
+	assert_int_equal(p.count, 8);
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	assert_string_equal(fake_text(&f->root, "trace_clock"), "untouched");
+	assert_string_equal(fake_text(&f->root, "no_such_file"), "1");
+	assert_int_equal(plan_undo(&p, f->fs), 0);
+	assert_false(exists(f, "instances/traced-1-unit") || exists(f, "instances/traced-1-other"));
+	plan_deinit(&p);
+}
+
+static void what_was_written_over_is_planned_again(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_write(&p, NULL, "trace_clock", "boot");
+	plan_write(&p, NULL, "tracing_on", "0");
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	plan_write(&p, NULL, "trace_clock", "mono");
+	plan_write(&p, NULL, "trace_clock", "boot");
+	plan_write(&p, NULL, "tracing_on", "1");
+	assert_int_equal(p.count, 5);
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	assert_string_equal(fake_text(&f->root, "trace_clock"), "boot");
+	plan_write(&p, NULL, "tracing_on", "1");
+	assert_int_equal(p.count, 5);
+	plan_write(&p, NULL, "tracing_on", "0");
+	assert_int_equal(p.count, 6);
+	assert_int_equal(plan_undo(&p, f->fs), 0);
+	/* What is undone does not stand any more. */
+	plan_write(&p, NULL, "trace_clock", "boot");
+	assert_int_equal(p.count, 7);
+	plan_deinit(&p);
+}
+
 static void instance_that_is_there_is_not_removed(void **state)
 {
 	struct fixture *f = *state;
@@ -285,6 +343,8 @@ int main(void)
 		TEST(refused_step_undoes_those_before),
 		TEST(optional_step_may_be_refused),
 		TEST(a_step_done_by_another_is_not_taken),
+		TEST(what_was_applied_is_not_planned_again),
+		TEST(what_was_written_over_is_planned_again),
 		TEST(instance_that_is_there_is_not_removed),
 		TEST(instance_removed_by_others_is_fine),
 		TEST(journal_of_the_living_is_left_alone),
