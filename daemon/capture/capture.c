@@ -7,6 +7,7 @@
 
 #include "capture/functions.h"
 #include "capture/metadata.h"
+#include "capture/spare.h"
 #include "util/io.h"
 
 static bool has_event(const char *const *names, size_t count, const char *wanted)
@@ -17,8 +18,11 @@ static bool has_event(const char *const *names, size_t count, const char *wanted
 	return false;
 }
 
-static int name_instances(struct capture *c, const char *name)
+/* Those of the spare, if there is one that will do; else such as are still to be made. */
+static int name_instances(struct capture *c, const char *name, struct capture_spare **spare)
 {
+	if (spare && *spare && capture_spare_take(TAKE_PTR(*spare), c))
+		return 0;
 	snprintf(c->instance, sizeof(c->instance), CAPTURE_INSTANCE_PREFIX "%d-%s", getpid(), name);
 	return (size_t)snprintf(c->tasks, sizeof(c->tasks), "%s-tasks", c->instance) <
 			       sizeof(c->tasks)
@@ -71,9 +75,11 @@ static int apply(struct capture *c, const struct capture_request *asked, struct 
 	const char *const *names;
 	unsigned refused;
 	size_t count;
-	int r;
+	int r = 0;
 
-	r = journal_create(&c->journal, c->env.state_dir, c->instance, err);
+	/* One that took a spare has its journal. */
+	if (c->journal.fd < 0)
+		r = journal_create(&c->journal, c->env.state_dir, c->instance, err);
 	if (r == 0)
 		r = make_probes(c, asked, &with_probes, err);
 	if (r == 0)
@@ -243,6 +249,13 @@ static int init_names(struct capture *c, bool symbols, struct error *err)
 int capture_new(struct capture **ret, const struct capture_env *env,
 		const struct capture_request *request, struct error *err)
 {
+	return capture_new_from(ret, NULL, env, request, err);
+}
+
+int capture_new_from(struct capture **ret, struct capture_spare **spare,
+		     const struct capture_env *env, const struct capture_request *request,
+		     struct error *err)
+{
 	_cleanup_(capture_freep) struct capture *c = NULL;
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	int r = request_check(env, request, err);
@@ -275,7 +288,7 @@ int capture_new(struct capture **ret, const struct capture_env *env,
 	if (r == 0)
 		r = overhead_init(&c->overhead, &request->overhead);
 	if (r == 0)
-		r = name_instances(c, request->name);
+		r = name_instances(c, request->name, request->top_level ? NULL : spare);
 	c->main = request->top_level ? NULL : c->instance;
 	if (r < 0)
 		return error_errno(err, r, "cannot set up the recording");
@@ -357,11 +370,7 @@ struct capture *capture_free(struct capture *c)
 	names_deinit(&c->names);
 	task_scan_end(&c->rescan);
 	task_memory_deinit(&c->known);
-	if (plan_undo(&c->plan, c->env.tracefs) == 0)
-		journal_drop(&c->journal);
-	else
-		journal_close(&c->journal);
-	plan_deinit(&c->plan);
+	plan_take_down(&c->plan, c->env.tracefs, &c->journal);
 	event_matches_deinit(&c->matches);
 	probe_list_deinit(&c->probes);
 	free(c->specs);

@@ -302,14 +302,35 @@ static void plan_tasks(struct plan *plan, const char *instance, const char *cloc
 	}
 }
 
+static void plan_main_buffer(struct plan *plan, const struct capture_request *request,
+			     const char *instance)
+{
+	uint64_t bytes = request->buffer_bytes ?: DEFAULT_BUFFER_BYTES;
+
+	plan_buffer(plan, instance, request->clock ?: DEFAULT_CLOCK, (bytes + 1023) / 1024);
+}
+
+int request_plan_buffers(struct plan *plan, const struct capture_env *env,
+			 const struct capture_request *request, const char *instance,
+			 const char *tasks, struct error *err)
+{
+	int r = check_memory(env, request, err);
+
+	if (r < 0)
+		return r;
+	plan_main_buffer(plan, request, instance);
+	if (tasks)
+		plan_buffer(plan, tasks, request->clock ?: DEFAULT_CLOCK, TASKS_BUFFER_KB);
+	return plan->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
+}
+
 int request_plan(struct plan *plan, const struct capture_request *request,
 		 const struct event_matches *matches, const char *instance, const char *tasks,
 		 struct error *err)
 {
 	const char *clock = request->clock ?: DEFAULT_CLOCK;
-	uint64_t bytes = request->buffer_bytes ?: DEFAULT_BUFFER_BYTES;
 
-	plan_buffer(plan, instance, clock, (bytes + 1023) / 1024);
+	plan_main_buffer(plan, request, instance);
 	plan_cpus(plan, request, instance);
 	plan_pids(plan, request, instance);
 	plan_events(plan, matches, instance);

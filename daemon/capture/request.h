@@ -28,6 +28,10 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 int request_plan(struct plan *plan, const struct capture_request *request,
 		 const struct event_matches *matches, const char *instance, const char *tasks,
 		 struct error *err);
+/* The buffers alone, off and empty: what a recording of such a clock and size begins with. */
+int request_plan_buffers(struct plan *plan, const struct capture_env *env,
+			 const struct capture_request *request, const char *instance,
+			 const char *tasks, struct error *err);
 /*
  * After plan_apply: -errno and err if a spec has no event left that could be
  * enabled; else 0, and in *refused the number of events left out.

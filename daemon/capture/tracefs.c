@@ -180,6 +180,14 @@ int tracefs_root(const struct tracefs *fs)
 	return fs->root;
 }
 
+bool tracefs_has_event(const struct tracefs *fs, const char *event)
+{
+	char path[512];
+
+	return (size_t)snprintf(path, sizeof(path), "events/%s", event) < sizeof(path) &&
+	       faccessat(fs->root, path, F_OK, 0) == 0;
+}
+
 static int compare_strings(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);

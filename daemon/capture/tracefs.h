@@ -42,6 +42,8 @@ int tracefs_unreadable(struct error *err, int code, const char *file);
 
 /* The top level's descriptor; borrowed. */
 int tracefs_root(const struct tracefs *fs);
+/* event: "system/name". */
+bool tracefs_has_event(const struct tracefs *fs, const char *event);
 /* A descriptor for openat() of an instance's folder (NULL: the top level), or -errno. */
 int tracefs_open_instance(const struct tracefs *fs, const char *instance);
 int tracefs_make_instance(const struct tracefs *fs, const char *instance);
