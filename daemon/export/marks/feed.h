@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The marks of all sources as one sequence, in the trace clock: files that
- * applications wrote themselves (trace_file.h), and the rings of the recording (rings.h).
+ * applications wrote themselves (source.h), and the rings of the recording (rings.h).
  * Marks of equal times come in the order of their sources; a kernel's event of the same time comes
  * before them.
  */
@@ -9,21 +9,9 @@
 
 #include "export/export.h"
 #include "export/index.h"
-#include "export/marks/clock_map.h"
-#include "export/marks/trace_file.h"
+#include "export/marks/source.h"
 #include "export/samples/profile_marks.h"
 #include "export/samples/sample_feed.h"
-
-/* How one source's clock was tied to the trace clock, and what came from it. */
-struct mark_origin {
-	const char *name;  /* of the file; borrowed */
-	const char *clock; /* "MONOTONIC" ...; NULL: tied by clock_sync events */
-	struct clock_sum sum;
-	uint64_t bound; /* ns: of any of its events */
-	size_t ties;
-	const struct clock_point *points; /* the ties, in order; borrowed */
-	struct text members;		  /* what its file says besides events: members of a dict */
-};
 
 struct mark_feed;
 
@@ -63,12 +51,6 @@ bool mark_feed_samples(const struct mark_feed *m, struct sample_feed_sum *ret);
 /* The CPU profiles, and how their samples were placed. */
 const struct profile_sum *mark_feed_profiles(const struct mark_feed *m, size_t *ret_count);
 /* The clock_sync events of the files, in the trace clock. */
-struct mark_sync {
-	char *id; /* owned */
-	uint64_t ts, issue_ts;
-	uint64_t kernel_ts; /* of the mark of that id in the kernel's ring; 0: there is none */
-	uint32_t source;
-};
 const struct mark_sync *mark_feed_syncs(const struct mark_feed *m, size_t *ret_count);
 /* Of the recording's own rings. */
 void mark_feed_rings(const struct mark_feed *m, struct mark_rings_sum *ret);

@@ -64,8 +64,8 @@ static int take_record(struct sync_scan *s, const struct record *rec)
 	return len ? add(s, rec->ts, id, len) : 0;
 }
 
-int sync_scan(struct sync_scan *ret, const struct stream_index *index,
-	      const struct stream_reader *reader, struct error *err)
+static int scan(struct sync_scan *s, const struct stream_index *index,
+		const struct stream_reader *reader, struct error *err)
 {
 	const struct event *print = event_table_find_name(index->info.events, "ftrace", "print");
 	_cleanup_(merge_freep) struct merge *merge = NULL;
@@ -73,7 +73,6 @@ int sync_scan(struct sync_scan *ret, const struct stream_index *index,
 	struct merge_item item;
 	int r;
 
-	*ret = (struct sync_scan){ 0 };
 	if (!print)
 		return 0;
 	r = merge_new(&merge, &index->info.layout, &index->rings[BUFFER_MAIN], reader, err);
@@ -81,9 +80,22 @@ int sync_scan(struct sync_scan *ret, const struct stream_index *index,
 		if (r != MERGE_RECORD || item.event.rec.len < 2 ||
 		    load_u16(item.event.rec.data, big) != print->id)
 			continue;
-		if (take_record(ret, &item.event.rec) < 0)
+		if (take_record(s, &item.event.rec) < 0)
 			return error_errno(err, -ENOMEM, "can't keep clock sync marks");
 	}
+	return r;
+}
+
+int sync_scan_once(struct sync_scan *s, struct stream_index *index,
+		   const struct stream_reader *reader, struct error *err)
+{
+	int r;
+
+	if (s->done)
+		return 0;
+	s->done = true;
+	r = scan(s, index, reader, err);
+	index->info.syncs = r < 0 ? NULL : s;
 	return r;
 }
 

@@ -12,14 +12,22 @@ struct kernel_sync {
 	char id[SYNC_ID_MAX + 1]; /* of letters, digits, '-' and '_', as readers want it */
 };
 
+/*
+ * One for an export: the mark feed owns it, and initializes it to zeros. Its sources borrow it
+ * while they are read, index->info.syncs once it was filled, until the feed ends.
+ */
 struct sync_scan {
 	struct kernel_sync *syncs; /* owned; the first mark of each id */
 	size_t count;
+	bool done;
 };
 
-/* Reads the whole main ring: to be called only where somebody has such ids. */
-int sync_scan(struct sync_scan *ret, const struct stream_index *index,
-	      const struct stream_reader *reader, struct error *err);
+/*
+ * Reads the whole main ring, but once: to be called only where somebody has such ids. Tells
+ * index->info of it. -ENOMEM, or what merge_next() returns.
+ */
+int sync_scan_once(struct sync_scan *s, struct stream_index *index,
+		   const struct stream_reader *reader, struct error *err);
 void sync_scan_deinit(struct sync_scan *s);
 const struct kernel_sync *sync_scan_find(const struct sync_scan *s, const char *id);
 
