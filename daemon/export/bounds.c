@@ -96,3 +96,11 @@ void budget_init(struct budget *b, size_t bytes)
 		.left = bytes,
 	};
 }
+
+int budget_error(struct budget *b)
+{
+	int r = b->failed ?: -EBADMSG;
+
+	b->failed = 0;
+	return r;
+}

@@ -20,6 +20,8 @@ struct budget {
 };
 /* Not to be moved afterwards. What it allocated may be freed without it. */
 void budget_init(struct budget *b, size_t bytes);
+/* Why a message could not be unpacked: the budget's own reason, or -EBADMSG, as it had none. */
+int budget_error(struct budget *b);
 
 #define BOUNDED_TYPES (CHUNK_ARGUMENTS + 1)
 

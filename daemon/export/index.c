@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 
+#include "export/info_messages.h"
 #include "export/load.h"
 
 #define WARNINGS_MAX 40

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/load.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "export/bounds.h"
+#include "export/info_messages.h"
+#include "export/kallsyms.h"
 #include "export/user_places.h"
 #include "traced/mark_record.h"
 #include "util/parse.h"
 
-#define SYMBOL_CHUNKS_MAX 64
-#define SYMBOLS_MAX (2U << 20)
+#define MARKS_MEMORY (128U << 20)
 
 struct loader {
 	struct stream_index *index;
@@ -20,30 +20,11 @@ struct loader {
 	bool have_layout, sealed;
 	struct error bad_layout; /* why what was to be one is none */
 	struct bounds bounds;
-	struct budget tasks, clocks, stats, marks, mappings, others;
-	bool clocks_full;
-	uint32_t left_out;			 /* bit for each type: it was told that some were */
-	struct chunk symbols[SYMBOL_CHUNKS_MAX]; /* to be read when one is looked for */
-	size_t symbol_chunks, late_symbol_chunks;
-	atomic_int symbols_result;
+	struct budget marks;
+	struct info_messages messages;
+	struct kallsyms kallsyms;
+	uint32_t left_out; /* bit for each type: it was told that some were */
 };
-
-/* A million tasks; 25000 readings of all clocks. */
-#define TASKS_MEMORY (128U << 20)
-#define CLOCKS_MEMORY (16U << 20)
-#define STATS_MEMORY (32U << 20)
-#define MARKS_MEMORY (128U << 20)
-#define MAPPINGS_MEMORY (128U << 20)
-#define OTHERS_MEMORY (32U << 20)
-
-/* NULL from unpacking: why. */
-static int unpack_error(struct budget *b)
-{
-	int r = b->failed ?: -EBADMSG;
-
-	b->failed = 0;
-	return r;
-}
 
 static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error *err)
 {
@@ -82,14 +63,14 @@ static int add_header(struct loader *l, struct error *err)
 	struct event_table_env env;
 	Traced__Capture__Header *h;
 	unsigned major, minor;
+	int r;
 
 	if (info->header)
 		return error_set(err, -EBADMSG, "a second header");
-	h = traced__capture__header__unpack(&l->others.allocator, l->payload.len,
-					    (uint8_t *)l->payload.data);
-	if (!h)
+	r = info_messages_add(&l->messages, info, CHUNK_HEADER, l->payload.data, l->payload.len);
+	if (r < 0)
 		return error_set(err, -EBADMSG, "the stream's header can't be understood");
-	info->header = h;
+	h = info->header;
 	if (h->uuid.len >= 4)
 		snprintf(info->sync_id, sizeof(info->sync_id), "traced_%02x%02x%02x%02x",
 			 h->uuid.data[0], h->uuid.data[1], h->uuid.data[2], h->uuid.data[3]);
@@ -159,170 +140,6 @@ static int add_format(struct loader *l, struct error *err)
 			       l->payload.len - n - 1, err);
 }
 
-static bool has_more_lines(const char *text, size_t len, size_t max)
-{
-	const char *end = text + len;
-
-	while (text < end && (text = memchr(text, '\n', (size_t)(end - text)))) {
-		text++;
-		if (max-- == 0)
-			return true;
-	}
-	return false;
-}
-
-static int read_symbols(struct loader *l, const struct chunk *chunk, struct buf *text,
-			struct symbols **all)
-{
-	int r = stream_reader_load_max(l->reader, chunk, bounds_payload_max(CHUNK_KALLSYMS), text,
-				       NULL);
-
-	if (r == 0)
-		r = bounds_take(&l->bounds, CHUNK_KALLSYMS, text->len);
-	if (r == 0 && has_more_lines(text->data, text->len, SYMBOLS_MAX))
-		r = -EFBIG;
-	if (r < 0)
-		return r;
-	/* What modules brought stands behind the first one. */
-	return *all ? symbols_add(*all, text->data, text->len)
-		    : symbols_new(all, text->data, text->len);
-}
-
-/* A symbol_source_t. */
-static struct symbols *load_symbols(void *userdata)
-{
-	struct loader *l = userdata;
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	struct symbols *all = NULL;
-
-	for (size_t i = 0; i < l->symbol_chunks; i++) {
-		int r = read_symbols(l, &l->symbols[i], &text, &all);
-
-		if (r < 0)
-			l->symbols_result = r;
-	}
-	return all;
-}
-
-static int add_kallsyms(struct loader *l, const struct chunk *chunk, struct error *err)
-{
-	int r = l->symbol_chunks == SYMBOL_CHUNKS_MAX
-			? -EFBIG
-			: stream_reader_verify(l->reader, chunk, &l->payload, err);
-
-	if (r < 0)
-		return r;
-	l->symbols[l->symbol_chunks++] = *chunk;
-	event_table_set_symbols(l->index->info.events, load_symbols, l);
-	return 0;
-}
-
-/* Of modules, while the recording is followed: its place in the stream may be given back any time.
- */
-static int add_late_kallsyms(struct loader *l, const struct chunk *chunk, struct error *err)
-{
-	struct event_table *events = l->index->info.events;
-	int r;
-
-	if (!event_table_has_symbols(events) || l->late_symbol_chunks == SYMBOL_CHUNKS_MAX)
-		return error_set(err, event_table_has_symbols(events) ? -EFBIG : -EBADMSG,
-				 "symbols of modules, and none of the kernel before them");
-	r = stream_reader_load_max(l->reader, chunk, bounds_payload_max(CHUNK_KALLSYMS),
-				   &l->payload, err);
-	if (r == 0)
-		r = bounds_take(&l->bounds, CHUNK_KALLSYMS, l->payload.len);
-	if (r == 0 && has_more_lines(l->payload.data, l->payload.len, SYMBOLS_MAX))
-		r = -EFBIG;
-	if (r < 0)
-		return r;
-	l->late_symbol_chunks++;
-	return event_table_add_symbols(events, l->payload.data, l->payload.len);
-}
-
-/*
- * Unpacks a message and adds it to one of trace_info's arrays, which have room for the next power
- * of two at least, also once some were taken out.
- */
-#define ADD_MESSAGE(l, budget, name, array, count)                                                 \
-	({                                                                                         \
-		void *_m = traced__capture__##name##__unpack(                                      \
-			&(budget)->allocator, (l)->payload.len, (uint8_t *)(l)->payload.data);     \
-		void *_p = NULL;                                                                   \
-		if (_m)                                                                            \
-			_p = (count) & ((count)-1)                                                 \
-				     ? (array)                                                     \
-				     : reallocarray((array), (count)*2 + 1, sizeof(*(array)));     \
-		if (_p) {                                                                          \
-			(array) = _p;                                                              \
-			(array)[(count)++] = _m;                                                   \
-		} else if (_m) {                                                                   \
-			traced__capture__##name##__free_unpacked(_m, &(budget)->allocator);        \
-		}                                                                                  \
-		_p ? 0 : _m ? -ENOMEM : unpack_error(budget);                                      \
-	})
-
-#define PHASE_PERIODIC 1
-
-/* Every second one goes: they are as good a scale for days as they were for hours. */
-static void thin_clocks(struct loader *l)
-{
-	struct trace_info *info = &l->index->info;
-	size_t kept = 0, count = info->clock_count;
-
-	for (size_t i = 0; i < count; i++) {
-		if (i % 2 && info->clocks[i]->phase == PHASE_PERIODIC)
-			traced__capture__clocks__free_unpacked(info->clocks[i],
-							       &l->clocks.allocator);
-		else
-			info->clocks[kept++] = info->clocks[i];
-	}
-	info->clock_count = kept;
-	/* Little came of it: then it is not to be done for each chunk that follows. */
-	l->clocks_full = kept > count / 4 * 3;
-}
-
-static int add_clocks(struct loader *l)
-{
-	struct trace_info *info = &l->index->info;
-	int r = ADD_MESSAGE(l, &l->clocks, clocks, info->clocks, info->clock_count);
-
-	if (r != -EFBIG || l->clocks_full)
-		return r;
-	thin_clocks(l);
-	return ADD_MESSAGE(l, &l->clocks, clocks, info->clocks, info->clock_count);
-}
-
-/* Of the periodic counts the last one is enough: it stands in for an end that never came. */
-static int add_stats(struct loader *l)
-{
-	struct trace_info *info = &l->index->info;
-	int r = ADD_MESSAGE(l, &l->stats, stats, info->stats, info->stats_count);
-	size_t n = info->stats_count;
-
-	if (r < 0)
-		return r;
-	if (info->stats[n - 1]->buffer != BUFFER_MAIN) {
-		traced__capture__stats__free_unpacked(info->stats[--info->stats_count],
-						      &l->stats.allocator);
-	} else if (n > 1 && info->stats[n - 2]->phase == PHASE_PERIODIC) {
-		traced__capture__stats__free_unpacked(info->stats[n - 2], &l->stats.allocator);
-		info->stats[n - 2] = info->stats[n - 1];
-		info->stats_count--;
-	}
-	return 0;
-}
-
-static int add_end(struct loader *l)
-{
-	struct trace_info *info = &l->index->info;
-
-	if (info->end)
-		return -EBADMSG;
-	info->end = traced__capture__end__unpack(&l->others.allocator, l->payload.len,
-						 (uint8_t *)l->payload.data);
-	return info->end ? 0 : unpack_error(&l->others);
-}
-
 static int add_layout(struct loader *l, struct error *err)
 {
 	const Traced__Capture__Header *h = l->index->info.header;
@@ -349,16 +166,6 @@ static int add_layout(struct loader *l, struct error *err)
 	l->have_layout = true;
 	return 0;
 }
-
-/* Those come once. */
-#define ADD_ONCE(l, name, to)                                                                      \
-	({                                                                                         \
-		if (!(to))                                                                         \
-			(to) = traced__capture__##name##__unpack(&(l)->others.allocator,           \
-								 (l)->payload.len,                 \
-								 (uint8_t *)(l)->payload.data);    \
-		(to) ? 0 : unpack_error(&(l)->others);                                             \
-	})
 
 static int add_samples(struct loader *l, const struct chunk *chunk, struct error *err)
 {
@@ -391,29 +198,12 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 		return event_table_add_enums(info->events, text, len);
 	case CHUNK_ARGUMENTS:
 		return event_table_add_arguments(info->events, text, len);
-	case CHUNK_TASKS:
-		return ADD_MESSAGE(l, &l->tasks, tasks, info->task_readings,
-				   info->task_reading_count);
-	case CHUNK_CLOCKS:
-		return add_clocks(l);
-	case CHUNK_STATS:
-		return add_stats(l);
-	case CHUNK_NOTE:
-		return ADD_MESSAGE(l, &l->others, note, info->notes, info->note_count);
-	case CHUNK_END:
-		return add_end(l);
-	case CHUNK_SAMPLER:
-		return ADD_ONCE(l, sampler, info->sampler);
-	case CHUNK_SAMPLE_COUNTS:
-		return ADD_ONCE(l, sample_counts, info->sample_counts);
-	case CHUNK_MAPPINGS:
-		return ADD_MESSAGE(l, &l->mappings, mappings, info->mappings, info->mapping_count);
 	case CHUNK_PRODUCER:
 		r = mark_ring_list_add(&l->index->marks, &l->marks.allocator, (const uint8_t *)text,
 				       len);
-		return r == -EBADMSG ? unpack_error(&l->marks) : r;
+		return r == -EBADMSG ? budget_error(&l->marks) : r;
 	default:
-		return 0;
+		return info_messages_add(&l->messages, info, chunk->type, text, len);
 	}
 }
 
@@ -433,9 +223,8 @@ static int leave_out(struct loader *l, unsigned type)
 
 int loader_settle(struct loader *l)
 {
-	int r = l->symbols_result;
+	int r = kallsyms_take_result(&l->kallsyms);
 
-	l->symbols_result = 0;
 	if (r == -EFBIG)
 		return leave_out(l, CHUNK_KALLSYMS);
 	if (r == 0)
@@ -465,6 +254,14 @@ static int add_marks(struct loader *l, const struct chunk *chunk, struct error *
 	return r == -EBADMSG ? error_set(err, r, "marks of a ring that was not announced") : r;
 }
 
+static int add_symbols(struct loader *l, const struct chunk *chunk, struct error *err)
+{
+	struct event_table *events = l->index->info.events;
+
+	return l->sealed ? kallsyms_add_late(&l->kallsyms, events, chunk, &l->payload, err)
+			 : kallsyms_add(&l->kallsyms, events, chunk, &l->payload, err);
+}
+
 /* Everything but sub-buffers and marks. Later versions may have types of chunks that are not known
  * here. */
 static int load_chunk(struct loader *l, const struct chunk *chunk, struct error *err)
@@ -481,7 +278,7 @@ static int load_chunk(struct loader *l, const struct chunk *chunk, struct error 
 	if (l->sealed && decodes(chunk->type))
 		return error_set(err, -EBADMSG, "what it describes was in use already");
 	if (chunk->type == CHUNK_KALLSYMS)
-		return l->sealed ? add_late_kallsyms(l, chunk, err) : add_kallsyms(l, chunk, err);
+		return add_symbols(l, chunk, err);
 	r = stream_reader_load_max(l->reader, chunk, max, &l->payload, err);
 	return r < 0 ? r : add_loaded(l, chunk, err);
 }
@@ -547,12 +344,9 @@ int loader_new(struct loader **ret, struct stream_index *index, const struct str
 	l->index = index;
 	l->reader = reader;
 	l->options = *options;
-	budget_init(&l->tasks, TASKS_MEMORY);
-	budget_init(&l->clocks, CLOCKS_MEMORY);
-	budget_init(&l->stats, STATS_MEMORY);
 	budget_init(&l->marks, MARKS_MEMORY);
-	budget_init(&l->mappings, MAPPINGS_MEMORY);
-	budget_init(&l->others, OTHERS_MEMORY);
+	info_messages_init(&l->messages);
+	kallsyms_init(&l->kallsyms, reader, &l->bounds);
 	*ret = l;
 	return 0;
 }
@@ -593,31 +387,5 @@ int loader_seal(struct loader *l, struct error *err)
 
 void loader_forget_readings(struct loader *l)
 {
-	struct trace_info *info = &l->index->info;
-
-	for (size_t i = 0; i < info->task_reading_count; i++)
-		traced__capture__tasks__free_unpacked(info->task_readings[i], &l->tasks.allocator);
-	info->task_reading_count = 0;
-}
-
-#define FREE_MESSAGES(name, array, count)                                                          \
-	do {                                                                                       \
-		for (size_t _i = 0; _i < (count); _i++)                                            \
-			traced__capture__##name##__free_unpacked((array)[_i], NULL);               \
-		free(array);                                                                       \
-	} while (0)
-
-void trace_info_deinit(struct trace_info *info)
-{
-	event_table_free(info->events);
-	task_table_free(info->tasks);
-	FREE_MESSAGES(tasks, info->task_readings, info->task_reading_count);
-	FREE_MESSAGES(clocks, info->clocks, info->clock_count);
-	FREE_MESSAGES(stats, info->stats, info->stats_count);
-	FREE_MESSAGES(note, info->notes, info->note_count);
-	FREE_MESSAGES(mappings, info->mappings, info->mapping_count);
-	traced__capture__sampler__free_unpacked(info->sampler, NULL);
-	traced__capture__sample_counts__free_unpacked(info->sample_counts, NULL);
-	traced__capture__end__free_unpacked(info->end, NULL);
-	traced__capture__header__free_unpacked(info->header, NULL);
+	info_messages_forget_readings(&l->messages, &l->index->info);
 }

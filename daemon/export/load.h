@@ -22,5 +22,3 @@ int loader_seal(struct loader *l, struct error *err);
 int loader_settle(struct loader *l);
 /* Of a stream that is followed: the readings of tasks were used. */
 void loader_forget_readings(struct loader *l);
-
-void trace_info_deinit(struct trace_info *info);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * All that a stream says besides its events: machine, request, clocks, tasks,
- * kernel counts. Filled by the index pass (index.c) before the first event is decoded.
+ * kernel counts. Filled by the index pass (index.c, info_messages.c) before the first event is
+ * decoded.
  */
 #pragma once
 
