@@ -23,24 +23,6 @@ static struct tep_handle *new_tep(const struct event_table_env *env)
 	return tep;
 }
 
-static struct symbol_store *symbol_store_new(void)
-{
-	struct symbol_store *s = calloc(1, sizeof(*s));
-
-	if (s)
-		pthread_mutex_init(&s->lock, NULL);
-	return s;
-}
-
-static void symbol_store_free(struct symbol_store *s)
-{
-	if (!s)
-		return;
-	symbols_free(s->symbols);
-	pthread_mutex_destroy(&s->lock);
-	free(s);
-}
-
 int event_table_new(struct event_table **ret, const struct event_table_env *env)
 {
 	struct event_table *t;
@@ -69,7 +51,7 @@ struct event_table *event_table_free(struct event_table *t)
 	if (t) {
 		free(t->by_id);
 		free(t->all);
-		free(t->printk);
+		printk_formats_deinit(&t->printk);
 		constants_deinit(&t->constants);
 		symbol_store_free(t->symbols);
 		arguments_free(t->arguments);
@@ -329,65 +311,9 @@ int event_table_put_enums(const struct event_table *t, struct buf *out)
 	return constants_put_text(&t->constants, out);
 }
 
-/* The kernel escapes newline, tab and quote alone. */
-static char *unescape(struct event_table *t, const char *text, size_t len)
-{
-	char *copy = arena_alloc(&t->arena, len + 1), *w = copy;
-
-	if (!copy)
-		return NULL;
-	for (size_t i = 0; i < len; i++) {
-		char c = text[i];
-
-		if (c == '\\' && i + 1 < len && strchr("nt\"", text[i + 1])) {
-			c = text[++i];
-			c = (char)(c == 'n' ? '\n' : c == 't' ? '\t' : c);
-		}
-		*w++ = c;
-	}
-	return copy;
-}
-
-static int add_printk(struct event_table *t, uint64_t address, const char *text, size_t len)
-{
-	char *copy;
-
-	if (t->printk_count == t->printk_cap) {
-		size_t cap = t->printk_cap ? t->printk_cap * 2 : 256;
-		struct printk_format *bigger = reallocarray(t->printk, cap, sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		t->printk = bigger;
-		t->printk_cap = cap;
-	}
-	copy = unescape(t, text, len);
-	if (!copy)
-		return -ENOMEM;
-	t->printk[t->printk_count++] = (struct printk_format){ address, copy };
-	return 0;
-}
-
 int event_table_add_printk(struct event_table *t, const char *text, size_t len)
 {
-	const char *end = text + len;
-
-	while (text < end) {
-		const char *nl = memchr(text, '\n', (size_t)(end - text));
-		const char *stop = nl ? nl : end, *p = text + 2;
-		uint64_t address = 0;
-
-		if (stop - text > 2 && !memcmp(text, "0x", 2)) {
-			for (; p < stop && strchr("0123456789abcdef", *p) && *p; p++)
-				address = address << 4 |
-					  (uint64_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
-			if (stop - p >= 5 && !memcmp(p, " : \"", 4) && stop[-1] == '"' &&
-			    add_printk(t, address, p + 4, (size_t)(stop - 1 - (p + 4))) < 0)
-				return -ENOMEM;
-		}
-		text = nl ? nl + 1 : end;
-	}
-	return 0;
+	return printk_formats_add(&t->printk, &t->arena, text, len);
 }
 
 void event_table_set_symbols(struct event_table *t, symbol_source_t source, void *userdata)
@@ -415,30 +341,17 @@ bool event_table_has_symbols(const struct event_table *t)
 
 size_t event_table_symbol_count(const struct event_table *t)
 {
-	return atomic_load(&t->symbols->known) ? symbols_count(t->symbols->symbols) : 0;
-}
-
-static void read_symbols(struct symbol_store *s)
-{
-	pthread_mutex_lock(&s->lock);
-	if (!atomic_load(&s->known)) {
-		s->symbols = s->source ? s->source(s->userdata) : NULL;
-		atomic_store(&s->known, true);
-	}
-	pthread_mutex_unlock(&s->lock);
+	return symbol_store_count(t->symbols);
 }
 
 const struct symbols *event_table_symbols(const struct event_table *t)
 {
-	if (unlikely(!atomic_load(&t->symbols->known)))
-		read_symbols(t->symbols);
-	return t->symbols->symbols;
+	return symbol_store_get(t->symbols);
 }
 
 int event_table_add_symbols(struct event_table *t, const char *text, size_t len)
 {
-	return event_table_symbols(t) ? symbols_add(t->symbols->symbols, text, len)
-				      : symbols_new(&t->symbols->symbols, text, len);
+	return symbol_store_add(t->symbols, text, len);
 }
 
 #define FALLBACK_FMT_MAX (8U << 10) /* bytes */
@@ -462,8 +375,7 @@ static int compile(struct event_table *t, struct event_entry *entry)
 
 int event_table_seal(struct event_table *t, struct error *err)
 {
-	if (t->printk_count)
-		qsort(t->printk, t->printk_count, sizeof(*t->printk), printk_format_order);
+	printk_formats_sort(&t->printk);
 	for (size_t i = 0; i < t->count; i++) {
 		struct event_entry *entry =
 			container_of((struct event *)t->all[i], struct event_entry, event);

@@ -94,9 +94,8 @@ int event_table_add_arguments(struct event_table *t, const char *text, size_t le
 int event_table_put_arguments(const struct event_table *t, const char *function, struct buf *out);
 /*
  * Most recordings have more symbols than events that name one: they are read when the first
- * is looked for, by whichever thread does. Returns them, to be owned by the table; NULL: none.
+ * is looked for, by whichever thread does.
  */
-typedef struct symbols *(*symbol_source_t)(void *userdata);
 void event_table_set_symbols(struct event_table *t, symbol_source_t source, void *userdata);
 /*
  * Some of modules may come while the table is in use, by one thread: until then what has no

@@ -38,23 +38,6 @@ uint64_t printer_fallbacks(const struct printer *p)
 	return p->fallbacks;
 }
 
-int printk_format_order(const void *a, const void *b)
-{
-	const struct printk_format *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
-const char *table_printk(const struct event_table *t, uint64_t address)
-{
-	const struct printk_format key = { .address = address }, *hit;
-
-	hit = t->printk_count
-		      ? bsearch(&key, t->printk, t->printk_count, sizeof(key), printk_format_order)
-		      : NULL;
-	return hit ? hit->text : NULL;
-}
-
 /* NULL and error values stay as they are: there is nothing in them to hide. */
 uint64_t printer_pointer(const struct printer *p, uint64_t address)
 {

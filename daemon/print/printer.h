@@ -3,7 +3,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
@@ -11,26 +10,14 @@
 #include "print/arguments.h"
 #include "print/constants.h"
 #include "print/event_table.h"
+#include "print/printk_formats.h"
 #include "print/program.h"
-
-struct printk_format {
-	uint64_t address;
-	const char *text;
-};
+#include "print/symbol_store.h"
 
 struct event_entry {
 	struct event event;
 	const char *text, *print_fmt; /* of the format; in the arena */
 	size_t len, print_fmt_len;
-};
-
-struct symbol_store {
-	symbol_source_t source; /* NULL: there are none */
-	void *userdata;
-	struct symbols *symbols; /* owned */
-	pthread_mutex_t lock;	 /* while they are read */
-	atomic_bool known;
-	bool growing; /* what is not found may yet come */
 };
 
 struct event_table {
@@ -46,9 +33,8 @@ struct event_table {
 	struct arguments *arguments;	 /* owned; NULL: none */
 	user_place_source_t user_places; /* NULL: none */
 	const void *user_places_data;
-	struct printk_format *printk; /* sorted by address once sealed */
-	size_t printk_count, printk_cap;
-	bool swap; /* the recorded machine's byte order is not ours */
+	struct printk_formats printk; /* sorted once sealed */
+	bool swap;		      /* the recorded machine's byte order is not ours */
 	bool sealed;
 	struct tep_handle *tep;	     /* the fields of all events */
 	struct tep_handle *printing; /* whole formats of those without a program */
@@ -103,9 +89,10 @@ static inline uint64_t load_uint(const void *p, unsigned size, bool swap)
 }
 
 /* NULL: no such format. */
-const char *table_printk(const struct event_table *t, uint64_t address);
-/* For sorting and searching them by address. */
-int printk_format_order(const void *a, const void *b);
+static inline const char *table_printk(const struct event_table *t, uint64_t address)
+{
+	return printk_formats_find(&t->printk, address);
+}
 
 /* Fills the address's slot of the cache; returns it. */
 const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t address);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The recorded machine's kernel symbols, printk strings and named constants. */
+/* The recorded machine's kernel symbols. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,3 +32,6 @@ size_t symbols_count(const struct symbols *s);
 bool symbols_find(const struct symbols *s, uint64_t address, struct symbol *ret);
 /* The address of one of the kernel's own symbols; searches all. s NULL: false. */
 bool symbols_find_name(const struct symbols *s, const char *name, uint64_t *ret);
+
+/* Reads them when they are wanted: they are the caller's; NULL: there are none. */
+typedef struct symbols *(*symbol_source_t)(void *userdata);
