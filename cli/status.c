@@ -113,6 +113,7 @@ static void print_json(const Traced__Control__Status *status, bool daemon)
 		document_uint(&j, "cpu_time_ns", status->cpu_time_ns);
 		document_uint(&j, "rss_bytes", status->rss_bytes);
 		document_uint(&j, "spool_bytes", status->spool_bytes);
+		document_uint(&j, "spare_bytes", status->spare_bytes);
 	}
 	document_open(&j, "sessions", '[');
 	for (size_t i = 0; i < status->n_sessions; i++)
@@ -221,6 +222,11 @@ static int status_run(const struct options *o)
 	format_bytes(status->rss_bytes, &line);
 	buf_printf(&line, ", %zu session%s", status->n_sessions,
 		   status->n_sessions == 1 ? "" : "s");
+	if (status->spare_bytes) {
+		buf_puts(&line, ", buffers of ");
+		format_bytes(status->spare_bytes, &line);
+		buf_puts(&line, " wait for the next");
+	}
 	puts(buf_string(&line) ?: "traced");
 	for (size_t i = 0; i < status->n_sessions; i++) {
 		putchar('\n');

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service/arming.h"
 
+#include "capture/spare.h"
 #include "service/session.h"
 #include "service/worker.h"
 #include "util/io.h"
@@ -15,6 +16,8 @@ struct arming {
 	struct capture *capture;
 	struct error err;
 	uint64_t cpu_ns;
+	struct capture_spare **spare; /* the worker's for ever */
+	bool spare_taken;
 };
 
 struct retirement {
@@ -26,22 +29,29 @@ static void arm(struct work *w)
 {
 	struct arming *a = container_of(w, struct arming, work);
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	bool had_spare = *a->spare;
 
-	capture_new(&a->capture, &a->env, &a->plan.request, &a->err);
+	capture_new_from(&a->capture, a->spare, &a->env, &a->plan.request, &a->err);
+	a->spare_taken = had_spare && !*a->spare;
 	a->cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 }
 
 static void armed(struct work *w)
 {
 	struct arming *a = container_of(w, struct arming, work);
+	struct manager *m = a->manager;
 
+	if (a->spare_taken)
+		sparing_taken(m);
 	if (a->session)
 		session_armed(a->session, a->capture, a->cpu_ns, &a->err);
 	else
-		capture_retire(a->manager, a->capture);
+		capture_retire(m, a->capture);
 	start_plan_deinit(&a->plan);
 	error_deinit(&a->err);
 	free(a);
+	/* Now that it records: while the kernel waits, it lets nobody turn tracing on. */
+	sparing_refresh(m);
 }
 
 int arming_start(struct arming **ret, struct session *s, struct start_plan *plan, struct error *err)
@@ -57,6 +67,7 @@ int arming_start(struct arming **ret, struct session *s, struct start_plan *plan
 	a->work = (struct work){ .run = arm, .done = armed };
 	a->manager = s->manager;
 	a->session = s;
+	a->spare = &s->manager->sparing.spare;
 	start_plan_move(&a->plan, plan);
 	*ret = TAKE_PTR(a);
 	worker_submit(s->manager->worker, &(*ret)->work);

@@ -212,6 +212,7 @@ static const struct key {
 	{ "daemon", "metrics", offsetof(struct config, metrics), set_path },
 	{ "daemon", "log_level", offsetof(struct config, log_level), set_log_level },
 	{ "daemon", "marks", offsetof(struct config, marks), set_switch },
+	{ "daemon", "spare", offsetof(struct config, spare), set_switch },
 	{ "limits", "clients", offsetof(struct config, clients), set_count },
 	{ "limits", "sessions", offsetof(struct config, sessions), set_count },
 	{ "limits", "spool_max", offsetof(struct config, spool_max), set_size_limit },

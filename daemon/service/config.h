@@ -47,6 +47,7 @@ struct config {
 	char *metrics; /* file for Prometheus; NULL: none */
 	int log_level; /* of syslog(3) */
 	bool marks;    /* of applications are recorded */
+	bool spare;    /* the next recording's instances are made before it is asked for */
 	/* [limits] */
 	unsigned clients, sessions;
 	uint64_t spool_max;    /* bytes of one recording; 0: what the file system holds */

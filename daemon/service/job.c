@@ -188,6 +188,9 @@ void job_started(struct job *j)
 	reply.body_case = TRACED__CONTROL__REPLY__BODY_SESSION;
 	reply.session = j->description;
 	connection_reply(j->connection, j->request_id, &reply);
+	/* Not only once the loop comes to it: the rings are before it, and have much to do now. */
+	if (j->connection)
+		connection_flush(j->connection);
 	job_free(j);
 }
 

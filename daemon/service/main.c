@@ -243,6 +243,7 @@ static int open_for_business(struct manager *m, const struct arguments *a, struc
 		return error_errno(err, r, "watchdog");
 	notify("READY=1");
 	manager_changed(m);
+	sparing_refresh(m);
 	return 0;
 }
 

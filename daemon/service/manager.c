@@ -136,6 +136,7 @@ struct manager *manager_free(struct manager *m)
 	free(m->socket_path);
 	/* Takes down what is left in the kernel. */
 	worker_free(m->worker);
+	sparing_deinit(&m->sparing);
 	tracefs_free(m->worker_tracefs);
 	tracefs_free(m->tracefs);
 	config_deinit(&m->config);
@@ -443,6 +444,7 @@ void manager_reload(struct manager *m)
 		c = (struct config){ 0 };
 		log_set_level(m->config.log_level);
 		marking_reload(m);
+		sparing_refresh(m);
 		metrics_write(m);
 		log_info("configuration read again");
 	}

@@ -21,6 +21,7 @@
 #include "service/config.h"
 #include "service/loop.h"
 #include "service/metrics.h"
+#include "service/sparing.h"
 
 struct connection;
 struct job;
@@ -50,6 +51,7 @@ struct manager {
 	struct capture_env env;
 	struct worker *worker;
 	struct tracefs *worker_tracefs; /* its own: see tracefs_dup() */
+	struct sparing sparing;
 
 	int listen_fd;
 	char *socket_path; /* to be unlinked at the end; NULL: not ours */

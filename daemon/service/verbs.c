@@ -339,6 +339,7 @@ static int do_status(struct call *call, struct error *err)
 	status.uptime_ns = now_ns(CLOCK_BOOTTIME) - m->started_boot_ns;
 	status.cpu_time_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	status.rss_bytes = metrics_resident_bytes();
+	status.spare_bytes = m->sparing.bytes;
 	for (size_t i = 0; i < status.n_sessions; i++)
 		status.spool_bytes += sessions[i]->spool_bytes;
 	reply.body_case = TRACED__CONTROL__REPLY__BODY_STATUS;

@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 
 #include "capture/events.h"
+#include "capture/spare.h"
 #include "export/export.h"
 #include "traced/stream.h"
 #include "util/io.h"
@@ -18,6 +19,10 @@ struct capture {
 	uint64_t bytes, started;
 };
 
+struct capture_spare {
+	unsigned number;
+};
+
 struct tracefs {
 	int unused;
 };
@@ -27,11 +32,42 @@ static void note_first(char *to, size_t size, const struct capture_words *words)
 	snprintf(to, size, "%s", words->count ? words->items[0] : "");
 }
 
-int capture_new(struct capture **ret, const struct capture_env *env _unused_,
-		const struct capture_request *request, struct error *err)
+int capture_spare_new(struct capture_spare **ret, const struct capture_env *env _unused_,
+		      unsigned number, const struct capture_request *request, struct error *err)
+{
+	if (fakes.spare_error)
+		return error_set(err, fakes.spare_error, "no room for a spare");
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return error_errno(err, -ENOMEM, "fake");
+	(*ret)->number = number;
+	snprintf(fakes.spare_clock, sizeof(fakes.spare_clock), "%s", request->clock);
+	fakes.spare_buffer = request->buffer_bytes;
+	__atomic_add_fetch(&fakes.spares, 1, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+struct capture_spare *capture_spare_free(struct capture_spare *s)
+{
+	if (s)
+		__atomic_sub_fetch(&fakes.spares, 1, __ATOMIC_SEQ_CST);
+	free(s);
+	return NULL;
+}
+
+uint64_t capture_spare_bytes(const struct capture_spare *s)
+{
+	return 4096 * s->number;
+}
+
+int capture_new_from(struct capture **ret, struct capture_spare **spare,
+		     const struct capture_env *env _unused_, const struct capture_request *request,
+		     struct error *err)
 {
 	struct capture *c;
 
+	fakes.spares_taken += *spare != NULL;
+	*spare = capture_spare_free(*spare);
 	usleep(__atomic_load_n(&fakes.arming_ms, __ATOMIC_SEQ_CST) * 1000);
 	fakes.events[0] = '\0';
 	fakes.event_count = request->event_count;

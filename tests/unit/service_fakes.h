@@ -10,6 +10,10 @@
 struct fakes {
 	int captures;	    /* that exist now; the worker counts */
 	unsigned arming_ms; /* capture_new takes so long */
+	int spares, spare_error;
+	unsigned spares_taken;
+	char spare_clock[16]; /* of the last one */
+	uint64_t spare_buffer;
 	int new_error, start_error, dispatch_error, stop_error;
 	/*
 	 * An eventfd of the last capture: readable while its rings hold data. A descriptor of its
@@ -29,6 +33,11 @@ extern struct fakes fakes;
 static inline int captures(void)
 {
 	return __atomic_load_n(&fakes.captures, __ATOMIC_SEQ_CST);
+}
+
+static inline int spares(void)
+{
+	return __atomic_load_n(&fakes.spares, __ATOMIC_SEQ_CST);
 }
 
 /* Formats: "txt" copies the stream, "fail" reports ENOSPC, "crash", "hang", "mute" (no result),

@@ -68,6 +68,7 @@ int daemon_teardown(void **state)
 	manager_free(d->manager);
 	loop_free(d->loop);
 	assert_int_equal(captures(), 0);
+	assert_int_equal(spares(), 0);
 	spool_files(d, true);
 	rmdir(d->spool);
 	rmdir(d->state);

@@ -69,6 +69,7 @@ static void later_files_win(void **state)
 
 	put(f->dir, "traced.conf",
 	    "# a comment\n[daemon]\nspool_dir = /a ; a comment, too\nlog_level = debug\n"
+	    "spare = yes\n"
 	    "[limits]\nsessions = 3\nspool_max = 2G\n[defaults]\nevents = sched irq\n");
 	mkdir(f->folder, 0755);
 	put(f->folder, "20-b.conf", "[limits]\nsessions = 5\n");
@@ -80,6 +81,7 @@ static void later_files_win(void **state)
 	assert_int_equal(load(f, &c, &warnings, &err), 0);
 	assert_string_equal(c.spool_dir, "/a");
 	assert_int_equal(c.log_level, 7);
+	assert_true(c.spare);
 	assert_int_equal(c.sessions, 5);
 	assert_int_equal(c.spool_max, 0);
 	assert_int_equal(c.duration_max, 3600 * NSEC_PER_SEC);
@@ -113,6 +115,7 @@ static void users_have_a_section(void **state)
 	assert_int_equal(config_init(&c), 0);
 	assert_int_equal(c.users.functions, USER_FUNCTIONS_OWN);
 	assert_false(c.users.raw_addresses || c.users.top_level);
+	assert_false(c.spare);
 	assert_true(c.users.buffer_memory > 0);
 	config_deinit(&c);
 	put(f->dir, "traced.conf",
@@ -179,6 +182,7 @@ static void bad_values_name_file_and_line(void **state)
 		{ "[limits]\nduration_max = soon\n", "traced.conf:2: duration_max: " },
 		{ "[daemon]\nsocket = run/sock\n", "traced.conf:2: socket: " },
 		{ "[daemon]\nlog_level = loud\n", "traced.conf:2: log_level: " },
+		{ "[daemon]\nspare = 1\n", "traced.conf:2: spare: " },
 		{ "[defaults]\nclock = two words\n", "traced.conf:2: clock: " },
 		{ "[defaults]\nreader = telepathy\n", "traced.conf:2: reader: " },
 		{ "[defaults]\nbuffer_size = 0\n", "traced.conf:2: buffer_size: " },
