@@ -66,7 +66,7 @@ void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *t
 int pf_bundle_init(struct pf_bundle *b, uint32_t cpu)
 {
 	*b = (struct pf_bundle){ .cpu = cpu, .first = true };
-	b->comms = calloc(PF_COMM_SLOTS, sizeof(*b->comms));
+	b->comms = calloc(PF_COMMS_MAX, sizeof(*b->comms));
 	return b->comms ? 0 : -ENOMEM;
 }
 
@@ -117,20 +117,22 @@ static int intern_comm(struct pf_bundle *b, const void *comm)
 	     slot = (slot + 1) % PF_COMM_SLOTS)
 		if (!memcmp(b->comms[b->comm_index[slot] - 1], comm, PF_COMM_SIZE))
 			return b->comm_index[slot] - 1;
-	if (b->comm_count >= PF_COMM_SLOTS / 2)
+	if (b->comm_count >= PF_COMMS_MAX)
 		return -ENOSPC;
 	memcpy(b->comms[b->comm_count], comm, PF_COMM_SIZE);
+	b->aside += PF_COMM_SIZE;
 	b->comm_index[slot] = (uint16_t)++b->comm_count;
 	return (int)b->comm_count - 1;
 }
 
 /* Events for which room is made at a time. */
-#define COMPACT_ROOM 64
+#define COMPACT_ROOM 32
 
 static bool compact_make_room(struct pf_bundle *b)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(b->compact); i++)
-		if (!buf_reserve(&b->compact[i], (size_t)COMPACT_ROOM * WIRE_VARINT_MAX))
+	for (size_t i = SWITCH_TIMESTAMP; i < ARRAY_SIZE(b->compact); i++)
+		if (i != INTERN_TABLE &&
+		    !buf_reserve(&b->compact[i], (size_t)COMPACT_ROOM * WIRE_VARINT_MAX))
 			return false;
 	b->compact_room = COMPACT_ROOM;
 	return true;
@@ -262,9 +264,13 @@ static _noinline_ int change_flags(struct pf_bundle *b, uint16_t *last, uint16_t
 static _noinline_ int add_aside(struct pf_bundle *b, struct pf_schema *s, struct pf_event *e,
 				const struct trace_event *ev)
 {
+	size_t before = b->rest.len + s->new_addresses.len;
 	int r = pf_tell_format(s, e);
 
-	return r < 0 ? r : pf_rest_write(s, e, ev, &b->rest);
+	if (r >= 0)
+		r = pf_rest_write(s, e, ev, &b->rest);
+	b->aside += b->rest.len + s->new_addresses.len - before;
+	return r;
 }
 
 /* What leads back to the record. */
@@ -319,6 +325,19 @@ void pf_bundle_restart(struct pf_bundle *b)
 	b->running.known = false;
 }
 
+#define KEPT_BYTES 1024
+
+/*
+ * Which buffer has the most depends on the kind of events: what this bundle made little use of
+ * goes, or in time all of a CPU's would be large.
+ */
+static void empty(struct buf *b)
+{
+	if (b->cap > KEPT_BYTES && b->len < b->cap / 4)
+		buf_deinit(b);
+	buf_clear(b);
+}
+
 static void put_compact(struct pf_bundle *b, struct buf *out)
 {
 	size_t content = pf_open_wide(out, BUNDLE_COMPACT_SCHED);
@@ -332,10 +351,8 @@ static void put_compact(struct pf_bundle *b, struct buf *out)
 						(uint32_t)strnlen(b->comms[i], PF_COMM_SIZE) });
 		else if (b->compact[field].len)
 			pf_message(out, field, &b->compact[field]);
-		buf_clear(&b->compact[field]);
 	}
 	pf_close_wide(out, content);
-	b->compact_count = b->compact_room = 0;
 }
 
 static void put_descriptors(struct pf_bundle *b, struct buf *out)
@@ -349,7 +366,6 @@ static void put_descriptors(struct pf_bundle *b, struct buf *out)
 		pf_bytes(out, DESCRIPTOR_GROUP, e->desc->system, strlen(e->desc->system));
 		pf_close_wide(out, content);
 	}
-	b->generic_count = 0;
 }
 
 static void take(struct buf *from, struct buf *out)
@@ -367,9 +383,6 @@ static void put_origin(struct pf_bundle *b, struct pf_schema *s, struct buf *out
 		pf_message(out, BUNDLE_REST, &b->rest);
 	if (b->flag_changes.len)
 		pf_message(out, BUNDLE_FLAGS, &b->flag_changes);
-	buf_clear(&b->rest);
-	buf_clear(&b->flag_changes);
-	b->flags = (struct pf_flags){ 0 };
 }
 
 static void put_content(struct pf_bundle *b, unsigned clock, struct pf_schema *s, struct buf *out)
@@ -385,10 +398,28 @@ static void put_content(struct pf_bundle *b, unsigned clock, struct pf_schema *s
 	if (b->first)
 		pf_uint(out, BUNDLE_SINCE, MIN(b->since_ts, b->start_ts));
 	put_descriptors(b, out);
-	take(&b->events, out);
+	buf_append(out, b->events.data, b->events.len);
+	out->failed |= b->events.failed;
 	if (b->compact_count)
 		put_compact(b, out);
 	put_origin(b, s, out);
+}
+
+static void make_empty(struct pf_bundle *b)
+{
+	empty(&b->events);
+	for (size_t i = 0; i < ARRAY_SIZE(b->compact); i++)
+		empty(&b->compact[i]);
+	empty(&b->rest);
+	empty(&b->flag_changes);
+	b->flags = (struct pf_flags){ 0 };
+	b->lost = b->first = false;
+	b->lost_count = 0;
+	b->start_ts = b->switch_ts = b->waking_ts = 0;
+	b->compact_count = b->compact_room = 0;
+	b->generic_count = b->comm_count = 0;
+	b->aside = 0;
+	memset(b->comm_index, 0, sizeof(b->comm_index));
 }
 
 int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct pf_schema *s, struct buf *out)
@@ -410,10 +441,6 @@ int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct pf_schema *s, s
 	if (r < 0)
 		out->len = start;
 	buf_clear(symbols);
-	b->lost = b->first = false;
-	b->lost_count = 0;
-	b->start_ts = b->switch_ts = b->waking_ts = 0;
-	b->comm_count = 0;
-	memset(b->comm_index, 0, sizeof(b->comm_index));
+	make_empty(b);
 	return r;
 }

@@ -43,7 +43,8 @@ enum {
 };
 
 #define PF_COMM_SIZE 16	   /* TASK_COMM_LEN */
-#define PF_COMM_SLOTS 1024 /* names a bundle can intern; a power of two */
+#define PF_COMM_SLOTS 1024 /* for names that a bundle interns; a power of two */
+#define PF_COMMS_MAX (PF_COMM_SLOTS / 2)
 
 #define PF_NO_EVENT UINT32_MAX
 
@@ -91,6 +92,7 @@ struct pf_bundle {
 	struct pf_running running;
 	struct pf_flags flags;
 	struct buf rest, flag_changes; /* of all events in here */
+	size_t aside;		       /* bytes of names, of rest and of what that refers to */
 	uint64_t lost_count;	       /* before this bundle; UINT64_MAX: not known */
 };
 
@@ -107,20 +109,21 @@ void pf_bundle_lost(struct pf_bundle *b, uint64_t count);
 /* What comes is of another file; to be called when it is empty. */
 void pf_bundle_restart(struct pf_bundle *b);
 
-#define PF_BUNDLE_BYTES (48U << 10)
+#define PF_BUNDLE_BYTES (48U << 10)	    /* at most, */
+#define PF_BUNDLES_BYTES (8U << 20)	    /* and all CPUs' together */
 #define PF_BUNDLE_SPAN UINT64_C(1000000000) /* ns */
 
 /* About the bytes that it will be. */
 static inline size_t pf_bundle_bytes(const struct pf_bundle *b)
 {
-	return b->events.len + (size_t)b->compact_count * 8;
+	return b->events.len + (size_t)b->compact_count * 8 + b->aside;
 }
 
 /* Large or old enough to be written. */
-static inline bool pf_bundle_is_ripe(const struct pf_bundle *b, uint64_t now_ts)
+static inline bool pf_bundle_is_ripe(const struct pf_bundle *b, size_t bytes_max, uint64_t now_ts)
 {
 	return b->start_ts &&
-	       (pf_bundle_bytes(b) >= PF_BUNDLE_BYTES || now_ts - b->start_ts >= PF_BUNDLE_SPAN);
+	       (pf_bundle_bytes(b) >= bytes_max || now_ts - b->start_ts >= PF_BUNDLE_SPAN);
 }
 
 /*

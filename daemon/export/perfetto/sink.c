@@ -3,7 +3,7 @@
  * The Perfetto trace: a head of rare packets, then bundles of each CPU's
  * events as they ripen, tasks as they are born, gaps as slices, a tail of
  * counts. Every packet is whole in itself, so that a file that was cut is a
- * valid prefix. Memory: one bundle a CPU.
+ * valid prefix. Memory: one bundle a CPU, which share PF_BUNDLES_BYTES.
  */
 #include "export/perfetto/bundle.h"
 #include "export/perfetto/compress.h"
@@ -32,6 +32,8 @@ struct sink_perfetto {
 	struct pf_sched_layout layout;
 	struct pf_bundle *bundles; /* by CPU */
 	uint32_t cpus_end;	   /* above the numbers of all that have one */
+	uint32_t bundle_count;	   /* those that there are */
+	size_t bundle_max;	   /* bytes of each */
 	struct pf_bundle *current; /* of the last event; NULL: there was none */
 	bool *loss_tracks;	   /* by CPU: its track was described */
 	struct pf_tasks tasks;
@@ -273,6 +275,15 @@ static int write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
 	return r < 0 ? r : pf_bundle_finish(b, p->clock, p->schema, p->to);
 }
 
+/* There may be more CPUs than the header tells. */
+static void share_bytes(struct sink_perfetto *p)
+{
+	uint32_t told = MIN(p->info->header->cpus_online, (uint32_t)CPUS_MAX);
+
+	p->bundle_max = MIN(PF_BUNDLES_BYTES / MAX(MAX(told, p->bundle_count), 1U),
+			    (uint32_t)PF_BUNDLE_BYTES);
+}
+
 /* Made at a CPU's first event: the header's count of CPUs is only a word. */
 static int find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf_bundle **ret,
 		       struct error *err)
@@ -285,8 +296,12 @@ static int find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf_bundle *
 				  CPUS_MAX);
 	}
 	b = &p->bundles[cpu];
-	if (!b->comms && pf_bundle_init(b, cpu) < 0)
-		return error_errno(err, -ENOMEM, "perfetto");
+	if (!b->comms) {
+		if (pf_bundle_init(b, cpu) < 0)
+			return error_errno(err, -ENOMEM, "perfetto");
+		p->bundle_count++;
+		share_bytes(p);
+	}
 	p->cpus_end = MAX(p->cpus_end, cpu + 1);
 	*ret = p->current = b;
 	return 0;
@@ -338,7 +353,7 @@ _hot_ static int perfetto_event(struct sink *s, const struct trace_event *ev, st
 		p->waiting += pf_bundle_bytes(b);
 	if (r == -EBADMSG) /* written as far as it goes; the caller counts damage */
 		r = 0;
-	if (unlikely(r >= 0 && pf_bundle_is_ripe(b, ev->rec.ts)))
+	if (unlikely(r >= 0 && pf_bundle_is_ripe(b, p->bundle_max, ev->rec.ts)))
 		r = write_ripe(p, b, ev->rec.ts);
 	return unlikely(r < 0) ? error_errno(err, r, "perfetto") : 0;
 }
@@ -408,8 +423,11 @@ static int write_all(struct sink_perfetto *p, uint64_t until)
 
 	if (r >= 0)
 		r = pf_marks_put_names(&p->marks, p->to);
-	for (uint32_t cpu = 0; r >= 0 && cpu < p->cpus_end; cpu++)
+	for (uint32_t cpu = 0; r >= 0 && cpu < p->cpus_end; cpu++) {
 		r = write_bundle(p, &p->bundles[cpu]);
+		if (r >= 0)
+			r = settle(p);
+	}
 	return r;
 }
 

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What an export holds has a bound, however many CPUs the events are of. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "export/export.h"
+#include "make_many.h"
+
+#define CPUS 512
+#define MEMORY_MAX_KIB (64 << 10)
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+/* Exits 0 if all the events came through. */
+static void export_in_child(int capture, const struct export_options *o, uint64_t events)
+{
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	if (export_stream(capture, out, o, &result, &err) < 0)
+		fprintf(stderr, "%s: %s\n", o->format, err.message);
+	_exit(result.events != events);
+}
+
+/* In a process of its own, as it is the most that this ever had. */
+static long peak_kib(int capture, const struct export_options *o, uint64_t events)
+{
+	struct rusage usage;
+	pid_t child;
+	int status;
+
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		export_in_child(capture, o, events);
+	assert_int_equal(wait4(child, &status, 0, &usage), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	return usage.ru_maxrss;
+}
+
+static void check(const char *kind, uint64_t each, const struct export_options *all, size_t count)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	if (SANITIZED)
+		skip();
+	maker_init(&m, 8, false, 4096);
+	many_put(&m, many_find(kind), CPUS, each * CPUS);
+	for (size_t i = 0; i < count; i++) {
+		long peak = peak_kib(m.fd, &all[i], each * CPUS);
+
+		if (peak > MEMORY_MAX_KIB)
+			fail_msg("%s to %s, %zu: %ld KiB", kind, all[i].format, i, peak);
+	}
+}
+
+static void many_small_events(void **state _unused_)
+{
+	static const struct export_options all[] = {
+		{ .format = "pftrace" },
+		{ .format = "pftrace", .perfetto.legacy_generic = true },
+		{ .format = "pftrace.gz" },
+		{ .format = "txt", .threads = 2 },
+	};
+
+	check("numbers", 2400, all, ARRAY_SIZE(all));
+}
+
+/* In each phase something else of a CPU grows. */
+static void one_load_after_another(void **state _unused_)
+{
+	static const struct export_options all[] = {
+		{ .format = "pftrace" },
+		{ .format = "pftrace", .perfetto.plain_sched = true },
+		{ .format = "pftrace", .perfetto.compression = PERFETTO_DEFLATE },
+		{ .format = "pftrace", .rotate.bytes = 8U << 20 },
+		{ .format = "txt", .threads = 2 },
+		{ .format = "json", .threads = 2 },
+		{ .format = "ctf" },
+	};
+
+	check("phases", 1800, all, ARRAY_SIZE(all));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(many_small_events),
+		cmocka_unit_test(one_load_after_another),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
