@@ -4,6 +4,17 @@
 #include <stdarg.h>
 #include <string.h>
 
+/* What was set in NULL. */
+static _Thread_local int unread_code;
+
+/* An error all the same where nobody has set one. */
+static int code_of(const struct error *err)
+{
+	int code = err ? err->code : unread_code;
+
+	return code ? -code : -EINVAL;
+}
+
 void error_deinit(struct error *err)
 {
 	free(err->message);
@@ -26,8 +37,10 @@ int error_set(struct error *err, int code, const char *fmt, ...)
 	/* A positive errno by mistake must not pass for success. */
 	if (code > 0)
 		code = -code;
-	if (!err)
+	if (!err) {
+		unread_code = -code;
 		return code;
+	}
 	va_start(ap, fmt);
 	/* The arguments may point into what is replaced. */
 	struct error next = { .code = -code, .message = format(fmt, ap) };
@@ -44,8 +57,10 @@ int error_errno(struct error *err, int code, const char *fmt, ...)
 
 	if (code > 0)
 		code = -code;
-	if (!err)
+	if (!err) {
+		unread_code = -code;
 		return code;
+	}
 	va_start(ap, fmt);
 	text = format(fmt, ap);
 	va_end(ap);
@@ -58,13 +73,13 @@ int error_hint(struct error *err, const char *fmt, ...)
 	char *old;
 
 	if (!err)
-		return 0;
+		return code_of(NULL);
 	old = err->hint;
 	va_start(ap, fmt);
 	err->hint = format(fmt, ap);
 	va_end(ap);
 	free(old);
-	return -err->code;
+	return code_of(err);
 }
 
 int error_prefix(struct error *err, const char *fmt, ...)
@@ -74,7 +89,7 @@ int error_prefix(struct error *err, const char *fmt, ...)
 	va_list ap;
 
 	if (!err)
-		return 0;
+		return code_of(NULL);
 	va_start(ap, fmt);
 	text = format(fmt, ap);
 	va_end(ap);
@@ -82,19 +97,20 @@ int error_prefix(struct error *err, const char *fmt, ...)
 		free(err->message);
 		err->message = message;
 	}
-	return -err->code;
+	return code_of(err);
 }
 
 int error_move(struct error *to, struct error *from)
 {
-	int code = from->code;
+	int r = code_of(from);
 
 	if (to) {
 		error_deinit(to);
 		*to = *from;
 		*from = ERROR_INIT;
 	} else {
+		unread_code = -r;
 		error_deinit(from);
 	}
-	return -code;
+	return r;
 }

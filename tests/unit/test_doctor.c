@@ -255,6 +255,9 @@ static void tracefs_that_is_none_says_so(void **state)
 	assert_int_equal(tracefs_open(&fs, f->proc, &err), -ENODEV);
 	assert_non_null(err.hint);
 	assert_null(fs);
+	/* Nor is it there where nobody wants to know why. */
+	assert_int_equal(tracefs_open(&fs, f->proc, NULL), -ENODEV);
+	assert_null(fs);
 }
 
 int main(void)

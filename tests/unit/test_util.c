@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,6 +39,37 @@ static void errors_carry_message_and_hint(void **state _unused_)
 	assert_int_equal(error_set(NULL, EIO, "x"), -EIO);
 	assert_int_equal(error_errno(&err, EIO, "x"), -EIO);
 	assert_string_equal(err.message, "x: Input/output error");
+}
+
+static void *errors_of_another_thread(void *ret)
+{
+	*(int *)ret = error_hint(NULL, "y");
+	error_set(NULL, -EPERM, "x");
+	return NULL;
+}
+
+static void errors_that_nobody_reads_keep_their_code(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	pthread_t thread;
+	int first = 0;
+
+	assert_int_equal(error_set(NULL, -EIO, "x"), -EIO);
+	assert_int_equal(error_hint(NULL, "y"), -EIO);
+	assert_int_equal(error_errno(NULL, -ENOENT, "x"), -ENOENT);
+	assert_int_equal(error_prefix(NULL, "y"), -ENOENT);
+	/* The errors that somebody reads are others, and so are other threads'. */
+	error_set(&err, -EPERM, "x");
+	assert_int_equal(pthread_create(&thread, NULL, errors_of_another_thread, &first), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(error_hint(NULL, "y"), -ENOENT);
+	assert_int_equal(error_move(NULL, &err), -EPERM);
+	assert_int_equal(error_hint(NULL, "y"), -EPERM);
+	/* Where none was set it is no success, either. */
+	assert_int_equal(first, -EINVAL);
+	assert_int_equal(error_hint(&err, "y"), -EINVAL);
+	assert_int_equal(error_prefix(&err, "y"), -EINVAL);
+	assert_int_equal(error_move(NULL, &err), -EINVAL);
 }
 
 static void nearest(void **state _unused_)
@@ -175,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(errors_carry_message_and_hint),
+		cmocka_unit_test(errors_that_nobody_reads_keep_their_code),
 		cmocka_unit_test(nearest),
 		cmocka_unit_test(siphash_matches_the_reference),
 		cmocka_unit_test(small_files),
