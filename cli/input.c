@@ -29,7 +29,7 @@ static int temp_file(struct error *err)
 	if (fd >= 0)
 		return fd;
 	error_errno(err, -errno, "a temporary file in %s", dir);
-	return error_hint(err, "TMPDIR names another place") ?: -ENOSPC;
+	return error_hint(err, "TMPDIR names another place");
 }
 
 int input_check(const struct stat *st, const char *path, struct error *err)

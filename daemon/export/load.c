@@ -77,8 +77,7 @@ static int add_header(struct loader *l, struct error *err)
 	if (h->version > STREAM_VERSION) {
 		error_set(err, -EBADMSG, "the stream has version %u of the format", h->version);
 		return error_hint(err, "this traced reads version %d: use a newer one",
-				  STREAM_VERSION)
-			       ?: -EBADMSG;
+				  STREAM_VERSION);
 	}
 	if (h->word_size != 4 && h->word_size != 8)
 		return error_set(err, -EBADMSG, "the recorded kernel's word size is %u bytes",
@@ -372,7 +371,7 @@ static int cant_begin(const struct loader *l, struct error *err)
 		error_set(err, -EBADMSG,
 			  "the capture stream ends before it tells what its sub-buffers look "
 			  "like");
-	return error_hint(err, "nothing can be read from it: record again") ?: -EBADMSG;
+	return error_hint(err, "nothing can be read from it: record again");
 }
 
 int loader_seal(struct loader *l, struct error *err)

@@ -98,7 +98,7 @@ int export_format_check_functions(const struct export_format *format, enum funct
 		return 0;
 	error_set(err, -EINVAL, "only a JSON or HTML has that choice, and .%s is none",
 		  format->name);
-	return error_hint(err, "write to a name that ends in .json, .json.gz or .html") ?: -EINVAL;
+	return error_hint(err, "write to a name that ends in .json, .json.gz or .html");
 }
 
 int export_format_check_array(const struct export_format *format, struct error *err)
@@ -114,8 +114,7 @@ int export_format_check_merges(const struct export_format *format, struct error 
 		return 0;
 	error_set(err, -EINVAL, "a .%s is what was recorded, and nothing else", format->name);
 	return error_hint(err, "merge when it is converted: tracectl convert IN.traced OUT.json "
-			       "--merge FILE")
-		       ?: -EINVAL;
+			       "--merge FILE");
 }
 
 int export_format_check_perfetto(const struct export_format *format,
@@ -126,16 +125,16 @@ int export_format_check_perfetto(const struct export_format *format,
 		if (o->compression != PERFETTO_DEFLATE)
 			return 0;
 		error_set(err, -EINVAL, "a .dat is compressed by zstd");
-		return error_hint(err, "--compress=zstd") ?: -EINVAL;
+		return error_hint(err, "--compress=zstd");
 	}
 	if (strncmp(format->name, "pftrace", strlen("pftrace")) != 0) {
 		error_set(err, -EINVAL, "only a Perfetto trace has that choice, and .%s is none",
 			  format->name);
-		return error_hint(err, "write to a name that ends in .pftrace") ?: -EINVAL;
+		return error_hint(err, "write to a name that ends in .pftrace");
 	}
 	if (o->compression != PERFETTO_PLAIN && strcmp(format->name, "pftrace") != 0) {
 		error_set(err, -EINVAL, ".%s is compressed already", format->name);
-		return error_hint(err, "write to a name that ends in .pftrace") ?: -EINVAL;
+		return error_hint(err, "write to a name that ends in .pftrace");
 	}
 	return 0;
 }

@@ -56,8 +56,8 @@ static int read_initial(struct dat *d, uint64_t *ret_at, struct error *err)
 	d->version = (unsigned)atoi(version);
 	if (d->version != 6 && d->version != 7) {
 		error_set(err, -EOPNOTSUPP, "it is a trace.dat of version %u", d->version);
-		return error_hint(err, "6 and 7 are read here: trace-cmd convert makes one of them")
-			       ?: -EOPNOTSUPP;
+		return error_hint(err,
+				  "6 and 7 are read here: trace-cmd convert makes one of them");
 	}
 	d->big_endian = big;
 	/* The word's size is that of trace-cmd; the kernel's is told later. */
@@ -314,13 +314,13 @@ static int choose(struct dat *d, const char *instance, struct error *err)
 	}
 	if (!chosen && texts) {
 		error_set(err, -EBADMSG, "it holds the text of a latency tracer, and no events");
-		return error_hint(err, "trace-cmd report shows it") ?: -EBADMSG;
+		return error_hint(err, "trace-cmd report shows it");
 	}
 	if (chosen || !instance)
 		return 0;
 	list_buffers(d, &names);
 	error_set(err, -ENOENT, "it has no buffer '%s'", instance);
-	return error_hint(err, "it has %s", buf_string(&names) ?: "others") ?: -ENOENT;
+	return error_hint(err, "it has %s", buf_string(&names) ?: "others");
 }
 
 static int check_together(const struct dat *d, const struct dat_buffer *a,
@@ -340,8 +340,7 @@ static int check_together(const struct dat *d, const struct dat_buffer *a,
 		return 0;
 	list_buffers(d, &names);
 	return error_hint(err, "choose one with --instance: it has %s",
-			  buf_string(&names) ?: "more")
-		       ?: -EINVAL;
+			  buf_string(&names) ?: "more");
 }
 
 /* Of a file that is cut, too, each byte is one CPU's. */

@@ -30,8 +30,7 @@ int dat_packing_find(struct dat *d, const char *name, struct error *err)
 		if (strcmp(names[i], name) == 0)
 			return prepare(d, (enum dat_packing)i, err);
 	error_set(err, -EOPNOTSUPP, "it is compressed by \"%s\", which is not known here", name);
-	return error_hint(err, "trace-cmd convert --compression none makes another of it")
-		       ?: -EOPNOTSUPP;
+	return error_hint(err, "trace-cmd convert --compression none makes another of it");
 }
 
 static int64_t damaged(struct error *err)

@@ -32,7 +32,7 @@ int stream_reader_init(struct stream_reader *r, int fd, struct error *err)
 		return error_errno(err, -errno, "can't read the capture stream");
 	if (!S_ISREG(st.st_mode)) {
 		error_set(err, -ESPIPE, "a capture stream must be a regular file");
-		return error_hint(err, "save it to a file first") ?: -ESPIPE;
+		return error_hint(err, "save it to a file first");
 	}
 	n = pread_full(fd, magic, sizeof(magic), 0);
 	if (n < 0)
@@ -301,8 +301,7 @@ static int expand(const struct chunk *chunk, size_t max _unused_, struct buf *pa
 {
 	error_set(err, -EOPNOTSUPP, "the chunk at byte %llu is compressed by zstd",
 		  (unsigned long long)chunk->offset);
-	return error_hint(err, "this program was built without it; use one that was not")
-		       ?: -EOPNOTSUPP;
+	return error_hint(err, "this program was built without it; use one that was not");
 }
 #endif
 

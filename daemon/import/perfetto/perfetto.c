@@ -102,7 +102,7 @@ static int begin(struct importing *x, struct error *err)
 
 	if (x->head->version > ORIGIN_VERSION) {
 		error_set(err, -EBADMSG, "it was written by a newer version of traced");
-		return error_hint(err, "convert it with that one") ?: -EBADMSG;
+		return error_hint(err, "convert it with that one");
 	}
 	if (!h || (h->word_size != 4 && h->word_size != 8))
 		return error_set(err, -EBADMSG, "what it says of its recording can't be");
@@ -174,7 +174,7 @@ static int not_ours(const struct importing *x, struct error *err)
 	error_set(err, -EBADMSG,
 		  "a Perfetto trace, but none that this traced wrote: it does not tell "
 		  "the formats of its events");
-	return error_hint(err, "ui.perfetto.dev and Perfetto's traceconv read it") ?: -EBADMSG;
+	return error_hint(err, "ui.perfetto.dev and Perfetto's traceconv read it");
 }
 
 /* Of the trace; 1: it has no more. */
