@@ -133,7 +133,7 @@ static int read_tables(struct dat *d, const char *kind, uint64_t at, struct erro
 	}
 	if (r == 0)
 		r = dat_add_buffer(d, "", &top, err);
-	if (r < 0)
+	if (r)
 		return r;
 	top->is_text = strncmp(kind, "latency", strlen("latency")) == 0;
 	if (top->is_text)

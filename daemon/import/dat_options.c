@@ -140,7 +140,7 @@ static int read_buffer_v7(struct dat *d, bool is_text, struct dat_cursor *c, str
 		r = dat_string(c, clock, sizeof(clock), err);
 	if (r == 0)
 		r = dat_add_buffer(d, name, &b, err);
-	if (r < 0)
+	if (r)
 		return r;
 	dat_clock_name(clock, strlen(clock), b->clock);
 	b->is_text = is_text;
@@ -167,7 +167,7 @@ static int read_buffer_v6(struct dat *d, struct dat_cursor *c, struct error *err
 		r = dat_string(c, name, sizeof(name), err);
 	if (r == 0)
 		r = dat_add_buffer(d, name, &b, err);
-	if (r < 0)
+	if (r)
 		return r;
 	/* How many CPUs it has later options may tell: till then where the table is. */
 	b->cpus = calloc(1, sizeof(*b->cpus));

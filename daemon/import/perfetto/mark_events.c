@@ -410,19 +410,20 @@ static int put_shared(struct pf_mark_writer *w, const struct draft *e,
 
 /* Of a track of its own: the track's name is that of its first mark. */
 static int put_own(struct pf_mark_writer *w, const struct draft *e, const struct mark_place *place,
-		   struct mark *m, struct error *err)
+		   const struct mark *mark, struct error *err)
 {
+	struct mark own = *mark;
 	char spelled[24];
 
 	snprintf(spelled, sizeof(spelled), "0x%" PRIx64, e->track);
-	m->phase = e->type == SLICE_BEGIN ? PHASE_ASYNC_BEGIN
-		   : e->type == SLICE_END ? PHASE_ASYNC_END
-					  : PHASE_ASYNC_INSTANT;
-	m->id_kind = place->global ? ID_GLOBAL : ID_LOCAL;
-	m->part[PART_ID] = (struct text){ spelled, (uint32_t)strlen(spelled) };
+	own.phase = e->type == SLICE_BEGIN ? PHASE_ASYNC_BEGIN
+		    : e->type == SLICE_END ? PHASE_ASYNC_END
+					   : PHASE_ASYNC_INSTANT;
+	own.id_kind = place->global ? ID_GLOBAL : ID_LOCAL;
+	own.part[PART_ID] = (struct text){ spelled, (uint32_t)strlen(spelled) };
 	if (!e->name.len && place->name.len)
-		m->part[PART_NAME] = place->name;
-	return pf_mark_put(w, m, err);
+		own.part[PART_NAME] = place->name;
+	return pf_mark_put(w, &own, err);
 }
 
 static int put_event(struct pf_mark_writer *w, const struct draft *e,
