@@ -378,8 +378,8 @@ static int take_names(const struct trace_info *info, const struct named_fields *
 	return 0;
 }
 
-int task_scan_names(struct stream_index *index, const struct stream_reader *reader,
-		    struct error *err)
+static int scan_cpu(struct stream_index *index, const struct stream_reader *reader,
+		    const struct ring_index *cpu, struct error *err)
 {
 	_cleanup_(merge_freep) struct merge *merge = NULL;
 	struct trace_info *info = &index->info;
@@ -387,7 +387,7 @@ int task_scan_names(struct stream_index *index, const struct stream_reader *read
 	struct merge_item item;
 	int kind;
 
-	kind = merge_new(&merge, &info->layout, &index->rings[BUFFER_MAIN], reader, err);
+	kind = merge_new(&merge, &info->layout, cpu, reader, err);
 	if (kind < 0)
 		return kind;
 	while ((kind = merge_next(merge, &item, err)) > 0) {
@@ -406,4 +406,18 @@ int task_scan_names(struct stream_index *index, const struct stream_reader *read
 			return error_errno(err, -ENOMEM, "can't keep the names of tasks");
 	}
 	return kind;
+}
+
+int task_scan_names(struct stream_index *index, const struct stream_reader *reader,
+		    struct error *err)
+{
+	const struct ring_index *ring = &index->rings[BUFFER_MAIN];
+	int r = 0;
+
+	/* The task table goes by the names' times, so that one CPU may come after the other: the
+	 * windows of all are the export's. */
+	for (size_t i = 0; r == 0 && i < ring->count; i++)
+		r = scan_cpu(index, reader,
+			     &(struct ring_index){ .cpus = &ring->cpus[i], .count = 1 }, err);
+	return r;
 }
