@@ -351,12 +351,16 @@ static int recording_run(struct recording *rec, struct error *err)
 		r = poll(fds, ARRAY_SIZE(fds), status_ms(rec));
 		if (r < 0 && errno != EINTR)
 			return error_errno(err, -errno, "poll");
-		if (r > 0 && fds[0].revents)
-			r = on_signal(rec, err);
-		else if (r == 0 && rec->phase == PHASE_RECORDING && !rec->status_id)
+		if (r > 0 && fds[0].revents) {
+			/* What the daemon had said by then counts first. */
+			r = receive_all(rec, err);
+			if (r == 0 && rec->phase != PHASE_DONE)
+				r = on_signal(rec, err);
+		} else if (r == 0 && rec->phase == PHASE_RECORDING && !rec->status_id) {
 			r = send_status(rec, err);
-		else
+		} else {
 			r = 0;
+		}
 		if (r < 0)
 			return r;
 	}

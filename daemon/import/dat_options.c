@@ -58,11 +58,15 @@ int dat_add_buffer(struct dat *d, const char *name, struct dat_buffer **ret, str
 {
 	struct dat_buffer *all, *b;
 
-	if (d->buffer_count == DAT_BUFFERS_MAX)
-		return error_set(err, -EBADMSG, "it has more than %d buffers", DAT_BUFFERS_MAX);
+	if (d->buffer_count == DAT_BUFFERS_MAX) {
+		error_set(err, -EBADMSG, "it has more than %d buffers", DAT_BUFFERS_MAX);
+		return -EBADMSG;
+	}
 	all = reallocarray(d->buffers, d->buffer_count + 1, sizeof(*all));
-	if (!all)
-		return error_errno(err, -ENOMEM, "can't load its options");
+	if (!all) {
+		error_errno(err, -ENOMEM, "can't load its options");
+		return -ENOMEM;
+	}
 	d->buffers = all;
 	b = &all[d->buffer_count++];
 	*b = (struct dat_buffer){ .page_size = d->page_size };

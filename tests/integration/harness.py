@@ -186,20 +186,32 @@ class Test:
             check(time.monotonic() < until, f"no instance of {name} appears")
             time.sleep(0.02)
 
-    def wait_for_recording(self, name, seconds=20):
-        """Until the session's main instance is on. One is so from its birth, too, and turned off
+    def is_on(self, name):
+        """Whether the session's main instance is. One is so from its birth, too, and turned off
         before its events are enabled: only with events does it mean anything."""
+        for i in self.instances():
+            if name not in i or i.endswith("-tasks"):
+                continue
+            try:
+                if ((INSTANCES / i / "set_event").read_text().strip() and
+                        (INSTANCES / i / "tracing_on").read_text().strip() == "1"):
+                    return True
+            except OSError:
+                pass
+        return False
+
+    def is_told(self):
+        """Whether a daemon, if there is one, has told who asked that all its sessions record."""
+        if not self.daemon:
+            return True
+        sessions = json.loads(self.run("status", "--json").out)["sessions"]
+        return all(s["state"] != "arming" for s in sessions)
+
+    def wait_for_recording(self, name, seconds=20):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            for i in self.instances():
-                if name not in i or i.endswith("-tasks"):
-                    continue
-                try:
-                    if ((INSTANCES / i / "set_event").read_text().strip() and
-                            (INSTANCES / i / "tracing_on").read_text().strip() == "1"):
-                        return
-                except OSError:
-                    pass
+            if self.is_on(name) and self.is_told():
+                return
             time.sleep(0.02)
         raise Failure(f"{name} does not record")
 
