@@ -15,7 +15,7 @@ import struct
 import subprocess
 import time
 
-from harness import Failure, Test, check, skip
+from harness import Daemon, Failure, Test, check, skip
 
 ERRNOS = {
     "open": ("EMFILE", "EACCES", "ENOMEM"), "read": ("EIO",), "write": ("ENOSPC", "EIO", "EDQUOT"),
@@ -60,25 +60,30 @@ class Faults:
         self.test = test
         self.ran = 0
 
-    def run(self, fault, *arguments):
-        """Returns the result, the counts, and whether the fault came to be."""
-        n = len(self.processes) * len(self.calls)
-        self.state.write_bytes(bytes(4 * (1 + n)))
+    def environment(self, fault):
+        """For programs in which it is to come to be; counts anew."""
+        self.state.write_bytes(bytes(4 * (1 + len(self.processes) * len(self.calls))))
         self.state.chmod(0o666)
         for f in self.test.files():
             (self.test.dir / f).unlink()
         env = self.test.environment(LD_PRELOAD=str(self.library), FAULT_STATE=str(self.state))
         if fault:
             env["FAULT"] = fault
+        self.ran += 1
+        return env
+
+    def counts(self):
+        words = struct.unpack(f"={1 + len(self.processes) * len(self.calls)}I", self.state.read_bytes())
+        return {(p, c): words[1 + i * len(self.calls) + j] for i, p in enumerate(self.processes)
+                for j, c in enumerate(self.calls)}
+
+    def run(self, fault, *arguments):
+        """Returns the result and the counts."""
         try:
-            r = self.test.run(*arguments, env=env, timeout=60)
+            r = self.test.run(*arguments, env=self.environment(fault), timeout=60)
         except subprocess.TimeoutExpired as e:
             raise Failure(f"does not end: FAULT='{fault}': {(e.stderr or b'').decode(errors='replace')}") from None
-        words = struct.unpack(f"={1 + n}I", self.state.read_bytes())
-        counts = {(p, c): words[1 + i * len(self.calls) + j] for i, p in enumerate(self.processes)
-                  for j, c in enumerate(self.calls)}
-        self.ran += 1
-        return r, counts, words[0]
+        return r, self.counts()
 
     def all_of(self, counts):
         for (process, call), count in sorted(counts.items()):
@@ -134,7 +139,7 @@ def conversions(test, faults, source):
     findings = Findings()
     for name in ("out.json", "out.txt", "out.pftrace", "out.json.gz"):
         output = test.dir / name
-        r, counts, _ = faults.run(None, "convert", source, output)
+        r, counts = faults.run(None, "convert", source, output)
         check(r.status == 0, f"{r}")
         good = output.read_bytes()
 
@@ -143,9 +148,14 @@ def conversions(test, faults, source):
 
         for fault in faults.sample(counts, seconds(2)):
             with findings:
-                r, _, _ = faults.run(fault, "convert", source, output)
+                r, _ = faults.run(fault, "convert", source, output)
                 judge(test, fault, r, output, whole)
     findings.tell()
+
+
+def whole(output, _, what):
+    trace = json.loads(output.read_text())
+    check("systemTraceEvents" in trace, f"not a trace: {what}")
 
 
 def recordings(test, faults):
@@ -153,18 +163,14 @@ def recordings(test, faults):
     arguments = ("record", "--name", f"{test.name}-fault", "-t", "20ms", "-b", "64K", "-e", "sched:sched_switch",
                  "-o", output)
 
-    def whole(output, status, what):
-        trace = json.loads(output.read_text())
-        check("systemTraceEvents" in trace, f"not a trace: {what}")
-
-    r, counts, _ = faults.run(None, *arguments)
+    r, counts = faults.run(None, *arguments)
     check(r.status == 0, f"{r}")
     judge(test, "", r, output, whole)
     spool = test.top / "spool"
     findings = Findings()
     for fault in faults.sample(counts, seconds(8)):
         with findings:
-            r, _, _ = faults.run(fault, *arguments)
+            r, _ = faults.run(fault, *arguments)
             judge(test, fault, r, output, whole)
         if test.instances():
             # What the kernel refused to remove, or a daemon that could not start, the next one removes.
@@ -182,6 +188,43 @@ def recordings(test, faults):
     findings.tell()
 
 
+def serve(test, faults, fault, config, output):
+    """A daemon that has something prepared, and one recording of it: nothing is left by either. Returns the counts."""
+    # What the one before had to say, and its recording, if there was an error.
+    for f in [*test.dir.glob("daemon/log"), *test.dir.glob("daemon/spool/*")]:
+        f.unlink()
+    try:
+        test.daemon = Daemon(test, "--config", config, env=faults.environment(fault))
+    except Failure as e:
+        check("traced ended with 1:\ntraced: " in str(e), f"neither started nor said why: FAULT='{fault}': {e}")
+        return faults.counts()
+    try:
+        r = test.run("record", "--name", f"{test.name}-fault", "-t", "20ms", "-e", "sched:sched_switch", "-o", output)
+        judge(test, fault, r, output, whole)
+    finally:
+        daemon, test.daemon = test.daemon, None
+        daemon.stop()
+    code, pid = daemon.process.returncode, daemon.process.pid
+    check(code == 0, f"FAULT='{fault}': the daemon ended with {code}: {daemon.words()}")
+    if test.instances_of(pid):
+        # What could not be removed is in the journal.
+        Daemon(test).stop()
+    check(not test.instances_of(pid), f"FAULT='{fault}': left {test.instances_of(pid)}")
+    return faults.counts()
+
+
+def spares(test, faults):
+    output, config = test.dir / "out.json", test.top / "spare.conf"
+    config.write_text("[daemon]\nspare = yes\n[defaults]\nbuffer_size = 64K\n")
+    counts = {key: n for key, n in serve(test, faults, None, config, output).items() if key[0] == "traced"}
+    check(any(counts.values()), "no call is counted")
+    findings = Findings()
+    for fault in faults.sample(counts, seconds(8)):
+        with findings:
+            serve(test, faults, fault, config, output)
+    findings.tell()
+
+
 def main():
     test = Test("faults", root=False)
     if test.is_sanitized():
@@ -191,6 +234,7 @@ def main():
     test.case("faults of a conversion", conversions, faults, source)
     if os.geteuid() == 0:
         test.case("faults of a recording", recordings, faults)
+        test.case("faults of a daemon that has a spare", spares, faults)
     print(f"{faults.ran} runs")
     test.end()
 

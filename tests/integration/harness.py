@@ -56,7 +56,7 @@ class Result:
 class Daemon:
     """A traced that listens on a socket of ours."""
 
-    def __init__(self, test, *arguments):
+    def __init__(self, test, *arguments, env=None):
         self.test = test
         self.socket = test.dir / "daemon" / "sock"
         self.spool = test.dir / "daemon" / "spool"
@@ -69,11 +69,14 @@ class Daemon:
         self.process = subprocess.Popen(
             [test.traced, "--config", "/dev/null", "--socket", self.socket, "--spool-dir",
              self.spool, "--state-dir", self.state, *arguments],
-            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=env)
         until = time.monotonic() + 20
         while not self.listens():
-            if self.process.poll() is not None or time.monotonic() > until:
-                raise Failure("traced does not listen:\n" + self.words())
+            code = self.process.poll()
+            if code is not None or time.monotonic() > until:
+                self.stop()
+                what = "does not listen" if code is None else f"ended with {code}"
+                raise Failure(f"traced {what}:\n{self.words()}")
             time.sleep(0.02)
 
     def listens(self):
@@ -166,6 +169,10 @@ class Test:
         if not INSTANCES.is_dir():
             return []
         return sorted(p.name for p in INSTANCES.iterdir() if self.name in p.name)
+
+    def instances_of(self, pid):
+        """A daemon's, whatever they are called."""
+        return sorted(p.name for p in INSTANCES.iterdir() if p.name.startswith(f"traced-{pid}-"))
 
     def remove_instances(self):
         """What a daemon that was killed left. Any other that starts meanwhile does so, too."""

@@ -19,8 +19,8 @@ def settled(what, condition, seconds=20):
         time.sleep(0.02)
 
 
-def of(pid):
-    return sorted(p.name for p in INSTANCES.iterdir() if p.name.startswith(f"traced-{pid}-"))
+def of(test):
+    return test.instances_of(test.daemon.process.pid)
 
 
 def status(test):
@@ -32,7 +32,7 @@ def status(test):
 def ready(test):
     """The instances of the one that waits."""
     settled("a spare", lambda: status(test)["spare_bytes"] > 0)
-    names = [n for n in of(test.daemon.process.pid) if "-spare+" in n]
+    names = [n for n in of(test) if "-spare+" in n]
     last = max(int(re.search(r"\+(\d+)", n)[1]) for n in names)
     return [n for n in names if re.search(r"\+(\d+)", n)[1] == str(last)]
 
@@ -67,7 +67,7 @@ def setting(instance, file):
 def waits_quietly(test):
     begin(test)
     names = ready(test)
-    check(names == of(test.daemon.process.pid) and names[0] + "-tasks" in names[:2], f"{names}")
+    check(names == of(test) and names[0] + "-tasks" in names[:2], f"{names}")
     for n in names:
         check(setting(n, "tracing_on") == "0" and setting(n, "events/enable") == "0", f"{n} is not off")
         check("[boot]" in setting(n, "trace_clock"), f"{n}: {setting(n, 'trace_clock')}")
@@ -97,9 +97,9 @@ def is_taken(test):
     session, text = recorded(test, f"{test.name}-as-it-is", "-e", "sched:sched_switch")
     check(session["instance"] == main, f"{session['instance']} is not {main}")
     check("sched_switch:" in text and f"of {test.name}-as-it-is" in text, "the text")
-    settled("the instance goes", lambda: main not in of(test.daemon.process.pid))
+    settled("the instance goes", lambda: main not in of(test))
     check(ready(test)[0] != main, "the same again")
-    check(len(of(test.daemon.process.pid)) == len(ready(test)), f"{of(test.daemon.process.pid)}")
+    check(len(of(test)) == len(ready(test)), f"{of(test)}")
 
 
 def takes_what_is_asked_for(test):
@@ -133,7 +133,7 @@ def refused_recording(test):
     main = ready(test)[0]
     r = test.run("start", "--name", f"{test.name}-none", "-e", "no:such")
     check(r.status == 1, f"{r}")
-    settled("another", lambda: main not in of(test.daemon.process.pid) and ready(test)[0] != main)
+    settled("another", lambda: main not in of(test) and ready(test)[0] != main)
     check(status(test)["sessions"] == [], "a session is left")
 
 
@@ -145,21 +145,21 @@ def meddled_with(test):
     session, text = recorded(test, f"{test.name}-fresh", "-e", "sched:sched_switch")
     check(session["instance"] != main and "irq_" not in text, f"{session}")
     check("sched_switch:" in text, "nothing in it")
-    settled("it is removed", lambda: main not in of(test.daemon.process.pid))
+    settled("it is removed", lambda: main not in of(test))
     ready(test)
 
 
 def turned_on_and_off(test):
     begin(test, "no")
     pid = test.daemon.process.pid
-    check(of(pid) == [] and status(test)["spare_bytes"] == 0, f"{of(pid)}")
+    check(test.instances_of(pid) == [] and status(test)["spare_bytes"] == 0, f"{test.instances_of(pid)}")
     for _ in range(2):
         configure(test, "yes", "[defaults]\nbuffer_size = 1M\n")
         test.daemon.process.send_signal(signal.SIGHUP)
         check(1000 <= int(setting(ready(test)[0], "buffer_size_kb")) <= 1100, "its size")
         configure(test, "no")
         test.daemon.process.send_signal(signal.SIGHUP)
-        settled("it goes", lambda: of(pid) == [])
+        settled("it goes", lambda: test.instances_of(pid) == [])
         settled("status says so", lambda: status(test)["spare_bytes"] == 0)
 
 
@@ -183,7 +183,7 @@ def stopped(test):
             ready(test)
         test.daemon.process.terminate()
         check(test.daemon.process.wait(30) == 0, "exit status")
-        check(of(pid) == [], f"left: {of(pid)}")
+        check(test.instances_of(pid) == [], f"left: {test.instances_of(pid)}")
         check(not list(test.daemon.state.glob("*.journal")), "a journal is left")
         test.daemon.log.close()
         test.daemon = Daemon(test, "--config", test.config)
