@@ -280,7 +280,7 @@ static int add_cursors(struct merge *m, struct error *err)
 				 "the stream has sub-buffers of %u bytes from %zu CPUs: together "
 				 "more than %u MiB",
 				 m->layout->subbuf_size, count, MERGE_SUBBUFS_MAX >> 20);
-	m->window_max = MERGE_MEMORY / (uint32_t)MAX(count, (size_t)16);
+	m->window_max = MIN(MERGE_MEMORY / (uint32_t)MAX(count, (size_t)1), MERGE_WINDOW_MAX);
 	if (count == m->cursor_count)
 		return 0;
 	all = reallocarray(m->heap, count, sizeof(struct cursor *));

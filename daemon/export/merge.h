@@ -13,7 +13,8 @@
 #include "export/loan.h"
 #include "export/trace_event.h"
 
-#define MERGE_MEMORY (16U << 20)
+#define MERGE_MEMORY (12U << 20)
+#define MERGE_WINDOW_MAX (1U << 20)
 #define MERGE_LENT (8U << 20)
 /* Where a sub-buffer each is more than this the stream is refused. */
 #define MERGE_SUBBUFS_MAX (128U << 20)

@@ -129,7 +129,7 @@ static void make_big_chunk(struct maker *m)
 		page_end(m, 0);
 	}
 	maker_flush(m, 5, BUFFER_MAIN, 0);
-	assert_true(m->writer.bytes > MERGE_MEMORY / 16);
+	assert_true(m->writer.bytes > MERGE_WINDOW_MAX);
 }
 
 static void large_chunks_are_read_in_parts(void **state _unused_)
