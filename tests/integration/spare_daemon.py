@@ -78,6 +78,8 @@ def waits_quietly(test):
     # Nobody else takes it for a leftover.
     r = test.run("doctor", "--json")
     check("left by" not in r.out, f"doctor: {r}")
+    if test.is_sanitized():  # their own threads wake
+        return
     time.sleep(0.5)  # the clients that have left
     wakes = wakeups(test)
     time.sleep(3)
