@@ -285,6 +285,8 @@ int tracefs_make_instance(const struct tracefs *fs, const char *instance)
 	return mkdirat(fs->root, path, 0700) < 0 ? -errno : 0;
 }
 
+#define REMOVAL_TRIES 200 /* 5 ms each */
+
 int tracefs_remove_instance(const struct tracefs *fs, const char *instance)
 {
 	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
@@ -294,13 +296,16 @@ int tracefs_remove_instance(const struct tracefs *fs, const char *instance)
 		return -EINVAL;
 	if ((size_t)snprintf(path, sizeof(path), "instances/%s", instance) >= sizeof(path))
 		return -ENAMETOOLONG;
-	/* A splice or a poll that has just ended may hold the instance for a moment longer. */
+	/*
+	 * A splice or a poll that has just ended may hold the instance for a moment longer, and so
+	 * may whoever looks at one of its files; on a busy machine until they get a CPU again.
+	 */
 	for (int tries = 0;; tries++) {
 		if (unlinkat(fs->root, path, AT_REMOVEDIR) == 0)
 			return 0;
 		if (errno == ENODEV)
 			return -ENOENT;
-		if (errno != EBUSY || tries >= 20)
+		if (errno != EBUSY || tries >= REMOVAL_TRIES)
 			return -errno;
 		nanosleep(&pause, NULL);
 	}
