@@ -18,11 +18,20 @@ static bool has_event(const char *const *names, size_t count, const char *wanted
 	return false;
 }
 
-/* Those of the spare, if there is one that will do; else such as are still to be made. */
-static int name_instances(struct capture *c, const char *name, struct capture_spare **spare)
+/*
+ * None for probes: they go after the instance, which has their events, and what is undone last has
+ * to be made first.
+ */
+static struct capture_spare *find_spare(struct capture_spare **spare,
+					const struct capture_request *request)
 {
-	if (spare && *spare && capture_spare_take(TAKE_PTR(*spare), c))
-		return 0;
+	bool with_probes = request->kprobes.count || request->uprobes.count;
+
+	return spare && !with_probes && !request->top_level ? *spare : NULL;
+}
+
+static int name_instances(struct capture *c, const char *name)
+{
 	snprintf(c->instance, sizeof(c->instance), CAPTURE_INSTANCE_PREFIX "%d-%s", getpid(), name);
 	return (size_t)snprintf(c->tasks, sizeof(c->tasks), "%s-tasks", c->instance) <
 			       sizeof(c->tasks)
@@ -257,6 +266,7 @@ int capture_new_from(struct capture **ret, struct capture_spare **spare,
 		     struct error *err)
 {
 	_cleanup_(capture_freep) struct capture *c = NULL;
+	struct capture_spare *found = find_spare(spare, request);
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	int r = request_check(env, request, err);
 
@@ -287,8 +297,8 @@ int capture_new_from(struct capture **ret, struct capture_spare **spare,
 	r = copy_cpus(c, request->cpus);
 	if (r == 0)
 		r = overhead_init(&c->overhead, &request->overhead);
-	if (r == 0)
-		r = name_instances(c, request->name, request->top_level ? NULL : spare);
+	if (r == 0 && !(found && capture_spare_take(TAKE_PTR(*spare), c)))
+		r = name_instances(c, request->name);
 	c->main = request->top_level ? NULL : c->instance;
 	if (r < 0)
 		return error_errno(err, r, "cannot set up the recording");

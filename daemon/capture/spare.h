@@ -24,8 +24,8 @@ uint64_t capture_spare_bytes(const struct capture_spare *s);
 
 /*
  * capture_new() with a spare, which *spare may be: it takes it, and sets *spare to NULL, unless
- * the request can't be or is for the top level. What the request wants otherwise is set then. One
- * that is no more as it was made, or was made for other CPUs, is removed instead.
+ * the request can't be, has probes or is for the top level. What the request wants otherwise is set
+ * then. One that is no more as it was made, or was made for other CPUs, is removed instead.
  */
 int capture_new_from(struct capture **ret, struct capture_spare **spare,
 		     const struct capture_env *env, const struct capture_request *request,

@@ -235,6 +235,24 @@ static void is_not_for_the_top_level(void **state)
 	assert_int_equal(count_instances(fs, f->name), 1 + f->tasks);
 }
 
+static void is_not_for_probes(void **state)
+{
+	static const char *const definition = "p:spare_probe /proc/self/exe:0x1000";
+	_cleanup_buf_ struct buf probes = BUF_INIT;
+	struct capture_request probed = usual;
+	struct fixture *f = *state;
+	struct capture *c = NULL;
+
+	probed.uprobes = (struct capture_words){ &definition, 1 };
+	/* Not every kernel has them. */
+	capture_new_from(&c, &f->spare, &f->rec.env, &probed, NULL);
+	capture_free(c);
+	assert_non_null(f->spare);
+	assert_int_equal(count_instances(fs, f->name), 1 + f->tasks);
+	if (tracefs_read(tracefs_root(fs), "uprobe_events", &probes) == 0 && probes.len)
+		assert_null(strstr(buf_string(&probes), "spare_probe"));
+}
+
 static void is_left_alone_while_its_maker_lives(void **state)
 {
 	struct fixture *f = *state;
@@ -284,6 +302,7 @@ int main(void)
 		TEST(is_removed_if_the_cpus_have_changed),
 		TEST(goes_with_a_recording_that_fails),
 		TEST(is_not_for_the_top_level),
+		TEST(is_not_for_probes),
 		TEST(is_left_alone_while_its_maker_lives),
 		TEST(of_a_killed_one_is_removed),
 	};

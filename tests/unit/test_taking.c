@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which recordings take the spare. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "capture/recording.h"
+#include "capture/spare.h"
+#include "fake_root.h"
+
+/* In place of the room's own. */
+struct capture_spare {
+	bool will_do;
+	unsigned taken;
+};
+
+bool capture_spare_take(struct capture_spare *s, struct capture *c)
+{
+	s->taken++;
+	if (s->will_do)
+		strcpy(c->instance, "traced-1-spare+1");
+	return s->will_do;
+}
+
+struct fixture {
+	struct fake_root root;
+	char proc[128], state[128];
+	struct capture_env env;
+	struct capture_spare spare;
+};
+
+static const struct capture_event_spec specs[] = { { .glob = "sched:no_such_event" } };
+static const struct capture_request usual = { .name = "usual", .events = specs, .event_count = 1 };
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	fake_root_init(&f->root);
+	fake_dir(&f->root, "proc");
+	fake_dir(&f->root, "state");
+	fake_file(&f->root, "events/enable", "0\n");
+	fake_file(&f->root, "current_tracer", "nop\n");
+	fake_file(&f->root, "available_events", "sched:sched_switch\n");
+	snprintf(f->proc, sizeof(f->proc), "%s/proc", f->root.path);
+	snprintf(f->state, sizeof(f->state), "%s/state", f->root.path);
+	f->env = (struct capture_env){ .proc = f->proc, .state_dir = f->state };
+	assert_int_equal(tracefs_open(&f->env.tracefs, f->root.path, NULL), 0);
+	f->spare.will_do = true;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	tracefs_free(f->env.tracefs);
+	fake_root_deinit(&f->root);
+	free(f);
+	return 0;
+}
+
+/* None can begin: there is no kernel behind the files. */
+static int arm(struct fixture *f, const struct capture_request *request)
+{
+	struct capture_spare *spare = &f->spare;
+	struct capture *c = NULL;
+	int r = capture_new_from(&c, &spare, &f->env, request, NULL);
+
+	assert_null(c);
+	assert_int_equal(f->spare.taken, !spare);
+	return r;
+}
+
+static void by_the_usual_one(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(arm(f, &usual), -ENOENT);
+	assert_int_equal(f->spare.taken, 1);
+}
+
+static void one_that_will_not_do_is_gone_as_well(void **state)
+{
+	struct fixture *f = *state;
+
+	f->spare.will_do = false;
+	assert_int_equal(arm(f, &usual), -ENOENT);
+	assert_int_equal(f->spare.taken, 1);
+}
+
+/* A probe stays as long as an instance has its event. */
+static void not_by_one_with_probes(void **state)
+{
+	static const char *const kprobe[] = { "p:k do_exit" }, *const uprobe[] = { "p:u /a:0x10" };
+	struct capture_request with_kprobe = usual, with_uprobe = usual;
+	struct fixture *f = *state;
+
+	with_kprobe.kprobes = (struct capture_words){ kprobe, 1 };
+	with_uprobe.uprobes = (struct capture_words){ uprobe, 1 };
+	assert_int_equal(arm(f, &with_kprobe), -ENOENT);
+	assert_int_equal(f->spare.taken, 0);
+	assert_int_equal(arm(f, &with_uprobe), -ENOENT);
+	assert_int_equal(f->spare.taken, 0);
+}
+
+static void not_for_the_top_level(void **state)
+{
+	struct capture_request top = usual;
+	struct fixture *f = *state;
+
+	top.top_level = true;
+	assert_true(arm(f, &top) < 0);
+	assert_int_equal(f->spare.taken, 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(by_the_usual_one),
+		TEST(one_that_will_not_do_is_gone_as_well),
+		TEST(not_by_one_with_probes),
+		TEST(not_for_the_top_level),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
