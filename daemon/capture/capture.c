@@ -268,7 +268,7 @@ int capture_new_from(struct capture **ret, struct capture_spare **spare,
 	_cleanup_(capture_freep) struct capture *c = NULL;
 	struct capture_spare *found = find_spare(spare, request);
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
-	int r = request_check(env, request, err);
+	int r = request_check(env, request, found ? capture_spare_bytes(found) : 0, err);
 
 	if (r < 0)
 		return r;

@@ -26,7 +26,7 @@ static bool is_name(const char *name)
 
 /* Better said before than by the kernel's allocator at the last CPU. */
 static int check_memory(const struct capture_env *env, const struct capture_request *request,
-			struct error *err)
+			uint64_t held, struct error *err)
 {
 	uint64_t each = request->buffer_bytes ?: DEFAULT_BUFFER_BYTES, available;
 	_cleanup_buf_ struct buf text = BUF_INIT, want = BUF_INIT, have = BUF_INIT;
@@ -40,7 +40,7 @@ static int check_memory(const struct capture_env *env, const struct capture_requ
 	p = strstr(text.data, "MemAvailable:");
 	if (!p)
 		return 0;
-	available = strtoull(p + strlen("MemAvailable:"), NULL, 10) * 1024;
+	available = strtoull(p + strlen("MemAvailable:"), NULL, 10) * 1024 + held;
 	if (each <= available / 10 * 9 / MAX(cpus, 1U))
 		return 0;
 	format_bytes(each, &want);
@@ -126,7 +126,7 @@ static int check_filters(const struct capture_request *request, struct error *er
 }
 
 int request_check(const struct capture_env *env, const struct capture_request *request,
-		  struct error *err)
+		  uint64_t held, struct error *err)
 {
 	int r;
 
@@ -153,7 +153,7 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 	if (r == 0)
 		r = probes_check(request, err);
 	if (r == 0)
-		r = check_memory(env, request, err);
+		r = check_memory(env, request, held, err);
 	if (r == 0)
 		r = functions_check(env, request, err);
 	return r < 0 || !request->top_level ? r : toplevel_check(env->tracefs, err);
@@ -314,7 +314,7 @@ int request_plan_buffers(struct plan *plan, const struct capture_env *env,
 			 const struct capture_request *request, const char *instance,
 			 const char *tasks, struct error *err)
 {
-	int r = check_memory(env, request, err);
+	int r = check_memory(env, request, 0, err);
 
 	if (r < 0)
 		return r;

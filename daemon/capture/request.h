@@ -19,8 +19,9 @@
 /* -EOPNOTSUPP: it is older than those that traced is for (4.19). proc: "/proc", or a fixture's. */
 int kernel_check(const char *proc, struct error *err);
 
+/* held: bytes of rings that are there already, for this recording. */
 int request_check(const struct capture_env *env, const struct capture_request *request,
-		  struct error *err);
+		  uint64_t held, struct error *err);
 /*
  * The whole plan: the main instance (NULL: the top level) and the one for tasks (tasks NULL: none).
  * Steps that enable an event bear its match as tag. matches must outlive the plan.

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which recordings take the spare. */
+/* Which recordings take the spare, and whose memory its rings are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/sysinfo.h>
 
 #include <cmocka.h>
 
@@ -13,9 +14,15 @@
 
 /* In place of the room's own. */
 struct capture_spare {
+	uint64_t bytes;
 	bool will_do;
 	unsigned taken;
 };
+
+uint64_t capture_spare_bytes(const struct capture_spare *s)
+{
+	return s->bytes;
+}
 
 bool capture_spare_take(struct capture_spare *s, struct capture *c)
 {
@@ -119,6 +126,24 @@ static void not_for_the_top_level(void **state)
 	assert_int_equal(f->spare.taken, 0);
 }
 
+static void its_memory_is_free_for_who_takes_it(void **state)
+{
+	static const char *const kprobe[] = { "p:k do_exit" };
+	struct capture_request with_probe = usual, larger = usual;
+	struct fixture *f = *state;
+
+	with_probe.kprobes = (struct capture_words){ kprobe, 1 };
+	larger.buffer_bytes = 2 * DEFAULT_BUFFER_BYTES;
+	fake_file(&f->root, "proc/meminfo", "MemTotal: 9 kB\nMemAvailable:   1000 kB\n");
+	f->spare.bytes = DEFAULT_BUFFER_BYTES * (uint64_t)get_nprocs() * 3 / 2;
+	assert_int_equal(arm(f, &with_probe), -ENOMEM);
+	assert_int_equal(arm(f, &larger), -ENOMEM);
+	assert_int_equal(f->spare.taken, 0);
+	assert_int_equal(capture_new(&(struct capture *){ NULL }, &f->env, &usual, NULL), -ENOMEM);
+	assert_int_equal(arm(f, &usual), -ENOENT);
+	assert_int_equal(f->spare.taken, 1);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -127,6 +152,7 @@ int main(void)
 		TEST(one_that_will_not_do_is_gone_as_well),
 		TEST(not_by_one_with_probes),
 		TEST(not_for_the_top_level),
+		TEST(its_memory_is_free_for_who_takes_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
