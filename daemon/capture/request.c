@@ -249,7 +249,7 @@ static size_t plan_system(struct plan *plan, const char *name, const char *insta
 	if (!s)
 		return 0;
 	s->optional = true;
-	return plan->count;
+	return (size_t)(s - plan->steps) + 1;
 }
 
 static void plan_events(struct plan *plan, const struct event_matches *matches,

@@ -10,6 +10,7 @@
 
 #include "capture/capture.h"
 #include "capture/plan.h"
+#include "capture/request.h"
 #include "fake_root.h"
 
 struct fixture {
@@ -188,6 +189,38 @@ static void what_was_written_over_is_planned_again(void **state)
 	plan_deinit(&p);
 }
 
+static void a_system_that_is_on_is_found_again(void **state _unused_)
+{
+	const struct capture_event_spec specs[] = { { .glob = "irq" }, { .glob = "timer" } };
+	const struct capture_request request = { .events = specs, .event_count = 2 };
+	struct event_match items[] = {
+		{ .name = "irq:irq_handler_entry", .spec = &specs[0], .whole_system = true },
+		{ .name = "timer:timer_start", .spec = &specs[1], .whole_system = true },
+		{ .name = "timer:timer_init", .spec = &specs[1], .whole_system = true },
+	};
+	const struct event_matches irq = { .items = items, .count = 1 };
+	const struct event_matches both = { .items = items, .count = ARRAY_SIZE(items) };
+	struct plan p = { 0 };
+
+	assert_int_equal(request_plan(&p, &request, &irq, "traced-1-unit", NULL, NULL), 0);
+	for (size_t i = 0; i < p.count; i++)
+		p.steps[i].done = true;
+	p.tried = p.count;
+	assert_int_equal(request_plan(&p, &request, &both, "traced-1-unit", NULL, NULL), 0);
+	assert_int_equal(p.count, p.tried + 3);
+	for (size_t i = 0; i < p.count; i++) {
+		const struct plan_step *s = &p.steps[i];
+
+		if (!s->tag)
+			continue;
+		assert_in_range(s->by, 1, i);
+		assert_string_equal(p.steps[s->by - 1].file, s->tag == &items[0]
+								     ? "events/irq/enable"
+								     : "events/timer/enable");
+	}
+	plan_deinit(&p);
+}
+
 static void instance_that_is_there_is_not_removed(void **state)
 {
 	struct fixture *f = *state;
@@ -345,6 +378,7 @@ int main(void)
 		TEST(a_step_done_by_another_is_not_taken),
 		TEST(what_was_applied_is_not_planned_again),
 		TEST(what_was_written_over_is_planned_again),
+		TEST(a_system_that_is_on_is_found_again),
 		TEST(instance_that_is_there_is_not_removed),
 		TEST(instance_removed_by_others_is_fine),
 		TEST(journal_of_the_living_is_left_alone),
