@@ -104,7 +104,7 @@ static int recover_orphans(const struct capture_env *env)
 		if ((size_t)snprintf(path, sizeof(path), "%s/%d", env->proc, pid) >= sizeof(path) ||
 		    stat(path, &st) == 0)
 			continue;
-		removed += tracefs_remove_instance(env->tracefs, names[i]) == 0;
+		removed += tracefs_try_remove_instance(env->tracefs, names[i]) == 0;
 	}
 	tracefs_free_names(names, count);
 	return removed;

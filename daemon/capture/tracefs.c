@@ -285,30 +285,35 @@ int tracefs_make_instance(const struct tracefs *fs, const char *instance)
 	return mkdirat(fs->root, path, 0700) < 0 ? -errno : 0;
 }
 
-#define REMOVAL_TRIES 200 /* 5 ms each */
-
-int tracefs_remove_instance(const struct tracefs *fs, const char *instance)
+int tracefs_try_remove_instance(const struct tracefs *fs, const char *instance)
 {
-	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
 	char path[512];
 
 	if (!*instance || *instance == '.' || strchr(instance, '/'))
 		return -EINVAL;
 	if ((size_t)snprintf(path, sizeof(path), "instances/%s", instance) >= sizeof(path))
 		return -ENAMETOOLONG;
-	/*
-	 * A splice or a poll that has just ended may hold the instance for a moment longer, and so
-	 * may whoever looks at one of its files; on a busy machine until they get a CPU again.
-	 */
-	for (int tries = 0;; tries++) {
-		if (unlinkat(fs->root, path, AT_REMOVEDIR) == 0)
-			return 0;
-		if (errno == ENODEV)
-			return -ENOENT;
-		if (errno != EBUSY || tries >= REMOVAL_TRIES)
-			return -errno;
+	if (unlinkat(fs->root, path, AT_REMOVEDIR) == 0)
+		return 0;
+	return errno == ENODEV ? -ENOENT : -errno;
+}
+
+#define REMOVAL_TRIES 200 /* 5 ms each */
+
+/*
+ * A splice or a poll that has just ended may hold the instance for a moment longer, and so may
+ * whoever looks at one of its files; on a busy machine until they get a CPU again.
+ */
+int tracefs_remove_instance(const struct tracefs *fs, const char *instance)
+{
+	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
+	int r = tracefs_try_remove_instance(fs, instance);
+
+	for (int tries = 0; r == -EBUSY && tries < REMOVAL_TRIES; tries++) {
 		nanosleep(&pause, NULL);
+		r = tracefs_try_remove_instance(fs, instance);
 	}
+	return r;
 }
 
 void tracefs_free_names(char **names, size_t count)

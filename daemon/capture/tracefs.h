@@ -47,7 +47,9 @@ bool tracefs_has_event(const struct tracefs *fs, const char *event);
 /* A descriptor for openat() of an instance's folder (NULL: the top level), or -errno. */
 int tracefs_open_instance(const struct tracefs *fs, const char *instance);
 int tracefs_make_instance(const struct tracefs *fs, const char *instance);
-/* Waits a little for readers that are just closing (EBUSY). -ENOENT: it is not there. */
+/* -EBUSY: somebody has a file of it open; -ENOENT: it is not there. */
+int tracefs_try_remove_instance(const struct tracefs *fs, const char *instance);
+/* The same, but waits up to a second for those who are just closing. */
 int tracefs_remove_instance(const struct tracefs *fs, const char *instance);
 /* Names of all instances; strings and array to be freed with tracefs_free_names. */
 int tracefs_list_instances(const struct tracefs *fs, char ***ret, size_t *ret_count);

@@ -582,7 +582,7 @@ static void instance_that_was_removed_by_others(void **state _unused_)
 	recording_init(&rec, fs);
 	assert_int_equal(start(&c, &rec, "removed", specs, 1, &err), 0);
 	snprintf(prefix, sizeof(prefix), "traced-%d-removed", getpid());
-	assert_int_equal(tracefs_remove_instance(fs, prefix), -EBUSY);
+	assert_int_equal(tracefs_try_remove_instance(fs, prefix), -EBUSY);
 	capture_free(c);
 	assert_int_equal(count_instances(fs, prefix), 0);
 	recording_deinit(&rec);
@@ -602,7 +602,7 @@ static void instance_is_held_while_it_is_made(void **state _unused_)
 	assert_int_equal(journal_create(&journal, rec.state, name, &err), 0);
 	plan_instance(&plan, name);
 	assert_int_equal(plan_apply(&plan, fs, &journal, &err), 0);
-	assert_int_equal(tracefs_remove_instance(fs, name), -EBUSY);
+	assert_int_equal(tracefs_try_remove_instance(fs, name), -EBUSY);
 	assert_int_equal(plan_undo(&plan, fs), 0);
 	assert_int_equal(count_instances(fs, name), 0);
 	journal_drop(&journal);

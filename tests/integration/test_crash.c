@@ -3,6 +3,7 @@
  * A recorder is killed at random moments: afterwards capture_recover leaves
  * nothing in tracefs, and the stream reads up to its last whole chunk.
  */
+#include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -125,11 +126,47 @@ static void living_recorder_is_left_alone(void **state _unused_)
 	recording_deinit(&rec);
 }
 
+/* As it looks from a pid namespace that doesn't have its maker. */
+static void held_by_the_unseen_is_not_waited_for(void **state _unused_)
+{
+	int held[3], status;
+	char name[80], prefix[64];
+	struct recording rec;
+	uint64_t took;
+	pid_t pid;
+
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	recording_init(&rec, fs);
+	snprintf(prefix, sizeof(prefix), "traced-%d-held", pid);
+	for (int i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "%s%d", prefix, i);
+		assert_int_equal(tracefs_make_instance(fs, name), 0);
+		held[i] = tracefs_open_file(tracefs_root(fs), O_WRONLY, "instances/%s/tracing_on",
+					    name);
+		assert_true(held[i] >= 0);
+	}
+	took = now_ns(CLOCK_MONOTONIC);
+	assert_true(capture_recover(&rec.env, NULL) >= 0);
+	took = now_ns(CLOCK_MONOTONIC) - took;
+	assert_int_equal(count_instances(fs, prefix), 3);
+	for (int i = 0; i < 3; i++)
+		close_fd(held[i]);
+	/* Another daemon that begins may be faster. */
+	assert_true(capture_recover(&rec.env, NULL) >= 0);
+	assert_int_equal(count_instances(fs, prefix), 0);
+	assert_true(took < NSEC_PER_SEC);
+	recording_deinit(&rec);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(killed_at_random_moments),
 		cmocka_unit_test(living_recorder_is_left_alone),
+		cmocka_unit_test(held_by_the_unseen_is_not_waited_for),
 	};
 
 	fs = open_tracefs_or_skip();
