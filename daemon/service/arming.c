@@ -50,7 +50,7 @@ static void armed(struct work *w)
 	start_plan_deinit(&a->plan);
 	error_deinit(&a->err);
 	free(a);
-	/* Now that it records: while the kernel waits, it lets nobody turn tracing on. */
+	/* Only now: making one holds the lock that turning this recording on takes. */
 	sparing_refresh(m);
 }
 

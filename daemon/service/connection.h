@@ -32,6 +32,6 @@ DEFINE_CLEANUP_FUNC(struct connection *, connection_free);
 
 /* Queue a reply; never free the connection. NULL is nobody, and told nothing. */
 void connection_reply(struct connection *c, uint64_t request_id, Traced__Control__Reply *reply);
-/* Sends what can be sent at once: for the daemon's last words. */
+/* Sends what can be sent at once; errors are on_flush's, later. */
 void connection_flush(struct connection *c);
 void connection_reply_error(struct connection *c, uint64_t request_id, const struct error *err);

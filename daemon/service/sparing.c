@@ -8,7 +8,7 @@
 #include "service/worker.h"
 #include "util/log.h"
 
-struct refreshment {
+struct refresh {
 	struct work work;
 	struct sparing *sparing;
 	/* The worker's, until it is done. */
@@ -19,12 +19,12 @@ struct refreshment {
 	struct error err;
 };
 
-static bool is_as_wanted(const struct sparing *s, const struct refreshment *r)
+static bool is_as_wanted(const struct sparing *s, const struct refresh *r)
 {
 	return r->wanted && s->buffer_bytes == r->buffer_bytes && strcmp(s->clock, r->clock) == 0;
 }
 
-static void make(struct sparing *s, struct refreshment *r)
+static void make(struct sparing *s, struct refresh *r)
 {
 	const struct capture_request request = { .clock = r->clock,
 						 .buffer_bytes = r->buffer_bytes };
@@ -38,7 +38,7 @@ static void make(struct sparing *s, struct refreshment *r)
 
 static void refresh(struct work *w)
 {
-	struct refreshment *r = container_of(w, struct refreshment, work);
+	struct refresh *r = container_of(w, struct refresh, work);
 	struct sparing *s = r->sparing;
 
 	if (s->spare && !is_as_wanted(s, r))
@@ -59,7 +59,7 @@ static void tell_failure(const struct error *err)
 
 static void refreshed(struct work *w)
 {
-	struct refreshment *r = container_of(w, struct refreshment, work);
+	struct refresh *r = container_of(w, struct refresh, work);
 
 	r->sparing->there = r->there;
 	r->sparing->bytes = r->bytes;
@@ -74,7 +74,7 @@ static void refreshed(struct work *w)
 static int submit(struct manager *m, bool wanted, struct error *err)
 {
 	_cleanup_free_ char *clock = strdup(m->config.clock);
-	_cleanup_free_ struct refreshment *r = calloc(1, sizeof(*r));
+	_cleanup_free_ struct refresh *r = calloc(1, sizeof(*r));
 	int e;
 
 	if (!r || !clock)

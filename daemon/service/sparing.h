@@ -21,7 +21,7 @@ struct sparing {
 	/* The loop's. */
 	bool there;
 	uint64_t bytes;	    /* of the kernel's memory */
-	unsigned under_way; /* refreshments */
+	unsigned under_way; /* refreshes */
 };
 
 /* Has one made as the configuration wants it, or removed; nothing is done where it is so. */
