@@ -22,7 +22,8 @@ struct render_ops {
 	 * *weight what took is to be told of it.
 	 */
 	int (*event)(void *state, const struct trace_event *ev, struct buf *out, uint64_t *weight);
-	/* NULL, or: event will be called with ev before long; of a tracer's recording alone. */
+	/* NULL, or: event will be called with ev before long. Of the function tracers' recordings
+	 * alone. */
 	void (*soon)(const void *state, const struct trace_event *ev);
 	int (*loss)(void *state, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *weight);
 	/* NULL, or: so much was given to the output. */

@@ -414,8 +414,10 @@ int task_scan_names(struct stream_index *index, const struct stream_reader *read
 	const struct ring_index *ring = &index->rings[BUFFER_MAIN];
 	int r = 0;
 
-	/* The task table goes by the names' times, so that one CPU may come after the other: the
-	 * windows of all are the export's. */
+	/*
+	 * The task table goes by the names' times, so that one CPU may come after the other: a
+	 * merge of all would have as much memory once more as the export's own.
+	 */
 	for (size_t i = 0; r == 0 && i < ring->count; i++)
 		r = scan_cpu(index, reader,
 			     &(struct ring_index){ .cpus = &ring->cpus[i], .count = 1 }, err);

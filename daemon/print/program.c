@@ -345,9 +345,22 @@ _hot_ static int run_function(const struct op *op, uint32_t bound, struct printe
 	return 0;
 }
 
+/* What stands for the rest; the name before it may not have been written yet. */
+_cold_ static void put_truncated(struct run *r, size_t from)
+{
+	const char *name = r->p->event->name;
+
+	if (r->prog->name_len && (size_t)(r->w - r->out->data) == from) {
+		run_put(r, name, strlen(name));
+		run_put(r, ": ", 2);
+	}
+	run_put(r, TRUNCATED, strlen(TRUNCATED));
+}
+
 int program_run(const struct program *prog, struct printer *p, const struct record *rec,
 		struct buf *out)
 {
+	size_t from = out->len;
 	struct run r;
 	int e;
 
@@ -369,7 +382,7 @@ int program_run(const struct program *prog, struct printer *p, const struct reco
 	if (r.no_memory || e == -ENOMEM)
 		return -ENOMEM;
 	if (r.truncated || e == -EBADMSG)
-		run_put(&r, TRUNCATED, strlen(TRUNCATED));
+		put_truncated(&r, from);
 	out->len = (size_t)(r.w - out->data);
 	return r.truncated ? -EBADMSG : e;
 }

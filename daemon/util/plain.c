@@ -59,12 +59,13 @@ const char *plain_end(const char *p, const char *end)
 
 _hot_ bool is_plain(const char *text, size_t len)
 {
-	const char *p = text, *last = text + len - sizeof(block_t);
 	block_t all_printable, some_quoted;
+	const char *p = text, *last;
 
 	if (unlikely(len < sizeof(block_t)))
 		return plain_end(text, text + len) == text + len;
 	/* The last block may have bytes of the one before it. */
+	last = text + len - sizeof(block_t);
 	all_printable = printable(load(last));
 	some_quoted = quoted(load(last));
 	for (; p < last; p += sizeof(block_t)) {

@@ -391,6 +391,19 @@ static void test_truncated(void **state)
 	}
 }
 
+/* A value that is worked out before anything is written. */
+static void test_truncated_at_once(void **state)
+{
+	_cleanup_(event_table_freep) struct event_table *t =
+		make("test", "ev", FIELD("u16", "u16", 8, 2, 0), "\"%d\", REC->u16 + 1", &native);
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	(void)state;
+	buf_puts(&out, "before ");
+	print(t, record, 9, &out);
+	assert_string_equal(buf_string(&out), "before ev: [truncated]");
+}
+
 static void check_event(const char *system, const char *name, const char *fields,
 			const char *print_fmt, const uint8_t *data, uint32_t len, uint32_t kernel,
 			const char *expected)
@@ -642,14 +655,23 @@ static void test_fallback(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),	       cmocka_unit_test(test_types),
-		cmocka_unit_test(test_strings),	       cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_memory),	       cmocka_unit_test(test_pointers),
-		cmocka_unit_test(test_other_machine),  cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_syscalls),       cmocka_unit_test(test_syscall_memory),
-		cmocka_unit_test(test_syscall_openat), cmocka_unit_test(test_syscall_odd_flags),
-		cmocka_unit_test(test_dynamic_events), cmocka_unit_test(test_builtins),
-		cmocka_unit_test(test_refused),	       cmocka_unit_test(test_fallback),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_pointers),
+		cmocka_unit_test(test_other_machine),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_truncated_at_once),
+		cmocka_unit_test(test_syscalls),
+		cmocka_unit_test(test_syscall_memory),
+		cmocka_unit_test(test_syscall_openat),
+		cmocka_unit_test(test_syscall_odd_flags),
+		cmocka_unit_test(test_dynamic_events),
+		cmocka_unit_test(test_builtins),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_fallback),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
