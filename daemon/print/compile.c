@@ -417,6 +417,7 @@ static int finish(struct compiler *c, const struct program **ret)
 		.count = c->count,
 		.bound = (uint32_t)c->bound + OP_TEXT_SLACK + 64,
 		.name_len = c->name_len,
+		.name = c->env->expr.event->name,
 		.plain = c->name_len && ops_are_plain(ops, c->count),
 		.unknown = c->unknown,
 	};

@@ -348,10 +348,8 @@ _hot_ static int run_function(const struct op *op, uint32_t bound, struct printe
 /* What stands for the rest; the name before it may not have been written yet. */
 _cold_ static void put_truncated(struct run *r, size_t from)
 {
-	const char *name = r->p->event->name;
-
 	if (r->prog->name_len && (size_t)(r->w - r->out->data) == from) {
-		run_put(r, name, strlen(name));
+		run_put(r, r->prog->name, strlen(r->prog->name));
 		run_put(r, ": ", 2);
 	}
 	run_put(r, TRUNCATED, strlen(TRUNCATED));

@@ -93,11 +93,12 @@ enum { OP_STAR_WIDTH = 1, OP_STAR_PRECISION = 2 };
 struct program {
 	struct op *ops;
 	size_t count;
-	uint32_t need;	/* a record that long needs no checks for its static fields */
-	uint32_t bound; /* bytes that all ops of known size append */
-	uint32_t
-		name_len; /* of "NAME: ", which all it prints begins with; 0: it has another form */
-	bool plain;	  /* so is all that it prints, "NAME: " and more (util/plain.h) */
+	uint32_t need;	  /* a record that long needs no checks for its static fields */
+	uint32_t bound;	  /* bytes that all ops of known size append */
+	const char *name; /* of the event; borrowed */
+	/* Bytes of "NAME: ", which all that it prints begins with; 0: that has another form. */
+	uint32_t name_len;
+	bool plain;	     /* so is all that it prints, its name included (util/plain.h) */
 	const char *unknown; /* NULL, or the first name in it that user space can't know */
 };
 
