@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "make_fields.h"
+#include "make_formats.h"
 #include "random_series.h"
 #include "util/io.h"
 
@@ -36,8 +37,7 @@
 /* Those that are traced: a few are called over and over. */
 #define FUNCTIONS 3000
 
-enum { ID_FUNCTION = 1, ID_GRAPH_EXIT = 10, ID_GRAPH_ENTRY = 11 };
-enum { ID_WAKING = 300, ID_ENTER, ID_EXIT, ID_IRQ_ENTRY, ID_IRQ_EXIT };
+enum { ID_GRAPH_EXIT = 10, ID_GRAPH_ENTRY = 11, ID_IRQ_ENTRY = 303, ID_IRQ_EXIT };
 
 struct generator {
 	struct maker m;
@@ -55,22 +55,7 @@ static uint64_t next_random(struct generator *g)
 
 static void put_kernel_formats(struct generator *g)
 {
-	maker_format(&g->m, "sched", "sched_waking", ID_WAKING,
-		     "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-		     "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-		     "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
-		     "\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n",
-		     "\"comm=%s pid=%d prio=%d target_cpu=%03d\", REC->comm, REC->pid, REC->prio, "
-		     "REC->target_cpu");
-	maker_format(&g->m, "raw_syscalls", "sys_enter", ID_ENTER,
-		     "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
-		     "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n",
-		     "\"NR %ld (%lx, %lx, %lx, %lx, %lx, %lx)\", REC->id, REC->args[0], "
-		     "REC->args[1], REC->args[2], REC->args[3], REC->args[4], REC->args[5]");
-	maker_format(&g->m, "raw_syscalls", "sys_exit", ID_EXIT,
-		     "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
-		     "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n",
-		     "\"NR %ld = %ld\", REC->id, REC->ret");
+	maker_kernel_formats(&g->m);
 	maker_format(&g->m, "irq", "irq_handler_entry", ID_IRQ_ENTRY,
 		     "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
 		     "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n",

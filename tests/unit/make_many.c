@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "make_formats.h"
+
 #define PAGES 16
 #define STEP_NS 100
 #define TASKS 4000
@@ -18,8 +20,6 @@
 #define FUNCTION_SIZE 128
 #define STACK 8
 #define PHASE 600 /* events of a CPU */
-
-enum { ID_FUNCTION = 1, ID_STACK = 4, ID_WAKING = 300, ID_ENTER, ID_EXIT };
 
 /* Event i of that CPU. */
 typedef void put_fn(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts);
@@ -102,38 +102,11 @@ static void put_function(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts)
 	}
 }
 
-static void kernel_formats(struct maker *m)
-{
-	maker_format(m, "sched", "sched_waking", ID_WAKING,
-		     "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-		     "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-		     "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
-		     "\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n",
-		     "\"comm=%s pid=%d prio=%d target_cpu=%03d\", REC->comm, REC->pid, REC->prio, "
-		     "REC->target_cpu");
-	maker_format(m, "raw_syscalls", "sys_enter", ID_ENTER,
-		     "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
-		     "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n",
-		     "\"NR %ld (%lx, %lx, %lx, %lx, %lx, %lx)\", REC->id, REC->args[0], "
-		     "REC->args[1], REC->args[2], REC->args[3], REC->args[4], REC->args[5]");
-	maker_format(m, "raw_syscalls", "sys_exit", ID_EXIT,
-		     "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
-		     "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n",
-		     "\"NR %ld = %ld\", REC->id, REC->ret");
-}
-
 static void function_formats(struct maker *m)
 {
 	struct buf text = BUF_INIT;
 
-	maker_format(m, "ftrace", "function", ID_FUNCTION,
-		     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-		     "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
-		     "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip");
-	maker_format(m, "ftrace", "kernel_stack", ID_STACK,
-		     "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
-		     "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
-		     "\"\\t=> %ps\\n\", (void *)REC->caller[0]");
+	maker_function_formats(m);
 	for (unsigned i = 0; i < FUNCTIONS; i++)
 		buf_printf(&text, "%016" PRIx64 " t a_function_of_some_kind_%06u\n",
 			   KERNEL + i * (uint64_t)FUNCTION_SIZE, i);
@@ -150,7 +123,7 @@ static void put_phases(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts)
 
 static void all_formats(struct maker *m)
 {
-	kernel_formats(m);
+	maker_kernel_formats(m);
 	function_formats(m);
 }
 
@@ -161,8 +134,8 @@ static const struct many_kind {
 	void (*formats)(struct maker *m); /* NULL: maker_head's do */
 } kinds[] = {
 	{ "numbers", 20, put_number, NULL },
-	{ "sched", 76, put_sched, kernel_formats },
-	{ "mixed", 76, put_mixed, kernel_formats },
+	{ "sched", 76, put_sched, maker_kernel_formats },
+	{ "mixed", 76, put_mixed, maker_kernel_formats },
 	{ "functions", 88, put_function, function_formats },
 	{ "phases", 88, put_phases, all_formats },
 };

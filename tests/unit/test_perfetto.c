@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "export/export.h"
-#include "make_stream.h"
+#include "make_formats.h"
 #include "memory_file.h"
 #include "proto/perfetto/trace.pb-c.h"
 #include "util/io.h"
@@ -22,8 +22,6 @@
 #define MS UINT64_C(1000000)
 #define S (UINT64_C(1000) * MS)
 
-#define ID_FUNCTION 1
-#define ID_STACK 4
 #define ID_BPUTS 14
 #define ID_KINDS 200
 
@@ -109,14 +107,7 @@ static void put_kernel_switch(struct maker *m, uint64_t ts, int32_t prev, int32_
 /* The events of a kernel: a stack, a function, addresses shown as symbols. */
 static void put_formats(struct maker *m)
 {
-	maker_format(m, "ftrace", "function", ID_FUNCTION,
-		     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-		     "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
-		     "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip");
-	maker_format(m, "ftrace", "kernel_stack", ID_STACK,
-		     "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
-		     "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
-		     "\"\\t=> %ps\\n\", (void *)REC->caller[0]");
+	maker_function_formats(m);
 	maker_format(m, "test", "kinds", ID_KINDS,
 		     "\tfield:unsigned long site;\toffset:8;\tsize:8;\tsigned:0;\n"
 		     "\tfield:void * ptr;\toffset:16;\tsize:8;\tsigned:0;\n"

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "make_formats.h"
+
+void maker_kernel_formats(struct maker *m)
+{
+	maker_format(m, "sched", "sched_waking", ID_WAKING,
+		     "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+		     "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+		     "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+		     "\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n",
+		     "\"comm=%s pid=%d prio=%d target_cpu=%03d\", REC->comm, REC->pid, REC->prio, "
+		     "REC->target_cpu");
+	maker_format(m, "raw_syscalls", "sys_enter", ID_ENTER,
+		     "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
+		     "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n",
+		     "\"NR %ld (%lx, %lx, %lx, %lx, %lx, %lx)\", REC->id, REC->args[0], "
+		     "REC->args[1], REC->args[2], REC->args[3], REC->args[4], REC->args[5]");
+	maker_format(m, "raw_syscalls", "sys_exit", ID_EXIT,
+		     "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
+		     "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n",
+		     "\"NR %ld = %ld\", REC->id, REC->ret");
+}
+
+void maker_function_formats(struct maker *m)
+{
+	maker_format(m, "ftrace", "function", ID_FUNCTION,
+		     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
+		     "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip");
+	maker_format(m, "ftrace", "kernel_stack", ID_STACK,
+		     "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
+		     "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
+		     "\"\\t=> %ps\\n\", (void *)REC->caller[0]");
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Formats of events as kernels have them, beside those of maker_head. */
+#pragma once
+
+#include "make_stream.h"
+
+enum { ID_FUNCTION = 1, ID_STACK = 4, ID_WAKING = 300, ID_ENTER, ID_EXIT };
+
+/* sched_waking, sys_enter, sys_exit. */
+void maker_kernel_formats(struct maker *m);
+/* function, and kernel_stack of at most eight places. */
+void maker_function_formats(struct maker *m);
