@@ -324,13 +324,36 @@ static int cut_before(struct exporter *x, const struct merge_item *item, int kin
 	return segment_cut(&x->segment, x->sink, &x->out, &x->ledger, &said, ts, err);
 }
 
+/* Gives what is ripe to the sink: 0; or 1: that asked for a pause. */
+_hot_ static int give_some(void *userdata, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	struct exporter *x = userdata;
+	struct merge_item item;
+	int kind, r;
+
+	while ((kind = merge_next(x->merge, &item, err)) > 0) {
+		r = likely(!x->rotates) ? 0 : cut_before(x, &item, kind, &why);
+		if (likely(r == 0))
+			r = likely(kind == MERGE_RECORD) ? give_record(x, &item.event, &why)
+							 : give_loss(x, &item, &why);
+		if (unlikely(r < 0))
+			return close_full(x, r, &why) ? 0 : error_move(err, &why);
+		if (unlikely(++x->turn == PROGRESS_EVENTS)) {
+			x->turn = 0;
+			tell_progress(x);
+		}
+		if (unlikely(x->loan.pause))
+			return 1;
+	}
+	return kind;
+}
+
 /* All that is ripe. */
 static int give_ripe(struct exporter *x, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
-	struct merge_item item;
-	unsigned turn = 0;
-	int kind, r;
+	int r;
 
 	r = ledger_extend(&x->ledger, &x->index);
 	x->row = NULL;
@@ -339,26 +362,14 @@ static int give_ripe(struct exporter *x, struct error *err)
 	r = merge_extend(x->merge, x->index.ripe, err);
 	if (r == 0)
 		r = begin_marks(x, err);
-	if (r < 0)
-		return r;
-	while ((kind = merge_next(x->merge, &item, err)) > 0) {
-		r = likely(!x->rotates) ? 0 : cut_before(x, &item, kind, &why);
-		if (likely(r == 0))
-			r = likely(kind == MERGE_RECORD) ? give_record(x, &item.event, &why)
-							 : give_loss(x, &item, &why);
-		if (unlikely(r < 0))
-			return close_full(x, r, &why) ? 0 : error_move(err, &why);
-		if (unlikely(++turn == PROGRESS_EVENTS)) {
-			turn = 0;
-			tell_progress(x);
-		}
-	}
-	if (kind == MERGE_END && x->options->follow && x->marks) {
+	if (r == 0)
+		r = x->ops->run ? x->ops->run(x->sink, give_some, x, err) : give_some(x, err);
+	if (r == 0 && !x->full && x->options->follow && x->marks) {
 		r = give_marks(x, UINT64_MAX, &why);
 		if (r < 0)
 			return close_full(x, r, &why) ? 0 : error_move(err, &why);
 	}
-	return kind;
+	return r;
 }
 
 static int copy_stream(struct exporter *x, bool last, struct error *err)

@@ -37,6 +37,7 @@ struct cursor {
 struct lent_window {
 	struct buf bytes;
 	uint64_t number;
+	unsigned borrower;
 };
 
 struct merge {
@@ -54,7 +55,7 @@ struct merge {
 	uint64_t rival_ts;	/* of the earliest of the others; UINT64_MAX: there is none */
 	bool begun;
 	const struct loan *loan;  /* NULL: records are valid until the next call */
-	struct lent_window *lent; /* owned; in order of their numbers */
+	struct lent_window *lent; /* owned; in order of their numbers, until they are used again */
 	size_t lent_count, lent_room;
 	uint64_t lent_bytes;
 	struct buf scratch; /* for what is only checked */
@@ -141,50 +142,54 @@ static int fill_window(struct merge *m, struct cursor *c, struct error *err)
 	return r;
 }
 
-/* Windows that were given back; the first of them is had again in ret. */
-static void take_back(struct merge *m, struct buf *ret)
+/* A window that was given back; best one that lies in the cache of who is going to fill it. */
+static bool take_back(struct merge *m, struct buf *ret)
 {
-	size_t n = 0;
+	size_t i = 0, n = 0;
 
-	while (n < m->lent_count && m->lent[n].number < m->loan->returned) {
-		struct buf *b = &m->lent[n++].bytes;
-
-		m->lent_bytes -= b->cap;
-		if (ret->data)
-			buf_deinit(b);
-		else
-			*ret = *b;
-	}
-	m->lent_count -= n;
-	if (n)
-		memmove(m->lent, m->lent + n, m->lent_count * sizeof(*m->lent));
+	while (n < m->lent_count && m->lent[n].number < m->loan->returned)
+		n++;
+	while (i < n && m->lent[i].borrower != m->loan->borrower)
+		i++;
+	if (!n)
+		return false;
+	if (i == n)
+		i = 0;
+	*ret = m->lent[i].bytes;
+	m->lent_bytes -= ret->cap;
+	m->lent_count--;
+	memmove(&m->lent[i], &m->lent[i + 1], (m->lent_count - i) * sizeof(*m->lent));
 	buf_clear(ret);
+	return true;
 }
 
 /* A window to be filled: this one, or another where this one's records are still read. */
 static int renew_window(struct merge *m, struct cursor *c, struct error *err)
 {
 	struct buf next = BUF_INIT;
-	int r;
 
 	if (!m->loan || !m->loan->recall || !c->window.len)
 		return 0;
-	if (m->lent_bytes + c->window.cap > MERGE_LENT) {
-		r = m->loan->recall(m->loan->userdata, err);
+	if (!take_back(m, &next) && m->lent_bytes + c->window.cap > MERGE_LENT) {
+		int r = m->loan->recall(m->loan->userdata, err);
+
 		if (r < 0)
 			return r;
+		take_back(m, &next);
 	}
 	if (m->lent_count == m->lent_room) {
 		size_t room = MAX(m->lent_room * 2, (size_t)8);
 		struct lent_window *all = reallocarray(m->lent, room, sizeof(*all));
 
-		if (!all)
+		if (!all) {
+			buf_deinit(&next);
 			return error_errno(err, -ENOMEM, "can't order the events");
+		}
 		m->lent = all;
 		m->lent_room = room;
 	}
-	take_back(m, &next);
-	m->lent[m->lent_count++] = (struct lent_window){ c->window, m->loan->lent };
+	m->lent[m->lent_count++] =
+		(struct lent_window){ c->window, m->loan->lent, m->loan->borrower };
 	m->lent_bytes += c->window.cap;
 	c->window = next;
 	c->window_at = 0;

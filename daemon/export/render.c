@@ -1,53 +1,39 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A ring of batches, which all have a number: those below `written` have left, those below
- * `claimed` are some thread's, those below `filled` are to be rendered. The one that is
- * being filled is the caller's thread's alone.
+ * Threads take turns. Who has the turn fetches events until its batch is full, hands the turn on,
+ * and renders that batch: so a record is read where it was met, and hardly anything goes from
+ * one CPU's cache to another's. Batches are numbered in the order of their turns and leave in it:
+ * those below `written` have left, those below `filled` are some thread's to render. One that
+ * is done early waits, and leaves with the one that it waited for.
  */
 #include "export/render.h"
 
-#include "export/event_head.h"
+#include "export/batch.h"
 #include "export/loan.h"
+#include "util/thread.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
-/* Of one batch: enough that a thread is not woken for nothing, and it all stays in its cache. */
-#define BATCH_EVENTS 1024
-#define BATCHES_PER_THREAD 4
-/* Events: together they take longer than memory does to answer, once and twice. */
-#define SOON 6
-#define FAR 12
-#define STACK_SIZE (256U << 10)
-
-/*
- * Where an event is. It is small, as it goes from one CPU's cache to another's, and the record lies
- * where the merge has it.
- */
-struct item {
-	const uint8_t *data; /* lent; NULL: a loss */
-	uint64_t ts;	     /* of a loss: how many */
-	uint32_t len, cpu;
-};
-
+#define SPINS 2000
+#define STACK_SIZE (1U << 20)
 /* Threads that write to neighbours at a time would wait for each other's caches. */
 #define CACHE_LINES 128
 
-struct batch {
-	_Alignas(CACHE_LINES) struct item *items; /* owned; BATCH_EVENTS */
-	size_t count;
-	struct buf out;
-	uint64_t weight;
-	int result;
-	bool done;
+/* What one thread has of its own. */
+struct lane {
+	_Alignas(CACHE_LINES) struct render *render;
+	pthread_t thread;
+	struct batch_pool pool; /* its state is owned, but for the caller's */
+	struct error err;
 };
 
-struct worker {
-	struct render *render;
-	pthread_t thread;
-	void *state;
-};
+#if defined(__x86_64__) || defined(__i386__)
+#define cpu_relax() __builtin_ia32_pause()
+#elif defined(__aarch64__) || (defined(__arm__) && __ARM_ARCH >= 7)
+#define cpu_relax() __asm__ volatile("yield" ::: "memory")
+#else
+#define cpu_relax() __asm__ volatile("" ::: "memory")
+#endif
 
 #define KNOWN_TASKS 256
 
@@ -56,168 +42,234 @@ struct known {
 	uint64_t from_ts, until_ts;
 };
 
+#define RING (RENDER_THREADS_MAX * BATCH_POOL)
+
 struct render {
 	const struct render_ops *ops;
 	struct sink *sink;
 	const struct trace_info *info;
-	struct event_head head;
+	struct batch_env env;
 	struct output *out;
-	void *state;	    /* owned */
-	unsigned threads;   /* 1: alone */
-	bool has_functions; /* what ops->soon is for */
-	struct batch *batches;
-	size_t batch_count;
-	struct batch *filling; /* number `filled` */
+	void *state;	  /* owned; the caller's, its lane's too */
+	unsigned threads; /* 1: alone */
+	/* Whoever has the turn: */
+	struct batch *filling; /* NULL: events are rendered as they come */
 	struct known known[KNOWN_TASKS];
-	struct worker workers[RENDER_THREADS_MAX];
-	size_t worker_count;
-	pthread_mutex_t lock; /* of what follows, and of done in the batches */
-	pthread_cond_t work, done;
-	uint64_t filled, claimed, written;
-	int caller_cpu; /* where it was last */
-	bool quit;
+	int (*give)(void *userdata, struct error *err);
+	void *userdata;
+	struct lane *lanes; /* owned; threads of them, the first one the caller's */
+	unsigned lane_count;
+	pthread_mutex_t lock; /* of what follows, of the lanes' idle batches, and of done */
+	pthread_cond_t turn, left;
+	struct batch *ring[RING]; /* by number, from written to filled */
+	uint64_t filled, written;
+	uint64_t weight; /* of what was written since ops->took was told */
+	int giver_cpu;	 /* where the last turn was */
+	bool held;	 /* the turn is somebody's */
+	bool writing;
+	bool over;   /* no more turns */
+	int gave;    /* what the last one ended with; its error is in err */
+	int failure; /* to render or to write */
+	struct error err;
 };
 
-static struct batch *batch_of(struct render *r, uint64_t number)
+/* Writes all that can leave, unless another thread is about it. With the lock held, which it gives
+ * up meanwhile. */
+static void write_done(struct render *r)
 {
-	return &r->batches[number % r->batch_count];
-}
+	if (r->writing)
+		return;
+	r->writing = true;
+	while (r->written < r->filled && r->ring[r->written % RING]->done) {
+		struct batch *b = r->ring[r->written % RING];
+		int e = r->failure ?: b->result;
 
-static inline void read_item(const struct render *r, const struct item *item,
-			     struct trace_event *ret)
-{
-	ret->rec = (struct record){ item->ts, item->data, item->len };
-	ret->next = NULL;
-	ret->cpu = item->cpu;
-	event_head_read(&r->head, ret);
-	ret->desc = event_table_find(r->info->events, ret->id);
-}
-
-/* Has memory fetched what an event behind is going to need. */
-static inline void look_ahead(const struct render *r, void *state, const struct batch *b, size_t i)
-{
-	struct trace_event ev;
-
-	if (likely(i + FAR < b->count))
-		__builtin_prefetch(b->items[i + FAR].data);
-	if (unlikely(r->has_functions) && i + SOON < b->count && b->items[i + SOON].data) {
-		read_item(r, &b->items[i + SOON], &ev);
-		r->ops->soon(state, &ev);
+		pthread_mutex_unlock(&r->lock);
+		e = e ?: output_take(r->out, &b->out);
+		pthread_mutex_lock(&r->lock);
+		r->failure = e;
+		r->weight += b->weight;
+		r->written++;
+		batch_put(b);
 	}
+	r->writing = false;
+	pthread_cond_broadcast(&r->left);
 }
 
-_hot_ static void render_batch(const struct render *r, void *state, struct batch *b)
+/* With the lock held. */
+static void number(struct render *r, struct batch *b)
 {
-	struct trace_event ev;
-
-	for (size_t i = 0; i < b->count && b->result == 0; i++) {
-		const struct item *item = &b->items[i];
-
-		look_ahead(r, state, b, i);
-		if (likely(item->data)) {
-			read_item(r, item, &ev);
-			b->result = r->ops->event(state, &ev, &b->out, &b->weight);
-		} else {
-			b->result = r->ops->loss(state, item->cpu, item->ts, &b->out, &b->weight);
-		}
-	}
-	if (b->result == 0)
-		b->result = buf_error(&b->out);
+	r->ring[r->filled++ % RING] = b;
 }
 
-/* Renders the oldest batch that is nobody's; with the lock held, which it gives up meanwhile. */
-static void claim(struct render *r, void *state)
+/* With the lock held, which it gives up meanwhile. */
+static void render_numbered(struct render *r, struct batch *b)
 {
-	struct batch *b = batch_of(r, r->claimed++);
-
 	pthread_mutex_unlock(&r->lock);
-	render_batch(r, state, b);
+	batch_render(b, &r->env);
 	pthread_mutex_lock(&r->lock);
 	b->done = true;
+	write_done(r);
+}
+
+/* What whoever has the turn is told of the others' work. With the lock held. */
+static uint64_t take_news(struct render *r)
+{
+	uint64_t weight = r->weight;
+
+	r->weight = 0;
+	r->info->loan->lent = r->filled;
+	r->info->loan->returned = r->written;
+	return weight;
+}
+
+static int tell_took(const struct render *r, uint64_t weight, struct error *err)
+{
+	return r->ops->took && weight ? r->ops->took(r->sink, weight, err) : 0;
 }
 
 /*
- * A kernel that keeps CPUs asleep wakes a thread where its waker runs, and lets the two take turns
- * there for as long as they wait for each other.
+ * One turn: what was fetched is numbered and returned, to be rendered; NULL: nothing was. With the
+ * lock held, which it gives up meanwhile.
  */
-static void leave_cpu(int cpu)
+static struct batch *fetch(struct render *r, struct lane *l)
 {
-	cpu_set_t all, others;
+	struct batch *b;
+	uint64_t weight;
+	int e;
 
-	if (sched_getaffinity(0, sizeof(all), &all) < 0)
-		return;
-	others = all;
-	CPU_CLR((size_t)cpu, &others);
-	if (CPU_COUNT(&others) && sched_setaffinity(0, sizeof(others), &others) == 0)
-		sched_setaffinity(0, sizeof(all), &all);
+	__atomic_store_n(&r->held, true, __ATOMIC_RELAXED);
+	r->filling = batch_take(&l->pool);
+	weight = take_news(r);
+	r->info->loan->borrower = (unsigned)(l - r->lanes);
+	r->info->loan->pause = false;
+	pthread_mutex_unlock(&r->lock);
+	e = tell_took(r, weight, &l->err);
+	if (e == 0)
+		e = r->give(r->userdata, &l->err);
+	pthread_mutex_lock(&r->lock);
+	b = r->filling;
+	r->filling = NULL;
+	if (b && b->count) {
+		number(r, b);
+	} else if (b) {
+		batch_put(b);
+		b = NULL;
+	}
+	if (e <= 0) {
+		r->gave = e;
+		r->over = true;
+		if (e < 0)
+			error_move(&r->err, &l->err);
+	}
+	r->giver_cpu = sched_getcpu();
+	__atomic_store_n(&r->held, false, __ATOMIC_RELAXED);
+	pthread_cond_signal(&r->turn);
+	return b;
 }
 
-/* Until there is a batch that is nobody's, or false: there will be none. With the lock held. */
-static bool await_batch(struct render *r)
+/* To sleep and be woken takes longer than most turns do. With the lock held, given up meanwhile. */
+static void spin(struct render *r)
 {
-	while (!r->quit && r->claimed == r->filled) {
-		int cpu;
+	pthread_mutex_unlock(&r->lock);
+	for (unsigned i = 0; i < SPINS && __atomic_load_n(&r->held, __ATOMIC_RELAXED); i++)
+		cpu_relax();
+	pthread_mutex_lock(&r->lock);
+}
 
-		pthread_cond_wait(&r->work, &r->lock);
-		cpu = sched_getcpu();
-		if (cpu < 0 || r->quit || cpu != r->caller_cpu)
+/*
+ * Sleeps until something has changed. A kernel that keeps CPUs asleep wakes a thread where its
+ * waker runs, and lets the two take turns there for as long as they wait for each other. With the
+ * lock held, given up meanwhile.
+ */
+static void sleep_until(struct render *r, pthread_cond_t *change)
+{
+	int cpu;
+
+	pthread_cond_wait(change, &r->lock);
+	cpu = sched_getcpu();
+	if (cpu < 0 || cpu != r->giver_cpu)
+		return;
+	pthread_mutex_unlock(&r->lock);
+	thread_leave_cpu(cpu);
+	pthread_mutex_lock(&r->lock);
+}
+
+/* Until it is l's turn, or false: there will be none. With the lock held, given up meanwhile. */
+static bool await_turn(struct render *r, const struct lane *l)
+{
+	while (!r->over && r->failure == 0) {
+		if (!l->pool.idle) {
+			sleep_until(r, &r->left);
 			continue;
-		pthread_mutex_unlock(&r->lock);
-		leave_cpu(cpu);
-		pthread_mutex_lock(&r->lock);
+		}
+		if (r->held)
+			spin(r);
+		if (!r->held && l->pool.idle)
+			return !r->over && r->failure == 0;
+		sleep_until(r, &r->turn);
 	}
-	return !r->quit;
+	return false;
+}
+
+/* With the lock held. */
+static void take_turns(struct render *r, struct lane *l)
+{
+	while (await_turn(r, l)) {
+		struct batch *b = fetch(r, l);
+
+		if (b)
+			render_numbered(r, b);
+	}
+	/* There is none for the next, either. */
+	pthread_cond_signal(&r->turn);
 }
 
 static void *work(void *userdata)
 {
-	struct worker *w = userdata;
-	struct render *r = w->render;
+	struct lane *l = userdata;
 
-	pthread_mutex_lock(&r->lock);
-	while (await_batch(r)) {
-		claim(r, w->state);
-		pthread_cond_signal(&r->done);
-	}
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_lock(&l->render->lock);
+	take_turns(l->render, l);
+	pthread_mutex_unlock(&l->render->lock);
 	return NULL;
 }
 
-static int add_worker(struct render *r)
+static void lane_deinit(const struct render *r, struct lane *l)
 {
-	struct worker *w = &r->workers[r->worker_count];
-	sigset_t all, old;
-	pthread_attr_t attr;
+	/* The caller's is needed to the end. */
+	if (l->pool.state && l != r->lanes)
+		r->ops->end(l->pool.state);
+	batch_pool_deinit(&l->pool);
+	error_deinit(&l->err);
+}
+
+static int lane_init(struct render *r, struct lane *l)
+{
 	int e;
 
-	*w = (struct worker){ .render = r };
-	e = r->ops->begin(&w->state, r->sink);
+	*l = (struct lane){ .render = r };
+	e = batch_pool_init(&l->pool);
 	if (e < 0)
 		return e;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	/* Signals are the caller's. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	e = pthread_create(&w->thread, &attr, work, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	if (e) {
-		r->ops->end(w->state);
-		return -e;
-	}
-	r->worker_count++;
+	if (l != r->lanes)
+		return r->ops->begin(&l->pool.state, r->sink);
+	l->pool.state = r->state;
 	return 0;
 }
 
-static unsigned usable_cpus(void)
+/* As many as there are to be, or can be. With the lock held. */
+static void add_lanes(struct render *r)
 {
-	cpu_set_t set;
+	while (r->lane_count < r->threads) {
+		struct lane *l = &r->lanes[r->lane_count];
 
-	/* Fails where the kernel knows of more CPUs than the set holds: there are enough, then. */
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
-		return RENDER_THREADS_MAX;
-	return (unsigned)MIN(CPU_COUNT(&set), RENDER_THREADS_MAX);
+		if (lane_init(r, l) < 0 || thread_begin(&l->thread, STACK_SIZE, work, l) < 0) {
+			lane_deinit(r, l);
+			return;
+		}
+		r->lane_count++;
+	}
 }
 
 int render_new(struct render **ret, const struct render_ops *ops, struct sink *sink,
@@ -231,13 +283,18 @@ int render_new(struct render **ret, const struct render_ops *ops, struct sink *s
 	r->ops = ops;
 	r->sink = sink;
 	r->info = info;
-	r->has_functions = ops->soon && strncmp(info->header->tracer, "function", 8) == 0;
+	r->env = (struct batch_env){
+		.ops = ops,
+		.events = info->events,
+	};
 	r->out = out;
 	/* Without the loan records are gone when a thread would read them. */
-	r->threads = info->loan ? MIN(threads ?: usable_cpus(), (unsigned)RENDER_THREADS_MAX) : 1;
+	r->threads = info->loan ? threads ? MIN(threads, (unsigned)RENDER_THREADS_MAX)
+					  : thread_cpus(RENDER_THREADS_MAX)
+				: 1;
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_cond_init(&r->work, NULL);
-	pthread_cond_init(&r->done, NULL);
+	pthread_cond_init(&r->turn, NULL);
+	pthread_cond_init(&r->left, NULL);
 	e = ops->begin(&r->state, sink);
 	if (e < 0)
 		return e;
@@ -245,79 +302,18 @@ int render_new(struct render **ret, const struct render_ops *ops, struct sink *s
 	return 0;
 }
 
-static void stop_workers(struct render *r)
-{
-	pthread_mutex_lock(&r->lock);
-	r->quit = true;
-	pthread_cond_broadcast(&r->work);
-	pthread_mutex_unlock(&r->lock);
-	for (; r->worker_count; r->worker_count--) {
-		pthread_join(r->workers[r->worker_count - 1].thread, NULL);
-		r->ops->end(r->workers[r->worker_count - 1].state);
-	}
-}
-
-static void free_batches(struct render *r)
-{
-	for (size_t i = 0; i < r->batch_count; i++) {
-		free(r->batches[i].items);
-		buf_deinit(&r->batches[i].out);
-	}
-	free(TAKE_PTR(r->batches));
-	r->batch_count = 0;
-	if (r->info->loan)
-		*r->info->loan = (struct loan){ 0 };
-}
-
-static int recall(void *userdata, struct error *err)
-{
-	return render_drain(userdata, err);
-}
-
 struct render *render_free(struct render *r)
 {
 	if (!r)
 		return NULL;
-	stop_workers(r);
-	free_batches(r);
 	if (r->state)
 		r->ops->end(r->state);
-	pthread_cond_destroy(&r->done);
-	pthread_cond_destroy(&r->work);
+	pthread_cond_destroy(&r->left);
+	pthread_cond_destroy(&r->turn);
 	pthread_mutex_destroy(&r->lock);
+	error_deinit(&r->err);
 	free(r);
 	return NULL;
-}
-
-/* At the first event, so that what has none makes no threads. Where it can't be: alone. */
-static void begin_batches(struct render *r)
-{
-	size_t count = (size_t)r->threads * BATCHES_PER_THREAD;
-
-	r->batches = aligned_alloc(CACHE_LINES, count * sizeof(*r->batches));
-	if (!r->batches)
-		goto alone;
-	memset(r->batches, 0, count * sizeof(*r->batches));
-	r->batch_count = count;
-	for (size_t i = 0; i < count; i++) {
-		struct batch *b = &r->batches[i];
-
-		b->items = calloc(BATCH_EVENTS, sizeof(*b->items));
-		if (!b->items)
-			goto alone;
-	}
-	while (r->worker_count + 1 < r->threads && add_worker(r) == 0)
-		;
-	if (r->worker_count) {
-		r->filling = batch_of(r, r->filled);
-		r->head = event_head_of(event_table_common(r->info->events),
-					r->info->layout.big_endian);
-		*r->info->loan = (struct loan){ .recall = recall, .userdata = r };
-		return;
-	}
-alone:
-	free_batches(r);
-	r->threads = 1;
 }
 
 static int fail(const struct render *r, int e, struct error *err)
@@ -325,84 +321,71 @@ static int fail(const struct render *r, int e, struct error *err)
 	return error_errno(err, e, "%s", r->ops->failure);
 }
 
-/* Writes the oldest batch, which is done. */
-static int write_batch(struct render *r, struct error *err)
+static int recall(void *userdata, struct error *err)
 {
-	struct batch *b = batch_of(r, r->written);
-	int e = b->result;
-
-	if (e == 0)
-		e = output_take(r->out, &b->out);
-	if (e < 0)
-		return fail(r, e, err);
-	if (r->ops->took) {
-		e = r->ops->took(r->sink, b->weight, err);
-		if (e < 0)
-			return e;
-	}
-	b->count = 0;
-	b->weight = 0;
-	b->done = false;
-	buf_clear(&b->out);
-	r->info->loan->returned = ++r->written;
-	return 0;
+	return render_drain(userdata, err);
 }
 
-/* Until no more than `most` batches are on their way: renders those that nobody has, and waits. */
-static int settle(struct render *r, size_t most, struct error *err)
+/* False: there is no memory for it. */
+static bool begin_turns(struct render *r)
 {
-	int e = 0;
+	r->lanes = aligned_alloc(CACHE_LINES, r->threads * sizeof(*r->lanes));
+	if (!r->lanes)
+		return false;
+	if (lane_init(r, r->lanes) < 0) {
+		lane_deinit(r, r->lanes);
+		free(TAKE_PTR(r->lanes));
+		return false;
+	}
+	r->lane_count = 1;
+	r->env.head =
+		event_head_of(event_table_common(r->info->events), r->info->layout.big_endian);
+	*r->info->loan = (struct loan){ .recall = recall, .userdata = r };
+	return true;
+}
 
+/* All turns were taken; all that was fetched leaves. */
+static int end_turns(struct render *r, struct error *err)
+{
+	for (unsigned i = 1; i < r->lane_count; i++)
+		pthread_join(r->lanes[i].thread, NULL);
+	for (unsigned i = 0; i < r->lane_count; i++)
+		lane_deinit(r, &r->lanes[i]);
+	free(TAKE_PTR(r->lanes));
+	r->lane_count = 0;
+	*r->info->loan = (struct loan){ 0 };
+	if (r->failure < 0)
+		return fail(r, r->failure, err);
+	if (r->gave < 0)
+		return error_move(err, &r->err);
+	return tell_took(r, r->weight, err);
+}
+
+int render_run(struct render *r, int (*give)(void *userdata, struct error *err), void *userdata,
+	       struct error *err)
+{
+	struct batch *b;
+
+	r->give = give;
+	r->userdata = userdata;
+	if (r->threads == 1 || !begin_turns(r)) {
+		int e;
+
+		do
+			e = give(userdata, err);
+		while (e > 0);
+		return e;
+	}
 	pthread_mutex_lock(&r->lock);
-	while (e == 0 && r->written < r->filled) {
-		if (batch_of(r, r->written)->done) {
-			/* It is this thread's alone by now. */
-			pthread_mutex_unlock(&r->lock);
-			e = write_batch(r, err);
-			pthread_mutex_lock(&r->lock);
-		} else if (r->filled - r->written <= most) {
-			break;
-		} else if (r->claimed < r->filled) {
-			claim(r, r->state);
-		} else {
-			pthread_cond_wait(&r->done, &r->lock);
-		}
-	}
+	/* What has few events makes no threads. */
+	b = fetch(r, r->lanes);
+	if (!r->over)
+		add_lanes(r);
+	if (b)
+		render_numbered(r, b);
+	take_turns(r, r->lanes);
 	pthread_mutex_unlock(&r->lock);
-	return e;
-}
-
-/* With the lock held. */
-static void fill_next(struct render *r)
-{
-	r->info->loan->lent = ++r->filled;
-	r->filling = batch_of(r, r->filled);
-}
-
-/* Gives the batch that was filled to the workers, and leaves room for the next one. */
-static int submit(struct render *r, struct error *err)
-{
-	pthread_mutex_lock(&r->lock);
-	fill_next(r);
-	r->caller_cpu = sched_getcpu();
-	/* Not for each: a thread that finds nothing more to do sleeps again. */
-	if (r->filled - r->claimed >= BATCHES_PER_THREAD / 2)
-		pthread_cond_signal(&r->work);
-	pthread_mutex_unlock(&r->lock);
-	return settle(r, r->batch_count - 1, err);
-}
-
-/* One more of the batch that is being filled. */
-static inline int add_item(struct render *r, const struct item *item, struct error *err)
-{
-	if (unlikely(r->filling->count == BATCH_EVENTS)) {
-		int e = submit(r, err);
-
-		if (e < 0)
-			return e;
-	}
-	r->filling->items[r->filling->count++] = *item;
-	return 0;
+	return end_turns(r, err);
 }
 
 static inline int event_alone(struct render *r, const struct trace_event *ev, struct error *err)
@@ -427,8 +410,7 @@ static inline bool is_known(const struct render *r, const struct trace_event *ev
 }
 
 /* The table looks for names at most once; not under the workers' eyes. */
-static __attribute__((noinline)) int learn(struct render *r, const struct trace_event *ev,
-					   struct error *err)
+static _noinline_ int learn(struct render *r, const struct trace_event *ev, struct error *err)
 {
 	struct known *k = &r->known[(uint32_t)ev->pid % KNOWN_TASKS];
 	struct task_table *tasks = r->info->tasks;
@@ -451,32 +433,47 @@ static __attribute__((noinline)) int learn(struct render *r, const struct trace_
 
 int render_learn(struct render *r, const struct trace_event *ev, struct error *err)
 {
-	return likely(!r->batches || is_known(r, ev)) ? 0 : learn(r, ev, err);
+	return likely(!r->filling || is_known(r, ev)) ? 0 : learn(r, ev, err);
 }
 
-/* Out of the way of those that are rendered alone. */
-static __attribute__((noinline)) int event_batched(struct render *r, const struct trace_event *ev,
-						   struct error *err)
+/* One more of the batch that is being filled. */
+static int add_item(struct render *r, struct item item, struct error *err)
 {
-	int e = likely(is_known(r, ev)) ? 0 : learn(r, ev, err);
+	if (unlikely(r->filling->count == BATCH_ROOM)) {
+		int e = render_drain(r, err);
 
+		if (e < 0)
+			return e;
+	}
+	r->filling->items[r->filling->count++] = item;
+	r->info->loan->pause = r->filling->count >= BATCH_EVENTS;
+	return 0;
+}
+
+static inline struct item item_of(const struct trace_event *ev)
+{
 	/* What is next, of a function_graph's event, doesn't count: none of these comes here. */
-	return unlikely(e < 0) ? e
-			       : add_item(r,
-					  &(struct item){
-						  .data = ev->rec.data,
-						  .ts = ev->rec.ts,
-						  .len = ev->rec.len,
-						  .cpu = ev->cpu,
-					  },
-					  err);
+	return (struct item){ ev->rec.data, ev->rec.ts, ev->rec.len, ev->cpu };
+}
+
+static _noinline_ int event_learnt(struct render *r, const struct trace_event *ev,
+				   struct error *err)
+{
+	int e = render_learn(r, ev, err);
+
+	return e < 0 ? e : add_item(r, item_of(ev), err);
 }
 
 _hot_ int render_event(struct render *r, const struct trace_event *ev, struct error *err)
 {
-	if (unlikely(!r->batches && r->threads > 1))
-		begin_batches(r);
-	return r->threads == 1 ? event_alone(r, ev, err) : event_batched(r, ev, err);
+	struct batch *b = r->filling;
+
+	if (!b)
+		return event_alone(r, ev, err);
+	if (unlikely(b->count >= BATCH_EVENTS - 1 || !is_known(r, ev)))
+		return event_learnt(r, ev, err);
+	b->items[b->count++] = item_of(ev);
+	return 0;
 }
 
 int render_event_now(struct render *r, const struct trace_event *ev, struct error *err)
@@ -500,31 +497,46 @@ static int loss_alone(struct render *r, uint32_t cpu, uint64_t count, struct err
 
 int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *err)
 {
-	return r->batches ? add_item(r, &(struct item){ .ts = count, .cpu = cpu }, err)
+	return r->filling ? add_item(r, (struct item){ .ts = count, .cpu = cpu }, err)
 			  : loss_alone(r, cpu, count, err);
 }
 
 int render_drain(struct render *r, struct error *err)
 {
-	if (!r->batches)
+	struct batch *b = r->filling;
+	uint64_t weight;
+	int e;
+
+	if (!b)
 		return 0;
-	if (r->filling->count) {
-		pthread_mutex_lock(&r->lock);
-		fill_next(r);
-		pthread_mutex_unlock(&r->lock);
+	pthread_mutex_lock(&r->lock);
+	if (b->count) {
+		number(r, b);
+		render_numbered(r, b);
+		r->filling = NULL;
 	}
-	return settle(r, 0, err);
+	while (r->written < r->filled)
+		pthread_cond_wait(&r->left, &r->lock);
+	if (!r->filling)
+		r->filling = batch_take(b->pool);
+	weight = take_news(r);
+	e = r->failure;
+	pthread_mutex_unlock(&r->lock);
+	return e < 0 ? fail(r, e, err) : tell_took(r, weight, err);
 }
 
 int render_alone(struct render *r, struct error *err)
 {
 	int e = render_drain(r, err);
 
-	if (e < 0)
-		return e;
-	stop_workers(r);
-	free_batches(r);
 	r->threads = 1;
+	if (e < 0 || !r->filling)
+		return e;
+	pthread_mutex_lock(&r->lock);
+	batch_put(r->filling);
+	pthread_mutex_unlock(&r->lock);
+	r->filling = NULL;
+	*r->info->loan = (struct loan){ 0 };
 	return 0;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Turns events into bytes on several CPUs, for sinks whose events do not depend on each other. The
- * caller's thread merges and writes; others render batches of events, whose records are lent to
- * them (trace_info.loan), and the caller's thread helps when they have enough to do. The bytes
- * leave in the order of the events, and are the same however many threads there are.
+ * Turns events into bytes on several CPUs, for sinks whose events do not depend on each other.
+ * Threads take turns at fetching events (render_run), a batch each, whose records are lent to them
+ * (trace_info.loan), and render their batch while the next one has its turn. The bytes leave in the
+ * order of the events, and are the same however many threads there are.
  *
- * All functions are for the caller's thread alone, but what render_ops says otherwise of.
+ * All functions but the first three are for whoever has the turn: the thread that `give` is called
+ * in, or the caller's before and behind render_run.
  */
 #pragma once
 
@@ -22,11 +23,8 @@ struct render_ops {
 	 * *weight what took is to be told of it.
 	 */
 	int (*event)(void *state, const struct trace_event *ev, struct buf *out, uint64_t *weight);
-	/* NULL, or: event will be called with ev before long. Of the function tracers' recordings
-	 * alone. */
-	void (*soon)(const void *state, const struct trace_event *ev);
 	int (*loss)(void *state, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *weight);
-	/* NULL, or: so much was given to the output. */
+	/* NULL, or: so much was given to the output. Told whoever has the turn. */
 	int (*took)(struct sink *sink, uint64_t weight, struct error *err);
 	const char *failure; /* "can't write the text" */
 };
@@ -35,25 +33,33 @@ struct render;
 
 /*
  * Borrows all. threads: 0 for one on each CPU that may be used; where there is but one, or none can
- * be made, events are rendered as they come.
+ * be made, and outside of render_run, events are rendered as they come.
  */
 int render_new(struct render **ret, const struct render_ops *ops, struct sink *sink,
 	       const struct trace_info *info, struct output *out, unsigned threads);
 struct render *render_free(struct render *r);
 DEFINE_CLEANUP_FUNC(struct render *, render_free);
 
+/*
+ * Calls give, which gives events (render_event, ...) until it is asked for a pause: it returns 1
+ * then, 0 when all were given, or -errno. In several threads, one at a time. Once; all that
+ * was given is with the output when it returns.
+ */
+int render_run(struct render *r, int (*give)(void *userdata, struct error *err), void *userdata,
+	       struct error *err);
+
 int render_event(struct render *r, const struct trace_event *ev, struct error *err);
-/* As render_event, by the caller's thread's state, when all that came before is with the output. */
+/* As render_event, by render_state, when all that came before is with the output. */
 int render_event_now(struct render *r, const struct trace_event *ev, struct error *err);
 /*
- * Before the caller's thread looks for ev's task itself: the table of tasks may search for names
+ * Before whoever has the turn looks for ev's task itself: the table of tasks may search for names
  * then, which it does not under the eyes of others.
  */
 int render_learn(struct render *r, const struct trace_event *ev, struct error *err);
 int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *err);
 /* All that was given is with the output when it returns. */
 int render_drain(struct render *r, struct error *err);
-/* From here on each event is rendered as it comes, by the caller's thread's state. */
+/* From here on each event is rendered as it comes, by render_state. */
 int render_alone(struct render *r, struct error *err);
-/* That of the caller's thread; not to be touched between render_event and render_drain. */
+/* The caller's thread's; not to be touched between render_event and render_drain. */
 void *render_state(struct render *r);

@@ -32,6 +32,12 @@ struct sink_ops {
 		    const struct export_options *o, struct output *out, struct error *err);
 	int (*event)(struct sink *s, const struct trace_event *ev, struct error *err);
 	/*
+	 * NULL, or: calls give until it returns 0 (all was given) or -errno, which it returns too;
+	 * in several threads, one at a time. 1: info.loan asked for a pause.
+	 */
+	int (*run)(struct sink *s, int (*give)(void *userdata, struct error *err), void *userdata,
+		   struct error *err);
+	/*
 	 * Events are missing on cpu between before_ts and after_ts; count UINT64_MAX: not known.
 	 * Comes right before the first event after the gap; before_ts 0: none went before;
 	 * after_ts UINT64_MAX: none follows (losses that only the kernel's counts told of).

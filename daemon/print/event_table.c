@@ -464,12 +464,6 @@ bool event_is_plain(const struct event *ev)
 	return ev->program && ev->program->plain;
 }
 
-void event_prefetch(const struct printer *p, const struct event *ev, const struct record *rec)
-{
-	if (ev->program)
-		program_prefetch(ev->program, p, rec);
-}
-
 int event_print(struct printer *p, const struct event *ev, const struct record *rec,
 		struct buf *out)
 {

@@ -171,7 +171,5 @@ DEFINE_CLEANUP_FUNC(struct printer *, printer_free);
  */
 int event_print(struct printer *p, const struct event *ev, const struct record *rec,
 		struct buf *out);
-/* It will print rec before long; worth it for the function tracer's, which wait for memory most. */
-void event_prefetch(const struct printer *p, const struct event *ev, const struct record *rec);
 /* How many events this printer gave to libtraceevent. */
 uint64_t printer_fallbacks(const struct printer *p);

@@ -296,17 +296,6 @@ static inline __attribute__((always_inline)) int execute(struct run *r, bool che
 	}
 }
 
-void program_prefetch(const struct program *prog, const struct printer *p, const struct record *rec)
-{
-	const struct op *op = prog->ops;
-	bool swap = p->table->swap;
-
-	if (op->code != OP_FUNCTION || rec->len < op->need)
-		return;
-	__builtin_prefetch(printer_slot(p, load_uint(rec->data + op->offset, op->size, swap)));
-	__builtin_prefetch(printer_slot(p, load_uint(rec->data + op->imm, op->size, swap)));
-}
-
 static uint64_t load_address(const struct printer *p, const struct record *rec, const struct op *op,
 			     uint64_t offset)
 {

@@ -118,6 +118,3 @@ int program_compile(const struct compile_env *env, const char *print_fmt, size_t
 /* Appends. 0, -EBADMSG for a record that ends too early, -ENOMEM. */
 int program_run(const struct program *prog, struct printer *p, const struct record *rec,
 		struct buf *out);
-/* It will be run for rec before long: has the CPU fetch what memory it is going to wait for. */
-void program_prefetch(const struct program *prog, const struct printer *p,
-		      const struct record *rec);

@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 
 #include "util/cleanup.h"
+#include "util/thread.h"
 
 /* Enough for what capture does on its stack, and little of it is ever touched. */
 #define STACK_BYTES (256U << 10)
@@ -132,13 +133,8 @@ struct worker *worker_free(struct worker *w)
 
 static bool start_thread(struct worker *w)
 {
-	pthread_attr_t attr;
-
-	if (w->has_thread || w->ending || pthread_attr_init(&attr) != 0)
-		return w->has_thread;
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	w->has_thread = pthread_create(&w->thread, &attr, work_on, w) == 0;
-	pthread_attr_destroy(&attr);
+	if (!w->has_thread && !w->ending)
+		w->has_thread = thread_begin(&w->thread, STACK_BYTES, work_on, w) == 0;
 	return w->has_thread;
 }
 

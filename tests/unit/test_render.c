@@ -15,7 +15,7 @@
 #include "export/loan.h"
 #include "export/render.h"
 
-#define EVENTS 20000
+#define EVENTS 50000
 #define LONG_RECORD (300U << 10)
 #define SHORT_RECORD 256
 
@@ -114,43 +114,68 @@ static void spoil_returned(struct lender *l, size_t end)
 		memset(records[l->first], '!', SHORT_RECORD);
 }
 
-static int give(struct render *r, const struct run *run, struct lender *lender, struct error *err)
+/* Who gives the events: in any thread, and where it went on. */
+struct giver {
+	struct render *render;
+	const struct run *run;
+	struct lender *lender;
+	uint64_t next;
+	uint32_t seed;
+};
+
+/* A record's bytes, or losses before it as its number has it. */
+static int give_one(struct giver *g, uint64_t i, struct error *err)
 {
 	static char long_record[LONG_RECORD];
-	uint32_t seed = 1;
+	struct render *r = g->render;
+	const struct run *run = g->run;
+	struct trace_event ev = { .cpu = (uint32_t)(i % 3), .pid = (int32_t)(i % 700) };
 	int e = 0;
 
-	memset(long_record, 'l', sizeof(long_record));
-	lender->first = 1;
+	g->seed = g->seed * 1664525 + 1013904223;
+	ev.rec = (struct record){ i, (uint8_t *)records[i], g->seed >> 24 };
+	memset(records[i], 'a' + (char)(i % 26), SHORT_RECORD);
+	if (i == 1)
+		memset(long_record, 'l', sizeof(long_record));
+	if (i == 3000 || i == 3001 || i == 9000)
+		ev.rec = (struct record){ i, (uint8_t *)long_record, LONG_RECORD };
+	/* More of them at once than there is room behind a batch, and one here and there. */
+	for (uint64_t n = i == 12345 ? 5000 : i % 777 == 0; n && e == 0; n--)
+		e = render_loss(r, ev.cpu, i + n, err);
+	if (e == 0 && i == run->drain_at)
+		e = render_drain(r, err);
+	if (e == 0 && i == run->alone_at)
+		e = render_alone(r, err);
+	return e < 0 ? e : render_event(r, &ev, err);
+}
 
-	for (uint64_t i = 1; i <= EVENTS && e == 0; i++) {
-		struct trace_event ev = { .cpu = (uint32_t)(i % 3), .pid = (int32_t)(i % 700) };
+static int give(void *userdata, struct error *err)
+{
+	struct giver *g = userdata;
+	struct lender *lender = g->lender;
 
-		seed = seed * 1664525 + 1013904223;
-		ev.rec = (struct record){ i, (uint8_t *)records[i], seed >> 24 };
-		memset(records[i], 'a' + (char)(i % 26), SHORT_RECORD);
-		if (i == 3000 || i == 3001 || i == 9000)
-			ev.rec = (struct record){ i, (uint8_t *)long_record, LONG_RECORD };
-		if (i % 777 == 0)
-			e = render_loss(r, ev.cpu, i, err);
-		if (e == 0 && i == run->drain_at)
-			e = render_drain(r, err);
-		if (e == 0 && i == run->alone_at)
-			e = render_alone(r, err);
-		if (e == 0)
-			e = render_event(r, &ev, err);
+	while (g->next <= EVENTS) {
+		uint64_t i = g->next++;
+		int e = give_one(g, i, err);
+
+		if (e < 0)
+			return e;
 		lender->number[i] = lender->loan.recall ? lender->loan.lent : 0;
 		if (lender->loan.recall)
 			spoil_returned(lender, (size_t)i);
 		else
 			memset(records[i], '!', SHORT_RECORD);
-		if (e == 0 && i == run->recall_at && lender->loan.recall) {
+		if (i == g->run->recall_at && lender->loan.recall) {
 			e = lender->loan.recall(lender->loan.userdata, err);
+			if (e < 0)
+				return e;
 			spoil_returned(lender, (size_t)i + 1);
 			assert_int_equal(lender->first, i + 1);
 		}
+		if (lender->loan.pause)
+			return 1;
 	}
-	return e < 0 ? e : render_drain(r, err);
+	return 0;
 }
 
 /* Renders all to what is returned, to be freed; *ret is the result. */
@@ -170,11 +195,12 @@ static char *render_all(struct run *run, size_t *ret_len, int *ret)
 	task_table_set_filler(tasks, fill, run);
 	info.tasks = tasks;
 	assert_int_equal(event_table_new(&info.events, &env), 0);
-	lender = (struct lender){ 0 };
+	lender = (struct lender){ .first = 1 };
 	assert_int_equal(output_init(&out, fd, false), 0);
 	*ret = render_new(&r, &fake_ops, &run->sink.sink, &info, &out, run->threads);
 	if (*ret == 0)
-		*ret = give(r, run, &lender, &err);
+		*ret = render_run(r, give, &(struct giver){ r, run, &lender, .next = 1, .seed = 1 },
+				  &err);
 	if (*ret == 0)
 		*ret = output_flush(&out, true);
 	assert_true((err.code != 0) == (*ret < 0 && r != NULL));
@@ -203,7 +229,7 @@ static void test_same_bytes(void **state _unused_)
 		{ .threads = 0 },
 		{ .threads = 3, .drain_at = 3001 },
 		{ .threads = 3, .recall_at = 3001 },
-		{ .threads = 2, .recall_at = 1024 },
+		{ .threads = 2, .recall_at = 4096 },
 		{ .threads = 3, .alone_at = 7000 },
 		{ .threads = 1, .alone_at = 7000 },
 		/* No second thread, or no third. */

@@ -342,6 +342,12 @@ _hot_ static int json_event(struct sink *sink, const struct trace_event *given, 
 	return render_event(s->render, &ev, err);
 }
 
+static int json_run(struct sink *sink, int (*give)(void *userdata, struct error *err),
+		    void *userdata, struct error *err)
+{
+	return render_run(json(sink)->render, give, userdata, err);
+}
+
 static int json_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
 		     uint64_t after_ts _unused_, uint64_t count, struct error *err)
 {
@@ -458,9 +464,10 @@ static int json_close(struct sink *sink, const struct export_result *result, str
 
 /* Of all formats. */
 #define OPS                                                                                        \
-	.event = json_event, .loss = json_loss, .mark = json_mark, .marks_last = true,             \
-	.marks_left_out = json_marks_left_out, .sync = json_sync, .cut = json_cut,                 \
-	.held = json_held, .string_bound = true, .close = json_close, .free = json_free
+	.run = json_run, .event = json_event, .loss = json_loss, .mark = json_mark,                \
+	.marks_last = true, .marks_left_out = json_marks_left_out, .sync = json_sync,              \
+	.cut = json_cut, .held = json_held, .string_bound = true, .close = json_close,             \
+	.free = json_free
 
 const struct sink_ops sink_json_ops = {
 	.format = { "json", ".json", "JSON for Trace Viewer and the Perfetto UI", json_clocks },

@@ -78,14 +78,6 @@ _hot_ static int text_render(void *state, const struct trace_event *ev, struct b
 	return r;
 }
 
-static void text_soon(const void *userdata, const struct trace_event *ev)
-{
-	const struct text_state *s = userdata;
-
-	if (ev->desc)
-		event_prefetch(s->printer, ev->desc, &ev->rec);
-}
-
 /* As print_trace_line() of kernel/trace/trace.c. */
 static int text_render_loss(void *state _unused_, uint32_t cpu, uint64_t count, struct buf *out,
 			    uint64_t *weight _unused_)
@@ -101,7 +93,6 @@ static const struct render_ops text_render_ops = {
 	.begin = text_begin,
 	.end = text_end,
 	.event = text_render,
-	.soon = text_soon,
 	.loss = text_render_loss,
 	.failure = "can't write the text",
 };
@@ -171,6 +162,12 @@ _hot_ static int text_event(struct sink *sink, const struct trace_event *ev, str
 	return render_event(render, ev, err);
 }
 
+static int text_run(struct sink *sink, int (*give)(void *userdata, struct error *err),
+		    void *userdata, struct error *err)
+{
+	return render_run(text(sink)->render, give, userdata, err);
+}
+
 static int text_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
 		     uint64_t after_ts _unused_, uint64_t count, struct error *err)
 {
@@ -215,8 +212,8 @@ static int text_close(struct sink *sink, const struct export_result *result _unu
 
 /* Of the plain and of the compressed format. */
 #define OPS                                                                                        \
-	.open = text_open, .event = text_event, .loss = text_loss, .sync = text_sync,              \
-	.cut = text_cut, .close = text_close, .free = text_free
+	.open = text_open, .run = text_run, .event = text_event, .loss = text_loss,                \
+	.sync = text_sync, .cut = text_cut, .close = text_close, .free = text_free
 
 const struct sink_ops sink_text_ops = {
 	.format = { "txt", ".txt", "the text of the kernel's trace file", NULL },

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Events that one thread fetched and renders, and the bytes that it makes of them. Inside of
+ * render.c.
+ */
+#pragma once
+
+#include "export/event_head.h"
+#include "export/render.h"
+
+/* Of one batch: it takes much longer than to hand the turn on, and all stays in a cache. */
+#define BATCH_EVENTS 4096
+/* What may still come when a pause was asked for: an event, and losses before it. */
+#define BATCH_ROOM (BATCH_EVENTS + 16)
+/* One that is filled, one that waits to be written. */
+#define BATCH_POOL 2
+
+/* Where an event is; the record lies where the merge has it. */
+struct item {
+	const uint8_t *data; /* lent; NULL: a loss */
+	uint64_t ts;	     /* of a loss: how many */
+	uint32_t len, cpu;
+};
+
+struct batch {
+	struct batch_pool *pool;
+	struct batch *next_idle;
+	struct item *items; /* owned; BATCH_ROOM */
+	size_t count;
+	struct buf out;
+	uint64_t weight;
+	int result;
+	bool done; /* rendered */
+};
+
+/* One thread's. */
+struct batch_pool {
+	struct batch batches[BATCH_POOL];
+	struct batch *idle; /* the one that was used last comes first: it is in the cache */
+	void *state;	    /* borrowed: what render_ops.begin made */
+};
+
+/* What all threads read. */
+struct batch_env {
+	const struct render_ops *ops;
+	const struct event_table *events;
+	struct event_head head;
+};
+
+/* pool stays where it is. 0 or -ENOMEM; to be given to batch_pool_deinit in any case. */
+int batch_pool_init(struct batch_pool *pool);
+void batch_pool_deinit(struct batch_pool *pool);
+
+/* There is one. */
+struct batch *batch_take(struct batch_pool *pool);
+/* Empties b and puts it back where it is from. */
+void batch_put(struct batch *b);
+/* Fills in out, weight and result. */
+void batch_render(struct batch *b, const struct batch_env *env);
