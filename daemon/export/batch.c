@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/batch.h"
 
-int batch_pool_init(struct batch_pool *pool)
+int batch_pool_init(struct batch_pool *pool, const struct batch_env *env)
 {
 	*pool = (struct batch_pool){ 0 };
 	for (size_t i = 0; i < BATCH_POOL; i++) {
 		struct batch *b = &pool->batches[i];
 
 		b->pool = pool;
-		b->items = calloc(BATCH_ROOM, sizeof(*b->items));
+		b->items = calloc(env->batch_events + BATCH_ROOM, sizeof(*b->items));
 		if (!b->items)
 			return -ENOMEM;
 		batch_put(b);

@@ -8,10 +8,14 @@
 #include "export/event_head.h"
 #include "export/render.h"
 
-/* Of one batch: it takes much longer than to hand the turn on, and all stays in a cache. */
+/*
+ * Events of one batch: it takes much longer than to hand the turn on, and all stays in a cache.
+ * Many threads wait for their turn anyway, and together have to be content with so much memory.
+ */
 #define BATCH_EVENTS 4096
+#define BATCHES_EVENTS (4 * BATCH_EVENTS)
 /* What may still come when a pause was asked for: an event, and losses before it. */
-#define BATCH_ROOM (BATCH_EVENTS + 16)
+#define BATCH_ROOM 16
 /* One that is filled, one that waits to be written. */
 #define BATCH_POOL 2
 
@@ -25,7 +29,7 @@ struct item {
 struct batch {
 	struct batch_pool *pool;
 	struct batch *next_idle;
-	struct item *items; /* owned; BATCH_ROOM */
+	struct item *items; /* owned; BATCH_ROOM more than env.batch_events */
 	size_t count;
 	struct buf out;
 	uint64_t weight;
@@ -45,10 +49,11 @@ struct batch_env {
 	const struct render_ops *ops;
 	const struct event_table *events;
 	struct event_head head;
+	size_t batch_events;
 };
 
 /* pool stays where it is. 0 or -ENOMEM; to be given to batch_pool_deinit in any case. */
-int batch_pool_init(struct batch_pool *pool);
+int batch_pool_init(struct batch_pool *pool, const struct batch_env *env);
 void batch_pool_deinit(struct batch_pool *pool);
 
 /* There is one. */

@@ -45,6 +45,7 @@ struct merge {
 	const struct ring_index *ring;
 	const struct stream_reader *reader;
 	uint32_t window_max; /* bytes */
+	uint64_t lent_max;
 	uint64_t consumed;
 	uint64_t limit;		 /* chunks from this offset on are not given out */
 	struct cursor **cursors; /* owned, each of them too; by CPU */
@@ -170,7 +171,7 @@ static int renew_window(struct merge *m, struct cursor *c, struct error *err)
 
 	if (!m->loan || !m->loan->recall || !c->window.len)
 		return 0;
-	if (!take_back(m, &next) && m->lent_bytes + c->window.cap > MERGE_LENT) {
+	if (!take_back(m, &next) && m->lent_bytes + c->window.cap > m->lent_max) {
 		int r = m->loan->recall(m->loan->userdata, err);
 
 		if (r < 0)
@@ -286,6 +287,8 @@ static int add_cursors(struct merge *m, struct error *err)
 				 "more than %u MiB",
 				 m->layout->subbuf_size, count, MERGE_SUBBUFS_MAX >> 20);
 	m->window_max = MIN(MERGE_MEMORY / (uint32_t)MAX(count, (size_t)1), MERGE_WINDOW_MAX);
+	m->lent_max = (uint64_t)m->layout->subbuf_size * count > MERGE_MEMORY ? MERGE_LENT_LEAST
+									      : MERGE_LENT;
 	if (count == m->cursor_count)
 		return 0;
 	all = reallocarray(m->heap, count, sizeof(struct cursor *));

@@ -5,7 +5,8 @@
  * of one CPU keep their order even where a clock went backwards.
  *
  * Memory: a window of the stream for each CPU, together MERGE_MEMORY, but never
- * less than a sub-buffer each; and MERGE_LENT of such as were given out and are not given back.
+ * less than a sub-buffer each; and MERGE_LENT of such as were given out and are not given back, or
+ * MERGE_LENT_LEAST where those of the CPUs take more than their share.
  */
 #pragma once
 
@@ -16,6 +17,7 @@
 #define MERGE_MEMORY (12U << 20)
 #define MERGE_WINDOW_MAX (1U << 20)
 #define MERGE_LENT (8U << 20)
+#define MERGE_LENT_LEAST (2U << 20)
 /* Where a sub-buffer each is more than this the stream is refused. */
 #define MERGE_SUBBUFS_MAX (128U << 20)
 

@@ -249,7 +249,7 @@ static int lane_init(struct render *r, struct lane *l)
 	int e;
 
 	*l = (struct lane){ .render = r };
-	e = batch_pool_init(&l->pool);
+	e = batch_pool_init(&l->pool, &r->env);
 	if (e < 0)
 		return e;
 	if (l != r->lanes)
@@ -283,15 +283,16 @@ int render_new(struct render **ret, const struct render_ops *ops, struct sink *s
 	r->ops = ops;
 	r->sink = sink;
 	r->info = info;
-	r->env = (struct batch_env){
-		.ops = ops,
-		.events = info->events,
-	};
 	r->out = out;
 	/* Without the loan records are gone when a thread would read them. */
 	r->threads = info->loan ? threads ? MIN(threads, (unsigned)RENDER_THREADS_MAX)
 					  : thread_cpus(RENDER_THREADS_MAX)
 				: 1;
+	r->env = (struct batch_env){
+		.ops = ops,
+		.events = info->events,
+		.batch_events = MIN(BATCHES_EVENTS / r->threads, (unsigned)BATCH_EVENTS),
+	};
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->turn, NULL);
 	pthread_cond_init(&r->left, NULL);
@@ -439,14 +440,14 @@ int render_learn(struct render *r, const struct trace_event *ev, struct error *e
 /* One more of the batch that is being filled. */
 static int add_item(struct render *r, struct item item, struct error *err)
 {
-	if (unlikely(r->filling->count == BATCH_ROOM)) {
+	if (unlikely(r->filling->count == r->env.batch_events + BATCH_ROOM)) {
 		int e = render_drain(r, err);
 
 		if (e < 0)
 			return e;
 	}
 	r->filling->items[r->filling->count++] = item;
-	r->info->loan->pause = r->filling->count >= BATCH_EVENTS;
+	r->info->loan->pause = r->filling->count >= r->env.batch_events;
 	return 0;
 }
 
@@ -470,7 +471,7 @@ _hot_ int render_event(struct render *r, const struct trace_event *ev, struct er
 
 	if (!b)
 		return event_alone(r, ev, err);
-	if (unlikely(b->count >= BATCH_EVENTS - 1 || !is_known(r, ev)))
+	if (unlikely(b->count + 1 >= r->env.batch_events || !is_known(r, ev)))
 		return event_learnt(r, ev, err);
 	b->items[b->count++] = item_of(ev);
 	return 0;

@@ -12,7 +12,8 @@
 
 #include "export/sink.h"
 
-#define RENDER_THREADS_MAX 16
+/* More would wait for each other: to fetch an event is a fifth of its way. */
+#define RENDER_THREADS_MAX 8
 
 struct render_ops {
 	/* What one thread needs of its own. */

@@ -97,6 +97,7 @@ static void one_load_after_another(void **state _unused_)
 		{ .format = "pftrace", .rotate.bytes = 8U << 20 },
 		{ .format = "txt", .threads = 2 },
 		{ .format = "json", .threads = 2 },
+		{ .format = "json", .threads = 8 },
 		{ .format = "ctf" },
 	};
 
@@ -109,10 +110,11 @@ static void large_pages(void **state _unused_)
 	static const struct export_options all[] = {
 		{ .format = "pftrace" },
 		{ .format = "txt", .threads = 2 },
+		{ .format = "json", .threads = 8 },
 		{ .format = "ctf" },
 	};
 
-	check("sched", 900, 64 << 10, all, ARRAY_SIZE(all));
+	check("sched", 2500, 64 << 10, all, ARRAY_SIZE(all));
 }
 
 int main(void)
