@@ -85,7 +85,8 @@ static void write_done(struct render *r)
 		int e = r->failure ?: b->result;
 
 		pthread_mutex_unlock(&r->lock);
-		e = e ?: output_take(r->out, &b->out);
+		if (e == 0 && b->out.len)
+			e = output_take(r->out, &b->out);
 		pthread_mutex_lock(&r->lock);
 		r->failure = e;
 		r->weight += b->weight;
@@ -511,15 +512,12 @@ int render_drain(struct render *r, struct error *err)
 	if (!b)
 		return 0;
 	pthread_mutex_lock(&r->lock);
-	if (b->count) {
-		number(r, b);
-		render_numbered(r, b);
-		r->filling = NULL;
-	}
+	/* Though it be empty: what was given out by now was not all for us, and is returned. */
+	number(r, b);
+	render_numbered(r, b);
 	while (r->written < r->filled)
 		pthread_cond_wait(&r->left, &r->lock);
-	if (!r->filling)
-		r->filling = batch_take(b->pool);
+	r->filling = batch_take(b->pool);
 	weight = take_news(r);
 	e = r->failure;
 	pthread_mutex_unlock(&r->lock);
