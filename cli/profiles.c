@@ -82,8 +82,9 @@ static int profiles_run(const struct options *o)
 	if (choose(o, dirs, &names, &err) < 0)
 		return cli_fail(&err);
 	if (!names.count)
-		cli_warn("there are no profiles in %s%s%s", dirs[0], dirs[1] ? " and " : "",
-			 dirs[1] ?: "");
+		cli_warn("there are no profiles in %s%s%s; TRACED_PROFILES=FOLDER names another "
+			 "place",
+			 dirs[0], dirs[1] ? " and " : "", dirs[1] ?: "");
 	document_open(&j, NULL, '[');
 	for (size_t i = 0; i < names.count; i++) {
 		_cleanup_(profile_freep) struct profile *p = NULL;

@@ -145,6 +145,11 @@ static const char *chosen(char *text)
 	return open + 1;
 }
 
+static bool has(const struct examination *x, const char *file)
+{
+	return faccessat(tracefs_root(x->fs), file, F_OK, 0) == 0;
+}
+
 static void check_lockdown(struct examination *x)
 {
 	_cleanup_free_ char *text = read_text(x->env->sys, "kernel/security/lockdown");
@@ -161,10 +166,15 @@ static void check_lockdown(struct examination *x)
 		fd = tracefs_open_file(tracefs_root(x->fs), O_RDONLY, "available_filter_functions");
 	if (fd >= 0)
 		close(fd);
-	if (fd == -EPERM)
+	if (fd == -EPERM && has(x, "kprobe_events"))
 		found(x, "lockdown", DOCTOR_NOTE,
 		      "events work; for functions and kprobes boot without lockdown",
 		      "the kernel refuses function tracing and kprobes (lockdown: %s)", mode);
+	else if (fd == -EPERM)
+		found(x, "lockdown", DOCTOR_NOTE,
+		      "events work; for functions boot without lockdown",
+		      "the kernel refuses function tracing, and has no kprobes (lockdown: %s)",
+		      mode);
 	else if (fd == -ENOENT && x->fs)
 		found(x, "lockdown", DOCTOR_NOTE, "a kernel with CONFIG_FUNCTION_TRACER has it",
 		      "this kernel has no function tracer (lockdown: %s)", mode);
@@ -181,11 +191,6 @@ static void check_kernel(struct examination *x)
 
 	if (kernel_check(x->env->proc, &err) < 0)
 		found(x, "kernel", DOCTOR_BAD, err.hint, "%s", err.message);
-}
-
-static bool has(const struct examination *x, const char *file)
-{
-	return faccessat(tracefs_root(x->fs), file, F_OK, 0) == 0;
 }
 
 /* What -p, --kprobe and --uprobe have to work with, where the kernel lets them. */

@@ -18,9 +18,10 @@ static int refused(int code, struct error *err)
 {
 	if (code == -EPERM || code == -EACCES) {
 		error_set(err, code, "the kernel refuses function tracing");
-		return error_hint(err,
-				  "it is locked down (Secure Boot does that), or this is not root; "
-				  "events can be recorded all the same: -e sched, -e irq");
+		return error_hint(err, "%s; events can be recorded all the same: -e sched, -e irq",
+				  code == -EPERM ? "it is locked down, by Secure Boot or as it was "
+						   "built or booted"
+						 : "that takes root");
 	}
 	if (code == -ENOENT) {
 		error_set(err, code, "this kernel cannot trace functions");

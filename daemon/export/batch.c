@@ -8,7 +8,7 @@ int batch_pool_init(struct batch_pool *pool, const struct batch_env *env)
 		struct batch *b = &pool->batches[i];
 
 		b->pool = pool;
-		b->items = calloc(env->batch_events + BATCH_ROOM, sizeof(*b->items));
+		b->items = calloc(env->batch_events, sizeof(*b->items));
 		if (!b->items)
 			return -ENOMEM;
 		batch_put(b);

@@ -10,12 +10,10 @@
 
 /*
  * Events of one batch: it takes much longer than to hand the turn on, and all stays in a cache.
- * Many threads wait for their turn anyway, and together have to be content with so much memory.
+ * Of more than four threads less: they wait for their turn anyway.
  */
 #define BATCH_EVENTS 4096
-#define BATCHES_EVENTS (4 * BATCH_EVENTS)
-/* What may still come when a pause was asked for: an event, and losses before it. */
-#define BATCH_ROOM 16
+#define ROUND_EVENTS (4 * BATCH_EVENTS) /* what all threads fetch in one turn each, at most */
 /* One that is filled, one that waits to be written. */
 #define BATCH_POOL 2
 
@@ -29,7 +27,7 @@ struct item {
 struct batch {
 	struct batch_pool *pool;
 	struct batch *next_idle;
-	struct item *items; /* owned; BATCH_ROOM more than env.batch_events */
+	struct item *items; /* owned; env.batch_events */
 	size_t count;
 	struct buf out;
 	uint64_t weight;

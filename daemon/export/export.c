@@ -324,7 +324,7 @@ static int cut_before(struct exporter *x, const struct merge_item *item, int kin
 	return segment_cut(&x->segment, x->sink, &x->out, &x->ledger, &said, ts, err);
 }
 
-/* Gives what is ripe to the sink: 0; or 1: that asked for a pause. */
+/* Gives what is ripe to the sink: 0; or 1: that asked for a pause; or -errno. */
 _hot_ static int give_some(void *userdata, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
@@ -339,8 +339,8 @@ _hot_ static int give_some(void *userdata, struct error *err)
 							 : give_loss(x, &item, &why);
 		if (unlikely(r < 0))
 			return close_full(x, r, &why) ? 0 : error_move(err, &why);
-		if (unlikely(++x->turn == PROGRESS_EVENTS)) {
-			x->turn = 0;
+		if (unlikely(++x->untold == PROGRESS_EVENTS)) {
+			x->untold = 0;
 			tell_progress(x);
 		}
 		if (unlikely(x->loan.pause))

@@ -108,7 +108,7 @@ struct export_options {
 	/* NULL, or words as in trace_options: the text as with these instead of the recorded ones.
 	 */
 	const char *trace_options;
-	unsigned threads;	  /* 0: one for each CPU that the caller may use */
+	unsigned threads;	  /* 0: one for each CPU that the caller may use, eight at most */
 	uint64_t json_string_max; /* 0: EXPORT_JSON_MAX */
 	const struct export_merge *merges;
 	size_t merge_count; /* EXPORT_SOURCES_MAX at most */
@@ -126,7 +126,8 @@ struct export_options {
 	const struct export_follow *follow; /* NULL: the stream is whole; without merges */
 	/* Set: out_fd gets the frames of export/segment.h. */
 	struct export_rotate rotate;
-	/* NULL, or told a few times a second how far it is, 0 to 1. */
+	/* NULL, or told a few times a second how far it is, 0 to 1; in any thread, one at a time.
+	 */
 	void (*progress)(void *userdata, double done);
 	void *userdata;
 };

@@ -44,7 +44,7 @@ struct exporter {
 	bool rotates; /* the output is cut in segments */
 	struct segment segment;
 	bool after_loss;  /* which was told, but not the event behind it */
-	unsigned turn;	  /* events since the clock was looked at */
+	unsigned untold;  /* events since the clock was looked at */
 	uint64_t told_ns; /* when progress was told last, CLOCK_MONOTONIC */
 	const struct event *print;
 	uint64_t own_events;

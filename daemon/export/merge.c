@@ -164,34 +164,69 @@ static bool take_back(struct merge *m, struct buf *ret)
 	return true;
 }
 
-/* A window to be filled: this one, or another where this one's records are still read. */
-static int renew_window(struct merge *m, struct cursor *c, struct error *err)
+/* Returned windows that are not kept, so that there is room for one more. */
+static void drop_returned(struct merge *m, size_t room)
 {
-	struct buf next = BUF_INIT;
+	struct buf b;
 
-	if (!m->loan || !m->loan->recall || !c->window.len)
-		return 0;
-	if (!take_back(m, &next) && m->lent_bytes + c->window.cap > m->lent_max) {
-		int r = m->loan->recall(m->loan->userdata, err);
+	while (m->lent_bytes + room > m->lent_max && take_back(m, &b))
+		buf_deinit(&b);
+}
 
-		if (r < 0)
-			return r;
-		take_back(m, &next);
-	}
+/* Notes what is lent from now on. */
+static int lend_window(struct merge *m, const struct cursor *c)
+{
 	if (m->lent_count == m->lent_room) {
 		size_t room = MAX(m->lent_room * 2, (size_t)8);
 		struct lent_window *all = reallocarray(m->lent, room, sizeof(*all));
 
-		if (!all) {
-			buf_deinit(&next);
-			return error_errno(err, -ENOMEM, "can't order the events");
-		}
+		if (!all)
+			return -ENOMEM;
 		m->lent = all;
 		m->lent_room = room;
 	}
 	m->lent[m->lent_count++] =
 		(struct lent_window){ c->window, m->loan->lent, m->loan->borrower };
 	m->lent_bytes += c->window.cap;
+	return 0;
+}
+
+static void drop_lent(struct merge *m)
+{
+	while (m->lent_count)
+		buf_deinit(&m->lent[--m->lent_count].bytes);
+	m->lent_bytes = 0;
+}
+
+/* A window to be filled: this one, or another where this one's records are still read. */
+static int renew_window(struct merge *m, struct cursor *c, struct error *err)
+{
+	struct buf next = BUF_INIT;
+	bool had;
+
+	if (!m->loan || !m->loan->recall) {
+		drop_lent(m);
+		return 0;
+	}
+	if (!c->window.len)
+		return 0;
+	had = take_back(m, &next);
+	drop_returned(m, c->window.cap);
+	if (m->lent_bytes + c->window.cap > m->lent_max) {
+		int r = m->loan->recall(m->loan->userdata, err);
+
+		if (r < 0) {
+			buf_deinit(&next);
+			return r;
+		}
+		if (!had)
+			take_back(m, &next);
+		drop_returned(m, c->window.cap);
+	}
+	if (lend_window(m, c) < 0) {
+		buf_deinit(&next);
+		return error_errno(err, -ENOMEM, "can't order the events");
+	}
 	c->window = next;
 	c->window_at = 0;
 	return 0;
@@ -345,8 +380,7 @@ struct merge *merge_free(struct merge *m)
 		buf_deinit(&m->cursors[i]->kept);
 		free(m->cursors[i]);
 	}
-	for (size_t i = 0; i < m->lent_count; i++)
-		buf_deinit(&m->lent[i].bytes);
+	drop_lent(m);
 	free(m->lent);
 	buf_deinit(&m->scratch);
 	free(m->cursors);

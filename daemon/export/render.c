@@ -10,11 +10,12 @@
 
 #include "export/batch.h"
 #include "export/loan.h"
+#include "util/io.h"
 #include "util/thread.h"
 
 #include <sched.h>
 
-#define SPINS 2000
+#define SPIN_NS 30000
 #define STACK_SIZE (1U << 20)
 /* Threads that write to neighbours at a time would wait for each other's caches. */
 #define CACHE_LINES 128
@@ -92,9 +93,9 @@ static void write_done(struct render *r)
 		r->weight += b->weight;
 		r->written++;
 		batch_put(b);
+		pthread_cond_broadcast(&r->left);
 	}
 	r->writing = false;
-	pthread_cond_broadcast(&r->left);
 }
 
 /* With the lock held. */
@@ -113,15 +114,20 @@ static void render_numbered(struct render *r, struct batch *b)
 	write_done(r);
 }
 
-/* What whoever has the turn is told of the others' work. With the lock held. */
-static uint64_t take_news(struct render *r)
+static uint64_t take_weight(struct render *r)
 {
 	uint64_t weight = r->weight;
 
 	r->weight = 0;
+	return weight;
+}
+
+/* What whoever has the turn is told of the others' work. With the lock held. */
+static uint64_t take_news(struct render *r)
+{
 	r->info->loan->lent = r->filled;
 	r->info->loan->returned = r->written;
-	return weight;
+	return take_weight(r);
 }
 
 static int tell_took(const struct render *r, uint64_t weight, struct error *err)
@@ -172,22 +178,25 @@ static struct batch *fetch(struct render *r, struct lane *l)
 /* To sleep and be woken takes longer than most turns do. With the lock held, given up meanwhile. */
 static void spin(struct render *r)
 {
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + SPIN_NS;
+
 	pthread_mutex_unlock(&r->lock);
-	for (unsigned i = 0; i < SPINS && __atomic_load_n(&r->held, __ATOMIC_RELAXED); i++)
-		cpu_relax();
+	do {
+		for (unsigned i = 0; i < 64 && __atomic_load_n(&r->held, __ATOMIC_RELAXED); i++)
+			cpu_relax();
+	} while (__atomic_load_n(&r->held, __ATOMIC_RELAXED) && now_ns(CLOCK_MONOTONIC) < until);
 	pthread_mutex_lock(&r->lock);
 }
 
 /*
- * Sleeps until something has changed. A kernel that keeps CPUs asleep wakes a thread where its
- * waker runs, and lets the two take turns there for as long as they wait for each other. With the
- * lock held, given up meanwhile.
+ * A kernel that keeps CPUs asleep wakes a thread where its waker runs, and lets the two take turns
+ * there for as long as they wait for each other. With the lock held, given up meanwhile.
  */
-static void sleep_until(struct render *r, pthread_cond_t *change)
+static void sleep_until_turn(struct render *r)
 {
 	int cpu;
 
-	pthread_cond_wait(change, &r->lock);
+	pthread_cond_wait(&r->turn, &r->lock);
 	cpu = sched_getcpu();
 	if (cpu < 0 || cpu != r->giver_cpu)
 		return;
@@ -201,14 +210,14 @@ static bool await_turn(struct render *r, const struct lane *l)
 {
 	while (!r->over && r->failure == 0) {
 		if (!l->pool.idle) {
-			sleep_until(r, &r->left);
+			pthread_cond_wait(&r->left, &r->lock);
 			continue;
 		}
 		if (r->held)
 			spin(r);
-		if (!r->held && l->pool.idle)
+		if (!r->held)
 			return !r->over && r->failure == 0;
-		sleep_until(r, &r->turn);
+		sleep_until_turn(r);
 	}
 	return false;
 }
@@ -292,7 +301,7 @@ int render_new(struct render **ret, const struct render_ops *ops, struct sink *s
 	r->env = (struct batch_env){
 		.ops = ops,
 		.events = info->events,
-		.batch_events = MIN(BATCHES_EVENTS / r->threads, (unsigned)BATCH_EVENTS),
+		.batch_events = MIN(ROUND_EVENTS / r->threads, (unsigned)BATCH_EVENTS),
 	};
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->turn, NULL);
@@ -360,7 +369,7 @@ static int end_turns(struct render *r, struct error *err)
 		return fail(r, r->failure, err);
 	if (r->gave < 0)
 		return error_move(err, &r->err);
-	return tell_took(r, r->weight, err);
+	return tell_took(r, take_weight(r), err);
 }
 
 int render_run(struct render *r, int (*give)(void *userdata, struct error *err), void *userdata,
@@ -411,7 +420,7 @@ static inline bool is_known(const struct render *r, const struct trace_event *ev
 	       (k->pid == ev->pid && ev->rec.ts >= k->from_ts && ev->rec.ts < k->until_ts);
 }
 
-/* The table looks for names at most once; not under the workers' eyes. */
+/* The table looks for names at most once; not under the eyes of those that render. */
 static _noinline_ int learn(struct render *r, const struct trace_event *ev, struct error *err)
 {
 	struct known *k = &r->known[(uint32_t)ev->pid % KNOWN_TASKS];
@@ -441,7 +450,7 @@ int render_learn(struct render *r, const struct trace_event *ev, struct error *e
 /* One more of the batch that is being filled. */
 static int add_item(struct render *r, struct item item, struct error *err)
 {
-	if (unlikely(r->filling->count == r->env.batch_events + BATCH_ROOM)) {
+	if (unlikely(r->filling->count == r->env.batch_events)) {
 		int e = render_drain(r, err);
 
 		if (e < 0)
@@ -458,8 +467,9 @@ static inline struct item item_of(const struct trace_event *ev)
 	return (struct item){ ev->rec.data, ev->rec.ts, ev->rec.len, ev->cpu };
 }
 
-static _noinline_ int event_learnt(struct render *r, const struct trace_event *ev,
-				   struct error *err)
+/* It fills the batch, or is of a task that was not looked up yet. */
+static _noinline_ int event_with_care(struct render *r, const struct trace_event *ev,
+				      struct error *err)
 {
 	int e = render_learn(r, ev, err);
 
@@ -473,7 +483,7 @@ _hot_ int render_event(struct render *r, const struct trace_event *ev, struct er
 	if (!b)
 		return event_alone(r, ev, err);
 	if (unlikely(b->count + 1 >= r->env.batch_events || !is_known(r, ev)))
-		return event_learnt(r, ev, err);
+		return event_with_care(r, ev, err);
 	b->items[b->count++] = item_of(ev);
 	return 0;
 }

@@ -12,7 +12,10 @@
 
 #include "export/sink.h"
 
-/* More would wait for each other: to fetch an event is a fifth of its way. */
+/*
+ * To fetch an event is a fifth to a quarter of its way, more where it is printed fast: five threads
+ * are kept busy, eight by events that are dear to print, and more would wait for each other.
+ */
 #define RENDER_THREADS_MAX 8
 
 struct render_ops {
@@ -33,8 +36,8 @@ struct render_ops {
 struct render;
 
 /*
- * Borrows all. threads: 0 for one on each CPU that may be used; where there is but one, or none can
- * be made, and outside of render_run, events are rendered as they come.
+ * Borrows all. threads: 0 for one on each CPU that may be used, RENDER_THREADS_MAX at most. By one,
+ * and outside of render_run, events are rendered as they come.
  */
 int render_new(struct render **ret, const struct render_ops *ops, struct sink *sink,
 	       const struct trace_info *info, struct output *out, unsigned threads);
@@ -43,8 +46,8 @@ DEFINE_CLEANUP_FUNC(struct render *, render_free);
 
 /*
  * Calls give, which gives events (render_event, ...) until it is asked for a pause: it returns 1
- * then, 0 when all were given, or -errno. In several threads, one at a time. Once; all that
- * was given is with the output when it returns.
+ * then, 0 when all were given, or -errno. In several threads, one at a time; then this can be
+ * called once only. All that was given is with the output when it returns.
  */
 int render_run(struct render *r, int (*give)(void *userdata, struct error *err), void *userdata,
 	       struct error *err);
@@ -62,5 +65,6 @@ int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *er
 int render_drain(struct render *r, struct error *err);
 /* From here on each event is rendered as it comes, by render_state. */
 int render_alone(struct render *r, struct error *err);
-/* The caller's thread's; not to be touched between render_event and render_drain. */
+/* What the caller's thread renders with; for whoever has the turn between render_drain and
+ * render_event. */
 void *render_state(struct render *r);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "export/exporter.h"
+#include "export/samples/sample_reader.h"
 
 void export_result_deinit(struct export_result *r)
 {
@@ -130,6 +131,18 @@ static int sum_ledger(struct exporter *x, struct export_result *ret)
 	return 0;
 }
 
+/* What stands beside the events, where the format has nothing but these. */
+static void warn_left_out(struct exporter *x)
+{
+	bool marks = x->options->merge_count || x->options->profile_count || x->index.marks.count;
+	bool samples = sample_reader_wanted(&x->index);
+
+	if (marks || samples)
+		stream_index_warn(&x->index, "a .%s has no place for %s%s%s: they are left out",
+				  x->ops->format.name, marks ? "applications' marks" : "",
+				  marks && samples ? " and " : "", samples ? "samples" : "");
+}
+
 /* Warnings that the sink is to write, too: moved to the result before it closes. */
 static int take_warnings(struct exporter *x, struct export_result *ret)
 {
@@ -143,12 +156,8 @@ static int take_warnings(struct exporter *x, struct export_result *ret)
 	if (x->options->json_array)
 		stream_index_warn(&x->index, "an array has no place for the kernel's text: "
 					     "it is left out");
-	if (!x->ops->mark && !x->ops->keeps_marks &&
-	    (x->options->merge_count || x->options->profile_count || x->index.marks.count))
-		stream_index_warn(&x->index,
-				  "a .%s has no place for applications' marks: they are "
-				  "left out",
-				  x->ops->format.name);
+	if (!x->ops->mark && !x->ops->keeps_marks)
+		warn_left_out(x);
 	if (x->marks) {
 		uint64_t left_out = x->ops->marks_left_out ? x->ops->marks_left_out(x->sink) : 0;
 

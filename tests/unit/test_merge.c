@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,6 +154,19 @@ static void large_chunks_are_read_in_parts(void **state _unused_)
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+static size_t heap(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
 #define LENT_COUNT 700 /* of BIG_SUBBUF: what may be lent, and more */
 
 struct borrower {
@@ -222,6 +236,63 @@ static void lent_records_stay_until_they_are_given_back(void **state _unused_)
 	/* Four were not asked for; the others were each time it was too much. */
 	assert_in_range(b.recalls - 4, m.writer.bytes / MERGE_LENT - 2,
 			m.writer.bytes / MERGE_LENT);
+}
+
+#define SMALL_CHUNKS 1500
+#define LARGE_CHUNKS 100
+#define LARGE_PAGES 64
+
+/* A quiet time, in which each page comes alone, and then a busy one. */
+static void make_quiet_and_busy(struct maker *m)
+{
+	static const char data[3900];
+
+	maker_init(m, 8, false, 4096);
+	for (uint64_t i = 0; i < SMALL_CHUNKS + LARGE_CHUNKS * LARGE_PAGES; i++) {
+		page_begin(m, i);
+		page_record(m, i, data, sizeof(data));
+		page_end(m, 0);
+		if (i < SMALL_CHUNKS || i % LARGE_PAGES == 0)
+			maker_flush(m, 0, BUFFER_MAIN, 0);
+	}
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+}
+
+static int give_all_back(void *userdata, struct error *err _unused_)
+{
+	struct loan *loan = userdata;
+
+	loan->returned = ++loan->lent;
+	return 0;
+}
+
+/* However many small windows were lent before: what they become is counted. */
+static void large_windows_after_small_ones_are_bounded(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	struct loan loan = { .recall = give_all_back, .userdata = &loan };
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+	size_t before, most = 0;
+
+	make_quiet_and_busy(&m);
+	index_chunks(&m, &reader, &ring);
+	layout_of(&m, &l);
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+	merge_lend(merge, &loan);
+	before = heap();
+	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
+		/* Each comes back when 900 others were given out. */
+		loan.lent++;
+		loan.returned = loan.lent > 900 ? loan.lent - 900 : 0;
+		most = MAX(most, heap());
+	}
+	if (SANITIZED)
+		skip();
+	assert_in_range(most - before, 1U << 20, MERGE_LENT + 2 * MERGE_WINDOW_MAX);
 }
 
 static void a_large_chunk_is_checked_before_its_first_part(void **state _unused_)
@@ -315,6 +386,7 @@ int main(void)
 		cmocka_unit_test(records_come_by_time_and_then_by_cpu),
 		cmocka_unit_test(large_chunks_are_read_in_parts),
 		cmocka_unit_test(lent_records_stay_until_they_are_given_back),
+		cmocka_unit_test(large_windows_after_small_ones_are_bounded),
 		cmocka_unit_test(a_large_chunk_is_checked_before_its_first_part),
 		cmocka_unit_test(losses_come_right_before_what_follows_them),
 		cmocka_unit_test(sub_buffers_have_a_sum),

@@ -24,6 +24,7 @@ struct fake_sink {
 	struct sink sink;
 	unsigned fail_begin; /* the so-manieth state can't be had; 0: all can */
 	uint64_t fail_at;    /* the event of that time can't be rendered */
+	uint64_t weight_max; /* 0: none */
 	unsigned begun, ended;
 	uint64_t weight;
 };
@@ -66,10 +67,14 @@ static int fake_loss(void *state _unused_, uint32_t cpu, uint64_t count, struct 
 	return 0;
 }
 
-static int fake_took(struct sink *sink, uint64_t weight, struct error *err _unused_)
+static int fake_took(struct sink *sink, uint64_t weight, struct error *err)
 {
-	container_of(sink, struct fake_sink, sink)->weight += weight;
-	return 0;
+	struct fake_sink *s = container_of(sink, struct fake_sink, sink);
+
+	s->weight += weight;
+	return s->weight_max && s->weight > s->weight_max
+		       ? error_set(err, -EOVERFLOW, "the fake is full")
+		       : 0;
 }
 
 static const struct render_ops fake_ops = {
@@ -85,6 +90,8 @@ struct run {
 	unsigned threads;
 	struct fake_sink sink;
 	uint64_t drain_at, alone_at, recall_at; /* 0: never */
+	uint64_t give_fails_at;			/* that event can't be read; 0: all can */
+	bool full;				/* nothing can be written */
 	bool others;				/* nothing is rendered */
 	unsigned fills;
 	bool recalled;
@@ -148,6 +155,8 @@ static int give_one(struct giver *g, uint64_t i, struct error *err)
 		e = render_drain(r, err);
 	if (e == 0 && i == run->alone_at)
 		e = render_alone(r, err);
+	if (e == 0 && i == run->give_fails_at)
+		e = error_set(err, -EIO, "the fake can't be read");
 	/* As slices of functions, which a sink keeps itself. */
 	return e < 0 || run->others ? e : render_event(r, &ev, err);
 }
@@ -191,7 +200,8 @@ static char *render_all(struct run *run, size_t *ret_len, int *ret)
 	const struct event_table_env env = { .word_size = 8 };
 	struct output out;
 	struct render *r = NULL;
-	int fd = memfd_create("rendered", MFD_CLOEXEC);
+	int fd = run->full ? open("/dev/full", O_RDWR | O_CLOEXEC)
+			   : memfd_create("rendered", MFD_CLOEXEC);
 	char *text;
 
 	assert_true(fd >= 0);
@@ -208,12 +218,13 @@ static char *render_all(struct run *run, size_t *ret_len, int *ret)
 	if (*ret == 0)
 		*ret = output_flush(&out, true);
 	assert_true((err.code != 0) == (*ret < 0 && r != NULL));
+	assert_true(!err.code || err.code == -*ret);
 	if (err.code)
-		assert_non_null(strstr(err.message, "can't write the fake"));
+		assert_non_null(strstr(err.message, "the fake"));
 	render_free(r);
 	assert_int_equal(run->sink.ended + (run->sink.fail_begin ? 1 : 0), run->sink.begun);
-	*ret_len = (size_t)lseek(fd, 0, SEEK_END);
-	assert_int_equal(*ret_len, out.bytes);
+	*ret_len = run->full ? 0 : (size_t)lseek(fd, 0, SEEK_END);
+	assert_int_equal(*ret_len, run->full ? 0 : out.bytes);
 	text = malloc(*ret_len + 1);
 	assert_non_null(text);
 	assert_int_equal(pread(fd, text, *ret_len, 0), *ret_len);
@@ -277,17 +288,34 @@ static void test_not_rendered(void **state _unused_)
 
 static void test_failures(void **state _unused_)
 {
-	struct run runs[] = {
-		{ .threads = 1, .sink.fail_begin = 1 }, { .threads = 4, .sink.fail_begin = 1 },
-		{ .threads = 1, .sink.fail_at = 5000 }, { .threads = 4, .sink.fail_at = 1 },
-		{ .threads = 4, .sink.fail_at = 5000 }, { .threads = 4, .sink.fail_at = EVENTS },
+	static const struct {
+		struct run run;
+		int result;
+	} cases[] = {
+		{ { .threads = 1, .sink.fail_begin = 1 }, -ENOMEM },
+		{ { .threads = 4, .sink.fail_begin = 1 }, -ENOMEM },
+		{ { .threads = 1, .sink.fail_at = 5000 }, -ENOMEM },
+		{ { .threads = 4, .sink.fail_at = 1 }, -ENOMEM },
+		{ { .threads = 4, .sink.fail_at = 5000 }, -ENOMEM },
+		{ { .threads = 4, .sink.fail_at = EVENTS }, -ENOMEM },
+		{ { .threads = 1, .sink.weight_max = 2000000 }, -EOVERFLOW },
+		{ { .threads = 4, .sink.weight_max = 2000000 }, -EOVERFLOW },
+		{ { .threads = 1, .give_fails_at = 30000 }, -EIO },
+		{ { .threads = 4, .give_fails_at = 1 }, -EIO },
+		{ { .threads = 4, .give_fails_at = 30000 }, -EIO },
+		{ { .threads = 4, .give_fails_at = EVENTS }, -EIO },
+		{ { .threads = 1, .full = true }, -ENOSPC },
+		{ { .threads = 4, .full = true }, -ENOSPC },
+		{ { .threads = 4, .full = true, .drain_at = 30000 }, -ENOSPC },
 	};
-	size_t len;
-	int r;
 
-	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
-		free(render_all(&runs[i], &len, &r));
-		assert_int_equal(r, -ENOMEM);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct run run = cases[i].run;
+		size_t len;
+		int r;
+
+		free(render_all(&run, &len, &r));
+		assert_int_equal(r, cases[i].result);
 	}
 }
 

@@ -600,6 +600,34 @@ static void later_mappings_take_their_place(void **state _unused_)
 	assert_int_equal(a.file_count, 3);
 }
 
+static void it_is_said_where_they_have_no_place(void **state _unused_)
+{
+	static const char *const formats[] = { "txt", "dat" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_buf_ struct buf b = BUF_INIT;
+		_cleanup_free_ char *text = NULL;
+		struct export_result result;
+		char wanted[80];
+		size_t len;
+
+		maker_init(&m, 8, false, 4096);
+		write_head(&m, TYPE_PLAIN);
+		put_sample(&m, &b, KERNEL, BEGIN + 1, 70, 0, 0x1100, NULL, 0);
+		write_samples(&m, 0, &b);
+		write_events(&m);
+		write_end(&m, 0);
+		assert_int_equal(export_as(&m, formats[i], &text, &len, &result, NULL), 0);
+		snprintf(wanted, sizeof(wanted),
+			 "a .%s has no place for samples: they are left out", formats[i]);
+		assert_int_equal(result.warning_count, 1);
+		assert_string_equal(result.warnings[0], wanted);
+		assert_false(result.incomplete);
+		export_result_deinit(&result);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -608,6 +636,7 @@ int main(void)
 		cmocka_unit_test(perfetto_has_them),
 		cmocka_unit_test(a_profile_is_made_of_them),
 		cmocka_unit_test(it_is_said_why_there_is_no_profile),
+		cmocka_unit_test(it_is_said_where_they_have_no_place),
 		cmocka_unit_test(damage_is_bounded),
 		cmocka_unit_test(damage_is_told),
 		cmocka_unit_test(later_mappings_take_their_place),

@@ -185,7 +185,7 @@ static const struct render_ops text_render_ops = {
 	.failure = "can't write the JSON",
 };
 
-/* The state that marks of clock syncs are rendered with, and that the caller's thread owns. */
+/* What marks of clock syncs are rendered with, when all that came before is with the output. */
 static struct text_state *own_text(const struct sink_json *s)
 {
 	return render_state(s->render);
@@ -309,14 +309,14 @@ static int put_function(struct sink_json *s, const struct trace_event *ev, struc
 /* 1: it is no line of the text. */
 static int put_atrace(struct sink_json *s, const struct trace_event *ev, struct error *err)
 {
-	int r = json_atrace_event(s->atrace, ev);
+	int r = render_learn(s->render, ev, err);
 
 	if (r < 0)
+		return r;
+	r = json_atrace_event(s->atrace, ev);
+	if (r < 0)
 		return error_errno(err, r, "can't write the JSON");
-	if (!r)
-		return 0;
-	r = render_learn(s->render, ev, err);
-	return r < 0 ? r : check_room(s, err) ?: 1;
+	return r ? check_room(s, err) ?: 1 : 0;
 }
 
 _hot_ static int json_event(struct sink *sink, const struct trace_event *given, struct error *err)
