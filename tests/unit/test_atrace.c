@@ -163,10 +163,58 @@ static void ends_find_their_names(void **state _unused_)
 	json_decref(json);
 }
 
+#define PAGES 400
+#define PAGE_MARKS 40
+#define NAMED 16 /* tasks */
+/* Of such a distance a thread keeps one at hand: the others are looked up each time. */
+#define NAMED_STEP 1024
+
+/*
+ * Lines of the text are written by one thread while the next fetches an instant, whose task nobody
+ * has looked for before: a name is searched for then.
+ */
+static void a_task_without_a_name_may_come_at_any_time(void **state _unused_)
+{
+	static const struct export_options o = { .format = "json", .threads = 2 };
+	_cleanup_close_ int out = memory_file("", 0);
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_export_result_ struct export_result result = { 0 };
+	static struct maker_task tasks[NAMED];
+	json_t *json;
+
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	for (int i = 0; i < NAMED; i++)
+		tasks[i] = (struct maker_task){ .tid = 1 + i * NAMED_STEP,
+						.tgid = 1,
+						.comm = "named" };
+	maker_tasks(&m, 100 * S, 0, tasks, NAMED);
+	for (uint64_t i = 0; i < PAGES; i++) {
+		page_begin(&m, (100 + i) * S);
+		for (uint64_t k = 0; k < PAGE_MARKS; k++)
+			event_print_mark(&m, (100 + i) * S + k * 1000,
+					 (int)(1 + (i * PAGE_MARKS + k) % NAMED * NAMED_STEP),
+					 "B|70|slice");
+		if (i > PAGES / 2)
+			event_print_mark(&m, (100 + i) * S + PAGE_MARKS * 1000, (int)(10000 + i),
+					 "I|70|instant");
+		page_end(&m, 0);
+	}
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	assert_int_equal(export_stream(m.fd, out, &o, &result, NULL), 0);
+	lseek(out, 0, SEEK_SET);
+	json = json_loadfd(out, 0, NULL);
+	assert_non_null(json);
+	assert_int_equal(count_of(json_object_get(json, "traceEvents")), PAGES / 2 - 1);
+	json_decref(json);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_is_what_it_is),
+		cmocka_unit_test(a_task_without_a_name_may_come_at_any_time),
 		cmocka_unit_test(an_array_has_them_too),
 		cmocka_unit_test(what_is_none_stays_in_the_text),
 		cmocka_unit_test(ends_find_their_names),
