@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "hints.h"
+#include "util/io.h"
 #include "util/visible.h"
 
 /* Of one line: room for a path, or for a long filter that the kernel refuses. */
@@ -147,6 +148,7 @@ static int run(int argc, char **argv)
 
 int tracectl_main(int argc, char **argv)
 {
+	reserve_standard_fds();
 	/* A reader of ours that leaves is an error like any other, not our death. */
 	signal(SIGPIPE, SIG_IGN);
 	/* Nor is a file that may grow no more (ulimit -f). */

@@ -13,6 +13,7 @@
 #include "service/marking.h"
 #include "service/notify.h"
 #include "service/pid_file.h"
+#include "util/io.h"
 #include "util/log.h"
 
 #define RECORDER_NICE (-10)
@@ -323,6 +324,7 @@ int main(int argc, char **argv)
 	struct arguments a = { .manager.log_level = -1, .fd = -EBADF };
 	int r;
 
+	reserve_standard_fds();
 	if (argc > 1 && strcmp(argv[1], EXPORTER_OPTION) == 0)
 		return exporter_main(argc - 2, argv + 2);
 	if (argc > 1 && strcmp(argv[1], EXPORTER_SERVICE_OPTION) == 0)

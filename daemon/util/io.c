@@ -5,6 +5,14 @@
 #include <poll.h>
 #include <sys/select.h>
 
+void reserve_standard_fds(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		/* The lowest number that is free, which is this; a child has it, too. */
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int write_full(int fd, const void *data, size_t len)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };

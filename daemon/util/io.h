@@ -14,6 +14,12 @@
 #define NSEC_PER_MSEC UINT64_C(1000000)
 #define NSEC_PER_USEC UINT64_C(1000)
 
+/*
+ * For the beginning of main: what is opened later must not take the numbers 0 to 2, where messages
+ * go and children look. Those that the caller left closed become descriptors that can't be used.
+ */
+void reserve_standard_fds(void);
+
 /* Writes all of it, through EINTR, EAGAIN (it waits) and short writes. Returns 0 or -errno. */
 int write_full(int fd, const void *data, size_t len);
 /* As write_full, of several pieces; iov is used up. */

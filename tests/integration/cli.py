@@ -154,6 +154,17 @@ def standard_output(test):
     check(b"loud" not in text.stdout and "loud" in text.err, "COMMAND's words are in the trace")
 
 
+def closed_descriptors(test):
+    """What the caller left closed is not taken by the output, nor by a pipe of ours."""
+    record(test, "-t", "200ms", "-o", "x.traced")
+    for output, *more in (["o.json"], ["o.ctf"], ["r.txt", "--rotate", "100K"]):
+        result = test.run("convert", *more, "x.traced", output, wrap=("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"))
+        check(result.status == 0 and not result.err, f"{output}: {result}")
+    check_json((test.dir / "o.json").read_bytes())
+    check((test.dir / "o.ctf" / "metadata").exists(), f"{test.files()}")
+    check((test.dir / "r.0001.txt").read_bytes().startswith(b"# tracer"), f"{test.files()}")
+
+
 def reader_goes_away(test):
     """| head: no hang, no partial success."""
     process = test.start("record", "--name", test.name, "-t", "1s", "-e", "*:*", "--format",
@@ -603,7 +614,7 @@ def completion(test):
 def main():
     test = Test("cli")
     for case in (help_covers_all, completion, lists, json_end_to_end, all_formats_agree,
-                 the_file_is_as_umask_says, default_name, quiet, outcome_as_json, standard_output,
+                 the_file_is_as_umask_says, default_name, quiet, outcome_as_json, standard_output, closed_descriptors,
                  reader_goes_away, filters_select, one_cpu, mono_clock, only_the_command,
                  one_process, a_programs_probe, stacks_of_a_program, command_ends_it, interrupted,
                  interrupted_with_its_command,
