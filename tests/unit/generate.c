@@ -37,7 +37,7 @@
 /* Those that are traced: a few are called over and over. */
 #define FUNCTIONS 3000
 
-enum { ID_GRAPH_EXIT = 10, ID_GRAPH_ENTRY = 11, ID_IRQ_ENTRY = 303, ID_IRQ_EXIT };
+enum { ID_IRQ_ENTRY = 303, ID_IRQ_EXIT };
 
 struct generator {
 	struct maker m;
@@ -154,21 +154,8 @@ static void put_function_formats(struct generator *g)
 					     "free",  "update", "queue", "lock" };
 	struct buf text = BUF_INIT;
 
-	maker_format(&g->m, "ftrace", "function", ID_FUNCTION,
-		     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-		     "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
-		     "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip");
-	maker_format(&g->m, "ftrace", "funcgraph_entry", ID_GRAPH_ENTRY,
-		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
-		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n",
-		     "\"--> %ps (%d)\", (void *)REC->func, REC->depth");
-	maker_format(&g->m, "ftrace", "funcgraph_exit", ID_GRAPH_EXIT,
-		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
-		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"
-		     "\tfield:unsigned int overrun;\toffset:20;\tsize:4;\tsigned:0;\n"
-		     "\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\tsigned:0;\n"
-		     "\tfield:unsigned long long rettime;\toffset:32;\tsize:8;\tsigned:0;\n",
-		     "\"<-- %ps (%d)\", (void *)REC->func, REC->depth");
+	maker_function_format(&g->m);
+	maker_graph_formats(&g->m);
 	/* As long as a kernel's are, which have 24 characters on average. */
 	for (unsigned i = 0; i < SYMBOLS; i++)
 		buf_printf(&text, "%016" PRIx64 " %c %s_%s_%s%06u\n",

@@ -21,14 +21,33 @@ void maker_kernel_formats(struct maker *m)
 		     "\"NR %ld = %ld\", REC->id, REC->ret");
 }
 
-void maker_function_formats(struct maker *m)
+void maker_function_format(struct maker *m)
 {
 	maker_format(m, "ftrace", "function", ID_FUNCTION,
 		     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 		     "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
 		     "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip");
+}
+
+void maker_stack_format(struct maker *m)
+{
 	maker_format(m, "ftrace", "kernel_stack", ID_STACK,
 		     "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
 		     "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
 		     "\"\\t=> %ps\\n\", (void *)REC->caller[0]");
+}
+
+void maker_graph_formats(struct maker *m)
+{
+	maker_format(m, "ftrace", "funcgraph_entry", ID_GRAPH_ENTRY,
+		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n",
+		     "\"--> %ps (%d)\", (void *)REC->func, REC->depth");
+	maker_format(m, "ftrace", "funcgraph_exit", ID_GRAPH_EXIT,
+		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"
+		     "\tfield:unsigned int overrun;\toffset:20;\tsize:4;\tsigned:0;\n"
+		     "\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned long long rettime;\toffset:32;\tsize:8;\tsigned:0;\n",
+		     "\"<-- %ps (%d)\", (void *)REC->func, REC->depth");
 }

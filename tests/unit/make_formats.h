@@ -4,9 +4,21 @@
 
 #include "make_stream.h"
 
-enum { ID_FUNCTION = 1, ID_STACK = 4, ID_WAKING = 300, ID_ENTER, ID_EXIT };
+enum {
+	ID_FUNCTION = 1,
+	ID_STACK = 4,
+	ID_GRAPH_EXIT = 10,
+	ID_GRAPH_ENTRY = 11,
+	ID_WAKING = 300,
+	ID_ENTER,
+	ID_EXIT
+};
 
 /* sched_waking, sys_enter, sys_exit. */
 void maker_kernel_formats(struct maker *m);
-/* function, and kernel_stack of at most eight places. */
-void maker_function_formats(struct maker *m);
+/* function */
+void maker_function_format(struct maker *m);
+/* kernel_stack of at most eight places. */
+void maker_stack_format(struct maker *m);
+/* funcgraph_entry, funcgraph_exit. */
+void maker_graph_formats(struct maker *m);

@@ -106,7 +106,8 @@ static void function_formats(struct maker *m)
 {
 	struct buf text = BUF_INIT;
 
-	maker_function_formats(m);
+	maker_function_format(m);
+	maker_stack_format(m);
 	for (unsigned i = 0; i < FUNCTIONS; i++)
 		buf_printf(&text, "%016" PRIx64 " t a_function_of_some_kind_%06u\n",
 			   KERNEL + i * (uint64_t)FUNCTION_SIZE, i);

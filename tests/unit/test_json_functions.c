@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "fixture.h"
+#include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
 #include "util/io.h"
@@ -265,31 +266,14 @@ static void recorded_graphs_are_as_in_the_text(void **state _unused_)
 	assert_true(kernels >= 3);
 }
 
-#define ID_FUNCTION 1
-#define ID_EXIT 10
-#define ID_ENTRY 11
-
 enum { OUTER = 0x1000, MIDDLE = 0x2000, LEAF = 0x3000, IRQ = 0x4000 };
 
 static void make_functions(struct maker *m)
 {
 	maker_init(m, 8, false, 4096);
 	maker_head(m);
-	maker_format(m, "ftrace", "function", ID_FUNCTION,
-		     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
-		     "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
-		     "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip");
-	maker_format(m, "ftrace", "funcgraph_entry", ID_ENTRY,
-		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
-		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n",
-		     "\"--> %ps (%d)\", (void *)REC->func, REC->depth");
-	maker_format(m, "ftrace", "funcgraph_exit", ID_EXIT,
-		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
-		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"
-		     "\tfield:unsigned int overrun;\toffset:20;\tsize:4;\tsigned:0;\n"
-		     "\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\tsigned:0;\n"
-		     "\tfield:unsigned long long rettime;\toffset:32;\tsize:8;\tsigned:0;\n",
-		     "\"<-- %ps (%d)\", (void *)REC->func, REC->depth");
+	maker_function_format(m);
+	maker_graph_formats(m);
 	maker_symbols(m, "0000000000001000 T outer\n"
 			 "0000000000002000 T middle\n"
 			 "0000000000003000 T leaf\n"
@@ -312,7 +296,7 @@ static void entry(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint
 
 	maker_u64(m, &b, func);
 	maker_u32(m, &b, depth);
-	maker_event(m, ts, ID_ENTRY, pid, b.data, b.len);
+	maker_event(m, ts, ID_GRAPH_ENTRY, pid, b.data, b.len);
 }
 
 static void leave(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth,
@@ -325,7 +309,7 @@ static void leave(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint
 	maker_u32(m, &b, 0);
 	maker_u64(m, &b, ts - took);
 	maker_u64(m, &b, ts);
-	maker_event(m, ts, ID_EXIT, pid, b.data, b.len);
+	maker_event(m, ts, ID_GRAPH_EXIT, pid, b.data, b.len);
 }
 
 static void put_args(struct buf *out, const json_t *args)
@@ -485,7 +469,7 @@ static void make_returned_values(struct maker *m, const char *release)
 	m->header = tell_returned_values;
 	m->release = release;
 	maker_head(m);
-	maker_format(m, "ftrace", "funcgraph_entry", ID_ENTRY,
+	maker_format(m, "ftrace", "funcgraph_entry", ID_GRAPH_ENTRY,
 		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
 		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n",
 		     "\"--> %ps (%d)\", (void *)REC->func, REC->depth");

@@ -107,7 +107,8 @@ static void put_kernel_switch(struct maker *m, uint64_t ts, int32_t prev, int32_
 /* The events of a kernel: a stack, a function, addresses shown as symbols. */
 static void put_formats(struct maker *m)
 {
-	maker_function_formats(m);
+	maker_function_format(m);
+	maker_stack_format(m);
 	maker_format(m, "test", "kinds", ID_KINDS,
 		     "\tfield:unsigned long site;\toffset:8;\tsize:8;\tsigned:0;\n"
 		     "\tfield:void * ptr;\toffset:16;\tsize:8;\tsigned:0;\n"
