@@ -118,7 +118,7 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 	if (r < 0)
 		return r;
 	/* What has been written is not searched: much of it is gone. */
-	if (!x->options->follow)
+	if (!x->options->follow && task_scan_may_name(&x->index))
 		task_table_set_filler(x->index.info.tasks, fill_names, x);
 	merge_lend(x->merge, &x->loan);
 	x->index.info.loan = &x->loan;

@@ -122,7 +122,7 @@ struct scan {
 	const struct event *newtask, *rename, *release;
 	const struct field *birth_pid, *birth_comm, *birth_flags;
 	const struct field *rename_pid, *rename_comm;
-	const struct field *release_pid;
+	const struct field *release_pid, *release_comm;
 	size_t comm_max; /* bytes without the terminator */
 	bool boot_clock;
 };
@@ -146,6 +146,7 @@ static void scan_init(struct scan *s, struct stream_index *index)
 	s->rename_pid = event_field(s->rename, "pid");
 	s->rename_comm = event_field(s->rename, "newcomm");
 	s->release_pid = event_field(s->release, "pid");
+	s->release_comm = event_field(s->release, "comm");
 	if (s->birth_comm && !s->birth_comm->is_dynamic && s->birth_comm->size > 1)
 		s->comm_max = s->birth_comm->size - 1;
 }
@@ -214,8 +215,10 @@ static int apply_event(struct scan *s, const struct record *rec)
 		if (comm)
 			return task_table_rename(info->tasks, (int32_t)pid, rec->ts, comm, len);
 	}
-	if (s->release && id == s->release->id && uint_field(info, s->release_pid, rec, &pid))
-		task_table_death(info->tasks, (int32_t)pid, rec->ts);
+	if (s->release && id == s->release->id && uint_field(info, s->release_pid, rec, &pid)) {
+		comm = s->release_comm ? string_field(info, s->release_comm, rec, &len) : NULL;
+		return task_table_death(info->tasks, (int32_t)pid, rec->ts, comm, comm ? len : 0);
+	}
 	return 0;
 }
 
@@ -355,6 +358,30 @@ static void find_pairs(struct named_fields *n, const struct event *ev)
 		n->pairs[n->count].comm = event_field(ev, named_pairs[i].comm);
 		n->count += n->pairs[n->count].pid && n->pairs[n->count].comm;
 	}
+}
+
+/* Those of the tasks' ring have been heard. */
+static bool heard_before(const struct scan *s, const struct event *ev)
+{
+	return s->index->rings[BUFFER_TASKS].count &&
+	       (ev == s->newtask || ev == s->rename || ev == s->release);
+}
+
+bool task_scan_may_name(struct stream_index *index)
+{
+	size_t count;
+	const struct event *const *events = event_table_all(index->info.events, &count);
+	struct scan s;
+
+	scan_init(&s, index);
+	for (size_t i = 0; i < count; i++) {
+		struct named_fields n;
+
+		find_pairs(&n, events[i]);
+		if (n.count && !heard_before(&s, events[i]))
+			return true;
+	}
+	return false;
 }
 
 static int take_names(const struct trace_info *info, const struct named_fields *n,

@@ -18,6 +18,8 @@ int task_feed_advance(struct task_feed *f, struct error *err);
 /* As merge_needs. */
 uint64_t task_feed_needs(const struct task_feed *f);
 
+/* Whether events of the trace could name tasks that the feed does not. */
+bool task_scan_may_name(struct stream_index *index);
 /*
  * Searches the whole main buffer for names of tids that have none: sched and
  * signal events carry them. One pass over the trace; for task_table_set_filler.

@@ -283,7 +283,7 @@ int task_table_birth(struct task_table *t, const struct task_birth *b)
 	return 0;
 }
 
-void task_table_death(struct task_table *t, int32_t tid, uint64_t ts)
+int task_table_death(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len)
 {
 	struct life *first = NULL;
 
@@ -291,10 +291,16 @@ void task_table_death(struct task_table *t, int32_t tid, uint64_t ts)
 	for (struct life *l = newest(t, tid); l; l = l->older)
 		if (!l->ended)
 			first = l;
+	if (!first && (!len || newest(t, tid)))
+		return 0;
+	first = first ?: add_life(t, tid, 0);
 	if (!first)
-		return;
+		return -ENOMEM;
+	/* Who ended before anybody read procfs has no other. */
+	set_comm(first, comm, len, ts, true);
 	first->ended = true;
 	note_gone(t, first, ts);
+	return 0;
 }
 
 bool task_table_is_gone(const struct task *task, uint64_t now)

@@ -56,8 +56,11 @@ struct task_birth {
 };
 int task_table_birth(struct task_table *t, const struct task_birth *b);
 int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);
-/* The kernel has freed that tid's task: it has no event later than ts. */
-void task_table_death(struct task_table *t, int32_t tid, uint64_t ts);
+/*
+ * The kernel has freed that tid's task: it has no event later than ts. comm names it if nothing
+ * better does; len 0: not told.
+ */
+int task_table_death(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);
 /* From an event of the trace that tells a tid's name: the last one counts, if nothing better does.
  */
 int task_table_name(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "make_formats.h"
 
+#include <string.h>
+
 void maker_kernel_formats(struct maker *m)
 {
 	maker_format(m, "sched", "sched_waking", ID_WAKING,
@@ -19,6 +21,27 @@ void maker_kernel_formats(struct maker *m)
 		     "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
 		     "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n",
 		     "\"NR %ld = %ld\", REC->id, REC->ret");
+}
+
+void maker_free_format(struct maker *m)
+{
+	maker_format(m, "sched", "sched_process_free", ID_FREE,
+		     "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+		     "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+		     "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n",
+		     "\"comm=%s pid=%d prio=%d\", REC->comm, REC->pid, REC->prio");
+}
+
+void event_free(struct maker *m, uint64_t ts, int32_t tid, const char *comm)
+{
+	_cleanup_buf_ struct buf data = BUF_INIT;
+	char field[16] = "";
+
+	memcpy(field, comm, strnlen(comm, sizeof(field) - 1));
+	buf_append(&data, field, sizeof(field));
+	maker_u32(m, &data, (uint32_t)tid);
+	maker_u32(m, &data, 120);
+	maker_event(m, ts, ID_FREE, 0, data.data, data.len);
 }
 
 void maker_function_format(struct maker *m)

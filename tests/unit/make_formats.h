@@ -9,6 +9,7 @@ enum {
 	ID_STACK = 4,
 	ID_GRAPH_EXIT = 10,
 	ID_GRAPH_ENTRY = 11,
+	ID_FREE = 104,
 	ID_WAKING = 300,
 	ID_ENTER,
 	ID_EXIT
@@ -16,6 +17,9 @@ enum {
 
 /* sched_waking, sys_enter, sys_exit. */
 void maker_kernel_formats(struct maker *m);
+/* sched_process_free, and an event of it. */
+void maker_free_format(struct maker *m);
+void event_free(struct maker *m, uint64_t ts, int32_t tid, const char *comm);
 /* function */
 void maker_function_format(struct maker *m);
 /* kernel_stack of at most eight places. */

@@ -194,6 +194,8 @@ static void put_formats(struct maker *m)
 	maker_format(m, "test", "number", ID_NUMBER,
 		     "\tfield:u32 value;\toffset:8;\tsize:4;\tsigned:0;\n",
 		     "\"value=%u\", REC->value");
+	if (m->few_formats)
+		return;
 	maker_format(m, "sched", "sched_switch", ID_SWITCH,
 		     "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
 		     "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"

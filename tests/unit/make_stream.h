@@ -22,6 +22,7 @@ struct maker {
 	const char *clock, *release, *trace_header;
 	/* NULL, or changes what maker_head says of the machine and the request. */
 	void (*header)(Traced__Capture__Header *h);
+	bool few_formats;   /* maker_head: print and number alone */
 	const char *common; /* the common fields' lines in formats; NULL: as they are */
 };
 

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "export/export.h"
+#include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
 #include "util/io.h"
@@ -771,6 +772,30 @@ static void rings_may_differ_in_their_sub_buffers(void **state _unused_)
 	maker_deinit(&m);
 }
 
+/* Before procfs was read, that is, and its birth was before the recording. */
+static void who_ended_early_has_the_name_of_its_end(void **state _unused_)
+{
+	_cleanup_run_ struct run r = { .options = { .format = "txt" } };
+	struct maker m;
+
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	maker_free_format(&m);
+	page_begin(&m, 102 * S);
+	event_free(&m, 102 * S, 60, "brief");
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_TASKS, 0);
+	page_begin(&m, 101 * S);
+	event_number(&m, 101 * S, 60, 1);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	run(&r, m.fd);
+	assert_int_equal(r.code, 0);
+	assert_non_null(strstr(r.text, " brief-60 "));
+	maker_deinit(&m);
+}
+
 static void name_user_code(Traced__Capture__Header *h)
 {
 	h->trace_options = (char *)"userstacktrace\nsym-userobj\n";
@@ -893,6 +918,7 @@ int main(void)
 		cmocka_unit_test(code_of_programs_is_placed),
 		cmocka_unit_test(no_code_is_placed_as_the_kernel_does),
 		cmocka_unit_test(rings_may_differ_in_their_sub_buffers),
+		cmocka_unit_test(who_ended_early_has_the_name_of_its_end),
 		cmocka_unit_test(text_is_the_kernels),
 		cmocka_unit_test(recorded_text_is_the_kernels),
 		cmocka_unit_test(json_of_marks),

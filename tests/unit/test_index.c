@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "export/index.h"
+#include "export/task_scan.h"
+#include "make_formats.h"
 #include "make_stream.h"
 
 #define MB (UINT64_C(1) << 20)
@@ -309,6 +311,34 @@ static void formats_are_not_without_number(void **state _unused_)
 	assert_int_equal(count, 16384);
 }
 
+static bool may_name(bool few_formats, bool tasks_ring)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(stream_index_deinit) struct stream_index index;
+
+	maker_init(&m, 8, false, 1024);
+	m.few_formats = few_formats;
+	maker_head(&m);
+	maker_free_format(&m);
+	if (tasks_ring) {
+		page_begin(&m, 1);
+		event_free(&m, 1, 60, "brief");
+		page_end(&m, 0);
+		maker_flush(&m, 0, BUFFER_TASKS, 0);
+	}
+	maker_end(&m);
+	load(&index, &m);
+	return task_scan_may_name(&index);
+}
+
+/* A trace without such events is not searched for names. */
+static void events_that_name_tasks_are_known(void **state _unused_)
+{
+	assert_true(may_name(false, true)); /* sched_switch */
+	assert_false(may_name(true, true)); /* the ring's alone */
+	assert_true(may_name(true, false)); /* they may be among the trace's */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +350,7 @@ int main(void)
 		cmocka_unit_test(clock_readings_are_thinned),
 		cmocka_unit_test(formats_that_came_before_cost_nothing),
 		cmocka_unit_test(formats_are_not_without_number),
+		cmocka_unit_test(events_that_name_tasks_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 
 #include "export/segment.h"
 #include "import/import.h"
+#include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
 #include "proto/perfetto/trace.pb-c.h"
@@ -495,16 +496,15 @@ static void an_empty_recording_is_one_file(void **state _unused_)
 /* A long recording of short lives: each runs for a moment and is gone. */
 #define LIVES 6000
 #define LIFE UINT64_C(100000000) /* ns from one birth to the next */
-#define ID_FREE 104
 
 static void live(struct maker *m, unsigned n)
 {
 	uint64_t ts = FIRST + n * LIFE, ends = ts + LIFE / 2;
-	int32_t tid = (int32_t)(1000 + n), freed = (int32_t)(1000 + n - 1);
+	int32_t tid = (int32_t)(1000 + n);
 
 	page_begin(m, ts);
 	if (n)
-		maker_event(m, ts, ID_FREE, 0, &freed, sizeof(freed));
+		event_free(m, ts, tid - 1, "short");
 	event_newtask(m, ts, 50, tid, "short", 0);
 	page_end(m, 0);
 	maker_flush(m, 0, BUFFER_TASKS, 0);
@@ -525,8 +525,7 @@ static void make_lives(struct maker *m)
 
 	maker_init(m, 8, false, 4096);
 	maker_head(m);
-	maker_format(m, "sched", "sched_process_free", ID_FREE,
-		     "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n", "\"%d\", REC->pid");
+	maker_free_format(m);
 	maker_clocks(m, FIRST, 0);
 	maker_tasks(m, FIRST, 0, &task, 1);
 	for (unsigned n = 0; n < LIVES; n++)

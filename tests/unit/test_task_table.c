@@ -237,8 +237,8 @@ static void who_is_gone_is_forgotten(void **state _unused_)
 	reading(t, 10, 10, 1 * S, 1 * S, "stays", false);
 	birth(t, 10, 20, 2 * S, 0, "ends");
 	birth(t, 10, 30, 3 * S, 0, "last");
-	task_table_death(t, 20, 4 * S);
-	task_table_death(t, 99, 4 * S);
+	assert_int_equal(task_table_death(t, 20, 4 * S, NULL, 0), 0);
+	assert_int_equal(task_table_death(t, 99, 4 * S, NULL, 0), 0);
 	task = task_table_find(t, 20, 3 * S);
 	assert_false(task_table_is_gone(task, 4 * S));
 	assert_true(task_table_is_gone(task, 5 * S));
@@ -250,7 +250,7 @@ static void who_is_gone_is_forgotten(void **state _unused_)
 	assert_int_equal(lives(t), 2);
 
 	/* Of those that became known the last one is somebody's place in that order. */
-	task_table_death(t, 30, 6 * S);
+	assert_int_equal(task_table_death(t, 30, 6 * S, NULL, 0), 0);
 	task_table_forget(t, 9 * S);
 	assert_string_equal(name(t, 30, 6 * S), "last");
 	birth(t, 10, 40, 9 * S, 0, "next");
@@ -267,14 +267,34 @@ static void a_late_death_is_the_former_ones(void **state _unused_)
 
 	birth(t, 1, 20, 2 * S, 0, "former");
 	birth(t, 1, 20, 3 * S, 0, "present");
-	task_table_death(t, 20, 3 * S + 5);
+	assert_int_equal(task_table_death(t, 20, 3 * S + 5, NULL, 0), 0);
 	assert_false(task_table_is_gone(task_table_find(t, 20, 4 * S), 9 * S));
 	assert_true(task_table_is_gone(task_table_find(t, 20, 2 * S), 9 * S));
 	task_table_forget(t, 9 * S);
 	assert_int_equal(lives(t), 1);
 	assert_string_equal(name(t, 20, 2 * S), "present");
-	task_table_death(t, 20, 9 * S);
+	assert_int_equal(task_table_death(t, 20, 9 * S, NULL, 0), 0);
 	assert_true(task_table_is_gone(task_table_find(t, 20, 4 * S), 10 * S));
+}
+
+/* What ended before procfs was read: nobody else told its name. */
+static void who_has_no_name_is_named_by_its_end(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+
+	assert_int_equal(task_table_death(t, 20, 2 * S, "unread", 6), 0);
+	assert_string_equal(name(t, 20, 1 * S), "unread");
+	assert_true(task_table_is_gone(task_table_find(t, 20, 1 * S), 4 * S));
+	birth(t, 1, 20, 3 * S, 0, "next");
+	assert_string_equal(name(t, 20, 1 * S), "unread");
+	assert_string_equal(name(t, 20, 3 * S), "next");
+
+	reading(t, 10, 10, 1 * S, 1 * S, "read", false);
+	assert_int_equal(task_table_death(t, 10, 2 * S, "told", 4), 0);
+	assert_string_equal(name(t, 10, 1 * S), "read");
+	/* Once more: of a life that nobody told of. */
+	assert_int_equal(task_table_death(t, 10, 3 * S, "other", 5), 0);
+	assert_int_equal(lives(t), 3);
 }
 
 /* In a table that is nearly full of runs, each that is left is still found. */
@@ -287,7 +307,7 @@ static void holes_hide_nobody(void **state _unused_)
 		snprintf(comm, sizeof(comm), "t%d", i);
 		birth(t, 1, i, S, 0, comm);
 		if (i % 7)
-			task_table_death(t, i, 2 * S);
+			assert_int_equal(task_table_death(t, i, 2 * S, NULL, 0), 0);
 	}
 	task_table_forget(t, 4 * S);
 	assert_int_equal(lives(t), 60000 / 7 + 1);
@@ -324,6 +344,7 @@ int main(void)
 		cmocka_unit_test(who_becomes_a_program_loses_its_creators_arguments),
 		cmocka_unit_test(who_is_gone_is_forgotten),
 		cmocka_unit_test(a_late_death_is_the_former_ones),
+		cmocka_unit_test(who_has_no_name_is_named_by_its_end),
 		cmocka_unit_test(holes_hide_nobody),
 		cmocka_unit_test(long_names_are_cut),
 	};
