@@ -281,7 +281,7 @@ int capture_new_from(struct capture **ret, struct capture_spare **spare,
 	c->staging = STAGING_INIT;
 	c->rescan = TASK_SCAN_INIT;
 	c->mappings = MAPPING_SCAN_INIT;
-	c->names = (struct names){ .kallsyms = -EBADF, .scan = TASK_SCAN_INIT };
+	c->names = NAMES_INIT;
 	for (int b = 0; b < BUFFER_COUNT; b++)
 		c->rings[b].dir = -EBADF;
 	c->ring_mode = request->ring;

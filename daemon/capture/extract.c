@@ -242,7 +242,7 @@ int capture_extract(const struct capture_env *env, const char *instance, int str
 		.instance = instance,
 		.ring = { .dir = -EBADF },
 		.staging = STAGING_INIT,
-		.names = { .kallsyms = -EBADF, .scan = TASK_SCAN_INIT },
+		.names = NAMES_INIT,
 		.guard = -EBADF,
 		.start_boot_ns = now_ns(CLOCK_BOOTTIME),
 		.cpu_began = now_ns(CLOCK_THREAD_CPUTIME_ID),

@@ -10,7 +10,6 @@
 #define FORMATS_PER_SLICE 48
 #define FORMAT_MAX (256U << 10)
 #define BTF_MAX (64U << 20)
-#define SYMBOLS_PER_SLICE (512U << 10)
 
 static const char *const task_events[] = { "task:task_newtask", "task:task_rename",
 					   "sched:sched_process_free" };
@@ -68,7 +67,8 @@ int names_init(struct names *n, const struct capture_env *env, const char *const
 	size_t cap = 0, kept = 0;
 	int r = 0;
 
-	*n = (struct names){ .env = env, .want_symbols = all_symbols, .kallsyms = -EBADF };
+	*n = (struct names){ .env = env, .want_symbols = all_symbols };
+	n->symbols = KERNEL_SYMBOLS_INIT;
 	n->scan = TASK_SCAN_INIT;
 	for (size_t i = 0; r == 0 && i < event_count; i++)
 		r = add_name(n, &cap, NULL, events[i]);
@@ -94,9 +94,7 @@ int names_init(struct names *n, const struct capture_env *env, const char *const
 static void close_sources(struct names *n)
 {
 	task_scan_end(&n->scan);
-	n->kallsyms = close_fd(n->kallsyms);
-	buf_deinit(&n->symbols);
-	buf_deinit(&n->modules);
+	kernel_symbols_deinit(&n->symbols);
 	identifiers_deinit(&n->identifiers);
 }
 
@@ -104,7 +102,7 @@ void names_deinit(struct names *n)
 {
 	close_sources(n);
 	tracefs_free_names(n->events, n->event_count);
-	*n = (struct names){ .kallsyms = -EBADF, .scan = TASK_SCAN_INIT };
+	*n = NAMES_INIT;
 }
 
 void names_rewind(struct names *n)
@@ -191,168 +189,6 @@ static int printk_step(struct names *n, struct stream_writer *w)
 	return stream_write_packed(w, CHUNK_PRINTK, text.data, text.len);
 }
 
-/*
- * Under kptr_restrict each line begins with a zero address. The first one does
- * anyway on x86-64 before 6.15, whose per-CPU symbols count from 0.
- */
-static bool all_zero(const struct buf *text)
-{
-	const char *p = (const char *)text->data, *end = p + text->len;
-
-	if (!text->len)
-		return false;
-	while (p) {
-		while (p < end && *p == '0')
-			p++;
-		if (p < end && *p != ' ')
-			return false;
-		p = memchr(p, '\n', (size_t)(end - p));
-		p = p ? p + 1 : NULL;
-	}
-	return true;
-}
-
-/* Behind the last whole line that a stream has room for. */
-static void cut_symbols(struct names *n)
-{
-	const char *end = memrchr(n->symbols.data, '\n', STREAM_KALLSYMS_MAX);
-
-	n->symbols.len = end ? (size_t)(end - n->symbols.data) + 1 : 0;
-	n->symbols_cut = true;
-}
-
-/* "NAME ADDRESS" of each; nothing if procfs tells nothing. */
-static int read_modules(const struct names *n, struct buf *out)
-{
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	char path[256], *save = NULL;
-	int r;
-
-	snprintf(path, sizeof(path), "%s/modules", n->env->proc);
-	r = read_file_at(AT_FDCWD, path, 4U << 20, &text);
-	if (r < 0 || !buf_string(&text))
-		return r == -ENOMEM ? r : 0;
-	for (char *p = strtok_r(text.data, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
-		const char *address = strstr(p, " 0x");
-
-		buf_printf(out, "%.*s%s\n", (int)strcspn(p, " "), p, address ?: "");
-	}
-	return buf_error(out);
-}
-
-/* A whole line of text, wherever it stands. */
-static bool has_line(const struct buf *text, const char *line, size_t len)
-{
-	const char *p = text->data, *end = p + text->len;
-
-	while (p < end) {
-		const char *nl = memchr(p, '\n', (size_t)(end - p));
-
-		if ((size_t)(nl - p) == len && !memcmp(p, line, len))
-			return true;
-		p = nl + 1;
-	}
-	return false;
-}
-
-/* "[NAME]" of each of now that is not in before, or is elsewhere now. */
-static int find_new_modules(const struct buf *before, const struct buf *now, struct buf *out)
-{
-	for (size_t at = 0; at < now->len;) {
-		const char *line = now->data + at;
-		size_t len = (size_t)((char *)memchr(line, '\n', now->len - at) - line);
-
-		if (!has_line(before, line, len))
-			buf_printf(out, "[%.*s]\n", (int)strcspn(line, " \n"), line);
-		at += len + 1;
-	}
-	return buf_error(out);
-}
-
-/* The lines of these modules move to the front, and are all that stays. */
-static void keep_modules(struct buf *text, const struct buf *modules)
-{
-	size_t kept = 0;
-
-	for (size_t at = 0; at < text->len;) {
-		const char *line = text->data + at, *end = memchr(line, '\n', text->len - at), *tab;
-		size_t len = (size_t)((end ?: text->data + text->len) - line);
-
-		tab = memchr(line, '\t', len);
-		if (tab && end && has_line(modules, tab + 1, (size_t)(end - tab) - 1)) {
-			memmove(text->data + kept, line, len + 1);
-			kept += len + 1;
-		}
-		at += len + 1;
-	}
-	text->len = kept;
-}
-
-int names_update(struct names *n, struct stream_writer *w)
-{
-	_cleanup_buf_ struct buf now = BUF_INIT, added = BUF_INIT, text = BUF_INIT;
-	char path[256];
-	int r;
-
-	if (n->stage != NAMES_DONE || !n->want_symbols || n->symbols_hidden || n->symbols_cut)
-		return 0;
-	r = read_modules(n, &now);
-	if (r == 0)
-		r = find_new_modules(&n->modules, &now, &added);
-	if (r < 0)
-		return r;
-	if (added.len) {
-		snprintf(path, sizeof(path), "%s/kallsyms", n->env->proc);
-		r = read_file_at(AT_FDCWD, path, STREAM_KALLSYMS_MAX, &text);
-		if (r < 0)
-			return r == -ENOMEM ? r : 0;
-		keep_modules(&text, &added);
-	}
-	buf_deinit(&n->modules);
-	n->modules = now;
-	now = BUF_INIT;
-	return text.len ? stream_write_packed(w, CHUNK_KALLSYMS, text.data, text.len) : 0;
-}
-
-static int kallsyms_step(struct names *n, struct stream_writer *w)
-{
-	char path[256];
-	ssize_t got;
-	char *p;
-	int r;
-
-	if (!n->want_symbols)
-		return 0;
-	if (n->kallsyms < 0) {
-		/* Before the symbols: one that comes between is read again, not missed. */
-		r = read_modules(n, &n->modules);
-		if (r < 0)
-			return r;
-		snprintf(path, sizeof(path), "%s/kallsyms", n->env->proc);
-		n->kallsyms = open(path, O_RDONLY | O_CLOEXEC);
-		if (n->kallsyms < 0)
-			return 0;
-	}
-	p = buf_reserve(&n->symbols, SYMBOLS_PER_SLICE);
-	if (!p)
-		return -ENOMEM;
-	got = read_full(n->kallsyms, p, SYMBOLS_PER_SLICE);
-	if (got < 0)
-		return (int)got;
-	n->symbols.len += (size_t)got;
-	n->symbols_hidden = all_zero(&n->symbols);
-	if (n->symbols.len > STREAM_KALLSYMS_MAX)
-		cut_symbols(n);
-	else if ((size_t)got == SYMBOLS_PER_SLICE && !n->symbols_hidden)
-		return 1;
-	r = n->symbols_hidden || !n->symbols.len
-		    ? 0
-		    : stream_write_packed(w, CHUNK_KALLSYMS, n->symbols.data, n->symbols.len);
-	n->kallsyms = close_fd(n->kallsyms);
-	buf_deinit(&n->symbols);
-	return r;
-}
-
 /* The enumerators' values, by the kernel's type information; none without that. */
 static int resolve_enums(const struct names *n, struct buf *out)
 {
@@ -435,7 +271,7 @@ int names_step(struct names *n, struct stream_writer *w)
 		r = printk_step(n, w);
 		break;
 	case NAMES_KALLSYMS:
-		r = kallsyms_step(n, w);
+		r = n->want_symbols ? kernel_symbols_step(&n->symbols, n->env->proc, w) : 0;
 		break;
 	case NAMES_DONE:
 		return 0;
@@ -443,4 +279,11 @@ int names_step(struct names *n, struct stream_writer *w)
 	if (r == 0)
 		n->stage++;
 	return r < 0 ? r : n->stage != NAMES_DONE;
+}
+
+int names_update(struct names *n, struct stream_writer *w)
+{
+	if (n->stage != NAMES_DONE || !n->want_symbols)
+		return 0;
+	return kernel_symbols_update(&n->symbols, n->env->proc, w);
 }

@@ -8,6 +8,7 @@
 
 #include "capture/capture.h"
 #include "capture/identifiers.h"
+#include "capture/kernel_symbols.h"
 #include "capture/tasks.h"
 #include "stream/writer.h"
 
@@ -28,15 +29,13 @@ struct names {
 	size_t event_count, next_event;
 	bool want_symbols;
 	bool want_arguments; /* functions' are recorded */
-	bool symbols_hidden; /* kptr_restrict gave zeros */
-	bool symbols_cut;    /* there are more than a stream holds */
 	struct task_scan scan;
 	struct task_memory *known; /* of the tasks that it writes, for later scans; or NULL */
-	int kallsyms;
-	struct buf symbols;
-	struct buf modules;		/* the names and places of those that were loaded then */
+	struct kernel_symbols symbols;
 	struct identifiers identifiers; /* of the formats written so far */
 };
+
+#define NAMES_INIT ((struct names){ .symbols = { .fd = -EBADF }, .scan = TASK_SCAN_INIT })
 
 /*
  * Of these events, those of system ftrace, and those of the task ring.

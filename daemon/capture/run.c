@@ -250,10 +250,10 @@ int capture_background_slice(struct capture *c)
 		if (r == 0) {
 			c->names_done = true;
 			give_back_memory();
-			if (c->names.symbols_hidden)
+			if (c->names.symbols.hidden)
 				capture_warn(c, "kernel symbols are hidden (kernel.kptr_restrict): "
 						"addresses have no names");
-			if (c->names.symbols_cut)
+			if (c->names.symbols.cut)
 				capture_warn(c, "the kernel has more symbols than a stream holds: "
 						"some addresses have no names");
 		}

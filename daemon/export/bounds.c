@@ -20,6 +20,7 @@ static const struct bound {
 	/* The recorder reads 256 KiB of a format; the system's name comes before it. */
 	[CHUNK_FORMAT] = { "event formats", KB(257U), MB(32U), 16384 },
 	[CHUNK_KALLSYMS] = { "kernel symbols", STREAM_KALLSYMS_MAX, MB(128U), 4 },
+	[CHUNK_KALLSYMS_EXCERPT] = { "kernel symbols", KB(64U), KB(64U), 1 },
 	[CHUNK_PRINTK] = { "printk formats", MB(16U), MB(32U), 64 },
 	[CHUNK_ENUMS] = { "constants", MB(4U), MB(16U), 64 },
 	[CHUNK_ARGUMENTS] = { "functions' arguments", MB(32U), MB(32U), 4 },

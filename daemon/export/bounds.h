@@ -23,7 +23,7 @@ void budget_init(struct budget *b, size_t bytes);
 /* Why a message could not be unpacked: the budget's own reason, or -EBADMSG, as it had none. */
 int budget_error(struct budget *b);
 
-#define BOUNDED_TYPES (CHUNK_ARGUMENTS + 1)
+#define BOUNDED_TYPES CHUNK_TYPES_END
 
 struct bounds {
 	uint64_t bytes[BOUNDED_TYPES]; /* taken so far */

@@ -197,6 +197,8 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 		return event_table_add_enums(info->events, text, len);
 	case CHUNK_ARGUMENTS:
 		return event_table_add_arguments(info->events, text, len);
+	case CHUNK_KALLSYMS_EXCERPT:
+		return event_table_add_excerpt(info->events, text, len);
 	case CHUNK_PRODUCER:
 		r = mark_ring_list_add(&l->index->marks, &l->marks.allocator, (const uint8_t *)text,
 				       len);
@@ -236,7 +238,7 @@ int loader_settle(struct loader *l)
 static bool decodes(unsigned type)
 {
 	return type == CHUNK_HEADER_PAGE || type == CHUNK_FORMAT || type == CHUNK_PRINTK ||
-	       type == CHUNK_ENUMS || type == CHUNK_ARGUMENTS;
+	       type == CHUNK_ENUMS || type == CHUNK_ARGUMENTS || type == CHUNK_KALLSYMS_EXCERPT;
 }
 
 static int add_marks(struct loader *l, const struct chunk *chunk, struct error *err)

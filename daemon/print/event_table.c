@@ -349,6 +349,16 @@ const struct symbols *event_table_symbols(const struct event_table *t)
 	return symbol_store_get(t->symbols);
 }
 
+bool event_table_find_symbol(const struct event_table *t, uint64_t address, struct symbol *ret)
+{
+	return symbol_store_find(t->symbols, address, ret);
+}
+
+int event_table_add_excerpt(struct event_table *t, const char *text, size_t len)
+{
+	return symbol_store_add_excerpt(t->symbols, text, len);
+}
+
 int event_table_add_symbols(struct event_table *t, const char *text, size_t len)
 {
 	return symbol_store_add(t->symbols, text, len);

@@ -107,7 +107,11 @@ int event_table_add_symbols(struct event_table *t, const char *text, size_t len)
 bool event_table_has_symbols(const struct event_table *t);
 /* Those that were read so far. */
 size_t event_table_symbol_count(const struct event_table *t);
-/* Borrowed; NULL: the recording has none. */
+/* Before event_table_seal: lines of them in succession, which name addresses without the rest. */
+int event_table_add_excerpt(struct event_table *t, const char *text, size_t len);
+/* As symbols_find(), and reads no more than it must. */
+bool event_table_find_symbol(const struct event_table *t, uint64_t address, struct symbol *ret);
+/* All, read now if they were not. Borrowed; NULL: the recording has none. */
 const struct symbols *event_table_symbols(const struct event_table *t);
 /* The file that a process had mapped at that address, and where the mapping begins. */
 struct user_place {

@@ -67,7 +67,7 @@ const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t
 	struct symbol *symbol = &p->symbols[e - p->cache];
 
 	e->address = address;
-	e->found = symbols_find(event_table_symbols(p->table), address, symbol);
+	e->found = event_table_find_symbol(p->table, address, symbol);
 	e->known = e->found || !p->table->symbols->growing;
 	e->name_len = e->found ? (uint16_t)strnlen(symbol->name, NAME_MAX_LEN) : 0;
 	memcpy(e->name, e->found ? symbol->name : "", MIN(e->name_len, SYMBOL_NAME_NEAR));

@@ -15,6 +15,7 @@ struct symbol_store *symbol_store_free(struct symbol_store *s)
 	if (!s)
 		return NULL;
 	symbols_free(s->symbols);
+	symbols_free(s->excerpt);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 	return NULL;
@@ -28,6 +29,18 @@ void symbol_store_read(struct symbol_store *s)
 		atomic_store(&s->known, true);
 	}
 	pthread_mutex_unlock(&s->lock);
+}
+
+bool symbol_store_find(struct symbol_store *s, uint64_t address, struct symbol *ret)
+{
+	if (s->excerpt && symbols_find_between(s->excerpt, address, ret))
+		return true;
+	return symbols_find(symbol_store_get(s), address, ret);
+}
+
+int symbol_store_add_excerpt(struct symbol_store *s, const char *text, size_t len)
+{
+	return s->excerpt ? 0 : symbols_new(&s->excerpt, text, len);
 }
 
 int symbol_store_add(struct symbol_store *s, const char *text, size_t len)

@@ -16,6 +16,7 @@ struct symbol_store {
 	symbol_source_t source;	 /* NULL: there are none */
 	void *userdata;		 /* borrowed; of source */
 	struct symbols *symbols; /* owned */
+	struct symbols *excerpt; /* owned; NULL: there is none */
 	pthread_mutex_t lock;	 /* while they are read */
 	atomic_bool known;
 	bool growing; /* what is not found may yet come */
@@ -34,6 +35,14 @@ static inline const struct symbols *symbol_store_get(struct symbol_store *s)
 		symbol_store_read(s);
 	return s->symbols;
 }
+
+/*
+ * As symbols_find(). What the excerpt tells, lines of the table in succession, does not need the
+ * table read.
+ */
+bool symbol_store_find(struct symbol_store *s, uint64_t address, struct symbol *ret);
+/* The first one counts. 0 or -ENOMEM. */
+int symbol_store_add_excerpt(struct symbol_store *s, const char *text, size_t len);
 
 /* More of them, as symbols_add() takes them. 0 or -ENOMEM. */
 int symbol_store_add(struct symbol_store *s, const char *text, size_t len);

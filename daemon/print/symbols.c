@@ -403,6 +403,11 @@ bool symbols_find(const struct symbols *s, uint64_t address, struct symbol *ret)
 	return false;
 }
 
+bool symbols_find_between(const struct symbols *s, uint64_t address, struct symbol *ret)
+{
+	return s->count && address < s->addresses[s->count - 1] && symbols_find(s, address, ret);
+}
+
 bool symbols_find_name(const struct symbols *s, const char *name, uint64_t *ret)
 {
 	for (size_t i = 0; s && i < s->count; i++)

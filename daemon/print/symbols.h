@@ -30,6 +30,8 @@ DEFINE_CLEANUP_FUNC(struct symbols *, symbols_free);
 size_t symbols_count(const struct symbols *s);
 /* True and ret filled if address lies in a symbol. s NULL: false. */
 bool symbols_find(const struct symbols *s, uint64_t address, struct symbol *ret);
+/* The same, but not in the last symbol: s does not tell where that one ends. */
+bool symbols_find_between(const struct symbols *s, uint64_t address, struct symbol *ret);
 /* The address of one of the kernel's own symbols; searches all. s NULL: false. */
 bool symbols_find_name(const struct symbols *s, const char *name, uint64_t *ret);
 

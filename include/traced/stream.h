@@ -16,26 +16,28 @@
 #define STREAM_VERSION 1
 
 enum chunk_type {
-	CHUNK_HEADER = 1,	  /* traced.capture.Header */
-	CHUNK_HEADER_PAGE = 2,	  /* text of events/header_page */
-	CHUNK_FORMAT = 3,	  /* system, NUL, text of the event's format file */
-	CHUNK_KALLSYMS = 4,	  /* text of /proc/kallsyms */
-	CHUNK_PRINTK = 5,	  /* text of printk_formats */
-	CHUNK_ENUMS = 6,	  /* lines "NAME value": constants that print formats name */
-	CHUNK_TASKS = 7,	  /* traced.capture.Tasks */
-	CHUNK_CLOCKS = 8,	  /* traced.capture.Clocks */
-	CHUNK_STATS = 9,	  /* traced.capture.Stats */
-	CHUNK_SUBBUFS = 10,	  /* struct subbufs_header, whole sub-buffers */
-	CHUNK_NOTE = 11,	  /* traced.capture.Note */
-	CHUNK_END = 12,		  /* traced.capture.End */
-	CHUNK_PRODUCER = 13,	  /* traced.capture.Producer */
-	CHUNK_MARKS = 14,	  /* struct marks_header, records: traced/mark_record.h */
-	CHUNK_FLUSH = 15,	  /* traced.capture.Flush */
-	CHUNK_SAMPLER = 16,	  /* traced.capture.Sampler */
-	CHUNK_MAPPINGS = 17,	  /* traced.capture.Mappings */
-	CHUNK_SAMPLES = 18,	  /* whole records of perf_event_open(2)'s rings, of one CPU */
-	CHUNK_SAMPLE_COUNTS = 19, /* traced.capture.SampleCounts */
-	CHUNK_ARGUMENTS = 20,	  /* lines "FUNCTION NAME:TYPE ...": functions' arguments */
+	CHUNK_HEADER = 1,	     /* traced.capture.Header */
+	CHUNK_HEADER_PAGE = 2,	     /* text of events/header_page */
+	CHUNK_FORMAT = 3,	     /* system, NUL, text of the event's format file */
+	CHUNK_KALLSYMS = 4,	     /* text of /proc/kallsyms */
+	CHUNK_PRINTK = 5,	     /* text of printk_formats */
+	CHUNK_ENUMS = 6,	     /* lines "NAME value": constants that print formats name */
+	CHUNK_TASKS = 7,	     /* traced.capture.Tasks */
+	CHUNK_CLOCKS = 8,	     /* traced.capture.Clocks */
+	CHUNK_STATS = 9,	     /* traced.capture.Stats */
+	CHUNK_SUBBUFS = 10,	     /* struct subbufs_header, whole sub-buffers */
+	CHUNK_NOTE = 11,	     /* traced.capture.Note */
+	CHUNK_END = 12,		     /* traced.capture.End */
+	CHUNK_PRODUCER = 13,	     /* traced.capture.Producer */
+	CHUNK_MARKS = 14,	     /* struct marks_header, records: traced/mark_record.h */
+	CHUNK_FLUSH = 15,	     /* traced.capture.Flush */
+	CHUNK_SAMPLER = 16,	     /* traced.capture.Sampler */
+	CHUNK_MAPPINGS = 17,	     /* traced.capture.Mappings */
+	CHUNK_SAMPLES = 18,	     /* whole records of perf_event_open(2)'s rings, of one CPU */
+	CHUNK_SAMPLE_COUNTS = 19,    /* traced.capture.SampleCounts */
+	CHUNK_ARGUMENTS = 20,	     /* lines "FUNCTION NAME:TYPE ...": functions' arguments */
+	CHUNK_KALLSYMS_EXCERPT = 21, /* lines of KALLSYMS in succession */
+	CHUNK_TYPES_END,
 };
 
 enum chunk_flags {

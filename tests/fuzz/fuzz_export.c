@@ -30,7 +30,7 @@
 enum { MACHINE_32 = 1, MACHINE_BIG = 2, REST_PIECES = 4 };
 
 /* Types of pieces, besides those of chunks. */
-enum { PIECE_SUBBUF, PIECE_RECORDS, PIECE_TYPES = CHUNK_ARGUMENTS + 1 };
+enum { PIECE_SUBBUF, PIECE_RECORDS, PIECE_TYPES = CHUNK_TYPES_END };
 
 static const struct export_options outputs[] = {
 	{ .format = "txt", .tgid = true },

@@ -652,6 +652,59 @@ static void test_fallback(void **state)
 	printer_free(p);
 }
 
+static unsigned symbol_reads;
+
+static struct symbols *count_reads(void *userdata)
+{
+	symbol_reads++;
+	return read_symbols(userdata);
+}
+
+/* Whether a name was found, and how often all symbols were read for it. */
+static void check_excerpt(struct event_table *t, uint64_t address, const char *name, unsigned reads)
+{
+	struct symbol found;
+
+	assert_int_equal(event_table_find_symbol(t, address, &found), name != NULL);
+	if (name)
+		assert_string_equal(found.name, name);
+	assert_int_equal(symbol_reads, reads);
+}
+
+static void what_the_excerpt_names_needs_no_symbols(void **state _unused_)
+{
+	static const char excerpt[] = "ffffffff81001100 t writer\nffffffff81001180 t next\n";
+	_cleanup_(event_table_freep) struct event_table *t = NULL;
+
+	symbol_reads = 0;
+	assert_int_equal(event_table_new(&t, &native), 0);
+	event_table_set_symbols(t, count_reads, NULL);
+	assert_int_equal(event_table_add_excerpt(t, excerpt, strlen(excerpt)), 0);
+	assert_int_equal(event_table_add_excerpt(t, "0 t other\n9 t end\n", 18), 0);
+	check_excerpt(t, 0xffffffff81001100, "writer", 0);
+	check_excerpt(t, 0xffffffff8100117f, "writer", 0);
+	assert_int_equal(event_table_symbol_count(t), 0);
+	/* The last line tells no name, and the second excerpt nothing. */
+	check_excerpt(t, 0xffffffff81001180, "func", 1);
+	check_excerpt(t, 0xffffffff810010ff, "func", 1);
+	check_excerpt(t, 5, NULL, 1);
+}
+
+/* Nothing comes of what is no excerpt. */
+static void odd_excerpts_name_nothing(void **state _unused_)
+{
+	static const char *const texts[] = { "", "\n", "5 t alone\n", "x", "5 t a\n5 t b\n" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		_cleanup_(event_table_freep) struct event_table *t = NULL;
+
+		symbol_reads = 0;
+		assert_int_equal(event_table_new(&t, &native), 0);
+		assert_int_equal(event_table_add_excerpt(t, texts[i], strlen(texts[i])), 0);
+		check_excerpt(t, 5, NULL, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -672,6 +725,8 @@ int main(void)
 		cmocka_unit_test(test_builtins),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_fallback),
+		cmocka_unit_test(what_the_excerpt_names_needs_no_symbols),
+		cmocka_unit_test(odd_excerpts_name_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -475,8 +475,8 @@ static struct found write_names(struct fixture *f, const char *kallsyms, bool *r
 		r = names_step(&names, &f->writer);
 	} while (r > 0);
 	assert_int_equal(r, 0);
-	*ret_hidden = names.symbols_hidden;
-	*ret_cut = names.symbols_cut;
+	*ret_hidden = names.symbols.hidden;
+	*ret_cut = names.symbols.cut;
 	names_deinit(&names);
 	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
 	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
@@ -553,8 +553,8 @@ static void names_of_what_is_enabled(void **state)
 	assert_false(hidden || cut);
 }
 
-/* How many chunks of symbols there are, and what the last one says. */
-static unsigned read_symbols(const struct fixture *f, struct buf *last)
+/* How many chunks of this type there are, and what the last one says. */
+static unsigned read_chunks(const struct fixture *f, unsigned type, struct buf *last)
 {
 	struct stream_reader reader;
 	struct chunk chunk;
@@ -562,12 +562,48 @@ static unsigned read_symbols(const struct fixture *f, struct buf *last)
 
 	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
 	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
-		if (chunk.type != CHUNK_KALLSYMS)
+		if (chunk.type != type)
 			continue;
 		n++;
 		assert_int_equal(stream_reader_load(&reader, &chunk, last, NULL), 0);
 	}
 	return n;
+}
+
+/* Each fixture's stream has one; "": none is written. */
+static void check_excerpt(const char *kallsyms, const char *excerpt)
+{
+	_cleanup_buf_ struct buf last = BUF_INIT;
+	struct found found;
+	bool hidden, cut;
+	void *state;
+
+	setup(&state);
+	found = write_names(state, kallsyms, &hidden, &cut);
+	assert_int_equal(found.kallsyms, !hidden);
+	assert_int_equal(read_chunks(state, CHUNK_KALLSYMS_EXCERPT, &last), *excerpt ? 1 : 0);
+	assert_int_equal(last.len, strlen(excerpt));
+	assert_memory_equal(last.data ?: "", excerpt, last.len);
+	teardown(&state);
+}
+
+static void the_symbol_of_marks_comes_first(void **state _unused_)
+{
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\nf8 t b\nf9 t c\n",
+		      "f1 t tracing_mark_write\nf8 t b\n");
+	/* Not what only begins or ends so, nor a module's. */
+	check_excerpt("f0 T a\nf1 t tracing_mark_write.cold\nf8 t b\n", "");
+	check_excerpt("f0 T a\nf1 t my_tracing_mark_write\nf8 t b\n", "");
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\t[m]\nf8 t b\t[m]\n", "");
+	/* The name that counts is another, or its end is not told. */
+	check_excerpt("f0 T z\nf1 t a\nf1 t tracing_mark_write\nf8 t b\n", "");
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\nf1 t b\nf8 t c\n", "");
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\nf8 t b\t[m]\n", "");
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\ne8 t b\n", "");
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\n", "");
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\nf8 t b", "");
+	check_excerpt("f1 t tracing_mark_write\nf8 t b\n", "");
+	check_excerpt("00 T a\n00 t tracing_mark_write\n00 t b\n", "");
 }
 
 static void symbols_of_modules_that_come_late(void **state)
@@ -590,13 +626,13 @@ static void symbols_of_modules_that_come_late(void **state)
 	env = (struct capture_env){ .tracefs = fs, .proc = proc };
 	assert_int_equal(names_init(&names, &env, events, 1, true), 0);
 	assert_int_equal(names_update(&names, &f->writer), 0);
-	assert_int_equal(read_symbols(f, &last), 0);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 0);
 	while (names_step(&names, &f->writer) > 0)
 		;
 	/* In use by somebody now: the same modules. */
 	fake_file(&f->root, "proc/modules", "old 4096 1 x, Live 0xffffffffc0001000\n");
 	assert_int_equal(names_update(&names, &f->writer), 0);
-	assert_int_equal(read_symbols(f, &last), 1);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 1);
 
 	fake_file(&f->root, "proc/modules",
 		  "new 8192 0 - Live 0xffffffffc0005000\n"
@@ -606,15 +642,15 @@ static void symbols_of_modules_that_come_late(void **state)
 		  "ffffffffc0001000 t f\t[old]\n"
 		  "ffffffffc0005000 t g\t[new]\n");
 	assert_int_equal(names_update(&names, &f->writer), 0);
-	assert_int_equal(read_symbols(f, &last), 2);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 2);
 	assert_string_equal(buf_string(&last), "ffffffffc0005000 t g\t[new]\n");
 	/* Once. */
 	assert_int_equal(names_update(&names, &f->writer), 0);
-	assert_int_equal(read_symbols(f, &last), 2);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 2);
 	/* One goes, and comes back elsewhere. */
 	fake_file(&f->root, "proc/modules", "new 8192 0 - Live 0xffffffffc0005000\n");
 	assert_int_equal(names_update(&names, &f->writer), 0);
-	assert_int_equal(read_symbols(f, &last), 2);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 2);
 	fake_file(&f->root, "proc/modules",
 		  "new 8192 0 - Live 0xffffffffc0005000\n"
 		  "old 4096 0 - Live 0xffffffffc0009000\n");
@@ -623,7 +659,7 @@ static void symbols_of_modules_that_come_late(void **state)
 		  "ffffffffc0005000 t g\t[new]\n"
 		  "ffffffffc0009000 t f\t[old]\n");
 	assert_int_equal(names_update(&names, &f->writer), 0);
-	assert_int_equal(read_symbols(f, &last), 3);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 3);
 	assert_string_equal(buf_string(&last), "ffffffffc0009000 t f\t[old]\n");
 	names_deinit(&names);
 }
@@ -686,6 +722,7 @@ int main(void)
 		TEST(clocks_are_bracketed),
 		TEST(arguments_where_they_are_recorded),
 		TEST(names_of_what_is_enabled),
+		cmocka_unit_test(the_symbol_of_marks_comes_first),
 		TEST(symbols_of_modules_that_come_late),
 		TEST(more_symbols_than_a_stream_holds_are_cut),
 		TEST(hidden_symbols_are_noticed),

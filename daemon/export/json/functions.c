@@ -513,8 +513,7 @@ static uint64_t function_at(const struct json_functions *f, uint64_t address)
 {
 	struct symbol s;
 
-	return symbols_find(event_table_symbols(f->info->events), address, &s) ? s.address
-									       : address;
+	return event_table_find_symbol(f->info->events, address, &s) ? s.address : address;
 }
 
 static void function_event(struct json_functions *f, const struct trace_event *ev)

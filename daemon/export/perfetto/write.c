@@ -67,7 +67,7 @@ static uint64_t intern_function(struct pf_schema *s, uint64_t address)
 	for (; s->functions[at & (s->function_slots - 1)].iid; at++)
 		if (s->functions[at & (s->function_slots - 1)].address == address)
 			return s->functions[at & (s->function_slots - 1)].iid;
-	if (!symbols_find(event_table_symbols(s->env.table), address, &symbol))
+	if (!event_table_find_symbol(s->env.table, address, &symbol))
 		return 0;
 	s->functions[at & (s->function_slots - 1)] =
 		(struct pf_function){ .address = address, .iid = ++s->function_count };
