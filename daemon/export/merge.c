@@ -20,7 +20,8 @@ struct cursor {
 	struct buf window; /* whole sub-buffers, or one whole expanded chunk */
 	size_t window_at;  /* of the next sub-buffer */
 	struct page_iter page;
-	uint32_t seen; /* records that begin below this offset in the page were had before */
+	uint32_t part_at; /* in the chunk: of a window that is a part of a sub-buffer */
+	uint32_t seen;	  /* records that begin below this offset in the page were had before */
 	struct record next;
 	uint64_t last_ts; /* of the record before next; 0: none */
 	bool have_record;
@@ -121,6 +122,27 @@ static int enter_chunk(struct merge *m, struct cursor *c, struct error *err)
 	return 1;
 }
 
+/* So large are they, and of so many CPUs, that windows are parts of one. */
+static bool in_parts(const struct merge *m)
+{
+	return m->window_max < m->layout->subbuf_size;
+}
+
+/* The window becomes the beginning of the chunk's next sub-buffer. */
+static int fill_part(struct merge *m, struct cursor *c, struct error *err)
+{
+	uint32_t size = m->layout->subbuf_size, rest = c->chunk.length - c->chunk_at;
+
+	m->consumed += MIN(rest, size);
+	if (rest < size)
+		return -EBADMSG;
+	c->part_at = c->chunk_at;
+	c->chunk_at += size;
+	c->in_chunk = c->chunk_at < c->chunk.length;
+	return stream_reader_load_part(m->reader, &c->chunk, c->part_at, m->window_max, &c->window,
+				       err);
+}
+
 /* Fills the window from the current chunk; leaves the chunk at its end. */
 static int fill_window(struct merge *m, struct cursor *c, struct error *err)
 {
@@ -128,6 +150,8 @@ static int fill_window(struct merge *m, struct cursor *c, struct error *err)
 	int r;
 
 	c->window_at = 0;
+	if (in_parts(m))
+		return fill_part(m, c, err);
 	if (c->chunk.length <= m->window_max) {
 		c->in_chunk = false;
 		m->consumed += c->chunk.length;
@@ -246,7 +270,8 @@ static int next_window(struct merge *m, struct cursor *c, struct error *err)
 			return 0;
 		if (r > 0)
 			r = fill_window(m, c, &why);
-		if (r == 0 && c->window.len - c->window_at >= m->layout->subbuf_size)
+		if (r == 0 &&
+		    (in_parts(m) || c->window.len - c->window_at >= m->layout->subbuf_size))
 			return 1;
 		if (r < 0 && r != -EBADMSG)
 			return error_move(err, &why);
@@ -256,6 +281,55 @@ static int next_window(struct merge *m, struct cursor *c, struct error *err)
 		if (r < 0)
 			c->in_chunk = false;
 	}
+}
+
+/* The page in the window. 0, -EBADMSG: it is none, or another -errno. */
+static int begin_page(struct merge *m, struct cursor *c)
+{
+	uint32_t size = m->layout->subbuf_size;
+	int r;
+
+	if (!in_parts(m)) {
+		r = page_iter_init(&c->page, m->layout, c->window.data + c->window_at, size);
+		c->window_at += size;
+		return r;
+	}
+	c->window_at = c->window.len;
+	r = page_iter_init_part(&c->page, m->layout, c->window.data, (uint32_t)c->window.len, size);
+	if (r < 0 || !c->page.missed_at)
+		return r;
+	r = stream_reader_load_part(m->reader, &c->chunk, c->part_at + c->page.missed_at,
+				    m->layout->word_size, &m->scratch, NULL);
+	if (r == 0)
+		page_iter_set_missed(&c->page, m->scratch.data);
+	return r;
+}
+
+/* The page goes on where the window has ended. */
+static int next_part(struct merge *m, struct cursor *c, struct error *err)
+{
+	uint32_t at = c->page.pos, left = c->page.end - at + c->page.rest;
+	/* A record that is longer than a window is rare: it is had with all that follows. */
+	uint32_t bytes = at ? MIN(left, m->window_max) : left;
+	_cleanup_error_ struct error why = ERROR_INIT;
+	int r = renew_window(m, c, err);
+
+	if (r < 0)
+		return r;
+	r = stream_reader_load_part(m->reader, &c->chunk, c->part_at + at, bytes, &c->window, &why);
+	if (r < 0 && r != -EBADMSG)
+		return error_move(err, &why);
+	if (r < 0) {
+		note_loss(c, UINT64_MAX, true);
+		buf_clear(&c->window);
+	}
+	c->part_at += at;
+	c->window_at = c->window.len;
+	c->seen -= MIN(c->seen, at);
+	page_iter_go_on(&c->page, c->window.data, bytes);
+	if (r < 0)
+		c->page.end = c->page.rest = 0;
+	return 0;
 }
 
 /* Begins the next sub-buffer that can be read. 1, or 0 at the CPU's end, or -errno. */
@@ -277,8 +351,9 @@ static int next_page(struct merge *m, struct cursor *c, struct error *err)
 		}
 		skip = c->skip;
 		c->skip = 0;
-		r = page_iter_init(&c->page, m->layout, c->window.data + c->window_at, size);
-		c->window_at += size;
+		r = begin_page(m, c);
+		if (r < 0 && r != -EBADMSG)
+			return error_errno(err, r, "can't read the stream");
 		if (r < 0) {
 			note_loss(c, UINT64_MAX, true);
 			continue;
@@ -302,6 +377,12 @@ static int advance(struct merge *m, struct cursor *c, struct error *err)
 				return 1;
 			continue;
 		}
+		if (unlikely(c->page.rest)) {
+			r = next_part(m, c, err);
+			if (r < 0)
+				return r;
+			continue;
+		}
 		if (r < 0)
 			note_loss(c, UINT64_MAX, true);
 		r = next_page(m, c, err);
@@ -322,8 +403,9 @@ static int add_cursors(struct merge *m, struct error *err)
 				 "more than %u MiB",
 				 m->layout->subbuf_size, count, MERGE_SUBBUFS_MAX >> 20);
 	m->window_max = MIN(MERGE_MEMORY / (uint32_t)MAX(count, (size_t)1), MERGE_WINDOW_MAX);
-	m->lent_max = (uint64_t)m->layout->subbuf_size * count > MERGE_MEMORY ? MERGE_LENT_LEAST
-									      : MERGE_LENT;
+	m->window_max = MAX(m->window_max, MERGE_WINDOW_LEAST);
+	m->lent_max =
+		(uint64_t)m->window_max * count > MERGE_MEMORY ? MERGE_LENT_LEAST : MERGE_LENT;
 	if (count == m->cursor_count)
 		return 0;
 	all = reallocarray(m->heap, count, sizeof(struct cursor *));

@@ -4,9 +4,10 @@
  * times the lowest CPU comes first, as in the kernel's own `trace` file. Records
  * of one CPU keep their order even where a clock went backwards.
  *
- * Memory: a window of the stream for each CPU, together MERGE_MEMORY, but never
- * less than a sub-buffer each; and MERGE_LENT of such as were given out and are not given back, or
- * MERGE_LENT_LEAST where those of the CPUs take more than their share.
+ * Memory: a window of the stream for each CPU, together MERGE_MEMORY, but never less than
+ * MERGE_WINDOW_LEAST each; and MERGE_LENT of such as were given out and are not given back, or
+ * MERGE_LENT_LEAST where those of the CPUs take more than their share. A window has whole
+ * sub-buffers, or a part of one, and of a record that is longer the whole rest.
  */
 #pragma once
 
@@ -16,10 +17,11 @@
 
 #define MERGE_MEMORY (12U << 20)
 #define MERGE_WINDOW_MAX (1U << 20)
+#define MERGE_WINDOW_LEAST (4U << 10)
 #define MERGE_LENT (8U << 20)
 #define MERGE_LENT_LEAST (2U << 20)
-/* Where a sub-buffer each is more than this the stream is refused. */
-#define MERGE_SUBBUFS_MAX (128U << 20)
+/* Where a sub-buffer each is more than this the stream is refused: a record may be as long. */
+#define MERGE_SUBBUFS_MAX (1U << 30)
 
 enum merge_kind {
 	MERGE_END = 0,

@@ -54,32 +54,60 @@ static uint32_t read_commit(const struct page_layout *l, const uint8_t *page)
 	return load_u32(l->big_endian && l->commit_size == 8 ? p + 4 : p, l->big_endian);
 }
 
-int page_iter_init(struct page_iter *it, const struct page_layout *layout, const void *page,
-		   uint32_t size)
+void page_iter_set_missed(struct page_iter *it, const void *word)
 {
-	const uint8_t *bytes = page;
-	uint32_t commit, length;
+	const struct page_layout *layout = it->layout;
 
-	*it = (struct page_iter){ .layout = layout, .page = bytes };
-	if (size < layout->data_offset)
+	it->missed = layout->word_size == 8 ? load_u64(word, layout->big_endian)
+					    : load_u32(word, layout->big_endian);
+}
+
+int page_iter_init_part(struct page_iter *it, const struct page_layout *layout, const void *page,
+			uint32_t bytes, uint32_t size)
+{
+	const uint8_t *data = page;
+	uint32_t commit, length, end;
+
+	*it = (struct page_iter){ .layout = layout, .page = data };
+	if (bytes < layout->data_offset)
 		return -EBADMSG;
-	commit = read_commit(layout, bytes);
+	commit = read_commit(layout, data);
 	length = commit & COMMIT_MASK;
 	if (length > size - layout->data_offset)
 		return -EBADMSG;
+	end = layout->data_offset + length;
 	it->pos = layout->data_offset;
-	it->end = layout->data_offset + length;
-	it->ts = load_u64(bytes + layout->timestamp_offset, layout->big_endian);
+	it->end = MIN(end, bytes);
+	it->rest = end - it->end;
+	it->ts = load_u64(data + layout->timestamp_offset, layout->big_endian);
 	if (!(commit & MISSED_EVENTS))
 		return 0;
 	it->missed = UINT64_MAX;
 	if (commit & MISSED_STORED) {
-		if (size - it->end < layout->word_size)
+		if (size - end < layout->word_size)
 			return -EBADMSG;
-		it->missed = layout->word_size == 8 ? load_u64(bytes + it->end, layout->big_endian)
-						    : load_u32(bytes + it->end, layout->big_endian);
+		if (end + layout->word_size > bytes)
+			it->missed_at = end;
+		else
+			page_iter_set_missed(it, data + end);
 	}
 	return 0;
+}
+
+int page_iter_init(struct page_iter *it, const struct page_layout *layout, const void *page,
+		   uint32_t size)
+{
+	return page_iter_init_part(it, layout, page, size, size);
+}
+
+void page_iter_go_on(struct page_iter *it, const void *data, uint32_t bytes)
+{
+	uint32_t left = it->end - it->pos + it->rest;
+
+	it->page = data;
+	it->pos = 0;
+	it->end = MIN(left, bytes);
+	it->rest = left - it->end;
 }
 
 /* As the kernel's rb_fix_abs_ts. */
@@ -100,8 +128,11 @@ _cold_ static uint64_t clock_time(const struct page_clock *c, uint64_t stamp)
 	return stamp + (uint64_t)c->offset;
 }
 
+/* What can't be read; or it is not all at hand. */
 static int damaged(struct page_iter *it)
 {
+	if (it->rest)
+		return 0;
 	it->pos = it->end;
 	return -EBADMSG;
 }
@@ -130,10 +161,10 @@ static int64_t pass_over(struct page_iter *it, uint32_t type, uint32_t delta, ui
 		 * A discarded event. The next one's delta counts from its time;
 		 * but a delta of 1 may stand for the 0 that it can't have.
 		 */
-		if (delta != 1)
-			it->ts += delta;
 		if (length < 4 || length % 4 || length > room - PAGE_RECORD_HEADER)
 			return -EBADMSG;
+		if (delta != 1)
+			it->ts += delta;
 		return PAGE_RECORD_HEADER + length;
 	}
 }
@@ -159,6 +190,7 @@ int page_iter_next_any(struct page_iter *it, struct record *ret)
 			if (n < 0)
 				return damaged(it);
 			it->pos = n ? it->pos + (uint32_t)n : it->end;
+			it->rest = n ? it->rest : 0;
 			continue;
 		}
 		it->start = it->pos;

@@ -35,15 +35,27 @@ int page_layout_parse(struct page_layout *ret, const char *text, size_t len, uns
 struct page_iter {
 	const struct page_layout *layout;
 	const uint8_t *page;
-	uint32_t pos, end; /* offsets in page */
-	uint32_t start;	   /* offset of the last record's header */
-	uint64_t ts;	   /* of the last record or time stamp */
-	uint64_t missed;   /* events lost before this page; UINT64_MAX: some, uncounted */
+	uint32_t pos, end;  /* offsets in page */
+	uint32_t start;	    /* offset of the last record's header */
+	uint32_t rest;	    /* bytes of records behind end that are not at hand */
+	uint64_t ts;	    /* of the last record or time stamp */
+	uint64_t missed;    /* events lost before this page; UINT64_MAX: some, uncounted */
+	uint32_t missed_at; /* of a page in parts: where their count is; 0: missed tells */
 };
 
 /* Returns 0, or -EBADMSG if the page's header can't be. size: bytes at page. */
 int page_iter_init(struct page_iter *it, const struct page_layout *layout, const void *page,
 		   uint32_t size);
+/*
+ * The same for a page of which only the first bytes are at hand. Where those end, page_iter_next
+ * returns 0, with a rest: page_iter_go_on tells what there is from pos on. It has made no progress
+ * if pos is 0 still: then the next record is longer.
+ */
+int page_iter_init_part(struct page_iter *it, const struct page_layout *layout, const void *page,
+			uint32_t bytes, uint32_t size);
+void page_iter_go_on(struct page_iter *it, const void *data, uint32_t bytes);
+/* The word at missed_at. */
+void page_iter_set_missed(struct page_iter *it, const void *word);
 /* The same for any record, and what is none. */
 int page_iter_next_any(struct page_iter *it, struct record *ret);
 

@@ -104,7 +104,7 @@ static void one_load_after_another(void **state _unused_)
 	check("phases", 1800, 4096, all, ARRAY_SIZE(all));
 }
 
-/* As where a page has 64 KiB: a window has at least one. */
+/* As where a page has 64 KiB, or a recording larger sub-buffers: windows are parts of them. */
 static void large_pages(void **state _unused_)
 {
 	static const struct export_options all[] = {
@@ -115,6 +115,8 @@ static void large_pages(void **state _unused_)
 	};
 
 	check("sched", 2500, 64 << 10, all, ARRAY_SIZE(all));
+	check("phases", 1800, 64 << 10, all, ARRAY_SIZE(all));
+	check("sched", 2500, 256 << 10, all, ARRAY_SIZE(all));
 }
 
 int main(void)

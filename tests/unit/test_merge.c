@@ -364,20 +364,97 @@ static void losses_come_right_before_what_follows_them(void **state _unused_)
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 }
 
-/* Every CPU needs one in memory. */
+#define HUGE_SUBBUF (1U << 20)
+#define HUGE_CPUS 16
+#define HUGE_PAGES 2
+
+/* Together more than windows have: each is a part of a sub-buffer. */
+static void make_huge(struct maker *m, char *data)
+{
+	unsigned seed = 3;
+
+	maker_init(m, 8, false, HUGE_SUBBUF);
+	memset(data, 'd', HUGE_SUBBUF);
+	for (uint32_t cpu = 0; cpu < HUGE_CPUS; cpu++) {
+		for (unsigned page = 0; page < HUGE_PAGES; page++) {
+			uint64_t ts = 1000 + page * (UINT64_C(1) << 32);
+			uint32_t len = cpu == 3 ? 900U << 10 : 4; /* longer than a window */
+
+			page_begin(m, ts);
+			while (m->page.len + len + 32 < HUGE_SUBBUF) {
+				memcpy(data, &len, sizeof(len));
+				page_record(m, ts, data, len);
+				seed = seed * 1103515245 + 12345;
+				ts += seed >> 8;
+				len = 4 + (seed >> 16) % 5000;
+			}
+			page_end(m, page && cpu % 2 ? 5 + cpu : 0);
+		}
+		maker_flush(m, cpu, BUFFER_MAIN, 0);
+	}
+}
+
+static void parts_of_large_sub_buffers_are_as_the_whole(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_free_ char *data = malloc(HUGE_SUBBUF);
+	struct ring_index rings[HUGE_CPUS];
+	struct merge *all, *alone[HUGE_CPUS];
+	struct merge_item item, other;
+	struct stream_reader reader;
+	struct page_layout l;
+	unsigned counts[4] = { 0 };
+	int kind;
+
+	make_huge(&m, data);
+	index_chunks(&m, &reader, &ring);
+	layout_of(&m, &l);
+	ring.cpus[2].refs[0].skip = 300000;
+	/* One CPU's window holds all of its sub-buffer. */
+	for (size_t i = 0; i < HUGE_CPUS; i++) {
+		rings[i] = (struct ring_index){ .cpus = &ring.cpus[i], .count = 1 };
+		assert_int_equal(merge_new(&alone[i], &l, &rings[i], &reader, NULL), 0);
+	}
+	assert_int_equal(merge_new(&all, &l, &ring, &reader, NULL), 0);
+	while ((kind = merge_next(all, &item, NULL)) > 0) {
+		counts[kind]++;
+		assert_int_equal(merge_next(alone[item.event.cpu], &other, NULL), kind);
+		if (kind == MERGE_LOSS) {
+			assert_int_equal(item.count, other.count);
+			assert_int_equal(item.before_ts, other.before_ts);
+			assert_int_equal(item.after_ts, other.after_ts);
+			assert_int_equal(item.damaged, other.damaged);
+			continue;
+		}
+		assert_int_equal(item.event.rec.ts, other.event.rec.ts);
+		assert_int_equal(item.event.rec.len, other.event.rec.len);
+		assert_memory_equal(item.event.rec.data, other.event.rec.data, item.event.rec.len);
+	}
+	assert_int_equal(kind, MERGE_END);
+	assert_int_equal(counts[MERGE_LOSS], HUGE_CPUS / 2);
+	assert_true(counts[MERGE_RECORD] > HUGE_CPUS * HUGE_PAGES * 300);
+	for (size_t i = 0; i < HUGE_CPUS; i++) {
+		assert_int_equal(merge_next(alone[i], &other, NULL), MERGE_END);
+		merge_free(alone[i]);
+	}
+	merge_free(all);
+}
+
+/* Of hostile ones each CPU would have one in memory. */
 static void sub_buffers_have_a_sum(void **state _unused_)
 {
 	_cleanup_(merge_freep) struct merge *merge = NULL;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	static struct cpu_chunks cpus[129];
+	static struct cpu_chunks cpus[1025];
 	struct page_layout l = { .word_size = 8, .subbuf_size = 1 << 20 };
-	struct ring_index ring = { .cpus = cpus, .count = 129 };
+	struct ring_index ring = { .cpus = cpus, .count = 1025 };
 	struct stream_reader reader = { 0 };
 
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, &err), -EBADMSG);
 	assert_null(merge);
-	assert_non_null(strstr(err.message, "129 CPUs"));
-	ring.count = 128;
+	assert_non_null(strstr(err.message, "1025 CPUs"));
+	ring.count = 1024;
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 }
 
@@ -391,6 +468,7 @@ int main(void)
 		cmocka_unit_test(a_large_chunk_is_checked_before_its_first_part),
 		cmocka_unit_test(losses_come_right_before_what_follows_them),
 		cmocka_unit_test(sub_buffers_have_a_sum),
+		cmocka_unit_test(parts_of_large_sub_buffers_are_as_the_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

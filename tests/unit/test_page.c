@@ -237,6 +237,90 @@ static void damaged_records_end_the_page(void **state _unused_)
 	for_each_machine(do_damage);
 }
 
+/* One of everything, of lengths that end anywhere; and a count of lost events. */
+static void make_mixed(struct maker *m, bool is_damaged)
+{
+	char big[600];
+
+	memset(big, 'x', sizeof(big));
+	page_begin(m, 1000);
+	for (unsigned i = 0; i < 5; i++) {
+		page_record(m, m->ts + 3, "abcd", 4);
+		page_record(m, m->ts + (UINT64_C(1) << 30), big, 112);
+		page_record(m, m->ts + 1, big, 116 + 100 * i);
+		page_head(m, 29, 5 + i); /* discarded */
+		page_u32(m, 12);
+		page_u32(m, 0);
+		page_u32(m, 0);
+		page_head(m, 31, 7); /* an absolute stamp */
+		page_u32(m, 1000 * (i + 1));
+		m->ts = (UINT64_C(1000) * (i + 1) << 27) + 7;
+	}
+	if (is_damaged)
+		page_head(m, 0, 0);
+	else
+		page_head(m, 29, 0); /* padding up to the end */
+	page_u32(m, is_damaged ? 6 : 0);
+	page_end(m, 77);
+}
+
+/* Of the page at data, whose parts have so many bytes; *at: where the present one begins. */
+static int next_in_parts(struct page_iter *it, struct record *rec, const char *data, uint32_t bytes,
+			 uint32_t *at)
+{
+	for (;;) {
+		int r = page_iter_next(it, rec);
+
+		if (r != 0 || !it->rest)
+			return r;
+		if (!it->pos)
+			bytes = UINT32_MAX;
+		*at += it->pos;
+		page_iter_go_on(it, data + *at, bytes);
+	}
+}
+
+static void do_parts(struct maker *m, const struct page_layout *l)
+{
+	for (unsigned n = 0; n < 2; n++) {
+		const char *page;
+
+		buf_clear(&m->subbufs);
+		make_mixed(m, n);
+		page = m->subbufs.data;
+		for (uint32_t bytes = l->data_offset; bytes < l->subbuf_size; bytes++) {
+			struct page_iter whole = begin(m, l), it;
+			struct record a, b;
+			uint32_t at = 0;
+			int r;
+
+			assert_int_equal(page_iter_init_part(&it, l, page, bytes, l->subbuf_size),
+					 0);
+			if (it.missed_at)
+				page_iter_set_missed(&it, page + it.missed_at);
+			assert_int_equal(it.missed, 77);
+			do {
+				r = page_iter_next(&whole, &a);
+				assert_int_equal(next_in_parts(&it, &b, page, bytes, &at), r);
+				if (r <= 0)
+					break;
+				assert_int_equal(b.ts, a.ts);
+				assert_int_equal(at + it.start, whole.start);
+				assert_int_equal(b.len, a.len);
+				assert_memory_equal(b.data, a.data, a.len);
+			} while (r > 0);
+			assert_int_equal(r, n ? -EBADMSG : 0);
+			assert_int_equal(it.rest, 0);
+			assert_int_equal(page_iter_next(&it, &b), 0);
+		}
+	}
+}
+
+static void pages_in_parts_are_as_the_whole(void **state _unused_)
+{
+	for_each_machine(do_parts);
+}
+
 static void do_bad_header(struct maker *m, const struct page_layout *l)
 {
 	struct page_iter it;
@@ -336,6 +420,7 @@ int main(void)
 		cmocka_unit_test(padding),
 		cmocka_unit_test(missed_events),
 		cmocka_unit_test(damaged_records_end_the_page),
+		cmocka_unit_test(pages_in_parts_are_as_the_whole),
 		cmocka_unit_test(bad_headers_are_refused),
 		cmocka_unit_test(odd_subbuffer_sizes),
 		cmocka_unit_test(impossible_layouts_are_refused),
