@@ -17,7 +17,8 @@ struct cursor {
 	uint32_t chunk_at;  /* stored bytes of it that windows had so far */
 	bool in_chunk;
 	uint32_t skip;	   /* data of the next sub-buffer that was seen before */
-	struct buf window; /* whole sub-buffers, or one whole expanded chunk */
+	struct buf window; /* whole sub-buffers, or one whole expanded chunk, or a part of one */
+	bool part;	   /* the last; since then there may be more CPUs, and smaller windows */
 	size_t window_at;  /* of the next sub-buffer */
 	struct page_iter page;
 	uint32_t part_at; /* in the chunk: of a window that is a part of a sub-buffer */
@@ -150,7 +151,8 @@ static int fill_window(struct merge *m, struct cursor *c, struct error *err)
 	int r;
 
 	c->window_at = 0;
-	if (in_parts(m))
+	c->part = rest && in_parts(m);
+	if (c->part)
 		return fill_part(m, c, err);
 	if (c->chunk.length <= m->window_max) {
 		c->in_chunk = false;
@@ -270,8 +272,7 @@ static int next_window(struct merge *m, struct cursor *c, struct error *err)
 			return 0;
 		if (r > 0)
 			r = fill_window(m, c, &why);
-		if (r == 0 &&
-		    (in_parts(m) || c->window.len - c->window_at >= m->layout->subbuf_size))
+		if (r == 0 && (c->part || c->window.len - c->window_at >= m->layout->subbuf_size))
 			return 1;
 		if (r < 0 && r != -EBADMSG)
 			return error_move(err, &why);
@@ -289,7 +290,7 @@ static int begin_page(struct merge *m, struct cursor *c)
 	uint32_t size = m->layout->subbuf_size;
 	int r;
 
-	if (!in_parts(m)) {
+	if (!c->part) {
 		r = page_iter_init(&c->page, m->layout, c->window.data + c->window_at, size);
 		c->window_at += size;
 		return r;

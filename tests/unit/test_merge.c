@@ -441,6 +441,81 @@ static void parts_of_large_sub_buffers_are_as_the_whole(void **state _unused_)
 	merge_free(all);
 }
 
+#define LATE_CPUS 64
+#define LATE_SUBBUF (256U << 10)
+#define LATE_PAGES 3
+
+/* Two chunks of each CPU: a page, and then several, which all hold one record, its number. */
+static void make_late(struct maker *m)
+{
+	maker_init(m, 8, false, LATE_SUBBUF);
+	for (uint32_t cpu = 0; cpu < LATE_CPUS; cpu++)
+		for (uint32_t page = 0; page <= LATE_PAGES; page++) {
+			page_begin(m, page);
+			page_record(m, page, &page, sizeof(page));
+			page_end(m, 0);
+			if (page == 0 || page == LATE_PAGES)
+				maker_flush(m, cpu, BUFFER_MAIN, 0);
+		}
+}
+
+/* Of a stream that grows: a window has several whole sub-buffers, and later is a part of one. */
+static void windows_that_become_parts_lose_nothing(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	uint32_t seen[LATE_CPUS] = { 0 }, number;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+
+	make_late(&m);
+	index_chunks(&m, &reader, &ring);
+	layout_of(&m, &l);
+	ring.count = 2;
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+	/* The first CPU's second chunk is not ripe, but in its window. */
+	assert_int_equal(merge_extend(merge, ring.cpus[0].refs[1].offset, NULL), 0);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	seen[item.event.cpu]++;
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	ring.count = LATE_CPUS;
+	assert_int_equal(merge_extend(merge, UINT64_MAX, NULL), 0);
+	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
+		memcpy(&number, item.event.rec.data, sizeof(number));
+		assert_int_equal(number, seen[item.event.cpu]);
+		seen[item.event.cpu]++;
+	}
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	for (uint32_t cpu = 0; cpu < LATE_CPUS; cpu++)
+		assert_int_equal(seen[cpu], LATE_PAGES + 1);
+}
+
+/* Without a sub-buffer; its CPU is known by it. */
+static void chunks_of_nothing_are_no_damage(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+
+	maker_init(&m, 8, false, LATE_SUBBUF);
+	for (uint32_t cpu = 0; cpu < LATE_CPUS; cpu++)
+		maker_flush(&m, cpu, BUFFER_MAIN, 0);
+	index_chunks(&m, &reader, &ring);
+	layout_of(&m, &l);
+	/* As whole windows, and in parts. */
+	for (size_t count = 1; count <= LATE_CPUS; count += LATE_CPUS - 1) {
+		_cleanup_(merge_freep) struct merge *merge = NULL;
+
+		ring.count = count;
+		assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+		assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	}
+}
+
 /* Of hostile ones each CPU would have one in memory. */
 static void sub_buffers_have_a_sum(void **state _unused_)
 {
@@ -469,6 +544,8 @@ int main(void)
 		cmocka_unit_test(losses_come_right_before_what_follows_them),
 		cmocka_unit_test(sub_buffers_have_a_sum),
 		cmocka_unit_test(parts_of_large_sub_buffers_are_as_the_whole),
+		cmocka_unit_test(windows_that_become_parts_lose_nothing),
+		cmocka_unit_test(chunks_of_nothing_are_no_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
