@@ -119,6 +119,15 @@ static int take_marks(struct destination *dest, struct input_beside *beside, con
 	return 0;
 }
 
+/* Of which file, and what to do. Of many, and of a directory, that was said. */
+static void explain_full(const struct destination *d, struct error *err)
+{
+	if (d->rotates || err->hint || (err->code != ENOSPC && err->code != EDQUOT))
+		return;
+	error_prefix(err, "%s", d->path);
+	error_hint(err, "free some space or name another output");
+}
+
 static int convert_run(const struct options *o)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
@@ -193,6 +202,7 @@ static int convert_run(const struct options *o)
 	if (r < 0) {
 		if (r == -EBADMSG || r == -ENODATA)
 			input_explain_damage(o->args[0], &err);
+		explain_full(&dest, &err);
 		return destination_fail(&dest, &err);
 	}
 	if (destination_commit(&dest, &outcome, &files, &err) < 0)

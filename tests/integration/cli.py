@@ -14,7 +14,7 @@ import stat
 import subprocess
 import time
 
-from harness import INSTANCES, NOBODY, TRACEFS, Test, as_nobody, check, entry_of, interrupt
+from harness import INSTANCES, NOBODY, TRACEFS, Test, as_nobody, check, entry_of, in_namespace, interrupt
 
 LINE = re.compile(r"^ *(.+)-(\d+) +(?:\(([ \d-]+)\) )?\[(\d+)\] (\S{4,5}) +(\d+\.\d+): (\w+): ?(.*)$")
 
@@ -163,6 +163,21 @@ def closed_descriptors(test):
     check_json((test.dir / "o.json").read_bytes())
     check((test.dir / "o.ctf" / "metadata").exists(), f"{test.files()}")
     check((test.dir / "r.0001.txt").read_bytes().startswith(b"# tracer"), f"{test.files()}")
+
+
+def no_room_is_left(test):
+    """It is said of which file, and what to do."""
+    record(test, "-t", "200ms", "-e", "*:*", "-o", "x.traced")
+    disk = test.dir / "disk"
+    disk.mkdir()
+    for output in ("o.json", "o.txt", "o.html", "o.pftrace", "o.dat", "o.traced", "o.ctf"):
+        result = test.run("convert", "x.traced", f"disk/{output}", wrap=in_namespace(
+            f"mount -t tmpfs -o size=64k none {disk}"))
+        told = result.err.splitlines()
+        check(result.status == 1 and len(told) == 2, f"{output}: {result}")
+        check(told[0].startswith(f"tracectl: disk/{output}: ") and "No space left" in told[0], f"{result}")
+        check("free some space or name another output" in told[1], f"{result}")
+    disk.rmdir()
 
 
 def reader_goes_away(test):
@@ -615,7 +630,7 @@ def main():
     test = Test("cli")
     for case in (help_covers_all, completion, lists, json_end_to_end, all_formats_agree,
                  the_file_is_as_umask_says, default_name, quiet, outcome_as_json, standard_output, closed_descriptors,
-                 reader_goes_away, filters_select, one_cpu, mono_clock, only_the_command,
+                 no_room_is_left, reader_goes_away, filters_select, one_cpu, mono_clock, only_the_command,
                  one_process, a_programs_probe, stacks_of_a_program, command_ends_it, interrupted,
                  interrupted_with_its_command,
                  killed, two_at_once, ring, losses_are_told,

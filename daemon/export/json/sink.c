@@ -182,7 +182,7 @@ static const struct render_ops text_render_ops = {
 	.event = text_event,
 	.loss = text_loss,
 	.took = text_took,
-	.failure = "can't write the JSON",
+	.failure = "can't write the trace",
 };
 
 /* What marks of clock syncs are rendered with, when all that came before is with the output. */
@@ -302,7 +302,7 @@ static int put_function(struct sink_json *s, const struct trace_event *ev, struc
 	if (r < 0)
 		return r;
 	if (json_functions_event(s->functions, ev) < 0)
-		return error_errno(err, -ENOMEM, "can't write the JSON");
+		return error_errno(err, -ENOMEM, "can't write the trace");
 	return check_room(s, err);
 }
 
@@ -315,7 +315,7 @@ static int put_atrace(struct sink_json *s, const struct trace_event *ev, struct 
 		return r;
 	r = json_atrace_event(s->atrace, ev);
 	if (r < 0)
-		return error_errno(err, r, "can't write the JSON");
+		return error_errno(err, r, "can't write the trace");
 	return r ? check_room(s, err) ?: 1 : 0;
 }
 
@@ -375,7 +375,7 @@ static int end_text(struct sink_json *s, struct error *err)
 	if (r < 0)
 		return error_errno(err, r, "can't write the HTML");
 	r = json_functions_end(s->functions);
-	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
 static int json_mark(struct sink *sink, const struct mark *mark, struct error *err)
@@ -388,7 +388,7 @@ static int json_mark(struct sink *sink, const struct mark *mark, struct error *e
 		return r;
 	r = early ? json_tail_early_mark(&s->tail, mark) : json_tail_mark(&s->tail, mark);
 	if (r < 0)
-		return error_errno(err, r, "can't write the JSON");
+		return error_errno(err, r, "can't write the trace");
 	return early ? check_room(s, err) : 0;
 }
 
@@ -420,7 +420,7 @@ static int end_object(struct sink_json *s, const struct export_result *result, s
 		s->out->rewrite = NULL;
 		html_put_end(&s->out->buf);
 	}
-	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
 static uint64_t json_held(const struct sink *sink)
@@ -439,7 +439,7 @@ static int json_cut(struct sink *sink, const struct export_result *result, struc
 	if (r == 0)
 		r = begin_elements(s);
 	if (r < 0)
-		return error_errno(err, r, "can't write the JSON");
+		return error_errno(err, r, "can't write the trace");
 	json_tail_restart(&s->tail, s->spool);
 	s->units = 0;
 	s->text_ended = false;
@@ -459,7 +459,7 @@ static int json_close(struct sink *sink, const struct export_result *result, str
 	if (r < 0)
 		return r;
 	r = output_flush(s->out, true);
-	return r < 0 ? error_errno(err, r, "can't write the JSON") : 0;
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
 /* Of all formats. */

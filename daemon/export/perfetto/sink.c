@@ -220,7 +220,7 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	int r;
 
 	if (!p)
-		return error_errno(err, -ENOMEM, "perfetto");
+		return error_errno(err, -ENOMEM, "can't write the trace");
 	p->sink.ops = &sink_perfetto_ops;
 	p->info = info;
 	p->out = out;
@@ -250,7 +250,7 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	if (r >= 0)
 		r = begin_segment(p);
 	if (r < 0) {
-		error_errno(err, r, "perfetto");
+		error_errno(err, r, "can't write the trace");
 		goto failed;
 	}
 	pf_sched_layout_init(&p->layout, o->perfetto.plain_sched ? NULL : info->events,
@@ -298,7 +298,7 @@ static int find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf_bundle *
 	b = &p->bundles[cpu];
 	if (!b->comms) {
 		if (pf_bundle_init(b, cpu) < 0)
-			return error_errno(err, -ENOMEM, "perfetto");
+			return error_errno(err, -ENOMEM, "can't write the trace");
 		p->bundle_count++;
 		share_bytes(p);
 	}
@@ -345,7 +345,7 @@ _hot_ static int perfetto_event(struct sink *s, const struct trace_event *ev, st
 		return r;
 	p->last_ts = MAX(p->last_ts, ev->rec.ts);
 	if (unlikely(!p->tied) && tie_with_mark(p, ev) < 0)
-		return error_errno(err, -ENOMEM, "perfetto");
+		return error_errno(err, -ENOMEM, "can't write the trace");
 	if (unlikely(p->segments))
 		p->waiting -= pf_bundle_bytes(b);
 	r = pf_bundle_add(b, p->schema, &p->layout, ev);
@@ -355,7 +355,7 @@ _hot_ static int perfetto_event(struct sink *s, const struct trace_event *ev, st
 		r = 0;
 	if (unlikely(r >= 0 && pf_bundle_is_ripe(b, p->bundle_max, ev->rec.ts)))
 		r = write_ripe(p, b, ev->rec.ts);
-	return unlikely(r < 0) ? error_errno(err, r, "perfetto") : 0;
+	return unlikely(r < 0) ? error_errno(err, r, "can't write the trace") : 0;
 }
 
 /* A gap that no event ends lasts until the recording's end. */
@@ -391,7 +391,7 @@ static int perfetto_loss(struct sink *s, uint32_t cpu, uint64_t before_ts, uint6
 				p->packet_clock, p->to);
 	if (r >= 0)
 		r = settle(p);
-	return r < 0 ? error_errno(err, r, "perfetto") : 0;
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
 static int perfetto_mark(struct sink *s, const struct mark *mark, struct error *err)
@@ -403,7 +403,7 @@ static int perfetto_mark(struct sink *s, const struct mark *mark, struct error *
 		r = pf_marks_put(&p->marks, mark, p->to);
 	if (r >= 0)
 		r = settle(p);
-	return r < 0 ? error_errno(err, r, "perfetto") : 0;
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
 static uint64_t perfetto_marks_left_out(struct sink *s)
@@ -439,7 +439,7 @@ static int perfetto_sync(struct sink *s, struct error *err)
 	if (r >= 0)
 		r = compress_all(p);
 	pf_tasks_forget(&p->tasks, p->last_ts);
-	return r < 0 ? error_errno(err, r, "perfetto") : 0;
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
 static int end_segment(struct sink_perfetto *p, const struct export_result *result, bool last)
@@ -479,7 +479,7 @@ static int perfetto_cut(struct sink *s, const struct export_result *result, stru
 	pf_marks_restart(&p->marks);
 	if (r >= 0)
 		r = begin_segment(p);
-	return r < 0 ? error_errno(err, r, "perfetto") : 0;
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
 static int perfetto_close(struct sink *s, const struct export_result *result, struct error *err)
@@ -491,7 +491,7 @@ static int perfetto_close(struct sink *s, const struct export_result *result, st
 		r = end_segment(p, result, true);
 	if (r >= 0)
 		r = output_flush(p->out, true);
-	return r < 0 ? error_errno(err, r, "perfetto") : 0;
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
 /* Of the plain and of the compressed format. */
