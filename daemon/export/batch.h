@@ -10,10 +10,11 @@
 
 /*
  * Events of one batch: it takes much longer than to hand the turn on, and all stays in a cache.
- * Of more than four threads less: they wait for their turn anyway.
+ * Of more than two threads less: they wait for their turn anyway, and what eight have at a time
+ * is most of their memory.
  */
 #define BATCH_EVENTS 4096
-#define ROUND_EVENTS (4 * BATCH_EVENTS) /* what all threads fetch in one turn each, at most */
+#define ROUND_EVENTS (2 * BATCH_EVENTS) /* what all threads fetch in one turn each, at most */
 /* One that is filled, one that waits to be written. */
 #define BATCH_POOL 2
 
