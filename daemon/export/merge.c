@@ -357,6 +357,8 @@ static int next_page(struct merge *m, struct cursor *c, struct error *err)
 			return error_errno(err, r, "can't read the stream");
 		if (r < 0) {
 			note_loss(c, UINT64_MAX, true);
+			/* Its window may go, and the CPU be asked once more. */
+			c->page = (struct page_iter){ .layout = m->layout };
 			continue;
 		}
 		/* What went missing before it was told when it was read first. */

@@ -364,6 +364,36 @@ static void losses_come_right_before_what_follows_them(void **state _unused_)
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 }
 
+/* No more than when it was refused, though a recording that is followed asks again. */
+static void a_page_that_is_refused_gives_nothing_later(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+	char data[104];
+
+	memset(data, 0, sizeof(data));
+	maker_init(&m, 8, false, 128);
+	page_begin(&m, 10);
+	page_record(&m, 10, data, sizeof(data));
+	page_end(&m, 0);
+	/* A count of lost events that it has no room for. */
+	m.subbufs.data[8 + 3] = (char)0xc0;
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	index_chunks(&m, &reader, &ring);
+	layout_of(&m, &l);
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+	assert_int_equal(merge_extend(merge, m.writer.bytes, NULL), 0);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_extend(merge, UINT64_MAX, NULL), 0);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
+	assert_true(item.damaged);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+}
+
 #define HUGE_SUBBUF (1U << 20)
 #define HUGE_CPUS 16
 #define HUGE_PAGES 2
@@ -542,6 +572,7 @@ int main(void)
 		cmocka_unit_test(large_windows_after_small_ones_are_bounded),
 		cmocka_unit_test(a_large_chunk_is_checked_before_its_first_part),
 		cmocka_unit_test(losses_come_right_before_what_follows_them),
+		cmocka_unit_test(a_page_that_is_refused_gives_nothing_later),
 		cmocka_unit_test(sub_buffers_have_a_sum),
 		cmocka_unit_test(parts_of_large_sub_buffers_are_as_the_whole),
 		cmocka_unit_test(windows_that_become_parts_lose_nothing),
