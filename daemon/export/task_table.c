@@ -15,6 +15,7 @@ struct life {
 	uint64_t gone_ts; /* its end, or the begin of the tid's next life; 0: it goes on */
 	uint64_t name_ts; /* when comm was learnt */
 	bool weak_name;	  /* from a source that any other may correct */
+	bool searched;	  /* or by a search of the trace, which may find a later one */
 	bool ended;	  /* it was told, and not only that another life has its tid */
 };
 
@@ -389,7 +390,9 @@ int task_table_name(struct task_table *t, int32_t tid, uint64_t ts, const char *
 		l = add_life(t, tid, 0);
 	if (!l)
 		return -ENOMEM;
-	if (!l->task.comm[0] || l->weak_name)
+	/* Any other name may stand in lines that were written before. */
+	l->searched |= !l->task.comm[0];
+	if (l->searched)
 		set_comm(l, comm, len, ts, true);
 	return 0;
 }

@@ -61,8 +61,7 @@ int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char
  * better does; len 0: not told.
  */
 int task_table_death(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);
-/* From an event of the trace that tells a tid's name: the last one counts, if nothing better does.
- */
+/* From an event of the trace that tells a tid's name: the last one names who has none. */
 int task_table_name(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);
 
 /*

@@ -145,6 +145,23 @@ static void weak_names_give_way(void **state _unused_)
 	assert_string_equal(name(t, 20, 0), "later");
 }
 
+/* Lines may have been written by then: a search gives names, and takes none. */
+static void a_search_changes_no_name(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+
+	reading(t, 10, 0, 1 * S, 0, "saved", true);
+	assert_int_equal(task_table_death(t, 20, 2 * S, "freed", 5), 0);
+	assert_int_equal(task_table_name(t, 10, 3 * S, "event", 5), 0);
+	assert_int_equal(task_table_name(t, 20, 3 * S, "event", 5), 0);
+	assert_string_equal(name(t, 10, 0), "saved");
+	assert_string_equal(name(t, 20, 0), "freed");
+	/* CPU by CPU, not in the order of time. */
+	assert_int_equal(task_table_name(t, 30, 4 * S, "last", 4), 0);
+	assert_int_equal(task_table_name(t, 30, 3 * S, "event", 5), 0);
+	assert_string_equal(name(t, 30, 0), "last");
+}
+
 static int fills;
 
 static void fill(void *userdata)
@@ -339,6 +356,7 @@ int main(void)
 		cmocka_unit_test(a_reading_just_before_the_birth_is_the_same_life),
 		cmocka_unit_test(threads_belong_to_their_creators_process),
 		cmocka_unit_test(weak_names_give_way),
+		cmocka_unit_test(a_search_changes_no_name),
 		cmocka_unit_test(unknown_tids_are_searched_once),
 		cmocka_unit_test(many_tids),
 		cmocka_unit_test(who_becomes_a_program_loses_its_creators_arguments),
