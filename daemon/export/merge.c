@@ -224,8 +224,8 @@ static void drop_lent(struct merge *m)
 	m->lent_bytes = 0;
 }
 
-/* A window to be filled: this one, or another where this one's records are still read. */
-static int renew_window(struct merge *m, struct cursor *c, struct error *err)
+/* This window, or another where this one's records are still read. */
+static int exchange_window(struct merge *m, struct cursor *c, struct error *err)
 {
 	struct buf next = BUF_INIT;
 	bool had;
@@ -256,6 +256,18 @@ static int renew_window(struct merge *m, struct cursor *c, struct error *err)
 	c->window = next;
 	c->window_at = 0;
 	return 0;
+}
+
+/* A window to be filled, no larger than its part of the memory. */
+static int renew_window(struct merge *m, struct cursor *c, struct error *err)
+{
+	int r = exchange_window(m, c, err);
+
+	if (r == 0 && c->window.cap > m->window_max) {
+		buf_deinit(&c->window);
+		c->window_at = 0;
+	}
+	return r;
 }
 
 /* 1: window has a sub-buffer at window_at; 0: the CPU's end. Damaged chunks are passed over. */
@@ -306,6 +318,15 @@ static int begin_page(struct merge *m, struct cursor *c)
 	return r;
 }
 
+/* Whether one more window may be as large: all that are larger than their part are counted. */
+static bool has_room(const struct merge *m, size_t bytes)
+{
+	for (size_t i = 0; i < m->cursor_count; i++)
+		if (m->cursors[i]->window.cap > m->window_max)
+			bytes += m->cursors[i]->window.cap;
+	return bytes <= MERGE_LONG;
+}
+
 /* The page goes on where the window has ended. */
 static int next_part(struct merge *m, struct cursor *c, struct error *err)
 {
@@ -317,7 +338,10 @@ static int next_part(struct merge *m, struct cursor *c, struct error *err)
 
 	if (r < 0)
 		return r;
-	r = stream_reader_load_part(m->reader, &c->chunk, c->part_at + at, bytes, &c->window, &why);
+	r = bytes <= m->window_max || has_room(m, bytes)
+		    ? stream_reader_load_part(m->reader, &c->chunk, c->part_at + at, bytes,
+					      &c->window, &why)
+		    : -EBADMSG;
 	if (r < 0 && r != -EBADMSG)
 		return error_move(err, &why);
 	if (r < 0) {
@@ -400,11 +424,6 @@ static int add_cursors(struct merge *m, struct error *err)
 	size_t count = m->ring->count;
 	struct cursor **all;
 
-	if ((uint64_t)m->layout->subbuf_size * count > MERGE_SUBBUFS_MAX)
-		return error_set(err, -EBADMSG,
-				 "the stream has sub-buffers of %u bytes from %zu CPUs: together "
-				 "more than %u MiB",
-				 m->layout->subbuf_size, count, MERGE_SUBBUFS_MAX >> 20);
 	m->window_max = MIN(MERGE_MEMORY / (uint32_t)MAX(count, (size_t)1), MERGE_WINDOW_MAX);
 	m->window_max = MAX(m->window_max, MERGE_WINDOW_LEAST);
 	m->lent_max =

@@ -7,7 +7,9 @@
  * Memory: a window of the stream for each CPU, together MERGE_MEMORY, but never less than
  * MERGE_WINDOW_LEAST each; and MERGE_LENT of such as were given out and are not given back, or
  * MERGE_LENT_LEAST where those of the CPUs take more than their share. A window has whole
- * sub-buffers, or a part of one, and of a record that is longer the whole rest.
+ * sub-buffers, or a part of one. Of a record that is longer it has the whole rest, unless such
+ * windows were more than MERGE_LONG: then the record and what follows it in its sub-buffer is
+ * damaged.
  */
 #pragma once
 
@@ -20,8 +22,7 @@
 #define MERGE_WINDOW_LEAST (4U << 10)
 #define MERGE_LENT (8U << 20)
 #define MERGE_LENT_LEAST (2U << 20)
-/* Where a sub-buffer each is more than this the stream is refused: a record may be as long. */
-#define MERGE_SUBBUFS_MAX (1U << 30)
+#define MERGE_LONG (128U << 20)
 
 enum merge_kind {
 	MERGE_END = 0,
@@ -44,7 +45,7 @@ struct merge;
 
 /*
  * Borrows layout, ring and reader. All that ring has is given out, unless merge_extend says
- * otherwise. -EBADMSG: too many CPUs for sub-buffers of this size.
+ * otherwise.
  */
 int merge_new(struct merge **ret, const struct page_layout *layout, const struct ring_index *ring,
 	      const struct stream_reader *reader, struct error *err);

@@ -9,54 +9,7 @@
 #include <cmocka.h>
 
 #include "export/merge.h"
-#include "make_stream.h"
-
-/* What maker_flush wrote, as the index pass would remember it; chunks without a head. */
-static void index_chunks(const struct maker *m, struct stream_reader *r, struct ring_index *ring)
-{
-	struct chunk c;
-	size_t n = 0;
-
-	assert_int_equal(stream_reader_init(r, m->fd, NULL), 0);
-	*ring = (struct ring_index){ .cpus = calloc(64, sizeof(*ring->cpus)) };
-	assert_non_null(ring->cpus);
-	while (stream_reader_next(r, &c, NULL) > 0) {
-		struct cpu_chunks *cpu = NULL;
-
-		for (size_t i = 0; i < ring->count; i++)
-			if (ring->cpus[i].cpu == c.cpu)
-				cpu = &ring->cpus[i];
-		if (!cpu) {
-			assert_true(ring->count < 64);
-			cpu = &ring->cpus[ring->count++];
-			cpu->cpu = c.cpu;
-			cpu->refs = calloc(2000, sizeof(*cpu->refs));
-			assert_non_null(cpu->refs);
-		}
-		assert_true(cpu->count < 2000);
-		cpu->refs[cpu->count++] =
-			(struct subbufs_ref){ .offset = c.offset, .length = c.length };
-		n++;
-	}
-	assert_true(n > 0);
-}
-
-static void ring_deinit(struct ring_index *ring)
-{
-	for (size_t i = 0; i < ring->count; i++)
-		free(ring->cpus[i].refs);
-	free(ring->cpus);
-}
-
-static void layout_of(const struct maker *m, struct page_layout *ret)
-{
-	_cleanup_buf_ struct buf text = BUF_INIT;
-
-	maker_header_page(m, &text);
-	assert_int_equal(page_layout_parse(ret, text.data, text.len, m->word_size, m->big_endian,
-					   m->subbuf_size, NULL),
-			 0);
-}
+#include "make_ring.h"
 
 #define CPUS 37
 #define RECORDS 3000
@@ -95,8 +48,8 @@ static void records_come_by_time_and_then_by_cpu(void **state _unused_)
 		page_end(&m, 0);
 		maker_flush(&m, cpu, BUFFER_MAIN, 0);
 	}
-	index_chunks(&m, &reader, &ring);
-	layout_of(&m, &l);
+	maker_index(&m, &reader, &ring);
+	maker_layout(&m, &l);
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
 		uint32_t data[2];
@@ -143,8 +96,8 @@ static void large_chunks_are_read_in_parts(void **state _unused_)
 	struct page_layout l;
 
 	make_big_chunk(&m);
-	index_chunks(&m, &reader, &ring);
-	layout_of(&m, &l);
+	maker_index(&m, &reader, &ring);
+	maker_layout(&m, &l);
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	for (uint32_t i = 0; i < BIG_COUNT; i++) {
 		assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
@@ -221,8 +174,8 @@ static void lent_records_stay_until_they_are_given_back(void **state _unused_)
 
 	b = (struct borrower){ .loan = { .recall = give_back, .userdata = &b } };
 	make_lent(&m);
-	index_chunks(&m, &reader, &ring);
-	layout_of(&m, &l);
+	maker_index(&m, &reader, &ring);
+	maker_layout(&m, &l);
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	merge_lend(merge, &b.loan);
 	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
@@ -282,8 +235,8 @@ static void large_windows_after_small_ones_are_bounded(void **state _unused_)
 	if (SANITIZED)
 		skip();
 	make_quiet_and_busy(&m);
-	index_chunks(&m, &reader, &ring);
-	layout_of(&m, &l);
+	maker_index(&m, &reader, &ring);
+	maker_layout(&m, &l);
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	merge_lend(merge, &loan);
 	before = heap();
@@ -307,8 +260,8 @@ static void a_large_chunk_is_checked_before_its_first_part(void **state _unused_
 
 	make_big_chunk(&m);
 	assert_int_equal(pwrite(m.fd, "x", 1, (off_t)m.writer.bytes - 100), 1);
-	index_chunks(&m, &reader, &ring);
-	layout_of(&m, &l);
+	maker_index(&m, &reader, &ring);
+	maker_layout(&m, &l);
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
 	assert_true(item.damaged);
@@ -344,8 +297,8 @@ static void losses_come_right_before_what_follows_them(void **state _unused_)
 	page_end(&m, 3);
 	maker_flush(&m, 1, BUFFER_MAIN, 0);
 
-	index_chunks(&m, &reader, &ring);
-	layout_of(&m, &l);
+	maker_index(&m, &reader, &ring);
+	maker_layout(&m, &l);
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
 	assert_int_equal(item.event.rec.ts, 5);
@@ -383,8 +336,8 @@ static void a_page_that_is_refused_gives_nothing_later(void **state _unused_)
 	/* A count of lost events that it has no room for. */
 	m.subbufs.data[8 + 3] = (char)0xc0;
 	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	index_chunks(&m, &reader, &ring);
-	layout_of(&m, &l);
+	maker_index(&m, &reader, &ring);
+	maker_layout(&m, &l);
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	assert_int_equal(merge_extend(merge, m.writer.bytes, NULL), 0);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
@@ -392,175 +345,6 @@ static void a_page_that_is_refused_gives_nothing_later(void **state _unused_)
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
 	assert_true(item.damaged);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
-}
-
-#define HUGE_SUBBUF (1U << 20)
-#define HUGE_CPUS 16
-#define HUGE_PAGES 2
-
-/* Together more than windows have: each is a part of a sub-buffer. */
-static void make_huge(struct maker *m, char *data)
-{
-	unsigned seed = 3;
-
-	maker_init(m, 8, false, HUGE_SUBBUF);
-	memset(data, 'd', HUGE_SUBBUF);
-	for (uint32_t cpu = 0; cpu < HUGE_CPUS; cpu++) {
-		for (unsigned page = 0; page < HUGE_PAGES; page++) {
-			uint64_t ts = 1000 + page * (UINT64_C(1) << 32);
-			uint32_t len = cpu == 3 ? 900U << 10 : 4; /* longer than a window */
-
-			page_begin(m, ts);
-			while (m->page.len + len + 32 < HUGE_SUBBUF) {
-				memcpy(data, &len, sizeof(len));
-				page_record(m, ts, data, len);
-				seed = seed * 1103515245 + 12345;
-				ts += seed >> 8;
-				len = 4 + (seed >> 16) % 5000;
-			}
-			page_end(m, page && cpu % 2 ? 5 + cpu : 0);
-		}
-		maker_flush(m, cpu, BUFFER_MAIN, 0);
-	}
-}
-
-static void parts_of_large_sub_buffers_are_as_the_whole(void **state _unused_)
-{
-	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_free_ char *data = malloc(HUGE_SUBBUF);
-	struct ring_index rings[HUGE_CPUS];
-	struct merge *all, *alone[HUGE_CPUS];
-	struct merge_item item, other;
-	struct stream_reader reader;
-	struct page_layout l;
-	unsigned counts[4] = { 0 };
-	int kind;
-
-	make_huge(&m, data);
-	index_chunks(&m, &reader, &ring);
-	layout_of(&m, &l);
-	ring.cpus[2].refs[0].skip = 300000;
-	/* One CPU's window holds all of its sub-buffer. */
-	for (size_t i = 0; i < HUGE_CPUS; i++) {
-		rings[i] = (struct ring_index){ .cpus = &ring.cpus[i], .count = 1 };
-		assert_int_equal(merge_new(&alone[i], &l, &rings[i], &reader, NULL), 0);
-	}
-	assert_int_equal(merge_new(&all, &l, &ring, &reader, NULL), 0);
-	while ((kind = merge_next(all, &item, NULL)) > 0) {
-		counts[kind]++;
-		assert_int_equal(merge_next(alone[item.event.cpu], &other, NULL), kind);
-		if (kind == MERGE_LOSS) {
-			assert_int_equal(item.count, other.count);
-			assert_int_equal(item.before_ts, other.before_ts);
-			assert_int_equal(item.after_ts, other.after_ts);
-			assert_int_equal(item.damaged, other.damaged);
-			continue;
-		}
-		assert_int_equal(item.event.rec.ts, other.event.rec.ts);
-		assert_int_equal(item.event.rec.len, other.event.rec.len);
-		assert_memory_equal(item.event.rec.data, other.event.rec.data, item.event.rec.len);
-	}
-	assert_int_equal(kind, MERGE_END);
-	assert_int_equal(counts[MERGE_LOSS], HUGE_CPUS / 2);
-	assert_true(counts[MERGE_RECORD] > HUGE_CPUS * HUGE_PAGES * 300);
-	for (size_t i = 0; i < HUGE_CPUS; i++) {
-		assert_int_equal(merge_next(alone[i], &other, NULL), MERGE_END);
-		merge_free(alone[i]);
-	}
-	merge_free(all);
-}
-
-#define LATE_CPUS 64
-#define LATE_SUBBUF (256U << 10)
-#define LATE_PAGES 3
-
-/* Two chunks of each CPU: a page, and then several, which all hold one record, its number. */
-static void make_late(struct maker *m)
-{
-	maker_init(m, 8, false, LATE_SUBBUF);
-	for (uint32_t cpu = 0; cpu < LATE_CPUS; cpu++)
-		for (uint32_t page = 0; page <= LATE_PAGES; page++) {
-			page_begin(m, page);
-			page_record(m, page, &page, sizeof(page));
-			page_end(m, 0);
-			if (page == 0 || page == LATE_PAGES)
-				maker_flush(m, cpu, BUFFER_MAIN, 0);
-		}
-}
-
-/* Of a stream that grows: a window has several whole sub-buffers, and later is a part of one. */
-static void windows_that_become_parts_lose_nothing(void **state _unused_)
-{
-	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
-	uint32_t seen[LATE_CPUS] = { 0 }, number;
-	struct stream_reader reader;
-	struct merge_item item;
-	struct page_layout l;
-
-	make_late(&m);
-	index_chunks(&m, &reader, &ring);
-	layout_of(&m, &l);
-	ring.count = 2;
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	/* The first CPU's second chunk is not ripe, but in its window. */
-	assert_int_equal(merge_extend(merge, ring.cpus[0].refs[1].offset, NULL), 0);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
-	seen[item.event.cpu]++;
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
-	ring.count = LATE_CPUS;
-	assert_int_equal(merge_extend(merge, UINT64_MAX, NULL), 0);
-	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
-		memcpy(&number, item.event.rec.data, sizeof(number));
-		assert_int_equal(number, seen[item.event.cpu]);
-		seen[item.event.cpu]++;
-	}
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
-	for (uint32_t cpu = 0; cpu < LATE_CPUS; cpu++)
-		assert_int_equal(seen[cpu], LATE_PAGES + 1);
-}
-
-/* Without a sub-buffer; its CPU is known by it. */
-static void chunks_of_nothing_are_no_damage(void **state _unused_)
-{
-	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	struct stream_reader reader;
-	struct merge_item item;
-	struct page_layout l;
-
-	maker_init(&m, 8, false, LATE_SUBBUF);
-	for (uint32_t cpu = 0; cpu < LATE_CPUS; cpu++)
-		maker_flush(&m, cpu, BUFFER_MAIN, 0);
-	index_chunks(&m, &reader, &ring);
-	layout_of(&m, &l);
-	/* As whole windows, and in parts. */
-	for (size_t count = 1; count <= LATE_CPUS; count += LATE_CPUS - 1) {
-		_cleanup_(merge_freep) struct merge *merge = NULL;
-
-		ring.count = count;
-		assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-		assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
-	}
-}
-
-/* Of hostile ones each CPU would have one in memory. */
-static void sub_buffers_have_a_sum(void **state _unused_)
-{
-	_cleanup_(merge_freep) struct merge *merge = NULL;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	static struct cpu_chunks cpus[1025];
-	struct page_layout l = { .word_size = 8, .subbuf_size = 1 << 20 };
-	struct ring_index ring = { .cpus = cpus, .count = 1025 };
-	struct stream_reader reader = { 0 };
-
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, &err), -EBADMSG);
-	assert_null(merge);
-	assert_non_null(strstr(err.message, "1025 CPUs"));
-	ring.count = 1024;
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 }
 
 int main(void)
@@ -573,10 +357,6 @@ int main(void)
 		cmocka_unit_test(a_large_chunk_is_checked_before_its_first_part),
 		cmocka_unit_test(losses_come_right_before_what_follows_them),
 		cmocka_unit_test(a_page_that_is_refused_gives_nothing_later),
-		cmocka_unit_test(sub_buffers_have_a_sum),
-		cmocka_unit_test(parts_of_large_sub_buffers_are_as_the_whole),
-		cmocka_unit_test(windows_that_become_parts_lose_nothing),
-		cmocka_unit_test(chunks_of_nothing_are_no_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Sub-buffers of which the memory does not hold one for each CPU. */
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "export/merge.h"
+#include "make_ring.h"
+
+#define HUGE_SUBBUF (1U << 20)
+#define HUGE_CPUS 16
+#define HUGE_PAGES 2
+
+/* Together more than windows have: each is a part of a sub-buffer. */
+static void make_huge(struct maker *m, char *data)
+{
+	unsigned seed = 3;
+
+	maker_init(m, 8, false, HUGE_SUBBUF);
+	memset(data, 'd', HUGE_SUBBUF);
+	for (uint32_t cpu = 0; cpu < HUGE_CPUS; cpu++) {
+		for (unsigned page = 0; page < HUGE_PAGES; page++) {
+			uint64_t ts = 1000 + page * (UINT64_C(1) << 32);
+			uint32_t len = cpu == 3 ? 900U << 10 : 4; /* longer than a window */
+
+			page_begin(m, ts);
+			while (m->page.len + len + 32 < HUGE_SUBBUF) {
+				memcpy(data, &len, sizeof(len));
+				page_record(m, ts, data, len);
+				seed = seed * 1103515245 + 12345;
+				ts += seed >> 8;
+				len = 4 + (seed >> 16) % 5000;
+			}
+			page_end(m, page && cpu % 2 ? 5 + cpu : 0);
+		}
+		maker_flush(m, cpu, BUFFER_MAIN, 0);
+	}
+}
+
+static void parts_of_large_sub_buffers_are_as_the_whole(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_free_ char *data = malloc(HUGE_SUBBUF);
+	struct ring_index rings[HUGE_CPUS];
+	struct merge *all, *alone[HUGE_CPUS];
+	struct merge_item item, other;
+	struct stream_reader reader;
+	struct page_layout l;
+	unsigned counts[4] = { 0 };
+	int kind;
+
+	make_huge(&m, data);
+	maker_index(&m, &reader, &ring);
+	maker_layout(&m, &l);
+	ring.cpus[2].refs[0].skip = 300000;
+	/* One CPU's window holds all of its sub-buffer. */
+	for (size_t i = 0; i < HUGE_CPUS; i++) {
+		rings[i] = (struct ring_index){ .cpus = &ring.cpus[i], .count = 1 };
+		assert_int_equal(merge_new(&alone[i], &l, &rings[i], &reader, NULL), 0);
+	}
+	assert_int_equal(merge_new(&all, &l, &ring, &reader, NULL), 0);
+	while ((kind = merge_next(all, &item, NULL)) > 0) {
+		counts[kind]++;
+		assert_int_equal(merge_next(alone[item.event.cpu], &other, NULL), kind);
+		if (kind == MERGE_LOSS) {
+			assert_int_equal(item.count, other.count);
+			assert_int_equal(item.before_ts, other.before_ts);
+			assert_int_equal(item.after_ts, other.after_ts);
+			assert_int_equal(item.damaged, other.damaged);
+			continue;
+		}
+		assert_int_equal(item.event.rec.ts, other.event.rec.ts);
+		assert_int_equal(item.event.rec.len, other.event.rec.len);
+		assert_memory_equal(item.event.rec.data, other.event.rec.data, item.event.rec.len);
+	}
+	assert_int_equal(kind, MERGE_END);
+	assert_int_equal(counts[MERGE_LOSS], HUGE_CPUS / 2);
+	assert_true(counts[MERGE_RECORD] > HUGE_CPUS * HUGE_PAGES * 300);
+	for (size_t i = 0; i < HUGE_CPUS; i++) {
+		assert_int_equal(merge_next(alone[i], &other, NULL), MERGE_END);
+		merge_free(alone[i]);
+	}
+	merge_free(all);
+}
+
+#define LATE_CPUS 64
+#define LATE_SUBBUF (256U << 10)
+#define LATE_PAGES 3
+
+/* Two chunks of each CPU: a page, and then several, which all hold one record, its number. */
+static void make_late(struct maker *m)
+{
+	maker_init(m, 8, false, LATE_SUBBUF);
+	for (uint32_t cpu = 0; cpu < LATE_CPUS; cpu++)
+		for (uint32_t page = 0; page <= LATE_PAGES; page++) {
+			page_begin(m, page);
+			page_record(m, page, &page, sizeof(page));
+			page_end(m, 0);
+			if (page == 0 || page == LATE_PAGES)
+				maker_flush(m, cpu, BUFFER_MAIN, 0);
+		}
+}
+
+/* Of a stream that grows: a window has several whole sub-buffers, and later is a part of one. */
+static void windows_that_become_parts_lose_nothing(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	uint32_t seen[LATE_CPUS] = { 0 }, number;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+
+	make_late(&m);
+	maker_index(&m, &reader, &ring);
+	maker_layout(&m, &l);
+	ring.count = 2;
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+	/* The first CPU's second chunk is not ripe, but in its window. */
+	assert_int_equal(merge_extend(merge, ring.cpus[0].refs[1].offset, NULL), 0);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	seen[item.event.cpu]++;
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	ring.count = LATE_CPUS;
+	assert_int_equal(merge_extend(merge, UINT64_MAX, NULL), 0);
+	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
+		memcpy(&number, item.event.rec.data, sizeof(number));
+		assert_int_equal(number, seen[item.event.cpu]);
+		seen[item.event.cpu]++;
+	}
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	for (uint32_t cpu = 0; cpu < LATE_CPUS; cpu++)
+		assert_int_equal(seen[cpu], LATE_PAGES + 1);
+}
+
+/* Without a sub-buffer; its CPU is known by it. */
+static void chunks_of_nothing_are_no_damage(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+
+	maker_init(&m, 8, false, LATE_SUBBUF);
+	for (uint32_t cpu = 0; cpu < LATE_CPUS; cpu++)
+		maker_flush(&m, cpu, BUFFER_MAIN, 0);
+	maker_index(&m, &reader, &ring);
+	maker_layout(&m, &l);
+	/* As whole windows, and in parts. */
+	for (size_t count = 1; count <= LATE_CPUS; count += LATE_CPUS - 1) {
+		_cleanup_(merge_freep) struct merge *merge = NULL;
+
+		ring.count = count;
+		assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+		assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	}
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+static size_t heap(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+#define LONG_CPUS 200
+#define LONG_RECORD (900U << 10)
+
+/* Of as many CPUs, which all have the same chunk: a page with a long record, and one without. */
+static void make_long(struct maker *m, struct stream_reader *reader, struct ring_index *ring)
+{
+	static char data[LONG_RECORD];
+
+	maker_init(m, 8, false, HUGE_SUBBUF);
+	page_begin(m, 1);
+	page_record(m, 1, data, LONG_RECORD);
+	page_end(m, 0);
+	page_begin(m, 2);
+	page_record(m, 2, data, 4);
+	page_end(m, 0);
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+	maker_index(m, reader, ring);
+	ring->cpus = reallocarray(ring->cpus, LONG_CPUS, sizeof(*ring->cpus));
+	assert_non_null(ring->cpus);
+	for (; ring->count < LONG_CPUS; ring->count++) {
+		struct cpu_chunks *c = &ring->cpus[ring->count];
+
+		*c = (struct cpu_chunks){ .cpu = (uint32_t)ring->count, .count = 1, .cap = 1 };
+		c->refs = malloc(sizeof(*c->refs));
+		assert_non_null(c->refs);
+		*c->refs = *ring->cpus[0].refs;
+	}
+}
+
+/* Records that all but fill a sub-buffer, at one time: what has no room is told as damaged. */
+static void long_records_have_a_sum(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	size_t before, lost = 0, given = 0;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+	int kind;
+
+	make_long(&m, &reader, &ring);
+	maker_layout(&m, &l);
+	before = heap();
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+	assert_int_equal(merge_extend(merge, UINT64_MAX, NULL), 0);
+	if (!SANITIZED)
+		assert_in_range(heap() - before, MERGE_LONG / 2, MERGE_LONG + MERGE_MEMORY);
+	while ((kind = merge_next(merge, &item, NULL)) > 0) {
+		lost += kind == MERGE_LOSS;
+		if (kind == MERGE_LOSS)
+			assert_true(item.damaged);
+		else
+			given += item.event.rec.len == LONG_RECORD;
+	}
+	assert_int_equal(kind, MERGE_END);
+	assert_in_range(given, MERGE_LONG / HUGE_SUBBUF, LONG_CPUS - 1);
+	assert_int_equal(given + lost, LONG_CPUS);
+}
+
+static int give_back(void *userdata, struct error *err _unused_)
+{
+	struct loan *loan = userdata;
+
+	loan->returned = ++loan->lent;
+	return 0;
+}
+
+/* Nor is the room for them kept by their CPUs, or passed on to others. */
+static void room_of_long_records_is_given_back(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+
+	/* Their heap is another. */
+	if (SANITIZED)
+		skip();
+	make_long(&m, &reader, &ring);
+	maker_layout(&m, &l);
+	for (unsigned lent = 0; lent < 2; lent++) {
+		_cleanup_(merge_freep) struct merge *merge = NULL;
+		struct loan loan = { .recall = give_back, .userdata = &loan };
+		size_t before = heap();
+
+		assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+		if (lent)
+			merge_lend(merge, &loan);
+		while (merge_next(merge, &item, NULL) > 0)
+			loan.lent++;
+		assert_in_range(heap() - before, 0, MERGE_MEMORY + MERGE_LENT);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parts_of_large_sub_buffers_are_as_the_whole),
+		cmocka_unit_test(windows_that_become_parts_lose_nothing),
+		cmocka_unit_test(chunks_of_nothing_are_no_damage),
+		cmocka_unit_test(long_records_have_a_sum),
+		cmocka_unit_test(room_of_long_records_is_given_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
