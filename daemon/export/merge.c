@@ -331,8 +331,7 @@ static bool has_room(const struct merge *m, size_t bytes)
 static int next_part(struct merge *m, struct cursor *c, struct error *err)
 {
 	uint32_t at = c->page.pos, left = c->page.end - at + c->page.rest;
-	/* A record that is longer than a window is rare: it is had with all that follows. */
-	uint32_t bytes = at ? MIN(left, m->window_max) : left;
+	uint32_t bytes = at ? MIN(left, m->window_max) : page_iter_wants(&c->page);
 	_cleanup_error_ struct error why = ERROR_INIT;
 	int r = renew_window(m, c, err);
 

@@ -7,9 +7,8 @@
  * Memory: a window of the stream for each CPU, together MERGE_MEMORY, but never less than
  * MERGE_WINDOW_LEAST each; and MERGE_LENT of such as were given out and are not given back, or
  * MERGE_LENT_LEAST where those of the CPUs take more than their share. A window has whole
- * sub-buffers, or a part of one. Of a record that is longer it has the whole rest, unless such
- * windows were more than MERGE_LONG: then the record and what follows it in its sub-buffer is
- * damaged.
+ * sub-buffers, or a part of one. Or it has one record that is longer, unless such windows were
+ * more than MERGE_LONG: then the record and what follows it in its sub-buffer is damaged.
  */
 #pragma once
 

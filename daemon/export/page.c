@@ -110,6 +110,24 @@ void page_iter_go_on(struct page_iter *it, const void *data, uint32_t bytes)
 	it->rest = left - it->end;
 }
 
+uint32_t page_iter_wants(const struct page_iter *it)
+{
+	uint32_t room = it->end - it->pos, left = room + it->rest, header, type, length;
+	bool big = it->layout->big_endian;
+
+	if (room < PAGE_RECORD_HEADER + 4)
+		return left;
+	header = load_u32(it->page + it->pos, big);
+	type = big ? header >> DELTA_BITS : header & 31;
+	length = type && type <= TYPE_DATA_MAX
+			 ? type * 4
+			 : load_u32(it->page + it->pos + PAGE_RECORD_HEADER, big);
+	/* That it is damaged is told where nothing is left. */
+	if (length < 4 || length % 4 || length > left - PAGE_RECORD_HEADER)
+		return left;
+	return PAGE_RECORD_HEADER + length;
+}
+
 /* As the kernel's rb_fix_abs_ts. */
 static uint64_t fix_stamp(uint64_t stamp, uint64_t before)
 {

@@ -49,11 +49,12 @@ int page_iter_init(struct page_iter *it, const struct page_layout *layout, const
 /*
  * The same for a page of which only the first bytes are at hand. Where those end, page_iter_next
  * returns 0, with a rest: page_iter_go_on tells what there is from pos on. It has made no progress
- * if pos is 0 still: then the next record is longer.
+ * if pos is 0 still: then the next record is longer, and wants page_iter_wants() bytes.
  */
 int page_iter_init_part(struct page_iter *it, const struct page_layout *layout, const void *page,
 			uint32_t bytes, uint32_t size);
 void page_iter_go_on(struct page_iter *it, const void *data, uint32_t bytes);
+uint32_t page_iter_wants(const struct page_iter *it);
 /* The word at missed_at. */
 void page_iter_set_missed(struct page_iter *it, const void *word);
 /* The same for any record, and what is none. */

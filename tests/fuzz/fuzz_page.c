@@ -52,10 +52,14 @@ static int parts_next(struct parts *p, struct record *ret)
 	for (;;) {
 		int r = page_iter_next(&p->it, ret);
 		uint32_t at = p->it.pos, left = p->it.end - at + p->it.rest;
-		uint32_t n = at ? MIN(left, p->bytes) : left;
+		uint32_t n;
 
 		if (r != 0 || !p->it.rest)
 			return r;
+		n = at ? MIN(left, p->bytes) : page_iter_wants(&p->it);
+		/* Else it would go on for ever. */
+		if (!at && n <= p->it.end)
+			abort();
 		p->at += at;
 		free(p->part);
 		p->part = copy_of(p->page + p->at, n);

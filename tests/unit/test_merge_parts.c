@@ -180,14 +180,16 @@ static size_t heap(void)
 #define LONG_CPUS 200
 #define LONG_RECORD (900U << 10)
 
-/* Of as many CPUs, which all have the same chunk: a page with a long record, and one without. */
-static void make_long(struct maker *m, struct stream_reader *reader, struct ring_index *ring)
+/* Of as many CPUs, which all have the same chunk: a page of long records, and one without. */
+static void make_long(struct maker *m, struct stream_reader *reader, struct ring_index *ring,
+		      uint32_t len)
 {
 	static char data[LONG_RECORD];
 
 	maker_init(m, 8, false, HUGE_SUBBUF);
 	page_begin(m, 1);
-	page_record(m, 1, data, LONG_RECORD);
+	while (m->page.len + len + 8 <= HUGE_SUBBUF)
+		page_record(m, 1, data, len);
 	page_end(m, 0);
 	page_begin(m, 2);
 	page_record(m, 2, data, 4);
@@ -218,7 +220,7 @@ static void long_records_have_a_sum(void **state _unused_)
 	struct page_layout l;
 	int kind;
 
-	make_long(&m, &reader, &ring);
+	make_long(&m, &reader, &ring, LONG_RECORD);
 	maker_layout(&m, &l);
 	before = heap();
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
@@ -235,6 +237,33 @@ static void long_records_have_a_sum(void **state _unused_)
 	assert_int_equal(kind, MERGE_END);
 	assert_in_range(given, MERGE_LONG / HUGE_SUBBUF, LONG_CPUS - 1);
 	assert_int_equal(given + lost, LONG_CPUS);
+}
+
+#define LONGER_RECORD (80U << 10) /* than a window */
+
+/* One at a time: what follows them in their sub-buffers takes no room. */
+static void long_records_are_held_alone(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+	size_t before, count = 0;
+	int kind;
+
+	make_long(&m, &reader, &ring, LONGER_RECORD);
+	maker_layout(&m, &l);
+	before = heap();
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+	assert_int_equal(merge_extend(merge, UINT64_MAX, NULL), 0);
+	if (!SANITIZED)
+		assert_in_range(heap() - before, 0, LONG_CPUS * (LONGER_RECORD + 1024));
+	while ((kind = merge_next(merge, &item, NULL)) == MERGE_RECORD)
+		count += item.event.rec.len == LONGER_RECORD;
+	assert_int_equal(kind, MERGE_END);
+	assert_int_equal(count, LONG_CPUS * (HUGE_SUBBUF / LONGER_RECORD));
 }
 
 static int give_back(void *userdata, struct error *err _unused_)
@@ -257,7 +286,7 @@ static void room_of_long_records_is_given_back(void **state _unused_)
 	/* Their heap is another. */
 	if (SANITIZED)
 		skip();
-	make_long(&m, &reader, &ring);
+	make_long(&m, &reader, &ring, LONG_RECORD);
 	maker_layout(&m, &l);
 	for (unsigned lent = 0; lent < 2; lent++) {
 		_cleanup_(merge_freep) struct merge *merge = NULL;
@@ -280,6 +309,7 @@ int main(void)
 		cmocka_unit_test(windows_that_become_parts_lose_nothing),
 		cmocka_unit_test(chunks_of_nothing_are_no_damage),
 		cmocka_unit_test(long_records_have_a_sum),
+		cmocka_unit_test(long_records_are_held_alone),
 		cmocka_unit_test(room_of_long_records_is_given_back),
 	};
 

@@ -273,10 +273,8 @@ static int next_in_parts(struct page_iter *it, struct record *rec, const char *d
 
 		if (r != 0 || !it->rest)
 			return r;
-		if (!it->pos)
-			bytes = UINT32_MAX;
 		*at += it->pos;
-		page_iter_go_on(it, data + *at, bytes);
+		page_iter_go_on(it, data + *at, it->pos ? bytes : page_iter_wants(it));
 	}
 }
 
