@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * /proc/kallsyms to a stream, as KALLSYMS chunks: all of it once, a part in each step, and later
- * what modules bring.
+ * /proc/kallsyms to a stream: all of it once, a part read in each step, in a KALLSYMS chunk behind
+ * an excerpt that spares most readers the rest; and later what modules bring.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 /*
  * The recorded kernel's symbols: the KALLSYMS chunks of a stream. Most recordings have more of
  * them than events that name one, so it is remembered where they lie, and the event table reads
- * them when the first is looked for, in whichever thread that is.
+ * them when the first is looked for that the excerpt does not name, in whichever thread that is.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The symbols of an event table, which are read when the first is looked for: by whichever
- * thread does, while the others wait. From then on threads read them side by side; only who adds
- * some must be alone with the table.
+ * The symbols of an event table, which are read when the first is looked for that an excerpt does
+ * not name: by whichever thread does, while the others wait. From then on threads read them side by
+ * side; only who adds some must be alone with the table.
  */
 #pragma once
 

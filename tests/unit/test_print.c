@@ -690,7 +690,7 @@ static void what_the_excerpt_names_needs_no_symbols(void **state _unused_)
 	check_excerpt(t, 5, NULL, 1);
 }
 
-/* Nothing comes of what is no excerpt. */
+/* Nothing comes of what is no excerpt: all symbols are asked. */
 static void odd_excerpts_name_nothing(void **state _unused_)
 {
 	static const char *const texts[] = { "", "\n", "5 t alone\n", "x", "5 t a\n5 t b\n" };
@@ -700,8 +700,10 @@ static void odd_excerpts_name_nothing(void **state _unused_)
 
 		symbol_reads = 0;
 		assert_int_equal(event_table_new(&t, &native), 0);
+		event_table_set_symbols(t, count_reads, NULL);
 		assert_int_equal(event_table_add_excerpt(t, texts[i], strlen(texts[i])), 0);
-		check_excerpt(t, 5, NULL, 0);
+		check_excerpt(t, 5, NULL, 1);
+		check_excerpt(t, 0xffffffff81001100, "func", 1);
 	}
 }
 

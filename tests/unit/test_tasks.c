@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a stream says of tasks, clocks and counts. */
+/* What a stream says of tasks, clocks and counts, and the names that its reader needs. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
