@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "export/lent_windows.h"
+
 struct cursor {
 	uint32_t cpu;
 	uint32_t buffer;
@@ -35,19 +37,11 @@ struct cursor {
 	uint64_t lost;
 };
 
-/* A window whose records are somebody else's until loan number `number` is given back. */
-struct lent_window {
-	struct buf bytes;
-	uint64_t number;
-	unsigned borrower;
-};
-
 struct merge {
 	const struct page_layout *layout;
 	const struct ring_index *ring;
 	const struct stream_reader *reader;
 	uint32_t window_max; /* bytes */
-	uint64_t lent_max;
 	uint64_t consumed;
 	uint64_t limit;		 /* chunks from this offset on are not given out */
 	struct cursor **cursors; /* owned, each of them too; by CPU */
@@ -57,10 +51,7 @@ struct merge {
 	struct cursor *current; /* whose record was given out */
 	uint64_t rival_ts;	/* of the earliest of the others; UINT64_MAX: there is none */
 	bool begun;
-	const struct loan *loan;  /* NULL: records are valid until the next call */
-	struct lent_window *lent; /* owned; in order of their numbers, until they are used again */
-	size_t lent_count, lent_room;
-	uint64_t lent_bytes;
+	struct lent_windows lent;
 	struct buf scratch; /* for what is only checked */
 };
 
@@ -169,104 +160,14 @@ static int fill_window(struct merge *m, struct cursor *c, struct error *err)
 	return r;
 }
 
-/* A window that was given back; best one that lies in the cache of who is going to fill it. */
-static bool take_back(struct merge *m, struct buf *ret)
-{
-	size_t i = 0, n = 0;
-
-	while (n < m->lent_count && m->lent[n].number < m->loan->returned)
-		n++;
-	while (i < n && m->lent[i].borrower != m->loan->borrower)
-		i++;
-	if (!n)
-		return false;
-	if (i == n)
-		i = 0;
-	*ret = m->lent[i].bytes;
-	m->lent_bytes -= ret->cap;
-	m->lent_count--;
-	memmove(&m->lent[i], &m->lent[i + 1], (m->lent_count - i) * sizeof(*m->lent));
-	buf_clear(ret);
-	return true;
-}
-
-/* Returned windows that are not kept, so that there is room for one more. */
-static void drop_returned(struct merge *m, size_t room)
-{
-	struct buf b;
-
-	while (m->lent_bytes + room > m->lent_max && take_back(m, &b))
-		buf_deinit(&b);
-}
-
-/* Notes what is lent from now on. */
-static int lend_window(struct merge *m, const struct cursor *c)
-{
-	if (m->lent_count == m->lent_room) {
-		size_t room = MAX(m->lent_room * 2, (size_t)8);
-		struct lent_window *all = reallocarray(m->lent, room, sizeof(*all));
-
-		if (!all)
-			return -ENOMEM;
-		m->lent = all;
-		m->lent_room = room;
-	}
-	m->lent[m->lent_count++] =
-		(struct lent_window){ c->window, m->loan->lent, m->loan->borrower };
-	m->lent_bytes += c->window.cap;
-	return 0;
-}
-
-static void drop_lent(struct merge *m)
-{
-	while (m->lent_count)
-		buf_deinit(&m->lent[--m->lent_count].bytes);
-	m->lent_bytes = 0;
-}
-
-/* This window, or another where this one's records are still read. */
-static int exchange_window(struct merge *m, struct cursor *c, struct error *err)
-{
-	struct buf next = BUF_INIT;
-	bool had;
-
-	if (!m->loan || !m->loan->recall) {
-		drop_lent(m);
-		return 0;
-	}
-	if (!c->window.len)
-		return 0;
-	had = take_back(m, &next);
-	drop_returned(m, c->window.cap);
-	if (m->lent_bytes + c->window.cap > m->lent_max) {
-		int r = m->loan->recall(m->loan->userdata, err);
-
-		if (r < 0) {
-			buf_deinit(&next);
-			return r;
-		}
-		if (!had)
-			take_back(m, &next);
-		drop_returned(m, c->window.cap);
-	}
-	if (lend_window(m, c) < 0) {
-		buf_deinit(&next);
-		return error_errno(err, -ENOMEM, "can't order the events");
-	}
-	c->window = next;
-	c->window_at = 0;
-	return 0;
-}
-
 /* A window to be filled, no larger than its part of the memory. */
 static int renew_window(struct merge *m, struct cursor *c, struct error *err)
 {
-	int r = exchange_window(m, c, err);
+	int r = lent_windows_exchange(&m->lent, &c->window, err);
 
-	if (r == 0 && c->window.cap > m->window_max) {
+	if (r == 0 && c->window.cap > m->window_max)
 		buf_deinit(&c->window);
-		c->window_at = 0;
-	}
+	c->window_at = MIN(c->window_at, c->window.len);
 	return r;
 }
 
@@ -425,7 +326,7 @@ static int add_cursors(struct merge *m, struct error *err)
 
 	m->window_max = MIN(MERGE_MEMORY / (uint32_t)MAX(count, (size_t)1), MERGE_WINDOW_MAX);
 	m->window_max = MAX(m->window_max, MERGE_WINDOW_LEAST);
-	m->lent_max =
+	m->lent.max =
 		(uint64_t)m->window_max * count > MERGE_MEMORY ? MERGE_LENT_LEAST : MERGE_LENT;
 	if (count == m->cursor_count)
 		return 0;
@@ -483,8 +384,7 @@ struct merge *merge_free(struct merge *m)
 		buf_deinit(&m->cursors[i]->kept);
 		free(m->cursors[i]);
 	}
-	drop_lent(m);
-	free(m->lent);
+	lent_windows_deinit(&m->lent);
 	buf_deinit(&m->scratch);
 	free(m->cursors);
 	free(m->heap);
@@ -494,7 +394,7 @@ struct merge *merge_free(struct merge *m)
 
 void merge_lend(struct merge *m, const struct loan *loan)
 {
-	m->loan = loan;
+	m->lent.loan = loan;
 }
 
 /* Moves a cursor on; false in *ret_any: it has nothing to give out, for now or for good. */
