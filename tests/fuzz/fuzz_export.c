@@ -20,11 +20,10 @@
 #include <cmocka.h>
 
 #include "export/export.h"
-#include "make_stream.h"
+#include "make_formats.h"
 #include "util/io.h"
 
 #define SUBBUF_SIZE 1024
-#define ID_FUNCTION 1
 
 /* Of byte 0. */
 enum { MACHINE_32 = 1, MACHINE_BIG = 2, REST_PIECES = 4 };
@@ -72,6 +71,19 @@ static void put_function_format(struct maker *m)
 		     "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip");
 }
 
+/* Of a machine of 32 bits as Linux 6.16 has it. */
+static void put_free_format(struct maker *m)
+{
+	if (m->word_size == 8) {
+		maker_free_format(m);
+		return;
+	}
+	maker_format(m, "sched", "sched_process_free", ID_FREE,
+		     "\tfield:__data_loc char[] comm;\toffset:8;\tsize:4;\tsigned:0;\n"
+		     "\tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;\n",
+		     "\"comm=%s pid=%d\", __get_str(comm), REC->pid");
+}
+
 /* The head of that machine's stream, which is the same each time, and the writer that made it. */
 static const struct maker *head_of(unsigned machine, struct buf *ret)
 {
@@ -84,6 +96,7 @@ static const struct maker *head_of(unsigned machine, struct buf *ret)
 		maker_init(m, machine & MACHINE_32 ? 4 : 8, machine & MACHINE_BIG, SUBBUF_SIZE);
 		maker_head(m);
 		put_function_format(m);
+		put_free_format(m);
 		maker_symbols(
 			m, m->word_size == 8
 				   ? "ffffffff81000000 T first\nffffffff81000100 t last\t[module]\n"
@@ -111,8 +124,8 @@ static void put_subbuf(struct maker *m, uint32_t cpu, const uint8_t *data, size_
  * bytes. */
 static void put_records(struct maker *m, uint32_t cpu, const uint8_t *data, size_t len)
 {
-	static const uint16_t ids[] = { ID_SWITCH,  ID_NUMBER, ID_PRINT,
-					ID_NEWTASK, ID_RENAME, ID_FUNCTION };
+	static const uint16_t ids[] = { ID_SWITCH, ID_NUMBER,	ID_PRINT, ID_NEWTASK,
+					ID_RENAME, ID_FUNCTION, ID_FREE };
 	const uint32_t room = SUBBUF_SIZE - maker_data_offset(m) - 32;
 	uint64_t ts = UINT64_C(100000000000);
 
