@@ -120,9 +120,11 @@ static uint64_t address_of(const char *line)
  */
 static int write_excerpt(const struct buf *text, struct stream_writer *w)
 {
-	const char *begin = text->data, *end = begin + text->len, *line, *next, *last, *before;
-	const char *found = memmem(begin, text->len, mark_writer, sizeof(mark_writer) - 1);
+	const char *begin = text->data, *found, *before, *line, *next, *last;
 
+	if (!begin)
+		return 0;
+	found = memmem(begin, text->len, mark_writer, sizeof(mark_writer) - 1);
 	before = found ? memrchr(begin, '\n', (size_t)(found - begin)) : NULL;
 	if (!before)
 		return 0;
@@ -130,7 +132,7 @@ static int write_excerpt(const struct buf *text, struct stream_writer *w)
 	before = memrchr(begin, '\n', (size_t)(before - begin));
 	before = before ? before + 1 : begin;
 	next = found + sizeof(mark_writer) - 1;
-	last = memchr(next, '\n', (size_t)(end - next));
+	last = memchr(next, '\n', (size_t)(begin + text->len - next));
 	if (!last || memchr(next, '\t', (size_t)(last - next)) ||
 	    address_of(before) >= address_of(line) || address_of(line) >= address_of(next))
 		return 0;
