@@ -60,12 +60,17 @@ void maker_stack_format(struct maker *m)
 		     "\"\\t=> %ps\\n\", (void *)REC->caller[0]");
 }
 
-void maker_graph_formats(struct maker *m)
+void maker_graph_entry_format(struct maker *m)
 {
 	maker_format(m, "ftrace", "funcgraph_entry", ID_GRAPH_ENTRY,
 		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
 		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n",
 		     "\"--> %ps (%d)\", (void *)REC->func, REC->depth");
+}
+
+void maker_graph_formats(struct maker *m)
+{
+	maker_graph_entry_format(m);
 	maker_format(m, "ftrace", "funcgraph_exit", ID_GRAPH_EXIT,
 		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
 		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n"

@@ -24,5 +24,6 @@ void event_free(struct maker *m, uint64_t ts, int32_t tid, const char *comm);
 void maker_function_format(struct maker *m);
 /* kernel_stack of at most eight places. */
 void maker_stack_format(struct maker *m);
-/* funcgraph_entry, funcgraph_exit. */
+/* funcgraph_entry alone; and with funcgraph_exit. */
+void maker_graph_entry_format(struct maker *m);
 void maker_graph_formats(struct maker *m);

@@ -469,10 +469,7 @@ static void make_returned_values(struct maker *m, const char *release)
 	m->header = tell_returned_values;
 	m->release = release;
 	maker_head(m);
-	maker_format(m, "ftrace", "funcgraph_entry", ID_GRAPH_ENTRY,
-		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
-		     "\tfield:int depth;\toffset:16;\tsize:4;\tsigned:1;\n",
-		     "\"--> %ps (%d)\", (void *)REC->func, REC->depth");
+	maker_graph_entry_format(m);
 	maker_format(m, "ftrace", "funcgraph_exit", ID_EXIT_VALUE,
 		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
 		     "\tfield:unsigned long retval;\toffset:16;\tsize:8;\tsigned:0;\n"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +8,7 @@
 #include <cmocka.h>
 
 #include "export/merge.h"
+#include "heap.h"
 #include "make_ring.h"
 
 #define CPUS 37
@@ -105,19 +105,6 @@ static void large_chunks_are_read_in_parts(void **state _unused_)
 		assert_int_equal(item.event.cpu, 5);
 	}
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
-}
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
-
-static size_t heap(void)
-{
-	struct mallinfo2 m = mallinfo2();
-
-	return m.uordblks + m.hblkhd;
 }
 
 #define LENT_COUNT 700 /* of BIG_SUBBUF: what may be lent, and more */

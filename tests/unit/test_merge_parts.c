@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sub-buffers of which the memory does not hold one for each CPU. */
-#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +9,7 @@
 #include <cmocka.h>
 
 #include "export/merge.h"
+#include "heap.h"
 #include "make_ring.h"
 
 #define HUGE_SUBBUF (1U << 20)
@@ -162,19 +162,6 @@ static void chunks_of_nothing_are_no_damage(void **state _unused_)
 		assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 		assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 	}
-}
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
-
-static size_t heap(void)
-{
-	struct mallinfo2 m = mallinfo2();
-
-	return m.uordblks + m.hblkhd;
 }
 
 #define LONG_CPUS 200
