@@ -43,31 +43,25 @@ void batch_put(struct batch *b)
 	b->pool->idle = b;
 }
 
-static inline void read_item(const struct batch_env *env, const struct item *item,
-			     struct trace_event *ret)
-{
-	ret->rec = (struct record){ item->ts, item->data, item->len };
-	ret->next = NULL;
-	ret->cpu = item->cpu;
-	event_head_read(&env->head, ret);
-	ret->desc = event_table_find(env->events, ret->id);
-}
-
 _hot_ void batch_render(struct batch *b, const struct batch_env *env)
 {
+	const struct render_ops *ops = env->ops;
+	const struct event_head head = env->head;
+	const struct item *end = b->items + b->count;
 	void *state = b->pool->state;
-	struct trace_event ev;
+	struct trace_event ev = { 0 };
+	int r = b->result;
 
-	for (size_t i = 0; i < b->count && b->result == 0; i++) {
-		const struct item *item = &b->items[i];
-
-		if (likely(item->data)) {
-			read_item(env, item, &ev);
-			b->result = env->ops->event(state, &ev, &b->out, &b->weight);
-		} else {
-			b->result = env->ops->loss(state, item->cpu, item->ts, &b->out, &b->weight);
+	for (const struct item *i = b->items; i < end && likely(r == 0); i++) {
+		if (unlikely(!i->data)) {
+			r = ops->loss(state, i->cpu, i->ts, &b->out, &b->weight);
+			continue;
 		}
+		ev.rec = (struct record){ i->ts, i->data, i->len };
+		ev.cpu = i->cpu;
+		event_head_read(&head, &ev);
+		ev.desc = event_table_find(env->events, ev.id);
+		r = ops->event(state, &ev, &b->out, &b->weight);
 	}
-	if (b->result == 0)
-		b->result = buf_error(&b->out);
+	b->result = r ?: buf_error(&b->out);
 }

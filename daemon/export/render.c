@@ -55,6 +55,7 @@ struct render {
 	unsigned threads; /* 1: alone */
 	/* Whoever has the turn: */
 	struct batch *filling; /* NULL: events are rendered as they come */
+	bool searches;	       /* the table of tasks may still look for names */
 	struct known known[KNOWN_TASKS];
 	int (*give)(void *userdata, struct error *err);
 	void *userdata;
@@ -352,6 +353,7 @@ static bool begin_turns(struct render *r)
 	r->env.head =
 		event_head_of(event_table_common(r->info->events), r->info->layout.big_endian);
 	*r->info->loan = (struct loan){ .recall = recall, .userdata = r };
+	r->searches = task_table_may_fill(r->info->tasks);
 	return true;
 }
 
@@ -399,16 +401,19 @@ int render_run(struct render *r, int (*give)(void *userdata, struct error *err),
 	return end_turns(r, err);
 }
 
-static inline int event_alone(struct render *r, const struct trace_event *ev, struct error *err)
+/* What was rendered as it came: e is how that went. */
+static inline int settle(struct render *r, int e, struct error *err)
 {
-	uint64_t weight = 0;
-	int e = r->ops->event(r->state, ev, &r->out->buf, &weight);
-
 	if (likely(e == 0))
 		e = output_settle(r->out);
 	if (unlikely(e < 0))
 		return fail(r, e, err);
-	return r->ops->took ? r->ops->took(r->sink, weight, err) : 0;
+	return r->ops->took ? tell_took(r, take_weight(r), err) : 0;
+}
+
+static _noinline_ int event_alone(struct render *r, const struct trace_event *ev, struct error *err)
+{
+	return settle(r, r->ops->event(r->state, ev, &r->out->buf, &r->weight), err);
 }
 
 /* Whether ev's task was looked up before: looking for it once more doesn't change the table. */
@@ -416,7 +421,7 @@ static inline bool is_known(const struct render *r, const struct trace_event *ev
 {
 	const struct known *k = &r->known[(uint32_t)ev->pid % KNOWN_TASKS];
 
-	return ev->pid <= 0 ||
+	return !r->searches || ev->pid <= 0 ||
 	       (k->pid == ev->pid && ev->rec.ts >= k->from_ts && ev->rec.ts < k->until_ts);
 }
 
@@ -439,6 +444,7 @@ static _noinline_ int learn(struct render *r, const struct trace_event *ev, stru
 		k->from_ts = task_is_oldest(task) ? 0 : task->from_ts;
 		k->until_ts = task_table_until(tasks, task);
 	}
+	r->searches = task_table_may_fill(tasks);
 	return 0;
 }
 
@@ -497,14 +503,7 @@ int render_event_now(struct render *r, const struct trace_event *ev, struct erro
 
 static int loss_alone(struct render *r, uint32_t cpu, uint64_t count, struct error *err)
 {
-	uint64_t weight = 0;
-	int e = r->ops->loss(r->state, cpu, count, &r->out->buf, &weight);
-
-	if (e == 0)
-		e = output_settle(r->out);
-	if (e < 0)
-		return fail(r, e, err);
-	return r->ops->took ? r->ops->took(r->sink, weight, err) : 0;
+	return settle(r, r->ops->loss(r->state, cpu, count, &r->out->buf, &r->weight), err);
 }
 
 int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *err)

@@ -152,6 +152,11 @@ void task_table_set_filler(struct task_table *t, void (*fill)(void *userdata), v
 	t->userdata = userdata;
 }
 
+bool task_table_may_fill(const struct task_table *t)
+{
+	return t->fill;
+}
+
 bool task_table_would_fill(const struct task_table *t, int32_t tid, uint64_t ts)
 {
 	const struct life *l = t->fill ? find_life(t, tid, ts) : NULL;

@@ -70,6 +70,8 @@ int task_table_name(struct task_table *t, int32_t tid, uint64_t ts, const char *
  */
 void task_table_set_filler(struct task_table *t, void (*fill)(void *userdata), void *userdata);
 
+/* Whether it is still to be called at all. */
+bool task_table_may_fill(const struct task_table *t);
 /* Whether task_table_find would call it for this one: it changes the table, find alone does not. */
 bool task_table_would_fill(const struct task_table *t, int32_t tid, uint64_t ts);
 
