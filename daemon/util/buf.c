@@ -9,7 +9,7 @@ void buf_deinit(struct buf *b)
 	*b = BUF_INIT;
 }
 
-char *buf_grow(struct buf *b, size_t extra)
+_cold_ _noinline_ char *buf_grow(struct buf *b, size_t extra)
 {
 	size_t need, cap;
 	char *data;

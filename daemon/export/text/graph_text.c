@@ -478,7 +478,9 @@ static bool is_plain_print(const struct event *ev)
 	       (!strcmp(ev->name, "function") || !strcmp(ev->name, "kernel_stack"));
 }
 
-bool graph_text_event(struct graph_text *g, const struct trace_event *ev, struct buf *out)
+/* Not within its caller, whose way with any other event is short. */
+_noinline_ bool graph_text_event(struct graph_text *g, const struct trace_event *ev,
+				 struct buf *out)
 {
 	struct cpu_state *c = ev->desc ? state_of(g, ev->cpu) : NULL;
 	struct funcgraph f;

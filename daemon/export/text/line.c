@@ -147,7 +147,7 @@ static void make_tables(struct line *l)
 
 #define ROUNDING 500 /* ns2usecs() rounds to the nearest */
 
-_cold_ static void fill_second(struct line *l, uint64_t ts)
+_cold_ _noinline_ static void fill_second(struct line *l, uint64_t ts)
 {
 	/* Beyond 2^64 - 500 the sum wraps, as in the kernel. */
 	uint64_t second = (ts + ROUNDING) / NSEC_PER_SEC;
@@ -207,7 +207,7 @@ void line_comm(struct line *l, int32_t pid, uint64_t ts, char comm[static 64])
 	find_task(l, pid, ts, comm);
 }
 
-_cold_ static void fill_cache(struct line *l, struct cached *c, int32_t pid, uint64_t ts)
+_cold_ _noinline_ static void fill_cache(struct line *l, struct cached *c, int32_t pid, uint64_t ts)
 {
 	char comm[sizeof(((struct task *)0)->comm)];
 	struct task *task = find_task(l, pid, ts, comm);

@@ -147,18 +147,22 @@ static int text_open(struct sink **ret, const struct trace_info *info,
 	return is_graph(s) ? render_alone(s->render, err) : 0;
 }
 
+/* As in text_open, though these lines only came with another tracer's. */
+static _noinline_ int text_graph_event(struct render *render, const struct trace_event *ev,
+				       struct error *err)
+{
+	int r = render_alone(render, err);
+
+	return r < 0 ? r : render_event(render, ev, err);
+}
+
 _hot_ static int text_event(struct sink *sink, const struct trace_event *ev, struct error *err)
 {
 	struct render *render = text(sink)->render;
 
 	text(sink)->last_ts = ev->rec.ts;
-	/* As above, though these lines only came with another tracer's. */
-	if (unlikely(ev->desc && ev->desc->funcgraph)) {
-		int r = render_alone(render, err);
-
-		if (r < 0)
-			return r;
-	}
+	if (unlikely(ev->desc && ev->desc->funcgraph))
+		return text_graph_event(render, ev, err);
 	return render_event(render, ev, err);
 }
 
