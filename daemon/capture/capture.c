@@ -248,7 +248,7 @@ static int init_names(struct capture *c, bool symbols, struct error *err)
 		for (size_t i = 0; i < c->matches.count; i++)
 			names[i] = c->matches.items[i].name;
 		r = names_init(&c->names, &c->env, names, c->matches.count, symbols);
-		c->names.want_arguments = names_want_arguments(c->rings[BUFFER_MAIN].dir);
+		names_see_options(&c->names, c->rings[BUFFER_MAIN].dir);
 		if (!c->has_tasks && !c->ring_mode)
 			c->names.known = &c->known;
 	}
@@ -259,6 +259,13 @@ int capture_new(struct capture **ret, const struct capture_env *env,
 		const struct capture_request *request, struct error *err)
 {
 	return capture_new_from(ret, NULL, env, request, err);
+}
+
+/* What comes may name any of the kernel's functions, whatever the formats of its events say. */
+static bool may_name_functions(const struct capture_request *request)
+{
+	return request->functions.tracer || request->functions.only.count ||
+	       request->options.count || request->sampling.hz || request->top_level;
 }
 
 int capture_new_from(struct capture **ret, struct capture_spare **spare,
@@ -308,10 +315,7 @@ int capture_new_from(struct capture **ret, struct capture_spare **spare,
 	if (r == 0)
 		r = capture_sampling_open(c, request, err);
 	if (r == 0)
-		r = init_names(c,
-			       request->functions.tracer || request->options.count ||
-				       request->sampling.hz,
-			       err);
+		r = init_names(c, may_name_functions(request), err);
 	/* They borrow from the request and from the kernel's list, which may change. */
 	event_matches_deinit(&c->matches);
 	if (r < 0)

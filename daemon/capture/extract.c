@@ -104,7 +104,7 @@ static int describe(struct extraction *x, struct error *err)
 	if (r < 0)
 		return r;
 	r = names_init(&x->names, x->env, events, count, true);
-	x->names.want_arguments = names_want_arguments(x->ring.dir);
+	names_see_options(&x->names, x->ring.dir);
 	return r < 0 ? error_errno(err, r, "cannot list the events") : 0;
 }
 

@@ -115,19 +115,19 @@ static uint64_t address_of(const char *line)
 
 /*
  * The line of the function that writes marks, and the next one, where the function ends: most
- * traces have a mark and name no other symbol. Nothing where it is not all there is at its
- * address, or the lines are not in order.
+ * traces have a mark and name no other symbol. It may be looked for in what comes after from.
+ * NULL: the lines are not there, not all that there is at that address, or not in order.
  */
-static int write_excerpt(const struct buf *text, struct stream_writer *w)
+static const char *find_excerpt(const struct buf *text, size_t from, size_t *ret_len)
 {
 	const char *begin = text->data, *found, *before, *line, *next, *last;
 
 	if (!begin)
-		return 0;
-	found = memmem(begin, text->len, mark_writer, sizeof(mark_writer) - 1);
+		return NULL;
+	found = memmem(begin + from, text->len - from, mark_writer, sizeof(mark_writer) - 1);
 	before = found ? memrchr(begin, '\n', (size_t)(found - begin)) : NULL;
 	if (!before)
-		return 0;
+		return NULL;
 	line = before + 1;
 	before = memrchr(begin, '\n', (size_t)(before - begin));
 	before = before ? before + 1 : begin;
@@ -135,19 +135,34 @@ static int write_excerpt(const struct buf *text, struct stream_writer *w)
 	last = memchr(next, '\n', (size_t)(begin + text->len - next));
 	if (!last || memchr(next, '\t', (size_t)(last - next)) ||
 	    address_of(before) >= address_of(line) || address_of(line) >= address_of(next))
-		return 0;
-	return stream_write(w, CHUNK_KALLSYMS_EXCERPT, line, (size_t)(last + 1 - line));
+		return NULL;
+	*ret_len = (size_t)(last + 1 - line);
+	return line;
+}
+
+/* 1: it is written; 0: there is none; or -errno. */
+static int write_excerpt(const struct buf *text, size_t from, struct stream_writer *w)
+{
+	size_t len;
+	const char *excerpt = find_excerpt(text, from, &len);
+
+	return excerpt ? stream_write(w, CHUNK_KALLSYMS_EXCERPT, excerpt, len) ?: 1 : 0;
 }
 
 static int write_symbols(const struct buf *text, struct stream_writer *w)
 {
-	int r = write_excerpt(text, w);
+	int r = write_excerpt(text, 0, w);
 
 	return r < 0 ? r : stream_write_packed(w, CHUNK_KALLSYMS, text->data, text->len);
 }
 
-int kernel_symbols_step(struct kernel_symbols *s, const char *proc, struct stream_writer *w)
+/* Longer than two of its lines, which may be on both sides of where a step ended. */
+#define OVERLAP 4096
+
+int kernel_symbols_step(struct kernel_symbols *s, const char *proc, bool all,
+			struct stream_writer *w)
 {
+	size_t from = s->text.len - MIN(s->text.len, (size_t)OVERLAP);
 	char path[256];
 	ssize_t got;
 	char *p;
@@ -171,14 +186,18 @@ int kernel_symbols_step(struct kernel_symbols *s, const char *proc, struct strea
 		return (int)got;
 	s->text.len += (size_t)got;
 	s->hidden = all_zero(&s->text);
-	if (s->text.len > STREAM_KALLSYMS_MAX)
-		cut_text(s);
-	else if ((size_t)got == BYTES_PER_STEP && !s->hidden)
-		return 1;
-	r = s->hidden || !s->text.len ? 0 : write_symbols(&s->text, w);
+	r = all || s->hidden ? 0 : write_excerpt(&s->text, from, w);
+	s->excerpt_alone = r > 0;
+	if (r == 0) {
+		if (s->text.len > STREAM_KALLSYMS_MAX)
+			cut_text(s);
+		else if ((size_t)got == BYTES_PER_STEP && !s->hidden)
+			return 1;
+		r = s->hidden || !s->text.len ? 0 : write_symbols(&s->text, w);
+	}
 	s->fd = close_fd(s->fd);
 	buf_deinit(&s->text);
-	return r;
+	return MIN(r, 0);
 }
 
 int kernel_symbols_update(struct kernel_symbols *s, const char *proc, struct stream_writer *w)
@@ -187,7 +206,7 @@ int kernel_symbols_update(struct kernel_symbols *s, const char *proc, struct str
 	char path[256];
 	int r;
 
-	if (s->hidden || s->cut)
+	if (s->hidden || s->cut || s->excerpt_alone)
 		return 0;
 	r = read_modules(proc, &now);
 	if (r == 0)

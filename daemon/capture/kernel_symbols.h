@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * /proc/kallsyms to a stream: all of it once, a part read in each step, in a KALLSYMS chunk behind
- * an excerpt that spares most readers the rest; and later what modules bring.
+ * /proc/kallsyms to a stream, a part read in each step: all of it once, in a KALLSYMS chunk behind
+ * an excerpt that spares most readers the rest, and later what modules bring; or the excerpt alone,
+ * for which a fifth of it is read: to make that text takes the kernel 50 ms or more.
  */
 #pragma once
 
@@ -11,6 +12,7 @@
 struct kernel_symbols {
 	bool hidden; /* kptr_restrict gave zeros */
 	bool cut;    /* there are more than a stream holds */
+	bool excerpt_alone;
 	int fd;
 	struct buf text;
 	struct buf modules; /* the names and places of those that were loaded then */
@@ -19,7 +21,11 @@ struct kernel_symbols {
 #define KERNEL_SYMBOLS_INIT ((struct kernel_symbols){ .fd = -EBADF })
 
 void kernel_symbols_deinit(struct kernel_symbols *s);
-/* proc: where procfs is. 1: there is more to do; 0: all is written; or -errno. */
-int kernel_symbols_step(struct kernel_symbols *s, const char *proc, struct stream_writer *w);
-/* Once all is written: the symbols of modules that came after that. 0 or -errno. */
+/*
+ * proc: where procfs is. all: else the excerpt is enough, and all is written where there can't be
+ * one. 1: there is more to do; 0: it is written; or -errno.
+ */
+int kernel_symbols_step(struct kernel_symbols *s, const char *proc, bool all,
+			struct stream_writer *w);
+/* Once it is: the symbols of modules that came after all was written. 0 or -errno. */
 int kernel_symbols_update(struct kernel_symbols *s, const char *proc, struct stream_writer *w);

@@ -67,7 +67,7 @@ int names_init(struct names *n, const struct capture_env *env, const char *const
 	size_t cap = 0, kept = 0;
 	int r = 0;
 
-	*n = (struct names){ .env = env, .want_symbols = all_symbols };
+	*n = (struct names){ .env = env, .all_symbols = all_symbols };
 	n->symbols = KERNEL_SYMBOLS_INIT;
 	n->scan = TASK_SCAN_INIT;
 	for (size_t i = 0; r == 0 && i < event_count; i++)
@@ -129,6 +129,9 @@ bool format_wants_symbols(const char *text)
 
 	if (!p)
 		return false;
+	/* The kernel prints where a probe sits as a symbol, whatever its format says. */
+	if (strstr(p, "REC->__probe_") || strstr(p, "__get_stacktrace("))
+		return true;
 	while ((p = strstr(p, "%p"))) {
 		p += 2;
 		if (*p == 's' || *p == 'S' || *p == 'f' || *p == 'F' || *p == 'B')
@@ -163,8 +166,10 @@ static int write_format(struct names *n, const char *name, struct stream_writer 
 	if (r < 0)
 		return r;
 	identifiers_collect(&n->identifiers, text.data + system_len + 1);
-	if (!n->want_symbols)
-		n->want_symbols = format_wants_symbols(text.data + system_len + 1);
+	/* Those of ftrace come with tracers and stacks; but for marks, whose symbol is always
+	 * there. */
+	if (!n->all_symbols && strncmp(name, "ftrace:", system_len + 1) != 0)
+		n->all_symbols = format_wants_symbols(text.data + system_len + 1);
 	return r;
 }
 
@@ -221,16 +226,22 @@ static int enums_step(struct names *n, struct stream_writer *w)
 	return stream_write_packed(w, CHUNK_ENUMS, text.data, text.len);
 }
 
-bool names_want_arguments(int dir)
+void names_see_options(struct names *n, int dir)
 {
 	_cleanup_buf_ struct buf options = BUF_INIT;
 
-	if (tracefs_read(dir, "trace_options", &options) < 0)
-		return false;
-	/* What it read has no newline at its end, and a tracer's own options stand there. */
+	/* Each on a line; what is read has no newline at its end, and a tracer's own stand there.
+	 */
 	buf_putc(&options, '\n');
-	return buf_string(&options) && (strstr(options.data, "\nfunc-args\n") ||
-					strstr(options.data, "\nfuncgraph-args\n"));
+	if (tracefs_read(dir, "trace_options", &options) < 0)
+		return;
+	buf_putc(&options, '\n');
+	if (!buf_string(&options))
+		return;
+	n->want_arguments =
+		strstr(options.data, "\nfunc-args\n") || strstr(options.data, "\nfuncgraph-args\n");
+	/* A new instance has it from the top level. */
+	n->all_symbols |= strstr(options.data, "\nstacktrace\n") != NULL;
 }
 
 static int arguments_step(const struct names *n, struct stream_writer *w)
@@ -271,7 +282,7 @@ int names_step(struct names *n, struct stream_writer *w)
 		r = printk_step(n, w);
 		break;
 	case NAMES_KALLSYMS:
-		r = n->want_symbols ? kernel_symbols_step(&n->symbols, n->env->proc, w) : 0;
+		r = kernel_symbols_step(&n->symbols, n->env->proc, n->all_symbols, w);
 		break;
 	case NAMES_DONE:
 		return 0;
@@ -283,7 +294,7 @@ int names_step(struct names *n, struct stream_writer *w)
 
 int names_update(struct names *n, struct stream_writer *w)
 {
-	if (n->stage != NAMES_DONE || !n->want_symbols)
+	if (n->stage != NAMES_DONE)
 		return 0;
 	return kernel_symbols_update(&n->symbols, n->env->proc, w);
 }

@@ -27,7 +27,7 @@ struct names {
 	enum names_stage stage;
 	char **events; /* "system:event", sorted; owned */
 	size_t event_count, next_event;
-	bool want_symbols;
+	bool all_symbols;    /* else what a mark names */
 	bool want_arguments; /* functions' are recorded */
 	struct task_scan scan;
 	struct task_memory *known; /* of the tasks that it writes, for later scans; or NULL */
@@ -39,18 +39,18 @@ struct names {
 
 /*
  * Of these events, those of system ftrace, and those of the task ring.
- * all_symbols: whatever the formats say.
+ * all_symbols: whatever the formats of the first say.
  */
 int names_init(struct names *n, const struct capture_env *env, const char *const *events,
 	       size_t event_count, bool all_symbols);
 void names_deinit(struct names *n);
-/* dir: the buffer's. Whether its tracer is told to record functions' arguments. */
-bool names_want_arguments(int dir);
+/* dir: the buffer's, whose options may make its events name more: arguments, stacks. */
+void names_see_options(struct names *n, int dir);
 /* From the start again, for another stream. */
 void names_rewind(struct names *n);
 /* 1: there is more to do; 0: all is written; or -errno. */
 int names_step(struct names *n, struct stream_writer *w);
 /* The symbols of modules that came after what was written so far. 0 or -errno. */
 int names_update(struct names *n, struct stream_writer *w);
-/* A print fmt that names kernel symbols. */
+/* Whether the event's text names kernel symbols. */
 bool format_wants_symbols(const char *text);

@@ -215,6 +215,7 @@ static void add_chunk(struct decoded *d, const struct chunk *chunk, struct buf *
 		break;
 	default:
 		d->kallsyms += chunk->type == CHUNK_KALLSYMS;
+		d->excerpts += chunk->type == CHUNK_KALLSYMS_EXCERPT;
 		d->clocks += chunk->type == CHUNK_CLOCKS;
 		d->notes += chunk->type == CHUNK_NOTE;
 		d->ends += chunk->type == CHUNK_END;

@@ -43,7 +43,7 @@ struct decoded {
 	struct decoded_cpu cpus[2][DECODED_CPUS]; /* by buffer */
 	Traced__Capture__Header *header;
 	struct page_layout layout;
-	unsigned formats, tasks, kallsyms, clocks, notes, ends;
+	unsigned formats, tasks, kallsyms, excerpts, clocks, notes, ends;
 	uint64_t whole; /* bytes up to the end of the last whole chunk */
 	bool cut;
 	struct {

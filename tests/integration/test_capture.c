@@ -241,6 +241,34 @@ static void short_lived_tasks_are_known(void **state _unused_)
 	recording_deinit(&rec);
 }
 
+/* The kernel makes the text of its symbols for who asks for them: that takes it longer than all
+ * else. */
+static void symbols_where_events_name_them(void **state _unused_)
+{
+	static const struct {
+		struct capture_event_spec spec;
+		unsigned kallsyms;
+	} cases[] = { { { .glob = "irq:softirq_raise" }, 0 },
+		      { { .glob = "workqueue:workqueue_execute_start" }, 1 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(capture_freep) struct capture *c = NULL;
+		_cleanup_error_ struct error err = ERROR_INIT;
+		struct recording rec;
+		struct decoded *d;
+
+		recording_init(&rec, fs);
+		assert_int_equal(start(&c, &rec, "symbols", &cases[i].spec, 1, &err), 0);
+		run_for(c, 200 * NSEC_PER_MSEC);
+		assert_int_equal(capture_stop(c, CAPTURE_END_STOPPED, &err), 0);
+		d = decode(rec.fd, NULL, NULL);
+		assert_int_equal(d->kallsyms, cases[i].kallsyms);
+		assert_int_equal(d->excerpts, 1);
+		decoded_free(d);
+		recording_deinit(&rec);
+	}
+}
+
 struct pids {
 	pid_t child;
 	unsigned child_events, others;
@@ -561,6 +589,7 @@ static void extraction_leaves_the_buffer_as_it_was(void **state _unused_)
 	assert_string_equal(d->header->trace_clock, "mono");
 	assert_true(decoded_event_id(d, "kmem:kmalloc") > 0);
 	assert_int_equal(d->kallsyms, 1);
+	assert_int_equal(d->excerpts, 1);
 	decoded_free(d);
 	assert_int_equal(capture_extract(&rec.env, "traced-test-no-such", rec.fd, NULL, &err),
 			 -ENOENT);
@@ -620,6 +649,7 @@ int main(void)
 		cmocka_unit_test(oversized_buffer_is_refused),
 		cmocka_unit_test(two_at_once),
 		cmocka_unit_test(short_lived_tasks_are_known),
+		cmocka_unit_test(symbols_where_events_name_them),
 		cmocka_unit_test(one_process_only),
 		cmocka_unit_test(one_cpu_only),
 		cmocka_unit_test(limited_stream_is_closed_in_order),

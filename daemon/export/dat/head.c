@@ -197,7 +197,7 @@ int dat_put_part(struct dat_file *f, enum dat_part part, struct buf *b)
 
 int dat_load_texts(struct dat_file *f, const struct stream_reader *reader, struct error *err)
 {
-	_cleanup_buf_ struct buf payload = BUF_INIT;
+	_cleanup_buf_ struct buf payload = BUF_INIT, excerpt = BUF_INIT;
 	struct stream_reader own = *reader;
 	struct bounds bounds = { 0 };
 	struct chunk chunk;
@@ -206,9 +206,10 @@ int dat_load_texts(struct dat_file *f, const struct stream_reader *reader, struc
 	own.offset = STREAM_MAGIC_SIZE;
 	/* What can't be read was told when the stream was loaded. */
 	while (own.offset < reader->offset && stream_reader_next(&own, &chunk, NULL) > 0) {
-		struct buf *to = chunk.type == CHUNK_KALLSYMS ? &f->symbols
-				 : chunk.type == CHUNK_PRINTK ? &f->printk
-							      : NULL;
+		struct buf *to = chunk.type == CHUNK_KALLSYMS		? &f->symbols
+				 : chunk.type == CHUNK_KALLSYMS_EXCERPT ? &excerpt
+				 : chunk.type == CHUNK_PRINTK		? &f->printk
+									: NULL;
 
 		if (!to)
 			continue;
@@ -219,7 +220,9 @@ int dat_load_texts(struct dat_file *f, const struct stream_reader *reader, struc
 		if (r == 0 && bounds_take(&bounds, chunk.type, payload.len) == 0)
 			buf_append(to, payload.data, payload.len);
 	}
-	r = buf_error(&f->symbols) ?: buf_error(&f->printk);
+	if (!f->symbols.len)
+		buf_append(&f->symbols, excerpt.data, excerpt.len);
+	r = buf_error(&excerpt) ?: buf_error(&f->symbols) ?: buf_error(&f->printk);
 	return r < 0 ? error_errno(err, r, "can't write the trace.dat") : 0;
 }
 

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The names that the reader of a stream needs: formats, constants, symbols. */
+#include <string.h>
+
+#include "capture/identifiers.h"
+#include "capture/names.h"
+#include "fake_capture.h"
+
+static void symbols_only_where_formats_name_them(void **state _unused_)
+{
+	assert_true(format_wants_symbols("name: a\nprint fmt: \"%pS\", REC->ip\n"));
+	assert_true(format_wants_symbols("name: a\nprint fmt: \"%p %ps\", REC->ip\n"));
+	assert_false(format_wants_symbols("name: a\nprint fmt: \"%p %pI4 %s\", REC->ip\n"));
+	assert_true(format_wants_symbols("name: p\nprint fmt: \"(%lx)\", REC->__probe_ip\n"));
+	assert_true(format_wants_symbols("name: s\nprint fmt: \"%s\", __get_stacktrace(s)\n"));
+	assert_false(format_wants_symbols("name: %ps\n"));
+	assert_false(format_wants_symbols(""));
+}
+
+static void constants_in_formats(void **state _unused_)
+{
+	static const char format[] = "name: a\n\nprint fmt: \"IN_TEXT %s\", "
+				     "__print_symbolic(REC->state, { ONE, \"x\" }, { ONE, \"y\" }) "
+				     "+ jiffies_to_msecs(REC->t) + REC->a.b + 'Q' + TWO_2\n";
+	static const char *const wanted[] = { "HZ", "ONE", "TWO_2" };
+	struct identifiers ids = { 0 };
+
+	identifiers_collect(&ids, format);
+	identifiers_collect(&ids, "name: NONE\n");
+	assert_int_equal(identifiers_sort(&ids), 0);
+	assert_int_equal(ids.count, ARRAY_SIZE(wanted));
+	for (size_t i = 0; i < ids.count; i++)
+		assert_string_equal(ids.names[i], wanted[i]);
+	identifiers_deinit(&ids);
+	assert_int_equal(identifiers_sort(&ids), 0);
+	assert_int_equal(ids.count, 0);
+	identifiers_deinit(&ids);
+}
+
+struct found {
+	unsigned formats, kallsyms, printk, tasks;
+};
+
+static struct found write_names(struct fake_capture *f, const char *kallsyms, bool *ret_hidden,
+				bool *ret_cut)
+{
+	static const char *const events[] = { "x:one" };
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	struct found found = { 0 };
+	struct capture_env env;
+	struct stream_reader reader;
+	struct names names;
+	struct chunk chunk;
+	char proc[128];
+	int r;
+
+	fake_file(&f->root, "events/x/one/format", "name: one\nprint fmt: \"%ps\", REC->ip\n");
+	fake_file(&f->root, "events/x/two/format", "name: two\n");
+	fake_file(&f->root, "events/ftrace/print/format", "name: print\n");
+	fake_file(&f->root, "printk_formats", "0x1 : \"text\"\n");
+	fake_file(&f->root, "proc/kallsyms", kallsyms);
+	fake_task(f, 1, 1, "init", 0);
+	assert_int_equal(tracefs_open(&fs, f->root.path, NULL), 0);
+	snprintf(proc, sizeof(proc), "%s", fake_path(&f->root, "proc"));
+	env = (struct capture_env){ .tracefs = fs, .proc = proc };
+	assert_int_equal(names_init(&names, &env, events, 1, false), 0);
+	do {
+		r = names_step(&names, &f->writer);
+	} while (r > 0);
+	assert_int_equal(r, 0);
+	*ret_hidden = names.symbols.hidden;
+	*ret_cut = names.symbols.cut;
+	names_deinit(&names);
+	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
+	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
+		found.formats += chunk.type == CHUNK_FORMAT;
+		found.kallsyms += chunk.type == CHUNK_KALLSYMS;
+		found.printk += chunk.type == CHUNK_PRINTK;
+		found.tasks += chunk.type == CHUNK_TASKS;
+	}
+	return found;
+}
+
+/* Of the smallest BTF: a function "f" without arguments. */
+static void fake_btf(struct fake_capture *f)
+{
+	static const struct {
+		uint32_t header[6], types[6];
+		char strings[3];
+	} btf = { { 0x0001eb9f, 24, 0, 24, 24, 3 }, { 0, 13U << 24, 0, 1, 12U << 24, 1 }, "\0f" };
+
+	fake_data(&f->root, "sys/kernel/btf/vmlinux", &btf, offsetof(typeof(btf), strings) + 3);
+}
+
+static void arguments_where_they_are_recorded(void **state)
+{
+	static const char *const options[] = { "print-parent\nnofunc-args\n",
+					       "print-parent\nfunc-args\nmarkers\n",
+					       "print-parent\nfuncgraph-args\n" };
+	struct fake_capture *f = *state;
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_buf_ struct buf payload = BUF_INIT;
+	unsigned chunks = 0;
+	struct stream_reader reader;
+	struct capture_env env;
+	struct chunk chunk;
+	char sys[128];
+
+	fake_file(&f->root, "events/ftrace/print/format", "name: print\n");
+	fake_btf(f);
+	snprintf(sys, sizeof(sys), "%s", fake_path(&f->root, "sys"));
+	assert_int_equal(tracefs_open(&fs, f->root.path, NULL), 0);
+	env = (struct capture_env){ .tracefs = fs, .proc = "/nowhere", .sys = sys };
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		struct names names;
+
+		fake_file(&f->root, "trace_options", options[i]);
+		assert_int_equal(names_init(&names, &env, NULL, 0, false), 0);
+		names_see_options(&names, tracefs_root(fs));
+		assert_int_equal(names.want_arguments, i > 0);
+		assert_false(names.all_symbols);
+		names.stage = NAMES_ARGUMENTS;
+		assert_int_equal(names_step(&names, &f->writer), 1);
+		names_deinit(&names);
+	}
+	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
+	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
+		if (chunk.type != CHUNK_ARGUMENTS)
+			continue;
+		assert_int_equal(stream_reader_load(&reader, &chunk, &payload, NULL), 0);
+		assert_string_equal(buf_string(&payload), "f\n");
+		chunks++;
+	}
+	assert_int_equal(chunks, 2);
+}
+
+static void names_of_what_is_enabled(void **state)
+{
+	bool hidden, cut;
+	struct found found = write_names(*state, "ffffffff81000000 T _text\n", &hidden, &cut);
+
+	/* The one asked for and ftrace's own; not the other. */
+	assert_int_equal(found.formats, 2);
+	assert_int_equal(found.kallsyms, 1);
+	assert_int_equal(found.printk, 1);
+	assert_int_equal(found.tasks, 1);
+	assert_false(hidden || cut);
+}
+
+/* How many chunks of this type there are, and what the last one says. */
+static unsigned read_chunks(const struct fake_capture *f, unsigned type, struct buf *last)
+{
+	struct stream_reader reader;
+	struct chunk chunk;
+	unsigned n = 0;
+
+	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
+	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
+		if (chunk.type != type)
+			continue;
+		n++;
+		assert_int_equal(stream_reader_load(&reader, &chunk, last, NULL), 0);
+	}
+	return n;
+}
+
+/* Each fixture's stream has one; "": none is written. */
+static void check_excerpt(const char *kallsyms, const char *excerpt)
+{
+	_cleanup_buf_ struct buf last = BUF_INIT;
+	struct found found;
+	bool hidden, cut;
+	void *state;
+
+	fake_capture_setup(&state);
+	found = write_names(state, kallsyms, &hidden, &cut);
+	assert_int_equal(found.kallsyms, !hidden);
+	assert_int_equal(read_chunks(state, CHUNK_KALLSYMS_EXCERPT, &last), *excerpt ? 1 : 0);
+	assert_int_equal(last.len, strlen(excerpt));
+	assert_memory_equal(last.data ?: "", excerpt, last.len);
+	fake_capture_teardown(&state);
+}
+
+static void the_symbol_of_marks_comes_first(void **state _unused_)
+{
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\nf8 t b\nf9 t c\n",
+		      "f1 t tracing_mark_write\nf8 t b\n");
+	/* Not what only begins or ends so, nor a module's. */
+	check_excerpt("f0 T a\nf1 t tracing_mark_write.cold\nf8 t b\n", "");
+	check_excerpt("f0 T a\nf1 t my_tracing_mark_write\nf8 t b\n", "");
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\t[m]\nf8 t b\t[m]\n", "");
+	/* The name that counts is another, or its end is not told. */
+	check_excerpt("f0 T z\nf1 t a\nf1 t tracing_mark_write\nf8 t b\n", "");
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\nf1 t b\nf8 t c\n", "");
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\nf8 t b\t[m]\n", "");
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\ne8 t b\n", "");
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\n", "");
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\nf8 t b", "");
+	check_excerpt("f1 t tracing_mark_write\nf8 t b\n", "");
+	check_excerpt("00 T a\n00 t tracing_mark_write\n00 t b\n", "");
+}
+
+#define MARKS_AND_MORE "f0 T a\nf1 t tracing_mark_write\nf8 t b\nf9 t c\n"
+
+/* What becomes of the symbols where the event's print fmt, or the ring's options, are these. */
+static void check_symbols(const char *print_fmt, const char *options, bool all_wanted,
+			  const char *kallsyms, bool all, bool excerpt)
+{
+	static const char *const events[] = { "x:one" };
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_buf_ struct buf last = BUF_INIT;
+	struct capture_env env;
+	char text[256], proc[128];
+	struct fake_capture *f;
+	struct names names;
+	void *state;
+
+	fake_capture_setup(&state);
+	f = state;
+	snprintf(text, sizeof(text), "name: one\nprint fmt: %s\n", print_fmt);
+	fake_file(&f->root, "events/x/one/format", text);
+	fake_file(&f->root, "events/ftrace/print/format",
+		  "name: print\nprint fmt: \"%ps: %s\", (void *)REC->ip, REC->buf\n");
+	fake_file(&f->root, "trace_options", options);
+	fake_file(&f->root, "proc/kallsyms", kallsyms);
+	fake_task(f, 1, 1, "init", 0);
+	assert_int_equal(tracefs_open(&fs, f->root.path, NULL), 0);
+	snprintf(proc, sizeof(proc), "%s", fake_path(&f->root, "proc"));
+	env = (struct capture_env){ .tracefs = fs, .proc = proc };
+	assert_int_equal(names_init(&names, &env, events, 1, all_wanted), 0);
+	names_see_options(&names, tracefs_root(fs));
+	while (names_step(&names, &f->writer) > 0)
+		;
+	/* What a module brings is not wanted where nothing else is. */
+	fake_file(&f->root, "proc/modules", "new 8192 0 - Live 0xffffffffc0005000\n");
+	fake_file(&f->root, "proc/kallsyms", "ffffffffc0005000 t g\t[new]\n");
+	assert_int_equal(names_update(&names, &f->writer), 0);
+	names_deinit(&names);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), all ? 2 : 0);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS_EXCERPT, &last), excerpt ? 1 : 0);
+	if (excerpt)
+		assert_string_equal(buf_string(&last), "f1 t tracing_mark_write\nf8 t b\n");
+	fake_capture_teardown(&state);
+}
+
+static void the_symbol_of_marks_alone(void **state _unused_)
+{
+	static const char plain[] = "\"%d\", REC->a", none[] = "f0 T a\nf1 t b\n";
+
+	check_symbols(plain, "markers\n", false, MARKS_AND_MORE, false, true);
+	check_symbols("\"%pS\", REC->a", "markers\n", false, MARKS_AND_MORE, true, true);
+	check_symbols(plain, "markers\n", true, MARKS_AND_MORE, true, true);
+	/* Stacks come with any event then; a program's name none of these. */
+	check_symbols(plain, "stacktrace\nmarkers\n", false, MARKS_AND_MORE, true, true);
+	check_symbols(plain, "nostacktrace\nuserstacktrace\n", false, MARKS_AND_MORE, false, true);
+	/* It is among them, perhaps by another name. */
+	check_symbols(plain, "markers\n", false, none, true, false);
+}
+
+/* At any place beside the end of what one step reads. */
+static void the_symbol_of_marks_between_steps(void **state _unused_)
+{
+	static const char filler[] = "f0 T a\n", wanted[] = "f1 t tracing_mark_write\nf8 t b\n";
+	const size_t step = 512U << 10;
+
+	for (size_t before = 1; before < sizeof(wanted); before++) {
+		_cleanup_buf_ struct buf text = BUF_INIT;
+
+		while (text.len + 2 * strlen(filler) <= step - before)
+			buf_puts(&text, filler);
+		buf_printf(&text, "%0*x T a\n", (int)(step - before - text.len - 5), 0xf0);
+		assert_int_equal(text.len, step - before);
+		buf_puts(&text, wanted);
+		while (text.len < 4 * step)
+			buf_puts(&text, "f9 t c\n");
+		check_symbols("\"%d\", REC->a", "markers\n", false, buf_string(&text), false, true);
+	}
+}
+
+static void symbols_of_modules_that_come_late(void **state)
+{
+	static const char *const events[] = { "x:one" };
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_buf_ struct buf last = BUF_INIT;
+	struct fake_capture *f = *state;
+	struct capture_env env;
+	struct names names;
+	char proc[128];
+
+	fake_dir(&f->root, "events");
+	fake_file(&f->root, "proc/kallsyms",
+		  "ffffffff81000000 T _text\n"
+		  "ffffffffc0001000 t f\t[old]\n");
+	fake_file(&f->root, "proc/modules", "old 4096 0 - Live 0xffffffffc0001000\n");
+	assert_int_equal(tracefs_open(&fs, f->root.path, NULL), 0);
+	snprintf(proc, sizeof(proc), "%s", fake_path(&f->root, "proc"));
+	env = (struct capture_env){ .tracefs = fs, .proc = proc };
+	assert_int_equal(names_init(&names, &env, events, 1, true), 0);
+	assert_int_equal(names_update(&names, &f->writer), 0);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 0);
+	while (names_step(&names, &f->writer) > 0)
+		;
+	/* In use by somebody now: the same modules. */
+	fake_file(&f->root, "proc/modules", "old 4096 1 x, Live 0xffffffffc0001000\n");
+	assert_int_equal(names_update(&names, &f->writer), 0);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 1);
+
+	fake_file(&f->root, "proc/modules",
+		  "new 8192 0 - Live 0xffffffffc0005000\n"
+		  "old 4096 0 - Live 0xffffffffc0001000\n");
+	fake_file(&f->root, "proc/kallsyms",
+		  "ffffffff81000000 T _text\n"
+		  "ffffffffc0001000 t f\t[old]\n"
+		  "ffffffffc0005000 t g\t[new]\n");
+	assert_int_equal(names_update(&names, &f->writer), 0);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 2);
+	assert_string_equal(buf_string(&last), "ffffffffc0005000 t g\t[new]\n");
+	/* Once. */
+	assert_int_equal(names_update(&names, &f->writer), 0);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 2);
+	/* One goes, and comes back elsewhere. */
+	fake_file(&f->root, "proc/modules", "new 8192 0 - Live 0xffffffffc0005000\n");
+	assert_int_equal(names_update(&names, &f->writer), 0);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 2);
+	fake_file(&f->root, "proc/modules",
+		  "new 8192 0 - Live 0xffffffffc0005000\n"
+		  "old 4096 0 - Live 0xffffffffc0009000\n");
+	fake_file(&f->root, "proc/kallsyms",
+		  "ffffffff81000000 T _text\n"
+		  "ffffffffc0005000 t g\t[new]\n"
+		  "ffffffffc0009000 t f\t[old]\n");
+	assert_int_equal(names_update(&names, &f->writer), 0);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 3);
+	assert_string_equal(buf_string(&last), "ffffffffc0009000 t f\t[old]\n");
+	names_deinit(&names);
+}
+
+static void more_symbols_than_a_stream_holds_are_cut(void **state)
+{
+	static const char line[] = "ffffffff81000000 T symbol_of_some_length\n";
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	bool hidden, cut;
+	unsigned chunks;
+	size_t len;
+
+	while (text.len <= STREAM_KALLSYMS_MAX)
+		buf_append(&text, line, strlen(line));
+	assert_int_equal(write_names(*state, buf_string(&text), &hidden, &cut).kallsyms, 1);
+	assert_true(cut);
+	len = fake_capture_largest(*state, CHUNK_KALLSYMS, &chunks);
+	assert_in_range(len, STREAM_KALLSYMS_MAX - strlen(line), STREAM_KALLSYMS_MAX);
+	assert_int_equal(len % strlen(line), 0);
+}
+
+static void hidden_symbols_are_noticed(void **state)
+{
+	bool hidden, cut;
+	struct found found = write_names(
+		*state, "0000000000000000 A first\n0000000000000000 T _text\n", &hidden, &cut);
+
+	assert_int_equal(found.kallsyms, 0);
+	assert_true(hidden);
+}
+
+static void per_cpu_symbols_count_from_zero(void **state)
+{
+	bool hidden, cut;
+	struct found found = write_names(
+		*state, "0000000000000000 A fixed_percpu_data\n0000000000020208 A other\n", &hidden,
+		&cut);
+
+	assert_int_equal(found.kallsyms, 1);
+	assert_false(hidden);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, fake_capture_setup, fake_capture_teardown)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(constants_in_formats),
+		cmocka_unit_test(symbols_only_where_formats_name_them),
+		TEST(arguments_where_they_are_recorded),
+		TEST(names_of_what_is_enabled),
+		cmocka_unit_test(the_symbol_of_marks_comes_first),
+		cmocka_unit_test(the_symbol_of_marks_alone),
+		cmocka_unit_test(the_symbol_of_marks_between_steps),
+		TEST(symbols_of_modules_that_come_late),
+		TEST(more_symbols_than_a_stream_holds_are_cut),
+		TEST(hidden_symbols_are_noticed),
+		TEST(per_cpu_symbols_count_from_zero),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
