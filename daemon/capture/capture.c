@@ -248,7 +248,8 @@ static int init_names(struct capture *c, bool symbols, struct error *err)
 		for (size_t i = 0; i < c->matches.count; i++)
 			names[i] = c->matches.items[i].name;
 		r = names_init(&c->names, &c->env, names, c->matches.count, symbols);
-		names_see_options(&c->names, c->rings[BUFFER_MAIN].dir);
+		if (r == 0)
+			r = names_see_options(&c->names, c->rings[BUFFER_MAIN].dir);
 		if (!c->has_tasks && !c->ring_mode)
 			c->names.known = &c->known;
 	}

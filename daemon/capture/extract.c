@@ -104,7 +104,8 @@ static int describe(struct extraction *x, struct error *err)
 	if (r < 0)
 		return r;
 	r = names_init(&x->names, x->env, events, count, true);
-	names_see_options(&x->names, x->ring.dir);
+	if (r == 0)
+		r = names_see_options(&x->names, x->ring.dir);
 	return r < 0 ? error_errno(err, r, "cannot list the events") : 0;
 }
 

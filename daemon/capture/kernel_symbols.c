@@ -6,8 +6,6 @@
 
 #include "util/io.h"
 
-#define BYTES_PER_STEP (512U << 10)
-
 /*
  * Under kptr_restrict each line begins with a zero address. The first one does
  * anyway on x86-64 before 6.15, whose per-CPU symbols count from 0.
@@ -106,17 +104,27 @@ static void keep_modules(struct buf *text, const struct buf *modules)
 }
 
 /* Whose address every mark of trace_marker has: _THIS_IP_ in kernel/trace/trace.c. */
-static const char mark_writer[] = " tracing_mark_write\n";
+static const char mark_writer[] = " tracing_mark_write\n",
+		  mark_writer_part[] = " tracing_mark_write.";
 
 static uint64_t address_of(const char *line)
 {
 	return strtoull(line, NULL, 16);
 }
 
+/* Compilers may put the usual way through a function where it has another name. */
+static bool is_part(const char *line, const char *end)
+{
+	const char *p =
+		memmem(line, (size_t)(end - line), mark_writer_part, sizeof(mark_writer_part) - 1);
+
+	return p && strncmp(p + sizeof(mark_writer_part) - 1, "cold", 4) != 0;
+}
+
 /*
  * The line of the function that writes marks, and the next one, where the function ends: most
- * traces have a mark and name no other symbol. It may be looked for in what comes after from.
- * NULL: the lines are not there, not all that there is at that address, or not in order.
+ * traces have a mark and name no other symbol. Its name is looked for from there on. NULL: the
+ * lines are not there, not all that there is at that address or of it, or not in order.
  */
 static const char *find_excerpt(const struct buf *text, size_t from, size_t *ret_len)
 {
@@ -134,7 +142,8 @@ static const char *find_excerpt(const struct buf *text, size_t from, size_t *ret
 	next = found + sizeof(mark_writer) - 1;
 	last = memchr(next, '\n', (size_t)(begin + text->len - next));
 	if (!last || memchr(next, '\t', (size_t)(last - next)) ||
-	    address_of(before) >= address_of(line) || address_of(line) >= address_of(next))
+	    address_of(before) >= address_of(line) || address_of(line) >= address_of(next) ||
+	    is_part(before, line) || is_part(next, last))
 		return NULL;
 	*ret_len = (size_t)(last + 1 - line);
 	return line;
@@ -159,45 +168,60 @@ static int write_symbols(const struct buf *text, struct stream_writer *w)
 /* Longer than two of its lines, which may be on both sides of where a step ended. */
 #define OVERLAP 4096
 
+/* 1: they are being read; 0: procfs has none; or -errno. */
+static int open_symbols(struct kernel_symbols *s, const char *proc)
+{
+	char path[256];
+	int r;
+
+	if (s->fd >= 0)
+		return 1;
+	/* Before the symbols: one that comes between is read again, not missed. */
+	r = read_modules(proc, &s->modules);
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "%s/kallsyms", proc);
+	s->fd = open(path, O_RDONLY | O_CLOEXEC);
+	return s->fd >= 0;
+}
+
+/* What was read is enough, or all there is; excerpt: as write_excerpt returned. */
+static int end_symbols(struct kernel_symbols *s, int excerpt, struct stream_writer *w)
+{
+	int r = MIN(excerpt, 0);
+
+	s->excerpt_alone = excerpt > 0;
+	if (excerpt == 0 && !s->hidden && s->text.len)
+		r = write_symbols(&s->text, w);
+	s->fd = close_fd(s->fd);
+	buf_deinit(&s->text);
+	return r;
+}
+
 int kernel_symbols_step(struct kernel_symbols *s, const char *proc, bool all,
 			struct stream_writer *w)
 {
 	size_t from = s->text.len - MIN(s->text.len, (size_t)OVERLAP);
-	char path[256];
+	int r = open_symbols(s, proc);
 	ssize_t got;
 	char *p;
-	int r;
 
-	if (s->fd < 0) {
-		/* Before the symbols: one that comes between is read again, not missed. */
-		r = read_modules(proc, &s->modules);
-		if (r < 0)
-			return r;
-		snprintf(path, sizeof(path), "%s/kallsyms", proc);
-		s->fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (s->fd < 0)
-			return 0;
-	}
-	p = buf_reserve(&s->text, BYTES_PER_STEP);
+	if (r <= 0)
+		return r;
+	p = buf_reserve(&s->text, KERNEL_SYMBOLS_STEP);
 	if (!p)
 		return -ENOMEM;
-	got = read_full(s->fd, p, BYTES_PER_STEP);
+	got = read_full(s->fd, p, KERNEL_SYMBOLS_STEP);
 	if (got < 0)
 		return (int)got;
 	s->text.len += (size_t)got;
 	s->hidden = all_zero(&s->text);
 	r = all || s->hidden ? 0 : write_excerpt(&s->text, from, w);
-	s->excerpt_alone = r > 0;
-	if (r == 0) {
-		if (s->text.len > STREAM_KALLSYMS_MAX)
-			cut_text(s);
-		else if ((size_t)got == BYTES_PER_STEP && !s->hidden)
-			return 1;
-		r = s->hidden || !s->text.len ? 0 : write_symbols(&s->text, w);
-	}
-	s->fd = close_fd(s->fd);
-	buf_deinit(&s->text);
-	return MIN(r, 0);
+	if (r == 0 && s->text.len > STREAM_KALLSYMS_MAX)
+		cut_text(s);
+	else if (r == 0 && (size_t)got == KERNEL_SYMBOLS_STEP && !s->hidden)
+		return 1;
+	return end_symbols(s, r, w);
 }
 
 int kernel_symbols_update(struct kernel_symbols *s, const char *proc, struct stream_writer *w)

@@ -18,6 +18,9 @@ struct kernel_symbols {
 	struct buf modules; /* the names and places of those that were loaded then */
 };
 
+/* Read in one step. */
+#define KERNEL_SYMBOLS_STEP (512U << 10)
+
 #define KERNEL_SYMBOLS_INIT ((struct kernel_symbols){ .fd = -EBADF })
 
 void kernel_symbols_deinit(struct kernel_symbols *s);
@@ -27,5 +30,5 @@ void kernel_symbols_deinit(struct kernel_symbols *s);
  */
 int kernel_symbols_step(struct kernel_symbols *s, const char *proc, bool all,
 			struct stream_writer *w);
-/* Once it is: the symbols of modules that came after all was written. 0 or -errno. */
+/* Once all of them are written: those of modules that came since. 0 or -errno. */
 int kernel_symbols_update(struct kernel_symbols *s, const char *proc, struct stream_writer *w);

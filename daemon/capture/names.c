@@ -132,10 +132,12 @@ bool format_wants_symbols(const char *text)
 	/* The kernel prints where a probe sits as a symbol, whatever its format says. */
 	if (strstr(p, "REC->__probe_") || strstr(p, "__get_stacktrace("))
 		return true;
-	while ((p = strstr(p, "%p"))) {
-		p += 2;
-		if (*p == 's' || *p == 'S' || *p == 'f' || *p == 'F' || *p == 'B')
+	while ((p = strchr(p, '%'))) {
+		p++;
+		p += strspn(p, "-+ #0123456789*.");
+		if (*p == 'p' && p[1] && strchr("sSfFB", p[1]))
 			return true;
+		p += *p == '%';
 	}
 	return false;
 }
@@ -226,7 +228,7 @@ static int enums_step(struct names *n, struct stream_writer *w)
 	return stream_write_packed(w, CHUNK_ENUMS, text.data, text.len);
 }
 
-void names_see_options(struct names *n, int dir)
+int names_see_options(struct names *n, int dir)
 {
 	_cleanup_buf_ struct buf options = BUF_INIT;
 
@@ -234,14 +236,15 @@ void names_see_options(struct names *n, int dir)
 	 */
 	buf_putc(&options, '\n');
 	if (tracefs_read(dir, "trace_options", &options) < 0)
-		return;
+		n->all_symbols = true;
 	buf_putc(&options, '\n');
 	if (!buf_string(&options))
-		return;
+		return -ENOMEM;
 	n->want_arguments =
 		strstr(options.data, "\nfunc-args\n") || strstr(options.data, "\nfuncgraph-args\n");
-	/* A new instance has it from the top level. */
+	/* An instance has it from the top level: then each event brings a stack of functions. */
 	n->all_symbols |= strstr(options.data, "\nstacktrace\n") != NULL;
+	return 0;
 }
 
 static int arguments_step(const struct names *n, struct stream_writer *w)

@@ -44,8 +44,11 @@ struct names {
 int names_init(struct names *n, const struct capture_env *env, const char *const *events,
 	       size_t event_count, bool all_symbols);
 void names_deinit(struct names *n);
-/* dir: the buffer's, whose options may make its events name more: arguments, stacks. */
-void names_see_options(struct names *n, int dir);
+/*
+ * dir: the buffer's, whose options may make its events name more: arguments, stacks. Before the
+ * first step. 0 or -ENOMEM.
+ */
+int names_see_options(struct names *n, int dir);
 /* From the start again, for another stream. */
 void names_rewind(struct names *n);
 /* 1: there is more to do; 0: all is written; or -errno. */

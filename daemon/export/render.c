@@ -65,9 +65,11 @@ struct render {
 	pthread_cond_t turn, left;
 	struct batch *ring[RING]; /* by number, from written to filled */
 	uint64_t filled, written;
-	uint64_t weight; /* of what was written since ops->took was told */
-	int giver_cpu;	 /* where the last turn was */
-	bool held;	 /* the turn is somebody's */
+	/* Of what was written since ops->took was told; of what is rendered as it comes, too: then
+	 * nothing is with others. */
+	uint64_t weight;
+	int giver_cpu; /* where the last turn was */
+	bool held;     /* the turn is somebody's */
 	bool writing;
 	bool over;   /* no more turns */
 	int gave;    /* what the last one ended with; its error is in err */

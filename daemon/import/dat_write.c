@@ -163,15 +163,39 @@ static int load_text(struct writing *x, enum dat_part part, const char *what, ui
 	return dat_append(&c, MIN(len, max), &x->scratch, err);
 }
 
-static int write_text(struct writing *x, enum dat_part part, const char *what, size_t max,
-		      enum chunk_type type, struct error *err)
+/* Not packed, as all texts here: it is read at once, or not at all. */
+static int write_printk(struct writing *x, struct error *err)
 {
-	int r = load_text(x, part, what, max, err);
+	int r = load_text(x, DAT_PRINTK, "printk formats", STREAM_TASKS_MAX, err);
 
 	if (r < 0 || !x->scratch.len)
 		return r;
-	/* Not packed: it is read at once, or not at all. */
-	return cant_write(stream_write(x->w, type, x->scratch.data, x->scratch.len), err);
+	return cant_write(stream_write(x->w, CHUNK_PRINTK, x->scratch.data, x->scratch.len), err);
+}
+
+static size_t count_lines(const struct buf *text)
+{
+	size_t n = 0;
+
+	for (const char *p = text->data, *end = p + text->len; p && p < end; n++) {
+		p = memchr(p, '\n', (size_t)(end - p));
+		p = p ? p + 1 : NULL;
+	}
+	return n;
+}
+
+/* Of what we wrote it may be the excerpt alone: its last line names nothing. */
+static int write_symbols(struct writing *x, struct error *err)
+{
+	int r = load_text(x, DAT_KALLSYMS, "kernel symbols", STREAM_KALLSYMS_MAX, err);
+
+	if (r < 0 || !x->scratch.len)
+		return r;
+	return cant_write(stream_write(x->w,
+				       count_lines(&x->scratch) == 2 ? CHUNK_KALLSYMS_EXCERPT
+								     : CHUNK_KALLSYMS,
+				       x->scratch.data, x->scratch.len),
+			  err);
 }
 
 /* Lines "PID NAME", as the file saved_cmdlines has them. */
@@ -429,11 +453,9 @@ static int write_stream(struct writing *x, struct error *err)
 	if (r == 0)
 		r = write_formats(x, err);
 	if (r == 0)
-		r = write_text(x, DAT_KALLSYMS, "kernel symbols", STREAM_KALLSYMS_MAX,
-			       CHUNK_KALLSYMS, err);
+		r = write_symbols(x, err);
 	if (r == 0)
-		r = write_text(x, DAT_PRINTK, "printk formats", STREAM_TASKS_MAX, CHUNK_PRINTK,
-			       err);
+		r = write_printk(x, err);
 	if (r == 0)
 		r = write_tasks(x, err);
 	if (r == 0)

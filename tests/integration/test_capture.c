@@ -245,11 +245,16 @@ static void short_lived_tasks_are_known(void **state _unused_)
  * else. */
 static void symbols_where_events_name_them(void **state _unused_)
 {
+	static const char *const stacks = "stacktrace";
 	static const struct {
 		struct capture_event_spec spec;
+		struct capture_words options;
 		unsigned kallsyms;
-	} cases[] = { { { .glob = "irq:softirq_raise" }, 0 },
-		      { { .glob = "workqueue:workqueue_execute_start" }, 1 } };
+	} cases[] = {
+		{ .spec.glob = "irq:softirq_raise" },
+		{ .spec.glob = "workqueue:workqueue_execute_start", .kallsyms = 1 },
+		{ .spec.glob = "irq:softirq_raise", .options = { &stacks, 1 }, .kallsyms = 1 }
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(capture_freep) struct capture *c = NULL;
@@ -258,7 +263,15 @@ static void symbols_where_events_name_them(void **state _unused_)
 		struct decoded *d;
 
 		recording_init(&rec, fs);
-		assert_int_equal(start(&c, &rec, "symbols", &cases[i].spec, 1, &err), 0);
+		assert_int_equal(
+			capture_new(&c, &rec.env,
+				    &(struct capture_request){ .name = "symbols",
+							       .events = &cases[i].spec,
+							       .event_count = 1,
+							       .options = cases[i].options },
+				    &err),
+			0);
+		assert_int_equal(capture_start(c, rec.fd, &err), 0);
 		run_for(c, 200 * NSEC_PER_MSEC);
 		assert_int_equal(capture_stop(c, CAPTURE_END_STOPPED, &err), 0);
 		d = decode(rec.fd, NULL, NULL);

@@ -277,6 +277,11 @@ void maker_symbols(struct maker *m, const char *text)
 	assert_int_equal(stream_write(&m->writer, CHUNK_KALLSYMS, text, strlen(text)), 0);
 }
 
+void maker_excerpt(struct maker *m, const char *text)
+{
+	assert_int_equal(stream_write(&m->writer, CHUNK_KALLSYMS_EXCERPT, text, strlen(text)), 0);
+}
+
 void maker_event(struct maker *m, uint64_t ts, uint16_t id, int32_t pid, const void *data,
 		 size_t len)
 {

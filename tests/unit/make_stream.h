@@ -64,6 +64,8 @@ void maker_format(struct maker *m, const char *system, const char *name, int id,
 		  const char *print);
 /* Lines as of /proc/kallsyms. */
 void maker_symbols(struct maker *m, const char *text);
+/* The lines of a KALLSYMS_EXCERPT chunk. */
+void maker_excerpt(struct maker *m, const char *text);
 /* A record of any event: what follows the common fields. */
 void maker_event(struct maker *m, uint64_t ts, uint16_t id, int32_t pid, const void *data,
 		 size_t len);

@@ -11,6 +11,8 @@ static void symbols_only_where_formats_name_them(void **state _unused_)
 	assert_true(format_wants_symbols("name: a\nprint fmt: \"%pS\", REC->ip\n"));
 	assert_true(format_wants_symbols("name: a\nprint fmt: \"%p %ps\", REC->ip\n"));
 	assert_false(format_wants_symbols("name: a\nprint fmt: \"%p %pI4 %s\", REC->ip\n"));
+	assert_true(format_wants_symbols("name: a\nprint fmt: \"%%%-20ps\", REC->ip\n"));
+	assert_false(format_wants_symbols("name: a\nprint fmt: \"%%ps %d%%\", REC->ip\n"));
 	assert_true(format_wants_symbols("name: p\nprint fmt: \"(%lx)\", REC->__probe_ip\n"));
 	assert_true(format_wants_symbols("name: s\nprint fmt: \"%s\", __get_stacktrace(s)\n"));
 	assert_false(format_wants_symbols("name: %ps\n"));
@@ -116,7 +118,7 @@ static void arguments_where_they_are_recorded(void **state)
 
 		fake_file(&f->root, "trace_options", options[i]);
 		assert_int_equal(names_init(&names, &env, NULL, 0, false), 0);
-		names_see_options(&names, tracefs_root(fs));
+		assert_int_equal(names_see_options(&names, tracefs_root(fs)), 0);
 		assert_int_equal(names.want_arguments, i > 0);
 		assert_false(names.all_symbols);
 		names.stage = NAMES_ARGUMENTS;
@@ -187,6 +189,11 @@ static void the_symbol_of_marks_comes_first(void **state _unused_)
 		      "f1 t tracing_mark_write\nf8 t b\n");
 	/* Not what only begins or ends so, nor a module's. */
 	check_excerpt("f0 T a\nf1 t tracing_mark_write.cold\nf8 t b\n", "");
+	check_excerpt("f0 t tracing_mark_write.cold\nf1 t tracing_mark_write\nf8 t b\n",
+		      "f1 t tracing_mark_write\nf8 t b\n");
+	/* It may be the part that writes them. */
+	check_excerpt("f0 t tracing_mark_write.part.0\nf1 t tracing_mark_write\nf8 t b\n", "");
+	check_excerpt("f0 T a\nf1 t tracing_mark_write\nf8 t tracing_mark_write.part.0\n", "");
 	check_excerpt("f0 T a\nf1 t my_tracing_mark_write\nf8 t b\n", "");
 	check_excerpt("f0 T a\nf1 t tracing_mark_write\t[m]\nf8 t b\t[m]\n", "");
 	/* The name that counts is another, or its end is not told. */
@@ -202,9 +209,15 @@ static void the_symbol_of_marks_comes_first(void **state _unused_)
 
 #define MARKS_AND_MORE "f0 T a\nf1 t tracing_mark_write\nf8 t b\nf9 t c\n"
 
-/* What becomes of the symbols where the event's print fmt, or the ring's options, are these. */
-static void check_symbols(const char *print_fmt, const char *options, bool all_wanted,
-			  const char *kallsyms, bool all, bool excerpt)
+struct symbols_case {
+	const char *print_fmt; /* of the one event; NULL: it names no symbol */
+	const char *options;   /* of the ring; NULL: none, and they can't be read */
+	const char *kallsyms;  /* NULL: that of marks, and others */
+	bool all_wanted;
+	bool all, excerpt; /* are written */
+};
+
+static void check_symbols(const struct symbols_case *is)
 {
 	static const char *const events[] = { "x:one" };
 	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
@@ -217,18 +230,20 @@ static void check_symbols(const char *print_fmt, const char *options, bool all_w
 
 	fake_capture_setup(&state);
 	f = state;
-	snprintf(text, sizeof(text), "name: one\nprint fmt: %s\n", print_fmt);
+	snprintf(text, sizeof(text), "name: one\nprint fmt: %s\n",
+		 is->print_fmt ?: "\"%d\", REC->a");
 	fake_file(&f->root, "events/x/one/format", text);
 	fake_file(&f->root, "events/ftrace/print/format",
 		  "name: print\nprint fmt: \"%ps: %s\", (void *)REC->ip, REC->buf\n");
-	fake_file(&f->root, "trace_options", options);
-	fake_file(&f->root, "proc/kallsyms", kallsyms);
+	if (is->options)
+		fake_file(&f->root, "trace_options", is->options);
+	fake_file(&f->root, "proc/kallsyms", is->kallsyms ?: MARKS_AND_MORE);
 	fake_task(f, 1, 1, "init", 0);
 	assert_int_equal(tracefs_open(&fs, f->root.path, NULL), 0);
 	snprintf(proc, sizeof(proc), "%s", fake_path(&f->root, "proc"));
 	env = (struct capture_env){ .tracefs = fs, .proc = proc };
-	assert_int_equal(names_init(&names, &env, events, 1, all_wanted), 0);
-	names_see_options(&names, tracefs_root(fs));
+	assert_int_equal(names_init(&names, &env, events, 1, is->all_wanted), 0);
+	assert_int_equal(names_see_options(&names, tracefs_root(fs)), 0);
 	while (names_step(&names, &f->writer) > 0)
 		;
 	/* What a module brings is not wanted where nothing else is. */
@@ -236,32 +251,39 @@ static void check_symbols(const char *print_fmt, const char *options, bool all_w
 	fake_file(&f->root, "proc/kallsyms", "ffffffffc0005000 t g\t[new]\n");
 	assert_int_equal(names_update(&names, &f->writer), 0);
 	names_deinit(&names);
-	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), all ? 2 : 0);
-	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS_EXCERPT, &last), excerpt ? 1 : 0);
-	if (excerpt)
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), is->all ? 2 : 0);
+	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS_EXCERPT, &last), is->excerpt ? 1 : 0);
+	if (is->excerpt)
 		assert_string_equal(buf_string(&last), "f1 t tracing_mark_write\nf8 t b\n");
 	fake_capture_teardown(&state);
 }
 
 static void the_symbol_of_marks_alone(void **state _unused_)
 {
-	static const char plain[] = "\"%d\", REC->a", none[] = "f0 T a\nf1 t b\n";
+	static const struct symbols_case cases[] = {
+		{ .options = "markers\n", .excerpt = true },
+		/* Programs' stacks name none of the kernel's. */
+		{ .options = "nostacktrace\nuserstacktrace\n", .excerpt = true },
+		{ .options = "markers\n",
+		  .print_fmt = "\"%pS\", REC->a",
+		  .all = true,
+		  .excerpt = true },
+		{ .options = "markers\n", .all_wanted = true, .all = true, .excerpt = true },
+		{ .options = "stacktrace\nmarkers\n", .all = true, .excerpt = true },
+		{ .options = NULL, .all = true, .excerpt = true },
+		/* It is among them, perhaps by another name. */
+		{ .options = "markers\n", .kallsyms = "f0 T a\nf1 t b\n", .all = true },
+	};
 
-	check_symbols(plain, "markers\n", false, MARKS_AND_MORE, false, true);
-	check_symbols("\"%pS\", REC->a", "markers\n", false, MARKS_AND_MORE, true, true);
-	check_symbols(plain, "markers\n", true, MARKS_AND_MORE, true, true);
-	/* Stacks come with any event then; a program's name none of these. */
-	check_symbols(plain, "stacktrace\nmarkers\n", false, MARKS_AND_MORE, true, true);
-	check_symbols(plain, "nostacktrace\nuserstacktrace\n", false, MARKS_AND_MORE, false, true);
-	/* It is among them, perhaps by another name. */
-	check_symbols(plain, "markers\n", false, none, true, false);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		check_symbols(&cases[i]);
 }
 
 /* At any place beside the end of what one step reads. */
 static void the_symbol_of_marks_between_steps(void **state _unused_)
 {
 	static const char filler[] = "f0 T a\n", wanted[] = "f1 t tracing_mark_write\nf8 t b\n";
-	const size_t step = 512U << 10;
+	const size_t step = KERNEL_SYMBOLS_STEP;
 
 	for (size_t before = 1; before < sizeof(wanted); before++) {
 		_cleanup_buf_ struct buf text = BUF_INIT;
@@ -271,9 +293,10 @@ static void the_symbol_of_marks_between_steps(void **state _unused_)
 		buf_printf(&text, "%0*x T a\n", (int)(step - before - text.len - 5), 0xf0);
 		assert_int_equal(text.len, step - before);
 		buf_puts(&text, wanted);
-		while (text.len < 4 * step)
+		while (text.len < 2 * step)
 			buf_puts(&text, "f9 t c\n");
-		check_symbols("\"%d\", REC->a", "markers\n", false, buf_string(&text), false, true);
+		check_symbols(&(struct symbols_case){
+			.options = "markers\n", .kallsyms = buf_string(&text), .excerpt = true });
 	}
 }
 

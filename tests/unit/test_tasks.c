@@ -151,7 +151,6 @@ static void long_scan_comes_in_slices(void **state)
 	traced__capture__tasks__free_unpacked(t, NULL);
 }
 
-/* The most tasks in one chunk, and how many chunks there are of type. */
 static void scan_all(struct fake_capture *f, struct task_memory *m)
 {
 	struct task_scan scan;

@@ -477,6 +477,31 @@ static void test_written_machines(void **state _unused_)
 	}
 }
 
+/* Of a recording whose marks alone name a symbol. */
+static void test_written_excerpt(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const uint64_t beyond = 0x3000;
+
+	maker_init(&m, 8, false, 1024);
+	maker_head(&m);
+	maker_format(&m, "test", "place", 300,
+		     "\tfield:unsigned long at;\toffset:8;\tsize:8;\tsigned:0;\n",
+		     "\"at %ps\", (void *)REC->at");
+	maker_excerpt(&m, "0000000000001000 t tracing_mark_write\n0000000000002000 t next\n");
+	page_begin(&m, 1000);
+	event_print_mark(&m, 2000, 7, "hello");
+	maker_event(&m, 3000, 300, 7, &beyond, sizeof(beyond));
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	stream_text(m.fd, 0, &text);
+	assert_non_null(strstr(buf_string(&text), ": tracing_mark_write: hello\n"));
+	assert_non_null(strstr(text.data, "place: at 0x3000\n"));
+	check_both(m.fd, 0);
+}
+
 /* A sub-buffer that was read three times while the kernel filled it. */
 static void test_written_once(void **state _unused_)
 {
@@ -702,6 +727,7 @@ int main(void)
 		cmocka_unit_test(test_endless_packed_options),
 		cmocka_unit_test(test_text_only),
 		cmocka_unit_test(test_written_machines),
+		cmocka_unit_test(test_written_excerpt),
 		cmocka_unit_test(test_written_once),
 		cmocka_unit_test(test_written_again),
 		cmocka_unit_test(test_kept_stream),
