@@ -60,23 +60,27 @@ static inline void fake_task(struct fake_capture *f, int pid, int tid, const cha
 	fake_data(&f->root, path, "/bin/x\0-y\0", flags ? 0 : 10);
 }
 
-/* Of its chunks of a type the bytes of the largest one's payload, and how many there are. */
-static inline size_t fake_capture_largest(struct fake_capture *f, enum chunk_type type,
-					  unsigned *ret_count)
+/* How many chunks of this type there are; NULL or: the last one's payload, the largest one's bytes.
+ */
+static inline unsigned fake_capture_chunks(const struct fake_capture *f, enum chunk_type type,
+					   struct buf *ret_last, size_t *ret_largest)
 {
-	_cleanup_buf_ struct buf b = BUF_INIT;
+	_cleanup_buf_ struct buf own = BUF_INIT;
+	struct buf *b = ret_last ?: &own;
 	struct stream_reader reader;
-	struct chunk chunk;
 	size_t largest = 0;
+	struct chunk chunk;
+	unsigned n = 0;
 
-	*ret_count = 0;
 	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
 	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
 		if (chunk.type != type)
 			continue;
-		assert_int_equal(stream_reader_load(&reader, &chunk, &b, NULL), 0);
-		largest = MAX(largest, b.len);
-		(*ret_count)++;
+		assert_int_equal(stream_reader_load(&reader, &chunk, b, NULL), 0);
+		largest = MAX(largest, b->len);
+		n++;
 	}
-	return largest;
+	if (ret_largest)
+		*ret_largest = largest;
+	return n;
 }

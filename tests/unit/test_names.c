@@ -149,23 +149,6 @@ static void names_of_what_is_enabled(void **state)
 	assert_false(hidden || cut);
 }
 
-/* How many chunks of this type there are, and what the last one says. */
-static unsigned read_chunks(const struct fake_capture *f, unsigned type, struct buf *last)
-{
-	struct stream_reader reader;
-	struct chunk chunk;
-	unsigned n = 0;
-
-	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
-	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
-		if (chunk.type != type)
-			continue;
-		n++;
-		assert_int_equal(stream_reader_load(&reader, &chunk, last, NULL), 0);
-	}
-	return n;
-}
-
 /* Each fixture's stream has one; "": none is written. */
 static void check_excerpt(const char *kallsyms, const char *excerpt)
 {
@@ -177,7 +160,8 @@ static void check_excerpt(const char *kallsyms, const char *excerpt)
 	fake_capture_setup(&state);
 	found = write_names(state, kallsyms, &hidden, &cut);
 	assert_int_equal(found.kallsyms, !hidden);
-	assert_int_equal(read_chunks(state, CHUNK_KALLSYMS_EXCERPT, &last), *excerpt ? 1 : 0);
+	assert_int_equal(fake_capture_chunks(state, CHUNK_KALLSYMS_EXCERPT, &last, NULL),
+			 *excerpt ? 1 : 0);
 	assert_int_equal(last.len, strlen(excerpt));
 	assert_memory_equal(last.data ?: "", excerpt, last.len);
 	fake_capture_teardown(&state);
@@ -251,8 +235,9 @@ static void check_symbols(const struct symbols_case *is)
 	fake_file(&f->root, "proc/kallsyms", "ffffffffc0005000 t g\t[new]\n");
 	assert_int_equal(names_update(&names, &f->writer), 0);
 	names_deinit(&names);
-	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), is->all ? 2 : 0);
-	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS_EXCERPT, &last), is->excerpt ? 1 : 0);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, &last, NULL), is->all ? 2 : 0);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS_EXCERPT, &last, NULL),
+			 is->excerpt ? 1 : 0);
 	if (is->excerpt)
 		assert_string_equal(buf_string(&last), "f1 t tracing_mark_write\nf8 t b\n");
 	fake_capture_teardown(&state);
@@ -320,13 +305,13 @@ static void symbols_of_modules_that_come_late(void **state)
 	env = (struct capture_env){ .tracefs = fs, .proc = proc };
 	assert_int_equal(names_init(&names, &env, events, 1, true), 0);
 	assert_int_equal(names_update(&names, &f->writer), 0);
-	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 0);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, &last, NULL), 0);
 	while (names_step(&names, &f->writer) > 0)
 		;
 	/* In use by somebody now: the same modules. */
 	fake_file(&f->root, "proc/modules", "old 4096 1 x, Live 0xffffffffc0001000\n");
 	assert_int_equal(names_update(&names, &f->writer), 0);
-	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 1);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, &last, NULL), 1);
 
 	fake_file(&f->root, "proc/modules",
 		  "new 8192 0 - Live 0xffffffffc0005000\n"
@@ -336,15 +321,15 @@ static void symbols_of_modules_that_come_late(void **state)
 		  "ffffffffc0001000 t f\t[old]\n"
 		  "ffffffffc0005000 t g\t[new]\n");
 	assert_int_equal(names_update(&names, &f->writer), 0);
-	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 2);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, &last, NULL), 2);
 	assert_string_equal(buf_string(&last), "ffffffffc0005000 t g\t[new]\n");
 	/* Once. */
 	assert_int_equal(names_update(&names, &f->writer), 0);
-	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 2);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, &last, NULL), 2);
 	/* One goes, and comes back elsewhere. */
 	fake_file(&f->root, "proc/modules", "new 8192 0 - Live 0xffffffffc0005000\n");
 	assert_int_equal(names_update(&names, &f->writer), 0);
-	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 2);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, &last, NULL), 2);
 	fake_file(&f->root, "proc/modules",
 		  "new 8192 0 - Live 0xffffffffc0005000\n"
 		  "old 4096 0 - Live 0xffffffffc0009000\n");
@@ -353,7 +338,7 @@ static void symbols_of_modules_that_come_late(void **state)
 		  "ffffffffc0005000 t g\t[new]\n"
 		  "ffffffffc0009000 t f\t[old]\n");
 	assert_int_equal(names_update(&names, &f->writer), 0);
-	assert_int_equal(read_chunks(f, CHUNK_KALLSYMS, &last), 3);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, &last, NULL), 3);
 	assert_string_equal(buf_string(&last), "ffffffffc0009000 t f\t[old]\n");
 	names_deinit(&names);
 }
@@ -363,14 +348,13 @@ static void more_symbols_than_a_stream_holds_are_cut(void **state)
 	static const char line[] = "ffffffff81000000 T symbol_of_some_length\n";
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	bool hidden, cut;
-	unsigned chunks;
 	size_t len;
 
 	while (text.len <= STREAM_KALLSYMS_MAX)
 		buf_append(&text, line, strlen(line));
 	assert_int_equal(write_names(*state, buf_string(&text), &hidden, &cut).kallsyms, 1);
 	assert_true(cut);
-	len = fake_capture_largest(*state, CHUNK_KALLSYMS, &chunks);
+	fake_capture_chunks(*state, CHUNK_KALLSYMS, NULL, &len);
 	assert_in_range(len, STREAM_KALLSYMS_MAX - strlen(line), STREAM_KALLSYMS_MAX);
 	assert_int_equal(len % strlen(line), 0);
 }

@@ -166,7 +166,6 @@ static void a_process_of_many_threads_is_divided(void **state)
 {
 	struct fake_capture *f = *state;
 	Traced__Capture__Tasks *t;
-	unsigned chunks;
 
 	for (int i = 0; i < 1500; i++)
 		fake_task(f, 10, 10 + i, "thread", 0);
@@ -174,8 +173,7 @@ static void a_process_of_many_threads_is_divided(void **state)
 	assert_int_equal(read_tasks(f, &t), 1500);
 	assert_int_equal(t->tasks[0]->tgid, 10);
 	traced__capture__tasks__free_unpacked(t, NULL);
-	fake_capture_largest(f, CHUNK_TASKS, &chunks);
-	assert_int_equal(chunks, 2);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_TASKS, NULL, NULL), 2);
 }
 
 static void a_later_scan_writes_what_is_new(void **state)
@@ -234,7 +232,6 @@ static void many_saved_names_are_divided(void **state)
 	struct fake_capture *f = *state;
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	Traced__Capture__Tasks *t;
-	unsigned chunks;
 
 	for (int i = 1; i <= 3000; i++)
 		buf_printf(&text, "%d name\n", i);
@@ -242,8 +239,7 @@ static void many_saved_names_are_divided(void **state)
 	assert_int_equal(read_tasks(f, &t), 3000);
 	assert_int_equal(t->origin, 1);
 	traced__capture__tasks__free_unpacked(t, NULL);
-	fake_capture_largest(f, CHUNK_TASKS, &chunks);
-	assert_int_equal(chunks, 3);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_TASKS, NULL, NULL), 3);
 }
 
 /* An incomplete recording is one thing, a remark is another. */
@@ -288,7 +284,7 @@ static void notes_keep_to_their_bounds(void **state)
 	struct fake_capture *f = *state;
 	struct capture c = { .writer = f->writer };
 	char text[10000];
-	unsigned notes;
+	size_t longest;
 
 	/* Two bytes each: a cut in the midst of one would be seen as a character that is none. */
 	for (size_t i = 0; i + 2 < sizeof(text); i += 2)
@@ -298,9 +294,8 @@ static void notes_keep_to_their_bounds(void **state)
 	for (int i = 0; i < 100; i++)
 		capture_warn(&c, "warning %d", i);
 	assert_int_equal(capture_write_notes(&c), 0);
-	assert_in_range(fake_capture_largest(f, CHUNK_NOTE, &notes), STREAM_NOTE_MAX / 2,
-			STREAM_NOTE_MAX);
-	assert_int_equal(notes, STREAM_NOTES_MAX);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_NOTE, NULL, &longest), STREAM_NOTES_MAX);
+	assert_in_range(longest, STREAM_NOTE_MAX / 2, STREAM_NOTE_MAX);
 	for (size_t i = 0; i < c.warning_count; i++)
 		free(c.warnings[i]);
 	free(c.warnings);
