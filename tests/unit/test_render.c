@@ -161,6 +161,7 @@ struct giver {
 static int give_one(struct giver *g, uint64_t i, struct error *err)
 {
 	static char long_record[LONG_RECORD];
+	static const int32_t long_pid = 1;
 	struct render *r = g->render;
 	const struct run *run = g->run;
 	struct trace_event ev = { .cpu = (uint32_t)(i % 3),
@@ -169,15 +170,17 @@ static int give_one(struct giver *g, uint64_t i, struct error *err)
 
 	g->seed = g->seed * 1664525 + 1013904223;
 	memset(records[i], 'a' + (char)(i % 26), SHORT_RECORD);
-	if (i == 1)
-		memset(long_record, 'l', sizeof(long_record));
+	/* Where the pid is as no format tells of it. */
+	memcpy(records[i], &ev.pid, sizeof(ev.pid));
 	ev.rec = (struct record){ i, (uint8_t *)records[i], g->seed >> 24 };
+	if (i == 1) {
+		memset(long_record, 'l', sizeof(long_record));
+		memcpy(long_record, &long_pid, sizeof(long_pid));
+	}
 	if (i == 3000 || i == 3001 || i == 9000) {
-		ev.pid = 1;
+		ev.pid = long_pid;
 		ev.rec = (struct record){ i, (uint8_t *)long_record, LONG_RECORD };
 	}
-	/* Where the pid is as no format tells of it. */
-	memcpy((uint8_t *)(uintptr_t)ev.rec.data, &ev.pid, sizeof(ev.pid));
 	/* More of them at once than there is room behind a batch, and one here and there. */
 	for (uint64_t n = i == 12345 ? 5000 : i % 777 == 0; n && e == 0 && !run->others; n--)
 		e = render_loss(r, ev.cpu, i + n, err);
