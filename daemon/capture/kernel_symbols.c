@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "stream/excerpt.h"
 #include "util/io.h"
 
 /*
@@ -103,9 +104,8 @@ static void keep_modules(struct buf *text, const struct buf *modules)
 	text->len = kept;
 }
 
-/* Whose address every mark of trace_marker has: _THIS_IP_ in kernel/trace/trace.c. */
-static const char mark_writer[] = " tracing_mark_write\n",
-		  mark_writer_part[] = " tracing_mark_write.";
+/* EXCERPT_NAME's address every mark of trace_marker has: _THIS_IP_ in kernel/trace/trace.c. */
+static const char mark_writer_part[] = " tracing_mark_write.";
 
 static uint64_t address_of(const char *line)
 {
@@ -132,14 +132,14 @@ static const char *find_excerpt(const struct buf *text, size_t from, size_t *ret
 
 	if (!begin)
 		return NULL;
-	found = memmem(begin + from, text->len - from, mark_writer, sizeof(mark_writer) - 1);
+	found = memmem(begin + from, text->len - from, EXCERPT_NAME, sizeof(EXCERPT_NAME) - 1);
 	before = found ? memrchr(begin, '\n', (size_t)(found - begin)) : NULL;
 	if (!before)
 		return NULL;
 	line = before + 1;
 	before = memrchr(begin, '\n', (size_t)(before - begin));
 	before = before ? before + 1 : begin;
-	next = found + sizeof(mark_writer) - 1;
+	next = found + sizeof(EXCERPT_NAME) - 1;
 	last = memchr(next, '\n', (size_t)(begin + text->len - next));
 	if (!last || memchr(next, '\t', (size_t)(last - next)) ||
 	    address_of(before) >= address_of(line) || address_of(line) >= address_of(next) ||

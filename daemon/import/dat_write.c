@@ -8,6 +8,7 @@
 #include "export/page.h"
 #include "import/dat.h"
 #include "proto/capture.pb-c.h"
+#include "stream/excerpt.h"
 
 /* As the loader of a stream takes them, with the system's name before. */
 #define FORMAT_MAX (256U << 10)
@@ -173,17 +174,6 @@ static int write_printk(struct writing *x, struct error *err)
 	return cant_write(stream_write(x->w, CHUNK_PRINTK, x->scratch.data, x->scratch.len), err);
 }
 
-static size_t count_lines(const struct buf *text)
-{
-	size_t n = 0;
-
-	for (const char *p = text->data, *end = p + text->len; p && p < end; n++) {
-		p = memchr(p, '\n', (size_t)(end - p));
-		p = p ? p + 1 : NULL;
-	}
-	return n;
-}
-
 /* Of what we wrote it may be the excerpt alone: its last line names nothing. */
 static int write_symbols(struct writing *x, struct error *err)
 {
@@ -192,8 +182,9 @@ static int write_symbols(struct writing *x, struct error *err)
 	if (r < 0 || !x->scratch.len)
 		return r;
 	return cant_write(stream_write(x->w,
-				       count_lines(&x->scratch) == 2 ? CHUNK_KALLSYMS_EXCERPT
-								     : CHUNK_KALLSYMS,
+				       is_excerpt(x->scratch.data, x->scratch.len)
+					       ? CHUNK_KALLSYMS_EXCERPT
+					       : CHUNK_KALLSYMS,
 				       x->scratch.data, x->scratch.len),
 			  err);
 }

@@ -21,6 +21,7 @@
 #include "import/import.h"
 #include "make_dat.h"
 #include "memory_file.h"
+#include "stream/reader.h"
 #include "util/io.h"
 
 #define PEER TEST_DATA "/trace-cmd-3.1.6/"
@@ -477,29 +478,113 @@ static void test_written_machines(void **state _unused_)
 	}
 }
 
-/* Of a recording whose marks alone name a symbol. */
-static void test_written_excerpt(void **state _unused_)
-{
-	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	const uint64_t beyond = 0x3000;
+#define MARK_LINE "0000000000001000 t tracing_mark_write\n"
+#define PLACE_BEYOND 0x3000
 
-	maker_init(&m, 8, false, 1024);
-	maker_head(&m);
-	maker_format(&m, "test", "place", 300,
+/* A mark, and an event at PLACE_BEYOND. */
+static void make_named(struct maker *m, const char *excerpt, const char *symbols)
+{
+	const uint64_t place = PLACE_BEYOND;
+
+	maker_init(m, 8, false, 1024);
+	maker_head(m);
+	maker_format(m, "test", "place", 300,
 		     "\tfield:unsigned long at;\toffset:8;\tsize:8;\tsigned:0;\n",
 		     "\"at %ps\", (void *)REC->at");
-	maker_excerpt(&m, "0000000000001000 t tracing_mark_write\n0000000000002000 t next\n");
-	page_begin(&m, 1000);
-	event_print_mark(&m, 2000, 7, "hello");
-	maker_event(&m, 3000, 300, 7, &beyond, sizeof(beyond));
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
-	stream_text(m.fd, 0, &text);
-	assert_non_null(strstr(buf_string(&text), ": tracing_mark_write: hello\n"));
-	assert_non_null(strstr(text.data, "place: at 0x3000\n"));
-	check_both(m.fd, 0);
+	if (excerpt)
+		maker_excerpt(m, excerpt);
+	if (symbols)
+		maker_symbols(m, symbols);
+	page_begin(m, 1000);
+	event_print_mark(m, 2000, 7, "hello");
+	maker_event(m, 3000, 300, 7, &place, sizeof(place));
+	page_end(m, 0);
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+	maker_end(m);
+}
+
+/* Of a recording whose marks alone name a symbol; and of one that has no more symbols. */
+static void test_written_excerpt(void **state _unused_)
+{
+	static const struct {
+		const char *excerpt, *symbols, *place;
+	} cases[] = {
+		{ MARK_LINE "0000000000002000 t next\n", NULL, "place: at 0x3000\n" },
+		{ NULL, "0000000000000f00 t a\n" MARK_LINE, "place: at tracing_mark_write\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+		_cleanup_buf_ struct buf text = BUF_INIT;
+
+		make_named(&m, cases[i].excerpt, cases[i].symbols);
+		stream_text(m.fd, 0, &text);
+		assert_non_null(strstr(buf_string(&text), ": tracing_mark_write: hello\n"));
+		assert_non_null(strstr(text.data, cases[i].place));
+		check_both(m.fd, 0);
+	}
+}
+
+/* A stream that was made of a .dat has no uuid. */
+static void check_perfetto(int stream, int pages)
+{
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_close_ int out = memory_file("", 0);
+
+	assert_int_equal(
+		export_stream(stream, out,
+			      &(struct export_options){ .format = "pftrace", .pages_fd = pages },
+			      &result, NULL),
+		0);
+	assert_int_equal(result.events, 2);
+}
+
+/* Excerpts that no recorder writes: what lies beyond them has no name then, either. */
+static void test_written_odd_excerpt(void **state _unused_)
+{
+	static const char *const excerpts[] = { MARK_LINE, "0000000000001000 t a\n" MARK_LINE,
+						MARK_LINE "0000000000002000 t next",
+						MARK_LINE "0000000000002000 t b\n"
+							  "0000000000002800 t c\n" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(excerpts); i++) {
+		_cleanup_close_ int file = memory_file("", 0), again = memory_file("", 0);
+		_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+		_cleanup_export_result_ struct export_result result = { 0 };
+		_cleanup_buf_ struct buf text = BUF_INIT;
+
+		make_named(&m, excerpts[i], NULL);
+		assert_int_equal(to_dat(m.fd, 0, false, file, &result, NULL), 0);
+		assert_int_equal(import_stream(file, again, &(struct import_options){ 0 }, NULL),
+				 0);
+		stream_text(again, file, &text);
+		assert_non_null(strstr(buf_string(&text), "place: at 0x3000\n"));
+		check_perfetto(again, file);
+	}
+}
+
+/* The symbols' chunk is whole, but what it holds does not expand. */
+static void test_written_without_symbols(void **state _unused_)
+{
+	static char junk[] = "no frame of zstd";
+	_cleanup_close_ int file = memory_file("", 0);
+	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+	_cleanup_export_result_ struct export_result result = { 0 };
+	const struct chunk_header h = stream_chunk_header(
+		CHUNK_KALLSYMS, CHUNK_ZSTD, 0, &(struct iovec){ junk, sizeof(junk) - 1 }, 1);
+	struct stream_reader reader;
+	struct chunk chunk;
+
+	make_named(&m, NULL, junk);
+	assert_int_equal(stream_reader_init(&reader, m.fd, NULL), 0);
+	while (stream_reader_next(&reader, &chunk, NULL) > 0)
+		if (chunk.type == CHUNK_KALLSYMS)
+			assert_int_equal(pwrite(m.fd, &h, sizeof(h), (off_t)chunk.offset),
+					 sizeof(h));
+	assert_int_equal(to_dat(m.fd, 0, false, file, &result, NULL), 0);
+	assert_true(result.incomplete);
+	assert_int_equal(result.warning_count, 1);
+	assert_non_null(strstr(result.warnings[0], "kernel symbols are left out"));
 }
 
 /* A sub-buffer that was read three times while the kernel filled it. */
@@ -728,6 +813,8 @@ int main(void)
 		cmocka_unit_test(test_text_only),
 		cmocka_unit_test(test_written_machines),
 		cmocka_unit_test(test_written_excerpt),
+		cmocka_unit_test(test_written_odd_excerpt),
+		cmocka_unit_test(test_written_without_symbols),
 		cmocka_unit_test(test_written_once),
 		cmocka_unit_test(test_written_again),
 		cmocka_unit_test(test_kept_stream),

@@ -3,6 +3,7 @@
 
 #include "export/bounds.h"
 #include "export/dat/dat.h"
+#include "stream/excerpt.h"
 
 /* events/header_event of all kernels since 3.x; readers pass over it. */
 static const char header_event[] = "# compressed entry header\n"
@@ -219,8 +220,11 @@ int dat_load_texts(struct dat_file *f, const struct stream_reader *reader, struc
 			return error_errno(err, r, "can't write the trace.dat");
 		if (r == 0 && bounds_take(&bounds, chunk.type, payload.len) == 0)
 			buf_append(to, payload.data, payload.len);
+		/* That symbols can't be read is told once somebody wants them. */
+		else if (chunk.type == CHUNK_KALLSYMS)
+			event_table_symbols(f->info->events);
 	}
-	if (!f->symbols.len)
+	if (!f->symbols.len && is_excerpt(excerpt.data, excerpt.len))
 		buf_append(&f->symbols, excerpt.data, excerpt.len);
 	r = buf_error(&excerpt) ?: buf_error(&f->symbols) ?: buf_error(&f->printk);
 	return r < 0 ? error_errno(err, r, "can't write the trace.dat") : 0;

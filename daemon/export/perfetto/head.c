@@ -29,7 +29,9 @@ static int put_uuid(const struct trace_info *info, uint32_t segment, struct buf 
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 	uint64_t halves[2] = { 0 };
 
-	memcpy(halves, info->header->uuid.data, MIN(info->header->uuid.len, sizeof(halves)));
+	if (info->header->uuid.len)
+		memcpy(halves, info->header->uuid.data,
+		       MIN(info->header->uuid.len, sizeof(halves)));
 	uuid.has_msb = uuid.has_lsb = true;
 	uuid.msb = (int64_t)be64toh(halves[0]);
 	uuid.lsb = (int64_t)(be64toh(halves[1]) ^ segment);
