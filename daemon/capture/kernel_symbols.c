@@ -104,7 +104,6 @@ static void keep_modules(struct buf *text, const struct buf *modules)
 	text->len = kept;
 }
 
-/* EXCERPT_NAME's address every mark of trace_marker has: _THIS_IP_ in kernel/trace/trace.c. */
 static const char mark_writer_part[] = " tracing_mark_write.";
 
 static uint64_t address_of(const char *line)

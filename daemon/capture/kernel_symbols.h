@@ -2,7 +2,7 @@
 /*
  * /proc/kallsyms to a stream, a part read in each step: all of it once, in a KALLSYMS chunk behind
  * an excerpt that spares most readers the rest, and later what modules bring; or the excerpt alone,
- * for which a fifth of it is read: to make that text takes the kernel 50 ms or more.
+ * for which less of it is read: to make that text takes the kernel long (docs/performance.md).
  */
 #pragma once
 

@@ -168,8 +168,7 @@ static int write_format(struct names *n, const char *name, struct stream_writer 
 	if (r < 0)
 		return r;
 	identifiers_collect(&n->identifiers, text.data + system_len + 1);
-	/* Those of ftrace come with tracers and stacks; but for marks, whose symbol is always
-	 * there. */
+	/* Those of ftrace come with tracers and stacks, but for marks, which the excerpt is for. */
 	if (!n->all_symbols && strncmp(name, "ftrace:", system_len + 1) != 0)
 		n->all_symbols = format_wants_symbols(text.data + system_len + 1);
 	return r;
@@ -232,8 +231,7 @@ int names_see_options(struct names *n, int dir)
 {
 	_cleanup_buf_ struct buf options = BUF_INIT;
 
-	/* Each on a line; what is read has no newline at its end, and a tracer's own stand there.
-	 */
+	/* One a line. What is read has no newline at its end, where a tracer's own stand. */
 	buf_putc(&options, '\n');
 	if (tracefs_read(dir, "trace_options", &options) < 0)
 		n->all_symbols = true;

@@ -39,7 +39,7 @@ struct names {
 
 /*
  * Of these events, those of system ftrace, and those of the task ring.
- * all_symbols: whatever the formats of the first say.
+ * all_symbols: whatever the formats of these events say.
  */
 int names_init(struct names *n, const struct capture_env *env, const char *const *events,
 	       size_t event_count, bool all_symbols);

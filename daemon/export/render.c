@@ -65,8 +65,10 @@ struct render {
 	pthread_cond_t turn, left;
 	struct batch *ring[RING]; /* by number, from written to filled */
 	uint64_t filled, written;
-	/* Of what was written since ops->took was told; of what is rendered as it comes, too: then
-	 * nothing is with others. */
+	/*
+	 * Of what was written since ops->took was told. Without the lock where events are rendered
+	 * as they come: then nothing is with others.
+	 */
 	uint64_t weight;
 	int giver_cpu; /* where the last turn was */
 	bool held;     /* the turn is somebody's */

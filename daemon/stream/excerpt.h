@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Whose address every mark of trace_marker has: _THIS_IP_ in kernel/trace/trace.c. */
 #define EXCERPT_NAME " tracing_mark_write\n"
 
 /* The line of the function that writes marks, and one more, which names nothing. */
