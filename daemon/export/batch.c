@@ -20,6 +20,7 @@ void batch_pool_deinit(struct batch_pool *pool)
 {
 	for (size_t i = 0; i < BATCH_POOL; i++) {
 		free(pool->batches[i].items);
+		buf_deinit(&pool->batches[i].notes);
 		buf_deinit(&pool->batches[i].out);
 	}
 	*pool = (struct batch_pool){ 0 };
@@ -38,6 +39,7 @@ void batch_put(struct batch *b)
 	b->count = 0;
 	b->weight = 0;
 	b->done = false;
+	buf_clear(&b->notes);
 	buf_clear(&b->out);
 	b->next_idle = b->pool->idle;
 	b->pool->idle = b;
@@ -54,7 +56,9 @@ _hot_ void batch_render(struct batch *b, const struct batch_env *env)
 
 	for (const struct item *i = b->items; i < end && likely(r == 0); i++) {
 		if (unlikely(!i->data)) {
-			r = ops->loss(state, i->cpu, i->ts, &b->out, &b->weight);
+			r = i->len ? ops->note(state, b->notes.data + i->ts, i->len, &b->out,
+					       &b->weight)
+				   : ops->loss(state, i->cpu, i->ts, &b->out, &b->weight);
 			continue;
 		}
 		ev.rec = (struct record){ i->ts, i->data, i->len };

@@ -18,10 +18,10 @@
 /* One that is filled, one that waits to be written. */
 #define BATCH_POOL 2
 
-/* Where an event is; the record lies where the merge has it. */
+/* Where an event is; the record lies where the merge has it. Or where a note is. */
 struct item {
-	const uint8_t *data; /* lent; NULL: a loss */
-	uint64_t ts;	     /* of a loss: how many */
+	const uint8_t *data; /* lent; NULL: a loss, or where len is not 0 a note */
+	uint64_t ts;	     /* of a loss: how many; of a note: where it begins in the batch's */
 	uint32_t len, cpu;
 };
 
@@ -30,6 +30,7 @@ struct batch {
 	struct batch *next_idle;
 	struct item *items; /* owned; env.batch_events */
 	size_t count;
+	struct buf notes; /* each aligned to 8 bytes */
 	struct buf out;
 	uint64_t weight;
 	int result;

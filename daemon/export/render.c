@@ -17,6 +17,8 @@
 
 #define SPIN_NS 30000
 #define STACK_SIZE (1U << 20)
+/* Of one batch; more are written at once. */
+#define NOTES_MEMORY (512U << 10)
 /* Threads that write to neighbours at a time would wait for each other's caches. */
 #define CACHE_LINES 128
 
@@ -457,18 +459,27 @@ int render_learn(struct render *r, const struct trace_event *ev, struct error *e
 	return likely(!r->filling || is_known(r, ev)) ? 0 : learn(r, ev, err);
 }
 
-/* One more of the batch that is being filled. */
+/* For one more of the batch that is being filled. */
+static inline int make_room(struct render *r, struct error *err)
+{
+	return likely(r->filling->count < r->env.batch_events) ? 0 : render_drain(r, err);
+}
+
+static inline void put_item(struct render *r, struct item item)
+{
+	struct batch *b = r->filling;
+
+	b->items[b->count++] = item;
+	r->info->loan->pause = b->count >= r->env.batch_events || b->notes.len >= NOTES_MEMORY;
+}
+
 static int add_item(struct render *r, struct item item, struct error *err)
 {
-	if (unlikely(r->filling->count == r->env.batch_events)) {
-		int e = render_drain(r, err);
+	int e = make_room(r, err);
 
-		if (e < 0)
-			return e;
-	}
-	r->filling->items[r->filling->count++] = item;
-	r->info->loan->pause = r->filling->count >= r->env.batch_events;
-	return 0;
+	if (e == 0)
+		put_item(r, item);
+	return e;
 }
 
 static inline struct item item_of(const struct trace_event *ev)
@@ -514,6 +525,27 @@ int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *er
 {
 	return r->filling ? add_item(r, (struct item){ .ts = count, .cpu = cpu }, err)
 			  : loss_alone(r, cpu, count, err);
+}
+
+int render_note(struct render *r, const void *note, size_t len, struct error *err)
+{
+	struct buf *notes;
+	size_t at;
+	int e;
+
+	if (!r->filling)
+		return settle(r, r->ops->note(r->state, note, len, &r->out->buf, &r->weight), err);
+	e = make_room(r, err);
+	if (e < 0)
+		return e;
+	notes = &r->filling->notes;
+	at = (notes->len + 7) & ~(size_t)7;
+	if (unlikely(!buf_reserve(notes, at - notes->len + len)))
+		return fail(r, -ENOMEM, err);
+	memcpy(notes->data + at, note, len);
+	notes->len = at + len;
+	put_item(r, (struct item){ .ts = at, .len = (uint32_t)len });
+	return 0;
 }
 
 int render_drain(struct render *r, struct error *err)

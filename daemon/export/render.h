@@ -28,6 +28,8 @@ struct render_ops {
 	 */
 	int (*event)(void *state, const struct trace_event *ev, struct buf *out, uint64_t *weight);
 	int (*loss)(void *state, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *weight);
+	/* NULL, or the same for what render_note was given; aligned to 8 bytes. */
+	int (*note)(void *state, const void *note, size_t len, struct buf *out, uint64_t *weight);
 	/* NULL, or: so much was given to the output. Told whoever has the turn. */
 	int (*took)(struct sink *sink, uint64_t weight, struct error *err);
 	const char *failure; /* "can't write the text" */
@@ -61,6 +63,11 @@ int render_event_now(struct render *r, const struct trace_event *ev, struct erro
  */
 int render_learn(struct render *r, const struct trace_event *ev, struct error *err);
 int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *err);
+/*
+ * What whoever has the turn made of events, where it takes them in their order, and what any thread
+ * can render: len bytes, not 0, which are copied.
+ */
+int render_note(struct render *r, const void *note, size_t len, struct error *err);
 /* All that was given is with the output when it returns. */
 int render_drain(struct render *r, struct error *err);
 /* From here on each event is rendered as it comes, by render_state. */

@@ -283,6 +283,11 @@ static void by_function(Traced__Capture__Header *h)
 	h->tracer = (char *)"function";
 }
 
+static void by_function_graph(Traced__Capture__Header *h)
+{
+	h->tracer = (char *)"function_graph";
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const kinds[] = { "numbers",	 "losses", "fields", "sched",
@@ -311,6 +316,8 @@ int main(int argc, char **argv)
 	maker_init_fd(&g.m, fd, machine[0] == '3' ? 4 : 8, machine[2] == 'b', SUBBUF);
 	if (!strcmp(argv[1], "functions"))
 		g.m.header = by_function;
+	if (!strcmp(argv[1], "graph"))
+		g.m.header = by_function_graph;
 	maker_head(&g.m);
 	if (!strcmp(argv[1], "fields")) {
 		maker_fields(&g.m);
@@ -318,8 +325,9 @@ int main(int argc, char **argv)
 		put_function_formats(&g);
 	} else {
 		put_kernel_formats(&g);
-		put_tasks(&g);
 	}
+	if (strcmp(argv[1], "fields") != 0)
+		put_tasks(&g);
 	put_all(&g, argv[1], strtoull(argv[2], NULL, 10));
 	maker_end(&g.m);
 	maker_deinit(&g.m);

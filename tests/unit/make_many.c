@@ -88,6 +88,13 @@ static uint64_t function(uint64_t n)
 	return KERNEL + n * 7919 % FUNCTIONS * FUNCTION_SIZE;
 }
 
+static void put_hit(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts)
+{
+	uint64_t r[2] = { function(i * STACK + cpu), function(i + cpu) };
+
+	maker_event(m, ts, ID_FUNCTION, task(cpu, i / 50), r, sizeof(r));
+}
+
 static void put_function(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts)
 {
 	uint64_t r[1 + STACK];
@@ -137,6 +144,7 @@ static const struct many_kind {
 	{ "numbers", 20, put_number, NULL },
 	{ "sched", 76, put_sched, maker_kernel_formats },
 	{ "mixed", 76, put_mixed, maker_kernel_formats },
+	{ "hits", 32, put_hit, function_formats },
 	{ "functions", 88, put_function, function_formats },
 	{ "phases", 88, put_phases, all_formats },
 };

@@ -268,9 +268,18 @@ static void recorded_graphs_are_as_in_the_text(void **state _unused_)
 
 enum { OUTER = 0x1000, MIDDLE = 0x2000, LEAF = 0x3000, IRQ = 0x4000 };
 
+/* The tests' second turn: elements leave as they come then, and else when the text has ended. */
+static bool elements_first;
+
+static void by_tracer(Traced__Capture__Header *h)
+{
+	h->tracer = (char *)(elements_first ? "function_graph" : "nop");
+}
+
 static void make_functions(struct maker *m)
 {
 	maker_init(m, 8, false, 4096);
+	m->header = by_tracer;
 	maker_head(m);
 	maker_function_format(m);
 	maker_graph_formats(m);
@@ -442,7 +451,7 @@ static void what_is_missing_is_said(void **state _unused_)
 
 static void tell_returned_values(Traced__Capture__Header *h)
 {
-	h->tracer = (char *)"function_graph";
+	by_tracer(h);
 	h->trace_options = (char *)"funcgraph-duration\nfuncgraph-retval\n";
 }
 
@@ -585,18 +594,28 @@ static void a_view_has_its_words(void **state _unused_)
 	assert_non_null(strstr(err.hint, ".json"));
 }
 
+static int with_elements_first(void **state _unused_)
+{
+	elements_first = true;
+	return 0;
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	const struct CMUnitTest once[] = {
 		cmocka_unit_test(recorded_graphs_are_as_in_the_text),
+		cmocka_unit_test(a_view_has_its_words),
+	};
+	const struct CMUnitTest each_way[] = {
 		cmocka_unit_test(a_graph_is_slices),
 		cmocka_unit_test(equal_times_nest),
 		cmocka_unit_test(what_is_missing_is_said),
 		cmocka_unit_test(returned_values_are_told),
 		cmocka_unit_test(hits_are_instants),
 		cmocka_unit_test(runs_of_hits_are_slices),
-		cmocka_unit_test(a_view_has_its_words),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(once, NULL, NULL) +
+	       cmocka_run_group_tests_name("text first", each_way, NULL, NULL) +
+	       cmocka_run_group_tests_name("elements first", each_way, with_elements_first, NULL);
 }

@@ -58,14 +58,15 @@ static long peak_kib(int capture, const struct export_options *o, uint64_t event
 	return usage.ru_maxrss;
 }
 
-static void check(const char *kind, uint64_t each, uint32_t subbuf_size,
-		  const struct export_options *all, size_t count)
+static void check_by(void (*header)(Traced__Capture__Header *h), const char *kind, uint64_t each,
+		     uint32_t subbuf_size, const struct export_options *all, size_t count)
 {
 	_cleanup_(maker_deinit) struct maker m;
 
 	if (SANITIZED)
 		skip();
 	maker_init(&m, 8, false, subbuf_size);
+	m.header = header;
 	many_put(&m, many_find(kind), CPUS, each * CPUS);
 	for (size_t i = 0; i < count; i++) {
 		long peak = peak_kib(m.fd, &all[i], each * CPUS);
@@ -73,6 +74,12 @@ static void check(const char *kind, uint64_t each, uint32_t subbuf_size,
 		if (peak > MEMORY_MAX_KIB)
 			fail_msg("%s to %s, %zu: %ld KiB", kind, all[i].format, i, peak);
 	}
+}
+
+static void check(const char *kind, uint64_t each, uint32_t subbuf_size,
+		  const struct export_options *all, size_t count)
+{
+	check_by(NULL, kind, each, subbuf_size, all, count);
 }
 
 static void many_small_events(void **state _unused_)
@@ -119,12 +126,30 @@ static void large_pages(void **state _unused_)
 	check("sched", 2500, 256 << 10, all, ARRAY_SIZE(all));
 }
 
+static void by_function(Traced__Capture__Header *h)
+{
+	h->tracer = (char *)"function";
+}
+
+/* Most of the JSON has its place outside of the text: the longest that is still written. */
+static void functions(void **state _unused_)
+{
+	static const struct export_options all[] = {
+		{ .format = "json", .threads = 1 },
+		{ .format = "json", .threads = 2 },
+		{ .format = "json", .threads = 8 },
+	};
+
+	check_by(by_function, "hits", 6000, 4096, all, ARRAY_SIZE(all));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_small_events),
 		cmocka_unit_test(one_load_after_another),
 		cmocka_unit_test(large_pages),
+		cmocka_unit_test(functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

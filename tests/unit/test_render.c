@@ -21,12 +21,14 @@
 #define UNKNOWN_FROM 20000
 #define LONG_RECORD (300U << 10)
 #define SHORT_RECORD 256
+#define LONG_NOTE (400U << 10)
 
 /* What a test's sink is: where things shall fail, and what it was told. */
 struct fake_sink {
 	struct sink sink;
 	unsigned fail_begin; /* the so-manieth state can't be had; 0: all can */
 	uint64_t fail_at;    /* the event of that time can't be rendered */
+	uint64_t fail_at_note;
 	uint64_t weight_max; /* 0: none */
 	unsigned begun, ended;
 	uint64_t weight;
@@ -86,6 +88,24 @@ static int fake_loss(void *state _unused_, uint32_t cpu, uint64_t count, struct 
 	return 0;
 }
 
+/* Tells that a note is where any number may be read. */
+static int fake_note(void *state, const void *note, size_t len, struct buf *out, uint64_t *weight)
+{
+	const struct fake_sink *s = state;
+	uint64_t number;
+
+	if ((uintptr_t)note % _Alignof(uint64_t) != 0 || len < sizeof(number))
+		return -EFAULT;
+	memcpy(&number, note, sizeof(number));
+	if (s->fail_at_note && number == s->fail_at_note)
+		return -ENOMEM;
+	buf_printf(out, "note %llu ", (unsigned long long)number);
+	buf_append(out, (const char *)note + sizeof(number), len - sizeof(number));
+	buf_putc(out, '\n');
+	*weight += 1;
+	return 0;
+}
+
 static int fake_took(struct sink *sink, uint64_t weight, struct error *err)
 {
 	struct fake_sink *s = container_of(sink, struct fake_sink, sink);
@@ -101,6 +121,7 @@ static const struct render_ops fake_ops = {
 	.end = fake_end,
 	.event = fake_event,
 	.loss = fake_loss,
+	.note = fake_note,
 	.took = fake_took,
 	.failure = "can't write the fake",
 };
@@ -157,7 +178,18 @@ struct giver {
 	uint32_t seed;
 };
 
-/* A record's bytes, or losses before it as its number has it. */
+/* Its number and a text of some length: of a few so long that no batch has many of them. */
+static int give_note(const struct giver *g, uint64_t i, struct error *err)
+{
+	static char note[LONG_NOTE];
+	size_t len = sizeof(i) + (i % 5000 == 2 ? LONG_NOTE - sizeof(i) : i % 61);
+
+	memset(note, '.', sizeof(note));
+	memcpy(note, &i, sizeof(i));
+	return render_note(g->render, note, len, err);
+}
+
+/* A record's bytes, or losses and a note before it as its number has it. */
 static int give_one(struct giver *g, uint64_t i, struct error *err)
 {
 	static char long_record[LONG_RECORD];
@@ -184,6 +216,8 @@ static int give_one(struct giver *g, uint64_t i, struct error *err)
 	/* More of them at once than there is room behind a batch, and one here and there. */
 	for (uint64_t n = i == 12345 ? 5000 : i % 777 == 0; n && e == 0 && !run->others; n--)
 		e = render_loss(r, ev.cpu, i + n, err);
+	if (e == 0 && i % 5 == 2 && !run->others)
+		e = give_note(g, i, err);
 	if (e == 0 && i == run->drain_at)
 		e = render_drain(r, err);
 	if (e == 0 && i == run->alone_at)
@@ -330,6 +364,8 @@ static void test_failures(void **state _unused_)
 		{ { .threads = 4, .sink.fail_at = 1 }, -ENOMEM },
 		{ { .threads = 4, .sink.fail_at = 5000 }, -ENOMEM },
 		{ { .threads = 4, .sink.fail_at = EVENTS }, -ENOMEM },
+		{ { .threads = 1, .sink.fail_at_note = 20002 }, -ENOMEM },
+		{ { .threads = 4, .sink.fail_at_note = 20002 }, -ENOMEM },
 		{ { .threads = 1, .sink.weight_max = 2000000 }, -EOVERFLOW },
 		{ { .threads = 4, .sink.weight_max = 2000000 }, -EOVERFLOW },
 		{ { .threads = 1, .give_fails_at = 30000 }, -EIO },

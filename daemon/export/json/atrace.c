@@ -21,7 +21,6 @@ struct json_atrace {
 	const struct trace_info *info;
 	const struct event *print;
 	const struct field *text;
-	struct json_spool *spool;
 	struct open_slice open[OPEN_MAX];
 	size_t open_count;
 };
@@ -33,7 +32,7 @@ struct atrace {
 };
 
 int json_atrace_new(struct json_atrace **ret, const struct trace_info *info,
-		    const struct event *print, struct json_spool *spool)
+		    const struct event *print)
 {
 	struct json_atrace *a = calloc(1, sizeof(*a));
 
@@ -41,7 +40,6 @@ int json_atrace_new(struct json_atrace **ret, const struct trace_info *info,
 		return -ENOMEM;
 	a->info = info;
 	a->print = print;
-	a->spool = spool;
 	a->text = event_field(print, "buf");
 	*ret = a;
 	return 0;
@@ -161,10 +159,9 @@ static void put_text(struct buf *b, struct text t)
 	buf_putc(b, '"');
 }
 
-static void put_element(struct json_atrace *a, const struct trace_event *ev, const struct atrace *t,
+static void put_element(struct buf *b, const struct trace_event *ev, const struct atrace *t,
 			struct text name)
 {
-	struct buf *b = json_spool_buf(a->spool);
 	bool slice = t->kind == 'G' || t->kind == 'H';
 
 	buf_printf(b, ",\n{\"ph\":\"%c\",\"cat\":",
@@ -188,7 +185,7 @@ static void put_element(struct json_atrace *a, const struct trace_event *ev, con
 	}
 }
 
-int json_atrace_event(struct json_atrace *a, const struct trace_event *ev)
+int json_atrace_event(struct json_atrace *a, const struct trace_event *ev, struct buf *out)
 {
 	struct text text = { 0 };
 	_cleanup_free_ char *begun = NULL;
@@ -216,6 +213,6 @@ int json_atrace_event(struct json_atrace *a, const struct trace_event *ev)
 	task = ev->pid > 0 ? task_table_find(a->info->tasks, ev->pid, ev->rec.ts) : NULL;
 	if (task)
 		task_see(task);
-	put_element(a, ev, &t, begun ? (struct text){ begun, (uint32_t)strlen(begun) } : t.name);
-	return r < 0 || json_spool_settle(a->spool) < 0 ? -ENOMEM : 1;
+	put_element(out, ev, &t, begun ? (struct text){ begun, (uint32_t)strlen(begun) } : t.name);
+	return r < 0 || out->failed ? -ENOMEM : 1;
 }

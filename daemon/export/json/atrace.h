@@ -7,16 +7,18 @@
  */
 #pragma once
 
-#include "export/json/spool.h"
 #include "export/sink.h"
 
 struct json_atrace;
 
 /* Borrows all. print: the event of marks, or NULL. */
 int json_atrace_new(struct json_atrace **ret, const struct trace_info *info,
-		    const struct event *print, struct json_spool *spool);
+		    const struct event *print);
 struct json_atrace *json_atrace_free(struct json_atrace *a);
 DEFINE_CLEANUP_FUNC(struct json_atrace *, json_atrace_free);
 
-/* 1: it is in the elements; 0: none of these; -ENOMEM. */
-int json_atrace_event(struct json_atrace *a, const struct trace_event *ev);
+/*
+ * 1: it is an element, which out has now with a comma and a newline before it; 0: it is none of
+ * these; -ENOMEM.
+ */
+int json_atrace_event(struct json_atrace *a, const struct trace_event *ev, struct buf *out);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "export/json/function_element.h"
 #include "util/cleanup.h"
 
 struct level {
@@ -20,14 +21,11 @@ struct level {
 };
 
 /* Calls of some functions by one, one after the other. */
-#define RUN_FUNCTIONS 8
 struct call_run {
 	uint64_t parent;		   /* where the caller begins */
 	uint64_t first_ts, last_ts, calls; /* 0: there is none */
 	unsigned count;
-	struct {
-		uint64_t func, calls;
-	} functions[RUN_FUNCTIONS]; /* the first ones that are different */
+	struct function_calls functions[FUNCTION_CALLS_MAX]; /* the first ones that are different */
 };
 
 struct function_stack {

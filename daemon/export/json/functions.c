@@ -1,62 +1,40 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/json/functions.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "export/bytes.h"
 #include "export/json/function_stack.h"
 #include "export/json/json.h"
-#include "export/text/line.h"
 #include "print/funcgraph.h"
-#include "print/printer.h"
 #include "util/io.h"
-#include "util/plain.h"
 
-#define THREADS 256 /* a power of two */
-
-/* The idle task is one number and as many threads as there are CPUs: numbers above PID_MAX_LIMIT.
- */
-#define IDLE_TID 4194304
-
-/* The members that name a thread, as they are written. */
-struct thread_text {
-	int32_t tid;
-	uint64_t from_ts, until_ts;
-	uint32_t len; /* 0: empty */
-	char text[64];
-};
+#define IDLE_CPUS 8192
 
 struct json_functions {
 	const struct trace_info *info;
-	struct printer *printer;
-	struct json_spool *spool;
 	enum function_view view;
+	function_emit_t *emit;
+	void *userdata;
+	struct error *err;		/* of the call that is being made */
+	int failure;			/* of emit, the first */
 	struct function_stacks *stacks; /* owned */
-	const struct event *function;
-	const struct field *ip, *parent;
+	struct function_hits hits;
 	uint64_t last_ts; /* of the last event */
 	uint64_t lost_ts; /* of the last event before events were missing; 0: none were */
-	uint64_t idle_named[8192 / 64]; /* a bit for each CPU */
-	struct thread_text threads[THREADS];
+	uint64_t idle[IDLE_CPUS / 64]; /* a bit for each CPU whose idle task has an element */
 };
 
 int json_functions_new(struct json_functions **ret, const struct trace_info *info,
-		       struct printer *printer, struct json_spool *spool, enum function_view view)
+		       enum function_view view, function_emit_t *emit, void *userdata)
 {
 	struct json_functions *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return -ENOMEM;
 	f->info = info;
-	f->printer = printer;
-	f->spool = spool;
 	f->view = view;
-	f->function = event_table_find_name(info->events, "ftrace", "function");
-	f->ip = event_field(f->function, "ip");
-	f->parent = event_field(f->function, "parent_ip");
-	if (!f->ip || !f->parent)
-		f->function = NULL;
+	f->emit = emit;
+	f->userdata = userdata;
+	f->hits = function_hits_of(info);
 	if (function_stacks_new(&f->stacks) < 0)
 		return json_functions_free(f), -ENOMEM;
 	*ret = f;
@@ -72,142 +50,44 @@ struct json_functions *json_functions_free(struct json_functions *f)
 	return NULL;
 }
 
+static void see_idle(struct json_functions *f, uint32_t cpu)
+{
+	if (cpu < IDLE_CPUS)
+		f->idle[cpu / 64] |= UINT64_C(1) << cpu % 64;
+}
+
 bool json_functions_has(const struct json_functions *f, const struct trace_event *ev)
 {
-	return ev->desc && (ev->desc->funcgraph || ev->desc == f->function);
+	return ev->desc && (ev->desc->funcgraph || ev->desc == f->hits.event);
 }
 
-/* A text that stands behind start, which is w: escaped where it must be. */
-static char *escape(struct buf *b, char *start, char *w)
+bool json_functions_lone_hit(struct json_functions *f, const struct trace_event *ev)
 {
-	_cleanup_buf_ struct buf copy = BUF_INIT;
-	size_t at = (size_t)(start - b->data);
-
-	if (likely(is_plain(start, (size_t)(w - start))))
-		return w;
-	buf_append(&copy, start, (size_t)(w - start));
-	b->len = at;
-	json_escape(b, copy.data, copy.len);
-	/* As much room as there was. */
-	return buf_reserve(b, 1024) ? b->data + b->len : NULL;
+	if (ev->desc != f->hits.event || f->view != FUNCTION_INSTANTS)
+		return false;
+	if (unlikely(ev->pid <= 0))
+		see_idle(f, ev->cpu);
+	return true;
 }
 
-/* Microseconds with all three decimals. */
-static char *put_us(char *w, uint64_t ns)
+void json_functions_name_idle(const struct json_functions *f, struct buf *out)
 {
-	unsigned rest = (unsigned)(ns % 1000);
-
-	w = format_dec(w, ns / 1000);
-	*w++ = '.';
-	*w++ = (char)('0' + rest / 100);
-	*w++ = (char)('0' + rest / 10 % 10);
-	*w++ = (char)('0' + rest % 10);
-	return w;
+	for (unsigned cpu = 0; cpu < IDLE_CPUS; cpu++)
+		if (f->idle[cpu / 64] & UINT64_C(1) << cpu % 64)
+			buf_printf(
+				out,
+				",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"cat\":\"__metadata\","
+				"\"pid\":0,\"tid\":%u,\"args\":{\"name\":\"idle, CPU %u\"}}",
+				FUNCTION_IDLE_TID + cpu, cpu);
 }
 
-static int32_t thread_of(const struct trace_event *ev)
+static void emit(struct json_functions *f, const struct function_element *e,
+		 const struct function_calls *calls)
 {
-	return ev->pid > 0 ? ev->pid : (int32_t)(IDLE_TID + (ev->cpu & 0xffff));
-}
-
-static void name_idle(struct json_functions *f, uint32_t cpu)
-{
-	if (cpu >= 8192 || f->idle_named[cpu / 64] & UINT64_C(1) << cpu % 64)
-		return;
-	f->idle_named[cpu / 64] |= UINT64_C(1) << cpu % 64;
-	buf_printf(json_spool_buf(f->spool),
-		   ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"cat\":\"__metadata\",\"pid\":0,"
-		   "\"tid\":%u,\"args\":{\"name\":\"idle, CPU %u\"}}",
-		   IDLE_TID + cpu, cpu);
-}
-
-_cold_ static void fill_thread(struct json_functions *f, struct thread_text *t,
-			       const struct trace_event *ev, int32_t tid)
-{
-	struct task *task =
-		ev->pid > 0 ? task_table_find(f->info->tasks, ev->pid, ev->rec.ts) : NULL;
-	int32_t pid = ev->pid > 0 ? tid : 0;
-
-	t->tid = tid;
-	t->from_ts = 0;
-	t->until_ts = UINT64_MAX;
-	if (task) {
-		task_see(task);
-		t->from_ts = task_is_oldest(task) ? 0 : task->from_ts;
-		t->until_ts = task_table_until(f->info->tasks, task);
-		pid = task->tgid ?: tid;
-	}
-	t->len = (uint32_t)snprintf(t->text, sizeof(t->text), ",\"pid\":%d,\"tid\":%d,\"ts\":", pid,
-				    tid);
-	if (ev->pid <= 0)
-		name_idle(f, ev->cpu);
-}
-
-static const struct thread_text *thread_text(struct json_functions *f, const struct trace_event *ev)
-{
-	int32_t tid = thread_of(ev);
-	struct thread_text *t = &f->threads[(uint32_t)tid & (THREADS - 1)];
-
-	if (unlikely(t->tid != tid || !t->len || ev->rec.ts < t->from_ts ||
-		     ev->rec.ts >= t->until_ts))
-		fill_thread(f, t, ev, tid);
-	return t;
-}
-
-/* Room for an element without what is long in it by number. */
-#define ELEMENT_MAX (2 * SYMBOL_TEXT_MAX + 1024)
-
-/*
- * Begins an element up to and with its time: what, as far as the name; func 0: none.
- * Returns where to write on, or NULL.
- */
-static char *begin(struct json_functions *f, const struct trace_event *ev, const char *what,
-		   uint64_t func, uint64_t ts)
-{
-	const struct thread_text *t = thread_text(f, ev);
-	struct buf *b = json_spool_buf(f->spool);
-	char *w = buf_reserve(b, ELEMENT_MAX), *name;
-
-	if (unlikely(!w))
-		return NULL;
-	w = stpcpy(w, what);
-	if (func) {
-		name = w;
-		w = escape(b, name, print_symbol(f->printer, w, func, 's'));
-		if (unlikely(!w))
-			return NULL;
-		*w++ = '"';
-	}
-	memcpy(w, t->text, sizeof(t->text));
-	return put_us(w + t->len, ts);
-}
-
-static void end(struct json_functions *f, char *w, const char *text)
-{
-	struct buf *b = json_spool_buf(f->spool);
-
-	w = stpcpy(w, text);
-	b->len = (size_t)(w - b->data);
-}
-
-#define SLICE(phase) ",\n{\"ph\":\"" phase "\",\"cat\":\"func\",\"name\":\""
-
-/* ,"args":{...}: what the exit tells; nothing if that is nothing. */
-static char *put_exit_args(const struct json_functions *f, char *w, const struct funcgraph *exit,
-			   bool entry_lost)
-{
-	bool retval = exit->has_retval && (f->info->text.graph & GRAPH_RETVAL);
-
-	if (!retval && !entry_lost)
-		return w;
-	w = stpcpy(w, entry_lost ? ",\"args\":{\"entry\":\"missing\"" : ",\"args\":{");
-	if (retval) {
-		w = stpcpy(w, entry_lost ? ",\"ret\":\"0x" : "\"ret\":\"0x");
-		w = format_hex(w, exit->retval);
-		*w++ = '"';
-	}
-	*w++ = '}';
-	return w;
+	if (unlikely(e->tid >= FUNCTION_IDLE_TID))
+		see_idle(f, (uint32_t)(e->tid - FUNCTION_IDLE_TID));
+	if (likely(f->failure == 0))
+		f->failure = f->emit(f->userdata, e, calls, f->err);
 }
 
 /*
@@ -224,38 +104,62 @@ static uint64_t next_time(struct function_stack *t, uint64_t ts, bool begins)
 	return t->now;
 }
 
+/* What the exit returned, if that is shown. */
+static void take_retval(const struct json_functions *f, const struct funcgraph *exit,
+			struct function_element *e)
+{
+	if (!exit->has_retval || !(f->info->text.graph & GRAPH_RETVAL))
+		return;
+	e->flags |= FUNCTION_RETVAL;
+	e->arg = exit->retval;
+}
+
 static void put_slice(struct json_functions *f, const struct trace_event *ev,
 		      const struct funcgraph *exit, uint64_t ts, uint64_t dur, bool entry_lost)
 {
-	char *w = begin(f, ev, SLICE("X"), exit->func, ts);
+	struct function_element e = {
+		.kind = FUNCTION_CALL,
+		.flags = entry_lost ? FUNCTION_ENTRY_MISSING : 0,
+		.tid = function_thread(ev),
+		.at = ev->rec.ts,
+		.ts = ts,
+		.dur = dur,
+		.func = exit->func,
+	};
 
-	if (!w)
-		return;
-	w = stpcpy(w, ",\"dur\":");
-	w = put_us(w, dur);
-	end(f, put_exit_args(f, w, exit, entry_lost), "}");
+	take_retval(f, exit, &e);
+	emit(f, &e, NULL);
 }
 
 static void put_begin(struct json_functions *f, const struct trace_event *ev,
 		      const struct funcgraph *entry, uint64_t ts)
 {
-	char *w = begin(f, ev, SLICE("B"), entry->func, ts);
+	const struct function_element e = {
+		.kind = FUNCTION_BEGIN,
+		.tid = function_thread(ev),
+		.at = ev->rec.ts,
+		.ts = ts,
+		.func = entry->func,
+	};
 
-	if (w)
-		end(f, w, "}");
+	emit(f, &e, NULL);
 }
 
+/* exit: NULL if it is missing. */
 static void put_end(struct json_functions *f, const struct trace_event *ev, uint64_t ts,
 		    const struct funcgraph *exit)
 {
-	char *w = begin(f, ev, ",\n{\"ph\":\"E\"", 0, ts);
+	struct function_element e = {
+		.kind = FUNCTION_END,
+		.flags = exit ? 0 : FUNCTION_EXIT_MISSING,
+		.tid = function_thread(ev),
+		.at = ev->rec.ts,
+		.ts = ts,
+	};
 
-	if (!w)
-		return;
 	if (exit)
-		end(f, put_exit_args(f, w, exit, false), "}");
-	else
-		end(f, w, ",\"args\":{\"exit\":\"missing\"}}");
+		take_retval(f, exit, &e);
+	emit(f, &e, NULL);
 }
 
 /* Ends what is open from depth on, whose exit was not seen: by then it was over. */
@@ -386,7 +290,7 @@ static void graph_exit(struct json_functions *f, const struct trace_event *ev,
 
 static void graph_event(struct json_functions *f, const struct trace_event *ev)
 {
-	struct function_stack *t = function_stacks_get(f->stacks, thread_of(ev));
+	struct function_stack *t = function_stacks_get(f->stacks, function_thread(ev));
 	struct funcgraph g;
 
 	if (!t || !funcgraph_read(f->info->events, ev->desc, &ev->rec, &g))
@@ -399,72 +303,37 @@ static void graph_event(struct json_functions *f, const struct trace_event *ev)
 		graph_exit(f, ev, t, &g);
 }
 
-static char *put_parent(struct json_functions *f, char *w, uint64_t parent)
-{
-	char *name;
-
-	w = stpcpy(w, ",\"args\":{\"from\":\"");
-	name = w;
-	w = escape(json_spool_buf(f->spool), name, print_symbol(f->printer, w, parent, 's'));
-	if (!w)
-		return NULL;
-	*w++ = '"';
-	return w;
-}
-
-static void put_hit(struct json_functions *f, const struct trace_event *ev, uint64_t ip,
-		    uint64_t parent)
-{
-	char *w = begin(f, ev, ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"func\",\"name\":\"", ip,
-			ev->rec.ts);
-
-	if (w && parent)
-		w = put_parent(f, w, parent);
-	if (w)
-		end(f, w, parent ? "}}" : "}");
-}
-
 /* A slice from the first call to the last; its name is the caller's. One call is no run. */
 static void put_run(struct json_functions *f, const struct trace_event *ev,
 		    struct function_stack *t)
 {
 	struct call_run *run = t->run;
-	struct trace_event first = *ev;
-	struct buf *b = json_spool_buf(f->spool);
-	uint64_t ts;
-	char *w;
+	struct function_element e = {
+		.kind = FUNCTION_HIT,
+		.tid = function_thread(ev),
+		.at = run->first_ts,
+		.ts = run->first_ts,
+		.func = run->functions[0].func,
+		.arg = run->parent,
+	};
 
-	first.rec.ts = run->first_ts;
 	if (run->calls == 1) {
-		put_hit(f, &first, run->functions[0].func, run->parent);
+		emit(f, &e, NULL);
 		run->calls = 0;
 		return;
 	}
-	ts = next_time(t, run->first_ts, true);
-	t->now = MAX(run->last_ts, ts);
-	w = begin(f, &first, SLICE("X"), run->parent, ts);
-	if (!w)
-		return;
-	w = stpcpy(w, ",\"dur\":");
-	w = put_us(w, t->now - ts);
-	w = stpcpy(w, ",\"args\":{\"calls\":");
-	w = format_dec(w, run->calls);
-	end(f, w, "");
-	for (unsigned i = 0; i < run->count; i++) {
-		char *name;
-
-		w = buf_reserve(b, ELEMENT_MAX);
-		if (!w)
-			return;
-		w = stpcpy(w, ",\"");
-		name = w;
-		w = escape(b, name, print_symbol(f->printer, w, run->functions[i].func, 's'));
-		if (!w)
-			return;
-		w = stpcpy(w, "\":");
-		end(f, format_dec(w, run->functions[i].calls), "");
-	}
-	buf_puts(b, "}}");
+	e = (struct function_element){
+		.kind = FUNCTION_RUN,
+		.count = (uint16_t)run->count,
+		.tid = function_thread(ev),
+		.at = run->first_ts,
+		.ts = next_time(t, run->first_ts, true),
+		.func = run->parent,
+		.arg = run->calls,
+	};
+	t->now = MAX(run->last_ts, e.ts);
+	e.dur = t->now - e.ts;
+	emit(f, &e, run->functions);
 	run->calls = 0;
 }
 
@@ -481,31 +350,31 @@ static void add_to_run(struct call_run *run, uint64_t ip, uint64_t ts)
 			return;
 		}
 	}
-	if (run->count == RUN_FUNCTIONS)
+	if (run->count == FUNCTION_CALLS_MAX)
 		return;
 	run->functions[run->count].func = ip;
 	run->functions[run->count++].calls = 1;
 }
 
-static void group_hit(struct json_functions *f, const struct trace_event *ev, uint64_t ip,
-		      uint64_t parent)
+static void group_hit(struct json_functions *f, const struct trace_event *ev,
+		      const struct function_element *hit, uint64_t caller)
 {
-	struct function_stack *t = function_stacks_get(f->stacks, thread_of(ev));
+	struct function_stack *t = function_stacks_get(f->stacks, hit->tid);
 	struct call_run *run;
 
 	if (t && !t->run)
 		t->run = calloc(1, sizeof(*t->run));
 	if (!t || !t->run) {
-		put_hit(f, ev, ip, parent);
+		emit(f, hit, NULL);
 		return;
 	}
 	run = t->run;
-	if (run->calls && (run->parent != parent || run->count == RUN_FUNCTIONS ||
-			   ev->rec.ts - run->last_ts > RUN_GAP))
+	if (run->calls && (run->parent != caller || run->count == FUNCTION_CALLS_MAX ||
+			   hit->ts - run->last_ts > RUN_GAP))
 		put_run(f, ev, t);
 	if (!run->calls)
-		*run = (struct call_run){ .parent = parent, .first_ts = ev->rec.ts };
-	add_to_run(run, ip, ev->rec.ts);
+		*run = (struct call_run){ .parent = caller, .first_ts = hit->ts };
+	add_to_run(run, hit->func, hit->ts);
 }
 
 /* Where the function begins that address is in. */
@@ -518,26 +387,25 @@ static uint64_t function_at(const struct json_functions *f, uint64_t address)
 
 static void function_event(struct json_functions *f, const struct trace_event *ev)
 {
-	uint64_t ip, parent;
+	struct function_element hit;
 
-	if (!record_read_uint(f->info->events, &ev->rec, f->ip->offset, f->ip->size, &ip) ||
-	    !record_read_uint(f->info->events, &ev->rec, f->parent->offset, f->parent->size,
-			      &parent))
+	if (!function_hit_read(&f->hits, ev, &hit))
 		return;
-	if (f->view == FUNCTION_SLICES && parent)
-		group_hit(f, ev, ip, function_at(f, parent));
+	if (f->view == FUNCTION_SLICES && hit.arg)
+		group_hit(f, ev, &hit, function_at(f, hit.arg));
 	else
-		put_hit(f, ev, ip, parent);
+		emit(f, &hit, NULL);
 }
 
-int json_functions_event(struct json_functions *f, const struct trace_event *ev)
+int json_functions_event(struct json_functions *f, const struct trace_event *ev, struct error *err)
 {
+	f->err = err;
 	f->last_ts = ev->rec.ts;
 	if (ev->desc->funcgraph)
 		graph_event(f, ev);
 	else
 		function_event(f, ev);
-	return json_spool_settle(f->spool);
+	return f->failure;
 }
 
 void json_functions_loss(struct json_functions *f, uint64_t ts)
@@ -545,21 +413,17 @@ void json_functions_loss(struct json_functions *f, uint64_t ts)
 	f->lost_ts = MAX(f->lost_ts, ts);
 }
 
-void json_functions_forget(struct json_functions *f)
-{
-	for (size_t i = 0; i < THREADS; i++)
-		f->threads[i].len = 0;
-}
-
-int json_functions_end(struct json_functions *f)
+int json_functions_end(struct json_functions *f, struct error *err)
 {
 	struct function_stack *t;
 	size_t cursor = 0;
 
+	f->err = err;
 	while ((t = function_stacks_next(f->stacks, &cursor))) {
 		const struct trace_event ev = {
-			.pid = t->tid >= IDLE_TID ? 0 : t->tid,
-			.cpu = t->tid >= IDLE_TID ? (uint32_t)(t->tid - IDLE_TID) : 0,
+			.pid = t->tid >= FUNCTION_IDLE_TID ? 0 : t->tid,
+			.cpu = t->tid >= FUNCTION_IDLE_TID ? (uint32_t)(t->tid - FUNCTION_IDLE_TID)
+							   : 0,
 			.rec.ts = f->last_ts,
 		};
 
@@ -567,8 +431,6 @@ int json_functions_end(struct json_functions *f)
 			put_run(f, &ev, t);
 		/* What comes behind is of other times; Trace Viewer drops it if these are open. */
 		close_from(f, &ev, t, 0, f->last_ts);
-		if (json_spool_settle(f->spool) < 0)
-			return -ENOMEM;
 	}
-	return 0;
+	return f->failure;
 }

@@ -7,23 +7,29 @@
  */
 #pragma once
 
-#include "export/json/spool.h"
-#include "export/sink.h"
+#include "export/json/function_element.h"
 
 struct json_functions;
 
+/* Takes one element, valid during the call; calls: a run's. */
+typedef int function_emit_t(void *userdata, const struct function_element *e,
+			    const struct function_calls *calls, struct error *err);
+
 /* Borrows all. */
 int json_functions_new(struct json_functions **ret, const struct trace_info *info,
-		       struct printer *printer, struct json_spool *spool, enum function_view view);
+		       enum function_view view, function_emit_t *emit, void *userdata);
 struct json_functions *json_functions_free(struct json_functions *f);
 DEFINE_CLEANUP_FUNC(struct json_functions *, json_functions_free);
 
 /* Whether ev is one of theirs. */
 bool json_functions_has(const struct json_functions *f, const struct trace_event *ev);
-int json_functions_event(struct json_functions *f, const struct trace_event *ev);
+/* Whether ev is a hit that is one element, whatever came before it: then it need not be given. */
+bool json_functions_lone_hit(struct json_functions *f, const struct trace_event *ev);
+/* Fails as emit did. */
+int json_functions_event(struct json_functions *f, const struct trace_event *ev, struct error *err);
 /* Events are missing behind one of time ts. */
 void json_functions_loss(struct json_functions *f, uint64_t ts);
-/* Tasks may be others from here on. */
-void json_functions_forget(struct json_functions *f);
-/* Behind the last event. */
-int json_functions_end(struct json_functions *f);
+/* Behind the last event. As json_functions_event. */
+int json_functions_end(struct json_functions *f, struct error *err);
+/* Names the idle tasks that have elements, each with a comma and a newline before it. */
+void json_functions_name_idle(const struct json_functions *f, struct buf *out);

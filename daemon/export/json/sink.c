@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The JSON object trace: the kernel's text in one string, "systemTraceEvents", written as the
- * events come, and after it what names them. Readers: Catapult's Trace
+ * events come, and after it what names them, and the elements of traceEvents that the recording has
+ * itself. Of a function tracer's recording these are nearly all there is: then they are written as
+ * they come, and the text follows. Readers: Catapult's Trace
  * Viewer and Perfetto's trace processor. Neither forgives much; docs/json.md
  * tells what is written differently from the kernel for their sake.
  *
@@ -13,20 +15,10 @@
 #include "export/json/json.h"
 #include "export/json/portable.h"
 #include "export/json/tail.h"
+#include "export/json/writer.h"
 #include "export/render.h"
 #include "export/segment.h"
 #include "export/sinks.h"
-#include "export/text/line.h"
-#include "util/plain.h"
-
-/* What one thread needs for the text. */
-struct text_state {
-	struct line *line;
-	struct printer *printer;
-	struct portable portable;
-	struct buf scratch; /* one line, before it is escaped */
-	bool page;
-};
 
 struct sink_json {
 	struct sink sink;
@@ -35,12 +27,14 @@ struct sink_json {
 	bool tgid;
 	struct render *render;
 	const struct event *print;
-	struct printer *printer;  /* of the functions */
-	struct json_spool *spool; /* what has its place behind the text */
+	bool elements_first;	   /* elements leave as they come, lines go to the spool; or else
+				      the other way round */
+	struct json_spool *spool;  /* what has its place behind the rest */
+	struct json_writer *aside; /* writes what goes there */
 	struct json_functions *functions;
 	struct json_atrace *atrace;
 	enum function_view function_view;
-	uint64_t units;	  /* UTF-16 units of the string so far */
+	uint64_t units; /* characters that left so far: a string's UTF-16 units, elements' bytes */
 	uint64_t last_ts; /* no line goes back in time */
 	uint64_t string_max;
 	bool text_ended;
@@ -54,104 +48,44 @@ static struct sink_json *json(struct sink *s)
 	return container_of(s, struct sink_json, sink);
 }
 
-static void text_end(void *userdata)
+static int begin_thread(void **ret, struct sink *sink)
 {
-	struct text_state *s = userdata;
+	const struct sink_json *s = json(sink);
+	struct json_writer *w;
+	int r = json_writer_new(&w, s->info, s->tgid, s->page);
 
-	printer_free(s->printer);
-	line_free(s->line);
-	portable_deinit(&s->portable);
-	buf_deinit(&s->scratch);
-	free(s);
-}
-
-static int text_begin(void **ret, struct sink *sink)
-{
-	const struct trace_info *info = json(sink)->info;
-	struct text_state *s = calloc(1, sizeof(*s));
-	int r;
-
-	if (!s)
-		return -ENOMEM;
-	s->page = json(sink)->page;
-	portable_init(&s->portable, info);
-	r = line_new(&s->line, info, json(sink)->tgid, LINE_PORTABLE);
 	if (r == 0)
-		r = printer_new(&s->printer, info->events);
-	if (r < 0) {
-		text_end(s);
-		return r;
-	}
-	*ret = s;
-	return 0;
-}
-
-_cold_ static int escape_line(struct text_state *s, struct buf *out, size_t start, uint64_t *units)
-{
-	buf_clear(&s->scratch);
-	buf_append(&s->scratch, out->data + start, out->len - start);
-	out->len = start;
-	*units += json_escape_line(out, s->scratch.data, s->scratch.len);
-	return buf_error(&s->scratch);
-}
-
-/* Escapes what out holds from start, as one line, and ends it; before `plain` nothing needs it. */
-_hot_ static int end_line(struct text_state *s, struct buf *out, size_t start, size_t plain,
-			  uint64_t *units)
-{
-	int r = 0;
-
-	if (unlikely(s->page))
-		return html_end_line(out, start, &s->scratch, units);
-	if (unlikely(out->failed))
-		return -ENOMEM;
-	if (likely(plain == out->len || is_plain(out->data + plain, out->len - plain)))
-		*units += out->len - start;
-	else
-		r = escape_line(s, out, start, units);
-	buf_append(out, "\\n", 2);
-	++*units;
+		*ret = w;
 	return r;
 }
 
-_hot_ static int text_event(void *state, const struct trace_event *ev, struct buf *out,
-			    uint64_t *units)
+static void end_thread(void *state)
 {
-	struct text_state *s = state;
-	size_t start = out->len, name, plain;
-	bool prefix_plain = line_prefix(s->line, ev, out);
-	int r;
-
-	name = out->len;
-	r = sink_print(s->printer, ev, out);
-	if (unlikely(r < 0))
-		return r;
-	if (likely(portable_fix(&s->portable, ev, out, name) == PORTABLE_EVENT)) {
-		plain = !prefix_plain			       ? start
-			: ev->desc && event_is_plain(ev->desc) ? out->len
-							       : name;
-		return end_line(s, out, start, plain, units);
-	}
-	/* A mark of free text: a slice without length is what both readers show of it. */
-	r = end_line(s, out, start, start, units);
-	if (r < 0)
-		return r;
-	start = out->len;
-	line_prefix(s->line, ev, out);
-	portable_end_mark(&s->portable, out);
-	return end_line(s, out, start, start, units);
+	json_writer_free(state);
 }
 
-static int text_loss(void *state, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *units)
+static int line_event(void *state, const struct trace_event *ev, struct buf *out, uint64_t *units)
 {
-	size_t start = out->len;
+	return json_writer_line(state, ev, out, units);
+}
 
-	/* As a comment: trace processor refuses the load for any other line that is no event. */
-	if (count == UINT64_MAX)
-		buf_printf(out, "# CPU:%u [LOST EVENTS]", cpu);
-	else
-		buf_printf(out, "# CPU:%u [LOST %llu EVENTS]", cpu, (unsigned long long)count);
-	return end_line(state, out, start, start, units);
+static int line_loss(void *state, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *units)
+{
+	return json_writer_loss(state, cpu, count, out, units);
+}
+
+static int hit_event(void *state, const struct trace_event *ev, struct buf *out, uint64_t *units)
+{
+	return json_writer_hit(state, ev, out, units);
+}
+
+/* An element, a run's calls behind it. */
+static int element_note(void *state, const void *data, size_t len _unused_, struct buf *out,
+			uint64_t *units)
+{
+	const struct function_element *e = data;
+
+	return json_writer_element(state, e, (const struct function_calls *)(e + 1), out, units);
 }
 
 _cold_ static int full(const struct sink_json *s, struct error *err)
@@ -170,25 +104,34 @@ static int check_room(const struct sink_json *s, struct error *err)
 	return unlikely(s->units + json_spool_bytes(s->spool) > s->string_max) ? full(s, err) : 0;
 }
 
-static int text_took(struct sink *sink, uint64_t units, struct error *err)
+static int took(struct sink *sink, uint64_t units, struct error *err)
 {
 	json(sink)->units += units;
 	return check_room(json(sink), err);
 }
 
-static const struct render_ops text_render_ops = {
-	.begin = text_begin,
-	.end = text_end,
-	.event = text_event,
-	.loss = text_loss,
-	.took = text_took,
-	.failure = "can't write the trace",
+#define THREAD_OPS                                                                                 \
+	.begin = begin_thread, .end = end_thread, .took = took, .failure = "can't write the trace"
+
+static const struct render_ops text_ops = {
+	THREAD_OPS,
+	.event = line_event,
+	.loss = line_loss,
 };
 
-/* What marks of clock syncs are rendered with, when all that came before is with the output. */
-static struct text_state *own_text(const struct sink_json *s)
+static const struct render_ops element_ops = {
+	THREAD_OPS,
+	.event = hit_event,
+	.note = element_note,
+};
+
+/*
+ * What lines are written with whose place among the others counts: whoever has the turn has it to
+ * itself, where they leave as they come when all that came before is with the output.
+ */
+static struct json_writer *line_writer(const struct sink_json *s)
 {
-	return render_state(s->render);
+	return s->elements_first ? s->aside : render_state(s->render);
 }
 
 static void json_free(struct sink *s)
@@ -197,7 +140,7 @@ static void json_free(struct sink *s)
 	json_functions_free(json(s)->functions);
 	json_atrace_free(json(s)->atrace);
 	json_spool_free(json(s)->spool);
-	printer_free(json(s)->printer);
+	json_writer_free(json(s)->aside);
 	json_tail_deinit(&json(s)->tail);
 	free(json(s));
 }
@@ -208,25 +151,63 @@ static const char *const json_clocks[] = { "boot",   "mono", "mono_raw", "tai", 
 
 static void put_header(struct sink_json *s)
 {
-	struct buf *b = &s->out->buf;
+	struct buf *b = s->elements_first ? json_spool_buf(s->spool) : &s->out->buf;
 
+	if (s->elements_first)
+		json_tail_events_first(&s->tail);
 	if (s->array)
 		return;
 	if (s->page) {
 		html_put_head(b);
 		/* Perfetto's trace processor waits for the legend. */
 		buf_puts(b, "# tracer: nop\n#\n");
-		line_legend(own_text(s)->line, b);
+		line_legend(line_writer(s)->line, b);
 		return;
 	}
 	/* A reader knows the text by these first characters. */
-	buf_puts(b, "{\"systemTraceEvents\":\"");
+	if (!s->elements_first)
+		buf_puts(b, "{\"systemTraceEvents\":\"");
 	buf_puts(b, "# tracer: nop\\n");
-	s->units += sizeof("# tracer: nop\n") - 1;
+	s->units += s->elements_first ? 0 : sizeof("# tracer: nop\n") - 1;
 }
 
-/* What a file has behind its text. */
-static int begin_elements(struct sink_json *s)
+/* Something was appended to the spool, unless r tells that it could not be made. */
+static int settle_spool(struct sink_json *s, int r, struct error *err)
+{
+	if (r == 0)
+		r = json_spool_settle(s->spool);
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+}
+
+static int note_run(struct sink_json *s, const struct function_element *e,
+		    const struct function_calls *calls, struct error *err)
+{
+	struct {
+		struct function_element e;
+		struct function_calls calls[FUNCTION_CALLS_MAX];
+	} note = { .e = *e };
+	size_t len = e->count * sizeof(*calls);
+
+	memcpy(note.calls, calls, len);
+	return render_note(s->render, &note, sizeof(note.e) + len, err);
+}
+
+/* Functions' elements, from whoever has the turn. */
+static int put_element(void *userdata, const struct function_element *e,
+		       const struct function_calls *calls, struct error *err)
+{
+	struct sink_json *s = userdata;
+	uint64_t units = 0;
+
+	if (s->elements_first)
+		return likely(!e->count) ? render_note(s->render, e, sizeof(*e), err)
+					 : note_run(s, e, calls, err);
+	return settle_spool(
+		s, json_writer_element(s->aside, e, calls, json_spool_buf(s->spool), &units), err);
+}
+
+/* What is a file's own. */
+static int begin_parts(struct sink_json *s, struct json_parts *ret)
 {
 	int r;
 
@@ -235,16 +216,27 @@ static int begin_elements(struct sink_json *s)
 	s->spool = json_spool_free(s->spool);
 	r = json_spool_new(&s->spool);
 	if (r == 0)
-		r = json_functions_new(&s->functions, s->info, s->printer, s->spool,
-				       s->function_view);
+		r = json_functions_new(&s->functions, s->info, s->function_view, put_element, s);
 	if (r == 0)
-		r = json_atrace_new(&s->atrace, s->info, s->print, s->spool);
+		r = json_atrace_new(&s->atrace, s->info, s->print);
+	*ret = (struct json_parts){ s->spool, s->functions };
 	return r;
+}
+
+/* What is nearly all of the trace leaves as it comes; of what goes on, always the text. */
+static bool wants_elements_first(const struct sink_json *s, const struct export_options *o)
+{
+	const char *tracer = s->info->header->tracer;
+
+	if (s->page || s->info->followed || segment_wanted(&o->rotate))
+		return false;
+	return s->array || strcmp(tracer, "function") == 0 || strcmp(tracer, "function_graph") == 0;
 }
 
 static int open_as(struct sink **ret, const struct trace_info *info, const struct export_options *o,
 		   struct output *out, bool page, struct error *err)
 {
+	struct json_parts parts;
 	struct sink_json *s;
 	int r = export_format_check_clock(&sink_json_ops.format, info->header->trace_clock, err);
 
@@ -261,17 +253,19 @@ static int open_as(struct sink **ret, const struct trace_info *info, const struc
 		/* Who reads the text alone knows processes by that column. */
 		s->tgid = o->tgid || page;
 		s->array = o->json_array && !page;
+		s->elements_first = wants_elements_first(s, o);
 		s->print = event_table_find_name(info->events, "ftrace", "print");
 		/* Where one event's line decides what becomes of the next, they come one by one. */
-		r = render_new(&s->render, &text_render_ops, &s->sink, info, out,
+		r = render_new(&s->render, s->elements_first ? &element_ops : &text_ops, &s->sink,
+			       info, out,
 			       info->followed || segment_wanted(&o->rotate) ? 1 : o->threads);
 	}
 	if (r == 0)
-		r = printer_new(&s->printer, info->events);
+		r = json_writer_new(&s->aside, info, s->tgid, s->page);
 	if (r == 0)
-		r = begin_elements(s);
+		r = begin_parts(s, &parts);
 	if (r == 0)
-		json_tail_init(&s->tail, s->out, s->info, &own_text(s)->portable.sync, s->spool,
+		json_tail_init(&s->tail, s->out, s->info, &line_writer(s)->portable.sync, &parts,
 			       s->array);
 	if (r < 0) {
 		if (s)
@@ -297,26 +291,69 @@ static int html_open(struct sink **ret, const struct trace_info *info,
 
 static int put_function(struct sink_json *s, const struct trace_event *ev, struct error *err)
 {
-	int r = render_learn(s->render, ev, err);
+	int r;
+
+	if (s->elements_first && json_functions_lone_hit(s->functions, ev))
+		return render_event(s->render, ev, err);
+	r = render_learn(s->render, ev, err);
+	if (r == 0)
+		r = json_functions_event(s->functions, ev, err);
+	return r < 0 ? r : check_room(s, err);
+}
+
+/* An element that it is rare to have: behind all that came before. */
+static int append_element(struct sink_json *s, const struct buf *element, struct error *err)
+{
+	int r = s->elements_first ? render_drain(s->render, err) : 0;
 
 	if (r < 0)
 		return r;
-	if (json_functions_event(s->functions, ev) < 0)
-		return error_errno(err, -ENOMEM, "can't write the trace");
-	return check_room(s, err);
+	if (!s->elements_first) {
+		buf_append(json_spool_buf(s->spool), element->data, element->len);
+		return settle_spool(s, 0, err);
+	}
+	buf_append(&s->out->buf, element->data, element->len);
+	s->units += element->len;
+	r = output_settle(s->out);
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
 /* 1: it is no line of the text. */
 static int put_atrace(struct sink_json *s, const struct trace_event *ev, struct error *err)
 {
+	struct buf *element = &s->aside->scratch;
 	int r = render_learn(s->render, ev, err);
 
 	if (r < 0)
 		return r;
-	r = json_atrace_event(s->atrace, ev);
-	if (r < 0)
-		return error_errno(err, r, "can't write the trace");
-	return r ? check_room(s, err) ?: 1 : 0;
+	buf_clear(element);
+	r = json_atrace_event(s->atrace, ev, element);
+	if (r <= 0)
+		return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+	r = append_element(s, element, err);
+	return r < 0 ? r : check_room(s, err) ?: 1;
+}
+
+/* For the text behind the elements. */
+static int put_line_aside(struct sink_json *s, const struct trace_event *ev, struct error *err)
+{
+	uint64_t units = 0;
+	int r = render_learn(s->render, ev, err);
+
+	if (r == 0)
+		r = settle_spool(
+			s, json_writer_line(s->aside, ev, json_spool_buf(s->spool), &units), err);
+	return r < 0 ? r : check_room(s, err);
+}
+
+static int put_line(struct sink_json *s, const struct trace_event *ev, struct error *err)
+{
+	if (s->elements_first)
+		return put_line_aside(s, ev, err);
+	/* Of these the first of each id counts: one thread has to see them all. */
+	if (unlikely(ev->desc && ev->desc == s->print && portable_may_sync(&ev->rec)))
+		return render_event_now(s->render, ev, err);
+	return render_event(s->render, ev, err);
 }
 
 _hot_ static int json_event(struct sink *sink, const struct trace_event *given, struct error *err)
@@ -334,12 +371,7 @@ _hot_ static int json_event(struct sink *sink, const struct trace_event *given, 
 		if (r)
 			return MIN(r, 0);
 	}
-	if (s->array)
-		return 0;
-	/* Of these the first of each id counts: one thread has to see them all. */
-	if (unlikely(ev.desc && ev.desc == s->print && portable_may_sync(&ev.rec)))
-		return render_event_now(s->render, &ev, err);
-	return render_event(s->render, &ev, err);
+	return s->array ? 0 : put_line(s, &ev, err);
 }
 
 static int json_run(struct sink *sink, int (*give)(void *userdata, struct error *err),
@@ -352,9 +384,15 @@ static int json_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused
 		     uint64_t after_ts _unused_, uint64_t count, struct error *err)
 {
 	struct sink_json *s = json(sink);
+	uint64_t units = 0;
 
 	json_functions_loss(s->functions, s->last_ts);
-	return s->array ? 0 : render_loss(s->render, cpu, count, err);
+	if (s->array)
+		return 0;
+	if (!s->elements_first)
+		return render_loss(s->render, cpu, count, err);
+	return settle_spool(
+		s, json_writer_loss(s->aside, cpu, count, json_spool_buf(s->spool), &units), err);
 }
 
 /* All events were given. */
@@ -368,14 +406,13 @@ static int end_text(struct sink_json *s, struct error *err)
 		html_put_middle(&s->out->buf);
 		r = output_flush(s->out, false);
 		s->out->rewrite = html_hide_markup;
-	} else if (!s->array) {
+	} else if (!s->array && !s->elements_first) {
 		buf_puts(&s->out->buf, "\"");
 	}
 	s->text_ended = true;
 	if (r < 0)
 		return error_errno(err, r, "can't write the HTML");
-	r = json_functions_end(s->functions);
-	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+	return json_functions_end(s->functions, err);
 }
 
 static int json_mark(struct sink *sink, const struct mark *mark, struct error *err)
@@ -402,8 +439,8 @@ static int json_sync(struct sink *sink, struct error *err)
 	struct sink_json *s = json(sink);
 	int r = render_drain(s->render, err);
 
-	line_forget(own_text(s)->line);
-	json_functions_forget(s->functions);
+	json_writer_forget(line_writer(s));
+	json_writer_forget(s->aside);
 	return r;
 }
 
@@ -432,21 +469,23 @@ static int json_cut(struct sink *sink, const struct export_result *result, struc
 {
 	struct sink_json *s = json(sink);
 	int r = end_object(s, result, err);
+	struct json_parts parts;
 
 	if (r < 0)
 		return r;
 	r = output_cut(s->out, false);
 	if (r == 0)
-		r = begin_elements(s);
+		r = begin_parts(s, &parts);
 	if (r < 0)
 		return error_errno(err, r, "can't write the trace");
-	json_tail_restart(&s->tail, s->spool);
+	json_tail_restart(&s->tail, &parts);
 	s->units = 0;
 	s->text_ended = false;
-	portable_restart(&own_text(s)->portable);
+	portable_restart(&line_writer(s)->portable);
 	task_table_forget(s->info->tasks, s->last_ts);
 	task_table_forget_seen(s->info->tasks);
-	line_forget(own_text(s)->line);
+	json_writer_forget(line_writer(s));
+	json_writer_forget(s->aside);
 	put_header(s);
 	return 0;
 }

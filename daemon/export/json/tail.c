@@ -104,6 +104,14 @@ static int add_process(struct json_tail *t, int32_t pid)
 	return 0;
 }
 
+/* Trace Viewer puts the interrupts of all CPUs into process 0. */
+static void put_process_0(struct buf *b)
+{
+	meta_string(b, "process_name", 0, 0, "kernel (idle, irqs)");
+	meta_sort(b, 0, SORT_IDLE);
+	meta_string(b, "thread_name", 0, 0, "idle");
+}
+
 static int put_names(struct json_tail *t)
 {
 	_cleanup_free_ int32_t *processes = NULL;
@@ -118,10 +126,7 @@ static int put_names(struct json_tail *t)
 	processes = calloc(count + 1, sizeof(*processes));
 	if (!all || !processes)
 		return -ENOMEM;
-	/* Trace Viewer puts the interrupts of all CPUs into process 0. */
-	meta_string(b, "process_name", 0, 0, "kernel (idle, irqs)");
-	meta_sort(b, 0, SORT_IDLE);
-	meta_string(b, "thread_name", 0, 0, "idle");
+	json_functions_name_idle(t->parts.functions, b);
 	for (size_t i = 0; i < count; i++) {
 		if (!names_its_tid(all, count, i))
 			continue;
@@ -196,60 +201,99 @@ static void put_other_syncs(struct buf *b, const struct json_tail *t)
 	}
 }
 
-/* Ends the section that is open, and begins that one. */
+static void begin_events(struct json_tail *t)
+{
+	buf_puts(&t->out->buf, t->array	  ? "["
+			       : t->first ? "{\"traceEvents\":["
+					  : ",\n\"traceEvents\":[");
+	put_process_0(&t->out->buf);
+}
+
+/* The events of the kernel's are over: names of all of them, and what waited for its place. */
+static int end_events(struct json_tail *t)
+{
+	int r = put_names(t);
+
+	/* Of the files before this one, or of marks that came early. */
+	buf_append(&t->out->buf, t->names.data, t->names.len);
+	return r < 0 || t->first ? r : json_spool_write(t->parts.spool, t->out);
+}
+
+/* Marks are over, too. */
+static int end_marks(struct json_tail *t)
+{
+	struct buf *b = &t->out->buf;
+	int r;
+
+	/* A sync that has no partner would fail an import. */
+	if (!t->array && t->sync->seen)
+		put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
+	if (!t->array)
+		put_other_syncs(b, t);
+	buf_puts(b, "]");
+	if (!t->first || t->array)
+		return 0;
+	buf_puts(b, ",\n\"systemTraceEvents\":\"");
+	r = json_spool_write(t->parts.spool, t->out);
+	buf_puts(b, "\"");
+	return r;
+}
+
+static int put_frames(struct json_tail *t)
+{
+	struct buf *b = &t->out->buf;
+
+	if (!t->frames.len)
+		return 0;
+	buf_puts(b, ",\n\"stackFrames\":");
+	buf_append(b, t->frames.data, t->frames.len);
+	buf_putc(b, '}');
+	return buf_error(&t->frames);
+}
+
+/* Goes on to that section; there are always events. */
 static int enter(struct json_tail *t, enum tail_section section)
 {
-	static const char *const begin[] = {
-		[TAIL_EVENTS] = ",\n\"traceEvents\":[",
-		[TAIL_SAMPLES] = ",\n\"samples\":[",
-	};
-	static const char *const end[] = { "", "]", "]" };
 	struct buf *b = &t->out->buf;
 	int r = 0;
 
-	/* There are always events. */
-	if (t->section < TAIL_EVENTS && section > TAIL_EVENTS)
-		r = enter(t, TAIL_EVENTS);
-	if (r < 0 || t->section >= section)
+	if (t->section == TAIL_NOTHING) {
+		begin_events(t);
+		t->section = TAIL_EVENTS;
+	}
+	if (t->section == TAIL_EVENTS && section > TAIL_EVENTS) {
+		r = end_events(t);
+		t->section = TAIL_MARKS;
+	}
+	if (t->section >= section || r < 0)
 		return r;
-	/* A sync that has no partner would fail an import. */
-	if (t->section == TAIL_EVENTS && !t->array) {
-		if (t->sync->seen)
-			put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
-		put_other_syncs(b, t);
-	}
-	buf_puts(b, end[t->section]);
+	if (t->section == TAIL_SAMPLES)
+		buf_puts(b, "]");
+	else
+		r = end_marks(t);
+	if (section == TAIL_SAMPLES)
+		buf_puts(b, ",\n\"samples\":[");
 	t->section = section;
-	if (section == TAIL_END) {
-		if (t->frames.len && !t->array) {
-			buf_puts(b, ",\n\"stackFrames\":");
-			buf_append(b, t->frames.data, t->frames.len);
-			buf_putc(b, '}');
-		}
-		return buf_error(&t->frames);
-	}
-	buf_puts(b, t->array ? "[" : begin[section]);
-	if (section == TAIL_EVENTS)
-		r = put_names(t);
-	/* Of the files before this one, or of marks that came early. */
-	if (section == TAIL_EVENTS)
-		buf_append(b, t->names.data, t->names.len);
-	if (r == 0 && section == TAIL_EVENTS)
-		r = json_spool_write(t->spool, t->out);
 	return r;
 }
 
 void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
-		    const struct clock_sync *sync, struct json_spool *spool, bool array)
+		    const struct clock_sync *sync, const struct json_parts *parts, bool array)
 {
 	*t = (struct json_tail){
-		.out = out, .info = info, .sync = sync, .spool = spool, .array = array
+		.out = out, .info = info, .sync = sync, .parts = *parts, .array = array
 	};
 }
 
-void json_tail_restart(struct json_tail *t, struct json_spool *spool)
+void json_tail_events_first(struct json_tail *t)
 {
-	t->spool = spool;
+	t->first = true;
+	enter(t, TAIL_EVENTS);
+}
+
+void json_tail_restart(struct json_tail *t, const struct json_parts *parts)
+{
+	t->parts = *parts;
 	t->section = TAIL_NOTHING;
 	t->last_tid = 0;
 	t->process_count = 0;
@@ -321,8 +365,8 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark)
 		t->last_tid = mark->tid;
 	}
 	mark = fit(t, mark, &fitted);
-	t->left_out += !json_put_mark(name ? &t->names : json_spool_buf(t->spool), mark);
-	return buf_error(&t->names) ?: json_spool_settle(t->spool);
+	t->left_out += !json_put_mark(name ? &t->names : json_spool_buf(t->parts.spool), mark);
+	return buf_error(&t->names) ?: json_spool_settle(t->parts.spool);
 }
 
 /* Trace Viewer refuses a file that has a sample without a frame: then it has one that says so. */
@@ -361,7 +405,7 @@ int json_tail_mark(struct json_tail *t, const struct mark *mark)
 		mark = &framed;
 	}
 	mark = fit(t, mark, &fitted);
-	r = enter(t, sample ? TAIL_SAMPLES : TAIL_EVENTS);
+	r = enter(t, sample ? TAIL_SAMPLES : TAIL_MARKS);
 	if (r >= 0 && !sample)
 		r = name_task(t, mark);
 	if (r < 0)
@@ -382,6 +426,9 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 	int r = enter(t, TAIL_END);
 
 	if (r < 0 || t->array)
+		return r;
+	r = put_frames(t);
+	if (r < 0)
 		return r;
 	buf_printf(b, ",\n\"displayTimeUnit\":\"%s\"",
 		   info->marks && mark_feed_unit_ms(info->marks) ? "ms" : "ns");

@@ -1,23 +1,42 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What follows the kernel's text in the JSON: names, clocks, the account of events. */
+/*
+ * The JSON but for the kernel's text: elements of traceEvents, names, clocks, the account of
+ * events.
+ */
 #pragma once
 
+#include "export/json/functions.h"
 #include "export/json/portable.h"
 #include "export/json/spool.h"
 #include "export/sink.h"
 
 /*
  * The members after "systemTraceEvents", each with a comma before it. Marks go
- * to the one that is theirs; they come in the order of the members. What spool
+ * to the one that is theirs; they come in the order of the members. What the spool
  * holds by the first of them has its place among the events.
+ *
+ * Or "traceEvents" comes first, whose elements are written as they come, and the spool holds
+ * the kernel's text.
  */
+struct json_parts {
+	struct json_spool *spool;
+	const struct json_functions *functions;
+};
+
 struct json_tail {
 	struct output *out;
 	const struct trace_info *info;
 	const struct clock_sync *sync;
-	struct json_spool *spool;
+	struct json_parts parts;
 	bool array; /* there are but events */
-	enum tail_section { TAIL_NOTHING, TAIL_EVENTS, TAIL_SAMPLES, TAIL_END } section;
+	bool first; /* the text comes behind the events */
+	enum tail_section {
+		TAIL_NOTHING,
+		TAIL_EVENTS, /* of the kernel's, while there may be more */
+		TAIL_MARKS,  /* all that needs a name has one */
+		TAIL_SAMPLES,
+		TAIL_END
+	} section;
 	uint64_t left_out;  /* marks that no reader takes */
 	struct buf frames;  /* the member stackFrames, so far */
 	bool stackless;	    /* one of them is that of samples without a stack */
@@ -26,11 +45,15 @@ struct json_tail {
 	int32_t *processes; /* owned; those that were named, sorted */
 	size_t process_count, process_cap;
 };
+/* parts: of the first file. */
 void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
-		    const struct clock_sync *sync, struct json_spool *spool, bool array);
+		    const struct clock_sync *sync, const struct json_parts *parts, bool array);
 /* Another file: frames and names that were told are those of its marks, too. */
-void json_tail_restart(struct json_tail *t, struct json_spool *spool);
+void json_tail_restart(struct json_tail *t, const struct json_parts *parts);
 void json_tail_deinit(struct json_tail *t);
+/* Before all else, where "traceEvents" comes first: elements follow, each with a comma before it.
+ */
+void json_tail_events_first(struct json_tail *t);
 /* The kernel's text has not ended: the mark goes to the spool. */
 int json_tail_early_mark(struct json_tail *t, const struct mark *mark);
 int json_tail_mark(struct json_tail *t, const struct mark *mark);

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Of a function tracer's recording the JSON has traceEvents first, and the kernel's text behind
+ * them: that is all that differs, and the bytes are the same however many threads write them.
+ */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "export/export.h"
+#include "make_formats.h"
+#include "make_stream.h"
+#include "memory_file.h"
+
+#define START UINT64_C(100000000000)
+#define PAGES 300 /* of each CPU */
+#define PAGE_EVENTS 60
+#define KERNEL UINT64_C(0xffffffff81000000)
+
+static const char text_head[] = "{\"systemTraceEvents\":\"# tracer: nop\\n";
+static const char events_head[] = "{\"traceEvents\":[\n{";
+
+static void by_no_tracer(Traced__Capture__Header *h)
+{
+	h->tracer = (char *)"nop";
+}
+
+static void by_function(Traced__Capture__Header *h)
+{
+	h->tracer = (char *)"function";
+}
+
+static void by_function_graph(Traced__Capture__Header *h)
+{
+	h->tracer = (char *)"function_graph";
+}
+
+static void put_hit(struct maker *m, uint64_t ts, int32_t pid, uint64_t i)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(m, &b, KERNEL + i % 7 * 64);
+	maker_u64(m, &b, KERNEL + i % 5 * 64 + 8);
+	maker_event(m, ts, ID_FUNCTION, pid, b.data, b.len);
+}
+
+static void put_graph(struct maker *m, uint64_t ts, int32_t pid, uint64_t i)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(m, &b, KERNEL + i / 2 % 7 * 64);
+	maker_u32(m, &b, 0);
+	if (i % 2) {
+		maker_u32(m, &b, 0);
+		maker_u64(m, &b, ts - 50);
+		maker_u64(m, &b, ts);
+	}
+	maker_event(m, ts, i % 2 ? ID_GRAPH_EXIT : ID_GRAPH_ENTRY, pid, b.data, b.len);
+}
+
+/* All that has a place of its own in the JSON, or a state that others change. */
+static void put_event(struct maker *m, uint64_t ts, uint64_t i)
+{
+	static const char *const marks[] = {
+		"B|70|slice",
+		"I|70|an \"instant\"",
+		"E|70",
+		"free text",
+		"G|70|track|work|12",
+		"H|70|track|12",
+		"trace_event_clock_sync: name=one",
+	};
+	int32_t pid = (int32_t)(i % 11); /* 0: the idle task's */
+
+	if (i % 50 == 7)
+		event_switch(m, ts, pid, "this", 0, 120, pid + 1, "that");
+	else if (i % 97 == 5)
+		event_print_mark(m, ts, pid, marks[i / 97 % ARRAY_SIZE(marks)]);
+	else if (i / 1000 % 3 == 2)
+		put_graph(m, ts, 20, i);
+	else
+		put_hit(m, ts, pid, i);
+}
+
+static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header *h))
+{
+	struct maker_task tasks[10];
+	char names[10][16];
+
+	maker_init(m, 8, false, 4096);
+	m->header = header;
+	maker_head(m);
+	maker_function_format(m);
+	maker_graph_formats(m);
+	maker_symbols(
+		m, "ffffffff81000000 T plain\n"
+		   "ffffffff81000040 T in_a_module\t[the_module]\n"
+		   "ffffffff81000080 T with\"quote\n"
+		   "ffffffff810000c0 T with\\backslash\n"
+		   "ffffffff81000100 T a_name_that_is_longer_than_what_is_kept_of_most_names_is\n"
+		   "ffffffff81000140 T last\n"
+		   "ffffffff81000180 T end\n");
+	for (int32_t i = 0; i < 10; i++) {
+		snprintf(names[i], sizeof(names[i]), "task-%d", i + 1);
+		tasks[i] = (struct maker_task){ .tid = i + 1, .tgid = 1, .comm = names[i] };
+	}
+	maker_tasks(m, START, 0, tasks, ARRAY_SIZE(tasks));
+	for (uint64_t p = 0; p < PAGES; p++) {
+		for (uint32_t cpu = 0; cpu < 2; cpu++) {
+			page_begin(m, START + p * PAGE_EVENTS * 100);
+			for (uint64_t i = p * PAGE_EVENTS; i < (p + 1) * PAGE_EVENTS; i++)
+				put_event(m, START + i * 100 + cpu, i + cpu * 13);
+			page_end(m, p % 29 == 3 ? p : p % 31 == 3 ? UINT64_MAX : 0);
+			maker_flush(m, cpu, BUFFER_MAIN, 0);
+		}
+	}
+	maker_end(m);
+}
+
+static void convert(const struct maker *m, const struct export_options *o, struct buf *out)
+{
+	_cleanup_close_ int fd = memory_file("", 0);
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	for (size_t i = 0; i < o->merge_count; i++)
+		assert_int_equal(lseek(o->merges[i].fd, 0, SEEK_SET), 0);
+	if (export_stream(m->fd, fd, o, &result, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_int_equal(result.events, 2 * PAGES * PAGE_EVENTS);
+	memory_file_read(fd, out);
+}
+
+static bool is_phase(const json_t *e, char phase)
+{
+	return *json_string_value(json_object_get(e, "ph")) == phase;
+}
+
+/* What is no metadata, in its order, without ties of clocks; or the metadata, whose place says
+ * nothing. */
+static json_t *pick(const json_t *events, bool metadata)
+{
+	json_t *picked = json_array(), *e;
+	size_t i;
+
+	json_array_foreach((json_t *)events, i, e)
+	{
+		if (is_phase(e, 'M') == metadata && !is_phase(e, 'c'))
+			json_array_append(picked, e);
+	}
+	return picked;
+}
+
+static bool has(const json_t *all, const json_t *one)
+{
+	json_t *e;
+	size_t i;
+
+	json_array_foreach((json_t *)all, i, e)
+	{
+		if (json_equal(e, one))
+			return true;
+	}
+	return false;
+}
+
+static void assert_same_elements(const json_t *a, const json_t *b)
+{
+	json_t *left = pick(a, false), *right = pick(b, false);
+
+	assert_true(json_array_size(left) > 1000);
+	assert_true(json_equal(left, right));
+	json_decref(left);
+	json_decref(right);
+}
+
+static size_t count_syncs(const json_t *events)
+{
+	size_t i, n = 0;
+	json_t *e;
+
+	json_array_foreach((json_t *)events, i, e) n += is_phase(e, 'c');
+	return n;
+}
+
+static void assert_same_events(const json_t *a, const json_t *b)
+{
+	json_t *left = pick(a, true), *right = pick(b, true), *e;
+	size_t i;
+
+	assert_same_elements(a, b);
+	assert_int_equal(count_syncs(a), 1);
+	assert_int_equal(count_syncs(b), 1);
+	assert_true(json_array_size(left) > 10);
+	assert_int_equal(json_array_size(left), json_array_size(right));
+	json_array_foreach(left, i, e) assert_true(has(right, e));
+	json_decref(left);
+	json_decref(right);
+}
+
+/* The same members, of whatever order. */
+static void assert_same_trace(const struct buf *a, const struct buf *b)
+{
+	json_t *left = json_loadb(a->data, a->len, 0, NULL);
+	json_t *right = json_loadb(b->data, b->len, 0, NULL), *value;
+	const char *key;
+
+	assert_non_null(left);
+	assert_non_null(right);
+	assert_true(json_object_size(left) > 4);
+	assert_int_equal(json_object_size(left), json_object_size(right));
+	json_object_foreach(left, key, value)
+	{
+		if (!strcmp(key, "traceEvents"))
+			assert_same_events(value, json_object_get(right, key));
+		else if (strcmp(key, "otherData") != 0 &&
+			 !json_equal(value, json_object_get(right, key)))
+			fail_msg("%s differs", key);
+	}
+	json_decref(left);
+	json_decref(right);
+}
+
+static void assert_head(const struct buf *file, const char *head)
+{
+	assert_true(file->len > strlen(head));
+	assert_memory_equal(file->data, head, strlen(head));
+}
+
+/* The first is what o and the first capture make by one thread; what all others make is the same.
+ */
+static void assert_orders(const struct export_options *o)
+{
+	static const unsigned threads[] = { 1, 2, 5 };
+	_cleanup_(maker_deinit) struct maker plain, traced, graph;
+	_cleanup_buf_ struct buf text_first = BUF_INIT, events_first = BUF_INIT, other = BUF_INIT;
+	struct export_options each = *o;
+
+	make_capture(&plain, by_no_tracer);
+	make_capture(&traced, by_function);
+	make_capture(&graph, by_function_graph);
+	each.threads = 1;
+	convert(&plain, &each, &text_first);
+	assert_head(&text_first, text_head);
+	convert(&traced, &each, &events_first);
+	assert_head(&events_first, events_head);
+	assert_same_trace(&text_first, &events_first);
+	convert(&graph, &each, &other);
+	assert_head(&other, events_head);
+	assert_same_trace(&text_first, &other);
+	for (size_t i = 1; i < ARRAY_SIZE(threads); i++) {
+		each.threads = threads[i];
+		convert(&traced, &each, &other);
+		assert_int_equal(other.len, events_first.len);
+		assert_memory_equal(other.data, events_first.data, other.len);
+		convert(&plain, &each, &other);
+		assert_int_equal(other.len, text_first.len);
+		assert_memory_equal(other.data, text_first.data, other.len);
+	}
+}
+
+static void only_the_order_differs(void **state _unused_)
+{
+	assert_orders(&(struct export_options){ .format = "json" });
+	assert_orders(
+		&(struct export_options){ .format = "json", .function_view = FUNCTION_SLICES });
+}
+
+/* Marks of another file, samples and their frames have their members behind either. */
+static void so_it_is_with_merged_marks(void **state _unused_)
+{
+	static const char file[] =
+		"{\"traceEvents\":["
+		"{\"name\":\"own\",\"ph\":\"X\",\"cat\":\"c\",\"pid\":1,\"tid\":2,\"ts\":100000010,"
+		"\"dur\":5,\"sf\":\"7\"},"
+		"{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":2,"
+		"\"args\":{\"name\":\"mine\"}}],"
+		"\"stackFrames\":{\"7\":{\"name\":\"main\",\"category\":\"app\"}},"
+		"\"samples\":[{\"cpu\":0,\"tid\":2,\"ts\":100000020,\"name\":\"cycles\","
+		"\"sf\":\"7\",\"weight\":1}]}";
+	_cleanup_close_ int fd = memory_file(file, strlen(file));
+	const struct export_merge merge = { .fd = fd,
+					    .name = "own.json",
+					    .clock = MERGE_CLOCK_TRACE };
+
+	assert_orders(
+		&(struct export_options){ .format = "json", .merges = &merge, .merge_count = 1 });
+}
+
+/* An array has the object's elements, but no text, and so nothing that ties it. */
+static void an_array_has_the_elements(void **state _unused_)
+{
+	struct export_options o = { .format = "json", .threads = 2 };
+	_cleanup_buf_ struct buf file = BUF_INIT, array = BUF_INIT;
+	_cleanup_(maker_deinit) struct maker m;
+	json_t *object, *events;
+
+	make_capture(&m, by_function);
+	convert(&m, &o, &file);
+	o.json_array = true;
+	convert(&m, &o, &array);
+	object = json_loadb(file.data, file.len, 0, NULL);
+	events = json_loadb(array.data, array.len, 0, NULL);
+	assert_non_null(object);
+	assert_true(json_is_array(events));
+	assert_same_elements(json_object_get(object, "traceEvents"), events);
+	assert_int_equal(count_syncs(events), 0);
+	json_decref(object);
+	json_decref(events);
+}
+
+/* Elements and text together, of either order. */
+static void what_no_viewer_opens_is_refused(void **state _unused_)
+{
+	struct export_options o = { .format = "json" };
+	_cleanup_buf_ struct buf file = BUF_INIT;
+	_cleanup_(maker_deinit) struct maker m;
+
+	make_capture(&m, by_function);
+	convert(&m, &o, &file);
+	o.json_string_max = file.len;
+	for (o.threads = 1; o.threads <= 3; o.threads++)
+		convert(&m, &o, &file);
+	o.json_string_max = file.len / 2;
+	for (o.threads = 1; o.threads <= 3; o.threads++) {
+		_cleanup_close_ int fd = memory_file("", 0);
+		_cleanup_export_result_ struct export_result result = { 0 };
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		assert_int_equal(export_stream(m.fd, fd, &o, &result, &err), -EOVERFLOW);
+		assert_non_null(strstr(err.message, "a viewer can open"));
+		assert_non_null(err.hint);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_the_order_differs),
+		cmocka_unit_test(so_it_is_with_merged_marks),
+		cmocka_unit_test(an_array_has_the_elements),
+		cmocka_unit_test(what_no_viewer_opens_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
