@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "export/html/html.h"
+#include "export/json/tail.h"
 #include "util/buf.h"
 #include "util/io.h"
 
@@ -108,6 +109,11 @@ static int salvage_array(int fd, off_t size)
 	return r < 0 ? close_at(fd, end, "]") : r;
 }
 
+static bool is_begun(const char *data, size_t len, const char *head)
+{
+	return memcmp(data, head, MIN(len, strlen(head))) == 0;
+}
+
 /* What ends the text and its object, behind a whole line. */
 static const char text_close[] = "\"}\n";
 
@@ -149,27 +155,15 @@ static bool is_closed(int fd, off_t size)
 }
 
 /*
- * Of {"systemTraceEvents":"lines", more} the whole lines, or all of them; what more there was
- * names them, and has no end of its own. -EBADMSG: it is something else.
+ * Of the text that begins there the whole lines, or all of them; what more there was
+ * names them, and has no end of its own. 0: there is not one line.
  */
-static int salvage_json(int fd, off_t size)
+static int salvage_text(int fd, off_t at, off_t size, char *piece)
 {
-	static const char head[] = "{\"systemTraceEvents\":\"";
-	_cleanup_free_ char *piece = malloc(PIECE);
 	struct text_scan scan = { .size = size };
-	off_t at = sizeof(head) - 1;
 	ssize_t n = 0;
 	int r;
 
-	if (!piece)
-		return -ENOMEM;
-	n = pread_full(fd, piece, sizeof(head) - 1, 0);
-	if (n < 0)
-		return (int)n;
-	if (n > 0 && *piece == '[')
-		return salvage_array(fd, size);
-	if (memcmp(piece, head, (size_t)n) != 0)
-		return -EBADMSG;
 	while (!scan.end && at < size && (n = pread_full(fd, piece, PIECE, at)) > 0) {
 		scan_text(&scan, piece, (size_t)n, at);
 		at += n;
@@ -179,10 +173,86 @@ static int salvage_json(int fd, off_t size)
 	if (scan.end && is_closed(fd, size))
 		return 1;
 	if (!scan.end && !scan.line_end)
-		return cut_at(fd, 0);
+		return 0;
 	r = scan.end ? close_at(fd, scan.end, "}\n") : close_at(fd, scan.line_end, text_close);
 	/* On a full disk a line makes room. */
 	return r < 0 && scan.roomy ? close_at(fd, scan.roomy, text_close) : r;
+}
+
+/* Where the array of events ends that comes first; 0: it goes on. */
+static off_t find_text(int fd, off_t size, char *piece)
+{
+	const off_t len = sizeof(JSON_TEXT_BEHIND) - 1;
+
+	for (off_t at = 0; at + len <= size; at += (off_t)PIECE - len) {
+		ssize_t n = pread_full(fd, piece, PIECE, at);
+		const char *found;
+
+		if (n < 0)
+			return n;
+		found = memmem(piece, (size_t)n, JSON_TEXT_BEHIND, (size_t)len);
+		if (found)
+			return at + (found - piece);
+	}
+	return 0;
+}
+
+/* Behind the last whole event of an array that is an object's first; 0: there is none. */
+static off_t last_event(int fd, off_t size)
+{
+	off_t end = last_line(fd, size);
+	char before[3];
+
+	/* The head has no event of the recording's. */
+	if (end <= (off_t)sizeof(JSON_EVENTS_HEAD))
+		return MIN(end, 0);
+	if (pread_full(fd, before, sizeof(before), end - (off_t)sizeof(before)) != sizeof(before))
+		return -EIO;
+	/* Before a comma, or the array's end and a comma. */
+	return end - 2 - (before[0] == ']');
+}
+
+static int salvage_events(int fd, off_t size, char *piece)
+{
+	static const char close[] = "]}\n";
+	off_t end = find_text(fd, size, piece);
+	int r;
+
+	if (end > 0) {
+		r = salvage_text(fd, end + (off_t)sizeof(JSON_TEXT_BEHIND) - 1, size, piece);
+		/* Without a line, or room to close the text behind one, there are the events. */
+		return r > 0 ? r : close_at(fd, end, close);
+	}
+	end = end < 0 ? end : last_event(fd, size);
+	if (end <= 0)
+		return end < 0 ? (int)end : cut_at(fd, 0);
+	r = close_at(fd, end, close);
+	/* On a full disk the last of them makes room. */
+	if (r < 0)
+		end = last_event(fd, end);
+	return r < 0 && end > 0 ? close_at(fd, end, close) : r;
+}
+
+/* -EBADMSG: it is something else. */
+static int salvage_json(int fd, off_t size)
+{
+	_cleanup_free_ char *piece = malloc(PIECE);
+	ssize_t n;
+	int r;
+
+	if (!piece)
+		return -ENOMEM;
+	n = pread_full(fd, piece, MAX(sizeof(JSON_TEXT_HEAD), sizeof(JSON_EVENTS_HEAD)) - 1, 0);
+	if (n < 0)
+		return (int)n;
+	if (n > 0 && *piece == '[')
+		return salvage_array(fd, size);
+	if (is_begun(piece, (size_t)n, JSON_EVENTS_HEAD))
+		return salvage_events(fd, size, piece);
+	if (!is_begun(piece, (size_t)n, JSON_TEXT_HEAD))
+		return -EBADMSG;
+	r = salvage_text(fd, sizeof(JSON_TEXT_HEAD) - 1, size, piece);
+	return r ? r : cut_at(fd, 0);
 }
 
 /* Of a page the whole lines of either block, and its end. -EBADMSG: it is another's. */

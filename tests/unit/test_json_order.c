@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "export/export.h"
+#include "export/json/tail.h"
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
@@ -23,9 +24,6 @@
 #define PAGES 300 /* of each CPU */
 #define PAGE_EVENTS 60
 #define KERNEL UINT64_C(0xffffffff81000000)
-
-static const char text_head[] = "{\"systemTraceEvents\":\"# tracer: nop\\n";
-static const char events_head[] = "{\"traceEvents\":[\n{";
 
 static void by_no_tracer(Traced__Capture__Header *h)
 {
@@ -120,6 +118,8 @@ static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header
 			page_end(m, p % 29 == 3 ? p : p % 31 == 3 ? UINT64_MAX : 0);
 			maker_flush(m, cpu, BUFFER_MAIN, 0);
 		}
+		if (p % 17 == 0)
+			assert_int_equal(stream_write(&m->writer, CHUNK_FLUSH, "", 0), 0);
 	}
 	maker_end(m);
 }
@@ -248,12 +248,12 @@ static void assert_orders(const struct export_options *o)
 	make_capture(&graph, by_function_graph);
 	each.threads = 1;
 	convert(&plain, &each, &text_first);
-	assert_head(&text_first, text_head);
+	assert_head(&text_first, JSON_TEXT_HEAD "# tracer: nop\\n");
 	convert(&traced, &each, &events_first);
-	assert_head(&events_first, events_head);
+	assert_head(&events_first, JSON_EVENTS_HEAD);
 	assert_same_trace(&text_first, &events_first);
 	convert(&graph, &each, &other);
-	assert_head(&other, events_head);
+	assert_head(&other, JSON_EVENTS_HEAD);
 	assert_same_trace(&text_first, &other);
 	for (size_t i = 1; i < ARRAY_SIZE(threads); i++) {
 		each.threads = threads[i];
@@ -316,6 +316,38 @@ static void an_array_has_the_elements(void **state _unused_)
 	json_decref(events);
 }
 
+/* While it is written it has all that there was by then but for the text. */
+static void what_is_followed_leaves_at_once(void **state _unused_)
+{
+	_cleanup_close_ int to = memory_file("", 0);
+	struct feed feed = { .to = to, .seed = 1, .slice_max = 50000 };
+	const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
+	struct export_options o = { .format = "json" };
+	_cleanup_buf_ struct buf whole = BUF_INIT, followed = BUF_INIT, cut = BUF_INIT;
+	_cleanup_close_ int out = memory_file("", 0);
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	struct maker fed;
+
+	make_capture(&m, by_function);
+	convert(&m, &o, &whole);
+	feed_begin(&feed, m.fd);
+	o.follow = &follow;
+	fed = (struct maker){ .fd = to };
+	convert(&fed, &o, &followed);
+	assert_head(&followed, JSON_EVENTS_HEAD);
+	assert_same_trace(&whole, &followed);
+	/* The recorder dies. */
+	assert_int_equal(ftruncate(to, 0), 0);
+	feed = (struct feed){ .to = to, .seed = 1, .slice_max = 50000, .dies_at = 60 };
+	feed_begin(&feed, m.fd);
+	assert_int_equal(export_stream(to, out, &o, &result, NULL), -EIO);
+	memory_file_read(out, &cut);
+	assert_head(&cut, JSON_EVENTS_HEAD);
+	assert_true((double)cut.len / (double)whole.len >
+		    (double)feed.given / (double)feed.size * 0.75);
+}
+
 /* Elements and text together, of either order. */
 static void what_no_viewer_opens_is_refused(void **state _unused_)
 {
@@ -346,6 +378,7 @@ int main(void)
 		cmocka_unit_test(only_the_order_differs),
 		cmocka_unit_test(so_it_is_with_merged_marks),
 		cmocka_unit_test(an_array_has_the_elements),
+		cmocka_unit_test(what_is_followed_leaves_at_once),
 		cmocka_unit_test(what_no_viewer_opens_is_refused),
 	};
 

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "export/html/html.h"
+#include "export/json/tail.h"
 #include "memory_file.h"
 #include "salvage.h"
 #include "util/io.h"
@@ -70,6 +71,55 @@ static int salvage_without_room(int fd, const char *format, size_t size)
 	return r;
 }
 
+#define EVENTS JSON_EVENTS_HEAD
+#define BEHIND JSON_TEXT_BEHIND
+
+/* As of a function tracer's recording. */
+static void a_json_with_events_first_is_closed(void **state _unused_)
+{
+	static const struct {
+		const char *cut, *whole;
+	} cases[] = {
+		{ EVENTS ",\n{\"a\":1},\n{\"b\":2},\n{\"c", EVENTS ",\n{\"a\":1},\n{\"b\":2}]}\n" },
+		{ EVENTS ",\n{\"a\":1},\n", EVENTS ",\n{\"a\":1}]}\n" },
+		{ EVENTS ",\n{\"a\":1}],\n\"syst", EVENTS ",\n{\"a\":1}]}\n" },
+		{ EVENTS ",\n{\"a\":1}" BEHIND "# tra", EVENTS ",\n{\"a\":1}]}\n" },
+		{ EVENTS ",\n{\"a\":1}" BEHIND "# a\\nb\\nc",
+		  EVENTS ",\n{\"a\":1}" BEHIND "# a\\nb\\n\"}\n" },
+		{ EVENTS ",\n{\"a\":1}" BEHIND "# a\\nb\\n\",\n\"samples\":[\n{",
+		  EVENTS ",\n{\"a\":1}" BEHIND "# a\\nb\\n\"}\n" },
+		{ EVENTS ",\n{\"a\":1}" BEHIND "# a\\nb\\n\",\n\"otherData\":{}}\n",
+		  EVENTS ",\n{\"a\":1}" BEHIND "# a\\nb\\n\",\n\"otherData\":{}}\n" },
+		{ EVENTS ",\n{", EVENTS "]}\n" },
+		{ EVENTS, "" },
+		{ "{\"traceEv", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_salvaged("json", cases[i].cut, strlen(cases[i].cut), cases[i].whole,
+				strlen(cases[i].whole));
+}
+
+/* Where the array ends may lie in two of the pieces that are read. */
+static void a_long_json_with_events_first_is_closed(void **state _unused_)
+{
+	static const char element[] = ",\n{\"name\":\"element\"}", end[] = BEHIND "# a\\nb\\nc";
+
+	for (size_t more = 0; more < sizeof(end) + 4; more++) {
+		_cleanup_buf_ struct buf cut = BUF_INIT, whole = BUF_INIT;
+
+		buf_puts(&cut, EVENTS);
+		while (cut.len < (512U << 10) - 40)
+			buf_puts(&cut, element);
+		buf_printf(&cut, ",\n{\"m\":\"%*s\"}",
+			   (int)((512U << 10) - 40 - cut.len % 20 + more), "");
+		buf_append(&whole, cut.data, cut.len);
+		buf_puts(&cut, end);
+		buf_puts(&whole, BEHIND "# a\\nb\\n\"}\n");
+		assert_salvaged("json", cut.data, cut.len, whole.data, whole.len);
+	}
+}
+
 static void assert_closed_without_room(const char *text, size_t len, size_t least,
 				       const char *lines, const char *close)
 {
@@ -88,16 +138,36 @@ static void assert_closed_without_room(const char *text, size_t len, size_t leas
 		assert_memory_equal(is + n - strlen(lines), lines, strlen(lines));
 }
 
+/* Whatever fits of it: it is no longer than it was, and whole. */
+static void assert_events_closed_without_room(const char *text, size_t len)
+{
+	_cleanup_close_ int fd = memory_file(text, len);
+	_cleanup_buf_ struct buf is = BUF_INIT;
+
+	assert_int_equal(salvage_without_room(fd, "json", len), 1);
+	memory_file_read(fd, &is);
+	assert_true(is.len <= len);
+	assert_true(!strcmp(is.data + is.len - 3, "]}\n") ||
+		    !strcmp(is.data + is.len - 3, "\"}\n"));
+	assert_memory_equal(is.data, text, is.len - 3);
+	assert_true(is.data[is.len - 4] == '}' || !strncmp(is.data + is.len - 5, "\\n", 2));
+}
+
 static void a_full_disk_has_room_to_close(void **state _unused_)
 {
 	static const char first[] = "{\"systemTraceEvents\":\"one\\n";
 	static const char text[] = "{\"systemTraceEvents\":\"one\\ntwo \\\"2\\\"\\nthree\\n\","
 				   "\n\"traceEvents\":[\n{\"name\":1}";
 	static const char array[] = "[\n{\"a\":1},\n{\"b\":2}\n";
+	static const char events_one[] = EVENTS ",\n{\"a\":1},\n{\"b";
+	static const char events[] = EVENTS ",\n{\"a\":1},\n{\"b\":2},\n{\"c\":3}" BEHIND
+					    "one\\ntwo\\n\",\n\"otherData\":{";
 
 	/* Up to what fits behind the first line. */
 	for (size_t len = sizeof(first) - 1 + strlen("\"}\n"); len < sizeof(text); len++)
 		assert_closed_without_room(text, len, sizeof(first) - 1, "\\n", "\"}\n");
+	for (size_t len = sizeof(events_one) - 1; len < sizeof(events); len++)
+		assert_events_closed_without_room(events, len);
 	assert_closed_without_room(array, sizeof(array) - 1, sizeof(array) - 2, "{\"b\":2}", "]");
 }
 
@@ -197,6 +267,7 @@ static void what_is_no_trace_stays(void **state _unused_)
 {
 	static const char *const files[][2] = {
 		{ "json", "{\"name\":\"somebody's\\nown\"" },
+		{ "json", "{\"traceEvents\":[\n{\"name\":\"somebody's own\"},\n{\"na" },
 		{ "json", "PK\x03\x04 half a download" },
 		{ "pftrace", "\x89PNG" },
 		{ "html", "<!DOCTYPE html>\n<title>theirs" },
@@ -218,6 +289,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_json_is_closed),
+		cmocka_unit_test(a_json_with_events_first_is_closed),
+		cmocka_unit_test(a_long_json_with_events_first_is_closed),
 		cmocka_unit_test(an_array_is_closed),
 		cmocka_unit_test(packets_stay_whole),
 		cmocka_unit_test(lines_stay_whole),

@@ -44,12 +44,20 @@ static void put_event(struct maker *m, unsigned cpu, unsigned n, int32_t *runnin
 	*running = next;
 }
 
+static const char *tracer = "nop";
+
+static void by_tracer(Traced__Capture__Header *h)
+{
+	h->tracer = (char *)tracer;
+}
+
 static void make_events(struct maker *m)
 {
 	static const struct maker_task task = { 50, 50, "first", 1, false };
 	int32_t running[CPUS] = { 0 };
 
 	maker_init(m, 8, false, 4096);
+	m->header = by_tracer;
 	maker_head(m);
 	maker_tasks(m, FIRST, 0, &task, 1);
 	page_begin(m, FIRST + BORN_AT * STEP);
@@ -316,6 +324,19 @@ static unsigned count_of(const char *text, const char *what)
 	for (; (text = strstr(text, what)); text++)
 		count++;
 	return count;
+}
+
+/* The text is the part that comes first, or the one that waits. */
+static int with_function_tracer(void **state _unused_)
+{
+	tracer = "function";
+	return 0;
+}
+
+static int without_tracer(void **state _unused_)
+{
+	tracer = "nop";
+	return 0;
 }
 
 static void each_json_is_an_object(void **state _unused_)
@@ -652,7 +673,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(perfetto_files_open_alone),
 		cmocka_unit_test(each_json_is_an_object),
+		cmocka_unit_test_setup_teardown(each_json_is_an_object, with_function_tracer,
+						without_tracer),
 		cmocka_unit_test(a_json_is_cut_before_it_is_full),
+		cmocka_unit_test_setup_teardown(a_json_is_cut_before_it_is_full,
+						with_function_tracer, without_tracer),
 		cmocka_unit_test(each_perfetto_trace_is_turned_back),
 		cmocka_unit_test(each_text_has_its_head),
 		cmocka_unit_test(each_gzip_is_whole),

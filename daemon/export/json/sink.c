@@ -166,7 +166,7 @@ static void put_header(struct sink_json *s)
 	}
 	/* A reader knows the text by these first characters. */
 	if (!s->elements_first)
-		buf_puts(b, "{\"systemTraceEvents\":\"");
+		buf_puts(b, JSON_TEXT_HEAD);
 	buf_puts(b, "# tracer: nop\\n");
 	s->units += s->elements_first ? 0 : sizeof("# tracer: nop\n") - 1;
 }
@@ -223,12 +223,12 @@ static int begin_parts(struct sink_json *s, struct json_parts *ret)
 	return r;
 }
 
-/* What is nearly all of the trace leaves as it comes; of what goes on, always the text. */
-static bool wants_elements_first(const struct sink_json *s, const struct export_options *o)
+/* What is nearly all of the trace leaves as it comes. */
+static bool wants_elements_first(const struct sink_json *s)
 {
 	const char *tracer = s->info->header->tracer;
 
-	if (s->page || s->info->followed || segment_wanted(&o->rotate))
+	if (s->page)
 		return false;
 	return s->array || strcmp(tracer, "function") == 0 || strcmp(tracer, "function_graph") == 0;
 }
@@ -253,7 +253,7 @@ static int open_as(struct sink **ret, const struct trace_info *info, const struc
 		/* Who reads the text alone knows processes by that column. */
 		s->tgid = o->tgid || page;
 		s->array = o->json_array && !page;
-		s->elements_first = wants_elements_first(s, o);
+		s->elements_first = wants_elements_first(s);
 		s->print = event_table_find_name(info->events, "ftrace", "print");
 		/* Where one event's line decides what becomes of the next, they come one by one. */
 		r = render_new(&s->render, s->elements_first ? &element_ops : &text_ops, &s->sink,
@@ -434,13 +434,19 @@ static uint64_t json_marks_left_out(struct sink *sink)
 	return json(sink)->tail.left_out;
 }
 
+/* Where this is asked for events come one by one, so that there is no other writer. */
+static void forget_tasks(struct sink_json *s)
+{
+	json_writer_forget(render_state(s->render));
+	json_writer_forget(s->aside);
+}
+
 static int json_sync(struct sink *sink, struct error *err)
 {
 	struct sink_json *s = json(sink);
 	int r = render_drain(s->render, err);
 
-	json_writer_forget(line_writer(s));
-	json_writer_forget(s->aside);
+	forget_tasks(s);
 	return r;
 }
 
@@ -484,8 +490,7 @@ static int json_cut(struct sink *sink, const struct export_result *result, struc
 	portable_restart(&line_writer(s)->portable);
 	task_table_forget(s->info->tasks, s->last_ts);
 	task_table_forget_seen(s->info->tasks);
-	json_writer_forget(line_writer(s));
-	json_writer_forget(s->aside);
+	forget_tasks(s);
 	put_header(s);
 	return 0;
 }

@@ -107,7 +107,7 @@ static int add_process(struct json_tail *t, int32_t pid)
 /* Trace Viewer puts the interrupts of all CPUs into process 0. */
 static void put_process_0(struct buf *b)
 {
-	meta_string(b, "process_name", 0, 0, "kernel (idle, irqs)");
+	buf_puts(b, JSON_FIRST_EVENT);
 	meta_sort(b, 0, SORT_IDLE);
 	meta_string(b, "thread_name", 0, 0, "idle");
 }
@@ -230,10 +230,11 @@ static int end_marks(struct json_tail *t)
 		put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
 	if (!t->array)
 		put_other_syncs(b, t);
-	buf_puts(b, "]");
-	if (!t->first || t->array)
+	if (!t->first || t->array) {
+		buf_puts(b, "]");
 		return 0;
-	buf_puts(b, ",\n\"systemTraceEvents\":\"");
+	}
+	buf_puts(b, JSON_TEXT_BEHIND);
 	r = json_spool_write(t->parts.spool, t->out);
 	buf_puts(b, "\"");
 	return r;
@@ -354,10 +355,11 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark)
 	struct mark fitted;
 	bool name = mark->phase == PHASE_METADATA && t->names.len < NAMES_MEMORY;
 	struct task *task;
+	struct buf *to;
 
 	if (mark->phase == PHASE_FRAME)
 		return add_frame(t, mark);
-	/* It is named with the others, before what the spool holds. */
+	/* It is named with the others. */
 	if (mark->tid != t->last_tid) {
 		task = task_table_find(t->info->tasks, mark->tid, mark->ts ?: UINT64_MAX);
 		if (task && task->tid)
@@ -365,8 +367,10 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark)
 		t->last_tid = mark->tid;
 	}
 	mark = fit(t, mark, &fitted);
-	t->left_out += !json_put_mark(name ? &t->names : json_spool_buf(t->parts.spool), mark);
-	return buf_error(&t->names) ?: json_spool_settle(t->parts.spool);
+	to = name ? &t->names : t->first ? &t->out->buf : json_spool_buf(t->parts.spool);
+	t->left_out += !json_put_mark(to, mark);
+	return buf_error(&t->names)
+		       ?: (t->first ? output_settle(t->out) : json_spool_settle(t->parts.spool));
 }
 
 /* Trace Viewer refuses a file that has a sample without a frame: then it has one that says so. */

@@ -18,6 +18,15 @@
  * Or "traceEvents" comes first, whose elements are written as they come, and the spool holds
  * the kernel's text.
  */
+/* What an object begins with; cli/salvage.c looks for them. The array has the same first event. */
+#define JSON_TEXT_HEAD "{\"systemTraceEvents\":\""
+#define JSON_EVENTS_HEAD "{\"traceEvents\":[" JSON_FIRST_EVENT
+#define JSON_FIRST_EVENT                                                                           \
+	"\n{\"name\":\"process_name\",\"ph\":\"M\",\"cat\":\"__metadata\",\"pid\":0,\"tid\":0,"    \
+	"\"args\":{\"name\":\"kernel (idle, irqs)\"}}"
+/* Between the events and a text that comes behind them. */
+#define JSON_TEXT_BEHIND "],\n\"systemTraceEvents\":\""
+
 struct json_parts {
 	struct json_spool *spool;
 	const struct json_functions *functions;
@@ -54,7 +63,7 @@ void json_tail_deinit(struct json_tail *t);
 /* Before all else, where "traceEvents" comes first: elements follow, each with a comma before it.
  */
 void json_tail_events_first(struct json_tail *t);
-/* The kernel's text has not ended: the mark goes to the spool. */
+/* The kernel's events have not ended: the mark goes to the spool, unless these come first. */
 int json_tail_early_mark(struct json_tail *t, const struct mark *mark);
 int json_tail_mark(struct json_tail *t, const struct mark *mark);
 /* All that is left to say. 0 or -errno. */
