@@ -77,6 +77,29 @@ static int read_header(const struct stream_reader *r, uint64_t offset, struct ch
 	return 0;
 }
 
+/* The same where the reader stands, and a little more: of sub-buffers the head is asked for next.
+ */
+static int read_ahead(struct stream_reader *r, struct chunk_header *ret, struct error *err)
+{
+	struct {
+		struct chunk_header header;
+		char payload[sizeof(r->ahead)];
+	} is;
+	ssize_t n = pread_full(r->fd, &is, (size_t)MIN(r->size - r->offset, sizeof(is)),
+			       (off_t)r->offset);
+
+	if (n < 0)
+		return error_errno(err, (int)n, "can't read the capture stream");
+	/* The file was made shorter since it was opened. */
+	if (n < (ssize_t)sizeof(is.header))
+		return cut(r, err);
+	*ret = is.header;
+	r->ahead_of = r->offset;
+	r->ahead_len = (size_t)n - sizeof(is.header);
+	memcpy(r->ahead, is.payload, r->ahead_len);
+	return 0;
+}
+
 /*
  * Behind what was given back of a stream that is followed come whole chunks
  * again. Zeros to the end are none: the stream was cut. 1: the offset is behind a hole.
@@ -165,14 +188,14 @@ int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error 
 		return 0;
 	if (r->size - r->offset < sizeof(h))
 		return cut(r, err);
-	rc = read_header(r, r->offset, &h, err);
+	rc = read_ahead(r, &h, err);
 	if (rc < 0)
 		return rc;
 	/* After a power loss a file system may leave zeros where data never arrived. */
 	if (memcmp(&h, &nothing, sizeof(h)) == 0) {
 		if (!pass_hole(r))
 			return cut(r, err);
-		rc = read_header(r, r->offset, &h, err);
+		rc = read_ahead(r, &h, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -373,5 +396,10 @@ int stream_reader_load_part(const struct stream_reader *r, const struct chunk *c
 		return error_set(err, -EINVAL, "a compressed chunk can't be read in parts");
 	if (from > chunk->length || len > chunk->length - from)
 		return damaged(chunk, "it is shorter than its content", err);
+	if (!r->pages_fd && !from && chunk->offset == r->ahead_of && len <= r->ahead_len) {
+		buf_clear(out);
+		buf_append(out, r->ahead, len);
+		return out->failed ? error_errno(err, -ENOMEM, "can't load a chunk") : 0;
+	}
 	return read_stored(r, chunk, from, len, out, err);
 }

@@ -31,6 +31,11 @@ struct stream_reader {
 	 */
 	int pages_fd;
 	uint64_t elsewhere; /* bytes of them that were passed */
+	/* What came with the last chunk's header: its place, and how much there is of its payload.
+	 */
+	uint64_t ahead_of;
+	size_t ahead_len;
+	char ahead[sizeof(struct subbufs_header)];
 };
 
 /* Whether these, the first bytes of a file, are a capture stream's. */

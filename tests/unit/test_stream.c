@@ -80,6 +80,49 @@ static void chunks_come_back(void **state _unused_)
 	assert_int_equal(stream_reader_next(&r, &c, NULL), 0);
 }
 
+static void assert_part(const struct stream_reader *r, const struct chunk *c, uint32_t from,
+			uint32_t len, const char *is)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	buf_puts(&b, "of another");
+	assert_int_equal(stream_reader_load_part(r, c, from, len, &b, NULL), 0);
+	assert_int_equal(b.len, len);
+	assert_memory_equal(b.data, is, len);
+}
+
+/* Some bytes of the chunk that came last are with the reader: no others, and no more than it has.
+ */
+static void a_part_is_its_chunks(void **state _unused_)
+{
+	static const char *const payloads[] = { "the first one's bytes", "of the second", "abc",
+						"" };
+	_cleanup_close_ int fd = memory_file("", 0);
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct chunk c[ARRAY_SIZE(payloads)];
+	struct stream_writer w;
+	struct stream_reader r;
+
+	assert_int_equal(stream_writer_init(&w, fd, 0), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(payloads); i++)
+		assert_int_equal(stream_write(&w, CHUNK_PRINTK, payloads[i], strlen(payloads[i])),
+				 0);
+	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(payloads); i++) {
+		c[i] = next(&r);
+		for (size_t k = 0; k <= i; k++) {
+			uint32_t len = (uint32_t)strlen(payloads[k]);
+
+			for (uint32_t n = 0; n <= len; n++)
+				assert_part(&r, &c[k], len - n, n, payloads[k] + len - n);
+			for (uint32_t n = 0; n <= len; n++)
+				assert_part(&r, &c[k], 0, n, payloads[k]);
+			assert_int_equal(stream_reader_load_part(&r, &c[k], 0, len + 1, &b, NULL),
+					 -EBADMSG);
+		}
+	}
+}
+
 /* The description for people has this example: another reader is written after it. */
 static void bytes_are_as_documented(void **state _unused_)
 {
@@ -329,6 +372,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hashes_are_the_librarys),
 		cmocka_unit_test(chunks_come_back),
+		cmocka_unit_test(a_part_is_its_chunks),
 		cmocka_unit_test(bytes_are_as_documented),
 		cmocka_unit_test(a_cut_stream_ends_at_its_last_whole_chunk),
 		cmocka_unit_test(every_flipped_byte_is_noticed),
