@@ -17,6 +17,7 @@ from browser import Browser, program
 from harness import Test, check, skip
 
 TEXT = '  <script class="trace-data" type="application/text">\n'
+MORE_BEGIN = '  <script class="trace-more" type="application/json">\n'
 FRAME_MS = 1000 / 60
 LABELS, HEAD, BAR = 230, 52, 38  # as they are laid out: pixels of the names, the ruler, the bar above it
 
@@ -81,10 +82,10 @@ def page_with(test, lines, name="x.html"):
     """The page of a recording, with other lines."""
     path = page_of(test, "6.12.107/graph.traced.gz", name)
     page = path.read_text()
-    begin = page.index(TEXT) + len(TEXT)
-    end = page.index("  </script>", begin)
-    more = page.index("{", end)
-    path.write_text(page[:begin] + lines + page[end:more] + MORE + page[page.index("  </script>", more):])
+    for begin, block in ((TEXT, lines), (MORE_BEGIN, MORE)):
+        at = page.index(begin) + len(begin)
+        page = page[:at] + block + page[page.index("  </script>", at):]
+    path.write_text(page)
     return path
 
 
@@ -207,6 +208,22 @@ def cut_anywhere(test, browser):
         events = sum(not line.startswith("#") for line in lines)
         equal(browser.ask("traceViewer.model.time.length"), events, f"events of a page cut at {at - end} from the text's end")
         check("was cut" in browser.ask("document.querySelector('.about').innerText"), f"cut at {at - end}: it does not say so")
+    browser.open(test.dir / "x.html")
+    check("cut" not in browser.ask("document.querySelector('.about').innerText"), "the whole one is said to be cut")
+
+
+def cut_functions(test, browser):
+    """Of a page whose elements come first there may be these alone, or nothing."""
+    whole = page_of(test, "6.12.107/graph.traced.gz", "x.html").read_bytes()
+    more = whole.index(MORE_BEGIN.encode()) + len(MORE_BEGIN)
+    text = whole.index(TEXT.encode()) + len(TEXT)
+    check(more < text, "the text comes first")
+    for at in (more, more + 5, (more + text) // 2, text - 3, text, text + 3, (text + len(whole)) // 2,
+               whole.rindex(b"\n  </script>") + 1):
+        (test.dir / "cut.html").write_bytes(whole[:at])
+        browser.open(test.dir / "cut.html")
+        equal(browser.said, [], f"the browser complains of a page cut at {at - text} from the text's begin")
+        check("was cut" in browser.ask("document.querySelector('.about').innerText"), f"cut at {at - text}: it does not say so")
     browser.open(test.dir / "x.html")
     check("cut" not in browser.ask("document.querySelector('.about').innerText"), "the whole one is said to be cut")
 
@@ -343,7 +360,7 @@ def main():
         if test.is_sanitized():
             skip("is run without a sanitizer")
         with Browser() as browser:
-            for case in (the_model, functions, click_and_type, dark_and_light, cut_anywhere, many, pixels):
+            for case in (the_model, functions, click_and_type, dark_and_light, cut_anywhere, cut_functions, many, pixels):
                 test.case(re.sub("_", " ", case.__name__), case, browser)
         test.end()
 

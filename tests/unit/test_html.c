@@ -120,7 +120,10 @@ static void the_page_has_its_parts(void **state _unused_)
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	const char *text, *policy;
 
-	html_put_head(&b);
+	html_put_page(&b);
+	assert_null(strstr(buf_string(&b), HTML_TEXT_BEGIN));
+	assert_null(strstr(buf_string(&b), HTML_MORE_BEGIN));
+	buf_puts(&b, HTML_TEXT_BEGIN);
 	text = buf_string(&b);
 	assert_memory_equal(text, "<!DOCTYPE html>\n", 16);
 	assert_int_equal(b.len, html_page_len + strlen(HTML_TEXT_BEGIN));

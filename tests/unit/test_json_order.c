@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "export/export.h"
+#include "export/html/html.h"
 #include "export/json/tail.h"
 #include "make_formats.h"
 #include "make_stream.h"
@@ -74,6 +75,9 @@ static void put_event(struct maker *m, uint64_t ts, uint64_t i)
 		"G|70|track|work|12",
 		"H|70|track|12",
 		"trace_event_clock_sync: name=one",
+		"B|70|</script><script>",
+		"I|70|</script>",
+		"E|70",
 	};
 	int32_t pid = (int32_t)(i % 11); /* 0: the idle task's */
 
@@ -294,6 +298,65 @@ static void so_it_is_with_merged_marks(void **state _unused_)
 		&(struct export_options){ .format = "json", .merges = &merge, .merge_count = 1 });
 }
 
+/* A block of a page; what it begins with comes once. */
+static void take_block(const struct buf *page, const char *begin, const char *end, struct buf *out)
+{
+	const char *from, *to;
+
+	from = memmem(page->data, page->len, begin, strlen(begin));
+	assert_non_null(from);
+	from += strlen(begin);
+	assert_null(memmem(from, page->len - (size_t)(from - page->data), begin, strlen(begin)));
+	to = memmem(from, page->len - (size_t)(from - page->data), end, strlen(end));
+	assert_non_null(to);
+	buf_append(out, from, (size_t)(to - from));
+}
+
+static void assert_same_pages(const struct buf *a, const struct buf *b)
+{
+	_cleanup_buf_ struct buf left = BUF_INIT, right = BUF_INIT;
+
+	take_block(a, HTML_TEXT_BEGIN, HTML_BLOCK_END, &left);
+	take_block(b, HTML_TEXT_BEGIN, HTML_BLOCK_END, &right);
+	assert_int_equal(left.len, right.len);
+	assert_memory_equal(left.data, right.data, left.len);
+	assert_null(memmem(left.data, left.len, "</script", 8));
+	buf_clear(&left);
+	buf_clear(&right);
+	buf_puts(&left, "{\"form\":1");
+	buf_puts(&right, "{\"form\":1");
+	take_block(a, HTML_MORE_BEGIN, HTML_BLOCK_END, &left);
+	take_block(b, HTML_MORE_BEGIN, HTML_BLOCK_END, &right);
+	assert_null(memchr(left.data, '<', left.len));
+	assert_null(memchr(right.data, '<', right.len));
+	assert_same_trace(&left, &right);
+}
+
+/* Of a page the blocks. */
+static void so_it_is_in_a_page(void **state _unused_)
+{
+	struct export_options o = { .format = "html", .threads = 1 };
+	_cleanup_buf_ struct buf text_first = BUF_INIT, events_first = BUF_INIT, other = BUF_INIT;
+	_cleanup_(maker_deinit) struct maker plain, traced;
+	const char *end;
+
+	make_capture(&plain, by_no_tracer);
+	make_capture(&traced, by_function);
+	convert(&plain, &o, &text_first);
+	convert(&traced, &o, &events_first);
+	assert_true(strstr(text_first.data, HTML_TEXT_BEGIN) <
+		    strstr(text_first.data, HTML_MORE_BEGIN));
+	assert_true(strstr(events_first.data, HTML_TEXT_BEGIN) >
+		    strstr(events_first.data, HTML_MORE_BEGIN));
+	assert_same_pages(&text_first, &events_first);
+	end = events_first.data + events_first.len - strlen(HTML_END);
+	assert_string_equal(end, HTML_END);
+	o.threads = 3;
+	convert(&traced, &o, &other);
+	assert_int_equal(other.len, events_first.len);
+	assert_memory_equal(other.data, events_first.data, other.len);
+}
+
 /* An array has the object's elements, but no text, and so nothing that ties it. */
 static void an_array_has_the_elements(void **state _unused_)
 {
@@ -377,6 +440,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_the_order_differs),
 		cmocka_unit_test(so_it_is_with_merged_marks),
+		cmocka_unit_test(so_it_is_in_a_page),
 		cmocka_unit_test(an_array_has_the_elements),
 		cmocka_unit_test(what_is_followed_leaves_at_once),
 		cmocka_unit_test(what_no_viewer_opens_is_refused),

@@ -9,10 +9,9 @@
 #include "util/plain.h"
 #include "util/utf8.h"
 
-void html_put_head(struct buf *out)
+void html_put_page(struct buf *out)
 {
 	buf_append(out, html_page, html_page_len);
-	buf_puts(out, HTML_TEXT_BEGIN);
 }
 
 bool html_is_head(const char *data, size_t len)
@@ -22,18 +21,6 @@ bool html_is_head(const char *data, size_t len)
 	return len < html_page_len + strlen(HTML_TEXT_BEGIN) &&
 	       memcmp(data, html_page, in_page) == 0 &&
 	       memcmp(data + in_page, HTML_TEXT_BEGIN, len - in_page) == 0;
-}
-
-void html_put_middle(struct buf *out)
-{
-	buf_puts(out, "  </script>\n"
-		      "  <script class=\"trace-more\" type=\"application/json\">\n"
-		      "{\"form\":1");
-}
-
-void html_put_end(struct buf *out)
-{
-	buf_puts(out, HTML_END);
 }
 
 /* Whether p, behind a "<" and backslashes, is what a browser looks for in a script. */

@@ -15,20 +15,22 @@
 
 #include "util/buf.h"
 
-/* The line before the text, and what follows the blocks; cli/salvage.c looks for them. */
+/*
+ * What a block begins with, the text's or the other's, which is an object whose members follow,
+ * each with a comma; what ends the first of them, and the last. cli/salvage.c looks for them.
+ */
 #define HTML_TEXT_BEGIN "  <script class=\"trace-data\" type=\"application/text\">\n"
-#define HTML_END "  </script>\n</body>\n</html>\n"
+#define HTML_MORE_BEGIN "  <script class=\"trace-more\" type=\"application/json\">\n{\"form\":1"
+#define HTML_BLOCK_END "  </script>\n"
+#define HTML_END HTML_BLOCK_END "</body>\n</html>\n"
 
 /* In the page's head: it is one of ours. */
 #define HTML_MAKER "recorded by traced"
 
-/* All that stands before the first line of text. */
-void html_put_head(struct buf *out);
-/* Whether so many bytes are its beginning, and not all of it. */
+/* All that stands before the first block. */
+void html_put_page(struct buf *out);
+/* Whether so many bytes are the beginning of a page whose text comes first, and not of that. */
 bool html_is_head(const char *data, size_t len);
-/* Ends the text, and begins the other block: members of an object follow, each with a comma. */
-void html_put_middle(struct buf *out);
-void html_put_end(struct buf *out);
 
 /*
  * Makes what out holds from start on one line of the text, and ends it: control characters are

@@ -53,6 +53,9 @@ class Viewer {
   }
 
   async start() {
+    // Something follows what was ended, if only a newline.
+    const blocks = [...document.querySelectorAll('script.trace-data, script.trace-more')];
+    const ended = blocks.length === 2 && blocks[1].nextSibling;
     this.wait = make(
       'div',
       {id: 'wait', parent: document.body},
@@ -68,6 +71,7 @@ class Viewer {
     this.model = new Model(take('trace-data'), take('trace-more'));
     const bar = this.wait.querySelector('progress');
     await inSlices(this.model.load(), () => (bar.value = this.model.progress));
+    if (!ended) this.model.cut = true;
     this.wait.remove();
     this.build();
     this.ready = true;

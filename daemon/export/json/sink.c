@@ -37,7 +37,7 @@ struct sink_json {
 	uint64_t units; /* characters that left so far: a string's UTF-16 units, elements' bytes */
 	uint64_t last_ts; /* no line goes back in time */
 	uint64_t string_max;
-	bool text_ended;
+	bool events_ended;
 	struct json_tail tail;
 	bool array; /* the events alone */
 	bool page;  /* HTML */
@@ -149,26 +149,47 @@ static void json_free(struct sink *s)
 static const char *const json_clocks[] = { "boot",   "mono", "mono_raw", "tai", "local",
 					   "global", "perf", "uptime",	 NULL };
 
-static void put_header(struct sink_json *s)
+static void put_text_head(struct sink_json *s, struct buf *out)
 {
-	struct buf *b = s->elements_first ? json_spool_buf(s->spool) : &s->out->buf;
-
-	if (s->elements_first)
-		json_tail_events_first(&s->tail);
-	if (s->array)
-		return;
 	if (s->page) {
-		html_put_head(b);
 		/* Perfetto's trace processor waits for the legend. */
-		buf_puts(b, "# tracer: nop\n#\n");
-		line_legend(line_writer(s)->line, b);
+		buf_puts(out, "# tracer: nop\n#\n");
+		line_legend(line_writer(s)->line, out);
 		return;
 	}
 	/* A reader knows the text by these first characters. */
-	if (!s->elements_first)
-		buf_puts(b, JSON_TEXT_HEAD);
-	buf_puts(b, "# tracer: nop\\n");
+	buf_puts(out, "# tracer: nop\\n");
 	s->units += s->elements_first ? 0 : sizeof("# tracer: nop\n") - 1;
+}
+
+/* What was given by now stays as it is, and of what comes each "<" is spelled, or nothing. */
+static int set_markup_hidden(struct sink_json *s, bool hidden, struct error *err)
+{
+	int r = output_flush(s->out, false);
+
+	s->out->rewrite = hidden ? html_hide_markup : NULL;
+	return r < 0 ? error_errno(err, r, "can't write the HTML") : 0;
+}
+
+/* All that stands before the first line, or the first element. */
+static int put_header(struct sink_json *s, struct error *err)
+{
+	struct buf *b = &s->out->buf;
+	int r = 0;
+
+	if (s->page) {
+		html_put_page(b);
+		buf_puts(b, s->elements_first ? HTML_MORE_BEGIN : HTML_TEXT_BEGIN);
+	}
+	if (s->page && s->elements_first)
+		r = set_markup_hidden(s, true, err);
+	if (s->elements_first)
+		json_tail_events_first(&s->tail);
+	else if (!s->page && !s->array)
+		buf_puts(b, JSON_TEXT_HEAD);
+	if (!s->array)
+		put_text_head(s, s->elements_first ? json_spool_buf(s->spool) : b);
+	return r;
 }
 
 /* Something was appended to the spool, unless r tells that it could not be made. */
@@ -224,11 +245,12 @@ static int begin_parts(struct sink_json *s, struct json_parts *ret)
 }
 
 /* What is nearly all of the trace leaves as it comes. */
-static bool wants_elements_first(const struct sink_json *s)
+static bool wants_elements_first(const struct sink_json *s, const struct export_options *o)
 {
 	const char *tracer = s->info->header->tracer;
 
-	if (s->page)
+	/* What is left of a page that was cut is its text. */
+	if (s->page && (s->info->followed || segment_wanted(&o->rotate)))
 		return false;
 	return s->array || strcmp(tracer, "function") == 0 || strcmp(tracer, "function_graph") == 0;
 }
@@ -253,7 +275,7 @@ static int open_as(struct sink **ret, const struct trace_info *info, const struc
 		/* Who reads the text alone knows processes by that column. */
 		s->tgid = o->tgid || page;
 		s->array = o->json_array && !page;
-		s->elements_first = wants_elements_first(s);
+		s->elements_first = wants_elements_first(s, o);
 		s->print = event_table_find_name(info->events, "ftrace", "print");
 		/* Where one event's line decides what becomes of the next, they come one by one. */
 		r = render_new(&s->render, s->elements_first ? &element_ops : &text_ops, &s->sink,
@@ -266,13 +288,17 @@ static int open_as(struct sink **ret, const struct trace_info *info, const struc
 		r = begin_parts(s, &parts);
 	if (r == 0)
 		json_tail_init(&s->tail, s->out, s->info, &line_writer(s)->portable.sync, &parts,
-			       s->array);
+			       s->array, s->page);
 	if (r < 0) {
 		if (s)
 			json_free(&s->sink);
 		return error_errno(err, r, "can't begin the JSON");
 	}
-	put_header(s);
+	r = put_header(s, err);
+	if (r < 0) {
+		json_free(&s->sink);
+		return r;
+	}
 	*ret = &s->sink;
 	return 0;
 }
@@ -396,30 +422,27 @@ static int json_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused
 }
 
 /* All events were given. */
-static int end_text(struct sink_json *s, struct error *err)
+static int end_events(struct sink_json *s, struct error *err)
 {
-	int r = s->text_ended ? 0 : render_drain(s->render, err);
+	int r = s->events_ended ? 0 : render_drain(s->render, err);
 
-	if (s->text_ended || r < 0)
+	if (s->events_ended || r < 0)
 		return r;
-	if (s->page) {
-		html_put_middle(&s->out->buf);
-		r = output_flush(s->out, false);
-		s->out->rewrite = html_hide_markup;
+	if (s->page && !s->elements_first) {
+		buf_puts(&s->out->buf, HTML_BLOCK_END HTML_MORE_BEGIN);
+		r = set_markup_hidden(s, true, err);
 	} else if (!s->array && !s->elements_first) {
 		buf_puts(&s->out->buf, "\"");
 	}
-	s->text_ended = true;
-	if (r < 0)
-		return error_errno(err, r, "can't write the HTML");
-	return json_functions_end(s->functions, err);
+	s->events_ended = true;
+	return r < 0 ? r : json_functions_end(s->functions, err);
 }
 
 static int json_mark(struct sink *sink, const struct mark *mark, struct error *err)
 {
 	struct sink_json *s = json(sink);
-	bool early = s->info->followed && !s->text_ended;
-	int r = early ? 0 : end_text(s, err);
+	bool early = s->info->followed && !s->events_ended;
+	int r = early ? 0 : end_events(s, err);
 
 	if (r < 0)
 		return r;
@@ -450,20 +473,33 @@ static int json_sync(struct sink *sink, struct error *err)
 	return r;
 }
 
+/* Behind the block of JSON; the text's is the other one before it or behind it. */
+static int end_page(struct sink_json *s, struct error *err)
+{
+	struct buf *b = &s->out->buf;
+	int r = set_markup_hidden(s, false, err);
+
+	if (r == 0 && s->elements_first) {
+		buf_puts(b, HTML_BLOCK_END HTML_TEXT_BEGIN);
+		r = json_spool_write(s->spool, s->out);
+		if (r < 0)
+			return error_errno(err, r, "can't write the HTML");
+	}
+	buf_puts(b, HTML_END);
+	return r;
+}
+
 static int end_object(struct sink_json *s, const struct export_result *result, struct error *err)
 {
-	int r = end_text(s, err);
+	int r = end_events(s, err);
 
 	if (r < 0)
 		return r;
 	r = json_tail_close(&s->tail, result);
 	buf_puts(&s->out->buf, s->array ? "\n" : "}\n");
-	if (s->page && r >= 0) {
-		r = output_flush(s->out, false);
-		s->out->rewrite = NULL;
-		html_put_end(&s->out->buf);
-	}
-	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+	if (r < 0)
+		return error_errno(err, r, "can't write the trace");
+	return s->page ? end_page(s, err) : 0;
 }
 
 static uint64_t json_held(const struct sink *sink)
@@ -486,13 +522,12 @@ static int json_cut(struct sink *sink, const struct export_result *result, struc
 		return error_errno(err, r, "can't write the trace");
 	json_tail_restart(&s->tail, &parts);
 	s->units = 0;
-	s->text_ended = false;
+	s->events_ended = false;
 	portable_restart(&line_writer(s)->portable);
 	task_table_forget(s->info->tasks, s->last_ts);
 	task_table_forget_seen(s->info->tasks);
 	forget_tasks(s);
-	put_header(s);
-	return 0;
+	return put_header(s, err);
 }
 
 static int json_close(struct sink *sink, const struct export_result *result, struct error *err)

@@ -203,9 +203,9 @@ static void put_other_syncs(struct buf *b, const struct json_tail *t)
 
 static void begin_events(struct json_tail *t)
 {
-	buf_puts(&t->out->buf, t->array	  ? "["
-			       : t->first ? "{\"traceEvents\":["
-					  : ",\n\"traceEvents\":[");
+	buf_puts(&t->out->buf, t->array		      ? "["
+			       : t->first && !t->page ? "{\"traceEvents\":["
+						      : ",\n\"traceEvents\":[");
 	put_process_0(&t->out->buf);
 }
 
@@ -230,7 +230,7 @@ static int end_marks(struct json_tail *t)
 		put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
 	if (!t->array)
 		put_other_syncs(b, t);
-	if (!t->first || t->array) {
+	if (!t->first || t->array || t->page) {
 		buf_puts(b, "]");
 		return 0;
 	}
@@ -279,10 +279,16 @@ static int enter(struct json_tail *t, enum tail_section section)
 }
 
 void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
-		    const struct clock_sync *sync, const struct json_parts *parts, bool array)
+		    const struct clock_sync *sync, const struct json_parts *parts, bool array,
+		    bool page)
 {
 	*t = (struct json_tail){
-		.out = out, .info = info, .sync = sync, .parts = *parts, .array = array
+		.out = out,
+		.info = info,
+		.sync = sync,
+		.parts = *parts,
+		.array = array,
+		.page = page,
 	};
 }
 

@@ -38,7 +38,8 @@ struct json_tail {
 	const struct clock_sync *sync;
 	struct json_parts parts;
 	bool array; /* there are but events */
-	bool first; /* the text comes behind the events */
+	bool first; /* the text comes behind the events; of a page, behind all of this */
+	bool page;
 	enum tail_section {
 		TAIL_NOTHING,
 		TAIL_EVENTS, /* of the kernel's, while there may be more */
@@ -56,7 +57,8 @@ struct json_tail {
 };
 /* parts: of the first file. */
 void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
-		    const struct clock_sync *sync, const struct json_parts *parts, bool array);
+		    const struct clock_sync *sync, const struct json_parts *parts, bool array,
+		    bool page);
 /* Another file: frames and names that were told are those of its marks, too. */
 void json_tail_restart(struct json_tail *t, const struct json_parts *parts);
 void json_tail_deinit(struct json_tail *t);
