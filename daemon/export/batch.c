@@ -37,6 +37,7 @@ struct batch *batch_take(struct batch_pool *pool)
 void batch_put(struct batch *b)
 {
 	b->count = 0;
+	b->bytes = 0;
 	b->weight = 0;
 	b->done = false;
 	buf_clear(&b->notes);

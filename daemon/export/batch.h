@@ -9,12 +9,13 @@
 #include "export/render.h"
 
 /*
- * Events of one batch: it takes much longer than to hand the turn on, and all stays in a cache.
- * Of more than two threads less: they wait for their turn anyway, and what eight have at a time
- * is most of their memory.
+ * Events of one batch: it takes much longer than to hand the turn on, and what it makes stays in a
+ * cache. More than two threads have so many together: they wait for their turn anyway, and what
+ * eight have at a time is most of their memory.
  */
-#define BATCH_EVENTS 4096
-#define ROUND_EVENTS (2 * BATCH_EVENTS) /* what all threads fetch in one turn each, at most */
+#define BATCH_EVENTS 8192
+/* Of long events fewer: what is made of one is as long as its record, or some times that. */
+#define BATCH_BYTES (1U << 20)
 /* One that is filled, one that waits to be written. */
 #define BATCH_POOL 2
 
@@ -30,6 +31,7 @@ struct batch {
 	struct batch *next_idle;
 	struct item *items; /* owned; env.batch_events */
 	size_t count;
+	size_t bytes;	  /* of their records, and notes */
 	struct buf notes; /* each aligned to 8 bytes */
 	struct buf out;
 	uint64_t weight;
@@ -49,7 +51,7 @@ struct batch_env {
 	const struct render_ops *ops;
 	const struct event_table *events;
 	struct event_head head;
-	size_t batch_events;
+	size_t batch_events, batch_bytes;
 };
 
 /* pool stays where it is. 0 or -ENOMEM; to be given to batch_pool_deinit in any case. */

@@ -17,11 +17,6 @@
 
 #define SPIN_NS 30000
 #define STACK_SIZE (1U << 20)
-/* Of one batch; more are written at once. */
-#define NOTES_MEMORY (512U << 10)
-/* Threads that write to neighbours at a time would wait for each other's caches. */
-#define CACHE_LINES 128
-
 /* What one thread has of its own. */
 struct lane {
 	_Alignas(CACHE_LINES) struct render *render;
@@ -292,7 +287,8 @@ static void add_lanes(struct render *r)
 int render_new(struct render **ret, const struct render_ops *ops, struct sink *sink,
 	       const struct trace_info *info, struct output *out, unsigned threads)
 {
-	_cleanup_(render_freep) struct render *r = calloc(1, sizeof(*r));
+	_cleanup_(render_freep) struct render *r = cache_lines_new(sizeof(*r));
+	unsigned share;
 	int e;
 
 	if (!r)
@@ -305,10 +301,12 @@ int render_new(struct render **ret, const struct render_ops *ops, struct sink *s
 	r->threads = info->loan ? threads ? MIN(threads, (unsigned)RENDER_THREADS_MAX)
 					  : thread_cpus(RENDER_THREADS_MAX)
 				: 1;
+	share = r->threads > 2 ? r->threads : 1;
 	r->env = (struct batch_env){
 		.ops = ops,
 		.events = info->events,
-		.batch_events = MIN(ROUND_EVENTS / r->threads, (unsigned)BATCH_EVENTS),
+		.batch_events = BATCH_EVENTS / share,
+		.batch_bytes = BATCH_BYTES / share,
 	};
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->turn, NULL);
@@ -470,7 +468,8 @@ static inline void put_item(struct render *r, struct item item)
 	struct batch *b = r->filling;
 
 	b->items[b->count++] = item;
-	r->info->loan->pause = b->count >= r->env.batch_events || b->notes.len >= NOTES_MEMORY;
+	b->bytes += item.len;
+	r->info->loan->pause = b->count >= r->env.batch_events || b->bytes >= r->env.batch_bytes;
 }
 
 static int add_item(struct render *r, struct item item, struct error *err)
@@ -503,9 +502,11 @@ _hot_ int render_event(struct render *r, const struct trace_event *ev, struct er
 
 	if (!b)
 		return event_alone(r, ev, err);
-	if (unlikely(b->count + 1 >= r->env.batch_events || !is_known(r, ev)))
+	if (unlikely(b->count + 1 >= r->env.batch_events ||
+		     b->bytes + ev->rec.len >= r->env.batch_bytes || !is_known(r, ev)))
 		return event_with_care(r, ev, err);
 	b->items[b->count++] = item_of(ev);
+	b->bytes += ev->rec.len;
 	return 0;
 }
 

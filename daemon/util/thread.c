@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 
 #include "util/cleanup.h"
 
@@ -43,4 +44,12 @@ void thread_leave_cpu(int cpu)
 	CPU_CLR((size_t)cpu, &others);
 	if (CPU_COUNT(&others) && sched_setaffinity(0, sizeof(others), &others) == 0)
 		sched_setaffinity(0, sizeof(all), &all);
+}
+
+void *cache_lines_new(size_t size)
+{
+	size_t len = (size + CACHE_LINES - 1) / CACHE_LINES * CACHE_LINES;
+	void *p = aligned_alloc(CACHE_LINES, len);
+
+	return p ? memset(p, 0, len) : NULL;
 }

@@ -10,3 +10,11 @@ int thread_begin(pthread_t *ret, size_t stack, void *(*run)(void *userdata), voi
 unsigned thread_cpus(unsigned most);
 /* The calling thread goes on elsewhere, if it may. */
 void thread_leave_cpu(int cpu);
+
+/* Threads that write to neighbours at a time would wait for each other's caches. */
+#define CACHE_LINES 128
+/*
+ * Zeros on cache lines of their own: for what one thread writes all the time, or reads while others
+ * write. NULL: no memory. To be given to free().
+ */
+void *cache_lines_new(size_t size);

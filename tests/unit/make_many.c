@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -83,6 +84,16 @@ static void put_mixed(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts)
 		maker_event(m, ts, ID_EXIT, task(cpu, n + 1), exit, sizeof(exit));
 }
 
+#define MARK_MAX 3900
+
+static void put_mark(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts)
+{
+	static char text[MARK_MAX];
+
+	memset(text, 'a' + (int)(i % 26), sizeof(text) - 1);
+	event_print_mark(m, ts, task(cpu, i), text);
+}
+
 static uint64_t function(uint64_t n)
 {
 	return KERNEL + n * 7919 % FUNCTIONS * FUNCTION_SIZE;
@@ -144,6 +155,7 @@ static const struct many_kind {
 	{ "numbers", 20, put_number, NULL },
 	{ "sched", 76, put_sched, maker_kernel_formats },
 	{ "mixed", 76, put_mixed, maker_kernel_formats },
+	{ "marks", 3960, put_mark, NULL },
 	{ "hits", 32, put_hit, function_formats },
 	{ "functions", 88, put_function, function_formats },
 	{ "phases", 88, put_phases, all_formats },

@@ -3,9 +3,9 @@
  * A capture in which all CPUs write in turns, each its next event 100 ns after the CPU before it
  * had one: no merge has more to do for an event.
  *
- * Of a kind: numbers, the smallest events there are; sched; mixed with system calls; hits, of
- * 20,000 functions; functions, of as many, and stacks of them, of which most is in a Perfetto trace
- * for the way back; phases, of one kind after the other.
+ * Of a kind: numbers, the smallest events there are; sched; mixed with system calls; marks, as long
+ * as a sub-buffer holds; hits, of 20,000 functions; functions, of as many, and stacks of them, of
+ * which most is in a Perfetto trace for the way back; phases, of one kind after the other.
  */
 #pragma once
 

@@ -143,13 +143,25 @@ static void functions(void **state _unused_)
 	check_by(by_function, "hits", 6000, 4096, all, ARRAY_SIZE(all));
 }
 
+/* Fewer of them fill what a batch of small ones does. */
+static void long_events(void **state _unused_)
+{
+	static const struct export_options all[] = {
+		{ .format = "txt", .threads = 2 },
+		{ .format = "txt", .threads = 8 },
+		{ .format = "json", .threads = 2 },
+		{ .format = "json", .threads = 8 },
+	};
+
+	check("marks", 80, 4096, all, ARRAY_SIZE(all));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(many_small_events),
-		cmocka_unit_test(one_load_after_another),
-		cmocka_unit_test(large_pages),
-		cmocka_unit_test(functions),
+		cmocka_unit_test(many_small_events), cmocka_unit_test(one_load_after_another),
+		cmocka_unit_test(large_pages),	     cmocka_unit_test(functions),
+		cmocka_unit_test(long_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

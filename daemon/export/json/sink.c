@@ -19,6 +19,7 @@
 #include "export/render.h"
 #include "export/segment.h"
 #include "export/sinks.h"
+#include "util/thread.h"
 
 struct sink_json {
 	struct sink sink;
@@ -264,7 +265,7 @@ static int open_as(struct sink **ret, const struct trace_info *info, const struc
 
 	if (r < 0)
 		return r;
-	s = calloc(1, sizeof(*s));
+	s = cache_lines_new(sizeof(*s));
 	r = s ? 0 : -ENOMEM;
 	if (s) {
 		s->info = info;

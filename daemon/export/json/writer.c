@@ -5,6 +5,7 @@
 #include "export/json/json.h"
 #include "export/sinks.h"
 #include "util/plain.h"
+#include "util/thread.h"
 
 struct json_writer *json_writer_free(struct json_writer *w)
 {
@@ -21,7 +22,7 @@ struct json_writer *json_writer_free(struct json_writer *w)
 
 int json_writer_new(struct json_writer **ret, const struct trace_info *info, bool tgid, bool page)
 {
-	_cleanup_(json_writer_freep) struct json_writer *w = calloc(1, sizeof(*w));
+	_cleanup_(json_writer_freep) struct json_writer *w = cache_lines_new(sizeof(*w));
 	int r;
 
 	if (!w)

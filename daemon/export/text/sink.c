@@ -8,6 +8,7 @@
 #include "export/sinks.h"
 #include "export/text/graph_text.h"
 #include "export/text/line.h"
+#include "util/thread.h"
 
 /* What one thread needs. */
 struct text_state {
@@ -44,7 +45,7 @@ static void text_end(void *userdata)
 static int text_begin(void **ret, struct sink *sink)
 {
 	const struct trace_info *info = text(sink)->info;
-	struct text_state *s = calloc(1, sizeof(*s));
+	struct text_state *s = cache_lines_new(sizeof(*s));
 	int r;
 
 	if (!s)
@@ -121,7 +122,7 @@ static void put_header(struct sink_text *s, const struct ledger_totals *totals)
 static int text_open(struct sink **ret, const struct trace_info *info,
 		     const struct export_options *o, struct output *out, struct error *err)
 {
-	struct sink_text *s = calloc(1, sizeof(*s));
+	struct sink_text *s = cache_lines_new(sizeof(*s));
 	bool segments = segment_wanted(&o->rotate);
 	struct ledger_totals totals = { 0 };
 	int r = s ? 0 : -ENOMEM;
