@@ -40,7 +40,7 @@ struct sink_json {
 	uint64_t string_max;
 	bool events_ended;
 	struct json_tail tail;
-	bool array; /* the events alone */
+	bool array; /* the elements alone, which are first then */
 	bool page;  /* HTML */
 };
 
@@ -63,21 +63,6 @@ static int begin_thread(void **ret, struct sink *sink)
 static void end_thread(void *state)
 {
 	json_writer_free(state);
-}
-
-static int line_event(void *state, const struct trace_event *ev, struct buf *out, uint64_t *units)
-{
-	return json_writer_line(state, ev, out, units);
-}
-
-static int line_loss(void *state, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *units)
-{
-	return json_writer_loss(state, cpu, count, out, units);
-}
-
-static int hit_event(void *state, const struct trace_event *ev, struct buf *out, uint64_t *units)
-{
-	return json_writer_hit(state, ev, out, units);
 }
 
 /* An element, a run's calls behind it. */
@@ -116,13 +101,13 @@ static int took(struct sink *sink, uint64_t units, struct error *err)
 
 static const struct render_ops text_ops = {
 	THREAD_OPS,
-	.event = line_event,
-	.loss = line_loss,
+	.event = json_writer_line,
+	.loss = json_writer_loss,
 };
 
 static const struct render_ops element_ops = {
 	THREAD_OPS,
-	.event = hit_event,
+	.event = json_writer_hit,
 	.note = element_note,
 };
 
@@ -186,7 +171,7 @@ static int put_header(struct sink_json *s, struct error *err)
 		r = set_markup_hidden(s, true, err);
 	if (s->elements_first)
 		json_tail_events_first(&s->tail);
-	else if (!s->page && !s->array)
+	else if (!s->page)
 		buf_puts(b, JSON_TEXT_HEAD);
 	if (!s->array)
 		put_text_head(s, s->elements_first ? json_spool_buf(s->spool) : b);
@@ -316,7 +301,8 @@ static int html_open(struct sink **ret, const struct trace_info *info,
 	return open_as(ret, info, o, out, true, err);
 }
 
-static int put_function(struct sink_json *s, const struct trace_event *ev, struct error *err)
+static _noinline_ int put_function(struct sink_json *s, const struct trace_event *ev,
+				   struct error *err)
 {
 	int r;
 
@@ -362,25 +348,31 @@ static int put_atrace(struct sink_json *s, const struct trace_event *ev, struct 
 }
 
 /* For the text behind the elements. */
-static int put_line_aside(struct sink_json *s, const struct trace_event *ev, struct error *err)
+static _noinline_ int put_line_aside(struct sink_json *s, const struct trace_event *ev,
+				     struct error *err)
 {
 	uint64_t units = 0;
-	int r = render_learn(s->render, ev, err);
+	int r = s->array ? 0 : render_learn(s->render, ev, err);
 
-	if (r == 0)
-		r = settle_spool(
-			s, json_writer_line(s->aside, ev, json_spool_buf(s->spool), &units), err);
+	if (r < 0 || s->array)
+		return r;
+	r = settle_spool(s, json_writer_line(s->aside, ev, json_spool_buf(s->spool), &units), err);
 	return r < 0 ? r : check_room(s, err);
 }
 
-static int put_line(struct sink_json *s, const struct trace_event *ev, struct error *err)
+/* A user's. */
+static _noinline_ int put_print(struct sink_json *s, const struct trace_event *ev,
+				struct error *err)
 {
+	int r = put_atrace(s, ev, err);
+
+	if (r)
+		return MIN(r, 0);
 	if (s->elements_first)
 		return put_line_aside(s, ev, err);
 	/* Of these the first of each id counts: one thread has to see them all. */
-	if (unlikely(ev->desc && ev->desc == s->print && portable_may_sync(&ev->rec)))
-		return render_event_now(s->render, ev, err);
-	return render_event(s->render, ev, err);
+	return portable_may_sync(&ev->rec) ? render_event_now(s->render, ev, err)
+					   : render_event(s->render, ev, err);
 }
 
 _hot_ static int json_event(struct sink *sink, const struct trace_event *given, struct error *err)
@@ -392,13 +384,11 @@ _hot_ static int json_event(struct sink *sink, const struct trace_event *given, 
 	ev.rec.ts = s->last_ts = MAX(s->last_ts, ev.rec.ts);
 	if (json_functions_has(s->functions, &ev))
 		return put_function(s, &ev, err);
-	if (unlikely(ev.desc && ev.desc == s->print)) {
-		int r = put_atrace(s, &ev, err);
-
-		if (r)
-			return MIN(r, 0);
-	}
-	return s->array ? 0 : put_line(s, &ev, err);
+	if (unlikely(ev.desc && ev.desc == s->print))
+		return put_print(s, &ev, err);
+	if (unlikely(s->elements_first))
+		return put_line_aside(s, &ev, err);
+	return render_event(s->render, &ev, err);
 }
 
 static int json_run(struct sink *sink, int (*give)(void *userdata, struct error *err),
@@ -432,7 +422,7 @@ static int end_events(struct sink_json *s, struct error *err)
 	if (s->page && !s->elements_first) {
 		buf_puts(&s->out->buf, HTML_BLOCK_END HTML_MORE_BEGIN);
 		r = set_markup_hidden(s, true, err);
-	} else if (!s->array && !s->elements_first) {
+	} else if (!s->elements_first) {
 		buf_puts(&s->out->buf, "\"");
 	}
 	s->events_ended = true;

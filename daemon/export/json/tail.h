@@ -37,7 +37,7 @@ struct json_tail {
 	const struct trace_info *info;
 	const struct clock_sync *sync;
 	struct json_parts parts;
-	bool array; /* there are but events */
+	bool array; /* there are but events: they come first */
 	bool first; /* the text comes behind the events; of a page, behind all of this */
 	bool page;
 	enum tail_section {

@@ -75,9 +75,10 @@ _hot_ static int end_line(struct json_writer *w, struct buf *out, size_t start, 
 	return r;
 }
 
-_hot_ int json_writer_line(struct json_writer *w, const struct trace_event *ev, struct buf *out,
+_hot_ int json_writer_line(void *writer, const struct trace_event *ev, struct buf *out,
 			   uint64_t *units)
 {
+	struct json_writer *w = writer;
 	size_t start = out->len, name, plain;
 	bool prefix_plain = line_prefix(w->line, ev, out);
 	int r;
@@ -102,9 +103,9 @@ _hot_ int json_writer_line(struct json_writer *w, const struct trace_event *ev, 
 	return end_line(w, out, start, start, units);
 }
 
-int json_writer_loss(struct json_writer *w, uint32_t cpu, uint64_t count, struct buf *out,
-		     uint64_t *units)
+int json_writer_loss(void *writer, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *units)
 {
+	struct json_writer *w = writer;
 	size_t start = out->len;
 
 	/* As a comment: trace processor refuses the load for any other line that is no event. */
@@ -125,9 +126,10 @@ _hot_ int json_writer_element(struct json_writer *w, const struct function_eleme
 	return buf_error(out);
 }
 
-_hot_ int json_writer_hit(struct json_writer *w, const struct trace_event *ev, struct buf *out,
+_hot_ int json_writer_hit(void *writer, const struct trace_event *ev, struct buf *out,
 			  uint64_t *units)
 {
+	struct json_writer *w = writer;
 	struct function_element e;
 
 	return function_hit_read(&w->hits, ev, &e) ? json_writer_element(w, &e, NULL, out, units)

@@ -25,14 +25,11 @@ int json_writer_new(struct json_writer **ret, const struct trace_info *info, boo
 struct json_writer *json_writer_free(struct json_writer *w);
 DEFINE_CLEANUP_FUNC(struct json_writer *, json_writer_free);
 
-/* Each appends, and returns 0 or -errno. */
-int json_writer_line(struct json_writer *w, const struct trace_event *ev, struct buf *out,
-		     uint64_t *units);
-int json_writer_loss(struct json_writer *w, uint32_t cpu, uint64_t count, struct buf *out,
-		     uint64_t *units);
+/* Each appends, and returns 0 or -errno. Those that are render_ops take a writer as such. */
+int json_writer_line(void *writer, const struct trace_event *ev, struct buf *out, uint64_t *units);
+int json_writer_loss(void *writer, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *units);
 /* An event of the function tracer's. */
-int json_writer_hit(struct json_writer *w, const struct trace_event *ev, struct buf *out,
-		    uint64_t *units);
+int json_writer_hit(void *writer, const struct trace_event *ev, struct buf *out, uint64_t *units);
 /* calls: of a run, as many as it counts. */
 int json_writer_element(struct json_writer *w, const struct function_element *e,
 			const struct function_calls *calls, struct buf *out, uint64_t *units);
