@@ -9,13 +9,13 @@
 #include "export/render.h"
 
 /*
- * Events of one batch: it takes much longer than to hand the turn on, and what it makes stays in a
- * cache. More than two threads have so many together: they wait for their turn anyway, and what
+ * Events of one batch, and bytes of their records: it takes much longer than to hand the turn on,
+ * and what is made of it, which is as long as the records or some times that, stays in a cache.
+ * More than two threads have so many events together: they wait for their turn anyway, and what
  * eight have at a time is most of their memory.
  */
 #define BATCH_EVENTS 8192
-/* Of long events fewer: what is made of one is as long as its record, or some times that. */
-#define BATCH_BYTES (1U << 20)
+#define BATCH_BYTES (256U << 10)
 /* One that is filled, one that waits to be written. */
 #define BATCH_POOL 2
 

@@ -288,7 +288,6 @@ int render_new(struct render **ret, const struct render_ops *ops, struct sink *s
 	       const struct trace_info *info, struct output *out, unsigned threads)
 {
 	_cleanup_(render_freep) struct render *r = cache_lines_new(sizeof(*r));
-	unsigned share;
 	int e;
 
 	if (!r)
@@ -301,12 +300,11 @@ int render_new(struct render **ret, const struct render_ops *ops, struct sink *s
 	r->threads = info->loan ? threads ? MIN(threads, (unsigned)RENDER_THREADS_MAX)
 					  : thread_cpus(RENDER_THREADS_MAX)
 				: 1;
-	share = r->threads > 2 ? r->threads : 1;
 	r->env = (struct batch_env){
 		.ops = ops,
 		.events = info->events,
-		.batch_events = BATCH_EVENTS / share,
-		.batch_bytes = BATCH_BYTES / share,
+		.batch_events = r->threads > 2 ? BATCH_EVENTS / r->threads : BATCH_EVENTS,
+		.batch_bytes = 2 * BATCH_BYTES / MAX(r->threads, 2U),
 	};
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->turn, NULL);
