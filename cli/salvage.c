@@ -197,6 +197,11 @@ static off_t find_text(int fd, off_t size, char *piece)
 	return 0;
 }
 
+static bool is_full(int r)
+{
+	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG;
+}
+
 /* Behind the last whole event of an array that is an object's first; 0: there is none. */
 static off_t last_event(int fd, off_t size)
 {
@@ -214,23 +219,23 @@ static off_t last_event(int fd, off_t size)
 
 static int salvage_events(int fd, off_t size, char *piece)
 {
-	static const char close[] = "]}\n";
+	static const char ending[] = "]}\n";
 	off_t end = find_text(fd, size, piece);
 	int r;
 
 	if (end > 0) {
 		r = salvage_text(fd, end + (off_t)sizeof(JSON_TEXT_BEHIND) - 1, size, piece);
 		/* Without a line, or room to close the text behind one, there are the events. */
-		return r > 0 ? r : close_at(fd, end, close);
+		return r && !is_full(r) ? r : close_at(fd, end, ending);
 	}
 	end = end < 0 ? end : last_event(fd, size);
 	if (end <= 0)
 		return end < 0 ? (int)end : cut_at(fd, 0);
-	r = close_at(fd, end, close);
+	r = close_at(fd, end, ending);
 	/* On a full disk the last of them makes room. */
-	if (r < 0)
+	if (is_full(r))
 		end = last_event(fd, end);
-	return r < 0 && end > 0 ? close_at(fd, end, close) : r;
+	return is_full(r) && end > 0 ? close_at(fd, end, ending) : r;
 }
 
 /* -EBADMSG: it is something else. */

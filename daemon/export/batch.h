@@ -9,10 +9,10 @@
 #include "export/render.h"
 
 /*
- * Events of one batch, and bytes of their records: it takes much longer than to hand the turn on,
- * and what is made of it, which is as long as the records or some times that, stays in a cache.
- * More than two threads have so many events together: they wait for their turn anyway, and what
- * eight have at a time is most of their memory.
+ * Events of one batch, and bytes of their records, behind which it ends: it takes much longer than
+ * to hand the turn on, and what is made of it, which is as long as the records or some times that,
+ * stays in a cache. More than two threads have as many events as one, and as many bytes as two
+ * together: they wait for their turn anyway, and what eight have at a time is most of their memory.
  */
 #define BATCH_EVENTS 8192
 #define BATCH_BYTES (256U << 10)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Turns events into bytes on several CPUs, for sinks whose events do not depend on each other.
+ * Turns events into bytes on several CPUs, for sinks whose events do not depend on each other, or
+ * which note what follows from those before (render_note).
  * Threads take turns at fetching events (render_run), a batch each, whose records are lent to them
  * (trace_info.loan), and render their batch while the next one has its turn. The bytes leave in the
  * order of the events, and are the same however many threads there are.

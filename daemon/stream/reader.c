@@ -64,17 +64,26 @@ static int cut(const struct stream_reader *r, struct error *err)
 			 (unsigned long long)r->offset, (unsigned long long)r->size);
 }
 
-static int read_header(const struct stream_reader *r, uint64_t offset, struct chunk_header *ret,
-		       struct error *err)
+/* A chunk's header, and what there is behind it up to len bytes together: how many there were. */
+static ssize_t read_from_header(const struct stream_reader *r, uint64_t offset, void *to,
+				size_t len, struct error *err)
 {
-	ssize_t n = pread_full(r->fd, ret, sizeof(*ret), (off_t)offset);
+	ssize_t n = pread_full(r->fd, to, len, (off_t)offset);
 
 	if (n < 0)
 		return error_errno(err, (int)n, "can't read the capture stream");
 	/* The file was made shorter since it was opened. */
-	if (n < (ssize_t)sizeof(*ret))
+	if (n < (ssize_t)sizeof(struct chunk_header))
 		return cut(r, err);
-	return 0;
+	return n;
+}
+
+static int read_header(const struct stream_reader *r, uint64_t offset, struct chunk_header *ret,
+		       struct error *err)
+{
+	ssize_t n = read_from_header(r, offset, ret, sizeof(*ret), err);
+
+	return n < 0 ? (int)n : 0;
 }
 
 /* The same where the reader stands, and a little more: of sub-buffers the head is asked for next.
@@ -85,14 +94,11 @@ static int read_ahead(struct stream_reader *r, struct chunk_header *ret, struct 
 		struct chunk_header header;
 		char payload[sizeof(r->ahead)];
 	} is;
-	ssize_t n = pread_full(r->fd, &is, (size_t)MIN(r->size - r->offset, sizeof(is)),
-			       (off_t)r->offset);
+	ssize_t n = read_from_header(r, r->offset, &is,
+				     (size_t)MIN(r->size - r->offset, sizeof(is)), err);
 
 	if (n < 0)
-		return error_errno(err, (int)n, "can't read the capture stream");
-	/* The file was made shorter since it was opened. */
-	if (n < (ssize_t)sizeof(is.header))
-		return cut(r, err);
+		return (int)n;
 	*ret = is.header;
 	r->ahead_of = r->offset;
 	r->ahead_len = (size_t)n - sizeof(is.header);

@@ -411,6 +411,46 @@ static void what_is_followed_leaves_at_once(void **state _unused_)
 		    (double)feed.given / (double)feed.size * 0.75);
 }
 
+static void assert_closed_when_full(void (*header)(Traced__Capture__Header *h),
+				    enum function_view view)
+{
+	_cleanup_close_ int to = memory_file("", 0), out = memory_file("", 0);
+	struct feed feed = { .to = to, .seed = 1, .slice_max = 50000 };
+	const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
+	const struct export_options o = { .format = "json",
+					  .follow = &follow,
+					  .function_view = view,
+					  .json_string_max = 300000 };
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_buf_ struct buf file = BUF_INIT;
+	json_t *json;
+
+	make_capture(&m, header);
+	feed_begin(&feed, m.fd);
+	if (export_stream(to, out, &o, &result, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_true(result.incomplete);
+	assert_in_range(result.events, 500, PAGES * PAGE_EVENTS);
+	memory_file_read(out, &file);
+	assert_in_range(file.len, 250000, 400000);
+	json = json_loadb(file.data, file.len, 0, NULL);
+	assert_non_null(json);
+	json_decref(json);
+}
+
+/* What was written of a recording that goes on is perhaps all there is, whichever event it was that
+ * had no room. */
+static void what_is_followed_is_closed_when_full(void **state _unused_)
+{
+	assert_closed_when_full(by_function, FUNCTION_INSTANTS);
+	assert_closed_when_full(by_function, FUNCTION_SLICES);
+	assert_closed_when_full(by_function_graph, FUNCTION_INSTANTS);
+	assert_closed_when_full(by_no_tracer, FUNCTION_INSTANTS);
+	assert_closed_when_full(by_no_tracer, FUNCTION_SLICES);
+}
+
 /* Elements and text together, of either order. */
 static void what_no_viewer_opens_is_refused(void **state _unused_)
 {
@@ -443,6 +483,7 @@ int main(void)
 		cmocka_unit_test(so_it_is_in_a_page),
 		cmocka_unit_test(an_array_has_the_elements),
 		cmocka_unit_test(what_is_followed_leaves_at_once),
+		cmocka_unit_test(what_is_followed_is_closed_when_full),
 		cmocka_unit_test(what_no_viewer_opens_is_refused),
 	};
 

@@ -14,6 +14,7 @@
 /* The members that name a thread, as they are written. */
 struct thread_text {
 	int32_t tid;
+	bool idle; /* a record that is damaged may have an idle thread's number for its own */
 	uint64_t from_ts, until_ts;
 	uint32_t len; /* 0: empty */
 	char text[64];
@@ -58,12 +59,7 @@ struct function_hits function_hits_of(const struct trace_info *info)
 _hot_ bool function_hit_read(const struct function_hits *h, const struct trace_event *ev,
 			     struct function_element *ret)
 {
-	*ret = (struct function_element){
-		.kind = FUNCTION_HIT,
-		.tid = function_thread(ev),
-		.at = ev->rec.ts,
-		.ts = ev->rec.ts,
-	};
+	*ret = function_element_of(FUNCTION_HIT, ev, ev->rec.ts);
 	return record_read_uint(h->events, &ev->rec, h->ip->offset, h->ip->size, &ret->func) &&
 	       record_read_uint(h->events, &ev->rec, h->parent->offset, h->parent->size, &ret->arg);
 }
@@ -157,11 +153,12 @@ static inline char *put_time(struct function_writer *w, char *to, uint64_t ts)
 _cold_ static void fill_thread(const struct function_writer *w, struct thread_text *t,
 			       const struct function_element *e)
 {
-	bool idle = e->tid >= FUNCTION_IDLE_TID;
+	bool idle = e->flags & FUNCTION_IDLE;
 	struct task *task = idle ? NULL : task_table_find(w->info->tasks, e->tid, e->at);
 	int32_t pid = idle ? 0 : e->tid;
 
 	t->tid = e->tid;
+	t->idle = idle;
 	t->from_ts = 0;
 	t->until_ts = UINT64_MAX;
 	if (task) {
@@ -179,7 +176,8 @@ static const struct thread_text *thread_text(struct function_writer *w,
 {
 	struct thread_text *t = &w->threads[(uint32_t)e->tid & (THREADS - 1)];
 
-	if (unlikely(t->tid != e->tid || !t->len || e->at < t->from_ts || e->at >= t->until_ts))
+	if (unlikely(t->tid != e->tid || t->idle != !!(e->flags & FUNCTION_IDLE) || !t->len ||
+		     e->at < t->from_ts || e->at >= t->until_ts))
 		fill_thread(w, t, e);
 	return t;
 }

@@ -24,6 +24,7 @@ enum function_element_kind {
 #define FUNCTION_RETVAL (1U << 0)
 #define FUNCTION_ENTRY_MISSING (1U << 1)
 #define FUNCTION_EXIT_MISSING (1U << 2)
+#define FUNCTION_IDLE (1U << 3) /* of an idle task */
 
 #define FUNCTION_CALLS_MAX 8
 struct function_calls {
@@ -43,6 +44,19 @@ struct function_element {
 static inline int32_t function_thread(const struct trace_event *ev)
 {
 	return ev->pid > 0 ? ev->pid : (int32_t)(FUNCTION_IDLE_TID + (ev->cpu & 0xffff));
+}
+
+/* What ev shows of its task. */
+static inline struct function_element function_element_of(enum function_element_kind kind,
+							  const struct trace_event *ev, uint64_t ts)
+{
+	return (struct function_element){
+		.kind = (uint8_t)kind,
+		.flags = ev->pid > 0 ? 0 : FUNCTION_IDLE,
+		.tid = function_thread(ev),
+		.at = ev->rec.ts,
+		.ts = ts,
+	};
 }
 
 /* What the function tracer writes: that a function was entered, and from where. */

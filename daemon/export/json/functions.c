@@ -61,10 +61,11 @@ bool json_functions_has(const struct json_functions *f, const struct trace_event
 	return ev->desc && (ev->desc->funcgraph || ev->desc == f->hits.event);
 }
 
-bool json_functions_lone_hit(struct json_functions *f, const struct trace_event *ev)
+bool json_functions_pass_hit(struct json_functions *f, const struct trace_event *ev)
 {
 	if (ev->desc != f->hits.event || f->view != FUNCTION_INSTANTS)
 		return false;
+	f->last_ts = ev->rec.ts;
 	if (unlikely(ev->pid <= 0))
 		see_idle(f, ev->cpu);
 	return true;
@@ -84,7 +85,7 @@ void json_functions_name_idle(const struct json_functions *f, struct buf *out)
 static void emit(struct json_functions *f, const struct function_element *e,
 		 const struct function_calls *calls)
 {
-	if (unlikely(e->tid >= FUNCTION_IDLE_TID))
+	if (unlikely(e->flags & FUNCTION_IDLE))
 		see_idle(f, (uint32_t)(e->tid - FUNCTION_IDLE_TID));
 	if (likely(f->failure == 0))
 		f->failure = f->emit(f->userdata, e, calls, f->err);
@@ -117,16 +118,11 @@ static void take_retval(const struct json_functions *f, const struct funcgraph *
 static void put_slice(struct json_functions *f, const struct trace_event *ev,
 		      const struct funcgraph *exit, uint64_t ts, uint64_t dur, bool entry_lost)
 {
-	struct function_element e = {
-		.kind = FUNCTION_CALL,
-		.flags = entry_lost ? FUNCTION_ENTRY_MISSING : 0,
-		.tid = function_thread(ev),
-		.at = ev->rec.ts,
-		.ts = ts,
-		.dur = dur,
-		.func = exit->func,
-	};
+	struct function_element e = function_element_of(FUNCTION_CALL, ev, ts);
 
+	e.flags |= entry_lost ? FUNCTION_ENTRY_MISSING : 0;
+	e.dur = dur;
+	e.func = exit->func;
 	take_retval(f, exit, &e);
 	emit(f, &e, NULL);
 }
@@ -134,14 +130,9 @@ static void put_slice(struct json_functions *f, const struct trace_event *ev,
 static void put_begin(struct json_functions *f, const struct trace_event *ev,
 		      const struct funcgraph *entry, uint64_t ts)
 {
-	const struct function_element e = {
-		.kind = FUNCTION_BEGIN,
-		.tid = function_thread(ev),
-		.at = ev->rec.ts,
-		.ts = ts,
-		.func = entry->func,
-	};
+	struct function_element e = function_element_of(FUNCTION_BEGIN, ev, ts);
 
+	e.func = entry->func;
 	emit(f, &e, NULL);
 }
 
@@ -149,16 +140,12 @@ static void put_begin(struct json_functions *f, const struct trace_event *ev,
 static void put_end(struct json_functions *f, const struct trace_event *ev, uint64_t ts,
 		    const struct funcgraph *exit)
 {
-	struct function_element e = {
-		.kind = FUNCTION_END,
-		.flags = exit ? 0 : FUNCTION_EXIT_MISSING,
-		.tid = function_thread(ev),
-		.at = ev->rec.ts,
-		.ts = ts,
-	};
+	struct function_element e = function_element_of(FUNCTION_END, ev, ts);
 
 	if (exit)
 		take_retval(f, exit, &e);
+	else
+		e.flags |= FUNCTION_EXIT_MISSING;
 	emit(f, &e, NULL);
 }
 
@@ -308,31 +295,22 @@ static void put_run(struct json_functions *f, const struct trace_event *ev,
 		    struct function_stack *t)
 {
 	struct call_run *run = t->run;
-	struct function_element e = {
-		.kind = FUNCTION_HIT,
-		.tid = function_thread(ev),
-		.at = run->first_ts,
-		.ts = run->first_ts,
-		.func = run->functions[0].func,
-		.arg = run->parent,
-	};
+	bool single = run->calls == 1;
+	struct function_element e =
+		function_element_of(single ? FUNCTION_HIT : FUNCTION_RUN, ev, run->first_ts);
 
-	if (run->calls == 1) {
-		emit(f, &e, NULL);
-		run->calls = 0;
-		return;
+	e.at = run->first_ts;
+	if (single) {
+		e.func = run->functions[0].func;
+		e.arg = run->parent;
+	} else {
+		e.count = (uint16_t)run->count;
+		e.ts = next_time(t, run->first_ts, true);
+		e.func = run->parent;
+		e.arg = run->calls;
+		t->now = MAX(run->last_ts, e.ts);
+		e.dur = t->now - e.ts;
 	}
-	e = (struct function_element){
-		.kind = FUNCTION_RUN,
-		.count = (uint16_t)run->count,
-		.tid = function_thread(ev),
-		.at = run->first_ts,
-		.ts = next_time(t, run->first_ts, true),
-		.func = run->parent,
-		.arg = run->calls,
-	};
-	t->now = MAX(run->last_ts, e.ts);
-	e.dur = t->now - e.ts;
 	emit(f, &e, run->functions);
 	run->calls = 0;
 }
@@ -400,6 +378,7 @@ static void function_event(struct json_functions *f, const struct trace_event *e
 int json_functions_event(struct json_functions *f, const struct trace_event *ev, struct error *err)
 {
 	f->err = err;
+	f->failure = 0;
 	f->last_ts = ev->rec.ts;
 	if (ev->desc->funcgraph)
 		graph_event(f, ev);
@@ -419,6 +398,7 @@ int json_functions_end(struct json_functions *f, struct error *err)
 	size_t cursor = 0;
 
 	f->err = err;
+	f->failure = 0;
 	while ((t = function_stacks_next(f->stacks, &cursor))) {
 		const struct trace_event ev = {
 			.pid = t->tid >= FUNCTION_IDLE_TID ? 0 : t->tid,

@@ -23,8 +23,11 @@ DEFINE_CLEANUP_FUNC(struct json_functions *, json_functions_free);
 
 /* Whether ev is one of theirs. */
 bool json_functions_has(const struct json_functions *f, const struct trace_event *ev);
-/* Whether ev is a hit that is one element, whatever came before it: then it need not be given. */
-bool json_functions_lone_hit(struct json_functions *f, const struct trace_event *ev);
+/*
+ * True: ev is a hit, and one element by itself (function_hit_read); it was noted, and needs not be
+ * given.
+ */
+bool json_functions_pass_hit(struct json_functions *f, const struct trace_event *ev);
 /* Fails as emit did. */
 int json_functions_event(struct json_functions *f, const struct trace_event *ev, struct error *err);
 /* Events are missing behind one of time ts. */

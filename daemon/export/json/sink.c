@@ -77,7 +77,7 @@ static int element_note(void *state, const void *data, size_t len _unused_, stru
 _cold_ static int full(const struct sink_json *s, struct error *err)
 {
 	error_set(err, -EOVERFLOW,
-		  "the trace's text is longer than the %llu characters that a viewer can open",
+		  "the trace is longer than the %llu characters that a viewer can open",
 		  (unsigned long long)s->string_max);
 	error_hint(err, "write it as .pftrace or .txt, or record for a shorter time or fewer "
 			"events");
@@ -92,8 +92,12 @@ static int check_room(const struct sink_json *s, struct error *err)
 
 static int took(struct sink *sink, uint64_t units, struct error *err)
 {
-	json(sink)->units += units;
-	return check_room(json(sink), err);
+	struct sink_json *s = json(sink);
+
+	s->units += units;
+	/* What ends the functions that are open is little, and a full file has to be closed, too.
+	 */
+	return s->events_ended ? 0 : check_room(s, err);
 }
 
 #define THREAD_OPS                                                                                 \
@@ -207,8 +211,8 @@ static int put_element(void *userdata, const struct function_element *e,
 	uint64_t units = 0;
 
 	if (s->elements_first)
-		return likely(!e->count) ? render_note(s->render, e, sizeof(*e), err)
-					 : note_run(s, e, calls, err);
+		return likely(e->kind != FUNCTION_RUN) ? render_note(s->render, e, sizeof(*e), err)
+						       : note_run(s, e, calls, err);
 	return settle_spool(
 		s, json_writer_element(s->aside, e, calls, json_spool_buf(s->spool), &units), err);
 }
@@ -226,7 +230,8 @@ static int begin_parts(struct sink_json *s, struct json_parts *ret)
 		r = json_functions_new(&s->functions, s->info, s->function_view, put_element, s);
 	if (r == 0)
 		r = json_atrace_new(&s->atrace, s->info, s->print);
-	*ret = (struct json_parts){ s->spool, s->functions };
+	if (r == 0)
+		*ret = (struct json_parts){ s->spool, s->functions };
 	return r;
 }
 
@@ -306,7 +311,7 @@ static _noinline_ int put_function(struct sink_json *s, const struct trace_event
 {
 	int r;
 
-	if (s->elements_first && json_functions_lone_hit(s->functions, ev))
+	if (s->elements_first && json_functions_pass_hit(s->functions, ev))
 		return render_event(s->render, ev, err);
 	r = render_learn(s->render, ev, err);
 	if (r == 0)
@@ -314,7 +319,7 @@ static _noinline_ int put_function(struct sink_json *s, const struct trace_event
 	return r < 0 ? r : check_room(s, err);
 }
 
-/* An element that it is rare to have: behind all that came before. */
+/* An element that is text already: behind all that came before, for which it waits. */
 static int append_element(struct sink_json *s, const struct buf *element, struct error *err)
 {
 	int r = s->elements_first ? render_drain(s->render, err) : 0;
@@ -437,7 +442,8 @@ static int json_mark(struct sink *sink, const struct mark *mark, struct error *e
 
 	if (r < 0)
 		return r;
-	r = early ? json_tail_early_mark(&s->tail, mark) : json_tail_mark(&s->tail, mark);
+	r = early ? json_tail_early_mark(&s->tail, mark, &s->units)
+		  : json_tail_mark(&s->tail, mark);
 	if (r < 0)
 		return error_errno(err, r, "can't write the trace");
 	return early ? check_room(s, err) : 0;

@@ -356,12 +356,13 @@ static const struct mark *fit(const struct json_tail *t, const struct mark *mark
 	return to;
 }
 
-int json_tail_early_mark(struct json_tail *t, const struct mark *mark)
+int json_tail_early_mark(struct json_tail *t, const struct mark *mark, uint64_t *units)
 {
 	struct mark fitted;
 	bool name = mark->phase == PHASE_METADATA && t->names.len < NAMES_MEMORY;
 	struct task *task;
 	struct buf *to;
+	size_t start;
 
 	if (mark->phase == PHASE_FRAME)
 		return add_frame(t, mark);
@@ -374,7 +375,9 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark)
 	}
 	mark = fit(t, mark, &fitted);
 	to = name ? &t->names : t->first ? &t->out->buf : json_spool_buf(t->parts.spool);
+	start = to->len;
 	t->left_out += !json_put_mark(to, mark);
+	*units += to == &t->out->buf ? to->len - start : 0;
 	return buf_error(&t->names)
 		       ?: (t->first ? output_settle(t->out) : json_spool_settle(t->parts.spool));
 }

@@ -10,6 +10,22 @@
 #include "export/json/spool.h"
 #include "export/sink.h"
 
+/* The first event, whose process Trace Viewer puts the interrupts of all CPUs into. */
+#define JSON_FIRST_EVENT                                                                           \
+	"\n{\"name\":\"process_name\",\"ph\":\"M\",\"cat\":\"__metadata\",\"pid\":0,\"tid\":0,"    \
+	"\"args\":{\"name\":\"kernel (idle, irqs)\"}}"
+/* What an object begins with, and what is between the events and a text behind them: for
+ * cli/salvage.c, too. */
+#define JSON_TEXT_HEAD "{\"systemTraceEvents\":\""
+#define JSON_EVENTS_HEAD "{\"traceEvents\":[" JSON_FIRST_EVENT
+#define JSON_TEXT_BEHIND "],\n\"systemTraceEvents\":\""
+
+/* Borrowed; others for each file. */
+struct json_parts {
+	struct json_spool *spool;
+	const struct json_functions *functions;
+};
+
 /*
  * The members after "systemTraceEvents", each with a comma before it. Marks go
  * to the one that is theirs; they come in the order of the members. What the spool
@@ -18,20 +34,6 @@
  * Or "traceEvents" comes first, whose elements are written as they come, and the spool holds
  * the kernel's text.
  */
-/* What an object begins with; cli/salvage.c looks for them. The array has the same first event. */
-#define JSON_TEXT_HEAD "{\"systemTraceEvents\":\""
-#define JSON_EVENTS_HEAD "{\"traceEvents\":[" JSON_FIRST_EVENT
-#define JSON_FIRST_EVENT                                                                           \
-	"\n{\"name\":\"process_name\",\"ph\":\"M\",\"cat\":\"__metadata\",\"pid\":0,\"tid\":0,"    \
-	"\"args\":{\"name\":\"kernel (idle, irqs)\"}}"
-/* Between the events and a text that comes behind them. */
-#define JSON_TEXT_BEHIND "],\n\"systemTraceEvents\":\""
-
-struct json_parts {
-	struct json_spool *spool;
-	const struct json_functions *functions;
-};
-
 struct json_tail {
 	struct output *out;
 	const struct trace_info *info;
@@ -65,8 +67,11 @@ void json_tail_deinit(struct json_tail *t);
 /* Before all else, where "traceEvents" comes first: elements follow, each with a comma before it.
  */
 void json_tail_events_first(struct json_tail *t);
-/* The kernel's events have not ended: the mark goes to the spool, unless these come first. */
-int json_tail_early_mark(struct json_tail *t, const struct mark *mark);
+/*
+ * The kernel's events have not ended: the mark goes to the spool; or, where these come first,
+ * leaves, and its length is added to *units.
+ */
+int json_tail_early_mark(struct json_tail *t, const struct mark *mark, uint64_t *units);
 int json_tail_mark(struct json_tail *t, const struct mark *mark);
 /* All that is left to say. 0 or -errno. */
 int json_tail_close(struct json_tail *t, const struct export_result *result);
