@@ -23,31 +23,40 @@ KEEP static void leaf(unsigned rounds)
 		sink = sink * 1664525 + i;
 }
 
-KEEP static void middle_a(void)
+KEEP static void middle_a(unsigned rounds)
 {
-	leaf(20000);
+	leaf(rounds);
 	sink++;
 }
 
-KEEP static void middle_b(void)
+KEEP static void middle_b(unsigned rounds)
 {
-	leaf(60000);
+	leaf(3 * rounds);
 	sink++;
+}
+
+/* Of any length: where a sampler's period is some turns of the same one, it sees always the same.
+ */
+static void turn(unsigned *seed)
+{
+	unsigned rounds = 10000 + (*seed >> 16) % 20001;
+
+	*seed = *seed * 1664525 + 1013904223;
+	middle_a(rounds);
+	middle_b(rounds);
 }
 
 KEEP static void *work(void *unused)
 {
 	struct timespec now;
+	unsigned seed = 1;
 
-	for (long i = 0; i < wanted_rounds; i++) {
-		middle_a();
-		middle_b();
-	}
+	for (long i = 0; i < wanted_rounds; i++)
+		turn(&seed);
 	if (wanted_rounds)
 		return unused;
 	do {
-		middle_a();
-		middle_b();
+		turn(&seed);
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	} while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < wanted_ms);
 	return unused;
