@@ -91,7 +91,7 @@ class Browser:
         return result["result"].get("value")
 
     def open(self, path):
-        """A page of ours, until it shows its trace."""
+        """A page of ours, until it shows its trace, in the window's size: of that a page is told with a frame."""
         self.said = []
         self.call("Page.navigate", url=f"file://{path}")
         failed = self.ask("""new Promise((done) => {
@@ -104,6 +104,7 @@ class Browser:
         })""")
         if failed:
             raise RuntimeError(f"{path}: {failed}")
+        self.frame()
 
     def cpu_seconds(self):
         """Of all of its processes, so far."""
