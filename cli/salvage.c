@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "export/html/html.h"
-#include "export/json/tail.h"
+#include "export/json/heads.h"
 #include "util/buf.h"
 #include "util/io.h"
 

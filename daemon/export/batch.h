@@ -22,7 +22,7 @@
 /* Where an event is; the record lies where the merge has it. Or where a note is. */
 struct item {
 	const uint8_t *data; /* lent; NULL: a loss, or where len is not 0 a note */
-	uint64_t ts;	     /* of a loss: how many; of a note: where it begins in the batch's */
+	uint64_t ts;	     /* of a loss: how many; of a note: where it begins in notes */
 	uint32_t len, cpu;
 };
 

@@ -17,6 +17,7 @@
 
 #define SPIN_NS 30000
 #define STACK_SIZE (1U << 20)
+
 /* What one thread has of its own. */
 struct lane {
 	_Alignas(CACHE_LINES) struct render *render;

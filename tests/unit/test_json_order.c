@@ -16,7 +16,7 @@
 
 #include "export/export.h"
 #include "export/html/html.h"
-#include "export/json/tail.h"
+#include "export/json/heads.h"
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"

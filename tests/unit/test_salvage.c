@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "export/html/html.h"
-#include "export/json/tail.h"
+#include "export/json/heads.h"
 #include "memory_file.h"
 #include "salvage.h"
 #include "util/io.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/json/functions.h"
 
-#include "export/bytes.h"
 #include "export/json/function_stack.h"
-#include "export/json/json.h"
 #include "print/funcgraph.h"
 #include "util/io.h"
 

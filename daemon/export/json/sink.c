@@ -3,9 +3,9 @@
  * The JSON object trace: the kernel's text in one string, "systemTraceEvents", written as the
  * events come, and after it what names them, and the elements of traceEvents that the recording has
  * itself. Of a function tracer's recording these are nearly all there is: then they are written as
- * they come, and the text follows. Readers: Catapult's Trace
- * Viewer and Perfetto's trace processor. Neither forgives much; docs/json.md
- * tells what is written differently from the kernel for their sake.
+ * they come, and the text follows. Readers: Catapult's Trace Viewer and Perfetto's trace processor.
+ * Neither forgives much; docs/json.md tells what is written differently from the kernel for their
+ * sake.
  *
  * The same in a page (export/html): the text as lines, and the rest of the object by itself.
  */
@@ -95,8 +95,7 @@ static int took(struct sink *sink, uint64_t units, struct error *err)
 	struct sink_json *s = json(sink);
 
 	s->units += units;
-	/* What ends the functions that are open is little, and a full file has to be closed, too.
-	 */
+	/* What ends open functions is little, and a full file has to be closed, too. */
 	return s->events_ended ? 0 : check_room(s, err);
 }
 

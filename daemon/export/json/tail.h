@@ -6,19 +6,10 @@
 #pragma once
 
 #include "export/json/functions.h"
+#include "export/json/heads.h"
 #include "export/json/portable.h"
 #include "export/json/spool.h"
 #include "export/sink.h"
-
-/* The first event, whose process Trace Viewer puts the interrupts of all CPUs into. */
-#define JSON_FIRST_EVENT                                                                           \
-	"\n{\"name\":\"process_name\",\"ph\":\"M\",\"cat\":\"__metadata\",\"pid\":0,\"tid\":0,"    \
-	"\"args\":{\"name\":\"kernel (idle, irqs)\"}}"
-/* What an object begins with, and what is between the events and a text behind them: for
- * cli/salvage.c, too. */
-#define JSON_TEXT_HEAD "{\"systemTraceEvents\":\""
-#define JSON_EVENTS_HEAD "{\"traceEvents\":[" JSON_FIRST_EVENT
-#define JSON_TEXT_BEHIND "],\n\"systemTraceEvents\":\""
 
 /* Borrowed; others for each file. */
 struct json_parts {
