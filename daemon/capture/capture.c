@@ -239,6 +239,15 @@ static void check_size(struct capture *c, const struct capture_request *request)
 			     (unsigned long long)got, (unsigned long long)want);
 }
 
+/*
+ * Until an event is seen that names one. What follows a streamed recording has to have them first,
+ * and behind the events there may be no room for them where there is a limit.
+ */
+static bool may_wait_for_symbols(const struct capture *c)
+{
+	return !c->names.all_symbols && !c->flush.wanted && !c->stream_limit;
+}
+
 static int init_names(struct capture *c, bool symbols, struct error *err)
 {
 	_cleanup_free_ const char **names = calloc(c->matches.count + 1, sizeof(*names));
@@ -252,6 +261,8 @@ static int init_names(struct capture *c, bool symbols, struct error *err)
 			r = names_see_options(&c->names, c->rings[BUFFER_MAIN].dir);
 		if (!c->has_tasks && !c->ring_mode)
 			c->names.known = &c->known;
+		if (may_wait_for_symbols(c))
+			c->names.seen = c->rings[BUFFER_MAIN].seen = &c->seen;
 	}
 	return r < 0 ? error_errno(err, r, "cannot list the events") : 0;
 }

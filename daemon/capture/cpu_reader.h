@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Takes whole sub-buffers out of one CPU's ring, without looking into their
- * events. Three ways, the same result:
+ * Takes whole sub-buffers out of one CPU's ring, without looking into them. Three ways, the same
+ * result:
  *
  * - mmap (Linux 6.10+), when asked for: the ring's pages are mapped; an ioctl hands one after
  *   the other to user space. It also hands out the page that the kernel is

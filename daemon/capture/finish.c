@@ -53,13 +53,12 @@ static int write_end(struct capture *c, enum capture_end reason)
 
 static int finish_scans(struct capture *c)
 {
-	while (!c->names_done || c->mappings.processes) {
-		int r = capture_background_slice(c);
+	int r;
 
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	do {
+		r = capture_background_slice(c);
+	} while (r > 0);
+	return r;
 }
 
 static int finish_names(struct capture *c)
@@ -113,6 +112,9 @@ static int stop_stream(struct capture *c, enum capture_end reason, bool on)
 		if (c->rings[b].cpus)
 			r = on ? ring_flush_bounded(&c->rings[b], &c->staging, &c->writer)
 			       : flush_all(c, &c->rings[b]);
+	/* The last events may be the first that name symbols. */
+	if (r == 0 && !c->full)
+		r = finish_scans(c);
 	if (c->full || r == -EDQUOT)
 		capture_warn_missing(
 			c, "the stream reached its limit: the end of the recording is missing");

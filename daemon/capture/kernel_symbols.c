@@ -157,11 +157,11 @@ static int write_excerpt(const struct buf *text, size_t from, struct stream_writ
 	return excerpt ? stream_write(w, CHUNK_KALLSYMS_EXCERPT, excerpt, len) ?: 1 : 0;
 }
 
-static int write_symbols(const struct buf *text, struct stream_writer *w)
+static int write_symbols(const struct kernel_symbols *s, struct stream_writer *w)
 {
-	int r = write_excerpt(text, 0, w);
+	int r = s->excerpt_alone ? 0 : write_excerpt(&s->text, 0, w);
 
-	return r < 0 ? r : stream_write_packed(w, CHUNK_KALLSYMS, text->data, text->len);
+	return r < 0 ? r : stream_write_packed(w, CHUNK_KALLSYMS, s->text.data, s->text.len);
 }
 
 /* Longer than two of its lines, which may be on both sides of where a step ended. */
@@ -176,6 +176,7 @@ static int open_symbols(struct kernel_symbols *s, const char *proc)
 	if (s->fd >= 0)
 		return 1;
 	/* Before the symbols: one that comes between is read again, not missed. */
+	buf_deinit(&s->modules);
 	r = read_modules(proc, &s->modules);
 	if (r < 0)
 		return r;
@@ -189,9 +190,9 @@ static int end_symbols(struct kernel_symbols *s, int excerpt, struct stream_writ
 {
 	int r = MIN(excerpt, 0);
 
-	s->excerpt_alone = excerpt > 0;
 	if (excerpt == 0 && !s->hidden && s->text.len)
-		r = write_symbols(&s->text, w);
+		r = write_symbols(s, w);
+	s->excerpt_alone = excerpt > 0;
 	s->fd = close_fd(s->fd);
 	buf_deinit(&s->text);
 	return r;

@@ -2,7 +2,8 @@
 /*
  * /proc/kallsyms to a stream, a part read in each step: all of it once, in a KALLSYMS chunk behind
  * an excerpt that spares most readers the rest, and later what modules bring; or the excerpt alone,
- * for which less of it is read: to make that text takes the kernel long (docs/performance.md).
+ * for which less of it is read: to make that text takes the kernel long (docs/performance.md). All
+ * of it may still follow an excerpt that was enough before.
  */
 #pragma once
 
@@ -10,9 +11,9 @@
 #include "util/buf.h"
 
 struct kernel_symbols {
-	bool hidden; /* kptr_restrict gave zeros */
-	bool cut;    /* there are more than a stream holds */
-	bool excerpt_alone;
+	bool hidden;	    /* kptr_restrict gave zeros */
+	bool cut;	    /* there are more than a stream holds */
+	bool excerpt_alone; /* was written */
 	int fd;
 	struct buf text;
 	struct buf modules; /* the names and places of those that were loaded then */

@@ -142,6 +142,19 @@ bool format_wants_symbols(const char *text)
 	return false;
 }
 
+/* One that the excerpt does not name. */
+static void note_symbol_event(struct names *n, const char *name, const char *format)
+{
+	const char *number = strstr(format, "\nID: ");
+
+	if (strcmp(name, "ftrace:print") == 0 || !format_wants_symbols(format))
+		return;
+	if (number)
+		event_set_add(&n->symbol_events, (uint16_t)strtoul(number + 5, NULL, 10));
+	/* Those of ftrace come with tracers and stacks. */
+	n->some_name_symbols |= strncmp(name, "ftrace:", 7) != 0;
+}
+
 static int write_format(struct names *n, const char *name, struct stream_writer *w)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -168,10 +181,8 @@ static int write_format(struct names *n, const char *name, struct stream_writer 
 	if (r < 0)
 		return r;
 	identifiers_collect(&n->identifiers, text.data + system_len + 1);
-	/* Those of ftrace come with tracers and stacks, but for marks, which the excerpt is for. */
-	if (!n->all_symbols && strncmp(name, "ftrace:", system_len + 1) != 0)
-		n->all_symbols = format_wants_symbols(text.data + system_len + 1);
-	return r;
+	note_symbol_event(n, name, text.data + system_len + 1);
+	return 0;
 }
 
 static int formats_step(struct names *n, struct stream_writer *w)
@@ -262,6 +273,31 @@ static int arguments_step(const struct names *n, struct stream_writer *w)
 	return stream_write_packed(w, CHUNK_ARGUMENTS, text.data, text.len);
 }
 
+static bool wants_all_symbols(const struct names *n)
+{
+	if (n->all_symbols || !n->some_name_symbols)
+		return n->all_symbols;
+	return !n->seen || seen_events_has_any(n->seen, &n->symbol_events);
+}
+
+static int symbols_step(struct names *n, struct stream_writer *w)
+{
+	bool all = wants_all_symbols(n);
+	int r = kernel_symbols_step(&n->symbols, n->env->proc, all, w);
+
+	if (r == 0 && n->seen && (!n->some_name_symbols || !n->symbols.excerpt_alone))
+		n->seen->off = true;
+	return r;
+}
+
+bool names_lack_symbols(struct names *n)
+{
+	if (n->stage != NAMES_DONE || !n->symbols.excerpt_alone || !wants_all_symbols(n))
+		return false;
+	n->stage = NAMES_KALLSYMS;
+	return true;
+}
+
 int names_step(struct names *n, struct stream_writer *w)
 {
 	int r = 0;
@@ -283,7 +319,7 @@ int names_step(struct names *n, struct stream_writer *w)
 		r = printk_step(n, w);
 		break;
 	case NAMES_KALLSYMS:
-		r = kernel_symbols_step(&n->symbols, n->env->proc, n->all_symbols, w);
+		r = symbols_step(n, w);
 		break;
 	case NAMES_DONE:
 		return 0;

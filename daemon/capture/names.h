@@ -9,6 +9,7 @@
 #include "capture/capture.h"
 #include "capture/identifiers.h"
 #include "capture/kernel_symbols.h"
+#include "capture/seen_events.h"
 #include "capture/tasks.h"
 #include "stream/writer.h"
 
@@ -27,8 +28,11 @@ struct names {
 	enum names_stage stage;
 	char **events; /* "system:event", sorted; owned */
 	size_t event_count, next_event;
-	bool all_symbols;    /* else what a mark names */
-	bool want_arguments; /* functions' are recorded */
+	bool all_symbols; /* whatever is recorded; else what a mark names, if none of these is */
+	bool some_name_symbols;		/* some of the events, of which these are all */
+	struct event_set symbol_events; /* and of ftrace's own, but marks */
+	struct seen_events *seen; /* in what was recorded so far; NULL: any may be. Borrowed */
+	bool want_arguments;	  /* functions' are recorded */
 	struct task_scan scan;
 	struct task_memory *known; /* of the tasks that it writes, for later scans; or NULL */
 	struct kernel_symbols symbols;
@@ -51,8 +55,16 @@ void names_deinit(struct names *n);
 int names_see_options(struct names *n, int dir);
 /* From the start again, for another stream. */
 void names_rewind(struct names *n);
-/* 1: there is more to do; 0: all is written; or -errno. */
+/*
+ * 1: there is more to do; 0: all is written; or -errno. Turns n->seen off once nothing depends on
+ * it any more.
+ */
 int names_step(struct names *n, struct stream_writer *w);
+/*
+ * Once all is written: whether an event that names symbols was seen since then. They are written by
+ * names_step, and are as of now.
+ */
+bool names_lack_symbols(struct names *n);
 /* The symbols of modules that came after what was written so far. 0 or -errno. */
 int names_update(struct names *n, struct stream_writer *w);
 /* Whether the event's text names kernel symbols. */

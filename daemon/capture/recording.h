@@ -55,6 +55,7 @@ struct capture {
 	struct cpu_set cpus; /* bits NULL: all */
 
 	struct ring rings[BUFFER_COUNT];
+	struct seen_events seen; /* in the main one, where it is asked for */
 	struct staging staging;
 	int epfd;
 

@@ -139,6 +139,8 @@ static int write_batch(struct ring *ring, unsigned cpu, struct stream_writer *w,
 			     .iov_len = (size_t)b->subbufs * ring->layout.size };
 
 	ring->subbufs += b->subbufs;
+	if (ring->seen)
+		seen_events_look(ring->seen, &ring->layout, b->data, b->subbufs);
 	return stream_write_subbufs(w, cpu, ring->buffer, b->skip, &iov, 1);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "capture/cpu_reader.h"
+#include "capture/seen_events.h"
 #include "stream/writer.h"
 #include "traced/stream.h"
 
@@ -27,6 +28,7 @@ struct ring {
 	unsigned cpu_count;    /* possible CPUs */
 	enum capture_reader kind;
 	const struct cpu_set *wanted; /* NULL: all; borrowed */
+	struct seen_events *seen;     /* in what is taken; NULL: nobody asks; borrowed */
 	struct subbuf_layout layout;
 	uint64_t subbufs;	  /* taken */
 	uint64_t counted_boot_ns; /* when the counts were read */

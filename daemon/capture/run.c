@@ -245,6 +245,8 @@ int capture_background_slice(struct capture *c)
 		r = mapping_scan_step(&c->mappings, &c->writer);
 		return r < 0 ? r : 1;
 	}
+	if (c->names_done && names_lack_symbols(&c->names))
+		c->names_done = false;
 	if (!c->names_done) {
 		r = names_step(&c->names, &c->writer);
 		if (r == 0) {

@@ -8,18 +8,9 @@
 #include "util/cleanup.h"
 #include "util/wide.h"
 
-/* enum ring_buffer_type */
-#define TYPE_DATA_MAX 28
-#define TYPE_PADDING 29
-#define TYPE_TIME_EXTEND 30
-#define TYPE_TIME_STAMP 31
-
-#define DELTA_BITS 27
-
 /* Flags in the low 32 bits of commit; the kernel's sign extension may fill the high ones. */
 #define MISSED_EVENTS (UINT32_C(1) << 31)
 #define MISSED_STORED (UINT32_C(1) << 30)
-#define COMMIT_MASK ((UINT32_C(1) << 27) - 1)
 
 /* An absolute time stamp has 59 bits: the upper 5 are those of the time before it. */
 #define STAMP_MSB (UINT64_C(0xf8) << 56)
@@ -72,7 +63,7 @@ int page_iter_init_part(struct page_iter *it, const struct page_layout *layout, 
 	if (bytes < layout->data_offset)
 		return -EBADMSG;
 	commit = read_commit(layout, data);
-	length = commit & COMMIT_MASK;
+	length = commit & SUBBUF_COMMIT_MASK;
 	if (length > size - layout->data_offset)
 		return -EBADMSG;
 	end = layout->data_offset + length;
@@ -115,17 +106,17 @@ uint32_t page_iter_wants(const struct page_iter *it)
 	uint32_t room = it->end - it->pos, left = room + it->rest, header, type, length;
 	bool big = it->layout->big_endian;
 
-	if (room < PAGE_RECORD_HEADER + 4)
+	if (room < RECORD_HEADER + 4)
 		return left;
 	header = load_u32(it->page + it->pos, big);
-	type = big ? header >> DELTA_BITS : header & 31;
-	length = type && type <= TYPE_DATA_MAX
+	type = big ? header >> RECORD_DELTA_BITS : header & 31;
+	length = type && type <= RECORD_DATA_MAX
 			 ? type * 4
-			 : load_u32(it->page + it->pos + PAGE_RECORD_HEADER, big);
+			 : load_u32(it->page + it->pos + RECORD_HEADER, big);
 	/* That it is damaged is told where nothing is left. */
-	if (length < 4 || length % 4 || length > left - PAGE_RECORD_HEADER)
+	if (length < 4 || length % 4 || length > left - RECORD_HEADER)
 		return left;
-	return PAGE_RECORD_HEADER + length;
+	return RECORD_HEADER + length;
 }
 
 /* As the kernel's rb_fix_abs_ts. */
@@ -162,28 +153,28 @@ static int64_t pass_over(struct page_iter *it, uint32_t type, uint32_t delta, ui
 	uint32_t length;
 
 	/* Padding without a delta fills the rest of the page, and has no length. */
-	if (type == TYPE_PADDING && !delta)
+	if (type == RECORD_PADDING && !delta)
 		return 0;
-	if (room < PAGE_RECORD_HEADER + 4)
+	if (room < RECORD_HEADER + 4)
 		return -EBADMSG;
-	length = load_u32(it->page + it->pos + PAGE_RECORD_HEADER, big);
+	length = load_u32(it->page + it->pos + RECORD_HEADER, big);
 	switch (type) {
-	case TYPE_TIME_EXTEND:
-		it->ts += ((uint64_t)length << DELTA_BITS) + delta;
-		return PAGE_RECORD_HEADER + 4;
-	case TYPE_TIME_STAMP:
-		it->ts = fix_stamp(((uint64_t)length << DELTA_BITS) + delta, it->ts);
-		return PAGE_RECORD_HEADER + 4;
+	case RECORD_TIME_EXTEND:
+		it->ts += ((uint64_t)length << RECORD_DELTA_BITS) + delta;
+		return RECORD_HEADER + 4;
+	case RECORD_TIME_STAMP:
+		it->ts = fix_stamp(((uint64_t)length << RECORD_DELTA_BITS) + delta, it->ts);
+		return RECORD_HEADER + 4;
 	default:
 		/*
 		 * A discarded event. The next one's delta counts from its time;
 		 * but a delta of 1 may stand for the 0 that it can't have.
 		 */
-		if (length < 4 || length % 4 || length > room - PAGE_RECORD_HEADER)
+		if (length < 4 || length % 4 || length > room - RECORD_HEADER)
 			return -EBADMSG;
 		if (delta != 1)
 			it->ts += delta;
-		return PAGE_RECORD_HEADER + length;
+		return RECORD_HEADER + length;
 	}
 }
 
@@ -195,14 +186,14 @@ int page_iter_next_any(struct page_iter *it, struct record *ret)
 		const uint8_t *p = it->page + it->pos;
 		uint32_t room = it->end - it->pos, header, type, delta, length;
 
-		if (unlikely(room < PAGE_RECORD_HEADER))
+		if (unlikely(room < RECORD_HEADER))
 			return damaged(it);
 		/* Bit fields begin at the lowest bit, but on big-endian machines at the highest. */
 		header = load_u32(p, big);
-		type = big ? header >> DELTA_BITS : header & 31;
-		delta = big ? header & ((UINT32_C(1) << DELTA_BITS) - 1) : header >> 5;
+		type = big ? header >> RECORD_DELTA_BITS : header & 31;
+		delta = big ? header & RECORD_DELTA_MASK : header >> 5;
 
-		if (unlikely(type > TYPE_DATA_MAX)) {
+		if (unlikely(type > RECORD_DATA_MAX)) {
 			int64_t n = pass_over(it, type, delta, room);
 
 			if (n < 0)
@@ -214,22 +205,21 @@ int page_iter_next_any(struct page_iter *it, struct record *ret)
 		it->start = it->pos;
 		if (likely(type)) {
 			length = type * 4;
-			if (unlikely(length > room - PAGE_RECORD_HEADER))
+			if (unlikely(length > room - RECORD_HEADER))
 				return damaged(it);
-			ret->data = p + PAGE_RECORD_HEADER;
+			ret->data = p + RECORD_HEADER;
 			ret->len = length;
 		} else {
 			/* The length lies in array[0], and counts it. */
-			if (unlikely(room < PAGE_RECORD_HEADER + 4))
+			if (unlikely(room < RECORD_HEADER + 4))
 				return damaged(it);
-			length = load_u32(p + PAGE_RECORD_HEADER, big);
-			if (unlikely(length < 4 || length % 4 ||
-				     length > room - PAGE_RECORD_HEADER))
+			length = load_u32(p + RECORD_HEADER, big);
+			if (unlikely(length < 4 || length % 4 || length > room - RECORD_HEADER))
 				return damaged(it);
-			ret->data = p + PAGE_RECORD_HEADER + 4;
+			ret->data = p + RECORD_HEADER + 4;
 			ret->len = length - 4;
 		}
-		it->pos += PAGE_RECORD_HEADER + length;
+		it->pos += RECORD_HEADER + length;
 		it->ts += delta;
 		ret->ts = likely(!it->layout->clock.differs)
 				  ? it->ts

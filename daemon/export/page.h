@@ -10,6 +10,7 @@
 
 #include "export/bytes.h"
 #include "print/record.h"
+#include "stream/layout.h"
 #include "util/error.h"
 
 /* From events/header_page and the recording machine's nature. */
@@ -60,9 +61,6 @@ void page_iter_set_missed(struct page_iter *it, const void *word);
 /* The same for any record, and what is none. */
 int page_iter_next_any(struct page_iter *it, struct record *ret);
 
-/* Bytes of type_len and time_delta; array[] follows. */
-#define PAGE_RECORD_HEADER 4
-
 /*
  * 1: ret is the next record; 0: no more; -EBADMSG: damaged, nothing more can be read.
  * The usual record is that of a little-endian machine whose length lies in type_len, and
@@ -72,20 +70,19 @@ static inline int page_iter_next(struct page_iter *it, struct record *ret)
 {
 	uint32_t room = it->end - it->pos, header, length;
 
-	if (unlikely(room < PAGE_RECORD_HEADER ||
-		     (it->layout->big_endian | it->layout->clock.differs)))
+	if (unlikely(room < RECORD_HEADER || (it->layout->big_endian | it->layout->clock.differs)))
 		return page_iter_next_any(it, ret);
 	header = load_u32(it->page + it->pos, false);
 	length = (header & 31) * 4;
-	if (unlikely(!length || length > 28 * 4 || length > room - PAGE_RECORD_HEADER))
+	if (unlikely(!length || length > RECORD_DATA_MAX * 4 || length > room - RECORD_HEADER))
 		return page_iter_next_any(it, ret);
 	it->start = it->pos;
 	it->ts += header >> 5;
 	*ret = (struct record){
 		.ts = it->ts,
-		.data = it->page + it->pos + PAGE_RECORD_HEADER,
+		.data = it->page + it->pos + RECORD_HEADER,
 		.len = length,
 	};
-	it->pos += PAGE_RECORD_HEADER + length;
+	it->pos += RECORD_HEADER + length;
 	return 1;
 }

@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define RECORD_HEADER 4
-
 struct text {
 	const char *p, *end;
 };

@@ -252,7 +252,9 @@ static void symbols_where_events_name_them(void **state _unused_)
 		unsigned kallsyms;
 	} cases[] = {
 		{ .spec.glob = "irq:softirq_raise" },
-		{ .spec.glob = "workqueue:workqueue_execute_start", .kallsyms = 1 },
+		{ .spec.glob = "timer:hrtimer_start", .kallsyms = 1 },
+		/* There is none after the kernel's start. */
+		{ .spec.glob = "initcall:initcall_start" },
 		{ .spec.glob = "irq:softirq_raise", .options = { &stacks, 1 }, .kallsyms = 1 }
 	};
 

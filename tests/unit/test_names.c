@@ -39,6 +39,14 @@ static void constants_in_formats(void **state _unused_)
 	identifiers_deinit(&ids);
 }
 
+/* proc: room for its name. */
+static struct capture_env open_fake(struct fake_capture *f, struct tracefs **fs, char proc[128])
+{
+	assert_int_equal(tracefs_open(fs, f->root.path, NULL), 0);
+	snprintf(proc, 128, "%s", fake_path(&f->root, "proc"));
+	return (struct capture_env){ .tracefs = *fs, .proc = proc };
+}
+
 struct found {
 	unsigned formats, kallsyms, printk, tasks;
 };
@@ -62,9 +70,7 @@ static struct found write_names(struct fake_capture *f, const char *kallsyms, bo
 	fake_file(&f->root, "printk_formats", "0x1 : \"text\"\n");
 	fake_file(&f->root, "proc/kallsyms", kallsyms);
 	fake_task(f, 1, 1, "init", 0);
-	assert_int_equal(tracefs_open(&fs, f->root.path, NULL), 0);
-	snprintf(proc, sizeof(proc), "%s", fake_path(&f->root, "proc"));
-	env = (struct capture_env){ .tracefs = fs, .proc = proc };
+	env = open_fake(f, &fs, proc);
 	assert_int_equal(names_init(&names, &env, events, 1, false), 0);
 	do {
 		r = names_step(&names, &f->writer);
@@ -223,9 +229,7 @@ static void check_symbols(const struct symbols_case *is)
 		fake_file(&f->root, "trace_options", is->options);
 	fake_file(&f->root, "proc/kallsyms", is->kallsyms ?: MARKS_AND_MORE);
 	fake_task(f, 1, 1, "init", 0);
-	assert_int_equal(tracefs_open(&fs, f->root.path, NULL), 0);
-	snprintf(proc, sizeof(proc), "%s", fake_path(&f->root, "proc"));
-	env = (struct capture_env){ .tracefs = fs, .proc = proc };
+	env = open_fake(f, &fs, proc);
 	assert_int_equal(names_init(&names, &env, events, 1, is->all_wanted), 0);
 	assert_int_equal(names_see_options(&names, tracefs_root(fs)), 0);
 	while (names_step(&names, &f->writer) > 0)
@@ -285,6 +289,79 @@ static void the_symbol_of_marks_between_steps(void **state _unused_)
 	}
 }
 
+#define FORMAT_OF_SYMBOLS(name, id)                                                                \
+	"name: " name "\nID: " id "\nformat:\n\nprint fmt: \"%pS\", REC->ip\n"
+
+/* All of them come when an event that names some was seen, even if that is late. */
+static void symbols_of_events_that_were_seen(void **state)
+{
+	static const char *const events[] = { "x:one", "x:two" };
+	static const uint16_t of_symbols[] = { 302, 4 };
+	struct fake_capture *f = *state;
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	struct capture_env env;
+	char proc[128];
+
+	fake_file(&f->root, "events/x/one/format", "name: one\nID: 301\nprint fmt: \"a\"\n");
+	fake_file(&f->root, "events/x/two/format", FORMAT_OF_SYMBOLS("two", "302"));
+	fake_file(&f->root, "events/ftrace/kernel_stack/format",
+		  FORMAT_OF_SYMBOLS("kernel_stack", "4"));
+	fake_file(&f->root, "events/ftrace/print/format", FORMAT_OF_SYMBOLS("print", "5"));
+	fake_file(&f->root, "proc/kallsyms", MARKS_AND_MORE);
+	fake_task(f, 1, 1, "init", 0);
+	env = open_fake(f, &fs, proc);
+	for (size_t i = 0; i < ARRAY_SIZE(of_symbols); i++) {
+		_cleanup_(names_deinit) struct names names;
+		struct seen_events seen = { 0 };
+
+		assert_int_equal(names_init(&names, &env, events, 2, false), 0);
+		names.seen = &seen;
+		event_set_add(&seen.events, 301);
+		event_set_add(&seen.events, 5);
+		while (names_step(&names, &f->writer) > 0)
+			;
+		assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, NULL, NULL), i);
+		assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS_EXCERPT, NULL, NULL), i + 1);
+		assert_false(names_lack_symbols(&names));
+		assert_false(seen.off);
+
+		event_set_add(&seen.events, of_symbols[i]);
+		assert_true(names_lack_symbols(&names));
+		while (names_step(&names, &f->writer) > 0)
+			;
+		assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, NULL, NULL), i + 1);
+		assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS_EXCERPT, NULL, NULL), i + 1);
+		assert_false(names_lack_symbols(&names));
+		assert_true(seen.off);
+	}
+}
+
+/* Where no event can name any nobody has to look. */
+static void symbols_that_no_event_names(void **state)
+{
+	static const char *const events[] = { "x:one" };
+	struct fake_capture *f = *state;
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_(names_deinit) struct names names;
+	struct seen_events seen = { .any = true };
+	struct capture_env env;
+	char proc[128];
+
+	fake_file(&f->root, "events/x/one/format", "name: one\nID: 301\nprint fmt: \"a\"\n");
+	fake_file(&f->root, "events/ftrace/kernel_stack/format",
+		  FORMAT_OF_SYMBOLS("kernel_stack", "4"));
+	fake_file(&f->root, "proc/kallsyms", MARKS_AND_MORE);
+	fake_task(f, 1, 1, "init", 0);
+	env = open_fake(f, &fs, proc);
+	assert_int_equal(names_init(&names, &env, events, 1, false), 0);
+	names.seen = &seen;
+	while (names_step(&names, &f->writer) > 0)
+		;
+	assert_true(seen.off);
+	assert_false(names_lack_symbols(&names));
+	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, NULL, NULL), 0);
+}
+
 static void symbols_of_modules_that_come_late(void **state)
 {
 	static const char *const events[] = { "x:one" };
@@ -300,9 +377,7 @@ static void symbols_of_modules_that_come_late(void **state)
 		  "ffffffff81000000 T _text\n"
 		  "ffffffffc0001000 t f\t[old]\n");
 	fake_file(&f->root, "proc/modules", "old 4096 0 - Live 0xffffffffc0001000\n");
-	assert_int_equal(tracefs_open(&fs, f->root.path, NULL), 0);
-	snprintf(proc, sizeof(proc), "%s", fake_path(&f->root, "proc"));
-	env = (struct capture_env){ .tracefs = fs, .proc = proc };
+	env = open_fake(f, &fs, proc);
 	assert_int_equal(names_init(&names, &env, events, 1, true), 0);
 	assert_int_equal(names_update(&names, &f->writer), 0);
 	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, &last, NULL), 0);
@@ -391,6 +466,8 @@ int main(void)
 		cmocka_unit_test(the_symbol_of_marks_comes_first),
 		cmocka_unit_test(the_symbol_of_marks_alone),
 		cmocka_unit_test(the_symbol_of_marks_between_steps),
+		TEST(symbols_of_events_that_were_seen),
+		TEST(symbols_that_no_event_names),
 		TEST(symbols_of_modules_that_come_late),
 		TEST(more_symbols_than_a_stream_holds_are_cut),
 		TEST(hidden_symbols_are_noticed),
