@@ -22,6 +22,7 @@ struct arming {
 
 struct retirement {
 	struct work work;
+	struct manager *manager;
 	struct capture *capture;
 };
 
@@ -50,7 +51,7 @@ static void armed(struct work *w)
 	start_plan_deinit(&a->plan);
 	error_deinit(&a->err);
 	free(a);
-	/* Only now: making one holds the lock that turning this recording on takes. */
+	/* It may be none. */
 	sparing_refresh(m);
 }
 
@@ -87,7 +88,10 @@ static void retire(struct work *w)
 
 static void retired(struct work *w)
 {
-	free(container_of(w, struct retirement, work));
+	struct retirement *r = container_of(w, struct retirement, work);
+
+	sparing_refresh(r->manager);
+	free(r);
 }
 
 void capture_retire(struct manager *m, struct capture *capture)
@@ -98,6 +102,10 @@ void capture_retire(struct manager *m, struct capture *capture)
 		capture_free(capture);
 		return;
 	}
-	*r = (struct retirement){ .work = { .run = retire, .done = retired }, .capture = capture };
+	*r = (struct retirement){
+		.work = { .run = retire, .done = retired },
+		.manager = m,
+		.capture = capture,
+	};
 	worker_submit(m->worker, &r->work);
 }

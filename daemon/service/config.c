@@ -117,6 +117,20 @@ static int set_switch(void *field, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_spare(void *field, const char *value, struct error *err)
+{
+	static const char *const words[] = {
+		[SPARE_AUTO] = "auto", [SPARE_NO] = "no", [SPARE_YES] = "yes"
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strcmp(value, words[i]) == 0) {
+			*(int *)field = (int)i;
+			return 0;
+		}
+	return error_set(err, -EINVAL, "\"%s\" is none of yes, no, auto", value);
+}
+
 static int set_size(void *field, const char *value, struct error *err)
 {
 	return parse_size(value, field, err);
@@ -212,7 +226,7 @@ static const struct key {
 	{ "daemon", "metrics", offsetof(struct config, metrics), set_path },
 	{ "daemon", "log_level", offsetof(struct config, log_level), set_log_level },
 	{ "daemon", "marks", offsetof(struct config, marks), set_switch },
-	{ "daemon", "spare", offsetof(struct config, spare), set_switch },
+	{ "daemon", "spare", offsetof(struct config, spare), set_spare },
 	{ "limits", "clients", offsetof(struct config, clients), set_count },
 	{ "limits", "sessions", offsetof(struct config, sessions), set_count },
 	{ "limits", "spool_max", offsetof(struct config, spool_max), set_size_limit },
@@ -390,7 +404,7 @@ int config_load(struct config *c, const char *path, bool must_exist, struct buf 
 	return r;
 }
 
-static uint64_t machine_memory(void)
+uint64_t machine_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
 

@@ -41,13 +41,20 @@ struct user_rules {
 	struct string_list events_denied;
 };
 
+/* Whether the next recording's instances are made before it is asked for. */
+enum config_spare {
+	SPARE_AUTO, /* of the default size only where that is little of the machine's memory */
+	SPARE_NO,
+	SPARE_YES,
+};
+
 struct config {
 	/* [daemon] */
 	char *socket, *spool_dir, *state_dir;
 	char *metrics; /* file for Prometheus; NULL: none */
 	int log_level; /* of syslog(3) */
 	bool marks;    /* of applications are recorded */
-	bool spare;    /* the next recording's instances are made before it is asked for */
+	int spare;     /* enum config_spare */
 	/* [limits] */
 	unsigned clients, sessions;
 	uint64_t spool_max;    /* bytes of one recording; 0: what the file system holds */
@@ -63,6 +70,9 @@ struct config {
 	int reader; /* enum capture_reader */
 	struct string_list events;
 };
+
+/* Bytes of RAM; 0: unknown. */
+uint64_t machine_memory(void);
 
 /* The built-in values. */
 int config_init(struct config *c);

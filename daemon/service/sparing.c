@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service/sparing.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
 
 #include "capture/spare.h"
-#include "service/manager.h"
+#include "service/session.h"
 #include "service/worker.h"
 #include "util/log.h"
 
@@ -13,7 +16,7 @@ struct refresh {
 	struct sparing *sparing;
 	/* The worker's, until it is done. */
 	struct capture_env env;
-	bool wanted, there;
+	bool wanted, asked_for, there;
 	char *clock;
 	uint64_t buffer_bytes, bytes;
 	struct error err;
@@ -49,12 +52,14 @@ static void refresh(struct work *w)
 	r->bytes = r->there ? capture_spare_bytes(s->spare) : 0;
 }
 
-static void tell_failure(const struct error *err)
+/* Where nobody has asked for it, the next recording will tell what is wrong. */
+static void tell_failure(bool asked_for, const struct error *err)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
 
 	if (log_limit_pass(&limit))
-		log_warning("nothing is prepared for the next recording: %s", err->message);
+		log_write(asked_for ? LOG_WARNING : LOG_DEBUG, NULL,
+			  "nothing is prepared for the next recording: %s", err->message);
 }
 
 static void refreshed(struct work *w)
@@ -65,10 +70,50 @@ static void refreshed(struct work *w)
 	r->sparing->bytes = r->bytes;
 	r->sparing->under_way--;
 	if (r->err.code)
-		tell_failure(&r->err);
+		tell_failure(r->asked_for, &r->err);
 	error_deinit(&r->err);
 	free(r->clock);
 	free(r);
+}
+
+/* Before Linux 6.6 each has files for all events in memory, megabytes of them. */
+static bool instances_are_small(void)
+{
+	struct utsname u;
+	unsigned major, minor;
+
+	return uname(&u) == 0 && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 6));
+}
+
+/* Where the size has to be set yet, the kernel waits once instead of ten times. */
+#define SMALL_BUFFER 4096
+/* Of the memory, what the buffers of a spare may take where "auto" is all that is said. */
+#define SPARE_MEMORY_SHARE 256
+
+static uint64_t wanted_bytes(const struct config *config)
+{
+	uint64_t each = config->buffer_size, most = machine_memory() / SPARE_MEMORY_SHARE;
+
+	return config->spare == SPARE_YES || each <= most / (unsigned)get_nprocs() ? each
+										   : SMALL_BUFFER;
+}
+
+static bool is_wanted(const struct manager *m)
+{
+	if (m->options.private || m->stopping || m->config.spare == SPARE_NO)
+		return false;
+	return m->config.spare == SPARE_YES || instances_are_small();
+}
+
+static bool something_records(const struct manager *m)
+{
+	const struct session *s;
+
+	TAILQ_FOREACH(s, &m->sessions, list)
+	if (session_lives(s))
+		return true;
+	return false;
 }
 
 static int submit(struct manager *m, bool wanted, struct error *err)
@@ -85,8 +130,9 @@ static int submit(struct manager *m, bool wanted, struct error *err)
 	r->work = (struct work){ .run = refresh, .done = refreshed };
 	r->sparing = &m->sparing;
 	r->wanted = wanted;
+	r->asked_for = m->config.spare == SPARE_YES;
 	r->clock = TAKE_PTR(clock);
-	r->buffer_bytes = m->config.buffer_size;
+	r->buffer_bytes = wanted_bytes(&m->config);
 	m->sparing.under_way++;
 	worker_submit(m->worker, &TAKE_PTR(r)->work);
 	return 0;
@@ -94,13 +140,13 @@ static int submit(struct manager *m, bool wanted, struct error *err)
 
 void sparing_refresh(struct manager *m)
 {
-	bool wanted = m->config.spare && !m->options.private && !m->stopping;
+	bool wanted = is_wanted(m);
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	if (!wanted && !m->sparing.there && !m->sparing.under_way)
+	if (wanted ? something_records(m) : !m->sparing.there && !m->sparing.under_way)
 		return;
 	if (submit(m, wanted, &err) < 0)
-		tell_failure(&err);
+		tell_failure(m->config.spare == SPARE_YES, &err);
 }
 
 void sparing_taken(struct manager *m)

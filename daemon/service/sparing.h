@@ -24,7 +24,11 @@ struct sparing {
 	unsigned under_way; /* refreshes */
 };
 
-/* Has one made as the configuration wants it, or removed; nothing is done where it is so. */
+/*
+ * Has one made as the configuration wants it, or removed; nothing is done where it is so. None is
+ * made while something records: all CPUs would have to work for it, and its kernel's locks be
+ * waited for. That is what the end of each recording is for.
+ */
 void sparing_refresh(struct manager *m);
 /* A recording has taken it. */
 void sparing_taken(struct manager *m);

@@ -4,6 +4,7 @@
 asked for, made anew, and gone with the option and the daemon, however that ends."""
 
 import json
+import os
 import pathlib
 import re
 import signal
@@ -91,6 +92,38 @@ def wakeups(test):
     for task in pathlib.Path(f"/proc/{test.daemon.process.pid}/task").iterdir():
         n += int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", (task / "status").read_text(), re.M)[1])
     return n
+
+
+def is_the_default(test):
+    test.config = test.dir / "traced.conf"
+    test.config.write_text("")
+    test.daemon.stop()
+    test.daemon = Daemon(test, "--config", test.config)
+    release = tuple(int(n) for n in re.match(r"(\d+)\.(\d+)", os.uname().release).groups())
+    if release < (6, 6):
+        check(of(test) == [], f"{of(test)}")
+        return
+    main = ready(test)[0]
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+    is_small = (4 << 20) > memory // 256 // os.cpu_count()
+    size = int(setting(main, "buffer_size_kb"))
+    check(size < 100 if is_small else 4096 <= size < 4300, f"{size} KiB of {memory} B")
+    session, _ = recorded(test, f"{test.name}-by-default", "-e", "sched:sched_switch")
+    check(session["instance"] == main, f"{session['instance']} is not {main}")
+
+
+def made_when_nothing_records(test):
+    begin(test)
+    main = ready(test)[0]
+    names = [f"{test.name}-{n}" for n in ("a", "b")]
+    for n in names:
+        r = test.run("start", "--name", n, "-e", "sched:sched_switch")
+        check(r.status == 0, f"start: {r}")
+    check(test.run("cancel", names[1]).status == 0, "cancel")
+    settled("the second goes", lambda: not any(names[1] in i for i in of(test)))
+    check(sorted(of(test)) == sorted([main, main + "-tasks"]), f"{of(test)}")
+    check(test.run("cancel", names[0]).status == 0, "cancel")
+    check(ready(test)[0] != main, "the same again")
 
 
 def is_taken(test):
@@ -194,6 +227,8 @@ def stopped(test):
 def main():
     test = Test("spare")
     for label, function in (("it waits quietly", waits_quietly),
+                            ("it is the default", is_the_default),
+                            ("it is made when nothing records", made_when_nothing_records),
                             ("it is taken", is_taken),
                             ("whatever is asked for", takes_what_is_asked_for),
                             ("two at once", two_at_once),

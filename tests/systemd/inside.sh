@@ -49,7 +49,7 @@ mkdir -p "$conf.d"
 printf '[users]\nsessions = 1\nduration_max = 1s\nevents_denied = sched:sched_switch timer\n' >"$conf.d/50-users.conf"
 check "a reload" systemctl reload traced
 check "is done" eventually journal --grep 'configuration read again'
-check "and the session goes on" instances through
+check "and the session goes on" records
 check "it is whole" tracectl stop through -o through.json
 check "a denied event is left out, and that is said" partly in_group tracectl record -e sched -t 200ms -o /tmp/denied.txt
 check "indeed" fails grep -q 'sched_switch:' denied.txt
@@ -86,12 +86,12 @@ check "a member's session" in_group tracectl record -t 200ms -o /tmp/counted.txt
 check "is counted" eventually grep -Eq '^traced_session_events_total\{session="[^"]+",user="65534"\} [1-9]' "$metrics"
 
 check "a session starts detached" tracectl start --name lab -e sched
-check "it has its instance" instances lab
+check "it has its instance" records
 check "the status names it" eventually property StatusText 'lab|[1-9]'
 check "a mark is taken" tracectl mark 'half way'
 check "it stops and is written" tracectl stop lab -o lab.json
 check "with the mark" grep -q 'half way' lab.json
-check "its instance goes" eventually fails instances lab
+check "its instance goes" eventually fails records
 
 # An export that nobody reads stands still.
 stalled_export() { # session; sets client and exporter
@@ -143,12 +143,12 @@ daemon=$(systemctl show -P MainPID traced.service)
 check "the daemon is killed" kill -9 "$daemon"
 check "a request brings it back" eventually tracectl status
 check "it is another one" test "$(systemctl show -P MainPID traced.service)" != "$daemon"
-check "nothing of the crashed session is left" eventually fails instances crash
+check "nothing of the crashed session is left" eventually fails records
 
 check "a session to stop in" tracectl start --name end -e sched
 check "the service stops" systemctl stop traced.socket traced.service
 check "without an error" property Result '^success$'
-check "nothing of the session is left" fails instances end
+check "nothing of the session is left" fails instances
 check "nor of the socket's daemon" fails pgrep -x traced
 check "the journal knows the sessions" journal SESSION=lab
 

@@ -23,8 +23,11 @@ fails() {
 property() { # property, regular expression
   systemctl show -P "$1" traced.service | grep -Eq "$2"
 }
-instances() { # of the session of this name
-  compgen -G "/sys/kernel/tracing/instances/traced*$1*"
+records() { # somebody does; instances that wait for the next recording are off
+  grep -qsx 1 /sys/kernel/tracing/instances/traced*/tracing_on
+}
+instances() {
+  compgen -G "/sys/kernel/tracing/instances/traced*"
 }
 in_group() {
   setpriv --reuid=65534 --regid=65534 --groups "$(getent group traced | cut -d: -f3)" "$@"

@@ -56,7 +56,7 @@ check "a session starts" alice tracectl start --name across -e sched
 check "the service is stopped and started by an upgrade" dpkg -i upgrade/*.deb
 check "to the other version" grep -q 'ok installed 0.1.0+1' <(version traced)
 check "the configuration stays" grep -qx '# ours' /etc/traced.conf
-check "the kernel is as it was" eventually fails instances across
+check "the kernel is as it was" eventually fails records
 check "somebody is there again" eventually alice tracectl status
 check "the recording was kept" spool across
 check "as its user's" spool "-$(id -u alice)+across"
@@ -68,7 +68,7 @@ check "a session starts before the removal" alice tracectl start --name last -e 
 check "they are removed" dpkg --remove traced tracectl libtraced-dev libtraced1
 check "no daemon is left" fails pgrep -x traced
 check "no socket" test ! -e /run/traced/traced.sock
-check "no instance" fails instances last
+check "no instance" fails instances
 check "what was configured is kept" test -e /etc/traced.conf
 check "what was recorded, too" spool last
 check "they are purged" dpkg --purge traced tracectl libtraced-dev libtraced1

@@ -24,6 +24,7 @@ static void manager_make(struct daemon *d)
 
 	assert_int_equal(manager_new(&d->manager, d->loop, &options, &err), 0);
 	d->manager->config.min_free = 0;
+	d->manager->config.spare = SPARE_NO;
 }
 
 int daemon_setup(void **state)

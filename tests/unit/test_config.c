@@ -81,7 +81,7 @@ static void later_files_win(void **state)
 	assert_int_equal(load(f, &c, &warnings, &err), 0);
 	assert_string_equal(c.spool_dir, "/a");
 	assert_int_equal(c.log_level, 7);
-	assert_true(c.spare);
+	assert_int_equal(c.spare, SPARE_YES);
 	assert_int_equal(c.sessions, 5);
 	assert_int_equal(c.spool_max, 0);
 	assert_int_equal(c.duration_max, 3600 * NSEC_PER_SEC);
@@ -115,7 +115,7 @@ static void users_have_a_section(void **state)
 	assert_int_equal(config_init(&c), 0);
 	assert_int_equal(c.users.functions, USER_FUNCTIONS_OWN);
 	assert_false(c.users.raw_addresses || c.users.top_level);
-	assert_false(c.spare);
+	assert_int_equal(c.spare, SPARE_AUTO);
 	assert_true(c.users.buffer_memory > 0);
 	config_deinit(&c);
 	put(f->dir, "traced.conf",

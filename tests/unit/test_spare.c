@@ -3,6 +3,7 @@
 #include "service_harness.h"
 
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "service/session.h"
 
@@ -16,7 +17,7 @@ static void await_spares(struct daemon *d, int count)
 
 static void turn_on(struct daemon *d)
 {
-	d->manager->config.spare = true;
+	d->manager->config.spare = SPARE_YES;
 	sparing_refresh(d->manager);
 	await_spares(d, 1);
 }
@@ -32,7 +33,7 @@ static uint64_t told_bytes(struct daemon *d, struct client *c)
 	return bytes;
 }
 
-static void there_is_none_by_default(void **state)
+static void there_is_none_where_none_is_wanted(void **state)
 {
 	struct daemon *d = *state;
 	struct client c;
@@ -47,6 +48,31 @@ static void there_is_none_by_default(void **state)
 	client_close(&c);
 }
 
+static void one_by_default_as_memory_allows(void **state)
+{
+	/* For each CPU; what is expected, too. */
+	static const struct {
+		uint64_t wanted, made;
+	} sizes[] = { { 8192, 8192 }, { UINT64_C(1) << 50, 4096 } };
+	struct daemon *d = *state;
+	unsigned major, minor;
+	struct utsname u;
+
+	assert_int_equal(uname(&u), 0);
+	assert_int_equal(sscanf(u.release, "%u.%u", &major, &minor), 2);
+	d->manager->config.spare = SPARE_AUTO;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		d->manager->config.buffer_size = sizes[i].wanted;
+		sparing_refresh(d->manager);
+		if (major < 6 || (major == 6 && minor < 6)) {
+			await_spares(d, 0);
+			continue;
+		}
+		await_spares(d, 1);
+		assert_int_equal(fakes.spare_buffer, sizes[i].made);
+	}
+}
+
 static void a_recording_takes_it_and_another_is_made(void **state)
 {
 	struct daemon *d = *state;
@@ -58,13 +84,21 @@ static void a_recording_takes_it_and_another_is_made(void **state)
 	assert_string_equal(fakes.spare_clock, "boot");
 	assert_int_equal(fakes.spare_buffer, 4 << 20);
 	start_ok(d, &c, "a", false);
-	await_spares(d, 1);
+	await_spares(d, 0);
 	assert_int_equal(fakes.spares_taken, 1);
-	assert_int_equal(told_bytes(d, &c), 2 * 4096);
+	assert_int_equal(told_bytes(d, &c), 0);
 	start_ok(d, &c, "b", false);
+	assert_int_equal(fakes.spares_taken, 1);
+	/* Not before the last of them has ended. */
+	assert_int_equal(d->manager->sparing.last_number, 1);
+	client_close(&c);
 	await_spares(d, 1);
+	greet(d, &c);
+	assert_int_equal(told_bytes(d, &c), 2 * 4096);
+	start_ok(d, &c, "c", false);
 	assert_int_equal(fakes.spares_taken, 2);
 	client_close(&c);
+	await_spares(d, 1);
 }
 
 static void the_second_of_two_at_once_goes_without(void **state)
@@ -89,11 +123,14 @@ static void the_second_of_two_at_once_goes_without(void **state)
 	reply = hear(d, &b);
 	assert_null(reply->error);
 	done_with(reply);
-	await_spares(d, 1);
 	assert_int_equal(fakes.spares_taken, 1);
-	assert_int_equal(d->manager->sparing.last_number, 2);
 	client_close(&a);
+	await_captures(d, 1);
+	await_spares(d, 0);
+	assert_int_equal(d->manager->sparing.last_number, 1);
 	client_close(&b);
+	await_spares(d, 1);
+	assert_int_equal(d->manager->sparing.last_number, 2);
 }
 
 static void an_arming_that_fails_costs_it(void **state)
@@ -118,17 +155,16 @@ static void one_that_can_not_be_made_is_done_without(void **state)
 
 	greet(d, &c);
 	fakes.spare_error = -ENOMEM;
-	d->manager->config.spare = true;
+	d->manager->config.spare = SPARE_YES;
 	sparing_refresh(d->manager);
 	await_spares(d, 0);
 	assert_int_equal(told_bytes(d, &c), 0);
 	start_ok(d, &c, "a", false);
-	await_spares(d, 0);
 	fakes.spare_error = 0;
-	start_ok(d, &c, "b", false);
-	await_spares(d, 1);
+	await_spares(d, 0);
 	assert_int_equal(fakes.spares_taken, 0);
 	client_close(&c);
+	await_spares(d, 1);
 }
 
 static void configure(struct daemon *d, const char *text)
@@ -177,7 +213,7 @@ static void a_daemon_of_one_client_has_none(void **state)
 	struct daemon *d = *state;
 
 	d->manager->options.private = true;
-	d->manager->config.spare = true;
+	d->manager->config.spare = SPARE_YES;
 	sparing_refresh(d->manager);
 	await_spares(d, 0);
 	assert_int_equal(d->manager->sparing.last_number, 0);
@@ -211,7 +247,8 @@ static void what_is_left_goes_with_the_daemon(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		SERVICE_TEST(there_is_none_by_default),
+		SERVICE_TEST(there_is_none_where_none_is_wanted),
+		SERVICE_TEST(one_by_default_as_memory_allows),
 		SERVICE_TEST(a_recording_takes_it_and_another_is_made),
 		SERVICE_TEST(the_second_of_two_at_once_goes_without),
 		SERVICE_TEST(an_arming_that_fails_costs_it),
