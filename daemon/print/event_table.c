@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "print/event_table.h"
 
-#include <ctype.h>
 #include <string.h>
 
+#include "print/format_fields.h"
 #include "print/funcgraph.h"
 #include "print/lexer.h"
 #include "print/printer.h"
@@ -35,10 +35,9 @@ int event_table_new(struct event_table **ret, const struct event_table_env *env)
 	t->env = *env;
 	t->swap = env->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	pthread_mutex_init(&t->tep_lock, NULL);
-	t->tep = new_tep(env);
 	t->printing = new_tep(env);
 	t->symbols = symbol_store_new();
-	if (!t->tep || !t->printing || !t->symbols) {
+	if (!t->printing || !t->symbols) {
 		event_table_free(t);
 		return -ENOMEM;
 	}
@@ -55,79 +54,12 @@ struct event_table *event_table_free(struct event_table *t)
 		constants_deinit(&t->constants);
 		symbol_store_free(t->symbols);
 		arguments_free(t->arguments);
-		tep_free(t->tep);
 		tep_free(t->printing);
 		pthread_mutex_destroy(&t->tep_lock);
 		arena_deinit(&t->arena);
 		free(t);
 	}
 	return NULL;
-}
-
-static void fill_field(struct event_table *t, struct field *f, const struct tep_format_field *from)
-{
-	struct expr_type type;
-	size_t len = strcspn(from->type, " [");
-
-	*f = (struct field){
-		.name = from->name,
-		.type = from->type,
-		.offset = (uint32_t)MAX(from->offset, 0),
-		.size = (uint32_t)MAX(from->size, 0),
-		.is_signed = from->flags & TEP_FIELD_IS_SIGNED,
-		.is_array = from->flags & TEP_FIELD_IS_ARRAY,
-		.is_string = from->flags & TEP_FIELD_IS_STRING,
-		.is_pointer = from->flags & TEP_FIELD_IS_POINTER,
-		.is_dynamic = from->flags & TEP_FIELD_IS_DYNAMIC,
-		.is_relative = from->flags & TEP_FIELD_IS_RELATIVE,
-	};
-	f->element_size = f->is_array ? (uint32_t)from->elementsize : f->size;
-	/* A dynamic or open array's elements are known by their type alone. */
-	if (f->is_dynamic || f->is_relative || (f->is_array && !f->size)) {
-		const char *name = from->type;
-
-		if (!strncmp(name, "__data_loc ", 11) || !strncmp(name, "__rel_loc ", 10))
-			name = strchr(name, ' ') + 1;
-		if (!strncmp(name, "unsigned ", 9) && name[9] != '[')
-			name += 9;
-		len = strcspn(name, " [");
-		f->element_size =
-			expr_type_by_name(name, len, t->env.word_size, &type) ? type.size : 1;
-	}
-	/* libtraceevent calls a __data_loc array too; the field itself is a location. */
-	if (f->is_dynamic || f->is_relative)
-		f->is_array = false;
-}
-
-#define FIELD_END_MAX (1 << 20) /* bytes; above the longest record */
-
-static int fill_list(struct event_table *t, const struct tep_format_field *from, int max,
-		     const struct field **ret, size_t *ret_count)
-{
-	struct field *fields = arena_alloc(&t->arena, ((size_t)MAX(max, 0) + 1) * sizeof(*fields));
-	size_t n = 0;
-
-	if (!fields)
-		return -ENOMEM;
-	for (; from && n < (size_t)MAX(max, 0); from = from->next) {
-		/* No record is that long; and no sum of the two is to overflow. */
-		if (from->offset < 0 || from->size < 0 || from->offset > FIELD_END_MAX ||
-		    from->size > FIELD_END_MAX - from->offset)
-			return -EBADMSG;
-		fill_field(t, &fields[n++], from);
-	}
-	*ret = fields;
-	*ret_count = n;
-	return 0;
-}
-
-static int fill_fields(struct event_table *t, struct event *ev, const struct tep_event *from)
-{
-	const struct tep_format *f = &from->format;
-	int r = fill_list(t, f->fields, f->nr_fields, &ev->fields, &ev->field_count);
-
-	return r < 0 ? r
-		     : fill_list(t, f->common_fields, f->nr_common, &ev->common, &ev->common_count);
 }
 
 static int fill_funcgraph(struct event_table *t, struct event *ev)
@@ -144,20 +76,20 @@ static int fill_funcgraph(struct event_table *t, struct event *ev)
 	return 0;
 }
 
-static void fill_common(struct event_table *t, const struct tep_event *from)
+static void fill_common(struct event_table *t, const struct event *from)
 {
 	if (t->common.size)
 		return;
-	for (const struct tep_format_field *f = from->format.common_fields; f; f = f->next) {
-		uint32_t offset = (uint32_t)MAX(f->offset, 0);
+	for (size_t i = 0; i < from->common_count; i++) {
+		const struct field *f = &from->common[i];
 
 		if (!strcmp(f->name, "common_flags"))
-			t->common.flags_offset = offset;
+			t->common.flags_offset = f->offset;
 		else if (!strcmp(f->name, "common_preempt_count"))
-			t->common.preempt_offset = offset;
+			t->common.preempt_offset = f->offset;
 		else if (!strcmp(f->name, "common_pid"))
-			t->common.pid_offset = offset;
-		t->common.size = MAX(t->common.size, offset + (uint32_t)MAX(f->size, 0));
+			t->common.pid_offset = f->offset;
+		t->common.size = MAX(t->common.size, f->offset + f->size);
 	}
 }
 
@@ -195,81 +127,40 @@ static int add_entry(struct event_table *t, struct event_entry *entry)
 	return 0;
 }
 
-#define FIELDS_MAX 512 /* of an event; the reader's own bound is far below */
-
-/* "field:TYPE NAME[16];" and what goes with it: letters, and digits in the brackets. */
-static bool is_field_line(const char *p, const char *end)
+/* The head of the format, and where its print fmt is. -EBADMSG, -ERANGE: it is damaged. */
+static int parse(struct event_table *t, const char *system, struct event_entry *entry)
 {
-	static const char attribute[] = "__attribute__";
-	bool in_brackets = false;
-
-	if ((size_t)(end - p) >= sizeof(attribute) - 1 &&
-	    !memcmp(p, attribute, sizeof(attribute) - 1))
-		return false;
-	for (; p < end; p++) {
-		if (*p == '[' || *p == ']') {
-			if (in_brackets == (*p == '['))
-				return false;
-			in_brackets = *p == '[';
-		} else if (!isalnum((unsigned char)*p) && *p != '_' &&
-			   (in_brackets || !strchr(" \t*:;()-", *p))) {
-			return false;
-		}
-	}
-	return !in_brackets;
-}
-
-/* libtraceevent (1.7) crashes on fields that are but slightly damaged: it gets plain ones only. */
-static bool has_plain_fields(const char *text, const char *end)
-{
-	static const char key[] = "field:";
-	size_t count = 0;
-
-	for (const char *line = text; line < end;) {
-		const char *eol = memchr(line, '\n', (size_t)(end - line)) ?: end;
-		const char *field = memmem(line, (size_t)(eol - line), key, sizeof(key) - 1);
-
-		if (field && (++count > FIELDS_MAX || !is_field_line(field + sizeof(key) - 1, eol)))
-			return false;
-		line = eol + 1;
-	}
-	return !memchr(text, '\0', (size_t)(end - text));
-}
-
-/*
- * The fields by libtraceevent. Its parser of print formats is the slow part of
- * it and not wanted: it gets an empty one.
- */
-static struct tep_event *parse_fields(struct event_table *t, const char *system,
-				      struct event_entry *entry)
-{
-	static const char mark[] = "\nprint fmt:", empty[] = " \"\"\n";
+	static const char mark[] = "\nprint fmt:";
 	const char *at = memmem(entry->text, entry->len, mark, strlen(mark));
-	const char *id = memmem(entry->text, entry->len, "\nID:", 4);
-	_cleanup_free_ char *head = NULL;
-	size_t len;
+	struct event *ev = &entry->event;
+	struct format_head head;
+	int r;
 
-	if (!at || !id || id > at || !has_plain_fields(entry->text, at))
-		return NULL;
+	if (!at)
+		return -EBADMSG;
+	r = format_head_parse(&head, entry->text, (size_t)(at + 1 - entry->text), t->env.word_size,
+			      &t->arena);
+	if (r < 0)
+		return r;
 	at += strlen(mark);
 	entry->print_fmt = at;
 	entry->print_fmt_len = entry->len - (size_t)(at - entry->text);
-	len = (size_t)(at - entry->text);
-	head = malloc(len + sizeof(empty));
-	if (!head)
-		return NULL;
-	memcpy(head, entry->text, len);
-	memcpy(head + len, empty, sizeof(empty));
-	tep_parse_event(t->tep, head, len + sizeof(empty) - 1, system);
-	return tep_find_event(t->tep, (int)strtol(id + 4, NULL, 10));
+	*ev = (struct event){
+		.id = head.id,
+		.system = arena_strndup(&t->arena, system, strlen(system)),
+		.name = head.name,
+		.fields = head.fields,
+		.field_count = head.field_count,
+		.common = head.common,
+		.common_count = head.common_count,
+	};
+	return ev->system ? fill_funcgraph(t, ev) : -ENOMEM;
 }
 
 int event_table_add(struct event_table *t, const char *system, const char *text, size_t len,
 		    struct error *err)
 {
 	struct event_entry *entry;
-	struct tep_event *parsed;
-	struct event *ev;
 	int r;
 
 	if (t->sealed)
@@ -280,24 +171,17 @@ int event_table_add(struct event_table *t, const char *system, const char *text,
 	if (!entry || !entry->text)
 		return error_errno(err, -ENOMEM, "event format");
 	entry->len = len;
-	parsed = parse_fields(t, system, entry);
-	if (!parsed || parsed->id < 0 || parsed->id > UINT16_MAX)
-		return error_set(err, -EBADMSG, "damaged event format in system %s", system);
-	ev = &entry->event;
-	ev->id = (uint16_t)parsed->id;
-	ev->name = parsed->name;
-	ev->system = parsed->system;
-	if (event_table_find(t, ev->id))
-		return 0;
-	r = fill_fields(t, ev, parsed);
-	if (r == 0)
-		r = fill_funcgraph(t, ev);
+	r = parse(t, system, entry);
 	if (r == -EBADMSG)
-		return error_set(err, r, "event %s of system %s has a field out of bounds",
-				 ev->name, ev->system);
+		return error_set(err, r, "damaged event format in system %s", system);
+	if (r == -ERANGE)
+		return error_set(err, -EBADMSG, "an event of system %s has a field out of bounds",
+				 system);
+	if (r == 0 && event_table_find(t, entry->event.id))
+		return 0;
 	if (r < 0 || add_entry(t, entry) < 0)
 		return error_errno(err, -ENOMEM, "event format");
-	fill_common(t, parsed);
+	fill_common(t, &entry->event);
 	return 0;
 }
 
@@ -376,9 +260,13 @@ static int compile(struct event_table *t, struct event_entry *entry)
 	int r = program_compile(&env, entry->print_fmt, entry->print_fmt_len, &entry->event.program,
 				&entry->event.why_fallback);
 
-	/* libtraceevent's parser recurses at each operator, without a limit. */
+	/*
+	 * libtraceevent's parser recurses at each operator, without a limit; and (1.7) crashes on
+	 * fields that are but slightly damaged, of which attributes may hide any.
+	 */
 	if (r == -EOPNOTSUPP && entry->print_fmt_len <= FALLBACK_FMT_MAX &&
-	    lexer_is_balanced(entry->print_fmt, entry->print_fmt_len))
+	    lexer_is_balanced(entry->print_fmt, entry->print_fmt_len) &&
+	    !memmem(entry->text, entry->len, "__attribute__", strlen("__attribute__")))
 		tep_parse_event(t->printing, entry->text, entry->len, entry->event.system);
 	return r == -ENOMEM ? r : 0;
 }

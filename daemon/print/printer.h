@@ -36,7 +36,6 @@ struct event_table {
 	struct printk_formats printk; /* sorted once sealed */
 	bool swap;		      /* the recorded machine's byte order is not ours */
 	bool sealed;
-	struct tep_handle *tep;	     /* the fields of all events */
 	struct tep_handle *printing; /* whole formats of those without a program */
 	pthread_mutex_t tep_lock;    /* libtraceevent's printing keeps state in its handle */
 };

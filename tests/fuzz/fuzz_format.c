@@ -2,7 +2,7 @@
 /*
  * A print fmt, compiled and run. One byte: the kind of machine. One: how many bytes of a record
  * follow. The rest: the text behind "print fmt:" of an event that has a field of each kind. That
- * what libtraceevent parses (the fields, what we do not compile) stands no hostile text is known.
+ * what libtraceevent parses (what we do not compile) stands no hostile text is known.
  */
 #include "fuzz.h"
 

@@ -5,10 +5,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <traceevent/event-parse.h>
 
 #include "fixture.h"
 #include "print/event_table.h"
@@ -182,12 +184,125 @@ static void test_other_kernels(void **state)
 	assert_true(kernels >= 3);
 }
 
+static void describe(const struct field *f, struct buf *out)
+{
+	buf_printf(out, "%s|%s|%u+%u|%s%s%s%s%s%s|%u\n", f->type, f->name, f->offset, f->size,
+		   f->is_signed ? "s" : "", f->is_array ? "a" : "", f->is_string ? "c" : "",
+		   f->is_pointer ? "p" : "", f->is_dynamic ? "d" : "", f->is_relative ? "r" : "",
+		   f->is_dynamic || (f->is_array && !f->size) ? 0 : f->element_size);
+}
+
+/* What we ask its type for the library does not know. */
+static void describe_by_library(const struct tep_format_field *f, struct buf *out)
+{
+	bool is_dynamic = f->flags & TEP_FIELD_IS_DYNAMIC;
+	bool is_array = (f->flags & TEP_FIELD_IS_ARRAY) && !is_dynamic;
+
+	buf_printf(out, "%s|%s|%d+%d|%s%s%s%s%s%s|%u\n", f->type, f->name, f->offset, f->size,
+		   f->flags & TEP_FIELD_IS_SIGNED ? "s" : "", is_array ? "a" : "",
+		   f->flags & TEP_FIELD_IS_STRING ? "c" : "",
+		   f->flags & TEP_FIELD_IS_POINTER ? "p" : "", is_dynamic ? "d" : "",
+		   f->flags & TEP_FIELD_IS_RELATIVE ? "r" : "",
+		   is_dynamic || (is_array && !f->size) ? 0
+		   : is_array				? f->elementsize
+							: (unsigned)f->size);
+}
+
+struct comparison {
+	const struct event_table *ours;
+	struct tep_handle *theirs;
+	unsigned events, fields;
+};
+
+static void compare_fields(void *userdata, const char *system, const char *text, size_t len)
+{
+	_cleanup_buf_ struct buf ours = BUF_INIT, theirs = BUF_INIT, head = BUF_INIT;
+	struct comparison *c = userdata;
+	const char *id = memmem(text, len, "\nID:", 4),
+		   *print = memmem(text, len, "\nprint fmt:", 11);
+	const struct event *ev = event_table_find(c->ours, (uint16_t)atoi(id + 4));
+	const struct tep_event *parsed;
+
+	/* Without the print fmt, of which it doesn't like all. */
+	buf_append(&head, text, (size_t)(print - text));
+	buf_puts(&head, "\nprint fmt: \"\"\n");
+	tep_parse_event(c->theirs, head.data, head.len, system);
+	parsed = tep_find_event(c->theirs, ev->id);
+	assert_non_null(parsed);
+	assert_string_equal(ev->name, parsed->name);
+	assert_string_equal(ev->system, system);
+	for (size_t i = 0; i < ev->common_count; i++)
+		describe(&ev->common[i], &ours);
+	for (size_t i = 0; i < ev->field_count; i++)
+		describe(&ev->fields[i], &ours);
+	for (const struct tep_format_field *f = parsed->format.common_fields; f; f = f->next)
+		describe_by_library(f, &theirs);
+	for (const struct tep_format_field *f = parsed->format.fields; f; f = f->next)
+		describe_by_library(f, &theirs);
+	assert_string_equal(buf_string(&ours), buf_string(&theirs));
+	c->fields += (unsigned)(ev->common_count + ev->field_count);
+	c->events++;
+}
+
+static void test_fields_as_libtraceevent_reads_them(void **state)
+{
+	struct dirent *e;
+	DIR *dir = opendir(TEST_DATA);
+	unsigned kernels = 0;
+
+	(void)state;
+	assert_non_null(dir);
+	while ((e = readdir(dir))) {
+		for (unsigned word_size = 4; word_size <= 8; word_size += 4) {
+			struct comparison c = { 0 };
+			char path[512];
+
+			snprintf(path, sizeof(path), TEST_DATA "/%s/formats.txt.gz", e->d_name);
+			if (access(path, R_OK) < 0)
+				continue;
+			c.ours = make_table(e->d_name, word_size, false);
+			c.theirs = tep_alloc();
+			assert_non_null(c.theirs);
+			tep_set_loglevel(TEP_LOG_NONE);
+			tep_set_long_size(c.theirs, (int)word_size);
+			fixture_each_format(e->d_name, compare_fields, &c);
+			assert_true(c.events > 2000 && c.fields > 8 * c.events);
+			tep_free(c.theirs);
+			event_table_free((struct event_table *)(uintptr_t)c.ours);
+			kernels++;
+		}
+	}
+	closedir(dir);
+	assert_true(kernels >= 8);
+}
+
 /* Damaged formats: cut anywhere, a byte changed anywhere. */
 #define COMMON                                                                                     \
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
 	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
 	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+
+static void test_attributes(void **state)
+{
+	static const char text[] =
+		"name: x\nID: 7\nformat:\n" COMMON
+		"\tfield:const char __attribute__((btf_type_tag(\"user\"))) * file;\toffset:8;"
+		"\tsize:8;\tsigned:0;\n\nprint fmt: \"%s\", REC->file\n";
+	const struct event_table_env env = { .word_size = 8 };
+	const struct event *ev;
+	struct event_table *t;
+
+	(void)state;
+	assert_int_equal(event_table_new(&t, &env), 0);
+	assert_int_equal(event_table_add(t, "x", text, strlen(text), NULL), 0);
+	ev = event_table_find(t, 7);
+	assert_int_equal(ev->field_count, 1);
+	assert_string_equal(ev->fields[0].type, "const char *");
+	assert_string_equal(ev->fields[0].name, "file");
+	assert_true(ev->fields[0].is_pointer);
+	event_table_free(t);
+}
 
 static void test_refused_formats(void **state)
 {
@@ -375,10 +490,16 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_compile),	 cmocka_unit_test(test_random_records),
-		cmocka_unit_test(test_other_kernels),	 cmocka_unit_test(test_other_machines),
-		cmocka_unit_test(test_refused_formats),	 cmocka_unit_test(test_odd_sizes),
-		cmocka_unit_test(test_immodest_formats), cmocka_unit_test(test_damaged_formats),
+		cmocka_unit_test(test_all_compile),
+		cmocka_unit_test(test_random_records),
+		cmocka_unit_test(test_other_kernels),
+		cmocka_unit_test(test_other_machines),
+		cmocka_unit_test(test_refused_formats),
+		cmocka_unit_test(test_odd_sizes),
+		cmocka_unit_test(test_immodest_formats),
+		cmocka_unit_test(test_damaged_formats),
+		cmocka_unit_test(test_fields_as_libtraceevent_reads_them),
+		cmocka_unit_test(test_attributes),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

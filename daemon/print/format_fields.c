@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "print/format_fields.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define FIELDS_MAX 512		/* of an event; the reader's own bound is far below */
+#define FIELD_END_MAX (1 << 20) /* bytes; above the longest record */
+
+struct parser {
+	const char *p, *end;
+	unsigned word_size;
+	struct arena *arena;
+	struct buf type; /* of the field that is being read */
+};
+
+struct word {
+	const char *text;
+	size_t len;
+};
+
+static void skip_blanks(struct parser *x)
+{
+	while (x->p < x->end && (*x->p == ' ' || *x->p == '\t'))
+		x->p++;
+}
+
+static bool skip(struct parser *x, const char *what)
+{
+	size_t len = strlen(what);
+
+	skip_blanks(x);
+	if ((size_t)(x->end - x->p) < len || memcmp(x->p, what, len) != 0)
+		return false;
+	x->p += len;
+	return true;
+}
+
+/* Letters, digits, '_'; of an identifier or a number. */
+static bool take_word(struct parser *x, struct word *ret)
+{
+	skip_blanks(x);
+	ret->text = x->p;
+	while (x->p < x->end && (isalnum((unsigned char)*x->p) || *x->p == '_'))
+		x->p++;
+	ret->len = (size_t)(x->p - ret->text);
+	return ret->len > 0;
+}
+
+static bool take_number(struct parser *x, const char *label, uint32_t *ret)
+{
+	const char *first;
+	uint32_t n = 0;
+
+	if (!skip(x, label))
+		return false;
+	skip_blanks(x);
+	first = x->p;
+	for (; x->p < x->end && *x->p >= '0' && *x->p <= '9'; x->p++)
+		if (__builtin_mul_overflow(n, 10U, &n) ||
+		    __builtin_add_overflow(n, (uint32_t)(*x->p - '0'), &n))
+			return false;
+	*ret = n;
+	return x->p > first;
+}
+
+/* 0: it is none. */
+static uint32_t number_of(const struct word *w)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < w->len; i++)
+		if (!isdigit((unsigned char)w->text[i]) || __builtin_mul_overflow(n, 10U, &n) ||
+		    __builtin_add_overflow(n, (uint32_t)(w->text[i] - '0'), &n))
+			return 0;
+	return n;
+}
+
+/* What clang's kernels have behind a type: "__attribute__((user))". */
+static bool skip_attribute(struct parser *x)
+{
+	unsigned depth = 0;
+
+	skip_blanks(x);
+	for (; x->p < x->end && *x->p != '\n'; x->p++) {
+		depth += *x->p == '(';
+		if (!depth)
+			return false;
+		depth -= *x->p == ')';
+		if (!depth) {
+			x->p++;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void put_word(struct buf *type, const struct word *w)
+{
+	if (type->len)
+		buf_putc(type, ' ');
+	buf_append(type, w->text, w->len);
+}
+
+/* "unsigned int", "void *"; the word behind it is the name, or an open array's element. */
+static bool take_type(struct parser *x, struct field *f, struct word *ret_last)
+{
+	static const char attribute[] = "__attribute__";
+	struct word last, next;
+
+	if (!take_word(x, &last))
+		return false;
+	for (;;) {
+		if (skip(x, "*"))
+			next = (struct word){ "*", 1 };
+		else if (!take_word(x, &next))
+			break;
+		if (next.len == strlen(attribute) && !memcmp(next.text, attribute, next.len)) {
+			if (!skip_attribute(x))
+				return false;
+			continue;
+		}
+		f->is_pointer |= *next.text == '*';
+		put_word(&x->type, &last);
+		last = next;
+	}
+	*ret_last = last;
+	return x->type.len && *last.text != '*';
+}
+
+/*
+ * "TYPE NAME;", "TYPE NAME[COUNT];" or "TYPE[] NAME;", whose type is then "TYPE[COUNT]". COUNT may
+ * be a name.
+ */
+static bool take_declaration(struct parser *x, struct field *f, uint32_t *ret_count)
+{
+	struct word name, count, behind;
+
+	*ret_count = 0;
+	if (!take_type(x, f, &name))
+		return false;
+	if (skip(x, "[")) {
+		f->is_array = true;
+		take_word(x, &count);
+		*ret_count = number_of(&count);
+		if (!skip(x, "]"))
+			return false;
+		if (take_word(x, &behind)) {
+			put_word(&x->type, &name);
+			name = behind;
+		}
+		buf_printf(&x->type, "[%.*s]", (int)count.len, count.text);
+	}
+	f->name = arena_strndup(x->arena, name.text, name.len);
+	f->type = buf_string(&x->type) ? arena_strndup(x->arena, x->type.data, x->type.len) : NULL;
+	return skip(x, ";");
+}
+
+/* A dynamic or open array's elements are known by their type alone. */
+static uint32_t element_by_type(const char *type, unsigned word_size)
+{
+	struct expr_type known;
+
+	if (!strncmp(type, "__data_loc ", 11) || !strncmp(type, "__rel_loc ", 10))
+		type = strchr(type, ' ') + 1;
+	if (!strncmp(type, "unsigned ", 9) && type[9] != '[')
+		type += 9;
+	return expr_type_by_name(type, strcspn(type, " ["), word_size, &known) ? known.size : 1;
+}
+
+/* What the type tells, after libtraceevent's event_read_fields. count: of the array, 0: not told.
+ */
+static void fill_kind(const struct parser *x, struct field *f, uint32_t count)
+{
+	f->is_relative = !strncmp(f->type, "__rel_loc", 9);
+	f->is_dynamic = f->is_relative || !strncmp(f->type, "__data_loc", 10);
+	f->is_string = f->is_array &&
+		       (strstr(f->type, "char") || strstr(f->type, "u8") || strstr(f->type, "s8"));
+	/* Before there were lengths beside the offset (Linux 2.6) only strings were so. */
+	f->is_string |= f->is_dynamic && f->size == 2;
+	f->element_size = f->size;
+	if (f->is_dynamic || (f->is_array && !f->size))
+		f->element_size = element_by_type(f->type, x->word_size);
+	else if (f->is_array && count)
+		f->element_size = f->size / count;
+	else if (f->is_array)
+		f->element_size = f->is_string ? 1 : strstr(f->type, "long") ? x->word_size : 0;
+	/* The field itself is the array's location. */
+	f->is_array &= !f->is_dynamic;
+}
+
+/* Behind "field:". */
+static int take_field(struct parser *x, struct field *ret)
+{
+	struct field f = { 0 };
+	uint32_t count, is_signed;
+
+	buf_clear(&x->type);
+	if (!take_declaration(x, &f, &count) || !take_number(x, "offset:", &f.offset) ||
+	    !skip(x, ";") || !take_number(x, "size:", &f.size) || !skip(x, ";"))
+		return -EBADMSG;
+	if (!f.name || !f.type)
+		return -ENOMEM;
+	/* Since Linux 2.6.31. */
+	if (take_number(x, "signed:", &is_signed)) {
+		f.is_signed = is_signed;
+		if (!skip(x, ";"))
+			return -EBADMSG;
+	}
+	if (!skip(x, "\n"))
+		return -EBADMSG;
+	/* No record is that long; and no sum of the two is to overflow. */
+	if (f.offset > FIELD_END_MAX || f.size > FIELD_END_MAX - f.offset)
+		return -ERANGE;
+	fill_kind(x, &f, count);
+	*ret = f;
+	return 0;
+}
+
+/* Up to an empty line or the end. */
+static int take_fields(struct parser *x, struct field *fields, size_t *count, size_t *ret_here)
+{
+	size_t before = *count;
+
+	while (!skip(x, "\n") && x->p < x->end) {
+		int r;
+
+		if (*count == FIELDS_MAX || !skip(x, "field:"))
+			return -EBADMSG;
+		r = take_field(x, &fields[*count]);
+		if (r < 0)
+			return r;
+		(*count)++;
+	}
+	*ret_here = *count - before;
+	return 0;
+}
+
+static int take_head(struct parser *x, struct format_head *ret)
+{
+	struct field *fields = malloc(FIELDS_MAX * sizeof(*fields)), *kept;
+	struct word name;
+	uint32_t id;
+	size_t count = 0;
+	int r = -EBADMSG;
+
+	if (!fields)
+		return -ENOMEM;
+	if (skip(x, "name:") && take_word(x, &name) && skip(x, "\n") &&
+	    take_number(x, "ID:", &id) && id <= UINT16_MAX && skip(x, "\n") && skip(x, "format:") &&
+	    skip(x, "\n"))
+		r = take_fields(x, fields, &count, &ret->common_count);
+	if (r == 0)
+		r = take_fields(x, fields, &count, &ret->field_count);
+	if (r == 0 && x->p < x->end)
+		r = -EBADMSG;
+	if (r == 0) {
+		kept = arena_alloc(x->arena, (count + 1) * sizeof(*kept));
+		ret->name = arena_strndup(x->arena, name.text, name.len);
+		if (kept && ret->name)
+			memcpy(kept, fields, count * sizeof(*kept));
+		else
+			r = -ENOMEM;
+		ret->id = (uint16_t)id;
+		ret->common = kept;
+		ret->fields = kept + ret->common_count;
+	}
+	free(fields);
+	return r;
+}
+
+int format_head_parse(struct format_head *ret, const char *text, size_t len, unsigned word_size,
+		      struct arena *arena)
+{
+	struct parser x = {
+		.p = text,
+		.end = text + len,
+		.word_size = word_size,
+		.arena = arena,
+		.type = BUF_INIT,
+	};
+	int r;
+
+	*ret = (struct format_head){ 0 };
+	r = take_head(&x, ret);
+	buf_deinit(&x.type);
+	return r;
+}
