@@ -204,7 +204,7 @@ static void sleep_until_turn(struct render *r)
 	if (cpu < 0 || cpu != r->giver_cpu)
 		return;
 	pthread_mutex_unlock(&r->lock);
-	thread_leave_cpu(cpu);
+	thread_leave_cpu(pthread_self(), cpu);
 	pthread_mutex_lock(&r->lock);
 }
 
@@ -282,6 +282,8 @@ static void add_lanes(struct render *r)
 			return;
 		}
 		r->lane_count++;
+		/* Some kernels put it behind its maker, for milliseconds. */
+		thread_leave_cpu(l->thread, sched_getcpu());
 	}
 }
 
