@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "capture/seen_events.h"
 #include "export/export.h"
 #include "export/index.h"
 #include "export/json/json.h"
@@ -206,6 +207,37 @@ static void page_part(void)
 	capture_deinit(&c);
 }
 
+/* One sub-buffer, which is in the cache as it is when the recorder has copied it. */
+static size_t run_seen(void *userdata)
+{
+	struct seen_events seen = { 0 };
+	struct maker m;
+
+	maker_init(&m, 8, false, 4096);
+	put_page(&m, 0, 1000000000);
+	start();
+	for (int i = 0; i < EVENTS / PAGE_EVENTS; i++)
+		seen_events_look(&seen, userdata, m.subbufs.data, 1);
+	stop();
+	if (seen.any)
+		abort();
+	maker_deinit(&m);
+	return EVENTS;
+}
+
+static void seen_part(void)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	struct subbuf_layout layout;
+	struct maker m;
+
+	maker_init(&m, 8, false, 4096);
+	maker_header_page(&m, &text);
+	assert_int_equal(subbuf_layout_parse(&layout, text.data, text.len, 0), 0);
+	measure("which events a sub-buffer has", "record", run_seen, &layout);
+	maker_deinit(&m);
+}
+
 static void merge_part(void)
 {
 	struct capture c;
@@ -259,9 +291,9 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} parts[] = {
-		{ "page", page_part }, { "merge", merge_part }, { "print", print_part },
-		{ "json", json_part }, { "text", text_part },	{ "perfetto", perfetto_part },
-		{ "ctf", ctf_part },
+		{ "page", page_part },	       { "seen", seen_part }, { "merge", merge_part },
+		{ "print", print_part },       { "json", json_part }, { "text", text_part },
+		{ "perfetto", perfetto_part }, { "ctf", ctf_part },
 	};
 
 	for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(parts); i++)
@@ -269,6 +301,6 @@ int main(int argc, char **argv)
 			parts[i].run();
 			return 0;
 		}
-	fprintf(stderr, "usage: %s page|merge|print|json|text|perfetto|ctf\n", argv[0]);
+	fprintf(stderr, "usage: %s page|seen|merge|print|json|text|perfetto|ctf\n", argv[0]);
 	return 2;
 }
