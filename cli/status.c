@@ -225,7 +225,7 @@ static int status_run(const struct options *o)
 	if (status->spare_bytes) {
 		buf_puts(&line, ", buffers of ");
 		format_bytes(status->spare_bytes, &line);
-		buf_puts(&line, " wait for the next");
+		buf_puts(&line, " wait for the next recording");
 	}
 	puts(buf_string(&line) ?: "traced");
 	for (size_t i = 0; i < status->n_sessions; i++) {

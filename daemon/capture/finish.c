@@ -97,6 +97,15 @@ static int flush_all(struct capture *c, struct ring *ring)
 	return 0;
 }
 
+/* The last events may be the first that name some. */
+static void finish_symbols(struct capture *c)
+{
+	int r = finish_scans(c);
+
+	if (r < 0)
+		capture_warn_missing(c, "the kernel's symbols are missing: %s", strerror(-r));
+}
+
 /* on: tracing could not be turned off, the rings may not come to an end. */
 static int stop_stream(struct capture *c, enum capture_end reason, bool on)
 {
@@ -112,9 +121,8 @@ static int stop_stream(struct capture *c, enum capture_end reason, bool on)
 		if (c->rings[b].cpus)
 			r = on ? ring_flush_bounded(&c->rings[b], &c->staging, &c->writer)
 			       : flush_all(c, &c->rings[b]);
-	/* The last events may be the first that name symbols. */
 	if (r == 0 && !c->full)
-		r = finish_scans(c);
+		finish_symbols(c);
 	if (c->full || r == -EDQUOT)
 		capture_warn_missing(
 			c, "the stream reached its limit: the end of the recording is missing");
@@ -157,6 +165,7 @@ static int snapshot(struct capture *c, int stream_fd, enum capture_end reason)
 {
 	int r = capture_begin_stream(c, stream_fd);
 
+	c->seen = (struct seen_events){ 0 };
 	if (r == 0)
 		r = capture_write_counts(c, CLOCK_PHASE_START);
 	/* The rings first: they are being overwritten. */

@@ -182,6 +182,8 @@ static int open_symbols(struct kernel_symbols *s, const char *proc)
 		return r;
 	snprintf(path, sizeof(path), "%s/kallsyms", proc);
 	s->fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Nobody is to ask for the rest again. */
+	s->excerpt_alone &= s->fd >= 0;
 	return s->fd >= 0;
 }
 

@@ -151,6 +151,8 @@ static void note_symbol_event(struct names *n, const char *name, const char *for
 		return;
 	if (number)
 		event_set_add(&n->symbol_events, (uint16_t)strtoul(number + 5, NULL, 10));
+	else
+		n->all_symbols = true;
 	/* Those of ftrace come with tracers and stacks. */
 	n->some_name_symbols |= strncmp(name, "ftrace:", 7) != 0;
 }

@@ -32,6 +32,11 @@ void overhead_deinit(struct overhead *o)
 	*o = (struct overhead){ 0 };
 }
 
+void overhead_begin_anew(struct overhead *o)
+{
+	o->since_ns = 0;
+}
+
 enum overhead_step overhead_judge(struct overhead *o, uint64_t now_ns, uint64_t spent_ns)
 {
 	uint64_t passed = now_ns - o->since_ns, spent = spent_ns - o->spent_ns;
@@ -145,7 +150,7 @@ int overhead_keep(struct capture *c, uint64_t now, struct error *err)
 {
 	struct overhead *o = &c->overhead;
 
-	/* Names and symbols are read once, as a recording begins: that is not its rate. */
+	/* Names and symbols are read once or twice: that is not a recording's rate. */
 	if (!o->permille || !c->names_done)
 		return 0;
 	switch (overhead_judge(o, now, c->cpu_ns)) {

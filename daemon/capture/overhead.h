@@ -40,6 +40,8 @@ enum overhead_step {
 
 #define OVERHEAD_WIDEN_MAX 2
 
+/* What was spent until now is no rate: the next look is the first. */
+void overhead_begin_anew(struct overhead *o);
 /* What is to be done at now_ns, when the recorder has used spent_ns in all. */
 enum overhead_step overhead_judge(struct overhead *o, uint64_t now_ns, uint64_t spent_ns);
 

@@ -251,6 +251,7 @@ int capture_background_slice(struct capture *c)
 		r = names_step(&c->names, &c->writer);
 		if (r == 0) {
 			c->names_done = true;
+			overhead_begin_anew(&c->overhead);
 			give_back_memory();
 			if (c->names.symbols.hidden)
 				capture_warn(c, "kernel symbols are hidden (kernel.kptr_restrict): "

@@ -34,7 +34,7 @@ static int64_t look_at_other(struct seen_events *s, unsigned type, uint32_t delt
 
 	if (type == RECORD_PADDING && !delta)
 		return 0;
-	if (room < 4)
+	if (room < 4 || (type && type <= RECORD_DATA_MAX))
 		return -1;
 	if (type == RECORD_TIME_EXTEND || type == RECORD_TIME_STAMP)
 		return 4;
@@ -96,7 +96,9 @@ bool seen_events_has_any(const struct seen_events *s, const struct event_set *of
 {
 	uint64_t both = 0;
 
+	if (s->any)
+		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(of->words); i++)
 		both |= s->events.words[i] & of->words[i];
-	return s->any || both;
+	return both;
 }

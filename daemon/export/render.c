@@ -22,6 +22,7 @@
 struct lane {
 	_Alignas(CACHE_LINES) struct render *render;
 	pthread_t thread;
+	int maker_cpu;		/* where the thread was made; -1: unknown */
 	struct batch_pool pool; /* its state is owned, but for the caller's */
 	struct error err;
 };
@@ -204,7 +205,7 @@ static void sleep_until_turn(struct render *r)
 	if (cpu < 0 || cpu != r->giver_cpu)
 		return;
 	pthread_mutex_unlock(&r->lock);
-	thread_leave_cpu(pthread_self(), cpu);
+	thread_leave_cpu(cpu);
 	pthread_mutex_lock(&r->lock);
 }
 
@@ -242,6 +243,8 @@ static void *work(void *userdata)
 {
 	struct lane *l = userdata;
 
+	if (sched_getcpu() == l->maker_cpu)
+		thread_leave_cpu(l->maker_cpu);
 	pthread_mutex_lock(&l->render->lock);
 	take_turns(l->render, l);
 	pthread_mutex_unlock(&l->render->lock);
@@ -261,7 +264,7 @@ static int lane_init(struct render *r, struct lane *l)
 {
 	int e;
 
-	*l = (struct lane){ .render = r };
+	*l = (struct lane){ .render = r, .maker_cpu = sched_getcpu() };
 	e = batch_pool_init(&l->pool, &r->env);
 	if (e < 0)
 		return e;
@@ -282,9 +285,9 @@ static void add_lanes(struct render *r)
 			return;
 		}
 		r->lane_count++;
-		/* Some kernels put it behind its maker, for milliseconds. */
-		thread_leave_cpu(l->thread, sched_getcpu());
 	}
+	/* Some kernels put a new thread behind its maker, for milliseconds. */
+	sched_yield();
 }
 
 int render_new(struct render **ret, const struct render_ops *ops, struct sink *sink,

@@ -27,7 +27,8 @@ struct sink_ops {
 	 * all.
 	 */
 	int (*copy)(struct sink *s, const struct stream_index *index, bool last, struct error *err);
-	bool keeps_marks; /* they are in those bytes */
+	bool keeps_marks;   /* they are in those bytes */
+	bool keeps_samples; /* has a place for them, without ops->mark */
 	int (*open)(struct sink **ret, const struct trace_info *info,
 		    const struct export_options *o, struct output *out, struct error *err);
 	int (*event)(struct sink *s, const struct trace_event *ev, struct error *err);

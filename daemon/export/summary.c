@@ -135,7 +135,7 @@ static int sum_ledger(struct exporter *x, struct export_result *ret)
 static void warn_left_out(struct exporter *x)
 {
 	bool marks = x->options->merge_count || x->options->profile_count || x->index.marks.count;
-	bool samples = sample_reader_wanted(&x->index);
+	bool samples = sample_reader_wanted(&x->index) && !x->ops->keeps_samples;
 
 	if (marks || samples)
 		stream_index_warn(&x->index, "a .%s has no place for %s%s%s: they are left out",

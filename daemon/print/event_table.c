@@ -266,7 +266,8 @@ static int compile(struct event_table *t, struct event_entry *entry)
 	 */
 	if (r == -EOPNOTSUPP && entry->print_fmt_len <= FALLBACK_FMT_MAX &&
 	    lexer_is_balanced(entry->print_fmt, entry->print_fmt_len) &&
-	    !memmem(entry->text, entry->len, "__attribute__", strlen("__attribute__")))
+	    !memmem(entry->text, (size_t)(entry->print_fmt - entry->text), "__attribute__",
+		    strlen("__attribute__")))
 		tep_parse_event(t->printing, entry->text, entry->len, entry->event.system);
 	return r == -ENOMEM ? r : 0;
 }

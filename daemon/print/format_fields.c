@@ -64,14 +64,23 @@ static bool take_number(struct parser *x, const char *label, uint32_t *ret)
 	return x->p > first;
 }
 
-/* 0: it is none. */
+static unsigned digit_of(char c)
+{
+	unsigned d = (unsigned)c - '0';
+
+	return d > 9 ? ((unsigned)c | 0x20) - 'a' + 10 : d;
+}
+
+/* As C writes it, "16", "0x10", "16U". 0: it is none. */
 static uint32_t number_of(const struct word *w)
 {
+	bool is_hex = w->len > 2 && w->text[0] == '0' && (w->text[1] | 0x20) == 'x';
+	unsigned base = is_hex ? 16 : w->len && w->text[0] == '0' ? 8 : 10;
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < w->len; i++)
-		if (!isdigit((unsigned char)w->text[i]) || __builtin_mul_overflow(n, 10U, &n) ||
-		    __builtin_add_overflow(n, (uint32_t)(w->text[i] - '0'), &n))
+	for (size_t i = is_hex ? 2 : 0; i < w->len && digit_of(w->text[i]) < base; i++)
+		if (__builtin_mul_overflow(n, base, &n) ||
+		    __builtin_add_overflow(n, digit_of(w->text[i]), &n))
 			return 0;
 	return n;
 }
@@ -236,37 +245,42 @@ static int take_fields(struct parser *x, struct field *fields, size_t *count, si
 	return 0;
 }
 
-static int take_head(struct parser *x, struct format_head *ret)
+static int take_lists(struct parser *x, struct field *fields, struct format_head *ret)
 {
-	struct field *fields = malloc(FIELDS_MAX * sizeof(*fields)), *kept;
-	struct word name;
-	uint32_t id;
 	size_t count = 0;
-	int r = -EBADMSG;
+	struct field *kept;
+	int r = take_fields(x, fields, &count, &ret->common_count);
 
-	if (!fields)
-		return -ENOMEM;
-	if (skip(x, "name:") && take_word(x, &name) && skip(x, "\n") &&
-	    take_number(x, "ID:", &id) && id <= UINT16_MAX && skip(x, "\n") && skip(x, "format:") &&
-	    skip(x, "\n"))
-		r = take_fields(x, fields, &count, &ret->common_count);
 	if (r == 0)
 		r = take_fields(x, fields, &count, &ret->field_count);
 	if (r == 0 && x->p < x->end)
 		r = -EBADMSG;
-	if (r == 0) {
-		kept = arena_alloc(x->arena, (count + 1) * sizeof(*kept));
-		ret->name = arena_strndup(x->arena, name.text, name.len);
-		if (kept && ret->name)
-			memcpy(kept, fields, count * sizeof(*kept));
-		else
-			r = -ENOMEM;
-		ret->id = (uint16_t)id;
-		ret->common = kept;
-		ret->fields = kept + ret->common_count;
-	}
-	free(fields);
-	return r;
+	if (r < 0)
+		return r;
+	kept = arena_alloc(x->arena, (count + 1) * sizeof(*kept));
+	if (!kept)
+		return -ENOMEM;
+	memcpy(kept, fields, count * sizeof(*kept));
+	ret->common = kept;
+	ret->fields = kept + ret->common_count;
+	return 0;
+}
+
+static int take_head(struct parser *x, struct format_head *ret)
+{
+	_cleanup_free_ struct field *fields = malloc(FIELDS_MAX * sizeof(*fields));
+	struct word name;
+	uint32_t id;
+
+	if (!fields)
+		return -ENOMEM;
+	if (!skip(x, "name:") || !take_word(x, &name) || !skip(x, "\n") ||
+	    !take_number(x, "ID:", &id) || id > UINT16_MAX || !skip(x, "\n") ||
+	    !skip(x, "format:") || !skip(x, "\n"))
+		return -EBADMSG;
+	ret->id = (uint16_t)id;
+	ret->name = arena_strndup(x->arena, name.text, name.len);
+	return ret->name ? take_lists(x, fields, ret) : -ENOMEM;
 }
 
 int format_head_parse(struct format_head *ret, const char *text, size_t len, unsigned word_size,
@@ -279,10 +293,11 @@ int format_head_parse(struct format_head *ret, const char *text, size_t len, uns
 		.arena = arena,
 		.type = BUF_INIT,
 	};
-	int r;
+	struct format_head head = { 0 };
+	int r = take_head(&x, &head);
 
-	*ret = (struct format_head){ 0 };
-	r = take_head(&x, ret);
 	buf_deinit(&x.type);
+	if (r == 0)
+		*ret = head;
 	return r;
 }

@@ -25,6 +25,9 @@ struct format_head {
 	size_t common_count, field_count;
 };
 
-/* What ret points to is in the arena. -EBADMSG: it is no format, or has a field out of bounds. */
+/*
+ * What ret points to is in the arena. -EBADMSG: it is no format; -ERANGE: a field is longer than
+ * any record; -ENOMEM.
+ */
 int format_head_parse(struct format_head *ret, const char *text, size_t len, unsigned word_size,
 		      struct arena *arena);

@@ -51,7 +51,7 @@ static void armed(struct work *w)
 	start_plan_deinit(&a->plan);
 	error_deinit(&a->err);
 	free(a);
-	/* It may be none. */
+	/* Where nothing was armed no retirement makes the next one, which may be used up. */
 	sparing_refresh(m);
 }
 

@@ -133,7 +133,12 @@ static int set_spare(void *field, const char *value, struct error *err)
 
 static int set_size(void *field, const char *value, struct error *err)
 {
-	return parse_size(value, field, err);
+	int r = parse_size(value, field, err);
+
+	/* A guess would be wrong by a thousand for somebody. */
+	if (r == 0 && strspn(value, "0123456789") == strlen(value))
+		return error_set(err, -EINVAL, "'%s' has no unit: B, K, M or G", value);
+	return r;
 }
 
 /* Where 0 or "none" means that there is no limit. */

@@ -43,7 +43,7 @@ struct user_rules {
 
 /* Whether the next recording's instances are made before it is asked for. */
 enum config_spare {
-	SPARE_AUTO, /* of the default size only where that is little of the machine's memory */
+	SPARE_AUTO, /* a small one where memory is short, none before Linux 6.6 */
 	SPARE_NO,
 	SPARE_YES,
 };

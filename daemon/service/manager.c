@@ -215,7 +215,8 @@ void manager_recover(struct manager *m)
 		log_warning("%s%s%s", err.message, err.hint ? "; " : "", err.hint ?: "");
 	else if (r > 0)
 		log_write(LOG_NOTICE, &fields,
-			  "put back %d things that an earlier run had left in the kernel", r);
+			  "put back %d thing%s that an earlier run had left in the kernel", r,
+			  r == 1 ? "" : "s");
 	spool_find_leftovers(m->config.spool_dir, found_leftover, m);
 }
 

@@ -86,9 +86,12 @@ static bool instances_are_small(void)
 	       (major > 6 || (major == 6 && minor >= 6));
 }
 
-/* Where the size has to be set yet, the kernel waits once instead of ten times. */
+/*
+ * Bytes of each CPU, where memory is short: a recording that takes it has to set the size, for
+ * which the kernel waits once or twice, and not ten times.
+ */
 #define SMALL_BUFFER 4096
-/* Of the memory, what the buffers of a spare may take where "auto" is all that is said. */
+/* Of the machine's memory an "auto" spare takes one part in so many. */
 #define SPARE_MEMORY_SHARE 256
 
 static uint64_t wanted_bytes(const struct config *config)

@@ -25,9 +25,9 @@ struct sparing {
 };
 
 /*
- * Has one made as the configuration wants it, or removed; nothing is done where it is so. None is
- * made while something records: all CPUs would have to work for it, and its kernel's locks be
- * waited for. That is what the end of each recording is for.
+ * Has one made as the configuration wants it, or removed; nothing is done where it is so. While
+ * something records none is made: all CPUs have to work for it. To be called again when the
+ * instances of a recording are gone.
  */
 void sparing_refresh(struct manager *m);
 /* A recording has taken it. */

@@ -34,7 +34,7 @@ unsigned thread_cpus(unsigned most)
 	return MIN((unsigned)CPU_COUNT(&set), most);
 }
 
-void thread_leave_cpu(pthread_t thread, int cpu)
+void thread_leave_cpu(int cpu)
 {
 	cpu_set_t all, others;
 
@@ -42,8 +42,8 @@ void thread_leave_cpu(pthread_t thread, int cpu)
 		return;
 	others = all;
 	CPU_CLR((size_t)cpu, &others);
-	if (CPU_COUNT(&others) && pthread_setaffinity_np(thread, sizeof(others), &others) == 0)
-		pthread_setaffinity_np(thread, sizeof(all), &all);
+	if (CPU_COUNT(&others) && sched_setaffinity(0, sizeof(others), &others) == 0)
+		sched_setaffinity(0, sizeof(all), &all);
 }
 
 void *cache_lines_new(size_t size)

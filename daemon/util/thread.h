@@ -8,8 +8,8 @@
 int thread_begin(pthread_t *ret, size_t stack, void *(*run)(void *userdata), void *userdata);
 /* The CPUs that the calling thread may use; at most `most`. */
 unsigned thread_cpus(unsigned most);
-/* The thread goes on elsewhere, if the calling one may; thread is not joined yet. */
-void thread_leave_cpu(pthread_t thread, int cpu);
+/* The calling thread goes on elsewhere, if it may. */
+void thread_leave_cpu(int cpu);
 
 /* Threads that write to neighbours at a time would wait for each other's caches. */
 #define CACHE_LINES 128

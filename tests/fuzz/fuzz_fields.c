@@ -30,10 +30,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text;
 	int r;
 
-	if (!size || size > 64 << 10)
+	if (size < 2 || size > 64 << 10)
 		return 0;
 	/* A block of its own, so that what is read beyond it is seen. */
-	text = malloc(size);
+	text = malloc(size - 1);
 	if (!text)
 		return 0;
 	memcpy(text, data + 1, size - 1);

@@ -186,6 +186,7 @@ static void bad_values_name_file_and_line(void **state)
 		{ "[defaults]\nclock = two words\n", "traced.conf:2: clock: " },
 		{ "[defaults]\nreader = telepathy\n", "traced.conf:2: reader: " },
 		{ "[defaults]\nbuffer_size = 0\n", "traced.conf:2: buffer_size: " },
+		{ "[defaults]\nbuffer_size = 4\n", "traced.conf:2: buffer_size: " },
 		{ "[users]\nfunctions = mine\n", "traced.conf:2: functions: " },
 		{ "[users]\nraw_addresses = 1\n", "traced.conf:2: raw_addresses: " },
 		{ "[daemon\n", "traced.conf:1: " },

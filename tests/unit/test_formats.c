@@ -304,6 +304,42 @@ static void test_attributes(void **state)
 	event_table_free(t);
 }
 
+/* What libtraceevent does not tell, or tells wrongly. */
+static void test_elements(void **state)
+{
+	static const struct {
+		const char *declaration;
+		unsigned size, element4, element8;
+	} fields[] = {
+		{ "__data_loc unsigned long[] x", 4, 4, 8 },
+		{ "__rel_loc char[] x", 4, 1, 1 },
+		{ "unsigned long x[]", 0, 4, 8 },
+		{ "u32 x[0x10]", 64, 4, 4 },
+		{ "u32 x[020]", 64, 4, 4 },
+		{ "u32 x[16U]", 64, 4, 4 },
+		{ "char x[TASK_COMM_LEN]", 16, 1, 1 },
+		{ "u16 x", 2, 2, 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		for (unsigned word_size = 4; word_size <= 8; word_size += 4) {
+			const struct event_table_env env = { .word_size = word_size };
+			struct event_table *t;
+			char text[512];
+
+			snprintf(text, sizeof(text),
+				 "name: x\nID: 7\nformat:\n" COMMON
+				 "\tfield:%s;\toffset:8;\tsize:%u;\tsigned:0;\n\nprint fmt: \"\"\n",
+				 fields[i].declaration, fields[i].size);
+			assert_int_equal(event_table_new(&t, &env), 0);
+			assert_int_equal(event_table_add(t, "x", text, strlen(text), NULL), 0);
+			assert_int_equal(event_table_find(t, 7)->fields[0].element_size,
+					 word_size == 4 ? fields[i].element4 : fields[i].element8);
+			event_table_free(t);
+		}
+}
+
 static void test_refused_formats(void **state)
 {
 	static const char *const damaged[] = {
@@ -500,6 +536,7 @@ int main(void)
 		cmocka_unit_test(test_damaged_formats),
 		cmocka_unit_test(test_fields_as_libtraceevent_reads_them),
 		cmocka_unit_test(test_attributes),
+		cmocka_unit_test(test_elements),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -49,6 +49,21 @@ static void what_is_within_stays(void **state _unused_)
 	overhead_deinit(&o);
 }
 
+static void what_is_read_once_is_no_rate(void **state _unused_)
+{
+	static const struct second seconds[] = { { 20, OVERHEAD_NONE } };
+	uint64_t now = 20 * NSEC_PER_SEC, spent = NSEC_PER_SEC;
+	struct overhead o;
+
+	expect(seconds, ARRAY_SIZE(seconds), &o);
+	overhead_begin_anew(&o);
+	assert_int_equal(overhead_judge(&o, now, spent), OVERHEAD_NONE);
+	assert_int_equal(overhead_judge(&o, now + NSEC_PER_SEC, spent + 10 * NSEC_PER_MSEC),
+			 OVERHEAD_NONE);
+	assert_int_equal(o.share, 10);
+	overhead_deinit(&o);
+}
+
 static void precision_goes_first_then_events_in_order(void **state _unused_)
 {
 	static const struct second seconds[] = {
@@ -83,6 +98,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_within_stays),
+		cmocka_unit_test(what_is_read_once_is_no_rate),
 		cmocka_unit_test(precision_goes_first_then_events_in_order),
 		cmocka_unit_test(it_ends_only_far_beyond_and_for_long),
 	};

@@ -429,6 +429,7 @@ static void a_profile_is_made_of_them(void **state _unused_)
 		o.samples = (struct export_sample_filter){ .pids = &child, .pid_count = i == 2 };
 		o.samples.comm = i == 3 ? "nobody" : NULL;
 		r = export_stream(m.fd, out, &o, &result, &err);
+		assert_int_equal(result.warning_count, 0);
 		export_result_deinit(&result);
 		assert_int_equal(r, i == 3 ? -EINVAL : 0);
 		if (r < 0)

@@ -105,6 +105,20 @@ static void records_of_each_kind(void **state)
 	assert_false(has(f, 0) || has(f, 4) || has(f, 5) || has(f, 6));
 }
 
+static void one_that_ends_too_early(void **state)
+{
+	struct fixture *f = *state;
+
+	page_begin(&f->m, 1000);
+	record(f, 1000, 1, 8);
+	page_head(&f->m, 28, 0);
+	page_u32(&f->m, 8); /* no length */
+	page_u32(&f->m, 2);
+	page_end(&f->m, 0);
+	look(f);
+	assert_true(f->seen.any);
+}
+
 static void nobody_asks(void **state)
 {
 	struct fixture *f = *state;
@@ -175,10 +189,8 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(records_of_each_kind),
-		TEST(nobody_asks),
-		TEST(too_much_to_look_at),
-		TEST(all_that_the_exporter_reads),
+		TEST(records_of_each_kind), TEST(one_that_ends_too_early),     TEST(nobody_asks),
+		TEST(too_much_to_look_at),  TEST(all_that_the_exporter_reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,6 +126,8 @@ static void the_second_of_two_at_once_goes_without(void **state)
 	assert_int_equal(fakes.spares_taken, 1);
 	client_close(&a);
 	await_captures(d, 1);
+	/* The worker's answer, and what might come of it. */
+	turn(d, 50);
 	await_spares(d, 0);
 	assert_int_equal(d->manager->sparing.last_number, 1);
 	client_close(&b);

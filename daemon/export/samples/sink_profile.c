@@ -334,6 +334,7 @@ static int profile_close(struct sink *sink, const struct export_result *result _
 
 const struct sink_ops sink_profile_ops = {
 	.format = { "prof", ".prof", "the samples as a profile for google-pprof" },
+	.keeps_samples = true,
 	.open = profile_open,
 	.event = profile_event,
 	.loss = profile_loss,

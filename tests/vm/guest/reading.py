@@ -54,7 +54,8 @@ def check_marks(test, told, ring):
 
 def read_by(test, reader, ring, kilobytes):
     config = test.dir / "traced.conf"
-    config.write_text(f"[defaults]\nreader = {reader}\n")
+    # A spare has no name of ours to find it by.
+    config.write_text(f"[daemon]\nspare = no\n[defaults]\nreader = {reader}\n")
     test.daemon = Daemon(test, "--config", config)
     # An instance's sub-buffers are a page; those of the top level are its owner's choice.
     top_level = kilobytes != 4
