@@ -180,7 +180,7 @@ static void tell_ledger(const struct export_result *r)
 			row->cpu, row->written, row->events, row->lost_overrun, row->lost_other,
 			row->gaps, row->unread);
 	}
-	fprintf(stderr, "printed by libtraceevent: %" PRIu64 " event%s\n", r->fallback_events,
+	fprintf(stderr, "printed field by field: %" PRIu64 " event%s\n", r->fallback_events,
 		r->fallback_events == 1 ? "" : "s");
 	for (size_t i = 0; i < r->fallback_count; i++) {
 		_cleanup_buf_ struct buf line = BUF_INIT;

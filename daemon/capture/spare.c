@@ -20,12 +20,27 @@ struct capture_spare {
 /* '+' is in no session's name. */
 #define SPARE_NAME CAPTURE_INSTANCE_PREFIX "%d-spare+%u"
 
+/* What is there already would be taken for the recording's. */
+static void look_into_rings(int dir, struct buf *out)
+{
+	for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++) {
+		_cleanup_buf_ struct buf text = BUF_INIT;
+		struct cpu_counts counts = { 0 };
+		char path[64];
+
+		snprintf(path, sizeof(path), "per_cpu/cpu%ld/stats", cpu);
+		if (tracefs_read(dir, path, &text) == 0 && buf_string(&text))
+			cpu_counts_parse(&counts, text.data);
+		buf_printf(out, "%llu ", (unsigned long long)(counts.entries + counts.overrun));
+	}
+}
+
 static int look_at_instance(const struct tracefs *fs, const char *instance, struct buf *out)
 {
 	static const char *const files[] = {
 		"tracing_on",	  "current_tracer", "trace_clock",	     "trace_options",
 		"buffer_size_kb", "buffer_percent", "buffer_subbuf_size_kb", "tracing_cpumask",
-		"events/enable",  "set_event_pid",
+		"events/enable",  "set_event_pid",  "set_event_notrace_pid",
 	};
 	_cleanup_close_ int dir = tracefs_open_instance(fs, instance);
 
@@ -37,6 +52,7 @@ static int look_at_instance(const struct tracefs *fs, const char *instance, stru
 
 		buf_printf(out, "\n%d ", r);
 	}
+	look_into_rings(dir, out);
 	return 0;
 }
 

@@ -8,21 +8,6 @@
 #include "print/lexer.h"
 #include "print/printer.h"
 
-static struct tep_handle *new_tep(const struct event_table_env *env)
-{
-	struct tep_handle *tep = tep_alloc();
-
-	if (!tep)
-		return NULL;
-	tep_set_loglevel(TEP_LOG_NONE);
-	tep_set_long_size(tep, (int)env->word_size);
-	tep_set_page_size(tep, 4096);
-	tep_set_file_bigendian(tep, env->big_endian ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN);
-	tep_set_local_bigendian(tep, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? TEP_BIG_ENDIAN
-									    : TEP_LITTLE_ENDIAN);
-	return tep;
-}
-
 int event_table_new(struct event_table **ret, const struct event_table_env *env)
 {
 	struct event_table *t;
@@ -34,10 +19,8 @@ int event_table_new(struct event_table **ret, const struct event_table_env *env)
 		return -ENOMEM;
 	t->env = *env;
 	t->swap = env->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-	pthread_mutex_init(&t->tep_lock, NULL);
-	t->printing = new_tep(env);
 	t->symbols = symbol_store_new();
-	if (!t->printing || !t->symbols) {
+	if (!t->symbols) {
 		event_table_free(t);
 		return -ENOMEM;
 	}
@@ -54,8 +37,6 @@ struct event_table *event_table_free(struct event_table *t)
 		constants_deinit(&t->constants);
 		symbol_store_free(t->symbols);
 		arguments_free(t->arguments);
-		tep_free(t->printing);
-		pthread_mutex_destroy(&t->tep_lock);
 		arena_deinit(&t->arena);
 		free(t);
 	}
@@ -248,8 +229,6 @@ int event_table_add_symbols(struct event_table *t, const char *text, size_t len)
 	return symbol_store_add(t->symbols, text, len);
 }
 
-#define FALLBACK_FMT_MAX (8U << 10) /* bytes */
-
 static int compile(struct event_table *t, struct event_entry *entry)
 {
 	const struct compile_env env = {
@@ -260,15 +239,6 @@ static int compile(struct event_table *t, struct event_entry *entry)
 	int r = program_compile(&env, entry->print_fmt, entry->print_fmt_len, &entry->event.program,
 				&entry->event.why_fallback);
 
-	/*
-	 * libtraceevent's parser recurses at each operator, without a limit; and (1.7) crashes on
-	 * fields that are but slightly damaged, of which attributes may hide any.
-	 */
-	if (r == -EOPNOTSUPP && entry->print_fmt_len <= FALLBACK_FMT_MAX &&
-	    lexer_is_balanced(entry->print_fmt, entry->print_fmt_len) &&
-	    !memmem(entry->text, (size_t)(entry->print_fmt - entry->text), "__attribute__",
-		    strlen("__attribute__")))
-		tep_parse_event(t->printing, entry->text, entry->len, entry->event.system);
 	return r == -ENOMEM ? r : 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * What each event of the recording is, and how to print it. Formats are parsed
  * once; for each event a straight-line program is compiled from its print fmt
- * (program.h). What can't be compiled is printed by libtraceevent and counted.
+ * (program.h). What can't be compiled is printed field by field and counted.
  *
  * Once event_table_seal() was called the table is read-only and may be shared
  * by threads, each with a struct printer of its own.
@@ -59,7 +59,7 @@ struct event {
 	size_t field_count;
 	const struct field *common; /* those that all events begin with */
 	size_t common_count;
-	const struct program *program;		  /* NULL: libtraceevent prints it */
+	const struct program *program;		  /* NULL: printed field by field */
 	const char *why_fallback;		  /* NULL, or why there is no program */
 	const struct funcgraph_layout *funcgraph; /* NULL: none of that tracer (funcgraph.h) */
 };
@@ -175,5 +175,5 @@ DEFINE_CLEANUP_FUNC(struct printer *, printer_free);
  */
 int event_print(struct printer *p, const struct event *ev, const struct record *rec,
 		struct buf *out);
-/* How many events this printer gave to libtraceevent. */
+/* How many events this printer printed field by field. */
 uint64_t printer_fallbacks(const struct printer *p);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What no program could be made for: libtraceevent prints it. Its parser of
- * print formats crashes on some that are damaged (1.7.1), its printer reads
- * records without a look at their length: so it gets only formats that
- * are good C (-EOPNOTSUPP of the compiler), and records that hold all their fields. The rest is
- * printed field by field, as the kernel does with options/fields.
+ * What no program could be made for, as its print fmt calls the kernel's own functions or is
+ * damaged: it is printed field by field, as the kernel does with options/fields.
  */
 #include <string.h>
 
@@ -53,45 +50,14 @@ static void put_fields(const struct printer *p, const struct event *ev, const st
 	}
 }
 
-static void put_by_library(struct printer *p, const struct event *ev, const struct record *rec,
-			   struct buf *out)
-{
-	struct event_table *t = (struct event_table *)(uintptr_t)p->table;
-	struct tep_record record = {
-		.ts = rec->ts,
-		.size = (int)rec->len,
-		.data = (void *)(uintptr_t)rec->data,
-	};
-
-	(void)ev;
-	if (!p->has_seq) {
-		trace_seq_init(&p->seq);
-		p->has_seq = true;
-	}
-	buf_putc(out, ' ');
-	trace_seq_reset(&p->seq);
-	pthread_mutex_lock(&t->tep_lock);
-	tep_print_event(t->printing, &p->seq, &record, "%s", TEP_PRINT_INFO);
-	pthread_mutex_unlock(&t->tep_lock);
-	if (p->seq.state == TRACE_SEQ__GOOD)
-		buf_append(out, p->seq.buffer, p->seq.len);
-}
-
 int fallback_print(struct printer *p, const struct event *ev, const struct record *rec,
 		   struct buf *out)
 {
-	bool whole = holds_all_fields(ev, rec);
-	const struct tep_event *parsed;
-
 	p->fallbacks++;
 	buf_puts(out, ev->name);
 	buf_putc(out, ':');
-	parsed = tep_find_event(p->table->printing, ev->id);
-	if (whole && parsed && !(parsed->flags & TEP_EVENT_FL_FAILED))
-		put_by_library(p, ev, rec, out);
-	else
-		put_fields(p, ev, rec, out);
+	put_fields(p, ev, rec, out);
 	if (buf_error(out) < 0)
 		return -ENOMEM;
-	return whole ? 0 : -EBADMSG;
+	return holds_all_fields(ev, rec) ? 0 : -EBADMSG;
 }

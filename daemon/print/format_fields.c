@@ -137,10 +137,22 @@ static bool take_type(struct parser *x, struct field *f, struct word *ret_last)
 	return x->type.len && *last.text != '*';
 }
 
-/*
- * "TYPE NAME;", "TYPE NAME[COUNT];" or "TYPE[] NAME;", whose type is then "TYPE[COUNT]". COUNT may
- * be a name.
- */
+/* Up to the bracket that closes: "16", "TASK_COMM_LEN", "sizeof(struct sockaddr_in6)". */
+static bool take_count(struct parser *x, struct word *ret)
+{
+	const char *end = memchr(x->p, ']', (size_t)(x->end - x->p));
+
+	if (!end)
+		return false;
+	*ret = (struct word){ x->p, (size_t)(end - x->p) };
+	x->p = end + 1;
+	for (const char *p = ret->text; p < end; p++)
+		if (!isprint((unsigned char)*p))
+			return false;
+	return true;
+}
+
+/* "TYPE NAME;", "TYPE NAME[COUNT];" or "TYPE[] NAME;", whose type is then "TYPE[COUNT]". */
 static bool take_declaration(struct parser *x, struct field *f, uint32_t *ret_count)
 {
 	struct word name, count, behind;
@@ -150,10 +162,9 @@ static bool take_declaration(struct parser *x, struct field *f, uint32_t *ret_co
 		return false;
 	if (skip(x, "[")) {
 		f->is_array = true;
-		take_word(x, &count);
-		*ret_count = number_of(&count);
-		if (!skip(x, "]"))
+		if (!take_count(x, &count))
 			return false;
+		*ret_count = number_of(&count);
 		if (take_word(x, &behind)) {
 			put_word(&x->type, &name);
 			name = behind;
@@ -165,7 +176,7 @@ static bool take_declaration(struct parser *x, struct field *f, uint32_t *ret_co
 	return skip(x, ";");
 }
 
-/* A dynamic or open array's elements are known by their type alone. */
+/* Where nothing else tells the length of an array's elements. */
 static uint32_t element_by_type(const char *type, unsigned word_size)
 {
 	struct expr_type known;
@@ -187,13 +198,10 @@ static void fill_kind(const struct parser *x, struct field *f, uint32_t count)
 		       (strstr(f->type, "char") || strstr(f->type, "u8") || strstr(f->type, "s8"));
 	/* Before there were lengths beside the offset (Linux 2.6) only strings were so. */
 	f->is_string |= f->is_dynamic && f->size == 2;
-	f->element_size = f->size;
-	if (f->is_dynamic || (f->is_array && !f->size))
+	if (f->is_dynamic || (f->is_array && (!f->size || !count)))
 		f->element_size = element_by_type(f->type, x->word_size);
-	else if (f->is_array && count)
-		f->element_size = f->size / count;
-	else if (f->is_array)
-		f->element_size = f->is_string ? 1 : strstr(f->type, "long") ? x->word_size : 0;
+	else
+		f->element_size = f->is_array ? f->size / count : f->size;
 	/* The field itself is the array's location. */
 	f->is_array &= !f->is_dynamic;
 }

@@ -165,33 +165,3 @@ void lexer_init(struct lexer *l, const char *text, size_t len)
 	*l = (struct lexer){ .p = text, .end = text + len };
 	lexer_next(l);
 }
-
-#define NESTING_MAX 64
-
-static int closing(int op)
-{
-	return op == '(' ? ')' : op == '[' ? ']' : op == '{' ? '}' : 0;
-}
-
-bool lexer_is_balanced(const char *text, size_t len)
-{
-	int open[NESTING_MAX];
-	size_t depth = 0;
-	struct lexer l;
-
-	for (lexer_init(&l, text, len); l.token.kind != TOKEN_END; lexer_next(&l)) {
-		int op = l.token.kind == TOKEN_PUNCT ? l.token.op : 0;
-
-		if (l.token.kind == TOKEN_BAD)
-			return false;
-		if (closing(op)) {
-			if (depth == NESTING_MAX)
-				return false;
-			open[depth++] = closing(op);
-		} else if (op == ')' || op == ']' || op == '}') {
-			if (!depth || open[--depth] != op)
-				return false;
-		}
-	}
-	return depth == 0;
-}

@@ -37,5 +37,3 @@ void lexer_init(struct lexer *l, const char *text, size_t len);
 void lexer_next(struct lexer *l);
 /* Writes a string token's value, up to its size of text; returns the length. */
 size_t lexer_unescape(const struct token *t, char *out);
-/* Tokens are whole and brackets pair. */
-bool lexer_is_balanced(const char *text, size_t len);

@@ -26,8 +26,6 @@ int printer_new(struct printer **ret, const struct event_table *t)
 struct printer *printer_free(struct printer *p)
 {
 	if (p) {
-		if (p->has_seq)
-			trace_seq_destroy(&p->seq);
 		munmap(p, sizeof(*p));
 	}
 	return NULL;

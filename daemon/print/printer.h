@@ -4,8 +4,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <traceevent/event-parse.h>
-#include <traceevent/trace-seq.h>
 
 #include "print/arguments.h"
 #include "print/constants.h"
@@ -36,8 +34,6 @@ struct event_table {
 	struct printk_formats printk; /* sorted once sealed */
 	bool swap;		      /* the recorded machine's byte order is not ours */
 	bool sealed;
-	struct tep_handle *printing; /* whole formats of those without a program */
-	pthread_mutex_t tep_lock;    /* libtraceevent's printing keeps state in its handle */
 };
 
 #define SYMBOL_CACHE_BITS 14
@@ -59,8 +55,6 @@ struct printer {
 	const struct event_table *table;
 	const struct event *event; /* the one that is being printed */
 	uint64_t fallbacks;
-	struct trace_seq seq; /* for libtraceevent */
-	bool has_seq;
 	struct symbol symbols[SYMBOL_CACHE_SIZE]; /* beside the cache: what else is known */
 	struct symbol_cache_entry cache[SYMBOL_CACHE_SIZE];
 };
@@ -155,6 +149,6 @@ uint64_t printer_pointer(const struct printer *p, uint64_t address);
 int bprint_format(struct printer *p, const char *format, const uint8_t *args, size_t len,
 		  struct buf *out);
 
-/* fallback.c: libtraceevent's own printing. */
+/* fallback.c: what has no program. */
 int fallback_print(struct printer *p, const struct event *ev, const struct record *rec,
 		   struct buf *out);

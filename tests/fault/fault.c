@@ -135,7 +135,7 @@ static bool fails_on(enum fault_call call, int fd)
 
 /*
  * Memory: dlsym() itself asks for some, so these go by the C library's other names. Only what the
- * program itself asks for fails: libtraceevent 1.7 does not stand it, and crashes.
+ * program itself asks for fails: not all libraries stand it.
  */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);

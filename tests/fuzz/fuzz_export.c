@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What follows a recording's head, through the whole exporter, into one format. Event formats are
- * the head's: libtraceevent 1.7, which parses them, does not stand hostile ones. They come from the
- * recorded kernel, and the exporter has no rights that a crash could give away.
+ * What follows a recording's head, through the whole exporter, into one format.
  *
  * Byte 0: the kind of machine, and what the rest is (enum rest). Byte 1: the format. The rest: the
  * stream's bytes, or pieces of which a stream is made that is one: a byte of its type, one of the
@@ -51,13 +49,6 @@ static const struct export_options outputs[] = {
 	{ .format = "prof" },
 	{ .format = "ctf" },
 };
-
-static bool has_format(const uint8_t *data, size_t size)
-{
-	static const char head[] = { 'C', 'H', 'N', 'K', CHUNK_FORMAT, 0 };
-
-	return memmem(data, size, head, sizeof(head));
-}
 
 static void put_function_format(struct maker *m)
 {
@@ -157,7 +148,7 @@ static void put_pieces(struct maker *m, const uint8_t *data, size_t size)
 			put_subbuf(m, cpu, data, len);
 		else if (type == PIECE_RECORDS)
 			put_records(m, cpu, data, len);
-		else if (type != CHUNK_FORMAT && type != CHUNK_SUBBUFS)
+		else if (type != CHUNK_SUBBUFS)
 			stream_write(&m->writer, (enum chunk_type)type, data, len);
 		data += len;
 		size -= 4 + len;
@@ -196,7 +187,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (data[0] & REST_PIECES)
 		put_pieces(&m, data + 2, size - 2);
-	else if (has_format(data + 2, size - 2) || write_full(m.fd, data + 2, size - 2) < 0)
+	else if (write_full(m.fd, data + 2, size - 2) < 0)
 		return 0;
 	export(m.fd, &outputs[data[1] % ARRAY_SIZE(outputs)]);
 	buf_deinit(&m.page);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A print fmt, compiled and run. One byte: the kind of machine. One: how many bytes of a record
- * follow. The rest: the text behind "print fmt:" of an event that has a field of each kind. That
- * what libtraceevent parses (what we do not compile) stands no hostile text is known.
+ * follow. The rest: the text behind "print fmt:" of an event that has a field of each kind.
  */
 #include "fuzz.h"
 

@@ -147,6 +147,8 @@ static void is_removed_if_somebody_has_changed_it(void **state)
 	static const struct {
 		const char *file, *value;
 	} changes[] = { { "tracing_on", "1" },
+			{ "set_event_notrace_pid", "1" },
+			{ "trace_marker", "not of the recording" },
 			{ "trace_clock", "global" },
 			{ "events/irq/enable", "1" },
 			{ "options/overwrite", "0" },
@@ -157,7 +159,13 @@ static void is_removed_if_somebody_has_changed_it(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		struct capture *c;
 
+		bool marks = strcmp(changes[i].file, "trace_marker") == 0;
+
+		if (marks)
+			change(f->name, "tracing_on", "1");
 		change(f->name, changes[i].file, changes[i].value);
+		if (marks)
+			change(f->name, "tracing_on", "0");
 		c = arm(f, &usual);
 		assert_null(f->spare);
 		assert_int_equal(count_instances(fs, f->name), 0);

@@ -11,7 +11,7 @@ TRACED_SITE_METHOD = local
 TRACED_SITE = $(TRACED_OVERRIDE_SRCDIR)
 TRACED_LICENSE = LGPL-2.1-or-later
 TRACED_LICENSE_FILES = COPYING
-TRACED_DEPENDENCIES = host-pkgconf host-protobuf-c inih libtraceevent protobuf-c xxhash zlib zstd
+TRACED_DEPENDENCIES = host-pkgconf host-protobuf-c inih protobuf-c xxhash zlib zstd
 TRACED_CONF_OPTS = -Dtests=disabled
 
 ifeq ($(BR2_PACKAGE_SYSTEMD),y)

@@ -6,7 +6,7 @@ LIC_FILES_CHKSUM = "file://COPYING;md5=4fbd65380cdd255951079008b364516c"
 # A checkout: set EXTERNALSRC:pn-traced in local.conf.
 inherit externalsrc meson pkgconfig useradd systemd update-rc.d
 
-DEPENDS = "inih libtraceevent protobuf-c protobuf-c-native xxhash zlib zstd"
+DEPENDS = "inih protobuf-c protobuf-c-native xxhash zlib zstd"
 
 PACKAGECONFIG ??= "${@bb.utils.contains('DISTRO_FEATURES', 'systemd', 'systemd', '', d)} ${@bb.utils.contains('DISTRO_FEATURES', 'seccomp', 'seccomp', '', d)}"
 PACKAGECONFIG[systemd] = "-Dsystemd=enabled,-Dsystemd=disabled,systemd"
