@@ -19,13 +19,6 @@
 #define KERNEL "6.18.44"
 #define EVENTS 2323
 
-/* libtraceevent forgets some memory when a format's fields are damaged. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libtraceevent";
-}
-
 static uint64_t random_state = RANDOM_FIRST;
 
 static uint64_t random_u64(void)
