@@ -71,16 +71,20 @@ static unsigned digit_of(char c)
 	return d > 9 ? ((unsigned)c | 0x20) - 'a' + 10 : d;
 }
 
-/* As C writes it, "16", "0x10", "16U". 0: it is none. */
+/* As C writes one, "16", "0x10", "16U". 0: it is none. */
 static uint32_t number_of(const struct word *w)
 {
 	bool is_hex = w->len > 2 && w->text[0] == '0' && (w->text[1] | 0x20) == 'x';
 	unsigned base = is_hex ? 16 : w->len && w->text[0] == '0' ? 8 : 10;
+	size_t i = is_hex ? 2 : 0;
 	uint32_t n = 0;
 
-	for (size_t i = is_hex ? 2 : 0; i < w->len && digit_of(w->text[i]) < base; i++)
+	for (; i < w->len && digit_of(w->text[i]) < base; i++)
 		if (__builtin_mul_overflow(n, base, &n) ||
 		    __builtin_add_overflow(n, digit_of(w->text[i]), &n))
+			return 0;
+	for (; i < w->len; i++)
+		if (!memchr("uUlL", w->text[i], 4))
 			return 0;
 	return n;
 }
@@ -188,8 +192,7 @@ static uint32_t element_by_type(const char *type, unsigned word_size)
 	return expr_type_by_name(type, strcspn(type, " ["), word_size, &known) ? known.size : 1;
 }
 
-/* What the type tells, after libtraceevent's event_read_fields. count: of the array, 0: not told.
- */
+/* What the type tells, as libtraceevent takes it. count: of the array's elements; 0: not told. */
 static void fill_kind(const struct parser *x, struct field *f, uint32_t count)
 {
 	f->is_relative = !strncmp(f->type, "__rel_loc", 9);

@@ -312,6 +312,7 @@ static void test_elements(void **state)
 		{ "u32 x[16U]", 64, 4, 4 },
 		{ "__u8 x[sizeof(struct sockaddr_in6)]", 28, 1, 1 },
 		{ "u32 x[MAX + 1]", 64, 4, 4 },
+		{ "u32 x[2 * 8]", 64, 4, 4 },
 		{ "char x[TASK_COMM_LEN]", 16, 1, 1 },
 		{ "u16 x", 2, 2, 2 },
 	};
