@@ -451,6 +451,9 @@ int program_compile(const struct compile_env *env, const char *print_fmt, size_t
 	}
 	if (r >= 0)
 		r = finish(&c, ret);
+	/* Whatever the parser says of it then: the same format is fine another time. */
+	if (env->expr.arena->failed)
+		r = -ENOMEM;
 	free(c.ops);
 	buf_deinit(&c.literal);
 	return r;

@@ -85,6 +85,7 @@ struct expr {
 /* Memory that lives as long as the programs that are made of it. */
 struct arena {
 	struct arena_chunk *chunks;
+	bool failed; /* there was no memory, once */
 };
 void *arena_alloc(struct arena *a, size_t size); /* zeroed; NULL: no memory */
 char *arena_strndup(struct arena *a, const char *s, size_t len);

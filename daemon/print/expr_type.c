@@ -220,8 +220,10 @@ void *arena_alloc(struct arena *a, size_t size)
 		size_t room = MAX(size, (size_t)60 << 10);
 
 		c = calloc(1, sizeof(*c) + room);
-		if (!c)
+		if (!c) {
+			a->failed = true;
 			return NULL;
+		}
 		c->size = room;
 		c->next = a->chunks;
 		a->chunks = c;

@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "print/expr.h"
+
 #define FIELDS_MAX 512		/* of an event; the reader's own bound is far below */
 #define FIELD_END_MAX (1 << 20) /* bytes; above the longest record */
 
@@ -120,6 +122,7 @@ static bool take_type(struct parser *x, struct field *f, struct word *ret_last)
 {
 	static const char attribute[] = "__attribute__";
 	struct word last, next;
+	bool has_type = false;
 
 	if (!take_word(x, &last))
 		return false;
@@ -135,10 +138,11 @@ static bool take_type(struct parser *x, struct field *f, struct word *ret_last)
 		}
 		f->is_pointer |= *next.text == '*';
 		put_word(&x->type, &last);
+		has_type = true;
 		last = next;
 	}
 	*ret_last = last;
-	return x->type.len && *last.text != '*';
+	return has_type && *last.text != '*';
 }
 
 /* Up to the bracket that closes: "16", "TASK_COMM_LEN", "sizeof(struct sockaddr_in6)". */

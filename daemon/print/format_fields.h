@@ -16,7 +16,8 @@
 #pragma once
 
 #include "print/event_table.h"
-#include "print/program.h"
+
+struct arena;
 
 struct format_head {
 	uint16_t id;

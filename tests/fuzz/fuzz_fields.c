@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "print/expr.h"
 #include "print/format_fields.h"
 
 /* Each is whole, and what is told of it adds up. */
