@@ -23,7 +23,9 @@ struct capture_spare {
 /* What is there already would be taken for the recording's. */
 static void look_into_rings(int dir, struct buf *out)
 {
-	for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++) {
+	const long cpus = sysconf(_SC_NPROCESSORS_CONF); /* reads a file */
+
+	for (long cpu = 0; cpu < cpus; cpu++) {
 		_cleanup_buf_ struct buf text = BUF_INIT;
 		struct cpu_counts counts = { 0 };
 		char path[64];

@@ -243,7 +243,7 @@ static void *work(void *userdata)
 {
 	struct lane *l = userdata;
 
-	if (sched_getcpu() == l->maker_cpu)
+	if (l->maker_cpu >= 0 && sched_getcpu() == l->maker_cpu)
 		thread_leave_cpu(l->maker_cpu);
 	pthread_mutex_lock(&l->render->lock);
 	take_turns(l->render, l);

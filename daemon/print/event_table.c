@@ -5,7 +5,6 @@
 
 #include "print/format_fields.h"
 #include "print/funcgraph.h"
-#include "print/lexer.h"
 #include "print/printer.h"
 
 int event_table_new(struct event_table **ret, const struct event_table_env *env)
