@@ -29,9 +29,9 @@ struct names {
 	char **events; /* "system:event", sorted; owned */
 	size_t event_count, next_event;
 	bool all_symbols; /* whatever is recorded; else what a mark names, if none of these is */
-	bool some_name_symbols;		/* some of the events, of which these are all */
-	struct event_set symbol_events; /* and of ftrace's own, but marks */
-	struct seen_events *seen; /* in what was recorded so far; NULL: any may be. Borrowed */
+	struct event_set symbol_events; /* that name symbols; ftrace's own, too, but marks */
+	bool some_name_symbols;		/* one of those that were asked for */
+	struct seen_events *seen; /* in what was recorded so far; NULL: any may be; borrowed */
 	bool want_arguments;	  /* functions' are recorded */
 	struct task_scan scan;
 	struct task_memory *known; /* of the tasks that it writes, for later scans; or NULL */

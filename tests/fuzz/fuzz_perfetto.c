@@ -17,7 +17,6 @@
 #include "export/export.h"
 #include "import_check.h"
 #include "make_kinds.h"
-#include "print/event_table.h"
 #include "util/io.h"
 
 #define S UINT64_C(1000000000)
@@ -69,10 +68,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct buf trace;
 
-	if (!bases[0].len) {
+	if (!bases[0].len)
 		for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 			make_base(i);
-	}
 	if (!size)
 		return 0;
 	buf_clear(&trace);
