@@ -35,8 +35,7 @@ static int read_chunk(struct kallsyms *k, const struct chunk *chunk, struct buf 
 	if (r < 0)
 		return r;
 	/* What modules brought stands behind the first one. */
-	return *all ? symbols_add(*all, text->data, text->len)
-		    : symbols_new(all, text->data, text->len);
+	return symbols_take(all, text);
 }
 
 /* A symbol_source_t. */

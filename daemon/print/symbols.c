@@ -105,12 +105,23 @@ static bool parse_line(const char *p, const char *end, struct line *ret)
 	return ret->name_len > 0;
 }
 
+/* Most names are shorter: a copy of known size is a few moves. */
+#define NAME_USUAL 32
+
+/*
+ * Names move together in the text that they are read from. None reaches what was not read yet: each
+ * has its line's address and type before it, and its terminator replaces less than these.
+ */
 static uint32_t add_name(struct symbols *s, const char *name, size_t len)
 {
 	uint32_t at = (uint32_t)s->text_len;
+	char *to = s->text + at;
 
-	memcpy(s->text + at, name, len);
-	s->text[at + len] = '\0';
+	if (likely(len <= NAME_USUAL && name - to >= NAME_USUAL))
+		memcpy(to, name, NAME_USUAL);
+	else
+		memmove(to, name, len);
+	to[len] = '\0';
 	s->text_len += len + 1;
 	return at;
 }
@@ -192,14 +203,15 @@ static int add_line(struct symbols *s, const struct line *l)
 
 	if (at == s->cap && reserve(s, at + at / 2) < 0)
 		return -ENOMEM;
+	note_bounds(s, l);
+	/* The module's name stands behind it, and stays whole. */
+	s->names[at] = add_name(s, l->name, l->name_len);
 	if (find_module(s, l, &s->modules[at]) < 0)
 		return -ENOMEM;
 	s->addresses[at] = l->address;
-	s->names[at] = add_name(s, l->name, l->name_len);
 	if (s->ordered == at && (!at || l->address >= s->addresses[at - 1]))
 		s->ordered++;
 	s->count++;
-	note_bounds(s, l);
 	return 0;
 }
 
@@ -253,9 +265,10 @@ static int sort(struct symbols *s)
 	return 0;
 }
 
-static int parse(struct symbols *s, const char *text, size_t len)
+/* Of s->text, which has the lines, to its names. */
+static int parse(struct symbols *s, size_t len)
 {
-	const char *p = text, *end = text + len;
+	const char *p = s->text, *end = p + len;
 	bool local_data = false, any = false;
 
 	while (p < end) {
@@ -289,32 +302,53 @@ static int parse(struct symbols *s, const char *text, size_t len)
 /* A line of usual length. */
 #define LINE_SIZE 40
 
-int symbols_new(struct symbols **ret, const char *text, size_t len)
+int symbols_take(struct symbols **list, struct buf *text)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
+	size_t len = text->len;
 	char *shrunk;
 
 	if (!s)
 		return -ENOMEM;
-	/* Every name is shorter than its line; a module's stands in its first line too. */
-	s->text = len <= UINT32_MAX - 2 ? malloc(len + 2) : NULL;
-	if (!s->text || reserve(s, len / LINE_SIZE + 16) < 0 || parse(s, text, len) < 0 ||
-	    sort(s) < 0 || reserve(s, MAX(s->count, (size_t)1)) < 0) {
+	if (len > UINT32_MAX - NAME_USUAL || !buf_reserve(text, NAME_USUAL)) {
+		free(s);
+		return -ENOMEM;
+	}
+	s->text = text->data;
+	*text = BUF_INIT;
+	if (reserve(s, len / LINE_SIZE + 16) < 0 || parse(s, len) < 0 || sort(s) < 0 ||
+	    reserve(s, MAX(s->count, (size_t)1)) < 0) {
 		symbols_free(s);
 		return -ENOMEM;
 	}
 	shrunk = realloc(s->text, s->text_len + 1);
 	if (shrunk)
 		s->text = shrunk;
-	*ret = s;
+	while (*list)
+		list = &(*list)->later;
+	*list = s;
 	return 0;
+}
+
+static int copy(struct symbols **list, const char *text, size_t len)
+{
+	_cleanup_buf_ struct buf own = BUF_INIT;
+
+	if (!buf_reserve(&own, len + NAME_USUAL))
+		return -ENOMEM;
+	buf_append(&own, text, len);
+	return symbols_take(list, &own);
+}
+
+int symbols_new(struct symbols **ret, const char *text, size_t len)
+{
+	*ret = NULL;
+	return copy(ret, text, len);
 }
 
 int symbols_add(struct symbols *s, const char *text, size_t len)
 {
-	while (s->later)
-		s = s->later;
-	return symbols_new(&s->later, text, len);
+	return copy(&s->later, text, len);
 }
 
 struct symbols *symbols_free(struct symbols *s)

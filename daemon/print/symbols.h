@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/buf.h"
 #include "util/cleanup.h"
 
 struct symbols;
@@ -25,6 +26,11 @@ int symbols_new(struct symbols **ret, const char *text, size_t len);
  * the first one counts.
  */
 int symbols_add(struct symbols *s, const char *text, size_t len);
+/*
+ * The same without a copy: text is taken over, and empty then. They are the last of *list, which
+ * may be NULL, as symbols_add() adds them.
+ */
+int symbols_take(struct symbols **list, struct buf *text);
 struct symbols *symbols_free(struct symbols *s);
 DEFINE_CLEANUP_FUNC(struct symbols *, symbols_free);
 size_t symbols_count(const struct symbols *s);
