@@ -312,7 +312,7 @@ static _noinline_ int put_function(struct sink_json *s, const struct trace_event
 
 	if (s->elements_first && json_functions_pass_hit(s->functions, ev))
 		return render_event(s->render, ev, err);
-	r = render_learn(s->render, ev, err);
+	r = render_learn(s->render, ev->pid, ev->rec.ts, err);
 	if (r == 0)
 		r = json_functions_event(s->functions, ev, err);
 	return r < 0 ? r : check_room(s, err);
@@ -339,7 +339,7 @@ static int append_element(struct sink_json *s, const struct buf *element, struct
 static int put_atrace(struct sink_json *s, const struct trace_event *ev, struct error *err)
 {
 	struct buf *element = &s->aside->scratch;
-	int r = render_learn(s->render, ev, err);
+	int r = render_learn(s->render, ev->pid, ev->rec.ts, err);
 
 	if (r < 0)
 		return r;
@@ -356,7 +356,7 @@ static _noinline_ int put_line_aside(struct sink_json *s, const struct trace_eve
 				     struct error *err)
 {
 	uint64_t units = 0;
-	int r = s->array ? 0 : render_learn(s->render, ev, err);
+	int r = s->array ? 0 : render_learn(s->render, ev->pid, ev->rec.ts, err);
 
 	if (r < 0 || s->array)
 		return r;
@@ -379,20 +379,25 @@ static _noinline_ int put_print(struct sink_json *s, const struct trace_event *e
 					   : render_event(s->render, ev, err);
 }
 
-_hot_ static int json_event(struct sink *sink, const struct trace_event *given, struct error *err)
+_hot_ static int json_event(struct sink *sink, const struct trace_event *ev, struct error *err)
 {
 	struct sink_json *s = json(sink);
-	struct trace_event ev = *given;
+	struct trace_event later;
 
 	/* Trace Viewer refuses the whole trace if a CPU's time runs backwards. */
-	ev.rec.ts = s->last_ts = MAX(s->last_ts, ev.rec.ts);
-	if (json_functions_has(s->functions, &ev))
-		return put_function(s, &ev, err);
-	if (unlikely(ev.desc && ev.desc == s->print))
-		return put_print(s, &ev, err);
+	if (unlikely(ev->rec.ts < s->last_ts)) {
+		later = *ev;
+		later.rec.ts = s->last_ts;
+		ev = &later;
+	}
+	s->last_ts = ev->rec.ts;
+	if (json_functions_has(s->functions, ev))
+		return put_function(s, ev, err);
+	if (unlikely(ev->desc && ev->desc == s->print))
+		return put_print(s, ev, err);
 	if (unlikely(s->elements_first))
-		return put_line_aside(s, &ev, err);
-	return render_event(s->render, &ev, err);
+		return put_line_aside(s, ev, err);
+	return render_event(s->render, ev, err);
 }
 
 static int json_run(struct sink *sink, int (*give)(void *userdata, struct error *err),
