@@ -12,6 +12,7 @@
 #include "export/exporter.h"
 #include "export/sinks.h"
 #include "export/task_scan.h"
+#include "print/funcgraph.h"
 #include "util/io.h"
 
 static void exporter_deinit(struct exporter *x)
@@ -192,21 +193,35 @@ static void learn_kind(struct exporter *x, struct event_kind *kind, uint16_t id)
 {
 	x->kinds_end = MAX(x->kinds_end, id + 1U);
 	kind->desc = event_table_find(x->index.info.events, id);
-	kind->special = kind->desc && (kind->desc == x->print || kind->desc->funcgraph);
+	kind->special =
+		kind->desc && (kind->desc == x->print || funcgraph_is(kind->desc, FUNCGRAPH_ENTRY));
 }
 
-static int look_closer(struct exporter *x, struct trace_event *ev, struct record *next,
-		       struct error *err)
+/* Whether exit is that of the function that ev enters. */
+static bool leaves(const struct trace_event *ev, const struct trace_event *exit)
 {
-	int r;
+	uint64_t entered, left;
 
-	if (!ev->desc->funcgraph) {
-		x->own_events += is_own_mark(x, &ev->rec);
-		return 0;
-	}
-	r = merge_peek(x->merge, &ev->rec, next, err);
-	ev->next = r > 0 ? next : NULL;
-	return r;
+	return exit->pid == ev->pid && funcgraph_is(exit->desc, FUNCGRAPH_EXIT) &&
+	       funcgraph_read_func(ev->desc, &ev->rec, &entered) &&
+	       funcgraph_read_func(exit->desc, &exit->rec, &left) && entered == left;
+}
+
+/* A function is entered: what comes next may be its exit. */
+static int look_ahead(struct exporter *x, struct trace_event *ev, struct trace_event *next,
+		      struct error *err)
+{
+	int r = merge_peek(x->merge, &ev->rec, &next->rec, err);
+
+	if (r <= 0 || next->rec.len < x->head.least)
+		return MIN(r, 0);
+	event_head_read(&x->head, next);
+	next->desc = event_table_find(x->index.info.events, next->id);
+	next->exit = NULL;
+	next->cpu = ev->cpu;
+	if (leaves(ev, next))
+		ev->exit = next;
+	return 0;
 }
 
 /* The kernel never writes one: it is damage, though the page is whole. */
@@ -229,7 +244,7 @@ _hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct 
 	const uint64_t ts = ev->rec.ts;
 	struct ledger_cpu *c = x->row;
 	struct event_kind *kind;
-	struct record next;
+	struct trace_event next;
 	int r;
 
 	if (unlikely(ev->rec.len < x->head.least))
@@ -240,7 +255,7 @@ _hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct 
 		learn_kind(x, kind, ev->id);
 	kind->count++;
 	ev->desc = kind->desc;
-	ev->next = NULL;
+	ev->exit = NULL;
 
 	if (unlikely(!c || c->row.cpu != ev->cpu))
 		c = x->row = ledger_find(&x->ledger, ev->cpu);
@@ -258,8 +273,9 @@ _hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct 
 			return r;
 	}
 	if (unlikely(kind->special)) {
-		r = look_closer(x, ev, &next, err);
-		if (r < 0)
+		if (kind->desc == x->print)
+			x->own_events += is_own_mark(x, &ev->rec);
+		else if ((r = look_ahead(x, ev, &next, err)) < 0)
 			return r;
 	}
 	return x->ops->event(x->sink, ev, err);

@@ -547,6 +547,9 @@ int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct e
 {
 	struct cursor *c = m->current;
 
+	if (likely(!c->ahead && c->page.pos >= c->seen && page_iter_peek(&c->page, ret)))
+		return 1;
+	/* The page may go. */
 	buf_clear(&c->kept);
 	buf_append(&c->kept, rec->data, rec->len);
 	if (buf_error(&c->kept) < 0)

@@ -62,27 +62,34 @@ void page_iter_set_missed(struct page_iter *it, const void *word);
 int page_iter_next_any(struct page_iter *it, struct record *ret);
 
 /*
- * 1: ret is the next record; 0: no more; -EBADMSG: damaged, nothing more can be read.
- * The usual record is that of a little-endian machine whose length lies in type_len, and
- * whose time is its stamp.
+ * The next record, without a step, if it is a usual one: of a little-endian machine, its length in
+ * type_len, and its time that of its stamp. False: if there is one it is another.
  */
-static inline int page_iter_next(struct page_iter *it, struct record *ret)
+static inline bool page_iter_peek(const struct page_iter *it, struct record *ret)
 {
 	uint32_t room = it->end - it->pos, header, length;
 
 	if (unlikely(room < RECORD_HEADER || (it->layout->big_endian | it->layout->clock.differs)))
-		return page_iter_next_any(it, ret);
+		return false;
 	header = load_u32(it->page + it->pos, false);
 	length = (header & 31) * 4;
 	if (unlikely(!length || length > RECORD_DATA_MAX * 4 || length > room - RECORD_HEADER))
-		return page_iter_next_any(it, ret);
-	it->start = it->pos;
-	it->ts += header >> 5;
+		return false;
 	*ret = (struct record){
-		.ts = it->ts,
+		.ts = it->ts + (header >> 5),
 		.data = it->page + it->pos + RECORD_HEADER,
 		.len = length,
 	};
-	it->pos += RECORD_HEADER + length;
+	return true;
+}
+
+/* 1: ret is the next record; 0: no more; -EBADMSG: damaged, nothing more can be read. */
+static inline int page_iter_next(struct page_iter *it, struct record *ret)
+{
+	if (unlikely(!page_iter_peek(it, ret)))
+		return page_iter_next_any(it, ret);
+	it->start = it->pos;
+	it->ts = ret->ts;
+	it->pos += RECORD_HEADER + ret->len;
 	return 1;
 }

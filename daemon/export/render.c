@@ -51,6 +51,7 @@ struct render {
 	struct batch_env env;
 	struct output *out;
 	void *state;	  /* owned; the caller's, its lane's too */
+	struct buf note;  /* one that is rendered as it comes */
 	unsigned threads; /* 1: alone */
 	/* Whoever has the turn: */
 	struct batch *filling; /* NULL: events are rendered as they come */
@@ -332,6 +333,7 @@ struct render *render_free(struct render *r)
 	pthread_cond_destroy(&r->turn);
 	pthread_mutex_destroy(&r->lock);
 	error_deinit(&r->err);
+	buf_deinit(&r->note);
 	free(r);
 	return NULL;
 }
@@ -424,30 +426,29 @@ static _noinline_ int event_alone(struct render *r, const struct trace_event *ev
 	return settle(r, r->ops->event(r->state, ev, &r->out->buf, &r->weight), err);
 }
 
-/* Whether ev's task was looked up before: looking for it once more doesn't change the table. */
-static inline bool is_known(const struct render *r, const struct trace_event *ev)
+/* Whether the task was looked up before: looking for it once more doesn't change the table. */
+static inline bool is_known(const struct render *r, int32_t pid, uint64_t ts)
 {
-	const struct known *k = &r->known[(uint32_t)ev->pid % KNOWN_TASKS];
+	const struct known *k = &r->known[(uint32_t)pid % KNOWN_TASKS];
 
-	return !r->searches || ev->pid <= 0 ||
-	       (k->pid == ev->pid && ev->rec.ts >= k->from_ts && ev->rec.ts < k->until_ts);
+	return !r->searches || pid <= 0 || (k->pid == pid && ts >= k->from_ts && ts < k->until_ts);
 }
 
 /* The table looks for names at most once; not under the eyes of those that render. */
-static _noinline_ int learn(struct render *r, const struct trace_event *ev, struct error *err)
+static _noinline_ int learn(struct render *r, int32_t pid, uint64_t ts, struct error *err)
 {
-	struct known *k = &r->known[(uint32_t)ev->pid % KNOWN_TASKS];
+	struct known *k = &r->known[(uint32_t)pid % KNOWN_TASKS];
 	struct task_table *tasks = r->info->tasks;
 	const struct task *task;
 	int e;
 
-	if (task_table_would_fill(tasks, ev->pid, ev->rec.ts)) {
+	if (task_table_would_fill(tasks, pid, ts)) {
 		e = render_drain(r, err);
 		if (e < 0)
 			return e;
 	}
-	task = task_table_find(tasks, ev->pid, ev->rec.ts);
-	*k = (struct known){ .pid = ev->pid, .until_ts = UINT64_MAX };
+	task = task_table_find(tasks, pid, ts);
+	*k = (struct known){ .pid = pid, .until_ts = UINT64_MAX };
 	if (task) {
 		k->from_ts = task_is_oldest(task) ? 0 : task->from_ts;
 		k->until_ts = task_table_until(tasks, task);
@@ -456,9 +457,9 @@ static _noinline_ int learn(struct render *r, const struct trace_event *ev, stru
 	return 0;
 }
 
-int render_learn(struct render *r, const struct trace_event *ev, struct error *err)
+int render_learn(struct render *r, int32_t pid, uint64_t ts, struct error *err)
 {
-	return likely(!r->filling || is_known(r, ev)) ? 0 : learn(r, ev, err);
+	return likely(!r->filling || is_known(r, pid, ts)) ? 0 : learn(r, pid, ts, err);
 }
 
 /* For one more of the batch that is being filled. */
@@ -487,7 +488,7 @@ static int add_item(struct render *r, struct item item, struct error *err)
 
 static inline struct item item_of(const struct trace_event *ev)
 {
-	/* What is next, of a function_graph's event, doesn't count: none of these comes here. */
+	/* What is next, behind a function's entry, doesn't count: notes tell of these. */
 	return (struct item){ ev->rec.data, ev->rec.ts, ev->rec.len, ev->cpu };
 }
 
@@ -495,7 +496,7 @@ static inline struct item item_of(const struct trace_event *ev)
 static _noinline_ int event_with_care(struct render *r, const struct trace_event *ev,
 				      struct error *err)
 {
-	int e = render_learn(r, ev, err);
+	int e = render_learn(r, ev->pid, ev->rec.ts, err);
 
 	return e < 0 ? e : add_item(r, item_of(ev), err);
 }
@@ -507,7 +508,8 @@ _hot_ int render_event(struct render *r, const struct trace_event *ev, struct er
 	if (!b)
 		return event_alone(r, ev, err);
 	if (unlikely(b->count + 1 >= r->env.batch_events ||
-		     b->bytes + ev->rec.len >= r->env.batch_bytes || !is_known(r, ev)))
+		     b->bytes + ev->rec.len >= r->env.batch_bytes ||
+		     !is_known(r, ev->pid, ev->rec.ts)))
 		return event_with_care(r, ev, err);
 	b->items[b->count++] = item_of(ev);
 	b->bytes += ev->rec.len;
@@ -532,25 +534,56 @@ int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *er
 			  : loss_alone(r, cpu, count, err);
 }
 
-int render_note(struct render *r, const void *note, size_t len, struct error *err)
+static int note_alone(struct render *r, const void *note, size_t len, struct error *err)
+{
+	return settle(r, r->ops->note(r->state, note, len, &r->out->buf, &r->weight), err);
+}
+
+static inline size_t align8(size_t at)
+{
+	return (at + 7) & ~(size_t)7;
+}
+
+int render_note_room(struct render *r, size_t max, void **ret, struct error *err)
+{
+	int e = r->filling ? make_room(r, err) : 0;
+	struct buf *notes = r->filling ? &r->filling->notes : &r->note;
+	size_t at = align8(notes->len);
+
+	if (unlikely(e < 0))
+		return e;
+	if (unlikely(!buf_reserve(notes, at - notes->len + max)))
+		return fail(r, -ENOMEM, err);
+	*ret = notes->data + at;
+	return 0;
+}
+
+int render_note_put(struct render *r, size_t len, struct error *err)
 {
 	struct buf *notes;
 	size_t at;
-	int e;
 
 	if (!r->filling)
-		return settle(r, r->ops->note(r->state, note, len, &r->out->buf, &r->weight), err);
-	e = make_room(r, err);
-	if (e < 0)
-		return e;
+		return note_alone(r, r->note.data, len, err);
 	notes = &r->filling->notes;
-	at = (notes->len + 7) & ~(size_t)7;
-	if (unlikely(!buf_reserve(notes, at - notes->len + len)))
-		return fail(r, -ENOMEM, err);
-	memcpy(notes->data + at, note, len);
+	at = align8(notes->len);
 	notes->len = at + len;
 	put_item(r, (struct item){ .ts = at, .len = (uint32_t)len });
 	return 0;
+}
+
+int render_note(struct render *r, const void *note, size_t len, struct error *err)
+{
+	void *room;
+	int e;
+
+	if (!r->filling)
+		return note_alone(r, note, len, err);
+	e = render_note_room(r, len, &room, err);
+	if (unlikely(e < 0))
+		return e;
+	memcpy(room, note, len);
+	return render_note_put(r, len, err);
 }
 
 int render_drain(struct render *r, struct error *err)
@@ -572,21 +605,6 @@ int render_drain(struct render *r, struct error *err)
 	e = r->failure;
 	pthread_mutex_unlock(&r->lock);
 	return e < 0 ? fail(r, e, err) : tell_took(r, weight, err);
-}
-
-int render_alone(struct render *r, struct error *err)
-{
-	int e = render_drain(r, err);
-
-	r->threads = 1;
-	if (e < 0 || !r->filling)
-		return e;
-	pthread_mutex_lock(&r->lock);
-	batch_put(r->filling);
-	pthread_mutex_unlock(&r->lock);
-	r->filling = NULL;
-	*r->info->loan = (struct loan){ 0 };
-	return 0;
 }
 
 void *render_state(struct render *r)

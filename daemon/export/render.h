@@ -59,20 +59,24 @@ int render_event(struct render *r, const struct trace_event *ev, struct error *e
 /* As render_event, by render_state, when all that came before is with the output. */
 int render_event_now(struct render *r, const struct trace_event *ev, struct error *err);
 /*
- * Before whoever has the turn looks for ev's task itself: the table of tasks may search for names
- * then, which it does not under the eyes of others.
+ * Before whoever has the turn, or a note, looks for the task of that pid at that time: the table of
+ * tasks may search for names then, which it does not under the eyes of others.
  */
-int render_learn(struct render *r, const struct trace_event *ev, struct error *err);
+int render_learn(struct render *r, int32_t pid, uint64_t ts, struct error *err);
 int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *err);
 /*
  * What whoever has the turn made of events, where it takes them in their order, and what any thread
  * can render: len bytes, not 0, which are copied.
  */
 int render_note(struct render *r, const void *note, size_t len, struct error *err);
+/*
+ * The same for a note that is made in its place: room for max bytes, aligned to 8, of which len are
+ * given then, or none if nothing is put. Nothing else is called in between.
+ */
+int render_note_room(struct render *r, size_t max, void **ret, struct error *err);
+int render_note_put(struct render *r, size_t len, struct error *err);
 /* All that was given is with the output when it returns. */
 int render_drain(struct render *r, struct error *err);
-/* From here on each event is rendered as it comes, by render_state. */
-int render_alone(struct render *r, struct error *err);
 /* What the caller's thread renders with; for whoever has the turn between render_drain and
  * render_event. */
 void *render_state(struct render *r);

@@ -14,10 +14,10 @@ struct trace_event {
 	const struct event *desc; /* NULL: no format was captured for id */
 	struct record rec;
 	/*
-	 * Of the function_graph tracer's events, if nothing is missing between: the
-	 * CPU's next record. NULL: there is none, or this is another's event.
+	 * NULL, or of the function_graph tracer's entry of a function that called none: its
+	 * exit, the CPU's next event. Valid during the call.
 	 */
-	const struct record *next;
+	const struct trace_event *exit;
 	uint32_t cpu;
 	int32_t pid;
 	uint16_t id;

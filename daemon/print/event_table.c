@@ -46,7 +46,7 @@ static int fill_funcgraph(struct event_table *t, struct event *ev)
 {
 	struct funcgraph_layout layout, *copy;
 
-	if (!funcgraph_layout_find(ev, &layout))
+	if (!funcgraph_layout_find(t, ev, &layout))
 		return 0;
 	copy = arena_alloc(&t->arena, sizeof(*copy));
 	if (!copy)

@@ -8,93 +8,104 @@
 /* The kernel keeps 50, or what fits in a page of return addresses. */
 #define DEPTH_MAX 4096
 
-static const struct field *number(const struct event *ev, const char *name)
+/* Where ev has that number, of which *least takes the end. */
+static struct number_at find(const struct event *ev, const char *name, uint32_t *least)
 {
 	const struct field *f = event_field(ev, name);
+	uint64_t end;
 
-	return f && is_number_size(f->size) ? f : NULL;
+	if (!f || !is_number_size(f->size))
+		return (struct number_at){ 0 };
+	end = (uint64_t)f->offset + f->size;
+	*least = MAX(*least, (uint32_t)MIN(end, (uint64_t)UINT32_MAX));
+	return (struct number_at){ f->offset, f->size };
 }
 
-bool funcgraph_layout_find(const struct event *ev, struct funcgraph_layout *ret)
+bool funcgraph_layout_find(const struct event_table *t, const struct event *ev,
+			   struct funcgraph_layout *ret)
 {
 	bool exit = !strcmp(ev->name, "funcgraph_exit");
+	const struct field *args;
 
 	if (strcmp(ev->system, "ftrace") || (!exit && strcmp(ev->name, "funcgraph_entry") &&
 					     strcmp(ev->name, "fgraph_retaddr_entry")))
 		return false;
 	*ret = (struct funcgraph_layout){
 		.kind = exit ? FUNCGRAPH_EXIT : FUNCGRAPH_ENTRY,
-		.func = number(ev, "func"),
-		.depth = number(ev, "depth"),
-		.retaddr = number(ev, "retaddr"),
-		.args = event_field(ev, "args"),
-		.calltime = number(ev, "calltime"),
-		.rettime = number(ev, "rettime"),
-		.overrun = number(ev, "overrun"),
-		.retval = number(ev, "retval"),
+		.swap = t->swap,
+		.word_size = t->env.word_size,
 	};
-	return ret->func && ret->depth && (!exit || (ret->calltime && ret->rettime));
-}
-
-/* 0 where the field or the record does not reach so far. */
-static uint64_t get(const struct event_table *t, const struct record *rec, const struct field *f,
-		    bool *short_record)
-{
-	if (!f)
-		return 0;
-	if (unlikely(f->size > rec->len || f->offset > rec->len - f->size)) {
-		*short_record = true;
-		return 0;
+	ret->func = find(ev, "func", &ret->least);
+	ret->depth = find(ev, "depth", &ret->least);
+	if (exit) {
+		ret->calltime = find(ev, "calltime", &ret->least);
+		ret->rettime = find(ev, "rettime", &ret->least);
+		ret->overrun = find(ev, "overrun", &ret->least);
+		ret->retval = find(ev, "retval", &ret->least);
+	} else {
+		ret->retaddr = find(ev, "retaddr", &ret->least);
+		args = event_field(ev, "args");
+		ret->args_offset = args ? args->offset : UINT32_MAX;
 	}
-	return load_uint(rec->data + f->offset, f->size, t->swap);
+	return ret->func.size && ret->depth.size &&
+	       (!exit || (ret->calltime.size && ret->rettime.size));
 }
 
-bool funcgraph_read(const struct event_table *t, const struct event *ev, const struct record *rec,
-		    struct funcgraph *ret)
+/* Most are words of a machine like ours. */
+static inline uint64_t get(const struct funcgraph_layout *l, const struct record *rec,
+			   struct number_at at)
+{
+	if (likely(at.size == 8))
+		return load_uint(rec->data + at.offset, 8, l->swap);
+	return at.size ? load_uint(rec->data + at.offset, at.size, l->swap) : 0;
+}
+
+static inline int32_t get_depth(const struct funcgraph_layout *l, const struct record *rec)
+{
+	int32_t depth = (int32_t)get(l, rec, l->depth);
+
+	return MAX(MIN(depth, DEPTH_MAX), -1);
+}
+
+_hot_ bool funcgraph_read(const struct event *ev, const struct record *rec, struct funcgraph *ret)
 {
 	const struct funcgraph_layout *l = ev->funcgraph;
-	unsigned word = t->env.word_size;
-	bool too_short = false;
-	int64_t depth;
 
-	if (!l)
+	if (!l || rec->len < l->least)
 		return false;
 	ret->kind = l->kind;
-	ret->func = get(t, rec, l->func, &too_short);
-	depth = (int32_t)get(t, rec, l->depth, &too_short);
-	ret->depth = (int32_t)MAX(MIN(depth, DEPTH_MAX), -1);
-	ret->has_retval = ret->has_retaddr = false;
+	ret->func = get(l, rec, l->func);
+	ret->depth = get_depth(l, rec);
+	ret->has_retval = l->retval.size;
+	ret->has_retaddr = l->retaddr.size;
 	ret->args = NULL;
 	ret->arg_count = 0;
 	if (l->kind == FUNCGRAPH_EXIT) {
-		ret->calltime = get(t, rec, l->calltime, &too_short);
-		ret->rettime = get(t, rec, l->rettime, &too_short);
-		ret->overrun = (uint32_t)get(t, rec, l->overrun, &too_short);
-		ret->has_retval = l->retval;
-		ret->retval = get(t, rec, l->retval, &too_short);
-		return !too_short;
+		ret->calltime = get(l, rec, l->calltime);
+		ret->rettime = get(l, rec, l->rettime);
+		ret->overrun = (uint32_t)get(l, rec, l->overrun);
+		ret->retval = get(l, rec, l->retval);
+		return true;
 	}
-	ret->has_retaddr = l->retaddr;
-	ret->retaddr = get(t, rec, l->retaddr, &too_short);
-	if (l->args && l->args->offset < rec->len) {
-		ret->args = rec->data + l->args->offset;
-		ret->arg_count = (rec->len - l->args->offset) / word;
+	ret->retaddr = get(l, rec, l->retaddr);
+	if (l->args_offset < rec->len) {
+		ret->args = rec->data + l->args_offset;
+		ret->arg_count = (rec->len - l->args_offset) / l->word_size;
 	}
-	return !too_short;
+	return true;
 }
 
-bool funcgraph_read_leaf(const struct event_table *t, const struct record *rec,
-			 const struct record *next, const struct funcgraph *entry,
-			 struct funcgraph *ret)
+bool funcgraph_read_func(const struct event *ev, const struct record *rec, uint64_t *ret)
 {
-	const struct event *ev;
-	uint64_t id, pid, next_pid;
+	const struct funcgraph_layout *l = ev->funcgraph;
 
-	if (!next || !record_read_uint(t, next, 0, 2, &id) ||
-	    !record_read_uint(t, rec, t->common.pid_offset, 4, &pid) ||
-	    !record_read_uint(t, next, t->common.pid_offset, 4, &next_pid) || pid != next_pid)
+	if (!l || rec->len < l->least)
 		return false;
-	ev = event_table_find(t, (uint16_t)id);
-	return ev && funcgraph_read(t, ev, next, ret) && ret->kind == FUNCGRAPH_EXIT &&
-	       ret->func == entry->func;
+	*ret = get(l, rec, l->func);
+	return true;
+}
+
+int32_t funcgraph_depth(const struct event *ev, const struct record *rec)
+{
+	return get_depth(ev->funcgraph, rec);
 }

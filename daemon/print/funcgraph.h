@@ -6,17 +6,32 @@
 
 enum funcgraph_kind { FUNCGRAPH_ENTRY, FUNCGRAPH_EXIT };
 
+struct number_at {
+	uint32_t offset, size; /* size 0: there is none */
+};
+
 /* Where a format has its fields; an event of another kind has none. */
 struct funcgraph_layout {
 	enum funcgraph_kind kind;
-	const struct field *func, *depth;
-	const struct field *retaddr, *args;		  /* of an entry; NULL: it has none */
-	const struct field *calltime, *rettime, *overrun; /* of an exit */
-	const struct field *retval;			  /* NULL: the kernel does not tell it */
+	bool swap;	    /* the recorded machine's byte order is not ours */
+	uint32_t word_size; /* its words, of which args are */
+	uint32_t least;	    /* bytes of a record that has all but args */
+	struct number_at func, depth;
+	/* Of an entry: */
+	struct number_at retaddr;
+	uint32_t args_offset; /* UINT32_MAX: it has none */
+	/* Of an exit: */
+	struct number_at calltime, rettime, overrun, retval;
 };
 
 /* True if ev is one of them. */
-bool funcgraph_layout_find(const struct event *ev, struct funcgraph_layout *ret);
+bool funcgraph_layout_find(const struct event_table *t, const struct event *ev,
+			   struct funcgraph_layout *ret);
+
+static inline bool funcgraph_is(const struct event *ev, enum funcgraph_kind kind)
+{
+	return ev && ev->funcgraph && ev->funcgraph->kind == kind;
+}
 
 struct funcgraph {
 	enum funcgraph_kind kind;
@@ -31,13 +46,8 @@ struct funcgraph {
 };
 
 /* False if ev is none of them, or rec too short for it. */
-bool funcgraph_read(const struct event_table *t, const struct event *ev, const struct record *rec,
-		    struct funcgraph *ret);
-
-/*
- * Whether entry, which rec holds, is that of a leaf: true and its exit if that is what
- * next, the CPU's next record, holds. next NULL: false.
- */
-bool funcgraph_read_leaf(const struct event_table *t, const struct record *rec,
-			 const struct record *next, const struct funcgraph *entry,
-			 struct funcgraph *ret);
+bool funcgraph_read(const struct event *ev, const struct record *rec, struct funcgraph *ret);
+/* The same, but reads nothing else. */
+bool funcgraph_read_func(const struct event *ev, const struct record *rec, uint64_t *ret);
+/* Of a record that was read. */
+int32_t funcgraph_depth(const struct event *ev, const struct record *rec);

@@ -129,7 +129,7 @@ static const struct render_ops fake_ops = {
 struct run {
 	unsigned threads;
 	struct fake_sink sink;
-	uint64_t drain_at, alone_at, recall_at; /* 0: never */
+	uint64_t drain_at, recall_at; /* 0: never */
 	uint64_t give_fails_at;			/* that event can't be read; 0: all can */
 	bool full;				/* nothing can be written */
 	bool others;				/* nothing is rendered */
@@ -220,8 +220,6 @@ static int give_one(struct giver *g, uint64_t i, struct error *err)
 		e = give_note(g, i, err);
 	if (e == 0 && i == run->drain_at)
 		e = render_drain(r, err);
-	if (e == 0 && i == run->alone_at)
-		e = render_alone(r, err);
 	if (e == 0 && i == run->give_fails_at)
 		e = error_set(err, -EIO, "the fake can't be read");
 	/* As slices of functions, which a sink keeps itself. */
@@ -310,8 +308,6 @@ static void test_same_bytes(void **state _unused_)
 		{ .threads = 3, .drain_at = 3001 },
 		{ .threads = 3, .recall_at = 3001 },
 		{ .threads = 2, .recall_at = 4096 },
-		{ .threads = 3, .alone_at = 7000 },
-		{ .threads = 1, .alone_at = 7000 },
 		/* No second thread, or no third. */
 		{ .threads = 4, .sink.fail_begin = 2 },
 		{ .threads = 4, .sink.fail_begin = 3 },

@@ -191,8 +191,8 @@ static void graph_entry(struct json_functions *f, const struct trace_event *ev,
 	ts = next_time(t, ev->rec.ts, true);
 	l = &t->levels[depth];
 	l->first = l->first ?: ts;
-	if (funcgraph_read_leaf(f->info->events, &ev->rec, ev->next, entry, &exit)) {
-		uint64_t seen = MAX(ev->next->ts, ts) - ts;
+	if (ev->exit && funcgraph_read(ev->exit->desc, &ev->exit->rec, &exit)) {
+		uint64_t seen = MAX(ev->exit->rec.ts, ts) - ts;
 
 		put_slice(f, ev, &exit, ts, duration(f, &exit, seen), false);
 		l->end = t->now = ts + seen;
@@ -278,7 +278,7 @@ static void graph_event(struct json_functions *f, const struct trace_event *ev)
 	struct function_stack *t = function_stacks_get(f->stacks, function_thread(ev));
 	struct funcgraph g;
 
-	if (!t || !funcgraph_read(f->info->events, ev->desc, &ev->rec, &g))
+	if (!t || !funcgraph_read(ev->desc, &ev->rec, &g))
 		return;
 	if (g.kind == FUNCGRAPH_ENTRY)
 		graph_entry(f, ev, t, &g);

@@ -15,7 +15,6 @@ struct text_state {
 	struct line *line;
 	struct printer *printer;
 	struct graph_text *graph;
-	bool is_graph; /* function_graph is the recording's tracer */
 };
 
 struct sink_text {
@@ -25,6 +24,8 @@ struct sink_text {
 	bool tgid;
 	uint64_t last_ts;
 	struct render *render;
+	struct graph_tree *tree;
+	bool is_graph; /* function_graph is the recording's tracer */
 };
 
 static struct sink_text *text(struct sink *s)
@@ -59,7 +60,6 @@ static int text_begin(void **ret, struct sink *sink)
 		text_end(s);
 		return r;
 	}
-	s->is_graph = graph_text_is_tracer(s->graph);
 	*ret = s;
 	return 0;
 }
@@ -70,13 +70,20 @@ _hot_ static int text_render(void *state, const struct trace_event *ev, struct b
 	struct text_state *s = state;
 	int r;
 
-	if (unlikely(s->is_graph || (ev->desc && ev->desc->funcgraph)) &&
-	    graph_text_event(s->graph, ev, out))
-		return buf_error(out);
 	line_prefix(s->line, ev, out);
 	r = sink_print(s->printer, ev, out);
 	buf_putc(out, '\n');
 	return r;
+}
+
+/* A line of a graph. */
+static int text_render_note(void *state, const void *note, size_t len _unused_, struct buf *out,
+			    uint64_t *weight _unused_)
+{
+	const struct graph_line *line = note;
+
+	return graph_text_line(((struct text_state *)state)->graph, line,
+			       (const uint8_t *)(line + 1), out);
 }
 
 /* As print_trace_line() of kernel/trace/trace.c. */
@@ -95,25 +102,22 @@ static const struct render_ops text_render_ops = {
 	.end = text_end,
 	.event = text_render,
 	.loss = text_render_loss,
+	.note = text_render_note,
 	.failure = "can't write the text",
 };
 
 static void text_free(struct sink *s)
 {
 	render_free(text(s)->render);
+	graph_tree_free(text(s)->tree);
 	free(text(s));
-}
-
-static bool is_graph(const struct sink_text *s)
-{
-	return ((const struct text_state *)render_state(s->render))->is_graph;
 }
 
 static void put_header(struct sink_text *s, const struct ledger_totals *totals)
 {
 	const struct text_state *state = render_state(s->render);
 
-	if (is_graph(s))
+	if (s->is_graph)
 		graph_text_header(state->graph, &s->out->buf);
 	else
 		line_header(state->line, totals->in_buffer, totals->written, &s->out->buf);
@@ -131,40 +135,78 @@ static int text_open(struct sink **ret, const struct trace_info *info,
 		s->info = info;
 		s->out = out;
 		s->tgid = o->tgid;
-		/* Where one event's line decides what becomes of the next, they come one by one. */
+		r = graph_tree_new(&s->tree, info);
+	}
+	/* Where one event's line decides what becomes of the next, they come one by one. */
+	if (r == 0)
 		r = render_new(&s->render, &text_render_ops, &s->sink, info, out,
 			       info->followed || segments ? 1 : o->threads);
-	}
 	if (r < 0) {
-		free(s);
+		if (s)
+			text_free(&s->sink);
 		return error_errno(err, r, "can't begin the text");
 	}
+	s->is_graph = graph_tree_is_tracer(s->tree);
 	/* How many of them are in which of several files is not known before they are written. */
 	if (!segments)
 		ledger_totals_get(&totals, info);
 	put_header(s, &totals);
 	*ret = &s->sink;
-	/* The tree of calls grows line by line. */
-	return is_graph(s) ? render_alone(s->render, err) : 0;
+	return 0;
 }
 
-/* As in text_open, though these lines only came with another tracer's. */
-static _noinline_ int text_graph_event(struct render *render, const struct trace_event *ev,
+/* The names of tasks that ev's line may show. */
+static inline int learn_tasks(struct sink_text *s, const struct trace_event *ev, struct error *err)
+{
+	int32_t pids[2];
+	unsigned count = graph_tree_tasks(s->tree, ev, pids);
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < count; i++)
+		r = render_learn(s->render, pids[i], ev->rec.ts, err);
+	return r;
+}
+
+/* The line, the record, and that of a leaf's exit. */
+static size_t note_size(const struct trace_event *ev)
+{
+	return sizeof(struct graph_line) + ev->rec.len + (ev->exit ? ev->exit->rec.len : 0);
+}
+
+/* Of a graph's tree, or beside it. */
+static _noinline_ int text_graph_event(struct sink_text *s, const struct trace_event *ev,
 				       struct error *err)
 {
-	int r = render_alone(render, err);
+	struct graph_line *line;
+	uint8_t *records;
+	void *room;
+	int r = learn_tasks(s, ev, err);
 
-	return r < 0 ? r : render_event(render, ev, err);
+	if (r == 0)
+		r = render_note_room(s->render, note_size(ev), &room, err);
+	if (r < 0)
+		return r;
+	line = room;
+	r = graph_tree_take(s->tree, ev, line);
+	if (r == GRAPH_OTHER)
+		return render_event(s->render, ev, err);
+	if (r == 0)
+		return 0;
+	records = (uint8_t *)(line + 1);
+	memcpy(records, ev->rec.data, line->len);
+	if (ev->exit)
+		memcpy(records + line->len, ev->exit->rec.data, line->exit_len);
+	return render_note_put(s->render, sizeof(*line) + line->len + line->exit_len, err);
 }
 
 _hot_ static int text_event(struct sink *sink, const struct trace_event *ev, struct error *err)
 {
-	struct render *render = text(sink)->render;
+	struct sink_text *s = text(sink);
 
-	text(sink)->last_ts = ev->rec.ts;
-	if (unlikely(ev->desc && ev->desc->funcgraph))
-		return text_graph_event(render, ev, err);
-	return render_event(render, ev, err);
+	s->last_ts = ev->rec.ts;
+	if (unlikely(s->is_graph || (ev->desc && ev->desc->funcgraph)))
+		return text_graph_event(s, ev, err);
+	return render_event(s->render, ev, err);
 }
 
 static int text_run(struct sink *sink, int (*give)(void *userdata, struct error *err),

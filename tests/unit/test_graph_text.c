@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The function_graph tracer's text of more events than one batch has: its lines depend on each
+ * other across batches, and are the same however many threads write them. That they are the
+ * kernel's is test_recorded's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "export/export.h"
+#include "make_formats.h"
+#include "make_stream.h"
+#include "memory_file.h"
+
+#define START UINT64_C(100000000000)
+#define PAGES 250 /* of each CPU */
+#define PAGE_EVENTS 60
+#define CPUS 3
+#define EVENTS (CPUS * PAGES * PAGE_EVENTS)
+#define KERNEL UINT64_C(0xffffffff81000000)
+#define DEPTH 60 /* more than the kernel keeps track of */
+
+/* One CPU's functions: what is open on it. */
+struct walk {
+	unsigned seed;
+	int32_t pid;
+	unsigned depth;
+	uint64_t open[DEPTH];
+};
+
+static void by_graph(Traced__Capture__Header *h)
+{
+	h->tracer = (char *)"function_graph";
+	h->cpus = CPUS;
+}
+
+static void by_no_tracer(Traced__Capture__Header *h)
+{
+	h->tracer = (char *)"nop";
+	h->cpus = CPUS;
+}
+
+static unsigned chance(struct walk *w, unsigned of)
+{
+	w->seed = w->seed * 1664525 + 1013904223;
+	return (w->seed >> 8) % of;
+}
+
+static void put_entry(struct maker *m, uint64_t ts, struct walk *w)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	uint64_t func = KERNEL + chance(w, 8) * 64;
+
+	maker_u64(m, &b, func);
+	maker_u32(m, &b, w->depth);
+	maker_event(m, ts, ID_GRAPH_ENTRY, w->pid, b.data, b.len);
+	w->open[w->depth++] = func;
+}
+
+static void put_exit(struct maker *m, uint64_t ts, struct walk *w)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	/* Now and then another's: its entry was lost. */
+	uint64_t func = w->open[--w->depth] + (chance(w, 50) ? 0 : 64);
+	uint64_t took = UINT64_C(1) << chance(w, 34);
+
+	maker_u64(m, &b, func);
+	maker_u32(m, &b, w->depth);
+	maker_u32(m, &b, chance(w, 3));
+	maker_u64(m, &b, ts);
+	maker_u64(m, &b, ts + took);
+	maker_event(m, ts, ID_GRAPH_EXIT, w->pid, b.data, b.len);
+}
+
+static void put_event(struct maker *m, uint64_t ts, struct walk *w)
+{
+	static const uint8_t parents[16] = { 8 };
+
+	if (chance(w, 40) == 0) {
+		/* Some have no name. */
+		int32_t next = (int32_t)chance(w, 9);
+
+		event_switch(m, ts, w->pid, "this", 0, 120, next, "that");
+		w->pid = next;
+	} else if (chance(w, 60) == 0) {
+		event_print_mark(m, ts, w->pid, "free text");
+	} else if (chance(w, 60) == 0) {
+		maker_event(m, ts, ID_FUNCTION, w->pid, parents, sizeof(parents));
+	} else if (!w->depth || (w->depth < DEPTH && chance(w, 2))) {
+		put_entry(m, ts, w);
+	} else {
+		put_exit(m, ts, w);
+	}
+}
+
+static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header *h))
+{
+	struct walk walks[CPUS] = { { .seed = 1 }, { .seed = 2, .pid = 5 }, { .seed = 3 } };
+	const struct maker_task tasks[] = {
+		{ .tid = 1, .tgid = 1, .comm = "one" },
+		{ .tid = 3, .tgid = 3, .comm = "a_name_of_15_ch" },
+	};
+
+	maker_init(m, 8, false, 4096);
+	m->header = header;
+	maker_head(m);
+	maker_function_format(m);
+	maker_graph_formats(m);
+	maker_symbols(m, "ffffffff81000000 T first\n"
+			 "ffffffff81000040 T in_a_module\t[the_module]\n"
+			 "ffffffff81000080 T __irqentry_text_start\n"
+			 "ffffffff81000080 T interrupt\n"
+			 "ffffffff810000c0 T __irqentry_text_end\n"
+			 "ffffffff81000100 T a_name_that_is_longer_than_what_is_kept_of_most_is\n"
+			 "ffffffff81000140 T last\n"
+			 "ffffffff81000300 T end\n");
+	maker_tasks(m, START, 0, tasks, ARRAY_SIZE(tasks));
+	for (uint64_t p = 0; p < PAGES; p++) {
+		for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
+			uint64_t ts = START + p * PAGE_EVENTS * 100 + cpu;
+
+			page_begin(m, ts);
+			for (uint64_t i = 0; i < PAGE_EVENTS; i++)
+				put_event(m, ts + i * 100, &walks[cpu]);
+			page_end(m, p % 29 == 3 ? p : p % 31 == 3 ? UINT64_MAX : 0);
+			maker_flush(m, cpu, BUFFER_MAIN, 0);
+		}
+	}
+	maker_end(m);
+}
+
+static void convert(const struct maker *m, const char *options, unsigned threads, struct buf *out)
+{
+	const struct export_options o = {
+		.format = "txt",
+		.trace_options = options,
+		.threads = threads,
+	};
+	_cleanup_close_ int fd = memory_file("", 0);
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (export_stream(m->fd, fd, &o, &result, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_int_equal(result.events, EVENTS);
+	memory_file_read(fd, out);
+}
+
+static size_t count(struct buf *text, const char *part)
+{
+	const char *p = buf_string(text);
+	size_t n = 0;
+
+	for (; (p = strstr(p, part)); p++)
+		n++;
+	return n;
+}
+
+static void assert_same(const struct maker *m, const char *options, struct buf *alone)
+{
+	static const unsigned threads[] = { 2, 3, 5 };
+
+	convert(m, options, 1, alone);
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+		_cleanup_buf_ struct buf text = BUF_INIT;
+
+		convert(m, options, threads[i], &text);
+		assert_int_equal(text.len, alone->len);
+		assert_memory_equal(text.data, alone->data, text.len);
+	}
+}
+
+static void all_threads_write_one_tree(void **state _unused_)
+{
+	_cleanup_buf_ struct buf usual = BUF_INIT, shown = BUF_INIT, hidden = BUF_INIT;
+	_cleanup_(maker_deinit) struct maker m;
+
+	make_capture(&m, by_graph);
+	assert_same(&m, NULL, &usual);
+	assert_true(count(&usual, "();\n") > 1000);
+	assert_true(count(&usual, "() {\n") > 1000);
+	assert_true(count(&usual, "} /* ") > 50);
+	assert_true(count(&usual, " => ") > 500);
+	assert_true(count(&usual, " a_name_-3 ") > 50);
+	assert_true(count(&usual, "/* free text */") > 100);
+	assert_true(count(&usual, "==========>") > 100);
+	assert_true(count(&usual, " EVENTS]\n") > 20);
+	assert_same(&m, "funcgraph-proc\nfuncgraph-abstime\nfuncgraph-tail\nfuncgraph-overrun\n",
+		    &shown);
+	assert_int_equal(count(&shown, "==========>"), count(&usual, "==========>"));
+	assert_true(count(&shown, "(Overruns: 2)") > 100);
+	assert_true(count(&shown, "one-1 ") > count(&usual, "one-1 "));
+	assert_same(&m, "nofuncgraph-irqs\n", &hidden);
+	assert_int_equal(count(&hidden, "==========>"), 0);
+	assert_true(hidden.len < usual.len);
+}
+
+/* As where a graph's events were recorded beside another tracer's. */
+static void beside_another_tracer(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	make_capture(&m, by_no_tracer);
+	assert_same(&m, NULL, &text);
+	assert_true(count(&text, ": sched_switch: ") > 500);
+	assert_true(count(&text, "();\n") > 1000);
+	assert_int_equal(count(&text, " => "), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_threads_write_one_tree),
+		cmocka_unit_test(beside_another_tracer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
