@@ -1,25 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/kallsyms.h"
 
-#include <string.h>
-
-#define SYMBOLS_MAX (2U << 20)
-
 void kallsyms_init(struct kallsyms *k, const struct stream_reader *reader, struct bounds *bounds)
 {
 	*k = (struct kallsyms){ .reader = reader, .bounds = bounds };
-}
-
-static bool has_more_lines(const char *text, size_t len, size_t max)
-{
-	const char *end = text + len;
-
-	while (text < end && (text = memchr(text, '\n', (size_t)(end - text)))) {
-		text++;
-		if (max-- == 0)
-			return true;
-	}
-	return false;
 }
 
 static int read_chunk(struct kallsyms *k, const struct chunk *chunk, struct buf *text,
@@ -30,8 +14,6 @@ static int read_chunk(struct kallsyms *k, const struct chunk *chunk, struct buf 
 
 	if (r == 0)
 		r = bounds_take(k->bounds, CHUNK_KALLSYMS, text->len);
-	if (r == 0 && has_more_lines(text->data, text->len, SYMBOLS_MAX))
-		r = -EFBIG;
 	if (r < 0)
 		return r;
 	/* What modules brought stands behind the first one. */
@@ -80,8 +62,6 @@ int kallsyms_add_late(struct kallsyms *k, struct event_table *events, const stru
 				   err);
 	if (r == 0)
 		r = bounds_take(k->bounds, CHUNK_KALLSYMS, payload->len);
-	if (r == 0 && has_more_lines(payload->data, payload->len, SYMBOLS_MAX))
-		r = -EFBIG;
 	if (r < 0)
 		return r;
 	k->late_count++;

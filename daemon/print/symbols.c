@@ -201,6 +201,8 @@ static int add_line(struct symbols *s, const struct line *l)
 {
 	size_t at = s->count;
 
+	if (unlikely(at == SYMBOLS_MAX))
+		return -EFBIG;
 	if (at == s->cap && reserve(s, at + at / 2) < 0)
 		return -ENOMEM;
 	note_bounds(s, l);
@@ -280,8 +282,10 @@ static int parse(struct symbols *s, size_t len)
 			/* Local data are in the table with CONFIG_KALLSYMS_ALL alone. */
 			local_data |=
 				!l.module && (l.type == 'd' || l.type == 'b' || l.type == 'r');
-			if (add_line(s, &l) < 0)
-				return -ENOMEM;
+			int r = add_line(s, &l);
+
+			if (r < 0)
+				return r;
 		}
 		if (!nl)
 			break;
@@ -307,6 +311,7 @@ int symbols_take(struct symbols **list, struct buf *text)
 	struct symbols *s = calloc(1, sizeof(*s));
 	size_t len = text->len;
 	char *shrunk;
+	int r;
 
 	if (!s)
 		return -ENOMEM;
@@ -316,10 +321,16 @@ int symbols_take(struct symbols **list, struct buf *text)
 	}
 	s->text = text->data;
 	*text = BUF_INIT;
-	if (reserve(s, len / LINE_SIZE + 16) < 0 || parse(s, len) < 0 || sort(s) < 0 ||
-	    reserve(s, MAX(s->count, (size_t)1)) < 0) {
+	r = reserve(s, len / LINE_SIZE + 16);
+	if (r == 0)
+		r = parse(s, len);
+	if (r == 0)
+		r = sort(s);
+	if (r == 0)
+		r = reserve(s, MAX(s->count, (size_t)1));
+	if (r < 0) {
 		symbols_free(s);
-		return -ENOMEM;
+		return r;
 	}
 	shrunk = realloc(s->text, s->text_len + 1);
 	if (shrunk)

@@ -18,7 +18,11 @@ struct symbol {
 	uint64_t size; /* distance to the next symbol, as the kernel computes it */
 };
 
-/* text: of /proc/kallsyms; need not outlive the call. Empty or all-zero: a table without symbols.
+/* Of one text: a kernel with all its modules has a fifth. */
+#define SYMBOLS_MAX (2U << 20)
+/*
+ * text: of /proc/kallsyms; need not outlive the call. Empty or all-zero: a table without symbols.
+ * 0, -ENOMEM, or -EFBIG: it has more than SYMBOLS_MAX.
  */
 int symbols_new(struct symbols **ret, const char *text, size_t len);
 /*

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "random_series.h"
+
 /* Without CONFIG_KALLSYMS_ALL: text, and a few global data behind it. */
 static const char text[] = "ffffffff81000000 T first_alias\n"
 			   "ffffffff81000000 T _stext\n"
@@ -155,12 +157,72 @@ static void test_addresses(void **state)
 	}
 }
 
+#define LINES 5000
+
+/* Names are kept in the text that they are read from: none overwrites another. */
+static void test_text_of_any_lines(void **state)
+{
+	_cleanup_(symbols_freep) struct symbols *s = NULL;
+	_cleanup_buf_ struct buf lines = BUF_INIT;
+	uint64_t seed = RANDOM_FIRST;
+	char names[LINES][80], modules[LINES][80];
+
+	(void)state;
+	for (unsigned i = 0; i < LINES; i++) {
+		bool has_module = i >= LINES / 2 && random_next(&seed) % 4;
+		int name_len = (int)(random_next(&seed) % 3 ? 1 + random_next(&seed) % 9
+							    : 20 + random_next(&seed) % 40);
+
+		snprintf(names[i], sizeof(names[i]), "%0*u", name_len, i);
+		snprintf(modules[i], sizeof(modules[i]), "%.*s%u", (int)(i / 50 % 70),
+			 "a_module_of_a_name_that_is_longer_and_longer_and_longer_and_longer_than",
+			 i / 50);
+		buf_printf(&lines, i % 7 ? "%x t %s" : "%016x t %s", i + 1, names[i]);
+		if (has_module)
+			buf_printf(&lines, "\t[%s]", modules[i]);
+		else
+			modules[i][0] = '\0';
+		if (i + 1 < LINES)
+			buf_puts(&lines, random_next(&seed) % 50 ? "\n" : "\n\nno line\n");
+	}
+	assert_int_equal(symbols_take(&s, &lines), 0);
+	assert_null(lines.data);
+	assert_int_equal(symbols_count(s), LINES);
+	for (unsigned i = 0; i < LINES; i++) {
+		struct symbol found;
+
+		assert_true(symbols_find(s, i + 1, &found));
+		assert_string_equal(found.name, names[i]);
+		assert_string_equal(found.module ?: "", modules[i]);
+	}
+}
+
+static void test_too_many(void **state)
+{
+	_cleanup_buf_ struct buf lines = BUF_INIT;
+	struct symbols *s;
+
+	(void)state;
+	for (unsigned i = 0; i < SYMBOLS_MAX; i++)
+		buf_puts(&lines, "1 t a\n");
+	assert_int_equal(symbols_new(&s, lines.data, lines.len), 0);
+	symbols_free(s);
+	buf_puts(&lines, "1 t a\n");
+	assert_int_equal(symbols_new(&s, lines.data, lines.len), -EFBIG);
+	assert_null(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lookup),	cmocka_unit_test(test_added),
-		cmocka_unit_test(test_modules), cmocka_unit_test(test_all_data),
-		cmocka_unit_test(test_nothing), cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_lookup),
+		cmocka_unit_test(test_added),
+		cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_all_data),
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_text_of_any_lines),
+		cmocka_unit_test(test_too_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

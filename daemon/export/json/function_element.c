@@ -38,6 +38,7 @@ struct function_writer {
 	uint64_t second;      /* of which second_text is, in ns */
 	uint32_t second_len;  /* 0: of none */
 	char second_text[16]; /* whole seconds */
+	bool looked;	      /* for a symbol: they were written, as the printer's cache */
 	struct thread_text threads[THREADS];
 	struct symbol_text symbols[1 << SYMBOL_BITS];
 };
@@ -191,6 +192,9 @@ _noinline_ static char *fill_symbol(struct function_writer *w, struct buf *b, ch
 	size_t start = (size_t)(to - b->data);
 	char *end = escape(b, to, print_symbol(w->printer, to, address, 's'));
 
+	if (unlikely(!w->looked))
+		memset(w->symbols, 0, sizeof(w->symbols));
+	w->looked = true;
 	if (end && (size_t)(end - b->data) - start <= SYMBOL_NEAR) {
 		s->address = address;
 		s->age = w->age;

@@ -5,6 +5,7 @@
 
 #include "util/io.h"
 #include "util/plain.h"
+#include "util/thread.h"
 
 /* enum trace_flag_type */
 #define FLAG_IRQS_OFF 0x01
@@ -158,7 +159,7 @@ _cold_ _noinline_ static void fill_second(struct line *l, uint64_t ts)
 
 int line_new(struct line **ret, const struct trace_info *info, bool tgid, enum line_style style)
 {
-	struct line *l = calloc(1, sizeof(*l));
+	struct line *l = cache_lines_new(sizeof(*l));
 
 	if (!l)
 		return -ENOMEM;
