@@ -130,9 +130,9 @@ struct run {
 	unsigned threads;
 	struct fake_sink sink;
 	uint64_t drain_at, recall_at; /* 0: never */
-	uint64_t give_fails_at;			/* that event can't be read; 0: all can */
-	bool full;				/* nothing can be written */
-	bool others;				/* nothing is rendered */
+	uint64_t give_fails_at;	      /* that event can't be read; 0: all can */
+	bool full;		      /* nothing can be written */
+	bool others;		      /* nothing is rendered */
 	unsigned fills;
 	bool filled_beside_others; /* by one of several that rendered */
 	bool recalled;
