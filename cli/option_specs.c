@@ -73,11 +73,19 @@ static int set_graph_depth(struct options *o, const char *value, struct error *e
 	return 0;
 }
 
+/* Mostly a variable of the shell that is not set: none of them means anything by that. */
+static int set_string(const char **field, const char *value, struct error *err)
+{
+	if (!*value)
+		return error_set(err, -EINVAL, "its value is empty");
+	*field = value;
+	return 0;
+}
+
 #define DEFINE_SET_STRING(field)                                                                   \
-	static int set_##field(struct options *o, const char *value, struct error *err _unused_)   \
+	static int set_##field(struct options *o, const char *value, struct error *err)            \
 	{                                                                                          \
-		o->field = value;                                                                  \
-		return 0;                                                                          \
+		return set_string(&o->field, value, err);                                          \
 	}
 #define DEFINE_SET_FLAG(field)                                                                     \
 	static int set_##field(struct options *o, const char *value _unused_,                      \

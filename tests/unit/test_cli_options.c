@@ -175,6 +175,7 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 		  "'(a<1) && (b<1)'" },
 		{ { "-e", "" }, "-e takes", NULL },
 		{ { "-o", "" }, "empty", NULL },
+		{ { "--name", "" }, "--name: its value is empty", NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
