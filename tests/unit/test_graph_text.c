@@ -92,6 +92,9 @@ static void put_event(struct maker *m, uint64_t ts, struct walk *w)
 		event_print_mark(m, ts, w->pid, "free text");
 	} else if (chance(w, 60) == 0) {
 		maker_event(m, ts, ID_FUNCTION, w->pid, parents, sizeof(parents));
+	} else if (chance(w, 40) == 0) {
+		/* Shorter than its format. */
+		maker_event(m, ts, ID_GRAPH_ENTRY, w->pid, parents, 8);
 	} else if (!w->depth || (w->depth < DEPTH && chance(w, 2))) {
 		put_entry(m, ts, w);
 	} else {
@@ -99,7 +102,8 @@ static void put_event(struct maker *m, uint64_t ts, struct walk *w)
 	}
 }
 
-static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header *h))
+static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header *h),
+			 uint32_t first_cpu)
 {
 	struct walk walks[CPUS] = { { .seed = 1 }, { .seed = 2, .pid = 5 }, { .seed = 3 } };
 	const struct maker_task tasks[] = {
@@ -129,7 +133,7 @@ static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header
 			for (uint64_t i = 0; i < PAGE_EVENTS; i++)
 				put_event(m, ts + i * 100, &walks[cpu]);
 			page_end(m, p % 29 == 3 ? p : p % 31 == 3 ? UINT64_MAX : 0);
-			maker_flush(m, cpu, BUFFER_MAIN, 0);
+			maker_flush(m, first_cpu + cpu, BUFFER_MAIN, 0);
 		}
 	}
 	maker_end(m);
@@ -181,7 +185,7 @@ static void all_threads_write_one_tree(void **state _unused_)
 	_cleanup_buf_ struct buf usual = BUF_INIT, shown = BUF_INIT, hidden = BUF_INIT;
 	_cleanup_(maker_deinit) struct maker m;
 
-	make_capture(&m, by_graph);
+	make_capture(&m, by_graph, 0);
 	assert_same(&m, NULL, &usual);
 	assert_true(count(&usual, "();\n") > 1000);
 	assert_true(count(&usual, "() {\n") > 1000);
@@ -207,11 +211,23 @@ static void beside_another_tracer(void **state _unused_)
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
-	make_capture(&m, by_no_tracer);
+	make_capture(&m, by_no_tracer, 0);
 	assert_same(&m, NULL, &text);
 	assert_true(count(&text, ": sched_switch: ") > 500);
 	assert_true(count(&text, "();\n") > 1000);
+	assert_true(count(&text, ": funcgraph_entry: --> ") > 500);
 	assert_int_equal(count(&text, " => "), 0);
+}
+
+static void more_cpus_than_the_header_has(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	make_capture(&m, by_graph, 99);
+	assert_same(&m, NULL, &text);
+	assert_true(count(&text, "\n 99) ") > 1000);
+	assert_true(count(&text, "\n 101) ") > 1000);
 }
 
 int main(void)
@@ -219,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_threads_write_one_tree),
 		cmocka_unit_test(beside_another_tracer),
+		cmocka_unit_test(more_cpus_than_the_header_has),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,8 @@ static void put_cpu(const struct graph_text *g, uint32_t cpu, struct buf *out)
 	if (!start)
 		return;
 	len = (int)(format_dec(digits, cpu) - digits);
-	for (int i = len - 1; i < g->cpu_width; i++)
+	*w++ = ' ';
+	for (int i = len; i < g->cpu_width; i++)
 		*w++ = ' ';
 	memcpy(w, digits, (size_t)len);
 	memcpy(w + len, ") ", 2);

@@ -31,12 +31,11 @@ struct graph_line {
 	uint32_t cpu;
 	int32_t pid;
 	int32_t pid_before; /* where switches is set: the CPU's lines were that task's */
-	int32_t depth;	    /* of a comment */
+	int32_t depth;	    /* the function's; of a comment that of its CPU's tree */
 	uint8_t flags, preempt_count;
 	uint8_t kind;
 	bool switches;
-	bool names; /* an exit whose entry was not the last one of its depth: it tells whose it is
-		     */
+	bool names; /* an exit, of another entry than the last one of its depth: it tells whose */
 	bool is_irq;
 	uint32_t len, exit_len; /* of the records, in bytes */
 };

@@ -173,6 +173,13 @@ static size_t note_size(const struct trace_event *ev)
 	return sizeof(struct graph_line) + ev->rec.len + (ev->exit ? ev->exit->rec.len : 0);
 }
 
+/* Behind which the merge may have looked: it moved the record then, and will move another there. */
+static int put_other(struct sink_text *s, const struct trace_event *ev, struct error *err)
+{
+	return ev->desc && ev->desc->funcgraph ? render_event_now(s->render, ev, err)
+					       : render_event(s->render, ev, err);
+}
+
 /* Of a graph's tree, or beside it. */
 static _noinline_ int text_graph_event(struct sink_text *s, const struct trace_event *ev,
 				       struct error *err)
@@ -189,7 +196,7 @@ static _noinline_ int text_graph_event(struct sink_text *s, const struct trace_e
 	line = room;
 	r = graph_tree_take(s->tree, ev, line);
 	if (r == GRAPH_OTHER)
-		return render_event(s->render, ev, err);
+		return put_other(s, ev, err);
 	if (r == 0)
 		return 0;
 	records = (uint8_t *)(line + 1);
