@@ -37,25 +37,29 @@ struct batch *batch_take(struct batch_pool *pool)
 void batch_put(struct batch *b)
 {
 	b->count = 0;
+	b->rendered = 0;
 	b->bytes = 0;
 	b->weight = 0;
 	b->done = false;
 	buf_clear(&b->notes);
 	buf_clear(&b->out);
+	if (unlikely(b->out.cap > BATCH_KEPT))
+		buf_deinit(&b->out);
 	b->next_idle = b->pool->idle;
 	b->pool->idle = b;
 }
 
-_hot_ void batch_render(struct batch *b, const struct batch_env *env)
+_hot_ bool batch_render(struct batch *b, const struct batch_env *env)
 {
 	const struct render_ops *ops = env->ops;
 	const struct event_head head = env->head;
-	const struct item *end = b->items + b->count;
+	const struct item *i = b->items + b->rendered, *end = b->items + b->count;
+	const size_t most = BATCH_OUT(env->batch_bytes);
 	void *state = b->pool->state;
 	struct trace_event ev = { 0 };
 	int r = b->result;
 
-	for (const struct item *i = b->items; i < end && likely(r == 0); i++) {
+	for (; i < end && likely(r == 0 && b->out.len < most); i++) {
 		if (unlikely(!i->data)) {
 			r = i->len ? ops->note(state, b->notes.data + i->ts, i->len, &b->out,
 					       &b->weight)
@@ -68,5 +72,7 @@ _hot_ void batch_render(struct batch *b, const struct batch_env *env)
 		ev.desc = event_table_find(env->events, ev.id);
 		r = ops->event(state, &ev, &b->out, &b->weight);
 	}
+	b->rendered = (size_t)(i - b->items);
 	b->result = r ?: buf_error(&b->out);
+	return i == end || b->result < 0;
 }

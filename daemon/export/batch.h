@@ -16,6 +16,12 @@
  */
 #define BATCH_EVENTS 8192
 #define BATCH_BYTES (256U << 10)
+/*
+ * Most have less made of them, some by hundreds of times more, as functions in a depth of
+ * thousands: behind so much it waits until that was written.
+ */
+#define BATCH_OUT(bytes) (8 * (bytes))
+#define BATCH_KEPT (2 * BATCH_OUT(BATCH_BYTES)) /* what is longer is not kept for the next one */
 /* One that is filled, one that waits to be written. */
 #define BATCH_POOL 2
 
@@ -31,12 +37,13 @@ struct batch {
 	struct batch *next_idle;
 	struct item *items; /* owned; env.batch_events */
 	size_t count;
+	size_t rendered;  /* of them */
 	size_t bytes;	  /* of their records, and notes */
 	struct buf notes; /* each aligned to 8 bytes */
 	struct buf out;
 	uint64_t weight;
 	int result;
-	bool done; /* rendered */
+	bool done; /* all is rendered */
 };
 
 /* One thread's. */
@@ -62,5 +69,5 @@ void batch_pool_deinit(struct batch_pool *pool);
 struct batch *batch_take(struct batch_pool *pool);
 /* Empties b and puts it back where it is from. */
 void batch_put(struct batch *b);
-/* Fills in out, weight and result. */
-void batch_render(struct batch *b, const struct batch_env *env);
+/* Appends to out; fills in weight and result. False: more follows, when out was emptied. */
+bool batch_render(struct batch *b, const struct batch_env *env);

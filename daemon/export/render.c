@@ -109,12 +109,36 @@ static void number(struct render *r, struct batch *b)
 	r->ring[r->filled++ % RING] = b;
 }
 
+/* A part of b leaves, behind all that comes before it. With the lock held, given up meanwhile. */
+static void write_part(struct render *r, struct batch *b)
+{
+	int e;
+
+	while (r->writing || r->ring[r->written % RING] != b)
+		pthread_cond_wait(&r->left, &r->lock);
+	r->writing = true;
+	e = r->failure;
+	pthread_mutex_unlock(&r->lock);
+	if (e == 0)
+		e = output_take(r->out, &b->out);
+	buf_clear(&b->out);
+	pthread_mutex_lock(&r->lock);
+	r->failure = e;
+	r->writing = false;
+}
+
 /* With the lock held, which it gives up meanwhile. */
 static void render_numbered(struct render *r, struct batch *b)
 {
-	pthread_mutex_unlock(&r->lock);
-	batch_render(b, &r->env);
-	pthread_mutex_lock(&r->lock);
+	bool all;
+
+	do {
+		pthread_mutex_unlock(&r->lock);
+		all = batch_render(b, &r->env);
+		pthread_mutex_lock(&r->lock);
+		if (unlikely(!all))
+			write_part(r, b);
+	} while (unlikely(!all));
 	b->done = true;
 	write_done(r);
 }

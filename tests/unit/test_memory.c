@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "export/export.h"
+#include "make_formats.h"
 #include "make_many.h"
 
 #define CPUS 512
@@ -156,12 +157,56 @@ static void long_events(void **state _unused_)
 	check("marks", 80, 4096, all, ARRAY_SIZE(all));
 }
 
+static void by_function_graph(Traced__Capture__Header *h)
+{
+	h->tracer = (char *)"function_graph";
+}
+
+#define DEPTH 4096 /* whose line is as long as a page */
+#define ENTRIES 100
+#define DEEP_PAGES 500
+
+/* Many times as much is made of some records as they have. */
+static void deep_functions(void **state _unused_)
+{
+	static const unsigned threads[] = { 1, 2, 8 };
+	_cleanup_(maker_deinit) struct maker m;
+
+	if (SANITIZED)
+		skip();
+	maker_init(&m, 8, false, 4096);
+	m.header = by_function_graph;
+	maker_head(&m);
+	maker_graph_formats(&m);
+	for (uint64_t i = 0; i < DEEP_PAGES * ENTRIES; i++) {
+		_cleanup_buf_ struct buf b = BUF_INIT;
+
+		if (i % ENTRIES == 0)
+			page_begin(&m, 1000 + i);
+		maker_u64(&m, &b, i);
+		maker_u32(&m, &b, DEPTH);
+		maker_event(&m, 1000 + i, ID_GRAPH_ENTRY, 1, b.data, b.len);
+		if (i % ENTRIES < ENTRIES - 1)
+			continue;
+		page_end(&m, 0);
+		maker_flush(&m, 0, BUFFER_MAIN, 0);
+	}
+	maker_end(&m);
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+		const struct export_options o = { .format = "txt", .threads = threads[i] };
+		long peak = peak_kib(m.fd, &o, DEEP_PAGES * ENTRIES);
+
+		if (peak > MEMORY_MAX_KIB)
+			fail_msg("%u threads: %ld KiB", o.threads, peak);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_small_events), cmocka_unit_test(one_load_after_another),
 		cmocka_unit_test(large_pages),	     cmocka_unit_test(functions),
-		cmocka_unit_test(long_events),
+		cmocka_unit_test(long_events),	     cmocka_unit_test(deep_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,7 @@ struct fake_sink {
 	uint64_t fail_at;    /* the event of that time can't be rendered */
 	uint64_t fail_at_note;
 	uint64_t weight_max; /* 0: none */
+	unsigned repeats;    /* of what an event's record has */
 	unsigned begun, ended;
 	uint64_t weight;
 };
@@ -74,7 +75,8 @@ static int fake_event(void *state, const struct trace_event *ev, struct buf *out
 	if (s->fail_at && ev->rec.ts == s->fail_at)
 		return -ENOMEM;
 	buf_printf(out, "%llu %u %s ", (unsigned long long)ev->rec.ts, ev->cpu, fake_name(ev));
-	buf_append(out, ev->rec.data, ev->rec.len);
+	for (unsigned i = 0; i <= s->repeats; i++)
+		buf_append(out, ev->rec.data, ev->rec.len);
 	buf_putc(out, '\n');
 	*weight += ev->rec.len;
 	return 0;
@@ -178,6 +180,24 @@ struct giver {
 	uint32_t seed;
 };
 
+/* In a larger room, behind one in which nothing is put. */
+static int give_in_place(struct render *r, const char *note, size_t len, struct error *err)
+{
+	void *room;
+	int e = render_note_room(r, LONG_NOTE, &room, err);
+
+	if (e < 0)
+		return e;
+	memset(room, '!', LONG_NOTE);
+	e = render_note_room(r, len + 100, &room, err);
+	if (e < 0)
+		return e;
+	assert_int_equal((uintptr_t)room % 8, 0);
+	memcpy(room, note, len);
+	memset((char *)room + len, '!', 100);
+	return render_note_put(r, len, err);
+}
+
 /* Its number and a text of some length: of a few so long that no batch has many of them. */
 static int give_note(const struct giver *g, uint64_t i, struct error *err)
 {
@@ -186,7 +206,8 @@ static int give_note(const struct giver *g, uint64_t i, struct error *err)
 
 	memset(note, '.', sizeof(note));
 	memcpy(note, &i, sizeof(i));
-	return render_note(g->render, note, len, err);
+	return i % 2 ? give_in_place(g->render, note, len, err)
+		     : render_note(g->render, note, len, err);
 }
 
 /* A record's bytes, or losses and a note before it as its number has it. */
@@ -336,6 +357,33 @@ static void test_same_bytes(void **state _unused_)
 	free(want);
 }
 
+/* A batch of which much is made leaves in parts. */
+static void test_long_lines(void **state _unused_)
+{
+	static const unsigned threads[] = { 2, 3, 1000 };
+	struct run alone = { .threads = 1, .sink.repeats = 30 };
+	struct run full = { .threads = 3, .sink.repeats = 30, .full = true };
+	size_t want_len, len;
+	char *want, *text;
+	int r;
+
+	want = render_all(&alone, &want_len, &r);
+	assert_int_equal(r, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+		struct run run = { .threads = threads[i], .sink.repeats = 30 };
+
+		text = render_all(&run, &len, &r);
+		assert_int_equal(r, 0);
+		assert_int_equal(len, want_len);
+		assert_memory_equal(text, want, len);
+		assert_int_equal(run.sink.weight, alone.sink.weight);
+		free(text);
+	}
+	free(want);
+	free(render_all(&full, &len, &r));
+	assert_int_equal(r, -ENOSPC);
+}
+
 /* What a sink did not hand on to be rendered is done with, too. */
 static void test_not_rendered(void **state _unused_)
 {
@@ -388,6 +436,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_bytes),
 		cmocka_unit_test(test_not_rendered),
+		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_failures),
 	};
 
