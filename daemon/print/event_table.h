@@ -102,12 +102,13 @@ void event_table_set_symbols(struct event_table *t, symbol_source_t source, void
  * name is looked for each time.
  */
 void event_table_expect_symbols(struct event_table *t);
-/* They come: symbols_add(). */
+/* They come: symbols_add(). 0, -ENOMEM or -EFBIG. */
 int event_table_add_symbols(struct event_table *t, const char *text, size_t len);
 bool event_table_has_symbols(const struct event_table *t);
 /* Those that were read so far. */
 size_t event_table_symbol_count(const struct event_table *t);
-/* Before event_table_seal: lines of them in succession, which name addresses without the rest. */
+/* Before event_table_seal: lines of them in succession, which name addresses without the rest. 0,
+ * -ENOMEM or -EFBIG. */
 int event_table_add_excerpt(struct event_table *t, const char *text, size_t len);
 /* As symbols_find(), and reads no more than it must. */
 bool event_table_find_symbol(const struct event_table *t, uint64_t address, struct symbol *ret);

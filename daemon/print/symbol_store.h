@@ -41,10 +41,10 @@ static inline const struct symbols *symbol_store_get(struct symbol_store *s)
  * table read.
  */
 bool symbol_store_find(struct symbol_store *s, uint64_t address, struct symbol *ret);
-/* The first one counts. 0 or -ENOMEM. */
+/* The first one counts. 0, -ENOMEM or -EFBIG, as symbols_new(). */
 int symbol_store_add_excerpt(struct symbol_store *s, const char *text, size_t len);
 
-/* More of them, as symbols_add() takes them. 0 or -ENOMEM. */
+/* More of them, as symbols_add() takes them. 0, -ENOMEM or -EFBIG. */
 int symbol_store_add(struct symbol_store *s, const char *text, size_t len);
 /* Those that were read so far. */
 size_t symbol_store_count(const struct symbol_store *s);

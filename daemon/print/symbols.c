@@ -109,8 +109,10 @@ static bool parse_line(const char *p, const char *end, struct line *ret)
 #define NAME_USUAL 32
 
 /*
- * Names move together in the text that they are read from. None reaches what was not read yet: each
- * has its line's address and type before it, and its terminator replaces less than these.
+ * Names move together in the text that they are read from. A line gives no more than its own
+ * length, so that nothing is overwritten before it is read: what stands before its name has 3
+ * characters at least, the ends of the name and of a module's are 2. Behind the text there is room
+ * for a copy of NAME_USUAL to read.
  */
 static uint32_t add_name(struct symbols *s, const char *name, size_t len)
 {
@@ -278,14 +280,14 @@ static int parse(struct symbols *s, size_t len)
 		struct line l;
 
 		if (parse_line(p, nl ? nl : end, &l) && (!l.module || l.address)) {
-			any |= l.address != 0;
-			/* Local data are in the table with CONFIG_KALLSYMS_ALL alone. */
-			local_data |=
-				!l.module && (l.type == 'd' || l.type == 'b' || l.type == 'r');
 			int r = add_line(s, &l);
 
 			if (r < 0)
 				return r;
+			any |= l.address != 0;
+			/* Local data are in the table with CONFIG_KALLSYMS_ALL alone. */
+			local_data |=
+				!l.module && (l.type == 'd' || l.type == 'b' || l.type == 'r');
 		}
 		if (!nl)
 			break;
@@ -313,15 +315,17 @@ int symbols_take(struct symbols **list, struct buf *text)
 	char *shrunk;
 	int r;
 
-	if (!s)
-		return -ENOMEM;
-	if (len > UINT32_MAX - NAME_USUAL || !buf_reserve(text, NAME_USUAL)) {
-		free(s);
+	if (!s) {
+		buf_deinit(text);
 		return -ENOMEM;
 	}
+	r = len > UINT32_MAX - NAME_USUAL ? -EFBIG : 0;
+	if (r == 0 && !buf_reserve(text, NAME_USUAL))
+		r = -ENOMEM;
 	s->text = text->data;
 	*text = BUF_INIT;
-	r = reserve(s, len / LINE_SIZE + 16);
+	if (r == 0)
+		r = reserve(s, len / LINE_SIZE + 16);
 	if (r == 0)
 		r = parse(s, len);
 	if (r == 0)
@@ -341,7 +345,7 @@ int symbols_take(struct symbols **list, struct buf *text)
 	return 0;
 }
 
-static int copy(struct symbols **list, const char *text, size_t len)
+static int take_copy(struct symbols **list, const char *text, size_t len)
 {
 	_cleanup_buf_ struct buf own = BUF_INIT;
 
@@ -353,13 +357,17 @@ static int copy(struct symbols **list, const char *text, size_t len)
 
 int symbols_new(struct symbols **ret, const char *text, size_t len)
 {
-	*ret = NULL;
-	return copy(ret, text, len);
+	struct symbols *s = NULL;
+	int r = take_copy(&s, text, len);
+
+	if (r == 0)
+		*ret = s;
+	return r;
 }
 
 int symbols_add(struct symbols *s, const char *text, size_t len)
 {
-	return copy(&s->later, text, len);
+	return take_copy(&s->later, text, len);
 }
 
 struct symbols *symbols_free(struct symbols *s)
@@ -399,36 +407,41 @@ static bool in_kernel(const struct symbols *s, uint64_t address)
 	       (address >= s->init_start && address < s->init_end);
 }
 
-/* The address where a symbol ends: the next one's, of the same module. */
-static uint64_t end_of(const struct symbols *s, size_t at)
+/* The first symbol of the address that the one at last is the last of. */
+static size_t first_of(const struct symbols *s, size_t last)
+{
+	uint64_t address = s->addresses[last];
+
+	if (likely(!last || s->addresses[last - 1] != address))
+		return last;
+	/* Behind none it is the first of all. */
+	return address ? floor_symbol(s, address - 1) + 1 : 0;
+}
+
+/* The address where a symbol ends: the next one's, of the same module. last: of its address. */
+static uint64_t end_of(const struct symbols *s, size_t at, size_t last)
 {
 	uint64_t address = s->addresses[at];
 
-	for (size_t next = at + 1; next < s->count; next++) {
-		if (s->addresses[next] == address)
-			continue;
-		if (s->modules[next] == s->modules[at])
-			return s->addresses[next];
-		break;
-	}
+	if (last + 1 < s->count && s->modules[last + 1] == s->modules[at])
+		return s->addresses[last + 1];
 	/* The end of the section is not told: it is a whole page. */
 	return (address | 4095) + 1;
 }
 
 static bool find_in(const struct symbols *s, uint64_t address, struct symbol *ret)
 {
-	size_t at = floor_symbol(s, address);
+	size_t last = floor_symbol(s, address), at;
 	uint16_t module;
 	uint64_t end;
 
-	if (at == SIZE_MAX)
+	if (last == SIZE_MAX)
 		return false;
-	while (at && s->addresses[at - 1] == s->addresses[at])
-		at--;
+	at = first_of(s, last);
 	module = s->modules[at];
 	if (!module && !in_kernel(s, address))
 		return false;
-	end = end_of(s, at);
+	end = end_of(s, at, last);
 	if (module && address >= end)
 		return false;
 	*ret = (struct symbol){

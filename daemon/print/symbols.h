@@ -31,8 +31,8 @@ int symbols_new(struct symbols **ret, const char *text, size_t len);
  */
 int symbols_add(struct symbols *s, const char *text, size_t len);
 /*
- * The same without a copy: text is taken over, and empty then. They are the last of *list, which
- * may be NULL, as symbols_add() adds them.
+ * The same without a copy: text is taken over, and empty then, also where this fails. They become
+ * the last of *list, which may be NULL, as symbols_add() adds them.
  */
 int symbols_take(struct symbols **list, struct buf *text);
 struct symbols *symbols_free(struct symbols *s);

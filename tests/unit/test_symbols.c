@@ -197,10 +197,45 @@ static void test_text_of_any_lines(void **state)
 	}
 }
 
+/* Those that give nearly all that they have. */
+static void test_tight_lines(void **state)
+{
+	static const char tight[] = " t a\n t a\t[m]\n0 t b\t[m]\n1 t c\t[n]\n2 t d\0e\t[o]\n"
+				    "3 t f\t[]\n4 t g\t[p";
+	static const char alone[] = "5 t h";
+	_cleanup_(symbols_freep) struct symbols *s = NULL;
+	_cleanup_buf_ struct buf lines = BUF_INIT;
+
+	(void)state;
+	buf_append(&lines, tight, sizeof(tight) - 1);
+	assert_int_equal(symbols_take(&s, &lines), 0);
+	buf_puts(&lines, alone);
+	assert_int_equal(symbols_take(&s, &lines), 0);
+	check(s, 1, "c", 0, 4096 - 1, "n");
+	check(s, 2, "d", 0, 4096 - 2, "o");
+	check(s, 3, "f", 0, 1, NULL);
+	check(s, 4, "g\t[p", 0, 4096 - 4, NULL);
+	check(s, 0, "a", 0, 4096, NULL);
+}
+
+/* Of one address the first one counts, and ends where the next address begins. */
+static void test_equal_addresses(void **state)
+{
+	_cleanup_(symbols_freep) struct symbols *s =
+		make("0 t first\n0 t second\n0 t third\n7 t a\n7 t b\n9 t c\n9 t d\n");
+
+	(void)state;
+	check(s, 0, "first", 0, 7, NULL);
+	check(s, 6, "first", 6, 7, NULL);
+	check(s, 7, "a", 0, 2, NULL);
+	check(s, 8, "a", 1, 2, NULL);
+	check(s, 9, "c", 0, 4096 - 9, NULL);
+}
+
 static void test_too_many(void **state)
 {
 	_cleanup_buf_ struct buf lines = BUF_INIT;
-	struct symbols *s;
+	struct symbols *s, *none = NULL;
 
 	(void)state;
 	for (unsigned i = 0; i < SYMBOLS_MAX; i++)
@@ -208,8 +243,8 @@ static void test_too_many(void **state)
 	assert_int_equal(symbols_new(&s, lines.data, lines.len), 0);
 	symbols_free(s);
 	buf_puts(&lines, "1 t a\n");
-	assert_int_equal(symbols_new(&s, lines.data, lines.len), -EFBIG);
-	assert_null(s);
+	assert_int_equal(symbols_new(&none, lines.data, lines.len), -EFBIG);
+	assert_null(none);
 }
 
 int main(void)
@@ -223,6 +258,8 @@ int main(void)
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_text_of_any_lines),
 		cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_equal_addresses),
+		cmocka_unit_test(test_tight_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
