@@ -73,11 +73,14 @@ static int set_graph_depth(struct options *o, const char *value, struct error *e
 	return 0;
 }
 
-/* Mostly a variable of the shell that is not set: none of them means anything by that. */
+/* An empty value is mostly a variable of the shell that is not set: no option has a meaning for it.
+ */
 static int set_string(const char **field, const char *value, struct error *err)
 {
-	if (!*value)
-		return error_set(err, -EINVAL, "its value is empty");
+	if (!*value) {
+		error_set(err, -EINVAL, "its value is empty");
+		return error_hint(err, "leave the option out, or give it a value");
+	}
 	*field = value;
 	return 0;
 }

@@ -197,30 +197,42 @@ static void learn_kind(struct exporter *x, struct event_kind *kind, uint16_t id)
 		kind->desc && (kind->desc == x->print || funcgraph_is(kind->desc, FUNCGRAPH_ENTRY));
 }
 
-/* Whether exit is that of the function that ev enters. */
-static bool leaves(const struct trace_event *ev, const struct trace_event *exit)
+static bool leaves(const struct trace_event *exit, uint64_t func)
 {
-	uint64_t entered, left;
+	uint64_t left;
 
-	return exit->pid == ev->pid && funcgraph_is(exit->desc, FUNCGRAPH_EXIT) &&
-	       funcgraph_read_func(ev->desc, &ev->rec, &entered) &&
-	       funcgraph_read_func(exit->desc, &exit->rec, &left) && entered == left;
+	return funcgraph_is(exit->desc, FUNCGRAPH_EXIT) &&
+	       funcgraph_read_func(exit->desc, &exit->rec, &left) && left == func;
 }
 
 /* A function is entered: what comes next may be its exit. */
 static int look_ahead(struct exporter *x, struct trace_event *ev, struct trace_event *next,
 		      struct error *err)
 {
-	int r = merge_peek(x->merge, &ev->rec, &next->rec, err);
+	uint64_t func;
+	int r;
 
+	/* Where the tree has no line for it its record may be lent, and must not move. */
+	if (!funcgraph_read_func(ev->desc, &ev->rec, &func))
+		return 0;
+	r = merge_peek(x->merge, &ev->rec, &next->rec, err);
 	if (r <= 0 || next->rec.len < x->head.least)
 		return MIN(r, 0);
 	event_head_read(&x->head, next);
 	next->desc = event_table_find(x->index.info.events, next->id);
 	next->exit = NULL;
 	next->cpu = ev->cpu;
-	if (leaves(ev, next))
+	if (next->pid == ev->pid && leaves(next, func))
 		ev->exit = next;
+	return 0;
+}
+
+static _noinline_ int look_closer(struct exporter *x, struct trace_event *ev,
+				  struct trace_event *next, struct error *err)
+{
+	if (ev->desc != x->print)
+		return look_ahead(x, ev, next, err);
+	x->own_events += is_own_mark(x, &ev->rec);
 	return 0;
 }
 
@@ -273,9 +285,8 @@ _hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct 
 			return r;
 	}
 	if (unlikely(kind->special)) {
-		if (kind->desc == x->print)
-			x->own_events += is_own_mark(x, &ev->rec);
-		else if ((r = look_ahead(x, ev, &next, err)) < 0)
+		r = look_closer(x, ev, &next, err);
+		if (r < 0)
 			return r;
 	}
 	return x->ops->event(x->sink, ev, err);

@@ -57,8 +57,8 @@ void merge_lend(struct merge *m, const struct loan *loan);
 int merge_next(struct merge *m, struct merge_item *ret, struct error *err);
 /*
  * Looks ahead from the record that merge_next gave last, rec: the one that follows it on
- * its CPU. rec's data may move, and are not lent then: they are valid until the next call. 1, 0:
- * there is none, or events are missing between; or -errno.
+ * its CPU. rec's data may move; then they are not lent, but valid until the next call that looks
+ * ahead. 1, 0: there is none, or events are missing between; or -errno.
  */
 int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct error *err);
 /*

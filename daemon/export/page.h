@@ -58,7 +58,7 @@ void page_iter_go_on(struct page_iter *it, const void *data, uint32_t bytes);
 uint32_t page_iter_wants(const struct page_iter *it);
 /* The word at missed_at. */
 void page_iter_set_missed(struct page_iter *it, const void *word);
-/* The same for any record, and what is none. */
+/* As page_iter_next, for any record, and for what is none. */
 int page_iter_next_any(struct page_iter *it, struct record *ret);
 
 /*

@@ -70,8 +70,9 @@ int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *er
  */
 int render_note(struct render *r, const void *note, size_t len, struct error *err);
 /*
- * The same for a note that is made in its place: room for max bytes, aligned to 8, of which len are
- * given then, or none if nothing is put. Nothing else is called in between.
+ * The same for a note that is made in its place: *ret, aligned to 8 bytes, has room for max of
+ * them, until the next call. Of these render_note_put gives the first len, not 0; nothing is given
+ * where it isn't called.
  */
 int render_note_room(struct render *r, size_t max, void **ret, struct error *err);
 int render_note_put(struct render *r, size_t len, struct error *err);

@@ -8,8 +8,8 @@
 /* The kernel keeps 50, or what fits in a page of return addresses. */
 #define DEPTH_MAX 4096
 
-/* Where ev has that number, of which *least takes the end. */
-static struct number_at find(const struct event *ev, const char *name, uint32_t *least)
+/* Where ev has that number; raises *least to its end. */
+static struct number_at find_number(const struct event *ev, const char *name, uint32_t *least)
 {
 	const struct field *f = event_field(ev, name);
 	uint64_t end;
@@ -35,15 +35,15 @@ bool funcgraph_layout_find(const struct event_table *t, const struct event *ev,
 		.swap = t->swap,
 		.word_size = t->env.word_size,
 	};
-	ret->func = find(ev, "func", &ret->least);
-	ret->depth = find(ev, "depth", &ret->least);
+	ret->func = find_number(ev, "func", &ret->least);
+	ret->depth = find_number(ev, "depth", &ret->least);
 	if (exit) {
-		ret->calltime = find(ev, "calltime", &ret->least);
-		ret->rettime = find(ev, "rettime", &ret->least);
-		ret->overrun = find(ev, "overrun", &ret->least);
-		ret->retval = find(ev, "retval", &ret->least);
+		ret->calltime = find_number(ev, "calltime", &ret->least);
+		ret->rettime = find_number(ev, "rettime", &ret->least);
+		ret->overrun = find_number(ev, "overrun", &ret->least);
+		ret->retval = find_number(ev, "retval", &ret->least);
 	} else {
-		ret->retaddr = find(ev, "retaddr", &ret->least);
+		ret->retaddr = find_number(ev, "retaddr", &ret->least);
 		args = event_field(ev, "args");
 		ret->args_offset = args ? args->offset : UINT32_MAX;
 	}

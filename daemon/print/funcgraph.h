@@ -49,5 +49,5 @@ struct funcgraph {
 bool funcgraph_read(const struct event *ev, const struct record *rec, struct funcgraph *ret);
 /* The same, but reads nothing else. */
 bool funcgraph_read_func(const struct event *ev, const struct record *rec, uint64_t *ret);
-/* Of a record that was read. */
+/* Of a record that one of these has read: from -1 to 4096. */
 int32_t funcgraph_depth(const struct event *ev, const struct record *rec);

@@ -12,7 +12,8 @@
 
 int printer_new(struct printer **ret, const struct event_table *t)
 {
-	/* Its cache is 1.5 MiB, of which most recordings touch little: zeros that cost nothing. */
+	/* Its cache is 1.5 MiB, of which most recordings touch little, or nothing: zeros that cost
+	 * nothing. */
 	struct printer *p =
 		mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -59,15 +60,20 @@ static char *print_address(const struct printer *p, char *w, uint64_t address, u
 	return format_number(w + 2, kernel ? printer_pointer(p, address) : address, &f);
 }
 
+/* Of so many symbols more follow. */
+#define CACHE_WRITTEN 32
+
 /*
  * A page of zeros that is read before it is written is another page then: all CPUs that run threads
- * of this process have to hear of it, which took two of them 7 ms in a guest.
+ * of this process have to hear of it, which took two of them 7 ms in a guest. So the cache is
+ * written where much of it will be.
  */
-_cold_ static void write_cache(struct printer *p)
+static void count_miss(struct printer *p)
 {
+	if (p->misses == CACHE_WRITTEN || ++p->misses < CACHE_WRITTEN)
+		return;
 	memset(p->symbols, 0, sizeof(p->symbols));
 	memset(p->cache, 0, sizeof(p->cache));
-	p->looked = true;
 }
 
 const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t address)
@@ -75,8 +81,7 @@ const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t
 	struct symbol_cache_entry *e = &p->cache[printer_slot(p, address) - p->cache];
 	struct symbol *symbol = &p->symbols[e - p->cache];
 
-	if (unlikely(!p->looked))
-		write_cache(p);
+	count_miss(p);
 	e->address = address;
 	e->found = event_table_find_symbol(p->table, address, symbol);
 	e->known = e->found || !p->table->symbols->growing;

@@ -55,7 +55,7 @@ struct printer {
 	const struct event_table *table;
 	const struct event *event; /* the one that is being printed */
 	uint64_t fallbacks;
-	bool looked;				  /* for a symbol: what follows was written */
+	unsigned misses; /* looked for behind the cache, which follows; at most CACHE_WRITTEN */
 	struct symbol symbols[SYMBOL_CACHE_SIZE]; /* beside the cache: what else is known */
 	struct symbol_cache_entry cache[SYMBOL_CACHE_SIZE];
 };

@@ -24,7 +24,7 @@
 #define SUBBUF_SIZE 1024
 
 /* Of byte 0. */
-enum { MACHINE_32 = 1, MACHINE_BIG = 2, REST_PIECES = 4 };
+enum { MACHINE_32 = 1, MACHINE_BIG = 2, REST_PIECES = 4, TWO_THREADS = 8 };
 
 /* Types of pieces, besides those of chunks. */
 enum { PIECE_SUBBUF, PIECE_RECORDS, PIECE_TYPES = CHUNK_TYPES_END };
@@ -155,7 +155,8 @@ static void put_pieces(struct maker *m, const uint8_t *data, size_t size)
 	}
 }
 
-static void export(int fd, const struct export_options *output)
+/* By two threads records are lent. */
+static void export(int fd, const struct export_options *output, unsigned threads)
 {
 	static int out = -EBADF;
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -165,7 +166,7 @@ static void export(int fd, const struct export_options *output)
 
 	if (out < 0)
 		out = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	o.threads = 1;
+	o.threads = threads;
 	if (export_stream(fd, out, &o, &result, &err) < 0)
 		return;
 	for (size_t i = 0; i < result.ledger_count; i++)
@@ -189,7 +190,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		put_pieces(&m, data + 2, size - 2);
 	else if (write_full(m.fd, data + 2, size - 2) < 0)
 		return 0;
-	export(m.fd, &outputs[data[1] % ARRAY_SIZE(outputs)]);
+	export(m.fd, &outputs[data[1] % ARRAY_SIZE(outputs)], data[0] & TWO_THREADS ? 2 : 1);
 	buf_deinit(&m.page);
 	buf_deinit(&m.subbufs);
 	return 0;

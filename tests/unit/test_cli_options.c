@@ -175,7 +175,14 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 		  "'(a<1) && (b<1)'" },
 		{ { "-e", "" }, "-e takes", NULL },
 		{ { "-o", "" }, "empty", NULL },
-		{ { "--name", "" }, "--name: its value is empty", NULL },
+		{ { "--name", "" }, "--name: its value is empty", "leave the option out" },
+		{ { "--symbols", "" }, "--symbols: its value is empty", NULL },
+		{ { "--comm", "" }, "--comm: its value is empty", NULL },
+		{ { "--format", "" }, "--format: its value is empty", NULL },
+		{ { "--clock", "" }, "--clock: its value is empty", NULL },
+		{ { "--profile", "" }, "--profile: its value is empty", NULL },
+		{ { "--instance", "" }, "--instance: its value is empty", NULL },
+		{ { "--socket", "" }, "--socket: its value is empty", NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {

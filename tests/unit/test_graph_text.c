@@ -52,30 +52,43 @@ static unsigned chance(struct walk *w, unsigned of)
 	return (w->seed >> 8) % of;
 }
 
-static void put_entry(struct maker *m, uint64_t ts, struct walk *w)
+static void put_entry(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
-	uint64_t func = KERNEL + chance(w, 8) * 64;
 
 	maker_u64(m, &b, func);
-	maker_u32(m, &b, w->depth);
-	maker_event(m, ts, ID_GRAPH_ENTRY, w->pid, b.data, b.len);
+	maker_u32(m, &b, depth);
+	maker_event(m, ts, ID_GRAPH_ENTRY, pid, b.data, b.len);
+}
+
+static void put_exit(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth,
+		     uint64_t took)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(m, &b, func);
+	maker_u32(m, &b, depth);
+	maker_u32(m, &b, (uint32_t)(ts % 3));
+	maker_u64(m, &b, ts);
+	maker_u64(m, &b, ts + took);
+	maker_event(m, ts, ID_GRAPH_EXIT, pid, b.data, b.len);
+}
+
+static void walk_in(struct maker *m, uint64_t ts, struct walk *w)
+{
+	uint64_t func = KERNEL + chance(w, 8) * 64;
+
+	put_entry(m, ts, w->pid, func, w->depth);
 	w->open[w->depth++] = func;
 }
 
-static void put_exit(struct maker *m, uint64_t ts, struct walk *w)
+static void walk_out(struct maker *m, uint64_t ts, struct walk *w)
 {
-	_cleanup_buf_ struct buf b = BUF_INIT;
-	/* Now and then another's: its entry was lost. */
-	uint64_t func = w->open[--w->depth] + (chance(w, 50) ? 0 : 64);
 	uint64_t took = UINT64_C(1) << chance(w, 34);
 
-	maker_u64(m, &b, func);
-	maker_u32(m, &b, w->depth);
-	maker_u32(m, &b, chance(w, 3));
-	maker_u64(m, &b, ts);
-	maker_u64(m, &b, ts + took);
-	maker_event(m, ts, ID_GRAPH_EXIT, w->pid, b.data, b.len);
+	/* Now and then another's: its entry was lost. */
+	w->depth--;
+	put_exit(m, ts, w->pid, w->open[w->depth] + (chance(w, 50) ? 0 : 64), w->depth, took);
 }
 
 static void put_event(struct maker *m, uint64_t ts, struct walk *w)
@@ -96,21 +109,14 @@ static void put_event(struct maker *m, uint64_t ts, struct walk *w)
 		/* Shorter than its format. */
 		maker_event(m, ts, ID_GRAPH_ENTRY, w->pid, parents, 8);
 	} else if (!w->depth || (w->depth < DEPTH && chance(w, 2))) {
-		put_entry(m, ts, w);
+		walk_in(m, ts, w);
 	} else {
-		put_exit(m, ts, w);
+		walk_out(m, ts, w);
 	}
 }
 
-static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header *h),
-			 uint32_t first_cpu)
+static void begin_capture(struct maker *m, void (*header)(Traced__Capture__Header *h))
 {
-	struct walk walks[CPUS] = { { .seed = 1 }, { .seed = 2, .pid = 5 }, { .seed = 3 } };
-	const struct maker_task tasks[] = {
-		{ .tid = 1, .tgid = 1, .comm = "one" },
-		{ .tid = 3, .tgid = 3, .comm = "a_name_of_15_ch" },
-	};
-
 	maker_init(m, 8, false, 4096);
 	m->header = header;
 	maker_head(m);
@@ -124,6 +130,18 @@ static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header
 			 "ffffffff81000100 T a_name_that_is_longer_than_what_is_kept_of_most_is\n"
 			 "ffffffff81000140 T last\n"
 			 "ffffffff81000300 T end\n");
+}
+
+static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header *h),
+			 uint32_t first_cpu)
+{
+	struct walk walks[CPUS] = { { .seed = 1 }, { .seed = 2, .pid = 5 }, { .seed = 3 } };
+	const struct maker_task tasks[] = {
+		{ .tid = 1, .tgid = 1, .comm = "one" },
+		{ .tid = 3, .tgid = 3, .comm = "a_name_of_15_ch" },
+	};
+
+	begin_capture(m, header);
 	maker_tasks(m, START, 0, tasks, ARRAY_SIZE(tasks));
 	for (uint64_t p = 0; p < PAGES; p++) {
 		for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
@@ -139,7 +157,8 @@ static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header
 	maker_end(m);
 }
 
-static void convert(const struct maker *m, const char *options, unsigned threads, struct buf *out)
+static void convert(const struct maker *m, const char *options, unsigned threads, uint64_t events,
+		    struct buf *out)
 {
 	const struct export_options o = {
 		.format = "txt",
@@ -152,7 +171,7 @@ static void convert(const struct maker *m, const char *options, unsigned threads
 
 	if (export_stream(m->fd, fd, &o, &result, &err) < 0)
 		fail_msg("%s", err.message);
-	assert_int_equal(result.events, EVENTS);
+	assert_int_equal(result.events, events);
 	memory_file_read(fd, out);
 }
 
@@ -170,11 +189,11 @@ static void assert_same(const struct maker *m, const char *options, struct buf *
 {
 	static const unsigned threads[] = { 2, 3, 5 };
 
-	convert(m, options, 1, alone);
+	convert(m, options, 1, EVENTS, alone);
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
 		_cleanup_buf_ struct buf text = BUF_INIT;
 
-		convert(m, options, threads[i], &text);
+		convert(m, options, threads[i], EVENTS, &text);
 		assert_int_equal(text.len, alone->len);
 		assert_memory_equal(text.data, alone->data, text.len);
 	}
@@ -230,11 +249,58 @@ static void more_cpus_than_the_header_has(void **state _unused_)
 	assert_true(count(&text, "\n 101) ") > 1000);
 }
 
+static void put_page(struct maker *m, uint64_t missed)
+{
+	page_end(m, missed);
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+}
+
+/* A function's entry ends a page: its exit begins the next one, or was lost, or is another's. */
+static void what_ends_a_page(void **state _unused_)
+{
+	static const char expected[] = " 0)               |  first() {\n"
+				       " 0)   1.500 us    |    last();\n"
+				       " 0)               |    last() {\n"
+				       "CPU:0 [LOST 2 EVENTS]\n"
+				       " 0) + 20.000 us   |    }\n"
+				       " 0)               |    last() {\n"
+				       " 0) ! 300.000 us  |  }\n"
+				       " 0)               |  first() {\n";
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const uint64_t last = KERNEL + 5 * 64;
+	char *lines;
+
+	begin_capture(&m, by_graph);
+	page_begin(&m, START);
+	put_entry(&m, START, 1, KERNEL, 0);
+	put_entry(&m, START + 1, 1, last, 1);
+	put_page(&m, 0);
+	page_begin(&m, START + 2);
+	put_exit(&m, START + 2, 1, last, 1, 1500);
+	put_entry(&m, START + 3, 1, last, 1);
+	put_page(&m, 0);
+	page_begin(&m, START + 4);
+	put_exit(&m, START + 4, 1, last, 1, 20000);
+	put_entry(&m, START + 5, 1, last, 1);
+	put_page(&m, 2);
+	page_begin(&m, START + 6);
+	put_exit(&m, START + 6, 1, KERNEL, 0, 300000);
+	put_entry(&m, START + 7, 1, KERNEL, 0);
+	put_page(&m, 0);
+	maker_end(&m);
+	convert(&m, NULL, 2, 8, &text);
+	lines = strstr(buf_string(&text), " 0) ");
+	assert_non_null(lines);
+	assert_string_equal(lines, expected);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_threads_write_one_tree),
 		cmocka_unit_test(beside_another_tracer),
+		cmocka_unit_test(what_ends_a_page),
 		cmocka_unit_test(more_cpus_than_the_header_has),
 	};
 

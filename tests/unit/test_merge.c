@@ -68,6 +68,108 @@ static void records_come_by_time_and_then_by_cpu(void **state _unused_)
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 }
 
+/* Each record's number, of its CPU; a loss or a time extend stands before some. */
+static void make_gaps(struct maker *m)
+{
+	unsigned seed = 11;
+
+	maker_init(m, 8, false, 512);
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
+		uint64_t ts = 1000;
+
+		page_begin(m, ts);
+		for (uint32_t n = 0; n < RECORDS; n++) {
+			seed = seed * 1103515245 + 12345;
+			ts += seed >> 16 & 3;
+			if (seed >> 20 & 1 && n % 50 == 7)
+				ts += UINT64_C(1) << 28;
+			if (m->page.len > 400) {
+				page_end(m, seed >> 21 & 1 ? 3 : 0);
+				if (seed & 0x100000)
+					maker_flush(m, cpu, BUFFER_MAIN, 0);
+				page_begin(m, ts);
+			}
+			page_record(m, ts, &n, sizeof(n));
+		}
+		page_end(m, 0);
+		maker_flush(m, cpu, BUFFER_MAIN, 0);
+	}
+}
+
+struct met {
+	uint32_t cpu, number; /* UINT32_MAX: a loss */
+	uint64_t ts;
+};
+
+/* Looks ahead from each record that it meets, `times` times. */
+static size_t meet_all(const struct maker *m, unsigned times, struct met *all, unsigned *ret_moved)
+{
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	uint32_t ahead[CPUS];
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+	size_t count = 0;
+	int kind;
+
+	memset(ahead, 0xff, sizeof(ahead));
+	maker_index(m, &reader, &ring);
+	maker_layout(m, &l);
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+	for (; (kind = merge_next(merge, &item, NULL)) != MERGE_END; count++) {
+		const uint8_t *data = item.event.rec.data;
+		struct record next;
+		uint32_t number;
+
+		all[count] = (struct met){ item.event.cpu, UINT32_MAX, 0 };
+		if (kind == MERGE_LOSS) {
+			assert_int_equal(ahead[item.event.cpu], UINT32_MAX);
+			continue;
+		}
+		assert_int_equal(kind, MERGE_RECORD);
+		memcpy(&number, data, sizeof(number));
+		if (ahead[item.event.cpu] != UINT32_MAX)
+			assert_int_equal(number, ahead[item.event.cpu]);
+		ahead[item.event.cpu] = UINT32_MAX;
+		all[count].number = number;
+		all[count].ts = item.event.rec.ts;
+		for (unsigned i = 0; i < times; i++) {
+			int r = merge_peek(merge, &item.event.rec, &next, NULL);
+
+			assert_memory_equal(item.event.rec.data, &number, sizeof(number));
+			*ret_moved += item.event.rec.data != data;
+			if (r == 1)
+				memcpy(&ahead[item.event.cpu], next.data, sizeof(number));
+			else
+				assert_int_equal(r, 0);
+		}
+	}
+	return count;
+}
+
+static void to_look_ahead_changes_nothing(void **state _unused_)
+{
+	static struct met plain[CPUS * RECORDS * 2], looked[CPUS * RECORDS * 2];
+	_cleanup_(maker_deinit) struct maker m;
+	unsigned moved = 0;
+	size_t count, losses = 0;
+
+	make_gaps(&m);
+	count = meet_all(&m, 0, plain, &moved);
+	for (size_t i = 0; i < count; i++)
+		losses += plain[i].number == UINT32_MAX;
+	assert_int_equal(count - losses, CPUS * RECORDS);
+	assert_true(losses > CPUS);
+	for (unsigned times = 1; times <= 2; times++) {
+		moved = 0;
+		assert_int_equal(meet_all(&m, times, looked, &moved), count);
+		assert_memory_equal(looked, plain, count * sizeof(*plain));
+		/* At the end of a page, and before a time extend. */
+		assert_in_range(moved, losses, count / 2);
+	}
+}
+
 /* A chunk of this size is read in windows. */
 #define BIG_SUBBUF 65536
 #define BIG_COUNT 60
@@ -338,6 +440,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_come_by_time_and_then_by_cpu),
+		cmocka_unit_test(to_look_ahead_changes_nothing),
 		cmocka_unit_test(large_chunks_are_read_in_parts),
 		cmocka_unit_test(lent_records_stay_until_they_are_given_back),
 		cmocka_unit_test(large_windows_after_small_ones_are_bounded),

@@ -38,7 +38,7 @@ struct function_writer {
 	uint64_t second;      /* of which second_text is, in ns */
 	uint32_t second_len;  /* 0: of none */
 	char second_text[16]; /* whole seconds */
-	bool looked;	      /* for a symbol: they were written, as the printer's cache */
+	bool looked;	      /* for a symbol: the whole of symbols was written */
 	struct thread_text threads[THREADS];
 	struct symbol_text symbols[1 << SYMBOL_BITS];
 };
@@ -190,11 +190,14 @@ _noinline_ static char *fill_symbol(struct function_writer *w, struct buf *b, ch
 				    struct symbol_text *s, uint64_t address)
 {
 	size_t start = (size_t)(to - b->data);
-	char *end = escape(b, to, print_symbol(w->printer, to, address, 's'));
+	char *end;
 
-	if (unlikely(!w->looked))
+	/* As printer.c writes its cache, and why. */
+	if (unlikely(!w->looked)) {
 		memset(w->symbols, 0, sizeof(w->symbols));
-	w->looked = true;
+		w->looked = true;
+	}
+	end = escape(b, to, print_symbol(w->printer, to, address, 's'));
 	if (end && (size_t)(end - b->data) - start <= SYMBOL_NEAR) {
 		s->address = address;
 		s->age = w->age;

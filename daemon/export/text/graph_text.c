@@ -2,6 +2,8 @@
 #include "export/text/graph_text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/sinks.h"
@@ -19,21 +21,12 @@ struct graph_text {
 	const struct trace_info *info;
 	struct line *line;
 	struct printer *printer;
-	struct graph_form form;
-	bool old_retval; /* until 6.12 */
+	struct graph_form form; /* a copy: beside the caller's others write all the time */
 	int cpu_width;
 };
 
-static bool before_6_13(const char *release)
-{
-	unsigned major, minor;
-
-	return sscanf(release, "%u.%u", &major, &minor) == 2 &&
-	       (major < 6 || (major == 6 && minor < 13));
-}
-
-int graph_text_new(struct graph_text **ret, const struct trace_info *info, struct line *line,
-		   struct printer *printer)
+int graph_text_new(struct graph_text **ret, const struct trace_info *info,
+		   const struct graph_form *form, struct line *line, struct printer *printer)
 {
 	struct graph_text *g = calloc(1, sizeof(*g));
 
@@ -42,8 +35,7 @@ int graph_text_new(struct graph_text **ret, const struct trace_info *info, struc
 	g->info = info;
 	g->line = line;
 	g->printer = printer;
-	graph_form_get(&g->form, info);
-	g->old_retval = before_6_13(info->header->release);
+	g->form = *form;
 	g->cpu_width = snprintf(NULL, 0, "%u", info->header->cpus ? info->header->cpus - 1 : 0);
 	*ret = g;
 	return 0;
@@ -245,7 +237,7 @@ static void put_retval(const struct graph_text *g, uint64_t retval, struct buf *
 		if (code < (uint64_t)-4095)
 			code = 0;
 	}
-	buf_puts(out, g->old_retval ? " = " : " ret=");
+	buf_puts(out, g->form.old_retval ? " = " : " ret=");
 	if (code)
 		buf_printf(out, "%" PRId64, (int64_t)code);
 	else

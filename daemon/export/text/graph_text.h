@@ -10,9 +10,9 @@
 
 struct graph_text;
 
-/* Borrows all. */
-int graph_text_new(struct graph_text **ret, const struct trace_info *info, struct line *line,
-		   struct printer *printer);
+/* Borrows all but form. 0 or -ENOMEM. */
+int graph_text_new(struct graph_text **ret, const struct trace_info *info,
+		   const struct graph_form *form, struct line *line, struct printer *printer);
 struct graph_text *graph_text_free(struct graph_text *g);
 DEFINE_CLEANUP_FUNC(struct graph_text *, graph_text_free);
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/text/graph_tree.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "print/funcgraph.h"
+#include "util/parse.h"
 
-#define FUNCS_MAX 50  /* FTRACE_RETFUNC_DEPTH */
-#define CPUS_MAX 8192 /* CONFIG_NR_CPUS at most */
+#define FUNCS_MAX 50 /* FTRACE_RETFUNC_DEPTH */
+#define CPUS (CPU_LIST_MAX + 1)
 
 /* What the kernel knows of a CPU's lines so far: struct fgraph_cpu_data. */
 struct cpu_state {
@@ -23,7 +26,7 @@ struct graph_tree {
 	struct graph_form form;
 	uint64_t irq_start, irq_end;
 	bool irqs_known;
-	struct cpu_state *cpus[CPUS_MAX]; /* owned */
+	struct cpu_state *cpus[CPUS]; /* owned; NULL: it had no event yet */
 };
 
 static bool since(const struct trace_info *info, unsigned major, unsigned minor)
@@ -39,20 +42,22 @@ void graph_form_get(struct graph_form *ret, const struct trace_info *info)
 	*ret = (struct graph_form){
 		.is_tracer = strcmp(info->header->tracer, "function_graph") == 0,
 		.flags = info->text.graph,
+		.old_retval = !since(info, 6, 13),
 	};
 	/* Another tracer's flags are not these; until 6.18 the graph tracer's were global. */
 	if (!ret->is_tracer)
 		ret->flags = since(info, 6, 19) ? 0 : GRAPH_DEFAULT;
 }
 
-int graph_tree_new(struct graph_tree **ret, const struct trace_info *info)
+int graph_tree_new(struct graph_tree **ret, const struct trace_info *info,
+		   const struct graph_form *form)
 {
 	struct graph_tree *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
 	t->info = info;
-	graph_form_get(&t->form, info);
+	t->form = *form;
 	*ret = t;
 	return 0;
 }
@@ -60,22 +65,17 @@ int graph_tree_new(struct graph_tree **ret, const struct trace_info *info)
 struct graph_tree *graph_tree_free(struct graph_tree *t)
 {
 	if (t) {
-		for (size_t i = 0; i < CPUS_MAX; i++)
+		for (size_t i = 0; i < CPUS; i++)
 			free(t->cpus[i]);
 		free(t);
 	}
 	return NULL;
 }
 
-bool graph_tree_is_tracer(const struct graph_tree *t)
-{
-	return t->form.is_tracer;
-}
-
 unsigned graph_tree_tasks(const struct graph_tree *t, const struct trace_event *ev,
 			  int32_t pids[static 2])
 {
-	const struct cpu_state *c = ev->cpu < CPUS_MAX ? t->cpus[ev->cpu] : NULL;
+	const struct cpu_state *c = ev->cpu < CPUS ? t->cpus[ev->cpu] : NULL;
 
 	pids[0] = ev->pid;
 	/* Another tracer's line begins with it. */
@@ -88,10 +88,9 @@ unsigned graph_tree_tasks(const struct graph_tree *t, const struct trace_event *
 	return t->form.flags & GRAPH_PROC ? 1 : 0;
 }
 
+/* There is no higher one in a stream. */
 static struct cpu_state *state_of(struct graph_tree *t, uint32_t cpu)
 {
-	if (cpu >= CPUS_MAX)
-		return NULL;
 	if (unlikely(!t->cpus[cpu])) {
 		t->cpus[cpu] = calloc(1, sizeof(struct cpu_state));
 		if (t->cpus[cpu])
@@ -198,7 +197,7 @@ static bool is_plain_print(const struct event *ev)
 	       (!strcmp(ev->name, "function") || !strcmp(ev->name, "kernel_stack"));
 }
 
-/* Into the place where it is read: a copy of what was just stored in parts takes its time. */
+/* Field by field, in its place: a struct that is made and copied waits for its own stores. */
 static void begin_line(struct graph_line *line, const struct trace_event *ev)
 {
 	line->desc = ev->desc;
@@ -229,15 +228,18 @@ static int take_comment(const struct graph_tree *t, struct cpu_state *c,
 
 int graph_tree_take(struct graph_tree *t, const struct trace_event *ev, struct graph_line *ret)
 {
-	struct cpu_state *c = ev->desc ? state_of(t, ev->cpu) : NULL;
 	bool is_exit, told;
+	struct cpu_state *c;
 	uint64_t func;
 
-	if (!c)
+	if (!ev->desc || ev->cpu >= CPUS)
 		return GRAPH_OTHER;
+	c = state_of(t, ev->cpu);
+	if (unlikely(!c))
+		return -ENOMEM;
 	if (!funcgraph_read_func(ev->desc, &ev->rec, &func))
 		return take_comment(t, c, ev, ret);
-	is_exit = ev->desc->funcgraph->kind == FUNCGRAPH_EXIT;
+	is_exit = funcgraph_is(ev->desc, FUNCGRAPH_EXIT);
 	told = c->leaf && is_exit;
 	c->leaf = false;
 	if (told)

@@ -24,8 +24,8 @@ struct sink_text {
 	bool tgid;
 	uint64_t last_ts;
 	struct render *render;
+	struct graph_form form;
 	struct graph_tree *tree;
-	bool is_graph; /* function_graph is the recording's tracer */
 };
 
 static struct sink_text *text(struct sink *s)
@@ -55,7 +55,7 @@ static int text_begin(void **ret, struct sink *sink)
 	if (r == 0)
 		r = printer_new(&s->printer, info->events);
 	if (r == 0)
-		r = graph_text_new(&s->graph, info, s->line, s->printer);
+		r = graph_text_new(&s->graph, info, &text(sink)->form, s->line, s->printer);
 	if (r < 0) {
 		text_end(s);
 		return r;
@@ -117,7 +117,7 @@ static void put_header(struct sink_text *s, const struct ledger_totals *totals)
 {
 	const struct text_state *state = render_state(s->render);
 
-	if (s->is_graph)
+	if (s->form.is_tracer)
 		graph_text_header(state->graph, &s->out->buf);
 	else
 		line_header(state->line, totals->in_buffer, totals->written, &s->out->buf);
@@ -135,9 +135,10 @@ static int text_open(struct sink **ret, const struct trace_info *info,
 		s->info = info;
 		s->out = out;
 		s->tgid = o->tgid;
-		r = graph_tree_new(&s->tree, info);
+		graph_form_get(&s->form, info);
+		r = graph_tree_new(&s->tree, info, &s->form);
 	}
-	/* Where one event's line decides what becomes of the next, they come one by one. */
+	/* Where what was written decides what becomes of the next event, they come one by one. */
 	if (r == 0)
 		r = render_new(&s->render, &text_render_ops, &s->sink, info, out,
 			       info->followed || segments ? 1 : o->threads);
@@ -146,7 +147,6 @@ static int text_open(struct sink **ret, const struct trace_info *info,
 			text_free(&s->sink);
 		return error_errno(err, r, "can't begin the text");
 	}
-	s->is_graph = graph_tree_is_tracer(s->tree);
 	/* How many of them are in which of several files is not known before they are written. */
 	if (!segments)
 		ledger_totals_get(&totals, info);
@@ -173,13 +173,6 @@ static size_t note_size(const struct trace_event *ev)
 	return sizeof(struct graph_line) + ev->rec.len + (ev->exit ? ev->exit->rec.len : 0);
 }
 
-/* Behind which the merge may have looked: it moved the record then, and will move another there. */
-static int put_other(struct sink_text *s, const struct trace_event *ev, struct error *err)
-{
-	return ev->desc && ev->desc->funcgraph ? render_event_now(s->render, ev, err)
-					       : render_event(s->render, ev, err);
-}
-
 /* Of a graph's tree, or beside it. */
 static _noinline_ int text_graph_event(struct sink_text *s, const struct trace_event *ev,
 				       struct error *err)
@@ -196,9 +189,9 @@ static _noinline_ int text_graph_event(struct sink_text *s, const struct trace_e
 	line = room;
 	r = graph_tree_take(s->tree, ev, line);
 	if (r == GRAPH_OTHER)
-		return put_other(s, ev, err);
-	if (r == 0)
-		return 0;
+		return render_event(s->render, ev, err);
+	if (r <= 0)
+		return r < 0 ? error_errno(err, r, "can't write the text") : 0;
 	records = (uint8_t *)(line + 1);
 	memcpy(records, ev->rec.data, line->len);
 	if (ev->exit)
@@ -211,7 +204,7 @@ _hot_ static int text_event(struct sink *sink, const struct trace_event *ev, str
 	struct sink_text *s = text(sink);
 
 	s->last_ts = ev->rec.ts;
-	if (unlikely(s->is_graph || (ev->desc && ev->desc->funcgraph)))
+	if (unlikely(s->form.is_tracer || (ev->desc && ev->desc->funcgraph)))
 		return text_graph_event(s, ev, err);
 	return render_event(s->render, ev, err);
 }
