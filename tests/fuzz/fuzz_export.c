@@ -24,7 +24,7 @@
 #define SUBBUF_SIZE 1024
 
 /* Of byte 0. */
-enum { MACHINE_32 = 1, MACHINE_BIG = 2, REST_PIECES = 4, TWO_THREADS = 8 };
+enum { MACHINE_32 = 1, MACHINE_BIG = 2, REST_PIECES = 4, TWO_THREADS = 8, GRAPH = 16 };
 
 /* Types of pieces, besides those of chunks. */
 enum { PIECE_SUBBUF, PIECE_RECORDS, PIECE_TYPES = CHUNK_TYPES_END };
@@ -75,17 +75,26 @@ static void put_free_format(struct maker *m)
 		     "\"comm=%s pid=%d\", __get_str(comm), REC->pid");
 }
 
+static void by_graph(Traced__Capture__Header *h)
+{
+	h->tracer = (char *)"function_graph";
+}
+
 /* The head of that machine's stream, which is the same each time, and the writer that made it. */
 static const struct maker *head_of(unsigned machine, struct buf *ret)
 {
-	static struct maker makers[4];
-	static struct buf heads[4];
+	static struct maker makers[GRAPH + 4];
+	static struct buf heads[GRAPH + 4];
 	struct maker *m = &makers[machine];
 	size_t len;
 
 	if (!heads[machine].len) {
 		maker_init(m, machine & MACHINE_32 ? 4 : 8, machine & MACHINE_BIG, SUBBUF_SIZE);
+		if (machine & GRAPH)
+			m->header = by_graph;
 		maker_head(m);
+		if (machine & GRAPH)
+			maker_graph_formats(m);
 		put_function_format(m);
 		put_free_format(m);
 		maker_symbols(
@@ -115,14 +124,16 @@ static void put_subbuf(struct maker *m, uint32_t cpu, const uint8_t *data, size_
  * bytes. */
 static void put_records(struct maker *m, uint32_t cpu, const uint8_t *data, size_t len)
 {
-	static const uint16_t ids[] = { ID_SWITCH, ID_NUMBER,	ID_PRINT, ID_NEWTASK,
-					ID_RENAME, ID_FUNCTION, ID_FREE };
+	static const uint16_t ids[] = { ID_SWITCH,  ID_NUMBER,	    ID_PRINT,
+					ID_NEWTASK, ID_RENAME,	    ID_FUNCTION,
+					ID_FREE,    ID_GRAPH_ENTRY, ID_GRAPH_EXIT };
+	const size_t id_count = ARRAY_SIZE(ids) - (m->header ? 0 : 2); /* GRAPH has the last two */
 	const uint32_t room = SUBBUF_SIZE - maker_data_offset(m) - 32;
 	uint64_t ts = UINT64_C(100000000000);
 
 	page_begin(m, ts);
 	while (len >= 4) {
-		uint16_t id = ids[data[0] % ARRAY_SIZE(ids)];
+		uint16_t id = ids[data[0] % id_count];
 		size_t n = MIN((size_t)data[3], len - 4);
 
 		ts += (uint64_t)(data[1] | data[2] << 8) * 64;
@@ -182,7 +193,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2)
 		return 0;
-	m = *head_of(data[0] % 4, &head);
+	m = *head_of(data[0] & (MACHINE_32 | MACHINE_BIG | GRAPH), &head);
 	m.fd = m.writer.fd = input_file((uint8_t *)head.data, head.len);
 	if (lseek(m.fd, 0, SEEK_END) < 0)
 		abort();
