@@ -512,7 +512,7 @@ static int add_item(struct render *r, struct item item, struct error *err)
 
 static inline struct item item_of(const struct trace_event *ev)
 {
-	/* What is next, behind a function's entry, doesn't count: notes tell of these. */
+	/* Without the exit of a function's entry: notes tell of these. */
 	return (struct item){ ev->rec.data, ev->rec.ts, ev->rec.len, ev->cpu };
 }
 

@@ -79,3 +79,25 @@ void maker_graph_formats(struct maker *m)
 		     "\tfield:unsigned long long rettime;\toffset:32;\tsize:8;\tsigned:0;\n",
 		     "\"<-- %ps (%d)\", (void *)REC->func, REC->depth");
 }
+
+void event_graph_entry(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(m, &b, func);
+	maker_u32(m, &b, depth);
+	maker_event(m, ts, ID_GRAPH_ENTRY, pid, b.data, b.len);
+}
+
+void event_graph_exit(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth,
+		      uint32_t overrun, uint64_t called, uint64_t returned)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(m, &b, func);
+	maker_u32(m, &b, depth);
+	maker_u32(m, &b, overrun);
+	maker_u64(m, &b, called);
+	maker_u64(m, &b, returned);
+	maker_event(m, ts, ID_GRAPH_EXIT, pid, b.data, b.len);
+}

@@ -27,3 +27,7 @@ void maker_stack_format(struct maker *m);
 /* funcgraph_entry alone; and with funcgraph_exit. */
 void maker_graph_entry_format(struct maker *m);
 void maker_graph_formats(struct maker *m);
+/* Their events. */
+void event_graph_entry(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth);
+void event_graph_exit(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth,
+		      uint32_t overrun, uint64_t called, uint64_t returned);

@@ -52,33 +52,17 @@ static unsigned chance(struct walk *w, unsigned of)
 	return (w->seed >> 8) % of;
 }
 
-static void put_entry(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth)
-{
-	_cleanup_buf_ struct buf b = BUF_INIT;
-
-	maker_u64(m, &b, func);
-	maker_u32(m, &b, depth);
-	maker_event(m, ts, ID_GRAPH_ENTRY, pid, b.data, b.len);
-}
-
 static void put_exit(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth,
 		     uint64_t took)
 {
-	_cleanup_buf_ struct buf b = BUF_INIT;
-
-	maker_u64(m, &b, func);
-	maker_u32(m, &b, depth);
-	maker_u32(m, &b, (uint32_t)(ts % 3));
-	maker_u64(m, &b, ts);
-	maker_u64(m, &b, ts + took);
-	maker_event(m, ts, ID_GRAPH_EXIT, pid, b.data, b.len);
+	event_graph_exit(m, ts, pid, func, depth, (uint32_t)(ts % 3), ts, ts + took);
 }
 
 static void walk_in(struct maker *m, uint64_t ts, struct walk *w)
 {
 	uint64_t func = KERNEL + chance(w, 8) * 64;
 
-	put_entry(m, ts, w->pid, func, w->depth);
+	event_graph_entry(m, ts, w->pid, func, w->depth);
 	w->open[w->depth++] = func;
 }
 
@@ -273,20 +257,20 @@ static void what_ends_a_page(void **state _unused_)
 
 	begin_capture(&m, by_graph);
 	page_begin(&m, START);
-	put_entry(&m, START, 1, KERNEL, 0);
-	put_entry(&m, START + 1, 1, last, 1);
+	event_graph_entry(&m, START, 1, KERNEL, 0);
+	event_graph_entry(&m, START + 1, 1, last, 1);
 	put_page(&m, 0);
 	page_begin(&m, START + 2);
 	put_exit(&m, START + 2, 1, last, 1, 1500);
-	put_entry(&m, START + 3, 1, last, 1);
+	event_graph_entry(&m, START + 3, 1, last, 1);
 	put_page(&m, 0);
 	page_begin(&m, START + 4);
 	put_exit(&m, START + 4, 1, last, 1, 20000);
-	put_entry(&m, START + 5, 1, last, 1);
+	event_graph_entry(&m, START + 5, 1, last, 1);
 	put_page(&m, 2);
 	page_begin(&m, START + 6);
 	put_exit(&m, START + 6, 1, KERNEL, 0, 300000);
-	put_entry(&m, START + 7, 1, KERNEL, 0);
+	event_graph_entry(&m, START + 7, 1, KERNEL, 0);
 	put_page(&m, 0);
 	maker_end(&m);
 	convert(&m, NULL, 2, 8, &text);

@@ -299,26 +299,10 @@ static void hit(struct maker *m, uint64_t ts, int32_t pid, uint64_t ip, uint64_t
 	maker_event(m, ts, ID_FUNCTION, pid, b.data, b.len);
 }
 
-static void entry(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth)
-{
-	_cleanup_buf_ struct buf b = BUF_INIT;
-
-	maker_u64(m, &b, func);
-	maker_u32(m, &b, depth);
-	maker_event(m, ts, ID_GRAPH_ENTRY, pid, b.data, b.len);
-}
-
 static void leave(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth,
 		  uint64_t took)
 {
-	_cleanup_buf_ struct buf b = BUF_INIT;
-
-	maker_u64(m, &b, func);
-	maker_u32(m, &b, depth);
-	maker_u32(m, &b, 0);
-	maker_u64(m, &b, ts - took);
-	maker_u64(m, &b, ts);
-	maker_event(m, ts, ID_GRAPH_EXIT, pid, b.data, b.len);
+	event_graph_exit(m, ts, pid, func, depth, 0, ts - took, ts);
 }
 
 static void put_args(struct buf *out, const json_t *args)
@@ -381,11 +365,11 @@ static void a_graph_is_slices(void **state _unused_)
 
 	make_functions(&m);
 	page_begin(&m, 10000);
-	entry(&m, 10000, 7, OUTER, 0);
-	entry(&m, 10100, 7, LEAF, 1);
+	event_graph_entry(&m, 10000, 7, OUTER, 0);
+	event_graph_entry(&m, 10100, 7, LEAF, 1);
 	leave(&m, 10200, 7, LEAF, 1, 60);
-	entry(&m, 10300, 7, MIDDLE, 1);
-	entry(&m, 10400, 7, LEAF, 2);
+	event_graph_entry(&m, 10300, 7, MIDDLE, 1);
+	event_graph_entry(&m, 10400, 7, LEAF, 2);
 	leave(&m, 10450, 7, LEAF, 2, 50);
 	leave(&m, 10500, 7, MIDDLE, 1, 180);
 	leave(&m, 10900, 7, OUTER, 0, 890);
@@ -403,17 +387,17 @@ static void equal_times_nest(void **state _unused_)
 
 	make_functions(&m);
 	page_begin(&m, 10000);
-	entry(&m, 10000, 7, OUTER, 0);
-	entry(&m, 10000, 7, IRQ, 1);
+	event_graph_entry(&m, 10000, 7, OUTER, 0);
+	event_graph_entry(&m, 10000, 7, IRQ, 1);
 	leave(&m, 10000, 7, IRQ, 1, 0);
-	entry(&m, 10000, 7, MIDDLE, 1);
-	entry(&m, 10000, 7, LEAF, 2);
+	event_graph_entry(&m, 10000, 7, MIDDLE, 1);
+	event_graph_entry(&m, 10000, 7, LEAF, 2);
 	leave(&m, 10100, 7, LEAF, 2, 90);
 	leave(&m, 10100, 7, MIDDLE, 1, 90);
 	leave(&m, 10100, 7, OUTER, 0, 100);
-	entry(&m, 10100, 7, OUTER, 0);
-	entry(&m, 10100, 7, MIDDLE, 1);
-	entry(&m, 10100, 7, LEAF, 2);
+	event_graph_entry(&m, 10100, 7, OUTER, 0);
+	event_graph_entry(&m, 10100, 7, MIDDLE, 1);
+	event_graph_entry(&m, 10100, 7, LEAF, 2);
 	leave(&m, 10100, 7, LEAF, 2, 0);
 	leave(&m, 10100, 7, MIDDLE, 1, 0);
 	leave(&m, 10100, 7, OUTER, 0, 0);
@@ -433,12 +417,12 @@ static void what_is_missing_is_said(void **state _unused_)
 
 	make_functions(&m);
 	page_begin(&m, 10000);
-	entry(&m, 10010, 7, LEAF, 1);
+	event_graph_entry(&m, 10010, 7, LEAF, 1);
 	leave(&m, 10100, 7, LEAF, 1, 80);
 	leave(&m, 10200, 7, OUTER, 0, 5000);
-	entry(&m, 10300, 7, OUTER, 0);
-	entry(&m, 10400, 7, MIDDLE, 1);
-	entry(&m, 10500, 7, OUTER, 0);
+	event_graph_entry(&m, 10300, 7, OUTER, 0);
+	event_graph_entry(&m, 10400, 7, MIDDLE, 1);
+	event_graph_entry(&m, 10500, 7, OUTER, 0);
 	leave(&m, 10600, 8, OUTER, 0, 100);
 	assert_slices(&m, 0, FUNCTION_INSTANTS,
 		      "7 5200+5000 outer entry=missing\n"
@@ -491,10 +475,10 @@ static void make_returned_values(struct maker *m, const char *release)
 			 "0000000000003000 T leaf\n"
 			 "0000000000005000 T end\n");
 	page_begin(m, 10000);
-	entry(m, 10000, 7, OUTER, 0);
-	entry(m, 10100, 7, LEAF, 1);
+	event_graph_entry(m, 10000, 7, OUTER, 0);
+	event_graph_entry(m, 10100, 7, LEAF, 1);
 	leave_with(m, 10200, LEAF, 1, 50, 0x2a);
-	entry(m, 10300, 7, LEAF, 1);
+	event_graph_entry(m, 10300, 7, LEAF, 1);
 	leave_with(m, 10400, LEAF, 1, 50, 0xfffffff4); /* an int, -ENOMEM */
 	leave_with(m, 10500, OUTER, 0, 500, (uint64_t)-2);
 }

@@ -52,16 +52,12 @@ static void put_hit(struct maker *m, uint64_t ts, int32_t pid, uint64_t i)
 
 static void put_graph(struct maker *m, uint64_t ts, int32_t pid, uint64_t i)
 {
-	_cleanup_buf_ struct buf b = BUF_INIT;
+	uint64_t func = KERNEL + i / 2 % 7 * 64;
 
-	maker_u64(m, &b, KERNEL + i / 2 % 7 * 64);
-	maker_u32(m, &b, 0);
-	if (i % 2) {
-		maker_u32(m, &b, 0);
-		maker_u64(m, &b, ts - 50);
-		maker_u64(m, &b, ts);
-	}
-	maker_event(m, ts, i % 2 ? ID_GRAPH_EXIT : ID_GRAPH_ENTRY, pid, b.data, b.len);
+	if (i % 2)
+		event_graph_exit(m, ts, pid, func, 0, 0, ts - 50, ts);
+	else
+		event_graph_entry(m, ts, pid, func, 0);
 }
 
 /* All that has a place of its own in the JSON, or a state that others change. */

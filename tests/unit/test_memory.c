@@ -179,13 +179,9 @@ static void deep_functions(void **state _unused_)
 	maker_head(&m);
 	maker_graph_formats(&m);
 	for (uint64_t i = 0; i < DEEP_PAGES * ENTRIES; i++) {
-		_cleanup_buf_ struct buf b = BUF_INIT;
-
 		if (i % ENTRIES == 0)
 			page_begin(&m, 1000 + i);
-		maker_u64(&m, &b, i);
-		maker_u32(&m, &b, DEPTH);
-		maker_event(&m, 1000 + i, ID_GRAPH_ENTRY, 1, b.data, b.len);
+		event_graph_entry(&m, 1000 + i, 1, i, DEPTH);
 		if (i % ENTRIES < ENTRIES - 1)
 			continue;
 		page_end(&m, 0);

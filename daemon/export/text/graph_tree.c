@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/text/graph_tree.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/text/line.h"
 #include "print/funcgraph.h"
 #include "util/parse.h"
 
@@ -29,24 +29,18 @@ struct graph_tree {
 	struct cpu_state *cpus[CPUS]; /* owned; NULL: it had no event yet */
 };
 
-static bool since(const struct trace_info *info, unsigned major, unsigned minor)
-{
-	unsigned a = 0, b = 0;
-
-	return sscanf(info->header->release, "%u.%u", &a, &b) != 2 || a > major ||
-	       (a == major && b >= minor);
-}
-
 void graph_form_get(struct graph_form *ret, const struct trace_info *info)
 {
+	const char *release = info->header->release;
+
 	*ret = (struct graph_form){
 		.is_tracer = strcmp(info->header->tracer, "function_graph") == 0,
 		.flags = info->text.graph,
-		.old_retval = !since(info, 6, 13),
+		.old_retval = !release_at_least(release, 6, 13),
 	};
 	/* Another tracer's flags are not these; until 6.18 the graph tracer's were global. */
 	if (!ret->is_tracer)
-		ret->flags = since(info, 6, 19) ? 0 : GRAPH_DEFAULT;
+		ret->flags = release_at_least(release, 6, 19) ? 0 : GRAPH_DEFAULT;
 }
 
 int graph_tree_new(struct graph_tree **ret, const struct trace_info *info,

@@ -44,7 +44,7 @@ struct line {
 	struct cached cache[CACHE_SIZE];
 };
 
-static bool at_least(const char *release, unsigned major, unsigned minor)
+bool release_at_least(const char *release, unsigned major, unsigned minor)
 {
 	unsigned a = 0, b = 0;
 
@@ -64,11 +64,12 @@ void line_form_get(struct line_form *ret, const struct trace_info *info)
 	*ret = (struct line_form){
 		.context = !info->text.no_context,
 		.flags = known ? !!strstr(head, "irqs-off") : !info->text.no_irq_info,
-		.migrate = known ? !!strstr(head, "migrate-disable") : at_least(release, 5, 15),
-		.bh = known ? !!strstr(head, "BH-disabled") : at_least(release, 5, 17),
-		.lazy = at_least(release, 6, 13),
+		.migrate = known ? !!strstr(head, "migrate-disable")
+				 : release_at_least(release, 5, 15),
+		.bh = known ? !!strstr(head, "BH-disabled") : release_at_least(release, 5, 17),
+		.lazy = release_at_least(release, 6, 13),
 		.had_tgid = strstr(head, "TGID"),
-		.pid_width = at_least(release, 5, 10) ? 7 : 5,
+		.pid_width = release_at_least(release, 5, 10) ? 7 : 5,
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
 		ret->counter |= strcmp(info->header->trace_clock, counters[i]) == 0;

@@ -8,6 +8,9 @@
 
 #include "export/sink.h"
 
+/* Whether a kernel is of that version or later: one that does not tell is. */
+bool release_at_least(const char *release, unsigned major, unsigned minor);
+
 /* How the recorded kernel writes its lines. */
 struct line_form {
 	bool context;	    /* options/context-info: there is something before the event */
