@@ -242,8 +242,9 @@ static int open_for_business(struct manager *m, const struct arguments *a, struc
 	r = loop_serve_watchdog(m->loop);
 	if (r < 0)
 		return error_errno(err, r, "watchdog");
-	notify("READY=1");
+	/* Who waits for READY may look for the status and the metrics. */
 	manager_changed(m);
+	notify("READY=1");
 	sparing_refresh(m);
 	return 0;
 }

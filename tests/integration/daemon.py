@@ -223,21 +223,25 @@ def service_manager(test):
     notify.settimeout(20)
 
     def hears(text):
+        until = time.monotonic() + 20
         while text not in (said := notify.recv(4096).decode()):
-            pass
+            check(time.monotonic() < until, f"it doesn't say {text}")
         return said
 
     env = test.environment(NOTIFY_SOCKET=str(folder / "notify"), LISTEN_FDS="1",
                            WATCHDOG_USEC="2000000")
     command = [str(test.traced), "--config", "/dev/null", "--spool-dir", str(folder / "spool"),
-               "--state-dir", str(folder / "state"), "--socket", "/nonexistent/never-made"]
+               "--state-dir", str(folder / "state"), "--socket", "/nonexistent/never-made",
+               "--metrics", str(folder / "metrics")]
     # The activation's descriptor is 3, and its process number is not known before.
     daemon = subprocess.Popen(["sh", "-c", 'exec 3<&%d; LISTEN_PID=$$ exec "$@"'
                                % listener.fileno(), "sh", *command], env=env,
                               pass_fds=[listener.fileno()], stdin=subprocess.DEVNULL,
                               stderr=subprocess.PIPE)
     try:
+        hears("STATUS=Idle")
         hears("READY=1")
+        check("traced_up 1" in (folder / "metrics").read_text(), "ready without its metrics")
         hears("WATCHDOG=1")
         name = f"{test.name}-notified"
         tracectl = [str(test.tracectl), "--socket", str(folder / "sock")]

@@ -40,11 +40,15 @@ told() { # text, command...: it is refused, with that text
   shift
   [[ $("$@" 2>&1) == *"$text"* ]] && refused "$@"
 }
-journal() { # field=value...
-  [ -n "$(journalctl -q -u traced.service "$@" -n 1)" ]
-}
+# What is logged is written by another process, which may be behind.
 recorded() { # field=value..., by whichever daemon
+  eventually in_journal "$@"
+}
+in_journal() {
   [ -n "$(journalctl -q "$@" -n 1)" ]
+}
+journal() { # field=value...
+  recorded -u traced.service "$@"
 }
 in_no_group() {
   setpriv --reuid=65534 --regid=65534 --clear-groups "$@"

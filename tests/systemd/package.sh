@@ -42,7 +42,8 @@ check "that is a whole trace" whole_json /tmp/alice.json
 check "the file is the user's" test "$(stat -c %U /tmp/alice.json)" = alice
 check "the profiles are there" grep -q '^latency' <(tracectl profiles)
 check "what is refused is explained" told "raw_addresses" alice tracectl record -t 100ms -o /tmp/x.traced
-check "in the journal too" grep -q 'may not do' <(journalctl -q -x -u traced MESSAGE_ID=95f84be9c6a94b09b747d6084164a788)
+check "in the journal too" journal MESSAGE_ID=95f84be9c6a94b09b747d6084164a788
+check "with what it means" grep -q 'may not do' <(journalctl -q -x -u traced MESSAGE_ID=95f84be9c6a94b09b747d6084164a788)
 read -ra libs < <(pkg-config --cflags --libs libtraced)
 check "a program is linked with the library" cc example.c "${libs[@]}" -lpthread -o /tmp/example
 check "and runs" /tmp/example
