@@ -25,6 +25,7 @@ struct symbols {
 	size_t module_count;
 	uint64_t text_start, text_end; /* where the kernel's own symbols are looked up */
 	uint64_t init_start, init_end, image_end;
+	uint64_t irq_start, irq_end;
 	struct symbols *later; /* owned; NULL: none */
 };
 
@@ -176,6 +177,10 @@ static void note_bounds(struct symbols *s, const struct line *l)
 		s->init_end = l->address;
 	else if (name_is(l, "_end"))
 		s->image_end = l->address;
+	else if (name_is(l, "__irqentry_text_start"))
+		s->irq_start = l->address;
+	else if (name_is(l, "__irqentry_text_end"))
+		s->irq_end = l->address;
 }
 
 /* Room for count symbols. */
@@ -466,14 +471,13 @@ bool symbols_find_between(const struct symbols *s, uint64_t address, struct symb
 	return s->count && address < s->addresses[s->count - 1] && symbols_find(s, address, ret);
 }
 
-bool symbols_find_name(const struct symbols *s, const char *name, uint64_t *ret)
+bool symbols_irq_entries(const struct symbols *s, uint64_t *ret_start, uint64_t *ret_end)
 {
-	for (size_t i = 0; s && i < s->count; i++)
-		if (!s->modules[i] && !strcmp(s->text + s->names[i], name)) {
-			*ret = s->addresses[i];
-			return true;
-		}
-	return false;
+	if (!s || !s->irq_start || s->irq_start >= s->irq_end)
+		return false;
+	*ret_start = s->irq_start;
+	*ret_end = s->irq_end;
+	return true;
 }
 
 size_t symbols_count(const struct symbols *s)

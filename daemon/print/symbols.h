@@ -42,8 +42,8 @@ size_t symbols_count(const struct symbols *s);
 bool symbols_find(const struct symbols *s, uint64_t address, struct symbol *ret);
 /* The same, but not in the last symbol: s does not tell where that one ends. */
 bool symbols_find_between(const struct symbols *s, uint64_t address, struct symbol *ret);
-/* The address of one of the kernel's own symbols; searches all. s NULL: false. */
-bool symbols_find_name(const struct symbols *s, const char *name, uint64_t *ret);
+/* Where the kernel's code for interrupts begins, and ends. Not told, or s NULL: false. */
+bool symbols_irq_entries(const struct symbols *s, uint64_t *ret_start, uint64_t *ret_end);
 
 /* Reads them when they are wanted: they are the caller's; NULL: there are none. */
 typedef struct symbols *(*symbol_source_t)(void *userdata);

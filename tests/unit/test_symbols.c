@@ -143,15 +143,17 @@ static void test_addresses(void **state)
 			char line[] = "0123456789abcdef T x\n";
 			/* Behind a newline is one more line. */
 			bool is_digit = c == '\n' ? at < 15 : !!strchr("0123456789abcdefABCDEF", c);
+			struct symbol found;
 			struct symbols *s;
-			uint64_t address, found;
+			uint64_t address;
 
 			line[at] = (char)c;
 			address = strtoull(c == '\n' ? line + at + 1 : line, NULL, 16);
 			s = make(line);
-			assert_int_equal(symbols_find_name(s, "x", &found), is_digit);
-			if (is_digit)
-				assert_int_equal(found, address);
+			assert_int_equal(symbols_find(s, address, &found) &&
+						 found.address == address &&
+						 !strcmp(found.name, "x"),
+					 is_digit);
 			symbols_free(s);
 		}
 	}
@@ -232,6 +234,34 @@ static void test_equal_addresses(void **state)
 	check(s, 9, "c", 0, 4096 - 9, NULL);
 }
 
+static void check_irqs(const char *lines, uint64_t start, uint64_t end)
+{
+	_cleanup_(symbols_freep) struct symbols *s = make(lines);
+	uint64_t found_start, found_end;
+	bool any = symbols_irq_entries(s, &found_start, &found_end);
+
+	assert_int_equal(any, end != 0);
+	if (any)
+		assert_int_equal(found_start, start);
+	if (any)
+		assert_int_equal(found_end, end);
+}
+
+static void test_irq_entries(void **state)
+{
+	uint64_t start, end;
+
+	(void)state;
+	check_irqs("10 T __irqentry_text_start\n20 t x\n30 T __irqentry_text_end\n", 0x10, 0x30);
+	check_irqs("10 T __irqentry_text_start\n20 t x\n", 0, 0);
+	check_irqs("20 t x\n30 T __irqentry_text_end\n", 0, 0);
+	check_irqs("30 T __irqentry_text_start\n30 T __irqentry_text_end\n", 0, 0);
+	/* A module's word does not count. */
+	check_irqs("10 T __irqentry_text_start\t[m]\n30 T __irqentry_text_end\t[m]\n", 0, 0);
+	check_irqs("", 0, 0);
+	assert_false(symbols_irq_entries(NULL, &start, &end));
+}
+
 static void test_too_many(void **state)
 {
 	_cleanup_buf_ struct buf lines = BUF_INIT;
@@ -257,6 +287,7 @@ int main(void)
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_text_of_any_lines),
+		cmocka_unit_test(test_irq_entries),
 		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_equal_addresses),
 		cmocka_unit_test(test_tight_lines),

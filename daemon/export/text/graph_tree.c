@@ -95,12 +95,9 @@ static struct cpu_state *state_of(struct graph_tree *t, uint32_t cpu)
 
 static void find_irqs(struct graph_tree *t)
 {
-	const struct symbols *symbols = event_table_symbols(t->info->events);
-
 	t->irqs_known = true;
-	if (!symbols_find_name(symbols, "__irqentry_text_start", &t->irq_start) ||
-	    !symbols_find_name(symbols, "__irqentry_text_end", &t->irq_end))
-		t->irq_start = t->irq_end = 0;
+	/* Untold: no function is among them. */
+	symbols_irq_entries(event_table_symbols(t->info->events), &t->irq_start, &t->irq_end);
 }
 
 static bool is_irq(struct graph_tree *t, uint64_t func)
