@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "samples.h"
 
+#include <sys/stat.h>
+
 #include "merge.h"
 #include "symbols/code_symbols.h"
 
@@ -9,10 +11,26 @@ static const char *find_symbol(void *userdata, const struct code_place *place)
 	return code_symbols_find(userdata, place);
 }
 
+/* A folder that isn't there would only show as functions without names. */
+static int check_folder(const char *path, struct error *err)
+{
+	struct stat st;
+	int r = 0;
+
+	if (path && stat(path, &st) < 0)
+		r = -errno;
+	else if (path && !S_ISDIR(st.st_mode))
+		r = -ENOTDIR;
+	return r < 0 ? error_errno(err, r, "--symbols: %s", path) : 0;
+}
+
 int samples_open(struct samples *ret, const struct options *o, struct error *err)
 {
-	int r = code_symbols_new(&ret->code, o->symbols);
+	int r = check_folder(o->symbols, err);
 
+	if (r < 0)
+		return r;
+	r = code_symbols_new(&ret->code, o->symbols);
 	if (r < 0)
 		return error_errno(err, r, "can't begin");
 	ret->symbols = (struct export_symbols){ find_symbol, ret->code };

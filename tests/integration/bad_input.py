@@ -140,6 +140,11 @@ TABLE = [
     ("convert of what isn't there", ["convert", "absent.traced", "out.json"], 1,
      ["absent.traced: No such file"], None),
     ("convert of a device", ["convert", "/dev/zero", "out.json"], 1, ["/dev/zero is a device"], None),
+    ("a folder of symbols that isn't there", ["convert", "--symbols", "absent", __file__, "out.json"], 1,
+     ["--symbols: absent: No such file"], None),
+    ("a folder of symbols that is none",
+     ["convert", "--symbols", "/dev/null", __file__, "out.json"], 1,
+     ["--symbols: /dev/null: Not a directory"], None),
     ("a device to be merged", R + ["--merge", "/dev/zero"], 1, ["--merge: /dev/zero is a device"], None),
 ]
 
