@@ -73,7 +73,7 @@ _Noreturn static void daemon_main(const char *path, int fd)
 	_exit(127);
 }
 
-static int spawn_private(struct link *l, bool quiet, struct error *err)
+static int spawn_private(struct link *l, const struct options *o, struct error *err)
 {
 	_cleanup_close_ int ours = -EBADF, theirs = -EBADF;
 	_cleanup_free_ char *path = NULL;
@@ -82,8 +82,9 @@ static int spawn_private(struct link *l, bool quiet, struct error *err)
 	r = find_daemon(&path, err);
 	if (r < 0)
 		return r;
-	if (!quiet)
-		cli_warn("no traced is running: using one of my own");
+	if (!o->quiet)
+		cli_warn("no traced is running%s%s: using one of my own", o->socket ? " at " : "",
+			 o->socket ?: "");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_errno(err, -errno, "socketpair");
 	ours = pair[0];
@@ -113,7 +114,7 @@ int link_open(struct link *ret, const struct options *o, enum link_mode mode, st
 	r = control_client_connect(&l.client, socket_path, &refused);
 	if (link_no_daemon(r)) {
 		if (mode == LINK_PRIVATE_TOO && geteuid() == 0) {
-			r = spawn_private(&l, o->quiet, err);
+			r = spawn_private(&l, o, err);
 		} else {
 			error_set(err, r, "no traced is running (%s)", socket_path);
 			error_hint(err,
