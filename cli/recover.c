@@ -43,7 +43,7 @@ static void when_of(const char *path, char ret[static 32])
 
 	strcpy(ret, "?");
 	if (stat(path, &st) == 0 && localtime_r(&st.st_mtime, &tm))
-		strftime(ret, 32, "%Y-%m-%d %H:%M:%S", &tm);
+		strftime(ret, 32, "%Y-%m-%d %H:%M:%S %z", &tm);
 }
 
 static int list(const struct leftovers *left, bool json)

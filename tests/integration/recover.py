@@ -3,11 +3,13 @@
 """What a crash or a power cut left: `tracectl recover` lists and exports it, and of a spool that was
 cut anywhere, whatever stands behind the cut, all that is whole comes out, and nothing else."""
 
+import datetime
 import json
 import os
 import random
 import re
 import struct
+import time
 
 from harness import Test, check, in_namespace
 
@@ -45,8 +47,11 @@ def listed_and_exported(test):
                         f"cp {spool}/* /var/lib/traced")
     r = test.run("recover", wrap=wrap)
     check(r.status == 0 and len(r.out.splitlines()) == 3 and "other-day " in r.out, f"{r}")
-    r = test.run("recover", "--json", wrap=wrap)
+    r = test.run("recover", "--json", wrap=wrap, env=test.environment(TZ="XYZ-5:30"))
     found = {f["file"].rsplit("/", 1)[1]: f for f in json.loads(r.out)}
+    for f in found.values():
+        age = time.time() - datetime.datetime.strptime(f["ended"], "%Y-%m-%d %H:%M:%S %z").timestamp()
+        check(-2 < age < 60, f"ended {age} s ago: {f}")
     check(found["20260102T030407Z-1000+other-day-2123abcd.traced"]["session"] == "other-day", f"{r}")
     check(found["20260102T030406Z-lab-1123abcd.traced"]["bytes"] == len(data), f"{r}")
     r = test.run("recover", "lab", wrap=wrap)
