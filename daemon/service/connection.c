@@ -13,6 +13,16 @@
 #define FRAMES_PER_TURN 8
 #define HELLO_LATE_US 250000
 
+static struct job *job_of(const struct connection *c)
+{
+	struct job *j;
+
+	TAILQ_FOREACH(j, &c->manager->jobs, list)
+	if (j->connection == c)
+		return j;
+	return NULL;
+}
+
 struct connection *connection_free(struct connection *c)
 {
 	struct manager *m;
@@ -22,7 +32,7 @@ struct connection *connection_free(struct connection *c)
 	m = c->manager;
 	if (m) {
 		struct session *s, *next_session;
-		struct job *j, *next_job;
+		struct job *j;
 
 		TAILQ_REMOVE(&m->connections, c, list);
 		m->connection_count--;
@@ -32,11 +42,9 @@ struct connection *connection_free(struct connection *c)
 			if (s->client == c)
 				session_client_left(s);
 		}
-		for (j = TAILQ_FIRST(&m->jobs); j; j = next_job) {
-			next_job = TAILQ_NEXT(j, list);
-			if (j->connection == c)
-				job_forget_connection(j);
-		}
+		/* One may end its session, and that others, which are gone then. */
+		while ((j = job_of(c)))
+			job_forget_connection(j);
 	}
 	loop_source_free(c->source);
 	loop_source_free(c->flush);

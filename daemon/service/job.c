@@ -288,6 +288,12 @@ static void describe_again(struct job *j)
 	j->description = description;
 }
 
+/* A process of the client makes files of what comes through the pipe. */
+static bool makes_files(const struct job *j)
+{
+	return j->rotate.bytes || j->rotate.ns || export_format_find(j->format, NULL)->directory;
+}
+
 static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 {
 	struct job *j = userdata;
@@ -297,9 +303,8 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 	j->child = child_free(j->child);
 	if (j->follow && s)
 		describe_again(j);
-	/* Who makes files of a pipe leaves it when it can't: the recording is wanted all the same.
-	 */
-	if (result->error && result->error->code == EPIPE && !j->rotate.bytes && !j->rotate.ns) {
+	/* Who makes files leaves the pipe when it can't: the recording is wanted all the same. */
+	if (result->error && result->error->code == EPIPE && !makes_files(j)) {
 		reader_left(j);
 	} else if (result->error) {
 		_cleanup_error_ struct error err = ERROR_INIT;

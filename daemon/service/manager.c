@@ -130,9 +130,10 @@ struct manager *manager_free(struct manager *m)
 	loop_source_free(m->listen);
 	loop_source_free(m->listen_again);
 	loop_source_free(m->stop_timer);
-	close_fd(m->listen_fd);
+	/* While it still answers: else it may be a successor's by then. */
 	if (m->socket_path)
 		unlink(m->socket_path);
+	close_fd(m->listen_fd);
 	free(m->socket_path);
 	/* Takes down what is left in the kernel. */
 	worker_free(m->worker);

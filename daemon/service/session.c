@@ -28,6 +28,8 @@
 #define STREAM_SLACK (UINT64_C(64) << 20)
 /* Less than this that waits for its export is not what fills a file system. */
 #define BACKLOG_MIN (UINT64_C(16) << 20)
+/* How often a recording that pauses looks for room: others may make some, too. */
+#define PAUSE_US (1 * USEC_PER_SEC)
 
 static void drain(struct session *s);
 
@@ -137,7 +139,10 @@ static void set_draining(struct session *s, bool on)
 	s->paused = !on;
 	loop_source_enable(s->readable, on);
 	loop_source_enable(s->again, false);
-	loop_source_enable(s->deadline, on);
+	if (on)
+		loop_source_enable(s->deadline, true);
+	else
+		loop_timer_in(s->deadline, PAUSE_US);
 }
 
 /*
@@ -146,7 +151,7 @@ static void set_draining(struct session *s, bool on)
  */
 static bool pause_for_output(struct session *s)
 {
-	if (spool_bytes(&s->spool) < BACKLOG_MIN || !session_is_followed(s))
+	if (s->spool.keeps || spool_bytes(&s->spool) < BACKLOG_MIN || !session_is_followed(s))
 		return false;
 	set_note(s, 0,
 		 "the output took the events more slowly than they came, until the spool was "
@@ -161,9 +166,12 @@ void session_space_freed(struct session *s)
 {
 	const struct config *config = &s->manager->config;
 
-	if (!s->paused || !session_records(s) ||
-	    spool_check(&s->spool, config->min_free + BACKLOG_MIN, config->spool_max / 4 * 3) < 0 ||
-	    policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 75))
+	if (!s->paused || !session_records(s))
+		return;
+	/* A spool that gives nothing back will never be smaller: then it ends, and says why. */
+	if (!s->spool.keeps && (spool_check(&s->spool, config->min_free + BACKLOG_MIN / 2,
+					    config->spool_max / 4 * 3) < 0 ||
+				policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 75)))
 		return;
 	set_draining(s, true);
 	drain(s);
@@ -219,7 +227,14 @@ static void on_readable(void *userdata, int fd _unused_, uint32_t revents _unuse
 
 static void on_deadline(void *userdata)
 {
-	drain(userdata);
+	struct session *s = userdata;
+
+	if (!s->paused) {
+		drain(s);
+		return;
+	}
+	loop_timer_in(s->deadline, PAUSE_US);
+	session_space_freed(s);
 }
 
 static void on_again(void *userdata)

@@ -124,8 +124,12 @@ int spool_give_back(struct spool *s, uint64_t from, uint64_t to)
 	if (from >= to)
 		return 0;
 	if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
-		      (off_t)(to - from)) < 0)
-		return -errno;
+		      (off_t)(to - from)) < 0) {
+		int r = -errno;
+
+		s->keeps |= r == -EOPNOTSUPP || r == -ENOSYS;
+		return r;
+	}
 	s->given_back = to;
 	s->holes += to - from;
 	return 0;

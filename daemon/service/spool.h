@@ -18,6 +18,7 @@ struct spool {
 	char *path;	     /* owned */
 	uint64_t given_back; /* up to here, but for the stream's head; 0: nothing was */
 	uint64_t holes;	     /* bytes that were */
+	bool keeps;	     /* the file system makes no holes */
 };
 #define SPOOL_INIT ((struct spool){ .fd = -EBADF })
 

@@ -280,13 +280,10 @@ bool event_glob_matches(const char *glob, const char *name)
 const struct export_format *export_format_find(const char *name, const char *path _unused_)
 {
 	static const struct export_format formats[] = {
-		{ .name = "txt" },
-		{ .name = "fail" },
-		{ .name = "crash" },
-		{ .name = "hang" },
-		{ .name = "mute" },
-		{ .name = "lie" },
-		{ .name = "raw", .raw_records = true },
+		{ .name = "txt" },  { .name = "files", .directory = true },
+		{ .name = "fail" }, { .name = "crash" },
+		{ .name = "hang" }, { .name = "mute" },
+		{ .name = "lie" },  { .name = "raw", .raw_records = true },
 	};
 
 	for (size_t i = 0; name && i < ARRAY_SIZE(formats); i++)
@@ -345,7 +342,7 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 	ret->bytes = (uint64_t)n;
 	ret->events = 3;
 	ret->export_ns = 1;
-	return write_full(out_fd, data, (size_t)n);
+	return write_full(out_fd, data, (size_t)n) < 0 ? error_set(err, -EPIPE, "nobody reads") : 0;
 }
 
 void export_result_deinit(struct export_result *r _unused_)

@@ -352,6 +352,94 @@ static void a_pipe_of_a_client_that_left_holds_nothing(void **state)
 	close(ends[1]);
 }
 
+/* The pipe's export is given up, and its session, which ends with it, settles the other request. */
+static void who_leaves_with_two_requests_of_a_stream_leaves_none(void **state)
+{
+	struct daemon *d = *state;
+	struct client c, other;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	greet(d, &c);
+	greet(d, &other);
+	start_streamed(d, &c, "a");
+	tell(&other, follow_request("a", "txt"), ends[1]);
+	turn(d, 20);
+	for (int i = 0; i < 3; i++)
+		tell(&other, attach_request("a", NULL), -1);
+	turn(d, 20);
+	assert_true(session_is_followed(manager_find_session(d->manager, "a")));
+	client_close(&other);
+	turn_until(d, TAILQ_EMPTY(&d->manager->jobs) && d->manager->session_count == 0);
+	assert_int_equal(spool_files(d, true), 1);
+	client_close(&c);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Its exporter is no help: others have made room, or the spool's file system never will. */
+static void a_paused_recording_goes_on_or_ends(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+	struct session *s;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	greet(d, &c);
+	start_streamed(d, &c, "a");
+	tell(&c, follow_request("a", "hang"), ends[1]);
+	turn(d, 20);
+	s = manager_find_session(d->manager, "a");
+	assert_true(session_is_followed(s));
+	assert_int_equal(ftruncate(s->spool.fd, 20 << 20), 0);
+	for (int keeps = 0; keeps < 2; keeps++) {
+		d->manager->config.min_free = UINT64_MAX / 2;
+		feed();
+		turn_until(d, s->paused);
+		if (keeps)
+			break;
+		d->manager->config.min_free = 0;
+		turn_until(d, !s->paused);
+	}
+	s->spool.keeps = true;
+	turn_until(d, !session_records(s));
+	client_close(&c);
+	turn_until(d, d->manager->session_count == 0);
+	assert_int_equal(spool_files(d, true), 1);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Its client's process, which makes the files, could not. */
+static void what_becomes_files_is_kept_when_they_fail(void **state)
+{
+	static const struct {
+		const char *format;
+		unsigned kept;
+	} table[] = { { "files", 1 }, { "txt", 0 } };
+	struct daemon *d = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct client c;
+		Reply *reply;
+		int ends[2];
+
+		assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+		close(ends[0]);
+		greet(d, &c);
+		start_ok(d, &c, "a", false);
+		reply = ask(d, &c, stop_request("a", table[i].format), ends[1]);
+		assert_int_equal(reply->error->code, EPIPE);
+		assert_int_equal(strstr(reply->error->hint, "is safe") != NULL, table[i].kept);
+		done_with(reply);
+		turn_until(d, d->manager->session_count == 0);
+		assert_int_equal(spool_files(d, true), table[i].kept);
+		client_close(&c);
+		close(ends[1]);
+	}
+}
+
 static void an_exporter_can_not_make_up_errnos(void **state)
 {
 	struct daemon *d = *state;
@@ -1005,6 +1093,9 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_failed_export_keeps_the_recording),
 		SERVICE_TEST(one_export_that_failed_keeps_the_recording_for_all),
 		SERVICE_TEST(a_pipe_of_a_client_that_left_holds_nothing),
+		SERVICE_TEST(who_leaves_with_two_requests_of_a_stream_leaves_none),
+		SERVICE_TEST(a_paused_recording_goes_on_or_ends),
+		SERVICE_TEST(what_becomes_files_is_kept_when_they_fail),
 		SERVICE_TEST(an_exporter_can_not_make_up_errnos),
 		SERVICE_TEST(a_mark_fails_only_if_nobody_took_it),
 		SERVICE_TEST(a_sync_tells_when_it_was_done),
