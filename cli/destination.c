@@ -348,6 +348,14 @@ static void tell_given_up(const char *kept, struct error *err)
 		error_set(err, -ECANCELED, "%s: nothing was written", why ?: "given up");
 }
 
+static void tell_nothing(struct error *err)
+{
+	char *hint = TAKE_PTR(err->hint);
+
+	error_set(err, -err->code, "%s: nothing was written", err->message ?: "out of memory");
+	err->hint = hint;
+}
+
 int destination_fail(struct destination *d, struct error *err)
 {
 	_cleanup_buf_ struct buf kept = BUF_INIT;
@@ -362,6 +370,8 @@ int destination_fail(struct destination *d, struct error *err)
 		put_range(&d->split, &kept);
 	if (err->code == ECANCELED)
 		tell_given_up(any ? buf_string(&kept) : NULL, err);
+	else if (err->code == ECONNRESET && !any && strcmp(d->path, "-") != 0)
+		tell_nothing(err);
 	cli_fail(err);
 	if (!any)
 		return CLI_FAILED;

@@ -60,7 +60,10 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	/* `stop out.json`: no session, but a file. */
 	if (r == -ENOENT && session && !o->output && export_format_find(NULL, session))
 		error_hint(&err, "the file to be written goes after -o: -o %s", session);
-	if (r < 0)
+	if (r < 0) {
+		/* What was not sent holds the pipe to what makes the files. */
+		link_deinit(&link);
 		return destination_fail(&dest, &err);
+	}
 	return destination_finish(&dest, o, reply);
 }

@@ -68,7 +68,7 @@ static void leave_others(int fd, int kept)
 		dup2(fd, STDOUT_FILENO);
 	if (kept >= 0)
 		dup2(kept, FRAMED_KEPT);
-	close_range(kept < 0 ? FRAMED_KEPT : FRAMED_KEPT + 1, ~0U, 0);
+	close_fds_from(kept < 0 ? FRAMED_KEPT : FRAMED_KEPT + 1);
 }
 
 _Noreturn static void run(const struct framed_ops *ops, void *maker, struct framed_report *report,
@@ -100,8 +100,11 @@ int framed_start(struct framed *f, const struct framed_ops *ops, void *maker, in
 	theirs = pipes[0];
 	f->fd = pipes[1];
 	f->pid = fork();
-	if (f->pid == 0)
+	if (f->pid == 0) {
+		/* Its end would never come. */
+		close(f->fd);
 		run(ops, maker, f->report, data, theirs, kept);
+	}
 	return f->pid < 0 ? error_errno(err, -errno, "fork") : 0;
 }
 

@@ -136,7 +136,7 @@ int link_explain(const struct link *l, int r, struct error *err)
 {
 	if (r != -ECONNRESET)
 		return r;
-	error_set(err, r, "traced is gone in the midst of this: nothing was written");
+	error_set(err, r, "traced is gone in the midst of this");
 	if (l->daemon)
 		error_hint(
 			err,

@@ -59,6 +59,12 @@ static int check(const char *option, const char *path, struct error *err)
 	if (!path || stat(path, &st) < 0)
 		return 0;
 	r = input_check(&st, path, err);
+	if (r == 0 && S_ISFIFO(st.st_mode)) {
+		r = error_set(err, -EINVAL, "%s is a pipe", path);
+		error_hint(err,
+			   "what is merged is read when the recording has ended: write it into "
+			   "a file");
+	}
 	if (r == 0 && access(path, R_OK) < 0)
 		r = error_errno(err, -errno, "%s", path);
 	return r < 0 ? error_prefix(err, "--%s", option) : 0;

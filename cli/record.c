@@ -159,19 +159,25 @@ static int send_stop(struct recording *rec, struct error *err)
 	return send_request(rec, &request, !rec->stream, &rec->stop_id, err);
 }
 
-static int give_up(struct recording *rec, struct error *err)
+/* Nothing of it is wanted. */
+static void cancel(struct recording *rec)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
 	uint64_t id;
 
 	destination_give_up(&rec->dest);
-	if (rec->session) {
-		cancel.session = rec->session;
-		request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
-		request.cancel = &cancel;
-		send_request(rec, &request, false, &id, NULL);
-	}
+	if (!rec->session)
+		return;
+	cancel.session = rec->session;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
+	request.cancel = &cancel;
+	send_request(rec, &request, false, &id, NULL);
+}
+
+static int give_up(struct recording *rec, struct error *err)
+{
+	cancel(rec);
 	/* What was written of it is told where that is known. */
 	return error_set(err, -ECANCELED, "given up");
 }
@@ -190,8 +196,12 @@ static int on_started(struct recording *rec, const Traced__Control__Session *ses
 	r = send_attach(rec, err);
 	if (r < 0)
 		return r;
-	if (rec->child.pid)
-		return child_release(&rec->child, rec->o->command[0], err);
+	if (rec->child.pid) {
+		r = child_release(&rec->child, rec->o->command[0], err);
+		if (r < 0)
+			cancel(rec);
+		return r;
+	}
 	if (!rec->o->duration_ns && !rec->o->quiet)
 		cli_warn("recording into %s until Ctrl-C", rec->dest.file.path ?: rec->dest.path);
 	return 0;
@@ -432,8 +442,12 @@ static int record_run(const struct options *o)
 		return cli_fail(&err);
 	r = recording_run(&rec, &err);
 	progress_clear(&rec.progress);
-	if (r < 0)
+	if (r < 0) {
+		/* They hold the pipe to what makes the files, which waits for its end. */
+		child_deinit(&rec.child);
+		link_deinit(&rec.link);
 		return destination_fail(&rec.dest, &err);
+	}
 	if (rec.child.pid && !child_reap(&rec.child))
 		cli_warn("%s (pid %d) still runs", o->command[0], (int)rec.child.pid);
 	return destination_finish(&rec.dest, o, rec.finished);

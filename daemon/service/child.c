@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "service/child.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -137,24 +136,6 @@ static void on_result(void *userdata, int fd, uint32_t revents _unused_)
 	finish_if_over(c);
 }
 
-/* As close_range(), which is of Linux 5.9. */
-static int close_from(int first)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *e;
-
-	if (!dir)
-		return -errno;
-	while ((e = readdir(dir))) {
-		int fd = (int)strtol(e->d_name, NULL, 10);
-
-		if (fd >= first && fd != dirfd(dir))
-			close(fd);
-	}
-	closedir(dir);
-	return 0;
-}
-
 /* Makes fds 3, 4 and so on, and closes what is above. */
 static int place_descriptors(const int *fds, int count)
 {
@@ -168,7 +149,7 @@ static int place_descriptors(const int *fds, int count)
 	for (int i = 0; i < count; i++)
 		if (dup2(high[i], CHILD_FIRST_FD + i) < 0)
 			return -errno;
-	return close_from(CHILD_FIRST_FD + count);
+	return close_fds_from(CHILD_FIRST_FD + count);
 }
 
 static void set_signals(void)

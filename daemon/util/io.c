@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "util/io.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/select.h>
 
 void reserve_standard_fds(void)
@@ -24,16 +26,17 @@ int write_full(int fd, const void *data, size_t len)
  * Somebody else may have made the file description O_NONBLOCK: a terminal's and
  * a pipe's is shared. select() first: poll() fails under an RLIMIT_NOFILE of 0.
  */
-static int wait_writable(int fd)
+static int wait_for(int fd, short events)
 {
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	struct pollfd p = { .fd = fd, .events = events };
+	bool in = events == POLLIN;
 	fd_set set;
 	int n;
 
 	if (fd < FD_SETSIZE) {
 		FD_ZERO(&set);
 		FD_SET(fd, &set);
-		n = select(fd + 1, NULL, &set, NULL, NULL);
+		n = select(fd + 1, in ? &set : NULL, in ? NULL : &set, NULL, NULL);
 	} else {
 		n = poll(&p, 1, -1);
 	}
@@ -56,7 +59,7 @@ int writev_full(int fd, struct iovec *iov, int count)
 				continue;
 			if (errno != EAGAIN)
 				return -errno;
-			r = wait_writable(fd);
+			r = wait_for(fd, POLLOUT);
 			if (r < 0)
 				return r;
 			continue;
@@ -86,9 +89,11 @@ static ssize_t read_whole(int fd, void *data, size_t len, off_t offset)
 				       : pread(fd, to, len - done, offset + (off_t)done);
 
 		if (n < 0) {
-			if (errno == EINTR)
-				continue;
-			return -errno;
+			int r = errno == EAGAIN ? wait_for(fd, POLLIN) : -errno;
+
+			if (r < 0 && r != -EINTR)
+				return r;
+			continue;
 		}
 		if (n == 0)
 			break;
@@ -134,4 +139,21 @@ int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)
 		if (total > max)
 			return -EFBIG;
 	}
+}
+
+int close_fds_from(int first)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *e;
+
+	if (!dir)
+		return -errno;
+	while ((e = readdir(dir))) {
+		int fd = (int)strtol(e->d_name, NULL, 10);
+
+		if (fd >= first && fd != dirfd(dir))
+			close(fd);
+	}
+	closedir(dir);
+	return 0;
 }

@@ -19,6 +19,8 @@
  * go and children look. Those that the caller left closed become descriptors that can't be used.
  */
 void reserve_standard_fds(void);
+/* As close_range(first, ~0U, 0), which is of Linux 5.9; by /proc. 0 or -errno. */
+int close_fds_from(int first);
 
 /* Writes all of it, through EINTR, EAGAIN (it waits) and short writes. Returns 0 or -errno. */
 int write_full(int fd, const void *data, size_t len);

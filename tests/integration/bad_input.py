@@ -145,6 +145,18 @@ TABLE = [
     ("a folder of symbols that is none",
      ["convert", "--symbols", "/dev/null", __file__, "out.json"], 1,
      ["--symbols: /dev/null: Not a directory"], None),
+    ("files of an event that isn't one, and a command",
+     ["record", "--rotate", "1s", "-o", "out.pftrace", "-e", "sched:sched_swich", "--", "true"], 1,
+     ["sched_swich"], "sched:sched_switch"),
+    ("a directory of an event that isn't one, and a command",
+     ["record", "-o", "out.ctf", "-e", "sched:sched_swich", "--", "true"], 1, ["sched_swich"],
+     "sched:sched_switch"),
+    ("files of a command that can't be run",
+     ["record", "--rotate", "1s", "-o", "out.pftrace", "--", "/tmp"], 1, ["/tmp: "], None),
+    ("a stream of a command that can't be run",
+     ["record", "--stream", "-o", "out.json", "--", "/tmp"], 1, ["/tmp: "], None),
+    ("a directory of a process that isn't there, and a command",
+     ["record", "-o", "out.ctf", "-P", "4194303", "--", "true"], 1, ["4194303"], "pgrep"),
     ("a device to be merged", R + ["--merge", "/dev/zero"], 1, ["--merge: /dev/zero is a device"], None),
 ]
 
@@ -170,6 +182,13 @@ def zero_events(test):
                       "-f", "next_pid == 2147483646", "-o", "out.json")
     judge(test, result, 3, ["out.json: NOT ONE EVENT"], "doctor", ["out.json"])
     check(len(re.findall(r"(?i)events?\b.* recorded|none lost", result.err)) == 1, f"{result}")
+
+
+def pipe_to_be_merged(test):
+    """It would be waited for, and recorded meanwhile."""
+    os.mkfifo(test.dir / "fifo")
+    result = test.run("record", "-t", "200ms", "-o", "out.json", "--merge", "fifo", timeout=20)
+    judge(test, result, 1, ["--merge: fifo is a pipe"], "file", ["fifo"])
 
 
 def previous_file_stays(test):
@@ -449,6 +468,7 @@ def main():
     for label, wrap, arguments, status, says, hint, files in WRAPPED:
         test.case(label, plain, arguments, status, says, hint, wrap, files)
     test.case("zero events", zero_events)
+    test.case("a pipe to be merged", pipe_to_be_merged)
     test.case("an old file survives a failure", previous_file_stays)
     test.case("a socket that isn't traced's", foreign_socket)
     test.case("no permission on the socket", socket_without_permission, daemon=True)

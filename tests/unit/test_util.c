@@ -193,6 +193,50 @@ static void full_pipes_of_high_numbers_are_waited_for(void **state _unused_)
 	flood_through(FD_SETSIZE + 100, false);
 }
 
+/* As of a producer that made the pipe so: it is shared. */
+static void empty_pipes_are_waited_for(void **state _unused_)
+{
+	int p[2], status;
+	char got[3];
+	pid_t pid;
+
+	assert_int_equal(pipe2(p, O_CLOEXEC | O_NONBLOCK), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		usleep(20000);
+		write_full(p[1], "a", 1);
+		usleep(20000);
+		write_full(p[1], "b", 1);
+		_exit(0);
+	}
+	close(p[1]);
+	assert_int_equal(read_full(p[0], got, sizeof(got)), 2);
+	assert_memory_equal(got, "ab", 2);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	close(p[0]);
+}
+
+static void descriptors_are_closed_from_a_number_on(void **state _unused_)
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		for (int fd = 20; fd < 40; fd++)
+			dup2(STDERR_FILENO, fd);
+		if (close_fds_from(30) < 0)
+			_exit(1);
+		for (int fd = 20; fd < 40; fd++)
+			if ((fcntl(fd, F_GETFD) >= 0) != (fd < 30))
+				_exit(2);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void log_is_limited(void **state _unused_)
 {
 	struct log_limit limit = { .burst = 2, .interval_s = 1000 };
@@ -214,6 +258,8 @@ int main(void)
 		cmocka_unit_test(whole_writes),
 		cmocka_unit_test(full_pipes_are_waited_for),
 		cmocka_unit_test(full_pipes_of_high_numbers_are_waited_for),
+		cmocka_unit_test(empty_pipes_are_waited_for),
+		cmocka_unit_test(descriptors_are_closed_from_a_number_on),
 		cmocka_unit_test(log_is_limited),
 	};
 
