@@ -33,6 +33,36 @@ int name_take_apart(const char *path, const struct export_format *format, char *
 	return *ret_stem && *ret_ending ? 0 : -ENOMEM;
 }
 
+/* The kernel's own bound of a chain of links. */
+#define LINKS_MAX 40
+
+char *name_target(const char *path)
+{
+	char *target = strdup(path);
+
+	for (int n = 0; target && n < LINKS_MAX; n++) {
+		char *real = realpath(target, NULL), link[PATH_MAX], *next;
+		const char *slash = strrchr(target, '/');
+		ssize_t len;
+
+		if (real) {
+			free(target);
+			return real;
+		}
+		len = readlink(target, link, sizeof(link) - 1);
+		if (len < 0)
+			break;
+		link[len] = '\0';
+		if (asprintf(&next, "%.*s%s",
+			     *link == '/' || !slash ? 0 : (int)(slash + 1 - target), target,
+			     link) < 0)
+			next = NULL;
+		free(target);
+		target = next;
+	}
+	return target;
+}
+
 int name_hidden(const char *base, char **ret)
 {
 	uint64_t noise;

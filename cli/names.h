@@ -21,6 +21,12 @@ enum { NAMES_LACK_NOREPLACE = 1, NAMES_LACK_LINKS = 2 };
 extern unsigned names_lack;
 
 /*
+ * Where a file of that name is, or will be once it is made: a link's target need not be there.
+ * Owned. NULL: out of memory.
+ */
+char *name_target(const char *path);
+
+/*
  * In one directory: from is called to, which must not be there: -EEXIST. On a
  * filesystem that has no call for that, to is seen empty for a moment.
  */

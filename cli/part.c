@@ -110,12 +110,15 @@ static int name_it(int dir_fd, const char *dir, const char *base,
 
 int part_recover(const char *path, const struct export_format *format, struct buf *ret_name)
 {
-	_cleanup_free_ char *real = realpath(path, NULL), *dir = NULL;
+	_cleanup_free_ char *target = name_target(path), *dir = NULL;
 	_cleanup_close_ int dir_fd = -EBADF, fd = -EBADF;
-	const char *target = real ?: path, *slash = strrchr(target, '/');
-	const char *base = slash ? slash + 1 : target;
+	const char *slash, *base;
 	int r;
 
+	if (!target)
+		return -ENOMEM;
+	slash = strrchr(target, '/');
+	base = slash ? slash + 1 : target;
 	dir = strndup(target, (size_t)(base - target));
 	if (!dir)
 		return -ENOMEM;

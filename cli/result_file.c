@@ -168,13 +168,12 @@ int result_file_refuse_others(const char *path, int r, const struct stat *st, st
 /* Splits what f->path leads to into f->dir_fd and f->base. A link is kept, its target replaced. */
 static int locate(struct result_file *f, bool part, struct error *err)
 {
-	_cleanup_free_ char *real = NULL, *dir = NULL;
-	const char *target = f->path, *slash;
+	_cleanup_free_ char *target = name_target(f->path), *dir = NULL;
+	const char *slash;
 	int r;
 
-	real = realpath(f->path, NULL);
-	if (real)
-		target = real;
+	if (!target)
+		return error_errno(err, -ENOMEM, "%s", f->path);
 	slash = strrchr(target, '/');
 	dir = slash ? strndup(target, slash == target ? 1 : (size_t)(slash - target)) : strdup(".");
 	f->base = strdup(slash ? slash + 1 : target);
@@ -404,8 +403,8 @@ static int save_elsewhere(const struct result_file *f, char **ret)
 	return r;
 }
 
-/* What took long to get is not to be lost for want of a name. */
-static int save(struct result_file *f, int why, struct error *err)
+/* What took long to get is not to be lost for want of a name, nor of a disk that takes it all. */
+static int save(struct result_file *f, int why, bool whole, struct error *err)
 {
 	_cleanup_free_ char *path = NULL;
 	int r = save_beside(f, &path);
@@ -418,7 +417,10 @@ static int save(struct result_file *f, int why, struct error *err)
 				  "it could not be saved in %s either (%s): TMPDIR names "
 				  "another place",
 				  getenv("TMPDIR") ?: "/var/tmp", strerror(-r));
-	return error_hint(err, "it is whole, and saved as %s", path);
+	return error_hint(err,
+			  whole ? "it is whole, and saved as %s"
+				: "what the disk took of it is saved as %s",
+			  path);
 }
 
 int result_file_commit(struct result_file *f, struct error *err)
@@ -428,12 +430,12 @@ int result_file_commit(struct result_file *f, struct error *err)
 	if (!f->base)
 		return 0;
 	if (fsync(f->fd) < 0)
-		return error_errno(err, -errno, "%s", f->path);
+		return save(f, -errno, false, err);
 	r = give_name(f);
 	if (r == -EEXIST && f->fresh)
 		return error_errno(err, r, "%s", f->path);
 	if (r < 0)
-		return save(f, r, err);
+		return save(f, r, true, err);
 	/* The name too is to outlive a power cut; where a directory can't be synced, so be it. */
 	fsync(f->dir_fd);
 	return 0;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -94,6 +95,58 @@ static void nothing_stays_of_what_is_dropped(void **state _unused_)
 	result_file_deinit(&f);
 	assert_content("out.json", "old");
 	assert_int_equal(entries(), 1);
+}
+
+/* By way of another link, of another folder. */
+static void a_link_to_what_is_not_there_yet_is_kept(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct stat st;
+
+	assert_int_equal(mkdir("sub", 0755), 0);
+	assert_int_equal(symlink("sub/link", "out.json"), 0);
+	assert_int_equal(symlink("real", "sub/link"), 0);
+	for (int part = 0; part < 2; part++) {
+		struct result_file f;
+
+		assert_int_equal(part ? result_file_open_part(&f, "out.json", &err)
+				      : result_file_open(&f, "out.json", &err),
+				 0);
+		assert_int_equal(write_full(f.fd, "{}", 2), 0);
+		assert_int_equal(result_file_commit(&f, &err), 0);
+		result_file_deinit(&f);
+		assert_int_equal(lstat("out.json", &st), 0);
+		assert_true(S_ISLNK(st.st_mode));
+		assert_int_equal(lstat("sub/link", &st), 0);
+		assert_true(S_ISLNK(st.st_mode));
+		assert_content("sub/real", "{}");
+		assert_int_equal(unlink("sub/real"), 0);
+	}
+}
+
+/* The daemon has thrown its own away by then. */
+static void what_cant_be_synced_is_kept(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_free_ char *path = NULL;
+	struct result_file f;
+	int pipe_fd;
+
+	result_file_force_named = true;
+	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	result_file_force_named = false;
+	assert_int_equal(write_full(f.fd, "{}", 2), 0);
+	/* Of a descriptor that has no disk. */
+	pipe_fd = eventfd(0, EFD_CLOEXEC);
+	assert_true(pipe_fd >= 0);
+	assert_int_equal(dup2(pipe_fd, f.fd), f.fd);
+	close(pipe_fd);
+	assert_int_equal(result_file_commit(&f, &err), -EINVAL);
+	assert_int_equal(access("out.json", F_OK), -1);
+	assert_non_null(strstr(err.hint, "saved as "));
+	path = strdup(strstr(err.hint, "saved as ") + strlen("saved as "));
+	result_file_deinit(&f);
+	assert_content(path, "{}");
 }
 
 static void a_link_is_kept_and_its_target_replaced(void **state _unused_)
@@ -454,6 +507,8 @@ int main(void)
 		T(the_old_file_stays_until_then),
 		T(nothing_stays_of_what_is_dropped),
 		T(a_link_is_kept_and_its_target_replaced),
+		T(a_link_to_what_is_not_there_yet_is_kept),
+		T(what_cant_be_synced_is_kept),
 		T(a_device_is_written_in_place),
 		T(what_can_not_be_written_is_found_at_once),
 		T(a_fatal_signal_removes_a_named_temporary),
