@@ -82,19 +82,22 @@ void cli_pass_on(const char *warning)
 	fprintf(stderr, "tracectl: %s\n", buf_string(&line) ?: "out of memory");
 }
 
-/* What was printed has to have arrived somewhere; a reader that left is told by the status only. */
-static int finish_stdout(int status)
+/*
+ * What was printed has to have arrived somewhere; a reader that left is told by the status only.
+ * Who writes a file has done that by now.
+ */
+static int finish_stdout(int status, bool writes)
 {
 	if (fflush(stdout) || ferror(stdout)) {
 		if (errno != EPIPE)
 			cli_warn("standard output: %m");
 		if (status == CLI_WHOLE)
-			status = CLI_FAILED;
+			status = writes ? CLI_MISSING : CLI_FAILED;
 	}
 	return status;
 }
 
-static int run(int argc, char **argv)
+static int run(int argc, char **argv, bool *ret_writes)
 {
 	_cleanup_options_ struct options o = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -143,15 +146,20 @@ static int run(int argc, char **argv)
 	}
 	if (options_check(&o, command, &err) < 0)
 		return cli_usage(&err);
+	*ret_writes = command->options & OPTION(OUTPUT);
 	return command->run(&o);
 }
 
 int tracectl_main(int argc, char **argv)
 {
+	bool writes = false;
+	int status;
+
 	reserve_standard_fds();
 	/* A reader of ours that leaves is an error like any other, not our death. */
 	signal(SIGPIPE, SIG_IGN);
 	/* Nor is a file that may grow no more (ulimit -f). */
 	signal(SIGXFSZ, SIG_IGN);
-	return finish_stdout(run(argc, argv));
+	status = run(argc, argv, &writes);
+	return finish_stdout(status, writes);
 }

@@ -114,6 +114,12 @@ def all_formats_agree(test):
     check(test.run("convert", "x.traced", "y.traced").status == 0, "to .traced")
     again = test.run("convert", "--format", "txt", "y.traced", "-")
     check(again.stdout == (test.dir / "x.txt").read_bytes(), "y.traced differs")
+    with open("/dev/full", "wb") as full:
+        untold = subprocess.run(test.arguments("convert", "--json", "x.traced", "full.txt"), cwd=test.dir,
+                                env=test.environment(), stdout=full, stderr=subprocess.PIPE, check=False)
+    check(untold.returncode == 3 and b"standard output" in untold.stderr, f"{untold}")
+    check((test.dir / "full.txt").exists(), "the file is not there")
+    (test.dir / "full.txt").unlink()
     outcome = test.run("convert", "--json", "x.traced", "z.txt")
     told = parse_json(outcome.stdout)
     check(told["events"] == len(text) + 1 and told["lost"] == 0, f"{told}")
