@@ -73,8 +73,7 @@ static int set_graph_depth(struct options *o, const char *value, struct error *e
 	return 0;
 }
 
-/* An empty value is mostly a variable of the shell that is not set: no option has a meaning for it.
- */
+/* An empty value is mostly a variable of the shell that is not set. */
 static int set_string(const char **field, const char *value, struct error *err)
 {
 	if (!*value) {
@@ -115,12 +114,18 @@ DEFINE_SET_STRING(format)
 DEFINE_SET_STRING(clock)
 DEFINE_SET_STRING(profile)
 DEFINE_SET_STRING(name)
-DEFINE_SET_STRING(instance)
 DEFINE_SET_STRING(socket)
 DEFINE_SET_STRING(begin)
 DEFINE_SET_STRING(end)
 DEFINE_SET_STRING(counter)
 DEFINE_SET_STRING(id)
+
+/* '' is the top-level buffer of a trace.dat. */
+static int set_instance(struct options *o, const char *value, struct error *err _unused_)
+{
+	o->instance = value;
+	return 0;
+}
 
 /* Checked here, so that the message names the option; used once the format is known. */
 #define DEFINE_SET_PERFETTO(field, name)                                                           \
@@ -278,21 +283,27 @@ static int set_cpus(struct options *o, const char *value, struct error *err)
 	return r;
 }
 
-static int set_buffer(struct options *o, const char *value, struct error *err)
+static int set_size(uint64_t *field, const char *option, const char *value, struct error *err)
 {
 	size_t len = strlen(value);
-	int r = parse_size(value, &o->buffer_bytes, err);
+	int r = parse_size(value, field, err);
 
 	/* Other tools mean kilobytes; a guess would be wrong by a thousand for somebody. */
 	if (r < 0 || !strchr("0123456789", value[len - 1]))
 		return r;
 	error_set(err, -EINVAL, "'%s' has no unit", value);
-	return error_hint(err, "say it: -b %sK, -b %sM, or -b %sB for bytes", value, value, value);
+	return error_hint(err, "say it: %s %sK, %s %sM, or %s %sB for bytes", option, value, option,
+			  value, option, value);
+}
+
+static int set_buffer(struct options *o, const char *value, struct error *err)
+{
+	return set_size(&o->buffer_bytes, "-b", value, err);
 }
 
 static int set_max_memory(struct options *o, const char *value, struct error *err)
 {
-	return parse_size(value, &o->max_memory, err);
+	return set_size(&o->max_memory, "--max-memory", value, err);
 }
 
 /* "2%", "2" or "0.5%": to a tenth. */

@@ -141,21 +141,23 @@ static int set_size(void *field, const char *value, struct error *err)
 	return r;
 }
 
-/* Where 0 or "none" means that there is no limit. */
-static int set_size_limit(void *field, const char *value, struct error *err)
+/* There is no limit. */
+static bool set_none(uint64_t *field, const char *value)
 {
 	if (strcmp(value, "none") != 0 && strcmp(value, "0") != 0)
-		return parse_size(value, field, err);
-	*(uint64_t *)field = 0;
-	return 0;
+		return false;
+	*field = 0;
+	return true;
+}
+
+static int set_size_limit(void *field, const char *value, struct error *err)
+{
+	return set_none(field, value) ? 0 : set_size(field, value, err);
 }
 
 static int set_duration_limit(void *field, const char *value, struct error *err)
 {
-	if (strcmp(value, "none") != 0 && strcmp(value, "0") != 0)
-		return parse_duration(value, field, err);
-	*(uint64_t *)field = 0;
-	return 0;
+	return set_none(field, value) ? 0 : parse_duration(value, field, err);
 }
 
 static int set_word(void *field, const char *value, struct error *err)

@@ -64,6 +64,9 @@ def by_pipe_and_by_way_of_a_stream(test):
 def wrong_buffer(test):
     result, _ = convert(test, peer(test, "v7-zstd.dat"), "--instance", "nosuch", status=1)
     check("no buffer 'nosuch'" in result.err and "'dat-two', 'dat-peer'" in result.err, f"{result}")
+    # That one is there, and empty.
+    result, _ = convert(test, peer(test, "v7-zstd.dat"), "--instance", "", status=3)
+    check("NOT ONE EVENT" in result.err, f"{result}")
     (test.dir / "in.dat").write_bytes(b"\x89traced\n")
     result = test.run("convert", "--instance", "x", "in.dat", "out.txt")
     check(result.status == 1 and "is none" in result.err, f"{result}")

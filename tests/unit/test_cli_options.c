@@ -181,7 +181,9 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 		{ { "--format", "" }, "--format: its value is empty", NULL },
 		{ { "--clock", "" }, "--clock: its value is empty", NULL },
 		{ { "--profile", "" }, "--profile: its value is empty", NULL },
-		{ { "--instance", "" }, "--instance: its value is empty", NULL },
+		{ { "--max-memory", "500" },
+		  "--max-memory: '500' has no unit",
+		  "--max-memory 500K" },
 		{ { "--socket", "" }, "--socket: its value is empty", NULL },
 	};
 
