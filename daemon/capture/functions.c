@@ -236,9 +236,10 @@ static int check_selection(const struct tracefs *fs, const struct capture_functi
 	return check_roots(&s, f, err);
 }
 
-static const char *option_name(const char *option, bool *on, int options_dir)
+/* No option's own name begins with "no". */
+static const char *option_name(const char *option, bool *on)
 {
-	*on = strncmp(option, "no", 2) != 0 || faccessat(options_dir, option, F_OK, 0) == 0;
+	*on = strncmp(option, "no", 2) != 0;
 	return *on ? option : option + 2;
 }
 
@@ -279,7 +280,7 @@ static int check_options(const struct tracefs *fs, const struct capture_request 
 
 		if (!*option || strpbrk(option, "/. \n") || strlen(option) > 100)
 			return error_set(err, -EINVAL, "'%s' is no trace option", option);
-		name = option_name(option, &on, dir);
+		name = option_name(option, &on);
 		if (faccessat(dir, name, F_OK, 0) < 0)
 			return no_option(name, dir, err);
 		if (strcmp(option, "func_stack_trace") != 0 || request->functions.only.count)
@@ -395,12 +396,11 @@ static void plan_options(struct plan *plan, const struct capture_words *options,
 			 const char *instance)
 {
 	for (size_t i = 0; i < options->count; i++) {
-		const char *option = options->items[i];
-		/* No option's own name begins with "no". */
-		bool on = strncmp(option, "no", 2) != 0;
+		bool on;
+		const char *name = option_name(options->items[i], &on);
 		char path[160];
 
-		snprintf(path, sizeof(path), "options/%.100s", on ? option : option + 2);
+		snprintf(path, sizeof(path), "options/%.100s", name);
 		if (instance && !setting_is_tracer_option(path + strlen("options/")))
 			plan_write(plan, instance, path, on ? "1" : "0");
 		else
