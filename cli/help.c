@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 #include "export/export.h"
 #include "hints.h"
+
+#define COLUMN 26
+
+/* What is too long for its column has a line to itself. */
+static void print_item(const char *left, const char *right)
+{
+	if (strlen(left) > COLUMN)
+		printf("  %s\n  %-*s %s\n", left, COLUMN, "", right);
+	else
+		printf("  %-*s %s\n", COLUMN, left, right);
+}
 
 static void print_options(uint64_t options)
 {
@@ -18,7 +30,7 @@ static void print_options(uint64_t options)
 				 spec->arg ?: "");
 		else
 			snprintf(left, sizeof(left), "    --%s %s", spec->name, spec->arg ?: "");
-		printf("  %-26s %s\n", left, spec->help);
+		print_item(left, spec->help);
 	}
 }
 
@@ -30,7 +42,7 @@ static void print_formats(void)
 	formats = export_formats(&count);
 	printf("\nFormats:\n");
 	for (size_t i = 0; i < count; i++)
-		printf("  %-26s %s\n", formats[i].extension, formats[i].summary);
+		print_item(formats[i].extension, formats[i].summary);
 }
 
 void help_overview(void)
@@ -51,7 +63,7 @@ void help_overview(void)
 	print_options(OPTIONS_GLOBAL);
 	printf("\n'tracectl help COMMAND' tells more; so does tracectl(1).\n"
 	       "Exit status: 0 whole; 1 failed, nothing written under that name; 2 wrong usage;\n"
-	       "3 written, but something is missing from it.\n");
+	       "3 written, but something is missing from it (lost events: with --fail-on-loss).\n");
 }
 
 void help_command(const struct command *command)

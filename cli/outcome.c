@@ -170,7 +170,7 @@ static void tell_loss(const struct outcome *outcome)
 static void tell_ledger(const struct export_result *r)
 {
 	fprintf(stderr, "%5s %14s %14s %12s %12s %8s %12s\n", "CPU", "written", "in the file",
-		"overwritten", "lost else", "gaps", "unread");
+		"overrun", "other loss", "gaps", "unread");
 	for (size_t i = 0; i < r->ledger_count; i++) {
 		const struct export_ledger_row *row = &r->ledger[i];
 

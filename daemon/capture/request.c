@@ -88,7 +88,7 @@ int kernel_check(const char *proc, struct error *err)
 		return 0;
 	if (major > 4 || (major == 4 && minor >= 19))
 		return 0;
-	error_set(err, -EOPNOTSUPP, "this is Linux %.*s: traced is for 4.19 and newer",
+	error_set(err, -EOPNOTSUPP, "this is Linux %.*s: traced needs 4.19 at least",
 		  (int)strcspn(text.data, "\n"), text.data);
 	return error_hint(err, "trace-cmd records on older kernels, too");
 }

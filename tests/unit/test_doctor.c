@@ -115,7 +115,7 @@ static void an_old_kernel(void **state)
 	fake_file(&f->root, "proc/sys/kernel/osrelease", "4.14.336\n");
 	assert_int_equal(find(f, "kernel")->verdict, DOCTOR_BAD);
 	assert_string_equal(find(f, "kernel")->text,
-			    "this is Linux 4.14.336: traced is for 4.19 and newer");
+			    "this is Linux 4.14.336: traced needs 4.19 at least");
 	fake_file(&f->root, "proc/sys/kernel/osrelease", "4.19.0\n");
 	doctor_report_deinit(&f->report);
 	assert_int_equal(doctor_examine(&f->env, &f->report), 0);
