@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
@@ -33,6 +34,15 @@ int name_take_apart(const char *path, const struct export_format *format, char *
 	return *ret_stem && *ret_ending ? 0 : -ENOMEM;
 }
 
+bool name_is_callers(uid_t owner)
+{
+	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", owner);
+	return owner == geteuid() || (sudo && strcmp(sudo, text) == 0);
+}
+
 /* The kernel's own bound of a chain of links. */
 #define LINKS_MAX 40
 
@@ -43,12 +53,15 @@ char *name_target(const char *path)
 	for (int n = 0; target && n < LINKS_MAX; n++) {
 		char *real = realpath(target, NULL), link[PATH_MAX], *next;
 		const char *slash = strrchr(target, '/');
+		struct stat st;
 		ssize_t len;
 
 		if (real) {
 			free(target);
 			return real;
 		}
+		if (lstat(target, &st) < 0 || !name_is_callers(st.st_uid))
+			break;
 		len = readlink(target, link, sizeof(link) - 1);
 		if (len < 0)
 			break;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "export/export.h"
 
@@ -15,16 +16,19 @@ int name_take_apart(const char *path, const struct export_format *format, char *
  * is whole. Owned. 0 or -errno. */
 int name_hidden(const char *base, char **ret);
 
+/* Whose the file is: who asks, or, with sudo, who asked for that. */
+bool name_is_callers(uid_t owner);
+
+/*
+ * Where a file of that name is, or will be once it is made: the target of a link of the caller's
+ * need not be there. Owned. NULL: out of memory.
+ */
+char *name_target(const char *path);
+
 /* Without RENAME_NOREPLACE (before Linux 5.x on vfat, some of FUSE); without hard links. */
 enum { NAMES_LACK_NOREPLACE = 1, NAMES_LACK_LINKS = 2 };
 /* For the tests: as on such filesystems. */
 extern unsigned names_lack;
-
-/*
- * Where a file of that name is, or will be once it is made: a link's target need not be there.
- * Owned. NULL: out of memory.
- */
-char *name_target(const char *path);
 
 /*
  * In one directory: from is called to, which must not be there: -EEXIST. On a

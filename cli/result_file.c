@@ -126,16 +126,6 @@ static int open_in_place(struct result_file *f, const char *path, struct error *
 	return f->fd < 0 ? error_errno(err, -errno, "%s", path) : 0;
 }
 
-/* sudo's caller is who asks, too. */
-static bool is_callers(uid_t owner)
-{
-	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", owner);
-	return owner == geteuid() || (sudo && strcmp(sudo, text) == 0);
-}
-
 /* As fs.protected_symlinks has it of the kernel, and it may be off: see proc_sys_fs(5). */
 static bool link_is_trusted(const char *path, const struct stat *link)
 {
@@ -143,7 +133,7 @@ static bool link_is_trusted(const char *path, const struct stat *link)
 	_cleanup_free_ char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 	struct stat st;
 
-	if (is_callers(link->st_uid))
+	if (name_is_callers(link->st_uid))
 		return true;
 	if (!dir || stat(dir, &st) < 0)
 		return false;
@@ -157,7 +147,7 @@ int result_file_refuse_others(const char *path, int r, const struct stat *st, st
 	if (lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && !link_is_trusted(path, &link))
 		error_set(err, -EPERM, "%s is a symbolic link of uid %u, and all may write there",
 			  path, link.st_uid);
-	else if (r == 0 && !is_callers(st->st_uid))
+	else if (r == 0 && !name_is_callers(st->st_uid))
 		error_set(err, -EPERM, "%s is there already, and is uid %u's", path, st->st_uid);
 	else
 		return 0;
@@ -296,7 +286,7 @@ static int check_name(const struct result_file *f)
 
 	if (f->fresh || fstatat(f->dir_fd, f->base, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
-	return is_callers(st.st_uid) ? 0 : -EPERM;
+	return name_is_callers(st.st_uid) ? 0 : -EPERM;
 }
 
 static int give_name(struct result_file *f)

@@ -130,17 +130,17 @@ static void what_cant_be_synced_is_kept(void **state _unused_)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_free_ char *path = NULL;
 	struct result_file f;
-	int pipe_fd;
+	int diskless;
 
 	result_file_force_named = true;
 	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
 	result_file_force_named = false;
 	assert_int_equal(write_full(f.fd, "{}", 2), 0);
 	/* Of a descriptor that has no disk. */
-	pipe_fd = eventfd(0, EFD_CLOEXEC);
-	assert_true(pipe_fd >= 0);
-	assert_int_equal(dup2(pipe_fd, f.fd), f.fd);
-	close(pipe_fd);
+	diskless = eventfd(0, EFD_CLOEXEC);
+	assert_true(diskless >= 0);
+	assert_int_equal(dup2(diskless, f.fd), f.fd);
+	close(diskless);
 	assert_int_equal(result_file_commit(&f, &err), -EINVAL);
 	assert_int_equal(access("out.json", F_OK), -1);
 	assert_non_null(strstr(err.hint, "saved as "));
@@ -345,6 +345,24 @@ static void so_does_one_that_came_meanwhile(void **state _unused_)
 	result_file_force_named = false;
 }
 
+/* Nor where a link of the caller's leads to it: what it names is made nowhere. */
+static void a_link_to_a_link_of_another_user_makes_nothing(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct result_file f;
+
+	need_root();
+	assert_int_equal(mkdir("shared", 0700), 0);
+	assert_int_equal(chmod("shared", 01777), 0);
+	assert_int_equal(symlink("shared/theirs", "out.json"), 0);
+	assert_int_equal(symlink("../stolen", "shared/theirs"), 0);
+	assert_int_equal(lchown("shared/theirs", 65534, 65534), 0);
+	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	assert_int_equal(result_file_commit(&f, &err), -EPERM);
+	result_file_deinit(&f);
+	assert_int_equal(access("stolen", F_OK), -1);
+}
+
 /* fs.protected_symlinks, whether it is on or not. */
 static void a_link_of_another_user_is_not_followed_where_all_may_write(void **state _unused_)
 {
@@ -517,6 +535,7 @@ int main(void)
 		T(a_file_of_another_user_stays),
 		T(so_does_one_that_came_meanwhile),
 		T(a_link_of_another_user_is_not_followed_where_all_may_write),
+		T(a_link_to_a_link_of_another_user_makes_nothing),
 		T(a_directory_that_went_loses_nothing),
 	};
 
