@@ -99,8 +99,11 @@ static int remove_file(int dir_fd, const char *name)
 	return unlinkat(dir_fd, name, 0) < 0 ? -errno : 0;
 }
 
-/* What took long to get is not to be lost for want of a name: it keeps the one it has, visibly. */
-static int save(struct maker *m, int why, struct error *err)
+/*
+ * What took long to get is not to be lost for want of a name, nor of a disk that takes it all: it
+ * keeps the one it has, visibly.
+ */
+static int save(struct maker *m, int why, bool whole, struct error *err)
 {
 	error_errno(err, why, "%s", m->path);
 	/* Without RENAME_NOREPLACE files alone have another way; nobody has a name so random. */
@@ -108,7 +111,10 @@ static int save(struct maker *m, int why, struct error *err)
 	    renameat(FRAMED_KEPT, m->temp, FRAMED_KEPT, m->temp + 1) < 0)
 		return why;
 	m->named = true;
-	error_hint(err, "it is whole, and saved beside as %s", m->temp + 1);
+	error_hint(err,
+		   whole ? "it is whole, and saved beside as %s"
+			 : "what the disk took of it is saved beside as %s",
+		   m->temp + 1);
 	return why;
 }
 
@@ -118,15 +124,16 @@ static int commit(struct maker *m, struct error *err)
 
 	m->file_fd = close_fd(m->file_fd);
 	r = open_temp(m);
-	if (r == 0)
-		r = for_files(m, sync_file);
+	if (r < 0)
+		return cant(m, r, err);
+	r = for_files(m, sync_file);
 	if (r == 0 && fsync(m->temp_fd) < 0)
 		r = -errno;
 	if (r < 0)
-		return cant(m, r, err);
+		return save(m, r, false, err);
 	/* Of directories it replaces an empty one alone. */
 	if (renameat(FRAMED_KEPT, m->temp, FRAMED_KEPT, m->base) < 0)
-		return save(m, -errno, err);
+		return save(m, -errno, true, err);
 	m->named = true;
 	fsync(FRAMED_KEPT);
 	return 0;

@@ -36,7 +36,8 @@ int result_file_rehearse(struct result_file *f, struct error *err);
 int result_file_rename(struct result_file *f, const char *path, struct error *err);
 /*
  * Syncs it and gives it its name. Where that fails (the directory is gone, the name has become
- * one), the whole file is saved under another name, which the hint tells.
+ * one; it can't be synced, and may not be whole), it is saved under another name, which the hint
+ * tells.
  */
 int result_file_commit(struct result_file *f, struct error *err);
 /* A part stays what it is called now: false: it is none, and will be removed. */
