@@ -227,6 +227,10 @@ int cli_usage(const struct error *err);
  * All that people read of a trace or of the daemon's replies goes through these
  * (or buf_visible): what could drive the terminal or begin a line is spelled out.
  */
+/* What was printed so far has arrived; false: it is lost, and why is said, but of a reader that
+ * left.
+ */
+bool cli_flush(void);
 /* One line on stderr, "tracectl: ..." */
 void cli_warn(const char *fmt, ...) _printf_(1, 2);
 /* As cli_warn, of a sentence that is not ours: cut where it is too long. */

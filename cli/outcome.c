@@ -292,8 +292,11 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	bool missing =
 		r->incomplete || outcome->ended_early || outcome->unmerged || failed || nothing;
 
-	if (o->json)
+	/* The file is there, even if its account is not. */
+	if (o->json) {
 		print_json(outcome);
+		missing |= !cli_flush();
+	}
 	if (!o->quiet && !o->json && !nothing)
 		tell_file(outcome);
 	if (!o->quiet && !o->json && outcome->split)

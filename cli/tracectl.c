@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 
 #include "cli.h"
@@ -82,22 +83,19 @@ void cli_pass_on(const char *warning)
 	fprintf(stderr, "tracectl: %s\n", buf_string(&line) ?: "out of memory");
 }
 
-/*
- * What was printed has to have arrived somewhere; a reader that left is told by the status only.
- * Who writes a file has done that by now.
- */
-static int finish_stdout(int status, bool writes)
+bool cli_flush(void)
 {
-	if (fflush(stdout) || ferror(stdout)) {
-		if (errno != EPIPE)
-			cli_warn("standard output: %m");
-		if (status == CLI_WHOLE)
-			status = writes ? CLI_MISSING : CLI_FAILED;
-	}
-	return status;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return true;
+	if (errno != EPIPE)
+		cli_warn("standard output: %m");
+	/* Said once. */
+	__fpurge(stdout);
+	clearerr(stdout);
+	return false;
 }
 
-static int run(int argc, char **argv, bool *ret_writes)
+static int run(int argc, char **argv)
 {
 	_cleanup_options_ struct options o = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -146,13 +144,11 @@ static int run(int argc, char **argv, bool *ret_writes)
 	}
 	if (options_check(&o, command, &err) < 0)
 		return cli_usage(&err);
-	*ret_writes = command->options & OPTION(OUTPUT);
 	return command->run(&o);
 }
 
 int tracectl_main(int argc, char **argv)
 {
-	bool writes = false;
 	int status;
 
 	reserve_standard_fds();
@@ -160,6 +156,6 @@ int tracectl_main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	/* Nor is a file that may grow no more (ulimit -f). */
 	signal(SIGXFSZ, SIG_IGN);
-	status = run(argc, argv, &writes);
-	return finish_stdout(status, writes);
+	status = run(argc, argv);
+	return cli_flush() || status != CLI_WHOLE ? status : CLI_FAILED;
 }

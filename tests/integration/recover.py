@@ -9,6 +9,7 @@ import os
 import random
 import re
 import struct
+import subprocess
 import time
 
 from harness import Test, check, in_namespace
@@ -54,6 +55,10 @@ def listed_and_exported(test):
         check(-2 < age < 60, f"ended {age} s ago: {f}")
     check(found["20260102T030407Z-1000+other-day-2123abcd.traced"]["session"] == "other-day", f"{r}")
     check(found["20260102T030406Z-lab-1123abcd.traced"]["bytes"] == len(data), f"{r}")
+    with open("/dev/full", "wb") as full:
+        r = subprocess.run([*wrap, *test.arguments("recover")], cwd=test.dir, env=test.environment(),
+                           stdout=full, stderr=subprocess.PIPE, check=False)
+    check(r.returncode == 1 and b"standard output" in r.stderr, f"{r}")
     r = test.run("recover", "lab", wrap=wrap)
     check(r.status == 0 and (test.dir / "lab.json").exists(), f"{r}")
     r = test.run("recover", "20260102T030405Z-lab-0123abcd.traced", "-o", "cut.txt", wrap=wrap)
