@@ -87,8 +87,14 @@ static int open_part(struct destination *d, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 	_cleanup_buf_ struct buf name = BUF_INIT;
-	int r = part_recover(d->path, d->format, &name);
+	struct stat st;
+	int r = stat(d->path, &st) < 0 ? -errno : 0;
 
+	if (r < 0 || S_ISREG(st.st_mode))
+		r = result_file_refuse_others(d->path, r, &st, err);
+	if (r < 0)
+		return r;
+	r = part_recover(d->path, d->format, &name);
 	if (r > 0)
 		cli_warn("%s" PART ", left by a recording that was killed, is now %s", d->path,
 			 buf_string(&name) ?: "");
@@ -177,6 +183,7 @@ void destination_give_up(struct destination *d)
 {
 	struct framed *f = destination_framed(d);
 
+	d->given_up = true;
 	if (f)
 		framed_give_up(f);
 }
@@ -317,8 +324,6 @@ static void finish_framed(struct destination *d, struct error *err)
 {
 	_cleanup_error_ struct error own = ERROR_INIT;
 
-	if (err->code == ECANCELED)
-		destination_give_up(d);
 	if (framed_finish(destination_framed(d), &own) < 0 && own.code != EPIPE) {
 		/* Where the rest is; and how there may be room for it. */
 		if (err->hint && own.hint)
@@ -362,15 +367,16 @@ int destination_fail(struct destination *d, struct error *err)
 	bool any;
 
 	name_the_file(d, err);
+	if (err->code == ECANCELED)
+		destination_give_up(d);
 	if (destination_framed(d))
 		finish_framed(d, err);
-	any = d->rotates ? has_files(&d->split)
-			 : d->streams && err->code != ECANCELED && keep_file(d);
+	any = d->rotates ? has_files(&d->split) : d->streams && !d->given_up && keep_file(d);
 	if (d->rotates)
 		put_range(&d->split, &kept);
 	if (err->code == ECANCELED)
 		tell_given_up(any ? buf_string(&kept) : NULL, err);
-	else if (err->code == ECONNRESET && !any && strcmp(d->path, "-") != 0)
+	else if (err->code == ECONNRESET && !any && (d->file.base || destination_framed(d)))
 		tell_nothing(err);
 	cli_fail(err);
 	if (!any)

@@ -17,7 +17,8 @@ struct destination {
 	struct split split;	    /* with --rotate; or: */
 	struct directory directory; /* of a format that is one */
 	bool rotates;
-	bool streams; /* what is in the file is nowhere else */
+	bool streams;  /* what is in the file is nowhere else */
+	bool given_up; /* what is not whole is not wanted */
 	enum function_view function_view;
 	struct perfetto_options perfetto;
 	Traced__Control__Perfetto perfetto_words; /* the same, as they were typed */
