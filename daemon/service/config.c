@@ -136,28 +136,27 @@ static int set_size(void *field, const char *value, struct error *err)
 	int r = parse_size(value, field, err);
 
 	/* A guess would be wrong by a thousand for somebody. */
-	if (r == 0 && strspn(value, "0123456789") == strlen(value))
+	if (r == 0 && strchr("0123456789", value[strlen(value) - 1]))
 		return error_set(err, -EINVAL, "'%s' has no unit: B, K, M or G", value);
 	return r;
 }
 
-/* There is no limit. */
-static bool set_none(uint64_t *field, const char *value)
+/* There is to be no limit, which a field of 0 says. */
+static bool is_none(const char *value)
 {
-	if (strcmp(value, "none") != 0 && strcmp(value, "0") != 0)
-		return false;
-	*field = 0;
-	return true;
+	return strcmp(value, "none") == 0 || strcmp(value, "0") == 0;
 }
 
 static int set_size_limit(void *field, const char *value, struct error *err)
 {
-	return set_none(field, value) ? 0 : set_size(field, value, err);
+	*(uint64_t *)field = 0;
+	return is_none(value) ? 0 : set_size(field, value, err);
 }
 
 static int set_duration_limit(void *field, const char *value, struct error *err)
 {
-	return set_none(field, value) ? 0 : parse_duration(value, field, err);
+	*(uint64_t *)field = 0;
+	return is_none(value) ? 0 : parse_duration(value, field, err);
 }
 
 static int set_word(void *field, const char *value, struct error *err)

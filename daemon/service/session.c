@@ -168,7 +168,10 @@ void session_space_freed(struct session *s)
 
 	if (!s->paused || !session_records(s))
 		return;
-	/* A spool that gives nothing back will never be smaller: then it ends, and says why. */
+	/*
+	 * A spool that gives nothing back will never be smaller: then it ends, and says why. What
+	 * is given back of a BACKLOG_MIN, but for its head and its last chunk, has to be enough.
+	 */
 	if (!s->spool.keeps && (spool_check(&s->spool, config->min_free + BACKLOG_MIN / 2,
 					    config->spool_max / 4 * 3) < 0 ||
 				policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 75)))

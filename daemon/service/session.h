@@ -82,7 +82,10 @@ void session_job_over(struct session *s, bool written);
 bool session_has_output(const struct session *s);
 /* True if an export follows it. */
 bool session_is_followed(const struct session *s);
-/* Space of the spool was given back: a recording that had to pause goes on. May free s. */
+/*
+ * There may be space again where it is spooled: a recording that had to pause goes on, or ends if
+ * its spool will never be smaller. May free s.
+ */
 void session_space_freed(struct session *s);
 /* The daemon ends: finishes, keeps or throws away. May free s. */
 void session_shut_down(struct session *s);

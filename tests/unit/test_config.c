@@ -181,6 +181,7 @@ static void bad_values_name_file_and_line(void **state)
 		{ "[limits]\nspool_max = 3 apples\n", "traced.conf:2: spool_max: " },
 		{ "[limits]\nspool_max = 500\n", "traced.conf:2: spool_max: " },
 		{ "[limits]\nmin_free = 64\n", "traced.conf:2: min_free: " },
+		{ "[limits]\nspool_max = 500.5\n", "traced.conf:2: spool_max: " },
 		{ "[limits]\nduration_max = soon\n", "traced.conf:2: duration_max: " },
 		{ "[daemon]\nsocket = run/sock\n", "traced.conf:2: socket: " },
 		{ "[daemon]\nlog_level = loud\n", "traced.conf:2: log_level: " },

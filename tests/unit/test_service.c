@@ -377,6 +377,19 @@ static void who_leaves_with_two_requests_of_a_stream_leaves_none(void **state)
 	close(ends[1]);
 }
 
+/* sysfs makes no holes. */
+static void a_spool_knows_that_it_gives_nothing_back(void **state _unused_)
+{
+	struct spool s = SPOOL_INIT;
+
+	s.fd = open("/sys/module/printk/parameters/time", O_RDWR | O_CLOEXEC);
+	if (s.fd < 0)
+		skip();
+	assert_int_equal(spool_give_back(&s, STREAM_MAGIC_SIZE, 4096), -EOPNOTSUPP);
+	assert_true(s.keeps);
+	spool_deinit(&s);
+}
+
 /* Its exporter is no help: others have made room, or the spool's file system never will. */
 static void a_paused_recording_goes_on_or_ends(void **state)
 {
@@ -1095,6 +1108,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_pipe_of_a_client_that_left_holds_nothing),
 		SERVICE_TEST(who_leaves_with_two_requests_of_a_stream_leaves_none),
 		SERVICE_TEST(a_paused_recording_goes_on_or_ends),
+		cmocka_unit_test(a_spool_knows_that_it_gives_nothing_back),
 		SERVICE_TEST(what_becomes_files_is_kept_when_they_fail),
 		SERVICE_TEST(an_exporter_can_not_make_up_errnos),
 		SERVICE_TEST(a_mark_fails_only_if_nobody_took_it),
