@@ -44,9 +44,9 @@ static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error
 		return r;
 	memcpy(&h, l->payload.data, sizeof(h));
 	buffer = le32toh(h.buffer);
-	/* A later version may record more rings. */
+	/* A later version may record more rings; nobody else would see that it is damaged. */
 	if (buffer >= BUFFER_MORE + BUFFER_MORE_MAX)
-		return 0;
+		return stream_reader_verify(l->reader, chunk, &l->payload, err);
 	r = ring_index_add(&l->index->rings[buffer == BUFFER_TASKS ? BUFFER_TASKS : BUFFER_MAIN],
 			   chunk->cpu, buffer,
 			   &(struct subbufs_ref){

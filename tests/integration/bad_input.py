@@ -367,26 +367,32 @@ def damaged_streams(test):
     convert(bytes(turned), 1, "bad.traced", True)
 
 
-def padding(stream):
-    """The bytes behind chunks that fill them up, and tell nothing."""
-    at, found = 8, set()
+def chunks(stream):
+    """Of each: its place, its type, its end, and that of the bytes that fill it up."""
+    at = 8
     while at < len(stream):
-        length, = struct.unpack_from("=8xI", stream, at)
+        kind, length = struct.unpack_from("=4xH2xI", stream, at)
         end = at + 24 + length
+        yield at, kind, end, (end + 7) // 8 * 8
         at = (end + 7) // 8 * 8
-        found.update(range(end, at))
-    return found
+
+
+SUBBUFS = 10
 
 
 def any_damage_is_survived(test):
     """Bytes turned anywhere: never a crash, never silence about what is missing."""
     good = record_stream(test)
     os.unlink(test.dir / "good.traced")
-    silent = padding(good)
+    # What fills a chunk up tells nothing.
+    silent = {at for _, _, end, next_at in chunks(good) for at in range(end, next_at)}
     telling = [at for at in range(len(good)) if at not in silent]
-    for i in range(40):
-        bad, at = bytearray(good), telling[len(telling) * i // 40 + i]
-        bad[at] ^= 1 << (i % 8)
+    turned = [(telling[len(telling) * i // 40 + i], 1 << (i % 8)) for i in range(40)]
+    # The number of their ring: of one that is not known nothing is decoded.
+    turned += [(at + 24 + i, 0x80) for at, kind, _, _ in chunks(good) if kind == SUBBUFS for i in range(4)]
+    for at, bit in turned[:100]:
+        bad = bytearray(good)
+        bad[at] ^= bit
         (test.dir / "bad.traced").write_bytes(bad)
         result = test.run("convert", "bad.traced", "out.txt")
         check(result.status in (1, 3), f"damage at {at} of {len(good)} goes unnoticed: {result}")
