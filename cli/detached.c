@@ -21,12 +21,6 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	struct progress progress;
 	int r;
 
-	/* Of a trace.dat '' is the top-level buffer; here it is a variable that is not set. */
-	if (verb == FETCH_EXTRACT && o->instance && !*o->instance) {
-		error_set(&err, -EINVAL, "--instance: its value is empty");
-		error_hint(&err, "leave the option out for the top-level buffer");
-		return cli_usage(&err);
-	}
 	r = destination_open(&dest, o, NULL);
 	if (r)
 		return r;

@@ -367,6 +367,9 @@ def damaged_streams(test):
     convert(bytes(turned), 1, "bad.traced", True)
 
 
+SUBBUFS = 10
+
+
 def chunks(stream):
     """Of each: its place, its type, its end, and that of the bytes that fill it up."""
     at = 8
@@ -375,9 +378,6 @@ def chunks(stream):
         end = at + 24 + length
         yield at, kind, end, (end + 7) // 8 * 8
         at = (end + 7) // 8 * 8
-
-
-SUBBUFS = 10
 
 
 def any_damage_is_survived(test):
