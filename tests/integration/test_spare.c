@@ -228,21 +228,6 @@ static void goes_with_a_recording_that_fails(void **state)
 	assert_int_equal(count_instances(fs, f->name), 0);
 }
 
-static void is_not_for_the_top_level(void **state)
-{
-	struct fixture *f = *state;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	struct capture_request top = usual;
-	struct capture *c = NULL;
-
-	top.top_level = true;
-	/* Where somebody traces there it is refused. */
-	capture_new_from(&c, &f->spare, &f->rec.env, &top, &err);
-	capture_free(c);
-	assert_non_null(f->spare);
-	assert_int_equal(count_instances(fs, f->name), 1 + f->tasks);
-}
-
 static void is_not_for_probes(void **state)
 {
 	static const char *const definition = "p:spare_probe /proc/self/exe:0x1000";
@@ -309,7 +294,6 @@ int main(void)
 		TEST(is_removed_if_somebody_has_changed_it),
 		TEST(is_removed_if_the_cpus_have_changed),
 		TEST(goes_with_a_recording_that_fails),
-		TEST(is_not_for_the_top_level),
 		TEST(is_not_for_probes),
 		TEST(is_left_alone_while_its_maker_lives),
 		TEST(of_a_killed_one_is_removed),
