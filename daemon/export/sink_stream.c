@@ -5,6 +5,7 @@
  */
 #include "export/index.h"
 #include "export/sinks.h"
+#include "stream/pack.h"
 #include "stream/writer.h"
 #include "util/io.h"
 

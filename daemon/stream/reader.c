@@ -3,12 +3,10 @@
 
 #include <string.h>
 #include <sys/stat.h>
-#if HAVE_ZSTD
-#include <zstd.h>
-#endif
 
 #include "stream/elsewhere.h"
 #include "stream/hash.h"
+#include "stream/pack.h"
 #include "util/io.h"
 
 static uint64_t payload_offset(const struct chunk *chunk)
@@ -297,42 +295,31 @@ static int too_long(const struct chunk *chunk, struct error *err)
 			 (unsigned long long)chunk->offset);
 }
 
-#if HAVE_ZSTD
-/* One frame, no longer than the bound, whatever its header promises. */
 static int expand(const struct chunk *chunk, size_t max, struct buf *payload, struct error *err)
 {
 	_cleanup_buf_ struct buf plain = BUF_INIT;
-	unsigned long long size = ZSTD_getFrameContentSize(payload->data, payload->len);
-	size_t n;
-	char *p;
+	const char *why;
+	int r = stream_expand(payload->data, payload->len, max, &plain, &why);
 
-	if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
-		return damaged(chunk, "its compressed payload has no size", err);
-	if (size > CHUNK_EXPANDED_MAX)
-		return damaged(chunk, "its payload would be too large", err);
-	if (size > max)
+	switch (r) {
+	case 0:
+		buf_deinit(payload);
+		*payload = plain;
+		plain = BUF_INIT;
+		return 0;
+	case -EBADMSG:
+		return damaged(chunk, why, err);
+	case -EFBIG:
 		return too_long(chunk, err);
-	p = buf_reserve(&plain, MAX((size_t)size, (size_t)1));
-	if (!p)
-		return error_errno(err, -ENOMEM, "can't expand a chunk to %llu bytes", size);
-	n = ZSTD_decompress(p, (size_t)size, payload->data, payload->len);
-	if (ZSTD_isError(n) || n != size)
-		return damaged(chunk, "its payload does not decompress", err);
-	plain.len = n;
-	buf_deinit(payload);
-	*payload = plain;
-	plain = BUF_INIT;
-	return 0;
+	case -EOPNOTSUPP:
+		error_set(err, r, "the chunk at byte %llu is compressed by zstd",
+			  (unsigned long long)chunk->offset);
+		return error_hint(err, "this program was built without it; use one that was not");
+	default:
+		return error_errno(err, r, "can't expand the chunk at byte %llu",
+				   (unsigned long long)chunk->offset);
+	}
 }
-#else
-static int expand(const struct chunk *chunk, size_t max _unused_, struct buf *payload _unused_,
-		  struct error *err)
-{
-	error_set(err, -EOPNOTSUPP, "the chunk at byte %llu is compressed by zstd",
-		  (unsigned long long)chunk->offset);
-	return error_hint(err, "this program was built without it; use one that was not");
-}
-#endif
 
 int stream_reader_load(const struct stream_reader *r, const struct chunk *chunk, struct buf *out,
 		       struct error *err)

@@ -3,16 +3,11 @@
 
 #include <limits.h>
 #include <string.h>
-#if HAVE_ZSTD
-#include <zstd.h>
-#endif
 
 #include "stream/elsewhere.h"
 #include "stream/hash.h"
+#include "stream/pack.h"
 #include "util/io.h"
-
-/* Kernel symbols are megabytes, and written while the kernel already records: fast beats small. */
-#define PACK_LEVEL 1
 
 static const uint8_t zeros[CHUNK_ALIGN];
 
@@ -133,27 +128,6 @@ int stream_write_samples(struct stream_writer *w, uint32_t cpu, const struct iov
 {
 	return write_gathered(w, CHUNK_SAMPLES, cpu, pieces, count);
 }
-
-#if HAVE_ZSTD
-int stream_pack(const void *payload, size_t len, struct buf *ret)
-{
-	size_t n = ZSTD_compressBound(len);
-
-	buf_clear(ret);
-	if (!buf_reserve(ret, n))
-		return -ENOMEM;
-	n = ZSTD_compress(ret->data, n, payload, len, PACK_LEVEL);
-	if (ZSTD_isError(n) || n >= len)
-		return 0;
-	ret->len = n;
-	return 1;
-}
-#else
-int stream_pack(const void *payload _unused_, size_t len _unused_, struct buf *ret _unused_)
-{
-	return 0;
-}
-#endif
 
 int stream_write_packed(struct stream_writer *w, enum chunk_type type, const void *payload,
 			size_t len)

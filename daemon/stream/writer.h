@@ -54,8 +54,6 @@ int stream_write_subbufs(struct stream_writer *w, uint32_t cpu, enum subbufs_buf
 int stream_write_elsewhere(struct stream_writer *w, uint32_t cpu, enum subbufs_buffer buffer,
 			   uint64_t offset, uint32_t length);
 
-/* The payload of a chunk of CHUNK_ZSTD, instead of this: 1; 0: it would not be smaller; -ENOMEM. */
-int stream_pack(const void *payload, size_t len, struct buf *ret);
 /* The chunk's header, for who puts it somewhere else; the payload and its padding follow it. */
 struct chunk_header stream_chunk_header(enum chunk_type type, unsigned flags, uint32_t cpu,
 					const struct iovec *payload, int count);
