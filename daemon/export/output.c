@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/output.h"
 
-#include <fcntl.h>
 #include <zlib.h>
 
 #include "export/segment.h"
@@ -15,9 +14,6 @@
 /* What that leaves at most, until it is seen. */
 #define GZIP_SCALE (UINT32_C(65536) / 2)
 
-/* So much at a time begins to leave for the disk. */
-#define LEAVING_BYTES (8U << 20)
-
 struct output_gzip {
 	z_stream z;
 	unsigned char block[256U << 10];
@@ -26,7 +22,8 @@ struct output_gzip {
 int output_init(struct output *out, int fd, bool gzip)
 {
 	*out = (struct output){ .fd = fd, .scale = gzip ? GZIP_SCALE : 65536 };
-	if (!buf_reserve(&out->buf, OUTPUT_HIGH_WATER + (64U << 10)))
+	if (block_file_init(&out->file, fd) < 0 ||
+	    !buf_reserve(&out->buf, OUTPUT_HIGH_WATER + (64U << 10)))
 		return -ENOMEM;
 	if (!gzip)
 		return 0;
@@ -48,6 +45,7 @@ void output_deinit(struct output *out)
 		deflateEnd(&out->gzip->z);
 		free(out->gzip);
 	}
+	block_file_deinit(&out->file);
 	buf_deinit(&out->buf);
 	*out = (struct output){ .fd = -EBADF };
 }
@@ -74,26 +72,12 @@ static int put_frames(struct output *out, const char *data, size_t len)
 	return r;
 }
 
-/*
- * Whoever has the file synced once it is whole does not wait for all of it then. Of what is no
- * file, or can't, nothing is lost by it.
- */
-static void let_leave(struct output *out)
-{
-	if (!out->framed)
-		sync_file_range(out->fd, (off_t)out->leaving, (off_t)(out->bytes - out->leaving),
-				SYNC_FILE_RANGE_WRITE);
-	out->leaving = out->bytes;
-}
-
 static int put(struct output *out, const void *data, size_t len)
 {
-	int r = out->framed ? put_frames(out, data, len) : write_full(out->fd, data, len);
+	int r = out->framed ? put_frames(out, data, len) : block_file_write(&out->file, data, len);
 
 	if (r == 0)
 		out->bytes += len;
-	if (out->bytes - out->leaving >= LEAVING_BYTES)
-		let_leave(out);
 	return r;
 }
 
@@ -135,34 +119,48 @@ static int flush_as(struct output *out, int flush)
 	return r;
 }
 
+int output_pass(struct output *out)
+{
+	return flush_as(out, Z_NO_FLUSH);
+}
+
+static int flush_all(struct output *out, int flush)
+{
+	int r = flush_as(out, flush);
+
+	if (r == 0)
+		out->failed = r = block_file_flush(&out->file);
+	return r;
+}
+
 int output_flush(struct output *out, bool last)
 {
-	return flush_as(out, last ? Z_FINISH : Z_NO_FLUSH);
+	return flush_all(out, last ? Z_FINISH : Z_NO_FLUSH);
+}
+
+int output_sync(struct output *out)
+{
+	return flush_all(out, Z_SYNC_FLUSH);
 }
 
 int output_take(struct output *out, struct buf *b)
 {
 	struct buf own;
-	int r = out->buf.len ? output_flush(out, false) : out->failed;
+	int r = out->buf.len ? output_pass(out) : out->failed;
 
 	if (r < 0)
 		return r;
 	own = out->buf;
 	out->buf = *b;
-	r = output_flush(out, false);
+	r = output_pass(out);
 	*b = out->buf;
 	out->buf = own;
 	return r;
 }
 
-int output_sync(struct output *out)
-{
-	return flush_as(out, Z_SYNC_FLUSH);
-}
-
 int output_file(struct output *out, const char *name)
 {
-	int r = out->buf.len ? output_flush(out, false) : out->failed;
+	int r = out->buf.len ? output_pass(out) : out->failed;
 
 	if (r == 0)
 		r = put_frame(out, SEGMENT_FILE, name, strlen(name));

@@ -5,13 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "util/buf.h"
+#include "export/block_file.h"
 
 struct output {
-	int fd;		    /* borrowed */
-	struct buf buf;	    /* sinks append here, then call output_settle */
-	uint64_t bytes;	    /* given to the descriptor */
-	uint64_t leaving;   /* of these for the disk, or there */
+	int fd;		/* borrowed */
+	struct buf buf; /* sinks append here, then call output_settle */
+	struct block_file file;
+	uint64_t bytes;	    /* that have left buf, compressed */
 	uint64_t raw_bytes; /* before compression */
 	uint32_t scale;	    /* 65536ths that are left of them */
 	struct output_gzip *gzip;
@@ -24,7 +24,9 @@ int output_init(struct output *out, int fd, bool gzip);
 void output_deinit(struct output *out);
 /* To be called after each event: writes the buffer out once it is large enough. 0 or -errno. */
 static inline int output_settle(struct output *out);
-/* Gives out what b holds after what is buffered; b is empty after it. 0 or -errno. */
+/* Writes what is buffered, but for what ends within a block of the file. 0 or -errno. */
+int output_pass(struct output *out);
+/* The same, and then what b holds; b is empty after it. 0 or -errno. */
 int output_take(struct output *out, struct buf *b);
 /* As much as can be read by now leaves for the descriptor. */
 int output_sync(struct output *out);
@@ -47,5 +49,5 @@ static inline int output_settle(struct output *out)
 {
 	if (likely(out->buf.len < OUTPUT_HIGH_WATER))
 		return 0;
-	return output_flush(out, false);
+	return output_pass(out);
 }

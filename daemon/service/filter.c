@@ -13,9 +13,10 @@
 static const char *const allowed[] = {
 	/* descriptors that are open already */
 	"read", "readv", "pread64", "preadv", "write", "writev", "pwrite64", "pwritev", "lseek",
-	"_llseek", "fstat", "fstat64", "newfstatat", "statx", "close", "ftruncate", "ftruncate64",
-	"poll", "ppoll", "ppoll_time64", "select", "_newselect", "pselect6", "pselect6_time64",
-	"fcntl", "fcntl64", "sync_file_range", "sync_file_range2", "arm_sync_file_range",
+	"_llseek", "fstat", "fstat64", "newfstatat", "statx", "fstatfs", "fstatfs64", "close",
+	"ftruncate", "ftruncate64", "fallocate", "poll", "ppoll", "ppoll_time64", "select",
+	"_newselect", "pselect6", "pselect6_time64", "fcntl", "fcntl64", "sync_file_range",
+	"sync_file_range2", "arm_sync_file_range",
 	/* messages on the socket by which it follows a recording */
 	"recvfrom", "recvmsg", "recv", "sendto", "sendmsg", "send",
 	/* memory and threads */

@@ -21,9 +21,10 @@
 #include <unistd.h>
 
 #define BATCH 370001	      /* what an exporter's batch comes to, and no multiple of anything */
-#define BOUNDARY (256U << 10) /* that aligned writes end at */
+#define BOUNDARY (128U << 10) /* that aligned writes end at */
 #define DIRECT (1U << 20)
 #define LEAVING (8U << 20)
+#define STEP (8U << 20)	  /* allocated at a time */
 #define ROOM (256U << 10) /* moved at a time */
 #define RINGS_MAX 1024
 
@@ -131,10 +132,10 @@ static size_t write_aligned(int fd, size_t at, const char *data, char *rest, siz
 
 static void make_file(const char *way, const char *path, size_t bytes)
 {
-	bool direct = !strcmp(way, "direct"), aligned = !strcmp(way, "aligned"),
-	     leaving = strcmp(way, "plain") && !direct;
+	bool direct = !strcmp(way, "direct"), aligned = strstr(way, "aligned"),
+	     steps = strstr(way, "steps"), leaving = strcmp(way, "plain") && !direct;
 	uint64_t wall, cpu;
-	size_t at = 0, left = 0, rest_len = 0;
+	size_t at = 0, left = 0, rest_len = 0, allocated = 0;
 	char *data = aligned_alloc(4096, DIRECT), *rest = malloc(BOUNDARY);
 	int fd;
 
@@ -152,6 +153,11 @@ static void make_file(const char *way, const char *path, size_t bytes)
 	while (at < bytes) {
 		size_t n = direct ? DIRECT : BATCH;
 
+		if (steps && at + DIRECT > allocated) {
+			if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)allocated, STEP) < 0)
+				die("fallocate");
+			allocated += STEP;
+		}
 		if (aligned)
 			n = write_aligned(fd, at, data, rest, &rest_len);
 		else
@@ -163,6 +169,8 @@ static void make_file(const char *way, const char *path, size_t bytes)
 		}
 	}
 	write_all(fd, rest, rest_len);
+	if (steps && ftruncate(fd, (off_t)(at + rest_len)) < 0)
+		die("ftruncate");
 	if (fsync(fd) < 0)
 		die("fsync");
 	printf("%llu %llu\n", (unsigned long long)(now(CLOCK_PROCESS_CPUTIME_ID) - cpu),

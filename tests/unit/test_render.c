@@ -286,6 +286,7 @@ static char *render_all(struct run *run, size_t *ret_len, int *ret)
 	struct render *r = NULL;
 	int fd = run->full ? open("/dev/full", O_RDWR | O_CLOEXEC)
 			   : memfd_create("rendered", MFD_CLOEXEC);
+	int flushed;
 	char *text;
 
 	assert_true(fd >= 0);
@@ -299,8 +300,9 @@ static char *render_all(struct run *run, size_t *ret_len, int *ret)
 	*ret = render_new(&r, &fake_ops, &run->sink.sink, &info, &out, run->threads);
 	if (*ret == 0)
 		*ret = render_run(r, give, &(struct giver){ r, run, .next = 1, .seed = 1 }, &err);
+	flushed = output_flush(&out, true);
 	if (*ret == 0)
-		*ret = output_flush(&out, true);
+		*ret = flushed;
 	assert_true((err.code != 0) == (*ret < 0 && r != NULL));
 	assert_true(!err.code || err.code == -*ret);
 	if (err.code)
