@@ -8,7 +8,8 @@ int batch_pool_init(struct batch_pool *pool, const struct batch_env *env)
 		struct batch *b = &pool->batches[i];
 
 		b->pool = pool;
-		b->items = calloc(env->batch_events, sizeof(*b->items));
+		/* The last one may be larger than what was left. */
+		b->items = calloc(env->room / ITEM_ROOM + 1, sizeof(*b->items));
 		if (!b->items)
 			return -ENOMEM;
 		batch_put(b);
@@ -26,11 +27,12 @@ void batch_pool_deinit(struct batch_pool *pool)
 	*pool = (struct batch_pool){ 0 };
 }
 
-struct batch *batch_take(struct batch_pool *pool)
+struct batch *batch_take(struct batch_pool *pool, const struct batch_env *env)
 {
 	struct batch *b = pool->idle;
 
 	pool->idle = b->next_idle;
+	b->room = env->room;
 	return b;
 }
 
@@ -38,7 +40,6 @@ void batch_put(struct batch *b)
 {
 	b->count = 0;
 	b->rendered = 0;
-	b->bytes = 0;
 	b->weight = 0;
 	b->done = false;
 	buf_clear(&b->notes);
@@ -54,7 +55,7 @@ _hot_ bool batch_render(struct batch *b, const struct batch_env *env)
 	const struct render_ops *ops = env->ops;
 	const struct event_head head = env->head;
 	const struct item *i = b->items + b->rendered, *end = b->items + b->count;
-	const size_t most = BATCH_OUT(env->batch_bytes);
+	const size_t most = BATCH_OUT(env->room);
 	void *state = b->pool->state;
 	struct trace_event ev = { 0 };
 	int r = b->result;

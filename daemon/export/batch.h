@@ -9,19 +9,19 @@
 #include "export/render.h"
 
 /*
- * Events of one batch, and bytes of their records, behind which it ends: it takes much longer than
- * to hand the turn on, and what is made of it, which is as long as the records or some times that,
- * stays in a cache. More than two threads have as many events as one, and as many bytes as two
+ * What one batch has room for: bytes of its events' records, and ITEM_ROOM more for each of them.
+ * To fill one takes much longer than to hand the turn on, and what is made of it, which is as long
+ * as the records or some times that, stays in a cache. More than two threads have as much as two
  * together: they wait for their turn anyway, and what eight have at a time is most of their memory.
  */
-#define BATCH_EVENTS 8192
-#define BATCH_BYTES (256U << 10)
+#define BATCH_ROOM (416U << 10)
+#define ITEM_ROOM 32
 /*
  * Most have less made of them, some by hundreds of times more, as functions in a depth of
  * thousands: behind so much it waits until that was written.
  */
-#define BATCH_OUT(bytes) (8 * (bytes))
-#define BATCH_KEPT (2 * BATCH_OUT(BATCH_BYTES)) /* what is longer is not kept for the next one */
+#define BATCH_OUT(room) (4 * (room))
+#define BATCH_KEPT (2 * BATCH_OUT(BATCH_ROOM)) /* what is longer is not kept for the next one */
 /* One that is filled, one that waits to be written. */
 #define BATCH_POOL 2
 
@@ -35,10 +35,10 @@ struct item {
 struct batch {
 	struct batch_pool *pool;
 	struct batch *next_idle;
-	struct item *items; /* owned; env.batch_events */
+	struct item *items; /* owned */
 	size_t count;
-	size_t rendered;  /* of them */
-	size_t bytes;	  /* of their records, and notes */
+	size_t room;	  /* that is left; 0: it is full */
+	size_t rendered;  /* of the items */
 	struct buf notes; /* each aligned to 8 bytes */
 	struct buf out;
 	uint64_t weight;
@@ -58,15 +58,15 @@ struct batch_env {
 	const struct render_ops *ops;
 	const struct event_table *events;
 	struct event_head head;
-	size_t batch_events, batch_bytes;
+	size_t room; /* of an empty batch */
 };
 
 /* pool stays where it is. 0 or -ENOMEM; to be given to batch_pool_deinit in any case. */
 int batch_pool_init(struct batch_pool *pool, const struct batch_env *env);
 void batch_pool_deinit(struct batch_pool *pool);
 
-/* There is one. */
-struct batch *batch_take(struct batch_pool *pool);
+/* There is one; it is empty. */
+struct batch *batch_take(struct batch_pool *pool, const struct batch_env *env);
 /* Empties b and puts it back where it is from. */
 void batch_put(struct batch *b);
 /* Appends to out; fills in weight and result. False: more follows, when out was emptied. */

@@ -37,9 +37,10 @@ struct lane {
 
 #define KNOWN_TASKS 256
 
+/* A task's name from from_ts on, for so long; 0: of none. */
 struct known {
-	int32_t pid; /* 0: none */
-	uint64_t from_ts, until_ts;
+	uint64_t from_ts, span;
+	int32_t pid;
 };
 
 #define RING (RENDER_THREADS_MAX * BATCH_POOL)
@@ -175,7 +176,7 @@ static struct batch *fetch(struct render *r, struct lane *l)
 	int e;
 
 	__atomic_store_n(&r->held, true, __ATOMIC_RELAXED);
-	r->filling = batch_take(&l->pool);
+	r->filling = batch_take(&l->pool, &r->env);
 	weight = take_news(r);
 	r->info->loan->borrower = (unsigned)(l - r->lanes);
 	r->info->loan->pause = false;
@@ -334,8 +335,7 @@ int render_new(struct render **ret, const struct render_ops *ops, struct sink *s
 	r->env = (struct batch_env){
 		.ops = ops,
 		.events = info->events,
-		.batch_events = r->threads > 2 ? BATCH_EVENTS / r->threads : BATCH_EVENTS,
-		.batch_bytes = 2 * BATCH_BYTES / MAX(r->threads, 2U),
+		.room = 2 * BATCH_ROOM / MAX(r->threads, 2U),
 	};
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->turn, NULL);
@@ -455,7 +455,8 @@ static inline bool is_known(const struct render *r, int32_t pid, uint64_t ts)
 {
 	const struct known *k = &r->known[(uint32_t)pid % KNOWN_TASKS];
 
-	return !r->searches || pid <= 0 || (k->pid == pid && ts >= k->from_ts && ts < k->until_ts);
+	/* Idle is no task, and the kernel's mark of "none" is negative. */
+	return !r->searches || (k->pid == pid ? ts - k->from_ts < k->span : pid <= 0);
 }
 
 /* The table looks for names at most once; not under the eyes of those that render. */
@@ -466,16 +467,18 @@ static _noinline_ int learn(struct render *r, int32_t pid, uint64_t ts, struct e
 	const struct task *task;
 	int e;
 
+	*k = (struct known){ .pid = pid, .span = UINT64_MAX };
+	if (pid <= 0)
+		return 0;
 	if (task_table_would_fill(tasks, pid, ts)) {
 		e = render_drain(r, err);
 		if (e < 0)
 			return e;
 	}
 	task = task_table_find(tasks, pid, ts);
-	*k = (struct known){ .pid = pid, .until_ts = UINT64_MAX };
 	if (task) {
 		k->from_ts = task_is_oldest(task) ? 0 : task->from_ts;
-		k->until_ts = task_table_until(tasks, task);
+		k->span = task_table_until(tasks, task) - k->from_ts;
 	}
 	r->searches = task_table_may_fill(tasks);
 	return 0;
@@ -489,7 +492,7 @@ int render_learn(struct render *r, int32_t pid, uint64_t ts, struct error *err)
 /* For one more of the batch that is being filled. */
 static inline int make_room(struct render *r, struct error *err)
 {
-	return likely(r->filling->count < r->env.batch_events) ? 0 : render_drain(r, err);
+	return likely(r->filling->room) ? 0 : render_drain(r, err);
 }
 
 static inline void put_item(struct render *r, struct item item)
@@ -497,8 +500,8 @@ static inline void put_item(struct render *r, struct item item)
 	struct batch *b = r->filling;
 
 	b->items[b->count++] = item;
-	b->bytes += item.len;
-	r->info->loan->pause = b->count >= r->env.batch_events || b->bytes >= r->env.batch_bytes;
+	b->room -= MIN(b->room, ITEM_ROOM + (size_t)item.len);
+	r->info->loan->pause = !b->room;
 }
 
 static int add_item(struct render *r, struct item item, struct error *err)
@@ -527,16 +530,15 @@ static _noinline_ int event_with_care(struct render *r, const struct trace_event
 
 _hot_ int render_event(struct render *r, const struct trace_event *ev, struct error *err)
 {
+	size_t room = ITEM_ROOM + (size_t)ev->rec.len;
 	struct batch *b = r->filling;
 
 	if (!b)
 		return event_alone(r, ev, err);
-	if (unlikely(b->count + 1 >= r->env.batch_events ||
-		     b->bytes + ev->rec.len >= r->env.batch_bytes ||
-		     !is_known(r, ev->pid, ev->rec.ts)))
+	if (unlikely(room >= b->room || !is_known(r, ev->pid, ev->rec.ts)))
 		return event_with_care(r, ev, err);
 	b->items[b->count++] = item_of(ev);
-	b->bytes += ev->rec.len;
+	b->room -= room;
 	return 0;
 }
 
@@ -624,7 +626,7 @@ int render_drain(struct render *r, struct error *err)
 	render_numbered(r, b);
 	while (r->written < r->filled)
 		pthread_cond_wait(&r->left, &r->lock);
-	r->filling = batch_take(b->pool);
+	r->filling = batch_take(b->pool, &r->env);
 	weight = take_news(r);
 	e = r->failure;
 	pthread_mutex_unlock(&r->lock);

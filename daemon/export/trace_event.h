@@ -18,8 +18,9 @@ struct trace_event {
 	 * exit, the CPU's next event. Valid during the call.
 	 */
 	const struct trace_event *exit;
-	uint32_t cpu;
-	int32_t pid;
+	/* In the kernel's order, in which the compiler copies them at once. */
 	uint16_t id;
 	uint8_t flags, preempt_count; /* as the kernel stored them */
+	int32_t pid;
+	uint32_t cpu;
 };
