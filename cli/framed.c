@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "export/segment.h"
@@ -47,6 +48,9 @@ static int take_all(const struct framed_ops *ops, void *maker, struct framed_rep
 		frame.len = (size_t)n;
 		r = ops->take(maker, &frame, err);
 		report->whole = r == 0 && head.kind == SEGMENT_LAST;
+		/* Who waits for it has gone, or keeps what was recorded until it comes. */
+		if (report->whole)
+			(void)!send(STDIN_FILENO, "", 1, MSG_NOSIGNAL);
 	}
 	return r;
 }
@@ -91,14 +95,14 @@ int framed_start(struct framed *f, const struct framed_ops *ops, void *maker, in
 {
 	_cleanup_free_ char *data = malloc(SEGMENT_FRAME_MAX);
 	_cleanup_close_ int theirs = -EBADF;
-	int pipes[2];
+	int ends[2];
 
 	if (!data)
 		return error_errno(err, -ENOMEM, "the files");
-	if (pipe2(pipes, O_CLOEXEC) < 0)
-		return error_errno(err, -errno, "pipe");
-	theirs = pipes[0];
-	f->fd = pipes[1];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return error_errno(err, -errno, "socketpair");
+	theirs = ends[0];
+	f->fd = ends[1];
 	f->pid = fork();
 	if (f->pid == 0) {
 		/* Its end would never come. */

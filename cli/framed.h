@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A process of its own that takes the exporter's frames (export/segment.h) from a pipe and makes
- * files of them, with the caller's rights and nobody else's. It ignores signals and ends with the
- * pipe: so it outlives whoever writes, and tidies up.
+ * A process of its own that takes the exporter's frames (export/segment.h) from a socket and
+ * makes files of them, with the caller's rights and nobody else's. It ignores signals and ends with
+ * the socket: so it outlives whoever writes, and tidies up.
  */
 #pragma once
 
@@ -48,7 +48,7 @@ int framed_init(struct framed *ret, size_t report_size);
 #define FRAMED_KEPT 3
 int framed_start(struct framed *f, const struct framed_ops *ops, void *maker, int kept,
 		 struct error *err);
-/* Closes the pipe and waits. An error is that of what could not be made, -EPIPE: it was cut. */
+/* Closes the socket and waits. An error is that of what could not be made, -EPIPE: it was cut. */
 int framed_finish(struct framed *f, struct error *err);
 void framed_give_up(struct framed *f);
 /* Waits, too. */

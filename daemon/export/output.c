@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export/output.h"
 
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "export/segment.h"
@@ -50,6 +51,12 @@ void output_deinit(struct output *out)
 	*out = (struct output){ .fd = -EBADF };
 }
 
+/* Of a socket whose other end has gone: with what it had not read, or without. */
+static int as_epipe(int r)
+{
+	return r == -ECONNRESET ? -EPIPE : r;
+}
+
 static int put_frame(struct output *out, enum segment_frame_kind kind, const void *data, size_t len)
 {
 	struct segment_frame head = { .kind = kind, .len = (uint32_t)len };
@@ -58,7 +65,7 @@ static int put_frame(struct output *out, enum segment_frame_kind kind, const voi
 		{ .iov_base = (void *)(uintptr_t)data, .iov_len = len },
 	};
 
-	return writev_full(out->fd, iov, ARRAY_SIZE(iov));
+	return as_epipe(writev_full(out->fd, iov, ARRAY_SIZE(iov)));
 }
 
 static int put_frames(struct output *out, const char *data, size_t len)
@@ -168,6 +175,19 @@ int output_file(struct output *out, const char *name)
 	return r;
 }
 
+/* The files of all frames are there, and whole; -EPIPE: they are not. */
+static int await_files(int fd)
+{
+	struct stat st;
+	char answer;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return 0;
+	n = read_full(fd, &answer, 1);
+	return n < 0 ? as_epipe((int)n) : n ? 0 : -EPIPE;
+}
+
 int output_cut(struct output *out, bool last)
 {
 	int r = output_flush(out, true);
@@ -176,6 +196,8 @@ int output_cut(struct output *out, bool last)
 		r = -EINVAL;
 	if (r == 0)
 		r = put_frame(out, last ? SEGMENT_LAST : SEGMENT_END, NULL, 0);
+	if (r == 0 && last)
+		r = await_files(out->fd);
 	out->failed = r;
 	return r;
 }

@@ -34,7 +34,10 @@ int output_sync(struct output *out);
 int output_flush(struct output *out, bool last);
 /* Framed: all that comes belongs to that file (SEGMENT_FILE). 0 or -errno. */
 int output_file(struct output *out, const char *name);
-/* What was flushed is a whole file; what comes is another, unless it was the last. */
+/*
+ * What was flushed is a whole file; what comes is another. If it was the last: waits until all are
+ * made, or -EPIPE.
+ */
 int output_cut(struct output *out, bool last);
 
 /* About what becomes of so many more. */

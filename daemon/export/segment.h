@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A recording in several files. The exporter can make none, so it writes frames into a pipe; who
- * owns the names makes files of them: an END after each file, a LAST after the last one. A pipe
- * that ends without it was cut. Of a format that is a directory there is no END: a FILE has the
- * name to whose file all that comes is appended, until the next one.
+ * A recording in several files. The exporter can make none, so it writes frames into a socket; who
+ * owns the names makes files of them: an END after each file, a LAST after the last one, which is
+ * answered by a byte when all are there: what was recorded may go then. A socket that ends without
+ * it was cut. What is no socket (a pipe) can't answer. Of a format that is a directory there is no
+ * END: a FILE has the name to whose file all that comes is appended, until the next one.
  */
 #pragma once
 

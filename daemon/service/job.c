@@ -288,7 +288,7 @@ static void describe_again(struct job *j)
 	j->description = description;
 }
 
-/* A process of the client makes files of what comes through the pipe. */
+/* A process of the client makes files of what comes through the socket. */
 static bool makes_files(const struct job *j)
 {
 	return j->rotate.bytes || j->rotate.ns || export_format_find(j->format, NULL)->directory;
@@ -303,7 +303,7 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 	j->child = child_free(j->child);
 	if (j->follow && s)
 		describe_again(j);
-	/* Who makes files leaves the pipe when it can't: the recording is wanted all the same. */
+	/* Who makes files leaves the socket when it can't: the recording is wanted all the same. */
 	if (result->error && result->error->code == EPIPE && !makes_files(j)) {
 		reader_left(j);
 	} else if (result->error) {

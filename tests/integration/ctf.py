@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 
-from harness import INSTANCES, Failure, Test, check, skip
+from harness import INSTANCES, Failure, Test, check, in_namespace, skip
 from perfetto_decode import LINE
 
 EVENT = re.compile(r"\[(?P<ts>\d+)\] (?P<host>\S+ )?(?P<name>.+?): (?P<rest>\{.*)$")
@@ -423,6 +423,20 @@ def recorded(test):
     check(test.files() == ["s.ctf", "x"], f"left: {test.files()}")
 
 
+def does_not_fit(test):
+    """All of it is on its way when the disk is full, and the exporter has written its last: what was recorded is kept."""
+    disk = test.dir / "disk"
+    disk.mkdir()
+    r = test.run("record", "--name", test.name, "-b", "64K", "-e", "sched:sched_switch", "-o", "disk/x.ctf", "--", "true",
+                 wrap=in_namespace(f"mount -t tmpfs -o size=8k none {disk}"))
+    check(r.status == 1 and "No space left" in r.err, f"{r}")
+    safe = re.search(r"the recording is safe: tracectl convert (\S+\.traced) disk/x.ctf$", r.err, re.M)
+    check(safe, f"{r}")
+    r = test.run("convert", safe[1], "disk/x.ctf")
+    check(r.status == 0 and babeltrace(disk / "x.ctf")[0], f"{r}")
+    os.unlink(safe[1])
+
+
 def main():
     test = Test("ctf", root=False)
     if not shutil.which("babeltrace2"):
@@ -439,6 +453,7 @@ def main():
     test.case("interrupted", interrupted)
     if os.geteuid() == 0 and INSTANCES.is_dir():
         test.case("recorded", recorded)
+        test.case("does not fit", does_not_fit)
     test.end()
 
 
