@@ -27,12 +27,12 @@ void batch_pool_deinit(struct batch_pool *pool)
 	*pool = (struct batch_pool){ 0 };
 }
 
-struct batch *batch_take(struct batch_pool *pool, const struct batch_env *env)
+struct batch *batch_take(struct batch_pool *pool, size_t room)
 {
 	struct batch *b = pool->idle;
 
 	pool->idle = b->next_idle;
-	b->room = env->room;
+	b->room = room;
 	return b;
 }
 

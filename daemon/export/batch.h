@@ -66,7 +66,7 @@ int batch_pool_init(struct batch_pool *pool, const struct batch_env *env);
 void batch_pool_deinit(struct batch_pool *pool);
 
 /* There is one; it is empty. */
-struct batch *batch_take(struct batch_pool *pool, const struct batch_env *env);
+struct batch *batch_take(struct batch_pool *pool, size_t room);
 /* Empties b and puts it back where it is from. */
 void batch_put(struct batch *b);
 /* Appends to out; fills in weight and result. False: more follows, when out was emptied. */

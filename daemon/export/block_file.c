@@ -27,9 +27,13 @@ int block_file_init(struct block_file *f, int fd)
 	if (at < 0 || flags < 0 || (flags & O_APPEND) || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	f->is_file = true;
-	f->at = f->left = (uint64_t)at;
-	/* It saves others nothing, and btrfs would not compress what lies there. */
-	f->allocates = fstatfs(fd, &fs) == 0 && (uint32_t)fs.f_type == EXT4_SUPER_MAGIC;
+	f->at = f->sent = (uint64_t)at;
+	/*
+	 * It saves other filesystems nothing, and btrfs would not compress what lies there. What
+	 * has no name nobody else writes to: to give back what is too much cuts nobody's bytes off.
+	 */
+	f->allocates =
+		!st.st_nlink && fstatfs(fd, &fs) == 0 && (uint32_t)fs.f_type == EXT4_SUPER_MAGIC;
 	return buf_reserve(&f->rest, BLOCK) ? 0 : -ENOMEM;
 }
 
@@ -51,23 +55,22 @@ void block_file_deinit(struct block_file *f)
 
 static void allocate(struct block_file *f)
 {
-	/* Whether there is as much is for who writes it to find out. */
+	/* Where there is less, that is taken, and who writes finds it out. */
+	f->allocated = f->at + STRETCH + BEYOND;
 	if (fallocate(f->fd, FALLOC_FL_KEEP_SIZE, (off_t)f->at, STRETCH + BEYOND) < 0)
 		f->allocates = false;
-	else
-		f->allocated = f->at + STRETCH + BEYOND;
 }
 
 /*
- * Whoever has the file synced once it is whole does not wait for all of it then. What is shorter
- * than a stretch is not worth it.
+ * Whoever has the file synced once it is whole does not wait for all of it then. A file that is
+ * shorter than a stretch is not worth it.
  */
 static void end_stretch(struct block_file *f)
 {
-	if (f->at - f->left < STRETCH)
+	if (f->at - f->sent < STRETCH)
 		return;
-	sync_file_range(f->fd, (off_t)f->left, (off_t)(f->at - f->left), SYNC_FILE_RANGE_WRITE);
-	f->left = f->at;
+	sync_file_range(f->fd, (off_t)f->sent, (off_t)(f->at - f->sent), SYNC_FILE_RANGE_WRITE);
+	f->sent = f->at;
 	if (f->allocates)
 		allocate(f);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Writes a file so that it costs the kernel little: writes end where the page cache can hold them
- * as large blocks, and on ext4 space is there before. Whatever else the descriptor is gets all at
- * once.
+ * as large blocks, and on ext4 space for what is long is there before, if the file has no name yet.
+ * Whatever else the descriptor is gets all at once.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ struct block_file {
 	bool is_file;
 	bool allocates;
 	uint64_t at;	    /* where it is written next */
-	uint64_t left;	    /* up to there it leaves for the disk, or has left */
-	uint64_t allocated; /* up to there, beyond its end; 0: nothing was */
+	uint64_t sent;	    /* up to there it leaves for the disk, or has left */
+	uint64_t allocated; /* up to there at most, beyond its end; 0: nothing was */
 	struct buf rest;    /* of the last block, less than one */
 };
 

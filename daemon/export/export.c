@@ -545,7 +545,6 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 	_cleanup_(exporter_deinit) struct exporter x = {
 		.options = options,
 		.ops = sink_find(options->format),
-		.out.fd = -EBADF,
 	};
 	int r;
 

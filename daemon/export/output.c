@@ -22,7 +22,7 @@ struct output_gzip {
 
 int output_init(struct output *out, int fd, bool gzip)
 {
-	*out = (struct output){ .fd = fd, .scale = gzip ? GZIP_SCALE : 65536 };
+	*out = (struct output){ .scale = gzip ? GZIP_SCALE : 65536 };
 	if (block_file_init(&out->file, fd) < 0 ||
 	    !buf_reserve(&out->buf, OUTPUT_HIGH_WATER + (64U << 10)))
 		return -ENOMEM;
@@ -48,7 +48,7 @@ void output_deinit(struct output *out)
 	}
 	block_file_deinit(&out->file);
 	buf_deinit(&out->buf);
-	*out = (struct output){ .fd = -EBADF };
+	*out = (struct output){ .file.fd = -EBADF };
 }
 
 /* Of a socket whose other end has gone: with what it had not read, or without. */
@@ -65,7 +65,7 @@ static int put_frame(struct output *out, enum segment_frame_kind kind, const voi
 		{ .iov_base = (void *)(uintptr_t)data, .iov_len = len },
 	};
 
-	return as_epipe(writev_full(out->fd, iov, ARRAY_SIZE(iov)));
+	return as_epipe(writev_full(out->file.fd, iov, ARRAY_SIZE(iov)));
 }
 
 static int put_frames(struct output *out, const char *data, size_t len)
@@ -197,7 +197,7 @@ int output_cut(struct output *out, bool last)
 	if (r == 0)
 		r = put_frame(out, last ? SEGMENT_LAST : SEGMENT_END, NULL, 0);
 	if (r == 0 && last)
-		r = await_files(out->fd);
+		r = await_files(out->file.fd);
 	out->failed = r;
 	return r;
 }

@@ -8,7 +8,6 @@
 #include "export/block_file.h"
 
 struct output {
-	int fd;		/* borrowed */
 	struct buf buf; /* sinks append here, then call output_settle */
 	struct block_file file;
 	uint64_t bytes;	    /* that have left buf, compressed */

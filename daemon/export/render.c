@@ -37,7 +37,7 @@ struct lane {
 
 #define KNOWN_TASKS 256
 
-/* A task's name from from_ts on, for so long; 0: of none. */
+/* A task has one name from from_ts on, for a span of so long; 0: this is none's. */
 struct known {
 	uint64_t from_ts, span;
 	int32_t pid;
@@ -176,7 +176,7 @@ static struct batch *fetch(struct render *r, struct lane *l)
 	int e;
 
 	__atomic_store_n(&r->held, true, __ATOMIC_RELAXED);
-	r->filling = batch_take(&l->pool, &r->env);
+	r->filling = batch_take(&l->pool, r->env.room);
 	weight = take_news(r);
 	r->info->loan->borrower = (unsigned)(l - r->lanes);
 	r->info->loan->pause = false;
@@ -626,7 +626,7 @@ int render_drain(struct render *r, struct error *err)
 	render_numbered(r, b);
 	while (r->written < r->filled)
 		pthread_cond_wait(&r->left, &r->lock);
-	r->filling = batch_take(b->pool, &r->env);
+	r->filling = batch_take(b->pool, r->env.room);
 	weight = take_news(r);
 	e = r->failure;
 	pthread_mutex_unlock(&r->lock);

@@ -12,7 +12,7 @@
 
 /* Kernel symbols are megabytes, and written while the kernel already records: fast beats small. */
 #define PACK_LEVEL 1
-/* Then what is done by one alone, to find memory and to use what there is, is the larger part. */
+/* With more of them, what one does alone, to find memory and to read the symbols, is most of it. */
 #define EXPAND_THREADS_MAX 4
 #define STACK_SIZE (256U << 10)
 
@@ -40,11 +40,12 @@ int stream_pack(const void *payload, size_t len, struct buf *ret)
 	return r > 0 && ret->len >= len ? 0 : r;
 }
 
-/* One, or all that are left: where they are, and where their content goes. */
+/* One, or all that are left: len bytes, and where their content goes, of size bytes. */
 struct frame {
 	const char *from;
+	size_t len;
 	char *to;
-	size_t len, size;
+	size_t size;
 };
 
 struct expansion {
@@ -53,10 +54,12 @@ struct expansion {
 	int result;
 };
 
-/* The size of the content of all. */
-static int measure(const char *from, size_t len, size_t max, size_t *ret, const char **ret_why)
+/* The size of the content of all, and how many there are. */
+static int measure(const char *from, size_t len, size_t max, size_t *ret_size, size_t *ret_count,
+		   const char **ret_why)
 {
-	*ret = 0;
+	size_t sum = 0, count = 0;
+
 	do {
 		unsigned long long size = ZSTD_getFrameContentSize(from, len);
 		size_t n = ZSTD_findFrameCompressedSize(from, len);
@@ -65,7 +68,7 @@ static int measure(const char *from, size_t len, size_t max, size_t *ret, const 
 			*ret_why = "its compressed payload has no size";
 			return -EBADMSG;
 		}
-		if (size > CHUNK_EXPANDED_MAX - *ret) {
+		if (size > CHUNK_EXPANDED_MAX - sum) {
 			*ret_why = "its payload would be too large";
 			return -EBADMSG;
 		}
@@ -73,11 +76,16 @@ static int measure(const char *from, size_t len, size_t max, size_t *ret, const 
 			*ret_why = DAMAGED;
 			return -EBADMSG;
 		}
-		*ret += (size_t)size;
+		sum += (size_t)size;
+		count++;
 		from += n;
 		len -= n;
 	} while (len);
-	return *ret > max ? -EFBIG : 0;
+	if (sum > max)
+		return -EFBIG;
+	*ret_size = sum;
+	*ret_count = count;
+	return 0;
 }
 
 /* False: there is none left. */
@@ -115,9 +123,8 @@ static void *expand_frames(void *userdata)
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
 	struct frame f;
 
-	if (!zstd)
-		give_up(x, -ENOMEM);
-	while (take_frame(x, &f)) {
+	/* Another thread may do without us. */
+	while (zstd && take_frame(x, &f)) {
 		size_t n = ZSTD_decompressDCtx(zstd, f.to, f.size, f.from, f.len);
 
 		if (ZSTD_isError(n) || n != f.size)
@@ -128,41 +135,43 @@ static void *expand_frames(void *userdata)
 }
 
 /* As many threads as have something to do, or can be had. */
-static void expand_all(struct expansion *x)
+static int expand_all(struct expansion *x, size_t frames)
 {
+	size_t useful = MIN(frames, x->rest.size / PACK_FRAME);
 	pthread_t others[EXPAND_THREADS_MAX - 1];
 	unsigned wanted = 0, count = 0;
 
-	if (x->rest.size > PACK_FRAME)
-		wanted = thread_cpus((unsigned)MIN(x->rest.size / PACK_FRAME,
-						   (size_t)EXPAND_THREADS_MAX)) -
-			 1;
+	if (useful > 1)
+		wanted = thread_cpus((unsigned)MIN(useful, (size_t)EXPAND_THREADS_MAX)) - 1;
 	while (count < wanted && thread_begin(&others[count], STACK_SIZE, expand_frames, x) == 0)
 		count++;
 	expand_frames(x);
 	while (count)
 		pthread_join(others[--count], NULL);
+	return x->result ?: x->rest.len ? -ENOMEM : 0;
 }
 
 int stream_expand(const void *packed, size_t len, size_t max, struct buf *ret, const char **ret_why)
 {
 	struct expansion x = { .lock = PTHREAD_MUTEX_INITIALIZER };
-	size_t size;
+	size_t size, frames;
 	char *to;
 	int r;
 
-	r = measure(packed, len, max, &size, ret_why);
+	r = measure(packed, len, max, &size, &frames, ret_why);
 	if (r < 0)
 		return r;
 	buf_clear(ret);
 	to = buf_reserve(ret, MAX(size, (size_t)1));
 	if (!to)
 		return -ENOMEM;
-	x.rest = (struct frame){ packed, to, len, size };
-	expand_all(&x);
-	ret->len = size;
-	*ret_why = DAMAGED;
-	return x.result;
+	x.rest = (struct frame){ packed, len, to, size };
+	r = expand_all(&x, frames);
+	if (r == 0)
+		ret->len = size;
+	else if (r == -EBADMSG)
+		*ret_why = DAMAGED;
+	return r;
 }
 
 #else

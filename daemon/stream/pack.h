@@ -17,8 +17,8 @@
 int stream_pack(const void *payload, size_t len, struct buf *ret);
 /*
  * The content of all frames, instead of what ret had: in this thread, and some more for as long as
- * it takes. 0, or -ENOMEM; -EBADMSG: damaged, *ret_why says how; -EFBIG: longer than max bytes, or
- * CHUNK_EXPANDED_MAX; -EOPNOTSUPP: this program was built without zstd.
+ * it takes. 0, or -ENOMEM; -EBADMSG: damaged, or longer than CHUNK_EXPANDED_MAX, as *ret_why says;
+ * -EFBIG: longer than max bytes; -EOPNOTSUPP: this program was built without zstd.
  */
 int stream_expand(const void *packed, size_t len, size_t max, struct buf *ret,
 		  const char **ret_why);

@@ -41,7 +41,7 @@ enum chunk_type {
 };
 
 enum chunk_flags {
-	CHUNK_ZSTD = 1 << 0, /* the payload is one zstd frame */
+	CHUNK_ZSTD = 1 << 0, /* the payload is zstd frames, one behind the other */
 };
 
 #define CHUNK_MAGIC UINT32_C(0x4b4e4843) /* "CHNK" */

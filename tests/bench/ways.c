@@ -24,7 +24,7 @@
 #define BOUNDARY (128U << 10) /* that aligned writes end at */
 #define DIRECT (1U << 20)
 #define LEAVING (8U << 20)
-#define STEP (8U << 20)	  /* allocated at a time */
+#define STEP (9U << 20)	  /* allocated then, as a write may end behind the next 8 MiB */
 #define ROOM (256U << 10) /* moved at a time */
 #define RINGS_MAX 1024
 
@@ -135,7 +135,7 @@ static void make_file(const char *way, const char *path, size_t bytes)
 	bool direct = !strcmp(way, "direct"), aligned = strstr(way, "aligned"),
 	     steps = strstr(way, "steps"), leaving = strcmp(way, "plain") && !direct;
 	uint64_t wall, cpu;
-	size_t at = 0, left = 0, rest_len = 0, allocated = 0;
+	size_t at = 0, left = 0, rest_len = 0;
 	char *data = aligned_alloc(4096, DIRECT), *rest = malloc(BOUNDARY);
 	int fd;
 
@@ -153,11 +153,6 @@ static void make_file(const char *way, const char *path, size_t bytes)
 	while (at < bytes) {
 		size_t n = direct ? DIRECT : BATCH;
 
-		if (steps && at + DIRECT > allocated) {
-			if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)allocated, STEP) < 0)
-				die("fallocate");
-			allocated += STEP;
-		}
 		if (aligned)
 			n = write_aligned(fd, at, data, rest, &rest_len);
 		else
@@ -166,6 +161,8 @@ static void make_file(const char *way, const char *path, size_t bytes)
 		if (leaving && at - left >= LEAVING) {
 			sync_file_range(fd, (off_t)left, (off_t)(at - left), SYNC_FILE_RANGE_WRITE);
 			left = at;
+			if (steps && fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)at, STEP) < 0)
+				die("fallocate");
 		}
 	}
 	write_all(fd, rest, rest_len);

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -184,6 +185,21 @@ def no_room_is_left(test):
         check(told[0].startswith(f"tracectl: disk/{output}: ") and "No space left" in told[0], f"{result}")
         check("free some space or name another output" in told[1], f"{result}")
     disk.rmdir()
+
+
+def nearly_full_disk(test):
+    """What ext4 allocated ahead is given back, also where there was less than was asked for."""
+    subprocess.run([test.build / "tests/unit/generate", "functions", "190000", test.dir / "x.traced"], check=True)
+    disk, image = test.dir / "disk", test.dir / "image"
+    disk.mkdir()
+    with image.open("wb") as file:
+        file.truncate(26 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", image], check=True)
+    result = test.run("convert", "x.traced", "disk/o.txt", wrap=in_namespace(
+        f'mount -o loop {image} {disk} || exit 99; "$@"; s=$?; stat -c "%s %b %B" {disk}/o.txt; exit $s'))
+    check(result.status == 0, f"{result}")
+    size, blocks, unit = map(int, result.out.split())
+    check(size > 18 << 20 and blocks * unit < size + (64 << 10), f"{blocks * unit} bytes are allocated for {size}")
 
 
 def reader_goes_away(test):
@@ -642,6 +658,8 @@ def main():
                  killed, two_at_once, ring, losses_are_told,
                  extract_foreign, extracted_stacks_of_programs, a_terminal_gets_a_line):
         test.case(case.__name__.replace("_", " "), case)
+    if shutil.which("mkfs.ext4"):
+        test.case("nearly full disk", nearly_full_disk)
     for case in (by_name, same_list_from_the_daemon, configured, two_at_once, json_and_daemon,
                  an_ordinary_user):
         test.case(case.__name__.replace("_", " ") + " (with a daemon)", case, daemon=True)

@@ -47,9 +47,21 @@ static int free_data(void **state _unused_)
 /* In the folder of the test, whatever filesystem that is. */
 static int open_file(int flags)
 {
-	int fd = open("file", O_RDWR | O_CREAT | O_CLOEXEC | flags, 0600);
+	int fd = open("file", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | flags, 0600);
 
 	assert_true(fd >= 0);
+	return fd;
+}
+
+/* Of ext4 space is allocated for it. */
+static int open_nameless_file(void)
+{
+	int fd = open(".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+
+	if (fd < 0) {
+		print_message("this filesystem has no files without a name\n");
+		skip();
+	}
 	return fd;
 }
 
@@ -90,12 +102,15 @@ static void write_all(struct block_file *f, int fd, size_t from, size_t len)
 
 static void all_of_it_is_there_and_no_more(void **state _unused_)
 {
-	_cleanup_close_ int fd = open_file(O_TRUNC);
+	_cleanup_close_ int fd = open_nameless_file();
 	struct block_file f;
 	struct stat st;
 
 	assert_int_equal(block_file_init(&f, fd), 0);
+	if (!f.allocates)
+		print_message("not on ext4: nothing is allocated before\n");
 	write_all(&f, fd, 0, LONG);
+	assert_true(!f.allocates || f.allocated > LONG);
 	block_file_deinit(&f);
 	assert_holds(fd, 0, LONG);
 	assert_int_equal(fsync(fd), 0);
@@ -106,7 +121,7 @@ static void all_of_it_is_there_and_no_more(void **state _unused_)
 
 static void writes_end_with_blocks(void **state _unused_)
 {
-	_cleanup_close_ int fd = open_file(O_TRUNC);
+	_cleanup_close_ int fd = open_file(0);
 	struct block_file f;
 
 	assert_int_equal(block_file_init(&f, fd), 0);
@@ -131,7 +146,8 @@ static void writes_end_with_blocks(void **state _unused_)
 static void it_begins_where_the_descriptor_stands(void **state _unused_)
 {
 	static const char before[] = "what somebody wrote before\n";
-	_cleanup_close_ int fd = open_file(O_TRUNC);
+	_cleanup_close_ int fd = open_file(0);
+	char got[sizeof(before)];
 	struct block_file f;
 
 	assert_int_equal(write_full(fd, before, sizeof(before)), 0);
@@ -139,14 +155,15 @@ static void it_begins_where_the_descriptor_stands(void **state _unused_)
 	write_all(&f, fd, sizeof(before), LONG);
 	block_file_deinit(&f);
 	assert_holds(fd, sizeof(before), LONG);
+	assert_int_equal(pread(fd, got, sizeof(got), 0), sizeof(got));
+	assert_memory_equal(got, before, sizeof(before));
 }
 
 static void what_stands_behind_it_stays(void **state _unused_)
 {
-	_cleanup_close_ int fd = open_file(O_TRUNC);
+	_cleanup_close_ int fd = open_file(0);
 	_cleanup_buf_ struct buf got = BUF_INIT;
 	struct block_file f;
-	char end[3] = "";
 
 	assert_int_equal(pwrite(fd, "end", 3, 2 * LONG), 3);
 	assert_int_equal(block_file_init(&f, fd), 0);
@@ -155,14 +172,40 @@ static void what_stands_behind_it_stays(void **state _unused_)
 				 0);
 	assert_int_equal(block_file_flush(&f), 0);
 	block_file_deinit(&f);
-	assert_int_equal(size_of(fd), 2 * LONG + 3);
-	assert_int_equal(pread(fd, end, 3, 2 * LONG), 3);
-	assert_memory_equal(end, "end", 3);
+	memory_file_read(fd, &got);
+	assert_int_equal(got.len, 2 * LONG + 3);
+	assert_true(memcmp(got.data, data, LONG) == 0);
+	assert_true(got.data[LONG] == 0 &&
+		    memcmp(got.data + LONG, got.data + LONG + 1, LONG - 1) == 0);
+	assert_memory_equal(got.data + 2 * LONG, "end", 3);
+}
+
+/* As the standard error of the same shell, and of what it left running. */
+static void who_shares_the_descriptor_loses_nothing(void **state _unused_)
+{
+	_cleanup_close_ int fd = open_file(0);
+	struct block_file f;
+	size_t count = 0;
+
+	assert_int_equal(block_file_init(&f, fd), 0);
+	/* What has a name is not cut. */
+	assert_false(f.allocates);
+	for (size_t at = 0; at < LONG; at += 370001) {
+		assert_int_equal(block_file_write(&f, data + at, MIN(LONG - at, (size_t)370001)),
+				 0);
+		assert_int_equal(write_full(fd, "another's", 9), 0);
+		count++;
+	}
+	assert_int_equal(block_file_flush(&f), 0);
+	assert_int_equal(write_full(fd, "another's", 9), 0);
+	block_file_deinit(&f);
+	assert_int_equal(size_of(fd), LONG + 9 * (count + 1));
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), size_of(fd));
 }
 
 static void what_is_always_appended_to_gets_all_at_once(void **state _unused_)
 {
-	_cleanup_close_ int fd = open_file(O_TRUNC | O_APPEND);
+	_cleanup_close_ int fd = open_file(O_APPEND);
 	struct block_file f;
 
 	assert_int_equal(write_full(fd, data, 5), 0);
@@ -192,23 +235,24 @@ static void a_pipe_gets_all_at_once(void **state _unused_)
 
 static void a_limit_is_told(void **state _unused_)
 {
-	_cleanup_close_ int fd = open_file(O_TRUNC);
+	_cleanup_close_ int fd = open_file(0);
 	struct rlimit before, small;
 	struct block_file f;
 	int r = 0;
 
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	small = before;
-	small.rlim_cur = 20U << 20;
+	/* Amid a block. */
+	small.rlim_cur = (20U << 20) + 12345;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(block_file_init(&f, fd), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-	for (size_t at = 0; r == 0 && at < LONG - BLOCK; at += BLOCK)
-		r = block_file_write(&f, data + at, BLOCK);
+	for (size_t at = 0; r == 0 && at < LONG - 370001; at += 370001)
+		r = block_file_write(&f, data + at, 370001);
 	block_file_deinit(&f);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_int_equal(r, -EFBIG);
-	assert_holds(fd, 0, 20U << 20);
+	assert_holds(fd, 0, small.rlim_cur);
 }
 
 int main(void)
@@ -219,6 +263,7 @@ int main(void)
 		TEST(writes_end_with_blocks),
 		TEST(it_begins_where_the_descriptor_stands),
 		TEST(what_stands_behind_it_stays),
+		TEST(who_shares_the_descriptor_loses_nothing),
 		TEST(what_is_always_appended_to_gets_all_at_once),
 		TEST(a_pipe_gets_all_at_once),
 		TEST(a_limit_is_told),

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -97,6 +98,58 @@ static void frames_are_whatever_another_made(void **state _unused_)
 	assert_int_equal(plain.len, 0);
 }
 
+/* What some other writer may put between frames: a decoder passes over it. */
+static void skippable_frames_are_passed_over(void **state _unused_)
+{
+	static const uint8_t skipped[] = { 0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 'a', 'b', 'c' };
+	_cleanup_buf_ struct buf packed = BUF_INIT, plain = BUF_INIT;
+
+	buf_append(&packed, skipped, sizeof(skipped));
+	put_frame(&packed, "text", 4);
+	buf_append(&packed, skipped, sizeof(skipped));
+	assert_int_equal(expand(&packed, 4, &plain), 0);
+	assert_int_equal(plain.len, 4);
+	assert_memory_equal(plain.data, "text", 4);
+}
+
+static void what_is_no_frame_is_refused(void **state _unused_)
+{
+	/* The head says 5 bytes, its one block, which is stored, has 4. */
+	static const uint8_t lies[] = { 0x28, 0xb5, 0x2f, 0xfd, 0x20, 5,  0x21,
+					0,    0,    't',  'e',	'x',  't' };
+	_cleanup_buf_ struct buf packed = BUF_INIT, plain = BUF_INIT;
+
+	put_frame(&packed, "text", 4);
+	buf_puts(&packed, "behind it");
+	assert_int_equal(expand(&packed, 100, &plain), -EBADMSG);
+	buf_clear(&packed);
+	buf_append(&packed, lies, sizeof(lies));
+	assert_int_equal(expand(&packed, 100, &plain), -EBADMSG);
+	packed.data[5] = 4;
+	assert_int_equal(expand(&packed, 100, &plain), 0);
+	assert_int_equal(plain.len, 4);
+	assert_memory_equal(plain.data, "text", 4);
+}
+
+static void one_cpu_is_enough(void **state _unused_)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT, packed = BUF_INIT, plain = BUF_INIT;
+	cpu_set_t all, one;
+	int cpu = 0;
+
+	put_text(&text);
+	assert_int_equal(stream_pack(text.data, text.len, &packed), 1);
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	assert_int_equal(expand(&packed, text.len, &plain), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	assert_memory_equal(plain.data, text.data, text.len);
+}
+
 static void what_would_not_shrink_stays(void **state _unused_)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT, packed = BUF_INIT;
@@ -170,6 +223,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_packed_comes_back),
 		cmocka_unit_test(frames_are_whatever_another_made),
+		cmocka_unit_test(skippable_frames_are_passed_over),
+		cmocka_unit_test(what_is_no_frame_is_refused),
+		cmocka_unit_test(one_cpu_is_enough),
 		cmocka_unit_test(what_would_not_shrink_stays),
 		cmocka_unit_test(more_than_is_asked_for_is_refused),
 		cmocka_unit_test(damage_is_told_wherever_it_is),

@@ -235,7 +235,7 @@ static int give_one(struct giver *g, uint64_t i, struct error *err)
 		ev.rec = (struct record){ i, (uint8_t *)long_record, LONG_RECORD };
 	}
 	/* More of them at once than there is room behind a batch, and one here and there. */
-	for (uint64_t n = i == 12345 ? 5000 : i % 777 == 0; n && e == 0 && !run->others; n--)
+	for (uint64_t n = i == 12345 ? 15000 : i % 777 == 0; n && e == 0 && !run->others; n--)
 		e = render_loss(r, ev.cpu, i + n, err);
 	if (e == 0 && i % 5 == 2 && !run->others)
 		e = give_note(g, i, err);

@@ -178,7 +178,7 @@ static int fill_in(struct dat_file *f, uint64_t offset, uint64_t v, struct error
 	/* It may have begun to leave. */
 	if (output_flush(f->out, false) < 0)
 		return cant(f->out->failed, err);
-	n = pwrite(f->out->fd, b.data, b.len, (off_t)offset);
+	n = pwrite(f->out->file.fd, b.data, b.len, (off_t)offset);
 	return n == (ssize_t)b.len ? 0 : cant(n < 0 ? -errno : -EIO, err);
 }
 
@@ -326,7 +326,7 @@ static int dat_open(struct sink **ret, const struct trace_info *info,
 	f->big_endian = info->header->big_endian;
 	f->page_size = info->layout.subbuf_size;
 	*ret = &f->sink;
-	if (!f->packed || goes_back(out->fd))
+	if (!f->packed || goes_back(out->file.fd))
 		return 0;
 	error_set(err, -ESPIPE, "a compressed .dat can't be written into a pipe");
 	return error_hint(err, "name a file; or leave --compress out");

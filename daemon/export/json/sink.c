@@ -154,7 +154,7 @@ static void put_text_head(struct sink_json *s, struct buf *out)
 /* What was given by now stays as it is, and of what comes each "<" is spelled, or nothing. */
 static int set_markup_hidden(struct sink_json *s, bool hidden, struct error *err)
 {
-	int r = output_flush(s->out, false);
+	int r = output_pass(s->out);
 
 	s->out->rewrite = hidden ? html_hide_markup : NULL;
 	return r < 0 ? error_errno(err, r, "can't write the HTML") : 0;
