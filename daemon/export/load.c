@@ -26,6 +26,19 @@ struct loader {
 	uint32_t left_out; /* bit for each type: it was told that some were */
 };
 
+/* A later version may record more rings. */
+static int leave_ring_out(struct loader *l)
+{
+	const uint32_t bit = UINT32_C(1) << CHUNK_SUBBUFS;
+
+	l->index->incomplete = true;
+	if (l->left_out & bit)
+		return 0;
+	l->left_out |= bit;
+	return stream_index_warn(
+		l->index, "sub-buffers of rings that this version does not know are left out");
+}
+
 static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	struct subbufs_header h;
@@ -44,9 +57,11 @@ static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error
 		return r;
 	memcpy(&h, l->payload.data, sizeof(h));
 	buffer = le32toh(h.buffer);
-	/* A later version may record more rings; nobody else would see that it is damaged. */
-	if (buffer >= BUFFER_MORE + BUFFER_MORE_MAX)
-		return stream_reader_verify(l->reader, chunk, &l->payload, err);
+	if (buffer >= BUFFER_MORE + BUFFER_MORE_MAX) {
+		/* Nobody else would see that it is damaged. */
+		r = stream_reader_verify(l->reader, chunk, &l->payload, err);
+		return r < 0 ? r : leave_ring_out(l);
+	}
 	r = ring_index_add(&l->index->rings[buffer == BUFFER_TASKS ? BUFFER_TASKS : BUFFER_MAIN],
 			   chunk->cpu, buffer,
 			   &(struct subbufs_ref){

@@ -110,6 +110,23 @@ static void what_claims_too_much_is_left_out(void **state _unused_)
 	}
 }
 
+static void rings_of_a_later_version_are_left_out(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(stream_index_deinit) struct stream_index index;
+	struct iovec page = { (char[4096]){ 0 }, 4096 };
+
+	begin(&m);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(stream_write_subbufs(&m.writer, 0,
+						      BUFFER_MORE + BUFFER_MORE_MAX + i, 0, &page,
+						      1),
+				 0);
+	maker_end(&m);
+	load(&index, &m);
+	assert_left_out(&index, "rings that this version does not know");
+}
+
 static void as_much_as_recorders_write_is_taken(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -343,6 +360,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_claims_too_much_is_left_out),
+		cmocka_unit_test(rings_of_a_later_version_are_left_out),
 		cmocka_unit_test(as_much_as_recorders_write_is_taken),
 		cmocka_unit_test(short_symbol_lines_are_counted),
 		cmocka_unit_test(a_header_is_not_long),
