@@ -39,17 +39,17 @@ static int take_all(const struct framed_ops *ops, void *maker, struct framed_rep
 		struct frame frame = { .kind = head.kind, .data = data };
 		ssize_t n;
 
-		if (head.kind < SEGMENT_DATA || head.kind > SEGMENT_FILE ||
+		if (head.kind < SEGMENT_DATA || head.kind > SEGMENT_SYNC ||
 		    head.len > SEGMENT_FRAME_MAX)
 			return not_a_trace(err);
 		n = read_full(STDIN_FILENO, data, head.len);
 		if (n < 0)
 			return error_errno(err, (int)n, "the exporter");
 		frame.len = (size_t)n;
-		r = ops->take(maker, &frame, err);
+		r = head.kind == SEGMENT_SYNC ? 0 : ops->take(maker, &frame, err);
 		report->whole = r == 0 && head.kind == SEGMENT_LAST;
 		/* Who waits for it has gone, or keeps what was recorded until it comes. */
-		if (report->whole)
+		if (report->whole || head.kind == SEGMENT_SYNC)
 			(void)!send(STDIN_FILENO, "", 1, MSG_NOSIGNAL);
 	}
 	return r;

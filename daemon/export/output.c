@@ -145,11 +145,6 @@ int output_flush(struct output *out, bool last)
 	return flush_all(out, last ? Z_FINISH : Z_NO_FLUSH);
 }
 
-int output_sync(struct output *out)
-{
-	return flush_all(out, Z_SYNC_FLUSH);
-}
-
 int output_take(struct output *out, struct buf *b)
 {
 	struct buf own;
@@ -175,17 +170,27 @@ int output_file(struct output *out, const char *name)
 	return r;
 }
 
-/* The files of all frames are there, and whole; -EPIPE: they are not. */
-static int await_files(int fd)
+/* A frame that who makes the files answers once they have all before it; -EPIPE: it can't. */
+static int ask(struct output *out, enum segment_frame_kind kind)
 {
 	struct stat st;
 	char answer;
 	ssize_t n;
+	int r = put_frame(out, kind, NULL, 0);
 
-	if (fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return 0;
-	n = read_full(fd, &answer, 1);
+	if (r < 0 || fstat(out->file.fd, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return r;
+	n = read_full(out->file.fd, &answer, 1);
 	return n < 0 ? as_epipe((int)n) : n ? 0 : -EPIPE;
+}
+
+int output_sync(struct output *out)
+{
+	int r = flush_all(out, Z_SYNC_FLUSH);
+
+	if (r == 0 && out->framed)
+		out->failed = r = ask(out, SEGMENT_SYNC);
+	return r;
 }
 
 int output_cut(struct output *out, bool last)
@@ -195,9 +200,7 @@ int output_cut(struct output *out, bool last)
 	if (r == 0 && out->gzip && deflateReset(&out->gzip->z) != Z_OK)
 		r = -EINVAL;
 	if (r == 0)
-		r = put_frame(out, last ? SEGMENT_LAST : SEGMENT_END, NULL, 0);
-	if (r == 0 && last)
-		r = await_files(out->file.fd);
+		r = last ? ask(out, SEGMENT_LAST) : put_frame(out, SEGMENT_END, NULL, 0);
 	out->failed = r;
 	return r;
 }

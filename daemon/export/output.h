@@ -27,7 +27,7 @@ static inline int output_settle(struct output *out);
 int output_pass(struct output *out);
 /* The same, and then what b holds; b is empty after it. 0 or -errno. */
 int output_take(struct output *out, struct buf *b);
-/* As much as can be read by now leaves for the descriptor. */
+/* As much as can be read by now leaves for the descriptor; framed: and is in the files. */
 int output_sync(struct output *out);
 /* Writes all that is buffered; last: ends the compressed stream. */
 int output_flush(struct output *out, bool last);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A recording in several files. The exporter can make none, so it writes frames into a socket; who
- * owns the names makes files of them: an END after each file, a LAST after the last one, which is
- * answered by a byte when all are there: what was recorded may go then. A socket that ends without
- * it was cut. What is no socket (a pipe) can't answer. Of a format that is a directory there is no
- * END: a FILE has the name to whose file all that comes is appended, until the next one.
+ * owns the names makes files of them: an END after each file, a LAST after the last one. This one
+ * is answered by a byte when all are there, and a SYNC, of a recording that goes on, when all
+ * before it was written: what was recorded may go then. A socket that ends without it was cut. What
+ * is no socket (a pipe) can't answer. Of a format that is a directory there is no END: a FILE has
+ * the name to whose file all that comes is appended, until the next one.
  */
 #pragma once
 
@@ -15,7 +16,13 @@
 #include "export/ledger.h"
 #include "export/output.h"
 
-enum segment_frame_kind { SEGMENT_DATA = 1, SEGMENT_END, SEGMENT_LAST, SEGMENT_FILE };
+enum segment_frame_kind {
+	SEGMENT_DATA = 1,
+	SEGMENT_END,
+	SEGMENT_LAST,
+	SEGMENT_FILE,
+	SEGMENT_SYNC,
+};
 
 /* Both ends are of one machine. */
 struct segment_frame {

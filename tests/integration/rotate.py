@@ -203,6 +203,30 @@ def a_full_disk(test, ending, *how):
     test.check_no_instances()
 
 
+def given_back_is_what_is_written(test):
+    """Whoever makes the files comes to a halt, and dies: what the daemon has given back by then is in them."""
+    with recording(test, "-b", "8M", "-e", "sched:sched_process_exec", "--rotate", "64K", "-o", "x.txt") as process:
+        write_marks(test, 3000, 0.03)
+        until = time.monotonic() + 30
+        while not (test.dir / "x.0001.txt").exists():
+            check(time.monotonic() < until, f"{test.files()}")
+            time.sleep(0.1)
+        maker = children(process.pid)["tracectl-files"]
+        os.kill(maker, signal.SIGSTOP)
+        # Longer than the exporter waits for more, and less than is on its way at most.
+        write_marks(test, 2000, 0.1, first=3000)
+        os.kill(maker, signal.SIGKILL)
+        result = test.finish(process)
+    check(result.status == 3 and "INCOMPLETE" in result.err, f"{result}")
+    numbers = [n for path in sorted(test.dir.glob("x.*")) for n in numbers_in(path.read_text(errors="replace"))]
+    rest = test.run("convert", next(iter(test.daemon.spool.iterdir())), "rest.txt")
+    check(rest.status == 3, f"{rest}")
+    _, after = read_text(test, test.dir / "rest.txt")
+    check(len(numbers) > 500 and numbers == list(range(len(numbers))), f"{numbers}")
+    nowhere = sorted(set(range(5000)) - set(numbers) - set(after))
+    check(not nowhere, f"{len(nowhere)} marks are nowhere, from {nowhere[:1]} on: files have {len(numbers)}")
+
+
 def keep_holds_it(test):
     """On the same disk, for longer."""
     disk = test.dir / "disk"
@@ -364,6 +388,7 @@ def main():
     for ending in ("pftrace", "json"):
         test.case(f"a full disk, {ending}", a_full_disk, ending, "--rotate", "200K")
         test.case(f"a full disk, streamed {ending}", a_full_disk, ending, "--stream")
+    test.case("given back is what is written", given_back_is_what_is_written, daemon=True)
     test.case("keep holds it", keep_holds_it)
     test.case("two recordings share a name", two_recordings_share_a_name)
     test.case("marks go on in every file", marks_go_on_in_every_file, daemon=True)

@@ -48,10 +48,10 @@ def instance_of(test):
         time.sleep(0.01)
 
 
-def write_marks(test, count, pause=0.0):
+def write_marks(test, count, pause=0.0, first=0):
     """Numbered ones, straight into the session's instance, from whatever CPU."""
     with open(instance_of(test) / "trace_marker", "wb", buffering=0) as marker:
-        for n in range(count):
+        for n in range(first, first + count):
             marker.write(b"number %d\n" % n)
             if n % 100 == 99:
                 time.sleep(pause)

@@ -130,7 +130,7 @@ static void begin_framed(struct output *out, int fd)
 	buf_puts(&out->buf, "text");
 }
 
-static void the_last_frame_is_answered(void **state _unused_)
+static void what_waits_for_files_is_answered(void **state _unused_)
 {
 	struct output out;
 	int ends[2];
@@ -140,6 +140,11 @@ static void the_last_frame_is_answered(void **state _unused_)
 	assert_int_equal(output_cut(&out, false), 0);
 	expect_frame(ends[0], SEGMENT_DATA, "text");
 	expect_frame(ends[0], SEGMENT_END, "");
+	buf_puts(&out.buf, "most");
+	assert_int_equal(write_full(ends[0], "", 1), 0);
+	assert_int_equal(output_sync(&out), 0);
+	expect_frame(ends[0], SEGMENT_DATA, "most");
+	expect_frame(ends[0], SEGMENT_SYNC, "");
 	buf_puts(&out.buf, "more");
 	assert_int_equal(write_full(ends[0], "", 1), 0);
 	assert_int_equal(output_cut(&out, true), 0);
@@ -166,7 +171,7 @@ static void who_leaves_without_an_answer_made_nothing(void **state _unused_)
 			close(ends[0]);
 		else
 			shutdown(ends[0], SHUT_WR);
-		assert_int_equal(output_cut(&out, true), -EPIPE);
+		assert_int_equal(how ? output_cut(&out, true) : output_sync(&out), -EPIPE);
 		assert_int_equal(output_flush(&out, true), -EPIPE);
 		output_deinit(&out);
 		if (how == 2)
@@ -196,7 +201,7 @@ int main(void)
 		cmocka_unit_test(all_that_is_wanted_is_in_the_file),
 		cmocka_unit_test(what_is_compressed_comes_back),
 		cmocka_unit_test(an_error_is_kept),
-		cmocka_unit_test(the_last_frame_is_answered),
+		cmocka_unit_test(what_waits_for_files_is_answered),
 		cmocka_unit_test(who_leaves_without_an_answer_made_nothing),
 		cmocka_unit_test(a_pipe_does_not_answer),
 	};
