@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "names.h"
 #include "part.h"
 #include "salvage.h"
 #include "util/io.h"
@@ -114,6 +115,8 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	bool to_stdout;
 
 	d.path = path ?: o->output ?: OUTPUT_DEFAULT;
+	if (name_descriptor(d.path) == STDOUT_FILENO)
+		d.path = "-";
 	to_stdout = !strcmp(d.path, "-");
 	if (to_stdout && o->json) {
 		error_set(&err, -EINVAL, "--json and -o - both want standard output");

@@ -46,34 +46,80 @@ bool name_is_callers(uid_t owner)
 /* The kernel's own bound of a chain of links. */
 #define LINKS_MAX 40
 
+/* What the link says, from where path is: owned. NULL: it is none, or out of memory. */
+static char *follow_link(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char link[PATH_MAX], *next;
+	ssize_t len = readlink(path, link, sizeof(link) - 1);
+
+	if (len < 0)
+		return NULL;
+	link[len] = '\0';
+	if (asprintf(&next, "%.*s%s", *link == '/' || !slash ? 0 : (int)(slash + 1 - path), path,
+		     link) < 0)
+		return NULL;
+	return next;
+}
+
 char *name_target(const char *path)
 {
 	char *target = strdup(path);
 
 	for (int n = 0; target && n < LINKS_MAX; n++) {
-		char *real = realpath(target, NULL), link[PATH_MAX], *next;
-		const char *slash = strrchr(target, '/');
+		char *real = realpath(target, NULL), *next;
 		struct stat st;
-		ssize_t len;
 
 		if (real) {
 			free(target);
 			return real;
 		}
-		if (lstat(target, &st) < 0 || !name_is_callers(st.st_uid))
+		if (lstat(target, &st) < 0 || !S_ISLNK(st.st_mode) || !name_is_callers(st.st_uid))
 			break;
-		len = readlink(target, link, sizeof(link) - 1);
-		if (len < 0)
-			break;
-		link[len] = '\0';
-		if (asprintf(&next, "%.*s%s",
-			     *link == '/' || !slash ? 0 : (int)(slash + 1 - target), target,
-			     link) < 0)
-			next = NULL;
+		next = follow_link(target);
 		free(target);
 		target = next;
 	}
 	return target;
+}
+
+/* Of /proc/PID/fd, where links lead to what is open and not to a name of it; or -1. */
+static int number_in_proc(const char *path)
+{
+	_cleanup_free_ char *dir = NULL, *real = NULL;
+	const char *base = strrchr(path, '/');
+	size_t digits = base ? strspn(base + 1, "0123456789") : 0;
+	char own[32];
+
+	if (digits == 0 || digits > 9 || base[1 + digits])
+		return -1;
+	dir = strndup(path, (size_t)(base - path));
+	real = dir ? realpath(dir, NULL) : NULL;
+	snprintf(own, sizeof(own), "/proc/%d/fd", (int)getpid());
+	return real && !strcmp(real, own) ? atoi(base + 1) : -1;
+}
+
+int name_descriptor(const char *path)
+{
+	_cleanup_free_ char *at = strdup(path);
+	int fd = -1;
+
+	for (int n = 0; at && n < LINKS_MAX; n++) {
+		char *next;
+
+		fd = number_in_proc(at);
+		if (fd >= 0)
+			break;
+		next = follow_link(at);
+		free(at);
+		at = next;
+	}
+	if (fd < 0)
+		return -ENOENT;
+	/* All that this program opens itself is closed on exec. */
+	if (fcntl(fd, F_GETFD) != 0 || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		return -EBADF;
+	return fd;
 }
 
 int name_hidden(const char *base, char **ret)

@@ -25,6 +25,12 @@ bool name_is_callers(uid_t owner);
  */
 char *name_target(const char *path);
 
+/*
+ * The descriptor that path is a name of (/dev/stdout, /dev/fd/N, or a link to one). -EBADF: it is
+ * one that was not handed to this program to write to; -ENOENT: it is none.
+ */
+int name_descriptor(const char *path);
+
 /* Without RENAME_NOREPLACE (before Linux 5.x on vfat, some of FUSE); without hard links. */
 enum { NAMES_LACK_NOREPLACE = 1, NAMES_LACK_LINKS = 2 };
 /* For the tests: as on such filesystems. */

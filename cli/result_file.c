@@ -191,34 +191,37 @@ static int locate(struct result_file *f, bool part, struct error *err)
 	return r < 0 ? explain(err, r, f->path, dir) : 0;
 }
 
+/* What its file has so far, and where that goes on, is up to who opened it. */
+static int open_handed(struct result_file *f, int fd, struct error *err)
+{
+	f->fd = fd < 0 ? -EBADF : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return f->fd < 0 ? error_errno(err, -EBADF, "%s", f->path) : 0;
+}
+
+static int open_path(struct result_file *f, const char *path, bool part, struct error *err)
+{
+	struct stat st;
+	int r = stat(path, &st) < 0 ? -errno : 0;
+
+	if (r < 0 || S_ISREG(st.st_mode))
+		return result_file_refuse_others(path, r, &st, err) ?: locate(f, part, err);
+	if (!S_ISDIR(st.st_mode))
+		return open_in_place(f, path, err);
+	error_set(err, -EISDIR, "%s is a directory", path);
+	return error_hint(err, "name a file in it: -o %s%strace.json", path,
+			  path[strlen(path) - 1] == '/' ? "" : "/");
+}
+
 static int open_file(struct result_file *ret, const char *path, bool part, struct error *err)
 {
 	_cleanup_result_file_ struct result_file f = RESULT_FILE_INIT;
-	struct stat st;
-	int r = 0;
+	bool is_stdout = !strcmp(path, "-");
+	int handed = is_stdout ? STDOUT_FILENO : name_descriptor(path), r;
 
-	if (!strcmp(path, "-")) {
-		f.path = strdup("standard output");
-		f.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-		if (f.fd < 0)
-			return error_errno(err, -errno, "standard output");
-	} else {
-		f.path = strdup(path);
-		if (!f.path)
-			return error_errno(err, -ENOMEM, "%s", path);
-		r = stat(path, &st) < 0 ? -errno : 0;
-		if (r < 0 || S_ISREG(st.st_mode)) {
-			r = result_file_refuse_others(path, r, &st, err);
-			if (r == 0)
-				r = locate(&f, part, err);
-		} else if (S_ISDIR(st.st_mode)) {
-			error_set(err, -EISDIR, "%s is a directory", path);
-			r = error_hint(err, "name a file in it: -o %s%strace.json", path,
-				       path[strlen(path) - 1] == '/' ? "" : "/");
-		} else {
-			r = open_in_place(&f, path, err);
-		}
-	}
+	f.path = strdup(is_stdout ? "standard output" : path);
+	if (!f.path)
+		return error_errno(err, -ENOMEM, "%s", path);
+	r = handed == -ENOENT ? open_path(&f, path, part, err) : open_handed(&f, handed, err);
 	if (r < 0)
 		return r;
 	*ret = f;

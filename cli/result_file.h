@@ -3,7 +3,8 @@
  * A file that appears under its name whole or not at all. It is written
  * without a name in the same directory (O_TMPFILE; else as ".NAME.XXXXXX", which
  * also a fatal signal removes) and gets its name by rename(2) once it is synced.
- * What is no regular file (a device, a pipe, standard output) is written in place.
+ * What is no regular file (a device, a pipe) is written in place, and so is a descriptor that this
+ * program was handed: standard output, /dev/fd/N.
  */
 #pragma once
 

@@ -18,7 +18,7 @@ struct trace_event {
 	 * exit, the CPU's next event. Valid during the call.
 	 */
 	const struct trace_event *exit;
-	/* In the kernel's order, in which the compiler copies them at once. */
+	/* In the order in which they stand in a record: they are copied by words. */
 	uint16_t id;
 	uint8_t flags, preempt_count; /* as the kernel stored them */
 	int32_t pid;

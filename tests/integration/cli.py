@@ -115,6 +115,13 @@ def all_formats_agree(test):
     check(test.run("convert", "x.traced", "y.traced").status == 0, "to .traced")
     again = test.run("convert", "--format", "txt", "y.traced", "-")
     check(again.stdout == (test.dir / "x.txt").read_bytes(), "y.traced differs")
+    # Standard output by its name: what its file had before stays.
+    with open(test.dir / "log", "wb") as log:
+        log.write(b"so far\n")
+    with open(test.dir / "log", "ab") as log:
+        subprocess.run(test.arguments("convert", "-q", "--format", "txt", "x.traced", "/dev/stdout"),
+                       cwd=test.dir, env=test.environment(), stdout=log, check=True)
+    check((test.dir / "log").read_bytes() == b"so far\n" + again.stdout, "/dev/stdout was replaced")
     with open("/dev/full", "wb") as full:
         untold = subprocess.run(test.arguments("convert", "--json", "x.traced", "full.txt"), cwd=test.dir,
                                 env=test.environment(), stdout=full, stderr=subprocess.PIPE, check=False)

@@ -184,6 +184,56 @@ static void a_device_is_written_in_place(void **state _unused_)
 	assert_true(S_ISLNK(st.st_mode));
 }
 
+/* As of a shell's ">> log" or "7>> log". */
+static void a_descriptor_is_written_where_it_stands(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct result_file f;
+	char name[32];
+	int fd;
+
+	put("log", "so far ");
+	fd = open("log", O_WRONLY | O_APPEND);
+	snprintf(name, sizeof(name), "/dev/fd/%d", fd);
+	assert_int_equal(name_descriptor(name), fd);
+	assert_int_equal(symlink(name, "link"), 0);
+	assert_int_equal(name_descriptor("link"), fd);
+	assert_int_equal(result_file_open(&f, "link", &err), 0);
+	assert_int_equal(write_full(f.fd, "and on", 6), 0);
+	assert_int_equal(result_file_commit(&f, &err), 0);
+	result_file_deinit(&f);
+	assert_content("log", "so far and on");
+	close(fd);
+	assert_int_equal(result_file_open(&f, "link", &err), -EBADF);
+	assert_int_equal(unlink("link"), 0);
+	assert_int_equal(unlink("log"), 0);
+}
+
+static void what_is_no_descriptor_for_us(void **state _unused_)
+{
+	char name[32];
+	int fd;
+
+	put("file", "");
+	fd = open("file", O_WRONLY | O_CLOEXEC); /* as all that a program opens for itself */
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	assert_int_equal(name_descriptor(name), -EBADF);
+	close(fd);
+	fd = open("file", O_RDONLY);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	assert_int_equal(name_descriptor(name), -EBADF);
+	close(fd);
+	assert_int_equal(mkdir("fd", 0755), 0);
+	put("fd/1", "");
+	assert_int_equal(name_descriptor("fd/1"), -ENOENT);
+	assert_int_equal(name_descriptor("/proc/self/fd/x"), -ENOENT);
+	assert_int_equal(name_descriptor("/proc/self/fd/"), -ENOENT);
+	assert_int_equal(name_descriptor("/proc/1/fd/1"), -ENOENT);
+	assert_int_equal(symlink("loop", "loop"), 0);
+	assert_int_equal(name_descriptor("loop"), -ENOENT);
+	assert_int_equal(unlink("loop"), 0);
+}
+
 static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 {
 	static const struct {
@@ -528,6 +578,8 @@ int main(void)
 		T(a_link_to_what_is_not_there_yet_is_kept),
 		T(what_cant_be_synced_is_kept),
 		T(a_device_is_written_in_place),
+		T(a_descriptor_is_written_where_it_stands),
+		T(what_is_no_descriptor_for_us),
 		T(what_can_not_be_written_is_found_at_once),
 		T(a_fatal_signal_removes_a_named_temporary),
 		T(a_named_temporary_becomes_the_file),
