@@ -246,7 +246,8 @@ int loader_settle(struct loader *l)
 	if (r == 0)
 		return 0;
 	l->index->incomplete = true;
-	return stream_index_warn(l->index, "kernel symbols are left out: %s", strerror(-r));
+	return stream_index_warn(l->index, "kernel symbols are left out: %s",
+				 r == -EBADMSG ? "they are damaged" : strerror(-r));
 }
 
 /* What decodes must not change under those who decode: sinks keep pointers into it. */
