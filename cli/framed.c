@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -10,6 +11,8 @@
 
 #include "export/segment.h"
 #include "util/io.h"
+
+#define PROCESS_NAME "tracectl-files"
 
 int framed_init(struct framed *ret, size_t report_size)
 {
@@ -65,7 +68,7 @@ static void leave_others(int fd, int kept)
 		signal(signals[i], SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	prctl(PR_SET_NAME, "tracectl-files");
+	prctl(PR_SET_NAME, PROCESS_NAME);
 	dup2(fd, STDIN_FILENO);
 	fd = open("/dev/null", O_WRONLY);
 	if (fd >= 0)
@@ -114,9 +117,13 @@ int framed_start(struct framed *f, const struct framed_ops *ops, void *maker, in
 
 static void wait_for(struct framed *f)
 {
+	int status = 0;
+
 	f->fd = close_fd(f->fd);
-	while (f->pid > 0 && waitpid(f->pid, NULL, 0) < 0 && errno == EINTR)
+	while (f->pid > 0 && waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
 		;
+	if (WIFSIGNALED(status))
+		f->killed_by = WTERMSIG(status);
 	f->pid = 0;
 }
 
@@ -131,6 +138,10 @@ int framed_finish(struct framed *f, struct error *err)
 			error_hint(err, "%s", report->hint);
 		return -report->code;
 	}
+	if (f->killed_by)
+		return error_set(err, -ECHILD,
+				 "what writes the files (" PROCESS_NAME ") was killed: %s",
+				 strsignal(f->killed_by));
 	return report->whole ? 0 : error_set(err, -EPIPE, "the trace is not whole");
 }
 

@@ -23,6 +23,7 @@ struct framed_report {
 struct framed {
 	int fd; /* for the exporter; to be closed here once that has it */
 	pid_t pid;
+	int killed_by; /* a signal; 0: it ended by itself, or has not */
 	struct framed_report *report;
 	size_t report_size;
 };
@@ -48,7 +49,10 @@ int framed_init(struct framed *ret, size_t report_size);
 #define FRAMED_KEPT 3
 int framed_start(struct framed *f, const struct framed_ops *ops, void *maker, int kept,
 		 struct error *err);
-/* Closes the socket and waits. An error is that of what could not be made, -EPIPE: it was cut. */
+/*
+ * Closes the socket and waits. An error is that of what could not be made; -ECHILD: the process was
+ * killed; -EPIPE: it was cut.
+ */
 int framed_finish(struct framed *f, struct error *err);
 void framed_give_up(struct framed *f);
 /* Waits, too. */

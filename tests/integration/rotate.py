@@ -172,7 +172,7 @@ def a_crash_leaves_a_prefix(test, who, ending, *rotate):
     check_row(numbers, len(numbers), unread)
     check(len(numbers) > MARKS / 10, f"only {len(numbers)} marks")
     # The rest is in the spool.
-    rest = test.run("convert", next(iter(test.daemon.spool.iterdir())), "rest.txt")
+    rest = test.run("convert", spool, "rest.txt")
     check(rest.status == 3, f"{rest}")
     _, after = read_text(test, test.dir / "rest.txt")
     check(after == sorted(set(after)) and after[-1] >= len(numbers) - 1, f"{after} of {len(numbers)}")
@@ -217,9 +217,12 @@ def given_back_is_what_is_written(test):
         write_marks(test, 2000, 0.1, first=3000)
         os.kill(maker, signal.SIGKILL)
         result = test.finish(process)
-    check(result.status == 3 and "INCOMPLETE" in result.err, f"{result}")
+    check(result.status == 3 and "INCOMPLETE" in result.err and "(tracectl-files) was killed" in result.err,
+          f"{result}")
+    (spool,) = test.daemon.spool.iterdir()
+    check(f"what was not written yet is safe: tracectl convert {spool} x.rest.txt" in result.err, f"{result}")
     numbers = [n for path in sorted(test.dir.glob("x.*")) for n in numbers_in(path.read_text(errors="replace"))]
-    rest = test.run("convert", next(iter(test.daemon.spool.iterdir())), "rest.txt")
+    rest = test.run("convert", spool, "rest.txt")
     check(rest.status == 3, f"{rest}")
     _, after = read_text(test, test.dir / "rest.txt")
     check(len(numbers) > 500 and numbers == list(range(len(numbers))), f"{numbers}")
