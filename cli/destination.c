@@ -260,7 +260,10 @@ static void put_other_name(const struct destination *d, bool as_pftrace, struct 
 	buf_puts(out, as_pftrace ? ".pftrace" : d->path + len);
 }
 
-/* The daemon, which knows no names, ends its hint with "tracectl convert SPOOL FILE". */
+/*
+ * The daemon knows no names: where the file could not be written, its hint ends with "tracectl
+ * convert SPOOL FILE".
+ */
 static void name_the_file(const struct destination *d, struct error *err)
 {
 	static const char file[] = " FILE";
@@ -277,6 +280,8 @@ static void name_the_file(const struct destination *d, struct error *err)
 		buf_puts(&hint, d->path);
 	if (buf_string(&hint))
 		error_hint(err, "%s", hint.data);
+	if (err->code == ENOSPC || err->code == EDQUOT)
+		error_prefix(err, "%s", d->path);
 }
 
 /* "out.0001.pftrace to out.0004.pftrace"; empty: there is none. */

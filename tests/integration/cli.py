@@ -191,6 +191,14 @@ def no_room_is_left(test):
         check(result.status == 1 and len(told) == 2, f"{output}: {result}")
         check(told[0].startswith(f"tracectl: disk/{output}: ") and "No space left" in told[0], f"{result}")
         check("free some space or name another output" in told[1], f"{result}")
+    for output in ("o.txt", "o.ctf"):
+        result = record(test, "-t", "200ms", "-e", "*:*", "-o", f"disk/{output}", status=1, wrap=in_namespace(
+            f"mount -t tmpfs -o size=64k none {disk}"))
+        told = result.err.splitlines()[-2:]
+        check(told[0].startswith(f"tracectl: disk/{output}: ") and "No space left" in told[0], f"{result}")
+        safe = re.search(rf"the recording is safe: tracectl convert (\S+\.traced) disk/{output}$", told[1])
+        check(safe, f"{result}")
+        os.unlink(safe[1])
     disk.rmdir()
 
 
