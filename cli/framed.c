@@ -58,16 +58,22 @@ static int take_all(const struct framed_ops *ops, void *maker, struct framed_rep
 	return r;
 }
 
+static void deliver_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 /* Signals are for those who record: this one ends when they do. */
 static void leave_others(int fd, int kept)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	sigset_t none;
 
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		signal(signals[i], SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	deliver_signals();
 	prctl(PR_SET_NAME, PROCESS_NAME);
 	dup2(fd, STDIN_FILENO);
 	fd = open("/dev/null", O_WRONLY);
@@ -119,6 +125,9 @@ static void wait_for(struct framed *f)
 {
 	int status = 0;
 
+	/* On a disk that hangs it may be for ever: who has given up can leave. */
+	if (f->report && f->report->give_up)
+		deliver_signals();
 	f->fd = close_fd(f->fd);
 	while (f->pid > 0 && waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
 		;

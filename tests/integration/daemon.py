@@ -13,14 +13,7 @@ import struct
 import subprocess
 import time
 
-from harness import Daemon, Failure, Test, check, in_namespace, functions_refused
-
-
-def settled(test, what, condition, seconds=20):
-    until = time.monotonic() + seconds
-    while not condition():
-        check(time.monotonic() < until, f"not within {seconds} s: {what}")
-        time.sleep(0.05)
+from harness import Daemon, Failure, Test, check, in_namespace, functions_refused, settled
 
 
 def spools(test):
@@ -103,9 +96,9 @@ def killed_client(test):
     test.wait_for_recording("gone")
     client.kill()
     test.finish(client)
-    settled(test, "the session goes", lambda: status(test)["sessions"] == [])
+    settled("the session goes", lambda: status(test)["sessions"] == [])
     test.check_no_instances()
-    settled(test, "the spool goes", lambda: not spools(test))
+    settled("the spool goes", lambda: not spools(test))
 
 
 def terminated_daemon(test):
@@ -199,7 +192,7 @@ def hostile_clients(test):
         many.append(connect(test))
     for s in many + half:
         s.close()
-    settled(test, "clients are let in again", lambda: test.run("list").status == 0)
+    settled("clients are let in again", lambda: test.run("list").status == 0)
     check("sched_switch" in stop(test, name, "victim.txt"), "the victim's recording")
     check(test.daemon.process.poll() is None, "the daemon has died")
 
@@ -279,10 +272,10 @@ def configuration(test):
     check(r.status == 1 and "limit" in r.err, f"{r}")
     drop_in.write_text("[limits]\nsessions = many\n")
     test.daemon.process.send_signal(signal.SIGHUP)
-    settled(test, "complaint", lambda: "50-less.conf:2:" in test.daemon.words())
+    settled("complaint", lambda: "50-less.conf:2:" in test.daemon.words())
     drop_in.write_text("[limits]\nsessions = 2\n")
     test.daemon.process.send_signal(signal.SIGHUP)
-    settled(test, "reload", lambda: "read again" in test.daemon.words())
+    settled("reload", lambda: "read again" in test.daemon.words())
     two = start(test, "two", "-e", "sched")
     check("irq" in str(status(test)["sessions"][0]), "the configured events")
     for s in (name, two):
@@ -307,7 +300,7 @@ def no_room(test):
     check(not test.files() or test.files() == ["traced.conf"], f"{test.files()}")
     config.write_text("[limits]\nmin_free = 0\nspool_max = 300K\n")
     test.daemon.process.send_signal(signal.SIGHUP)
-    settled(test, "reload", lambda: "read again" in test.daemon.words())
+    settled("reload", lambda: "read again" in test.daemon.words())
     r = test.run("record", "--name", f"{test.name}-small", "-t", "30s", "-b", "128K",
                  "-e", "*:*", "-o", "out.traced")
     check(r.status in (0, 3), f"{r}")
@@ -326,7 +319,7 @@ def full_spool(test):
              "--spool-dir", folder / "spool", "--state-dir", folder / "state"],
             stdin=subprocess.DEVNULL, stderr=log)
     try:
-        settled(test, "it listens", (folder / "sock").exists)
+        settled("it listens", (folder / "sock").exists)
         r = subprocess.run([test.tracectl, "--socket", folder / "sock", "record", "--name",
                             f"{test.name}-enospc", "-t", "60s", "-b", "128K", "-e", "*:*", "-o",
                             "full.txt"], cwd=test.dir, capture_output=True, text=True, timeout=50,
@@ -358,7 +351,7 @@ def exporter_has_no_rights(test):
             f"/proc/{test.daemon.process.pid}/task/{test.daemon.process.pid}/children",
             encoding="ascii").read().split()]
         # Only while the pipe is full: then it is beyond its sandbox.
-        settled(test, "an exporter", lambda: children() and "traced-export" in open(
+        settled("an exporter", lambda: children() and "traced-export" in open(
             f"/proc/{children()[0]}/comm", encoding="ascii").read())
         time.sleep(0.5)
         lines = dict(line.split(":\t", 1) for line in open(
@@ -476,19 +469,19 @@ def metrics(test):
         check(len(lines) == len({name for name, _ in lines}), "a series that is told twice")
         return {name: float(value) for name, value in lines}
 
-    settled(test, "the first counts", path.exists)
+    settled("the first counts", path.exists)
     check(values()["traced_up"] == 1 and values()["traced_sessions_total"] == 0, f"{values()}")
     name = start(test, "metrics", "-e", "sched", "-b", "256K")
     labels = f'{{session="{name}",user="{os.geteuid()}"}}'
     # A client may hear of it first.
-    settled(test, "the session's counts", lambda: values().get("traced_session_recording" + labels) == 1)
+    settled("the session's counts", lambda: values().get("traced_session_recording" + labels) == 1)
     check(values()["traced_session_buffer_bytes" + labels] >= 256 << 10, f"{values()}")
     s = status(test)
     check(s["sessions"][0]["memory_bytes"] == values()["traced_session_buffer_bytes" + labels], f"{s}")
     time.sleep(0.7)
     check(status(test)["sessions"][0]["spool_bytes"] > 0 and status(test)["spool_bytes"] > 0, f"{status(test)}")
     stop(test, name, "out.txt")
-    settled(test, "the session is gone", lambda: values()["traced_sessions"] == 0)
+    settled("the session is gone", lambda: values()["traced_sessions"] == 0)
     after = values()
     check(after["traced_session_recording" + labels] == 0, f"{after}")
     check(after["traced_session_events_total" + labels] > 0, f"{after}")
@@ -500,7 +493,7 @@ def metrics(test):
         time.sleep(1.2)
         return path.stat().st_mtime_ns == written
 
-    settled(test, "an idle daemon writes nothing", unwritten)
+    settled("an idle daemon writes nothing", unwritten)
     test.daemon.stop()
     check(values()["traced_up"] == 0, f"{values()}")
     check(not list(test.dir.glob("*.new")), "a temporary file is left")

@@ -30,6 +30,13 @@ def check(condition, text):
         raise Failure(text)
 
 
+def settled(what, condition, seconds=20):
+    until = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < until, f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
 def entry_of(path):
     """The offset in its file of the first instruction of a 64-bit program."""
     data = path.read_bytes()

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 
-from harness import Test, check, in_namespace, interrupt
+from harness import Test, check, in_namespace, interrupt, settled
 from perfetto_decode import Decoder, perfetto_events
 from stream import numbers_in, recording, write_marks
 
@@ -172,7 +172,7 @@ def a_crash_leaves_a_prefix(test, who, ending, *rotate):
     check_row(numbers, len(numbers), unread)
     check(len(numbers) > MARKS / 10, f"only {len(numbers)} marks")
     # The rest is in the spool.
-    rest = test.run("convert", spool, "rest.txt")
+    rest = test.run("convert", next(iter(test.daemon.spool.iterdir())), "rest.txt")
     check(rest.status == 3, f"{rest}")
     _, after = read_text(test, test.dir / "rest.txt")
     check(after == sorted(set(after)) and after[-1] >= len(numbers) - 1, f"{after} of {len(numbers)}")
@@ -228,6 +228,26 @@ def given_back_is_what_is_written(test):
     check(len(numbers) > 500 and numbers == list(range(len(numbers))), f"{numbers}")
     nowhere = sorted(set(range(5000)) - set(numbers) - set(after))
     check(not nowhere, f"{len(nowhere)} marks are nowhere, from {nowhere[:1]} on: files have {len(numbers)}")
+
+
+def who_has_given_up_can_leave(test):
+    """Whoever makes the files hangs, as on a disk that does."""
+    process = test.start("record", "--name", test.name, "-t", "60s", "-e", "sched", "--rotate", "64K", "-o", "x.txt")
+    test.wait_for_recording(test.name)
+    maker = children(process.pid)["tracectl-files"]
+    os.kill(maker, signal.SIGSTOP)
+    try:
+        for _ in range(20):
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.5)
+                break
+    finally:
+        os.kill(maker, signal.SIGCONT)
+    result = test.finish(process)
+    check(result.status == -signal.SIGINT, f"{result}")
+    settled("the other's end", lambda: not os.path.exists(f"/proc/{maker}"))
+    settled("the daemon's end", lambda: not test.instances())
 
 
 def keep_holds_it(test):
@@ -392,6 +412,7 @@ def main():
         test.case(f"a full disk, {ending}", a_full_disk, ending, "--rotate", "200K")
         test.case(f"a full disk, streamed {ending}", a_full_disk, ending, "--stream")
     test.case("given back is what is written", given_back_is_what_is_written, daemon=True)
+    test.case("who has given up can leave", who_has_given_up_can_leave, daemon=True)
     test.case("keep holds it", keep_holds_it)
     test.case("two recordings share a name", two_recordings_share_a_name)
     test.case("marks go on in every file", marks_go_on_in_every_file, daemon=True)

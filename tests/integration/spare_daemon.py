@@ -10,14 +10,7 @@ import re
 import signal
 import time
 
-from harness import INSTANCES, Daemon, check, Test
-
-
-def settled(what, condition, seconds=20):
-    until = time.monotonic() + seconds
-    while not condition():
-        check(time.monotonic() < until, f"not within {seconds} s: {what}")
-        time.sleep(0.02)
+from harness import INSTANCES, Daemon, check, settled, Test
 
 
 def of(test):
