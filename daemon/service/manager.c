@@ -30,6 +30,8 @@
 #define LISTEN_AGAIN_US UINT64_C(1000000)
 /* Below the unit's TimeoutStopSec. */
 #define STOP_BOUND_US UINT64_C(60000000)
+/* Until those who wait for a recording that the daemon ends have sent for it. */
+#define CLAIM_BOUND_US UINT64_C(5000000)
 
 static int replace_string(char **field, const char *value)
 {
@@ -129,6 +131,7 @@ struct manager *manager_free(struct manager *m)
 	marking_close(m);
 	loop_source_free(m->listen);
 	loop_source_free(m->listen_again);
+	loop_source_free(m->claim_timer);
 	loop_source_free(m->stop_timer);
 	/* While it still answers: else it may be a successor's by then. */
 	if (m->socket_path)
@@ -462,10 +465,34 @@ static void on_stop_bound(void *userdata)
 	loop_exit(m->loop, 0);
 }
 
-void manager_stop(struct manager *m)
+/* Does it to each session, which it may free. */
+static void for_sessions(struct manager *m, void (*act)(struct session *s))
 {
 	struct session *s, *next;
 
+	for (s = TAILQ_FIRST(&m->sessions); s; s = next) {
+		next = TAILQ_NEXT(s, list);
+		act(s);
+	}
+}
+
+static void on_claim_bound(void *userdata)
+{
+	for_sessions(userdata, session_leave);
+}
+
+static int bound_stop(struct manager *m, struct loop_source **timer, uint64_t us,
+		      void (*late)(void *userdata))
+{
+	int r = loop_add_timer(m->loop, timer, CLOCK_MONOTONIC, LATE_US, late, m);
+
+	if (r >= 0)
+		loop_timer_in(*timer, us);
+	return r;
+}
+
+void manager_stop(struct manager *m)
+{
 	if (m->stopping) {
 		loop_exit(m->loop, 0);
 		return;
@@ -473,12 +500,9 @@ void manager_stop(struct manager *m)
 	m->stopping = true;
 	notify("STOPPING=1");
 	m->listen = loop_source_free(m->listen);
-	for (s = TAILQ_FIRST(&m->sessions); s; s = next) {
-		next = TAILQ_NEXT(s, list);
-		session_shut_down(s);
-	}
-	if (loop_add_timer(m->loop, &m->stop_timer, CLOCK_MONOTONIC, LATE_US, on_stop_bound, m) >=
-	    0)
-		loop_timer_in(m->stop_timer, STOP_BOUND_US);
+	for_sessions(m, session_shut_down);
+	if (bound_stop(m, &m->claim_timer, CLAIM_BOUND_US, on_claim_bound) < 0 ||
+	    bound_stop(m, &m->stop_timer, STOP_BOUND_US, on_stop_bound) < 0)
+		on_claim_bound(m);
 	manager_changed(m);
 }

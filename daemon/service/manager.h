@@ -55,7 +55,7 @@ struct manager {
 
 	int listen_fd;
 	char *socket_path; /* to be unlinked at the end; NULL: not ours */
-	struct loop_source *listen, *listen_again, *stop_timer;
+	struct loop_source *listen, *listen_again, *claim_timer, *stop_timer;
 
 	struct marks *marks;  /* NULL: they are not recorded */
 	bool marks_elsewhere; /* another traced has them */

@@ -601,20 +601,30 @@ void session_client_left(struct session *s)
 
 void session_shut_down(struct session *s)
 {
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	bool detached = !s->client;
+	bool attended = s->client || session_has_output(s);
 
-	if (session_has_output(s)) {
-		session_end(s, CAPTURE_END_SHUTDOWN);
-		return;
-	}
-	if (!detached || s->arming) {
+	if (s->arming && !session_has_output(s)) {
 		session_cancel(s, "the daemon stops: thrown away");
 		return;
 	}
-	/* Somebody means to come for it. */
+	if (!attended) {
+		if (session_records(s))
+			finish(s, CAPTURE_END_SHUTDOWN);
+		session_leave(s);
+		return;
+	}
+	/* Who waits for its end is told of it now, and sends for what there is. */
 	if (session_records(s))
-		finish(s, CAPTURE_END_SHUTDOWN);
+		set_note(s, 0, "the recording ended early: traced was stopped");
+	session_end(s, CAPTURE_END_SHUTDOWN);
+}
+
+void session_leave(struct session *s)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (s->arming || exports(s))
+		return;
 	if (s->state == TRACED__CONTROL__SESSION__STATE__FAILED) {
 		session_cancel(s, s->error ?: "failed");
 		return;

@@ -87,8 +87,13 @@ bool session_is_followed(const struct session *s);
  * its spool will never be smaller. May free s.
  */
 void session_space_freed(struct session *s);
-/* The daemon ends: finishes, keeps or throws away. May free s. */
+/*
+ * The daemon ends, and with it the recording: who waits for that is told, and is to send for what
+ * there is before session_leave(); what nobody waits for is left at once. May free s.
+ */
 void session_shut_down(struct session *s);
+/* Unless it is being written: its spool stays, and the log has its name. May free s. */
+void session_leave(struct session *s);
 /* Throws away what was recorded; jobs that wait for it get an error. Frees s. */
 void session_cancel(struct session *s, const char *why);
 /* The client of a session that is not detached has left. May free s. */

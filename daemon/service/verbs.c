@@ -385,18 +385,41 @@ static const struct verb {
 	Traced__Control__Request__VerbCase number;
 	/* Replies, or leaves it to a job; or returns an error, which is the reply. */
 	int (*run)(struct call *call, struct error *err);
+	bool ends; /* what has begun: it is still served when the daemon stops */
 } verbs[] = {
-	{ TRACED__CONTROL__REQUEST__VERB_START, do_start },
-	{ TRACED__CONTROL__REQUEST__VERB_STOP, do_stop },
-	{ TRACED__CONTROL__REQUEST__VERB_SNAPSHOT, do_snapshot },
-	{ TRACED__CONTROL__REQUEST__VERB_CANCEL, do_cancel },
-	{ TRACED__CONTROL__REQUEST__VERB_ATTACH, do_attach },
-	{ TRACED__CONTROL__REQUEST__VERB_STATUS, do_status },
-	{ TRACED__CONTROL__REQUEST__VERB_MARK, do_mark },
-	{ TRACED__CONTROL__REQUEST__VERB_SYNC, do_sync },
-	{ TRACED__CONTROL__REQUEST__VERB_EXTRACT, do_extract },
-	{ TRACED__CONTROL__REQUEST__VERB_EVENTS, do_events },
+	{ TRACED__CONTROL__REQUEST__VERB_START, do_start, false },
+	{ TRACED__CONTROL__REQUEST__VERB_STOP, do_stop, true },
+	{ TRACED__CONTROL__REQUEST__VERB_SNAPSHOT, do_snapshot, false },
+	{ TRACED__CONTROL__REQUEST__VERB_CANCEL, do_cancel, true },
+	{ TRACED__CONTROL__REQUEST__VERB_ATTACH, do_attach, true },
+	{ TRACED__CONTROL__REQUEST__VERB_STATUS, do_status, true },
+	{ TRACED__CONTROL__REQUEST__VERB_MARK, do_mark, false },
+	{ TRACED__CONTROL__REQUEST__VERB_SYNC, do_sync, false },
+	{ TRACED__CONTROL__REQUEST__VERB_EXTRACT, do_extract, false },
+	{ TRACED__CONTROL__REQUEST__VERB_EVENTS, do_events, false },
 };
+
+static int run_verb(struct call *call, struct error *err)
+{
+	bool stopping = call->manager->stopping;
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		int r;
+
+		if (verbs[i].number != call->request->verb_case)
+			continue;
+		r = stopping && !verbs[i].ends ? -ENOENT : verbs[i].run(call, err);
+		if (!stopping || r != -ENOENT)
+			return r;
+		/* What is gone has left its recording; what would be new has no future. */
+		error_set(err, -ESHUTDOWN, "the daemon is stopping");
+		error_hint(err, "try again once it is back");
+		return -ESHUTDOWN;
+	}
+	error_set(err, -ENOSYS, "this traced does not know that request");
+	error_hint(err, "it is version " TRACED_VERSION ": restart it after an update");
+	return -ENOSYS;
+}
 
 void verb_dispatch(struct connection *c, const Traced__Control__Request *request, int *fds,
 		   size_t fd_count)
@@ -409,22 +432,8 @@ void verb_dispatch(struct connection *c, const Traced__Control__Request *request
 		.fds = fds,
 		.fd_count = fd_count,
 	};
-	int r = -ENOSYS;
 
-	error_set(&err, -ENOSYS, "this traced does not know that request");
-	error_hint(&err, "it is version " TRACED_VERSION ": restart it after an update");
-	if (c->manager->stopping) {
-		r = error_set(&err, -ESHUTDOWN, "the daemon is stopping");
-		error_hint(&err, "try again once it is back");
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(verbs) && r == -ENOSYS; i++) {
-		if (verbs[i].number != request->verb_case)
-			continue;
-		error_deinit(&err);
-		r = verbs[i].run(&call, &err);
-		break;
-	}
-	if (r < 0) {
+	if (run_verb(&call, &err) < 0) {
 		audit_refused(c, &err);
 		connection_reply_error(c, request->id, &err);
 	}

@@ -922,7 +922,6 @@ static void a_stop_of_the_daemon_finishes_what_is_awaited(void **state)
 	greet(d, &c);
 	greet(d, &other);
 	start_ok(d, &c, "awaited", false);
-	start_ok(d, &other, "given-up", false);
 	start_ok(d, &other, "detached", true);
 	tell(&c, attach_request("awaited", "txt"), out);
 	turn(d, 10);
@@ -938,6 +937,53 @@ static void a_stop_of_the_daemon_finishes_what_is_awaited(void **state)
 	client_close(&c);
 	client_close(&other);
 	close(out);
+}
+
+/* As `tracectl record` does, which passes its output behind the end. */
+static void who_waits_for_the_end_can_send_for_it_when_the_daemon_stops(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+	size_t warnings;
+	Reply *reply;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	start_ok(d, &c, "detached", true);
+	tell(&c, attach_request("a", NULL), -1);
+	turn(d, 10);
+	manager_stop(d->manager);
+	reply = hear(d, &c);
+	assert_null(reply->error);
+	warnings = reply->finished->session->n_warnings;
+	assert_non_null(
+		strstr(reply->finished->session->warnings[warnings - 1], "traced was stopped"));
+	done_with(reply);
+	/* Nothing new begins. */
+	assert_error(start(d, &c, "b", false, false, 0), ESHUTDOWN, "stopping");
+	assert_error(ask(d, &c, stop_request("detached", NULL), -1), ESHUTDOWN, "stopping");
+	reply = ask(d, &c, stop_request("a", "txt"), out);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "end 5");
+	turn_until(d, loop_has_ended(d->loop));
+	assert_int_equal(spool_files(d, false), 1);
+	client_close(&c);
+	close(out);
+}
+
+static void what_nobody_sends_for_is_kept_when_the_daemon_stops(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	manager_stop(d->manager);
+	turn_until(d, loop_has_ended(d->loop));
+	assert_int_equal(spool_files(d, false), 1);
+	client_close(&c);
 }
 
 static void no_tracefs_is_an_answer(void **state)
@@ -1126,6 +1172,8 @@ int main(int argc, char **argv)
 		SERVICE_TEST(who_does_not_read_is_dropped),
 		SERVICE_TEST(requests_in_flight_are_bounded),
 		SERVICE_TEST(a_stop_of_the_daemon_finishes_what_is_awaited),
+		SERVICE_TEST(who_waits_for_the_end_can_send_for_it_when_the_daemon_stops),
+		SERVICE_TEST(what_nobody_sends_for_is_kept_when_the_daemon_stops),
 		SERVICE_TEST(no_tracefs_is_an_answer),
 		SERVICE_TEST(arming_holds_nobody_up),
 		SERVICE_TEST(a_stop_while_arming_ends_it_once_armed),
