@@ -14,9 +14,10 @@ check "that is a whole trace" whole_json root.json
 check "it was the daemon that was activated" systemctl -q is-active traced.service
 check "with one capability, to see the kernel's symbols" grep -qx 'CapBnd:	0000000400000000' \
   "/proc/$(systemctl show -P MainPID traced.service)/status"
+units=$(systemctl show -P FragmentPath traced.service)
 for unit in traced.service traced-export@.service; do
   check "$unit is exposed to 1.5 of 10 at most" systemd-analyze security --offline=true --threshold=15 \
-    "/lib/systemd/system/$unit"
+    "${units%/*}/$unit"
 done
 check "it told that it is ready" property Type '^notify'
 check "a member of the group records" in_group tracectl record -t 300ms -o /tmp/member.json
