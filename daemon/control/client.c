@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "util/io.h"
@@ -253,6 +254,20 @@ int control_client_adopt(struct control_client **ret, int fd, struct error *err)
 	return 0;
 }
 
+static int no_permission(struct error *err, const char *path)
+{
+	struct stat st;
+
+	error_set(err, -EACCES, "no permission to use %s", path);
+	if (stat(path, &st) == 0 && !(st.st_mode & S_IWGRP))
+		return error_hint(err, "run as root; its socket is root's alone, as there was no "
+				       "group " CONTROL_GROUP
+				       " when traced began: groupadd -r " CONTROL_GROUP
+				       ", and restart it");
+	return error_hint(err, "run as root, or have root add you to the socket's group: "
+			       "usermod -aG " CONTROL_GROUP " USER");
+}
+
 static int connect_error(struct error *err, int code, const char *path)
 {
 	switch (code) {
@@ -263,9 +278,7 @@ static int connect_error(struct error *err, int code, const char *path)
 				  place_start_daemon());
 	case -EACCES:
 	case -EPERM:
-		error_set(err, -EACCES, "no permission to use %s", path);
-		return error_hint(err, "run as root, or have root add you to the socket's group: "
-				       "usermod -aG traced USER");
+		return no_permission(err, path);
 	case -EAGAIN:
 		error_set(err, -ETIMEDOUT, "traced does not accept the connection on %s", path);
 		return error_hint(err, "see what it does%s",

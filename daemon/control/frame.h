@@ -19,6 +19,7 @@
 #define CONTROL_QUEUE_MAX (16U << 20) /* bytes waiting to be sent to one peer */
 #define CONTROL_FDS_MAX 18	      /* descriptors on one frame */
 #define CONTROL_SOCKET TRACED_RUN_DIR "/traced.sock"
+#define CONTROL_GROUP "traced" /* whose members may use it */
 
 /* Descriptors that wait for the frame that they ride on. */
 struct frame_fds {

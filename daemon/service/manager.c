@@ -20,7 +20,6 @@
 #include "util/log.h"
 #include "util/place.h"
 
-#define SOCKET_GROUP "traced"
 #define BACKLOG 64
 /* Above the limit of clients. */
 #define ROOT_CLIENTS 8
@@ -358,7 +357,7 @@ static int clear_socket(const char *path, const struct sockaddr_un *sa, struct e
 static int set_access(const char *path, struct error *err)
 {
 	gid_t gid;
-	bool has_group = account_group(SOCKET_GROUP, &gid) == 0;
+	bool has_group = account_group(CONTROL_GROUP, &gid) == 0;
 
 	if (has_group && chown(path, (uid_t)-1, gid) < 0 && errno != EPERM)
 		return error_errno(err, -errno, "%s", path);

@@ -20,6 +20,9 @@ bool place_has_unit(void)
 		"/lib/systemd/system/" TRACED_PROGRAM ".socket",
 	};
 
+	/* sd_booted(3): installed, and another init runs. */
+	if (access("/run/systemd/system", F_OK) < 0)
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
 		if (!access(units[i], F_OK))
 			return true;
