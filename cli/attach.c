@@ -84,7 +84,7 @@ static int attach_run(const struct options *o)
 	}
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
 	request.attach = &attach;
-	progress_init(&progress, !o->quiet);
+	progress_init(&progress, !o->quiet, o->output ? destination_fd(&dest) : -1);
 	id = control_client_send(link.client, &request, dest.fds, dest.fd_count, &err);
 	r = id < 0 ? link_explain(&link, (int)id, &err)
 		   : follow(&link, session, (uint64_t)id, &progress, &reply, &err);

@@ -170,7 +170,7 @@ static int convert_run(const struct options *o)
 	if (input_import(&in, &beside, o->args[0], o->instance, &err) < 0 ||
 	    take_marks(&dest, &beside, o->args[0], &err) < 0)
 		return cli_fail(&err);
-	progress_init(&progress, !o->quiet);
+	progress_init(&progress, !o->quiet, destination_fd(&dest));
 	options = (struct export_options){
 		.format = dest.format->name,
 		.raw_addresses = o->raw_addresses,

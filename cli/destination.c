@@ -14,8 +14,11 @@ static int unknown_format(const struct options *o, const char *path, struct erro
 {
 	_cleanup_buf_ struct buf known = BUF_INIT;
 	const struct export_format *formats;
+	struct stat st;
 	size_t count;
 
+	if (!o->format && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return result_file_refuse_directory(path, err);
 	formats = export_formats(&count);
 	for (size_t i = 0; i < count; i++)
 		buf_printf(&known, "%s%s", i ? " " : "",
@@ -268,20 +271,24 @@ static void name_the_file(const struct destination *d, struct error *err)
 {
 	static const char file[] = " FILE";
 	size_t len = err->hint ? strlen(err->hint) : 0;
+	bool in_place = !d->file.base && !d->rotates && !d->format->directory;
 	_cleanup_buf_ struct buf hint = BUF_INIT;
 
-	if (len < sizeof(file) || strcmp(err->hint + len - strlen(file), file) ||
-	    !strcmp(d->path, "-"))
+	if (len < sizeof(file) || strcmp(err->hint + len - strlen(file), file))
+		return;
+	if (err->code == ENOSPC || err->code == EDQUOT)
+		error_prefix(err, "%s", d->file.path ?: d->path);
+	if (in_place)
 		return;
 	buf_append(&hint, err->hint, len - strlen(file) + 1);
 	if (err->code == EOVERFLOW || d->streams)
 		put_other_name(d, err->code == EOVERFLOW, &hint);
 	else
 		buf_puts(&hint, d->path);
+	if (err->code != EOVERFLOW && export_format_find(NULL, d->path) != d->format)
+		buf_printf(&hint, " --format %s", d->format->name);
 	if (buf_string(&hint))
 		error_hint(err, "%s", hint.data);
-	if (err->code == ENOSPC || err->code == EDQUOT)
-		error_prefix(err, "%s", d->path);
 }
 
 /* "out.0001.pftrace to out.0004.pftrace"; empty: there is none. */

@@ -53,7 +53,7 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 		request.extract = &extract;
 		break;
 	}
-	progress_init(&progress, !o->quiet);
+	progress_init(&progress, !o->quiet, destination_fd(&dest));
 	progress_text(&progress, "writing ...");
 	r = link_call(&link, &request, dest.fds, dest.fd_count, &reply, &err);
 	progress_clear(&progress);

@@ -6,12 +6,13 @@
 
 #include "util/parse.h"
 
-void progress_init(struct progress *p, bool wanted)
+void progress_init(struct progress *p, bool wanted, int out)
 {
 	const char *term = getenv("TERM");
 
 	p->shown = false;
-	p->on = wanted && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+	p->on = wanted && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0 &&
+		!(out >= 0 && isatty(out));
 }
 
 void progress_text(struct progress *p, const char *text)

@@ -14,8 +14,8 @@ struct progress {
 	bool shown;
 };
 
-/* wanted: not -q. */
-void progress_init(struct progress *p, bool wanted);
+/* wanted: not -q. out: the output, which may be the same terminal; negative: there is none. */
+void progress_init(struct progress *p, bool wanted, int out);
 void progress_session(struct progress *p, const Traced__Control__Session *session);
 void progress_text(struct progress *p, const char *text);
 /* Removes the line, before anything else is said. */

@@ -431,7 +431,7 @@ static int record_run(const struct options *o)
 	rec.stream = o->stream || rec.dest.rotates ||
 		     (!o->ring && !o->sample_hz && !o->merge_count && !rec.dest.format->at_end &&
 		      is_awaited(rec.dest.file.fd));
-	progress_init(&rec.progress, !o->quiet);
+	progress_init(&rec.progress, !o->quiet, destination_fd(&rec.dest));
 	rec.signal_fd = open_signals(&err);
 	if (rec.signal_fd < 0)
 		return cli_fail(&err);

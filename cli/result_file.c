@@ -102,9 +102,15 @@ static int explain(struct error *err, int r, const char *path, const char *dir)
 {
 	switch (r) {
 	case -ENOENT:
-	case -ENOTDIR:
+		if (access(dir, F_OK) == 0) {
+			error_set(err, r, "%s: no file can be made in %s", path, dir);
+			return error_hint(err, "name another output with -o");
+		}
 		error_set(err, r, "%s: there is no directory %s", path, dir);
 		return error_hint(err, "make it (mkdir -p) or name another output with -o");
+	case -ENOTDIR:
+		error_set(err, r, "%s: %s is no directory", path, dir);
+		return error_hint(err, "name another output with -o");
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
@@ -198,6 +204,13 @@ static int open_handed(struct result_file *f, int fd, struct error *err)
 	return f->fd < 0 ? error_errno(err, -EBADF, "%s", f->path) : 0;
 }
 
+int result_file_refuse_directory(const char *path, struct error *err)
+{
+	error_set(err, -EISDIR, "%s is a directory", path);
+	return error_hint(err, "name a file in it: -o %s%strace.json", path,
+			  path[strlen(path) - 1] == '/' ? "" : "/");
+}
+
 static int open_path(struct result_file *f, const char *path, bool part, struct error *err)
 {
 	struct stat st;
@@ -207,9 +220,7 @@ static int open_path(struct result_file *f, const char *path, bool part, struct 
 		return result_file_refuse_others(path, r, &st, err) ?: locate(f, part, err);
 	if (!S_ISDIR(st.st_mode))
 		return open_in_place(f, path, err);
-	error_set(err, -EISDIR, "%s is a directory", path);
-	return error_hint(err, "name a file in it: -o %s%strace.json", path,
-			  path[strlen(path) - 1] == '/' ? "" : "/");
+	return result_file_refuse_directory(path, err);
 }
 
 static int open_file(struct result_file *ret, const char *path, bool part, struct error *err)

@@ -53,5 +53,7 @@ void result_file_deinit(struct result_file *f);
  * the path leads to. 0 or -EPERM.
  */
 int result_file_refuse_others(const char *path, int r, const struct stat *st, struct error *err);
+/* -EISDIR, and what to do. */
+int result_file_refuse_directory(const char *path, struct error *err);
 /* Until SIG_SETMASK with old: between a name's making and whoever removes it. */
 void result_file_block_fatal(sigset_t *old);

@@ -199,6 +199,16 @@ def no_room_is_left(test):
         safe = re.search(rf"the recording is safe: tracectl convert (\S+\.traced) disk/{output}$", told[1])
         check(safe, f"{result}")
         os.unlink(safe[1])
+    # Another ending's, and one that stays full.
+    result = record(test, "-t", "200ms", "-e", "*:*", "--format", "txt", "-o", "disk/o.json", status=1, wrap=in_namespace(
+        f"mount -t tmpfs -o size=64k none {disk}"))
+    safe = re.search(r"tracectl convert (\S+\.traced) disk/o.json --format txt$", result.err, re.M)
+    check(safe, f"{result}")
+    os.unlink(safe[1])
+    result = record(test, "-t", "200ms", "--format", "txt", "-o", "/dev/full", status=1)
+    safe = re.search(r"/dev/full: .*\n.*tracectl convert (\S+\.traced) FILE$", result.err, re.M)
+    check(safe, f"{result}")
+    os.unlink(safe[1])
     disk.rmdir()
 
 
@@ -551,8 +561,12 @@ def configured(test):
 
 def an_ordinary_user(test):
     """Who may use the socket needs no other privilege, and the file is theirs."""
-    test.daemon.socket.chmod(0o666)
     test.daemon.socket.parent.chmod(0o755)
+    for mode, hint in ((0o600, "groupadd -r traced"), (0o660, "usermod -aG traced USER")):
+        test.daemon.socket.chmod(mode)
+        refused = test.run("status", wrap=as_nobody())
+        check(refused.status == 1 and "no permission" in refused.err and hint in refused.err, f"{refused}")
+    test.daemon.socket.chmod(0o666)
     os.chown(test.dir, NOBODY, NOBODY)
     result = record(test, "-t", "300ms", "-o", "x.json", wrap=as_nobody())
     check("one of my own" not in result.err, f"{result}")
@@ -600,6 +614,13 @@ def a_terminal_gets_a_line(test):
     out = done.stdout.decode(errors="replace")
     check(done.returncode == 0, out)
     check(re.search(r"\r\033\[K[^\r]* of 1\.5[^\r]* events .* lost", out), repr(out))
+    # It is the output's, where that goes to the same terminal.
+    command = " ".join(f"'{a}'" for a in test.arguments("record", "--name", test.name, "-e", "sched", "-t", "600ms",
+                                                        "--format", "txt", "-o", "-"))
+    done = subprocess.run(["script", "-qec", command, "/dev/null"], cwd=test.dir,
+                          env=test.environment(TERM="xterm"), capture_output=True,
+                          stdin=subprocess.DEVNULL, timeout=60, check=False)
+    check(done.returncode == 0 and b"# tracer" in done.stdout and b"\033[K" not in done.stdout, repr(done.stdout[:2000]))
 
 
 def help_covers_all(test):

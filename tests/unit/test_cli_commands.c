@@ -286,7 +286,8 @@ static void the_size_of_a_json_is_estimated(void **state _unused_)
 static void a_failure_names_the_file(void **state _unused_)
 {
 	struct destination d = { .format = export_format_find("json.gz", NULL),
-				 .path = "dir/out.JSON.gz" };
+				 .path = "dir/out.JSON.gz",
+				 .file.base = (char *)"out.JSON.gz" };
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	error_set(&err, -EOVERFLOW, "too long");
@@ -299,7 +300,14 @@ static void a_failure_names_the_file(void **state _unused_)
 	assert_int_equal(destination_fail(&d, &err), CLI_FAILED);
 	assert_string_equal(err.hint,
 			    "it is safe: tracectl convert /spool/x.traced dir/out.JSON.gz");
-	d.path = "-";
+	assert_string_equal(err.message, "dir/out.JSON.gz: no space");
+	d.format = export_format_find("txt", NULL);
+	error_hint(&err, "tracectl convert /spool/x.traced FILE");
+	destination_fail(&d, &err);
+	assert_string_equal(err.hint,
+			    "tracectl convert /spool/x.traced dir/out.JSON.gz --format txt");
+	d.path = "/dev/full";
+	d.file.base = NULL;
 	error_hint(&err, "tracectl convert /spool/x.traced FILE");
 	destination_fail(&d, &err);
 	assert_string_equal(err.hint, "tracectl convert /spool/x.traced FILE");
