@@ -32,7 +32,7 @@ int event_list_init(struct event_list *ret, const struct options *o, struct erro
 	_cleanup_link_ struct link link = { 0 };
 	int r;
 
-	r = link_open(&link, o, LINK_LISTENING, &refused);
+	r = link_open(&link, o, LINK_OR_ROOT, &refused);
 	if (!r) {
 		r = from_daemon(&list, &link, err);
 	} else if (!link_no_daemon(r) || geteuid() != 0) {

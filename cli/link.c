@@ -118,8 +118,8 @@ int link_open(struct link *ret, const struct options *o, enum link_mode mode, st
 		} else {
 			error_set(err, r, "no traced is running (%s)", socket_path);
 			error_hint(err,
-				   mode == LINK_PRIVATE_TOO ? "%s; or try again as root (sudo)"
-							    : "%s (--socket names another place)",
+				   mode == LINK_LISTENING ? "%s (--socket names another place)"
+							  : "%s; or try again as root (sudo)",
 				   place_start_daemon());
 		}
 	} else if (r < 0) {

@@ -15,6 +15,7 @@ struct link {
 
 enum link_mode {
 	LINK_LISTENING, /* only a daemon that outlives us will do */
+	LINK_OR_ROOT,	/* the same, but root does without any */
 	LINK_PRIVATE_TOO,
 };
 

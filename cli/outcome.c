@@ -311,7 +311,8 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	if (r->lost)
 		tell_loss(outcome);
 	if (nothing) {
-		cli_warn("%s: NOT ONE EVENT was recorded", outcome->path);
+		cli_warn("%s: NOT ONE EVENT %s", outcome->path,
+			 r->incomplete ? "could be read" : "was recorded");
 		if (!r->incomplete && !outcome->ended_early)
 			fputs(outcome->extracted
 				      ? "  hint: the buffer is empty, or somebody has read it "
