@@ -14,11 +14,8 @@ static int unknown_format(const struct options *o, const char *path, struct erro
 {
 	_cleanup_buf_ struct buf known = BUF_INIT;
 	const struct export_format *formats;
-	struct stat st;
 	size_t count;
 
-	if (!o->format && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return result_file_refuse_directory(path, err);
 	formats = export_formats(&count);
 	for (size_t i = 0; i < count; i++)
 		buf_printf(&known, "%s%s", i ? " " : "",
@@ -63,10 +60,9 @@ static int fill_perfetto(struct destination *d, const struct options *o, struct 
 static int open_split(struct destination *d, const struct options *o, struct error *err)
 {
 	const struct export_rotate rotate = { .bytes = o->rotate_bytes, .ns = o->rotate_ns };
-	struct stat st;
 	int r;
 
-	if (!strcmp(d->path, "-") || (stat(d->path, &st) == 0 && !S_ISREG(st.st_mode)))
+	if (d->in_place)
 		return error_set(err, -EINVAL, "%s: --rotate makes files", d->path);
 	r = export_format_check_rotate(d->format, o->clock, &rotate, err);
 	if (r < 0)
@@ -92,10 +88,12 @@ static int open_part(struct destination *d, struct error *err)
 	_cleanup_error_ struct error why = ERROR_INIT;
 	_cleanup_buf_ struct buf name = BUF_INIT;
 	struct stat st;
-	int r = stat(d->path, &st) < 0 ? -errno : 0;
+	int r;
 
-	if (r < 0 || S_ISREG(st.st_mode))
-		r = result_file_refuse_others(d->path, r, &st, err);
+	if (d->in_place)
+		return result_file_open(&d->file, d->path, err);
+	r = stat(d->path, &st) < 0 ? -errno : 0;
+	r = result_file_refuse_others(d->path, r, &st, err);
 	if (r < 0)
 		return r;
 	r = part_recover(d->path, d->format, &name);
@@ -111,6 +109,22 @@ static int open_part(struct destination *d, struct error *err)
 	return result_file_open(&d->file, d->path, err);
 }
 
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool is_in_place(const char *path)
+{
+	struct stat st;
+
+	if (!strcmp(path, "-") || name_descriptor(path) != -ENOENT)
+		return true;
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
 int destination_open(struct destination *ret, const struct options *o, const char *path)
 {
 	_cleanup_destination_ struct destination d = DESTINATION_INIT;
@@ -118,16 +132,22 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	bool to_stdout;
 
 	d.path = path ?: o->output ?: OUTPUT_DEFAULT;
+	/* A link to standard output may have an ending. */
+	d.format = export_format_find(o->format, d.path);
 	if (name_descriptor(d.path) == STDOUT_FILENO)
 		d.path = "-";
 	to_stdout = !strcmp(d.path, "-");
+	d.in_place = is_in_place(d.path);
 	if (to_stdout && o->json) {
 		error_set(&err, -EINVAL, "--json and -o - both want standard output");
 		return cli_usage(&err);
 	}
-	d.format = export_format_find(o->format, d.path);
 	if (!d.format && !o->format && to_stdout)
 		d.format = export_format_find("json", NULL);
+	if (is_directory(d.path) && !(d.format && d.format->directory)) {
+		result_file_refuse_directory(d.path, &err);
+		return cli_fail(&err);
+	}
 	if (!d.format) {
 		unknown_format(o, d.path, &err);
 		return cli_usage(&err);
@@ -271,14 +291,13 @@ static void name_the_file(const struct destination *d, struct error *err)
 {
 	static const char file[] = " FILE";
 	size_t len = err->hint ? strlen(err->hint) : 0;
-	bool in_place = !d->file.base && !d->rotates && !d->format->directory;
 	_cleanup_buf_ struct buf hint = BUF_INIT;
 
 	if (len < sizeof(file) || strcmp(err->hint + len - strlen(file), file))
 		return;
 	if (err->code == ENOSPC || err->code == EDQUOT)
 		error_prefix(err, "%s", d->file.path ?: d->path);
-	if (in_place)
+	if (d->in_place)
 		return;
 	buf_append(&hint, err->hint, len - strlen(file) + 1);
 	if (err->code == EOVERFLOW || d->streams)
@@ -413,7 +432,7 @@ int destination_commit(struct destination *d, struct outcome *outcome, struct bu
 		return r;
 	outcome->path = f ? d->path : d->file.path;
 	outcome->format = d->format->name;
-	outcome->in_place = !strcmp(d->path, "-");
+	outcome->in_place = d->in_place;
 	if (!d->rotates)
 		return 0;
 	outcome->split = &d->split;

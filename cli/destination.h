@@ -23,6 +23,7 @@ struct destination {
 	struct perfetto_options perfetto;
 	Traced__Control__Perfetto perfetto_words; /* the same, as they were typed */
 	const char *path;
+	bool in_place; /* a device, or a descriptor that was handed over: it has no name to get */
 	struct merge_files merges; /* opened by the command, before destination_fill */
 	/* What destination_fill's message refers to, and the descriptors that go with it. */
 	Traced__Control__Merge merge_messages[EXPORT_MERGES_MAX];

@@ -227,7 +227,7 @@ static int take_apart(const char *path, char **ret_dir, char **ret_base)
 
 static int explain(struct error *err, int r, const char *path, const char *dir)
 {
-	if (r == -ENOENT || r == -ENOTDIR) {
+	if (r == -ENOENT) {
 		error_set(err, r, "%s: there is no directory %s", path, dir);
 		error_hint(err, "make it (mkdir -p) or name another output with -o");
 	} else {

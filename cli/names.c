@@ -86,17 +86,16 @@ char *name_target(const char *path)
 /* Of /proc/PID/fd, where links lead to what is open and not to a name of it; or -1. */
 static int number_in_proc(const char *path)
 {
-	_cleanup_free_ char *dir = NULL, *real = NULL;
+	_cleanup_free_ char *dir = NULL, *real = NULL, *own = NULL;
 	const char *base = strrchr(path, '/');
 	size_t digits = base ? strspn(base + 1, "0123456789") : 0;
-	char own[32];
 
 	if (digits == 0 || digits > 9 || base[1 + digits])
 		return -1;
 	dir = strndup(path, (size_t)(base - path));
 	real = dir ? realpath(dir, NULL) : NULL;
-	snprintf(own, sizeof(own), "/proc/%d/fd", (int)getpid());
-	return real && !strcmp(real, own) ? atoi(base + 1) : -1;
+	own = realpath("/proc/self/fd", NULL);
+	return real && own && !strcmp(real, own) ? atoi(base + 1) : -1;
 }
 
 int name_descriptor(const char *path)
@@ -116,7 +115,8 @@ int name_descriptor(const char *path)
 	}
 	if (fd < 0)
 		return -ENOENT;
-	/* All that this program opens itself is closed on exec. */
+	/* All that this program opens itself is closed on exec, but what takes the place of a
+	 * missing standard descriptor, which can't be used as such. */
 	if (fcntl(fd, F_GETFD) != 0 || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
 	return fd;

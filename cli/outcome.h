@@ -13,7 +13,7 @@
 struct outcome {
 	const char *path;	   /* for people */
 	const char *format;	   /* its name */
-	bool in_place;		   /* standard output or a device */
+	bool in_place;		   /* a device, or a descriptor that was handed over */
 	const struct split *split; /* which made the files, or NULL */
 	struct export_result result;
 	uint64_t buffer_bytes;			 /* per CPU, that the recording had; 0: unknown */

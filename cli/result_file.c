@@ -200,8 +200,9 @@ static int locate(struct result_file *f, bool part, struct error *err)
 /* What its file has so far, and where that goes on, is up to who opened it. */
 static int open_handed(struct result_file *f, int fd, struct error *err)
 {
-	f->fd = fd < 0 ? -EBADF : fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	return f->fd < 0 ? error_errno(err, -EBADF, "%s", f->path) : 0;
+	if (fd >= 0)
+		f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return f->fd < 0 ? error_errno(err, fd < 0 ? fd : -errno, "%s", f->path) : 0;
 }
 
 int result_file_refuse_directory(const char *path, struct error *err)

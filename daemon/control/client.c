@@ -260,10 +260,9 @@ static int no_permission(struct error *err, const char *path)
 
 	error_set(err, -EACCES, "no permission to use %s", path);
 	if (stat(path, &st) == 0 && !(st.st_mode & S_IWGRP))
-		return error_hint(err, "run as root; its socket is root's alone, as there was no "
+		return error_hint(err, "run as root; the socket is root's alone until there is a "
 				       "group " CONTROL_GROUP
-				       " when traced began: groupadd -r " CONTROL_GROUP
-				       ", and restart it");
+				       " as traced begins: groupadd -r " CONTROL_GROUP);
 	return error_hint(err, "run as root, or have root add you to the socket's group: "
 			       "usermod -aG " CONTROL_GROUP " USER");
 }

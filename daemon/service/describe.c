@@ -65,16 +65,17 @@ Traced__Control__Session *session_describe_capture(struct session *s)
 	capture_get_stats(s->capture, &stats);
 	cpus = calloc(stats.cpu_count + 1, sizeof(*cpus));
 	pointers = calloc(stats.cpu_count + 1, sizeof(Traced__Control__Cpu *));
-	warnings = calloc(stats.warning_count + 1, sizeof(char *));
+	warnings = calloc(stats.warning_count + 2, sizeof(char *));
 	if (!cpus || !pointers || !warnings)
 		return NULL;
 	describe_stats(&d, &stats, cpus, pointers);
 	for (size_t i = 0; i < stats.warning_count; i++)
-		warnings[i] = (char *)(uintptr_t)stats.warnings[i];
+		warnings[d.n_warnings++] = (char *)(uintptr_t)stats.warnings[i];
+	if (s->granted)
+		warnings[d.n_warnings++] = s->granted;
 	if (s->note)
-		warnings[stats.warning_count] = s->note;
+		warnings[d.n_warnings++] = s->note;
 	d.warnings = warnings;
-	d.n_warnings = stats.warning_count + (s->note ? 1 : 0);
 	describe_request(&d, s);
 	return copy_description(&d);
 }

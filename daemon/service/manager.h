@@ -41,6 +41,7 @@ struct manager_options {
 	const char *metrics;	      /* the file for Prometheus */
 	int log_level;		      /* -1: as configured */
 	bool private;		      /* serves one connection, then ends */
+	uint64_t claim_us;	      /* 0, or how long a recording that it ends can be sent for */
 };
 
 struct manager {

@@ -80,6 +80,7 @@ struct session *session_free(struct session *s)
 	free(s->name);
 	free(s->what);
 	free(s->error);
+	free(s->granted);
 	free(s->note);
 	free(s);
 	return NULL;
@@ -323,7 +324,7 @@ int session_start(struct session **ret, struct connection *client,
 	audit_comm(m->env.proc, s->pid, s->comm);
 	s->name = strdup(plan.name);
 	s->what = TAKE_PTR(plan.what);
-	s->note = TAKE_PTR(plan.note);
+	s->granted = TAKE_PTR(plan.note);
 	s->ring = start->ring;
 	s->tgid = start->tgid;
 	s->streamed = start->stream;
@@ -459,6 +460,8 @@ static void finish(struct session *s, enum capture_end reason)
 		buf_printf(&text, "the end of the recording is missing: %s",
 			   err.message ?: strerror(-r));
 		set_note(s, r, buf_string(&text) ?: "the end of the recording is missing");
+	} else if (reason == CAPTURE_END_SHUTDOWN) {
+		set_note(s, 0, "the recording ended early: traced was stopped");
 	}
 	s->last = session_describe_capture(s);
 	audit_ended(s, audit_reason(reason));
@@ -593,7 +596,8 @@ void session_cancel(struct session *s, const char *why)
 void session_client_left(struct session *s)
 {
 	s->client = NULL;
-	if (!session_has_output(s))
+	/* An export that has not begun goes with its client. */
+	if (s->arming || !session_has_output(s))
 		session_cancel(s, "its client has left: thrown away");
 	else
 		session_end(s, CAPTURE_END_STOPPED);
@@ -614,8 +618,6 @@ void session_shut_down(struct session *s)
 		return;
 	}
 	/* Who waits for its end is told of it now, and sends for what there is. */
-	if (session_records(s))
-		set_note(s, 0, "the recording ended early: traced was stopped");
 	session_end(s, CAPTURE_END_SHUTDOWN);
 }
 

@@ -39,7 +39,8 @@ struct session {
 	struct loop_source *readable, *deadline, *again, *duration;
 	Traced__Control__Session *last; /* its description when it was drained */
 	char *error;			/* FAILED: why */
-	char *note;			/* the daemon's own warning */
+	char *granted;			/* NULL, or how it differs from what was asked for */
+	char *note;			/* NULL, or the first trouble */
 	bool end_wanted;		/* while it was armed */
 	enum capture_end end_reason;
 	/* What came of its end, until conclude() acts on it. */
@@ -89,10 +90,14 @@ bool session_is_followed(const struct session *s);
 void session_space_freed(struct session *s);
 /*
  * The daemon ends, and with it the recording: who waits for that is told, and is to send for what
- * there is before session_leave(); what nobody waits for is left at once. May free s.
+ * there is before session_leave(); what nobody waits for is left at once, and what does not record
+ * yet is cancelled. May free s.
  */
 void session_shut_down(struct session *s);
-/* Unless it is being written: its spool stays, and the log has its name. May free s. */
+/*
+ * Unless it is being written: its spool stays, and the log has its name. One that failed has
+ * nothing to leave. May free s.
+ */
 void session_leave(struct session *s);
 /* Throws away what was recorded; jobs that wait for it get an error. Frees s. */
 void session_cancel(struct session *s, const char *why);

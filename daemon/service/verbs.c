@@ -385,7 +385,7 @@ static const struct verb {
 	Traced__Control__Request__VerbCase number;
 	/* Replies, or leaves it to a job; or returns an error, which is the reply. */
 	int (*run)(struct call *call, struct error *err);
-	bool ends; /* what has begun: it is still served when the daemon stops */
+	bool while_stopping; /* it is of what has begun: served also as the daemon stops */
 } verbs[] = {
 	{ TRACED__CONTROL__REQUEST__VERB_START, do_start, false },
 	{ TRACED__CONTROL__REQUEST__VERB_STOP, do_stop, true },
@@ -408,13 +408,15 @@ static int run_verb(struct call *call, struct error *err)
 
 		if (verbs[i].number != call->request->verb_case)
 			continue;
-		r = stopping && !verbs[i].ends ? -ENOENT : verbs[i].run(call, err);
-		if (!stopping || r != -ENOENT)
-			return r;
-		/* What is gone has left its recording; what would be new has no future. */
-		error_set(err, -ESHUTDOWN, "the daemon is stopping");
-		error_hint(err, "try again once it is back");
-		return -ESHUTDOWN;
+		if (stopping && !verbs[i].while_stopping) {
+			error_set(err, -ESHUTDOWN, "the daemon is stopping");
+			return error_hint(err, "try again once it is back");
+		}
+		r = verbs[i].run(call, err);
+		if (stopping && r == -ENOENT)
+			error_hint(err, "the daemon is stopping: 'tracectl recover' lists the "
+					"recordings that it leaves");
+		return r;
 	}
 	error_set(err, -ENOSYS, "this traced does not know that request");
 	error_hint(err, "it is version " TRACED_VERSION ": restart it after an update");

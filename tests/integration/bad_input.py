@@ -117,7 +117,7 @@ TABLE = [
      ["a/../b"], ""),
     ("an output in no folder", ["record", "-t", "200ms", "-o", "absent/out.json"], 1,
      ["absent/out.json", "no directory absent"], "mkdir"),
-    ("an output that is a folder", ["record", "-t", "200ms", "-o", "/tmp"], 2,
+    ("an output that is a folder", ["record", "-t", "200ms", "-o", "/tmp"], 1,
      ["/tmp is a directory"], "/tmp/trace.json"),
     ("an output that is a folder, with a format",
      ["record", "-t", "200ms", "--format", "json", "-o", "/tmp"], 1, ["/tmp is a directory"],

@@ -122,6 +122,8 @@ def all_formats_agree(test):
         subprocess.run(test.arguments("convert", "-q", "--format", "txt", "x.traced", "/dev/stdout"),
                        cwd=test.dir, env=test.environment(), stdout=log, check=True)
     check((test.dir / "log").read_bytes() == b"so far\n" + again.stdout, "/dev/stdout was replaced")
+    (test.dir / "link.txt").symlink_to("/dev/stdout")
+    check(test.run("convert", "-q", "x.traced", "link.txt").stdout == again.stdout, "a link's ending")
     with open("/dev/full", "wb") as full:
         untold = subprocess.run(test.arguments("convert", "--json", "x.traced", "full.txt"), cwd=test.dir,
                                 env=test.environment(), stdout=full, stderr=subprocess.PIPE, check=False)
@@ -132,6 +134,23 @@ def all_formats_agree(test):
     told = parse_json(outcome.stdout)
     check(told["events"] == len(text) + 1 and told["lost"] == 0, f"{told}")
     check(sum(r["events"] for r in told["ledger"]) == len(text) + 1, f"{told}")
+
+
+def handed_descriptors(test):
+    """Whoever owns the file: to write there is what it was handed over for."""
+    log = test.dir / "log"
+    log.write_bytes(b"so far\n")
+    os.chown(log, NOBODY, NOBODY)
+    with log.open("ab") as file:
+        out = f"/dev/fd/{file.fileno()}"
+        for more in ([], ["--stream"]):
+            record(test, "-t", "200ms", "--format", "txt", "-o", out, *more, pass_fds=[file.fileno()])
+        refused = record(test, "-t", "200ms", "--format", "txt", "-o", out, "--rotate", "1M", status=2,
+                         pass_fds=[file.fileno()])
+    check("--rotate makes files" in refused.err, f"{refused}")
+    text = log.read_text(errors="replace")
+    check(text.startswith("so far\n") and text.count("# tracer:") == 2, text[:1000])
+    check(test.files() == ["log"], f"{test.files()}")
 
 
 def the_file_is_as_umask_says(test):
@@ -687,7 +706,7 @@ def completion(test):
 def main():
     test = Test("cli")
     for case in (help_covers_all, completion, lists, json_end_to_end, all_formats_agree,
-                 the_file_is_as_umask_says, default_name, quiet, outcome_as_json, standard_output, closed_descriptors,
+                 handed_descriptors, the_file_is_as_umask_says, default_name, quiet, outcome_as_json, standard_output, closed_descriptors,
                  no_room_is_left, reader_goes_away, filters_select, one_cpu, mono_clock, only_the_command,
                  one_process, a_programs_probe, stacks_of_a_program, command_ends_it, interrupted,
                  interrupted_with_its_command,

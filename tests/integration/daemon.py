@@ -109,7 +109,7 @@ def check_ended_early(test, result, output):
 
 def terminated_daemon(test):
     """Who waits for a recording gets what there is of it."""
-    outputs = {"timed": ["-t", "30s"], "ring": ["--ring"], "command": ["--", "sleep", "4"], "streamed": ["--stream"]}
+    outputs = {"timed": ["-t", "30s"], "ring": ["--ring"], "command": ["--", "sh", "-c", "exec sleep 10 >/dev/null 2>&1"], "streamed": ["--stream"]}
     clients = {name: test.start("record", "--name", f"{test.name}-{name}", "-e", "sched", "-o", f"{name}.txt", *more)
                for name, more in outputs.items()}
     for name in outputs:

@@ -16,6 +16,7 @@ static void manager_make(struct daemon *d)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct manager_options options = {
+		.claim_us = 500000,
 		.config_file = NULL,
 		.spool_dir = d->spool,
 		.state_dir = d->state,

@@ -286,8 +286,7 @@ static void the_size_of_a_json_is_estimated(void **state _unused_)
 static void a_failure_names_the_file(void **state _unused_)
 {
 	struct destination d = { .format = export_format_find("json.gz", NULL),
-				 .path = "dir/out.JSON.gz",
-				 .file.base = (char *)"out.JSON.gz" };
+				 .path = "dir/out.JSON.gz" };
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	error_set(&err, -EOVERFLOW, "too long");
@@ -307,7 +306,7 @@ static void a_failure_names_the_file(void **state _unused_)
 	assert_string_equal(err.hint,
 			    "tracectl convert /spool/x.traced dir/out.JSON.gz --format txt");
 	d.path = "/dev/full";
-	d.file.base = NULL;
+	d.in_place = true;
 	error_hint(&err, "tracectl convert /spool/x.traced FILE");
 	destination_fail(&d, &err);
 	assert_string_equal(err.hint, "tracectl convert /spool/x.traced FILE");
