@@ -115,9 +115,10 @@ int name_descriptor(const char *path)
 	}
 	if (fd < 0)
 		return -ENOENT;
-	/* All that this program opens itself is closed on exec, but what takes the place of a
-	 * missing standard descriptor, which can't be used as such. */
-	if (fcntl(fd, F_GETFD) != 0 || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+	/* All that this program opens itself is closed on exec, but /dev/null for a standard
+	 * descriptor that is missing: in the place of standard input it could be written to. */
+	if (fd == STDIN_FILENO || fcntl(fd, F_GETFD) != 0 ||
+	    (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
 	return fd;
 }

@@ -148,6 +148,9 @@ def handed_descriptors(test):
         refused = record(test, "-t", "200ms", "--format", "txt", "-o", out, "--rotate", "1M", status=2,
                          pass_fds=[file.fileno()])
     check("--rotate makes files" in refused.err, f"{refused}")
+    closed = record(test, "-t", "200ms", "--format", "txt", "-o", "/dev/stdin", status=1,
+                    wrap=["sh", "-c", 'exec "$@" <&-', "sh"])
+    check("/dev/stdin: Bad file descriptor" in closed.err, f"{closed}")
     text = log.read_text(errors="replace")
     check(text.startswith("so far\n") and text.count("# tracer:") == 2, text[:1000])
     check(test.files() == ["log"], f"{test.files()}")
