@@ -9,8 +9,8 @@ import resource
 import socket
 import time
 
-from daemon import HELLO, connect, frame, settled, start, status, stop
-from harness import INSTANCES, Daemon, Test, check
+from daemon import HELLO, connect, frame, start, status, stop
+from harness import INSTANCES, Daemon, Test, check, settled
 
 
 def main_instance(test, name):
@@ -49,8 +49,8 @@ def thousands(test):
     check(memory_kb(test) - before < bound_kb(test, 16384), f"memory: {before} to {memory_kb(test)} kB")
     for s in sockets:
         s.close()
-    settled(test, "clients are let in again", lambda: test.run("list").status == 0)
-    settled(test, "descriptors are closed", lambda: len(os.listdir(f"/proc/{test.daemon.process.pid}/fd")) < 60)
+    settled("clients are let in again", lambda: test.run("list").status == 0)
+    settled("descriptors are closed", lambda: len(os.listdir(f"/proc/{test.daemon.process.pid}/fd")) < 60)
     check("sched_switch" in stop(test, name, "bystander.txt"), "the bystander's recording")
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
