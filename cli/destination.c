@@ -184,6 +184,8 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	} else if ((o->stream ? open_part(&d, &err) : result_file_open(&d.file, d.path, &err)) <
 		   0) {
 		return cli_fail(&err);
+	} else if (export_format_check_file(d.format, &d.perfetto, d.file.fd, &err) < 0) {
+		return cli_fail(&err);
 	}
 	*ret = d;
 	d = DESTINATION_INIT;

@@ -2,8 +2,10 @@
 /* The choices that an output format leaves, by the words that people use for them. */
 #include "export/export.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "util/buf.h"
 
@@ -137,4 +139,20 @@ int export_format_check_perfetto(const struct export_format *format,
 		return error_hint(err, "write to a name that ends in .pftrace");
 	}
 	return 0;
+}
+
+/* A pipe can't, and what is always appended to does not do it where it is told. */
+static bool goes_back(int fd)
+{
+	return lseek(fd, 0, SEEK_CUR) == 0 && !(fcntl(fd, F_GETFL) & O_APPEND);
+}
+
+int export_format_check_file(const struct export_format *format, const struct perfetto_options *o,
+			     int fd, struct error *err)
+{
+	/* Only its compressed version has places that are filled in later. */
+	if (strcmp(format->name, "dat") != 0 || o->compression == PERFETTO_PLAIN || goes_back(fd))
+		return 0;
+	error_set(err, -ESPIPE, "a compressed .dat can't be written into a pipe");
+	return error_hint(err, "name a file; or leave --compress out");
 }

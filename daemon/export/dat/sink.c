@@ -290,21 +290,10 @@ static int write_v7(struct dat_file *f, const struct stream_reader *reader, stru
 	buf_append(&f->out->buf, options.data, options.len);
 	return cant(buf_error(&options) ?: buf_error(&count), err) ?: end_section(f, begun, err);
 }
-
-/* A pipe can't, and what is always appended to does not do it where it is told. */
-static bool goes_back(int fd)
-{
-	return lseek(fd, 0, SEEK_CUR) == 0 && !(fcntl(fd, F_GETFL) & O_APPEND);
-}
 #else
 static int write_v7(struct dat_file *f, const struct stream_reader *reader, struct error *err)
 {
 	return write_v6(f, reader, err);
-}
-
-static bool goes_back(int fd _unused_)
-{
-	return true;
 }
 #endif
 
@@ -326,10 +315,7 @@ static int dat_open(struct sink **ret, const struct trace_info *info,
 	f->big_endian = info->header->big_endian;
 	f->page_size = info->layout.subbuf_size;
 	*ret = &f->sink;
-	if (!f->packed || goes_back(out->file.fd))
-		return 0;
-	error_set(err, -ESPIPE, "a compressed .dat can't be written into a pipe");
-	return error_hint(err, "name a file; or leave --compress out");
+	return export_format_check_file(&sink_dat_ops.format, &o->perfetto, out->file.fd, err);
 }
 
 static int dat_event(struct sink *s _unused_, const struct trace_event *ev _unused_,
