@@ -391,7 +391,7 @@ static void on_space(void *userdata)
 	struct job *j = userdata;
 
 	if (j->session)
-		session_space_freed(j->session);
+		draining_space_freed(j->session);
 }
 
 int job_follow(struct job *j, struct error *err)

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * How a recording shares the loop: its ring's descriptor has a higher priority
- * than the clients, as what is not read in time is lost. A drain that used up its
- * budget goes on from a source of the clients' priority, so that a ring which
- * never runs dry can't starve them, nor another session. That source is a timer
- * that has elapsed: equals are served in the order in which they became
- * pending, and to sd-event a deferred source is so since its creation, hence always first.
- */
 #include "service/session.h"
 
 #include <string.h>
 
 #include "service/arming.h"
 #include "service/audit.h"
+#include "service/draining.h"
 #include "service/job.h"
 #include "service/marking.h"
 #include "service/policy.h"
@@ -20,20 +13,10 @@
 #include "util/io.h"
 #include "util/log.h"
 
-#define PRIORITY_CAPTURE LOOP_IMPORTANT
-#define PRIORITY_CAPTURE_MORE LOOP_NORMAL
-#define DEADLINE_LATE_US 10000
-#define DURATION_LATE_US 1000
 /* The stream's own limit is above ours by this, so that its end still fits. */
 #define STREAM_SLACK (UINT64_C(64) << 20)
-/* Less than this that waits for its export is not what fills a file system. */
-#define BACKLOG_MIN (UINT64_C(16) << 20)
-/* How often a recording that pauses looks for room: others may make some, too. */
-#define PAUSE_US (1 * USEC_PER_SEC)
 
-static void drain(struct session *s);
-
-static void log_session(const struct session *s, int level, int error, const char *text)
+void session_log(const struct session *s, int level, int error, const char *text)
 {
 	const char *id = level == LOG_WARNING ? AUDIT_CUT_SHORT : NULL;
 	struct log_fields fields = {
@@ -43,14 +26,6 @@ static void log_session(const struct session *s, int level, int error, const cha
 	log_write(level, &fields, "%s: %s", s->name, text);
 }
 
-static void drop_sources(struct session *s)
-{
-	s->readable = loop_source_free(s->readable);
-	s->deadline = loop_source_free(s->deadline);
-	s->again = loop_source_free(s->again);
-	s->duration = loop_source_free(s->duration);
-}
-
 struct session *session_free(struct session *s)
 {
 	struct manager *m;
@@ -58,7 +33,7 @@ struct session *session_free(struct session *s)
 	if (!s)
 		return NULL;
 	m = s->manager;
-	drop_sources(s);
+	draining_end(s);
 	arming_forget(s->arming);
 	if (m) {
 		struct job *j;
@@ -95,24 +70,22 @@ struct session *session_free(struct session *s)
 		(s)->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;                        \
 	} while (0)
 
-/* The first trouble is the one that explains; the client of a private daemon is told of it. */
-static void set_note(struct session *s, int code, const char *text)
+void session_note(struct session *s, int code, const char *text)
 {
 	if (s->note)
 		return;
 	s->note = strdup(text);
-	log_session(s, s->manager->options.private ? LOG_INFO : LOG_WARNING, code, text);
+	session_log(s, s->manager->options.private ? LOG_INFO : LOG_WARNING, code, text);
 }
 
-/* The recording can't go on: ends it with what it has. May free s. */
-static void end_in_trouble(struct session *s, int code, const char *message)
+void session_end_in_trouble(struct session *s, int code, const char *message)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	bool full = code == -ENOSPC || code == -EDQUOT || code == -EFBIG;
 
 	buf_printf(&text, "the recording ended early: %s%s", message,
 		   code == -EFBIG ? " (ulimit -f)" : "");
-	set_note(s, code, buf_string(&text) ?: "the recording ended early");
+	session_note(s, code, buf_string(&text) ?: "the recording ended early");
 	session_end(s, full ? CAPTURE_END_NO_SPACE : CAPTURE_END_FAILED);
 }
 
@@ -126,158 +99,13 @@ bool session_is_followed(const struct session *s)
 	return false;
 }
 
-static void wake_followers(struct session *s)
+void session_wake_followers(struct session *s)
 {
 	struct job *j;
 
 	TAILQ_FOREACH(j, &s->manager->jobs, list)
 	if (job_awaits(j, s) && j->follow)
 		follow_wake(j->follow);
-}
-
-static void set_draining(struct session *s, bool on)
-{
-	s->paused = !on;
-	loop_source_enable(s->readable, on);
-	loop_source_enable(s->again, false);
-	if (on)
-		loop_source_enable(s->deadline, true);
-	else
-		loop_timer_in(s->deadline, PAUSE_US);
-}
-
-/*
- * An export that follows will make room: until then the rings are left alone. What
- * they overwrite the kernel counts, and the next sub-buffer tells of it at its place.
- */
-static bool pause_for_output(struct session *s)
-{
-	if (s->spool.keeps || spool_bytes(&s->spool) < BACKLOG_MIN || !session_is_followed(s))
-		return false;
-	set_note(s, 0,
-		 "the output took the events more slowly than they came, until the spool was "
-		 "full: some were overwritten");
-	if (!s->paused)
-		log_session(s, LOG_NOTICE, 0, "pauses: its output is too slow, the spool full");
-	set_draining(s, false);
-	return true;
-}
-
-void session_space_freed(struct session *s)
-{
-	const struct config *config = &s->manager->config;
-
-	if (!s->paused || !session_records(s))
-		return;
-	/*
-	 * A spool that gives nothing back will never be smaller: then it ends, and says why. What
-	 * is given back of a BACKLOG_MIN, but for its head and its last chunk, has to be enough.
-	 */
-	if (!s->spool.keeps && (spool_check(&s->spool, config->min_free + BACKLOG_MIN / 2,
-					    config->spool_max / 4 * 3) < 0 ||
-				policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 75)))
-		return;
-	set_draining(s, true);
-	drain(s);
-}
-
-/* Before the file system is full: so that the stream's end can still be written. */
-static bool out_of_space(struct session *s)
-{
-	const struct config *config = &s->manager->config;
-	int r = spool_check(&s->spool, config->min_free, config->spool_max);
-	const char *full = "it is as long as spool_max in traced.conf allows";
-
-	if (r >= 0 && policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 100)) {
-		full = "its user's recordings are as long as [users] of traced.conf allows";
-		r = -EDQUOT;
-	}
-	if (r < 0 && pause_for_output(s))
-		return true;
-	if (r == -ENOSPC)
-		end_in_trouble(s, r, "no space is left where it is spooled");
-	else if (r == -EDQUOT)
-		end_in_trouble(s, r, full);
-	return r < 0;
-}
-
-/* May free s. */
-static void drain(struct session *s)
-{
-	_cleanup_error_ struct error err = ERROR_INIT;
-	int r;
-
-	CHARGED(s, r = capture_dispatch(s->capture, &err));
-	if (r < 0) {
-		end_in_trouble(s, r, err.message ?: strerror(-r));
-		return;
-	}
-	if (s->flushes != capture_flushes(s->capture)) {
-		s->flushes = capture_flushes(s->capture);
-		wake_followers(s);
-	}
-	metrics_tick(s->manager);
-	if (!s->ring && out_of_space(s))
-		return;
-	loop_source_enable(s->readable, !r);
-	loop_source_enable(s->again, r);
-	loop_timer_at(s->deadline, capture_deadline(s->capture) / NSEC_PER_USEC);
-}
-
-static void on_readable(void *userdata, int fd _unused_, uint32_t revents _unused_)
-{
-	drain(userdata);
-}
-
-static void on_deadline(void *userdata)
-{
-	struct session *s = userdata;
-
-	if (!s->paused) {
-		drain(s);
-		return;
-	}
-	loop_timer_in(s->deadline, PAUSE_US);
-	session_space_freed(s);
-}
-
-static void on_again(void *userdata)
-{
-	drain(userdata);
-}
-
-static void on_duration(void *userdata)
-{
-	session_end(userdata, CAPTURE_END_DURATION);
-}
-
-static int add_sources(struct session *s)
-{
-	struct loop *l = s->manager->loop;
-	struct capture_stats stats = { 0 };
-	int r;
-
-	r = loop_add_io(l, &s->readable, capture_fd(s->capture), EPOLLIN, on_readable, s);
-	if (r < 0)
-		return r;
-	loop_source_set_priority(s->readable, PRIORITY_CAPTURE);
-	r = loop_add_timer(l, &s->deadline, CLOCK_BOOTTIME, DEADLINE_LATE_US, on_deadline, s);
-	if (r < 0)
-		return r;
-	loop_source_set_priority(s->deadline, PRIORITY_CAPTURE);
-	loop_timer_at(s->deadline, capture_deadline(s->capture) / NSEC_PER_USEC);
-	r = loop_add_timer(l, &s->again, CLOCK_MONOTONIC, 0, on_again, s);
-	if (r < 0)
-		return r;
-	loop_source_set_priority(s->again, PRIORITY_CAPTURE_MORE);
-	if (!s->duration_ns)
-		return 0;
-	capture_get_stats(s->capture, &stats);
-	r = loop_add_timer(l, &s->duration, CLOCK_BOOTTIME, DURATION_LATE_US, on_duration, s);
-	if (r < 0)
-		return r;
-	loop_source_set_priority(s->duration, PRIORITY_CAPTURE);
-	return loop_timer_at(s->duration, (stats.start_boot_ns + s->duration_ns) / NSEC_PER_USEC);
 }
 
 static int make_spool(const struct session *s, struct spool *ret, struct error *err)
@@ -353,7 +181,7 @@ static int begin(struct session *s, struct error *err)
 	CHARGED(s, r = capture_start(s->capture, s->ring ? -1 : s->spool.fd, err));
 	if (r < 0)
 		return r;
-	r = add_sources(s);
+	r = draining_begin(s);
 	return r < 0 ? error_errno(err, r, "can't watch the recording") : 0;
 }
 
@@ -453,15 +281,15 @@ static void finish(struct session *s, enum capture_end reason)
 	int r;
 
 	s->state = TRACED__CONTROL__SESSION__STATE__DRAINING;
-	drop_sources(s);
+	draining_end(s);
 	marking_end(s);
 	CHARGED(s, r = finish_stream(s, reason, &err));
 	if (r < 0) {
 		buf_printf(&text, "the end of the recording is missing: %s",
 			   err.message ?: strerror(-r));
-		set_note(s, r, buf_string(&text) ?: "the end of the recording is missing");
+		session_note(s, r, buf_string(&text) ?: "the end of the recording is missing");
 	} else if (reason == CAPTURE_END_SHUTDOWN) {
-		set_note(s, 0, "the recording ended early: traced was stopped");
+		session_note(s, 0, "the recording ended early: traced was stopped");
 	}
 	s->last = session_describe_capture(s);
 	audit_ended(s, audit_reason(reason));
@@ -568,7 +396,7 @@ bool session_has_output(const struct session *s)
 	return false;
 }
 
-void session_cancel(struct session *s, const char *why)
+static void cancel(struct session *s, int level, const char *why)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct job *j, *next;
@@ -578,7 +406,7 @@ void session_cancel(struct session *s, const char *why)
 		s->last = session_describe_capture(s);
 		audit_ended(s, why);
 	} else {
-		log_session(s, LOG_INFO, 0, why);
+		session_log(s, level, 0, why);
 	}
 	for (j = TAILQ_FIRST(&s->manager->jobs); j; j = next) {
 		next = TAILQ_NEXT(j, list);
@@ -591,6 +419,11 @@ void session_cancel(struct session *s, const char *why)
 	}
 	spool_discard(&s->spool);
 	session_free(s);
+}
+
+void session_cancel(struct session *s, const char *why)
+{
+	cancel(s, LOG_INFO, why);
 }
 
 void session_client_left(struct session *s)
@@ -633,7 +466,6 @@ void session_leave(struct session *s)
 	}
 	buf_printf(&text, "the daemon stops: its recording is in %s: tracectl convert %s FILE",
 		   s->spool.path, s->spool.path);
-	log_session(s, LOG_NOTICE, 0, buf_string(&text) ?: "the daemon stops");
 	spool_deinit(&s->spool);
-	session_cancel(s, "the daemon stops");
+	cancel(s, LOG_NOTICE, buf_string(&text) ?: "the daemon stops");
 }

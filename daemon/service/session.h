@@ -12,6 +12,7 @@
 #pragma once
 
 #include "marks/marks.h"
+#include "service/draining.h"
 #include "service/manager.h"
 #include "service/spool.h"
 
@@ -25,8 +26,6 @@ struct session {
 	char comm[32];
 	Traced__Control__Session__State state;
 	bool ring, tgid, streamed;
-	bool paused;	  /* the spool is full: the rings wait, and overwrite what is oldest */
-	uint64_t flushes; /* of the stream, that followers were told of */
 	uint64_t duration_ns, buffer_bytes;
 	uint64_t memory_bytes;	  /* of the kernel's, for its main ring buffers */
 	uint64_t spool_elsewhere; /* as its plan says */
@@ -36,7 +35,7 @@ struct session {
 	struct spool spool;
 	struct marks_sink marks; /* the recording's part in applications' marks */
 	unsigned marks_refused;	 /* programs and threads, before it began */
-	struct loop_source *readable, *deadline, *again, *duration;
+	struct draining draining;
 	Traced__Control__Session *last; /* its description when it was drained */
 	char *error;			/* FAILED: why */
 	char *granted;			/* NULL, or how it differs from what was asked for */
@@ -75,6 +74,8 @@ static inline bool session_lives(const struct session *s)
  * armed. May free s.
  */
 void session_end(struct session *s, enum capture_end reason);
+/* The recording can't go on: ends it with what it has. code: -errno. May free s. */
+void session_end_in_trouble(struct session *s, int code, const char *message);
 /* Runs the jobs that wait for an ended session. May free s. */
 void session_settle(struct session *s);
 /* An export of an ended session is over. written: the recording is safe elsewhere. May free s. */
@@ -83,11 +84,8 @@ void session_job_over(struct session *s, bool written);
 bool session_has_output(const struct session *s);
 /* True if an export follows it. */
 bool session_is_followed(const struct session *s);
-/*
- * There may be space again where it is spooled: a recording that had to pause goes on, or ends if
- * its spool will never be smaller. May free s.
- */
-void session_space_freed(struct session *s);
+/* There is more in the stream. */
+void session_wake_followers(struct session *s);
 /*
  * The daemon ends, and with it the recording: who waits for that is told, and is to send for what
  * there is before session_leave(); what nobody waits for is left at once, and what does not record
@@ -107,6 +105,11 @@ void session_client_left(struct session *s);
 int session_snapshot(struct session *s, struct spool *ret, struct error *err);
 int session_mark(struct session *s, const char *text, struct error *err);
 int session_sync(struct session *s, const char *id, struct capture_sync *ret, struct error *err);
+
+/* The first trouble is the one that explains; the client of a private daemon is told of it. */
+void session_note(struct session *s, int code, const char *text);
+/* level: LOG_INFO and the like; error: 0 or -errno. */
+void session_log(const struct session *s, int level, int error, const char *text);
 
 /* For people and programs; NULL: out of memory; free with traced__control__session__free_unpacked.
  */

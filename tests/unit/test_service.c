@@ -409,11 +409,11 @@ static void a_paused_recording_goes_on_or_ends(void **state)
 	for (int keeps = 0; keeps < 2; keeps++) {
 		d->manager->config.min_free = UINT64_MAX / 2;
 		feed();
-		turn_until(d, s->paused);
+		turn_until(d, s->draining.paused);
 		if (keeps)
 			break;
 		d->manager->config.min_free = 0;
-		turn_until(d, !s->paused);
+		turn_until(d, !s->draining.paused);
 	}
 	s->spool.keeps = true;
 	turn_until(d, !session_records(s));
@@ -988,6 +988,23 @@ static void what_nobody_sends_for_is_kept_when_the_daemon_stops(void **state)
 	client_close(&c);
 }
 
+/* As `tracectl attach` does, which may not be the one who comes for it. */
+static void who_watches_is_told_where_it_is_when_the_daemon_stops(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", true);
+	tell(&c, attach_request("a", NULL), -1);
+	turn(d, 10);
+	manager_stop(d->manager);
+	assert_error(hear(d, &c), ECANCELED, "tracectl convert");
+	turn_until(d, loop_has_ended(d->loop));
+	assert_int_equal(spool_files(d, false), 1);
+	client_close(&c);
+}
+
 static void no_tracefs_is_an_answer(void **state)
 {
 	struct daemon *d = *state;
@@ -1176,6 +1193,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_stop_of_the_daemon_finishes_what_is_awaited),
 		SERVICE_TEST(who_waits_for_the_end_can_send_for_it_when_the_daemon_stops),
 		SERVICE_TEST(what_nobody_sends_for_is_kept_when_the_daemon_stops),
+		SERVICE_TEST(who_watches_is_told_where_it_is_when_the_daemon_stops),
 		SERVICE_TEST(no_tracefs_is_an_answer),
 		SERVICE_TEST(arming_holds_nobody_up),
 		SERVICE_TEST(a_stop_while_arming_ends_it_once_armed),

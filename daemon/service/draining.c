@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * How a recording shares the loop: its ring's descriptor has a higher priority
+ * than the clients, as what is not read in time is lost. A drain that used up its
+ * budget goes on from a source of the clients' priority, so that a ring which
+ * never runs dry can't starve them, nor another session. That source is a timer
+ * that has elapsed: equals are served in the order in which they became
+ * pending, and to sd-event a deferred source is so since its creation, hence always first.
+ */
+#include "service/draining.h"
+
+#include <string.h>
+
+#include "service/policy.h"
+#include "service/session.h"
+#include "util/io.h"
+#include "util/log.h"
+
+#define PRIORITY_CAPTURE LOOP_IMPORTANT
+#define PRIORITY_CAPTURE_MORE LOOP_NORMAL
+#define DEADLINE_LATE_US 10000
+#define DURATION_LATE_US 1000
+/* Less than this that waits for its export is not what fills a file system. */
+#define BACKLOG_MIN (UINT64_C(16) << 20)
+/* How often a recording that pauses looks for room: others may make some, too. */
+#define PAUSE_US (1 * USEC_PER_SEC)
+
+static void set_paused(struct session *s, bool paused)
+{
+	struct draining *d = &s->draining;
+
+	d->paused = paused;
+	loop_source_enable(d->readable, !paused);
+	loop_source_enable(d->again, false);
+	if (paused)
+		loop_timer_in(d->deadline, PAUSE_US);
+	else
+		loop_source_enable(d->deadline, true);
+}
+
+/*
+ * An export that follows will make room: until then the rings are left alone. What
+ * they overwrite the kernel counts, and the next sub-buffer tells of it at its place.
+ */
+static bool pause_for_output(struct session *s)
+{
+	if (s->spool.keeps || spool_bytes(&s->spool) < BACKLOG_MIN || !session_is_followed(s))
+		return false;
+	session_note(s, 0,
+		     "the output took the events more slowly than they came, until the spool was "
+		     "full: some were overwritten");
+	if (!s->draining.paused)
+		session_log(s, LOG_NOTICE, 0, "pauses: its output is too slow, the spool full");
+	set_paused(s, true);
+	return true;
+}
+
+/* Before the file system is full: so that the stream's end can still be written. */
+static bool out_of_space(struct session *s)
+{
+	const struct config *config = &s->manager->config;
+	int r = spool_check(&s->spool, config->min_free, config->spool_max);
+	const char *full = "it is as long as spool_max in traced.conf allows";
+
+	if (r >= 0 && policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 100)) {
+		full = "its user's recordings are as long as [users] of traced.conf allows";
+		r = -EDQUOT;
+	}
+	if (r < 0 && pause_for_output(s))
+		return true;
+	if (r == -ENOSPC)
+		session_end_in_trouble(s, r, "no space is left where it is spooled");
+	else if (r == -EDQUOT)
+		session_end_in_trouble(s, r, full);
+	return r < 0;
+}
+
+/* May free s. */
+static void drain(struct session *s)
+{
+	uint64_t before_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int r;
+
+	r = capture_dispatch(s->capture, &err);
+	s->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+	if (r < 0) {
+		session_end_in_trouble(s, r, err.message ?: strerror(-r));
+		return;
+	}
+	if (s->draining.flushes != capture_flushes(s->capture)) {
+		s->draining.flushes = capture_flushes(s->capture);
+		session_wake_followers(s);
+	}
+	metrics_tick(s->manager);
+	if (!s->ring && out_of_space(s))
+		return;
+	loop_source_enable(s->draining.readable, !r);
+	loop_source_enable(s->draining.again, r);
+	loop_timer_at(s->draining.deadline, capture_deadline(s->capture) / NSEC_PER_USEC);
+}
+
+void draining_space_freed(struct session *s)
+{
+	const struct config *config = &s->manager->config;
+
+	if (!s->draining.paused || !session_records(s))
+		return;
+	/*
+	 * A spool that gives nothing back will never be smaller: then it ends, and says why. What
+	 * is given back of a BACKLOG_MIN, but for its head and its last chunk, has to be enough.
+	 */
+	if (!s->spool.keeps && (spool_check(&s->spool, config->min_free + BACKLOG_MIN / 2,
+					    config->spool_max / 4 * 3) < 0 ||
+				policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 75)))
+		return;
+	set_paused(s, false);
+	drain(s);
+}
+
+static void on_readable(void *userdata, int fd _unused_, uint32_t revents _unused_)
+{
+	drain(userdata);
+}
+
+static void on_deadline(void *userdata)
+{
+	struct session *s = userdata;
+
+	if (!s->draining.paused) {
+		drain(s);
+		return;
+	}
+	loop_timer_in(s->draining.deadline, PAUSE_US);
+	draining_space_freed(s);
+}
+
+static void on_again(void *userdata)
+{
+	drain(userdata);
+}
+
+static void on_duration(void *userdata)
+{
+	session_end(userdata, CAPTURE_END_DURATION);
+}
+
+int draining_begin(struct session *s)
+{
+	struct loop *l = s->manager->loop;
+	struct draining *d = &s->draining;
+	struct capture_stats stats = { 0 };
+	int r;
+
+	r = loop_add_io(l, &d->readable, capture_fd(s->capture), EPOLLIN, on_readable, s);
+	if (r < 0)
+		return r;
+	loop_source_set_priority(d->readable, PRIORITY_CAPTURE);
+	r = loop_add_timer(l, &d->deadline, CLOCK_BOOTTIME, DEADLINE_LATE_US, on_deadline, s);
+	if (r < 0)
+		return r;
+	loop_source_set_priority(d->deadline, PRIORITY_CAPTURE);
+	loop_timer_at(d->deadline, capture_deadline(s->capture) / NSEC_PER_USEC);
+	r = loop_add_timer(l, &d->again, CLOCK_MONOTONIC, 0, on_again, s);
+	if (r < 0)
+		return r;
+	loop_source_set_priority(d->again, PRIORITY_CAPTURE_MORE);
+	if (!s->duration_ns)
+		return 0;
+	capture_get_stats(s->capture, &stats);
+	r = loop_add_timer(l, &d->duration, CLOCK_BOOTTIME, DURATION_LATE_US, on_duration, s);
+	if (r < 0)
+		return r;
+	loop_source_set_priority(d->duration, PRIORITY_CAPTURE);
+	return loop_timer_at(d->duration, (stats.start_boot_ns + s->duration_ns) / NSEC_PER_USEC);
+}
+
+void draining_end(struct session *s)
+{
+	struct draining *d = &s->draining;
+
+	d->readable = loop_source_free(d->readable);
+	d->deadline = loop_source_free(d->deadline);
+	d->again = loop_source_free(d->again);
+	d->duration = loop_source_free(d->duration);
+}
