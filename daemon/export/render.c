@@ -9,6 +9,7 @@
 #include "export/render.h"
 
 #include "export/batch.h"
+#include "export/known_tasks.h"
 #include "export/loan.h"
 #include "util/io.h"
 #include "util/thread.h"
@@ -27,22 +28,6 @@ struct lane {
 	struct error err;
 };
 
-#if defined(__x86_64__) || defined(__i386__)
-#define cpu_relax() __builtin_ia32_pause()
-#elif defined(__aarch64__) || (defined(__arm__) && __ARM_ARCH >= 7)
-#define cpu_relax() __asm__ volatile("yield" ::: "memory")
-#else
-#define cpu_relax() __asm__ volatile("" ::: "memory")
-#endif
-
-#define KNOWN_TASKS 256
-
-/* A task has one name from from_ts on, for a span of so long; 0: this is none's. */
-struct known {
-	uint64_t from_ts, span;
-	int32_t pid;
-};
-
 #define RING (RENDER_THREADS_MAX * BATCH_POOL)
 
 struct render {
@@ -56,8 +41,7 @@ struct render {
 	unsigned threads; /* 1: alone */
 	/* Whoever has the turn: */
 	struct batch *filling; /* NULL: events are rendered as they come */
-	bool searches;	       /* the table of tasks may still look for names */
-	struct known known[KNOWN_TASKS];
+	struct known_tasks known;
 	int (*give)(void *userdata, struct error *err);
 	void *userdata;
 	struct lane *lanes; /* owned; threads of them, the first one the caller's */
@@ -213,7 +197,7 @@ static void spin(struct render *r)
 	pthread_mutex_unlock(&r->lock);
 	do {
 		for (unsigned i = 0; i < 64 && __atomic_load_n(&r->held, __ATOMIC_RELAXED); i++)
-			cpu_relax();
+			thread_spin_pause();
 	} while (__atomic_load_n(&r->held, __ATOMIC_RELAXED) && now_ns(CLOCK_MONOTONIC) < until);
 	pthread_mutex_lock(&r->lock);
 }
@@ -387,7 +371,7 @@ static bool begin_turns(struct render *r)
 	r->env.head =
 		event_head_of(event_table_common(r->info->events), r->info->layout.big_endian);
 	*r->info->loan = (struct loan){ .recall = recall, .userdata = r };
-	r->searches = task_table_may_fill(r->info->tasks);
+	known_tasks_init(&r->known, r->info->tasks);
 	return true;
 }
 
@@ -450,43 +434,23 @@ static _noinline_ int event_alone(struct render *r, const struct trace_event *ev
 	return settle(r, r->ops->event(r->state, ev, &r->out->buf, &r->weight), err);
 }
 
-/* Whether the task was looked up before: looking for it once more doesn't change the table. */
-static inline bool is_known(const struct render *r, int32_t pid, uint64_t ts)
-{
-	const struct known *k = &r->known[(uint32_t)pid % KNOWN_TASKS];
-
-	/* Idle is no task, and the kernel's mark of "none" is negative. */
-	return !r->searches || (k->pid == pid ? ts - k->from_ts < k->span : pid <= 0);
-}
-
 /* The table looks for names at most once; not under the eyes of those that render. */
 static _noinline_ int learn(struct render *r, int32_t pid, uint64_t ts, struct error *err)
 {
-	struct known *k = &r->known[(uint32_t)pid % KNOWN_TASKS];
-	struct task_table *tasks = r->info->tasks;
-	const struct task *task;
-	int e;
+	if (pid > 0 && task_table_would_fill(r->info->tasks, pid, ts)) {
+		int e = render_drain(r, err);
 
-	*k = (struct known){ .pid = pid, .span = UINT64_MAX };
-	if (pid <= 0)
-		return 0;
-	if (task_table_would_fill(tasks, pid, ts)) {
-		e = render_drain(r, err);
 		if (e < 0)
 			return e;
 	}
-	task = task_table_find(tasks, pid, ts);
-	if (task) {
-		k->from_ts = task_is_oldest(task) ? 0 : task->from_ts;
-		k->span = task_table_until(tasks, task) - k->from_ts;
-	}
-	r->searches = task_table_may_fill(tasks);
+	known_tasks_add(&r->known, pid, ts);
 	return 0;
 }
 
 int render_learn(struct render *r, int32_t pid, uint64_t ts, struct error *err)
 {
-	return likely(!r->filling || is_known(r, pid, ts)) ? 0 : learn(r, pid, ts, err);
+	return likely(!r->filling || known_tasks_has(&r->known, pid, ts)) ? 0
+									  : learn(r, pid, ts, err);
 }
 
 /* For one more of the batch that is being filled. */
@@ -535,7 +499,7 @@ _hot_ int render_event(struct render *r, const struct trace_event *ev, struct er
 
 	if (!b)
 		return event_alone(r, ev, err);
-	if (unlikely(room >= b->room || !is_known(r, ev->pid, ev->rec.ts)))
+	if (unlikely(room >= b->room || !known_tasks_has(&r->known, ev->pid, ev->rec.ts)))
 		return event_with_care(r, ev, err);
 	b->items[b->count++] = item_of(ev);
 	b->room -= room;

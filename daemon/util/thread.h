@@ -11,6 +11,16 @@ unsigned thread_cpus(unsigned most);
 /* The calling thread goes on elsewhere, if it may. */
 void thread_leave_cpu(int cpu);
 
+/* In a loop that looks until another thread has done something; costs the CPU's other half least.
+ */
+#if defined(__x86_64__) || defined(__i386__)
+#define thread_spin_pause() __builtin_ia32_pause()
+#elif defined(__aarch64__) || (defined(__arm__) && __ARM_ARCH >= 7)
+#define thread_spin_pause() __asm__ volatile("yield" ::: "memory")
+#else
+#define thread_spin_pause() __asm__ volatile("" ::: "memory")
+#endif
+
 /* Threads that write to neighbours at a time would wait for each other's caches. */
 #define CACHE_LINES 128
 /*
