@@ -17,6 +17,7 @@
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
+#include "occurrences.h"
 
 #define START UINT64_C(100000000000)
 #define PAGES 250 /* of each CPU */
@@ -159,16 +160,6 @@ static void convert(const struct maker *m, const char *options, unsigned threads
 	memory_file_read(fd, out);
 }
 
-static size_t count(struct buf *text, const char *part)
-{
-	const char *p = buf_string(text);
-	size_t n = 0;
-
-	for (; (p = strstr(p, part)); p++)
-		n++;
-	return n;
-}
-
 static void assert_same(const struct maker *m, const char *options, struct buf *alone)
 {
 	static const unsigned threads[] = { 2, 3, 5 };
@@ -190,21 +181,22 @@ static void all_threads_write_one_tree(void **state _unused_)
 
 	make_capture(&m, by_graph, 0);
 	assert_same(&m, NULL, &usual);
-	assert_true(count(&usual, "();\n") > 1000);
-	assert_true(count(&usual, "() {\n") > 1000);
-	assert_true(count(&usual, "} /* ") > 50);
-	assert_true(count(&usual, " => ") > 500);
-	assert_true(count(&usual, " a_name_-3 ") > 50);
-	assert_true(count(&usual, "/* free text */") > 100);
-	assert_true(count(&usual, "==========>") > 100);
-	assert_true(count(&usual, " EVENTS]\n") > 20);
+	assert_true(occurrences(usual.data, "();\n") > 1000);
+	assert_true(occurrences(usual.data, "() {\n") > 1000);
+	assert_true(occurrences(usual.data, "} /* ") > 50);
+	assert_true(occurrences(usual.data, " => ") > 500);
+	assert_true(occurrences(usual.data, " a_name_-3 ") > 50);
+	assert_true(occurrences(usual.data, "/* free text */") > 100);
+	assert_true(occurrences(usual.data, "==========>") > 100);
+	assert_true(occurrences(usual.data, " EVENTS]\n") > 20);
 	assert_same(&m, "funcgraph-proc\nfuncgraph-abstime\nfuncgraph-tail\nfuncgraph-overrun\n",
 		    &shown);
-	assert_int_equal(count(&shown, "==========>"), count(&usual, "==========>"));
-	assert_true(count(&shown, "(Overruns: 2)") > 100);
-	assert_true(count(&shown, "one-1 ") > count(&usual, "one-1 "));
+	assert_int_equal(occurrences(shown.data, "==========>"),
+			 occurrences(usual.data, "==========>"));
+	assert_true(occurrences(shown.data, "(Overruns: 2)") > 100);
+	assert_true(occurrences(shown.data, "one-1 ") > occurrences(usual.data, "one-1 "));
 	assert_same(&m, "nofuncgraph-irqs\n", &hidden);
-	assert_int_equal(count(&hidden, "==========>"), 0);
+	assert_int_equal(occurrences(hidden.data, "==========>"), 0);
 	assert_true(hidden.len < usual.len);
 }
 
@@ -216,10 +208,10 @@ static void beside_another_tracer(void **state _unused_)
 
 	make_capture(&m, by_no_tracer, 0);
 	assert_same(&m, NULL, &text);
-	assert_true(count(&text, ": sched_switch: ") > 500);
-	assert_true(count(&text, "();\n") > 1000);
-	assert_true(count(&text, ": funcgraph_entry: --> ") > 500);
-	assert_int_equal(count(&text, " => "), 0);
+	assert_true(occurrences(text.data, ": sched_switch: ") > 500);
+	assert_true(occurrences(text.data, "();\n") > 1000);
+	assert_true(occurrences(text.data, ": funcgraph_entry: --> ") > 500);
+	assert_int_equal(occurrences(text.data, " => "), 0);
 }
 
 static void more_cpus_than_the_header_has(void **state _unused_)
@@ -229,8 +221,8 @@ static void more_cpus_than_the_header_has(void **state _unused_)
 
 	make_capture(&m, by_graph, 99);
 	assert_same(&m, NULL, &text);
-	assert_true(count(&text, "\n 99) ") > 1000);
-	assert_true(count(&text, "\n 101) ") > 1000);
+	assert_true(occurrences(text.data, "\n 99) ") > 1000);
+	assert_true(occurrences(text.data, "\n 101) ") > 1000);
 }
 
 static void put_page(struct maker *m, uint64_t missed)

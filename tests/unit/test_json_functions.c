@@ -20,6 +20,7 @@
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
+#include "occurrences.h"
 #include "util/io.h"
 
 #define DEPTH_MAX 256
@@ -183,18 +184,13 @@ static void read_slices(struct trace *t, const char *text, size_t len)
 }
 
 /* Entries of a graph in the kernel's text: "|    name() {" and "|   name();". */
-static unsigned count_entries(const char *text, const char *name)
+static size_t count_entries(const char *text, const char *name)
 {
 	char open[300], leaf[300];
-	unsigned n = 0;
 
 	snprintf(open, sizeof(open), " %s() {", name);
 	snprintf(leaf, sizeof(leaf), " %s();", name);
-	for (const char *p = text; (p = strstr(p, open)); p++)
-		n++;
-	for (const char *p = text; (p = strstr(p, leaf)); p++)
-		n++;
-	return n;
+	return occurrences(text, open) + occurrences(text, leaf);
 }
 
 /* Each name is counted once: there are far fewer names than slices. */
@@ -213,7 +209,7 @@ static void check_graph(const char *kernel, const char *name)
 	_cleanup_buf_ struct buf text = BUF_INIT, file = BUF_INIT;
 	_cleanup_trace_ struct trace t = { 0 };
 	char path[512];
-	size_t entries = 0, in_text = 0;
+	size_t entries = 0, in_text;
 
 	snprintf(path, sizeof(path), TEST_DATA "/%s/%s.txt.gz", kernel, name);
 	fixture_read_gz(path, &text);
@@ -233,13 +229,10 @@ static void check_graph(const char *kernel, const char *name)
 			same += t.events[j].name && !strcmp(t.events[j].name, s->name) &&
 				!json_object_get(t.events[j].args, "entry");
 		if (same != count_entries(text.data, s->name))
-			fail_msg("%s/%s: %s is there %u times, not %u", kernel, name, s->name, same,
-				 count_entries(text.data, s->name));
+			fail_msg("%s/%s: %s is there %u times, not %zu", kernel, name, s->name,
+				 same, count_entries(text.data, s->name));
 	}
-	for (const char *p = text.data; (p = strstr(p, "() {\n")); p++)
-		in_text++;
-	for (const char *p = text.data; (p = strstr(p, "();\n")); p++)
-		in_text++;
+	in_text = occurrences(text.data, "() {\n") + occurrences(text.data, "();\n");
 	assert_int_equal(entries, in_text);
 	assert_true(entries > 20);
 }

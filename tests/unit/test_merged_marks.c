@@ -18,6 +18,7 @@
 #include "export/marks/trace_file.h"
 #include "make_stream.h"
 #include "memory_file.h"
+#include "occurrences.h"
 #include "util/io.h"
 
 #define S UINT64_C(1000000000)
@@ -552,13 +553,12 @@ static void examples_are_taken(void **state _unused_)
 		_cleanup_buf_ struct buf text = BUF_INIT;
 		_cleanup_reading_ struct reading r = { 0 };
 		_cleanup_merged_ struct merged m = { 0 };
-		uint64_t events = 0;
+		uint64_t events;
 
 		if (e->d_name[0] == '.')
 			continue;
 		assert_int_equal(read_file_at(dirfd(dir), e->d_name, 1 << 20, &text), 0);
-		for (const char *p = buf_string(&text); (p = strstr(p, "\"ph\"")); p++)
-			events++;
+		events = occurrences(buf_string(&text), "\"ph\"");
 		read_bytes(&r, text.data, text.len);
 		if (r.code < 0 || r.file.left_out || r.file.cut)
 			fail_msg("%s: %s", e->d_name, r.err.message ?: r.file.why_left_out);

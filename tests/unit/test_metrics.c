@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "occurrences.h"
 #include "service_harness.h"
 
 #include <fcntl.h>
@@ -44,15 +45,6 @@ static void assert_has(const char *text, const char *line)
 
 	if (!at || (at != text && at[-1] != '\n'))
 		fail_msg("no \"%s\" in:\n%s", line, text ?: "(nothing)");
-}
-
-static unsigned count(const char *text, const char *part)
-{
-	unsigned n = 0;
-
-	for (; (text = strstr(text, part)); text += strlen(part))
-		n++;
-	return n;
 }
 
 static void stop_ok(struct daemon *d, struct client *c, const char *name)
@@ -122,7 +114,7 @@ static void a_name_that_is_used_again_has_one_row(void **state)
 	}
 	start_ok(d, &c, "again", false);
 	assert_int_equal(metrics_format(d->manager, true, &text), 0);
-	assert_int_equal(count(text.data, "traced_session_events_total{"), 1);
+	assert_int_equal(occurrences(text.data, "traced_session_events_total{"), 1);
 	assert_has(text.data, "traced_sessions_total 4\n");
 	assert_has(text.data, "traced_events_total 12\n");
 	client_close(&c);
@@ -145,7 +137,7 @@ static void those_gone_are_bounded(void **state)
 		turn(d, 1);
 	}
 	assert_int_equal(metrics_format(d->manager, true, &text), 0);
-	assert_int_equal(count(text.data, "traced_session_events_total{"), 32);
+	assert_int_equal(occurrences(text.data, "traced_session_events_total{"), 32);
 	assert_non_null(strstr(text.data, "session=\"s39\""));
 	assert_null(strstr(text.data, "session=\"s7\""));
 	assert_has(text.data, "traced_sessions_total 40\n");

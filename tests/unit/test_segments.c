@@ -16,6 +16,7 @@
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
+#include "occurrences.h"
 #include "proto/perfetto/trace.pb-c.h"
 #include "util/io.h"
 
@@ -317,15 +318,6 @@ static unsigned find_numbers(const char *text, bool *seen)
 	return count;
 }
 
-static unsigned count_of(const char *text, const char *what)
-{
-	unsigned count = 0;
-
-	for (; (text = strstr(text, what)); text++)
-		count++;
-	return count;
-}
-
 /* The text is the part that comes first, or the one that waits. */
 static int with_function_tracer(void **state _unused_)
 {
@@ -355,12 +347,12 @@ static void each_json_is_an_object(void **state _unused_)
 	for (size_t i = 0; i < s->count; i++) {
 		json_t *json = parse(&s->files[i]), *other = json_object_get(json, "otherData");
 		const char *text = json_string_value(json_object_get(json, "systemTraceEvents"));
-		unsigned lines = count_of(text, "number: ") + count_of(text, "sched_switch: ");
+		size_t lines = occurrences(text, "number: ") + occurrences(text, "sched_switch: ");
 		json_t *row;
 		size_t cpu;
 
 		assert_int_equal(number(other, "events"), lines);
-		assert_int_equal(number(other, "lost"), 7 * count_of(text, "[LOST 7 EVENTS]"));
+		assert_int_equal(number(other, "lost"), 7 * occurrences(text, "[LOST 7 EVENTS]"));
 		json_array_foreach(json_object_get(other, "cpus"), cpu, row) written +=
 			number(row, "written");
 		events += number(other, "events");
@@ -441,7 +433,8 @@ static void each_text_has_its_head(void **state _unused_)
 	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
 	_cleanup_segments_ struct segments *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
-	unsigned numbers = 0, lines = 0;
+	unsigned numbers = 0;
+	size_t lines = 0;
 
 	make(&m);
 	s = export(m.fd, &o);
@@ -452,7 +445,8 @@ static void each_text_has_its_head(void **state _unused_)
 		assert_int_equal(s->files[i].data[s->files[i].len - 1], '\n');
 		assert_in_range(s->files[i].len, i + 1 < s->count ? 20000 : 1, 22000);
 		numbers += find_numbers(s->files[i].data, seen);
-		lines += count_of(s->files[i].data, "\n") - count_of(s->files[i].data, "\n#") - 1;
+		lines += occurrences(s->files[i].data, "\n") -
+			 occurrences(s->files[i].data, "\n#") - 1;
 	}
 	assert_int_equal(numbers, EVENTS / 4);
 	assert_int_equal(lines, EVENTS + EVENTS / 20 / CPUS);
