@@ -23,11 +23,13 @@ struct known_tasks {
 	struct known_task known[KNOWN_TASKS];
 };
 
+/* Forgets all. */
 void known_tasks_init(struct known_tasks *k, struct task_table *table);
 /* Looks it up; whoever else reads the table has to be kept from it where
  * task_table_would_fill(). */
 void known_tasks_add(struct known_tasks *k, int32_t pid, uint64_t ts);
 
+/* To look for it changes nothing. Otherwise known_tasks_add() comes first. */
 static inline bool known_tasks_has(const struct known_tasks *k, int32_t pid, uint64_t ts)
 {
 	const struct known_task *t = &k->known[(uint32_t)pid % KNOWN_TASKS];

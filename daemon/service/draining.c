@@ -55,7 +55,10 @@ static bool pause_for_output(struct session *s)
 	return true;
 }
 
-/* Before the file system is full: so that the stream's end can still be written. */
+/*
+ * Before the file system is full: so that the stream's end can still be written. True: it pauses,
+ * or has ended. May free s.
+ */
 static bool out_of_space(struct session *s)
 {
 	const struct config *config = &s->manager->config;

@@ -17,9 +17,12 @@ struct draining {
 	uint64_t flushes; /* of the stream, that followers were told of */
 };
 
-/* s->capture has started: from now on it is read, and ends when it has lasted as long as it is to.
- * 0 or -errno. */
+/*
+ * s->capture has started: from now on it is read, and ends when it has lasted as long as it is to.
+ * 0 or -errno; draining_end() is due all the same.
+ */
 int draining_begin(struct session *s);
+/* Also of one that never began, or has ended. */
 void draining_end(struct session *s);
 /*
  * There may be space again where it is spooled: a recording that had to pause goes on, or ends if

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "service/audit.h"
+#include "service/draining.h"
 #include "service/exporter.h"
 #include "service/policy.h"
 #include "util/log.h"

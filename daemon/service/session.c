@@ -396,12 +396,15 @@ bool session_has_output(const struct session *s)
 	return false;
 }
 
-static void cancel(struct session *s, int level, const char *why)
+/* hint: NULL, or what can be done. Frees s. */
+static void cancel(struct session *s, int level, const char *why, const char *hint)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct job *j, *next;
 
 	error_set(&err, -ECANCELED, "%s: %s", s->name, why);
+	if (hint)
+		error_hint(&err, "%s", hint);
 	if (session_records(s)) {
 		s->last = session_describe_capture(s);
 		audit_ended(s, why);
@@ -423,7 +426,7 @@ static void cancel(struct session *s, int level, const char *why)
 
 void session_cancel(struct session *s, const char *why)
 {
-	cancel(s, LOG_INFO, why);
+	cancel(s, LOG_INFO, why, NULL);
 }
 
 void session_client_left(struct session *s)
@@ -456,16 +459,17 @@ void session_shut_down(struct session *s)
 
 void session_leave(struct session *s)
 {
-	_cleanup_buf_ struct buf text = BUF_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT, hint = BUF_INIT;
 
+	/* session_shut_down() has ended all that records. */
 	if (s->arming || exports(s))
 		return;
 	if (s->state == TRACED__CONTROL__SESSION__STATE__FAILED) {
 		session_cancel(s, s->error ?: "failed");
 		return;
 	}
-	buf_printf(&text, "the daemon stops: its recording is in %s: tracectl convert %s FILE",
-		   s->spool.path, s->spool.path);
+	buf_printf(&text, "the daemon stops: its recording is in %s", s->spool.path);
+	buf_printf(&hint, "%stracectl convert %s FILE", s->uid ? "sudo " : "", s->spool.path);
 	spool_deinit(&s->spool);
-	cancel(s, LOG_NOTICE, buf_string(&text) ?: "the daemon stops");
+	cancel(s, LOG_NOTICE, buf_string(&text) ?: "the daemon stops", buf_string(&hint));
 }

@@ -84,7 +84,7 @@ void session_job_over(struct session *s, bool written);
 bool session_has_output(const struct session *s);
 /* True if an export follows it. */
 bool session_is_followed(const struct session *s);
-/* There is more in the stream. */
+/* Tells the exports that follow it: there is more in the stream. */
 void session_wake_followers(struct session *s);
 /*
  * The daemon ends, and with it the recording: who waits for that is told, and is to send for what
@@ -106,7 +106,10 @@ int session_snapshot(struct session *s, struct spool *ret, struct error *err);
 int session_mark(struct session *s, const char *text, struct error *err);
 int session_sync(struct session *s, const char *id, struct capture_sync *ret, struct error *err);
 
-/* The first trouble is the one that explains; the client of a private daemon is told of it. */
+/*
+ * Trouble that whoever gets the recording is told of, and the log, unless there was some before:
+ * the first is the one that explains. code: 0 or -errno; text is copied.
+ */
 void session_note(struct session *s, int code, const char *text);
 /* level: LOG_INFO and the like; error: 0 or -errno. */
 void session_log(const struct session *s, int level, int error, const char *text);

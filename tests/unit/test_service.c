@@ -993,13 +993,19 @@ static void who_watches_is_told_where_it_is_when_the_daemon_stops(void **state)
 {
 	struct daemon *d = *state;
 	struct client c;
+	Reply *reply;
 
 	greet(d, &c);
 	start_ok(d, &c, "a", true);
 	tell(&c, attach_request("a", NULL), -1);
 	turn(d, 10);
 	manager_stop(d->manager);
-	assert_error(hear(d, &c), ECANCELED, "tracectl convert");
+	reply = hear(d, &c);
+	assert_non_null(reply->error);
+	assert_int_equal(reply->error->code, ECANCELED);
+	assert_non_null(strstr(reply->error->message, "the daemon stops: its recording is in /"));
+	assert_non_null(strstr(reply->error->hint, "tracectl convert /"));
+	done_with(reply);
 	turn_until(d, loop_has_ended(d->loop));
 	assert_int_equal(spool_files(d, false), 1);
 	client_close(&c);
