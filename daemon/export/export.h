@@ -227,6 +227,9 @@ const char *perfetto_compression_name(enum perfetto_compression compression);
 /* -EINVAL if the format has no such choices, or a compressed file would be compressed again. */
 int export_format_check_perfetto(const struct export_format *format,
 				 const struct perfetto_options *o, struct error *err);
-/* -ESPIPE if the format, so written, has to go back in its file, and this one can't. */
+/*
+ * -ESPIPE if the format, so written, has to go back in its file (a compressed .dat), and fd can't:
+ * a pipe, what is opened for appending, or is not at its start. Borrows fd.
+ */
 int export_format_check_file(const struct export_format *format, const struct perfetto_options *o,
 			     int fd, struct error *err);

@@ -762,6 +762,20 @@ static void test_limit(void **state _unused_)
 	}
 }
 
+#if HAVE_ZSTD
+static void refuses_to_go_back(int stream, int flags, off_t at)
+{
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_close_ int out = memory_file("what was there", 14);
+
+	assert_int_equal(fcntl(out, F_SETFL, flags), 0);
+	assert_int_equal(lseek(out, at, SEEK_SET), at);
+	assert_int_equal(to_dat(stream, 0, true, out, &result, &err), -ESPIPE);
+	assert_non_null(strstr(err.message, "behind what a file has"));
+}
+#endif
+
 static void test_written_into_a_pipe(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
@@ -794,6 +808,8 @@ static void test_written_into_a_pipe(void **state _unused_)
 	export_result_deinit(&result);
 	assert_int_equal(to_dat(m.fd, 0, true, out, &result, &err), -ESPIPE);
 	assert_non_null(strstr(err.message, "pipe"));
+	refuses_to_go_back(m.fd, O_APPEND, 0);
+	refuses_to_go_back(m.fd, 0, 1);
 #endif
 }
 

@@ -3,8 +3,8 @@
  * trace-cmd's trace.dat. The events are decoded for nothing but their account, as of the capture
  * stream itself: the sub-buffers move as they are.
  */
-#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 #if HAVE_ZSTD
 #include <zstd.h>
 #endif
