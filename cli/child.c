@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "util/io.h"
+#include "base/io.h"
 
 /* What execvp(3) would find. */
 static int look_up(const char *name, struct error *err)

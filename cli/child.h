@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "util/error.h"
+#include "base/error.h"
 
 struct child {
 	pid_t pid;   /* 0: none */

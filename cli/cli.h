@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "export/export.h"
-#include "util/error.h"
 
 /* The exit status of every command. */
 enum {

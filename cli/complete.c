@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "cli.h"
+#include "daemon/service/profiles.h"
 #include "event_list.h"
-#include "export/export.h"
-#include "service/profiles.h"
+#include "formats/formats.h"
 
 static void offer(const char *candidate, const char *current)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
+#include "base/landlock.h"
 #include "input.h"
-#include "util/landlock.h"
 
 /* elfutils fetches what is missing from the servers that this names, and keeps it in a cache. */
 static bool fetches_symbols(void)

@@ -6,15 +6,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/io.h"
 #include "cli.h"
 #include "confine.h"
 #include "destination.h"
 #include "detached.h"
-#include "export/export.h"
+#include "formats/formats.h"
 #include "input.h"
 #include "progress.h"
 #include "samples.h"
-#include "util/io.h"
 
 /* The exporter reads the stream twice, so a pipe is kept first. */
 static int open_input(const char *path, struct error *err)

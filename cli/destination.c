@@ -5,10 +5,11 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/io.h"
+#include "formats/formats.h"
 #include "names.h"
 #include "part.h"
 #include "salvage.h"
-#include "util/io.h"
 
 static int unknown_format(const struct options *o, const char *path, struct error *err)
 {

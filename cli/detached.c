@@ -2,6 +2,7 @@
 #include "detached.h"
 
 #include "destination.h"
+#include "formats/formats.h"
 #include "link.h"
 #include "progress.h"
 

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/io.h"
 #include "export/segment.h"
 #include "names.h"
 #include "result_file.h"
-#include "util/io.h"
 
 /* What the process has. */
 struct maker {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "capture/doctor.h"
+#include "daemon/capture/doctor.h"
 
 #include <stdio.h>
 
+#include "base/parse.h"
 #include "cli.h"
 #include "control/frame.h"
 #include "document.h"
 #include "leftovers.h"
-#include "util/parse.h"
 
 static const struct {
 	const char *word, *colour;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "export/json/json.h"
+#include "base/json.h"
 
 static void begin(struct document *d, const char *key)
 {

@@ -2,7 +2,7 @@
 /* Writes a small JSON document, for people's scripts. Bytes that are not UTF-8 become U+FFFD. */
 #pragma once
 
-#include "util/buf.h"
+#include "base/buf.h"
 
 struct document {
 	struct buf *out; /* borrowed; keeps a lack of memory */

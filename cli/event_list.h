@@ -2,8 +2,8 @@
 /* The events that this kernel knows: from the daemon, else straight from tracefs. */
 #pragma once
 
-#include "capture/tracefs.h"
 #include "cli.h"
+#include "daemon/capture/tracefs/tracefs.h"
 #include "link.h"
 
 struct event_list {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "capture/events.h"
+#include "daemon/capture/tracefs/events.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/io.h"
 #include "export/segment.h"
-#include "util/io.h"
 
 #define PROCESS_NAME "tracectl-files"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "util/error.h"
+#include "base/error.h"
 
 /* In pages that both processes see; the parent reads it once the other has ended. */
 struct framed_report {

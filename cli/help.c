@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "export/export.h"
+#include "formats/formats.h"
 #include "hints.h"
 
 #define COLUMN 26

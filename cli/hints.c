@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "export/export.h"
-#include "util/nearest.h"
-#include "util/parse.h"
+#include "base/nearest.h"
+#include "base/parse.h"
+#include "formats/formats.h"
 
 /* Other tools' words for what we have. */
 static const struct {

@@ -4,12 +4,12 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
-#include "export/marks/trace_file.h"
-#include "export/samples/cpu_profile.h"
-#include "import/import.h"
+#include "base/io.h"
+#include "base/parse.h"
+#include "formats/import.h"
+#include "marks/trace_file.h"
+#include "samples/cpu_profile.h"
 #include "stream/reader.h"
-#include "util/io.h"
-#include "util/parse.h"
 
 #define PIECE (256U << 10)
 /* Of a file, by which its kind is known. */

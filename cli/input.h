@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include "util/error.h"
+#include "base/error.h"
 
 enum input_kind {
 	INPUT_RECORDING, /* a capture stream, a trace.dat or a Perfetto trace */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "service/config.h"
-#include "service/spool.h"
+#include "daemon/service/config.h"
+#include "daemon/service/spool.h"
 
 static void add(void *userdata, const struct spool_leftover *found)
 {

@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "util/io.h"
-#include "util/place.h"
+#include "base/io.h"
+#include "base/place.h"
 
 /* How long a private daemon may take to remove its instances before we stop waiting. */
 #define GOODBYE_NS (10 * NSEC_PER_SEC)

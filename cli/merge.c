@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "merge.h"
+#include "formats/formats.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "export/export.h"
+#include "export/sink.h"
 
 /* "DIR/out.pftrace" is "DIR/out" and ".pftrace"; of other names what follows their last dot. Owned.
  * 0 or -ENOMEM. */

@@ -3,11 +3,11 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "cli.h"
 #include "control/frame.h"
-#include "export/export.h"
+#include "formats/formats.h"
 #include "merge.h"
-#include "util/parse.h"
 
 static int set_duration(struct options *o, const char *value, struct error *err)
 {

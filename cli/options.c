@@ -3,9 +3,9 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli.h"
 #include "hints.h"
-#include "util/nearest.h"
 
 void options_deinit(struct options *o)
 {

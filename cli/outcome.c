@@ -6,10 +6,10 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/io.h"
+#include "base/parse.h"
+#include "base/visible.h"
 #include "document.h"
-#include "util/io.h"
-#include "util/parse.h"
-#include "util/visible.h"
 
 #define JSON_CHARS_PER_EVENT 45
 #define JSON_CHARS_PER_CALL 140
@@ -49,7 +49,7 @@ static int copy_result(struct export_result *ret, const Traced__Control__ExportR
 	for (size_t i = 0; i < m->n_ledger; i++) {
 		const Traced__Control__LedgerRow *row = m->ledger[i];
 
-		ret->ledger[ret->ledger_count++] = (struct export_ledger_row){
+		ret->ledger[ret->ledger_count++] = (struct ledger_row){
 			.cpu = row->cpu,
 			.written = row->written,
 			.events = row->events,
@@ -172,7 +172,7 @@ static void tell_ledger(const struct export_result *r)
 	fprintf(stderr, "%5s %14s %14s %12s %12s %8s %12s\n", "CPU", "written", "in the file",
 		"overrun", "other loss", "gaps", "unread");
 	for (size_t i = 0; i < r->ledger_count; i++) {
-		const struct export_ledger_row *row = &r->ledger[i];
+		const struct ledger_row *row = &r->ledger[i];
 
 		fprintf(stderr,
 			"%5u %14" PRIu64 " %14" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8" PRIu64

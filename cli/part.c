@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "names.h"
 #include "salvage.h"
-#include "util/io.h"
 
 #define NAMES_MAX 10000
 /* An empty one may be one that is about to be locked. */

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "export/export.h"
-#include "util/buf.h"
+#include "base/buf.h"
+#include "export/sink.h"
 
 #define PART ".part"
 

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "symbols/function_place.h"
-#include "util/buf.h"
 
 /* Room for "__return" within the daemon's bound. */
 #define NAME_LEN_MAX 36

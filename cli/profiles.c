@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cli.h"
+#include "daemon/service/profiles.h"
 #include "document.h"
-#include "service/profiles.h"
 
 #define LINE_COLUMNS 78
 #define WORDS_COLUMN 10

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/parse.h"
+#include "base/parse.h"
 
 void progress_init(struct progress *p, bool wanted, int out)
 {

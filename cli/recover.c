@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/parse.h"
 #include "cli.h"
 #include "detached.h"
 #include "document.h"
 #include "leftovers.h"
-#include "util/parse.h"
 
 #define SUFFIX ".traced"
 

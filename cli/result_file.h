@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "util/error.h"
+#include "base/error.h"
 
 struct result_file {
 	int fd; /* for writing and, unless in place, reading */

@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "export/html/html.h"
-#include "export/json/heads.h"
-#include "util/buf.h"
-#include "util/io.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "formats/html/html.h"
+#include "formats/json/heads.h"
 
 #define PIECE (256U << 10)
 #define PACKET_TAG 0x0a /* of a Trace: field 1, with a length */

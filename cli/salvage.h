@@ -2,7 +2,8 @@
 /* What a crash or a full disk left of a file, made one that its readers open. */
 #pragma once
 
-#include "util/error.h"
+#include "base/error.h"
+#include "formats/formats.h"
 
 /*
  * fd: for reading and writing; format: of export_formats(). Cuts off what is not whole (a

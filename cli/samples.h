@@ -2,9 +2,9 @@
 /* What convert has beside the capture for samples: profiles, and names of programs' functions. */
 #pragma once
 
+#include "base/parse.h"
 #include "cli.h"
 #include "export/export.h"
-#include "util/parse.h"
 
 struct code_symbols;
 

@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "export/segment.h"
 #include "names.h"
 #include "part.h"
 #include "result_file.h"
 #include "salvage.h"
-#include "util/io.h"
 
 /* Seven digits: eight are a date. */
 #define NUMBER_MAX 9999999

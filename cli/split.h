@@ -10,10 +10,10 @@
 
 #include <stdbool.h>
 
-#include "export/export.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "export/sink.h"
 #include "framed.h"
-#include "util/buf.h"
-#include "util/error.h"
 
 struct split {
 	struct framed process;

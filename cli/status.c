@@ -3,14 +3,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/account.h"
+#include "base/io.h"
+#include "base/parse.h"
+#include "base/visible.h"
 #include "cli.h"
 #include "document.h"
 #include "leftovers.h"
 #include "link.h"
-#include "util/account.h"
-#include "util/io.h"
-#include "util/parse.h"
-#include "util/visible.h"
 
 typedef Traced__Control__Session Session;
 

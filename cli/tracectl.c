@@ -5,10 +5,10 @@
 #include <stdio_ext.h>
 #include <string.h>
 
+#include "base/io.h"
+#include "base/visible.h"
 #include "cli.h"
 #include "hints.h"
-#include "util/io.h"
-#include "util/visible.h"
 
 /* Of one line: room for a path, or for a long filter that the kernel refuses. */
 #define LINE_MAX_BYTES 8192

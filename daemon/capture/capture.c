@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Arming a recording, its counts, taking it down. */
-#include "capture/recording.h"
+#include "daemon/capture/recording.h"
 
 #include <sys/epoll.h>
 #include <sys/random.h>
 
-#include "capture/functions.h"
-#include "capture/metadata.h"
-#include "capture/spare.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/capture/names/metadata.h"
+#include "daemon/capture/plan/functions.h"
+#include "daemon/capture/plan/spare.h"
 
 static bool has_event(const char *const *names, size_t count, const char *wanted)
 {

@@ -17,11 +17,11 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "capture/sampler.h"
-#include "capture/tracefs.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "daemon/capture/samples/sampler.h"
+#include "daemon/capture/tracefs/tracefs.h"
 #include "traced/stream.h"
-#include "util/error.h"
-#include "util/parse.h"
 
 /* What a capture takes from its surroundings; borrowed, outlives the captures. */
 struct capture_env {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "capture/clocks.h"
+#include "daemon/capture/clocks.h"
 
 #include <sys/timerfd.h>
 
+#include "base/io.h"
 #include "proto/capture.pb-c.h"
 #include "traced/mark_record.h"
-#include "util/io.h"
 
 #define TRIES 5
 /* Where the CPU is taken away again and again all of them may be wide: then more. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "capture/doctor.h"
+#include "daemon/capture/doctor.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "capture/capture.h"
-#include "capture/request.h"
-#include "util/io.h"
-#include "util/parse.h"
-#include "util/place.h"
+#include "base/io.h"
+#include "base/parse.h"
+#include "base/place.h"
+#include "daemon/capture/capture.h"
+#include "daemon/capture/plan/request.h"
 
 struct examination {
 	const struct doctor_env *env;

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "util/cleanup.h"
+#include "base/cleanup.h"
 
 enum doctor_verdict { DOCTOR_OK, DOCTOR_NOTE, DOCTOR_WARN, DOCTOR_BAD };
 

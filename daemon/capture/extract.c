@@ -4,15 +4,15 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 
-#include "capture/capture.h"
-#include "capture/clocks.h"
-#include "capture/mappings.h"
-#include "capture/metadata.h"
-#include "capture/names.h"
-#include "capture/ring.h"
+#include "base/io.h"
+#include "base/nearest.h"
+#include "daemon/capture/capture.h"
+#include "daemon/capture/clocks.h"
+#include "daemon/capture/names/mappings.h"
+#include "daemon/capture/names/metadata.h"
+#include "daemon/capture/names/names.h"
+#include "daemon/capture/rings/ring.h"
 #include "proto/capture.pb-c.h"
-#include "util/io.h"
-#include "util/nearest.h"
 
 struct extraction {
 	const struct capture_env *env;

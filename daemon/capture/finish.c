@@ -3,9 +3,9 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#include "capture/recording.h"
+#include "base/io.h"
+#include "daemon/capture/recording.h"
 #include "proto/capture.pb-c.h"
-#include "util/io.h"
 
 #define FLUSH_TRIES 5
 

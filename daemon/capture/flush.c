@@ -6,9 +6,9 @@
  * after the next one, whatever clock dates it: the latter was not yet written when the
  * former was read. Twice a second, with the tick: no wake-up more.
  */
-#include "capture/recording.h"
+#include "base/io.h"
+#include "daemon/capture/recording.h"
 #include "proto/capture.pb-c.h"
-#include "util/io.h"
 
 #define FLUSH_NS (450 * NSEC_PER_MSEC) /* a little less than a tick: each tick has one */
 #define FLUSH_BUDGET 256	       /* sub-buffers in one slice */

@@ -2,10 +2,10 @@
 /* What a recording has to say of itself: for its caller, and for the stream. */
 #include <stdarg.h>
 
-#include "capture/recording.h"
+#include "base/io.h"
+#include "base/utf8.h"
+#include "daemon/capture/recording.h"
 #include "proto/capture.pb-c.h"
-#include "util/io.h"
-#include "util/utf8.h"
 
 /* Room for the rest of the message, and for the mark of a cut. */
 #define NOTE_TEXT_MAX (STREAM_NOTE_MAX - 64)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "capture/overhead.h"
+#include "daemon/capture/overhead.h"
 
-#include "capture/recording.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/capture/recording.h"
 
 #define LOOK_NS NSEC_PER_SEC
 #define BEYOND_MAX 3

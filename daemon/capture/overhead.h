@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "capture/capture.h"
-#include "util/buf.h"
+#include "base/buf.h"
+#include "daemon/capture/capture.h"
 
 struct overhead {
 	unsigned permille;	     /* of one CPU's time; 0: as much as it takes */

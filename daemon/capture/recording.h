@@ -11,14 +11,14 @@
  */
 #pragma once
 
-#include "capture/capture.h"
-#include "capture/clocks.h"
-#include "capture/mappings.h"
-#include "capture/names.h"
-#include "capture/overhead.h"
-#include "capture/probes.h"
-#include "capture/request.h"
-#include "capture/ring.h"
+#include "daemon/capture/capture.h"
+#include "daemon/capture/clocks.h"
+#include "daemon/capture/names/mappings.h"
+#include "daemon/capture/names/names.h"
+#include "daemon/capture/overhead.h"
+#include "daemon/capture/plan/probes.h"
+#include "daemon/capture/plan/request.h"
+#include "daemon/capture/rings/ring.h"
 
 /*
  * Where a streamed recording's flush is: CPU by CPU of the main ring, then of the

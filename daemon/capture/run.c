@@ -3,9 +3,9 @@
 #include <malloc.h>
 #include <sys/epoll.h>
 
-#include "capture/metadata.h"
-#include "capture/recording.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/capture/names/metadata.h"
+#include "daemon/capture/recording.h"
 
 /*
  * How old a full sub-buffer in a ring may get. One that is being filled waits

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/recording.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/capture/recording.h"
 
 #define CPUS_MAX 8192 /* CONFIG_NR_CPUS at most */
 

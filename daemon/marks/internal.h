@@ -13,10 +13,10 @@
 
 #include <sys/types.h>
 
-#include "marks/marks.h"
-#include "marks/page.h"
-#include "marks/ring.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/marks/marks.h"
+#include "daemon/marks/page.h"
+#include "daemon/marks/ring.h"
 
 struct user {
 	LIST_ENTRY(user) list;

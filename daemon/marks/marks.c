@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "marks/marks.h"
+#include "daemon/marks/marks.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "marks/internal.h"
+#include "base/io.h"
+#include "daemon/marks/internal.h"
 #include "proto/capture.pb-c.h"
 #include "traced/mark_record.h"
-#include "util/io.h"
 
 #define BACKLOG 1024
 #define EVENTS_PER_TURN 64

@@ -16,8 +16,8 @@
 #include <sys/queue.h>
 #include <sys/uio.h>
 
+#include "base/error.h"
 #include "traced/stream.h"
-#include "util/error.h"
 
 struct marks_limits {
 	unsigned producers;	     /* programs connected */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "marks/page.h"
+#include "daemon/marks/page.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "traced/mark_ring.h"
-#include "util/error.h"
 
 struct marks_page_file {
 	struct marks_page *page; /* mapped; NULL: none */

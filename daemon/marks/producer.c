@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "marks/internal.h"
+#include "base/io.h"
+#include "daemon/marks/internal.h"
 #include "traced/mark_record.h"
-#include "util/io.h"
 
 #define ACCEPTS_PER_TURN 32
 #define MESSAGES_PER_TURN 16

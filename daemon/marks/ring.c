@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "marks/ring.h"
+#include "daemon/marks/ring.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "base/io.h"
 #include "traced/mark_record.h"
-#include "util/io.h"
 
 #define HEADER_MAX (64U << 10) /* the largest page */
 

@@ -9,9 +9,9 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
+#include "base/error.h"
 #include "traced/mark_ring.h"
-#include "util/buf.h"
-#include "util/error.h"
 
 struct marks_ring {
 	int fd; /* owned */

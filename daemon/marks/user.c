@@ -6,8 +6,8 @@
  * level may fall below 0, and nothing more is taken until it has risen above. What is not
  * taken waits in the rings, and costs the user's own marks only.
  */
-#include "marks/internal.h"
-#include "util/wide.h"
+#include "base/wide.h"
+#include "daemon/marks/internal.h"
 
 /* The bucket, as a part of a second's bytes; and the least that it is. */
 #define BURST_PART 8

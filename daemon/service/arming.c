@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/arming.h"
+#include "daemon/service/arming.h"
 
-#include "capture/spare.h"
-#include "service/session.h"
-#include "service/worker.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/capture/plan/spare.h"
+#include "daemon/service/session.h"
+#include "daemon/service/worker.h"
 
 struct arming {
 	struct work work;

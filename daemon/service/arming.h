@@ -2,7 +2,7 @@
 /* What makes the kernel wait, of a session's life: done by the worker, out of the loop. */
 #pragma once
 
-#include "service/start.h"
+#include "daemon/service/start.h"
 
 struct arming;
 struct session;

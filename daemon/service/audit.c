@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/audit.h"
+#include "daemon/service/audit.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/io.h"
-#include "util/log.h"
-#include "util/parse.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/parse.h"
 
 void audit_comm(const char *proc, pid_t pid, char ret[static 32])
 {

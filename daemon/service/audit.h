@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "service/connection.h"
-#include "service/session.h"
+#include "daemon/service/connection.h"
+#include "daemon/service/session.h"
 
 #define AUDIT_STARTED "b80e1af434d045ba8f095a86eee018a6"
 #define AUDIT_ENDED "0f6da06ef77e4e4bb3b46a6d7ef7399b"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/child.h"
+#include "daemon/service/child.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -10,9 +10,9 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "service/sandbox.h"
-#include "util/buf.h"
-#include "util/io.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "daemon/service/sandbox.h"
 
 #define RESULT_MAX (1U << 20)
 #define ARGS_MAX 48

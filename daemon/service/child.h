@@ -13,9 +13,9 @@
 
 #include <stdbool.h>
 
+#include "base/error.h"
+#include "daemon/service/loop.h"
 #include "proto/control.pb-c.h"
-#include "service/loop.h"
-#include "util/error.h"
 
 #define CHILD_FDS_MAX 20
 #define CHILD_FIRST_FD 3

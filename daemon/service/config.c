@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/config.h"
+#include "daemon/service/config.h"
 
 #include <dirent.h>
 #include <ini.h>
 #include <string.h>
 #include <syslog.h>
 
-#include "capture/capture.h"
+#include "base/nearest.h"
+#include "base/parse.h"
 #include "control/frame.h"
-#include "util/nearest.h"
-#include "util/parse.h"
+#include "daemon/capture/capture.h"
 
 void string_list_deinit(struct string_list *list)
 {

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#include "util/buf.h"
-#include "util/error.h"
+#include "base/buf.h"
+#include "base/error.h"
 
 #define CONFIG_FILE TRACED_SYSCONFDIR "/traced.conf"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/connection.h"
+#include "daemon/service/connection.h"
 
 #include <sys/socket.h>
 
-#include "service/job.h"
-#include "service/session.h"
-#include "service/verbs.h"
-#include "util/io.h"
-#include "util/log.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "daemon/service/job.h"
+#include "daemon/service/session.h"
+#include "daemon/service/verbs.h"
 
 /* Frames taken at one go, before others get their turn. */
 #define FRAMES_PER_TURN 8

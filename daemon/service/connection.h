@@ -6,7 +6,7 @@
 #pragma once
 
 #include "control/frame.h"
-#include "service/manager.h"
+#include "daemon/service/manager.h"
 
 struct connection {
 	TAILQ_ENTRY(connection) list;

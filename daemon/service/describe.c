@@ -2,8 +2,8 @@
 /* A session as clients see it. */
 #include <string.h>
 
-#include "service/session.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/service/session.h"
 
 /* The message's own strings and rows, or the copy of them, by way of the wire. */
 static Traced__Control__Session *copy_description(const Traced__Control__Session *d)

@@ -7,14 +7,14 @@
  * that has elapsed: equals are served in the order in which they became
  * pending, and to sd-event a deferred source is so since its creation, hence always first.
  */
-#include "service/draining.h"
+#include "daemon/service/draining.h"
 
 #include <string.h>
 
-#include "service/policy.h"
-#include "service/session.h"
-#include "util/io.h"
-#include "util/log.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "daemon/service/policy.h"
+#include "daemon/service/session.h"
 
 #define PRIORITY_CAPTURE LOOP_IMPORTANT
 #define PRIORITY_CAPTURE_MORE LOOP_NORMAL

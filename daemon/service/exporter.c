@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/exporter.h"
+#include "daemon/service/exporter.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -8,11 +8,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "capture/capture.h"
-#include "export/export.h"
-#include "service/follow.h"
-#include "service/sandbox.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/capture/capture.h"
+#include "daemon/service/follow.h"
+#include "daemon/service/sandbox.h"
+#include "formats/formats.h"
 
 /* Where the descriptors lie in an exporter. */
 enum { STREAM_FD = CHILD_FIRST_FD, OUT_FD, OTHER_FD };
@@ -117,7 +117,7 @@ static int finish_with_result(int result_fd, const struct export_result *result)
 	if (!rows || !pointers)
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < result->ledger_count; i++) {
-		const struct export_ledger_row *from = &result->ledger[i];
+		const struct ledger_row *from = &result->ledger[i];
 
 		traced__control__ledger_row__init(&rows[i]);
 		rows[i].cpu = from->cpu;

@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-#include "export/export.h"
-#include "service/child.h"
-#include "service/merging.h"
+#include "daemon/service/child.h"
+#include "daemon/service/merging.h"
+#include "formats/formats.h"
 
 struct exporter_request {
 	int stream_fd, out_fd; /* borrowed */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/filter.h"
+#include "daemon/service/filter.h"
 
 #include <sched.h>
 #include <sys/mman.h>

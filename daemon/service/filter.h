@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "util/error.h"
+#include "base/error.h"
 
 /* For good, for the calling thread and those that it makes. Nothing where kernel or build lack it.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/follow.h"
+#include "daemon/service/follow.h"
 
 #include <sys/socket.h>
 
-#include "util/io.h"
-#include "util/log.h"
+#include "base/io.h"
+#include "base/log.h"
 
 /* What the exporter sends; it is of the same program. */
 struct done {

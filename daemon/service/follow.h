@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "service/loop.h"
-#include "service/spool.h"
+#include "daemon/service/loop.h"
+#include "daemon/service/spool.h"
 
 struct follow;
 

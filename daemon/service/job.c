@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/job.h"
+#include "daemon/service/job.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "service/audit.h"
-#include "service/draining.h"
-#include "service/exporter.h"
-#include "service/policy.h"
-#include "util/log.h"
+#include "base/log.h"
+#include "daemon/service/audit.h"
+#include "daemon/service/draining.h"
+#include "daemon/service/exporter.h"
+#include "daemon/service/policy.h"
+#include "formats/formats.h"
 
 #define ERRNO_MAX 4095 /* the kernel's own bound */
 

@@ -8,14 +8,14 @@
  */
 #pragma once
 
+#include "daemon/service/child.h"
+#include "daemon/service/connection.h"
+#include "daemon/service/follow.h"
+#include "daemon/service/manager.h"
+#include "daemon/service/merging.h"
+#include "daemon/service/session.h"
+#include "daemon/service/spool.h"
 #include "export/export.h"
-#include "service/child.h"
-#include "service/connection.h"
-#include "service/follow.h"
-#include "service/manager.h"
-#include "service/merging.h"
-#include "service/session.h"
-#include "service/spool.h"
 
 enum job_kind {
 	JOB_START,    /* waits for the session to record */

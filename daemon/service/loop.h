@@ -19,7 +19,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
-#include "util/cleanup.h"
+#include "base/cleanup.h"
 
 struct loop;
 struct loop_source;

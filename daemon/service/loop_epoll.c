@@ -4,7 +4,7 @@
  * clock, one signalfd. There are few timers and children, so lists of them
  * are gone through.
  */
-#include "service/loop.h"
+#include "daemon/service/loop.h"
 
 #include <string.h>
 #include <sys/queue.h>
@@ -12,8 +12,8 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
-#include "service/notify.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/service/notify.h"
 
 #define BATCH 32
 #define PRIORITIES (LOOP_NORMAL + 1)

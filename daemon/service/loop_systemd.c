@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The loop as sd-event does it. */
-#include "service/loop.h"
+#include "daemon/service/loop.h"
 
 #include <systemd/sd-event.h>
 

@@ -8,13 +8,13 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "service/exporter.h"
-#include "service/manager.h"
-#include "service/marking.h"
-#include "service/notify.h"
-#include "service/pid_file.h"
-#include "util/io.h"
-#include "util/log.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "daemon/service/exporter.h"
+#include "daemon/service/manager.h"
+#include "daemon/service/marking.h"
+#include "daemon/service/notify.h"
+#include "daemon/service/pid_file.h"
 
 #define RECORDER_NICE (-10)
 

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/manager.h"
+#include "daemon/service/manager.h"
 
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "service/audit.h"
-#include "service/connection.h"
-#include "service/job.h"
-#include "service/marking.h"
-#include "service/notify.h"
-#include "service/policy.h"
-#include "service/session.h"
-#include "service/spool.h"
-#include "service/worker.h"
-#include "util/account.h"
-#include "util/io.h"
-#include "util/log.h"
-#include "util/place.h"
+#include "base/account.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/place.h"
+#include "daemon/service/audit.h"
+#include "daemon/service/connection.h"
+#include "daemon/service/job.h"
+#include "daemon/service/marking.h"
+#include "daemon/service/notify.h"
+#include "daemon/service/policy.h"
+#include "daemon/service/session.h"
+#include "daemon/service/spool.h"
+#include "daemon/service/worker.h"
 
 #define BACKLOG 64
 /* Above the limit of clients. */

@@ -16,12 +16,12 @@
 
 #include <sys/queue.h>
 
-#include "capture/capture.h"
+#include "daemon/capture/capture.h"
+#include "daemon/service/config.h"
+#include "daemon/service/loop.h"
+#include "daemon/service/metrics.h"
+#include "daemon/service/sparing.h"
 #include "proto/control.pb-c.h"
-#include "service/config.h"
-#include "service/loop.h"
-#include "service/metrics.h"
-#include "service/sparing.h"
 
 struct connection;
 struct job;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/marking.h"
+#include "daemon/service/marking.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "marks/marks.h"
-#include "util/io.h"
-#include "util/log.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "daemon/marks/marks.h"
 
 /* A ring that fills before says so. */
 #define LATE_US 10000

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "service/manager.h"
-#include "service/session.h"
+#include "daemon/service/manager.h"
+#include "daemon/service/session.h"
 
 /* Listens beside the control socket. */
 void marking_open(struct manager *m);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/merging.h"
+#include "daemon/service/merging.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "control/frame.h"
+#include "formats/formats.h"
 
 _Static_assert(CONTROL_FDS_MAX >= MERGING_FDS_MAX + 1, "an output and all that is merged into it");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/metrics.h"
+#include "daemon/service/metrics.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "service/session.h"
-#include "util/io.h"
-#include "util/log.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "daemon/service/session.h"
 
 /* Prometheus asks node_exporter every 15 seconds or less often. */
 #define INTERVAL_NS (10 * NSEC_PER_SEC)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "util/buf.h"
+#include "base/buf.h"
 
 struct manager;
 struct session;

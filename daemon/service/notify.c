@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/notify.h"
+#include "daemon/service/notify.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "util/io.h"
+#include "base/io.h"
 
 #define FIRST_FD 3
 

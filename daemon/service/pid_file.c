@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/pid_file.h"
+#include "daemon/service/pid_file.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
 
-#include "service/spool.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/service/spool.h"
 
 static int refuse(const struct pid_file *p, struct error *err)
 {

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "util/error.h"
+#include "base/error.h"
 
 struct pid_file {
 	int fd;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/policy.h"
+#include "daemon/service/policy.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "export/export.h"
-#include "service/connection.h"
-#include "service/job.h"
-#include "service/session.h"
+#include "daemon/service/connection.h"
+#include "daemon/service/job.h"
+#include "daemon/service/session.h"
+#include "formats/formats.h"
 
 bool policy_trusts(uid_t uid)
 {

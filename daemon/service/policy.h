@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "service/start.h"
+#include "daemon/service/start.h"
 
 bool policy_trusts(uid_t uid);
 

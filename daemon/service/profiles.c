@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/profiles.h"
+#include "daemon/service/profiles.h"
 
 #include <dirent.h>
 #include <ini.h>
 #include <string.h>
 
-#include "util/nearest.h"
-#include "util/place.h"
+#include "base/nearest.h"
+#include "base/place.h"
 
 #define SUFFIX ".profile"
 

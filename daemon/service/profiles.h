@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "service/config.h"
+#include "daemon/service/config.h"
 
 struct profile {
 	char *name, *summary, *path; /* owned */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/sandbox.h"
+#include "daemon/service/sandbox.h"
 
 #include <grp.h>
 #include <linux/capability.h>
@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "service/filter.h"
-#include "util/account.h"
-#include "util/landlock.h"
+#include "base/account.h"
+#include "base/landlock.h"
+#include "daemon/service/filter.h"
 
 #define NOBODY 65534
 /* Not the group of traced: it may connect to the daemon's socket. */

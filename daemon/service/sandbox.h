@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "util/error.h"
+#include "base/error.h"
 
 /* Sanitizers take terabytes of addresses, and the leak check new descriptors. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

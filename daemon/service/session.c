@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/session.h"
+#include "daemon/service/session.h"
 
 #include <string.h>
 
-#include "service/arming.h"
-#include "service/audit.h"
-#include "service/draining.h"
-#include "service/job.h"
-#include "service/marking.h"
-#include "service/policy.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "daemon/service/arming.h"
+#include "daemon/service/audit.h"
+#include "daemon/service/draining.h"
+#include "daemon/service/job.h"
+#include "daemon/service/marking.h"
+#include "daemon/service/policy.h"
 #include "traced/stream.h"
-#include "util/io.h"
-#include "util/log.h"
 
 /* The stream's own limit is above ours by this, so that its end still fits. */
 #define STREAM_SLACK (UINT64_C(64) << 20)

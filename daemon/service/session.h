@@ -11,10 +11,10 @@
  */
 #pragma once
 
-#include "marks/marks.h"
-#include "service/draining.h"
-#include "service/manager.h"
-#include "service/spool.h"
+#include "daemon/marks/marks.h"
+#include "daemon/service/draining.h"
+#include "daemon/service/manager.h"
+#include "daemon/service/spool.h"
 
 struct session {
 	TAILQ_ENTRY(session) list;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/sparing.h"
+#include "daemon/service/sparing.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
-#include "capture/spare.h"
-#include "service/session.h"
-#include "service/worker.h"
-#include "util/log.h"
+#include "base/log.h"
+#include "daemon/capture/plan/spare.h"
+#include "daemon/service/session.h"
+#include "daemon/service/worker.h"
 
 struct refresh {
 	struct work work;

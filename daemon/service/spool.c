@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/spool.h"
+#include "daemon/service/spool.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
+#include "base/parse.h"
 #include "traced/stream.h"
-#include "util/parse.h"
 
 #define SUFFIX ".traced"
 /* An empty file may be one that its daemon is about to lock. */

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "util/buf.h"
-#include "util/error.h"
+#include "base/buf.h"
+#include "base/error.h"
 
 struct spool {
 	int fd;		     /* for writing; owned; -EBADF: none */

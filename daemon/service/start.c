@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/start.h"
+#include "daemon/service/start.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "capture/events.h"
-#include "service/policy.h"
-#include "service/profiles.h"
+#include "daemon/capture/tracefs/events.h"
+#include "daemon/service/policy.h"
+#include "daemon/service/profiles.h"
 
 #define DURATION_MAX (INT64_MAX / 2)
 

@@ -2,7 +2,7 @@
 /* A client's Start, checked against limits and completed from configuration and profile. */
 #pragma once
 
-#include "service/manager.h"
+#include "daemon/service/manager.h"
 
 #define START_EVENTS_MAX 1024
 #define START_PIDS_MAX 4096

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/verbs.h"
+#include "daemon/service/verbs.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "capture/events.h"
-#include "service/audit.h"
-#include "service/job.h"
-#include "service/metrics.h"
-#include "service/policy.h"
-#include "service/session.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/capture/tracefs/events.h"
+#include "daemon/service/audit.h"
+#include "daemon/service/job.h"
+#include "daemon/service/metrics.h"
+#include "daemon/service/policy.h"
+#include "daemon/service/session.h"
 
 /* One request on its way through its verb. */
 struct call {

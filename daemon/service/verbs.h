@@ -2,7 +2,7 @@
 /* What a client can ask for: one function each, in a table. */
 #pragma once
 
-#include "service/connection.h"
+#include "daemon/service/connection.h"
 
 /*
  * Does what the request says, and replies now or lets a job reply. fds came

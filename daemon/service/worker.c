@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "service/worker.h"
+#include "daemon/service/worker.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
-#include "util/cleanup.h"
-#include "util/thread.h"
+#include "base/cleanup.h"
+#include "base/thread.h"
 
 /* Enough for what capture does on its stack, and little of it is ever touched. */
 #define STACK_BYTES (256U << 10)

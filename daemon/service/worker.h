@@ -9,8 +9,8 @@
 
 #include <sys/queue.h>
 
-#include "service/loop.h"
-#include "util/cleanup.h"
+#include "base/cleanup.h"
+#include "daemon/service/loop.h"
 
 struct work {
 	TAILQ_ENTRY(work) list;

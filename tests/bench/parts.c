@@ -12,14 +12,14 @@
 
 #include <cmocka.h>
 
-#include "capture/seen_events.h"
-#include "export/export.h"
-#include "export/index.h"
-#include "export/json/json.h"
-#include "export/merge.h"
+#include "base/json.h"
+#include "daemon/capture/names/seen_events.h"
+#include "formats/formats.h"
 #include "make_stream.h"
 #include "parts.h"
 #include "print/format_int.h"
+#include "trace/index.h"
+#include "trace/merge.h"
 
 #define CPUS 16
 #define EVENTS 200000 /* of a capture: a few milliseconds */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/io.h"
 #include "print/symbols.h"
-#include "util/io.h"
 
 #define RUNS 11
 

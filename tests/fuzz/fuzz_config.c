@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "service/config.h"
+#include "daemon/service/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,9 +4,9 @@
 
 #include <sys/socket.h>
 
+#include "base/io.h"
 #include "control/frame.h"
 #include "proto/control.pb-c.h"
-#include "util/io.h"
 
 #define SEND_MAX (64U << 10) /* fits the socket's buffer, as nobody reads at the same time */
 

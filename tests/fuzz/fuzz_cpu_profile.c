@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "export/samples/cpu_profile.h"
+#include "samples/cpu_profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "export/export.h"
+#include "base/io.h"
+#include "formats/formats.h"
 #include "make_formats.h"
-#include "util/io.h"
 
 #define SUBBUF_SIZE 1024
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "export/marks/trace_file.h"
-#include "import/perfetto/marks.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "formats/perfetto_read/marks.h"
+#include "marks/trace_file.h"
 
 #define LIMIT (4U << 20)
 

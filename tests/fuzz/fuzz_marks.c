@@ -13,10 +13,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "export/marks/decode.h"
-#include "marks/ring.h"
+#include "base/io.h"
+#include "daemon/marks/ring.h"
+#include "marks/decode.h"
 #include "traced/mark_record.h"
-#include "util/io.h"
 
 struct stranger {
 	struct marks_ring ring;

@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#include "export/json/mark.h"
-#include "export/marks/trace_file.h"
-#include "export/perfetto/marks.h"
+#include "formats/json/mark.h"
+#include "formats/perfetto/marks.h"
+#include "marks/trace_file.h"
 
 static void give(struct mark_sort *marks)
 {

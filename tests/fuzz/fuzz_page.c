@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/page.h"
-#include "util/cleanup.h"
+#include "base/cleanup.h"
+#include "trace/page.h"
 
 /* A block of its own, so that what is read beyond it is seen. */
 static uint8_t *copy_of(const uint8_t *data, size_t size)

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "export/merge.h"
 #include "make_stream.h"
+#include "trace/merge.h"
 
 /* Of byte 0. */
 enum {

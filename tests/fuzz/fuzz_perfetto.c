@@ -14,10 +14,10 @@
 
 #include <cmocka.h>
 
-#include "export/export.h"
+#include "base/io.h"
+#include "formats/formats.h"
 #include "import_check.h"
 #include "make_kinds.h"
-#include "util/io.h"
 
 #define S UINT64_C(1000000000)
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/samples/address_space.h"
-#include "export/samples/perf_record.h"
+#include "samples/address_space.h"
+#include "samples/perf_record.h"
 
 static void map(struct address_spaces *a, const struct perf_record *r)
 {

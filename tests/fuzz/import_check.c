@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/io.h"
+#include "formats/import.h"
 #include "fuzz.h"
-#include "import/import.h"
 #include "stream/reader.h"
-#include "util/io.h"
 
 void import_check(const uint8_t *data, size_t size)
 {

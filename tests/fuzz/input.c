@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "fuzz.h"
-#include "util/io.h"
 
 /*
  * ASan keeps what was freed for a while, and stacks of those who had it. By default that is 256 MiB

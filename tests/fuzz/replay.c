@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "base/io.h"
 #include "fuzz.h"
-#include "util/io.h"
 
 int main(int argc, char **argv)
 {

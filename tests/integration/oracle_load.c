@@ -31,7 +31,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "util/cleanup.h"
+#include "base/cleanup.h"
 
 /* What a load can't do on some machine it leaves out: nothing here is checked. */
 #define TRY(x) ((void)!(x))

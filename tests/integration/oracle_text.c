@@ -15,10 +15,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "capture/capture.h"
-#include "export/export.h"
+#include "base/io.h"
+#include "daemon/capture/capture.h"
+#include "formats/formats.h"
 #include "oracle_load.h"
-#include "util/io.h"
 
 #define TYPES_MAX 4096
 
@@ -38,7 +38,7 @@ struct oracle {
 	bool verbose;
 };
 
-struct text {
+struct kernel_text {
 	char *data;
 	size_t len, pos;
 };
@@ -107,14 +107,14 @@ static bool parse_line(const char *line, const char *end, struct item *ret)
 	return true;
 }
 
-static const char *line_end(const struct text *t, size_t from)
+static const char *line_end(const struct kernel_text *t, size_t from)
 {
 	const char *nl = memchr(t->data + from, '\n', t->len - from);
 
 	return nl ? nl : t->data + t->len;
 }
 
-static bool next_item(struct text *t, struct item *ret)
+static bool next_item(struct kernel_text *t, struct item *ret)
 {
 	const char *end;
 
@@ -209,7 +209,7 @@ static bool same_place(const struct item *a, const struct item *b)
 	return n == (size_t)(b->details - b->rest) && !memcmp(a->rest, b->rest, n);
 }
 
-static int compare_texts(struct oracle *o, struct text *kernel, struct text *ours)
+static int compare_texts(struct oracle *o, struct kernel_text *kernel, struct kernel_text *ours)
 {
 	struct item a, b;
 	bool more_a, more_b;
@@ -231,7 +231,7 @@ static int compare_texts(struct oracle *o, struct text *kernel, struct text *our
 	return 0;
 }
 
-static int map_file(const char *path, struct text *ret)
+static int map_file(const char *path, struct kernel_text *ret)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
@@ -242,7 +242,7 @@ static int map_file(const char *path, struct text *ret)
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
 		return -errno;
-	*ret = (struct text){ .data = p, .len = (size_t)st.st_size };
+	*ret = (struct kernel_text){ .data = p, .len = (size_t)st.st_size };
 	return 0;
 }
 
@@ -368,7 +368,7 @@ static int extract(struct oracle *o, struct error *err)
 static int run(struct oracle *o, char **names)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct text kernel = { 0 }, ours = { 0 };
+	struct kernel_text kernel = { 0 }, ours = { 0 };
 	char path[80];
 	int r = tracefs_make_instance(o->fs, o->instance);
 

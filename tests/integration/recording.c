@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "stream/reader.h"
-#include "util/io.h"
 
 struct tracefs *open_tracefs_or_skip(void)
 {

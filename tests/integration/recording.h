@@ -2,9 +2,9 @@
 /* For tests on the running kernel: a recording of our own, and what its stream holds. */
 #pragma once
 
-#include "capture/capture.h"
-#include "export/page.h"
+#include "daemon/capture/capture.h"
 #include "proto/capture.pb-c.h"
+#include "trace/page.h"
 #include "traced/stream.h"
 
 /* Where tracefs can't be used, ends the program with 77. */

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "capture/recording.h"
+#include "base/io.h"
+#include "daemon/capture/recording.h"
 #include "recording.h"
-#include "util/io.h"
 
 static struct tracefs *fs;
 

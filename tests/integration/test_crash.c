@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "recording.h"
-#include "util/io.h"
 
 #define ROUNDS 12
 

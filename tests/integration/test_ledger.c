@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "capture/tracefs.h"
+#include "base/io.h"
+#include "daemon/capture/tracefs/tracefs.h"
 #include "recording.h"
-#include "util/io.h"
 
 #define WRITERS 2
 /* An event that does not occur: all that is in the rings are marks. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Instances that are kept for the next recording, on the running kernel. */
-#include "capture/spare.h"
+#include "daemon/capture/plan/spare.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "capture/recording.h"
+#include "base/io.h"
+#include "daemon/capture/recording.h"
 #include "recording.h"
-#include "util/io.h"
 
 struct fixture {
 	struct recording rec;

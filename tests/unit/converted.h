@@ -5,10 +5,10 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "export/export.h"
+#include "base/io.h"
+#include "formats/formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
-#include "util/io.h"
 
 struct converted {
 	struct export_result result;

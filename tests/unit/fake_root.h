@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "util/cleanup.h"
+#include "base/cleanup.h"
 
 struct fake_root {
 	char path[64];

@@ -10,8 +10,9 @@
 #include <cmocka.h>
 #include <zlib.h>
 
+#include "base/io.h"
+#include "formats/formats.h"
 #include "memory_file.h"
-#include "util/io.h"
 
 void fixture_read_gz(const char *path, struct buf *out)
 {

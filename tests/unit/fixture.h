@@ -2,8 +2,8 @@
 /* What lies in tests/data. Every failure fails the test. */
 #pragma once
 
+#include "base/buf.h"
 #include "export/export.h"
-#include "util/buf.h"
 
 /* Appends what a file holds, compressed or plain. */
 void fixture_read_gz(const char *path, struct buf *out);

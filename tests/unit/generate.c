@@ -21,10 +21,10 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "make_fields.h"
 #include "make_formats.h"
 #include "random_series.h"
-#include "util/io.h"
 
 #define CPUS 2
 #define SUBBUF 4096

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "import/perfetto/marks.h"
-#include "util/buf.h"
-#include "util/error.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "formats/perfetto_read/marks.h"
 
 /*
  * A file of all that a Perfetto trace holds of marks: samples; names; slices, nested, in a moment,

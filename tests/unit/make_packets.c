@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "make_packets.h"
 
-#include "export/perfetto/message.h"
+#include "formats/perfetto/message.h"
 
 struct wire_field field_of(const struct buf *b)
 {

@@ -2,8 +2,8 @@
 /* Sub-buffers of a made capture for the merge, without the rest of the exporter. */
 #pragma once
 
-#include "export/index.h"
 #include "make_stream.h"
+#include "trace/index.h"
 
 /* What maker_flush wrote, as the index pass would remember it; chunks without a head. */
 void maker_index(const struct maker *m, struct stream_reader *r, struct ring_index *ring);

@@ -5,9 +5,9 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "proto/capture.pb-c.h"
 #include "stream/writer.h"
-#include "util/buf.h"
 
 struct maker {
 	int fd; /* owned: a file in memory */

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "marks/internal.h"
+#include "daemon/marks/internal.h"
 
 extern char marks_folder[64];
 /* For cmocka. TRACED_MARKS names the folder. */

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "util/io.h"
+#include "base/io.h"
 
 int memory_file(const void *data, size_t len)
 {

@@ -2,7 +2,7 @@
 /* Files in memory. Every failure fails the test. */
 #pragma once
 
-#include "util/buf.h"
+#include "base/buf.h"
 
 /* One of these bytes, which is read and written from its start on. To be closed. */
 int memory_file(const void *data, size_t len);

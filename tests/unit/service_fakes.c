@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "capture/events.h"
-#include "capture/spare.h"
-#include "export/export.h"
+#include "base/io.h"
+#include "daemon/capture/plan/spare.h"
+#include "daemon/capture/tracefs/events.h"
+#include "formats/formats.h"
 #include "traced/stream.h"
-#include "util/io.h"
 
 struct fakes fakes = { .data_fd = -1 };
 

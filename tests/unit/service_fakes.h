@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "capture/capture.h"
+#include "daemon/capture/capture.h"
 
 struct fakes {
 	int captures;	    /* that exist now; the worker counts */

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "service/connection.h"
-#include "service/exporter.h"
-#include "util/log.h"
+#include "base/log.h"
+#include "daemon/service/connection.h"
+#include "daemon/service/exporter.h"
 
 uint64_t next_id;
 

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "control/frame.h"
-#include "service/manager.h"
+#include "daemon/service/manager.h"
 #include "service_fakes.h"
-#include "util/io.h"
 
 typedef Traced__Control__Request Request;
 typedef Traced__Control__Reply Reply;

@@ -7,13 +7,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "service/audit.h"
-#include "service/connection.h"
-#include "service/policy.h"
-#include "service/session.h"
-#include "service/spool.h"
+#include "base/log.h"
+#include "daemon/service/audit.h"
+#include "daemon/service/connection.h"
+#include "daemon/service/policy.h"
+#include "daemon/service/session.h"
+#include "daemon/service/spool.h"
 #include "traced/stream.h"
-#include "util/log.h"
 
 #define ALICE 1000
 #define BOB 1001

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "util/buf.h"
-#include "util/cleanup.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
 
 #define FUNCTION UINT64_C(0xffffffff81000000)
 #define POINTER UINT64_C(0xffff888000001000)

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "export/export.h"
+#include "base/io.h"
+#include "formats/formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
-#include "util/io.h"
 
 #define S NSEC_PER_SEC
 

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "fixture.h"
 #include "proto/perfetto/trace.pb-c.h"
-#include "util/cleanup.h"
 
 #define PB(name) Perfetto__Protos__##name
 #define CAPTURE TEST_DATA "/6.12.107-s390x/mixed.traced.gz"

@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "export/block_file.h"
 #include "memory_file.h"
 #include "own_folder.h"
 #include "random_series.h"
-#include "util/io.h"
 
 #define BLOCK (128U << 10)
 /* Some stretches: of ext4 space was allocated for more. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "capture/btf.h"
+#include "daemon/capture/names/btf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "util/buf.h"
+#include "base/buf.h"
 
 static void append_grows(void **state _unused_)
 {

@@ -9,6 +9,7 @@
 
 #include "cli.h"
 #include "destination.h"
+#include "formats/formats.h"
 #include "hints.h"
 #include "probe.h"
 #include "start_request.h"

@@ -8,9 +8,10 @@
 
 #include <cmocka.h>
 
-#include "capture/clocks.h"
 #include "converted.h"
-#include "export/perfetto/packet.h"
+#include "daemon/capture/clocks.h"
+#include "formats/formats.h"
+#include "formats/perfetto/packet.h"
 
 #define S NSEC_PER_SEC
 

@@ -17,12 +17,12 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "capture/clocks.h"
+#include "base/io.h"
 #include "converted.h"
-#include "export/marks/clock_map.h"
+#include "daemon/capture/clocks.h"
 #include "make_stream.h"
+#include "marks/clock_map.h"
 #include "traced/mark_record.h"
-#include "util/io.h"
 
 #define S NSEC_PER_SEC
 

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "symbols/code_symbols.h"
 #include "symbols/jit_map.h"
-#include "util/io.h"
 
 static char folder[] = "/tmp/code_symbols.XXXXXX";
 

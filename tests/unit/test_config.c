@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "capture/capture.h"
-#include "service/config.h"
-#include "service/profiles.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/capture/capture.h"
+#include "daemon/service/config.h"
+#include "daemon/service/profiles.h"
 
 struct files {
 	char dir[64], main[80], folder[80];

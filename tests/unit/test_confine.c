@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "cli.h"
 #include "make_stream.h"
-#include "util/io.h"
 
 /* Of the test; below it: out, temp, elsewhere. */
 static char folder[] = "/tmp/traced-confine-XXXXXX";

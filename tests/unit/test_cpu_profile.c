@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
-#include "export/export.h"
-#include "export/samples/cpu_profile.h"
-#include "export/samples/profile_marks.h"
+#include "base/io.h"
+#include "formats/formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
-#include "util/io.h"
+#include "samples/cpu_profile.h"
+#include "samples/profile_marks.h"
 
 struct kind {
 	unsigned slot;

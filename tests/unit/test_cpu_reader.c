@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "capture/cpu_reader.h"
-#include "capture/ring.h"
+#include "base/io.h"
+#include "daemon/capture/rings/cpu_reader.h"
+#include "daemon/capture/rings/ring.h"
 #include "fake_root.h"
-#include "util/io.h"
 
 static const char page64[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
 			     "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"

@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
-#include "export/bytes.h"
-#include "export/export.h"
+#include "base/bytes.h"
+#include "base/io.h"
 #include "export/segment.h"
+#include "formats/formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
-#include "util/io.h"
 
 #define S UINT64_C(1000000000)
 #define FILES_MAX 1024

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "capture/doctor.h"
-#include "capture/tracefs.h"
+#include "daemon/capture/doctor.h"
+#include "daemon/capture/tracefs/tracefs.h"
 #include "fake_root.h"
 
 struct fixture {

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "base/utf8.h"
 #include "document.h"
-#include "util/utf8.h"
 
 static void a_document_has_its_commas_and_indents(void **state _unused_)
 {

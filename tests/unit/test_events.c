@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "capture/events.h"
+#include "daemon/capture/tracefs/events.h"
 
 static const char *const names[] = {
 	"irq:irq_handler_entry",	  "irq:softirq_entry",	"kvm:kvm_entry",

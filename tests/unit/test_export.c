@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "export/export.h"
+#include "base/io.h"
+#include "formats/formats.h"
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
-#include "util/io.h"
 
 struct run {
 	struct export_options options;
@@ -301,7 +301,7 @@ static void every_event_is_accounted_for(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_run_ struct run r = { .options.format = "traced" };
-	const struct export_ledger_row *cpu;
+	const struct ledger_row *cpu;
 	struct stat st;
 
 	maker_init(&m, 8, false, 1024);

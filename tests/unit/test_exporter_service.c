@@ -16,8 +16,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "service/child.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/service/child.h"
 
 struct service {
 	char dir[32], path[64];

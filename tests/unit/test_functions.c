@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "capture/function_list.h"
-#include "capture/functions.h"
-#include "capture/setting.h"
+#include "daemon/capture/plan/functions.h"
+#include "daemon/capture/tracefs/function_list.h"
+#include "daemon/capture/tracefs/setting.h"
 #include "fake_root.h"
 
 struct fixture {

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "export/export.h"
+#include "formats/formats.h"
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"

@@ -22,11 +22,11 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "marks_end.h"
 #include "proto/capture.pb-c.h"
 #include "traced/mark_record.h"
 #include "traced/traced.h"
-#include "util/io.h"
 
 #define NOBODY 65534
 #define RINGS_MAX 4096

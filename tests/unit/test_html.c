@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "export/html/html.h"
-#include "export/html/page.h"
-#include "util/utf8.h"
+#include "base/utf8.h"
+#include "formats/html/html.h"
+#include "formats/html/page.h"
 
 /* What stands before is of another line, and stays. */
 static void assert_line(const char *text, size_t len, const char *expected, uint64_t expected_units)

@@ -4,7 +4,7 @@
 
 #include <fcntl.h>
 
-#include "util/io.h"
+#include "base/io.h"
 
 static bool same(const json_t *a, const json_t *b, const char *key)
 {

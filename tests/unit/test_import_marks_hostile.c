@@ -4,8 +4,8 @@
 
 #include <sys/stat.h>
 
-#include "export/perfetto/message.h"
-#include "import/perfetto/known.h"
+#include "formats/perfetto/message.h"
+#include "formats/perfetto_read/known.h"
 
 /* What refers to what is not there is left out, and told of; the event it stands in is kept. */
 static void what_is_not_there_is_left_out(void **state _unused_)

@@ -17,13 +17,14 @@
 
 #include <cmocka.h>
 
-#include "export/perfetto/rest.h"
-#include "export/perfetto/wire.h"
+#include "base/io.h"
 #include "fixture.h"
-#include "import/import.h"
+#include "formats/formats.h"
+#include "formats/import.h"
+#include "formats/perfetto/rest.h"
+#include "formats/perfetto/wire.h"
 #include "make_kinds.h"
 #include "memory_file.h"
-#include "util/io.h"
 
 #define S UINT64_C(1000000000)
 #define CASES_MIN 15

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "export/index.h"
-#include "export/task_scan.h"
 #include "make_formats.h"
 #include "make_stream.h"
+#include "trace/index.h"
+#include "trace/task_scan.h"
 
 #define MB (UINT64_C(1) << 20)
 

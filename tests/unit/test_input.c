@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "input.h"
 #include "memory_file.h"
 #include "traced/stream.h"
-#include "util/io.h"
 
 static const enum input_kind kinds[] = { INPUT_RECORDING, INPUT_MARKS, INPUT_PROFILE };
 

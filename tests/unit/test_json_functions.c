@@ -16,12 +16,13 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "fixture.h"
+#include "formats/formats.h"
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
 #include "occurrences.h"
-#include "util/io.h"
 
 #define DEPTH_MAX 256
 

@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "export/export.h"
-#include "export/html/html.h"
-#include "export/json/heads.h"
+#include "formats/formats.h"
+#include "formats/html/html.h"
+#include "formats/json/heads.h"
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "export/json/json.h"
+#include "base/json.h"
 
 static void strings_of_any_bytes_are_valid(void **state _unused_)
 {

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "service/loop.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/service/loop.h"
 
 #define SHORT_US 20000
 #define LONG_US (60 * USEC_PER_SEC)

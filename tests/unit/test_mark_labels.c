@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "export/marks/labels.h"
+#include "marks/labels.h"
 
 static void a_label_means_what_was_said_first(void **state _unused_)
 {

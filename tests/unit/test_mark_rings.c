@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
-#include "export/export.h"
-#include "export/marks/decode.h"
+#include "base/io.h"
+#include "formats/formats.h"
 #include "make_stream.h"
+#include "marks/decode.h"
 #include "memory_file.h"
 #include "traced/mark_record.h"
-#include "util/io.h"
 
 #define S UINT64_C(1000000000)
 

@@ -20,10 +20,10 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "marks_end.h"
 #include "traced/mark_record.h"
 #include "traced/traced.h"
-#include "util/io.h"
 
 static const struct marks_limits limits = {
 	.producers = 64,

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "export/merge.h"
 #include "heap.h"
 #include "make_ring.h"
+#include "trace/merge.h"
 
 #define CPUS 37
 #define RECORDS 3000

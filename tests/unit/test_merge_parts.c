@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "export/merge.h"
 #include "heap.h"
 #include "make_ring.h"
+#include "trace/merge.h"
 
 #define HUGE_SUBBUF (1U << 20)
 #define HUGE_CPUS 16

@@ -13,13 +13,13 @@
 
 #include <cmocka.h>
 
-#include "export/export.h"
-#include "export/marks/clock_map.h"
-#include "export/marks/trace_file.h"
+#include "base/io.h"
+#include "formats/formats.h"
 #include "make_stream.h"
+#include "marks/clock_map.h"
+#include "marks/trace_file.h"
 #include "memory_file.h"
 #include "occurrences.h"
-#include "util/io.h"
 
 #define S UINT64_C(1000000000)
 

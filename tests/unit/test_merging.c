@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "service/merging.h"
+#include "daemon/service/merging.h"
 
 /* An output that names one file with syncs of its own and one without. */
 struct asked {

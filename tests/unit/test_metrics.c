@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "service/metrics.h"
-#include "service/session.h"
+#include "daemon/service/metrics.h"
+#include "daemon/service/session.h"
 
 static void use_file(struct daemon *d, const char *name)
 {

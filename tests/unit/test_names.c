@@ -2,8 +2,8 @@
 /* The names that the reader of a stream needs: formats, constants, symbols. */
 #include <string.h>
 
-#include "capture/identifiers.h"
-#include "capture/names.h"
+#include "daemon/capture/names/identifiers.h"
+#include "daemon/capture/names/names.h"
 #include "fake_capture.h"
 
 static void symbols_only_where_formats_name_them(void **state _unused_)

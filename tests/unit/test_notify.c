@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "service/notify.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/service/notify.h"
 
 static void test_notify(void **state _unused_)
 {

@@ -13,9 +13,9 @@
 #include <cmocka.h>
 #include <zlib.h>
 
+#include "base/io.h"
 #include "export/segment.h"
 #include "memory_file.h"
-#include "util/io.h"
 
 /* Lines until there are so many bytes. */
 static void put_lines(struct buf *b, size_t len)

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "capture/overhead.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/capture/overhead.h"
 
 static const char *const globs[] = { "irq", "sched:sched_stat*" };
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "export/page.h"
 #include "make_stream.h"
+#include "trace/page.h"
 
 static const struct machine {
 	unsigned word_size;

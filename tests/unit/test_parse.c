@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "util/io.h"
-#include "util/parse.h"
+#include "base/io.h"
+#include "base/parse.h"
 
 static void durations(void **state _unused_)
 {

@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "export/export.h"
+#include "base/io.h"
+#include "formats/formats.h"
 #include "make_formats.h"
 #include "memory_file.h"
 #include "proto/perfetto/trace.pb-c.h"
-#include "util/io.h"
 
 #define PB(name) Perfetto__Protos__##name
 #define DATA(name) PERFETTO__PROTOS__TRACE_PACKET__DATA_##name

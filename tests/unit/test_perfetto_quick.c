@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "by_library.h"
-#include "export/perfetto/op.h"
 #include "fixture.h"
+#include "formats/perfetto/op.h"
 #include "random_series.h"
 
 #define ROUNDS 24

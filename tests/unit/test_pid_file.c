@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "service/pid_file.h"
-#include "util/io.h"
+#include "base/io.h"
+#include "daemon/service/pid_file.h"
 
 static void test_pid_file(void **state _unused_)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "util/plain.h"
+#include "base/plain.h"
 
 /* The oracle: byte for byte, at every place within the blocks that are looked at. */
 static void every_byte_that_is_not_plain_is_found(void **state)

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "capture/capture.h"
-#include "capture/plan.h"
-#include "capture/request.h"
+#include "daemon/capture/capture.h"
+#include "daemon/capture/plan/plan.h"
+#include "daemon/capture/plan/request.h"
 #include "fake_root.h"
 
 struct fixture {

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "capture/events.h"
-#include "capture/probes.h"
+#include "daemon/capture/plan/probes.h"
+#include "daemon/capture/tracefs/events.h"
 #include "fake_root.h"
 
 #define GROUP "traced_0123abcd"

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "fixture.h"
-#include "util/io.h"
 
 #define KERNELS_MIN 3
 

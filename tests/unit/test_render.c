@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "export/loan.h"
 #include "export/render.h"
+#include "trace/loan.h"
 
 #define EVENTS 50000
 #define TASKS 700

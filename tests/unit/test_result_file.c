@@ -13,11 +13,12 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
+#include "formats/formats.h"
 #include "names.h"
 #include "own_folder.h"
 #include "part.h"
 #include "result_file.h"
-#include "util/io.h"
 
 static unsigned entries(void)
 {

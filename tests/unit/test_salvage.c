@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#include "export/html/html.h"
-#include "export/json/heads.h"
+#include "base/io.h"
+#include "formats/html/html.h"
+#include "formats/json/heads.h"
 #include "memory_file.h"
 #include "salvage.h"
-#include "util/io.h"
 
 static void assert_salvaged(const char *format, const void *before, size_t len, const void *after,
 			    size_t after_len)

@@ -9,13 +9,13 @@
 
 #include <cmocka.h>
 
-#include "export/export.h"
-#include "export/samples/address_space.h"
-#include "export/samples/cpu_profile.h"
-#include "export/samples/perf_record.h"
+#include "base/io.h"
+#include "formats/formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
-#include "util/io.h"
+#include "samples/address_space.h"
+#include "samples/cpu_profile.h"
+#include "samples/perf_record.h"
 
 /* <linux/perf_event.h>, spelled out: what the kernel writes is what is tested. */
 enum { LOST = 2, COMM = 3, EXIT = 4, THROTTLE = 5, FORK = 7, SAMPLE = 9, MMAP2 = 10 };

@@ -20,9 +20,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "service/sandbox.h"
-#include "util/buf.h"
-#include "util/io.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "daemon/service/sandbox.h"
 
 enum { OUT_FD = 3, NEXT_FD };
 

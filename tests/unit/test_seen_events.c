@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "capture/seen_events.h"
-#include "export/page.h"
+#include "daemon/capture/names/seen_events.h"
 #include "make_stream.h"
+#include "trace/page.h"
 
 struct fixture {
 	struct maker m;

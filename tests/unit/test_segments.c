@@ -11,14 +11,15 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "base/io.h"
 #include "export/segment.h"
-#include "import/import.h"
+#include "formats/formats.h"
+#include "formats/import.h"
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
 #include "occurrences.h"
 #include "proto/perfetto/trace.pb-c.h"
-#include "util/io.h"
 
 #define PB(name) Perfetto__Protos__##name
 #define DATA(name) PERFETTO__PROTOS__TRACE_PACKET__DATA_##name

@@ -9,9 +9,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "service/connection.h"
-#include "service/job.h"
-#include "service/session.h"
+#include "daemon/service/connection.h"
+#include "daemon/service/job.h"
+#include "daemon/service/session.h"
 #include "traced/stream.h"
 
 static void a_recording_is_written_and_its_spool_goes(void **state)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "service/session.h"
+#include "daemon/service/session.h"
 
 static void await_spares(struct daemon *d, int count)
 {

@@ -14,13 +14,14 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "directory.h"
 #include "export/segment.h"
+#include "formats/formats.h"
 #include "names.h"
 #include "own_folder.h"
 #include "part.h"
 #include "split.h"
-#include "util/io.h"
 
 static void assert_content(const char *path, const char *text)
 {

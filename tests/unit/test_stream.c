@@ -8,11 +8,11 @@
 #include <cmocka.h>
 #include <xxhash.h>
 
+#include "base/io.h"
 #include "memory_file.h"
 #include "stream/hash.h"
 #include "stream/reader.h"
 #include "stream/writer.h"
-#include "util/io.h"
 
 static struct chunk next(struct stream_reader *r)
 {

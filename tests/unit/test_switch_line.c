@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "export/json/switch_line.h"
+#include "formats/json/switch_line.h"
 #include "print/event_table.h"
 
 #define SWITCH "sched_switch: prev_comm="

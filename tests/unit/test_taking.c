@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "capture/recording.h"
-#include "capture/spare.h"
+#include "daemon/capture/plan/spare.h"
+#include "daemon/capture/recording.h"
 #include "fake_root.h"
 
 /* In place of the room's own. */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "export/task_table.h"
+#include "trace/task_table.h"
 
 #define S UINT64_C(1000000000)
 

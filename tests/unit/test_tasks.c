@@ -12,14 +12,14 @@
 
 #include <cmocka.h>
 
-#include "capture/clocks.h"
-#include "capture/recording.h"
-#include "capture/ring.h"
-#include "capture/tasks.h"
+#include "base/io.h"
+#include "daemon/capture/clocks.h"
+#include "daemon/capture/names/tasks.h"
+#include "daemon/capture/recording.h"
+#include "daemon/capture/rings/ring.h"
 #include "fake_capture.h"
 #include "proto/capture.pb-c.h"
 #include "stream/reader.h"
-#include "util/io.h"
 
 /* All tasks of the stream's TASKS chunks, the index'th message's in *ret. */
 static unsigned read_tasks(struct fake_capture *f, Traced__Capture__Tasks **ret)

@@ -17,12 +17,13 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "fixture.h"
-#include "import/import.h"
+#include "formats/formats.h"
+#include "formats/import.h"
 #include "make_dat.h"
 #include "memory_file.h"
 #include "stream/reader.h"
-#include "util/io.h"
 
 #define PEER TEST_DATA "/trace-cmd-3.1.6/"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "util/utf8.h"
+#include "base/utf8.h"
 
 static void lengths(void **state _unused_)
 {

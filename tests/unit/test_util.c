@@ -11,11 +11,11 @@
 
 #include <cmocka.h>
 
-#include "util/error.h"
-#include "util/io.h"
-#include "util/log.h"
-#include "util/nearest.h"
-#include "util/siphash.h"
+#include "base/error.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/nearest.h"
+#include "base/siphash.h"
 
 static void errors_carry_message_and_hint(void **state _unused_)
 {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "util/visible.h"
+#include "base/visible.h"
 
 static void assert_shown(const char *text, size_t max, const char *shown)
 {

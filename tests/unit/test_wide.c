@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
-#include "util/cleanup.h"
-#include "util/wide.h"
+#include "base/cleanup.h"
+#include "base/wide.h"
 
 static void test_mul_div(void **state _unused_)
 {

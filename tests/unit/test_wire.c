@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "export/perfetto/wire.h"
-#include "util/cleanup.h"
+#include "base/cleanup.h"
+#include "formats/perfetto/wire.h"
 
 static size_t plain_varint(uint8_t *p, uint64_t value)
 {

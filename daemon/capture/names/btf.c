@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* BTF as Documentation/bpf/btf.rst describes it; every offset is checked. */
+#include "daemon/capture/names/btf.h"
+
+#include <string.h>
+
+enum {
+	BTF_KIND_INT = 1,
+	BTF_KIND_PTR = 2,
+	BTF_KIND_ARRAY = 3,
+	BTF_KIND_STRUCT = 4,
+	BTF_KIND_UNION = 5,
+	BTF_KIND_ENUM = 6,
+	BTF_KIND_FWD = 7,
+	BTF_KIND_TYPEDEF = 8,
+	BTF_KIND_VOLATILE = 9,
+	BTF_KIND_CONST = 10,
+	BTF_KIND_RESTRICT = 11,
+	BTF_KIND_FUNC = 12,
+	BTF_KIND_FUNC_PROTO = 13,
+	BTF_KIND_VAR = 14,
+	BTF_KIND_DATASEC = 15,
+	BTF_KIND_FLOAT = 16,
+	BTF_KIND_DECL_TAG = 17,
+	BTF_KIND_TYPE_TAG = 18,
+	BTF_KIND_ENUM64 = 19,
+};
+
+struct btf_view {
+	const uint8_t *types, *types_end;
+	const char *strings;
+	size_t strings_len;
+	bool swap;
+};
+
+static uint32_t get32(const struct btf_view *v, const uint8_t *p)
+{
+	uint32_t x;
+
+	memcpy(&x, p, 4);
+	return v->swap ? __builtin_bswap32(x) : x;
+}
+
+static int view_init(struct btf_view *v, const void *btf, size_t size)
+{
+	const uint8_t *p = btf;
+	uint64_t head, type_off, type_len, str_off, str_len;
+	uint16_t magic;
+
+	if (size < 24)
+		return -EBADMSG;
+	memcpy(&magic, p, 2);
+	if (magic != 0xeb9f && magic != 0x9feb)
+		return -EBADMSG;
+	v->swap = magic == 0x9feb;
+	head = get32(v, p + 4);
+	type_off = head + get32(v, p + 8);
+	type_len = get32(v, p + 12);
+	str_off = head + get32(v, p + 16);
+	str_len = get32(v, p + 20);
+	if (type_off + type_len > size || str_off + str_len > size || !str_len ||
+	    p[str_off + str_len - 1])
+		return -EBADMSG;
+	v->types = p + type_off;
+	v->types_end = v->types + type_len;
+	v->strings = (const char *)p + str_off;
+	v->strings_len = (size_t)str_len;
+	return 0;
+}
+
+/* Bytes behind a type's twelve. */
+static size_t extra_size(uint32_t info)
+{
+	size_t vlen = info & 0xffff;
+
+	switch (info >> 24 & 0x1f) {
+	case BTF_KIND_INT:
+	case BTF_KIND_VAR:
+	case BTF_KIND_DECL_TAG:
+		return 4;
+	case BTF_KIND_ARRAY:
+		return 12;
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+	case BTF_KIND_DATASEC:
+	case BTF_KIND_ENUM64:
+		return vlen * 12;
+	case BTF_KIND_ENUM:
+	case BTF_KIND_FUNC_PROTO:
+		return vlen * 8;
+	default:
+		return 0;
+	}
+}
+
+static int compare(const void *key, const void *item)
+{
+	return strcmp(key, *(const char *const *)item);
+}
+
+/* A structure's size, for pointer arithmetic. */
+static void resolve_struct(const struct btf_view *v, uint32_t name_off, uint32_t size,
+			   const char *const *names, size_t count, struct buf *out)
+{
+	const char *name = name_off < v->strings_len ? v->strings + name_off : "";
+
+	if (*name && bsearch(name, names, count, sizeof(*names), compare))
+		buf_printf(out, "struct:%s %u\n", name, size);
+}
+
+/* One enumerator; seen: the names that were found already. */
+static void resolve(const struct btf_view *v, uint32_t name_off, int64_t value, bool is_unsigned,
+		    const char *const *names, size_t count, bool *seen, struct buf *out)
+{
+	const char *const *hit;
+	const char *name;
+
+	if (name_off >= v->strings_len)
+		return;
+	name = v->strings + name_off;
+	hit = bsearch(name, names, count, sizeof(*names), compare);
+	if (!hit || seen[hit - names])
+		return;
+	seen[hit - names] = true;
+	if (is_unsigned)
+		buf_printf(out, "%s %llu\n", name, (unsigned long long)value);
+	else
+		buf_printf(out, "%s %lld\n", name, (long long)value);
+}
+
+int btf_resolve_enums(const void *btf, size_t size, const char *const *names, size_t count,
+		      struct buf *out)
+{
+	struct btf_view v;
+	_cleanup_free_ bool *seen = calloc(count + 1, sizeof(*seen));
+
+	if (!seen)
+		return -ENOMEM;
+	if (view_init(&v, btf, size) < 0)
+		return -EBADMSG;
+	for (const uint8_t *p = v.types; p < v.types_end;) {
+		uint32_t info, kind, vlen;
+		size_t extra, step;
+		bool is_signed;
+
+		if (v.types_end - p < 12)
+			return -EBADMSG;
+		info = get32(&v, p + 4);
+		extra = extra_size(info);
+		p += 12;
+		if ((size_t)(v.types_end - p) < extra)
+			return -EBADMSG;
+		kind = info >> 24 & 0x1f;
+		vlen = info & 0xffff;
+		is_signed = info >> 31;
+		if (kind == BTF_KIND_STRUCT)
+			resolve_struct(&v, get32(&v, p - 12), get32(&v, p - 4), names, count, out);
+		step = kind == BTF_KIND_ENUM64 ? 12 : 8;
+		for (uint32_t i = 0; (kind == BTF_KIND_ENUM || kind == BTF_KIND_ENUM64) && i < vlen;
+		     i++) {
+			const uint8_t *e = p + i * step;
+			uint64_t low = get32(&v, e + 4);
+			uint64_t high = kind == BTF_KIND_ENUM64	 ? get32(&v, e + 8)
+					: is_signed && low >> 31 ? UINT32_MAX
+								 : 0;
+
+			resolve(&v, get32(&v, e), (int64_t)(high << 32 | low), !is_signed, names,
+				count, seen, out);
+		}
+		p += extra;
+	}
+	return buf_error(out);
+}
+
+/* What describes functions' arguments. */
+struct type_list {
+	struct btf_view view;
+	uint32_t *offsets; /* of the types, from the first; owned; id - 1 */
+	bool *told;	   /* enumerations that have their line; owned */
+	uint32_t count;
+};
+
+static void type_list_deinit(struct type_list *l)
+{
+	free(l->offsets);
+	free(l->told);
+}
+
+static int type_list_init(struct type_list *l, const void *btf, size_t size)
+{
+	struct btf_view *v = &l->view;
+	size_t cap;
+
+	if (view_init(v, btf, size) < 0)
+		return -EBADMSG;
+	cap = (size_t)(v->types_end - v->types) / 12;
+	l->offsets = calloc(cap + 1, sizeof(*l->offsets));
+	l->told = calloc(cap + 1, sizeof(*l->told));
+	if (!l->offsets || !l->told)
+		return -ENOMEM;
+	for (const uint8_t *p = v->types; p < v->types_end;) {
+		size_t extra;
+
+		if (v->types_end - p < 12)
+			return -EBADMSG;
+		extra = extra_size(get32(v, p + 4));
+		if ((size_t)(v->types_end - p) - 12 < extra)
+			return -EBADMSG;
+		l->offsets[l->count++] = (uint32_t)(p - v->types);
+		p += 12 + extra;
+	}
+	return 0;
+}
+
+static uint32_t kind_of(const struct type_list *l, const uint8_t *type)
+{
+	return type ? get32(&l->view, type + 4) >> 24 & 0x1f : 0;
+}
+
+static uint32_t length_of(const struct type_list *l, const uint8_t *type)
+{
+	return get32(&l->view, type + 4) & 0xffff;
+}
+
+/* NULL: void, or no such type. */
+static const uint8_t *type_by_id(const struct type_list *l, uint32_t id)
+{
+	return id && id <= l->count ? l->view.types + l->offsets[id - 1] : NULL;
+}
+
+static const char *name_at(const struct type_list *l, uint32_t offset)
+{
+	return offset < l->view.strings_len ? l->view.strings + offset : "";
+}
+
+/* What const, volatile and names of types stand for. */
+static const uint8_t *skip_modifiers(const struct type_list *l, uint32_t *id)
+{
+	const uint8_t *type = type_by_id(l, *id);
+
+	for (int i = 0; i < 32; i++) {
+		switch (kind_of(l, type)) {
+		case BTF_KIND_TYPEDEF:
+		case BTF_KIND_VOLATILE:
+		case BTF_KIND_CONST:
+		case BTF_KIND_RESTRICT:
+		case BTF_KIND_TYPE_TAG:
+			*id = get32(&l->view, type + 8);
+			type = type_by_id(l, *id);
+			break;
+		default:
+			return type;
+		}
+	}
+	return NULL;
+}
+
+/* "enum ID NAME=VALUE ...", once. */
+static void put_enum(struct type_list *l, uint32_t id, const uint8_t *type, struct buf *out)
+{
+	if (l->told[id - 1])
+		return;
+	l->told[id - 1] = true;
+	buf_printf(out, "enum %u", id);
+	for (uint32_t i = 0; i < length_of(l, type); i++) {
+		const uint8_t *e = type + 12 + (size_t)8 * i;
+
+		buf_printf(out, " %s=%d", name_at(l, get32(&l->view, e)),
+			   (int32_t)get32(&l->view, e + 4));
+	}
+	buf_putc(out, '\n');
+}
+
+static void put_type(const struct type_list *l, uint32_t id, const uint8_t *type, struct buf *out)
+{
+	static const char *const names[] = {
+		[BTF_KIND_STRUCT] = "STRUCT", [BTF_KIND_UNION] = "UNION",   [BTF_KIND_FWD] = "FWD",
+		[BTF_KIND_FLOAT] = "FLOAT",   [BTF_KIND_ENUM64] = "ENUM64",
+	};
+	uint32_t kind = kind_of(l, type);
+
+	if (kind == BTF_KIND_PTR)
+		buf_putc(out, 'p');
+	else if (kind == BTF_KIND_INT)
+		buf_putc(out, get32(&l->view, type + 12) >> 24 & 1 ? 'i' : 'u');
+	else if (kind == BTF_KIND_ENUM)
+		buf_printf(out, "e%u", id);
+	else if (kind < ARRAY_SIZE(names) && names[kind])
+		buf_printf(out, "s%u/%s", get32(&l->view, type + 8), names[kind]);
+	else
+		buf_putc(out, '?');
+}
+
+static void put_function(struct type_list *l, const uint8_t *function, struct buf *out)
+{
+	const uint8_t *proto = type_by_id(l, get32(&l->view, function + 8));
+	uint32_t count;
+
+	if (kind_of(l, proto) != BTF_KIND_FUNC_PROTO)
+		return;
+	count = length_of(l, proto);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t id = get32(&l->view, proto + 12 + (size_t)8 * i + 4);
+		const uint8_t *type = skip_modifiers(l, &id);
+
+		if (kind_of(l, type) == BTF_KIND_ENUM)
+			put_enum(l, id, type, out);
+	}
+	buf_puts(out, name_at(l, get32(&l->view, function)));
+	for (uint32_t i = 0; i < count; i++) {
+		const uint8_t *param = proto + 12 + (size_t)8 * i;
+		uint32_t id = get32(&l->view, param + 4);
+		const uint8_t *type = skip_modifiers(l, &id);
+
+		buf_printf(out, " %s:", name_at(l, get32(&l->view, param)));
+		put_type(l, id, type, out);
+	}
+	buf_putc(out, '\n');
+}
+
+int btf_describe_arguments(const void *btf, size_t size, struct buf *out)
+{
+	_cleanup_(type_list_deinit) struct type_list l = { 0 };
+	int r = type_list_init(&l, btf, size);
+
+	for (uint32_t id = 1; r == 0 && id <= l.count; id++) {
+		const uint8_t *type = type_by_id(&l, id);
+
+		if (kind_of(&l, type) == BTF_KIND_FUNC)
+			put_function(&l, type, out);
+	}
+	return r < 0 ? r : buf_error(out);
+}

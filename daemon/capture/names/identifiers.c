@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/names/identifiers.h"
+
+#include <ctype.h>
+
+void identifiers_deinit(struct identifiers *ids)
+{
+	buf_deinit(&ids->text);
+	free(ids->names);
+	*ids = (struct identifiers){ 0 };
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Past the literal that begins at p. */
+static const char *skip_literal(const char *p)
+{
+	char quote = *p++;
+
+	while (*p && *p != quote)
+		p += *p == '\\' && p[1] ? 2 : 1;
+	return *p ? p + 1 : p;
+}
+
+/* A name that is used by itself, not as a field of something. */
+static bool is_free(const char *word, const char *end)
+{
+	if (isdigit((unsigned char)*word) || word[-1] == '.' ||
+	    (word[-1] == '>' && word[-2] == '-'))
+		return false;
+	end += strspn(end, " ");
+	return *end != '(' && !(end[0] == '-' && end[1] == '>');
+}
+
+static void add(struct identifiers *ids, const char *word, size_t len)
+{
+	buf_append(&ids->text, word, len);
+	buf_putc(&ids->text, '\0');
+}
+
+void identifiers_collect(struct identifiers *ids, const char *format)
+{
+	const char *p = strstr(format, "\nprint fmt:");
+
+	if (!p)
+		return;
+	for (p += strlen("\nprint fmt:"); *p;) {
+		const char *word = p;
+
+		if (*p == '"' || *p == '\'') {
+			p = skip_literal(p);
+			continue;
+		}
+		if (!is_word(*p)) {
+			p++;
+			continue;
+		}
+		while (is_word(*p))
+			p++;
+		if (is_free(word, p))
+			add(ids, word, (size_t)(p - word));
+		else if (strncmp(word, "jiffies_to_msecs", (size_t)(p - word)) == 0)
+			add(ids, "HZ", 2);
+	}
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int identifiers_sort(struct identifiers *ids)
+{
+	const char *end = ids->text.data + ids->text.len;
+	size_t n = 0, kept = 0;
+
+	if (buf_error(&ids->text))
+		return -ENOMEM;
+	for (size_t i = 0; i < ids->text.len; i++)
+		n += !ids->text.data[i];
+	free(ids->names);
+	ids->names = calloc(n + 1, sizeof(*ids->names));
+	if (!ids->names)
+		return -ENOMEM;
+	n = 0;
+	for (const char *p = ids->text.data; p < end; p += strlen(p) + 1)
+		ids->names[n++] = p;
+	qsort(ids->names, n, sizeof(*ids->names), compare_names);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || strcmp(ids->names[kept - 1], ids->names[i]) != 0)
+			ids->names[kept++] = ids->names[i];
+	ids->count = kept;
+	return 0;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/names/kernel_symbols.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "stream/excerpt.h"
+
+/*
+ * Under kptr_restrict each line begins with a zero address. The first one does
+ * anyway on x86-64 before 6.15, whose per-CPU symbols count from 0.
+ */
+static bool all_zero(const struct buf *text)
+{
+	const char *p = (const char *)text->data, *end = p + text->len;
+
+	if (!text->len)
+		return false;
+	while (p) {
+		while (p < end && *p == '0')
+			p++;
+		if (p < end && *p != ' ')
+			return false;
+		p = memchr(p, '\n', (size_t)(end - p));
+		p = p ? p + 1 : NULL;
+	}
+	return true;
+}
+
+/* Behind the last whole line that a stream has room for. */
+static void cut_text(struct kernel_symbols *s)
+{
+	const char *end = memrchr(s->text.data, '\n', STREAM_KALLSYMS_MAX);
+
+	s->text.len = end ? (size_t)(end - s->text.data) + 1 : 0;
+	s->cut = true;
+}
+
+/* "NAME ADDRESS" of each; nothing if procfs tells nothing. */
+static int read_modules(const char *proc, struct buf *out)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[256], *save = NULL;
+	int r;
+
+	snprintf(path, sizeof(path), "%s/modules", proc);
+	r = read_file_at(AT_FDCWD, path, 4U << 20, &text);
+	if (r < 0 || !buf_string(&text))
+		return r == -ENOMEM ? r : 0;
+	for (char *p = strtok_r(text.data, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
+		const char *address = strstr(p, " 0x");
+
+		buf_printf(out, "%.*s%s\n", (int)strcspn(p, " "), p, address ?: "");
+	}
+	return buf_error(out);
+}
+
+/* A whole line of text, wherever it stands. */
+static bool has_line(const struct buf *text, const char *line, size_t len)
+{
+	const char *p = text->data, *end = p + text->len;
+
+	while (p < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+		if ((size_t)(nl - p) == len && !memcmp(p, line, len))
+			return true;
+		p = nl + 1;
+	}
+	return false;
+}
+
+/* "[NAME]" of each of now that is not in before, or is elsewhere now. */
+static int find_new_modules(const struct buf *before, const struct buf *now, struct buf *out)
+{
+	for (size_t at = 0; at < now->len;) {
+		const char *line = now->data + at;
+		size_t len = (size_t)((char *)memchr(line, '\n', now->len - at) - line);
+
+		if (!has_line(before, line, len))
+			buf_printf(out, "[%.*s]\n", (int)strcspn(line, " \n"), line);
+		at += len + 1;
+	}
+	return buf_error(out);
+}
+
+/* The lines of these modules move to the front, and are all that stays. */
+static void keep_modules(struct buf *text, const struct buf *modules)
+{
+	size_t kept = 0;
+
+	for (size_t at = 0; at < text->len;) {
+		const char *line = text->data + at, *end = memchr(line, '\n', text->len - at), *tab;
+		size_t len = (size_t)((end ?: text->data + text->len) - line);
+
+		tab = memchr(line, '\t', len);
+		if (tab && end && has_line(modules, tab + 1, (size_t)(end - tab) - 1)) {
+			memmove(text->data + kept, line, len + 1);
+			kept += len + 1;
+		}
+		at += len + 1;
+	}
+	text->len = kept;
+}
+
+static const char mark_writer_part[] = " tracing_mark_write.";
+
+static uint64_t address_of(const char *line)
+{
+	return strtoull(line, NULL, 16);
+}
+
+/* Compilers may put the usual way through a function where it has another name. */
+static bool is_part(const char *line, const char *end)
+{
+	const char *p =
+		memmem(line, (size_t)(end - line), mark_writer_part, sizeof(mark_writer_part) - 1);
+
+	return p && strncmp(p + sizeof(mark_writer_part) - 1, "cold", 4) != 0;
+}
+
+/*
+ * The line of the function that writes marks, and the next one, where the function ends: most
+ * traces have a mark and name no other symbol. Its name is looked for from there on. NULL: the
+ * lines are not there, not all that there is at that address or of it, or not in order.
+ */
+static const char *find_excerpt(const struct buf *text, size_t from, size_t *ret_len)
+{
+	const char *begin = text->data, *found, *before, *line, *next, *last;
+
+	if (!begin)
+		return NULL;
+	found = memmem(begin + from, text->len - from, EXCERPT_NAME, sizeof(EXCERPT_NAME) - 1);
+	before = found ? memrchr(begin, '\n', (size_t)(found - begin)) : NULL;
+	if (!before)
+		return NULL;
+	line = before + 1;
+	before = memrchr(begin, '\n', (size_t)(before - begin));
+	before = before ? before + 1 : begin;
+	next = found + sizeof(EXCERPT_NAME) - 1;
+	last = memchr(next, '\n', (size_t)(begin + text->len - next));
+	if (!last || memchr(next, '\t', (size_t)(last - next)) ||
+	    address_of(before) >= address_of(line) || address_of(line) >= address_of(next) ||
+	    is_part(before, line) || is_part(next, last))
+		return NULL;
+	*ret_len = (size_t)(last + 1 - line);
+	return line;
+}
+
+/* 1: it is written; 0: there is none; or -errno. */
+static int write_excerpt(const struct buf *text, size_t from, struct stream_writer *w)
+{
+	size_t len;
+	const char *excerpt = find_excerpt(text, from, &len);
+
+	return excerpt ? stream_write(w, CHUNK_KALLSYMS_EXCERPT, excerpt, len) ?: 1 : 0;
+}
+
+static int write_symbols(const struct kernel_symbols *s, struct stream_writer *w)
+{
+	int r = s->excerpt_alone ? 0 : write_excerpt(&s->text, 0, w);
+
+	return r < 0 ? r : stream_write_packed(w, CHUNK_KALLSYMS, s->text.data, s->text.len);
+}
+
+/* Longer than two of its lines, which may be on both sides of where a step ended. */
+#define OVERLAP 4096
+
+/* 1: they are being read; 0: procfs has none; or -errno. */
+static int open_symbols(struct kernel_symbols *s, const char *proc)
+{
+	char path[256];
+	int r;
+
+	if (s->fd >= 0)
+		return 1;
+	/* Before the symbols: one that comes between is read again, not missed. */
+	buf_deinit(&s->modules);
+	r = read_modules(proc, &s->modules);
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "%s/kallsyms", proc);
+	s->fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Nobody is to ask for the rest again. */
+	s->excerpt_alone &= s->fd >= 0;
+	return s->fd >= 0;
+}
+
+/* What was read is enough, or all there is; excerpt: as write_excerpt returned. */
+static int end_symbols(struct kernel_symbols *s, int excerpt, struct stream_writer *w)
+{
+	int r = MIN(excerpt, 0);
+
+	if (excerpt == 0 && !s->hidden && s->text.len)
+		r = write_symbols(s, w);
+	s->excerpt_alone = excerpt > 0;
+	s->fd = close_fd(s->fd);
+	buf_deinit(&s->text);
+	return r;
+}
+
+int kernel_symbols_step(struct kernel_symbols *s, const char *proc, bool all,
+			struct stream_writer *w)
+{
+	size_t from = s->text.len - MIN(s->text.len, (size_t)OVERLAP);
+	int r = open_symbols(s, proc);
+	ssize_t got;
+	char *p;
+
+	if (r <= 0)
+		return r;
+	p = buf_reserve(&s->text, KERNEL_SYMBOLS_STEP);
+	if (!p)
+		return -ENOMEM;
+	got = read_full(s->fd, p, KERNEL_SYMBOLS_STEP);
+	if (got < 0)
+		return (int)got;
+	s->text.len += (size_t)got;
+	s->hidden = all_zero(&s->text);
+	r = all || s->hidden ? 0 : write_excerpt(&s->text, from, w);
+	if (r == 0 && s->text.len > STREAM_KALLSYMS_MAX)
+		cut_text(s);
+	else if (r == 0 && (size_t)got == KERNEL_SYMBOLS_STEP && !s->hidden)
+		return 1;
+	return end_symbols(s, r, w);
+}
+
+int kernel_symbols_update(struct kernel_symbols *s, const char *proc, struct stream_writer *w)
+{
+	_cleanup_buf_ struct buf now = BUF_INIT, added = BUF_INIT, text = BUF_INIT;
+	char path[256];
+	int r;
+
+	if (s->hidden || s->cut || s->excerpt_alone)
+		return 0;
+	r = read_modules(proc, &now);
+	if (r == 0)
+		r = find_new_modules(&s->modules, &now, &added);
+	if (r < 0)
+		return r;
+	if (added.len) {
+		snprintf(path, sizeof(path), "%s/kallsyms", proc);
+		r = read_file_at(AT_FDCWD, path, STREAM_KALLSYMS_MAX, &text);
+		if (r < 0)
+			return r == -ENOMEM ? r : 0;
+		keep_modules(&text, &added);
+	}
+	buf_deinit(&s->modules);
+	s->modules = now;
+	now = BUF_INIT;
+	return text.len ? stream_write_packed(w, CHUNK_KALLSYMS, text.data, text.len) : 0;
+}
+
+void kernel_symbols_deinit(struct kernel_symbols *s)
+{
+	close_fd(s->fd);
+	buf_deinit(&s->text);
+	buf_deinit(&s->modules);
+	*s = KERNEL_SYMBOLS_INIT;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/names/mappings.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/io.h"
+#include "proto/capture.pb-c.h"
+
+#define PROCESSES_PER_SLICE 24
+#define MAPS_MAX (4U << 20) /* bytes of one process's text */
+#define MAPPINGS_MAX 16384  /* executable ones of a process */
+/* Anybody's processes are in here: of one so much, and a slice ends with the one that goes beyond.
+ */
+#define PROCESS_BYTES_MAX (1U << 20)
+#define SLICE_BYTES (4U << 20)
+#define MAPPING_BYTES 64 /* besides its path */
+#define BUILD_ID_MAX 20
+
+/* Linux 6.11, <linux/fs.h>: the mapping at an address, or the next. */
+struct map_query {
+	uint64_t size, flags, address;
+	uint64_t start, end, vma_flags, page_size, offset, inode;
+	uint32_t major, minor, name_size, build_id_size;
+	uint64_t name, build_id;
+};
+#define MAP_QUERY _IOWR('f', 17, struct map_query)
+#define QUERY_EXECUTABLE 0x04
+#define QUERY_NEXT 0x10
+
+/* One slice: messages and what they point to. */
+struct slice {
+	Traced__Capture__Mappings message;
+	Traced__Capture__ProcessMappings **processes;
+	size_t bytes, process_bytes; /* the latter of the process at hand */
+};
+
+static void slice_deinit(struct slice *s)
+{
+	for (size_t i = 0; i < s->message.n_processes; i++)
+		traced__capture__process_mappings__free_unpacked(s->processes[i], NULL);
+	free(s->processes);
+}
+
+static Traced__Capture__ProcessMappings *add_process(struct slice *s, int32_t pid)
+{
+	Traced__Capture__ProcessMappings *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	traced__capture__process_mappings__init(p);
+	p->pid = pid;
+	s->processes[s->message.n_processes++] = p;
+	return p;
+}
+
+/* Bytes as protobuf-c frees them; none: nothing. */
+static int copy_bytes(ProtobufCBinaryData *to, const void *data, size_t len)
+{
+	*to = (ProtobufCBinaryData){ 0 };
+	if (!len)
+		return 0;
+	to->data = malloc(len);
+	if (!to->data)
+		return -ENOMEM;
+	memcpy(to->data, data, len);
+	to->len = len;
+	return 0;
+}
+
+static int add_mapping(struct slice *s, uint64_t start, uint64_t end, uint64_t offset,
+		       const char *path, const void *build_id, size_t build_id_len)
+{
+	Traced__Capture__ProcessMappings *p = s->processes[s->message.n_processes - 1];
+	size_t bytes = strlen(path) + MAPPING_BYTES;
+	Traced__Capture__Mapping *m;
+
+	if (p->n_mappings >= MAPPINGS_MAX || s->process_bytes + bytes > PROCESS_BYTES_MAX)
+		return 0;
+	s->process_bytes += bytes;
+	s->bytes += bytes;
+	if (!(p->n_mappings & (p->n_mappings - 1))) {
+		Traced__Capture__Mapping **all = reallocarray(
+			p->mappings, p->n_mappings ? p->n_mappings * 2 : 1, sizeof(*all));
+
+		if (!all)
+			return -ENOMEM;
+		p->mappings = all;
+	}
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	traced__capture__mapping__init(m);
+	p->mappings[p->n_mappings++] = m;
+	m->start = start;
+	m->end = end;
+	m->offset = offset;
+	return copy_bytes(&m->path, path, strlen(path))
+		       ?: copy_bytes(&m->build_id, build_id, build_id_len);
+}
+
+/* -ENOTTY: the kernel is older. */
+static int query(struct slice *s, int maps)
+{
+	uint8_t build_id[BUILD_ID_MAX];
+	char name[PATH_MAX];
+	struct map_query q;
+	uint64_t at = 0;
+
+	for (unsigned i = 0; i < MAPPINGS_MAX; i++) {
+		int r;
+
+		q = (struct map_query){
+			.size = sizeof(q),
+			.flags = (s->message.all ? 0 : QUERY_EXECUTABLE) | QUERY_NEXT,
+			.address = at,
+			.name_size = sizeof(name),
+			.name = (uintptr_t)name,
+			.build_id_size = sizeof(build_id),
+			.build_id = (uintptr_t)build_id,
+		};
+		if (ioctl(maps, MAP_QUERY, &q) < 0)
+			return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+		r = add_mapping(s, q.start, q.end, q.offset, q.name_size ? name : "", build_id,
+				q.build_id_size);
+		if (r < 0 || q.end <= at)
+			return r;
+		at = q.end;
+	}
+	return 0;
+}
+
+/* "START-END PERMISSIONS OFFSET DEVICE INODE   PATH" */
+static int parse_line(struct slice *s, const char *line)
+{
+	uint64_t start, end, offset;
+	char perms[5];
+	int path = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &start, &end, perms,
+		   &offset, &path) < 4 ||
+	    !path || (perms[2] != 'x' && !s->message.all))
+		return 0;
+	return add_mapping(s, start, end, offset, line + path, NULL, 0);
+}
+
+static int parse(struct slice *s, int dir, const char *path)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char *next, *line;
+	int r = read_file_at(dir, path, MAPS_MAX, &text);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	next = buf_string(&text);
+	if (!next)
+		return -ENOMEM;
+	while (r == 0 && (line = strsep(&next, "\n")))
+		r = parse_line(s, line);
+	return r;
+}
+
+static int add(struct slice *s, int proc, const char *name)
+{
+	_cleanup_close_ int maps = -EBADF;
+	Traced__Capture__ProcessMappings *p;
+	char path[64];
+	int r;
+
+	snprintf(path, sizeof(path), "%.20s/maps", name);
+	maps = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	/* It is gone, or is one of the kernel's. */
+	if (maps < 0)
+		return 0;
+	p = add_process(s, atoi(name));
+	if (!p)
+		return -ENOMEM;
+	s->process_bytes = 0;
+	r = query(s, maps);
+	if (r < 0 && r != -ENOMEM && !p->n_mappings)
+		r = parse(s, proc, path);
+	return r == -ENOMEM ? r : 0;
+}
+
+int mapping_scan_start(struct mapping_scan *s, const char *proc, bool all)
+{
+	s->processes = opendir(proc);
+	if (!s->processes)
+		return -errno;
+	s->all = all;
+	s->proc = dirfd(s->processes);
+	return 0;
+}
+
+int mapping_scan_step(struct mapping_scan *s, struct stream_writer *w)
+{
+	_cleanup_(slice_deinit) struct slice slice = { 0 };
+	struct dirent *e = NULL;
+	int r = 0;
+
+	if (!s->processes)
+		return 0;
+	traced__capture__mappings__init(&slice.message);
+	slice.processes = calloc(PROCESSES_PER_SLICE, sizeof(*slice.processes));
+	slice.message.processes = slice.processes;
+	if (!slice.processes)
+		return -ENOMEM;
+	slice.message.all = s->all;
+	slice.message.boot_ns = now_ns(CLOCK_BOOTTIME);
+	while (r == 0 && slice.message.n_processes < PROCESSES_PER_SLICE &&
+	       slice.bytes < SLICE_BYTES && (e = readdir(s->processes)))
+		if (e->d_name[0] > '0' && e->d_name[0] <= '9')
+			r = add(&slice, s->proc, e->d_name);
+	if (r == 0 && slice.message.n_processes) {
+		_cleanup_free_ uint8_t *packed = NULL;
+		size_t len = traced__capture__mappings__get_packed_size(&slice.message);
+
+		packed = malloc(len + 1);
+		if (!packed)
+			return -ENOMEM;
+		traced__capture__mappings__pack(&slice.message, packed);
+		r = stream_write_packed(w, CHUNK_MAPPINGS, packed, len);
+	}
+	if (r < 0 || !e)
+		mapping_scan_end(s);
+	return r < 0 ? r : e != NULL;
+}
+
+void mapping_scan_end(struct mapping_scan *s)
+{
+	if (s->processes)
+		closedir(s->processes);
+	*s = MAPPING_SCAN_INIT;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/names/metadata.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+
+#include "base/io.h"
+#include "daemon/capture/tracefs/cpus.h"
+#include "proto/capture.pb-c.h"
+#include "traced/stream.h"
+
+const char *capture_env_sys(const struct capture_env *env)
+{
+	return env->sys ?: "/sys";
+}
+
+int metadata_read_layout(const struct tracefs *fs, int dir, struct buf *text,
+			 struct subbuf_layout *ret, struct error *err)
+{
+	uint64_t kb = 0;
+	int r;
+
+	/* Linux 6.8+: sub-buffers of several pages, each instance with its own size. */
+	if (tracefs_read_u64(dir, "buffer_subbuf_size_kb", &kb) < 0 || kb > SUBBUF_SIZE_MAX / 1024)
+		kb = 0;
+	r = read_file_at(dir, "events/header_page", 1 << 16, text);
+	if (r == -ENOENT)
+		r = read_file_at(tracefs_root(fs), "events/header_page", 1 << 16, text);
+	if (r == 0 && !buf_string(text))
+		r = -ENOMEM;
+	if (r < 0)
+		return tracefs_unreadable(err, r, "events/header_page");
+	r = subbuf_layout_parse(ret, text->data, text->len, (uint32_t)kb * 1024);
+	if (r < 0)
+		return error_set(err, r, "the kernel's events/header_page makes no sense: %s",
+				 text->data);
+	return 0;
+}
+
+/* A small file's text, without the last newline; "" if it can't be read. */
+static char *read_word(int dir, const char *path)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (tracefs_read(dir, path, &text) < 0 || !buf_string(&text))
+		return strdup("");
+	return strdup(text.data);
+}
+
+/* Of "a [b] c": b. */
+static char *chosen(char *text)
+{
+	char *open = text ? strchr(text, '[') : NULL, *close = open ? strchr(open, ']') : NULL;
+	char *word;
+
+	if (!close)
+		return text;
+	*close = '\0';
+	word = strdup(open + 1);
+	free(text);
+	return word;
+}
+
+/* The comment lines of a `trace` file. Only these are read: on a full buffer the rest is long. */
+static char *read_trace_header(int dir)
+{
+	_cleanup_close_ int fd = tracefs_open_file(dir, O_RDONLY, "trace");
+	char text[8192], *p = text;
+	ssize_t n;
+
+	if (fd < 0)
+		return strdup("");
+	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return strdup("");
+	text[n] = '\0';
+	while (*p == '#' && strchr(p, '\n'))
+		p = strchr(p, '\n') + 1;
+	*p = '\0';
+	return strdup(text);
+}
+
+static int fill_request(Traced__Capture__Request *to, const struct capture_request *request,
+			struct buf *cpus)
+{
+	Traced__Capture__EventSpec *specs = calloc(request->event_count + 1, sizeof(*specs));
+	size_t argc = 0;
+
+	to->events = calloc(request->event_count + 1, sizeof(*to->events));
+	if (!specs || !to->events) {
+		free(specs);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < request->event_count; i++) {
+		specs[i] = (Traced__Capture__EventSpec)TRACED__CAPTURE__EVENT_SPEC__INIT;
+		specs[i].glob = (char *)(uintptr_t)request->events[i].glob;
+		if (request->events[i].filter)
+			specs[i].filter = (char *)(uintptr_t)request->events[i].filter;
+		to->events[i] = &specs[i];
+	}
+	to->events[request->event_count] = specs; /* for request_release */
+	to->n_events = request->event_count;
+	while (request->command && request->command[argc])
+		argc++;
+	to->command = (char **)(uintptr_t)request->command;
+	to->n_command = argc;
+	to->pids = (int32_t *)(uintptr_t)request->pids;
+	to->n_pids = request->pid_count;
+	to->duration_ns = request->duration_ns;
+	to->buffer_bytes = request->buffer_bytes;
+	to->ring = request->ring;
+	to->name = (char *)(uintptr_t)request->name;
+	to->kprobes = (char **)(uintptr_t)request->kprobes.items;
+	to->n_kprobes = request->kprobes.count;
+	to->uprobes = (char **)(uintptr_t)request->uprobes.items;
+	to->n_uprobes = request->uprobes.count;
+	to->kprobe_filters = (char **)(uintptr_t)request->kprobe_filters.items;
+	to->n_kprobe_filters = request->kprobe_filters.count;
+	to->uprobe_filters = (char **)(uintptr_t)request->uprobe_filters.items;
+	to->n_uprobe_filters = request->uprobe_filters.count;
+	if (request->functions.tracer)
+		to->tracer = (char *)(uintptr_t)request->functions.tracer;
+	if (request->cpus) {
+		cpu_set_format(request->cpus, cpus);
+		to->cpus = buf_string(cpus);
+	}
+	return !request->cpus || to->cpus ? 0 : -ENOMEM;
+}
+
+static void release_request(Traced__Capture__Request *r)
+{
+	if (r->events)
+		free(r->events[r->n_events]);
+	free(r->events);
+}
+
+static int pack(const Traced__Capture__Header *header, struct buf *out)
+{
+	size_t len = traced__capture__header__get_packed_size(header);
+	char *p = buf_reserve(out, len);
+
+	if (!p)
+		return -ENOMEM;
+	out->len += traced__capture__header__pack(header, (uint8_t *)p);
+	return 0;
+}
+
+int metadata_pack_header(const struct metadata *m, struct buf *out, struct error *err)
+{
+	Traced__Capture__Request request = TRACED__CAPTURE__REQUEST__INIT;
+	Traced__Capture__Header h = TRACED__CAPTURE__HEADER__INIT;
+	_cleanup_close_ int sys = open(capture_env_sys(m->env), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int proc = open(m->env->proc, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_free_ char *kptr = read_word(proc, "sys/kernel/kptr_restrict");
+	_cleanup_buf_ struct buf cpus = BUF_INIT;
+	uint8_t uuid[16], key[16];
+	struct cpu_list cpu_list = { 0 };
+	struct utsname u;
+	int r = 0;
+
+	memcpy(uuid, m->uuid, sizeof(uuid));
+	if (getrandom(key, sizeof(key), 0) != sizeof(key))
+		return error_errno(err, -errno, "cannot get random bytes");
+	uname(&u);
+	h.version = STREAM_VERSION;
+	h.program = (char *)(uintptr_t) "traced " TRACED_VERSION;
+	h.uuid = (ProtobufCBinaryData){ .len = sizeof(uuid), .data = uuid };
+	h.pointer_key = (ProtobufCBinaryData){ .len = sizeof(key), .data = key };
+	h.sysname = u.sysname;
+	h.nodename = u.nodename;
+	h.release = u.release;
+	h.kernel_version = u.version;
+	h.machine = u.machine;
+	/* local_t is the kernel's long, whatever the word size of this program. */
+	h.word_size = m->layout->commit_size;
+	h.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	h.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+	h.subbuf_size = m->layout->size;
+	h.tasks_subbuf_size = m->tasks_subbuf_size != h.subbuf_size ? m->tasks_subbuf_size : 0;
+	h.cpus = m->cpus;
+	h.cpus_online = m->cpus_online;
+	h.trace_clock = chosen(read_word(m->dir, "trace_clock"));
+	h.trace_header = read_trace_header(m->dir);
+	h.tracer = read_word(m->dir, "current_tracer");
+	h.trace_options = read_word(m->dir, "trace_options");
+	h.lockdown = chosen(read_word(sys, "kernel/security/lockdown"));
+	h.hz = (uint64_t)sysconf(_SC_CLK_TCK);
+	h.kptr_restrict = kptr ? (uint32_t)strtoul(kptr, NULL, 10) : 0;
+	h.request = &request;
+	if (m->request) {
+		r = fill_request(&request, m->request, &cpus);
+		h.recorded_tgid = m->request->tgid;
+	} else if (m->instance) {
+		request.name = (char *)(uintptr_t)m->instance;
+	}
+	if (r == 0)
+		r = cpu_list_read(&cpu_list, sys, proc, m->cpus);
+	h.cpu_list = cpu_list.list;
+	h.n_cpu_list = cpu_list.count;
+	if (!h.trace_clock || !h.trace_header || !h.tracer || !h.trace_options || !h.lockdown)
+		r = -ENOMEM;
+	if (r == 0)
+		r = pack(&h, out);
+	release_request(&request);
+	cpu_list_deinit(&cpu_list);
+	free(h.trace_clock);
+	free(h.trace_header);
+	free(h.tracer);
+	free(h.trace_options);
+	free(h.lockdown);
+	return r < 0 ? error_errno(err, r, "cannot describe the machine") : 0;
+}

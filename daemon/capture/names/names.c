@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/names/names.h"
+
+#include <fcntl.h>
+
+#include "base/io.h"
+#include "daemon/capture/names/btf.h"
+#include "daemon/capture/names/metadata.h"
+
+#define FORMATS_PER_SLICE 48
+#define FORMAT_MAX (256U << 10)
+#define BTF_MAX (64U << 20)
+
+static const char *const task_events[] = { "task:task_newtask", "task:task_rename",
+					   "sched:sched_process_free" };
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int add_name(struct names *n, size_t *cap, const char *system, const char *event)
+{
+	char *name;
+
+	if (n->event_count == *cap) {
+		size_t more = *cap * 2 + 64;
+		char **events = reallocarray(n->events, more, sizeof(*events));
+
+		if (!events)
+			return -ENOMEM;
+		n->events = events;
+		*cap = more;
+	}
+	if (asprintf(&name, "%s%s%s", system ?: "", system ? ":" : "", event) < 0)
+		return -ENOMEM;
+	n->events[n->event_count++] = name;
+	return 0;
+}
+
+/* Events that can't be enabled but occur: marks, stacks, functions. */
+static int add_ftrace_system(struct names *n, size_t *cap)
+{
+	int fd = tracefs_open_file(tracefs_root(n->env->tracefs), O_RDONLY | O_DIRECTORY,
+				   "events/ftrace");
+	struct dirent *e;
+	int r = 0;
+	DIR *dir;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	dir = fdopendir(fd);
+	if (!dir) {
+		close_fd(fd);
+		return -ENOMEM;
+	}
+	while (r == 0 && (e = readdir(dir)))
+		if (e->d_type != DT_REG && e->d_name[0] != '.')
+			r = add_name(n, cap, "ftrace", e->d_name);
+	closedir(dir);
+	return r;
+}
+
+int names_init(struct names *n, const struct capture_env *env, const char *const *events,
+	       size_t event_count, bool all_symbols)
+{
+	size_t cap = 0, kept = 0;
+	int r = 0;
+
+	*n = (struct names){ .env = env, .all_symbols = all_symbols };
+	n->symbols = KERNEL_SYMBOLS_INIT;
+	n->scan = TASK_SCAN_INIT;
+	for (size_t i = 0; r == 0 && i < event_count; i++)
+		r = add_name(n, &cap, NULL, events[i]);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(task_events); i++)
+		r = add_name(n, &cap, NULL, task_events[i]);
+	if (r == 0)
+		r = add_ftrace_system(n, &cap);
+	if (r < 0) {
+		names_deinit(n);
+		return r;
+	}
+	qsort(n->events, n->event_count, sizeof(*n->events), compare_names);
+	for (size_t i = 0; i < n->event_count; i++) {
+		if (kept && strcmp(n->events[kept - 1], n->events[i]) == 0)
+			free(n->events[i]);
+		else
+			n->events[kept++] = n->events[i];
+	}
+	n->event_count = kept;
+	return 0;
+}
+
+static void close_sources(struct names *n)
+{
+	task_scan_end(&n->scan);
+	kernel_symbols_deinit(&n->symbols);
+	identifiers_deinit(&n->identifiers);
+}
+
+void names_deinit(struct names *n)
+{
+	close_sources(n);
+	tracefs_free_names(n->events, n->event_count);
+	*n = NAMES_INIT;
+}
+
+void names_rewind(struct names *n)
+{
+	close_sources(n);
+	n->stage = NAMES_TASKS;
+	n->next_event = 0;
+}
+
+static int tasks_step(struct names *n, struct stream_writer *w)
+{
+	if (!n->scan.processes) {
+		int r = task_scan_start(&n->scan, n->env->proc, n->known);
+
+		if (r < 0)
+			return r;
+	}
+	return task_scan_step(&n->scan, w);
+}
+
+bool format_wants_symbols(const char *text)
+{
+	const char *p = strstr(text, "\nprint fmt:");
+
+	if (!p)
+		return false;
+	/* The kernel prints where a probe sits as a symbol, whatever its format says. */
+	if (strstr(p, "REC->__probe_") || strstr(p, "__get_stacktrace("))
+		return true;
+	while ((p = strchr(p, '%'))) {
+		p++;
+		p += strspn(p, "-+ #0123456789*.");
+		if (*p == 'p' && p[1] && strchr("sSfFB", p[1]))
+			return true;
+		p += *p == '%';
+	}
+	return false;
+}
+
+/* One that the excerpt does not name. */
+static void note_symbol_event(struct names *n, const char *name, const char *format)
+{
+	const char *number = strstr(format, "\nID: ");
+
+	if (strcmp(name, "ftrace:print") == 0 || !format_wants_symbols(format))
+		return;
+	if (number)
+		event_set_add(&n->symbol_events, (uint16_t)strtoul(number + 5, NULL, 10));
+	else
+		n->all_symbols = true;
+	/* Those of ftrace come with tracers and stacks. */
+	n->some_name_symbols |= strncmp(name, "ftrace:", 7) != 0;
+}
+
+static int write_format(struct names *n, const char *name, struct stream_writer *w)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *colon = strchr(name, ':');
+	size_t system_len;
+	char path[512];
+	int r;
+
+	if (!colon)
+		return 0;
+	system_len = (size_t)(colon - name);
+	if ((size_t)snprintf(path, sizeof(path), "events/%.*s/%s/format", (int)system_len, name,
+			     colon + 1) >= sizeof(path))
+		return 0;
+	buf_append(&text, name, system_len);
+	buf_putc(&text, '\0');
+	r = read_file_at(tracefs_root(n->env->tracefs), path, FORMAT_MAX, &text);
+	/* Some events have no format; one of a module may be gone. */
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	r = stream_write(w, CHUNK_FORMAT, text.data, text.len);
+	if (r == 0 && !buf_string(&text))
+		r = -ENOMEM;
+	if (r < 0)
+		return r;
+	identifiers_collect(&n->identifiers, text.data + system_len + 1);
+	note_symbol_event(n, name, text.data + system_len + 1);
+	return 0;
+}
+
+static int formats_step(struct names *n, struct stream_writer *w)
+{
+	for (int i = 0; i < FORMATS_PER_SLICE && n->next_event < n->event_count; i++) {
+		int r = write_format(n, n->events[n->next_event++], w);
+
+		if (r < 0)
+			return r;
+	}
+	return n->next_event < n->event_count;
+}
+
+static int printk_step(struct names *n, struct stream_writer *w)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	int r = read_file_at(tracefs_root(n->env->tracefs), "printk_formats", 16U << 20, &text);
+
+	if (r < 0 || !text.len)
+		return r == -ENOMEM ? r : 0;
+	return stream_write_packed(w, CHUNK_PRINTK, text.data, text.len);
+}
+
+/* The enumerators' values, by the kernel's type information; none without that. */
+static int resolve_enums(const struct names *n, struct buf *out)
+{
+	const struct identifiers *ids = &n->identifiers;
+	_cleanup_buf_ struct buf btf = BUF_INIT;
+	char path[256];
+	int r;
+
+	snprintf(path, sizeof(path), "%s/kernel/btf/vmlinux", capture_env_sys(n->env));
+	r = read_file_at(AT_FDCWD, path, BTF_MAX, &btf);
+	if (r == 0)
+		r = btf_resolve_enums(btf.data, btf.len, ids->names, ids->count, out);
+	if (r != -ENOMEM)
+		r = constants_resolve_hz(ids->names, ids->count, out);
+	if (r != -ENOMEM)
+		r = constants_resolve_vmemmap(capture_env_sys(n->env), n->env->proc, ids->names,
+					      ids->count, out);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int enums_step(struct names *n, struct stream_writer *w)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	int r = identifiers_sort(&n->identifiers);
+
+	if (r == 0 && n->identifiers.count)
+		r = resolve_enums(n, &text);
+	if (r < 0 || !text.len)
+		return r;
+	return stream_write_packed(w, CHUNK_ENUMS, text.data, text.len);
+}
+
+int names_see_options(struct names *n, int dir)
+{
+	_cleanup_buf_ struct buf options = BUF_INIT;
+
+	/* One a line. What is read has no newline at its end, where a tracer's own stand. */
+	buf_putc(&options, '\n');
+	if (tracefs_read(dir, "trace_options", &options) < 0)
+		n->all_symbols = true;
+	buf_putc(&options, '\n');
+	if (!buf_string(&options))
+		return -ENOMEM;
+	n->want_arguments =
+		strstr(options.data, "\nfunc-args\n") || strstr(options.data, "\nfuncgraph-args\n");
+	/* An instance has it from the top level: then each event brings a stack of functions. */
+	n->all_symbols |= strstr(options.data, "\nstacktrace\n") != NULL;
+	return 0;
+}
+
+static int arguments_step(const struct names *n, struct stream_writer *w)
+{
+	_cleanup_buf_ struct buf btf = BUF_INIT, text = BUF_INIT;
+	char path[256];
+	int r;
+
+	if (!n->want_arguments)
+		return 0;
+	snprintf(path, sizeof(path), "%s/kernel/btf/vmlinux", capture_env_sys(n->env));
+	r = read_file_at(AT_FDCWD, path, BTF_MAX, &btf);
+	if (r == 0)
+		r = btf_describe_arguments(btf.data, btf.len, &text);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	return stream_write_packed(w, CHUNK_ARGUMENTS, text.data, text.len);
+}
+
+static bool wants_all_symbols(const struct names *n)
+{
+	if (n->all_symbols || !n->some_name_symbols)
+		return n->all_symbols;
+	return !n->seen || seen_events_has_any(n->seen, &n->symbol_events);
+}
+
+static int symbols_step(struct names *n, struct stream_writer *w)
+{
+	bool all = wants_all_symbols(n);
+	int r = kernel_symbols_step(&n->symbols, n->env->proc, all, w);
+
+	if (r == 0 && n->seen && (!n->some_name_symbols || !n->symbols.excerpt_alone))
+		n->seen->off = true;
+	return r;
+}
+
+bool names_lack_symbols(struct names *n)
+{
+	if (n->stage != NAMES_DONE || !n->symbols.excerpt_alone || !wants_all_symbols(n))
+		return false;
+	n->stage = NAMES_KALLSYMS;
+	return true;
+}
+
+int names_step(struct names *n, struct stream_writer *w)
+{
+	int r = 0;
+
+	switch (n->stage) {
+	case NAMES_TASKS:
+		r = tasks_step(n, w);
+		break;
+	case NAMES_FORMATS:
+		r = formats_step(n, w);
+		break;
+	case NAMES_ENUMS:
+		r = enums_step(n, w);
+		break;
+	case NAMES_ARGUMENTS:
+		r = arguments_step(n, w);
+		break;
+	case NAMES_PRINTK:
+		r = printk_step(n, w);
+		break;
+	case NAMES_KALLSYMS:
+		r = symbols_step(n, w);
+		break;
+	case NAMES_DONE:
+		return 0;
+	}
+	if (r == 0)
+		n->stage++;
+	return r < 0 ? r : n->stage != NAMES_DONE;
+}
+
+int names_update(struct names *n, struct stream_writer *w)
+{
+	if (n->stage != NAMES_DONE)
+		return 0;
+	return kernel_symbols_update(&n->symbols, n->env->proc, w);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/names/tasks.h"
+
+#include <fcntl.h>
+
+#include "base/io.h"
+#include "daemon/capture/tracefs/tracefs.h"
+#include "proto/capture.pb-c.h"
+
+#define SLICE_TASKS 128	     /* a slice ends with the process that reaches it */
+#define CHUNK_TASKS_MAX 1024 /* a process with more threads is divided: a chunk has its bounds */
+#define CMDLINE_MAX 4096     /* bytes kept */
+#define PF_KTHREAD 0x00200000
+
+/* A task of a number, as it was written: another life, another name or a new process differ. */
+struct task_seen {
+	int32_t tid; /* 0: free */
+	uint32_t scan;
+	uint64_t digest;
+};
+
+void task_memory_deinit(struct task_memory *m)
+{
+	free(m->slots);
+	*m = (struct task_memory){ 0 };
+}
+
+static struct task_seen *find_slot(const struct task_memory *m, int32_t tid)
+{
+	size_t i = ((uint32_t)tid * UINT32_C(2654435769)) & (m->size - 1);
+
+	while (m->slots[i].tid && m->slots[i].tid != tid)
+		i = (i + 1) & (m->size - 1);
+	return &m->slots[i];
+}
+
+/* Room for one more; those that neither this scan nor the one before has met are forgotten. */
+static bool memory_grow(struct task_memory *m)
+{
+	struct task_memory more = { .scan = m->scan };
+	size_t living = 0;
+
+	if (m->size && m->used < m->size / 2)
+		return true;
+	for (size_t i = 0; i < m->size; i++)
+		living += m->slots[i].tid && m->scan - m->slots[i].scan <= 1;
+	for (more.size = 256; more.size < living * 4; more.size *= 2)
+		;
+	more.slots = calloc(more.size, sizeof(*more.slots));
+	if (!more.slots)
+		return false;
+	for (size_t i = 0; i < m->size; i++) {
+		if (!m->slots[i].tid || m->scan - m->slots[i].scan > 1)
+			continue;
+		*find_slot(&more, m->slots[i].tid) = m->slots[i];
+		more.used++;
+	}
+	free(m->slots);
+	*m = more;
+	return true;
+}
+
+/* FNV-1a: nobody gains by a collision but the one whose new name is then missing. */
+static uint64_t digest_of(const struct task_stat *st, int32_t tgid)
+{
+	uint64_t parts[2] = { st->start_ns, (uint32_t)tgid }, d = UINT64_C(0xcbf29ce484222325);
+
+	for (const char *p = st->comm; *p; p++)
+		d = (d ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+	for (size_t i = 0; i < sizeof(parts); i++)
+		d = (d ^ ((const unsigned char *)parts)[i]) * UINT64_C(0x100000001b3);
+	return d;
+}
+
+/* True if the memory has the task just so; it has afterwards. */
+static bool remember(struct task_memory *m, const struct task_stat *st, int32_t tgid)
+{
+	struct task_seen *slot;
+	uint64_t digest = digest_of(st, tgid);
+	bool same;
+
+	/* Without memory for it, it is written once more. */
+	if (!m || !memory_grow(m))
+		return false;
+	slot = find_slot(m, st->tid);
+	same = slot->tid && slot->digest == digest;
+	m->used += !slot->tid;
+	*slot = (struct task_seen){ .tid = st->tid, .scan = m->scan, .digest = digest };
+	return same;
+}
+
+int task_scan_start(struct task_scan *s, const char *proc, struct task_memory *memory)
+{
+	*s = TASK_SCAN_INIT;
+	s->memory = memory;
+	if (memory)
+		memory->scan++;
+	s->proc = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->proc < 0)
+		return -errno;
+	s->processes = opendir(proc);
+	if (!s->processes) {
+		int r = -errno;
+
+		task_scan_end(s);
+		return r;
+	}
+	return 0;
+}
+
+void task_scan_end(struct task_scan *s)
+{
+	if (s->processes)
+		closedir(s->processes);
+	close_fd(s->proc);
+	*s = TASK_SCAN_INIT;
+}
+
+int task_stat_parse(struct task_stat *ret, const char *line, size_t len, long hz)
+{
+	const char *open = memchr(line, '(', len), *close = memrchr(line, ')', len);
+	struct task_stat t = { 0 };
+	unsigned long long start;
+	unsigned flags;
+	char rest[256];
+	size_t n;
+
+	if (!open || !close || close < open || hz <= 0)
+		return -EBADMSG;
+	n = MIN((size_t)(close - open - 1), sizeof(t.comm) - 1);
+	memcpy(t.comm, open + 1, n);
+	t.tid = (int32_t)strtol(line, NULL, 10);
+	/* proc(5): after the name come state, ppid, ..., flags (9th), ..., starttime (22nd). */
+	n = MIN((size_t)(line + len - close - 1), sizeof(rest) - 1);
+	memcpy(rest, close + 1, n);
+	rest[n] = '\0';
+	if (t.tid <= 0 || sscanf(rest,
+				 " %*c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+				 "%*d %*d %*d %llu",
+				 &t.ppid, &flags, &start) != 3)
+		return -EBADMSG;
+	t.kthread = flags & PF_KTHREAD;
+	t.start_ns = start * (NSEC_PER_SEC / (uint64_t)hz);
+	*ret = t;
+	return 0;
+}
+
+/* A slice's message, built in place: protobuf-c wants arrays of pointers. */
+struct slice {
+	Traced__Capture__Task *tasks;
+	size_t count, cap;
+	bool failed;
+	struct task_memory *memory;
+	struct stream_writer *writer;
+	unsigned origin, written;
+	uint64_t boot_ns; /* before the first of them was read: what is renamed later is later */
+	int error;	  /* of writing */
+};
+
+static Traced__Capture__Task *slice_add(struct slice *s)
+{
+	if (s->count == s->cap) {
+		size_t cap = s->cap * 2 + SLICE_TASKS;
+		void *more = reallocarray(s->tasks, cap, sizeof(*s->tasks));
+
+		if (!more) {
+			s->failed = true;
+			return NULL;
+		}
+		s->tasks = more;
+		s->cap = cap;
+	}
+	s->tasks[s->count] = (Traced__Capture__Task)TRACED__CAPTURE__TASK__INIT;
+	return &s->tasks[s->count++];
+}
+
+static void set_bytes(struct slice *s, ProtobufCBinaryData *to, const void *data, size_t len)
+{
+	to->data = malloc(len + 1);
+	if (!to->data) {
+		s->failed = true;
+		return;
+	}
+	memcpy(to->data, data, len);
+	to->len = len;
+}
+
+static void slice_clear(struct slice *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		free(s->tasks[i].comm.data);
+		free(s->tasks[i].cmdline.data);
+	}
+	s->count = 0;
+	s->boot_ns = now_ns(CLOCK_BOOTTIME);
+}
+
+static void slice_deinit(struct slice *s)
+{
+	slice_clear(s);
+	free(s->tasks);
+}
+
+static int slice_write(struct slice *s)
+{
+	Traced__Capture__Tasks msg = TRACED__CAPTURE__TASKS__INIT;
+	_cleanup_free_ Traced__Capture__Task **list = NULL;
+
+	if (s->error)
+		return s->error;
+	if (s->failed)
+		return -ENOMEM;
+	if (!s->count)
+		return 0;
+	list = calloc(s->count, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->count; i++)
+		list[i] = &s->tasks[i];
+	msg.tasks = list;
+	msg.n_tasks = s->count;
+	msg.boot_ns = s->boot_ns;
+	msg.origin = s->origin;
+	s->written += (unsigned)s->count;
+	s->error = stream_write_message(s->writer, CHUNK_TASKS, &msg.base);
+	slice_clear(s);
+	return s->error;
+}
+
+static void read_status(int process, uint32_t *ret_uid)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *p;
+
+	if (read_file_at(process, "status", 1 << 16, &text) < 0 || !buf_string(&text))
+		return;
+	p = strstr(text.data, "\nUid:");
+	if (p)
+		*ret_uid = (uint32_t)strtoul(p + 5, NULL, 10);
+}
+
+static void read_cmdline(struct slice *s, int process, Traced__Capture__Task *task)
+{
+	_cleanup_close_ int fd = openat(process, "cmdline", O_RDONLY | O_CLOEXEC);
+	char text[CMDLINE_MAX];
+	ssize_t n;
+
+	if (fd < 0)
+		return;
+	n = read_full(fd, text, sizeof(text));
+	while (n > 0 && text[n - 1] == '\0')
+		n--;
+	if (n > 0)
+		set_bytes(s, &task->cmdline, text, (size_t)n);
+}
+
+static void add_thread(struct slice *s, int process, const char *dir, int32_t tgid, uint32_t uid)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	Traced__Capture__Task *task;
+	struct task_stat st;
+	char path[64];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/stat", dir) >= sizeof(path))
+		return;
+	/* It may have ended meanwhile. */
+	if (read_file_at(process, path, 1 << 16, &text) < 0 ||
+	    task_stat_parse(&st, text.data, text.len, sysconf(_SC_CLK_TCK)) < 0 ||
+	    remember(s->memory, &st, tgid))
+		return;
+	task = slice_add(s);
+	if (!task)
+		return;
+	task->tid = st.tid;
+	task->tgid = tgid;
+	task->ppid = st.ppid;
+	task->uid = uid;
+	task->start_ns = st.start_ns;
+	task->kthread = st.kthread;
+	set_bytes(s, &task->comm, st.comm, strlen(st.comm));
+	if (st.tid == tgid && !st.kthread)
+		read_cmdline(s, process, task);
+}
+
+static void add_process(struct slice *s, int proc, const char *pid)
+{
+	_cleanup_close_ int process = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int32_t tgid = (int32_t)strtol(pid, NULL, 10);
+	uint32_t uid = 0;
+	struct dirent *e;
+	DIR *threads;
+	int fd;
+
+	if (process < 0)
+		return;
+	read_status(process, &uid);
+	fd = openat(process, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	threads = fd < 0 ? NULL : fdopendir(fd);
+	if (!threads) {
+		close_fd(fd);
+		return;
+	}
+	while ((e = readdir(threads))) {
+		char dir[300];
+
+		if (e->d_name[0] < '1' || e->d_name[0] > '9')
+			continue;
+		snprintf(dir, sizeof(dir), "task/%s", e->d_name);
+		add_thread(s, process, dir, tgid, uid);
+		if (s->count >= CHUNK_TASKS_MAX && slice_write(s) < 0)
+			break;
+	}
+	closedir(threads);
+}
+
+int task_scan_step(struct task_scan *s, struct stream_writer *w)
+{
+	_cleanup_(slice_deinit) struct slice slice = { .writer = w,
+						       .memory = s->memory,
+						       .boot_ns = now_ns(CLOCK_BOOTTIME) };
+	unsigned visited = 0;
+	struct dirent *e = NULL;
+	int r;
+
+	if (!s->processes)
+		return 0;
+	while (slice.count < SLICE_TASKS && visited < SLICE_TASKS && (e = readdir(s->processes)))
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9') {
+			add_process(&slice, s->proc, e->d_name);
+			visited++;
+		}
+	r = slice_write(&slice);
+	s->tasks += slice.written;
+	if (r == 0 && e)
+		return 1;
+	task_scan_end(s);
+	return r;
+}
+
+int tasks_write_saved(const char *text, struct stream_writer *w)
+{
+	_cleanup_(slice_deinit) struct slice slice = { .writer = w,
+						       .origin = 1,
+						       .boot_ns = now_ns(CLOCK_BOOTTIME) };
+	int r;
+
+	for (const char *p = text; p && *p; p = strchr(p, '\n')) {
+		Traced__Capture__Task *task;
+		char *end;
+		long tid;
+
+		p += *p == '\n';
+		tid = strtol(p, &end, 10);
+		if (end == p || *end != ' ' || tid <= 0 || tid > INT32_MAX)
+			continue;
+		task = slice_add(&slice);
+		if (!task)
+			break;
+		task->tid = (int32_t)tid;
+		set_bytes(&slice, &task->comm, end + 1, strcspn(end + 1, "\n"));
+		r = slice.count >= CHUNK_TASKS_MAX ? slice_write(&slice) : 0;
+		if (r < 0)
+			return r;
+	}
+	return slice_write(&slice);
+}

@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/plan/functions.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/utsname.h>
+
+#include "base/nearest.h"
+#include "daemon/capture/tracefs/function_list.h"
+#include "daemon/capture/tracefs/setting.h"
+
+/* A function's commands; "mod" is a filter. */
+static const char *const commands[] = { "traceon", "traceoff", "stacktrace", "enable_event",
+					"disable_event" };
+/* Those that reach beyond the recording. */
+static const char *const unwanted[] = { "snapshot", "dump", "cpudump" };
+
+static bool is_one_of(const char *word, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(words[i], word) == 0)
+			return true;
+	return false;
+}
+
+static int check_tracer(const struct tracefs *fs, const char *tracer, struct error *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *names[64], *best[NEAREST_MAX];
+	_cleanup_free_ char *copy = NULL;
+	char *save = NULL;
+	size_t count = 0;
+	int r = tracefs_read(tracefs_root(fs), "available_tracers", &text);
+
+	if (r < 0)
+		return tracefs_unreadable(err, r, "available_tracers");
+	copy = buf_string(&text) ? strdup(text.data) : NULL;
+	if (!copy)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (char *p = strtok_r(copy, " \n", &save); p && count < ARRAY_SIZE(names);
+	     p = strtok_r(NULL, " \n", &save))
+		names[count++] = p;
+	if (!is_one_of(tracer, names, count)) {
+		error_set(err, -ENOENT, "this kernel has no tracer '%s'", tracer);
+		if (nearest_names(tracer, names, count, best) && strcmp(best[0], "nop") != 0)
+			return error_hint(err, "did you mean '%s'? It has: %s", best[0], text.data);
+		return error_hint(err, "it has: %s; events can be recorded all the same",
+				  text.data);
+	}
+	if (strcmp(tracer, "function") == 0 || strcmp(tracer, "function_graph") == 0)
+		return 0;
+	error_set(err, -EOPNOTSUPP, "the tracer '%s' is not one that traced records with", tracer);
+	return error_hint(err, "function and function_graph are; what others tell is mostly in "
+			       "events, too");
+}
+
+/* A module may come later; the kernel keeps its filter until then. */
+static bool module_may_come(const char *module)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[256], file[160];
+	struct utsname u;
+
+	uname(&u);
+	snprintf(path, sizeof(path), "/lib/modules/%s/modules.dep", u.release);
+	if (tracefs_read(AT_FDCWD, path, &text) < 0 || !buf_string(&text))
+		return false;
+	snprintf(file, sizeof(file), "/%s.ko", module);
+	for (char *p = text.data; *p; p++)
+		if (*p == '-')
+			*p = '_';
+	for (char *p = file; *p; p++)
+		if (*p == '-')
+			*p = '_';
+	return strstr(text.data, file) != NULL;
+}
+
+static int check_trigger(const struct tracefs *fs, const char *text,
+			 const struct function_word *word, struct error *err)
+{
+	const char *best[NEAREST_MAX];
+	char path[256];
+	int fd;
+
+	if (is_one_of(word->command, unwanted, ARRAY_SIZE(unwanted))) {
+		error_set(err, -EOPNOTSUPP, "'%s': what %s writes would not be in the recording",
+			  text, word->command);
+		return error_hint(err,
+				  "to keep what came before a function: --ring -l '%s:traceoff'",
+				  word->glob);
+	}
+	if (!is_one_of(word->command, commands, ARRAY_SIZE(commands))) {
+		error_set(err, -EINVAL, "'%s': functions have no command '%s'", text,
+			  word->command);
+		if (nearest_names(word->command, commands, ARRAY_SIZE(commands), best) == 1)
+			return error_hint(err, "did you mean '%s:%s'?", word->glob, best[0]);
+		return error_hint(err, "they have traceon, traceoff, stacktrace, enable_event, "
+				       "disable_event, and mod");
+	}
+	if (!strstr(word->command, "able_event"))
+		return 0;
+	if (word->parameters && strchr(word->parameters, ':')) {
+		const char *event = strchr(word->parameters, ':') + 1;
+
+		snprintf(path, sizeof(path), "events/%.*s/%.*s/enable",
+			 (int)strcspn(word->parameters, ":"), word->parameters,
+			 (int)strcspn(event, ":"), event);
+		fd = tracefs_open_file(tracefs_root(fs), O_RDONLY, "%s", path);
+		if (fd >= 0) {
+			close(fd);
+			return 0;
+		}
+	}
+	error_set(err, -ENOENT, "'%s' names no event", text);
+	return error_hint(err, "as in 'do_exit:%s:sched:sched_switch'", word->command);
+}
+
+/* What is left of the functions, as a flag each. */
+struct selection {
+	const struct tracefs *fs;
+	struct function_list list;
+	bool *kept;
+	bool pending; /* a filter waits for its module */
+};
+
+static void selection_deinit(struct selection *s)
+{
+	function_list_deinit(&s->list);
+	free(s->kept);
+}
+
+static void keep(struct selection *s, const struct function_word *word, bool kept)
+{
+	for (size_t i = 0; i < s->list.count; i++)
+		if (function_matches(&s->list, i, word))
+			s->kept[i] = kept;
+}
+
+static int select_word(struct selection *s, const char *text, bool *any, struct error *err)
+{
+	struct function_word word;
+	int r = function_word_parse(&word, text, err);
+
+	if (r < 0)
+		return r;
+	if (!function_any_matches(&s->list, &word)) {
+		if (!*word.command && *word.module && !word.negated &&
+		    !function_module_is_loaded(&s->list, word.module) &&
+		    module_may_come(word.module)) {
+			s->pending = *any = true;
+			return 0;
+		}
+		return function_no_match(&s->list, &word, err);
+	}
+	if (*word.command)
+		return check_trigger(s->fs, text, &word, err);
+	if (!*any && !word.negated)
+		memset(s->kept, 0, s->list.count * sizeof(*s->kept));
+	*any |= !word.negated;
+	keep(s, &word, !word.negated);
+	return 0;
+}
+
+static size_t count_kept(const struct selection *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->list.count; i++)
+		n += s->kept[i];
+	return n;
+}
+
+static int plain_word(const char *text, struct function_word *word, struct error *err)
+{
+	int r = function_word_parse(word, text, err);
+
+	if (r == 0 && *word->command)
+		return error_set(err, -EINVAL, "'%s' is a command, which only -l takes", text);
+	return r;
+}
+
+static int check_roots(const struct selection *s, const struct capture_functions *f,
+		       struct error *err)
+{
+	bool reachable = !f->roots.count || s->pending;
+
+	for (size_t i = 0; i < f->roots.count; i++) {
+		struct function_word word;
+		int r = plain_word(f->roots.items[i], &word, err);
+
+		if (r == 0 && !function_any_matches(&s->list, &word))
+			r = function_no_match(&s->list, &word, err);
+		if (r < 0)
+			return r;
+		for (size_t k = 0; k < s->list.count && !reachable; k++)
+			reachable = s->kept[k] && function_matches(&s->list, k, &word);
+	}
+	if (reachable)
+		return 0;
+	error_set(err, -EINVAL, "no graph would begin: -l and -n leave out the functions of -g");
+	return error_hint(err, "add a root to what is traced: -l '%s'", f->roots.items[0]);
+}
+
+static int check_selection(const struct tracefs *fs, const struct capture_functions *f,
+			   struct error *err)
+{
+	_cleanup_(selection_deinit) struct selection s = { .fs = fs };
+	bool any = false;
+	int r = function_list_read(&s.list, fs, err);
+
+	if (r < 0)
+		return r;
+	s.kept = malloc(s.list.count + 1);
+	if (!s.kept)
+		return error_set(err, -ENOMEM, "out of memory");
+	memset(s.kept, 1, s.list.count);
+	for (size_t i = 0; i < f->only.count && r == 0; i++)
+		r = select_word(&s, f->only.items[i], &any, err);
+	for (size_t i = 0; i < f->never.count && r == 0; i++) {
+		struct function_word word;
+
+		r = plain_word(f->never.items[i], &word, err);
+		if (r == 0 && !function_any_matches(&s.list, &word))
+			r = function_no_match(&s.list, &word, err);
+		if (r == 0)
+			keep(&s, &word, false);
+	}
+	if (r < 0)
+		return r;
+	if (any && !f->tracer) {
+		error_set(err, -EINVAL, "-l chooses functions, but no tracer is asked for");
+		return error_hint(err, "-p function or -p function_graph");
+	}
+	if (f->tracer && !s.pending && !count_kept(&s))
+		return error_set(err, -EINVAL, "-l and -n together leave no function to be traced");
+	return check_roots(&s, f, err);
+}
+
+/* No option's own name begins with "no". */
+static const char *option_name(const char *option, bool *on)
+{
+	*on = strncmp(option, "no", 2) != 0;
+	return *on ? option : option + 2;
+}
+
+static int no_option(const char *name, int dirfd, struct error *err)
+{
+	_cleanup_free_ const char **names = calloc(512, sizeof(*names));
+	const char *best[NEAREST_MAX];
+	size_t count = 0;
+	struct dirent *e;
+	DIR *dir;
+
+	error_set(err, -ENOENT, "this kernel has no trace option '%s'", name);
+	dir = fdopendir(tracefs_open_file(dirfd, O_RDONLY | O_DIRECTORY, "."));
+	if (!dir || !names)
+		return -ENOENT;
+	while ((e = readdir(dir)) && count < 512)
+		if (e->d_name[0] != '.')
+			names[count++] = e->d_name;
+	/* The names are the directory stream's. */
+	count = nearest_names(name, names, count, best);
+	if (count)
+		error_hint(err, "did you mean '%s'?", best[0]);
+	else
+		error_hint(err, "tracefs lists them in options");
+	closedir(dir);
+	return -ENOENT;
+}
+
+static int check_options(const struct tracefs *fs, const struct capture_request *request,
+			 struct error *err)
+{
+	_cleanup_close_ int dir =
+		tracefs_open_file(tracefs_root(fs), O_RDONLY | O_DIRECTORY, "options");
+
+	for (size_t i = 0; i < request->options.count; i++) {
+		const char *name, *option = request->options.items[i];
+		bool on;
+
+		if (!*option || strpbrk(option, "/. \n") || strlen(option) > 100)
+			return error_set(err, -EINVAL, "'%s' is no trace option", option);
+		name = option_name(option, &on);
+		if (faccessat(dir, name, F_OK, 0) < 0)
+			return no_option(name, dir, err);
+		if (strcmp(option, "func_stack_trace") != 0 || request->functions.only.count)
+			continue;
+		error_set(err, -EINVAL, "the stack of every function would stop the machine");
+		return error_hint(err, "choose some with -l: -l vfs_open");
+	}
+	return 0;
+}
+
+/* Roots and depth are one setting for all instances. */
+static int check_graph_free(const struct tracefs *fs, const struct capture_functions *f,
+			    struct error *err)
+{
+	static const char *const files[] = { "set_graph_function", "max_graph_depth" };
+	const bool wanted[] = { f->roots.count > 0, f->depth > 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		_cleanup_buf_ struct buf text = BUF_INIT;
+		int r;
+
+		if (!wanted[i])
+			continue;
+		r = tracefs_read(tracefs_root(fs), files[i], &text);
+		if (r < 0)
+			return tracefs_unreadable(err, r, files[i]);
+		if (!buf_string(&text))
+			return error_set(err, -ENOMEM, "out of memory");
+		if (text.data[0] == '#' || !text.data[0] || strcmp(text.data, "0") == 0)
+			continue;
+		error_set(err, -EBUSY, "somebody else has set %s: it is one for all recordings",
+			  files[i]);
+		return error_hint(err, "wait for its end, or clear it: echo %s > %s/%s",
+				  i ? "0" : "", tracefs_path(fs), files[i]);
+	}
+	return 0;
+}
+
+int functions_check(const struct capture_env *env, const struct capture_request *request,
+		    struct error *err)
+{
+	const struct capture_functions *f = &request->functions;
+	const struct tracefs *fs = env->tracefs;
+	bool graph = f->tracer && strcmp(f->tracer, "function_graph") == 0;
+	int r = f->tracer ? check_tracer(fs, f->tracer, err) : 0;
+
+	if (r < 0)
+		return r;
+	if (!f->tracer && f->never.count) {
+		error_set(err, -EINVAL, "-n leaves out functions, but no tracer is asked for");
+		return error_hint(err, "-p function or -p function_graph");
+	}
+	if (!graph && (f->roots.count || f->depth)) {
+		error_set(err, -EINVAL, "-g and --max-graph-depth are for graphs of calls");
+		return error_hint(err, "-p function_graph");
+	}
+	if (f->tracer || f->only.count)
+		r = check_selection(fs, f, err);
+	if (r == 0)
+		r = check_options(fs, request, err);
+	return r < 0 ? r : check_graph_free(fs, f, err);
+}
+
+static void plan_words(struct plan *plan, const struct capture_words *words, const char *instance,
+		       const char *file, bool everybodys)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	for (size_t i = 0; i < words->count; i++) {
+		struct function_word word;
+
+		if (function_word_parse(&word, words->items[i], NULL) == 0 && !*word.command)
+			buf_printf(&text, "%s\n", words->items[i]);
+	}
+	if (!text.len)
+		return;
+	if (!buf_string(&text))
+		plan->failed = true;
+	else if (everybodys)
+		plan_set(plan, NULL, file, text.data, NULL);
+	else
+		plan_put(plan, instance, file, text.data);
+}
+
+static void plan_triggers(struct plan *plan, const struct capture_words *words,
+			  const char *instance)
+{
+	for (size_t i = 0; i < words->count; i++) {
+		char line[600], undo[600];
+		struct function_word word;
+		struct plan_step *s;
+
+		if (function_word_parse(&word, words->items[i], NULL) < 0 || !*word.command)
+			continue;
+		snprintf(line, sizeof(line), "%.500s\n", words->items[i]);
+		/* A count is no part of what is taken away; an event's name is. */
+		if (strstr(word.command, "able_event") && word.parameters)
+			snprintf(undo, sizeof(undo), "!%s:%s:%.128s\n", word.glob, word.command,
+				 word.parameters);
+		else
+			snprintf(undo, sizeof(undo), "!%s:%s\n", word.glob, word.command);
+		if (!instance) {
+			plan_add(plan, "set_ftrace_filter", line, undo);
+			continue;
+		}
+		s = plan_write(plan, instance, "set_ftrace_filter", line);
+		if (s)
+			s->append = true;
+	}
+}
+
+static void plan_options(struct plan *plan, const struct capture_words *options,
+			 const char *instance)
+{
+	for (size_t i = 0; i < options->count; i++) {
+		bool on;
+		const char *name = option_name(options->items[i], &on);
+		char path[160];
+
+		snprintf(path, sizeof(path), "options/%.100s", name);
+		if (instance && !setting_is_tracer_option(path + strlen("options/")))
+			plan_write(plan, instance, path, on ? "1" : "0");
+		else
+			plan_set(plan, instance, path, on ? "1" : "0", NULL);
+	}
+}
+
+static void plan_pids(struct plan *plan, const struct capture_request *request,
+		      const char *instance)
+{
+	_cleanup_buf_ struct buf pids = BUF_INIT;
+	struct plan_step *s;
+
+	if (!request->pid_count) {
+		/* Without it the recorder's own work would fill the rings that it empties. */
+		buf_printf(&pids, "%d\n", getpid());
+		s = buf_string(&pids)
+			    ? plan_put(plan, instance, "set_ftrace_notrace_pid", pids.data)
+			    : NULL;
+		/* Linux 5.8. */
+		if (s)
+			s->optional = true;
+		return;
+	}
+	for (size_t i = 0; i < request->pid_count; i++)
+		buf_printf(&pids, "%d ", request->pids[i]);
+	buf_puts(&pids, "\n");
+	if (request->follow_forks)
+		plan_put(plan, instance, "options/function-fork", "1");
+	if (buf_string(&pids))
+		plan_put(plan, instance, "set_ftrace_pid", pids.data);
+	else
+		plan->failed = true;
+}
+
+void functions_plan(struct plan *plan, const struct capture_request *request, const char *instance)
+{
+	const struct capture_functions *f = &request->functions;
+	char depth[16];
+
+	plan_words(plan, &f->only, instance, "set_ftrace_filter", false);
+	plan_words(plan, &f->never, instance, "set_ftrace_notrace", false);
+	plan_words(plan, &f->roots, instance, "set_graph_function", true);
+	if (f->depth) {
+		snprintf(depth, sizeof(depth), "%u", f->depth);
+		plan_set(plan, NULL, "max_graph_depth", depth, NULL);
+	}
+	if (f->tracer)
+		plan_pids(plan, request, instance);
+	plan_options(plan, &request->options, instance);
+	if (f->tracer)
+		plan_put(plan, instance, "current_tracer", f->tracer);
+	/* After the tracer: they are live at once. */
+	plan_triggers(plan, &f->only, instance);
+}
+
+int functions_verify(const struct capture_request *request, int dir, struct error *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (!request->options.count || tracefs_read(dir, "trace_options", &text) < 0)
+		return 0;
+	buf_puts(&text, "\n");
+	if (!buf_string(&text))
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < request->options.count; i++) {
+		const char *option = request->options.items[i], *at = text.data;
+		size_t len = strlen(option);
+
+		while (at && (strncmp(at, option, len) != 0 || at[len] != '\n')) {
+			at = strchr(at, '\n');
+			at = at && at[1] ? at + 1 : NULL;
+		}
+		if (at)
+			continue;
+		error_set(err, -EINVAL, "the option '%s' has no effect on this recording", option);
+		return error_hint(err, "it belongs to another tracer: func... to function, "
+				       "funcgraph-... to function_graph (-p)");
+	}
+	return 0;
+}
+
+bool functions_want_mappings(const struct capture_request *request)
+{
+	for (size_t i = 0; i < request->options.count; i++)
+		if (strcmp(request->options.items[i], "sym-userobj") == 0)
+			return true;
+	return false;
+}
+
+bool functions_may_turn_off(const struct capture_request *request)
+{
+	const struct capture_words *only = &request->functions.only;
+	struct function_word word;
+
+	for (size_t i = 0; i < only->count; i++)
+		if (function_word_parse(&word, only->items[i], NULL) == 0 &&
+		    strcmp(word.command, "traceoff") == 0)
+			return true;
+	return false;
+}
+
+static bool is_empty(const struct tracefs *fs, unsigned cpu, uint64_t *entries)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[64];
+
+	snprintf(path, sizeof(path), "per_cpu/cpu%u/stats", cpu);
+	if (tracefs_read(tracefs_root(fs), path, &text) < 0 || !buf_string(&text) ||
+	    strncmp(text.data, "entries: ", 9) != 0)
+		return true;
+	*entries = strtoull(text.data + 9, NULL, 10);
+	return *entries == 0;
+}
+
+int toplevel_check(const struct tracefs *fs, struct error *err)
+{
+	_cleanup_buf_ struct buf tracer = BUF_INIT, events = BUF_INIT;
+	_cleanup_close_ int pipe = -EBADF;
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	uint64_t entries;
+
+	if (tracefs_read(tracefs_root(fs), "current_tracer", &tracer) < 0 || !buf_string(&tracer) ||
+	    tracefs_read(tracefs_root(fs), "events/enable", &events) < 0 || !buf_string(&events))
+		return error_set(err, -EIO, "cannot see who uses the top-level buffer");
+	if (strcmp(tracer.data, "nop") != 0) {
+		error_set(err, -EBUSY,
+			  "somebody else uses the top-level buffer: its tracer '%s' is on",
+			  tracer.data);
+		return error_hint(err, "off: echo nop > %s/current_tracer", tracefs_path(fs));
+	}
+	if (strcmp(events.data, "0") != 0) {
+		error_set(err, -EBUSY,
+			  "somebody else uses the top-level buffer: it has events enabled");
+		return error_hint(err, "off: echo 0 > %s/events/enable", tracefs_path(fs));
+	}
+	for (unsigned cpu = 0; cpu < (unsigned)MAX(cpus, 0L); cpu++) {
+		if (is_empty(fs, cpu, &entries))
+			continue;
+		error_set(err, -EBUSY, "the top-level buffer holds events of somebody else");
+		return error_hint(err,
+				  "save them: tracectl extract -o FILE; or throw them away: "
+				  "echo > %s/trace",
+				  tracefs_path(fs));
+	}
+	pipe = tracefs_open_file(tracefs_root(fs), O_RDONLY | O_NONBLOCK, "trace_pipe");
+	if (pipe == -EBUSY)
+		return error_set(err, -EBUSY, "another program is reading the top-level buffer");
+	return 0;
+}

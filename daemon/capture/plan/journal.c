@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/plan/journal.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+
+static int lock_file(int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
+}
+
+int journal_create(struct journal *j, const char *state_dir, const char *name, struct error *err)
+{
+	struct stat st;
+	int r;
+
+	*j = JOURNAL_INIT;
+	if (asprintf(&j->name, "%s" JOURNAL_SUFFIX, name) < 0) {
+		j->name = NULL;
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	j->dirfd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (j->dirfd < 0) {
+		r = error_errno(err, -errno, "cannot open the state folder %s", state_dir);
+		goto fail;
+	}
+	/* A capture_recover at this moment may take the file away before it is locked. */
+	for (int tries = 0; tries < 10; tries++) {
+		j->fd = openat(j->dirfd, j->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (j->fd < 0) {
+			r = -errno;
+			break;
+		}
+		r = lock_file(j->fd);
+		if (r == 0 && fstat(j->fd, &st) == 0 && st.st_nlink > 0)
+			return 0;
+		j->fd = close_fd(j->fd);
+		r = -EAGAIN;
+	}
+	if (r == -EEXIST)
+		error_set(err, r, "a recording of that name is under way (%s/%s)", state_dir,
+			  j->name);
+	else
+		error_errno(err, r, "cannot write a journal into %s", state_dir);
+fail:
+	journal_close(j);
+	return r;
+}
+
+static int append_line(struct journal *j, struct buf *line)
+{
+	int r = buf_error(line);
+
+	if (r == 0)
+		r = write_full(j->fd, line->data, line->len);
+	return r;
+}
+
+int journal_instance(struct journal *j, const char *instance)
+{
+	_cleanup_buf_ struct buf line = BUF_INIT;
+
+	buf_printf(&line, "instance %s\n", instance);
+	return append_line(j, &line);
+}
+
+static int append_value(struct journal *j, const char *verb, const char *file, const char *value)
+{
+	_cleanup_buf_ struct buf line = BUF_INIT;
+
+	buf_printf(&line, "%s %s ", verb, file);
+	for (; *value; value++) {
+		if (*value == '\n')
+			buf_puts(&line, "\\n");
+		else if (*value == '\\')
+			buf_puts(&line, "\\\\");
+		else
+			buf_putc(&line, *value);
+	}
+	buf_putc(&line, '\n');
+	return append_line(j, &line);
+}
+
+int journal_restore(struct journal *j, const char *file, const char *old)
+{
+	return append_value(j, "restore", file, old);
+}
+
+int journal_append(struct journal *j, const char *file, const char *line)
+{
+	return append_value(j, "append", file, line);
+}
+
+void journal_drop(struct journal *j)
+{
+	/* Unlinked while still locked: nobody takes it for a crashed one's. */
+	if (j->fd >= 0)
+		unlinkat(j->dirfd, j->name, 0);
+	journal_close(j);
+}
+
+void journal_close(struct journal *j)
+{
+	j->fd = close_fd(j->fd);
+	j->dirfd = close_fd(j->dirfd);
+	free(j->name);
+	j->name = NULL;
+}
+
+static void unescape(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		if (*s == '\\' && s[1]) {
+			s++;
+			*to++ = *s == 'n' ? '\n' : *s;
+		} else {
+			*to++ = *s;
+		}
+	}
+	*to = '\0';
+}
+
+static int undo_value(const struct tracefs *fs, char *args, bool append)
+{
+	char *value = strchr(args, ' ');
+
+	if (!value || args[0] == '/' || strstr(args, ".."))
+		return -EBADMSG;
+	*value++ = '\0';
+	unescape(value);
+	return append ? tracefs_append(tracefs_root(fs), args, value)
+		      : tracefs_write(tracefs_root(fs), args, value);
+}
+
+static int undo_line(const struct tracefs *fs, char *line)
+{
+	if (strncmp(line, "instance ", 9) == 0)
+		return tracefs_remove_instance(fs, line + 9);
+	if (strncmp(line, "restore ", 8) == 0)
+		return undo_value(fs, line + 8, false);
+	if (strncmp(line, "append ", 7) == 0)
+		return undo_value(fs, line + 7, true);
+	return -EBADMSG;
+}
+
+int journal_undo(const struct tracefs *fs, char *text, size_t len)
+{
+	int undone = 0, failed = 0;
+
+	/* What follows the last newline was cut off. */
+	while (len && text[len - 1] != '\n')
+		len--;
+	while (len) {
+		size_t start = --len;
+		int r;
+
+		text[len] = '\0';
+		while (start && text[start - 1] != '\n')
+			start--;
+		r = undo_line(fs, text + start);
+		len = start;
+		if (r == 0)
+			undone++;
+		else if (r != -ENOENT && !failed)
+			failed = r;
+	}
+	return failed ?: undone;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/plan/probes.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "daemon/capture/tracefs/function_list.h"
+
+#define NAME_LEN 48
+/* The kernel takes lines of less than 4096 bytes, the group included. */
+#define DEFINITION_MAX 3000
+
+#define KPROBES "kprobe_events"
+#define UPROBES "uprobe_events"
+
+struct definition {
+	char type[12]; /* "p", "r", "r16" */
+	char name[NAME_LEN];
+	const char *place; /* and what follows it */
+	size_t place_len;
+};
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* "p", "r", "r16" in front of a name or a place; 0: the text has none. */
+static size_t type_len(const char *text)
+{
+	size_t len = 1;
+
+	if (*text != 'p' && *text != 'r')
+		return 0;
+	while (*text == 'r' && isdigit((unsigned char)text[len]))
+		len++;
+	return text[len] == ':' || text[len] == ' ' ? len : 0;
+}
+
+static int wrong(const char *text, const char *what, bool user, struct error *err)
+{
+	error_set(err, -EINVAL, "the probe '%.200s' %s", text, what);
+	return error_hint(err, "%s",
+			  user ? "as in --uprobe 'p:NAME /PATH/OF/PROGRAM:0xOFFSET ARGUMENTS'"
+			       : "as in --kprobe 'p:NAME FUNCTION ARGUMENTS'");
+}
+
+static int take_name(struct definition *d, const char *text, const char *name, size_t len,
+		     bool user, struct error *err)
+{
+	if (memchr(name, '/', len))
+		return wrong(text, "names a group: it is in one of the recording's own", user, err);
+	if (!len || isdigit((unsigned char)*name))
+		return wrong(text, "has no name behind the colon that begins with a letter", user,
+			     err);
+	if (len >= sizeof(d->name))
+		return wrong(text, "has too long a name", user, err);
+	for (size_t i = 0; i < len; i++)
+		if (!is_word(name[i]))
+			return wrong(text, "has a name that is not of letters, digits and _", user,
+				     err);
+	memcpy(d->name, name, len);
+	d->name[len] = '\0';
+	return 0;
+}
+
+/* Of "MODULE:FUNCTION+OFFSET" the function, of "/a/b:0x1234" b_0x1234. */
+static void make_name(struct definition *d, bool user)
+{
+	const char *from = d->place, *end = d->place + d->place_len;
+	char *to = d->name;
+
+	for (const char *p = from; p < end; p++)
+		if (user ? *p == '/' : *p == ':')
+			from = p + 1;
+	if (!user)
+		end = from + strcspn(from, "+ ");
+	if (from < end && isdigit((unsigned char)*from))
+		*to++ = '_';
+	for (; from < end && to < d->name + NAME_LEN - 12; from++)
+		*to++ = is_word(*from) ? *from : '_';
+	strcpy(to, *d->type == 'r' ? "__return" : "");
+}
+
+static int check_place(const struct definition *d, const char *text, bool user, struct error *err)
+{
+	const char *colon = d->place;
+
+	if (!d->place_len)
+		return wrong(text, "has no place", user, err);
+	if (!user)
+		return 0;
+	if (*d->place != '/')
+		return wrong(text, "needs the whole path of a program or library", user, err);
+	while ((size_t)(colon - d->place) < d->place_len && strncmp(colon, ":0x", 3) != 0)
+		colon++;
+	if ((size_t)(colon - d->place) == d->place_len) {
+		error_set(err, -EINVAL, "the probe '%.200s' has no offset in its file", text);
+		return error_hint(err,
+				  "as in /PATH:0x1234; tracectl finds that of /PATH:FUNCTION, and "
+				  "'readelf -sW /PATH' lists functions: the "
+				  "offset is a value there, less its segment's address, more "
+				  "that segment's place in the file ('readelf -lW')");
+	}
+	return 0;
+}
+
+static int parse(struct definition *d, const char *text, bool user, struct error *err)
+{
+	const char *p = text + strspn(text, " "), *name = NULL;
+	size_t len = type_len(p), name_len = 0;
+	int r = 0;
+
+	if (strlen(text) > DEFINITION_MAX)
+		return wrong(text, "is too long", user, err);
+	for (const char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == '#')
+			return wrong(text, "has a character that the kernel does not take", user,
+				     err);
+	if (len >= sizeof(d->type))
+		return wrong(text, "has too many digits behind its r", user, err);
+	snprintf(d->type, sizeof(d->type), "%.*s", len ? (int)len : 1, len ? p : "p");
+	p += len;
+	if (len && *p == ':') {
+		name = ++p;
+		name_len = strcspn(p, " ");
+		p += name_len;
+	}
+	d->place = p + strspn(p, " ");
+	d->place_len = strcspn(d->place, " ");
+	r = check_place(d, text, user, err);
+	if (r == 0 && name)
+		r = take_name(d, text, name, name_len, user, err);
+	else if (r == 0)
+		make_name(d, user);
+	return r;
+}
+
+static int check_each(const struct capture_words *words, bool user, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < words->count && r == 0; i++) {
+		struct definition d;
+
+		r = parse(&d, words->items[i], user, err);
+	}
+	return r;
+}
+
+int probes_check(const struct capture_request *request, struct error *err)
+{
+	int r = check_each(&request->kprobes, false, err);
+
+	return r < 0 ? r : check_each(&request->uprobes, true, err);
+}
+
+void probe_list_deinit(struct probe_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		free((void *)(uintptr_t)l->specs[i].glob);
+	free(l->specs);
+	*l = (struct probe_list){ 0 };
+}
+
+static int add_event(struct probe_list *l, const char *group, const char *name, const char *text,
+		     const char *filter, struct error *err)
+{
+	char *glob;
+
+	if (asprintf(&glob, "%s:%s", group, name) < 0)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < l->count; i++) {
+		if (strcmp(l->specs[i].glob, glob) != 0)
+			continue;
+		free(glob);
+		error_set(err, -EINVAL, "two probes are called '%s'", name);
+		return error_hint(err, "name one of them otherwise: '%c:OTHER ...' for '%.200s'",
+				  *text == 'r' ? 'r' : 'p', text);
+	}
+	l->specs[l->count++] = (struct capture_event_spec){ .glob = glob, .filter = filter };
+	return 0;
+}
+
+static const char *filter_at(const struct capture_words *filters, size_t i)
+{
+	return i < filters->count && *filters->items[i] ? filters->items[i] : NULL;
+}
+
+static int plan_each(struct plan *plan, const struct capture_words *words,
+		     const struct capture_words *filters, bool user, const char *group,
+		     struct probe_list *l, struct error *err)
+{
+	for (size_t i = 0; i < words->count; i++) {
+		_cleanup_free_ char *line = NULL, *undo = NULL;
+		struct definition d;
+		int r = parse(&d, words->items[i], user, err);
+
+		if (r == 0)
+			r = add_event(l, group, d.name, words->items[i], filter_at(filters, i),
+				      err);
+		if (r < 0)
+			return r;
+		if (asprintf(&line, "%s:%s/%s %s\n", d.type, group, d.name, d.place) < 0)
+			line = NULL;
+		if (asprintf(&undo, "-:%s/%s\n", group, d.name) < 0)
+			undo = NULL;
+		if (!line || !undo)
+			return error_set(err, -ENOMEM, "out of memory");
+		plan_add(plan, user ? UPROBES : KPROBES, line, undo);
+	}
+	return 0;
+}
+
+int probes_plan(struct plan *plan, const struct capture_request *request, const char *group,
+		struct probe_list *ret, struct error *err)
+{
+	size_t count = request->kprobes.count + request->uprobes.count;
+	int r;
+
+	ret->specs = calloc(count + 1, sizeof(*ret->specs));
+	if (!ret->specs)
+		return error_set(err, -ENOMEM, "out of memory");
+	r = plan_each(plan, &request->kprobes, &request->kprobe_filters, false, group, ret, err);
+	return r < 0 ? r
+		     : plan_each(plan, &request->uprobes, &request->uprobe_filters, true, group,
+				 ret, err);
+}
+
+bool probes_are_in(const char *file)
+{
+	return strcmp(file, KPROBES) == 0 || strcmp(file, UPROBES) == 0;
+}
+
+/*
+ * The kernel's words without the group that nobody typed: the caret's line, which follows,
+ * moves with them.
+ */
+static void put_log(char *log, struct buf *out)
+{
+	size_t moved = 0;
+	char *save = NULL;
+
+	for (char *p = strtok_r(log, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
+		char *group = strstr(p, PROBE_GROUP_PREFIX);
+		size_t blanks = strspn(p, " ");
+
+		if (group && strlen(group) > PROBE_GROUP_LEN && group[PROBE_GROUP_LEN] == '/') {
+			moved = PROBE_GROUP_LEN + 1;
+			buf_printf(out, "\n%.*s%s", (int)(group - p), p, group + moved);
+			continue;
+		}
+		if (p[blanks] == '^' && blanks > moved + strlen("  Command: p:"))
+			p += moved;
+		buf_printf(out, "\n%s", p);
+	}
+}
+
+/* The place in a line "p:GROUP/NAME PLACE ...". */
+static int no_function(const struct plan_step *s, const struct tracefs *fs, struct error *err)
+{
+	_cleanup_function_list_ struct function_list list = { 0 };
+	_cleanup_error_ struct error found = ERROR_INIT;
+	const char *place = strchr(s->value, ' ');
+	struct function_word word = { 0 };
+
+	if (!place || !isalpha((unsigned char)place[1]) || function_list_read(&list, fs, NULL) < 0)
+		return -ENOENT;
+	snprintf(word.glob, sizeof(word.glob), "%.*s", (int)strcspn(place + 1, " +\n"), place + 1);
+	if (strpbrk(word.glob, ":*?[") || function_any_matches(&list, &word))
+		return -ENOENT;
+	function_no_match(&list, &word, &found);
+	return found.hint ? error_hint(err, "%s", found.hint) : -ENOENT;
+}
+
+int probes_explain(const struct plan_step *s, const struct tracefs *fs, int code, struct error *err)
+{
+	bool user = strcmp(s->file, UPROBES) == 0;
+	_cleanup_free_ char *last = tracefs_last_error(fs, NULL);
+	_cleanup_buf_ struct buf text = BUF_INIT, log = BUF_INIT;
+	const char *name = strchr(s->value, '/'), *type = strchr(s->value, ':');
+
+	if (faccessat(tracefs_root(fs), s->file, F_OK, 0) < 0) {
+		error_set(err, -EOPNOTSUPP, "this kernel has no %s",
+			  user ? "uprobes (CONFIG_UPROBE_EVENTS)"
+			       : "kprobes (CONFIG_KPROBE_EVENTS)");
+		return error_hint(err, "'tracectl events' lists what can be recorded");
+	}
+	if (code == -EPERM || code == -EACCES) {
+		error_set(err, code, "the kernel takes no probes from this program");
+		return error_hint(err,
+				  "where it is locked down (see 'tracectl doctor'), events can "
+				  "still be recorded, with -e");
+	}
+	/* Without the group, which nobody typed. An older error is none of this probe's. */
+	buf_printf(&text, "%.*s%.*s", (int)(type + 1 - s->value), s->value,
+		   (int)strcspn(name + 1, "\n"), name + 1);
+	if (last && memmem(last, strlen(last), type + 1, (size_t)(name - type)))
+		put_log(last, &log);
+	error_set(err, code, "the kernel refuses the probe '%.200s': %s%s", buf_string(&text) ?: "",
+		  strerror(-code), buf_string(&log) ?: "");
+	if (!user)
+		no_function(s, fs, err);
+	return code;
+}
+
+int probe_enable_explain(const struct plan_step *s, int code, struct error *err)
+{
+	const char *name = strchr(s->file + strlen("events/"), '/');
+	size_t len = name ? strcspn(name + 1, "/") : 0;
+
+	error_errno(err, code, "the kernel can't put the probe '%.*s' into its place", (int)len,
+		    len ? name + 1 : "");
+	return error_hint(err,
+			  "it has to be where an instruction begins, in code that may be probed");
+}

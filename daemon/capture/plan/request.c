@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/plan/request.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <sys/sysinfo.h>
+
+#include "base/io.h"
+#include "daemon/capture/names/metadata.h"
+#include "daemon/capture/plan/functions.h"
+#include "daemon/capture/plan/probes.h"
+
+#define NAME_LEN_MAX 64
+/* The kernel takes a filter in one write of less than a page. */
+#define FILTER_LEN_MAX 4000
+
+static bool is_name(const char *name)
+{
+	size_t n = 0;
+
+	for (; name[n]; n++)
+		if (!isalnum((unsigned char)name[n]) && !strchr("_.-", name[n]))
+			return false;
+	return n > 0 && n <= NAME_LEN_MAX;
+}
+
+/* Better said before than by the kernel's allocator at the last CPU. */
+static int check_memory(const struct capture_env *env, const struct capture_request *request,
+			uint64_t held, struct error *err)
+{
+	uint64_t each = request->buffer_bytes ?: DEFAULT_BUFFER_BYTES, available;
+	_cleanup_buf_ struct buf text = BUF_INIT, want = BUF_INIT, have = BUF_INIT;
+	unsigned cpus = (unsigned)get_nprocs();
+	char path[256];
+	const char *p;
+
+	snprintf(path, sizeof(path), "%s/meminfo", env->proc);
+	if (read_file_at(AT_FDCWD, path, 1 << 16, &text) < 0 || !buf_string(&text))
+		return 0;
+	p = strstr(text.data, "MemAvailable:");
+	if (!p)
+		return 0;
+	available = strtoull(p + strlen("MemAvailable:"), NULL, 10) * 1024 + held;
+	if (each <= available / 10 * 9 / MAX(cpus, 1U))
+		return 0;
+	format_bytes(each, &want);
+	format_bytes(available, &have);
+	error_set(err, -ENOMEM, "ring buffers of %s for each of %u CPUs do not fit: %s are free",
+		  buf_string(&want) ?: "?", cpus, buf_string(&have) ?: "?");
+	return error_hint(err, "ask for a smaller buffer (-b)");
+}
+
+/* tracing_cpumask refuses the whole mask without a word about which CPU it lacks. */
+static int check_cpus(const struct capture_env *env, const struct cpu_set *cpus, struct error *err)
+{
+	_cleanup_(cpu_set_deinit) struct cpu_set possible = { 0 };
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[256];
+
+	if (!cpus)
+		return 0;
+	if (!cpu_set_count(cpus))
+		return error_set(err, -EINVAL, "the list of CPUs is empty");
+	snprintf(path, sizeof(path), "%s/devices/system/cpu/possible", capture_env_sys(env));
+	/* Where that is not told the kernel will have to refuse by itself. */
+	if (read_file_at(AT_FDCWD, path, 4096, &text) < 0 || !buf_string(&text) ||
+	    parse_cpu_list(text.data, &possible, NULL) < 0)
+		return 0;
+	for (unsigned cpu = 0; cpu < cpus->words * 64; cpu++) {
+		if (!cpu_set_has(cpus, cpu) || cpu_set_has(&possible, cpu))
+			continue;
+		error_set(err, -EINVAL, "this machine has no CPU %u", cpu);
+		return error_hint(err, "it has %.*s", (int)strcspn(text.data, "\n"), text.data);
+	}
+	return 0;
+}
+
+int kernel_check(const char *proc, struct error *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	unsigned major, minor;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/sys/kernel/osrelease", proc);
+	/* Where that is not told nothing is held against it. */
+	if (read_file_at(AT_FDCWD, path, 4096, &text) < 0 || !buf_string(&text) ||
+	    sscanf(text.data, "%u.%u", &major, &minor) != 2)
+		return 0;
+	if (major > 4 || (major == 4 && minor >= 19))
+		return 0;
+	error_set(err, -EOPNOTSUPP, "this is Linux %.*s: traced needs 4.19 at least",
+		  (int)strcspn(text.data, "\n"), text.data);
+	return error_hint(err, "trace-cmd records on older kernels, too");
+}
+
+static int check_filter(const char *filter, const char *of, struct error *err)
+{
+	return !filter || strlen(filter) <= FILTER_LEN_MAX
+		       ? 0
+		       : error_set(err, -E2BIG, "the filter for '%.200s' is too long", of);
+}
+
+static int check_probe_filters(const struct capture_words *filters,
+			       const struct capture_words *probes, struct error *err)
+{
+	int r = 0;
+
+	if (filters->count > probes->count)
+		return error_set(err, -EINVAL, "there are more filters than probes");
+	for (size_t i = 0; i < filters->count && r == 0; i++)
+		r = check_filter(filters->items[i], probes->items[i], err);
+	return r;
+}
+
+static int check_filters(const struct capture_request *request, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < request->event_count && r == 0; i++)
+		r = check_filter(request->events[i].filter, request->events[i].glob, err);
+	if (r == 0)
+		r = check_probe_filters(&request->kprobe_filters, &request->kprobes, err);
+	if (r == 0)
+		r = check_probe_filters(&request->uprobe_filters, &request->uprobes, err);
+	return r;
+}
+
+int request_check(const struct capture_env *env, const struct capture_request *request,
+		  uint64_t held, struct error *err)
+{
+	int r;
+
+	if (!request->name || !is_name(request->name)) {
+		error_set(err, -EINVAL, "'%s' cannot be the name of a recording",
+			  request->name ?: "");
+		return error_hint(err, "1 to %d letters, digits, dots, dashes and underscores",
+				  NAME_LEN_MAX);
+	}
+	if (!request->event_count && !request->functions.tracer && !request->kprobes.count &&
+	    !request->uprobes.count)
+		return error_set(err, -EINVAL, "no events were asked for");
+	if (request->sampling.hz && (request->ring || request->streamed))
+		return error_set(err, -EINVAL,
+				 "samples go into a recording that is written at its "
+				 "end: neither --ring nor --stream");
+	r = check_filters(request, err);
+	if (r == 0)
+		r = kernel_check(env->proc, err);
+	if (r == 0 && request->sampling.hz)
+		r = sampling_check(&request->sampling, err);
+	if (r == 0)
+		r = check_cpus(env, request->cpus, err);
+	if (r == 0)
+		r = probes_check(request, err);
+	if (r == 0)
+		r = check_memory(env, request, held, err);
+	if (r == 0)
+		r = functions_check(env, request, err);
+	return r < 0 || !request->top_level ? r : toplevel_check(env->tracefs, err);
+}
+
+static void plan_pids(struct plan *plan, const struct capture_request *request,
+		      const char *instance)
+{
+	_cleanup_buf_ struct buf pids = BUF_INIT;
+
+	if (!request->pid_count)
+		return;
+	for (size_t i = 0; i < request->pid_count; i++)
+		buf_printf(&pids, "%d ", request->pids[i]);
+	if (request->follow_forks)
+		plan_put(plan, instance, "options/event-fork", "1");
+	if (buf_string(&pids))
+		plan_put(plan, instance, "set_event_pid", pids.data);
+	else
+		plan->failed = true;
+}
+
+static void plan_cpus(struct plan *plan, const struct capture_request *request,
+		      const char *instance)
+{
+	_cleanup_buf_ struct buf mask = BUF_INIT;
+
+	if (!request->cpus)
+		return;
+	cpu_set_format_mask(request->cpus, &mask);
+	if (buf_string(&mask))
+		plan_put(plan, instance, "tracing_cpumask", mask.data);
+	else
+		plan->failed = true;
+}
+
+static void plan_buffer(struct plan *plan, const char *instance, const char *clock, uint64_t kb)
+{
+	struct plan_step *s;
+	char size[32];
+
+	snprintf(size, sizeof(size), "%llu", (unsigned long long)kb);
+	if (instance)
+		plan_instance(plan, instance);
+	else
+		/* It was empty, and is to be so again. */
+		plan_set(plan, NULL, "trace", "", "");
+	/* A new instance is on. */
+	plan_put(plan, instance, "tracing_on", "0");
+	plan_put(plan, instance, "trace_clock", clock);
+	/*
+	 * Without overwriting, the kernel would count what it drops but not say
+	 * where. options/record-cmd stays: it acts on the enabled events of every
+	 * instance, not on ours alone (trace_event_enable_cmd_record()).
+	 */
+	plan_put(plan, instance, "options/overwrite", "1");
+	plan_put(plan, instance, "buffer_size_kb", size);
+	/* Linux 5.0+. */
+	s = plan_put(plan, instance, "buffer_percent", WAKEUP_PERCENT);
+	if (s)
+		s->optional = true;
+}
+
+static bool is_exact(const char *glob)
+{
+	return strchr(glob, ':') && !strpbrk(glob, "*?[");
+}
+
+/* "system:event" -> "events/system/event/FILE" */
+static void event_file(const char *name, const char *file, char *path, size_t size)
+{
+	const char *colon = strchr(name, ':');
+
+	snprintf(path, size, "events/%.*s/%s/%s", (int)(colon - name), name, colon + 1, file);
+}
+
+static bool starts_whole_system(const struct event_matches *m, size_t i)
+{
+	const char *name = m->items[i].name;
+	size_t len = strcspn(name, ":") + 1;
+
+	return m->items[i].whole_system && (!i || strncmp(m->items[i - 1].name, name, len) != 0);
+}
+
+/* One write in place of many; one by one if the kernel can't all. Returns the step's number. */
+static size_t plan_system(struct plan *plan, const char *name, const char *instance)
+{
+	struct plan_step *s;
+	char path[512];
+
+	snprintf(path, sizeof(path), "events/%.*s/enable", (int)strcspn(name, ":"), name);
+	s = plan_write(plan, instance, path, "1");
+	if (!s)
+		return 0;
+	s->optional = true;
+	return (size_t)(s - plan->steps) + 1;
+}
+
+static void plan_events(struct plan *plan, const struct event_matches *matches,
+			const char *instance)
+{
+	char path[512];
+	size_t system = 0;
+
+	/* All were off at the top level, else it could not have been taken. */
+	if (!instance && matches->count)
+		plan_set(plan, NULL, "events/enable", NULL, "0");
+	/* All filters first: a bad one is found before anything is on. */
+	for (size_t i = 0; i < matches->count; i++) {
+		if (!matches->items[i].filter)
+			continue;
+		event_file(matches->items[i].name, "filter", path, sizeof(path));
+		if (instance)
+			plan_write(plan, instance, path, matches->items[i].filter);
+		else
+			plan_set(plan, NULL, path, matches->items[i].filter, "0");
+	}
+	for (size_t i = 0; i < matches->count; i++) {
+		struct plan_step *s;
+
+		if (starts_whole_system(matches, i))
+			system = plan_system(plan, matches->items[i].name, instance);
+		event_file(matches->items[i].name, "enable", path, sizeof(path));
+		s = plan_write(plan, instance, path, "1");
+		if (!s)
+			return;
+		s->tag = &matches->items[i];
+		s->optional = !is_exact(matches->items[i].spec->glob);
+		s->by = matches->items[i].whole_system ? system : 0;
+	}
+}
+
+/* Deaths only where the ring is read: in one that is overwritten they would cost births. */
+static void plan_tasks(struct plan *plan, const char *instance, const char *clock, bool ring)
+{
+	static const char *const files[] = { "events/task/task_newtask/enable",
+					     "events/task/task_rename/enable",
+					     "events/sched/sched_process_free/enable" };
+
+	plan_buffer(plan, instance, clock, ring ? TASKS_RING_BUFFER_KB : TASKS_BUFFER_KB);
+	for (size_t i = 0; i < ARRAY_SIZE(files) - ring; i++) {
+		struct plan_step *s = plan_write(plan, instance, files[i], "1");
+
+		if (s)
+			s->optional = true;
+	}
+}
+
+static void plan_main_buffer(struct plan *plan, const struct capture_request *request,
+			     const char *instance)
+{
+	uint64_t bytes = request->buffer_bytes ?: DEFAULT_BUFFER_BYTES;
+
+	plan_buffer(plan, instance, request->clock ?: DEFAULT_CLOCK, (bytes + 1023) / 1024);
+}
+
+int request_plan_buffers(struct plan *plan, const struct capture_env *env,
+			 const struct capture_request *request, const char *instance,
+			 const char *tasks, struct error *err)
+{
+	int r = check_memory(env, request, 0, err);
+
+	if (r < 0)
+		return r;
+	plan_main_buffer(plan, request, instance);
+	if (tasks)
+		plan_buffer(plan, tasks, request->clock ?: DEFAULT_CLOCK, TASKS_BUFFER_KB);
+	return plan->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+int request_plan(struct plan *plan, const struct capture_request *request,
+		 const struct event_matches *matches, const char *instance, const char *tasks,
+		 struct error *err)
+{
+	const char *clock = request->clock ?: DEFAULT_CLOCK;
+
+	plan_main_buffer(plan, request, instance);
+	plan_cpus(plan, request, instance);
+	plan_pids(plan, request, instance);
+	plan_events(plan, matches, instance);
+	functions_plan(plan, request, instance);
+	if (tasks)
+		plan_tasks(plan, tasks, clock, request->ring);
+	return plan->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+int request_verify(const struct plan *plan, const struct tracefs *fs,
+		   const struct capture_request *request, unsigned *ret_refused, struct error *err)
+{
+	*ret_refused = 0;
+	for (size_t i = 0; i < request->event_count; i++) {
+		const struct plan_step *refused = NULL;
+		bool any = false;
+
+		for (size_t k = 0; k < plan->count; k++) {
+			const struct plan_step *s = &plan->steps[k];
+			const struct event_match *m = s->tag;
+
+			if (!m || m->spec != &request->events[i])
+				continue;
+			any |= s->done;
+			if (s->refused) {
+				refused = s;
+				(*ret_refused)++;
+			}
+		}
+		if (refused && !any) {
+			plan_explain(refused, fs, refused->refused, err);
+			return error_prefix(err, "none of the events of '%s' can be enabled",
+					    request->events[i].glob);
+		}
+	}
+	return 0;
+}

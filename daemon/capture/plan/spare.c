@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/plan/spare.h"
+
+#include <fcntl.h>
+
+#include "base/io.h"
+#include "daemon/capture/names/metadata.h"
+#include "daemon/capture/recording.h"
+
+struct capture_spare {
+	struct capture_env env;
+	struct plan plan;
+	struct journal journal;
+	char instance[INSTANCE_NAME_MAX], tasks[INSTANCE_NAME_MAX];
+	bool has_tasks;
+	uint64_t bytes;
+	struct buf look; /* as take_look() saw it when it was new */
+};
+
+/* '+' is in no session's name. */
+#define SPARE_NAME CAPTURE_INSTANCE_PREFIX "%d-spare+%u"
+
+/* What is there already would be taken for the recording's. */
+static void look_into_rings(int dir, struct buf *out)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_CONF); /* reads a file */
+
+	for (long cpu = 0; cpu < cpus; cpu++) {
+		_cleanup_buf_ struct buf text = BUF_INIT;
+		struct cpu_counts counts = { 0 };
+		char path[64];
+
+		snprintf(path, sizeof(path), "per_cpu/cpu%ld/stats", cpu);
+		if (tracefs_read(dir, path, &text) == 0 && buf_string(&text))
+			cpu_counts_parse(&counts, text.data);
+		buf_printf(out, "%llu ", (unsigned long long)(counts.entries + counts.overrun));
+	}
+}
+
+static int look_at_instance(const struct tracefs *fs, const char *instance, struct buf *out)
+{
+	static const char *const files[] = {
+		"tracing_on",	  "current_tracer", "trace_clock",	     "trace_options",
+		"buffer_size_kb", "buffer_percent", "buffer_subbuf_size_kb", "tracing_cpumask",
+		"events/enable",  "set_event_pid",  "set_event_notrace_pid",
+	};
+	_cleanup_close_ int dir = tracefs_open_instance(fs, instance);
+
+	if (dir < 0)
+		return dir;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		/* Not every kernel has all of them: that, too, is how it looks. */
+		int r = tracefs_read(dir, files[i], out);
+
+		buf_printf(out, "\n%d ", r);
+	}
+	look_into_rings(dir, out);
+	return 0;
+}
+
+/* What would tell that somebody has been there, or that CPUs came or went. */
+static int take_look(const struct capture_spare *s, struct buf *out)
+{
+	char path[256];
+	int r = look_at_instance(s->env.tracefs, s->instance, out);
+
+	if (r == 0 && s->has_tasks)
+		r = look_at_instance(s->env.tracefs, s->tasks, out);
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "%s/devices/system/cpu/online", capture_env_sys(&s->env));
+	read_file_at(AT_FDCWD, path, 4096, out);
+	return buf_error(out);
+}
+
+static uint64_t ring_bytes(const struct tracefs *fs, const char *instance)
+{
+	_cleanup_close_ int dir = tracefs_open_instance(fs, instance);
+	uint64_t kib;
+
+	return dir >= 0 && tracefs_read_u64(dir, "buffer_total_size_kb", &kib) == 0 ? kib << 10 : 0;
+}
+
+static int make(struct capture_spare *s, const struct capture_request *request, struct error *err)
+{
+	struct tracefs *fs = s->env.tracefs;
+	const char *tasks = s->has_tasks ? s->tasks : NULL;
+	int r = request_plan_buffers(&s->plan, &s->env, request, s->instance, tasks, err);
+
+	if (r == 0)
+		r = journal_create(&s->journal, s->env.state_dir, s->instance, err);
+	if (r == 0)
+		r = plan_apply(&s->plan, fs, &s->journal, err);
+	if (r < 0)
+		return r;
+	r = take_look(s, &s->look);
+	if (r < 0)
+		return error_errno(err, r, "cannot look at the tracefs instance %s", s->instance);
+	s->bytes = ring_bytes(fs, s->instance) + (tasks ? ring_bytes(fs, tasks) : 0);
+	return 0;
+}
+
+int capture_spare_new(struct capture_spare **ret, const struct capture_env *env, unsigned number,
+		      const struct capture_request *request, struct error *err)
+{
+	_cleanup_(capture_spare_freep) struct capture_spare *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return error_set(err, -ENOMEM, "out of memory");
+	s->env = *env;
+	s->journal = JOURNAL_INIT;
+	s->has_tasks = tracefs_has_event(env->tracefs, "task/task_newtask");
+	snprintf(s->instance, sizeof(s->instance), SPARE_NAME, getpid(), number);
+	snprintf(s->tasks, sizeof(s->tasks), SPARE_NAME "-tasks", getpid(), number);
+	r = make(s, request, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+struct capture_spare *capture_spare_free(struct capture_spare *s)
+{
+	if (!s)
+		return NULL;
+	plan_take_down(&s->plan, s->env.tracefs, &s->journal);
+	buf_deinit(&s->look);
+	free(s);
+	return NULL;
+}
+
+uint64_t capture_spare_bytes(const struct capture_spare *s)
+{
+	return s->bytes;
+}
+
+bool capture_spare_take(struct capture_spare *s, struct capture *c)
+{
+	_cleanup_(capture_spare_freep) struct capture_spare *spare = s;
+	_cleanup_buf_ struct buf look = BUF_INIT;
+
+	if (take_look(s, &look) < 0 || look.len != s->look.len ||
+	    memcmp(look.data, s->look.data, look.len) != 0)
+		return false;
+	c->plan = s->plan;
+	s->plan = (struct plan){ 0 };
+	c->journal = s->journal;
+	s->journal = JOURNAL_INIT;
+	memcpy(c->instance, s->instance, sizeof(c->instance));
+	memcpy(c->tasks, s->tasks, sizeof(c->tasks));
+	return true;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/rings/cpu_reader.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+/* include/uapi/linux/trace_mmap.h of Linux 6.10; libc headers of its time lack it. */
+struct ring_meta {
+	uint32_t meta_page_size;
+	uint32_t meta_struct_len;
+	uint32_t subbuf_size;
+	uint32_t nr_subbufs;
+	struct {
+		uint64_t lost_events;
+		uint32_t id;
+		uint32_t read;
+	} reader;
+	uint64_t flags;
+	uint64_t entries;
+	uint64_t overrun;
+	uint64_t read;
+	uint64_t reserved[2];
+};
+#define GET_READER _IO('R', 0x20)
+
+/* kernel/trace/ring_buffer.c: RB_MISSED_EVENTS and RB_MISSED_STORED in the commit field. */
+#define COMMIT_FLAGS (UINT32_C(3) << 30)
+
+const char *cpu_reader_kind_name(enum capture_reader kind)
+{
+	switch (kind) {
+	case CAPTURE_READER_MMAP:
+		return "mmap";
+	case CAPTURE_READER_SPLICE:
+		return "splice";
+	case CAPTURE_READER_READ:
+		return "read";
+	case CAPTURE_READER_AUTO:
+		break;
+	}
+	return "none";
+}
+
+/* Without a pipe there is still read(2). */
+static void make_pipe(struct staging *s)
+{
+	if (pipe2(s->pipe, O_CLOEXEC | O_NONBLOCK) == 0)
+		fcntl(s->pipe[1], F_SETPIPE_SZ, (int)(s->subbuf_size * STAGING_SUBBUFS));
+	else
+		s->pipe[0] = s->pipe[1] = -EBADF;
+}
+
+int staging_init(struct staging *s, uint32_t subbuf_size)
+{
+	*s = STAGING_INIT;
+	s->subbuf_size = subbuf_size;
+	s->data = malloc((size_t)subbuf_size * (STAGING_SUBBUFS + 1));
+	if (!s->data)
+		return -ENOMEM;
+	make_pipe(s);
+	return 0;
+}
+
+void staging_deinit(struct staging *s)
+{
+	free(s->data);
+	close_fd(s->pipe[0]);
+	close_fd(s->pipe[1]);
+	*s = STAGING_INIT;
+}
+
+static uint32_t get_commit(const struct subbuf_layout *l, const uint8_t *page)
+{
+	const void *p = page + l->commit_offset;
+
+	/* The kernel may be writing it. Acquire: data that it covers are there. */
+	if (l->commit_size == 8)
+		return (uint32_t)__atomic_load_n((const uint64_t *)p, __ATOMIC_ACQUIRE);
+	return __atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE);
+}
+
+static void set_commit(const struct subbuf_layout *l, uint8_t *page, uint32_t commit)
+{
+	uint64_t wide = commit;
+
+	if (l->commit_size == 8)
+		memcpy(page + l->commit_offset, &wide, sizeof(wide));
+	else
+		memcpy(page + l->commit_offset, &commit, sizeof(commit));
+}
+
+static int map_ring(struct cpu_reader *r)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), len;
+	const struct ring_meta *meta;
+	uint32_t meta_size, subbuf_size, count;
+
+	meta = mmap(NULL, page, PROT_READ, MAP_SHARED, r->fd, 0);
+	if (meta == MAP_FAILED)
+		return -errno;
+	meta_size = meta->meta_page_size;
+	subbuf_size = meta->subbuf_size;
+	count = meta->nr_subbufs;
+	munmap((void *)(uintptr_t)meta, page);
+	if (subbuf_size != r->layout.size || meta_size < page || meta_size > (64U << 20) ||
+	    __builtin_mul_overflow((size_t)count, (size_t)subbuf_size, &len) ||
+	    __builtin_add_overflow(len, (size_t)meta_size, &len))
+		return -EBADMSG;
+	r->open = malloc(subbuf_size);
+	if (!r->open)
+		return -ENOMEM;
+	meta = mmap(NULL, len, PROT_READ, MAP_SHARED, r->fd, 0);
+	if (meta == MAP_FAILED) {
+		free(r->open);
+		r->open = NULL;
+		return -errno;
+	}
+	r->meta = meta;
+	r->mapped = len;
+	r->nr_subbufs = count;
+	r->subbufs = (const uint8_t *)meta + meta_size;
+	r->last_id = meta->reader.id;
+	r->last_read = meta->reader.read;
+	return 0;
+}
+
+int cpu_reader_open(struct cpu_reader *r, int instance_dir, unsigned cpu, enum capture_reader kind,
+		    const struct subbuf_layout *layout, const struct staging *s)
+{
+	int code = 0;
+
+	*r = (struct cpu_reader){ .cpu = cpu, .fd = -EBADF, .layout = *layout };
+	if (s->subbuf_size < layout->size)
+		return -ENOBUFS;
+	r->fd = tracefs_open_file(instance_dir, O_RDONLY | O_NONBLOCK,
+				  "per_cpu/cpu%u/trace_pipe_raw", cpu);
+	if (r->fd < 0) {
+		code = r->fd;
+		r->fd = -EBADF;
+		return code;
+	}
+	if (kind == CAPTURE_READER_MMAP) {
+		code = map_ring(r);
+		if (code < 0)
+			goto fail;
+		r->kind = CAPTURE_READER_MMAP;
+	}
+	if (r->kind == CAPTURE_READER_AUTO && kind != CAPTURE_READER_READ) {
+		if (s->pipe[0] >= 0)
+			r->kind = CAPTURE_READER_SPLICE;
+		else if (kind == CAPTURE_READER_SPLICE) {
+			code = -EMFILE;
+			goto fail;
+		}
+	}
+	if (r->kind == CAPTURE_READER_AUTO)
+		r->kind = CAPTURE_READER_READ;
+	return 0;
+fail:
+	cpu_reader_close(r);
+	return code;
+}
+
+void cpu_reader_close(struct cpu_reader *r)
+{
+	/* The mapping holds the instance: without this, rmdir says EBUSY. */
+	if (r->meta)
+		munmap((void *)(uintptr_t)r->meta, r->mapped);
+	free(r->open);
+	close_fd(r->fd);
+	*r = (struct cpu_reader){ .cpu = r->cpu, .fd = -EBADF };
+}
+
+/* The reader page as far as the kernel counts it as consumed. */
+static void copy_reader_page(const struct cpu_reader *r, uint8_t *to)
+{
+	const uint8_t *page = r->subbufs + (size_t)r->last_id * r->layout.size;
+	uint32_t commit = get_commit(&r->layout, page);
+
+	memcpy(to, page, r->layout.size);
+	/* What was written since the ioctl comes with the next one, as a longer page. */
+	if ((commit & ~COMMIT_FLAGS) > r->last_read)
+		commit = (commit & COMMIT_FLAGS) | r->last_read;
+	set_commit(&r->layout, to, commit);
+}
+
+/*
+ * Each ioctl either consumes what is new on the reader page or, when nothing is
+ * and the writer has left it, swaps it for the next one. So a page that was
+ * copied after the ioctl that consumed it is whole once the id changes.
+ */
+static int take_mmap(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
+		     struct batch *ret)
+{
+	const size_t size = r->layout.size;
+	unsigned n = 0; /* whole sub-buffers; the open one lies behind them */
+	int code = 0;
+
+	ret->skip = r->emitted;
+	if (r->open_valid)
+		memcpy(s->data, r->open, size);
+	ret->more = true;
+	while (n < max) {
+		uint32_t id, read;
+
+		if (ioctl(r->fd, GET_READER) < 0) {
+			code = -errno;
+			break;
+		}
+		id = r->meta->reader.id;
+		read = r->meta->reader.read;
+		if (id >= r->nr_subbufs) {
+			code = -EBADMSG;
+			break;
+		}
+		if (id == r->last_id && read == r->last_read) {
+			ret->more = false;
+			break;
+		}
+		if (id != r->last_id && r->open_valid) {
+			/* A page that a flush gave out to its end is done with. */
+			if (n > 0 || !r->emitted || r->emitted < r->last_read)
+				n++;
+			else
+				ret->skip = 0;
+			r->emitted = 0;
+		}
+		r->last_id = id;
+		r->last_read = read;
+		r->open_valid = read > 0;
+		if (r->open_valid)
+			copy_reader_page(r, s->data + n * size);
+	}
+	if (r->open_valid)
+		memcpy(r->open, s->data + n * size, size);
+	if (flush && !ret->more && r->open_valid && r->last_read > r->emitted) {
+		/* While n is 0, ret->skip is what was given out of this very page. */
+		r->emitted = r->last_read;
+		n++;
+	}
+	if (n == 0)
+		ret->skip = 0;
+	ret->data = s->data;
+	ret->subbufs = n;
+	return n ? 0 : code;
+}
+
+static int take_read(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
+		     struct batch *ret)
+{
+	const size_t size = r->layout.size;
+	unsigned n = 0;
+	int code = 0;
+
+	ret->more = true;
+	while (n < max) {
+		uint8_t *page = s->data + n * size;
+		ssize_t got = read(r->fd, page, size);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			if (got < 0 && errno != EAGAIN)
+				code = -errno;
+			ret->more = false;
+			break;
+		}
+		if ((size_t)got != size) {
+			code = -EIO;
+			break;
+		}
+		n++;
+		/* The page that the kernel is filling: more of it would come in drops. */
+		if (!flush && (get_commit(&r->layout, page) & ~COMMIT_FLAGS) < size / 2) {
+			ret->more = false;
+			break;
+		}
+	}
+	ret->data = s->data;
+	ret->subbufs = n;
+	return n ? 0 : code;
+}
+
+/*
+ * The pipe is shared: what one CPU left in it the next would take for its own.
+ * Those bytes have left their ring and no count knows of them, so this is
+ * never an error that passes.
+ */
+static int lose_pipe(struct staging *s)
+{
+	close_fd(s->pipe[0]);
+	close_fd(s->pipe[1]);
+	make_pipe(s);
+	return -EIO;
+}
+
+static int take_splice(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
+		       struct batch *ret)
+{
+	const size_t size = r->layout.size;
+	ssize_t got, done = 0;
+
+	if (s->pipe[0] < 0)
+		return take_read(r, s, max, flush, ret);
+	do {
+		got = splice(r->fd, NULL, s->pipe[1], NULL, size * max,
+			     SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+	} while (got < 0 && errno == EINTR);
+	if (got < 0 && errno != EAGAIN)
+		return -errno;
+	if (got <= 0) {
+		if (flush)
+			return take_read(r, s, max, true, ret);
+		ret->more = false;
+		return 0;
+	}
+	while (done < got) {
+		ssize_t n = read(s->pipe[0], s->data + done, (size_t)(got - done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		/* All of it is there: EAGAIN, too, means that it is not what splice said. */
+		if (n <= 0)
+			return lose_pipe(s);
+		done += n;
+	}
+	if ((size_t)got % size)
+		return -EIO;
+	ret->data = s->data;
+	ret->subbufs = (unsigned)((size_t)got / size);
+	/* The pipe may have had less room than was asked for: only EAGAIN says that it is all. */
+	ret->more = true;
+	return 0;
+}
+
+int cpu_reader_take(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
+		    struct batch *ret)
+{
+	int code;
+
+	*ret = (struct batch){ 0 };
+	max = MIN(max, (unsigned)STAGING_SUBBUFS);
+	switch (r->kind) {
+	case CAPTURE_READER_MMAP:
+		code = take_mmap(r, s, max, flush, ret);
+		break;
+	case CAPTURE_READER_SPLICE:
+		code = take_splice(r, s, max, flush, ret);
+		break;
+	default:
+		code = take_read(r, s, max, flush, ret);
+		break;
+	}
+	r->bytes += (uint64_t)ret->subbufs * r->layout.size;
+	return code;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/samples/sampler.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "daemon/capture/samples/sample_events.h"
+#include "proto/capture.pb-c.h"
+
+/* PERF_FORMAT_LOST: Linux 6.0. */
+#define FORMAT_LOST (UINT64_C(1) << 4)
+
+struct sampler_cpu {
+	int fd; /* below 0: offline, or not wanted */
+	struct perf_event_mmap_page *page;
+};
+
+int sampling_check(const struct sampling *s, struct error *err)
+{
+	struct sample_event event;
+
+	if (s->hz > SAMPLE_HZ_MAX) {
+		error_set(err, -EINVAL, "%u samples a second are too many", s->hz);
+		return error_hint(err,
+				  "%u at most; the kernel allows what "
+				  "kernel.perf_event_max_sample_rate says",
+				  SAMPLE_HZ_MAX);
+	}
+	return sample_event_find(s->event ?: SAMPLE_EVENT_DEFAULT, &event, err);
+}
+
+/*
+ * A hardware counter's sample may come in an NMI, in which the kernel reads two clocks alone;
+ * the exporter brings these to the trace's by the readings in the stream.
+ */
+static int32_t choose_clock(const char *trace_clock, bool software)
+{
+	static const struct {
+		const char *name;
+		clockid_t clock;
+		bool nmi_safe;
+	} clocks[] = {
+		{ "boot", CLOCK_BOOTTIME, false },
+		{ "tai", CLOCK_TAI, false },
+		{ "mono", CLOCK_MONOTONIC, true },
+		{ "mono_raw", CLOCK_MONOTONIC_RAW, true },
+	};
+
+	/* Its clock is the one that perf has by itself. */
+	if (!strcmp(trace_clock, "local") || !strcmp(trace_clock, "perf"))
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
+		if (!strcmp(trace_clock, clocks[i].name) && (software || clocks[i].nmi_safe))
+			return clocks[i].clock;
+	return CLOCK_MONOTONIC;
+}
+
+static int open_event(const struct sampler *s, unsigned cpu)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = s->type,
+		.config = s->config,
+		.freq = 1,
+		.sample_freq = s->hz,
+		.sample_type = s->sample_type,
+		.read_format = s->read_format,
+		.disabled = 1,
+		.exclude_hv = 1,
+		.exclude_guest = 1, /* whose addresses would be taken for the host's */
+		.exclude_idle = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.sample_id_all = 1,
+		.watermark = 1,
+		.wakeup_watermark = (uint32_t)s->ring_bytes / 2,
+		.build_id = s->build_ids,
+		.use_clockid = s->clock >= 0,
+		.clockid = s->clock >= 0 ? s->clock : 0,
+	};
+	long fd;
+
+	fd = syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* What an older kernel does not know is left out, the latest first. */
+static int open_first(struct sampler *s, unsigned cpu)
+{
+	int fd = open_event(s, cpu);
+
+	if (fd == -EINVAL && s->read_format) {
+		s->read_format = 0;
+		fd = open_event(s, cpu);
+	}
+	if (fd == -EINVAL && s->build_ids) {
+		s->build_ids = false;
+		fd = open_event(s, cpu);
+	}
+	return fd;
+}
+
+static int explain(const struct sampler *s, int r, struct error *err)
+{
+	switch (r) {
+	case -ENOENT:
+	case -EOPNOTSUPP:
+	case -ENODEV:
+		error_set(err, -EOPNOTSUPP, "this machine has no samples by '%s'", s->event);
+		return error_hint(err, "virtual machines mostly lack hardware counters: "
+				       "--sample-event " SAMPLE_EVENT_DEFAULT);
+	case -EACCES:
+	case -EPERM:
+		error_set(err, r, "the kernel allows no samples of all processes");
+		return error_hint(err, "CAP_PERFMON or CAP_SYS_ADMIN is needed: for the "
+				       "service, traced(8) has a drop-in");
+	case -EINVAL:
+		error_set(err, r, "the kernel refuses %u samples a second by '%s'", s->hz,
+			  s->event);
+		return error_hint(err, "kernel.perf_event_max_sample_rate is the limit");
+	case -ENOMEM:
+		error_set(err, r, "no memory for rings of samples");
+		return -ENOMEM;
+	default:
+		return error_errno(err, r, "cannot take samples by '%s'", s->event);
+	}
+}
+
+static int map_ring(struct sampler *s, struct sampler_cpu *c)
+{
+	void *p = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE) + s->ring_bytes, PROT_READ | PROT_WRITE,
+		       MAP_SHARED, c->fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	c->page = p;
+	return 0;
+}
+
+int sampler_open(struct sampler *s, const struct sampling *what, const char *clock,
+		 unsigned cpu_count, const struct cpu_set *wanted, struct error *err)
+{
+	struct sample_event event;
+	unsigned opened = 0;
+	int r = sample_event_find(what->event ?: SAMPLE_EVENT_DEFAULT, &event, err);
+
+	*s = (struct sampler){ .hz = what->hz, .build_ids = true, .read_format = FORMAT_LOST };
+	if (r < 0)
+		return r;
+	s->type = event.type;
+	s->config = event.config;
+	snprintf(s->event, sizeof(s->event), "%s", what->event ?: SAMPLE_EVENT_DEFAULT);
+	s->clock = choose_clock(clock, event.type == PERF_TYPE_SOFTWARE);
+	s->ring_bytes = sampler_ring_bytes(what->hz);
+	s->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+			 PERF_SAMPLE_PERIOD;
+	if (what->call_graph)
+		s->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	s->cpus = calloc(cpu_count, sizeof(*s->cpus));
+	if (!s->cpus)
+		return error_errno(err, -ENOMEM, "samples");
+	s->cpu_count = cpu_count;
+	for (unsigned cpu = 0; cpu < cpu_count; cpu++)
+		s->cpus[cpu].fd = -EBADF;
+	for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
+		struct sampler_cpu *c = &s->cpus[cpu];
+
+		if (wanted && !cpu_set_has(wanted, cpu))
+			continue;
+		c->fd = open_first(s, cpu);
+		/* It is offline. */
+		if (c->fd == -ENODEV)
+			continue;
+		r = c->fd < 0 ? c->fd : map_ring(s, c);
+		if (r < 0)
+			return explain(s, r, err);
+		opened++;
+	}
+	return opened ? 0 : explain(s, -ENODEV, err);
+}
+
+int sampler_watch(const struct sampler *s, int epfd, uint32_t tag)
+{
+	for (unsigned cpu = 0; cpu < s->cpu_count; cpu++) {
+		struct epoll_event e = { .events = EPOLLIN, .data.u64 = (uint64_t)tag << 32 | cpu };
+
+		if (s->cpus[cpu].fd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, s->cpus[cpu].fd, &e) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static void turn(const struct sampler *s, unsigned long request)
+{
+	for (unsigned cpu = 0; cpu < s->cpu_count; cpu++)
+		if (s->cpus[cpu].fd >= 0)
+			ioctl(s->cpus[cpu].fd, request, 0);
+}
+
+int sampler_start(struct sampler *s, struct stream_writer *w)
+{
+	Traced__Capture__Sampler m = TRACED__CAPTURE__SAMPLER__INIT;
+	int r;
+
+	m.event = s->event;
+	m.hz = s->hz;
+	m.clock = s->clock;
+	m.type = s->type;
+	m.config = s->config;
+	m.sample_type = s->sample_type;
+	m.ring_bytes = s->ring_bytes;
+	r = stream_write_message(w, CHUNK_SAMPLER, &m.base);
+	if (r < 0)
+		return r;
+	turn(s, PERF_EVENT_IOC_ENABLE);
+	s->running = true;
+	return 0;
+}
+
+int sampler_drain_cpu(struct sampler *s, unsigned cpu, struct stream_writer *w)
+{
+	struct perf_event_mmap_page *page = cpu < s->cpu_count ? s->cpus[cpu].page : NULL;
+	struct iovec pieces[2];
+	uint64_t head, tail;
+	size_t at, len;
+	char *data;
+	int r;
+
+	if (!page)
+		return 0;
+	/* What is before the head was written before the head was. */
+	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	tail = page->data_tail;
+	len = (size_t)(head - tail);
+	if (!len)
+		return 0;
+	data = (char *)page + sysconf(_SC_PAGESIZE);
+	at = (size_t)tail & (s->ring_bytes - 1);
+	pieces[0].iov_base = data + at;
+	pieces[0].iov_len = MIN(len, s->ring_bytes - at);
+	pieces[1].iov_base = data;
+	pieces[1].iov_len = len - pieces[0].iov_len;
+	r = stream_write_samples(w, cpu, pieces, pieces[1].iov_len ? 2 : 1);
+	/* Only now may the kernel write there again. */
+	if (r == 0)
+		__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
+	return r;
+}
+
+int sampler_drain(struct sampler *s, struct stream_writer *w)
+{
+	int r = 0;
+
+	for (unsigned cpu = 0; r == 0 && cpu < s->cpu_count; cpu++)
+		r = sampler_drain_cpu(s, cpu, w);
+	return r;
+}
+
+/* The kernel's own count: of those behind the last record in a ring no record tells. */
+static int write_counts(const struct sampler *s, struct stream_writer *w)
+{
+	Traced__Capture__SampleCounts m = TRACED__CAPTURE__SAMPLE_COUNTS__INIT;
+	Traced__Capture__SampleCount *all = calloc(s->cpu_count + 1, sizeof(*all));
+	Traced__Capture__SampleCount **list = calloc(s->cpu_count + 1, sizeof(*list));
+	uint64_t values[2]; /* value, lost */
+	int r = -ENOMEM;
+
+	for (unsigned cpu = 0; all && list && cpu < s->cpu_count; cpu++) {
+		Traced__Capture__SampleCount *c = &all[m.n_cpus];
+
+		if (s->cpus[cpu].fd < 0)
+			continue;
+		traced__capture__sample_count__init(c);
+		c->cpu = cpu;
+		if (s->read_format &&
+		    read(s->cpus[cpu].fd, values, sizeof(values)) == sizeof(values)) {
+			c->counted = true;
+			c->lost = values[1];
+		}
+		list[m.n_cpus++] = c;
+	}
+	m.cpus = list;
+	if (all && list)
+		r = stream_write_message(w, CHUNK_SAMPLE_COUNTS, &m.base);
+	free(all);
+	free(list);
+	return r;
+}
+
+void sampler_pause(struct sampler *s)
+{
+	if (s->running)
+		turn(s, PERF_EVENT_IOC_DISABLE);
+}
+
+int sampler_stop(struct sampler *s, struct stream_writer *w)
+{
+	int r;
+
+	if (!s->running)
+		return 0;
+	sampler_pause(s);
+	s->running = false;
+	r = sampler_drain(s, w);
+	return r < 0 ? r : write_counts(s, w);
+}
+
+void sampler_close(struct sampler *s)
+{
+	for (unsigned cpu = 0; cpu < s->cpu_count; cpu++) {
+		if (s->cpus[cpu].page)
+			munmap(s->cpus[cpu].page, (size_t)sysconf(_SC_PAGESIZE) + s->ring_bytes);
+		close_fd(s->cpus[cpu].fd);
+	}
+	free(s->cpus);
+	*s = (struct sampler){ 0 };
+}

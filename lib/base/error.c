@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* What was set in NULL. */
+static _Thread_local int unread_code;
+
+/* An error all the same where nobody has set one. */
+static int code_of(const struct error *err)
+{
+	int code = err ? err->code : unread_code;
+
+	return code ? -code : -EINVAL;
+}
+
+void error_deinit(struct error *err)
+{
+	free(err->message);
+	free(err->hint);
+	*err = ERROR_INIT;
+}
+
+_printf_(1, 0) static char *format(const char *fmt, va_list ap)
+{
+	char *text;
+
+	/* Out of memory: the code alone has to do. */
+	return vasprintf(&text, fmt, ap) < 0 ? NULL : text;
+}
+
+int error_set(struct error *err, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	/* A positive errno by mistake must not pass for success. */
+	if (code > 0)
+		code = -code;
+	if (!err) {
+		unread_code = -code;
+		return code;
+	}
+	va_start(ap, fmt);
+	/* The arguments may point into what is replaced. */
+	struct error next = { .code = -code, .message = format(fmt, ap) };
+	va_end(ap);
+	error_deinit(err);
+	*err = next;
+	return code;
+}
+
+int error_errno(struct error *err, int code, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+
+	if (code > 0)
+		code = -code;
+	if (!err) {
+		unread_code = -code;
+		return code;
+	}
+	va_start(ap, fmt);
+	text = format(fmt, ap);
+	va_end(ap);
+	return error_set(err, code, "%s: %s", text ?: "?", strerror(-code));
+}
+
+int error_hint(struct error *err, const char *fmt, ...)
+{
+	va_list ap;
+	char *old;
+
+	if (!err)
+		return code_of(NULL);
+	old = err->hint;
+	va_start(ap, fmt);
+	err->hint = format(fmt, ap);
+	va_end(ap);
+	free(old);
+	return code_of(err);
+}
+
+int error_prefix(struct error *err, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	char *message;
+	va_list ap;
+
+	if (!err)
+		return code_of(NULL);
+	va_start(ap, fmt);
+	text = format(fmt, ap);
+	va_end(ap);
+	if (asprintf(&message, "%s: %s", text ?: "?", err->message ?: strerror(err->code)) >= 0) {
+		free(err->message);
+		err->message = message;
+	}
+	return code_of(err);
+}
+
+int error_move(struct error *to, struct error *from)
+{
+	int r = code_of(from);
+
+	if (to) {
+		error_deinit(to);
+		*to = *from;
+		*from = ERROR_INIT;
+	} else {
+		unread_code = -r;
+		error_deinit(from);
+	}
+	return r;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/io.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/select.h>
+
+void reserve_standard_fds(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		/* The lowest number that is free, which is this; a child has it, too. */
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+int write_full(int fd, const void *data, size_t len)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
+
+	return writev_full(fd, &iov, 1);
+}
+
+/*
+ * Somebody else may have made the file description O_NONBLOCK: a terminal's and
+ * a pipe's is shared. select() first: poll() fails under an RLIMIT_NOFILE of 0.
+ */
+static int wait_for(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	bool in = events == POLLIN;
+	fd_set set;
+	int n;
+
+	if (fd < FD_SETSIZE) {
+		FD_ZERO(&set);
+		FD_SET(fd, &set);
+		n = select(fd + 1, in ? &set : NULL, in ? NULL : &set, NULL, NULL);
+	} else {
+		n = poll(&p, 1, -1);
+	}
+	return n < 0 && errno != EINTR ? -errno : 0;
+}
+
+int writev_full(int fd, struct iovec *iov, int count)
+{
+	while (count > 0) {
+		ssize_t n;
+		int r;
+
+		if (!iov->iov_len) {
+			iov++, count--;
+			continue;
+		}
+		n = writev(fd, iov, count);
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			if (errno != EAGAIN)
+				return -errno;
+			r = wait_for(fd, POLLOUT);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (n == 0)
+			return -EIO;
+		while (count > 0 && (size_t)n >= iov->iov_len) {
+			n -= (ssize_t)iov->iov_len;
+			iov++, count--;
+		}
+		if (n > 0) {
+			iov->iov_base = (char *)iov->iov_base + n;
+			iov->iov_len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* offset below 0: from where fd is. */
+static ssize_t read_whole(int fd, void *data, size_t len, off_t offset)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		char *to = (char *)data + done;
+		ssize_t n = offset < 0 ? read(fd, to, len - done)
+				       : pread(fd, to, len - done, offset + (off_t)done);
+
+		if (n < 0) {
+			int r = errno == EAGAIN ? wait_for(fd, POLLIN) : -errno;
+
+			if (r < 0 && r != -EINTR)
+				return r;
+			continue;
+		}
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+ssize_t read_full(int fd, void *data, size_t len)
+{
+	return read_whole(fd, data, len, -1);
+}
+
+ssize_t pread_full(int fd, void *data, size_t len, off_t offset)
+{
+	return offset < 0 ? -EINVAL : read_whole(fd, data, len, offset);
+}
+
+int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	size_t total = 0;
+
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		size_t room = MAX(out->cap - out->len, (size_t)4096);
+		char *p = buf_reserve(out, room);
+		ssize_t n;
+
+		if (!p)
+			return -ENOMEM;
+		n = read(fd, p, room);
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		if (n == 0)
+			return 0;
+		out->len += (size_t)n;
+		total += (size_t)n;
+		if (total > max)
+			return -EFBIG;
+	}
+}
+
+int close_fds_from(int first)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *e;
+
+	if (!dir)
+		return -errno;
+	while ((e = readdir(dir))) {
+		int fd = (int)strtol(e->d_name, NULL, 10);
+
+		if (fd >= first && fd != dirfd(dir))
+			close(fd);
+	}
+	closedir(dir);
+	return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The daemon's log. Only daemon/service logs above debug; the libraries return
+ * errors. Goes to the journal with fields where stderr is the journal's
+ * stream, else to stderr: with "<n>" prefixes under a service manager, plain
+ * on a terminal.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <syslog.h>
+
+#include "base/cleanup.h"
+
+struct log_fields {
+	const char *session;	 /* SESSION=, or NULL */
+	int cpu;		 /* CPU=, or -1 */
+	int error;		 /* ERRNO=, positive, or 0 */
+	const char *message_id;	 /* MESSAGE_ID=, or NULL: the journal's catalog explains it */
+	const char *const *more; /* "NAME=value", at most LOG_MORE_MAX up to a NULL; or NULL */
+	bool keep;		 /* see log_keep_records() */
+};
+#define LOG_MORE_MAX 12
+
+void log_set_level(int max_level);
+int log_get_level(void);
+/* A daemon that serves a terminal's command keeps its words plain. */
+void log_set_prefix(bool prefix);
+
+/* Of a program whose stderr is somebody's terminal: what says keep goes to the journal instead,
+ * whatever its level; without a journal nowhere. */
+void log_keep_records(void);
+
+void log_write(int level, const struct log_fields *fields, const char *fmt, ...) _printf_(3, 4);
+
+#define log_debug(...) log_write(LOG_DEBUG, NULL, __VA_ARGS__)
+#define log_info(...) log_write(LOG_INFO, NULL, __VA_ARGS__)
+#define log_notice(...) log_write(LOG_NOTICE, NULL, __VA_ARGS__)
+#define log_warning(...) log_write(LOG_WARNING, NULL, __VA_ARGS__)
+#define log_error(...) log_write(LOG_ERR, NULL, __VA_ARGS__)
+
+/* At most burst messages an interval from one place; tells how many were held back. */
+struct log_limit {
+	unsigned burst, interval_s;
+	unsigned said, held;
+	unsigned long long since_ns;
+};
+#define LOG_LIMIT_INIT                                                                             \
+	{                                                                                          \
+		.burst = 5, .interval_s = 30                                                       \
+	}
+/* True if this message may be written. */
+bool log_limit_pass(struct log_limit *limit);

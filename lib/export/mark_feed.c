@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/mark_feed.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "base/io.h"
+#include "export/warnings.h"
+#include "marks/nesting.h"
+
+struct mark_feed {
+	const struct trace_info *info;
+	struct scratch scratch;
+	struct mark_source *sources; /* owned; files of events, behind them profiles */
+	size_t source_count, file_count;
+	struct profile_sum profiles[EXPORT_MERGES_MAX];
+	size_t profile_count;
+	struct sample_feed *samples; /* owned; NULL: there are none */
+	struct mark_source *current; /* whose mark was given out */
+	struct mark_rings *rings;    /* owned; NULL: the stream has none */
+	struct mark ring_mark;	     /* the next of them */
+	uint64_t ring_order;
+	bool have_ring_mark, ring_given;
+	struct mark_origin *origins; /* owned; a copy of the sources' */
+	struct mark_syncs syncs;     /* owned */
+	struct sync_scan kernel;     /* owned */
+	struct nesting *nesting;     /* owned */
+	uint64_t given, unopened, bound_max;
+	bool unit_ms;
+	const char *controller_key; /* borrowed from a file */
+};
+
+struct mark_feed *mark_feed_free(struct mark_feed *m)
+{
+	if (!m)
+		return NULL;
+	mark_rings_free(m->rings);
+	sample_feed_free(m->samples);
+	for (size_t i = 0; i < m->source_count; i++)
+		mark_source_deinit(&m->sources[i]);
+	mark_syncs_deinit(&m->syncs);
+	free(m->sources);
+	free(m->origins);
+	nesting_free(m->nesting);
+	sync_scan_deinit(&m->kernel);
+	free(m);
+	return NULL;
+}
+
+/* When the recording began and ended, by the trace clock. */
+static int find_span(const struct trace_info *info, uint64_t *ret_from, uint64_t *ret_to)
+{
+	const Traced__Capture__Clocks *last =
+		info->clock_count ? info->clocks[info->clock_count - 1] : NULL;
+	_cleanup_(clock_map_deinit) struct clock_map map = { 0 };
+	uint64_t from = 0, to = 0, bound;
+	int r = clock_map_of(&map, info, CLOCK_BOOTTIME);
+
+	if (r == -ENOENT)
+		map.identity = true;
+	else if (r < 0)
+		return r;
+	if (info->clock_count && info->clocks[0]->n_readings)
+		from = info->clocks[0]->readings[0]->boot_before_ns;
+	if (last && last->n_readings)
+		to = last->readings[0]->boot_before_ns;
+	if (info->end && info->end->start_boot_ns) {
+		from = info->end->start_boot_ns;
+		to = info->end->boot_ns;
+	}
+	*ret_from = clock_map_apply(&map, from, &bound);
+	*ret_to = MAX(*ret_from, clock_map_apply(&map, to, &bound));
+	return 0;
+}
+
+/* A file that is no profile has nothing that could be merged: then there is no trace, either. */
+static int add_profiles(struct mark_feed *m, const struct export_options *options,
+			struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	struct profile_where where = { 0 };
+	int r = options->profile_count ? find_span(m->info, &where.from_ts, &where.to_ts) : 0;
+
+	for (size_t i = 0; r == 0 && i < options->profile_count; i++) {
+		struct mark_source *s = &m->sources[m->source_count];
+
+		where.source = (uint32_t)m->source_count++;
+		where.tid = PROFILE_TID_FIRST + (int32_t)i;
+		s->map.identity = true;
+		s->origin.name = options->profiles[i].name;
+		r = profile_marks_read(&s->file, &m->profiles[m->profile_count++],
+				       &options->profiles[i], &where, options->symbols, &m->scratch,
+				       &why);
+		/* The capture itself is good. */
+		if (r < 0)
+			return error_set(err, r == -EBADMSG ? -EINVAL : r, "%s: %s",
+					 options->profiles[i].name, why.message);
+		r = MIN(mark_source_fetch(s, err), 0);
+	}
+	return r;
+}
+
+/* What a program said of a sync: for the JSON's counterpart of the kernel's mark. */
+static int take_ring_sync(struct mark_feed *m)
+{
+	const struct mark *mark = &m->ring_mark;
+	const struct mark_sync sync = {
+		.ts = mark->ts + mark->dur,
+		.issue_ts = mark->has & HAS_DUR ? mark->ts : 0,
+		.source = UINT32_MAX,
+	};
+	struct value id;
+
+	if (m->syncs.count >= TRACE_FILE_SYNCS_MAX ||
+	    !value_find(mark->part[PART_ARGS], "sync_id", &id) || id.type != VALUE_STRING)
+		return 0;
+	return mark_syncs_add(&m->syncs, id.text.data, id.text.len, &sync);
+}
+
+/* The rings' next mark into its place. */
+static int fetch_ring(struct mark_feed *m, struct error *err)
+{
+	int r;
+
+	do {
+		r = mark_rings_next(m->rings, &m->ring_mark, &m->ring_order, err);
+		if (r > 0 && m->ring_mark.phase == PHASE_CLOCK_SYNC && take_ring_sync(m) < 0)
+			return error_errno(err, -ENOMEM, "can't keep a clock sync");
+	} while (r > 0 && m->ring_mark.phase == PHASE_CLOCK_SYNC);
+	m->have_ring_mark = r > 0;
+	return MIN(r, 0);
+}
+
+/* Of equal times the files come first. */
+static bool ring_is_first(const struct mark_feed *m, const struct mark_source *best)
+{
+	if (!m->have_ring_mark || !best)
+		return m->have_ring_mark;
+	return best->class > 2 || (best->class == 2 && m->ring_order < best->next.ts);
+}
+
+/* What was marked was marked before the recording's end, give or take what ties the clocks. */
+static uint64_t latest_mark(const struct trace_info *info)
+{
+	_cleanup_(clock_map_deinit) struct clock_map map = { 0 };
+	uint64_t bound, end;
+
+	if (!info->end || !info->end->boot_ns || clock_map_of(&map, info, CLOCK_BOOTTIME) < 0)
+		return UINT64_MAX;
+	end = clock_map_apply(&map, info->end->boot_ns, &bound);
+	return end + bound + NSEC_PER_SEC;
+}
+
+/* The files, each with its first mark in its place. */
+static int add_files(struct mark_feed *m, const struct export_options *options,
+		     const struct source_env *env, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < options->merge_count; i++) {
+		struct mark_source *s = &m->sources[m->source_count++];
+
+		r = mark_source_read(s, (uint32_t)i, &options->merges[i], env, err);
+		if (s->file.has_unit)
+			m->unit_ms = s->file.unit_ms;
+		if (s->file.controller_key)
+			m->controller_key = s->file.controller_key;
+		if (r == 0 && mark_source_fetch(s, err) < 0)
+			return -EIO;
+		m->origins[i] = s->origin;
+	}
+	m->file_count = m->source_count;
+	return r;
+}
+
+static int add_rings(struct mark_feed *m, struct stream_index *index,
+		     const struct stream_reader *reader, struct error *err)
+{
+	int r = mark_rings_new(&m->rings, &index->marks, m->info, reader, index->ripe);
+
+	if (r < 0)
+		return r;
+	mark_rings_set_latest(m->rings, latest_mark(m->info));
+	return fetch_ring(m, err);
+}
+
+int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
+		  struct stream_index *index, const struct stream_reader *reader, struct error *err)
+{
+	_cleanup_(mark_feed_freep) struct mark_feed *m = calloc(1, sizeof(*m));
+	struct source_env env = { .index = index, .reader = reader };
+	int r = 0;
+
+	if (m) {
+		m->info = &index->info;
+		m->scratch.fd = options->scratch_fd ?: -EBADF;
+		m->sources = calloc(options->merge_count + options->profile_count + 1,
+				    sizeof(*m->sources));
+		m->origins = calloc(options->merge_count + 1, sizeof(*m->origins));
+	}
+	if (!m || !m->sources || !m->origins || nesting_new(&m->nesting) < 0)
+		return error_errno(err, -ENOMEM, "can't begin with the marks");
+	m->bound_max = options->bound_max_ns ?: EXPORT_BOUND_NS;
+	env.scratch = &m->scratch;
+	env.kernel = &m->kernel;
+	env.syncs = &m->syncs;
+	env.bound_max = m->bound_max;
+	if (!options->follow && clock_map_wants_marks(m->info))
+		r = sync_scan_once(&m->kernel, index, reader, err);
+	if (r == 0)
+		r = add_files(m, options, &env, err);
+	if (r == 0)
+		r = add_profiles(m, options, err);
+	if (r == 0 && sample_reader_wanted(index) && !options->follow)
+		r = sample_feed_new(&m->samples, index, reader, options->symbols,
+				    options->raw_addresses, (uint32_t)m->source_count);
+	if (r == 0 && (index->marks.count || options->follow))
+		r = add_rings(m, index, reader, err);
+	if (r < 0)
+		return err && !err->code ? error_errno(err, r, "can't read the marks") : r;
+	*ret = TAKE_PTR(m);
+	return 0;
+}
+
+static bool before(const struct mark_source *a, const struct mark_source *b)
+{
+	return a->class != b->class ? a->class < b->class : a->next.ts < b->next.ts;
+}
+
+int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
+{
+	for (;;) {
+		struct mark_source *best = NULL;
+		struct mark *next;
+		int r;
+
+		if (m->ring_given && fetch_ring(m, err) < 0)
+			return -EIO;
+		m->ring_given = false;
+		if (m->current && mark_source_fetch(m->current, err) < 0)
+			return -EIO;
+		m->current = NULL;
+		for (size_t i = 0; i < m->source_count; i++) {
+			struct mark_source *s = &m->sources[i];
+
+			if (s->have_next && (!best || before(s, best)))
+				best = s;
+		}
+		next = &m->ring_mark;
+		m->ring_given = ring_is_first(m, best);
+		if (!m->ring_given) {
+			if (!best) {
+				r = m->samples ? sample_feed_next(m->samples, ret) : 0;
+				return r < 0 ? error_errno(err, r, "can't read the samples") : r;
+			}
+			m->current = best;
+			next = &best->next;
+		}
+		r = nesting_check(m->nesting, next);
+		if (r < 0)
+			return error_errno(err, r, "can't order the marks");
+		m->unopened += r == 0;
+		if (r == 0)
+			continue;
+		m->given += next->phase != PHASE_FRAME;
+		*ret = *next;
+		return 1;
+	}
+}
+
+int mark_feed_see_tasks(struct mark_feed *m, const struct stream_index *index,
+			const struct stream_reader *reader)
+{
+	return m->samples ? sample_feed_see_tasks(m->samples, index, reader) : 0;
+}
+
+int mark_feed_extend(struct mark_feed *m, uint64_t limit, struct error *err)
+{
+	if (!m->rings || m->have_ring_mark)
+		return 0;
+	if (mark_rings_extend(m->rings, limit) < 0)
+		return error_errno(err, -ENOMEM, "can't read the marks");
+	return fetch_ring(m, err);
+}
+
+uint64_t mark_feed_needs(const struct mark_feed *m)
+{
+	return m->rings ? mark_rings_needs(m->rings) : UINT64_MAX;
+}
+
+uint64_t mark_feed_count(const struct mark_feed *m)
+{
+	return m->given;
+}
+
+int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t first_ts,
+		   uint64_t last_ts)
+{
+	struct sample_feed_sum samples;
+	struct mark_rings_sum rings;
+	int r;
+
+	mark_feed_rings(m, &rings);
+	r = warn_of_rings(index, &rings, m->bound_max);
+	if (r == 0 && m->unopened)
+		r = stream_index_warn(index,
+				      "%" PRIu64 " marks end what never began: they are left out",
+				      m->unopened);
+	if (r == 0 && mark_feed_samples(m, &samples))
+		r = warn_of_samples(index, &samples);
+	for (size_t i = 0; r == 0 && first_ts && i < m->file_count; i++)
+		r = mark_source_warn_of_time(&m->sources[i], index, first_ts, last_ts);
+	return r;
+}
+
+const struct mark_origin *mark_feed_origins(const struct mark_feed *m, size_t *ret_count)
+{
+	*ret_count = m->file_count;
+	return m->origins;
+}
+
+bool mark_feed_samples(const struct mark_feed *m, struct sample_feed_sum *ret)
+{
+	if (m->samples)
+		sample_feed_sum(m->samples, ret);
+	return m->samples;
+}
+
+const struct profile_sum *mark_feed_profiles(const struct mark_feed *m, size_t *ret_count)
+{
+	*ret_count = m->profile_count;
+	return m->profiles;
+}
+
+const struct mark_sync *mark_feed_syncs(const struct mark_feed *m, size_t *ret_count)
+{
+	*ret_count = m->syncs.count;
+	return m->syncs.all;
+}
+
+const char *mark_feed_controller_key(const struct mark_feed *m)
+{
+	return m->controller_key;
+}
+
+bool mark_feed_unit_ms(const struct mark_feed *m)
+{
+	return m->unit_ms;
+}
+
+void mark_feed_rings(const struct mark_feed *m, struct mark_rings_sum *ret)
+{
+	*ret = (struct mark_rings_sum){ 0 };
+	if (m->rings)
+		mark_rings_sum(m->rings, ret);
+}

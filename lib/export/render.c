@@ -1,0 +1,603 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Threads take turns. Who has the turn fetches events until its batch is full, hands the turn on,
+ * and renders that batch: so a record is read where it was met, and hardly anything goes from
+ * one CPU's cache to another's. Batches are numbered in the order of their turns and leave in it:
+ * those below `written` have left, those below `filled` are some thread's to render. One that
+ * is done early waits, and leaves with the one that it waited for.
+ */
+#include "export/render.h"
+
+#include "base/io.h"
+#include "base/thread.h"
+#include "export/batch.h"
+#include "trace/known_tasks.h"
+#include "trace/loan.h"
+
+#include <sched.h>
+
+#define SPIN_NS 30000
+#define STACK_SIZE (1U << 20)
+
+/* What one thread has of its own. */
+struct lane {
+	_Alignas(CACHE_LINES) struct render *render;
+	pthread_t thread;
+	int maker_cpu;		/* where the thread was made; -1: unknown */
+	struct batch_pool pool; /* its state is owned, but for the caller's */
+	struct error err;
+};
+
+#define RING (RENDER_THREADS_MAX * BATCH_POOL)
+
+struct render {
+	const struct render_ops *ops;
+	struct sink *sink;
+	const struct trace_info *info;
+	struct batch_env env;
+	struct output *out;
+	void *state;	  /* owned; the caller's, its lane's too */
+	struct buf note;  /* one that is rendered as it comes */
+	unsigned threads; /* 1: alone */
+	/* Whoever has the turn: */
+	struct batch *filling; /* NULL: events are rendered as they come */
+	struct known_tasks known;
+	int (*give)(void *userdata, struct error *err);
+	void *userdata;
+	struct lane *lanes; /* owned; threads of them, the first one the caller's */
+	unsigned lane_count;
+	pthread_mutex_t lock; /* of what follows, of the lanes' idle batches, and of done */
+	pthread_cond_t turn, left;
+	struct batch *ring[RING]; /* by number, from written to filled */
+	uint64_t filled, written;
+	/*
+	 * Of what was written since ops->took was told. Without the lock where events are rendered
+	 * as they come: then nothing is with others.
+	 */
+	uint64_t weight;
+	int giver_cpu; /* where the last turn was */
+	bool held;     /* the turn is somebody's */
+	bool writing;
+	bool over;   /* no more turns */
+	int gave;    /* what the last one ended with; its error is in err */
+	int failure; /* to render or to write */
+	struct error err;
+};
+
+/* Writes all that can leave, unless another thread is about it. With the lock held, which it gives
+ * up meanwhile. */
+static void write_done(struct render *r)
+{
+	if (r->writing)
+		return;
+	r->writing = true;
+	while (r->written < r->filled && r->ring[r->written % RING]->done) {
+		struct batch *b = r->ring[r->written % RING];
+		int e = r->failure ?: b->result;
+
+		pthread_mutex_unlock(&r->lock);
+		if (e == 0 && b->out.len)
+			e = output_take(r->out, &b->out);
+		pthread_mutex_lock(&r->lock);
+		r->failure = e;
+		r->weight += b->weight;
+		r->written++;
+		batch_put(b);
+		pthread_cond_broadcast(&r->left);
+	}
+	r->writing = false;
+}
+
+/* With the lock held. */
+static void number(struct render *r, struct batch *b)
+{
+	r->ring[r->filled++ % RING] = b;
+}
+
+/* A part of b leaves, behind all that comes before it. With the lock held, given up meanwhile. */
+static void write_part(struct render *r, struct batch *b)
+{
+	int e;
+
+	while (r->writing || r->ring[r->written % RING] != b)
+		pthread_cond_wait(&r->left, &r->lock);
+	r->writing = true;
+	e = r->failure;
+	pthread_mutex_unlock(&r->lock);
+	if (e == 0)
+		e = output_take(r->out, &b->out);
+	buf_clear(&b->out);
+	pthread_mutex_lock(&r->lock);
+	r->failure = e;
+	r->writing = false;
+}
+
+/* With the lock held, which it gives up meanwhile. */
+static void render_numbered(struct render *r, struct batch *b)
+{
+	bool all;
+
+	do {
+		pthread_mutex_unlock(&r->lock);
+		all = batch_render(b, &r->env);
+		pthread_mutex_lock(&r->lock);
+		if (unlikely(!all))
+			write_part(r, b);
+	} while (unlikely(!all));
+	b->done = true;
+	write_done(r);
+}
+
+static uint64_t take_weight(struct render *r)
+{
+	uint64_t weight = r->weight;
+
+	r->weight = 0;
+	return weight;
+}
+
+/* What whoever has the turn is told of the others' work. With the lock held. */
+static uint64_t take_news(struct render *r)
+{
+	r->info->loan->lent = r->filled;
+	r->info->loan->returned = r->written;
+	return take_weight(r);
+}
+
+static int tell_took(const struct render *r, uint64_t weight, struct error *err)
+{
+	return r->ops->took && weight ? r->ops->took(r->sink, weight, err) : 0;
+}
+
+/*
+ * One turn: what was fetched is numbered and returned, to be rendered; NULL: nothing was. With the
+ * lock held, which it gives up meanwhile.
+ */
+static struct batch *fetch(struct render *r, struct lane *l)
+{
+	struct batch *b;
+	uint64_t weight;
+	int e;
+
+	__atomic_store_n(&r->held, true, __ATOMIC_RELAXED);
+	r->filling = batch_take(&l->pool, r->env.room);
+	weight = take_news(r);
+	r->info->loan->borrower = (unsigned)(l - r->lanes);
+	r->info->loan->pause = false;
+	pthread_mutex_unlock(&r->lock);
+	e = tell_took(r, weight, &l->err);
+	if (e == 0)
+		e = r->give(r->userdata, &l->err);
+	pthread_mutex_lock(&r->lock);
+	b = r->filling;
+	r->filling = NULL;
+	if (b && b->count) {
+		number(r, b);
+	} else if (b) {
+		batch_put(b);
+		b = NULL;
+	}
+	if (e <= 0) {
+		r->gave = e;
+		r->over = true;
+		if (e < 0)
+			error_move(&r->err, &l->err);
+	}
+	r->giver_cpu = sched_getcpu();
+	__atomic_store_n(&r->held, false, __ATOMIC_RELAXED);
+	pthread_cond_signal(&r->turn);
+	return b;
+}
+
+/* To sleep and be woken takes longer than most turns do. With the lock held, given up meanwhile. */
+static void spin(struct render *r)
+{
+	uint64_t until = now_ns(CLOCK_MONOTONIC) + SPIN_NS;
+
+	pthread_mutex_unlock(&r->lock);
+	do {
+		for (unsigned i = 0; i < 64 && __atomic_load_n(&r->held, __ATOMIC_RELAXED); i++)
+			thread_spin_pause();
+	} while (__atomic_load_n(&r->held, __ATOMIC_RELAXED) && now_ns(CLOCK_MONOTONIC) < until);
+	pthread_mutex_lock(&r->lock);
+}
+
+/*
+ * A kernel that keeps CPUs asleep wakes a thread where its waker runs, and lets the two take turns
+ * there for as long as they wait for each other. With the lock held, given up meanwhile.
+ */
+static void sleep_until_turn(struct render *r)
+{
+	int cpu;
+
+	pthread_cond_wait(&r->turn, &r->lock);
+	cpu = sched_getcpu();
+	if (cpu < 0 || cpu != r->giver_cpu)
+		return;
+	pthread_mutex_unlock(&r->lock);
+	thread_leave_cpu(cpu);
+	pthread_mutex_lock(&r->lock);
+}
+
+/* Until it is l's turn, or false: there will be none. With the lock held, given up meanwhile. */
+static bool await_turn(struct render *r, const struct lane *l)
+{
+	while (!r->over && r->failure == 0) {
+		if (!l->pool.idle) {
+			pthread_cond_wait(&r->left, &r->lock);
+			continue;
+		}
+		if (r->held)
+			spin(r);
+		if (!r->held)
+			return !r->over && r->failure == 0;
+		sleep_until_turn(r);
+	}
+	return false;
+}
+
+/* With the lock held. */
+static void take_turns(struct render *r, struct lane *l)
+{
+	while (await_turn(r, l)) {
+		struct batch *b = fetch(r, l);
+
+		if (b)
+			render_numbered(r, b);
+	}
+	/* There is none for the next, either. */
+	pthread_cond_signal(&r->turn);
+}
+
+static void *work(void *userdata)
+{
+	struct lane *l = userdata;
+
+	if (l->maker_cpu >= 0 && sched_getcpu() == l->maker_cpu)
+		thread_leave_cpu(l->maker_cpu);
+	pthread_mutex_lock(&l->render->lock);
+	take_turns(l->render, l);
+	pthread_mutex_unlock(&l->render->lock);
+	return NULL;
+}
+
+static void lane_deinit(const struct render *r, struct lane *l)
+{
+	/* The caller's is needed to the end. */
+	if (l->pool.state && l != r->lanes)
+		r->ops->end(l->pool.state);
+	batch_pool_deinit(&l->pool);
+	error_deinit(&l->err);
+}
+
+static int lane_init(struct render *r, struct lane *l)
+{
+	int e;
+
+	*l = (struct lane){ .render = r, .maker_cpu = sched_getcpu() };
+	e = batch_pool_init(&l->pool, &r->env);
+	if (e < 0)
+		return e;
+	if (l != r->lanes)
+		return r->ops->begin(&l->pool.state, r->sink);
+	l->pool.state = r->state;
+	return 0;
+}
+
+/* As many as there are to be, or can be. With the lock held. */
+static void add_lanes(struct render *r)
+{
+	while (r->lane_count < r->threads) {
+		struct lane *l = &r->lanes[r->lane_count];
+
+		if (lane_init(r, l) < 0 || thread_begin(&l->thread, STACK_SIZE, work, l) < 0) {
+			lane_deinit(r, l);
+			return;
+		}
+		r->lane_count++;
+	}
+	/* Some kernels put a new thread behind its maker, for milliseconds. */
+	sched_yield();
+}
+
+int render_new(struct render **ret, const struct render_ops *ops, struct sink *sink,
+	       const struct trace_info *info, struct output *out, unsigned threads)
+{
+	_cleanup_(render_freep) struct render *r = cache_lines_new(sizeof(*r));
+	int e;
+
+	if (!r)
+		return -ENOMEM;
+	r->ops = ops;
+	r->sink = sink;
+	r->info = info;
+	r->out = out;
+	/* Without the loan records are gone when a thread would read them. */
+	r->threads = info->loan ? threads ? MIN(threads, (unsigned)RENDER_THREADS_MAX)
+					  : thread_cpus(RENDER_THREADS_MAX)
+				: 1;
+	r->env = (struct batch_env){
+		.ops = ops,
+		.events = info->events,
+		.room = 2 * BATCH_ROOM / MAX(r->threads, 2U),
+	};
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->turn, NULL);
+	pthread_cond_init(&r->left, NULL);
+	e = ops->begin(&r->state, sink);
+	if (e < 0)
+		return e;
+	*ret = TAKE_PTR(r);
+	return 0;
+}
+
+struct render *render_free(struct render *r)
+{
+	if (!r)
+		return NULL;
+	if (r->state)
+		r->ops->end(r->state);
+	pthread_cond_destroy(&r->left);
+	pthread_cond_destroy(&r->turn);
+	pthread_mutex_destroy(&r->lock);
+	error_deinit(&r->err);
+	buf_deinit(&r->note);
+	free(r);
+	return NULL;
+}
+
+static int fail(const struct render *r, int e, struct error *err)
+{
+	return error_errno(err, e, "%s", r->ops->failure);
+}
+
+static int recall(void *userdata, struct error *err)
+{
+	return render_drain(userdata, err);
+}
+
+/* False: there is no memory for it. */
+static bool begin_turns(struct render *r)
+{
+	r->lanes = aligned_alloc(CACHE_LINES, r->threads * sizeof(*r->lanes));
+	if (!r->lanes)
+		return false;
+	if (lane_init(r, r->lanes) < 0) {
+		lane_deinit(r, r->lanes);
+		free(TAKE_PTR(r->lanes));
+		return false;
+	}
+	r->lane_count = 1;
+	r->env.head =
+		event_head_of(event_table_common(r->info->events), r->info->layout.big_endian);
+	*r->info->loan = (struct loan){ .recall = recall, .userdata = r };
+	known_tasks_init(&r->known, r->info->tasks);
+	return true;
+}
+
+/* All turns were taken; all that was fetched leaves. */
+static int end_turns(struct render *r, struct error *err)
+{
+	for (unsigned i = 1; i < r->lane_count; i++)
+		pthread_join(r->lanes[i].thread, NULL);
+	for (unsigned i = 0; i < r->lane_count; i++)
+		lane_deinit(r, &r->lanes[i]);
+	free(TAKE_PTR(r->lanes));
+	r->lane_count = 0;
+	*r->info->loan = (struct loan){ 0 };
+	if (r->failure < 0)
+		return fail(r, r->failure, err);
+	if (r->gave < 0)
+		return error_move(err, &r->err);
+	return tell_took(r, take_weight(r), err);
+}
+
+int render_run(struct render *r, int (*give)(void *userdata, struct error *err), void *userdata,
+	       struct error *err)
+{
+	struct batch *b;
+
+	r->give = give;
+	r->userdata = userdata;
+	if (r->threads == 1 || !begin_turns(r)) {
+		int e;
+
+		do
+			e = give(userdata, err);
+		while (e > 0);
+		return e;
+	}
+	pthread_mutex_lock(&r->lock);
+	/* What has few events makes no threads. */
+	b = fetch(r, r->lanes);
+	if (!r->over)
+		add_lanes(r);
+	if (b)
+		render_numbered(r, b);
+	take_turns(r, r->lanes);
+	pthread_mutex_unlock(&r->lock);
+	return end_turns(r, err);
+}
+
+/* What was rendered as it came: e is how that went. */
+static inline int settle(struct render *r, int e, struct error *err)
+{
+	if (likely(e == 0))
+		e = output_settle(r->out);
+	if (unlikely(e < 0))
+		return fail(r, e, err);
+	return r->ops->took ? tell_took(r, take_weight(r), err) : 0;
+}
+
+static _noinline_ int event_alone(struct render *r, const struct trace_event *ev, struct error *err)
+{
+	return settle(r, r->ops->event(r->state, ev, &r->out->buf, &r->weight), err);
+}
+
+/* The table looks for names at most once; not under the eyes of those that render. */
+static _noinline_ int learn(struct render *r, int32_t pid, uint64_t ts, struct error *err)
+{
+	if (pid > 0 && task_table_would_fill(r->info->tasks, pid, ts)) {
+		int e = render_drain(r, err);
+
+		if (e < 0)
+			return e;
+	}
+	known_tasks_add(&r->known, pid, ts);
+	return 0;
+}
+
+int render_learn(struct render *r, int32_t pid, uint64_t ts, struct error *err)
+{
+	return likely(!r->filling || known_tasks_has(&r->known, pid, ts)) ? 0
+									  : learn(r, pid, ts, err);
+}
+
+/* For one more of the batch that is being filled. */
+static inline int make_room(struct render *r, struct error *err)
+{
+	return likely(r->filling->room) ? 0 : render_drain(r, err);
+}
+
+static inline void put_item(struct render *r, struct item item)
+{
+	struct batch *b = r->filling;
+
+	b->items[b->count++] = item;
+	b->room -= MIN(b->room, ITEM_ROOM + (size_t)item.len);
+	r->info->loan->pause = !b->room;
+}
+
+static int add_item(struct render *r, struct item item, struct error *err)
+{
+	int e = make_room(r, err);
+
+	if (e == 0)
+		put_item(r, item);
+	return e;
+}
+
+static inline struct item item_of(const struct trace_event *ev)
+{
+	/* Without the exit of a function's entry: notes tell of these. */
+	return (struct item){ ev->rec.data, ev->rec.ts, ev->rec.len, ev->cpu };
+}
+
+/* It fills the batch, or is of a task that was not looked up yet. */
+static _noinline_ int event_with_care(struct render *r, const struct trace_event *ev,
+				      struct error *err)
+{
+	int e = render_learn(r, ev->pid, ev->rec.ts, err);
+
+	return e < 0 ? e : add_item(r, item_of(ev), err);
+}
+
+_hot_ int render_event(struct render *r, const struct trace_event *ev, struct error *err)
+{
+	size_t room = ITEM_ROOM + (size_t)ev->rec.len;
+	struct batch *b = r->filling;
+
+	if (!b)
+		return event_alone(r, ev, err);
+	if (unlikely(room >= b->room || !known_tasks_has(&r->known, ev->pid, ev->rec.ts)))
+		return event_with_care(r, ev, err);
+	b->items[b->count++] = item_of(ev);
+	b->room -= room;
+	return 0;
+}
+
+int render_event_now(struct render *r, const struct trace_event *ev, struct error *err)
+{
+	int e = render_drain(r, err);
+
+	return e < 0 ? e : event_alone(r, ev, err);
+}
+
+static int loss_alone(struct render *r, uint32_t cpu, uint64_t count, struct error *err)
+{
+	return settle(r, r->ops->loss(r->state, cpu, count, &r->out->buf, &r->weight), err);
+}
+
+int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *err)
+{
+	return r->filling ? add_item(r, (struct item){ .ts = count, .cpu = cpu }, err)
+			  : loss_alone(r, cpu, count, err);
+}
+
+static int note_alone(struct render *r, const void *note, size_t len, struct error *err)
+{
+	return settle(r, r->ops->note(r->state, note, len, &r->out->buf, &r->weight), err);
+}
+
+static inline size_t align8(size_t at)
+{
+	return (at + 7) & ~(size_t)7;
+}
+
+int render_note_room(struct render *r, size_t max, void **ret, struct error *err)
+{
+	int e = r->filling ? make_room(r, err) : 0;
+	struct buf *notes = r->filling ? &r->filling->notes : &r->note;
+	size_t at = align8(notes->len);
+
+	if (unlikely(e < 0))
+		return e;
+	if (unlikely(!buf_reserve(notes, at - notes->len + max)))
+		return fail(r, -ENOMEM, err);
+	*ret = notes->data + at;
+	return 0;
+}
+
+int render_note_put(struct render *r, size_t len, struct error *err)
+{
+	struct buf *notes;
+	size_t at;
+
+	if (!r->filling)
+		return note_alone(r, r->note.data, len, err);
+	notes = &r->filling->notes;
+	at = align8(notes->len);
+	notes->len = at + len;
+	put_item(r, (struct item){ .ts = at, .len = (uint32_t)len });
+	return 0;
+}
+
+int render_note(struct render *r, const void *note, size_t len, struct error *err)
+{
+	void *room;
+	int e;
+
+	if (!r->filling)
+		return note_alone(r, note, len, err);
+	e = render_note_room(r, len, &room, err);
+	if (unlikely(e < 0))
+		return e;
+	memcpy(room, note, len);
+	return render_note_put(r, len, err);
+}
+
+int render_drain(struct render *r, struct error *err)
+{
+	struct batch *b = r->filling;
+	uint64_t weight;
+	int e;
+
+	if (!b)
+		return 0;
+	pthread_mutex_lock(&r->lock);
+	/* Though it be empty: what was given out by now was not all for us, and is returned. */
+	number(r, b);
+	render_numbered(r, b);
+	while (r->written < r->filled)
+		pthread_cond_wait(&r->left, &r->lock);
+	r->filling = batch_take(b->pool, r->env.room);
+	weight = take_news(r);
+	e = r->failure;
+	pthread_mutex_unlock(&r->lock);
+	return e < 0 ? fail(r, e, err) : tell_took(r, weight, err);
+}
+
+void *render_state(struct render *r)
+{
+	return r->state;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/segment.h"
+
+#include <string.h>
+
+#include "export/sink.h"
+
+static int make_rows(const struct ledger *ledger, struct export_result *said, struct error *err)
+{
+	said->ledger = calloc(MAX(ledger->count, (size_t)1), sizeof(*said->ledger));
+	said->ledger_count = ledger->count;
+	return said->ledger ? 0 : error_errno(err, -ENOMEM, "can't keep the account");
+}
+
+static void add_rows(struct export_result *said)
+{
+	said->events = said->lost = 0;
+	for (size_t i = 0; i < said->ledger_count; i++) {
+		said->events += said->ledger[i].events;
+		said->lost += said->ledger[i].lost_overrun + said->ledger[i].lost_other;
+	}
+}
+
+int segment_cut(struct segment *s, struct sink *sink, struct output *out, struct ledger *ledger,
+		struct export_result *said, uint64_t ts, struct error *err)
+{
+	_cleanup_free_ struct ledger_row *rows = NULL;
+	int r = make_rows(ledger, said, err);
+
+	if (r < 0)
+		return r;
+	rows = said->ledger;
+	ledger_cut(ledger, rows);
+	add_rows(said);
+	r = sink->ops->cut(sink, said, err);
+	segment_begin(s, out);
+	s->first_ts = ts;
+	return r;
+}
+
+int segment_close(struct sink *sink, struct output *out, const struct ledger *ledger,
+		  struct export_result *said, struct error *err)
+{
+	_cleanup_free_ struct ledger_row *rows = NULL;
+	int r = make_rows(ledger, said, err);
+
+	if (r < 0)
+		return r;
+	rows = said->ledger;
+	ledger_rest(ledger, rows);
+	add_rows(said);
+	r = sink->ops->close(sink, said, err);
+	if (r < 0)
+		return r;
+	r = output_cut(out, true);
+	return r < 0 ? error_errno(err, r, "can't write the output") : 0;
+}
+
+static bool counts_time(const char *clock)
+{
+	static const char *const others[] = { "counter", "x86-tsc", "ppc-tb", "uptime" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (strcmp(clock, others[i]) == 0)
+			return false;
+	return true;
+}
+
+int segment_check(const struct sink_ops *ops, const char *clock, const struct export_rotate *rotate,
+		  struct error *err)
+{
+	if (!ops->cut) {
+		error_set(err, -EINVAL, "a .%s is one %s: it can't be rotated", ops->format.name,
+			  ops->format.directory ? "directory" : "file");
+		error_hint(err, "write .pftrace, .json, .html or .txt");
+		return -EINVAL;
+	}
+	if (rotate->ns && clock && !counts_time(clock)) {
+		error_set(err, -EINVAL, "the trace clock '%s' does not tell how long a file is",
+			  clock);
+		error_hint(err, "rotate by size, or record with -C boot");
+		return -EINVAL;
+	}
+	return 0;
+}

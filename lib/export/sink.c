@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export/sink.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "print/printer.h"
+
+int sink_print(struct printer *printer, const struct trace_event *ev, struct buf *out)
+{
+	int r;
+
+	if (unlikely(!ev->desc)) {
+		/* As print_trace_fmt() of kernel/trace/trace.c. */
+		buf_printf(out, "Unknown type %d", ev->id);
+		return buf_error(out);
+	}
+	r = event_print(printer, ev->desc, &ev->rec, out);
+	/* It says so itself: "[truncated]". */
+	return r == -EBADMSG ? 0 : r;
+}
+
+int export_format_check_clock(const struct export_format *format, const char *clock,
+			      struct error *err)
+{
+	_cleanup_buf_ struct buf good = BUF_INIT;
+
+	if (!format->clocks)
+		return 0;
+	for (const char *const *c = format->clocks; *c; c++) {
+		if (strcmp(*c, clock) == 0)
+			return 0;
+		buf_printf(&good, " %s", *c);
+	}
+	error_set(err, -EINVAL, "no reader of .%s understands the trace clock '%s'", format->name,
+		  clock);
+	error_hint(err, "write .txt or .traced, or record by one of these clocks (-C):%s",
+		   buf_string(&good) ?: "");
+	return -EINVAL;
+}
+
+/* A pipe can't, and what is always appended to does not do it where it is told. */
+static bool goes_back(int fd)
+{
+	return lseek(fd, 0, SEEK_CUR) == 0 && !(fcntl(fd, F_GETFL) & O_APPEND);
+}
+
+int export_format_check_file(const struct export_format *format, const struct perfetto_options *o,
+			     int fd, struct error *err)
+{
+	/* Only its compressed version has places that are filled in later. */
+	if (strcmp(format->name, "dat") != 0 || o->compression != PERFETTO_ZSTD || goes_back(fd))
+		return 0;
+	error_set(err, -ESPIPE,
+		  "a compressed .dat can't be written into a pipe, or behind what a file has");
+	return error_hint(err, "name a file; or leave --compress out");
+}

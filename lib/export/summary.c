@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is said of an export at its end: sums, the account, warnings. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "export/exporter.h"
+#include "samples/sample_reader.h"
+
+void export_result_deinit(struct export_result *r)
+{
+	for (size_t i = 0; i < r->warning_count; i++)
+		free(r->warnings[i]);
+	free(r->warnings);
+	for (size_t i = 0; i < r->fallback_count; i++) {
+		free(r->fallbacks[i].event);
+		free(r->fallbacks[i].why);
+	}
+	free(r->fallbacks);
+	free(r->ledger);
+	*r = (struct export_result){ 0 };
+}
+
+/* The controllers' syncs: between which readings they were written is all that ties them. */
+static void check_syncs(struct exporter *x)
+{
+	const struct trace_info *info = &x->index.info;
+	uint64_t max = x->options->bound_max_ns ?: EXPORT_BOUND_NS, worst = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < info->clock_count; i++) {
+		const Traced__Capture__Clocks *c = info->clocks[i];
+		uint64_t bound = (c->sync_after_ns - c->sync_before_ns + 1) / 2;
+
+		if (!c->sync_id[0] || strcmp(c->sync_id, info->sync_id) == 0 || bound <= max)
+			continue;
+		count++;
+		worst = MAX(worst, bound);
+	}
+	if (count)
+		stream_index_warn(&x->index,
+				  "%zu syncs are tied to the trace only within more than %" PRIu64
+				  " microseconds, the worst within %" PRIu64,
+				  count, max / 1000, (worst + 999) / 1000);
+}
+
+void summary_take_notes(struct exporter *x)
+{
+	for (size_t i = 0; i < x->index.info.note_count; i++) {
+		x->index.incomplete |= x->index.info.notes[i]->missing;
+		stream_index_warn(&x->index, "%s", x->index.info.notes[i]->text);
+	}
+	if (x->late)
+		stream_index_warn(&x->index,
+				  "%" PRIu64 " event%s became known late: behind younger ones",
+				  x->late, x->late == 1 ? "" : "s");
+	check_syncs(x);
+	stream_index_settle(&x->index);
+}
+
+static int add_fallback(struct export_result *ret, const struct event *ev, uint64_t count)
+{
+	struct export_fallback *all, *f;
+
+	all = reallocarray(ret->fallbacks, ret->fallback_count + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	ret->fallbacks = all;
+	f = &all[ret->fallback_count];
+	*f = (struct export_fallback){ .count = count, .why = strdup(ev->why_fallback) };
+	if (!f->why || asprintf(&f->event, "%s:%s", ev->system, ev->name) < 0) {
+		free(f->why);
+		return -ENOMEM;
+	}
+	ret->fallback_count++;
+	ret->fallback_events += count;
+	return 0;
+}
+
+/* What kinds of events there were. */
+static int sum_events(struct exporter *x, struct export_result *ret)
+{
+	uint64_t unknown = 0;
+	unsigned types = 0;
+
+	for (unsigned id = 0; id < x->kinds_end; id++) {
+		const struct event *ev;
+
+		if (!x->kinds[id].count)
+			continue;
+		types++;
+		ev = event_table_find(x->index.info.events, (uint16_t)id);
+		if (!ev)
+			unknown += x->kinds[id].count;
+		else if (ev->why_fallback && add_fallback(ret, ev, x->kinds[id].count) < 0)
+			return -ENOMEM;
+	}
+	ret->event_types = types;
+	x->index.incomplete |= unknown > 0;
+	if (unknown)
+		stream_index_warn(&x->index,
+				  "%" PRIu64 " event%s no format in the stream: only %s could be "
+				  "written",
+				  unknown, unknown == 1 ? " has" : "s have",
+				  unknown == 1 ? "its type number" : "their type numbers");
+	if (x->too_short)
+		stream_index_warn(&x->index, "%" PRIu64 " damaged record%s left out", x->too_short,
+				  x->too_short == 1 ? " was" : "s were");
+	return 0;
+}
+
+/* The sums, and a copy of the ledger as it stands. */
+static int sum_ledger(struct exporter *x, struct export_result *ret)
+{
+	bool damaged = false;
+
+	free(ret->ledger);
+	ret->ledger = calloc(MAX(x->ledger.count, (size_t)1), sizeof(*ret->ledger));
+	if (!ret->ledger)
+		return -ENOMEM;
+	ret->ledger_count = x->ledger.count;
+	ret->events = ret->lost = 0;
+	for (size_t i = 0; i < x->ledger.count; i++) {
+		ret->ledger[i] = x->ledger.cpus[i].row;
+		ret->events += ret->ledger[i].events;
+		ret->lost += ret->ledger[i].lost_overrun + ret->ledger[i].lost_other;
+		damaged |= x->ledger.cpus[i].damaged;
+	}
+	ret->span_ns = x->last_ts - x->first_ts;
+	ret->own_events = x->own_events;
+	ret->incomplete = x->index.incomplete || damaged || x->too_short;
+	return 0;
+}
+
+/* What stands beside the events, where the format has nothing but these. */
+static void warn_left_out(struct exporter *x)
+{
+	bool marks = x->options->merge_count || x->options->profile_count || x->index.marks.count;
+	bool samples = sample_reader_wanted(&x->index) && !x->ops->keeps_samples;
+
+	if (marks || samples)
+		stream_index_warn(&x->index, "a .%s has no place for %s%s%s: they are left out",
+				  x->ops->format.name, marks ? "applications' marks" : "",
+				  marks && samples ? " and " : "", samples ? "samples" : "");
+}
+
+/* Warnings that the sink is to write, too: moved to the result before it closes. */
+static int take_warnings(struct exporter *x, struct export_result *ret)
+{
+	for (size_t i = 0; i < x->ledger.count; i++)
+		if (x->ledger.cpus[i].damaged)
+			stream_index_warn(&x->index, "part of what CPU %u recorded is damaged",
+					  x->ledger.cpus[i].row.cpu);
+	/* Else what is missing tells why. */
+	if (ret->events <= ret->own_events && !x->index.incomplete)
+		stream_index_warn(&x->index, EXPORT_NOTHING);
+	if (x->options->json_array)
+		stream_index_warn(&x->index, "an array has no place for the kernel's text: "
+					     "it is left out");
+	if (!x->ops->mark && !x->ops->keeps_marks)
+		warn_left_out(x);
+	if (x->marks) {
+		uint64_t left_out = x->ops->marks_left_out ? x->ops->marks_left_out(x->sink) : 0;
+
+		ret->marks = mark_feed_count(x->marks);
+		if (left_out)
+			stream_index_warn(&x->index,
+					  "%" PRIu64
+					  " marks are left out: they end what never began, "
+					  "or have nothing that a viewer shows",
+					  left_out);
+		mark_feed_warn(x->marks, &x->index, x->first_ts, x->last_ts);
+	}
+	ret->incomplete |= x->index.incomplete;
+	ret->warnings = TAKE_PTR(x->index.warnings);
+	ret->warning_count = x->index.warning_count;
+	x->index.warning_count = 0;
+	return 0;
+}
+
+int summary_make(struct exporter *x, struct export_result *ret)
+{
+	int r = sum_events(x, ret);
+
+	if (r == 0)
+		r = sum_ledger(x, ret);
+	return r == 0 ? take_warnings(x, ret) : r;
+}
+
+int summary_amend(struct exporter *x, struct export_result *ret)
+{
+	char **all;
+
+	if (stream_index_settle(&x->index) < 0)
+		return -ENOMEM;
+	if (!x->index.warning_count)
+		return 0;
+	all = reallocarray(ret->warnings, ret->warning_count + x->index.warning_count,
+			   sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	ret->warnings = all;
+	for (size_t i = 0; i < x->index.warning_count; i++)
+		all[ret->warning_count++] = x->index.warnings[i];
+	x->index.warning_count = 0;
+	ret->incomplete |= x->index.incomplete;
+	return 0;
+}

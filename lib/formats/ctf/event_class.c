@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What an event is made of: a few copies out of its record, and what is to be said of them. */
+#include "base/bytes.h"
+#include "formats/ctf/ctf.h"
+#include "print/builtin.h"
+
+enum field_kind {
+	FIELD_COPY,
+	FIELD_STRING,
+	FIELD_SEQUENCE, /* its length in elements, then these */
+	FIELD_SYMBOL,
+	FIELD_STACK,   /* how many names, then these */
+	FIELD_PRINTED, /* the event's text */
+};
+
+enum op_place { PLACE_FIXED, PLACE_DYNAMIC, PLACE_RELATIVE, PLACE_TAIL };
+
+/* More is no kernel's event: a format that tells more may have been made to fill the disk. */
+#define EVENT_BYTES_MAX (256U << 10)
+#define NAME_BYTES 256
+/* Of one field: its own, its length's, its symbol's, that one's length's. */
+#define NAMES_PER_FIELD 4
+/* And its own copy, its symbol. */
+#define OPS_PER_FIELD 2
+
+/* A class while it is made. */
+struct draft {
+	struct ctf *c;
+	struct ctf_class *k;
+	char (*names)[NAME_BYTES]; /* owned; no two are equal */
+	size_t name_count;
+	unsigned numbered; /* the last number that a name got */
+	uint64_t bytes;
+};
+
+/* A field's bytes, checked against the record. */
+struct span {
+	const uint8_t *data;
+	uint32_t len;
+};
+
+/* Of the record, so that it can be told where the field's bytes are. */
+static uint32_t least_at(const struct ctf_op *op)
+{
+	switch ((enum op_place)op->place) {
+	case PLACE_FIXED:
+		return op->kind == FIELD_SYMBOL ? op->element : op->size;
+	case PLACE_TAIL:
+		return 0;
+	default:
+		return sizeof(uint32_t);
+	}
+}
+
+static void add_op(struct draft *d, struct ctf_op op)
+{
+	struct ctf_class *k = d->k;
+	struct ctf_op *last = k->op_count ? &k->ops[k->op_count - 1] : NULL;
+
+	d->bytes += op.size;
+	k->least = MAX(k->least, op.offset + least_at(&op));
+	if (op.kind == FIELD_COPY && last && last->kind == FIELD_COPY &&
+	    last->offset + last->size == op.offset) {
+		last->size += op.size;
+		return;
+	}
+	k->ops[k->op_count++] = op;
+}
+
+static bool is_taken(const struct draft *d, const char *name)
+{
+	for (size_t i = 0; i < d->name_count; i++)
+		if (!strcmp(d->names[i], name))
+			return true;
+	return false;
+}
+
+/*
+ * With an underscore before it, which readers take away: so none is a word of the language. Two of
+ * one name get numbers, none of which is tried twice: a format may have hundreds of one name.
+ */
+static const char *put_name(struct draft *d, const char *name, const char *ending)
+{
+	char *to = d->names[d->name_count];
+	size_t n = 0;
+
+	to[n++] = '_';
+	for (; *name && n < NAME_BYTES - 32; name++)
+		to[n++] = (char)((*name >= '0' && *name <= '9') || (*name >= 'a' && *name <= 'z') ||
+						 (*name >= 'A' && *name <= 'Z')
+					 ? *name
+					 : '_');
+	strcpy(to + n, ending);
+	n += strlen(ending);
+	while (is_taken(d, to))
+		sprintf(to + n, "_%u", ++d->numbered);
+	d->name_count++;
+	return to;
+}
+
+static const char *integer_type(uint32_t size, bool is_signed, bool hex)
+{
+	static const char *const types[3][4] = {
+		{ "uint8_t", "uint16_t", "uint32_t", "uint64_t" },
+		{ "int8_t", "int16_t", "int32_t", "int64_t" },
+		{ "hex8_t", "hex16_t", "hex32_t", "hex64_t" },
+	};
+	unsigned log = size == 8 ? 3 : size == 4 ? 2 : size == 2 ? 1 : 0;
+
+	return types[hex ? 2 : is_signed][log];
+}
+
+/* "char" alone: libtraceevent takes bytes for text, too. */
+static bool is_text(const struct field *f)
+{
+	const char *type = f->type;
+
+	if (!strncmp(type, "__data_loc ", 11) || !strncmp(type, "__rel_loc ", 10))
+		type = strchr(type, ' ') + 1;
+	if (!strncmp(type, "const ", 6))
+		type += 6;
+	return f->is_string && !strncmp(type, "char", 4) && strcspn(type, " [") == 4;
+}
+
+static uint32_t element_size(const struct ctf *c, const struct field *f)
+{
+	if (strstr(f->type, "cpumask_t"))
+		return c->info->header->word_size == 8 ? 8 : 4;
+	return is_number_size(f->element_size) ? f->element_size : 1;
+}
+
+static const char *element_type(const struct ctf *c, const struct field *f)
+{
+	uint32_t size = element_size(c, f);
+	/* Bytes that are no text are addresses and hashes, words are stacks, masks, arguments. */
+	bool hex = size == 1 || (size == c->info->header->word_size && !f->is_signed);
+
+	return is_text(f) ? "char_t" : integer_type(size, f->is_signed, hex);
+}
+
+static void declare_sequence(struct draft *d, const char *type, const char *name,
+			     const char *ending)
+{
+	const char *to = put_name(d, name, ending);
+	/* As LTTng calls it: "__args_length" of "_args". */
+	const char *length = put_name(d, to, "_length");
+
+	buf_printf(&d->c->classes, "\t\tuint32_t %s;\n\t\t%s %s[ %s ];\n", length, type, to,
+		   length);
+}
+
+static void declare(struct draft *d, const char *type, const char *name, const char *ending)
+{
+	buf_printf(&d->c->classes, "\t\t%s %s;\n", type, put_name(d, name, ending));
+}
+
+static bool is_dynamic(const struct field *f)
+{
+	return f->is_dynamic || f->is_relative;
+}
+
+static bool is_scalar(const struct field *f)
+{
+	return !f->is_array && !is_dynamic(f) && is_number_size(f->size);
+}
+
+/* As event_symbol_kind(); and the functions of the graph tracer, which prints them its own way. */
+static char symbol_kind(const struct event *desc, const struct field *f)
+{
+	char kind = event_symbol_kind(desc, f);
+
+	if (!kind && desc->funcgraph && (!strcmp(f->name, "func") || !strcmp(f->name, "retaddr")))
+		kind = 'f';
+	return kind == SYMBOL_STACK || is_scalar(f) ? kind : 0;
+}
+
+static enum op_place place_of(const struct field *f, char symbol)
+{
+	if (f->is_relative)
+		return PLACE_RELATIVE;
+	if (f->is_dynamic)
+		return PLACE_DYNAMIC;
+	/* A stack is longer than its format tells. */
+	return !f->size || symbol == SYMBOL_STACK ? PLACE_TAIL : PLACE_FIXED;
+}
+
+static void add_field(struct draft *d, const struct field *f)
+{
+	char symbol = d->k->desc ? symbol_kind(d->k->desc, f) : 0;
+	uint32_t element = element_size(d->c, f);
+	struct ctf_op op = {
+		.kind = FIELD_COPY,
+		.place = (uint8_t)place_of(f, symbol),
+		.offset = f->offset,
+		.size = f->size,
+		.element = element,
+	};
+
+	if (op.place != PLACE_FIXED) {
+		op.size = 0;
+		op.kind = is_text(f) ? FIELD_STRING : FIELD_SEQUENCE;
+		if (op.kind == FIELD_STRING)
+			declare(d, "string", f->name, "");
+		else
+			declare_sequence(d, element_type(d->c, f), f->name, "");
+	} else if (is_scalar(f)) {
+		declare(d, integer_type(f->size, f->is_signed, f->is_pointer || symbol), f->name,
+			"");
+	} else {
+		bool whole = f->size % element == 0;
+
+		buf_printf(&d->c->classes, "\t\t%s %s[%u];\n",
+			   whole ? element_type(d->c, f) : "hex8_t", put_name(d, f->name, ""),
+			   whole ? f->size / element : f->size);
+	}
+	add_op(d, op);
+}
+
+static void add_symbol(struct draft *d, const struct field *f)
+{
+	char symbol = symbol_kind(d->k->desc, f);
+	struct ctf_op op = {
+		.kind = symbol == SYMBOL_STACK ? FIELD_STACK : FIELD_SYMBOL,
+		.place = (uint8_t)place_of(f, symbol),
+		.symbol = symbol,
+		.offset = f->offset,
+		.element = element_size(d->c, f),
+	};
+
+	if (!symbol)
+		return;
+	if (symbol == SYMBOL_STACK) {
+		declare_sequence(d, "string", f->name, "_symbols");
+	} else {
+		declare(d, "string", f->name, "_symbol");
+		op.element = f->size;
+	}
+	add_op(d, op);
+}
+
+/* What is in each event's header and context already. */
+static bool is_usual(const struct field *f)
+{
+	static const char *const names[] = { "common_type", "common_flags", "common_preempt_count",
+					     "common_pid" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(f->name, names[i]))
+			return true;
+	return false;
+}
+
+/* Binary printk has its arguments in the record, and its text in the kernel. */
+static bool is_printk(const struct event *desc)
+{
+	return !strcmp(desc->system, "ftrace") &&
+	       (!strcmp(desc->name, "bprint") || !strcmp(desc->name, "bputs"));
+}
+
+static void add_fields(struct draft *d)
+{
+	const struct event *desc = d->k->desc;
+
+	for (size_t i = 0; i < desc->common_count; i++)
+		if (!is_usual(&desc->common[i]))
+			add_field(d, &desc->common[i]);
+	for (size_t i = 0; i < desc->field_count; i++)
+		add_field(d, &desc->fields[i]);
+	for (size_t i = 0; i < desc->field_count; i++)
+		add_symbol(d, &desc->fields[i]);
+	if (is_printk(desc)) {
+		declare(d, "string", "text", "");
+		add_op(d, (struct ctf_op){ .kind = FIELD_PRINTED });
+	}
+}
+
+static void add_bytes(struct draft *d)
+{
+	declare_sequence(d, "hex8_t", "record", "");
+	add_op(d, (struct ctf_op){ .kind = FIELD_SEQUENCE, .place = PLACE_TAIL, .element = 1 });
+}
+
+static void finish(struct draft *d)
+{
+	struct ctf_class *k = d->k;
+
+	k->plain = d->bytes <= EVENT_BYTES_MAX;
+	for (size_t i = 0; i < k->op_count; i++)
+		k->plain &= k->ops[i].kind == FIELD_COPY;
+	k->bytes = k->plain ? (uint32_t)d->bytes : 0;
+}
+
+static size_t count_fields(const struct event *desc)
+{
+	return desc ? desc->common_count + desc->field_count : 0;
+}
+
+static int describe(struct draft *d, uint16_t kernel_id)
+{
+	const struct event *desc = d->k->desc;
+	_cleanup_buf_ struct buf name = BUF_INIT;
+	int64_t id;
+
+	if (desc)
+		buf_printf(&name, "%s:%s%s", desc->system, desc->name, d->k->raw ? " (raw)" : "");
+	else
+		buf_printf(&name, "unknown:%u", kernel_id);
+	d->names = calloc((count_fields(desc) + 1) * NAMES_PER_FIELD, sizeof(*d->names));
+	if (buf_error(&name) || !d->names)
+		return -ENOMEM;
+	id = ctf_begin_class(d->c, CTF_KERNEL, name.data, name.len);
+	if (id < 0)
+		return (int)id;
+	d->k->id = (uint32_t)id;
+	if (d->k->raw || !desc)
+		add_bytes(d);
+	else
+		add_fields(d);
+	ctf_end_class(d->c);
+	finish(d);
+	return buf_error(&d->c->classes);
+}
+
+int ctf_class_new(struct ctf_class **ret, struct ctf *c, uint16_t kernel_id,
+		  const struct event *desc, bool raw)
+{
+	size_t ops = (count_fields(desc) + 1) * OPS_PER_FIELD;
+	struct ctf_class *k = calloc(1, sizeof(*k) + ops * sizeof(k->ops[0]));
+	struct draft d = { .c = c, .k = k, .numbered = 1 };
+	int r;
+
+	if (!k)
+		return -ENOMEM;
+	k->desc = desc;
+	k->raw = raw || !desc;
+	r = describe(&d, kernel_id);
+	free(d.names);
+	if (r < 0)
+		ctf_class_free(k);
+	else
+		*ret = k;
+	return r;
+}
+
+struct ctf_class *ctf_class_free(struct ctf_class *k)
+{
+	free(k);
+	return NULL;
+}
+
+static bool locate(const struct ctf *c, const struct ctf_op *op, const struct record *rec,
+		   struct span *ret)
+{
+	uint64_t start = op->offset, len = op->size;
+
+	if (op->place == PLACE_TAIL) {
+		len = rec->len - start;
+		len -= op->kind == FIELD_STRING ? 0 : len % op->element;
+	} else if (op->place != PLACE_FIXED) {
+		uint32_t loc = load_u32(rec->data + start, c->info->layout.big_endian);
+
+		len = loc >> 16;
+		start = (loc & 0xffff) + (op->place == PLACE_RELATIVE ? start + sizeof(loc) : 0);
+		if (start + len > rec->len || (op->kind != FIELD_STRING && len % op->element))
+			return false;
+	} else if (op->kind == FIELD_SYMBOL) {
+		len = op->element;
+	}
+	*ret = (struct span){ rec->data + start, (uint32_t)len };
+	return true;
+}
+
+static uint64_t load_address(const struct ctf *c, const uint8_t *p, uint32_t size)
+{
+	return load_uint(p, size, c->swap);
+}
+
+static void put_symbol(struct printer *printer, uint64_t address, char kind, struct buf *out)
+{
+	char *p = buf_reserve(out, SYMBOL_TEXT_MAX);
+
+	if (p && address)
+		out->len += (size_t)(print_symbol(printer, p, address, kind) - p);
+	buf_putc(out, '\0');
+}
+
+static void put_stack(const struct ctf *c, struct printer *printer, struct span at, uint32_t word,
+		      struct buf *out)
+{
+	const uint64_t end = word == 8 ? UINT64_MAX : UINT32_MAX;
+
+	ctf_put_u32(c, out, at.len / word);
+	for (uint32_t i = 0; i < at.len; i += word) {
+		uint64_t address = load_address(c, at.data + i, word);
+
+		if (address == TRAMPOLINE_ADDRESS)
+			buf_append(out, TRAMPOLINE_TEXT, sizeof(TRAMPOLINE_TEXT));
+		else
+			put_symbol(printer, address == end ? 0 : address, 'f', out);
+	}
+}
+
+static void put_printed(const struct ctf_class *k, struct printer *printer,
+			const struct record *rec, struct buf *out)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (builtin_print_message(printer, k->desc, rec, &text))
+		while (text.len && text.data[text.len - 1] == '\n')
+			text.len--;
+	out->failed |= text.failed;
+	ctf_put_text(out, text.data, text.len);
+}
+
+static void put_op(const struct ctf *c, const struct ctf_class *k, const struct ctf_op *op,
+		   struct printer *printer, const struct record *rec, struct buf *out)
+{
+	struct span at = { 0 };
+
+	if (op->kind == FIELD_COPY) {
+		buf_append(out, rec->data + op->offset, op->size);
+		return;
+	}
+	if (op->kind != FIELD_PRINTED)
+		locate(c, op, rec, &at);
+	switch ((enum field_kind)op->kind) {
+	case FIELD_STRING:
+		buf_append(out, at.data, strnlen((const char *)at.data, at.len));
+		buf_putc(out, '\0');
+		break;
+	case FIELD_SEQUENCE:
+		ctf_put_u32(c, out, at.len / op->element);
+		buf_append(out, at.data, at.len);
+		break;
+	case FIELD_SYMBOL:
+		put_symbol(printer, load_address(c, at.data, at.len), op->symbol, out);
+		break;
+	case FIELD_STACK:
+		put_stack(c, printer, at, op->element, out);
+		break;
+	default:
+		put_printed(k, printer, rec, out);
+	}
+}
+
+/* All of it lies within the record, and it is not more than a kernel writes. */
+static bool fits(const struct ctf *c, const struct ctf_class *k, const struct record *rec)
+{
+	uint64_t bytes = 0;
+	struct span at;
+
+	for (size_t i = 0; i < k->op_count; i++) {
+		const struct ctf_op *op = &k->ops[i];
+
+		bytes += op->size;
+		if (op->kind == FIELD_COPY || op->kind == FIELD_PRINTED)
+			continue;
+		if (!locate(c, op, rec, &at))
+			return false;
+		bytes += op->kind == FIELD_STACK    ? at.len / op->element * UINT64_C(64)
+			 : op->kind == FIELD_SYMBOL ? SYMBOL_TEXT_MAX
+						    : at.len;
+	}
+	return bytes <= EVENT_BYTES_MAX + rec->len;
+}
+
+_hot_ int ctf_class_put(const struct ctf *c, const struct ctf_class *k, struct printer *printer,
+			const struct record *rec, struct buf *out)
+{
+	char *p;
+
+	if (unlikely(rec->len < k->least))
+		return -EBADMSG;
+	if (unlikely(!k->plain)) {
+		if (!fits(c, k, rec))
+			return -EBADMSG;
+		for (size_t i = 0; i < k->op_count; i++)
+			put_op(c, k, &k->ops[i], printer, rec, out);
+		return buf_error(out);
+	}
+	p = buf_reserve(out, k->bytes);
+	if (!p)
+		return -ENOMEM;
+	for (size_t i = 0; i < k->op_count; i++)
+		p = mempcpy(p, rec->data + k->ops[i].offset, k->ops[i].size);
+	out->len += k->bytes;
+	return 0;
+}

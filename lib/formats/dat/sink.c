@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * trace-cmd's trace.dat. The events are decoded for nothing but their account, as of the capture
+ * stream itself: the sub-buffers move as they are.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+#if HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+#include "base/io.h"
+#include "export/sink.h"
+#include "formats/dat/dat.h"
+
+extern const struct sink_ops sink_dat_ops;
+
+#define NO_NAME UINT32_MAX
+
+static struct dat_file *dat(struct sink *s)
+{
+	return container_of(s, struct dat_file, sink);
+}
+
+static int cant(int r, struct error *err)
+{
+	return r < 0 ? error_errno(err, r, "can't write the trace.dat") : 0;
+}
+
+static int settle(struct dat_file *f, struct error *err)
+{
+	return cant(output_settle(f->out), err);
+}
+
+static uint64_t aligned(const struct dat_file *f, uint64_t offset)
+{
+	/* trace-cmd maps them: no less than a page of whoever reads. */
+	uint64_t unit = MAX(f->page_size, 4096U);
+
+	return (offset + unit - 1) / unit * unit;
+}
+
+static int pad_to(struct dat_file *f, uint64_t offset, struct error *err)
+{
+	static const char zeros[4096];
+	int r;
+
+	while (dat_position(f) < offset) {
+		buf_append(&f->out->buf, zeros,
+			   (size_t)MIN(offset - dat_position(f), (uint64_t)sizeof(zeros)));
+		r = settle(f, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void put_string(struct buf *b, const char *text)
+{
+	buf_append(b, text, strlen(text) + 1);
+}
+
+static void put_initial(struct dat_file *f)
+{
+	struct buf *b = &f->out->buf;
+
+	buf_append(b, DAT_MAGIC, DAT_MAGIC_SIZE);
+	put_string(b, f->packed ? "7" : "6");
+	buf_putc(b, f->big_endian);
+	buf_putc(b, (char)f->info->header->word_size);
+	dat_put_u32(f, b, f->page_size);
+}
+
+/* "flyrecord", a place for each CPU, the clock. */
+static uint64_t table_size(const struct dat_file *f, const struct buf *clock)
+{
+	return sizeof("flyrecord") + (uint64_t)f->cpus * 16 + 8 + clock->len;
+}
+
+static void put_table(struct dat_file *f, const struct dat_ring *ring, const struct buf *clock)
+{
+	struct buf *b = &f->out->buf;
+
+	put_string(b, "flyrecord");
+	for (uint32_t i = 0; i < f->cpus; i++) {
+		dat_put_u64(f, b, ring->cpus[i].offset);
+		dat_put_u64(f, b, ring->cpus[i].size);
+	}
+	dat_put_u64(f, b, clock->len);
+	buf_append(b, clock->data, clock->len);
+}
+
+/* Where everything will lie, if the first table is at offset. */
+static void lay_out(struct dat_file *f, const struct buf *clock, uint64_t offset)
+{
+	for (size_t i = 0; i < f->ring_count; i++) {
+		struct dat_ring *ring = &f->rings[i];
+
+		ring->table = offset;
+		offset += table_size(f, clock);
+		for (uint32_t k = 0; k < f->cpus; k++) {
+			offset = aligned(f, offset);
+			ring->cpus[k].offset = offset;
+			ring->cpus[k].size = ring->cpus[k].pages * f->page_size;
+			offset += ring->cpus[k].size;
+		}
+	}
+}
+
+/* Options, of instances where their tables are: the last ones, which have a length of their own. */
+static int put_options_v6(struct dat_file *f, const struct buf *clock)
+{
+	_cleanup_buf_ struct buf options = BUF_INIT;
+	uint64_t more = 2;
+
+	put_string(&f->out->buf, "options  ");
+	dat_put_options(f, &options);
+	for (size_t i = 1; i < f->ring_count; i++)
+		more += 6 + 8 + strlen(f->rings[i].name) + 1;
+	lay_out(f, clock, dat_position(f) + options.len + more);
+	for (size_t i = 1; i < f->ring_count; i++) {
+		dat_put_u16(f, &options, DAT_OPTION_BUFFER);
+		dat_put_u32(f, &options, (uint32_t)(8 + strlen(f->rings[i].name) + 1));
+		dat_put_u64(f, &options, f->rings[i].table);
+		put_string(&options, f->rings[i].name);
+	}
+	dat_put_u16(f, &options, DAT_OPTION_DONE);
+	buf_append(&f->out->buf, options.data, options.len);
+	return buf_error(&options);
+}
+
+static int write_ring_v6(struct dat_file *f, const struct dat_ring *ring, const struct buf *clock,
+			 const struct stream_reader *reader, struct error *err)
+{
+	int r = 0;
+
+	put_table(f, ring, clock);
+	for (uint32_t i = 0; r == 0 && i < f->cpus; i++) {
+		r = pad_to(f, ring->cpus[i].offset, err);
+		if (r == 0 && ring->cpus[i].size)
+			r = dat_write_cpu(f, &ring->cpus[i], reader, err);
+	}
+	return r;
+}
+
+static int write_v6(struct dat_file *f, const struct stream_reader *reader, struct error *err)
+{
+	_cleanup_buf_ struct buf clock = BUF_INIT;
+	int r = 0;
+
+	dat_put_clock(f, &clock);
+	for (unsigned part = 0; r == 0 && part < DAT_PARTS; part++) {
+		r = cant(dat_put_part(f, part, &f->out->buf), err);
+		if (r == 0)
+			r = settle(f, err);
+	}
+	if (r < 0)
+		return r;
+	dat_put_u32(f, &f->out->buf, f->cpus);
+	r = cant(put_options_v6(f, &clock) ?: buf_error(&clock), err);
+	for (size_t i = 0; r == 0 && i < f->ring_count; i++)
+		r = write_ring_v6(f, &f->rings[i], &clock, reader, err);
+	return r;
+}
+
+#if HAVE_ZSTD
+/* What is not known when it is passed: once it left the buffer, in the file. */
+static int fill_in(struct dat_file *f, uint64_t offset, uint64_t v, struct error *err)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	ssize_t n;
+
+	dat_put_u64(f, &b, v);
+	if (buf_error(&b))
+		return cant(-ENOMEM, err);
+	if (offset >= f->out->bytes) {
+		memcpy(f->out->buf.data + (offset - f->out->bytes), b.data, b.len);
+		return 0;
+	}
+	/* It may have begun to leave. */
+	if (output_flush(f->out, false) < 0)
+		return cant(f->out->failed, err);
+	n = pwrite(f->out->file.fd, b.data, b.len, (off_t)offset);
+	return n == (ssize_t)b.len ? 0 : cant(n < 0 ? -errno : -EIO, err);
+}
+
+/* Returns where its size is to be filled in. */
+static uint64_t begin_section(struct dat_file *f, unsigned id, bool packed)
+{
+	struct buf *b = &f->out->buf;
+
+	dat_put_u16(f, b, (uint16_t)id);
+	dat_put_u16(f, b, packed ? DAT_SECTION_PACKED : 0);
+	dat_put_u32(f, b, NO_NAME);
+	dat_put_u64(f, b, 0);
+	return dat_position(f) - 8;
+}
+
+static int end_section(struct dat_file *f, uint64_t begun, struct error *err)
+{
+	return fill_in(f, begun, dat_position(f) - begun - 8, err);
+}
+
+static void put_place(struct dat_file *f, struct buf *options, unsigned id, uint64_t offset)
+{
+	dat_put_u16(f, options, (uint16_t)id);
+	dat_put_u32(f, options, 8);
+	dat_put_u64(f, options, offset);
+}
+
+static int write_part_v7(struct dat_file *f, unsigned part, struct buf *options, struct error *err)
+{
+	_cleanup_buf_ struct buf plain = BUF_INIT, packed = BUF_INIT;
+	uint64_t begun;
+	int r;
+
+	put_place(f, options, DAT_OPTION_PARTS + part, dat_position(f));
+	r = cant(dat_put_part(f, part, &plain), err);
+	if (r == 0)
+		r = dat_pack(f, plain.data, plain.len, &packed, err);
+	if (r < 0)
+		return r;
+	begun = begin_section(f, DAT_OPTION_PARTS + part, true);
+	dat_put_u32(f, &f->out->buf, (uint32_t)packed.len);
+	dat_put_u32(f, &f->out->buf, (uint32_t)plain.len);
+	buf_append(&f->out->buf, packed.data, packed.len);
+	r = end_section(f, begun, err);
+	return r == 0 ? settle(f, err) : r;
+}
+
+static int write_ring_v7(struct dat_file *f, struct dat_ring *ring, struct buf *options,
+			 const struct stream_reader *reader, struct error *err)
+{
+	_cleanup_buf_ struct buf value = BUF_INIT;
+	uint64_t at = dat_position(f), begun = begin_section(f, DAT_OPTION_BUFFER, true);
+	uint32_t count = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < f->cpus; i++) {
+		struct dat_cpu_data *cpu = &ring->cpus[i];
+
+		if (!cpu->pages)
+			continue;
+		count++;
+		r = pad_to(f, aligned(f, dat_position(f)), err);
+		cpu->offset = dat_position(f);
+		if (r == 0)
+			r = dat_write_cpu(f, cpu, reader, err);
+		cpu->size = dat_position(f) - cpu->offset;
+	}
+	if (r == 0)
+		r = end_section(f, begun, err);
+	dat_put_u64(f, &value, at);
+	put_string(&value, ring->name);
+	put_string(&value, f->info->header->time_mult ? "tsc2nsec" : f->info->header->trace_clock);
+	dat_put_u32(f, &value, f->page_size);
+	dat_put_u32(f, &value, count);
+	for (uint32_t i = 0; i < f->cpus; i++) {
+		if (!ring->cpus[i].pages)
+			continue;
+		dat_put_u32(f, &value, i);
+		dat_put_u64(f, &value, ring->cpus[i].offset);
+		dat_put_u64(f, &value, ring->cpus[i].size);
+	}
+	dat_put_option(f, options, DAT_OPTION_BUFFER, value.data, value.len);
+	return r < 0 ? r : cant(buf_error(&value), err);
+}
+
+static int write_v7(struct dat_file *f, const struct stream_reader *reader, struct error *err)
+{
+	_cleanup_buf_ struct buf options = BUF_INIT, count = BUF_INIT;
+	uint64_t first, begun;
+	int r = 0;
+
+	put_string(&f->out->buf, "zstd");
+	put_string(&f->out->buf, ZSTD_versionString());
+	first = dat_position(f);
+	dat_put_u64(f, &f->out->buf, 0);
+	for (unsigned part = 0; r == 0 && part < DAT_PARTS; part++)
+		r = write_part_v7(f, part, &options, err);
+	dat_put_options(f, &options);
+	dat_put_u32(f, &count, f->cpus);
+	dat_put_option(f, &options, DAT_OPTION_CPUCOUNT, count.data, count.len);
+	for (size_t i = 0; r == 0 && i < f->ring_count; i++)
+		r = write_ring_v7(f, &f->rings[i], &options, reader, err);
+	if (r == 0)
+		r = fill_in(f, first, dat_position(f), err);
+	if (r < 0)
+		return r;
+	put_place(f, &options, DAT_OPTION_DONE, 0);
+	begun = begin_section(f, DAT_OPTION_DONE, false);
+	buf_append(&f->out->buf, options.data, options.len);
+	return cant(buf_error(&options) ?: buf_error(&count), err) ?: end_section(f, begun, err);
+}
+#else
+static int write_v7(struct dat_file *f, const struct stream_reader *reader, struct error *err)
+{
+	return write_v6(f, reader, err);
+}
+#endif
+
+static int dat_open(struct sink **ret, const struct trace_info *info,
+		    const struct export_options *o, struct output *out, struct error *err)
+{
+	struct dat_file *f;
+
+	if (info->followed) {
+		error_set(err, -EINVAL, "a .dat is written when the recording has ended");
+		return error_hint(err, "leave out --stream; or write .traced and convert it");
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return error_errno(err, -ENOMEM, "can't begin the trace.dat");
+	f->info = info;
+	f->out = out;
+	f->packed = o->perfetto.compression == PERFETTO_ZSTD;
+	f->big_endian = info->header->big_endian;
+	f->page_size = info->layout.subbuf_size;
+	*ret = &f->sink;
+	return export_format_check_file(&sink_dat_ops.format, &o->perfetto, out->file.fd, err);
+}
+
+static int dat_event(struct sink *s _unused_, const struct trace_event *ev _unused_,
+		     struct error *err _unused_)
+{
+	return 0;
+}
+
+static int dat_loss(struct sink *s _unused_, uint32_t cpu _unused_, uint64_t before_ts _unused_,
+		    uint64_t after_ts _unused_, uint64_t count _unused_, struct error *err _unused_)
+{
+	return 0;
+}
+
+static int dat_close(struct sink *s _unused_, const struct export_result *result _unused_,
+		     struct error *err _unused_)
+{
+	return 0;
+}
+
+static int dat_copy(struct sink *s, const struct stream_index *index, bool last, struct error *err)
+{
+	struct dat_file *f = dat(s);
+	int r;
+
+	if (!last)
+		return 0;
+	r = dat_load_texts(f, index->reader, err);
+	if (r == 0)
+		r = dat_find_data(f, index, err);
+	if (r < 0)
+		return r;
+	put_initial(f);
+	return f->packed ? write_v7(f, index->reader, err) : write_v6(f, index->reader, err);
+}
+
+static void dat_free(struct sink *s)
+{
+	struct dat_file *f = dat(s);
+
+	for (size_t i = 0; i < f->ring_count; i++)
+		free(f->rings[i].cpus);
+	free(f->rings);
+	buf_deinit(&f->symbols);
+	buf_deinit(&f->printk);
+	buf_deinit(&f->block);
+	buf_deinit(&f->packed_block);
+#if HAVE_ZSTD
+	ZSTD_freeCCtx(f->zstd);
+#endif
+	free(f);
+}
+
+const struct sink_ops sink_dat_ops = {
+	.format = { "dat", ".dat", "trace-cmd's file, for trace-cmd report and KernelShark",
+		    .raw_records = true, .at_end = true },
+	.copy = dat_copy,
+	.open = dat_open,
+	.event = dat_event,
+	.loss = dat_loss,
+	.close = dat_close,
+	.free = dat_free,
+};

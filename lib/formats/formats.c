@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/formats.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "export/segment.h"
+
+extern const struct sink_ops sink_text_ops, sink_text_gz_ops, sink_json_ops, sink_json_gz_ops,
+	sink_perfetto_ops, sink_perfetto_gz_ops, sink_profile_ops, sink_stream_ops, sink_dat_ops,
+	sink_html_ops, sink_ctf_ops;
+
+static const struct sink_ops *const sinks[] = {
+	&sink_json_ops,	    &sink_json_gz_ops,	   &sink_text_ops,    &sink_text_gz_ops,
+	&sink_perfetto_ops, &sink_perfetto_gz_ops, &sink_profile_ops, &sink_stream_ops,
+	&sink_dat_ops,	    &sink_html_ops,	   &sink_ctf_ops,
+};
+
+const struct sink_ops *sink_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sinks); i++)
+		if (strcmp(sinks[i]->format.name, name) == 0)
+			return sinks[i];
+	return NULL;
+}
+
+const struct export_format *export_formats(size_t *ret_count)
+{
+	static struct export_format formats[ARRAY_SIZE(sinks)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(sinks); i++)
+		formats[i] = sinks[i]->format;
+	*ret_count = ARRAY_SIZE(sinks);
+	return formats;
+}
+
+bool export_format_has_marks(const struct export_format *format)
+{
+	const struct sink_ops *ops = sink_find(format->name);
+
+	return ops && ops->mark;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n > m && strcasecmp(text + n - m, end) == 0;
+}
+
+/* Perfetto's own tools call their files so. */
+static const struct {
+	const char *ending, *name;
+} other_endings[] = {
+	{ ".perfetto-trace", "pftrace" },
+	{ ".perfetto-trace.gz", "pftrace.gz" },
+	{ ".perfetto", "pftrace" },
+	{ ".perfetto.gz", "pftrace.gz" },
+};
+
+const struct export_format *export_format_find(const char *name, const char *path)
+{
+	const struct sink_ops *s = name ? sink_find(name) : NULL;
+
+	if (name)
+		return s ? &s->format : NULL;
+	for (size_t i = 0; path && i < ARRAY_SIZE(sinks); i++)
+		if (ends_with(path, sinks[i]->format.extension))
+			return &sinks[i]->format;
+	for (size_t i = 0; path && i < ARRAY_SIZE(other_endings); i++)
+		if (ends_with(path, other_endings[i].ending))
+			return &sink_find(other_endings[i].name)->format;
+	return NULL;
+}
+
+int export_stream(int stream_fd, int out_fd, const struct export_options *options,
+		  struct export_result *ret, struct error *err)
+{
+	const struct sink_ops *ops = sink_find(options->format);
+	int r = 0;
+
+	*ret = (struct export_result){ 0 };
+	if (!ops)
+		return error_set(err, -EINVAL, "unknown output format \"%s\"", options->format);
+	if (options->json_array)
+		r = export_format_check_array(&ops->format, err);
+	return r < 0 ? r : export_run(ops, stream_fd, out_fd, options, ret, err);
+}
+
+int export_format_check_rotate(const struct export_format *format, const char *clock,
+			       const struct export_rotate *rotate, struct error *err)
+{
+	return segment_check(sink_find(format->name), clock, rotate, err);
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""embed.py PAGE STYLE SCRIPT... : writes C with the page, style and scripts in their places.
+
+The scripts become one, in one function; the page's content security policy names its hash and the
+style's, so that nothing else of the file is ever run, whatever a trace has in it."""
+
+import base64
+import hashlib
+import re
+import sys
+
+
+def source_hash(text):
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    # The licence of the whole is said once, in the page.
+    return re.sub(r"\A(/\*|//|<!--) SPDX[^\n]*\n", "", text)
+
+
+def main():
+    page, style, *scripts = sys.argv[1:]
+    style = "\n" + read(style)
+    script = "\n(() => {\n'use strict';\n" + "\n".join(map(read, scripts)) + "})();\n"
+    for text, end in ((style, "</style"), (script, "</script"), (script, "<!--")):
+        if end in text.lower():
+            sys.exit(f"'{end}' would end what is embedded")
+    policy = f"default-src 'none'; img-src data:; script-src {source_hash(script)}; style-src {source_hash(style)}"
+    html = read(page)
+    for place, text in (("@POLICY@", policy), ("@STYLE@", style), ("@SCRIPT@", script)):
+        if html.count(place) != 1:
+            sys.exit(f"the page must have one {place}")
+        html = html.replace(place, text)
+    data = html.encode()
+    print('#include "formats/html/page.h"\nconst char html_page[] = {')
+    for i in range(0, len(data), 24):
+        print(",".join(str(b if b < 128 else b - 256) for b in data[i:i + 24]) + ",")
+    print("};\nconst size_t html_page_len = sizeof(html_page);")
+
+
+main()

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/json/atrace.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/json.h"
+#include "marks/value.h"
+
+/* Slices that are open at a time; of more the names at their ends are not known. */
+#define OPEN_MAX 4096
+
+struct open_slice {
+	uint64_t key; /* 0: a free place */
+	char *name;   /* owned */
+};
+
+struct json_atrace {
+	const struct trace_info *info;
+	const struct event *print;
+	const struct field *text;
+	struct open_slice open[OPEN_MAX];
+	size_t open_count;
+};
+
+struct atrace {
+	char kind;
+	int32_t pid;
+	struct text track, name, cookie;
+};
+
+int json_atrace_new(struct json_atrace **ret, const struct trace_info *info,
+		    const struct event *print)
+{
+	struct json_atrace *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return -ENOMEM;
+	a->info = info;
+	a->print = print;
+	a->text = event_field(print, "buf");
+	*ret = a;
+	return 0;
+}
+
+struct json_atrace *json_atrace_free(struct json_atrace *a)
+{
+	for (size_t i = 0; a && i < OPEN_MAX; i++)
+		free(a->open[i].name);
+	free(a);
+	return NULL;
+}
+
+/* What stands before the next bar, or before the end. */
+static struct text take_word(struct text *rest)
+{
+	const char *bar = memchr(rest->data, '|', rest->len);
+	struct text word = { rest->data, bar ? (uint32_t)(bar - rest->data) : rest->len };
+	uint32_t taken = word.len + (bar != NULL);
+
+	rest->data += taken;
+	rest->len -= taken;
+	return word;
+}
+
+static bool is_number(struct text t, size_t digits)
+{
+	size_t i = t.len && t.data[0] == '-';
+
+	for (size_t at = i; at < t.len; at++)
+		if (!isdigit((unsigned char)t.data[at]))
+			return false;
+	return t.len > i && t.len - i <= digits;
+}
+
+static bool parse(struct text rest, struct atrace *ret)
+{
+	struct text kind = take_word(&rest), pid = take_word(&rest), last;
+	char digits[12] = "";
+
+	*ret = (struct atrace){ .kind = kind.data[0] };
+	if (!is_number(pid, 9) || pid.data[0] == '-')
+		return false;
+	memcpy(digits, pid.data, pid.len);
+	ret->pid = (int32_t)strtol(digits, NULL, 10);
+	if (ret->kind != 'I')
+		ret->track = take_word(&rest);
+	ret->name = take_word(&rest);
+	if (ret->kind == 'I')
+		return ret->name.len > 0;
+	if (ret->kind == 'N')
+		return ret->track.len && ret->name.len;
+	/* "H|PID|TRACK|COOKIE", or with a name as "G" has it. */
+	last = take_word(&rest);
+	ret->cookie = ret->kind == 'H' && !last.len ? ret->name : last;
+	return ret->track.len && ret->name.len && is_number(ret->cookie, 19);
+}
+
+static uint64_t key_of(const struct atrace *t)
+{
+	uint64_t seed = XXH3_64bits_withSeed(t->track.data, t->track.len, (uint64_t)t->pid);
+
+	return XXH3_64bits_withSeed(t->cookie.data, t->cookie.len, seed) ?: 1;
+}
+
+static struct open_slice *place(struct json_atrace *a, uint64_t key)
+{
+	size_t at = (size_t)key;
+
+	while (a->open[at % OPEN_MAX].key && a->open[at % OPEN_MAX].key != key)
+		at++;
+	return &a->open[at % OPEN_MAX];
+}
+
+static int remember(struct json_atrace *a, const struct atrace *t)
+{
+	uint64_t key = key_of(t);
+	struct open_slice *o = a->open_count < OPEN_MAX - 1 ? place(a, key) : NULL;
+	char *name;
+
+	if (!o)
+		return 0;
+	name = strndup(t->name.data, t->name.len);
+	if (!name)
+		return -ENOMEM;
+	a->open_count += !o->key;
+	free(o->name);
+	*o = (struct open_slice){ key, name };
+	return 0;
+}
+
+/* The name is the caller's, to be freed; NULL: nothing of that key is open. */
+static char *forget(struct json_atrace *a, uint64_t key)
+{
+	struct open_slice *o = place(a, key);
+	char *name = o->name;
+	size_t hole = (size_t)(o - a->open);
+
+	if (!o->key)
+		return NULL;
+	*o = (struct open_slice){ 0 };
+	a->open_count--;
+	/* What came behind it because it was there moves up. */
+	for (size_t at = (hole + 1) % OPEN_MAX; a->open[at].key; at = (at + 1) % OPEN_MAX) {
+		struct open_slice moving = a->open[at];
+
+		a->open[at] = (struct open_slice){ 0 };
+		*place(a, moving.key) = moving;
+	}
+	return name;
+}
+
+static void put_text(struct buf *b, struct text t)
+{
+	buf_putc(b, '"');
+	json_escape(b, t.data, t.len);
+	buf_putc(b, '"');
+}
+
+static void put_element(struct buf *b, const struct trace_event *ev, const struct atrace *t,
+			struct text name)
+{
+	bool slice = t->kind == 'G' || t->kind == 'H';
+
+	buf_printf(b, ",\n{\"ph\":\"%c\",\"cat\":",
+		   t->kind == 'G'   ? 'b'
+		   : t->kind == 'H' ? 'e'
+				    : 'i');
+	put_text(b, slice ? t->track : TEXT("atrace"));
+	buf_puts(b, ",\"name\":");
+	put_text(b, name);
+	buf_printf(b, ",\"pid\":%" PRId32 ",\"tid\":%" PRId32 ",\"ts\":%" PRIu64 ".%03u", t->pid,
+		   ev->pid > 0 ? ev->pid : t->pid, ev->rec.ts / 1000,
+		   (unsigned)(ev->rec.ts % 1000));
+	if (slice)
+		buf_printf(b, ",\"id2\":{\"local\":\"%.*s\"}}", (int)t->cookie.len, t->cookie.data);
+	else if (t->kind == 'I')
+		buf_puts(b, ",\"s\":\"t\"}");
+	else {
+		buf_puts(b, ",\"s\":\"p\",\"args\":{\"track\":");
+		put_text(b, t->track);
+		buf_puts(b, "}}");
+	}
+}
+
+int json_atrace_event(struct json_atrace *a, const struct trace_event *ev, struct buf *out)
+{
+	struct text text = { 0 };
+	_cleanup_free_ char *begun = NULL;
+	struct task *task;
+	struct atrace t;
+	int r = 0;
+
+	if (!ev->desc || ev->desc != a->print || !a->text || ev->rec.len < a->text->offset + 4)
+		return 0;
+	text.data = (const char *)ev->rec.data + a->text->offset;
+	if (!memchr("INGH", text.data[0], 4) || text.data[1] != '|')
+		return 0;
+	text.len = (uint32_t)strnlen(text.data, ev->rec.len - a->text->offset);
+	while (text.len && text.data[text.len - 1] == '\n')
+		text.len--;
+	if (!parse(text, &t))
+		return 0;
+	if (t.kind == 'H') {
+		begun = forget(a, key_of(&t));
+		if (!begun)
+			return 0;
+	}
+	if (t.kind == 'G')
+		r = remember(a, &t);
+	task = ev->pid > 0 ? task_table_find(a->info->tasks, ev->pid, ev->rec.ts) : NULL;
+	if (task)
+		task_see(task);
+	put_element(out, ev, &t, begun ? (struct text){ begun, (uint32_t)strlen(begun) } : t.name);
+	return r < 0 || out->failed ? -ENOMEM : 1;
+}

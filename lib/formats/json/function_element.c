@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/json/function_element.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/io.h"
+#include "base/json.h"
+#include "base/plain.h"
+#include "print/format_int.h"
+
+#define THREADS 256 /* a power of two */
+
+/* The members that name a thread, as they are written. */
+struct thread_text {
+	int32_t tid;
+	bool idle; /* a record that is damaged may have an idle thread's number for its own */
+	uint64_t from_ts, until_ts;
+	uint32_t len; /* 0: empty */
+	char text[64];
+};
+
+#define SYMBOL_BITS 14
+#define SYMBOL_NEAR 48
+
+/* A function's name as part of a string: one line of the CPU's cache. */
+struct symbol_text {
+	uint64_t address;
+	uint32_t age; /* what is of another than the writer's is forgotten */
+	uint32_t len;
+	char text[SYMBOL_NEAR];
+} __attribute__((aligned(64)));
+
+struct function_writer {
+	const struct trace_info *info;
+	struct printer *printer;
+	uint32_t age;	      /* of what is known of symbols; not 0 */
+	uint64_t second;      /* of which second_text is, in ns */
+	uint32_t second_len;  /* 0: of none */
+	char second_text[16]; /* whole seconds */
+	bool looked;	      /* for a symbol: the whole of symbols was written */
+	struct thread_text threads[THREADS];
+	struct symbol_text symbols[1 << SYMBOL_BITS];
+};
+
+struct function_hits function_hits_of(const struct trace_info *info)
+{
+	struct function_hits h = {
+		.events = info->events,
+		.event = event_table_find_name(info->events, "ftrace", "function"),
+	};
+
+	h.ip = event_field(h.event, "ip");
+	h.parent = event_field(h.event, "parent_ip");
+	if (!h.ip || !h.parent)
+		h.event = NULL;
+	return h;
+}
+
+_hot_ bool function_hit_read(const struct function_hits *h, const struct trace_event *ev,
+			     struct function_element *ret)
+{
+	*ret = function_element_of(FUNCTION_HIT, ev, ev->rec.ts);
+	return record_read_uint(h->events, &ev->rec, h->ip->offset, h->ip->size, &ret->func) &&
+	       record_read_uint(h->events, &ev->rec, h->parent->offset, h->parent->size, &ret->arg);
+}
+
+int function_writer_new(struct function_writer **ret, const struct trace_info *info,
+			struct printer *printer)
+{
+	/* As of the printer's cache: zeros that cost nothing where nobody asks for functions. */
+	struct function_writer *w =
+		mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (w == MAP_FAILED)
+		return -ENOMEM;
+	w->info = info;
+	w->printer = printer;
+	w->age = 1;
+	*ret = w;
+	return 0;
+}
+
+struct function_writer *function_writer_free(struct function_writer *w)
+{
+	if (w)
+		munmap(w, sizeof(*w));
+	return NULL;
+}
+
+void function_writer_forget(struct function_writer *w)
+{
+	for (size_t i = 0; i < THREADS; i++)
+		w->threads[i].len = 0;
+	w->age++;
+}
+
+/* A text that stands behind start, which is w: escaped where it must be. */
+static char *escape(struct buf *b, char *start, char *w)
+{
+	_cleanup_buf_ struct buf copy = BUF_INIT;
+	size_t at = (size_t)(start - b->data);
+
+	if (likely(is_plain(start, (size_t)(w - start))))
+		return w;
+	buf_append(&copy, start, (size_t)(w - start));
+	b->len = at;
+	json_escape(b, copy.data, copy.len);
+	/* As much room as there was. */
+	return buf_reserve(b, 1024) ? b->data + b->len : NULL;
+}
+
+/* A point and three decimals. */
+static inline char *put_decimals(char *to, uint32_t thousandths)
+{
+	to[0] = '.';
+	to[1] = (char)('0' + thousandths / 100);
+	memcpy(to + 2, &format_digit_pairs[thousandths % 100 * 2], 2);
+	return to + 4;
+}
+
+/* Microseconds with all three decimals. */
+static inline char *put_us(char *to, uint64_t ns)
+{
+	return put_decimals(format_dec(to, ns / 1000), (uint32_t)(ns % 1000));
+}
+
+_cold_ static void fill_second(struct function_writer *w, uint64_t ts)
+{
+	w->second = ts - ts % NSEC_PER_SEC;
+	w->second_len = (uint32_t)(format_dec(w->second_text, ts / NSEC_PER_SEC) - w->second_text);
+}
+
+/* The same, of times that mostly are in the second of the one before them. */
+static inline char *put_time(struct function_writer *w, char *to, uint64_t ts)
+{
+	uint32_t us, pairs;
+
+	if (unlikely(ts - w->second >= NSEC_PER_SEC || !w->second_len)) {
+		if (ts < NSEC_PER_SEC)
+			return put_us(to, ts);
+		fill_second(w, ts);
+	}
+	us = (uint32_t)(ts - w->second) / 1000;
+	pairs = us / 100;
+	memcpy(to, w->second_text, sizeof(w->second_text));
+	to += w->second_len;
+	memcpy(to, &format_digit_pairs[2 * (pairs / 100)], 2);
+	memcpy(to + 2, &format_digit_pairs[2 * (pairs % 100)], 2);
+	memcpy(to + 4, &format_digit_pairs[2 * (us % 100)], 2);
+	return put_decimals(to + 6, (uint32_t)(ts - w->second) % 1000);
+}
+
+_cold_ static void fill_thread(const struct function_writer *w, struct thread_text *t,
+			       const struct function_element *e)
+{
+	bool idle = e->flags & FUNCTION_IDLE;
+	struct task *task = idle ? NULL : task_table_find(w->info->tasks, e->tid, e->at);
+	int32_t pid = idle ? 0 : e->tid;
+
+	t->tid = e->tid;
+	t->idle = idle;
+	t->from_ts = 0;
+	t->until_ts = UINT64_MAX;
+	if (task) {
+		task_see(task);
+		t->from_ts = task_is_oldest(task) ? 0 : task->from_ts;
+		t->until_ts = task_table_until(w->info->tasks, task);
+		pid = task->tgid ?: e->tid;
+	}
+	t->len = (uint32_t)snprintf(t->text, sizeof(t->text), ",\"pid\":%d,\"tid\":%d,\"ts\":", pid,
+				    e->tid);
+}
+
+static const struct thread_text *thread_text(struct function_writer *w,
+					     const struct function_element *e)
+{
+	struct thread_text *t = &w->threads[(uint32_t)e->tid & (THREADS - 1)];
+
+	if (unlikely(t->tid != e->tid || t->idle != !!(e->flags & FUNCTION_IDLE) || !t->len ||
+		     e->at < t->from_ts || e->at >= t->until_ts))
+		fill_thread(w, t, e);
+	return t;
+}
+
+/* Room for an element without what is long in it by number. */
+#define ELEMENT_MAX (2 * SYMBOL_TEXT_MAX + 1024)
+
+_noinline_ static char *fill_symbol(struct function_writer *w, struct buf *b, char *to,
+				    struct symbol_text *s, uint64_t address)
+{
+	size_t start = (size_t)(to - b->data);
+	char *end;
+
+	/* As printer.c writes its cache, and why. */
+	if (unlikely(!w->looked)) {
+		memset(w->symbols, 0, sizeof(w->symbols));
+		w->looked = true;
+	}
+	end = escape(b, to, print_symbol(w->printer, to, address, 's'));
+	if (end && (size_t)(end - b->data) - start <= SYMBOL_NEAR) {
+		s->address = address;
+		s->age = w->age;
+		s->len = (uint32_t)((size_t)(end - b->data) - start);
+		memcpy(s->text, b->data + start, s->len);
+	}
+	return end;
+}
+
+/* The name of the function that address is in, as part of a string. Where to write on, or NULL. */
+static inline char *put_symbol(struct function_writer *w, struct buf *b, char *to, uint64_t address)
+{
+	struct symbol_text *s = &w->symbols[address * 0x9e3779b97f4a7c15 >> (64 - SYMBOL_BITS)];
+
+	if (unlikely(s->address != address || s->age != w->age))
+		return fill_symbol(w, b, to, s, address);
+	memcpy(to, s->text, SYMBOL_NEAR);
+	return to + s->len;
+}
+
+/* Of an element as far as the name, if it has one, what stands before that. */
+static const char *const openings[] = {
+	[FUNCTION_BEGIN] = ",\n{\"ph\":\"B\",\"cat\":\"func\",\"name\":\"",
+	[FUNCTION_END] = ",\n{\"ph\":\"E\"",
+	[FUNCTION_CALL] = ",\n{\"ph\":\"X\",\"cat\":\"func\",\"name\":\"",
+	[FUNCTION_RUN] = ",\n{\"ph\":\"X\",\"cat\":\"func\",\"name\":\"",
+	[FUNCTION_HIT] = ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"func\",\"name\":\"",
+};
+
+/* What the exit tells, or that there was none; nothing if that is nothing. */
+static char *put_args(char *to, const struct function_element *e)
+{
+	if (e->flags & FUNCTION_EXIT_MISSING)
+		return stpcpy(to, ",\"args\":{\"exit\":\"missing\"}");
+	if (!(e->flags & (FUNCTION_RETVAL | FUNCTION_ENTRY_MISSING)))
+		return to;
+	to = stpcpy(to, e->flags & FUNCTION_ENTRY_MISSING ? ",\"args\":{\"entry\":\"missing\""
+							  : ",\"args\":{");
+	if (e->flags & FUNCTION_RETVAL) {
+		to = stpcpy(to,
+			    e->flags & FUNCTION_ENTRY_MISSING ? ",\"ret\":\"0x" : "\"ret\":\"0x");
+		to = format_hex(to, e->arg);
+		*to++ = '"';
+	}
+	*to++ = '}';
+	return to;
+}
+
+static char *put_parent(struct function_writer *w, struct buf *out, char *to, uint64_t parent)
+{
+	if (!parent)
+		return to;
+	to = stpcpy(to, ",\"args\":{\"from\":\"");
+	to = put_symbol(w, out, to, parent);
+	return to ? stpcpy(to, "\"}") : NULL;
+}
+
+/* How often each function was called. */
+static char *put_calls(struct function_writer *w, struct buf *out, char *to,
+		       const struct function_element *e, const struct function_calls *calls)
+{
+	to = stpcpy(to, ",\"args\":{\"calls\":");
+	to = format_dec(to, e->arg);
+	for (unsigned i = 0; i < e->count; i++) {
+		out->len = (size_t)(to - out->data);
+		to = buf_reserve(out, ELEMENT_MAX);
+		if (!to)
+			return NULL;
+		to = stpcpy(to, ",\"");
+		to = put_symbol(w, out, to, calls[i].func);
+		if (!to)
+			return NULL;
+		to = stpcpy(to, "\":");
+		to = format_dec(to, calls[i].calls);
+	}
+	*to++ = '}';
+	return to;
+}
+
+_hot_ void function_writer_put(struct function_writer *w, const struct function_element *e,
+			       const struct function_calls *calls, struct buf *out)
+{
+	const struct thread_text *t = thread_text(w, e);
+	char *to = buf_reserve(out, ELEMENT_MAX);
+
+	if (unlikely(!to))
+		return;
+	to = stpcpy(to, openings[e->kind]);
+	if (e->kind != FUNCTION_END) {
+		to = put_symbol(w, out, to, e->func);
+		if (unlikely(!to))
+			return;
+		*to++ = '"';
+	}
+	memcpy(to, t->text, sizeof(t->text));
+	to = put_time(w, to + t->len, e->ts);
+	if (e->kind == FUNCTION_CALL || e->kind == FUNCTION_RUN) {
+		to = stpcpy(to, ",\"dur\":");
+		to = put_us(to, e->dur);
+	}
+	if (e->kind == FUNCTION_HIT)
+		to = put_parent(w, out, to, e->arg);
+	else if (e->kind == FUNCTION_RUN)
+		to = put_calls(w, out, to, e, calls);
+	else
+		to = put_args(to, e);
+	if (unlikely(!to))
+		return;
+	*to++ = '}';
+	out->len = (size_t)(to - out->data);
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/json/functions.h"
+
+#include "base/io.h"
+#include "formats/json/function_stack.h"
+#include "print/funcgraph.h"
+
+#define IDLE_CPUS 8192
+
+struct json_functions {
+	const struct trace_info *info;
+	enum function_view view;
+	function_emit_t *emit;
+	void *userdata;
+	struct error *err;		/* of the call that is being made */
+	int failure;			/* of emit, the first */
+	struct function_stacks *stacks; /* owned */
+	struct function_hits hits;
+	uint64_t last_ts; /* of the last event */
+	uint64_t lost_ts; /* of the last event before events were missing; 0: none were */
+	uint64_t idle[IDLE_CPUS / 64]; /* a bit for each CPU whose idle task has an element */
+};
+
+int json_functions_new(struct json_functions **ret, const struct trace_info *info,
+		       enum function_view view, function_emit_t *emit, void *userdata)
+{
+	struct json_functions *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->info = info;
+	f->view = view;
+	f->emit = emit;
+	f->userdata = userdata;
+	f->hits = function_hits_of(info);
+	if (function_stacks_new(&f->stacks) < 0)
+		return json_functions_free(f), -ENOMEM;
+	*ret = f;
+	return 0;
+}
+
+struct json_functions *json_functions_free(struct json_functions *f)
+{
+	if (f) {
+		function_stacks_free(f->stacks);
+		free(f);
+	}
+	return NULL;
+}
+
+static void see_idle(struct json_functions *f, uint32_t cpu)
+{
+	if (cpu < IDLE_CPUS)
+		f->idle[cpu / 64] |= UINT64_C(1) << cpu % 64;
+}
+
+bool json_functions_has(const struct json_functions *f, const struct trace_event *ev)
+{
+	return ev->desc && (ev->desc->funcgraph || ev->desc == f->hits.event);
+}
+
+bool json_functions_pass_hit(struct json_functions *f, const struct trace_event *ev)
+{
+	if (ev->desc != f->hits.event || f->view != FUNCTION_INSTANTS)
+		return false;
+	f->last_ts = ev->rec.ts;
+	if (unlikely(ev->pid <= 0))
+		see_idle(f, ev->cpu);
+	return true;
+}
+
+void json_functions_name_idle(const struct json_functions *f, struct buf *out)
+{
+	for (unsigned cpu = 0; cpu < IDLE_CPUS; cpu++)
+		if (f->idle[cpu / 64] & UINT64_C(1) << cpu % 64)
+			buf_printf(
+				out,
+				",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"cat\":\"__metadata\","
+				"\"pid\":0,\"tid\":%u,\"args\":{\"name\":\"idle, CPU %u\"}}",
+				FUNCTION_IDLE_TID + cpu, cpu);
+}
+
+static void emit(struct json_functions *f, const struct function_element *e,
+		 const struct function_calls *calls)
+{
+	if (unlikely(e->flags & FUNCTION_IDLE))
+		see_idle(f, (uint32_t)(e->tid - FUNCTION_IDLE_TID));
+	if (likely(f->failure == 0))
+		f->failure = f->emit(f->userdata, e, calls, f->err);
+}
+
+/*
+ * Trace processor puts what has one time on one thread into its own order: ends, complete slices
+ * by falling length, begins. What an interrupt wrote in the midst of another record has
+ * that one's time (6.1), and some clocks are coarse: so each slice begins 1 ns after the one
+ * before it at least, and ends later than what it encloses began.
+ */
+static uint64_t next_time(struct function_stack *t, uint64_t ts, bool begins)
+{
+	t->now = MAX(MAX(ts, t->now), t->begun + 1);
+	if (begins)
+		t->begun = t->now;
+	return t->now;
+}
+
+/* What the exit returned, if that is shown. */
+static void take_retval(const struct json_functions *f, const struct funcgraph *exit,
+			struct function_element *e)
+{
+	if (!exit->has_retval || !(f->info->text.graph & GRAPH_RETVAL))
+		return;
+	e->flags |= FUNCTION_RETVAL;
+	e->arg = exit->retval;
+}
+
+static void put_slice(struct json_functions *f, const struct trace_event *ev,
+		      const struct funcgraph *exit, uint64_t ts, uint64_t dur, bool entry_lost)
+{
+	struct function_element e = function_element_of(FUNCTION_CALL, ev, ts);
+
+	e.flags |= entry_lost ? FUNCTION_ENTRY_MISSING : 0;
+	e.dur = dur;
+	e.func = exit->func;
+	take_retval(f, exit, &e);
+	emit(f, &e, NULL);
+}
+
+static void put_begin(struct json_functions *f, const struct trace_event *ev,
+		      const struct funcgraph *entry, uint64_t ts)
+{
+	struct function_element e = function_element_of(FUNCTION_BEGIN, ev, ts);
+
+	e.func = entry->func;
+	emit(f, &e, NULL);
+}
+
+/* exit: NULL if it is missing. */
+static void put_end(struct json_functions *f, const struct trace_event *ev, uint64_t ts,
+		    const struct funcgraph *exit)
+{
+	struct function_element e = function_element_of(FUNCTION_END, ev, ts);
+
+	if (exit)
+		take_retval(f, exit, &e);
+	else
+		e.flags |= FUNCTION_EXIT_MISSING;
+	emit(f, &e, NULL);
+}
+
+/* Ends what is open from depth on, whose exit was not seen: by then it was over. */
+static void close_from(struct json_functions *f, const struct trace_event *ev,
+		       struct function_stack *t, uint32_t depth, uint64_t ts)
+{
+	for (uint32_t i = t->depth; i-- > depth;) {
+		struct level *l = &t->levels[i];
+
+		if (l->func) {
+			put_end(f, ev, next_time(t, ts, false), NULL);
+			l->func = 0;
+		}
+	}
+	t->depth = MIN(t->depth, depth);
+}
+
+/* By the kernel's own reading, without what it took to write the record; never longer than seen. */
+static uint64_t duration(const struct json_functions *f, const struct funcgraph *exit,
+			 uint64_t seen)
+{
+	uint64_t told = exit->rettime - exit->calltime;
+
+	return f->info->text.no_sleep_time ? seen : MIN(told, seen);
+}
+
+static void graph_entry(struct json_functions *f, const struct trace_event *ev,
+			struct function_stack *t, const struct funcgraph *entry)
+{
+	uint32_t depth = (uint32_t)MAX(entry->depth, 0);
+	struct funcgraph exit;
+	struct level *l;
+	uint64_t ts;
+
+	/* What is open in this depth or deeper is over; what is known of this depth stays. */
+	close_from(f, ev, t, depth + 1, ev->rec.ts);
+	if (t->depth > depth && t->levels[depth].func) {
+		put_end(f, ev, next_time(t, ev->rec.ts, false), NULL);
+		t->levels[depth].func = 0;
+		t->levels[depth].end = t->now;
+	}
+	if (!function_stack_reach(f->stacks, t, depth))
+		return;
+	ts = next_time(t, ev->rec.ts, true);
+	l = &t->levels[depth];
+	l->first = l->first ?: ts;
+	if (ev->exit && funcgraph_read(ev->exit->desc, &ev->exit->rec, &exit)) {
+		uint64_t seen = MAX(ev->exit->rec.ts, ts) - ts;
+
+		put_slice(f, ev, &exit, ts, duration(f, &exit, seen), false);
+		l->end = t->now = ts + seen;
+		t->skips_exit = true;
+		return;
+	}
+	put_begin(f, ev, entry, ts);
+	l->func = entry->func;
+	l->ts = ts;
+}
+
+/*
+ * Whether an entry is too old to be that of the exit, where events are missing between: then the
+ * exit of its own call is among them, and the entry of this one. The kernel measured by another
+ * clock; and what an interrupt wrote in the midst of another record has that one's time (6.1), so
+ * that the two differ without a loss, too.
+ */
+static bool is_another_call(const struct json_functions *f, const struct level *l,
+			    const struct funcgraph *exit, uint64_t ts)
+{
+	uint64_t told = exit->rettime - exit->calltime, seen = MAX(ts, l->ts) - l->ts;
+
+	return l->ts <= f->lost_ts && !f->info->text.no_sleep_time && seen > NSEC_PER_MSEC &&
+	       (seen - NSEC_PER_MSEC) / 2 > told;
+}
+
+/* When a function without an entry began: it encloses what it called, and nothing else. */
+static uint64_t estimate_start(const struct function_stack *t, uint32_t depth,
+			       const struct funcgraph *exit, uint64_t ts)
+{
+	uint64_t told = exit->rettime - exit->calltime, start = ts > told ? ts - told : 0;
+
+	if (depth + 1 < t->depth && t->levels[depth + 1].first)
+		start = MIN(start, t->levels[depth + 1].first - 1);
+	if (depth < t->depth)
+		start = MAX(start, t->levels[depth].end);
+	if (depth && depth <= t->depth && t->levels[depth - 1].func)
+		start = MAX(start, t->levels[depth - 1].ts);
+	return MIN(start, ts);
+}
+
+static void graph_exit(struct json_functions *f, const struct trace_event *ev,
+		       struct function_stack *t, const struct funcgraph *exit)
+{
+	uint32_t depth = (uint32_t)MAX(exit->depth, 0);
+	struct level *l = depth < t->depth ? &t->levels[depth] : NULL;
+	uint64_t ts = ev->rec.ts, start;
+
+	if (l && l->func && l->func == exit->func && !is_another_call(f, l, exit, ts)) {
+		uint64_t last = depth + 1 < t->depth ? t->levels[depth + 1].end : l->ts;
+
+		close_from(f, ev, t, depth + 1, ts);
+		/* What the exit's own record took is not the function's; what it called is. */
+		start = l->ts + duration(f, exit, MAX(ts, l->ts) - l->ts);
+		put_end(f, ev, next_time(t, MAX(start, last), false), exit);
+		l->func = 0;
+		l->end = MAX(ts, t->now);
+		return;
+	}
+	start = estimate_start(t, depth, exit, ts);
+	for (uint32_t i = t->depth; i-- > depth + 1;)
+		if (t->levels[i].func) {
+			put_end(f, ev, next_time(t, ts, false), NULL);
+			t->levels[i].func = 0;
+		}
+	if (l && l->func) {
+		start = MAX(start, l->ts + 1);
+		put_end(f, ev, start, NULL);
+		l->func = 0;
+	}
+	ts = t->now = MAX(MAX(ts, t->now), start);
+	put_slice(f, ev, exit, start, ts - start, true);
+	t->depth = MIN(t->depth, depth + 1);
+	if (function_stack_reach(f->stacks, t, depth)) {
+		l = &t->levels[depth];
+		l->first = l->first ?: start;
+		l->end = ts;
+	}
+}
+
+static void graph_event(struct json_functions *f, const struct trace_event *ev)
+{
+	struct function_stack *t = function_stacks_get(f->stacks, function_thread(ev));
+	struct funcgraph g;
+
+	if (!t || !funcgraph_read(ev->desc, &ev->rec, &g))
+		return;
+	if (g.kind == FUNCGRAPH_ENTRY)
+		graph_entry(f, ev, t, &g);
+	else if (t->skips_exit)
+		t->skips_exit = false;
+	else
+		graph_exit(f, ev, t, &g);
+}
+
+/* A slice from the first call to the last; its name is the caller's. One call is no run. */
+static void put_run(struct json_functions *f, const struct trace_event *ev,
+		    struct function_stack *t)
+{
+	struct call_run *run = t->run;
+	bool single = run->calls == 1;
+	struct function_element e =
+		function_element_of(single ? FUNCTION_HIT : FUNCTION_RUN, ev, run->first_ts);
+
+	e.at = run->first_ts;
+	if (single) {
+		e.func = run->functions[0].func;
+		e.arg = run->parent;
+	} else {
+		e.count = (uint16_t)run->count;
+		e.ts = next_time(t, run->first_ts, true);
+		e.func = run->parent;
+		e.arg = run->calls;
+		t->now = MAX(run->last_ts, e.ts);
+		e.dur = t->now - e.ts;
+	}
+	emit(f, &e, run->functions);
+	run->calls = 0;
+}
+
+/* Calls from one place with more time between them are no run. */
+#define RUN_GAP (1000 * NSEC_PER_USEC)
+
+static void add_to_run(struct call_run *run, uint64_t ip, uint64_t ts)
+{
+	run->last_ts = MAX(run->last_ts, ts);
+	run->calls++;
+	for (unsigned i = 0; i < run->count; i++) {
+		if (run->functions[i].func == ip) {
+			run->functions[i].calls++;
+			return;
+		}
+	}
+	if (run->count == FUNCTION_CALLS_MAX)
+		return;
+	run->functions[run->count].func = ip;
+	run->functions[run->count++].calls = 1;
+}
+
+static void group_hit(struct json_functions *f, const struct trace_event *ev,
+		      const struct function_element *hit, uint64_t caller)
+{
+	struct function_stack *t = function_stacks_get(f->stacks, hit->tid);
+	struct call_run *run;
+
+	if (t && !t->run)
+		t->run = calloc(1, sizeof(*t->run));
+	if (!t || !t->run) {
+		emit(f, hit, NULL);
+		return;
+	}
+	run = t->run;
+	if (run->calls && (run->parent != caller || run->count == FUNCTION_CALLS_MAX ||
+			   hit->ts - run->last_ts > RUN_GAP))
+		put_run(f, ev, t);
+	if (!run->calls)
+		*run = (struct call_run){ .parent = caller, .first_ts = hit->ts };
+	add_to_run(run, hit->func, hit->ts);
+}
+
+/* Where the function begins that address is in. */
+static uint64_t function_at(const struct json_functions *f, uint64_t address)
+{
+	struct symbol s;
+
+	return event_table_find_symbol(f->info->events, address, &s) ? s.address : address;
+}
+
+static void function_event(struct json_functions *f, const struct trace_event *ev)
+{
+	struct function_element hit;
+
+	if (!function_hit_read(&f->hits, ev, &hit))
+		return;
+	if (f->view == FUNCTION_SLICES && hit.arg)
+		group_hit(f, ev, &hit, function_at(f, hit.arg));
+	else
+		emit(f, &hit, NULL);
+}
+
+int json_functions_event(struct json_functions *f, const struct trace_event *ev, struct error *err)
+{
+	f->err = err;
+	f->failure = 0;
+	f->last_ts = ev->rec.ts;
+	if (ev->desc->funcgraph)
+		graph_event(f, ev);
+	else
+		function_event(f, ev);
+	return f->failure;
+}
+
+void json_functions_loss(struct json_functions *f, uint64_t ts)
+{
+	f->lost_ts = MAX(f->lost_ts, ts);
+}
+
+int json_functions_end(struct json_functions *f, struct error *err)
+{
+	struct function_stack *t;
+	size_t cursor = 0;
+
+	f->err = err;
+	f->failure = 0;
+	while ((t = function_stacks_next(f->stacks, &cursor))) {
+		const struct trace_event ev = {
+			.pid = t->tid >= FUNCTION_IDLE_TID ? 0 : t->tid,
+			.cpu = t->tid >= FUNCTION_IDLE_TID ? (uint32_t)(t->tid - FUNCTION_IDLE_TID)
+							   : 0,
+			.rec.ts = f->last_ts,
+		};
+
+		if (t->run && t->run->calls)
+			put_run(f, &ev, t);
+		/* What comes behind is of other times; Trace Viewer drops it if these are open. */
+		close_from(f, &ev, t, 0, f->last_ts);
+	}
+	return f->failure;
+}

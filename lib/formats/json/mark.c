@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/json/mark.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/json.h"
+
+static void put_text(struct buf *out, struct text text)
+{
+	buf_putc(out, '"');
+	json_escape(out, text.data, text.len);
+	buf_putc(out, '"');
+}
+
+static void put_text_key(struct buf *out, const char *key, struct text text)
+{
+	json_put_key(out, key);
+	put_text(out, text);
+}
+
+void json_put_us(struct buf *out, uint64_t ns)
+{
+	if (ns % 1000)
+		buf_printf(out, "%" PRIu64 ".%03u", ns / 1000, (unsigned)(ns % 1000));
+	else
+		buf_printf(out, "%" PRIu64, ns / 1000);
+}
+
+static void put_us_key(struct buf *out, const char *key, uint64_t ns)
+{
+	json_put_key(out, key);
+	json_put_us(out, ns);
+}
+
+static void put_double(struct buf *out, double d)
+{
+	if (isnan(d))
+		buf_puts(out, "\"NaN\"");
+	else if (isinf(d))
+		buf_puts(out, d > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+	else
+		buf_printf(out, "%.17g", d);
+}
+
+/* A reference must be spelled as the id that it refers to is. */
+static bool is_id_ref(const struct value *v)
+{
+	return v->type == VALUE_INT && v->i >= 0 && text_equal(v->key, TEXT("id_ref"));
+}
+
+static void put_value(struct buf *out, const struct value *v)
+{
+	switch (v->type) {
+	case VALUE_TRUE:
+		buf_puts(out, "true");
+		break;
+	case VALUE_FALSE:
+		buf_puts(out, "false");
+		break;
+	case VALUE_INT:
+		buf_printf(out, is_id_ref(v) ? "\"0x%" PRIx64 "\"" : "%" PRId64, v->i);
+		break;
+	case VALUE_UINT:
+		buf_printf(out, "%" PRIu64, v->u);
+		break;
+	case VALUE_DOUBLE:
+		put_double(out, v->d);
+		break;
+	case VALUE_POINTER:
+		buf_printf(out, "\"0x%" PRIx64 "\"", v->u);
+		break;
+	case VALUE_STRING:
+		put_text(out, v->text);
+		break;
+	case VALUE_LIST:
+		buf_putc(out, '[');
+		break;
+	case VALUE_DICT:
+		buf_putc(out, '{');
+		break;
+	default:
+		buf_puts(out, "null");
+	}
+}
+
+static void put_values(struct buf *out, struct text values, bool members)
+{
+	char closing[VALUE_DEPTH_MAX];
+	struct value_iter it;
+	struct value v;
+	unsigned depth = 0;
+
+	value_iter_init(&it, values, members);
+	while (value_next(&it, &v)) {
+		if (v.type == VALUE_END) {
+			buf_putc(out, closing[--depth]);
+			continue;
+		}
+		json_put_comma(out);
+		if (v.key.data) {
+			put_text(out, v.key);
+			buf_putc(out, ':');
+		}
+		put_value(out, &v);
+		if (v.type == VALUE_LIST || v.type == VALUE_DICT)
+			closing[depth++] = v.type == VALUE_LIST ? ']' : '}';
+	}
+	/* Cut: then it ends here. */
+	while (depth)
+		buf_putc(out, closing[--depth]);
+}
+
+void json_put_members(struct buf *out, struct text members)
+{
+	put_values(out, members, true);
+}
+
+/* Trace Viewer refuses the whole trace for a colour that it does not know. */
+static bool is_known_cname(struct text name)
+{
+	static const char *const names[] = {
+		"thread_state_uninterruptible",
+		"thread_state_iowait",
+		"thread_state_running",
+		"thread_state_runnable",
+		"thread_state_sleeping",
+		"thread_state_unknown",
+		"background_memory_dump",
+		"light_memory_dump",
+		"detailed_memory_dump",
+		"vsync_highlight_color",
+		"generic_work",
+		"good",
+		"bad",
+		"terrible",
+		"black",
+		"grey",
+		"white",
+		"yellow",
+		"olive",
+		"rail_response",
+		"rail_animation",
+		"rail_idle",
+		"rail_load",
+		"startup",
+		"heap_dump_stack_frame",
+		"heap_dump_object_type",
+		"heap_dump_child_node_arrow",
+		"cq_build_running",
+		"cq_build_passed",
+		"cq_build_failed",
+		"cq_build_abandoned",
+		"cq_build_attempt_runnig", /* as it is spelled there */
+		"cq_build_attempt_passed",
+		"cq_build_attempt_failed",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == name.len && !memcmp(names[i], name.data, name.len))
+			return true;
+	return false;
+}
+
+/* Ids of frames are one file's; all files share one dictionary. */
+static void put_frame_id(struct buf *out, const struct mark *m, struct text id)
+{
+	buf_putc(out, '"');
+	if (m->source)
+		buf_printf(out, "%" PRIu32 ":", m->source);
+	json_escape(out, id.data, id.len);
+	buf_putc(out, '"');
+}
+
+static void put_frame_key(struct buf *out, const char *key, const struct mark *m,
+			  enum mark_part part)
+{
+	if (!m->part[part].len)
+		return;
+	json_put_key(out, key);
+	put_frame_id(out, m, m->part[part]);
+}
+
+static void put_frame(struct buf *out, const struct mark *m)
+{
+	json_put_comma(out);
+	buf_putc(out, '\n');
+	put_frame_id(out, m, m->part[PART_ID]);
+	buf_puts(out, ":{");
+	put_text_key(out, "category", m->part[PART_CAT]);
+	put_text_key(out, "name", m->part[PART_NAME]);
+	put_frame_key(out, "parent", m, PART_SF);
+	buf_putc(out, '}');
+}
+
+static void put_sample(struct buf *out, const struct mark *m)
+{
+	json_put_comma(out);
+	buf_puts(out, "\n{");
+	json_put_i64_key(out, "tid", m->tid);
+	put_us_key(out, "ts", m->ts);
+	put_text_key(out, "name", m->part[PART_NAME]);
+	put_frame_key(out, "sf", m, PART_SF);
+	/* cpu and weight. */
+	if (m->part[PART_EXTRA].len)
+		json_put_members(out, m->part[PART_EXTRA]);
+	buf_putc(out, '}');
+}
+
+/* Both readers want "0x..." of flows and async events; any other string stands for itself hashed.
+ */
+static bool is_hex(struct text id)
+{
+	if (id.len < 3 || id.len > 18 || id.data[0] != '0' || id.data[1] != 'x')
+		return false;
+	for (uint32_t i = 2; i < id.len; i++)
+		if (!strchr("0123456789abcdefABCDEF", id.data[i]) || !id.data[i])
+			return false;
+	return true;
+}
+
+static void put_id_text(struct buf *out, const struct mark *m)
+{
+	struct text id = m->part[PART_ID];
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	if (is_hex(id) || !strchr("bnestf", m->phase)) {
+		put_text(out, id);
+		return;
+	}
+	for (uint32_t i = 0; i < id.len; i++)
+		hash = (hash ^ (unsigned char)id.data[i]) * UINT64_C(0x100000001b3);
+	buf_printf(out, "\"0x%" PRIx64 "\"", hash);
+}
+
+static void put_id(struct buf *out, const struct mark *m)
+{
+	switch (m->id_kind) {
+	case ID_PLAIN:
+		json_put_key(out, "id");
+		put_id_text(out, m);
+		break;
+	case ID_LOCAL:
+	case ID_GLOBAL:
+		json_put_key(out, "id2");
+		buf_puts(out, m->id_kind == ID_LOCAL ? "{\"local\":" : "{\"global\":");
+		put_id_text(out, m);
+		buf_putc(out, '}');
+		break;
+	}
+	if (m->part[PART_SCOPE].len)
+		put_text_key(out, "scope", m->part[PART_SCOPE]);
+}
+
+/* The series of a counter: numbers are what readers draw, and refuse all else. */
+static bool put_series(struct buf *out, struct text args)
+{
+	struct value_iter it;
+	struct value v;
+	bool any = false;
+	double d;
+
+	value_iter_init(&it, args, true);
+	while (value_next(&it, &v)) {
+		if (v.type == VALUE_LIST || v.type == VALUE_DICT) {
+			value_skip(&it);
+			continue;
+		}
+		if (!value_number(&v, &d) || !isfinite(d))
+			continue;
+		if (v.type == VALUE_POINTER)
+			v.type = VALUE_UINT;
+		json_put_comma(out);
+		put_text(out, v.key);
+		buf_putc(out, ':');
+		put_value(out, &v);
+		any = true;
+	}
+	return any;
+}
+
+static bool put_args(struct buf *out, const struct mark *m)
+{
+	struct text args = m->part[PART_ARGS];
+	bool good = true;
+
+	if (!args.len && m->phase != PHASE_COUNTER && m->phase != PHASE_METADATA)
+		return true;
+	json_put_key(out, "args");
+	buf_putc(out, '{');
+	if (m->phase == PHASE_COUNTER)
+		good = put_series(out, args);
+	else
+		json_put_members(out, args);
+	buf_putc(out, '}');
+	return good && (m->phase != PHASE_METADATA || args.len);
+}
+
+static void put_optional(struct buf *out, const struct mark *m)
+{
+	if (m->has & HAS_DUR)
+		put_us_key(out, "dur", m->dur);
+	if (m->has & HAS_TTS)
+		put_us_key(out, "tts", m->tts);
+	if (m->has & HAS_TDUR)
+		put_us_key(out, "tdur", m->tdur);
+	if (m->has & HAS_TICOUNT)
+		json_put_u64_key(out, "ticount", m->ticount);
+	if (m->has & HAS_TIDELTA)
+		json_put_u64_key(out, "tidelta", m->tidelta);
+	if (m->has & HAS_BIND_ENCLOSING)
+		json_put_string_key(out, "bp", "e");
+	if (m->phase == PHASE_INSTANT)
+		json_put_string_key(out, "s", (char[]){ m->instant, '\0' });
+	if (m->part[PART_CNAME].len && is_known_cname(m->part[PART_CNAME]))
+		put_text_key(out, "cname", m->part[PART_CNAME]);
+	put_frame_key(out, "sf", m, PART_SF);
+	put_frame_key(out, "esf", m, PART_ESF);
+}
+
+static bool put_event(struct buf *out, const struct mark *m)
+{
+	struct text cat = m->part[PART_CAT];
+	size_t start = out->len;
+
+	json_put_comma(out);
+	buf_puts(out, "\n{");
+	/* An end ends what is open, whatever it calls it; readers complain of another name. */
+	if (m->phase != PHASE_END)
+		put_text_key(out, "name", m->part[PART_NAME]);
+	json_put_string_key(out, "ph", (char[]){ (char)m->phase, '\0' });
+	/* A reader that streams drops what has none. */
+	put_text_key(out, "cat", cat.len ? cat : TEXT("default"));
+	json_put_i64_key(out, "pid", m->pid);
+	json_put_i64_key(out, "tid", m->tid);
+	if (m->phase != PHASE_METADATA)
+		put_us_key(out, "ts", m->ts);
+	put_optional(out, m);
+	put_id(out, m);
+	if (m->part[PART_EXTRA].len)
+		json_put_members(out, m->part[PART_EXTRA]);
+	if (!put_args(out, m)) {
+		out->len = start;
+		return false;
+	}
+	buf_putc(out, '}');
+	return true;
+}
+
+bool json_put_mark(struct buf *out, const struct mark *m)
+{
+	switch (m->phase) {
+	case PHASE_FRAME:
+		put_frame(out, m);
+		return true;
+	case PHASE_GLOBAL_SAMPLE:
+		put_sample(out, m);
+		return true;
+	default:
+		return put_event(out, m);
+	}
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/json/portable.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define MARK_NAME "tracing_mark_write: "
+#define SYNC_WORD "trace_event_clock_sync"
+
+bool portable_may_sync(const struct record *rec)
+{
+	return memmem(rec->data, rec->len, SYNC_WORD, sizeof(SYNC_WORD) - 1);
+}
+
+void portable_init(struct portable *p, const struct trace_info *info)
+{
+	*p = (struct portable){
+		.info = info,
+		.sched_switch = event_table_find_name(info->events, "sched", "sched_switch"),
+		.print = event_table_find_name(info->events, "ftrace", "print"),
+	};
+	switch_line_init(&p->switch_line, p->sched_switch, info->layout.big_endian);
+}
+
+void portable_deinit(struct portable *p)
+{
+	free(p->sync.others);
+	*p = (struct portable){ 0 };
+}
+
+void portable_restart(struct portable *p)
+{
+	p->sync.seen = false;
+	p->sync.other_count = 0;
+}
+
+/* Where text lies in out from offset from on; SIZE_MAX: nowhere. */
+static size_t find(const struct buf *out, size_t from, const char *text)
+{
+	const char *p = memmem(out->data + from, out->len - from, text, strlen(text));
+
+	return p ? (size_t)(p - out->data) : SIZE_MAX;
+}
+
+/* B|1|name E E|1 C|1|name|3 S|1|name|cookie F|1|name|cookie, and the G, H, I, N of newer writers.
+ */
+static bool known_mark(const char *p, size_t len)
+{
+	size_t i = 2;
+
+	if (len == 1)
+		return *p == 'E';
+	if (len < 3 || !strchr("BECSF", *p) || p[1] != '|')
+		return false;
+	while (i < len && isdigit((unsigned char)p[i]))
+		i++;
+	if (i == 2)
+		return false;
+	return *p == 'E' ? i == len || p[i] == '|' : i + 1 < len && p[i] == '|';
+}
+
+static bool is_mark(const struct buf *out, size_t text, size_t colon)
+{
+	static const char name[] = "tracing_mark";
+	const char *p = out->data + text;
+	size_t len = colon - text;
+
+	/* trace_printk() of a constant string is a print as well, and has its function's name. */
+	if (len >= sizeof(name) - 1 && memcmp(p, name, sizeof(name) - 1) == 0)
+		return true;
+	/* No symbols: the marker's address stands there. */
+	return len && (isdigit((unsigned char)*p) || strspn(p, "0123456789abcdefx") >= len);
+}
+
+/* The mark that the recorder writes at its start, with this recording's id; the first one only. */
+static bool take_own_sync(struct portable *p, const struct trace_event *ev, const char *text,
+			  size_t len)
+{
+	static const char own[] = SYNC_WORD ": name=";
+	const char *id = p->info->sync_id;
+	size_t id_len = strlen(id);
+
+	if (p->sync.seen || !id_len || len != sizeof(own) - 1 + id_len ||
+	    memcmp(text, own, sizeof(own) - 1) != 0 ||
+	    memcmp(text + sizeof(own) - 1, id, id_len) != 0)
+		return false;
+	p->sync.seen = true;
+	p->sync.ts = ev->rec.ts;
+	return true;
+}
+
+/* A controller's sync: the first of its id, and a bounded number of them. */
+static bool take_other_sync(struct portable *p, const struct trace_event *ev, const char *text,
+			    size_t len)
+{
+	struct other_sync *all;
+	const char *id;
+	size_t n = sync_id_length(text, len, &id);
+
+	if (!n || p->sync.other_count == OTHER_SYNCS_MAX ||
+	    (n == strlen(p->info->sync_id) && memcmp(id, p->info->sync_id, n) == 0))
+		return false;
+	for (size_t i = 0; i < p->sync.other_count; i++)
+		if (strlen(p->sync.others[i].id) == n && !memcmp(p->sync.others[i].id, id, n))
+			return false;
+	all = reallocarray(p->sync.others, p->sync.other_count + 1, sizeof(*all));
+	if (!all)
+		return false;
+	p->sync.others = all;
+	all[p->sync.other_count] = (struct other_sync){ .ts = ev->rec.ts };
+	memcpy(all[p->sync.other_count++].id, id, n);
+	return true;
+}
+
+static enum portable_line fix_mark(struct portable *p, const struct trace_event *ev,
+				   struct buf *out, size_t text)
+{
+	size_t colon = find(out, text, ": "), body, sync;
+	const struct task *task;
+	char head[32];
+	int n;
+
+	if (colon == SIZE_MAX || !is_mark(out, text, colon))
+		return PORTABLE_EVENT;
+	buf_replace(out, text, colon + 2 - text, MARK_NAME, sizeof(MARK_NAME) - 1);
+	body = text + sizeof(MARK_NAME) - 1;
+	if (take_own_sync(p, ev, out->data + body, out->len - body) ||
+	    take_other_sync(p, ev, out->data + body, out->len - body))
+		return PORTABLE_EVENT;
+	while ((sync = find(out, body, SYNC_WORD)) != SIZE_MAX)
+		out->data[sync + sizeof("trace_event_clock") - 1] = '-';
+	if (known_mark(out->data + body, out->len - body))
+		return PORTABLE_EVENT;
+
+	task = task_table_find(p->info->tasks, ev->pid, ev->rec.ts);
+	p->mark_pid = task && task->tgid ? task->tgid : ev->pid;
+	if (body == out->len)
+		buf_putc(out, '-');
+	/* A bar would end the name. */
+	for (size_t i = body; i < out->len; i++)
+		if (out->data[i] == '|')
+			out->data[i] = '/';
+	n = snprintf(head, sizeof(head), "B|%d|", p->mark_pid);
+	buf_replace(out, body, 0, head, (size_t)n);
+	return PORTABLE_SLICE;
+}
+
+/* What the kernel prints in another form than "NAME: details". */
+_cold_ static void give_form(const struct event *desc, struct buf *out, size_t text)
+{
+	size_t len = desc ? strlen(desc->name) : 0;
+
+	if (!desc) {
+		buf_replace(out, text, 0, "unknown: ", sizeof("unknown: ") - 1);
+	} else if (out->len - text < len + 2 || out->data[text + len] != ':' ||
+		   memcmp(out->data + text, desc->name, len) != 0) {
+		buf_replace(out, text, 0, ": ", 2);
+		buf_replace(out, text, 0, desc->name, len);
+	}
+	/* Details there must be. */
+	while (out->len > text && out->data[out->len - 1] == '\n')
+		out->len--;
+	if (out->len == text + len + 2 && desc)
+		buf_putc(out, '-');
+}
+
+enum portable_line portable_fix(struct portable *p, const struct trace_event *ev, struct buf *out,
+				size_t text)
+{
+	const struct event *desc = ev->desc;
+	size_t len = likely(desc) ? event_name_len(desc) : 0;
+
+	if (desc && desc == p->sched_switch)
+		switch_line_fix(&p->switch_line, &ev->rec, out, text);
+	else if (desc && desc == p->print)
+		return fix_mark(p, ev, out, text);
+	else if (unlikely(!len || out->len <= text + len || out->data[out->len - 1] == '\n'))
+		give_form(desc, out, text);
+	return PORTABLE_EVENT;
+}
+
+void portable_end_mark(const struct portable *p, struct buf *out)
+{
+	buf_printf(out, MARK_NAME "E|%d", p->mark_pid);
+}

@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The JSON object trace: the kernel's text in one string, "systemTraceEvents", written as the
+ * events come, and after it what names them, and the elements of traceEvents that the recording has
+ * itself. Of a function tracer's recording these are nearly all there is: then they are written as
+ * they come, and the text follows. Readers: Catapult's Trace Viewer and Perfetto's trace processor.
+ * Neither forgives much; docs/json.md tells what is written differently from the kernel for their
+ * sake.
+ *
+ * The same in a page (export/html): the text as lines, and the rest of the object by itself.
+ */
+#include "export/sink.h"
+#include "base/json.h"
+#include "base/thread.h"
+#include "export/render.h"
+#include "export/segment.h"
+#include "formats/html/html.h"
+#include "formats/json/atrace.h"
+#include "formats/json/functions.h"
+#include "formats/json/portable.h"
+#include "formats/json/tail.h"
+#include "formats/json/writer.h"
+
+extern const struct sink_ops sink_json_ops;
+
+struct sink_json {
+	struct sink sink;
+	const struct trace_info *info;
+	struct output *out;
+	bool tgid;
+	struct render *render;
+	const struct event *print;
+	bool elements_first;	   /* elements leave as they come, lines go to the spool; or else
+				      the other way round */
+	struct json_spool *spool;  /* what has its place behind the rest */
+	struct json_writer *aside; /* writes what goes there */
+	struct json_functions *functions;
+	struct json_atrace *atrace;
+	enum function_view function_view;
+	uint64_t units; /* characters that left so far: a string's UTF-16 units, elements' bytes */
+	uint64_t last_ts; /* no line goes back in time */
+	uint64_t string_max;
+	bool events_ended;
+	struct json_tail tail;
+	bool array; /* the elements alone, which are first then */
+	bool page;  /* HTML */
+};
+
+static struct sink_json *json(struct sink *s)
+{
+	return container_of(s, struct sink_json, sink);
+}
+
+static int begin_thread(void **ret, struct sink *sink)
+{
+	const struct sink_json *s = json(sink);
+	struct json_writer *w;
+	int r = json_writer_new(&w, s->info, s->tgid, s->page);
+
+	if (r == 0)
+		*ret = w;
+	return r;
+}
+
+static void end_thread(void *state)
+{
+	json_writer_free(state);
+}
+
+/* An element, a run's calls behind it. */
+static int element_note(void *state, const void *data, size_t len _unused_, struct buf *out,
+			uint64_t *units)
+{
+	const struct function_element *e = data;
+
+	return json_writer_element(state, e, (const struct function_calls *)(e + 1), out, units);
+}
+
+_cold_ static int full(const struct sink_json *s, struct error *err)
+{
+	error_set(err, -EOVERFLOW,
+		  "the trace is longer than the %llu characters that a viewer can open",
+		  (unsigned long long)s->string_max);
+	error_hint(err, "write it as .pftrace or .txt, or record for a shorter time or fewer "
+			"events");
+	return -EOVERFLOW;
+}
+
+/* A file of more characters is no use, wherever they stand. */
+static int check_room(const struct sink_json *s, struct error *err)
+{
+	return unlikely(s->units + json_spool_bytes(s->spool) > s->string_max) ? full(s, err) : 0;
+}
+
+static int took(struct sink *sink, uint64_t units, struct error *err)
+{
+	struct sink_json *s = json(sink);
+
+	s->units += units;
+	/* What ends open functions is little, and a full file has to be closed, too. */
+	return s->events_ended ? 0 : check_room(s, err);
+}
+
+#define THREAD_OPS                                                                                 \
+	.begin = begin_thread, .end = end_thread, .took = took, .failure = "can't write the trace"
+
+static const struct render_ops text_ops = {
+	THREAD_OPS,
+	.event = json_writer_line,
+	.loss = json_writer_loss,
+};
+
+static const struct render_ops element_ops = {
+	THREAD_OPS,
+	.event = json_writer_hit,
+	.note = element_note,
+};
+
+/*
+ * What lines are written with whose place among the others counts: whoever has the turn has it to
+ * itself, where they leave as they come when all that came before is with the output.
+ */
+static struct json_writer *line_writer(const struct sink_json *s)
+{
+	return s->elements_first ? s->aside : render_state(s->render);
+}
+
+static void json_free(struct sink *s)
+{
+	render_free(json(s)->render);
+	json_functions_free(json(s)->functions);
+	json_atrace_free(json(s)->atrace);
+	json_spool_free(json(s)->spool);
+	json_writer_free(json(s)->aside);
+	json_tail_deinit(&json(s)->tail);
+	free(json(s));
+}
+
+/* Those that count time: a line's time stamp must be seconds and a fraction. */
+static const char *const json_clocks[] = { "boot",   "mono", "mono_raw", "tai", "local",
+					   "global", "perf", "uptime",	 NULL };
+
+static void put_text_head(struct sink_json *s, struct buf *out)
+{
+	if (s->page) {
+		/* Perfetto's trace processor waits for the legend. */
+		buf_puts(out, "# tracer: nop\n#\n");
+		line_legend(line_writer(s)->line, out);
+		return;
+	}
+	/* A reader knows the text by these first characters. */
+	buf_puts(out, "# tracer: nop\\n");
+	s->units += s->elements_first ? 0 : sizeof("# tracer: nop\n") - 1;
+}
+
+/* What was given by now stays as it is, and of what comes each "<" is spelled, or nothing. */
+static int set_markup_hidden(struct sink_json *s, bool hidden, struct error *err)
+{
+	int r = output_pass(s->out);
+
+	s->out->rewrite = hidden ? html_hide_markup : NULL;
+	return r < 0 ? error_errno(err, r, "can't write the HTML") : 0;
+}
+
+/* All that stands before the first line, or the first element. */
+static int put_header(struct sink_json *s, struct error *err)
+{
+	struct buf *b = &s->out->buf;
+	int r = 0;
+
+	if (s->page) {
+		html_put_page(b);
+		buf_puts(b, s->elements_first ? HTML_MORE_BEGIN : HTML_TEXT_BEGIN);
+	}
+	if (s->page && s->elements_first)
+		r = set_markup_hidden(s, true, err);
+	if (s->elements_first)
+		json_tail_events_first(&s->tail);
+	else if (!s->page)
+		buf_puts(b, JSON_TEXT_HEAD);
+	if (!s->array)
+		put_text_head(s, s->elements_first ? json_spool_buf(s->spool) : b);
+	return r;
+}
+
+/* Something was appended to the spool, unless r tells that it could not be made. */
+static int settle_spool(struct sink_json *s, int r, struct error *err)
+{
+	if (r == 0)
+		r = json_spool_settle(s->spool);
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+}
+
+static int note_run(struct sink_json *s, const struct function_element *e,
+		    const struct function_calls *calls, struct error *err)
+{
+	struct {
+		struct function_element e;
+		struct function_calls calls[FUNCTION_CALLS_MAX];
+	} note = { .e = *e };
+	size_t len = e->count * sizeof(*calls);
+
+	memcpy(note.calls, calls, len);
+	return render_note(s->render, &note, sizeof(note.e) + len, err);
+}
+
+/* Functions' elements, from whoever has the turn. */
+static int put_element(void *userdata, const struct function_element *e,
+		       const struct function_calls *calls, struct error *err)
+{
+	struct sink_json *s = userdata;
+	uint64_t units = 0;
+
+	if (s->elements_first)
+		return likely(e->kind != FUNCTION_RUN) ? render_note(s->render, e, sizeof(*e), err)
+						       : note_run(s, e, calls, err);
+	return settle_spool(
+		s, json_writer_element(s->aside, e, calls, json_spool_buf(s->spool), &units), err);
+}
+
+/* What is a file's own. */
+static int begin_parts(struct sink_json *s, struct json_parts *ret)
+{
+	int r;
+
+	s->functions = json_functions_free(s->functions);
+	s->atrace = json_atrace_free(s->atrace);
+	s->spool = json_spool_free(s->spool);
+	r = json_spool_new(&s->spool);
+	if (r == 0)
+		r = json_functions_new(&s->functions, s->info, s->function_view, put_element, s);
+	if (r == 0)
+		r = json_atrace_new(&s->atrace, s->info, s->print);
+	if (r == 0)
+		*ret = (struct json_parts){ s->spool, s->functions };
+	return r;
+}
+
+/* What is nearly all of the trace leaves as it comes. */
+static bool wants_elements_first(const struct sink_json *s, const struct export_options *o)
+{
+	const char *tracer = s->info->header->tracer;
+
+	/* What is left of a page that was cut is its text. */
+	if (s->page && (s->info->followed || segment_wanted(&o->rotate)))
+		return false;
+	return s->array || strcmp(tracer, "function") == 0 || strcmp(tracer, "function_graph") == 0;
+}
+
+static int open_as(struct sink **ret, const struct trace_info *info, const struct export_options *o,
+		   struct output *out, bool page, struct error *err)
+{
+	struct json_parts parts;
+	struct sink_json *s;
+	int r = export_format_check_clock(&sink_json_ops.format, info->header->trace_clock, err);
+
+	if (r < 0)
+		return r;
+	s = cache_lines_new(sizeof(*s));
+	r = s ? 0 : -ENOMEM;
+	if (s) {
+		s->info = info;
+		s->out = out;
+		s->function_view = o->function_view;
+		s->string_max = o->json_string_max ?: EXPORT_JSON_MAX;
+		s->page = page;
+		/* Who reads the text alone knows processes by that column. */
+		s->tgid = o->tgid || page;
+		s->array = o->json_array && !page;
+		s->elements_first = wants_elements_first(s, o);
+		s->print = event_table_find_name(info->events, "ftrace", "print");
+		/* Where one event's line decides what becomes of the next, they come one by one. */
+		r = render_new(&s->render, s->elements_first ? &element_ops : &text_ops, &s->sink,
+			       info, out,
+			       info->followed || segment_wanted(&o->rotate) ? 1 : o->threads);
+	}
+	if (r == 0)
+		r = json_writer_new(&s->aside, info, s->tgid, s->page);
+	if (r == 0)
+		r = begin_parts(s, &parts);
+	if (r == 0)
+		json_tail_init(&s->tail, s->out, s->info, &line_writer(s)->portable.sync, &parts,
+			       s->array, s->page);
+	if (r < 0) {
+		if (s)
+			json_free(&s->sink);
+		return error_errno(err, r, "can't begin the JSON");
+	}
+	r = put_header(s, err);
+	if (r < 0) {
+		json_free(&s->sink);
+		return r;
+	}
+	*ret = &s->sink;
+	return 0;
+}
+
+static int json_open(struct sink **ret, const struct trace_info *info,
+		     const struct export_options *o, struct output *out, struct error *err)
+{
+	return open_as(ret, info, o, out, false, err);
+}
+
+static int html_open(struct sink **ret, const struct trace_info *info,
+		     const struct export_options *o, struct output *out, struct error *err)
+{
+	return open_as(ret, info, o, out, true, err);
+}
+
+static _noinline_ int put_function(struct sink_json *s, const struct trace_event *ev,
+				   struct error *err)
+{
+	int r;
+
+	if (s->elements_first && json_functions_pass_hit(s->functions, ev))
+		return render_event(s->render, ev, err);
+	r = render_learn(s->render, ev->pid, ev->rec.ts, err);
+	if (r == 0)
+		r = json_functions_event(s->functions, ev, err);
+	return r < 0 ? r : check_room(s, err);
+}
+
+/* An element that is text already: behind all that came before, for which it waits. */
+static int append_element(struct sink_json *s, const struct buf *element, struct error *err)
+{
+	int r = s->elements_first ? render_drain(s->render, err) : 0;
+
+	if (r < 0)
+		return r;
+	if (!s->elements_first) {
+		buf_append(json_spool_buf(s->spool), element->data, element->len);
+		return settle_spool(s, 0, err);
+	}
+	buf_append(&s->out->buf, element->data, element->len);
+	s->units += element->len;
+	r = output_settle(s->out);
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+}
+
+/* 1: it is no line of the text. */
+static int put_atrace(struct sink_json *s, const struct trace_event *ev, struct error *err)
+{
+	struct buf *element = &s->aside->scratch;
+	int r = render_learn(s->render, ev->pid, ev->rec.ts, err);
+
+	if (r < 0)
+		return r;
+	buf_clear(element);
+	r = json_atrace_event(s->atrace, ev, element);
+	if (r <= 0)
+		return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+	r = append_element(s, element, err);
+	return r < 0 ? r : check_room(s, err) ?: 1;
+}
+
+/* For the text behind the elements. */
+static _noinline_ int put_line_aside(struct sink_json *s, const struct trace_event *ev,
+				     struct error *err)
+{
+	uint64_t units = 0;
+	int r = s->array ? 0 : render_learn(s->render, ev->pid, ev->rec.ts, err);
+
+	if (r < 0 || s->array)
+		return r;
+	r = settle_spool(s, json_writer_line(s->aside, ev, json_spool_buf(s->spool), &units), err);
+	return r < 0 ? r : check_room(s, err);
+}
+
+/* A user's. */
+static _noinline_ int put_print(struct sink_json *s, const struct trace_event *ev,
+				struct error *err)
+{
+	int r = put_atrace(s, ev, err);
+
+	if (r)
+		return MIN(r, 0);
+	if (s->elements_first)
+		return put_line_aside(s, ev, err);
+	/* Of these the first of each id counts: one thread has to see them all. */
+	return portable_may_sync(&ev->rec) ? render_event_now(s->render, ev, err)
+					   : render_event(s->render, ev, err);
+}
+
+_hot_ static int json_event(struct sink *sink, const struct trace_event *ev, struct error *err)
+{
+	struct sink_json *s = json(sink);
+	struct trace_event later;
+
+	/* Trace Viewer refuses the whole trace if a CPU's time runs backwards. */
+	if (unlikely(ev->rec.ts < s->last_ts)) {
+		later = *ev;
+		later.rec.ts = s->last_ts;
+		ev = &later;
+	}
+	s->last_ts = ev->rec.ts;
+	if (json_functions_has(s->functions, ev))
+		return put_function(s, ev, err);
+	if (unlikely(ev->desc && ev->desc == s->print))
+		return put_print(s, ev, err);
+	if (unlikely(s->elements_first))
+		return put_line_aside(s, ev, err);
+	return render_event(s->render, ev, err);
+}
+
+static int json_run(struct sink *sink, int (*give)(void *userdata, struct error *err),
+		    void *userdata, struct error *err)
+{
+	return render_run(json(sink)->render, give, userdata, err);
+}
+
+static int json_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
+		     uint64_t after_ts _unused_, uint64_t count, struct error *err)
+{
+	struct sink_json *s = json(sink);
+	uint64_t units = 0;
+
+	json_functions_loss(s->functions, s->last_ts);
+	if (s->array)
+		return 0;
+	if (!s->elements_first)
+		return render_loss(s->render, cpu, count, err);
+	return settle_spool(
+		s, json_writer_loss(s->aside, cpu, count, json_spool_buf(s->spool), &units), err);
+}
+
+/* All events were given. */
+static int end_events(struct sink_json *s, struct error *err)
+{
+	int r = s->events_ended ? 0 : render_drain(s->render, err);
+
+	if (s->events_ended || r < 0)
+		return r;
+	if (s->page && !s->elements_first) {
+		buf_puts(&s->out->buf, HTML_BLOCK_END HTML_MORE_BEGIN);
+		r = set_markup_hidden(s, true, err);
+	} else if (!s->elements_first) {
+		buf_puts(&s->out->buf, "\"");
+	}
+	s->events_ended = true;
+	return r < 0 ? r : json_functions_end(s->functions, err);
+}
+
+static int json_mark(struct sink *sink, const struct mark *mark, struct error *err)
+{
+	struct sink_json *s = json(sink);
+	bool early = s->info->followed && !s->events_ended;
+	int r = early ? 0 : end_events(s, err);
+
+	if (r < 0)
+		return r;
+	r = early ? json_tail_early_mark(&s->tail, mark, &s->units)
+		  : json_tail_mark(&s->tail, mark);
+	if (r < 0)
+		return error_errno(err, r, "can't write the trace");
+	return early ? check_room(s, err) : 0;
+}
+
+static uint64_t json_marks_left_out(struct sink *sink)
+{
+	return json(sink)->tail.left_out;
+}
+
+/* Where this is asked for events come one by one, so that there is no other writer. */
+static void forget_tasks(struct sink_json *s)
+{
+	json_writer_forget(render_state(s->render));
+	json_writer_forget(s->aside);
+}
+
+static int json_sync(struct sink *sink, struct error *err)
+{
+	struct sink_json *s = json(sink);
+	int r = render_drain(s->render, err);
+
+	forget_tasks(s);
+	return r;
+}
+
+/* Behind the block of JSON; the text's is the other one before it or behind it. */
+static int end_page(struct sink_json *s, struct error *err)
+{
+	struct buf *b = &s->out->buf;
+	int r = set_markup_hidden(s, false, err);
+
+	if (r == 0 && s->elements_first) {
+		buf_puts(b, HTML_BLOCK_END HTML_TEXT_BEGIN);
+		r = json_spool_write(s->spool, s->out);
+		if (r < 0)
+			return error_errno(err, r, "can't write the HTML");
+	}
+	buf_puts(b, HTML_END);
+	return r;
+}
+
+static int end_object(struct sink_json *s, const struct export_result *result, struct error *err)
+{
+	int r = end_events(s, err);
+
+	if (r < 0)
+		return r;
+	r = json_tail_close(&s->tail, result);
+	buf_puts(&s->out->buf, s->array ? "\n" : "}\n");
+	if (r < 0)
+		return error_errno(err, r, "can't write the trace");
+	return s->page ? end_page(s, err) : 0;
+}
+
+static uint64_t json_held(const struct sink *sink)
+{
+	return json_spool_bytes(container_of(sink, struct sink_json, sink)->spool);
+}
+
+static int json_cut(struct sink *sink, const struct export_result *result, struct error *err)
+{
+	struct sink_json *s = json(sink);
+	int r = end_object(s, result, err);
+	struct json_parts parts;
+
+	if (r < 0)
+		return r;
+	r = output_cut(s->out, false);
+	if (r == 0)
+		r = begin_parts(s, &parts);
+	if (r < 0)
+		return error_errno(err, r, "can't write the trace");
+	json_tail_restart(&s->tail, &parts);
+	s->units = 0;
+	s->events_ended = false;
+	portable_restart(&line_writer(s)->portable);
+	task_table_forget(s->info->tasks, s->last_ts);
+	task_table_forget_seen(s->info->tasks);
+	forget_tasks(s);
+	return put_header(s, err);
+}
+
+static int json_close(struct sink *sink, const struct export_result *result, struct error *err)
+{
+	struct sink_json *s = json(sink);
+	int r = end_object(s, result, err);
+
+	if (r < 0)
+		return r;
+	r = output_flush(s->out, true);
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+}
+
+/* Of all formats. */
+#define OPS                                                                                        \
+	.run = json_run, .event = json_event, .loss = json_loss, .mark = json_mark,                \
+	.marks_last = true, .marks_left_out = json_marks_left_out, .sync = json_sync,              \
+	.cut = json_cut, .held = json_held, .string_bound = true, .close = json_close,             \
+	.free = json_free
+
+const struct sink_ops sink_json_ops = {
+	.format = { "json", ".json", "JSON for Trace Viewer and the Perfetto UI", json_clocks },
+	.open = json_open,
+	OPS,
+};
+
+const struct sink_ops sink_json_gz_ops = {
+	.format = { "json.gz", ".json.gz", "JSON for Trace Viewer and the Perfetto UI, compressed",
+		    json_clocks },
+	.gzip = true,
+	.open = json_open,
+	OPS,
+};
+
+const struct sink_ops sink_html_ops = {
+	.format = { "html", ".html", "a page that shows the trace in a browser", json_clocks },
+	.open = html_open,
+	OPS,
+};

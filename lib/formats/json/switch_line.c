@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/json/switch_line.h"
+
+#include "print/printer.h"
+
+/* NULL: it can't be loaded as a number, or there is none. */
+static const struct field *number_field(const struct event *ev, const char *name, uint32_t *need)
+{
+	const struct field *f = event_field(ev, name);
+
+	if (!f || f->is_dynamic || f->is_array || !is_number_size(f->size))
+		return NULL;
+	*need = MAX(*need, f->offset + f->size);
+	return f;
+}
+
+void switch_line_init(struct switch_line *s, const struct event *ev, bool big_endian)
+{
+	*s = (struct switch_line){
+		.swap = big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__),
+	};
+	s->prev_prio = number_field(ev, "prev_prio", &s->need);
+	s->next_prio = number_field(ev, "next_prio", &s->need);
+	s->prev_state = number_field(ev, "prev_state", &s->need);
+	if (!s->prev_prio || !s->next_prio || !s->prev_state)
+		s->need = UINT32_MAX;
+}
+
+static uint64_t load(const struct switch_line *s, const struct record *rec, const struct field *f)
+{
+	return load_uint(rec->data + f->offset, f->size, s->swap);
+}
+
+static bool is_negative(const struct switch_line *s, const struct record *rec,
+			const struct field *f)
+{
+	return load(s, rec, f) >> (f->size * 8 - 1);
+}
+
+/* As Trace Viewer's cpu_state and thread_slice know them. */
+static bool known_state(const char *state, size_t len)
+{
+	switch (len) {
+	case 1:
+		return *state && strchr("SRDTtZXxKW", *state);
+	case 2:
+		return state[0] == 'R' && state[1] == '+';
+	case 3:
+		return state[0] == 'D' && state[1] == '|' && (state[2] == 'K' || state[2] == 'W');
+	default:
+		return false;
+	}
+}
+
+/* Where out has the arrow and what follows it; the first, as comms may look like anything. */
+static size_t find_arrow(const struct buf *out, size_t text)
+{
+	static const char arrow[] = " ==> next_comm=";
+	const char *begin = out->data + text, *end = out->data + out->len, *p = begin;
+
+	for (; (p = memchr(p, '>', (size_t)(end - p))); p++)
+		if (p - begin >= 3 && (size_t)(end - p) >= sizeof(arrow) - 1 - 3 &&
+		    memcmp(p - 3, arrow, sizeof(arrow) - 1) == 0)
+			return (size_t)(p - 3 - out->data);
+	return SIZE_MAX;
+}
+
+/* Whether key lies in out before offset at, and after offset from. */
+static bool stands_before(const struct buf *out, size_t from, size_t at, const char *key,
+			  size_t len)
+{
+	return at >= from + len && memcmp(out->data + at - len, key, len) == 0;
+}
+
+/* The number that ends at offset end, behind key: 0 if it is negative. */
+static void fix_prio(struct buf *out, size_t from, size_t end, const char *key, size_t len)
+{
+	size_t at = end;
+
+	while (at > from && (unsigned)(out->data[at - 1] - '0') < 10)
+		at--;
+	if (at > from && at < end && out->data[at - 1] == '-' &&
+	    stands_before(out, from, at - 1, key, len))
+		buf_replace(out, at - 1, end - at + 1, "0", 1);
+}
+
+/*
+ * "prev_comm=... prev_prio=N prev_state=X ==> next_comm=... next_prio=N", read from the ends of its
+ * two halves: what stands before them are comms. Returns whether the state was known as it was.
+ */
+static bool fix_text(struct buf *out, size_t text)
+{
+	bool known;
+	static const char key[] = " prev_state=", prev_prio[] = " prev_prio=";
+	static const char next_prio[] = " next_prio=";
+	size_t arrow = find_arrow(out, text), at, len;
+
+	if (arrow == SIZE_MAX)
+		return false;
+	fix_prio(out, arrow, out->len, next_prio, sizeof(next_prio) - 1);
+	for (at = arrow; at > text && out->data[at - 1] != '='; at--)
+		;
+	if (!stands_before(out, text, at, key, sizeof(key) - 1))
+		return false;
+	len = arrow - at;
+	known = known_state(out->data + at, len);
+	/* "X+" is X to a reader that doesn't know the plus; I and P are asleep, as far as it goes.
+	 */
+	if (!known) {
+		char state = len && known_state(out->data + at, 1) ? out->data[at] : 'S';
+
+		buf_replace(out, at, len, &state, 1);
+	}
+	fix_prio(out, text, at - (sizeof(key) - 1), prev_prio, sizeof(prev_prio) - 1);
+	return known;
+}
+
+static bool is_known(const struct switch_line *s, uint64_t state)
+{
+	for (unsigned i = 0; i < s->known_count; i++)
+		if (s->known[i] == state)
+			return true;
+	return false;
+}
+
+void switch_line_fix(struct switch_line *s, const struct record *rec, struct buf *out, size_t text)
+{
+	bool whole = rec->len >= s->need;
+	uint64_t state = whole ? load(s, rec, s->prev_state) : 0;
+	bool known = whole && is_known(s, state);
+
+	if (likely(known && !is_negative(s, rec, s->prev_prio) &&
+		   !is_negative(s, rec, s->next_prio)))
+		return;
+	if (fix_text(out, text) && whole && !known && s->known_count < ARRAY_SIZE(s->known))
+		s->known[s->known_count++] = state;
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/json/tail.h"
+
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "export/mark_feed.h"
+#include "formats/json/mark.h"
+#include "formats/json/other_data.h"
+
+/* Readers sort ascending; 0 is the default. Perfetto reads 32 bits. */
+#define SORT_KTHREADS 1000000
+#define SORT_IDLE INT32_MAX
+#define FRAMES_MEMORY (64U << 20)
+#define NAMES_MEMORY (4U << 20)
+
+/* Opens {"name":..,"ph":"M",..,"args":{ -- to be closed by "}}". Metadata has no time. */
+static void open_meta(struct buf *b, const char *name, int32_t pid, int32_t tid)
+{
+	json_put_comma(b);
+	buf_puts(b, "\n{\"name\":\"");
+	buf_puts(b, name);
+	buf_printf(b, "\",\"ph\":\"M\",\"cat\":\"__metadata\",\"pid\":%d,\"tid\":%d,\"args\":{",
+		   pid, tid);
+}
+
+static void meta_string(struct buf *b, const char *name, int32_t pid, int32_t tid,
+			const char *value)
+{
+	open_meta(b, name, pid, tid);
+	json_put_string_key(b, "name", value);
+	buf_puts(b, "}}");
+}
+
+static void meta_sort(struct buf *b, int32_t pid, int32_t index)
+{
+	open_meta(b, "process_sort_index", pid, pid);
+	json_put_i64_key(b, "sort_index", index);
+	buf_puts(b, "}}");
+}
+
+/* The last life of each tid that has an event: viewers know a thread by its tid alone. */
+static bool names_its_tid(struct task *const *all, size_t count, size_t i)
+{
+	if (!all[i]->seen)
+		return false;
+	for (size_t j = i + 1; j < count && all[j]->tid == all[i]->tid; j++)
+		if (all[j]->seen)
+			return false;
+	return true;
+}
+
+static int32_t process_of(const struct task *t)
+{
+	return t->tgid ?: t->tid;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void put_process(struct buf *b, struct task_table *tasks, int32_t pid)
+{
+	const struct task *t = task_table_find(tasks, pid, UINT64_MAX);
+	char number[32];
+
+	snprintf(number, sizeof(number), "process %d", pid);
+	meta_string(b, "process_name", pid, pid, t && t->comm[0] ? t->comm : number);
+	if (t && t->kthread)
+		meta_sort(b, pid, SORT_KTHREADS);
+}
+
+/* Names it once. */
+static int add_process(struct json_tail *t, int32_t pid)
+{
+	size_t low = 0, high = t->process_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (t->processes[mid] < pid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < t->process_count && t->processes[low] == pid)
+		return 0;
+	if (t->process_count == t->process_cap) {
+		size_t cap = MAX((size_t)64, t->process_cap * 2);
+		int32_t *all = reallocarray(t->processes, cap, sizeof(*all));
+
+		if (!all)
+			return -ENOMEM;
+		t->processes = all;
+		t->process_cap = cap;
+	}
+	memmove(&t->processes[low + 1], &t->processes[low],
+		(t->process_count++ - low) * sizeof(*t->processes));
+	t->processes[low] = pid;
+	put_process(&t->out->buf, t->info->tasks, pid);
+	return 0;
+}
+
+/* Trace Viewer puts the interrupts of all CPUs into process 0. */
+static void put_process_0(struct buf *b)
+{
+	buf_puts(b, JSON_FIRST_EVENT);
+	meta_sort(b, 0, SORT_IDLE);
+	meta_string(b, "thread_name", 0, 0, "idle");
+}
+
+static int put_names(struct json_tail *t)
+{
+	_cleanup_free_ int32_t *processes = NULL;
+	const struct trace_info *info = t->info;
+	struct output *out = t->out;
+	struct buf *b = &out->buf;
+	struct task *const *all;
+	size_t count, n = 0;
+	int r;
+
+	all = task_table_all(info->tasks, &count);
+	processes = calloc(count + 1, sizeof(*processes));
+	if (!all || !processes)
+		return -ENOMEM;
+	json_functions_name_idle(t->parts.functions, b);
+	for (size_t i = 0; i < count; i++) {
+		if (!names_its_tid(all, count, i))
+			continue;
+		processes[n++] = process_of(all[i]);
+		meta_string(b, "thread_name", process_of(all[i]), all[i]->tid,
+			    all[i]->comm[0] ? all[i]->comm : "<...>");
+		r = output_settle(out);
+		if (r < 0)
+			return r;
+	}
+	qsort(processes, n, sizeof(*processes), by_number);
+	for (size_t i = 0; i < n; i++) {
+		if (i && processes[i] == processes[i - 1])
+			continue;
+		r = add_process(t, processes[i]) ?: output_settle(out);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/*
+ * The counterpart of a sync mark in the text. Both are in one clock, so the recorder's own
+ * was issued and received at the very time that the text's line shows.
+ */
+static void put_clock_sync(struct buf *b, const char *id, uint64_t issue_ts, uint64_t ts)
+{
+	json_put_comma(b);
+	buf_printf(b,
+		   "\n{\"name\":\"clock_sync\",\"ph\":\"c\",\"cat\":\"__metadata\",\"pid\":0,"
+		   "\"tid\":0,\"ts\":%" PRIu64 ",\"args\":{\"sync_id\":\"%s\",\"issue_ts\":%" PRIu64
+		   "}}",
+		   (ts + 500) / 1000, id, (issue_ts + 500) / 1000);
+}
+
+/* Rounded up, in ns. */
+static uint64_t whole_us(uint64_t ns)
+{
+	return (ns + 999) / 1000 * 1000;
+}
+
+/*
+ * A sync mark in the kernel's text that is not the recording's own: the event of the merged file
+ * that has its id, or the recorder's note of it. Text and events are in one clock, so that the
+ * mark's time stays the middle: its distance from either end is what the two readings
+ * were apart.
+ */
+static void put_other_syncs(struct buf *b, const struct json_tail *t)
+{
+	size_t count = 0;
+	const struct mark_sync *syncs =
+		t->info->marks ? mark_feed_syncs(t->info->marks, &count) : NULL;
+
+	for (size_t i = 0; i < t->sync->other_count; i++) {
+		const struct other_sync *o = &t->sync->others[i];
+		const Traced__Capture__Clocks *noted = json_find_noted(t->info, o->id);
+		uint64_t apart = noted ? whole_us(noted->sync_after_ns - noted->sync_before_ns) : 0;
+		uint64_t ts = o->ts, issue = o->ts;
+
+		if (noted && noted->sync_after_ns > noted->sync_before_ns && apart < ts) {
+			ts += apart;
+			issue -= apart;
+		}
+		for (size_t j = 0; j < count; j++) {
+			if (strcmp(syncs[j].id, o->id) != 0)
+				continue;
+			ts = syncs[j].ts;
+			issue = syncs[j].issue_ts ?: ts;
+			break;
+		}
+		put_clock_sync(b, o->id, issue, ts);
+	}
+}
+
+static void begin_events(struct json_tail *t)
+{
+	buf_puts(&t->out->buf, t->array		      ? "["
+			       : t->first && !t->page ? "{\"traceEvents\":["
+						      : ",\n\"traceEvents\":[");
+	put_process_0(&t->out->buf);
+}
+
+/* The events of the kernel's are over: names of all of them, and what waited for its place. */
+static int end_events(struct json_tail *t)
+{
+	int r = put_names(t);
+
+	/* Of the files before this one, or of marks that came early. */
+	buf_append(&t->out->buf, t->names.data, t->names.len);
+	return r < 0 || t->first ? r : json_spool_write(t->parts.spool, t->out);
+}
+
+/* Marks are over, too. */
+static int end_marks(struct json_tail *t)
+{
+	struct buf *b = &t->out->buf;
+	int r;
+
+	/* A sync that has no partner would fail an import. */
+	if (!t->array && t->sync->seen)
+		put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
+	if (!t->array)
+		put_other_syncs(b, t);
+	if (!t->first || t->array || t->page) {
+		buf_puts(b, "]");
+		return 0;
+	}
+	buf_puts(b, JSON_TEXT_BEHIND);
+	r = json_spool_write(t->parts.spool, t->out);
+	buf_puts(b, "\"");
+	return r;
+}
+
+static int put_frames(struct json_tail *t)
+{
+	struct buf *b = &t->out->buf;
+
+	if (!t->frames.len)
+		return 0;
+	buf_puts(b, ",\n\"stackFrames\":");
+	buf_append(b, t->frames.data, t->frames.len);
+	buf_putc(b, '}');
+	return buf_error(&t->frames);
+}
+
+/* Goes on to that section; there are always events. */
+static int enter(struct json_tail *t, enum tail_section section)
+{
+	struct buf *b = &t->out->buf;
+	int r = 0;
+
+	if (t->section == TAIL_NOTHING) {
+		begin_events(t);
+		t->section = TAIL_EVENTS;
+	}
+	if (t->section == TAIL_EVENTS && section > TAIL_EVENTS) {
+		r = end_events(t);
+		t->section = TAIL_MARKS;
+	}
+	if (t->section >= section || r < 0)
+		return r;
+	if (t->section == TAIL_SAMPLES)
+		buf_puts(b, "]");
+	else
+		r = end_marks(t);
+	if (section == TAIL_SAMPLES)
+		buf_puts(b, ",\n\"samples\":[");
+	t->section = section;
+	return r;
+}
+
+void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
+		    const struct clock_sync *sync, const struct json_parts *parts, bool array,
+		    bool page)
+{
+	*t = (struct json_tail){
+		.out = out,
+		.info = info,
+		.sync = sync,
+		.parts = *parts,
+		.array = array,
+		.page = page,
+	};
+}
+
+void json_tail_events_first(struct json_tail *t)
+{
+	t->first = true;
+	enter(t, TAIL_EVENTS);
+}
+
+void json_tail_restart(struct json_tail *t, const struct json_parts *parts)
+{
+	t->parts = *parts;
+	t->section = TAIL_NOTHING;
+	t->last_tid = 0;
+	t->process_count = 0;
+}
+
+void json_tail_deinit(struct json_tail *t)
+{
+	buf_deinit(&t->frames);
+	buf_deinit(&t->names);
+	free(t->processes);
+}
+
+/* They come before what uses them, but their member has to wait for its turn. */
+static int add_frame(struct json_tail *t, const struct mark *mark)
+{
+	if (t->frames.len > FRAMES_MEMORY) {
+		t->left_out++;
+		return 0;
+	}
+	if (!t->frames.len)
+		buf_putc(&t->frames, '{');
+	json_put_mark(&t->frames, mark);
+	return buf_error(&t->frames);
+}
+
+/*
+ * A task that has marks but no event of the kernel's is named before its first
+ * mark: a name that the application gives follows, and the last one counts.
+ */
+static int name_task(struct json_tail *t, const struct mark *mark)
+{
+	struct task *task;
+
+	if (mark->tid == t->last_tid)
+		return 0;
+	t->last_tid = mark->tid;
+	task = task_table_find(t->info->tasks, mark->tid, mark->ts ?: UINT64_MAX);
+	if (!task || task->seen || !task->tid)
+		return 0;
+	task->seen = true;
+	meta_string(&t->out->buf, "thread_name", process_of(task), task->tid,
+		    task->comm[0] ? task->comm : "<...>");
+	return add_process(t, process_of(task));
+}
+
+/* Without its stacks, whose frames have no place in an array. */
+static const struct mark *fit(const struct json_tail *t, const struct mark *mark, struct mark *to)
+{
+	if (!t->array)
+		return mark;
+	*to = *mark;
+	to->part[PART_SF] = to->part[PART_ESF] = (struct text){ 0 };
+	return to;
+}
+
+int json_tail_early_mark(struct json_tail *t, const struct mark *mark, uint64_t *units)
+{
+	struct mark fitted;
+	bool name = mark->phase == PHASE_METADATA && t->names.len < NAMES_MEMORY;
+	struct task *task;
+	struct buf *to;
+	size_t start;
+
+	if (mark->phase == PHASE_FRAME)
+		return add_frame(t, mark);
+	/* It is named with the others. */
+	if (mark->tid != t->last_tid) {
+		task = task_table_find(t->info->tasks, mark->tid, mark->ts ?: UINT64_MAX);
+		if (task && task->tid)
+			task->seen = true;
+		t->last_tid = mark->tid;
+	}
+	mark = fit(t, mark, &fitted);
+	to = name ? &t->names : t->first ? &t->out->buf : json_spool_buf(t->parts.spool);
+	start = to->len;
+	t->left_out += !json_put_mark(to, mark);
+	*units += to == &t->out->buf ? to->len - start : 0;
+	return buf_error(&t->names)
+		       ?: (t->first ? output_settle(t->out) : json_spool_settle(t->parts.spool));
+}
+
+/* Trace Viewer refuses a file that has a sample without a frame: then it has one that says so. */
+static int give_frame(struct json_tail *t, const struct mark *sample, struct mark *ret)
+{
+	const struct text none = TEXT("no stack");
+	const struct mark frame = {
+		.phase = PHASE_FRAME,
+		.part = { [PART_ID] = none, [PART_NAME] = none },
+	};
+	int r = t->stackless ? 0 : add_frame(t, &frame);
+
+	t->stackless = true;
+	*ret = *sample;
+	ret->source = 0;
+	ret->part[PART_SF] = none;
+	return r;
+}
+
+int json_tail_mark(struct json_tail *t, const struct mark *mark)
+{
+	bool sample = mark->phase == PHASE_GLOBAL_SAMPLE;
+	struct mark fitted, framed;
+	size_t start;
+	int r;
+
+	if (mark->phase == PHASE_FRAME)
+		return add_frame(t, mark);
+	t->left_out += sample && t->array;
+	if (sample && t->array)
+		return 0;
+	if (sample && !mark->part[PART_SF].len) {
+		r = give_frame(t, mark, &framed);
+		if (r < 0)
+			return r;
+		mark = &framed;
+	}
+	mark = fit(t, mark, &fitted);
+	r = enter(t, sample ? TAIL_SAMPLES : TAIL_MARKS);
+	if (r >= 0 && !sample)
+		r = name_task(t, mark);
+	if (r < 0)
+		return r;
+	start = t->out->buf.len;
+	if (!json_put_mark(&t->out->buf, mark))
+		t->left_out++;
+	else if (mark->phase == PHASE_METADATA && t->names.len < NAMES_MEMORY)
+		buf_append(&t->names, t->out->buf.data + start, t->out->buf.len - start);
+	return output_settle(t->out);
+}
+
+int json_tail_close(struct json_tail *t, const struct export_result *result)
+{
+	const struct trace_info *info = t->info;
+	struct buf *b = &t->out->buf;
+	const char *key = info->marks ? mark_feed_controller_key(info->marks) : NULL;
+	int r = enter(t, TAIL_END);
+
+	if (r < 0 || t->array)
+		return r;
+	r = put_frames(t);
+	if (r < 0)
+		return r;
+	buf_printf(b, ",\n\"displayTimeUnit\":\"%s\"",
+		   info->marks && mark_feed_unit_ms(info->marks) ? "ms" : "ns");
+	if (key)
+		json_put_string_key(b, "controllerTraceDataKey", key);
+	buf_puts(b, ",\n\"metadata\":{");
+	/*
+	 * The mark was lost with the part of the ring that held it, or was never
+	 * there: then the domain that Trace Viewer gives to kernel text says the
+	 * same. Both at once fail its import.
+	 */
+	if (!t->sync->seen && !t->sync->other_count)
+		buf_puts(b, "\"clock-domain\":\"LINUX_FTRACE_GLOBAL\"");
+	buf_puts(b, "},\n\"otherData\":{");
+	json_put_other_data(b, info, t->sync, result);
+	buf_puts(b, "}");
+	return output_settle(t->out);
+}

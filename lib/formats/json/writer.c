@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/json/writer.h"
+
+#include "base/json.h"
+#include "base/plain.h"
+#include "base/thread.h"
+#include "export/sink.h"
+#include "formats/html/html.h"
+
+struct json_writer *json_writer_free(struct json_writer *w)
+{
+	if (!w)
+		return NULL;
+	function_writer_free(w->functions);
+	printer_free(w->printer);
+	line_free(w->line);
+	portable_deinit(&w->portable);
+	buf_deinit(&w->scratch);
+	free(w);
+	return NULL;
+}
+
+int json_writer_new(struct json_writer **ret, const struct trace_info *info, bool tgid, bool page)
+{
+	_cleanup_(json_writer_freep) struct json_writer *w = cache_lines_new(sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	w->page = page;
+	w->hits = function_hits_of(info);
+	portable_init(&w->portable, info);
+	r = line_new(&w->line, info, tgid, LINE_PORTABLE);
+	if (r == 0)
+		r = printer_new(&w->printer, info->events);
+	if (r == 0)
+		r = function_writer_new(&w->functions, info, w->printer);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(w);
+	return 0;
+}
+
+void json_writer_forget(struct json_writer *w)
+{
+	line_forget(w->line);
+	function_writer_forget(w->functions);
+}
+
+_cold_ static int escape_line(struct json_writer *w, struct buf *out, size_t start, uint64_t *units)
+{
+	buf_clear(&w->scratch);
+	buf_append(&w->scratch, out->data + start, out->len - start);
+	out->len = start;
+	*units += json_escape_line(out, w->scratch.data, w->scratch.len);
+	return buf_error(&w->scratch);
+}
+
+/* Escapes what out holds from start, as one line, and ends it; before `plain` nothing needs it. */
+_hot_ static int end_line(struct json_writer *w, struct buf *out, size_t start, size_t plain,
+			  uint64_t *units)
+{
+	int r = 0;
+
+	if (unlikely(w->page))
+		return html_end_line(out, start, &w->scratch, units);
+	if (unlikely(out->failed))
+		return -ENOMEM;
+	if (likely(plain == out->len || is_plain(out->data + plain, out->len - plain)))
+		*units += out->len - start;
+	else
+		r = escape_line(w, out, start, units);
+	buf_append(out, "\\n", 2);
+	++*units;
+	return r;
+}
+
+_hot_ int json_writer_line(void *writer, const struct trace_event *ev, struct buf *out,
+			   uint64_t *units)
+{
+	struct json_writer *w = writer;
+	size_t start = out->len, name, plain;
+	bool prefix_plain = line_prefix(w->line, ev, out);
+	int r;
+
+	name = out->len;
+	r = sink_print(w->printer, ev, out);
+	if (unlikely(r < 0))
+		return r;
+	if (likely(portable_fix(&w->portable, ev, out, name) == PORTABLE_EVENT)) {
+		plain = !prefix_plain			       ? start
+			: ev->desc && event_is_plain(ev->desc) ? out->len
+							       : name;
+		return end_line(w, out, start, plain, units);
+	}
+	/* A mark of free text: a slice without length is what both readers show of it. */
+	r = end_line(w, out, start, start, units);
+	if (r < 0)
+		return r;
+	start = out->len;
+	line_prefix(w->line, ev, out);
+	portable_end_mark(&w->portable, out);
+	return end_line(w, out, start, start, units);
+}
+
+int json_writer_loss(void *writer, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *units)
+{
+	struct json_writer *w = writer;
+	size_t start = out->len;
+
+	/* As a comment: trace processor refuses the load for any other line that is no event. */
+	if (count == UINT64_MAX)
+		buf_printf(out, "# CPU:%u [LOST EVENTS]", cpu);
+	else
+		buf_printf(out, "# CPU:%u [LOST %llu EVENTS]", cpu, (unsigned long long)count);
+	return end_line(w, out, start, start, units);
+}
+
+_hot_ int json_writer_element(struct json_writer *w, const struct function_element *e,
+			      const struct function_calls *calls, struct buf *out, uint64_t *units)
+{
+	size_t start = out->len;
+
+	function_writer_put(w->functions, e, calls, out);
+	*units += out->len - start;
+	return buf_error(out);
+}
+
+_hot_ int json_writer_hit(void *writer, const struct trace_event *ev, struct buf *out,
+			  uint64_t *units)
+{
+	struct json_writer *w = writer;
+	struct function_element e;
+
+	return function_hit_read(&w->hits, ev, &e) ? json_writer_element(w, &e, NULL, out, units)
+						   : 0;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/perfetto/bundle.h"
+
+#include <byteswap.h>
+
+#include "base/io.h"
+#include "formats/perfetto/message.h"
+#include "formats/perfetto/op.h"
+#include "formats/perfetto/packet.h"
+#include "formats/perfetto/wire.h"
+
+enum { DESCRIPTOR_FIELD = 1, DESCRIPTOR_MESSAGE = 2, DESCRIPTOR_GROUP = 3 };
+
+static const struct field *find_field(const struct event *e, const char *name, uint32_t size)
+{
+	const struct field *f = event_field(e, name);
+
+	return f && f->size == size && !f->is_dynamic ? f : NULL;
+}
+
+static bool place(const struct event *e, const char *name, uint32_t size, uint32_t *ret_offset,
+		  uint32_t *end)
+{
+	const struct field *f = find_field(e, name, size);
+
+	if (!f)
+		return false;
+	*ret_offset = f->offset;
+	*end = MAX(*end, f->offset + f->size);
+	return true;
+}
+
+void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *table,
+			  bool big_endian)
+{
+	const struct event *sw, *wk;
+
+	*l = (struct pf_sched_layout){
+		.switch_id = PF_NO_EVENT,
+		.waking_id = PF_NO_EVENT,
+		.swap = big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__),
+	};
+	sw = table ? event_table_find_name(table, "sched", "sched_switch") : NULL;
+	wk = table ? event_table_find_name(table, "sched", "sched_waking") : NULL;
+	if (!sw)
+		return;
+	/* prev_state is a long. */
+	l->sw.prev_state_size = find_field(sw, "prev_state", 8) ? 8 : 4;
+	if (place(sw, "prev_comm", PF_COMM_SIZE, &l->sw.prev_comm, &l->sw.size) &&
+	    place(sw, "prev_pid", 4, &l->sw.prev_pid, &l->sw.size) &&
+	    place(sw, "prev_prio", 4, &l->sw.prev_prio, &l->sw.size) &&
+	    place(sw, "prev_state", l->sw.prev_state_size, &l->sw.prev_state, &l->sw.size) &&
+	    place(sw, "next_comm", PF_COMM_SIZE, &l->sw.next_comm, &l->sw.size) &&
+	    place(sw, "next_pid", 4, &l->sw.next_pid, &l->sw.size) &&
+	    place(sw, "next_prio", 4, &l->sw.next_prio, &l->sw.size))
+		l->switch_id = sw->id;
+	/* A field "success" can't be said in the compact form; kernels since 4.15 have none. */
+	if (l->switch_id != PF_NO_EVENT && wk && !find_field(wk, "success", 4) &&
+	    place(wk, "comm", PF_COMM_SIZE, &l->wk.comm, &l->wk.size) &&
+	    place(wk, "pid", 4, &l->wk.pid, &l->wk.size) &&
+	    place(wk, "prio", 4, &l->wk.prio, &l->wk.size) &&
+	    place(wk, "target_cpu", 4, &l->wk.target_cpu, &l->wk.size))
+		l->waking_id = wk->id;
+}
+
+int pf_bundle_init(struct pf_bundle *b, uint32_t cpu)
+{
+	*b = (struct pf_bundle){ .cpu = cpu, .first = true };
+	b->comms = calloc(PF_COMMS_MAX, sizeof(*b->comms));
+	return b->comms ? 0 : -ENOMEM;
+}
+
+void pf_bundle_deinit(struct pf_bundle *b)
+{
+	buf_deinit(&b->events);
+	for (size_t i = 0; i < ARRAY_SIZE(b->compact); i++)
+		buf_deinit(&b->compact[i]);
+	buf_deinit(&b->rest);
+	buf_deinit(&b->flag_changes);
+	free(b->comms);
+	free(b->generics);
+}
+
+static inline int32_t load_s32(const struct pf_sched_layout *l, const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return (int32_t)(l->swap ? bswap_32(v) : v);
+}
+
+static inline int64_t load_long(const struct pf_sched_layout *l, const uint8_t *p, uint32_t size)
+{
+	uint64_t v;
+
+	if (size == 4)
+		return load_s32(l, p);
+	memcpy(&v, p, sizeof(v));
+	return (int64_t)(l->swap ? bswap_64(v) : v);
+}
+
+static inline bool same_comm(const void *a, const void *b)
+{
+	/* Behind its NUL a name may have anything, but mostly has what it had before. */
+	return memcmp(a, b, PF_COMM_SIZE) == 0 || strncmp(a, b, PF_COMM_SIZE) == 0;
+}
+
+/* The name's place in this bundle's table; -ENOSPC when the table is full. */
+static int intern_comm(struct pf_bundle *b, const void *comm)
+{
+	uint64_t words[2], hash;
+	uint32_t slot;
+
+	memcpy(words, comm, sizeof(words));
+	hash = (words[0] ^ words[1] * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
+	for (slot = (uint32_t)(hash >> 40) % PF_COMM_SLOTS; b->comm_index[slot];
+	     slot = (slot + 1) % PF_COMM_SLOTS)
+		if (!memcmp(b->comms[b->comm_index[slot] - 1], comm, PF_COMM_SIZE))
+			return b->comm_index[slot] - 1;
+	if (b->comm_count >= PF_COMMS_MAX)
+		return -ENOSPC;
+	memcpy(b->comms[b->comm_count], comm, PF_COMM_SIZE);
+	b->aside += PF_COMM_SIZE;
+	b->comm_index[slot] = (uint16_t)++b->comm_count;
+	return (int)b->comm_count - 1;
+}
+
+/* Events for which room is made at a time. */
+#define COMPACT_ROOM 32
+
+static bool compact_make_room(struct pf_bundle *b)
+{
+	for (size_t i = SWITCH_TIMESTAMP; i < ARRAY_SIZE(b->compact); i++)
+		if (i != INTERN_TABLE &&
+		    !buf_reserve(&b->compact[i], (size_t)COMPACT_ROOM * WIRE_VARINT_MAX))
+			return false;
+	b->compact_room = COMPACT_ROOM;
+	return true;
+}
+
+/* Whether there is room for one more of each number. */
+static inline bool compact_has_room(struct pf_bundle *b)
+{
+	return likely(b->compact_room) || compact_make_room(b);
+}
+
+static inline void pack(struct pf_bundle *b, unsigned field, uint64_t value)
+{
+	struct buf *to = &b->compact[field];
+	uint8_t *p = (uint8_t *)to->data + to->len;
+
+	to->len += (size_t)(wire_varint_wide(p, value) - p);
+}
+
+static inline void compact_added(struct pf_bundle *b)
+{
+	b->compact_room--;
+	b->compact_count++;
+}
+
+/* 1: written compactly; 0: has to be written plain; -ENOMEM. */
+static inline int add_switch(struct pf_bundle *b, const struct pf_sched_layout *l,
+			     const struct trace_event *ev, bool alone)
+{
+	const uint8_t *d = ev->rec.data;
+	struct pf_running *run = &b->running;
+	bool inferable;
+	int comm;
+
+	if (ev->rec.len < l->sw.size) {
+		run->known = false;
+		return 0;
+	}
+	inferable = run->known && load_s32(l, d + l->sw.prev_pid) == run->pid &&
+		    ev->pid == run->pid && load_s32(l, d + l->sw.prev_prio) == run->prio &&
+		    same_comm(d + l->sw.prev_comm, run->comm);
+	run->known = true;
+	run->pid = load_s32(l, d + l->sw.next_pid);
+	run->prio = load_s32(l, d + l->sw.next_prio);
+	memcpy(run->comm, d + l->sw.next_comm, PF_COMM_SIZE);
+	if (!inferable || !alone)
+		return 0;
+	comm = intern_comm(b, run->comm);
+	if (comm < 0)
+		return 0;
+	if (!compact_has_room(b))
+		return -ENOMEM;
+	pack(b, SWITCH_TIMESTAMP, ev->rec.ts - b->switch_ts);
+	pack(b, SWITCH_PREV_STATE,
+	     (uint64_t)load_long(l, d + l->sw.prev_state, l->sw.prev_state_size));
+	pack(b, SWITCH_NEXT_PID, (uint64_t)(int64_t)run->pid);
+	pack(b, SWITCH_NEXT_PRIO, (uint64_t)(int64_t)run->prio);
+	pack(b, SWITCH_NEXT_COMM, (uint64_t)comm);
+	b->switch_ts = ev->rec.ts;
+	compact_added(b);
+	return 1;
+}
+
+static inline int add_waking(struct pf_bundle *b, const struct pf_sched_layout *l,
+			     const struct trace_event *ev, bool alone)
+{
+	const uint8_t *d = ev->rec.data;
+	int comm;
+
+	if (ev->rec.len < l->wk.size || !b->running.known || ev->pid != b->running.pid || !alone)
+		return 0;
+	comm = intern_comm(b, d + l->wk.comm);
+	if (comm < 0)
+		return 0;
+	if (!compact_has_room(b))
+		return -ENOMEM;
+	pack(b, WAKING_TIMESTAMP, ev->rec.ts - b->waking_ts);
+	pack(b, WAKING_PID, (uint64_t)(int64_t)load_s32(l, d + l->wk.pid));
+	pack(b, WAKING_TARGET_CPU, (uint64_t)(int64_t)load_s32(l, d + l->wk.target_cpu));
+	pack(b, WAKING_PRIO, (uint64_t)(int64_t)load_s32(l, d + l->wk.prio));
+	pack(b, WAKING_COMM, (uint64_t)comm);
+	pack(b, WAKING_FLAGS, ev->flags);
+	b->waking_ts = ev->rec.ts;
+	compact_added(b);
+	return 1;
+}
+
+static int need_descriptor(struct pf_bundle *b, const struct pf_event *e)
+{
+	for (size_t i = b->generic_count; i-- > 0;)
+		if (b->generics[i] == e)
+			return 0;
+	if (b->generic_count == b->generic_cap) {
+		size_t cap = MAX(b->generic_cap * 2, (size_t)16);
+		const struct pf_event **bigger = reallocarray(b->generics, cap, sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		b->generics = bigger;
+		b->generic_cap = cap;
+	}
+	b->generics[b->generic_count++] = e;
+	return 0;
+}
+
+static _noinline_ int add_plain(struct pf_bundle *b, struct pf_schema *s, const struct pf_event *e,
+				const struct trace_event *ev)
+{
+	if (unlikely(e->free_text))
+		e = pf_schema_choose(s, e, ev);
+	if (e->generic && need_descriptor(b, e) < 0)
+		return -ENOMEM;
+	return pf_event_write(s, e, ev, &b->events);
+}
+
+static _noinline_ int change_flags(struct pf_bundle *b, uint16_t *last, uint16_t now)
+{
+	uint8_t *start = (uint8_t *)buf_reserve(&b->flag_changes, (size_t)2 * WIRE_VARINT_MAX);
+
+	if (!start)
+		return -ENOMEM;
+	b->flag_changes.len +=
+		(size_t)(wire_varint(wire_varint(start, b->flags.expected), now) - start);
+	b->flags.expected = 0;
+	*last = now;
+	return 0;
+}
+
+static _noinline_ int add_aside(struct pf_bundle *b, struct pf_schema *s, struct pf_event *e,
+				const struct trace_event *ev)
+{
+	size_t before = b->rest.len + s->new_addresses.len;
+	int r = pf_tell_format(s, e);
+
+	if (r >= 0)
+		r = pf_rest_write(s, e, ev, &b->rest);
+	b->aside += b->rest.len + s->new_addresses.len - before;
+	return r;
+}
+
+/* What leads back to the record. */
+static inline int add_rest(struct pf_bundle *b, struct pf_schema *s, struct pf_event *e,
+			   const struct trace_event *ev)
+{
+	uint16_t now = (uint16_t)(ev->flags | ev->preempt_count << 8),
+		 *last = pf_flags_last(&b->flags, ev->id);
+	int r = 0;
+
+	if (likely(*last == now))
+		b->flags.expected++;
+	else
+		r = change_flags(b, last, now);
+	return unlikely(e->aside) && r == 0 ? add_aside(b, s, e, ev) : r;
+}
+
+_hot_ int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct pf_sched_layout *l,
+			const struct trace_event *ev)
+{
+	struct pf_event *e = s->events[ev->id];
+	bool alone = ev->rec.ts != b->end_ts;
+	int r;
+
+	if (unlikely(!e))
+		return -EBADMSG;
+	if (!b->start_ts)
+		b->start_ts = ev->rec.ts;
+	b->end_ts = ev->rec.ts;
+	r = add_rest(b, s, e, ev);
+	if (unlikely(r < 0))
+		return r;
+	if (ev->id == l->switch_id)
+		r = add_switch(b, l, ev, alone);
+	else if (ev->id == l->waking_id)
+		r = add_waking(b, l, ev, alone);
+	return r ? MIN(r, 0) : add_plain(b, s, e, ev);
+}
+
+void pf_bundle_lost(struct pf_bundle *b, uint64_t count)
+{
+	/* Not known is the largest. */
+	b->lost_count = b->lost_count + count < count ? UINT64_MAX : b->lost_count + count;
+	b->lost = true;
+	b->running.known = false;
+}
+
+void pf_bundle_restart(struct pf_bundle *b)
+{
+	b->first = true;
+	b->since_ts = b->end_ts;
+	b->running.known = false;
+}
+
+#define KEPT_BYTES 1024
+
+/*
+ * Which buffer has the most depends on the kind of events: what this bundle made little use of
+ * goes, or in time all of a CPU's would be large.
+ */
+static void empty(struct buf *b)
+{
+	if (b->cap > KEPT_BYTES && b->len < b->cap / 4)
+		buf_deinit(b);
+	buf_clear(b);
+}
+
+static void put_compact(struct pf_bundle *b, struct buf *out)
+{
+	size_t content = pf_open_wide(out, BUNDLE_COMPACT_SCHED);
+
+	for (uint32_t field = 1; field < ARRAY_SIZE(b->compact); field++) {
+		if (field == INTERN_TABLE)
+			for (uint32_t i = 0; i < b->comm_count; i++)
+				pf_text(out, INTERN_TABLE,
+					(struct text){
+						b->comms[i],
+						(uint32_t)strnlen(b->comms[i], PF_COMM_SIZE) });
+		else if (b->compact[field].len)
+			pf_message(out, field, &b->compact[field]);
+	}
+	pf_close_wide(out, content);
+}
+
+static void put_descriptors(struct pf_bundle *b, struct buf *out)
+{
+	for (size_t i = 0; i < b->generic_count; i++) {
+		const struct pf_event *e = b->generics[i];
+		size_t content = pf_open_wide(out, BUNDLE_GENERIC_DESCRIPTORS);
+
+		pf_uint(out, DESCRIPTOR_FIELD, e->field);
+		pf_bytes(out, DESCRIPTOR_MESSAGE, e->descriptor, e->descriptor_len);
+		pf_bytes(out, DESCRIPTOR_GROUP, e->desc->system, strlen(e->desc->system));
+		pf_close_wide(out, content);
+	}
+}
+
+static void take(struct buf *from, struct buf *out)
+{
+	buf_append(out, from->data, from->len);
+	out->failed |= from->failed;
+	buf_clear(from);
+}
+
+static void put_origin(struct pf_bundle *b, struct pf_schema *s, struct buf *out)
+{
+	take(&s->new_formats, out);
+	take(&s->new_addresses, out);
+	if (b->rest.len)
+		pf_message(out, BUNDLE_REST, &b->rest);
+	if (b->flag_changes.len)
+		pf_message(out, BUNDLE_FLAGS, &b->flag_changes);
+}
+
+static void put_content(struct pf_bundle *b, unsigned clock, struct pf_schema *s, struct buf *out)
+{
+	pf_uint(out, BUNDLE_CPU, b->cpu);
+	if (b->lost)
+		pf_uint(out, BUNDLE_LOST_EVENTS, 1);
+	if (b->lost && b->lost_count != UINT64_MAX)
+		pf_uint(out, BUNDLE_LOST_COUNT, b->lost_count);
+	if (clock)
+		pf_uint(out, BUNDLE_CLOCK, clock);
+	/* From when on the data of this CPU is whole; zero: from the recording's start. */
+	if (b->first)
+		pf_uint(out, BUNDLE_SINCE, MIN(b->since_ts, b->start_ts));
+	put_descriptors(b, out);
+	buf_append(out, b->events.data, b->events.len);
+	out->failed |= b->events.failed;
+	if (b->compact_count)
+		put_compact(b, out);
+	put_origin(b, s, out);
+}
+
+static void make_empty(struct pf_bundle *b)
+{
+	empty(&b->events);
+	for (size_t i = 0; i < ARRAY_SIZE(b->compact); i++)
+		empty(&b->compact[i]);
+	empty(&b->rest);
+	empty(&b->flag_changes);
+	b->flags = (struct pf_flags){ 0 };
+	b->lost = b->first = false;
+	b->lost_count = 0;
+	b->start_ts = b->switch_ts = b->waking_ts = 0;
+	b->compact_count = b->compact_room = 0;
+	b->generic_count = b->comm_count = 0;
+	b->aside = 0;
+	memset(b->comm_index, 0, sizeof(b->comm_index));
+}
+
+int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct pf_schema *s, struct buf *out)
+{
+	struct buf *symbols = &s->new_symbols;
+	size_t start = out->len, packet, bundle;
+	int r;
+
+	packet = pf_open_wide(out, TRACE_PACKET);
+	pf_uint(out, PACKET_SEQUENCE, PF_SEQUENCE);
+	pf_uint(out, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
+	if (symbols->len)
+		pf_message(out, PACKET_INTERNED_DATA, symbols);
+	bundle = pf_open_wide(out, PACKET_FTRACE_EVENTS);
+	put_content(b, clock, s, out);
+	pf_close_wide(out, bundle);
+	pf_close_wide(out, packet);
+	r = buf_error(out);
+	if (r < 0)
+		out->len = start;
+	buf_clear(symbols);
+	make_empty(b);
+	return r;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/perfetto/counters.h"
+
+#include <math.h>
+
+#include "formats/perfetto/numbers.h"
+#include "formats/perfetto/track_event.h"
+
+/* "heap [bytes]" is counted in bytes, and called "heap". */
+static void split_unit(struct text *name, struct pf_track_form *form)
+{
+	const char *open = name->len && name->data[name->len - 1] == ']'
+				   ? memrchr(name->data, '[', name->len)
+				   : NULL;
+	struct text unit;
+
+	if (!open)
+		return;
+	unit.data = open + 1;
+	unit.len = (uint32_t)(name->data + name->len - 1 - unit.data);
+	name->len = (uint32_t)(open - name->data);
+	while (name->len && name->data[name->len - 1] == ' ')
+		name->len--;
+	if (text_equal(unit, TEXT("bytes")) || text_equal(unit, TEXT("B")))
+		form->unit = UNIT_SIZE_BYTES;
+	else if (text_equal(unit, TEXT("ns")))
+		form->unit = UNIT_TIME_NS;
+	else
+		form->unit_name = unit;
+}
+
+static void add_word(struct buf *to, struct text word)
+{
+	if (to->len && word.len)
+		buf_putc(to, ' ');
+	buf_append(to, word.data, MIN(word.len, PF_NAME_BYTES_MAX));
+}
+
+/* The counter's name, its id if it has one, and the series' name unless that says the same. */
+static int spell_counter(const struct mark *mark, struct text key, struct pf_track_form *form,
+			 struct buf *to)
+{
+	struct text name = mark->part[PART_NAME];
+
+	split_unit(&name, form);
+	split_unit(&key, form);
+	add_word(to, name);
+	add_word(to, mark->part[PART_ID]);
+	if (!text_equal(key, name) && !text_equal(key, TEXT("value")))
+		add_word(to, key);
+	form->name = (struct text){ to->data, (uint32_t)to->len };
+	return buf_error(to);
+}
+
+static int put_series(struct pf_marks *m, const struct mark *mark, const struct value *v,
+		      uint64_t process, struct buf *out)
+{
+	struct pf_track_form form = { .parent = process, .kind = PF_TRACK_COUNTER };
+	uint64_t uuid = pf_mark_id('c', mark, true, mark->part[PART_NAME], mark->part[PART_ID]);
+	_cleanup_buf_ struct buf name = BUF_INIT;
+	struct pf_track *track;
+	double d = 0;
+	int r;
+
+	if (spell_counter(mark, v->key, &form, &name) < 0)
+		return -ENOMEM;
+	track = pf_track_get(&m->tracks, pf_track_uuid('c', 0, 0, v->key, uuid));
+	if (!track)
+		return -ENOSPC;
+	r = pf_track_describe(track, &form, out);
+	if (r < 0)
+		return r;
+	pf_event_begin(m, COUNTER, track->uuid);
+	pf_event_put_categories(m, mark->part[PART_CAT]);
+	value_number(v, &d);
+	if (v->type == VALUE_INT || (v->type == VALUE_UINT && v->u <= INT64_MAX))
+		pf_uint(&m->event, EVENT_COUNTER, v->u);
+	else
+		pf_double(&m->event, EVENT_DOUBLE_COUNTER, d);
+	return pf_event_end(m, mark->ts, out);
+}
+
+int pf_marks_put_counter(struct pf_marks *m, const struct mark *mark, struct buf *out)
+{
+	uint64_t process;
+	struct value_iter it;
+	struct value v;
+	bool any = false;
+	double d;
+	int r;
+
+	r = pf_track_describe_actor(&m->tracks, mark->pid, 0, &process, out);
+	value_iter_init(&it, mark->part[PART_ARGS], true);
+	while (r == 0 && value_next(&it, &v)) {
+		if (v.type == VALUE_LIST || v.type == VALUE_DICT) {
+			value_skip(&it);
+			continue;
+		}
+		if (!value_number(&v, &d) || !isfinite(d))
+			continue;
+		any = true;
+		r = put_series(m, mark, &v, process, out);
+	}
+	return r ?: any ? r : -EINVAL;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where the bytes of an operation's field lie in a record, and the numbers there. */
+#pragma once
+
+#include <byteswap.h>
+
+#include "formats/perfetto/op.h"
+#include "print/printer.h"
+
+/* A field's bytes, checked against the record. */
+struct span {
+	const uint8_t *data;
+	uint32_t len;
+};
+
+/* A number of the recorded machine's order. */
+static inline uint64_t load(const struct pf_schema *s, const uint8_t *p, uint32_t size)
+{
+	uint64_t v8;
+	uint32_t v4;
+	uint16_t v2;
+
+	switch (size) {
+	case 1:
+		return *p;
+	case 2:
+		memcpy(&v2, p, sizeof(v2));
+		return s->swap ? bswap_16(v2) : v2;
+	case 4:
+		memcpy(&v4, p, sizeof(v4));
+		return s->swap ? bswap_32(v4) : v4;
+	default:
+		memcpy(&v8, p, sizeof(v8));
+		return s->swap ? bswap_64(v8) : v8;
+	}
+}
+
+/* The same backwards. size: 1, 2, 4 or 8. */
+static inline void store(const struct pf_schema *s, uint8_t *p, uint32_t size, uint64_t value)
+{
+	uint64_t v8 = s->swap ? bswap_64(value) : value;
+	uint32_t v4 = s->swap ? bswap_32((uint32_t)value) : (uint32_t)value;
+	uint16_t v2 = s->swap ? bswap_16((uint16_t)value) : (uint16_t)value;
+
+	switch (size) {
+	case 1:
+		*p = (uint8_t)value;
+		break;
+	case 2:
+		memcpy(p, &v2, sizeof(v2));
+		break;
+	case 4:
+		memcpy(p, &v4, sizeof(v4));
+		break;
+	default:
+		memcpy(p, &v8, sizeof(v8));
+	}
+}
+
+static inline uint64_t load_number(const struct pf_schema *s, const uint8_t *p, uint32_t size,
+				   bool is_signed)
+{
+	uint64_t value = load(s, p, size);
+	unsigned spare = 64 - size * 8;
+
+	if (is_signed && spare)
+		return (uint64_t)((int64_t)(value << spare) >> spare);
+	return value;
+}
+
+static inline bool locate(const struct pf_schema *s, const struct pf_op *op,
+			  const struct record *rec, struct span *ret)
+{
+	uint64_t start = op->offset, len = op->size;
+
+	if (op->dynamic == PF_DYNAMIC_TAIL) {
+		len = rec->len > start ? rec->len - start : 0;
+	} else if (op->dynamic != PF_FIXED) {
+		uint32_t loc;
+
+		if (start + sizeof(loc) > rec->len)
+			return false;
+		loc = (uint32_t)load(s, rec->data + start, sizeof(loc));
+		len = loc >> 16;
+		start = (loc & 0xffff) +
+			(op->dynamic == PF_DYNAMIC_RELATIVE ? start + sizeof(loc) : 0);
+	}
+	if (start + len > rec->len)
+		return false;
+	*ret = (struct span){ rec->data + start, (uint32_t)len };
+	return true;
+}
+
+/* Numbers that are no pointers by type may hold one ("unsigned long ip"): it is hidden, too. */
+static inline uint64_t hide_number(const struct pf_schema *s, const struct pf_op *op,
+				   uint64_t value)
+{
+	if (likely(!number_is_address(value)) || op->element_size != 8 || op->is_signed)
+		return value;
+	return printer_pointer(s->printer, value);
+}

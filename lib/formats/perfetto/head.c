@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What stands at a trace's head and end: machine, request, clocks, the kernel's counts. */
+#include <string.h>
+
+#include "base/io.h"
+#include "formats/perfetto/packet.h"
+#include "formats/perfetto/ties.h"
+
+/* ClockSnapshot's built-in clock for a clockid of clock_gettime; 0: it has none. */
+static uint32_t builtin_clock(uint32_t clockid)
+{
+	switch (clockid) {
+	case CLOCK_REALTIME:
+		return 1;
+	case CLOCK_MONOTONIC:
+		return 3;
+	case CLOCK_MONOTONIC_RAW:
+		return 5;
+	case CLOCK_BOOTTIME:
+		return 6;
+	default:
+		return 0;
+	}
+}
+
+static int put_uuid(const struct trace_info *info, uint32_t segment, struct buf *out)
+{
+	PB(TraceUuid) uuid = PERFETTO__PROTOS__TRACE_UUID__INIT;
+	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	uint64_t halves[2] = { 0 };
+
+	if (info->header->uuid.len)
+		memcpy(halves, info->header->uuid.data,
+		       MIN(info->header->uuid.len, sizeof(halves)));
+	uuid.has_msb = uuid.has_lsb = true;
+	uuid.msb = (int64_t)be64toh(halves[0]);
+	uuid.lsb = (int64_t)(be64toh(halves[1]) ^ segment);
+	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACE_UUID;
+	packet.trace_uuid = &uuid;
+	return pf_put_packet(&packet, out);
+}
+
+static int put_system_info(const struct trace_info *info, struct buf *out)
+{
+	PB(Utsname) utsname = PERFETTO__PROTOS__UTSNAME__INIT;
+	PB(SystemInfo) system = PERFETTO__PROTOS__SYSTEM_INFO__INIT;
+	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+
+	utsname.sysname = info->header->sysname;
+	utsname.version = info->header->kernel_version;
+	utsname.release = info->header->release;
+	utsname.machine = info->header->machine;
+	system.utsname = &utsname;
+	system.has_hz = info->header->hz != 0;
+	system.hz = info->header->hz;
+	system.has_page_size = system.has_num_cpus = true;
+	system.page_size = info->header->page_size;
+	system.num_cpus = info->header->cpus;
+	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_SYSTEM_INFO;
+	packet.system_info = &system;
+	return pf_put_packet(&packet, out);
+}
+
+/* The frequencies and capacities that the kernel told; nothing if it told none of any CPU. */
+static int put_cpu_info(const struct trace_info *info, struct buf *out)
+{
+	const Traced__Capture__Header *h = info->header;
+	_cleanup_free_ PB(CpuInfo__Cpu) *cpus = calloc(h->n_cpu_list + 1, sizeof(*cpus));
+	_cleanup_free_ PB(CpuInfo__Cpu) **list = calloc(h->n_cpu_list + 1, sizeof(*list));
+	PB(CpuInfo) message = PERFETTO__PROTOS__CPU_INFO__INIT;
+	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+
+	if (!cpus || !list)
+		return -ENOMEM;
+	/* The reader takes an entry's place for the CPU's number. */
+	for (size_t i = 0; i < h->n_cpu_list && h->cpu_list[i]->cpu == i; i++) {
+		const Traced__Capture__Cpu *from = h->cpu_list[i];
+
+		perfetto__protos__cpu_info__cpu__init(&cpus[i]);
+		if (*from->model)
+			cpus[i].processor = from->model;
+		cpus[i].n_frequencies = from->n_frequencies_khz;
+		cpus[i].frequencies = from->frequencies_khz;
+		cpus[i].has_capacity = from->capacity != 0;
+		cpus[i].capacity = from->capacity;
+		list[message.n_cpus++] = &cpus[i];
+	}
+	if (!message.n_cpus)
+		return 0;
+	message.cpus = list;
+	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_CPU_INFO;
+	packet.cpu_info = &message;
+	return pf_put_packet(&packet, out);
+}
+
+/* The request in the words of Perfetto's configuration, as far as that has words for it. */
+static void fill_ftrace_config(PB(FtraceConfig) * ftrace,
+			       PB(FtraceConfig__CompactSchedConfig) * sched,
+			       const struct trace_info *info, const struct perfetto_options *o)
+{
+	const Traced__Capture__Header *h = info->header;
+
+	ftrace->has_buffer_size_kb = h->request->buffer_bytes != 0;
+	ftrace->buffer_size_kb = (uint32_t)(h->request->buffer_bytes >> 10);
+	sched->has_enabled = true;
+	sched->enabled = !o->plain_sched;
+	ftrace->compact_sched = sched;
+	ftrace->has_symbolize_ksyms = true;
+	ftrace->symbolize_ksyms = event_table_has_symbols(info->events);
+	ftrace->has_denser_generic_event_encoding = true;
+	ftrace->denser_generic_event_encoding = !o->legacy_generic;
+	ftrace->has_enable_function_graph = ftrace->enable_function_graph =
+		strcmp(h->tracer, "function_graph") == 0;
+	ftrace->has_preserve_ftrace_buffer = ftrace->preserve_ftrace_buffer = h->request->ring;
+	ftrace->has_use_monotonic_raw_clock = ftrace->use_monotonic_raw_clock =
+		strcmp(h->trace_clock, "mono_raw") == 0;
+	ftrace->n_tids_to_trace = h->request->n_pids;
+	ftrace->tids_to_trace = (uint32_t *)h->request->pids;
+}
+
+static int put_config(const struct trace_info *info, const struct perfetto_options *o,
+		      struct buf *out)
+{
+	PB(FtraceConfig) ftrace = PERFETTO__PROTOS__FTRACE_CONFIG__INIT;
+	PB(FtraceConfig__CompactSchedConfig)
+	sched = PERFETTO__PROTOS__FTRACE_CONFIG__COMPACT_SCHED_CONFIG__INIT;
+	PB(DataSourceConfig) config = PERFETTO__PROTOS__DATA_SOURCE_CONFIG__INIT;
+	PB(TraceConfig__DataSource) source = PERFETTO__PROTOS__TRACE_CONFIG__DATA_SOURCE__INIT;
+	PB(TraceConfig) trace = PERFETTO__PROTOS__TRACE_CONFIG__INIT;
+	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	const Traced__Capture__Request *request = info->header->request;
+	_cleanup_free_ char **events = NULL;
+
+	if (!request)
+		return 0;
+	events = calloc(request->n_events + 1, sizeof(*events));
+	if (!events)
+		return -ENOMEM;
+	for (size_t i = 0; i < request->n_events; i++)
+		events[i] = request->events[i]->glob;
+	ftrace.n_ftrace_events = request->n_events;
+	ftrace.ftrace_events = events;
+	fill_ftrace_config(&ftrace, &sched, info, o);
+	config.name = (char *)(uintptr_t) "linux.ftrace";
+	config.ftrace_config = &ftrace;
+	source.config = &config;
+	trace.n_data_sources = 1;
+	trace.data_sources = (PB(TraceConfig__DataSource) *[]){ &source };
+	trace.has_duration_ms = request->duration_ns != 0;
+	trace.duration_ms = (uint32_t)(request->duration_ns / NSEC_PER_MSEC);
+	if (*request->name)
+		trace.unique_session_name = request->name;
+	trace.has_compression_type = o->compression == PERFETTO_DEFLATE;
+	trace.compression_type =
+		PERFETTO__PROTOS__TRACE_CONFIG__COMPRESSION_TYPE__COMPRESSION_TYPE_DEFLATE;
+	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACE_CONFIG;
+	packet.trace_config = &trace;
+	return pf_put_packet(&packet, out);
+}
+
+/* All readings of a snapshot, moved to the instant of its BOOTTIME reading. */
+static int put_clocks(const Traced__Capture__Clocks *clocks, struct buf *out)
+{
+	PB(ClockSnapshot__Clock) values[8], *list[8];
+	PB(ClockSnapshot) snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
+	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	uint64_t boot = 0;
+
+	for (size_t i = 0; i < clocks->n_readings && snapshot.n_clocks < ARRAY_SIZE(values) - 1;
+	     i++) {
+		const Traced__Capture__ClockReading *r = clocks->readings[i];
+		uint32_t id = builtin_clock(r->clock);
+		uint64_t middle = r->boot_before_ns + (r->boot_after_ns - r->boot_before_ns) / 2;
+
+		if (!id || id == PF_BUILTIN_BOOTTIME)
+			continue;
+		if (!boot)
+			boot = middle;
+		values[snapshot.n_clocks] =
+			(PB(ClockSnapshot__Clock))PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
+		values[snapshot.n_clocks].has_clock_id = values[snapshot.n_clocks].has_timestamp =
+			true;
+		values[snapshot.n_clocks].clock_id = id;
+		values[snapshot.n_clocks].timestamp = r->value_ns - (middle - boot);
+		list[snapshot.n_clocks] = &values[snapshot.n_clocks];
+		snapshot.n_clocks++;
+	}
+	if (!boot)
+		return 0;
+	values[snapshot.n_clocks] =
+		(PB(ClockSnapshot__Clock))PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
+	values[snapshot.n_clocks].has_clock_id = values[snapshot.n_clocks].has_timestamp = true;
+	values[snapshot.n_clocks].clock_id = PF_BUILTIN_BOOTTIME;
+	values[snapshot.n_clocks].timestamp = boot;
+	list[snapshot.n_clocks] = &values[snapshot.n_clocks];
+	snapshot.n_clocks++;
+	snapshot.clocks = list;
+	snapshot.has_primary_trace_clock = true;
+	snapshot.primary_trace_clock = PF_BUILTIN_BOOTTIME;
+	packet.has_timestamp = true;
+	packet.timestamp = boot;
+	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_CLOCK_SNAPSHOT;
+	packet.clock_snapshot = &snapshot;
+	return pf_put_packet(&packet, out);
+}
+
+static int put_stats(const struct trace_info *info, const Traced__Capture__Stats *stats,
+		     PB(FtraceStats__Phase) phase, struct buf *out)
+{
+	/* What the ring held before the recording began is part of such a trace. */
+	bool preserve = info->header->request && info->header->request->ring;
+	bool end = phase == PERFETTO__PROTOS__FTRACE_STATS__PHASE__END_OF_TRACE;
+	PB(FtraceStats) message = PERFETTO__PROTOS__FTRACE_STATS__INIT;
+	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	_cleanup_free_ PB(FtraceCpuStats) *cpus = calloc(stats->n_cpus + 1, sizeof(*cpus));
+	_cleanup_free_ PB(FtraceCpuStats) **list = calloc(stats->n_cpus + 1, sizeof(*list));
+
+	if (!cpus || !list)
+		return -ENOMEM;
+	for (size_t i = 0; i < stats->n_cpus; i++) {
+		const Traced__Capture__CpuStats *from = stats->cpus[i];
+
+		cpus[i] = (PB(FtraceCpuStats))PERFETTO__PROTOS__FTRACE_CPU_STATS__INIT;
+		cpus[i].has_cpu = cpus[i].has_entries = cpus[i].has_overrun = true;
+		cpus[i].has_commit_overrun = cpus[i].has_dropped_events = true;
+		cpus[i].has_read_events = true;
+		cpus[i].cpu = from->cpu;
+		cpus[i].entries = from->entries;
+		cpus[i].overrun = from->overrun;
+		cpus[i].commit_overrun = from->commit_overrun;
+		cpus[i].dropped_events = from->dropped;
+		cpus[i].read_events = from->read;
+		cpus[i].has_bytes_read =
+			true; /* by its name; the kernel's "bytes", in the buffer */
+		cpus[i].bytes_read = from->bytes;
+		cpus[i].has_oldest_event_ts = from->oldest_ns != 0;
+		cpus[i].oldest_event_ts = (double)from->oldest_ns / (double)NSEC_PER_SEC;
+		cpus[i].has_now_ts = from->now_ns != 0;
+		cpus[i].now_ts = (double)from->now_ns / (double)NSEC_PER_SEC;
+		list[i] = &cpus[i];
+	}
+	message.has_phase = true;
+	message.phase = phase;
+	message.n_cpu_stats = stats->n_cpus;
+	message.cpu_stats = list;
+	message.has_kernel_symbols_parsed = end;
+	message.kernel_symbols_parsed = (uint32_t)event_table_symbol_count(info->events);
+	message.has_preserve_ftrace_buffer = preserve;
+	message.preserve_ftrace_buffer = preserve;
+	packet.has_timestamp = stats->boot_ns != 0;
+	packet.timestamp = stats->boot_ns;
+	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_FTRACE_STATS;
+	packet.ftrace_stats = &message;
+	return pf_put_packet(&packet, out);
+}
+
+static const Traced__Capture__Stats *find_stats(const struct trace_info *info, uint32_t phase)
+{
+	for (size_t i = 0; i < info->stats_count; i++)
+		if (info->stats[i]->phase == phase)
+			return info->stats[i];
+	return NULL;
+}
+
+/* Interned data and track events are taken only once their sequence has begun. */
+static int put_sequence_begin(struct buf *out)
+{
+	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+
+	packet.has_trusted_packet_sequence_id = packet.has_sequence_flags = true;
+	packet.has_first_packet_on_sequence = packet.first_packet_on_sequence = true;
+	packet.trusted_packet_sequence_id = PF_SEQUENCE;
+	packet.sequence_flags = SEQ_STATE_CLEARED;
+	return pf_put_packet(&packet, out);
+}
+
+/* By mono_raw where that is the trace's clock, else by BOOTTIME. */
+static uint64_t taken_at(const struct trace_info *info, const Traced__Capture__Clocks *c)
+{
+	if (!c->n_readings || strcmp(info->header->trace_clock, "mono_raw") != 0)
+		return c->n_readings ? c->readings[0]->boot_before_ns : 0;
+	for (size_t i = 0; i < c->n_readings; i++)
+		if (c->readings[i]->clock == CLOCK_MONOTONIC_RAW)
+			return c->readings[i]->value_ns;
+	return 0;
+}
+
+/* How many of the snapshots were taken by then; they are in order. */
+static size_t taken_by(const struct trace_info *info, uint64_t ts)
+{
+	size_t low = 0, high = info->clock_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (taken_at(info, info->clocks[middle]) <= ts)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until, struct buf *out)
+{
+	int r = 0;
+
+	for (size_t i = taken_by(info, *from); r >= 0 && i < info->clock_count; i++) {
+		uint64_t ts = taken_at(info, info->clocks[i]);
+
+		if (ts > until)
+			break;
+		*from = MAX(*from, ts);
+		r = put_clocks(info->clocks[i], out);
+	}
+	return r;
+}
+
+/* Readers convert by the last one, or between two. */
+#define CLOCKS_BEFORE 4
+
+/* A merged file's ties go where the trace clock is one that a snapshot has. */
+static uint32_t tied_clock(const struct trace_info *info)
+{
+	if (strcmp(info->header->trace_clock, "boot") == 0)
+		return PF_BUILTIN_BOOTTIME;
+	return strcmp(info->header->trace_clock, "mono_raw") == 0 ? PF_CLOCK_MONO_RAW : 0;
+}
+
+/* Also the ties of merged files, which neither a stream nor one of several files has. */
+static int put_all_clocks(const struct trace_info *info, uint64_t *from, struct buf *out)
+{
+	uint32_t trace = tied_clock(info);
+	struct pf_tie_cursor ties;
+	int r = 0;
+
+	pf_tie_cursor_init(&ties, info);
+	if (!trace)
+		ties.count = 0;
+	for (size_t i = 0; r >= 0 && i < info->clock_count; i++) {
+		uint64_t ts = taken_at(info, info->clocks[i]);
+
+		*from = MAX(*from, ts);
+		r = pf_put_ties(&ties, ts, trace, out);
+		if (r >= 0)
+			r = put_clocks(info->clocks[i], out);
+	}
+	return r < 0 ? r : pf_put_ties(&ties, UINT64_MAX, trace, out);
+}
+
+static int put_first_clocks(const struct trace_info *info, uint64_t *from, uint64_t until,
+			    struct buf *out)
+{
+	size_t before = taken_by(info, until);
+	int r;
+
+	*from = 0;
+	if (until == UINT64_MAX)
+		return put_all_clocks(info, from, out);
+	if (!info->clock_count)
+		return 0;
+	*from = taken_at(info,
+			 info->clocks[before > CLOCKS_BEFORE ? before - CLOCKS_BEFORE - 1 : 0]);
+	r = put_clocks(info->clocks[0], out);
+	return r < 0 ? r : pf_put_clocks(info, from, until, out);
+}
+
+int pf_put_head(const struct trace_info *info, const struct perfetto_options *o, uint32_t segment,
+		uint64_t until, uint64_t *ret_from, struct buf *out)
+{
+	const Traced__Capture__Stats *start = find_stats(info, 0);
+	int r = put_uuid(info, segment, out);
+
+	if (r >= 0)
+		r = put_sequence_begin(out);
+	if (r >= 0)
+		r = put_system_info(info, out);
+	if (r >= 0)
+		r = put_config(info, o, out);
+	if (r >= 0)
+		r = put_cpu_info(info, out);
+	if (r >= 0)
+		r = put_first_clocks(info, ret_from, until, out);
+	if (r >= 0 && start)
+		r = put_stats(info, start, PERFETTO__PROTOS__FTRACE_STATS__PHASE__START_OF_TRACE,
+			      out);
+	return r;
+}
+
+int pf_put_tail(const struct trace_info *info, const struct export_result *result, bool last,
+		uint64_t bytes, struct buf *out)
+{
+	PB(TraceStats__BufferStats) buffer = PERFETTO__PROTOS__TRACE_STATS__BUFFER_STATS__INIT;
+	PB(TraceStats) stats = PERFETTO__PROTOS__TRACE_STATS__INIT;
+	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	const Traced__Capture__Stats *end = last ? find_stats(info, 2) : NULL;
+	int r = 0;
+
+	if (end)
+		r = put_stats(info, end, PERFETTO__PROTOS__FTRACE_STATS__PHASE__END_OF_TRACE, out);
+	if (r < 0)
+		return r;
+	buffer.has_bytes_written = true;
+	buffer.bytes_written = bytes;
+	if (info->header->request && info->header->request->buffer_bytes) {
+		buffer.has_buffer_size = true;
+		buffer.buffer_size = info->header->request->buffer_bytes * info->header->cpus;
+	}
+	stats.n_buffer_stats = 1;
+	stats.buffer_stats = (PB(TraceStats__BufferStats) *[]){ &buffer };
+	stats.has_final_flush_outcome = true;
+	stats.final_flush_outcome =
+		result->incomplete
+			? PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_FAILED
+			: PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_SUCCEEDED;
+	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACE_STATS;
+	packet.trace_stats = &stats;
+	return pf_put_packet(&packet, out);
+}

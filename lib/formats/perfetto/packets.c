@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/perfetto/packet.h"
+
+#include <inttypes.h>
+
+#include "base/io.h"
+#include "base/utf8.h"
+#include "formats/perfetto/wire.h"
+
+/* Appends the packet as field 1 of a Trace. */
+int pf_put_packet(PB(TracePacket) * packet, struct buf *out)
+{
+	size_t size = protobuf_c_message_get_packed_size(&packet->base);
+	uint8_t *start = (uint8_t *)buf_reserve(out, size + WIRE_TAG_MAX + WIRE_VARINT_MAX), *p;
+
+	if (!start)
+		return -ENOMEM;
+	p = wire_varint(wire_tag(start, 1, WIRE_BYTES), size);
+	p += protobuf_c_message_pack(&packet->base, p);
+	out->len += (size_t)(p - start);
+	return 0;
+}
+
+/* A packet's time, by a clock that belongs to the sequence perhaps. */
+static void set_time(PB(TracePacket) * packet, uint64_t ts, enum pf_clock clock)
+{
+	packet->has_timestamp = true;
+	packet->timestamp = ts;
+	packet->has_timestamp_clock_id = clock != PF_CLOCK_BOOT;
+	packet->timestamp_clock_id = clock;
+	packet->has_trusted_packet_sequence_id = true;
+	packet->trusted_packet_sequence_id = PF_SEQUENCE;
+}
+
+int pf_put_clock_tie(uint32_t clock, uint64_t ts, uint32_t builtin, uint64_t builtin_ts,
+		     struct buf *out)
+{
+	PB(ClockSnapshot__Clock) own = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
+	PB(ClockSnapshot__Clock) known = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
+	PB(ClockSnapshot) snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
+	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+
+	own.has_clock_id = own.has_timestamp = known.has_clock_id = known.has_timestamp = true;
+	own.clock_id = clock;
+	own.timestamp = ts;
+	known.clock_id = builtin;
+	known.timestamp = builtin_ts;
+	snapshot.n_clocks = 2;
+	snapshot.clocks = (PB(ClockSnapshot__Clock) *[]){ &own, &known };
+	set_time(&packet, builtin_ts, builtin == PF_BUILTIN_BOOTTIME ? PF_CLOCK_BOOT : builtin);
+	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_CLOCK_SNAPSHOT;
+	packet.clock_snapshot = &snapshot;
+	return pf_put_packet(&packet, out);
+}
+
+#define CMDLINE_ARGS_MAX 64
+#define CMDLINE_BYTES_MAX 1024 /* of a command line: enough to know it by */
+
+struct task_messages {
+	PB(ProcessTree__Process) process;
+	PB(ProcessTree__Thread) thread;
+	char *args[CMDLINE_ARGS_MAX];
+	char comm[sizeof(((struct task *)NULL)->comm) * UTF8_GROWTH + 1];
+	char cmdline[CMDLINE_BYTES_MAX * UTF8_GROWTH + 1];
+};
+
+/* The arguments of a NUL-separated command line, made UTF-8. */
+static size_t split_cmdline(struct task_messages *m, const struct task *t)
+{
+	size_t len = MIN(t->cmdline_len, (size_t)CMDLINE_BYTES_MAX), count = 0;
+	char *p = m->cmdline, *end = utf8_clean(m->cmdline, t->cmdline, len);
+
+	*end = '\0';
+	for (; p < end && count < CMDLINE_ARGS_MAX; p += strlen(p) + 1)
+		m->args[count++] = p;
+	return count;
+}
+
+static void fill_process(struct task_messages *m, struct task *t)
+{
+	PB(ProcessTree__Process) *p = &m->process;
+
+	perfetto__protos__process_tree__process__init(p);
+	p->has_pid = p->has_ppid = p->has_uid = p->has_is_kthread = true;
+	p->pid = t->tid;
+	p->ppid = t->ppid;
+	p->uid = (int32_t)t->uid;
+	p->is_kthread = t->kthread;
+	p->has_process_start_from_boot = t->start_ns != 0;
+	p->process_start_from_boot = t->start_ns;
+	p->cmdline = m->args;
+	p->n_cmdline = split_cmdline(m, t);
+	if (!p->n_cmdline) {
+		m->args[p->n_cmdline++] = m->comm;
+		p->has_cmdline_is_comm = p->cmdline_is_comm = true;
+	}
+}
+
+static void fill_thread(struct task_messages *m, struct task *t)
+{
+	perfetto__protos__process_tree__thread__init(&m->thread);
+	m->thread.has_tid = true;
+	m->thread.tid = t->tid;
+	m->thread.has_tgid = t->tgid != 0;
+	m->thread.tgid = t->tgid;
+	m->thread.name = m->comm;
+}
+
+int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
+		 struct buf *out)
+{
+	PB(ProcessTree) tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
+	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	_cleanup_free_ struct task_messages *messages = calloc(count + 1, sizeof(*messages));
+	_cleanup_free_ PB(ProcessTree__Process) **processes = calloc(count + 1, sizeof(*processes));
+	_cleanup_free_ PB(ProcessTree__Thread) **threads = calloc(count + 1, sizeof(*threads));
+
+	if (!messages || !processes || !threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		if (!tasks[i]->tid) /* the reader knows the idle tasks */
+			continue;
+		*utf8_clean(messages[i].comm, tasks[i]->comm, strlen(tasks[i]->comm)) = '\0';
+		if (tasks[i]->tgid == tasks[i]->tid) {
+			fill_process(&messages[i], tasks[i]);
+			processes[tree.n_processes++] = &messages[i].process;
+		}
+		fill_thread(&messages[i], tasks[i]);
+		threads[tree.n_threads++] = &messages[i].thread;
+	}
+	tree.processes = processes;
+	tree.threads = threads;
+	if (ts)
+		set_time(&packet, ts, clock);
+	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_PROCESS_TREE;
+	packet.process_tree = &tree;
+	return pf_put_packet(&packet, out);
+}
+
+/* A track's uuid has to be the same in all its packets and no other track's. */
+static uint64_t loss_track_uuid(uint32_t cpu)
+{
+	return PF_LOSS_TRACKS + cpu;
+}
+
+int pf_put_loss_track(uint32_t cpu, struct buf *out)
+{
+	PB(TrackDescriptor) track = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
+	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	char name[48];
+
+	snprintf(name, sizeof(name), "CPU %" PRIu32 " lost events", cpu);
+	track.has_uuid = true;
+	track.uuid = loss_track_uuid(cpu);
+	track.name = name;
+	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACK_DESCRIPTOR;
+	packet.track_descriptor = &track;
+	packet.has_trusted_packet_sequence_id = true;
+	packet.trusted_packet_sequence_id = PF_SEQUENCE;
+	return pf_put_packet(&packet, out);
+}
+
+static int put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t count, enum pf_clock clock,
+			 struct buf *out)
+{
+	PB(DebugAnnotation) annotation = PERFETTO__PROTOS__DEBUG_ANNOTATION__INIT;
+	PB(DebugAnnotation) * annotations[] = { &annotation };
+	PB(TrackEvent) event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
+	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	char category[] = "loss", *categories[] = { category };
+	char count_name[] = "count", name[48];
+
+	event.has_type = event.has_track_uuid = true;
+	event.type = begin ? PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
+			   : PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_END;
+	event.track_uuid = loss_track_uuid(cpu);
+	if (begin) {
+		if (count == UINT64_MAX)
+			snprintf(name, sizeof(name), "events lost, not counted");
+		else
+			snprintf(name, sizeof(name), "%" PRIu64 " events lost", count);
+		event.name = name;
+		event.n_categories = 1;
+		event.categories = categories;
+		annotation.name = count_name;
+		annotation.has_uint_value = true;
+		annotation.uint_value = count;
+		event.n_debug_annotations = count != UINT64_MAX;
+		event.debug_annotations = annotations;
+	}
+	set_time(&packet, ts, clock);
+	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACK_EVENT;
+	packet.track_event = &event;
+	return pf_put_packet(&packet, out);
+}
+
+int pf_put_loss(uint32_t cpu, uint64_t before_ts, uint64_t after_ts, uint64_t count,
+		enum pf_clock clock, struct buf *out)
+{
+	int r = put_loss_edge(cpu, before_ts ?: after_ts, true, count, clock, out);
+
+	return r < 0 ? r : put_loss_edge(cpu, after_ts, false, count, clock, out);
+}

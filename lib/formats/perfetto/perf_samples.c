@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/perfetto/perf_samples.h"
+
+#include "formats/perfetto/numbers.h"
+#include "formats/perfetto/packet.h"
+
+void pf_perf_init(struct pf_perf *p)
+{
+	*p = (struct pf_perf){ .functions.field = INTERNED_FUNCTION_NAMES,
+			       .paths.field = INTERNED_MAPPING_PATHS };
+}
+
+void pf_perf_deinit(struct pf_perf *p)
+{
+	pf_perf_restart(p);
+	buf_deinit(&p->scratch);
+}
+
+void pf_perf_restart(struct pf_perf *p)
+{
+	pf_interner_deinit(&p->functions);
+	pf_interner_deinit(&p->paths);
+	pf_interner_deinit(&p->frames);
+	p->said = false;
+	p->stacks = 0;
+}
+
+bool pf_perf_has_cpu(const struct mark *sample, uint32_t *ret_cpu)
+{
+	struct value v;
+
+	if (!value_find(sample->part[PART_EXTRA], "cpu", &v) ||
+	    (v.type != VALUE_INT && v.type != VALUE_UINT) || v.u > UINT32_MAX)
+		return false;
+	*ret_cpu = (uint32_t)v.u;
+	return true;
+}
+
+/* What all samples have in common. */
+static void put_defaults(struct pf_perf *p, struct buf *out)
+{
+	size_t packet, defaults, perf, timebase;
+
+	p->said = true;
+	if (!p->event)
+		return;
+	packet = pf_open(out, 1);
+	pf_uint(out, PACKET_SEQUENCE, PF_SEQUENCE);
+	defaults = pf_open(out, PACKET_DEFAULTS);
+	perf = pf_open(out, DEFAULTS_PERF);
+	timebase = pf_open(out, PERF_TIMEBASE);
+	pf_uint(out, TIMEBASE_FREQUENCY, p->hz);
+	pf_text(out, TIMEBASE_NAME, (struct text){ p->event, (uint32_t)strlen(p->event) });
+	pf_close(out, timebase);
+	pf_close(out, perf);
+	pf_close(out, defaults);
+	pf_uint(out, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
+	pf_close(out, packet);
+}
+
+/* A file's number is that of its path: it is mapped where it may be. */
+static uint64_t intern_module(struct pf_perf *p, struct text path, struct buf *fresh)
+{
+	size_t before = fresh->len, mapping;
+	uint64_t iid = pf_intern(&p->paths, path, fresh);
+
+	if (!iid || fresh->len == before)
+		return iid;
+	mapping = pf_open(fresh, INTERNED_MAPPINGS);
+	pf_uint(fresh, 1, iid);
+	pf_uint(fresh, MAPPING_PATH, iid);
+	pf_close(fresh, mapping);
+	return iid;
+}
+
+/* 0: no more are taken. */
+static uint64_t intern_frame(struct pf_perf *p, const struct pf_stack_frame *f, struct buf *fresh)
+{
+	_cleanup_buf_ struct buf known = BUF_INIT;
+	uint64_t iid, function, module;
+	size_t frame;
+
+	buf_clear(&p->scratch);
+	buf_append(&p->scratch, f->name.data, f->name.len);
+	buf_putc(&p->scratch, '\n');
+	buf_append(&p->scratch, f->module.data, f->module.len);
+	iid = pf_intern(&p->frames, (struct text){ p->scratch.data, (uint32_t)p->scratch.len },
+			&known);
+	if (!iid || !known.len)
+		return iid;
+	function = pf_intern(&p->functions, f->name, fresh);
+	module = intern_module(p, f->module.len ? f->module : TEXT("[unknown]"), fresh);
+	frame = pf_open(fresh, INTERNED_FRAMES);
+	pf_uint(fresh, 1, iid);
+	if (function)
+		pf_uint(fresh, FRAME_FUNCTION, function);
+	if (module) {
+		pf_uint(fresh, FRAME_MAPPING, module);
+		/* Readers take frames of one place for one: there it is a function's number. */
+		pf_uint(fresh, FRAME_REL_PC, iid);
+	}
+	pf_close(fresh, frame);
+	return iid;
+}
+
+static uint64_t intern_stack(struct pf_perf *p, struct pf_frames *frames, const struct mark *sample,
+			     struct buf *fresh)
+{
+	_cleanup_buf_ struct buf numbers = BUF_INIT;
+	struct pf_stack stack;
+
+	if (!pf_frames_get_stack(frames, sample, PART_SF, &stack))
+		return 0;
+	if (*stack.number > 0)
+		return *stack.number;
+	pf_uint(&numbers, 1, p->stacks + 1);
+	for (unsigned i = stack.depth; i-- > 0;) {
+		uint64_t iid = intern_frame(p, &stack.frames[i], fresh);
+
+		if (iid)
+			pf_uint(&numbers, CALLSTACK_FRAMES, iid);
+	}
+	if (buf_error(&numbers) < 0)
+		fresh->failed = true;
+	pf_message(fresh, INTERNED_CALLSTACKS, &numbers);
+	return *stack.number = ++p->stacks;
+}
+
+int pf_perf_put(struct pf_perf *p, struct pf_frames *frames, const struct mark *sample, int32_t pid,
+		enum pf_clock clock, struct buf *out)
+{
+	_cleanup_buf_ struct buf fresh = BUF_INIT;
+	size_t packet, content;
+	struct value weight;
+	uint64_t stack;
+	uint32_t cpu = 0;
+
+	if (!p->said)
+		put_defaults(p, out);
+	pf_perf_has_cpu(sample, &cpu);
+	stack = intern_stack(p, frames, sample, &fresh);
+	packet = pf_open(out, 1);
+	pf_uint(out, PACKET_TIMESTAMP, sample->ts);
+	if (clock)
+		pf_uint(out, PACKET_CLOCK, clock);
+	pf_uint(out, PACKET_SEQUENCE, PF_SEQUENCE);
+	if (fresh.len)
+		pf_message(out, PACKET_INTERNED_DATA, &fresh);
+	content = pf_open(out, PACKET_PERF_SAMPLE);
+	pf_uint(out, SAMPLE_CPU, cpu);
+	pf_uint(out, SAMPLE_PID, (uint32_t)pid);
+	pf_uint(out, SAMPLE_TID, (uint32_t)sample->tid);
+	if (stack)
+		pf_uint(out, SAMPLE_CALLSTACK, stack);
+	if (value_find(sample->part[PART_EXTRA], "weight", &weight) &&
+	    (weight.type == VALUE_INT || weight.type == VALUE_UINT) && weight.u > 1)
+		pf_uint(out, SAMPLE_WEIGHT, weight.u);
+	pf_close(out, content);
+	pf_uint(out, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
+	pf_close(out, packet);
+	return buf_error(&fresh) ?: buf_error(out);
+}

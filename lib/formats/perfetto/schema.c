@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Compiling: struct event and, for typed ones, protobuf-c's descriptor of the
+ * message in; a row of struct pf_op out. write.c runs the rows.
+ */
+#include "formats/perfetto/schema.h"
+
+#include "base/utf8.h"
+#include "formats/perfetto/addresses.h"
+#include "formats/perfetto/op.h"
+#include "formats/perfetto/rest.h"
+#include "formats/perfetto/wire.h"
+#include "print/printer.h"
+#include "proto/perfetto/ftrace.pb-c.h"
+
+#define EVENT_IDS (UINT16_MAX + 1)
+
+/* google.protobuf.FieldDescriptorProto: label and types. */
+enum { LABEL_OPTIONAL = 1, TYPE_INT64 = 3, TYPE_UINT64 = 4, TYPE_STRING = 9 };
+
+/* Typed fields that the reader takes for interned kernel functions. */
+static const struct {
+	const char *event, *field;
+} function_fields[] = {
+	{ "sched_blocked_reason", "caller" },
+	{ "workqueue_queue_work", "function" },
+	{ "workqueue_activate_work", "function" },
+	{ "workqueue_execute_start", "function" },
+	{ "workqueue_execute_end", "function" },
+	{ "funcgraph_entry", "func" },
+	{ "funcgraph_exit", "func" },
+	{ "hrtimer_expire_entry", "function" },
+};
+
+static bool is_function(const char *event, const char *field)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(function_fields); i++)
+		if (!strcmp(event, function_fields[i].event) &&
+		    !strcmp(field, function_fields[i].field))
+			return true;
+	return false;
+}
+
+static bool is_mask(const struct field *f)
+{
+	return f->is_dynamic && (strstr(f->type, "cpumask_t") || strstr(f->type, "unsigned long"));
+}
+
+/* libtraceevent takes an array of u8, an address of a network perhaps, for a string, too. */
+static bool is_text(const struct field *f)
+{
+	return f->is_string && strstr(f->type, "char");
+}
+
+static bool is_scalar(const struct field *f)
+{
+	return !f->is_array && !f->is_dynamic && !f->is_string && is_number_size(f->size);
+}
+
+struct pf_op pf_op_for(const struct event *desc, const struct field *f)
+{
+	char symbol = event_symbol_kind(desc, f);
+	struct pf_op op = {
+		.offset = f->offset,
+		.size = f->size,
+		.element_size = f->element_size,
+		.is_signed = f->is_signed,
+		.symbol = symbol,
+		.dynamic = f->is_relative  ? PF_DYNAMIC_RELATIVE
+			   : f->is_dynamic ? PF_DYNAMIC
+			   : !f->size || symbol == SYMBOL_STACK
+				   ? PF_DYNAMIC_TAIL /* a stack is longer than its format tells */
+				   : PF_FIXED,
+	};
+
+	if (is_text(f))
+		op.kind = PF_STRING;
+	else if (symbol == SYMBOL_STACK && is_number_size(f->element_size))
+		op.kind = PF_STACK;
+	else if (is_mask(f))
+		op.kind = PF_MASK;
+	else if (symbol && is_scalar(f))
+		op.kind = PF_SYMBOL;
+	else if (f->is_pointer && is_scalar(f) && strcmp(desc->system, "syscalls") != 0)
+		op.kind = PF_POINTER; /* a system call's are the program's own */
+	else if (is_scalar(f))
+		op.kind = f->is_signed ? PF_INT : PF_UINT;
+	else if (f->element_size == 2 || f->element_size == 4 || f->element_size == 8)
+		op.kind = PF_NUMBERS;
+	else
+		op.kind = PF_HEX;
+	return op;
+}
+
+/* Fits what the field is to the message's type for it; false: it can't be. */
+static bool fit_type(struct pf_op *op, const struct event *desc, const struct field *f,
+		     const ProtobufCFieldDescriptor *to)
+{
+	bool number;
+
+	if (op->kind == PF_SYMBOL) /* the message has a number for it */
+		op->kind = f->is_pointer ? PF_POINTER : PF_UINT;
+	number = op->kind == PF_INT || op->kind == PF_UINT || op->kind == PF_POINTER;
+	op->field = to->id;
+	switch (to->type) {
+	case PROTOBUF_C_TYPE_STRING:
+		return op->kind == PF_STRING;
+	case PROTOBUF_C_TYPE_INT32:
+	case PROTOBUF_C_TYPE_UINT32:
+	case PROTOBUF_C_TYPE_INT64:
+	case PROTOBUF_C_TYPE_UINT64:
+	case PROTOBUF_C_TYPE_BOOL:
+	case PROTOBUF_C_TYPE_ENUM:
+		break;
+	default:
+		return false;
+	}
+	if (to->label == PROTOBUF_C_LABEL_REPEATED) {
+		op->kind = PF_REPEATED;
+		return f->is_array && !f->is_string && is_number_size(f->element_size);
+	}
+	if (!number)
+		return false;
+	op->narrow = to->type == PROTOBUF_C_TYPE_UINT32;
+	if (is_function(desc->name, f->name))
+		op->kind = PF_FUNCTION;
+	else if (!strcmp(f->type, "dev_t"))
+		op->kind = PF_DEVICE;
+	return true;
+}
+
+static size_t op_bound(const struct pf_op *op)
+{
+	size_t elements = op->size / MAX(op->element_size, 1u);
+
+	switch (op->kind) {
+	case PF_STRING:
+	case PF_LINE:
+	case PF_HEX:
+		return 2 * WIRE_VARINT_MAX + UTF8_GROWTH * (size_t)op->size;
+	case PF_SYMBOL:
+		return 2 * WIRE_VARINT_MAX + SYMBOL_TEXT_MAX;
+	case PF_NUMBERS:
+	case PF_REPEATED:
+		return 2 * WIRE_VARINT_MAX + elements * PF_NUMBER_MAX;
+	case PF_MASK:
+		return 2 * WIRE_VARINT_MAX + PF_MASK_MAX * (size_t)op->size;
+	default:
+		return 2 * WIRE_VARINT_MAX;
+	}
+}
+
+static void set_quick_number(struct pf_op *op)
+{
+	uint64_t all = op->size == 8 ? UINT64_MAX : (UINT64_C(1) << op->size * 8) - 1;
+
+	/* An address is hidden before it is cut. */
+	if (op->offset + op->size < 8 || (op->narrow && op->size == 8))
+		return;
+	op->quick = PF_NUMBER;
+	op->shift = (uint8_t)(64 - op->size * 8);
+	op->mask = (op->is_signed ? UINT64_MAX : all) & (op->narrow ? UINT32_MAX : UINT64_MAX);
+}
+
+static void set_quick(struct pf_op *op, const struct pf_schema *s)
+{
+	bool little = !s->swap && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+	bool fixed = little && op->dynamic == PF_FIXED;
+
+	op->quick = PF_ASK;
+	if (op->lead_len || s->env.no_quick)
+		return;
+	if (op->kind == PF_STRING)
+		op->quick = PF_TEXT;
+	else if (fixed && (op->kind == PF_UINT || op->kind == PF_INT))
+		set_quick_number(op);
+	else if (fixed && op->kind == PF_REPEATED && op->element_size == 8)
+		op->quick = PF_LONGS;
+}
+
+static void finish(struct pf_event *e, const struct pf_schema *s)
+{
+	e->bound = 80 + e->lead_len;
+	e->tag_len = (uint8_t)(wire_tag(e->tag, e->field, WIRE_BYTES) - e->tag);
+	e->bound_factor = 0;
+	for (size_t i = 0; i < e->op_count; i++) {
+		struct pf_op *op = &e->ops[i];
+		uint8_t tag[WIRE_TAG_MAX] = { 0 };
+
+		set_quick(op, s);
+		if (op->quick >= PF_NUMBER)
+			e->quick_end = MAX(e->quick_end, op->offset + op->size);
+		op->tag_len = (uint8_t)(wire_tag(tag, op->field,
+						 op->quick == PF_TEXT ? WIRE_BYTES : WIRE_VARINT) -
+					tag);
+		memcpy(op->tag, tag, sizeof(op->tag));
+		e->has_made |= e->ops[i].kind == PF_STACK || e->ops[i].kind == PF_PRINTED;
+		e->bound += op_bound(&e->ops[i]) + e->ops[i].lead_len + 2 * WIRE_VARINT_MAX;
+		if (e->ops[i].dynamic != PF_FIXED)
+			e->bound_factor += op->kind == PF_MASK ? PF_MASK_MAX : PF_NUMBER_MAX;
+	}
+}
+
+/*
+ * Typed messages that have a number for what the kernel shows as a symbol. The reader
+ * does nothing with these but to keep their fields: in the generic form it keeps
+ * the symbol, too.
+ */
+static const char *const symbols_lost[] = { "hrtimer_start", "timer_start", "timer_expire_entry" };
+
+/* In whatever group it is. */
+static bool is_probe(const struct event *desc)
+{
+	return desc->field_count && !strncmp(desc->fields[0].name, "__probe_", strlen("__probe_"));
+}
+
+static const ProtobufCFieldDescriptor *message_for(const struct event *desc)
+{
+	const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(
+		&perfetto__protos__ftrace_event__descriptor, desc->name);
+
+	/* Names are unique among the kernel's own events, but anyone can name a probe. */
+	if (is_probe(desc))
+		return NULL;
+	if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE || !strcmp(desc->name, "generic") ||
+	    !strcmp(desc->system, "synthetic") || !strcmp(desc->system, "syscalls"))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(symbols_lost); i++)
+		if (!strcmp(desc->name, symbols_lost[i]))
+			return NULL;
+	return f;
+}
+
+static int compile_typed(struct pf_event *e, const ProtobufCFieldDescriptor *message)
+{
+	const ProtobufCMessageDescriptor *m = message->descriptor;
+
+	e->field = message->id;
+	e->ops = calloc(MAX(e->desc->field_count, (size_t)1), sizeof(*e->ops));
+	if (!e->ops)
+		return -ENOMEM;
+	for (size_t i = 0; i < e->desc->field_count; i++) {
+		const struct field *f = &e->desc->fields[i];
+		const ProtobufCFieldDescriptor *to =
+			protobuf_c_message_descriptor_get_field_by_name(m, f->name);
+		struct pf_op op = pf_op_for(e->desc, f);
+
+		if (to && fit_type(&op, e->desc, f, to))
+			e->ops[e->op_count++] = op;
+	}
+	return 0;
+}
+
+/* One FieldDescriptorProto: name 1, number 3, label 4, type 5. */
+static void describe_field(struct buf *out, const char *name, uint32_t number, unsigned type)
+{
+	size_t len = strlen(name), bound = len + 64;
+	uint8_t *start = (uint8_t *)buf_reserve(out, bound), *content, *p;
+
+	if (!start)
+		return;
+	content = p = wire_open(start, 2);
+	p = wire_bytes(p, 1, name, len);
+	p = wire_uint(p, 3, number);
+	p = wire_uint(p, 4, LABEL_OPTIONAL);
+	p = wire_uint(p, 5, type);
+	out->len += (size_t)(wire_close(content, p) - start);
+}
+
+static unsigned described_type(enum pf_kind kind)
+{
+	switch (kind) {
+	case PF_INT:
+		return TYPE_INT64;
+	case PF_UINT:
+	case PF_POINTER:
+		return TYPE_UINT64;
+	default:
+		return TYPE_STRING;
+	}
+}
+
+static struct pf_event *event_free(struct pf_event *e)
+{
+	if (e) {
+		event_free(e->free_text);
+		free(e->ops);
+		free(e->descriptor);
+		free(e->lead);
+		free(e->rest);
+		free(e);
+	}
+	return NULL;
+}
+
+/* A generic event while it is made. */
+struct draft {
+	struct pf_event *e;
+	struct buf descriptor, lead;
+	uint32_t fields; /* in the descriptor */
+};
+
+static void draft_bytes(struct buf *out, uint32_t field, const char *text)
+{
+	size_t len = strlen(text);
+	uint8_t *p = (uint8_t *)buf_reserve(out, len + WIRE_TAG_MAX + WIRE_VARINT_MAX);
+
+	if (p)
+		out->len += (size_t)(wire_bytes(p, field, text, len) - p);
+}
+
+static void draft_field(struct draft *d, const char *name, struct pf_op op)
+{
+	op.field = ++d->fields;
+	describe_field(&d->descriptor, name, op.field, described_type(op.kind));
+	d->e->ops[d->e->op_count++] = op;
+}
+
+/* A field that all events of this kind have with the same value. */
+static void draft_constant(struct draft *d, const char *name, uint64_t value)
+{
+	uint8_t *p = (uint8_t *)buf_reserve(&d->lead, WIRE_TAG_MAX + WIRE_VARINT_MAX);
+
+	describe_field(&d->descriptor, name, ++d->fields, TYPE_UINT64);
+	if (p)
+		d->lead.len += (size_t)(wire_uint(p, d->fields, value) - p);
+}
+
+/*
+ * By these names the reader makes an event an instant, on a track of its thread that is
+ * called like the event.
+ */
+static void draft_instant(struct draft *d, struct pf_op name)
+{
+	draft_constant(d, "track_event_type", 'I');
+	draft_field(d, "slice_name", name);
+}
+
+/*
+ * ftrace's own events that have no message and are worth an instant: by the called function,
+ * or by what trace_printk() was given. These fields are told by the name then.
+ */
+enum named { NAMED_NOT, NAMED_BY_IP, NAMED_BY_TEXT };
+
+static enum named draft_named(struct draft *d)
+{
+	const struct event *desc = d->e->desc;
+
+	if (strcmp(desc->system, "ftrace") != 0)
+		return NAMED_NOT;
+	if (!strcmp(desc->name, "bprint") || !strcmp(desc->name, "bputs")) {
+		draft_instant(d, (struct pf_op){ .kind = PF_PRINTED });
+		return NAMED_BY_TEXT;
+	}
+	for (size_t i = 0; !strcmp(desc->name, "function") && i < desc->field_count; i++) {
+		struct pf_op op = pf_op_for(desc, &desc->fields[i]);
+
+		if (strcmp(desc->fields[i].name, "ip") != 0 || op.kind != PF_SYMBOL)
+			continue;
+		draft_instant(d, op);
+		return NAMED_BY_IP;
+	}
+	return NAMED_NOT;
+}
+
+static int draft_finish(struct draft *d)
+{
+	struct pf_event *e = d->e;
+	int r = d->descriptor.failed || d->lead.failed ? -ENOMEM : 0;
+
+	e->descriptor_len = d->descriptor.len;
+	e->descriptor = (uint8_t *)TAKE_PTR(d->descriptor.data);
+	e->lead_len = d->lead.len;
+	e->lead = (uint8_t *)TAKE_PTR(d->lead.data);
+	return r;
+}
+
+static int compile_generic(struct pf_event *e, uint32_t number, bool raw_addresses)
+{
+	enum named named;
+	struct draft d = { .e = e };
+
+	e->generic = true;
+	e->field = number;
+	e->ops = calloc(PF_GENERIC_FIELDS_MAX + 1, sizeof(*e->ops));
+	if (!e->ops)
+		return -ENOMEM;
+	draft_bytes(&d.descriptor, 1, e->desc->name);
+	named = draft_named(&d);
+	for (size_t i = 0; i < e->desc->field_count && d.fields < PF_GENERIC_FIELDS_MAX; i++) {
+		const struct field *f = &e->desc->fields[i];
+		struct pf_op op = pf_op_for(e->desc, f);
+		bool ip = !strcmp(f->name, "ip");
+
+		if (named == NAMED_BY_TEXT && !ip)
+			continue;
+		if (named == NAMED_BY_IP && ip) {
+			if (!raw_addresses)
+				continue;
+			op.kind = PF_UINT;
+		}
+		draft_field(&d, f->name, op);
+	}
+	return draft_finish(&d);
+}
+
+/*
+ * The reader counts a text that is no mark as a failure, and shows nothing of it: so such
+ * a one becomes an instant.
+ */
+static int compile_free_text(const struct pf_schema *s, struct pf_event *print, uint32_t number)
+{
+	struct pf_event *e = calloc(1, sizeof(*e));
+	struct draft d = { .e = e };
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	print->free_text = e;
+	e->desc = print->desc;
+	e->generic = true;
+	e->field = number;
+	e->ops = calloc(1, sizeof(*e->ops));
+	if (!e->ops)
+		return -ENOMEM;
+	draft_bytes(&d.descriptor, 1, e->desc->name);
+	for (size_t i = 0; i < print->op_count; i++) {
+		struct pf_op op = print->ops[i];
+
+		if (op.kind != PF_STRING)
+			continue;
+		op.kind = PF_LINE;
+		draft_instant(&d, op);
+		break;
+	}
+	r = draft_finish(&d);
+	if (!e->op_count) /* a format without the text */
+		print->free_text = event_free(e);
+	else
+		finish(e, s);
+	return r;
+}
+
+/* GenericFtraceEvent: event_name 1, field 2 { name 1, str_value 3, int_value 4, uint_value 5 }. */
+static int compile_legacy(struct pf_event *e)
+{
+	size_t *leads = calloc(e->desc->field_count + 1, sizeof(*leads));
+	struct draft d = { .e = e };
+	int r;
+
+	e->field = PF_LEGACY_GENERIC;
+	e->ops = calloc(e->desc->field_count + 1, sizeof(*e->ops));
+	if (!e->ops || !leads) {
+		free(leads);
+		return -ENOMEM;
+	}
+	draft_bytes(&d.lead, 1, e->desc->name);
+	e->lead_len = d.lead.len;
+	for (size_t i = 0; i < e->desc->field_count; i++) {
+		struct pf_op *op = &e->ops[e->op_count++];
+		unsigned type;
+
+		*op = pf_op_for(e->desc, &e->desc->fields[i]);
+		type = described_type(op->kind);
+		op->field = type == TYPE_STRING ? 3 : type == TYPE_INT64 ? 4 : 5;
+		leads[i] = d.lead.len;
+		draft_bytes(&d.lead, 1, e->desc->fields[i].name);
+		op->lead_len = (uint32_t)(d.lead.len - leads[i]);
+	}
+	r = d.lead.failed ? -ENOMEM : 0;
+	e->lead = (uint8_t *)TAKE_PTR(d.lead.data);
+	for (size_t i = 0; r >= 0 && i < e->op_count; i++)
+		e->ops[i].lead = e->lead + leads[i];
+	free(leads);
+	return r;
+}
+
+static int compile(struct pf_schema *s, const struct event *desc, uint32_t *generics)
+{
+	const ProtobufCFieldDescriptor *message =
+		s->env.generic && s->env.generic[desc->id] ? NULL : message_for(desc);
+	struct pf_event *e = calloc(1, sizeof(*e));
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	s->events[desc->id] = e;
+	s->events_end = MAX(s->events_end, desc->id + 1U);
+	e->desc = desc;
+	if (message) {
+		r = compile_typed(e, message);
+		if (r >= 0 && !strcmp(desc->name, "print") && !s->env.legacy_generic)
+			r = compile_free_text(s, e, PF_GENERIC_BASE + (*generics)++);
+	} else if (s->env.legacy_generic) {
+		r = compile_legacy(e);
+	} else {
+		r = compile_generic(e, PF_GENERIC_BASE + (*generics)++, s->env.raw_addresses);
+	}
+	if (r >= 0)
+		r = pf_rest_compile(e);
+	finish(e, s);
+	return r;
+}
+
+int pf_schema_new(struct pf_schema **ret, const struct pf_schema_env *env)
+{
+	_cleanup_(pf_schema_freep) struct pf_schema *s = calloc(1, sizeof(*s));
+	const struct event *const *all;
+	uint32_t generics = 0;
+	size_t count;
+
+	if (!s)
+		return -ENOMEM;
+	s->env = *env;
+	s->swap = env->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	s->events = calloc(EVENT_IDS, sizeof(*s->events));
+	if (!s->events || printer_new(&s->printer, env->table) < 0)
+		return -ENOMEM;
+	all = event_table_all(env->table, &count);
+	for (size_t i = 0; i < count; i++) {
+		int r = s->events[all[i]->id] ? 0 : compile(s, all[i], &generics);
+
+		if (r < 0)
+			return r;
+	}
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+struct pf_schema *pf_schema_free(struct pf_schema *s)
+{
+	if (!s)
+		return NULL;
+	for (size_t i = 0; s->events && i < s->events_end; i++)
+		event_free(s->events[i]);
+	free(s->events);
+	free(s->functions);
+	free(s->addresses);
+	buf_deinit(&s->new_symbols);
+	buf_deinit(&s->new_formats);
+	buf_deinit(&s->new_addresses);
+	buf_deinit(&s->made);
+	printer_free(s->printer);
+	free(s);
+	return NULL;
+}
+
+void pf_schema_restart(struct pf_schema *s)
+{
+	if (s->function_slots)
+		memset(s->functions, 0, s->function_slots * sizeof(*s->functions));
+	if (s->address_slots)
+		memset(s->addresses, 0, s->address_slots * sizeof(*s->addresses));
+	s->function_count = s->address_count = 0;
+	for (size_t i = 0; i < s->events_end; i++)
+		if (s->events[i]) {
+			s->events[i]->told = false;
+			s->events[i]->aside = true;
+		}
+	buf_clear(&s->new_symbols);
+	buf_clear(&s->new_formats);
+	buf_clear(&s->new_addresses);
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The Perfetto trace: a head of rare packets, then bundles of each CPU's
+ * events as they ripen, tasks as they are born, gaps as slices, a tail of
+ * counts. Every packet is whole in itself, so that a file that was cut is a
+ * valid prefix. Memory: one bundle a CPU, which share PF_BUNDLES_BYTES.
+ */
+#include "export/sink.h"
+#include "export/segment.h"
+#include "formats/perfetto/bundle.h"
+#include "formats/perfetto/compress.h"
+#include "formats/perfetto/marks.h"
+#include "formats/perfetto/origin.h"
+#include "formats/perfetto/packets.h"
+#include "formats/perfetto/schema.h"
+#include "formats/perfetto/tasks.h"
+#include "formats/perfetto/ties.h"
+
+extern const struct sink_ops sink_perfetto_ops;
+
+#define CPUS_MAX 1024 /* the reader skips bundles of CPUs beyond */
+
+struct sink_perfetto {
+	struct sink sink;
+	const struct trace_info *info;
+	struct output *out;
+	struct buf *to;			/* packets go here: the output's own buffer, or: */
+	struct buf packets;		/* to be compressed */
+	uint64_t compressed;		/* bytes of those that were */
+	uint32_t scale;			/* 65536ths that were left of them, the last time */
+	uint64_t waiting;		/* bytes of events in bundles, of segments */
+	struct pf_compressor *compress; /* NULL: they are written as they are */
+	struct pf_schema *schema;
+	struct pf_sched_layout layout;
+	struct pf_bundle *bundles; /* by CPU */
+	uint32_t cpus_end;	   /* above the numbers of all that have one */
+	uint32_t bundle_count;	   /* those that there are */
+	size_t bundle_max;	   /* bytes of each */
+	struct pf_bundle *current; /* of the last event; NULL: there was none */
+	bool *loss_tracks;	   /* by CPU: its track was described */
+	struct pf_tasks tasks;
+	const struct perfetto_options *options;
+	bool raw_addresses;
+	uint32_t segment;  /* of the recording, from 0 */
+	uint64_t raw_from; /* where it begins, among the bytes of the output */
+	uint64_t last_ts;
+	bool segments;	      /* this file is perhaps one of many */
+	uint64_t clocks_from; /* those later are still to be written */
+	struct pf_marks marks;
+	unsigned clock;		      /* FtraceClock; 0: boot */
+	enum pf_clock packet_clock;   /* the same, of packets */
+	bool tied;		      /* the reader can convert it */
+	uint64_t tie_ts, tie_boot_ns; /* by this; 0: without */
+	const struct event *print;
+};
+
+static void perfetto_free(struct sink *s)
+{
+	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
+
+	for (uint32_t i = 0; p->bundles && i < p->cpus_end; i++)
+		pf_bundle_deinit(&p->bundles[i]);
+	free(p->bundles);
+	free(p->loss_tracks);
+	pf_tasks_deinit(&p->tasks);
+	pf_marks_deinit(&p->marks);
+	buf_deinit(&p->packets);
+	pf_compressor_free(p->compress);
+	pf_schema_free(p->schema);
+	free(p);
+}
+
+/* Fewer don't tell how well packets can be compressed. */
+#define SCALE_BYTES (16U << 10)
+
+static int compress_all(struct sink_perfetto *p)
+{
+	size_t raw = p->packets.len, before = p->out->buf.len;
+	int r = p->compress ? pf_compress(p->compress, &p->packets, &p->out->buf) : 0;
+
+	p->compressed += raw;
+	if (raw >= SCALE_BYTES)
+		p->scale = (uint32_t)((((uint64_t)p->out->buf.len - before) << 16) / raw);
+	return r;
+}
+
+/* To be called after each packet. */
+static int settle(struct sink_perfetto *p)
+{
+	int r = p->packets.len >= PF_COMPRESS_BYTES ? compress_all(p) : 0;
+
+	return r < 0 ? r : output_settle(p->out);
+}
+
+/* The reader takes an absent clock for BOOTTIME and has no name for MONOTONIC. */
+static const char *const perfetto_clocks[] = { "boot", "global", "local", "mono_raw", NULL };
+
+static void find_clock(struct sink_perfetto *p, const char *trace_clock)
+{
+	static const struct {
+		unsigned ftrace;
+		enum pf_clock packet;
+	} clocks[] = {
+		{ 0, PF_CLOCK_BOOT },
+		{ 2, PF_CLOCK_TRACE },
+		{ 3, PF_CLOCK_TRACE },
+		{ 4, PF_CLOCK_MONO_RAW },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
+		if (strcmp(trace_clock, perfetto_clocks[i]) != 0)
+			continue;
+		p->clock = clocks[i].ftrace;
+		p->packet_clock = clocks[i].packet;
+	}
+	p->tied = p->packet_clock != PF_CLOCK_TRACE;
+}
+
+/* The recorder writes its mark right after it has noted BOOTTIME as the start. */
+static uint64_t mark_boot_ns(const struct trace_info *info)
+{
+	if (info->end && info->end->start_boot_ns)
+		return info->end->start_boot_ns;
+	return info->clock_count && info->clocks[0]->n_readings
+		       ? info->clocks[0]->readings[0]->boot_before_ns
+		       : 0;
+}
+
+static int tie(struct sink_perfetto *p, uint64_t ts, uint64_t boot_ns)
+{
+	p->tied = true;
+	p->tie_ts = ts;
+	p->tie_boot_ns = boot_ns;
+	return pf_put_clock_tie(PF_CLOCK_TRACE, ts, PF_BUILTIN_BOOTTIME, boot_ns, p->to);
+}
+
+/* The kernel's counts tell both clocks, too; where nothing does, they are taken for equal. */
+static int tie_without_mark(struct sink_perfetto *p, uint64_t ts)
+{
+	for (size_t i = p->info->stats_count; i-- > 0;) {
+		const Traced__Capture__Stats *s = p->info->stats[i];
+
+		if (s->boot_ns && s->n_cpus && s->cpus[0]->now_ns)
+			return tie(p, s->cpus[0]->now_ns, s->boot_ns);
+	}
+	return tie(p, ts, ts);
+}
+
+static int tie_with_mark(struct sink_perfetto *p, const struct trace_event *ev)
+{
+	const char *id = p->info->sync_id;
+	uint64_t boot_ns;
+
+	if (!ev->desc || ev->desc != p->print || !*id ||
+	    !memmem(ev->rec.data, ev->rec.len, id, strlen(id)))
+		return 0;
+	boot_ns = mark_boot_ns(p->info);
+	return boot_ns ? tie(p, ev->rec.ts, boot_ns) : 0;
+}
+
+/* Up to where ClockSnapshots are told of at ts: each of several files has those of its time. */
+static uint64_t clocks_until(const struct sink_perfetto *p, uint64_t ts)
+{
+	if (!p->segments || ts == UINT64_MAX)
+		return UINT64_MAX;
+	if (!p->tied)
+		return 0;
+	return p->tie_ts ? ts - p->tie_ts + p->tie_boot_ns : ts;
+}
+
+/* All that are there at last_ts. */
+static int write_first_tasks(struct sink_perfetto *p)
+{
+	int r = pf_tasks_learn(&p->tasks);
+	struct task *const *all;
+	size_t count;
+
+	if (r < 0)
+		return r;
+	all = pf_tasks_there(&p->tasks, p->last_ts, &count);
+	for (size_t at = 0; r >= 0 && at < count; at += PF_TASKS_PER_PACKET) {
+		r = pf_put_tasks(all + at, MIN(count - at, (size_t)PF_TASKS_PER_PACKET), 0,
+				 PF_CLOCK_BOOT, p->to);
+		if (r >= 0)
+			r = settle(p);
+	}
+	return r;
+}
+
+/* All that a segment has before its first event. */
+static int begin_segment(struct sink_perfetto *p)
+{
+	uint32_t scale = p->scale;
+	int r = pf_put_head(p->info, p->options, p->segment, clocks_until(p, p->last_ts),
+			    &p->clocks_from, p->to);
+
+	if (r >= 0)
+		r = pf_put_origin(p->info, p->options->legacy_generic, p->raw_addresses, p->to);
+	if (r >= 0 && p->tie_ts)
+		r = pf_put_clock_tie(PF_CLOCK_TRACE, p->tie_ts, PF_BUILTIN_BOOTTIME, p->tie_boot_ns,
+				     p->to);
+	if (r >= 0)
+		r = write_first_tasks(p);
+	/* What is held from here on are events, and the scale is theirs. */
+	if (r >= 0)
+		r = compress_all(p);
+	p->scale = scale;
+	return r;
+}
+
+static int perfetto_open(struct sink **ret, const struct trace_info *info,
+			 const struct export_options *o, struct output *out, struct error *err)
+{
+	struct pf_schema_env env = {
+		.table = info->events,
+		.word_size = info->layout.word_size,
+		.big_endian = info->layout.big_endian,
+		.raw_addresses = o->raw_addresses,
+		.legacy_generic = o->perfetto.legacy_generic,
+	};
+	struct sink_perfetto *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return error_errno(err, -ENOMEM, "can't write the trace");
+	p->sink.ops = &sink_perfetto_ops;
+	p->info = info;
+	p->out = out;
+	p->options = &o->perfetto;
+	p->raw_addresses = o->raw_addresses;
+	p->segments = segment_wanted(&o->rotate);
+	p->tasks.table = info->tasks;
+	r = export_format_check_clock(&sink_perfetto_ops.format, info->header->trace_clock, err);
+	if (r < 0)
+		goto failed;
+	find_clock(p, info->header->trace_clock);
+	pf_marks_init(&p->marks, p->packet_clock, info->tasks);
+	if (info->sampler) {
+		p->marks.perf.event = info->sampler->event;
+		p->marks.perf.hz = info->sampler->hz;
+	}
+	p->print = event_table_find_name(info->events, "ftrace", "print");
+	p->bundles = calloc(CPUS_MAX, sizeof(*p->bundles));
+	p->loss_tracks = calloc(CPUS_MAX, sizeof(*p->loss_tracks));
+	r = p->bundles && p->loss_tracks ? 0 : -ENOMEM;
+	if (r >= 0 && o->perfetto.compression != PERFETTO_PLAIN)
+		r = pf_compressor_new(&p->compress, o->perfetto.compression);
+	p->to = p->compress ? &p->packets : &out->buf;
+	p->scale = 1 << 15; /* until it is seen */
+	if (r >= 0)
+		r = pf_schema_new(&p->schema, &env);
+	if (r >= 0)
+		r = begin_segment(p);
+	if (r < 0) {
+		error_errno(err, r, "can't write the trace");
+		goto failed;
+	}
+	pf_sched_layout_init(&p->layout, o->perfetto.plain_sched ? NULL : info->events,
+			     info->layout.big_endian);
+	*ret = &p->sink;
+	return 0;
+
+failed:
+	perfetto_free(&p->sink);
+	return r;
+}
+
+static int write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
+{
+	int r;
+
+	if (!b->start_ts)
+		return 0;
+	if (p->segments)
+		p->waiting -= pf_bundle_bytes(b);
+	r = p->tied ? 0 : tie_without_mark(p, b->start_ts);
+	return r < 0 ? r : pf_bundle_finish(b, p->clock, p->schema, p->to);
+}
+
+/* There may be more CPUs than the header tells. */
+static void share_bytes(struct sink_perfetto *p)
+{
+	uint32_t told = MIN(p->info->header->cpus_online, (uint32_t)CPUS_MAX);
+
+	p->bundle_max = MIN(PF_BUNDLES_BYTES / MAX(MAX(told, p->bundle_count), 1U),
+			    (uint32_t)PF_BUNDLE_BYTES);
+}
+
+/* Made at a CPU's first event: the header's count of CPUs is only a word. */
+static int find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf_bundle **ret,
+		       struct error *err)
+{
+	struct pf_bundle *b;
+
+	if (cpu >= CPUS_MAX) {
+		error_set(err, -EOVERFLOW, "a Perfetto trace can't have events of CPU %u", cpu);
+		return error_hint(err, "its readers take CPUs below %d: write .json or .txt",
+				  CPUS_MAX);
+	}
+	b = &p->bundles[cpu];
+	if (!b->comms) {
+		if (pf_bundle_init(b, cpu) < 0)
+			return error_errno(err, -ENOMEM, "can't write the trace");
+		p->bundle_count++;
+		share_bytes(p);
+	}
+	p->cpus_end = MAX(p->cpus_end, cpu + 1);
+	*ret = p->current = b;
+	return 0;
+}
+
+/* What became known of tasks and clocks, as far as it is no later than until. */
+static int write_news(struct sink_perfetto *p, uint64_t until)
+{
+	int r = pf_put_clocks(p->info, &p->clocks_from, clocks_until(p, until), p->to);
+	struct task *t;
+
+	if (r >= 0)
+		r = pf_tasks_learn(&p->tasks);
+	while (r >= 0 && (t = pf_tasks_next(&p->tasks, until))) {
+		if (!p->tied)
+			r = tie_without_mark(p, t->from_ts);
+		if (r >= 0)
+			r = pf_put_tasks(&t, 1, t->from_ts, p->packet_clock, p->to);
+		if (r >= 0)
+			r = settle(p);
+	}
+	return r;
+}
+
+static _noinline_ int write_ripe(struct sink_perfetto *p, struct pf_bundle *b, uint64_t now_ts)
+{
+	int r = write_news(p, now_ts);
+
+	if (r >= 0)
+		r = write_bundle(p, b);
+	return r >= 0 ? settle(p) : r;
+}
+
+_hot_ static int perfetto_event(struct sink *s, const struct trace_event *ev, struct error *err)
+{
+	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
+	struct pf_bundle *b = p->current;
+	int r = likely(b && b->cpu == ev->cpu) ? 0 : find_bundle(p, ev->cpu, &b, err);
+
+	if (unlikely(r < 0))
+		return r;
+	p->last_ts = MAX(p->last_ts, ev->rec.ts);
+	if (unlikely(!p->tied) && tie_with_mark(p, ev) < 0)
+		return error_errno(err, -ENOMEM, "can't write the trace");
+	if (unlikely(p->segments))
+		p->waiting -= pf_bundle_bytes(b);
+	r = pf_bundle_add(b, p->schema, &p->layout, ev);
+	if (unlikely(p->segments))
+		p->waiting += pf_bundle_bytes(b);
+	if (r == -EBADMSG) /* written as far as it goes; the caller counts damage */
+		r = 0;
+	if (unlikely(r >= 0 && pf_bundle_is_ripe(b, p->bundle_max, ev->rec.ts)))
+		r = write_ripe(p, b, ev->rec.ts);
+	return unlikely(r < 0) ? error_errno(err, r, "can't write the trace") : 0;
+}
+
+/* A gap that no event ends lasts until the recording's end. */
+static uint64_t gap_end(const struct sink_perfetto *p, uint64_t before_ts, uint64_t after_ts)
+{
+	if (after_ts != UINT64_MAX)
+		return after_ts;
+	return MAX(before_ts, p->info->end && !p->clock ? p->info->end->boot_ns : 0);
+}
+
+static int perfetto_loss(struct sink *s, uint32_t cpu, uint64_t before_ts, uint64_t after_ts,
+			 uint64_t count, struct error *err)
+{
+	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
+	struct pf_bundle *b = NULL;
+	int r;
+
+	if (cpu >= CPUS_MAX)
+		return 0;
+	r = find_bundle(p, cpu, &b, err);
+	if (!b)
+		return r;
+	/* The flag says that events are missing before the bundle: so this one ends here. */
+	r = write_bundle(p, b);
+	pf_bundle_lost(b, count);
+	if (r >= 0 && !p->tied)
+		r = tie_without_mark(p, gap_end(p, before_ts, after_ts));
+	if (r >= 0 && !p->loss_tracks[cpu])
+		r = pf_put_loss_track(cpu, p->to);
+	p->loss_tracks[cpu] = true;
+	if (r >= 0)
+		r = pf_put_loss(cpu, before_ts, gap_end(p, before_ts, after_ts), count,
+				p->packet_clock, p->to);
+	if (r >= 0)
+		r = settle(p);
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+}
+
+static int perfetto_mark(struct sink *s, const struct mark *mark, struct error *err)
+{
+	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
+	int r = p->tied || !mark->ts ? 0 : tie_without_mark(p, mark->ts);
+
+	if (r >= 0)
+		r = pf_marks_put(&p->marks, mark, p->to);
+	if (r >= 0)
+		r = settle(p);
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+}
+
+static uint64_t perfetto_marks_left_out(struct sink *s)
+{
+	return container_of(s, struct sink_perfetto, sink)->marks.left_out;
+}
+
+static uint64_t bytes_before(const struct sink_perfetto *p)
+{
+	return p->compress ? p->compressed + p->packets.len
+			   : p->out->raw_bytes + p->to->len - p->raw_from;
+}
+
+static int write_all(struct sink_perfetto *p, uint64_t until)
+{
+	int r = write_news(p, until);
+
+	if (r >= 0)
+		r = pf_marks_put_names(&p->marks, p->to);
+	for (uint32_t cpu = 0; r >= 0 && cpu < p->cpus_end; cpu++) {
+		r = write_bundle(p, &p->bundles[cpu]);
+		if (r >= 0)
+			r = settle(p);
+	}
+	return r;
+}
+
+static int perfetto_sync(struct sink *s, struct error *err)
+{
+	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
+	int r = write_all(p, UINT64_MAX);
+
+	if (r >= 0)
+		r = compress_all(p);
+	pf_tasks_forget(&p->tasks, p->last_ts);
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+}
+
+static int end_segment(struct sink_perfetto *p, const struct export_result *result, bool last)
+{
+	int r = write_all(p, last ? UINT64_MAX : p->last_ts);
+
+	if (r >= 0 && last)
+		r = pf_put_origin_end(p->info, result, !p->segment, p->to);
+	if (r >= 0)
+		r = pf_put_tail(p->info, result, last, bytes_before(p), p->to);
+	return r < 0 ? r : compress_all(p);
+}
+
+static uint64_t perfetto_held(const struct sink *s)
+{
+	const struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
+
+	return p->compress ? (p->waiting + p->packets.len) * p->scale >> 16 : p->waiting;
+}
+
+static int perfetto_cut(struct sink *s, const struct export_result *result, struct error *err)
+{
+	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
+	int r = end_segment(p, result, false);
+
+	if (r >= 0)
+		r = output_cut(p->out, false);
+	pf_tasks_forget(&p->tasks, p->last_ts);
+	p->segment++;
+	p->compressed = 0;
+	p->raw_from = p->out->raw_bytes;
+	for (uint32_t cpu = 0; cpu < p->cpus_end; cpu++)
+		if (p->bundles[cpu].comms)
+			pf_bundle_restart(&p->bundles[cpu]);
+	memset(p->loss_tracks, 0, CPUS_MAX * sizeof(*p->loss_tracks));
+	pf_schema_restart(p->schema);
+	pf_marks_restart(&p->marks);
+	if (r >= 0)
+		r = begin_segment(p);
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+}
+
+static int perfetto_close(struct sink *s, const struct export_result *result, struct error *err)
+{
+	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
+	int r = p->segment ? 0 : pf_marks_put_ties(&p->marks, p->info, p->to);
+
+	if (r >= 0)
+		r = end_segment(p, result, true);
+	if (r >= 0)
+		r = output_flush(p->out, true);
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+}
+
+/* Of the plain and of the compressed format. */
+#define OPS                                                                                        \
+	.open = perfetto_open, .event = perfetto_event, .loss = perfetto_loss,                     \
+	.mark = perfetto_mark, .marks_left_out = perfetto_marks_left_out, .sync = perfetto_sync,   \
+	.cut = perfetto_cut, .held = perfetto_held, .close = perfetto_close, .free = perfetto_free
+
+const struct sink_ops sink_perfetto_ops = {
+	.format = { "pftrace", ".pftrace", "Perfetto protobuf trace", perfetto_clocks },
+	OPS,
+};
+
+const struct sink_ops sink_perfetto_gz_ops = {
+	.format = { "pftrace.gz", ".pftrace.gz", "Perfetto protobuf trace, compressed",
+		    perfetto_clocks },
+	.gzip = true,
+	OPS,
+};

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/perfetto/tasks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pf_tasks_deinit(struct pf_tasks *t)
+{
+	free(t->there);
+	free(t->coming);
+	*t = (struct pf_tasks){ 0 };
+}
+
+static int reserve(struct task ***array, size_t *cap, size_t count)
+{
+	size_t bigger = MAX(*cap * 2, (size_t)256);
+	struct task **p;
+
+	if (count <= *cap)
+		return 0;
+	p = reallocarray(*array, MAX(bigger, count), sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	*array = p;
+	*cap = MAX(bigger, count);
+	return 0;
+}
+
+static int by_birth(const void *a, const void *b)
+{
+	const struct task *x = *(struct task *const *)a, *y = *(struct task *const *)b;
+
+	return x->from_ts < y->from_ts ? -1 : x->from_ts > y->from_ts;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct task *x = *(struct task *const *)a, *y = *(struct task *const *)b;
+
+	return x->tid != y->tid ? (x->tid < y->tid ? -1 : 1) : by_birth(a, b);
+}
+
+int pf_tasks_learn(struct pf_tasks *t)
+{
+	bool in_order = true;
+	struct task *task;
+
+	while ((task = task_table_next(t->table, t->known))) {
+		if (t->coming_next == t->coming_count)
+			t->coming_next = t->coming_count = 0;
+		if (reserve(&t->coming, &t->coming_cap, t->coming_count + 1) < 0 ||
+		    reserve(&t->there, &t->there_cap,
+			    t->there_count + t->coming_count - t->coming_next + 1) < 0)
+			return -ENOMEM;
+		if (t->coming_count > t->coming_next)
+			in_order &= t->coming[t->coming_count - 1]->from_ts <= task->from_ts;
+		t->coming[t->coming_count++] = task;
+		t->known = task;
+	}
+	if (!in_order)
+		qsort(t->coming + t->coming_next, t->coming_count - t->coming_next,
+		      sizeof(*t->coming), by_birth);
+	return 0;
+}
+
+struct task *pf_tasks_next(struct pf_tasks *t, uint64_t ts)
+{
+	struct task *task;
+
+	if (t->coming_next == t->coming_count || t->coming[t->coming_next]->from_ts > ts)
+		return NULL;
+	task = t->coming[t->coming_next++];
+	t->there[t->there_count++] = task;
+	return task;
+}
+
+static void leave_out_gone(struct pf_tasks *t, uint64_t ts)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < t->there_count; i++)
+		if (!task_table_is_gone(t->there[i], ts))
+			t->there[kept++] = t->there[i];
+	t->there_count = kept;
+}
+
+struct task *const *pf_tasks_there(struct pf_tasks *t, uint64_t ts, size_t *ret_count)
+{
+	while (pf_tasks_next(t, ts))
+		;
+	leave_out_gone(t, ts);
+	if (t->there_count)
+		qsort(t->there, t->there_count, sizeof(*t->there), by_tid);
+	*ret_count = t->there_count;
+	return t->there;
+}
+
+void pf_tasks_forget(struct pf_tasks *t, uint64_t ts)
+{
+	/* What is still to be told of is needed. */
+	if (t->coming_next < t->coming_count)
+		return;
+	leave_out_gone(t, ts);
+	task_table_forget(t->table, ts);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/perfetto/tracks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <xxhash.h>
+
+#include "formats/perfetto/numbers.h"
+#include "formats/perfetto/packet.h"
+
+static void free_track(struct pf_track *track)
+{
+	if (track->actor) {
+		free(track->actor->name);
+		free(track->actor->labels);
+	}
+	free(track->actor);
+}
+
+void pf_tracks_deinit(struct pf_tracks *t)
+{
+	for (uint32_t i = 0; i < t->cap; i++)
+		free_track(&t->slots[i]);
+	free(t->slots);
+	*t = (struct pf_tracks){ 0 };
+}
+
+void pf_tracks_restart(struct pf_tracks *t)
+{
+	for (uint32_t i = 0; i < t->cap; i++)
+		t->slots[i].described = false;
+	t->ordered = false;
+}
+
+uint64_t pf_track_uuid(char kind, int64_t a, int64_t b, struct text text, uint64_t seed)
+{
+	const int64_t numbers[] = { kind, a, b };
+
+	seed = XXH3_64bits_withSeed(numbers, sizeof(numbers), seed);
+	return XXH3_64bits_withSeed(text.data, text.len, seed) ?: 1;
+}
+
+static struct pf_track *find(struct pf_track *slots, uint32_t cap, uint64_t uuid)
+{
+	for (uint64_t at = uuid;; at++) {
+		struct pf_track *track = &slots[at & (cap - 1)];
+
+		if (!track->uuid || track->uuid == uuid)
+			return track;
+	}
+}
+
+/* Of what can be said again. */
+static bool is_needed(const struct pf_track *track)
+{
+	return track->open || (track->actor && (track->actor->changed || track->actor->flow_count));
+}
+
+static int make_room(struct pf_tracks *t)
+{
+	bool full = t->count >= PF_TRACKS_MAX;
+	uint32_t cap = full ? t->cap : MAX(t->cap * 2, UINT32_C(64)), kept = 0;
+	struct pf_track *slots = calloc(cap, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->cap; i++) {
+		struct pf_track *track = &t->slots[i];
+
+		if (!track->uuid)
+			continue;
+		if (full && !is_needed(track)) {
+			free_track(track);
+			continue;
+		}
+		*find(slots, cap, track->uuid) = *track;
+		kept++;
+	}
+	free(t->slots);
+	t->slots = slots;
+	t->cap = cap;
+	t->count = kept;
+	return kept < PF_TRACKS_MAX ? 0 : -ENOSPC;
+}
+
+struct pf_track *pf_track_get(struct pf_tracks *t, uint64_t uuid)
+{
+	struct pf_track *track = t->cap ? find(t->slots, t->cap, uuid) : NULL;
+
+	if (track && track->uuid)
+		return track;
+	if ((t->count * 2 >= t->cap || t->count >= PF_TRACKS_MAX) && make_room(t) < 0)
+		return NULL;
+	track = find(t->slots, t->cap, uuid);
+	track->uuid = uuid;
+	t->count++;
+	return track;
+}
+
+struct pf_track *pf_track_of(struct pf_tracks *t, int32_t pid, int32_t tid)
+{
+	struct pf_track *track =
+		pf_track_get(t, pf_track_uuid(tid ? 't' : 'p', pid, tid, (struct text){ 0 }, 0));
+
+	if (track && !track->actor) {
+		track->actor = calloc(1, sizeof(*track->actor));
+		if (!track->actor)
+			return NULL;
+		track->actor->pid = pid;
+		track->actor->tid = tid;
+	}
+	return track;
+}
+
+static int end_packet(const struct buf *track, struct buf *out)
+{
+	size_t packet = pf_open(out, 1);
+
+	pf_uint(out, PACKET_SEQUENCE, PF_SEQUENCE_TRACKS);
+	pf_message(out, PACKET_TRACK_DESCRIPTOR, track);
+	pf_close(out, packet);
+	return buf_error(track) ?: buf_error(out);
+}
+
+static void put_counter(struct buf *b, const struct pf_track_form *form)
+{
+	size_t counter = pf_open(b, TRACK_COUNTER);
+
+	/* COUNTER_THREAD_TIME_NS, COUNTER_THREAD_INSTRUCTION_COUNT */
+	if (form->kind != PF_TRACK_COUNTER)
+		pf_uint(b, COUNTER_TYPE, form->kind == PF_TRACK_THREAD_TIME ? 1 : 2);
+	if (form->unit)
+		pf_uint(b, COUNTER_UNIT, form->unit);
+	if (form->unit_name.len)
+		pf_text(b, COUNTER_UNIT_NAME, form->unit_name);
+	pf_close(b, counter);
+}
+
+int pf_track_describe(struct pf_track *track, const struct pf_track_form *form, struct buf *out)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	if (track->described)
+		return 0;
+	track->described = true;
+	pf_uint(&b, TRACK_UUID, track->uuid);
+	if (form->parent)
+		pf_uint(&b, TRACK_PARENT, form->parent);
+	if (form->name.len)
+		pf_text(&b, TRACK_NAME, form->name);
+	if (form->kind != PF_TRACK_SLICES)
+		put_counter(&b, form);
+	if (form->ordering)
+		pf_uint(&b, TRACK_CHILD_ORDERING, form->ordering);
+	if (form->rank)
+		pf_uint(&b, TRACK_RANK, (uint64_t)(int64_t)form->rank);
+	return end_packet(&b, out);
+}
+
+/* Ranks of processes and threads count if the root says so. */
+static int describe_root(struct pf_tracks *t, struct buf *out)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	if (t->ordered)
+		return 0;
+	t->ordered = true;
+	pf_uint(&b, TRACK_UUID, 0);
+	pf_uint(&b, TRACK_PROCESS_ORDERING, 1);
+	pf_uint(&b, TRACK_THREAD_ORDERING, 1);
+	return end_packet(&b, out);
+}
+
+static struct text text_or_nothing(const char *s)
+{
+	return (struct text){ s, s ? (uint32_t)strlen(s) : 0 };
+}
+
+/* Readers have no number for it: a track of its own, named by it. */
+static void put_other(struct buf *b, const struct pf_actor *a, uint64_t parent)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), a->tid ? "thread %" PRId32 : "process %" PRId32,
+		 a->tid ?: a->pid);
+	if (parent)
+		pf_uint(b, TRACK_PARENT, parent);
+	pf_text(b, TRACK_NAME, text_or_nothing(a->name ?: name));
+}
+
+static void put_actor(struct buf *b, const struct pf_actor *a, uint64_t parent)
+{
+	struct text name = text_or_nothing(a->name), labels = text_or_nothing(a->labels);
+	size_t content;
+
+	if (a->pid <= 0 || a->tid < 0)
+		return put_other(b, a, parent);
+	if (a->tid) {
+		pf_uint(b, TRACK_PARENT, parent);
+		content = pf_open(b, TRACK_THREAD);
+		pf_uint(b, THREAD_PID, (uint64_t)a->pid);
+		pf_uint(b, THREAD_TID, (uint64_t)a->tid);
+		if (name.len)
+			pf_text(b, THREAD_NAME, name);
+	} else {
+		content = pf_open(b, TRACK_PROCESS);
+		pf_uint(b, PROCESS_PID, (uint64_t)a->pid);
+		if (name.len)
+			pf_text(b, PROCESS_NAME, name);
+		if (labels.len)
+			pf_text(b, PROCESS_LABELS, labels);
+	}
+	pf_close(b, content);
+}
+
+static int describe_one(struct pf_tracks *t, struct pf_track *track, uint64_t parent,
+			struct buf *out)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct pf_actor *a = track->actor;
+	int r;
+
+	if (track->described && !a->changed)
+		return 0;
+	track->described = true;
+	a->changed = false;
+	r = a->has_rank ? describe_root(t, out) : 0;
+	if (r < 0)
+		return r;
+	pf_uint(&b, TRACK_UUID, track->uuid);
+	put_actor(&b, a, parent);
+	if (a->has_rank)
+		pf_uint(&b, TRACK_RANK, (uint64_t)(int64_t)a->rank);
+	return end_packet(&b, out);
+}
+
+int pf_track_describe_actor(struct pf_tracks *t, int32_t pid, int32_t tid, uint64_t *ret_uuid,
+			    struct buf *out)
+{
+	struct pf_track *track = pf_track_of(t, pid, 0);
+	uint64_t process;
+	int r;
+
+	if (!track)
+		return -ENOSPC;
+	process = *ret_uuid = track->uuid;
+	r = describe_one(t, track, 0, out);
+	if (r < 0 || !tid)
+		return r;
+	track = pf_track_of(t, pid, tid);
+	if (!track)
+		return -ENOSPC;
+	*ret_uuid = track->uuid;
+	return describe_one(t, track, process, out);
+}
+
+int pf_tracks_describe_rest(struct pf_tracks *t, struct buf *out)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < t->cap; i++) {
+		const struct pf_track *slots = t->slots;
+		const struct pf_actor *a = slots[i].actor;
+		uint64_t uuid;
+
+		if (a && a->changed)
+			r = pf_track_describe_actor(t, a->pid, a->tid, &uuid, out);
+		/* Its process was forgotten: then they lie elsewhere now. */
+		if (t->slots != slots)
+			i = UINT32_MAX;
+	}
+	return r;
+}

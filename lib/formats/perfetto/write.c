@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The hot path: one record in, one FtraceEvent's wire bytes out. */
+#include "base/swar.h"
+#include "base/utf8.h"
+#include "formats/perfetto/field.h"
+#include "formats/perfetto/numbers.h"
+#include "formats/perfetto/wire.h"
+
+static uint64_t device_number(uint64_t dev)
+{
+	uint64_t major = dev >> 20, minor = dev & 0xfffff;
+
+	return (major & 0xfffff000) << 32 | (major & 0xfff) << 8 | (minor & 0xffffff00) << 12 |
+	       (minor & 0xff);
+}
+
+static size_t address_slot(uint64_t address)
+{
+	return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+static int functions_grow(struct pf_schema *s)
+{
+	size_t slots = MAX(s->function_slots * 2, (size_t)256);
+	struct pf_function *bigger = calloc(slots, sizeof(*bigger));
+
+	if (!bigger)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->function_slots; i++) {
+		size_t at = address_slot(s->functions[i].address);
+
+		if (!s->functions[i].iid)
+			continue;
+		while (bigger[at & (slots - 1)].iid)
+			at++;
+		bigger[at & (slots - 1)] = s->functions[i];
+	}
+	free(s->functions);
+	s->functions = bigger;
+	s->function_slots = slots;
+	return 0;
+}
+
+/* The symbol's name as an InternedString at InternedData.kernel_symbols (26). */
+static void announce(struct pf_schema *s, uint64_t iid, const char *name)
+{
+	size_t len = strlen(name);
+	uint8_t *start = (uint8_t *)buf_reserve(&s->new_symbols, len + 64), *content, *p;
+
+	if (!start)
+		return;
+	content = p = wire_open(start, 26);
+	p = wire_uint(p, 1, iid);
+	p = wire_bytes(p, 2, name, len);
+	s->new_symbols.len += (size_t)(wire_close(content, p) - start);
+}
+
+/* The interned id of the function at address; 0: no symbol is there. */
+static uint64_t intern_function(struct pf_schema *s, uint64_t address)
+{
+	struct symbol symbol;
+	size_t at;
+
+	if (s->function_count * 2 >= s->function_slots && functions_grow(s) < 0)
+		return 0;
+	at = address_slot(address);
+	for (; s->functions[at & (s->function_slots - 1)].iid; at++)
+		if (s->functions[at & (s->function_slots - 1)].address == address)
+			return s->functions[at & (s->function_slots - 1)].iid;
+	if (!event_table_find_symbol(s->env.table, address, &symbol))
+		return 0;
+	s->functions[at & (s->function_slots - 1)] =
+		(struct pf_function){ .address = address, .iid = ++s->function_count };
+	announce(s, s->function_count, symbol.name);
+	return s->function_count;
+}
+
+/* protobuf's strings are UTF-8; the kernel's are bytes. */
+static uint8_t *put_string(uint8_t *p, uint32_t field, const char *text, size_t len)
+{
+	uint8_t *content;
+
+	if (likely(utf8_is_ascii(text, len)))
+		return wire_bytes(p, field, text, len);
+	content = wire_open(p, field);
+	return wire_close(content, (uint8_t *)utf8_clean((char *)content, text, len));
+}
+
+static uint8_t *put_line(const struct pf_op *op, uint8_t *p, struct span at)
+{
+	size_t len = strnlen((const char *)at.data, at.len);
+
+	while (len && at.data[len - 1] == '\n')
+		len--;
+	return put_string(p, op->field, (const char *)at.data, len);
+}
+
+static uint8_t *put_numbers(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+			    struct span at)
+{
+	uint8_t *content = wire_open(p, op->field);
+
+	p = content;
+	for (uint32_t i = 0; i + op->element_size <= at.len; i += op->element_size) {
+		uint64_t v = hide_number(
+			s, op, load_number(s, at.data + i, op->element_size, op->is_signed));
+
+		p += snprintf((char *)p, PF_NUMBER_MAX, op->is_signed ? "%s%lld" : "%s%llu",
+			      i ? "," : "", (long long)v);
+	}
+	return wire_close(content, p);
+}
+
+static inline uint8_t *put_tagged(const struct pf_op *op, uint8_t *p, uint64_t value)
+{
+	memcpy(p, op->tag, sizeof(op->tag));
+	return wire_varint_wide(p + op->tag_len, value);
+}
+
+/* A system call's arguments: eight bytes each. */
+static inline uint8_t *put_longs(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+				 struct span at)
+{
+	for (uint32_t i = 0; i + sizeof(uint64_t) <= at.len; i += sizeof(uint64_t))
+		p = put_tagged(op, p, hide_number(s, op, load(s, at.data + i, sizeof(uint64_t))));
+	return p;
+}
+
+static uint8_t *put_repeated(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+			     struct span at)
+{
+	uint32_t size = op->element_size;
+
+	if (likely(size == sizeof(uint64_t)))
+		return put_longs(s, op, p, at);
+	for (uint32_t i = 0; size && i + size <= at.len; i += size)
+		p = put_tagged(op, p, load_number(s, at.data + i, size, op->is_signed));
+	return p;
+}
+
+static uint8_t *put_hex(const struct pf_op *op, uint8_t *p, struct span at)
+{
+	static const char digits[] = "0123456789abcdef";
+	uint8_t *content = wire_open(p, op->field);
+
+	p = content;
+	for (uint32_t i = 0; i < at.len; i++) {
+		*p++ = (uint8_t)digits[at.data[i] >> 4];
+		*p++ = (uint8_t)digits[at.data[i] & 15];
+	}
+	return wire_close(content, p);
+}
+
+static bool mask_bit(const struct pf_schema *s, struct span at, uint32_t bit)
+{
+	uint32_t word = s->env.word_size, byte = bit / 8;
+
+	if (byte >= at.len)
+		return false;
+	/* A bitmap is an array of longs: on big-endian machines its bytes run backwards in each. */
+	if (s->env.big_endian)
+		byte = byte / word * word + (word - 1 - byte % word);
+	return byte < at.len && (at.data[byte] >> bit % 8 & 1);
+}
+
+static uint8_t *put_mask(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+			 struct span at)
+{
+	uint8_t *content = wire_open(p, op->field);
+	const char *comma = "";
+
+	p = content;
+	for (uint32_t bit = 0; bit < at.len * 8; bit++) {
+		uint32_t last = bit;
+
+		if (!mask_bit(s, at, bit))
+			continue;
+		while (mask_bit(s, at, last + 1))
+			last++;
+		p += snprintf((char *)p, PF_NUMBER_MAX, last > bit ? "%s%u-%u" : "%s%u", comma, bit,
+			      last);
+		comma = ",";
+		bit = last;
+	}
+	return wire_close(content, p);
+}
+
+static uint8_t *put_symbol(struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+			   uint64_t address)
+{
+	uint8_t *content = wire_open(p, op->field);
+
+	if (!address)
+		return wire_bytes(p, op->field, "0", 1);
+	return wire_close(
+		content, (uint8_t *)print_symbol(s->printer, (char *)content, address, op->symbol));
+}
+
+/* As put_kernel_stack() of print/builtin.c and, of dynamic ones, put_stack() of print/run_text.c.
+ */
+static int make_stack(struct pf_schema *s, const struct pf_op *op, struct span at)
+{
+	uint32_t word = op->element_size;
+	const uint64_t end = word == 8 ? UINT64_MAX : UINT32_MAX;
+
+	for (uint32_t i = 0; i + word <= at.len; i += word) {
+		uint64_t address = load_number(s, at.data + i, word, false);
+		char *p;
+
+		if (address == end || (!address && op->dynamic != PF_DYNAMIC_TAIL))
+			break;
+		if (i)
+			buf_puts(&s->made, " <- ");
+		if (address == TRAMPOLINE_ADDRESS) {
+			buf_puts(&s->made, TRAMPOLINE_TEXT);
+			continue;
+		}
+		p = buf_reserve(&s->made, SYMBOL_TEXT_MAX);
+		if (p)
+			s->made.len += (size_t)(print_symbol(s->printer, p, address, 'f') - p);
+	}
+	return buf_error(&s->made);
+}
+
+static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, struct span at)
+{
+	uint64_t value;
+
+	switch ((enum pf_kind)op->kind) {
+	case PF_STRING:
+		return put_string(p, op->field, (const char *)at.data,
+				  strnlen((const char *)at.data, at.len));
+	case PF_NUMBERS:
+		return put_numbers(s, op, p, at);
+	case PF_REPEATED:
+		return put_repeated(s, op, p, at);
+	case PF_MASK:
+		return put_mask(s, op, p, at);
+	case PF_LINE:
+		return put_line(op, p, at);
+	case PF_STACK:
+	case PF_PRINTED:
+		return put_string(p, op->field, s->made.data, s->made.len);
+	case PF_HEX:
+		return put_hex(op, p, at);
+	default:
+		break;
+	}
+	value = load_number(s, at.data, op->size, op->is_signed);
+	switch ((enum pf_kind)op->kind) {
+	case PF_SYMBOL:
+		return put_symbol(s, op, p, value);
+	case PF_POINTER:
+		value = printer_pointer(s->printer, value);
+		break;
+	case PF_FUNCTION: {
+		uint64_t iid = intern_function(s, value);
+
+		value = iid ? iid : printer_pointer(s->printer, value);
+		break;
+	}
+	case PF_DEVICE:
+		value = device_number(value);
+		break;
+	default:
+		value = hide_number(s, op, value);
+	}
+	if (op->narrow)
+		value = (uint32_t)value;
+	return put_tagged(op, p, value);
+}
+
+/* Up to its NUL, eight bytes at a time, as long as it is ASCII; the room is for its worst case. */
+static inline uint8_t *put_text(const struct pf_op *op, uint8_t *p, const uint8_t *text, size_t max)
+{
+	uint8_t *content;
+	size_t len = 0;
+
+	memcpy(p, op->tag, sizeof(op->tag));
+	content = p + op->tag_len + 1;
+	for (; len + sizeof(uint64_t) <= max; len += sizeof(uint64_t)) {
+		uint64_t word = load_bytes8(text + len), ends = zero_bytes(word);
+
+		memcpy(content + len, text + len, sizeof(word));
+		if (unlikely(word & EACH_BYTE(0x80)))
+			goto strange;
+		if (ends) {
+			len += first_byte(ends);
+			return wire_close(content, content + len);
+		}
+	}
+	for (; len < max && text[len]; len++) {
+		if (unlikely(text[len] & 0x80))
+			goto strange;
+		content[len] = text[len];
+	}
+	return wire_close(content, content + len);
+
+strange:
+	return put_string(p, op->field, (const char *)text, strnlen((const char *)text, max));
+}
+
+/* op->quick is PF_NUMBER; end: of its bytes, behind those that all records begin with. */
+static inline uint8_t *put_quick(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+				 const uint8_t *end)
+{
+	int64_t word;
+
+	memcpy(&word, end - sizeof(word), sizeof(word));
+	return put_tagged(op, p, hide_number(s, op, (uint64_t)(word >> op->shift) & op->mask));
+}
+
+/* A field in a submessage that begins with its name: GenericFtraceEvent.field (2). */
+static uint8_t *put_named(struct pf_schema *s, const struct pf_op *op, uint8_t *p, struct span at)
+{
+	uint8_t *content = wire_open(p, 2);
+
+	p = (uint8_t *)mempcpy(content, op->lead, op->lead_len);
+	return wire_close(content, put(s, op, p, at));
+}
+
+static int make_printed(struct pf_schema *s, const struct pf_event *e, const struct record *rec)
+{
+	int r = event_print(s->printer, e->desc, rec, &s->made);
+
+	while (s->made.len && s->made.data[s->made.len - 1] == '\n')
+		s->made.len--;
+	return r == -EBADMSG ? 0 : r;
+}
+
+/* One text at most, made before the event's room is known: few have such a field. */
+static int make_text(struct pf_schema *s, const struct pf_event *e, const struct record *rec)
+{
+	struct span at;
+
+	buf_clear(&s->made);
+	for (size_t i = 0; i < e->op_count; i++) {
+		if (e->ops[i].kind == PF_PRINTED)
+			return make_printed(s, e, rec);
+		if (e->ops[i].kind == PF_STACK && locate(s, &e->ops[i], rec, &at))
+			return make_stack(s, &e->ops[i], at);
+	}
+	return 0;
+}
+
+/*
+ * The forms of atrace that the reader knows ("B|", "E", ...). It takes any other text that
+ * begins with one of the letters for one, too: "Entered" would end a slice.
+ */
+static bool is_atrace_mark(const uint8_t *text, size_t len)
+{
+	static const char clock_sync[] = "trace_event_clock_sync:";
+
+	if (len > sizeof(clock_sync) && !memcmp(text, clock_sync, sizeof(clock_sync) - 1))
+		return true;
+	if (!len || !memchr("BECSFINGH", text[0], 9))
+		return false;
+	if (len > 1 && text[1] == '|')
+		return true;
+	return text[0] == 'E' && (len == 1 || !text[1] || text[1] == '\n');
+}
+
+const struct pf_event *pf_schema_choose(const struct pf_schema *s, const struct pf_event *e,
+					const struct trace_event *ev)
+{
+	struct span at;
+
+	if (!locate(s, &e->free_text->ops[0], &ev->rec, &at) || is_atrace_mark(at.data, at.len))
+		return e;
+	return e->free_text;
+}
+
+/* Neighbours mostly are of one task. */
+static void learn_pid(struct pf_schema *s, int32_t pid)
+{
+	s->pid = pid;
+	s->pid_len = (uint8_t)(wire_uint(s->pid_wire, EVENT_PID, (uint32_t)pid) - s->pid_wire);
+}
+
+/* Its low 28 bits take four bytes; what is above them stays the same for a quarter of a second. */
+static inline uint8_t *put_time(struct pf_schema *s, uint8_t *p, uint64_t ts)
+{
+	uint64_t high = ts >> 28;
+
+	if (unlikely(!high))
+		return wire_uint(p, EVENT_TIMESTAMP, ts);
+	if (unlikely(high != s->time_high)) {
+		s->time_high = high;
+		s->time_len = (uint8_t)(wire_varint(s->time_wire, high) - s->time_wire);
+	}
+	p = wire_varint_low(wire_tag(p, EVENT_TIMESTAMP, WIRE_VARINT), ts);
+	memcpy(p, s->time_wire, sizeof(s->time_wire));
+	return p + s->time_len;
+}
+
+_hot_ int pf_event_write(struct pf_schema *s, const struct pf_event *e,
+			 const struct trace_event *ev, struct buf *out)
+{
+	const bool whole = ev->rec.len >= e->quick_end;
+	uint8_t *start, *p, *event, *message;
+	int r = 0;
+
+	if (unlikely(e->has_made) && make_text(s, e, &ev->rec) < 0)
+		return -ENOMEM;
+	start = (uint8_t *)buf_reserve(out, e->bound + e->bound_factor * ev->rec.len +
+						    UTF8_GROWTH * s->made.len);
+	if (!start)
+		return -ENOMEM;
+	event = p = wire_open(start, 2);
+	p = put_time(s, p, ev->rec.ts);
+	if (unlikely(ev->pid != s->pid || !s->pid_len))
+		learn_pid(s, ev->pid);
+	memcpy(p, s->pid_wire, sizeof(s->pid_wire));
+	p += s->pid_len;
+	memcpy(p, e->tag, sizeof(e->tag));
+	message = p = p + e->tag_len + 1;
+	if (e->lead_len)
+		p = (uint8_t *)mempcpy(p, e->lead, e->lead_len);
+	for (size_t i = 0; i < e->op_count; i++) {
+		const struct pf_op *op = &e->ops[i];
+		struct span at;
+
+		if (op->quick == PF_NUMBER && likely(whole))
+			p = put_quick(s, op, p, ev->rec.data + op->offset + op->size);
+		else if (op->quick == PF_LONGS && likely(whole))
+			p = put_longs(s, op, p,
+				      (struct span){ ev->rec.data + op->offset, op->size });
+		else if (unlikely(!locate(s, op, &ev->rec, &at)))
+			r = -EBADMSG;
+		else if (op->quick == PF_TEXT)
+			p = put_text(op, p, at.data, at.len);
+		else if (at.len || (op->kind != PF_NUMBERS && op->kind != PF_HEX))
+			p = op->lead ? put_named(s, op, p, at) : put(s, op, p, at);
+	}
+	/*
+	 * Not common_flags (5): the reader's raw table takes it for one more event
+	 * without a name. Compact wakings have a place for it.
+	 */
+	p = wire_close(message, p);
+	out->len += (size_t)(wire_close(event, p) - start);
+	return r;
+}

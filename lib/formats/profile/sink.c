@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The samples of a recording as a profile of gperftools' form, for google-pprof and what
+ * else reads these. It has one address space and no times: of each file that was mapped anywhere
+ * the code gets a place of its own, and all processes that ran it share that. Events are
+ * counted, no more.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/parse.h"
+#include "export/sink.h"
+#include "samples/sample_reader.h"
+
+/* Where the first file's code is put, and room for each. */
+#define PLACE_FIRST UINT64_C(0x10000000000)
+#define PLACE_SIZE UINT64_C(0x100000000)
+/* What was in no file that is known. */
+#define PLACE_UNKNOWN UINT64_C(0x1000)
+#define DEPTH_MAX 1024
+#define STACKS_BYTES_MAX (256U << 20)
+
+struct known_stack {
+	uint64_t hash, count; /* count 0: a free slot */
+	uint32_t at, depth;   /* in the array of all addresses */
+};
+
+struct sink_profile {
+	struct sink sink;
+	const struct trace_info *info;
+	struct output *out;
+	struct export_sample_filter filter;
+	bool kernel;		   /* its addresses, too */
+	struct known_stack *slots; /* owned; open addressing */
+	size_t stack_count, slot_count;
+	struct buf addresses; /* of all stacks, 8 bytes each, this machine's order */
+	uint64_t samples, left_out, kernel_only;
+	uint64_t stack[DEPTH_MAX];
+	uint32_t depth;
+};
+
+static int not_one(struct error *err)
+{
+	error_set(err, -EINVAL, "not one sample was taken");
+	return error_hint(err, "nothing ran on the CPUs that were looked at, or not long enough");
+}
+
+static int profile_open(struct sink **ret, const struct trace_info *info,
+			const struct export_options *o, struct output *out, struct error *err)
+{
+	struct sink_profile *s;
+
+	if (!info->samples && info->sampler)
+		return not_one(err);
+	if (!info->samples) {
+		error_set(err, -EINVAL, "the recording has no samples, of which a profile is made");
+		return error_hint(err, "tracectl record --sample 997hz --call-graph");
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return error_errno(err, -ENOMEM, "can't begin the profile");
+	s->info = info;
+	s->out = out;
+	s->filter = o->samples;
+	s->kernel = o->raw_addresses;
+	*ret = &s->sink;
+	return 0;
+}
+
+static int profile_event(struct sink *s _unused_, const struct trace_event *ev _unused_,
+			 struct error *err _unused_)
+{
+	return 0;
+}
+
+static int profile_loss(struct sink *s _unused_, uint32_t cpu _unused_, uint64_t before_ts _unused_,
+			uint64_t after_ts _unused_, uint64_t count _unused_,
+			struct error *err _unused_)
+{
+	return 0;
+}
+
+static void profile_free(struct sink *sink)
+{
+	struct sink_profile *s = container_of(sink, struct sink_profile, sink);
+
+	free(s->slots);
+	buf_deinit(&s->addresses);
+	free(s);
+}
+
+/* Of a name that a task took later than it was sampled the last one counts, as everywhere. */
+static bool is_wanted(const struct sink_profile *s, const struct sample_reader *r,
+		      const struct perf_record *p)
+{
+	const struct export_sample_filter *f = &s->filter;
+	bool pid = !f->pid_count;
+
+	for (size_t i = 0; i < f->pid_count; i++)
+		pid |= f->pids[i] == p->pid || f->pids[i] == p->tid;
+	if (!pid || (f->cpus && !cpu_set_has(f->cpus, p->cpu)))
+		return false;
+	if (f->comm) {
+		uint64_t ts = sample_reader_time(r, p->time);
+		const struct task *t = task_table_find(s->info->tasks, p->tid, ts);
+		const struct task *leader = task_table_find(s->info->tasks, p->pid, ts);
+
+		return (t && !strcmp(t->comm, f->comm)) ||
+		       (leader && !strcmp(leader->comm, f->comm));
+	}
+	return true;
+}
+
+static void push(struct sink_profile *s, uint64_t address)
+{
+	if (s->depth < DEPTH_MAX)
+		s->stack[s->depth++] = address;
+}
+
+static void push_user(struct sink_profile *s, const struct address_spaces *spaces, int32_t pid,
+		      uint64_t address, bool caller)
+{
+	/* A call may be a program's last instruction: what it returns to lies behind all. */
+	const struct code_mapping *m = address_spaces_find(spaces, pid, address - caller);
+	uint64_t offset = m ? address - m->start + m->offset : 0;
+
+	if (m && offset < PLACE_SIZE)
+		push(s, PLACE_FIRST + m->file * PLACE_SIZE + offset);
+	else if (!s->depth)
+		push(s, PLACE_UNKNOWN);
+}
+
+/* What the reader of profiles can name: programs' code, and the kernel's if that is asked for. */
+static void take_stack(struct sink_profile *s, const struct sample_reader *r,
+		       const struct perf_record *p)
+{
+	const struct perf_format *f = sample_reader_format(r);
+	uint64_t context = p->kernel ? PERF_CHAIN_KERNEL : PERF_CHAIN_USER;
+	bool caller = false;
+
+	s->depth = 0;
+	for (uint32_t i = 0; i < MAX(p->sample.count, UINT32_C(1)); i++) {
+		uint64_t address = p->sample.count ? perf_record_chain(p, f, i) : p->sample.ip;
+
+		if (address >= PERF_CHAIN_CONTEXT) {
+			context = address;
+			caller = false;
+			continue;
+		}
+		if (context == PERF_CHAIN_KERNEL && s->kernel)
+			push(s, address);
+		else if (context == PERF_CHAIN_USER && address)
+			push_user(s, sample_reader_spaces(r), p->pid, address, caller);
+		caller = true;
+	}
+}
+
+static struct known_stack *find_slot(const struct sink_profile *s, struct known_stack *slots,
+				     size_t count, uint64_t hash)
+{
+	const uint64_t *all = (const uint64_t *)(const void *)s->addresses.data;
+
+	for (size_t at = (size_t)hash;; at++) {
+		struct known_stack *k = &slots[at & (count - 1)];
+
+		if (!k->count || (k->hash == hash && k->depth == s->depth &&
+				  !memcmp(all + k->at, s->stack, s->depth * sizeof(*all))))
+			return k;
+	}
+}
+
+static int grow(struct sink_profile *s)
+{
+	size_t count = MAX(s->slot_count * 2, (size_t)1024);
+	struct known_stack *slots = calloc(count, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->slot_count; i++) {
+		size_t at = (size_t)s->slots[i].hash;
+
+		if (!s->slots[i].count)
+			continue;
+		while (slots[at & (count - 1)].count)
+			at++;
+		slots[at & (count - 1)] = s->slots[i];
+	}
+	free(s->slots);
+	s->slots = slots;
+	s->slot_count = count;
+	return 0;
+}
+
+static int add_stack(struct sink_profile *s, struct error *err)
+{
+	uint64_t hash = XXH3_64bits(s->stack, s->depth * sizeof(*s->stack));
+	struct known_stack *k;
+
+	if (s->stack_count * 2 >= s->slot_count && grow(s) < 0)
+		return error_errno(err, -ENOMEM, "can't make the profile");
+	k = find_slot(s, s->slots, s->slot_count, hash);
+	if (k->count++)
+		return 0;
+	if (s->addresses.len > STACKS_BYTES_MAX) {
+		error_set(err, -EOVERFLOW, "there are more stacks than are taken into a profile");
+		return error_hint(err, "choose some: --comm NAME, --pid PID");
+	}
+	k->hash = hash;
+	k->depth = s->depth;
+	k->at = (uint32_t)(s->addresses.len / sizeof(*s->stack));
+	buf_append(&s->addresses, s->stack, s->depth * sizeof(*s->stack));
+	s->stack_count++;
+	return buf_error(&s->addresses) < 0 ? error_errno(err, -ENOMEM, "can't make the profile")
+					    : 0;
+}
+
+static int collect(struct sink_profile *s, struct sample_reader *r, struct error *err)
+{
+	struct perf_record p;
+	int n;
+
+	while ((n = sample_reader_next(r, &p)) > 0) {
+		if (!is_wanted(s, r, &p)) {
+			s->left_out++;
+			continue;
+		}
+		take_stack(s, r, &p);
+		if (!s->depth) {
+			s->kernel_only++;
+			continue;
+		}
+		s->samples++;
+		n = add_stack(s, err);
+		if (n < 0)
+			return n;
+	}
+	return n < 0 ? error_errno(err, n, "can't read the samples") : 0;
+}
+
+static void put_slot(struct sink_profile *s, uint64_t value)
+{
+	value = s->info->header->big_endian ? htobe64(value) : htole64(value);
+	buf_append(&s->out->buf, &value, sizeof(value));
+}
+
+static void put_slots(struct sink_profile *s, const uint64_t *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		put_slot(s, values[i]);
+}
+
+/* A file's name has to stay on its line. */
+static void put_mappings(struct sink_profile *s, const struct address_spaces *spaces)
+{
+	for (uint32_t i = 0; i < spaces->file_count; i++) {
+		uint64_t start = PLACE_FIRST + i * PLACE_SIZE;
+		const char *path = spaces->files[i].path;
+
+		buf_printf(&s->out->buf, "%" PRIx64 "-%" PRIx64 " r-xp 00000000 00:00 0          ",
+			   start, start + PLACE_SIZE);
+		buf_append(&s->out->buf, path, strcspn(path, "\n"));
+		buf_putc(&s->out->buf, '\n');
+	}
+}
+
+static int write_profile(struct sink_profile *s, const struct address_spaces *spaces)
+{
+	const uint64_t *all = (const uint64_t *)(const void *)s->addresses.data;
+	uint64_t hz = MAX(s->info->sampler->hz, UINT32_C(1));
+	const uint64_t header[] = { 0, 3, 0, MAX((1000000 + hz / 2) / hz, UINT64_C(1)), 0 };
+	const uint64_t trailer[] = { 0, 1, 0 };
+	int r;
+
+	put_slots(s, header, ARRAY_SIZE(header));
+	for (size_t i = 0; i < s->slot_count; i++) {
+		const struct known_stack *k = &s->slots[i];
+
+		if (!k->count)
+			continue;
+		put_slot(s, k->count);
+		put_slot(s, k->depth);
+		put_slots(s, all + k->at, k->depth);
+		r = output_settle(s->out);
+		if (r < 0)
+			return r;
+	}
+	put_slots(s, trailer, ARRAY_SIZE(trailer));
+	put_mappings(s, spaces);
+	return output_flush(s->out, true);
+}
+
+/* Why there is no profile to write. */
+static int explain_nothing(const struct sink_profile *s, const struct sample_reader *reader,
+			   struct error *err)
+{
+	const char *wanted = s->left_out ? " that were asked for" : "";
+	struct sample_sum sum;
+
+	sample_reader_sum(reader, &sum);
+	if (s->kernel_only) {
+		error_set(err, -EINVAL, "all samples%s were taken in the kernel", wanted);
+		return error_hint(err, "--raw-addresses has its addresses in the profile");
+	}
+	if (s->left_out) {
+		error_set(err, -EINVAL, "none of the %" PRIu64 " samples is of what was asked for",
+			  s->left_out);
+		return error_hint(err, "--pid, --comm and --cpu choose among them");
+	}
+	if (sum.damaged) {
+		error_set(err, -EINVAL, "the samples can't be read: the recording is damaged");
+		return error_hint(err, "its events may be whole: write it as .json or .txt");
+	}
+	return not_one(err);
+}
+
+static int profile_close(struct sink *sink, const struct export_result *result _unused_,
+			 struct error *err)
+{
+	struct sink_profile *s = container_of(sink, struct sink_profile, sink);
+	_cleanup_(sample_reader_freep) struct sample_reader *reader = NULL;
+	int r = sample_reader_new(&reader, s->info->samples->index, s->info->samples->stream);
+
+	if (r < 0)
+		return error_errno(err, r, "can't read the samples");
+	r = collect(s, reader, err);
+	if (r < 0)
+		return r;
+	if (!s->samples)
+		return explain_nothing(s, reader, err);
+	r = write_profile(s, sample_reader_spaces(reader));
+	return r < 0 ? error_errno(err, r, "can't write the profile") : 0;
+}
+
+const struct sink_ops sink_profile_ops = {
+	.format = { "prof", ".prof", "the samples as a profile for google-pprof" },
+	.keeps_samples = true,
+	.open = profile_open,
+	.event = profile_event,
+	.loss = profile_loss,
+	.close = profile_close,
+	.free = profile_free,
+};

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The capture stream itself. The events are decoded all the same, for nothing but their
+ * account: whoever keeps a recording is told what is in it.
+ */
+#include "export/sink.h"
+#include "base/io.h"
+#include "stream/pack.h"
+#include "stream/writer.h"
+#include "trace/index.h"
+
+struct sink_stream {
+	struct sink sink;
+	struct output *out;
+	uint64_t at; /* where in the stream the rest begins */
+	struct buf payload, packed;
+};
+
+static int stream_open(struct sink **ret, const struct trace_info *info _unused_,
+		       const struct export_options *o _unused_, struct output *out,
+		       struct error *err)
+{
+	struct sink_stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return error_errno(err, -ENOMEM, "can't begin the copy");
+	s->out = out;
+	*ret = &s->sink;
+	return 0;
+}
+
+static int stream_event(struct sink *s _unused_, const struct trace_event *ev _unused_,
+			struct error *err _unused_)
+{
+	return 0;
+}
+
+static int stream_loss(struct sink *s _unused_, uint32_t cpu _unused_, uint64_t before_ts _unused_,
+		       uint64_t after_ts _unused_, uint64_t count _unused_,
+		       struct error *err _unused_)
+{
+	return 0;
+}
+
+static int stream_close(struct sink *s _unused_, const struct export_result *result _unused_,
+			struct error *err _unused_)
+{
+	return 0;
+}
+
+static void stream_free(struct sink *s)
+{
+	struct sink_stream *stream = container_of(s, struct sink_stream, sink);
+
+	buf_deinit(&stream->payload);
+	buf_deinit(&stream->packed);
+	free(stream);
+}
+
+static int cant_write(int r, struct error *err)
+{
+	return r < 0 ? error_errno(err, r, "can't write the stream") : 0;
+}
+
+/* As it is, up to there. */
+static int copy_bytes(struct sink_stream *s, const struct stream_reader *reader, uint64_t until,
+		      struct error *err)
+{
+	struct output *out = s->out;
+
+	while (s->at < until) {
+		size_t want = (size_t)MIN(until - s->at, (uint64_t)OUTPUT_HIGH_WATER);
+		char *p = buf_reserve(&out->buf, want);
+		ssize_t n;
+		int r;
+
+		if (!p)
+			return error_errno(err, -ENOMEM, "can't copy the stream");
+		n = pread_full(reader->fd, p, want, (off_t)s->at);
+		if (n <= 0)
+			return error_errno(err, n < 0 ? (int)n : -EIO, "can't read the stream");
+		out->buf.len += (size_t)n;
+		s->at += (uint64_t)n;
+		r = cant_write(output_settle(out), err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* As it is to be kept: sub-buffers in it, wherever they lie; symbols packed. */
+static int copy_chunk(struct sink_stream *s, const struct stream_reader *reader,
+		      const struct chunk *chunk, struct error *err)
+{
+	static const uint8_t zeros[CHUNK_ALIGN];
+	struct output *out = s->out;
+	struct chunk_header h;
+	struct iovec payload;
+	int r;
+
+	r = stream_reader_load(reader, chunk, &s->payload, err);
+	if (r < 0)
+		return r;
+	payload = (struct iovec){ s->payload.data, s->payload.len };
+	r = chunk->type == CHUNK_KALLSYMS
+		    ? stream_pack(payload.iov_base, payload.iov_len, &s->packed)
+		    : 0;
+	if (r < 0)
+		return cant_write(r, err);
+	if (r)
+		payload = (struct iovec){ s->packed.data, s->packed.len };
+	h = stream_chunk_header(chunk->type, r ? CHUNK_ZSTD : 0, chunk->cpu, &payload, 1);
+	buf_append(&out->buf, &h, sizeof(h));
+	buf_append(&out->buf, payload.iov_base, payload.iov_len);
+	buf_append(&out->buf, zeros, stream_padding(payload.iov_len));
+	return cant_write(buf_error(&out->buf) ?: output_settle(out), err);
+}
+
+/* Of a stream that was made of another file, which is whole. */
+static int copy_chunks(struct sink_stream *s, const struct stream_reader *reader, struct error *err)
+{
+	struct stream_reader own = *reader;
+	struct chunk chunk;
+	int r = 0;
+
+	own.offset = STREAM_MAGIC_SIZE;
+	while (own.offset < reader->offset && (r = stream_reader_next(&own, &chunk, err)) > 0) {
+		if (chunk.type != CHUNK_SUBBUFS && chunk.type != CHUNK_KALLSYMS)
+			continue;
+		r = copy_bytes(s, reader, chunk.offset, err);
+		if (r == 0)
+			r = copy_chunk(s, reader, &chunk, err);
+		if (r < 0)
+			return r;
+		s->at = own.offset;
+	}
+	return r < 0 ? r : copy_bytes(s, reader, reader->offset, err);
+}
+
+static int stream_copy(struct sink *sink, const struct stream_index *index, bool last _unused_,
+		       struct error *err)
+{
+	struct sink_stream *s = container_of(sink, struct sink_stream, sink);
+	const struct stream_reader *reader = index->reader;
+
+	return reader->pages_fd ? copy_chunks(s, reader, err)
+				: copy_bytes(s, reader, reader->offset, err);
+}
+
+const struct sink_ops sink_stream_ops = {
+	.format = { "traced", ".traced", "the capture stream itself, for tracectl convert", NULL,
+		    true },
+	.copy = stream_copy,
+	.keeps_marks = true,
+	.open = stream_open,
+	.event = stream_event,
+	.loss = stream_loss,
+	.close = stream_close,
+	.free = stream_free,
+};

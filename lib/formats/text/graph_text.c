@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/text/graph_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "export/sink.h"
+#include "print/builtin.h"
+#include "print/format_int.h"
+#include "print/funcgraph.h"
+#include "print/printer.h"
+
+#define INDENT 2 /* TRACE_GRAPH_INDENT */
+#define COMM_MAX 64
+#define CPU_TEXT_MAX 32
+
+struct graph_text {
+	const struct trace_info *info;
+	struct line *line;
+	struct printer *printer;
+	struct graph_form form; /* a copy: beside the caller's others write all the time */
+	int cpu_width;
+};
+
+int graph_text_new(struct graph_text **ret, const struct trace_info *info,
+		   const struct graph_form *form, struct line *line, struct printer *printer)
+{
+	struct graph_text *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return -ENOMEM;
+	g->info = info;
+	g->line = line;
+	g->printer = printer;
+	g->form = *form;
+	g->cpu_width = snprintf(NULL, 0, "%u", info->header->cpus ? info->header->cpus - 1 : 0);
+	*ret = g;
+	return 0;
+}
+
+struct graph_text *graph_text_free(struct graph_text *g)
+{
+	free(g);
+	return NULL;
+}
+
+void graph_text_header(const struct graph_text *g, struct buf *out)
+{
+	static const struct {
+		unsigned flag;
+		const char *lines[2];
+	} columns[] = {
+		{ GRAPH_ABSTIME, { "     TIME       ", "      |         " } },
+		{ GRAPH_CPU, { " CPU", " |  " } },
+		{ GRAPH_PROC, { "  TASK/PID       ", "   |    |        " } },
+		{ GRAPH_DURATION, { "  DURATION   ", "   |   |      " } },
+	};
+	static const char *const last[] = { "               FUNCTION CALLS\n",
+					    "               |   |   |   |\n" };
+
+	buf_puts(out, "# tracer: function_graph\n#\n");
+	for (int line = 0; line < 2 && !g->info->text.no_context; line++) {
+		buf_putc(out, '#');
+		for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+			if (g->form.flags & columns[i].flag)
+				buf_puts(out, columns[i].lines[line]);
+		buf_puts(out, last[line]);
+	}
+}
+
+static void put_spaces(struct buf *out, size_t n)
+{
+	char *p = buf_reserve(out, n);
+
+	if (p) {
+		memset(p, ' ', n);
+		out->len += n;
+	}
+}
+
+/* %ps */
+static void put_symbol(struct graph_text *g, uint64_t address, struct buf *out)
+{
+	char *p = buf_reserve(out, SYMBOL_TEXT_MAX);
+
+	if (p)
+		out->len += (size_t)(print_symbol(g->printer, p, address, 's') - p);
+}
+
+static void put_cpu(const struct graph_text *g, uint32_t cpu, struct buf *out)
+{
+	char *start = buf_reserve(out, CPU_TEXT_MAX), *w = start, digits[INT_TEXT_MAX];
+	int len;
+
+	if (!start)
+		return;
+	len = (int)(format_dec(digits, cpu) - digits);
+	*w++ = ' ';
+	for (int i = len; i < g->cpu_width; i++)
+		*w++ = ' ';
+	memcpy(w, digits, (size_t)len);
+	memcpy(w + len, ") ", 2);
+	out->len += (size_t)(w - start + len + 2);
+}
+
+/* Seven letters of the name, centred in 14 columns. */
+static void put_task(struct graph_text *g, int32_t pid, uint64_t ts, struct buf *out)
+{
+	char comm[COMM_MAX], text[COMM_MAX];
+	int len, spaces;
+
+	line_comm(g->line, pid, ts, comm);
+	len = snprintf(text, sizeof(text), "%.7s-%d", comm, pid);
+	spaces = MAX(14 - len, 0);
+	put_spaces(out, (size_t)(spaces / 2));
+	buf_append(out, text, (size_t)len);
+	put_spaces(out, (size_t)(spaces - spaces / 2));
+}
+
+/* Two lines and the tasks' names between them. */
+static void put_switch(struct graph_text *g, const struct graph_line *l, struct buf *out)
+{
+	static const char rule[] = " ------------------------------------------\n";
+
+	buf_puts(out, rule);
+	put_cpu(g, l->cpu, out);
+	put_task(g, l->pid_before, l->ts, out);
+	buf_puts(out, " => ");
+	put_task(g, l->pid, l->ts, out);
+	buf_putc(out, '\n');
+	buf_puts(out, rule);
+	buf_putc(out, '\n');
+}
+
+static void put_context(struct graph_text *g, const struct graph_line *l, struct buf *out)
+{
+	if (g->info->text.no_context)
+		return;
+	if (g->form.flags & GRAPH_ABSTIME)
+		buf_printf(out, "%5" PRIu64 ".%06" PRIu64 " |  ", l->ts / NSEC_PER_SEC,
+			   l->ts % NSEC_PER_SEC / 1000);
+	if (g->form.flags & GRAPH_CPU)
+		put_cpu(g, l->cpu, out);
+	if (g->form.flags & GRAPH_PROC) {
+		put_task(g, l->pid, l->ts, out);
+		buf_puts(out, " | ");
+	}
+}
+
+/* What stands in the place of a duration. */
+static void put_fill(const struct graph_text *g, const char *text, struct buf *out)
+{
+	if ((g->form.flags & GRAPH_DURATION) && !g->info->text.no_context)
+		buf_puts(out, text);
+}
+
+#define NO_DURATION "              |  "
+
+/* trace_find_mark() */
+static char mark_of(uint64_t ns)
+{
+	static const struct {
+		uint64_t above;
+		char mark;
+	} marks[] = {
+		{ 1000000000, '$' }, { 100000000, '@' }, { 10000000, '*' },
+		{ 1000000, '#' },    { 100000, '!' },	 { 10000, '+' },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (ns > marks[i].above)
+			return marks[i].mark;
+	return ' ';
+}
+
+/* Seven digits at most, as many of them as fit behind the dot. */
+static void put_duration(const struct graph_text *g, uint64_t ns, struct buf *out)
+{
+	unsigned rest = (unsigned)(ns % 1000), digits;
+	uint64_t us = ns / 1000;
+	char *start, *w;
+
+	if (!(g->form.flags & GRAPH_DURATION) || g->info->text.no_context)
+		return;
+	if (g->info->header->word_size == 4)
+		us = (uint32_t)us;
+	w = buf_reserve(out, 64);
+	if (!w)
+		return;
+	*w++ = g->form.flags & GRAPH_OVERHEAD ? mark_of(ns) : ' ';
+	*w++ = ' ';
+	start = w;
+	w = format_dec(w, us);
+	digits = (unsigned)(w - start);
+	if (digits < 7) {
+		*w++ = '.';
+		*w++ = (char)('0' + rest / 100);
+		if (digits < 6)
+			*w++ = (char)('0' + rest / 10 % 10);
+		if (digits < 5)
+			*w++ = (char)('0' + rest % 10);
+	}
+	digits = (unsigned)(w - start);
+	memcpy(w, " us ", 4);
+	w += 4;
+	for (; digits < 8; digits++)
+		*w++ = ' ';
+	memcpy(w, "|  ", 3);
+	out->len = (size_t)(w + 3 - out->data);
+}
+
+/* A line of its own where an interrupt begins or ends. */
+static void put_irq(struct graph_text *g, const struct graph_line *l, const char *arrow,
+		    struct buf *out)
+{
+	if (likely(!l->is_irq))
+		return;
+	put_context(g, l, out);
+	put_fill(g, "  ", out);
+	buf_puts(out, arrow);
+	put_fill(g, " |", out);
+	buf_putc(out, '\n');
+}
+
+/* print_graph_retval(), but for the name before it and the mark that ends the comment. */
+static void put_retval(const struct graph_text *g, uint64_t retval, struct buf *out)
+{
+	bool wide = g->info->header->word_size == 8;
+	uint64_t code = 0;
+
+	if (retval && !(g->form.flags & GRAPH_RETVAL_HEX)) {
+		/* An int, in a long. */
+		code = wide && retval >> 32 ? retval : (uint64_t)(int64_t)(int32_t)retval;
+		if (code < (uint64_t)-4095)
+			code = 0;
+	}
+	buf_puts(out, g->form.old_retval ? " = " : " ret=");
+	if (code)
+		buf_printf(out, "%" PRId64, (int64_t)code);
+	else
+		buf_printf(out, "0x%" PRIx64, retval);
+}
+
+static void put_retaddr(struct graph_text *g, uint64_t retaddr, struct buf *out)
+{
+	char *p;
+
+	buf_puts(out, " <-");
+	p = buf_reserve(out, SYMBOL_TEXT_MAX);
+	if (p)
+		out->len += (size_t)(print_ip_by(g->printer, p, retaddr, true) - p);
+}
+
+static void put_arguments(struct graph_text *g, const struct funcgraph *entry, struct buf *out)
+{
+	if (entry->arg_count)
+		print_arguments(g->printer, entry->func, entry->args, entry->arg_count, out);
+	else
+		buf_puts(out, "()");
+}
+
+static void put_indent(int32_t depth, struct buf *out)
+{
+	put_spaces(out, (size_t)MAX(depth, 0) * INDENT);
+}
+
+static void put_leaf(struct graph_text *g, const struct graph_line *l,
+		     const struct funcgraph *entry, const struct funcgraph *exit, struct buf *out)
+{
+	bool retval = (g->form.flags & GRAPH_RETVAL) && exit->has_retval;
+	bool retaddr = (g->form.flags & GRAPH_RETADDR) && entry->has_retaddr;
+
+	put_duration(g, exit->rettime - exit->calltime, out);
+	put_indent(entry->depth, out);
+	put_symbol(g, entry->func, out);
+	put_arguments(g, entry, out);
+	buf_putc(out, ';');
+	if (retval || retaddr) {
+		buf_puts(out, " /*");
+		if (retaddr)
+			put_retaddr(g, entry->retaddr, out);
+		if (retval)
+			put_retval(g, exit->retval, out);
+		buf_puts(out, " */");
+	}
+	buf_putc(out, '\n');
+	put_irq(g, l, "<==========", out);
+}
+
+static void put_nested(struct graph_text *g, const struct funcgraph *entry, struct buf *out)
+{
+	put_fill(g, NO_DURATION, out);
+	put_indent(entry->depth, out);
+	put_symbol(g, entry->func, out);
+	put_arguments(g, entry, out);
+	buf_puts(out, " {");
+	if ((g->form.flags & GRAPH_RETADDR) && entry->has_retaddr) {
+		buf_puts(out, " /*");
+		put_retaddr(g, entry->retaddr, out);
+		buf_puts(out, " */");
+	}
+	buf_putc(out, '\n');
+}
+
+static void put_exit(struct graph_text *g, const struct graph_line *l, const struct funcgraph *exit,
+		     struct buf *out)
+{
+	put_context(g, l, out);
+	put_duration(g, exit->rettime - exit->calltime, out);
+	put_indent(exit->depth, out);
+	buf_putc(out, '}');
+	if ((g->form.flags & GRAPH_RETVAL) && exit->has_retval) {
+		buf_puts(out, " /* ");
+		put_symbol(g, exit->func, out);
+		put_retval(g, exit->retval, out);
+		buf_puts(out, " */");
+	} else if (l->names || (g->form.flags & GRAPH_TAIL)) {
+		buf_puts(out, " /* ");
+		put_symbol(g, exit->func, out);
+		buf_puts(out, " */");
+	}
+	buf_putc(out, '\n');
+	if (g->form.flags & GRAPH_OVERRUN)
+		buf_printf(out, " (Overruns: %u)\n", exit->overrun);
+	put_irq(g, l, "<==========", out);
+}
+
+static void put_comment(struct graph_text *g, const struct graph_line *l,
+			const struct trace_event *ev, struct buf *out)
+{
+	put_context(g, l, out);
+	put_fill(g, NO_DURATION, out);
+	if (l->depth > 0)
+		put_indent(l->depth + 1, out);
+	buf_puts(out, "/* ");
+	if (!builtin_print_message(g->printer, ev->desc, &ev->rec, out))
+		sink_print(g->printer, ev, out);
+	buf_puts(out, " */\n");
+}
+
+/* What the tree took can be read. */
+static void put_leaf_of(struct graph_text *g, const struct graph_line *l, const uint8_t *record,
+			const struct funcgraph *entry, struct buf *out)
+{
+	const struct record rec = { l->ts, record + l->len, l->exit_len };
+	struct funcgraph exit;
+
+	if (funcgraph_read(l->exit, &rec, &exit))
+		put_leaf(g, l, entry, &exit, out);
+}
+
+static void put_function(struct graph_text *g, const struct graph_line *l,
+			 const struct trace_event *ev, struct buf *out)
+{
+	struct funcgraph f;
+
+	if (!funcgraph_read(l->desc, &ev->rec, &f))
+		return;
+	if (l->kind == GRAPH_EXIT) {
+		put_exit(g, l, &f, out);
+		return;
+	}
+	put_irq(g, l, "==========>", out);
+	put_context(g, l, out);
+	if (l->kind == GRAPH_LEAF)
+		put_leaf_of(g, l, ev->rec.data, &f, out);
+	else
+		put_nested(g, &f, out);
+}
+
+int graph_text_line(struct graph_text *g, const struct graph_line *l, const uint8_t *record,
+		    struct buf *out)
+{
+	const struct trace_event ev = {
+		.desc = l->desc,
+		.rec = { l->ts, record, l->len },
+		.cpu = l->cpu,
+		.pid = l->pid,
+		.id = l->desc->id,
+		.flags = l->flags,
+		.preempt_count = l->preempt_count,
+	};
+
+	if (!g->form.is_tracer)
+		line_prefix(g->line, &ev, out);
+	if (l->switches)
+		put_switch(g, l, out);
+	if (l->kind == GRAPH_COMMENT)
+		put_comment(g, l, &ev, out);
+	else
+		put_function(g, l, &ev, out);
+	return buf_error(out);
+}

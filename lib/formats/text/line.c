@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/text/line.h"
+
+#include <string.h>
+
+#include "base/io.h"
+#include "base/plain.h"
+#include "base/thread.h"
+
+/* enum trace_flag_type */
+#define FLAG_IRQS_OFF 0x01
+#define FLAG_IRQS_NOSUPPORT 0x02 /* until 6.12 */
+#define FLAG_NEED_RESCHED_LAZY 0x02
+#define FLAG_NEED_RESCHED 0x04
+#define FLAG_HARDIRQ 0x08
+#define FLAG_SOFTIRQ 0x10
+#define FLAG_PREEMPT_RESCHED 0x20
+#define FLAG_NMI 0x40
+#define FLAG_BH_OFF 0x80
+
+#define CACHE_SIZE 1024 /* a power of two */
+#define TEXT_MAX 108	/* comm, pid, tgid, their columns */
+#define TEXT_USUAL 32	/* of most tasks: a copy of known size is a few moves */
+
+struct cached {
+	uint64_t from_ts, until_ts; /* of the life that text names */
+	int32_t pid;
+	uint32_t len; /* 0: empty */
+	bool plain;   /* text is */
+	char text[TEXT_MAX];
+};
+
+struct line {
+	const struct trace_info *info;
+	struct line_form form;
+	bool tgid;
+	enum line_style style;
+	uint64_t second_ts; /* the first that rounds into second_text's second */
+	uint32_t second_len;
+	char second_text[24];
+	char digits[200];   /* "00" to "99" */
+	char flags[256][3]; /* by the flags byte */
+	char preempt[256][2];
+	struct cached cache[CACHE_SIZE];
+};
+
+bool release_at_least(const char *release, unsigned major, unsigned minor)
+{
+	unsigned a = 0, b = 0;
+
+	if (sscanf(release, "%u.%u", &a, &b) != 2)
+		return true;
+	return a > major || (a == major && b >= minor);
+}
+
+void line_form_get(struct line_form *ret, const struct trace_info *info)
+{
+	/* "uptime" steps by jiffies, but is told in ns. */
+	static const char *const counters[] = { "counter", "x86-tsc", "ppc-tb" };
+	const char *head = info->header->trace_header, *release = info->header->release;
+	/* Tracers with a header of their own tell nothing of these columns. */
+	bool known = strstr(head, "TASK-PID");
+
+	*ret = (struct line_form){
+		.context = !info->text.no_context,
+		.flags = known ? !!strstr(head, "irqs-off") : !info->text.no_irq_info,
+		.migrate = known ? !!strstr(head, "migrate-disable")
+				 : release_at_least(release, 5, 15),
+		.bh = known ? !!strstr(head, "BH-disabled") : release_at_least(release, 5, 17),
+		.lazy = release_at_least(release, 6, 13),
+		.had_tgid = strstr(head, "TGID"),
+		.pid_width = release_at_least(release, 5, 10) ? 7 : 5,
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
+		ret->counter |= strcmp(info->header->trace_clock, counters[i]) == 0;
+}
+
+static char irqs_column(const struct line_form *f, unsigned flags)
+{
+	bool off = flags & FLAG_IRQS_OFF, bh = f->bh && (flags & FLAG_BH_OFF);
+
+	if (off)
+		return bh ? 'D' : 'd';
+	if (bh)
+		return 'b';
+	return !f->lazy && (flags & FLAG_IRQS_NOSUPPORT) ? 'X' : '.';
+}
+
+static char resched_column(const struct line_form *f, unsigned flags)
+{
+	/* By NEED_RESCHED, PREEMPT_RESCHED and LAZY as bits 0, 1, 2. */
+	static const char letters[] = ".npNlbLB";
+	unsigned i = 0;
+
+	if (flags & FLAG_NEED_RESCHED)
+		i |= 1;
+	if (flags & FLAG_PREEMPT_RESCHED)
+		i |= 2;
+	if (f->lazy && (flags & FLAG_NEED_RESCHED_LAZY))
+		i |= 4;
+	return letters[i];
+}
+
+static char context_column(unsigned flags)
+{
+	if (flags & FLAG_NMI)
+		return flags & FLAG_HARDIRQ ? 'Z' : 'z';
+	if (flags & FLAG_HARDIRQ)
+		return flags & FLAG_SOFTIRQ ? 'H' : 'h';
+	return flags & FLAG_SOFTIRQ ? 's' : '.';
+}
+
+/* Readers take [dX.][Nnp.][Hhs.]: the nearest in meaning. */
+static char portable(char c, int column)
+{
+	static const char *const from[] = { "Db", "lLbB", "Zz" }, *const to[] = { "d.", "nNnN",
+										  "Hh" };
+	const char *p = c ? strchr(from[column], c) : NULL;
+
+	return p ? to[column][p - from[column]] : c;
+}
+
+static void make_tables(struct line *l)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	for (unsigned i = 0; i < 100; i++) {
+		l->digits[2 * i] = (char)('0' + i / 10);
+		l->digits[2 * i + 1] = (char)('0' + i % 10);
+	}
+	for (unsigned i = 0; i < 256; i++) {
+		char *f = l->flags[i], *p = l->preempt[i];
+
+		f[0] = irqs_column(&l->form, i);
+		f[1] = resched_column(&l->form, i);
+		f[2] = context_column(i);
+		for (int column = 0; l->style == LINE_PORTABLE && column < 3; column++)
+			f[column] = portable(f[column], column);
+		if (l->form.migrate) {
+			p[0] = i & 0xf ? hex[i & 0xf] : '.';
+			p[1] = i >> 4 ? hex[i >> 4] : '.';
+		} else {
+			/* One "%x", of one digit or two. */
+			p[0] = i > 0xf ? hex[i >> 4] : i ? hex[i] : '.';
+			p[1] = i > 0xf ? hex[i & 0xf] : '\0';
+		}
+	}
+}
+
+#define ROUNDING 500 /* ns2usecs() rounds to the nearest */
+
+_cold_ _noinline_ static void fill_second(struct line *l, uint64_t ts)
+{
+	/* Beyond 2^64 - 500 the sum wraps, as in the kernel. */
+	uint64_t second = (ts + ROUNDING) / NSEC_PER_SEC;
+
+	l->second_ts = second * NSEC_PER_SEC - ROUNDING;
+	l->second_len = (uint32_t)sprintf(l->second_text, " %5llu.", (unsigned long long)second);
+}
+
+int line_new(struct line **ret, const struct trace_info *info, bool tgid, enum line_style style)
+{
+	struct line *l = cache_lines_new(sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	l->info = info;
+	l->tgid = tgid;
+	l->style = style;
+	fill_second(l, 0);
+	line_form_get(&l->form, info);
+	/* No reader takes a TGID without flags. */
+	if (style == LINE_PORTABLE)
+		l->form.flags = l->form.context = true;
+	make_tables(l);
+	*ret = l;
+	return 0;
+}
+
+struct line *line_free(struct line *l)
+{
+	free(l);
+	return NULL;
+}
+
+/* A name within a line that is read by column: no line may end in it. */
+static void tame(char *comm)
+{
+	for (; *comm; comm++)
+		if ((unsigned char)*comm < ' ' || *comm == 0x7f)
+			*comm = '_';
+}
+
+static struct task *find_task(struct line *l, int32_t pid, uint64_t ts, char comm[static 64])
+{
+	struct task *task = pid > 0 ? task_table_find(l->info->tasks, pid, ts) : NULL;
+
+	strcpy(comm, pid == 0 ? "<idle>" : pid < 0 ? "<XXX>" : "<...>");
+	if (task) {
+		task_see(task);
+		if (task->comm[0])
+			memcpy(comm, task->comm, sizeof(task->comm));
+	}
+	return task;
+}
+
+void line_comm(struct line *l, int32_t pid, uint64_t ts, char comm[static 64])
+{
+	find_task(l, pid, ts, comm);
+}
+
+_cold_ _noinline_ static void fill_cache(struct line *l, struct cached *c, int32_t pid, uint64_t ts)
+{
+	char comm[sizeof(((struct task *)0)->comm)];
+	struct task *task = find_task(l, pid, ts, comm);
+	unsigned width = l->form.pid_width;
+	int n;
+
+	*c = (struct cached){ .pid = pid, .until_ts = UINT64_MAX };
+	if (task) {
+		c->from_ts = task->from_ts;
+		c->until_ts = task_table_until(l->info->tasks, task);
+		/* The oldest life has what came before it, too. */
+		if (task_is_oldest(task))
+			c->from_ts = 0;
+	}
+	if (l->style == LINE_PORTABLE)
+		tame(comm);
+	n = snprintf(c->text, sizeof(c->text), "%16s-%-*d ", comm, (int)width, pid);
+	if (l->tgid && task && task->tgid)
+		n += snprintf(c->text + n, sizeof(c->text) - (size_t)n, "(%*d) ", (int)width,
+			      task->tgid);
+	else if (l->tgid)
+		n += snprintf(c->text + n, sizeof(c->text) - (size_t)n, "(%.*s) ", (int)width,
+			      "-------");
+	c->text[n] = '[';
+	c->len = (uint32_t)n + 1;
+	c->plain = is_plain(c->text, c->len);
+}
+
+void line_forget(struct line *l)
+{
+	memset(l->cache, 0, sizeof(l->cache));
+}
+
+static inline char *put_cpu(const struct line *l, char *p, uint32_t cpu)
+{
+	if (unlikely(cpu > 999))
+		return p + sprintf(p, "%u", cpu);
+	*p++ = (char)('0' + cpu / 100);
+	memcpy(p, &l->digits[2 * (cpu % 100)], 2);
+	return p + 2;
+}
+
+static inline char *put_time(struct line *l, char *p, uint64_t ts)
+{
+	uint32_t usecs, pairs;
+
+	if (unlikely(l->form.counter))
+		return p + sprintf(p, " %12llu: ", (unsigned long long)ts);
+	if (unlikely(ts - l->second_ts >= NSEC_PER_SEC))
+		fill_second(l, ts);
+	usecs = (uint32_t)(ts - l->second_ts) / 1000;
+	pairs = usecs / 100;
+	memcpy(p, l->second_text, sizeof(l->second_text));
+	p += l->second_len;
+	memcpy(p, &l->digits[2 * (pairs / 100)], 2);
+	memcpy(p + 2, &l->digits[2 * (pairs % 100)], 2);
+	memcpy(p + 4, &l->digits[2 * (usecs % 100)], 2);
+	memcpy(p + 6, ": ", 2);
+	return p + 8;
+}
+
+_hot_ bool line_prefix(struct line *l, const struct trace_event *ev, struct buf *out)
+{
+	struct cached *c = &l->cache[(uint32_t)ev->pid & (CACHE_SIZE - 1)];
+	char *p = buf_reserve(out, TEXT_MAX + 64), *start = p;
+
+	if (unlikely(!p || !l->form.context))
+		return true;
+	if (unlikely(c->pid != ev->pid || !c->len || ev->rec.ts < c->from_ts ||
+		     ev->rec.ts >= c->until_ts))
+		fill_cache(l, c, ev->pid, ev->rec.ts);
+	memcpy(p, c->text, TEXT_USUAL);
+	if (unlikely(c->len > TEXT_USUAL))
+		memcpy(p + TEXT_USUAL, c->text + TEXT_USUAL, TEXT_MAX - TEXT_USUAL);
+	p = put_cpu(l, p + c->len, ev->cpu);
+	memcpy(p, "] ", 2);
+	p += 2;
+	if (likely(l->form.flags)) {
+		const char *preempt = l->preempt[ev->preempt_count];
+
+		memcpy(p, l->flags[ev->flags], 3);
+		memcpy(p + 3, preempt, 2);
+		p += 4 + !!preempt[1];
+	}
+	p = put_time(l, p, ev->rec.ts);
+	out->len += (size_t)(p - start);
+	return c->plain;
+}
+
+/* The legend as Linux 5.10 and later write it, where none with these columns was recorded. */
+void line_legend(const struct line *l, struct buf *out)
+{
+	const char *indent = l->tgid ? "          " : "";
+	const char *pipes = l->form.migrate ? "|||||" : "||||";
+
+	if (l->form.flags) {
+		const char *lead = "#                              ";
+
+		buf_printf(out, "%s%s  _-----=> irqs-off%s\n", lead, indent,
+			   l->form.bh ? "/BH-disabled" : "");
+		buf_printf(out, "%s%s / _----=> need-resched\n", lead, indent);
+		buf_printf(out, "%s%s| / _---=> hardirq/softirq\n", lead, indent);
+		buf_printf(out, "%s%s|| / _--=> preempt-depth\n", lead, indent);
+		if (l->form.migrate)
+			buf_printf(out, "%s%s||| / _-=> migrate-disable\n", lead, indent);
+		buf_printf(out, "%s%s%s /     delay\n", lead, indent, pipes + 1);
+	}
+	buf_printf(out, "#           TASK-PID  %s   CPU#  %s  TIMESTAMP  FUNCTION\n",
+		   l->tgid ? "     TGID " : "", l->form.flags ? pipes : " ");
+	buf_printf(out, "#              | |    %s     |   %s     |         |\n",
+		   l->tgid ? "       |  " : "", l->form.flags ? pipes : " ");
+}
+
+static bool is_name(const char *tracer)
+{
+	size_t len = strspn(tracer, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+
+	return len && len < 64 && !tracer[len];
+}
+
+void line_header(const struct line *l, uint64_t in_buffer, uint64_t written, struct buf *out)
+{
+	static const char counts[] = "# entries-in-buffer/entries-written:";
+	const char *head = l->info->header->trace_header, *p;
+	const char *tracer = is_name(l->info->header->tracer) ? l->info->header->tracer : "nop";
+
+	buf_printf(out, "# tracer: %s\n#\n", tracer);
+	if (!l->form.context)
+		return;
+	/* While it is being recorded nobody knows how many it will be. */
+	if (!l->info->followed)
+		buf_printf(out, "%s %llu/%llu   #P:%u\n#\n", counts, (unsigned long long)in_buffer,
+			   (unsigned long long)written,
+			   l->info->header->cpus_online ?: l->info->header->cpus);
+	/* The kernel's own legend, where its columns are ours. */
+	p = strstr(head, counts);
+	p = p ? strchr(p, '\n') : NULL;
+	if (!p || strncmp(p, "\n#\n", 3) != 0 || l->form.had_tgid != l->tgid) {
+		line_legend(l, out);
+		return;
+	}
+	for (p += 3; *p == '#';) {
+		const char *end = strchrnul(p, '\n');
+
+		buf_append(out, p, (size_t)(end - p));
+		buf_putc(out, '\n');
+		p = *end ? end + 1 : end;
+	}
+}

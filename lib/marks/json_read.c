@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "marks/json_read.h"
+
+#include <stdarg.h>
+
+int json_read_init(struct json_read *r, ssize_t (*read)(void *, void *, size_t), void *userdata,
+		   size_t text_max)
+{
+	*r = (struct json_read){
+		.read = read,
+		.userdata = userdata,
+		.text_max = text_max,
+		.window = malloc(JSON_READ_WINDOW),
+		.keep = true,
+	};
+	return r->window ? 0 : -ENOMEM;
+}
+
+void json_read_deinit(struct json_read *r)
+{
+	free(r->window);
+	buf_deinit(&r->text);
+	*r = (struct json_read){ 0 };
+}
+
+/* The next byte, not taken; -1: the file's end, or a failure to read. */
+static int peek(struct json_read *r)
+{
+	ssize_t n;
+
+	if (likely(r->at < r->len))
+		return (unsigned char)r->window[r->at];
+	if (r->failed)
+		return -1;
+	n = r->read(r->userdata, r->window, JSON_READ_WINDOW);
+	if (n <= 0) {
+		r->failed = n < 0 ? (int)n : -ENODATA;
+		return -1;
+	}
+	r->before += r->len;
+	r->len = (size_t)n;
+	r->at = 0;
+	return (unsigned char)r->window[0];
+}
+
+static int take(struct json_read *r)
+{
+	int c = peek(r);
+
+	if (c >= 0)
+		r->at++;
+	return c;
+}
+
+static int bad(struct json_read *r, struct error *err, const char *what)
+{
+	if (r->failed == -ENODATA)
+		return error_set(err, -ENODATA, "it ends in the middle, at byte %llu",
+				 (unsigned long long)json_read_offset(r));
+	if (r->failed)
+		return error_errno(err, r->failed, "can't read it");
+	return error_set(err, -EBADMSG, "at byte %llu: %s", (unsigned long long)json_read_offset(r),
+			 what);
+}
+
+static int put(struct json_read *r, char c, struct error *err)
+{
+	if (!r->keep)
+		return 0;
+	if (unlikely(r->text.len >= r->text_max))
+		return error_set(err, -EFBIG, "at byte %llu: a string longer than %zu bytes",
+				 (unsigned long long)json_read_offset(r), r->text_max);
+	buf_putc(&r->text, c);
+	return 0;
+}
+
+static int hex4(struct json_read *r)
+{
+	int value = 0;
+
+	for (int i = 0; i < 4; i++) {
+		int c = take(r), digit;
+
+		if (c >= '0' && c <= '9')
+			digit = c - '0';
+		else if ((c | 32) >= 'a' && (c | 32) <= 'f')
+			digit = (c | 32) - 'a' + 10;
+		else
+			return -1;
+		value = value * 16 + digit;
+	}
+	return value;
+}
+
+static int put_utf8(struct json_read *r, uint32_t c, struct error *err)
+{
+	char out[4];
+	int n = 0;
+
+	if (c < 0x80) {
+		out[n++] = (char)c;
+	} else if (c < 0x800) {
+		out[n++] = (char)(0xc0 | c >> 6);
+		out[n++] = (char)(0x80 | (c & 63));
+	} else if (c < 0x10000) {
+		out[n++] = (char)(0xe0 | c >> 12);
+		out[n++] = (char)(0x80 | (c >> 6 & 63));
+		out[n++] = (char)(0x80 | (c & 63));
+	} else {
+		out[n++] = (char)(0xf0 | c >> 18);
+		out[n++] = (char)(0x80 | (c >> 12 & 63));
+		out[n++] = (char)(0x80 | (c >> 6 & 63));
+		out[n++] = (char)(0x80 | (c & 63));
+	}
+	for (int i = 0; i < n; i++) {
+		int e = put(r, out[i], err);
+
+		if (e < 0)
+			return e;
+	}
+	return 0;
+}
+
+#define REPLACEMENT 0xfffd
+
+static bool is_high(int c)
+{
+	return c >= 0xd800 && c < 0xdc00;
+}
+
+static bool is_low(int c)
+{
+	return c >= 0xdc00 && c < 0xe000;
+}
+
+/* Behind "\u": one character, or two halves of one; a half alone is U+FFFD. */
+static int put_unicode(struct json_read *r, struct error *err)
+{
+	int c = hex4(r), e;
+
+	while (is_high(c)) {
+		int low;
+
+		if (peek(r) != '\\')
+			return put_utf8(r, REPLACEMENT, err);
+		r->at++;
+		if (peek(r) != 'u') {
+			/* Another escape: its backslash was taken, what it says comes now. */
+			e = put_utf8(r, REPLACEMENT, err);
+			return e < 0 ? e : 1;
+		}
+		r->at++;
+		low = hex4(r);
+		if (low < 0)
+			return bad(r, err, "\\u has four digits behind it");
+		if (is_low(low))
+			return put_utf8(r,
+					0x10000 + ((uint32_t)(c - 0xd800) << 10) +
+						(uint32_t)(low - 0xdc00),
+					err);
+		e = put_utf8(r, REPLACEMENT, err);
+		if (e < 0)
+			return e;
+		c = low;
+	}
+	if (c < 0)
+		return bad(r, err, "\\u has four digits behind it");
+	return put_utf8(r, is_low(c) ? REPLACEMENT : (uint32_t)c, err);
+}
+
+static int read_escape(struct json_read *r, struct error *err)
+{
+	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	const char *p;
+	int c, e;
+
+	do {
+		c = take(r);
+		if (c == 'u') {
+			e = put_unicode(r, err);
+			if (e <= 0)
+				return e;
+			continue;
+		}
+		p = c > 0 ? strchr(from, c) : NULL;
+		return p ? put(r, to[p - from], err) : bad(r, err, "an unknown escape in a string");
+	} while (true);
+}
+
+static int read_string(struct json_read *r, struct error *err)
+{
+	buf_clear(&r->text);
+	for (;;) {
+		int c = take(r), e;
+
+		if (c == '"')
+			break;
+		if (c < 0)
+			return bad(r, err, "a string without an end");
+		e = c == '\\' ? read_escape(r, err) : put(r, (char)c, err);
+		if (unlikely(e < 0))
+			return e;
+	}
+	return buf_error(&r->text) < 0 ? error_errno(err, -ENOMEM, "can't read a string") : 0;
+}
+
+static bool is_digit(int c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Digits, at least one. */
+static bool take_digits(struct json_read *r)
+{
+	if (!is_digit(peek(r)))
+		return false;
+	while (is_digit(peek(r)) && r->text.len < 400)
+		buf_putc(&r->text, (char)take(r));
+	return !is_digit(peek(r));
+}
+
+static int read_number(struct json_read *r, struct error *err)
+{
+	int zero;
+
+	buf_clear(&r->text);
+	if (peek(r) == '-')
+		buf_putc(&r->text, (char)take(r));
+	zero = peek(r) == '0';
+	if (!take_digits(r) || (zero && r->text.len > (size_t)(r->text.data[0] == '-' ? 2 : 1)))
+		return bad(r, err, "no number as JSON has them");
+	if (peek(r) == '.') {
+		buf_putc(&r->text, (char)take(r));
+		if (!take_digits(r))
+			return bad(r, err, "no number as JSON has them");
+	}
+	if (peek(r) == 'e' || peek(r) == 'E') {
+		buf_putc(&r->text, (char)take(r));
+		if (peek(r) == '+' || peek(r) == '-')
+			buf_putc(&r->text, (char)take(r));
+		if (!take_digits(r))
+			return bad(r, err, "no number as JSON has them");
+	}
+	return buf_error(&r->text) < 0 ? error_errno(err, -ENOMEM, "can't read a number")
+				       : JSON_NUMBER;
+}
+
+static int read_word(struct json_read *r, const char *word, int token, struct error *err)
+{
+	for (const char *p = word; *p; p++)
+		if (take(r) != *p)
+			return bad(r, err, "neither a value nor true, false or null");
+	return token;
+}
+
+static int skip_space(struct json_read *r)
+{
+	int c;
+
+	while ((c = peek(r)) == ' ' || c == '\n' || c == '\r' || c == '\t')
+		r->at++;
+	return c;
+}
+
+static int open_level(struct json_read *r, int token, struct error *err)
+{
+	if (r->depth == JSON_READ_DEPTH_MAX)
+		return error_set(err, -EFBIG, "at byte %llu: nested deeper than %d",
+				 (unsigned long long)json_read_offset(r), JSON_READ_DEPTH_MAX);
+	r->at++;
+	r->open[r->depth++] = (char)token;
+	r->state = JSON_WANT_FIRST;
+	return token;
+}
+
+static int read_value(struct json_read *r, int c, struct error *err)
+{
+	int e;
+
+	if (c == '{' || c == '[')
+		return open_level(r, c, err);
+	r->state = JSON_WANT_NEXT;
+	switch (c) {
+	case '"':
+		r->at++;
+		e = read_string(r, err);
+		return e < 0 ? e : JSON_STRING;
+	case 't':
+		return read_word(r, "true", JSON_TRUE, err);
+	case 'f':
+		return read_word(r, "false", JSON_FALSE, err);
+	case 'n':
+		return read_word(r, "null", JSON_NULL, err);
+	case 'N':
+	case 'I':
+		return bad(r, err, "JSON has no NaN and no Infinity");
+	default:
+		if (c == '-' || is_digit(c))
+			return read_number(r, err);
+		return bad(r, err, "no JSON value begins so");
+	}
+}
+
+static int read_key(struct json_read *r, int c, struct error *err)
+{
+	int e;
+
+	if (c != '"')
+		return bad(r, err, "a member's name is wanted here, in quotes");
+	r->at++;
+	e = read_string(r, err);
+	if (e < 0)
+		return e;
+	if (skip_space(r) != ':')
+		return bad(r, err, "a colon is wanted here");
+	r->at++;
+	r->state = JSON_WANT_VALUE;
+	return JSON_KEY;
+}
+
+static bool skip_bom(struct json_read *r)
+{
+	for (const char *p = JSON_BOM; *p; p++)
+		if (take(r) != (unsigned char)*p)
+			return false;
+	return true;
+}
+
+int json_read_next(struct json_read *r, struct error *err)
+{
+	int c = peek(r), top = r->depth ? r->open[r->depth - 1] : 0;
+
+	if (c == (unsigned char)*JSON_BOM && !json_read_offset(r) && !skip_bom(r))
+		return bad(r, err, "no text of UTF-8");
+	c = skip_space(r);
+
+	if (!r->depth && r->state == JSON_WANT_NEXT) {
+		if (c < 0 && r->failed == -ENODATA)
+			return JSON_END;
+		return bad(r, err, "something follows the end");
+	}
+	if (r->depth && r->state != JSON_WANT_VALUE) {
+		if (c == (top == '{' ? '}' : ']')) {
+			r->at++;
+			r->depth--;
+			r->state = JSON_WANT_NEXT;
+			return c;
+		}
+		if (r->state == JSON_WANT_NEXT) {
+			if (c != ',')
+				return bad(r, err, "a comma is wanted here, or an end");
+			r->at++;
+			c = skip_space(r);
+		}
+		if (top == '{')
+			return read_key(r, c, err);
+	}
+	return read_value(r, c, err);
+}
+
+int json_read_skip(struct json_read *r, int token, struct error *err)
+{
+	unsigned depth = r->depth;
+	int t = token;
+
+	if (token != JSON_OBJECT && token != JSON_ARRAY)
+		return 0;
+	r->keep = false;
+	while (t >= 0 && r->depth >= depth)
+		t = json_read_next(r, err);
+	r->keep = true;
+	return t < 0 ? t : 0;
+}

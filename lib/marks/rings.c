@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "marks/rings.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "marks/clock_map.h"
+#include "traced/mark_record.h"
+
+#define PART (64U << 10) /* bytes of a chunk that are read at a time */
+#define CLOCKS_MAX 16
+#define UNKNOWN_TID (UINT32_C(1) << 30) /* the kernel goes up to 2^22 */
+
+struct ring_cursor {
+	struct mark_ring *ring;
+	uint64_t order; /* its next mark's, or its first record's */
+	bool have_mark;
+	size_t next_chunk;
+	struct chunk chunk;
+	uint32_t chunk_at; /* of its payload, behind what the window has */
+	struct buf window;
+	size_t used; /* of the window */
+	struct mark_decode decode;
+	const struct clock_map *map;
+	struct mark mark;
+	bool waits; /* it has no more for now: it is not in the heap */
+};
+
+struct clock {
+	clockid_t id;
+	struct clock_map map;
+	bool tied;
+};
+
+struct mark_rings {
+	const struct trace_info *info;
+	const struct stream_reader *reader;
+	struct mark_ring_list *list;
+	uint64_t latest;    /* see mark_rings_set_latest */
+	uint64_t limit;	    /* chunks from this offset on are not given out */
+	size_t clocks_seen; /* of info's readings */
+	struct mark_decode_shared shared;
+	struct clock clocks[CLOCKS_MAX];
+	size_t clock_count;
+	struct ring_cursor **cursors; /* owned, each of them */
+	size_t cursor_count, cap;
+	struct ring_cursor **heap; /* owned; room for all */
+	size_t heap_count;
+	bool given; /* heap[0]'s mark */
+	struct buf part;
+	size_t window_bytes;
+	struct mark_rings_sum sum;
+};
+
+static int tie_clock(struct mark_rings *m, struct clock *c)
+{
+	int r;
+
+	clock_map_deinit(&c->map);
+	r = clock_map_of(&c->map, m->info, c->id);
+	c->tied = r == 0;
+	if (!c->tied)
+		c->map.identity = true;
+	return r == -ENOMEM ? r : 0;
+}
+
+static const struct clock *find_clock(struct mark_rings *m, clockid_t id)
+{
+	struct clock *c;
+
+	for (size_t i = 0; i < m->clock_count; i++)
+		if (m->clocks[i].id == id)
+			return &m->clocks[i];
+	if (m->clock_count == CLOCKS_MAX)
+		return NULL;
+	c = &m->clocks[m->clock_count];
+	*c = (struct clock){ .id = id };
+	if (tie_clock(m, c) < 0)
+		return NULL;
+	m->clock_count++;
+	return c;
+}
+
+static const struct clock_map no_map = { .identity = true };
+
+static uint64_t to_trace(const struct ring_cursor *c, uint64_t ts)
+{
+	uint64_t bound;
+
+	return clock_map_apply(c->map, ts, &bound);
+}
+
+static void sift_down(struct mark_rings *m, size_t at)
+{
+	struct ring_cursor *moving = m->heap[at];
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child >= m->heap_count)
+			break;
+		if (child + 1 < m->heap_count && m->heap[child + 1]->order < m->heap[child]->order)
+			child++;
+		if (m->heap[child]->order >= moving->order)
+			break;
+		m->heap[at] = m->heap[child];
+		at = child;
+	}
+	m->heap[at] = moving;
+}
+
+/* When its first record was written, as a hint of when to open it: nothing was checked yet. */
+static uint64_t first_order(struct mark_rings *m, const struct ring_cursor *c)
+{
+	const struct mark_chunk *first = c->ring->chunks;
+	struct chunk chunk = { .type = CHUNK_MARKS };
+	const uint32_t size = sizeof(struct mark_record), from = sizeof(struct marks_header);
+
+	if (!c->ring->count || first->length < from + size)
+		return 0;
+	chunk.offset = first->offset;
+	chunk.length = first->length;
+	if (stream_reader_load_part(m->reader, &chunk, from, size, &m->part, NULL) < 0)
+		return 0;
+	return to_trace(c, mark_record_time(&c->decode, (uint8_t *)m->part.data));
+}
+
+static void init_cursor(struct mark_rings *m, struct ring_cursor *c, struct mark_ring *ring)
+{
+	const Traced__Capture__Producer *p = ring->producer;
+	const struct clock *clock = find_clock(m, (clockid_t)p->clock);
+
+	c->ring = ring;
+	c->map = clock ? &clock->map : &no_map;
+	m->sum.untied += !clock || !clock->tied;
+	mark_decode_init(&c->decode, &m->shared, m->info->header->big_endian);
+	c->decode.generation = p->generation;
+	c->decode.pid = p->pid;
+	/* A thread that nobody knows is no other one of its process. */
+	c->decode.tid = p->tid ?: (int32_t)(UNKNOWN_TID + p->ring % UNKNOWN_TID);
+	c->order = first_order(m, c);
+	c->waits = true;
+}
+
+/* A cursor for each ring that has none. */
+static int add_cursors(struct mark_rings *m)
+{
+	size_t count = m->list->count;
+
+	if (count > m->cap) {
+		size_t cap = MAX(count, m->cap * 2);
+		void *cursors = reallocarray(m->cursors, cap, sizeof(*m->cursors));
+		void *heap;
+
+		m->cursors = cursors ?: m->cursors;
+		heap = cursors ? reallocarray(m->heap, cap, sizeof(*m->heap)) : NULL;
+		if (!heap)
+			return -ENOMEM;
+		m->heap = heap;
+		m->cap = cap;
+	}
+	for (size_t i = 0; i < count && m->cursor_count < count; i++) {
+		struct ring_cursor *c;
+
+		if (m->list->rings[i]->read)
+			continue;
+		c = calloc(1, sizeof(*c));
+		if (!c)
+			return -ENOMEM;
+		init_cursor(m, c, m->list->rings[i]);
+		m->list->rings[i]->read = true;
+		m->cursors[m->cursor_count++] = c;
+	}
+	m->sum.rings = m->cursor_count;
+	return 0;
+}
+
+/* It has a chunk that may be given out. */
+static bool has_more(const struct mark_rings *m, const struct ring_cursor *c)
+{
+	return c->next_chunk < c->ring->count && c->ring->chunks[c->next_chunk].offset < m->limit;
+}
+
+int mark_rings_extend(struct mark_rings *m, uint64_t limit)
+{
+	int r = 0;
+
+	m->limit = limit;
+	if (m->clocks_seen != m->info->clock_count)
+		for (size_t i = 0; r == 0 && i < m->clock_count; i++)
+			r = tie_clock(m, &m->clocks[i]);
+	m->clocks_seen = m->info->clock_count;
+	if (r == 0)
+		r = add_cursors(m);
+	for (size_t i = 0; r == 0 && i < m->cursor_count; i++) {
+		struct ring_cursor *c = m->cursors[i];
+
+		if (!c->waits || !has_more(m, c))
+			continue;
+		c->waits = false;
+		m->heap[m->heap_count++] = c;
+	}
+	for (size_t i = m->heap_count / 2; i-- > 0;)
+		sift_down(m, i);
+	return r;
+}
+
+void mark_rings_set_latest(struct mark_rings *m, uint64_t latest)
+{
+	m->latest = latest;
+}
+
+uint64_t mark_rings_needs(const struct mark_rings *m)
+{
+	uint64_t needs = UINT64_MAX;
+
+	for (size_t i = 0; i < m->list->count; i++)
+		if (!m->list->rings[i]->read && m->list->rings[i]->count)
+			needs = MIN(needs, m->list->rings[i]->chunks[0].offset);
+	for (size_t i = 0; i < m->cursor_count; i++) {
+		const struct ring_cursor *c = m->cursors[i];
+
+		if (c->chunk_at < c->chunk.length)
+			needs = MIN(needs, c->chunk.offset);
+		else if (c->next_chunk < c->ring->count)
+			needs = MIN(needs, c->ring->chunks[c->next_chunk].offset);
+	}
+	return needs;
+}
+
+int mark_rings_new(struct mark_rings **ret, struct mark_ring_list *list,
+		   const struct trace_info *info, const struct stream_reader *reader,
+		   uint64_t limit)
+{
+	_cleanup_(mark_rings_freep) struct mark_rings *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	m->info = info;
+	m->reader = reader;
+	m->list = list;
+	m->latest = UINT64_MAX;
+	m->clocks_seen = info->clock_count;
+	r = mark_rings_extend(m, limit);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(m);
+	return 0;
+}
+
+/* It has no more, for now or at all: then it gives its memory back. */
+static void leave_heap(struct mark_rings *m, struct ring_cursor *c)
+{
+	c->waits = true;
+	m->window_bytes -= c->window.cap;
+	buf_deinit(&c->window);
+	c->used = 0;
+	if (c->next_chunk) {
+		c->ring->count -= c->next_chunk;
+		memmove(c->ring->chunks, &c->ring->chunks[c->next_chunk],
+			c->ring->count * sizeof(*c->ring->chunks));
+		c->next_chunk = 0;
+	}
+	if (m->limit == UINT64_MAX)
+		mark_decode_deinit(&c->decode);
+}
+
+struct mark_rings *mark_rings_free(struct mark_rings *m)
+{
+	if (!m)
+		return NULL;
+	for (size_t i = 0; i < m->cursor_count; i++) {
+		buf_deinit(&m->cursors[i]->window);
+		mark_decode_deinit(&m->cursors[i]->decode);
+		free(m->cursors[i]);
+	}
+	for (size_t i = 0; i < m->clock_count; i++)
+		clock_map_deinit(&m->clocks[i].map);
+	mark_decode_shared_deinit(&m->shared);
+	buf_deinit(&m->part);
+	free(m->cursors);
+	free(m->heap);
+	free(m);
+	return NULL;
+}
+
+/* The rest of the chunk is no use. */
+static void leave_chunk(struct ring_cursor *c, uint64_t *count)
+{
+	++*count;
+	c->chunk_at = c->chunk.length;
+	c->used = c->window.len = 0;
+}
+
+/* 1: there is another chunk; 0: the ring's end. */
+static int enter_chunk(struct mark_rings *m, struct ring_cursor *c)
+{
+	const struct mark_chunk *next;
+	int r;
+
+	if (!has_more(m, c))
+		return 0;
+	next = &c->ring->chunks[c->next_chunk++];
+	c->chunk = (struct chunk){
+		.type = CHUNK_MARKS,
+		.offset = next->offset,
+		.length = next->length,
+	};
+	c->chunk_at = sizeof(struct marks_header);
+	c->used = c->window.len = 0;
+	r = stream_reader_verify(m->reader, &c->chunk, &m->part, NULL);
+	if (r < 0)
+		leave_chunk(c, &m->sum.damaged);
+	return r == -ENOMEM ? r : 1;
+}
+
+/* More of the chunk into the window, behind what is left there. */
+static int fill(struct mark_rings *m, struct ring_cursor *c)
+{
+	uint32_t n = MIN(c->chunk.length - c->chunk_at, PART);
+	size_t rest = c->window.len - c->used, cap = c->window.cap;
+	int r = stream_reader_load_part(m->reader, &c->chunk, c->chunk_at, n, &m->part, NULL);
+
+	if (r < 0)
+		return r;
+	if (rest)
+		memmove(c->window.data, c->window.data + c->used, rest);
+	c->window.len = rest;
+	c->used = 0;
+	buf_append(&c->window, m->part.data, m->part.len);
+	m->window_bytes += c->window.cap - cap;
+	c->chunk_at += n;
+	if (m->window_bytes > MARK_RINGS_MEMORY)
+		return -EFBIG;
+	return buf_error(&c->window);
+}
+
+/* The next whole record. Its size, 0: the ring's end, -ENOMEM. */
+static int64_t next_record(struct mark_rings *m, struct ring_cursor *c)
+{
+	for (;;) {
+		size_t left = c->window.len - c->used, size = 0;
+		int r;
+
+		if (left)
+			size = mark_record_size(&c->decode, (uint8_t *)c->window.data + c->used,
+						left);
+		if (size)
+			return (int64_t)size;
+		if (c->chunk_at < c->chunk.length) {
+			r = fill(m, c);
+			if (r == -ENOMEM)
+				return r;
+			if (r < 0)
+				leave_chunk(c, &m->sum.damaged);
+			continue;
+		}
+		/* A record that does not fit ends its chunk. */
+		if (left)
+			leave_chunk(c, &m->sum.garbled);
+		r = enter_chunk(m, c);
+		if (r <= 0)
+			return r;
+	}
+}
+
+static uint64_t ends_at(const struct ring_cursor *c)
+{
+	const struct mark *mark = &c->mark;
+
+	if (mark->phase == PHASE_METADATA)
+		return 0;
+	return to_trace(c, mark->ts > UINT64_MAX - mark->dur ? UINT64_MAX : mark->ts + mark->dur);
+}
+
+/* Decodes the cursor's next mark. 1, 0: its end, -ENOMEM. */
+static int advance(struct mark_rings *m, struct ring_cursor *c)
+{
+	for (;;) {
+		int64_t size = next_record(m, c);
+		const uint8_t *p = (const uint8_t *)c->window.data + c->used;
+		int r;
+
+		if (size <= 0)
+			return (int)size;
+		r = mark_decode(&c->decode, p, (size_t)size, &c->mark);
+		if (r == -ENOMEM)
+			return r;
+		if (r < 0) {
+			leave_chunk(c, &m->sum.garbled);
+			continue;
+		}
+		/* Time does not run backwards, whatever a program says. */
+		c->order = MAX(c->order, to_trace(c, mark_record_time(&c->decode, p)));
+		if (r != DECODED_FRAME)
+			c->used += (size_t)size;
+		/* One program's nonsense would stretch the whole trace. */
+		if (r == DECODED_MARK && ends_at(c) > m->latest) {
+			m->sum.impossible++;
+			continue;
+		}
+		if (r != DECODED_NOTHING)
+			return 1;
+	}
+}
+
+/* Into the trace clock. */
+static void convert(struct mark_rings *m, const struct ring_cursor *c, struct mark *ret)
+{
+	uint64_t end, bound;
+
+	*ret = c->mark;
+	if (ret->phase == PHASE_FRAME || ret->phase == PHASE_METADATA) {
+		ret->ts = 0;
+		return;
+	}
+	end = ret->ts > UINT64_MAX - ret->dur ? UINT64_MAX : ret->ts + ret->dur;
+	ret->ts = clock_map_apply(c->map, ret->ts, &bound);
+	m->sum.bound = MAX(m->sum.bound, bound);
+	if (ret->has & HAS_DUR)
+		ret->dur = MAX(to_trace(c, end), ret->ts) - ret->ts;
+}
+
+int mark_rings_next(struct mark_rings *m, struct mark *ret, uint64_t *ret_order, struct error *err)
+{
+	while (m->heap_count) {
+		struct ring_cursor *c = m->heap[0];
+		int r;
+
+		if (c->have_mark && !m->given) {
+			m->given = true;
+			convert(m, c, ret);
+			*ret_order = c->order;
+			return 1;
+		}
+		m->given = false;
+		r = advance(m, c);
+		if (r < 0)
+			return error_errno(err, r, "can't read the marks");
+		c->have_mark = r > 0;
+		if (r == 0) {
+			leave_heap(m, c);
+			m->heap[0] = m->heap[--m->heap_count];
+		}
+		if (m->heap_count > 1)
+			sift_down(m, 0);
+	}
+	return 0;
+}
+
+/* Of those of the recording. A ring that never saw it begin lost none of its marks. */
+static uint64_t lost_by(const struct ring_cursor *c)
+{
+	uint64_t dropped = c->ring->dropped;
+
+	if (!c->decode.begun)
+		return 0;
+	return MAX(dropped - MIN(dropped, c->decode.dropped_before), c->decode.lost_told);
+}
+
+void mark_rings_sum(const struct mark_rings *m, struct mark_rings_sum *ret)
+{
+	*ret = m->sum;
+	ret->labels_refused = m->shared.labels_refused;
+	for (size_t i = 0; i < m->cursor_count; i++)
+		ret->lost += lost_by(m->cursors[i]);
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "marks/sort.h"
+
+#include "base/io.h"
+
+#define RUN_WINDOW (64U << 10)
+
+struct packed {
+	uint32_t size; /* of all */
+	uint8_t phase, id_kind, has;
+	char instant;
+	uint32_t source;
+	int32_t pid, tid;
+	uint32_t pad;
+	uint64_t ts, dur, tts, tdur, ticount, tidelta;
+	uint32_t len[PART_PARTS];
+	uint32_t pad2;
+};
+
+struct key {
+	uint64_t ts, longest, seq; /* longest: less is earlier */
+	uint8_t class, complete;
+	uint32_t offset; /* in the run's memory */
+};
+
+struct run {
+	uint64_t at, end; /* in the scratch file, of what is not in the window */
+	struct buf window;
+	size_t used; /* of the window */
+	struct mark mark;
+	struct key key;
+};
+
+struct mark_sort {
+	struct scratch *scratch;
+	size_t memory;
+	struct buf packed; /* the run that is being made */
+	struct key *keys;  /* of it; owned */
+	size_t count, cap;
+	uint64_t seq;
+	bool spilled;
+	size_t next;	  /* of keys, where nothing was spilled */
+	struct run *runs; /* owned */
+	size_t run_count;
+	struct run **heap; /* owned */
+	size_t heap_count;
+};
+
+unsigned mark_class(uint8_t phase)
+{
+	switch (phase) {
+	case PHASE_FRAME:
+		return 0;
+	case PHASE_METADATA:
+		return 1;
+	case PHASE_GLOBAL_SAMPLE:
+		return 3;
+	default:
+		return 2;
+	}
+}
+
+int mark_pack(const struct mark *m, struct buf *out)
+{
+	struct packed p = {
+		.phase = m->phase,
+		.id_kind = m->id_kind,
+		.has = m->has,
+		.instant = m->instant,
+		.source = m->source,
+		.pid = m->pid,
+		.tid = m->tid,
+		.ts = m->ts,
+		.dur = m->dur,
+		.tts = m->tts,
+		.tdur = m->tdur,
+		.ticount = m->ticount,
+		.tidelta = m->tidelta,
+	};
+	size_t size = sizeof(p);
+
+	for (int i = 0; i < PART_PARTS; i++) {
+		p.len[i] = m->part[i].len;
+		size += p.len[i];
+	}
+	if (size > MARK_PACKED_MAX)
+		return -E2BIG;
+	p.size = (uint32_t)size;
+	buf_append(out, &p, sizeof(p));
+	for (int i = 0; i < PART_PARTS; i++)
+		buf_append(out, m->part[i].data, m->part[i].len);
+	return buf_error(out);
+}
+
+int mark_unpack(struct mark *ret, const char *data, size_t len)
+{
+	const char *text = data + sizeof(struct packed);
+	struct packed p;
+
+	if (len < sizeof(p))
+		return -EBADMSG;
+	memcpy(&p, data, sizeof(p));
+	if (p.size > len)
+		return -EBADMSG;
+	len = p.size - sizeof(p);
+	*ret = (struct mark){
+		.phase = p.phase,
+		.id_kind = p.id_kind,
+		.has = p.has,
+		.instant = p.instant,
+		.source = p.source,
+		.pid = p.pid,
+		.tid = p.tid,
+		.ts = p.ts,
+		.dur = p.dur,
+		.tts = p.tts,
+		.tdur = p.tdur,
+		.ticount = p.ticount,
+		.tidelta = p.tidelta,
+	};
+	for (int i = 0; i < PART_PARTS; i++) {
+		if (p.len[i] > len)
+			return -EBADMSG;
+		ret->part[i] = (struct text){ text, p.len[i] };
+		text += p.len[i];
+		len -= p.len[i];
+	}
+	return 0;
+}
+
+int mark_sort_new(struct mark_sort **ret, struct scratch *scratch, size_t memory)
+{
+	struct mark_sort *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->scratch = scratch;
+	s->memory = memory ?: MARK_SORT_MEMORY;
+	*ret = s;
+	return 0;
+}
+
+struct mark_sort *mark_sort_free(struct mark_sort *s)
+{
+	if (!s)
+		return NULL;
+	for (size_t i = 0; i < s->run_count; i++)
+		buf_deinit(&s->runs[i].window);
+	free(s->runs);
+	free(s->heap);
+	free(s->keys);
+	buf_deinit(&s->packed);
+	free(s);
+	return NULL;
+}
+
+static struct key key_of(const struct mark *m, uint64_t seq)
+{
+	bool complete = m->phase == PHASE_COMPLETE;
+
+	return (struct key){
+		.ts = m->ts,
+		.longest = complete ? UINT64_MAX - m->dur : 0,
+		.seq = seq,
+		.class = (uint8_t)mark_class(m->phase),
+		.complete = complete,
+	};
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct key *x = a, *y = b;
+
+	if (x->class != y->class)
+		return x->class < y->class ? -1 : 1;
+	if (x->ts != y->ts)
+		return x->ts < y->ts ? -1 : 1;
+	if (x->complete != y->complete)
+		return x->complete < y->complete ? -1 : 1;
+	if (x->longest != y->longest)
+		return x->longest < y->longest ? -1 : 1;
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+static int write_run(struct mark_sort *s, struct buf *out)
+{
+	size_t done = 0;
+
+	while (done < out->len) {
+		ssize_t n = pwrite(s->scratch->fd, out->data + done, out->len - done,
+				   (off_t)s->scratch->end);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			done += (size_t)n;
+			s->scratch->end += (size_t)n;
+		}
+	}
+	buf_clear(out);
+	return 0;
+}
+
+/* The sequence numbers go along: they decide between runs, too. */
+static int put_sorted(struct mark_sort *s, struct buf *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < s->count; i++) {
+		const char *p = s->packed.data + s->keys[i].offset;
+		uint32_t size;
+
+		memcpy(&size, p, sizeof(size));
+		buf_append(out, &s->keys[i].seq, sizeof(s->keys[i].seq));
+		buf_append(out, p, size);
+		r = buf_error(out);
+		if (r == 0 && out->len >= RUN_WINDOW)
+			r = write_run(s, out);
+	}
+	return r ?: write_run(s, out);
+}
+
+static int spill(struct mark_sort *s, struct error *err)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct run *runs;
+	uint64_t start = s->scratch->end;
+	int r;
+
+	if (s->scratch->fd < 0 || s->run_count == MARK_SORT_RUNS_MAX)
+		return error_set(err, -EFBIG, "there are more marks than can be put in order");
+	runs = reallocarray(s->runs, s->run_count + 1, sizeof(*runs));
+	if (!runs)
+		return error_errno(err, -ENOMEM, "can't order the marks");
+	s->runs = runs;
+	qsort(s->keys, s->count, sizeof(*s->keys), compare);
+	r = put_sorted(s, &out);
+	if (r < 0)
+		return error_errno(err, r, "can't write marks to the temporary file");
+	s->runs[s->run_count++] = (struct run){ .at = start, .end = s->scratch->end };
+	s->count = 0;
+	buf_clear(&s->packed);
+	s->spilled = true;
+	return 0;
+}
+
+int mark_sort_add(struct mark_sort *s, const struct mark *mark, struct error *err)
+{
+	size_t at = s->packed.len;
+	int r;
+
+	if (s->count == s->cap) {
+		size_t cap = MAX((size_t)256, s->cap * 2);
+		struct key *keys = reallocarray(s->keys, cap, sizeof(*keys));
+
+		if (!keys)
+			return error_errno(err, -ENOMEM, "can't order the marks");
+		s->keys = keys;
+		s->cap = cap;
+	}
+	r = mark_pack(mark, &s->packed);
+	if (r == -E2BIG)
+		return error_set(err, r, "a mark longer than %u MiB", MARK_PACKED_MAX >> 20);
+	if (r < 0)
+		return error_errno(err, r, "can't order the marks");
+	s->keys[s->count] = key_of(mark, s->seq++);
+	s->keys[s->count++].offset = (uint32_t)at;
+	if (s->packed.len + s->count * sizeof(*s->keys) < s->memory)
+		return 0;
+	return spill(s, err);
+}
+
+/* The run's next mark, through its window. 1, 0 at its end, or -errno. */
+static int run_read(struct mark_sort *s, struct run *run)
+{
+	uint64_t seq;
+	size_t have;
+	int r;
+
+	for (;;) {
+		uint32_t size = 0;
+		size_t want;
+		ssize_t n;
+		char *p;
+
+		have = run->window.len - run->used;
+		if (have >= sizeof(seq) + sizeof(size))
+			memcpy(&size, run->window.data + run->used + sizeof(seq), sizeof(size));
+		if (size > MARK_PACKED_MAX)
+			return -EBADMSG;
+		if (size && have >= sizeof(seq) + size)
+			break;
+		if (run->at == run->end)
+			return have ? -EBADMSG : 0;
+		if (have)
+			memmove(run->window.data, run->window.data + run->used, have);
+		run->window.len = have;
+		run->used = 0;
+		want = (size_t)MIN(run->end - run->at,
+				   (uint64_t)MAX((size_t)RUN_WINDOW, sizeof(seq) + size));
+		p = buf_reserve(&run->window, want);
+		if (!p)
+			return -ENOMEM;
+		n = pread_full(s->scratch->fd, p, want, (off_t)run->at);
+		if (n < 0 || (size_t)n < want)
+			return n < 0 ? (int)n : -EBADMSG;
+		run->window.len += want;
+		run->at += want;
+	}
+	memcpy(&seq, run->window.data + run->used, sizeof(seq));
+	run->used += sizeof(seq);
+	r = mark_unpack(&run->mark, run->window.data + run->used, have - sizeof(seq));
+	if (r < 0)
+		return r;
+	run->key = key_of(&run->mark, seq);
+	return 1;
+}
+
+static size_t packed_size(const struct mark *m)
+{
+	size_t size = sizeof(struct packed);
+
+	for (int i = 0; i < PART_PARTS; i++)
+		size += m->part[i].len;
+	return size;
+}
+
+static void sift_down(struct mark_sort *s)
+{
+	struct run *moving = s->heap[0];
+	size_t at = 0;
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child >= s->heap_count)
+			break;
+		if (child + 1 < s->heap_count &&
+		    compare(&s->heap[child + 1]->key, &s->heap[child]->key) < 0)
+			child++;
+		if (compare(&s->heap[child]->key, &moving->key) >= 0)
+			break;
+		s->heap[at] = s->heap[child];
+		at = child;
+	}
+	s->heap[at] = moving;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return compare(&(*(struct run *const *)a)->key, &(*(struct run *const *)b)->key);
+}
+
+int mark_sort_finish(struct mark_sort *s, struct error *err)
+{
+	int r;
+
+	if (!s->spilled) {
+		if (s->count)
+			qsort(s->keys, s->count, sizeof(*s->keys), compare);
+		return 0;
+	}
+	r = s->count ? spill(s, err) : 0;
+	if (r < 0)
+		return r;
+	buf_deinit(&s->packed);
+	s->heap = calloc(s->run_count, sizeof(*s->heap));
+	if (!s->heap)
+		return error_errno(err, -ENOMEM, "can't order the marks");
+	for (size_t i = 0; i < s->run_count; i++) {
+		r = run_read(s, &s->runs[i]);
+		if (r < 0)
+			return error_errno(err, r, "can't read marks from the temporary file");
+		if (r > 0)
+			s->heap[s->heap_count++] = &s->runs[i];
+	}
+	/* A sorted row is a heap. */
+	qsort(s->heap, s->heap_count, sizeof(*s->heap), by_key);
+	s->next = 0;
+	return 0;
+}
+
+int mark_sort_next(struct mark_sort *s, struct mark *ret, struct error *err)
+{
+	struct run *run;
+	int r;
+
+	if (!s->spilled) {
+		if (s->next == s->count)
+			return 0;
+		r = mark_unpack(ret, s->packed.data + s->keys[s->next].offset,
+				s->packed.len - s->keys[s->next].offset);
+		s->next++;
+		return r < 0 ? r : 1;
+	}
+	/* The mark that was given out last is still its run's. */
+	if (!s->heap_count)
+		return 0;
+	if (s->next++) {
+		run = s->heap[0];
+		run->used += packed_size(&run->mark);
+		r = run_read(s, run);
+		if (r < 0)
+			return error_errno(err, r, "can't read marks from the temporary file");
+		if (r == 0)
+			s->heap[0] = s->heap[--s->heap_count];
+		if (s->heap_count > 1)
+			sift_down(s);
+	}
+	if (!s->heap_count)
+		return 0;
+	*ret = s->heap[0]->mark;
+	return 1;
+}
+
+int mark_sort_again(struct mark_sort **sort, struct scratch *scratch,
+		    void (*change)(struct mark *mark, void *userdata), void *userdata,
+		    struct error *err)
+{
+	_cleanup_(mark_sort_freep) struct mark_sort *other = NULL;
+	struct mark mark;
+	int r = mark_sort_new(&other, scratch, (*sort)->memory);
+
+	if (r < 0)
+		return error_errno(err, r, "can't sort marks");
+	while ((r = mark_sort_next(*sort, &mark, err)) > 0) {
+		change(&mark, userdata);
+		r = mark_sort_add(other, &mark, err);
+		if (r < 0)
+			return r;
+	}
+	if (r == 0)
+		r = mark_sort_finish(other, err);
+	if (r < 0)
+		return r;
+	mark_sort_free(*sort);
+	*sort = TAKE_PTR(other);
+	return 0;
+}

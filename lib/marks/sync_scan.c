@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "marks/sync_scan.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "trace/merge.h"
+
+static bool is_id(char c)
+{
+	return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '-' ||
+	       c == '_';
+}
+
+size_t sync_id_length(const char *text, size_t len, const char **ret_id)
+{
+	static const char head[] = "trace_event_clock_sync: name=";
+	size_t n = sizeof(head) - 1, end = n;
+
+	if (len <= n || memcmp(text, head, n) != 0)
+		return 0;
+	while (end < len && is_id(text[end]))
+		end++;
+	*ret_id = text + n;
+	/* What follows would be another mark to a reader, or none. */
+	if (end < len && text[end] != '\n' && text[end] != '\0')
+		return 0;
+	return end - n <= SYNC_ID_MAX ? end - n : 0;
+}
+
+const struct kernel_sync *sync_scan_find(const struct sync_scan *s, const char *id)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (strcmp(s->syncs[i].id, id) == 0)
+			return &s->syncs[i];
+	return NULL;
+}
+
+static int add(struct sync_scan *s, uint64_t ts, const char *id, size_t len)
+{
+	struct kernel_sync *all, *one;
+
+	if (s->count == SYNC_SCAN_MAX)
+		return 0;
+	all = reallocarray(s->syncs, s->count + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	s->syncs = all;
+	one = &all[s->count];
+	*one = (struct kernel_sync){ .ts = ts };
+	memcpy(one->id, id, len);
+	s->count += !sync_scan_find(s, one->id);
+	return 0;
+}
+
+static int take_record(struct sync_scan *s, const struct record *rec)
+{
+	const char *text = memmem(rec->data, rec->len, "trace_event_clock_sync: name=", 29), *id;
+	size_t len;
+
+	if (!text)
+		return 0;
+	len = sync_id_length(text, rec->len - (size_t)(text - (const char *)rec->data), &id);
+	return len ? add(s, rec->ts, id, len) : 0;
+}
+
+static int scan(struct sync_scan *s, const struct stream_index *index,
+		const struct stream_reader *reader, struct error *err)
+{
+	const struct event *print = event_table_find_name(index->info.events, "ftrace", "print");
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	bool big = index->info.header->big_endian;
+	struct merge_item item;
+	int r;
+
+	if (!print)
+		return 0;
+	r = merge_new(&merge, &index->info.layout, &index->rings[BUFFER_MAIN], reader, err);
+	while (r >= 0 && (r = merge_next(merge, &item, err)) > 0) {
+		if (r != MERGE_RECORD || item.event.rec.len < 2 ||
+		    load_u16(item.event.rec.data, big) != print->id)
+			continue;
+		if (take_record(s, &item.event.rec) < 0)
+			return error_errno(err, -ENOMEM, "can't keep clock sync marks");
+	}
+	return r;
+}
+
+int sync_scan_once(struct sync_scan *s, struct stream_index *index,
+		   const struct stream_reader *reader, struct error *err)
+{
+	int r;
+
+	if (s->done)
+		return 0;
+	s->done = true;
+	r = scan(s, index, reader, err);
+	index->info.syncs = r < 0 ? NULL : s;
+	return r;
+}
+
+void sync_scan_deinit(struct sync_scan *s)
+{
+	free(s->syncs);
+	*s = (struct sync_scan){ 0 };
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The clock sync marks in the kernel's ring: "trace_event_clock_sync: name=ID". */
+#pragma once
+
+#include "trace/index.h"
+
+#define SYNC_ID_MAX 128 /* bytes */
+#define SYNC_SCAN_MAX 1024
+
+struct kernel_sync {
+	uint64_t ts;
+	char id[SYNC_ID_MAX + 1]; /* of letters, digits, '-' and '_', as readers want it */
+};
+
+/*
+ * One for an export: the mark feed owns it, and initializes it to zeros. Its sources borrow it
+ * while they are read, index->info.syncs once it was filled, until the feed ends.
+ */
+struct sync_scan {
+	struct kernel_sync *syncs; /* owned; the first mark of each id */
+	size_t count;
+	bool done;
+};
+
+/*
+ * Reads the whole main ring, but once: to be called only where somebody has such ids. Tells
+ * index->info of it. -ENOMEM, or what merge_next() returns.
+ */
+int sync_scan_once(struct sync_scan *s, struct stream_index *index,
+		   const struct stream_reader *reader, struct error *err);
+void sync_scan_deinit(struct sync_scan *s);
+const struct kernel_sync *sync_scan_find(const struct sync_scan *s, const char *id);
+
+/* The id in the text of a mark that is nothing but a sync; 0: it is none. */
+size_t sync_id_length(const char *text, size_t len, const char **ret_id);

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "marks/trace_event.h"
+
+#include <inttypes.h>
+#include <limits.h>
+
+void loader_set_part(struct loader *l, enum mark_part part, const struct buf *from)
+{
+	buf_clear(&l->part[part]);
+	buf_append(&l->part[part], from->data, from->len);
+	if (!l->part[part].data)
+		buf_reserve(&l->part[part], 1);
+}
+
+/* Microseconds as they are spelled, in ns; what is finer is cut. */
+static bool parse_us(struct buf *spelled, uint64_t *ret)
+{
+	const char *p = buf_string(spelled);
+	uint64_t value = 0;
+	int digits = 0;
+
+	if (!p || *p < '0' || *p > '9')
+		return false;
+	if (strpbrk(p, "eE")) {
+		double d = strtod(p, NULL) * 1000;
+
+		*ret = d < 9e18 ? (uint64_t)d : 0;
+		return d < 9e18;
+	}
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+			return false;
+	if (*p == '.')
+		p++;
+	for (; digits < 3; digits++) {
+		uint64_t digit = *p >= '0' && *p <= '9' ? (uint64_t)(*p++ - '0') : 0;
+
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, digit, &value))
+			return false;
+	}
+	*ret = value;
+	return value <= INT64_MAX;
+}
+
+/* A number, or a string that spells one. */
+static bool is_spelled(int token)
+{
+	return token == JSON_NUMBER || token == JSON_STRING;
+}
+
+static bool take_us(struct loader *l, int token, uint64_t *to)
+{
+	return is_spelled(token) && parse_us(&l->json.text, to);
+}
+
+static bool take_count(struct loader *l, int token, uint64_t *to)
+{
+	const char *text = buf_string(&l->json.text);
+	char *end;
+
+	if (!is_spelled(token) || !text || *text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*to = strtoull(text, &end, 10);
+	return !errno;
+}
+
+static bool take_number(struct loader *l, int token, int32_t *to)
+{
+	const char *text = buf_string(&l->json.text);
+	char *end;
+	long long v;
+
+	if (!is_spelled(token) || !text || !*text)
+		return false;
+	errno = 0;
+	v = strtoll(text, &end, 10);
+	/* Some write 64 bits of a thread's handle: its low ones tell it from others. */
+	*to = (int32_t)(v >= INT32_MIN && v <= INT32_MAX ? v : v & INT32_MAX);
+	return !errno && (!*end || *end == '.');
+}
+
+/* A string, or a number: of ids in hexadecimal, as all readers take them. */
+bool loader_text(struct loader *l, int token, enum mark_part part)
+{
+	bool id = part == PART_ID;
+	uint64_t v;
+
+	if (!is_spelled(token))
+		return false;
+	if (id && token == JSON_NUMBER && take_count(l, token, &v)) {
+		buf_clear(&l->part[part]);
+		buf_printf(&l->part[part], "0x%" PRIx64, v);
+		return true;
+	}
+	loader_set_part(l, part, &l->json.text);
+	return true;
+}
+
+static bool take_char(struct loader *l, int token, const char *allowed, char *to)
+{
+	const struct buf *t = &l->json.text;
+
+	if (token != JSON_STRING || t->len != 1 || !t->data[0] || !strchr(allowed, t->data[0]))
+		return false;
+	*to = t->data[0];
+	return true;
+}
+
+static bool take_phase(struct loader *l, int token)
+{
+	char phase;
+
+	if (!take_char(l, token, MARK_PHASES "ISTpF", &phase))
+		return false;
+	/* Those that the format has given up, in the letters that took their place. */
+	switch (phase) {
+	case 'I':
+		phase = PHASE_INSTANT;
+		break;
+	case 'S':
+		phase = PHASE_ASYNC_BEGIN;
+		break;
+	case 'T':
+	case 'p':
+		phase = PHASE_ASYNC_INSTANT;
+		break;
+	case 'F':
+		phase = PHASE_ASYNC_END;
+		break;
+	}
+	l->mark.phase = (uint8_t)phase;
+	l->seen |= SEEN_PH;
+	return true;
+}
+
+static bool take_bind(struct loader *l, int token)
+{
+	char bp;
+
+	if (!take_char(l, token, "e", &bp))
+		return false;
+	l->mark.has |= HAS_BIND_ENCLOSING;
+	return true;
+}
+
+static bool take_has(struct loader *l, bool good, enum mark_has bit)
+{
+	if (good)
+		l->mark.has = (uint8_t)(l->mark.has | bit);
+	return good;
+}
+
+static bool take_seen(struct loader *l, bool good, enum seen bit)
+{
+	if (good)
+		l->seen |= bit;
+	return good;
+}
+
+/* {"local": "0x1"} or {"global": "0x1"} */
+static int take_id2(struct loader *l, int token, struct error *err)
+{
+	uint8_t kind = ID_NONE;
+
+	if (token != JSON_OBJECT)
+		return json_read_skip(&l->json, token, err);
+	while ((token = json_read_next(&l->json, err)) > 0 && token != JSON_OBJECT_END) {
+		if (token == JSON_KEY) {
+			const char *key = buf_string(&l->json.text) ?: "";
+
+			kind = !strcmp(key, "local")	? ID_LOCAL
+			       : !strcmp(key, "global") ? ID_GLOBAL
+							: ID_NONE;
+			continue;
+		}
+		if (kind && loader_text(l, token, PART_ID)) {
+			l->mark.id_kind = kind;
+			continue;
+		}
+		token = json_read_skip(&l->json, token, err);
+		if (token < 0)
+			break;
+	}
+	return token < 0 ? token : 0;
+}
+
+enum member {
+	MEMBER_NAME,
+	MEMBER_CAT,
+	MEMBER_PH,
+	MEMBER_TS,
+	MEMBER_PID,
+	MEMBER_TID,
+	MEMBER_ARGS,
+	MEMBER_DUR,
+	MEMBER_TTS,
+	MEMBER_TDUR,
+	MEMBER_TICOUNT,
+	MEMBER_TIDELTA,
+	MEMBER_ID,
+	MEMBER_ID2,
+	MEMBER_SCOPE,
+	MEMBER_S,
+	MEMBER_BP,
+	MEMBER_SF,
+	MEMBER_ESF,
+	MEMBER_STACK,
+	MEMBER_ESTACK,
+	MEMBER_CNAME,
+	MEMBER_OTHER,
+};
+
+static const char *const member_names[] = {
+	[MEMBER_NAME] = "name",	  [MEMBER_CAT] = "cat",		[MEMBER_PH] = "ph",
+	[MEMBER_TS] = "ts",	  [MEMBER_PID] = "pid",		[MEMBER_TID] = "tid",
+	[MEMBER_ARGS] = "args",	  [MEMBER_DUR] = "dur",		[MEMBER_TTS] = "tts",
+	[MEMBER_TDUR] = "tdur",	  [MEMBER_TICOUNT] = "ticount", [MEMBER_TIDELTA] = "tidelta",
+	[MEMBER_ID] = "id",	  [MEMBER_ID2] = "id2",		[MEMBER_SCOPE] = "scope",
+	[MEMBER_S] = "s",	  [MEMBER_BP] = "bp",		[MEMBER_SF] = "sf",
+	[MEMBER_ESF] = "esf",	  [MEMBER_STACK] = "stack",	[MEMBER_ESTACK] = "estack",
+	[MEMBER_CNAME] = "cname",
+};
+
+static enum member find_member(struct buf *key)
+{
+	const char *name = buf_string(key);
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(member_names); i++)
+		if (strcmp(name, member_names[i]) == 0)
+			return (enum member)i;
+	return MEMBER_OTHER;
+}
+
+void loader_forget(struct loader *l)
+{
+	l->mark = (struct mark){ .source = l->source, .instant = 't' };
+	l->seen = 0;
+	for (int i = 0; i < PART_PARTS; i++)
+		buf_clear(&l->part[i]);
+	buf_clear(&l->stack[0]);
+	buf_clear(&l->stack[1]);
+}
+
+/* A member whose value is one token. False: it is not what it must be. */
+static bool take_member(struct loader *l, enum member m, int token)
+{
+	struct mark *mark = &l->mark;
+
+	switch (m) {
+	case MEMBER_NAME:
+		return loader_text(l, token, PART_NAME);
+	case MEMBER_CAT:
+		return loader_text(l, token, PART_CAT);
+	case MEMBER_PH:
+		return take_phase(l, token);
+	case MEMBER_TS:
+		return take_seen(l, take_us(l, token, &mark->ts), SEEN_TS);
+	case MEMBER_PID:
+		return take_seen(l, take_number(l, token, &mark->pid), SEEN_PID);
+	case MEMBER_TID:
+		return take_seen(l, take_number(l, token, &mark->tid), SEEN_TID);
+	case MEMBER_DUR:
+		return take_has(l, take_us(l, token, &mark->dur), HAS_DUR);
+	case MEMBER_TTS:
+		return take_has(l, take_us(l, token, &mark->tts), HAS_TTS);
+	case MEMBER_TDUR:
+		return take_has(l, take_us(l, token, &mark->tdur), HAS_TDUR);
+	case MEMBER_TICOUNT:
+		return take_has(l, take_count(l, token, &mark->ticount), HAS_TICOUNT);
+	case MEMBER_TIDELTA:
+		return take_has(l, take_count(l, token, &mark->tidelta), HAS_TIDELTA);
+	case MEMBER_ID:
+		mark->id_kind = loader_text(l, token, PART_ID) ? ID_PLAIN : ID_NONE;
+		return mark->id_kind;
+	case MEMBER_SCOPE:
+		return loader_text(l, token, PART_SCOPE);
+	case MEMBER_S:
+		return take_char(l, token, "tpg", &mark->instant);
+	case MEMBER_BP:
+		return take_bind(l, token);
+	case MEMBER_SF:
+		return loader_text(l, token, PART_SF);
+	case MEMBER_ESF:
+		return loader_text(l, token, PART_ESF);
+	case MEMBER_CNAME:
+		return loader_text(l, token, PART_CNAME);
+	default:
+		return false;
+	}
+}
+
+int loader_member(struct loader *l, struct error *err)
+{
+	_cleanup_buf_ struct buf name = BUF_INIT;
+	enum member m = find_member(&l->json.text);
+	struct text key;
+	int token;
+
+	if (m == MEMBER_OTHER)
+		buf_append(&name, l->json.text.data, l->json.text.len);
+	key = text_of(&name);
+	token = json_read_next(&l->json, err);
+	if (token < 0)
+		return token;
+	switch (m) {
+	case MEMBER_ID2:
+		return take_id2(l, token, err);
+	case MEMBER_STACK:
+	case MEMBER_ESTACK:
+		return json_value_read(&l->json, token, NULL, false, &l->stack[m == MEMBER_ESTACK],
+				       err);
+	case MEMBER_ARGS:
+		buf_clear(&l->part[PART_ARGS]);
+		if (token == JSON_OBJECT)
+			return json_value_read(&l->json, token, NULL, true, &l->part[PART_ARGS],
+					       err);
+		key = TEXT("args");
+		if (token == JSON_NULL)
+			return 0;
+		return json_value_read(&l->json, token, &key, false, &l->part[PART_ARGS], err);
+	case MEMBER_OTHER:
+		return json_value_read(&l->json, token, &key, false, &l->part[PART_EXTRA], err);
+	default:
+		if (token != JSON_NULL && !take_member(l, m, token))
+			l->seen |= SEEN_BAD;
+		return json_read_skip(&l->json, token, err);
+	}
+}

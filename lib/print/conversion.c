@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "print/conversion.h"
+
+#include "base/cleanup.h"
+
+#define WIDTH_MAX 8192 /* the kernel's longest line */
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_alnum(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static const char *parse_flags(const char *p, struct int_format *f)
+{
+	for (;; p++) {
+		switch (*p) {
+		case '-':
+			f->left = true;
+			break;
+		case '+':
+			f->plus = true;
+			break;
+		case ' ':
+			f->space = true;
+			break;
+		case '#':
+			f->special = true;
+			break;
+		case '0':
+			f->zero = true;
+			break;
+		default:
+			return p;
+		}
+	}
+}
+
+static const char *parse_number(const char *p, int *ret)
+{
+	int v = 0;
+
+	for (; is_digit(*p); p++)
+		v = MIN(v * 10 + (*p - '0'), WIDTH_MAX);
+	*ret = v;
+	return p;
+}
+
+static const char *parse_size(const char *p, unsigned word_size, uint8_t *ret)
+{
+	switch (*p) {
+	case 'h':
+		*ret = p[1] == 'h' ? 1 : 2;
+		return p + (p[1] == 'h' ? 2 : 1);
+	case 'l':
+		*ret = p[1] == 'l' ? 8 : (uint8_t)word_size;
+		return p + (p[1] == 'l' ? 2 : 1);
+	case 'L':
+		*ret = 8;
+		return p + 1;
+	case 'z':
+	case 'Z':
+	case 't':
+		*ret = (uint8_t)word_size;
+		return p + 1;
+	default:
+		*ret = 4;
+		return p;
+	}
+}
+
+static const char *parse_kind(const char *p, struct conversion *ret)
+{
+	switch (*p) {
+	case 'd':
+	case 'i':
+		ret->format.is_signed = true;
+		ret->format.base = 10;
+		break;
+	case 'u':
+		ret->format.base = 10;
+		break;
+	case 'X':
+		ret->format.upper = true;
+		ret->format.base = 16;
+		break;
+	case 'x':
+		ret->format.base = 16;
+		break;
+	case 'o':
+		ret->format.base = 8;
+		break;
+	case 'c':
+	case 's':
+	case '%':
+		ret->kind = *p;
+		return p + 1;
+	case 'p':
+		ret->kind = 'p';
+		ret->suffix = ++p;
+		while (is_alnum(*p))
+			p++;
+		ret->suffix_len = (size_t)(p - ret->suffix);
+		return p;
+	default:
+		return p;
+	}
+	ret->kind = 'd';
+	return p + 1;
+}
+
+size_t conversion_parse(const char *text, unsigned word_size, struct conversion *ret)
+{
+	const char *p = text + 1;
+
+	*ret = (struct conversion){ .format = { .width = -1, .precision = -1 } };
+	p = parse_flags(p, &ret->format);
+	if (*p == '*') {
+		ret->star_width = true;
+		p++;
+	} else if (is_digit(*p)) {
+		p = parse_number(p, &ret->format.width);
+	}
+	if (*p == '.') {
+		p++;
+		if (*p == '*') {
+			ret->star_precision = true;
+			p++;
+		} else {
+			p = parse_number(p, &ret->format.precision);
+		}
+	}
+	p = parse_size(p, word_size, &ret->size);
+	p = parse_kind(p, ret);
+	return (size_t)(p - text);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "samples/address_space.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/cleanup.h"
+
+#define FILES_MAX 65536
+#define MAPPINGS_MAX (1U << 20)
+
+struct address_space {
+	bool used;
+	int32_t pid;
+	uint32_t count, cap;
+	struct code_mapping *mappings; /* owned; by start, none overlaps another */
+};
+
+void address_spaces_deinit(struct address_spaces *a)
+{
+	for (uint32_t i = 0; i < a->file_count; i++)
+		free(a->files[i].path);
+	for (size_t i = 0; i < a->slots; i++)
+		free(a->spaces[i].mappings);
+	free(a->files);
+	free(a->file_slots);
+	free(a->spaces);
+	*a = (struct address_spaces){ 0 };
+}
+
+static uint32_t hash_file(const char *path, size_t len, const void *build_id, size_t id_len)
+{
+	uint64_t hash = XXH3_64bits(path, len);
+
+	return (uint32_t)(id_len ? XXH3_64bits_withSeed(build_id, id_len, hash) : hash);
+}
+
+static uint32_t *file_place(const struct address_spaces *a, uint32_t *slots, uint32_t count,
+			    const char *path, size_t len, const void *build_id, size_t id_len)
+{
+	uint32_t at = hash_file(path, len, build_id, id_len);
+
+	for (;; at++) {
+		uint32_t number = slots[at & (count - 1)];
+		const struct code_file *f = number ? &a->files[number - 1] : NULL;
+
+		if (!f || (strlen(f->path) == len && !memcmp(f->path, path, len) &&
+			   f->build_id_len == id_len &&
+			   (!id_len || !memcmp(f->build_id, build_id, id_len))))
+			return &slots[at & (count - 1)];
+	}
+}
+
+static int grow_files(struct address_spaces *a)
+{
+	uint32_t count = MAX(a->file_slot_count * 2, UINT32_C(64));
+	uint32_t *slots = calloc(count, sizeof(*slots));
+	struct code_file *files = reallocarray(a->files, count / 2, sizeof(*files));
+
+	if (files)
+		a->files = files;
+	if (!slots || !files) {
+		free(slots);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < a->file_count; i++) {
+		const struct code_file *f = &a->files[i];
+
+		*file_place(a, slots, count, f->path, strlen(f->path), f->build_id,
+			    f->build_id_len) = i + 1;
+	}
+	free(a->file_slots);
+	a->file_slots = slots;
+	a->file_slot_count = count;
+	return 0;
+}
+
+/* Its number; -ENOSPC: there are too many. */
+static int64_t find_file(struct address_spaces *a, const struct new_mapping *m)
+{
+	size_t len = strnlen(m->path ?: "", m->path_len);
+	size_t id_len = MIN(m->build_id_len, sizeof(a->files->build_id));
+	struct code_file *f;
+	uint32_t *place;
+
+	if (a->file_count * 2 >= a->file_slot_count && grow_files(a) < 0)
+		return -ENOMEM;
+	place = file_place(a, a->file_slots, a->file_slot_count, m->path ?: "", len, m->build_id,
+			   id_len);
+	if (*place)
+		return *place - 1;
+	if (a->file_count == FILES_MAX)
+		return -ENOSPC;
+	f = &a->files[a->file_count];
+	*f = (struct code_file){ .path = strndup(m->path ?: "", len),
+				 .build_id_len = (uint8_t)id_len };
+	if (!f->path)
+		return -ENOMEM;
+	f->name = strrchr(f->path, '/') ? strrchr(f->path, '/') + 1 : f->path;
+	if (id_len)
+		memcpy(f->build_id, m->build_id, id_len);
+	*place = ++a->file_count;
+	return a->file_count - 1;
+}
+
+static struct address_space *space_place(struct address_space *spaces, size_t slots, int32_t pid)
+{
+	size_t at = (uint32_t)pid * UINT32_C(0x9e3779b9) >> 4;
+
+	for (;; at++) {
+		struct address_space *s = &spaces[at & (slots - 1)];
+
+		if (!s->used || s->pid == pid)
+			return s;
+	}
+}
+
+static struct address_space *find_space(const struct address_spaces *a, int32_t pid)
+{
+	struct address_space *s = a->slots ? space_place(a->spaces, a->slots, pid) : NULL;
+
+	return s && s->used ? s : NULL;
+}
+
+static struct address_space *get_space(struct address_spaces *a, int32_t pid)
+{
+	struct address_space *s;
+
+	if (a->space_count * 2 >= a->slots) {
+		size_t slots = MAX(a->slots * 2, (size_t)64);
+		struct address_space *all = calloc(slots, sizeof(*all));
+
+		if (!all)
+			return NULL;
+		for (size_t i = 0; i < a->slots; i++)
+			if (a->spaces[i].used)
+				*space_place(all, slots, a->spaces[i].pid) = a->spaces[i];
+		free(a->spaces);
+		a->spaces = all;
+		a->slots = slots;
+	}
+	s = space_place(a->spaces, a->slots, pid);
+	a->space_count += !s->used;
+	s->used = true;
+	s->pid = pid;
+	return s;
+}
+
+/* The first mapping that ends behind the address. */
+static uint32_t first_behind(const struct address_space *s, uint64_t address)
+{
+	uint32_t low = 0, high = s->count;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (s->mappings[mid].end <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* count places for others, where removed ones were from `at` on. */
+static int make_room(struct address_spaces *a, struct address_space *s, uint32_t at,
+		     uint32_t removed, uint32_t count)
+{
+	uint32_t total = s->count - removed + count;
+
+	if (total > s->cap) {
+		uint32_t cap = MAX(total, s->cap * 2);
+		struct code_mapping *all = reallocarray(s->mappings, cap, sizeof(*all));
+
+		if (!all)
+			return -ENOMEM;
+		s->mappings = all;
+		s->cap = cap;
+	}
+	memmove(&s->mappings[at + count], &s->mappings[at + removed],
+		(s->count - at - removed) * sizeof(*s->mappings));
+	a->mappings = a->mappings - removed + count;
+	s->count = total;
+	return 0;
+}
+
+static int insert(struct address_spaces *a, struct address_space *s, const struct code_mapping *m)
+{
+	uint32_t at = first_behind(s, m->start), last = at, count = 0;
+	struct code_mapping pieces[3];
+
+	/* What is left of the first and of the last one that it covers. */
+	if (at < s->count && s->mappings[at].start < m->start) {
+		pieces[count] = s->mappings[at];
+		pieces[count++].end = m->start;
+	}
+	pieces[count++] = *m;
+	while (last < s->count && s->mappings[last].start < m->end)
+		last++;
+	if (last > at && s->mappings[last - 1].end > m->end) {
+		pieces[count] = s->mappings[last - 1];
+		pieces[count].offset += m->end - pieces[count].start;
+		pieces[count++].start = m->end;
+	}
+	if (make_room(a, s, at, last - at, count) < 0)
+		return -ENOMEM;
+	memcpy(&s->mappings[at], pieces, count * sizeof(*pieces));
+	return 0;
+}
+
+int address_spaces_map(struct address_spaces *a, int32_t pid, const struct new_mapping *m)
+{
+	struct code_mapping mapping = { .start = m->start, .offset = m->offset };
+	struct address_space *s;
+	int64_t file;
+
+	if (!m->length || __builtin_add_overflow(m->start, m->length, &mapping.end))
+		return 0;
+	file = find_file(a, m);
+	if (file == -ENOSPC || a->mappings + 2 > MAPPINGS_MAX) {
+		a->refused++;
+		return 0;
+	}
+	s = file < 0 ? NULL : get_space(a, pid);
+	if (!s)
+		return -ENOMEM;
+	mapping.file = (uint32_t)file;
+	return insert(a, s, &mapping);
+}
+
+void address_spaces_clear(struct address_spaces *a, int32_t pid)
+{
+	struct address_space *s = find_space(a, pid);
+
+	if (!s)
+		return;
+	a->mappings -= s->count;
+	free(s->mappings);
+	s->mappings = NULL;
+	s->count = s->cap = 0;
+}
+
+int address_spaces_fork(struct address_spaces *a, int32_t parent, int32_t child)
+{
+	const struct address_space *from;
+	struct address_space *to;
+
+	address_spaces_clear(a, child);
+	to = get_space(a, child);
+	if (!to)
+		return -ENOMEM;
+	from = find_space(a, parent);
+	if (!from || !from->count)
+		return 0;
+	if (a->mappings + from->count > MAPPINGS_MAX) {
+		a->refused += from->count;
+		return 0;
+	}
+	to->mappings = reallocarray(NULL, from->count, sizeof(*to->mappings));
+	if (!to->mappings)
+		return -ENOMEM;
+	memcpy(to->mappings, from->mappings, from->count * sizeof(*to->mappings));
+	to->count = to->cap = from->count;
+	a->mappings += to->count;
+	return 0;
+}
+
+const struct code_mapping *address_spaces_find(const struct address_spaces *a, int32_t pid,
+					       uint64_t address)
+{
+	const struct address_space *s = find_space(a, pid);
+	uint32_t at = s ? first_behind(s, address) : 0;
+
+	return s && at < s->count && s->mappings[at].start <= address ? &s->mappings[at] : NULL;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "samples/sample_names.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define PLACES_MAX (1U << 20)
+#define TEXT_MAX (128U << 20)
+#define NAME_MAX_BYTES 4096
+/* Instead of a file's number: the kernel, and what no file has, whose address is one process's. */
+#define OF_KERNEL UINT64_C(0x100000000)
+#define OF_PROCESS UINT64_C(0x200000000)
+
+/* A place, and where in texts its names begin; function_len 0: a free slot. */
+struct named_place {
+	uint64_t space, offset;
+	uint32_t at, function_len, module_len;
+};
+
+void sample_names_deinit(struct sample_names *n)
+{
+	free(n->slots);
+	buf_deinit(&n->texts);
+	*n = (struct sample_names){ 0 };
+}
+
+static struct named_place *find(struct named_place *slots, size_t count, uint64_t space,
+				uint64_t offset)
+{
+	size_t at =
+		(size_t)((offset ^ space << 40 ^ space >> 20) * UINT64_C(0x9e3779b97f4a7c15) >> 20);
+
+	for (;; at++) {
+		struct named_place *p = &slots[at & (count - 1)];
+
+		if (!p->function_len || (p->space == space && p->offset == offset))
+			return p;
+	}
+}
+
+static int grow(struct sample_names *n)
+{
+	size_t count = MAX(n->slot_count * 2, (size_t)1024);
+	struct named_place *slots;
+
+	/* So many are a hostile stream's: what comes again is looked up again. */
+	if (n->count >= PLACES_MAX || n->texts.len > TEXT_MAX) {
+		memset(n->slots, 0, n->slot_count * sizeof(*n->slots));
+		n->count = 0;
+		buf_clear(&n->texts);
+		return 0;
+	}
+	if (n->count * 2 < n->slot_count)
+		return 0;
+	slots = calloc(count, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < n->slot_count; i++)
+		if (n->slots[i].function_len)
+			*find(slots, count, n->slots[i].space, n->slots[i].offset) = n->slots[i];
+	free(n->slots);
+	n->slots = slots;
+	n->slot_count = count;
+	return 0;
+}
+
+static void give(const struct sample_names *n, const struct named_place *p, struct place_name *ret)
+{
+	const char *texts = n->texts.data + p->at;
+
+	ret->function = (struct text){ texts, p->function_len };
+	ret->module = (struct text){ texts + p->function_len, p->module_len };
+}
+
+/* What was appended to texts since p->at is the function's name; the module's follows. */
+static int keep(struct sample_names *n, struct named_place *p, uint64_t space, uint64_t offset,
+		const char *module, struct place_name *ret)
+{
+	p->space = space;
+	p->offset = offset;
+	p->function_len = (uint32_t)(n->texts.len - p->at);
+	p->module_len = (uint32_t)MIN(strlen(module), (size_t)NAME_MAX_BYTES);
+	buf_append(&n->texts, module, p->module_len);
+	if (buf_error(&n->texts) < 0 || !p->function_len) {
+		p->function_len = 0;
+		return -ENOMEM;
+	}
+	n->count++;
+	give(n, p, ret);
+	return 0;
+}
+
+int sample_names_kernel(struct sample_names *n, uint64_t address, struct place_name *ret)
+{
+	struct named_place *p;
+	struct symbol s;
+	char module[72] = "[kernel]";
+
+	if (grow(n) < 0)
+		return -ENOMEM;
+	p = find(n->slots, n->slot_count, OF_KERNEL, address);
+	if (p->function_len) {
+		give(n, p, ret);
+		return 0;
+	}
+	p->at = (uint32_t)n->texts.len;
+	if (symbols_find(n->kernel, address, &s)) {
+		buf_puts(&n->texts, s.name);
+		if (s.module)
+			snprintf(module, sizeof(module), "[%s]", s.module);
+	} else if (n->raw_addresses) {
+		buf_printf(&n->texts, "0x%" PRIx64, address);
+	} else {
+		/* An address would tell where the kernel lies. */
+		buf_puts(&n->texts, "[unknown]");
+	}
+	return keep(n, p, OF_KERNEL, address, module, ret);
+}
+
+static void put_function(struct sample_names *n, const struct code_place *place, const char *module)
+{
+	const char *name = n->symbols ? n->symbols->find(n->symbols->userdata, place) : NULL;
+
+	if (name && *name && *name != '@') {
+		/* Without the version of a library's symbol. */
+		buf_append(&n->texts, name, MIN(strcspn(name, "@"), (size_t)NAME_MAX_BYTES));
+		return;
+	}
+	n->unnamed++;
+	/* What lies in no mapping is mostly none: a program without frame pointers has numbers
+	 * there.
+	 */
+	if (*place->path)
+		buf_printf(&n->texts, "%.*s+0x%" PRIx64, NAME_MAX_BYTES, module, place->offset);
+	else
+		buf_puts(&n->texts, "[unknown]");
+}
+
+int sample_names_user(struct sample_names *n, const struct address_spaces *spaces, int32_t pid,
+		      uint64_t address, struct place_name *ret)
+{
+	const struct code_mapping *m = address_spaces_find(spaces, pid, address);
+	const struct code_file *file = m ? &spaces->files[m->file] : NULL;
+	struct code_place place = { .path = "", .address = address, .pid = pid };
+	uint64_t space = OF_PROCESS + (uint32_t)pid, offset = address;
+	struct named_place *p;
+
+	if (file) {
+		place.path = file->path;
+		place.build_id = file->build_id;
+		place.build_id_len = file->build_id_len;
+		place.offset = address - m->start + m->offset;
+		if (!code_path_is_made(file->path)) {
+			space = m->file;
+			offset = place.offset;
+		}
+	}
+	if (grow(n) < 0)
+		return -ENOMEM;
+	p = find(n->slots, n->slot_count, space, offset);
+	if (p->function_len) {
+		give(n, p, ret);
+		return 0;
+	}
+	p->at = (uint32_t)n->texts.len;
+	put_function(n, &place, file ? file->name : "");
+	return keep(n, p, space, offset, file && *file->path ? file->name : "[unknown]", ret);
+}

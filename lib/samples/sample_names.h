@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the places in a recording's stacks are called: the kernel's by the symbols in the stream,
+ * programs' by whoever can look into their files, else by module and offset. Remembered,
+ * within bounds, as few places come again and again.
+ */
+#pragma once
+
+#include "base/code_place.h"
+#include "marks/value.h"
+#include "print/symbols.h"
+#include "samples/address_space.h"
+
+struct sample_names {
+	const struct symbols *kernel;	      /* borrowed, or NULL */
+	const struct export_symbols *symbols; /* the same */
+	bool raw_addresses;
+	struct named_place *slots; /* owned; open addressing */
+	size_t count, slot_count;
+	struct buf texts;
+	uint64_t unnamed; /* places of programs without a function's name */
+};
+void sample_names_deinit(struct sample_names *n);
+
+struct place_name {
+	struct text function, module; /* valid until the next call */
+};
+/* 0 or -ENOMEM. */
+int sample_names_kernel(struct sample_names *n, uint64_t address, struct place_name *ret);
+int sample_names_user(struct sample_names *n, const struct address_spaces *spaces, int32_t pid,
+		      uint64_t address, struct place_name *ret);

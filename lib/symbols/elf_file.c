@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "symbols/elf_file.h"
+
+#include <elfutils/libdwfl.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+struct function {
+	GElf_Addr address; /* with the module's bias */
+	uint64_t size;	   /* 0: not told */
+	const char *name;  /* the library's */
+	unsigned rank;
+	bool chosen; /* which one it is is found out as the program starts (STT_GNU_IFUNC) */
+};
+
+struct elf_file {
+	Dwfl_Callbacks callbacks;
+	char *debug_path; /* owned; what callbacks.debuginfo_path points to */
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	Elf *elf;	/* the module's */
+	GElf_Addr bias; /* of the module's addresses over the file's */
+	bool loaded;
+	struct function *functions; /* owned; by address */
+	size_t count;
+};
+
+struct elf_file *elf_file_free(struct elf_file *f)
+{
+	if (!f)
+		return NULL;
+	if (f->dwfl)
+		dwfl_end(f->dwfl);
+	free(f->functions);
+	free(f->debug_path);
+	free(f);
+	return NULL;
+}
+
+static int report(struct elf_file *f, int fd, const char *path)
+{
+	dwfl_report_begin(f->dwfl);
+	/* On success the descriptor is the library's. */
+	f->module = dwfl_report_elf(f->dwfl, path, path, fd, 0, false);
+	if (!f->module)
+		close_fd(fd);
+	dwfl_report_end(f->dwfl, NULL, NULL);
+	f->elf = f->module ? dwfl_module_getelf(f->module, &f->bias) : NULL;
+	return f->elf ? 0 : -ENOEXEC;
+}
+
+static bool has_build_id(struct elf_file *f, const void *build_id, size_t len)
+{
+	const unsigned char *own;
+	GElf_Addr at;
+	int n = dwfl_module_build_id(f->module, &own, &at);
+
+	return n > 0 && (size_t)n == len && !memcmp(own, build_id, len);
+}
+
+int elf_file_open(struct elf_file **ret, int fd, const char *path, const char *debug,
+		  const void *build_id, size_t build_id_len)
+{
+	struct elf_file *f = calloc(1, sizeof(*f));
+	int r = -ENOMEM;
+
+	if (f && asprintf(&f->debug_path, "%s%s.debug:/usr/lib/debug", debug ?: "",
+			  debug ? ":" : "") < 0)
+		f->debug_path = NULL;
+	if (f && f->debug_path) {
+		f->callbacks = (Dwfl_Callbacks){
+			.find_elf = dwfl_build_id_find_elf,
+			.find_debuginfo = dwfl_standard_find_debuginfo,
+			.section_address = dwfl_offline_section_address,
+			.debuginfo_path = &f->debug_path,
+		};
+		f->dwfl = dwfl_begin(&f->callbacks);
+	}
+	if (f && f->dwfl)
+		r = report(f, TAKE_FD(fd), path);
+	close_fd(fd);
+	if (r == 0 && build_id_len && !has_build_id(f, build_id, build_id_len))
+		r = -ESTALE;
+	if (r < 0) {
+		elf_file_free(f);
+		return r;
+	}
+	*ret = f;
+	return 0;
+}
+
+/* The loaded segment that has that byte of the file, or that address. */
+static bool find_segment(Elf *elf, uint64_t at, bool by_address, GElf_Phdr *ret)
+{
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t start;
+
+		if (!gelf_getphdr(elf, (int)i, ret) || ret->p_type != PT_LOAD)
+			continue;
+		start = by_address ? ret->p_vaddr : ret->p_offset;
+		if (at >= start && at - start < ret->p_filesz)
+			return true;
+	}
+	return false;
+}
+
+/* Where a loaded program has that byte of the file. */
+static bool to_address(Elf *elf, uint64_t offset, GElf_Addr *ret)
+{
+	GElf_Phdr ph;
+
+	if (!find_segment(elf, offset, false, &ph))
+		return false;
+	*ret = offset - ph.p_offset + ph.p_vaddr;
+	return true;
+}
+
+/* And the other way round. */
+static bool to_offset(Elf *elf, GElf_Addr address, uint64_t *ret)
+{
+	GElf_Phdr ph;
+
+	if (!find_segment(elf, address, true, &ph))
+		return false;
+	*ret = address - ph.p_vaddr + ph.p_offset;
+	return true;
+}
+
+/* Of several names of one place the one that counts is that which programs use. */
+static unsigned rank(const GElf_Sym *sym, const char *name)
+{
+	return (sym->st_size ? 4U : 0U) + (name[0] != '_' ? 2U : 0U) +
+	       (GELF_ST_BIND(sym->st_info) != STB_LOCAL);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->rank > y->rank ? -1 : x->rank < y->rank;
+}
+
+/* The library's own search goes through all of them each time. */
+static void load_functions(struct elf_file *f)
+{
+	int count = dwfl_module_getsymtab(f->module);
+
+	f->loaded = true;
+	f->functions = count > 0 ? calloc((size_t)count, sizeof(*f->functions)) : NULL;
+	for (int i = 1; f->functions && i < count; i++) {
+		struct function *to = &f->functions[f->count];
+		GElf_Word section;
+		GElf_Addr address;
+		GElf_Sym sym;
+		const char *name =
+			dwfl_module_getsym_info(f->module, i, &sym, &address, &section, NULL, NULL);
+		int type = GELF_ST_TYPE(sym.st_info);
+
+		if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS ||
+		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+			continue;
+		*to = (struct function){ address, sym.st_size, name, rank(&sym, name),
+					 type == STT_GNU_IFUNC };
+		f->count++;
+	}
+	if (f->count)
+		qsort(f->functions, f->count, sizeof(*f->functions), by_address);
+}
+
+const char *elf_file_find(struct elf_file *f, uint64_t offset)
+{
+	size_t low = 0, high;
+	GElf_Addr address;
+
+	if (!to_address(f->elf, offset, &address))
+		return NULL;
+	address += f->bias;
+	if (!f->loaded)
+		load_functions(f);
+	high = f->count;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (f->functions[mid].address <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	/* The first of those at its address. One without a size ends where the next one begins. */
+	for (; low; low--) {
+		const struct function *found = &f->functions[low - 1];
+
+		if (low > 1 && found[-1].address == found->address)
+			continue;
+		return !found->size || address - found->address < found->size ? found->name : NULL;
+	}
+	return NULL;
+}
+
+/* Without its version, if it has one: "@@V" is the default's, "@V" is for old programs. */
+static size_t name_len(const struct function *function)
+{
+	return strcspn(function->name, "@");
+}
+
+static bool is_called(const struct function *function, const char *name)
+{
+	size_t len = name_len(function);
+	const char *version = function->name + len;
+
+	return !strncmp(function->name, name, len) && !name[len] &&
+	       (!*version || !strncmp(version, "@@", 2));
+}
+
+size_t elf_file_locate(struct elf_file *f, const char *name, uint64_t *offsets, size_t max,
+		       bool *ret_chosen)
+{
+	uint64_t last = 0;
+	size_t count = 0;
+
+	*ret_chosen = false;
+	if (!f->loaded)
+		load_functions(f);
+	for (size_t i = 0; i < f->count; i++) {
+		uint64_t offset;
+
+		if (!is_called(&f->functions[i], name))
+			continue;
+		*ret_chosen |= f->functions[i].chosen;
+		if (f->functions[i].chosen ||
+		    !to_offset(f->elf, f->functions[i].address - f->bias, &offset) ||
+		    (count && offset == last))
+			continue;
+		if (count < max)
+			offsets[count] = offset;
+		count++;
+		last = offset;
+	}
+	return count;
+}
+
+size_t elf_file_names(struct elf_file *f, struct buf *text, const char ***ret)
+{
+	const char *p;
+
+	if (!f->loaded)
+		load_functions(f);
+	for (size_t i = 0; i < f->count; i++) {
+		buf_append(text, f->functions[i].name, name_len(&f->functions[i]));
+		buf_putc(text, '\0');
+	}
+	*ret = buf_error(text) ? NULL : calloc(f->count + 1, sizeof(**ret));
+	if (!*ret)
+		return 0;
+	p = text->data;
+	for (size_t i = 0; i < f->count; i++, p += strlen(p) + 1)
+		(*ret)[i] = p;
+	return f->count;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "symbols/function_place.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+
+#include "base/buf.h"
+#include "base/nearest.h"
+#include "symbols/elf_file.h"
+
+/* More of one name are counted and not listed. */
+#define PLACES_TOLD 4
+
+DEFINE_CLEANUP_FUNC(struct elf_file *, elf_file_free);
+
+static int no_such_function(struct elf_file *f, const char *path, const char *name,
+			    struct error *err)
+{
+	_cleanup_buf_ struct buf hint = BUF_INIT, text = BUF_INIT;
+	_cleanup_free_ const char **names = NULL;
+	const char *best[NEAREST_MAX];
+	size_t count = elf_file_names(f, &text, &names), n;
+
+	error_set(err, -ENOENT, "%s has no function '%s'", path, name);
+	if (!count)
+		return error_hint(
+			err, "it has no names of functions: say an offset, as in %s:0x1234", path);
+	n = nearest_names(name, names, count, best);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&hint, "%s'%s'", i ? ", " : "did you mean ", best[i]);
+	buf_printf(&hint, "%s'readelf -sW %s' lists those that it has", n ? "? " : "", path);
+	return error_hint(err, "%s", buf_string(&hint) ?: "");
+}
+
+static int chosen(const char *path, const char *name, struct error *err)
+{
+	error_set(err, -ENOENT, "in %s a program chooses one of several '%s' as it starts", path,
+		  name);
+	return error_hint(err, "say the offset of the one that is used: a debugger names it, and "
+			       "'readelf -sW' and 'readelf -lW' tell its place");
+}
+
+static int several(const char *path, const char *name, const uint64_t *offsets, size_t count,
+		   struct error *err)
+{
+	_cleanup_buf_ struct buf places = BUF_INIT;
+
+	for (size_t i = 0; i < count && i < PLACES_TOLD; i++)
+		buf_printf(&places, "%s0x%" PRIx64, i ? ", " : "", offsets[i]);
+	error_set(err, -ENOTUNIQ, "%s has %zu functions called '%s'", path, count, name);
+	return error_hint(err, "say the offset of one of them: %s%s", buf_string(&places) ?: "",
+			  count > PLACES_TOLD ? ", ..." : "");
+}
+
+int function_place_find(const char *path, const char *name, uint64_t *ret, struct error *err)
+{
+	_cleanup_(elf_file_freep) struct elf_file *f = NULL;
+	uint64_t offsets[PLACES_TOLD];
+	/* O_NONBLOCK: a FIFO would wait for its writer. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
+	bool is_chosen;
+	size_t count;
+
+	if (fd < 0)
+		return error_errno(err, -errno, "cannot open %s", path);
+	r = elf_file_open(&f, fd, path, NULL, NULL, 0);
+	if (r == -EOPNOTSUPP) {
+		error_set(err, r,
+			  "this tracectl is built without elfutils, and finds no function "
+			  "in %s",
+			  path);
+		return error_hint(err,
+				  "say an offset, as in %s:0x1234: 'readelf -sW' and "
+				  "'readelf -lW' tell it",
+				  path);
+	}
+	if (r == -ENOEXEC)
+		return error_set(err, r, "%s is neither a program nor a library", path);
+	if (r < 0)
+		return error_errno(err, r, "cannot read %s", path);
+	count = elf_file_locate(f, name, offsets, PLACES_TOLD, &is_chosen);
+	if (!count)
+		return is_chosen ? chosen(path, name, err) : no_such_function(f, path, name, err);
+	if (count > 1)
+		return several(path, name, offsets, count, err);
+	*ret = offsets[0];
+	return 0;
+}

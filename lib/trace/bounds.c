@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "trace/bounds.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+#define KB(n) ((n) << 10)
+#define MB(n) ((n) << 20)
+
+static const struct bound {
+	const char *name;
+	uint32_t size; /* bytes of one */
+	uint64_t sum;  /* bytes of all; UINT64_MAX: the budget they are unpacked into is enough */
+	uint32_t count;
+} bounds[BOUNDED_TYPES] = {
+	/* The request that it repeats may be as long as a frame of the control socket. */
+	[CHUNK_HEADER] = { "headers", MB(8U), MB(8U), 1 },
+	[CHUNK_HEADER_PAGE] = { "descriptions of sub-buffers", KB(64U), KB(256U), 16 },
+	/* The recorder reads 256 KiB of a format; the system's name comes before it. */
+	[CHUNK_FORMAT] = { "event formats", KB(257U), MB(32U), 16384 },
+	[CHUNK_KALLSYMS] = { "kernel symbols", STREAM_KALLSYMS_MAX, MB(128U), 4 },
+	[CHUNK_KALLSYMS_EXCERPT] = { "kernel symbols", KB(64U), KB(64U), 1 },
+	[CHUNK_PRINTK] = { "printk formats", MB(16U), MB(32U), 64 },
+	[CHUNK_ENUMS] = { "constants", MB(4U), MB(16U), 64 },
+	[CHUNK_ARGUMENTS] = { "functions' arguments", MB(32U), MB(32U), 4 },
+	[CHUNK_TASKS] = { "task lists", STREAM_TASKS_MAX, UINT64_MAX, UINT32_MAX },
+	[CHUNK_CLOCKS] = { "clock readings", MB(1U), UINT64_MAX, UINT32_MAX },
+	[CHUNK_STATS] = { "kernel counts", MB(1U), UINT64_MAX, UINT32_MAX },
+	[CHUNK_NOTE] = { "notes", STREAM_NOTE_MAX, KB(256U), STREAM_NOTES_MAX },
+	/* A path of a program and two names; the budget bounds all of them. */
+	[CHUNK_PRODUCER] = { "rings of marks", KB(8U), UINT64_MAX, UINT32_MAX },
+	[CHUNK_SAMPLER] = { "samplers", KB(4U), KB(4U), 1 },
+	[CHUNK_MAPPINGS] = { "programs' mappings", MB(64U), UINT64_MAX, UINT32_MAX },
+	[CHUNK_SAMPLE_COUNTS] = { "counts of samples", MB(1U), MB(1U), 1 },
+	[CHUNK_END] = { "ends", MB(1U), MB(1U), 2 },
+};
+
+size_t bounds_payload_max(unsigned type)
+{
+	return type < BOUNDED_TYPES ? bounds[type].size : 0;
+}
+
+int bounds_take(struct bounds *b, unsigned type, size_t len)
+{
+	if (type >= BOUNDED_TYPES || len > bounds[type].sum - b->bytes[type] ||
+	    b->count[type] >= bounds[type].count)
+		return -EFBIG;
+	b->bytes[type] += len;
+	b->count[type]++;
+	return 0;
+}
+
+const char *bounds_name(unsigned type)
+{
+	return type < BOUNDED_TYPES && bounds[type].name ? bounds[type].name : "chunks";
+}
+
+/* A block of the heap, with what the heap keeps of it. */
+static size_t cost(void *p)
+{
+	return malloc_usable_size(p) + sizeof(size_t);
+}
+
+static void *budget_alloc(void *data, size_t size)
+{
+	struct budget *b = data;
+	void *p = size < b->left ? malloc(size) : NULL;
+
+	if (!p) {
+		b->failed = size < b->left ? -ENOMEM : -EFBIG;
+		return NULL;
+	}
+	if (cost(p) > b->left) {
+		free(p);
+		b->failed = -EFBIG;
+		return NULL;
+	}
+	b->left -= cost(p);
+	return p;
+}
+
+static void budget_free(void *data, void *p)
+{
+	struct budget *b = data;
+
+	if (!p)
+		return;
+	b->left += cost(p);
+	free(p);
+}
+
+void budget_init(struct budget *b, size_t bytes)
+{
+	*b = (struct budget){
+		.allocator = { budget_alloc, budget_free, b },
+		.left = bytes,
+	};
+}
+
+int budget_error(struct budget *b)
+{
+	int r = b->failed ?: -EBADMSG;
+
+	b->failed = 0;
+	return r;
+}

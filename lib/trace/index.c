@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "trace/index.h"
+
+#include <stdarg.h>
+
+#include "trace/info_messages.h"
+#include "trace/load.h"
+
+#define WARNINGS_MAX 40
+
+int stream_index_warn(struct stream_index *index, const char *fmt, ...)
+{
+	char **all, *text;
+	va_list ap;
+	int n;
+
+	/* A badly damaged stream has a warning for each of its chunks. */
+	if (index->warning_count == WARNINGS_MAX)
+		return 0;
+	if (index->warning_count == WARNINGS_MAX - 1)
+		fmt = "there were more warnings than are told here";
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return -ENOMEM;
+	all = reallocarray(index->warnings, index->warning_count + 1, sizeof(*all));
+	if (!all) {
+		free(text);
+		return -ENOMEM;
+	}
+	index->warnings = all;
+	all[index->warning_count++] = text;
+	return 0;
+}
+
+int stream_index_open(struct stream_index *ret, struct stream_reader *reader,
+		      const struct index_options *options, struct error *err)
+{
+	*ret = (struct stream_index){ .reader = reader };
+	if (loader_new(&ret->loader, ret, reader, options) < 0)
+		return error_errno(err, -ENOMEM, "can't load the capture stream");
+	return 0;
+}
+
+void stream_index_flushed(struct stream_index *index, uint64_t offset)
+{
+	index->ripe = index->last_flush;
+	index->last_flush = offset;
+}
+
+/* The recorder had to give up. end NULL: nobody knows. */
+static bool ended_badly(const Traced__Capture__End *end)
+{
+	return end && (end->reason == TRACED__CAPTURE__END__REASON__NO_SPACE ||
+		       end->reason == TRACED__CAPTURE__END__REASON__FAILED);
+}
+
+/* Why no more can be read: r, why. */
+static int judge_end(struct stream_index *index, int r, const struct error *why)
+{
+	const Traced__Capture__End *end = index->info.end;
+
+	index->incomplete |= r < 0 || !end || ended_badly(end) || index->reader->hole;
+	if (index->reader->hole)
+		stream_index_warn(index,
+				  "%llu bytes of it were written elsewhere as it was recorded, "
+				  "and given back: their events are missing",
+				  (unsigned long long)index->reader->hole);
+	if (r < 0)
+		return stream_index_warn(index, "%s: what came after it is missing", why->message);
+	if (ended_badly(end))
+		return stream_index_warn(index, "the recording ended before its time: %s",
+					 end->reason == TRACED__CAPTURE__END__REASON__NO_SPACE
+						 ? "no space was left for it"
+						 : "it failed");
+	if (!end)
+		return stream_index_warn(index, "the recording was not closed in order: its last "
+						"moments may be missing");
+	return 0;
+}
+
+int stream_index_next(struct stream_index *index, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	uint64_t flush = index->last_flush;
+	struct chunk chunk;
+	int r;
+
+	while ((r = stream_reader_next(index->reader, &chunk, &why)) > 0) {
+		r = loader_add(index->loader, &chunk, err);
+		if (r < 0)
+			return r;
+		if (index->last_flush != flush) {
+			r = loader_seal(index->loader, err);
+			if (r < 0)
+				return r;
+			event_table_expect_symbols(index->info.events);
+			return 1;
+		}
+	}
+	/* A chunk that is not yet whole, or the stream's end, whatever it is. */
+	if (r == 0 || r == -ENODATA || r == -EBADMSG) {
+		index->ended |= index->info.end || r == -EBADMSG;
+		return 0;
+	}
+	return error_move(err, &why);
+}
+
+int stream_index_finish(struct stream_index *index, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	struct chunk chunk;
+	int r;
+
+	while ((r = stream_reader_next(index->reader, &chunk, &why)) > 0) {
+		r = loader_add(index->loader, &chunk, err);
+		if (r < 0)
+			return r;
+	}
+	if (r < 0 && r != -ENODATA && r != -EBADMSG)
+		return error_move(err, &why);
+	index->ended = true;
+	index->ripe = UINT64_MAX;
+	if (loader_seal(index->loader, err) < 0)
+		return -EBADMSG;
+	return judge_end(index, r, &why);
+}
+
+int stream_index_load(struct stream_index *ret, struct stream_reader *reader,
+		      const struct index_options *options, struct error *err)
+{
+	int r = stream_index_open(ret, reader, options, err);
+
+	if (r == 0)
+		r = stream_index_finish(ret, err);
+	if (r == -ENOMEM && err && !err->code)
+		error_errno(err, r, "can't load the capture stream");
+	return r;
+}
+
+int stream_index_settle(struct stream_index *index)
+{
+	return loader_settle(index->loader);
+}
+
+void stream_index_forget_readings(struct stream_index *index)
+{
+	loader_forget_readings(index->loader);
+}
+
+void stream_index_deinit(struct stream_index *index)
+{
+	trace_info_deinit(&index->info);
+	for (int i = 0; i < BUFFER_COUNT; i++)
+		ring_index_deinit(&index->rings[i]);
+	mark_ring_list_deinit(&index->marks);
+	ring_index_deinit(&index->samples);
+	for (size_t i = 0; i < index->warning_count; i++)
+		free(index->warnings[i]);
+	free(index->warnings);
+	loader_free(index->loader);
+	*index = (struct stream_index){ 0 };
+}

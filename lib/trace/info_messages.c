@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "trace/info_messages.h"
+
+#include "traced/stream.h"
+
+/* A million tasks; 25000 readings of all clocks. */
+#define TASKS_MEMORY (128U << 20)
+#define CLOCKS_MEMORY (16U << 20)
+#define STATS_MEMORY (32U << 20)
+#define MAPPINGS_MEMORY (128U << 20)
+#define OTHERS_MEMORY (32U << 20)
+
+struct payload {
+	const uint8_t *data;
+	size_t len;
+};
+
+/*
+ * Unpacks a message and adds it to one of trace_info's arrays, which have room for the next power
+ * of two at least, also once some were taken out.
+ */
+#define ADD_MESSAGE(payload, budget, name, array, count)                                           \
+	({                                                                                         \
+		void *_m = traced__capture__##name##__unpack(&(budget)->allocator, (payload)->len, \
+							     (payload)->data);                     \
+		void *_p = NULL;                                                                   \
+		if (_m)                                                                            \
+			_p = (count) & ((count)-1)                                                 \
+				     ? (array)                                                     \
+				     : reallocarray((array), (count)*2 + 1, sizeof(*(array)));     \
+		if (_p) {                                                                          \
+			(array) = _p;                                                              \
+			(array)[(count)++] = _m;                                                   \
+		} else if (_m) {                                                                   \
+			traced__capture__##name##__free_unpacked(_m, &(budget)->allocator);        \
+		}                                                                                  \
+		_p ? 0 : _m ? -ENOMEM : budget_error(budget);                                      \
+	})
+
+#define PHASE_PERIODIC 1
+
+/* Every second one goes: they are as good a scale for days as they were for hours. */
+static void thin_clocks(struct info_messages *m, struct trace_info *info)
+{
+	size_t kept = 0, count = info->clock_count;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i % 2 && info->clocks[i]->phase == PHASE_PERIODIC)
+			traced__capture__clocks__free_unpacked(info->clocks[i],
+							       &m->clocks.allocator);
+		else
+			info->clocks[kept++] = info->clocks[i];
+	}
+	info->clock_count = kept;
+	/* Little came of it: then it is not to be done for each chunk that follows. */
+	m->clocks_full = kept > count / 4 * 3;
+}
+
+static int add_clocks(struct info_messages *m, struct trace_info *info, const struct payload *p)
+{
+	int r = ADD_MESSAGE(p, &m->clocks, clocks, info->clocks, info->clock_count);
+
+	if (r != -EFBIG || m->clocks_full)
+		return r;
+	thin_clocks(m, info);
+	return ADD_MESSAGE(p, &m->clocks, clocks, info->clocks, info->clock_count);
+}
+
+/* Of the periodic counts the last one is enough: it stands in for an end that never came. */
+static int add_stats(struct info_messages *m, struct trace_info *info, const struct payload *p)
+{
+	int r = ADD_MESSAGE(p, &m->stats, stats, info->stats, info->stats_count);
+	size_t n = info->stats_count;
+
+	if (r < 0)
+		return r;
+	if (info->stats[n - 1]->buffer != BUFFER_MAIN) {
+		traced__capture__stats__free_unpacked(info->stats[--info->stats_count],
+						      &m->stats.allocator);
+	} else if (n > 1 && info->stats[n - 2]->phase == PHASE_PERIODIC) {
+		traced__capture__stats__free_unpacked(info->stats[n - 2], &m->stats.allocator);
+		info->stats[n - 2] = info->stats[n - 1];
+		info->stats_count--;
+	}
+	return 0;
+}
+
+static int add_end(struct info_messages *m, struct trace_info *info, const struct payload *p)
+{
+	if (info->end)
+		return -EBADMSG;
+	info->end = traced__capture__end__unpack(&m->others.allocator, p->len, p->data);
+	return info->end ? 0 : budget_error(&m->others);
+}
+
+/* Those come once. */
+#define ADD_ONCE(payload, budget, name, to)                                                        \
+	({                                                                                         \
+		if (!(to))                                                                         \
+			(to) = traced__capture__##name##__unpack(&(budget)->allocator,             \
+								 (payload)->len, (payload)->data); \
+		(to) ? 0 : budget_error(budget);                                                   \
+	})
+
+void info_messages_init(struct info_messages *m)
+{
+	*m = (struct info_messages){ 0 };
+	budget_init(&m->tasks, TASKS_MEMORY);
+	budget_init(&m->clocks, CLOCKS_MEMORY);
+	budget_init(&m->stats, STATS_MEMORY);
+	budget_init(&m->mappings, MAPPINGS_MEMORY);
+	budget_init(&m->others, OTHERS_MEMORY);
+}
+
+int info_messages_add(struct info_messages *m, struct trace_info *info, unsigned type,
+		      const void *data, size_t len)
+{
+	const struct payload payload = { data, len }, *p = &payload;
+
+	switch (type) {
+	case CHUNK_HEADER:
+		return ADD_ONCE(p, &m->others, header, info->header);
+	case CHUNK_TASKS:
+		return ADD_MESSAGE(p, &m->tasks, tasks, info->task_readings,
+				   info->task_reading_count);
+	case CHUNK_CLOCKS:
+		return add_clocks(m, info, p);
+	case CHUNK_STATS:
+		return add_stats(m, info, p);
+	case CHUNK_NOTE:
+		return ADD_MESSAGE(p, &m->others, note, info->notes, info->note_count);
+	case CHUNK_END:
+		return add_end(m, info, p);
+	case CHUNK_SAMPLER:
+		return ADD_ONCE(p, &m->others, sampler, info->sampler);
+	case CHUNK_SAMPLE_COUNTS:
+		return ADD_ONCE(p, &m->others, sample_counts, info->sample_counts);
+	case CHUNK_MAPPINGS:
+		return ADD_MESSAGE(p, &m->mappings, mappings, info->mappings, info->mapping_count);
+	default:
+		return 0;
+	}
+}
+
+void info_messages_forget_readings(struct info_messages *m, struct trace_info *info)
+{
+	for (size_t i = 0; i < info->task_reading_count; i++)
+		traced__capture__tasks__free_unpacked(info->task_readings[i], &m->tasks.allocator);
+	info->task_reading_count = 0;
+}
+
+#define FREE_MESSAGES(name, array, count)                                                          \
+	do {                                                                                       \
+		for (size_t _i = 0; _i < (count); _i++)                                            \
+			traced__capture__##name##__free_unpacked((array)[_i], NULL);               \
+		free(array);                                                                       \
+	} while (0)
+
+void trace_info_deinit(struct trace_info *info)
+{
+	event_table_free(info->events);
+	task_table_free(info->tasks);
+	FREE_MESSAGES(tasks, info->task_readings, info->task_reading_count);
+	FREE_MESSAGES(clocks, info->clocks, info->clock_count);
+	FREE_MESSAGES(stats, info->stats, info->stats_count);
+	FREE_MESSAGES(note, info->notes, info->note_count);
+	FREE_MESSAGES(mappings, info->mappings, info->mapping_count);
+	traced__capture__sampler__free_unpacked(info->sampler, NULL);
+	traced__capture__sample_counts__free_unpacked(info->sample_counts, NULL);
+	traced__capture__end__free_unpacked(info->end, NULL);
+	traced__capture__header__free_unpacked(info->header, NULL);
+}

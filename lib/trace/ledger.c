@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "trace/ledger.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define PHASE_START 0
+
+static const Traced__Capture__CpuStats *find_cpu(const Traced__Capture__Stats *stats, uint32_t cpu)
+{
+	for (size_t i = 0; stats && i < stats->n_cpus; i++)
+		if (stats->cpus[i]->cpu == cpu)
+			return stats->cpus[i];
+	return NULL;
+}
+
+static const Traced__Capture__Stats *start_stats(const struct trace_info *info)
+{
+	return info->stats_count && info->stats[0]->phase == PHASE_START ? info->stats[0] : NULL;
+}
+
+static const Traced__Capture__Stats *last_stats(const struct trace_info *info)
+{
+	const Traced__Capture__Stats *s =
+		info->stats_count ? info->stats[info->stats_count - 1] : NULL;
+
+	return s && s->phase != PHASE_START ? s : NULL;
+}
+
+/* What happened to one CPU's ring during the recording. */
+struct change {
+	uint64_t written, overrun, other, unread, read;
+	bool earlier; /* the ring held or had lost events before the recording began */
+	bool anew;    /* the counts are less than they were */
+};
+
+static void change_get(struct change *ret, const Traced__Capture__CpuStats *from,
+		       const Traced__Capture__CpuStats *to)
+{
+	static const Traced__Capture__CpuStats none;
+
+	bool anew = from && (to->read < from->read || to->overrun < from->overrun);
+
+	from = from && !anew ? from : &none;
+	*ret = (struct change){
+		.anew = anew,
+		.overrun = to->overrun - from->overrun,
+		.other = to->commit_overrun - from->commit_overrun + to->dropped - from->dropped,
+		.unread = to->entries,
+		.read = to->read - from->read,
+		.earlier = from->entries || from->overrun || from->read,
+	};
+	ret->written = ret->overrun + ret->other + ret->unread + ret->read;
+}
+
+void ledger_totals_get(struct ledger_totals *ret, const struct trace_info *info)
+{
+	const Traced__Capture__Stats *from = start_stats(info), *to = last_stats(info);
+
+	*ret = (struct ledger_totals){ .known = to };
+	for (size_t i = 0; to && i < to->n_cpus; i++) {
+		struct change c;
+
+		change_get(&c, find_cpu(from, to->cpus[i]->cpu), to->cpus[i]);
+		ret->in_buffer += c.read;
+		/* As the kernel counts: what it never committed it did not write. */
+		ret->written += c.read + to->cpus[i]->overrun;
+	}
+}
+
+static int by_cpu(const void *a, const void *b)
+{
+	const struct ledger_cpu *x = a, *y = b;
+
+	return x->row.cpu < y->row.cpu ? -1 : x->row.cpu > y->row.cpu;
+}
+
+static bool has_row(const struct ledger *l, size_t count, uint32_t cpu)
+{
+	struct ledger_cpu key = { .row.cpu = cpu };
+
+	return count && bsearch(&key, l->cpus, count, sizeof(key), by_cpu);
+}
+
+int ledger_extend(struct ledger *l, const struct stream_index *index)
+{
+	const struct ring_index *ring = &index->rings[BUFFER_MAIN];
+	const Traced__Capture__Stats *stats = last_stats(&index->info);
+	size_t n = ring->count + (stats ? stats->n_cpus : 0), known = l->count;
+	struct ledger_cpu *cpus = reallocarray(l->cpus, known + n + 1, sizeof(*cpus));
+
+	if (!cpus)
+		return -ENOMEM;
+	l->cpus = cpus;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t cpu =
+			i < ring->count ? ring->cpus[i].cpu : stats->cpus[i - ring->count]->cpu;
+		bool again = i < ring->count ? i && ring->cpus[i - 1].cpu == cpu
+					     : ring_index_has(ring, cpu);
+
+		if (again || has_row(l, known, cpu))
+			continue;
+		cpus[l->count++] = (struct ledger_cpu){ .row.cpu = cpu };
+	}
+	qsort(cpus, l->count, sizeof(*cpus), by_cpu);
+	return 0;
+}
+
+void ledger_deinit(struct ledger *l)
+{
+	free(l->cpus);
+	*l = (struct ledger){ 0 };
+}
+
+struct ledger_cpu *ledger_search(struct ledger *l, uint32_t cpu)
+{
+	struct ledger_cpu key = { .row.cpu = cpu };
+
+	return bsearch(&key, l->cpus, l->count, sizeof(key), by_cpu);
+}
+
+void ledger_loss(struct ledger *l, const struct merge_item *item)
+{
+	struct ledger_cpu *c = ledger_find(l, item->event.cpu);
+
+	if (!c)
+		return;
+	c->row.gaps++;
+	c->damaged |= item->damaged;
+	if (item->count == UINT64_MAX)
+		c->unannounced = true;
+	else
+		c->announced += item->count;
+}
+
+static int close_cpu(struct ledger_cpu *c, const struct change *ch, struct stream_index *index,
+		     ledger_loss_func loss, void *userdata, struct error *err)
+{
+	struct ledger_row *row = &c->row;
+	uint64_t told = row->events + ch->overrun + ch->other + ch->unread;
+	uint64_t lost = ch->overrun + ch->other;
+
+	row->written = ch->written;
+	row->lost_overrun = ch->overrun;
+	row->lost_other = ch->other;
+	row->unread = ch->unread;
+	if (c->damaged && told < ch->written) {
+		row->lost_other += ch->written - told;
+		told = ch->written;
+	}
+	/* It gave more than it counts: the counts began anew in between. */
+	c->emptied = ch->anew || told > ch->written;
+	if (c->emptied)
+		row->written = told;
+	else if (told != ch->written && !index->incomplete)
+		stream_index_warn(index,
+				  "the counts of CPU %u do not add up: the kernel wrote %" PRIu64
+				  " events, %" PRIu64 " are in the file, %" PRIu64
+				  " were lost, %" PRIu64 " not read",
+				  row->cpu, ch->written, row->events, lost, ch->unread);
+	/*
+	 * What sub-buffers announced is the overrun that was found while reading. The
+	 * rest happened after the last one, or at a place that nobody marked.
+	 */
+	if (c->unannounced || ch->earlier || lost <= c->announced)
+		return 0;
+	row->gaps++;
+	return loss(userdata, row->cpu, c->last_ts, lost - c->announced, err);
+}
+
+/*
+ * The kernel empties a ring where a module is unloaded whose events were recorded
+ * (trace_module_remove_events()), or somebody writes to "trace". But the counts of a file that was
+ * imported are what it says.
+ */
+static void tell_emptied(const struct ledger *l, struct stream_index *index)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		count += l->cpus[i].emptied;
+	if (!count)
+		return;
+	stream_index_warn(
+		index,
+		"the counts of %u CPU%s fell, or are less than the events that were read: the "
+		"kernel counts anew where it empties its rings, as when a module is unloaded "
+		"whose events are recorded, and what they held then is missing and not counted",
+		count, count == 1 ? "" : "s");
+	index->incomplete = true;
+}
+
+int ledger_close(struct ledger *l, struct stream_index *index, ledger_loss_func loss,
+		 void *userdata, struct error *err)
+{
+	const Traced__Capture__Stats *from = start_stats(&index->info);
+	const Traced__Capture__Stats *to = last_stats(&index->info);
+
+	for (size_t i = 0; i < l->count; i++) {
+		struct ledger_cpu *c = &l->cpus[i];
+		const Traced__Capture__CpuStats *cpu = find_cpu(to, c->row.cpu);
+		struct change ch;
+		int r;
+
+		if (!cpu || (index->incomplete && !index->info.end)) {
+			c->row.lost_overrun = c->announced;
+			c->row.written = c->row.events + c->announced;
+			continue;
+		}
+		change_get(&ch, find_cpu(from, c->row.cpu), cpu);
+		r = close_cpu(c, &ch, index, loss, userdata, err);
+		if (r < 0)
+			return r;
+	}
+	tell_emptied(l, index);
+	return 0;
+}
+
+void ledger_cut(struct ledger *l, struct ledger_row *rows)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		struct ledger_cpu *c = &l->cpus[i];
+
+		rows[i] = (struct ledger_row){
+			.cpu = c->row.cpu,
+			.events = c->row.events - c->cut.events,
+			.lost_overrun = c->announced - c->cut.announced,
+			.gaps = c->row.gaps - c->cut.gaps,
+		};
+		rows[i].written = rows[i].events + rows[i].lost_overrun;
+		c->cut = (struct ledger_cut){
+			.events = c->row.events,
+			.announced = c->announced,
+			.gaps = c->row.gaps,
+		};
+	}
+}
+
+void ledger_rest(const struct ledger *l, struct ledger_row *rows)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct ledger_cpu *c = &l->cpus[i];
+
+		rows[i] = c->row;
+		rows[i].events -= c->cut.events;
+		/* What sub-buffers announced is overrun, and nearly always no more than all of it.
+		 */
+		rows[i].lost_overrun -= MIN(rows[i].lost_overrun, c->cut.announced);
+		rows[i].written -= MIN(rows[i].written, c->cut.events + c->cut.announced);
+		rows[i].gaps -= c->cut.gaps;
+	}
+}

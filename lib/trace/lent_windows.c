@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "trace/lent_windows.h"
+
+#include <string.h>
+
+struct lent_window {
+	struct buf bytes;
+	uint64_t number; /* of its loan */
+	unsigned borrower;
+};
+
+/* A window that was given back; best one that lies in the cache of who is going to fill it. */
+static bool take_back(struct lent_windows *l, struct buf *ret)
+{
+	size_t i = 0, n = 0;
+
+	while (n < l->count && l->list[n].number < l->loan->returned)
+		n++;
+	while (i < n && l->list[i].borrower != l->loan->borrower)
+		i++;
+	if (!n)
+		return false;
+	if (i == n)
+		i = 0;
+	*ret = l->list[i].bytes;
+	l->bytes -= ret->cap;
+	l->count--;
+	memmove(&l->list[i], &l->list[i + 1], (l->count - i) * sizeof(*l->list));
+	buf_clear(ret);
+	return true;
+}
+
+/* Returned windows that are not kept, so that there is room for one more. */
+static void drop_returned(struct lent_windows *l, size_t room)
+{
+	struct buf b;
+
+	while (l->bytes + room > l->max && take_back(l, &b))
+		buf_deinit(&b);
+}
+
+/* Notes what is lent from now on. */
+static int lend(struct lent_windows *l, const struct buf *window)
+{
+	if (l->count == l->room) {
+		size_t room = MAX(l->room * 2, (size_t)8);
+		struct lent_window *all = reallocarray(l->list, room, sizeof(*all));
+
+		if (!all)
+			return -ENOMEM;
+		l->list = all;
+		l->room = room;
+	}
+	l->list[l->count++] = (struct lent_window){ *window, l->loan->lent, l->loan->borrower };
+	l->bytes += window->cap;
+	return 0;
+}
+
+static void drop_all(struct lent_windows *l)
+{
+	while (l->count)
+		buf_deinit(&l->list[--l->count].bytes);
+	l->bytes = 0;
+}
+
+void lent_windows_deinit(struct lent_windows *l)
+{
+	drop_all(l);
+	free(l->list);
+	*l = (struct lent_windows){ 0 };
+}
+
+int lent_windows_exchange(struct lent_windows *l, struct buf *window, struct error *err)
+{
+	struct buf next = BUF_INIT;
+	bool had;
+
+	if (!l->loan || !l->loan->recall) {
+		drop_all(l);
+		return 0;
+	}
+	if (!window->len)
+		return 0;
+	had = take_back(l, &next);
+	drop_returned(l, window->cap);
+	if (l->bytes + window->cap > l->max) {
+		int r = l->loan->recall(l->loan->userdata, err);
+
+		if (r < 0) {
+			buf_deinit(&next);
+			return r;
+		}
+		if (!had)
+			take_back(l, &next);
+		drop_returned(l, window->cap);
+	}
+	if (lend(l, window) < 0) {
+		buf_deinit(&next);
+		return error_errno(err, -ENOMEM, "can't order the events");
+	}
+	*window = next;
+	return 0;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "trace/mark_ring_list.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "traced/mark_record.h"
+
+void mark_ring_list_deinit(struct mark_ring_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		traced__capture__producer__free_unpacked(list->rings[i]->producer, NULL);
+		free(list->rings[i]->chunks);
+		free(list->rings[i]);
+	}
+	free(list->rings);
+	*list = (struct mark_ring_list){ 0 };
+}
+
+static size_t ring_position(const struct mark_ring_list *list, uint32_t ring)
+{
+	size_t low = 0, high = list->count;
+
+	/* They mostly come by their numbers. */
+	if (high && list->rings[high - 1]->producer->ring < ring)
+		return high;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (list->rings[mid]->producer->ring < ring)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+int mark_ring_list_add(struct mark_ring_list *list, ProtobufCAllocator *allocator,
+		       const uint8_t *data, size_t len)
+{
+	Traced__Capture__Producer *p;
+	struct mark_ring *ring;
+	size_t at;
+
+	if (list->count == MARK_RINGS_MAX)
+		return -EFBIG;
+	if (list->count == list->cap) {
+		size_t cap = MAX((size_t)16, list->cap * 2);
+		struct mark_ring **rings = reallocarray(list->rings, cap, sizeof(ring));
+
+		if (!rings)
+			return -ENOMEM;
+		list->rings = rings;
+		list->cap = cap;
+	}
+	p = traced__capture__producer__unpack(allocator, len, data);
+	if (!p)
+		return -EBADMSG;
+	at = ring_position(list, p->ring);
+	if (p->version > MARK_VERSION ||
+	    (at < list->count && list->rings[at]->producer->ring == p->ring)) {
+		traced__capture__producer__free_unpacked(p, allocator);
+		return -EBADMSG;
+	}
+	ring = calloc(1, sizeof(*ring));
+	if (!ring) {
+		traced__capture__producer__free_unpacked(p, allocator);
+		return -ENOMEM;
+	}
+	ring->producer = p;
+	memmove(&list->rings[at + 1], &list->rings[at], (list->count - at) * sizeof(ring));
+	list->rings[at] = ring;
+	list->count++;
+	return 0;
+}
+
+int mark_ring_list_chunk(struct mark_ring_list *list, const struct chunk *chunk,
+			 const uint8_t *head)
+{
+	uint32_t number = load_u32(head + offsetof(struct marks_header, ring), false);
+	size_t at = ring_position(list, number);
+	struct mark_ring *ring = at < list->count ? list->rings[at] : NULL;
+
+	if (!ring || ring->producer->ring != number)
+		return -EBADMSG;
+	if (ring->count == ring->cap) {
+		size_t cap = MAX((size_t)4, ring->cap * 2);
+		struct mark_chunk *chunks = reallocarray(ring->chunks, cap, sizeof(*chunks));
+
+		if (!chunks)
+			return -ENOMEM;
+		ring->chunks = chunks;
+		ring->cap = cap;
+	}
+	ring->chunks[ring->count++] = (struct mark_chunk){ chunk->offset, chunk->length };
+	ring->dropped = MAX(ring->dropped, load_u64(head, false));
+	return 0;
+}
+
+void mark_ring_list_forget(struct mark_ring_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		list->rings[i]->count = 0;
+}

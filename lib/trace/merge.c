@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Each CPU of each buffer has a cursor: the chunk it is in, a window of that chunk in memory,
+ * the page within the window, and the record that comes next. The cursors lie
+ * in a binary heap. Neighbouring records mostly come from the same CPU, so that replacing
+ * the heap's top costs two comparisons and no move.
+ */
+#include "trace/merge.h"
+
+#include <string.h>
+
+#include "trace/lent_windows.h"
+
+struct cursor {
+	uint32_t cpu;
+	uint32_t buffer;
+	size_t next_chunk;  /* its number among the CPU's */
+	struct chunk chunk; /* the current one */
+	uint32_t chunk_at;  /* stored bytes of it that windows had so far */
+	bool in_chunk;
+	uint32_t skip;	   /* data of the next sub-buffer that was seen before */
+	struct buf window; /* whole sub-buffers, or one whole expanded chunk, or a part of one */
+	bool part;	   /* the last; since then there may be more CPUs, and smaller windows */
+	size_t window_at;  /* of the next sub-buffer */
+	struct page_iter page;
+	uint32_t part_at; /* in the chunk: of a window that is a part of a sub-buffer */
+	uint32_t seen;	  /* records that begin below this offset in the page were had before */
+	struct record next;
+	uint64_t last_ts; /* of the record before next; 0: none */
+	bool have_record;
+	bool queued;	  /* in the heap */
+	bool ahead;	  /* next is already the one behind that which was given out */
+	int ahead_result; /* of advance() */
+	struct buf kept;  /* what was given out, where the window may have gone */
+	bool loss;	  /* to be told before next */
+	bool damaged;
+	uint64_t lost;
+};
+
+struct merge {
+	const struct page_layout *layout;
+	const struct ring_index *ring;
+	const struct stream_reader *reader;
+	uint32_t window_max; /* bytes */
+	uint64_t consumed;
+	uint64_t limit;		 /* chunks from this offset on are not given out */
+	struct cursor **cursors; /* owned, each of them too; by CPU */
+	size_t cursor_count;
+	struct cursor **heap;
+	size_t heap_count;
+	struct cursor *current; /* whose record was given out */
+	uint64_t rival_ts;	/* of the earliest of the others; UINT64_MAX: there is none */
+	bool begun;
+	struct lent_windows lent;
+	struct buf scratch; /* for what is only checked */
+};
+
+static bool earlier(const struct cursor *a, const struct cursor *b)
+{
+	return a->next.ts < b->next.ts || (a->next.ts == b->next.ts && a->cpu < b->cpu);
+}
+
+static void sift_down(struct merge *m, size_t at)
+{
+	struct cursor *moving = m->heap[at];
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child >= m->heap_count)
+			break;
+		if (child + 1 < m->heap_count && earlier(m->heap[child + 1], m->heap[child]))
+			child++;
+		if (!earlier(m->heap[child], moving))
+			break;
+		m->heap[at] = m->heap[child];
+		at = child;
+	}
+	m->heap[at] = moving;
+}
+
+static void note_loss(struct cursor *c, uint64_t count, bool damaged)
+{
+	if (c->loss && (c->lost == UINT64_MAX || count == UINT64_MAX))
+		count = UINT64_MAX;
+	else if (c->loss && __builtin_add_overflow(c->lost, count, &count))
+		count = UINT64_MAX;
+	c->loss = true;
+	c->lost = count;
+	c->damaged |= damaged;
+}
+
+/* Enters the next chunk. 1, or 0: there is none, or -errno. */
+static int enter_chunk(struct merge *m, struct cursor *c, struct error *err)
+{
+	const struct subbufs_ref *ref =
+		cpu_chunks_get(ring_index_find(m->ring, c->cpu, c->buffer), c->next_chunk);
+
+	if (!ref)
+		return 0;
+	c->next_chunk++;
+	c->chunk = (struct chunk){
+		.type = CHUNK_SUBBUFS,
+		.cpu = c->cpu,
+		.offset = ref->offset,
+		.length = ref->length,
+	};
+	c->skip = ref->skip;
+	c->chunk_at = sizeof(struct subbufs_header);
+	c->in_chunk = true;
+	/* In parts: the whole is checked first. */
+	if (ref->length > m->window_max)
+		return stream_reader_verify(m->reader, &c->chunk, &m->scratch, err) ?: 1;
+	return 1;
+}
+
+/* So large are they, and of so many CPUs, that windows are parts of one. */
+static bool in_parts(const struct merge *m)
+{
+	return m->window_max < m->layout->subbuf_size;
+}
+
+/* The window becomes the beginning of the chunk's next sub-buffer. */
+static int fill_part(struct merge *m, struct cursor *c, struct error *err)
+{
+	uint32_t size = m->layout->subbuf_size, rest = c->chunk.length - c->chunk_at;
+
+	m->consumed += MIN(rest, size);
+	if (rest < size)
+		return -EBADMSG;
+	c->part_at = c->chunk_at;
+	c->chunk_at += size;
+	c->in_chunk = c->chunk_at < c->chunk.length;
+	return stream_reader_load_part(m->reader, &c->chunk, c->part_at, m->window_max, &c->window,
+				       err);
+}
+
+/* Fills the window from the current chunk; leaves the chunk at its end. */
+static int fill_window(struct merge *m, struct cursor *c, struct error *err)
+{
+	uint32_t size = m->layout->subbuf_size, rest = c->chunk.length - c->chunk_at, n;
+	int r;
+
+	c->window_at = 0;
+	c->part = rest && in_parts(m);
+	if (c->part)
+		return fill_part(m, c, err);
+	if (c->chunk.length <= m->window_max) {
+		c->in_chunk = false;
+		m->consumed += c->chunk.length;
+		r = stream_reader_load(m->reader, &c->chunk, &c->window, err);
+		c->window_at = sizeof(struct subbufs_header);
+		return r;
+	}
+	n = MIN(rest, MAX(m->window_max / size, 1U) * size);
+	r = stream_reader_load_part(m->reader, &c->chunk, c->chunk_at, n, &c->window, err);
+	c->chunk_at += n;
+	m->consumed += n;
+	c->in_chunk = c->chunk_at < c->chunk.length;
+	return r;
+}
+
+/* A window to be filled, no larger than its part of the memory. */
+static int renew_window(struct merge *m, struct cursor *c, struct error *err)
+{
+	int r = lent_windows_exchange(&m->lent, &c->window, err);
+
+	if (r == 0 && c->window.cap > m->window_max)
+		buf_deinit(&c->window);
+	c->window_at = MIN(c->window_at, c->window.len);
+	return r;
+}
+
+/* 1: window has a sub-buffer at window_at; 0: the CPU's end. Damaged chunks are passed over. */
+static int next_window(struct merge *m, struct cursor *c, struct error *err)
+{
+	for (;;) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+		int r = renew_window(m, c, err);
+
+		if (r < 0)
+			return r;
+		r = c->in_chunk ? 1 : enter_chunk(m, c, &why);
+		if (r == 0)
+			return 0;
+		if (r > 0)
+			r = fill_window(m, c, &why);
+		if (r == 0 && (c->part || c->window.len - c->window_at >= m->layout->subbuf_size))
+			return 1;
+		if (r < 0 && r != -EBADMSG)
+			return error_move(err, &why);
+		/* Damaged, or a rest that is no whole sub-buffer. */
+		if (r < 0 || c->window.len > c->window_at)
+			note_loss(c, UINT64_MAX, true);
+		if (r < 0)
+			c->in_chunk = false;
+	}
+}
+
+/* The page in the window. 0, -EBADMSG: it is none, or another -errno. */
+static int begin_page(struct merge *m, struct cursor *c)
+{
+	uint32_t size = m->layout->subbuf_size;
+	int r;
+
+	if (!c->part) {
+		r = page_iter_init(&c->page, m->layout, c->window.data + c->window_at, size);
+		c->window_at += size;
+		return r;
+	}
+	c->window_at = c->window.len;
+	r = page_iter_init_part(&c->page, m->layout, c->window.data, (uint32_t)c->window.len, size);
+	if (r < 0 || !c->page.missed_at)
+		return r;
+	r = stream_reader_load_part(m->reader, &c->chunk, c->part_at + c->page.missed_at,
+				    m->layout->word_size, &m->scratch, NULL);
+	if (r == 0)
+		page_iter_set_missed(&c->page, m->scratch.data);
+	return r;
+}
+
+/* Whether one more window may be as large: all that are larger than their part are counted. */
+static bool has_room(const struct merge *m, size_t bytes)
+{
+	for (size_t i = 0; i < m->cursor_count; i++)
+		if (m->cursors[i]->window.cap > m->window_max)
+			bytes += m->cursors[i]->window.cap;
+	return bytes <= MERGE_LONG;
+}
+
+/* The page goes on where the window has ended. */
+static int next_part(struct merge *m, struct cursor *c, struct error *err)
+{
+	uint32_t at = c->page.pos, left = c->page.end - at + c->page.rest;
+	uint32_t bytes = at ? MIN(left, m->window_max) : page_iter_wants(&c->page);
+	_cleanup_error_ struct error why = ERROR_INIT;
+	int r = renew_window(m, c, err);
+
+	if (r < 0)
+		return r;
+	r = bytes <= m->window_max || has_room(m, bytes)
+		    ? stream_reader_load_part(m->reader, &c->chunk, c->part_at + at, bytes,
+					      &c->window, &why)
+		    : -EBADMSG;
+	if (r < 0 && r != -EBADMSG)
+		return error_move(err, &why);
+	if (r < 0) {
+		note_loss(c, UINT64_MAX, true);
+		buf_clear(&c->window);
+	}
+	c->part_at += at;
+	c->window_at = c->window.len;
+	c->seen -= MIN(c->seen, at);
+	page_iter_go_on(&c->page, c->window.data, bytes);
+	if (r < 0)
+		c->page.end = c->page.rest = 0;
+	return 0;
+}
+
+/* Begins the next sub-buffer that can be read. 1, or 0 at the CPU's end, or -errno. */
+static int next_page(struct merge *m, struct cursor *c, struct error *err)
+{
+	uint32_t size = m->layout->subbuf_size;
+
+	for (;;) {
+		uint32_t skip;
+		int r;
+
+		if (c->window.len - c->window_at < size) {
+			if (c->window.len > c->window_at)
+				note_loss(c, UINT64_MAX, true);
+			c->window_at = c->window.len;
+			r = next_window(m, c, err);
+			if (r <= 0)
+				return r;
+		}
+		skip = c->skip;
+		c->skip = 0;
+		r = begin_page(m, c);
+		if (r < 0 && r != -EBADMSG)
+			return error_errno(err, r, "can't read the stream");
+		if (r < 0) {
+			note_loss(c, UINT64_MAX, true);
+			/* Its window may go, and the CPU be asked once more. */
+			c->page = (struct page_iter){ .layout = m->layout };
+			continue;
+		}
+		/* What went missing before it was told when it was read first. */
+		if (c->page.missed && !skip)
+			note_loss(c, c->page.missed, false);
+		c->seen = skip < size ? m->layout->data_offset + skip : size;
+		return 1;
+	}
+}
+
+/* Decodes the cursor's next record. 1, or 0 at the CPU's end, or -errno. */
+static int advance(struct merge *m, struct cursor *c, struct error *err)
+{
+	for (;;) {
+		int r = page_iter_next(&c->page, &c->next);
+
+		if (likely(r > 0)) {
+			if (likely(c->page.start >= c->seen))
+				return 1;
+			continue;
+		}
+		if (unlikely(c->page.rest)) {
+			r = next_part(m, c, err);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (r < 0)
+			note_loss(c, UINT64_MAX, true);
+		r = next_page(m, c, err);
+		if (r <= 0)
+			return r;
+	}
+}
+
+/* For the CPUs that have none yet. The ring has them by number, and none ever leaves it. */
+static int add_cursors(struct merge *m, struct error *err)
+{
+	size_t count = m->ring->count;
+	struct cursor **all;
+
+	m->window_max = MIN(MERGE_MEMORY / (uint32_t)MAX(count, (size_t)1), MERGE_WINDOW_MAX);
+	m->window_max = MAX(m->window_max, MERGE_WINDOW_LEAST);
+	m->lent.max =
+		(uint64_t)m->window_max * count > MERGE_MEMORY ? MERGE_LENT_LEAST : MERGE_LENT;
+	if (count == m->cursor_count)
+		return 0;
+	all = reallocarray(m->heap, count, sizeof(struct cursor *));
+	if (all)
+		m->heap = all;
+	all = all ? reallocarray(m->cursors, count, sizeof(struct cursor *)) : NULL;
+	if (!all)
+		return error_errno(err, -ENOMEM, "can't order the events");
+	m->cursors = all;
+	for (size_t i = 0; i < count; i++) {
+		struct cursor *c;
+
+		if (i < m->cursor_count && all[i]->cpu == m->ring->cpus[i].cpu &&
+		    all[i]->buffer == m->ring->cpus[i].buffer)
+			continue;
+		c = calloc(1, sizeof(*c));
+		if (!c)
+			return error_errno(err, -ENOMEM, "can't order the events");
+		c->cpu = m->ring->cpus[i].cpu;
+		c->buffer = m->ring->cpus[i].buffer;
+		c->page.layout = m->layout;
+		memmove(&all[i + 1], &all[i], (m->cursor_count - i) * sizeof(struct cursor *));
+		all[i] = c;
+		m->cursor_count++;
+	}
+	return 0;
+}
+
+int merge_new(struct merge **ret, const struct page_layout *layout, const struct ring_index *ring,
+	      const struct stream_reader *reader, struct error *err)
+{
+	_cleanup_(merge_freep) struct merge *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (!m)
+		return error_errno(err, -ENOMEM, "can't order the events");
+	m->layout = layout;
+	m->ring = ring;
+	m->reader = reader;
+	m->limit = UINT64_MAX;
+	r = add_cursors(m, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(m);
+	return 0;
+}
+
+struct merge *merge_free(struct merge *m)
+{
+	if (!m)
+		return NULL;
+	for (size_t i = 0; i < m->cursor_count; i++) {
+		buf_deinit(&m->cursors[i]->window);
+		buf_deinit(&m->cursors[i]->kept);
+		free(m->cursors[i]);
+	}
+	lent_windows_deinit(&m->lent);
+	buf_deinit(&m->scratch);
+	free(m->cursors);
+	free(m->heap);
+	free(m);
+	return NULL;
+}
+
+void merge_lend(struct merge *m, const struct loan *loan)
+{
+	m->lent.loan = loan;
+}
+
+/* Moves a cursor on; false in *ret_any: it has nothing to give out, for now or for good. */
+static int advance_cursor(struct merge *m, struct cursor *c, bool *ret_any, struct error *err)
+{
+	int r = c->ahead ? c->ahead_result : advance(m, c, err);
+
+	c->ahead = false;
+	if (unlikely(r < 0))
+		return r;
+	c->have_record = r > 0;
+	if (unlikely(!c->have_record))
+		c->next.ts = UINT64_MAX;
+	/* At the CPU's end a loss alone still has its turn: after all that is dated. */
+	*ret_any = c->have_record || (c->loss && m->limit == UINT64_MAX);
+	return 0;
+}
+
+static void drop_top(struct merge *m)
+{
+	m->heap[0]->queued = false;
+	m->heap[0] = m->heap[--m->heap_count];
+}
+
+/* Moves the cursor on whose record was given out. */
+static int step(struct merge *m, struct error *err)
+{
+	struct cursor *c = m->heap[0];
+	bool any;
+	int r;
+
+	if (likely(!c->ahead))
+		c->last_ts = c->next.ts;
+	r = advance_cursor(m, c, &any, err);
+	if (unlikely(r < 0))
+		return r;
+	if (unlikely(!any))
+		drop_top(m);
+	sift_down(m, 0);
+	return 0;
+}
+
+int merge_extend(struct merge *m, uint64_t limit, struct error *err)
+{
+	int r = m->current ? step(m, err) : 0;
+
+	m->current = NULL;
+	m->limit = limit;
+	m->begun = true;
+	if (r == 0)
+		r = add_cursors(m, err);
+	for (size_t i = 0; r == 0 && i < m->cursor_count; i++) {
+		struct cursor *c = m->cursors[i];
+
+		if (c->queued)
+			continue;
+		r = advance_cursor(m, c, &c->queued, err);
+		if (r == 0 && c->queued)
+			m->heap[m->heap_count++] = c;
+	}
+	for (size_t i = m->heap_count / 2; i-- > 0;)
+		sift_down(m, i);
+	return r;
+}
+
+static void give_loss(struct merge *m, struct cursor *c, struct merge_item *ret)
+{
+	*ret = (struct merge_item){
+		.event.cpu = c->cpu,
+		.before_ts = c->last_ts,
+		.after_ts = c->have_record ? c->next.ts : UINT64_MAX,
+		.count = c->lost,
+		.damaged = c->damaged,
+	};
+	c->loss = c->damaged = false;
+	if (c->have_record)
+		return;
+	drop_top(m);
+	if (m->heap_count > 1)
+		sift_down(m, 0);
+}
+
+static uint64_t find_rival(const struct merge *m)
+{
+	uint64_t ts = m->heap_count > 1 ? m->heap[1]->next.ts : UINT64_MAX;
+
+	return m->heap_count > 2 ? MIN(ts, m->heap[2]->next.ts) : ts;
+}
+
+/*
+ * Neighbouring records mostly are of one page, and earlier than all others: then nothing moves
+ * but the page's iterator. False: the heap has to be asked.
+ */
+static inline bool next_in_page(struct merge *m, struct merge_item *ret)
+{
+	struct cursor *c = m->current;
+	int r = likely(c && !c->ahead) ? page_iter_next(&c->page, &ret->event.rec) : 0;
+
+	if (unlikely(r <= 0)) {
+		if (r < 0)
+			note_loss(c, UINT64_MAX, true);
+		return false;
+	}
+	c->last_ts = c->next.ts;
+	if (unlikely(ret->event.rec.ts >= m->rival_ts)) {
+		c->next = ret->event.rec;
+		m->current = NULL;
+		sift_down(m, 0);
+		return false;
+	}
+	c->next.ts = ret->event.rec.ts;
+	ret->event.cpu = c->cpu;
+	return true;
+}
+
+static _noinline_ int next_of_heap(struct merge *m, struct merge_item *ret, struct error *err)
+{
+	struct cursor *c;
+	int r = 0;
+
+	if (m->current)
+		r = step(m, err);
+	else if (!m->begun)
+		r = merge_extend(m, UINT64_MAX, err);
+	m->current = NULL;
+	if (unlikely(r < 0))
+		return r;
+	if (unlikely(!m->heap_count))
+		return MERGE_END;
+	c = m->heap[0];
+	if (unlikely(c->chunk.offset >= m->limit))
+		return MERGE_END;
+	if (unlikely(c->loss)) {
+		give_loss(m, c, ret);
+		return MERGE_LOSS;
+	}
+	m->current = c;
+	m->rival_ts = find_rival(m);
+	ret->event.cpu = c->cpu;
+	ret->event.rec = c->next;
+	return MERGE_RECORD;
+}
+
+_hot_ int merge_next(struct merge *m, struct merge_item *ret, struct error *err)
+{
+	return likely(next_in_page(m, ret)) ? MERGE_RECORD : next_of_heap(m, ret, err);
+}
+
+int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct error *err)
+{
+	struct cursor *c = m->current;
+
+	if (likely(!c->ahead && c->page.pos >= c->seen && page_iter_peek(&c->page, ret)))
+		return 1;
+	/* The page may go. */
+	buf_clear(&c->kept);
+	buf_append(&c->kept, rec->data, rec->len);
+	if (buf_error(&c->kept) < 0)
+		return error_errno(err, -ENOMEM, "can't order the events");
+	rec->data = (const uint8_t *)c->kept.data;
+	if (!c->ahead) {
+		c->last_ts = c->next.ts;
+		c->ahead_result = advance(m, c, err);
+		c->ahead = true;
+	}
+	if (c->ahead_result <= 0 || c->loss)
+		return MIN(c->ahead_result, 0);
+	*ret = c->next;
+	return 1;
+}
+
+uint64_t merge_progress(const struct merge *m)
+{
+	return m->consumed;
+}
+
+uint64_t merge_needs(const struct merge *m)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < m->cursor_count; i++) {
+		const struct cursor *c = m->cursors[i];
+		const struct subbufs_ref *next =
+			cpu_chunks_get(ring_index_find(m->ring, c->cpu, c->buffer), c->next_chunk);
+
+		/* What is in the window, but was not given out, would be lost with us. */
+		if (c->in_chunk || c->queued)
+			least = MIN(least, c->chunk.offset);
+		else if (next)
+			least = MIN(least, next->offset);
+	}
+	return least;
+}
+
+void merge_forget(struct merge *m, struct ring_index *ring)
+{
+	for (size_t i = 0; i < m->cursor_count; i++) {
+		const struct cursor *c = m->cursors[i];
+
+		cpu_chunks_forget(ring_index_find(ring, c->cpu, c->buffer), c->next_chunk);
+	}
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Reads the records of one raw sub-buffer: Linux's include/linux/ring_buffer.h
+ * and kernel/trace/ring_buffer.c. Every length is checked against the page: a
+ * sub-buffer is hostile input.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "print/record.h"
+#include "stream/layout.h"
+
+/* From events/header_page and the recording machine's nature. */
+struct page_layout {
+	uint8_t word_size; /* 4 or 8 */
+	bool big_endian;
+	uint32_t subbuf_size;
+	uint32_t timestamp_offset;
+	uint32_t commit_offset, commit_size;
+	uint32_t data_offset;
+	/* A record's time is ((stamp * mult) >> shift) + offset; mult 0: the stamp as it is. */
+	struct page_clock {
+		bool differs; /* else times are stamps */
+		uint32_t mult, shift;
+		int64_t offset;
+	} clock;
+};
+
+/* -EBADMSG: the text describes no page that can be. subbuf_size 0: as the text says. */
+int page_layout_parse(struct page_layout *ret, const char *text, size_t len, unsigned word_size,
+		      bool big_endian, uint32_t subbuf_size, struct error *err);
+
+struct page_iter {
+	const struct page_layout *layout;
+	const uint8_t *page;
+	uint32_t pos, end;  /* offsets in page */
+	uint32_t start;	    /* offset of the last record's header */
+	uint32_t rest;	    /* bytes of records behind end that are not at hand */
+	uint64_t ts;	    /* of the last record or time stamp */
+	uint64_t missed;    /* events lost before this page; UINT64_MAX: some, uncounted */
+	uint32_t missed_at; /* of a page in parts: where their count is; 0: missed tells */
+};
+
+/* Returns 0, or -EBADMSG if the page's header can't be. size: bytes at page. */
+int page_iter_init(struct page_iter *it, const struct page_layout *layout, const void *page,
+		   uint32_t size);
+/*
+ * The same for a page of which only the first bytes are at hand. Where those end, page_iter_next
+ * returns 0, with a rest: page_iter_go_on tells what there is from pos on. It has made no progress
+ * if pos is 0 still: then the next record is longer, and wants page_iter_wants() bytes.
+ */
+int page_iter_init_part(struct page_iter *it, const struct page_layout *layout, const void *page,
+			uint32_t bytes, uint32_t size);
+void page_iter_go_on(struct page_iter *it, const void *data, uint32_t bytes);
+uint32_t page_iter_wants(const struct page_iter *it);
+/* The word at missed_at. */
+void page_iter_set_missed(struct page_iter *it, const void *word);
+/* As page_iter_next, for any record, and for what is none. */
+int page_iter_next_any(struct page_iter *it, struct record *ret);
+
+/*
+ * The next record, without a step, if it is a usual one: of a little-endian machine, its length in
+ * type_len, and its time that of its stamp. False: if there is one it is another.
+ */
+static inline bool page_iter_peek(const struct page_iter *it, struct record *ret)
+{
+	uint32_t room = it->end - it->pos, header, length;
+
+	if (unlikely(room < RECORD_HEADER || (it->layout->big_endian | it->layout->clock.differs)))
+		return false;
+	header = load_u32(it->page + it->pos, false);
+	length = (header & 31) * 4;
+	if (unlikely(!length || length > RECORD_DATA_MAX * 4 || length > room - RECORD_HEADER))
+		return false;
+	*ret = (struct record){
+		.ts = it->ts + (header >> 5),
+		.data = it->page + it->pos + RECORD_HEADER,
+		.len = length,
+	};
+	return true;
+}
+
+/* 1: ret is the next record; 0: no more; -EBADMSG: damaged, nothing more can be read. */
+static inline int page_iter_next(struct page_iter *it, struct record *ret)
+{
+	if (unlikely(!page_iter_peek(it, ret)))
+		return page_iter_next_any(it, ret);
+	it->start = it->pos;
+	it->ts = ret->ts;
+	it->pos += RECORD_HEADER + ret->len;
+	return 1;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "trace/ring_index.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* One more element of a growing array that p, count and cap make up; NULL: no memory. */
+#define ARRAY_ADD(p, count, cap)                                                                   \
+	({                                                                                         \
+		if ((count) == (cap)) {                                                            \
+			size_t _cap = MAX((size_t)16, (cap)*2);                                    \
+			void *_p = reallocarray((p), _cap, sizeof(*(p)));                          \
+			if (_p) {                                                                  \
+				(p) = _p;                                                          \
+				(cap) = _cap;                                                      \
+			}                                                                          \
+		}                                                                                  \
+		(count) < (cap) ? &(p)[(count)++] : NULL;                                          \
+	})
+
+void ring_index_deinit(struct ring_index *ring)
+{
+	for (size_t i = 0; i < ring->count; i++)
+		free(ring->cpus[i].refs);
+	free(ring->cpus);
+	*ring = (struct ring_index){ 0 };
+}
+
+static size_t ring_position(const struct ring_index *ring, uint32_t cpu, uint32_t buffer)
+{
+	size_t low = 0, high = ring->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct cpu_chunks *c = &ring->cpus[mid];
+
+		if (c->cpu < cpu || (c->cpu == cpu && c->buffer < buffer))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct cpu_chunks *ring_index_find(const struct ring_index *ring, uint32_t cpu, uint32_t buffer)
+{
+	size_t at = ring_position(ring, cpu, buffer);
+	struct cpu_chunks *c = at < ring->count ? &ring->cpus[at] : NULL;
+
+	return c && c->cpu == cpu && c->buffer == buffer ? c : NULL;
+}
+
+bool ring_index_has(const struct ring_index *ring, uint32_t cpu)
+{
+	size_t at = ring_position(ring, cpu, 0);
+
+	return at < ring->count && ring->cpus[at].cpu == cpu;
+}
+
+static struct cpu_chunks *ring_index_get(struct ring_index *ring, uint32_t cpu, uint32_t buffer)
+{
+	struct cpu_chunks *c = ring_index_find(ring, cpu, buffer);
+	size_t at = ring_position(ring, cpu, buffer);
+
+	if (c)
+		return c;
+	if (!ARRAY_ADD(ring->cpus, ring->count, ring->cap))
+		return NULL;
+	memmove(&ring->cpus[at + 1], &ring->cpus[at],
+		(ring->count - 1 - at) * sizeof(ring->cpus[0]));
+	ring->cpus[at] = (struct cpu_chunks){ .cpu = cpu, .buffer = buffer };
+	return &ring->cpus[at];
+}
+
+int ring_index_add(struct ring_index *ring, uint32_t cpu, uint32_t buffer,
+		   const struct subbufs_ref *ref)
+{
+	struct cpu_chunks *c = ring_index_get(ring, cpu, buffer);
+	struct subbufs_ref *to = c ? ARRAY_ADD(c->refs, c->count, c->cap) : NULL;
+
+	if (!to)
+		return -ENOMEM;
+	*to = *ref;
+	return 0;
+}
+
+const struct subbufs_ref *cpu_chunks_get(const struct cpu_chunks *c, size_t n)
+{
+	if (n < c->forgotten || n - c->forgotten >= c->count)
+		return NULL;
+	return &c->refs[n - c->forgotten];
+}
+
+void cpu_chunks_forget(struct cpu_chunks *c, size_t n)
+{
+	size_t gone = MIN(n > c->forgotten ? n - c->forgotten : 0, c->count);
+
+	if (!gone)
+		return;
+	memmove(c->refs, &c->refs[gone], (c->count - gone) * sizeof(c->refs[0]));
+	c->count -= gone;
+	c->forgotten += gone;
+}

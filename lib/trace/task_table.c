@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * An open-addressed hash from tid to the chain of its lives, newest first. A
+ * life is allocated once and stays where it is.
+ */
+#include "trace/task_table.h"
+
+#include <string.h>
+
+struct life {
+	struct task task; /* first: callers hold struct task */
+	struct life *older;
+	struct life *known_prev, *known_next; /* in the order in which they became known */
+	struct life *gone_next;
+	uint64_t gone_ts; /* its end, or the begin of the tid's next life; 0: it goes on */
+	uint64_t name_ts; /* when comm was learnt */
+	bool weak_name;	  /* from a source that any other may correct */
+	bool searched;	  /* or by a search of the trace, which may find a later one */
+	bool ended;	  /* it was told, and not only that another life has its tid */
+};
+
+struct task_table {
+	struct life **slots; /* newest life of a tid, or NULL; a power of two of them */
+	size_t slot_count, tid_count;
+	struct task **all; /* made on demand */
+	size_t life_count;
+	struct life *known_first, *known_last;
+	struct life *gone_first, *gone_last; /* in the order in which that became known */
+	void (*fill)(void *userdata);
+	void *userdata;
+};
+
+int task_table_new(struct task_table **ret)
+{
+	struct task_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->slot_count = 1024;
+	t->slots = calloc(t->slot_count, sizeof(struct life *));
+	if (!t->slots) {
+		free(t);
+		return -ENOMEM;
+	}
+	*ret = t;
+	return 0;
+}
+
+static struct life *life_free(struct life *l)
+{
+	while (l) {
+		struct life *older = l->older;
+
+		free(l->task.cmdline);
+		free(l);
+		l = older;
+	}
+	return NULL;
+}
+
+struct task_table *task_table_free(struct task_table *t)
+{
+	if (!t)
+		return NULL;
+	for (size_t i = 0; i < t->slot_count; i++)
+		life_free(t->slots[i]);
+	free(t->slots);
+	free(t->all);
+	free(t);
+	return NULL;
+}
+
+static size_t slot_of(struct life **slots, size_t count, int32_t tid)
+{
+	size_t i = ((uint32_t)tid * UINT32_C(2654435761)) & (count - 1);
+
+	while (slots[i] && slots[i]->task.tid != tid)
+		i = (i + 1) & (count - 1);
+	return i;
+}
+
+static int grow(struct task_table *t)
+{
+	size_t count = t->slot_count * 2;
+	struct life **slots = calloc(count, sizeof(struct life *));
+
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->slot_count; i++)
+		if (t->slots[i])
+			slots[slot_of(slots, count, t->slots[i]->task.tid)] = t->slots[i];
+	free(t->slots);
+	t->slots = slots;
+	t->slot_count = count;
+	return 0;
+}
+
+static struct life *newest(const struct task_table *t, int32_t tid)
+{
+	return t->slots[slot_of(t->slots, t->slot_count, tid)];
+}
+
+static void note_gone(struct task_table *t, struct life *l, uint64_t ts)
+{
+	if (l->gone_ts)
+		return;
+	l->gone_ts = MAX(ts, UINT64_C(1));
+	*(t->gone_last ? &t->gone_last->gone_next : &t->gone_first) = l;
+	t->gone_last = l;
+}
+
+static struct life *add_life(struct task_table *t, int32_t tid, uint64_t from_ts)
+{
+	struct life *l = calloc(1, sizeof(*l)), **slot;
+
+	if (!l)
+		return NULL;
+	l->task.tid = tid;
+	l->task.from_ts = from_ts;
+	if (t->tid_count * 2 >= t->slot_count && grow(t) < 0) {
+		free(l);
+		return NULL;
+	}
+	slot = &t->slots[slot_of(t->slots, t->slot_count, tid)];
+	if (!*slot)
+		t->tid_count++;
+	l->older = *slot;
+	*slot = l;
+	if (l->older)
+		note_gone(t, l->older, from_ts);
+	l->known_prev = t->known_last;
+	*(t->known_last ? &t->known_last->known_next : &t->known_first) = l;
+	t->known_last = l;
+	t->life_count++;
+	free(TAKE_PTR(t->all));
+	return l;
+}
+
+/* What a task did before its birth was told is its oldest life's. */
+static struct life *find_life(const struct task_table *t, int32_t tid, uint64_t ts)
+{
+	struct life *l = newest(t, tid);
+
+	while (l && l->older && l->task.from_ts > ts)
+		l = l->older;
+	return l;
+}
+
+void task_table_set_filler(struct task_table *t, void (*fill)(void *userdata), void *userdata)
+{
+	t->fill = fill;
+	t->userdata = userdata;
+}
+
+bool task_table_may_fill(const struct task_table *t)
+{
+	return t->fill;
+}
+
+bool task_table_would_fill(const struct task_table *t, int32_t tid, uint64_t ts)
+{
+	const struct life *l = t->fill ? find_life(t, tid, ts) : NULL;
+
+	return t->fill && (!l || !l->task.comm[0]);
+}
+
+struct task *task_table_find(struct task_table *t, int32_t tid, uint64_t ts)
+{
+	struct life *l = find_life(t, tid, ts);
+
+	if (unlikely(t->fill && (!l || !l->task.comm[0]))) {
+		void (*fill)(void *) = t->fill;
+
+		t->fill = NULL;
+		fill(t->userdata);
+		l = find_life(t, tid, ts);
+	}
+	return l ? &l->task : NULL;
+}
+
+bool task_is_oldest(const struct task *task)
+{
+	return !container_of(task, struct life, task)->older;
+}
+
+uint64_t task_table_until(const struct task_table *t, const struct task *task)
+{
+	uint64_t until = UINT64_MAX;
+
+	for (struct life *l = newest(t, task->tid); l && &l->task != task; l = l->older)
+		until = l->task.from_ts;
+	return until;
+}
+
+static void set_comm(struct life *l, const char *comm, size_t len, uint64_t ts, bool weak)
+{
+	if (!len || (l->task.comm[0] && weak && !l->weak_name))
+		return;
+	if (l->task.comm[0] && l->weak_name == weak && l->name_ts > ts)
+		return;
+	len = MIN(len, sizeof(l->task.comm) - 1);
+	memcpy(l->task.comm, comm, len);
+	l->task.comm[len] = '\0';
+	l->name_ts = ts;
+	l->weak_name = weak;
+}
+
+/* /proc tells start times in ticks of 10 ms (USER_HZ): two readings of one life are that close. */
+#define SAME_START_NS 20000000
+
+static bool same_start(uint64_t a, uint64_t b)
+{
+	return (a > b ? a - b : b - a) <= SAME_START_NS;
+}
+
+static bool same_life(const struct life *l, const struct task_reading *r)
+{
+	return !l->task.start_ns || !r->start_ns || !r->ts ||
+	       same_start(l->task.start_ns, r->start_ns);
+}
+
+int task_table_read(struct task_table *t, const struct task_reading *r)
+{
+	struct life *l = newest(t, r->tid);
+
+	/* The birth of this one was not recorded: begin it at its start, or when it was seen. */
+	if (l && !same_life(l, r)) {
+		l->ended = true;
+		l = add_life(t, r->tid, r->start_ts ?: r->ts);
+	} else if (!l) {
+		l = add_life(t, r->tid, 0);
+	}
+	if (!l)
+		return -ENOMEM;
+	set_comm(l, r->comm, r->comm_len, r->ts, r->weak);
+	if (r->tgid)
+		l->task.tgid = r->tgid;
+	if (r->weak)
+		return 0;
+	l->task.ppid = r->ppid;
+	l->task.uid = r->uid;
+	l->task.kthread = r->kthread;
+	if (!l->task.start_ns)
+		l->task.start_ns = r->start_ns;
+	if (r->cmdline_len) {
+		char *copy = malloc(r->cmdline_len);
+
+		if (!copy)
+			return -ENOMEM;
+		memcpy(copy, r->cmdline, r->cmdline_len);
+		free(l->task.cmdline);
+		l->task.cmdline = copy;
+		l->task.cmdline_len = r->cmdline_len;
+	}
+	return 0;
+}
+
+#define KTHREADD_PID 2
+#define CLONE_PARENT 0x00008000
+#define CLONE_THREAD 0x00010000
+
+int task_table_birth(struct task_table *t, const struct task_birth *b)
+{
+	struct life *maker = find_life(t, b->creator, b->ts);
+	const struct task *creator = maker ? &maker->task : NULL;
+	struct life *l = newest(t, b->tid);
+
+	/* procfs may have told of it a moment before its birth was dated. */
+	if (l && l->task.start_ns && same_start(l->task.start_ns, b->start_ns))
+		l->task.from_ts = b->ts;
+	else
+		l = add_life(t, b->tid, b->ts);
+	if (!l)
+		return -ENOMEM;
+	set_comm(l, b->comm, b->comm_len, b->ts, false);
+	l->task.start_ns = b->start_ns;
+	if (b->clone_flags & CLONE_THREAD) {
+		l->task.tgid = creator ? creator->tgid : 0;
+		l->task.ppid = creator ? creator->ppid : 0;
+	} else {
+		l->task.tgid = b->tid;
+		if (b->clone_flags & CLONE_PARENT)
+			l->task.ppid = creator ? creator->ppid : 0;
+		else
+			l->task.ppid = creator && creator->tgid ? creator->tgid : b->creator;
+	}
+	l->task.kthread = b->creator == KTHREADD_PID || (creator && creator->kthread);
+	l->task.uid = creator ? creator->uid : 0;
+	return 0;
+}
+
+int task_table_death(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len)
+{
+	struct life *first = NULL;
+
+	/* A tid may be another's before the kernel has freed who had it: each is freed once. */
+	for (struct life *l = newest(t, tid); l; l = l->older)
+		if (!l->ended)
+			first = l;
+	if (!first && (!len || newest(t, tid)))
+		return 0;
+	first = first ?: add_life(t, tid, 0);
+	if (!first)
+		return -ENOMEM;
+	/* Who ended before anybody read procfs has no other. */
+	set_comm(first, comm, len, ts, true);
+	first->ended = true;
+	note_gone(t, first, ts);
+	return 0;
+}
+
+bool task_table_is_gone(const struct task *task, uint64_t now)
+{
+	uint64_t gone = container_of(task, struct life, task)->gone_ts;
+
+	return gone && now > gone && now - gone >= TASK_LINGER_NS;
+}
+
+/* Those that come behind it in its run move up, so that each is still found. */
+static void empty_slot(struct task_table *t, size_t i)
+{
+	size_t mask = t->slot_count - 1;
+
+	t->slots[i] = NULL;
+	t->tid_count--;
+	for (size_t j = (i + 1) & mask; t->slots[j]; j = (j + 1) & mask) {
+		struct life *l = t->slots[j];
+
+		t->slots[j] = NULL;
+		t->slots[slot_of(t->slots, t->slot_count, l->task.tid)] = l;
+	}
+}
+
+static void remove_life(struct task_table *t, struct life *l)
+{
+	size_t i = slot_of(t->slots, t->slot_count, l->task.tid);
+	struct life **at = &t->slots[i];
+
+	while (*at != l)
+		at = &(*at)->older;
+	*at = l->older;
+	if (!t->slots[i])
+		empty_slot(t, i);
+	*(l->known_prev ? &l->known_prev->known_next : &t->known_first) = l->known_next;
+	*(l->known_next ? &l->known_next->known_prev : &t->known_last) = l->known_prev;
+	t->life_count--;
+	free(TAKE_PTR(t->all));
+	l->older = NULL;
+	life_free(l);
+}
+
+void task_table_forget(struct task_table *t, uint64_t now)
+{
+	struct life *l;
+
+	while ((l = t->gone_first) && l != t->known_last && task_table_is_gone(&l->task, now)) {
+		t->gone_first = l->gone_next;
+		if (!t->gone_first)
+			t->gone_last = NULL;
+		remove_life(t, l);
+	}
+}
+
+/* A process that has its creator's arguments has run no program of its own yet. */
+static bool has_others_cmdline(const struct task_table *t, const struct task *task)
+{
+	const struct life *parent = newest(t, task->ppid);
+
+	return task->cmdline && parent && parent->task.cmdline_len == task->cmdline_len &&
+	       memcmp(parent->task.cmdline, task->cmdline, task->cmdline_len) == 0;
+}
+
+int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len)
+{
+	struct life *l = find_life(t, tid, ts);
+
+	if (!l)
+		l = add_life(t, tid, 0);
+	if (!l)
+		return -ENOMEM;
+	/* Now it most likely has. Its arguments are not known, but these are not they. */
+	if (has_others_cmdline(t, &l->task)) {
+		free(TAKE_PTR(l->task.cmdline));
+		l->task.cmdline_len = 0;
+	}
+	set_comm(l, comm, len, ts, false);
+	return 0;
+}
+
+int task_table_name(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len)
+{
+	struct life *l = find_life(t, tid, ts);
+
+	if (!l)
+		l = add_life(t, tid, 0);
+	if (!l)
+		return -ENOMEM;
+	/* Any other name may stand in lines that were written before. */
+	l->searched |= !l->task.comm[0];
+	if (l->searched)
+		set_comm(l, comm, len, ts, true);
+	return 0;
+}
+
+struct task *task_table_next(const struct task_table *t, const struct task *after)
+{
+	struct life *l =
+		after ? container_of(after, struct life, task)->known_next : t->known_first;
+
+	return l ? &l->task : NULL;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct task *x = *(struct task *const *)a, *y = *(struct task *const *)b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return x->from_ts < y->from_ts ? -1 : x->from_ts > y->from_ts;
+}
+
+struct task *const *task_table_all(struct task_table *t, size_t *ret_count)
+{
+	size_t n = 0;
+
+	*ret_count = 0;
+	if (!t->all) {
+		t->all = calloc(MAX(t->life_count, (size_t)1), sizeof(struct task *));
+		if (!t->all)
+			return NULL;
+		for (size_t i = 0; i < t->slot_count; i++)
+			for (struct life *l = t->slots[i]; l; l = l->older)
+				t->all[n++] = &l->task;
+		qsort(t->all, n, sizeof(struct task *), by_tid);
+	}
+	*ret_count = t->life_count;
+	return t->all;
+}
+
+void task_table_forget_seen(struct task_table *t)
+{
+	for (size_t i = 0; i < t->slot_count; i++)
+		for (struct life *l = t->slots[i]; l; l = l->older)
+			l->task.seen = false;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * All that a stream says besides its events: machine, request, clocks, tasks,
+ * kernel counts. Filled by the index pass (index.c, info_messages.c) before the first event is
+ * decoded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "print/event_table.h"
+#include "proto/capture.pb-c.h"
+#include "trace/page.h"
+#include "trace/task_table.h"
+
+struct loan;
+struct mark_feed;
+struct stream_index;
+struct stream_reader;
+
+/* What the samples of a recording are read from, by sample_reader_new. */
+struct sample_source {
+	const struct stream_index *index;
+	const struct stream_reader *stream;
+};
+struct sync_scan;
+
+struct trace_info {
+	Traced__Capture__Header *header; /* owned; never NULL after a good index pass */
+	/*
+	 * The recorder's own mark in the kernel's ring, "trace_event_clock_sync:
+	 * name=" and this id; "": the recording has none.
+	 */
+	char sync_id[24];
+	struct page_layout layout,
+		tasks_layout; /* of the events' rings, of the births' and names' */
+	struct text_options text;
+	struct event_table *events;		/* owned, sealed */
+	struct task_table *tasks;		/* owned */
+	Traced__Capture__Tasks **task_readings; /* owned, in stream order */
+	size_t task_reading_count;
+	Traced__Capture__Clocks **clocks; /* owned, in stream order */
+	size_t clock_count;
+	Traced__Capture__Stats *
+		*stats; /* owned, in stream order, of BUFFER_MAIN; one periodic at most */
+	size_t stats_count;
+	Traced__Capture__Sampler *sampler; /* NULL: there are no samples */
+	Traced__Capture__Mappings **mappings;
+	size_t mapping_count;
+	Traced__Capture__SampleCounts *sample_counts; /* NULL: not told */
+	Traced__Capture__Note **notes;
+	size_t note_count;
+	Traced__Capture__End *end;	     /* NULL: the stream was not closed */
+	const struct sample_source *samples; /* NULL: there are none; borrowed */
+	const struct mark_feed *marks;	     /* of applications; NULL: none; borrowed */
+	const struct sync_scan
+		*syncs;	   /* marks of the kernel's ring, where they were looked for; or NULL */
+	struct loan *loan; /* of the records that a sink is given; NULL: they are gone after the
+			      call; borrowed */
+	bool followed;	   /* it was still being written when the sink was opened */
+};
