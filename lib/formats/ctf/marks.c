@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "formats/json/mark.h"
-#include "formats/perfetto/frames.h"
+#include "marks/stack_frames.h"
+#include "marks/value_json.h"
 
 /* What a class of marks has besides, a bit each. */
 enum part { HAS_DURATION, HAS_REACH, HAS_ID, HAS_ARGS, HAS_STACK, HAS_END_STACK, HAS_MORE, PARTS };
@@ -23,7 +23,7 @@ struct ctf_marks {
 	struct ctf *c;
 	struct ctf_stream stream;
 	struct ctf_stream *samples; /* owned; by source, SOURCES_MAX */
-	struct pf_frames frames;
+	struct stack_frames frames;
 	struct buf text;
 	/* Names of processes and threads, until there is a time that they can have. */
 	struct buf early;
@@ -132,22 +132,22 @@ static void put_more(struct ctf_marks *m, const struct mark *mark, struct buf *o
 
 static bool has_stack(const struct ctf_marks *m, const struct mark *mark, enum mark_part part)
 {
-	struct pf_stack stack;
+	struct frame_stack stack;
 
-	return mark->part[part].len && pf_frames_get_stack(&m->frames, mark, part, &stack);
+	return mark->part[part].len && stack_frames_get_stack(&m->frames, mark, part, &stack);
 }
 
 /* The innermost first: "function (module)". */
 static void put_stack(const struct ctf_marks *m, const struct mark *mark, enum mark_part part,
 		      struct buf *out)
 {
-	struct pf_stack stack = { .depth = 0 };
+	struct frame_stack stack = { .depth = 0 };
 
 	if (mark->part[part].len)
-		pf_frames_get_stack(&m->frames, mark, part, &stack);
+		stack_frames_get_stack(&m->frames, mark, part, &stack);
 	ctf_put_u32(m->c, out, stack.depth);
 	for (unsigned i = 0; i < stack.depth; i++) {
-		const struct pf_stack_frame *f = &stack.frames[i];
+		const struct stack_place *f = &stack.frames[i];
 
 		ctf_put_text(out, f->name.data, f->name.len);
 		if (!f->module.len)
@@ -364,7 +364,7 @@ int ctf_marks_put(struct ctf_marks *m, const struct mark *mark)
 
 	switch (mark->phase) {
 	case PHASE_FRAME:
-		r = pf_frames_add(&m->frames, mark);
+		r = stack_frames_add(&m->frames, mark);
 		/* Stacks end where there are no more. */
 		return r == -ENOSPC ? 0 : r;
 	case PHASE_GLOBAL_SAMPLE:
@@ -410,7 +410,7 @@ struct ctf_marks *ctf_marks_free(struct ctf_marks *m)
 		ctf_stream_deinit(&m->samples[i]);
 	free(m->samples);
 	ctf_stream_deinit(&m->stream);
-	pf_frames_deinit(&m->frames);
+	stack_frames_deinit(&m->frames);
 	buf_deinit(&m->text);
 	buf_deinit(&m->early);
 	free(m);

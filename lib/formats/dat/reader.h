@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Inside of import: a trace.dat of version 6 or 7, as trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5)
+ * A trace.dat of version 6 or 7, as trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5)
  * describe it. dat_open finds where everything lies, dat_write makes the stream of it.
  *
  * A version 6 is one sequence, with the options near its end. A version 7 is sections, which
@@ -10,8 +10,8 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/error.h"
 #include "formats/dat/format.h"
-#include "formats/import.h"
 #include "stream/layout.h"
 #include "stream/writer.h"
 

@@ -5,115 +5,18 @@
 #include <math.h>
 
 #include "base/json.h"
-
-static void put_text(struct buf *out, struct text text)
-{
-	buf_putc(out, '"');
-	json_escape(out, text.data, text.len);
-	buf_putc(out, '"');
-}
+#include "marks/value_json.h"
 
 static void put_text_key(struct buf *out, const char *key, struct text text)
 {
 	json_put_key(out, key);
-	put_text(out, text);
-}
-
-void json_put_us(struct buf *out, uint64_t ns)
-{
-	if (ns % 1000)
-		buf_printf(out, "%" PRIu64 ".%03u", ns / 1000, (unsigned)(ns % 1000));
-	else
-		buf_printf(out, "%" PRIu64, ns / 1000);
+	json_put_text(out, text);
 }
 
 static void put_us_key(struct buf *out, const char *key, uint64_t ns)
 {
 	json_put_key(out, key);
 	json_put_us(out, ns);
-}
-
-static void put_double(struct buf *out, double d)
-{
-	if (isnan(d))
-		buf_puts(out, "\"NaN\"");
-	else if (isinf(d))
-		buf_puts(out, d > 0 ? "\"Infinity\"" : "\"-Infinity\"");
-	else
-		buf_printf(out, "%.17g", d);
-}
-
-/* A reference must be spelled as the id that it refers to is. */
-static bool is_id_ref(const struct value *v)
-{
-	return v->type == VALUE_INT && v->i >= 0 && text_equal(v->key, TEXT("id_ref"));
-}
-
-static void put_value(struct buf *out, const struct value *v)
-{
-	switch (v->type) {
-	case VALUE_TRUE:
-		buf_puts(out, "true");
-		break;
-	case VALUE_FALSE:
-		buf_puts(out, "false");
-		break;
-	case VALUE_INT:
-		buf_printf(out, is_id_ref(v) ? "\"0x%" PRIx64 "\"" : "%" PRId64, v->i);
-		break;
-	case VALUE_UINT:
-		buf_printf(out, "%" PRIu64, v->u);
-		break;
-	case VALUE_DOUBLE:
-		put_double(out, v->d);
-		break;
-	case VALUE_POINTER:
-		buf_printf(out, "\"0x%" PRIx64 "\"", v->u);
-		break;
-	case VALUE_STRING:
-		put_text(out, v->text);
-		break;
-	case VALUE_LIST:
-		buf_putc(out, '[');
-		break;
-	case VALUE_DICT:
-		buf_putc(out, '{');
-		break;
-	default:
-		buf_puts(out, "null");
-	}
-}
-
-static void put_values(struct buf *out, struct text values, bool members)
-{
-	char closing[VALUE_DEPTH_MAX];
-	struct value_iter it;
-	struct value v;
-	unsigned depth = 0;
-
-	value_iter_init(&it, values, members);
-	while (value_next(&it, &v)) {
-		if (v.type == VALUE_END) {
-			buf_putc(out, closing[--depth]);
-			continue;
-		}
-		json_put_comma(out);
-		if (v.key.data) {
-			put_text(out, v.key);
-			buf_putc(out, ':');
-		}
-		put_value(out, &v);
-		if (v.type == VALUE_LIST || v.type == VALUE_DICT)
-			closing[depth++] = v.type == VALUE_LIST ? ']' : '}';
-	}
-	/* Cut: then it ends here. */
-	while (depth)
-		buf_putc(out, closing[--depth]);
-}
-
-void json_put_members(struct buf *out, struct text members)
-{
-	put_values(out, members, true);
 }
 
 /* Trace Viewer refuses the whole trace for a colour that it does not know. */
@@ -225,7 +128,7 @@ static void put_id_text(struct buf *out, const struct mark *m)
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
 	if (is_hex(id) || !strchr("bnestf", m->phase)) {
-		put_text(out, id);
+		json_put_text(out, id);
 		return;
 	}
 	for (uint32_t i = 0; i < id.len; i++)
@@ -271,9 +174,9 @@ static bool put_series(struct buf *out, struct text args)
 		if (v.type == VALUE_POINTER)
 			v.type = VALUE_UINT;
 		json_put_comma(out);
-		put_text(out, v.key);
+		json_put_text(out, v.key);
 		buf_putc(out, ':');
-		put_value(out, &v);
+		json_put_value(out, &v);
 		any = true;
 	}
 	return any;

@@ -10,7 +10,3 @@
  * counter without a number, a name without a text), nothing was appended.
  */
 bool json_put_mark(struct buf *out, const struct mark *m);
-/* Members of a dict, without its braces. */
-void json_put_members(struct buf *out, struct text members);
-/* ns as microseconds, none of them lost. */
-void json_put_us(struct buf *out, uint64_t ns);

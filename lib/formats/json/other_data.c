@@ -8,6 +8,7 @@
 #include "export/mark_feed.h"
 #include "formats/json/mark.h"
 #include "marks/clock_map.h"
+#include "marks/value_json.h"
 
 static const struct {
 	clockid_t id;

@@ -25,7 +25,7 @@ void pf_marks_init(struct pf_marks *m, enum pf_clock clock, struct task_table *t
 void pf_marks_deinit(struct pf_marks *m)
 {
 	pf_tracks_deinit(&m->tracks);
-	pf_frames_deinit(&m->frames);
+	stack_frames_deinit(&m->frames);
 	pf_perf_deinit(&m->perf);
 	pf_interner_deinit(&m->categories);
 	pf_interner_deinit(&m->names);
@@ -37,7 +37,7 @@ void pf_marks_deinit(struct pf_marks *m)
 void pf_marks_restart(struct pf_marks *m)
 {
 	pf_tracks_restart(&m->tracks);
-	pf_frames_restart(&m->frames);
+	stack_frames_restart(&m->frames);
 	pf_perf_restart(&m->perf);
 	pf_interner_deinit(&m->categories);
 	pf_interner_deinit(&m->names);
@@ -169,7 +169,7 @@ static int put_complete(struct pf_marks *m, const struct mark *mark, struct buf 
 		return r;
 	pf_event_begin(m, SLICE_END, thread);
 	put_counts(m, mark, thread, true);
-	pf_frames_put_stack(&m->frames, mark, PART_ESF, &m->event);
+	pf_put_stack(&m->frames, mark, PART_ESF, &m->event);
 	return pf_event_end(m, mark->ts + mark->dur, out);
 }
 
@@ -453,7 +453,7 @@ static int put(struct pf_marks *m, const struct mark *mark, struct buf *out)
 
 	switch (mark->phase) {
 	case PHASE_FRAME:
-		return pf_frames_add(&m->frames, mark);
+		return stack_frames_add(&m->frames, mark);
 	case PHASE_METADATA:
 		return take_metadata(m, mark);
 	case PHASE_BEGIN:

@@ -5,10 +5,10 @@
  */
 #pragma once
 
-#include "formats/perfetto/frames.h"
 #include "formats/perfetto/packets.h"
 #include "formats/perfetto/perf_samples.h"
 #include "formats/perfetto/tracks.h"
+#include "marks/stack_frames.h"
 
 #define PF_NAME_BYTES_MAX UINT32_C(1024) /* of a name that is kept or made */
 
@@ -16,7 +16,7 @@ struct pf_marks {
 	enum pf_clock clock;
 	struct task_table *tasks; /* borrowed */
 	struct pf_tracks tracks;
-	struct pf_frames frames;
+	struct stack_frames frames;
 	struct pf_perf perf;
 	struct pf_interner categories, names, keys;
 	struct buf event, fresh; /* of the packet that is being made */

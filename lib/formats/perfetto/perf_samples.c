@@ -74,7 +74,7 @@ static uint64_t intern_module(struct pf_perf *p, struct text path, struct buf *f
 }
 
 /* 0: no more are taken. */
-static uint64_t intern_frame(struct pf_perf *p, const struct pf_stack_frame *f, struct buf *fresh)
+static uint64_t intern_frame(struct pf_perf *p, const struct stack_place *f, struct buf *fresh)
 {
 	_cleanup_buf_ struct buf known = BUF_INIT;
 	uint64_t iid, function, module;
@@ -103,13 +103,13 @@ static uint64_t intern_frame(struct pf_perf *p, const struct pf_stack_frame *f, 
 	return iid;
 }
 
-static uint64_t intern_stack(struct pf_perf *p, struct pf_frames *frames, const struct mark *sample,
-			     struct buf *fresh)
+static uint64_t intern_stack(struct pf_perf *p, struct stack_frames *frames,
+			     const struct mark *sample, struct buf *fresh)
 {
 	_cleanup_buf_ struct buf numbers = BUF_INIT;
-	struct pf_stack stack;
+	struct frame_stack stack;
 
-	if (!pf_frames_get_stack(frames, sample, PART_SF, &stack))
+	if (!stack_frames_get_stack(frames, sample, PART_SF, &stack))
 		return 0;
 	if (*stack.number > 0)
 		return *stack.number;
@@ -126,8 +126,8 @@ static uint64_t intern_stack(struct pf_perf *p, struct pf_frames *frames, const 
 	return *stack.number = ++p->stacks;
 }
 
-int pf_perf_put(struct pf_perf *p, struct pf_frames *frames, const struct mark *sample, int32_t pid,
-		enum pf_clock clock, struct buf *out)
+int pf_perf_put(struct pf_perf *p, struct stack_frames *frames, const struct mark *sample,
+		int32_t pid, enum pf_clock clock, struct buf *out)
 {
 	_cleanup_buf_ struct buf fresh = BUF_INIT;
 	size_t packet, content;

@@ -5,8 +5,9 @@
  */
 #pragma once
 
-#include "formats/perfetto/frames.h"
+#include "formats/perfetto/message.h"
 #include "formats/perfetto/packets.h"
+#include "marks/stack_frames.h"
 
 struct pf_perf {
 	const char *event; /* what the samples are taken by; borrowed; NULL: not known */
@@ -25,5 +26,5 @@ void pf_perf_restart(struct pf_perf *p);
 /* Whether a sample says which CPU took it, as a PerfSample has to. */
 bool pf_perf_has_cpu(const struct mark *sample, uint32_t *ret_cpu);
 /* pid: of the sample's process. Appends whole packets to out. 0 or -ENOMEM. */
-int pf_perf_put(struct pf_perf *p, struct pf_frames *frames, const struct mark *sample, int32_t pid,
-		enum pf_clock clock, struct buf *out);
+int pf_perf_put(struct pf_perf *p, struct stack_frames *frames, const struct mark *sample,
+		int32_t pid, enum pf_clock clock, struct buf *out);

@@ -2,7 +2,29 @@
 #include "formats/perfetto/track_event.h"
 
 #include "formats/perfetto/annotation.h"
+#include "formats/perfetto/numbers.h"
 #include "formats/perfetto/packet.h"
+
+void pf_put_stack(const struct stack_frames *f, const struct mark *m, enum mark_part part,
+		  struct buf *event)
+{
+	struct frame_stack stack;
+	size_t content;
+
+	if (!stack_frames_get_stack(f, m, part, &stack))
+		return;
+	content = pf_open(event, CALLSTACK);
+	while (stack.depth-- > 0) {
+		const struct stack_place *frame = &stack.frames[stack.depth];
+		size_t at = pf_open(event, CALLSTACK_INLINE);
+
+		pf_text(event, INLINE_FUNCTION, frame->name);
+		if (frame->module.len)
+			pf_text(event, INLINE_FILE, frame->module);
+		pf_close(event, at);
+	}
+	pf_close(event, content);
+}
 
 void pf_event_begin(struct pf_marks *m, unsigned type, uint64_t track)
 {
@@ -68,7 +90,7 @@ void pf_event_put_unnamed(struct pf_marks *m, const struct mark *mark)
 {
 	pf_event_put_categories(m, mark->part[PART_CAT]);
 	put_args(m, mark);
-	pf_frames_put_stack(&m->frames, mark, PART_SF, &m->event);
+	pf_put_stack(&m->frames, mark, PART_SF, &m->event);
 }
 
 void pf_event_put(struct pf_marks *m, const struct mark *mark)

@@ -33,3 +33,6 @@ void pf_event_put_categories(struct pf_marks *m, struct text cats);
 /* All that a mark says but its phase; but its name. */
 void pf_event_put(struct pf_marks *m, const struct mark *mark);
 void pf_event_put_unnamed(struct pf_marks *m, const struct mark *mark);
+/* TrackEvent.callstack: that stack of the mark, if its frames are known. */
+void pf_put_stack(const struct stack_frames *f, const struct mark *mark, enum mark_part part,
+		  struct buf *event);

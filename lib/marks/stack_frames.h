@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The stack frames of marks, by id: a frame comes before the marks that refer to it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "marks/mark.h"
+
+struct stack_frames {
+	struct stack_frame *slots; /* owned; open addressing */
+	uint32_t count, cap;
+	size_t bytes;
+};
+void stack_frames_deinit(struct stack_frames *f);
+/* No stack has a number. */
+void stack_frames_restart(struct stack_frames *f);
+/* 0, -ENOSPC: no more are taken, -ENOMEM. */
+int stack_frames_add(struct stack_frames *f, const struct mark *frame);
+
+#define STACK_DEPTH_MAX 256
+struct stack_place {
+	struct text name, module; /* borrowed */
+};
+struct frame_stack {
+	struct stack_place frames[STACK_DEPTH_MAX]; /* the innermost first */
+	unsigned depth;
+	uint64_t *number; /* for the caller, of this stack; 0: it has none yet */
+};
+/* That stack of the mark; false: its frames are not known. Valid until the next frame is added. */
+bool stack_frames_get_stack(const struct stack_frames *f, const struct mark *mark,
+			    enum mark_part part, struct frame_stack *ret);
