@@ -104,7 +104,7 @@ static int take_marks(struct destination *dest, struct input_beside *beside, con
 {
 	if (!beside->marks_fd)
 		return 0;
-	if (strcmp(dest->format->name, "prof") == 0)
+	if (dest->format->samples_only)
 		return error_set(
 			err, -EINVAL,
 			"a .prof is made of a .traced: the samples of %s have no addresses", path);
@@ -158,7 +158,7 @@ static int convert_run(const struct options *o)
 	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
-	if ((o->comm || o->pid_count || o->cpus) && strcmp(dest.format->name, "prof") != 0) {
+	if ((o->comm || o->pid_count || o->cpus) && !dest.format->samples_only) {
 		error_set(&err, -EINVAL, "--pid, --comm and --cpu choose the samples of a .prof");
 		return cli_usage(&err);
 	}

@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "export/mend.h"
 #include "formats/formats.h"
 #include "names.h"
 #include "part.h"
-#include "salvage.h"
 
 static int unknown_format(const struct options *o, const char *path, struct error *err)
 {
@@ -170,8 +170,7 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	}
 	if (o->clock && export_format_check_clock(d.format, o->clock, &err) < 0)
 		return cli_fail(&err);
-	if (to_stdout && isatty(STDOUT_FILENO) && strcmp(d.format->name, "json") &&
-	    strcmp(d.format->name, "txt")) {
+	if (to_stdout && isatty(STDOUT_FILENO) && !d.format->for_terminal) {
 		error_set(&err, -EINVAL, "%s is not for a terminal", d.format->name);
 		error_hint(&err, "-o FILE, or a pipe after it");
 		return cli_usage(&err);
@@ -342,8 +341,7 @@ static bool keep_file(struct destination *d)
 	if (!d->file.base)
 		return false;
 	usleep(LAST_WRITE_MS * 1000);
-	if (salvage(d->file.fd, d->format->name, &err) > 0 &&
-	    result_file_commit(&d->file, &err) == 0)
+	if (mend_file(d->format, d->file.fd, &err) > 0 && result_file_commit(&d->file, &err) == 0)
 		return true;
 	if (!err.message)
 		return false;
@@ -434,7 +432,7 @@ int destination_commit(struct destination *d, struct outcome *outcome, struct bu
 	if (r < 0)
 		return r;
 	outcome->path = f ? d->path : d->file.path;
-	outcome->format = d->format->name;
+	outcome->format = d->format;
 	outcome->in_place = d->in_place;
 	if (!d->rotates)
 		return 0;

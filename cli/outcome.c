@@ -133,15 +133,11 @@ static void tell_how_to_open(const struct outcome *outcome)
 {
 	if (outcome->in_place || !outcome->format)
 		return;
-	if (!strncmp(outcome->format, "json", 4))
-		fprintf(stderr, "open it in https://ui.perfetto.dev or chrome://tracing\n");
-	else if (!strncmp(outcome->format, "pftrace", 7))
-		fprintf(stderr, "open it in https://ui.perfetto.dev\n");
-	else if (!strcmp(outcome->format, "html"))
-		fprintf(stderr, "open it in a browser\n");
-	else if (!strcmp(outcome->format, "traced"))
+	if (outcome->format->recording)
 		cli_line(stderr, "turn it into another format: tracectl convert %s out.json",
 			 outcome->path);
+	else if (outcome->format->open_hint)
+		fprintf(stderr, "%s\n", outcome->format->open_hint);
 }
 
 static void tell_loss(const struct outcome *outcome)
@@ -222,7 +218,7 @@ static void print_json(const struct outcome *outcome)
 	document_string(&j, "file", outcome->path);
 	if (outcome->split)
 		put_files(&j, outcome->split);
-	document_string(&j, "format", outcome->format);
+	document_string(&j, "format", outcome->format->name);
 	document_uint(&j, "bytes", r->bytes);
 	document_uint(&j, "events", r->events);
 	document_uint(&j, "own_events", r->own_events);

@@ -11,10 +11,10 @@
 #include "split.h"
 
 struct outcome {
-	const char *path;	   /* for people */
-	const char *format;	   /* its name */
-	bool in_place;		   /* a device, or a descriptor that was handed over */
-	const struct split *split; /* which made the files, or NULL */
+	const char *path;		    /* for people */
+	const struct export_format *format; /* its name */
+	bool in_place;			    /* a device, or a descriptor that was handed over */
+	const struct split *split;	    /* which made the files, or NULL */
 	struct export_result result;
 	uint64_t buffer_bytes;			 /* per CPU, that the recording had; 0: unknown */
 	const Traced__Control__Session *session; /* as it ended, or NULL; borrowed */

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "export/mend.h"
 #include "names.h"
-#include "salvage.h"
 
 #define NAMES_MAX 10000
 /* An empty one may be one that is about to be locked. */
@@ -44,17 +44,17 @@ static bool is_new(const struct stat *st)
 	return now < then + NEW_NS;
 }
 
-/* Where the format tells, salvage() does; a text begins with "# tracer:". */
-static bool may_be_ours(int fd, const char *format)
+/* mend() of most formats refuses another program's file; this is for the others. */
+static bool begins_as(int fd, const struct export_format *format)
 {
-	static const char head[] = "# ";
-	char found[sizeof(head) - 1];
-	ssize_t n = strcmp(format, "txt") == 0 ? pread_full(fd, found, sizeof(found), 0) : 0;
+	const char *head = format->begins ?: "";
+	char found[16];
+	ssize_t n = pread_full(fd, found, MIN(strlen(head), sizeof(found)), 0);
 
 	return n >= 0 && memcmp(found, head, (size_t)n) == 0;
 }
 
-int part_take(int dir_fd, const char *base, const char *format)
+int part_take(int dir_fd, const char *base, const struct export_format *format)
 {
 	_cleanup_free_ char *name = NULL;
 	_cleanup_close_ int fd = -EBADF;
@@ -72,9 +72,9 @@ int part_take(int dir_fd, const char *base, const char *format)
 		return -ENOENT;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || (!st.st_size && is_new(&st)))
 		return -EBUSY;
-	if (!may_be_ours(fd, format))
+	if (!begins_as(fd, format))
 		return -ENOENT;
-	r = salvage(fd, format, NULL);
+	r = mend_file(format, fd, NULL);
 	if (r > 0)
 		return TAKE_FD(fd);
 	/* Not one packet, not one line. */
@@ -125,7 +125,7 @@ int part_recover(const char *path, const struct export_format *format, struct bu
 	dir_fd = open(*dir ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0)
 		return 0;
-	fd = part_take(dir_fd, base, format->name);
+	fd = part_take(dir_fd, base, format);
 	if (fd < 0)
 		return 0;
 	r = name_it(dir_fd, dir, base, format, ret_name);

@@ -17,7 +17,7 @@ int part_open(int dir_fd, const char *base, char **ret_name);
  * What was left of base is cut to where its readers open it. Its descriptor, with the lock;
  * -ENOENT: there is none, or none that is worth it; -EBUSY: it is still written.
  */
-int part_take(int dir_fd, const char *base, const char *format);
+int part_take(int dir_fd, const char *base, const struct export_format *format);
 /*
  * What was left of path is named "out.partial.json", "out.partial.2.json" ...: 1, and that name;
  * 0: nothing was.

@@ -60,18 +60,12 @@ static void recording_deinit(struct recording *rec)
 	reply_freep(&rec->finished);
 }
 
-static bool in_browser(const struct recording *rec)
-{
-	return !strncmp(rec->dest.format->name, "json", 4) ||
-	       !strcmp(rec->dest.format->name, "html");
-}
-
 /* How often the session's state is asked for; -1: never. */
 static int status_ms(const struct recording *rec)
 {
 	if (rec->progress.on)
 		return PROGRESS_MS;
-	return in_browser(rec) ? SIZE_MS : -1;
+	return rec->dest.format->one_string ? SIZE_MS : -1;
 }
 
 static int send_request(struct recording *rec, Traced__Control__Request *request, bool output,
@@ -223,7 +217,7 @@ static bool ended_early(const struct recording *rec, const Traced__Control__Repl
 /* A JSON or a page is full long before a disk is: it is told before it happens. */
 static void watch_size(struct recording *rec, const Traced__Control__Session *s)
 {
-	if (rec->size_told || !in_browser(rec) || rec->dest.rotates ||
+	if (rec->size_told || !rec->dest.format->one_string || rec->dest.rotates ||
 	    json_text_estimate(rec->o->tracer, s->events, s->bytes) < EXPORT_JSON_MAX / 5 * 4)
 		return;
 	rec->size_told = true;
@@ -415,7 +409,7 @@ static int record_run(const struct options *o)
 	r = destination_open(&rec.dest, o, NULL);
 	if (r)
 		return r;
-	if (!o->sample_hz && !strcmp(rec.dest.format->name, "prof")) {
+	if (!o->sample_hz && rec.dest.format->samples_only) {
 		error_set(&err, -EINVAL, "a profile is made of samples, and none are asked for");
 		error_hint(&err, "--sample 997hz --call-graph");
 		return cli_usage(&err);

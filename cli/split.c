@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "export/mend.h"
 #include "export/segment.h"
 #include "names.h"
 #include "part.h"
 #include "result_file.h"
-#include "salvage.h"
 
 /* Seven digits: eight are a date. */
 #define NUMBER_MAX 9999999
@@ -29,7 +29,7 @@ struct split_report {
 /* What the process has. */
 struct splitter {
 	const struct split *split;
-	const char *format;
+	const struct export_format *format;
 	unsigned keep, oldest; /* oldest: of all that are there; 0: none */
 	unsigned number;       /* of the file that is made, or will be */
 	struct result_file file;
@@ -238,7 +238,7 @@ static void keep_rest(void *maker)
 	if (!p->open)
 		return;
 	if (!p->split->process.report->give_up)
-		r = salvage(p->file.fd, p->format, NULL);
+		r = mend_file(p->format, p->file.fd, NULL);
 	if (r > 0)
 		commit_file(p, NULL);
 	else if (r < 0)
@@ -297,7 +297,7 @@ int split_start(struct split *ret, const char *path, const struct export_format 
 {
 	_cleanup_(split_deinit) struct split s = SPLIT_INIT;
 	struct splitter p = {
-		.split = &s, .format = format->name, .keep = keep, .file = RESULT_FILE_INIT
+		.split = &s, .format = format, .keep = keep, .file = RESULT_FILE_INIT
 	};
 	int r = name_take_apart(path, format, &s.stem, &s.ending);
 

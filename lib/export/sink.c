@@ -51,9 +51,10 @@ int export_format_check_file(const struct export_format *format, const struct pe
 			     int fd, struct error *err)
 {
 	/* Only its compressed version has places that are filled in later. */
-	if (strcmp(format->name, "dat") != 0 || o->compression != PERFETTO_ZSTD || goes_back(fd))
+	if (!format->packed_goes_back || o->compression == PERFETTO_PLAIN || goes_back(fd))
 		return 0;
 	error_set(err, -ESPIPE,
-		  "a compressed .dat can't be written into a pipe, or behind what a file has");
+		  "a compressed .%s can't be written into a pipe, or behind what a file has",
+		  format->name);
 	return error_hint(err, "name a file; or leave --compress out");
 }

@@ -18,16 +18,30 @@
 struct sink;
 struct stream_index;
 
-/* The formats that can be written: names, and the file name endings that choose them. */
+/*
+ * What a person and the rest of the program need to know of an output format. All that differs
+ * between formats is here and in sink_ops: nothing else compares their names.
+ */
 struct export_format {
-	const char *name;      /* "json.gz" */
-	const char *extension; /* ".json.gz" */
-	const char *summary;   /* for help: "Trace Viewer / Perfetto UI JSON, compressed" */
-	/* The trace clocks that its readers understand, up to a NULL; NULL: any. */
-	const char *const *clocks;
-	bool raw_records; /* as the kernel wrote them: its addresses are in the file */
-	bool at_end;	  /* written when the recording has ended, never while it goes on */
-	bool directory;	  /* of files: the output gets the frames of export/segment.h */
+	const char *name;	   /* "json.gz" */
+	const char *extension;	   /* ".json.gz": the file name ending that chooses it */
+	const char *summary;	   /* for help */
+	const char *open_hint;	   /* how a person opens the file; NULL: there is no short way */
+	const char *const *clocks; /* trace clocks that its readers know, up to a NULL; NULL: any */
+	unsigned packings;     /* bits 1 << enum perfetto_compression that its content may have */
+	bool packed_goes_back; /* so packed, its writer seeks in the file */
+	bool raw_records;      /* as the kernel wrote them: its addresses are in the file */
+	bool at_end;	       /* written when the recording has ended, never while it goes on */
+	bool directory;	       /* of files: the output gets the frames of export/segment.h */
+	bool recording;	       /* the capture stream itself: nothing can be merged into it */
+	bool for_terminal;     /* people may read it as it is */
+	bool one_string;       /* the kernel's text is one JSON string, which viewers bound */
+	bool has_array;	       /* may be an array of events alone */
+	bool perfetto_layout;  /* takes perfetto_options.legacy_generic and .plain_sched */
+	bool samples_only;     /* made of the recording's own samples */
+	const char *begins;    /* what its files begin with, if mend() does not check; or NULL */
+	/* Mends a cut file: see export/mend.h. NULL: all of it is kept. */
+	int (*mend)(int fd, off_t size);
 };
 
 struct sink_ops {

@@ -86,15 +86,10 @@ int merge_clock_find(const char *word, int *ret, struct error *err)
 	return 0;
 }
 
-static bool is_json(const struct export_format *format)
-{
-	return strncmp(format->name, "json", strlen("json")) == 0;
-}
-
 int export_format_check_functions(const struct export_format *format, enum function_view view,
 				  struct error *err)
 {
-	if (view == FUNCTION_INSTANTS || is_json(format) || strcmp(format->name, "html") == 0)
+	if (view == FUNCTION_INSTANTS || format->one_string)
 		return 0;
 	error_set(err, -EINVAL, "only a JSON or HTML has that choice, and .%s is none",
 		  format->name);
@@ -103,14 +98,14 @@ int export_format_check_functions(const struct export_format *format, enum funct
 
 int export_format_check_array(const struct export_format *format, struct error *err)
 {
-	if (is_json(format))
+	if (format->has_array)
 		return 0;
 	return error_set(err, -EINVAL, "a .%s has no array form: that is the JSON's", format->name);
 }
 
 int export_format_check_merges(const struct export_format *format, struct error *err)
 {
-	if (strcmp(format->name, "traced") != 0)
+	if (!format->recording)
 		return 0;
 	error_set(err, -EINVAL, "a .%s is what was recorded, and nothing else", format->name);
 	return error_hint(err, "merge when it is converted: tracectl convert IN.traced OUT.json "
@@ -120,21 +115,19 @@ int export_format_check_merges(const struct export_format *format, struct error 
 int export_format_check_perfetto(const struct export_format *format,
 				 const struct perfetto_options *o, struct error *err)
 {
-	/* It has one choice of these, and makes another version of the format. */
-	if (strcmp(format->name, "dat") == 0 && !o->legacy_generic && !o->plain_sched) {
-		if (o->compression != PERFETTO_DEFLATE)
-			return 0;
-		error_set(err, -EINVAL, "a .dat is compressed by zstd");
-		return error_hint(err, "--compress=zstd");
-	}
-	if (strncmp(format->name, "pftrace", strlen("pftrace")) != 0) {
+	bool layout = o->legacy_generic || o->plain_sched;
+
+	if ((layout || !format->packings) && !format->perfetto_layout) {
 		error_set(err, -EINVAL, "only a Perfetto trace has that choice, and .%s is none",
 			  format->name);
 		return error_hint(err, "write to a name that ends in .pftrace");
 	}
-	if (o->compression != PERFETTO_PLAIN && strcmp(format->name, "pftrace") != 0) {
-		error_set(err, -EINVAL, ".%s is compressed already", format->name);
-		return error_hint(err, "write to a name that ends in .pftrace");
+	if (o->compression == PERFETTO_PLAIN || format->packings & 1U << o->compression)
+		return 0;
+	if (format->packings) {
+		error_set(err, -EINVAL, "a .%s is compressed by zstd", format->name);
+		return error_hint(err, "--compress=zstd");
 	}
-	return 0;
+	error_set(err, -EINVAL, ".%s is compressed already", format->name);
+	return error_hint(err, "write to a name that ends in .pftrace");
 }

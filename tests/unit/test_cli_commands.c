@@ -228,7 +228,9 @@ static void the_status_tells_what_is_missing(void **state _unused_)
 {
 	struct options quiet = { .quiet = true }, strict = { .quiet = true, .fail_on_loss = true };
 	Traced__Control__Session session = TRACED__CONTROL__SESSION__INIT;
-	struct outcome outcome = { .path = "x.json", .format = "json", .result = { .events = 10 } };
+	struct outcome outcome = { .path = "x.json",
+				   .format = export_format_find("json", NULL),
+				   .result = { .events = 10 } };
 
 	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_WHOLE);
 	outcome.result.lost = 1;

@@ -342,10 +342,14 @@ static int ctf_close(struct sink *sink, const struct export_result *result, stru
 }
 
 const struct sink_ops sink_ctf_ops = {
-	.format = { "ctf", ".ctf",
-		    "a directory of the Common Trace Format, for Babeltrace and Trace "
-		    "Compass",
-		    .raw_records = true, .at_end = true, .directory = true },
+	.format = {
+		.name = "ctf",
+		.extension = ".ctf",
+		.summary = "a directory of the Common Trace Format, for Babeltrace and Trace Compass",
+		.raw_records = true,
+		.at_end = true,
+		.directory = true,
+	},
 	.open = ctf_open,
 	.event = ctf_event,
 	.loss = ctf_loss,

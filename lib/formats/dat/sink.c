@@ -372,8 +372,15 @@ static void dat_free(struct sink *s)
 }
 
 const struct sink_ops sink_dat_ops = {
-	.format = { "dat", ".dat", "trace-cmd's file, for trace-cmd report and KernelShark",
-		    .raw_records = true, .at_end = true },
+	.format = {
+		.name = "dat",
+		.extension = ".dat",
+		.summary = "trace-cmd's file, for trace-cmd report and KernelShark",
+		.raw_records = true,
+		.at_end = true,
+		.packings = 1U << PERFETTO_ZSTD,
+		.packed_goes_back = true,
+	},
 	.copy = dat_copy,
 	.open = dat_open,
 	.event = dat_event,

@@ -12,12 +12,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 
 /*
  * What a block begins with, the text's or the other's, which is an object whose members follow,
- * each with a comma; what ends the first of them, and the last. cli/salvage.c looks for them.
+ * each with a comma; what ends the first of them, and the last. html_mend looks for them.
  */
 #define HTML_TEXT_BEGIN "  <script class=\"trace-data\" type=\"application/text\">\n"
 #define HTML_MORE_BEGIN "  <script class=\"trace-more\" type=\"application/json\">\n{\"form\":1"
@@ -41,3 +42,6 @@ int html_end_line(struct buf *out, size_t start, struct buf *scratch, uint64_t *
 
 /* For the other block: spells each "<" of the JSON in b, where it can only be part of a string. */
 void html_hide_markup(struct buf *b);
+
+/* Of a cut page the whole lines of either block, and its end; see export/mend.h. */
+int html_mend(int fd, off_t size);

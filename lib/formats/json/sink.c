@@ -17,6 +17,7 @@
 #include "formats/html/html.h"
 #include "formats/json/atrace.h"
 #include "formats/json/functions.h"
+#include "formats/json/mend.h"
 #include "formats/json/portable.h"
 #include "formats/json/tail.h"
 #include "formats/json/writer.h"
@@ -545,6 +546,7 @@ static int json_close(struct sink *sink, const struct export_result *result, str
 }
 
 /* Of all formats. */
+#define OPEN_HINT "open it in https://ui.perfetto.dev or chrome://tracing"
 #define OPS                                                                                        \
 	.run = json_run, .event = json_event, .loss = json_loss, .mark = json_mark,                \
 	.marks_last = true, .marks_left_out = json_marks_left_out, .sync = json_sync,              \
@@ -552,21 +554,46 @@ static int json_close(struct sink *sink, const struct export_result *result, str
 	.free = json_free
 
 const struct sink_ops sink_json_ops = {
-	.format = { "json", ".json", "JSON for Trace Viewer and the Perfetto UI", json_clocks },
+	.format = {
+		.name = "json",
+		.extension = ".json",
+		.summary = "JSON for Trace Viewer and the Perfetto UI",
+		.open_hint = OPEN_HINT,
+		.clocks = json_clocks,
+		.for_terminal = true,
+		.one_string = true,
+		.has_array = true,
+		.mend = json_mend,
+	},
 	.open = json_open,
 	OPS,
 };
 
 const struct sink_ops sink_json_gz_ops = {
-	.format = { "json.gz", ".json.gz", "JSON for Trace Viewer and the Perfetto UI, compressed",
-		    json_clocks },
+	.format = {
+		.name = "json.gz",
+		.extension = ".json.gz",
+		.summary = "JSON for Trace Viewer and the Perfetto UI, compressed",
+		.open_hint = OPEN_HINT,
+		.clocks = json_clocks,
+		.one_string = true,
+		.has_array = true,
+	},
 	.gzip = true,
 	.open = json_open,
 	OPS,
 };
 
 const struct sink_ops sink_html_ops = {
-	.format = { "html", ".html", "a page that shows the trace in a browser", json_clocks },
+	.format = {
+		.name = "html",
+		.extension = ".html",
+		.summary = "a page that shows the trace in a browser",
+		.open_hint = "open it in a browser",
+		.clocks = json_clocks,
+		.one_string = true,
+		.mend = html_mend,
+	},
 	.open = html_open,
 	OPS,
 };

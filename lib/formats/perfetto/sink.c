@@ -10,6 +10,7 @@
 #include "formats/perfetto/bundle.h"
 #include "formats/perfetto/compress.h"
 #include "formats/perfetto/marks.h"
+#include "formats/perfetto/mend.h"
 #include "formats/perfetto/origin.h"
 #include "formats/perfetto/packets.h"
 #include "formats/perfetto/schema.h"
@@ -497,19 +498,35 @@ static int perfetto_close(struct sink *s, const struct export_result *result, st
 }
 
 /* Of the plain and of the compressed format. */
+#define OPEN_HINT "open it in https://ui.perfetto.dev"
 #define OPS                                                                                        \
 	.open = perfetto_open, .event = perfetto_event, .loss = perfetto_loss,                     \
 	.mark = perfetto_mark, .marks_left_out = perfetto_marks_left_out, .sync = perfetto_sync,   \
 	.cut = perfetto_cut, .held = perfetto_held, .close = perfetto_close, .free = perfetto_free
 
 const struct sink_ops sink_perfetto_ops = {
-	.format = { "pftrace", ".pftrace", "Perfetto protobuf trace", perfetto_clocks },
+	.format = {
+		.name = "pftrace",
+		.extension = ".pftrace",
+		.summary = "Perfetto protobuf trace",
+		.open_hint = OPEN_HINT,
+		.clocks = perfetto_clocks,
+		.perfetto_layout = true,
+		.packings = 1U << PERFETTO_DEFLATE | 1U << PERFETTO_ZSTD,
+		.mend = pf_mend,
+	},
 	OPS,
 };
 
 const struct sink_ops sink_perfetto_gz_ops = {
-	.format = { "pftrace.gz", ".pftrace.gz", "Perfetto protobuf trace, compressed",
-		    perfetto_clocks },
+	.format = {
+		.name = "pftrace.gz",
+		.extension = ".pftrace.gz",
+		.summary = "Perfetto protobuf trace, compressed",
+		.open_hint = OPEN_HINT,
+		.clocks = perfetto_clocks,
+		.perfetto_layout = true,
+	},
 	.gzip = true,
 	OPS,
 };

@@ -333,7 +333,12 @@ static int profile_close(struct sink *sink, const struct export_result *result _
 }
 
 const struct sink_ops sink_profile_ops = {
-	.format = { "prof", ".prof", "the samples as a profile for google-pprof" },
+	.format = {
+		.name = "prof",
+		.extension = ".prof",
+		.summary = "the samples as a profile for google-pprof",
+		.samples_only = true,
+	},
 	.keeps_samples = true,
 	.open = profile_open,
 	.event = profile_event,

@@ -148,8 +148,13 @@ static int stream_copy(struct sink *sink, const struct stream_index *index, bool
 }
 
 const struct sink_ops sink_stream_ops = {
-	.format = { "traced", ".traced", "the capture stream itself, for tracectl convert", NULL,
-		    true },
+	.format = {
+		.name = "traced",
+		.extension = ".traced",
+		.summary = "the capture stream itself, for tracectl convert",
+		.raw_records = true,
+		.recording = true,
+	},
 	.copy = stream_copy,
 	.keeps_marks = true,
 	.open = stream_open,

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/thread.h"
+#include "export/mend.h"
 #include "export/render.h"
 #include "export/segment.h"
 #include "export/sink.h"
@@ -258,17 +259,35 @@ static int text_close(struct sink *sink, const struct export_result *result _unu
 }
 
 /* Of the plain and of the compressed format. */
+static int text_mend(int fd, off_t size)
+{
+	off_t end = mend_last_line(fd, size);
+
+	return end < 0 ? (int)end : mend_cut(fd, end);
+}
+
 #define OPS                                                                                        \
 	.open = text_open, .run = text_run, .event = text_event, .loss = text_loss,                \
 	.sync = text_sync, .cut = text_cut, .close = text_close, .free = text_free
 
 const struct sink_ops sink_text_ops = {
-	.format = { "txt", ".txt", "the text of the kernel's trace file", NULL },
+	.format = {
+		.name = "txt",
+		.extension = ".txt",
+		.summary = "the text of the kernel's trace file",
+		.for_terminal = true,
+		.begins = "# ",
+		.mend = text_mend,
+	},
 	OPS,
 };
 
 const struct sink_ops sink_text_gz_ops = {
-	.format = { "txt.gz", ".txt.gz", "the text of the kernel's trace file, compressed", NULL },
+	.format = {
+		.name = "txt.gz",
+		.extension = ".txt.gz",
+		.summary = "the text of the kernel's trace file, compressed",
+	},
 	.gzip = true,
 	OPS,
 };

@@ -14,19 +14,20 @@
 #include <cmocka.h>
 
 #include "base/io.h"
+#include "export/mend.h"
+#include "formats/formats.h"
 #include "formats/html/html.h"
 #include "formats/json/heads.h"
 #include "memory_file.h"
-#include "salvage.h"
 
-static void assert_salvaged(const char *format, const void *before, size_t len, const void *after,
-			    size_t after_len)
+static void assert_mended(const char *format, const void *before, size_t len, const void *after,
+			  size_t after_len)
 {
 	_cleanup_close_ int fd = memory_file(before, len);
 	_cleanup_free_ char *is = calloc(1, after_len + 1);
 	struct stat st;
 
-	assert_int_equal(salvage(fd, format, NULL), after_len > 0);
+	assert_int_equal(mend_file(export_format_find(format, NULL), fd, NULL), after_len > 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_size, after_len);
 	assert_int_equal(pread_full(fd, is, after_len, 0), after_len);
@@ -52,12 +53,12 @@ static void a_json_is_closed(void **state _unused_)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_salvaged("json", cases[i].cut, strlen(cases[i].cut), cases[i].whole,
-				strlen(cases[i].whole));
+		assert_mended("json", cases[i].cut, strlen(cases[i].cut), cases[i].whole,
+			      strlen(cases[i].whole));
 }
 
 /* On a full disk: what is written beyond the file's end fails, as beyond this limit. */
-static int salvage_without_room(int fd, const char *format, size_t size)
+static int mend_without_room(int fd, const char *format, size_t size)
 {
 	struct rlimit old, none;
 	int r;
@@ -66,7 +67,7 @@ static int salvage_without_room(int fd, const char *format, size_t size)
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	none = (struct rlimit){ .rlim_cur = size, .rlim_max = old.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
-	r = salvage(fd, format, NULL);
+	r = mend_file(export_format_find(format, NULL), fd, NULL);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	return r;
 }
@@ -96,8 +97,8 @@ static void a_json_with_events_first_is_closed(void **state _unused_)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_salvaged("json", cases[i].cut, strlen(cases[i].cut), cases[i].whole,
-				strlen(cases[i].whole));
+		assert_mended("json", cases[i].cut, strlen(cases[i].cut), cases[i].whole,
+			      strlen(cases[i].whole));
 }
 
 /* Where the array ends may lie in two of the pieces that are read. */
@@ -116,7 +117,7 @@ static void a_long_json_with_events_first_is_closed(void **state _unused_)
 		buf_append(&whole, cut.data, cut.len);
 		buf_puts(&cut, end);
 		buf_puts(&whole, BEHIND "# a\\nb\\n\"}\n");
-		assert_salvaged("json", cut.data, cut.len, whole.data, whole.len);
+		assert_mended("json", cut.data, cut.len, whole.data, whole.len);
 	}
 }
 
@@ -127,7 +128,7 @@ static void assert_closed_without_room(const char *text, size_t len, size_t leas
 	char is[128] = "";
 	ssize_t n;
 
-	assert_int_equal(salvage_without_room(fd, "json", len), 1);
+	assert_int_equal(mend_without_room(fd, "json", len), 1);
 	n = pread_full(fd, is, sizeof(is) - 1, 0);
 	assert_true(n >= (ssize_t)(least + strlen(close)) && n <= (ssize_t)len);
 	/* Whole lines of it, closed. */
@@ -144,7 +145,7 @@ static void assert_events_closed_without_room(const char *text, size_t len)
 	_cleanup_close_ int fd = memory_file(text, len);
 	_cleanup_buf_ struct buf is = BUF_INIT;
 
-	assert_int_equal(salvage_without_room(fd, "json", len), 1);
+	assert_int_equal(mend_without_room(fd, "json", len), 1);
 	memory_file_read(fd, &is);
 	assert_true(is.len <= len);
 	assert_true(!strcmp(is.data + is.len - 3, "]}\n") ||
@@ -188,16 +189,16 @@ static void a_page_is_ended(void **state _unused_)
 		buf_puts(&cut, cuts[i]);
 		buf_puts(&whole, cuts[i]);
 		buf_puts(&whole, end);
-		assert_salvaged("html", cut.data, cut.len, whole.data, whole.len);
+		assert_mended("html", cut.data, cut.len, whole.data, whole.len);
 		buf_puts(&cut, "{\"no end");
-		assert_salvaged("html", cut.data, cut.len, whole.data, whole.len);
+		assert_mended("html", cut.data, cut.len, whole.data, whole.len);
 		/* It stays. */
-		assert_salvaged("html", whole.data, whole.len, whole.data, whole.len);
+		assert_mended("html", whole.data, whole.len, whole.data, whole.len);
 	}
-	assert_salvaged("html", "<!DOCTYPE", 9, "", 0);
+	assert_mended("html", "<!DOCTYPE", 9, "", 0);
 
-	assert_salvaged("html", PAGE, strlen(PAGE), "", 0);
-	assert_salvaged("html", PAGE "half a li", strlen(PAGE "half a li"), "", 0);
+	assert_mended("html", PAGE, strlen(PAGE), "", 0);
+	assert_mended("html", PAGE "half a li", strlen(PAGE "half a li"), "", 0);
 }
 
 static void a_full_disk_has_room_to_end_a_page(void **state _unused_)
@@ -208,7 +209,7 @@ static void a_full_disk_has_room_to_end_a_page(void **state _unused_)
 	_cleanup_close_ int fd = memory_file(lines, strlen(lines));
 	char is[sizeof(lines) + 1] = "";
 
-	assert_int_equal(salvage_without_room(fd, "html", strlen(lines)), 1);
+	assert_int_equal(mend_without_room(fd, "html", strlen(lines)), 1);
 	assert_int_equal(pread_full(fd, is, sizeof(is) - 1, 0), strlen(whole));
 	assert_string_equal(is, whole);
 }
@@ -228,23 +229,23 @@ static void packets_stay_whole(void **state _unused_)
 
 		memcpy(cut, two, sizeof(two) - 1);
 		memcpy(cut + sizeof(two) - 1, more, extra);
-		assert_salvaged("pftrace", cut, sizeof(two) - 1 + extra, two, sizeof(two) - 1);
+		assert_mended("pftrace", cut, sizeof(two) - 1 + extra, two, sizeof(two) - 1);
 	}
-	assert_salvaged("pftrace", "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10, "", 0);
+	assert_mended("pftrace", "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10, "", 0);
 }
 
 static void lines_stay_whole(void **state _unused_)
 {
 	_cleanup_free_ char *text = calloc(1, 1 << 20);
 
-	assert_salvaged("txt", "a\nb\nc", 5, "a\nb\n", 4);
-	assert_salvaged("txt", "a", 1, "", 0);
+	assert_mended("txt", "a\nb\nc", 5, "a\nb\n", 4);
+	assert_mended("txt", "a", 1, "", 0);
 	memset(text, 'x', 1 << 20);
 	text[5] = '\n';
-	assert_salvaged("txt", text, 1 << 20, text, 6);
+	assert_mended("txt", text, 1 << 20, text, 6);
 	/* What is compressed stays as it is. */
-	assert_salvaged("txt.gz", "\x1f\x8b", 2, "\x1f\x8b", 2);
-	assert_salvaged("json.gz", "", 0, "", 0);
+	assert_mended("txt.gz", "\x1f\x8b", 2, "\x1f\x8b", 2);
+	assert_mended("json.gz", "", 0, "", 0);
 }
 
 static void an_array_is_closed(void **state _unused_)
@@ -259,8 +260,8 @@ static void an_array_is_closed(void **state _unused_)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_salvaged("json", cases[i].cut, strlen(cases[i].cut), cases[i].whole,
-				strlen(cases[i].whole));
+		assert_mended("json", cases[i].cut, strlen(cases[i].cut), cases[i].whole,
+			      strlen(cases[i].whole));
 }
 
 static void what_is_no_trace_stays(void **state _unused_)
@@ -279,7 +280,8 @@ static void what_is_no_trace_stays(void **state _unused_)
 		_cleanup_close_ int fd = memory_file(files[i][1], len);
 		char is[128];
 
-		assert_int_equal(salvage(fd, files[i][0], NULL), -EBADMSG);
+		assert_int_equal(mend_file(export_format_find(files[i][0], NULL), fd, NULL),
+				 -EBADMSG);
 		assert_int_equal(pread_full(fd, is, sizeof(is), 0), len);
 		assert_memory_equal(is, files[i][1], len);
 	}

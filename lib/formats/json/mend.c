@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Mending of a cut JSON. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "export/mend.h"
+#include "formats/json/heads.h"
+#include "formats/json/mend.h"
+
+/* The array form: whole lines, the last without its comma, and the bracket. */
+static int mend_array(int fd, off_t size)
+{
+	off_t end = mend_last_line(fd, size);
+	char before[2];
+	int r;
+
+	if (end <= (off_t)sizeof(before))
+		return end < 0 ? (int)end : mend_cut(fd, 0);
+	if (pread_full(fd, before, sizeof(before), end - (off_t)sizeof(before)) != sizeof(before))
+		return -EIO;
+	if (!memcmp(before, "]\n", sizeof(before)))
+		return mend_cut(fd, end);
+	end -= 1 + (before[0] == ',');
+	r = mend_close(fd, end, "]\n");
+	/* A full disk has room for what takes another's place only. */
+	return r < 0 ? mend_close(fd, end, "]") : r;
+}
+
+static bool is_begun(const char *data, size_t len, const char *head)
+{
+	return memcmp(data, head, MIN(len, strlen(head))) == 0;
+}
+
+/* What ends the text and its object, behind a whole line. */
+static const char text_close[] = "\"}\n";
+
+/* Where a JSON's text stands. */
+struct text_scan {
+	off_t size;	/* of the file */
+	bool escaped;	/* the next character belongs to a backslash */
+	off_t line_end; /* behind the last whole line; 0: there is none */
+	off_t roomy;	/* the same of a line behind which the file has room for text_close */
+	off_t end;	/* behind the quote that ends the text; 0: it goes on */
+};
+
+static void scan_text(struct text_scan *s, const char *p, size_t len, off_t at)
+{
+	for (size_t i = 0; i < len && !s->end; i++) {
+		if (s->escaped) {
+			s->escaped = false;
+			if (p[i] != 'n')
+				continue;
+			s->line_end = at + (off_t)i + 1;
+			if (s->line_end + (off_t)strlen(text_close) <= s->size)
+				s->roomy = s->line_end;
+		} else if (p[i] == '\\') {
+			s->escaped = true;
+		} else if (p[i] == '"') {
+			s->end = at + (off_t)i + 1;
+		}
+	}
+}
+
+/* Nothing is missing: lines but the last end with a comma or an open bracket. */
+static bool is_closed(int fd, off_t size)
+{
+	char end[2];
+
+	return size > (off_t)sizeof(end) &&
+	       pread_full(fd, end, sizeof(end), size - (off_t)sizeof(end)) == sizeof(end) &&
+	       memcmp(end, "}\n", sizeof(end)) == 0;
+}
+
+/*
+ * Of the text that begins there the whole lines, or all of them; what more there was
+ * names them, and has no end of its own. 0: there is not one line.
+ */
+static int mend_text(int fd, off_t at, off_t size, char *piece)
+{
+	struct text_scan scan = { .size = size };
+	ssize_t n = 0;
+	int r;
+
+	while (!scan.end && at < size && (n = pread_full(fd, piece, MEND_PIECE, at)) > 0) {
+		scan_text(&scan, piece, (size_t)n, at);
+		at += n;
+	}
+	if (n < 0)
+		return (int)n;
+	if (scan.end && is_closed(fd, size))
+		return 1;
+	if (!scan.end && !scan.line_end)
+		return 0;
+	r = scan.end ? mend_close(fd, scan.end, "}\n") : mend_close(fd, scan.line_end, text_close);
+	/* On a full disk a line makes room. */
+	return r < 0 && scan.roomy ? mend_close(fd, scan.roomy, text_close) : r;
+}
+
+/* Where the array of events ends that comes first; 0: it goes on. */
+static off_t find_text(int fd, off_t size, char *piece)
+{
+	const off_t len = sizeof(JSON_TEXT_BEHIND) - 1;
+
+	for (off_t at = 0; at + len <= size; at += (off_t)MEND_PIECE - len) {
+		ssize_t n = pread_full(fd, piece, MEND_PIECE, at);
+		const char *found;
+
+		if (n < 0)
+			return n;
+		found = memmem(piece, (size_t)n, JSON_TEXT_BEHIND, (size_t)len);
+		if (found)
+			return at + (found - piece);
+	}
+	return 0;
+}
+
+/* Behind the last whole event of an array that is an object's first; 0: there is none. */
+static off_t last_event(int fd, off_t size)
+{
+	off_t end = mend_last_line(fd, size);
+	char before[3];
+
+	/* The head has no event of the recording's. */
+	if (end <= (off_t)sizeof(JSON_EVENTS_HEAD))
+		return MIN(end, 0);
+	if (pread_full(fd, before, sizeof(before), end - (off_t)sizeof(before)) != sizeof(before))
+		return -EIO;
+	/* Before a comma, or the array's end and a comma. */
+	return end - 2 - (before[0] == ']');
+}
+
+static int mend_events(int fd, off_t size, char *piece)
+{
+	static const char ending[] = "]}\n";
+	off_t end = find_text(fd, size, piece);
+	int r;
+
+	if (end > 0) {
+		r = mend_text(fd, end + (off_t)sizeof(JSON_TEXT_BEHIND) - 1, size, piece);
+		/* Without a line, or room to close the text behind one, there are the events. */
+		return r && !mend_is_full(r) ? r : mend_close(fd, end, ending);
+	}
+	end = end < 0 ? end : last_event(fd, size);
+	if (end <= 0)
+		return end < 0 ? (int)end : mend_cut(fd, 0);
+	r = mend_close(fd, end, ending);
+	/* On a full disk the last of them makes room. */
+	if (mend_is_full(r))
+		end = last_event(fd, end);
+	return mend_is_full(r) && end > 0 ? mend_close(fd, end, ending) : r;
+}
+
+/* -EBADMSG: it is something else. */
+int json_mend(int fd, off_t size)
+{
+	_cleanup_free_ char *piece = malloc(MEND_PIECE);
+	ssize_t n;
+	int r;
+
+	if (!piece)
+		return -ENOMEM;
+	n = pread_full(fd, piece, MAX(sizeof(JSON_TEXT_HEAD), sizeof(JSON_EVENTS_HEAD)) - 1, 0);
+	if (n < 0)
+		return (int)n;
+	if (n > 0 && *piece == '[')
+		return mend_array(fd, size);
+	if (is_begun(piece, (size_t)n, JSON_EVENTS_HEAD))
+		return mend_events(fd, size, piece);
+	if (!is_begun(piece, (size_t)n, JSON_TEXT_HEAD))
+		return -EBADMSG;
+	r = mend_text(fd, sizeof(JSON_TEXT_HEAD) - 1, size, piece);
+	return r ? r : mend_cut(fd, 0);
+}
