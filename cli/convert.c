@@ -98,27 +98,6 @@ static int catch_interrupts(struct framed *framed, struct error *err)
 	return 0;
 }
 
-/* Of a Perfetto trace. */
-static int take_marks(struct destination *dest, struct input_beside *beside, const char *path,
-		      struct error *err)
-{
-	if (!beside->marks_fd)
-		return 0;
-	if (dest->format->samples_only)
-		return error_set(
-			err, -EINVAL,
-			"a .prof is made of a .traced: the samples of %s have no addresses", path);
-	if (!export_format_has_marks(dest->format)) {
-		cli_warn("a .%s has no place for applications' marks and samples: those of %s are "
-			 "left out",
-			 dest->format->name, path);
-		return 0;
-	}
-	merge_files_add(&dest->merges, TAKE_FD(beside->marks_fd), path);
-	beside->marks_fd = 0;
-	return 0;
-}
-
 /* Of which file, and what to do. Of many, and of a directory, that was said. */
 static void explain_full(const struct destination *d, struct error *err)
 {
@@ -167,8 +146,7 @@ static int convert_run(const struct options *o)
 		return cli_fail(&err);
 	/* What comes in is looked into from here on. */
 	confine(&dest.file);
-	if (input_import(&in, &beside, o->args[0], o->instance, &err) < 0 ||
-	    take_marks(&dest, &beside, o->args[0], &err) < 0)
+	if (input_import(&in, &beside, o->args[0], o->instance, &err) < 0)
 		return cli_fail(&err);
 	progress_init(&progress, !o->quiet, destination_fd(&dest));
 	options = (struct export_options){
@@ -213,11 +191,12 @@ static int convert_run(const struct options *o)
 const struct command command_convert = {
 	.name = "convert",
 	.synopsis = "IN OUT",
-	.summary = "turn a recording, a trace.dat or a .pftrace into another format",
-	.text = "Needs no privilege and no daemon; works on another machine, another day. IN is a\n"
-		"capture stream, a trace.dat of trace-cmd, or a .pftrace that tracectl wrote;\n"
-		"IN - is standard input, OUT - standard output. With -v it tells CPU by CPU what\n"
-		"was written and lost, and which events had no compiled printer.",
+	.summary = "convert a recording or a trace.dat into another format",
+	.text = "Needs no privilege and no daemon, and works on another machine, another day. IN "
+		"is\n"
+		"a capture stream or a trace.dat of trace-cmd; IN - is standard input, OUT - is\n"
+		"standard output. -v shows for each CPU what was written and lost, and which\n"
+		"events had no compiled printer.",
 	.options = OPTIONS_RESULT | OPTIONS_ROTATE | OPTION(CPU_PROFILE) | OPTION(SYMBOLS) |
 		   OPTION(PID) | OPTION(CPU) | OPTION(COMM) | OPTION(INSTANCE),
 	.args_min = 1,

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "formats/import.h"
+#include "marks/gunzip.h"
 #include "marks/trace_file.h"
 #include "samples/cpu_profile.h"
 #include "stream/reader.h"
@@ -14,6 +15,7 @@
 #define PIECE (256U << 10)
 /* Of a file, by which its kind is known. */
 #define BEGINNING 4096
+#define PERFETTO_PACKET_TAG 0x0a /* Trace.packet: field 1, with a length */
 #define ROOM_MIN (UINT64_C(256) << 20)
 
 const char *input_temp_place(void)
@@ -41,15 +43,45 @@ int input_check(const struct stat *st, const char *path, struct error *err)
 	return 0;
 }
 
+/* Detects packets of a Perfetto trace: tag and length, then a field of TracePacket. */
+static bool begins_as_perfetto(const uint8_t *p, size_t len)
+{
+	size_t at = 1;
+
+	if (len < 3 || p[0] != PERFETTO_PACKET_TAG || !p[1])
+		return false;
+	while (at < len && p[at] & 0x80)
+		at++;
+	/* Text may begin with a newline, too: a field number and a wire type must follow. */
+	return at + 1 < len && at < 6 && p[at + 1] >> 3 &&
+	       ((p[at + 1] & 7) <= 2 || (p[at + 1] & 7) == 5);
+}
+
+static bool is_perfetto(const void *data, size_t len)
+{
+	uint8_t plain[64];
+	ssize_t n = gunzip_head(data, len, plain, sizeof(plain));
+
+	return begins_as_perfetto(data, len) || (n > 0 && begins_as_perfetto(plain, (size_t)n));
+}
+
 static int no_recording(const void *data, size_t len, struct error *err)
 {
-	/* What is in a gzip is not known. */
+	/* The content of a gzip file is not looked at. */
 	bool json = trace_file_begins(data, len) && *(const char *)data != '\x1f';
 
+	if (is_perfetto(data, len)) {
+		error_set(err, -EBADMSG,
+			  "this is a Perfetto trace: tracectl writes that format, but cannot read "
+			  "it");
+		return error_hint(err,
+				  "record a .traced and convert that: tracectl record -o x.traced; "
+				  "tracectl convert x.traced out.json");
+	}
 	error_set(err, -EBADMSG, "%s",
-		  json ? "a JSON is no source: of its events it has the text only"
-		       : "no capture stream of traced, no trace.dat and no Perfetto trace");
-	return error_hint(err, "give a .traced or a .pftrace that tracectl wrote, or a trace.dat");
+		  json ? "a JSON file cannot be converted: it has the events as text only"
+		       : "neither a capture stream of traced nor a trace.dat");
+	return error_hint(err, "give a .traced or a trace.dat");
 }
 
 static int check_beginning(const void *data, size_t len, enum input_kind kind, struct error *err)
@@ -160,21 +192,7 @@ void input_beside_deinit(struct input_beside *b)
 {
 	if (b->pages_fd)
 		close_fd(b->pages_fd);
-	if (b->marks_fd)
-		close_fd(b->marks_fd);
 	*b = (struct input_beside){ 0 };
-}
-
-/* A duplicate above 2: 0 stands for none. */
-static int keep_marks(int fd, uint64_t count, struct input_beside *ret, const char *path,
-		      struct error *err)
-{
-	if (!count)
-		return 0;
-	ret->marks_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (ret->marks_fd < 0 || lseek(ret->marks_fd, 0, SEEK_SET) < 0)
-		return error_errno(err, -errno, "%s", path);
-	return 0;
 }
 
 /* That it begins as some recording does. */
@@ -191,9 +209,9 @@ static int check_file(int fd, const char *path, struct error *err)
 int input_import(int *in, struct input_beside *ret, const char *path, const char *instance,
 		 struct error *err)
 {
-	uint64_t left, mark_count = 0;
-	struct import_options options = { .instance = instance, .ret_marks = &mark_count };
-	_cleanup_close_ int fd = -EBADF, marks = -EBADF;
+	uint64_t left;
+	struct import_options options = { .instance = instance };
+	_cleanup_close_ int fd = -EBADF;
 	int r;
 
 	if (!import_wanted(*in)) {
@@ -204,10 +222,8 @@ int input_import(int *in, struct input_beside *ret, const char *path, const char
 				 path);
 	}
 	fd = temp_file(err);
-	marks = fd < 0 ? fd : temp_file(err);
-	if (marks < 0)
-		return marks;
-	options.marks_fd = marks;
+	if (fd < 0)
+		return fd;
 	options.limit = MAX(room(fd, &left), (uint64_t)1);
 	r = import_stream(*in, fd, &options, err);
 	if (r == -EDQUOT)
@@ -223,5 +239,5 @@ int input_import(int *in, struct input_beside *ret, const char *path, const char
 		return error_errno(err, -errno, "%s", path);
 	close_fd(*in);
 	*in = TAKE_FD(fd);
-	return keep_marks(marks, mark_count, ret, path, err);
+	return 0;
 }

@@ -29,7 +29,6 @@ int input_explain_damage(const char *path, struct error *err);
 /* What belongs to a capture stream that was made of another file. */
 struct input_beside {
 	int pages_fd; /* owned; what it was made of, which may have its sub-buffers; 0: none */
-	int marks_fd; /* owned; its marks, for --merge; 0: none */
 };
 void input_beside_deinit(struct input_beside *b);
 #define _cleanup_input_beside_ _cleanup_(input_beside_deinit)

@@ -127,13 +127,6 @@ static int open_one(struct merge_files *m, const struct merge_option *o, struct 
 	return 0;
 }
 
-void merge_files_add(struct merge_files *m, int fd, const char *name)
-{
-	const struct export_merge file = { .fd = fd, .clock = MERGE_CLOCK_TRACE, .name = name };
-
-	add(m, &file, NULL);
-}
-
 int merge_files_open(struct merge_files *ret, const struct options *o, struct error *err)
 {
 	int r = 0;

@@ -13,8 +13,8 @@ int merge_set_clock(struct options *o, const char *value, struct error *err);
 
 struct merge_files {
 	/* One more than can be named: the marks of what is converted. */
-	struct export_merge files[EXPORT_SOURCES_MAX];
-	const char *clocks[EXPORT_SOURCES_MAX]; /* as typed; "": not given */
+	struct export_merge files[EXPORT_MERGES_MAX];
+	const char *clocks[EXPORT_MERGES_MAX]; /* as typed; "": not given */
 	size_t count;
 	int scratch_fd; /* owned; 0: none: a nameless file for what the exporter must put down */
 	bool missing;	/* one that was asked for is not among them */
@@ -29,8 +29,6 @@ int merge_files_check(const struct options *o, struct error *err);
 int merge_files_open(struct merge_files *ret, const struct options *o, struct error *err);
 /* The same, after a recording: what can't be opened is warned of and left out. */
 void merge_files_open_some(struct merge_files *ret, const struct options *o);
-/* Marks that came with what is converted, by the trace clock; fd is the files' then. */
-void merge_files_add(struct merge_files *m, int fd, const char *name);
 /* One file of that option, a regular one; owned by the caller. */
 int merge_open_file(const char *option, const char *path, enum input_kind kind, struct error *err);
 /* A nameless file for what the exporter must put down; 0: what memory holds has to do. */

@@ -46,8 +46,6 @@ struct perfetto_options {
 };
 
 #define EXPORT_MERGES_MAX 8
-/* These, and the marks of what is converted. */
-#define EXPORT_SOURCES_MAX (EXPORT_MERGES_MAX + 1)
 #define EXPORT_BOUND_NS 10000
 
 /* How a JSON shows what the function tracer tells: a function was entered, and from where. */
@@ -88,7 +86,7 @@ struct export_options {
 	unsigned threads;	  /* 0: one for each CPU that the caller may use, eight at most */
 	uint64_t json_string_max; /* 0: EXPORT_JSON_MAX */
 	const struct export_merge *merges;
-	size_t merge_count; /* EXPORT_SOURCES_MAX at most */
+	size_t merge_count; /* EXPORT_MERGES_MAX at most */
 	const struct export_profile *profiles;
 	size_t profile_count; /* EXPORT_MERGES_MAX at most */
 	struct export_sample_filter samples;

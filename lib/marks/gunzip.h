@@ -18,3 +18,9 @@ int gunzip_init(struct gunzip *g, int fd);
 void gunzip_deinit(struct gunzip *g);
 /* A count, 0 at the end, -errno; -EBADMSG: damaged. userdata: a struct gunzip. */
 ssize_t gunzip_read(void *userdata, void *data, size_t len);
+
+/*
+ * Expands the first bytes of a gzip file: how many bytes ret got, at most max; 0: data begins no
+ * gzip file.
+ */
+ssize_t gunzip_head(const void *data, size_t len, void *ret, size_t max);

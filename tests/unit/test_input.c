@@ -144,7 +144,7 @@ static void what_is_a_source_is_said(void **state _unused_)
 		{ "\xef\xbb\xbf{", true },	  { "# tracer: nop\n", false },
 		{ "\x1f\x8b\x08", false },	  { "", false },
 	};
-	static const char *const sources[] = { ".traced", ".pftrace", "trace.dat" };
+	static const char *const sources[] = { ".traced", "trace.dat" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_close_ int fd = memory_file(cases[i].text, strlen(cases[i].text));
@@ -159,6 +159,38 @@ static void what_is_a_source_is_said(void **state _unused_)
 	}
 }
 
+/* A Perfetto trace is named as such, plain or compressed; text that begins with a newline is not.
+ */
+static void a_perfetto_trace_is_named(void **state _unused_)
+{
+	/* gzip of the first case. */
+	static const char packed[] =
+		"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xe3\x62\xe2\x60\x00\x00\x1e\x61\xa4\x85"
+		"\x04\x00\x00\x00";
+	static const struct {
+		const char *data;
+		size_t len;
+		bool perfetto;
+	} cases[] = {
+		{ "\x0a\x02\x08\x00", 4, true }, /* one packet with a varint */
+		{ packed, sizeof(packed) - 1, true },
+		{ "\x0a\x80\x01\x0a\x7e", 5, true }, /* a longer one, cut */
+		{ "\n\n# tracer: nop\n", 16, false },
+		{ "\x0a\x00", 2, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_close_ int fd = memory_file(cases[i].data, cases[i].len);
+		_cleanup_input_beside_ struct input_beside beside = { 0 };
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		assert_int_equal(input_import(&fd, &beside, "that", NULL, &err), -EBADMSG);
+		assert_int_equal(strstr(err.message, "a Perfetto trace") != NULL,
+				 cases[i].perfetto);
+		assert_int_equal(strstr(err.hint, "record -o x.traced") != NULL, cases[i].perfetto);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +200,7 @@ int main(void)
 		cmocka_unit_test(a_file_stays_what_it_is),
 		cmocka_unit_test(a_directory_is_refused),
 		cmocka_unit_test(what_is_a_source_is_said),
+		cmocka_unit_test(a_perfetto_trace_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,6 @@
 #include "base/io.h"
 #include "export/segment.h"
 #include "formats/formats.h"
-#include "formats/import.h"
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
@@ -81,20 +80,6 @@ static void make_events(struct maker *m)
 static void make(struct maker *m)
 {
 	make_events(m);
-	maker_end(m);
-}
-
-/* With the kernel's counts. */
-static void make_counted(struct maker *m)
-{
-	struct maker_stats stats[CPUS];
-
-	make_events(m);
-	for (uint32_t i = 0; i < CPUS; i++)
-		stats[i] = (struct maker_stats){ .cpu = i,
-						 .overrun = i == 1 ? 7 * EVENTS / 20 / CPUS : 0,
-						 .read = EVENTS / CPUS };
-	maker_stats(m, 2, stats, CPUS);
 	maker_end(m);
 }
 
@@ -389,45 +374,6 @@ static void a_json_is_cut_before_it_is_full(void **state _unused_)
 	assert_int_equal(numbers, EVENTS / 4);
 }
 
-/* A file's text; events: in it. */
-static unsigned turn_back(const struct buf *file, struct buf *text)
-{
-	const struct export_options o = { .format = "txt", .threads = 1 };
-	_cleanup_close_ int in = memory_file(file->data, file->len);
-	_cleanup_close_ int stream = memory_file("", 0);
-	_cleanup_export_result_ struct export_result result = { 0 };
-	_cleanup_close_ int out = memory_file("", 0);
-
-	assert_int_equal(import_stream(in, stream, &(struct import_options){ 0 }, NULL), 0);
-	assert_int_equal(export_stream(stream, out, &o, &result, NULL), 0);
-	/* The kernel's counts are of all files: nothing is held against one. */
-	assert_int_equal(result.warning_count, 0);
-	memory_file_read(out, text);
-	return (unsigned)result.events;
-}
-
-static void each_perfetto_trace_is_turned_back(void **state _unused_)
-{
-	const struct export_options o = { .format = "pftrace", .rotate.bytes = 20000 };
-	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
-	_cleanup_segments_ struct segments *s = NULL;
-	_cleanup_(maker_deinit) struct maker m;
-	unsigned numbers = 0, events = 0;
-
-	make_counted(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
-	assert_true(s->count > 2);
-	for (size_t i = 0; i < s->count; i++) {
-		_cleanup_buf_ struct buf text = BUF_INIT;
-
-		events += turn_back(&s->files[i], &text);
-		numbers += find_numbers(text.data, seen);
-	}
-	assert_int_equal(events, EVENTS);
-	assert_int_equal(numbers, EVENTS / 4);
-}
-
 static void each_text_has_its_head(void **state _unused_)
 {
 	const struct export_options o = { .format = "txt", .rotate.bytes = 20000 };
@@ -673,7 +619,6 @@ int main(void)
 		cmocka_unit_test(a_json_is_cut_before_it_is_full),
 		cmocka_unit_test_setup_teardown(a_json_is_cut_before_it_is_full,
 						with_function_tracer, without_tracer),
-		cmocka_unit_test(each_perfetto_trace_is_turned_back),
 		cmocka_unit_test(each_text_has_its_head),
 		cmocka_unit_test(each_gzip_is_whole),
 		cmocka_unit_test(what_can_not_be_cut_is_refused),

@@ -321,7 +321,7 @@ static void test_refused(void **state _unused_)
 	memcpy(dat.data + 18, "lzma", 4);
 	expect_failure(&dat, NULL, -EOPNOTSUPP, "\"lzma\"");
 	memcpy(dat.data, "x", 1);
-	expect_failure(&dat, NULL, -EBADMSG, "neither a trace.dat");
+	expect_failure(&dat, NULL, -EBADMSG, "not a file that can be read");
 }
 
 static void test_sizes_differ(void **state _unused_)

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "base/bytes.h"
+#include "export/reader.h"
 #include "formats/dat/reader.h"
 #include "proto/capture.pb-c.h"
 #include "stream/excerpt.h"
@@ -458,7 +459,7 @@ static int write_stream(struct writing *x, struct error *err)
 	return r == 0 ? write_end(x, err) : r;
 }
 
-int dat_write(struct dat *d, struct stream_writer *w, struct error *err)
+static int dat_write(struct dat *d, struct stream_writer *w, struct error *err)
 {
 	struct writing x = {
 		.d = d,
@@ -473,3 +474,21 @@ int dat_write(struct dat *d, struct stream_writer *w, struct error *err)
 	buf_deinit(&x.scratch);
 	return r;
 }
+
+static bool dat_begins(const void *data, size_t len)
+{
+	return len >= DAT_MAGIC_SIZE && memcmp(data, DAT_MAGIC, DAT_MAGIC_SIZE) == 0;
+}
+
+static int dat_read(int in, struct stream_writer *w, const struct import_options *o,
+		    struct error *err)
+{
+	_cleanup_dat_ struct dat d = { .fd = -EBADF };
+	int r = dat_open(&d, in, err);
+
+	if (r == 0)
+		r = dat_choose(&d, o->instance, err);
+	return r < 0 ? r : dat_write(&d, w, err);
+}
+
+const struct reader_ops reader_dat_ops = { .begins = dat_begins, .read = dat_read };

@@ -72,7 +72,6 @@ int dat_open(struct dat *ret, int fd, struct error *err);
 void dat_deinit(struct dat *d);
 /* Chooses buffers, and looks whether they go together. */
 int dat_choose(struct dat *d, const char *instance, struct error *err);
-int dat_write(struct dat *d, struct stream_writer *w, struct error *err);
 
 /* dat_options.c: all options, from offset on. */
 int dat_options_v6(struct dat *d, uint64_t *at, struct error *err);

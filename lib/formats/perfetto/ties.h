@@ -15,7 +15,7 @@
 struct pf_tie_cursor {
 	const struct mark_origin *origins;
 	size_t count;
-	size_t next[EXPORT_SOURCES_MAX];
+	size_t next[EXPORT_MERGES_MAX];
 };
 void pf_tie_cursor_init(struct pf_tie_cursor *c, const struct trace_info *info);
 /*
