@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/io.h"
+#include "base/search.h"
 #include "base/wide.h"
 #include "marks/sync_scan.h"
 #include "traced/mark_record.h"
@@ -290,20 +291,13 @@ static uint64_t growth(const struct clock_map *map, const struct clock_point *a,
 uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *ret_bound)
 {
 	const struct clock_point *a, *b;
-	size_t low = 0, high = map->count;
+	size_t low;
 	uint64_t to;
 
 	*ret_bound = 0;
 	if (map->identity || !map->count)
 		return from;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (map->points[mid].from <= from)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = lower_bound(i, map->count, map->points[i].from <= from);
 	b = &map->points[MIN(low, map->count - 1)];
 	a = low ? &map->points[low - 1] : b;
 	*ret_bound = MAX(a->bound, b->bound);

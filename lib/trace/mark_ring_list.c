@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/search.h"
 #include "traced/mark_record.h"
 
 void mark_ring_list_deinit(struct mark_ring_list *list)
@@ -19,20 +20,12 @@ void mark_ring_list_deinit(struct mark_ring_list *list)
 
 static size_t ring_position(const struct mark_ring_list *list, uint32_t ring)
 {
-	size_t low = 0, high = list->count;
+	size_t n = list->count;
 
 	/* They mostly come by their numbers. */
-	if (high && list->rings[high - 1]->producer->ring < ring)
-		return high;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (list->rings[mid]->producer->ring < ring)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	if (n && list->rings[n - 1]->producer->ring < ring)
+		return n;
+	return lower_bound(i, n, list->rings[i]->producer->ring < ring);
 }
 
 int mark_ring_list_add(struct mark_ring_list *list, ProtobufCAllocator *allocator,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 
 /* One more element of a growing array that p, count and cap make up; NULL: no memory. */
 #define ARRAY_ADD(p, count, cap)                                                                   \
@@ -30,18 +31,9 @@ void ring_index_deinit(struct ring_index *ring)
 
 static size_t ring_position(const struct ring_index *ring, uint32_t cpu, uint32_t buffer)
 {
-	size_t low = 0, high = ring->count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct cpu_chunks *c = &ring->cpus[mid];
-
-		if (c->cpu < cpu || (c->cpu == cpu && c->buffer < buffer))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return lower_bound(i, ring->count,
+			   ring->cpus[i].cpu < cpu ||
+				   (ring->cpus[i].cpu == cpu && ring->cpus[i].buffer < buffer));
 }
 
 struct cpu_chunks *ring_index_find(const struct ring_index *ring, uint32_t cpu, uint32_t buffer)
