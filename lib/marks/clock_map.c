@@ -6,6 +6,7 @@
 
 #include "base/io.h"
 #include "base/search.h"
+#include "base/vec.h"
 #include "base/wide.h"
 #include "marks/sync_scan.h"
 #include "traced/mark_record.h"
@@ -18,17 +19,7 @@ void clock_map_deinit(struct clock_map *map)
 
 int clock_map_add(struct clock_map *map, const struct clock_point *point)
 {
-	if (map->count == map->cap) {
-		size_t cap = MAX((size_t)16, map->cap * 2);
-		struct clock_point *points = reallocarray(map->points, cap, sizeof(*points));
-
-		if (!points)
-			return -ENOMEM;
-		map->points = points;
-		map->cap = cap;
-	}
-	map->points[map->count++] = *point;
-	return 0;
+	return vec_push(map->points, map->count, map->cap, *point);
 }
 
 static int by_time(const void *a, const void *b)

@@ -6,20 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/search.h"
-
-/* One more element of a growing array that p, count and cap make up; NULL: no memory. */
-#define ARRAY_ADD(p, count, cap)                                                                   \
-	({                                                                                         \
-		if ((count) == (cap)) {                                                            \
-			size_t _cap = MAX((size_t)16, (cap)*2);                                    \
-			void *_p = reallocarray((p), _cap, sizeof(*(p)));                          \
-			if (_p) {                                                                  \
-				(p) = _p;                                                          \
-				(cap) = _cap;                                                      \
-			}                                                                          \
-		}                                                                                  \
-		(count) < (cap) ? &(p)[(count)++] : NULL;                                          \
-	})
+#include "base/vec.h"
 
 void ring_index_deinit(struct ring_index *ring)
 {
@@ -58,24 +45,18 @@ static struct cpu_chunks *ring_index_get(struct ring_index *ring, uint32_t cpu, 
 
 	if (c)
 		return c;
-	if (!ARRAY_ADD(ring->cpus, ring->count, ring->cap))
-		return NULL;
-	memmove(&ring->cpus[at + 1], &ring->cpus[at],
-		(ring->count - 1 - at) * sizeof(ring->cpus[0]));
-	ring->cpus[at] = (struct cpu_chunks){ .cpu = cpu, .buffer = buffer };
-	return &ring->cpus[at];
+	c = vec_insert(ring->cpus, ring->count, ring->cap, at);
+	if (c)
+		*c = (struct cpu_chunks){ .cpu = cpu, .buffer = buffer };
+	return c;
 }
 
 int ring_index_add(struct ring_index *ring, uint32_t cpu, uint32_t buffer,
 		   const struct subbufs_ref *ref)
 {
 	struct cpu_chunks *c = ring_index_get(ring, cpu, buffer);
-	struct subbufs_ref *to = c ? ARRAY_ADD(c->refs, c->count, c->cap) : NULL;
 
-	if (!to)
-		return -ENOMEM;
-	*to = *ref;
-	return 0;
+	return c ? vec_push(c->refs, c->count, c->cap, *ref) : -ENOMEM;
 }
 
 const struct subbufs_ref *cpu_chunks_get(const struct cpu_chunks *c, size_t n)
