@@ -5,6 +5,8 @@
 #include <time.h>
 
 #include "base/io.h"
+#include "base/search.h"
+#include "base/vec.h"
 #include "base/wide.h"
 #include "marks/sync_scan.h"
 #include "traced/mark_record.h"
@@ -17,17 +19,7 @@ void clock_map_deinit(struct clock_map *map)
 
 int clock_map_add(struct clock_map *map, const struct clock_point *point)
 {
-	if (map->count == map->cap) {
-		size_t cap = MAX((size_t)16, map->cap * 2);
-		struct clock_point *points = reallocarray(map->points, cap, sizeof(*points));
-
-		if (!points)
-			return -ENOMEM;
-		map->points = points;
-		map->cap = cap;
-	}
-	map->points[map->count++] = *point;
-	return 0;
+	return vec_push(map->points, map->count, map->cap, *point);
 }
 
 static int by_time(const void *a, const void *b)
@@ -290,20 +282,13 @@ static uint64_t growth(const struct clock_map *map, const struct clock_point *a,
 uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *ret_bound)
 {
 	const struct clock_point *a, *b;
-	size_t low = 0, high = map->count;
+	size_t low;
 	uint64_t to;
 
 	*ret_bound = 0;
 	if (map->identity || !map->count)
 		return from;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (map->points[mid].from <= from)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = lower_bound(i, map->count, map->points[i].from <= from);
 	b = &map->points[MIN(low, map->count - 1)];
 	a = low ? &map->points[low - 1] : b;
 	*ret_bound = MAX(a->bound, b->bound);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/heap.h"
 #include "marks/clock_map.h"
 #include "traced/mark_record.h"
 
@@ -91,24 +92,7 @@ static uint64_t to_trace(const struct ring_cursor *c, uint64_t ts)
 	return clock_map_apply(c->map, ts, &bound);
 }
 
-static void sift_down(struct mark_rings *m, size_t at)
-{
-	struct ring_cursor *moving = m->heap[at];
-
-	for (;;) {
-		size_t child = 2 * at + 1;
-
-		if (child >= m->heap_count)
-			break;
-		if (child + 1 < m->heap_count && m->heap[child + 1]->order < m->heap[child]->order)
-			child++;
-		if (m->heap[child]->order >= moving->order)
-			break;
-		m->heap[at] = m->heap[child];
-		at = child;
-	}
-	m->heap[at] = moving;
-}
+DEFINE_HEAP(cursor_heap, struct ring_cursor *, a->order < b->order);
 
 /* When its first record was written, as a hint of when to open it: nothing was checked yet. */
 static uint64_t first_order(struct mark_rings *m, const struct ring_cursor *c)
@@ -201,8 +185,7 @@ int mark_rings_extend(struct mark_rings *m, uint64_t limit)
 		c->waits = false;
 		m->heap[m->heap_count++] = c;
 	}
-	for (size_t i = m->heap_count / 2; i-- > 0;)
-		sift_down(m, i);
+	cursor_heap_build(m->heap, m->heap_count);
 	return r;
 }
 
@@ -442,10 +425,10 @@ int mark_rings_next(struct mark_rings *m, struct mark *ret, uint64_t *ret_order,
 		c->have_mark = r > 0;
 		if (r == 0) {
 			leave_heap(m, c);
-			m->heap[0] = m->heap[--m->heap_count];
+			cursor_heap_pop(m->heap, &m->heap_count);
+		} else {
+			cursor_heap_sift_down(m->heap, m->heap_count, 0);
 		}
-		if (m->heap_count > 1)
-			sift_down(m, 0);
 	}
 	return 0;
 }

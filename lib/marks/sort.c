@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "marks/sort.h"
 
+#include "base/heap.h"
 #include "base/io.h"
 
 #define RUN_WINDOW (64U << 10)
@@ -325,31 +326,7 @@ static size_t packed_size(const struct mark *m)
 	return size;
 }
 
-static void sift_down(struct mark_sort *s)
-{
-	struct run *moving = s->heap[0];
-	size_t at = 0;
-
-	for (;;) {
-		size_t child = 2 * at + 1;
-
-		if (child >= s->heap_count)
-			break;
-		if (child + 1 < s->heap_count &&
-		    compare(&s->heap[child + 1]->key, &s->heap[child]->key) < 0)
-			child++;
-		if (compare(&s->heap[child]->key, &moving->key) >= 0)
-			break;
-		s->heap[at] = s->heap[child];
-		at = child;
-	}
-	s->heap[at] = moving;
-}
-
-static int by_key(const void *a, const void *b)
-{
-	return compare(&(*(struct run *const *)a)->key, &(*(struct run *const *)b)->key);
-}
+DEFINE_HEAP(run_heap, struct run *, compare(&a->key, &b->key) < 0);
 
 int mark_sort_finish(struct mark_sort *s, struct error *err)
 {
@@ -374,8 +351,7 @@ int mark_sort_finish(struct mark_sort *s, struct error *err)
 		if (r > 0)
 			s->heap[s->heap_count++] = &s->runs[i];
 	}
-	/* A sorted row is a heap. */
-	qsort(s->heap, s->heap_count, sizeof(*s->heap), by_key);
+	run_heap_build(s->heap, s->heap_count);
 	s->next = 0;
 	return 0;
 }
@@ -403,9 +379,9 @@ int mark_sort_next(struct mark_sort *s, struct mark *ret, struct error *err)
 		if (r < 0)
 			return error_errno(err, r, "can't read marks from the temporary file");
 		if (r == 0)
-			s->heap[0] = s->heap[--s->heap_count];
-		if (s->heap_count > 1)
-			sift_down(s);
+			run_heap_pop(s->heap, &s->heap_count);
+		else
+			run_heap_sift_down(s->heap, s->heap_count, 0);
 	}
 	if (!s->heap_count)
 		return 0;

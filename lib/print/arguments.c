@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "print/printer.h"
 
 #define LINUX_6_18 (6U << 16 | 18)
@@ -105,17 +106,10 @@ static const char *find_line(const struct arguments *t, const char *key)
 	size_t len = strlen(key);
 
 	for (; t; t = t->next) {
-		size_t low = 0, high = t->count;
+		size_t low = lower_bound(
+			i, t->count,
+			compare_keys(t->lines[i], key_length(t->lines[i]), key, len) < 0);
 
-		while (low < high) {
-			size_t middle = (low + high) / 2;
-			const char *line = t->lines[middle];
-
-			if (compare_keys(line, key_length(line), key, len) < 0)
-				low = middle + 1;
-			else
-				high = middle;
-		}
 		if (low < t->count &&
 		    !compare_keys(t->lines[low], key_length(t->lines[low]), key, len))
 			return t->lines[low] + len;

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/vec.h"
+
 /* Formats of the kernel need a few hundred ops and print lines of at most 8 KiB. */
 #define OPS_MAX 16384
 #define LINE_BYTES_MAX (1U << 20)
@@ -43,24 +45,19 @@ static bool attach_literal(struct compiler *c, struct op *op)
 static struct op *append_op(struct compiler *c, enum op_code code)
 {
 	static struct op nowhere;
+	struct op *op;
 
 	if (c->count >= OPS_MAX) {
 		compiler_fail(c, "too long a program");
 		return &nowhere;
 	}
-	if (c->count == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 32;
-		struct op *ops = reallocarray(c->ops, cap, sizeof(*ops));
-
-		if (!ops) {
-			compiler_no_memory(c);
-			return &nowhere;
-		}
-		c->ops = ops;
-		c->cap = cap;
+	op = vec_add(c->ops, c->count, c->cap);
+	if (!op) {
+		compiler_no_memory(c);
+		return &nowhere;
 	}
-	c->ops[c->count] = (struct op){ .code = (uint8_t)code };
-	return &c->ops[c->count++];
+	*op = (struct op){ .code = (uint8_t)code };
+	return op;
 }
 
 static bool makes_text(enum op_code code)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/vec.h"
 #include "print/format_fields.h"
 #include "print/funcgraph.h"
 #include "print/printer.h"
@@ -93,16 +94,8 @@ static int add_entry(struct event_table *t, struct event_entry *entry)
 {
 	if (grow_ids(t, entry->event.id) < 0)
 		return -ENOMEM;
-	if (t->count == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 256;
-		const struct event **all = reallocarray(t->all, cap, sizeof(*all));
-
-		if (!all)
-			return -ENOMEM;
-		t->all = all;
-		t->cap = cap;
-	}
-	t->all[t->count++] = &entry->event;
+	if (vec_push(t->all, t->count, t->cap, &entry->event) < 0)
+		return -ENOMEM;
 	t->by_id[entry->event.id] = entry;
 	return 0;
 }

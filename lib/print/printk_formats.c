@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "print/expr.h"
 
 void printk_formats_deinit(struct printk_formats *f)
@@ -37,15 +38,8 @@ static int add(struct printk_formats *f, struct arena *arena, uint64_t address, 
 {
 	char *copy;
 
-	if (f->count == f->cap) {
-		size_t cap = f->cap ? f->cap * 2 : 256;
-		struct printk_format *bigger = reallocarray(f->all, cap, sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		f->all = bigger;
-		f->cap = cap;
-	}
+	if (vec_reserve(f->all, f->count, f->cap, 1) < 0)
+		return -ENOMEM;
 	copy = unescape(arena, text, len);
 	if (!copy)
 		return -ENOMEM;

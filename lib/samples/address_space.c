@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 
 #define FILES_MAX 65536
 #define MAPPINGS_MAX (1U << 20)
@@ -149,17 +150,7 @@ static struct address_space *get_space(struct address_spaces *a, int32_t pid)
 /* The first mapping that ends behind the address. */
 static uint32_t first_behind(const struct address_space *s, uint64_t address)
 {
-	uint32_t low = 0, high = s->count;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (s->mappings[mid].end <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return lower_bound(i, s->count, s->mappings[i].end <= address);
 }
 
 /* count places for others, where removed ones were from `at` on. */

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/search.h"
 
 /* Slots of the header behind the first two; gperftools writes 3. */
 #define HEADER_MIN 3
@@ -345,16 +346,8 @@ void cpu_profile_deinit(struct cpu_profile *p)
 
 const struct cpu_profile_mapping *cpu_profile_find(const struct cpu_profile *p, uint64_t address)
 {
-	size_t low = 0, high = p->mapping_count;
+	size_t low = lower_bound(i, p->mapping_count, p->mappings[i].start <= address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (p->mappings[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (!low || address >= p->mappings[low - 1].end)
 		return NULL;
 	return &p->mappings[low - 1];

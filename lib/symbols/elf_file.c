@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 
 struct function {
 	GElf_Addr address; /* with the module's bias */
@@ -176,23 +177,15 @@ static void load_functions(struct elf_file *f)
 
 const char *elf_file_find(struct elf_file *f, uint64_t offset)
 {
-	size_t low = 0, high;
 	GElf_Addr address;
+	size_t low;
 
 	if (!to_address(f->elf, offset, &address))
 		return NULL;
 	address += f->bias;
 	if (!f->loaded)
 		load_functions(f);
-	high = f->count;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (f->functions[mid].address <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = lower_bound(i, f->count, f->functions[i].address <= address);
 	/* The first of those at its address. One without a size ends where the next one begins. */
 	for (; low; low--) {
 		const struct function *found = &f->functions[low - 1];

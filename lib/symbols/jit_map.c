@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/search.h"
 
 #define MAP_MAX (64U << 20) /* bytes of a file */
 
@@ -95,16 +96,8 @@ int jit_map_read(struct jit_map **ret, int fd)
 
 const char *jit_map_find(const struct jit_map *m, uint64_t address)
 {
-	size_t low = 0, high = m->count;
+	size_t low = lower_bound(i, m->count, m->entries[i].start <= address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (m->entries[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (!low || address - m->entries[low - 1].start >= m->entries[low - 1].size)
 		return NULL;
 	return m->entries[low - 1].name;

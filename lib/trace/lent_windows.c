@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/vec.h"
+
 struct lent_window {
 	struct buf bytes;
 	uint64_t number; /* of its loan */
@@ -42,16 +44,9 @@ static void drop_returned(struct lent_windows *l, size_t room)
 /* Notes what is lent from now on. */
 static int lend(struct lent_windows *l, const struct buf *window)
 {
-	if (l->count == l->room) {
-		size_t room = MAX(l->room * 2, (size_t)8);
-		struct lent_window *all = reallocarray(l->list, room, sizeof(*all));
-
-		if (!all)
-			return -ENOMEM;
-		l->list = all;
-		l->room = room;
-	}
-	l->list[l->count++] = (struct lent_window){ *window, l->loan->lent, l->loan->borrower };
+	if (vec_push(l->list, l->count, l->room,
+		     (struct lent_window){ *window, l->loan->lent, l->loan->borrower }) < 0)
+		return -ENOMEM;
 	l->bytes += window->cap;
 	return 0;
 }

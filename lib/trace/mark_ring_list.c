@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/search.h"
+#include "base/vec.h"
 #include "traced/mark_record.h"
 
 void mark_ring_list_deinit(struct mark_ring_list *list)
@@ -19,20 +21,12 @@ void mark_ring_list_deinit(struct mark_ring_list *list)
 
 static size_t ring_position(const struct mark_ring_list *list, uint32_t ring)
 {
-	size_t low = 0, high = list->count;
+	size_t n = list->count;
 
 	/* They mostly come by their numbers. */
-	if (high && list->rings[high - 1]->producer->ring < ring)
-		return high;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (list->rings[mid]->producer->ring < ring)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	if (n && list->rings[n - 1]->producer->ring < ring)
+		return n;
+	return lower_bound(i, n, list->rings[i]->producer->ring < ring);
 }
 
 int mark_ring_list_add(struct mark_ring_list *list, ProtobufCAllocator *allocator,
@@ -44,15 +38,8 @@ int mark_ring_list_add(struct mark_ring_list *list, ProtobufCAllocator *allocato
 
 	if (list->count == MARK_RINGS_MAX)
 		return -EFBIG;
-	if (list->count == list->cap) {
-		size_t cap = MAX((size_t)16, list->cap * 2);
-		struct mark_ring **rings = reallocarray(list->rings, cap, sizeof(ring));
-
-		if (!rings)
-			return -ENOMEM;
-		list->rings = rings;
-		list->cap = cap;
-	}
+	if (vec_reserve(list->rings, list->count, list->cap, 1) < 0)
+		return -ENOMEM;
 	p = traced__capture__producer__unpack(allocator, len, data);
 	if (!p)
 		return -EBADMSG;
@@ -83,16 +70,9 @@ int mark_ring_list_chunk(struct mark_ring_list *list, const struct chunk *chunk,
 
 	if (!ring || ring->producer->ring != number)
 		return -EBADMSG;
-	if (ring->count == ring->cap) {
-		size_t cap = MAX((size_t)4, ring->cap * 2);
-		struct mark_chunk *chunks = reallocarray(ring->chunks, cap, sizeof(*chunks));
-
-		if (!chunks)
-			return -ENOMEM;
-		ring->chunks = chunks;
-		ring->cap = cap;
-	}
-	ring->chunks[ring->count++] = (struct mark_chunk){ chunk->offset, chunk->length };
+	if (vec_push(ring->chunks, ring->count, ring->cap,
+		     (struct mark_chunk){ chunk->offset, chunk->length }) < 0)
+		return -ENOMEM;
 	ring->dropped = MAX(ring->dropped, load_u64(head, false));
 	return 0;
 }

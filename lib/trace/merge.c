@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/heap.h"
 #include "trace/lent_windows.h"
 
 struct cursor {
@@ -55,29 +56,8 @@ struct merge {
 	struct buf scratch; /* for what is only checked */
 };
 
-static bool earlier(const struct cursor *a, const struct cursor *b)
-{
-	return a->next.ts < b->next.ts || (a->next.ts == b->next.ts && a->cpu < b->cpu);
-}
-
-static void sift_down(struct merge *m, size_t at)
-{
-	struct cursor *moving = m->heap[at];
-
-	for (;;) {
-		size_t child = 2 * at + 1;
-
-		if (child >= m->heap_count)
-			break;
-		if (child + 1 < m->heap_count && earlier(m->heap[child + 1], m->heap[child]))
-			child++;
-		if (!earlier(m->heap[child], moving))
-			break;
-		m->heap[at] = m->heap[child];
-		at = child;
-	}
-	m->heap[at] = moving;
-}
+DEFINE_HEAP(cursor_heap, struct cursor *,
+	    a->next.ts < b->next.ts || (a->next.ts == b->next.ts && a->cpu < b->cpu));
 
 static void note_loss(struct cursor *c, uint64_t count, bool damaged)
 {
@@ -416,7 +396,7 @@ static int advance_cursor(struct merge *m, struct cursor *c, bool *ret_any, stru
 static void drop_top(struct merge *m)
 {
 	m->heap[0]->queued = false;
-	m->heap[0] = m->heap[--m->heap_count];
+	cursor_heap_pop(m->heap, &m->heap_count);
 }
 
 /* Moves the cursor on whose record was given out. */
@@ -433,7 +413,8 @@ static int step(struct merge *m, struct error *err)
 		return r;
 	if (unlikely(!any))
 		drop_top(m);
-	sift_down(m, 0);
+	else
+		cursor_heap_sift_down(m->heap, m->heap_count, 0);
 	return 0;
 }
 
@@ -455,8 +436,7 @@ int merge_extend(struct merge *m, uint64_t limit, struct error *err)
 		if (r == 0 && c->queued)
 			m->heap[m->heap_count++] = c;
 	}
-	for (size_t i = m->heap_count / 2; i-- > 0;)
-		sift_down(m, i);
+	cursor_heap_build(m->heap, m->heap_count);
 	return r;
 }
 
@@ -470,11 +450,8 @@ static void give_loss(struct merge *m, struct cursor *c, struct merge_item *ret)
 		.damaged = c->damaged,
 	};
 	c->loss = c->damaged = false;
-	if (c->have_record)
-		return;
-	drop_top(m);
-	if (m->heap_count > 1)
-		sift_down(m, 0);
+	if (!c->have_record)
+		drop_top(m);
 }
 
 static uint64_t find_rival(const struct merge *m)
@@ -502,7 +479,7 @@ static inline bool next_in_page(struct merge *m, struct merge_item *ret)
 	if (unlikely(ret->event.rec.ts >= m->rival_ts)) {
 		c->next = ret->event.rec;
 		m->current = NULL;
-		sift_down(m, 0);
+		cursor_heap_sift_down(m->heap, m->heap_count, 0);
 		return false;
 	}
 	c->next.ts = ret->event.rec.ts;

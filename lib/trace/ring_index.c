@@ -5,20 +5,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-
-/* One more element of a growing array that p, count and cap make up; NULL: no memory. */
-#define ARRAY_ADD(p, count, cap)                                                                   \
-	({                                                                                         \
-		if ((count) == (cap)) {                                                            \
-			size_t _cap = MAX((size_t)16, (cap)*2);                                    \
-			void *_p = reallocarray((p), _cap, sizeof(*(p)));                          \
-			if (_p) {                                                                  \
-				(p) = _p;                                                          \
-				(cap) = _cap;                                                      \
-			}                                                                          \
-		}                                                                                  \
-		(count) < (cap) ? &(p)[(count)++] : NULL;                                          \
-	})
+#include "base/search.h"
+#include "base/vec.h"
 
 void ring_index_deinit(struct ring_index *ring)
 {
@@ -30,18 +18,9 @@ void ring_index_deinit(struct ring_index *ring)
 
 static size_t ring_position(const struct ring_index *ring, uint32_t cpu, uint32_t buffer)
 {
-	size_t low = 0, high = ring->count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct cpu_chunks *c = &ring->cpus[mid];
-
-		if (c->cpu < cpu || (c->cpu == cpu && c->buffer < buffer))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return lower_bound(i, ring->count,
+			   ring->cpus[i].cpu < cpu ||
+				   (ring->cpus[i].cpu == cpu && ring->cpus[i].buffer < buffer));
 }
 
 struct cpu_chunks *ring_index_find(const struct ring_index *ring, uint32_t cpu, uint32_t buffer)
@@ -66,24 +45,18 @@ static struct cpu_chunks *ring_index_get(struct ring_index *ring, uint32_t cpu, 
 
 	if (c)
 		return c;
-	if (!ARRAY_ADD(ring->cpus, ring->count, ring->cap))
-		return NULL;
-	memmove(&ring->cpus[at + 1], &ring->cpus[at],
-		(ring->count - 1 - at) * sizeof(ring->cpus[0]));
-	ring->cpus[at] = (struct cpu_chunks){ .cpu = cpu, .buffer = buffer };
-	return &ring->cpus[at];
+	c = vec_insert(ring->cpus, ring->count, ring->cap, at);
+	if (c)
+		*c = (struct cpu_chunks){ .cpu = cpu, .buffer = buffer };
+	return c;
 }
 
 int ring_index_add(struct ring_index *ring, uint32_t cpu, uint32_t buffer,
 		   const struct subbufs_ref *ref)
 {
 	struct cpu_chunks *c = ring_index_get(ring, cpu, buffer);
-	struct subbufs_ref *to = c ? ARRAY_ADD(c->refs, c->count, c->cap) : NULL;
 
-	if (!to)
-		return -ENOMEM;
-	*to = *ref;
-	return 0;
+	return c ? vec_push(c->refs, c->count, c->cap, *ref) : -ENOMEM;
 }
 
 const struct subbufs_ref *cpu_chunks_get(const struct cpu_chunks *c, size_t n)

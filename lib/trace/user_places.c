@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "trace/user_places.h"
 
+#include "base/search.h"
+
 /* As find_vma(): the one with the address or, where there is none, the next. */
 static const Traced__Capture__Mapping *find_in(const Traced__Capture__ProcessMappings *process,
 					       uint64_t address)
 {
-	size_t low = 0, high = process->n_mappings;
+	size_t at = lower_bound(i, process->n_mappings, process->mappings[i]->end <= address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (process->mappings[mid]->end > address)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return low < process->n_mappings ? process->mappings[low] : NULL;
+	return at < process->n_mappings ? process->mappings[at] : NULL;
 }
 
 /* "[vdso]", "[heap]" are no files. */

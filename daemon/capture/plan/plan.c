@@ -6,6 +6,7 @@
 #include <sys/sysinfo.h>
 
 #include "base/parse.h"
+#include "base/vec.h"
 #include "daemon/capture/plan/probes.h"
 #include "daemon/capture/tracefs/fields.h"
 #include "daemon/capture/tracefs/setting.h"
@@ -35,18 +36,11 @@ static struct plan_step *add(struct plan *p, enum plan_kind kind, const char *in
 {
 	struct plan_step *s;
 
-	if (p->count == p->cap) {
-		size_t cap = p->cap * 2 + 32;
-
-		s = reallocarray(p->steps, cap, sizeof(*s));
-		if (!s) {
-			p->failed = true;
-			return NULL;
-		}
-		p->steps = s;
-		p->cap = cap;
+	s = vec_add(p->steps, p->count, p->cap);
+	if (!s) {
+		p->failed = true;
+		return NULL;
 	}
-	s = &p->steps[p->count++];
 	*s = (struct plan_step){ .kind = kind };
 	s->instance = instance ? strdup(instance) : NULL;
 	s->file = file ? strdup(file) : NULL;

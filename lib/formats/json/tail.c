@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/json.h"
+#include "base/search.h"
 #include "export/mark_feed.h"
 #include "formats/json/mark.h"
 #include "formats/json/other_data.h"
@@ -76,16 +77,8 @@ static void put_process(struct buf *b, struct task_table *tasks, int32_t pid)
 /* Names it once. */
 static int add_process(struct json_tail *t, int32_t pid)
 {
-	size_t low = 0, high = t->process_count;
+	size_t low = lower_bound(i, t->process_count, t->processes[i] < pid);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->processes[mid] < pid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (low < t->process_count && t->processes[low] == pid)
 		return 0;
 	if (t->process_count == t->process_cap) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "base/search.h"
 #include "formats/perfetto/packet.h"
 #include "formats/perfetto/ties.h"
 
@@ -288,17 +289,7 @@ static uint64_t taken_at(const struct trace_info *info, const Traced__Capture__C
 /* How many of the snapshots were taken by then; they are in order. */
 static size_t taken_by(const struct trace_info *info, uint64_t ts)
 {
-	size_t low = 0, high = info->clock_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (taken_at(info, info->clocks[middle]) <= ts)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return lower_bound(i, info->clock_count, taken_at(info, info->clocks[i]) <= ts);
 }
 
 int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until, struct buf *out)

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Binary heaps in arrays that the caller owns: heap[0] is the first element. Moving elements costs
+ * copies, so they are mostly pointers. The heap keeps no index of its elements.
+ *
+ * Why no library: those of Debian either compare through a pointer, per event here, or allocate.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+
+/*
+ * Makes the functions of a heap of type. earlier is an expression of the type's a and b: whether a
+ * comes out before b. Functions:
+ *
+ *	name_sift_down(heap, count, at)   the element at index `at` now comes later than it did
+ *	name_sift_up(heap, at)            ... earlier; at is below the count
+ *	name_build(heap, count)           makes a heap of any array
+ *	name_push(heap, &count, element)  there must be room for it
+ *	name_pop(heap, &count)            removes heap[0]; the count must not be 0
+ */
+#define DEFINE_HEAP(name, type, earlier)                                                           \
+	static inline _unused_ bool name##_earlier(type const a, type const b)                     \
+	{                                                                                          \
+		return (earlier);                                                                  \
+	}                                                                                          \
+                                                                                                   \
+	static inline _unused_ void name##_sift_down(type *heap, size_t count, size_t at)          \
+	{                                                                                          \
+		type const moving = heap[at];                                                      \
+                                                                                                   \
+		for (;;) {                                                                         \
+			size_t child = 2 * at + 1;                                                 \
+                                                                                                   \
+			if (child >= count)                                                        \
+				break;                                                             \
+			if (child + 1 < count && name##_earlier(heap[child + 1], heap[child]))     \
+				child++;                                                           \
+			if (!name##_earlier(heap[child], moving))                                  \
+				break;                                                             \
+			heap[at] = heap[child];                                                    \
+			at = child;                                                                \
+		}                                                                                  \
+		heap[at] = moving;                                                                 \
+	}                                                                                          \
+                                                                                                   \
+	static inline _unused_ void name##_sift_up(type *heap, size_t at)                          \
+	{                                                                                          \
+		type const moving = heap[at];                                                      \
+                                                                                                   \
+		for (; at && name##_earlier(moving, heap[(at - 1) / 2]); at = (at - 1) / 2)        \
+			heap[at] = heap[(at - 1) / 2];                                             \
+		heap[at] = moving;                                                                 \
+	}                                                                                          \
+                                                                                                   \
+	static inline _unused_ void name##_build(type *heap, size_t count)                         \
+	{                                                                                          \
+		for (size_t i = count / 2; i-- > 0;)                                               \
+			name##_sift_down(heap, count, i);                                          \
+	}                                                                                          \
+                                                                                                   \
+	static inline _unused_ void name##_push(type *heap, size_t *count, type const element)     \
+	{                                                                                          \
+		heap[*count] = element;                                                            \
+		name##_sift_up(heap, (*count)++);                                                  \
+	}                                                                                          \
+                                                                                                   \
+	static inline _unused_ void name##_pop(type *heap, size_t *count)                          \
+	{                                                                                          \
+		heap[0] = heap[--*count];                                                          \
+		if (*count > 1)                                                                    \
+			name##_sift_down(heap, *count, 0);                                         \
+	}                                                                                          \
+	struct heap_wants_a_semicolon

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Hash tables: open addressing, linear probing, at most half full. Elements lie in the slots
+ * themselves and move when the table grows or an element is removed: keep no pointer across that.
+ * A table that is all zero is empty. Slots that are free are all zero, or at least not used.
+ *
+ *	DECLARE_TABLE(label_slots, struct label);                        struct label_slots
+ *	DEFINE_TABLE(label_slots, struct label, uint32_t,
+ *		     slot->id != 0,                                      the slot is used
+ *		     hash_id(slot->id),                                  the hash of its key
+ *		     slot->id == key);                                   it has the key
+ *
+ * A used slot's key may lie elsewhere, as where slots are indexes into an array. Then slots keep
+ * the hash, and the key type carries the array. Hashes of what an adversary chooses need a key or
+ * seed that it does not know. The low bits count: multiply, then shift the high ones down.
+ *
+ * Why no library: uthash (a malloc and 56 bytes an element) exits without memory unless each use
+ * is told otherwise, libck's ck_ht has pointers for elements and hashes through a callback, klib
+ * is not in Debian; and none grows at these fixed points, on which the order of some output rests.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define TABLE_FIRST 64
+#define TABLE_SIZE_MAX (UINT32_C(1) << 31)
+
+#define DECLARE_TABLE(name, type)                                                                  \
+	struct name {                                                                              \
+		type *slots;	      /* owned; size of them */                                    \
+		uint32_t count, size; /* used; a power of two, or 0 */                             \
+	}
+
+/*
+ * A table's functions; used, hash_of and same are expressions as above. hash: of the key.
+ *
+ *	name_find(t, hash, key)   the slot that has the key, or NULL
+ *	name_place(t, hash, key)  that slot or, where none has it, a free one: to add the element,
+ *	                          fill it and add 1 to t->count; NULL: out of memory
+ *	name_reserve(t, count)    0: the next name_place calls, up to count elements, don't grow the
+ *	                          table; or -ENOMEM
+ *	name_remove(t, slot)      moves later elements up; slot may then hold one of these
+ *	name_next(t, slot)        the used slot after slot, or after NULL; NULL at the end
+ *	name_clear(t)             empties it and keeps the memory
+ *	name_deinit(t)            frees the slots; what they own is the caller's
+ */
+#define DEFINE_TABLE(name, type, key_type, used, hash_of, same)                                    \
+	static inline _unused_ bool name##_is_used(type const *slot)                               \
+	{                                                                                          \
+		return (used);                                                                     \
+	}                                                                                          \
+                                                                                                   \
+	static inline _unused_ type *name##_probe(type *slots, uint32_t size, size_t hash,         \
+						  key_type key)                                    \
+	{                                                                                          \
+		for (size_t at = hash;; at++) {                                                    \
+			type *slot = &slots[at & (size - 1)];                                      \
+                                                                                                   \
+			if (!name##_is_used(slot) || (same))                                       \
+				return slot;                                                       \
+		}                                                                                  \
+	}                                                                                          \
+                                                                                                   \
+	static inline _unused_ type *name##_find(const struct name *t, size_t hash, key_type key)  \
+	{                                                                                          \
+		type *found;                                                                       \
+                                                                                                   \
+		if (unlikely(!t->size))                                                            \
+			return NULL;                                                               \
+		found = name##_probe(t->slots, t->size, hash, key);                                \
+		return name##_is_used(found) ? found : NULL;                                       \
+	}                                                                                          \
+                                                                                                   \
+	static _cold_ _noinline_ _unused_ int name##_resize(struct name *t, uint32_t size)         \
+	{                                                                                          \
+		type *slots = size ? calloc(size, sizeof(*slots)) : NULL;                          \
+                                                                                                   \
+		if (!slots)                                                                        \
+			return -ENOMEM;                                                            \
+		for (uint32_t i = 0; i < t->size; i++) {                                           \
+			type const *slot = &t->slots[i];                                           \
+			size_t at;                                                                 \
+                                                                                                   \
+			if (!name##_is_used(slot))                                                 \
+				continue;                                                          \
+			for (at = (hash_of); name##_is_used(&slots[at & (size - 1)]); at++)        \
+				;                                                                  \
+			slots[at & (size - 1)] = *slot;                                            \
+		}                                                                                  \
+		free(t->slots);                                                                    \
+		t->slots = slots;                                                                  \
+		t->size = size;                                                                    \
+		return 0;                                                                          \
+	}                                                                                          \
+                                                                                                   \
+	static inline _unused_ int name##_reserve(struct name *t, uint32_t count)                  \
+	{                                                                                          \
+		return (uint64_t)count * 2 > t->size                                               \
+			       ? name##_resize(t, table_size(count, t->size))                      \
+			       : 0;                                                                \
+	}                                                                                          \
+                                                                                                   \
+	static inline _unused_ type *name##_place(struct name *t, size_t hash, key_type key)       \
+	{                                                                                          \
+		if (unlikely((uint64_t)t->count * 2 >= t->size) &&                                 \
+		    name##_resize(t, table_size(t->count + 1, t->size)) < 0)                       \
+			return NULL;                                                               \
+		return name##_probe(t->slots, t->size, hash, key);                                 \
+	}                                                                                          \
+                                                                                                   \
+	static inline _unused_ void name##_remove(struct name *t, type *hole)                      \
+	{                                                                                          \
+		uint32_t mask = t->size - 1, to = (uint32_t)(hole - t->slots), at = to;            \
+                                                                                                   \
+		for (;;) {                                                                         \
+			type const *slot = &t->slots[at = (at + 1) & mask];                        \
+                                                                                                   \
+			if (!name##_is_used(slot))                                                 \
+				break;                                                             \
+			/* It stays where it is no further from home than from the hole. */        \
+			if (((at - (uint32_t)(hash_of)) & mask) < ((at - to) & mask))              \
+				continue;                                                          \
+			t->slots[to] = *slot;                                                      \
+			to = at;                                                                   \
+		}                                                                                  \
+		memset(&t->slots[to], 0, sizeof(*t->slots));                                       \
+		t->count--;                                                                        \
+	}                                                                                          \
+                                                                                                   \
+	static inline _unused_ type *name##_next(const struct name *t, type const *slot)           \
+	{                                                                                          \
+		for (size_t i = slot ? (size_t)(slot - t->slots) + 1 : 0; i < t->size; i++)        \
+			if (name##_is_used(&t->slots[i]))                                          \
+				return &t->slots[i];                                               \
+		return NULL;                                                                       \
+	}                                                                                          \
+                                                                                                   \
+	static inline _unused_ void name##_clear(struct name *t)                                   \
+	{                                                                                          \
+		if (t->size)                                                                       \
+			memset(t->slots, 0, t->size * sizeof(*t->slots));                          \
+		t->count = 0;                                                                      \
+	}                                                                                          \
+                                                                                                   \
+	static inline _unused_ void name##_deinit(struct name *t)                                  \
+	{                                                                                          \
+		free(t->slots);                                                                    \
+		*t = (struct name){ 0 };                                                           \
+	}                                                                                          \
+	struct table_wants_a_semicolon
+
+/* The size at which a table of that size is at most half full with count elements; 0: too many. */
+static inline uint32_t table_size(uint32_t count, uint32_t size)
+{
+	uint64_t bigger = MAX(size, (uint32_t)TABLE_FIRST);
+
+	while (bigger < (uint64_t)count * 2)
+		bigger *= 2;
+	return bigger <= TABLE_SIZE_MAX ? (uint32_t)bigger : 0;
+}
+
+/* Each used slot; nothing may be added meanwhile. */
+#define TABLE_FOR_EACH(name, t, slot)                                                              \
+	for (__typeof__(name##_next((t), NULL)) slot = NULL; (slot = name##_next((t), slot));)
