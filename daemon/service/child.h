@@ -17,7 +17,7 @@
 #include "daemon/service/loop.h"
 #include "proto/control.pb-c.h"
 
-#define CHILD_FDS_MAX 20
+#define CHILD_FDS_MAX 21
 #define CHILD_FIRST_FD 3
 
 struct child_spec {

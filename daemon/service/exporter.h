@@ -11,16 +11,11 @@
 struct exporter_request {
 	int stream_fd, out_fd; /* borrowed */
 	int follow_fd;	       /* borrowed: of follow_new, or -EBADF: the stream is whole */
-	const char *format;    /* of export_formats() */
-	bool raw_addresses, tgid;
-	struct perfetto_options perfetto;
-	enum function_view function_view;
-	struct export_rotate rotate;
-	bool json_array;
-	uint64_t bound_max_ns;
-	const struct merging *merging; /* borrowed */
-	bool quiet;		       /* something else records: be nice to it */
-	const char *service;	       /* as in struct child_spec */
+	const Traced__Control__Output *output; /* borrowed */
+	bool tgid;			       /* wanted by the session, too */
+	const struct merging *merging;	       /* borrowed */
+	bool quiet;			       /* something else records: be nice to it */
+	const char *service;		       /* as in struct child_spec */
 };
 
 /* Decodes a stream, without any privilege. */
@@ -40,6 +35,6 @@ int extractor_spawn(struct child **ret, struct loop *loop, const char *tracefs_r
 #define EXPORTER_OPTION "--run-exporter"
 #define EXPORTER_SERVICE_OPTION "--serve-exports"
 #define EXTRACTOR_OPTION "--run-extractor"
-int exporter_main(int argc, char **argv);
+int exporter_main(void);
 int exporter_service_main(void);
 int extractor_main(int argc, char **argv);

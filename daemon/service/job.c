@@ -9,6 +9,7 @@
 #include "daemon/service/audit.h"
 #include "daemon/service/draining.h"
 #include "daemon/service/exporter.h"
+#include "daemon/service/order.h"
 #include "daemon/service/policy.h"
 #include "formats/formats.h"
 
@@ -26,7 +27,8 @@ struct job *job_free(struct job *j)
 	close_fd(j->out_fd);
 	merging_deinit(&j->merging);
 	spool_deinit(&j->spool);
-	free(j->format);
+	if (j->output)
+		traced__control__output__free_unpacked(j->output, NULL);
 	if (j->description)
 		traced__control__session__free_unpacked(j->description, NULL);
 	manager_changed(j->manager);
@@ -55,42 +57,6 @@ static int check_output(const Traced__Control__Output *output, int fd, struct er
 	return 0;
 }
 
-static int read_perfetto(const Traced__Control__Output *output, struct perfetto_options *ret,
-			 struct error *err)
-{
-	const struct export_format *format = export_format_find(output->format, NULL);
-	const Traced__Control__Perfetto *p = output->perfetto;
-	const char *const words[][2] = {
-		{ "generic", p ? p->generic : "" },
-		{ "compact-sched", p ? p->compact_sched : "" },
-		{ "compress", p ? p->compress : "" },
-	};
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(words); i++) {
-		if (!*words[i][1])
-			continue;
-		r = perfetto_options_set(ret, words[i][0], words[i][1], err);
-		if (r >= 0)
-			r = export_format_check_perfetto(format, ret, err);
-	}
-	return r;
-}
-
-static int read_function_view(const Traced__Control__Output *output, enum function_view *ret,
-			      struct error *err)
-{
-	int r = 0;
-
-	*ret = FUNCTION_INSTANTS;
-	if (*output->function_view)
-		r = function_view_find(output->function_view, ret, err);
-	return r < 0 ? r
-		     : export_format_check_functions(export_format_find(output->format, NULL), *ret,
-						     err);
-}
-
-/* The rest of what an output says, once j can own what it needs. */
 static int take_output(struct job *j, const Traced__Control__Output *output, int *fds,
 		       size_t fd_count, struct error *err)
 {
@@ -98,16 +64,9 @@ static int take_output(struct job *j, const Traced__Control__Output *output, int
 
 	if (r < 0)
 		return r;
-	j->format = strdup(output->format);
-	if (!j->format)
+	j->output = order_copy(output);
+	if (!j->output)
 		return error_errno(err, -ENOMEM, "request");
-	j->raw_addresses = output->raw_addresses;
-	j->tgid = output->tgid;
-	j->rotate.bytes = output->rotate_bytes;
-	j->rotate.ns = output->rotate_ns;
-	j->stream = output->stream;
-	j->json_array = output->json_array;
-	j->bound_max_ns = output->bound_max_ns;
 	j->out_fd = TAKE_FD(fds[0]);
 	return 0;
 }
@@ -116,8 +75,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	    uint64_t request_id, const Traced__Control__Output *output, int *fds, size_t fd_count,
 	    struct error *err)
 {
-	enum function_view function_view = FUNCTION_INSTANTS;
-	struct perfetto_options perfetto = { 0 };
+	struct export_options options;
 	struct job *j;
 	int r;
 
@@ -129,9 +87,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	if (r >= 0 && output)
 		r = policy_check_output(connection->manager, connection->uid, output, err);
 	if (r >= 0 && output)
-		r = read_perfetto(output, &perfetto, err);
-	if (r >= 0 && output)
-		r = read_function_view(output, &function_view, err);
+		r = order_options(output, &options, err);
 	if (r < 0)
 		return r;
 	j = calloc(1, sizeof(*j));
@@ -143,8 +99,6 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	j->request_id = request_id;
 	j->out_fd = -EBADF;
 	j->spool = SPOOL_INIT;
-	j->perfetto = perfetto;
-	j->function_view = function_view;
 	j->connection = connection;
 	connection->in_flight++;
 	TAILQ_INSERT_TAIL(&j->manager->jobs, j, list);
@@ -293,7 +247,8 @@ static void describe_again(struct job *j)
 /* A process of the client makes files of what comes through the socket. */
 static bool makes_files(const struct job *j)
 {
-	return j->rotate.bytes || j->rotate.ns || export_format_find(j->format, NULL)->directory;
+	return j->output->rotate_bytes || j->output->rotate_ns ||
+	       export_format_find(j->output->format, NULL)->directory;
 }
 
 static void on_exported(void *userdata, Traced__Control__ExportResult *result)
@@ -318,7 +273,7 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 
 		log_write(LOG_INFO, &fields,
 			  "%s: wrote %llu events as %s, %llu bytes, %llu events lost", job_name(j),
-			  (unsigned long long)result->events, j->format,
+			  (unsigned long long)result->events, j->output->format,
 			  (unsigned long long)result->bytes, (unsigned long long)result->lost);
 		reply_finished(j, result);
 		spool_discard(&j->spool);
@@ -346,14 +301,8 @@ static int start_export(struct job *j, int follow_fd, struct error *err)
 	struct exporter_request request = {
 		.out_fd = j->out_fd,
 		.follow_fd = follow_fd,
-		.format = j->format,
-		.raw_addresses = j->raw_addresses,
-		.tgid = j->tgid || (j->session && j->session->tgid),
-		.perfetto = j->perfetto,
-		.function_view = j->function_view,
-		.rotate = j->rotate,
-		.json_array = j->json_array,
-		.bound_max_ns = j->bound_max_ns,
+		.output = j->output,
+		.tgid = j->session && j->session->tgid,
 		.merging = &j->merging,
 		.quiet = somebody_records(j->manager),
 		.service = j->manager->options.exporter_service,

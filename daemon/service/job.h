@@ -33,19 +33,12 @@ struct job {
 	struct session *session;       /* NULL: it needs none, or the session is gone */
 	uid_t uid;		       /* who asked */
 	uint64_t request_id;
-	int out_fd;   /* owned; -EBADF: only the counts are wanted */
-	char *format; /* owned; NULL without an output */
-	bool raw_addresses, tgid;
-	struct perfetto_options perfetto;
-	enum function_view function_view;
-	struct export_rotate rotate;
-	bool json_array;
-	uint64_t bound_max_ns;
+	int out_fd;			 /* owned; -EBADF: only the counts are wanted */
+	Traced__Control__Output *output; /* owned; NULL: none is wanted */
 	struct merging merging;
 	struct spool spool;		       /* owned: of a snapshot or an extraction */
 	struct child *child;		       /* runs now; NULL: waits for the session's end */
 	bool exporting;			       /* child is an exporter */
-	bool stream;			       /* the output is wanted while it records */
 	struct follow *follow;		       /* child follows the session's spool */
 	Traced__Control__Session *description; /* of the session when the export began */
 };

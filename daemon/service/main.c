@@ -327,7 +327,7 @@ int main(int argc, char **argv)
 
 	reserve_standard_fds();
 	if (argc > 1 && strcmp(argv[1], EXPORTER_OPTION) == 0)
-		return exporter_main(argc - 2, argv + 2);
+		return exporter_main();
 	if (argc > 1 && strcmp(argv[1], EXPORTER_SERVICE_OPTION) == 0)
 		return exporter_service_main();
 	if (argc > 1 && strcmp(argv[1], EXTRACTOR_OPTION) == 0)

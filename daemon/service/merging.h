@@ -10,14 +10,10 @@
 
 /* Two for each, and one for what memory does not hold. */
 #define MERGING_FDS_MAX (2 * EXPORT_MERGES_MAX + 1)
-/* In the words of an exporter: three for each, and one before them. */
-#define MERGING_ARGS_MAX (3 * EXPORT_MERGES_MAX + 1)
-
 struct merging {
-	char *words[MERGING_ARGS_MAX]; /* owned */
-	size_t word_count;	       /* 0: nothing is merged */
-	int fds[MERGING_FDS_MAX];      /* owned */
-	size_t fd_count;
+	int fds[MERGING_FDS_MAX]; /* owned */
+	size_t fd_count;	  /* 0: nothing is merged */
+	bool scratch;		  /* the last one is the scratch file */
 };
 
 /*
@@ -28,9 +24,14 @@ int merging_take(struct merging *ret, const Traced__Control__Output *output, int
 		 size_t fd_count, struct error *err);
 void merging_deinit(struct merging *m);
 
+/* How many descriptors the merges of output have, with or without a scratch file. */
+int merging_count(const Traced__Control__Output *output, bool scratch);
+
 /*
- * In the exporter: words as they were, fds from first_fd on. files: room for EXPORT_MERGES_MAX.
- * Sets what concerns merges in options; returns how many descriptors they are, or -EINVAL.
+ * In the exporter: sets what concerns merges in options, whose strings are output's. The
+ * descriptors are merging_count() from first_fd on; files has room for EXPORT_MERGES_MAX. 0 or
+ * -EINVAL.
  */
-int merging_read(struct export_options *options, struct export_merge *files, char **words,
-		 size_t word_count, int first_fd);
+int merging_read(struct export_options *options, struct export_merge *files,
+		 const Traced__Control__Output *output, bool scratch, int first_fd,
+		 struct error *err);

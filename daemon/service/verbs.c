@@ -142,7 +142,7 @@ static int do_attach(struct call *call, struct error *err)
 	j->session = s;
 	if (!session_lives(s)) {
 		session_settle(s);
-	} else if (session_records(s) && s->streamed && j->stream) {
+	} else if (session_records(s) && s->streamed && j->output && j->output->stream) {
 		r = job_follow(j, err);
 		if (r < 0)
 			job_free(j);
