@@ -45,8 +45,6 @@
  *	                          table; or -ENOMEM
  *	name_remove(t, slot)      moves later elements up; slot may then hold one of these
  *	name_next(t, slot)        the used slot after slot, or after NULL; NULL at the end
- *	name_clear(t)             empties it and keeps the memory
- *	name_deinit(t)            frees the slots; what they own is the caller's
  */
 #define DEFINE_TABLE(name, type, key_type, used, hash_of, same)                                    \
 	static inline _unused_ bool name##_is_used(type const *slot)                               \
@@ -138,19 +136,6 @@
 				return &t->slots[i];                                               \
 		return NULL;                                                                       \
 	}                                                                                          \
-                                                                                                   \
-	static inline _unused_ void name##_clear(struct name *t)                                   \
-	{                                                                                          \
-		if (t->size)                                                                       \
-			memset(t->slots, 0, t->size * sizeof(*t->slots));                          \
-		t->count = 0;                                                                      \
-	}                                                                                          \
-                                                                                                   \
-	static inline _unused_ void name##_deinit(struct name *t)                                  \
-	{                                                                                          \
-		free(t->slots);                                                                    \
-		*t = (struct name){ 0 };                                                           \
-	}                                                                                          \
 	struct table_wants_a_semicolon
 
 /* The size at which a table of that size is at most half full with count elements; 0: too many. */
@@ -166,3 +151,18 @@ static inline uint32_t table_size(uint32_t count, uint32_t size)
 /* Each used slot; nothing may be added meanwhile. */
 #define TABLE_FOR_EACH(name, t, slot)                                                              \
 	for (__typeof__(name##_next((t), NULL)) slot = NULL; (slot = name##_next((t), slot));)
+
+/* Empties a table of any type and keeps its memory. */
+#define TABLE_CLEAR(t)                                                                             \
+	({                                                                                         \
+		if ((t)->size)                                                                     \
+			memset((t)->slots, 0, (t)->size * sizeof(*(t)->slots));                    \
+		(t)->count = 0;                                                                    \
+	})
+
+/* Frees the slots of a table of any type; what they own is the caller's. */
+#define TABLE_DEINIT(t)                                                                            \
+	({                                                                                         \
+		free((t)->slots);                                                                  \
+		*(t) = (__typeof__(*(t))){ 0 };                                                    \
+	})

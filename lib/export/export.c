@@ -51,7 +51,7 @@ static int open_marks(struct exporter *x, struct error *err)
 	    !sample_reader_wanted(&x->index) && !o->follow)
 		return 0;
 	r = mark_feed_new(&x->marks, o, &x->index, &x->reader, err);
-	x->index.info.marks = x->marks;
+	x->env.marks = x->marks;
 	return r;
 }
 
@@ -111,7 +111,7 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 	more = load_more(x, err);
 	if (more < 0)
 		return more;
-	x->index.info.followed = more;
+	x->env.followed = more;
 	r = task_feed_new(&x->tasks, &x->index, &x->reader, err);
 	if (r == 0)
 		r = merge_new(&x->merge, &x->index.info.layout, &x->index.rings[BUFFER_MAIN],
@@ -122,7 +122,7 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 	if (!x->options->follow && task_scan_may_name(&x->index))
 		task_table_set_filler(x->index.info.tasks, fill_names, x);
 	merge_lend(x->merge, &x->loan);
-	x->index.info.loan = &x->loan;
+	x->env.loan = &x->loan;
 	x->head = event_head_of(event_table_common(x->index.info.events),
 				x->index.info.layout.big_endian);
 	x->print = event_table_find_name(x->index.info.events, "ftrace", "print");
@@ -131,7 +131,7 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 		return error_errno(err, -ENOMEM, "can't begin the export");
 	if (sample_reader_wanted(&x->index)) {
 		x->samples = (struct sample_source){ &x->index, &x->reader };
-		x->index.info.samples = &x->samples;
+		x->env.samples = &x->samples;
 	}
 	r = open_marks(x, err);
 	return r < 0 ? r : more;
@@ -171,7 +171,7 @@ static int give_marks(struct exporter *x, uint64_t until, struct error *err)
 /* Of a stream that is followed they can't wait for its end: it gives them up. */
 static bool marks_are_last(const struct exporter *x)
 {
-	return x->ops->marks_last && !x->index.info.followed;
+	return x->ops->marks_last && !x->env.followed;
 }
 
 /* Those that describe others are given at once; the first that has a time waits for its turn. */
@@ -276,7 +276,7 @@ _hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct 
 	if (unlikely(!x->first_ts))
 		x->first_ts = ts;
 	if (unlikely(ts < x->last_ts))
-		x->late += x->index.info.followed;
+		x->late += x->env.followed;
 	else
 		x->last_ts = ts;
 	if (unlikely(ts > x->mark_ts)) {
@@ -312,7 +312,7 @@ static void tell_progress(struct exporter *x)
  */
 static bool close_full(struct exporter *x, int r, const struct error *err)
 {
-	if (r != -EOVERFLOW || !x->index.info.followed)
+	if (r != -EOVERFLOW || !x->env.followed)
 		return false;
 	x->full = x->index.incomplete = true;
 	stream_index_warn(&x->index, "%s: what came later is missing", err->message);
@@ -521,7 +521,10 @@ static int run_sink(struct exporter *x, int out_fd, int more, struct export_resu
 		return error_errno(err, -ENOMEM, "can't begin the export");
 	x->rotates = segment_wanted(&x->options->rotate);
 	x->out.framed = x->rotates || x->ops->format.directory;
-	r = x->ops->open(&x->sink, &x->index.info, x->options, &x->out, err);
+	x->env.info = &x->index.info;
+	x->env.options = x->options;
+	x->env.out = &x->out;
+	r = x->ops->open(&x->sink, &x->env, err);
 	if (r < 0)
 		return r;
 	x->sink->ops = x->ops;

@@ -39,6 +39,7 @@ struct exporter {
 	unsigned kinds_end;	  /* above the ids of all that were met */
 	struct event_head head;
 	struct loan loan;
+	struct sink_env env;
 	struct ledger_cpu *row; /* of the last event; NULL: to be found */
 	uint64_t first_ts, last_ts;
 	bool rotates; /* the output is cut in segments */

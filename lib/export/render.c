@@ -34,6 +34,7 @@ struct render {
 	const struct render_ops *ops;
 	struct sink *sink;
 	const struct trace_info *info;
+	struct loan *loan; /* or NULL */
 	struct batch_env env;
 	struct output *out;
 	void *state;	  /* owned; the caller's, its lane's too */
@@ -139,8 +140,8 @@ static uint64_t take_weight(struct render *r)
 /* What whoever has the turn is told of the others' work. With the lock held. */
 static uint64_t take_news(struct render *r)
 {
-	r->info->loan->lent = r->filled;
-	r->info->loan->returned = r->written;
+	r->loan->lent = r->filled;
+	r->loan->returned = r->written;
 	return take_weight(r);
 }
 
@@ -162,8 +163,8 @@ static struct batch *fetch(struct render *r, struct lane *l)
 	__atomic_store_n(&r->held, true, __ATOMIC_RELAXED);
 	r->filling = batch_take(&l->pool, r->env.room);
 	weight = take_news(r);
-	r->info->loan->borrower = (unsigned)(l - r->lanes);
-	r->info->loan->pause = false;
+	r->loan->borrower = (unsigned)(l - r->lanes);
+	r->loan->pause = false;
 	pthread_mutex_unlock(&r->lock);
 	e = tell_took(r, weight, &l->err);
 	if (e == 0)
@@ -301,7 +302,7 @@ static void add_lanes(struct render *r)
 }
 
 int render_new(struct render **ret, const struct render_ops *ops, struct sink *sink,
-	       const struct trace_info *info, struct output *out, unsigned threads)
+	       const struct sink_env *env, unsigned threads)
 {
 	_cleanup_(render_freep) struct render *r = cache_lines_new(sizeof(*r));
 	int e;
@@ -310,15 +311,16 @@ int render_new(struct render **ret, const struct render_ops *ops, struct sink *s
 		return -ENOMEM;
 	r->ops = ops;
 	r->sink = sink;
-	r->info = info;
-	r->out = out;
+	r->info = env->info;
+	r->out = env->out;
+	r->loan = env->loan;
 	/* Without the loan records are gone when a thread would read them. */
-	r->threads = info->loan ? threads ? MIN(threads, (unsigned)RENDER_THREADS_MAX)
-					  : thread_cpus(RENDER_THREADS_MAX)
-				: 1;
+	r->threads = env->loan ? threads ? MIN(threads, (unsigned)RENDER_THREADS_MAX)
+					 : thread_cpus(RENDER_THREADS_MAX)
+			       : 1;
 	r->env = (struct batch_env){
 		.ops = ops,
-		.events = info->events,
+		.events = env->info->events,
 		.room = 2 * BATCH_ROOM / MAX(r->threads, 2U),
 	};
 	pthread_mutex_init(&r->lock, NULL);
@@ -370,7 +372,7 @@ static bool begin_turns(struct render *r)
 	r->lane_count = 1;
 	r->env.head =
 		event_head_of(event_table_common(r->info->events), r->info->layout.big_endian);
-	*r->info->loan = (struct loan){ .recall = recall, .userdata = r };
+	*r->loan = (struct loan){ .recall = recall, .userdata = r };
 	known_tasks_init(&r->known, r->info->tasks);
 	return true;
 }
@@ -384,7 +386,7 @@ static int end_turns(struct render *r, struct error *err)
 		lane_deinit(r, &r->lanes[i]);
 	free(TAKE_PTR(r->lanes));
 	r->lane_count = 0;
-	*r->info->loan = (struct loan){ 0 };
+	*r->loan = (struct loan){ 0 };
 	if (r->failure < 0)
 		return fail(r, r->failure, err);
 	if (r->gave < 0)
@@ -465,7 +467,7 @@ static inline void put_item(struct render *r, struct item item)
 
 	b->items[b->count++] = item;
 	b->room -= MIN(b->room, ITEM_ROOM + (size_t)item.len);
-	r->info->loan->pause = !b->room;
+	r->loan->pause = !b->room;
 }
 
 static int add_item(struct render *r, struct item item, struct error *err)

@@ -3,7 +3,7 @@
  * Turns events into bytes on several CPUs, for sinks whose events do not depend on each other, or
  * which note what follows from those before (render_note).
  * Threads take turns at fetching events (render_run), a batch each, whose records are lent to them
- * (trace_info.loan), and render their batch while the next one has its turn. The bytes leave in the
+ * (sink_env.loan), and render their batch while the next one has its turn. The bytes leave in the
  * order of the events, and are the same however many threads there are.
  *
  * All functions but the first three are for whoever has the turn: the thread that `give` is called
@@ -43,7 +43,7 @@ struct render;
  * and outside of render_run, events are rendered as they come.
  */
 int render_new(struct render **ret, const struct render_ops *ops, struct sink *sink,
-	       const struct trace_info *info, struct output *out, unsigned threads);
+	       const struct sink_env *env, unsigned threads);
 struct render *render_free(struct render *r);
 DEFINE_CLEANUP_FUNC(struct render *, render_free);
 

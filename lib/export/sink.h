@@ -15,8 +15,28 @@
 #include "trace/trace_event.h"
 #include "trace/trace_info.h"
 
+struct loan;
+struct mark_feed;
 struct sink;
 struct stream_index;
+struct stream_reader;
+
+/* The samples of a recording, for sample_reader_new(). */
+struct sample_source {
+	const struct stream_index *index;
+	const struct stream_reader *stream;
+};
+
+/* What one run gives a sink, besides what the trace says; all borrowed. */
+struct sink_env {
+	const struct trace_info *info;
+	const struct export_options *options;
+	struct output *out;
+	struct loan *loan;	       /* of the records; NULL: they are gone after the call */
+	const struct mark_feed *marks; /* of applications; NULL: none */
+	const struct sample_source *samples; /* NULL: none */
+	bool followed;			     /* the stream was still being written at open() */
+};
 
 /*
  * What a person and the rest of the program need to know of an output format. All that differs
@@ -55,12 +75,12 @@ struct sink_ops {
 	int (*copy)(struct sink *s, const struct stream_index *index, bool last, struct error *err);
 	bool keeps_marks;   /* they are in those bytes */
 	bool keeps_samples; /* has a place for them, without ops->mark */
-	int (*open)(struct sink **ret, const struct trace_info *info,
-		    const struct export_options *o, struct output *out, struct error *err);
+	/* env is the sink's until free(). */
+	int (*open)(struct sink **ret, const struct sink_env *env, struct error *err);
 	int (*event)(struct sink *s, const struct trace_event *ev, struct error *err);
 	/*
 	 * NULL, or: calls give until it returns 0 (all was given) or -errno, which it returns too;
-	 * in several threads, one at a time. 1: info.loan asked for a pause.
+	 * in several threads, one at a time. 1: env->loan asked for a pause.
 	 */
 	int (*run)(struct sink *s, int (*give)(void *userdata, struct error *err), void *userdata,
 		   struct error *err);

@@ -14,16 +14,6 @@
 #include "trace/page.h"
 #include "trace/task_table.h"
 
-struct loan;
-struct mark_feed;
-struct stream_index;
-struct stream_reader;
-
-/* What the samples of a recording are read from, by sample_reader_new. */
-struct sample_source {
-	const struct stream_index *index;
-	const struct stream_reader *stream;
-};
 struct sync_scan;
 
 struct trace_info {
@@ -51,12 +41,7 @@ struct trace_info {
 	Traced__Capture__SampleCounts *sample_counts; /* NULL: not told */
 	Traced__Capture__Note **notes;
 	size_t note_count;
-	Traced__Capture__End *end;	     /* NULL: the stream was not closed */
-	const struct sample_source *samples; /* NULL: there are none; borrowed */
-	const struct mark_feed *marks;	     /* of applications; NULL: none; borrowed */
+	Traced__Capture__End *end; /* NULL: the stream was not closed */
 	const struct sync_scan
-		*syncs;	   /* marks of the kernel's ring, where they were looked for; or NULL */
-	struct loan *loan; /* of the records that a sink is given; NULL: they are gone after the
-			      call; borrowed */
-	bool followed;	   /* it was still being written when the sink was opened */
+		*syncs; /* marks of the kernel's ring, where they were looked for; or NULL */
 };

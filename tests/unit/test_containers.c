@@ -319,13 +319,13 @@ static void table_is_the_model(void **state _unused_)
 		check_pairs(&t, model);
 	}
 	assert_true(largest > 100);
-	pairs_clear(&t);
+	TABLE_CLEAR(&t);
 	memset(model, 0, sizeof(model));
 	check_pairs(&t, model);
 	put(&t, 5, 6);
 	model[5] = 6;
 	check_pairs(&t, model);
-	pairs_deinit(&t);
+	TABLE_DEINIT(&t);
 	assert_null(t.slots);
 }
 
@@ -344,7 +344,7 @@ static void reserved_table_does_not_move(void **state _unused_)
 	assert_int_equal(t.size, 2048);
 	found = pairs_find(&t, PAIR_HASH(77), 77);
 	assert_int_equal(found ? found->value : 0, 77);
-	pairs_deinit(&t);
+	TABLE_DEINIT(&t);
 }
 
 static void table_without_memory_keeps_what_it_has(void **state _unused_)
@@ -364,7 +364,7 @@ static void table_without_memory_keeps_what_it_has(void **state _unused_)
 	assert_int_equal(pairs_reserve(&t, 1000), -ENOMEM);
 	no_memory = false;
 	check_pairs(&t, model);
-	pairs_deinit(&t);
+	TABLE_DEINIT(&t);
 }
 
 static void table_has_a_largest_size(void **state _unused_)

@@ -280,9 +280,10 @@ static int give(void *userdata, struct error *err)
 static char *render_all(struct run *run, size_t *ret_len, int *ret)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct trace_info info = { .loan = &lender.loan };
+	struct trace_info info = { 0 };
 	const struct event_table_env env = { .word_size = 8 };
 	struct output out;
+	const struct sink_env sink_env = { .info = &info, .out = &out, .loan = &lender.loan };
 	struct render *r = NULL;
 	int fd = run->full ? open("/dev/full", O_RDWR | O_CLOEXEC)
 			   : memfd_create("rendered", MFD_CLOEXEC);
@@ -297,7 +298,7 @@ static char *render_all(struct run *run, size_t *ret_len, int *ret)
 	assert_int_equal(event_table_new(&info.events, &env), 0);
 	lender = (struct lender){ .first = 1 };
 	assert_int_equal(output_init(&out, fd, false), 0);
-	*ret = render_new(&r, &fake_ops, &run->sink.sink, &info, &out, run->threads);
+	*ret = render_new(&r, &fake_ops, &run->sink.sink, &sink_env, run->threads);
 	if (*ret == 0)
 		*ret = render_run(r, give, &(struct giver){ r, run, .next = 1, .seed = 1 }, &err);
 	flushed = output_flush(&out, true);

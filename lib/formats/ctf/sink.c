@@ -97,13 +97,13 @@ static void share_packets(struct sink_ctf *s)
 	s->c.packet_max = (uint32_t)MIN(MAX(PACKETS_MAX / cpus, PACKET_MIN), PACKET_MAX);
 }
 
-static int ctf_open(struct sink **ret, const struct trace_info *info,
-		    const struct export_options *o _unused_, struct output *out, struct error *err)
+static int ctf_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
+	const struct trace_info *info = env->info;
 	struct sink_ctf *s;
 	int r;
 
-	if (info->followed) {
+	if (env->followed) {
 		error_set(err, -EINVAL, "a .ctf is written when the recording has ended");
 		return error_hint(err, "leave out --stream; or write .traced and convert it");
 	}
@@ -111,7 +111,7 @@ static int ctf_open(struct sink **ret, const struct trace_info *info,
 	if (!s)
 		return cant(-ENOMEM, err);
 	s->c.info = info;
-	s->c.out = out;
+	s->c.out = env->out;
 	s->c.swap = info->header->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	share_packets(s);
 	s->c.start_ts = find_start(info);

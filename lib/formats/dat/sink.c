@@ -299,12 +299,14 @@ static int write_v7(struct dat_file *f, const struct stream_reader *reader, stru
 }
 #endif
 
-static int dat_open(struct sink **ret, const struct trace_info *info,
-		    const struct export_options *o, struct output *out, struct error *err)
+static int dat_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
+	const struct trace_info *info = env->info;
+	const struct export_options *o = env->options;
+	struct output *out = env->out;
 	struct dat_file *f;
 
-	if (info->followed) {
+	if (env->followed) {
 		error_set(err, -EINVAL, "a .dat is written when the recording has ended");
 		return error_hint(err, "leave out --stream; or write .traced and convert it");
 	}

@@ -3,13 +3,22 @@
 
 #include <string.h>
 
+#include "base/table.h"
+
 #define THREADS_MAX (1U << 16)
 #define DEPTH_MAX 512
 #define LEVELS_MAX (1U << 20) /* of all threads together: 32 MiB */
 
+#define TID_HASH(tid) ((uint32_t)(tid)*UINT32_C(2654435769))
+DECLARE_TABLE(thread_slots, struct function_stack *);
+DEFINE_TABLE(thread_slots, struct function_stack *, int32_t, *slot, TID_HASH((*slot)->tid),
+	     (*slot)->tid == key);
+
+/* Unfinished slices are written in the order of the slots: the first size decides it, too. */
+#define THREADS_FIRST 512
+
 struct function_stacks {
-	struct function_stack **threads; /* owned; open addressing by tid */
-	size_t count, cap;
+	struct thread_slots threads; /* the stacks are owned */
 	uint32_t levels;
 };
 
@@ -19,9 +28,7 @@ int function_stacks_new(struct function_stacks **ret)
 
 	if (!s)
 		return -ENOMEM;
-	s->cap = 1024;
-	s->threads = calloc(s->cap, sizeof(struct function_stack *));
-	if (!s->threads) {
+	if (thread_slots_reserve(&s->threads, THREADS_FIRST) < 0) {
 		free(s);
 		return -ENOMEM;
 	}
@@ -33,57 +40,33 @@ struct function_stacks *function_stacks_free(struct function_stacks *s)
 {
 	if (!s)
 		return NULL;
-	for (size_t i = 0; i < s->cap; i++) {
-		if (!s->threads[i])
-			continue;
-		free(s->threads[i]->levels);
-		free(s->threads[i]->run);
-		free(s->threads[i]);
+	TABLE_FOR_EACH(thread_slots, &s->threads, slot)
+	{
+		free((*slot)->levels);
+		free((*slot)->run);
+		free(*slot);
 	}
-	free(s->threads);
+	TABLE_DEINIT(&s->threads);
 	free(s);
 	return NULL;
 }
 
-static struct function_stack **slot_of(struct function_stack **threads, size_t cap, int32_t tid)
-{
-	size_t i = (uint32_t)tid * 2654435769U & (cap - 1);
-
-	while (threads[i] && threads[i]->tid != tid)
-		i = (i + 1) & (cap - 1);
-	return &threads[i];
-}
-
-static int grow(struct function_stacks *s)
-{
-	size_t cap = s->cap * 2;
-	struct function_stack **threads = calloc(cap, sizeof(struct function_stack *));
-
-	if (!threads)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->cap; i++)
-		if (s->threads[i])
-			*slot_of(threads, cap, s->threads[i]->tid) = s->threads[i];
-	free(s->threads);
-	s->threads = threads;
-	s->cap = cap;
-	return 0;
-}
-
 struct function_stack *function_stacks_get(struct function_stacks *s, int32_t tid)
 {
-	struct function_stack **slot = slot_of(s->threads, s->cap, tid);
+	struct function_stack **slot = thread_slots_find(&s->threads, TID_HASH(tid), tid);
 
-	if (likely(*slot))
+	if (likely(slot))
 		return *slot;
-	if (s->count == THREADS_MAX || (s->count * 2 >= s->cap && grow(s) < 0))
+	if (s->threads.count == THREADS_MAX)
 		return NULL;
-	slot = slot_of(s->threads, s->cap, tid);
+	slot = thread_slots_place(&s->threads, TID_HASH(tid), tid);
+	if (!slot)
+		return NULL;
 	*slot = calloc(1, sizeof(**slot));
 	if (!*slot)
 		return NULL;
 	(*slot)->tid = tid;
-	s->count++;
+	s->threads.count++;
 	return *slot;
 }
 
@@ -109,8 +92,8 @@ bool function_stack_reach(struct function_stacks *s, struct function_stack *t, u
 
 struct function_stack *function_stacks_next(struct function_stacks *s, size_t *cursor)
 {
-	while (*cursor < s->cap) {
-		struct function_stack *t = s->threads[(*cursor)++];
+	while (*cursor < s->threads.size) {
+		struct function_stack *t = s->threads.slots[(*cursor)++];
 
 		if (t)
 			return t;

@@ -374,11 +374,11 @@ static void put_profiles(struct buf *b, const struct mark_feed *marks)
 	buf_puts(b, "]");
 }
 
-static void put_samples(struct buf *b, const struct trace_info *info)
+static void put_samples(struct buf *b, const struct trace_info *info, const struct mark_feed *marks)
 {
 	struct sample_feed_sum sum;
 
-	if (!mark_feed_samples(info->marks, &sum))
+	if (!mark_feed_samples(marks, &sum))
 		return;
 	json_put_key(b, "samples");
 	buf_puts(b, "{");
@@ -427,15 +427,15 @@ static void put_all_syncs(struct buf *b, const struct mark_feed *marks)
 	buf_puts(b, "]");
 }
 
-static void put_marks(struct buf *b, const struct trace_info *info, uint64_t count)
+static void put_marks(struct buf *b, const struct trace_info *info, const struct mark_feed *marks,
+		      uint64_t count)
 {
-	const struct mark_feed *marks = info->marks;
 	struct mark_rings_sum sum;
 
 	mark_feed_rings(marks, &sum);
 	put_merged(b, marks);
 	put_profiles(b, marks);
-	put_samples(b, info);
+	put_samples(b, info, marks);
 	put_all_syncs(b, marks);
 	json_put_key(b, "marks");
 	buf_puts(b, "{");
@@ -447,15 +447,16 @@ static void put_marks(struct buf *b, const struct trace_info *info, uint64_t cou
 }
 
 void json_put_other_data(struct buf *b, const struct trace_info *info,
-			 const struct clock_sync *sync, const struct export_result *result)
+			 const struct mark_feed *marks, const struct clock_sync *sync,
+			 const struct export_result *result)
 {
 	put_machine(b, info);
 	if (info->header->request)
 		put_request(b, info->header->request);
 	put_clocks(b, info);
 	put_syncs(b, info, sync);
-	if (info->marks)
-		put_marks(b, info, result->marks);
+	if (marks)
+		put_marks(b, info, marks, result->marks);
 	json_put_u64_key(b, "events", result->events);
 	json_put_u64_key(b, "lost", result->lost);
 	json_put_u64_key(b, "span_ns", result->span_ns);

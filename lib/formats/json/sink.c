@@ -27,6 +27,7 @@ extern const struct sink_ops sink_json_ops;
 struct sink_json {
 	struct sink sink;
 	const struct trace_info *info;
+	bool followed; /* as in sink_env */
 	struct output *out;
 	bool tgid;
 	struct render *render;
@@ -243,14 +244,15 @@ static bool wants_elements_first(const struct sink_json *s, const struct export_
 	const char *tracer = s->info->header->tracer;
 
 	/* What is left of a page that was cut is its text. */
-	if (s->page && (s->info->followed || segment_wanted(&o->rotate)))
+	if (s->page && (s->followed || segment_wanted(&o->rotate)))
 		return false;
 	return s->array || strcmp(tracer, "function") == 0 || strcmp(tracer, "function_graph") == 0;
 }
 
-static int open_as(struct sink **ret, const struct trace_info *info, const struct export_options *o,
-		   struct output *out, bool page, struct error *err)
+static int open_as(struct sink **ret, const struct sink_env *env, bool page, struct error *err)
 {
+	const struct trace_info *info = env->info;
+	const struct export_options *o = env->options;
 	struct json_parts parts;
 	struct sink_json *s;
 	int r = export_format_check_clock(&sink_json_ops.format, info->header->trace_clock, err);
@@ -261,7 +263,8 @@ static int open_as(struct sink **ret, const struct trace_info *info, const struc
 	r = s ? 0 : -ENOMEM;
 	if (s) {
 		s->info = info;
-		s->out = out;
+		s->out = env->out;
+		s->followed = env->followed;
 		s->function_view = o->function_view;
 		s->string_max = o->json_string_max ?: EXPORT_JSON_MAX;
 		s->page = page;
@@ -272,16 +275,15 @@ static int open_as(struct sink **ret, const struct trace_info *info, const struc
 		s->print = event_table_find_name(info->events, "ftrace", "print");
 		/* Where one event's line decides what becomes of the next, they come one by one. */
 		r = render_new(&s->render, s->elements_first ? &element_ops : &text_ops, &s->sink,
-			       info, out,
-			       info->followed || segment_wanted(&o->rotate) ? 1 : o->threads);
+			       env, env->followed || segment_wanted(&o->rotate) ? 1 : o->threads);
 	}
 	if (r == 0)
 		r = json_writer_new(&s->aside, info, s->tgid, s->page);
 	if (r == 0)
 		r = begin_parts(s, &parts);
 	if (r == 0)
-		json_tail_init(&s->tail, s->out, s->info, &line_writer(s)->portable.sync, &parts,
-			       s->array, s->page);
+		json_tail_init(&s->tail, env, &line_writer(s)->portable.sync, &parts, s->array,
+			       s->page);
 	if (r < 0) {
 		if (s)
 			json_free(&s->sink);
@@ -296,16 +298,14 @@ static int open_as(struct sink **ret, const struct trace_info *info, const struc
 	return 0;
 }
 
-static int json_open(struct sink **ret, const struct trace_info *info,
-		     const struct export_options *o, struct output *out, struct error *err)
+static int json_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
-	return open_as(ret, info, o, out, false, err);
+	return open_as(ret, env, false, err);
 }
 
-static int html_open(struct sink **ret, const struct trace_info *info,
-		     const struct export_options *o, struct output *out, struct error *err)
+static int html_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
-	return open_as(ret, info, o, out, true, err);
+	return open_as(ret, env, true, err);
 }
 
 static _noinline_ int put_function(struct sink_json *s, const struct trace_event *ev,
@@ -444,7 +444,7 @@ static int end_events(struct sink_json *s, struct error *err)
 static int json_mark(struct sink *sink, const struct mark *mark, struct error *err)
 {
 	struct sink_json *s = json(sink);
-	bool early = s->info->followed && !s->events_ended;
+	bool early = s->followed && !s->events_ended;
 	int r = early ? 0 : end_events(s, err);
 
 	if (r < 0)

@@ -170,8 +170,7 @@ static uint64_t whole_us(uint64_t ns)
 static void put_other_syncs(struct buf *b, const struct json_tail *t)
 {
 	size_t count = 0;
-	const struct mark_sync *syncs =
-		t->info->marks ? mark_feed_syncs(t->info->marks, &count) : NULL;
+	const struct mark_sync *syncs = t->marks ? mark_feed_syncs(t->marks, &count) : NULL;
 
 	for (size_t i = 0; i < t->sync->other_count; i++) {
 		const struct other_sync *o = &t->sync->others[i];
@@ -271,13 +270,13 @@ static int enter(struct json_tail *t, enum tail_section section)
 	return r;
 }
 
-void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
-		    const struct clock_sync *sync, const struct json_parts *parts, bool array,
-		    bool page)
+void json_tail_init(struct json_tail *t, const struct sink_env *env, const struct clock_sync *sync,
+		    const struct json_parts *parts, bool array, bool page)
 {
 	*t = (struct json_tail){
-		.out = out,
-		.info = info,
+		.out = env->out,
+		.info = env->info,
+		.marks = env->marks,
 		.sync = sync,
 		.parts = *parts,
 		.array = array,
@@ -428,7 +427,7 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 {
 	const struct trace_info *info = t->info;
 	struct buf *b = &t->out->buf;
-	const char *key = info->marks ? mark_feed_controller_key(info->marks) : NULL;
+	const char *key = t->marks ? mark_feed_controller_key(t->marks) : NULL;
 	int r = enter(t, TAIL_END);
 
 	if (r < 0 || t->array)
@@ -437,7 +436,7 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 	if (r < 0)
 		return r;
 	buf_printf(b, ",\n\"displayTimeUnit\":\"%s\"",
-		   info->marks && mark_feed_unit_ms(info->marks) ? "ms" : "ns");
+		   t->marks && mark_feed_unit_ms(t->marks) ? "ms" : "ns");
 	if (key)
 		json_put_string_key(b, "controllerTraceDataKey", key);
 	buf_puts(b, ",\n\"metadata\":{");
@@ -449,7 +448,7 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 	if (!t->sync->seen && !t->sync->other_count)
 		buf_puts(b, "\"clock-domain\":\"LINUX_FTRACE_GLOBAL\"");
 	buf_puts(b, "},\n\"otherData\":{");
-	json_put_other_data(b, info, t->sync, result);
+	json_put_other_data(b, info, t->marks, t->sync, result);
 	buf_puts(b, "}");
 	return output_settle(t->out);
 }

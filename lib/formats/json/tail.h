@@ -28,6 +28,7 @@ struct json_parts {
 struct json_tail {
 	struct output *out;
 	const struct trace_info *info;
+	const struct mark_feed *marks; /* or NULL */
 	const struct clock_sync *sync;
 	struct json_parts parts;
 	bool array; /* there are but events: they come first */
@@ -49,9 +50,8 @@ struct json_tail {
 	size_t process_count, process_cap;
 };
 /* parts: of the first file. */
-void json_tail_init(struct json_tail *t, struct output *out, const struct trace_info *info,
-		    const struct clock_sync *sync, const struct json_parts *parts, bool array,
-		    bool page);
+void json_tail_init(struct json_tail *t, const struct sink_env *env, const struct clock_sync *sync,
+		    const struct json_parts *parts, bool array, bool page);
 /* Another file: frames and names that were told are those of its marks, too. */
 void json_tail_restart(struct json_tail *t, const struct json_parts *parts);
 void json_tail_deinit(struct json_tail *t);

@@ -319,13 +319,14 @@ static uint32_t tied_clock(const struct trace_info *info)
 }
 
 /* Also the ties of merged files, which neither a stream nor one of several files has. */
-static int put_all_clocks(const struct trace_info *info, uint64_t *from, struct buf *out)
+static int put_all_clocks(const struct sink_env *env, uint64_t *from, struct buf *out)
 {
+	const struct trace_info *info = env->info;
 	uint32_t trace = tied_clock(info);
 	struct pf_tie_cursor ties;
 	int r = 0;
 
-	pf_tie_cursor_init(&ties, info);
+	pf_tie_cursor_init(&ties, env->marks);
 	if (!trace)
 		ties.count = 0;
 	for (size_t i = 0; r >= 0 && i < info->clock_count; i++) {
@@ -339,15 +340,16 @@ static int put_all_clocks(const struct trace_info *info, uint64_t *from, struct 
 	return r < 0 ? r : pf_put_ties(&ties, UINT64_MAX, trace, out);
 }
 
-static int put_first_clocks(const struct trace_info *info, uint64_t *from, uint64_t until,
+static int put_first_clocks(const struct sink_env *env, uint64_t *from, uint64_t until,
 			    struct buf *out)
 {
+	const struct trace_info *info = env->info;
 	size_t before = taken_by(info, until);
 	int r;
 
 	*from = 0;
 	if (until == UINT64_MAX)
-		return put_all_clocks(info, from, out);
+		return put_all_clocks(env, from, out);
 	if (!info->clock_count)
 		return 0;
 	*from = taken_at(info,
@@ -356,9 +358,10 @@ static int put_first_clocks(const struct trace_info *info, uint64_t *from, uint6
 	return r < 0 ? r : pf_put_clocks(info, from, until, out);
 }
 
-int pf_put_head(const struct trace_info *info, const struct perfetto_options *o, uint32_t segment,
-		uint64_t until, uint64_t *ret_from, struct buf *out)
+int pf_put_head(const struct sink_env *env, uint32_t segment, uint64_t until, uint64_t *ret_from,
+		struct buf *out)
 {
+	const struct trace_info *info = env->info;
 	const Traced__Capture__Stats *start = find_stats(info, 0);
 	int r = put_uuid(info, segment, out);
 
@@ -367,11 +370,11 @@ int pf_put_head(const struct trace_info *info, const struct perfetto_options *o,
 	if (r >= 0)
 		r = put_system_info(info, out);
 	if (r >= 0)
-		r = put_config(info, o, out);
+		r = put_config(info, &env->options->perfetto, out);
 	if (r >= 0)
 		r = put_cpu_info(info, out);
 	if (r >= 0)
-		r = put_first_clocks(info, ret_from, until, out);
+		r = put_first_clocks(env, ret_from, until, out);
 	if (r >= 0 && start)
 		r = put_stats(info, start, PERFETTO__PROTOS__FTRACE_STATS__PHASE__START_OF_TRACE,
 			      out);

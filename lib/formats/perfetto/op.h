@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/table.h"
 #include "formats/perfetto/schema.h"
 
 enum pf_kind {
@@ -68,10 +69,11 @@ struct pf_op {
 	uint32_t lead_len;
 };
 
-/* A function that was interned; open addressing over address. */
+/* A function that was interned; iid 0: free. */
 struct pf_function {
 	uint64_t address, iid;
 };
+DECLARE_TABLE(pf_functions, struct pf_function);
 
 struct pf_schema {
 	struct pf_schema_env env;
@@ -85,8 +87,7 @@ struct pf_schema {
 	uint64_t time_high; /* the last event's time without its low 28 bits, not 0, */
 	uint8_t time_wire[8], time_len; /* and these bits as a varint */
 	struct buf made; /* the text of PF_STACK or PF_PRINTED in the event at hand */
-	struct pf_function *functions;
-	size_t function_count, function_slots;
+	struct pf_functions functions;
 	struct pf_known_address *addresses; /* owned */
 	size_t address_count, address_slots;
 	uint64_t mark_ip; /* that marks have; 0: not known yet */

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "export/export.h"
+#include "export/sink.h"
 #include "trace/trace_info.h"
 
 /* Every packet is of one sequence: it has the interned data and the track events. */
@@ -30,8 +30,8 @@ enum pf_clock {
  * BOOTTIME or mono_raw, if that is the trace's clock: of the ClockSnapshots the first and the
  * last few by then; UINT64_MAX: all. ret_from: for pf_put_clocks.
  */
-int pf_put_head(const struct trace_info *info, const struct perfetto_options *o, uint32_t segment,
-		uint64_t until, uint64_t *ret_from, struct buf *out);
+int pf_put_head(const struct sink_env *env, uint32_t segment, uint64_t until, uint64_t *ret_from,
+		struct buf *out);
 /* The ClockSnapshots taken after *from and by until; *from moves on. */
 int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until, struct buf *out);
 #define PF_TASKS_PER_PACKET 256

@@ -534,7 +534,7 @@ struct pf_schema *pf_schema_free(struct pf_schema *s)
 	for (size_t i = 0; s->events && i < s->events_end; i++)
 		event_free(s->events[i]);
 	free(s->events);
-	free(s->functions);
+	TABLE_DEINIT(&s->functions);
 	free(s->addresses);
 	buf_deinit(&s->new_symbols);
 	buf_deinit(&s->new_formats);
@@ -547,11 +547,10 @@ struct pf_schema *pf_schema_free(struct pf_schema *s)
 
 void pf_schema_restart(struct pf_schema *s)
 {
-	if (s->function_slots)
-		memset(s->functions, 0, s->function_slots * sizeof(*s->functions));
+	TABLE_CLEAR(&s->functions);
 	if (s->address_slots)
 		memset(s->addresses, 0, s->address_slots * sizeof(*s->addresses));
-	s->function_count = s->address_count = 0;
+	s->address_count = 0;
 	for (size_t i = 0; i < s->events_end; i++)
 		if (s->events[i]) {
 			s->events[i]->told = false;

@@ -23,6 +23,7 @@ extern const struct sink_ops sink_perfetto_ops;
 
 struct sink_perfetto {
 	struct sink sink;
+	const struct sink_env *env;
 	const struct trace_info *info;
 	struct output *out;
 	struct buf *to;			/* packets go here: the output's own buffer, or: */
@@ -192,8 +193,8 @@ static int write_first_tasks(struct sink_perfetto *p)
 static int begin_segment(struct sink_perfetto *p)
 {
 	uint32_t scale = p->scale;
-	int r = pf_put_head(p->info, p->options, p->segment, clocks_until(p, p->last_ts),
-			    &p->clocks_from, p->to);
+	int r = pf_put_head(p->env, p->segment, clocks_until(p, p->last_ts), &p->clocks_from,
+			    p->to);
 
 	if (r >= 0)
 		r = pf_put_origin(p->info, p->options->legacy_generic, p->raw_addresses, p->to);
@@ -209,10 +210,12 @@ static int begin_segment(struct sink_perfetto *p)
 	return r;
 }
 
-static int perfetto_open(struct sink **ret, const struct trace_info *info,
-			 const struct export_options *o, struct output *out, struct error *err)
+static int perfetto_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
-	struct pf_schema_env env = {
+	const struct trace_info *info = env->info;
+	const struct export_options *o = env->options;
+	struct output *out = env->out;
+	struct pf_schema_env schema_env = {
 		.table = info->events,
 		.word_size = info->layout.word_size,
 		.big_endian = info->layout.big_endian,
@@ -225,6 +228,7 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	if (!p)
 		return error_errno(err, -ENOMEM, "can't write the trace");
 	p->sink.ops = &sink_perfetto_ops;
+	p->env = env;
 	p->info = info;
 	p->out = out;
 	p->options = &o->perfetto;
@@ -249,7 +253,7 @@ static int perfetto_open(struct sink **ret, const struct trace_info *info,
 	p->to = p->compress ? &p->packets : &out->buf;
 	p->scale = 1 << 15; /* until it is seen */
 	if (r >= 0)
-		r = pf_schema_new(&p->schema, &env);
+		r = pf_schema_new(&p->schema, &schema_env);
 	if (r >= 0)
 		r = begin_segment(p);
 	if (r < 0) {
@@ -488,7 +492,7 @@ static int perfetto_cut(struct sink *s, const struct export_result *result, stru
 static int perfetto_close(struct sink *s, const struct export_result *result, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
-	int r = p->segment ? 0 : pf_marks_put_ties(&p->marks, p->info, p->to);
+	int r = p->segment ? 0 : pf_marks_put_ties(&p->marks, p->env, p->to);
 
 	if (r >= 0)
 		r = end_segment(p, result, true);

@@ -7,11 +7,11 @@
 
 #define TEXT_OF(string) ((struct text){ (string), (uint32_t)strlen(string) })
 
-void pf_tie_cursor_init(struct pf_tie_cursor *c, const struct trace_info *info)
+void pf_tie_cursor_init(struct pf_tie_cursor *c, const struct mark_feed *marks)
 {
 	*c = (struct pf_tie_cursor){ 0 };
-	if (info->marks)
-		c->origins = mark_feed_origins(info->marks, &c->count);
+	if (marks)
+		c->origins = mark_feed_origins(marks, &c->count);
 }
 
 /* The next tie of a clock of its own: of all files' the earliest. NULL: there is none. */
@@ -116,12 +116,12 @@ static int put_noted(struct pf_marks *m, const struct trace_info *info, struct b
 	return r;
 }
 
-int pf_marks_put_ties(struct pf_marks *m, const struct trace_info *info, struct buf *out)
+int pf_marks_put_ties(struct pf_marks *m, const struct sink_env *env, struct buf *out)
 {
 	struct pf_tie_cursor c;
-	int r = put_noted(m, info, out);
+	int r = put_noted(m, env->info, out);
 
-	pf_tie_cursor_init(&c, info);
+	pf_tie_cursor_init(&c, env->marks);
 	for (size_t i = 0; r >= 0 && i < c.count; i++) {
 		const struct mark_origin *o = &c.origins[i];
 		/* Of the machine's own clocks there may be one for each second. */

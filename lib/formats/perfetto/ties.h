@@ -6,6 +6,7 @@
 #pragma once
 
 #include "export/mark_feed.h"
+#include "export/sink.h"
 #include "formats/perfetto/marks.h"
 
 /* The clock of the n-th merged file, in ClockSnapshots. */
@@ -17,7 +18,7 @@ struct pf_tie_cursor {
 	size_t count;
 	size_t next[EXPORT_MERGES_MAX];
 };
-void pf_tie_cursor_init(struct pf_tie_cursor *c, const struct trace_info *info);
+void pf_tie_cursor_init(struct pf_tie_cursor *c, const struct mark_feed *marks);
 /*
  * ClockSnapshots of the ties before that time of the trace clock, which ClockSnapshots know by the
  * number builtin. Readers want all snapshots in order. 0 or -ENOMEM.
@@ -25,4 +26,4 @@ void pf_tie_cursor_init(struct pf_tie_cursor *c, const struct trace_info *info);
 int pf_put_ties(struct pf_tie_cursor *c, uint64_t before, uint32_t builtin, struct buf *out);
 
 /* The instants. 0 or -ENOMEM. */
-int pf_marks_put_ties(struct pf_marks *m, const struct trace_info *info, struct buf *out);
+int pf_marks_put_ties(struct pf_marks *m, const struct sink_env *env, struct buf *out);

@@ -19,27 +19,8 @@ static size_t address_slot(uint64_t address)
 	return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
-static int functions_grow(struct pf_schema *s)
-{
-	size_t slots = MAX(s->function_slots * 2, (size_t)256);
-	struct pf_function *bigger = calloc(slots, sizeof(*bigger));
-
-	if (!bigger)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->function_slots; i++) {
-		size_t at = address_slot(s->functions[i].address);
-
-		if (!s->functions[i].iid)
-			continue;
-		while (bigger[at & (slots - 1)].iid)
-			at++;
-		bigger[at & (slots - 1)] = s->functions[i];
-	}
-	free(s->functions);
-	s->functions = bigger;
-	s->function_slots = slots;
-	return 0;
-}
+DEFINE_TABLE(pf_functions, struct pf_function, uint64_t, slot->iid != 0,
+	     address_slot(slot->address), slot->address == key);
 
 /* The symbol's name as an InternedString at InternedData.kernel_symbols (26). */
 static void announce(struct pf_schema *s, uint64_t iid, const char *name)
@@ -58,21 +39,18 @@ static void announce(struct pf_schema *s, uint64_t iid, const char *name)
 /* The interned id of the function at address; 0: no symbol is there. */
 static uint64_t intern_function(struct pf_schema *s, uint64_t address)
 {
+	struct pf_function *f = pf_functions_place(&s->functions, address_slot(address), address);
 	struct symbol symbol;
-	size_t at;
 
-	if (s->function_count * 2 >= s->function_slots && functions_grow(s) < 0)
+	if (!f)
 		return 0;
-	at = address_slot(address);
-	for (; s->functions[at & (s->function_slots - 1)].iid; at++)
-		if (s->functions[at & (s->function_slots - 1)].address == address)
-			return s->functions[at & (s->function_slots - 1)].iid;
+	if (f->iid)
+		return f->iid;
 	if (!event_table_find_symbol(s->env.table, address, &symbol))
 		return 0;
-	s->functions[at & (s->function_slots - 1)] =
-		(struct pf_function){ .address = address, .iid = ++s->function_count };
-	announce(s, s->function_count, symbol.name);
-	return s->function_count;
+	*f = (struct pf_function){ .address = address, .iid = ++s->functions.count };
+	announce(s, f->iid, symbol.name);
+	return f->iid;
 }
 
 /* protobuf's strings are UTF-8; the kernel's are bytes. */

@@ -29,6 +29,7 @@ struct known_stack {
 struct sink_profile {
 	struct sink sink;
 	const struct trace_info *info;
+	const struct sample_source *source;
 	struct output *out;
 	struct export_sample_filter filter;
 	bool kernel;		   /* its addresses, too */
@@ -46,14 +47,16 @@ static int not_one(struct error *err)
 	return error_hint(err, "nothing ran on the CPUs that were looked at, or not long enough");
 }
 
-static int profile_open(struct sink **ret, const struct trace_info *info,
-			const struct export_options *o, struct output *out, struct error *err)
+static int profile_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
+	const struct trace_info *info = env->info;
+	const struct export_options *o = env->options;
+	struct output *out = env->out;
 	struct sink_profile *s;
 
-	if (!info->samples && info->sampler)
+	if (!env->samples && info->sampler)
 		return not_one(err);
-	if (!info->samples) {
+	if (!env->samples) {
 		error_set(err, -EINVAL, "the recording has no samples, of which a profile is made");
 		return error_hint(err, "tracectl record --sample 997hz --call-graph");
 	}
@@ -61,6 +64,7 @@ static int profile_open(struct sink **ret, const struct trace_info *info,
 	if (!s)
 		return error_errno(err, -ENOMEM, "can't begin the profile");
 	s->info = info;
+	s->source = env->samples;
 	s->out = out;
 	s->filter = o->samples;
 	s->kernel = o->raw_addresses;
@@ -319,7 +323,7 @@ static int profile_close(struct sink *sink, const struct export_result *result _
 {
 	struct sink_profile *s = container_of(sink, struct sink_profile, sink);
 	_cleanup_(sample_reader_freep) struct sample_reader *reader = NULL;
-	int r = sample_reader_new(&reader, s->info->samples->index, s->info->samples->stream);
+	int r = sample_reader_new(&reader, s->source->index, s->source->stream);
 
 	if (r < 0)
 		return error_errno(err, r, "can't read the samples");

@@ -16,15 +16,13 @@ struct sink_stream {
 	struct buf payload, packed;
 };
 
-static int stream_open(struct sink **ret, const struct trace_info *info _unused_,
-		       const struct export_options *o _unused_, struct output *out,
-		       struct error *err)
+static int stream_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
 	struct sink_stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return error_errno(err, -ENOMEM, "can't begin the copy");
-	s->out = out;
+	s->out = env->out;
 	*ret = &s->sink;
 	return 0;
 }

@@ -330,7 +330,7 @@ static bool is_name(const char *tracer)
 	return len && len < 64 && !tracer[len];
 }
 
-void line_header(const struct line *l, uint64_t in_buffer, uint64_t written, struct buf *out)
+void line_header(const struct line *l, const struct ledger_totals *totals, struct buf *out)
 {
 	static const char counts[] = "# entries-in-buffer/entries-written:";
 	const char *head = l->info->header->trace_header, *p;
@@ -340,9 +340,10 @@ void line_header(const struct line *l, uint64_t in_buffer, uint64_t written, str
 	if (!l->form.context)
 		return;
 	/* While it is being recorded nobody knows how many it will be. */
-	if (!l->info->followed)
-		buf_printf(out, "%s %llu/%llu   #P:%u\n#\n", counts, (unsigned long long)in_buffer,
-			   (unsigned long long)written,
+	if (totals)
+		buf_printf(out, "%s %llu/%llu   #P:%u\n#\n", counts,
+			   (unsigned long long)totals->in_buffer,
+			   (unsigned long long)totals->written,
 			   l->info->header->cpus_online ?: l->info->header->cpus);
 	/* The kernel's own legend, where its columns are ours. */
 	p = strstr(head, counts);

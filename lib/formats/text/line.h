@@ -49,4 +49,4 @@ void line_forget(struct line *l);
 void line_legend(const struct line *l, struct buf *out);
 
 /* Appends the comment lines that stand at the head of the kernel's trace file. */
-void line_header(const struct line *l, uint64_t in_buffer, uint64_t written, struct buf *out);
+void line_header(const struct line *l, const struct ledger_totals *totals, struct buf *out);

@@ -21,6 +21,7 @@ struct text_state {
 struct sink_text {
 	struct sink sink;
 	const struct trace_info *info;
+	bool followed; /* as in sink_env */
 	struct output *out;
 	bool tgid;
 	uint64_t last_ts;
@@ -121,12 +122,14 @@ static void put_header(struct sink_text *s, const struct ledger_totals *totals)
 	if (s->form.is_tracer)
 		graph_text_header(state->graph, &s->out->buf);
 	else
-		line_header(state->line, totals->in_buffer, totals->written, &s->out->buf);
+		line_header(state->line, s->followed ? NULL : totals, &s->out->buf);
 }
 
-static int text_open(struct sink **ret, const struct trace_info *info,
-		     const struct export_options *o, struct output *out, struct error *err)
+static int text_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
+	const struct trace_info *info = env->info;
+	const struct export_options *o = env->options;
+	struct output *out = env->out;
 	struct sink_text *s = cache_lines_new(sizeof(*s));
 	bool segments = segment_wanted(&o->rotate);
 	struct ledger_totals totals = { 0 };
@@ -135,14 +138,15 @@ static int text_open(struct sink **ret, const struct trace_info *info,
 	if (s) {
 		s->info = info;
 		s->out = out;
+		s->followed = env->followed;
 		s->tgid = o->tgid;
 		graph_form_get(&s->form, info);
 		r = graph_tree_new(&s->tree, info, &s->form);
 	}
 	/* Where what was written decides what becomes of the next event, they come one by one. */
 	if (r == 0)
-		r = render_new(&s->render, &text_render_ops, &s->sink, info, out,
-			       info->followed || segments ? 1 : o->threads);
+		r = render_new(&s->render, &text_render_ops, &s->sink, env,
+			       env->followed || segments ? 1 : o->threads);
 	if (r < 0) {
 		if (s)
 			text_free(&s->sink);
