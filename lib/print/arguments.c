@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* As print_function_args() of kernel/trace/trace_output.c. */
+/* Follows print_function_args() of kernel/trace/trace_output.c. */
 #include "print/arguments.h"
 
 #include <inttypes.h>
@@ -11,15 +11,15 @@
 
 #define LINUX_6_18 (6U << 16 | 18)
 
-/* The lines by their first word; of one function the first counts. */
+/* Lines sorted by their first word. If a function occurs twice, the first line counts. */
 struct arguments {
 	char *text;
 	char **lines;
 	size_t count;
-	struct arguments *next; /* owned; of another chunk */
+	struct arguments *next; /* owned; the next chunk's lines */
 };
 
-/* Up to where a line's key goes: a function's name, or "enum ID". */
+/* Length of a line's key: a function's name, or "enum ID". */
 static size_t key_length(const char *line)
 {
 	size_t len = strcspn(line, " ");
@@ -100,7 +100,7 @@ struct arguments *arguments_free(struct arguments *t)
 	return NULL;
 }
 
-/* What follows the key; NULL: there is no such line. */
+/* Returns the text after the key, or NULL if no line has it. */
 static const char *find_line(const struct arguments *t, const char *key)
 {
 	size_t len = strlen(key);
@@ -155,7 +155,7 @@ static uint64_t value(struct values *v)
 	return load_uint(v->at + v->next * word, word, v->p->table->swap);
 }
 
-/* One of the kernel's addresses is hidden, whatever its type. */
+/* Hides kernel addresses whatever their type. */
 static void put_hex(struct values *v, struct buf *out)
 {
 	uint64_t x = value(v);
@@ -164,7 +164,7 @@ static void put_hex(struct values *v, struct buf *out)
 	buf_printf(out, "0x%" PRIx64, kernel ? printer_pointer(v->p, x) : x);
 }
 
-/* Of numbers only what is no error and no small negative one can be an address of the kernel's. */
+/* A kernel address is never an error code or a small negative number: these are not hidden. */
 static void put_decimal(struct values *v, struct buf *out)
 {
 	unsigned word = v->p->table->env.word_size;
@@ -175,7 +175,7 @@ static void put_decimal(struct values *v, struct buf *out)
 	buf_printf(out, "%" PRId64, (int64_t)x);
 }
 
-/* " [NAME]", where the enumeration has one for the value. */
+/* Appends " [NAME]" if the enumeration has a name for the value. */
 static void put_enumerator(struct values *v, const char *type, struct buf *out)
 {
 	int64_t x = (int64_t)expr_normalize(value(v), v->p->table->env.word_size, true);
@@ -197,7 +197,7 @@ static void put_enumerator(struct values *v, const char *type, struct buf *out)
 	}
 }
 
-/* Of several words; false: the line ends in it. */
+/* Prints a structure of several words. Returns false at the end of the line. */
 static bool put_structure(struct values *v, const char *type, struct buf *out)
 {
 	unsigned word = v->p->table->env.word_size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Binary printk: the format is known by its address, its arguments lie in the
- * record as vbin_printf() of the kernel's lib/vsprintf.c packed them.
+ * Binary printk: the record holds the format's address and the arguments, packed by vbin_printf()
+ * of the kernel's lib/vsprintf.c.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ struct args {
 	bool swap, ended;
 };
 
-/* Values of 8 bytes are aligned to 4, others to their size. */
+/* 8-byte values are aligned to 4 bytes, other values to their size. */
 static uint64_t next_int(struct args *a, unsigned size)
 {
 	size_t align = MIN(size, 4U), pos = (a->pos + align - 1) & ~(align - 1);
@@ -72,7 +72,10 @@ static void put_int(struct printer *p, struct args *a, const struct conversion *
 	out->len += (size_t)(format_number(w, v, &spec->format) - w);
 }
 
-/* Plain addresses and symbols are kept as such; the rest was made text when it was recorded. */
+/*
+ * The record keeps plain addresses and symbols as numbers. The kernel stored other pointers as
+ * text.
+ */
 static void put_pointer(struct printer *p, struct args *a, const struct conversion *spec,
 			struct buf *out)
 {

@@ -36,7 +36,7 @@ enum builtin builtin_find(const struct event *ev)
 	return BUILTIN_NONE;
 }
 
-/* One record on its way out; the first field that is not there ends it. */
+/* The record being printed. Printing ends at the first field that is missing. */
 struct view {
 	struct printer *p;
 	const struct event *ev;
@@ -57,7 +57,7 @@ static uint64_t get(struct view *v, const char *name)
 	return load_uint(v->rec->data + f->offset, f->size, v->p->table->swap);
 }
 
-/* What lies behind a field that ends the record: a string, raw bytes, addresses. */
+/* The data after the last field: a string, raw bytes or addresses. */
 static const uint8_t *tail(struct view *v, const char *name, size_t *ret_len)
 {
 	const struct field *f = event_field(v->ev, name);
@@ -101,7 +101,7 @@ static void put_function(struct view *v)
 
 static char state_char(uint64_t state)
 {
-	static const char chars[] = "RSDTtXZPI"; /* task_index_to_char() */
+	static const char chars[] = "RSDTtXZPI"; /* follows task_index_to_char() */
 
 	return state < sizeof(chars) - 1 ? chars[state] : '?';
 }
@@ -112,7 +112,7 @@ static void put_switch(struct view *v, const char *arrow)
 		   (int)get(v, "prev_prio"), state_char(get(v, "prev_state")), arrow,
 		   (int)get(v, "next_cpu"), (int)get(v, "next_pid"), (int)get(v, "next_prio"),
 		   state_char(get(v, "next_state")));
-	/* The kernel looks the name up in saved_cmdlines when it is read. */
+	/* The kernel looks the name up in saved_cmdlines when the trace is read. */
 	buf_puts(v->out, "<...>");
 }
 
@@ -138,7 +138,7 @@ static void put_kernel_stack(struct view *v)
 	}
 }
 
-/* As seq_print_user_ip(): a path's newlines escaped, as in /proc/PID/maps. */
+/* Follows seq_print_user_ip(): newlines in a path are escaped, as in /proc/PID/maps. */
 static void put_user_ip(struct view *v, int32_t tgid, uint64_t ip)
 {
 	const struct event_table *t = v->p->table;
@@ -203,14 +203,14 @@ static int put_bprint(struct view *v)
 	return args ? bprint_format(v->p, format, args, len, v->out) : 0;
 }
 
-/* A struct timespec64 in one record: fields tv_sec and tv_nsec. */
+/* The fields tv_sec and tv_nsec are one struct timespec64. */
 static void put_hwlat(struct view *v)
 {
 	buf_printf(v->out, "#%-5u inner/outer(us): %4llu/%-5llu ts:%lld.%09lld count:%d",
 		   (unsigned)get(v, "seqnum"), (unsigned long long)get(v, "duration"),
 		   (unsigned long long)get(v, "outer_duration"), (long long)get(v, "tv_sec"),
 		   (long long)get(v, "tv_nsec"), (int)get(v, "count"));
-	/* nmi-total comes too on machines without a generic sched_clock: x86 among them. */
+	/* Machines without a generic sched_clock, such as x86, record nmi-total too. */
 	if (get(v, "nmi_count"))
 		buf_printf(v->out, " nmi-total:%llu nmi-count:%u",
 			   (unsigned long long)get(v, "nmi_total_ts"),
@@ -220,7 +220,7 @@ static void put_hwlat(struct view *v)
 static void put_osnoise(struct view *v)
 {
 	uint64_t runtime = get(v, "runtime"), noise = get(v, "noise");
-	uint32_t divisor = (uint32_t)runtime; /* do_div() takes 32 bits */
+	uint32_t divisor = (uint32_t)runtime; /* do_div() has a 32-bit divisor */
 	uint64_t ratio = divisor ? (runtime - noise) * 10000000 / divisor : 0;
 
 	buf_printf(v->out, "%llu %10llu %3llu.%05llu %7llu %6u %6u %6u %6u %6u",
@@ -319,7 +319,7 @@ static int put(struct view *v, enum builtin b)
 	return 0;
 }
 
-/* Texts end with their own newline; the line's end is the caller's. */
+/* Some texts end with a newline; the caller adds the line's own. */
 static void drop_newline(struct buf *out, size_t from)
 {
 	if (out->len > from && out->data[out->len - 1] == '\n')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* ftrace's own events (system "ftrace"), as kernel/trace/trace_output.c prints them. */
+/* ftrace's own events (system "ftrace"), printed as in kernel/trace/trace_output.c. */
 #pragma once
 
 #include "print/event_table.h"
@@ -22,9 +22,9 @@ enum builtin {
 };
 
 enum builtin builtin_find(const struct event *ev);
-/* 0, -EBADMSG, -ENOMEM. */
+/* Returns 0, -EBADMSG or -ENOMEM. */
 int builtin_print(enum builtin b, struct printer *p, const struct event *ev,
 		  const struct record *rec, struct buf *out);
-/* Of a printk's event its message alone; false: ev is none. */
+/* Appends only the message of a printk event. Returns false if ev is no printk event. */
 bool builtin_print_message(struct printer *p, const struct event *ev, const struct record *rec,
 			   struct buf *out);

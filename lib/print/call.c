@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The functions that print formats call: the stages of include/trace/stages/stage3_*.h. */
+/* Functions that print formats call, from the kernel's include/trace/stages/stage3_*.h. */
 #include <string.h>
 
 #include "print/parser.h"
 
 static const struct expr_type text_type = { .class = TYPE_TEXT };
 
-/* The field that a __get_*(name) names. */
+/* The field named in __get_*(name). */
 static const struct field *named_field(struct parser *p)
 {
 	const struct token t = p->lexer.token;
 
 	if (t.kind != TOKEN_NAME) {
-		parser_fail(p, "a field's name expected");
+		parser_fail(p, "expected the name of a field");
 		return NULL;
 	}
 	lexer_next(&p->lexer);
@@ -24,7 +24,7 @@ static const struct field *dynamic_field(struct parser *p)
 	const struct field *f = named_field(p);
 
 	if (f && !f->is_dynamic && !f->is_relative) {
-		parser_unsupported(p, "%s is no dynamic array", f->name);
+		parser_unsupported(p, "%s is not a dynamic array", f->name);
 		return NULL;
 	}
 	return f;
@@ -37,7 +37,7 @@ static struct expr *get_data(struct parser *p)
 	return f ? parser_made(p, expr_dynamic(p->env, f)) : NULL;
 }
 
-/* __get_str() is a char *, whatever the field's type says. */
+/* The result of __get_str() is a char *, whatever type the field has. */
 static struct expr *get_str(struct parser *p)
 {
 	struct expr *e = get_data(p);
@@ -164,14 +164,16 @@ static struct expr *print_dynamic_array(struct parser *p)
 	return e && e->c ? e : NULL;
 }
 
-/* "{ value, text }"; a NULL text ends the table for the kernel, more may follow in the source. */
+/*
+ * "{ value, text }". A NULL text ends the table in the kernel, even if the source has more entries.
+ */
 static bool table_entry(struct parser *p, struct name_entry *ret, bool *ret_last, bool *incomplete)
 {
 	struct expr *value, *name;
 
 	if (!parser_expect(p, '{'))
 		return false;
-	if (parser_accept(p, '}')) { /* all zero: an empty table */
+	if (parser_accept(p, '}')) { /* all zero: the table is empty */
 		*ret_last = true;
 		return true;
 	}
@@ -185,14 +187,14 @@ static bool table_entry(struct parser *p, struct name_entry *ret, bool *ret_last
 	if (*ret_last)
 		return true;
 	if (name->kind != EXPR_STRING)
-		return parser_unsupported(p, "a name in a table that is no string");
+		return parser_unsupported(p, "a table name that is not a string");
 	if (value->kind == EXPR_UNKNOWN) {
 		*incomplete = true;
 		ret->text = NULL;
 		return true;
 	}
 	if (value->kind != EXPR_CONST)
-		return parser_unsupported(p, "a value in a table that is no constant");
+		return parser_unsupported(p, "a table value that is not a constant");
 	*ret = (struct name_entry){ .mask = value->value,
 				    .text = name->text,
 				    .len = name->text_len };
@@ -231,7 +233,7 @@ static struct name_table *table(struct parser *p)
 		struct name_entry entry = { 0 };
 		bool last = false;
 
-		if (parser_is(p, ')')) /* older kernels leave a comma at the end */
+		if (parser_is(p, ')')) /* older kernels have a comma at the end */
 			break;
 		if (!table_entry(p, &entry, &last, &t->incomplete))
 			return NULL;
@@ -281,9 +283,9 @@ static struct expr *print_flags(struct parser *p, bool wide)
 		t->delim = delim->text;
 		t->delim_len = delim->text_len;
 	} else if (delim->kind == EXPR_CONST && !delim->value) {
-		t->delim = ""; /* as the kernel does */
+		t->delim = ""; /* the kernel does the same */
 	} else {
-		parser_unsupported(p, "a delimiter that is no string");
+		parser_unsupported(p, "a delimiter that is not a string");
 		return NULL;
 	}
 	return table_node(p, EXPR_FLAGS, value, t, wide);
@@ -322,7 +324,7 @@ static struct expr *builtin_expect(struct parser *p)
 	return parser_made(p, expr_cast(p->env, e, int_type(p->env->word_size, true)));
 }
 
-/* include/linux/jiffies.h; HZ is a constant that the stream brings. */
+/* Follows include/linux/jiffies.h. The stream holds HZ as a constant. */
 static struct expr *to_msecs(struct parser *p)
 {
 	struct expr *a = parser_expr(p), *e;
@@ -340,7 +342,9 @@ static struct expr *to_msecs(struct parser *p)
 	return e->a ? e : NULL;
 }
 
-/* drivers' mc_event_error_type(), include/linux/edac.h: enum hw_event_mc_err_type. */
+/*
+ * Follows mc_event_error_type() of EDAC drivers, include/linux/edac.h: enum hw_event_mc_err_type.
+ */
 static struct expr *mc_error_type(struct parser *p)
 {
 	static const char *const names[] = { "Corrected", "Uncorrected", "Deferred", "Fatal" };
@@ -357,7 +361,7 @@ static struct expr *mc_error_type(struct parser *p)
 	return parser_made(p, e);
 }
 
-/* trace_seq_printf(p, format, args...): what it writes is picked up by the text's own name. */
+/* trace_seq_printf(p, format, args...) writes text; a local name stands for that text. */
 static struct expr *seq_printf(struct parser *p)
 {
 	struct expr *format, *e;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Expressions to ops: numbers onto the stack, strings into the output. */
+/* Compiles expressions to ops: numbers go onto the stack, strings into the output. */
 #include "print/compile.h"
 
 #include <string.h>
 
 #include "base/vec.h"
 
-/* Formats of the kernel need a few hundred ops and print lines of at most 8 KiB. */
+/* Kernel formats need a few hundred ops and print lines of at most 8 KiB. */
 #define OPS_MAX 16384
 #define LINE_BYTES_MAX (1U << 20)
 
@@ -23,7 +23,7 @@ bool compiler_no_memory(struct compiler *c)
 	return compiler_fail(c, "out of memory");
 }
 
-/* Gives the pending literal to op. */
+/* Moves the pending literal into op. */
 static bool attach_literal(struct compiler *c, struct op *op)
 {
 	size_t len = c->literal.len;
@@ -48,7 +48,7 @@ static struct op *append_op(struct compiler *c, enum op_code code)
 	struct op *op;
 
 	if (c->count >= OPS_MAX) {
-		compiler_fail(c, "too long a program");
+		compiler_fail(c, "the program is too long");
 		return &nowhere;
 	}
 	op = vec_add(c->ops, c->count, c->cap);
@@ -106,7 +106,7 @@ static void flush_literal(struct compiler *c)
 bool compiler_stack(struct compiler *c, unsigned pops, unsigned pushes)
 {
 	c->depth = c->depth - pops + pushes;
-	return c->depth <= OP_STACK_MAX || compiler_fail(c, "an expression that is too deep");
+	return c->depth <= OP_STACK_MAX || compiler_fail(c, "an expression is nested too deeply");
 }
 
 static bool field_op(struct compiler *c, enum op_code code, const struct field *f, uint32_t size)
@@ -117,7 +117,7 @@ static bool field_op(struct compiler *c, enum op_code code, const struct field *
 	op->size = (uint8_t)size;
 	op->is_signed = f->is_signed;
 	op->need = f->offset + size;
-	/* A relative location counts from the end of itself. */
+	/* A relative location counts from its own end. */
 	op->imm = f->is_relative ? f->offset + f->size : 0;
 	return true;
 }
@@ -125,7 +125,7 @@ static bool field_op(struct compiler *c, enum op_code code, const struct field *
 bool compiler_field(struct compiler *c, const struct field *f)
 {
 	if (!is_number_size(f->size))
-		return compiler_fail(c, "a number of an odd size");
+		return compiler_fail(c, "a number of unsupported size");
 	field_op(c, OP_LOAD, f, f->size);
 	return compiler_stack(c, 0, 1);
 }
@@ -166,7 +166,7 @@ static bool binary_value(struct compiler *c, const struct expr *e)
 	op = compiler_add(c, immediate ? OP_BINARY_IMM : OP_BINARY);
 	if (immediate) {
 		op->imm = e->b->value;
-		c->depth++; /* as if it had been pushed */
+		c->depth++; /* an op that pushes would count this */
 	}
 	op->arg = (uint8_t)e->op;
 	op->size = (uint8_t)(e->value & 0xff);
@@ -320,13 +320,13 @@ static bool memory_text(struct compiler *c, const struct expr *e, enum op_code c
 bool compiler_mark(struct compiler *c, unsigned *ret)
 {
 	if (c->slots == OP_SLOTS)
-		return compiler_fail(c, "formats within formats, too deep");
+		return compiler_fail(c, "formats are nested too deeply");
 	*ret = c->slots++;
 	compiler_add(c, OP_MARK)->arg = (uint8_t)*ret;
 	return true;
 }
 
-/* What trace_seq_printf() wrote, read back as a string. */
+/* The text of earlier trace_seq_printf() calls, used as a string. */
 static bool written_text(struct compiler *c, const struct expr *e)
 {
 	unsigned slot;
@@ -441,14 +441,17 @@ int program_compile(const struct compile_env *env, const char *print_fmt, size_t
 		compiler_format(&c, format->text, format->text_len, args);
 	}
 	if (r >= 0 && c.bound > LINE_BYTES_MAX)
-		compiler_fail(&c, "too long a line");
+		compiler_fail(&c, "the line may be too long");
 	if (r >= 0 && c.why) {
 		*ret_why = c.why;
 		r = c.no_memory ? -ENOMEM : -EBADMSG;
 	}
 	if (r >= 0)
 		r = finish(&c, ret);
-	/* Whatever the parser says of it then: the same format is fine another time. */
+	/*
+	 * An allocation failed: return that, not the parser's reason. The format itself may be
+	 * fine.
+	 */
 	if (env->expr.arena->failed)
 		r = -ENOMEM;
 	free(c.ops);

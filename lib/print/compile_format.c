@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The conversions of a printf format, each with its arguments, to ops. */
+/* Compiles the conversions of a printf format and their arguments. */
 #include "print/compile.h"
 
 #include <string.h>
 
-/* A conversion on its way into ops. */
+/* The conversion being compiled. */
 struct item {
 	struct conversion spec;
 	const struct expr *width, *precision;
@@ -27,14 +27,14 @@ static const struct conversion *keep_spec(struct compiler *c, const struct item 
 static bool star_values(struct compiler *c, const struct item *it)
 {
 	if (it->width && (expr_unknown_part(it->width) || !compiler_value(c, it->width)))
-		return compiler_fail(c, "a width that is not known");
+		return compiler_fail(c, "a width that is unknown");
 	if (it->precision &&
 	    (expr_unknown_part(it->precision) || !compiler_value(c, it->precision)))
-		return compiler_fail(c, "a precision that is not known");
+		return compiler_fail(c, "a precision that is unknown");
 	return true;
 }
 
-/* Gives spec and stars to the last op, which pops the stars' values. */
+/* Gives the spec and the stars to the last op, which then pops the stars' values. */
 static bool with_spec(struct compiler *c, struct op *op, const struct item *it)
 {
 	op->spec = keep_spec(c, it);
@@ -51,7 +51,7 @@ static bool is_bare(const struct item *it)
 	       !f->space && !f->special && !f->upper && f->base != 8;
 }
 
-/* %d and %x of a field in this machine's byte order: one op. */
+/* One op prints %d or %x of a field in this machine's byte order. */
 static bool fused_number(struct compiler *c, const struct expr *e, const struct item *it)
 {
 	static const uint8_t codes[3][2] = {
@@ -121,7 +121,7 @@ static bool character(struct compiler *c, const struct expr *e, const void *arg)
 	return with_spec(c, compiler_add(c, OP_CHAR), it) && compiler_stack(c, 1, 0);
 }
 
-/* emit's text, cut and padded as spec says. */
+/* Prints with emit, then cuts and pads as the spec says. */
 static bool padded(struct compiler *c, const struct expr *e, const struct item *it, emit_fn *emit)
 {
 	unsigned slot;
@@ -161,7 +161,7 @@ static bool pointer_value(struct compiler *c, const struct expr *e, const void *
 	return compiler_stack(c, 1, 0);
 }
 
-/* %pI4, %pU and the like of memory in the record. */
+/* Prints %pI4, %pU and similar conversions of memory in the record. */
 static bool object(struct compiler *c, const struct expr *e, const void *arg)
 {
 	const struct item *it = arg;
@@ -179,7 +179,7 @@ static bool pointer(struct compiler *c, const struct expr *e, const struct item 
 	static const char known[] = "IiMmUhba";
 	char kind = it->spec.suffix_len ? it->spec.suffix[0] : 'x';
 
-	if (kind == 'h' || kind == 'b') /* the width counts bytes or bits */
+	if (kind == 'h' || kind == 'b') /* the width is a count of bytes or bits */
 		return e->type.class == TYPE_RECORD ? object(c, e, it) : compiler_unknown(c, e);
 	if (strchr(known, kind)) {
 		struct item plain = *it;

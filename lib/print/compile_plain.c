@@ -10,7 +10,7 @@ static bool table_is_plain(const struct name_table *t)
 	return !t->delim_len || is_plain(t->delim, t->delim_len);
 }
 
-/* Those that print what the record or the kernel's symbols have may print anything. */
+/* An op that prints strings of the record or of the kernel's symbols can print any byte. */
 static bool op_is_plain(const struct op *op)
 {
 	if (op->text_len && !is_plain(op->text, op->text_len))

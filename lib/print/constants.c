@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Kernel ABI, used where the stream names no value: include/uapi as noted. */
+/* Kernel ABI constants for streams that lack them; headers are those of include/uapi. */
 static const struct {
 	const char *name;
 	int64_t value;

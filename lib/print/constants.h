@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Named constants that print formats leave open: enumerators of the recorded
- * kernel, as the stream brings them, and a few whose values are kernel ABI.
+ * Named constants in print formats: the recorded kernel's enumerators, which the stream holds, and
+ * a few values of the kernel ABI.
  */
 #pragma once
 
@@ -20,10 +20,10 @@ struct constants {
 };
 
 void constants_deinit(struct constants *c);
-/* The first value of a name stays. */
+/* If a name is added twice, the first value stays. */
 int constants_add(struct constants *c, const char *name, size_t len, int64_t value);
-/* Lines "NAME value", decimal or 0x; others are skipped. */
+/* Adds lines "NAME value", decimal or 0x. Other lines are skipped. */
 int constants_add_text(struct constants *c, const char *text, size_t len);
-/* The same lines, in no order. */
+/* Appends such lines, in no particular order. */
 int constants_put_text(const struct constants *c, struct buf *out);
 bool constants_find(const struct constants *c, const char *name, size_t len, int64_t *ret);

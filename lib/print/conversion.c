@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 
-#define WIDTH_MAX 8192 /* the kernel's longest line */
+#define WIDTH_MAX 8192 /* no kernel line is longer */
 
 static bool is_digit(char c)
 {

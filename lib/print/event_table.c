@@ -100,7 +100,7 @@ static int add_entry(struct event_table *t, struct event_entry *entry)
 	return 0;
 }
 
-/* The head of the format, and where its print fmt is. -EBADMSG, -ERANGE: it is damaged. */
+/* Parses the format's head and finds its print fmt. -EBADMSG, -ERANGE: the format is damaged. */
 static int parse(struct event_table *t, const char *system, struct event_entry *entry)
 {
 	static const char mark[] = "\nprint fmt:";

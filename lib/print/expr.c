@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The parser: recursive descent over C expressions, with the kernel's
- * __print_*() and __get_*() as built-in functions (call.c) and statement
- * expressions (statement.c).
+ * A recursive-descent parser for C expressions. The kernel's __print_*() and __get_*() are built-in
+ * functions (call.c); statement.c parses statement expressions.
  */
 #include "print/expr.h"
 
@@ -48,7 +47,7 @@ bool parser_unsupported(struct parser *p, const char *fmt, ...)
 struct expr *parser_made(struct parser *p, struct expr *e)
 {
 	if (!e)
-		parser_fail(p, "operands that don't go together near '%.*s'",
+		parser_fail(p, "operands of types that do not fit near '%.*s'",
 			    (int)MIN(p->lexer.token.len, (size_t)40), p->lexer.token.text);
 	return p->why ? NULL : e;
 }
@@ -70,7 +69,7 @@ bool parser_expect(struct parser *p, int op)
 {
 	if (parser_accept(p, op))
 		return true;
-	return parser_fail(p, "'%c' expected near '%.*s'", op,
+	return parser_fail(p, "expected '%c' near '%.*s'", op,
 			   (int)MIN(p->lexer.token.len, (size_t)40), p->lexer.token.text);
 }
 
@@ -93,7 +92,7 @@ const struct field *parser_field(struct parser *p, const struct token *t)
 	return NULL;
 }
 
-/* Adjacent string literals, joined. */
+/* Joins adjacent string literals. */
 struct expr *parser_string(struct parser *p)
 {
 	struct lexer ahead = p->lexer;
@@ -190,7 +189,7 @@ static struct expr *primary(struct parser *p)
 	return parser_expect(p, ')') ? e : NULL;
 }
 
-/* Behind "REC->ent", what every record begins with: the format calls its members common_NAME. */
+/* After "REC->ent", the head of every record: formats call its members common_NAME. */
 static const struct field *common_field(struct parser *p)
 {
 	struct token t;
@@ -402,7 +401,7 @@ bool parser_list(struct parser *p, struct expr **ret)
 
 		if (!e)
 			return false;
-		/* The node may be shared, by a local name: the list links a copy. */
+		/* A local name may share the node, so the list links a copy. */
 		item = expr_new(p->env, e->kind, e->type);
 		if (!parser_made(p, item))
 			return false;
@@ -415,13 +414,13 @@ bool parser_list(struct parser *p, struct expr **ret)
 	return true;
 }
 
-#define PRINT_FMT_MAX (64U << 10) /* bytes; the kernel's longest has 5 K */
+#define PRINT_FMT_MAX (64U << 10) /* bytes; the longest in the kernel has 5 KiB */
 #define EXPR_NODES_MAX 20000
 #define EXPR_DEPTH_MAX 250
 
 /*
- * What follows walks the tree by recursion, and comes to a node as often as a
- * local name shares it: so its size as walked is what has to be moderate.
+ * Later passes walk the tree by recursion and visit a shared node once per use. So the size as
+ * walked must be bounded.
  */
 static bool is_moderate(const struct expr *list, unsigned depth, unsigned *nodes)
 {
@@ -442,17 +441,17 @@ int expr_parse_print_fmt(const struct expr_env *env, const char *text, size_t le
 
 	lexer_init(&p.lexer, text, len);
 	if (len > PRINT_FMT_MAX)
-		parser_fail(&p, "too long a print fmt");
+		parser_fail(&p, "the print fmt is too long");
 	else if (p.lexer.token.kind != TOKEN_STRING)
 		parser_fail(&p, "no format string");
 	else
 		format = parser_string(&p);
 	if (format && parser_list(&p, ret_args) && p.lexer.token.kind != TOKEN_END)
-		parser_fail(&p, "not understood from '%.*s'",
+		parser_fail(&p, "syntax error at '%.*s'",
 			    (int)MIN((size_t)(p.lexer.end - p.lexer.token.text), (size_t)40),
 			    p.lexer.token.text);
 	if (!p.why && !is_moderate(*ret_args, 0, &nodes))
-		parser_fail(&p, "too large an expression");
+		parser_fail(&p, "the expression is too large");
 	if (p.why) {
 		*ret_why = p.why;
 		return p.unsupported ? -EOPNOTSUPP : -EBADMSG;

@@ -98,7 +98,7 @@ static struct expr *unary_node(const struct expr_env *env, enum expr_kind kind, 
 	return e;
 }
 
-/* Whether a value of one type, extended to 64 bits, looks the same in the other. */
+/* True if a value of one type, extended to 64 bits, has the same bits in the other. */
 static bool same_value(const struct expr_type *from, const struct expr_type *to)
 {
 	if (from->size == to->size)
@@ -216,7 +216,7 @@ static struct expr *offset_address(const struct expr_env *env, int op, struct ex
 	return e;
 }
 
-/* pointer + n: a pointer again. Of a structure whose size is not known it can't be told. */
+/* pointer + n gives a pointer. Fails if the size of the structure is unknown. */
 static struct expr *move_pointer(const struct expr_env *env, int op, struct expr *pointer,
 				 struct expr *n)
 {

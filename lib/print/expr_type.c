@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The C types that print formats cast to, arithmetic on them, and the arena. */
+/* C types that print formats cast to, arithmetic on them, and the arena. */
 #include <string.h>
 
 #include "print/expr.h"
 
 #define WORD 0 /* the size of a long */
 
-/* Kernel typedefs; char is unsigned since Linux 6.2, and never negative in a format before. */
+/* Kernel typedefs. char is unsigned since Linux 6.2; earlier formats have no negative ones. */
 static const struct {
 	const char *name;
 	uint8_t size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What no program could be made for, as its print fmt calls the kernel's own functions or is
- * damaged: it is printed field by field, as the kernel does with options/fields.
+ * Prints an event without a program field by field, as the kernel does with options/fields. Its
+ * print fmt calls functions of the kernel, or is damaged.
  */
 #include <string.h>
 

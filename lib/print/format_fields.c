@@ -6,14 +6,14 @@
 
 #include "print/expr.h"
 
-#define FIELDS_MAX 512		/* of an event; the reader's own bound is far below */
-#define FIELD_END_MAX (1 << 20) /* bytes; above the longest record */
+#define FIELDS_MAX 512		/* per event; the readers' own bound is far lower */
+#define FIELD_END_MAX (1 << 20) /* bytes; more than the longest record */
 
 struct parser {
 	const char *p, *end;
 	unsigned word_size;
 	struct arena *arena;
-	struct buf type; /* of the field that is being read */
+	struct buf type; /* type of the field being read */
 };
 
 struct word {
@@ -38,7 +38,7 @@ static bool skip(struct parser *x, const char *what)
 	return true;
 }
 
-/* Letters, digits, '_'; of an identifier or a number. */
+/* Reads letters, digits and '_': an identifier or a number. */
 static bool take_word(struct parser *x, struct word *ret)
 {
 	skip_blanks(x);
@@ -73,7 +73,7 @@ static unsigned digit_of(char c)
 	return d > 9 ? ((unsigned)c | 0x20) - 'a' + 10 : d;
 }
 
-/* As C writes one, "16", "0x10", "16U". 0: it is none. */
+/* Parses a C number: "16", "0x10", "16U". 0: not a number. */
 static uint32_t number_of(const struct word *w)
 {
 	bool is_hex = w->len > 2 && w->text[0] == '0' && (w->text[1] | 0x20) == 'x';
@@ -91,7 +91,7 @@ static uint32_t number_of(const struct word *w)
 	return n;
 }
 
-/* What clang's kernels have behind a type: "__attribute__((user))". */
+/* Kernels built by clang have "__attribute__((user))" after a type. */
 static bool skip_attribute(struct parser *x)
 {
 	unsigned depth = 0;
@@ -117,7 +117,7 @@ static void put_word(struct buf *type, const struct word *w)
 	buf_append(type, w->text, w->len);
 }
 
-/* "unsigned int", "void *"; the word behind it is the name, or an open array's element. */
+/* Reads "unsigned int" or "void *". The next word is the name, or the element of an open array. */
 static bool take_type(struct parser *x, struct field *f, struct word *ret_last)
 {
 	static const char attribute[] = "__attribute__";
@@ -145,7 +145,7 @@ static bool take_type(struct parser *x, struct field *f, struct word *ret_last)
 	return has_type && *last.text != '*';
 }
 
-/* Up to the bracket that closes: "16", "TASK_COMM_LEN", "sizeof(struct sockaddr_in6)". */
+/* Reads up to the closing bracket: "16", "TASK_COMM_LEN", "sizeof(struct sockaddr_in6)". */
 static bool take_count(struct parser *x, struct word *ret)
 {
 	const char *end = memchr(x->p, ']', (size_t)(x->end - x->p));
@@ -160,7 +160,9 @@ static bool take_count(struct parser *x, struct word *ret)
 	return true;
 }
 
-/* "TYPE NAME;", "TYPE NAME[COUNT];" or "TYPE[] NAME;", whose type is then "TYPE[COUNT]". */
+/*
+ * Reads "TYPE NAME;", "TYPE NAME[COUNT];" or "TYPE[] NAME;". The last gets the type "TYPE[COUNT]".
+ */
 static bool take_declaration(struct parser *x, struct field *f, uint32_t *ret_count)
 {
 	struct word name, count, behind;
@@ -184,7 +186,7 @@ static bool take_declaration(struct parser *x, struct field *f, uint32_t *ret_co
 	return skip(x, ";");
 }
 
-/* Where nothing else tells the length of an array's elements. */
+/* Element size of an array, if only its type is known. */
 static uint32_t element_by_type(const char *type, unsigned word_size)
 {
 	struct expr_type known;
@@ -196,24 +198,24 @@ static uint32_t element_by_type(const char *type, unsigned word_size)
 	return expr_type_by_name(type, strcspn(type, " ["), word_size, &known) ? known.size : 1;
 }
 
-/* What the type tells, as libtraceevent takes it. count: of the array's elements; 0: not told. */
+/* Derives properties from the type, as libtraceevent does. count: array elements, 0: unknown. */
 static void fill_kind(const struct parser *x, struct field *f, uint32_t count)
 {
 	f->is_relative = !strncmp(f->type, "__rel_loc", 9);
 	f->is_dynamic = f->is_relative || !strncmp(f->type, "__data_loc", 10);
 	f->is_string = f->is_array &&
 		       (strstr(f->type, "char") || strstr(f->type, "u8") || strstr(f->type, "s8"));
-	/* Before there were lengths beside the offset (Linux 2.6) only strings were so. */
+	/* Linux 2.6 had offsets without lengths, for strings only. */
 	f->is_string |= f->is_dynamic && f->size == 2;
 	if (f->is_dynamic || (f->is_array && (!f->size || !count)))
 		f->element_size = element_by_type(f->type, x->word_size);
 	else
 		f->element_size = f->is_array ? f->size / count : f->size;
-	/* The field itself is the array's location. */
+	/* A dynamic field holds the array's location. */
 	f->is_array &= !f->is_dynamic;
 }
 
-/* Behind "field:". */
+/* Reads the text after "field:". */
 static int take_field(struct parser *x, struct field *ret)
 {
 	struct field f = { 0 };
@@ -233,7 +235,7 @@ static int take_field(struct parser *x, struct field *ret)
 	}
 	if (!skip(x, "\n"))
 		return -EBADMSG;
-	/* No record is that long; and no sum of the two is to overflow. */
+	/* No record is that long. The bound also keeps the sum from overflowing. */
 	if (f.offset > FIELD_END_MAX || f.size > FIELD_END_MAX - f.offset)
 		return -ERANGE;
 	fill_kind(x, &f, count);
@@ -241,7 +243,7 @@ static int take_field(struct parser *x, struct field *ret)
 	return 0;
 }
 
-/* Up to an empty line or the end. */
+/* Reads fields up to an empty line or the end. */
 static int take_fields(struct parser *x, struct field *fields, size_t *count, size_t *ret_here)
 {
 	size_t before = *count;

@@ -42,7 +42,7 @@ char *format_hex_padded(char *p, uint64_t v, unsigned digits)
 	return p + digits;
 }
 
-/* The digits alone. */
+/* Writes only the digits. */
 static unsigned digits_of(char *p, uint64_t v, const struct int_format *f)
 {
 	char *end = p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Integers as text, as number() of the kernel's lib/vsprintf.c writes them. */
+/* Formats integers as number() of the kernel's lib/vsprintf.c does. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,20 +16,20 @@ struct int_format {
 	int width, precision; /* -1: none */
 };
 
-/* The longest integer without padding: 22 octal digits, prefix and sign. */
+/* The longest unpadded integer: 22 octal digits, prefix and sign. */
 #define INT_TEXT_MAX 26
 
 extern const char format_digit_pairs[200];
 extern const char format_hex_pairs[512];
 
-/* Writes at p, without a terminator; return the end. Room for INT_TEXT_MAX bytes. */
+/* Both write at p without a terminator and return the end. p needs room for INT_TEXT_MAX bytes. */
 static inline char *format_dec_u32(char *p, uint32_t v);
 static inline char *format_dec(char *p, uint64_t v);
 static inline char *format_hex(char *p, uint64_t v);
 static inline char *format_hex_byte(char *p, uint8_t v);
-/* Room for INT_TEXT_MAX plus width plus precision bytes. */
+/* p needs room for INT_TEXT_MAX, width and precision together. */
 char *format_number(char *p, uint64_t v, const struct int_format *f);
-/* Exactly digits hexadecimal digits. */
+/* Writes exactly `digits` hexadecimal digits. */
 char *format_hex_padded(char *p, uint64_t v, unsigned digits);
 
 char *format_dec_long(char *p, uint64_t v);
@@ -69,7 +69,7 @@ static inline char *format_dec(char *p, uint64_t v)
 	return v <= UINT32_MAX ? format_dec_u32(p, (uint32_t)v) : format_dec_long(p, v);
 }
 
-/* All sixteen digits. */
+/* Writes all sixteen digits. */
 #ifdef __SSE2__
 static inline void format_hex_digits(char *p, uint64_t v)
 {
@@ -97,13 +97,13 @@ static inline char *format_hex(char *p, uint64_t v)
 {
 	unsigned digits;
 
-	/* Many arguments are this small. */
+	/* Many arguments are below 16. */
 	if (v < 16) {
 		*p = format_hex_pairs[v * 2 + 1];
 		return p + 1;
 	}
 	digits = (67U - (unsigned)__builtin_clzll(v)) / 4;
-	/* Without zeros before them; what is written behind them is room. */
+	/* Shifting left drops the leading zeros. The bytes after the digits are scratch space. */
 	format_hex_digits(p, v << (64 - digits * 4));
 	return p + digits;
 }

@@ -5,10 +5,10 @@
 
 #include "print/printer.h"
 
-/* The kernel keeps 50, or what fits in a page of return addresses. */
+/* The kernel keeps 50 levels, or as many return addresses as fit in a page. */
 #define DEPTH_MAX 4096
 
-/* Where ev has that number; raises *least to its end. */
+/* Finds a number field of ev. Raises *least to the field's end. */
 static struct number_at find_number(const struct event *ev, const char *name, uint32_t *least)
 {
 	const struct field *f = event_field(ev, name);
@@ -51,7 +51,7 @@ bool funcgraph_layout_find(const struct event_table *t, const struct event *ev,
 	       (!exit || (ret->calltime.size && ret->rettime.size));
 }
 
-/* Most are words of a machine like ours. */
+/* Most are words in this machine's byte order. */
 static inline uint64_t get(const struct funcgraph_layout *l, const struct record *rec,
 			   struct number_at at)
 {

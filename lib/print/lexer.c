@@ -28,7 +28,7 @@ static int digit_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
 }
 
-/* One character of a literal, escapes resolved; p stands behind it afterwards. */
+/* Reads one character of a literal and resolves escapes. Moves *p past it. */
 static char unescape_one(const char **p, const char *end)
 {
 	static const char from[] = "ntrabfve0\\\"'?", to[] = "\n\t\r\a\b\f\v\033\0\\\"'?";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* C tokens of a print fmt. */
+/* Splits a print fmt into C tokens. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,11 +18,11 @@ enum token_kind {
 
 struct token {
 	enum token_kind kind;
-	const char *text; /* in the source; a string with its quotes */
+	const char *text; /* in the source; a string includes its quotes */
 	size_t len;
 	int op;		/* TOKEN_PUNCT: a character or an enum expr_op; "->" is OP_ARROW */
-	uint64_t value; /* numbers and characters */
-	uint8_t longs;	/* TOKEN_NUMBER: how many L follow */
+	uint64_t value; /* of a number or character */
+	uint8_t longs;	/* TOKEN_NUMBER: count of L suffixes */
 	bool is_unsigned, is_hex;
 };
 
@@ -30,10 +30,10 @@ struct token {
 
 struct lexer {
 	const char *p, *end;
-	struct token token; /* the current one */
+	struct token token; /* current token */
 };
 
 void lexer_init(struct lexer *l, const char *text, size_t len);
 void lexer_next(struct lexer *l);
-/* Writes a string token's value, up to its size of text; returns the length. */
+/* Writes the value of a string token; out needs the size of its text. Returns the length. */
 size_t lexer_unescape(const struct token *t, char *out);

@@ -8,7 +8,7 @@ static char *ip4(char *p, const uint8_t *a, char kind, char order)
 	for (int i = 0; i < 4; i++) {
 		uint8_t v = a[order == 'l' ? 3 - i : i];
 
-		if (kind == 'i') { /* leading zeros */
+		if (kind == 'i') { /* pad with zeros */
 			*p++ = (char)('0' + v / 100);
 			*p++ = (char)('0' + v / 10 % 10);
 			*p++ = (char)('0' + v % 10);
@@ -26,7 +26,7 @@ static unsigned word16(const uint8_t *a, int i)
 	return (unsigned)a[i * 2] << 8 | a[i * 2 + 1];
 }
 
-/* Mapped and ISATAP addresses end in an IPv4 address. */
+/* True for mapped and ISATAP addresses, which end in an IPv4 address. */
 static bool has_ip4_tail(const uint8_t *a)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -35,7 +35,9 @@ static bool has_ip4_tail(const uint8_t *a)
 	return !memcmp(a, mapped, 12) || ((a[8] & ~2) == 0 && !memcmp(a + 9, isatap, 3));
 }
 
-/* The longest run of zero words, the first of equals; below two: none. */
+/*
+ * Finds the longest run of zero words, the first one of equal length. Shorter than two words: none.
+ */
 static int longest_zeros(const uint8_t *a, int range, int *ret_at)
 {
 	int longest = 1;
@@ -240,7 +242,7 @@ static bool hex(const struct conversion *spec, const uint8_t *a, size_t avail, i
 	return true;
 }
 
-/* A bitmap is an array of longs. */
+/* A bitmap is an array of longs of the recorded machine. */
 static bool bit(const struct object_env *env, const uint8_t *a, unsigned i)
 {
 	unsigned byte = i / 8;
@@ -306,7 +308,7 @@ static bool bitmap(const struct object_env *env, const struct conversion *spec, 
 	return true;
 }
 
-/* %pa, %pap, %pad: a physical or DMA address by reference. */
+/* %pa, %pap, %pad: a physical or DMA address, passed by reference. */
 static bool address(const uint8_t *a, size_t avail, const struct object_env *env, struct buf *out)
 {
 	char text[24] = "0x", *p = text + 2;

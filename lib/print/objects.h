@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What %pI4, %pU, %pM, %*ph and the like print of memory: lib/vsprintf.c. */
+/* Prints memory for %pI4, %pU, %pM, %*ph and others, as lib/vsprintf.c does. */
 #pragma once
 
 #include "base/buf.h"
@@ -11,12 +11,11 @@ struct object_env {
 };
 
 /*
- * data, avail: the memory that is there. count: the width, that %*ph and %*pb
- * take as bytes and bits; -1: none. Appends; false where the memory ends too
- * early or the suffix is not known.
+ * data, avail: the memory and its size. count: the width, which %*ph and %*pb take as a count of
+ * bytes and bits; -1: none. Appends. False: the memory is too short, or the suffix is unknown.
  */
 bool object_print(const struct object_env *env, const struct conversion *spec, const uint8_t *data,
 		  size_t avail, int count, struct buf *out);
-/* Bits in groups of 32, as %*pb prints them. */
+/* Prints bits in groups of 32, as %*pb does. */
 void bitmask_print(const struct object_env *env, const uint8_t *data, unsigned bits,
 		   struct buf *out);

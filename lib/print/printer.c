@@ -12,8 +12,10 @@
 
 int printer_new(struct printer **ret, const struct event_table *t)
 {
-	/* Its cache is 1.5 MiB, of which most recordings touch little, or nothing: zeros that cost
-	 * nothing. */
+	/*
+	 * mmap gives zeroed pages on first use: of the 1.5 MiB cache most recordings touch little
+	 * or nothing.
+	 */
 	struct printer *p =
 		mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -37,7 +39,7 @@ uint64_t printer_fallbacks(const struct printer *p)
 	return p->fallbacks;
 }
 
-/* NULL and error values stay as they are: there is nothing in them to hide. */
+/* Hiding NULL and error values would gain nothing. */
 uint64_t printer_pointer(const struct printer *p, uint64_t address)
 {
 	const struct event_table_env *env = &p->table->env;
@@ -50,7 +52,7 @@ uint64_t printer_pointer(const struct printer *p, uint64_t address)
 	return env->word_size == 8 ? hash : (uint32_t)hash;
 }
 
-/* Hashed if it is one of the kernel's. */
+/* Prints an address, hashed if it is a kernel address. */
 static char *print_address(const struct printer *p, char *w, uint64_t address, unsigned digits)
 {
 	const struct int_format f = { .base = 16, .width = -1, .precision = (int)digits };
@@ -60,13 +62,13 @@ static char *print_address(const struct printer *p, char *w, uint64_t address, u
 	return format_number(w + 2, kernel ? printer_pointer(p, address) : address, &f);
 }
 
-/* Of so many symbols more follow. */
+/* After so many misses more will follow. */
 #define CACHE_WRITTEN 32
 
 /*
- * A page of zeros that is read before it is written is another page then: all CPUs that run threads
- * of this process have to hear of it, which took two of them 7 ms in a guest. So the cache is
- * written where much of it will be.
+ * Reading an untouched page maps the shared zero page; the first write then replaces it and
+ * interrupts all CPUs that run threads of this process (7 ms for two threads in a guest). So the
+ * cache is written at once if much of it will be used.
  */
 static void count_miss(struct printer *p)
 {
@@ -87,7 +89,7 @@ const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t
 	e->known = e->found || !p->table->symbols->growing;
 	e->name_len = e->found ? (uint16_t)strnlen(symbol->name, NAME_MAX_LEN) : 0;
 	memcpy(e->name, e->found ? symbol->name : "", MIN(e->name_len, SYMBOL_NAME_NEAR));
-	/* is_kretprobe_trampoline(): where a probed function returns to tells nothing. */
+	/* is_kretprobe_trampoline(): a probed function returns there, so the name says nothing. */
 	e->is_trampoline = e->found && symbol->address == address &&
 			   (!strcmp(symbol->name, "arch_rethook_trampoline") ||
 			    !strcmp(symbol->name, "__kretprobe_trampoline"));

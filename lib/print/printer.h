@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The inside of event tables and printers: for the files that print. */
+/* Internals of event tables and printers, for the files that print. */
 #pragma once
 
 #include <pthread.h>
@@ -14,14 +14,14 @@
 
 struct event_entry {
 	struct event event;
-	const char *text, *print_fmt; /* of the format; in the arena */
+	const char *text, *print_fmt; /* the format's text, in the arena */
 	size_t len, print_fmt_len;
 };
 
 struct event_table {
 	struct event_table_env env;
 	struct arena arena;
-	struct event_entry **by_id; /* by id; NULL where there is none */
+	struct event_entry **by_id; /* by id; NULL: no such event */
 	size_t id_count;
 	const struct event **all;
 	size_t count, cap;
@@ -31,36 +31,36 @@ struct event_table {
 	struct arguments *arguments;	 /* owned; NULL: none */
 	user_place_source_t user_places; /* NULL: none */
 	const void *user_places_data;
-	struct printk_formats printk; /* sorted once sealed */
-	bool swap;		      /* the recorded machine's byte order is not ours */
+	struct printk_formats printk; /* sorted by event_table_seal() */
+	bool swap;		      /* the recorded machine has the other byte order */
 	bool sealed;
 };
 
 #define SYMBOL_CACHE_BITS 14
 #define SYMBOL_CACHE_SIZE (1U << SYMBOL_CACHE_BITS)
-/* With the rest of its entry one line of the CPU's cache. */
+/* Name and other members together fill one cache line. */
 #define SYMBOL_NAME_NEAR 48
 
-/* Which function comes next is chance: a look-up should miss the CPU's cache once at most. */
+/* Functions come in random order: a look-up must cost one CPU cache miss at most. */
 struct symbol_cache_entry {
 	uint64_t address;
 	uint16_t name_len;
 	bool known, found;
-	bool is_trampoline;	     /* of return probes */
-	bool is_plain;		     /* ftrace's own events show its name and nothing else */
-	char name[SYMBOL_NAME_NEAR]; /* its beginning; not ended */
+	bool is_trampoline;	     /* trampoline of return probes */
+	bool is_plain;		     /* ftrace's own events show only its name */
+	char name[SYMBOL_NAME_NEAR]; /* its first bytes; not terminated */
 } __attribute__((aligned(64)));
 
 struct printer {
 	const struct event_table *table;
-	const struct event *event; /* the one that is being printed */
+	const struct event *event; /* being printed */
 	uint64_t fallbacks;
-	unsigned misses; /* looked for behind the cache, which follows; at most CACHE_WRITTEN */
-	struct symbol symbols[SYMBOL_CACHE_SIZE]; /* beside the cache: what else is known */
+	unsigned misses; /* look-ups not found in the cache; counted up to CACHE_WRITTEN */
+	struct symbol symbols[SYMBOL_CACHE_SIZE]; /* by cache slot: the rest of each symbol */
 	struct symbol_cache_entry cache[SYMBOL_CACHE_SIZE];
 };
 
-/* Loads an integer in the recorded machine's byte order; not checked. */
+/* Loads an integer in the recorded machine's byte order, without bounds checks. */
 static inline uint64_t load_uint(const void *p, unsigned size, bool swap)
 {
 	uint64_t v8;
@@ -88,7 +88,7 @@ static inline const char *table_printk(const struct event_table *t, uint64_t add
 	return printk_formats_find(&t->printk, address);
 }
 
-/* Fills the address's slot of the cache; returns it. */
+/* Fills and returns the cache slot for the address. */
 const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t address);
 
 static inline const struct symbol_cache_entry *printer_slot(const struct printer *p,
@@ -97,7 +97,7 @@ static inline const struct symbol_cache_entry *printer_slot(const struct printer
 	return &p->cache[(address * 0x9e3779b97f4a7c15) >> (64 - SYMBOL_CACHE_BITS)];
 }
 
-/* Through the printer's cache; good until the next look-up. */
+/* Uses the printer's cache. Valid until the next look-up. */
 static inline const struct symbol_cache_entry *printer_lookup(struct printer *p, uint64_t address)
 {
 	const struct symbol_cache_entry *e = printer_slot(p, address);
@@ -107,27 +107,28 @@ static inline const struct symbol_cache_entry *printer_lookup(struct printer *p,
 
 bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret);
 /*
- * A symbol's text at w, at most SYMBOL_TEXT_MAX bytes; returns the end.
- * kind: 's', 'S', 'B' as the kernel's %p; 'f', 'F' as trace_seq_print_sym(),
- * without and with the offset.
+ * Writes a symbol at w, at most SYMBOL_TEXT_MAX bytes, and returns the end. kind: 's', 'S', 'B' as
+ * the kernel's %p; 'f', 'F' as trace_seq_print_sym(), without and with the offset.
  */
 #define SYMBOL_TEXT_MAX 640
-/* FTRACE_TRAMPOLINE_MARKER of kernel/trace/trace.h, INT_MAX: a stack's entry without an address,
- * and its text. */
+/*
+ * FTRACE_TRAMPOLINE_MARKER of kernel/trace/trace.h is INT_MAX: a stack entry without an address.
+ * The kernel prints this text for it.
+ */
 #define TRAMPOLINE_ADDRESS 0x7fffffff
 #define TRAMPOLINE_TEXT "[FTRACE TRAMPOLINE]"
 char *print_symbol(struct printer *p, char *w, uint64_t address, char kind);
-/* As seq_print_ip_sym(), with the offset or without; at most SYMBOL_TEXT_MAX bytes. */
+/* Prints as seq_print_ip_sym() does. Writes at most SYMBOL_TEXT_MAX bytes. */
 char *print_ip_by(struct printer *p, char *w, uint64_t ip, bool offset);
 
-/* The same as the recording's options say. */
+/* Does the same by the recording's options. */
 static inline char *print_ip(struct printer *p, char *w, uint64_t ip)
 {
 	const struct symbol_cache_entry *e = printer_lookup(p, ip);
 
 	if (unlikely(!e->is_plain))
 		return print_ip_by(p, w, ip, p->table->env.text.sym_offset);
-	/* Most names are short: a copy of known size is a few moves. */
+	/* Most names are short: a copy of constant size is fast. */
 	memcpy(w, e->name, SYMBOL_NAME_NEAR);
 	if (unlikely(e->name_len > SYMBOL_NAME_NEAR))
 		memcpy(w, p->symbols[e - p->cache].name, e->name_len);
@@ -135,21 +136,21 @@ static inline char *print_ip(struct printer *p, char *w, uint64_t ip)
 }
 
 /*
- * Whether a number that is no pointer by its type is perhaps one of the kernel's: of its part of
- * an address space of 64 bits, of whatever depth (x86-64 has them from 0xff00... on with five
- * levels of tables), but below its very end, where negative numbers are.
+ * True if a number that is no pointer by its type may be a kernel address. These fill the upper
+ * part of a 64-bit address space (x86-64 with five levels of page tables starts at 0xff00...). The
+ * topmost values are excluded: they are negative numbers.
  */
 static inline bool number_is_address(uint64_t value)
 {
 	return value >> 56 == 0xff && value < UINT64_C(0xffffffffff600000);
 }
 
-/* What a pointer shows as: itself, or its keyed hash. */
+/* The number to print for a pointer: itself, or its keyed hash. */
 uint64_t printer_pointer(const struct printer *p, uint64_t address);
-/* Binary printk: bprint.c. Appends. */
+/* bprint.c: prints binary printk. Appends. */
 int bprint_format(struct printer *p, const char *format, const uint8_t *args, size_t len,
 		  struct buf *out);
 
-/* fallback.c: what has no program. */
+/* fallback.c: prints events without a program. */
 int fallback_print(struct printer *p, const struct event *ev, const struct record *rec,
 		   struct buf *out);

@@ -14,7 +14,7 @@ void printk_formats_deinit(struct printk_formats *f)
 	*f = (struct printk_formats){ 0 };
 }
 
-/* The kernel escapes newline, tab and quote alone. */
+/* The kernel escapes only newline, tab and quote. */
 static char *unescape(struct arena *arena, const char *text, size_t len)
 {
 	char *copy = arena_alloc(arena, len + 1), *w = copy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The strings of the recorded kernel's printk_formats, by their addresses. */
+/* Strings of the recorded kernel's printk_formats, by address. */
 #pragma once
 
 #include <stddef.h>
@@ -16,9 +16,12 @@ struct printk_formats {
 };
 
 void printk_formats_deinit(struct printk_formats *f);
-/* Lines '0xADDR : "text"'; others are skipped. arena, of their texts, outlives f. 0 or -ENOMEM. */
+/*
+ * Adds lines '0xADDR : "text"'; other lines are skipped. The arena holds the texts and must outlive
+ * f. Returns 0 or -ENOMEM.
+ */
 int printk_formats_add(struct printk_formats *f, struct arena *arena, const char *text, size_t len);
-/* Once all were added, before the first is looked for. */
+/* Call it after the last add and before the first find. */
 void printk_formats_sort(struct printk_formats *f);
-/* Borrowed, until f or its arena ends; NULL: there is none. */
+/* Borrowed from f and its arena. NULL: not found. */
 const char *printk_formats_find(const struct printk_formats *f, uint64_t address);

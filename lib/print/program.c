@@ -1,4 +1,49 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Printing an event as the kernel prints it.
+ *
+ * The kernel prints an event with its print fmt, a C expression in the event's format file:
+ *
+ * 	print fmt: "comm=%s prio=%d %s", REC->comm, REC->prio,
+ * 		   __print_flags(REC->state, "|", { 1, "S" }, { 2, "D" })
+ *
+ * A recording holds millions of events of a few hundred kinds, so the expression is compiled once
+ * per kind, when the event table is sealed, and only the resulting program runs per event:
+ *
+ * 	format file      expr.c, call.c, statement.c       compile*.c, special.c, syscall.c
+ * 	"print fmt: ..." ---------------------------> tree ---------------------------> program
+ * 	                                                                                   |
+ * 	record ------------------------------------------------------> program_run() <-----+
+ * 	                                                                  |
+ * 	                                                                text
+ *
+ * 	ops:  ["comm=" STR_STATIC 8] [" prio=" DEC_S32 24] [" " LOAD 28] [FLAGS table] [END]
+ *
+ * An op is 32 bytes: the literal before it, and what to print. Numbers are pushed onto a stack of
+ * 64 bit values, normalized to the C type that they have in the kernel. A string is never a value:
+ * its op writes it to the output. A width is applied afterwards, to the text since an OP_MARK.
+ *
+ * Invariants
+ * - need: the bytes of a record that static fields reach up to. Both the record and the format are
+ *   hostile, so a field may lie outside. A record of at least `need` bytes runs unchecked; a
+ * shorter one runs checked, stops at the first op that does not fit, and is marked "[truncated]".
+ *   Dynamic offsets come from the record itself and are always checked.
+ * - bound: the bytes that all ops of known size can write. r->limit - r->w is at least the bound of
+ *   the remaining ops, so these write without a check. An op of unknown size reserves its size and
+ *   the whole bound again (run_room). Copies of constant size may write OP_TEXT_SLACK bytes past
+ * the end; the bound includes them.
+ * - depth: the compiler counts pushes and pops, so the stack cannot overflow at run time.
+ * - Jumps only go forward: every program ends.
+ * - A sealed program is read-only. All state of a run is in struct run and struct printer, one per
+ *   thread.
+ *
+ * What was tried
+ * - libtraceevent's tree, walked for each event: it drops casts and widths, on which the kernel's
+ *   exact text depends. Tests still compare with it.
+ * - Several ops for a field, an array element or a mask: each is one op now.
+ * - The general path for the function tracer: its events outnumber all others, so its program is
+ * the single op OP_FUNCTION with a path of its own (65 instructions fewer for each event).
+ */
 #include "print/program.h"
 
 #include "base/swar.h"
@@ -7,7 +52,7 @@
 
 #define TRUNCATED "[truncated]"
 
-/* Of OP_SHORT_STRING bytes those before the first NUL. */
+/* Bytes before the first NUL, at most OP_SHORT_STRING. */
 static inline size_t short_length(const char *s)
 {
 	uint64_t zeros = zero_bytes(load_bytes8(s));
@@ -18,7 +63,7 @@ static inline size_t short_length(const char *s)
 	return zeros ? 8 + first_byte(zeros) : OP_SHORT_STRING;
 }
 
-/* From offset in the record to the first NUL or the record's end. */
+/* Copies from offset in the record to the first NUL or the record's end. */
 static void put_string(struct run *r, uint64_t offset)
 {
 	const char *s;
@@ -76,7 +121,7 @@ static void put_symbolic(struct run *r, const struct op *op)
 			run_put(r, t->entries[i].text, t->entries[i].len);
 			return;
 		} else if (t->entries[i].mask == v) {
-			break; /* an empty name counts as none */
+			break; /* an empty name counts as not found */
 		}
 	memcpy(r->w, "0x", 2);
 	r->w = format_hex(r->w + 2, v);
@@ -122,7 +167,7 @@ static void select_value(struct run *r)
 	run_push(r, c ? a : b);
 }
 
-/* _msecs of include/linux/jiffies.h: exact where HZ divides 1000 or is a multiple of it. */
+/* Follows _msecs of include/linux/jiffies.h: exact if HZ divides 1000 or is a multiple of it. */
 static void to_msecs(struct run *r, const struct op *op)
 {
 	uint64_t j = run_pop(r), hz = op->imm;
@@ -186,7 +231,7 @@ static inline void put_literal(struct run *r, const struct op *op)
 {
 	size_t n = op->text_len;
 
-	/* Most literals are short: a copy of known size is a few moves. */
+	/* Most literals are short: a copy of constant size is fast. */
 	memcpy(r->w, op->text, OP_TEXT_SLACK);
 	if (unlikely(n > OP_TEXT_SLACK))
 		memcpy(r->w + OP_TEXT_SLACK, op->text + OP_TEXT_SLACK, n - OP_TEXT_SLACK);
@@ -214,7 +259,9 @@ static inline __attribute__((always_inline)) int execute(struct run *r, bool che
 			r->truncated = true;
 			return 0;
 		}
-		/* Those that go on at once need no room that was not there before. */
+		/*
+		 * Ops that `continue` have their room in the bound: they cannot run out of memory.
+		 */
 		switch (op->code) {
 		case OP_END:
 			return 0;
@@ -302,7 +349,9 @@ static uint64_t load_address(const struct printer *p, const struct record *rec, 
 	return load_uint(rec->data + offset, op->size, p->table->swap);
 }
 
-/* There are more of the function tracer's events than of all others: op is the whole program. */
+/*
+ * Traces of the function tracer have more of its events than of all others: its program is one op.
+ */
 _hot_ static int run_function(const struct op *op, uint32_t bound, struct printer *p,
 			      const struct record *rec, struct buf *out)
 {
@@ -316,7 +365,7 @@ _hot_ static int run_function(const struct op *op, uint32_t bound, struct printe
 		return buf_error(out) ?: -EBADMSG;
 	}
 	w = print_ip(p, w, load_address(p, rec, op, op->offset));
-	/* The words behind the parent's address: there are some where they were asked for. */
+	/* Arguments follow the parent's address if func-args was on. */
 	if (unlikely(op->arg && rec->len > op->need)) {
 		out->len = (size_t)(w - out->data);
 		print_arguments(p, load_address(p, rec, op, op->offset), rec->data + op->need,
@@ -334,7 +383,7 @@ _hot_ static int run_function(const struct op *op, uint32_t bound, struct printe
 	return 0;
 }
 
-/* What stands for the rest; the name before it may not have been written yet. */
+/* Marks the missing rest. Writes the event's name first if the output lacks it. */
 _cold_ static void put_truncated(struct run *r, size_t from)
 {
 	if (r->prog->name_len && (size_t)(r->w - r->out->data) == from) {

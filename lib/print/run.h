@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A running program: program.c runs values and short texts, run_text.c the rest. */
+/* A running program. program.c runs values and short texts, run_text.c the other ops. */
 #pragma once
 
 #include <string.h>
@@ -7,9 +7,8 @@
 #include "print/printer.h"
 
 /*
- * The output has room for all ops of known size from the start (prog->bound);
- * an op that appends more asks for it and for the bound once more, so that the
- * small ops need no checks.
+ * The output has room for all ops of known size from the start (prog->bound). An op that appends
+ * more reserves its size and the bound again, so that the small ops need no checks.
  */
 struct run {
 	const struct program *prog;
@@ -24,11 +23,11 @@ struct run {
 	uint8_t word_size;
 };
 
-/* The ops from OP_DEC on that program.c does not run itself. */
+/* Runs the ops after OP_DEC that program.c does not run. */
 void run_text(struct run *r, const struct op *op);
 bool run_make_room(struct run *r, size_t n);
 
-/* Room for n bytes and for all that is still to come; what was written is kept. */
+/* Reserves n bytes and the bound for the remaining ops. Keeps the output so far. */
 static inline bool run_room(struct run *r, size_t n)
 {
 	return likely((size_t)(r->limit - r->w) >= n + r->prog->bound) || run_make_room(r, n);
@@ -52,7 +51,7 @@ static inline void run_push(struct run *r, uint64_t v)
 	r->stack[r->depth++] = v;
 }
 
-/* Memory in the record; NULL if it is not all there. */
+/* Memory in the record. NULL: part of it lies outside. */
 static inline const uint8_t *run_memory(struct run *r, uint64_t offset, uint64_t len)
 {
 	if (offset > r->rec->len || len > r->rec->len - offset) {
@@ -62,7 +61,7 @@ static inline const uint8_t *run_memory(struct run *r, uint64_t offset, uint64_t
 	return r->rec->data + offset;
 }
 
-/* Between the two the buffer itself may be appended to, by printers that do. */
+/* Between these two calls other printers may append to the buffer. */
 static inline struct buf *run_enter_buf(struct run *r)
 {
 	r->out->len = (size_t)(r->w - r->out->data);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The ops that print more than a plain field: the helpers of print formats
- * (__print_flags(), __print_array() and their like, kernel/trace/trace_output.c),
- * pointers and what they point to, padding, the memory that system calls were given.
+ * Ops that print more than a plain field: __print_flags(), __print_array() and similar helpers
+ * (kernel/trace/trace_output.c), pointers and their targets, padding, and memory passed to system
+ * calls.
  */
 #include "print/objects.h"
 #include "print/run.h"
@@ -69,7 +69,7 @@ static void put_int_array(struct run *r)
 		r->truncated = true;
 		return;
 	}
-	/* The count is an int of the kernel's: below zero there is nothing. */
+	/* The kernel's count is an int: a negative one prints nothing. */
 	if ((int64_t)count < 0 || count > UINT32_MAX)
 		count = 0;
 	data = run_memory(r, address, count * size);
@@ -98,13 +98,13 @@ static void put_bitmask(struct run *r)
 
 	if (!data)
 		return;
-	/* A bitmap is made of longs: a length that is not is no bitmap. */
+	/* A bitmap consists of longs: extra bytes are dropped. */
 	bitmask_print(&env, data, (unsigned)(len / r->word_size * r->word_size * 8),
 		      run_enter_buf(r));
 	run_leave_buf(r);
 }
 
-/* A stack trace of a synthetic event: symbols, one a line. */
+/* Prints the stack trace of a synthetic event, one symbol per line. */
 static void put_stack(struct run *r)
 {
 	uint64_t len = run_pop(r);
@@ -139,7 +139,7 @@ static struct conversion spec_of(struct run *r, const struct op *op)
 			spec.format.left = true;
 			v = -v;
 		}
-		/* The kernel takes 8 M; no line is that long (trace_seq holds 8 KiB). */
+		/* The kernel accepts 8 M, but no line is that long (trace_seq holds 8 KiB). */
 		spec.format.width = (int)MIN(v, 1 << 16);
 	}
 	return spec;
@@ -150,7 +150,7 @@ static void put_number(struct run *r, const struct op *op)
 	struct conversion spec;
 	uint64_t v;
 
-	if (likely(!op->stars)) { /* its width is in the bound */
+	if (likely(!op->stars)) { /* the bound includes its width */
 		r->w = format_number(r->w, run_pop(r), &op->spec->format);
 		return;
 	}
@@ -209,7 +209,7 @@ static void cut(struct run *r, const struct op *op)
 	r->w = start + strnlen(start, (size_t)(r->w - start));
 }
 
-/* A string in the recorded kernel's memory. */
+/* Prints a string in the recorded kernel's memory. */
 static void put_kernel_string(struct run *r)
 {
 	uint64_t address = run_pop(r);
@@ -228,7 +228,7 @@ static void put_kernel_string(struct run *r)
 		run_put(r, text, strlen(text));
 		return;
 	}
-	/* As the kernel marks a string that it dares not read: (0xADDRESS). */
+	/* The kernel prints (0xADDRESS) for a string that it must not read. */
 	if (!run_room(r, 4 + INT_TEXT_MAX))
 		return;
 	*r->w++ = '(';
@@ -278,7 +278,7 @@ static bool is_printable(uint8_t c)
 	return c >= ' ' && c <= '~';
 }
 
-/* "(61:62:0a, ...) "ab."...": the text if there is any; the dots where more was given than kept. */
+/* Prints (61:62:0a, ...) "ab."...: text only if present; dots if the kernel kept only part. */
 static void put_syscall_bytes(struct run *r, const struct op *op)
 {
 	uint32_t loc = (uint32_t)load_uint(r->rec->data + op->offset, 4, r->swap);
@@ -307,7 +307,10 @@ static void put_syscall_bytes(struct run *r, const struct op *op)
 	run_put(r, "\"...", cut ? 4 : 1);
 }
 
-/* A string of user space. No length: it could not be read, and another may lie there. */
+/*
+ * Prints a string of user space. Length 0: the kernel could not read it, and the data there may
+ * belong to another argument.
+ */
 static void put_syscall_text(struct run *r, const struct op *op)
 {
 	uint32_t loc = (uint32_t)load_uint(r->rec->data + op->offset, 4, r->swap);

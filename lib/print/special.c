@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Events that the kernel prints by functions of their own, not by their print
- * fmt: probes (kernel/trace/trace_kprobe.c, trace_uprobe.c, trace_fprobe.c),
- * synthetic events (trace_events_synth.c); system calls are in syscall.c.
+ * Compiles events that the kernel prints with functions of their own: probes
+ * (kernel/trace/trace_kprobe.c, trace_uprobe.c, trace_fprobe.c) and synthetic events
+ * (trace_events_synth.c). System calls are in syscall.c.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@ static bool starts_with(const char *s, const char *prefix)
 	return !strncmp(s, prefix, strlen(prefix));
 }
 
-/* An address where a probe sits: with its offset from a symbol. */
+/* Prints a probe's address as symbol and offset. */
 static void probe_address(struct compiler *c, const struct field *f, char kind)
 {
 	struct op *op;
@@ -58,8 +58,8 @@ static int probe(struct compiler *c, const struct expr *format, const struct exp
 }
 
 /*
- * "a=%d, b=%.*s" in the print fmt; the kernel parts the fields by a space and
- * passes the longest string itself (STR_VAR_LEN_MAX), one argument a field.
+ * The print fmt has "a=%d, b=%.*s". The kernel separates fields by a space and passes the longest
+ * length (STR_VAR_LEN_MAX) itself: each field has one argument.
  */
 static int synthetic(struct compiler *c, const struct expr *format, const struct expr *args)
 {
@@ -88,7 +88,7 @@ static int synthetic(struct compiler *c, const struct expr *format, const struct
 	return 1;
 }
 
-/* The function tracer's: there are more of it than of all others. */
+/* The function tracer's event: the most frequent one by far. */
 static bool function(struct compiler *c)
 {
 	const struct field *ip = compiler_find_field(c, "ip");

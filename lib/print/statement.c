@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* C types by name, and statement expressions: ({ declarations; calls; value; }). */
+/* Parses C types and statement expressions: ({ declarations; calls; value; }). */
 #include <string.h>
 
 #include "print/parser.h"
 
 /*
- * Bit-fields of unions that formats take apart, from the lowest bit of a
- * little-endian machine: arch/x86/include/asm/kvm_host.h, the same since 5.14
- * as far as they are printed.
+ * Bit-fields of unions in print formats, from the lowest bit of a little-endian machine:
+ * arch/x86/include/asm/kvm_host.h. The printed ones are the same since Linux 5.14.
  */
 static const struct {
 	const char *union_name, *member;
@@ -58,7 +57,7 @@ bool parser_starts_type(const struct parser *p, const struct token *t)
 	       expr_type_by_name(t->text, t->len, p->env->word_size, &type);
 }
 
-/* "unsigned long long int" and the like: the words in any order. */
+/* Parses "unsigned long long int" and others: the words come in any order. */
 static bool basic_type(struct parser *p, struct expr_type *ret)
 {
 	bool seen_unsigned = false, seen_signed = false, seen_int = false, seen = false;
@@ -94,7 +93,7 @@ static bool basic_type(struct parser *p, struct expr_type *ret)
 	       parser_unsupported(p, "an unknown type");
 }
 
-/* What a constant "struct:NAME" says, as btf.c writes it; 0: nothing. */
+/* Looks up the constant "struct:NAME", which btf.c writes. 0: unknown. */
 static uint16_t struct_size(struct parser *p)
 {
 	const struct token *t = &p->lexer.token;
@@ -112,7 +111,7 @@ bool parser_type(struct parser *p, struct expr_type *ret)
 {
 	bool opaque = false;
 	unsigned stars = 0;
-	uint16_t scale = 1; /* of void */
+	uint16_t scale = 1; /* size of void */
 
 	p->type_is_bool = false;
 	while (is_qualifier(&p->lexer.token))
@@ -142,7 +141,8 @@ bool parser_type(struct parser *p, struct expr_type *ret)
 		return !opaque || parser_unsupported(p, "a structure as a value");
 	p->type_is_bool = false;
 	if (stars == 1 && !opaque)
-		ret->class = TYPE_RECORD; /* if what is cast lies there; else a pointer */
+		ret->class = TYPE_RECORD; /* an address in the record stays one; otherwise a
+					   * pointer */
 	else
 		*ret = (struct expr_type){ TYPE_POINTER, (uint8_t)p->env->word_size, false,
 					   stars > 1 ? (uint16_t)p->env->word_size : scale };
@@ -214,7 +214,7 @@ static struct expr *string_array(struct parser *p)
 	return parser_expect(p, '}') ? e : NULL;
 }
 
-/* trace_seq_buffer_ptr(p): the text that is written from here on. */
+/* trace_seq_buffer_ptr(p): the text written from here on. */
 static bool text_start(struct parser *p, struct local *local)
 {
 	if (!token_is(&p->lexer.token, "trace_seq_buffer_ptr"))
@@ -264,7 +264,7 @@ static bool declaration(struct parser *p)
 		return false;
 	}
 	if (p->lexer.token.kind != TOKEN_NAME)
-		return parser_fail(p, "a declaration that is not understood");
+		return parser_fail(p, "a declaration that cannot be parsed");
 	local->name = p->lexer.token.text;
 	local->len = p->lexer.token.len;
 	lexer_next(&p->lexer);

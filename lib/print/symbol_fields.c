@@ -32,7 +32,7 @@ static char program_kind(const struct program *p, const struct field *f)
 		if (op->code == OP_SYMBOL && before->code == OP_LOAD &&
 		    before->offset == f->offset && before->size == f->size)
 			return (char)op->arg;
-		/* Its address, then its length. */
+		/* The array's address, then its length. */
 		if (op->code == OP_STACK && i > 1 && before[-1].code == OP_DYNAMIC &&
 		    before[-1].offset == f->offset)
 			return SYMBOL_STACK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The symbols of an event table, which are read when the first is looked for that an excerpt does
- * not name: by whichever thread does, while the others wait. From then on threads read them side by
- * side; only who adds some must be alone with the table.
+ * An event table's symbols. The first look-up that the excerpt cannot answer reads them, in the
+ * thread that makes it; other threads wait. After that threads read without a lock. A thread that
+ * adds symbols needs the table to itself.
  */
 #pragma once
 
@@ -13,22 +13,22 @@
 #include "print/symbols.h"
 
 struct symbol_store {
-	symbol_source_t source;	 /* NULL: there are none */
-	void *userdata;		 /* borrowed; of source */
+	symbol_source_t source;	 /* NULL: no symbols */
+	void *userdata;		 /* passed to source */
 	struct symbols *symbols; /* owned */
-	struct symbols *excerpt; /* owned; NULL: there is none */
-	pthread_mutex_t lock;	 /* while they are read */
+	struct symbols *excerpt; /* owned; or NULL */
+	pthread_mutex_t lock;	 /* held while the symbols are read */
 	atomic_bool known;
-	bool growing; /* what is not found may yet come */
+	bool growing; /* more symbols may come: do not cache misses */
 };
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct symbol_store *symbol_store_new(void);
 struct symbol_store *symbol_store_free(struct symbol_store *s);
 
-/* For symbol_store_get(): they were not read before. */
+/* Slow path of symbol_store_get(). */
 void symbol_store_read(struct symbol_store *s);
-/* Borrowed; NULL: there are none, or no memory for them. */
+/* Borrowed. NULL: no symbols, or out of memory. */
 static inline const struct symbols *symbol_store_get(struct symbol_store *s)
 {
 	if (unlikely(!atomic_load(&s->known)))
@@ -37,14 +37,14 @@ static inline const struct symbols *symbol_store_get(struct symbol_store *s)
 }
 
 /*
- * As symbols_find(). What the excerpt tells, lines of the table in succession, does not need the
- * table read.
+ * Like symbols_find(). Addresses in the excerpt, which holds consecutive lines of the table, do not
+ * read the table.
  */
 bool symbol_store_find(struct symbol_store *s, uint64_t address, struct symbol *ret);
-/* The first one counts. 0, -ENOMEM or -EFBIG, as symbols_new(). */
+/* Only the first excerpt counts. Returns 0, -ENOMEM or -EFBIG, as symbols_new(). */
 int symbol_store_add_excerpt(struct symbol_store *s, const char *text, size_t len);
 
-/* More of them, as symbols_add() takes them. 0, -ENOMEM or -EFBIG. */
+/* Adds symbols as symbols_add() does. Returns 0, -ENOMEM or -EFBIG. */
 int symbol_store_add(struct symbol_store *s, const char *text, size_t len);
-/* Those that were read so far. */
+/* The number of symbols read so far. */
 size_t symbol_store_count(const struct symbol_store *s);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * /proc/kallsyms, looked up as kernel/kallsyms.c does: the kernel's own
- * symbols lie in one sorted table, of symbols at one address the first one
- * counts; without CONFIG_KALLSYMS_ALL only text is looked up. Modules'
- * symbols come after them, in any order.
+ * Looks up /proc/kallsyms as kernel/kallsyms.c does. The kernel's own symbols are one sorted table;
+ * the first symbol at an address counts. Without CONFIG_KALLSYMS_ALL only text is looked up.
+ * Modules' symbols come after them, unsorted.
  */
 #include "print/symbols.h"
 
@@ -12,21 +11,21 @@
 
 #include "base/swar.h"
 
-/* By address; of one address in the order of the file. */
+/* Sorted by address; at one address in file order. */
 struct symbols {
 	uint64_t *addresses;
-	uint32_t *names;   /* offsets in text */
-	uint16_t *modules; /* 0: the kernel; else module_names[that - 1] */
+	uint32_t *names;   /* offsets into text */
+	uint16_t *modules; /* 0: the kernel; n: module_names[n - 1] */
 	size_t count, cap;
-	size_t ordered; /* while it is filled: the first ones that are in order */
+	size_t ordered; /* while filling: length of the sorted first part */
 	char *text;
 	size_t text_len;
-	uint32_t *module_names; /* offsets in text */
+	uint32_t *module_names; /* offsets into text */
 	size_t module_count;
-	uint64_t text_start, text_end; /* where the kernel's own symbols are looked up */
+	uint64_t text_start, text_end; /* range of look-ups in the kernel itself */
 	uint64_t init_start, init_end, image_end;
 	uint64_t irq_start, irq_end;
-	struct symbols *later; /* owned; NULL: none */
+	struct symbols *later; /* owned; or NULL */
 };
 
 struct line {
@@ -36,19 +35,19 @@ struct line {
 	char type;
 };
 
-/* Eight digits at once; false: something else is among them. */
+/* Parses eight digits at once. False: some character is no digit. */
 static bool parse_hex8(const char *p, uint32_t *ret)
 {
 	const uint64_t high = EACH_BYTE(0x80);
 	uint64_t v = load_bytes8(p), digit, letter;
 
-	/* A sum reaches the high bit from the character on that it is made for. */
+	/* Each sum sets a byte's high bit from the range's first character on. */
 	digit = (v + EACH_BYTE(0x80 - '0')) & ~(v + EACH_BYTE(0x7f - '9'));
 	letter = (v + EACH_BYTE(0x80 - 'a')) & ~(v + EACH_BYTE(0x7f - 'f'));
 	if ((v & high) || ((digit | letter) & high) != high)
 		return false;
 	v = (v & EACH_BYTE(0x0f)) + (letter >> 7 & EACH_BYTE(1)) * 9;
-	/* Digits to bytes, bytes side by side: the first is the highest. */
+	/* Packs the digits into bytes; the first is the highest. */
 	v = (v << 4 | v >> 8) & UINT64_C(0x00ff00ff00ff00ff);
 	v = (v | v >> 8) & UINT64_C(0x0000ffff0000ffff);
 	*ret = bswap_32((uint32_t)(v | v >> 16));
@@ -60,7 +59,7 @@ static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
 	uint32_t high, low;
 	uint64_t v = 0;
 
-	/* As 64-bit kernels write them. */
+	/* 64-bit kernels write 16 digits. */
 	if (end - p > 16 && p[16] == ' ' && parse_hex8(p, &high) && parse_hex8(p + 8, &low)) {
 		*ret = (uint64_t)high << 32 | low;
 		return p + 16;
@@ -79,7 +78,7 @@ static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
 	return p;
 }
 
-/* "ADDRESS TYPE NAME" and perhaps "\t[MODULE]". */
+/* Parses "ADDRESS TYPE NAME", with "\t[MODULE]" for modules. */
 static bool parse_line(const char *p, const char *end, struct line *ret)
 {
 	const char *tab = NULL;
@@ -98,22 +97,23 @@ static bool parse_line(const char *p, const char *end, struct line *ret)
 	if (tab && end - tab > 3 && tab[1] == '[') {
 		ret->module = tab + 2;
 		ret->module_len = (size_t)(end - 1 - ret->module);
-		/* Trampolines of ftrace and kprobes: listed, but the kernel's text does not name
-		 * them. */
+		/*
+		 * ftrace and kprobes trampolines are listed, but the kernel does not use these
+		 * names.
+		 */
 		if (ret->module_len > 11 && !memcmp(ret->module, "__builtin__", 11))
 			return false;
 	}
 	return ret->name_len > 0;
 }
 
-/* Most names are shorter: a copy of known size is a few moves. */
+/* Most names are shorter: a copy of constant size is fast. */
 #define NAME_USUAL 32
 
 /*
- * Names move together in the text that they are read from. A line gives no more than its own
- * length, so that nothing is overwritten before it is read: what stands before its name has 3
- * characters at least, the ends of the name and of a module's are 2. Behind the text there is room
- * for a copy of NAME_USUAL to read.
+ * Names move down within the text that is being parsed. Nothing is overwritten before it is read:
+ * at least 3 characters come before a name, and a name and a module's name add 2 terminators. The
+ * text has NAME_USUAL spare bytes at its end, as the copy may read that far.
  */
 static uint32_t add_name(struct symbols *s, const char *name, size_t len)
 {
@@ -129,7 +129,7 @@ static uint32_t add_name(struct symbols *s, const char *name, size_t len)
 	return at;
 }
 
-/* Of the modules so far: a module's symbols stand together. */
+/* Only the last modules are searched: a module's symbols are adjacent. */
 #define MODULES_NEAR 64
 
 static int find_module(struct symbols *s, const struct line *l, uint16_t *ret)
@@ -183,7 +183,7 @@ static void note_bounds(struct symbols *s, const struct line *l)
 		s->irq_end = l->address;
 }
 
-/* Room for count symbols. */
+/* Reserves room for count symbols. */
 static int reserve(struct symbols *s, size_t count)
 {
 	uint64_t *addresses = reallocarray(s->addresses, count, sizeof(*addresses));
@@ -213,7 +213,7 @@ static int add_line(struct symbols *s, const struct line *l)
 	if (at == s->cap && reserve(s, at + at / 2) < 0)
 		return -ENOMEM;
 	note_bounds(s, l);
-	/* The module's name stands behind it, and stays whole. */
+	/* The module's name comes later in the line, so it is still intact. */
 	s->names[at] = add_name(s, l->name, l->name_len);
 	if (find_module(s, l, &s->modules[at]) < 0)
 		return -ENOMEM;
@@ -226,7 +226,7 @@ static int add_line(struct symbols *s, const struct line *l)
 
 struct entry {
 	uint64_t address;
-	uint32_t name; /* grows with the place in the file */
+	uint32_t name; /* increases in file order */
 	uint16_t module;
 };
 
@@ -239,7 +239,7 @@ static int by_address(const void *a, const void *b)
 	return x->name < y->name ? -1 : 1;
 }
 
-/* The kernel's own come in order; what modules have is sorted and merged in, from the end. */
+/* The kernel's own symbols are sorted already. Modules' are sorted and merged in from the end. */
 static int sort(struct symbols *s)
 {
 	size_t from = s->ordered, rest = s->count - from, to = s->count;
@@ -274,7 +274,7 @@ static int sort(struct symbols *s)
 	return 0;
 }
 
-/* Of s->text, which has the lines, to its names. */
+/* Turns s->text from lines into names. */
 static int parse(struct symbols *s, size_t len)
 {
 	const char *p = s->text, *end = p + len;
@@ -290,7 +290,7 @@ static int parse(struct symbols *s, size_t len)
 			if (r < 0)
 				return r;
 			any |= l.address != 0;
-			/* Local data are in the table with CONFIG_KALLSYMS_ALL alone. */
+			/* Only CONFIG_KALLSYMS_ALL lists local data. */
 			local_data |=
 				!l.module && (l.type == 'd' || l.type == 'b' || l.type == 'r');
 		}
@@ -310,7 +310,7 @@ static int parse(struct symbols *s, size_t len)
 	return 0;
 }
 
-/* A line of usual length. */
+/* Usual length of a line. */
 #define LINE_SIZE 40
 
 int symbols_take(struct symbols **list, struct buf *text)
@@ -389,7 +389,7 @@ struct symbols *symbols_free(struct symbols *s)
 	return NULL;
 }
 
-/* The last symbol at or below address; SIZE_MAX: none. */
+/* Index of the last symbol at or below address; SIZE_MAX: none. */
 static size_t floor_symbol(const struct symbols *s, uint64_t address)
 {
 	const uint64_t *base = s->addresses;
@@ -412,25 +412,28 @@ static bool in_kernel(const struct symbols *s, uint64_t address)
 	       (address >= s->init_start && address < s->init_end);
 }
 
-/* The first symbol of the address that the one at last is the last of. */
+/* Index of the first symbol at the address of symbol `last`. */
 static size_t first_of(const struct symbols *s, size_t last)
 {
 	uint64_t address = s->addresses[last];
 
 	if (likely(!last || s->addresses[last - 1] != address))
 		return last;
-	/* Behind none it is the first of all. */
+	/* SIZE_MAX + 1 is 0: the first symbol of all. */
 	return address ? floor_symbol(s, address - 1) + 1 : 0;
 }
 
-/* The address where a symbol ends: the next one's, of the same module. last: of its address. */
+/*
+ * End address of a symbol: the next symbol's, in the same module. last: the last one at its
+ * address.
+ */
 static uint64_t end_of(const struct symbols *s, size_t at, size_t last)
 {
 	uint64_t address = s->addresses[at];
 
 	if (last + 1 < s->count && s->modules[last + 1] == s->modules[at])
 		return s->addresses[last + 1];
-	/* The end of the section is not told: it is a whole page. */
+	/* The section's end is unknown: assume the end of the page. */
 	return (address | 4095) + 1;
 }
 

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* System calls, as kernel/trace/trace_syscalls.c prints them. */
+/* Compiles system calls, printed as in kernel/trace/trace_syscalls.c. */
 #include <string.h>
 
 #include "print/compile.h"
 #include "print/expr_build.h"
 
-/* 1 since 6.18: decimal below 10, then hexadecimal with 0x; 0: hexadecimal without. */
+/*
+ * Since 6.18 values below 10 are decimal and others have 0x; before, all are hexadecimal without
+ * it.
+ */
 static bool prefixes_hex(const struct compiler *c)
 {
 	return !c->env->kernel || c->env->kernel >= (6 << 16 | 18);
 }
 
-/* "__name_val" of an argument: the user memory that it points to, since 6.19. */
+/* "__name_val" of an argument: the user memory it points to, since 6.19. */
 static const struct field *user_data(const struct compiler *c, const struct field *arg)
 {
 	char name[128];
@@ -31,7 +34,7 @@ static void user_text(struct compiler *c, const struct field *data)
 	compiler_text(c, "\"");
 }
 
-/* size: the argument that says how much there was; NULL: none does. */
+/* size: the argument that holds the full length, or NULL. */
 static void user_bytes(struct compiler *c, const struct field *data, const struct field *size)
 {
 	struct op *op;
@@ -55,7 +58,7 @@ static void argument(struct compiler *c, const struct field *f, const struct fie
 	struct op *op;
 
 	if (!is_number_size(f->size)) {
-		compiler_fail(c, "an argument of an odd size");
+		compiler_fail(c, "an argument of unsupported size");
 		return;
 	}
 	compiler_text(c, f->name);
@@ -103,7 +106,7 @@ static uint64_t flag(const struct name_table *t, const char *name)
 	return 0;
 }
 
-/* The print fmt of openat leaves O_TMPFILE out, the kernel's printing has it first. */
+/* The print fmt of openat lacks O_TMPFILE; the kernel's function checks it first. */
 static struct name_table *with_tmpfile(const struct expr_env *env, const struct name_table *t)
 {
 	struct name_table *all = arena_alloc(env->arena, sizeof(*all));
@@ -120,7 +123,7 @@ static struct name_table *with_tmpfile(const struct expr_env *env, const struct 
 	return all;
 }
 
-/* The first argument of the print fmt that has names of flags in it. */
+/* The first argument of the print fmt that prints flags by name. */
 static const struct expr *find_flags(const struct expr *args)
 {
 	for (; args; args = args->next)
@@ -134,7 +137,7 @@ static struct expr *both(const struct expr_env *env, struct expr *bits, uint64_t
 	return expr_make_binary(env, '&', bits, expr_const(env, mask, 4, true));
 }
 
-/* O_RDONLY is no bit: its name is there where neither O_WRONLY nor O_RDWR is. */
+/* O_RDONLY is no bit: it is printed if neither O_WRONLY nor O_RDWR is set. */
 static struct expr *read_only(const struct expr_env *env, struct expr *bits)
 {
 	struct expr *alone = expr_text(env, "O_RDONLY", 8);
@@ -144,7 +147,7 @@ static struct expr *read_only(const struct expr_env *env, struct expr *bits)
 			 expr_cond(env, bits, with_others, alone));
 }
 
-/* The mode, where one of the bits that may make a file is there. */
+/* The mode, if a flag that may create a file is set. */
 static struct expr *file_mode(const struct expr_env *env, struct expr *bits, uint64_t making,
 			      const struct field *f)
 {
@@ -159,8 +162,8 @@ static struct expr *file_mode(const struct expr_env *env, struct expr *bits, uin
 }
 
 /*
- * sys_enter_openat_print(), since 6.19: numbers in decimal, flags by name, the
- * mode only where it counts. Its print fmt says nearly that.
+ * sys_enter_openat_print(), since 6.19: numbers in decimal, flags by name, the mode only if it
+ * counts. The print fmt is nearly the same.
  */
 static int enter_openat(struct compiler *c, const struct expr *format, const struct expr *args)
 {
@@ -186,7 +189,7 @@ static int enter_openat(struct compiler *c, const struct expr *format, const str
 	names->a = expr_cast(env, bits, int_type(env->word_size, false));
 	names->next = file_mode(env, bits, t->entries[0].mask | flag(t, "O_CREAT"), mode);
 	if (!access || !names->a || !names->next) {
-		compiler_fail(c, "flags that are no number");
+		compiler_fail(c, "flags that are not a number");
 		return 1;
 	}
 	access->next = names;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What of an instance's trace_options changes the text of its trace file. */
+/* Options of an instance's trace_options that change the text of its trace file. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Of the function_graph tracer. */
+/* Options of the function_graph tracer. */
 enum {
 	GRAPH_OVERRUN = 1 << 0,
 	GRAPH_CPU = 1 << 1,
@@ -20,16 +20,16 @@ enum {
 	GRAPH_DEFAULT = GRAPH_CPU | GRAPH_OVERHEAD | GRAPH_DURATION | GRAPH_IRQS,
 };
 
-/* All zero: as the kernel prints if nobody asks for something else. */
+/* All zero: the kernel's defaults. */
 struct text_options {
 	bool no_context; /* nocontext-info */
 	bool no_irq_info;
 	bool no_parent;		   /* noprint-parent */
-	bool sym_offset, sym_addr; /* of ftrace's own events */
-	bool sym_userobj;	   /* of programs' stacks */
-	bool no_sleep_time;	   /* nosleep-time: durations without what was slept */
+	bool sym_offset, sym_addr; /* for ftrace's own events */
+	bool sym_userobj;	   /* for user stacks */
+	bool no_sleep_time;	   /* nosleep-time: durations without sleep */
 	unsigned graph;
 };
 
-/* text: of trace_options; "" or what is not told: the defaults, GRAPH_DEFAULT among them. */
+/* Parses trace_options. Options missing from text keep their defaults, GRAPH_DEFAULT among them. */
 void text_options_parse(struct text_options *ret, const char *text);

@@ -10,14 +10,14 @@
 
 static const struct bound {
 	const char *name;
-	uint32_t size; /* bytes of one */
-	uint64_t sum;  /* bytes of all; UINT64_MAX: the budget they are unpacked into is enough */
+	uint32_t size; /* bytes of one payload */
+	uint64_t sum;  /* bytes of all payloads; UINT64_MAX: only the budget bounds them */
 	uint32_t count;
 } bounds[BOUNDED_TYPES] = {
-	/* The request that it repeats may be as long as a frame of the control socket. */
+	/* A header repeats the request, which can be as long as a control frame. */
 	[CHUNK_HEADER] = { "headers", MB(8U), MB(8U), 1 },
 	[CHUNK_HEADER_PAGE] = { "descriptions of sub-buffers", KB(64U), KB(256U), 16 },
-	/* The recorder reads 256 KiB of a format; the system's name comes before it. */
+	/* The recorder reads at most 256 KiB of a format; the system's name precedes it. */
 	[CHUNK_FORMAT] = { "event formats", KB(257U), MB(32U), 16384 },
 	[CHUNK_KALLSYMS] = { "kernel symbols", STREAM_KALLSYMS_MAX, MB(128U), 4 },
 	[CHUNK_KALLSYMS_EXCERPT] = { "kernel symbols", KB(64U), KB(64U), 1 },
@@ -28,7 +28,7 @@ static const struct bound {
 	[CHUNK_CLOCKS] = { "clock readings", MB(1U), UINT64_MAX, UINT32_MAX },
 	[CHUNK_STATS] = { "kernel counts", MB(1U), UINT64_MAX, UINT32_MAX },
 	[CHUNK_NOTE] = { "notes", STREAM_NOTE_MAX, KB(256U), STREAM_NOTES_MAX },
-	/* A path of a program and two names; the budget bounds all of them. */
+	/* A program's path and two names. The budget bounds their sum. */
 	[CHUNK_PRODUCER] = { "rings of marks", KB(8U), UINT64_MAX, UINT32_MAX },
 	[CHUNK_SAMPLER] = { "samplers", KB(4U), KB(4U), 1 },
 	[CHUNK_MAPPINGS] = { "programs' mappings", MB(64U), UINT64_MAX, UINT32_MAX },
@@ -56,7 +56,7 @@ const char *bounds_name(unsigned type)
 	return type < BOUNDED_TYPES && bounds[type].name ? bounds[type].name : "chunks";
 }
 
-/* A block of the heap, with what the heap keeps of it. */
+/* Bytes of a heap block, the heap's own overhead included. */
 static size_t cost(void *p)
 {
 	return malloc_usable_size(p) + sizeof(size_t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How much of a stream is believed. A few kilobytes of it can claim gigabytes,
- * so every kind of chunk has bounds. They lie well above what a recorder writes.
+ * Bounds on what a stream may claim. A few kilobytes can claim gigabytes, so every kind of chunk
+ * has bounds. They are far above what a recorder writes.
  */
 #pragma once
 
@@ -11,27 +11,26 @@
 
 #include "traced/stream.h"
 
-/* Memory that messages may be unpacked into: an empty one takes two bytes of the stream, 100 here.
- */
+/* Bounds the memory of unpacked messages: an empty one takes 2 bytes in the stream and 100 here. */
 struct budget {
 	ProtobufCAllocator allocator;
-	size_t left; /* bytes, the heap's own included */
-	int failed;  /* why the allocator last gave nothing: -EFBIG or -ENOMEM; 0: it did not */
+	size_t left; /* bytes, with the heap's overhead */
+	int failed;  /* why the last allocation failed: -EFBIG or -ENOMEM; 0: it did not */
 };
-/* Not to be moved afterwards. What it allocated may be freed without it. */
+/* b must not move afterwards. Its allocations may be freed without it. */
 void budget_init(struct budget *b, size_t bytes);
-/* Why a message could not be unpacked: the budget's own reason, or -EBADMSG, as it had none. */
+/* Why a message could not be unpacked: the budget's reason, or -EBADMSG if it has none. */
 int budget_error(struct budget *b);
 
 #define BOUNDED_TYPES CHUNK_TYPES_END
 
 struct bounds {
-	uint64_t bytes[BOUNDED_TYPES]; /* taken so far */
+	uint64_t bytes[BOUNDED_TYPES]; /* sum so far */
 	uint32_t count[BOUNDED_TYPES];
 };
-/* Of one payload as stored, and as expanded; 0: chunks of this type are not loaded. */
+/* The longest payload, stored and expanded. 0: such chunks are not loaded. */
 size_t bounds_payload_max(unsigned type);
-/* Takes one more payload of len bytes. -EFBIG: there were too many. */
+/* Counts one more payload of len bytes. -EFBIG: the bounds are exceeded. */
 int bounds_take(struct bounds *b, unsigned type, size_t len);
-/* What to call them in a warning. */
+/* The type's name in warnings. */
 const char *bounds_name(unsigned type);

@@ -5,8 +5,7 @@ struct event_head event_head_of(const struct common_fields *common, bool big_end
 {
 	uint32_t least = MAX(common->size, (uint32_t)sizeof(uint16_t));
 
-	/* As far as event_head_read reads: the sizes that a format tells may be too small for that.
-	 */
+	/* Covers all that event_head_read() reads: a format may claim smaller sizes. */
 	least = MAX(least, common->flags_offset + 1);
 	least = MAX(least, common->preempt_offset + 1);
 	least = MAX(least, common->pid_offset + (uint32_t)sizeof(int32_t));

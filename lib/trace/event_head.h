@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What each record begins with: the kernel's struct trace_entry, as the recording's formats have
- * it. */
+/*
+ * The head of each record: the kernel's struct trace_entry, laid out as the recording's formats
+ * say.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -10,15 +12,15 @@
 
 struct event_head {
 	const struct common_fields *common;
-	uint32_t least; /* bytes of the common fields: no record is shorter */
-	bool usual;	/* they lie as in all kernels so far, of a little-endian machine */
+	uint32_t least; /* bytes of the common fields, and of the shortest record */
+	bool usual;	/* little-endian, with the layout of all kernels so far */
 	bool big_endian;
 };
 
 /* Borrows common. */
 struct event_head event_head_of(const struct common_fields *common, bool big_endian);
 
-/* Fills in all that ev's record begins with, of which head->least bytes are there. */
+/* Reads the head of ev's record, which has at least head->least bytes. */
 static inline void event_head_read(const struct event_head *head, struct trace_event *ev)
 {
 	const struct common_fields *c = head->common;

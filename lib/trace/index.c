@@ -14,7 +14,7 @@ int stream_index_warn(struct stream_index *index, const char *fmt, ...)
 	va_list ap;
 	int n;
 
-	/* A badly damaged stream has a warning for each of its chunks. */
+	/* A badly damaged stream would give a warning for each chunk. */
 	if (index->warning_count == WARNINGS_MAX)
 		return 0;
 	if (index->warning_count == WARNINGS_MAX - 1)
@@ -49,14 +49,14 @@ void stream_index_flushed(struct stream_index *index, uint64_t offset)
 	index->last_flush = offset;
 }
 
-/* The recorder had to give up. end NULL: nobody knows. */
+/* True if the recorder failed. end NULL: unknown. */
 static bool ended_badly(const Traced__Capture__End *end)
 {
 	return end && (end->reason == TRACED__CAPTURE__END__REASON__NO_SPACE ||
 		       end->reason == TRACED__CAPTURE__END__REASON__FAILED);
 }
 
-/* Why no more can be read: r, why. */
+/* Adds a warning for the reason (r, why) that the stream cannot be read further. */
 static int judge_end(struct stream_index *index, int r, const struct error *why)
 {
 	const Traced__Capture__End *end = index->info.end;
@@ -99,7 +99,7 @@ int stream_index_next(struct stream_index *index, struct error *err)
 			return 1;
 		}
 	}
-	/* A chunk that is not yet whole, or the stream's end, whatever it is. */
+	/* The chunk is not complete yet, or the stream has ended in some way. */
 	if (r == 0 || r == -ENODATA || r == -EBADMSG) {
 		index->ended |= index->info.end || r == -EBADMSG;
 		return 0;

@@ -3,7 +3,7 @@
 
 #include "traced/stream.h"
 
-/* A million tasks; 25000 readings of all clocks. */
+/* Room for a million tasks, and for 25000 readings of all clocks. */
 #define TASKS_MEMORY (128U << 20)
 #define CLOCKS_MEMORY (16U << 20)
 #define STATS_MEMORY (32U << 20)
@@ -16,8 +16,8 @@ struct payload {
 };
 
 /*
- * Unpacks a message and adds it to one of trace_info's arrays, which have room for the next power
- * of two at least, also once some were taken out.
+ * Unpacks a message and appends it to an array of trace_info. The arrays' capacity is the next
+ * power of two or more, even after removals.
  */
 #define ADD_MESSAGE(payload, budget, name, array, count)                                           \
 	({                                                                                         \
@@ -39,7 +39,7 @@ struct payload {
 
 #define PHASE_PERIODIC 1
 
-/* Every second one goes: they are as good a scale for days as they were for hours. */
+/* Drops every second reading. Half as many still relate the clocks well over a longer recording. */
 static void thin_clocks(struct info_messages *m, struct trace_info *info)
 {
 	size_t kept = 0, count = info->clock_count;
@@ -52,7 +52,7 @@ static void thin_clocks(struct info_messages *m, struct trace_info *info)
 			info->clocks[kept++] = info->clocks[i];
 	}
 	info->clock_count = kept;
-	/* Little came of it: then it is not to be done for each chunk that follows. */
+	/* If little could be dropped, do not try again for each chunk that follows. */
 	m->clocks_full = kept > count / 4 * 3;
 }
 
@@ -66,7 +66,7 @@ static int add_clocks(struct info_messages *m, struct trace_info *info, const st
 	return ADD_MESSAGE(p, &m->clocks, clocks, info->clocks, info->clock_count);
 }
 
-/* Of the periodic counts the last one is enough: it stands in for an end that never came. */
+/* Only the last periodic counts are kept: they replace those at an end that never came. */
 static int add_stats(struct info_messages *m, struct trace_info *info, const struct payload *p)
 {
 	int r = ADD_MESSAGE(p, &m->stats, stats, info->stats, info->stats_count);
@@ -93,7 +93,7 @@ static int add_end(struct info_messages *m, struct trace_info *info, const struc
 	return info->end ? 0 : budget_error(&m->others);
 }
 
-/* Those come once. */
+/* For messages that come once. */
 #define ADD_ONCE(payload, budget, name, to)                                                        \
 	({                                                                                         \
 		if (!(to))                                                                         \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The messages of a stream, unpacked into trace_info: each kind within a memory of its own, so that
- * none takes the others' room. What was unpacked is trace_info's.
+ * Unpacks a stream's messages into trace_info. Each kind has its own memory budget, so that none
+ * takes the others' room. trace_info owns the unpacked messages.
  */
 #pragma once
 
@@ -13,18 +13,18 @@ struct info_messages {
 	bool clocks_full;
 };
 
-/* Not to be moved afterwards; nothing of it is to be freed. */
+/* m must not move afterwards. It owns nothing to free. */
 void info_messages_init(struct info_messages *m);
 
 /*
- * The payload of a chunk of that type; of types that hold no such message nothing is done. Of what
- * comes once a second one is passed over, but for an END. -EBADMSG: it is damaged; -EFBIG: too
- * many of them; -ENOMEM.
+ * Adds the payload of a chunk. Types without such a message are ignored. If a message that comes
+ * once is repeated, the first one stays; for END the last one. -EBADMSG: damaged. -EFBIG: too many.
+ * -ENOMEM.
  */
 int info_messages_add(struct info_messages *m, struct trace_info *info, unsigned type,
 		      const void *data, size_t len);
-/* Of a stream that is followed: info.task_readings were used, and their memory is free again. */
+/* For a followed stream: after info.task_readings were used, returns their memory to the budget. */
 void info_messages_forget_readings(struct info_messages *m, struct trace_info *info);
 
-/* Frees all that info owns, once m is not used any more. */
+/* Frees what info owns. m must not be used any more. */
 void trace_info_deinit(struct trace_info *info);

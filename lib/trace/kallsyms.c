@@ -16,7 +16,7 @@ static int read_chunk(struct kallsyms *k, const struct chunk *chunk, struct buf 
 		r = bounds_take(k->bounds, CHUNK_KALLSYMS, text->len);
 	if (r < 0)
 		return r;
-	/* What modules brought stands behind the first one. */
+	/* Later chunks hold modules' symbols. */
 	return symbols_take(all, text);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The recorded kernel's symbols: the KALLSYMS chunks of a stream. Most recordings have more of
- * them than events that name one, so it is remembered where they lie, and the event table reads
- * them when the first is looked for that the excerpt does not name, in whichever thread that is.
+ * The recorded kernel's symbols: KALLSYMS chunks of a stream. Most recordings have far more symbols
+ * than events that name one. So only the chunks' places are noted. The event table reads them on
+ * the first look-up that the excerpt cannot answer, in the thread that makes it.
  */
 #pragma once
 
@@ -19,24 +19,24 @@ struct kallsyms {
 	struct bounds *bounds;		    /* borrowed */
 	struct chunk chunks[KALLSYMS_CHUNKS_MAX];
 	size_t count, late_count;
-	atomic_int result; /* of the reading */
+	atomic_int result; /* of reading symbols */
 };
 
-/* Borrows both; k stays where it is as long as the tables of events that it is added to. */
+/* Borrows both. k must not move while event tables refer to it. */
 void kallsyms_init(struct kallsyms *k, const struct stream_reader *reader, struct bounds *bounds);
 
 /*
- * Before events is sealed: one more chunk whose symbols it will ask for. payload: for what is
- * loaded on the way. -EFBIG: too many; -EBADMSG: damaged.
+ * Before events is sealed: notes a chunk whose symbols events will read on demand. payload: a
+ * buffer for loading. -EFBIG: too many. -EBADMSG: damaged.
  */
 int kallsyms_add(struct kallsyms *k, struct event_table *events, const struct chunk *chunk,
 		 struct buf *payload, struct error *err);
 /*
- * Of modules, while the recording is followed: its place in the stream may be given back any
- * time, so its symbols are read into events at once. As above, and -ENOMEM.
+ * For modules loaded while a recording is followed. The chunk's part of the stream may be freed at
+ * any time, so events gets its symbols at once. Errors as above, and -ENOMEM.
  */
 int kallsyms_add_late(struct kallsyms *k, struct event_table *events, const struct chunk *chunk,
 		      struct buf *payload, struct error *err);
 
-/* Why some could not be read when they were looked for, since this was last asked; 0: all could. */
+/* The first error of reading symbols since the last call; 0: none. */
 int kallsyms_take_result(struct kallsyms *k);

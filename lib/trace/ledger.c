@@ -27,11 +27,11 @@ static const Traced__Capture__Stats *last_stats(const struct trace_info *info)
 	return s && s->phase != PHASE_START ? s : NULL;
 }
 
-/* What happened to one CPU's ring during the recording. */
+/* What happened to one CPU's ring buffer during the recording. */
 struct change {
 	uint64_t written, overrun, other, unread, read;
 	bool earlier; /* the ring held or had lost events before the recording began */
-	bool anew;    /* the counts are less than they were */
+	bool anew;    /* the counts decreased */
 };
 
 static void change_get(struct change *ret, const Traced__Capture__CpuStats *from,
@@ -63,7 +63,7 @@ void ledger_totals_get(struct ledger_totals *ret, const struct trace_info *info)
 
 		change_get(&c, find_cpu(from, to->cpus[i]->cpu), to->cpus[i]);
 		ret->in_buffer += c.read;
-		/* As the kernel counts: what it never committed it did not write. */
+		/* The kernel does not count an uncommitted event as written. */
 		ret->written += c.read + to->cpus[i]->overrun;
 	}
 }
@@ -148,7 +148,7 @@ static int close_cpu(struct ledger_cpu *c, const struct change *ch, struct strea
 		row->lost_other += ch->written - told;
 		told = ch->written;
 	}
-	/* It gave more than it counts: the counts began anew in between. */
+	/* More events were read than the kernel counts: it reset its counts in between. */
 	c->emptied = ch->anew || told > ch->written;
 	if (c->emptied)
 		row->written = told;
@@ -159,8 +159,8 @@ static int close_cpu(struct ledger_cpu *c, const struct change *ch, struct strea
 				  " were lost, %" PRIu64 " not read",
 				  row->cpu, ch->written, row->events, lost, ch->unread);
 	/*
-	 * What sub-buffers announced is the overrun that was found while reading. The
-	 * rest happened after the last one, or at a place that nobody marked.
+	 * Sub-buffers announce overruns that were found while reading. The other losses came after
+	 * the last sub-buffer, or at an unknown place.
 	 */
 	if (c->unannounced || ch->earlier || lost <= c->announced)
 		return 0;
@@ -169,9 +169,9 @@ static int close_cpu(struct ledger_cpu *c, const struct change *ch, struct strea
 }
 
 /*
- * The kernel empties a ring where a module is unloaded whose events were recorded
- * (trace_module_remove_events()), or somebody writes to "trace". But the counts of a file that was
- * imported are what it says.
+ * The kernel empties a ring when a module with recorded events is unloaded
+ * (trace_module_remove_events()), or when somebody writes to "trace". Counts of imported files are
+ * taken as they are.
  */
 static void tell_emptied(const struct ledger *l, struct stream_index *index)
 {
@@ -243,8 +243,7 @@ void ledger_rest(const struct ledger *l, struct ledger_row *rows)
 
 		rows[i] = c->row;
 		rows[i].events -= c->cut.events;
-		/* What sub-buffers announced is overrun, and nearly always no more than all of it.
-		 */
+		/* Announced losses are nearly always overruns, and at most all of those. */
 		rows[i].lost_overrun -= MIN(rows[i].lost_overrun, c->cut.announced);
 		rows[i].written -= MIN(rows[i].written, c->cut.events + c->cut.announced);
 		rows[i].gaps -= c->cut.gaps;

@@ -7,11 +7,11 @@
 
 struct lent_window {
 	struct buf bytes;
-	uint64_t number; /* of its loan */
+	uint64_t number; /* number of its loan */
 	unsigned borrower;
 };
 
-/* A window that was given back; best one that lies in the cache of who is going to fill it. */
+/* Takes a returned window, preferably one in the CPU cache of the thread that will fill it. */
 static bool take_back(struct lent_windows *l, struct buf *ret)
 {
 	size_t i = 0, n = 0;
@@ -32,7 +32,7 @@ static bool take_back(struct lent_windows *l, struct buf *ret)
 	return true;
 }
 
-/* Returned windows that are not kept, so that there is room for one more. */
+/* Frees returned windows until there is room for one more. */
 static void drop_returned(struct lent_windows *l, size_t room)
 {
 	struct buf b;
@@ -41,7 +41,7 @@ static void drop_returned(struct lent_windows *l, size_t room)
 		buf_deinit(&b);
 }
 
-/* Notes what is lent from now on. */
+/* Notes that the window is lent from now on. */
 static int lend(struct lent_windows *l, const struct buf *window)
 {
 	if (vec_push(l->list, l->count, l->room,

@@ -18,12 +18,12 @@ struct loader {
 	struct index_options options;
 	struct buf payload;
 	bool have_layout, sealed;
-	struct error bad_layout; /* why what was to be one is none */
+	struct error bad_layout; /* why header_page describes no usable layout */
 	struct bounds bounds;
 	struct budget marks;
 	struct info_messages messages;
 	struct kallsyms kallsyms;
-	uint32_t left_out; /* bit for each type: it was told that some were */
+	uint32_t left_out; /* bit per type: a warning about its excess was given */
 };
 
 /* A later version may record more rings. */
@@ -47,7 +47,10 @@ static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error
 
 	if (chunk->cpu > CPU_LIST_MAX)
 		return error_set(err, -EBADMSG, "it names CPU %u", chunk->cpu);
-	/* Version 1 has them as they came; a compressed one would have to be held whole. */
+	/*
+	 * Version 1 stores sub-buffers uncompressed: a compressed chunk would have to be held
+	 * whole.
+	 */
 	if (chunk->flags)
 		return error_set(err, -EBADMSG, "it holds compressed sub-buffers");
 	if (chunk->length < sizeof(h))
@@ -58,7 +61,7 @@ static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error
 	memcpy(&h, l->payload.data, sizeof(h));
 	buffer = le32toh(h.buffer);
 	if (buffer >= BUFFER_MORE + BUFFER_MORE_MAX) {
-		/* Nobody else would see that it is damaged. */
+		/* Nothing else would notice that it is damaged. */
 		r = stream_reader_verify(l->reader, chunk, &l->payload, err);
 		return r < 0 ? r : leave_ring_out(l);
 	}
@@ -116,7 +119,7 @@ static int add_header(struct loader *l, struct error *err)
 	return 0;
 }
 
-/* The number in the line "ID: number", as event_table_add takes it; -1: none that can be. */
+/* The number in the line "ID: number", as event_table_add() takes it; -1: not a valid one. */
 static int format_id(const char *text, size_t len)
 {
 	const char *p = memmem(text, len, "\nID:", 4), *end = text + len;
@@ -133,7 +136,7 @@ static int format_id(const char *text, size_t len)
 	return id <= UINT16_MAX ? id : -1;
 }
 
-/* Parsing is dear: what would not be used is not parsed. */
+/* Parsing is expensive: skip formats that would not be used. */
 static int add_format(struct loader *l, struct error *err)
 {
 	const char *system = l->payload.data;
@@ -190,13 +193,13 @@ static int add_samples(struct loader *l, const struct chunk *chunk, struct error
 		&(struct subbufs_ref){ .offset = chunk->offset, .length = chunk->length });
 }
 
-/* A chunk whose payload was loaded. */
+/* Adds a chunk whose payload is loaded. */
 static int add_loaded(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	struct trace_info *info = &l->index->info;
 	const char *text = l->payload.data;
 	size_t len = l->payload.len;
-	/* Of formats only those that are new count. */
+	/* Repeated formats do not count against the bounds. */
 	int r = chunk->type == CHUNK_FORMAT ? 0 : bounds_take(&l->bounds, chunk->type, len);
 
 	if (r < 0)
@@ -223,7 +226,7 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 	}
 }
 
-/* Of each type it is said once. */
+/* Warns once per type. */
 static int leave_out(struct loader *l, unsigned type)
 {
 	uint32_t bit = type < BOUNDED_TYPES ? UINT32_C(1) << type : 1;
@@ -250,7 +253,7 @@ int loader_settle(struct loader *l)
 				 r == -EBADMSG ? "they are damaged" : strerror(-r));
 }
 
-/* What decodes must not change under those who decode: sinks keep pointers into it. */
+/* Format metadata must not change once events are decoded: sinks keep pointers into it. */
 static bool decodes(unsigned type)
 {
 	return type == CHUNK_HEADER_PAGE || type == CHUNK_FORMAT || type == CHUNK_PRINTK ||
@@ -279,8 +282,7 @@ static int add_symbols(struct loader *l, const struct chunk *chunk, struct error
 			 : kallsyms_add(&l->kallsyms, events, chunk, &l->payload, err);
 }
 
-/* Everything but sub-buffers and marks. Later versions may have types of chunks that are not known
- * here. */
+/* Loads any chunk but sub-buffers and marks. Later versions may have types unknown here. */
 static int load_chunk(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	size_t max = bounds_payload_max(chunk->type);
@@ -304,7 +306,7 @@ static int warn_of_chunk(struct loader *l, const struct chunk *chunk, const char
 {
 	char name[48];
 
-	/* Where it lies in what was made of the file is of no use to anybody. */
+	/* The stream was converted from another file: its offsets mean nothing to the reader. */
 	if (l->reader->pages_fd)
 		return stream_index_warn(l->index, "of its %s one is left out: %s",
 					 bounds_name(chunk->type), why);
@@ -319,7 +321,7 @@ int loader_add(struct loader *l, const struct chunk *chunk, struct error *err)
 	_cleanup_error_ struct error why = ERROR_INIT;
 	int r;
 
-	/* Everything else is decoded by what the header says. */
+	/* The header says how to decode everything else. */
 	if (!l->index->info.header || chunk->type == CHUNK_HEADER) {
 		if (chunk->type != CHUNK_HEADER)
 			return error_set(err, -EBADMSG, "the stream does not begin with a header");

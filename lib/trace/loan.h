@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Records that are still read, by other threads, behind the call that gave them out. Who lends
- * (the merge) leaves their memory alone until they are given back; who borrows (the rendering)
- * counts both. One thread at a time does all of it.
+ * Lets other threads read the merge's records after the call that returned them. The merge (the
+ * lender) keeps the records' memory until they are returned. The render threads (the borrowers)
+ * advance both counters. Only one thread at a time uses this struct.
  */
 #pragma once
 
@@ -12,11 +12,11 @@
 #include "base/error.h"
 
 struct loan {
-	uint64_t lent;	   /* the number of what is given out now */
-	uint64_t returned; /* what has a lower number was given back */
-	unsigned borrower; /* one of several, whose turn it is */
-	bool pause;	   /* who gives out shall return, to be called again */
-	/* NULL: nothing is kept. Gives back all: 0 or -errno. */
+	uint64_t lent;	   /* number of the current loan */
+	uint64_t returned; /* loans with lower numbers were returned */
+	unsigned borrower; /* index of the borrower whose turn it is */
+	bool pause;	   /* the lender should return to its caller, to be called again */
+	/* Makes borrowers return all loans. Returns 0 or -errno. NULL: nothing is lent. */
 	int (*recall)(void *userdata, struct error *err);
 	void *userdata;
 };

@@ -23,7 +23,7 @@ static size_t ring_position(const struct mark_ring_list *list, uint32_t ring)
 {
 	size_t n = list->count;
 
-	/* They mostly come by their numbers. */
+	/* Rings mostly come in order of their numbers. */
 	if (n && list->rings[n - 1]->producer->ring < ring)
 		return n;
 	return lower_bound(i, n, list->rings[i]->producer->ring < ring);

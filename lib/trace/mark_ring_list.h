@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The index of a stream's marker rings: who made each one, and where its chunks lie. */
+/* Index of a stream's mark rings: the producer of each, and the places of its chunks. */
 #pragma once
 
 #include "proto/capture.pb-c.h"
@@ -8,7 +8,7 @@
 #define MARK_RINGS_MAX (1U << 20)
 
 struct mark_chunk {
-	uint64_t offset; /* of the chunk's header in the stream */
+	uint64_t offset; /* offset of the chunk's header in the stream */
 	uint32_t length;
 };
 
@@ -16,22 +16,22 @@ struct mark_ring {
 	Traced__Capture__Producer *producer; /* owned */
 	struct mark_chunk *chunks;	     /* owned */
 	size_t count, cap;
-	uint64_t dropped; /* in its life, by its last chunk */
-	bool read;	  /* by a struct mark_rings */
+	uint64_t dropped; /* marks in the ring's life, as of its last chunk */
+	bool read;	  /* a struct mark_rings reads it */
 };
 
-/* Of a stream, by the number of the ring. */
+/* Sorted by ring number. */
 struct mark_ring_list {
-	struct mark_ring **rings; /* owned, each of them */
+	struct mark_ring **rings; /* array and rings owned */
 	size_t count, cap;
 };
 void mark_ring_list_deinit(struct mark_ring_list *list);
-/* A PRODUCER chunk's payload. -EBADMSG, -EFBIG, -ENOMEM. */
+/* Adds a PRODUCER chunk. -EBADMSG, -EFBIG, -ENOMEM. */
 int mark_ring_list_add(struct mark_ring_list *list, ProtobufCAllocator *allocator,
 		       const uint8_t *data, size_t len);
-/* A MARKS chunk, by its first bytes. -EBADMSG: of no ring that was announced. */
+/* Adds the place of a MARKS chunk; head: its first bytes. -EBADMSG: the ring was not announced. */
 int mark_ring_list_chunk(struct mark_ring_list *list, const struct chunk *chunk,
 			 const uint8_t *head);
 
-/* Drops the places of all chunks: nobody reads them. */
+/* Frees the places of all chunks if nothing reads them. */
 void mark_ring_list_forget(struct mark_ring_list *list);

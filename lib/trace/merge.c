@@ -15,25 +15,26 @@
 struct cursor {
 	uint32_t cpu;
 	uint32_t buffer;
-	size_t next_chunk;  /* its number among the CPU's */
-	struct chunk chunk; /* the current one */
-	uint32_t chunk_at;  /* stored bytes of it that windows had so far */
+	size_t next_chunk;  /* its number among the CPU's chunks */
+	struct chunk chunk; /* current chunk */
+	uint32_t chunk_at;  /* stored bytes of chunk that were put into windows */
 	bool in_chunk;
-	uint32_t skip;	   /* data of the next sub-buffer that was seen before */
-	struct buf window; /* whole sub-buffers, or one whole expanded chunk, or a part of one */
-	bool part;	   /* the last; since then there may be more CPUs, and smaller windows */
-	size_t window_at;  /* of the next sub-buffer */
+	uint32_t skip;	   /* bytes of the next sub-buffer's data that an earlier chunk had */
+	struct buf window; /* whole sub-buffers, a whole expanded chunk, or part of a sub-buffer */
+	bool part;	   /* window has part of a sub-buffer; in_parts() may differ since it was
+			    * filled */
+	size_t window_at;  /* offset of the next sub-buffer */
 	struct page_iter page;
-	uint32_t part_at; /* in the chunk: of a window that is a part of a sub-buffer */
-	uint32_t seen;	  /* records that begin below this offset in the page were had before */
+	uint32_t part_at; /* if part: the window's offset in the chunk */
+	uint32_t seen;	  /* records starting below this offset in the page were given out before */
 	struct record next;
-	uint64_t last_ts; /* of the record before next; 0: none */
+	uint64_t last_ts; /* time of the record before next; 0: none */
 	bool have_record;
 	bool queued;	  /* in the heap */
-	bool ahead;	  /* next is already the one behind that which was given out */
-	int ahead_result; /* of advance() */
-	struct buf kept;  /* what was given out, where the window may have gone */
-	bool loss;	  /* to be told before next */
+	bool ahead;	  /* merge_peek() has already advanced to next */
+	int ahead_result; /* result of that advance() */
+	struct buf kept;  /* copy of the last record: merge_peek() may replace the window */
+	bool loss;	  /* report a loss before next */
 	bool damaged;
 	uint64_t lost;
 };
@@ -44,16 +45,16 @@ struct merge {
 	const struct stream_reader *reader;
 	uint32_t window_max; /* bytes */
 	uint64_t consumed;
-	uint64_t limit;		 /* chunks from this offset on are not given out */
-	struct cursor **cursors; /* owned, each of them too; by CPU */
+	uint64_t limit;		 /* stop at chunks from this offset on */
+	struct cursor **cursors; /* owned, with their elements; sorted by CPU */
 	size_t cursor_count;
 	struct cursor **heap;
 	size_t heap_count;
-	struct cursor *current; /* whose record was given out */
-	uint64_t rival_ts;	/* of the earliest of the others; UINT64_MAX: there is none */
+	struct cursor *current; /* the CPU of the last record given out */
+	uint64_t rival_ts;	/* earliest time of the other cursors; UINT64_MAX: none */
 	bool begun;
 	struct lent_windows lent;
-	struct buf scratch; /* for what is only checked */
+	struct buf scratch; /* for data that is only checked */
 };
 
 DEFINE_HEAP(cursor_heap, struct cursor *,
@@ -70,7 +71,7 @@ static void note_loss(struct cursor *c, uint64_t count, bool damaged)
 	c->damaged |= damaged;
 }
 
-/* Enters the next chunk. 1, or 0: there is none, or -errno. */
+/* Enters the next chunk. Returns 1, 0 if there is none, or -errno. */
 static int enter_chunk(struct merge *m, struct cursor *c, struct error *err)
 {
 	const struct subbufs_ref *ref =
@@ -88,19 +89,19 @@ static int enter_chunk(struct merge *m, struct cursor *c, struct error *err)
 	c->skip = ref->skip;
 	c->chunk_at = sizeof(struct subbufs_header);
 	c->in_chunk = true;
-	/* In parts: the whole is checked first. */
+	/* It will be read in parts, so check its hash as a whole first. */
 	if (ref->length > m->window_max)
 		return stream_reader_verify(m->reader, &c->chunk, &m->scratch, err) ?: 1;
 	return 1;
 }
 
-/* So large are they, and of so many CPUs, that windows are parts of one. */
+/* True if windows are smaller than a sub-buffer: there are many CPUs with large ones. */
 static bool in_parts(const struct merge *m)
 {
 	return m->window_max < m->layout->subbuf_size;
 }
 
-/* The window becomes the beginning of the chunk's next sub-buffer. */
+/* Fills the window with the beginning of the chunk's next sub-buffer. */
 static int fill_part(struct merge *m, struct cursor *c, struct error *err)
 {
 	uint32_t size = m->layout->subbuf_size, rest = c->chunk.length - c->chunk_at;
@@ -115,7 +116,7 @@ static int fill_part(struct merge *m, struct cursor *c, struct error *err)
 				       err);
 }
 
-/* Fills the window from the current chunk; leaves the chunk at its end. */
+/* Fills the window from the current chunk. Leaves the chunk at its end. */
 static int fill_window(struct merge *m, struct cursor *c, struct error *err)
 {
 	uint32_t size = m->layout->subbuf_size, rest = c->chunk.length - c->chunk_at, n;
@@ -140,7 +141,7 @@ static int fill_window(struct merge *m, struct cursor *c, struct error *err)
 	return r;
 }
 
-/* A window to be filled, no larger than its part of the memory. */
+/* Gets an empty window of at most window_max bytes. */
 static int renew_window(struct merge *m, struct cursor *c, struct error *err)
 {
 	int r = lent_windows_exchange(&m->lent, &c->window, err);
@@ -151,7 +152,7 @@ static int renew_window(struct merge *m, struct cursor *c, struct error *err)
 	return r;
 }
 
-/* 1: window has a sub-buffer at window_at; 0: the CPU's end. Damaged chunks are passed over. */
+/* Returns 1 if window has a sub-buffer at window_at, 0 at the CPU's end. Skips damaged chunks. */
 static int next_window(struct merge *m, struct cursor *c, struct error *err)
 {
 	for (;;) {
@@ -169,7 +170,7 @@ static int next_window(struct merge *m, struct cursor *c, struct error *err)
 			return 1;
 		if (r < 0 && r != -EBADMSG)
 			return error_move(err, &why);
-		/* Damaged, or a rest that is no whole sub-buffer. */
+		/* Damaged, or the last sub-buffer is incomplete. */
 		if (r < 0 || c->window.len > c->window_at)
 			note_loss(c, UINT64_MAX, true);
 		if (r < 0)
@@ -177,7 +178,7 @@ static int next_window(struct merge *m, struct cursor *c, struct error *err)
 	}
 }
 
-/* The page in the window. 0, -EBADMSG: it is none, or another -errno. */
+/* Starts the page in the window. Returns 0, -EBADMSG if the page is damaged, or another -errno. */
 static int begin_page(struct merge *m, struct cursor *c)
 {
 	uint32_t size = m->layout->subbuf_size;
@@ -199,7 +200,7 @@ static int begin_page(struct merge *m, struct cursor *c)
 	return r;
 }
 
-/* Whether one more window may be as large: all that are larger than their part are counted. */
+/* True if another window of this size fits. Only windows above window_max count. */
 static bool has_room(const struct merge *m, size_t bytes)
 {
 	for (size_t i = 0; i < m->cursor_count; i++)
@@ -208,7 +209,7 @@ static bool has_room(const struct merge *m, size_t bytes)
 	return bytes <= MERGE_LONG;
 }
 
-/* The page goes on where the window has ended. */
+/* Loads the next part of the page. */
 static int next_part(struct merge *m, struct cursor *c, struct error *err)
 {
 	uint32_t at = c->page.pos, left = c->page.end - at + c->page.rest;
@@ -237,7 +238,7 @@ static int next_part(struct merge *m, struct cursor *c, struct error *err)
 	return 0;
 }
 
-/* Begins the next sub-buffer that can be read. 1, or 0 at the CPU's end, or -errno. */
+/* Starts the next readable sub-buffer. Returns 1, 0 at the CPU's end, or -errno. */
 static int next_page(struct merge *m, struct cursor *c, struct error *err)
 {
 	uint32_t size = m->layout->subbuf_size;
@@ -261,11 +262,14 @@ static int next_page(struct merge *m, struct cursor *c, struct error *err)
 			return error_errno(err, r, "can't read the stream");
 		if (r < 0) {
 			note_loss(c, UINT64_MAX, true);
-			/* Its window may go, and the CPU be asked once more. */
+			/*
+			 * Forget the page: its window may be replaced before this CPU's next
+			 * record.
+			 */
 			c->page = (struct page_iter){ .layout = m->layout };
 			continue;
 		}
-		/* What went missing before it was told when it was read first. */
+		/* The loss before this sub-buffer was reported on the first read. */
 		if (c->page.missed && !skip)
 			note_loss(c, c->page.missed, false);
 		c->seen = skip < size ? m->layout->data_offset + skip : size;
@@ -273,7 +277,7 @@ static int next_page(struct merge *m, struct cursor *c, struct error *err)
 	}
 }
 
-/* Decodes the cursor's next record. 1, or 0 at the CPU's end, or -errno. */
+/* Decodes the cursor's next record. Returns 1, 0 at the CPU's end, or -errno. */
 static int advance(struct merge *m, struct cursor *c, struct error *err)
 {
 	for (;;) {
@@ -298,7 +302,7 @@ static int advance(struct merge *m, struct cursor *c, struct error *err)
 	}
 }
 
-/* For the CPUs that have none yet. The ring has them by number, and none ever leaves it. */
+/* Adds cursors for new CPUs. The ring index is sorted by CPU and never loses one. */
 static int add_cursors(struct merge *m, struct error *err)
 {
 	size_t count = m->ring->count;
@@ -377,7 +381,7 @@ void merge_lend(struct merge *m, const struct loan *loan)
 	m->lent.loan = loan;
 }
 
-/* Moves a cursor on; false in *ret_any: it has nothing to give out, for now or for good. */
+/* Advances a cursor. *ret_any is false if it has nothing to give out, for now or forever. */
 static int advance_cursor(struct merge *m, struct cursor *c, bool *ret_any, struct error *err)
 {
 	int r = c->ahead ? c->ahead_result : advance(m, c, err);
@@ -388,7 +392,7 @@ static int advance_cursor(struct merge *m, struct cursor *c, bool *ret_any, stru
 	c->have_record = r > 0;
 	if (unlikely(!c->have_record))
 		c->next.ts = UINT64_MAX;
-	/* At the CPU's end a loss alone still has its turn: after all that is dated. */
+	/* A loss at the CPU's end has no record: report it after all records. */
 	*ret_any = c->have_record || (c->loss && m->limit == UINT64_MAX);
 	return 0;
 }
@@ -399,7 +403,7 @@ static void drop_top(struct merge *m)
 	cursor_heap_pop(m->heap, &m->heap_count);
 }
 
-/* Moves the cursor on whose record was given out. */
+/* Advances the cursor at the heap's top. */
 static int step(struct merge *m, struct error *err)
 {
 	struct cursor *c = m->heap[0];
@@ -462,8 +466,8 @@ static uint64_t find_rival(const struct merge *m)
 }
 
 /*
- * Neighbouring records mostly are of one page, and earlier than all others: then nothing moves
- * but the page's iterator. False: the heap has to be asked.
+ * Fast path: the next record mostly is in the same page and earlier than all other CPUs' records.
+ * Then only the page's iterator moves. Returns false if the heap must decide.
  */
 static inline bool next_in_page(struct merge *m, struct merge_item *ret)
 {
@@ -526,7 +530,7 @@ int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct e
 
 	if (likely(!c->ahead && c->page.pos >= c->seen && page_iter_peek(&c->page, ret)))
 		return 1;
-	/* The page may go. */
+	/* advance() may replace the page's window: keep a copy of the record. */
 	buf_clear(&c->kept);
 	buf_append(&c->kept, rec->data, rec->len);
 	if (buf_error(&c->kept) < 0)
@@ -557,7 +561,10 @@ uint64_t merge_needs(const struct merge *m)
 		const struct subbufs_ref *next =
 			cpu_chunks_get(ring_index_find(m->ring, c->cpu, c->buffer), c->next_chunk);
 
-		/* What is in the window, but was not given out, would be lost with us. */
+		/*
+		 * Records in the window that were not given out are still needed if this process
+		 * dies.
+		 */
 		if (c->in_chunk || c->queued)
 			least = MIN(least, c->chunk.offset);
 		else if (next)

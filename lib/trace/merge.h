@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * All CPUs' sub-buffers, as one sequence ordered by time; of equal
- * times the lowest CPU comes first, as in the kernel's own `trace` file. Records
- * of one CPU keep their order even where a clock went backwards.
+ * Merges all CPUs' sub-buffers into one sequence ordered by time. At equal times the lowest CPU
+ * comes first, as in the kernel's `trace` file. Records of one CPU keep their order even if a clock
+ * ran backwards.
  *
- * Memory: a window of the stream for each CPU, together MERGE_MEMORY, but never less than
- * MERGE_WINDOW_LEAST each; and MERGE_LENT of such as were given out and are not given back, or
- * MERGE_LENT_LEAST where those of the CPUs take more than their share. A window has whole
- * sub-buffers, or a part of one. Or it has one record that is longer, unless such windows were
- * more than MERGE_LONG: then the record and what follows it in its sub-buffer is damaged.
+ * Memory: each CPU has a window of the stream. All windows together take MERGE_MEMORY, or
+ * MERGE_WINDOW_LEAST each if that is more. Lent windows (loan.h) take MERGE_LENT more, or
+ * MERGE_LENT_LEAST if the CPUs' windows exceed their share. A window holds whole sub-buffers or a
+ * part of one. A record longer than that gets a larger window; these together take at most
+ * MERGE_LONG. Beyond it, the record and the rest of its sub-buffer count as damaged.
  */
 #pragma once
 
@@ -26,50 +26,51 @@
 enum merge_kind {
 	MERGE_END = 0,
 	MERGE_RECORD,
-	MERGE_LOSS, /* right before the record that follows the gap, or after the CPU's last one */
+	MERGE_LOSS, /* before the record that follows the gap, or after the CPU's last record */
 };
 
 struct merge_item {
-	/* Its cpu is told, and of a MERGE_RECORD its rec, whose data are valid until the next call
-	 * or, lent, until they are given back. */
+	/*
+	 * cpu is set and, for a MERGE_RECORD, rec. Its data is valid until the next call; if lent,
+	 * until it is returned.
+	 */
 	struct trace_event event;
-	/* Of a MERGE_LOSS: */
-	uint64_t before_ts; /* of the CPU's last record before it; 0: none */
-	uint64_t after_ts;  /* UINT64_MAX: none follows */
-	uint64_t count;	    /* UINT64_MAX: not known */
-	bool damaged;	    /* a part of the stream that can't be read, not the kernel's loss */
+	/* For a MERGE_LOSS: */
+	uint64_t before_ts; /* time of the CPU's last record before the loss; 0: none */
+	uint64_t after_ts;  /* time of the CPU's next record; UINT64_MAX: none */
+	uint64_t count;	    /* events; UINT64_MAX: unknown */
+	bool damaged;	    /* unreadable part of the stream, not a loss in the kernel */
 };
 
 struct merge;
 
 /*
- * Borrows layout, ring and reader. All that ring has is given out, unless merge_extend says
- * otherwise.
+ * Borrows layout, ring and reader. Gives out all that ring has, unless merge_extend() sets a limit.
  */
 int merge_new(struct merge **ret, const struct page_layout *layout, const struct ring_index *ring,
 	      const struct stream_reader *reader, struct error *err);
 struct merge *merge_free(struct merge *m);
 DEFINE_CLEANUP_FUNC(struct merge *, merge_free);
-/* Borrows loan: what is given out is lent. */
+/* Borrows loan. From now on records are lent. */
 void merge_lend(struct merge *m, const struct loan *loan);
 
-/* An enum merge_kind, or -errno: -EIO, -ENOMEM. Damage is no error but a MERGE_LOSS. */
+/* Returns an enum merge_kind or -errno: -EIO, -ENOMEM. Damage is reported as MERGE_LOSS. */
 int merge_next(struct merge *m, struct merge_item *ret, struct error *err);
 /*
- * Looks ahead from the record that merge_next gave last, rec: the one that follows it on
- * its CPU. rec's data may move; then they are not lent, but valid until the next call that looks
- * ahead. 1, 0: there is none, or events are missing between; or -errno.
+ * Looks ahead to the next record of the same CPU. rec is the last one from merge_next(); its data
+ * may be moved, and is then valid until the next look ahead instead of lent. Returns 1; 0 if there
+ * is none or events are missing in between; or -errno.
  */
 int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct error *err);
 /*
- * The ring has grown. From here on records of chunks that lie before limit are given out
- * (and such as are older); then comes MERGE_END, for now. UINT64_MAX: all of them, and the end is
- * the end.
+ * Call it when the ring index has grown. From now on records of chunks before offset limit are
+ * given out, and older ones; then comes MERGE_END, for now. UINT64_MAX: no limit, and MERGE_END is
+ * final.
  */
 int merge_extend(struct merge *m, uint64_t limit, struct error *err);
-/* The offset in the stream before which nothing is needed any more. */
+/* The stream before this offset is not needed any more. */
 uint64_t merge_needs(const struct merge *m);
-/* Drops the places of chunks that were consumed from ring, which is the merge's. */
+/* Drops the places of consumed chunks from ring, which must be the merge's. */
 void merge_forget(struct merge *m, struct ring_index *ring);
-/* Bytes of the stream that were consumed, for the progress. */
+/* Bytes of the stream consumed so far, to show progress. */
 uint64_t merge_progress(const struct merge *m);

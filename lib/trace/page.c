@@ -8,11 +8,11 @@
 #include "base/wide.h"
 #include "stream/layout.h"
 
-/* Flags in the low 32 bits of commit; the kernel's sign extension may fill the high ones. */
+/* Flags in the low 32 bits of commit. The kernel's sign extension may set the high ones. */
 #define MISSED_EVENTS (UINT32_C(1) << 31)
 #define MISSED_STORED (UINT32_C(1) << 30)
 
-/* An absolute time stamp has 59 bits: the upper 5 are those of the time before it. */
+/* An absolute time stamp has 59 bits; the upper 5 come from the time before it. */
 #define STAMP_MSB (UINT64_C(0xf8) << 56)
 
 int page_layout_parse(struct page_layout *ret, const char *text, size_t len, unsigned word_size,
@@ -113,13 +113,13 @@ uint32_t page_iter_wants(const struct page_iter *it)
 	length = type && type <= RECORD_DATA_MAX
 			 ? type * 4
 			 : load_u32(it->page + it->pos + RECORD_HEADER, big);
-	/* That it is damaged is told where nothing is left. */
+	/* The iterator reports damage only if no rest is left: ask for the rest. */
 	if (length < 4 || length % 4 || length > left - RECORD_HEADER)
 		return left;
 	return RECORD_HEADER + length;
 }
 
-/* As the kernel's rb_fix_abs_ts. */
+/* Follows the kernel's rb_fix_abs_ts(). */
 static uint64_t fix_stamp(uint64_t stamp, uint64_t before)
 {
 	if (before & STAMP_MSB) {
@@ -137,7 +137,7 @@ _cold_ static uint64_t clock_time(const struct page_clock *c, uint64_t stamp)
 	return stamp + (uint64_t)c->offset;
 }
 
-/* What can't be read; or it is not all at hand. */
+/* For a record that does not fit: either the page is damaged, or its rest is not loaded yet. */
 static int damaged(struct page_iter *it)
 {
 	if (it->rest)
@@ -146,13 +146,15 @@ static int damaged(struct page_iter *it)
 	return -EBADMSG;
 }
 
-/* What is no data: returns how many bytes it takes, 0 for the end of the page, or -EBADMSG. */
+/*
+ * Skips an entry without data. Returns its length in bytes, 0 at the end of the page, or -EBADMSG.
+ */
 static int64_t pass_over(struct page_iter *it, uint32_t type, uint32_t delta, uint32_t room)
 {
 	bool big = it->layout->big_endian;
 	uint32_t length;
 
-	/* Padding without a delta fills the rest of the page, and has no length. */
+	/* Padding without a delta fills the rest of the page and has no length. */
 	if (type == RECORD_PADDING && !delta)
 		return 0;
 	if (room < RECORD_HEADER + 4)
@@ -167,8 +169,8 @@ static int64_t pass_over(struct page_iter *it, uint32_t type, uint32_t delta, ui
 		return RECORD_HEADER + 4;
 	default:
 		/*
-		 * A discarded event. The next one's delta counts from its time;
-		 * but a delta of 1 may stand for the 0 that it can't have.
+		 * A discarded event. Its delta counts, except 1: the kernel writes 1 for 0, as 0
+		 * would mean the end of the page.
 		 */
 		if (length < 4 || length % 4 || length > room - RECORD_HEADER)
 			return -EBADMSG;
@@ -188,7 +190,7 @@ int page_iter_next_any(struct page_iter *it, struct record *ret)
 
 		if (unlikely(room < RECORD_HEADER))
 			return damaged(it);
-		/* Bit fields begin at the lowest bit, but on big-endian machines at the highest. */
+		/* Bit fields start at the lowest bit, on big-endian machines at the highest. */
 		header = load_u32(p, big);
 		type = big ? header >> RECORD_DELTA_BITS : header & 31;
 		delta = big ? header & RECORD_DELTA_MASK : header >> 5;
@@ -210,7 +212,7 @@ int page_iter_next_any(struct page_iter *it, struct record *ret)
 			ret->data = p + RECORD_HEADER;
 			ret->len = length;
 		} else {
-			/* The length lies in array[0], and counts it. */
+			/* array[0] holds the length, which includes array[0]. */
 			if (unlikely(room < RECORD_HEADER + 4))
 				return damaged(it);
 			length = load_u32(p + RECORD_HEADER, big);

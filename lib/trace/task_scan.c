@@ -9,7 +9,7 @@
 
 #define ORIGIN_SAVED_CMDLINES 1
 
-/* The trace clocks that are clocks of clock_gettime() as well. */
+/* Trace clocks that clock_gettime() has too. */
 static const struct {
 	const char *trace_clock;
 	clockid_t id;
@@ -19,7 +19,7 @@ static const struct {
 	{ "tai", CLOCK_TAI },
 };
 
-/* The reading of clock that is nearest to boot_ns. */
+/* The clock's reading nearest to boot_ns. */
 static const Traced__Capture__ClockReading *nearest_reading(const struct trace_info *info,
 							    uint32_t clock, uint64_t boot_ns)
 {
@@ -61,7 +61,7 @@ uint64_t trace_ts_of_boot(const struct trace_info *info, uint64_t boot_ns)
 	return 0;
 }
 
-/* A field that holds a string, in one record. The length is without the terminator. */
+/* Reads a string field of a record. The length excludes the terminator. */
 static const char *string_field(const struct trace_info *info, const struct field *f,
 				const struct record *rec, size_t *ret_len)
 {
@@ -100,9 +100,9 @@ static uint16_t event_id(const struct trace_info *info, const struct record *rec
 }
 
 /*
- * procfs adds to a worker's name what it works on ("kworker/0:1-events"), and
- * tells a kernel thread's whole name; the kernel's trace has the plain comm.
- * A rescuer's own name has a dash ("kworker/R-kblockd").
+ * procfs appends a worker's current work to its name ("kworker/0:1-events"), and gives a kernel
+ * thread's full name. The kernel's trace has the plain comm. A rescuer's own name contains a dash
+ * ("kworker/R-kblockd").
  */
 static size_t kthread_comm(const char *comm, size_t len, size_t comm_max)
 {
@@ -142,7 +142,7 @@ static void scan_init(struct scan *s, struct stream_index *index)
 	s->birth_pid = event_field(s->newtask, "pid");
 	s->birth_comm = event_field(s->newtask, "comm");
 	s->birth_flags = event_field(s->newtask, "clone_flags");
-	/* Without a pid (Linux 6.14 left it out for a while) a task renames itself. */
+	/* Without a pid (Linux 6.14 omitted it for a while) a task renames itself. */
 	s->rename_pid = event_field(s->rename, "pid");
 	s->rename_comm = event_field(s->rename, "newcomm");
 	s->release_pid = event_field(s->release, "pid");
@@ -177,7 +177,7 @@ static int apply_reading(struct scan *s, const Traced__Capture__Tasks *tasks, ui
 
 		if (t->kthread && comm)
 			r.comm_len = kthread_comm(comm, t->comm.len, s->comm_max);
-		/* The idle tasks of all CPUs are tid 0: text/line.c names it. */
+		/* The idle tasks of all CPUs have tid 0: text/line.c names them. */
 		rc = t->tid > 0 ? task_table_read(info->tasks, &r) : 0;
 		if (rc < 0)
 			return rc;
@@ -225,11 +225,14 @@ static int apply_event(struct scan *s, const struct record *rec)
 struct task_feed {
 	struct scan scan;
 	struct merge *merge;
-	bool begun;   /* some reading was applied */
-	bool damaged; /* and that was told */
+	bool begun;   /* a reading was applied */
+	bool damaged; /* and the warning was given */
 };
 
-/* When a reading counts: of an unrelated clock the first before all events, the others after. */
+/*
+ * The time at which a reading applies. If its clock is unrelated to the trace clock, the first
+ * reading comes before all events and the others after them.
+ */
 static uint64_t reading_turn(const struct task_feed *f, const Traced__Capture__Tasks *tasks)
 {
 	uint64_t ts = trace_ts_of_boot(&f->scan.index->info, tasks->boot_ns);
@@ -263,7 +266,7 @@ struct task_feed *task_feed_free(struct task_feed *f)
 	return NULL;
 }
 
-/* No event of the trace is missing, but what one of its tasks was called may be. Told once. */
+/* Events are complete; some task names may be missing. Warns once. */
 static int tell_damage(struct task_feed *f)
 {
 	struct stream_index *index = f->scan.index;
@@ -319,7 +322,7 @@ uint64_t task_feed_needs(const struct task_feed *f)
 	return merge_needs(f->merge);
 }
 
-/* Fields that tell a tid and its name. */
+/* Pairs of fields that hold a tid and its name. */
 static const struct {
 	const char *pid, *comm;
 } named_pairs[] = {
@@ -330,7 +333,7 @@ static const struct {
 	{ "child_pid", "child_comm" },
 };
 
-/* Of one event: the pairs that it has. */
+/* The pairs that one event has. */
 struct named_fields {
 	const struct event *ev;
 	struct {
@@ -339,7 +342,7 @@ struct named_fields {
 	size_t count;
 };
 
-/* By the event's number; those that meet take turns. */
+/* A cache by event id; colliding events replace each other. */
 #define NAMED_EVENTS 64
 
 static bool names_tasks(const struct event *ev)
@@ -360,7 +363,7 @@ static void find_pairs(struct named_fields *n, const struct event *ev)
 	}
 }
 
-/* Those of the tasks' ring have been heard. */
+/* Events from the tasks' buffer were applied before. */
 static bool heard_before(const struct scan *s, const struct event *ev)
 {
 	return s->index->rings[BUFFER_TASKS].count &&
@@ -442,8 +445,8 @@ int task_scan_names(struct stream_index *index, const struct stream_reader *read
 	int r = 0;
 
 	/*
-	 * The task table goes by the names' times, so that one CPU may come after the other: a
-	 * merge of all would have as much memory once more as the export's own.
+	 * The task table sorts names by time, so CPUs can be read one after the other. A merge
+	 * would take as much memory again as the export's own.
 	 */
 	for (size_t i = 0; r == 0 && i < ring->count; i++)
 		r = scan_cpu(index, reader,

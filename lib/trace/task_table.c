@@ -1,31 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * An open-addressed hash from tid to the chain of its lives, newest first. A
- * life is allocated once and stays where it is.
- */
+/* An open-addressed hash table from tid to a chain of lives, newest first. A life never moves. */
 #include "trace/task_table.h"
 
 #include <string.h>
 
 struct life {
-	struct task task; /* first: callers hold struct task */
+	struct task task; /* first: callers hold a struct task */
 	struct life *older;
-	struct life *known_prev, *known_next; /* in the order in which they became known */
+	struct life *known_prev, *known_next; /* list in order of discovery */
 	struct life *gone_next;
-	uint64_t gone_ts; /* its end, or the begin of the tid's next life; 0: it goes on */
-	uint64_t name_ts; /* when comm was learnt */
-	bool weak_name;	  /* from a source that any other may correct */
-	bool searched;	  /* or by a search of the trace, which may find a later one */
-	bool ended;	  /* it was told, and not only that another life has its tid */
+	uint64_t gone_ts; /* its end, or the start of the tid's next life; 0: still alive */
+	uint64_t name_ts; /* time at which comm was learnt */
+	bool weak_name;	  /* from a weak source: any other may correct it */
+	bool searched;	  /* the name may come from a search of the trace, which may find a later
+			   * one */
+	bool ended;	  /* its end was reported, not concluded from another life of the tid */
 };
 
 struct task_table {
-	struct life **slots; /* newest life of a tid, or NULL; a power of two of them */
+	struct life **slots; /* newest life of each tid, or NULL; the count is a power of two */
 	size_t slot_count, tid_count;
-	struct task **all; /* made on demand */
+	struct task **all; /* created on demand */
 	size_t life_count;
 	struct life *known_first, *known_last;
-	struct life *gone_first, *gone_last; /* in the order in which that became known */
+	struct life *gone_first, *gone_last; /* list in order of ending */
 	void (*fill)(void *userdata);
 	void *userdata;
 };
@@ -136,7 +134,7 @@ static struct life *add_life(struct task_table *t, int32_t tid, uint64_t from_ts
 	return l;
 }
 
-/* What a task did before its birth was told is its oldest life's. */
+/* Events before a task's reported birth belong to its oldest life. */
 static struct life *find_life(const struct task_table *t, int32_t tid, uint64_t ts)
 {
 	struct life *l = newest(t, tid);
@@ -205,7 +203,10 @@ static void set_comm(struct life *l, const char *comm, size_t len, uint64_t ts, 
 	l->weak_name = weak;
 }
 
-/* /proc tells start times in ticks of 10 ms (USER_HZ): two readings of one life are that close. */
+/*
+ * /proc gives start times in ticks of 10 ms (USER_HZ): readings of one life differ by less than
+ * this.
+ */
 #define SAME_START_NS 20000000
 
 static bool same_start(uint64_t a, uint64_t b)
@@ -223,7 +224,7 @@ int task_table_read(struct task_table *t, const struct task_reading *r)
 {
 	struct life *l = newest(t, r->tid);
 
-	/* The birth of this one was not recorded: begin it at its start, or when it was seen. */
+	/* This life's birth was not recorded: it starts at its start time, or when it was seen. */
 	if (l && !same_life(l, r)) {
 		l->ended = true;
 		l = add_life(t, r->tid, r->start_ts ?: r->ts);
@@ -265,7 +266,7 @@ int task_table_birth(struct task_table *t, const struct task_birth *b)
 	const struct task *creator = maker ? &maker->task : NULL;
 	struct life *l = newest(t, b->tid);
 
-	/* procfs may have told of it a moment before its birth was dated. */
+	/* procfs may have listed the task just before its birth event was dated. */
 	if (l && l->task.start_ns && same_start(l->task.start_ns, b->start_ns))
 		l->task.from_ts = b->ts;
 	else
@@ -293,7 +294,10 @@ int task_table_death(struct task_table *t, int32_t tid, uint64_t ts, const char 
 {
 	struct life *first = NULL;
 
-	/* A tid may be another's before the kernel has freed who had it: each is freed once. */
+	/*
+	 * The kernel may reuse a tid before it frees the old task. Each task is freed once, so the
+	 * oldest life without an end is the one.
+	 */
 	for (struct life *l = newest(t, tid); l; l = l->older)
 		if (!l->ended)
 			first = l;
@@ -302,7 +306,7 @@ int task_table_death(struct task_table *t, int32_t tid, uint64_t ts, const char 
 	first = first ?: add_life(t, tid, 0);
 	if (!first)
 		return -ENOMEM;
-	/* Who ended before anybody read procfs has no other. */
+	/* The task ended before any reading of procfs: this is its only name. */
 	set_comm(first, comm, len, ts, true);
 	first->ended = true;
 	note_gone(t, first, ts);
@@ -316,7 +320,7 @@ bool task_table_is_gone(const struct task *task, uint64_t now)
 	return gone && now > gone && now - gone >= TASK_LINGER_NS;
 }
 
-/* Those that come behind it in its run move up, so that each is still found. */
+/* Moves up later entries of the probe sequence, so that look-ups still find them. */
 static void empty_slot(struct task_table *t, size_t i)
 {
 	size_t mask = t->slot_count - 1;
@@ -361,7 +365,9 @@ void task_table_forget(struct task_table *t, uint64_t now)
 	}
 }
 
-/* A process that has its creator's arguments has run no program of its own yet. */
+/*
+ * True if the process still has its creator's arguments: it has not yet run a program of its own.
+ */
 static bool has_others_cmdline(const struct task_table *t, const struct task *task)
 {
 	const struct life *parent = newest(t, task->ppid);
@@ -378,7 +384,7 @@ int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char
 		l = add_life(t, tid, 0);
 	if (!l)
 		return -ENOMEM;
-	/* Now it most likely has. Its arguments are not known, but these are not they. */
+	/* A rename mostly means exec: the new arguments are unknown, and the old ones are wrong. */
 	if (has_others_cmdline(t, &l->task)) {
 		free(TAKE_PTR(l->task.cmdline));
 		l->task.cmdline_len = 0;
@@ -395,7 +401,7 @@ int task_table_name(struct task_table *t, int32_t tid, uint64_t ts, const char *
 		l = add_life(t, tid, 0);
 	if (!l)
 		return -ENOMEM;
-	/* Any other name may stand in lines that were written before. */
+	/* A life that already had another name may have been printed with it. */
 	l->searched |= !l->task.comm[0];
 	if (l->searched)
 		set_comm(l, comm, len, ts, true);

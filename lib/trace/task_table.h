@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who a tid was, when. A tid has one or more lives (tids are used again); in
- * each it has one process and a last name. The name on a line is the last name
- * of that life, as the kernel prints it and as viewers want it: one thread, one name.
+ * Maps a tid to a task by time. Tids are reused, so a tid has one or more lives; in each it belongs
+ * to one process. A line shows the last name of that life, as the kernel does and viewers expect:
+ * one name per thread.
  */
 #pragma once
 
@@ -14,11 +14,11 @@
 
 struct task {
 	int32_t tid, tgid, ppid; /* tgid 0: unknown */
-	uint64_t from_ts;	 /* of the trace clock; 0: was there before the recording */
+	uint64_t from_ts;	 /* by the trace clock; 0: started before the recording */
 	uint64_t start_ns;	 /* since boot; 0: unknown */
 	uint32_t uid;
 	bool kthread;
-	bool seen;     /* has an event in the trace (set while exporting) */
+	bool seen;     /* has an event in the trace (set during the export) */
 	char comm[64]; /* terminated; any bytes */
 	char *cmdline; /* owned; NUL between arguments, or NULL */
 	size_t cmdline_len;
@@ -31,14 +31,14 @@ struct task_table *task_table_free(struct task_table *t);
 DEFINE_CLEANUP_FUNC(struct task_table *, task_table_free);
 
 /*
- * Filling it. Of one tid, births and readings must come in the order of time. A
- * weak source (the kernel's saved_cmdlines) names only what has no name.
+ * Filling the table. For each tid, births and readings must come in order of time. A weak source
+ * (the kernel's saved_cmdlines) names only unnamed tasks.
  */
 struct task_reading {
 	int32_t tid, tgid, ppid;
-	uint64_t ts;	   /* of the trace clock, when it was read; 0: unknown */
+	uint64_t ts;	   /* time of the reading by the trace clock; 0: unknown */
 	uint64_t start_ns; /* since boot; 0: unknown */
-	uint64_t start_ts; /* the same by the trace clock; 0: unknown */
+	uint64_t start_ts; /* by the trace clock; 0: unknown */
 	uint32_t uid;
 	bool kthread, weak;
 	const char *comm, *cmdline; /* borrowed; any bytes */
@@ -48,7 +48,7 @@ int task_table_read(struct task_table *t, const struct task_reading *r);
 
 struct task_birth {
 	int32_t tid, creator;
-	uint64_t ts;	   /* of the trace clock */
+	uint64_t ts;	   /* by the trace clock */
 	uint64_t start_ns; /* since boot; 0: unknown */
 	uint64_t clone_flags;
 	const char *comm;
@@ -57,47 +57,48 @@ struct task_birth {
 int task_table_birth(struct task_table *t, const struct task_birth *b);
 int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);
 /*
- * The kernel has freed that tid's task: it has no event later than ts. comm names it if nothing
- * better does; len 0: not told.
+ * The kernel freed the tid's task: it has no event after ts. comm is used if no better name is
+ * known; len 0: unknown.
  */
 int task_table_death(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);
-/* From an event of the trace that tells a tid's name: the last one names who has none. */
+/* A name from an event of the trace. The last such name applies to a task without one. */
 int task_table_name(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);
 
 /*
- * fill is called once, when task_table_find first meets a tid without a name:
- * it may search where searching is dear. The lives known by then stay in place.
+ * fill is called once, when task_table_find() first meets an unnamed tid: it may make an expensive
+ * search. Lives known by then do not move.
  */
 void task_table_set_filler(struct task_table *t, void (*fill)(void *userdata), void *userdata);
 
-/* Whether it is still to be called at all. */
+/* True if fill may still be called. */
 bool task_table_may_fill(const struct task_table *t);
-/* Whether task_table_find would call it for this one: it changes the table, find alone does not. */
+/* True if task_table_find() would call fill for this tid, and so change the table. */
 bool task_table_would_fill(const struct task_table *t, int32_t tid, uint64_t ts);
 
-/* CPUs' clocks may differ, and a late event may come behind younger ones. */
+/* CPUs' clocks may differ, and an event may come after younger ones. */
 #define TASK_LINGER_NS UINT64_C(1000000000)
-/* Its life was over so long before now that nothing of it comes any more. */
+/* True if the task ended so long before now that no event of it can come. */
 bool task_table_is_gone(const struct task *task, uint64_t now);
-/* Frees those that are gone, but never the one that became known last. */
+/* Frees such tasks, but never the one discovered last. */
 void task_table_forget(struct task_table *t, uint64_t now);
 
-/* The task that tid was at ts; NULL: nobody told. Stays in place until it is
- * forgotten. */
+/* The task that tid was at ts. NULL: unknown. It stays in place until forgotten. */
 struct task *task_table_find(struct task_table *t, int32_t tid, uint64_t ts);
-/* Has an event in the trace. By any of several threads; read when they are done. */
+/*
+ * Notes that the task has an event in the trace. Any thread may call it; read after they finished.
+ */
 static inline void task_see(struct task *task)
 {
 	__atomic_store_n(&task->seen, true, __ATOMIC_RELAXED);
 }
-/* No earlier life of that tid is known: what came before its from_ts is its own, too. */
+/* True if no earlier life of the tid is known: events before its from_ts belong to it too. */
 bool task_is_oldest(const struct task *task);
-/* When the next life of that tid begins; UINT64_MAX: there is none. */
+/* Start of the tid's next life; UINT64_MAX: none. */
 uint64_t task_table_until(const struct task_table *t, const struct task *task);
-/* No life has an event in the file, so far. */
+/* Clears `seen` of all lives, for a new output file. */
 void task_table_forget_seen(struct task_table *t);
-/* The life that became known after this one; NULL: the first. NULL if there is none yet. */
+/* The life discovered after this one, or the first if NULL. NULL: none yet. */
 struct task *task_table_next(const struct task_table *t, const struct task *after);
-/* All lives, ordered by tid and from_ts. */
-/* NULL: no memory. */
+/* All lives, sorted by tid and from_ts. */
+/* NULL: out of memory. */
 struct task *const *task_table_all(struct task_table *t, size_t *ret_count);

@@ -7,18 +7,18 @@
 #include "print/record.h"
 
 /*
- * One event on its way to a sink: the merge fills in where it comes from and its record, the
- * exporter what the record begins with. It is not copied.
+ * One event on its way to a sink. The merge sets its origin and record, the exporter decodes the
+ * record's head. It is never copied.
  */
 struct trace_event {
-	const struct event *desc; /* NULL: no format was captured for id */
+	const struct event *desc; /* NULL: the stream has no format for id */
 	struct record rec;
 	/*
-	 * NULL, or of the function_graph tracer's entry of a function that called none: its
-	 * exit, the CPU's next event. Valid during the call.
+	 * For a function_graph entry of a function that calls none: its exit, which is the CPU's
+	 * next event. Otherwise NULL. Valid during the call.
 	 */
 	const struct trace_event *exit;
-	/* In the order in which they stand in a record: they are copied by words. */
+	/* In the same order as in a record, so that words can be copied. */
 	uint16_t id;
 	uint8_t flags, preempt_count; /* as the kernel stored them */
 	int32_t pid;

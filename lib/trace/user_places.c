@@ -3,7 +3,7 @@
 
 #include "base/search.h"
 
-/* As find_vma(): the one with the address or, where there is none, the next. */
+/* Like find_vma(): the mapping with the address, or else the next one. */
 static const Traced__Capture__Mapping *find_in(const Traced__Capture__ProcessMappings *process,
 					       uint64_t address)
 {
@@ -12,7 +12,7 @@ static const Traced__Capture__Mapping *find_in(const Traced__Capture__ProcessMap
 	return at < process->n_mappings ? process->mappings[at] : NULL;
 }
 
-/* "[vdso]", "[heap]" are no files. */
+/* "[vdso]" and "[heap]" are no files. */
 static bool has_file(const Traced__Capture__Mapping *m, struct user_place *ret)
 {
 	if (!m || !m->path.len || m->path.data[0] == '[')

@@ -535,7 +535,7 @@ static void test_syscall_odd_flags(void **state)
 
 	(void)state;
 	assert_non_null(ev);
-	assert_string_equal(ev->why_fallback, "flags that are no number");
+	assert_string_equal(ev->why_fallback, "flags that are not a number");
 	event_table_free(t);
 }
 
