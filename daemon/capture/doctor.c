@@ -15,7 +15,7 @@
 
 struct examination {
 	const struct doctor_env *env;
-	struct tracefs *fs; /* NULL: can't be used */
+	struct tracefs *fs; /* NULL: tracefs cannot be used */
 	struct doctor_report *report;
 	bool failed; /* out of memory */
 };
@@ -61,7 +61,7 @@ int doctor_add(struct doctor_report *r, const char *check, enum doctor_verdict v
 
 #define found(x, ...) ((x)->failed |= doctor_add((x)->report, __VA_ARGS__) < 0)
 
-/* The file's text without its last newline, to be freed; NULL: it can't be read. */
+/* Returns the file's text without its last newline, to be freed; NULL: unreadable. */
 static char *read_text(const char *root, const char *path)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -134,7 +134,7 @@ static void check_permission(struct examination *x)
 		found(x, "permission", DOCTOR_OK, NULL, "user %u may use tracefs", geteuid());
 }
 
-/* Of "none [integrity] confidentiality": the word in brackets, cut out in place. */
+/* Returns "integrity" for "none [integrity] confidentiality". Modifies text. */
 static const char *chosen(char *text)
 {
 	char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
@@ -193,7 +193,9 @@ static void check_kernel(struct examination *x)
 		found(x, "kernel", DOCTOR_BAD, err.hint, "%s", err.message);
 }
 
-/* What -p, --kprobe and --uprobe have to work with, where the kernel lets them. */
+/*
+ * Checks the function tracer and the probes (-p, --kprobe, --uprobe), where lockdown permits them.
+ */
 static void check_functions(struct examination *x)
 {
 	_cleanup_free_ char *tracers = read_tracefs(x, "available_tracers");

@@ -65,7 +65,7 @@ enum overhead_step overhead_judge(struct overhead *o, uint64_t now_ns, uint64_t 
 	return o->beyond >= BEYOND_MAX ? OVERHEAD_END : OVERHEAD_NONE;
 }
 
-/* A mark where it happens, and a warning that the trace ends with. */
+/* Reports a step twice: a mark at its time, and a warning at the end of the trace. */
 static void tell(struct capture *c, bool missing, const char *what)
 {
 	const struct overhead *o = &c->overhead;
@@ -82,7 +82,7 @@ static void tell(struct capture *c, bool missing, const char *what)
 	capture_mark(c, text.data, NULL);
 }
 
-/* Rings may be fuller, and older, before they are looked at. */
+/* Reads the rings less often: they may get fuller and older first. */
 static void widen(struct capture *c)
 {
 	static const char *const percents[OVERHEAD_WIDEN_MAX] = { "50", "75" };
@@ -150,7 +150,7 @@ int overhead_keep(struct capture *c, uint64_t now, struct error *err)
 {
 	struct overhead *o = &c->overhead;
 
-	/* Names and symbols are read once or twice: that is not a recording's rate. */
+	/* Names and symbols are read only once or twice: their cost is not the recording's rate. */
 	if (!o->permille || !c->names_done)
 		return 0;
 	switch (overhead_judge(o, now, c->cpu_ns)) {

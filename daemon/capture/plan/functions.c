@@ -9,10 +9,10 @@
 #include "daemon/capture/tracefs/function_list.h"
 #include "daemon/capture/tracefs/setting.h"
 
-/* A function's commands; "mod" is a filter. */
+/* Commands of a function filter. "mod" is not one: it is part of the filter. */
 static const char *const commands[] = { "traceon", "traceoff", "stacktrace", "enable_event",
 					"disable_event" };
-/* Those that reach beyond the recording. */
+/* Commands whose effect reaches beyond the recording. */
 static const char *const unwanted[] = { "snapshot", "dump", "cpudump" };
 
 static bool is_one_of(const char *word, const char *const *words, size_t count)
@@ -54,7 +54,7 @@ static int check_tracer(const struct tracefs *fs, const char *tracer, struct err
 			       "events, too");
 }
 
-/* A module may come later; the kernel keeps its filter until then. */
+/* A filter for an absent module is valid: the kernel keeps it until the module is loaded. */
 static bool module_may_come(const char *module)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -115,12 +115,12 @@ static int check_trigger(const struct tracefs *fs, const char *text,
 	return error_hint(err, "as in 'do_exit:%s:sched:sched_switch'", word->command);
 }
 
-/* What is left of the functions, as a flag each. */
+/* Applies the filters to a flag per function, to find out whether any is left. */
 struct selection {
 	const struct tracefs *fs;
 	struct function_list list;
 	bool *kept;
-	bool pending; /* a filter waits for its module */
+	bool pending; /* a filter waits for its module to be loaded */
 };
 
 static void selection_deinit(struct selection *s)
@@ -236,7 +236,7 @@ static int check_selection(const struct tracefs *fs, const struct capture_functi
 	return check_roots(&s, f, err);
 }
 
-/* No option's own name begins with "no". */
+/* Strips "no" off an option. Unambiguous: no option's own name begins with "no". */
 static const char *option_name(const char *option, bool *on)
 {
 	*on = strncmp(option, "no", 2) != 0;
@@ -258,7 +258,7 @@ static int no_option(const char *name, int dirfd, struct error *err)
 	while ((e = readdir(dir)) && count < 512)
 		if (e->d_name[0] != '.')
 			names[count++] = e->d_name;
-	/* The names are the directory stream's. */
+	/* The names belong to the directory stream, so use them before it is closed. */
 	count = nearest_names(name, names, count, best);
 	if (count)
 		error_hint(err, "did you mean '%s'?", best[0]);
@@ -291,7 +291,7 @@ static int check_options(const struct tracefs *fs, const struct capture_request 
 	return 0;
 }
 
-/* Roots and depth are one setting for all instances. */
+/* Graph roots and depth are global, not per instance. */
 static int check_graph_free(const struct tracefs *fs, const struct capture_functions *f,
 			    struct error *err)
 {
@@ -376,7 +376,7 @@ static void plan_triggers(struct plan *plan, const struct capture_words *words,
 		if (function_word_parse(&word, words->items[i], NULL) < 0 || !*word.command)
 			continue;
 		snprintf(line, sizeof(line), "%.500s\n", words->items[i]);
-		/* A count is no part of what is taken away; an event's name is. */
+		/* To remove a trigger, omit its count but keep its event name. */
 		if (strstr(word.command, "able_event") && word.parameters)
 			snprintf(undo, sizeof(undo), "!%s:%s:%.128s\n", word.glob, word.command,
 				 word.parameters);
@@ -415,12 +415,15 @@ static void plan_pids(struct plan *plan, const struct capture_request *request,
 	struct plan_step *s;
 
 	if (!request->pid_count) {
-		/* Without it the recorder's own work would fill the rings that it empties. */
+		/*
+		 * Exclude the recorder itself, or its own work would fill the rings that it
+		 * empties.
+		 */
 		buf_printf(&pids, "%d\n", getpid());
 		s = buf_string(&pids)
 			    ? plan_put(plan, instance, "set_ftrace_notrace_pid", pids.data)
 			    : NULL;
-		/* Linux 5.8. */
+		/* Optional: Linux 5.8+. */
 		if (s)
 			s->optional = true;
 		return;
@@ -453,7 +456,7 @@ void functions_plan(struct plan *plan, const struct capture_request *request, co
 	plan_options(plan, &request->options, instance);
 	if (f->tracer)
 		plan_put(plan, instance, "current_tracer", f->tracer);
-	/* After the tracer: they are live at once. */
+	/* Triggers come after the tracer: they act as soon as they are set. */
 	plan_triggers(plan, &f->only, instance);
 }
 

@@ -55,7 +55,10 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The step that made the instance, or wrote that value as the last one of that file; or NULL. */
+/*
+ * Returns the step that made the instance, or the last step that wrote this value to the file; or
+ * NULL.
+ */
 static struct plan_step *find_done(struct plan *p, enum plan_kind kind, const char *instance,
 				   const char *file, const char *value)
 {
@@ -162,7 +165,7 @@ static int step_set(struct plan_step *s, const struct tracefs *fs, struct journa
 	r = journal_restore(j, s->file, s->old);
 	if (r < 0)
 		return r;
-	/* What is refused may have been taken in part. */
+	/* Set before the write: a refused write may have taken effect in part. */
 	s->done = true;
 	return s->value ? write_value(s, fs) : 0;
 }
@@ -214,7 +217,7 @@ static int step_undo(struct plan_step *s, const struct tracefs *fs)
 		r = tracefs_write(tracefs_root(fs), s->file, s->old);
 	else if (s->kind == PLAN_ADD)
 		r = tracefs_append(tracefs_root(fs), s->file, s->old);
-	/* Somebody was faster. */
+	/* -ENOENT: somebody else removed it first. */
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -276,8 +279,7 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* error_log's last message as the kernel words it, on lines of its own: the caret must keep its
- * column. */
+/* Appends error_log's last message verbatim, on its own lines: the caret must keep its column. */
 static void add_error_log(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
 {
 	_cleanup_free_ char *log = tracefs_last_error(fs, s->instance);
@@ -294,7 +296,7 @@ static void add_fields(const struct plan_step *s, const struct tracefs *fs, stru
 	_cleanup_buf_ struct buf format = BUF_INIT;
 	_cleanup_free_ char *path = NULL;
 
-	/* The event's folder has both files. */
+	/* An event's filter and format are in one directory. */
 	if (asprintf(&path, "%.*s/format", (int)(strrchr(s->file, '/') - s->file), s->file) < 0)
 		return;
 	if (tracefs_read(tracefs_root(fs), path, &format) == 0 && buf_string(&format))

@@ -8,7 +8,7 @@
 #include "daemon/capture/tracefs/function_list.h"
 
 #define NAME_LEN 48
-/* The kernel takes lines of less than 4096 bytes, the group included. */
+/* The kernel accepts lines below 4096 bytes, including the group. */
 #define DEFINITION_MAX 3000
 
 #define KPROBES "kprobe_events"
@@ -17,7 +17,7 @@
 struct definition {
 	char type[12]; /* "p", "r", "r16" */
 	char name[NAME_LEN];
-	const char *place; /* and what follows it */
+	const char *place; /* place and arguments */
 	size_t place_len;
 };
 
@@ -26,7 +26,7 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* "p", "r", "r16" in front of a name or a place; 0: the text has none. */
+/* Length of "p", "r" or "r16" before a name or place; 0: the text has none. */
 static size_t type_len(const char *text)
 {
 	size_t len = 1;
@@ -65,7 +65,7 @@ static int take_name(struct definition *d, const char *text, const char *name, s
 	return 0;
 }
 
-/* Of "MODULE:FUNCTION+OFFSET" the function, of "/a/b:0x1234" b_0x1234. */
+/* Makes FUNCTION of "MODULE:FUNCTION+OFFSET", and b_0x1234 of "/a/b:0x1234". */
 static void make_name(struct definition *d, bool user)
 {
 	const char *from = d->place, *end = d->place + d->place_len;
@@ -234,8 +234,8 @@ bool probes_are_in(const char *file)
 }
 
 /*
- * The kernel's words without the group that nobody typed: the caret's line, which follows,
- * moves with them.
+ * Removes our group from the kernel's message, since the user did not type it. The caret on the
+ * next line moves left by the same width.
  */
 static void put_log(char *log, struct buf *out)
 {
@@ -257,7 +257,7 @@ static void put_log(char *log, struct buf *out)
 	}
 }
 
-/* The place in a line "p:GROUP/NAME PLACE ...". */
+/* Reports an unknown function: the PLACE in a line "p:GROUP/NAME PLACE ...". */
 static int no_function(const struct plan_step *s, const struct tracefs *fs, struct error *err)
 {
 	_cleanup_function_list_ struct function_list list = { 0 };
@@ -293,7 +293,10 @@ int probes_explain(const struct plan_step *s, const struct tracefs *fs, int code
 				  "where it is locked down (see 'tracectl doctor'), events can "
 				  "still be recorded, with -e");
 	}
-	/* Without the group, which nobody typed. An older error is none of this probe's. */
+	/*
+	 * Compare without the group, which the user did not type. An older error_log entry is not
+	 * about this probe.
+	 */
 	buf_printf(&text, "%.*s%.*s", (int)(type + 1 - s->value), s->value,
 		   (int)strcspn(name + 1, "\n"), name + 1);
 	if (last && memmem(last, strlen(last), type + 1, (size_t)(name - type)))
