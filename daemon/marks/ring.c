@@ -10,7 +10,7 @@
 #include "base/io.h"
 #include "traced/mark_record.h"
 
-#define HEADER_MAX (64U << 10) /* the largest page */
+#define HEADER_MAX (64U << 10) /* the largest page size */
 
 static int check_message(const struct marks_message *m, struct error *err)
 {
@@ -23,7 +23,7 @@ static int check_message(const struct marks_message *m, struct error *err)
 	return 0;
 }
 
-/* A file that can't shrink, and whose pages are plain memory: no access to it can fail. */
+/* Requires a file that cannot shrink and consists of plain memory, so that no access can fail. */
 static int check_file(int fd, uint64_t size, struct error *err)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -87,7 +87,7 @@ static void advance(struct marks_ring *r, uint32_t bytes)
 	__atomic_store_n(&r->shared->tail, r->tail, __ATOMIC_RELEASE);
 }
 
-/* The thread's count has 32 bits; it is looked at long before it has gone round. */
+/* The shared counter has 32 bits. It is read long before it can wrap around. */
 static void count_dropped(struct marks_ring *r)
 {
 	uint32_t now = __atomic_load_n(&r->shared->dropped, __ATOMIC_RELAXED);
