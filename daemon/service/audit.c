@@ -22,7 +22,7 @@ void audit_comm(const char *proc, pid_t pid, char ret[static 32])
 		snprintf(ret, 32, "%.*s", (int)text.len - 1, text.data);
 }
 
-/* What journald keeps beside the text. */
+/* journald's fields beside the text. */
 struct details {
 	char text[10][64];
 	const char *list[11];
@@ -132,7 +132,7 @@ bool audit_refusal_passes(uid_t uid)
 	size_t chosen = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++) {
-		/* Else the one whose time began first, an unused one above all. */
+		/* Reuse an unused entry, otherwise the one whose interval is oldest. */
 		if (users[i].limit.since_ns < users[chosen].limit.since_ns)
 			chosen = i;
 		if (users[i].uid == uid && users[i].limit.burst) {

@@ -135,13 +135,13 @@ static int set_size(void *field, const char *value, struct error *err)
 {
 	int r = parse_size(value, field, err);
 
-	/* A guess would be wrong by a thousand for somebody. */
+	/* Require a unit: a guess would be wrong by a factor of 1000 for some users. */
 	if (r == 0 && strchr("0123456789", value[strlen(value) - 1]))
 		return error_set(err, -EINVAL, "'%s' has no unit: B, K, M or G", value);
 	return r;
 }
 
-/* There is to be no limit, which a field of 0 says. */
+/* True for a value that means "no limit", stored as 0. */
 static bool is_none(const char *value)
 {
 	return strcmp(value, "none") == 0 || strcmp(value, "0") == 0;
@@ -259,7 +259,7 @@ static const struct key {
 	{ "defaults", "events", offsetof(struct config, events), set_words },
 };
 
-/* One file on its way through libinih, whose handler isn't told the line. */
+/* One file being read. libinih's handler does not get the line number. */
 struct source {
 	FILE *file;
 	const char *path;
@@ -267,7 +267,7 @@ struct source {
 	bool ends_within_line;
 	struct config *config;
 	struct buf *warnings;
-	struct error *err; /* the first one stops all */
+	struct error *err; /* the first error ends the reading */
 	int failed;
 };
 

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "daemon/marks/marks.h"
 
-/* A ring that fills before says so. */
+/* May be late: a ring that fills earlier wakes the daemon. */
 #define LATE_US 10000
 
 static struct marks_limits limits_of(const struct config *c)
@@ -97,7 +97,7 @@ void marking_reload(struct manager *m)
 		marks_set_limits(m->marks, &limits);
 }
 
-/* An error is the capture's, too: its next dispatch ends the recording. */
+/* The capture sees a write error, too: its next dispatch ends the recording. */
 static int write_chunk(void *userdata, enum chunk_type type, const struct iovec *iov, int count)
 {
 	struct session *s = userdata;

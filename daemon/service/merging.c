@@ -17,7 +17,7 @@ void merging_deinit(struct merging *m)
 	*m = (struct merging){ 0 };
 }
 
-/* A pipe that nobody fills would hold an exporter for ever. */
+/* Refuses pipes: one that nobody fills would block an exporter forever. */
 static int check_file(int fd, int mode, const char *name, struct error *err)
 {
 	struct stat st;

@@ -15,7 +15,7 @@
 #include "traced/stream.h"
 
 #define SUFFIX ".traced"
-/* An empty file may be one that its daemon is about to lock. */
+/* Keep young empty files: their daemon may be about to lock them. */
 #define EMPTY_GRACE_S 60
 
 int make_dir(const char *dir, unsigned mode, struct error *err)
