@@ -105,9 +105,8 @@ static int apply(struct capture *c, const struct capture_request *asked, struct 
 	if (r < 0)
 		return r;
 	if (c->matches.left_out)
-		capture_warn_missing(
-			c, "%zu of the events may be recorded by root alone, and are left out",
-			c->matches.left_out);
+		capture_warn_missing(c, "left out %zu events that only root may record",
+				     c->matches.left_out);
 	c->has_tasks = has_event(names, count, "task:task_newtask");
 	if (!c->has_tasks)
 		capture_warn(c, "this kernel has no task events: names of short-lived tasks may be "
@@ -238,7 +237,7 @@ static void check_size(struct capture *c, const struct capture_request *request)
 
 	if (tracefs_read_u64(c->rings[BUFFER_MAIN].dir, "buffer_size_kb", &got) == 0 &&
 	    got < want / 100 * 95)
-		capture_warn(c, "the kernel gave ring buffers of %llu KiB, not of %llu KiB",
+		capture_warn(c, "the kernel allocated ring buffers of %llu KiB instead of %llu KiB",
 			     (unsigned long long)got, (unsigned long long)want);
 }
 
@@ -313,7 +312,7 @@ int capture_new_from(struct capture **ret, struct capture_spare **spare,
 	c->stream_limit = request->stream_limit;
 	c->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epfd < 0)
-		return error_errno(err, -errno, "cannot make an epoll descriptor");
+		return error_errno(err, -errno, "cannot create an epoll descriptor");
 	if (getrandom(c->uuid, sizeof(c->uuid), 0) != sizeof(c->uuid))
 		return error_errno(err, -errno, "cannot get random bytes");
 	r = copy_cpus(c, request->cpus);

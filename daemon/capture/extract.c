@@ -70,7 +70,7 @@ static int open_buffer(struct extraction *x, struct error *err)
 	r = metadata_read_layout(x->env->tracefs, dir, &x->header_page, &layout, err);
 	if (r == 0 && x->guard == -EBUSY) {
 		error_set(err, -EBUSY, "another program is reading this buffer");
-		r = error_hint(err, "end what reads its trace_pipe");
+		r = error_hint(err, "stop the program that reads its trace_pipe");
 	}
 	if (r == 0 && staging_init(&x->staging, layout.size) < 0)
 		r = error_set(err, -ENOMEM, "out of memory");

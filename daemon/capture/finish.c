@@ -24,8 +24,9 @@ static void check_tasks(struct capture *c)
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
 		lost += ring->cpus[cpu].counts.overrun + ring->cpus[cpu].counts.commit_overrun;
 	if (lost && !c->ring_mode)
-		capture_warn(c, "%llu births and names of tasks were lost: some may be unnamed",
-			     (unsigned long long)lost);
+		capture_warn(
+			c, "%llu births and names of tasks were lost: some tasks may have no name",
+			(unsigned long long)lost);
 }
 
 static int write_end(struct capture *c, enum capture_end reason)
@@ -146,7 +147,8 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 	sampler_pause(&c->sampler);
 	off = capture_turn(c, false);
 	if (off == -ENOENT || off == -ENODEV) {
-		capture_warn_missing(c, "somebody removed the tracefs instance while it recorded");
+		capture_warn_missing(c,
+				     "somebody removed the tracefs instance during the recording");
 		off = 0;
 	} else if (off < 0) {
 		capture_warn(c, "tracing could not be turned off: %s", strerror(-off));

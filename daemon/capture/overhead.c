@@ -71,7 +71,7 @@ static void tell(struct capture *c, bool missing, const char *what)
 	const struct overhead *o = &c->overhead;
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
-	buf_printf(&text, "%s: recording took %u.%u %% of a CPU, of %u.%u %% that it may", what,
+	buf_printf(&text, "%s: recording used %u.%u %% of a CPU, the limit is %u.%u %%", what,
 		   o->share / 10, o->share % 10, o->permille / 10, o->permille % 10);
 	if (!buf_string(&text))
 		return;
@@ -121,7 +121,7 @@ static void shed(struct capture *c, const struct overhead_class *class)
 		(unsigned long long)((now_ns(CLOCK_BOOTTIME) - c->start_boot_ns) / NSEC_PER_MSEC),
 		class->glob);
 	if (failed)
-		buf_printf(&what, " (but %u of %u that could not be turned off)", failed, count);
+		buf_printf(&what, " (except %u of %u that could not be turned off)", failed, count);
 	tell(c, true, buf_string(&what) ?: class->glob);
 }
 
@@ -138,10 +138,8 @@ int overhead_find(struct overhead *o, const struct event_matches *matches, struc
 			return error_set(err, -ENOMEM, "out of memory");
 		if (class->events.len)
 			continue;
-		error_set(err, -ENOENT,
-			  "none of the recording's events is \"%s\": it can't be shed",
-			  class->glob);
-		return error_hint(err, "--shed takes what -e has asked for, or a part of it");
+		error_set(err, -ENOENT, "cannot shed \"%s\": it is not recorded", class->glob);
+		return error_hint(err, "--shed takes events that -e names, or a part of them");
 	}
 	return 0;
 }
@@ -162,8 +160,8 @@ int overhead_keep(struct capture *c, uint64_t now, struct error *err)
 		return 0;
 	case OVERHEAD_END:
 		error_set(err, -ETIME,
-			  "recording took %u.%u %% of a CPU, more than twice the %u.%u %% that it "
-			  "may, and nothing is left to give up",
+			  "recording used %u.%u %% of a CPU, more than twice the limit of %u.%u "
+			  "%%, and nothing is left to shed",
 			  o->share / 10, o->share % 10, o->permille / 10, o->permille % 10);
 		return -ETIME;
 	default:

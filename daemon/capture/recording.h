@@ -88,7 +88,7 @@ struct capture {
 
 /* Keeps a warning for the caller and for the stream; each text once. */
 void capture_warn(struct capture *c, const char *fmt, ...) _printf_(2, 3);
-/* As capture_warn, but marks the recording incomplete: part of the request is missing. */
+/* Like capture_warn, but marks the recording incomplete: part of the request is missing. */
 void capture_warn_missing(struct capture *c, const char *fmt, ...) _printf_(2, 3);
 /* Writes the warnings that are not in the stream yet as NOTE chunks. */
 int capture_write_notes(struct capture *c);

@@ -58,9 +58,8 @@ void capture_check_on(struct capture *c)
 	if (c->may_go_off)
 		return;
 	if (tracefs_read_u64(c->rings[BUFFER_MAIN].dir, "tracing_on", &on) == 0 && !on)
-		capture_warn_missing(
-			c, "somebody turned tracing off while it recorded: what came after "
-			   "that is missing");
+		capture_warn_missing(c, "somebody turned tracing off during the recording: later "
+					"events are missing");
 }
 
 int capture_turn(struct capture *c, bool on)

@@ -282,7 +282,7 @@ static int clear_path(int fd, const struct sockaddr_un *sa, struct error *err)
 	if (lstat(sa->sun_path, &st) < 0)
 		return errno == ENOENT ? 0 : error_errno(err, -errno, "%s", sa->sun_path);
 	if (!S_ISSOCK(st.st_mode))
-		return error_set(err, -EEXIST, "%s is there, and no socket", sa->sun_path);
+		return error_set(err, -EEXIST, "%s exists and is not a socket", sa->sun_path);
 	if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN)
 		return error_set(err, -EADDRINUSE, "another traced listens on %s", sa->sun_path);
 	if (unlink(sa->sun_path) < 0 && errno != ENOENT)

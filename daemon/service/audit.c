@@ -79,7 +79,7 @@ static void tell_losses(const struct session *s, const Traced__Control__Session 
 	add(&d, "LOST=%" PRIu64, last->lost);
 	log_write(LOG_WARNING, &fields,
 		  "%s: %" PRIu64 " of %" PRIu64 " events were lost: the ring buffers of %" PRIu64
-		  " KiB a CPU were too small, or too much was asked for",
+		  " KiB per CPU were too small, or too many events were recorded",
 		  s->name, last->lost, last->lost + last->events, last->buffer_bytes / 1024);
 }
 
@@ -87,7 +87,7 @@ const char *audit_reason(enum capture_end reason)
 {
 	static const char *const names[] = {
 		[CAPTURE_END_STOPPED] = "stopped",
-		[CAPTURE_END_DURATION] = "its time is over",
+		[CAPTURE_END_DURATION] = "its duration is over",
 		[CAPTURE_END_SHUTDOWN] = "the daemon stops",
 		[CAPTURE_END_NO_SPACE] = "out of space",
 		[CAPTURE_END_FAILED] = "failed",

@@ -82,7 +82,7 @@ static Traced__Control__ExportResult *judge(struct child *c)
 	if (c->connection >= 0) {
 		snprintf(text, sizeof(text), "the %s ended without a result", c->what);
 		return failed_result(EIO, text,
-				     "journalctl -u '" TRACED_PROGRAM "-export@*' tells more");
+				     "journalctl -u '" TRACED_PROGRAM "-export@*' shows more");
 	}
 	if (c->status.si_code == CLD_EXITED)
 		snprintf(text, sizeof(text), "the %s ended with status %d and no result", c->what,

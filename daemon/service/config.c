@@ -87,7 +87,7 @@ static int set_log_level(void *field, const char *value, struct error *err)
 
 	if (level < 0)
 		return error_set(err, -EINVAL,
-				 "\"%s\" is no log level: debug, info, notice, warning or error",
+				 "\"%s\" is not a log level: debug, info, notice, warning or error",
 				 value);
 	*(int *)field = level;
 	return 0;
@@ -128,7 +128,7 @@ static int set_spare(void *field, const char *value, struct error *err)
 			*(int *)field = (int)i;
 			return 0;
 		}
-	return error_set(err, -EINVAL, "\"%s\" is none of yes, no, auto", value);
+	return error_set(err, -EINVAL, "\"%s\" is not yes, no or auto", value);
 }
 
 static int set_size(void *field, const char *value, struct error *err)
@@ -188,8 +188,8 @@ static int set_reader(void *field, const char *value, struct error *err)
 			return 0;
 		}
 	}
-	error_set(err, -EINVAL, "\"%s\" is no way to read a ring buffer", value);
-	return error_hint(err, "auto, mmap, splice or read");
+	error_set(err, -EINVAL, "\"%s\" is not a way to read a ring buffer", value);
+	return error_hint(err, "use auto, mmap, splice or read");
 }
 
 static int set_user_functions(void *field, const char *value, struct error *err)
@@ -206,7 +206,7 @@ static int set_user_functions(void *field, const char *value, struct error *err)
 			return 0;
 		}
 	}
-	return error_set(err, -EINVAL, "\"%s\" is none of no, own and yes", value);
+	return error_set(err, -EINVAL, "\"%s\" is not no, own or yes", value);
 }
 
 static int set_words(void *field, const char *value, struct error *err)

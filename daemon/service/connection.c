@@ -115,7 +115,7 @@ void connection_reply(struct connection *c, uint64_t request_id, Traced__Control
 	if (r == -EMSGSIZE) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		error_set(&err, r, "the answer is too long");
+		error_set(&err, r, "the reply is too long");
 		connection_reply_error(c, request_id, &err);
 		return;
 	}

@@ -48,11 +48,12 @@ static bool pause_for_output(struct session *s)
 {
 	if (s->spool.keeps || spool_bytes(&s->spool) < BACKLOG_MIN || !session_is_followed(s))
 		return false;
-	session_note(s, 0,
-		     "the output took the events more slowly than they came, until the spool was "
-		     "full: some were overwritten");
+	session_note(
+		s, 0,
+		"the output was too slow and the spool was full: some events were overwritten");
 	if (!s->draining.paused)
-		session_log(s, LOG_NOTICE, 0, "pauses: its output is too slow, the spool full");
+		session_log(s, LOG_NOTICE, 0,
+			    "paused: its output is too slow and the spool is full");
 	set_paused(s, true);
 	return true;
 }
@@ -65,16 +66,16 @@ static bool out_of_space(struct session *s)
 {
 	const struct config *config = &s->manager->config;
 	int r = spool_check(&s->spool, config->min_free, config->spool_max);
-	const char *full = "it is as long as spool_max in traced.conf allows";
+	const char *full = "it reached spool_max of traced.conf";
 
 	if (r >= 0 && policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 100)) {
-		full = "its user's recordings are as long as [users] of traced.conf allows";
+		full = "its user's recordings reached the limit in [users] of traced.conf";
 		r = -EDQUOT;
 	}
 	if (r < 0 && pause_for_output(s))
 		return true;
 	if (r == -ENOSPC)
-		session_end_in_trouble(s, r, "no space is left where it is spooled");
+		session_end_in_trouble(s, r, "no space is left for its spool");
 	else if (r == -EDQUOT)
 		session_end_in_trouble(s, r, full);
 	return r < 0;

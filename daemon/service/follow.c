@@ -30,7 +30,8 @@ static void give_back(struct follow *f, const struct done *done)
 	if (r == 0)
 		f->freed(f->userdata);
 	else if (r != -EINVAL && log_limit_pass(&limit))
-		log_notice("%s: its space can't be given back: %s", f->spool->path, strerror(-r));
+		log_notice("%s: cannot free the space of exported data: %s", f->spool->path,
+			   strerror(-r));
 }
 
 static void on_message(void *userdata, int fd, uint32_t revents _unused_)

@@ -43,11 +43,12 @@ static int check_output(const Traced__Control__Output *output, int fd, struct er
 
 	if (!export_format_find(output->format, NULL)) {
 		error_set(err, -EINVAL, "there is no output format \"%s\"", output->format);
-		return error_hint(err, "tracectl record --help lists those that there are");
+		return error_hint(err, "'tracectl record --help' lists the formats");
 	}
 	flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
 	if (flags < 0 || fstat(fd, &st) < 0)
-		return error_set(err, -EBADF, "the request names an output but brings none");
+		return error_set(err, -EBADF,
+				 "the request names an output but has no descriptor for it");
 	if ((flags & O_PATH) || (flags & O_ACCMODE) == O_RDONLY || S_ISDIR(st.st_mode) ||
 	    S_ISBLK(st.st_mode))
 		return error_set(err, -EBADF, "the output is not open for writing");
@@ -81,7 +82,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 
 	if (connection->in_flight >= CONNECTION_IN_FLIGHT_MAX) {
 		error_set(err, -EBUSY, "too many requests at once from this client");
-		return error_hint(err, "wait for some of the %d answers", CONNECTION_IN_FLIGHT_MAX);
+		return error_hint(err, "wait for some of the %d replies", CONNECTION_IN_FLIGHT_MAX);
 	}
 	r = output ? check_output(output, fd_count ? fds[0] : -EBADF, err) : 0;
 	if (r >= 0 && output)

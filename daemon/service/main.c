@@ -155,11 +155,11 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 		}
 	}
 	if (optind < argc)
-		return usage("there are no arguments besides options");
+		return usage("traced takes only options");
 	if (m->private != (a->fd >= 0))
-		return usage("--private and --fd go together");
+		return usage("--private and --fd need each other");
 	if (m->private && a->standalone)
-		return usage("--private and --standalone don't go together");
+		return usage("--private and --standalone cannot be combined");
 	return -1;
 }
 
@@ -216,9 +216,9 @@ static int activation_socket(struct error *err)
 	int fd = notify_take_socket();
 
 	if (fd == -EINVAL)
-		return error_set(err, fd,
-				 "socket activation gave something else than one "
-				 "listening unix stream socket");
+		return error_set(
+			err, fd,
+			"socket activation must pass exactly one listening unix stream socket");
 	if (fd < 0 && fd != -ENOENT)
 		return error_errno(err, fd, "socket activation");
 	return fd < 0 ? -EBADF : fd;

@@ -218,7 +218,7 @@ void manager_recover(struct manager *m)
 		log_warning("%s%s%s", err.message, err.hint ? "; " : "", err.hint ?: "");
 	else if (r > 0)
 		log_write(LOG_NOTICE, &fields,
-			  "put back %d thing%s that an earlier run had left in the kernel", r,
+			  "undid %d change%s that an earlier run left in the kernel", r,
 			  r == 1 ? "" : "s");
 	spool_find_leftovers(m->config.spool_dir, found_leftover, m);
 }
@@ -272,7 +272,7 @@ static void turn_away(int fd, const struct error *err)
 		frame_flush(&io);
 	frame_io_deinit(&io);
 	if (log_limit_pass(&limit))
-		log_notice("turned a client away: %s", err->message);
+		log_notice("refused a client: %s", err->message);
 }
 
 /* -EUSERS. Root may exceed the limit a little, to be able to end sessions. */
@@ -288,7 +288,7 @@ static int check_room(const struct manager *m, int fd, struct error *err)
 		max += ROOT_CLIENTS;
 	if (m->connection_count < max)
 		return policy_check_client(m, peer.uid, err);
-	error_set(err, -EUSERS, "too many clients are connected to traced: %u are the limit",
+	error_set(err, -EUSERS, "too many clients are connected to traced: the limit is %u",
 		  m->config.clients);
 	return error_hint(err, "close some, or raise \"clients\" in [limits] of traced.conf");
 }
@@ -345,7 +345,7 @@ static int clear_socket(const char *path, const struct sockaddr_un *sa, struct e
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ? 0 : error_errno(err, -errno, "%s", path);
 	if (!S_ISSOCK(st.st_mode))
-		return error_set(err, -EEXIST, "%s is there, and no socket", path);
+		return error_set(err, -EEXIST, "%s exists and is not a socket", path);
 	if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN) {
 		error_set(err, -EADDRINUSE, "another traced listens on %s", path);
 		return error_hint(err, "%s--socket names another path",
@@ -434,7 +434,7 @@ void manager_reload(struct manager *m)
 
 	notify_reloading();
 	if (read_config(&c, &m->options, &err) < 0) {
-		log_write(LOG_ERR, &fields, "%s; the configuration stays as it was", err.message);
+		log_write(LOG_ERR, &fields, "%s; the configuration is unchanged", err.message);
 	} else {
 		if (strcmp(c.socket, m->config.socket) != 0 ||
 		    strcmp(c.spool_dir, m->config.spool_dir) != 0 ||
@@ -462,8 +462,7 @@ static void on_stop_bound(void *userdata)
 {
 	struct manager *m = userdata;
 
-	log_warning("exports take too long: what they had to write stays in %s",
-		    m->config.spool_dir);
+	log_warning("exports take too long: their recordings stay in %s", m->config.spool_dir);
 	loop_exit(m->loop, 0);
 }
 

@@ -171,7 +171,7 @@ static int collect(struct manager *m, struct rows *ret)
 		ret->described[ret->described_count++] = d;
 		ret->rows[ret->count++] = row_of(d);
 	}
-	/* Of ended sessions with the same name, the latest. */
+	/* Keep only the latest of ended sessions with the same name. */
 	TAILQ_FOREACH_REVERSE(p, &m->metrics.past, metrics_past_list, list)
 	if (!has_row(ret, &p->row))
 		ret->rows[ret->count++] = p->row;

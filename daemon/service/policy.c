@@ -77,7 +77,7 @@ static int check_memory(const struct start_plan *p, const struct manager *m, uid
 	if (used)
 		put_bytes(&text, ", and your other sessions have ", used);
 	put_bytes(&text, ": more than the ", max);
-	error_set(err, -EDQUOT, "%s that you may have of the kernel's memory",
+	error_set(err, -EDQUOT, "%s of kernel memory that you may use",
 		  buf_string(&text) ?: "these ring buffers");
 	return hint_key(err, "ask for less (-b)", "buffer_memory");
 }
@@ -93,7 +93,7 @@ static int check_spool(struct start_plan *p, const struct manager *m, uid_t uid,
 		return 0;
 	put_bytes(&text, "", m->config.users.spool_max);
 	error_set(err, -EDQUOT,
-		  "your recordings that are not written out yet have the %s that you may have",
+		  "your recordings that are not written out yet have reached your limit of %s",
 		  buf_string(&text) ?: "space");
 	return hint_key(err, "fetch or cancel some (tracectl list)", "spool_max");
 }
@@ -113,7 +113,7 @@ static int check_own_task(const struct manager *m, uid_t uid, pid_t pid, struct 
 		return error_errno(err, -errno, "process %d", (int)pid);
 	if (st.st_uid == uid)
 		return 0;
-	error_set(err, -EPERM, "process %d is not yours: its functions are not to be traced",
+	error_set(err, -EPERM, "process %d is not yours: you may not trace its functions",
 		  (int)pid);
 	return hint_allow(err, "name your own (-P)", "functions = yes");
 }
@@ -168,8 +168,8 @@ static int check_options(const struct start_plan *p, const struct manager *m, st
 			if (strcmp(option, global[g]) == 0)
 				return error_set(
 					err, -EPERM,
-					"only root may set the trace option '%s': it takes "
-					"what others write",
+					"only root may set the trace option '%s': it redirects "
+					"other users' output",
 					option);
 		if ((strcmp(option, "userstacktrace") != 0 && strcmp(option, "sym-userobj") != 0) ||
 		    m->config.users.raw_addresses)
@@ -259,7 +259,7 @@ int policy_check_output(const struct manager *m, uid_t uid, const Traced__Contro
 	if (output->raw_addresses)
 		error_set(err, -EPERM, "only root may see the kernel's addresses");
 	else if (format && format->raw_records)
-		error_set(err, -EPERM, "only root may have a .%s: the kernel's addresses are in it",
+		error_set(err, -EPERM, "only root may write a .%s: it contains kernel addresses",
 			  format->name);
 	else
 		return 0;

@@ -47,7 +47,7 @@ static int drop_identity(const struct sandbox *s, struct error *err)
 	    setresuid(s->uid, s->uid, s->uid) < 0)
 		return error_errno(err, -errno, "can't become user %u", s->uid);
 	if (setresuid((uid_t)-1, 0, (uid_t)-1) == 0)
-		return error_set(err, -EPERM, "root's rights could not be given up");
+		return error_set(err, -EPERM, "cannot drop root's rights");
 	return 0;
 }
 

@@ -231,8 +231,8 @@ int session_snapshot(struct session *s, struct spool *ret, struct error *err)
 
 	if (policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 100))
 		return error_set(err, -EDQUOT,
-				 "what your recordings have not written out yet takes all of the "
-				 "space that [users] of traced.conf allows");
+				 "your recordings that are not written out yet fill the space that "
+				 "[users] of traced.conf allows");
 	r = make_spool(s, ret, err);
 	if (r < 0)
 		return r;
@@ -434,7 +434,7 @@ void session_client_left(struct session *s)
 	s->client = NULL;
 	/* An export that has not begun ends with its client. */
 	if (s->arming || !session_has_output(s))
-		session_cancel(s, "its client has left: thrown away");
+		session_cancel(s, "its client has left: discarded");
 	else
 		session_end(s, CAPTURE_END_STOPPED);
 }
@@ -444,7 +444,7 @@ void session_shut_down(struct session *s)
 	bool attended = s->client || session_has_output(s);
 
 	if (s->arming && !session_has_output(s)) {
-		session_cancel(s, "the daemon stops: thrown away");
+		session_cancel(s, "the daemon stops: discarded");
 		return;
 	}
 	if (!attended) {

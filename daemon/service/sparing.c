@@ -59,7 +59,7 @@ static void tell_failure(bool asked_for, const struct error *err)
 
 	if (log_limit_pass(&limit))
 		log_write(asked_for ? LOG_WARNING : LOG_DEBUG, NULL,
-			  "nothing is prepared for the next recording: %s", err->message);
+			  "cannot prepare the next recording's instances: %s", err->message);
 }
 
 static void refreshed(struct work *w)

@@ -27,11 +27,11 @@ int make_dir(const char *dir, unsigned mode, struct error *err)
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(path, 0755) < 0 && errno != EEXIST)
-			return error_errno(err, -errno, "can't make %s", path);
+			return error_errno(err, -errno, "cannot create %s", path);
 		*slash = '/';
 	}
 	if (mkdir(path, mode) < 0 && errno != EEXIST)
-		return error_errno(err, -errno, "can't make %s", path);
+		return error_errno(err, -errno, "cannot create %s", path);
 	return 0;
 }
 

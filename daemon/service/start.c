@@ -46,12 +46,12 @@ static int choose_name(struct start_plan *p, struct manager *m, const char *want
 	char made_up[32];
 
 	if (*wanted && !name_is_valid(wanted)) {
-		error_set(err, -EINVAL, "\"%s\" can't be the name of a session", wanted);
+		error_set(err, -EINVAL, "\"%s\" is not a valid name of a session", wanted);
 		return error_hint(err, "letters, digits, _ . - and at most %d of them",
 				  START_NAME_MAX);
 	}
 	if (*wanted && manager_find_session(m, wanted)) {
-		error_set(err, -EEXIST, "there is a session \"%s\" already", wanted);
+		error_set(err, -EEXIST, "session \"%s\" exists already", wanted);
 		return error_hint(err, "choose another name, or end it: tracectl stop %s", wanted);
 	}
 	if (*wanted) {
@@ -136,16 +136,16 @@ static int check_counts(const struct manager *m, const Traced__Control__Start *s
 				 START_EVENTS_MAX, START_PIDS_MAX, START_WORDS_MAX);
 	if (start->stream && start->ring) {
 		error_set(err, -EINVAL,
-			  "a flight recorder is read when it is asked for, not followed");
+			  "a flight recorder is read on request and cannot be followed");
 		return error_hint(err, "leave out either --ring or --stream");
 	}
 	if (start->max_cpu_permille && start->ring)
-		return error_set(err, -EINVAL,
-				 "a flight recorder's ring is not read: it takes no CPU "
-				 "time to bound");
+		return error_set(
+			err, -EINVAL,
+			"a flight recorder's ring is not read: it uses no CPU time to limit");
 	if (start->n_shed && !start->max_cpu_permille) {
-		error_set(err, -EINVAL, "there are events to shed, but no bound of the CPU time");
-		return error_hint(err, "say --max-cpu, too");
+		error_set(err, -EINVAL, "there are events to shed, but no limit of the CPU time");
+		return error_hint(err, "add --max-cpu");
 	}
 	if (start->n_kprobes > START_WORDS_MAX || start->n_uprobes > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d probes", START_WORDS_MAX);
@@ -197,7 +197,7 @@ static int add_optional(struct start_plan *p, struct manager *m, struct error *e
 		return 0;
 	error_set(err, -ENOENT, "this kernel has none of the events of profile \"%s\"",
 		  p->profile->name);
-	return error_hint(err, "tracectl events lists those that it has");
+	return error_hint(err, "'tracectl events' lists those that it has");
 }
 
 static int add_configured(struct start_plan *p, const struct string_list *events)

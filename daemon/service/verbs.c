@@ -36,7 +36,7 @@ static int find_own(const struct call *call, const char *name, struct session **
 
 	if (!s) {
 		error_set(err, -ENOENT, "there is no session \"%s\"", name);
-		error_hint(err, "tracectl list shows those that there are");
+		error_hint(err, "'tracectl list' shows all sessions");
 		return -ENOENT;
 	}
 	if (!is_own(call, s)) {
@@ -227,8 +227,8 @@ static int for_recording(const struct call *call, const char *name, const char *
 	}
 	if (count || r < 0)
 		return count ?: r;
-	error_set(err, -ENOENT, "nothing records: the %s went nowhere", what);
-	return error_hint(err, "tracectl list shows what there is");
+	error_set(err, -ENOENT, "nothing is recording: the %s is discarded", what);
+	return error_hint(err, "'tracectl list' shows all sessions");
 }
 
 static int act_mark(struct session *s, void *text, struct error *err)
@@ -414,7 +414,7 @@ static int run_verb(struct call *call, struct error *err)
 		r = verbs[i].run(call, err);
 		if (stopping && r == -ENOENT)
 			error_hint(err, "the daemon is stopping: 'tracectl recover' lists the "
-					"recordings that it leaves");
+					"recordings that remain");
 		return r;
 	}
 	error_set(err, -ENOSYS, "this traced does not know that request");

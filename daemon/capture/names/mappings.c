@@ -14,8 +14,8 @@
 #define MAPS_MAX (4U << 20) /* bytes of one process's maps text */
 #define MAPPINGS_MAX 16384  /* executable mappings of one process */
 /*
- * Any user's processes are read here, so each one's bytes are limited. A slice ends with the
- * process that exceeds its limit.
+ * Any user's processes are read here, so the bytes of each are limited. A slice ends with the
+ * process that takes it beyond SLICE_BYTES.
  */
 #define PROCESS_BYTES_MAX (1U << 20)
 #define SLICE_BYTES (4U << 20)

@@ -44,14 +44,13 @@ static int check_tracer(const struct tracefs *fs, const char *tracer, struct err
 		error_set(err, -ENOENT, "this kernel has no tracer '%s'", tracer);
 		if (nearest_names(tracer, names, count, best) && strcmp(best[0], "nop") != 0)
 			return error_hint(err, "did you mean '%s'? It has: %s", best[0], text.data);
-		return error_hint(err, "it has: %s; events can be recorded all the same",
-				  text.data);
+		return error_hint(err, "it has: %s; events can still be recorded", text.data);
 	}
 	if (strcmp(tracer, "function") == 0 || strcmp(tracer, "function_graph") == 0)
 		return 0;
-	error_set(err, -EOPNOTSUPP, "the tracer '%s' is not one that traced records with", tracer);
-	return error_hint(err, "function and function_graph are; what others tell is mostly in "
-			       "events, too");
+	error_set(err, -EOPNOTSUPP, "traced does not support the tracer '%s'", tracer);
+	return error_hint(err, "use function or function_graph; most of what other tracers show is "
+			       "in events, too");
 }
 
 /* A filter for an absent module is valid: the kernel keeps it until the module is loaded. */
@@ -83,10 +82,10 @@ static int check_trigger(const struct tracefs *fs, const char *text,
 	int fd;
 
 	if (is_one_of(word->command, unwanted, ARRAY_SIZE(unwanted))) {
-		error_set(err, -EOPNOTSUPP, "'%s': what %s writes would not be in the recording",
+		error_set(err, -EOPNOTSUPP, "'%s': the output of %s would not be in the recording",
 			  text, word->command);
 		return error_hint(err,
-				  "to keep what came before a function: --ring -l '%s:traceoff'",
+				  "to keep the events before a function: --ring -l '%s:traceoff'",
 				  word->glob);
 	}
 	if (!is_one_of(word->command, commands, ARRAY_SIZE(commands))) {
@@ -94,8 +93,8 @@ static int check_trigger(const struct tracefs *fs, const char *text,
 			  word->command);
 		if (nearest_names(word->command, commands, ARRAY_SIZE(commands), best) == 1)
 			return error_hint(err, "did you mean '%s:%s'?", word->glob, best[0]);
-		return error_hint(err, "they have traceon, traceoff, stacktrace, enable_event, "
-				       "disable_event, and mod");
+		return error_hint(err, "the commands are traceon, traceoff, stacktrace, "
+				       "enable_event, disable_event, and mod");
 	}
 	if (!strstr(word->command, "able_event"))
 		return 0;
@@ -197,7 +196,7 @@ static int check_roots(const struct selection *s, const struct capture_functions
 	}
 	if (reachable)
 		return 0;
-	error_set(err, -EINVAL, "no graph would begin: -l and -n leave out the functions of -g");
+	error_set(err, -EINVAL, "the graph would be empty: -l and -n exclude the functions of -g");
 	return error_hint(err, "add a root to what is traced: -l '%s'", f->roots.items[0]);
 }
 
@@ -228,11 +227,11 @@ static int check_selection(const struct tracefs *fs, const struct capture_functi
 	if (r < 0)
 		return r;
 	if (any && !f->tracer) {
-		error_set(err, -EINVAL, "-l chooses functions, but no tracer is asked for");
+		error_set(err, -EINVAL, "-l selects functions, but no tracer is requested");
 		return error_hint(err, "-p function or -p function_graph");
 	}
 	if (f->tracer && !s.pending && !count_kept(&s))
-		return error_set(err, -EINVAL, "-l and -n together leave no function to be traced");
+		return error_set(err, -EINVAL, "-l and -n together leave no function to trace");
 	return check_roots(&s, f, err);
 }
 
@@ -279,13 +278,14 @@ static int check_options(const struct tracefs *fs, const struct capture_request 
 		bool on;
 
 		if (!*option || strpbrk(option, "/. \n") || strlen(option) > 100)
-			return error_set(err, -EINVAL, "'%s' is no trace option", option);
+			return error_set(err, -EINVAL, "'%s' is not a trace option", option);
 		name = option_name(option, &on);
 		if (faccessat(dir, name, F_OK, 0) < 0)
 			return no_option(name, dir, err);
 		if (strcmp(option, "func_stack_trace") != 0 || request->functions.only.count)
 			continue;
-		error_set(err, -EINVAL, "the stack of every function would stop the machine");
+		error_set(err, -EINVAL,
+			  "recording the stack of every function would freeze the machine");
 		return error_hint(err, "choose some with -l: -l vfs_open");
 	}
 	return 0;
@@ -311,8 +311,8 @@ static int check_graph_free(const struct tracefs *fs, const struct capture_funct
 			return error_set(err, -ENOMEM, "out of memory");
 		if (text.data[0] == '#' || !text.data[0] || strcmp(text.data, "0") == 0)
 			continue;
-		error_set(err, -EBUSY, "somebody else has set %s: it is one for all recordings",
-			  files[i]);
+		error_set(err, -EBUSY,
+			  "somebody else has set %s, which is global to all recordings", files[i]);
 		return error_hint(err, "wait for its end, or clear it: echo %s > %s/%s",
 				  i ? "0" : "", tracefs_path(fs), files[i]);
 	}
@@ -330,11 +330,11 @@ int functions_check(const struct capture_env *env, const struct capture_request 
 	if (r < 0)
 		return r;
 	if (!f->tracer && f->never.count) {
-		error_set(err, -EINVAL, "-n leaves out functions, but no tracer is asked for");
+		error_set(err, -EINVAL, "-n excludes functions, but no tracer is requested");
 		return error_hint(err, "-p function or -p function_graph");
 	}
 	if (!graph && (f->roots.count || f->depth)) {
-		error_set(err, -EINVAL, "-g and --max-graph-depth are for graphs of calls");
+		error_set(err, -EINVAL, "-g and --max-graph-depth need the function_graph tracer");
 		return error_hint(err, "-p function_graph");
 	}
 	if (f->tracer || f->only.count)
@@ -533,17 +533,19 @@ int toplevel_check(const struct tracefs *fs, struct error *err)
 		error_set(err, -EBUSY,
 			  "somebody else uses the top-level buffer: its tracer '%s' is on",
 			  tracer.data);
-		return error_hint(err, "off: echo nop > %s/current_tracer", tracefs_path(fs));
+		return error_hint(err, "turn it off: echo nop > %s/current_tracer",
+				  tracefs_path(fs));
 	}
 	if (strcmp(events.data, "0") != 0) {
 		error_set(err, -EBUSY,
 			  "somebody else uses the top-level buffer: it has events enabled");
-		return error_hint(err, "off: echo 0 > %s/events/enable", tracefs_path(fs));
+		return error_hint(err, "turn them off: echo 0 > %s/events/enable",
+				  tracefs_path(fs));
 	}
 	for (unsigned cpu = 0; cpu < (unsigned)MAX(cpus, 0L); cpu++) {
 		if (is_empty(fs, cpu, &entries))
 			continue;
-		error_set(err, -EBUSY, "the top-level buffer holds events of somebody else");
+		error_set(err, -EBUSY, "the top-level buffer holds somebody else's events");
 		return error_hint(err,
 				  "save them: tracectl extract -o FILE; or throw them away: "
 				  "echo > %s/trace",

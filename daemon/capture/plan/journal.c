@@ -45,7 +45,7 @@ int journal_create(struct journal *j, const char *state_dir, const char *name, s
 		r = -EAGAIN;
 	}
 	if (r == -EEXIST)
-		error_set(err, r, "a recording of that name is under way (%s/%s)", state_dir,
+		error_set(err, r, "a recording of that name is already running (%s/%s)", state_dir,
 			  j->name);
 	else
 		error_errno(err, r, "cannot write a journal into %s", state_dir);

@@ -116,13 +116,12 @@ int capture_recover(const struct capture_env *env, struct error *err)
 
 	undone = recover_journals(env, &failed);
 	if (undone < 0)
-		return error_errno(err, undone, "cannot look into the state folder %s",
-				   env->state_dir);
+		return error_errno(err, undone, "cannot read the state folder %s", env->state_dir);
 	undone += recover_orphans(env);
 	if (failed) {
-		error_errno(err, failed, "a crashed recording's settings could not all be undone");
+		error_errno(err, failed, "cannot undo all settings of a crashed recording");
 		return error_hint(err,
-				  "its journal stays in %s for another try; instances lie in "
+				  "its journal stays in %s for the next try; instances are in "
 				  "%s/instances",
 				  env->state_dir, tracefs_path(env->tracefs));
 	}

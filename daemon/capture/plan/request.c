@@ -131,18 +131,17 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 	int r;
 
 	if (!request->name || !is_name(request->name)) {
-		error_set(err, -EINVAL, "'%s' cannot be the name of a recording",
+		error_set(err, -EINVAL, "'%s' is not a valid name of a recording",
 			  request->name ?: "");
 		return error_hint(err, "1 to %d letters, digits, dots, dashes and underscores",
 				  NAME_LEN_MAX);
 	}
 	if (!request->event_count && !request->functions.tracer && !request->kprobes.count &&
 	    !request->uprobes.count)
-		return error_set(err, -EINVAL, "no events were asked for");
+		return error_set(err, -EINVAL, "no events were requested");
 	if (request->sampling.hz && (request->ring || request->streamed))
 		return error_set(err, -EINVAL,
-				 "samples go into a recording that is written at its "
-				 "end: neither --ring nor --stream");
+				 "samples cannot be combined with --ring or --stream");
 	r = check_filters(request, err);
 	if (r == 0)
 		r = kernel_check(env->proc, err);

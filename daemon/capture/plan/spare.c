@@ -95,7 +95,7 @@ static int make(struct capture_spare *s, const struct capture_request *request, 
 		return r;
 	r = take_look(s, &s->look);
 	if (r < 0)
-		return error_errno(err, r, "cannot look at the tracefs instance %s", s->instance);
+		return error_errno(err, r, "cannot read the tracefs instance %s", s->instance);
 	s->bytes = ring_bytes(fs, s->instance) + (tasks ? ring_bytes(fs, tasks) : 0);
 	return 0;
 }

@@ -26,10 +26,9 @@ int sampling_check(const struct sampling *s, struct error *err)
 
 	if (s->hz > SAMPLE_HZ_MAX) {
 		error_set(err, -EINVAL, "%u samples a second are too many", s->hz);
-		return error_hint(err,
-				  "%u at most; the kernel allows what "
-				  "kernel.perf_event_max_sample_rate says",
-				  SAMPLE_HZ_MAX);
+		return error_hint(
+			err, "the maximum is %u; kernel.perf_event_max_sample_rate may be lower",
+			SAMPLE_HZ_MAX);
 	}
 	return sample_event_find(s->event ?: SAMPLE_EVENT_DEFAULT, &event, err);
 }
@@ -114,12 +113,12 @@ static int explain(const struct sampler *s, int r, struct error *err)
 	case -ENOENT:
 	case -EOPNOTSUPP:
 	case -ENODEV:
-		error_set(err, -EOPNOTSUPP, "this machine has no samples by '%s'", s->event);
+		error_set(err, -EOPNOTSUPP, "this machine cannot sample by '%s'", s->event);
 		return error_hint(err, "virtual machines mostly lack hardware counters: "
 				       "--sample-event " SAMPLE_EVENT_DEFAULT);
 	case -EACCES:
 	case -EPERM:
-		error_set(err, r, "the kernel allows no samples of all processes");
+		error_set(err, r, "the kernel does not permit sampling of all processes");
 		return error_hint(err, "CAP_PERFMON or CAP_SYS_ADMIN is needed: for the "
 				       "service, traced(8) has a drop-in");
 	case -EINVAL:
@@ -130,7 +129,7 @@ static int explain(const struct sampler *s, int r, struct error *err)
 		error_set(err, r, "no memory for rings of samples");
 		return -ENOMEM;
 	default:
-		return error_errno(err, r, "cannot take samples by '%s'", s->event);
+		return error_errno(err, r, "cannot sample by '%s'", s->event);
 	}
 }
 

@@ -139,8 +139,8 @@ static int no_match(const char *glob, const char *const *names, size_t count, st
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&hint, "%s'%s'", i ? ", " : "did you mean ", best[i]);
 	buf_puts(&hint, n ? "? " : "");
-	buf_puts(&hint, "'tracectl events' lists what there is");
-	error_hint(err, "%s", buf_string(&hint) ?: "'tracectl events' lists what there is");
+	buf_puts(&hint, "'tracectl events' lists all events");
+	error_hint(err, "%s", buf_string(&hint) ?: "'tracectl events' lists all events");
 	return -ENOENT;
 }
 
@@ -196,9 +196,9 @@ static bool is_within(const struct capture_event_bounds *bounds, const char *nam
 
 static int none_within(const char *glob, struct error *err)
 {
-	error_set(err, -EPERM, "'%s' may not be recorded here by who is not root", glob);
-	return error_hint(err, "root can, or can allow it: events_allowed and events_denied in "
-			       "[users] of traced.conf");
+	error_set(err, -EPERM, "only root may record '%s' here", glob);
+	return error_hint(err, "run as root, or let root allow it: events_allowed and "
+			       "events_denied in [users] of traced.conf");
 }
 
 int event_matches_find(struct event_matches *ret, const struct capture_event_spec *specs,

@@ -18,15 +18,15 @@ static int refused(int code, struct error *err)
 {
 	if (code == -EPERM || code == -EACCES) {
 		error_set(err, code, "the kernel refuses function tracing");
-		return error_hint(err, "%s; events can be recorded all the same: -e sched, -e irq",
-				  code == -EPERM ? "it is locked down, by Secure Boot or as it was "
-						   "built or booted"
-						 : "that takes root");
+		return error_hint(err, "%s; events can still be recorded: -e sched, -e irq",
+				  code == -EPERM ? "it is locked down, by Secure Boot, its "
+						   "configuration or its command line"
+						 : "run as root");
 	}
 	if (code == -ENOENT) {
 		error_set(err, code, "this kernel cannot trace functions");
-		return error_hint(err, "one with CONFIG_DYNAMIC_FTRACE can; events can be recorded "
-				       "all the same");
+		return error_hint(
+			err, "boot one with CONFIG_DYNAMIC_FTRACE; events can still be recorded");
 	}
 	return error_errno(err, code, "cannot read available_filter_functions");
 }
@@ -199,9 +199,8 @@ int function_word_parse(struct function_word *ret, const char *word, struct erro
 	for (const char *c = word; *c; c++) {
 		if (isgraph((unsigned char)*c))
 			continue;
-		error_set(err, -EINVAL, "'%s' is no name of a function: it has a blank in it",
-			  word);
-		return error_hint(err, "one glob an option: -l 'vfs_*' -l 'ksys_*'");
+		error_set(err, -EINVAL, "'%s' is not a function name: it contains a blank", word);
+		return error_hint(err, "use one option for each glob: -l 'vfs_*' -l 'ksys_*'");
 	}
 	r = take_part(w.glob, sizeof(w.glob), p, len, word, err);
 	if (r < 0)

@@ -95,13 +95,12 @@ static int open_root(struct tracefs *fs, const char *root, struct error *err)
 	}
 	if (fs->root == -ENODEV) {
 		error_set(err, -ENODEV, "this kernel has no tracefs");
-		return error_hint(err,
-				  "a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING is needed");
+		return error_hint(err, "boot a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING");
 	}
 	if (fs->root == -EPERM || fs->root == -EACCES) {
 		error_set(err, fs->root, "tracefs is not mounted, and this user may not mount it");
-		return error_hint(err, "run it as root, or let root do: "
-				       "mount -t tracefs nodev /sys/kernel/tracing");
+		return error_hint(err, "run it as root, or let root run: mount -t tracefs nodev "
+				       "/sys/kernel/tracing");
 	}
 	error_errno(err, fs->root, "tracefs is not mounted, and mounting it failed");
 	return error_hint(err, "try: mount -t tracefs nodev /sys/kernel/tracing");
@@ -125,17 +124,16 @@ int tracefs_open(struct tracefs **ret, const char *root, struct error *err)
 		if (r == -ENOENT && fstatfs(fs->root, &st) == 0 &&
 		    (uint32_t)st.f_type == TRACEFS_MAGIC) {
 			error_set(err, -EPERM, "tracefs is empty: the kernel refuses all tracing");
-			return error_hint(err,
-					  "it does under lockdown (confidentiality); 'tracectl "
-					  "doctor' tells");
+			return error_hint(
+				err,
+				"it may be locked down (confidentiality): see 'tracectl doctor'");
 		}
 		if (r == -ENOENT) {
 			error_set(err, -ENODEV, "there is no tracefs at %s", fs->path);
 			return error_hint(err, "mount -t tracefs nodev /sys/kernel/tracing");
 		}
-		error_errno(err, r, "cannot look into %s", fs->path);
-		return error_hint(err, "run it as root; tracefs is root's alone unless it is "
-				       "mounted with other modes");
+		error_errno(err, r, "cannot read %s", fs->path);
+		return error_hint(err, "run it as root; by default only root may use tracefs");
 	}
 	*ret = TAKE_PTR(fs);
 	return 0;
@@ -225,8 +223,9 @@ int tracefs_unreadable(struct error *err, int code, const char *file)
 {
 	error_errno(err, code, "cannot read tracefs's %s", file);
 	if (code == -EPERM && geteuid() == 0)
-		error_hint(err, "the kernel may be locked down (confidentiality), which no tracing "
-				"gets through; 'tracectl doctor' tells");
+		error_hint(
+			err,
+			"the kernel may be locked down (confidentiality): see 'tracectl doctor'");
 	return code;
 }
 

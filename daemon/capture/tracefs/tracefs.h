@@ -62,7 +62,7 @@ int tracefs_open_file(int dirfd, int flags, const char *fmt, ...) _printf_(3, 4)
  * silently ignore a wrong one without.
  */
 int tracefs_write(int dirfd, const char *file, const char *value);
-/* As tracefs_write, but does not truncate the file first. */
+/* Like tracefs_write, but keeps the file's content. */
 int tracefs_append(int dirfd, const char *file, const char *value);
 /* Appends the file's content, without its last newline. 0 or -errno. */
 int tracefs_read(int dirfd, const char *file, struct buf *out);
