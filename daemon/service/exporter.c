@@ -15,17 +15,17 @@
 #include "daemon/service/sandbox.h"
 #include "formats/formats.h"
 
-/* Where the descriptors lie in an exporter. */
+/* Descriptor numbers in an exporter. */
 enum { ORDER_FD = CHILD_FIRST_FD, STREAM_FD, OUT_FD, OTHER_FD };
 
 _Static_assert(CHILD_FDS_MAX >= 4 + MERGING_FDS_MAX, "order, stream, output, follow, files");
 
-/* Far above what a stream can become; ends a runaway. */
+/* A limit that no real output reaches; stops a runaway exporter. */
 #define OUTPUT_FACTOR 256
 #define OUTPUT_EXTRA (UINT64_C(1) << 30)
 #define MEMORY_FACTOR 2
 #define MEMORY_EXTRA (UINT64_C(4) << 30)
-/* A thousand times what the slowest machine was seen to take. */
+/* CPU limit: 1000 times the need of the slowest machine tested. */
 #define CPU_BYTES_PER_S (UINT64_C(16) << 10)
 #define CPU_EXTRA_S 600
 
@@ -91,7 +91,7 @@ static int finish_with_error(int result_fd, const struct error *err)
 	return child_finish(result_fd, &message);
 }
 
-/* Pointers to rows, as protobuf-c wants them. */
+/* Builds the pointers to rows that protobuf-c needs. */
 static int finish_with_result(int result_fd, const struct export_result *result)
 {
 	Traced__Control__ExportResult message = TRACED__CONTROL__EXPORT_RESULT__INIT;
@@ -141,7 +141,7 @@ static int enter(pid_t parent, bool follow, struct error *err)
 	if (fstat(STREAM_FD, &st) < 0)
 		return error_errno(err, -errno, "stream");
 	sandbox.memory = MEMORY_EXTRA + MEMORY_FACTOR * (uint64_t)st.st_size;
-	/* Nobody knows how much a stream will be that is being written. */
+	/* The final size of a growing stream is unknown. */
 	if (!follow) {
 		sandbox.file_max = OUTPUT_EXTRA + OUTPUT_FACTOR * (uint64_t)st.st_size;
 		sandbox.cpu_s = CPU_EXTRA_S + (uint64_t)st.st_size / CPU_BYTES_PER_S;
@@ -210,7 +210,7 @@ static int serve_request(int argc, char **argv)
 
 int exporter_service_main(void)
 {
-	/* Where a service manager puts the connection. */
+	/* The service manager passes the connection as this descriptor. */
 	return child_serve(CHILD_FIRST_FD, serve_request);
 }
 

@@ -17,7 +17,7 @@ void merging_deinit(struct merging *m)
 	*m = (struct merging){ 0 };
 }
 
-/* A pipe that nobody fills would hold an exporter for ever. */
+/* Refuses pipes: one that nobody fills would block an exporter forever. */
 static int check_file(int fd, int mode, const char *name, struct error *err)
 {
 	struct stat st;
@@ -26,7 +26,7 @@ static int check_file(int fd, int mode, const char *name, struct error *err)
 	if (flags >= 0 && !(flags & O_PATH) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    ((flags & O_ACCMODE) == O_RDWR || (flags & O_ACCMODE) == mode))
 		return 0;
-	return error_set(err, -EBADF, "%s: no regular file that is open for it", name);
+	return error_set(err, -EBADF, "%s: not a regular file with the right access mode", name);
 }
 
 static int take_file(struct merging *m, int *fds, size_t fd_count, int mode, const char *name,
@@ -35,7 +35,8 @@ static int take_file(struct merging *m, int *fds, size_t fd_count, int mode, con
 	int *fd = &fds[m->fd_count];
 
 	if (m->fd_count >= fd_count)
-		return error_set(err, -EBADF, "%s: the request names it but brings none", name);
+		return error_set(err, -EBADF,
+				 "%s: the request names it but has no descriptor for it", name);
 	if (check_file(*fd, mode, name, err) < 0)
 		return -EBADF;
 	m->fds[m->fd_count++] = TAKE_FD(*fd);
@@ -50,7 +51,7 @@ static int take_merge(struct merging *m, const Traced__Control__Merge *merge, in
 	if (*merge->clock)
 		r = merge_clock_find(merge->clock, &clock, err);
 	if (r >= 0 && merge->syncs && !*merge->sync_name)
-		r = error_set(err, -EINVAL, "%s: the file of its syncs has no name", merge->name);
+		r = error_set(err, -EINVAL, "%s: its sync file has no name", merge->name);
 	if (r >= 0)
 		r = take_file(m, fds, fd_count, O_RDONLY, merge->name, err);
 	if (r >= 0 && merge->syncs)

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The files that an output is to have merged in (Merge of control.proto): from the request that
- * brings them to the exporter that reads them. The daemon itself does not look into them.
+ * Files to be merged into an output (Merge in control.proto), on their way from the request to the
+ * exporter. The daemon does not read them.
  */
 #pragma once
 
 #include "export/export.h"
 #include "proto/control.pb-c.h"
 
-/* Two for each, and one for what memory does not hold. */
+/* Two per file, and one scratch file for what does not fit into memory. */
 #define MERGING_FDS_MAX (2 * EXPORT_MERGES_MAX + 1)
 struct merging {
 	int fds[MERGING_FDS_MAX]; /* owned */
-	size_t fd_count;	  /* 0: nothing is merged */
+	size_t fd_count;	  /* 0: no merge */
 	bool scratch;		  /* the last one is the scratch file */
 };
 
 /*
- * What output names, checked; takes those of fds that are for it, which become -EBADF. -EINVAL,
- * -EBADF: they do not fit together, or can't be read. What was taken stays in ret in any case.
+ * Checks the output's merges and takes their descriptors from fds, which become -EBADF. -EINVAL,
+ * -EBADF: inconsistent or unreadable. In any case ret owns what was taken.
  */
 int merging_take(struct merging *ret, const Traced__Control__Output *output, int *fds,
 		 size_t fd_count, struct error *err);

@@ -115,8 +115,8 @@ static void what_does_not_fit_together_is_refused(void **state _unused_)
 	struct merging none = { 0 };
 
 	ask(&a);
-	refuse(&a, 2, -EBADF, "other.json: the request names it but brings none");
-	refuse(&a, 0, -EBADF, "app.json: the request names it but brings none");
+	refuse(&a, 2, -EBADF, "other.json: the request names it but has no descriptor for it");
+	refuse(&a, 0, -EBADF, "app.json: the request names it but has no descriptor for it");
 	a.merges[0].clock = (char *)"tsc";
 	refuse(&a, 4, -EINVAL, "'tsc'");
 	a.merges[0].sync_name = (char *)"";

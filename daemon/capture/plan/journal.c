@@ -28,7 +28,10 @@ int journal_create(struct journal *j, const char *state_dir, const char *name, s
 		r = error_errno(err, -errno, "cannot open the state folder %s", state_dir);
 		goto fail;
 	}
-	/* A capture_recover at this moment may take the file away before it is locked. */
+	/*
+	 * Before the lock is taken, a concurrent capture_recover may delete the new file: try
+	 * again.
+	 */
 	for (int tries = 0; tries < 10; tries++) {
 		j->fd = openat(j->dirfd, j->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		if (j->fd < 0) {
@@ -42,7 +45,7 @@ int journal_create(struct journal *j, const char *state_dir, const char *name, s
 		r = -EAGAIN;
 	}
 	if (r == -EEXIST)
-		error_set(err, r, "a recording of that name is under way (%s/%s)", state_dir,
+		error_set(err, r, "a recording of that name is already running (%s/%s)", state_dir,
 			  j->name);
 	else
 		error_errno(err, r, "cannot write a journal into %s", state_dir);
@@ -97,7 +100,7 @@ int journal_append(struct journal *j, const char *file, const char *line)
 
 void journal_drop(struct journal *j)
 {
-	/* Unlinked while still locked: nobody takes it for a crashed one's. */
+	/* Unlink while locked, so that nobody takes the file for a crashed owner's. */
 	if (j->fd >= 0)
 		unlinkat(j->dirfd, j->name, 0);
 	journal_close(j);
@@ -153,7 +156,7 @@ int journal_undo(const struct tracefs *fs, char *text, size_t len)
 {
 	int undone = 0, failed = 0;
 
-	/* What follows the last newline was cut off. */
+	/* Ignore a last line without its newline: a crash cut it. */
 	while (len && text[len - 1] != '\n')
 		len--;
 	while (len) {

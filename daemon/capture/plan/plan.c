@@ -55,7 +55,10 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The step that made the instance, or wrote that value as the last one of that file; or NULL. */
+/*
+ * Returns the step that made the instance, or the last step that wrote this value to the file; or
+ * NULL.
+ */
 static struct plan_step *find_done(struct plan *p, enum plan_kind kind, const char *instance,
 				   const char *file, const char *value)
 {
@@ -162,7 +165,7 @@ static int step_set(struct plan_step *s, const struct tracefs *fs, struct journa
 	r = journal_restore(j, s->file, s->old);
 	if (r < 0)
 		return r;
-	/* What is refused may have been taken in part. */
+	/* Set before the write: a refused write may have taken effect in part. */
 	s->done = true;
 	return s->value ? write_value(s, fs) : 0;
 }
@@ -214,7 +217,7 @@ static int step_undo(struct plan_step *s, const struct tracefs *fs)
 		r = tracefs_write(tracefs_root(fs), s->file, s->old);
 	else if (s->kind == PLAN_ADD)
 		r = tracefs_append(tracefs_root(fs), s->file, s->old);
-	/* Somebody was faster. */
+	/* -ENOENT: somebody else removed it first. */
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -276,8 +279,7 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* error_log's last message as the kernel words it, on lines of its own: the caret must keep its
- * column. */
+/* Appends error_log's last message verbatim, on its own lines: the caret must keep its column. */
 static void add_error_log(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
 {
 	_cleanup_free_ char *log = tracefs_last_error(fs, s->instance);
@@ -294,7 +296,7 @@ static void add_fields(const struct plan_step *s, const struct tracefs *fs, stru
 	_cleanup_buf_ struct buf format = BUF_INIT;
 	_cleanup_free_ char *path = NULL;
 
-	/* The event's folder has both files. */
+	/* An event's filter and format are in one directory. */
 	if (asprintf(&path, "%.*s/format", (int)(strrchr(s->file, '/') - s->file), s->file) < 0)
 		return;
 	if (tracefs_read(tracefs_root(fs), path, &format) == 0 && buf_string(&format))
@@ -319,7 +321,7 @@ static int explain_filter(const struct plan_step *s, const struct tracefs *fs, i
 		  buf_string(&log) ?: "");
 	if (fields.len)
 		buf_puts(&fields, "; ");
-	return error_hint(err, "%sa filter holds for every event that its glob matches",
+	return error_hint(err, "%sa filter applies to every event that its glob matches",
 			  buf_string(&fields) ?: "");
 }
 
@@ -344,24 +346,24 @@ static int explain_buffer(const struct plan_step *s, int code, struct error *err
 	_cleanup_buf_ struct buf size = BUF_INIT;
 
 	format_bytes(bytes, &size);
-	error_errno(err, code, "the kernel gives no ring buffer of %s for each of %d CPUs",
+	error_errno(err, code, "the kernel cannot allocate a ring buffer of %s for each of %d CPUs",
 		    buf_string(&size) ?: "?", get_nprocs_conf());
 	return error_hint(err, "ask for a smaller buffer (-b)");
 }
 
 static int explain_tracer(const struct plan_step *s, int code, struct error *err)
 {
-	error_set(err, code, "this kernel runs the tracer '%s' in the top-level buffer alone",
+	error_set(err, code, "this kernel runs the tracer '%s' only in the top-level buffer",
 		  s->value);
-	return error_hint(err, "--top-level takes that buffer, with its tracer, filters, options, "
-			       "clock and sizes, and puts all of them back at the end");
+	return error_hint(err, "--top-level uses that buffer, with its tracer, filters, options, "
+			       "clock and sizes, and restores all of them at the end");
 }
 
 static int explain_option(const struct plan_step *s, int code, struct error *err)
 {
-	error_set(err, code, "the option '%s' is there for the top-level buffer alone",
+	error_set(err, code, "the option '%s' exists only in the top-level buffer",
 		  s->file + strlen("options/"));
-	return error_hint(err, "--top-level takes that buffer for the time of the recording");
+	return error_hint(err, "--top-level uses that buffer during the recording");
 }
 
 static const char *reason(int code)
@@ -370,7 +372,7 @@ static const char *reason(int code)
 	case -EPERM:
 		return "the kernel may be locked down (see 'tracectl doctor')";
 	case -EACCES:
-		return "only root may";
+		return "run as root";
 	case -EBUSY:
 		return "another tool may be using it";
 	case -ENOENT:
@@ -392,17 +394,17 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 		return probes_explain(s, fs, code, err);
 	if (s->kind == PLAN_INSTANCE) {
 		if (code == -EEXIST)
-			return error_set(err, code,
-					 "a recording of that name is under way "
-					 "(tracefs instance %s)",
-					 s->instance);
-		error_errno(err, code, "cannot make the tracefs instance %s", s->instance);
+			return error_set(
+				err, code,
+				"a recording of that name is already running (tracefs instance %s)",
+				s->instance);
+		error_errno(err, code, "cannot create the tracefs instance %s", s->instance);
 	} else if (ends_with(s->file, "/filter") && (code == -EINVAL || code == -ENOENT)) {
 		return explain_filter(s, fs, code, err);
 	} else if (ends_with(s->file, "trace_clock") && code == -EINVAL) {
 		return explain_clock(s, fs, code, err);
 	} else if (ends_with(s->file, "tracing_cpumask") && code != -EACCES && code != -EPERM) {
-		error_set(err, code, "the list of CPUs names some that this machine does not have");
+		error_set(err, code, "the list of CPUs names CPUs that this machine does not have");
 		return error_hint(err, "it has 0 to %d", get_nprocs_conf() - 1);
 	} else if (ends_with(s->file, "buffer_size_kb") && s->value) {
 		return explain_buffer(s, code, err);

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* include/uapi/linux/trace_mmap.h of Linux 6.10; libc headers of its time lack it. */
+/* include/uapi/linux/trace_mmap.h of Linux 6.10; older libc headers lack it. */
 struct ring_meta {
 	uint32_t meta_page_size;
 	uint32_t meta_struct_len;
@@ -43,7 +43,7 @@ const char *cpu_reader_kind_name(enum capture_reader kind)
 	return "none";
 }
 
-/* Without a pipe there is still read(2). */
+/* Without a pipe, read(2) still works. */
 static void make_pipe(struct staging *s)
 {
 	if (pipe2(s->pipe, O_CLOEXEC | O_NONBLOCK) == 0)
@@ -75,7 +75,7 @@ static uint32_t get_commit(const struct subbuf_layout *l, const uint8_t *page)
 {
 	const void *p = page + l->commit_offset;
 
-	/* The kernel may be writing it. Acquire: data that it covers are there. */
+	/* The kernel may be writing this field. Acquire: the data that it covers is visible. */
 	if (l->commit_size == 8)
 		return (uint32_t)__atomic_load_n((const uint64_t *)p, __ATOMIC_ACQUIRE);
 	return __atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE);
@@ -165,7 +165,7 @@ fail:
 
 void cpu_reader_close(struct cpu_reader *r)
 {
-	/* The mapping holds the instance: without this, rmdir says EBUSY. */
+	/* The mapping holds the instance: rmdir returns EBUSY until it is unmapped. */
 	if (r->meta)
 		munmap((void *)(uintptr_t)r->meta, r->mapped);
 	free(r->open);
@@ -173,29 +173,29 @@ void cpu_reader_close(struct cpu_reader *r)
 	*r = (struct cpu_reader){ .cpu = r->cpu, .fd = -EBADF };
 }
 
-/* The reader page as far as the kernel counts it as consumed. */
+/* Copies the reader page up to what the kernel counts as consumed. */
 static void copy_reader_page(const struct cpu_reader *r, uint8_t *to)
 {
 	const uint8_t *page = r->subbufs + (size_t)r->last_id * r->layout.size;
 	uint32_t commit = get_commit(&r->layout, page);
 
 	memcpy(to, page, r->layout.size);
-	/* What was written since the ioctl comes with the next one, as a longer page. */
+	/* Data written since the ioctl comes with the next one, as a longer page. */
 	if ((commit & ~COMMIT_FLAGS) > r->last_read)
 		commit = (commit & COMMIT_FLAGS) | r->last_read;
 	set_commit(&r->layout, to, commit);
 }
 
 /*
- * Each ioctl either consumes what is new on the reader page or, when nothing is
- * and the writer has left it, swaps it for the next one. So a page that was
- * copied after the ioctl that consumed it is whole once the id changes.
+ * Each ioctl either consumes the new data on the reader page or, if there is none and the writer
+ * has left the page, swaps it for the next one. So a page copied after the ioctl that consumed it
+ * is whole once the page id changes.
  */
 static int take_mmap(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
 		     struct batch *ret)
 {
 	const size_t size = r->layout.size;
-	unsigned n = 0; /* whole sub-buffers; the open one lies behind them */
+	unsigned n = 0; /* whole sub-buffers; the open one is stored after them */
 	int code = 0;
 
 	ret->skip = r->emitted;
@@ -220,7 +220,7 @@ static int take_mmap(struct cpu_reader *r, struct staging *s, unsigned max, bool
 			break;
 		}
 		if (id != r->last_id && r->open_valid) {
-			/* A page that a flush gave out to its end is done with. */
+			/* Skip a page whose data a flush has emitted completely. */
 			if (n > 0 || !r->emitted || r->emitted < r->last_read)
 				n++;
 			else
@@ -236,7 +236,7 @@ static int take_mmap(struct cpu_reader *r, struct staging *s, unsigned max, bool
 	if (r->open_valid)
 		memcpy(r->open, s->data + n * size, size);
 	if (flush && !ret->more && r->open_valid && r->last_read > r->emitted) {
-		/* While n is 0, ret->skip is what was given out of this very page. */
+		/* If n is 0, ret->skip counts what a flush emitted of this very page. */
 		r->emitted = r->last_read;
 		n++;
 	}
@@ -272,7 +272,9 @@ static int take_read(struct cpu_reader *r, struct staging *s, unsigned max, bool
 			break;
 		}
 		n++;
-		/* The page that the kernel is filling: more of it would come in drops. */
+		/*
+		 * Stop at the page that the kernel is filling: taking more would copy tiny parts.
+		 */
 		if (!flush && (get_commit(&r->layout, page) & ~COMMIT_FLAGS) < size / 2) {
 			ret->more = false;
 			break;
@@ -284,9 +286,8 @@ static int take_read(struct cpu_reader *r, struct staging *s, unsigned max, bool
 }
 
 /*
- * The pipe is shared: what one CPU left in it the next would take for its own.
- * Those bytes have left their ring and no count knows of them, so this is
- * never an error that passes.
+ * The pipe is shared: bytes left by one CPU would be taken for the next one's. These bytes have
+ * left the ring and are in no count, so this is always a hard error.
  */
 static int lose_pipe(struct staging *s)
 {
@@ -321,7 +322,9 @@ static int take_splice(struct cpu_reader *r, struct staging *s, unsigned max, bo
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* All of it is there: EAGAIN, too, means that it is not what splice said. */
+		/*
+		 * splice reported these bytes, so they must all be there. EAGAIN is an error, too.
+		 */
 		if (n <= 0)
 			return lose_pipe(s);
 		done += n;
@@ -330,7 +333,7 @@ static int take_splice(struct cpu_reader *r, struct staging *s, unsigned max, bo
 		return -EIO;
 	ret->data = s->data;
 	ret->subbufs = (unsigned)((size_t)got / size);
-	/* The pipe may have had less room than was asked for: only EAGAIN says that it is all. */
+	/* The pipe may have had less room than requested: only EAGAIN means empty. */
 	ret->more = true;
 	return 0;
 }
