@@ -4,7 +4,7 @@
  * which put what depends on earlier events into notes (render_note).
  *
  * Threads take turns at fetching a batch of events (render_run). The merge lends the records
- * (trace_info.loan); each thread renders its batch while the next one fetches. Output keeps the
+ * (sink_env.loan); each thread renders its batch while the next one fetches. Output keeps the
  * order of the events and does not depend on the number of threads.
  *
  * Only the thread that has the turn may call the functions below the first three: from within
