@@ -1,4 +1,40 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Taking marks out of memory that an untrusted program writes.
+ *
+ * The problem: any user may make marks, so any user may map a ring and write whatever they like
+ * into it, at any time, also while it is read. The daemon runs with more rights than they have. It
+ * must not fault, not allocate without bound, not read outside the ring, and not copy one user's
+ * bytes into another's ring. All that while a thread writes marks without locks or system calls.
+ *
+ *	memfd, sealed against shrinking
+ *	┌──────────────────────┬───────────────────────────────────────────┐
+ *	│ struct mark_ring     │ records, wrapping around                  │
+ *	│ head dropped closed  │        ┌── tail          head ──┐         │
+ *	│ tail                 │ free   │▓▓▓▓ ours to take ▓▓▓▓▓▓│ free    │
+ *	└──────────────────────┴────────┴───────────────────────┴──────────┘
+ *	  mapped                 read by pread(2), never mapped
+ *
+ * head and tail count bytes since the ring was made, modulo 2^32; the size is a power of two, so
+ * the offset is a mask. The thread stores head with release after the record; the daemon loads it
+ * with acquire, copies the bytes, and stores tail with release. Neither ever waits for the other.
+ *
+ * Invariants:
+ * - The daemon believes its own `tail`. The shared one is written for the thread, never read.
+ * - head is loaded once per take. Every length is computed from that copy, after the check that it
+ *   is at most the ring's size and aligned. A head that fails the check ends the ring (-EBADMSG).
+ * - Bytes are copied without looking into them. They may change during the copy; the exporter,
+ *   which has no privileges, checks each record.
+ * - tail advances only after all bytes are in the buffer. If memory is short, the marks stay in
+ *   the ring, and a full ring costs its own thread's marks only (`dropped`).
+ * - No access can fault: the memfd is sealed against shrinking, it must be a regular file on
+ *   tmpfs, and it is checked to be as long as the message says, before the first access.
+ * - `dropped` is 64 bits here. The shared counter has 32, and only its change is added.
+ *
+ * Why pread and not a mapping of the records: reading a hole through a mapping would allocate its
+ * page, so a program could make the daemon fill 16 MiB for each ring. pread returns zeros for a
+ * hole and allocates nothing. Only the header is mapped, because head and tail need atomics.
+ */
 #include "daemon/marks/ring.h"
 
 #include <fcntl.h>

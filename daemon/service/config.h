@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * traced.conf and its drop-ins, as in systemd: the main file, then the .conf files in <file>.d in
- * order of name. A later assignment wins; a list grows, and an empty assignment clears it.
+ * traced.conf and its drop-ins, as in systemd: the main file, then the files of <file>.d that end
+ * in ".conf", in order of name. A later assignment wins; a list grows, and an empty assignment
+ * clears it.
  */
 #pragma once
 

@@ -157,7 +157,7 @@ static int wait_for_more(void *userdata _unused_, uint64_t from, uint64_t to)
 	return follow_wait(OTHER_FD, from, to);
 }
 
-/* The order's descriptors end before result_fd. */
+/* The order's descriptors are numbered below result_fd. */
 static int run_order(const Traced__Control__ExportOrder *order, struct error *err,
 		     struct export_result *ret, int *result_fd)
 {

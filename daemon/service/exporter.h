@@ -12,7 +12,7 @@ struct exporter_request {
 	int stream_fd, out_fd; /* borrowed */
 	int follow_fd;	       /* borrowed from follow_new; -EBADF: the stream is complete */
 	const Traced__Control__Output *output; /* borrowed */
-	bool tgid;			       /* wanted by the session, too */
+	bool tgid;			       /* the session asks for tgids */
 	const struct merging *merging;	       /* borrowed */
 	bool quiet;			       /* another recording is running: use low priority */
 	const char *service;		       /* as in struct child_spec */

@@ -35,7 +35,7 @@ struct job {
 	uid_t uid;		       /* the requesting user */
 	uint64_t request_id;
 	int out_fd;			 /* owned; -EBADF: no output, only counts */
-	Traced__Control__Output *output; /* owned; NULL: none is wanted */
+	Traced__Control__Output *output; /* owned; NULL: no output */
 	struct merging merging;
 	struct spool spool;		       /* owned: a snapshot's or an extraction's */
 	struct child *child;		       /* running; NULL: waits for the session's end */

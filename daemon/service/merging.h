@@ -13,7 +13,7 @@
 struct merging {
 	int fds[MERGING_FDS_MAX]; /* owned */
 	size_t fd_count;	  /* 0: no merge */
-	bool scratch;		  /* the last one is the scratch file */
+	bool scratch;		  /* the last descriptor is a scratch file */
 };
 
 /*
@@ -24,13 +24,12 @@ int merging_take(struct merging *ret, const Traced__Control__Output *output, int
 		 size_t fd_count, struct error *err);
 void merging_deinit(struct merging *m);
 
-/* How many descriptors the merges of output have, with or without a scratch file. */
+/* Number of descriptors for the merges of output, with or without a scratch file. */
 int merging_count(const Traced__Control__Output *output, bool scratch);
 
 /*
- * In the exporter: sets what concerns merges in options, whose strings are output's. The
- * descriptors are merging_count() from first_fd on; files has room for EXPORT_MERGES_MAX. 0 or
- * -EINVAL.
+ * In the exporter: sets the merge options; their strings are output's. There are merging_count()
+ * descriptors, from first_fd on; files has room for EXPORT_MERGES_MAX. Returns 0 or -EINVAL.
  */
 int merging_read(struct export_options *options, struct export_merge *files,
 		 const Traced__Control__Output *output, bool scratch, int first_fd,

@@ -1,4 +1,47 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A recording from its Start request to the last reply about it.
+ *
+ * The problem: a recording outlives the request that started it, and perhaps its client. Several
+ * clients may wait for it; exports run beside it and can fail; the daemon may stop at any time.
+ * Still the recording must never be lost silently, and the kernel must be restored as soon as the
+ * rings are drained, not when the last client has its file.
+ *
+ *	session_start     session_armed       session_end                  conclude
+ *	     │                 │                   │                           │
+ *	     ▼                 ▼                   ▼                           ▼
+ *	  ARMING ────────▶ RECORDING ───────▶ DRAINING ─┬─▶ EXPORTING ──┬──▶ freed
+ *	     │ worker:         │ loop:             │     │       ▲       │
+ *	     │ instances,      │ draining.c        │     │       │ a job │ spool kept or
+ *	     │ settings        │ reads rings       │     ├─▶ STOPPED     │ discarded
+ *	     ▼                 ▼                   ▼     └─▶ FAILED ─────┘ when reported
+ *	  fail_to_start     cancel          capture goes to the worker,
+ *	  tells all jobs    tells all jobs  which removes the instances
+ *
+ * Invariants:
+ * - `arming` and `capture` are never set together. While arming, an end is only noted
+ *   (end_wanted), because the worker owns the capture until session_armed().
+ * - finish() is the only way from RECORDING to an ended session with a recording. It drains,
+ *   writes END, keeps the last description in `last`, and gives the capture to the worker, which
+ *   restores the kernel at once, however long exports take.
+ * - A job points to its session, never the reverse. A session finds its jobs in the manager's
+ *   list, and session_free() clears their pointers.
+ * - conclude() alone decides about an ended session, and only while no export of it runs:
+ *   a failed export keeps the spool, since its error has named the file; a written, unwanted or
+ *   reported one discards it; otherwise the session stays STOPPED until somebody fetches it.
+ *   `settling` keeps it from running inside the loop over jobs, which it could free.
+ * - Without a reader there is no recording: if the export that follows one ends, the recording
+ *   ends, too, and if a client leaves without an output, its session is discarded.
+ * - The first problem is the one reported (`note`): later ones are mostly its consequences.
+ * - Functions marked "may free s" may do so by a job's end. Callers must not use s afterwards.
+ *
+ * A flight recorder (ring) has no spool while it runs. It gets one for each snapshot, and a last
+ * one in finish_stream().
+ *
+ * Arming and removing run in the worker because the kernel waits in them for RCU grace periods,
+ * tens of milliseconds, in which other sessions' rings would overflow. Start, mark, snapshot and
+ * draining run in the loop; CHARGED() counts their CPU time for the session.
+ */
 #include "daemon/service/session.h"
 
 #include <string.h>

@@ -1,4 +1,45 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Undoing a recording whose process has died.
+ *
+ * The problem: tracefs keeps its settings when the process that made them is killed. Instances
+ * hold memory, probes and top-level settings disturb others. Only a file can tell the next start
+ * what is left to undo, so each step is noted in a file before it is done.
+ *
+ *	recorder                      state directory             next start
+ *	──────────────────────────    ──────────────────────      ─────────────────────────
+ *	create, lock ───────────────▶ traced-1-x journal (locked)
+ *	"instance traced-1-x" ──────▶ line 1
+ *	   mkdir instances/traced-1-x
+ *	"restore FILE OLD" ─────────▶ line 2
+ *	   write FILE
+ *	   killed                     (the kernel unlocks) ─────▶ lock succeeds: owner is dead
+ *	                                                          undo line 2, then line 1
+ *	                                                          unlink
+ *
+ * Invariants:
+ * - A line is in the file before its step begins, so no step is ever without its undo. The reverse
+ *   happens: a line whose step was never done. All undo steps are idempotent for that reason, and
+ *   -ENOENT counts as success.
+ * - The lock says whether the owner lives. It is an open file description lock: it belongs to the
+ *   descriptor, is not lost when another descriptor of the file is closed, and ends with the
+ *   process, however that ends. A pid in the file would be ambiguous: pids are used again, and
+ *   differ between pid namespaces.
+ * - Whoever undoes a journal holds its lock, so two starts never undo the same file. A journal that
+ *   was created but is not locked yet may be deleted by such a start; journal_create() notices by
+ *   the link count and tries again.
+ * - The file is deleted only after everything was undone. What failed is tried at each next start.
+ * - Lines are undone last first. A line is complete only with its newline; an incomplete last one
+ *   was cut by the crash, before its step.
+ * - FILE must lie below tracefs: absolute paths and ".." are refused. The state directory is
+ *   writable by its owner only, but a damaged file must not write elsewhere.
+ *
+ * Why no fsync: the journal must outlive its writer, not the kernel. After a crash of the machine
+ * the page cache and the settings are both gone. So noting a step costs one write(2) into the page
+ * cache, and a start of a recording never waits for a disk.
+ *
+ * Why text: an administrator can read what is left, and undo it by hand with echo and rmdir.
+ */
 #include "daemon/capture/plan/journal.h"
 
 #include <fcntl.h>

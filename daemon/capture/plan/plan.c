@@ -1,4 +1,47 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Changing the kernel's settings so that every change can be undone.
+ *
+ * The problem: a recording writes dozens of tracefs files. Any write may be refused, the process
+ * may be killed between two of them, and some settings belong to everybody. Whatever happens, the
+ * machine must be left as it was. Code that writes and remembers along the way gets this wrong in
+ * the error path that nobody tests. So nothing here writes at once: callers add steps to a list,
+ * and one loop applies them, and another undoes them.
+ *
+ *	request_plan()      plan_apply()              plan_undo()
+ *	functions_plan()    ───────────▶              ◀───────────
+ *	probes_plan()       add probe ─ make instance ─ write ─ write ─ set ─ enable
+ *	                        │            │                           │
+ *	                        ▼            ▼                           ▼
+ *	                    the journal: one line before each step that needs an undo
+ *
+ * Four kinds of steps, by what undoes them:
+ * - PLAN_INSTANCE creates an instance; removing it undoes the step and all writes within it.
+ * - PLAN_WRITE writes within our own instance. It ends with the instance and needs no journal.
+ * - PLAN_SET writes a setting that outlives us. Its old value is read first and restored.
+ * - PLAN_ADD adds a line to a shared file (a probe); another line removes it.
+ *
+ * Invariants:
+ * - The journal line is written before its step. A crash between the two undoes a step that never
+ *   happened, which is harmless: restoring an unchanged value, or removing what is not there.
+ * - Undo runs in reverse order, so what depends on a step is undone before it: a probe's event is
+ *   in use until its instance is gone.
+ * - A refused PLAN_SET counts as done once its old value is known: the write may have had effect
+ *   in part.
+ * - One refusal of a step that is not optional undoes the whole plan. Optional steps keep their
+ *   error in .refused, and request_verify() decides what it means.
+ * - Undo continues after an error. A step that could not be undone stays `done`, and its journal
+ *   stays for the next start.
+ *
+ * A plan can be applied in two parts: a spare's plan makes the instances early, and the recording
+ * that takes it adds the rest. find_done() leaves out steps that already stand. That is no mere
+ * economy: writing a clock or a size makes the kernel wait for all CPUs, even if nothing changes.
+ * For the same reason whole systems of events are enabled by one write; the single events follow
+ * only if the kernel refuses it (.by).
+ *
+ * Old values cannot be written back as they were read: tracefs reads back another syntax than it
+ * accepts. setting_text() converts them.
+ */
 #include "daemon/capture/plan/plan.h"
 
 #include <fcntl.h>

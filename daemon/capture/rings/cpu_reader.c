@@ -1,4 +1,45 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Moving sub-buffers out of one CPU's ring.
+ *
+ * The problem: the kernel fills a ring at its own pace and overwrites what is not read in time.
+ * The reader must empty it with few system calls, must not decode anything, and must not fill the
+ * trace with events of its own work.
+ *
+ *	kernel, one ring per CPU                        staging (shared by one thread)
+ *	┌──────┐   ┌──────┬──────┬────────┬─────┐
+ *	│reader│◀──│ head │ full │ commit │empty│       ┌────┬────┬────┬─────┬────┐
+ *	│ page │   └──────┴──────┴────▲───┴─────┘       │ 0  │ 1  │ 2  │ ... │open│
+ *	└──┬───┘   swap when read     │ the writer      └────┴────┴────┴─────┴────┘
+ *	   │                                               ▲
+ *	   └── splice + read │ read │ mmap + ioctl ────────┘  whole sub-buffers in a batch
+ *
+ * Invariants:
+ * - A batch holds whole sub-buffers, oldest first, as the kernel laid them out. Only the commit
+ *   field may be changed, and only for mmap: the copy ends where the kernel counts it as consumed.
+ * - What left the ring must reach a batch: bytes that were taken and then dropped are in no count
+ *   of lost events. So a pipe that loses bytes is a hard error, never one that passes.
+ * - No event is emitted twice. With mmap a page can be emitted in part by a flush and as a whole
+ *   later: `emitted` counts the bytes of its first part, and batch.skip passes that on.
+ * - Without a flush a page that the kernel is still filling stays in the ring (splice), stays in
+ *   `open` (mmap), or ends the visit (read). Otherwise a quiet CPU would produce many tiny pages.
+ * - A batch stays valid until the staging memory is used again, so readers of one thread share it.
+ *   The pipe is shared, too, and is empty between two takes.
+ * - Errors that pass are the caller's to judge: its CPU goes offline, memory is short.
+ *
+ * The three ways:
+ * - splice moves up to STAGING_SUBBUFS pages in one call, without copying them in the kernel. It
+ *   returns full pages only, so a flush fetches the last one by read(2). It is the default.
+ * - read needs one call per page. It is the way where no pipe can be made.
+ * - mmap moves no page at all, but needs one ioctl per page, in which the kernel counts off the
+ *   page's events one by one. Measured with system calls traced, the ioctls of the recorder put
+ *   millions of events into the trace, and events were lost; splice lost none
+ *   (docs/architecture.md). It stays as an option because it needs neither pipe nor page moves.
+ *
+ * Mapped memory is the kernel's and changes while it is read. So the commit field is loaded with
+ * acquire, a page is copied only after the ioctl that consumed it, and ids and sizes from the
+ * meta page are checked before they become offsets.
+ */
 #include "daemon/capture/rings/cpu_reader.h"
 
 #include <fcntl.h>
