@@ -6,9 +6,11 @@
  * order, and those of different CPUs mixed. A trace can be far larger than memory. So each CPU of
  * each buffer has a cursor, and the cursors lie in a binary heap by the time of their next record:
  *
- * 	stream   |0 0|1|0|2 2|1|0|1|...           chunks, each of one CPU; ring_index has their
- * places \  |    / cursor      0  1  2       chunk > window (the loaded part) > page (sub-buffer) >
- * next record \ | / heap           1          top: earliest record; at equal times the lowest CPU
+ * 	stream   |0 0|1|0|2 2|1|0|1|...           chunks, each of one CPU (ring_index)
+ * 	           \  |    /
+ * 	cursor      0  1  2       chunk > window (loaded part) > page > next record
+ * 	             \ | /
+ * 	heap           1          top: earliest record; at equal times the lowest CPU
  * 	               |
  * 	          merge_next()    a record, a loss, or the end
  *
@@ -17,29 +19,29 @@
  *   UINT64_MAX). A cursor without either is not in the heap.
  * - Records of one CPU come in the ring's order, even if a clock ran backwards.
  * - A loss comes right before the record after the gap. Damage is a loss of unknown count; the
- * merge goes on with the next sub-buffer.
+ *   merge goes on with the next sub-buffer.
  * - m->current is the heap's top after its record was given out: the cursor is advanced on the next
  *   call, so that the record's data stays valid until then. rival_ts is the earliest time of all
- * other cursors: while the current page has earlier records, next_in_page() needs no heap.
+ *   other cursors: while the current page has earlier records, next_in_page() needs no heap.
  * - Windows of all CPUs take MERGE_MEMORY together. window_max is a CPU's share. If that is less
- * than a sub-buffer, a window is a part of one. c->part says which it was when it was filled, as
- * CPUs of a followed recording may appear later and make the share smaller.
+ *   than a sub-buffer, a window is a part of one. c->part says which it was when it was filled, as
+ *   CPUs of a followed recording may appear later and make the share smaller.
  * - A record that was given out may still be read by render threads (loan.h). Its window is then
- * lent, and the cursor takes another one (lent_windows.c).
+ *   lent, and the cursor takes another one (lent_windows.c).
  * - A followed stream is merged up to m->limit (`ripe` in index.h): a later chunk may hold an older
  *   record. merge_needs() is the offset from which the stream must be kept. A chunk counts as
- * needed until its last record was given out, not only until it was loaded: if the exporter dies in
- * between, its events are still in the stream.
+ *   needed until its last record was given out, not only until it was loaded: if the exporter dies
+ *   in between, its events are still in the stream.
  *
  * What was tried
  * - A window of at least one sub-buffer per CPU: 512 CPUs with pages of 64 KiB took 32 MiB, and
  *   streams with more than 128 MiB were refused. Hence parts.
  * - Loading a long record with the rest of its sub-buffer: 512 CPUs took 128 MiB. It is read alone
- * now.
+ *   now.
  * - A copy of each record for the render threads: two CPUs were 0.8 to 1.3 times as fast as one.
- * Hence lent windows.
+ *   Hence lent windows.
  * - One thread that merges for all: two CPUs were 1.4 to 1.6 times as fast as one, as notes and
- * records went from cache to cache. Threads now take turns at the merge.
+ *   records went from cache to cache. Threads now take turns at the merge.
  */
 #include "trace/merge.h"
 

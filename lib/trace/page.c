@@ -26,16 +26,16 @@
  * - After damage nothing more of the page is read, since only lengths lead to the next record.
  * - A returned record points into the page; nothing is copied.
  * - A page may be loaded in parts: [pos, end) is loaded, `rest` bytes after it are not. A record
- * that does not fit is damage only if rest is 0. Otherwise the caller loads more from pos on
+ *   that does not fit is damage only if rest is 0. Otherwise the caller loads more from pos on
  *   (page_iter_go_on), or page_iter_wants() bytes if that was not enough for one record.
  *
  * What was tried
  * - A call for each record: nearly all are little-endian data with its length in type_len. These
- * are decoded inline (page_iter_peek in page.h); page_iter_next_any() has the other cases.
+ *   are decoded inline (page_iter_peek in page.h); page_iter_next_any() has the other cases.
  * - The recorder's own parser of header_page: it accepted sizes and offsets that this one refused.
  *   Both use subbuf_layout_parse() now.
  * - Converting clocks in the stamps: imported files keep their stamps, and offset and scale are
- * applied last (struct page_clock), as the 59-bit arithmetic needs the stamps.
+ *   applied last (struct page_clock), as the 59-bit arithmetic needs the stamps.
  */
 #include "trace/page.h"
 
