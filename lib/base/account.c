@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 #if STATIC_PROGRAMS
-/* A user by name, or by number where that is NULL; as getpwnam() and getpwuid(). */
+/* Finds a user by name or, if that is NULL, by number, like getpwnam() and getpwuid(). */
 static const struct passwd *find_user(const char *name, uid_t uid)
 {
 	FILE *file = fopen("/etc/passwd", "re");

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Users and groups by name. A static program must not load what nsswitch.conf
- * names, whose C library may be another than its own: it reads /etc/passwd and
- * /etc/group, where there are any.
+ * Users and groups by name. A static program reads /etc/passwd and /etc/group itself: modules named
+ * in nsswitch.conf may need another C library than its own.
  */
 #pragma once
 
 #include <sys/types.h>
 
-/* 0, or -ENOENT. */
+/* Return 0 or -ENOENT. */
 int account_user(const char *name, uid_t *ret);
 int account_group(const char *name, gid_t *ret);
-/* To be freed; NULL for a user that has none. */
+/* The caller frees it. NULL: no such user. */
 char *account_name(uid_t uid);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A growable byte buffer. Appending can fail only for lack of memory; the
- * failure is sticky (buf->failed), so that a run of appends is checked once,
- * at its end, by buf_error().
+ * A growable byte buffer. Appending fails only if memory runs out. The failure is sticky
+ * (buf->failed), so a series of appends needs one check at its end, with buf_error().
  */
 #pragma once
 
@@ -14,7 +13,7 @@
 #include "base/cleanup.h"
 
 struct buf {
-	char *data; /* owned; not terminated unless buf_string() was called */
+	char *data; /* owned; terminated only by buf_string() */
 	size_t len, cap;
 	bool failed;
 };
@@ -24,10 +23,10 @@ struct buf {
 void buf_deinit(struct buf *b);
 #define _cleanup_buf_ _cleanup_(buf_deinit)
 
-/* Slow path of buf_reserve. Returns NULL when out of memory. */
+/* Slow path of buf_reserve(). NULL: out of memory. */
 char *buf_grow(struct buf *b, size_t extra);
 
-/* Room for extra more bytes at the end, not yet counted in len; NULL when out of memory. */
+/* Room for extra more bytes at the end, which len does not count yet. NULL: out of memory. */
 static inline char *buf_reserve(struct buf *b, size_t extra)
 {
 	if (likely(b->data && b->cap - b->len >= extra))
@@ -60,12 +59,12 @@ static inline void buf_puts(struct buf *b, const char *s)
 	buf_append(b, s, strlen(s));
 }
 
-/* Replaces old_len bytes at offset at by len bytes of text, which is not in b. */
+/* Replaces old_len bytes at offset at by len bytes of text, which must not lie in b. */
 void buf_replace(struct buf *b, size_t at, size_t old_len, const char *text, size_t len);
 
 void buf_printf(struct buf *b, const char *fmt, ...) _printf_(2, 3);
 
-/* The text so far, terminated; valid until the next append; NULL when an append had failed. */
+/* The contents, terminated. Valid until the next append. NULL: an append failed. */
 char *buf_string(struct buf *b);
 
 static inline int buf_error(const struct buf *b)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Integers of the recorded machine's byte order, at any alignment. */
+/* Unaligned integers in the recorded machine's byte order. */
 #pragma once
 
 #include <endian.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Scope-bound ownership, in systemd's manner: a variable that is marked with
- * _cleanup_(f) is handed to f when it goes out of scope; TAKE_PTR and TAKE_FD
- * move ownership out of it.
+ * Scope-bound ownership as in systemd: _cleanup_(f) passes a variable to f when it goes out of
+ * scope. TAKE_PTR and TAKE_FD move ownership out of it.
  */
 #pragma once
 
@@ -24,7 +23,7 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define CONCAT_(a, b) a##b
 #define CONCAT(a, b) CONCAT_(a, b)
-/* Each use has variables of its own, so that they nest without shadowing. */
+/* Each expansion has its own variable names, so that uses nest without shadowing. */
 #define CHOOSE_(a, op, b, x, y)                                                                    \
 	({                                                                                         \
 		__typeof__(a) x = (a);                                                             \
@@ -49,7 +48,7 @@
 		_taken;                                                                            \
 	})
 
-/* Makes void func_p(type *p), for _cleanup_, of a func that takes NULL. */
+/* Defines void func_p(type *p) for _cleanup_. func must accept NULL. */
 #define DEFINE_CLEANUP_FUNC(type, func)                                                            \
 	static inline void func##p(type *p)                                                        \
 	{                                                                                          \
@@ -63,7 +62,7 @@ static inline void freep(void *p)
 	free(*(void **)p);
 }
 
-/* Closes fd if it is one; keeps errno; always returns -EBADF, to be stored in its place. */
+/* Closes fd if valid; keeps errno. Always returns -EBADF, to store in its place. */
 static inline int close_fd(int fd)
 {
 	if (fd >= 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A place in a program's code: what is known of it where no file can be opened. */
+/* A place in a program's code, described without opening files. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,17 +8,17 @@
 #include <string.h>
 
 struct code_place {
-	const char *path; /* that was mapped there; "": none */
+	const char *path; /* mapped file; "": none */
 	const void *build_id;
-	size_t build_id_len; /* 0: not known */
-	uint64_t offset;     /* in that file */
+	size_t build_id_len; /* 0: unknown */
+	uint64_t offset;     /* in the file */
 	uint64_t address;    /* in the process */
-	int32_t pid;	     /* 0: not known */
+	int32_t pid;	     /* 0: unknown */
 };
 
 /*
- * What no file has: code that a program made itself, in memory that may go by a name, or that the
- * kernel brings ("[vdso]"). Its addresses mean nothing in another process.
+ * True for code that no file holds: made by the program in memory that may have a name, or provided
+ * by the kernel ("[vdso]"). Its addresses have no meaning in another process.
  */
 static inline bool code_path_is_made(const char *path)
 {
@@ -26,9 +26,9 @@ static inline bool code_path_is_made(const char *path)
 	       !strncmp(path, "/dev/zero", 9);
 }
 
-/* Who can look into programs' files: the exporter opens none. */
+/* Provided by a caller that may open programs' files; the exporter opens none. */
 struct export_symbols {
-	/* The function's name, valid until the next call; NULL: not known. */
+	/* The function's name, valid until the next call. NULL: unknown. */
 	const char *(*find)(void *userdata, const struct code_place *place);
 	void *userdata;
 };

@@ -4,10 +4,10 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* What was set in NULL. */
+/* The code of errors set on NULL. */
 static _Thread_local int unread_code;
 
-/* An error all the same where nobody has set one. */
+/* Returns an error code even if none was set. */
 static int code_of(const struct error *err)
 {
 	int code = err ? err->code : unread_code;
@@ -26,7 +26,7 @@ _printf_(1, 0) static char *format(const char *fmt, va_list ap)
 {
 	char *text;
 
-	/* Out of memory: the code alone has to do. */
+	/* Out of memory: only the code remains. */
 	return vasprintf(&text, fmt, ap) < 0 ? NULL : text;
 }
 
@@ -34,7 +34,7 @@ int error_set(struct error *err, int code, const char *fmt, ...)
 {
 	va_list ap;
 
-	/* A positive errno by mistake must not pass for success. */
+	/* A positive errno, passed by mistake, must not count as success. */
 	if (code > 0)
 		code = -code;
 	if (!err) {
@@ -42,7 +42,7 @@ int error_set(struct error *err, int code, const char *fmt, ...)
 		return code;
 	}
 	va_start(ap, fmt);
-	/* The arguments may point into what is replaced. */
+	/* Format first: the arguments may point into the old message. */
 	struct error next = { .code = -code, .message = format(fmt, ap) };
 	va_end(ap);
 	error_deinit(err);

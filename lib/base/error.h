@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An error that will reach a person: what failed and on what (message), and
- * what to do about it (hint). Functions that take a struct error * fill it
- * exactly when they return a negative errno. NULL is accepted everywhere and
- * means that the caller needs the number only: it stands for an error of the thread's own,
- * of which the code is kept and nothing else.
+ * An error for a person: message says what failed, hint what to do. A function with a struct error
+ * * fills it exactly if it returns a negative errno. Every function takes NULL too, for callers
+ * that only need the number: the code is then kept per thread, and the texts are dropped.
  */
 #pragma once
 
@@ -12,8 +10,8 @@
 
 struct error {
 	int code;      /* positive errno; 0: no error */
-	char *message; /* one sentence without a full stop; may have several lines; owned */
-	char *hint;    /* what the reader can do, or NULL; owned */
+	char *message; /* a sentence without full stop, on one or more lines; owned */
+	char *hint;    /* what the user can do; owned; or NULL */
 };
 
 #define ERROR_INIT ((struct error){ 0 })
@@ -21,13 +19,13 @@ struct error {
 void error_deinit(struct error *err);
 #define _cleanup_error_ _cleanup_(error_deinit)
 
-/* Replaces what err held. Returns code (negative errno), so that `return error_set(...)` works. */
+/* Replaces the error. Returns code (a negative errno), for `return error_set(...)`. */
 int error_set(struct error *err, int code, const char *fmt, ...) _printf_(3, 4);
-/* Sets or replaces the hint. Returns -err->code, or -EINVAL where none was set: never success. */
+/* Sets or replaces the hint. Returns -err->code, or -EINVAL if no error was set: never success. */
 int error_hint(struct error *err, const char *fmt, ...) _printf_(2, 3);
-/* Puts "text: " before the message. Returns as error_hint. */
+/* Puts "text: " before the message. Returns like error_hint(). */
 int error_prefix(struct error *err, const char *fmt, ...) _printf_(2, 3);
-/* As error_set, with ": strerror(code)" appended. */
+/* Like error_set(), and appends ": strerror(code)". */
 int error_errno(struct error *err, int code, const char *fmt, ...) _printf_(3, 4);
-/* Moves from into to; from is empty after it. Returns as error_hint. */
+/* Moves the error and leaves `from` empty. Returns like error_hint(). */
 int error_move(struct error *to, struct error *from);

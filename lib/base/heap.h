@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Binary heaps in arrays that the caller owns: heap[0] is the first element. Moving elements costs
- * copies, so they are mostly pointers. The heap keeps no index of its elements.
+ * Binary heaps in arrays owned by the caller. heap[0] is the first element. Elements are copied
+ * when they move, so they are mostly pointers. The heap does not track their indexes.
  *
- * Why no library: those of Debian either compare through a pointer, per event here, or allocate.
+ * Why no library: those in Debian compare through a pointer (slow for each event), or allocate.
  */
 #pragma once
 
@@ -13,17 +13,17 @@
 #include "base/cleanup.h"
 
 /*
- * Makes the functions of a heap of type. earlier is an expression of the type's a and b: whether a
- * comes out before b. Functions:
+ * Defines the functions of a heap of type. `earlier` is an expression of the type's variables a and
+ * b, true if a comes out before b:
  *
- *	name_sift_down(heap, count, at)   the element at index `at` now comes later than it did
- *	name_sift_up(heap, at)            ... earlier; at is below the count
- *	name_build(heap, count)           makes a heap of any array
- *	name_push(heap, &count, element)  there must be room for it
- *	name_pop(heap, &count)            removes heap[0]; the count must not be 0
+ * 	name_sift_down(heap, count, at)   call it if the element at index `at` became later
+ * 	name_sift_up(heap, at)            call it if it became earlier; at < count
+ * 	name_build(heap, count)           makes a heap of any array
+ * 	name_push(heap, &count, element)  the array must have room
+ * 	name_pop(heap, &count)            removes heap[0]; the count must not be 0
  *
- * The loops are left to the compiler to inline: a hot caller that rarely needs them saves fewer
- * registers without.
+ * The compiler decides whether to inline the loops: where a hot caller rarely needs them, a call
+ * saves registers.
  */
 #define DEFINE_HEAP(name, type, earlier)                                                           \
 	static inline _unused_ bool name##_earlier(type const a, type const b)                     \

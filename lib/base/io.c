@@ -10,7 +10,7 @@
 void reserve_standard_fds(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		/* The lowest number that is free, which is this; a child has it, too. */
+		/* open() returns the lowest free number, which is this one. Children inherit it. */
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
 			(void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
@@ -23,8 +23,8 @@ int write_full(int fd, const void *data, size_t len)
 }
 
 /*
- * Somebody else may have made the file description O_NONBLOCK: a terminal's and
- * a pipe's is shared. select() first: poll() fails under an RLIMIT_NOFILE of 0.
+ * Another process may have set O_NONBLOCK: terminals and pipes share file descriptions. select()
+ * comes first because poll() fails with an RLIMIT_NOFILE of 0.
  */
 static int wait_for(int fd, short events)
 {
@@ -78,7 +78,7 @@ int writev_full(int fd, struct iovec *iov, int count)
 	return 0;
 }
 
-/* offset below 0: from where fd is. */
+/* offset < 0: read from the file position. */
 static ssize_t read_whole(int fd, void *data, size_t len, off_t offset)
 {
 	size_t done = 0;

@@ -15,24 +15,24 @@
 #define NSEC_PER_USEC UINT64_C(1000)
 
 /*
- * For the beginning of main: what is opened later must not take the numbers 0 to 2, where messages
- * go and children look. Those that the caller left closed become descriptors that can't be used.
+ * Call it first in main(): opens unusable descriptors for closed ones of 0 to 2, where messages go
+ * and children look. Otherwise files opened later would get these numbers.
  */
 void reserve_standard_fds(void);
-/* As close_range(first, ~0U, 0), which is of Linux 5.9; by /proc. 0 or -errno. */
+/* Like close_range(first, ~0U, 0) of Linux 5.9, but through /proc. Returns 0 or -errno. */
 int close_fds_from(int first);
 
-/* Writes all of it, through EINTR, EAGAIN (it waits) and short writes. Returns 0 or -errno. */
+/* Writes everything, through EINTR, EAGAIN (by waiting) and short writes. Returns 0 or -errno. */
 int write_full(int fd, const void *data, size_t len);
-/* As write_full, of several pieces; iov is used up. */
+/* Like write_full(), for several pieces. Modifies iov. */
 int writev_full(int fd, struct iovec *iov, int count);
-/* Reads until len bytes or end of file. Returns the count, or -errno. */
+/* Read until len bytes or end of file. Return the count, or -errno. */
 ssize_t read_full(int fd, void *data, size_t len);
 ssize_t pread_full(int fd, void *data, size_t len, off_t offset);
 
 /*
- * Appends all of the file to out. More than max bytes: -EFBIG. Fit for files
- * of procfs, sysfs and tracefs, which have no size. dirfd as for openat().
+ * Appends the whole file to out. -EFBIG: longer than max bytes. Works for procfs, sysfs and
+ * tracefs, whose files have no size. dirfd as for openat().
  */
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out);
 

@@ -76,7 +76,10 @@ void json_put_string(struct buf *out, const char *text)
 
 void json_put_comma(struct buf *out)
 {
-	/* A buffer that was just written out ended in an element: output_settle comes after one. */
+	/*
+	 * An empty buffer was just written out by output_settle(), which follows a complete
+	 * element.
+	 */
 	char last = out->len ? out->data[out->len - 1] : '}';
 
 	if (last != '{' && last != '[')

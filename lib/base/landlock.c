@@ -4,7 +4,10 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-/* linux/landlock.h of the build machine may be older than the kernel: what we use of it. */
+/*
+ * The build machine's linux/landlock.h may be older than the kernel, so the parts used are defined
+ * here.
+ */
 #define LANDLOCK_CREATE_RULESET_VERSION (1U << 0)
 #define LANDLOCK_RULE_PATH_BENEATH 1
 #define ACCESS_WRITE_FILE (UINT64_C(1) << 1)
@@ -53,13 +56,13 @@ int landlock_enter(const struct landlock_rules *rules, struct error *err)
 	int r = 0;
 
 	if (abi < 1)
-		return 0; /* not in this kernel, or off */
+		return 0; /* not in this kernel, or disabled */
 	attr.handled_access_fs =
 		(UINT64_C(1) << fs_bits[MIN((size_t)abi, ARRAY_SIZE(fs_bits) - 1)]) - 1;
 	if (rules->may_read)
 		attr.handled_access_fs &= ~(ACCESS_READ_FILE | ACCESS_READ_DIR);
 	if (abi >= 4) {
-		attr.handled_access_net = rules->may_connect ? 0 : 3; /* bind and connect of TCP */
+		attr.handled_access_net = rules->may_connect ? 0 : 3; /* TCP bind and connect */
 		size = offsetof(struct landlock_attr, scoped);
 	}
 	if (abi >= 6) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Landlock: what the calling thread, and whoever it makes, may do by a path; for good, and without
- * privilege. What is open already stays usable. no_new_privs has to be set.
+ * Landlock restricts which paths the calling thread and its children may use: permanently, without
+ * privilege. Open files stay usable. Requires no_new_privs.
  */
 #pragma once
 
@@ -11,14 +11,15 @@
 #include "base/error.h"
 
 struct landlock_rules {
-	bool may_read;	  /* files and folders everywhere: nothing is written, made or executed */
-	bool may_connect; /* by TCP */
-	/* Folders in and below which files may be written and made even so; descriptors, borrowed.
-	 */
+	bool may_read;	  /* read files and folders everywhere; never write, create or execute */
+	bool may_connect; /* over TCP */
+	/* Descriptors of folders in which files may be written and created anyway; borrowed. */
 	const int *writable;
 	size_t writable_count;
 };
 
-/* Zeros: nothing. 0 as well where the kernel has no Landlock (before 5.13), or not so much of it.
+/*
+ * All zero forbids everything. Returns 0 too if the kernel lacks Landlock (before 5.13) or a part
+ * of it.
  */
 int landlock_enter(const struct landlock_rules *rules, struct error *err);

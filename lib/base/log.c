@@ -35,7 +35,7 @@ void log_keep_records(void)
 	keeps_records = true;
 }
 
-/* systemd.exec(5): JOURNAL_STREAM has the device and inode of the stream that stderr was given. */
+/* systemd.exec(5): JOURNAL_STREAM holds device and inode of the stream passed as stderr. */
 static bool stderr_is_journal(void)
 {
 	static int known = -1;
@@ -86,7 +86,7 @@ static void write_record(int level, const struct log_fields *f, const char *text
 	write_journal(level, f, text);
 }
 #else
-/* Its stream takes lines with a prefix, too; only the fields are lost. */
+/* The journal's stream accepts lines with a prefix too; only the fields are lost. */
 static void write_journal(int level, const struct log_fields *f _unused_, const char *text)
 {
 	dprintf(STDERR_FILENO, "<%d>%s\n", level, text);
@@ -130,7 +130,7 @@ bool log_limit_pass(struct log_limit *limit)
 
 	if (!limit->since_ns || now - limit->since_ns >= limit->interval_s * NSEC_PER_SEC) {
 		if (limit->held)
-			log_notice("%u similar messages were held back", limit->held);
+			log_notice("%u similar messages were suppressed", limit->held);
 		limit->since_ns = now;
 		limit->said = limit->held = 0;
 	}

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The daemon's log. Only daemon/service logs above debug; the libraries return
- * errors. Goes to the journal with fields where stderr is the journal's
- * stream, else to stderr: with "<n>" prefixes under a service manager, plain
- * on a terminal.
+ * The daemon's log. Only daemon/service logs above debug level; libraries return errors. If stderr
+ * is the journal's stream, messages go to the journal with fields. Otherwise they go to stderr:
+ * with "<n>" prefixes under a service manager, without on a terminal.
  */
 #pragma once
 
@@ -16,19 +15,21 @@ struct log_fields {
 	const char *session;	 /* SESSION=, or NULL */
 	int cpu;		 /* CPU=, or -1 */
 	int error;		 /* ERRNO=, positive, or 0 */
-	const char *message_id;	 /* MESSAGE_ID=, or NULL: the journal's catalog explains it */
-	const char *const *more; /* "NAME=value", at most LOG_MORE_MAX up to a NULL; or NULL */
+	const char *message_id;	 /* MESSAGE_ID=, for the journal's catalog; or NULL */
+	const char *const *more; /* "NAME=value", at most LOG_MORE_MAX, ended by NULL; or NULL */
 	bool keep;		 /* see log_keep_records() */
 };
 #define LOG_MORE_MAX 12
 
 void log_set_level(int max_level);
 int log_get_level(void);
-/* A daemon that serves a terminal's command keeps its words plain. */
+/* A daemon that serves a command on a terminal turns prefixes off. */
 void log_set_prefix(bool prefix);
 
-/* Of a program whose stderr is somebody's terminal: what says keep goes to the journal instead,
- * whatever its level; without a journal nowhere. */
+/*
+ * For a program whose stderr is a user's terminal: messages with `keep` go to the journal instead,
+ * whatever their level. Without a journal they are dropped.
+ */
 void log_keep_records(void);
 
 void log_write(int level, const struct log_fields *fields, const char *fmt, ...) _printf_(3, 4);
@@ -39,7 +40,7 @@ void log_write(int level, const struct log_fields *fields, const char *fmt, ...)
 #define log_warning(...) log_write(LOG_WARNING, NULL, __VA_ARGS__)
 #define log_error(...) log_write(LOG_ERR, NULL, __VA_ARGS__)
 
-/* At most burst messages an interval from one place; tells how many were held back. */
+/* Allows `burst` messages per interval from one place, and logs how many were suppressed. */
 struct log_limit {
 	unsigned burst, interval_s;
 	unsigned said, held;
@@ -49,5 +50,5 @@ struct log_limit {
 	{                                                                                          \
 		.burst = 5, .interval_s = 30                                                       \
 	}
-/* True if this message may be written. */
+/* True if this message may be logged. */
 bool log_limit_pass(struct log_limit *limit);

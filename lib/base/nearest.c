@@ -8,14 +8,14 @@
 #include "base/cleanup.h"
 
 #define NAME_MAX_COMPARED 64
-/* Between the words of a name. */
+/* Separate the words of a name. */
 #define WORD_ENDS "_:"
 
 #define TOO_FAR UINT32_MAX
 
 /*
- * Optimal string alignment: insert, delete, replace, swap neighbours; case counts nothing. TOO_FAR,
- * as soon as it is sure to be more than limit: there may be a hundred thousand names.
+ * Optimal string alignment distance: insert, delete, replace, swap neighbours; ignores case.
+ * Returns TOO_FAR early if it exceeds limit: there may be a hundred thousand names.
  */
 static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_len, unsigned limit)
 {
@@ -44,7 +44,7 @@ static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_le
 			row[j] = best;
 			least = MIN(least, best);
 		}
-		/* A swap comes from the row before the last. */
+		/* A swap uses the row before the last, so check both. */
 		if (MIN(least, least_above) > limit)
 			return TOO_FAR;
 		least_above = least;
@@ -55,7 +55,7 @@ static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_le
 	return above[b_len];
 }
 
-/* The nearest of the words of which name is made. */
+/* Distance of the nearest word in name. */
 static unsigned word_distance(const char *wanted, size_t wanted_len, const char *name,
 			      unsigned limit)
 {
@@ -71,8 +71,8 @@ static unsigned word_distance(const char *wanted, size_t wanted_len, const char 
 }
 
 /*
- * "switch" is near to "sched:sched_switch": a name that contains what was typed
- * costs little; and "swtich" not much more. Of what costs more than limit nothing else is told.
+ * A name that contains the typed text costs little ("switch" in "sched:sched_switch"), one with a
+ * mistyped word slightly more ("swtich"). Costs above limit are not exact.
  */
 static unsigned cost(const char *wanted, const char *name, unsigned limit)
 {

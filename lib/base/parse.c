@@ -7,7 +7,7 @@
 #include "base/io.h"
 #include "base/wide.h"
 
-/* "12" or "1.5": digits and at most nine decimals, so that no precision is lost to a double. */
+/* "12" or "1.5" with at most nine decimals: exact, unlike a double. */
 struct decimal {
 	uint64_t whole, nano;
 };
@@ -33,7 +33,7 @@ static const char *scan_decimal(const char *p, struct decimal *ret)
 	return p;
 }
 
-/* d * factor, false on overflow. */
+/* Computes d * factor. False: overflow. */
 static bool scale(const struct decimal *d, uint64_t factor, uint64_t *ret)
 {
 	uint64_t whole;
@@ -69,7 +69,7 @@ int parse_duration(const char *text, uint64_t *ret_ns, struct error *err)
 		return 0;
 	}
 	error_set(err, -EINVAL, "'%s' is not a duration", text);
-	error_hint(err, "a number above zero and a unit: 10s, 500ms, 2m, 1h");
+	error_hint(err, "give a number above zero and a unit: 10s, 500ms, 2m, 1h");
 	return -EINVAL;
 }
 
@@ -102,7 +102,7 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct error *err)
 	}
 	error_set(err, -EINVAL, "'%s' is not a size", text);
 	error_hint(err,
-		   "a number above zero of bytes, with K, M or G for powers of 1024: 1408K, 16M");
+		   "give a number of bytes above zero; K, M and G are powers of 1024: 1408K, 16M");
 	return -EINVAL;
 }
 
@@ -175,7 +175,8 @@ int parse_cpu_list(const char *text, struct cpu_set *ret, struct error *err)
 				goto invalid;
 		}
 		if (last >= CPU_LIST_MAX)
-			return error_set(err, -ERANGE, "a CPU of '%s' has too high a number", text);
+			return error_set(err, -ERANGE, "'%s' has a CPU number that is too high",
+					 text);
 		r = add_range(&set, first, last);
 		if (r < 0)
 			return error_errno(err, r, "CPU list");
@@ -191,7 +192,7 @@ int parse_cpu_list(const char *text, struct cpu_set *ret, struct error *err)
 
 invalid:
 	error_set(err, -EINVAL, "'%s' is not a list of CPUs", text);
-	error_hint(err, "numbers and ranges with commas between them: 0-3,8");
+	error_hint(err, "give numbers and ranges separated by commas: 0-3,8");
 	return -EINVAL;
 }
 

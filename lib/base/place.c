@@ -11,7 +11,7 @@
 
 bool place_has_unit(void)
 {
-	/* systemd's own, in its order. */
+	/* systemd's own search order. */
 	static const char *const units[] = {
 		"/etc/systemd/system/" TRACED_PROGRAM ".socket",
 		"/run/systemd/system/" TRACED_PROGRAM ".socket",
@@ -20,7 +20,7 @@ bool place_has_unit(void)
 		"/lib/systemd/system/" TRACED_PROGRAM ".socket",
 	};
 
-	/* sd_booted(3): installed, and another init runs. */
+	/* Like sd_booted(3): systemd may be installed while another init runs. */
 	if (access("/run/systemd/system", F_OK) < 0)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {

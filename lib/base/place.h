@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How this program came to be here: installed, with units or without, or in a build tree. */
+/* How this program was installed: with units, without, or not at all (a build tree). */
 #pragma once
 
 #include <stdbool.h>
 
-/* systemd knows traced.socket: hints name systemctl only then. */
+/* True if systemd has traced.socket: only then hints name systemctl. */
 bool place_has_unit(void);
-/* What starts a daemon here, for a hint; valid until the next call. */
+/* A command that starts the daemon, for a hint. Valid until the next call. */
 const char *place_start_daemon(void);
-/* What path leads to from the folder of the running program; to be freed. NULL: nothing. */
+/*
+ * Resolves path relative to the running program's folder. The caller frees it. NULL: no such file.
+ */
 char *place_beside(const char *path);

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-/* Sixteen bytes are looked at together, by what the machine has for it. */
+/* Sixteen bytes are checked at once, with vector instructions. */
 typedef unsigned char block_t __attribute__((vector_size(16)));
 typedef signed char signed_block_t __attribute__((vector_size(16)));
 
@@ -23,7 +23,7 @@ static inline block_t load(const char *p)
 	return b;
 }
 
-/* All bits of a byte: it is printable. One more than DEL is negative, as is what is beyond it. */
+/* All bits of a byte are set if it is printable. DEL + 1 is negative, as are all higher bytes. */
 static inline block_t printable(block_t b)
 {
 	return (block_t)((signed_block_t)(b + 1) > ' ');
@@ -34,7 +34,7 @@ static inline block_t quoted(block_t b)
 	return (block_t)((b == '"') | (b == '\\'));
 }
 
-/* Whether all of these are printable, and none is quoted. */
+/* True if all bytes are printable and none is quoted. */
 static inline bool passes(block_t all_printable, block_t some_quoted)
 {
 	block_t b = all_printable & ~some_quoted;
@@ -64,7 +64,7 @@ _hot_ bool is_plain(const char *text, size_t len)
 
 	if (unlikely(len < sizeof(block_t)))
 		return plain_end(text, text + len) == text + len;
-	/* The last block may have bytes of the one before it. */
+	/* The last block may overlap the one before. */
 	last = text + len - sizeof(block_t);
 	all_printable = printable(load(last));
 	some_quoted = quoted(load(last));

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Plain text stands in a string of JSON as it is: printable ASCII without quotes and backslashes.
- */
+/* Plain text needs no escapes in a JSON string: printable ASCII without quotes and backslashes. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first byte in [p, end) that is not plain, or end. */
+/* Returns the first byte of [p, end) that is not plain, or end. */
 const char *plain_end(const char *p, const char *end);
 
-/* Whether all are: the quicker way to ask where that is to be expected. */
+/* True if all bytes are plain. Faster than plain_end() if that is likely. */
 bool is_plain(const char *text, size_t len);

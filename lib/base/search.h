@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Binary search with the comparison inline, which bsearch() calls through a pointer. */
+/* Binary search with an inline comparison; bsearch() compares through a pointer. */
 #pragma once
 
 /*
- * The first index below count for which `before` is false, or count where there is none. `before`
- * is an expression of the index i: true for a first part of the array, false for the rest.
+ * Returns the first index below count for which `before` is false, or count. `before` is an
+ * expression of the index i, true for a first part of the array and false for the rest:
  *
- *	at = lower_bound(i, list->count, list->all[i].address < address);
+ * 	at = lower_bound(i, list->count, list->all[i].address < address);
  */
 #define lower_bound(i, count, before)                                                              \
 	({                                                                                         \

@@ -52,7 +52,7 @@ uint64_t siphash_u64(const uint8_t key[static 16], uint64_t value)
 	};
 
 	compress(&s, value);
-	/* The last block holds the message's length, eight bytes, and no rest. */
+	/* The last block only holds the message's length, eight bytes: no bytes remain. */
 	compress(&s, UINT64_C(8) << 56);
 	s.v2 ^= 0xff;
 	for (int i = 0; i < 4; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* SipHash-2-4 (Aumasson, Bernstein) of one 64-bit word: a keyed hash that can't be turned round. */
+/* SipHash-2-4 (Aumasson, Bernstein) of one 64-bit word: a keyed hash that cannot be inverted. */
 #pragma once
 
 #include <stdint.h>

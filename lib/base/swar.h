@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Eight bytes of text at once, in one word: the first of them is its lowest byte. */
+/* Processes eight bytes of text in one word; the first byte is the lowest. */
 #pragma once
 
 #include <endian.h>
@@ -16,13 +16,13 @@ static inline uint64_t load_bytes8(const void *p)
 	return le64toh(word);
 }
 
-/* 0: no byte is zero; else the lowest bit that is set is within the first that is. */
+/* Returns 0 if no byte is zero. Otherwise the lowest set bit lies in the first zero byte. */
 static inline uint64_t zero_bytes(uint64_t word)
 {
 	return (word - EACH_BYTE(1)) & ~word & EACH_BYTE(0x80);
 }
 
-/* Of what zero_bytes returned, not 0. */
+/* Index of the first zero byte. zeros comes from zero_bytes() and is not 0. */
 static inline unsigned first_byte(uint64_t zeros)
 {
 	return (unsigned)__builtin_ctzll(zeros) / 8;

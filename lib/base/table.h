@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Hash tables: open addressing, linear probing, at most half full. Elements lie in the slots
- * themselves and move when the table grows or an element is removed: keep no pointer across that.
- * A table that is all zero is empty. Slots that are free are all zero, or at least not used.
+ * Hash tables with open addressing and linear probing, at most half full. Elements are stored in
+ * the slots and move when the table grows or an element is removed: do not keep pointers across
+ * that. An all-zero table is empty. New slots are all zero; a free slot must count as unused.
  *
- *	DECLARE_TABLE(label_slots, struct label);                        struct label_slots
- *	DEFINE_TABLE(label_slots, struct label, uint32_t,
- *		     slot->id != 0,                                      the slot is used
- *		     hash_id(slot->id),                                  the hash of its key
- *		     slot->id == key);                                   it has the key
+ * 	DECLARE_TABLE(label_slots, struct label);                        struct label_slots
+ * 	DEFINE_TABLE(label_slots, struct label, uint32_t,
+ * 		     slot->id != 0,                                      the slot is used
+ * 		     hash_id(slot->id),                                  the hash of its key
+ * 		     slot->id == key);                                   it has the key
  *
- * A used slot's key may lie elsewhere, as where slots are indexes into an array. Then slots keep
- * the hash, and the key type carries the array. Hashes of what an adversary chooses need a key or
- * seed that it does not know. The low bits count: multiply, then shift the high ones down.
+ * A key may be stored elsewhere, for example if slots are indexes into an array. Then store the
+ * hash in the slot, and the array in the key type. If an adversary can choose keys, use a secret
+ * seed. The low bits of the hash count: multiply, then shift the high bits down.
  *
- * Why no library: uthash (a malloc and 56 bytes an element) exits without memory unless each use
- * is told otherwise, libck's ck_ht has pointers for elements and hashes through a callback, klib
- * is not in Debian; and none grows at these fixed points, on which the order of some output rests.
+ * Why no library: uthash takes a malloc and 56 bytes per element and by default exits when out of
+ * memory; libck's ck_ht stores pointers and hashes through a callback; klib is not in Debian. None
+ * grows at these fixed sizes, on which the order of some output depends.
  */
 #pragma once
 
@@ -31,20 +31,21 @@
 
 #define DECLARE_TABLE(name, type)                                                                  \
 	struct name {                                                                              \
-		type *slots;	      /* owned; size of them */                                    \
-		uint32_t count, size; /* used; a power of two, or 0 */                             \
+		type *slots;	      /* owned; `size` of them */                                  \
+		uint32_t count, size; /* used slots; all slots: a power of two, or 0 */            \
 	}
 
 /*
- * A table's functions; used, hash_of and same are expressions as above. hash: of the key.
+ * Defines the functions of a table. used, hash_of and same are expressions as above. hash: the
+ * key's hash.
  *
- *	name_find(t, hash, key)   the slot that has the key, or NULL
- *	name_place(t, hash, key)  that slot or, where none has it, a free one: to add the element,
- *	                          fill it and add 1 to t->count; NULL: out of memory
- *	name_reserve(t, count)    0: the next name_place calls, up to count elements, don't grow the
- *	                          table; or -ENOMEM
- *	name_remove(t, slot)      moves later elements up; slot may then hold one of these
- *	name_next(t, slot)        the used slot after slot, or after NULL; NULL at the end
+ * 	name_find(t, hash, key)   the slot with the key, or NULL
+ * 	name_place(t, hash, key)  that slot or, if there is none, a free one: to add the element,
+ * 	                          fill it and add 1 to t->count; NULL: out of memory
+ * 	name_reserve(t, count)    0: name_place() does not grow the table for the next `count`
+ * 	                          elements; or -ENOMEM
+ * 	name_remove(t, slot)      moves later elements up; slot may then hold one of these
+ * 	name_next(t, slot)        the used slot after slot, or after NULL; NULL at the end
  */
 #define DEFINE_TABLE(name, type, key_type, used, hash_of, same)                                    \
 	static inline _unused_ bool name##_is_used(type const *slot)                               \
@@ -119,7 +120,7 @@
                                                                                                    \
 			if (!name##_is_used(slot))                                                 \
 				break;                                                             \
-			/* It stays where it is no further from home than from the hole. */        \
+			/* Keep it if its home lies after the hole. */                             \
 			if (((at - (uint32_t)(hash_of)) & mask) < ((at - to) & mask))              \
 				continue;                                                          \
 			t->slots[to] = *slot;                                                      \
@@ -138,7 +139,7 @@
 	}                                                                                          \
 	struct table_wants_a_semicolon
 
-/* The size at which a table of that size is at most half full with count elements; 0: too many. */
+/* The size at which a table of that size is at most half full with count elements. 0: too many. */
 static inline uint32_t table_size(uint32_t count, uint32_t size)
 {
 	uint64_t bigger = MAX(size, (uint32_t)TABLE_FIRST);
@@ -148,7 +149,7 @@ static inline uint32_t table_size(uint32_t count, uint32_t size)
 	return bigger <= TABLE_SIZE_MAX ? (uint32_t)bigger : 0;
 }
 
-/* Each used slot; nothing may be added meanwhile. */
+/* Visits each used slot. Do not add elements in the loop. */
 #define TABLE_FOR_EACH(name, t, slot)                                                              \
 	for (__typeof__(name##_next((t), NULL)) slot = NULL; (slot = name##_next((t), slot));)
 
@@ -160,7 +161,7 @@ static inline uint32_t table_size(uint32_t count, uint32_t size)
 		(t)->count = 0;                                                                    \
 	})
 
-/* Frees the slots of a table of any type; what they own is the caller's. */
+/* Frees the slots of a table of any type, but nothing that the elements own. */
 #define TABLE_DEINIT(t)                                                                            \
 	({                                                                                         \
 		free((t)->slots);                                                                  \

@@ -28,7 +28,7 @@ unsigned thread_cpus(unsigned most)
 {
 	cpu_set_t set;
 
-	/* Fails where the kernel knows of more CPUs than the set holds: there are enough, then. */
+	/* Fails if the kernel supports more CPUs than the set holds: there are enough then. */
 	if (sched_getaffinity(0, sizeof(set), &set) < 0)
 		return most;
 	return MIN((unsigned)CPU_COUNT(&set), most);

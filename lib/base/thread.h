@@ -4,15 +4,16 @@
 #include <pthread.h>
 #include <stddef.h>
 
-/* A thread with a stack of so many bytes; signals are the caller's. 0 or -errno. */
+/*
+ * Starts a thread with a stack of `stack` bytes; the caller handles signals. Returns 0 or -errno.
+ */
 int thread_begin(pthread_t *ret, size_t stack, void *(*run)(void *userdata), void *userdata);
-/* The CPUs that the calling thread may use; at most `most`. */
+/* The number of CPUs that the calling thread may use, at most `most`. */
 unsigned thread_cpus(unsigned most);
-/* The calling thread goes on elsewhere, if it may. */
+/* Moves the calling thread off this CPU, if it may run elsewhere. */
 void thread_leave_cpu(int cpu);
 
-/* In a loop that looks until another thread has done something; costs the CPU's other half least.
- */
+/* For a loop that waits for another thread: slows down the CPU's other hyperthread least. */
 #if defined(__x86_64__) || defined(__i386__)
 #define thread_spin_pause() __builtin_ia32_pause()
 #elif defined(__aarch64__) || (defined(__arm__) && __ARM_ARCH >= 7)
@@ -21,10 +22,10 @@ void thread_leave_cpu(int cpu);
 #define thread_spin_pause() __asm__ volatile("" ::: "memory")
 #endif
 
-/* Threads that write to neighbours at a time would wait for each other's caches. */
+/* Bytes. Data of different threads must lie further apart, or writes slow each other down. */
 #define CACHE_LINES 128
 /*
- * Zeros on cache lines of their own: for what one thread writes all the time, or reads while others
- * write. NULL: no memory. To be given to free().
+ * Zeroed memory on cache lines of its own, for data that one thread writes all the time. The caller
+ * frees it with free(). NULL: out of memory.
  */
 void *cache_lines_new(size_t size);

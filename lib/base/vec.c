@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/vec.h"
 
-/* Bytes of an array's first block, if that has room for four elements. */
+/* Size of an array's first block, unless four elements need more. */
 #define VEC_FIRST_BYTES 256
 #define VEC_FIRST_LEAST 4
 

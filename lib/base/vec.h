@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Growable arrays out of three variables or members: data, count and cap, of any integer type.
- * An array that is all zero is empty; free(data) ends it. The macros evaluate data, count and cap
- * more than once. cap never exceeds its type, so that count, of the same type, can't overflow.
+ * Growable arrays made of three variables or members: data, count and cap, of any integer type. An
+ * all-zero array is empty; free(data) releases it. The macros evaluate data, count and cap more
+ * than once. cap never exceeds its type, so count, of the same type, cannot overflow.
  *
- * Why no library: glib and ccan's tal abort or need their own allocator, uthash's utarray exits
- * when out of memory, klib's kvec ignores it; none works on members that a struct already has.
+ * Why no library: glib and ccan's tal abort or need their own allocator; uthash's utarray exits
+ * when out of memory; klib's kvec ignores that. None works on existing struct members.
  */
 #pragma once
 
@@ -15,23 +15,23 @@
 #include "base/cleanup.h"
 
 /*
- * Slow path of vec_reserve: data with room for extra more elements of size bytes, at least twice
- * as many as *cap. NULL when out of memory or beyond max elements; then data is still valid.
+ * Slow path of vec_reserve(): makes room for extra more elements of size bytes, and at least
+ * doubles *cap. NULL: out of memory or beyond max elements; data is still valid then.
  */
 void *vec_grow(void *data, size_t count, size_t extra, size_t *cap, size_t max, size_t size);
 
-/* The largest value of an integer's type. */
+/* The largest value of an integer expression's type. */
 #define VEC_TYPE_MAX(x)                                                                            \
 	((size_t)((__typeof__(x))-1 > 0                                                            \
 			  ? (__typeof__(x))-1                                                      \
 			  : (((__typeof__(x))1 << (sizeof(x) * 8 - 2)) - 1) * 2 + 1))
 
-/* How many elements data may have, counted by x. */
+/* The most elements that data may have if x counts them. */
 #define VEC_MAX(data, x)                                                                           \
 	(VEC_TYPE_MAX(x) < PTRDIFF_MAX / sizeof(*(data)) ? VEC_TYPE_MAX(x)                         \
 							 : PTRDIFF_MAX / sizeof(*(data)))
 
-/* Room for extra more elements. 0 or -ENOMEM. */
+/* Makes room for extra more elements. Returns 0 or -ENOMEM. */
 #define vec_reserve(data, count, cap, extra)                                                       \
 	({                                                                                         \
 		size_t _vec_extra = (extra);                                                       \
@@ -50,16 +50,16 @@ void *vec_grow(void *data, size_t count, size_t extra, size_t *cap, size_t max, 
 		_vec_r;                                                                            \
 	})
 
-/* One more element, counted but not initialized; NULL when out of memory. */
+/* Adds one element, not initialized. Returns NULL if out of memory. */
 #define vec_add(data, count, cap)                                                                  \
 	(likely(vec_reserve(data, count, cap, 1) == 0) ? &(data)[(count)++] : NULL)
 
-/* Appends a value; braces of an initializer may hold commas. 0 or -ENOMEM. */
+/* Appends a value, which may be an initializer with commas. Returns 0 or -ENOMEM. */
 #define vec_push(data, count, cap, ...)                                                            \
 	(likely(vec_reserve(data, count, cap, 1) == 0) ? ((data)[(count)++] = (__VA_ARGS__), 0)    \
 						       : -ENOMEM)
 
-/* Like vec_add, but the element is at index `at`, up to count; later ones move up. */
+/* Like vec_add(), but inserts at index `at`, up to count, and moves later elements up. */
 #define vec_insert(data, count, cap, at)                                                           \
 	({                                                                                         \
 		size_t _vec_at = (at);                                                             \
@@ -73,7 +73,7 @@ void *vec_grow(void *data, size_t count, size_t extra, size_t *cap, size_t max, 
 		_vec_gap;                                                                          \
 	})
 
-/* Takes extra elements from index `at` on out; later ones move down. */
+/* Removes extra elements at index `at` and moves later elements down. */
 #define vec_remove(data, count, at, extra)                                                         \
 	({                                                                                         \
 		size_t _vec_at = (at), _vec_gone = (extra);                                        \
@@ -83,8 +83,8 @@ void *vec_grow(void *data, size_t count, size_t extra, size_t *cap, size_t max, 
 	})
 
 /*
- * For short lists that have no cap: room for exactly extra more elements. 0 or -ENOMEM. Appending
- * one by one takes a reallocation each.
+ * For short lists without cap: makes room for exactly extra more elements. Returns 0 or -ENOMEM.
+ * Each append reallocates.
  */
 #define vec_reserve_exact(data, count, extra)                                                      \
 	({                                                                                         \

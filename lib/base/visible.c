@@ -5,7 +5,7 @@
 
 #define ELLIPSIS "..."
 
-/* U+0080 to U+009F: a terminal may take them for ESC and a letter. */
+/* U+0080 to U+009F: a terminal may read them as ESC and a letter. */
 static bool is_c1(const unsigned char *p, size_t length)
 {
 	return length == 2 && p[0] == 0xc2 && p[1] < 0xa0;

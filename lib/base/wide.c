@@ -9,7 +9,7 @@ uint64_t mul_div_by_parts(uint64_t a, uint64_t b, uint64_t c)
 	uint64_t low = middle << 32 | (uint32_t)ll;
 	uint64_t high = ah * bh + (lh >> 32) + (hl >> 32) + (middle >> 32);
 
-	/* By hand, bit by bit: high becomes the remainder, low the quotient. */
+	/* Divides bit by bit: high becomes the remainder, low the quotient. */
 	for (int i = 0; i < 64; i++) {
 		uint64_t carry = high >> 63;
 

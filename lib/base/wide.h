@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Products of 64 bits by 64, also on machines whose compiler has no type for them. */
+/* Products of 64 by 64 bits, also for compilers without a 128-bit type. */
 #pragma once
 
 #include <stdint.h>
 
-/* What mul_div() does, without a type of 128 bits. */
+/* mul_div() without a 128-bit type. */
 uint64_t mul_div_by_parts(uint64_t a, uint64_t b, uint64_t c);
 
-/* a * b / c, rounded down; the quotient must fit. */
+/* a * b / c, rounded down. The quotient must fit into 64 bits. */
 static inline uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c)
 {
 #ifdef __SIZEOF_INT128__
@@ -17,7 +17,7 @@ static inline uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c)
 #endif
 }
 
-/* (a * b) >> shift, of which 64 bits are kept; shift 63 at most. */
+/* The low 64 bits of (a * b) >> shift; shift is at most 63. */
 static inline uint64_t mul_shift(uint64_t a, uint32_t b, unsigned shift)
 {
 	uint64_t low = (a & UINT32_MAX) * b, high = (a >> 32) * b + (low >> 32);

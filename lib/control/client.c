@@ -10,7 +10,7 @@
 #include "base/io.h"
 #include "base/place.h"
 
-#define ERRNO_MAX 4095 /* the kernel's own bound */
+#define ERRNO_MAX 4095 /* the kernel's own limit */
 #define CONNECT_TIMEOUT_S 5
 #define HELLO_TIMEOUT_MS 10000
 
@@ -20,7 +20,7 @@ struct control_client {
 	int fd;
 	struct frame_io io;
 	uint64_t last_id;
-	Reply **kept; /* replies that came while another one was waited for; owned */
+	Reply **kept; /* replies to other requests, received while waiting; owned */
 	size_t kept_count;
 };
 
@@ -52,7 +52,9 @@ static int error_gone(struct error *err, int code)
 	return error_errno(err, code, "control connection");
 }
 
-/* Waits for events until CLOCK_MONOTONIC deadline_ns (UINT64_MAX: for ever). 1, 0 or -errno. */
+/*
+ * Waits for events until CLOCK_MONOTONIC deadline_ns (UINT64_MAX: forever). Returns 1, 0 or -errno.
+ */
 static int wait_fd(int fd, short events, uint64_t deadline_ns)
 {
 	for (;;) {
@@ -84,7 +86,7 @@ int64_t control_client_send(struct control_client *c, Traced__Control__Request *
 	request->id = ++c->last_id;
 	r = frame_queue(&c->io, &request->base, fds, fd_count);
 	if (r < 0)
-		return error_errno(err, r, "control request");
+		return error_errno(err, r, "can't send the control request");
 	while ((r = frame_flush(&c->io)) > 0) {
 		r = wait_fd(c->fd, POLLOUT, UINT64_MAX);
 		if (r < 0)
@@ -93,7 +95,7 @@ int64_t control_client_send(struct control_client *c, Traced__Control__Request *
 	if (r == -EPIPE || r == -ECONNRESET) {
 		Reply *farewell = NULL;
 
-		/* It may have said why before it went. */
+		/* The daemon may have sent a reason before it closed the connection. */
 		if (control_client_receive(c, 0, &farewell, err) == 1)
 			traced__control__reply__free_unpacked(farewell, NULL);
 		else if (err && err->code)
@@ -136,7 +138,7 @@ static int next_reply(struct control_client *c, uint64_t deadline_ns, Reply **re
 	if (!reply)
 		return error_set(err, -EBADMSG, "traced sent a reply that can't be decoded");
 	if (reply->id == 0 && reply->error) {
-		/* About the connection, not about a request. */
+		/* The error is about the connection, not a request. */
 		r = control_error(reply->error, err);
 		traced__control__reply__free_unpacked(reply, NULL);
 		return r;
@@ -190,7 +192,7 @@ static int call(struct control_client *c, Traced__Control__Request *request, con
 			break;
 		r = keep(c, reply);
 		if (r < 0) {
-			error_errno(err, r, "control reply");
+			error_errno(err, r, "can't receive the control reply");
 			return r;
 		}
 	}
@@ -225,7 +227,7 @@ static int shake_hands(struct control_client *c, struct error *err)
 		return r;
 	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_HELLO) {
 		error_set(err, -EPROTO, "the control socket's peer is not traced");
-		r = error_hint(err, "look who listens there: ss -xlp");
+		r = error_hint(err, "find the program that listens there: ss -xlp");
 	} else if (reply->hello->version != CONTROL_VERSION) {
 		error_set(err, -EPROTO, "%s speaks version %" PRIu32 " of the protocol, not %d",
 			  reply->hello->daemon, reply->hello->version, CONTROL_VERSION);
@@ -260,9 +262,8 @@ static int no_permission(struct error *err, const char *path)
 
 	error_set(err, -EACCES, "no permission to use %s", path);
 	if (stat(path, &st) == 0 && !(st.st_mode & S_IWGRP))
-		return error_hint(err, "run as root; the socket is root's alone until there is a "
-				       "group " CONTROL_GROUP
-				       " as traced begins: groupadd -r " CONTROL_GROUP);
+		return error_hint(err, "run as root, or create the group " CONTROL_GROUP
+				       " and restart traced: groupadd -r " CONTROL_GROUP);
 	return error_hint(err, "run as root, or have root add you to the socket's group: "
 			       "usermod -aG " CONTROL_GROUP " USER");
 }
@@ -280,7 +281,7 @@ static int connect_error(struct error *err, int code, const char *path)
 		return no_permission(err, path);
 	case -EAGAIN:
 		error_set(err, -ETIMEDOUT, "traced does not accept the connection on %s", path);
-		return error_hint(err, "see what it does%s",
+		return error_hint(err, "check the state of the daemon%s",
 				  place_has_unit() ? ": systemctl status " TRACED_PROGRAM : "");
 	default:
 		return error_errno(err, code, "%s", path);
@@ -300,7 +301,7 @@ int control_client_connect(struct control_client **ret, const char *socket_path,
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return error_errno(err, -errno, "socket");
-	/* Bounds connect() to a daemon whose backlog is full. */
+	/* Limits the time of connect() to a daemon with a full backlog. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)
 		return connect_error(err, -errno, socket_path);

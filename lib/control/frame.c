@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The kernel gives descriptors to the recvmsg() that reads the first byte they
- * were sent with, and ends that read with the same buffer. So that they can't
- * be taken for another frame's, each read here asks for no byte beyond the
- * frame being received: whatever descriptor comes, is that frame's.
+ * The kernel delivers descriptors to the recvmsg() that reads the first byte they were sent with,
+ * and ends that read at the same buffer. Each read here stops at the end of the current frame, so
+ * any descriptor that comes belongs to this frame.
  */
 #include "control/frame.h"
 
@@ -12,7 +11,7 @@
 #include <sys/socket.h>
 
 #define LENGTH_SIZE sizeof(uint32_t)
-#define READ_STEP (64U << 10) /* a length is a claim: memory grows as bytes really come */
+#define READ_STEP (64U << 10) /* a length may be false: memory grows as bytes arrive */
 #define PENDING_MAX 64
 
 void frame_io_init(struct frame_io *io, int fd)
@@ -97,7 +96,7 @@ static void drop_sent(struct frame_io *io)
 {
 	size_t left = frame_queued(io);
 
-	/* Moved seldom enough that a byte is moved once on average. */
+	/* Move only if at least half was sent: each byte then moves once on average. */
 	if (io->sent < left)
 		return;
 	memmove(io->out.data, io->out.data + io->sent, left);
@@ -109,7 +108,7 @@ static void drop_sent(struct frame_io *io)
 		buf_deinit(&io->out);
 }
 
-/* One sendmsg, that ends where the next frame with descriptors begins. */
+/* One sendmsg(), which ends before the next frame with descriptors. */
 static ssize_t send_some(struct frame_io *io)
 {
 	union {
@@ -168,7 +167,7 @@ int frame_flush(struct frame_io *io)
 	return 0;
 }
 
-/* Descriptors that can't be kept are closed; the peer then broke the rules. */
+/* Closes descriptors that do not fit: the peer broke the protocol. */
 static int take_fds(struct frame_io *io, struct msghdr *msg)
 {
 	int r = msg->msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
@@ -193,7 +192,9 @@ static int take_fds(struct frame_io *io, struct msghdr *msg)
 	return r;
 }
 
-/* Reads at most want bytes of the current frame. 1: some came; 0: none there now. */
+/*
+ * Reads at most want bytes of the current frame. Returns 1 if some came, 0 if there are none now.
+ */
 static int receive_some(struct frame_io *io, size_t want)
 {
 	union {
@@ -233,7 +234,7 @@ int frame_receive(struct frame_io *io, const uint8_t **ret_payload, size_t *ret_
 
 	if (io->delivered) {
 		io->delivered = false;
-		/* One long frame is no reason to hold its memory for good. */
+		/* Do not keep the memory of one long frame. */
 		if (io->in.cap > READ_STEP)
 			buf_deinit(&io->in);
 		buf_clear(&io->in);

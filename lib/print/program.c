@@ -26,12 +26,12 @@
  * Invariants
  * - need: the bytes of a record that static fields reach up to. Both the record and the format are
  *   hostile, so a field may lie outside. A record of at least `need` bytes runs unchecked; a
- * shorter one runs checked, stops at the first op that does not fit, and is marked "[truncated]".
+ *   shorter one runs checked, stops at the first op that does not fit, and is marked "[truncated]".
  *   Dynamic offsets come from the record itself and are always checked.
  * - bound: the bytes that all ops of known size can write. r->limit - r->w is at least the bound of
  *   the remaining ops, so these write without a check. An op of unknown size reserves its size and
  *   the whole bound again (run_room). Copies of constant size may write OP_TEXT_SLACK bytes past
- * the end; the bound includes them.
+ *   the end; the bound includes them.
  * - depth: the compiler counts pushes and pops, so the stack cannot overflow at run time.
  * - Jumps only go forward: every program ends.
  * - A sealed program is read-only. All state of a run is in struct run and struct printer, one per
@@ -42,7 +42,7 @@
  *   exact text depends. Tests still compare with it.
  * - Several ops for a field, an array element or a mask: each is one op now.
  * - The general path for the function tracer: its events outnumber all others, so its program is
- * the single op OP_FUNCTION with a path of its own (65 instructions fewer for each event).
+ *   the single op OP_FUNCTION with a path of its own (65 instructions fewer for each event).
  */
 #include "print/program.h"
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a recorder writes as KALLSYMS_EXCERPT, known again where it is the text of kallsyms. */
+/*
+ * The form of a KALLSYMS_EXCERPT that a recorder writes, so that it is recognized in kallsyms text.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-/* Whose address every mark of trace_marker has: _THIS_IP_ in kernel/trace/trace.c. */
+/* Marks of trace_marker have this function's address: _THIS_IP_ in kernel/trace/trace.c. */
 #define EXCERPT_NAME " tracing_mark_write\n"
 
-/* The line of the function that writes marks, and one more, which names nothing. */
+/* True for the line of the function that writes marks and one more line, which ends its range. */
 static inline bool is_excerpt(const char *text, size_t len)
 {
 	const size_t name_len = sizeof(EXCERPT_NAME) - 1;

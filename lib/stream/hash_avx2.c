@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Compiled for processors with AVX2, and called on these alone. Distributions build libxxhash for
- * the least that their processors have; its header has the code for more.
+ * Compiled for AVX2, and called only on such processors. Distributions build libxxhash for their
+ * oldest processors; xxHash's header has code for newer ones.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>

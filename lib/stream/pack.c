@@ -10,9 +10,12 @@
 
 #define DAMAGED "its payload does not decompress"
 
-/* Kernel symbols are megabytes, and written while the kernel already records: fast beats small. */
+/*
+ * Kernel symbols are megabytes, written while the kernel already records: speed matters more than
+ * size.
+ */
 #define PACK_LEVEL 1
-/* With more of them, what one does alone, to find memory and to read the symbols, is most of it. */
+/* Beyond four threads the serial part dominates: getting memory and parsing symbols. */
 #define EXPAND_THREADS_MAX 4
 #define STACK_SIZE (256U << 10)
 
@@ -40,7 +43,10 @@ int stream_pack(const void *payload, size_t len, struct buf *ret)
 	return r > 0 && ret->len >= len ? 0 : r;
 }
 
-/* One, or all that are left: len bytes, and where their content goes, of size bytes. */
+/*
+ * One frame, or all remaining ones: len compressed bytes, and where their `size` bytes of content
+ * go.
+ */
 struct frame {
 	const char *from;
 	size_t len;
@@ -50,11 +56,11 @@ struct frame {
 
 struct expansion {
 	pthread_mutex_t lock;
-	struct frame rest; /* of the frames: nobody has taken them yet */
+	struct frame rest; /* frames not taken by any thread yet */
 	int result;
 };
 
-/* The size of the content of all, and how many there are. */
+/* Computes the total content size and the number of frames. */
 static int measure(const char *from, size_t len, size_t max, size_t *ret_size, size_t *ret_count,
 		   const char **ret_why)
 {
@@ -88,7 +94,7 @@ static int measure(const char *from, size_t len, size_t max, size_t *ret_size, s
 	return 0;
 }
 
-/* False: there is none left. */
+/* False: none left. */
 static bool take_frame(struct expansion *x, struct frame *ret)
 {
 	struct frame *rest = &x->rest;
@@ -96,7 +102,7 @@ static bool take_frame(struct expansion *x, struct frame *ret)
 	pthread_mutex_lock(&x->lock);
 	*ret = *rest;
 	if (rest->len) {
-		/* They were measured. */
+		/* measure() has checked these sizes. */
 		ret->len = ZSTD_findFrameCompressedSize(rest->from, rest->len);
 		ret->size = (size_t)ZSTD_getFrameContentSize(rest->from, rest->len);
 		rest->from += ret->len;
@@ -108,7 +114,7 @@ static bool take_frame(struct expansion *x, struct frame *ret)
 	return ret->len;
 }
 
-/* What the others do is of no use any more. */
+/* Stops the other threads: their work is of no use any more. */
 static void give_up(struct expansion *x, int result)
 {
 	pthread_mutex_lock(&x->lock);
@@ -123,7 +129,7 @@ static void *expand_frames(void *userdata)
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
 	struct frame f;
 
-	/* Another thread may do without us. */
+	/* Without memory this thread stops; others may finish the work. */
 	while (zstd && take_frame(x, &f)) {
 		size_t n = ZSTD_decompressDCtx(zstd, f.to, f.size, f.from, f.len);
 
@@ -134,7 +140,7 @@ static void *expand_frames(void *userdata)
 	return NULL;
 }
 
-/* As many threads as have something to do, or can be had. */
+/* Starts as many threads as there is work for, or as can be had. */
 static int expand_all(struct expansion *x, size_t frames)
 {
 	size_t useful = MIN(frames, x->rest.size / PACK_FRAME);

@@ -62,7 +62,7 @@ static int cut(const struct stream_reader *r, struct error *err)
 			 (unsigned long long)r->offset, (unsigned long long)r->size);
 }
 
-/* A chunk's header, and what there is behind it up to len bytes together: how many there were. */
+/* Reads a chunk's header and what follows, up to len bytes together. Returns the bytes read. */
 static ssize_t read_from_header(const struct stream_reader *r, uint64_t offset, void *to,
 				size_t len, struct error *err)
 {
@@ -70,7 +70,7 @@ static ssize_t read_from_header(const struct stream_reader *r, uint64_t offset, 
 
 	if (n < 0)
 		return error_errno(err, (int)n, "can't read the capture stream");
-	/* The file was made shorter since it was opened. */
+	/* The file was truncated after it was opened. */
 	if (n < (ssize_t)sizeof(struct chunk_header))
 		return cut(r, err);
 	return n;
@@ -84,7 +84,9 @@ static int read_header(const struct stream_reader *r, uint64_t offset, struct ch
 	return n < 0 ? (int)n : 0;
 }
 
-/* The same where the reader stands, and a little more: of sub-buffers the head is asked for next.
+/*
+ * Reads the header at the reader's offset and a little more: callers need a SUBBUFS chunk's head
+ * next.
  */
 static int read_ahead(struct stream_reader *r, struct chunk_header *ret, struct error *err)
 {
@@ -105,8 +107,8 @@ static int read_ahead(struct stream_reader *r, struct chunk_header *ret, struct 
 }
 
 /*
- * Behind what was given back of a stream that is followed come whole chunks
- * again. Zeros to the end are none: the stream was cut. 1: the offset is behind a hole.
+ * In a followed stream whole chunks come after a freed range. Zeros up to the end mean that the
+ * stream was cut. Returns 1 if the offset was moved past a hole.
  */
 static int pass_hole(struct stream_reader *r)
 {
@@ -134,14 +136,14 @@ static int pass_hole(struct stream_reader *r)
 	return 1;
 }
 
-/* Of these nothing has a checksum. */
+/* Sub-buffers in another file have no checksum. */
 static bool is_elsewhere(const struct stream_reader *r, const struct chunk_header *h)
 {
 	return r->pages_fd && le16toh(h->type) == CHUNK_SUBBUFS &&
 	       le16toh(h->flags) & CHUNK_ELSEWHERE;
 }
 
-/* 1: the chunk's sub-buffers lie there; 0: they are in the stream. */
+/* 1: the chunk's sub-buffers are in another file; 0: they are in the stream. */
 static int find_elsewhere(const struct stream_reader *r, const struct chunk *chunk,
 			  struct subbufs_elsewhere *ret, struct error *err)
 {
@@ -167,7 +169,7 @@ static int find_elsewhere(const struct stream_reader *r, const struct chunk *chu
 	return 1;
 }
 
-/* Such a chunk is described as if the stream had its sub-buffers. */
+/* Describes such a chunk as if the stream had its sub-buffers. */
 static int take_elsewhere(struct stream_reader *r, struct chunk *chunk, struct error *err)
 {
 	struct subbufs_elsewhere place;
@@ -195,7 +197,7 @@ int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error 
 	rc = read_ahead(r, &h, err);
 	if (rc < 0)
 		return rc;
-	/* After a power loss a file system may leave zeros where data never arrived. */
+	/* After a power loss a file system may show zeros in place of data. */
 	if (memcmp(&h, &nothing, sizeof(h)) == 0) {
 		if (!pass_hole(r))
 			return cut(r, err);
@@ -230,7 +232,7 @@ static int damaged(const struct chunk *chunk, const char *what, struct error *er
 			 (unsigned long long)chunk->offset, what);
 }
 
-/* As if the payload was in the stream: a struct subbufs_header, then sub-buffers. */
+/* Reads as if the payload were in the stream: a struct subbufs_header, then sub-buffers. */
 static ssize_t read_elsewhere(const struct stream_reader *r, const struct subbufs_elsewhere *place,
 			      uint64_t from, char *to, size_t len)
 {
@@ -246,7 +248,7 @@ static ssize_t read_elsewhere(const struct stream_reader *r, const struct subbuf
 	return n < 0 ? n : n + (ssize_t)head;
 }
 
-/* Fuzzers find no checksums: under them the parsers behind it get what is there. */
+/* Fuzzers cannot find checksums: their builds accept any, to reach the parsers. */
 static bool hash_is(const struct chunk_header *h, uint64_t hash)
 {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
@@ -266,7 +268,7 @@ static int read_stored(const struct stream_reader *r, const struct chunk *chunk,
 	int rc;
 	char *p;
 
-	/* What is in it is neither to be moved, nor its size to be doubled. */
+	/* Free first: realloc would copy stale bytes. */
 	if (out->cap < len)
 		buf_deinit(out);
 	buf_clear(out);
@@ -291,7 +293,7 @@ static int read_stored(const struct stream_reader *r, const struct chunk *chunk,
 
 static int too_long(const struct chunk *chunk, struct error *err)
 {
-	return error_set(err, -EFBIG, "the chunk at byte %llu is too long for what it holds",
+	return error_set(err, -EFBIG, "the chunk at byte %llu is too long for its type",
 			 (unsigned long long)chunk->offset);
 }
 
@@ -312,9 +314,10 @@ static int expand(const struct chunk *chunk, size_t max, struct buf *payload, st
 	case -EFBIG:
 		return too_long(chunk, err);
 	case -EOPNOTSUPP:
-		error_set(err, r, "the chunk at byte %llu is compressed by zstd",
+		error_set(err, r, "the chunk at byte %llu is compressed with zstd",
 			  (unsigned long long)chunk->offset);
-		return error_hint(err, "this program was built without it; use one that was not");
+		return error_hint(err,
+				  "this program was built without zstd: use one built with it");
 	default:
 		return error_errno(err, r, "can't expand the chunk at byte %llu",
 				   (unsigned long long)chunk->offset);
@@ -348,7 +351,7 @@ int stream_reader_load_max(const struct stream_reader *r, const struct chunk *ch
 	if (!hash_is(&h, chunk_hash(&h, &payload, 1)))
 		return damaged(chunk, "its checksum is wrong", err);
 	if (chunk->flags & ~CHUNK_ZSTD)
-		return damaged(chunk, "it has flags that this version does not know", err);
+		return damaged(chunk, "it has flags unknown to this version", err);
 	return chunk->flags & CHUNK_ZSTD ? expand(chunk, max, out, err) : 0;
 }
 

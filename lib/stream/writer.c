@@ -11,7 +11,7 @@
 
 static const uint8_t zeros[CHUNK_ALIGN];
 
-/* What closes a stream must not fail for what filled it. */
+/* Chunks that close a stream may exceed the others' limit: they must fit after those. */
 static uint64_t limit_of(const struct stream_writer *w, enum chunk_type type)
 {
 	if (!w->limit)
@@ -51,7 +51,7 @@ struct chunk_header stream_chunk_header(enum chunk_type type, unsigned flags, ui
 	return h;
 }
 
-/* iov[0] is the header's place, iov[count + 1] the padding's: the payload lies between. */
+/* iov[0] is for the header and iov[count + 1] for the padding. The payload is in between. */
 static int write_chunk(struct stream_writer *w, enum chunk_type type, unsigned flags, uint32_t cpu,
 		       struct iovec *iov, int count)
 {

@@ -12,14 +12,14 @@
 #define FILES_MAX 4096
 #define BUILD_ID_MAX 64
 
-/* One file, or one process's map of what it compiled. */
+/* One file, or the map of code that one process compiled. */
 struct code_file {
-	char *path; /* owned; NULL: of a process */
+	char *path; /* owned; NULL: a process */
 	unsigned char build_id[BUILD_ID_MAX];
 	size_t build_id_len;
 	int32_t pid;
-	struct elf_file *elf; /* owned; NULL: there is none that can be used */
-	struct jit_map *jit;  /* the same */
+	struct elf_file *elf; /* owned; NULL: unusable or missing */
+	struct jit_map *jit;  /* owned; NULL: unusable or missing */
 };
 
 struct code_symbols {
@@ -54,7 +54,7 @@ struct code_symbols *code_symbols_free(struct code_symbols *s)
 	return NULL;
 }
 
-/* A FIFO would wait for its writer, a device may do anything. */
+/* Opening a FIFO would block, and a device may do anything. */
 static int open_regular(const char *path, int flags)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
@@ -133,7 +133,7 @@ static void open_jit(struct code_symbols *s, struct code_file *f)
 			continue;
 		}
 		fd = open_regular(path, O_NOFOLLOW);
-		/* Anybody can put one into /tmp. */
+		/* Anybody can create one in /tmp. */
 		if (fd < 0 || fstat(fd, &st) < 0 || (st.st_uid && st.st_uid != geteuid()))
 			continue;
 		if (jit_map_read(&f->jit, fd) < 0)

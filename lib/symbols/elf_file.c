@@ -8,22 +8,22 @@
 #include "base/search.h"
 
 struct function {
-	GElf_Addr address; /* with the module's bias */
-	uint64_t size;	   /* 0: not told */
-	const char *name;  /* the library's */
+	GElf_Addr address; /* with the module's bias added */
+	uint64_t size;	   /* 0: unknown */
+	const char *name;  /* owned by the library */
 	unsigned rank;
-	bool chosen; /* which one it is is found out as the program starts (STT_GNU_IFUNC) */
+	bool chosen; /* the program chooses the function at start (STT_GNU_IFUNC) */
 };
 
 struct elf_file {
 	Dwfl_Callbacks callbacks;
-	char *debug_path; /* owned; what callbacks.debuginfo_path points to */
+	char *debug_path; /* owned; callbacks.debuginfo_path points to it */
 	Dwfl *dwfl;
 	Dwfl_Module *module;
-	Elf *elf;	/* the module's */
-	GElf_Addr bias; /* of the module's addresses over the file's */
+	Elf *elf;	/* owned by the module */
+	GElf_Addr bias; /* module address minus address in the file */
 	bool loaded;
-	struct function *functions; /* owned; by address */
+	struct function *functions; /* owned; sorted by address */
 	size_t count;
 };
 
@@ -42,7 +42,7 @@ struct elf_file *elf_file_free(struct elf_file *f)
 static int report(struct elf_file *f, int fd, const char *path)
 {
 	dwfl_report_begin(f->dwfl);
-	/* On success the descriptor is the library's. */
+	/* On success the library owns the descriptor. */
 	f->module = dwfl_report_elf(f->dwfl, path, path, fd, 0, false);
 	if (!f->module)
 		close_fd(fd);
@@ -91,7 +91,7 @@ int elf_file_open(struct elf_file **ret, int fd, const char *path, const char *d
 	return 0;
 }
 
-/* The loaded segment that has that byte of the file, or that address. */
+/* Finds the loaded segment with this file offset, or this address. */
 static bool find_segment(Elf *elf, uint64_t at, bool by_address, GElf_Phdr *ret)
 {
 	size_t count;
@@ -110,7 +110,7 @@ static bool find_segment(Elf *elf, uint64_t at, bool by_address, GElf_Phdr *ret)
 	return false;
 }
 
-/* Where a loaded program has that byte of the file. */
+/* The address of a file offset in a loaded program. */
 static bool to_address(Elf *elf, uint64_t offset, GElf_Addr *ret)
 {
 	GElf_Phdr ph;
@@ -121,7 +121,7 @@ static bool to_address(Elf *elf, uint64_t offset, GElf_Addr *ret)
 	return true;
 }
 
-/* And the other way round. */
+/* The file offset of an address. */
 static bool to_offset(Elf *elf, GElf_Addr address, uint64_t *ret)
 {
 	GElf_Phdr ph;
@@ -132,7 +132,7 @@ static bool to_offset(Elf *elf, GElf_Addr address, uint64_t *ret)
 	return true;
 }
 
-/* Of several names of one place the one that counts is that which programs use. */
+/* Ranks several names of one address: the name that programs use wins. */
 static unsigned rank(const GElf_Sym *sym, const char *name)
 {
 	return (sym->st_size ? 4U : 0U) + (name[0] != '_' ? 2U : 0U) +
@@ -148,7 +148,7 @@ static int by_address(const void *a, const void *b)
 	return x->rank > y->rank ? -1 : x->rank < y->rank;
 }
 
-/* The library's own search goes through all of them each time. */
+/* The library's own search scans all symbols for each look-up. */
 static void load_functions(struct elf_file *f)
 {
 	int count = dwfl_module_getsymtab(f->module);
@@ -186,7 +186,9 @@ const char *elf_file_find(struct elf_file *f, uint64_t offset)
 	if (!f->loaded)
 		load_functions(f);
 	low = lower_bound(i, f->count, f->functions[i].address <= address);
-	/* The first of those at its address. One without a size ends where the next one begins. */
+	/*
+	 * The first name at that address. A function without a size ends where the next one begins.
+	 */
 	for (; low; low--) {
 		const struct function *found = &f->functions[low - 1];
 
@@ -197,7 +199,7 @@ const char *elf_file_find(struct elf_file *f, uint64_t offset)
 	return NULL;
 }
 
-/* Without its version, if it has one: "@@V" is the default's, "@V" is for old programs. */
+/* Length without the version: "@@V" is the default version's, "@V" an old one's. */
 static size_t name_len(const struct function *function)
 {
 	return strcspn(function->name, "@");

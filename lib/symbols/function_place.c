@@ -8,7 +8,7 @@
 #include "base/nearest.h"
 #include "symbols/elf_file.h"
 
-/* More of one name are counted and not listed. */
+/* Further functions of the same name are only counted. */
 #define PLACES_TOLD 4
 
 DEFINE_CLEANUP_FUNC(struct elf_file *, elf_file_free);
@@ -24,20 +24,23 @@ static int no_such_function(struct elf_file *f, const char *path, const char *na
 	error_set(err, -ENOENT, "%s has no function '%s'", path, name);
 	if (!count)
 		return error_hint(
-			err, "it has no names of functions: say an offset, as in %s:0x1234", path);
+			err,
+			"the file has no function names: give an offset, for example %s:0x1234",
+			path);
 	n = nearest_names(name, names, count, best);
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&hint, "%s'%s'", i ? ", " : "did you mean ", best[i]);
-	buf_printf(&hint, "%s'readelf -sW %s' lists those that it has", n ? "? " : "", path);
+	buf_printf(&hint, "%s'readelf -sW %s' lists its functions", n ? "? " : "", path);
 	return error_hint(err, "%s", buf_string(&hint) ?: "");
 }
 
 static int chosen(const char *path, const char *name, struct error *err)
 {
-	error_set(err, -ENOENT, "in %s a program chooses one of several '%s' as it starts", path,
+	error_set(err, -ENOENT,
+		  "%s has several variants of '%s', of which a program chooses one at start", path,
 		  name);
-	return error_hint(err, "say the offset of the one that is used: a debugger names it, and "
-			       "'readelf -sW' and 'readelf -lW' tell its place");
+	return error_hint(err, "give the offset of the variant in use: a debugger shows its name, "
+			       "'readelf -sW' and 'readelf -lW' its place");
 }
 
 static int several(const char *path, const char *name, const uint64_t *offsets, size_t count,
@@ -48,7 +51,7 @@ static int several(const char *path, const char *name, const uint64_t *offsets, 
 	for (size_t i = 0; i < count && i < PLACES_TOLD; i++)
 		buf_printf(&places, "%s0x%" PRIx64, i ? ", " : "", offsets[i]);
 	error_set(err, -ENOTUNIQ, "%s has %zu functions called '%s'", path, count, name);
-	return error_hint(err, "say the offset of one of them: %s%s", buf_string(&places) ?: "",
+	return error_hint(err, "give the offset of one of them: %s%s", buf_string(&places) ?: "",
 			  count > PLACES_TOLD ? ", ..." : "");
 }
 
@@ -56,7 +59,7 @@ int function_place_find(const char *path, const char *name, uint64_t *ret, struc
 {
 	_cleanup_(elf_file_freep) struct elf_file *f = NULL;
 	uint64_t offsets[PLACES_TOLD];
-	/* O_NONBLOCK: a FIFO would wait for its writer. */
+	/* O_NONBLOCK: opening a FIFO would block. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
 	bool is_chosen;
 	size_t count;
@@ -66,12 +69,11 @@ int function_place_find(const char *path, const char *name, uint64_t *ret, struc
 	r = elf_file_open(&f, fd, path, NULL, NULL, 0);
 	if (r == -EOPNOTSUPP) {
 		error_set(err, r,
-			  "this tracectl is built without elfutils, and finds no function "
-			  "in %s",
+			  "cannot look up functions in %s: this tracectl is built without elfutils",
 			  path);
 		return error_hint(err,
-				  "say an offset, as in %s:0x1234: 'readelf -sW' and "
-				  "'readelf -lW' tell it",
+				  "give an offset, for example %s:0x1234; 'readelf -sW' and "
+				  "'readelf -lW' show it",
 				  path);
 	}
 	if (r == -ENOEXEC)

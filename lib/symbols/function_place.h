@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where in its file a function of a program or library begins, as uprobes are told of it. */
+/* The file offset of a function in a program or library, as uprobes need it. */
 #pragma once
 
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include "base/error.h"
 
 /*
- * Opens path. -ENOENT: it has no such function (the hint names those that it may be);
- * -ENOTUNIQ: several; -EOPNOTSUPP: built without elfutils; else as open(2).
+ * Opens path. -ENOENT: no such function; the hint has similar names. -ENOTUNIQ: several.
+ * -EOPNOTSUPP: built without elfutils. Otherwise as open(2).
  */
 int function_place_find(const char *path, const char *name, uint64_t *ret, struct error *err);

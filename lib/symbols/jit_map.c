@@ -7,17 +7,17 @@
 #include "base/io.h"
 #include "base/search.h"
 
-#define MAP_MAX (64U << 20) /* bytes of a file */
+#define MAP_MAX (64U << 20) /* most bytes of a file */
 
 struct entry {
 	uint64_t start, size;
-	uint32_t order; /* of two that overlap the later one counts: code is compiled anew */
+	uint32_t order; /* of overlapping entries the later one counts: code is recompiled */
 	const char *name;
 };
 
 struct jit_map {
 	struct buf text;
-	struct entry *entries; /* owned; by start */
+	struct entry *entries; /* owned; sorted by start */
 	size_t count;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The functions that a program compiled while it ran, as it lists them itself for
- * perf(1): /tmp/perf-PID.map, "START SIZE NAME" a line. Anybody may have written it.
+ * Functions that a program compiled at run time and lists for perf(1): /tmp/perf-PID.map with lines
+ * "START SIZE NAME". Anybody may have written it.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 
 struct jit_map;
 
-/* -EFBIG: longer than is taken. Lines that are none are passed over. Does not close fd. */
+/* -EFBIG: too long. Invalid lines are skipped. Does not close fd. */
 int jit_map_read(struct jit_map **ret, int fd);
 struct jit_map *jit_map_free(struct jit_map *m);
 DEFINE_CLEANUP_FUNC(struct jit_map *, jit_map_free);
-/* NULL: none has the address. */
+/* NULL: no function at this address. */
 const char *jit_map_find(const struct jit_map *m, uint64_t address);

@@ -18,7 +18,7 @@ int stream_index_warn(struct stream_index *index, const char *fmt, ...)
 	if (index->warning_count == WARNINGS_MAX)
 		return 0;
 	if (index->warning_count == WARNINGS_MAX - 1)
-		fmt = "there were more warnings than are told here";
+		fmt = "further warnings are not listed";
 	va_start(ap, fmt);
 	n = vasprintf(&text, fmt, ap);
 	va_end(ap);
@@ -63,19 +63,20 @@ static int judge_end(struct stream_index *index, int r, const struct error *why)
 
 	index->incomplete |= r < 0 || !end || ended_badly(end) || index->reader->hole;
 	if (index->reader->hole)
-		stream_index_warn(index,
-				  "%llu bytes of it were written elsewhere as it was recorded, "
-				  "and given back: their events are missing",
-				  (unsigned long long)index->reader->hole);
+		stream_index_warn(
+			index,
+			"%llu bytes of it were exported and then freed during the recording: "
+			"their events are missing",
+			(unsigned long long)index->reader->hole);
 	if (r < 0)
-		return stream_index_warn(index, "%s: what came after it is missing", why->message);
+		return stream_index_warn(index, "%s: everything after it is missing", why->message);
 	if (ended_badly(end))
-		return stream_index_warn(index, "the recording ended before its time: %s",
+		return stream_index_warn(index, "the recording ended early: %s",
 					 end->reason == TRACED__CAPTURE__END__REASON__NO_SPACE
-						 ? "no space was left for it"
+						 ? "no space was left"
 						 : "it failed");
 	if (!end)
-		return stream_index_warn(index, "the recording was not closed in order: its last "
+		return stream_index_warn(index, "the recording was not closed properly: its last "
 						"moments may be missing");
 	return 0;
 }

@@ -18,8 +18,8 @@ void info_messages_init(struct info_messages *m);
 
 /*
  * Adds the payload of a chunk. Types without such a message are ignored. If a message that comes
- * once is repeated, the first one stays; for END the last one. -EBADMSG: damaged. -EFBIG: too many.
- * -ENOMEM.
+ * once is repeated, the first one stays; a second END is damage. -EBADMSG: damaged. -EFBIG: too
+ * many. -ENOMEM.
  */
 int info_messages_add(struct info_messages *m, struct trace_info *info, unsigned type,
 		      const void *data, size_t len);

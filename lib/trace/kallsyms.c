@@ -57,7 +57,7 @@ int kallsyms_add_late(struct kallsyms *k, struct event_table *events, const stru
 
 	if (!event_table_has_symbols(events) || k->late_count == KALLSYMS_CHUNKS_MAX)
 		return error_set(err, event_table_has_symbols(events) ? -EFBIG : -EBADMSG,
-				 "symbols of modules, and none of the kernel before them");
+				 "symbols of modules come before the kernel's");
 	r = stream_reader_load_max(k->reader, chunk, bounds_payload_max(CHUNK_KALLSYMS), payload,
 				   err);
 	if (r == 0)

@@ -183,9 +183,9 @@ static void tell_emptied(const struct ledger *l, struct stream_index *index)
 		return;
 	stream_index_warn(
 		index,
-		"the counts of %u CPU%s fell, or are less than the events that were read: the "
-		"kernel counts anew where it empties its rings, as when a module is unloaded "
-		"whose events are recorded, and what they held then is missing and not counted",
+		"the counts of %u CPU%s decreased, or are below the number of events read: the "
+		"kernel resets them when it empties its ring buffers, for example when a module "
+		"with recorded events is unloaded; the events removed then are not counted",
 		count, count == 1 ? "" : "s");
 	index->incomplete = true;
 }

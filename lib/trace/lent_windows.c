@@ -91,7 +91,7 @@ int lent_windows_exchange(struct lent_windows *l, struct buf *window, struct err
 	}
 	if (lend(l, window) < 0) {
 		buf_deinit(&next);
-		return error_errno(err, -ENOMEM, "can't order the events");
+		return error_errno(err, -ENOMEM, "can't merge the events");
 	}
 	*window = next;
 	return 0;

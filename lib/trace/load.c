@@ -35,8 +35,8 @@ static int leave_ring_out(struct loader *l)
 	if (l->left_out & bit)
 		return 0;
 	l->left_out |= bit;
-	return stream_index_warn(
-		l->index, "sub-buffers of rings that this version does not know are left out");
+	return stream_index_warn(l->index,
+				 "sub-buffers of rings unknown to this version are left out");
 }
 
 static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error *err)
@@ -46,7 +46,7 @@ static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error
 	int r;
 
 	if (chunk->cpu > CPU_LIST_MAX)
-		return error_set(err, -EBADMSG, "it names CPU %u", chunk->cpu);
+		return error_set(err, -EBADMSG, "CPU %u is out of range", chunk->cpu);
 	/*
 	 * Version 1 stores sub-buffers uncompressed: a compressed chunk would have to be held
 	 * whole.
@@ -72,7 +72,7 @@ static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error
 				   .length = chunk->length,
 				   .skip = le32toh(h.skip),
 			   });
-	return r < 0 ? error_errno(err, r, "can't remember a chunk") : 0;
+	return r < 0 ? error_errno(err, r, "can't index a chunk") : 0;
 }
 
 static int add_header(struct loader *l, struct error *err)
@@ -87,7 +87,7 @@ static int add_header(struct loader *l, struct error *err)
 		return error_set(err, -EBADMSG, "a second header");
 	r = info_messages_add(&l->messages, info, CHUNK_HEADER, l->payload.data, l->payload.len);
 	if (r < 0)
-		return error_set(err, -EBADMSG, "the stream's header can't be understood");
+		return error_set(err, -EBADMSG, "the stream's header can't be decoded");
 	h = info->header;
 	if (h->uuid.len >= 4)
 		snprintf(info->sync_id, sizeof(info->sync_id), "traced_%02x%02x%02x%02x",
@@ -164,7 +164,7 @@ static int add_layout(struct loader *l, struct error *err)
 	int r;
 
 	if (h->time_shift > 63)
-		return error_set(err, -EBADMSG, "the stream's clock can't be");
+		return error_set(err, -EBADMSG, "the stream's clock conversion is invalid");
 	r = page_layout_parse(layout, l->payload.data, l->payload.len, h->word_size, h->big_endian,
 			      h->subbuf_size, err);
 	if (r == 0)
@@ -187,7 +187,7 @@ static int add_layout(struct loader *l, struct error *err)
 static int add_samples(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	if (chunk->cpu > CPU_LIST_MAX || chunk->flags)
-		return error_set(err, -EBADMSG, "samples that can't be");
+		return error_set(err, -EBADMSG, "invalid samples");
 	return ring_index_add(
 		&l->index->samples, chunk->cpu, 0,
 		&(struct subbufs_ref){ .offset = chunk->offset, .length = chunk->length });
@@ -235,9 +235,9 @@ static int leave_out(struct loader *l, unsigned type)
 	if (l->left_out & bit)
 		return 0;
 	l->left_out |= bit;
-	return stream_index_warn(
-		l->index, "some %s are left out: there are more of them than this version takes",
-		bounds_name(type));
+	return stream_index_warn(l->index,
+				 "some %s are left out: there are more than this version accepts",
+				 bounds_name(type));
 }
 
 int loader_settle(struct loader *l)
@@ -265,7 +265,7 @@ static int add_marks(struct loader *l, const struct chunk *chunk, struct error *
 	int r;
 
 	if (chunk->flags || chunk->length < sizeof(struct marks_header))
-		return error_set(err, -EBADMSG, "marks that can't be");
+		return error_set(err, -EBADMSG, "invalid marks");
 	r = stream_reader_load_part(l->reader, chunk, 0, sizeof(struct marks_header), &l->payload,
 				    err);
 	if (r < 0)
@@ -295,7 +295,7 @@ static int load_chunk(struct loader *l, const struct chunk *chunk, struct error 
 		return r;
 	}
 	if (l->sealed && decodes(chunk->type))
-		return error_set(err, -EBADMSG, "what it describes was in use already");
+		return error_set(err, -EBADMSG, "it changes metadata that is already in use");
 	if (chunk->type == CHUNK_KALLSYMS)
 		return add_symbols(l, chunk, err);
 	r = stream_reader_load_max(l->reader, chunk, max, &l->payload, err);
@@ -308,7 +308,7 @@ static int warn_of_chunk(struct loader *l, const struct chunk *chunk, const char
 
 	/* The stream was converted from another file: its offsets mean nothing to the reader. */
 	if (l->reader->pages_fd)
-		return stream_index_warn(l->index, "of its %s one is left out: %s",
+		return stream_index_warn(l->index, "one of its %s is left out: %s",
 					 bounds_name(chunk->type), why);
 	snprintf(name, sizeof(name), "the chunk at byte %llu ", (unsigned long long)chunk->offset);
 	if (strncmp(why, name, strlen(name)) == 0)
@@ -385,12 +385,11 @@ static int cant_begin(const struct loader *l, struct error *err)
 	if (!l->index->info.header)
 		error_set(err, -EBADMSG, "the capture stream ends before its header does");
 	else if (l->bad_layout.message)
-		error_set(err, -EBADMSG, "what its sub-buffers look like can't be known: %s",
+		error_set(err, -EBADMSG, "the layout of its sub-buffers is unknown: %s",
 			  l->bad_layout.message);
 	else
 		error_set(err, -EBADMSG,
-			  "the capture stream ends before it tells what its sub-buffers look "
-			  "like");
+			  "the capture stream ends before the layout of its sub-buffers");
 	return error_hint(err, "nothing can be read from it: record again");
 }
 

@@ -1,9 +1,47 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Each CPU of each buffer has a cursor: the chunk it is in, a window of that chunk in memory,
- * the page within the window, and the record that comes next. The cursors lie
- * in a binary heap. Neighbouring records mostly come from the same CPU, so that replacing
- * the heap's top costs two comparisons and no move.
+ * One sequence of records in time order, out of the sub-buffers of all CPUs.
+ *
+ * The recorder reads each CPU's ring in turn, so the stream has the sub-buffers of one CPU in time
+ * order, and those of different CPUs mixed. A trace can be far larger than memory. So each CPU of
+ * each buffer has a cursor, and the cursors lie in a binary heap by the time of their next record:
+ *
+ * 	stream   |0 0|1|0|2 2|1|0|1|...           chunks, each of one CPU (ring_index)
+ * 	           \  |    /
+ * 	cursor      0  1  2       chunk > window (loaded part) > page > next record
+ * 	             \ | /
+ * 	heap           1          top: earliest record; at equal times the lowest CPU
+ * 	               |
+ * 	          merge_next()    a record, a loss, or the end
+ *
+ * Invariants
+ * - A queued cursor has its next record decoded, or only a loss left at its CPU's end (time
+ *   UINT64_MAX). A cursor without either is not in the heap.
+ * - Records of one CPU come in the ring's order, even if a clock ran backwards.
+ * - A loss comes right before the record after the gap. Damage is a loss of unknown count; the
+ *   merge goes on with the next sub-buffer.
+ * - m->current is the heap's top after its record was given out: the cursor is advanced on the next
+ *   call, so that the record's data stays valid until then. rival_ts is the earliest time of all
+ *   other cursors: while the current page has earlier records, next_in_page() needs no heap.
+ * - Windows of all CPUs take MERGE_MEMORY together. window_max is a CPU's share. If that is less
+ *   than a sub-buffer, a window is a part of one. c->part says which it was when it was filled, as
+ *   CPUs of a followed recording may appear later and make the share smaller.
+ * - A record that was given out may still be read by render threads (loan.h). Its window is then
+ *   lent, and the cursor takes another one (lent_windows.c).
+ * - A followed stream is merged up to m->limit (`ripe` in index.h): a later chunk may hold an older
+ *   record. merge_needs() is the offset from which the stream must be kept. A chunk counts as
+ *   needed until its last record was given out, not only until it was loaded: if the exporter dies
+ *   in between, its events are still in the stream.
+ *
+ * What was tried
+ * - A window of at least one sub-buffer per CPU: 512 CPUs with pages of 64 KiB took 32 MiB, and
+ *   streams with more than 128 MiB were refused. Hence parts.
+ * - Loading a long record with the rest of its sub-buffer: 512 CPUs took 128 MiB. It is read alone
+ *   now.
+ * - A copy of each record for the render threads: two CPUs were 0.8 to 1.3 times as fast as one.
+ *   Hence lent windows.
+ * - One thread that merges for all: two CPUs were 1.4 to 1.6 times as fast as one, as notes and
+ *   records went from cache to cache. Threads now take turns at the merge.
  */
 #include "trace/merge.h"
 
@@ -319,7 +357,7 @@ static int add_cursors(struct merge *m, struct error *err)
 		m->heap = all;
 	all = all ? reallocarray(m->cursors, count, sizeof(struct cursor *)) : NULL;
 	if (!all)
-		return error_errno(err, -ENOMEM, "can't order the events");
+		return error_errno(err, -ENOMEM, "can't merge the events");
 	m->cursors = all;
 	for (size_t i = 0; i < count; i++) {
 		struct cursor *c;
@@ -329,7 +367,7 @@ static int add_cursors(struct merge *m, struct error *err)
 			continue;
 		c = calloc(1, sizeof(*c));
 		if (!c)
-			return error_errno(err, -ENOMEM, "can't order the events");
+			return error_errno(err, -ENOMEM, "can't merge the events");
 		c->cpu = m->ring->cpus[i].cpu;
 		c->buffer = m->ring->cpus[i].buffer;
 		c->page.layout = m->layout;
@@ -347,7 +385,7 @@ int merge_new(struct merge **ret, const struct page_layout *layout, const struct
 	int r;
 
 	if (!m)
-		return error_errno(err, -ENOMEM, "can't order the events");
+		return error_errno(err, -ENOMEM, "can't merge the events");
 	m->layout = layout;
 	m->ring = ring;
 	m->reader = reader;
@@ -534,7 +572,7 @@ int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct e
 	buf_clear(&c->kept);
 	buf_append(&c->kept, rec->data, rec->len);
 	if (buf_error(&c->kept) < 0)
-		return error_errno(err, -ENOMEM, "can't order the events");
+		return error_errno(err, -ENOMEM, "can't merge the events");
 	rec->data = (const uint8_t *)c->kept.data;
 	if (!c->ahead) {
 		c->last_ts = c->next.ts;

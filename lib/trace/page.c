@@ -1,4 +1,42 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The records of one sub-buffer of the kernel's ring buffer.
+ *
+ * 	timestamp | commit | record | record | ... | record | lost count | unused
+ * 	   8 bytes  4 or 8  <------ commit bytes ---------->  (if stored)
+ *
+ * `commit` holds the bytes of records in its low bits, and two flags: events were lost before this
+ * sub-buffer, and their count follows the records. Offsets and sizes of the header come from the
+ * recorded kernel's events/header_page; records are the same in all kernels:
+ *
+ * 	header, 32 bits: type_len (5 bits) and time_delta (27 bits)
+ * 	type_len 1 to 28    data of type_len * 4 bytes
+ * 	type_len 0          a word with the length, itself included; then the data
+ * 	29 padding          delta 0: end of the page; otherwise a discarded event
+ * 	30 time extend      a word with the upper bits of a delta
+ * 	31 time stamp       a word with the upper bits of an absolute time of 59 bits
+ *
+ * A record's time is that of the entry before it plus its delta, beginning with the page's
+ * timestamp. A sub-buffer can therefore be read without the one before it.
+ *
+ * Invariants
+ * - The page is hostile: no length is believed. Each is checked against `end`, and nothing is read
+ *   beyond it. Lengths are multiples of 4, above 0.
+ * - pos only grows, by 4 bytes at least: each loop ends.
+ * - After damage nothing more of the page is read, since only lengths lead to the next record.
+ * - A returned record points into the page; nothing is copied.
+ * - A page may be loaded in parts: [pos, end) is loaded, `rest` bytes after it are not. A record
+ *   that does not fit is damage only if rest is 0. Otherwise the caller loads more from pos on
+ *   (page_iter_go_on), or page_iter_wants() bytes if that was not enough for one record.
+ *
+ * What was tried
+ * - A call for each record: nearly all are little-endian data with its length in type_len. These
+ *   are decoded inline (page_iter_peek in page.h); page_iter_next_any() has the other cases.
+ * - The recorder's own parser of header_page: it accepted sizes and offsets that this one refused.
+ *   Both use subbuf_layout_parse() now.
+ * - Converting clocks in the stamps: imported files keep their stamps, and offset and scale are
+ *   applied last (struct page_clock), as the 59-bit arithmetic needs the stamps.
+ */
 #include "trace/page.h"
 
 #include <string.h>
@@ -24,7 +62,7 @@ int page_layout_parse(struct page_layout *ret, const char *text, size_t len, uns
 		return error_set(err, -EBADMSG, "the recorded kernel's word size is %u bytes",
 				 word_size);
 	if (subbuf_layout_parse(&l, text, len, subbuf_size) < 0)
-		return error_set(err, -EBADMSG, "header_page describes no sub-buffer that can be");
+		return error_set(err, -EBADMSG, "header_page describes no valid sub-buffer");
 	*ret = (struct page_layout){
 		.word_size = (uint8_t)word_size,
 		.big_endian = big_endian,

@@ -247,7 +247,7 @@ int task_feed_new(struct task_feed **ret, struct stream_index *index,
 	int r;
 
 	if (!f)
-		return error_errno(err, -ENOMEM, "can't keep the names of tasks");
+		return error_errno(err, -ENOMEM, "can't store the names of tasks");
 	scan_init(&f->scan, index);
 	r = merge_new(&f->merge, &index->info.tasks_layout, &index->rings[BUFFER_TASKS], reader,
 		      err);
@@ -274,7 +274,7 @@ static int tell_damage(struct task_feed *f)
 	if (f->damaged)
 		return 0;
 	f->damaged = index->incomplete = true;
-	return stream_index_warn(index, "part of what tells tasks' births and names is damaged: "
+	return stream_index_warn(index, "some records of tasks' births and names are damaged: "
 					"names may be missing");
 }
 
@@ -295,7 +295,7 @@ int task_feed_advance(struct task_feed *f, struct error *err)
 		if (kind == MERGE_LOSS) {
 			r = item.damaged ? tell_damage(f) : 0;
 			if (r < 0)
-				return error_errno(err, r, "can't keep the names of tasks");
+				return error_errno(err, r, "can't store the names of tasks");
 			continue;
 		}
 		while (i < info->task_reading_count &&
@@ -305,12 +305,12 @@ int task_feed_advance(struct task_feed *f, struct error *err)
 
 			r = apply_reading(&f->scan, tasks, trace_ts_of_boot(info, tasks->boot_ns));
 			if (r < 0)
-				return error_errno(err, r, "can't keep the names of tasks");
+				return error_errno(err, r, "can't store the names of tasks");
 			f->begun = true;
 		}
 		r = kind == MERGE_RECORD ? apply_event(&f->scan, &item.event.rec) : 0;
 		if (r < 0)
-			return error_errno(err, r, "can't keep the names of tasks");
+			return error_errno(err, r, "can't store the names of tasks");
 	} while (kind != MERGE_END);
 	merge_forget(f->merge, &index->rings[BUFFER_TASKS]);
 	stream_index_forget_readings(index);
@@ -433,7 +433,7 @@ static int scan_cpu(struct stream_index *index, const struct stream_reader *read
 		if (n->ev != ev)
 			find_pairs(n, ev);
 		if (take_names(info, n, &item.event.rec) < 0)
-			return error_errno(err, -ENOMEM, "can't keep the names of tasks");
+			return error_errno(err, -ENOMEM, "can't store the names of tasks");
 	}
 	return kind;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * All that a stream says besides its events: machine, request, clocks, tasks,
- * kernel counts. Filled by the index pass (index.c, info_messages.c) before the first event is
- * decoded.
+ * Everything in a stream but its events: machine, request, clocks, tasks, kernel counts. The index
+ * (index.c, info_messages.c) fills it before the first event is decoded.
  */
 #pragma once
 
@@ -17,14 +16,13 @@
 struct sync_scan;
 
 struct trace_info {
-	Traced__Capture__Header *header; /* owned; never NULL after a good index pass */
+	Traced__Capture__Header *header; /* owned; not NULL once the index is loaded */
 	/*
-	 * The recorder's own mark in the kernel's ring, "trace_event_clock_sync:
-	 * name=" and this id; "": the recording has none.
+	 * Id in the recorder's own mark in the kernel's ring, "trace_event_clock_sync: name=ID";
+	 * "": the recording has none.
 	 */
 	char sync_id[24];
-	struct page_layout layout,
-		tasks_layout; /* of the events' rings, of the births' and names' */
+	struct page_layout layout, tasks_layout; /* of BUFFER_TASKS */
 	struct text_options text;
 	struct event_table *events;		/* owned, sealed */
 	struct task_table *tasks;		/* owned */
@@ -33,15 +31,14 @@ struct trace_info {
 	Traced__Capture__Clocks **clocks; /* owned, in stream order */
 	size_t clock_count;
 	Traced__Capture__Stats *
-		*stats; /* owned, in stream order, of BUFFER_MAIN; one periodic at most */
+		*stats; /* owned, in stream order, of BUFFER_MAIN; at most one periodic */
 	size_t stats_count;
-	Traced__Capture__Sampler *sampler; /* NULL: there are no samples */
+	Traced__Capture__Sampler *sampler; /* NULL: no samples */
 	Traced__Capture__Mappings **mappings;
 	size_t mapping_count;
-	Traced__Capture__SampleCounts *sample_counts; /* NULL: not told */
+	Traced__Capture__SampleCounts *sample_counts; /* NULL: not recorded */
 	Traced__Capture__Note **notes;
 	size_t note_count;
-	Traced__Capture__End *end; /* NULL: the stream was not closed */
-	const struct sync_scan
-		*syncs; /* marks of the kernel's ring, where they were looked for; or NULL */
+	Traced__Capture__End *end;     /* NULL: the stream was not closed */
+	const struct sync_scan *syncs; /* marks in the kernel's ring; NULL: not searched */
 };

@@ -716,7 +716,7 @@ static void test_bad_part(void **state _unused_)
 	assert_true(result.incomplete);
 	assert_string_equal(
 		result.warnings[0],
-		"of its event formats one is left out: an event format without a number");
+		"one of its event formats is left out: an event format without a number");
 }
 
 static const char *const recorded[] = {
