@@ -5,7 +5,7 @@
 
 #define THREADS_MAX (1U << 16)
 #define DEPTH_MAX 512
-#define LEVELS_MAX (1U << 20) /* of all threads together: 32 MiB */
+#define LEVELS_MAX (1U << 20) /* over all threads: 32 MiB */
 
 struct function_stacks {
 	struct function_stack **threads; /* owned; open addressing by tid */
