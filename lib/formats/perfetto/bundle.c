@@ -39,7 +39,7 @@
  * Sizes. A bundle of 48 KiB costs a reader little, and 8 MiB for all CPUs bound the memory: with
  * more than 170 CPUs each gets its part of that. Submessages that may be long have lengths of five
  * bytes (pf_open_wide), so that their content never moves. Buffers that a bundle hardly used are
- * freed: otherwise each of the 15 would in time grow to its largest size.
+ * freed: otherwise each would in time grow to its largest size.
  */
 #include "formats/perfetto/bundle.h"
 
