@@ -48,7 +48,7 @@ static bool ends_with(const char *text, const char *end)
 	return n > m && strcasecmp(text + n - m, end) == 0;
 }
 
-/* Perfetto's own tools call their files so. */
+/* Endings used by Perfetto's own tools. */
 static const struct {
 	const char *ending, *name;
 } other_endings[] = {
