@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Arming a recording, its counts, taking it down. */
+/* Arms a recording, reads its counts and removes it again. */
 #include "daemon/capture/recording.h"
 
 #include <sys/epoll.h>
@@ -19,8 +19,8 @@ static bool has_event(const char *const *names, size_t count, const char *wanted
 }
 
 /*
- * None for probes: they go after the instance, which has their events, and what is undone last has
- * to be made first.
+ * Returns NULL for requests with probes: they are removed after their instance, so they must be
+ * created before it.
  */
 static struct capture_spare *find_spare(struct capture_spare **spare,
 					const struct capture_request *request)
@@ -48,7 +48,10 @@ static int verify_options(const struct capture *c, const struct capture_request 
 		       : functions_verify(request, dir, err);
 }
 
-/* They are among the kernel's events before those are looked through; ret asks for them, too. */
+/*
+ * Creates the probes first, so that their events exist when the specs are matched. ret is the
+ * request with the probes' events added.
+ */
 static int make_probes(struct capture *c, const struct capture_request *request,
 		       struct capture_request *ret, struct error *err)
 {
@@ -86,7 +89,7 @@ static int apply(struct capture *c, const struct capture_request *asked, struct 
 	size_t count;
 	int r = 0;
 
-	/* One that took a spare has its journal. */
+	/* A capture that took a spare already has its journal. */
 	if (c->journal.fd < 0)
 		r = journal_create(&c->journal, c->env.state_dir, c->instance, err);
 	if (r == 0)
@@ -102,9 +105,8 @@ static int apply(struct capture *c, const struct capture_request *asked, struct 
 	if (r < 0)
 		return r;
 	if (c->matches.left_out)
-		capture_warn_missing(
-			c, "%zu of the events may be recorded by root alone, and are left out",
-			c->matches.left_out);
+		capture_warn_missing(c, "left out %zu events that only root may record",
+				     c->matches.left_out);
 	c->has_tasks = has_event(names, count, "task:task_newtask");
 	if (!c->has_tasks)
 		capture_warn(c, "this kernel has no task events: names of short-lived tasks may be "
@@ -153,7 +155,7 @@ static int open_ring(struct capture *c, enum subbufs_buffer buffer, const char *
 		return error_errno(err, dir, "cannot open the tracefs instance %s",
 				   instance ?: "of the top level");
 	r = metadata_read_layout(c->env.tracefs, dir, page, layout, err);
-	/* The top level's sub-buffers may be larger than those of the tasks' instance. */
+	/* The top level's sub-buffers may be larger than the task instance's. */
 	if (r == 0 && c->staging.subbuf_size < layout->size) {
 		staging_deinit(&c->staging);
 		r = staging_init(&c->staging, layout->size);
@@ -175,7 +177,7 @@ static unsigned online_cpus(const struct ring *ring)
 	return n;
 }
 
-/* Without it a step is only seen when the clocks are read next: no reason to fail. */
+/* Failure is no error: a clock step is then noticed at the next periodic reading. */
 static void watch_clocks(struct capture *c)
 {
 	struct epoll_event e = { .events = EPOLLIN,
@@ -193,7 +195,7 @@ static int open_rings(struct capture *c, const struct capture_request *request, 
 	int r;
 
 	if (c->has_tasks) {
-		/* It is small and quiet: its pages need not be mapped. */
+		/* The tasks' ring is small and quiet: mapping its pages is not worth it. */
 		enum capture_reader kind = request->reader == CAPTURE_READER_READ
 						   ? CAPTURE_READER_READ
 						   : CAPTURE_READER_SPLICE;
@@ -228,20 +230,20 @@ static int open_rings(struct capture *c, const struct capture_request *request, 
 	return 0;
 }
 
-/* How much the kernel gave: it rounds, and on some kernels gives less without a word. */
+/* Reads back the buffer size: the kernel rounds it, and some kernels silently allocate less. */
 static void check_size(struct capture *c, const struct capture_request *request)
 {
 	uint64_t want = (request->buffer_bytes ?: DEFAULT_BUFFER_BYTES) / 1024, got;
 
 	if (tracefs_read_u64(c->rings[BUFFER_MAIN].dir, "buffer_size_kb", &got) == 0 &&
 	    got < want / 100 * 95)
-		capture_warn(c, "the kernel gave ring buffers of %llu KiB, not of %llu KiB",
+		capture_warn(c, "the kernel allocated ring buffers of %llu KiB instead of %llu KiB",
 			     (unsigned long long)got, (unsigned long long)want);
 }
 
 /*
- * Until an event is seen that names one. What follows a streamed recording has to have them first,
- * and behind the events there may be no room for them where there is a limit.
+ * Symbols may wait until an event that names one is seen. Not for a streamed recording, whose
+ * follower needs them first, nor with a stream limit, which may leave no room for them later.
  */
 static bool may_wait_for_symbols(const struct capture *c)
 {
@@ -273,7 +275,7 @@ int capture_new(struct capture **ret, const struct capture_env *env,
 	return capture_new_from(ret, NULL, env, request, err);
 }
 
-/* What comes may name any of the kernel's functions, whatever the formats of its events say. */
+/* With function tracers any kernel function may appear, whatever the event formats say. */
 static bool may_name_functions(const struct capture_request *request)
 {
 	return request->functions.tracer || request->functions.only.count ||
@@ -310,7 +312,7 @@ int capture_new_from(struct capture **ret, struct capture_spare **spare,
 	c->stream_limit = request->stream_limit;
 	c->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epfd < 0)
-		return error_errno(err, -errno, "cannot make an epoll descriptor");
+		return error_errno(err, -errno, "cannot create an epoll descriptor");
 	if (getrandom(c->uuid, sizeof(c->uuid), 0) != sizeof(c->uuid))
 		return error_errno(err, -errno, "cannot get random bytes");
 	r = copy_cpus(c, request->cpus);
@@ -328,7 +330,7 @@ int capture_new_from(struct capture **ret, struct capture_spare **spare,
 		r = capture_sampling_open(c, request, err);
 	if (r == 0)
 		r = init_names(c, may_name_functions(request), err);
-	/* They borrow from the request and from the kernel's list, which may change. */
+	/* The matches point into the request and into the kernel's event list, which may change. */
 	event_matches_deinit(&c->matches);
 	if (r < 0)
 		return r;

@@ -8,7 +8,7 @@
 #include "traced/mark_record.h"
 
 #define TRIES 5
-/* Where the CPU is taken away again and again all of them may be wide: then more. */
+/* More tries if all readings so far are wide: on a busy machine each may have been preempted. */
 #define TRIES_MAX 50
 #define WIDE_NS 100000
 
@@ -33,7 +33,7 @@ static bool read_now(uint32_t clock, uint64_t *ret)
 	return true;
 }
 
-/* The narrowest of a few brackets: an interrupt between the readings only widens one. */
+/* Keeps the narrowest of several readings: an interrupt between the two outer ones widens it. */
 static bool read_one(uint32_t clock, struct clock_reading *ret)
 {
 	uint64_t best = UINT64_MAX;
@@ -66,7 +66,10 @@ void clocks_read(struct clock_snapshot *ret)
 
 int clocks_watch(void)
 {
-	/* It never expires: its being cancelled is what tells, of a resume as well (Linux 3.2). */
+	/*
+	 * The timer never expires. The kernel cancels it when the clock is set and on resume
+	 * (Linux 3.2).
+	 */
 	const struct itimerspec never = { .it_value.tv_sec = INT64_MAX / NSEC_PER_SEC };
 	int fd = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Readings of the machine's clocks that belong together. */
+/* Readings of several clocks, taken together. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@ enum clock_phase { CLOCK_PHASE_START, CLOCK_PHASE_PERIODIC, CLOCK_PHASE_END, CLO
 
 struct clock_reading {
 	uint32_t clock;		       /* clockid, or MARK_CLOCK_TSC */
-	uint64_t value, before, after; /* ns; the latter two on CLOCK_BOOTTIME */
+	uint64_t value, before, after; /* ns; before and after are on CLOCK_BOOTTIME */
 };
 
 /* A mark that was written between two readings of CLOCK_BOOTTIME. */
@@ -24,17 +24,17 @@ struct clock_sync_mark {
 struct clock_snapshot {
 	struct clock_reading readings[CLOCKS_MAX];
 	unsigned count;
-	const struct clock_sync_mark *sync; /* of CLOCK_PHASE_SYNC; borrowed */
+	const struct clock_sync_mark *sync; /* for CLOCK_PHASE_SYNC; borrowed */
 };
 
 /*
- * REALTIME, MONOTONIC, MONOTONIC_RAW, TAI, BOOTTIME itself, and x86's counter; each the best of a
- * few tries.
+ * Reads REALTIME, MONOTONIC, MONOTONIC_RAW, TAI, BOOTTIME and x86's time stamp counter, each the
+ * best of a few tries.
  */
 void clocks_read(struct clock_snapshot *ret);
 /*
- * A descriptor that poll finds readable once CLOCK_REALTIME was set, or the machine has slept;
- * -errno. clocks_were_set() tells whether it was since it was asked last.
+ * Returns a descriptor that becomes readable when CLOCK_REALTIME is set or the machine resumes;
+ * -errno. clocks_were_set() reports, and clears, whether that happened.
  */
 int clocks_watch(void);
 bool clocks_were_set(int watch);

@@ -15,7 +15,7 @@
 
 struct examination {
 	const struct doctor_env *env;
-	struct tracefs *fs; /* NULL: can't be used */
+	struct tracefs *fs; /* NULL: tracefs cannot be used */
 	struct doctor_report *report;
 	bool failed; /* out of memory */
 };
@@ -61,7 +61,7 @@ int doctor_add(struct doctor_report *r, const char *check, enum doctor_verdict v
 
 #define found(x, ...) ((x)->failed |= doctor_add((x)->report, __VA_ARGS__) < 0)
 
-/* The file's text without its last newline, to be freed; NULL: it can't be read. */
+/* Returns the file's text without its last newline, to be freed; NULL: unreadable. */
 static char *read_text(const char *root, const char *path)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -116,7 +116,7 @@ static void check_tracefs(struct examination *x)
 		found(x, "tracefs", DOCTOR_OK, NULL, "at %s", tracefs_path(x->fs));
 	else if (mounted)
 		found(x, "tracefs", DOCTOR_NOTE, MOUNT,
-		      "only at %s, where newer kernels no longer have it", tracefs_path(x->fs));
+		      "only at %s, which newer kernels no longer provide", tracefs_path(x->fs));
 	else
 		found(x, "tracefs", DOCTOR_NOTE, MOUNT,
 		      "not mounted; traced mounts it for itself, other tools will not see it");
@@ -129,12 +129,12 @@ static void check_permission(struct examination *x)
 	close_fd(fd);
 	if (fd == -EACCES || fd == -EPERM)
 		found(x, "permission", DOCTOR_BAD, "run it as root, or through the daemon",
-		      "user %u may look at tracefs but not write", geteuid());
+		      "user %u may read tracefs but not write to it", geteuid());
 	else
 		found(x, "permission", DOCTOR_OK, NULL, "user %u may use tracefs", geteuid());
 }
 
-/* Of "none [integrity] confidentiality": the word in brackets, cut out in place. */
+/* Returns "integrity" for "none [integrity] confidentiality". Modifies text. */
 static const char *chosen(char *text)
 {
 	char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
@@ -153,7 +153,7 @@ static bool has(const struct examination *x, const char *file)
 static void check_lockdown(struct examination *x)
 {
 	_cleanup_free_ char *text = read_text(x->env->sys, "kernel/security/lockdown");
-	const char *mode = text ? chosen(text) : "its mode is not known, securityfs is not mounted";
+	const char *mode = text ? chosen(text) : "mode unknown: securityfs is not mounted";
 	int fd = -ENOENT;
 
 	if (strcmp(mode, "confidentiality") == 0) {
@@ -176,13 +176,13 @@ static void check_lockdown(struct examination *x)
 		      "the kernel refuses function tracing, and has no kprobes (lockdown: %s)",
 		      mode);
 	else if (fd == -ENOENT && x->fs)
-		found(x, "lockdown", DOCTOR_NOTE, "a kernel with CONFIG_FUNCTION_TRACER has it",
+		found(x, "lockdown", DOCTOR_NOTE, "boot a kernel with CONFIG_FUNCTION_TRACER",
 		      "this kernel has no function tracer (lockdown: %s)", mode);
 	else if (fd >= 0)
 		found(x, "lockdown", DOCTOR_OK, NULL, "%s", text ? mode : "nothing is refused");
 	else
 		found(x, "lockdown", DOCTOR_NOTE, "run it as root",
-		      "what it takes away can't be seen by this user");
+		      "this user cannot see what lockdown refuses");
 }
 
 static void check_kernel(struct examination *x)
@@ -193,7 +193,9 @@ static void check_kernel(struct examination *x)
 		found(x, "kernel", DOCTOR_BAD, err.hint, "%s", err.message);
 }
 
-/* What -p, --kprobe and --uprobe have to work with, where the kernel lets them. */
+/*
+ * Checks the function tracer and the probes (-p, --kprobe, --uprobe), where lockdown permits them.
+ */
 static void check_functions(struct examination *x)
 {
 	_cleanup_free_ char *tracers = read_tracefs(x, "available_tracers");
@@ -210,8 +212,8 @@ static void check_functions(struct examination *x)
 						 : "of the kernel and of programs");
 	else
 		found(x, "functions", DOCTOR_NOTE,
-		      "a kernel with CONFIG_FUNCTION_GRAPH_TRACER has it",
-		      "there is no function_graph; -p function works");
+		      "boot a kernel with CONFIG_FUNCTION_GRAPH_TRACER",
+		      "no function_graph tracer; -p function works");
 }
 
 static void check_symbols(struct examination *x)
@@ -236,7 +238,7 @@ static void check_toplevel(struct examination *x)
 
 	if (busy)
 		found(x, "top level", DOCTOR_NOTE,
-		      "it slows the machine while it is on; off: echo nop > current_tracer",
+		      "it slows the machine; turn it off: echo nop > current_tracer",
 		      "the top-level tracer '%s' is on: somebody else traces", tracer);
 	if (events)
 		found(x, "top level", DOCTOR_NOTE,
@@ -267,8 +269,8 @@ static void check_instances(struct examination *x)
 	tracefs_free_names(names, count);
 	if (stale.len)
 		found(x, "instances", DOCTOR_WARN,
-		      "traced removes them when it starts, with the next recording too",
-		      "left by a recording that crashed:%s", buf_string(&stale) ?: "");
+		      "traced removes them at its next start or recording",
+		      "left by a crashed recording:%s", buf_string(&stale) ?: "");
 	if (foreign.len)
 		found(x, "instances", DOCTOR_NOTE, NULL, "of other tools:%s",
 		      buf_string(&foreign) ?: "");
@@ -292,12 +294,11 @@ static void check_memory(struct examination *x)
 	format_bytes(available, &have);
 	if (wanted > available / 4)
 		found(x, "memory", DOCTOR_WARN, "record with a smaller buffer (-b)",
-		      "the default buffers take %s of %s that are free", buf_string(&need) ?: "?",
+		      "the default buffers need %s; %s are free", buf_string(&need) ?: "?",
 		      buf_string(&have) ?: "?");
 	else
-		found(x, "memory", DOCTOR_OK, NULL,
-		      "the default buffers take %s of %s that are free", buf_string(&need) ?: "?",
-		      buf_string(&have) ?: "?");
+		found(x, "memory", DOCTOR_OK, NULL, "the default buffers need %s; %s are free",
+		      buf_string(&need) ?: "?", buf_string(&have) ?: "?");
 }
 
 static void check_clock(struct examination *x)
@@ -305,7 +306,7 @@ static void check_clock(struct examination *x)
 	_cleanup_free_ char *text = read_tracefs(x, "trace_clock");
 
 	if (text && strstr(text, DEFAULT_CLOCK))
-		found(x, "clock", DOCTOR_OK, NULL, "'%s' is there", DEFAULT_CLOCK);
+		found(x, "clock", DOCTOR_OK, NULL, "'%s' is available", DEFAULT_CLOCK);
 	else
 		found(x, "clock", DOCTOR_WARN, "record with -C mono or -C global",
 		      "this kernel has no trace clock '%s'", DEFAULT_CLOCK);
@@ -319,11 +320,11 @@ static void check_mmap(struct examination *x)
 	if (!release || sscanf(release, "%u.%u", &major, &minor) != 2)
 		return;
 	if (major > 6 || (major == 6 && minor >= 10))
-		found(x, "ring buffer", DOCTOR_OK, NULL, "Linux %s lets its buffers be mapped",
+		found(x, "ring buffer", DOCTOR_OK, NULL, "Linux %s can map its ring buffers",
 		      release);
 	else
 		found(x, "ring buffer", DOCTOR_OK, NULL,
-		      "Linux %s is read by splice; mapping begins with 6.10", release);
+		      "Linux %s reads rings by splice; mapping them needs 6.10", release);
 }
 
 static void check_daemon(struct examination *x)
@@ -342,8 +343,8 @@ static void check_daemon(struct examination *x)
 	if (r == 0 || r == -EAGAIN)
 		found(x, "daemon", DOCTOR_OK, NULL, "listens on %s", x->env->socket);
 	else if (r == -EACCES)
-		found(x, "daemon", DOCTOR_WARN, "become a member of the socket's group, or root",
-		      "this user may not talk to it on %s", x->env->socket);
+		found(x, "daemon", DOCTOR_WARN, "run as root, or join the socket's group",
+		      "this user may not connect to it on %s", x->env->socket);
 	else if (r == -ENOENT)
 		found(x, "daemon", DOCTOR_NOTE,
 		      place_has_unit() ? "systemctl enable --now " TRACED_PROGRAM

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What an existing buffer holds, as a stream. Nothing there is changed but that it is read. */
+/* Drains an existing buffer into a stream. Reads only; no setting of the buffer changes. */
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -22,7 +22,7 @@ struct extraction {
 	struct names names;
 	struct stream_writer writer;
 	struct buf header, header_page;
-	int guard; /* trace_pipe: since Linux 6.6 the kernel lets only one in */
+	int guard; /* holds trace_pipe open: since Linux 6.6 the kernel admits a single reader */
 	uint64_t start_boot_ns, cpu_began;
 };
 
@@ -70,7 +70,7 @@ static int open_buffer(struct extraction *x, struct error *err)
 	r = metadata_read_layout(x->env->tracefs, dir, &x->header_page, &layout, err);
 	if (r == 0 && x->guard == -EBUSY) {
 		error_set(err, -EBUSY, "another program is reading this buffer");
-		r = error_hint(err, "end what reads its trace_pipe");
+		r = error_hint(err, "stop the program that reads its trace_pipe");
 	}
 	if (r == 0 && staging_init(&x->staging, layout.size) < 0)
 		r = error_set(err, -ENOMEM, "out of memory");
@@ -78,7 +78,7 @@ static int open_buffer(struct extraction *x, struct error *err)
 		close_fd(dir);
 		return r;
 	}
-	/* Not mapped: a mapping keeps the buffer's owner from resizing it. */
+	/* Splice, not mmap: a mapping keeps the buffer's owner from resizing it. */
 	return ring_open(&x->ring, BUFFER_MAIN, dir, capture_env_sys(x->env), NULL,
 			 CAPTURE_READER_SPLICE, &layout, &x->staging, err);
 }
@@ -169,7 +169,7 @@ static int write_tail(struct extraction *x)
 	return stream_write_message(&x->writer, CHUNK_END, &end.base);
 }
 
-/* By what there is now, as the kernel's own text of programs' stacks. */
+/* Writes today's mappings. The kernel's own text of user stacks uses the current ones, too. */
 static int write_mappings(struct extraction *x)
 {
 	struct mapping_scan scan = MAPPING_SCAN_INIT;
@@ -189,7 +189,7 @@ static int drain(struct extraction *x)
 {
 	uint64_t on = 0;
 
-	/* A buffer that is still written to would never end. */
+	/* A buffer that is still written to needs a bound, or the flush would never end. */
 	tracefs_read_u64(x->ring.dir, "tracing_on", &on);
 	return on ? ring_flush_bounded(&x->ring, &x->staging, &x->writer)
 		  : ring_flush(&x->ring, &x->staging, &x->writer);

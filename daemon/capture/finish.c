@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The end of a recording, and the snapshots of one that goes on. */
+/* Ends a recording, and takes snapshots of one that continues. */
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -24,8 +24,9 @@ static void check_tasks(struct capture *c)
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
 		lost += ring->cpus[cpu].counts.overrun + ring->cpus[cpu].counts.commit_overrun;
 	if (lost && !c->ring_mode)
-		capture_warn(c, "%llu births and names of tasks were lost: some may be unnamed",
-			     (unsigned long long)lost);
+		capture_warn(
+			c, "%llu births and names of tasks were lost: some tasks may have no name",
+			(unsigned long long)lost);
 }
 
 static int write_end(struct capture *c, enum capture_end reason)
@@ -67,7 +68,7 @@ static int finish_names(struct capture *c)
 
 	if (r < 0 || !c->wants_mappings)
 		return r;
-	/* Of programs that came since. */
+	/* Programs may have started since the last scan. */
 	capture_scan_mappings(c);
 	return finish_scans(c);
 }
@@ -80,7 +81,7 @@ static bool is_empty(const struct ring *ring)
 	return true;
 }
 
-/* A writer that was in the midst of its event when tracing went off comes a moment later. */
+/* A writer inside its event when tracing goes off commits it a moment later. */
 static int flush_all(struct capture *c, struct ring *ring)
 {
 	for (int i = 0; i < FLUSH_TRIES; i++) {
@@ -97,7 +98,7 @@ static int flush_all(struct capture *c, struct ring *ring)
 	return 0;
 }
 
-/* The last events may be the first that name some. */
+/* The last events may be the first ones that name symbols. */
 static void finish_symbols(struct capture *c)
 {
 	int r = finish_scans(c);
@@ -106,7 +107,7 @@ static void finish_symbols(struct capture *c)
 		capture_warn_missing(c, "the kernel's symbols are missing: %s", strerror(-r));
 }
 
-/* on: tracing could not be turned off, the rings may not come to an end. */
+/* on: tracing could not be turned off, so the rings may never run empty. */
 static int stop_stream(struct capture *c, enum capture_end reason, bool on)
 {
 	int r = capture_sampling_stop(c), e;
@@ -116,7 +117,7 @@ static int stop_stream(struct capture *c, enum capture_end reason, bool on)
 	if (r == 0)
 		r = names_update(&c->names, &c->writer);
 	c->streaming = false;
-	/* Behind a hole that no sub-buffer announces nothing more may follow. */
+	/* After a gap that no sub-buffer announces, no more events may follow. */
 	for (int b = 0; r == 0 && !c->full && b < BUFFER_COUNT; b++)
 		if (c->rings[b].cpus)
 			r = on ? ring_flush_bounded(&c->rings[b], &c->staging, &c->writer)
@@ -128,7 +129,7 @@ static int stop_stream(struct capture *c, enum capture_end reason, bool on)
 			c, "the stream reached its limit: the end of the recording is missing");
 	else if (r < 0)
 		capture_warn_missing(c, "the end of the recording is missing: %s", strerror(-r));
-	/* The limit leaves room for what closes a stream. */
+	/* The stream limit reserves room for the closing chunks. */
 	e = write_end(c, reason);
 	return r < 0 ? r : e;
 }
@@ -142,18 +143,18 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 		return 0;
 	c->running = false;
 	capture_check_on(c);
-	/* Before births are no longer known: a sample of a thread that has no name tells nothing.
-	 */
+	/* Stop sampling before task events: a sample of an unnamed thread is useless. */
 	sampler_pause(&c->sampler);
 	off = capture_turn(c, false);
 	if (off == -ENOENT || off == -ENODEV) {
-		capture_warn_missing(c, "somebody removed the tracefs instance while it recorded");
+		capture_warn_missing(c,
+				     "somebody removed the tracefs instance during the recording");
 		off = 0;
 	} else if (off < 0) {
 		capture_warn(c, "tracing could not be turned off: %s", strerror(-off));
 	}
 	c->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
-	/* What the rings hold is worth keeping all the same. */
+	/* Drain the rings even if tracing could not be turned off. */
 	if (c->streaming)
 		r = stop_stream(c, reason, off < 0);
 	if (r < 0)
@@ -168,7 +169,7 @@ static int snapshot(struct capture *c, int stream_fd, enum capture_end reason)
 	c->seen = (struct seen_events){ 0 };
 	if (r == 0)
 		r = capture_write_counts(c, CLOCK_PHASE_START);
-	/* The rings first: they are being overwritten. */
+	/* The rings first: the kernel is overwriting them. */
 	for (int b = 0; r == 0 && b < BUFFER_COUNT; b++)
 		if (c->rings[b].cpus)
 			r = c->running ? ring_flush_bounded(&c->rings[b], &c->staging, &c->writer)

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What lets an exporter follow a recording: now and then every CPU's ring is
- * taken to its end, the sub-buffer that the kernel is filling included, and a
- * FLUSH chunk says so. What came before one FLUSH is older than all that comes
- * after the next one, whatever clock dates it: the latter was not yet written when the
- * former was read. Twice a second, with the tick: no wake-up more.
+ * Flushes let an exporter follow a recording. Twice a second, with the tick and so without an
+ * extra wake-up, every CPU's ring is read to its end, including the sub-buffer that the kernel is
+ * filling. Then a FLUSH chunk is written.
+ *
+ * Events before one FLUSH are older than all events after the next one, whatever the trace clock:
+ * the later events were not yet written when the earlier ones were read.
  */
 #include "base/io.h"
 #include "daemon/capture/recording.h"
 #include "proto/capture.pb-c.h"
 
-#define FLUSH_NS (450 * NSEC_PER_MSEC) /* a little less than a tick: each tick has one */
-#define FLUSH_BUDGET 256	       /* sub-buffers in one slice */
+#define FLUSH_NS (450 * NSEC_PER_MSEC) /* below a tick: each tick flushes */
+#define FLUSH_BUDGET 256	       /* sub-buffers per slice */
 
 static int write_flush(struct capture *c)
 {
 	Traced__Capture__Flush message = TRACED__CAPTURE__FLUSH__INIT;
 	int r = 0;
 
-	/* Nothing was read since the flush: the counts are exactly those of the stream. */
+	/* Nothing was read since the flush, so the counts match the stream exactly. */
 	if (c->flush.with_counts)
 		r = capture_write_counts(c, CLOCK_PHASE_PERIODIC);
 	c->flush.with_counts = false;
-	/* The events before it are printed by what is known up to it. */
+	/* The exporter prints the events before this FLUSH with the names written so far. */
 	if (r == 0)
 		r = names_update(&c->names, &c->writer);
 	if (r < 0)
@@ -39,7 +40,7 @@ static void next_cpu(struct flush *f)
 	f->moved = f->most = 0;
 }
 
-/* 1: there is more to take; 0: it was; -EAGAIN: it can't be had now. */
+/* Returns 1: more to take; 0: done; -EAGAIN: cannot be read now. */
 static int flush_cpu(struct capture *c, struct ring *ring)
 {
 	struct flush *f = &c->flush;
@@ -53,7 +54,9 @@ static int flush_cpu(struct capture *c, struct ring *ring)
 	f->moved += FLUSH_BUDGET - budget;
 	if (r == 0)
 		return 0;
-	/* Where as much is written as can be read the end never comes: what there was is enough. */
+	/*
+	 * A busy CPU may write as fast as it is read. Stop after what the ring held at the start.
+	 */
 	if (!f->most) {
 		r = ring_count(ring);
 		if (r < 0)
@@ -67,7 +70,7 @@ int capture_flush_slice(struct capture *c, uint64_t now)
 {
 	struct flush *f = &c->flush;
 
-	/* Before it there must be all that decodes: formats, the kernel's symbols. */
+	/* A FLUSH needs formats and kernel symbols before it: the exporter decodes up to it. */
 	if (!f->wanted || !c->names_done || (!f->under_way && now < f->next))
 		return 0;
 	if (!f->under_way)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a recording has to say of itself: for its caller, and for the stream. */
+/* A recording's warnings, for the caller and for the stream. */
 #include <stdarg.h>
 
 #include "base/io.h"
@@ -7,7 +7,7 @@
 #include "daemon/capture/recording.h"
 #include "proto/capture.pb-c.h"
 
-/* Room for the rest of the message, and for the mark of a cut. */
+/* Leaves room for the message's other fields, and for the mark of a cut. */
 #define NOTE_TEXT_MAX (STREAM_NOTE_MAX - 64)
 
 static void add_warning(struct capture *c, bool missing, const char *fmt, va_list ap)
@@ -19,7 +19,7 @@ static void add_warning(struct capture *c, bool missing, const char *fmt, va_lis
 	c->warnings = more;
 	if (vasprintf(&text, fmt, ap) < 0)
 		return;
-	/* Each is said once. */
+	/* Each text is reported once. */
 	for (size_t i = 0; i < c->warning_count; i++) {
 		if (strcmp(c->warnings[i], text) == 0) {
 			free(text);

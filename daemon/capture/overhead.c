@@ -65,13 +65,13 @@ enum overhead_step overhead_judge(struct overhead *o, uint64_t now_ns, uint64_t 
 	return o->beyond >= BEYOND_MAX ? OVERHEAD_END : OVERHEAD_NONE;
 }
 
-/* A mark where it happens, and a warning that the trace ends with. */
+/* Reports a step twice: a mark at its time, and a warning at the end of the trace. */
 static void tell(struct capture *c, bool missing, const char *what)
 {
 	const struct overhead *o = &c->overhead;
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
-	buf_printf(&text, "%s: recording took %u.%u %% of a CPU, of %u.%u %% that it may", what,
+	buf_printf(&text, "%s: recording used %u.%u %% of a CPU, the limit is %u.%u %%", what,
 		   o->share / 10, o->share % 10, o->permille / 10, o->permille % 10);
 	if (!buf_string(&text))
 		return;
@@ -82,7 +82,7 @@ static void tell(struct capture *c, bool missing, const char *what)
 	capture_mark(c, text.data, NULL);
 }
 
-/* Rings may be fuller, and older, before they are looked at. */
+/* Reads the rings less often: they may get fuller and older first. */
 static void widen(struct capture *c)
 {
 	static const char *const percents[OVERHEAD_WIDEN_MAX] = { "50", "75" };
@@ -121,7 +121,7 @@ static void shed(struct capture *c, const struct overhead_class *class)
 		(unsigned long long)((now_ns(CLOCK_BOOTTIME) - c->start_boot_ns) / NSEC_PER_MSEC),
 		class->glob);
 	if (failed)
-		buf_printf(&what, " (but %u of %u that could not be turned off)", failed, count);
+		buf_printf(&what, " (except %u of %u that could not be turned off)", failed, count);
 	tell(c, true, buf_string(&what) ?: class->glob);
 }
 
@@ -138,10 +138,8 @@ int overhead_find(struct overhead *o, const struct event_matches *matches, struc
 			return error_set(err, -ENOMEM, "out of memory");
 		if (class->events.len)
 			continue;
-		error_set(err, -ENOENT,
-			  "none of the recording's events is \"%s\": it can't be shed",
-			  class->glob);
-		return error_hint(err, "--shed takes what -e has asked for, or a part of it");
+		error_set(err, -ENOENT, "cannot shed \"%s\": it is not recorded", class->glob);
+		return error_hint(err, "--shed takes events that -e names, or a part of them");
 	}
 	return 0;
 }
@@ -150,7 +148,7 @@ int overhead_keep(struct capture *c, uint64_t now, struct error *err)
 {
 	struct overhead *o = &c->overhead;
 
-	/* Names and symbols are read once or twice: that is not a recording's rate. */
+	/* Names and symbols are read only once or twice: their cost is not the recording's rate. */
 	if (!o->permille || !c->names_done)
 		return 0;
 	switch (overhead_judge(o, now, c->cpu_ns)) {
@@ -162,8 +160,8 @@ int overhead_keep(struct capture *c, uint64_t now, struct error *err)
 		return 0;
 	case OVERHEAD_END:
 		error_set(err, -ETIME,
-			  "recording took %u.%u %% of a CPU, more than twice the %u.%u %% that it "
-			  "may, and nothing is left to give up",
+			  "recording used %u.%u %% of a CPU, more than twice the limit of %u.%u "
+			  "%%, and nothing is left to shed",
 			  o->share / 10, o->share % 10, o->permille / 10, o->permille % 10);
 		return -ETIME;
 	default:

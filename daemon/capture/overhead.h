@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a recording may cost the machine, and what it gives up before it costs
- * more: first how soon it looks at the rings, then events in the order that the
- * request names. Each step is looked at for a second before the next one, and is written into the
- * trace: as a mark at its time, and as a note. Where nothing is left to give up and
- * it still costs twice what it may, the recording ends.
+ * Keeps a recording below its CPU limit. First the rings are read less often, then events are shed
+ * in the order that the request names. Each step is observed for a second before the next one, and
+ * is written into the trace, as a mark at its time and as a note. If nothing is left to shed and
+ * the cost is still twice the limit, the recording ends.
  */
 #pragma once
 
@@ -15,19 +14,20 @@
 #include "daemon/capture/capture.h"
 
 struct overhead {
-	unsigned permille;	     /* of one CPU's time; 0: as much as it takes */
-	uint64_t since_ns, spent_ns; /* of the second that is looked at */
-	unsigned share;		     /* permille, of the last one */
-	unsigned beyond;	     /* seconds in a row at more than twice what it may */
-	unsigned widened;	     /* times */
+	unsigned permille; /* limit, of one CPU; 0: none */
+	uint64_t since_ns,
+		spent_ns; /* start of the second under observation, and CPU time spent in it */
+	unsigned share;	  /* permille in the last second */
+	unsigned beyond;  /* consecutive seconds above twice the limit */
+	unsigned widened; /* number of times the rings' reading was made rarer */
 	struct overhead_class {
 		char *glob;
-		struct buf events; /* that it means, "system:event" each, terminated */
+		struct buf events; /* the class's events, "system:event" each, NUL-terminated */
 	} * shed;		   /* owned */
 	size_t shed_count, shed_next;
 };
 
-/* Copies what the request says of it. Returns 0 or -ENOMEM. */
+/* Copies the request's limits. Returns 0 or -ENOMEM. */
 int overhead_init(struct overhead *o, const struct capture_overhead *asked);
 void overhead_deinit(struct overhead *o);
 
@@ -40,17 +40,17 @@ enum overhead_step {
 
 #define OVERHEAD_WIDEN_MAX 2
 
-/* What was spent until now is no rate: the next look is the first. */
+/* Discards the time spent so far: the next judgement starts a new measurement. */
 void overhead_begin_anew(struct overhead *o);
-/* What is to be done at now_ns, when the recorder has used spent_ns in all. */
+/* Decides the next step at now_ns, given spent_ns of CPU time used in all. */
 enum overhead_step overhead_judge(struct overhead *o, uint64_t now_ns, uint64_t spent_ns);
 
 struct event_matches;
 
-/* Remembers the events of each class. -ENOENT: what is to be shed is not recorded. */
+/* Stores the events of each class. -ENOENT: a class to shed is not recorded. */
 int overhead_find(struct overhead *o, const struct event_matches *matches, struct error *err);
 
 struct capture;
 
-/* To be called at each tick. -ETIME: the recording has to end. */
+/* Call at each tick. -ETIME: the recording has to end. */
 int overhead_keep(struct capture *c, uint64_t now_ns, struct error *err);

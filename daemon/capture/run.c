@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A recording while it runs. */
+/* Runs a recording: dispatch, tick, background work. */
 #include <malloc.h>
 #include <sys/epoll.h>
 
@@ -8,14 +8,14 @@
 #include "daemon/capture/recording.h"
 
 /*
- * How old a full sub-buffer in a ring may get. One that is being filled waits
- * until it is full, or for the flush.
+ * Maximum age of a full sub-buffer in a ring. One that is being filled waits until it is full, or
+ * for the flush.
  */
 #define TICK_NS (500 * NSEC_PER_MSEC)
-#define FAST_TICK_NS (30 * NSEC_PER_MSEC) /* where poll does not tell when a ring fills */
+#define FAST_TICK_NS (30 * NSEC_PER_MSEC) /* if poll does not report full rings */
 #define STATS_NS (2 * NSEC_PER_SEC)
 #define CLOCKS_NS (5 * NSEC_PER_SEC)
-#define BUDGET_PER_CPU 256 /* sub-buffers in one dispatch */
+#define BUDGET_PER_CPU 256 /* sub-buffers per dispatch */
 
 int capture_write_counts(struct capture *c, enum clock_phase phase)
 {
@@ -58,15 +58,15 @@ void capture_check_on(struct capture *c)
 	if (c->may_go_off)
 		return;
 	if (tracefs_read_u64(c->rings[BUFFER_MAIN].dir, "tracing_on", &on) == 0 && !on)
-		capture_warn_missing(
-			c, "somebody turned tracing off while it recorded: what came after "
-			   "that is missing");
+		capture_warn_missing(c, "somebody turned tracing off during the recording: later "
+					"events are missing");
 }
 
 int capture_turn(struct capture *c, bool on)
 {
 	static const enum subbufs_buffer order[2][BUFFER_COUNT] = {
-		{ BUFFER_MAIN, BUFFER_TASKS }, /* off: births stay known to the end */
+		{ BUFFER_MAIN, BUFFER_TASKS }, /* off: the main ring first, so that births stay
+						  known to the end */
 		{ BUFFER_TASKS, BUFFER_MAIN },
 	};
 	int failed = 0;
@@ -126,7 +126,10 @@ uint64_t capture_deadline(const struct capture *c)
 	return c->next_tick;
 }
 
-/* Descriptors that cry wolf (kernels before 6.1 ignore buffer_percent in poll) are unwatched. */
+/*
+ * Stops watching a descriptor that wakes without data: kernels before 6.1 ignore buffer_percent in
+ * poll.
+ */
 static void count_idle(struct capture *c, struct cpu_reader *r, bool took)
 {
 	if (took) {
@@ -149,7 +152,7 @@ static int write_clocks(struct capture *c)
 	return clocks_write(&s, &c->writer, CLOCK_PHASE_PERIODIC);
 }
 
-/* 1: a budget was used up. */
+/* Returns 1 if a budget was used up. */
 static int drain_ready(struct capture *c)
 {
 	struct epoll_event events[64];
@@ -179,7 +182,7 @@ static int drain_ready(struct capture *c)
 	return more;
 }
 
-/* tick: all CPUs; else those that had more than the last visit took. */
+/* tick: all CPUs; otherwise those whose last visit left data. */
 static int drain_rings(struct capture *c, bool tick)
 {
 	int more = 0;
@@ -202,7 +205,7 @@ static int drain_rings(struct capture *c, bool tick)
 	return more;
 }
 
-/* CPUs that have come, counts, clocks, and tasks where no ring tells of them. */
+/* Handles new CPUs, counts, clocks, and task scans if there is no tasks' ring. */
 static int periodic(struct capture *c, uint64_t now)
 {
 	int r = 0;
@@ -214,7 +217,9 @@ static int periodic(struct capture *c, uint64_t now)
 	}
 	if (now >= c->next_stats) {
 		capture_check_on(c);
-		/* Those of a streamed recording come with a flush: they tell what is in the stream.
+		/*
+		 * A streamed recording writes its counts with a flush, so that they match the
+		 * stream.
 		 */
 		c->flush.with_counts = c->flush.wanted;
 		if (!c->flush.wanted)
@@ -228,7 +233,7 @@ static int periodic(struct capture *c, uint64_t now)
 	return r < 0 ? r : capture_write_notes(c);
 }
 
-/* Formats, symbols and tasks came and went: what a recording needs of the heap is a tenth of it. */
+/* After formats, symbols and tasks are written, a recording needs a tenth of the heap. */
 static void give_back_memory(void)
 {
 #ifdef __GLIBC__
@@ -240,7 +245,7 @@ int capture_background_slice(struct capture *c)
 {
 	int r;
 
-	/* The short-lived first. */
+	/* Mappings first: processes may end soon. */
 	if (c->mappings.processes) {
 		r = mapping_scan_step(&c->mappings, &c->writer);
 		return r < 0 ? r : 1;

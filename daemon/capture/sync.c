@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Marks in the kernel's ring, and those that tie clocks. */
+/* Writes marks into the kernel's ring, including those that tie clocks. */
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include "base/io.h"
 #include "daemon/capture/recording.h"
 
-#define CPUS_MAX 8192 /* CONFIG_NR_CPUS at most */
+#define CPUS_MAX 8192 /* maximum of CONFIG_NR_CPUS */
 
-/* The file is open before and after, so that the readings enclose the write alone. */
+/* The file is opened before and closed after, so that the readings enclose only the write. */
 static int write_between(int dir, const char *text, struct clock_sync_mark *ret)
 {
 	_cleanup_close_ int fd = tracefs_open_file(dir, O_WRONLY | O_TRUNC, "trace_marker");
@@ -25,8 +25,8 @@ static int write_between(int dir, const char *text, struct clock_sync_mark *ret)
 }
 
 /*
- * A CPU outside tracing_cpumask refuses trace_marker's writes (EBADF): for the
- * moment of the write the thread moves to one within.
+ * CPUs outside tracing_cpumask refuse writes to trace_marker (EBADF). For the write the thread
+ * moves to a CPU inside the mask.
  */
 static int write_marker(struct capture *c, const char *text, struct clock_sync_mark *ret)
 {
@@ -77,8 +77,7 @@ int capture_write_syncs(struct capture *c)
 	return r;
 }
 
-/* The ring gets the mark, the stream the readings: at once, or where there is none yet with the
- * rest. */
+/* The ring gets the mark, the stream the readings: now, or when the stream begins. */
 static int sync_with(struct capture *c, const char *id, struct sync **ret)
 {
 	struct sync *all = reallocarray(c->syncs, c->sync_count + 1, sizeof(*all)), *s;

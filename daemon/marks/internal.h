@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- *	marks ─┬─ page		says whether anybody records
+ *
+ *	marks ─┬─ page		tells programs whether anybody records
  *	       ├─ sinks		recordings; owned by others
  *	       ├─ users
  *	       └─ producers ─── rings
  *
- * A producer that is gone stays in the list, without descriptors, until the dispatch
- * that met its end is over: its events may still be waiting in that dispatch. Longer, if its
- * user has to wait until its rings are emptied.
+ * A producer that has ended stays in the list, without descriptors, until the current dispatch is
+ * over, which may hold more events for it. It stays longer if its user must wait before its rings
+ * are drained.
  */
 #pragma once
 
@@ -21,35 +22,35 @@
 struct user {
 	LIST_ENTRY(user) list;
 	uid_t uid;
-	unsigned refs; /* producers in the list, ended ones, too */
+	unsigned refs; /* producers in the list, including ended ones */
 	unsigned rings;
-	uint64_t bytes; /* of the rings */
-	int64_t level;	/* bytes that may be taken at once; < 0: a debt */
+	uint64_t bytes; /* of the user's rings */
+	int64_t level;	/* bytes that may be taken now; < 0: overdrawn */
 	uint64_t filled_ns;
-	unsigned work; /* messages, files of procfs, since the last drain */
+	unsigned work; /* messages and procfs reads since the last drain */
 };
 #define USER_WORK_PER_DRAIN 4096
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 struct user *user_get(struct marks *m, uid_t uid);
-/* Its rings may be emptied now. */
+/* True if the user's rings may be drained now. */
 bool user_may_take(const struct marks *m, struct user *u);
-/* It has to wait for the next drain. */
+/* True if the user has used up its work until the next drain. */
 bool user_is_tired(const struct user *u);
-/* With each drain: all may work again; those that nothing is left of are freed. */
+/* At each drain: resets all users' work and frees users without producers. */
 void users_tidy(struct marks *m);
 
 struct member {
-	TAILQ_ENTRY(member) list; /* of its producer */
+	TAILQ_ENTRY(member) list; /* links the producer's members */
 	struct marks_ring ring;
 	struct producer *producer;
 	uint32_t id;
-	pid_t tid; /* 0: not of this process */
+	pid_t tid; /* 0: not a thread of this process */
 	uint32_t version, clock;
 	char comm[17];
 	uint64_t boot_ns;
-	uint64_t announced;    /* a bit for each sink's slot: it has its PRODUCER */
-	uint64_t told_dropped; /* in the last chunk */
+	uint64_t announced;    /* one bit per sink slot: its PRODUCER chunk is written */
+	uint64_t told_dropped; /* dropped count in the last chunk */
 };
 
 struct source {
@@ -59,11 +60,11 @@ struct source {
 struct producer {
 	TAILQ_ENTRY(producer) list;
 	struct marks *marks;
-	struct source socket, process; /* what epoll gives back */
-	int fd, pidfd;		       /* -EBADF: gone, not to be had */
+	struct source socket, process; /* epoll's data pointers */
+	int fd, pidfd;		       /* -EBADF: closed, or not available */
 	struct user *user;
 	pid_t pid;
-	char *exe; /* owned; NULL: not known */
+	char *exe; /* owned; NULL: unknown */
 	TAILQ_HEAD(, member) rings;
 	unsigned messages; /* since the last drain */
 	bool muted, gone;
@@ -73,41 +74,41 @@ struct producer {
 struct marks {
 	struct marks_page_file page;
 	struct marks_limits limits;
-	char *socket_path, *folder; /* folder: to be removed, or NULL */
+	char *socket_path, *folder; /* folder: remove at the end, or NULL */
 	bool transient;
 	int listen_fd, epfd;
 	struct source listening;
 	TAILQ_HEAD(, producer) producers;
 	LIST_HEAD(, user) users;
 	LIST_HEAD(, marks_sink) sinks;
-	uint64_t slots;	     /* taken ones */
-	struct member *next; /* where a drain that used up its budget goes on; NULL: anywhere */
+	uint64_t slots;	     /* sink slots in use */
+	struct member *next; /* where a drain that used up its budget continues; NULL: anywhere */
 	struct buf staging;
-	uint64_t looked; /* bytes taken as programs asked for it, since the last drain */
+	uint64_t looked; /* bytes taken at programs' requests since the last drain */
 	uint32_t last_id;
 	uint64_t deadline, deaf_until;
 	struct marks_count count;
 };
 
-/* In one go, by a drain or by what programs ask for until the next one. */
+/* Limit of one drain, and of what programs' requests may take until the next one. */
 #define DRAIN_BYTES (UINT64_C(32) << 20)
-/* While somebody has used up its messages, or a drain its budget. */
+/* Delay while a user has used up its messages, or a drain its budget. */
 #define SHORT_TICK_NS (5 * NSEC_PER_MSEC)
-/* A drain is due by then. */
+/* Schedules a drain at this time at the latest. */
 void marks_want(struct marks *m, uint64_t at_ns);
 
-/* Takes connections that wait: how many, of those a turn takes at most. */
+/* Accepts waiting connections, up to one turn's limit. Returns their number. */
 int producers_accept(struct marks *m);
-/* Hears what a producer's socket or process says. */
+/* Handles an event on a producer's socket or process. */
 void producer_event(struct producer *p, const struct source *source);
-/* Hears all that it has said so far. */
+/* Handles all messages that the producer has sent so far. */
 void producer_hear_out(struct producer *p);
-/* Its rings are emptied a last time. */
+/* Drains the producer's rings a last time. */
 void producer_end(struct producer *p);
-/* Those that have ended are freed; those that were muted are heard again if `hear`. */
+/* Frees ended producers; `hear`: also listens to muted ones again. */
 void producers_tidy(struct marks *m, bool hear);
 struct producer *producer_free(struct producer *p);
 
-/* To all sinks. -EBADMSG: the ring is damaged. Returns the bytes. */
+/* Moves the ring to all sinks. Returns the bytes; -EBADMSG: the ring is damaged. */
 int64_t member_drain(struct member *r);
 struct member *member_free(struct member *r);

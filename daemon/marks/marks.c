@@ -14,9 +14,9 @@
 
 #define BACKLOG 1024
 #define EVENTS_PER_TURN 64
-#define ROUNDS_PER_TURN 3 /* a program connects, hands over a ring, and fills it */
+#define ROUNDS_PER_TURN 3 /* a program connects, sends a ring, and fills it */
 #define TICK_NS (100 * NSEC_PER_MSEC)
-/* What is kept for the next drain. */
+/* Memory kept for the next drain. */
 #define STAGING_KEPT (1U << 20)
 
 static int announce(const struct member *r, struct marks_sink *sink)
@@ -80,7 +80,7 @@ int64_t member_drain(struct member *r)
 	int64_t n;
 
 	buf_clear(&m->staging);
-	/* Nobody's: what a thread wrote that had not yet seen the end of the last recording. */
+	/* Discards marks that a thread wrote before it saw the end of the last recording. */
 	if (LIST_EMPTY(&m->sinks))
 		return marks_ring_discard(&r->ring);
 	n = marks_ring_take(&r->ring, &m->staging);
@@ -111,7 +111,10 @@ static struct member *after(struct marks *m, struct member *r)
 	return r;
 }
 
-/* From where the last one ended. budget UINT64_MAX: all there is. 1: it was used up. */
+/*
+ * Continues where the last drain ended. budget UINT64_MAX: everything. Returns 1 if the budget was
+ * used up.
+ */
 static int drain_rings(struct marks *m, uint64_t budget)
 {
 	struct member *r = m->next ?: after(m, NULL), *next;
@@ -209,7 +212,7 @@ int marks_begin(struct marks *m, struct marks_sink *sink)
 
 	if (m->slots == UINT64_MAX)
 		return -EUSERS;
-	/* What was made so far is the others'. */
+	/* Marks made so far belong to the other recordings only. */
 	drain_rings(m, UINT64_MAX);
 	sink->slot = (unsigned)__builtin_ctzll(~m->slots);
 	sink->failed = 0;
@@ -224,7 +227,7 @@ int marks_begin(struct marks *m, struct marks_sink *sink)
 	return 0;
 }
 
-/* Programs that have just connected, rings that have just been sent. */
+/* Accepts new connections and takes rings sent meanwhile. */
 static void hear_all(struct marks *m)
 {
 	struct producer *p;
@@ -263,7 +266,7 @@ static int make_folder(struct marks *m, const char *folder, struct error *err)
 {
 	if (mkdir(folder, 0755) < 0)
 		return errno == EEXIST ? 0 : error_errno(err, -errno, "%s", folder);
-	/* Whatever the umask is. */
+	/* chmod: independent of the umask. */
 	if (chmod(folder, 0755) < 0)
 		return error_errno(err, -errno, "%s", folder);
 	if (m->transient)
@@ -279,7 +282,7 @@ static int clear_path(int fd, const struct sockaddr_un *sa, struct error *err)
 	if (lstat(sa->sun_path, &st) < 0)
 		return errno == ENOENT ? 0 : error_errno(err, -errno, "%s", sa->sun_path);
 	if (!S_ISSOCK(st.st_mode))
-		return error_set(err, -EEXIST, "%s is there, and no socket", sa->sun_path);
+		return error_set(err, -EEXIST, "%s exists and is not a socket", sa->sun_path);
 	if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN)
 		return error_set(err, -EADDRINUSE, "another traced listens on %s", sa->sun_path);
 	if (unlink(sa->sun_path) < 0 && errno != ENOENT)
@@ -336,7 +339,7 @@ int marks_new(struct marks **ret, const char *folder, bool transient,
 	if (m->epfd < 0)
 		return error_errno(err, -errno, "epoll");
 	r = make_folder(m, folder, err);
-	/* The socket first: who has it owns the page. */
+	/* The socket first: its owner also owns the page. */
 	if (r == 0)
 		r = make_socket(m, folder, err);
 	if (r == 0)

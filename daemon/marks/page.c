@@ -6,7 +6,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-/* Ours, as we would have made it: programs map it only so. */
+/* Owner, mode and size must be ours: programs map the page only then. */
 static bool usable(int fd)
 {
 	struct stat st;
@@ -30,7 +30,7 @@ static int open_file(const char *path, bool *ret_made, struct error *err)
 	if (fd < 0)
 		return error_errno(err, -errno, "%s", path);
 	*ret_made = true;
-	/* The mode whatever the umask; the bytes now, as a hole could not be filled later. */
+	/* fchmod: independent of the umask. Allocate now: a hole might find no memory later. */
 	if (fchmod(fd, 0644) < 0 || posix_fallocate(fd, 0, MARKS_PAGE_BYTES) != 0) {
 		int r = error_errno(err, errno ? -errno : -ENOSPC, "%s", path);
 
@@ -46,7 +46,7 @@ static void set_word(struct marks_page_file *f, uint32_t word)
 	__atomic_store_n(&f->page->word, word, __ATOMIC_RELEASE);
 }
 
-/* Nobody else would take away what was made: it is no page of anybody's yet. */
+/* Safe to unlink: no program maps a new page before it is initialized. */
 static int give_up(const char *path, bool made, int code, struct error *err)
 {
 	if (made)
@@ -75,7 +75,7 @@ int marks_page_open(struct marks_page_file *ret, const char *path, bool transien
 		munmap(p, MARKS_PAGE_BYTES);
 		return give_up(path, f.made, -ENOMEM, err);
 	}
-	/* A number that rings of the last daemon don't have. */
+	/* A generation that rings of an earlier daemon don't have. */
 	f.generation = MARKS_GENERATION_MIN + ((uint32_t)daemon & 0xffffff);
 	set_word(&f, MARKS_OFF);
 	f.page->version = MARKS_PAGE_VERSION;

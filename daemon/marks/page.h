@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The page by which every program on the machine sees whether anybody records: a file
- * that programs have mapped, perhaps since before this daemon. So a file that is there
- * is used on, and one that goes says so in itself first.
+ * A shared page that tells every program on the machine whether anybody records. Programs may have
+ * mapped the file before this daemon started. So an existing file is reused, and a file to be
+ * removed is first set to "off".
  */
 #pragma once
 
@@ -13,22 +13,22 @@
 #include "traced/mark_ring.h"
 
 struct marks_page_file {
-	struct marks_page *page; /* mapped; NULL: none */
+	struct marks_page *page; /* mapped; NULL: no page */
 	char *path;		 /* owned */
-	uint32_t generation;	 /* the last one */
-	bool made;		 /* it was not there before */
-	bool transient;		 /* it goes with this daemon */
+	uint32_t generation;	 /* of the latest recording */
+	bool made;		 /* this daemon created it */
+	bool transient;		 /* removed when this daemon ends */
 };
 
 /*
- * Opens or makes path, and says that nobody records. transient: it goes when it is closed, if it
- * was not there before, or such a daemon left it that was killed.
+ * Opens or creates path and sets it to "nobody records". transient: removes the file on close if
+ * this daemon created it, or if a killed transient daemon left it.
  */
 int marks_page_open(struct marks_page_file *ret, const char *path, bool transient,
 		    struct error *err);
 void marks_page_close(struct marks_page_file *f);
 
-/* A recording begins: the number that its records come after. */
+/* Starts a recording. Returns its generation: its records are later than this number. */
 uint32_t marks_page_begin(struct marks_page_file *f);
-/* No recording goes on. */
+/* The last recording has ended. */
 void marks_page_end(struct marks_page_file *f);

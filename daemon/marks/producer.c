@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A program that makes marks, as its socket, its process and procfs tell of it. */
+/* A program that makes marks: its socket, its process, and its data in procfs. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,11 +13,11 @@
 
 #define ACCEPTS_PER_TURN 32
 #define MESSAGES_PER_TURN 16
-#define MESSAGES_PER_DRAIN 256 /* of one program: then it has to wait */
-#define MESSAGES_AT_END 4096   /* of one program, as a recording ends: more than a socket holds */
-#define NO_RING_NS (10 * NSEC_PER_SEC) /* a connection that hands over nothing */
+#define MESSAGES_PER_DRAIN 256 /* of one program; then it has to wait */
+#define MESSAGES_AT_END 4096   /* of one program when a recording ends: more than a socket queues */
+#define NO_RING_NS (10 * NSEC_PER_SEC) /* time limit for a connection that sends no ring */
 #define FDS_MAX 4
-#define TASKS_MAX 256 /* looked at for one thread */
+#define TASKS_MAX 256 /* tasks searched for one thread */
 
 struct member *member_free(struct member *r)
 {
@@ -48,7 +48,7 @@ struct producer *producer_free(struct producer *p)
 	return NULL;
 }
 
-/* The tid of a thread that is called inner in its own namespace; 0: there is none. */
+/* Returns the tid of the thread that has tid `inner` in its own pid namespace; 0: none. */
 static pid_t find_inner(const struct producer *p, int32_t inner)
 {
 	pid_t pid = p->pid;
@@ -85,8 +85,8 @@ static pid_t find_inner(const struct producer *p, int32_t inner)
 }
 
 /*
- * A thread may say any number: one of its own process is believed, and one that no thread has
- * any more. It may have ended before its message was read.
+ * Checks a thread's claimed tid: accepts threads of its own process, and tids that do not exist
+ * any more, since the thread may end before its message is read.
  */
 static pid_t check_tid(const struct producer *p, const struct marks_message *msg)
 {
@@ -146,7 +146,7 @@ static int add_ring(struct producer *p, const struct marks_message *msg, int fd,
 	r->version = msg->version;
 	r->clock = msg->clock;
 	r->boot_ns = now_ns(CLOCK_BOOTTIME);
-	/* It may have executed another program since it connected. */
+	/* The process may have executed another program since it connected. */
 	read_exe(p);
 	TAILQ_INSERT_TAIL(&p->rings, r, list);
 	m->count.rings++;
@@ -155,7 +155,9 @@ static int add_ring(struct producer *p, const struct marks_message *msg, int fd,
 	return 0;
 }
 
-/* A ring that fills, a thread or program that has ended. What may not be taken waits for a drain.
+/*
+ * Drains a ring that fills up, or whose thread or program has ended. Rings over the user's limit
+ * wait for a drain.
  */
 static void look(struct producer *p)
 {
@@ -180,7 +182,7 @@ static void look(struct producer *p)
 	}
 }
 
-/* fds: those that came, -EBADF the others; whoever takes one says so there. */
+/* fds: the received descriptors, the rest -EBADF. A taken descriptor is replaced by -EBADF. */
 static int take_message(struct producer *p, const struct marks_message *msg, int *fd)
 {
 	int e;
@@ -192,7 +194,9 @@ static int take_message(struct producer *p, const struct marks_message *msg, int
 		if (*fd < 0)
 			return -EBADMSG;
 		e = add_ring(p, msg, TAKE_FD(*fd), NULL);
-		/* One that lies has to go. Where there is only no room, its other rings are good.
+		/*
+		 * Disconnect a program that sends invalid data. If only memory is short, its other
+		 * rings stay.
 		 */
 		if (e == -EINVAL || e == -EPERM)
 			return e;
@@ -202,11 +206,11 @@ static int take_message(struct producer *p, const struct marks_message *msg, int
 		look(p);
 		return 0;
 	default:
-		return 0; /* of a newer library */
+		return 0; /* sent by a newer library */
 	}
 }
 
-/* 1: a message; 0: none now; -ECONNRESET: the end. The first descriptor is *ret_fd. */
+/* Returns 1: a message; 0: none now; -ECONNRESET: closed. *ret_fd: the first descriptor. */
 static int receive(struct producer *p, struct marks_message *ret, int *ret_fd)
 {
 	union {
@@ -247,7 +251,7 @@ static int receive(struct producer *p, struct marks_message *ret, int *ret_fd)
 	return 1;
 }
 
-/* 1: there may be more. */
+/* Returns 1 if there may be more. */
 static int hear(struct producer *p, unsigned turns)
 {
 	for (unsigned i = 0; i < turns && (p->gone || !user_is_tired(p->user)); i++) {
@@ -275,7 +279,7 @@ void producer_end(struct producer *p)
 	if (p->gone)
 		return;
 	p->gone = true;
-	/* What a short-lived program said before its end, and we have not heard. */
+	/* Handle the last messages of a short-lived program. */
 	if (p->fd >= 0)
 		hear(p, MESSAGES_AT_END);
 	look(p);
@@ -335,7 +339,7 @@ static int watch(struct producer *p)
 
 	if (epoll_ctl(p->marks->epfd, EPOLL_CTL_ADD, p->fd, &e) < 0)
 		return -errno;
-	/* Where a child has inherited the socket, only this tells of the end. */
+	/* A child may have inherited the socket, so only the pidfd reports the process's end. */
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	e.data.ptr = &p->process;
 	if (p->pidfd >= 0 && epoll_ctl(p->marks->epfd, EPOLL_CTL_ADD, p->pidfd, &e) < 0)
@@ -392,7 +396,10 @@ int producers_accept(struct marks *m)
 		}
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 			return i;
-		/* No descriptors, no memory: later. The socket would say at once that it waits. */
+		/*
+		 * Out of descriptors or memory: stop polling for a second, because the socket
+		 * stays readable.
+		 */
 		epoll_ctl(m->epfd, EPOLL_CTL_MOD, m->listen_fd, &e);
 		m->deaf_until = now_ns(CLOCK_MONOTONIC) + NSEC_PER_SEC;
 		marks_want(m, m->deaf_until);

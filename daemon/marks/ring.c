@@ -1,4 +1,40 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Taking marks out of memory that an untrusted program writes.
+ *
+ * The problem: any user may make marks, so any user may map a ring and write whatever they like
+ * into it, at any time, also while it is read. The daemon runs with more rights than they have. It
+ * must not fault, not allocate without bound, not read outside the ring, and not copy one user's
+ * bytes into another's ring. All that while a thread writes marks without locks or system calls.
+ *
+ *	memfd, sealed against shrinking
+ *	┌──────────────────────┬───────────────────────────────────────────┐
+ *	│ struct mark_ring     │ records, wrapping around                  │
+ *	│ head dropped closed  │        ┌── tail          head ──┐         │
+ *	│ tail                 │ free   │▓▓▓▓ ours to take ▓▓▓▓▓▓│ free    │
+ *	└──────────────────────┴────────┴───────────────────────┴──────────┘
+ *	  mapped                 read by pread(2), never mapped
+ *
+ * head and tail count bytes since the ring was made, modulo 2^32; the size is a power of two, so
+ * the offset is a mask. The thread stores head with release after the record; the daemon loads it
+ * with acquire, copies the bytes, and stores tail with release. Neither ever waits for the other.
+ *
+ * Invariants:
+ * - The daemon believes its own `tail`. The shared one is written for the thread, never read.
+ * - head is loaded once per take. Every length is computed from that copy, after the check that it
+ *   is at most the ring's size and aligned. A head that fails the check ends the ring (-EBADMSG).
+ * - Bytes are copied without looking into them. They may change during the copy; the exporter,
+ *   which has no privileges, checks each record.
+ * - tail advances only after all bytes are in the buffer. If memory is short, the marks stay in
+ *   the ring, and a full ring costs its own thread's marks only (`dropped`).
+ * - No access can fault: the memfd is sealed against shrinking, it must be a regular file on
+ *   tmpfs, and it is checked to be as long as the message says, before the first access.
+ * - `dropped` is 64 bits here. The shared counter has 32, and only its change is added.
+ *
+ * Why pread and not a mapping of the records: reading a hole through a mapping would allocate its
+ * page, so a program could make the daemon fill 16 MiB for each ring. pread returns zeros for a
+ * hole and allocates nothing. Only the header is mapped, because head and tail need atomics.
+ */
 #include "daemon/marks/ring.h"
 
 #include <fcntl.h>
@@ -10,20 +46,21 @@
 #include "base/io.h"
 #include "traced/mark_record.h"
 
-#define HEADER_MAX (64U << 10) /* the largest page */
+#define HEADER_MAX (64U << 10) /* the largest page size */
 
 static int check_message(const struct marks_message *m, struct error *err)
 {
 	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
 
 	if (m->size < MARK_RING_MIN || m->size > MARK_RING_MAX || (m->size & (m->size - 1)))
-		return error_set(err, -EINVAL, "a ring of %u bytes", m->size);
+		return error_set(err, -EINVAL, "invalid size of a ring: %u bytes", m->size);
 	if (!m->header || m->header % page || m->header > HEADER_MAX)
-		return error_set(err, -EINVAL, "a ring with a header of %u bytes", m->header);
+		return error_set(err, -EINVAL, "invalid size of a ring's header: %u bytes",
+				 m->header);
 	return 0;
 }
 
-/* A file that can't shrink, and whose pages are plain memory: no access to it can fail. */
+/* Requires a file that cannot shrink and consists of plain memory, so that no access can fail. */
 static int check_file(int fd, uint64_t size, struct error *err)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -31,13 +68,13 @@ static int check_file(int fd, uint64_t size, struct error *err)
 	struct stat st;
 
 	if (seals < 0 || !(seals & F_SEAL_SHRINK))
-		return error_set(err, -EPERM, "a ring that is no sealed memfd");
+		return error_set(err, -EPERM, "a ring is not a sealed memfd");
 	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
-		return error_errno(err, -errno, "a ring's memfd");
+		return error_errno(err, -errno, "cannot inspect a ring's memfd");
 	if (!S_ISREG(st.st_mode) || fs.f_type != TMPFS_MAGIC)
-		return error_set(err, -EPERM, "a ring in unusual memory");
+		return error_set(err, -EPERM, "a ring is not in tmpfs memory");
 	if (st.st_size < 0 || (uint64_t)st.st_size < size)
-		return error_set(err, -EINVAL, "a ring longer than its memfd");
+		return error_set(err, -EINVAL, "a ring is larger than its memfd");
 	return 0;
 }
 
@@ -54,7 +91,7 @@ int marks_ring_open(struct marks_ring *ret, int fd, const struct marks_message *
 		return r;
 	p = mmap(NULL, m->header, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
-		return error_errno(err, -errno, "can't map a ring");
+		return error_errno(err, -errno, "cannot map a ring");
 	*ret = (struct marks_ring){
 		.fd = TAKE_FD(owned),
 		.shared = p,
@@ -87,7 +124,7 @@ static void advance(struct marks_ring *r, uint32_t bytes)
 	__atomic_store_n(&r->shared->tail, r->tail, __ATOMIC_RELEASE);
 }
 
-/* The thread's count has 32 bits; it is looked at long before it has gone round. */
+/* The shared counter has 32 bits. It is read long before it can wrap around. */
 static void count_dropped(struct marks_ring *r)
 {
 	uint32_t now = __atomic_load_n(&r->shared->dropped, __ATOMIC_RELAXED);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What one user's programs may cost us. Root is trusted.
+ * Limits what one user's programs can cost the daemon. Root is trusted.
  *
- * Bytes are allowed at a rate, as a bucket that fills: a ring is taken whole, so that the
- * level may fall below 0, and nothing more is taken until it has risen above. What is not
- * taken waits in the rings, and costs the user's own marks only.
+ * Bytes are limited by a token bucket. A ring is always taken whole, so the level may fall below
+ * 0; then nothing is taken until it is above 0 again. Meanwhile marks wait in the rings, and
+ * overflow hits only this user's own marks.
  */
 #include "base/wide.h"
 #include "daemon/marks/internal.h"
 
-/* The bucket, as a part of a second's bytes; and the least that it is. */
+/* The bucket's size: this part of a second's bytes, and its minimum. */
 #define BURST_PART 8
 #define BURST_MIN MARK_RING_MAX
 
@@ -68,7 +68,7 @@ void users_tidy(struct marks *m)
 		next = LIST_NEXT(u, list);
 		u->work = 0;
 		fill(m, u, now);
-		/* Coming back is no way to a full bucket. */
+		/* Keep a user whose bucket is not full: reconnecting must not refill it. */
 		if (u->refs || (m->limits.rate_per_user && u->level < burst(m)))
 			continue;
 		LIST_REMOVE(u, list);

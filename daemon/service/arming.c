@@ -9,14 +9,14 @@
 struct arming {
 	struct work work;
 	struct manager *manager;
-	struct session *session; /* the loop's alone; NULL: gone */
-	/* The worker's, until it is done. */
+	struct session *session; /* used by the loop only; NULL: session freed */
+	/* Used by the worker until it is done. */
 	struct start_plan plan;
 	struct capture_env env;
 	struct capture *capture;
 	struct error err;
 	uint64_t cpu_ns;
-	struct capture_spare **spare; /* the worker's for ever */
+	struct capture_spare **spare; /* used by the worker only */
 	bool spare_taken;
 };
 
@@ -51,7 +51,7 @@ static void armed(struct work *w)
 	start_plan_deinit(&a->plan);
 	error_deinit(&a->err);
 	free(a);
-	/* Where nothing was armed no retirement makes the next one, which may be used up. */
+	/* Arming failed, so no retirement follows that would make a new spare. */
 	sparing_refresh(m);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What makes the kernel wait, of a session's life: done by the worker, out of the loop. */
+/* Runs the slow parts of a session (where the kernel waits) in the worker, outside the loop. */
 #pragma once
 
 #include "daemon/service/start.h"
@@ -7,10 +7,10 @@
 struct arming;
 struct session;
 
-/* Calls session_armed() when it is done. Takes the plan. */
+/* Arms in the worker, then calls session_armed(). Consumes the plan. */
 int arming_start(struct arming **ret, struct session *s, struct start_plan *plan,
 		 struct error *err);
-/* Its session is gone: what comes of it is taken down again. */
+/* The session is freed: a capture that is still made will be removed again. */
 void arming_forget(struct arming *a);
-/* capture_free(), later; capture may be NULL. */
+/* Calls capture_free() in the worker. capture may be NULL. */
 void capture_retire(struct manager *m, struct capture *capture);

@@ -22,7 +22,7 @@ void audit_comm(const char *proc, pid_t pid, char ret[static 32])
 		snprintf(ret, 32, "%.*s", (int)text.len - 1, text.data);
 }
 
-/* What journald keeps beside the text. */
+/* journald's fields beside the text. */
 struct details {
 	char text[10][64];
 	const char *list[11];
@@ -79,7 +79,7 @@ static void tell_losses(const struct session *s, const Traced__Control__Session 
 	add(&d, "LOST=%" PRIu64, last->lost);
 	log_write(LOG_WARNING, &fields,
 		  "%s: %" PRIu64 " of %" PRIu64 " events were lost: the ring buffers of %" PRIu64
-		  " KiB a CPU were too small, or too much was asked for",
+		  " KiB per CPU were too small, or too many events were recorded",
 		  s->name, last->lost, last->lost + last->events, last->buffer_bytes / 1024);
 }
 
@@ -87,7 +87,7 @@ const char *audit_reason(enum capture_end reason)
 {
 	static const char *const names[] = {
 		[CAPTURE_END_STOPPED] = "stopped",
-		[CAPTURE_END_DURATION] = "its time is over",
+		[CAPTURE_END_DURATION] = "its duration is over",
 		[CAPTURE_END_SHUTDOWN] = "the daemon stops",
 		[CAPTURE_END_NO_SPACE] = "out of space",
 		[CAPTURE_END_FAILED] = "failed",
@@ -132,7 +132,7 @@ bool audit_refusal_passes(uid_t uid)
 	size_t chosen = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++) {
-		/* Else the one whose time began first, an unused one above all. */
+		/* Reuse an unused entry, otherwise the one whose interval is oldest. */
 		if (users[i].limit.since_ns < users[chosen].limit.since_ns)
 			chosen = i;
 		if (users[i].uid == uid && users[i].limit.burst) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the journal keeps for those who ask later: who recorded what and how long, what was refused
- * to whom, what was lost. Each has a MESSAGE_ID, which systemd/traced.catalog explains, and fields:
- * SESSION, CLIENT_UID, CLIENT_PID, CLIENT_COMM, and of a recording that ended ELAPSED_USEC, EVENTS,
- * LOST, BYTES, REASON. Users are told by number: to look up their names may mean to ask a network.
+ * The audit log in the journal: who recorded what and for how long, what was refused, what was
+ * lost. Each entry has a MESSAGE_ID, which systemd/traced.catalog explains, and the fields
+ * SESSION, CLIENT_UID, CLIENT_PID and CLIENT_COMM. The end of a recording adds ELAPSED_USEC,
+ * EVENTS, LOST, BYTES and REASON. Users appear as numbers: looking up a name may query the
+ * network.
  */
 #pragma once
 
@@ -20,18 +21,15 @@
 #define AUDIT_EXPORT_FAILED "4ec0617951624214a3a71e3b31ca5f5c"
 #define AUDIT_CONFIGURATION "d4763e03935a4f09b614e10e67080811"
 
-/* The name that a process has chosen for itself; *ret is "?" where that can't be read. */
+/* Reads the name that a process gave itself; *ret is "?" if that cannot be read. */
 void audit_comm(const char *proc, pid_t pid, char ret[static 32]);
 
-/* It records from now on. */
+/* Logs the start of a recording. */
 void audit_started(const struct session *s);
 const char *audit_reason(enum capture_end reason);
-/* It did until now; s->last is what became of it. how: "stopped", for programs too. */
+/* Logs the end of a recording, with the counts in s->last. how: "stopped", also for programs. */
 void audit_ended(const struct session *s, const char *how);
-/*
- * Whether a refusal of this user's may be written down: so many in a while each, that none of them
- * hides another's.
- */
+/* Limits the refusals logged for each user, so that no user's refusals hide another's. */
 bool audit_refusal_passes(uid_t uid);
-/* A request was refused for want of rights or within a limit; says no more than so much of it. */
+/* Logs a request refused for lack of rights or by a limit, within the rate limit. */
 void audit_refused(const struct connection *c, const struct error *err);

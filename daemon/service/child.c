@@ -22,8 +22,9 @@ struct child {
 	const char *what;
 	struct loop *loop;
 	struct loop_source *process, *pipe;
-	int fd;		/* of pipe */
-	int connection; /* its service, instead of process: hangs up on it when closed; or -EBADF */
+	int fd;		/* read end of the result pipe */
+	int connection; /* connection to a service, instead of process; closing it ends the service;
+			   or -EBADF */
 	struct buf result;
 	siginfo_t status;
 	bool exited, closed;
@@ -69,7 +70,9 @@ static Traced__Control__ExportResult *judge(struct child *c)
 	Traced__Control__ExportResult *result = NULL;
 	char text[200];
 
-	/* No bytes are a whole message, too, but no result: it always says how long it took. */
+	/*
+	 * An empty message is valid protobuf but no result: a result always contains its duration.
+	 */
 	if ((c->connection >= 0 || (c->status.si_code == CLD_EXITED && c->status.si_status == 0)) &&
 	    !buf_error(&c->result) && c->result.len)
 		result = traced__control__export_result__unpack(NULL, c->result.len,
@@ -79,7 +82,7 @@ static Traced__Control__ExportResult *judge(struct child *c)
 	if (c->connection >= 0) {
 		snprintf(text, sizeof(text), "the %s ended without a result", c->what);
 		return failed_result(EIO, text,
-				     "journalctl -u '" TRACED_PROGRAM "-export@*' tells more");
+				     "journalctl -u '" TRACED_PROGRAM "-export@*' shows more");
 	}
 	if (c->status.si_code == CLD_EXITED)
 		snprintf(text, sizeof(text), "the %s ended with status %d and no result", c->what,
@@ -96,7 +99,7 @@ static void finish_if_over(struct child *c)
 	void *userdata = c->userdata;
 	Traced__Control__ExportResult *result;
 
-	/* How a service's process ended its manager knows. */
+	/* Only the service manager knows a service's exit status. */
 	if ((!c->exited && c->connection < 0) || !c->closed)
 		return;
 	result = judge(c);
@@ -129,14 +132,14 @@ static void on_result(void *userdata, int fd, uint32_t revents _unused_)
 	}
 	if (n != 0)
 		c->result.failed = true;
-	/* Closes our end, too: a child that writes too much gets EPIPE. */
+	/* Close our end, too: a child that writes too much gets EPIPE. */
 	c->closed = true;
 	c->pipe = loop_source_free(c->pipe);
 	c->fd = close_fd(c->fd);
 	finish_if_over(c);
 }
 
-/* Makes fds 3, 4 and so on, and closes what is above. */
+/* Moves fds to 3, 4 and so on, and closes all higher ones. */
 static int place_descriptors(const int *fds, int count)
 {
 	int high[CHILD_FDS_MAX + 2];
@@ -158,12 +161,15 @@ static void set_signals(void)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* A reader that leaves and a full file are errors to tell, not deaths. */
+	/* A closed pipe and a full file must be reported as errors, not kill the process. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Between fork and exec; the worker has no part in this process, and glibc frees its locks. */
+/*
+ * Runs between fork and exec. The worker thread does not exist in the child, and glibc releases
+ * its locks there.
+ */
 static void become(const struct child_spec *spec, int result_fd, pid_t parent)
 {
 	static const char *const private_vars[] = { "NOTIFY_SOCKET", "WATCHDOG_USEC",
@@ -173,7 +179,7 @@ static void become(const struct child_spec *spec, int result_fd, pid_t parent)
 	int fds[CHILD_FDS_MAX + 1], count = (int)spec->fd_count, null;
 
 	set_signals();
-	/* Only recording is urgent; giving up priority is always allowed. */
+	/* Only recording is urgent. Lowering the priority always succeeds. */
 	setpriority(PRIO_PROCESS, 0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
@@ -212,7 +218,7 @@ static int fork_child(struct child *c, const struct child_spec *spec, int result
 	return 0;
 }
 
-/* One message: its arguments, each terminated, and its descriptors. */
+/* Sends one message: the arguments, each NUL-terminated, and the descriptors. */
 static int ask_service(struct child *c, const struct child_spec *spec, int result_fd,
 		       struct error *err)
 {
@@ -282,7 +288,7 @@ int child_spawn(struct child **ret, struct loop *loop, const struct child_spec *
 	return 0;
 }
 
-/* Takes the message of ask_service(). Returns the count of descriptors, or -errno. */
+/* Receives the message of ask_service(). Returns the number of descriptors, or -errno. */
 static int receive_request(int connection, char *args, size_t *ret_len, int *fds)
 {
 	union {
@@ -309,7 +315,7 @@ static int receive_request(int connection, char *args, size_t *ret_len, int *fds
 	return (int)(size / sizeof(int));
 }
 
-/* Ends this process, by SIGIO, when the daemon closes its end. */
+/* Makes SIGIO end this process when the daemon closes its end. */
 static int die_with(int connection)
 {
 	char byte;

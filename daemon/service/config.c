@@ -87,7 +87,7 @@ static int set_log_level(void *field, const char *value, struct error *err)
 
 	if (level < 0)
 		return error_set(err, -EINVAL,
-				 "\"%s\" is no log level: debug, info, notice, warning or error",
+				 "\"%s\" is not a log level: debug, info, notice, warning or error",
 				 value);
 	*(int *)field = level;
 	return 0;
@@ -128,20 +128,20 @@ static int set_spare(void *field, const char *value, struct error *err)
 			*(int *)field = (int)i;
 			return 0;
 		}
-	return error_set(err, -EINVAL, "\"%s\" is none of yes, no, auto", value);
+	return error_set(err, -EINVAL, "\"%s\" is not yes, no or auto", value);
 }
 
 static int set_size(void *field, const char *value, struct error *err)
 {
 	int r = parse_size(value, field, err);
 
-	/* A guess would be wrong by a thousand for somebody. */
+	/* Require a unit: a guess would be wrong by a factor of 1000 for some users. */
 	if (r == 0 && strchr("0123456789", value[strlen(value) - 1]))
 		return error_set(err, -EINVAL, "'%s' has no unit: B, K, M or G", value);
 	return r;
 }
 
-/* There is to be no limit, which a field of 0 says. */
+/* True for a value that means "no limit", stored as 0. */
 static bool is_none(const char *value)
 {
 	return strcmp(value, "none") == 0 || strcmp(value, "0") == 0;
@@ -188,8 +188,8 @@ static int set_reader(void *field, const char *value, struct error *err)
 			return 0;
 		}
 	}
-	error_set(err, -EINVAL, "\"%s\" is no way to read a ring buffer", value);
-	return error_hint(err, "auto, mmap, splice or read");
+	error_set(err, -EINVAL, "\"%s\" is not a way to read a ring buffer", value);
+	return error_hint(err, "use auto, mmap, splice or read");
 }
 
 static int set_user_functions(void *field, const char *value, struct error *err)
@@ -206,7 +206,7 @@ static int set_user_functions(void *field, const char *value, struct error *err)
 			return 0;
 		}
 	}
-	return error_set(err, -EINVAL, "\"%s\" is none of no, own and yes", value);
+	return error_set(err, -EINVAL, "\"%s\" is not no, own or yes", value);
 }
 
 static int set_words(void *field, const char *value, struct error *err)
@@ -259,7 +259,7 @@ static const struct key {
 	{ "defaults", "events", offsetof(struct config, events), set_words },
 };
 
-/* One file on its way through libinih, whose handler isn't told the line. */
+/* One file being read. libinih's handler does not get the line number. */
 struct source {
 	FILE *file;
 	const char *path;
@@ -267,7 +267,7 @@ struct source {
 	bool ends_within_line;
 	struct config *config;
 	struct buf *warnings;
-	struct error *err; /* the first one stops all */
+	struct error *err; /* the first error ends the reading */
 	int failed;
 };
 

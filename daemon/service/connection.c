@@ -9,7 +9,7 @@
 #include "daemon/service/session.h"
 #include "daemon/service/verbs.h"
 
-/* Frames taken at one go, before others get their turn. */
+/* Frames handled at once before other sources get their turn. */
 #define FRAMES_PER_TURN 8
 #define HELLO_LATE_US 250000
 
@@ -36,13 +36,16 @@ struct connection *connection_free(struct connection *c)
 
 		TAILQ_REMOVE(&m->connections, c, list);
 		m->connection_count--;
-		/* Sessions first: an output that was given keeps its session's recording. */
+		/* Sessions first: a recording with an output survives its client. */
 		for (s = TAILQ_FIRST(&m->sessions); s; s = next_session) {
 			next_session = TAILQ_NEXT(s, list);
 			if (s->client == c)
 				session_client_left(s);
 		}
-		/* One may end its session, and that others, which are gone then. */
+		/*
+		 * Forgetting one job may end its session, which frees other jobs: start over each
+		 * time.
+		 */
 		while ((j = job_of(c)))
 			job_forget_connection(j);
 	}
@@ -71,7 +74,7 @@ static void drop(struct connection *c, int code)
 	if (code != -ECONNRESET && code != -EPIPE && log_limit_pass(&limit))
 		log_notice("dropping the client with pid %d, uid %u: %s", c->pid, c->uid,
 			   code == -ENOBUFS ? "it does not read its replies" : strerror(-code));
-	/* The farewell may explain; what can't be sent now is lost. */
+	/* Try to send a last reply that explains; unsent data is lost. */
 	frame_flush(&c->io);
 	connection_free(c);
 }
@@ -86,7 +89,7 @@ static int flush(struct connection *c)
 	return MIN(r, 0);
 }
 
-/* Replies are sent, and hopeless clients dropped, from the loop: never within a verb. */
+/* Sends replies and drops failed clients from the loop, never inside a verb. */
 static void on_flush(void *userdata)
 {
 	struct connection *c = userdata;
@@ -112,7 +115,7 @@ void connection_reply(struct connection *c, uint64_t request_id, Traced__Control
 	if (r == -EMSGSIZE) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		error_set(&err, r, "the answer is too long");
+		error_set(&err, r, "the reply is too long");
 		connection_reply_error(c, request_id, &err);
 		return;
 	}
@@ -136,7 +139,7 @@ void connection_reply_error(struct connection *c, uint64_t request_id, const str
 	connection_reply(c, request_id, &reply);
 }
 
-/* Tells the client what it did wrong, and lets it go. */
+/* Reports the client's error, then disconnects it. */
 static void break_off(struct connection *c, int code, const char *text)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -218,7 +221,7 @@ static void on_socket(void *userdata, int fd _unused_, uint32_t revents)
 	int r = 0;
 
 	if (c->failed)
-		return; /* on_flush is due */
+		return; /* on_flush will run */
 	if (revents & EPOLLOUT)
 		r = flush(c);
 	if (r >= 0 && (revents & (EPOLLIN | EPOLLHUP | EPOLLERR)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One client: frames in, replies out. Whatever it sends, or does not read,
- * costs bounded memory and harms nobody but itself.
+ * One client: frames in, replies out. Whatever it sends, or leaves unread, costs bounded memory
+ * and harms only itself.
  */
 #pragma once
 
@@ -16,9 +16,9 @@ struct connection {
 	struct loop_source *source, *flush, *hello_timer;
 	uid_t uid;
 	pid_t pid;
-	bool greeted;	    /* Hello was exchanged */
-	unsigned in_flight; /* jobs that owe it a reply */
-	int failed;	    /* negative errno: it is to be dropped when the loop comes back */
+	bool greeted;	    /* Hello was received */
+	unsigned in_flight; /* jobs that still have to reply */
+	int failed;	    /* negative errno: drop the client in the loop's next round */
 };
 
 #define CONNECTION_REQUEST_MAX (256U << 10) /* bytes of one request */
@@ -26,12 +26,12 @@ struct connection {
 #define CONNECTION_HELLO_S 10
 
 int connection_new(struct connection **ret, struct manager *m, int fd, struct error *err);
-/* Tells its sessions and jobs. */
+/* Also notifies the client's sessions and jobs. */
 struct connection *connection_free(struct connection *c);
 DEFINE_CLEANUP_FUNC(struct connection *, connection_free);
 
-/* Queue a reply; never free the connection. NULL is nobody, and told nothing. */
+/* Queues a reply; never frees the connection. NULL: no client, does nothing. */
 void connection_reply(struct connection *c, uint64_t request_id, Traced__Control__Reply *reply);
-/* Sends what can be sent at once; errors are on_flush's, later. */
+/* Sends what the socket accepts now; on_flush handles errors later. */
 void connection_flush(struct connection *c);
 void connection_reply_error(struct connection *c, uint64_t request_id, const struct error *err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A session as clients see it. */
+/* Describes a session for clients. */
 #include <string.h>
 
 #include "base/io.h"
 #include "daemon/service/session.h"
 
-/* The message's own strings and rows, or the copy of them, by way of the wire. */
+/* Copies a description by packing and unpacking: its strings and rows are borrowed. */
 static Traced__Control__Session *copy_description(const Traced__Control__Session *d)
 {
 	size_t len = traced__control__session__get_packed_size(d);

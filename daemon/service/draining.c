@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How a recording shares the loop: its ring's descriptor has a higher priority
- * than the clients, as what is not read in time is lost. A drain that used up its
- * budget goes on from a source of the clients' priority, so that a ring which
- * never runs dry can't starve them, nor another session. That source is a timer
- * that has elapsed: equals are served in the order in which they became
- * pending, and to sd-event a deferred source is so since its creation, hence always first.
+ * How a recording shares the loop. The rings' descriptor has a higher priority than the clients,
+ * because events not read in time are lost. A drain that used up its budget continues from a
+ * source of the clients' priority, so that a ring that never runs dry starves neither clients nor
+ * other sessions.
+ *
+ * That source is an elapsed timer: sources of equal priority are served in the order in which they
+ * became pending. For sd-event a deferred source is pending since its creation, hence always
+ * first.
  */
 #include "daemon/service/draining.h"
 
@@ -20,9 +22,9 @@
 #define PRIORITY_CAPTURE_MORE LOOP_NORMAL
 #define DEADLINE_LATE_US 10000
 #define DURATION_LATE_US 1000
-/* Less than this that waits for its export is not what fills a file system. */
+/* A backlog below this does not fill a file system. */
 #define BACKLOG_MIN (UINT64_C(16) << 20)
-/* How often a recording that pauses looks for room: others may make some, too. */
+/* Retry interval of a paused recording: others may free space, too. */
 #define PAUSE_US (1 * USEC_PER_SEC)
 
 static void set_paused(struct session *s, bool paused)
@@ -39,40 +41,41 @@ static void set_paused(struct session *s, bool paused)
 }
 
 /*
- * An export that follows will make room: until then the rings are left alone. What
- * they overwrite the kernel counts, and the next sub-buffer tells of it at its place.
+ * Pauses while a following export makes room. The kernel counts the events overwritten meanwhile,
+ * and the next sub-buffer reports them in place.
  */
 static bool pause_for_output(struct session *s)
 {
 	if (s->spool.keeps || spool_bytes(&s->spool) < BACKLOG_MIN || !session_is_followed(s))
 		return false;
-	session_note(s, 0,
-		     "the output took the events more slowly than they came, until the spool was "
-		     "full: some were overwritten");
+	session_note(
+		s, 0,
+		"the output was too slow and the spool was full: some events were overwritten");
 	if (!s->draining.paused)
-		session_log(s, LOG_NOTICE, 0, "pauses: its output is too slow, the spool full");
+		session_log(s, LOG_NOTICE, 0,
+			    "paused: its output is too slow and the spool is full");
 	set_paused(s, true);
 	return true;
 }
 
 /*
- * Before the file system is full: so that the stream's end can still be written. True: it pauses,
- * or has ended. May free s.
+ * Acts before the file system is full, so that the stream's end can still be written. Returns true
+ * if the recording pauses or has ended. May free s.
  */
 static bool out_of_space(struct session *s)
 {
 	const struct config *config = &s->manager->config;
 	int r = spool_check(&s->spool, config->min_free, config->spool_max);
-	const char *full = "it is as long as spool_max in traced.conf allows";
+	const char *full = "it reached spool_max of traced.conf";
 
 	if (r >= 0 && policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 100)) {
-		full = "its user's recordings are as long as [users] of traced.conf allows";
+		full = "its user's recordings reached the limit in [users] of traced.conf";
 		r = -EDQUOT;
 	}
 	if (r < 0 && pause_for_output(s))
 		return true;
 	if (r == -ENOSPC)
-		session_end_in_trouble(s, r, "no space is left where it is spooled");
+		session_end_in_trouble(s, r, "no space is left for its spool");
 	else if (r == -EDQUOT)
 		session_end_in_trouble(s, r, full);
 	return r < 0;
@@ -110,8 +113,9 @@ void draining_space_freed(struct session *s)
 	if (!s->draining.paused || !session_records(s))
 		return;
 	/*
-	 * A spool that gives nothing back will never be smaller: then it ends, and says why. What
-	 * is given back of a BACKLOG_MIN, but for its head and its last chunk, has to be enough.
+	 * A spool whose space cannot be returned never shrinks: end the recording and say why.
+	 * Otherwise returning BACKLOG_MIN, except for the head and the last chunk, must make
+	 * enough room.
 	 */
 	if (!s->spool.keeps && (spool_check(&s->spool, config->min_free + BACKLOG_MIN / 2,
 					    config->spool_max / 4 * 3) < 0 ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * When the rings of a recording are read: as they fill, after so long at the latest, and not while
- * what was read before finds no room. All of it by the loop's thread.
+ * Decides when a recording's rings are read: as they fill, after a maximum time, and not while the
+ * spool is full. Runs in the loop's thread.
  */
 #pragma once
 
@@ -13,19 +13,19 @@ struct session;
 
 struct draining {
 	struct loop_source *readable, *deadline, *again, *duration;
-	bool paused;	  /* the spool is full: the rings wait, and overwrite what is oldest */
-	uint64_t flushes; /* of the stream, that followers were told of */
+	bool paused; /* the spool is full: rings are not read and overwrite their oldest events */
+	uint64_t flushes; /* FLUSH chunks already announced to followers */
 };
 
 /*
- * s->capture has started: from now on it is read, and ends when it has lasted as long as it is to.
- * 0 or -errno; draining_end() is due all the same.
+ * s->capture has started: reads its rings and ends it after its duration. Returns 0 or -errno;
+ * call draining_end() in either case.
  */
 int draining_begin(struct session *s);
-/* Also of one that never began, or has ended. */
+/* May be called without draining_begin(), and twice. */
 void draining_end(struct session *s);
 /*
- * There may be space again where it is spooled: a recording that had to pause goes on, or ends if
- * its spool will never be smaller. May free s.
+ * The spool may have space again: a paused recording continues, or ends if its spool can never
+ * shrink. May free s.
  */
 void draining_space_freed(struct session *s);

@@ -11,63 +11,49 @@
 #include "base/io.h"
 #include "daemon/capture/capture.h"
 #include "daemon/service/follow.h"
+#include "daemon/service/order.h"
 #include "daemon/service/sandbox.h"
 #include "formats/formats.h"
 
-/* Where the descriptors lie in an exporter. */
-enum { STREAM_FD = CHILD_FIRST_FD, OUT_FD, OTHER_FD };
+/* Descriptor numbers in an exporter. */
+enum { ORDER_FD = CHILD_FIRST_FD, STREAM_FD, OUT_FD, OTHER_FD };
 
-/* Words before those of what is merged, the option not among them. */
-#define ARGS_FIXED 14
-_Static_assert(CHILD_FDS_MAX >= 3 + MERGING_FDS_MAX, "stream, output, follow, files");
+_Static_assert(CHILD_FDS_MAX >= 4 + MERGING_FDS_MAX, "order, stream, output, follow, files");
 
-/* Far above what a stream can become; ends a runaway. */
+/* A limit that no real output reaches; stops a runaway exporter. */
 #define OUTPUT_FACTOR 256
 #define OUTPUT_EXTRA (UINT64_C(1) << 30)
 #define MEMORY_FACTOR 2
 #define MEMORY_EXTRA (UINT64_C(4) << 30)
-/* A thousand times what the slowest machine was seen to take. */
+/* CPU limit: 1000 times the need of the slowest machine tested. */
 #define CPU_BYTES_PER_S (UINT64_C(16) << 10)
 #define CPU_EXTRA_S 600
 
 int exporter_spawn(struct child **ret, struct loop *loop, const struct exporter_request *request,
 		   child_done_t done, void *userdata, struct error *err)
 {
-	char parent[16], bytes[24], ns[24], bound[24];
-	const char *argv[1 + ARGS_FIXED + MERGING_ARGS_MAX + 1] = {
-		EXPORTER_OPTION,
-		request->format,
-		request->raw_addresses ? "raw" : "hashed",
-		request->tgid ? "tgid" : "plain",
-		request->quiet ? "quiet" : "prompt",
-		request->follow_fd >= 0 ? "follow" : "whole",
-		parent,
-		request->perfetto.legacy_generic ? "legacy" : "described",
-		request->perfetto.plain_sched ? "off" : "on",
-		perfetto_compression_name(request->perfetto.compression),
-		function_view_name(request->function_view),
-		bytes,
-		ns,
-		request->json_array ? "array" : "object",
-		bound,
-	};
+	static const char *const argv[] = { EXPORTER_OPTION, NULL };
 	const struct merging *merging = request->merging;
-	struct child_spec spec = {
-		.what = "exporter",
-		.argv = argv,
-		.fds = { request->stream_fd, request->out_fd, request->follow_fd },
-		.fd_count = request->follow_fd >= 0 ? 3 : 2,
-		.service = request->service,
-	};
+	Traced__Control__ExportOrder order = TRACED__CONTROL__EXPORT_ORDER__INIT;
+	struct child_spec spec = { .what = "exporter", .argv = argv, .service = request->service };
+	_cleanup_close_ int order_fd = -EBADF;
 
-	for (size_t i = 0; i < merging->word_count; i++)
-		argv[1 + ARGS_FIXED + i] = merging->words[i];
+	order.output = (Traced__Control__Output *)(uintptr_t)request->output;
+	order.tgid = request->tgid;
+	order.follow = request->follow_fd >= 0;
+	order.quiet = request->quiet;
+	order.scratch = merging->scratch;
+	order.parent = request->service ? 0 : getpid();
+	order_fd = order_write(&order);
+	if (order_fd < 0)
+		return error_errno(err, order_fd, "cannot start the exporter");
+	spec.fds[spec.fd_count++] = order_fd;
+	spec.fds[spec.fd_count++] = request->stream_fd;
+	spec.fds[spec.fd_count++] = request->out_fd;
+	if (order.follow)
+		spec.fds[spec.fd_count++] = request->follow_fd;
 	for (size_t i = 0; i < merging->fd_count; i++)
 		spec.fds[spec.fd_count++] = merging->fds[i];
-	snprintf(parent, sizeof(parent), "%d", request->service ? 0 : getpid());
-	snprintf(bound, sizeof(bound), "%" PRIu64, request->bound_max_ns);
-	snprintf(bytes, sizeof(bytes), "%" PRIu64, request->rotate.bytes);
-	snprintf(ns, sizeof(ns), "%" PRIu64, request->rotate.ns);
 	return child_spawn(ret, loop, &spec, done, userdata, err);
 }
 
@@ -105,7 +91,7 @@ static int finish_with_error(int result_fd, const struct error *err)
 	return child_finish(result_fd, &message);
 }
 
-/* Pointers to rows, as protobuf-c wants them. */
+/* Builds the pointers to rows that protobuf-c needs. */
 static int finish_with_result(int result_fd, const struct export_result *result)
 {
 	Traced__Control__ExportResult message = TRACED__CONTROL__EXPORT_RESULT__INIT;
@@ -147,7 +133,7 @@ static int finish_with_result(int result_fd, const struct export_result *result)
 	return child_finish(result_fd, &message);
 }
 
-static int enter(const char *parent, bool follow, struct error *err)
+static int enter(pid_t parent, bool follow, struct error *err)
 {
 	struct sandbox sandbox = { .drop = geteuid() == 0 };
 	struct stat st;
@@ -155,12 +141,12 @@ static int enter(const char *parent, bool follow, struct error *err)
 	if (fstat(STREAM_FD, &st) < 0)
 		return error_errno(err, -errno, "stream");
 	sandbox.memory = MEMORY_EXTRA + MEMORY_FACTOR * (uint64_t)st.st_size;
-	/* Nobody knows how much a stream will be that is being written. */
+	/* The final size of a growing stream is unknown. */
 	if (!follow) {
 		sandbox.file_max = OUTPUT_EXTRA + OUTPUT_FACTOR * (uint64_t)st.st_size;
 		sandbox.cpu_s = CPU_EXTRA_S + (uint64_t)st.st_size / CPU_BYTES_PER_S;
 	}
-	sandbox.parent = (pid_t)strtol(parent, NULL, 10);
+	sandbox.parent = parent;
 	if (sandbox.drop)
 		sandbox.uid = sandbox_find_user();
 	return sandbox_enter(&sandbox, err);
@@ -171,60 +157,60 @@ static int wait_for_more(void *userdata _unused_, uint64_t from, uint64_t to)
 	return follow_wait(OTHER_FD, from, to);
 }
 
-int exporter_main(int argc, char **argv)
+/* The order's descriptors are numbered below result_fd. */
+static int run_order(const Traced__Control__ExportOrder *order, struct error *err,
+		     struct export_result *ret, int *result_fd)
 {
 	static const struct export_follow following = { .wait = wait_for_more };
-	_cleanup_export_result_ struct export_result result = { 0 };
-	_cleanup_error_ struct error err = ERROR_INIT;
 	struct export_merge merges[EXPORT_MERGES_MAX];
 	struct export_options options = { 0 };
-	int result_fd = OTHER_FD, r;
+	int r, first = order->follow ? OTHER_FD + 1 : OTHER_FD;
 
-	if (argc < ARGS_FIXED)
-		return 2;
-	options.format = argv[0];
-	options.raw_addresses = strcmp(argv[1], "raw") == 0;
-	options.tgid = strcmp(argv[2], "tgid") == 0;
-	options.rotate.bytes = strtoull(argv[10], NULL, 10);
-	options.rotate.ns = strtoull(argv[11], NULL, 10);
-	options.json_array = strcmp(argv[12], "array") == 0;
-	options.bound_max_ns = strtoull(argv[13], NULL, 10);
-	prctl(PR_SET_NAME, "traced-export");
-	if (strcmp(argv[3], "quiet") == 0)
-		setpriority(PRIO_PROCESS, 0, 10);
-	if (strcmp(argv[4], "follow") == 0) {
-		options.follow = &following;
-		result_fd = OTHER_FD + 1;
-	}
-	r = merging_read(&options, merges, argv + ARGS_FIXED, (size_t)(argc - ARGS_FIXED),
-			 result_fd);
+	*result_fd = first + merging_count(order->output, order->scratch);
+	r = order_options(order->output, &options, err);
 	if (r < 0)
+		return r;
+	options.tgid |= order->tgid;
+	options.follow = order->follow ? &following : NULL;
+	r = merging_read(&options, merges, order->output, order->scratch, first, err);
+	if (r < 0)
+		return r;
+	if (order->quiet)
+		setpriority(PRIO_PROCESS, 0, 10);
+	r = enter(order->parent, order->follow, err);
+	if (r < 0)
+		return error_prefix(err, "the exporter's sandbox");
+	return export_stream(STREAM_FD, OUT_FD, &options, ret, err);
+}
+
+int exporter_main(void)
+{
+	Traced__Control__ExportOrder *order = order_read(ORDER_FD);
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int result_fd, status;
+
+	if (!order || !order->output)
 		return 2;
-	result_fd += r;
-	if (perfetto_options_set(&options.perfetto, "generic", argv[6], &err) < 0 ||
-	    perfetto_options_set(&options.perfetto, "compact-sched", argv[7], &err) < 0 ||
-	    perfetto_options_set(&options.perfetto, "compress", argv[8], &err) < 0 ||
-	    function_view_find(argv[9], &options.function_view, &err) < 0)
-		return finish_with_error(result_fd, &err);
-	if (enter(argv[5], options.follow, &err) < 0) {
-		error_prefix(&err, "the exporter's sandbox");
-		return finish_with_error(result_fd, &err);
-	}
-	if (export_stream(STREAM_FD, OUT_FD, &options, &result, &err) < 0)
-		return finish_with_error(result_fd, &err);
-	return finish_with_result(result_fd, &result);
+	prctl(PR_SET_NAME, "traced-export");
+	if (run_order(order, &err, &result, &result_fd) < 0)
+		status = finish_with_error(result_fd, &err);
+	else
+		status = finish_with_result(result_fd, &result);
+	traced__control__export_order__free_unpacked(order, NULL);
+	return status;
 }
 
 static int serve_request(int argc, char **argv)
 {
 	if (argc < 1 || strcmp(argv[0], EXPORTER_OPTION) != 0)
 		return 2;
-	return exporter_main(argc - 1, argv + 1);
+	return exporter_main();
 }
 
 int exporter_service_main(void)
 {
-	/* Where a service manager puts the connection. */
+	/* The service manager passes the connection as this descriptor. */
 	return child_serve(CHILD_FIRST_FD, serve_request);
 }
 

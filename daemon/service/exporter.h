@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The processes that do what the daemon's loop must not: decode, and wait for long. */
+/* Processes for work that the daemon's loop must not do: decoding, and long waits. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,36 +10,34 @@
 
 struct exporter_request {
 	int stream_fd, out_fd; /* borrowed */
-	int follow_fd;	       /* borrowed: of follow_new, or -EBADF: the stream is whole */
-	const char *format;    /* of export_formats() */
-	bool raw_addresses, tgid;
-	struct perfetto_options perfetto;
-	enum function_view function_view;
-	struct export_rotate rotate;
-	bool json_array;
-	uint64_t bound_max_ns;
-	const struct merging *merging; /* borrowed */
-	bool quiet;		       /* something else records: be nice to it */
-	const char *service;	       /* as in struct child_spec */
+	int follow_fd;	       /* borrowed from follow_new; -EBADF: the stream is complete */
+	const Traced__Control__Output *output; /* borrowed */
+	bool tgid;			       /* the session asks for tgids */
+	const struct merging *merging;	       /* borrowed */
+	bool quiet;			       /* another recording is running: use low priority */
+	const char *service;		       /* as in struct child_spec */
 };
 
-/* Decodes a stream, without any privilege. */
+/* Decodes a stream without any privilege. */
 int exporter_spawn(struct child **ret, struct loop *loop, const struct exporter_request *request,
 		   child_done_t done, void *userdata, struct error *err);
 
 /*
- * Drains an existing buffer (instance "": the top-level one) into stream_fd,
- * with the daemon's own rights: in a process of its own, as a large buffer
- * takes seconds in which the daemon's own recordings must go on.
+ * Drains an existing buffer (instance "": the top-level one) into stream_fd, with the daemon's own
+ * rights. A separate process: a large buffer takes seconds, during which the daemon's own
+ * recordings must continue.
  */
 int extractor_spawn(struct child **ret, struct loop *loop, const char *tracefs_root,
 		    const char *state_dir, const char *instance, int stream_fd, child_done_t done,
 		    void *userdata, struct error *err);
 
-/* What main does in them; arguments after the internal option. Return an exit status. */
+/*
+ * Entry points in these processes; arguments follow the internal option. They return an exit
+ * status.
+ */
 #define EXPORTER_OPTION "--run-exporter"
 #define EXPORTER_SERVICE_OPTION "--serve-exports"
 #define EXTRACTOR_OPTION "--run-extractor"
-int exporter_main(int argc, char **argv);
+int exporter_main(void);
 int exporter_service_main(void);
 int extractor_main(int argc, char **argv);

@@ -9,15 +9,15 @@
 #if HAVE_SECCOMP
 #include <seccomp.h>
 
-/* Names rather than numbers: 32-bit machines have others for some of them. */
+/* Names, not numbers: 32-bit machines have other calls for some. */
 static const char *const allowed[] = {
-	/* descriptors that are open already */
+	/* use of open descriptors */
 	"read", "readv", "pread64", "preadv", "write", "writev", "pwrite64", "pwritev", "lseek",
 	"_llseek", "fstat", "fstat64", "newfstatat", "statx", "fstatfs", "fstatfs64", "close",
 	"ftruncate", "ftruncate64", "fallocate", "poll", "ppoll", "ppoll_time64", "select",
 	"_newselect", "pselect6", "pselect6_time64", "fcntl", "fcntl64", "sync_file_range",
 	"sync_file_range2", "arm_sync_file_range",
-	/* messages on the socket by which it follows a recording */
+	/* messages on the follow socket */
 	"recvfrom", "recvmsg", "recv", "sendto", "sendmsg", "send",
 	/* memory and threads */
 	"brk", "munmap", "mremap", "madvise", "futex", "futex_time64", "set_robust_list", "rseq",
@@ -33,7 +33,7 @@ static int allow(scmp_filter_ctx ctx, const char *name, unsigned count,
 {
 	int number = seccomp_syscall_resolve_name(name);
 
-	/* Negative: not of this machine, or newer than the library. */
+	/* Negative: not on this machine, or unknown to this libseccomp. */
 	return number < 0 ? 0 : seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, number, count, args);
 }
 
@@ -54,18 +54,21 @@ static int add_rules(scmp_filter_ctx ctx)
 		r = allow(ctx, "mmap2", 1, &no_code);
 	if (!r)
 		r = allow(ctx, "mprotect", 1, &no_code);
-	/* Threads alone. Of clone3 a filter can't see the flags; without it glibc takes clone. */
+	/*
+	 * Permit clone for threads only. clone3 is refused: a filter cannot see its flags, and
+	 * glibc falls back to clone.
+	 */
 	if (!r)
 		r = allow(ctx, "clone", 1, &thread);
 	if (!r && seccomp_syscall_resolve_name("clone3") >= 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS),
 				     seccomp_syscall_resolve_name("clone3"), 0);
-	/* abort() signals itself. */
+	/* abort() sends itself a signal. */
 	if (!r)
 		r = allow(ctx, "tgkill", 1, &itself);
 	if (!r)
 		r = allow(ctx, "prctl", 1, &name);
-	/* A thread chooses its own CPUs. */
+	/* A thread may choose its own CPUs only. */
 	if (!r)
 		r = allow(ctx, "sched_setaffinity", 1, &caller);
 	return r;
@@ -76,7 +79,7 @@ int filter_enter(struct error *err)
 	scmp_filter_ctx ctx;
 	int r;
 
-	/* Not in this kernel (or under an emulator of processes). */
+	/* The kernel (or an emulator of processes) has no seccomp. */
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
 		return 0;
 	ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));

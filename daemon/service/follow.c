@@ -6,16 +6,16 @@
 #include "base/io.h"
 #include "base/log.h"
 
-/* What the exporter sends; it is of the same program. */
+/* The exporter's message. Exporter and daemon are the same program, so no version is needed. */
 struct done {
-	uint64_t from, to; /* bytes of the spool, from the first to the one behind the last */
+	uint64_t from, to; /* byte range of the spool; `to` is exclusive */
 };
 
 #define MESSAGES_PER_TURN 16
 
 struct follow {
 	struct spool *spool;
-	int fd; /* owned; a socket that keeps messages apart */
+	int fd; /* owned; a socket that keeps message boundaries */
 	struct loop_source *source;
 	void (*freed)(void *userdata);
 	void *userdata;
@@ -30,7 +30,8 @@ static void give_back(struct follow *f, const struct done *done)
 	if (r == 0)
 		f->freed(f->userdata);
 	else if (r != -EINVAL && log_limit_pass(&limit))
-		log_notice("%s: its space can't be given back: %s", f->spool->path, strerror(-r));
+		log_notice("%s: cannot free the space of exported data: %s", f->spool->path,
+			   strerror(-r));
 }
 
 static void on_message(void *userdata, int fd, uint32_t revents _unused_)
@@ -43,7 +44,7 @@ static void on_message(void *userdata, int fd, uint32_t revents _unused_)
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
-		/* It has ended, or talks nonsense: how it ended its result tells. */
+		/* The exporter has ended or misbehaves; its result will say why. */
 		if (n != sizeof(done)) {
 			loop_source_enable(f->source, false);
 			return;
@@ -89,7 +90,7 @@ struct follow *follow_free(struct follow *f)
 
 void follow_wake(struct follow *f)
 {
-	/* What it has not read yet wakes it as well: there need not be more. */
+	/* If the queue is full, no message is needed: unread ones wake the exporter, too. */
 	if (!f->ended)
 		send(f->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The daemon's end of an export that follows its recording. The exporter is
- * told that there is more, and at last that nothing more comes; it tells which
- * bytes of the spool it does not need any more, and their space is given back. Neither
- * waits for the other.
+ * The daemon's end of an export that follows its recording. The daemon reports new data, and at
+ * last the end. The exporter reports which bytes of the spool it does not need any more, and the
+ * daemon returns their space. Neither waits for the other.
  */
 #pragma once
 
@@ -12,16 +11,16 @@
 
 struct follow;
 
-/* spool is borrowed. freed: called, with space given back. *ret_child_fd is the exporter's end. */
+/* spool is borrowed. freed: called after space was returned. *ret_child_fd: the exporter's end. */
 int follow_new(struct follow **ret, struct loop *loop, struct spool *spool,
 	       void (*freed)(void *userdata), void *userdata, int *ret_child_fd, struct error *err);
 struct follow *follow_free(struct follow *f);
 DEFINE_CLEANUP_FUNC(struct follow *, follow_free);
 
-/* The spool has grown. */
+/* Reports that the spool has grown. */
 void follow_wake(struct follow *f);
-/* The spool is whole. */
+/* Reports that the spool is complete. */
 void follow_end(struct follow *f);
 
-/* The exporter's side, on its descriptor; as struct export_follow's wait. */
+/* The exporter's side, on its descriptor; implements struct export_follow's wait. */
 int follow_wait(int fd, uint64_t from, uint64_t to);

@@ -9,10 +9,11 @@
 #include "daemon/service/audit.h"
 #include "daemon/service/draining.h"
 #include "daemon/service/exporter.h"
+#include "daemon/service/order.h"
 #include "daemon/service/policy.h"
 #include "formats/formats.h"
 
-#define ERRNO_MAX 4095 /* the kernel's own bound */
+#define ERRNO_MAX 4095 /* the kernel's own limit */
 
 struct job *job_free(struct job *j)
 {
@@ -26,7 +27,8 @@ struct job *job_free(struct job *j)
 	close_fd(j->out_fd);
 	merging_deinit(&j->merging);
 	spool_deinit(&j->spool);
-	free(j->format);
+	if (j->output)
+		traced__control__output__free_unpacked(j->output, NULL);
 	if (j->description)
 		traced__control__session__free_unpacked(j->description, NULL);
 	manager_changed(j->manager);
@@ -41,11 +43,12 @@ static int check_output(const Traced__Control__Output *output, int fd, struct er
 
 	if (!export_format_find(output->format, NULL)) {
 		error_set(err, -EINVAL, "there is no output format \"%s\"", output->format);
-		return error_hint(err, "tracectl record --help lists those that there are");
+		return error_hint(err, "'tracectl record --help' lists the formats");
 	}
 	flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
 	if (flags < 0 || fstat(fd, &st) < 0)
-		return error_set(err, -EBADF, "the request names an output but brings none");
+		return error_set(err, -EBADF,
+				 "the request names an output but has no descriptor for it");
 	if ((flags & O_PATH) || (flags & O_ACCMODE) == O_RDONLY || S_ISDIR(st.st_mode) ||
 	    S_ISBLK(st.st_mode))
 		return error_set(err, -EBADF, "the output is not open for writing");
@@ -55,42 +58,6 @@ static int check_output(const Traced__Control__Output *output, int fd, struct er
 	return 0;
 }
 
-static int read_perfetto(const Traced__Control__Output *output, struct perfetto_options *ret,
-			 struct error *err)
-{
-	const struct export_format *format = export_format_find(output->format, NULL);
-	const Traced__Control__Perfetto *p = output->perfetto;
-	const char *const words[][2] = {
-		{ "generic", p ? p->generic : "" },
-		{ "compact-sched", p ? p->compact_sched : "" },
-		{ "compress", p ? p->compress : "" },
-	};
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(words); i++) {
-		if (!*words[i][1])
-			continue;
-		r = perfetto_options_set(ret, words[i][0], words[i][1], err);
-		if (r >= 0)
-			r = export_format_check_perfetto(format, ret, err);
-	}
-	return r;
-}
-
-static int read_function_view(const Traced__Control__Output *output, enum function_view *ret,
-			      struct error *err)
-{
-	int r = 0;
-
-	*ret = FUNCTION_INSTANTS;
-	if (*output->function_view)
-		r = function_view_find(output->function_view, ret, err);
-	return r < 0 ? r
-		     : export_format_check_functions(export_format_find(output->format, NULL), *ret,
-						     err);
-}
-
-/* The rest of what an output says, once j can own what it needs. */
 static int take_output(struct job *j, const Traced__Control__Output *output, int *fds,
 		       size_t fd_count, struct error *err)
 {
@@ -98,16 +65,9 @@ static int take_output(struct job *j, const Traced__Control__Output *output, int
 
 	if (r < 0)
 		return r;
-	j->format = strdup(output->format);
-	if (!j->format)
+	j->output = order_copy(output);
+	if (!j->output)
 		return error_errno(err, -ENOMEM, "request");
-	j->raw_addresses = output->raw_addresses;
-	j->tgid = output->tgid;
-	j->rotate.bytes = output->rotate_bytes;
-	j->rotate.ns = output->rotate_ns;
-	j->stream = output->stream;
-	j->json_array = output->json_array;
-	j->bound_max_ns = output->bound_max_ns;
 	j->out_fd = TAKE_FD(fds[0]);
 	return 0;
 }
@@ -116,22 +76,19 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	    uint64_t request_id, const Traced__Control__Output *output, int *fds, size_t fd_count,
 	    struct error *err)
 {
-	enum function_view function_view = FUNCTION_INSTANTS;
-	struct perfetto_options perfetto = { 0 };
+	struct export_options options;
 	struct job *j;
 	int r;
 
 	if (connection->in_flight >= CONNECTION_IN_FLIGHT_MAX) {
 		error_set(err, -EBUSY, "too many requests at once from this client");
-		return error_hint(err, "wait for some of the %d answers", CONNECTION_IN_FLIGHT_MAX);
+		return error_hint(err, "wait for some of the %d replies", CONNECTION_IN_FLIGHT_MAX);
 	}
 	r = output ? check_output(output, fd_count ? fds[0] : -EBADF, err) : 0;
 	if (r >= 0 && output)
 		r = policy_check_output(connection->manager, connection->uid, output, err);
 	if (r >= 0 && output)
-		r = read_perfetto(output, &perfetto, err);
-	if (r >= 0 && output)
-		r = read_function_view(output, &function_view, err);
+		r = order_options(output, &options, err);
 	if (r < 0)
 		return r;
 	j = calloc(1, sizeof(*j));
@@ -143,8 +100,6 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	j->request_id = request_id;
 	j->out_fd = -EBADF;
 	j->spool = SPOOL_INIT;
-	j->perfetto = perfetto;
-	j->function_view = function_view;
 	j->connection = connection;
 	connection->in_flight++;
 	TAILQ_INSERT_TAIL(&j->manager->jobs, j, list);
@@ -182,7 +137,7 @@ void job_started(struct job *j)
 
 	j->description = session_describe(j->session);
 	if (!j->description) {
-		/* It goes on; its client hears that it can't be told more, and may end it. */
+		/* The recording continues; the client gets an error and may end it. */
 		error_errno(&err, -ENOMEM, "session");
 		job_fail(j, &err);
 		return;
@@ -190,7 +145,7 @@ void job_started(struct job *j)
 	reply.body_case = TRACED__CONTROL__REPLY__BODY_SESSION;
 	reply.session = j->description;
 	connection_reply(j->connection, j->request_id, &reply);
-	/* Not only once the loop comes to it: the rings are before it, and have much to do now. */
+	/* Send the reply now: in the loop the rings come first and are busy. */
 	if (j->connection)
 		connection_flush(j->connection);
 	job_free(j);
@@ -201,7 +156,7 @@ static const char *job_name(const struct job *j)
 	return j->description ? j->description->name : "extract";
 }
 
-/* The recording is not lost with the export: says where it is. Frees j. */
+/* Reports a failed export and where the recording is kept. Frees j. */
 static void export_failed(struct job *j, struct error *err)
 {
 	const struct spool *spool = j->spool.path || !j->session ? &j->spool : &j->session->spool;
@@ -215,7 +170,7 @@ static void export_failed(struct job *j, struct error *err)
 	if (spool->path) {
 		_cleanup_free_ char *hint = err->hint ? strdup(err->hint) : NULL;
 
-		/* tracectl, who knows its name, puts it in the place of the last word. */
+		/* tracectl replaces FILE, because only it knows the output's name. */
 		error_hint(err, "%s%s%s is safe: %stracectl convert %s FILE", hint ?: "",
 			   hint ? "; " : "",
 			   j->follow ? "what was not written yet" : "the recording",
@@ -228,7 +183,7 @@ static void export_failed(struct job *j, struct error *err)
 		session_job_over(s, false);
 }
 
-/* Nobody is known to read it: to write could take for ever. */
+/* Refuse an output that may have no reader: writing to it could block forever. */
 static int check_abandoned(const struct job *j, struct error *err)
 {
 	struct stat st;
@@ -242,7 +197,7 @@ void job_forget_connection(struct job *j)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	/* What nobody has begun for a client that left is not begun any more. */
+	/* Drop a job that has not started when its client leaves. */
 	j->connection = NULL;
 	if (!j->child)
 		job_free(j);
@@ -250,7 +205,7 @@ void job_forget_connection(struct job *j)
 		export_failed(j, &err);
 }
 
-/* A child that was taken over may say anything: callers rely on codes being errnos. */
+/* Checks the code: a compromised child may send any number, but callers rely on an errno. */
 static void take_error(const Traced__Control__Error *from, struct error *err)
 {
 	bool is_errno = from->code >= 1 && from->code <= ERRNO_MAX;
@@ -260,7 +215,7 @@ static void take_error(const Traced__Control__Error *from, struct error *err)
 		error_hint(err, "%s", from->hint);
 }
 
-/* Who read it has seen enough (| head): what is left of the recording is not wanted. Frees j. */
+/* The output's reader has closed it (| head): discards the rest of the recording. Frees j. */
 static void reader_left(struct job *j)
 {
 	struct log_fields fields = { .session = job_name(j), .cpu = -1 };
@@ -278,7 +233,7 @@ static void reader_left(struct job *j)
 		session_job_over(s, true);
 }
 
-/* As the session ended, not as it was when the export began. */
+/* Takes the description as of the session's end, not of the export's start. */
 static void describe_again(struct job *j)
 {
 	Traced__Control__Session *description = session_describe(j->session);
@@ -290,10 +245,11 @@ static void describe_again(struct job *j)
 	j->description = description;
 }
 
-/* A process of the client makes files of what comes through the socket. */
+/* True if a process of the client writes the files, from frames in a socket. */
 static bool makes_files(const struct job *j)
 {
-	return j->rotate.bytes || j->rotate.ns || export_format_find(j->format, NULL)->directory;
+	return j->output->rotate_bytes || j->output->rotate_ns ||
+	       export_format_find(j->output->format, NULL)->directory;
 }
 
 static void on_exported(void *userdata, Traced__Control__ExportResult *result)
@@ -305,7 +261,7 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 	j->child = child_free(j->child);
 	if (j->follow && s)
 		describe_again(j);
-	/* Who makes files leaves the socket when it can't: the recording is wanted all the same. */
+	/* EPIPE from a process that makes files is its failure, so the recording is kept. */
 	if (result->error && result->error->code == EPIPE && !makes_files(j)) {
 		reader_left(j);
 	} else if (result->error) {
@@ -318,7 +274,7 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 
 		log_write(LOG_INFO, &fields,
 			  "%s: wrote %llu events as %s, %llu bytes, %llu events lost", job_name(j),
-			  (unsigned long long)result->events, j->format,
+			  (unsigned long long)result->events, j->output->format,
 			  (unsigned long long)result->bytes, (unsigned long long)result->lost);
 		reply_finished(j, result);
 		spool_discard(&j->spool);
@@ -346,14 +302,8 @@ static int start_export(struct job *j, int follow_fd, struct error *err)
 	struct exporter_request request = {
 		.out_fd = j->out_fd,
 		.follow_fd = follow_fd,
-		.format = j->format,
-		.raw_addresses = j->raw_addresses,
-		.tgid = j->tgid || (j->session && j->session->tgid),
-		.perfetto = j->perfetto,
-		.function_view = j->function_view,
-		.rotate = j->rotate,
-		.json_array = j->json_array,
-		.bound_max_ns = j->bound_max_ns,
+		.output = j->output,
+		.tgid = j->session && j->session->tgid,
 		.merging = &j->merging,
 		.quiet = somebody_records(j->manager),
 		.service = j->manager->options.exporter_service,

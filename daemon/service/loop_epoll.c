@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The loop with nothing but the kernel's help: one epoll, one timerfd for each
- * clock, one signalfd. There are few timers and children, so lists of them
- * are gone through.
+ * The loop on plain kernel interfaces: one epoll, one timerfd per clock, one signalfd. Timers and
+ * children are few, so their lists are searched linearly.
  */
 #include "daemon/service/loop.h"
 
@@ -21,8 +20,8 @@
 enum source_kind { IO, TIMER, DEFERRED, SIGNAL, CHILD };
 
 struct loop_source {
-	TAILQ_ENTRY(loop_source) list;	  /* of all */
-	TAILQ_ENTRY(loop_source) waiting; /* of the pending ones of its priority */
+	TAILQ_ENTRY(loop_source) list;	  /* all sources */
+	TAILQ_ENTRY(loop_source) waiting; /* pending sources of the same priority */
 	struct loop *loop;
 	enum source_kind kind;
 	enum loop_priority priority;
@@ -66,7 +65,10 @@ static uint64_t now_us(clockid_t clock)
 	return now_ns(clock) / NSEC_PER_USEC;
 }
 
-/* Our own descriptors are known by where their number lies in the loop, sources by themselves. */
+/*
+ * epoll's data pointer: for the loop's own descriptors the address of their field, else the
+ * source.
+ */
 static int watch(struct loop *l, int fd, uint32_t events, void *what)
 {
 	struct epoll_event e = { .events = events, .data.ptr = what };
@@ -137,7 +139,7 @@ static void set_pending(struct loop_source *s, bool pending)
 		TAILQ_REMOVE(list, s, waiting);
 }
 
-/* What has elapsed is pending; the alarms ring for the first of the rest. */
+/* Marks elapsed timers pending and sets the timerfds to the next ones. */
 static int check_timers(struct loop *l)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(l->alarms); i++) {
@@ -438,7 +440,7 @@ int loop_add_child(struct loop *l, struct loop_source **ret, pid_t pid, loop_chi
 	s->child = call;
 	s->pid = pid;
 	s->enabled = true;
-	/* Another loop's signalfd may have taken the signal of one that has ended already. */
+	/* The process may have ended already, its signal taken by another loop's signalfd. */
 	reap(l);
 	*ret = s;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The loop as sd-event does it. */
+/* The loop on sd-event. */
 #include "daemon/service/loop.h"
 
 #include <systemd/sd-event.h>
@@ -16,7 +16,7 @@ struct loop_source {
 		loop_child_t child;
 	};
 	void *userdata;
-	int enabled; /* what enabled means for its kind */
+	int enabled; /* sd-event's state for "enabled", which depends on the kind */
 };
 
 int loop_new(struct loop **ret)
@@ -79,7 +79,7 @@ static struct loop_source *source_new(int enabled, void *userdata)
 	return s;
 }
 
-/* Hands over what sd-event made, or says why it didn't. */
+/* Returns the source that sd-event made, or frees it and returns the error. */
 static int finish(struct loop_source **ret, struct loop_source *s, int r)
 {
 	if (r < 0) {
@@ -131,7 +131,7 @@ int loop_add_timer(struct loop *l, struct loop_source **ret, clockid_t clock, ui
 	if (!s)
 		return -ENOMEM;
 	s->call = call;
-	/* To sd-event 0 is not none, but its default of a quarter of a second. */
+	/* For sd-event an accuracy of 0 means its default, a quarter of a second. */
 	r = sd_event_add_time(l->event, &s->source, clock, 0, MAX(late_us, UINT64_C(1)), on_time,
 			      s);
 	if (r >= 0)

@@ -24,7 +24,7 @@ enum {
 
 struct arguments {
 	struct manager_options manager;
-	int fd; /* of --fd, or -EBADF */
+	int fd; /* value of --fd, or -EBADF */
 	bool standalone;
 };
 
@@ -67,7 +67,7 @@ static int usage(const char *text)
 	return EXIT_USAGE;
 }
 
-/* Returns -1 to go on, else an exit status. */
+/* Returns -1 to continue, otherwise an exit status. */
 static int parse_arguments(int argc, char **argv, struct arguments *a)
 {
 	enum {
@@ -155,11 +155,11 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 		}
 	}
 	if (optind < argc)
-		return usage("there are no arguments besides options");
+		return usage("traced takes only options");
 	if (m->private != (a->fd >= 0))
-		return usage("--private and --fd go together");
+		return usage("--private and --fd need each other");
 	if (m->private && a->standalone)
-		return usage("--private and --standalone don't go together");
+		return usage("--private and --standalone cannot be combined");
 	return -1;
 }
 
@@ -173,7 +173,7 @@ static void on_hangup(void *userdata)
 	manager_reload(userdata);
 }
 
-/* Each session has some descriptors for each CPU. */
+/* Each session needs several descriptors per CPU. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -210,15 +210,15 @@ static int add_signals(struct manager *m, struct error *err)
 	return r < 0 ? error_errno(err, r, "signals") : 0;
 }
 
-/* The socket that the service manager made, or -EBADF. */
+/* Returns the socket from the service manager, or -EBADF. */
 static int activation_socket(struct error *err)
 {
 	int fd = notify_take_socket();
 
 	if (fd == -EINVAL)
-		return error_set(err, fd,
-				 "socket activation gave something else than one "
-				 "listening unix stream socket");
+		return error_set(
+			err, fd,
+			"socket activation must pass exactly one listening unix stream socket");
 	if (fd < 0 && fd != -ENOENT)
 		return error_errno(err, fd, "socket activation");
 	return fd < 0 ? -EBADF : fd;
@@ -242,7 +242,7 @@ static int open_for_business(struct manager *m, const struct arguments *a, struc
 	r = loop_serve_watchdog(m->loop);
 	if (r < 0)
 		return error_errno(err, r, "watchdog");
-	/* Who waits for READY may look for the status and the metrics. */
+	/* Write status and metrics first: clients that wait for READY may read them. */
 	manager_changed(m);
 	notify("READY=1");
 	sparing_refresh(m);
@@ -274,15 +274,18 @@ static int serve(struct loop *loop, const struct arguments *a, struct error *err
 }
 
 /*
- * The rings wait for us while a busy machine doesn't: at ordinary priority a
- * load on all CPUs costs events. Who may not is none the worse for trying.
+ * Raises the priority: at the default one, a load on all CPUs makes the rings overflow. Failure is
+ * harmless.
  */
 static void come_first(void)
 {
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 }
 
-/* Of one that started a shell or a container, say: none of it is meant for us. */
+/*
+ * Drops inherited variables of a service manager that started, say, the caller's shell: they are
+ * not for this process.
+ */
 static void forget_service_manager(void)
 {
 	static const char *const names[] = { "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
@@ -302,7 +305,7 @@ static int run(const struct arguments *a)
 	if (a->standalone)
 		forget_service_manager();
 	log_set_prefix(!a->manager.private && getenv("INVOCATION_ID"));
-	/* Its terminal is tracectl's, which tells more. */
+	/* The terminal belongs to tracectl, which reports more. */
 	if (a->manager.private)
 		log_keep_records();
 	come_first();
@@ -327,7 +330,7 @@ int main(int argc, char **argv)
 
 	reserve_standard_fds();
 	if (argc > 1 && strcmp(argv[1], EXPORTER_OPTION) == 0)
-		return exporter_main(argc - 2, argv + 2);
+		return exporter_main();
 	if (argc > 1 && strcmp(argv[1], EXPORTER_SERVICE_OPTION) == 0)
 		return exporter_service_main();
 	if (argc > 1 && strcmp(argv[1], EXTRACTOR_OPTION) == 0)

@@ -21,15 +21,15 @@
 #include "daemon/service/worker.h"
 
 #define BACKLOG 64
-/* Above the limit of clients. */
+/* Extra connections for root above the limit of clients. */
 #define ROOT_CLIENTS 8
-/* What is this long need not be on time. */
+/* Timers of this length or more may be this late. */
 #define LATE_US 250000
-/* Without a descriptor or memory for a client. */
+/* Retry interval of accept() without descriptors or memory. */
 #define LISTEN_AGAIN_US UINT64_C(1000000)
-/* Below the unit's TimeoutStopSec. */
+/* Shorter than the unit's TimeoutStopSec. */
 #define STOP_BOUND_US UINT64_C(60000000)
-/* Until those who wait for a recording that the daemon ends have sent for it. */
+/* Time for waiting clients to fetch a recording that the daemon ends. */
 #define CLAIM_BOUND_US UINT64_C(5000000)
 
 static int replace_string(char **field, const char *value)
@@ -76,7 +76,7 @@ static int read_config(struct config *ret, const struct manager_options *o, stru
 	if (o->log_level >= 0)
 		c.log_level = o->log_level;
 	else if (o->private)
-		c.log_level = MIN(c.log_level, LOG_WARNING); /* on somebody's terminal */
+		c.log_level = MIN(c.log_level, LOG_WARNING); /* stderr is a user's terminal */
 	log_warnings(&warnings);
 	*ret = c;
 	c = (struct config){ 0 };
@@ -132,12 +132,12 @@ struct manager *manager_free(struct manager *m)
 	loop_source_free(m->listen_again);
 	loop_source_free(m->claim_timer);
 	loop_source_free(m->stop_timer);
-	/* While it still answers: else it may be a successor's by then. */
+	/* Unlink before closing: afterwards the path may belong to a successor. */
 	if (m->socket_path)
 		unlink(m->socket_path);
 	close_fd(m->listen_fd);
 	free(m->socket_path);
-	/* Takes down what is left in the kernel. */
+	/* Waits until the remaining instances are removed. */
 	worker_free(m->worker);
 	sparing_deinit(&m->sparing);
 	tracefs_free(m->worker_tracefs);
@@ -188,7 +188,7 @@ struct session *manager_find_session(struct manager *m, const char *name)
 	return NULL;
 }
 
-/* In a log that is kept each start names them all; on a terminal they are told once. */
+/* A persistent log names all leftovers at each start; a terminal names each only once. */
 static void found_leftover(void *userdata, const struct spool_leftover *found)
 {
 	const struct manager *m = userdata;
@@ -218,7 +218,7 @@ void manager_recover(struct manager *m)
 		log_warning("%s%s%s", err.message, err.hint ? "; " : "", err.hint ?: "");
 	else if (r > 0)
 		log_write(LOG_NOTICE, &fields,
-			  "put back %d thing%s that an earlier run had left in the kernel", r,
+			  "undid %d change%s that an earlier run left in the kernel", r,
 			  r == 1 ? "" : "s");
 	spool_find_leftovers(m->config.spool_dir, found_leftover, m);
 }
@@ -255,7 +255,7 @@ void manager_changed(struct manager *m)
 	loop_exit(m->loop, 0);
 }
 
-/* Says no in the protocol's own words, so that tracectl can say why. */
+/* Refuses in the protocol's own words, so that tracectl can show the reason. */
 static void turn_away(int fd, const struct error *err)
 {
 	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
@@ -272,10 +272,10 @@ static void turn_away(int fd, const struct error *err)
 		frame_flush(&io);
 	frame_io_deinit(&io);
 	if (log_limit_pass(&limit))
-		log_notice("turned a client away: %s", err->message);
+		log_notice("refused a client: %s", err->message);
 }
 
-/* -EUSERS. Root comes in even so, within a bound: who else should make order? */
+/* -EUSERS. Root may exceed the limit a little, to be able to end sessions. */
 static int check_room(const struct manager *m, int fd, struct error *err)
 {
 	struct ucred peer = { .uid = (uid_t)-1 };
@@ -288,7 +288,7 @@ static int check_room(const struct manager *m, int fd, struct error *err)
 		max += ROOT_CLIENTS;
 	if (m->connection_count < max)
 		return policy_check_client(m, peer.uid, err);
-	error_set(err, -EUSERS, "too many clients are connected to traced: %u are the limit",
+	error_set(err, -EUSERS, "too many clients are connected to traced: the limit is %u",
 		  m->config.clients);
 	return error_hint(err, "close some, or raise \"clients\" in [limits] of traced.conf");
 }
@@ -313,7 +313,10 @@ static void on_connect(void *userdata, int listen_fd, uint32_t revents _unused_)
 			return;
 		if (log_limit_pass(&limit))
 			log_warning("accept: %s", strerror(errno));
-		/* It would fail again at once: until something is over, or a while later. */
+		/*
+		 * accept() would fail again at once: retry after a connection ends, or after a
+		 * while.
+		 */
 		loop_timer_in(m->listen_again, LISTEN_AGAIN_US);
 		loop_source_enable(m->listen, false);
 		return;
@@ -331,7 +334,7 @@ int manager_adopt(struct manager *m, int fd, struct error *err)
 	return connection_new(&c, m, fd, err);
 }
 
-/* A socket file that nobody listens on is an earlier daemon's; another daemon's stays. */
+/* Removes a dead daemon's socket file; keeps one that another daemon listens on. */
 static int clear_socket(const char *path, const struct sockaddr_un *sa, struct error *err)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -342,7 +345,7 @@ static int clear_socket(const char *path, const struct sockaddr_un *sa, struct e
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ? 0 : error_errno(err, -errno, "%s", path);
 	if (!S_ISSOCK(st.st_mode))
-		return error_set(err, -EEXIST, "%s is there, and no socket", path);
+		return error_set(err, -EEXIST, "%s exists and is not a socket", path);
 	if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN) {
 		error_set(err, -EADDRINUSE, "another traced listens on %s", path);
 		return error_hint(err, "%s--socket names another path",
@@ -353,7 +356,7 @@ static int clear_socket(const char *path, const struct sockaddr_un *sa, struct e
 	return 0;
 }
 
-/* 0660 for the group, if there is one; else for root alone. */
+/* Mode 0660 for the group if it exists, otherwise for root alone. */
 static int set_access(const char *path, struct error *err)
 {
 	gid_t gid;
@@ -389,7 +392,7 @@ static int make_socket(struct manager *m, struct error *err)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_errno(err, -errno, "socket");
-	/* Nobody may connect before set_access() has said who. */
+	/* Nobody may connect before set_access() has run. */
 	mask = umask(0177);
 	r = bind(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0 ? -errno : 0;
 	umask(mask);
@@ -415,7 +418,7 @@ int manager_listen(struct manager *m, int fd, struct error *err)
 		r = make_socket(m, err);
 	if (r < 0)
 		return r;
-	/* Made now: when it is needed, there may be no descriptor for its timer. */
+	/* Create the timer now: later there may be no descriptor for it. */
 	r = loop_add_timer(m->loop, &m->listen_again, CLOCK_MONOTONIC, LATE_US, on_listen_again, m);
 	if (r >= 0)
 		r = loop_add_io(m->loop, &m->listen, m->listen_fd, EPOLLIN, on_connect, m);
@@ -431,13 +434,13 @@ void manager_reload(struct manager *m)
 
 	notify_reloading();
 	if (read_config(&c, &m->options, &err) < 0) {
-		log_write(LOG_ERR, &fields, "%s; the configuration stays as it was", err.message);
+		log_write(LOG_ERR, &fields, "%s; the configuration is unchanged", err.message);
 	} else {
 		if (strcmp(c.socket, m->config.socket) != 0 ||
 		    strcmp(c.spool_dir, m->config.spool_dir) != 0 ||
 		    strcmp(c.state_dir, m->config.state_dir) != 0)
 			log_warning("socket, spool_dir and state_dir change only with a restart");
-			/* The old folders stay: env and living sessions point there. */
+			/* Keep the old directories: env and living sessions point to them. */
 #define KEEP(field) (swap = c.field, c.field = m->config.field, m->config.field = swap)
 		KEEP(socket);
 		KEEP(spool_dir);
@@ -459,12 +462,11 @@ static void on_stop_bound(void *userdata)
 {
 	struct manager *m = userdata;
 
-	log_warning("exports take too long: what they had to write stays in %s",
-		    m->config.spool_dir);
+	log_warning("exports take too long: their recordings stay in %s", m->config.spool_dir);
 	loop_exit(m->loop, 0);
 }
 
-/* Does it to each session, which it may free. */
+/* Calls act for each session; act may free it. */
 static void for_sessions(struct manager *m, void (*act)(struct session *s))
 {
 	struct session *s, *next;

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "daemon/marks/marks.h"
 
-/* A ring that fills before says so. */
+/* May be late: a ring that fills earlier wakes the daemon. */
 #define LATE_US 10000
 
 static struct marks_limits limits_of(const struct config *c)
@@ -97,7 +97,7 @@ void marking_reload(struct manager *m)
 		marks_set_limits(m->marks, &limits);
 }
 
-/* An error is the capture's, too: its next dispatch ends the recording. */
+/* The capture sees a write error, too: its next dispatch ends the recording. */
 static int write_chunk(void *userdata, enum chunk_type type, const struct iovec *iov, int count)
 {
 	struct session *s = userdata;
@@ -114,14 +114,14 @@ void marking_begin(struct session *s)
 	struct marks_count count;
 
 	if (m->marks_elsewhere && !s->ring)
-		capture_note(s->capture, "marks that applications make by libtraced are not in it: "
-					 "another recording of a traced of its own has them");
+		capture_note(s->capture,
+			     "applications' marks are missing: another traced records them");
 	if (!m->marks || s->ring)
 		return;
 	s->marks = (struct marks_sink){ .write = write_chunk, .userdata = s };
 	if (marks_begin(m->marks, &s->marks) < 0) {
-		capture_note(s->capture, "applications' marks are not in it: as many others record "
-					 "them as can be");
+		capture_note(s->capture,
+			     "applications' marks are missing: too many recordings take them");
 		return;
 	}
 	marks_get_count(m->marks, &count);
@@ -138,8 +138,8 @@ static void tell_refused(struct session *s)
 	if (count.refused == s->marks_refused)
 		return;
 	snprintf(text, sizeof(text),
-		 "marks of %u programs or threads are not in it: they are beyond what one user "
-		 "may have (traced.conf, mark_...), or made no sense",
+		 "marks of %u programs or threads are missing: they exceed a user's limits "
+		 "(mark_... in traced.conf), or are invalid",
 		 count.refused - s->marks_refused);
 	capture_note(s->capture, text);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Applications' marks in the daemon's loop: they come at the clients' priority, and go
- * to the recordings every tick. A daemon that can't have the socket records without.
+ * Applications' marks in the daemon's loop: received at the clients' priority, moved to the
+ * recordings at every tick. If the socket is not available, the daemon records without marks.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 /* Listens beside the control socket. */
 void marking_open(struct manager *m);
 void marking_close(struct manager *m);
-/* What the configuration says now. */
+/* Applies the current configuration. */
 void marking_reload(struct manager *m);
 
-/* The session's recording gets what is marked from now on; up to now. */
+/* Starts, or ends, adding marks to the session's recording. */
 void marking_begin(struct session *s);
 void marking_end(struct session *s);

@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "daemon/service/session.h"
 
-/* Prometheus asks node_exporter every 15 seconds or less often. */
+/* Prometheus scrapes node_exporter every 15 seconds or less often. */
 #define INTERVAL_NS (10 * NSEC_PER_SEC)
-/* So long a session that is gone is told of, and so many at most. */
+/* How long, and how many, ended sessions are still reported. */
 #define PAST_NS (300 * NSEC_PER_SEC)
 #define PAST_MAX 32
 
@@ -65,7 +65,9 @@ static struct row row_of(const Traced__Control__Session *d)
 		.uid = d->uid,
 		.recording = d->state == TRACED__CONTROL__SESSION__STATE__RECORDING,
 		.start_ns = since_1970(d->started_boot_ns),
-		/* What a flight recorder has overwritten was recorded, too; a counter never falls.
+		/*
+		 * Includes events that a flight recorder has overwritten: a counter must never
+		 * decrease.
 		 */
 		.events = d->events + d->overwritten,
 		.lost = d->lost,
@@ -129,7 +131,7 @@ uint64_t metrics_resident_bytes(void)
 struct rows {
 	struct row *rows;
 	size_t count;
-	Traced__Control__Session **described; /* the living ones', whose names the rows have */
+	Traced__Control__Session **described; /* of live sessions; the rows borrow their names */
 	size_t described_count;
 };
 
@@ -149,7 +151,7 @@ static bool has_row(const struct rows *r, const struct row *like)
 	return false;
 }
 
-/* Those that record or did, then those that are gone, but for names that are used again. */
+/* Collects live sessions, then ended ones whose names are not used again. */
 static int collect(struct manager *m, struct rows *ret)
 {
 	size_t max = m->session_count + m->metrics.past_count;
@@ -169,7 +171,7 @@ static int collect(struct manager *m, struct rows *ret)
 		ret->described[ret->described_count++] = d;
 		ret->rows[ret->count++] = row_of(d);
 	}
-	/* The last of several of one name. */
+	/* Keep only the latest of ended sessions with the same name. */
 	TAILQ_FOREACH_REVERSE(p, &m->metrics.past, metrics_past_list, list)
 	if (!has_row(ret, &p->row))
 		ret->rows[ret->count++] = p->row;
@@ -296,14 +298,14 @@ int metrics_format(struct manager *m, bool up, struct buf *out)
 	return buf_string(out) ? 0 : -ENOMEM;
 }
 
-/* Not synced: it is of use until the next one only. Its reader isn't root. */
+/* No fsync: the file is obsolete at the next update. World-readable: its reader is not root. */
 static int replace_file(const char *path, const struct buf *text)
 {
 	_cleanup_free_ char *temp = NULL;
 	_cleanup_close_ int fd = -EBADF;
 	int r;
 
-	/* Not "*.prom": half of one is nothing to be read. */
+	/* Not named "*.prom": the collector must not read a partial file. */
 	if (asprintf(&temp, "%s.new", path) < 0)
 		return -ENOMEM;
 	if (unlink(temp) < 0 && errno != ENOENT)

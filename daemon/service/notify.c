@@ -25,7 +25,7 @@ void notify(const char *state)
 	if (*path == '@')
 		sa.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	/* Nobody to tell is no reason to fail. */
+	/* A missing service manager is no error. */
 	if (fd >= 0)
 		(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&sa,
 			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
@@ -40,7 +40,7 @@ void notify_reloading(void)
 	notify(text);
 }
 
-/* A number of the environment, if it is for this process; else 0. */
+/* Parses a number from the environment if it is for this process; otherwise 0. */
 static uint64_t number_for_us(const char *name, const char *pid_name)
 {
 	const char *text = getenv(name), *pid = getenv(pid_name);
@@ -69,7 +69,7 @@ static int option_of(int fd, int option)
 
 int notify_take_socket(void)
 {
-	/* Unlike WATCHDOG_PID this one is always there. */
+	/* Unlike WATCHDOG_PID, LISTEN_PID is always set. */
 	uint64_t n = getenv("LISTEN_PID") ? number_for_us("LISTEN_FDS", "LISTEN_PID") : 0;
 
 	unsetenv("LISTEN_FDS");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * traced.pid: for init scripts, and the lock that keeps a second daemon off the
- * same journals. Its lock tells the truth, whatever is left of an earlier run.
+ * traced.pid: for init scripts, and a lock that keeps a second daemon away from the same journals.
+ * Only the lock counts; an old file without one is ignored.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct pid_file {
 		.fd = -EBADF                                                                       \
 	}
 
-/* Makes the folder, too. -EBUSY: another process has it, and err says which. */
+/* Creates the folder if missing. -EBUSY: another process holds the lock; err names it. */
 int pid_file_take(struct pid_file *p, const char *folder, struct error *err);
-/* Removes it, if it was taken. */
+/* Removes the file if this process took it. */
 void pid_file_deinit(struct pid_file *p);

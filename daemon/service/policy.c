@@ -77,7 +77,7 @@ static int check_memory(const struct start_plan *p, const struct manager *m, uid
 	if (used)
 		put_bytes(&text, ", and your other sessions have ", used);
 	put_bytes(&text, ": more than the ", max);
-	error_set(err, -EDQUOT, "%s that you may have of the kernel's memory",
+	error_set(err, -EDQUOT, "%s of kernel memory that you may use",
 		  buf_string(&text) ?: "these ring buffers");
 	return hint_key(err, "ask for less (-b)", "buffer_memory");
 }
@@ -93,15 +93,15 @@ static int check_spool(struct start_plan *p, const struct manager *m, uid_t uid,
 		return 0;
 	put_bytes(&text, "", m->config.users.spool_max);
 	error_set(err, -EDQUOT,
-		  "your recordings that are not written out yet have the %s that you may have",
+		  "your recordings that are not written out yet have reached your limit of %s",
 		  buf_string(&text) ?: "space");
 	return hint_key(err, "fetch or cancel some (tracectl list)", "spool_max");
 }
 
 /*
- * The task's owner as procfs tells it: root, for one whose memory is not its user's to look
- * at (setuid programs). The kernel keeps numbers: it also follows whoever gets the number of a task
- * that has ended, and what a task becomes later.
+ * Checks the task's owner in procfs, which is root for setuid programs. The kernel stores pids:
+ * the filter also applies to a later task with the same pid, and to whatever program the task
+ * executes.
  */
 static int check_own_task(const struct manager *m, uid_t uid, pid_t pid, struct error *err)
 {
@@ -113,12 +113,12 @@ static int check_own_task(const struct manager *m, uid_t uid, pid_t pid, struct 
 		return error_errno(err, -errno, "process %d", (int)pid);
 	if (st.st_uid == uid)
 		return 0;
-	error_set(err, -EPERM, "process %d is not yours: its functions are not to be traced",
+	error_set(err, -EPERM, "process %d is not yours: you may not trace its functions",
 		  (int)pid);
 	return hint_allow(err, "name your own (-P)", "functions = yes");
 }
 
-/* A trigger fires in whoever comes by, and enables what it likes. */
+/* Refused to users: a trigger fires for any task, and may enable any event. */
 static bool has_command(const char *word)
 {
 	const char *colon = strchr(word, ':');
@@ -156,7 +156,7 @@ static int check_functions(const struct start_plan *p, const struct manager *m, 
 	return r;
 }
 
-/* Those that reach beyond the recording's instance, or show addresses of any process. */
+/* Refuses options that reach beyond the recording's instance, or show addresses of any process. */
 static int check_options(const struct start_plan *p, const struct manager *m, struct error *err)
 {
 	static const char *const global[] = { "trace_printk_dest", "copy_trace_marker" };
@@ -168,8 +168,8 @@ static int check_options(const struct start_plan *p, const struct manager *m, st
 			if (strcmp(option, global[g]) == 0)
 				return error_set(
 					err, -EPERM,
-					"only root may set the trace option '%s': it takes "
-					"what others write",
+					"only root may set the trace option '%s': it redirects "
+					"other users' output",
 					option);
 		if ((strcmp(option, "userstacktrace") != 0 && strcmp(option, "sym-userobj") != 0) ||
 		    m->config.users.raw_addresses)
@@ -185,14 +185,17 @@ static int check_options(const struct start_plan *p, const struct manager *m, st
 
 static int check_rights(const struct start_plan *p, const struct manager *m, struct error *err)
 {
-	/* Their arguments read any memory, and their paths are opened with the daemon's rights. */
+	/*
+	 * Probe arguments can read any memory, and probe paths are opened with the daemon's
+	 * rights.
+	 */
 	if (p->request.kprobes.count || p->request.uprobes.count) {
 		error_set(err, -EPERM, "only root may make probes");
 		return error_hint(err,
 				  "sudo tracectl ...; or let root make them in kprobe_events, and "
 				  "record them with -e kprobes:NAME");
 	}
-	/* They have addresses in any process's code. */
+	/* Samples contain code addresses of all processes. */
 	if (p->request.sampling.hz && !m->config.users.raw_addresses) {
 		error_set(err, -EPERM, "only root may sample what each CPU runs");
 		return hint_allow(err, "", "raw_addresses = yes");
@@ -204,7 +207,7 @@ static int check_rights(const struct start_plan *p, const struct manager *m, str
 	return 0;
 }
 
-/* Copied: the worker reads it while the configuration may change. */
+/* Copies the rules: the worker reads them while the configuration may change. */
 static int set_bounds(struct start_plan *p, const struct user_rules *rules, struct error *err)
 {
 	struct capture_event_bounds *b = &p->request.bounds;
@@ -256,7 +259,7 @@ int policy_check_output(const struct manager *m, uid_t uid, const Traced__Contro
 	if (output->raw_addresses)
 		error_set(err, -EPERM, "only root may see the kernel's addresses");
 	else if (format && format->raw_records)
-		error_set(err, -EPERM, "only root may have a .%s: the kernel's addresses are in it",
+		error_set(err, -EPERM, "only root may write a .%s: it contains kernel addresses",
 			  format->name);
 	else
 		return 0;
@@ -264,7 +267,7 @@ int policy_check_output(const struct manager *m, uid_t uid, const Traced__Contro
 			  "raw_addresses = yes");
 }
 
-/* Of two limits, 0 being none. */
+/* The lower of two limits, where 0 means none. */
 static uint64_t lower(uint64_t a, uint64_t b)
 {
 	return a && b ? MIN(a, b) : a ?: b;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who may what: [users] of traced.conf, for everybody but root and the daemon's own user. The
- * socket's mode has decided who may ask at all. Each refusal names what was refused, and the key
- * that would allow it.
+ * Permissions: [users] of traced.conf, for everybody except root and the daemon's own user. The
+ * socket's mode has already decided who may connect. Each refusal names what was refused, and the
+ * key that would permit it.
  */
 #pragma once
 
@@ -10,24 +10,27 @@
 
 bool policy_trusts(uid_t uid);
 
-/* One more connection of this user: -EUSERS. */
+/* May this user have one more connection? -EUSERS. */
 int policy_check_client(const struct manager *m, uid_t uid, struct error *err);
 /*
- * What a start asks for, and what its user has already: -EPERM, -EUSERS, -EDQUOT. Completes
- * the plan: the bounds of its events, its part of the kernel's memory.
+ * Checks a start against the user's limits and current use: -EPERM, -EUSERS, -EDQUOT. Adds to the
+ * plan: the events' bounds, the kernel memory.
  */
 int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid, struct error *err);
-/* -EPERM: it would hold the kernel's addresses. */
+/* -EPERM: the output would contain kernel addresses. */
 int policy_check_output(const struct manager *m, uid_t uid, const Traced__Control__Output *output,
 			struct error *err);
 
-/* Longest recording; 0: none. *ret_section: of traced.conf, where that is said. */
+/*
+ * Longest permitted recording; 0: no limit. *ret_section: the section of traced.conf with the
+ * limit.
+ */
 uint64_t policy_duration_max(const struct manager *m, uid_t uid, const char **ret_section);
-/* Bytes of one stream; 0: no limit. */
+/* Maximum bytes of one stream; 0: no limit. */
 uint64_t policy_stream_max(const struct manager *m, uid_t uid);
 /*
- * True if what this user has in the spool is more than percent of what a user may have there.
- * elsewhere: bytes that no session has, as counted when the plan was checked.
+ * True if this user's spooled bytes exceed percent of their limit. elsewhere: spooled bytes
+ * outside sessions, counted when the plan was checked.
  */
 bool policy_spool_exceeded(const struct manager *m, uid_t uid, uint64_t elsewhere,
 			   unsigned percent);

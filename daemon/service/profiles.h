@@ -9,7 +9,7 @@
  *	tracer = function
  *	functions = vfs_* ksys_*
  *
- * A file in the first folder that has it hides those of the same name in later ones.
+ * A file hides files of the same name in later directories.
  */
 #pragma once
 
@@ -22,16 +22,16 @@ struct profile {
 };
 
 /*
- * NULL-terminated: /etc/traced/profiles, /usr/share/traced/profiles (or, of a
- * program in its build tree, the folder there); or the one that TRACED_PROFILES names.
+ * NULL-terminated: /etc/traced/profiles and /usr/share/traced/profiles (or the build tree's
+ * directory, for a program in it); or the directory in TRACED_PROFILES.
  */
 const char *const *profile_search_path(void);
 
-/* -ENOENT: none of that name (the hint has those that are); -EINVAL: its file is wrong. */
+/* -ENOENT: no such profile (the hint lists all); -EINVAL: its file is wrong. */
 int profile_load(struct profile **ret, const char *const *dirs, const char *name,
 		 struct error *err);
 struct profile *profile_free(struct profile *p);
 DEFINE_CLEANUP_FUNC(struct profile *, profile_free);
 
-/* Names of all, sorted. */
+/* Names of all profiles, sorted. */
 int profile_names(struct string_list *ret, const char *const *dirs);

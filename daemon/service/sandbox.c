@@ -13,7 +13,7 @@
 #include "daemon/service/filter.h"
 
 #define NOBODY 65534
-/* Not the group of traced: it may connect to the daemon's socket. */
+/* Not the group traced, which may connect to the daemon's socket. */
 #define NOGROUP 65534
 
 uid_t sandbox_find_user(void)
@@ -37,7 +37,7 @@ static int drop_capabilities(struct error *err)
 
 static int drop_identity(const struct sandbox *s, struct error *err)
 {
-	/* Numbers beyond the kernel's last capability give EINVAL. */
+	/* Numbers above the kernel's last capability return EINVAL. */
 	for (unsigned long cap = 0; cap < 64; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EINVAL)
 			return error_errno(err, -errno, "capability bounding set");
@@ -47,7 +47,7 @@ static int drop_identity(const struct sandbox *s, struct error *err)
 	    setresuid(s->uid, s->uid, s->uid) < 0)
 		return error_errno(err, -errno, "can't become user %u", s->uid);
 	if (setresuid((uid_t)-1, 0, (uid_t)-1) == 0)
-		return error_set(err, -EPERM, "root's rights could not be given up");
+		return error_set(err, -EPERM, "cannot drop root's rights");
 	return 0;
 }
 
@@ -73,8 +73,8 @@ static int limit_resources(const struct sandbox *s, struct error *err)
 	if (r >= 0 && s->cpu_s)
 		r = limit(RLIMIT_CPU, s->cpu_s, err);
 	/*
-	 * Last, as it ends what is done above through descriptors. Open ones go on; one that is
-	 * closed leaves no room for another. poll() is among what it ends, select() is not.
+	 * Last: the steps above need new descriptors. Open ones stay usable; a closed one cannot
+	 * be replaced. Under this limit poll() fails, select() works.
 	 */
 	if (r >= 0)
 		r = limit(RLIMIT_NOFILE, 0, err);
@@ -97,7 +97,7 @@ int sandbox_enter(const struct sandbox *s, struct error *err)
 		return error_errno(err, -errno, "no_new_privs");
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return error_errno(err, -errno, "dumpable");
-	/* A change of user has cleared the one that was set before exec. */
+	/* Changing the user cleared the parent death signal that was set before exec. */
 	if (s->parent) {
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 			return error_errno(err, -errno, "parent death signal");
@@ -108,6 +108,6 @@ int sandbox_enter(const struct sandbox *s, struct error *err)
 	if (r < 0)
 		return r;
 	r = limit_resources(s, err);
-	/* A sanitizer's report needs more than decoding does. */
+	/* A sanitizer's report needs more calls than decoding does. */
 	return r < 0 || SANDBOX_SANITIZED ? r : filter_enter(err);
 }

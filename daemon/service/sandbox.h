@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Takes from the calling process, for good, all that decoding a stream does
- * not need: identity, capabilities, every path, every new descriptor, most
- * system calls. What is open stays usable, and what is closed can't be
- * replaced: the limit of descriptors is 0. Hence no poll() in it (EINVAL);
- * select() works.
+ * Irreversibly drops everything that decoding a stream does not need: identity, capabilities, all
+ * paths, new descriptors, most system calls. Open descriptors stay usable, but none can be opened:
+ * their limit is 0. Hence poll() fails (EINVAL); select() works.
  */
 #pragma once
 
@@ -14,7 +12,7 @@
 
 #include "base/error.h"
 
-/* Sanitizers take terabytes of addresses, and the leak check new descriptors. */
+/* Sanitizers need terabytes of address space, and the leak check new descriptors. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANDBOX_SANITIZED 1
 #elif defined(__has_feature)
@@ -27,15 +25,15 @@
 #endif
 
 struct sandbox {
-	bool drop; /* become uid, in the group 65534 alone; only root can, and must */
+	bool drop; /* become uid, with group 65534 only; root must set this */
 	uid_t uid;
-	uint64_t memory;   /* bytes of address space; 0: as before */
-	uint64_t file_max; /* bytes that a written file may have; 0: as before */
-	uint64_t cpu_s;	   /* seconds of CPU time, of all its threads; 0: as before */
-	pid_t parent;	   /* dies with it; 0: with nobody */
+	uint64_t memory;   /* bytes of address space; 0: unchanged */
+	uint64_t file_max; /* maximum size of a written file in bytes; 0: unchanged */
+	uint64_t cpu_s;	   /* CPU seconds of all threads; 0: unchanged */
+	pid_t parent;	   /* die with this process; 0: with none */
 };
 
 int sandbox_enter(const struct sandbox *s, struct error *err);
 
-/* The user that exporters become: traced, or if there is none, nobody. */
+/* The user for exporters: traced, or nobody if that does not exist. */
 uid_t sandbox_find_user(void);

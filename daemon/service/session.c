@@ -1,4 +1,47 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A recording from its Start request to the last reply about it.
+ *
+ * The problem: a recording outlives the request that started it, and perhaps its client. Several
+ * clients may wait for it; exports run beside it and can fail; the daemon may stop at any time.
+ * Still the recording must never be lost silently, and the kernel must be restored as soon as the
+ * rings are drained, not when the last client has its file.
+ *
+ *	session_start     session_armed       session_end                  conclude
+ *	     │                 │                   │                           │
+ *	     ▼                 ▼                   ▼                           ▼
+ *	  ARMING ────────▶ RECORDING ───────▶ DRAINING ─┬─▶ EXPORTING ──┬──▶ freed
+ *	     │ worker:         │ loop:             │     │       ▲       │
+ *	     │ instances,      │ draining.c        │     │       │ a job │ spool kept or
+ *	     │ settings        │ reads rings       │     ├─▶ STOPPED     │ discarded
+ *	     ▼                 ▼                   ▼     └─▶ FAILED ─────┘ when reported
+ *	  fail_to_start     cancel          capture goes to the worker,
+ *	  tells all jobs    tells all jobs  which removes the instances
+ *
+ * Invariants:
+ * - `arming` and `capture` are never set together. While arming, an end is only noted
+ *   (end_wanted), because the worker owns the capture until session_armed().
+ * - finish() is the only way from RECORDING to an ended session with a recording. It drains,
+ *   writes END, keeps the last description in `last`, and gives the capture to the worker, which
+ *   restores the kernel at once, however long exports take.
+ * - A job points to its session, never the reverse. A session finds its jobs in the manager's
+ *   list, and session_free() clears their pointers.
+ * - conclude() alone decides about an ended session, and only while no export of it runs:
+ *   a failed export keeps the spool, since its error has named the file; a written, unwanted or
+ *   reported one discards it; otherwise the session stays STOPPED until somebody fetches it.
+ *   `settling` keeps it from running inside the loop over jobs, which it could free.
+ * - Without a reader there is no recording: if the export that follows one ends, the recording
+ *   ends, too, and if a client leaves without an output, its session is discarded.
+ * - The first problem is the one reported (`note`): later ones are mostly its consequences.
+ * - Functions marked "may free s" may do so by a job's end. Callers must not use s afterwards.
+ *
+ * A flight recorder (ring) has no spool while it runs. It gets one for each snapshot, and a last
+ * one in finish_stream().
+ *
+ * Arming and removing run in the worker because the kernel waits in them for RCU grace periods,
+ * tens of milliseconds, in which other sessions' rings would overflow. Start, mark, snapshot and
+ * draining run in the loop; CHARGED() counts their CPU time for the session.
+ */
 #include "daemon/service/session.h"
 
 #include <string.h>
@@ -13,7 +56,7 @@
 #include "daemon/service/policy.h"
 #include "traced/stream.h"
 
-/* The stream's own limit is above ours by this, so that its end still fits. */
+/* The stream's limit exceeds ours by this, so that its closing chunks fit. */
 #define STREAM_SLACK (UINT64_C(64) << 20)
 
 void session_log(const struct session *s, int level, int error, const char *text)
@@ -121,7 +164,7 @@ static int arm(struct session *s, struct start_plan *plan, struct error *err)
 	int r;
 
 	plan->request.name = plan->name;
-	/* Of one that is followed it is not the stream that is bounded, but what waits. */
+	/* A followed recording limits its backlog, not its stream. */
 	plan->request.stream_limit = stream_max && !s->streamed ? stream_max + STREAM_SLACK : 0;
 	if (!s->ring) {
 		r = make_spool(s, &s->spool, err);
@@ -185,7 +228,7 @@ static int begin(struct session *s, struct error *err)
 	return r < 0 ? error_errno(err, r, "can't watch the recording") : 0;
 }
 
-/* It never recorded: whoever waits for it is told why. Frees s. */
+/* Reports the error to everybody who waits for the session. Frees s. */
 static void fail_to_start(struct session *s, const struct error *err)
 {
 	struct job *j, *next;
@@ -231,8 +274,8 @@ int session_snapshot(struct session *s, struct spool *ret, struct error *err)
 
 	if (policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 100))
 		return error_set(err, -EDQUOT,
-				 "what your recordings have not written out yet takes all of the "
-				 "space that [users] of traced.conf allows");
+				 "your recordings that are not written out yet fill the space that "
+				 "[users] of traced.conf allows");
 	r = make_spool(s, ret, err);
 	if (r < 0)
 		return r;
@@ -273,7 +316,7 @@ static int finish_stream(struct session *s, enum capture_end reason, struct erro
 	return capture_stop(s->capture, reason, err);
 }
 
-/* Back to the kernel as it was, and a stream on disk that waits to be exported. */
+/* Ends the stream, and has the worker restore the kernel. */
 static void finish(struct session *s, enum capture_end reason)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -323,13 +366,13 @@ static bool exports(const struct session *s)
 	return false;
 }
 
-/* Once no export of it runs: what becomes of an ended session. May free s. */
+/* Decides what happens to an ended session, unless an export of it still runs. May free s. */
 static void conclude(struct session *s)
 {
 	if (exports(s)) {
 		s->state = TRACED__CONTROL__SESSION__STATE__EXPORTING;
 	} else if (s->export_failed) {
-		/* The spool stays: the error said where, whatever else became of it. */
+		/* Keep the spool: the export's error message named it. */
 		session_free(s);
 		return;
 	} else if (s->written || s->unwanted || s->told) {
@@ -362,7 +405,7 @@ void session_settle(struct session *s)
 			s->told = true;
 			continue;
 		}
-		/* Somebody else may want what this one throws away. */
+		/* Another client may want the recording that this one discards. */
 		if (j->kind == JOB_STOP && !job_has_output(j) && !session_has_output(s))
 			s->unwanted = true;
 		job_run(j);
@@ -377,7 +420,7 @@ void session_job_over(struct session *s, bool written)
 		s->written = true;
 	else
 		s->export_failed = true;
-	/* It followed the recording, which nobody reads any more. */
+	/* A follower ended while recording: nobody reads the stream any more. */
 	if (session_records(s)) {
 		session_end(s, CAPTURE_END_FAILED);
 		return;
@@ -396,7 +439,7 @@ bool session_has_output(const struct session *s)
 	return false;
 }
 
-/* hint: NULL, or what can be done. Frees s. */
+/* hint: how to fix it, or NULL. Frees s. */
 static void cancel(struct session *s, int level, const char *why, const char *hint)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -416,7 +459,7 @@ static void cancel(struct session *s, int level, const char *why, const char *hi
 		if (j->session != s)
 			continue;
 		j->session = NULL;
-		/* A snapshot has its own stream, and goes on. */
+		/* A snapshot has its own stream and continues. */
 		if (j->kind != JOB_SNAPSHOT)
 			job_fail(j, &err);
 	}
@@ -432,9 +475,9 @@ void session_cancel(struct session *s, const char *why)
 void session_client_left(struct session *s)
 {
 	s->client = NULL;
-	/* An export that has not begun goes with its client. */
+	/* An export that has not begun ends with its client. */
 	if (s->arming || !session_has_output(s))
-		session_cancel(s, "its client has left: thrown away");
+		session_cancel(s, "its client has left: discarded");
 	else
 		session_end(s, CAPTURE_END_STOPPED);
 }
@@ -444,7 +487,7 @@ void session_shut_down(struct session *s)
 	bool attended = s->client || session_has_output(s);
 
 	if (s->arming && !session_has_output(s)) {
-		session_cancel(s, "the daemon stops: thrown away");
+		session_cancel(s, "the daemon stops: discarded");
 		return;
 	}
 	if (!attended) {
@@ -453,7 +496,7 @@ void session_shut_down(struct session *s)
 		session_leave(s);
 		return;
 	}
-	/* Who waits for its end is told of it now, and sends for what there is. */
+	/* Notify waiting clients; each then fetches the partial recording. */
 	session_end(s, CAPTURE_END_SHUTDOWN);
 }
 
@@ -461,7 +504,7 @@ void session_leave(struct session *s)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT, hint = BUF_INIT;
 
-	/* session_shut_down() has ended all that records. */
+	/* session_shut_down() has already ended all recordings. */
 	if (s->arming || exports(s))
 		return;
 	if (s->state == TRACED__CONTROL__SESSION__STATE__FAILED) {

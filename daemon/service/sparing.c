@@ -14,7 +14,7 @@
 struct refresh {
 	struct work work;
 	struct sparing *sparing;
-	/* The worker's, until it is done. */
+	/* Used by the worker until it is done. */
 	struct capture_env env;
 	bool wanted, asked_for, there;
 	char *clock;
@@ -52,14 +52,14 @@ static void refresh(struct work *w)
 	r->bytes = r->there ? capture_spare_bytes(s->spare) : 0;
 }
 
-/* Where nobody has asked for it, the next recording will tell what is wrong. */
+/* A spare nobody asked for fails quietly: the next recording will report the cause. */
 static void tell_failure(bool asked_for, const struct error *err)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
 
 	if (log_limit_pass(&limit))
 		log_write(asked_for ? LOG_WARNING : LOG_DEBUG, NULL,
-			  "nothing is prepared for the next recording: %s", err->message);
+			  "cannot prepare the next recording's instances: %s", err->message);
 }
 
 static void refreshed(struct work *w)
@@ -76,7 +76,7 @@ static void refreshed(struct work *w)
 	free(r);
 }
 
-/* Before Linux 6.6 each has files for all events in memory, megabytes of them. */
+/* Before Linux 6.6 each instance holds inodes for all events, megabytes of memory. */
 static bool instances_are_small(void)
 {
 	struct utsname u;
@@ -87,11 +87,11 @@ static bool instances_are_small(void)
 }
 
 /*
- * Bytes of each CPU, where memory is short: a recording that takes it has to set the size, for
- * which the kernel waits once or twice, and not ten times.
+ * Bytes per CPU if memory is short. A recording that takes such a spare only has to set the size:
+ * one or two waits in the kernel instead of ten.
  */
 #define SMALL_BUFFER 4096
-/* Of the machine's memory an "auto" spare takes one part in so many. */
+/* An "auto" spare takes at most this fraction of the machine's memory. */
 #define SPARE_MEMORY_SHARE 256
 
 static uint64_t wanted_bytes(const struct config *config)

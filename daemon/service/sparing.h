@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Instances that wait for the next recording ("spare" in traced.conf). The worker makes them,
- * gives them to what it arms, and removes them, in the order in which all that was submitted: so
- * none is made twice or taken by two. The loop knows how large they are, and no more.
+ * Instances made in advance for the next recording ("spare" in traced.conf). The worker makes
+ * them, passes them to the session that it arms, and removes them, in order of submission. So no
+ * spare is made twice or taken by two. The loop knows only their size.
  */
 #pragma once
 
@@ -13,24 +13,24 @@ struct capture_spare;
 struct manager;
 
 struct sparing {
-	/* The worker's. */
+	/* Used by the worker only. */
 	struct capture_spare *spare; /* NULL: none */
-	char *clock;		     /* that it was made with; owned */
+	char *clock;		     /* the clock it was made with; owned */
 	uint64_t buffer_bytes;
 	unsigned last_number;
-	/* The loop's. */
+	/* Used by the loop only. */
 	bool there;
-	uint64_t bytes;	    /* of the kernel's memory */
+	uint64_t bytes;	    /* kernel memory */
 	unsigned under_way; /* refreshes */
 };
 
 /*
- * Has one made as the configuration wants it, or removed; nothing is done where it is so. While
- * something records none is made: all CPUs have to work for it. To be called again when the
- * instances of a recording are gone.
+ * Makes or removes the spare to match the configuration; does nothing if it matches. Makes none
+ * while anything records, because all CPUs have to work for it. Call again when a recording's
+ * instances are removed.
  */
 void sparing_refresh(struct manager *m);
-/* A recording has taken it. */
+/* A recording has taken the spare. */
 void sparing_taken(struct manager *m);
-/* Removes what there is, once the worker has ended. */
+/* Removes the spare. Call after the worker has ended. */
 void sparing_deinit(struct sparing *s);

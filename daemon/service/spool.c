@@ -15,7 +15,7 @@
 #include "traced/stream.h"
 
 #define SUFFIX ".traced"
-/* An empty file may be one that its daemon is about to lock. */
+/* Keep young empty files: their daemon may be about to lock them. */
 #define EMPTY_GRACE_S 60
 
 int make_dir(const char *dir, unsigned mode, struct error *err)
@@ -27,11 +27,11 @@ int make_dir(const char *dir, unsigned mode, struct error *err)
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(path, 0755) < 0 && errno != EEXIST)
-			return error_errno(err, -errno, "can't make %s", path);
+			return error_errno(err, -errno, "cannot create %s", path);
 		*slash = '/';
 	}
 	if (mkdir(path, mode) < 0 && errno != EEXIST)
-		return error_errno(err, -errno, "can't make %s", path);
+		return error_errno(err, -errno, "cannot create %s", path);
 	return 0;
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Spool files: the capture stream of a recording on its way. A file has a name
- * from its first byte, so that a crash of the daemon leaves it to be converted;
- * the daemon that writes it holds a lock on it, so that others can tell a
- * living one from a leftover.
+ * Spool files: the capture stream of a recording until it is exported. A file has a name from its
+ * first byte, so that it can be converted after the daemon has crashed. Its daemon holds a lock on
+ * it, which tells a live file from a leftover.
  */
 #pragma once
 
@@ -14,58 +13,58 @@
 #include "base/error.h"
 
 struct spool {
-	int fd;		     /* for writing; owned; -EBADF: none */
+	int fd;		     /* for writing; owned; -EBADF: no file */
 	char *path;	     /* owned */
-	uint64_t given_back; /* up to here, but for the stream's head; 0: nothing was */
-	uint64_t holes;	     /* bytes that were */
-	bool keeps;	     /* the file system makes no holes */
+	uint64_t given_back; /* returned up to here, except the stream's head; 0: nothing */
+	uint64_t holes;	     /* total bytes returned */
+	bool keeps;	     /* the file system cannot punch holes */
 };
 #define SPOOL_INIT ((struct spool){ .fd = -EBADF })
 
 /*
- * Creates dir/<utc>-<name>-<random>.traced, or, of another user than root,
- * dir/<utc>-<uid>+<name>-<random>.traced; mode 0600, locked. name: without a "+". -ENOSPC: fewer
+ * Creates dir/<utc>-<name>-<random>.traced, or for a user other than root
+ * dir/<utc>-<uid>+<name>-<random>.traced; mode 0600, locked. name: without "+". -ENOSPC: fewer
  * than min_free bytes are free in dir.
  */
 int spool_create(struct spool *ret, const char *dir, const char *name, uid_t uid, uint64_t min_free,
 		 struct error *err);
-/* An own read-only description of the file, at offset 0: for an exporter. */
+/* Opens the file again read-only, at offset 0, for an exporter. */
 int spool_reopen(const struct spool *s, struct error *err);
 /*
- * 0; -ENOSPC: fewer than min_free bytes are free; -EDQUOT: it has more than max bytes (0: no
+ * Returns 0; -ENOSPC: fewer than min_free bytes are free; -EDQUOT: larger than max bytes (0: no
  * limit).
  */
 int spool_check(const struct spool *s, uint64_t min_free, uint64_t max);
 /*
- * Nothing needs the bytes from `from` to `to` any more: they become a hole. -EINVAL: they are not
- * the file's; -EOPNOTSUPP: the file system makes none.
+ * Punches a hole from `from` to `to`. -EINVAL: not within the file; -EOPNOTSUPP: the file system
+ * cannot punch holes.
  */
 int spool_give_back(struct spool *s, uint64_t from, uint64_t to);
-/* Bytes that it has and nobody has given back. */
+/* The file's size minus the bytes returned. */
 uint64_t spool_bytes(const struct spool *s);
 /* Removes the file. */
 void spool_discard(struct spool *s);
-/* Lets go of the file, which stays. */
+/* Closes the file and keeps it on disk. */
 void spool_deinit(struct spool *s);
 
-/* Makes dir with its parents; the last part with mode. */
+/* Creates dir and its parents; mode is for the last part. */
 int make_dir(const char *dir, unsigned mode, struct error *err);
 
 struct spool_leftover {
 	const char *path;
 	uint64_t bytes;
-	uid_t uid; /* whose recording it is, by its name */
-	bool told; /* spool_mark_told() was called of it */
+	uid_t uid; /* owner of the recording, from the file's name */
+	bool told; /* spool_mark_told() was called for it */
 };
 
 /*
- * Calls found for each spool file in dir that nobody writes any more. Empty
- * ones are removed instead.
+ * Calls found for each spool file in dir that no daemon writes any more. Removes empty ones
+ * instead.
  */
 int spool_find_leftovers(const char *dir,
 			 void (*found)(void *userdata, const struct spool_leftover *leftover),
 			 void *userdata);
-/* Of those, the bytes of the ones of this user. */
+/* Total size of this user's leftovers in dir. */
 uint64_t spool_bytes_of(const char *dir, uid_t uid);
-/* Remembers that somebody was told of a leftover: nobody may write it from then on. */
+/* Remembers that a leftover was reported, by making the file read-only. */
 void spool_mark_told(const char *path);

@@ -46,12 +46,12 @@ static int choose_name(struct start_plan *p, struct manager *m, const char *want
 	char made_up[32];
 
 	if (*wanted && !name_is_valid(wanted)) {
-		error_set(err, -EINVAL, "\"%s\" can't be the name of a session", wanted);
+		error_set(err, -EINVAL, "\"%s\" is not a valid name of a session", wanted);
 		return error_hint(err, "letters, digits, _ . - and at most %d of them",
 				  START_NAME_MAX);
 	}
 	if (*wanted && manager_find_session(m, wanted)) {
-		error_set(err, -EEXIST, "there is a session \"%s\" already", wanted);
+		error_set(err, -EEXIST, "session \"%s\" exists already", wanted);
 		return error_hint(err, "choose another name, or end it: tracectl stop %s", wanted);
 	}
 	if (*wanted) {
@@ -65,7 +65,10 @@ static int choose_name(struct start_plan *p, struct manager *m, const char *want
 	return p->name ? 0 : error_errno(err, -ENOMEM, "session");
 }
 
-/* what: of what it is told that it has one. The kernel, the log and the files take lines. */
+/*
+ * `what` names the object in the error text. Control characters are refused: the kernel, the log
+ * and config files are line based.
+ */
 static int check_text(const char *text, const char *allowed, const char *what, struct error *err)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
@@ -133,16 +136,16 @@ static int check_counts(const struct manager *m, const Traced__Control__Start *s
 				 START_EVENTS_MAX, START_PIDS_MAX, START_WORDS_MAX);
 	if (start->stream && start->ring) {
 		error_set(err, -EINVAL,
-			  "a flight recorder is read when it is asked for, not followed");
+			  "a flight recorder is read on request and cannot be followed");
 		return error_hint(err, "leave out either --ring or --stream");
 	}
 	if (start->max_cpu_permille && start->ring)
-		return error_set(err, -EINVAL,
-				 "a flight recorder's ring is not read: it takes no CPU "
-				 "time to bound");
+		return error_set(
+			err, -EINVAL,
+			"a flight recorder's ring is not read: it uses no CPU time to limit");
 	if (start->n_shed && !start->max_cpu_permille) {
-		error_set(err, -EINVAL, "there are events to shed, but no bound of the CPU time");
-		return error_hint(err, "say --max-cpu, too");
+		error_set(err, -EINVAL, "there are events to shed, but no limit of the CPU time");
+		return error_hint(err, "add --max-cpu");
 	}
 	if (start->n_kprobes > START_WORDS_MAX || start->n_uprobes > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d probes", START_WORDS_MAX);
@@ -164,7 +167,7 @@ static void add_spec(struct start_plan *p, const char *glob, const char *filter)
 					     .filter = filter && *filter ? filter : NULL };
 }
 
-/* An event that not every kernel has is asked for only where there is one. */
+/* Adds an optional event only if this kernel has it. */
 static int add_optional(struct start_plan *p, struct manager *m, struct error *err)
 {
 	const struct capture_env *env;
@@ -194,7 +197,7 @@ static int add_optional(struct start_plan *p, struct manager *m, struct error *e
 		return 0;
 	error_set(err, -ENOENT, "this kernel has none of the events of profile \"%s\"",
 		  p->profile->name);
-	return error_hint(err, "tracectl events lists those that it has");
+	return error_hint(err, "'tracectl events' lists those that it has");
 }
 
 static int add_configured(struct start_plan *p, const struct string_list *events)
@@ -216,7 +219,7 @@ static struct capture_words words(char *const *items, size_t count)
 	return (struct capture_words){ .items = (const char *const *)items, .count = count };
 }
 
-/* Those of the request add to the profile's. */
+/* The request's functions add to the profile's. */
 static void choose_functions(struct start_plan *p)
 {
 	const Traced__Control__Start *start = p->start;
@@ -272,8 +275,7 @@ static int choose_events(struct start_plan *p, struct manager *m,
 			add_spec(p, p->profile->events.items[i], NULL);
 		r = add_optional(p, m, err);
 	} else if (p->request.functions.tracer || start->n_kprobes || start->n_uprobes) {
-		/* Functions or probes are what was asked for: other events only if they are named.
-		 */
+		/* With functions or probes requested, configured events are not added. */
 	} else if (!start->n_events && configured->count) {
 		r = add_configured(p, configured);
 		if (r < 0)
@@ -320,7 +322,7 @@ static int choose_duration(struct start_plan *p, const struct manager *m, uid_t 
 	const char *section;
 	uint64_t max = policy_duration_max(m, uid, &section);
 
-	/* Clock readings are added to it. */
+	/* Clock readings are added to the duration: keep the sum from overflowing. */
 	if (wanted > DURATION_MAX) {
 		error_set(err, -EINVAL, "a recording of more than a century is too long");
 		return error_hint(err, "without a duration it goes on until it is stopped");
@@ -375,7 +377,7 @@ static int copy_lists(struct start_plan *p, const Traced__Control__Start *start,
 void start_plan_move(struct start_plan *to, struct start_plan *from)
 {
 	*to = *from;
-	/* The request points into the plan. */
+	/* The request points into the plan: fix that pointer. */
 	if (to->request.cpus)
 		to->request.cpus = &to->cpus;
 	*from = (struct start_plan){ 0 };
@@ -404,11 +406,11 @@ static int choose_clock(struct start_plan *p, const struct manager *m)
 	return p->clock ? 0 : -ENOMEM;
 }
 
-/* Besides the rings: what a recording needs of the daemon, with some room. */
+/* Memory of the recorder besides the rings, with a reserve. */
 #define RECORDER_MEMORY (8U << 20)
 #define BUFFER_MIN (64U << 10)
 
-/* Of each CPU. One that was asked for is not made smaller in silence. */
+/* Chooses the size per CPU. A size that the client asked for is never reduced silently. */
 static int choose_buffer(struct start_plan *p, const struct manager *m,
 			 const Traced__Control__Start *start, struct error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A client's Start, checked against limits and completed from configuration and profile. */
+/* A client's Start request, checked against limits and completed from configuration and profile. */
 #pragma once
 
 #include "daemon/service/manager.h"
@@ -10,10 +10,10 @@
 #define START_NAME_MAX 64
 
 struct start_plan {
-	struct capture_request request; /* its name is to be set from `name` */
+	struct capture_request request; /* the caller sets its name from `name` */
 	Traced__Control__Start *start;	/* a copy; owned */
 	char *name, *what, *note;	/* owned; note: a warning, or NULL */
-	/* What the request points to, beside the copy; owned. */
+	/* Referenced by the request, beside the copy; owned. */
 	char *clock;
 	char **configured; /* events; NULL-terminated */
 	struct capture_event_spec *specs;
@@ -22,13 +22,16 @@ struct start_plan {
 	struct cpu_set cpus;
 	struct string_list events_allowed, events_denied;
 	struct profile *profile;
-	uint64_t memory_bytes;	  /* of the kernel's, for its main ring buffers */
-	uint64_t spool_elsewhere; /* bytes that its user has in the spool, of no session */
+	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers */
+	uint64_t spool_elsewhere; /* bytes that this user has in the spool outside sessions */
 };
 
-/* Neither start nor the configuration need outlive the plan: it is read while they may change. */
+/*
+ * Copies what it needs from start and the configuration: the worker reads the plan while both may
+ * change.
+ */
 int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
 		    const Traced__Control__Start *start, struct error *err);
-/* *to is taken as empty; *from is, afterwards. */
+/* *to is overwritten without being freed; *from is empty afterwards. */
 void start_plan_move(struct start_plan *to, struct start_plan *from);
 void start_plan_deinit(struct start_plan *p);

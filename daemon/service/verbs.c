@@ -14,12 +14,12 @@
 #include "daemon/service/policy.h"
 #include "daemon/service/session.h"
 
-/* One request on its way through its verb. */
+/* One request being handled. */
 struct call {
 	struct connection *connection;
 	struct manager *manager;
 	const Traced__Control__Request *request;
-	int *fds; /* came with it; those that a job takes become -EBADF */
+	int *fds; /* received with the request; those that a job takes become -EBADF */
 	size_t fd_count;
 };
 
@@ -28,7 +28,7 @@ static bool is_own(const struct call *call, const struct session *s)
 	return call->connection->uid == 0 || call->connection->uid == s->uid;
 }
 
-/* A session that isn't the caller's does not exist for it, unless it guessed the name. */
+/* Finds one of the caller's own sessions. -ENOENT: no such session; -EPERM: another user's. */
 static int find_own(const struct call *call, const char *name, struct session **ret,
 		    struct error *err)
 {
@@ -36,7 +36,7 @@ static int find_own(const struct call *call, const char *name, struct session **
 
 	if (!s) {
 		error_set(err, -ENOENT, "there is no session \"%s\"", name);
-		error_hint(err, "tracectl list shows those that there are");
+		error_hint(err, "'tracectl list' shows all sessions");
 		return -ENOENT;
 	}
 	if (!is_own(call, s)) {
@@ -59,7 +59,7 @@ static void reply_done(const struct call *call, unsigned count)
 	connection_reply(call->connection, call->request->id, &reply);
 }
 
-/* What is written as it comes is not kept for a second output. */
+/* A followed recording discards what is written, so it cannot have a second output. */
 static int check_unfollowed(const struct session *s, const Traced__Control__Output *output,
 			    struct error *err)
 {
@@ -83,7 +83,7 @@ static int do_start(struct call *call, struct error *err)
 	struct job *j;
 	int r;
 
-	/* Nobody is to record for an hour what he may not have. */
+	/* Check now, not after an hour of recording. */
 	if (start->output) {
 		r = policy_check_output(call->manager, call->connection->uid, start->output, err);
 		if (r < 0)
@@ -142,7 +142,7 @@ static int do_attach(struct call *call, struct error *err)
 	j->session = s;
 	if (!session_lives(s)) {
 		session_settle(s);
-	} else if (session_records(s) && s->streamed && j->stream) {
+	} else if (session_records(s) && s->streamed && j->output && j->output->stream) {
 		r = job_follow(j, err);
 		if (r < 0)
 			job_free(j);
@@ -199,13 +199,12 @@ static int do_cancel(struct call *call, struct error *err)
 	return 0;
 }
 
-/* What a verb does to one session; data is the verb's. */
+/* A verb's action on one session; data is the verb's. */
 typedef int (*session_act)(struct session *s, void *data, struct error *err);
 
 /*
- * Does it to the session of that name, or to all of the caller's that record. One that
- * refuses is no reason to say that it was done nowhere. Returns how many did it, or the last
- * refusal.
+ * Runs act for the named session, or for all of the caller's that record. If some refuse, the
+ * others still count. Returns how many succeeded, or the last refusal.
  */
 static int for_recording(const struct call *call, const char *name, const char *what,
 			 session_act act, void *data, struct error *err)
@@ -228,8 +227,8 @@ static int for_recording(const struct call *call, const char *name, const char *
 	}
 	if (count || r < 0)
 		return count ?: r;
-	error_set(err, -ENOENT, "nothing records: the %s went nowhere", what);
-	return error_hint(err, "tracectl list shows what there is");
+	error_set(err, -ENOENT, "nothing is recording: the %s is discarded", what);
+	return error_hint(err, "'tracectl list' shows all sessions");
 }
 
 static int act_mark(struct session *s, void *text, struct error *err)
@@ -285,7 +284,7 @@ static int do_sync(struct call *call, struct error *err)
 	return 0;
 }
 
-/* It takes the events out of somebody else's buffer: root's to decide. */
+/* Root only: extraction consumes events from somebody else's buffer. */
 static int do_extract(struct call *call, struct error *err)
 {
 	const Traced__Control__Extract *extract = call->request->extract;
@@ -383,9 +382,9 @@ static int do_events(struct call *call, struct error *err)
 
 static const struct verb {
 	Traced__Control__Request__VerbCase number;
-	/* Replies, or leaves it to a job; or returns an error, which is the reply. */
+	/* Replies, leaves the reply to a job, or returns an error, which becomes the reply. */
 	int (*run)(struct call *call, struct error *err);
-	bool while_stopping; /* it is of what has begun: served also as the daemon stops */
+	bool while_stopping; /* served while the daemon stops, too: concerns running work */
 } verbs[] = {
 	{ TRACED__CONTROL__REQUEST__VERB_START, do_start, false },
 	{ TRACED__CONTROL__REQUEST__VERB_STOP, do_stop, true },
@@ -415,7 +414,7 @@ static int run_verb(struct call *call, struct error *err)
 		r = verbs[i].run(call, err);
 		if (stopping && r == -ENOENT)
 			error_hint(err, "the daemon is stopping: 'tracectl recover' lists the "
-					"recordings that it leaves");
+					"recordings that remain");
 		return r;
 	}
 	error_set(err, -ENOSYS, "this traced does not know that request");

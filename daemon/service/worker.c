@@ -9,17 +9,17 @@
 #include "base/cleanup.h"
 #include "base/thread.h"
 
-/* Enough for what capture does on its stack, and little of it is ever touched. */
+/* Enough for capture's stack; only touched pages cost memory. */
 #define STACK_BYTES (256U << 10)
 
 TAILQ_HEAD(work_list, work);
 
 struct worker {
 	struct loop_source *source;
-	int fd; /* eventfd: something is done */
+	int fd; /* eventfd: some work is done */
 	pthread_t thread;
 	bool has_thread, ending;
-	pthread_mutex_t lock; /* of the lists and of ending */
+	pthread_mutex_t lock; /* protects the lists and `ending` */
 	pthread_cond_t wake;
 	struct work_list todo, done;
 };
@@ -29,7 +29,7 @@ static void tell_done(struct worker *w)
 	uint64_t one = 1;
 	ssize_t n = write(w->fd, &one, sizeof(one));
 
-	/* Only a counter that is full already could refuse: then the loop knows. */
+	/* The write fails only if the counter is full, and then the loop is notified already. */
 	(void)n;
 }
 
@@ -121,7 +121,7 @@ struct worker *worker_free(struct worker *w)
 		w->has_thread = false;
 	}
 	w->ending = true;
-	/* What is submitted now, by a done of the rest, runs at once. */
+	/* A done callback may submit more work, which runs at once. */
 	finish_done(w);
 	loop_source_free(w->source);
 	close_fd(w->fd);

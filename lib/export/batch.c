@@ -8,7 +8,7 @@ int batch_pool_init(struct batch_pool *pool, const struct batch_env *env)
 		struct batch *b = &pool->batches[i];
 
 		b->pool = pool;
-		/* The last one may be larger than what was left. */
+		/* The last item may exceed the room left. */
 		b->items = calloc(env->room / ITEM_ROOM + 1, sizeof(*b->items));
 		if (!b->items)
 			return -ENOMEM;

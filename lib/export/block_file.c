@@ -10,9 +10,9 @@
 #include "base/io.h"
 
 #define BLOCK (128U << 10)
-/* So much at a time is allocated, and begins to leave for the disk once it was written. */
+/* Bytes that are allocated, and later sent to the disk, at one time. */
 #define STRETCH (8U << 20)
-/* A write may end behind its stretch. */
+/* A write may end beyond its stretch. */
 #define BEYOND (1U << 20)
 
 int block_file_init(struct block_file *f, int fd)
@@ -23,21 +23,21 @@ int block_file_init(struct block_file *f, int fd)
 	struct stat st;
 
 	*f = (struct block_file){ .fd = fd };
-	/* What is always appended to is not written where it stands. */
+	/* O_APPEND ignores the offset. */
 	if (at < 0 || flags < 0 || (flags & O_APPEND) || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	f->is_file = true;
 	f->at = f->sent = (uint64_t)at;
 	/*
-	 * It saves other filesystems nothing, and btrfs would not compress what lies there. What
-	 * has no name nobody else writes to: to give back what is too much cuts nobody's bytes off.
+	 * Allocating ahead helps ext4 only; on btrfs it would also prevent compression. Only
+	 * unnamed files: nobody else can write to them, so trimming cuts off no foreign bytes.
 	 */
 	f->allocates =
 		!st.st_nlink && fstatfs(fd, &fs) == 0 && (uint32_t)fs.f_type == EXT4_SUPER_MAGIC;
 	return buf_reserve(&f->rest, BLOCK) ? 0 : -ENOMEM;
 }
 
-/* Gives back what was allocated for more than there is. */
+/* Gives back the space allocated beyond the data. */
 static void trim(const struct block_file *f)
 {
 	struct stat st;
@@ -55,15 +55,15 @@ void block_file_deinit(struct block_file *f)
 
 static void allocate(struct block_file *f)
 {
-	/* Where there is less, that is taken, and who writes finds it out. */
+	/* Not enough space: take what there is; the writer will get ENOSPC. */
 	f->allocated = f->at + STRETCH + BEYOND;
 	if (fallocate(f->fd, FALLOC_FL_KEEP_SIZE, (off_t)f->at, STRETCH + BEYOND) < 0)
 		f->allocates = false;
 }
 
 /*
- * Whoever has the file synced once it is whole does not wait for all of it then. A file that is
- * shorter than a stretch is not worth it.
+ * Starts writeback early, so that a final fsync need not wait for the whole file. Not worth it
+ * below one stretch.
  */
 static void end_stretch(struct block_file *f)
 {
@@ -75,7 +75,7 @@ static void end_stretch(struct block_file *f)
 		allocate(f);
 }
 
-/* What waits, and so much of data. */
+/* Writes `rest` and the first len bytes of data. */
 static int write_on(struct block_file *f, const void *data, size_t len)
 {
 	struct iovec iov[] = {
@@ -99,7 +99,7 @@ int block_file_write(struct block_file *f, const void *data, size_t len)
 
 	if (!f->is_file)
 		return write_full(f->fd, data, len);
-	/* Behind the last boundary. */
+	/* Bytes after the last block boundary. */
 	over = (size_t)((f->at + f->rest.len + len) % BLOCK);
 	now = len - MIN(len, over);
 	r = now ? write_on(f, data, now) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Writes a file so that it costs the kernel little: writes end where the page cache can hold them
- * as large blocks, and on ext4 space for what is long is there before, if the file has no name yet.
- * Whatever else the descriptor is gets all at once.
+ * Writes a file at low cost to the kernel: writes end at boundaries where the page cache can use
+ * large blocks, and on ext4 space is allocated ahead, if the file has no name yet. For pipes and
+ * other descriptors, writes go through at once.
  */
 #pragma once
 
@@ -15,17 +15,18 @@ struct block_file {
 	int fd; /* borrowed */
 	bool is_file;
 	bool allocates;
-	uint64_t at;	    /* where it is written next */
-	uint64_t sent;	    /* up to there it leaves for the disk, or has left */
-	uint64_t allocated; /* up to there at most, beyond its end; 0: nothing was */
-	struct buf rest;    /* of the last block, less than one */
+	uint64_t at;	    /* file offset of the next write */
+	uint64_t sent;	    /* writeback has started up to here */
+	uint64_t allocated; /* space is allocated up to here at most, beyond the end; 0: nothing
+			       allocated */
+	struct buf rest;    /* bytes of the last, incomplete block */
 };
 
-/* fd: where it stands it is written. 0 or -ENOMEM; to be given to block_file_deinit in any case. */
+/* Writing starts at fd's current offset. 0 or -ENOMEM; call block_file_deinit in any case. */
 int block_file_init(struct block_file *f, int fd);
-/* What was not flushed is lost. */
+/* Drops bytes that were not flushed. */
 void block_file_deinit(struct block_file *f);
-/* 0 or -errno. What ends within a block may wait there. */
+/* 0 or -errno. Bytes of an incomplete block may stay buffered. */
 int block_file_write(struct block_file *f, const void *data, size_t len);
-/* Writes what waits. 0 or -errno. */
+/* Writes the buffered bytes. 0 or -errno. */
 int block_file_flush(struct block_file *f);

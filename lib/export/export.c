@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The way through the exporter: index the stream, learn the tasks, then one
- * loop from the merge to the sink. Nothing in the loop allocates for an event.
+ * Main loop of the exporter: index the stream, scan the tasks, then pass events from the merge to
+ * the sink. The loop allocates nothing per event.
  */
 #include "export/export.h"
 
@@ -32,7 +32,7 @@ static void fill_names(void *userdata)
 {
 	struct exporter *x = userdata;
 
-	/* Without them lines have "<...>", as the kernel's do: no reason to fail. */
+	/* Not an error: without names, lines have "<...>", as the kernel's do. */
 	if (task_scan_names(&x->index, &x->reader, NULL) < 0)
 		stream_index_warn(&x->index, "some tasks have no name: the trace could not be "
 					     "searched for them");
@@ -55,7 +55,7 @@ static int open_marks(struct exporter *x, struct error *err)
 	return r;
 }
 
-/* What is not needed any more of a followed stream: from its head's end up to there. */
+/* End of the stream range that is no longer needed; it starts after the stream's head. */
 static uint64_t done_until(const struct exporter *x)
 {
 	uint64_t until = x->reader.offset;
@@ -69,7 +69,7 @@ static uint64_t done_until(const struct exporter *x)
 	return MAX(until, x->data_from);
 }
 
-/* Loads what there is, at most to the next FLUSH. 1: more may come; 0: that was all. */
+/* Loads the stream up to the next FLUSH. 1: more may follow; 0: complete. */
 static int load_more(struct exporter *x, struct error *err)
 {
 	const struct export_follow *follow = x->options->follow;
@@ -95,7 +95,7 @@ static int load_more(struct exporter *x, struct error *err)
 	}
 }
 
-/* 1: it is being written; 0: it is whole. */
+/* 1: the stream is still being written; 0: it is complete. */
 static int open_stream(struct exporter *x, int fd, struct error *err)
 {
 	const struct index_options o = { .raw_addresses = x->options->raw_addresses,
@@ -118,7 +118,7 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 			      &x->reader, err);
 	if (r < 0)
 		return r;
-	/* What has been written is not searched: much of it is gone. */
+	/* A followed stream can't be searched again: its consumed part was freed. */
 	if (!x->options->follow && task_scan_may_name(&x->index))
 		task_table_set_filler(x->index.info.tasks, fill_names, x);
 	merge_lend(x->merge, &x->loan);
@@ -144,7 +144,7 @@ static int give_loss(struct exporter *x, const struct merge_item *item, struct e
 			    err);
 }
 
-/* The recorder writes its mark once; its text alone tells it from others'. */
+/* The recorder's mark is an ordinary print event; only its text identifies it. It occurs once. */
 static bool is_own_mark(const struct exporter *x, const struct record *rec)
 {
 	const char *id = x->index.info.sync_id;
@@ -152,7 +152,7 @@ static bool is_own_mark(const struct exporter *x, const struct record *rec)
 	return !x->own_events && *id && memmem(rec->data, rec->len, id, strlen(id));
 }
 
-/* All marks before until. */
+/* Passes all marks before `until` to the sink. */
 static int give_marks(struct exporter *x, uint64_t until, struct error *err)
 {
 	while (x->have_mark && x->mark.ts < until) {
@@ -168,13 +168,13 @@ static int give_marks(struct exporter *x, uint64_t until, struct error *err)
 	return 0;
 }
 
-/* Of a stream that is followed they can't wait for its end: it gives them up. */
+/* In a followed stream, marks can't wait for the end: consumed data is freed. */
 static bool marks_are_last(const struct exporter *x)
 {
 	return x->ops->marks_last && !x->env.followed;
 }
 
-/* Those that describe others are given at once; the first that has a time waits for its turn. */
+/* Passes frames and metadata at once; the first mark with a time becomes x->mark. */
 static int begin_marks(struct exporter *x, struct error *err)
 {
 	int r;
@@ -188,7 +188,7 @@ static int begin_marks(struct exporter *x, struct error *err)
 	return r <= 0 || marks_are_last(x) ? MIN(r, 0) : give_marks(x, 1, err);
 }
 
-/* A format may come while the recording is followed. */
+/* In a followed recording, a format may arrive late. */
 static void learn_kind(struct exporter *x, struct event_kind *kind, uint16_t id)
 {
 	x->kinds_end = MAX(x->kinds_end, id + 1U);
@@ -205,14 +205,14 @@ static bool leaves(const struct trace_event *exit, uint64_t func)
 	       funcgraph_read_func(exit->desc, &exit->rec, &left) && left == func;
 }
 
-/* A function is entered: what comes next may be its exit. */
+/* After a function entry: the next event may be its exit. */
 static int look_ahead(struct exporter *x, struct trace_event *ev, struct trace_event *next,
 		      struct error *err)
 {
 	uint64_t func;
 	int r;
 
-	/* Where the tree has no line for it its record may be lent, and must not move. */
+	/* Without a line of its own in the tree, the record may be on loan and must not move. */
 	if (!funcgraph_read_func(ev->desc, &ev->rec, &func))
 		return 0;
 	r = merge_peek(x->merge, &ev->rec, &next->rec, err);
@@ -236,7 +236,7 @@ static _noinline_ int look_closer(struct exporter *x, struct trace_event *ev,
 	return 0;
 }
 
-/* The kernel never writes one: it is damage, though the page is whole. */
+/* The kernel never writes such a record: it is damaged, although its sub-buffer is valid. */
 static _noinline_ int give_too_short(struct exporter *x, const struct trace_event *ev,
 				     struct error *err)
 {
@@ -292,7 +292,7 @@ _hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct 
 	return x->ops->event(x->sink, ev, err);
 }
 
-/* How often the clock is looked at, and how often the caller is told. */
+/* Events between two looks at the clock, and time between two progress reports. */
 #define PROGRESS_EVENTS 65536
 #define PROGRESS_NS (200 * NSEC_PER_MSEC)
 
@@ -307,8 +307,8 @@ static void tell_progress(struct exporter *x)
 }
 
 /*
- * What was written of a recording that is followed is perhaps all there is of it: the file is
- * closed as it is. Of a whole stream, which is kept, the error is worth more.
+ * On ENOSPC and the like. The output may be all that remains of a followed recording: close the
+ * file where it is. For a complete stream, which is kept, report the error instead.
  */
 static bool close_full(struct exporter *x, int r, const struct error *err)
 {
@@ -319,7 +319,7 @@ static bool close_full(struct exporter *x, int r, const struct error *err)
 	return true;
 }
 
-/* What a segment's end says, besides its account. */
+/* Result that is written at the end of a segment; the account is added later. */
 static struct export_result end_of_segment(const struct exporter *x)
 {
 	return (struct export_result){
@@ -330,7 +330,9 @@ static struct export_result end_of_segment(const struct exporter *x)
 	};
 }
 
-/* Ends the segment where the item belongs into the next one. A loss stays with its event. */
+/*
+ * Starts a new segment if the item belongs to the next one. A loss stays with the event after it.
+ */
 static int cut_before(struct exporter *x, const struct merge_item *item, int kind,
 		      struct error *err)
 {
@@ -351,7 +353,7 @@ static int cut_before(struct exporter *x, const struct merge_item *item, int kin
 	return segment_cut(&x->segment, x->sink, &x->out, &x->ledger, &said, ts, err);
 }
 
-/* Gives what is ripe to the sink: 0; or 1: that asked for a pause; or -errno. */
+/* Passes the available events to the sink. 0: all; 1: the sink asked for a pause; or -errno. */
 _hot_ static int give_some(void *userdata, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
@@ -376,7 +378,7 @@ _hot_ static int give_some(void *userdata, struct error *err)
 	return kind;
 }
 
-/* All that is ripe. */
+/* Passes all available events, in one or more threads. */
 static int give_ripe(struct exporter *x, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
@@ -404,7 +406,7 @@ static int copy_stream(struct exporter *x, bool last, struct error *err)
 	return x->ops->copy ? x->ops->copy(x->sink, &x->index, last, err) : 0;
 }
 
-/* The recording goes on: what there is so far is handed to who waits for it. */
+/* In a followed recording: flushes what is there to the output. */
 static int hand_out(struct exporter *x, struct error *err)
 {
 	int r = x->ops->sync ? x->ops->sync(x->sink, err) : 0;
@@ -495,7 +497,7 @@ static int prepare_segments(struct exporter *x, struct error *err)
 	if (!segment_wanted(&o->rotate))
 		return 0;
 	x->segment.limit = o->rotate;
-	/* Before it is too long for its readers it is another's turn. */
+	/* Start a new file before the string exceeds what its readers can hold. */
 	if (x->ops->string_bound)
 		x->segment.raw_max = (o->json_string_max ?: EXPORT_JSON_MAX) / 16 * 15;
 	return segment_check(x->ops, x->index.info.header->trace_clock, &o->rotate, err);
@@ -559,7 +561,7 @@ int export_run(const struct sink_ops *ops, int stream_fd, int out_fd,
 	int r;
 
 	*ret = (struct export_result){ 0 };
-	/* What gives a hint returns its error's code: there has to be one. */
+	/* error_hint() returns the error's code, so an error must exist. */
 	err = err ?: &unwanted;
 	r = open_stream(&x, stream_fd, err);
 	if (r >= 0) {

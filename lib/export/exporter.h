@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Inside of export.c and summary.c: one export, from its stream to its sink. */
+/* Internal to export.c and summary.c: the state of one export. */
 #pragma once
 
 #include "export/export.h"
@@ -12,9 +12,10 @@
 #define EVENT_IDS 65536
 
 struct event_kind {
-	const struct event *desc; /* NULL: it has none yet */
-	uint64_t count;		  /* how often it was met */
-	bool special;		  /* the recorder's mark may be one, or the next record matters */
+	const struct event *desc; /* NULL: no format yet */
+	uint64_t count;		  /* number of events */
+	bool special; /* needs care: may be the recorder's mark, or is paired with the next record
+		       */
 };
 
 struct exporter {
@@ -23,41 +24,43 @@ struct exporter {
 	struct stream_index index;
 	struct task_feed *tasks; /* owned */
 	struct merge *merge;	 /* owned */
-	uint64_t data_from;	 /* of a followed stream: where its head ends */
-	bool no_more;		 /* nothing is appended to it any more */
-	bool full;		 /* the format holds no more of it */
+	uint64_t data_from;	 /* followed stream: end of its head */
+	bool no_more;		 /* the stream will not grow */
+	bool full;		 /* the format can hold no more */
 	struct ledger ledger;
 	struct output out;
 	const struct sink_ops *ops;
 	struct sink *sink;
 	struct sample_source samples;
-	struct mark_feed *marks; /* owned; NULL: there are none */
-	struct mark mark;	 /* the next one */
+	struct mark_feed *marks; /* owned; NULL: no marks */
+	struct mark mark;	 /* the next mark */
 	bool have_mark;
-	uint64_t mark_ts; /* kernel events after it have to wait for it; UINT64_MAX: for none */
+	uint64_t mark_ts; /* time of `mark`: later kernel events wait for it; UINT64_MAX: no mark */
 	struct event_kind *kinds; /* owned; EVENT_IDS */
-	unsigned kinds_end;	  /* above the ids of all that were met */
+	unsigned kinds_end;	  /* all ids met so far are below */
 	struct event_head head;
 	struct loan loan;
 	struct sink_env env;
-	struct ledger_cpu *row; /* of the last event; NULL: to be found */
+	struct ledger_cpu *row; /* ledger row of the last event; NULL: look it up */
 	uint64_t first_ts, last_ts;
-	bool rotates; /* the output is cut in segments */
+	bool rotates; /* the output is split into segments */
 	struct segment segment;
-	bool after_loss;  /* which was told, but not the event behind it */
-	unsigned untold;  /* events since the clock was looked at */
-	uint64_t told_ns; /* when progress was told last, CLOCK_MONOTONIC */
+	bool after_loss;  /* a loss was passed on, its event not yet */
+	unsigned untold;  /* events since the last look at the clock */
+	uint64_t told_ns; /* last progress report, CLOCK_MONOTONIC */
 	const struct event *print;
 	uint64_t own_events;
-	uint64_t too_short; /* records without room for the common fields */
-	uint64_t late;	    /* given out behind younger ones, as they were known late */
+	uint64_t too_short; /* records shorter than the common fields */
+	uint64_t late;	    /* events that arrived after younger ones were written */
 };
 
-/* Warns of what the recorder noted, and of clocks that are tied loosely. Before the ledger is
- * closed. */
-void summary_take_notes(struct exporter *x);
-/* Fills in ret before the sink is closed, which writes it, too: all but what closing costs. */
-int summary_make(struct exporter *x, struct export_result *ret);
-/* Adds what was only seen while it closed: its last lines may be the first that need the symbols.
+/*
+ * Warns of the recorder's notes, and of clocks tied too loosely. Call before the ledger is closed.
  */
+void summary_take_notes(struct exporter *x);
+/*
+ * Fills in ret before the sink is closed, since the sink writes it. Excludes the output of closing.
+ */
+int summary_make(struct exporter *x, struct export_result *ret);
+/* Adds what closing the sink revealed: its last lines may be the first that needed symbols. */
 int summary_amend(struct exporter *x, struct export_result *ret);

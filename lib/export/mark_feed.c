@@ -11,17 +11,17 @@
 struct mark_feed {
 	const struct trace_info *info;
 	struct scratch scratch;
-	struct mark_source *sources; /* owned; files of events, behind them profiles */
+	struct mark_source *sources; /* owned; merged files, then profiles */
 	size_t source_count, file_count;
 	struct profile_sum profiles[EXPORT_MERGES_MAX];
 	size_t profile_count;
-	struct sample_feed *samples; /* owned; NULL: there are none */
-	struct mark_source *current; /* whose mark was given out */
-	struct mark_rings *rings;    /* owned; NULL: the stream has none */
-	struct mark ring_mark;	     /* the next of them */
+	struct sample_feed *samples; /* owned; NULL: no samples */
+	struct mark_source *current; /* source of the mark returned last */
+	struct mark_rings *rings;    /* owned; NULL: the stream has no rings */
+	struct mark ring_mark;	     /* the rings' next mark */
 	uint64_t ring_order;
 	bool have_ring_mark, ring_given;
-	struct mark_origin *origins; /* owned; a copy of the sources' */
+	struct mark_origin *origins; /* owned; copies from the sources */
 	struct mark_syncs syncs;     /* owned */
 	struct sync_scan kernel;     /* owned */
 	struct nesting *nesting;     /* owned */
@@ -47,7 +47,7 @@ struct mark_feed *mark_feed_free(struct mark_feed *m)
 	return NULL;
 }
 
-/* When the recording began and ended, by the trace clock. */
+/* Begin and end of the recording, in the trace clock. */
 static int find_span(const struct trace_info *info, uint64_t *ret_from, uint64_t *ret_to)
 {
 	const Traced__Capture__Clocks *last =
@@ -73,7 +73,7 @@ static int find_span(const struct trace_info *info, uint64_t *ret_from, uint64_t
 	return 0;
 }
 
-/* A file that is no profile has nothing that could be merged: then there is no trace, either. */
+/* A file that is no profile fails the export: the user named it explicitly. */
 static int add_profiles(struct mark_feed *m, const struct export_options *options,
 			struct error *err)
 {
@@ -91,7 +91,7 @@ static int add_profiles(struct mark_feed *m, const struct export_options *option
 		r = profile_marks_read(&s->file, &m->profiles[m->profile_count++],
 				       &options->profiles[i], &where, options->symbols, &m->scratch,
 				       &why);
-		/* The capture itself is good. */
+		/* The capture itself is intact: don't return -EBADMSG. */
 		if (r < 0)
 			return error_set(err, r == -EBADMSG ? -EINVAL : r, "%s: %s",
 					 options->profiles[i].name, why.message);
@@ -100,7 +100,7 @@ static int add_profiles(struct mark_feed *m, const struct export_options *option
 	return r;
 }
 
-/* What a program said of a sync: for the JSON's counterpart of the kernel's mark. */
+/* A program's clock sync: becomes the JSON's counterpart of the kernel's mark. */
 static int take_ring_sync(struct mark_feed *m)
 {
 	const struct mark *mark = &m->ring_mark;
@@ -117,7 +117,7 @@ static int take_ring_sync(struct mark_feed *m)
 	return mark_syncs_add(&m->syncs, id.text.data, id.text.len, &sync);
 }
 
-/* The rings' next mark into its place. */
+/* Fetches the rings' next mark. */
 static int fetch_ring(struct mark_feed *m, struct error *err)
 {
 	int r;
@@ -131,7 +131,7 @@ static int fetch_ring(struct mark_feed *m, struct error *err)
 	return MIN(r, 0);
 }
 
-/* Of equal times the files come first. */
+/* At equal times, files come first. */
 static bool ring_is_first(const struct mark_feed *m, const struct mark_source *best)
 {
 	if (!m->have_ring_mark || !best)
@@ -139,7 +139,7 @@ static bool ring_is_first(const struct mark_feed *m, const struct mark_source *b
 	return best->class > 2 || (best->class == 2 && m->ring_order < best->next.ts);
 }
 
-/* What was marked was marked before the recording's end, give or take what ties the clocks. */
+/* Marks can't be later than the recording's end, plus the error of the clock tie. */
 static uint64_t latest_mark(const struct trace_info *info)
 {
 	_cleanup_(clock_map_deinit) struct clock_map map = { 0 };
@@ -151,7 +151,7 @@ static uint64_t latest_mark(const struct trace_info *info)
 	return end + bound + NSEC_PER_SEC;
 }
 
-/* The files, each with its first mark in its place. */
+/* Reads the files and fetches the first mark of each. */
 static int add_files(struct mark_feed *m, const struct export_options *options,
 		     const struct source_env *env, struct error *err)
 {

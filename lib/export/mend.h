@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Mending of what a crash or a full disk left of a file, so that its readers open it: what is not
- * whole (a packet, a line) is cut off, and what has to be closed is closed.
+ * Repairs a file that a crash or a full disk cut off, so that readers can open it: an incomplete
+ * packet or line is removed, open brackets are closed.
  *
- * A format's mend() gets a descriptor for reading and writing, and the file's size. It returns 1,
- * 0 where nothing is left, -EBADMSG for a file of another kind, or another -errno.
+ * A format's mend() gets a descriptor for reading and writing, and the file's size. It returns 1; 0
+ * if nothing usable is left; -EBADMSG for a file of another kind; or another -errno.
  */
 #pragma once
 
@@ -13,22 +13,22 @@
 
 #include "export/sink.h"
 
-/* Bytes that are looked at together. */
+/* Bytes examined at one time. */
 #define MEND_PIECE (256U << 10)
 
 /*
- * As the format's mend(). Of a format without one, and of a compressed file, all is kept: its
- * reader takes what there is, and says that it was cut.
+ * Calls the format's mend(). Without one, and for compressed files, the file stays unchanged:
+ * readers use the valid part and report the cut.
  */
 int mend_file(const struct export_format *format, int fd, struct error *err);
 
-/* For mend() of formats. */
+/* Helpers for mend() of the formats. */
 
-/* The file ends at that place. 1, or 0 where nothing is left. */
+/* Truncates the file there. 1, or 0 where nothing is left. */
 int mend_cut(int fd, off_t end);
-/* The file ends with close, at that place. */
+/* Writes `close` at `at` and ends the file after it. */
 int mend_close(int fd, off_t at, const char *close);
-/* The end of the last whole line before size; 0: there is none. */
+/* The end of the last complete line before size; 0: none. */
 off_t mend_last_line(int fd, off_t size);
-/* Whether r says that the file can't grow. */
+/* Whether r means that the file can't grow. */
 bool mend_is_full(int r);

@@ -7,12 +7,9 @@
 #include "base/io.h"
 #include "export/segment.h"
 
-/*
- * Traces are text that repeats itself: level 3 loses a tenth of what level 6
- * saves and takes half of its time.
- */
+/* Traces compress well: level 3 output is a tenth larger than level 6, in half the time. */
 #define GZIP_LEVEL 3
-/* What that leaves at most, until it is seen. */
+/* Assumed compression until the first output, in 65536ths. */
 #define GZIP_SCALE (UINT32_C(65536) / 2)
 
 struct output_gzip {
@@ -31,7 +28,7 @@ int output_init(struct output *out, int fd, bool gzip)
 	out->gzip = calloc(1, sizeof(*out->gzip));
 	if (!out->gzip)
 		return -ENOMEM;
-	/* 15 bits of window; 16 more: a gzip header, without name and time. */
+	/* 15 bits of window + 16 for a gzip header without name and time. */
 	if (deflateInit2(&out->gzip->z, GZIP_LEVEL, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) !=
 	    Z_OK) {
 		free(TAKE_PTR(out->gzip));
@@ -51,7 +48,7 @@ void output_deinit(struct output *out)
 	*out = (struct output){ .file.fd = -EBADF };
 }
 
-/* Of a socket whose other end has gone: with what it had not read, or without. */
+/* A socket whose peer is gone fails with ECONNRESET if data was unread, else EPIPE. */
 static int as_epipe(int r)
 {
 	return r == -ECONNRESET ? -EPIPE : r;
@@ -118,7 +115,7 @@ static int flush_as(struct output *out, int flush)
 	if (r == 0)
 		r = out->gzip ? put_gzip(out, flush) : put(out, out->buf.data, out->buf.len);
 	out->raw_bytes += out->buf.len;
-	/* A little of the newest is still in the compressor. */
+	/* Wait: the newest bytes are still in the compressor. */
 	if (out->gzip && out->raw_bytes > OUTPUT_HIGH_WATER && out->bytes)
 		out->scale = (uint32_t)((double)out->bytes / (double)out->raw_bytes * 65536) + 1;
 	buf_clear(&out->buf);
@@ -170,7 +167,10 @@ int output_file(struct output *out, const char *name)
 	return r;
 }
 
-/* A frame that who makes the files answers once they have all before it; -EPIPE: it can't. */
+/*
+ * Sends a frame that the file writer acknowledges once all earlier data is written. -EPIPE: it
+ * failed.
+ */
 static int ask(struct output *out, enum segment_frame_kind kind)
 {
 	struct stat st;

@@ -19,12 +19,12 @@
 #define SPIN_NS 30000
 #define STACK_SIZE (1U << 20)
 
-/* What one thread has of its own. */
+/* State of one thread. */
 struct lane {
 	_Alignas(CACHE_LINES) struct render *render;
 	pthread_t thread;
-	int maker_cpu;		/* where the thread was made; -1: unknown */
-	struct batch_pool pool; /* its state is owned, but for the caller's */
+	int maker_cpu;		/* CPU on which the thread was created; -1: unknown */
+	struct batch_pool pool; /* its `state` is owned, except the caller's */
 	struct error err;
 };
 
@@ -37,36 +37,38 @@ struct render {
 	struct loan *loan; /* or NULL */
 	struct batch_env env;
 	struct output *out;
-	void *state;	  /* owned; the caller's, its lane's too */
-	struct buf note;  /* one that is rendered as it comes */
-	unsigned threads; /* 1: alone */
-	/* Whoever has the turn: */
-	struct batch *filling; /* NULL: events are rendered as they come */
+	void *state;	  /* owned; the caller's, also used by its lane */
+	struct buf note;  /* the note being rendered directly */
+	unsigned threads; /* 1: single-threaded */
+	/* For the thread that has the turn: */
+	struct batch *filling; /* NULL: events are rendered directly */
 	struct known_tasks known;
 	int (*give)(void *userdata, struct error *err);
 	void *userdata;
-	struct lane *lanes; /* owned; threads of them, the first one the caller's */
+	struct lane *lanes; /* owned; lane_count used of `threads`; the first is the caller's */
 	unsigned lane_count;
-	pthread_mutex_t lock; /* of what follows, of the lanes' idle batches, and of done */
+	pthread_mutex_t lock; /* protects all below, the lanes' idle batches and `done` */
 	pthread_cond_t turn, left;
-	struct batch *ring[RING]; /* by number, from written to filled */
+	struct batch *ring[RING]; /* by number % RING, from `written` to `filled` */
 	uint64_t filled, written;
 	/*
-	 * Of what was written since ops->took was told. Without the lock where events are rendered
-	 * as they come: then nothing is with others.
+	 * Weight of output not yet reported to ops->took. No lock is needed while events are
+	 * rendered directly: no other thread runs.
 	 */
 	uint64_t weight;
-	int giver_cpu; /* where the last turn was */
-	bool held;     /* the turn is somebody's */
+	int giver_cpu; /* CPU of the last turn */
+	bool held;     /* some thread has the turn */
 	bool writing;
 	bool over;   /* no more turns */
-	int gave;    /* what the last one ended with; its error is in err */
-	int failure; /* to render or to write */
+	int gave;    /* result of the last turn; its error is in err */
+	int failure; /* first failure to render or write */
 	struct error err;
 };
 
-/* Writes all that can leave, unless another thread is about it. With the lock held, which it gives
- * up meanwhile. */
+/*
+ * Writes all finished batches that are next in order, unless another thread is writing. Drops the
+ * lock meanwhile.
+ */
 static void write_done(struct render *r)
 {
 	if (r->writing)
@@ -89,13 +91,13 @@ static void write_done(struct render *r)
 	r->writing = false;
 }
 
-/* With the lock held. */
+/* Appends b to the ring. Needs the lock. */
 static void number(struct render *r, struct batch *b)
 {
 	r->ring[r->filled++ % RING] = b;
 }
 
-/* A part of b leaves, behind all that comes before it. With the lock held, given up meanwhile. */
+/* Writes part of b's output once b is next in order. Drops the lock meanwhile. */
 static void write_part(struct render *r, struct batch *b)
 {
 	int e;
@@ -113,7 +115,7 @@ static void write_part(struct render *r, struct batch *b)
 	r->writing = false;
 }
 
-/* With the lock held, which it gives up meanwhile. */
+/* Renders b and writes what is next in order. Drops the lock meanwhile. */
 static void render_numbered(struct render *r, struct batch *b)
 {
 	bool all;
@@ -137,7 +139,7 @@ static uint64_t take_weight(struct render *r)
 	return weight;
 }
 
-/* What whoever has the turn is told of the others' work. With the lock held. */
+/* Progress of the other threads, for the thread that has the turn. Needs the lock. */
 static uint64_t take_news(struct render *r)
 {
 	r->loan->lent = r->filled;
@@ -150,10 +152,7 @@ static int tell_took(const struct render *r, uint64_t weight, struct error *err)
 	return r->ops->took && weight ? r->ops->took(r->sink, weight, err) : 0;
 }
 
-/*
- * One turn: what was fetched is numbered and returned, to be rendered; NULL: nothing was. With the
- * lock held, which it gives up meanwhile.
- */
+/* One turn: fetches a batch and numbers it. NULL: no events. Drops the lock meanwhile. */
 static struct batch *fetch(struct render *r, struct lane *l)
 {
 	struct batch *b;
@@ -190,7 +189,7 @@ static struct batch *fetch(struct render *r, struct lane *l)
 	return b;
 }
 
-/* To sleep and be woken takes longer than most turns do. With the lock held, given up meanwhile. */
+/* Spins briefly: sleeping and waking take longer than most turns. Drops the lock meanwhile. */
 static void spin(struct render *r)
 {
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + SPIN_NS;
@@ -204,8 +203,8 @@ static void spin(struct render *r)
 }
 
 /*
- * A kernel that keeps CPUs asleep wakes a thread where its waker runs, and lets the two take turns
- * there for as long as they wait for each other. With the lock held, given up meanwhile.
+ * Kernels that avoid idle CPUs wake a thread on its waker's CPU, and the two then share that CPU as
+ * long as they wait for each other: move away. Drops the lock meanwhile.
  */
 static void sleep_until_turn(struct render *r)
 {
@@ -220,7 +219,7 @@ static void sleep_until_turn(struct render *r)
 	pthread_mutex_lock(&r->lock);
 }
 
-/* Until it is l's turn, or false: there will be none. With the lock held, given up meanwhile. */
+/* Waits for l's turn. False: there are no more turns. Drops the lock meanwhile. */
 static bool await_turn(struct render *r, const struct lane *l)
 {
 	while (!r->over && r->failure == 0) {
@@ -237,7 +236,7 @@ static bool await_turn(struct render *r, const struct lane *l)
 	return false;
 }
 
-/* With the lock held. */
+/* Takes turns until there are none. Needs the lock, drops it meanwhile. */
 static void take_turns(struct render *r, struct lane *l)
 {
 	while (await_turn(r, l)) {
@@ -246,7 +245,7 @@ static void take_turns(struct render *r, struct lane *l)
 		if (b)
 			render_numbered(r, b);
 	}
-	/* There is none for the next, either. */
+	/* Wake the next waiter: it must end, too. */
 	pthread_cond_signal(&r->turn);
 }
 
@@ -264,7 +263,7 @@ static void *work(void *userdata)
 
 static void lane_deinit(const struct render *r, struct lane *l)
 {
-	/* The caller's is needed to the end. */
+	/* The caller's state is in use until render_free(). */
 	if (l->pool.state && l != r->lanes)
 		r->ops->end(l->pool.state);
 	batch_pool_deinit(&l->pool);
@@ -285,7 +284,7 @@ static int lane_init(struct render *r, struct lane *l)
 	return 0;
 }
 
-/* As many as there are to be, or can be. With the lock held. */
+/* Starts the remaining threads, as far as possible. Needs the lock. */
 static void add_lanes(struct render *r)
 {
 	while (r->lane_count < r->threads) {
@@ -297,7 +296,7 @@ static void add_lanes(struct render *r)
 		}
 		r->lane_count++;
 	}
-	/* Some kernels put a new thread behind its maker, for milliseconds. */
+	/* Some kernels queue a new thread behind its creator for milliseconds. */
 	sched_yield();
 }
 
@@ -314,7 +313,7 @@ int render_new(struct render **ret, const struct render_ops *ops, struct sink *s
 	r->info = env->info;
 	r->out = env->out;
 	r->loan = env->loan;
-	/* Without the loan records are gone when a thread would read them. */
+	/* Without a loan, records don't live long enough for other threads. */
 	r->threads = env->loan ? threads ? MIN(threads, (unsigned)RENDER_THREADS_MAX)
 					 : thread_cpus(RENDER_THREADS_MAX)
 			       : 1;
@@ -358,7 +357,7 @@ static int recall(void *userdata, struct error *err)
 	return render_drain(userdata, err);
 }
 
-/* False: there is no memory for it. */
+/* False: out of memory. */
 static bool begin_turns(struct render *r)
 {
 	r->lanes = aligned_alloc(CACHE_LINES, r->threads * sizeof(*r->lanes));
@@ -377,7 +376,7 @@ static bool begin_turns(struct render *r)
 	return true;
 }
 
-/* All turns were taken; all that was fetched leaves. */
+/* Waits for the threads: afterwards all output is written. */
 static int end_turns(struct render *r, struct error *err)
 {
 	for (unsigned i = 1; i < r->lane_count; i++)
@@ -410,7 +409,7 @@ int render_run(struct render *r, int (*give)(void *userdata, struct error *err),
 		return e;
 	}
 	pthread_mutex_lock(&r->lock);
-	/* What has few events makes no threads. */
+	/* Start no threads for a recording that fits one batch. */
 	b = fetch(r, r->lanes);
 	if (!r->over)
 		add_lanes(r);
@@ -421,7 +420,7 @@ int render_run(struct render *r, int (*give)(void *userdata, struct error *err),
 	return end_turns(r, err);
 }
 
-/* What was rendered as it came: e is how that went. */
+/* Finishes direct rendering; e is its result. */
 static inline int settle(struct render *r, int e, struct error *err)
 {
 	if (likely(e == 0))
@@ -436,7 +435,7 @@ static _noinline_ int event_alone(struct render *r, const struct trace_event *ev
 	return settle(r, r->ops->event(r->state, ev, &r->out->buf, &r->weight), err);
 }
 
-/* The table looks for names at most once; not under the eyes of those that render. */
+/* A lookup may search for names and change the table: other threads must not read it then. */
 static _noinline_ int learn(struct render *r, int32_t pid, uint64_t ts, struct error *err)
 {
 	if (pid > 0 && task_table_would_fill(r->info->tasks, pid, ts)) {
@@ -455,7 +454,7 @@ int render_learn(struct render *r, int32_t pid, uint64_t ts, struct error *err)
 									  : learn(r, pid, ts, err);
 }
 
-/* For one more of the batch that is being filled. */
+/* Makes room for one more item in the current batch. */
 static inline int make_room(struct render *r, struct error *err)
 {
 	return likely(r->filling->room) ? 0 : render_drain(r, err);
@@ -481,11 +480,11 @@ static int add_item(struct render *r, struct item item, struct error *err)
 
 static inline struct item item_of(const struct trace_event *ev)
 {
-	/* Without the exit of a function's entry: notes tell of these. */
+	/* Exits of function entries go by notes, not here. */
 	return (struct item){ ev->rec.data, ev->rec.ts, ev->rec.len, ev->cpu };
 }
 
-/* It fills the batch, or is of a task that was not looked up yet. */
+/* Slow path: the batch becomes full, or the task is not yet known. */
 static _noinline_ int event_with_care(struct render *r, const struct trace_event *ev,
 				      struct error *err)
 {
@@ -587,7 +586,7 @@ int render_drain(struct render *r, struct error *err)
 	if (!b)
 		return 0;
 	pthread_mutex_lock(&r->lock);
-	/* Though it be empty: what was given out by now was not all for us, and is returned. */
+	/* Also with an empty batch: records lent earlier may still be in use by other threads. */
 	number(r, b);
 	render_numbered(r, b);
 	while (r->written < r->filled)

@@ -1,46 +1,50 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Turns events into bytes on several CPUs, for sinks whose events do not depend on each other, or
- * which note what follows from those before (render_note).
- * Threads take turns at fetching events (render_run), a batch each, whose records are lent to them
- * (sink_env.loan), and render their batch while the next one has its turn. The bytes leave in the
- * order of the events, and are the same however many threads there are.
+ * Renders events to bytes on several CPUs. For sinks whose events are independent of each other, or
+ * which put what depends on earlier events into notes (render_note).
  *
- * All functions but the first three are for whoever has the turn: the thread that `give` is called
- * in, or the caller's before and behind render_run.
+ * Threads take turns at fetching a batch of events (render_run). The merge lends the records
+ * (sink_env.loan); each thread renders its batch while the next one fetches. Output keeps the
+ * order of the events and does not depend on the number of threads.
+ *
+ * Only the thread that has the turn may call the functions below the first three: from within
+ * `give`, or, before and after render_run, the caller.
  */
 #pragma once
 
 #include "export/sink.h"
 
 /*
- * To fetch an event is a fifth to a quarter of its way, more where it is printed fast: five threads
- * are kept busy, eight by events that are dear to print, and more would wait for each other.
+ * Fetching takes a fifth to a quarter of an event's time, more where rendering is cheap. So about
+ * five threads are busy, eight where rendering is expensive; more would only wait.
  */
 #define RENDER_THREADS_MAX 8
 
 struct render_ops {
-	/* What one thread needs of its own. */
+	/* Allocates the state of one thread. */
 	int (*begin)(void **ret, struct sink *sink);
 	void (*end)(void *state);
 	/*
-	 * In any thread: appends an event or a loss to out. Returns 0 or -errno, and adds to
-	 * *weight what took is to be told of it.
+	 * Called in any thread. Appends an event or a loss to out. Adds to *weight what `took` will
+	 * be given. 0 or -errno.
 	 */
 	int (*event)(void *state, const struct trace_event *ev, struct buf *out, uint64_t *weight);
 	int (*loss)(void *state, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *weight);
-	/* NULL, or the same for what render_note was given; aligned to 8 bytes. */
+	/* NULL, or renders a note of render_note(); aligned to 8 bytes. */
 	int (*note)(void *state, const void *note, size_t len, struct buf *out, uint64_t *weight);
-	/* NULL, or: so much was given to the output. Told whoever has the turn. */
+	/*
+	 * NULL, or told the weight of output written since the last call. Called by the thread that
+	 * has the turn.
+	 */
 	int (*took)(struct sink *sink, uint64_t weight, struct error *err);
-	const char *failure; /* "can't write the text" */
+	const char *failure; /* error text: "can't write the text" */
 };
 
 struct render;
 
 /*
- * Borrows all. threads: 0 for one on each CPU that may be used, RENDER_THREADS_MAX at most. By one,
- * and outside of render_run, events are rendered as they come.
+ * Borrows all. threads: 0 for one per usable CPU, at most RENDER_THREADS_MAX. With one thread, and
+ * outside of render_run, events are rendered directly.
  */
 int render_new(struct render **ret, const struct render_ops *ops, struct sink *sink,
 	       const struct sink_env *env, unsigned threads);
@@ -48,36 +52,38 @@ struct render *render_free(struct render *r);
 DEFINE_CLEANUP_FUNC(struct render *, render_free);
 
 /*
- * Calls give, which gives events (render_event, ...) until it is asked for a pause: it returns 1
- * then, 0 when all were given, or -errno. In several threads, one at a time; then this can be
- * called once only. All that was given is with the output when it returns.
+ * Calls `give` until it returns 0 (no more events) or -errno; 1 means that it paused. `give` calls
+ * render_event() and the like. It runs in several threads, one at a time; then render_run may be
+ * called only once. On return all output was written.
  */
 int render_run(struct render *r, int (*give)(void *userdata, struct error *err), void *userdata,
 	       struct error *err);
 
 int render_event(struct render *r, const struct trace_event *ev, struct error *err);
-/* As render_event, by render_state, when all that came before is with the output. */
+/* As render_event(), but renders with render_state() once all earlier output was written. */
 int render_event_now(struct render *r, const struct trace_event *ev, struct error *err);
 /*
- * Before whoever has the turn, or a note, looks for the task of that pid at that time: the table of
- * tasks may search for names then, which it does not under the eyes of others.
+ * Call before looking up that pid at that time from `give` or a note: the task table may then
+ * search for names, which must not happen while other threads read it.
  */
 int render_learn(struct render *r, int32_t pid, uint64_t ts, struct error *err);
 int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *err);
 /*
- * What whoever has the turn made of events, where it takes them in their order, and what any thread
- * can render: len bytes, not 0, which are copied.
+ * Queues a note: len bytes (not 0), copied. The sink fills it in event order; any thread can render
+ * it.
  */
 int render_note(struct render *r, const void *note, size_t len, struct error *err);
 /*
- * The same for a note that is made in its place: *ret, aligned to 8 bytes, has room for max of
- * them, until the next call. Of these render_note_put gives the first len, not 0; nothing is given
- * where it isn't called.
+ * As render_note(), but filled in place: *ret, aligned to 8 bytes, has room for max bytes until the
+ * next call. render_note_put() queues its first len bytes, not 0; without that call nothing is
+ * queued.
  */
 int render_note_room(struct render *r, size_t max, void **ret, struct error *err);
 int render_note_put(struct render *r, size_t len, struct error *err);
-/* All that was given is with the output when it returns. */
+/* Waits until all output so far was written. */
 int render_drain(struct render *r, struct error *err);
-/* What the caller's thread renders with; for whoever has the turn between render_drain and
- * render_event. */
+/*
+ * State of the caller's thread; for the thread that has the turn, between render_drain and
+ * render_event.
+ */
 void *render_state(struct render *r);

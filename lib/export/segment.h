@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A recording in several files. The exporter can make none, so it writes frames into a socket; who
- * owns the names makes files of them: an END after each file, a LAST after the last one. This one
- * is answered by a byte when all are there, and a SYNC, of a recording that goes on, when all
- * before it was written: what was recorded may go then. A socket that ends without it was cut. What
- * is no socket (a pipe) can't answer. Of a format that is a directory there is no END: a FILE has
- * the name to whose file all that comes is appended, until the next one.
+ * Frames that carry several files through one socket. The exporter can create no files; the process
+ * that owns the names creates them from the frames.
+ *
+ * - DATA: bytes of the current file.
+ * - END: the file is complete.
+ * - LAST: the last file is complete. Answered by one byte once all files exist.
+ * - SYNC, while recording: answered once all earlier data is written, so that the recording's data
+ *   may be freed.
+ * - FILE, for formats that are directories, instead of END: the name of the file to which the
+ *   following data is appended.
+ *
+ * A socket that ends without LAST was cut off. A pipe can't answer.
  */
 #pragma once
 
@@ -25,20 +31,20 @@ enum segment_frame_kind {
 	SEGMENT_SYNC,
 };
 
-/* Both ends are of one machine. */
+/* Host byte order: both ends are on one machine. */
 struct segment_frame {
-	uint32_t kind, len; /* len bytes of a SEGMENT_DATA or SEGMENT_FILE follow */
+	uint32_t kind, len; /* a SEGMENT_DATA or SEGMENT_FILE is followed by len bytes */
 };
 #define SEGMENT_FRAME_MAX (256U << 10)
-/* Lower case letters, digits and underscores; without a terminator. */
+/* Lower case letters, digits and underscores; not NUL-terminated. */
 #define SEGMENT_NAME_MAX 64
 
-/* The segment that is being written. */
+/* The segment being written. */
 struct segment {
-	struct export_rotate limit; /* zeros: there is but one */
-	uint64_t raw_max;	    /* before compression; 0: any */
+	struct export_rotate limit; /* zeros: a single segment */
+	uint64_t raw_max;	    /* bytes before compression; 0: no limit */
 	uint64_t from_bytes, from_raw;
-	uint64_t first_ts; /* of its first event; 0: none yet */
+	uint64_t first_ts; /* time of its first event; 0: none yet */
 };
 
 static inline bool segment_wanted(const struct export_rotate *limit)
@@ -46,7 +52,7 @@ static inline bool segment_wanted(const struct export_rotate *limit)
 	return limit->bytes || limit->ns;
 }
 
-/* Its head was written, and events are next. */
+/* Call after the head was written, before its events. */
 static inline void segment_begin(struct segment *s, const struct output *out)
 {
 	s->from_bytes = out->bytes + output_expect(out, out->buf.len);
@@ -54,7 +60,7 @@ static inline void segment_begin(struct segment *s, const struct output *out)
 	s->first_ts = 0;
 }
 
-/* The event at ts belongs into another one. No segment is without an event. */
+/* Whether the event at ts belongs to the next segment. No segment is empty. */
 static inline bool segment_is_full(struct segment *s, const struct output *out,
 				   const struct sink *sink, uint64_t ts)
 {
@@ -71,13 +77,14 @@ static inline bool segment_is_full(struct segment *s, const struct output *out,
 	       (s->raw_max && out->raw_bytes + held >= s->from_raw + s->raw_max);
 }
 
-/* -EINVAL: that format, in that trace clock (NULL: any), can't be followed by another file. */
+/* -EINVAL: that format, in that trace clock (NULL: any), can't be split into files. */
 int segment_check(const struct sink_ops *ops, const char *clock, const struct export_rotate *rotate,
 		  struct error *err);
 
 /*
- * Ends it, and begins another with the event at ts. said: what its end tells; its account is
- * filled in. The account of the last one is what is left of ledger, which was closed.
+ * Ends the segment and begins the next with the event at ts. said: the result to write at its end;
+ * its account is filled in here. The last segment's account is what remains in ledger, which must
+ * be closed.
  */
 int segment_cut(struct segment *s, struct sink *sink, struct output *out, struct ledger *ledger,
 		struct export_result *said, uint64_t ts, struct error *err);

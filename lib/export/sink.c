@@ -18,7 +18,7 @@ int sink_print(struct printer *printer, const struct trace_event *ev, struct buf
 		return buf_error(out);
 	}
 	r = event_print(printer, ev->desc, &ev->rec, out);
-	/* It says so itself: "[truncated]". */
+	/* The text already ends in "[truncated]". */
 	return r == -EBADMSG ? 0 : r;
 }
 
@@ -41,7 +41,7 @@ int export_format_check_clock(const struct export_format *format, const char *cl
 	return -EINVAL;
 }
 
-/* A pipe can't, and what is always appended to does not do it where it is told. */
+/* Whether fd can be rewritten: a pipe can't, and O_APPEND ignores the offset. */
 static bool goes_back(int fd)
 {
 	return lseek(fd, 0, SEEK_CUR) == 0 && !(fcntl(fd, F_GETFL) & O_APPEND);
@@ -50,7 +50,7 @@ static bool goes_back(int fd)
 int export_format_check_file(const struct export_format *format, const struct perfetto_options *o,
 			     int fd, struct error *err)
 {
-	/* Only its compressed version has places that are filled in later. */
+	/* Only its compressed version fills in places later. */
 	if (!format->packed_goes_back || o->compression == PERFETTO_PLAIN || goes_back(fd))
 		return 0;
 	error_set(err, -ESPIPE,

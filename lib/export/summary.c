@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is said of an export at its end: sums, the account, warnings. */
+/* End of an export: sums, the account, warnings. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ void export_result_deinit(struct export_result *r)
 	*r = (struct export_result){ 0 };
 }
 
-/* The controllers' syncs: between which readings they were written is all that ties them. */
+/* Checks the controllers' syncs: the two readings around each one limit the error. */
 static void check_syncs(struct exporter *x)
 {
 	const struct trace_info *info = &x->index.info;
@@ -76,7 +76,7 @@ static int add_fallback(struct export_result *ret, const struct event *ev, uint6
 	return 0;
 }
 
-/* What kinds of events there were. */
+/* Counts events by kind. */
 static int sum_events(struct exporter *x, struct export_result *ret)
 {
 	uint64_t unknown = 0;
@@ -108,7 +108,7 @@ static int sum_events(struct exporter *x, struct export_result *ret)
 	return 0;
 }
 
-/* The sums, and a copy of the ledger as it stands. */
+/* Sums, and a copy of the ledger. */
 static int sum_ledger(struct exporter *x, struct export_result *ret)
 {
 	bool damaged = false;
@@ -131,7 +131,7 @@ static int sum_ledger(struct exporter *x, struct export_result *ret)
 	return 0;
 }
 
-/* What stands beside the events, where the format has nothing but these. */
+/* Warns of content that the format can't hold beside its events. */
 static void warn_left_out(struct exporter *x)
 {
 	bool marks = x->options->merge_count || x->options->profile_count || x->index.marks.count;
@@ -143,14 +143,14 @@ static void warn_left_out(struct exporter *x)
 				  marks && samples ? " and " : "", samples ? "samples" : "");
 }
 
-/* Warnings that the sink is to write, too: moved to the result before it closes. */
+/* Moves the warnings to the result before the sink closes, so that it can write them. */
 static int take_warnings(struct exporter *x, struct export_result *ret)
 {
 	for (size_t i = 0; i < x->ledger.count; i++)
 		if (x->ledger.cpus[i].damaged)
 			stream_index_warn(&x->index, "part of what CPU %u recorded is damaged",
 					  x->ledger.cpus[i].row.cpu);
-	/* Else what is missing tells why. */
+	/* Otherwise the other warnings explain the missing events. */
 	if (ret->events <= ret->own_events && !x->index.incomplete)
 		stream_index_warn(&x->index, EXPORT_NOTHING);
 	if (x->options->json_array)

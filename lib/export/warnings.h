@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a person is told of marks and samples that are missing or not exact, once all were given
- * out. They become warnings of the index, and what was damaged makes it incomplete. Sums are
- * borrowed for the call. All return 0 or -ENOMEM.
+ * Turns losses and inexact times of marks and samples into warnings, after the last mark. Damage
+ * also marks the trace incomplete. Sums are borrowed for the call. All return 0 or -ENOMEM.
  */
 #pragma once
 
@@ -10,6 +9,6 @@
 #include "samples/sample_feed.h"
 #include "trace/index.h"
 
-/* bound_max: ns; clocks that are tied less closely are warned of. */
+/* bound_max: ns; warn of clocks tied with a larger error. */
 int warn_of_rings(struct stream_index *index, const struct mark_rings_sum *sum, uint64_t bound_max);
 int warn_of_samples(struct stream_index *index, const struct sample_feed_sum *sum);

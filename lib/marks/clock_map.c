@@ -37,7 +37,7 @@ void clock_map_seal(struct clock_map *map)
 
 	if (map->count)
 		qsort(map->points, map->count, sizeof(*map->points), by_time);
-	/* Of the same time the best one. */
+	/* Keeps the point with the smallest bound among those with the same `from`. */
 	for (size_t i = 0; i < map->count; i++)
 		if (!kept || map->points[i].from != map->points[kept - 1].from)
 			map->points[kept++] = map->points[i];
@@ -49,7 +49,7 @@ void clock_map_seal(struct clock_map *map)
 	}
 }
 
-/* The clock of clock_gettime(2) that a trace clock is; -1: none. */
+/* The clockid of a trace clock that clock_gettime(2) can read; -1: none. */
 static clockid_t trace_clockid(const char *name)
 {
 	static const struct {
@@ -84,7 +84,7 @@ const Traced__Capture__ClockReading *clock_map_reading(const Traced__Capture__Cl
 	return NULL;
 }
 
-/* When a clock was value, of CLOCK_BOOTTIME. */
+/* The middle of a clock's reading, in CLOCK_BOOTTIME. */
 static uint64_t middle(const Traced__Capture__ClockReading *r, uint64_t *bound)
 {
 	uint64_t bracket = r->boot_after_ns - r->boot_before_ns;
@@ -93,7 +93,7 @@ static uint64_t middle(const Traced__Capture__ClockReading *r, uint64_t *bound)
 	return r->boot_before_ns + bracket / 2;
 }
 
-/* By the marks in the kernel's ring that were written between two readings of BOOTTIME. */
+/* Maps by the sync marks in the kernel's ring, each written between two readings of BOOTTIME. */
 static int map_by_marks(struct clock_map *ret, const struct trace_info *info, clockid_t clock)
 {
 	int r = 0;
@@ -113,7 +113,7 @@ static int map_by_marks(struct clock_map *ret, const struct trace_info *info, cl
 		p.id = mark->id;
 		p.from = c->sync_before_ns + (c->sync_after_ns - c->sync_before_ns) / 2;
 		p.bound = (c->sync_after_ns - c->sync_before_ns + 1) / 2;
-		/* Read right after it; what passed since passed for both. */
+		/* The trace clock was read right after; both clocks advanced by the same time. */
 		if (clock != CLOCK_BOOTTIME)
 			p.from = from->value_ns - (middle(from, &p.bound) - p.from);
 		r = clock_map_add(ret, &p);
@@ -144,7 +144,10 @@ int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t
 		if (trace != CLOCK_BOOTTIME && !(to = clock_map_reading(info->clocks[i], trace)))
 			continue;
 		if (from && to) {
-			/* Read shortly after each other; what passed between passed for both. */
+			/*
+			 * The clocks were read one after the other; both advanced by the same time
+			 * in between.
+			 */
 			p.from = from->value_ns;
 			p.to = to->value_ns + (middle(from, &p.bound) - middle(to, &p.bound));
 		} else if (from) {
@@ -165,7 +168,10 @@ static uint64_t distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* By how much their offsets differ. Of a clock that was set back the later one may come first. */
+/*
+ * How much the offsets of two points differ. After a clock was set back, the later point may sort
+ * first.
+ */
 static uint64_t change(const struct clock_point *a, const struct clock_point *b)
 {
 	int64_t d = (int64_t)((b->to - a->to) - (b->from - a->from));
@@ -196,16 +202,16 @@ static bool drifts_too_much(const struct clock_point *a, const struct clock_poin
 	return clock_is_step(change(a, b), b->from - a->from, 0);
 }
 
-/* So much of the trace's time is between two points, between which the clock was set forth. */
+/* Trace time between two points that have a forward step in between. */
 static uint64_t between(const struct clock_point *a, const struct clock_point *b)
 {
 	return b->to > a->to ? b->to - a->to : 0;
 }
 
 /*
- * Whether a time between two points, between which the clock was set, can only have been by the
- * nearest one's offset: by the other one's it was before the first of all points, or after the
- * last, or, where the clock was set forth, not between the two.
+ * Whether only the nearest point's offset can hold for a time between two points with a step in
+ * between. The other offset would place it before the first point, after the last, or, after a step
+ * forward, outside the two.
  */
 static bool is_clear(const struct clock_map *map, const struct clock_point *a,
 		     const struct clock_point *b, uint64_t from)
@@ -218,8 +224,8 @@ static bool is_clear(const struct clock_map *map, const struct clock_point *a,
 }
 
 /*
- * Trace clock per other clock, over all points. 1: one point tells nothing, and points that
- * are close together not enough.
+ * Trace clock ticks per tick of the other clock, over all points. 1 for a single point, or for
+ * points too close together.
  */
 static double rate(const struct clock_map *map)
 {
@@ -232,7 +238,7 @@ static double rate(const struct clock_map *map)
 	return map->ticks || (r - 1) * 1e6 * ((r > 1) - (r < 1)) <= CLOCK_DRIFT_MAX_PPM ? r : 1;
 }
 
-/* The line through the first and the last point, through p; nothing was before 0. */
+/* Follows the slope between first and last point, through p. Clamped at 0. */
 static uint64_t extend(const struct clock_map *map, const struct clock_point *p, uint64_t from)
 {
 	double far = (double)(int64_t)(from - p->from) * rate(map);
@@ -244,7 +250,7 @@ static uint64_t extend(const struct clock_map *map, const struct clock_point *p,
 	return to < 0 ? 0 : (uint64_t)to;
 }
 
-/* By the offset of one point; nothing was before 0. */
+/* Applies the offset of one point. Clamped at 0. */
 static uint64_t shift(const struct clock_point *p, uint64_t from)
 {
 	int64_t to;
@@ -255,7 +261,7 @@ static uint64_t shift(const struct clock_point *p, uint64_t from)
 	return to < 0 ? 0 : (uint64_t)to;
 }
 
-/* So much, as a part of the distance, the rate is off at most. */
+/* Largest error of the rate, as a fraction of the distance. */
 static double rate_error(const struct clock_map *map)
 {
 	const struct clock_point *first = map->points, *last = first + map->count - 1;
@@ -268,7 +274,10 @@ static double rate_error(const struct clock_map *map)
 				 CLOCK_WANDER_PPM * 1e-6);
 }
 
-/* What the distance to the points a and b adds to their bounds; a is b: it is beyond them. */
+/*
+ * The error that distance from the points a and b adds to their bounds. a == b: the time is beyond
+ * them.
+ */
 static uint64_t growth(const struct clock_map *map, const struct clock_point *a,
 		       const struct clock_point *b, uint64_t to)
 {
@@ -302,7 +311,7 @@ uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *r
 		a = from - a->from < b->from - from ? a : b;
 		return shift(a, from);
 	}
-	/* A rate that can't be: their bounds are wider than what they are apart tells. */
+	/* The rate is impossible: the bounds exceed the distance between the points. */
 	if (map->own_rate && !map->ticks && drifts_too_much(a, b)) {
 		a = a->bound <= b->bound ? a : b;
 		to = shift(a, from);
@@ -311,7 +320,7 @@ uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *r
 		return to;
 	}
 	to = a->to + mul_div(from - a->from, b->to - a->to, b->from - a->from);
-	/* On the line each point's error counts by how near it is. */
+	/* On the line, each point's error is weighted by how near it is. */
 	if (map->own_rate)
 		*ret_bound = mul_div(a->bound, b->from - from, b->from - a->from) +
 			     mul_div(b->bound, from - a->from, b->from - a->from) + 1;
@@ -326,13 +335,12 @@ uint64_t clock_map_worst(const struct clock_map *map, uint64_t first, uint64_t l
 	clock_map_apply(map, first, &worst);
 	clock_map_apply(map, last, &bound);
 	worst = MAX(worst, bound);
-	/* Between two points it is the middle, or what comes next to it. */
+	/* The error is largest at the middle between two points, or next to it. */
 	for (size_t i = 0; i < map->count; i++) {
 		const struct clock_point *p = &map->points[i];
 		uint64_t at = p->from, next = at;
 
-		/* Where it was set forth by more than the time between them, the middle never was.
-		 */
+		/* After a step forward larger than the elapsed time, no time maps to the middle. */
 		if (i + 1 < map->count && (map->own_rate || !between(p, p + 1) ||
 					   (p[1].from - at) / 2 <= between(p, p + 1)))
 			next += (p[1].from - at) / 2;

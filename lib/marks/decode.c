@@ -55,7 +55,7 @@ static int give_frame(struct mark_decode *d, uint64_t frame, uint64_t parent, st
 	return DECODED_FRAME;
 }
 
-/* What fields say of the whole mark, until all were read. */
+/* State of a mark until all its fields were read. */
 struct draft {
 	struct mark *mark;
 	struct text snapshot_base, snapshot_cat, sync_id;
@@ -177,7 +177,7 @@ static void take_field(struct mark_decode *d, struct draft *draft, const struct 
 	}
 }
 
-/* {"snapshot": {...}}: what the object is called besides, and the arguments or the one value. */
+/* {"snapshot": {...}}: adds the object's base type, then the arguments or the single value. */
 static void finish_snapshot(struct mark_decode *d, struct draft *draft)
 {
 	static const struct text snapshot = { "snapshot", 8 };
@@ -202,7 +202,10 @@ static void finish_snapshot(struct mark_decode *d, struct draft *draft)
 	d->extra = members;
 }
 
-/* Raw program counters as frames, the innermost's in sf. DECODED_FRAME: a new one comes first. */
+/*
+ * Turns raw program counters into frames, with the innermost in sf. DECODED_FRAME: return a new
+ * frame first.
+ */
 static int finish_stack(struct mark_decode *d, struct draft *draft, int end, struct mark *ret)
 {
 	const struct text *a = &draft->addresses[end];
@@ -230,14 +233,14 @@ static int finish_stack(struct mark_decode *d, struct draft *draft, int end, str
 	return DECODED_MARK;
 }
 
-/* "X" is written at its end: what it counted then is told of its beginning. */
+/* "X" is written at its end: its counters were read there, but are shown at the beginning. */
 static void finish_times(struct draft *draft)
 {
 	struct mark *m = draft->mark;
 
 	if (draft->has_happened)
 		m->ts = draft->happened;
-	/* From when it was asked for until it was answered. */
+	/* The duration is from the request to the answer. */
 	if (m->phase == PHASE_CLOCK_SYNC && draft->has_issued && draft->issued <= m->ts) {
 		m->has |= HAS_DUR;
 		m->dur = m->ts - draft->issued;
@@ -323,7 +326,7 @@ static int decode_define(struct mark_decode *d, const uint8_t *p, size_t size, s
 			cat = f.text;
 		} else if (f.kind == MARK_PARENT) {
 			l = label_find(&d->labels, d->shared, f.number);
-			/* An outermost one is told as a frame once it turns out to be one. */
+			/* The outermost frame is reported once, when a stack first uses it. */
 			parent = l ? l->frame : 0;
 			if (l && frame_is_new(d->shared, parent))
 				return give_frame(d, parent, 0, l->name, l->cat, ret);
@@ -361,7 +364,7 @@ static int decode_epoch(struct mark_decode *d, const uint8_t *p, size_t size)
 	return DECODED_NOTHING;
 }
 
-/* Shown at its place. */
+/* A loss shows as a mark at its place. */
 static int decode_lost(struct mark_decode *d, const uint8_t *p, size_t size, struct mark *ret)
 {
 	uint64_t count = find_count(d, p, size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The records of one ring of marks (traced/mark_record.h), one after the other.
- * They come from strangers: each length is checked against what encloses it,
- * what a label means is bounded, and what is not known is passed over.
+ * Decodes the records of one ring of marks (traced/mark_record.h), one after the other. The input
+ * is hostile: every length is checked against its enclosing record, labels are bounded, unknown
+ * records are skipped.
  */
 #pragma once
 
@@ -14,11 +14,11 @@ struct mark_decode {
 	bool big_endian;
 	uint32_t generation;
 	int32_t pid, tid;
-	bool begun;		 /* records are this recording's */
-	uint64_t dropped_before; /* in the ring's life, before the recording */
-	uint64_t lost_told;	 /* by LOST records */
+	bool begun;		 /* records belong to this recording */
+	uint64_t dropped_before; /* dropped in the ring's life before the recording */
+	uint64_t lost_told;	 /* sum of the LOST records */
 	struct label_table labels;
-	/* What the last mark's parts point to. */
+	/* Storage behind the pointers of the last mark. */
 	struct buf args, extra, name, id, frame, linked;
 	char frame_id[20], frame_parent[20];
 };
@@ -27,18 +27,18 @@ void mark_decode_init(struct mark_decode *d, struct mark_decode_shared *shared, 
 void mark_decode_deinit(struct mark_decode *d);
 
 enum mark_decoded {
-	DECODED_NOTHING, /* a control record, or one that is not known: taken */
-	DECODED_MARK,	 /* taken */
-	DECODED_FRAME,	 /* of a stack, for what follows: the same record has to be decoded again */
+	DECODED_NOTHING, /* a control record or an unknown one: consumed */
+	DECODED_MARK,	 /* consumed */
+	DECODED_FRAME,	 /* a frame of the stack to come; decode the same record again */
 };
 
-/* The bytes of the record at p: at least 16, a multiple of 8, not more than len; 0: none fits. */
+/* Size of the record at p: at least 16, a multiple of 8, at most len. 0: no valid record. */
 size_t mark_record_size(const struct mark_decode *d, const uint8_t *p, size_t len);
-/* Of a record of that size; when it was written. */
+/* When the record was written. */
 uint64_t mark_record_time(const struct mark_decode *d, const uint8_t *p);
 
 /*
- * An enum mark_decoded, or -ENOMEM. Times are in the ring's clock; ret is valid until the next
- * call. A record whose fields do not fit gives -EBADMSG: what follows in its chunk is no use.
+ * Returns an enum mark_decoded, or -ENOMEM. Times are in the ring's clock. ret is valid until the
+ * next call. -EBADMSG: the fields don't fit the record; skip the rest of its chunk.
  */
 int mark_decode(struct mark_decode *d, const uint8_t *p, size_t size, struct mark *ret);

@@ -8,7 +8,7 @@
 #include "marks/value.h"
 #include "traced/mark_record.h"
 
-/* A text with its length before it, within room bytes; padded: the bytes that it takes. */
+/* Reads a length-prefixed text within room bytes. ret_padded: the bytes it occupies. */
 static bool take_text(const struct mark_decode *d, const uint8_t *p, size_t room, struct text *ret,
 		      size_t *ret_padded)
 {
@@ -100,7 +100,7 @@ void mark_field_put(struct mark_decode *d, const struct text *key, const struct 
 		value_put_text(out, key, f->text);
 		break;
 	case MARK_JSON:
-		/* What is none is shown as the text that it is. */
+		/* Text that is not valid JSON is shown as a string. */
 		if (json_value_put(out, key, f->text) < 0)
 			value_put_text(out, key, f->text);
 		break;

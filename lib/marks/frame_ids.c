@@ -11,7 +11,7 @@ void frame_ids_deinit(struct frame_ids *f)
 	*f = (struct frame_ids){ 0 };
 }
 
-/* Where that hash is, or would be. */
+/* The slot of this hash, or the free slot where it belongs. */
 static uint32_t place(const uint64_t *hashes, uint32_t slots, uint64_t hash)
 {
 	uint32_t at = (uint32_t)hash & (slots - 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Frames of stacks by number: a frame is what it is called and what called it, so
- * that stacks which begin alike share their frames. Known by their hash alone.
+ * Numbers the frames of stacks. A frame is its name plus its caller, so stacks with the same outer
+ * part share frames. Only hashes are kept.
  */
 #pragma once
 
@@ -11,16 +11,16 @@
 
 struct frame_ids {
 	uint64_t *hashes; /* owned; open addressing, 0: free */
-	uint32_t *ids;	  /* owned; of the hash at the same place */
+	uint32_t *ids;	  /* owned; number of the hash in the same slot */
 	uint32_t count, slots;
 };
 void frame_ids_deinit(struct frame_ids *f);
 /*
- * The number of the frame that is called so under parent (0: it is the outermost). 1: it is
- * new, and to be written; 0: it was met before; -ENOSPC: no more are taken; -ENOMEM.
+ * The number of a frame by name, module and parent (0: outermost). 1: new, the caller must write
+ * it; 0: known; -ENOSPC: too many frames; -ENOMEM.
  */
 int frame_ids_get(struct frame_ids *f, uint32_t parent, struct text name, struct text module,
 		  uint32_t *ret);
 
-/* A frame's number as marks spell it: "stack17". Returns its length. */
+/* Formats a frame number as marks refer to it: "stack17". Returns the length. */
 uint32_t frame_id_spell(char to[static 16], uint32_t frame);

@@ -44,7 +44,7 @@ static ssize_t read_plain(struct gunzip *g, void *data, size_t len)
 {
 	size_t n = MIN((size_t)g->z.avail_in, len);
 
-	/* What was read to see what it is comes first. */
+	/* Bytes read to detect gzip come first. */
 	if (!n)
 		return read_full(g->fd, data, len);
 	memcpy(data, g->z.next_in, n);
@@ -70,7 +70,7 @@ ssize_t gunzip_read(void *userdata, void *data, size_t len)
 			g->cut = !g->member_ended;
 			return 0;
 		}
-		/* gzip -c a b > both: one behind the other. */
+		/* Concatenated members (gzip -c a b > both). */
 		if (g->member_ended && inflateReset(&g->z) != Z_OK)
 			return -EBADMSG;
 		state = inflate(&g->z, Z_NO_FLUSH);

@@ -23,7 +23,7 @@ void json_read_deinit(struct json_read *r)
 	*r = (struct json_read){ 0 };
 }
 
-/* The next byte, not taken; -1: the file's end, or a failure to read. */
+/* Returns the next byte without consuming it; -1: end of file or read error. */
 static int peek(struct json_read *r)
 {
 	ssize_t n;
@@ -133,7 +133,7 @@ static bool is_low(int c)
 	return c >= 0xdc00 && c < 0xe000;
 }
 
-/* Behind "\u": one character, or two halves of one; a half alone is U+FFFD. */
+/* Decodes what follows "\u": one character or a surrogate pair. A lone surrogate becomes U+FFFD. */
 static int put_unicode(struct json_read *r, struct error *err)
 {
 	int c = hex4(r), e;
@@ -145,7 +145,7 @@ static int put_unicode(struct json_read *r, struct error *err)
 			return put_utf8(r, REPLACEMENT, err);
 		r->at++;
 		if (peek(r) != 'u') {
-			/* Another escape: its backslash was taken, what it says comes now. */
+			/* Decodes an escape whose backslash was consumed. */
 			e = put_utf8(r, REPLACEMENT, err);
 			return e < 0 ? e : 1;
 		}
@@ -209,7 +209,7 @@ static bool is_digit(int c)
 	return c >= '0' && c <= '9';
 }
 
-/* Digits, at least one. */
+/* Consumes digits. False: there is none. */
 static bool take_digits(struct json_read *r)
 {
 	if (!is_digit(peek(r)))

@@ -6,7 +6,7 @@
 
 #include "marks/sort.h"
 
-/* A number's value; integers exactly. */
+/* Stores a number; integers exactly. */
 static void put_number(struct buf *out, const struct text *key, struct buf *spelled)
 {
 	const char *text = buf_string(spelled);

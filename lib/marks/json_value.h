@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Values out of JSON text. */
+/* Reads values from JSON text. */
 #pragma once
 
 #include "marks/json_read.h"
@@ -11,10 +11,13 @@ static inline struct text text_of(const struct buf *b)
 }
 
 /*
- * The value that token begins, appended to out. members: it is an object, of
- * which the members alone are wanted. 0 or -errno as of json_read_next.
+ * Appends the value that `token` begins to out. members: the value is an object; append only its
+ * members. Returns 0 or -errno as json_read_next().
  */
 int json_value_read(struct json_read *json, int token, const struct text *key, bool members,
 		    struct buf *out, struct error *err);
-/* The one value that text is. Where it is none nothing is appended: -EBADMSG and others. */
+/*
+ * Appends the single value in text. Appends nothing on failure: -EBADMSG if it is not one value, or
+ * another -errno.
+ */
 int json_value_put(struct buf *out, const struct text *key, struct text text);

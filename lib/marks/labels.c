@@ -91,7 +91,7 @@ int label_define(struct label_table *t, struct mark_decode_shared *shared, uint3
 	if (t->count * 2 >= t->slots && grow(t) < 0)
 		return -ENOMEM;
 	l = label_place(t->all, t->slots, id);
-	/* What it means does not change; whoever says otherwise is not heard. */
+	/* The first definition of a label counts; later ones are ignored. */
 	if (l->id)
 		return 0;
 	if (copy_text(&l->name, name) < 0)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One mark that an application made: what the Trace Event Format can say of an
- * event, whatever it came from. Marks of all sources reach the sinks as one
- * sequence: what describes others first (frames, names), then all that has a
- * time, in its order, then samples.
+ * A mark made by an application, with the contents of a Trace Event Format event, whatever its
+ * source. All sources are merged into one sequence for the sinks: first frames and metadata, then
+ * marks with a time in time order, then samples.
  */
 #pragma once
 
@@ -11,7 +10,7 @@
 
 #include "marks/value.h"
 
-/* The format's own letters. */
+/* Letters of the Trace Event Format. */
 enum mark_phase {
 	PHASE_BEGIN = 'B',
 	PHASE_END = 'E',
@@ -36,11 +35,11 @@ enum mark_phase {
 	PHASE_CONTEXT_ENTER = '(',
 	PHASE_CONTEXT_LEAVE = ')',
 	PHASE_LINK = '=',
-	/* What the format has beside its events: */
-	PHASE_FRAME = 1,	 /* a member of stackFrames: id, name, cat; sf is its parent */
-	PHASE_GLOBAL_SAMPLE = 2, /* an element of samples: args holds cpu and weight */
+	/* Elements of the format that are not events: */
+	PHASE_FRAME = 1,	 /* member of stackFrames: id, name, cat; sf is its parent */
+	PHASE_GLOBAL_SAMPLE = 2, /* element of samples; args holds cpu and weight */
 };
-/* The letters, for a check of what a source says. */
+/* All valid phase letters. */
 #define MARK_PHASES "BEXiCbnestfPNODMVvRc()="
 
 enum mark_id_kind { ID_NONE, ID_PLAIN, ID_LOCAL, ID_GLOBAL };
@@ -51,20 +50,20 @@ enum mark_has {
 	HAS_TDUR = 1 << 2,
 	HAS_TICOUNT = 1 << 3,
 	HAS_TIDELTA = 1 << 4,
-	HAS_BIND_ENCLOSING = 1 << 5, /* "bp":"e" of a flow's end */
+	HAS_BIND_ENCLOSING = 1 << 5, /* "bp":"e" of a flow end */
 };
 
-/* The parts of a mark that are text, or values in a row. */
+/* Parts of a mark that are text or packed values. */
 enum mark_part {
 	PART_NAME,
 	PART_CAT,
-	PART_ID,    /* a number is spelled 0x1f */
-	PART_SCOPE, /* of the id */
+	PART_ID,    /* 0x1f where the source gave a number */
+	PART_SCOPE, /* scope of the id */
 	PART_CNAME,
-	PART_SF,    /* ids of frames: begin */
-	PART_ESF,   /* end */
-	PART_ARGS,  /* members of a dict */
-	PART_EXTRA, /* members that the format does not know, to be passed on */
+	PART_SF,    /* frame ids at the begin */
+	PART_ESF,   /* frame ids at the end */
+	PART_ARGS,  /* members of an object */
+	PART_EXTRA, /* unknown members, passed on unchanged */
 	PART_PARTS,
 };
 
@@ -72,12 +71,12 @@ struct mark {
 	uint8_t phase; /* enum mark_phase */
 	uint8_t id_kind;
 	uint8_t has;	 /* enum mark_has */
-	char instant;	 /* of PHASE_INSTANT: 't', 'p' or 'g' */
-	uint32_t source; /* whose ids of frames these are */
+	char instant;	 /* for PHASE_INSTANT: 't', 'p' or 'g' */
+	uint32_t source; /* source whose frame ids these are */
 	int32_t pid, tid;
 	uint64_t ts;	    /* ns, in the trace clock */
-	uint64_t dur;	    /* ns; where has says so, as the following */
-	uint64_t tts, tdur; /* ns of the thread's CPU time */
+	uint64_t dur;	    /* ns; valid if `has` says so, like those below */
+	uint64_t tts, tdur; /* CPU time of the thread, in ns */
 	uint64_t ticount, tidelta;
 	struct text part[PART_PARTS]; /* borrowed */
 };

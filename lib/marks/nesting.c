@@ -5,20 +5,20 @@
 
 #define CATEGORIES_MAX 65535
 #define CATEGORY_MAX 1024 /* bytes */
-#define DEPTH_MAX 65536	  /* of what is open; deeper slices are counted only */
+#define DEPTH_MAX 65536	  /* open slices per thread; deeper ones are only counted */
 
-/* Open addressing: a free place has no thread. */
+/* Slot of an open-addressing table. */
 struct thread {
 	bool used;
 	int32_t pid, tid;
 	uint32_t depth, cap;
-	uint16_t *open; /* owned; categories by number, 0: the empty one */
+	uint16_t *open; /* owned; category numbers of open slices, 0: the empty category */
 };
 
 struct nesting {
-	struct thread *threads; /* owned */
+	struct thread *threads; /* owned; slots */
 	size_t thread_count, thread_slots;
-	char **categories; /* owned; from number 1 on */
+	char **categories; /* owned; names by number, from 1 on */
 	size_t category_count;
 	uint16_t *category_at; /* owned; open addressing */
 };
@@ -54,7 +54,7 @@ struct nesting *nesting_free(struct nesting *n)
 	return NULL;
 }
 
-/* 0: the empty one, and all that are too many or too long. */
+/* Returns 0 for the empty category, and above the limits of count or length. */
 static int category_number(struct nesting *n, struct text cat)
 {
 	uint32_t at = (uint32_t)XXH3_64bits(cat.data, cat.len);

@@ -9,23 +9,23 @@
 #include "marks/clock_map.h"
 #include "traced/mark_record.h"
 
-#define PART (64U << 10) /* bytes of a chunk that are read at a time */
+#define PART (64U << 10) /* bytes of a chunk read at a time */
 #define CLOCKS_MAX 16
-#define UNKNOWN_TID (UINT32_C(1) << 30) /* the kernel goes up to 2^22 */
+#define UNKNOWN_TID (UINT32_C(1) << 30) /* the kernel's tids stay below 2^22 */
 
 struct ring_cursor {
 	struct mark_ring *ring;
-	uint64_t order; /* its next mark's, or its first record's */
+	uint64_t order; /* time of its next mark, or of its first record */
 	bool have_mark;
 	size_t next_chunk;
 	struct chunk chunk;
-	uint32_t chunk_at; /* of its payload, behind what the window has */
+	uint32_t chunk_at; /* offset in the chunk's payload after the window */
 	struct buf window;
-	size_t used; /* of the window */
+	size_t used; /* bytes of the window consumed */
 	struct mark_decode decode;
 	const struct clock_map *map;
 	struct mark mark;
-	bool waits; /* it has no more for now: it is not in the heap */
+	bool waits; /* no data at present: not in the heap */
 };
 
 struct clock {
@@ -39,8 +39,8 @@ struct mark_rings {
 	const struct stream_reader *reader;
 	struct mark_ring_list *list;
 	uint64_t latest;    /* see mark_rings_set_latest */
-	uint64_t limit;	    /* chunks from this offset on are not given out */
-	size_t clocks_seen; /* of info's readings */
+	uint64_t limit;	    /* offset limit: later chunks are held back */
+	size_t clocks_seen; /* clock readings of info already used */
 	struct mark_decode_shared shared;
 	struct clock clocks[CLOCKS_MAX];
 	size_t clock_count;
@@ -94,7 +94,7 @@ static uint64_t to_trace(const struct ring_cursor *c, uint64_t ts)
 
 DEFINE_HEAP(cursor_heap, struct ring_cursor *, a->order < b->order);
 
-/* When its first record was written, as a hint of when to open it: nothing was checked yet. */
+/* Time of the ring's first record: when to open the ring. Not validated yet. */
 static uint64_t first_order(struct mark_rings *m, const struct ring_cursor *c)
 {
 	const struct mark_chunk *first = c->ring->chunks;
@@ -121,13 +121,13 @@ static void init_cursor(struct mark_rings *m, struct ring_cursor *c, struct mark
 	mark_decode_init(&c->decode, &m->shared, m->info->header->big_endian);
 	c->decode.generation = p->generation;
 	c->decode.pid = p->pid;
-	/* A thread that nobody knows is no other one of its process. */
+	/* An unknown thread gets a tid that no thread of its process has. */
 	c->decode.tid = p->tid ?: (int32_t)(UNKNOWN_TID + p->ring % UNKNOWN_TID);
 	c->order = first_order(m, c);
 	c->waits = true;
 }
 
-/* A cursor for each ring that has none. */
+/* Adds a cursor for each new ring. */
 static int add_cursors(struct mark_rings *m)
 {
 	size_t count = m->list->count;
@@ -160,7 +160,7 @@ static int add_cursors(struct mark_rings *m)
 	return 0;
 }
 
-/* It has a chunk that may be given out. */
+/* Whether the cursor has a chunk below the limit. */
 static bool has_more(const struct mark_rings *m, const struct ring_cursor *c)
 {
 	return c->next_chunk < c->ring->count && c->ring->chunks[c->next_chunk].offset < m->limit;
@@ -233,7 +233,7 @@ int mark_rings_new(struct mark_rings **ret, struct mark_ring_list *list,
 	return 0;
 }
 
-/* It has no more, for now or at all: then it gives its memory back. */
+/* The ring has no more data, for now or for good: free its window. */
 static void leave_heap(struct mark_rings *m, struct ring_cursor *c)
 {
 	c->waits = true;
@@ -269,7 +269,7 @@ struct mark_rings *mark_rings_free(struct mark_rings *m)
 	return NULL;
 }
 
-/* The rest of the chunk is no use. */
+/* Skips the rest of the chunk. */
 static void leave_chunk(struct ring_cursor *c, uint64_t *count)
 {
 	++*count;
@@ -277,7 +277,7 @@ static void leave_chunk(struct ring_cursor *c, uint64_t *count)
 	c->used = c->window.len = 0;
 }
 
-/* 1: there is another chunk; 0: the ring's end. */
+/* 1: entered the next chunk; 0: end of the ring. */
 static int enter_chunk(struct mark_rings *m, struct ring_cursor *c)
 {
 	const struct mark_chunk *next;
@@ -299,7 +299,7 @@ static int enter_chunk(struct mark_rings *m, struct ring_cursor *c)
 	return r == -ENOMEM ? r : 1;
 }
 
-/* More of the chunk into the window, behind what is left there. */
+/* Reads more of the chunk into the window, after the bytes left there. */
 static int fill(struct mark_rings *m, struct ring_cursor *c)
 {
 	uint32_t n = MIN(c->chunk.length - c->chunk_at, PART);
@@ -320,7 +320,7 @@ static int fill(struct mark_rings *m, struct ring_cursor *c)
 	return buf_error(&c->window);
 }
 
-/* The next whole record. Its size, 0: the ring's end, -ENOMEM. */
+/* Finds the next whole record. Returns its size; 0: end of the ring; -ENOMEM. */
 static int64_t next_record(struct mark_rings *m, struct ring_cursor *c)
 {
 	for (;;) {
@@ -340,7 +340,7 @@ static int64_t next_record(struct mark_rings *m, struct ring_cursor *c)
 				leave_chunk(c, &m->sum.damaged);
 			continue;
 		}
-		/* A record that does not fit ends its chunk. */
+		/* An invalid record ends its chunk. */
 		if (left)
 			leave_chunk(c, &m->sum.garbled);
 		r = enter_chunk(m, c);
@@ -358,7 +358,7 @@ static uint64_t ends_at(const struct ring_cursor *c)
 	return to_trace(c, mark->ts > UINT64_MAX - mark->dur ? UINT64_MAX : mark->ts + mark->dur);
 }
 
-/* Decodes the cursor's next mark. 1, 0: its end, -ENOMEM. */
+/* Decodes the cursor's next mark. 1; 0: end; -ENOMEM. */
 static int advance(struct mark_rings *m, struct ring_cursor *c)
 {
 	for (;;) {
@@ -375,11 +375,11 @@ static int advance(struct mark_rings *m, struct ring_cursor *c)
 			leave_chunk(c, &m->sum.garbled);
 			continue;
 		}
-		/* Time does not run backwards, whatever a program says. */
+		/* Keep the order monotonic even if a program's times run backwards. */
 		c->order = MAX(c->order, to_trace(c, mark_record_time(&c->decode, p)));
 		if (r != DECODED_FRAME)
 			c->used += (size_t)size;
-		/* One program's nonsense would stretch the whole trace. */
+		/* A far-future time from one program would stretch the whole trace. */
 		if (r == DECODED_MARK && ends_at(c) > m->latest) {
 			m->sum.impossible++;
 			continue;
@@ -389,7 +389,7 @@ static int advance(struct mark_rings *m, struct ring_cursor *c)
 	}
 }
 
-/* Into the trace clock. */
+/* Converts the times to the trace clock. */
 static void convert(struct mark_rings *m, const struct ring_cursor *c, struct mark *ret)
 {
 	uint64_t end, bound;
@@ -433,7 +433,7 @@ int mark_rings_next(struct mark_rings *m, struct mark *ret, uint64_t *ret_order,
 	return 0;
 }
 
-/* Of those of the recording. A ring that never saw it begin lost none of its marks. */
+/* Marks lost during the recording. A ring that has no record of the recording's begin lost none. */
 static uint64_t lost_by(const struct ring_cursor *c)
 {
 	uint64_t dropped = c->ring->dropped;

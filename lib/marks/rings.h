@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The rings of marks of a stream: the index pass remembers whose they are and where
- * their chunks lie; then they are read side by side, by the time at which
- * each mark was written, in the trace clock.
+ * Reads the rings of marks of a stream. The index pass notes each ring's owner and chunks. Then all
+ * rings are merged by the time at which each mark was written, in the trace clock.
  *
- * Memory: a window of each ring that is being read, no more than
- * MARK_RINGS_MEMORY together; a ring is opened when its first mark is due.
+ * Memory: one window per open ring, MARK_RINGS_MEMORY in total. A ring is opened when its first
+ * mark is due.
  */
 #pragma once
 
@@ -17,7 +16,7 @@
 #define MARK_RINGS_MEMORY (192U << 20)
 
 struct mark_rings;
-/* Borrows all. What lies before limit is given out; UINT64_MAX: all. */
+/* Borrows all. Only chunks before offset `limit` are read; UINT64_MAX: all. */
 int mark_rings_new(struct mark_rings **ret, struct mark_ring_list *list,
 		   const struct trace_info *info, const struct stream_reader *reader,
 		   uint64_t limit);
@@ -25,29 +24,26 @@ struct mark_rings *mark_rings_free(struct mark_rings *m);
 DEFINE_CLEANUP_FUNC(struct mark_rings *, mark_rings_free);
 
 /*
- * 1: ret is the next mark, order the time by which it comes (of a complete event its end); 0:
- * the end; -errno. Valid until the next call.
+ * 1: ret is the next mark, ret_order its sort time (of a complete event: its end). 0: the end;
+ * -errno. ret is valid until the next call.
  */
 int mark_rings_next(struct mark_rings *m, struct mark *ret, uint64_t *ret_order, struct error *err);
 
-/*
- * At the end of what was given out: the list has grown, and there is more, up to another limit.
- * 0, -ENOMEM.
- */
+/* Continues after the end, up to a new limit, once the list has grown. 0 or -ENOMEM. */
 int mark_rings_extend(struct mark_rings *m, uint64_t limit);
-/* Marks from behind that time of the trace clock can't be. */
+/* Marks later than this time (trace clock) are dropped as impossible. */
 void mark_rings_set_latest(struct mark_rings *m, uint64_t latest);
-/* The offset in the stream before which nothing is needed any more. */
+/* Stream offset below which data is no longer needed. */
 uint64_t mark_rings_needs(const struct mark_rings *m);
 
 struct mark_rings_sum {
 	size_t rings;
-	uint64_t lost;		 /* marks that found no room in their ring */
-	uint64_t damaged;	 /* chunks that are not as they were recorded */
-	uint64_t garbled;	 /* those that a program filled with something else, in part */
-	uint64_t impossible;	 /* marks of a time behind the recording's end: left out */
-	uint64_t labels_refused; /* names that were never told, or too many */
-	uint64_t untied;	 /* rings whose clock nothing ties to the trace clock */
-	uint64_t bound;		 /* of the conversion of their times, ns */
+	uint64_t lost;		 /* marks dropped because their ring was full */
+	uint64_t damaged;	 /* chunks with a wrong checksum */
+	uint64_t garbled;	 /* chunks with invalid records */
+	uint64_t impossible;	 /* marks with times after the recording's end: dropped */
+	uint64_t labels_refused; /* uses of labels that were undefined or above the bound */
+	uint64_t untied;	 /* rings whose clock can't be tied to the trace clock */
+	uint64_t bound;		 /* largest error of the converted times, ns */
 };
 void mark_rings_sum(const struct mark_rings *m, struct mark_rings_sum *ret);

@@ -7,7 +7,7 @@
 #define RUN_WINDOW (64U << 10)
 
 struct packed {
-	uint32_t size; /* of all */
+	uint32_t size; /* of the whole record */
 	uint8_t phase, id_kind, has;
 	char instant;
 	uint32_t source;
@@ -19,15 +19,15 @@ struct packed {
 };
 
 struct key {
-	uint64_t ts, longest, seq; /* longest: less is earlier */
+	uint64_t ts, longest, seq; /* longest: descending duration as a sort key */
 	uint8_t class, complete;
 	uint32_t offset; /* in the run's memory */
 };
 
 struct run {
-	uint64_t at, end; /* in the scratch file, of what is not in the window */
+	uint64_t at, end; /* range in the scratch file after the window */
 	struct buf window;
-	size_t used; /* of the window */
+	size_t used; /* bytes of the window consumed */
 	struct mark mark;
 	struct key key;
 };
@@ -35,12 +35,12 @@ struct run {
 struct mark_sort {
 	struct scratch *scratch;
 	size_t memory;
-	struct buf packed; /* the run that is being made */
+	struct buf packed; /* the run being built */
 	struct key *keys;  /* of it; owned */
 	size_t count, cap;
 	uint64_t seq;
 	bool spilled;
-	size_t next;	  /* of keys, where nothing was spilled */
+	size_t next;	  /* next entry of keys, where nothing was spilled */
 	struct run *runs; /* owned */
 	size_t run_count;
 	struct run **heap; /* owned */
@@ -202,7 +202,7 @@ static int write_run(struct mark_sort *s, struct buf *out)
 	return 0;
 }
 
-/* The sequence numbers go along: they decide between runs, too. */
+/* Writes sequence numbers too: they break ties between runs. */
 static int put_sorted(struct mark_sort *s, struct buf *out)
 {
 	int r = 0;
@@ -271,7 +271,7 @@ int mark_sort_add(struct mark_sort *s, const struct mark *mark, struct error *er
 	return spill(s, err);
 }
 
-/* The run's next mark, through its window. 1, 0 at its end, or -errno. */
+/* Reads the run's next mark through its window. 1; 0 at its end; or -errno. */
 static int run_read(struct mark_sort *s, struct run *run)
 {
 	uint64_t seq;
@@ -369,7 +369,7 @@ int mark_sort_next(struct mark_sort *s, struct mark *ret, struct error *err)
 		s->next++;
 		return r < 0 ? r : 1;
 	}
-	/* The mark that was given out last is still its run's. */
+	/* The mark returned last still lies in its run's window: advance only now. */
 	if (!s->heap_count)
 		return 0;
 	if (s->next++) {

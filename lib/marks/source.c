@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Of what was made of the trace itself. */
+/* Clock name in files that were made from the trace itself. */
 static const char own_clock[] = "TRACE";
 
 static const char *clock_name(clockid_t clock)
@@ -42,7 +42,7 @@ void mark_syncs_deinit(struct mark_syncs *s)
 
 static uint64_t sync_middle(const struct trace_file_sync *s, uint64_t *ret_bound)
 {
-	/* Issued, received, answered: it was received in between. */
+	/* Issued, received, answered: the receiver's time lies in between. */
 	if (!s->issue_ts || s->issue_ts > s->ts) {
 		*ret_bound = 0;
 		return s->ts;
@@ -51,7 +51,7 @@ static uint64_t sync_middle(const struct trace_file_sync *s, uint64_t *ret_bound
 	return s->issue_ts + (s->ts - s->issue_ts) / 2;
 }
 
-/* Ties the file's clock by the sync marks that both it and the kernel's ring have. */
+/* Ties the file's clock by the sync ids that occur in both the file and the kernel's ring. */
 static int tie_by_syncs(struct mark_source *s, const struct source_env *env)
 {
 	for (size_t i = 0; i < s->file.sync_count; i++) {
@@ -171,7 +171,7 @@ static int add_syncs(const struct mark_source *s, uint32_t number, const struct 
 	return 0;
 }
 
-/* The clock_sync events of another file are the source's as well. */
+/* Adds the clock_sync events of another file to the source's own. */
 static int add_sync_file(struct mark_source *s, const struct export_merge *merge,
 			 const struct source_env *env, struct error *err)
 {
@@ -200,7 +200,7 @@ static int add_sync_file(struct mark_source *s, const struct export_merge *merge
 	return r;
 }
 
-/* From the file's clock to the trace's; what is only a name has no time. */
+/* Converts a mark's times from the file's clock to the trace clock. Names have no time. */
 static void place(struct mark *mark, void *userdata)
 {
 	const struct mark_source *s = userdata;
@@ -209,7 +209,7 @@ static void place(struct mark *mark, void *userdata)
 	if (mark_class(mark->phase) < 2)
 		return;
 	mark->ts = to_trace(s, ts);
-	/* How long something took is not changed by setting the clock. */
+	/* Clock steps must not change durations. */
 	if (mark->has & HAS_DUR) {
 		int64_t change = (int64_t)(to_trace(s, ts + mark->dur) - mark->ts - mark->dur);
 
@@ -218,7 +218,10 @@ static void place(struct mark *mark, void *userdata)
 	}
 }
 
-/* By a clock that was set back what came later has the earlier time. */
+/*
+ * Converts all marks, then sorts again: with a clock that was set back, later marks may have
+ * earlier times.
+ */
 static int place_all(struct mark_source *s, struct scratch *scratch, struct error *err)
 {
 	s->placed = clock_map_stepped(&s->map);
@@ -281,7 +284,7 @@ int mark_source_fetch(struct mark_source *s, struct error *err)
 	if (s->class < 2 || s->placed)
 		return 1;
 	place(n, s);
-	/* Between points that contradict each other time does not run backwards, either. */
+	/* Keep times monotonic between contradicting points. */
 	if (s->class == 2)
 		n->ts = s->last_ts = MAX(n->ts, s->last_ts);
 	return 1;

@@ -8,15 +8,15 @@
 
 #define FRAMES_MAX (1U << 20)
 #define FRAMES_BYTES_MAX (64U << 20)
-/* Of a name or a category, and of all those of one stack or one name more. */
+/* Bytes of one name or category, and of all of one stack plus one name. */
 #define NAME_BYTES_MAX UINT32_C(1024)
 #define STACK_BYTES_MAX (64U << 10)
 
 struct stack_frame {
-	uint64_t key, parent; /* key 0: free; parent 0: none */
-	char *text;	      /* owned; the name, behind it the category */
+	uint64_t key, parent; /* key 0: free slot; parent 0: none */
+	char *text;	      /* owned; the name, then the category */
 	uint32_t name_len, cat_len;
-	uint64_t number; /* of the stack that it ends */
+	uint64_t number; /* number of the stack that ends in this frame */
 };
 
 static uint64_t key_of(const struct mark *m, enum mark_part part)
@@ -110,7 +110,7 @@ bool stack_frames_get_stack(const struct stack_frames *f, const struct mark *m, 
 	size_t bytes = 0;
 
 	ret->depth = 0;
-	/* The innermost ones; a circle ends here, too. */
+	/* From the innermost frame outwards; the bounds also end a cycle. */
 	while (key && f->cap && ret->depth < STACK_DEPTH_MAX && bytes < STACK_BYTES_MAX) {
 		struct stack_frame *frame = find(f->slots, f->cap, key);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The stack frames of marks, by id: a frame comes before the marks that refer to it. */
+/* Stack frames of marks, by id. A frame arrives before the marks that refer to it. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,9 +13,9 @@ struct stack_frames {
 	size_t bytes;
 };
 void stack_frames_deinit(struct stack_frames *f);
-/* No stack has a number. */
+/* Clears the number of every stack. */
 void stack_frames_restart(struct stack_frames *f);
-/* 0, -ENOSPC: no more are taken, -ENOMEM. */
+/* 0; -ENOSPC: too many frames; -ENOMEM. */
 int stack_frames_add(struct stack_frames *f, const struct mark *frame);
 
 #define STACK_DEPTH_MAX 256
@@ -25,8 +25,8 @@ struct stack_place {
 struct frame_stack {
 	struct stack_place frames[STACK_DEPTH_MAX]; /* the innermost first */
 	unsigned depth;
-	uint64_t *number; /* for the caller, of this stack; 0: it has none yet */
+	uint64_t *number; /* for the caller's use: number of this stack; 0: none yet */
 };
-/* That stack of the mark; false: its frames are not known. Valid until the next frame is added. */
+/* Finds a stack of the mark. False: its frames are unknown. Valid until the next frame is added. */
 bool stack_frames_get_stack(const struct stack_frames *f, const struct mark *mark,
 			    enum mark_part part, struct frame_stack *ret);

@@ -22,7 +22,7 @@ size_t sync_id_length(const char *text, size_t len, const char **ret_id)
 	while (end < len && is_id(text[end]))
 		end++;
 	*ret_id = text + n;
-	/* What follows would be another mark to a reader, or none. */
+	/* Trailing text would make it another mark to readers, or none. */
 	if (end < len && text[end] != '\n' && text[end] != '\0')
 		return 0;
 	return end - n <= SYNC_ID_MAX ? end - n : 0;

@@ -9,12 +9,12 @@
 
 struct kernel_sync {
 	uint64_t ts;
-	char id[SYNC_ID_MAX + 1]; /* of letters, digits, '-' and '_', as readers want it */
+	char id[SYNC_ID_MAX + 1]; /* letters, digits, '-' and '_', as trace readers require */
 };
 
 /*
- * One for an export: the mark feed owns it, and initializes it to zeros. Its sources borrow it
- * while they are read, index->info.syncs once it was filled, until the feed ends.
+ * One for each export: the mark feed owns it and zeroes it. Its sources borrow it while they are
+ * read. index->info.syncs borrows it once filled, until the feed ends.
  */
 struct sync_scan {
 	struct kernel_sync *syncs; /* owned; the first mark of each id */
@@ -23,13 +23,13 @@ struct sync_scan {
 };
 
 /*
- * Reads the whole main ring, but once: to be called only where somebody has such ids. Tells
- * index->info of it. -ENOMEM, or what merge_next() returns.
+ * Reads the whole main ring, only on the first call: call it only if a source has sync ids.
+ * Publishes the result in index->info. -ENOMEM, or the error of merge_next().
  */
 int sync_scan_once(struct sync_scan *s, struct stream_index *index,
 		   const struct stream_reader *reader, struct error *err);
 void sync_scan_deinit(struct sync_scan *s);
 const struct kernel_sync *sync_scan_find(const struct sync_scan *s, const char *id);
 
-/* The id in the text of a mark that is nothing but a sync; 0: it is none. */
+/* Length of the id if the mark's text is only a sync; 0: it is not. */
 size_t sync_id_length(const char *text, size_t len, const char **ret_id);

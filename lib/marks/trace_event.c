@@ -12,7 +12,7 @@ void loader_set_part(struct loader *l, enum mark_part part, const struct buf *fr
 		buf_reserve(&l->part[part], 1);
 }
 
-/* Microseconds as they are spelled, in ns; what is finer is cut. */
+/* Parses a decimal number of microseconds into ns; finer digits are cut off. */
 static bool parse_us(struct buf *spelled, uint64_t *ret)
 {
 	const char *p = buf_string(spelled);
@@ -44,7 +44,7 @@ static bool parse_us(struct buf *spelled, uint64_t *ret)
 	return value <= INT64_MAX;
 }
 
-/* A number, or a string that spells one. */
+/* A number, or a string with a number. */
 static bool is_spelled(int token)
 {
 	return token == JSON_NUMBER || token == JSON_STRING;
@@ -77,12 +77,12 @@ static bool take_number(struct loader *l, int token, int32_t *to)
 		return false;
 	errno = 0;
 	v = strtoll(text, &end, 10);
-	/* Some write 64 bits of a thread's handle: its low ones tell it from others. */
+	/* Some programs write a 64-bit thread handle: its low bits identify the thread. */
 	*to = (int32_t)(v >= INT32_MIN && v <= INT32_MAX ? v : v & INT32_MAX);
 	return !errno && (!*end || *end == '.');
 }
 
-/* A string, or a number: of ids in hexadecimal, as all readers take them. */
+/* Accepts a string, or a number; ids become hexadecimal, as all readers take them. */
 bool loader_text(struct loader *l, int token, enum mark_part part)
 {
 	bool id = part == PART_ID;
@@ -115,7 +115,7 @@ static bool take_phase(struct loader *l, int token)
 
 	if (!take_char(l, token, MARK_PHASES "ISTpF", &phase))
 		return false;
-	/* Those that the format has given up, in the letters that took their place. */
+	/* Deprecated letters, replaced by their successors. */
 	switch (phase) {
 	case 'I':
 		phase = PHASE_INSTANT;
@@ -244,7 +244,7 @@ void loader_forget(struct loader *l)
 	buf_clear(&l->stack[1]);
 }
 
-/* A member whose value is one token. False: it is not what it must be. */
+/* Stores a member whose value is one token. False: wrong type or value. */
 static bool take_member(struct loader *l, enum member m, int token)
 {
 	struct mark *mark = &l->mark;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Inside of trace_file.c: the state of reading one file, and the members of one event. */
+/* Internal to trace_file.c: state of reading one file, and the members of one event. */
 #pragma once
 
 #include "marks/frame_ids.h"
@@ -12,12 +12,12 @@ struct loader {
 	struct gunzip in;
 	struct json_read json;
 	uint32_t source;
-	/* The event that is being read; its texts lie in buffers of their own. */
+	/* The current event; its texts lie in separate buffers. */
 	struct mark mark;
 	struct buf part[PART_PARTS];
-	unsigned seen;		 /* bits of enum seen */
-	struct buf stack[2];	 /* raw: at the event's begin and end */
-	struct frame_ids frames; /* of raw stacks */
+	unsigned seen;		 /* bits of SEEN_... */
+	struct buf stack[2];	 /* raw stacks at the event's begin and end */
+	struct frame_ids frames; /* frames of raw stacks */
 };
 
 enum seen {
@@ -25,14 +25,14 @@ enum seen {
 	SEEN_TS = 1 << 1,
 	SEEN_PID = 1 << 2,
 	SEEN_TID = 1 << 3,
-	SEEN_BAD = 1 << 4, /* a member that is no what it must be */
+	SEEN_BAD = 1 << 4, /* a member of wrong type or value */
 };
 
-/* Before each event. */
+/* Resets the state before each event. */
 void loader_forget(struct loader *l);
-/* One member, whose key was read. What is not as it must be sets SEEN_BAD. 0 or -errno. */
+/* Reads one member after its key. Sets SEEN_BAD on wrong types or values. 0 or -errno. */
 int loader_member(struct loader *l, struct error *err);
 
-/* A string, or a number: of ids in hexadecimal. False: token is neither. */
+/* Accepts a string, or a number; ids become hexadecimal. False: another token. */
 bool loader_text(struct loader *l, int token, enum mark_part part);
 void loader_set_part(struct loader *l, enum mark_part part, const struct buf *from);

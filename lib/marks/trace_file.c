@@ -5,9 +5,9 @@
 #include "marks/trace_event.h"
 
 #define STRING_MAX (1U << 20)  /* bytes of one string */
-#define MEMBERS_MAX (1U << 20) /* bytes of all members that are passed on */
+#define MEMBERS_MAX (1U << 20) /* bytes of all unknown members */
 
-/* The frame of that name under that parent, written where it is new; 0: no more are taken. */
+/* Returns the frame of this name under this parent, adding it if new; 0: too many frames. */
 static int intern_frame(struct loader *l, uint32_t parent, struct text name, uint32_t *ret,
 			struct error *err)
 {
@@ -26,7 +26,7 @@ static int intern_frame(struct loader *l, uint32_t parent, struct text name, uin
 	return mark_sort_add(l->file->marks, &frame, err);
 }
 
-/* A raw stack, rootmost first, as the frame of its leaf. */
+/* Converts a raw stack, outermost first, to the frame of its leaf. */
 static int take_stack(struct loader *l, struct buf *stack, enum mark_part part, struct error *err)
 {
 	struct value_iter it;
@@ -147,7 +147,7 @@ static int add_mark(struct loader *l, struct error *err)
 	return r == -E2BIG ? leave_out(l, "an event that is too long") : r;
 }
 
-/* An element of traceEvents, its bracket read. */
+/* Reads an element of traceEvents after its bracket. */
 static int read_event(struct loader *l, struct error *err)
 {
 	int token, r;
@@ -179,7 +179,7 @@ static int read_sample(struct loader *l, struct error *err)
 	return add_mark(l, err);
 }
 
-/* An array of events or samples, its bracket read. */
+/* Reads an array of events or samples after its bracket. */
 static int read_elements(struct loader *l, int (*read)(struct loader *, struct error *),
 			 struct error *err)
 {
@@ -250,7 +250,7 @@ static void learn_clock(struct loader *l, struct text members)
 		l->file->clock_monotonic = text_equal(v.text, TEXT("LINUX_CLOCK_MONOTONIC"));
 }
 
-/* A member that this format does not define: the application's own words on its trace. */
+/* Reads a member that the format does not define: the application's own metadata. */
 static int read_other(struct loader *l, struct text key, int token, struct error *err)
 {
 	struct buf *members = &l->file->members;
@@ -284,7 +284,7 @@ static bool is_one_of(const char *key, const char *const *names)
 
 static int read_top_member(struct loader *l, struct error *err)
 {
-	/* Further traces within the trace: not of this format. */
+	/* Members that hold traces in other formats. */
 	static const char *const traces[] = { "systemTraceEvents", "powerTraceAsString",
 					      "androidProcessDump", "cgroupDump", NULL };
 	_cleanup_free_ char *key = strdup(buf_string(&l->json.text) ?: "");
@@ -328,7 +328,7 @@ static int read_top(struct loader *l, struct error *err)
 
 	if (token == JSON_ARRAY) {
 		r = read_elements(l, read_event, err);
-		/* An array that is open behind its last event is whole: the format says so. */
+		/* The format allows the array to be left unclosed after its last event. */
 		if (r == -ENODATA && l->json.depth == 1 && !l->in.cut) {
 			error_deinit(err);
 			*err = ERROR_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A value is its type, in a dict its key, and its bits or its text. */
+/* Encoding of a value: its type, its key within an object, then its bits or its text. */
 #include "marks/value.h"
 
 void value_put(struct buf *out, const struct text *key, enum value_type type)

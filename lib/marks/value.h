@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Typed values, nested, in one run of bytes: what marks have as arguments.
- * Written by appending to a buffer, read by one pass. A member of a dict has its
- * key before it. Bytes that were tampered with end the reading, no more.
+ * Typed, nested values in one run of bytes: the arguments of marks. Written by appending to a
+ * buffer, read in one pass. Each member of an object has its key before it. Invalid bytes end the
+ * iteration and do no harm.
  */
 #pragma once
 
@@ -29,22 +29,22 @@ enum value_type {
 	VALUE_DOUBLE,
 	VALUE_STRING,
 	VALUE_POINTER,
-	VALUE_LIST, /* its elements follow, up to VALUE_END */
-	VALUE_DICT, /* the same, each with its key */
+	VALUE_LIST, /* followed by its elements, up to VALUE_END */
+	VALUE_DICT, /* the same; each element has a key */
 	VALUE_END,
 };
 
-/* Deeper nesting is neither written nor read. */
+/* Deeper values are neither written nor read. */
 #define VALUE_DEPTH_MAX 64
 
-/* key: in a dict, else NULL. */
+/* key: within an object, else NULL. */
 void value_put(struct buf *out, const struct text *key, enum value_type type);
 void value_put_u64(struct buf *out, const struct text *key, enum value_type type, uint64_t bits);
 void value_put_text(struct buf *out, const struct text *key, struct text text);
 
 struct value {
 	enum value_type type;
-	struct text key; /* data NULL: none */
+	struct text key; /* data NULL: no key */
 	union {
 		int64_t i;
 		uint64_t u; /* VALUE_UINT, VALUE_POINTER */
@@ -56,17 +56,16 @@ struct value {
 struct value_iter {
 	const uint8_t *p, *end;
 	unsigned depth;
-	bool dict[VALUE_DEPTH_MAX]; /* by depth: its members have keys */
+	bool dict[VALUE_DEPTH_MAX]; /* by depth: true for an object, whose members have keys */
 };
 
-/* members: the values are those of a dict, without the VALUE_DICT that would begin it. */
+/* members: the values are members of an object, without its VALUE_DICT. */
 void value_iter_init(struct value_iter *it, struct text values, bool members);
-/* False: there is no more. A list or dict comes first alone, then what it contains, then VALUE_END.
- */
+/* False: no more. A list or object is returned first, then its contents, then VALUE_END. */
 bool value_next(struct value_iter *it, struct value *ret);
-/* Passes over what a list or dict that was just read contains. */
+/* Skips the contents of the list or object returned last. */
 void value_skip(struct value_iter *it);
-/* A number of any type as a double. */
+/* Converts a number of any type to a double. */
 bool value_number(const struct value *v, double *ret);
-/* The first member of that name on the outermost level. */
+/* Finds the first member of that name on the outermost level. */
 bool value_find(struct text members, const char *key, struct value *ret);

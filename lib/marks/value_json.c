@@ -31,7 +31,7 @@ static void put_double(struct buf *out, double d)
 		buf_printf(out, "%.17g", d);
 }
 
-/* A reference must be spelled as the id that it refers to is. */
+/* A reference must have the same spelling as the id it refers to. */
 static bool is_id_ref(const struct value *v)
 {
 	return v->type == VALUE_INT && v->i >= 0 && text_equal(v->key, TEXT("id_ref"));
@@ -94,7 +94,7 @@ void json_put_members(struct buf *out, struct text members)
 		if (v.type == VALUE_LIST || v.type == VALUE_DICT)
 			closing[depth++] = v.type == VALUE_LIST ? ']' : '}';
 	}
-	/* Cut: then it ends here. */
+	/* Truncated values: close what is open. */
 	while (depth)
 		buf_putc(out, closing[--depth]);
 }

@@ -14,7 +14,7 @@ struct address_space {
 	bool used;
 	int32_t pid;
 	uint32_t count, cap;
-	struct code_mapping *mappings; /* owned; by start, none overlaps another */
+	struct code_mapping *mappings; /* owned; sorted by start, no overlaps */
 };
 
 void address_spaces_deinit(struct address_spaces *a)
@@ -76,7 +76,7 @@ static int grow_files(struct address_spaces *a)
 	return 0;
 }
 
-/* Its number; -ENOSPC: there are too many. */
+/* Returns the file's number; -ENOSPC: too many files. */
 static int64_t find_file(struct address_spaces *a, const struct new_mapping *m)
 {
 	size_t len = strnlen(m->path ?: "", m->path_len);
@@ -147,13 +147,13 @@ static struct address_space *get_space(struct address_spaces *a, int32_t pid)
 	return s;
 }
 
-/* The first mapping that ends behind the address. */
+/* Index of the first mapping that ends after the address. */
 static uint32_t first_behind(const struct address_space *s, uint64_t address)
 {
 	return lower_bound(i, s->count, s->mappings[i].end <= address);
 }
 
-/* count places for others, where removed ones were from `at` on. */
+/* Replaces `removed` mappings from `at` on by room for `count`. */
 static int make_room(struct address_spaces *a, struct address_space *s, uint32_t at,
 		     uint32_t removed, uint32_t count)
 {
@@ -180,7 +180,7 @@ static int insert(struct address_spaces *a, struct address_space *s, const struc
 	uint32_t at = first_behind(s, m->start), last = at, count = 0;
 	struct code_mapping pieces[3];
 
-	/* What is left of the first and of the last one that it covers. */
+	/* Keep the uncovered parts of the first and last overlapped mappings. */
 	if (at < s->count && s->mappings[at].start < m->start) {
 		pieces[count] = s->mappings[at];
 		pieces[count++].end = m->start;

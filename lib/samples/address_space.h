@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What each process had mapped for execution, as time goes on: a later mapping takes the place of
- * what it covers, a child begins with its parent's, a program's start ends all.
- * (Of what was only unmapped nobody tells.)
+ * Executable mappings of each process over time. A new mapping replaces what it overlaps, a child
+ * inherits its parent's, exec removes all. (perf reports no munmap.)
  */
 #pragma once
 
@@ -19,7 +18,7 @@ struct code_file {
 
 struct code_mapping {
 	uint64_t start, end, offset;
-	uint32_t file; /* its number, see address_spaces_file */
+	uint32_t file; /* index of the file, see address_spaces_file */
 };
 
 struct address_spaces {
@@ -29,7 +28,7 @@ struct address_spaces {
 	uint32_t file_slot_count;
 	struct address_space *spaces; /* owned; open addressing by pid */
 	size_t space_count, slots;
-	size_t mappings; /* of all */
+	size_t mappings; /* over all processes */
 	uint64_t refused;
 };
 void address_spaces_deinit(struct address_spaces *a);
@@ -41,12 +40,12 @@ struct new_mapping {
 	const void *build_id;
 	size_t build_id_len;
 };
-/* 0 or -ENOMEM, as the following. What is too much is counted in refused. */
+/* 0 or -ENOMEM, like the calls below. Mappings above the limits are counted in `refused`. */
 int address_spaces_map(struct address_spaces *a, int32_t pid, const struct new_mapping *m);
 int address_spaces_fork(struct address_spaces *a, int32_t parent, int32_t child);
-/* It began another program, or ended. */
+/* The process called exec, or exited. */
 void address_spaces_clear(struct address_spaces *a, int32_t pid);
 
-/* Where pid had that address; NULL: nowhere that is known. Valid until the next change. */
+/* The mapping of that address in pid; NULL: unknown. Valid until the next change. */
 const struct code_mapping *address_spaces_find(const struct address_spaces *a, int32_t pid,
 					       uint64_t address);

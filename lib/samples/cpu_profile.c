@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/search.h"
 
-/* Slots of the header behind the first two; gperftools writes 3. */
+/* Slots of the header after the first two; gperftools writes 3. */
 #define HEADER_MIN 3
 #define HEADER_MAX 1024
 
@@ -47,7 +47,7 @@ static size_t slots_left(const struct parser *w)
 	return (w->len - w->at) / w->p->slot;
 }
 
-/* Of the four kinds of file at most one has a first and a second number that fit. */
+/* Each of the four word formats has its own first two words: at most one matches. */
 static bool is_kind(struct cpu_profile *p, const uint8_t *data, size_t len, unsigned slot, bool big)
 {
 	uint64_t words;
@@ -184,7 +184,7 @@ static int parse_record(struct parser *w, struct error *err)
 	return add_stack(w, &s) < 0 ? error_errno(err, -ENOMEM, "can't keep its stacks") : 1;
 }
 
-/* A hexadecimal number and the character behind it. */
+/* Parses a hexadecimal number and the character after it. */
 static bool take_hex(const char **p, const char *end, char after, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -214,14 +214,14 @@ static bool is_word(char c)
 	       c == '_';
 }
 
-/* "$build" up to where a word ends is what the last line "build=" said. */
+/* Replaces "$build" at word boundaries by the value of the last "build=" line. */
 static void spell_path(struct parser *w, const char *p, const char *end)
 {
 	static const char name[] = "$build";
 	const size_t len = sizeof(name) - 1;
 
 	buf_clear(&w->path);
-	/* No file's name is longer, and "$build" may stand in it again and again. */
+	/* Bounds the path: "$build" may occur many times. */
 	while (p < end && w->path.len < PATH_MAX) {
 		if ((size_t)(end - p) >= len && !memcmp(p, name, len) &&
 		    ((size_t)(end - p) == len || !is_word(p[len]))) {
@@ -266,7 +266,7 @@ static int add_mapping(struct parser *w, const struct cpu_profile_mapping *m, st
 	return 0;
 }
 
-/* What is neither a mapping nor "build=" is somebody else's. */
+/* Lines other than mappings and "build=" are ignored. */
 static int parse_line(struct parser *w, const char *p, const char *end, struct error *err)
 {
 	struct cpu_profile_mapping m = { 0 };

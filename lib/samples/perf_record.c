@@ -9,7 +9,7 @@
 
 #define SAMPLE_NEEDED                                                                              \
 	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
-/* Behind every other record: task, time, CPU. */
+/* Trailer of every record but samples: task, time, CPU. */
 #define ID_SIZE 24
 #define HEADER_SIZE 8
 #define CHAIN_MAX 1024 /* the kernel's own limit is 127 unless it was raised */
@@ -52,7 +52,7 @@ static bool read_sample(struct perf_record *r, const struct perf_format *f, cons
 	return true;
 }
 
-/* What stands at the end of every record that is no sample. */
+/* Reads the trailer of a record that is not a sample. */
 static bool read_id(struct perf_record *r, bool big, const uint8_t *p, size_t *len)
 {
 	if (*len < ID_SIZE)

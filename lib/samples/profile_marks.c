@@ -8,7 +8,7 @@
 #include "marks/frame_ids.h"
 #include "samples/cpu_profile.h"
 
-/* What a sample is called: what it counts. */
+/* Samples are named after their unit. */
 #define SAMPLE_NAME TEXT("cpu-time")
 
 struct reader {
@@ -21,7 +21,7 @@ struct reader {
 	struct buf name;
 };
 
-/* As much of the file as a profile may have. */
+/* Reads the file, at most CPU_PROFILE_MAX bytes. */
 static int read_all(int fd, struct buf *data, struct error *err)
 {
 	const size_t piece = 1U << 20;
@@ -50,10 +50,10 @@ static const char *last_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What a frame is called, and the file that it is of. */
+/* Name and module of a frame. */
 static struct text name_frame(struct reader *r, uint64_t pc, bool caller, struct text *ret_module)
 {
-	/* What called stands behind its call, which may be the function's last instruction. */
+	/* A return address may lie behind the function's last instruction: use the call's. */
 	uint64_t address = caller && pc ? pc - 1 : pc;
 	const struct cpu_profile_mapping *m = cpu_profile_find(&r->profile, address);
 	const char *module = m ? last_name(m->path) : "", *function = NULL;
@@ -64,7 +64,7 @@ static struct text name_frame(struct reader *r, uint64_t pc, bool caller, struct
 		place.offset = address - m->start + m->offset;
 	if (m && r->symbols)
 		function = r->symbols->find(r->symbols->userdata, &place);
-	/* Without the version of a library's symbol. */
+	/* Drop the symbol version ("@GLIBC_2.2"). */
 	if (function)
 		return (struct text){ function, (uint32_t)strcspn(function, "@") };
 	buf_clear(&r->name);
@@ -76,7 +76,7 @@ static struct text name_frame(struct reader *r, uint64_t pc, bool caller, struct
 	return (struct text){ r->name.data, (uint32_t)r->name.len };
 }
 
-/* Outermost first. ret 0: it has none that is taken. */
+/* Adds the frames, outermost first. *ret 0: no usable frame. */
 static int put_frames(struct reader *r, const struct cpu_profile_stack *s, uint32_t *ret,
 		      struct error *err)
 {
@@ -110,7 +110,7 @@ static int put_frames(struct reader *r, const struct cpu_profile_stack *s, uint3
 	return 0;
 }
 
-/* Where in the recording the first `before` of all samples end. */
+/* Time at which the first `before` samples end. */
 static uint64_t place_of(const struct reader *r, uint64_t before)
 {
 	double part = (double)before / (double)MAX(r->sum->samples, UINT64_C(1));
@@ -155,7 +155,7 @@ static int put_samples(struct reader *r, struct error *err)
 	return 0;
 }
 
-/* A process and a thread that are called after the file. */
+/* Names a process and a thread after the file. */
 static int put_names(struct reader *r, struct error *err)
 {
 	static const char *const items[] = { "process_name", "thread_name" };

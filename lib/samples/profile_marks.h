@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A CPU profile as samples of a trace: one for each stack, its weight how often that was met.
+ * Turns a CPU profile into samples: one for each stack, with its count as weight.
  *
- * A profile tells neither when nor by which thread. So its samples are those of a
- * thread that no kernel can have, and follow each other from the recording's begin on, each taking
- * the CPU time that it stands for; where all of it is longer than the recording,
- * proportionally less. What is shown of the profile says so.
+ * A profile has neither times nor threads. Its samples get a tid that no kernel uses, and are laid
+ * out one after the other from the recording's begin, each as long as the CPU time it stands for;
+ * scaled down if the total exceeds the recording. The profile's name in the trace says so.
  */
 #pragma once
 
@@ -13,29 +12,28 @@
 #include "marks/input_file.h"
 #include "marks/trace_file.h"
 
-/* Linux has no more than 4 million (PID_MAX_LIMIT): the first beyond. */
+/* First tid above Linux's limit of 4 million (PID_MAX_LIMIT). */
 #define PROFILE_TID_FIRST 4194305
 
-/* What the file says of itself, for who reads the trace. */
+/* Facts about the profile for the trace's metadata. */
 struct profile_sum {
-	const char *name; /* of the file; borrowed */
-	int32_t tid;	  /* also of its process */
+	const char *name; /* name of the file; borrowed */
+	int32_t tid;	  /* also used as its pid */
 	uint64_t period_us, samples, stacks;
 	uint64_t unnamed;	     /* frames without a function's name */
-	uint64_t from_ts, placed_ns; /* of the trace clock */
-	bool squeezed;		     /* it is longer than the recording */
+	uint64_t from_ts, placed_ns; /* in the trace clock */
+	bool squeezed;		     /* it exceeds the recording: times were scaled down */
 };
 
 struct profile_where {
-	uint32_t source; /* of its marks */
+	uint32_t source; /* number of its marks' source */
 	int32_t tid;
-	uint64_t from_ts, to_ts; /* the recording's begin and end, by the trace clock */
+	uint64_t from_ts, to_ts; /* begin and end of the recording, in the trace clock */
 };
 
 /*
- * All of it, as marks in the trace clock. Memory: the file's size and that of its
- * stacks. -EBADMSG: not such a file, or a damaged one. ret is to be given to trace_file_deinit in
- * any case.
+ * Reads the whole profile as marks in the trace clock. Memory: the file's size plus its stacks.
+ * -EBADMSG: not a profile, or damaged. Pass ret to trace_file_deinit in any case.
  */
 int profile_marks_read(struct trace_file *ret, struct profile_sum *sum,
 		       const struct export_profile *from, const struct profile_where *where,

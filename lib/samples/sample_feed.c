@@ -14,7 +14,10 @@ struct sample_feed {
 	uint32_t source;
 	struct perf_record sample;
 	bool in_sample;
-	/* The frame that was given out last, and how much of the chain is left, outermost last. */
+	/*
+	 * The frame returned last, and the entries of the chain left; the outermost is last in the
+	 * chain.
+	 */
 	uint32_t frame, left;
 	char id[16], above[16];
 	struct buf extra;
@@ -77,7 +80,7 @@ int sample_feed_new(struct sample_feed **ret, const struct stream_index *index,
 	return 0;
 }
 
-/* Where the chain's element i is: its context is the last one named before it. */
+/* Whether entry i is a kernel address: the nearest marker before it decides. */
 static bool is_kernel(const struct sample_feed *f, uint32_t i)
 {
 	const struct perf_format *format = sample_reader_format(f->reader);
@@ -91,7 +94,7 @@ static bool is_kernel(const struct sample_feed *f, uint32_t i)
 	return f->sample.kernel;
 }
 
-/* What follows a context is where it was, all else where a call returns to. */
+/* An entry right after a marker is the sampled address; all others are return addresses. */
 static bool is_caller(const struct sample_feed *f, uint32_t i)
 {
 	return i > 0 && perf_record_chain(&f->sample, sample_reader_format(f->reader), i - 1) <
@@ -105,7 +108,7 @@ static int name_place(struct sample_feed *f, bool kernel, uint64_t address, stru
 					  address, ret);
 }
 
-/* 1: a frame that is new is in ret; 0: it was met before. */
+/* 1: ret is a new frame; 0: it is known. */
 static int put_frame(struct sample_feed *f, bool kernel, uint64_t address, struct mark *ret)
 {
 	uint32_t parent = f->frame;
@@ -131,7 +134,7 @@ static int put_frame(struct sample_feed *f, bool kernel, uint64_t address, struc
 	return 1;
 }
 
-/* From the chain's end, where the outermost is. */
+/* Starts at the chain's end, the outermost frame. */
 static int next_frame(struct sample_feed *f, struct mark *ret)
 {
 	while (f->left) {
@@ -142,7 +145,7 @@ static int next_frame(struct sample_feed *f, struct mark *ret)
 
 		if (f->sample.sample.count) {
 			address = perf_record_chain(&f->sample, sample_reader_format(f->reader), i);
-			/* A chain of frame pointers may end in a null one. */
+			/* A chain of frame pointers may end with a null one. */
 			if (address >= PERF_CHAIN_CONTEXT || !address)
 				continue;
 			kernel = is_kernel(f, i);

@@ -7,11 +7,11 @@
 #define PLACES_MAX (1U << 20)
 #define TEXT_MAX (128U << 20)
 #define NAME_MAX_BYTES 4096
-/* Instead of a file's number: the kernel, and what no file has, whose address is one process's. */
+/* Keys instead of a file index: the kernel, and anonymous memory (addresses of one process). */
 #define OF_KERNEL UINT64_C(0x100000000)
 #define OF_PROCESS UINT64_C(0x200000000)
 
-/* A place, and where in texts its names begin; function_len 0: a free slot. */
+/* A cached place. `texts` holds its names; function_len 0: free slot. */
 struct named_place {
 	uint64_t space, offset;
 	uint32_t at, function_len, module_len;
@@ -43,7 +43,7 @@ static int grow(struct sample_names *n)
 	size_t count = MAX(n->slot_count * 2, (size_t)1024);
 	struct named_place *slots;
 
-	/* So many are a hostile stream's: what comes again is looked up again. */
+	/* Only a hostile stream has that many: empty the cache, names are looked up again. */
 	if (n->count >= PLACES_MAX || n->texts.len > TEXT_MAX) {
 		memset(n->slots, 0, n->slot_count * sizeof(*n->slots));
 		n->count = 0;
@@ -72,7 +72,7 @@ static void give(const struct sample_names *n, const struct named_place *p, stru
 	ret->module = (struct text){ texts + p->function_len, p->module_len };
 }
 
-/* What was appended to texts since p->at is the function's name; the module's follows. */
+/* The text appended since p->at is the function's name; appends the module's. */
 static int keep(struct sample_names *n, struct named_place *p, uint64_t space, uint64_t offset,
 		const char *module, struct place_name *ret)
 {
@@ -111,7 +111,7 @@ int sample_names_kernel(struct sample_names *n, uint64_t address, struct place_n
 	} else if (n->raw_addresses) {
 		buf_printf(&n->texts, "0x%" PRIx64, address);
 	} else {
-		/* An address would tell where the kernel lies. */
+		/* Hide the address: it would reveal the kernel's base. */
 		buf_puts(&n->texts, "[unknown]");
 	}
 	return keep(n, p, OF_KERNEL, address, module, ret);
@@ -122,14 +122,12 @@ static void put_function(struct sample_names *n, const struct code_place *place,
 	const char *name = n->symbols ? n->symbols->find(n->symbols->userdata, place) : NULL;
 
 	if (name && *name && *name != '@') {
-		/* Without the version of a library's symbol. */
+		/* Drop the symbol version ("@GLIBC_2.2"). */
 		buf_append(&n->texts, name, MIN(strcspn(name, "@"), (size_t)NAME_MAX_BYTES));
 		return;
 	}
 	n->unnamed++;
-	/* What lies in no mapping is mostly none: a program without frame pointers has numbers
-	 * there.
-	 */
+	/* Addresses outside of mappings are mostly junk from code without frame pointers. */
 	if (*place->path)
 		buf_printf(&n->texts, "%.*s+0x%" PRIx64, NAME_MAX_BYTES, module, place->offset);
 	else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the places in a recording's stacks are called: the kernel's by the symbols in the stream,
- * programs' by whoever can look into their files, else by module and offset. Remembered,
- * within bounds, as few places come again and again.
+ * Names of the addresses in a recording's stacks: kernel addresses by the symbols in the stream,
+ * program addresses by the caller's resolver, else module and offset. Cached within bounds, since
+ * few addresses repeat often.
  */
 #pragma once
 
@@ -13,12 +13,12 @@
 
 struct sample_names {
 	const struct symbols *kernel;	      /* borrowed, or NULL */
-	const struct export_symbols *symbols; /* the same */
+	const struct export_symbols *symbols; /* borrowed, or NULL */
 	bool raw_addresses;
 	struct named_place *slots; /* owned; open addressing */
 	size_t count, slot_count;
 	struct buf texts;
-	uint64_t unnamed; /* places of programs without a function's name */
+	uint64_t unnamed; /* program addresses without a function name */
 };
 void sample_names_deinit(struct sample_names *n);
 

@@ -5,13 +5,13 @@
 
 #include "marks/clock_map.h"
 
-/* Of one chunk, and of those of all CPUs that are held at a time. A recorder's ring has 8 MiB. */
+/* Bytes of one chunk, and of all chunks held at one time. A recorder's ring has 8 MiB. */
 #define CHUNK_BYTES_MAX (16U << 20)
 #define HELD_BYTES_MAX ((size_t)1 << 30)
 
 struct cursor {
 	const struct cpu_chunks *chunks; /* borrowed */
-	struct buf payload;		 /* of the chunk that is being read */
+	struct buf payload;		 /* the current chunk's */
 	size_t next_chunk, at;
 	struct perf_record record; /* the next one */
 	bool have;
@@ -22,10 +22,10 @@ struct sample_reader {
 	const struct stream_index *index;
 	const struct stream_reader *stream;
 	struct perf_format format;
-	struct cursor *cursors;	 /* owned */
+	struct cursor *cursors;	 /* owned; by CPU */
 	struct sample_cpu *sums; /* owned */
 	size_t count;
-	struct cursor *given; /* whose record it was; NULL: none */
+	struct cursor *given; /* owner of the record returned last; NULL: none */
 	bool begun;
 	struct address_spaces spaces;
 	struct clock_map map;
@@ -63,7 +63,7 @@ struct sample_reader *sample_reader_free(struct sample_reader *r)
 	return NULL;
 }
 
-/* What was mapped when sampling began holds until a record tells otherwise. */
+/* Takes the mappings at the start of sampling; they hold until a record replaces them. */
 static int take_mappings(struct sample_reader *r)
 {
 	const struct trace_info *info = &r->index->info;
@@ -156,7 +156,7 @@ int sample_reader_new(struct sample_reader **ret, const struct stream_index *ind
 	return 0;
 }
 
-/* 1: its next chunk is there. */
+/* 1: loaded its next chunk. */
 static int load_chunk(struct sample_reader *r, struct cursor *c)
 {
 	const struct subbufs_ref *ref = cpu_chunks_get(c->chunks, c->next_chunk);
@@ -186,7 +186,7 @@ static int load_chunk(struct sample_reader *r, struct cursor *c)
 	return n == -ENOMEM ? n : 1;
 }
 
-/* The CPU's next record of use. */
+/* Reads the CPU's next usable record. */
 static int fetch(struct sample_reader *r, struct cursor *c)
 {
 	c->have = false;
@@ -312,7 +312,9 @@ void sample_reader_sum(const struct sample_reader *r, struct sample_sum *ret)
 	for (size_t i = 0; i < r->count; i++) {
 		struct sample_cpu *c = &r->sums[i];
 
-		/* The kernel's own count has those, too, behind which no record came. */
+		/*
+		 * The kernel's own count includes losses at the end, which no LOST record reports.
+		 */
 		for (size_t j = 0; counts && j < counts->n_cpus; j++)
 			if (counts->cpus[j]->cpu == c->cpu && counts->cpus[j]->counted)
 				c->lost = MAX(c->lost, counts->cpus[j]->lost);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 [profile]
-summary = Functions of the kernel behind files, as they are called
+summary = Calls of the kernel's file functions
 tracer = function
 functions = vfs_* ksys_*

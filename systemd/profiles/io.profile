@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 [profile]
-summary = Block requests from queue to completion, writeback, and who waits for them
+summary = Block requests from queue to completion, writeback, and the tasks that wait for them
 events = sched:sched_switch sched:sched_waking
 optional = block:block_bio_queue block:block_rq_insert block:block_rq_issue
   block:block_rq_complete block:block_plug block:block_unplug

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 [profile]
-summary = Hardware and soft interrupts, tasklets, work queues, interrupts between CPUs
+summary = Hardware interrupts, softirqs, tasklets, work queues, interrupts between CPUs
 events = irq:irq_handler_entry irq:irq_handler_exit
   irq:softirq_entry irq:softirq_exit irq:softirq_raise
 optional = irq:tasklet_entry irq:tasklet_exit

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 [profile]
-summary = From the wakeup to the CPU: scheduling, interrupts, timers, idle states
+summary = Delays from wakeup to CPU: scheduling, interrupts, timers, idle states
 events = sched:sched_switch sched:sched_waking sched:sched_wakeup
   sched:sched_wakeup_new sched:sched_migrate_task
   irq:irq_handler_entry irq:irq_handler_exit irq:softirq_entry irq:softirq_exit

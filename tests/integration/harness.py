@@ -132,9 +132,11 @@ class Test:
         atexit.register(shutil.rmtree, self.top, ignore_errors=True)
         # Whoever the tests become has to reach the programs' output.
         self.top.chmod(0o755)
-        # A private daemon keeps the recordings whose export failed: here, not on the machine.
+        # A private daemon keeps the recordings whose export failed: here, not on the machine. One daemon
+        # at a time takes the marks of its socket's folder, and other tests record meanwhile.
         self.private = self.top / "traced"
-        self.private.write_text(f'#!/bin/sh\nexec "{self.traced}" "$@" --spool-dir "{self.top}/spool"\n')
+        self.private.write_text(f'#!/bin/sh\nexec "{self.traced}" "$@" --spool-dir "{self.top}/spool" '
+                                f'--socket "{self.top}/private/sock"\n')
         self.private.chmod(0o755)
         (self.top / "spool").mkdir(mode=0o700)
         self.passed = self.failed = 0

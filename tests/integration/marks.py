@@ -404,7 +404,7 @@ def who_is_turned_away_is_told_of(test):
         check(s.recv(1) == b"", "the daemon goes on with it")
     interrupt(process)
     result = test.finish(process)
-    check(result.status == 0 and "marks of 1 programs or threads are not in it" in result.err, f"{result}")
+    check(result.status == 0 and "marks of 1 programs or threads are missing" in result.err, f"{result}")
 
 
 PERFETTO_TYPES = {"B": BEGIN, "E": END, "i": INSTANT, "I": INSTANT, "R": INSTANT, "P": INSTANT,

@@ -13,7 +13,7 @@ check "root records" tracectl record -t 500ms -o root.json
 check "that is a whole trace" whole_json root.json
 check "it was the daemon that was activated" systemctl -q is-active traced.service
 check "with one capability, to see the kernel's symbols" grep -qx 'CapBnd:	0000000400000000' \
-  "/proc/$(systemctl show -P MainPID traced.service)/status"
+  "/proc/$(daemon_pid)/status"
 units=$(systemctl show -P FragmentPath traced.service)
 for unit in traced.service traced-export@.service; do
   check "$unit is exposed to 1.5 of 10 at most" systemd-analyze security --offline=true --threshold=15 \
@@ -50,7 +50,7 @@ mkdir -p "$conf.d"
 printf '[users]\nsessions = 1\nduration_max = 1s\nevents_denied = sched:sched_switch timer\n' >"$conf.d/50-users.conf"
 check "a reload" systemctl reload traced
 check "is done" journal --grep 'configuration read again'
-check "and the session goes on" records
+check "and the session goes on" records "$(daemon_pid)"
 check "it is whole" tracectl stop through -o through.json
 check "a denied event is left out, and that is said" partly in_group tracectl record -e sched -t 200ms -o /tmp/denied.txt
 check "indeed" fails grep -q 'sched_switch:' denied.txt
@@ -87,12 +87,13 @@ check "a member's session" in_group tracectl record -t 200ms -o /tmp/counted.txt
 check "is counted" eventually grep -Eq '^traced_session_events_total\{session="[^"]+",user="65534"\} [1-9]' "$metrics"
 
 check "a session starts detached" tracectl start --name lab -e sched
-check "it has its instance" records
+daemon=$(daemon_pid)
+check "it has its instance" records "$daemon"
 check "the status names it" eventually property StatusText 'lab|[1-9]'
 check "a mark is taken" tracectl mark 'half way'
 check "it stops and is written" tracectl stop lab -o lab.json
 check "with the mark" grep -q 'half way' lab.json
-check "its instance goes" eventually fails records
+check "its instance goes" eventually fails records "$daemon"
 
 # An export that nobody reads stands still.
 stalled_export() { # session; sets client and exporter
@@ -114,13 +115,13 @@ check "in no group that matters" of_exporter "Gid:(	65534){4}"
 check "without a capability" of_exporter 'CapBnd:	0+'
 check "with filters of system calls" of_exporter 'Seccomp:	2'
 check "which leave it Landlock" grep -q landlock_restrict_self <(systemctl show -P SystemCallFilter traced-export@1.service)
-daemon=$(systemctl show -P MainPID traced.service)
+daemon=$(daemon_pid)
 check "it is killed" kill -9 "$exporter"
 wait $client
 check "its client is told" test $? = 1
 check "in words" grep -q 'exporter ended without a result' stalled.err
 check "what it had recorded is kept" grep -q 'tracectl convert' stalled.err
-check "the daemon lives" test "$(systemctl show -P MainPID traced.service)" = "$daemon"
+check "the daemon lives" test "$(daemon_pid)" = "$daemon"
 exec 9>&-
 rm pipe && mkfifo pipe && exec 9<>pipe
 stalled_export left
@@ -136,20 +137,21 @@ if head -c 1 /sys/kernel/tracing/available_filter_functions >/dev/null 2>&1; the
   check "by name, too" grep -q '|  vfs_read()' graph.txt
   check "and makes probes" tracectl record --kprobe 'p:opened vfs_open' -o probes.txt -- ls -l /proc/self/
   check "that hit" grep -q ': opened: (vfs_open+' probes.txt
-  check "and are gone" test ! -s /sys/kernel/tracing/kprobe_events
+  check "and are gone" fails grep -q /opened /sys/kernel/tracing/kprobe_events
 fi
 
 check "a session to crash in" tracectl start --name crash -e sched
-daemon=$(systemctl show -P MainPID traced.service)
+daemon=$(daemon_pid)
 check "the daemon is killed" kill -9 "$daemon"
 check "a request brings it back" eventually tracectl status
-check "it is another one" test "$(systemctl show -P MainPID traced.service)" != "$daemon"
-check "nothing of the crashed session is left" eventually fails records
+check "it is another one" test "$(daemon_pid)" != "$daemon"
+check "nothing of the crashed session is left" eventually fails instances "$daemon"
 
 check "a session to stop in" tracectl start --name end -e sched
+daemon=$(daemon_pid)
 check "the service stops" systemctl stop traced.socket traced.service
 check "without an error" property Result '^success$'
-check "nothing of the session is left" fails instances
+check "nothing of the session is left" fails instances "$daemon"
 check "nor of the socket's daemon" fails pgrep -x traced
 check "the journal knows the sessions" journal SESSION=lab
 

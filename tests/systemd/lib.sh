@@ -23,11 +23,15 @@ fails() {
 property() { # property, regular expression
   systemctl show -P "$1" traced.service | grep -Eq "$2"
 }
-records() { # somebody does; instances that wait for the next recording are off
-  grep -qsx 1 /sys/kernel/tracing/instances/traced*/tracing_on
+daemon_pid() {
+  systemctl show -P MainPID traced.service
 }
-instances() {
-  compgen -G "/sys/kernel/tracing/instances/traced*"
+# Other tests record at the same time: a daemon's instances bear its pid.
+records() { # pid; its spare instances are off
+  grep -qsx 1 /sys/kernel/tracing/instances/traced-"$1"-*/tracing_on
+}
+instances() { # pid
+  compgen -G "/sys/kernel/tracing/instances/traced-$1-*"
 }
 in_group() {
   setpriv --reuid=65534 --regid=65534 --groups "$(getent group traced | cut -d: -f3)" "$@"

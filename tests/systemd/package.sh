@@ -54,10 +54,12 @@ dpkg --purge perfetto >/dev/null 2>&1
 # An upgrade while somebody records: the recording ends, and is kept.
 echo '# ours' >>/etc/traced.conf
 check "a session starts" alice tracectl start --name across -e sched
+daemon=$(daemon_pid)
+check "and is recorded" records "$daemon"
 check "the service is stopped and started by an upgrade" dpkg -i upgrade/*.deb
 check "to the other version" grep -q 'ok installed 0.1.0+1' <(version traced)
 check "the configuration stays" grep -qx '# ours' /etc/traced.conf
-check "the kernel is as it was" eventually fails records
+check "the kernel is as it was" eventually fails records "$daemon"
 check "somebody is there again" eventually alice tracectl status
 check "the recording was kept" spool across
 check "as its user's" spool "-$(id -u alice)+across"
@@ -66,10 +68,12 @@ check "to a whole trace" whole_json /tmp/across.json
 check "recording goes on" alice tracectl record -t 200ms -o /tmp/after.json
 
 check "a session starts before the removal" alice tracectl start --name last -e sched
+daemon=$(daemon_pid)
+check "and has its instances" instances "$daemon"
 check "they are removed" dpkg --remove traced tracectl libtraced-dev libtraced1
 check "no daemon is left" fails pgrep -x traced
 check "no socket" test ! -e /run/traced/traced.sock
-check "no instance" fails instances
+check "no instance" fails instances "$daemon"
 check "what was configured is kept" test -e /etc/traced.conf
 check "what was recorded, too" spool last
 check "they are purged" dpkg --purge traced tracectl libtraced-dev libtraced1

@@ -281,7 +281,7 @@ int service_test_begin(int argc, char **argv)
 	sigset_t set;
 
 	if (argc > 1 && strcmp(argv[1], EXPORTER_OPTION) == 0)
-		return exporter_main(argc - 2, argv + 2);
+		return exporter_main();
 	if (argc > 1 && strcmp(argv[1], EXTRACTOR_OPTION) == 0)
 		return extractor_main(argc - 2, argv + 2);
 	signal(SIGPIPE, SIG_IGN);

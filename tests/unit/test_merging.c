@@ -59,7 +59,8 @@ static void the_exporter_gets_what_was_asked_for(void **state _unused_)
 	assert_int_equal(m.fd_count, 4);
 	for (size_t i = 0; i < ARRAY_SIZE(a.fds); i++)
 		assert_int_equal(a.fds[i], -EBADF);
-	assert_int_equal(merging_read(&options, files, m.words, m.word_count, 5), 4);
+	assert_int_equal(merging_count(&a.output, m.scratch), 4);
+	assert_int_equal(merging_read(&options, files, &a.output, m.scratch, 5, &err), 0);
 	assert_int_equal(options.merge_count, 2);
 	assert_string_equal(options.merges[0].name, "app.json");
 	assert_string_equal(options.merges[0].sync_name, "ties.json");
@@ -84,14 +85,15 @@ static void without_a_scratch_file_memory_has_to_do(void **state _unused_)
 
 	ask(&a);
 	assert_int_equal(merging_take(&m, &a.output, a.fds, 3, &err), 0);
-	assert_int_equal(merging_read(&options, files, m.words, m.word_count, 5), 3);
+	assert_int_equal(merging_count(&a.output, m.scratch), 3);
+	assert_int_equal(merging_read(&options, files, &a.output, m.scratch, 5, &err), 0);
 	assert_int_equal(options.scratch_fd, 0);
 	forget(&a, &m);
 	ask(&a);
 	a.output.n_merges = 0;
 	assert_int_equal(merging_take(&m, &a.output, a.fds, 4, &err), 0);
-	assert_int_equal(m.word_count, 0);
-	assert_int_equal(merging_read(&options, files, m.words, m.word_count, 5), 0);
+	assert_int_equal(m.fd_count, 0);
+	assert_int_equal(merging_count(&a.output, m.scratch), 0);
 	forget(&a, &m);
 }
 
@@ -113,8 +115,8 @@ static void what_does_not_fit_together_is_refused(void **state _unused_)
 	struct merging none = { 0 };
 
 	ask(&a);
-	refuse(&a, 2, -EBADF, "other.json: the request names it but brings none");
-	refuse(&a, 0, -EBADF, "app.json: the request names it but brings none");
+	refuse(&a, 2, -EBADF, "other.json: the request names it but has no descriptor for it");
+	refuse(&a, 0, -EBADF, "app.json: the request names it but has no descriptor for it");
 	a.merges[0].clock = (char *)"tsc";
 	refuse(&a, 4, -EINVAL, "'tsc'");
 	a.merges[0].sync_name = (char *)"";

@@ -363,7 +363,7 @@ static void unknown_field_is_explained(void **state)
 	assert_int_equal(plan_explain(&p.steps[0], f->fs, -EINVAL, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "sched:sched_switch"));
 	assert_string_equal(err.hint, "did you mean 'next_prio'? Its fields are prev_comm, what, "
-				      "next_prio; a filter holds for every event that its glob "
+				      "next_prio; a filter applies to every event that its glob "
 				      "matches");
 	plan_deinit(&p);
 }

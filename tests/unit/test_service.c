@@ -607,7 +607,7 @@ static void an_output_is_checked_before_the_recording_ends(void **state)
 	greet(d, &c);
 	start_ok(d, &c, "a", false);
 	assert_error(ask(d, &c, stop_request("a", "yaml"), out), EINVAL, "\"yaml\"");
-	assert_error(ask(d, &c, stop_request("a", "txt"), -1), EBADF, "brings none");
+	assert_error(ask(d, &c, stop_request("a", "txt"), -1), EBADF, "has no descriptor for it");
 	assert_error(ask(d, &c, stop_request("a", "txt"), null), EBADF, "not open for writing");
 	assert_error(ask(d, &c, stop_request("b", "txt"), out), ENOENT, "\"b\"");
 	await_captures(d, 1);

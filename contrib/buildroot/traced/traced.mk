@@ -5,7 +5,7 @@
 #
 ################################################################################
 
-# A checkout: put TRACED_OVERRIDE_SRCDIR = /where/it/lies into local.mk.
+# To build a checkout, set TRACED_OVERRIDE_SRCDIR = /path/to/checkout in local.mk.
 TRACED_VERSION = 0.1.0
 TRACED_SITE_METHOD = local
 TRACED_SITE = $(TRACED_OVERRIDE_SRCDIR)

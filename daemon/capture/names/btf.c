@@ -68,7 +68,7 @@ static int view_init(struct btf_view *v, const void *btf, size_t size)
 	return 0;
 }
 
-/* Bytes behind a type's twelve. */
+/* Bytes after a type's 12-byte header. */
 static size_t extra_size(uint32_t info)
 {
 	size_t vlen = info & 0xffff;
@@ -98,7 +98,7 @@ static int compare(const void *key, const void *item)
 	return strcmp(key, *(const char *const *)item);
 }
 
-/* A structure's size, for pointer arithmetic. */
+/* Appends a structure's size, which pointer arithmetic needs. */
 static void resolve_struct(const struct btf_view *v, uint32_t name_off, uint32_t size,
 			   const char *const *names, size_t count, struct buf *out)
 {
@@ -108,7 +108,7 @@ static void resolve_struct(const struct btf_view *v, uint32_t name_off, uint32_t
 		buf_printf(out, "struct:%s %u\n", name, size);
 }
 
-/* One enumerator; seen: the names that were found already. */
+/* Resolves one enumerator. seen: names that are resolved already. */
 static void resolve(const struct btf_view *v, uint32_t name_off, int64_t value, bool is_unsigned,
 		    const char *const *names, size_t count, bool *seen, struct buf *out)
 {
@@ -172,11 +172,11 @@ int btf_resolve_enums(const void *btf, size_t size, const char *const *names, si
 	return buf_error(out);
 }
 
-/* What describes functions' arguments. */
+/* BTF types, indexed by id, to describe functions' arguments. */
 struct type_list {
 	struct btf_view view;
-	uint32_t *offsets; /* of the types, from the first; owned; id - 1 */
-	bool *told;	   /* enumerations that have their line; owned */
+	uint32_t *offsets; /* offset of type id at index id - 1; owned */
+	bool *told;	   /* enumerations already written; owned */
 	uint32_t count;
 };
 
@@ -233,7 +233,7 @@ static const char *name_at(const struct type_list *l, uint32_t offset)
 	return offset < l->view.strings_len ? l->view.strings + offset : "";
 }
 
-/* What const, volatile and names of types stand for. */
+/* Follows const, volatile and typedefs to the underlying type. */
 static const uint8_t *skip_modifiers(const struct type_list *l, uint32_t *id)
 {
 	const uint8_t *type = type_by_id(l, *id);
@@ -255,7 +255,7 @@ static const uint8_t *skip_modifiers(const struct type_list *l, uint32_t *id)
 	return NULL;
 }
 
-/* "enum ID NAME=VALUE ...", once. */
+/* Writes "enum ID NAME=VALUE ...", once for each enumeration. */
 static void put_enum(struct type_list *l, uint32_t id, const uint8_t *type, struct buf *out)
 {
 	if (l->told[id - 1])

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The kernel's type information (/sys/kernel/btf/vmlinux), as far as event formats need it. */
+/*
+ * Reads the kernel's type information (/sys/kernel/btf/vmlinux), as far as event formats need it.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -7,27 +9,26 @@
 #include "base/buf.h"
 
 /*
- * Appends a line "NAME value" for each of names (sorted, as strcmp orders)
- * that is an enumerator, of several of one name the first; and "struct:NAME size" for
- * each that is a structure. -EBADMSG: no BTF,
- * or damaged: what was found before stays.
+ * Appends a line "NAME value" for each of names that is an enumerator (the first one if several
+ * share the name), and "struct:NAME size" for each that is a structure. names must be sorted by
+ * strcmp. -EBADMSG: no BTF, or damaged; lines found before the damage stay.
  */
 int btf_resolve_enums(const void *btf, size_t size, const char *const *names, size_t count,
 		      struct buf *out);
 
 /*
- * Appends what a text of functions' arguments needs: the lines of an ARGUMENTS chunk
- * (docs/capture-format.md). -EBADMSG, -ENOMEM.
+ * Appends the lines of an ARGUMENTS chunk (docs/capture-format.md), which print functions'
+ * arguments. -EBADMSG, -ENOMEM.
  */
 int btf_describe_arguments(const void *btf, size_t size, struct buf *out);
 
-/* What BTF doesn't tell. Appends lines for those of names that can be found out. */
+/* Constants that are not in BTF. Each function appends lines for the names that it can resolve. */
 
-/* HZ: by the resolution of the coarse clocks, which advance once a tick. */
+/* HZ, from the resolution of the coarse clocks, which advance once per tick. */
 int constants_resolve_hz(const char *const *names, size_t count, struct buf *out);
 /*
- * vmemmap_base of x86-64, from which struct page pointers count: known where
- * the kernel was booted without address randomization. sys, proc: "/sys", "/proc".
+ * vmemmap_base of x86-64, the base of struct page pointers. Known only if the kernel was booted
+ * without address randomization. sys, proc: "/sys", "/proc".
  */
 int constants_resolve_vmemmap(const char *sys, const char *proc, const char *const *names,
 			      size_t count, struct buf *out);

@@ -29,7 +29,7 @@ int constants_resolve_hz(const char *const *names, size_t count, struct buf *out
 	return buf_error(out);
 }
 
-/* Documentation/arch/x86/boot.rst: loadflags, and in it KASLR_FLAG. */
+/* Documentation/arch/x86/boot.rst: offset of loadflags, and its KASLR_FLAG. */
 #define LOADFLAGS_OFFSET 0x211
 #define LOADFLAGS_KASLR 0x02
 
@@ -43,7 +43,7 @@ static bool is_randomized(const char *sys)
 	       (params.data[LOADFLAGS_OFFSET] & LOADFLAGS_KASLR);
 }
 
-/* The kernel drops the flag where it doesn't use five levels of page tables. */
+/* The kernel clears the CPU flag la57 if it does not use five-level page tables. */
 static int has_five_levels(const char *proc, bool *ret)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;

@@ -15,7 +15,7 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Past the literal that begins at p. */
+/* Returns the end of the literal that begins at p. */
 static const char *skip_literal(const char *p)
 {
 	char quote = *p++;
@@ -25,7 +25,7 @@ static const char *skip_literal(const char *p)
 	return *p ? p + 1 : p;
 }
 
-/* A name that is used by itself, not as a field of something. */
+/* True for a name that stands alone, not for a member after "." or "->". */
 static bool is_free(const char *word, const char *end)
 {
 	if (isdigit((unsigned char)*word) || word[-1] == '.' ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The names in print formats that may be constants of the kernel: enumerators, HZ. */
+/* Finds names in print formats that may be kernel constants: enumerators, HZ. */
 #pragma once
 
 #include <stddef.h>
@@ -7,17 +7,16 @@
 #include "base/buf.h"
 
 struct identifiers {
-	struct buf text;    /* the names, each terminated */
-	const char **names; /* after identifiers_sort: sorted, each once; owned */
+	struct buf text;    /* the names, each NUL-terminated */
+	const char **names; /* valid after identifiers_sort: sorted, unique; owned */
 	size_t count;
 };
 void identifiers_deinit(struct identifiers *ids);
 
 /*
- * Collects from the text of a format file what stands in the arguments of its
- * print fmt and is no string, no field (REC->x), no call; "HZ" where jiffies
- * are converted. Some more than is needed may come in.
+ * Collects identifiers in the arguments of a format file's print fmt, except strings, fields
+ * (REC->x) and calls. Adds "HZ" where jiffies are converted. May collect more than needed.
  */
 void identifiers_collect(struct identifiers *ids, const char *format);
-/* Sorts what was collected. 0 or -ENOMEM. */
+/* Sorts the names and removes duplicates. 0 or -ENOMEM. */
 int identifiers_sort(struct identifiers *ids);

@@ -8,8 +8,8 @@
 #include "stream/excerpt.h"
 
 /*
- * Under kptr_restrict each line begins with a zero address. The first one does
- * anyway on x86-64 before 6.15, whose per-CPU symbols count from 0.
+ * Under kptr_restrict every address is zero. The first one always is on x86-64 before 6.15, whose
+ * per-CPU symbols start at 0.
  */
 static bool all_zero(const struct buf *text)
 {
@@ -28,7 +28,7 @@ static bool all_zero(const struct buf *text)
 	return true;
 }
 
-/* Behind the last whole line that a stream has room for. */
+/* Cuts the text after the last whole line that fits into a stream. */
 static void cut_text(struct kernel_symbols *s)
 {
 	const char *end = memrchr(s->text.data, '\n', STREAM_KALLSYMS_MAX);
@@ -37,7 +37,7 @@ static void cut_text(struct kernel_symbols *s)
 	s->cut = true;
 }
 
-/* "NAME ADDRESS" of each; nothing if procfs tells nothing. */
+/* Appends "NAME ADDRESS" for each module; nothing if procfs does not list them. */
 static int read_modules(const char *proc, struct buf *out)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -56,7 +56,7 @@ static int read_modules(const char *proc, struct buf *out)
 	return buf_error(out);
 }
 
-/* A whole line of text, wherever it stands. */
+/* True if text contains this whole line. */
 static bool has_line(const struct buf *text, const char *line, size_t len)
 {
 	const char *p = text->data, *end = p + text->len;
@@ -71,7 +71,7 @@ static bool has_line(const struct buf *text, const char *line, size_t len)
 	return false;
 }
 
-/* "[NAME]" of each of now that is not in before, or is elsewhere now. */
+/* Appends "[NAME]" for each module in `now` that is not in `before`, or has another address. */
 static int find_new_modules(const struct buf *before, const struct buf *now, struct buf *out)
 {
 	for (size_t at = 0; at < now->len;) {
@@ -85,7 +85,7 @@ static int find_new_modules(const struct buf *before, const struct buf *now, str
 	return buf_error(out);
 }
 
-/* The lines of these modules move to the front, and are all that stays. */
+/* Keeps only these modules' lines. */
 static void keep_modules(struct buf *text, const struct buf *modules)
 {
 	size_t kept = 0;
@@ -111,7 +111,7 @@ static uint64_t address_of(const char *line)
 	return strtoull(line, NULL, 16);
 }
 
-/* Compilers may put the usual way through a function where it has another name. */
+/* Compilers may split a function's hot path off under a suffixed name (NAME.part.0). */
 static bool is_part(const char *line, const char *end)
 {
 	const char *p =
@@ -121,9 +121,9 @@ static bool is_part(const char *line, const char *end)
 }
 
 /*
- * The line of the function that writes marks, and the next one, where the function ends: most
- * traces have a mark and name no other symbol. Its name is looked for from there on. NULL: the
- * lines are not there, not all that there is at that address or of it, or not in order.
+ * Finds two lines: the function that writes marks, and the next symbol, where that function ends.
+ * Most traces have a mark and name no other symbol. The search begins at `from`. Returns NULL if
+ * the lines are missing, incomplete or not in address order.
  */
 static const char *find_excerpt(const struct buf *text, size_t from, size_t *ret_len)
 {
@@ -148,7 +148,7 @@ static const char *find_excerpt(const struct buf *text, size_t from, size_t *ret
 	return line;
 }
 
-/* 1: it is written; 0: there is none; or -errno. */
+/* Returns 1: written; 0: no excerpt found; or -errno. */
 static int write_excerpt(const struct buf *text, size_t from, struct stream_writer *w)
 {
 	size_t len;
@@ -164,10 +164,10 @@ static int write_symbols(const struct kernel_symbols *s, struct stream_writer *w
 	return r < 0 ? r : stream_write_packed(w, CHUNK_KALLSYMS, s->text.data, s->text.len);
 }
 
-/* Longer than two of its lines, which may be on both sides of where a step ended. */
+/* More than two lines, which may straddle the boundary of two steps. */
 #define OVERLAP 4096
 
-/* 1: they are being read; 0: procfs has none; or -errno. */
+/* Returns 1: opened; 0: procfs has no symbols; or -errno. */
 static int open_symbols(struct kernel_symbols *s, const char *proc)
 {
 	char path[256];
@@ -175,19 +175,21 @@ static int open_symbols(struct kernel_symbols *s, const char *proc)
 
 	if (s->fd >= 0)
 		return 1;
-	/* Before the symbols: one that comes between is read again, not missed. */
+	/*
+	 * Read modules before symbols: a module loaded in between is then read again, not missed.
+	 */
 	buf_deinit(&s->modules);
 	r = read_modules(proc, &s->modules);
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "%s/kallsyms", proc);
 	s->fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* Nobody is to ask for the rest again. */
+	/* If nothing is readable, nobody may ask for the rest later. */
 	s->excerpt_alone &= s->fd >= 0;
 	return s->fd >= 0;
 }
 
-/* What was read is enough, or all there is; excerpt: as write_excerpt returned. */
+/* Ends reading: the excerpt is enough, or all is read. excerpt: write_excerpt's result. */
 static int end_symbols(struct kernel_symbols *s, int excerpt, struct stream_writer *w)
 {
 	int r = MIN(excerpt, 0);

@@ -11,16 +11,18 @@
 #include "proto/capture.pb-c.h"
 
 #define PROCESSES_PER_SLICE 24
-#define MAPS_MAX (4U << 20) /* bytes of one process's text */
-#define MAPPINGS_MAX 16384  /* executable ones of a process */
-/* Anybody's processes are in here: of one so much, and a slice ends with the one that goes beyond.
+#define MAPS_MAX (4U << 20) /* bytes of one process's maps text */
+#define MAPPINGS_MAX 16384  /* executable mappings of one process */
+/*
+ * Any user's processes are read here, so the bytes of each are limited. A slice ends with the
+ * process that takes it beyond SLICE_BYTES.
  */
 #define PROCESS_BYTES_MAX (1U << 20)
 #define SLICE_BYTES (4U << 20)
-#define MAPPING_BYTES 64 /* besides its path */
+#define MAPPING_BYTES 64 /* besides the path */
 #define BUILD_ID_MAX 20
 
-/* Linux 6.11, <linux/fs.h>: the mapping at an address, or the next. */
+/* Linux 6.11, <linux/fs.h>: queries the mapping at an address, or the next one. */
 struct map_query {
 	uint64_t size, flags, address;
 	uint64_t start, end, vma_flags, page_size, offset, inode;
@@ -31,11 +33,11 @@ struct map_query {
 #define QUERY_EXECUTABLE 0x04
 #define QUERY_NEXT 0x10
 
-/* One slice: messages and what they point to. */
+/* One slice: the message and the memory that it points to. */
 struct slice {
 	Traced__Capture__Mappings message;
 	Traced__Capture__ProcessMappings **processes;
-	size_t bytes, process_bytes; /* the latter of the process at hand */
+	size_t bytes, process_bytes; /* process_bytes: of the current process */
 };
 
 static void slice_deinit(struct slice *s)
@@ -57,7 +59,7 @@ static Traced__Capture__ProcessMappings *add_process(struct slice *s, int32_t pi
 	return p;
 }
 
-/* Bytes as protobuf-c frees them; none: nothing. */
+/* Copies bytes that protobuf-c will free; len 0: leaves it empty. */
 static int copy_bytes(ProtobufCBinaryData *to, const void *data, size_t len)
 {
 	*to = (ProtobufCBinaryData){ 0 };
@@ -102,7 +104,7 @@ static int add_mapping(struct slice *s, uint64_t start, uint64_t end, uint64_t o
 		       ?: copy_bytes(&m->build_id, build_id, build_id_len);
 }
 
-/* -ENOTTY: the kernel is older. */
+/* -ENOTTY: the kernel is older than 6.11. */
 static int query(struct slice *s, int maps)
 {
 	uint8_t build_id[BUILD_ID_MAX];
@@ -172,7 +174,7 @@ static int add(struct slice *s, int proc, const char *name)
 
 	snprintf(path, sizeof(path), "%.20s/maps", name);
 	maps = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	/* It is gone, or is one of the kernel's. */
+	/* The process has ended, or is a kernel thread. */
 	if (maps < 0)
 		return 0;
 	p = add_process(s, atoi(name));

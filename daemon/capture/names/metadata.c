@@ -21,7 +21,7 @@ int metadata_read_layout(const struct tracefs *fs, int dir, struct buf *text,
 	uint64_t kb = 0;
 	int r;
 
-	/* Linux 6.8+: sub-buffers of several pages, each instance with its own size. */
+	/* Linux 6.8+: sub-buffers of several pages, with a size per instance. */
 	if (tracefs_read_u64(dir, "buffer_subbuf_size_kb", &kb) < 0 || kb > SUBBUF_SIZE_MAX / 1024)
 		kb = 0;
 	r = read_file_at(dir, "events/header_page", 1 << 16, text);
@@ -38,7 +38,7 @@ int metadata_read_layout(const struct tracefs *fs, int dir, struct buf *text,
 	return 0;
 }
 
-/* A small file's text, without the last newline; "" if it can't be read. */
+/* Returns a small file's text without the last newline; "" if unreadable. */
 static char *read_word(int dir, const char *path)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -48,7 +48,7 @@ static char *read_word(int dir, const char *path)
 	return strdup(text.data);
 }
 
-/* Of "a [b] c": b. */
+/* Returns "b" for "a [b] c". */
 static char *chosen(char *text)
 {
 	char *open = text ? strchr(text, '[') : NULL, *close = open ? strchr(open, ']') : NULL;
@@ -62,7 +62,7 @@ static char *chosen(char *text)
 	return word;
 }
 
-/* The comment lines of a `trace` file. Only these are read: on a full buffer the rest is long. */
+/* Reads only the comment lines of `trace`: the rest is long if the buffer is full. */
 static char *read_trace_header(int dir)
 {
 	_cleanup_close_ int fd = tracefs_open_file(dir, O_RDONLY, "trace");
@@ -172,7 +172,7 @@ int metadata_pack_header(const struct metadata *m, struct buf *out, struct error
 	h.release = u.release;
 	h.kernel_version = u.version;
 	h.machine = u.machine;
-	/* local_t is the kernel's long, whatever the word size of this program. */
+	/* local_t has the kernel's word size, which may differ from this program's. */
 	h.word_size = m->layout->commit_size;
 	h.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 	h.page_size = (uint32_t)sysconf(_SC_PAGESIZE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a stream says of the machine and of the request: its HEADER. */
+/* Builds a stream's HEADER: facts about the machine and the request. */
 #pragma once
 
 #include "daemon/capture/capture.h"
@@ -8,18 +8,18 @@
 struct metadata {
 	const struct capture_env *env;
 	const struct capture_request *request; /* NULL: an extraction */
-	const char *instance;		       /* for the request's name if there is none */
-	int dir;			       /* the instance's folder */
+	const char *instance;		       /* replaces the request's name if there is none */
+	int dir;			       /* the instance's directory */
 	const struct subbuf_layout *layout;
-	uint32_t tasks_subbuf_size; /* bytes; 0: there is no such ring */
+	uint32_t tasks_subbuf_size; /* bytes; 0: no tasks' ring */
 	unsigned cpus, cpus_online;
 	uint8_t uuid[16];
 };
 
-/* env->sys with its default. */
+/* Returns env->sys, or its default. */
 const char *capture_env_sys(const struct capture_env *env);
 
-/* Appends the instance's events/header_page and gives the layout of its sub-buffers. */
+/* Appends the instance's events/header_page and parses its sub-buffer layout. */
 int metadata_read_layout(const struct tracefs *fs, int dir, struct buf *text,
 			 struct subbuf_layout *ret, struct error *err);
 /* Appends the packed Header message. */

@@ -38,7 +38,7 @@ static int add_name(struct names *n, size_t *cap, const char *system, const char
 	return 0;
 }
 
-/* Events that can't be enabled but occur: marks, stacks, functions. */
+/* The ftrace system: marks, stacks, functions. These events cannot be enabled but occur. */
 static int add_ftrace_system(struct names *n, size_t *cap)
 {
 	int fd = tracefs_open_file(tracefs_root(n->env->tracefs), O_RDONLY | O_DIRECTORY,
@@ -129,7 +129,7 @@ bool format_wants_symbols(const char *text)
 
 	if (!p)
 		return false;
-	/* The kernel prints where a probe sits as a symbol, whatever its format says. */
+	/* The kernel prints a probe's address as a symbol, whatever its format says. */
 	if (strstr(p, "REC->__probe_") || strstr(p, "__get_stacktrace("))
 		return true;
 	while ((p = strchr(p, '%'))) {
@@ -142,7 +142,7 @@ bool format_wants_symbols(const char *text)
 	return false;
 }
 
-/* One that the excerpt does not name. */
+/* Notes an event whose text needs symbols beyond the excerpt. */
 static void note_symbol_event(struct names *n, const char *name, const char *format)
 {
 	const char *number = strstr(format, "\nID: ");
@@ -153,7 +153,7 @@ static void note_symbol_event(struct names *n, const char *name, const char *for
 		event_set_add(&n->symbol_events, (uint16_t)strtoul(number + 5, NULL, 10));
 	else
 		n->all_symbols = true;
-	/* Those of ftrace come with tracers and stacks. */
+	/* Events of system ftrace don't count: tracers and stacks bring them. */
 	n->some_name_symbols |= strncmp(name, "ftrace:", 7) != 0;
 }
 
@@ -174,7 +174,7 @@ static int write_format(struct names *n, const char *name, struct stream_writer 
 	buf_append(&text, name, system_len);
 	buf_putc(&text, '\0');
 	r = read_file_at(tracefs_root(n->env->tracefs), path, FORMAT_MAX, &text);
-	/* Some events have no format; one of a module may be gone. */
+	/* Some events have no format; a module's event may be gone. */
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	r = stream_write(w, CHUNK_FORMAT, text.data, text.len);
@@ -208,7 +208,7 @@ static int printk_step(struct names *n, struct stream_writer *w)
 	return stream_write_packed(w, CHUNK_PRINTK, text.data, text.len);
 }
 
-/* The enumerators' values, by the kernel's type information; none without that. */
+/* Resolves enumerators by the kernel's BTF; writes nothing without it. */
 static int resolve_enums(const struct names *n, struct buf *out)
 {
 	const struct identifiers *ids = &n->identifiers;
@@ -244,7 +244,10 @@ int names_see_options(struct names *n, int dir)
 {
 	_cleanup_buf_ struct buf options = BUF_INIT;
 
-	/* One a line. What is read has no newline at its end, where a tracer's own stand. */
+	/*
+	 * Ends the last option's line: tracefs_read cuts the final newline, and a tracer's own
+	 * options are at the end.
+	 */
 	buf_putc(&options, '\n');
 	if (tracefs_read(dir, "trace_options", &options) < 0)
 		n->all_symbols = true;
@@ -253,7 +256,9 @@ int names_see_options(struct names *n, int dir)
 		return -ENOMEM;
 	n->want_arguments =
 		strstr(options.data, "\nfunc-args\n") || strstr(options.data, "\nfuncgraph-args\n");
-	/* An instance has it from the top level: then each event brings a stack of functions. */
+	/*
+	 * Instances inherit stacktrace from the top level. It adds a function stack to each event.
+	 */
 	n->all_symbols |= strstr(options.data, "\nstacktrace\n") != NULL;
 	return 0;
 }

@@ -24,8 +24,8 @@ static void add_event(struct seen_events *s, const uint8_t *data)
 }
 
 /*
- * Of a record that is no short data: how many bytes follow its header, of which the first four are
- * at p; 0: the rest of the page is empty; -1: it is damaged.
+ * Handles any record but short data. Returns the number of bytes after its header, of which the
+ * first four are at p; 0: the rest of the page is empty; -1: damaged.
  */
 static int64_t look_at_other(struct seen_events *s, unsigned type, uint32_t delta, const uint8_t *p,
 			     uint32_t room)
@@ -46,7 +46,7 @@ static int64_t look_at_other(struct seen_events *s, unsigned type, uint32_t delt
 	return length;
 }
 
-/* False: they are damaged. */
+/* Returns false if the records are damaged. */
 static bool look_at_records(struct seen_events *s, const uint8_t *p, uint32_t room)
 {
 	while (room >= RECORD_HEADER) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which events are in what was taken from a ring, by the number that each record begins with.
- * Nothing else of a record is looked at, and its length is checked against the sub-buffer.
+ * Notes which events a ring's sub-buffers contain, by the type number at the start of each record.
+ * Looks at nothing else in a record, and checks each length against the sub-buffer.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #include "stream/layout.h"
 
-/* By their numbers, common_type of 16 bits. */
+/* Set of event types: common_type has 16 bits. */
 struct event_set {
 	uint64_t words[(1U << 16) / 64];
 };
@@ -21,20 +21,20 @@ static inline void event_set_add(struct event_set *s, uint16_t event)
 }
 
 /*
- * After so many bytes nothing more is looked at, and any event may be there: to look on would take
- * the time that it is to save, that of reading the kernel's symbols.
+ * After this many bytes looking stops and any event is assumed. Looking longer would cost more
+ * time than it can save, which is the time to read the kernel's symbols.
  */
 #define SEEN_EVENTS_BYTES_MAX (UINT64_C(256) << 20)
 
 struct seen_events {
-	bool off;	/* nobody asks any more */
-	bool any;	/* may be there: too many bytes, or damaged ones */
-	uint64_t bytes; /* that were looked at */
+	bool off;	/* nobody needs the result any more */
+	bool any;	/* any event may be there: too many bytes, or damaged ones */
+	uint64_t bytes; /* bytes looked at */
 	struct event_set events;
 };
 
-/* count sub-buffers in succession, of the running kernel. */
+/* Looks at count consecutive sub-buffers of the running kernel. */
 void seen_events_look(struct seen_events *s, const struct subbuf_layout *layout,
 		      const void *subbufs, unsigned count);
-/* Whether one of these may have been there. */
+/* True if one of these events may have occurred. */
 bool seen_events_has_any(const struct seen_events *s, const struct event_set *of);

@@ -7,12 +7,12 @@
 #include "daemon/capture/tracefs/tracefs.h"
 #include "proto/capture.pb-c.h"
 
-#define SLICE_TASKS 128	     /* a slice ends with the process that reaches it */
-#define CHUNK_TASKS_MAX 1024 /* a process with more threads is divided: a chunk has its bounds */
-#define CMDLINE_MAX 4096     /* bytes kept */
+#define SLICE_TASKS 128	     /* a slice ends with the process that reaches this number */
+#define CHUNK_TASKS_MAX 1024 /* larger processes are split: chunks have a size limit */
+#define CMDLINE_MAX 4096     /* bytes kept of a command line */
 #define PF_KTHREAD 0x00200000
 
-/* A task of a number, as it was written: another life, another name or a new process differ. */
+/* A task as last written. The digest covers start time, name and process. */
 struct task_seen {
 	int32_t tid; /* 0: free */
 	uint32_t scan;
@@ -34,7 +34,7 @@ static struct task_seen *find_slot(const struct task_memory *m, int32_t tid)
 	return &m->slots[i];
 }
 
-/* Room for one more; those that neither this scan nor the one before has met are forgotten. */
+/* Makes room for one more task; forgets tasks that neither this scan nor the previous one met. */
 static bool memory_grow(struct task_memory *m)
 {
 	struct task_memory more = { .scan = m->scan };
@@ -60,7 +60,7 @@ static bool memory_grow(struct task_memory *m)
 	return true;
 }
 
-/* FNV-1a: nobody gains by a collision but the one whose new name is then missing. */
+/* FNV-1a. A forced collision is harmless: it only hides the attacker's own new name. */
 static uint64_t digest_of(const struct task_stat *st, int32_t tgid)
 {
 	uint64_t parts[2] = { st->start_ns, (uint32_t)tgid }, d = UINT64_C(0xcbf29ce484222325);
@@ -72,14 +72,14 @@ static uint64_t digest_of(const struct task_stat *st, int32_t tgid)
 	return d;
 }
 
-/* True if the memory has the task just so; it has afterwards. */
+/* Returns true if the memory holds this very task. Stores it if not. */
 static bool remember(struct task_memory *m, const struct task_stat *st, int32_t tgid)
 {
 	struct task_seen *slot;
 	uint64_t digest = digest_of(st, tgid);
 	bool same;
 
-	/* Without memory for it, it is written once more. */
+	/* Out of memory: the task is only written once more. */
 	if (!m || !memory_grow(m))
 		return false;
 	slot = find_slot(m, st->tid);
@@ -130,7 +130,7 @@ int task_stat_parse(struct task_stat *ret, const char *line, size_t len, long hz
 	n = MIN((size_t)(close - open - 1), sizeof(t.comm) - 1);
 	memcpy(t.comm, open + 1, n);
 	t.tid = (int32_t)strtol(line, NULL, 10);
-	/* proc(5): after the name come state, ppid, ..., flags (9th), ..., starttime (22nd). */
+	/* proc(5): after the name follow state, ppid, ..., flags (9th), ..., starttime (22nd). */
 	n = MIN((size_t)(line + len - close - 1), sizeof(rest) - 1);
 	memcpy(rest, close + 1, n);
 	rest[n] = '\0';
@@ -145,7 +145,7 @@ int task_stat_parse(struct task_stat *ret, const char *line, size_t len, long hz
 	return 0;
 }
 
-/* A slice's message, built in place: protobuf-c wants arrays of pointers. */
+/* One slice's message, built in place: protobuf-c needs arrays of pointers. */
 struct slice {
 	Traced__Capture__Task *tasks;
 	size_t count, cap;
@@ -153,8 +153,9 @@ struct slice {
 	struct task_memory *memory;
 	struct stream_writer *writer;
 	unsigned origin, written;
-	uint64_t boot_ns; /* before the first of them was read: what is renamed later is later */
-	int error;	  /* of writing */
+	uint64_t boot_ns; /* taken before the first task is read: later renames have later time
+			     stamps */
+	int error;	  /* of the last write */
 };
 
 static Traced__Capture__Task *slice_add(struct slice *s)
@@ -263,7 +264,7 @@ static void add_thread(struct slice *s, int process, const char *dir, int32_t tg
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/stat", dir) >= sizeof(path))
 		return;
-	/* It may have ended meanwhile. */
+	/* The task may have ended meanwhile. */
 	if (read_file_at(process, path, 1 << 16, &text) < 0 ||
 	    task_stat_parse(&st, text.data, text.len, sysconf(_SC_CLK_TCK)) < 0 ||
 	    remember(s->memory, &st, tgid))

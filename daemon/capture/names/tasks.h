@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who runs on the machine, by procfs; read in slices, so that the rings need not wait. */
+/* Lists the machine's tasks from procfs, in slices, so that the rings are not kept waiting. */
 #pragma once
 
 #include <dirent.h>
@@ -7,11 +7,11 @@
 
 #include "stream/writer.h"
 
-/* What earlier scans wrote: a scan that has it writes only what is new or has changed. */
+/* Tasks written by earlier scans. A scan with a memory writes only new or changed tasks. */
 struct task_memory {
 	struct task_seen *slots; /* a hash table by tid; owned */
 	size_t size, used;	 /* size: a power of two, or 0 */
-	uint32_t scan;		 /* number of the last one */
+	uint32_t scan;		 /* number of the latest scan */
 };
 void task_memory_deinit(struct task_memory *m);
 
@@ -19,24 +19,24 @@ struct task_scan {
 	int proc; /* the procfs folder */
 	DIR *processes;
 	unsigned tasks;		    /* written so far */
-	struct task_memory *memory; /* borrowed, or NULL: all are written */
+	struct task_memory *memory; /* borrowed; NULL: write all tasks */
 };
 #define TASK_SCAN_INIT ((struct task_scan){ .proc = -EBADF })
 
 int task_scan_start(struct task_scan *s, const char *proc, struct task_memory *memory);
-/* Writes a TASKS chunk of some more processes. 1: there are more; 0: done; or -errno. */
+/* Writes a TASKS chunk of the next processes. 1: more to do; 0: done; or -errno. */
 int task_scan_step(struct task_scan *s, struct stream_writer *w);
 void task_scan_end(struct task_scan *s);
 
-/* What one line of a stat file tells. */
+/* The fields of a stat file that are used. */
 struct task_stat {
 	int32_t tid, ppid;
 	char comm[64];
 	bool kthread;
 	uint64_t start_ns; /* since boot */
 };
-/* -EBADMSG: no such line. hz: USER_HZ. */
+/* -EBADMSG: not a stat line. hz: USER_HZ. */
 int task_stat_parse(struct task_stat *ret, const char *line, size_t len, long hz);
 
-/* The kernel's saved_cmdlines (lines "PID NAME") as a TASKS chunk of origin 1. */
+/* Writes the kernel's saved_cmdlines (lines "PID NAME") as a TASKS chunk of origin 1. */
 int tasks_write_saved(const char *text, struct stream_writer *w);

@@ -9,10 +9,10 @@
 #include "daemon/capture/tracefs/function_list.h"
 #include "daemon/capture/tracefs/setting.h"
 
-/* A function's commands; "mod" is a filter. */
+/* Commands of a function filter. "mod" is not one: it is part of the filter. */
 static const char *const commands[] = { "traceon", "traceoff", "stacktrace", "enable_event",
 					"disable_event" };
-/* Those that reach beyond the recording. */
+/* Commands whose effect reaches beyond the recording. */
 static const char *const unwanted[] = { "snapshot", "dump", "cpudump" };
 
 static bool is_one_of(const char *word, const char *const *words, size_t count)
@@ -44,17 +44,16 @@ static int check_tracer(const struct tracefs *fs, const char *tracer, struct err
 		error_set(err, -ENOENT, "this kernel has no tracer '%s'", tracer);
 		if (nearest_names(tracer, names, count, best) && strcmp(best[0], "nop") != 0)
 			return error_hint(err, "did you mean '%s'? It has: %s", best[0], text.data);
-		return error_hint(err, "it has: %s; events can be recorded all the same",
-				  text.data);
+		return error_hint(err, "it has: %s; events can still be recorded", text.data);
 	}
 	if (strcmp(tracer, "function") == 0 || strcmp(tracer, "function_graph") == 0)
 		return 0;
-	error_set(err, -EOPNOTSUPP, "the tracer '%s' is not one that traced records with", tracer);
-	return error_hint(err, "function and function_graph are; what others tell is mostly in "
-			       "events, too");
+	error_set(err, -EOPNOTSUPP, "traced does not support the tracer '%s'", tracer);
+	return error_hint(err, "use function or function_graph; most of what other tracers show is "
+			       "in events, too");
 }
 
-/* A module may come later; the kernel keeps its filter until then. */
+/* A filter for an absent module is valid: the kernel keeps it until the module is loaded. */
 static bool module_may_come(const char *module)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -83,10 +82,10 @@ static int check_trigger(const struct tracefs *fs, const char *text,
 	int fd;
 
 	if (is_one_of(word->command, unwanted, ARRAY_SIZE(unwanted))) {
-		error_set(err, -EOPNOTSUPP, "'%s': what %s writes would not be in the recording",
+		error_set(err, -EOPNOTSUPP, "'%s': the output of %s would not be in the recording",
 			  text, word->command);
 		return error_hint(err,
-				  "to keep what came before a function: --ring -l '%s:traceoff'",
+				  "to keep the events before a function: --ring -l '%s:traceoff'",
 				  word->glob);
 	}
 	if (!is_one_of(word->command, commands, ARRAY_SIZE(commands))) {
@@ -94,8 +93,8 @@ static int check_trigger(const struct tracefs *fs, const char *text,
 			  word->command);
 		if (nearest_names(word->command, commands, ARRAY_SIZE(commands), best) == 1)
 			return error_hint(err, "did you mean '%s:%s'?", word->glob, best[0]);
-		return error_hint(err, "they have traceon, traceoff, stacktrace, enable_event, "
-				       "disable_event, and mod");
+		return error_hint(err, "the commands are traceon, traceoff, stacktrace, "
+				       "enable_event, disable_event, and mod");
 	}
 	if (!strstr(word->command, "able_event"))
 		return 0;
@@ -115,12 +114,12 @@ static int check_trigger(const struct tracefs *fs, const char *text,
 	return error_hint(err, "as in 'do_exit:%s:sched:sched_switch'", word->command);
 }
 
-/* What is left of the functions, as a flag each. */
+/* Applies the filters to a flag per function, to find out whether any is left. */
 struct selection {
 	const struct tracefs *fs;
 	struct function_list list;
 	bool *kept;
-	bool pending; /* a filter waits for its module */
+	bool pending; /* a filter waits for its module to be loaded */
 };
 
 static void selection_deinit(struct selection *s)
@@ -197,7 +196,7 @@ static int check_roots(const struct selection *s, const struct capture_functions
 	}
 	if (reachable)
 		return 0;
-	error_set(err, -EINVAL, "no graph would begin: -l and -n leave out the functions of -g");
+	error_set(err, -EINVAL, "the graph would be empty: -l and -n exclude the functions of -g");
 	return error_hint(err, "add a root to what is traced: -l '%s'", f->roots.items[0]);
 }
 
@@ -228,15 +227,15 @@ static int check_selection(const struct tracefs *fs, const struct capture_functi
 	if (r < 0)
 		return r;
 	if (any && !f->tracer) {
-		error_set(err, -EINVAL, "-l chooses functions, but no tracer is asked for");
+		error_set(err, -EINVAL, "-l selects functions, but no tracer is requested");
 		return error_hint(err, "-p function or -p function_graph");
 	}
 	if (f->tracer && !s.pending && !count_kept(&s))
-		return error_set(err, -EINVAL, "-l and -n together leave no function to be traced");
+		return error_set(err, -EINVAL, "-l and -n together leave no function to trace");
 	return check_roots(&s, f, err);
 }
 
-/* No option's own name begins with "no". */
+/* Strips "no" off an option. Unambiguous: no option's own name begins with "no". */
 static const char *option_name(const char *option, bool *on)
 {
 	*on = strncmp(option, "no", 2) != 0;
@@ -258,7 +257,7 @@ static int no_option(const char *name, int dirfd, struct error *err)
 	while ((e = readdir(dir)) && count < 512)
 		if (e->d_name[0] != '.')
 			names[count++] = e->d_name;
-	/* The names are the directory stream's. */
+	/* The names belong to the directory stream, so use them before it is closed. */
 	count = nearest_names(name, names, count, best);
 	if (count)
 		error_hint(err, "did you mean '%s'?", best[0]);
@@ -279,19 +278,20 @@ static int check_options(const struct tracefs *fs, const struct capture_request 
 		bool on;
 
 		if (!*option || strpbrk(option, "/. \n") || strlen(option) > 100)
-			return error_set(err, -EINVAL, "'%s' is no trace option", option);
+			return error_set(err, -EINVAL, "'%s' is not a trace option", option);
 		name = option_name(option, &on);
 		if (faccessat(dir, name, F_OK, 0) < 0)
 			return no_option(name, dir, err);
 		if (strcmp(option, "func_stack_trace") != 0 || request->functions.only.count)
 			continue;
-		error_set(err, -EINVAL, "the stack of every function would stop the machine");
+		error_set(err, -EINVAL,
+			  "recording the stack of every function would freeze the machine");
 		return error_hint(err, "choose some with -l: -l vfs_open");
 	}
 	return 0;
 }
 
-/* Roots and depth are one setting for all instances. */
+/* Graph roots and depth are global, not per instance. */
 static int check_graph_free(const struct tracefs *fs, const struct capture_functions *f,
 			    struct error *err)
 {
@@ -311,8 +311,8 @@ static int check_graph_free(const struct tracefs *fs, const struct capture_funct
 			return error_set(err, -ENOMEM, "out of memory");
 		if (text.data[0] == '#' || !text.data[0] || strcmp(text.data, "0") == 0)
 			continue;
-		error_set(err, -EBUSY, "somebody else has set %s: it is one for all recordings",
-			  files[i]);
+		error_set(err, -EBUSY,
+			  "somebody else has set %s, which is global to all recordings", files[i]);
 		return error_hint(err, "wait for its end, or clear it: echo %s > %s/%s",
 				  i ? "0" : "", tracefs_path(fs), files[i]);
 	}
@@ -330,11 +330,11 @@ int functions_check(const struct capture_env *env, const struct capture_request 
 	if (r < 0)
 		return r;
 	if (!f->tracer && f->never.count) {
-		error_set(err, -EINVAL, "-n leaves out functions, but no tracer is asked for");
+		error_set(err, -EINVAL, "-n excludes functions, but no tracer is requested");
 		return error_hint(err, "-p function or -p function_graph");
 	}
 	if (!graph && (f->roots.count || f->depth)) {
-		error_set(err, -EINVAL, "-g and --max-graph-depth are for graphs of calls");
+		error_set(err, -EINVAL, "-g and --max-graph-depth need the function_graph tracer");
 		return error_hint(err, "-p function_graph");
 	}
 	if (f->tracer || f->only.count)
@@ -376,7 +376,7 @@ static void plan_triggers(struct plan *plan, const struct capture_words *words,
 		if (function_word_parse(&word, words->items[i], NULL) < 0 || !*word.command)
 			continue;
 		snprintf(line, sizeof(line), "%.500s\n", words->items[i]);
-		/* A count is no part of what is taken away; an event's name is. */
+		/* To remove a trigger, omit its count but keep its event name. */
 		if (strstr(word.command, "able_event") && word.parameters)
 			snprintf(undo, sizeof(undo), "!%s:%s:%.128s\n", word.glob, word.command,
 				 word.parameters);
@@ -415,12 +415,15 @@ static void plan_pids(struct plan *plan, const struct capture_request *request,
 	struct plan_step *s;
 
 	if (!request->pid_count) {
-		/* Without it the recorder's own work would fill the rings that it empties. */
+		/*
+		 * Exclude the recorder itself, or its own work would fill the rings that it
+		 * empties.
+		 */
 		buf_printf(&pids, "%d\n", getpid());
 		s = buf_string(&pids)
 			    ? plan_put(plan, instance, "set_ftrace_notrace_pid", pids.data)
 			    : NULL;
-		/* Linux 5.8. */
+		/* Optional: Linux 5.8+. */
 		if (s)
 			s->optional = true;
 		return;
@@ -453,7 +456,7 @@ void functions_plan(struct plan *plan, const struct capture_request *request, co
 	plan_options(plan, &request->options, instance);
 	if (f->tracer)
 		plan_put(plan, instance, "current_tracer", f->tracer);
-	/* After the tracer: they are live at once. */
+	/* Triggers come after the tracer: they act as soon as they are set. */
 	plan_triggers(plan, &f->only, instance);
 }
 
@@ -530,17 +533,19 @@ int toplevel_check(const struct tracefs *fs, struct error *err)
 		error_set(err, -EBUSY,
 			  "somebody else uses the top-level buffer: its tracer '%s' is on",
 			  tracer.data);
-		return error_hint(err, "off: echo nop > %s/current_tracer", tracefs_path(fs));
+		return error_hint(err, "turn it off: echo nop > %s/current_tracer",
+				  tracefs_path(fs));
 	}
 	if (strcmp(events.data, "0") != 0) {
 		error_set(err, -EBUSY,
 			  "somebody else uses the top-level buffer: it has events enabled");
-		return error_hint(err, "off: echo 0 > %s/events/enable", tracefs_path(fs));
+		return error_hint(err, "turn them off: echo 0 > %s/events/enable",
+				  tracefs_path(fs));
 	}
 	for (unsigned cpu = 0; cpu < (unsigned)MAX(cpus, 0L); cpu++) {
 		if (is_empty(fs, cpu, &entries))
 			continue;
-		error_set(err, -EBUSY, "the top-level buffer holds events of somebody else");
+		error_set(err, -EBUSY, "the top-level buffer holds somebody else's events");
 		return error_hint(err,
 				  "save them: tracectl extract -o FILE; or throw them away: "
 				  "echo > %s/trace",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The kernel's function tracers: what a request asks of them, checked against what
- * the kernel has before anything is set, then planned.
+ * The kernel's function tracers: checks a request against the kernel's abilities before anything
+ * is set, then plans the steps.
  */
 #pragma once
 
@@ -9,24 +9,25 @@
 #include "daemon/capture/plan/plan.h"
 
 /*
- * Is there such a tracer, does each glob mean a function, are there such options?
- * -ENOENT names the nearest; -EBUSY: somebody else uses what there is only one of. Changes
- * nothing.
+ * Checks that the tracer exists, that each glob matches a function, and that the options exist.
+ * -ENOENT names the nearest; -EBUSY: somebody else uses a global setting. Changes nothing.
  */
 int functions_check(const struct capture_env *env, const struct capture_request *request,
 		    struct error *err);
 
-/* Filters, triggers, roots, options, tasks, and at last the tracer. instance NULL: the top level.
+/*
+ * Plans filters, triggers, roots, options, tasks, and last the tracer. instance NULL: the top
+ * level.
  */
 void functions_plan(struct plan *plan, const struct capture_request *request, const char *instance);
 
-/* After plan_apply: an option that the tracer knows nothing of. dir: the buffer's. */
+/* After plan_apply: checks that the tracer knows each option. dir: the buffer's. */
 int functions_verify(const struct capture_request *request, int dir, struct error *err);
 
-/* Whether programs' mappings are to be told, for the addresses in their stacks (sym-userobj). */
+/* True if addresses in user stacks need programs' mappings (option sym-userobj). */
 bool functions_want_mappings(const struct capture_request *request);
-/* By a function's traceoff. */
+/* True if a function's traceoff command may turn the recording off. */
 bool functions_may_turn_off(const struct capture_request *request);
 
-/* The top-level buffer can be taken: it is empty, and nobody traces into it. */
+/* Checks that the top-level buffer is free: empty, and nobody traces into it. */
 int toplevel_check(const struct tracefs *fs, struct error *err);

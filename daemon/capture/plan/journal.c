@@ -1,4 +1,45 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Undoing a recording whose process has died.
+ *
+ * The problem: tracefs keeps its settings when the process that made them is killed. Instances
+ * hold memory, probes and top-level settings disturb others. Only a file can tell the next start
+ * what is left to undo, so each step is noted in a file before it is done.
+ *
+ *	recorder                      state directory             next start
+ *	──────────────────────────    ──────────────────────      ─────────────────────────
+ *	create, lock ───────────────▶ traced-1-x journal (locked)
+ *	"instance traced-1-x" ──────▶ line 1
+ *	   mkdir instances/traced-1-x
+ *	"restore FILE OLD" ─────────▶ line 2
+ *	   write FILE
+ *	   killed                     (the kernel unlocks) ─────▶ lock succeeds: owner is dead
+ *	                                                          undo line 2, then line 1
+ *	                                                          unlink
+ *
+ * Invariants:
+ * - A line is in the file before its step begins, so no step is ever without its undo. The reverse
+ *   happens: a line whose step was never done. All undo steps are idempotent for that reason, and
+ *   -ENOENT counts as success.
+ * - The lock says whether the owner lives. It is an open file description lock: it belongs to the
+ *   descriptor, is not lost when another descriptor of the file is closed, and ends with the
+ *   process, however that ends. A pid in the file would be ambiguous: pids are used again, and
+ *   differ between pid namespaces.
+ * - Whoever undoes a journal holds its lock, so two starts never undo the same file. A journal that
+ *   was created but is not locked yet may be deleted by such a start; journal_create() notices by
+ *   the link count and tries again.
+ * - The file is deleted only after everything was undone. What failed is tried at each next start.
+ * - Lines are undone last first. A line is complete only with its newline; an incomplete last one
+ *   was cut by the crash, before its step.
+ * - FILE must lie below tracefs: absolute paths and ".." are refused. The state directory is
+ *   writable by its owner only, but a damaged file must not write elsewhere.
+ *
+ * Why no fsync: the journal must outlive its writer, not the kernel. After a crash of the machine
+ * the page cache and the settings are both gone. So noting a step costs one write(2) into the page
+ * cache, and a start of a recording never waits for a disk.
+ *
+ * Why text: an administrator can read what is left, and undo it by hand with echo and rmdir.
+ */
 #include "daemon/capture/plan/journal.h"
 
 #include <fcntl.h>
@@ -28,7 +69,10 @@ int journal_create(struct journal *j, const char *state_dir, const char *name, s
 		r = error_errno(err, -errno, "cannot open the state folder %s", state_dir);
 		goto fail;
 	}
-	/* A capture_recover at this moment may take the file away before it is locked. */
+	/*
+	 * Before the lock is taken, a concurrent capture_recover may delete the new file: try
+	 * again.
+	 */
 	for (int tries = 0; tries < 10; tries++) {
 		j->fd = openat(j->dirfd, j->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		if (j->fd < 0) {
@@ -42,7 +86,7 @@ int journal_create(struct journal *j, const char *state_dir, const char *name, s
 		r = -EAGAIN;
 	}
 	if (r == -EEXIST)
-		error_set(err, r, "a recording of that name is under way (%s/%s)", state_dir,
+		error_set(err, r, "a recording of that name is already running (%s/%s)", state_dir,
 			  j->name);
 	else
 		error_errno(err, r, "cannot write a journal into %s", state_dir);
@@ -97,7 +141,7 @@ int journal_append(struct journal *j, const char *file, const char *line)
 
 void journal_drop(struct journal *j)
 {
-	/* Unlinked while still locked: nobody takes it for a crashed one's. */
+	/* Unlink while locked, so that nobody takes the file for a crashed owner's. */
 	if (j->fd >= 0)
 		unlinkat(j->dirfd, j->name, 0);
 	journal_close(j);
@@ -153,7 +197,7 @@ int journal_undo(const struct tracefs *fs, char *text, size_t len)
 {
 	int undone = 0, failed = 0;
 
-	/* What follows the last newline was cut off. */
+	/* Ignore a last line without its newline: a crash cut it. */
 	while (len && text[len - 1] != '\n')
 		len--;
 	while (len) {

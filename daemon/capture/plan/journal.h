@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What has to be undone, in a file before it is done. One file per recording in
- * the state folder, locked (open file description lock) while its owner lives;
- * a journal whose lock can be had belongs to a crashed one.
+ * Records undo steps in a file before each step is done. One file per recording in the state
+ * directory, locked (open file description lock) while its owner lives. If the lock is free, the
+ * owner has crashed.
  *
- * Text, one step a line: "instance NAME" (to be removed), "restore FILE VALUE"
- * and "append FILE VALUE" (to be written, replacing what is there or not; FILE relative to
- * tracefs; backslash, newline in VALUE as \\ and \n). A last line without its newline was
- * cut by a crash: its step never began.
+ * One step per line:
+ * - "instance NAME": remove the instance;
+ * - "restore FILE VALUE": write VALUE, replacing the file's content;
+ * - "append FILE VALUE": write VALUE without emptying the file first.
+ * FILE is relative to tracefs; in VALUE backslash and newline are \\ and \n. A last line without
+ * newline was cut by a crash: its step never began.
  *
- * It outlives its writer, not the kernel: what would be undone ends with the kernel, so
+ * The journal must survive its writer, not the kernel: a reboot undoes everything anyway. So
  * nothing here waits for a disk.
  */
 #pragma once
@@ -19,8 +21,8 @@
 #define JOURNAL_SUFFIX ".journal"
 
 struct journal {
-	int dirfd; /* the state folder; owned */
-	int fd;	   /* -EBADF: none */
+	int dirfd; /* the state directory; owned */
+	int fd;	   /* -EBADF: no journal */
 	char *name;
 };
 #define JOURNAL_INIT ((struct journal){ .dirfd = -EBADF, .fd = -EBADF })
@@ -30,14 +32,13 @@ int journal_create(struct journal *j, const char *state_dir, const char *name, s
 int journal_instance(struct journal *j, const char *instance);
 int journal_restore(struct journal *j, const char *file, const char *old);
 int journal_append(struct journal *j, const char *file, const char *line);
-/* Everything is undone: the file goes. */
+/* Deletes the file after everything was undone. */
 void journal_drop(struct journal *j);
-/* Closes it and leaves the file for a later capture_recover. */
+/* Closes the journal and keeps its file for a later capture_recover. */
 void journal_close(struct journal *j);
 
 /*
- * Undoes a journal's steps, last first. Steps that are undone already count as
- * done. Returns the number of steps undone now, or the first error after
- * having tried all.
+ * Undoes a journal's steps, last first. Steps already undone count as success. Returns the number
+ * of steps undone now, or the first error after trying all.
  */
 int journal_undo(const struct tracefs *fs, char *text, size_t len);

@@ -1,4 +1,47 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Changing the kernel's settings so that every change can be undone.
+ *
+ * The problem: a recording writes dozens of tracefs files. Any write may be refused, the process
+ * may be killed between two of them, and some settings belong to everybody. Whatever happens, the
+ * machine must be left as it was. Code that writes and remembers along the way gets this wrong in
+ * the error path that nobody tests. So nothing here writes at once: callers add steps to a list,
+ * and one loop applies them, and another undoes them.
+ *
+ *	request_plan()      plan_apply()              plan_undo()
+ *	functions_plan()    ───────────▶              ◀───────────
+ *	probes_plan()       add probe ─ make instance ─ write ─ write ─ set ─ enable
+ *	                        │            │                           │
+ *	                        ▼            ▼                           ▼
+ *	                    the journal: one line before each step that needs an undo
+ *
+ * Four kinds of steps, by what undoes them:
+ * - PLAN_INSTANCE creates an instance; removing it undoes the step and all writes within it.
+ * - PLAN_WRITE writes within our own instance. It ends with the instance and needs no journal.
+ * - PLAN_SET writes a setting that outlives us. Its old value is read first and restored.
+ * - PLAN_ADD adds a line to a shared file (a probe); another line removes it.
+ *
+ * Invariants:
+ * - The journal line is written before its step. A crash between the two undoes a step that never
+ *   happened, which is harmless: restoring an unchanged value, or removing what is not there.
+ * - Undo runs in reverse order, so what depends on a step is undone before it: a probe's event is
+ *   in use until its instance is gone.
+ * - A refused PLAN_SET counts as done once its old value is known: the write may have had effect
+ *   in part.
+ * - One refusal of a step that is not optional undoes the whole plan. Optional steps keep their
+ *   error in .refused, and request_verify() decides what it means.
+ * - Undo continues after an error. A step that could not be undone stays `done`, and its journal
+ *   stays for the next start.
+ *
+ * A plan can be applied in two parts: a spare's plan makes the instances early, and the recording
+ * that takes it adds the rest. find_done() leaves out steps that already stand. That is no mere
+ * economy: writing a clock or a size makes the kernel wait for all CPUs, even if nothing changes.
+ * For the same reason whole systems of events are enabled by one write; the single events follow
+ * only if the kernel refuses it (.by).
+ *
+ * Old values cannot be written back as they were read: tracefs reads back another syntax than it
+ * accepts. setting_text() converts them.
+ */
 #include "daemon/capture/plan/plan.h"
 
 #include <fcntl.h>
@@ -55,7 +98,10 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The step that made the instance, or wrote that value as the last one of that file; or NULL. */
+/*
+ * Returns the step that made the instance, or the last step that wrote this value to the file; or
+ * NULL.
+ */
 static struct plan_step *find_done(struct plan *p, enum plan_kind kind, const char *instance,
 				   const char *file, const char *value)
 {
@@ -162,7 +208,7 @@ static int step_set(struct plan_step *s, const struct tracefs *fs, struct journa
 	r = journal_restore(j, s->file, s->old);
 	if (r < 0)
 		return r;
-	/* What is refused may have been taken in part. */
+	/* Set before the write: a refused write may have taken effect in part. */
 	s->done = true;
 	return s->value ? write_value(s, fs) : 0;
 }
@@ -214,7 +260,7 @@ static int step_undo(struct plan_step *s, const struct tracefs *fs)
 		r = tracefs_write(tracefs_root(fs), s->file, s->old);
 	else if (s->kind == PLAN_ADD)
 		r = tracefs_append(tracefs_root(fs), s->file, s->old);
-	/* Somebody was faster. */
+	/* -ENOENT: somebody else removed it first. */
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -276,8 +322,7 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* error_log's last message as the kernel words it, on lines of its own: the caret must keep its
- * column. */
+/* Appends error_log's last message verbatim, on its own lines: the caret must keep its column. */
 static void add_error_log(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
 {
 	_cleanup_free_ char *log = tracefs_last_error(fs, s->instance);
@@ -294,7 +339,7 @@ static void add_fields(const struct plan_step *s, const struct tracefs *fs, stru
 	_cleanup_buf_ struct buf format = BUF_INIT;
 	_cleanup_free_ char *path = NULL;
 
-	/* The event's folder has both files. */
+	/* An event's filter and format are in one directory. */
 	if (asprintf(&path, "%.*s/format", (int)(strrchr(s->file, '/') - s->file), s->file) < 0)
 		return;
 	if (tracefs_read(tracefs_root(fs), path, &format) == 0 && buf_string(&format))
@@ -319,7 +364,7 @@ static int explain_filter(const struct plan_step *s, const struct tracefs *fs, i
 		  buf_string(&log) ?: "");
 	if (fields.len)
 		buf_puts(&fields, "; ");
-	return error_hint(err, "%sa filter holds for every event that its glob matches",
+	return error_hint(err, "%sa filter applies to every event that its glob matches",
 			  buf_string(&fields) ?: "");
 }
 
@@ -344,24 +389,24 @@ static int explain_buffer(const struct plan_step *s, int code, struct error *err
 	_cleanup_buf_ struct buf size = BUF_INIT;
 
 	format_bytes(bytes, &size);
-	error_errno(err, code, "the kernel gives no ring buffer of %s for each of %d CPUs",
+	error_errno(err, code, "the kernel cannot allocate a ring buffer of %s for each of %d CPUs",
 		    buf_string(&size) ?: "?", get_nprocs_conf());
 	return error_hint(err, "ask for a smaller buffer (-b)");
 }
 
 static int explain_tracer(const struct plan_step *s, int code, struct error *err)
 {
-	error_set(err, code, "this kernel runs the tracer '%s' in the top-level buffer alone",
+	error_set(err, code, "this kernel runs the tracer '%s' only in the top-level buffer",
 		  s->value);
-	return error_hint(err, "--top-level takes that buffer, with its tracer, filters, options, "
-			       "clock and sizes, and puts all of them back at the end");
+	return error_hint(err, "--top-level uses that buffer, with its tracer, filters, options, "
+			       "clock and sizes, and restores all of them at the end");
 }
 
 static int explain_option(const struct plan_step *s, int code, struct error *err)
 {
-	error_set(err, code, "the option '%s' is there for the top-level buffer alone",
+	error_set(err, code, "the option '%s' exists only in the top-level buffer",
 		  s->file + strlen("options/"));
-	return error_hint(err, "--top-level takes that buffer for the time of the recording");
+	return error_hint(err, "--top-level uses that buffer during the recording");
 }
 
 static const char *reason(int code)
@@ -370,7 +415,7 @@ static const char *reason(int code)
 	case -EPERM:
 		return "the kernel may be locked down (see 'tracectl doctor')";
 	case -EACCES:
-		return "only root may";
+		return "run as root";
 	case -EBUSY:
 		return "another tool may be using it";
 	case -ENOENT:
@@ -392,17 +437,17 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 		return probes_explain(s, fs, code, err);
 	if (s->kind == PLAN_INSTANCE) {
 		if (code == -EEXIST)
-			return error_set(err, code,
-					 "a recording of that name is under way "
-					 "(tracefs instance %s)",
-					 s->instance);
-		error_errno(err, code, "cannot make the tracefs instance %s", s->instance);
+			return error_set(
+				err, code,
+				"a recording of that name is already running (tracefs instance %s)",
+				s->instance);
+		error_errno(err, code, "cannot create the tracefs instance %s", s->instance);
 	} else if (ends_with(s->file, "/filter") && (code == -EINVAL || code == -ENOENT)) {
 		return explain_filter(s, fs, code, err);
 	} else if (ends_with(s->file, "trace_clock") && code == -EINVAL) {
 		return explain_clock(s, fs, code, err);
 	} else if (ends_with(s->file, "tracing_cpumask") && code != -EACCES && code != -EPERM) {
-		error_set(err, code, "the list of CPUs names some that this machine does not have");
+		error_set(err, code, "the list of CPUs names CPUs that this machine does not have");
 		return error_hint(err, "it has 0 to %d", get_nprocs_conf() - 1);
 	} else if (ends_with(s->file, "buffer_size_kb") && s->value) {
 		return explain_buffer(s, code, err);

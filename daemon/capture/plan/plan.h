@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * All that a recording changes in tracefs, as a list that is applied in order
- * and undone in reverse. Nothing else in this room changes a setting.
+ * All changes that a recording makes in tracefs, as a list applied in order and undone in reverse.
+ * Nothing else in this room changes a setting.
  */
 #pragma once
 
@@ -9,33 +9,34 @@
 #include "daemon/capture/tracefs/tracefs.h"
 
 enum plan_kind {
-	PLAN_INSTANCE, /* make an instance; undone by removing it */
-	PLAN_WRITE,    /* write within our own instance; ends with it */
+	PLAN_INSTANCE, /* create an instance; undone by removing it */
+	PLAN_WRITE,    /* write within our own instance; ends with the instance */
 	/*
-	 * Write where it outlives us. The old value of the top level's file of that
-	 * name is kept and put back. That file is another than the one written where
-	 * .instance is set: some settings of an instance are, in truth, everybody's.
+	 * Write a setting that outlives us. The old value of the top level's file of that name is
+	 * kept and restored. Where .instance is set, the file written is the instance's, but the
+	 * setting is global: some settings of an instance affect everybody.
 	 */
 	PLAN_SET,
-	PLAN_ADD, /* add a line to a top-level file; .old is the line that takes it away */
+	PLAN_ADD, /* add a line to a top-level file; .old is the line that removes it */
 };
 
 struct plan_step {
 	enum plan_kind kind;
-	bool optional; /* a refusal is kept in .refused, and the plan goes on */
-	bool append;   /* PLAN_WRITE: what the file holds stays */
+	bool optional; /* a refusal is stored in .refused, and the plan continues */
+	bool append;   /* PLAN_WRITE: keep the file's content */
 	bool done;
-	bool outdated;	/* a later step writes something else there */
-	int refused;	/* negative errno */
-	size_t by;	/* if that step, counted from 1, was done, so is this one; 0: none */
+	bool outdated; /* a later step writes another value to the same file */
+	int refused;   /* negative errno */
+	size_t by; /* number, from 1, of a step that makes this one unnecessary if done; 0: none */
 	char *instance; /* NULL: the top level */
 	char *file;
 	char *value;	 /* PLAN_SET: NULL writes nothing, only puts back */
-	char *old;	 /* PLAN_SET: as it has to be written; read if the plan leaves it out */
+	char *old;	 /* PLAN_SET: value to restore; NULL: plan_apply reads it */
 	const void *tag; /* the caller's */
 	/*
-	 * PLAN_INSTANCE: a file of it that is kept open, + 1: nobody else can remove it, who takes
-	 * its maker, in a pid namespace of its own, for dead. 0: none.
+	 * PLAN_INSTANCE: descriptor + 1 of a file in it that is kept open; 0: none. It stops
+	 * others from removing the instance: a process in another pid namespace would take its
+	 * creator for dead.
 	 */
 	int hold;
 };
@@ -43,39 +44,42 @@ struct plan_step {
 struct plan {
 	struct plan_step *steps; /* owned */
 	size_t count, cap;
-	size_t tried; /* of them, by the last plan_apply */
-	bool failed;  /* out of memory while it was made; plan_apply says so */
+	size_t tried; /* number of steps that plan_apply has tried */
+	bool failed;  /* out of memory while planning; plan_apply reports it */
 };
 
 void plan_deinit(struct plan *p);
 /*
- * What an earlier plan_apply made or wrote and still stands is not done again: no step is added,
- * and plan_write and plan_put return the one that did it. (A clock, or a size, written anew makes
- * the kernel wait for all CPUs, whatever it was before.)
+ * Steps that an earlier plan_apply did and that still stand are not repeated: no step is added,
+ * and plan_write and plan_put return the earlier one. (Writing a clock or size again makes the
+ * kernel wait for all CPUs, even if the value is the same.)
  */
 void plan_instance(struct plan *p, const char *instance);
-/* Returns the step, to be refined, valid until the next one is added; NULL: out of memory. */
+/* Returns the step for refinement, valid until the next one is added; NULL: out of memory. */
 struct plan_step *plan_write(struct plan *p, const char *instance, const char *file,
 			     const char *value);
 struct plan_step *plan_writef(struct plan *p, const char *instance, const char *file,
 			      const char *fmt, ...) _printf_(4, 5);
-/* instance as in PLAN_SET; old NULL: what the file says before. */
+/* instance as in PLAN_SET; old NULL: read it from the file before writing. */
 struct plan_step *plan_set(struct plan *p, const char *instance, const char *file,
 			   const char *value, const char *old);
-/* Our own instance's, or kept and put back where instance is NULL. */
+/* Writes to our own instance, or with instance NULL to the top level, restoring it later. */
 struct plan_step *plan_put(struct plan *p, const char *instance, const char *file,
 			   const char *value);
 void plan_add(struct plan *p, const char *file, const char *line, const char *undo);
 
 /*
- * Applies the steps that have not been tried yet. Stops at the first refusal of one that is
- * not optional, and undoes all that were done.
+ * Applies the steps not tried yet. Stops at the first refusal of a step that is not optional, and
+ * undoes all steps done.
  */
 int plan_apply(struct plan *p, const struct tracefs *fs, struct journal *j, struct error *err);
-/* Returns 0, or the first error after having tried everything. */
+/* Returns 0, or the first error after trying everything. */
 int plan_undo(struct plan *p, const struct tracefs *fs);
-/* Its end: undone, and out of the journal unless something could not be. Frees both. */
+/*
+ * Undoes the plan and drops the journal, or keeps the journal if something could not be undone.
+ * Frees both.
+ */
 void plan_take_down(struct plan *p, const struct tracefs *fs, struct journal *j);
 
-/* Why the kernel refused a step, in words, with its error_log where that speaks of it. */
+/* Explains why the kernel refused a step, with its error_log if that is about the step. */
 int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, struct error *err);

@@ -8,7 +8,7 @@
 #include "daemon/capture/tracefs/function_list.h"
 
 #define NAME_LEN 48
-/* The kernel takes lines of less than 4096 bytes, the group included. */
+/* The kernel accepts lines below 4096 bytes, including the group. */
 #define DEFINITION_MAX 3000
 
 #define KPROBES "kprobe_events"
@@ -17,7 +17,7 @@
 struct definition {
 	char type[12]; /* "p", "r", "r16" */
 	char name[NAME_LEN];
-	const char *place; /* and what follows it */
+	const char *place; /* place and arguments */
 	size_t place_len;
 };
 
@@ -26,7 +26,7 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* "p", "r", "r16" in front of a name or a place; 0: the text has none. */
+/* Length of "p", "r" or "r16" before a name or place; 0: the text has none. */
 static size_t type_len(const char *text)
 {
 	size_t len = 1;
@@ -50,22 +50,23 @@ static int take_name(struct definition *d, const char *text, const char *name, s
 		     bool user, struct error *err)
 {
 	if (memchr(name, '/', len))
-		return wrong(text, "names a group: it is in one of the recording's own", user, err);
+		return wrong(text, "names a group, but each recording uses its own", user, err);
 	if (!len || isdigit((unsigned char)*name))
-		return wrong(text, "has no name behind the colon that begins with a letter", user,
+		return wrong(text, "has no name after the colon that begins with a letter", user,
 			     err);
 	if (len >= sizeof(d->name))
 		return wrong(text, "has too long a name", user, err);
 	for (size_t i = 0; i < len; i++)
 		if (!is_word(name[i]))
-			return wrong(text, "has a name that is not of letters, digits and _", user,
-				     err);
+			return wrong(text,
+				     "has a name with other characters than letters, digits and _",
+				     user, err);
 	memcpy(d->name, name, len);
 	d->name[len] = '\0';
 	return 0;
 }
 
-/* Of "MODULE:FUNCTION+OFFSET" the function, of "/a/b:0x1234" b_0x1234. */
+/* Makes FUNCTION of "MODULE:FUNCTION+OFFSET", and b_0x1234 of "/a/b:0x1234". */
 static void make_name(struct definition *d, bool user)
 {
 	const char *from = d->place, *end = d->place + d->place_len;
@@ -116,10 +117,10 @@ static int parse(struct definition *d, const char *text, bool user, struct error
 		return wrong(text, "is too long", user, err);
 	for (const char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == '#')
-			return wrong(text, "has a character that the kernel does not take", user,
+			return wrong(text, "has a character that the kernel does not accept", user,
 				     err);
 	if (len >= sizeof(d->type))
-		return wrong(text, "has too many digits behind its r", user, err);
+		return wrong(text, "has too many digits after its r", user, err);
 	snprintf(d->type, sizeof(d->type), "%.*s", len ? (int)len : 1, len ? p : "p");
 	p += len;
 	if (len && *p == ':') {
@@ -176,7 +177,7 @@ static int add_event(struct probe_list *l, const char *group, const char *name, 
 			continue;
 		free(glob);
 		error_set(err, -EINVAL, "two probes are called '%s'", name);
-		return error_hint(err, "name one of them otherwise: '%c:OTHER ...' for '%.200s'",
+		return error_hint(err, "rename one of them: '%c:OTHER ...' for '%.200s'",
 				  *text == 'r' ? 'r' : 'p', text);
 	}
 	l->specs[l->count++] = (struct capture_event_spec){ .glob = glob, .filter = filter };
@@ -234,8 +235,8 @@ bool probes_are_in(const char *file)
 }
 
 /*
- * The kernel's words without the group that nobody typed: the caret's line, which follows,
- * moves with them.
+ * Removes our group from the kernel's message, since the user did not type it. The caret on the
+ * next line moves left by the same width.
  */
 static void put_log(char *log, struct buf *out)
 {
@@ -257,7 +258,7 @@ static void put_log(char *log, struct buf *out)
 	}
 }
 
-/* The place in a line "p:GROUP/NAME PLACE ...". */
+/* Reports an unknown function: the PLACE in a line "p:GROUP/NAME PLACE ...". */
 static int no_function(const struct plan_step *s, const struct tracefs *fs, struct error *err)
 {
 	_cleanup_function_list_ struct function_list list = { 0 };
@@ -288,12 +289,14 @@ int probes_explain(const struct plan_step *s, const struct tracefs *fs, int code
 		return error_hint(err, "'tracectl events' lists what can be recorded");
 	}
 	if (code == -EPERM || code == -EACCES) {
-		error_set(err, code, "the kernel takes no probes from this program");
-		return error_hint(err,
-				  "where it is locked down (see 'tracectl doctor'), events can "
-				  "still be recorded, with -e");
+		error_set(err, code, "the kernel refuses probes from this program");
+		return error_hint(err, "it may be locked down (see 'tracectl doctor'); events can "
+				       "still be recorded, with -e");
 	}
-	/* Without the group, which nobody typed. An older error is none of this probe's. */
+	/*
+	 * Compare without the group, which the user did not type. An older error_log entry is not
+	 * about this probe.
+	 */
 	buf_printf(&text, "%.*s%.*s", (int)(type + 1 - s->value), s->value,
 		   (int)strcspn(name + 1, "\n"), name + 1);
 	if (last && memmem(last, strlen(last), type + 1, (size_t)(name - type)))
@@ -310,8 +313,8 @@ int probe_enable_explain(const struct plan_step *s, int code, struct error *err)
 	const char *name = strchr(s->file + strlen("events/"), '/');
 	size_t len = name ? strcspn(name + 1, "/") : 0;
 
-	error_errno(err, code, "the kernel can't put the probe '%.*s' into its place", (int)len,
+	error_errno(err, code, "the kernel cannot insert the probe '%.*s'", (int)len,
 		    len ? name + 1 : "");
-	return error_hint(err,
-			  "it has to be where an instruction begins, in code that may be probed");
+	return error_hint(
+		err, "its address must be the start of an instruction, in code that may be probed");
 }

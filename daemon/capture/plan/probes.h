@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Probes that a recording makes for itself: events of a group that is its own, made
- * before its instance and gone after it.
+ * Probes that a recording creates for itself. Their events are in a group of its own; they are
+ * created before its instance and removed after it.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 /* "traced_" and eight hexadecimal digits. */
 #define PROBE_GROUP_PREFIX "traced_"
 #define PROBE_GROUP_LEN 15
-/* Where their folders begin. */
+/* Prefix of the probes' event directories. */
 #define PROBE_EVENTS "events/" PROBE_GROUP_PREFIX
 
 struct probe_list {
@@ -21,18 +21,18 @@ struct probe_list {
 void probe_list_deinit(struct probe_list *l);
 
 /*
- * Definitions as in the kernel's kprobe_events and uprobe_events, without a group: "p:NAME
- * PLACE ARGUMENTS". Without a name it is made of the place's; a place alone is a "p".
- * -EINVAL says what is wrong with one.
+ * Checks definitions written as in kprobe_events and uprobe_events, but without a group: "p:NAME
+ * PLACE ARGUMENTS". A missing name is made from the place; a place alone is a "p". -EINVAL
+ * explains what is wrong.
  */
 int probes_check(const struct capture_request *request, struct error *err);
-/* Each in a step, and its event in ret. */
+/* Adds a step for each probe, and its event to ret. */
 int probes_plan(struct plan *plan, const struct capture_request *request, const char *group,
 		struct probe_list *ret, struct error *err);
-/* Whether a file is one that they are written to. */
+/* True for kprobe_events and uprobe_events. */
 bool probes_are_in(const char *file);
-/* Why the kernel can't put one into its place, which it does as the event is enabled. */
+/* Explains why the kernel cannot insert a probe, which happens when its event is enabled. */
 int probe_enable_explain(const struct plan_step *s, int code, struct error *err);
-/* Why the kernel refuses such a step. */
+/* Explains why the kernel refused a step that defines a probe. */
 int probes_explain(const struct plan_step *s, const struct tracefs *fs, int code,
 		   struct error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Cleaning up after those who crashed. */
+/* Cleans up after crashed recordings. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include "daemon/capture/capture.h"
 #include "daemon/capture/plan/journal.h"
 
-/* Returns steps undone, 0 if the journal's owner lives, or -errno. */
+/* Returns the steps undone, 0 if the journal's owner lives, or -errno. */
 static int recover_journal(const struct tracefs *fs, int dirfd, const char *name)
 {
 	_cleanup_close_ int fd = openat(dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -25,7 +25,7 @@ static int recover_journal(const struct tracefs *fs, int dirfd, const char *name
 		return 0;
 	if (r == 0 && text.len)
 		r = journal_undo(fs, text.data, text.len);
-	/* Kept for another try as long as something could not be undone. */
+	/* If something could not be undone, keep the journal for the next try. */
 	if (r >= 0)
 		unlinkat(dirfd, name, 0);
 	return r;
@@ -78,9 +78,9 @@ pid_t capture_instance_owner(const char *instance)
 }
 
 /*
- * Instances with our name whose maker is dead and whose journal is lost (a
- * state folder on a tmpfs that was remounted). One that lives in another pid
- * namespace keeps a file of it open from the beginning, and rmdir then says EBUSY.
+ * Removes instances with our prefix whose creator is dead and whose journal is lost (a state
+ * directory on a remounted tmpfs). A live creator in another pid namespace holds one of its files
+ * open, so rmdir returns EBUSY.
  */
 static int recover_orphans(const struct capture_env *env)
 {
@@ -116,13 +116,12 @@ int capture_recover(const struct capture_env *env, struct error *err)
 
 	undone = recover_journals(env, &failed);
 	if (undone < 0)
-		return error_errno(err, undone, "cannot look into the state folder %s",
-				   env->state_dir);
+		return error_errno(err, undone, "cannot read the state folder %s", env->state_dir);
 	undone += recover_orphans(env);
 	if (failed) {
-		error_errno(err, failed, "a crashed recording's settings could not all be undone");
+		error_errno(err, failed, "cannot undo all settings of a crashed recording");
 		return error_hint(err,
-				  "its journal stays in %s for another try; instances lie in "
+				  "its journal stays in %s for the next try; instances are in "
 				  "%s/instances",
 				  env->state_dir, tracefs_path(env->tracefs));
 	}

@@ -24,7 +24,7 @@ static bool is_name(const char *name)
 	return n > 0 && n <= NAME_LEN_MAX;
 }
 
-/* Better said before than by the kernel's allocator at the last CPU. */
+/* Check the size early: otherwise the kernel's allocator fails at the last CPU. */
 static int check_memory(const struct capture_env *env, const struct capture_request *request,
 			uint64_t held, struct error *err)
 {
@@ -50,7 +50,7 @@ static int check_memory(const struct capture_env *env, const struct capture_requ
 	return error_hint(err, "ask for a smaller buffer (-b)");
 }
 
-/* tracing_cpumask refuses the whole mask without a word about which CPU it lacks. */
+/* tracing_cpumask rejects a mask without naming the CPU that does not exist. */
 static int check_cpus(const struct capture_env *env, const struct cpu_set *cpus, struct error *err)
 {
 	_cleanup_(cpu_set_deinit) struct cpu_set possible = { 0 };
@@ -62,7 +62,7 @@ static int check_cpus(const struct capture_env *env, const struct cpu_set *cpus,
 	if (!cpu_set_count(cpus))
 		return error_set(err, -EINVAL, "the list of CPUs is empty");
 	snprintf(path, sizeof(path), "%s/devices/system/cpu/possible", capture_env_sys(env));
-	/* Where that is not told the kernel will have to refuse by itself. */
+	/* If the possible CPUs are unknown, the kernel has to refuse by itself. */
 	if (read_file_at(AT_FDCWD, path, 4096, &text) < 0 || !buf_string(&text) ||
 	    parse_cpu_list(text.data, &possible, NULL) < 0)
 		return 0;
@@ -82,7 +82,7 @@ int kernel_check(const char *proc, struct error *err)
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s/sys/kernel/osrelease", proc);
-	/* Where that is not told nothing is held against it. */
+	/* An unknown version passes. */
 	if (read_file_at(AT_FDCWD, path, 4096, &text) < 0 || !buf_string(&text) ||
 	    sscanf(text.data, "%u.%u", &major, &minor) != 2)
 		return 0;
@@ -131,18 +131,17 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 	int r;
 
 	if (!request->name || !is_name(request->name)) {
-		error_set(err, -EINVAL, "'%s' cannot be the name of a recording",
+		error_set(err, -EINVAL, "'%s' is not a valid name of a recording",
 			  request->name ?: "");
 		return error_hint(err, "1 to %d letters, digits, dots, dashes and underscores",
 				  NAME_LEN_MAX);
 	}
 	if (!request->event_count && !request->functions.tracer && !request->kprobes.count &&
 	    !request->uprobes.count)
-		return error_set(err, -EINVAL, "no events were asked for");
+		return error_set(err, -EINVAL, "no events were requested");
 	if (request->sampling.hz && (request->ring || request->streamed))
 		return error_set(err, -EINVAL,
-				 "samples go into a recording that is written at its "
-				 "end: neither --ring nor --stream");
+				 "samples cannot be combined with --ring or --stream");
 	r = check_filters(request, err);
 	if (r == 0)
 		r = kernel_check(env->proc, err);
@@ -199,15 +198,15 @@ static void plan_buffer(struct plan *plan, const char *instance, const char *clo
 	if (instance)
 		plan_instance(plan, instance);
 	else
-		/* It was empty, and is to be so again. */
+		/* The buffer was empty and must be empty again. */
 		plan_set(plan, NULL, "trace", "", "");
-	/* A new instance is on. */
+	/* A new instance starts with tracing on. */
 	plan_put(plan, instance, "tracing_on", "0");
 	plan_put(plan, instance, "trace_clock", clock);
 	/*
-	 * Without overwriting, the kernel would count what it drops but not say
-	 * where. options/record-cmd stays: it acts on the enabled events of every
-	 * instance, not on ours alone (trace_event_enable_cmd_record()).
+	 * Overwrite mode: without it the kernel counts what it drops but does not say where.
+	 * options/record-cmd stays untouched: it acts on the enabled events of every instance, not
+	 * on ours alone (trace_event_enable_cmd_record()).
 	 */
 	plan_put(plan, instance, "options/overwrite", "1");
 	plan_put(plan, instance, "buffer_size_kb", size);
@@ -238,7 +237,10 @@ static bool starts_whole_system(const struct event_matches *m, size_t i)
 	return m->items[i].whole_system && (!i || strncmp(m->items[i - 1].name, name, len) != 0);
 }
 
-/* One write in place of many; one by one if the kernel can't all. Returns the step's number. */
+/*
+ * Enables a whole system with one write; if the kernel refuses, the events follow one by one.
+ * Returns the step's number.
+ */
 static size_t plan_system(struct plan *plan, const char *name, const char *instance)
 {
 	struct plan_step *s;
@@ -258,10 +260,10 @@ static void plan_events(struct plan *plan, const struct event_matches *matches,
 	char path[512];
 	size_t system = 0;
 
-	/* All were off at the top level, else it could not have been taken. */
+	/* All events were off at the top level, otherwise it could not have been taken. */
 	if (!instance && matches->count)
 		plan_set(plan, NULL, "events/enable", NULL, "0");
-	/* All filters first: a bad one is found before anything is on. */
+	/* All filters first: a bad one fails before any event is enabled. */
 	for (size_t i = 0; i < matches->count; i++) {
 		if (!matches->items[i].filter)
 			continue;
@@ -286,7 +288,7 @@ static void plan_events(struct plan *plan, const struct event_matches *matches,
 	}
 }
 
-/* Deaths only where the ring is read: in one that is overwritten they would cost births. */
+/* Task deaths only if the ring is read: in an overwritten ring they would displace births. */
 static void plan_tasks(struct plan *plan, const char *instance, const char *clock, bool ring)
 {
 	static const char *const files[] = { "events/task/task_newtask/enable",

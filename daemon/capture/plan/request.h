@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Request -> plan. */
+/* Turns a request into a plan. */
 #pragma once
 
 #include "daemon/capture/capture.h"
@@ -9,33 +9,36 @@
 #define DEFAULT_CLOCK "boot"
 #define DEFAULT_BUFFER_BYTES (UINT64_C(4) << 20)
 #define TASKS_BUFFER_KB 64
-/* In ring mode the tasks' ring, too, has to last from one snapshot to the next. */
+/* In ring mode the tasks' ring must last from one snapshot to the next, too. */
 #define TASKS_RING_BUFFER_KB 512
-/* Of the ring, in percent: how full before its reader is woken. The rest is for a busy machine. */
+/*
+ * Percent of the ring that is filled before its reader wakes. The rest is reserve for a busy
+ * machine.
+ */
 #define WAKEUP_PERCENT "25"
 
 #define INSTANCE_NAME_MAX 200
 
-/* -EOPNOTSUPP: it is older than those that traced is for (4.19). proc: "/proc", or a fixture's. */
+/* -EOPNOTSUPP: older than 4.19, the oldest supported kernel. proc: "/proc", or a fixture's. */
 int kernel_check(const char *proc, struct error *err);
 
-/* held: bytes of rings that are there already, for this recording. */
+/* held: bytes of ring buffers that already exist for this recording. */
 int request_check(const struct capture_env *env, const struct capture_request *request,
 		  uint64_t held, struct error *err);
 /*
- * The whole plan: the main instance (NULL: the top level) and the one for tasks (tasks NULL: none).
- * Steps that enable an event bear its match as tag. matches must outlive the plan.
+ * Plans everything: the main instance (NULL: the top level) and the one for tasks (tasks NULL:
+ * none). Each step that enables an event has its match as tag. matches must outlive the plan.
  */
 int request_plan(struct plan *plan, const struct capture_request *request,
 		 const struct event_matches *matches, const char *instance, const char *tasks,
 		 struct error *err);
-/* The buffers alone, off and empty: what a recording of such a clock and size begins with. */
+/* Plans only the buffers, off and empty, with the request's clock and sizes. */
 int request_plan_buffers(struct plan *plan, const struct capture_env *env,
 			 const struct capture_request *request, const char *instance,
 			 const char *tasks, struct error *err);
 /*
- * After plan_apply: -errno and err if a spec has no event left that could be
- * enabled; else 0, and in *refused the number of events left out.
+ * After plan_apply: fails with err if a spec has no event left that could be enabled; otherwise
+ * returns 0 and stores the number of refused events.
  */
 int request_verify(const struct plan *plan, const struct tracefs *fs,
 		   const struct capture_request *request, unsigned *ret_refused, struct error *err);

@@ -14,16 +14,16 @@ struct capture_spare {
 	char instance[INSTANCE_NAME_MAX], tasks[INSTANCE_NAME_MAX];
 	bool has_tasks;
 	uint64_t bytes;
-	struct buf look; /* as take_look() saw it when it was new */
+	struct buf look; /* state that take_look() saw after creation */
 };
 
-/* '+' is in no session's name. */
+/* Session names cannot contain '+'. */
 #define SPARE_NAME CAPTURE_INSTANCE_PREFIX "%d-spare+%u"
 
-/* What is there already would be taken for the recording's. */
+/* Events already in the rings would be taken for the recording's. */
 static void look_into_rings(int dir, struct buf *out)
 {
-	const long cpus = sysconf(_SC_NPROCESSORS_CONF); /* reads a file */
+	const long cpus = sysconf(_SC_NPROCESSORS_CONF); /* read once: sysconf reads a file */
 
 	for (long cpu = 0; cpu < cpus; cpu++) {
 		_cleanup_buf_ struct buf text = BUF_INIT;
@@ -49,7 +49,7 @@ static int look_at_instance(const struct tracefs *fs, const char *instance, stru
 	if (dir < 0)
 		return dir;
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		/* Not every kernel has all of them: that, too, is how it looks. */
+		/* A kernel may lack some files: the error is part of the state. */
 		int r = tracefs_read(dir, files[i], out);
 
 		buf_printf(out, "\n%d ", r);
@@ -58,7 +58,7 @@ static int look_at_instance(const struct tracefs *fs, const char *instance, stru
 	return 0;
 }
 
-/* What would tell that somebody has been there, or that CPUs came or went. */
+/* Collects state that shows whether somebody used the instance, or CPUs came or went. */
 static int take_look(const struct capture_spare *s, struct buf *out)
 {
 	char path[256];
@@ -95,7 +95,7 @@ static int make(struct capture_spare *s, const struct capture_request *request, 
 		return r;
 	r = take_look(s, &s->look);
 	if (r < 0)
-		return error_errno(err, r, "cannot look at the tracefs instance %s", s->instance);
+		return error_errno(err, r, "cannot read the tracefs instance %s", s->instance);
 	s->bytes = ring_bytes(fs, s->instance) + (tasks ? ring_bytes(fs, tasks) : 0);
 	return 0;
 }

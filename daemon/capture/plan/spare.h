@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The instances of a recording that nobody has asked for yet: made, off, with clock and
- * sizes set, which is what the kernel takes its time over. The next recording takes them, with
- * the journal that they are in and the plan that made them, and goes on from there.
+ * A spare holds a recording's instances before anybody asks: created, off, with clock and sizes
+ * set, which are the slow steps in the kernel. The next recording takes them together with their
+ * journal and their plan, and continues from there.
  */
 #pragma once
 
@@ -11,27 +11,30 @@
 struct capture_spare;
 
 /*
- * Of request only the clock and the buffers' size count; number: another one each time, within
- * a process. Errors are those of capture_new.
+ * Uses only the request's clock and buffer size. number: unique within the process. Errors as
+ * capture_new.
  */
 int capture_spare_new(struct capture_spare **ret, const struct capture_env *env, unsigned number,
 		      const struct capture_request *request, struct error *err);
 /* Removes the instances. */
 struct capture_spare *capture_spare_free(struct capture_spare *s);
 DEFINE_CLEANUP_FUNC(struct capture_spare *, capture_spare_free);
-/* Of the kernel's memory, for all CPUs. */
+/* Kernel memory of the spare's ring buffers, all CPUs together. */
 uint64_t capture_spare_bytes(const struct capture_spare *s);
 
 /*
- * capture_new() with a spare, which *spare may be: it takes it, and sets *spare to NULL, unless
- * the request can't be, has probes or is for the top level. What the request wants otherwise is set
- * then. One that is no more as it was made, or was made for other CPUs, is removed instead.
+ * As capture_new(), but takes *spare and sets it to NULL, unless the request is invalid, has
+ * probes or is for the top level. Settings that differ are set then. A spare that has changed, or
+ * was made for other CPUs, is removed instead. *spare may be NULL.
  */
 int capture_new_from(struct capture **ret, struct capture_spare **spare,
 		     const struct capture_env *env, const struct capture_request *request,
 		     struct error *err);
 
-/* The rest is for this room. */
+/* Private to this room. */
 
-/* Moves what s has into c, which has none of it yet. False: it is not as it was. Ends s. */
+/*
+ * Moves the spare's contents into c, which must have none yet. Returns false if the spare changed.
+ * Consumes s.
+ */
 bool capture_spare_take(struct capture_spare *s, struct capture *c);

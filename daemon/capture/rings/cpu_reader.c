@@ -1,4 +1,45 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Moving sub-buffers out of one CPU's ring.
+ *
+ * The problem: the kernel fills a ring at its own pace and overwrites what is not read in time.
+ * The reader must empty it with few system calls, must not decode anything, and must not fill the
+ * trace with events of its own work.
+ *
+ *	kernel, one ring per CPU                        staging (shared by one thread)
+ *	┌──────┐   ┌──────┬──────┬────────┬─────┐
+ *	│reader│◀──│ head │ full │ commit │empty│       ┌────┬────┬────┬─────┬────┐
+ *	│ page │   └──────┴──────┴────▲───┴─────┘       │ 0  │ 1  │ 2  │ ... │open│
+ *	└──┬───┘   swap when read     │ the writer      └────┴────┴────┴─────┴────┘
+ *	   │                                               ▲
+ *	   └── splice + read │ read │ mmap + ioctl ────────┘  whole sub-buffers in a batch
+ *
+ * Invariants:
+ * - A batch holds whole sub-buffers, oldest first, as the kernel laid them out. Only the commit
+ *   field may be changed, and only for mmap: the copy ends where the kernel counts it as consumed.
+ * - What left the ring must reach a batch: bytes that were taken and then dropped are in no count
+ *   of lost events. So a pipe that loses bytes is a hard error, never one that passes.
+ * - No event is emitted twice. With mmap a page can be emitted in part by a flush and as a whole
+ *   later: `emitted` counts the bytes of its first part, and batch.skip passes that on.
+ * - Without a flush a page that the kernel is still filling stays in the ring (splice), stays in
+ *   `open` (mmap), or ends the visit (read). Otherwise a quiet CPU would produce many tiny pages.
+ * - A batch stays valid until the staging memory is used again, so readers of one thread share it.
+ *   The pipe is shared, too, and is empty between two takes.
+ * - Errors that pass are the caller's to judge: its CPU goes offline, memory is short.
+ *
+ * The three ways:
+ * - splice moves up to STAGING_SUBBUFS pages in one call, without copying them in the kernel. It
+ *   returns full pages only, so a flush fetches the last one by read(2). It is the default.
+ * - read needs one call per page. It is the way where no pipe can be made.
+ * - mmap moves no page at all, but needs one ioctl per page, in which the kernel counts off the
+ *   page's events one by one. Measured with system calls traced, the ioctls of the recorder put
+ *   millions of events into the trace, and events were lost; splice lost none
+ *   (docs/architecture.md). It stays as an option because it needs neither pipe nor page moves.
+ *
+ * Mapped memory is the kernel's and changes while it is read. So the commit field is loaded with
+ * acquire, a page is copied only after the ioctl that consumed it, and ids and sizes from the
+ * meta page are checked before they become offsets.
+ */
 #include "daemon/capture/rings/cpu_reader.h"
 
 #include <fcntl.h>
@@ -6,7 +47,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* include/uapi/linux/trace_mmap.h of Linux 6.10; libc headers of its time lack it. */
+/* include/uapi/linux/trace_mmap.h of Linux 6.10; older libc headers lack it. */
 struct ring_meta {
 	uint32_t meta_page_size;
 	uint32_t meta_struct_len;
@@ -43,7 +84,7 @@ const char *cpu_reader_kind_name(enum capture_reader kind)
 	return "none";
 }
 
-/* Without a pipe there is still read(2). */
+/* Without a pipe, read(2) still works. */
 static void make_pipe(struct staging *s)
 {
 	if (pipe2(s->pipe, O_CLOEXEC | O_NONBLOCK) == 0)
@@ -75,7 +116,7 @@ static uint32_t get_commit(const struct subbuf_layout *l, const uint8_t *page)
 {
 	const void *p = page + l->commit_offset;
 
-	/* The kernel may be writing it. Acquire: data that it covers are there. */
+	/* The kernel may be writing this field. Acquire: the data that it covers is visible. */
 	if (l->commit_size == 8)
 		return (uint32_t)__atomic_load_n((const uint64_t *)p, __ATOMIC_ACQUIRE);
 	return __atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE);
@@ -165,7 +206,7 @@ fail:
 
 void cpu_reader_close(struct cpu_reader *r)
 {
-	/* The mapping holds the instance: without this, rmdir says EBUSY. */
+	/* The mapping holds the instance: rmdir returns EBUSY until it is unmapped. */
 	if (r->meta)
 		munmap((void *)(uintptr_t)r->meta, r->mapped);
 	free(r->open);
@@ -173,29 +214,29 @@ void cpu_reader_close(struct cpu_reader *r)
 	*r = (struct cpu_reader){ .cpu = r->cpu, .fd = -EBADF };
 }
 
-/* The reader page as far as the kernel counts it as consumed. */
+/* Copies the reader page up to what the kernel counts as consumed. */
 static void copy_reader_page(const struct cpu_reader *r, uint8_t *to)
 {
 	const uint8_t *page = r->subbufs + (size_t)r->last_id * r->layout.size;
 	uint32_t commit = get_commit(&r->layout, page);
 
 	memcpy(to, page, r->layout.size);
-	/* What was written since the ioctl comes with the next one, as a longer page. */
+	/* Data written since the ioctl comes with the next one, as a longer page. */
 	if ((commit & ~COMMIT_FLAGS) > r->last_read)
 		commit = (commit & COMMIT_FLAGS) | r->last_read;
 	set_commit(&r->layout, to, commit);
 }
 
 /*
- * Each ioctl either consumes what is new on the reader page or, when nothing is
- * and the writer has left it, swaps it for the next one. So a page that was
- * copied after the ioctl that consumed it is whole once the id changes.
+ * Each ioctl either consumes the new data on the reader page or, if there is none and the writer
+ * has left the page, swaps it for the next one. So a page copied after the ioctl that consumed it
+ * is whole once the page id changes.
  */
 static int take_mmap(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
 		     struct batch *ret)
 {
 	const size_t size = r->layout.size;
-	unsigned n = 0; /* whole sub-buffers; the open one lies behind them */
+	unsigned n = 0; /* whole sub-buffers; the open one is stored after them */
 	int code = 0;
 
 	ret->skip = r->emitted;
@@ -220,7 +261,7 @@ static int take_mmap(struct cpu_reader *r, struct staging *s, unsigned max, bool
 			break;
 		}
 		if (id != r->last_id && r->open_valid) {
-			/* A page that a flush gave out to its end is done with. */
+			/* Skip a page whose data a flush has emitted completely. */
 			if (n > 0 || !r->emitted || r->emitted < r->last_read)
 				n++;
 			else
@@ -236,7 +277,7 @@ static int take_mmap(struct cpu_reader *r, struct staging *s, unsigned max, bool
 	if (r->open_valid)
 		memcpy(r->open, s->data + n * size, size);
 	if (flush && !ret->more && r->open_valid && r->last_read > r->emitted) {
-		/* While n is 0, ret->skip is what was given out of this very page. */
+		/* If n is 0, ret->skip counts what a flush emitted of this very page. */
 		r->emitted = r->last_read;
 		n++;
 	}
@@ -272,7 +313,9 @@ static int take_read(struct cpu_reader *r, struct staging *s, unsigned max, bool
 			break;
 		}
 		n++;
-		/* The page that the kernel is filling: more of it would come in drops. */
+		/*
+		 * Stop at the page that the kernel is filling: taking more would copy tiny parts.
+		 */
 		if (!flush && (get_commit(&r->layout, page) & ~COMMIT_FLAGS) < size / 2) {
 			ret->more = false;
 			break;
@@ -284,9 +327,8 @@ static int take_read(struct cpu_reader *r, struct staging *s, unsigned max, bool
 }
 
 /*
- * The pipe is shared: what one CPU left in it the next would take for its own.
- * Those bytes have left their ring and no count knows of them, so this is
- * never an error that passes.
+ * The pipe is shared: bytes left by one CPU would be taken for the next one's. These bytes have
+ * left the ring and are in no count, so this is always a hard error.
  */
 static int lose_pipe(struct staging *s)
 {
@@ -321,7 +363,9 @@ static int take_splice(struct cpu_reader *r, struct staging *s, unsigned max, bo
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* All of it is there: EAGAIN, too, means that it is not what splice said. */
+		/*
+		 * splice reported these bytes, so they must all be there. EAGAIN is an error, too.
+		 */
 		if (n <= 0)
 			return lose_pipe(s);
 		done += n;
@@ -330,7 +374,7 @@ static int take_splice(struct cpu_reader *r, struct staging *s, unsigned max, bo
 		return -EIO;
 	ret->data = s->data;
 	ret->subbufs = (unsigned)((size_t)got / size);
-	/* The pipe may have had less room than was asked for: only EAGAIN says that it is all. */
+	/* The pipe may have had less room than requested: only EAGAIN means empty. */
 	ret->more = true;
 	return 0;
 }

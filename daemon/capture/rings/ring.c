@@ -110,7 +110,7 @@ void ring_refresh(struct ring *ring, const char *sys, const struct staging *s)
 		if (!c->online || c->reader.fd >= 0 ||
 		    (ring->wanted && !cpu_set_has(ring->wanted, cpu)))
 			continue;
-		/* Not ready yet, or no room for it: the next tick tries again. */
+		/* If it fails (not ready yet, or no memory), the next tick tries again. */
 		open_reader(ring, cpu, s);
 	}
 }
@@ -124,7 +124,7 @@ int ring_watch(struct ring *ring, int epfd)
 
 		if (r->fd < 0 || r->watched || r->idle_wakeups >= IDLE_WAKEUPS_MAX)
 			continue;
-		/* A regular file of a fixture cannot be polled: the clock decides. */
+		/* A fixture's regular file cannot be polled: the tick reads it. */
 		if (epoll_ctl(epfd, EPOLL_CTL_ADD, r->fd, &ev) < 0 && errno != EPERM)
 			return -errno;
 		r->watched = true;
@@ -144,7 +144,7 @@ static int write_batch(struct ring *ring, unsigned cpu, struct stream_writer *w,
 	return stream_write_subbufs(w, cpu, ring->buffer, b->skip, &iov, 1);
 }
 
-/* What a ring may answer while its CPU goes or the machine is short of pages. */
+/* Errors that pass: the CPU goes offline, or memory is short. */
 static bool is_passing(int code)
 {
 	return code == -EAGAIN || code == -EBUSY || code == -ENOMEM || code == -ENODEV ||
@@ -196,7 +196,7 @@ int ring_flush(struct ring *ring, struct staging *s, struct stream_writer *w)
 
 uint64_t ring_most_subbufs(const struct ring *ring, unsigned cpu)
 {
-	/* Each is at least half full, or it is the reader's or the writer's. */
+	/* Each sub-buffer is at least half full, except the reader's and the writer's. */
 	return ring->cpus[cpu].counts.bytes / (ring->layout.size / 2) + 3;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The kernel's own counts of its rings. */
+/* Reads the kernel's own counts of its ring buffers. */
 #include "base/io.h"
 #include "daemon/capture/rings/ring.h"
 #include "proto/capture.pb-c.h"
@@ -8,7 +8,7 @@ static bool find_count(const char *text, const char *name, uint64_t *ret)
 {
 	size_t len = strlen(name);
 
-	/* At the start of a line: "overrun" is also the end of "commit overrun". */
+	/* Match at the start of a line: "commit overrun" ends in "overrun", too. */
 	for (const char *p = text; p; p = strchr(p, '\n')) {
 		p += *p == '\n';
 		if (strncmp(p, name, len) == 0 && p[len] == ':') {
@@ -19,7 +19,10 @@ static bool find_count(const char *text, const char *name, uint64_t *ret)
 	return false;
 }
 
-/* "  123.456789" in seconds; 0 where the clock counts something else, or an old kernel has none. */
+/*
+ * Parses "  123.456789", in seconds. Returns 0 if the clock counts another unit, or an old kernel
+ * has no such line.
+ */
 static uint64_t find_time(const char *text, const char *name)
 {
 	size_t len = strlen(name);

@@ -34,7 +34,7 @@ static int hint_names(struct error *err)
 
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
 		buf_printf(&names, "%s%s", i ? ", " : "", events[i].name);
-	return error_hint(err, "one of %s, or a raw one in hexadecimal: r1a8",
+	return error_hint(err, "use one of %s, or a raw one in hexadecimal: r1a8",
 			  buf_string(&names) ?: "");
 }
 
@@ -53,6 +53,6 @@ int sample_event_find(const char *name, struct sample_event *ret, struct error *
 		*ret = (struct sample_event){ PERF_TYPE_RAW, strtoull(name + 1, &end, 16) };
 		return 0;
 	}
-	error_set(err, -EINVAL, "no samples can be taken by '%s'", name);
+	error_set(err, -EINVAL, "'%s' is not an event to sample by", name);
 	return hint_names(err);
 }

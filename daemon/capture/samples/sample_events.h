@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What samples can be taken by, in the words of perf(1). */
+/* Finds sample events by the names that perf(1) uses. */
 #pragma once
 
 #include <stdint.h>
@@ -13,5 +13,5 @@ struct sample_event {
 	uint64_t config;
 };
 
-/* "cycles", "cpu-clock", "r01c2" (raw, in hexadecimal) ... -EINVAL: none of them. */
+/* name: "cycles", "cpu-clock", "r01c2" (raw, hexadecimal) ... -EINVAL: unknown. */
 int sample_event_find(const char *name, struct sample_event *ret, struct error *err);

@@ -16,7 +16,7 @@
 #define FORMAT_LOST (UINT64_C(1) << 4)
 
 struct sampler_cpu {
-	int fd; /* below 0: offline, or not wanted */
+	int fd; /* below 0: offline, or not requested */
 	struct perf_event_mmap_page *page;
 };
 
@@ -26,17 +26,16 @@ int sampling_check(const struct sampling *s, struct error *err)
 
 	if (s->hz > SAMPLE_HZ_MAX) {
 		error_set(err, -EINVAL, "%u samples a second are too many", s->hz);
-		return error_hint(err,
-				  "%u at most; the kernel allows what "
-				  "kernel.perf_event_max_sample_rate says",
-				  SAMPLE_HZ_MAX);
+		return error_hint(
+			err, "the maximum is %u; kernel.perf_event_max_sample_rate may be lower",
+			SAMPLE_HZ_MAX);
 	}
 	return sample_event_find(s->event ?: SAMPLE_EVENT_DEFAULT, &event, err);
 }
 
 /*
- * A hardware counter's sample may come in an NMI, in which the kernel reads two clocks alone;
- * the exporter brings these to the trace's by the readings in the stream.
+ * A hardware counter may sample in an NMI, where the kernel can read only two clocks. The exporter
+ * converts their time by the clock readings in the stream.
  */
 static int32_t choose_clock(const char *trace_clock, bool software)
 {
@@ -51,7 +50,7 @@ static int32_t choose_clock(const char *trace_clock, bool software)
 		{ "mono_raw", CLOCK_MONOTONIC_RAW, true },
 	};
 
-	/* Its clock is the one that perf has by itself. */
+	/* perf's own default clock is this one. */
 	if (!strcmp(trace_clock, "local") || !strcmp(trace_clock, "perf"))
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
@@ -72,7 +71,7 @@ static int open_event(const struct sampler *s, unsigned cpu)
 		.read_format = s->read_format,
 		.disabled = 1,
 		.exclude_hv = 1,
-		.exclude_guest = 1, /* whose addresses would be taken for the host's */
+		.exclude_guest = 1, /* the exporter would resolve guest addresses as the host's */
 		.exclude_idle = 1,
 		.mmap = 1,
 		.mmap2 = 1,
@@ -92,7 +91,7 @@ static int open_event(const struct sampler *s, unsigned cpu)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* What an older kernel does not know is left out, the latest first. */
+/* Opens the event; drops attributes that an older kernel rejects, newest first. */
 static int open_first(struct sampler *s, unsigned cpu)
 {
 	int fd = open_event(s, cpu);
@@ -114,12 +113,12 @@ static int explain(const struct sampler *s, int r, struct error *err)
 	case -ENOENT:
 	case -EOPNOTSUPP:
 	case -ENODEV:
-		error_set(err, -EOPNOTSUPP, "this machine has no samples by '%s'", s->event);
+		error_set(err, -EOPNOTSUPP, "this machine cannot sample by '%s'", s->event);
 		return error_hint(err, "virtual machines mostly lack hardware counters: "
 				       "--sample-event " SAMPLE_EVENT_DEFAULT);
 	case -EACCES:
 	case -EPERM:
-		error_set(err, r, "the kernel allows no samples of all processes");
+		error_set(err, r, "the kernel does not permit sampling of all processes");
 		return error_hint(err, "CAP_PERFMON or CAP_SYS_ADMIN is needed: for the "
 				       "service, traced(8) has a drop-in");
 	case -EINVAL:
@@ -130,7 +129,7 @@ static int explain(const struct sampler *s, int r, struct error *err)
 		error_set(err, r, "no memory for rings of samples");
 		return -ENOMEM;
 	default:
-		return error_errno(err, r, "cannot take samples by '%s'", s->event);
+		return error_errno(err, r, "cannot sample by '%s'", s->event);
 	}
 }
 
@@ -176,7 +175,7 @@ int sampler_open(struct sampler *s, const struct sampling *what, const char *clo
 		if (wanted && !cpu_set_has(wanted, cpu))
 			continue;
 		c->fd = open_first(s, cpu);
-		/* It is offline. */
+		/* The CPU is offline. */
 		if (c->fd == -ENODEV)
 			continue;
 		r = c->fd < 0 ? c->fd : map_ring(s, c);
@@ -236,7 +235,7 @@ int sampler_drain_cpu(struct sampler *s, unsigned cpu, struct stream_writer *w)
 
 	if (!page)
 		return 0;
-	/* What is before the head was written before the head was. */
+	/* Acquire: records before the head were written before the head was. */
 	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	tail = page->data_tail;
 	len = (size_t)(head - tail);
@@ -249,7 +248,7 @@ int sampler_drain_cpu(struct sampler *s, unsigned cpu, struct stream_writer *w)
 	pieces[1].iov_base = data;
 	pieces[1].iov_len = len - pieces[0].iov_len;
 	r = stream_write_samples(w, cpu, pieces, pieces[1].iov_len ? 2 : 1);
-	/* Only now may the kernel write there again. */
+	/* Release: from now on the kernel may overwrite these records. */
 	if (r == 0)
 		__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
 	return r;
@@ -264,7 +263,10 @@ int sampler_drain(struct sampler *s, struct stream_writer *w)
 	return r;
 }
 
-/* The kernel's own count: of those behind the last record in a ring no record tells. */
+/*
+ * Writes the kernel's own count of lost samples: losses after the last record in a ring have no
+ * record.
+ */
 static int write_counts(const struct sampler *s, struct stream_writer *w)
 {
 	Traced__Capture__SampleCounts m = TRACED__CAPTURE__SAMPLE_COUNTS__INIT;

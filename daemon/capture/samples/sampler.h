@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Samples of what the CPUs run, beside the trace: one perf event and its ring for each
- * CPU. What the rings hold goes to the stream as it is; nothing here looks into
- * a record. The kernel stamps them by a clock of clock_gettime(2), the trace's where it
- * can, so that the exporter has them on the trace's clock.
+ * Samples what the CPUs run, beside the trace: one perf event and one ring per CPU. Ring contents
+ * go to the stream undecoded. The kernel stamps samples with a clock of clock_gettime(2), the
+ * trace's if possible, so that the exporter can convert them to the trace's clock.
  */
 #pragma once
 
@@ -16,26 +15,26 @@
 #define SAMPLE_HZ_MAX 100000
 
 struct sampling {
-	uint32_t hz;	   /* of each CPU; 0: no samples */
+	uint32_t hz;	   /* per CPU; 0: no samples */
 	const char *event; /* NULL: "cpu-clock" */
-	bool call_graph;   /* stacks, by frame pointers */
+	bool call_graph;   /* record stacks, by frame pointers */
 };
 
 struct sampler {
-	struct sampler_cpu *cpus; /* owned; by number */
+	struct sampler_cpu *cpus; /* by CPU number; owned */
 	unsigned cpu_count;
 	size_t ring_bytes;
 	uint64_t sample_type, read_format, config;
 	uint32_t type, hz;
 	char event[32];
-	int32_t clock; /* of time stamps: a clockid_t; -1: the kernel's own */
+	int32_t clock; /* clockid_t of the time stamps; -1: the kernel's own */
 	bool build_ids, running;
 };
 
-/* -EINVAL, and the words that do, if there is no such event or rate. */
+/* -EINVAL with the valid words if there is no such event or rate. */
 int sampling_check(const struct sampling *s, struct error *err);
 
-/* Of each CPU, for about a second of so many samples; 0: none. */
+/* Size of each CPU's ring: about a second of samples at this rate; 0: none. */
 static inline size_t sampler_ring_bytes(unsigned hz)
 {
 	const size_t least = 512U << 10, most = 8U << 20, sample = 600;
@@ -47,21 +46,20 @@ static inline size_t sampler_ring_bytes(unsigned hz)
 }
 
 /*
- * Opens an event on each CPU that is online and wanted (NULL: all); they do not count yet.
- * -EOPNOTSUPP: the machine has no such event; -EACCES: may not. clock: the trace's, as tracefs
- * names it.
+ * Opens an event, disabled, on each CPU that is online and wanted (NULL: all). -EOPNOTSUPP: the
+ * machine has no such event; -EACCES: not permitted. clock: the trace's, as tracefs names it.
  */
 int sampler_open(struct sampler *s, const struct sampling *what, const char *clock,
 		 unsigned cpu_count, const struct cpu_set *wanted, struct error *err);
-/* Says in the stream what the records are, and begins to take samples. 0 or -errno. */
+/* Writes the description of the records and starts sampling. 0 or -errno. */
 int sampler_start(struct sampler *s, struct stream_writer *w);
-/* Puts the rings' descriptors into an epoll set, data.u64 = tag << 32 | cpu. */
+/* Adds the rings' descriptors to an epoll set, data.u64 = tag << 32 | cpu. */
 int sampler_watch(const struct sampler *s, int epfd, uint32_t tag);
-/* Moves what one CPU's ring holds into the stream. 0 or -errno. */
+/* Moves one CPU's ring into the stream. 0 or -errno. */
 int sampler_drain_cpu(struct sampler *s, unsigned cpu, struct stream_writer *w);
 int sampler_drain(struct sampler *s, struct stream_writer *w);
-/* No more samples from here on. */
+/* Stops sampling; the rings keep their records. */
 void sampler_pause(struct sampler *s);
-/* The end of them: the last ones and the kernel's counts of what was lost. 0 or -errno. */
+/* Writes the last samples and the kernel's counts of lost ones. 0 or -errno. */
 int sampler_stop(struct sampler *s, struct stream_writer *w);
 void sampler_close(struct sampler *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Samples within a recording: when its sampler begins, is read, and ends. */
+/* Samples within a recording: starts, reads and ends its sampler. */
 #include "daemon/capture/names/metadata.h"
 #include "daemon/capture/recording.h"
 
@@ -27,7 +27,7 @@ void capture_scan_mappings(struct capture *c)
 
 int capture_sampling_start(struct capture *c)
 {
-	/* First the records of new mappings, then procfs: none is missed. */
+	/* Start recording new mappings before reading procfs, so that none is missed. */
 	int r = c->sampler.hz ? sampler_start(&c->sampler, &c->writer) : 0;
 
 	if (r == 0 && (c->sampler.hz || (c->wants_mappings && !c->ring_mode)))

@@ -48,7 +48,7 @@ static int read_frequencies(Traced__Capture__Cpu *c, int sys)
 	return 0;
 }
 
-/* The value of "name<tabs>: value"; NULL: the line is another. */
+/* Returns the value of "name<tabs>: value"; NULL: another line. */
 static const char *value_of(const char *line, const char *name)
 {
 	size_t len = strlen(name);
@@ -63,7 +63,9 @@ static const char *value_of(const char *line, const char *name)
 	return line + (*line == ' ');
 }
 
-/* Of "processor : 0", then lines of that CPU; x86 has a "model name", others a "Processor". */
+/*
+ * Parses "processor : 0" and the lines that follow. x86 has a "model name", others a "Processor".
+ */
 static int read_models(struct cpu_list *l, int proc)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;

@@ -29,7 +29,7 @@ bool event_glob_matches(const char *glob, const char *name)
 
 	if (!colon || !*glob)
 		return false;
-	/* Another recording's own probes, which would stay if somebody else used them. */
+	/* Globs skip other recordings' probes: to use them would keep them from being removed. */
 	if (strncmp(name, PROBE_GROUP_PREFIX, strlen(PROBE_GROUP_PREFIX)) == 0)
 		return strcmp(glob, name) == 0;
 	len = (size_t)(colon - name);
@@ -47,7 +47,7 @@ bool event_glob_matches(const char *glob, const char *name)
 	return part_matches(wanted, system) && part_matches(split + 1, colon + 1);
 }
 
-/* What a mistyped glob without a colon may have meant: systems, and events' bare names. */
+/* Collects candidates for a mistyped glob without a colon: systems, and events' bare names. */
 static size_t collect_words(const char *const *names, size_t count, struct buf *text,
 			    const char ***ret)
 {
@@ -70,7 +70,7 @@ static size_t collect_words(const char *const *names, size_t count, struct buf *
 			*colon = '\0';
 			if (!n || strcmp(words[n - 1], p) != 0)
 				words[n++] = p;
-			/* Systems come sorted; events go behind all of them below. */
+			/* Systems come sorted; events are added after all of them. */
 		}
 		p += len + 1;
 	}
@@ -84,7 +84,7 @@ static size_t collect_words(const char *const *names, size_t count, struct buf *
 	return n;
 }
 
-/* Among the events of its system, if the kernel has that; else among all. */
+/* Looks among the events of the glob's system, or among all if there is no such system. */
 static size_t nearest_full(const char *glob, const char *const *names, size_t count,
 			   const char *best[static NEAREST_MAX])
 {
@@ -107,7 +107,7 @@ static size_t nearest_full(const char *glob, const char *const *names, size_t co
 	return n ?: nearest_names(glob, names, count, best);
 }
 
-/* Other tools' ways to name events. */
+/* Recognizes other tools' ways to name events. */
 static const char *other_way(const char *glob)
 {
 	if (strcasecmp(glob, "all") == 0)
@@ -139,8 +139,8 @@ static int no_match(const char *glob, const char *const *names, size_t count, st
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&hint, "%s'%s'", i ? ", " : "did you mean ", best[i]);
 	buf_puts(&hint, n ? "? " : "");
-	buf_puts(&hint, "'tracectl events' lists what there is");
-	error_hint(err, "%s", buf_string(&hint) ?: "'tracectl events' lists what there is");
+	buf_puts(&hint, "'tracectl events' lists all events");
+	error_hint(err, "%s", buf_string(&hint) ?: "'tracectl events' lists all events");
 	return -ENOENT;
 }
 
@@ -156,7 +156,7 @@ static bool same_system(const char *a, const char *b)
 	return len == system_len(b) && memcmp(a, b, len) == 0;
 }
 
-/* Both lists are sorted, so a system's events are neighbours. */
+/* Both lists are sorted, so a system's events are adjacent. */
 static void mark_whole_systems(struct event_match *items, size_t count, const char *const *names,
 			       size_t name_count)
 {
@@ -196,9 +196,9 @@ static bool is_within(const struct capture_event_bounds *bounds, const char *nam
 
 static int none_within(const char *glob, struct error *err)
 {
-	error_set(err, -EPERM, "'%s' may not be recorded here by who is not root", glob);
-	return error_hint(err, "root can, or can allow it: events_allowed and events_denied in "
-			       "[users] of traced.conf");
+	error_set(err, -EPERM, "only root may record '%s' here", glob);
+	return error_hint(err, "run as root, or let root allow it: events_allowed and "
+			       "events_denied in [users] of traced.conf");
 }
 
 int event_matches_find(struct event_matches *ret, const struct capture_event_spec *specs,

@@ -20,7 +20,9 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* "char prev_comm[16];\toffset:8;...", "__data_loc char[] name;...": the last name, less its size.
+/*
+ * "char prev_comm[16];\toffset:8;...", "__data_loc char[] name;...": takes the last word, without
+ * its array size.
  */
 static void add_field(struct fields *f, const char *decl)
 {
@@ -51,7 +53,7 @@ static void read_fields(struct fields *f, const char *format)
 	}
 }
 
-/* What the kernel knows besides the fields. */
+/* Names that the kernel accepts in any filter, besides the fields. */
 static bool is_generic(const char *name)
 {
 	static const char *const generic[] = { "CPU", "cpu", "COMM", "comm", "stacktrace" };
@@ -72,7 +74,7 @@ static bool is_field(const struct fields *f, const char *name)
 	return is_generic(name);
 }
 
-/* The first name that stands left of an operator and is no field's. */
+/* Finds the first name left of an operator that is not a field. */
 static bool find_unknown(const struct fields *f, const char *filter,
 			 char name[static NAME_MAX_BYTES])
 {

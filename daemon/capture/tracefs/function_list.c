@@ -18,25 +18,25 @@ static int refused(int code, struct error *err)
 {
 	if (code == -EPERM || code == -EACCES) {
 		error_set(err, code, "the kernel refuses function tracing");
-		return error_hint(err, "%s; events can be recorded all the same: -e sched, -e irq",
-				  code == -EPERM ? "it is locked down, by Secure Boot or as it was "
-						   "built or booted"
-						 : "that takes root");
+		return error_hint(err, "%s; events can still be recorded: -e sched, -e irq",
+				  code == -EPERM ? "it is locked down, by Secure Boot, its "
+						   "configuration or its command line"
+						 : "run as root");
 	}
 	if (code == -ENOENT) {
 		error_set(err, code, "this kernel cannot trace functions");
-		return error_hint(err, "one with CONFIG_DYNAMIC_FTRACE can; events can be recorded "
-				       "all the same");
+		return error_hint(
+			err, "boot one with CONFIG_DYNAMIC_FTRACE; events can still be recorded");
 	}
 	return error_errno(err, code, "cannot read available_filter_functions");
 }
 
-/* "name" or "name [module]", in place. */
+/* Splits "name" or "name [module]" in place. */
 static void cut_line(struct function_list *l, char *line)
 {
 	char *module = strstr(line, " [");
 
-	/* What was discarded at boot keeps its place under such a name. */
+	/* The kernel lists functions discarded at boot under this name. */
 	if (strncmp(line, "__ftrace_invalid_address", 24) == 0)
 		return;
 	if (module) {
@@ -76,7 +76,7 @@ bool function_matches(const struct function_list *l, size_t i, const struct func
 {
 	if (*word->module && (!l->modules[i] || fnmatch(word->module, l->modules[i], 0) != 0))
 		return false;
-	/* An empty glob before ":mod:" means all of the module. */
+	/* An empty glob before ":mod:" matches all of the module. */
 	return !*word->glob || fnmatch(word->glob, l->names[i], 0) == 0;
 }
 
@@ -101,7 +101,7 @@ static int compare_words(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorts, keeps one of each, and offers the nearest to wanted, each with an ending. */
+/* Sorts, removes duplicates, and suggests the words nearest to wanted, each with an ending. */
 static int offer(const char *wanted, const char **words, size_t count, const char *ending,
 		 struct error *err)
 {
@@ -121,7 +121,7 @@ static int offer(const char *wanted, const char **words, size_t count, const cha
 	return error_hint(err, "tracefs lists them in available_filter_functions");
 }
 
-/* "vsf_*": the beginnings of functions, as long as that of the glob, are what is compared. */
+/* For "vsf_*": compares the glob's prefix with function prefixes of the same length. */
 static int offer_beginnings(const struct function_list *l, const char *glob, size_t len,
 			    struct error *err)
 {
@@ -199,9 +199,8 @@ int function_word_parse(struct function_word *ret, const char *word, struct erro
 	for (const char *c = word; *c; c++) {
 		if (isgraph((unsigned char)*c))
 			continue;
-		error_set(err, -EINVAL, "'%s' is no name of a function: it has a blank in it",
-			  word);
-		return error_hint(err, "one glob an option: -l 'vfs_*' -l 'ksys_*'");
+		error_set(err, -EINVAL, "'%s' is not a function name: it contains a blank", word);
+		return error_hint(err, "use one option for each glob: -l 'vfs_*' -l 'ksys_*'");
 	}
 	r = take_part(w.glob, sizeof(w.glob), p, len, word, err);
 	if (r < 0)

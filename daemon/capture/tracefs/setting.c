@@ -11,9 +11,9 @@ static bool begins_with(const char *s, const char *start)
 }
 
 /*
- * Functions or tasks, a line each. "####" and "no pid" tell that there are none. Triggers
- * ("schedule:traceoff:unlimited") are listed among the functions but outlive their emptying;
- * globs for modules that are not loaded yet ("*:mod:ext4") do not.
+ * Reads a list of functions or tasks, one per line. "####" and "no pid" mean an empty list.
+ * Triggers ("schedule:traceoff:unlimited") are listed among the functions but survive truncation;
+ * globs for modules not loaded yet ("*:mod:ext4") do not.
  */
 static void words_text(const char *text, struct buf *out)
 {
@@ -23,7 +23,7 @@ static void words_text(const char *text, struct buf *out)
 
 		if (*text != '#' && len && strncmp(text, "no pid", 6) != 0 &&
 		    (!colon || begins_with(colon, ":mod:"))) {
-			/* Of "vfs_read [module]" and the like the name alone. */
+			/* Keep only the name of "vfs_read [module]". */
 			buf_append(out, text, MIN(len, strcspn(text, " \n")));
 			buf_putc(out, '\n');
 		}
@@ -31,7 +31,7 @@ static void words_text(const char *text, struct buf *out)
 	}
 }
 
-/* Of "local [global] boot": global. */
+/* Returns "global" for "local [global] boot". */
 static void chosen_text(const char *text, struct buf *out)
 {
 	const char *open = strchr(text, '[');
@@ -53,7 +53,7 @@ int setting_text(const char *file, const char *text, struct buf *out)
 		}
 	}
 	if (strcmp(file, "buffer_size_kb") == 0) {
-		/* "7 (expanded: 1408)": it takes that size as soon as it is used. */
+		/* "7 (expanded: 1408)": the buffer gets the second size on first use. */
 		const char *expanded = strstr(text, "(expanded: ");
 
 		if (*text == 'X')

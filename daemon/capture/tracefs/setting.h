@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Files of tracefs say what is set in other words than those that set it. */
+/* Converts what tracefs reads back into the syntax that it accepts. */
 #pragma once
 
 #include "base/buf.h"
 
 /*
- * Appends what has to be written to file so that it reads as text again. -EBUSY: that can't be
- * put into one write (the CPUs' buffers have different sizes).
+ * Appends the value to write to file so that it reads as text again. -EBUSY: no single write can
+ * do that (the CPUs' buffers differ in size).
  */
 int setting_text(const char *file, const char *text, struct buf *out);
 
-/* A tracer's own option: before about Linux 6.19 one value for all instances. */
+/* True for a tracer's own option. Before about Linux 6.19 these are global, not per instance. */
 bool setting_is_tracer_option(const char *name);

@@ -18,9 +18,9 @@
 struct tracefs {
 	int root;
 	char *path;
-	struct buf available;	/* events as the kernel listed them */
-	struct buf events_text; /* the same, each terminated */
-	const char **events;	/* into events_text */
+	struct buf available;	/* event list as the kernel printed it */
+	struct buf events_text; /* the same, each name NUL-terminated */
+	const char **events;	/* point into events_text */
 	size_t event_count;
 };
 
@@ -31,7 +31,7 @@ static bool is_tracefs(const char *path)
 	return statfs(path, &st) == 0 && (uint32_t)st.f_type == TRACEFS_MAGIC;
 }
 
-/* Where tracefs is mounted, or NULL. Looks without stepping on debugfs's automount point. */
+/* Finds where tracefs is mounted, or returns NULL. Does not trigger debugfs's automount. */
 static char *find_mounted(void)
 {
 	struct mntent *m;
@@ -50,7 +50,7 @@ static char *find_mounted(void)
 	return path;
 }
 
-/* A mount that is in no mount table. Returns its root's descriptor. */
+/* Makes a mount that is in no mount table. Returns its root's descriptor. */
 static int mount_detached(void)
 {
 	_cleanup_close_ int fs = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
@@ -85,7 +85,7 @@ static int open_root(struct tracefs *fs, const char *root, struct error *err)
 		fs->path = strdup("tracefs (mounted for this process alone)");
 		return fs->path ? 0 : error_set(err, -ENOMEM, "out of memory");
 	}
-	/* debugfs carries tracefs on an automount point. */
+	/* debugfs mounts tracefs automatically on access. */
 	if (fs->root != -ENODEV && is_tracefs("/sys/kernel/debug/tracing/.")) {
 		fs->path = strdup("/sys/kernel/debug/tracing");
 		fs->root = open("/sys/kernel/debug/tracing", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -95,13 +95,12 @@ static int open_root(struct tracefs *fs, const char *root, struct error *err)
 	}
 	if (fs->root == -ENODEV) {
 		error_set(err, -ENODEV, "this kernel has no tracefs");
-		return error_hint(err,
-				  "a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING is needed");
+		return error_hint(err, "boot a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING");
 	}
 	if (fs->root == -EPERM || fs->root == -EACCES) {
 		error_set(err, fs->root, "tracefs is not mounted, and this user may not mount it");
-		return error_hint(err, "run it as root, or let root do: "
-				       "mount -t tracefs nodev /sys/kernel/tracing");
+		return error_hint(err, "run it as root, or let root run: mount -t tracefs nodev "
+				       "/sys/kernel/tracing");
 	}
 	error_errno(err, fs->root, "tracefs is not mounted, and mounting it failed");
 	return error_hint(err, "try: mount -t tracefs nodev /sys/kernel/tracing");
@@ -125,17 +124,16 @@ int tracefs_open(struct tracefs **ret, const char *root, struct error *err)
 		if (r == -ENOENT && fstatfs(fs->root, &st) == 0 &&
 		    (uint32_t)st.f_type == TRACEFS_MAGIC) {
 			error_set(err, -EPERM, "tracefs is empty: the kernel refuses all tracing");
-			return error_hint(err,
-					  "it does under lockdown (confidentiality); 'tracectl "
-					  "doctor' tells");
+			return error_hint(
+				err,
+				"it may be locked down (confidentiality): see 'tracectl doctor'");
 		}
 		if (r == -ENOENT) {
 			error_set(err, -ENODEV, "there is no tracefs at %s", fs->path);
 			return error_hint(err, "mount -t tracefs nodev /sys/kernel/tracing");
 		}
-		error_errno(err, r, "cannot look into %s", fs->path);
-		return error_hint(err, "run it as root; tracefs is root's alone unless it is "
-				       "mounted with other modes");
+		error_errno(err, r, "cannot read %s", fs->path);
+		return error_hint(err, "run it as root; by default only root may use tracefs");
 	}
 	*ret = TAKE_PTR(fs);
 	return 0;
@@ -225,8 +223,9 @@ int tracefs_unreadable(struct error *err, int code, const char *file)
 {
 	error_errno(err, code, "cannot read tracefs's %s", file);
 	if (code == -EPERM && geteuid() == 0)
-		error_hint(err, "the kernel may be locked down (confidentiality), which no tracing "
-				"gets through; 'tracectl doctor' tells");
+		error_hint(
+			err,
+			"the kernel may be locked down (confidentiality): see 'tracectl doctor'");
 	return code;
 }
 
@@ -301,8 +300,8 @@ int tracefs_try_remove_instance(const struct tracefs *fs, const char *instance)
 #define REMOVAL_TRIES 200 /* 5 ms each */
 
 /*
- * A splice or a poll that has just ended may hold the instance for a moment longer, and so may
- * whoever looks at one of its files; on a busy machine until they get a CPU again.
+ * A splice or poll that has just ended may hold the instance a moment longer, and so may any
+ * reader of its files: on a busy machine until it gets a CPU.
  */
 int tracefs_remove_instance(const struct tracefs *fs, const char *instance)
 {
@@ -371,7 +370,7 @@ static int write_file(int dirfd, const char *file, int flags, const char *value)
 
 	if (fd < 0)
 		return -errno;
-	/* An empty value is written, too: some files act on the write alone. */
+	/* Write an empty value, too: some files act on the write alone. */
 	do {
 		ssize_t n = write(fd, value + done, len - done);
 
@@ -417,7 +416,7 @@ int tracefs_read_u64(int dirfd, const char *file, uint64_t *ret)
 		return -ENOMEM;
 	errno = 0;
 	v = strtoull(s, &end, 10);
-	/* "7 (expanded: 1408)" is how an unused buffer tells its size. */
+	/* An unused buffer reports its size as "7 (expanded: 1408)". */
 	if (errno || end == s || (*end && *end != ' ' && *end != '\n'))
 		return -EINVAL;
 	*ret = v;
@@ -430,7 +429,7 @@ char *tracefs_last_error(const struct tracefs *fs, const char *instance)
 	_cleanup_buf_ struct buf log = BUF_INIT;
 	const char *last, *next;
 
-	/* A message's first line begins with its time, in brackets; the others are indented. */
+	/* A message's first line begins with its time in brackets; the others are indented. */
 	if (dir < 0 || tracefs_read(dir, "error_log", &log) < 0 || !buf_string(&log) ||
 	    *log.data != '[')
 		return NULL;

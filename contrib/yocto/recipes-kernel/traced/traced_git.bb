@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-SUMMARY = "Kernel trace collection daemon, and tracectl, its command"
+SUMMARY = "Kernel trace collection daemon, and its command tracectl"
 LICENSE = "LGPL-2.1-or-later"
 LIC_FILES_CHKSUM = "file://COPYING;md5=4fbd65380cdd255951079008b364516c"
 
-# A checkout: set EXTERNALSRC:pn-traced in local.conf.
+# To build a checkout, set EXTERNALSRC:pn-traced in local.conf.
 inherit externalsrc meson pkgconfig useradd systemd update-rc.d
 
 DEPENDS = "inih protobuf-c protobuf-c-native xxhash zlib zstd"
