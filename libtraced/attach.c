@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From a word in the page to a ring that the daemon has. Everything here is rare: at a
- * thread's first mark, when the daemon came, went or was exchanged, after a fork. Where
- * something is refused it is tried again later, by the coarse clock; marks in between
- * are counted as dropped, if somebody records.
+ * From the word in the shared page to a ring that the daemon reads. All of this is rare: a thread's
+ * first mark, a daemon that starts, stops or is replaced, a fork. After a refusal the library tries
+ * again later, by the coarse clock. Marks in between are counted as dropped if somebody records.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,14 +22,14 @@
 #define RETRY_SOON_NS UINT64_C(10000000)
 #define RING_DEFAULT (1U << 20)
 
-/* In .data, so that the first mark finds that nobody has looked yet. */
+/* In .data, so that the first mark sees that nothing has looked for the page. */
 _Alignas(TRACED_PAGE_SIZE) struct traced_page traced_page = { .word = MARKS_UNSET };
 
-static struct process *shared_process; /* its memory is wiped in a child */
-/* Not wiped: which descriptor a child has inherited and has to close. + 1; 0: none. */
+static struct process *shared_process; /* wiped in a forked child */
+/* Not wiped: the descriptor that a child inherits and must close, + 1; 0: none. */
 static int last_socket;
 static uint64_t last_inode;
-static size_t wanted_size; /* 0: not chosen */
+static size_t wanted_size; /* 0: default */
 static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 static bool exit_key_made;
@@ -58,7 +57,7 @@ static struct process *process_get(void)
 	return none;
 }
 
-/* "/run/traced/NAME", or as TRACED_MARKS says, which set-user-ID programs don't heed. */
+/* "/run/traced/NAME", or the folder in TRACED_MARKS, which set-user-ID programs ignore. */
 static bool path_of(const char *name, char *to, size_t room)
 {
 	const char *folder = secure_getenv("TRACED_MARKS") ?: MARKS_FOLDER;
@@ -77,7 +76,7 @@ static const struct marks_page *page(void)
 	return (const struct marks_page *)(const void *)&traced_page;
 }
 
-/* Lays the daemon's page over ours. Under the process's lock. */
+/* Maps the daemon's page over ours. Call it with the process's lock held. */
 static bool map_page(void)
 {
 	struct stat st;
@@ -91,7 +90,7 @@ static bool map_page(void)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	/* A file that strangers could cut would end us with SIGBUS. */
+	/* If others could truncate the file, this process would die of SIGBUS. */
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= MARKS_PAGE_BYTES &&
 	    (st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & 022))
 		mapped = mmap(&traced_page, sizeof(traced_page), PROT_READ, MAP_SHARED | MAP_FIXED,
@@ -100,7 +99,7 @@ static bool map_page(void)
 	return mapped && page_word() != MARKS_GONE && page()->version == MARKS_PAGE_VERSION;
 }
 
-/* Ours again, and nobody's: a later mark looks for a new daemon. */
+/* Replaces the daemon's page by an empty one of our own. A later mark looks for a new daemon. */
 static void unmap_page(void)
 {
 	if (mmap(&traced_page, sizeof(traced_page), PROT_READ | PROT_WRITE,
@@ -108,7 +107,7 @@ static void unmap_page(void)
 		__atomic_store_n(&traced_page.word, MARKS_ABSENT, __ATOMIC_RELAXED);
 }
 
-/* Returns the word to go by. Under the process's lock. */
+/* Returns the current word. Call it with the process's lock held. */
 static uint32_t find_page(struct process *p, uint32_t word)
 {
 	uint64_t now;
@@ -131,7 +130,7 @@ static bool is_socket(int fd, uint64_t inode)
 {
 	struct stat st;
 
-	/* Programs close descriptors that they don't know, and their numbers are used again. */
+	/* Programs may close unknown descriptors, and their numbers are reused: check the inode. */
 	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) && (uint64_t)st.st_ino == inode;
 }
 
@@ -155,7 +154,7 @@ static bool connect_to(struct process *p, uint64_t daemon)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return false;
-	/* Out of the way of programs that expect the lowest numbers. */
+	/* Avoid low numbers: some programs expect to get them. */
 	high = fcntl(fd, F_DUPFD_CLOEXEC, 256);
 	if (high >= 0) {
 		close(fd);
@@ -174,7 +173,7 @@ static bool connect_to(struct process *p, uint64_t daemon)
 	return true;
 }
 
-/* 0; -EAGAIN: there is no room now; or an error that this connection will not get over. */
+/* Returns 0, -EAGAIN if the socket is full, or an error that ends this connection. */
 static int send_message(struct process *p, const struct marks_message *m, int fd)
 {
 	union {
@@ -199,14 +198,17 @@ static int send_message(struct process *p, const struct marks_message *m, int fd
 	switch (errno) {
 	case ENOBUFS:
 	case ENOMEM:
-	case ETOOMANYREFS: /* the user's descriptors that are under way */
+	case ETOOMANYREFS: /* too many of the user's descriptors are in flight */
 		return -EAGAIN;
 	default:
 		return -errno;
 	}
 }
 
-/* Of another thread's lock nobody waits: false, and the daemon looks by itself, too, if later. */
+/*
+ * Never waits for another thread's lock: returns false then. The daemon also looks by itself,
+ * later.
+ */
 bool process_wake(void)
 {
 	static const struct marks_message look = { .magic = MARKS_MESSAGE_MAGIC,
@@ -265,7 +267,7 @@ static void make_exit_key(void)
 }
 
 /*
- * As send_message. A connection that only has no room is kept: the rings of all other threads hang
+ * Returns like send_message(). A full socket keeps its connection: all other threads' rings depend
  * on it.
  */
 static int hand_over(struct process *p, struct ring *r, int fd)
@@ -292,8 +294,7 @@ static int hand_over(struct process *p, struct ring *r, int fd)
 	return connect_to(p, daemon) ? send_message(p, &m, fd) : -ENOTCONN;
 }
 
-/* Under the process's lock. Returns when it may be tried again, if there is none: in how many ns.
- */
+/* Call it with the process's lock held. On failure returns the time in ns until the next try. */
 static uint64_t make_ring(struct thread *t, struct process *p)
 {
 	struct ring *r;
@@ -322,7 +323,7 @@ static bool has_ring(struct thread *t)
 		return false;
 	if (t->ring->mapped && t->ring->daemon == page()->daemon)
 		return true;
-	/* The daemon is another one, or we are: a forked child's ring is wiped. */
+	/* The daemon was replaced, or this is a forked child, whose ring is wiped. */
 	ring_forget(t);
 	return false;
 }
@@ -352,7 +353,7 @@ static struct ring *attach(struct thread *t, struct process *p, uint32_t word)
 	return ring_begin_epoch(t, t->ring, word) ? t->ring : NULL;
 }
 
-/* It is time to look whether there is a daemon now, or another one. */
+/* True if it is time to look for a daemon or its replacement. */
 static bool may_look(const struct process *p, uint32_t word)
 {
 	return word == MARKS_GONE || coarse_ns() >= p->retry;
@@ -365,7 +366,7 @@ int traced_look(void)
 	uint32_t word = page_word();
 	int saved = errno;
 
-	/* A handler that has interrupted whoever holds the lock. */
+	/* A signal handler interrupted the holder of the lock. */
 	if (t->busy)
 		return word >= MARKS_GENERATION_MIN;
 	t->busy = 1;

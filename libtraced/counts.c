@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a thread has used: its CPU time, its instructions. */
+/* A thread's CPU time and instructions. */
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "emit.h"
 
-/* + 1; 0: none. A forked child's counts its parent: it is opened by the thread's tid. */
+/* + 1; 0: none. In a forked child it still counts the parent: check the tid it was opened for. */
 static __thread int counter initial_exec;
 static __thread int counter_tid initial_exec;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A mark into the thread's ring. */
+/* Writes a mark into the thread's ring. */
 #include "emit.h"
 
 #include "traced/traced.h"
 
-/* What takes the short way: a record of it can't be too long for any ring. */
+/* Limits of the fast path: such a record fits any ring. */
 #define SHORT_ARGS 8
 #define SHORT_TEXT 1024
 
@@ -25,7 +25,7 @@ static inline bool ring_room(struct thread *t, struct ring *r, uint32_t need)
 	return likely(ring_has_room(r, need)) || ring_make_room(t, r, need);
 }
 
-/* < 0: the mark is dropped. */
+/* The label's number; 0: it must be sent as text; < 0: the mark is dropped. */
 static inline int64_t label_in(struct thread *t, struct ring *r, struct traced_label *label)
 {
 	uint32_t number = __atomic_load_n(&label->id, __ATOMIC_RELAXED);
@@ -35,7 +35,7 @@ static inline int64_t label_in(struct thread *t, struct ring *r, struct traced_l
 	return ring_define(t, r, label);
 }
 
-/* Whatever the arguments are. */
+/* The general path, for all kinds of arguments. */
 static void __attribute__((noinline))
 write_long(char phase, unsigned flags, struct traced_label *label, const struct traced_arg *args,
 	   size_t arg_count)
@@ -76,7 +76,7 @@ void traced_write_plain(char phase, struct traced_label *label)
 	ring_end(t);
 }
 
-/* Bytes of an argument; 0: it has to go the long way; < 0: the mark is dropped. */
+/* Bytes of an argument. 0: it needs the general path. < 0: the mark is dropped. */
 static inline int64_t arg_bytes(struct thread *t, struct ring *r, const struct traced_arg *a)
 {
 	int64_t number = likely(!a->named && a->key.label) ? label_in(t, r, a->key.label) : 0;
@@ -102,7 +102,7 @@ static inline char *put_arg(char *p, const struct traced_arg *a)
 	return p + 8;
 }
 
-/* 1: written; 0: dropped, by whom it was counted; -1: it needs the long way. */
+/* 1: written. 0: dropped, and counted. -1: needs the general path. */
 static inline int write_short(struct thread *t, struct ring *r, char phase, unsigned flags,
 			      struct traced_label *label, const struct traced_arg *args,
 			      size_t arg_count)

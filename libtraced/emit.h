@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Bytes of records into a ring. Whoever calls has made room. */
+/* Writes bytes of records into a ring. The caller has made room. */
 #pragma once
 
 #include <string.h>
@@ -8,10 +8,10 @@
 
 #define CONTROL_BYTES 32 /* a record with one number */
 
-/* The longest record that a ring takes: a reader must be able to lag behind. */
+/* The longest record that a ring accepts: the reader must be able to lag behind. */
 #define RECORD_MAX(r) (((r)->mask + 1) / 4)
 
-/* Signed: a handler may have put limit behind head. */
+/* Signed: a signal handler may have set limit before head. */
 static inline bool ring_has_room(const struct ring *r, uint32_t bytes)
 {
 	return (int32_t)(r->limit - r->head) >= (int32_t)bytes;
@@ -22,7 +22,7 @@ static inline char *ring_at(const struct ring *r, uint32_t position)
 	return r->data + (position & r->mask);
 }
 
-/* The daemon may have what lies before head. */
+/* From now on the daemon may read the records before head. */
 static inline void ring_publish(struct ring *r, uint32_t head)
 {
 	r->head = head;
@@ -39,7 +39,7 @@ static inline uint32_t padded(size_t bytes)
 	return ((uint32_t)bytes + 7) & ~7U;
 }
 
-/* Of a field that holds so long a text. */
+/* Bytes of a field with a text of this length. */
 static inline uint32_t text_bytes(size_t length)
 {
 	return 8 + padded(4 + length);
@@ -76,7 +76,7 @@ static inline char *put_number(char *p, enum mark_kind kind, enum mark_type type
 	return p + sizeof(value);
 }
 
-/* A text's length, bytes and zeros. */
+/* Writes a text's length, its bytes and padding. */
 static inline char *put_bytes(char *p, const char *text, size_t length)
 {
 	uint32_t n = (uint32_t)length, end = padded(4 + length);
@@ -96,8 +96,8 @@ static inline char *put_text(char *p, enum mark_kind kind, enum mark_type type, 
 }
 
 /*
- * Begins a mark. NULL: there is none to be made, and ring_end() is not due. Otherwise
- * the thread's ring is this mark's until ring_end().
+ * Begins a mark and reserves the thread's ring until ring_end(). NULL: no mark is to be written,
+ * and ring_end() must not be called.
  */
 static inline struct ring *ring_begin(struct thread *t)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Every kind of mark once, or a few times: what docs/marks.md describes, and what the
- * tests look for in recordings.
+ * Makes every kind of mark. docs/marks.md describes them, and tests look for them in recordings.
  *
- *	cc example.c -ltraced -o example
- *	tracectl record -o out.json -- ./example
+ * 	cc example.c -ltraced -o example
+ * 	tracectl record -o out.json -- ./example
  */
 #include <math.h>
 #include <pthread.h>
@@ -42,7 +41,7 @@ static void slices(void)
 	pause_ms(1);
 	TRACED_COMPLETE("example", "complete", start, TRACED_STRING("why", "to save half"));
 
-	/* What the macros have no place for. */
+	/* Marks with fields that no macro has. */
 	memset(&m, 0, sizeof(m));
 	m.category = "example";
 	m.name = "described";
@@ -54,7 +53,7 @@ static void slices(void)
 	traced_write('X', &m);
 }
 
-/* Said later than it happened, with names that are no constants. */
+/* A mark written after the event, with names that are not constants. */
 static void late(uint64_t when)
 {
 	char name[32], text[] = { 'n', 'o', '\0', 'e', 'n', 'd' };

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A thread's ring, and how it comes by one.
+ * A thread's ring, and how the thread gets it.
  *
- * The hot way (emit.c) touches the thread's struct ring and the ring's memory only. It
- * leaves it where the page's word is not the generation that the ring knows, or where
- * the next record would pass `limit`: attach.c and ring.c go on from there.
+ * The fast path (emit.c) only touches the thread's struct ring and the ring's memory. It leaves to
+ * attach.c and ring.c if the page's word differs from the ring's generation, or if the next record
+ * would pass `limit`.
  *
- * fork: a struct ring lies in memory that the kernel wipes in the child
- * (MADV_WIPEONFORK), its records in memory that the child does not have
- * (MADV_DONTFORK). So the child finds a generation of 0, whatever made it, and begins
- * anew. The same holds for struct process, with the lock that another thread may have
- * held.
+ * fork: struct ring is in memory that the kernel wipes in the child (MADV_WIPEONFORK), and the
+ * records are in memory that the child does not get (MADV_DONTFORK). So the child finds generation
+ * 0, however it was created, and starts anew. The same holds for struct process, whose lock another
+ * thread may have held.
  *
- * Signals: `busy` is set while a thread writes, so that a handler which interrupts it
- * finds the ring taken, and only counts.
+ * Signals: `busy` is set while a thread writes. A signal handler that interrupts it then only
+ * counts its mark as dropped.
  */
 #pragma once
 
@@ -32,30 +31,30 @@
 #define barrier() __asm__ volatile("" ::: "memory")
 #define initial_exec __attribute__((tls_model("initial-exec")))
 
-/* Labels above this are sent as text each time: a bit for each says whether the ring has it. */
+/* One bit per label says whether the ring has it. Labels above this are always sent as text. */
 #define LABEL_MAX 8192
 
 struct ring {
 	uint32_t generation; /* 0: the memory was wiped */
 	uint32_t head, limit;
 	uint32_t mask;
-	char *data; /* twice, one behind the other: a record may cross the end */
+	char *data; /* mapped twice in a row: a record may cross the end */
 	struct mark_ring *shared;
 	uint32_t looked_for; /* the tail for which the daemon was last woken */
 	uint64_t pending;    /* dropped since the last record */
-	uint64_t daemon;     /* whom it was sent to */
-	size_t mapped;	     /* bytes, from this on */
+	uint64_t daemon;     /* the daemon that it was sent to */
+	size_t mapped;	     /* bytes, from this struct on */
 	uint32_t header;     /* bytes of the memfd before the records */
 	uint64_t defined[LABEL_MAX / 64];
 };
 
 struct thread {
 	struct ring *ring;
-	size_t mapped;	  /* of ring: it may have been wiped */
-	uint64_t dropped; /* all of the thread's; only it and its handlers count */
-	uint64_t base;	  /* dropped when it saw the generation */
+	size_t mapped;	  /* of ring, which may have been wiped */
+	uint64_t dropped; /* in all; counted only by this thread and its signal handlers */
+	uint64_t base;	  /* `dropped` when this generation was first seen */
 	uint32_t seen;	  /* the generation */
-	uint64_t retry;	  /* by the coarse clock, ns: not before is a ring tried again */
+	uint64_t retry;	  /* by the coarse clock, ns: time of the next try to get a ring */
 	unsigned counts;  /* TRACED_WITH_... */
 	volatile int busy;
 };
@@ -66,8 +65,8 @@ struct process {
 	pthread_mutex_t lock;
 	int socket; /* + 1; 0: none */
 	uint64_t socket_inode;
-	uint64_t daemon; /* whom the socket leads to */
-	uint64_t retry;	 /* the page is not looked for before */
+	uint64_t daemon; /* the daemon at the socket's other end */
+	uint64_t retry;	 /* time of the next look for the page */
 };
 
 static inline uint64_t clock_ns(clockid_t clock)
@@ -83,29 +82,28 @@ static inline uint32_t page_word(void)
 	return __atomic_load_n(&traced_page.word, __ATOMIC_RELAXED);
 }
 
-/* Counts a mark that goes nowhere, though somebody records. */
+/* Counts a dropped mark during a recording. */
 void ring_drop(struct thread *t, struct ring *r);
 /*
- * Room for a record of `need` bytes: the slow way, where `limit` is too near. False: there is
- * none, and the mark is counted as dropped. Writes what the daemon must know of
- * losses before, so that head may move.
+ * Makes room for a record of `need` bytes if it would pass `limit`. False: no room; the mark is
+ * counted as dropped. Reports losses to the daemon before head moves on.
  */
 bool ring_make_room(struct thread *t, struct ring *r, uint32_t need);
-/* Says that a recording has begun; r then knows no labels. False: no room. */
+/* Records that a recording has begun and forgets r's labels. False: no room. */
 bool ring_begin_epoch(struct thread *t, struct ring *r, uint32_t generation);
-/* Writes the label's definition. Returns its number; 0: as text, then; < 0: no room. */
+/* Writes the label's definition. Returns its number. 0: send it as text. < 0: no room. */
 int64_t ring_define(struct thread *t, struct ring *r, struct traced_label *label);
 
-/* Makes and maps one; its memfd is *ret_fd. NULL: no memory, descriptors ... */
+/* Creates and maps a ring; *ret_fd is its memfd. NULL: out of memory, descriptors ... */
 struct ring *ring_new(size_t size, int *ret_fd);
-/* Unmaps the thread's ring, whatever it is. */
+/* Unmaps the thread's ring in any state. */
 void ring_forget(struct thread *t);
 
-/* The ring of this thread, ready for marks of this recording; NULL: there is none to be had. */
+/* The thread's ring, ready for marks of this recording. NULL: none available. */
 struct ring *thread_attach(struct thread *t, uint32_t word);
-/* Has the daemon look at this process's rings. */
+/* Wakes the daemon to read this process's rings. */
 bool process_wake(void);
 
-/* The fields of the thread's clock and counters. At most COUNT_FIELDS_BYTES. */
+/* Writes fields for the thread's clock and counters, at most COUNT_FIELDS_BYTES. */
 #define COUNT_FIELDS_BYTES 32
 uint32_t thread_count_fields(const struct thread *t, char *to);

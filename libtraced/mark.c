@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Marks with fields: counted first, then written, so that a record is in the ring
- * whole or not at all. Both go by the same list of steps, each of which adds its
- * bytes and, where there is a place to write to, writes them.
+ * Marks with fields. Each is first counted, then written, so that a record is in the ring as a
+ * whole or not at all. Both passes make the same steps; each step adds its bytes, and writes them
+ * if there is a destination.
  */
 #include "emit.h"
 
 #define ARGS_MAX 64
 #define ADDRESSES_MAX 128
 
-/* All labels of a mark are defined before its record is begun. */
+/* All labels of a mark are defined before its record starts. */
 struct numbers {
 	uint32_t label, frame, end_frame;
 	uint32_t keys[ARGS_MAX];
@@ -43,7 +43,7 @@ static bool define_all(struct thread *t, struct ring *r, const struct traced_mar
 	return true;
 }
 
-/* Where fields go: bytes are counted in any case, and written if to is there. */
+/* Destination of fields. Bytes are always counted, and written if `to` is set. */
 struct out {
 	char *to;
 	uint64_t bytes;

@@ -8,7 +8,7 @@
 
 #include "emit.h"
 
-/* A handler may come between any two of these. */
+/* A signal handler may run between any two of these statements. */
 void ring_drop(struct thread *t, struct ring *r)
 {
 	uint64_t n = __atomic_add_fetch(&t->dropped, 1, __ATOMIC_RELAXED), now;
@@ -16,7 +16,7 @@ void ring_drop(struct thread *t, struct ring *r)
 	if (!r)
 		return;
 	__atomic_add_fetch(&r->pending, 1, __ATOMIC_RELAXED);
-	r->limit = r->head; /* what comes next has to say so first */
+	r->limit = r->head; /* the next record must report the loss first */
 	while (__atomic_store_n(&r->shared->dropped, (uint32_t)n, __ATOMIC_RELAXED),
 	       (now = __atomic_load_n(&t->dropped, __ATOMIC_RELAXED)) != n)
 		n = now;
@@ -38,7 +38,7 @@ bool ring_make_room(struct thread *t, struct ring *r, uint32_t need)
 	uint32_t used = r->head - tail, next;
 	bool full = used > size || size - used < need + CONTROL_BYTES;
 
-	/* What is dropped is not to cost a system call each time. */
+	/* A dropped mark must not cost a system call each time. */
 	if (used >= much && r->looked_for != tail && (process_wake() || full))
 		r->looked_for = tail;
 	if (full) {
@@ -50,7 +50,7 @@ bool ring_make_room(struct thread *t, struct ring *r, uint32_t need)
 			      __atomic_exchange_n(&r->pending, 0, __ATOMIC_RELAXED));
 		used += CONTROL_BYTES;
 	}
-	/* At each quarter it is time to look at tail again, and perhaps to wake the daemon. */
+	/* At each quarter of the ring read tail again, and wake the daemon if needed. */
 	next = need > much ? need : much;
 	if (used + need <= much)
 		r->limit = tail + much;
@@ -59,7 +59,7 @@ bool ring_make_room(struct thread *t, struct ring *r, uint32_t need)
 	return true;
 }
 
-/* Everything is defined anew, as a recording that has begun since has nothing of it. */
+/* Defines all labels anew: a recording that began since has none of them. */
 bool ring_begin_epoch(struct thread *t, struct ring *r, uint32_t generation)
 {
 	if (!ring_has_room(r, CONTROL_BYTES) && !ring_make_room(t, r, CONTROL_BYTES))
@@ -82,14 +82,14 @@ static uint32_t label_number(struct traced_label *label)
 	number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 	if (number >= LABEL_MAX)
 		return LABEL_MAX;
-	/* Of two threads one is first, and the other's number stays unused. */
+	/* If two threads compete, the first one's number is used; the other's stays unused. */
 	return __atomic_compare_exchange_n(&label->id, &none, number, false, __ATOMIC_RELAXED,
 					   __ATOMIC_RELAXED)
 		       ? number
 		       : none;
 }
 
-/* Deeper stacks end there. */
+/* Deeper stacks are cut. */
 #define FRAMES_MAX 128
 
 static int64_t define_one(struct thread *t, struct ring *r, struct traced_label *label)
@@ -142,7 +142,7 @@ static int make_memfd(size_t size)
 	int fd = (int)syscall(SYS_memfd_create, "traced-marks",
 			      MFD_CLOEXEC | MFD_ALLOW_SEALING | 8U /* MFD_NOEXEC_SEAL */);
 
-	if (fd < 0 && errno == EINVAL) /* Linux before 6.3 */
+	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
 		fd = (int)syscall(SYS_memfd_create, "traced-marks",
 				  MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
@@ -186,7 +186,7 @@ struct ring *ring_new(size_t size, int *ret_fd)
 	r->data = base + own + page;
 	r->mask = (uint32_t)size - 1;
 	r->header = (uint32_t)page;
-	r->looked_for = UINT32_MAX; /* no tail: those are multiples of 8 */
+	r->looked_for = UINT32_MAX; /* not a tail: tails are multiples of 8 */
 	r->mapped = whole;
 	*ret_fd = fd;
 	return r;
@@ -196,7 +196,7 @@ void ring_forget(struct thread *t)
 {
 	struct ring *r = t->ring;
 
-	/* A mark in a signal handler looks at the ring, even now. */
+	/* A signal handler's mark may look at the ring at any time. */
 	t->ring = NULL;
 	barrier();
 	if (r)

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Between libtraced and traced, who may be of different versions: the page that says
- * whether anybody records, the socket at which rings are handed over, and the rings.
- * Not installed.
+ * The interface between libtraced and traced, which may have different versions: a page that says
+ * whether somebody records, a socket that receives rings, and the rings. Not installed.
  *
- * The page is a file that the daemon writes and everybody may map to read. A thread
- * that finds a generation in it makes a ring, a sealed memfd, and sends its
- * descriptor to the socket; nobody answers, and the thread begins to write at once.
+ * The daemon writes the page, a file that everybody may map for reading. If a thread finds a
+ * generation in it, it creates a ring (a sealed memfd) and sends its descriptor to the socket.
+ * There is no reply: the thread starts to write at once.
  *
- *	bytes 0 .. header	struct mark_ring
- *	header .. + size	records, round and round
+ * 	bytes 0 .. header	struct mark_ring
+ * 	header .. + size	records, a circular buffer
  *
- * head and tail count bytes since the ring's beginning, modulo 2^32. The records
- * between them are the daemon's, the rest is the thread's; head always lies between
- * two records. The daemon believes its own copy of tail, and of what the
- * thread wrote nothing: not even that head and the records make sense.
+ * head and tail count bytes since the ring was created, modulo 2^32. The daemon owns the records
+ * between them, the thread owns the rest. head always lies between two records. The daemon trusts
+ * only its own copy of tail. It trusts nothing that the thread wrote: head and the records may be
+ * invalid.
  */
 #pragma once
 
@@ -29,20 +28,23 @@
 #define MARKS_PAGE_BYTES 4096
 #define MARKS_PAGE_VERSION 1
 
-/* What struct marks_page.word may hold besides a generation. */
+/* Special values of struct marks_page.word; others are generations. */
 enum marks_word {
 	MARKS_OFF = 0,	  /* nobody records */
-	MARKS_UNSET = 1,  /* never in the file: the program has not looked for it */
-	MARKS_ABSENT = 2, /* never in the file: there is none */
-	MARKS_GONE = 3,	  /* the daemon has left and removed the file */
+	MARKS_UNSET = 1,  /* never in the file: the program has not looked for the file yet */
+	MARKS_ABSENT = 2, /* never in the file: there is no file */
+	MARKS_GONE = 3,	  /* the daemon has stopped and removed the file */
 	MARKS_GENERATION_MIN = 16,
 };
 
 struct marks_page {
-	uint32_t word; /* enum marks_word, or the number of the recording begun last */
+	uint32_t word; /* enum marks_word, or the number of the latest recording */
 	uint32_t version;
-	uint64_t daemon; /* another one with each start of the daemon */
-	/* Not 0: it goes with the daemon; or with the next such, if that was killed. */
+	uint64_t daemon; /* differs after each start of the daemon */
+	/*
+	 * Not 0: the file is removed when the daemon ends or, if it was killed, by the next such
+	 * daemon.
+	 */
 	uint32_t transient;
 };
 
@@ -51,20 +53,20 @@ struct marks_page {
 
 struct mark_ring {
 	/* Written by the thread. */
-	uint32_t head;	  /* release */
-	uint32_t dropped; /* marks that found no room, modulo 2^32 */
-	uint32_t closed;  /* not 0: the thread has ended, head is final */
+	uint32_t head;	  /* store with release order */
+	uint32_t dropped; /* marks that did not fit, modulo 2^32 */
+	uint32_t closed;  /* not 0: the thread has ended and head is final */
 	uint32_t zero[13];
 	/* Written by the daemon. */
-	uint32_t tail; /* release */
+	uint32_t tail; /* store with release order */
 	uint32_t zero_too[15];
 };
 
 #define MARKS_MESSAGE_MAGIC UINT32_C(0x4b52414d) /* "MARK" */
 
 enum marks_message_type {
-	MARKS_RING = 1, /* with the memfd's descriptor */
-	MARKS_LOOK = 2, /* a ring fills, or is closed */
+	MARKS_RING = 1, /* sent with the memfd's descriptor */
+	MARKS_LOOK = 2, /* a ring is filling, or was closed */
 };
 
 struct marks_message {
@@ -73,8 +75,8 @@ struct marks_message {
 	uint16_t version; /* MARK_VERSION of the records */
 	uint32_t header;  /* bytes before the records: a multiple of the page size */
 	uint32_t size;	  /* bytes of records */
-	int32_t pid, tid; /* as the thread knows them: of its own namespace */
+	int32_t pid, tid; /* in the thread's own pid namespace */
 	uint32_t clock;
 	uint32_t zero;
-	char comm[16]; /* the thread's name; as the kernel has it, terminated */
+	char comm[16]; /* the thread's name from the kernel, terminated */
 };

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The capture stream: STREAM_MAGIC, then chunks. Each chunk is a struct
- * chunk_header and its payload, padded with zeros to a multiple of 8 bytes.
- * All framing is little-endian; raw sub-buffers keep their machine's order.
- * Written append-only: a stream that was cut anywhere is valid up to its last
- * whole chunk. docs/capture-format.md is the description for people.
+ * The capture stream: STREAM_MAGIC, then chunks. A chunk is a struct chunk_header and its payload,
+ * padded with zeros to a multiple of 8 bytes. The framing is little-endian; raw sub-buffers keep
+ * their machine's byte order. Streams are only appended to: a stream that was cut is valid up to
+ * its last whole chunk. docs/capture-format.md has a description for people.
  */
 #pragma once
 
@@ -21,7 +20,7 @@ enum chunk_type {
 	CHUNK_FORMAT = 3,	     /* system, NUL, text of the event's format file */
 	CHUNK_KALLSYMS = 4,	     /* text of /proc/kallsyms */
 	CHUNK_PRINTK = 5,	     /* text of printk_formats */
-	CHUNK_ENUMS = 6,	     /* lines "NAME value": constants that print formats name */
+	CHUNK_ENUMS = 6,	     /* lines "NAME value": constants used in print formats */
 	CHUNK_TASKS = 7,	     /* traced.capture.Tasks */
 	CHUNK_CLOCKS = 8,	     /* traced.capture.Clocks */
 	CHUNK_STATS = 9,	     /* traced.capture.Stats */
@@ -33,25 +32,25 @@ enum chunk_type {
 	CHUNK_FLUSH = 15,	     /* traced.capture.Flush */
 	CHUNK_SAMPLER = 16,	     /* traced.capture.Sampler */
 	CHUNK_MAPPINGS = 17,	     /* traced.capture.Mappings */
-	CHUNK_SAMPLES = 18,	     /* whole records of perf_event_open(2)'s rings, of one CPU */
+	CHUNK_SAMPLES = 18,	     /* whole records of one CPU's perf_event_open(2) ring */
 	CHUNK_SAMPLE_COUNTS = 19,    /* traced.capture.SampleCounts */
 	CHUNK_ARGUMENTS = 20,	     /* lines "FUNCTION NAME:TYPE ...": functions' arguments */
-	CHUNK_KALLSYMS_EXCERPT = 21, /* lines of KALLSYMS in succession */
+	CHUNK_KALLSYMS_EXCERPT = 21, /* consecutive lines of KALLSYMS */
 	CHUNK_TYPES_END,
 };
 
 enum chunk_flags {
-	CHUNK_ZSTD = 1 << 0, /* the payload is zstd frames, one behind the other */
+	CHUNK_ZSTD = 1 << 0, /* the payload is a sequence of zstd frames */
 };
 
 #define CHUNK_MAGIC UINT32_C(0x4b4e4843) /* "CHNK" */
 #define CHUNK_ALIGN 8
-#define CHUNK_PAYLOAD_MAX (64U << 20)	/* bytes, as stored; a longer one is corrupt */
+#define CHUNK_PAYLOAD_MAX (64U << 20)	/* bytes as stored; a longer one is corrupt */
 #define CHUNK_EXPANDED_MAX (256U << 20) /* bytes, after decompression */
 
 /*
- * Bytes of payload as expanded, and chunks of a stream, that a recorder writes at most, and
- * a reader takes at least. What does not fit is cut, and a NOTE says so.
+ * Limits, in bytes of an expanded payload and in chunks per stream. A recorder writes no more, and
+ * a reader accepts at least as much. Data beyond is cut, and a NOTE says so.
  */
 #define STREAM_KALLSYMS_MAX (64U << 20)
 #define STREAM_TASKS_MAX (16U << 20)
@@ -62,16 +61,16 @@ struct chunk_header {
 	uint32_t magic;
 	uint16_t type;
 	uint16_t flags;
-	uint32_t length; /* bytes of payload as stored, without the padding */
-	uint32_t cpu;	 /* SUBBUFS, SAMPLES: whose; else 0 */
+	uint32_t length; /* bytes of the stored payload, without padding */
+	uint32_t cpu;	 /* for SUBBUFS and SAMPLES; otherwise 0 */
 	uint64_t hash;	 /* XXH3_64bits of this header with hash 0 and the stored payload */
 };
 
-/* The rings that a recording reads. */
+/* The ring buffers of a recording. */
 enum subbufs_buffer {
 	BUFFER_MAIN = 0,
-	BUFFER_TASKS = 1, /* task births and renames, for names only: not part of the trace */
-	/* This and the next ones: more rings whose events are part of the trace. */
+	BUFFER_TASKS = 1, /* births and renames of tasks, for names only: not part of the trace */
+	/* This and higher numbers: further rings whose events are part of the trace. */
 	BUFFER_MORE = 2,
 };
 #define BUFFER_COUNT 2
@@ -80,8 +79,8 @@ enum subbufs_buffer {
 struct subbufs_header {
 	uint32_t buffer; /* enum subbufs_buffer */
 	/*
-	 * Bytes of the first sub-buffer's data that an earlier chunk already
-	 * had: it was read while the kernel was still filling it.
+	 * Bytes of the first sub-buffer's data that an earlier chunk already has: it was read while
+	 * the kernel was still filling it.
 	 */
 	uint32_t skip;
 };

@@ -1,32 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libtraced: a program's own marks in the recordings of traced, on one clock with what
- * the kernel did. docs/marks.md is the guide, libtraced(3) the reference.
+ * libtraced puts a program's own marks into recordings of traced, on the same clock as kernel
+ * events. docs/marks.md is the guide, libtraced(3) the reference.
  *
- *	#include <traced/traced.h>
+ * 	#include <traced/traced.h>
  *
- *	void load(const char *path)
- *	{
- *		TRACED_SCOPE("app", "load", TRACED_STRING("path", path));
- *		...
- *	}
+ * 	void load(const char *path)
+ * 	{
+ * 		TRACED_SCOPE("app", "load", TRACED_STRING("path", path));
+ * 		...
+ * 	}
  *
- * While nobody records a mark costs a load and a branch, and its arguments are not
- * evaluated. While somebody does, the thread writes the mark into a ring of its own in
- * memory that it shares with the daemon: no lock, no system call. A full ring drops
- * marks, and counts them. Nothing here fails or blocks, and there is no
- * initialisation: without a daemon marks go nowhere.
+ * While nobody records, a mark costs a load and a branch, and its arguments are not evaluated.
+ * During a recording the thread writes the mark into its own ring, in memory shared with the
+ * daemon: no lock, no system call. A full ring drops marks and counts them. Nothing here fails or
+ * blocks, and nothing needs to be initialised. Without a daemon marks are discarded.
  *
- * Threads: everything may be called from any thread, also in signal handlers. A
- * mark in a handler that has interrupted a mark of the same thread is dropped and
- * counted; such a handler must not be left by longjmp().
- * fork(): the child has rings of its own, from its first mark.
- * Ownership: what pointers point to is copied before the call returns, but for
- * labels, which must live as long as the process; the macros make them static.
- * Text: any bytes, meant as UTF-8.
- * Names and categories in the macros must be string constants.
+ * Threads: call everything from any thread, also from signal handlers. A mark in a handler that
+ * interrupted a mark of the same thread is dropped and counted. Such a handler must not end with
+ * longjmp(). fork(): the child gets rings of its own, from its first mark on. Ownership: data
+ * behind pointers is copied before a call returns. Labels are not: they must live as long as the
+ * process. The macros make them static. Text: any bytes, shown as UTF-8. Names and categories in
+ * the macros must be string constants.
  *
- * The phases, and what viewers make of them, are those of the Trace Event Format.
+ * Phases have the meaning of the Trace Event Format.
  */
 #ifndef TRACED_TRACED_H
 #define TRACED_TRACED_H
@@ -41,7 +38,10 @@ extern "C" {
 
 #define TRACED_PUBLIC __attribute__((visibility("default")))
 
-/* The daemon's word, shared by all processes: 0 while nobody records, small where there is none. */
+/*
+ * The daemon's word, in a page shared by all processes: 0 while nobody records, a small number
+ * without a daemon.
+ */
 #if defined(__x86_64__) || defined(__i386__) || defined(__arm__) || defined(__riscv)
 #define TRACED_PAGE_SIZE 4096
 #else
@@ -53,10 +53,10 @@ struct traced_page {
 };
 extern TRACED_PUBLIC struct traced_page traced_page;
 
-/* For traced_enabled(), where no daemon was there: looks for one, once a second. */
+/* Called by traced_enabled() if there was no daemon: looks for one, at most once a second. */
 TRACED_PUBLIC int traced_look(void);
 
-/* True if a mark would be written: for work that is only done for marks. */
+/* True if a mark would be written. Use it to skip work that only serves marks. */
 static inline int traced_enabled(void)
 {
 	uint32_t word = __atomic_load_n(&traced_page.word, __ATOMIC_RELAXED);
@@ -64,18 +64,20 @@ static inline int traced_enabled(void)
 	return __builtin_expect(word != 0, 0) && (word >= 16 || traced_look());
 }
 
-/* Now, by the clock of all marks: ns of CLOCK_BOOTTIME. For TRACED_COMPLETE and others. */
+/*
+ * The current time on the clock of all marks: ns of CLOCK_BOOTTIME. For TRACED_COMPLETE and others.
+ */
 TRACED_PUBLIC uint64_t traced_now(void);
 
 /*
- * A name and its category, sent once and then known by a number; or, with a parent, a
- * frame of a stack. Lives as long as the process.
+ * A name and its category, sent once and then known by a number. With a parent it is a frame of a
+ * stack. Must live as long as the process.
  */
 struct traced_label {
-	const char *category; /* a comma between several */
+	const char *category; /* several are separated by commas */
 	const char *name;
-	struct traced_label *parent; /* the frame that called; NULL: none */
-	uint32_t id;		     /* libtraced's */
+	struct traced_label *parent; /* the caller's frame; NULL: none */
+	uint32_t id;		     /* set by libtraced */
 };
 #define TRACED_LABEL_INIT(category, name)                                                          \
 	{                                                                                          \
@@ -86,11 +88,11 @@ struct traced_label {
 		static struct traced_label traced_label_ = TRACED_LABEL_INIT(category, name);      \
 		&traced_label_;                                                                    \
 	}))
-/* Defines a frame: a static variable. parent: another one's address, or NULL. */
+/* Defines a frame as a static variable. parent: the address of another frame, or NULL. */
 #define TRACED_FRAME(variable, category, name, parent)                                             \
 	static struct traced_label variable = { "" category, "" name, parent, 0 }
 
-/* Arguments. Keys must be string constants, but for traced_arg_named(). */
+/* Arguments. Keys must be string constants, except for traced_arg_named(). */
 enum traced_type {
 	TRACED_TYPE_NULL = 0,
 	TRACED_TYPE_INT = 1,
@@ -105,12 +107,12 @@ enum traced_type {
 
 struct traced_arg {
 	union {
-		struct traced_label *label; /* its name is the argument's */
-		const char *text;	    /* named: the name */
+		struct traced_label *label; /* its name is the argument's name */
+		const char *text;	    /* the name, if `named` */
 	} key;
 	uint16_t type; /* enum traced_type */
 	uint16_t named;
-	uint32_t length; /* of text, bytes */
+	uint32_t length; /* bytes of text */
 	union {
 		int64_t i;
 		uint64_t u;
@@ -151,7 +153,7 @@ static inline struct traced_arg traced_arg_double(struct traced_label *key, doub
 	return a;
 }
 
-/* text NULL: null. */
+/* A NULL text gives null. */
 static inline struct traced_arg traced_arg_text(struct traced_label *key, enum traced_type type,
 						const char *text, size_t length)
 {
@@ -162,7 +164,7 @@ static inline struct traced_arg traced_arg_text(struct traced_label *key, enum t
 	return a;
 }
 
-/* The same argument with a name that is no constant. */
+/* Gives an argument a name that need not be a constant. */
 static inline struct traced_arg traced_arg_named(const char *name, struct traced_arg a)
 {
 	a.key.text = name;
@@ -177,9 +179,9 @@ static inline struct traced_arg traced_arg_named(const char *name, struct traced
 #define TRACED_POINTER(key, v)                                                                     \
 	traced_arg_uint(TRACED_LABEL_("", key), TRACED_TYPE_POINTER, (uint64_t)(uintptr_t)(v))
 #define TRACED_STRING(key, v) traced_arg_string_(TRACED_LABEL_("", key), TRACED_TYPE_STRING, (v))
-/* Text that is one JSON value: an object, a list ... What is none appears as a string. */
+/* A text with one JSON value: an object, a list ... Invalid JSON is shown as a string. */
 #define TRACED_JSON(key, v) traced_arg_string_(TRACED_LABEL_("", key), TRACED_TYPE_JSON, (v))
-/* The snapshot of the object with that id (TRACED_OBJECT_NEW) that was valid then. */
+/* The snapshot, valid at that time, of the object with that id (TRACED_OBJECT_NEW). */
 #define TRACED_REF(key, id)                                                                        \
 	traced_arg_uint(TRACED_LABEL_("", key), TRACED_TYPE_REF, (uint64_t)(uintptr_t)(id))
 
@@ -189,19 +191,19 @@ static inline struct traced_arg traced_arg_string_(struct traced_label *key, enu
 	return traced_arg_text(key, type, text, text ? strlen(text) : 0);
 }
 
-/* What ties events to each other. */
+/* Ids connect events with each other. */
 enum traced_id_kind {
 	TRACED_ID_NONE = 0,
-	TRACED_ID_USUAL = 4,  /* of objects, counters: the process's own; of the others: global */
-	TRACED_ID_LOCAL = 5,  /* the process's own */
-	TRACED_ID_GLOBAL = 6, /* everybody's */
+	TRACED_ID_USUAL = 4,  /* objects and counters: local to the process; others: global */
+	TRACED_ID_LOCAL = 5,  /* local to the process */
+	TRACED_ID_GLOBAL = 6, /* global */
 };
 
 struct traced_id {
 	enum traced_id_kind kind;
-	const char *text; /* NULL: number is meant */
+	const char *text; /* NULL: number is the id */
 	uint64_t number;
-	const char *scope; /* ids of different scopes differ; NULL: none */
+	const char *scope; /* ids in different scopes differ; NULL: none */
 };
 
 static inline struct traced_id traced_id_(enum traced_id_kind kind, uint64_t number)
@@ -215,7 +217,7 @@ static inline struct traced_id traced_id_(enum traced_id_kind kind, uint64_t num
 #define TRACED_LOCAL(number) traced_id_(TRACED_ID_LOCAL, (uint64_t)(uintptr_t)(number))
 #define TRACED_GLOBAL(number) traced_id_(TRACED_ID_GLOBAL, (uint64_t)(uintptr_t)(number))
 
-/* How far an instant reaches. */
+/* How far an instant applies. */
 enum traced_scope {
 	TRACED_SCOPE_THREAD = 0,
 	TRACED_SCOPE_PROCESS = 1,
@@ -223,60 +225,61 @@ enum traced_scope {
 };
 
 enum traced_flags {
-	TRACED_BIND_ENCLOSING = 1 << 2, /* of a flow's end: to the slice around it, not the next */
+	TRACED_BIND_ENCLOSING = 1 << 2, /* a flow's end binds to the enclosing slice, not the
+					 * next */
 };
 
 /* A stack: frames, or program counters with the outermost first. */
 struct traced_stack {
 	struct traced_label *frame; /* the innermost one */
 	const uint64_t *addresses;
-	size_t count; /* of addresses; at most 128 are taken */
+	size_t count; /* of addresses; at most 128 are used */
 };
 
-/* All that a mark may say. What is 0 is not said. */
+/* Everything that a mark may contain. Members that are 0 are left out. */
 struct traced_mark {
-	struct traced_label *label; /* NULL: category and name are */
+	struct traced_label *label; /* NULL: use category and name */
 	const char *category, *name;
 	unsigned flags; /* enum traced_scope | enum traced_flags */
 	const struct traced_arg *args;
 	size_t arg_count;
 	struct traced_id id, linked;
-	uint64_t time;	 /* when it happened, if not now; of a complete event its end */
-	uint64_t start;	 /* of a complete event */
-	uint64_t issued; /* of a clock sync's issuer: when it asked for it */
-	uint64_t thread_duration, instructions; /* of a complete event; ns of the thread's clock */
+	uint64_t time;	 /* time of the event, if not now; the end of a complete event */
+	uint64_t start;	 /* for a complete event */
+	uint64_t issued; /* for the issuer of a clock sync: time of its request */
+	uint64_t thread_duration, instructions; /* for a complete event; ns of the thread's clock */
 	struct traced_stack stack, end_stack;
-	const char *cname; /* a colour's name in Trace Viewer */
+	const char *cname; /* name of a colour in Trace Viewer */
 	const char *sync_id;
-	const char *base_type, *snapshot_category; /* of an object's snapshot */
+	const char *base_type, *snapshot_category; /* for an object's snapshot */
 };
 
-/* Writes a mark: phase is the Trace Event Format's letter. */
+/* Writes a mark. phase: the letter in the Trace Event Format. */
 TRACED_PUBLIC void traced_write(char phase, const struct traced_mark *mark);
-/* The same, of a label and arguments only. */
+/* Does the same with a label and arguments only. */
 TRACED_PUBLIC void traced_write_label(char phase, unsigned flags, struct traced_label *label,
 				      const struct traced_arg *args, size_t arg_count);
 TRACED_PUBLIC void traced_write_plain(char phase, struct traced_label *label);
 
 /*
- * What the thread's next marks say besides: TRACED_WITH_THREAD_CLOCK its CPU time (a system
- * call a mark), TRACED_WITH_INSTRUCTIONS how many it has executed (where perf_event_open(2)
- * is allowed and the machine counts them). Returns what is really so now.
+ * Adds to the thread's further marks: with TRACED_WITH_THREAD_CLOCK its CPU time (one system call
+ * per mark); with TRACED_WITH_INSTRUCTIONS its executed instructions (if perf_event_open(2) is
+ * allowed and the machine counts them). Returns the flags now in effect.
  */
 #define TRACED_WITH_THREAD_CLOCK 1U
 #define TRACED_WITH_INSTRUCTIONS 2U
 TRACED_PUBLIC unsigned traced_thread_counts(unsigned which);
 
 /*
- * Bytes of the rings that threads make from now on: rounded up to a power of two, at least
- * 64 KiB, at most 16 MiB. The default is 1 MiB, or TRACED_RING in the environment.
+ * Sets the size in bytes of rings created from now on: rounded up to a power of two, 64 KiB to 16
+ * MiB. The default is 1 MiB, or TRACED_RING in the environment.
  */
 TRACED_PUBLIC void traced_ring_size(size_t bytes);
 
-/* Marks that this thread could not write: its ring was full, or the daemon would not have it. */
+/* Marks of this thread that were dropped: the ring was full, or the daemon refused it. */
 TRACED_PUBLIC uint64_t traced_dropped(void);
 
-/* What follows is for the macros. */
+/* The following is internal to the macros. */
 #define TRACED_ARGS_(...)                                                                          \
 	const struct traced_arg traced_args_[] = { { { NULL }, 0, 0, 0, { 0 } }, ##__VA_ARGS__ };  \
 	const size_t traced_arg_count_ = sizeof(traced_args_) / sizeof(traced_args_[0]) - 1
@@ -316,30 +319,30 @@ static inline void traced_scope_end_(const int *began)
 		traced_write_plain('E', NULL);
 }
 
-/* What follows is for programs: "..." are arguments, none or several. */
+/* The following is for programs. "..." are arguments, any number. */
 
-/* A slice of the thread: begin and end nest. Arguments may be given at both. */
+/* A slice of the thread. Slices nest. Both ends may have arguments. */
 #define TRACED_BEGIN(category, name, ...)                                                          \
 	TRACED_LABELLED_('B', 0U, TRACED_LABEL_(category, name), ##__VA_ARGS__)
 #define TRACED_END(...) TRACED_LABELLED_('E', 0U, (struct traced_label *)NULL, ##__VA_ARGS__)
-/* From here to the end of the block, however it is left (but not by longjmp()). */
+/* A slice to the end of the block, however it is left (except by longjmp()). */
 #define TRACED_SCOPE(category, name, ...)                                                          \
 	const int TRACED_CONCAT_(traced_scope_, __LINE__)                                          \
 		__attribute__((cleanup(traced_scope_end_), unused)) = traced_enabled();            \
 	TRACED_BEGIN(category, name, ##__VA_ARGS__)
-/* Begin and end in one, written at its end; start: traced_now() at its beginning. */
+/* A whole slice, written at its end. start: traced_now() at its beginning. */
 #define TRACED_COMPLETE(category, name, start_, ...)                                               \
 	TRACED_MARK_('X', category, name, traced_mark_.start = (start_), ##__VA_ARGS__)
-/* Something that happened; scope: an enum traced_scope. */
+/* An event without duration. scope: an enum traced_scope. */
 #define TRACED_INSTANT(category, name, scope, ...)                                                 \
 	TRACED_LABELLED_('i', (unsigned)(scope), TRACED_LABEL_(category, name), ##__VA_ARGS__)
-/* A counter's value, or several (TRACED_INT, TRACED_UINT, TRACED_DOUBLE): shown stacked. */
+/* Values of a counter (TRACED_INT, TRACED_UINT, TRACED_DOUBLE). Several are shown stacked. */
 #define TRACED_COUNTER(category, name, ...)                                                        \
 	TRACED_LABELLED_('C', 0U, TRACED_LABEL_(category, name), ##__VA_ARGS__)
 #define TRACED_COUNTER_OF(category, name, id, ...)                                                 \
 	TRACED_WITH_ID_('C', category, name, id, ##__VA_ARGS__)
 
-/* Operations that threads hand on. One category and id is one tree, nested by time. */
+/* Operations that move between threads. Each category and id is one tree, nested by time. */
 #define TRACED_ASYNC_BEGIN(category, name, id, ...)                                                \
 	TRACED_WITH_ID_('b', category, name, id, ##__VA_ARGS__)
 #define TRACED_ASYNC_INSTANT(category, name, id, ...)                                              \
@@ -347,55 +350,55 @@ static inline void traced_scope_end_(const int *began)
 #define TRACED_ASYNC_END(category, name, id, ...)                                                  \
 	TRACED_WITH_ID_('e', category, name, id, ##__VA_ARGS__)
 
-/* Arrows between slices: from the slice around START, by STEPs, to the slice after END. */
+/* Arrows between slices: from the one around START, over STEPs, to the one after END. */
 #define TRACED_FLOW_START(category, name, id, ...)                                                 \
 	TRACED_WITH_ID_('s', category, name, id, ##__VA_ARGS__)
 #define TRACED_FLOW_STEP(category, name, id, ...)                                                  \
 	TRACED_WITH_ID_('t', category, name, id, ##__VA_ARGS__)
 #define TRACED_FLOW_END(category, name, id, ...)                                                   \
 	TRACED_WITH_ID_('f', category, name, id, ##__VA_ARGS__)
-/* To the slice around it. */
+/* Ends the arrow at the enclosing slice. */
 #define TRACED_FLOW_END_HERE(category, name, id_, ...)                                             \
 	TRACED_MARK_('f', category, name,                                                          \
 		     (traced_mark_.id = (id_), traced_mark_.flags = TRACED_BIND_ENCLOSING),        \
 		     ##__VA_ARGS__)
 
-/* Objects: of one name from NEW to DELETE; the arguments are what the snapshot shows. */
+/* Objects with a name, from NEW to DELETE. A snapshot shows its arguments. */
 #define TRACED_OBJECT_NEW(category, name, id) TRACED_WITH_ID_('N', category, name, id)
 #define TRACED_OBJECT_SNAPSHOT(category, name, id, ...)                                            \
 	TRACED_WITH_ID_('O', category, name, id, ##__VA_ARGS__)
-/* Of an object that is called base at NEW and DELETE. */
+/* For an object whose name at NEW and DELETE is base. */
 #define TRACED_OBJECT_SNAPSHOT_AS(category, name, id_, base, ...)                                  \
 	TRACED_MARK_('O', category, name,                                                          \
 		     (traced_mark_.id = (id_), traced_mark_.base_type = (base)), ##__VA_ARGS__)
 #define TRACED_OBJECT_DELETE(category, name, id) TRACED_WITH_ID_('D', category, name, id)
 
-/* Until LEAVE the thread's events belong to the context, an object's id. */
+/* Until LEAVE the thread's events belong to the context, which is an object's id. */
 #define TRACED_CONTEXT_ENTER(category, name, id) TRACED_WITH_ID_('(', category, name, id)
 #define TRACED_CONTEXT_LEAVE(category, name, id) TRACED_WITH_ID_(')', category, name, id)
-/* Two ids of one thing. */
+/* Declares two ids equal. */
 #define TRACED_LINK(category, name, id_, other)                                                    \
 	TRACED_MARK_('=', category, name, (traced_mark_.id = (id_), traced_mark_.linked = (other)))
 
-/* Memory, of the machine or of the process; the parts of one dump have one id. */
+/* Memory of the machine or the process. All parts of one dump have the same id. */
 #define TRACED_MEMORY_GLOBAL(category, name, id, ...)                                              \
 	TRACED_WITH_ID_('V', category, name, id, ##__VA_ARGS__)
 #define TRACED_MEMORY_PROCESS(category, name, id, ...)                                             \
 	TRACED_WITH_ID_('v', category, name, id, ##__VA_ARGS__)
-/* A moment that has a meaning of its own, as navigation timing has. */
+/* A moment with a defined meaning, as in navigation timing. */
 #define TRACED_MARK(category, name, ...)                                                           \
 	TRACED_LABELLED_('R', 0U, TRACED_LABEL_(category, name), ##__VA_ARGS__)
-/* A sample of the thread's stack: a frame (TRACED_FRAME), the innermost. */
+/* A sample of the thread's stack. frame: the innermost TRACED_FRAME. */
 #define TRACED_SAMPLE(category, name, frame_, ...)                                                 \
 	TRACED_MARK_('P', category, name, traced_mark_.stack.frame = (frame_), ##__VA_ARGS__)
 
-/* Clock sync: the receiver notes an id; the issuer, once that is done, when it asked for it. */
+/* Clock sync. The receiver records an id; the issuer then records when it made the request. */
 #define TRACED_SYNC_RECEIVED(id_) TRACED_MARK_('c', "", "clock_sync", traced_mark_.sync_id = (id_))
 #define TRACED_SYNC_ISSUED(id_, issued_at)                                                         \
 	TRACED_MARK_('c', "", "clock_sync",                                                        \
 		     (traced_mark_.sync_id = (id_), traced_mark_.issued = (issued_at)))
 
-/* How viewers show the process and the thread; said anew for each recording that is to know it. */
+/* How viewers show process and thread. Repeat these for each recording. */
 #define TRACED_PROCESS_NAME(name) TRACED_META_("process_name", TRACED_STRING("name", name))
 #define TRACED_PROCESS_LABELS(labels)                                                              \
 	TRACED_META_("process_labels", TRACED_STRING("labels", labels))

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /*
- * Starts a thread with a stack of `stack` bytes; the caller handles signals. Returns 0 or -errno.
+ * Starts a thread with a stack of `stack` bytes and all signals blocked. Returns 0 or -errno.
  */
 int thread_begin(pthread_t *ret, size_t stack, void *(*run)(void *userdata), void *userdata);
 /* The number of CPUs that the calling thread may use, at most `most`. */

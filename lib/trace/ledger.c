@@ -27,7 +27,7 @@ static const Traced__Capture__Stats *last_stats(const struct trace_info *info)
 	return s && s->phase != PHASE_START ? s : NULL;
 }
 
-/* What happened to one CPU's ring buffer during the recording. */
+/* Changes of one CPU's ring buffer during the recording. */
 struct change {
 	uint64_t written, overrun, other, unread, read;
 	bool earlier; /* the ring held or had lost events before the recording began */

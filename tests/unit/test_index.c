@@ -124,7 +124,7 @@ static void rings_of_a_later_version_are_left_out(void **state _unused_)
 				 0);
 	maker_end(&m);
 	load(&index, &m);
-	assert_left_out(&index, "rings that this version does not know");
+	assert_left_out(&index, "rings unknown to this version");
 }
 
 static void as_much_as_recorders_write_is_taken(void **state _unused_)
