@@ -7,7 +7,7 @@
 #include "base/error.h"
 
 enum input_kind {
-	INPUT_RECORDING, /* a capture stream, a trace.dat or a Perfetto trace */
+	INPUT_RECORDING, /* a capture stream or a trace.dat */
 	INPUT_MARKS,	 /* of the Trace Event Format */
 	INPUT_PROFILE,	 /* of gperftools */
 };

@@ -7,9 +7,8 @@
 #include "trace/trace_info.h"
 
 /*
- * A later one is not read by this version. To be raised when the fields of generic events get other
- * numbers, or a rest's kinds another form; formats, messages and rests may be others than this
- * build would write.
+ * Raise it when the fields of generic events get other numbers, or a rest's kinds another form.
+ * Other formats, messages and rests need no new version.
  */
 #define ORIGIN_VERSION 1
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a trace has so that it can be turned back into records: of each event what its message does
- * not hold, the events' formats, the symbols of addresses. All of it stands in the bundles, in
- * fields that readers pass over (docs/perfetto.md).
+ * What Perfetto's messages have no place for: parts of an event's record, events' formats, symbols
+ * of addresses. The bundles hold it in fields that other readers skip (docs/perfetto.md).
  */
 #pragma once
 
@@ -63,8 +62,6 @@ enum {
 	REST_BLOCK = 6,
 	REST_STRING = 7,
 };
-/* Of an enum pf_kind that a rest can have. */
-unsigned pf_rest_code(unsigned kind);
 
 /*
  * Appends what the message of ev does not hold: field by field of e->rest, by its kind a varint, or
