@@ -12,7 +12,6 @@ int merge_set_syncs(struct options *o, const char *value, struct error *err);
 int merge_set_clock(struct options *o, const char *value, struct error *err);
 
 struct merge_files {
-	/* One more than the options allow: for the marks of the converted file. */
 	struct export_merge files[EXPORT_MERGES_MAX];
 	const char *clocks[EXPORT_MERGES_MAX]; /* as typed; "": not given */
 	size_t count;

@@ -34,13 +34,6 @@ const struct export_format *export_formats(size_t *ret_count)
 	return formats;
 }
 
-bool export_format_has_marks(const struct export_format *format)
-{
-	const struct sink_ops *ops = sink_find(format->name);
-
-	return ops && ops->mark;
-}
-
 static bool ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);

@@ -33,8 +33,6 @@ int export_format_check_functions(const struct export_format *format, enum funct
 				  struct error *err);
 /* -EINVAL if the format has no array form. */
 int export_format_check_array(const struct export_format *format, struct error *err);
-/* Whether the format can hold application marks. */
-bool export_format_has_marks(const struct export_format *format);
 /* -EINVAL if files can't be merged into it. */
 int export_format_check_merges(const struct export_format *format, struct error *err);
 const char *perfetto_compression_name(enum perfetto_compression compression);

@@ -35,28 +35,6 @@ static inline uint64_t load(const struct pf_schema *s, const uint8_t *p, uint32_
 	}
 }
 
-/* Stores a number in that order. size: 1, 2, 4 or 8. */
-static inline void store(const struct pf_schema *s, uint8_t *p, uint32_t size, uint64_t value)
-{
-	uint64_t v8 = s->swap ? bswap_64(value) : value;
-	uint32_t v4 = s->swap ? bswap_32((uint32_t)value) : (uint32_t)value;
-	uint16_t v2 = s->swap ? bswap_16((uint16_t)value) : (uint16_t)value;
-
-	switch (size) {
-	case 1:
-		*p = (uint8_t)value;
-		break;
-	case 2:
-		memcpy(p, &v2, sizeof(v2));
-		break;
-	case 4:
-		memcpy(p, &v4, sizeof(v4));
-		break;
-	default:
-		memcpy(p, &v8, sizeof(v8));
-	}
-}
-
 static inline uint64_t load_number(const struct pf_schema *s, const uint8_t *p, uint32_t size,
 				   bool is_signed)
 {

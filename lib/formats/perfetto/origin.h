@@ -7,9 +7,8 @@
 #include "trace/trace_info.h"
 
 /*
- * Increase it when the field numbers of generic events, or the form of a rest's kinds, change:
- * readers of this version then refuse the file. Formats, messages and rests may differ from what
- * this build writes.
+ * Raise it when the fields of generic events get other numbers, or a rest's kinds another form.
+ * Other formats, messages and rests need no new version.
  */
 #define ORIGIN_VERSION 1
 

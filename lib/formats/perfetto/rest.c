@@ -219,7 +219,8 @@ int pf_rest_write(struct pf_schema *s, const struct pf_event *e, const struct tr
 	return buf_error(&s->new_addresses);
 }
 
-unsigned pf_rest_code(unsigned kind)
+/* The kind of a rest (REST_) of an enum pf_kind. */
+static unsigned rest_code(unsigned kind)
 {
 	switch (kind) {
 	case PF_ADDRESS:
@@ -245,8 +246,8 @@ static void put_layout(const struct pf_event *e, struct buf *out)
 
 	for (size_t i = 0; i < e->rest_count; i++) {
 		const struct pf_op *op = &e->rest[i];
-		const uint64_t numbers[] = { pf_rest_code(op->kind), op->dynamic, op->offset,
-					     op->size, op->element_size };
+		const uint64_t numbers[] = { rest_code(op->kind), op->dynamic, op->offset, op->size,
+					     op->element_size };
 		uint8_t *start = (uint8_t *)buf_reserve(out, ARRAY_SIZE(numbers) * WIRE_VARINT_MAX),
 			*p = start;
 
@@ -281,7 +282,7 @@ int pf_tell_format(struct pf_schema *s, struct pf_event *e)
 
 	if (e->told)
 		return 0;
-	/* Converted back, it is a print with the same text. */
+	/* The file describes trace_printk() as a print of the same text. */
 	print = is_printed(e) ? event_table_find_name(s->env.table, "ftrace", "print") : NULL;
 	if (print && s->events[print->id]) {
 		int r = pf_tell_format(s, s->events[print->id]);

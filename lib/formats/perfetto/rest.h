@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Data from which the records can be rebuilt: what the events' messages lack, the events' formats,
- * the symbols of addresses. It is in fields of the bundles that readers ignore (docs/perfetto.md).
+ * What Perfetto's messages have no place for: parts of an event's record, events' formats, symbols
+ * of addresses. The bundles hold it in fields that other readers skip (docs/perfetto.md).
  */
 #pragma once
 
@@ -62,8 +62,6 @@ enum {
 	REST_BLOCK = 6,
 	REST_STRING = 7,
 };
-/* The code of an enum pf_kind that can be in a rest. */
-unsigned pf_rest_code(unsigned kind);
 
 /*
  * Appends what the message of ev lacks, for each field of e->rest: a varint, a count and varints,
