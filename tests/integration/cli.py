@@ -78,7 +78,7 @@ def json_end_to_end(test):
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
     result = record(test, "-t", "1s", "-o", "x.json")
     after = time.clock_gettime(time.CLOCK_BOOTTIME)
-    check(f"at {test.dir / 'no-daemon'}: using one of my own" in result.err, f"{result}")
+    check(f"at {test.dir / 'no-daemon'}: starting a private one" in result.err, f"{result}")
     check(re.search(r"x\.json: .* events? of \d+ types?", result.err), f"{result}")
     check("ui.perfetto.dev" in result.err, f"{result}")
     check("\r" not in result.err and "\033" not in result.err, "progress in a pipe")

@@ -347,8 +347,8 @@ def refusals(test):
     (test.dir / "file").write_text("mine")
     (test.dir / "link").symlink_to("empty")
     (test.dir / "empty").mkdir()
-    for out, text in (("full", "is not empty"), ("full/", "is not empty"), ("file", "is no directory"),
-                      ("link", "is no directory"), ("no/where", "there is no directory"), (".", "with a name")):
+    for out, text in (("full", "is not empty"), ("full/", "is not empty"), ("file", "is not a directory"),
+                      ("link", "is not a directory"), ("no/where", "does not exist"), (".", "with a name")):
         r = test.run("convert", capture, out, "--format", "ctf")
         check(r.status in (1, 2) and text in r.err, f"{out}: {r}")
     r = test.run("convert", capture, "-", "--format", "ctf")
