@@ -75,7 +75,7 @@ TABLE = [
     ("a view that isn't one", R + ["--function-view=slice"], 2, ["'slice'", "instants, slices"], ""),
     ("a view of functions in a text",
      ["record", "-t", "200ms", "-o", "out.txt", "--function-view=slices"], 2,
-     ["--function-view: only a JSON"], r"\.json"),
+     ["--function-view: this option is for JSON"], r"\.json"),
     ("convert with two outputs", ["convert", "in.traced", "a.json", "-o", "b.json"], 2,
      ["two outputs"], None),
     ("an event that isn't one", R + ["-e", "sched:sched_swich"], 1, ["sched:sched_swich"],

@@ -413,7 +413,7 @@ def recorded(test):
     events, _ = babeltrace(test.dir / "x")
     check(len(events) > 10 and all(e[1].startswith(("sched:", "ftrace:")) for e in events), f"{len(events)}")
     r = test.run("record", "--name", test.name, "-t", "100ms", "--stream", "-o", "y.ctf")
-    check(r.status == 2 and "leave out --stream" in r.err, f"{r}")
+    check(r.status == 2 and "omit --stream" in r.err, f"{r}")
     r = test.run("record", "--name", test.name, "-e", "sched", "--sample", "199hz", "--call-graph", "-o", "s.ctf",
                  "--", "timeout", "0.4", "sh", "-c", "while :; do :; done")
     check(r.status == 0, f"{r}")
