@@ -105,8 +105,9 @@ const struct command command_attach = {
 	.name = "attach",
 	.synopsis = "[SESSION] [-o FILE]",
 	.summary = "watch a session until it ends",
-	.text = "Shows how far SESSION is and waits for its end; with -o that end writes FILE.\n"
-		"Ctrl-C leaves it: the session goes on. Without SESSION: the only one there is.",
+	.text = "Shows the progress of SESSION and waits for its end; with -o, FILE is written "
+		"then.\n"
+		"Ctrl-C stops watching; the session goes on. Without SESSION: the only session.",
 	.options = OPTIONS_RESULT,
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,

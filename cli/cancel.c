@@ -29,8 +29,8 @@ static int cancel_run(const struct options *o)
 const struct command command_cancel = {
 	.name = "cancel",
 	.synopsis = "[SESSION]",
-	.summary = "end a session and throw it away",
-	.text = "Without SESSION: the only one there is.",
+	.summary = "end a session and discard its recording",
+	.text = "Without SESSION: the only session.",
 	.options = OPTION(QUIET),
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,

@@ -33,7 +33,7 @@ static int look_up(const char *name, struct error *err)
 	}
 	if (r == -ENOENT) {
 		error_set(err, r, "%s: there is no such command", name);
-		return error_hint(err, "a shell's own words need a shell: -- sh -c '...'");
+		return error_hint(err, "builtin commands of a shell need a shell: -- sh -c '...'");
 	}
 	return error_errno(err, r, "%s", name);
 }

@@ -21,7 +21,7 @@ enum {
 	CLI_MISSING = 3, /* written, but incomplete; stderr says what is missing */
 };
 
-/* What may stand at a place of the command line, for completion. */
+/* Kinds of words on the command line, for completion. */
 enum completion {
 	COMPLETE_NOTHING,
 	COMPLETE_FILE,

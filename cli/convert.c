@@ -24,7 +24,7 @@ static int open_input(const char *path, struct error *err)
 
 	if (!strcmp(path, "-")) {
 		if (isatty(STDIN_FILENO)) {
-			error_set(err, -EINVAL, "a terminal is no capture stream");
+			error_set(err, -EINVAL, "cannot read a recording from a terminal");
 			return error_hint(err, "tracectl convert FILE.traced OUT");
 		}
 		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);

@@ -453,7 +453,7 @@ int destination_finish(struct destination *d, const struct options *o,
 	_cleanup_buf_ struct buf files = BUF_INIT;
 
 	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_FINISHED) {
-		error_set(&err, -EPROTO, "traced gave an answer to something else");
+		error_set(&err, -EPROTO, "unexpected reply from traced");
 		return cli_fail(&err);
 	}
 	if (outcome_from_finished(&outcome, reply->finished, &err) < 0)

@@ -60,7 +60,7 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	progress_clear(&progress);
 	/* `stop out.json`: the argument is a file, not a session. */
 	if (r == -ENOENT && session && !o->output && export_format_find(NULL, session))
-		error_hint(&err, "the file to be written goes after -o: -o %s", session);
+		error_hint(&err, "name the output file with -o: -o %s", session);
 	if (r < 0) {
 		/* Unsent descriptors keep the file writer's socket open. */
 		link_deinit(&link);

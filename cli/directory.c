@@ -56,7 +56,7 @@ static int begin_file(struct maker *m, const struct frame *frame, struct error *
 	char name[SEGMENT_NAME_MAX + 1] = "";
 
 	if (!is_good_name(frame->data, frame->len))
-		return error_set(err, -EPROTO, "the exporter writes what is no trace");
+		return error_set(err, -EPROTO, "invalid data from the exporter");
 	memcpy(name, frame->data, frame->len);
 	if (open_temp(m) < 0)
 		return cant(m, -errno, err);
@@ -112,8 +112,8 @@ static int save(struct maker *m, int why, bool whole, struct error *err)
 		return why;
 	m->named = true;
 	error_hint(err,
-		   whole ? "it is whole, and saved beside as %s"
-			 : "what the disk took of it is saved beside as %s",
+		   whole ? "it is complete, and saved as %s"
+			 : "the part written so far is saved as %s",
 		   m->temp + 1);
 	return why;
 }
@@ -153,7 +153,7 @@ static int take(void *maker, const struct frame *frame, struct error *err)
 	case SEGMENT_LAST:
 		return commit(m, err);
 	}
-	return error_set(err, -EPROTO, "the exporter writes what is no trace");
+	return error_set(err, -EPROTO, "invalid data from the exporter");
 }
 
 static void end(void *maker)
@@ -200,9 +200,9 @@ static int check_name(const char *path, struct error *err)
 		if (r > 0)
 			return 0;
 		r = r < 0 ? error_errno(err, r, "%s is there already", path)
-			  : error_set(err, -EEXIST, "%s is there already, and is not empty", path);
+			  : error_set(err, -EEXIST, "%s exists and is not empty", path);
 	} else {
-		r = error_set(err, -EEXIST, "%s is there already, and is no directory", path);
+		r = error_set(err, -EEXIST, "%s exists and is not a directory", path);
 	}
 	error_hint(err, "remove it, or name another output with -o");
 	return r;
@@ -228,10 +228,10 @@ static int take_apart(const char *path, char **ret_dir, char **ret_base)
 static int explain(struct error *err, int r, const char *path, const char *dir)
 {
 	if (r == -ENOENT) {
-		error_set(err, r, "%s: there is no directory %s", path, dir);
-		error_hint(err, "make it (mkdir -p) or name another output with -o");
+		error_set(err, r, "%s: the directory %s does not exist", path, dir);
+		error_hint(err, "create it (mkdir -p) or name another output with -o");
 	} else {
-		error_errno(err, r, "%s: nothing can be made in %s", path, dir);
+		error_errno(err, r, "%s: cannot create a directory in %s", path, dir);
 		error_hint(err, "name another output with -o");
 	}
 	return r;

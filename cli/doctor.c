@@ -113,7 +113,7 @@ static int doctor_run(const struct options *o)
 const struct command command_doctor = {
 	.name = "doctor",
 	.synopsis = "[--json]",
-	.summary = "what helps or hinders a recording here, and how to mend it",
+	.summary = "check whether this machine can record, and how to fix it",
 	.text = "Looks at tracefs, permissions, lockdown, symbols, buffers, clocks, the daemon, "
 		"and\nrecordings that a crash left.\n"
 		"Exits with 1 if something makes recording impossible.",

@@ -19,7 +19,7 @@ static int from_daemon(struct event_list *list, struct link *link, struct error 
 	if (r < 0)
 		return r;
 	if (list->reply->body_case != TRACED__CONTROL__REPLY__BODY_EVENTS)
-		return error_set(err, -EPROTO, "traced gave an answer to something else");
+		return error_set(err, -EPROTO, "unexpected reply from traced");
 	list->names = (const char *const *)list->reply->events->names;
 	list->count = list->reply->events->n_names;
 	return 0;
@@ -101,8 +101,8 @@ static int events_run(const struct options *o)
 const struct command command_events = {
 	.name = "events",
 	.synopsis = "[GLOB...]",
-	.summary = "the events that this kernel knows",
-	.text = "All, or those that a GLOB means: sched, 'irq:*', sched_switch, '*:*wakeup*'.",
+	.summary = "list the events of this kernel",
+	.text = "All, or those that match a GLOB: sched, 'irq:*', sched_switch, '*:*wakeup*'.",
 	.options = OPTION(JSON),
 	.args_max = UINT_MAX,
 	.complete = COMPLETE_EVENT,

@@ -29,7 +29,7 @@ int framed_init(struct framed *ret, size_t report_size)
 
 static int not_a_trace(struct error *err)
 {
-	return error_set(err, -EPROTO, "the exporter writes what is no trace");
+	return error_set(err, -EPROTO, "invalid data from the exporter");
 }
 
 static int take_all(const struct framed_ops *ops, void *maker, struct framed_report *report,
@@ -154,7 +154,7 @@ int framed_finish(struct framed *f, struct error *err)
 		return error_set(err, -ECHILD,
 				 "what writes the files (" PROCESS_NAME ") was killed: %s",
 				 strsignal(f->killed_by));
-	return report->whole ? 0 : error_set(err, -EPIPE, "the trace is not whole");
+	return report->whole ? 0 : error_set(err, -EPIPE, "the trace is incomplete");
 }
 
 void framed_give_up(struct framed *f)

@@ -61,9 +61,10 @@ void help_overview(void)
 	}
 	printf("\nOptions before the command:\n");
 	print_options(OPTIONS_GLOBAL);
-	printf("\n'tracectl help COMMAND' tells more; so does tracectl(1).\n"
-	       "Exit status: 0 whole; 1 failed, nothing written under that name; 2 wrong usage;\n"
-	       "3 written, but something is missing from it (lost events: with --fail-on-loss).\n");
+	printf("\n"
+	       "See also 'tracectl help COMMAND' and tracectl(1).\n"
+	       "Exit status: 0 complete; 1 failed, no file of that name written; 2 wrong usage;\n"
+	       "3 written, but incomplete (for lost events only with --fail-on-loss).\n");
 }
 
 void help_command(const struct command *command)
@@ -97,8 +98,8 @@ static int help_run(const struct options *o)
 const struct command command_help = {
 	.name = "help",
 	.synopsis = "[COMMAND]",
-	.summary = "tell what a command does and takes",
-	.text = "Without COMMAND: the list of all.",
+	.summary = "show what a command does and its options",
+	.text = "Without COMMAND: a list of all commands.",
 	.args_max = 1,
 	.complete = COMPLETE_COMMAND,
 	.run = help_run,

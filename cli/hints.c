@@ -59,13 +59,13 @@ void hint_stray_word(const struct options *o, const struct command *command, str
 	else if (!o->duration_ns && is_time(word, &ns))
 		error_hint(err, "so long is -t %s", word);
 	else if (command->options & OPTION(OUTPUT) && export_format_find(NULL, word))
-		error_hint(err, "the file to be written goes after -o: -o %s", word);
+		error_hint(err, "name the output file with -o: -o %s", word);
 	else if (strchr(word, ':') || strchr(word, '*'))
 		error_hint(err, "events go after -e: -e '%s'", word);
 	else if (command->takes_command && !o->command)
 		error_hint(err,
-			   "a command to be recorded goes after --: tracectl %s -- %s%s "
-			   "(an event after -e)",
+			   "put the command to record after --: tracectl %s -- %s%s (an event "
+			   "after -e)",
 			   command->name, word, more);
 	else
 		error_hint(err, "an event goes after -e: tracectl %s -e %s", command->name, word);
@@ -158,7 +158,7 @@ int command_unknown(const char *name, struct error *err)
 	const char *best[NEAREST_MAX];
 	size_t count, visible = 0, found;
 
-	error_set(err, -EINVAL, "there is no command '%s'", name);
+	error_set(err, -EINVAL, "unknown command '%s'", name);
 	for (size_t i = 0; i < ARRAY_SIZE(other_words); i++) {
 		if (!strcmp(name, other_words[i].typed))
 			return error_hint(err, "did you mean %s?", other_words[i].hint);

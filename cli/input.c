@@ -31,7 +31,7 @@ static int temp_file(struct error *err)
 	if (fd >= 0)
 		return fd;
 	error_errno(err, -errno, "a temporary file in %s", dir);
-	return error_hint(err, "TMPDIR names another place");
+	return error_hint(err, "set TMPDIR to another folder");
 }
 
 int input_check(const struct stat *st, const char *path, struct error *err)
@@ -39,7 +39,7 @@ int input_check(const struct stat *st, const char *path, struct error *err)
 	if (S_ISDIR(st->st_mode))
 		return error_errno(err, -EISDIR, "%s", path);
 	if (S_ISCHR(st->st_mode))
-		return error_set(err, -EINVAL, "%s is a device: a file or a pipe is wanted", path);
+		return error_set(err, -EINVAL, "%s is a device: give a file or a pipe", path);
 	return 0;
 }
 
@@ -99,7 +99,7 @@ static int check_beginning(const void *data, size_t len, enum input_kind kind, s
 	case INPUT_PROFILE:
 		if (cpu_profile_begins(data, len))
 			return 0;
-		return error_set(err, -EBADMSG, "no profile of gperftools' CPU profiler");
+		return error_set(err, -EBADMSG, "not a profile of gperftools' CPU profiler");
 	}
 	return -EINVAL;
 }
@@ -125,7 +125,7 @@ static int no_room(uint64_t least, struct error *err)
 	format_bytes(least, &left);
 	error_set(err, -ENOSPC, "no room for it in %s, of which %s are left to others",
 		  input_temp_place(), buf_string(&left) ?: "some");
-	return error_hint(err, "TMPDIR names another place");
+	return error_hint(err, "set TMPDIR to another folder");
 }
 
 static int copy(int in, int out, enum input_kind kind, struct error *err)
@@ -229,7 +229,7 @@ int input_import(int *in, struct input_beside *ret, const char *path, const char
 	if (r == -EDQUOT)
 		r = no_room(left, err);
 	else if (r == -ENOSPC)
-		error_hint(err, "TMPDIR names another place than %s", input_temp_place());
+		error_hint(err, "set TMPDIR to a folder other than %s", input_temp_place());
 	if (r == -EBADMSG)
 		return input_explain_damage(path, err);
 	if (r < 0)

@@ -25,7 +25,7 @@ int input_keep(int *fd, const char *path, enum input_kind kind, struct error *er
 /* Adds to the error of an unreadable input: its name, and a hint if there is none. */
 int input_explain_damage(const char *path, struct error *err);
 
-/* What a capture stream imported from another file also needs. */
+/* Files needed in addition to an imported capture stream. */
 struct input_beside {
 	int pages_fd; /* owned; the imported file, which may hold its sub-buffers; 0: none */
 };

@@ -50,7 +50,7 @@ static int find_daemon(char **ret, struct error *err)
 		*ret = strdup(TRACED_SBINDIR "/" TRACED_PROGRAM);
 		return *ret ? 0 : error_errno(err, -ENOMEM, "traced");
 	}
-	error_set(err, -ENOENT, "no traced is running, and its program is not found either");
+	error_set(err, -ENOENT, "no traced is running, and its program was not found");
 	return error_hint(err, "it belongs into " TRACED_SBINDIR
 			       " or beside tracectl; TRACED_DAEMON=PATH names another");
 }
@@ -83,8 +83,8 @@ static int spawn_private(struct link *l, const struct options *o, struct error *
 	if (r < 0)
 		return r;
 	if (!o->quiet)
-		cli_warn("no traced is running%s%s: using one of my own", o->socket ? " at " : "",
-			 o->socket ?: "");
+		cli_warn("no traced is running%s%s: starting a private one",
+			 o->socket ? " at " : "", o->socket ?: "");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_errno(err, -errno, "socketpair");
 	ours = pair[0];
@@ -136,7 +136,7 @@ int link_explain(const struct link *l, int r, struct error *err)
 {
 	if (r != -ECONNRESET)
 		return r;
-	error_set(err, r, "traced is gone in the midst of this");
+	error_set(err, r, "lost the connection to traced");
 	if (l->daemon)
 		error_hint(
 			err,
@@ -163,7 +163,7 @@ static void await_daemon(pid_t pid)
 
 	while (waitpid(pid, NULL, WNOHANG) == 0) {
 		if (now_ns(CLOCK_MONOTONIC) > until) {
-			cli_warn("my traced (pid %d) is still tidying up", (int)pid);
+			cli_warn("the private traced (pid %d) is still cleaning up", (int)pid);
 			return;
 		}
 		nanosleep(&pause, NULL);
@@ -197,7 +197,7 @@ int link_session(struct link *l, const char *name, char **ret, struct error *err
 	if (r < 0)
 		return r;
 	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
-		return error_set(err, -EPROTO, "traced gave an answer to something else");
+		return error_set(err, -EPROTO, "unexpected reply from traced");
 	status = reply->status;
 	if (status->n_sessions == 1) {
 		*ret = strdup(status->sessions[0]->name);
@@ -209,6 +209,6 @@ int link_session(struct link *l, const char *name, char **ret, struct error *err
 	}
 	for (size_t i = 0; i < status->n_sessions; i++)
 		buf_printf(&names, "%s%s", i ? ", " : "", status->sessions[i]->name);
-	error_set(err, -EINVAL, "which session? There are %zu", status->n_sessions);
+	error_set(err, -EINVAL, "there are %zu sessions: name one", status->n_sessions);
 	return error_hint(err, "name one of %s", buf_string(&names) ?: "them");
 }

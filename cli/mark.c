@@ -23,7 +23,7 @@ static int put_counter(struct buf *text, long pid, const char *counter, struct e
 	size_t digits = is ? strspn(is + 1 + (is[1] == '-'), "0123456789") : 0;
 
 	if (!digits || is[1 + (is[1] == '-') + digits] || digits > 18) {
-		error_set(err, -EINVAL, "--counter %s: no whole number", counter);
+		error_set(err, -EINVAL, "--counter %s: not a whole number", counter);
 		return error_hint(err, "tracectl mark --counter queue=7");
 	}
 	buf_printf(text, "C|%ld|%.*s|%s", pid, (int)(is - counter), counter, is + 1);
@@ -38,7 +38,7 @@ static int put_slice(struct buf *text, long pid, char phase, const char *name, c
 		     struct error *err)
 {
 	if (id && (!*id || strlen(id) > 18 || id[strspn(id, "0123456789")])) {
-		error_set(err, -EINVAL, "--id %s: of a slice it is a number", id);
+		error_set(err, -EINVAL, "--id %s: the id of a slice must be a number", id);
 		return -EINVAL;
 	}
 	buf_printf(text, "%c|%ld|%s|%s", phase, pid, name, id ?: "0");
@@ -51,7 +51,8 @@ static int put_text(struct buf *text, const struct options *o, struct error *err
 	long pid = o->pid_count ? o->pids[0] : getppid();
 
 	if (kinds != 1 || o->pid_count > 1) {
-		error_set(err, -EINVAL, kinds ? "mark: one thing at a time" : "mark: what?");
+		error_set(err, -EINVAL,
+			  kinds ? "mark: give only one thing to mark" : "mark: what?");
 		return error_hint(err, "a text, --begin NAME, --end NAME or --counter NAME=NUMBER");
 	}
 	if (o->begin || o->end)

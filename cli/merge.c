@@ -12,8 +12,7 @@ int merge_set_file(struct options *o, const char *value, struct error *err)
 	if (!*value)
 		return error_set(err, -EINVAL, "the name of the file is empty");
 	if (o->merge_count == EXPORT_MERGES_MAX)
-		return error_set(err, -EINVAL, "more than %d files to be merged",
-				 EXPORT_MERGES_MAX);
+		return error_set(err, -EINVAL, "more than %d files to merge", EXPORT_MERGES_MAX);
 	merges = reallocarray(o->merges, o->merge_count + 1, sizeof(*merges));
 	if (!merges)
 		return error_errno(err, -ENOMEM, "%s", value);
@@ -42,7 +41,7 @@ int merge_set_clock(struct options *o, const char *value, struct error *err)
 	int unused, r;
 
 	if (!o->merge_count) {
-		error_set(err, -EINVAL, "'%s' has no file before it", value);
+		error_set(err, -EINVAL, "'%s' must follow a --merge", value);
 		return error_hint(err, "the clock belongs to the --merge that precedes it: "
 				       "--merge app.json --merge-clock realtime");
 	}
@@ -144,7 +143,7 @@ void merge_files_open_some(struct merge_files *ret, const struct options *o)
 		if (open_one(ret, &o->merges[i], &err) >= 0)
 			continue;
 		ret->missing = true;
-		cli_warn("%s: the trace has nothing of it", err.message);
+		cli_warn("%s: not in the trace", err.message);
 	}
 }
 

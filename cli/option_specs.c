@@ -39,8 +39,7 @@ static int add_word(struct word_list *list, const char *value, struct error *err
 static int add_cpu_profile(struct options *o, const char *value, struct error *err)
 {
 	if (o->cpu_profiles.count == EXPORT_MERGES_MAX)
-		return error_set(err, -EINVAL, "more than %d profiles to be merged",
-				 EXPORT_MERGES_MAX);
+		return error_set(err, -EINVAL, "more than %d profiles to merge", EXPORT_MERGES_MAX);
 	return add_word(&o->cpu_profiles, value, err);
 }
 
@@ -53,7 +52,7 @@ static int set_sample(struct options *o, const char *value, struct error *err)
 	hz = strtoul(value, &end, 10);
 	if (*value < '0' || *value > '9' || errno || !hz || hz > UINT32_MAX ||
 	    (*end && strcasecmp(end, "hz") != 0)) {
-		error_set(err, -EINVAL, "'%s' is no rate", value);
+		error_set(err, -EINVAL, "'%s' is not a rate", value);
 		return error_hint(err, "samples a second: 997hz");
 	}
 	o->sample_hz = (uint32_t)hz;
@@ -68,7 +67,7 @@ static int set_graph_depth(struct options *o, const char *value, struct error *e
 	errno = 0;
 	depth = strtoul(value, &end, 10);
 	if (*value < '0' || *value > '9' || *end || errno || !depth || depth > INT_MAX)
-		return error_set(err, -EINVAL, "'%s' is no number of calls", value);
+		return error_set(err, -EINVAL, "'%s' is not a number of calls", value);
 	o->graph_depth = (uint32_t)depth;
 	return 0;
 }
@@ -246,7 +245,7 @@ static int add_pid(struct options *o, const char *text, size_t len, struct error
 	pid = strtoul(text, &end, 10);
 	if (!len || text[0] < '0' || text[0] > '9' || end != text + len || errno || !pid ||
 	    pid > INT_MAX) {
-		error_set(err, -EINVAL, "'%.*s' is no process id", (int)len, text);
+		error_set(err, -EINVAL, "'%.*s' is not a process id", (int)len, text);
 		return error_hint(err, "-P takes numbers: -P 1234 or -P 1234,5678");
 	}
 	pids = reallocarray(o->pids, o->pid_count + 1, sizeof(*pids));
@@ -292,8 +291,8 @@ static int set_size(uint64_t *field, const char *option, const char *value, stru
 	if (r < 0 || !strchr("0123456789", value[len - 1]))
 		return r;
 	error_set(err, -EINVAL, "'%s' has no unit", value);
-	return error_hint(err, "say it: %s %sK, %s %sM, or %s %sB for bytes", option, value, option,
-			  value, option, value);
+	return error_hint(err, "add one: %s %sK, %s %sM, or %s %sB for bytes", option, value,
+			  option, value, option, value);
 }
 
 static int set_buffer(struct options *o, const char *value, struct error *err)
@@ -322,7 +321,7 @@ static int set_max_cpu(struct options *o, const char *value, struct error *err)
 	}
 	end += *end == '%';
 	if (end == p || *end || errno || whole > 100 || whole * 10 + tenth == 0) {
-		error_set(err, -EINVAL, "'%s' is no share of a CPU", value);
+		error_set(err, -EINVAL, "'%s' is not a share of a CPU", value);
 		return error_hint(err, "from 0.1%% to 100%%, in tenths");
 	}
 	o->max_cpu_permille = (unsigned)(whole * 10 + tenth);
@@ -362,24 +361,24 @@ static int set_keep(struct options *o, const char *value, struct error *err)
 	errno = 0;
 	keep = strtoul(value, &end, 10);
 	if (*value < '0' || *value > '9' || *end || errno || !keep || keep > INT_MAX)
-		return error_set(err, -EINVAL, "'%s' is no number of files", value);
+		return error_set(err, -EINVAL, "'%s' is not a number of files", value);
 	o->keep = (unsigned)keep;
 	return 0;
 }
 
 const struct option_spec option_specs[OPT_COUNT] = {
-	[OPT_DURATION] = { 't', "time", "TIME", "record so long: 10s, 500ms, 2m, 1h",
-			   COMPLETE_NOTHING, set_duration },
-	[OPT_OUTPUT] = { 'o', "output", "FILE", "write here (- is standard output)", COMPLETE_FILE,
+	[OPT_DURATION] = { 't', "time", "TIME", "duration: 10s, 500ms, 2m, 1h", COMPLETE_NOTHING,
+			   set_duration },
+	[OPT_OUTPUT] = { 'o', "output", "FILE", "output file (- is standard output)", COMPLETE_FILE,
 			 set_output },
-	[OPT_FORMAT] = { 0, "format", "FORMAT", "instead of what FILE's ending says",
+	[OPT_FORMAT] = { 0, "format", "FORMAT", "output format, instead of by FILE's ending",
 			 COMPLETE_FORMAT, set_format },
 	[OPT_EVENT] = { 'e', "event", "GLOB", "an event, a system or a glob; may be repeated",
 			COMPLETE_EVENT, set_event },
 	[OPT_FILTER] = { 'f', "filter", "FILTER",
 			 "the kernel's filter for the -e or probe before it", COMPLETE_NOTHING,
 			 set_filter },
-	[OPT_PROFILE] = { 0, "profile", "NAME", "the events of a profile (tracectl profiles)",
+	[OPT_PROFILE] = { 0, "profile", "NAME", "also the events of a profile (tracectl profiles)",
 			  COMPLETE_PROFILE, set_profile },
 	[OPT_TRACER] = { 'p', "tracer", "TRACER", "trace functions: function or function_graph",
 			 COMPLETE_NOTHING, set_tracer },
@@ -389,7 +388,7 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			       COMPLETE_NOTHING, add_not_functions },
 	[OPT_GRAPH_ROOT] = { 'g', "graph-root", "GLOB", "graphs of what these functions call",
 			     COMPLETE_NOTHING, add_graph_roots },
-	[OPT_GRAPH_DEPTH] = { 0, "max-graph-depth", "N", "calls within calls, at most",
+	[OPT_GRAPH_DEPTH] = { 0, "max-graph-depth", "N", "largest depth of nested calls",
 			      COMPLETE_NOTHING, set_graph_depth },
 	[OPT_TRACE_OPTION] = { 'O', "option", "OPTION", "a trace option of the kernel, or noOPTION",
 			       COMPLETE_NOTHING, add_trace_options },
@@ -399,30 +398,30 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_UPROBE] = { 0, "uprobe", "PROBE",
 			 "an event in a program: 'p:NAME /PATH:FUNCTION ARGUMENTS'",
 			 COMPLETE_NOTHING, add_uprobe },
-	[OPT_TOP_LEVEL] = { 0, "top-level", NULL, "take the top-level buffer for the recording",
+	[OPT_TOP_LEVEL] = { 0, "top-level", NULL, "record in the top-level buffer",
 			    COMPLETE_NOTHING, set_top_level },
-	[OPT_PID] = { 'P', "pid", "PID", "only this task; may be repeated (mark: whose it is)",
+	[OPT_PID] = { 'P', "pid", "PID", "only this task; may be repeated (mark: its process)",
 		      COMPLETE_NOTHING, set_pid },
 	[OPT_FOLLOW] = { 'F', "follow", NULL, "only COMMAND and its children", COMPLETE_NOTHING,
 			 set_follow },
 	[OPT_CPUS] = { 0, "cpus", "LIST", "only these CPUs: 0-3,8", COMPLETE_NOTHING, set_cpus },
 	[OPT_CLOCK] = { 'C', "clock", "CLOCK", "the kernel's trace clock (boot)", COMPLETE_CLOCK,
 			set_clock },
-	[OPT_BUFFER] = { 'b', "buffer-size", "SIZE", "of each CPU's buffer: 1408K, 16M (4M)",
+	[OPT_BUFFER] = { 'b', "buffer-size", "SIZE", "size of each CPU's buffer: 1408K, 16M (4M)",
 			 COMPLETE_NOTHING, set_buffer },
 	[OPT_SAMPLE] = { 0, "sample", "RATE", "sample what the CPUs run, beside the trace: 997hz",
 			 COMPLETE_NOTHING, set_sample },
 	[OPT_SAMPLE_EVENT] = { 0, "sample-event", "EVENT",
-			       "with --sample: by cpu-clock, cycles, ... (cpu-clock)",
+			       "with --sample: trigger: cpu-clock, cycles, ... (cpu-clock)",
 			       COMPLETE_NOTHING, set_sample_event },
 	[OPT_CALL_GRAPH] = { 0, "call-graph", NULL, "with --sample: stacks, by frame pointers",
 			     COMPLETE_NOTHING, set_call_graph },
-	[OPT_MAX_CPU] = { 0, "max-cpu", "PERCENT", "of one CPU, that recording may take at most",
+	[OPT_MAX_CPU] = { 0, "max-cpu", "PERCENT", "limit of the recorder's CPU time, of one CPU",
 			  COMPLETE_NOTHING, set_max_cpu },
-	[OPT_SHED] = { 0, "shed", "GLOB", "events to give up before --max-cpu is exceeded",
+	[OPT_SHED] = { 0, "shed", "GLOB", "events to turn off before --max-cpu is exceeded",
 		       COMPLETE_EVENT, add_shed },
 	[OPT_MAX_MEMORY] = { 0, "max-memory", "SIZE",
-			     "for the buffers of all CPUs and the recorder", COMPLETE_NOTHING,
+			     "limit for the buffers of all CPUs and the recorder", COMPLETE_NOTHING,
 			     set_max_memory },
 	[OPT_RING] = { 0, "ring", NULL, "flight recorder: keep the latest, overwrite the oldest",
 		       COMPLETE_NOTHING, set_ring },
@@ -430,15 +429,15 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			 COMPLETE_NOTHING, set_stream },
 	[OPT_ROTATE] = { 0, "rotate", "LIMIT", "a new file after each 100M, 10m; may be both",
 			 COMPLETE_NOTHING, set_rotate },
-	[OPT_KEEP] = { 0, "keep", "N", "of --rotate's files only the last N", COMPLETE_NOTHING,
+	[OPT_KEEP] = { 0, "keep", "N", "keep only the last N files of --rotate", COMPLETE_NOTHING,
 		       set_keep },
-	[OPT_NAME] = { 0, "name", "NAME", "of the session (mark, sync: only this one)",
+	[OPT_NAME] = { 0, "name", "NAME", "name of the session (mark, sync: only this one)",
 		       COMPLETE_NOTHING, set_name },
 	[OPT_INSTANCE] = { 0, "instance", "NAME",
-			   "extract: not the top-level buffer; convert: one of a trace.dat's",
+			   "extract: this instance; convert: this buffer of a trace.dat",
 			   COMPLETE_INSTANCE, set_instance },
-	[OPT_TGID] = { 0, "tgid", NULL, "the process beside each thread in the text",
-		       COMPLETE_NOTHING, set_tgid },
+	[OPT_TGID] = { 0, "tgid", NULL, "show each thread's process in the text", COMPLETE_NOTHING,
+		       set_tgid },
 	[OPT_RAW_ADDRESSES] = { 0, "raw-addresses", NULL, "kernel pointers as they are, not hashed",
 				COMPLETE_NOTHING, set_raw_addresses },
 	[OPT_FUNCTION_VIEW] = { 0, "function-view", "instants|slices",
@@ -450,7 +449,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_COMPACT_SCHED] = { 0, "compact-sched", "on|off",
 				"Perfetto: scheduling in a third of the bytes (on)",
 				COMPLETE_NOTHING, set_compact_sched },
-	[OPT_COMPRESS] = { 0, "compress", "HOW", "within the file: zstd; Perfetto: deflate, too",
+	[OPT_COMPRESS] = { 0, "compress", "HOW",
+			   "compression within the file: zstd; Perfetto: deflate, too",
 			   COMPLETE_NOTHING, set_compress },
 	[OPT_FAIL_ON_LOSS] = { 0, "fail-on-loss", NULL, "exit with 3 if an event was lost",
 			       COMPLETE_NOTHING, set_fail_on_loss },
@@ -468,27 +468,27 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_CPU_PROFILE] = { 0, "cpu-profile", "FILE",
 			      "samples of gperftools' CPU profiler; may be repeated", COMPLETE_FILE,
 			      add_cpu_profile },
-	[OPT_CPU] = { 0, "cpu", "LIST", "of a .prof: samples of these CPUs", COMPLETE_NOTHING,
+	[OPT_CPU] = { 0, "cpu", "LIST", "for a .prof: only samples of these CPUs", COMPLETE_NOTHING,
 		      set_cpus },
-	[OPT_COMM] = { 0, "comm", "NAME", "of a .prof: samples of tasks of this name",
+	[OPT_COMM] = { 0, "comm", "NAME", "for a .prof: only samples of tasks of this name",
 		       COMPLETE_NOTHING, set_comm },
 	[OPT_SYMBOLS] = { 0, "symbols", "FOLDER",
-			  "where programs' files are looked for first, to name functions",
-			  COMPLETE_FILE, set_symbols },
+			  "folder to search first for programs, to name functions", COMPLETE_FILE,
+			  set_symbols },
 	[OPT_JSON_ARRAY] = { 0, "json-array", NULL, "JSON: the array of events alone, without text",
 			     COMPLETE_NOTHING, set_json_array },
 	[OPT_MERGE_CLOCK] = { 0, "merge-clock", "CLOCK",
-			      "of the preceding --merge: monotonic, boottime or realtime",
+			      "clock of the preceding --merge: monotonic, boottime or realtime",
 			      COMPLETE_NOTHING, merge_set_clock },
 	[OPT_SYNC_FILE] = { 0, "sync-file", "FILE",
 			    "clock_sync events that tie the preceding --merge's clock",
 			    COMPLETE_FILE, merge_set_syncs },
 	[OPT_SYNC_BOUND] = { 0, "sync-bound", "TIME",
-			     "warn of a tie of clocks that may be wrong by more (10us)",
-			     COMPLETE_NOTHING, set_sync_bound },
+			     "warn of clock ties with a larger error (10us)", COMPLETE_NOTHING,
+			     set_sync_bound },
 	[OPT_JSON] = { 0, "json", NULL, "print JSON", COMPLETE_NOTHING, set_json },
-	[OPT_QUIET] = { 'q', "quiet", NULL, "say only what is wrong", COMPLETE_NOTHING, set_quiet },
-	[OPT_VERBOSE] = { 'v', "verbose", NULL, "say more", COMPLETE_NOTHING, set_verbose },
+	[OPT_QUIET] = { 'q', "quiet", NULL, "print only problems", COMPLETE_NOTHING, set_quiet },
+	[OPT_VERBOSE] = { 'v', "verbose", NULL, "print more", COMPLETE_NOTHING, set_verbose },
 	[OPT_SOCKET] = { 0, "socket", "PATH", "where traced listens (" CONTROL_SOCKET ")",
 			 COMPLETE_FILE, set_socket },
 	[OPT_VERSION] = { 0, "version", NULL, "print the version", COMPLETE_NOTHING, set_version },

@@ -117,7 +117,7 @@ static int unknown_option(const struct stumble *at, const struct getopt_tables *
 	}
 	if (prefixes > 1) {
 		error_set(err, -EINVAL, "--%s may mean several options", name);
-		return error_hint(err, "write it out, --%s for one", candidate);
+		return error_hint(err, "write it in full, for example --%s", candidate);
 	}
 	error_set(err, -EINVAL, "unknown option --%s", name);
 	count = nearest_names(name, names, count, best);
@@ -211,7 +211,7 @@ int options_check(const struct options *o, const struct command *command, struct
 				       "recorded with -P PID");
 	}
 	if (o->keep && !o->rotate_bytes && !o->rotate_ns) {
-		error_set(err, -EINVAL, "--keep is of the files that --rotate makes");
+		error_set(err, -EINVAL, "--keep needs --rotate");
 		return error_hint(err, "--rotate 100M --keep %u", o->keep);
 	}
 	/* A conversion reads complete files only. */
@@ -225,7 +225,7 @@ int options_check(const struct options *o, const struct command *command, struct
 	if (o->cpu_profiles.count && (o->rotate_bytes || o->rotate_ns))
 		return error_set(err, -EINVAL, "--cpu-profile and --rotate exclude each other");
 	if ((o->sample_event || o->call_graph) && !o->sample_hz) {
-		error_set(err, -EINVAL, "--%s is of the samples that --sample asks for",
+		error_set(err, -EINVAL, "--%s needs --sample",
 			  o->sample_event ? "sample-event" : "call-graph");
 		return error_hint(err, "--sample 997hz");
 	}

@@ -70,7 +70,7 @@ int outcome_from_finished(struct outcome *ret, const Traced__Control__Finished *
 	int r;
 
 	if (!finished->result)
-		return error_set(err, -EPROTO, "traced does not say what it wrote");
+		return error_set(err, -EPROTO, "traced did not report what it wrote");
 	r = copy_result(&outcome.result, finished->result);
 	if (r < 0)
 		return error_errno(err, r, "the outcome");
@@ -134,7 +134,7 @@ static void tell_how_to_open(const struct outcome *outcome)
 	if (outcome->in_place || !outcome->format)
 		return;
 	if (outcome->format->recording)
-		cli_line(stderr, "turn it into another format: tracectl convert %s out.json",
+		cli_line(stderr, "convert it to another format: tracectl convert %s out.json",
 			 outcome->path);
 	else if (outcome->format->open_hint)
 		fprintf(stderr, "%s\n", outcome->format->open_hint);
@@ -303,7 +303,7 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	if (outcome->ended_early)
 		cli_warn("%s is INCOMPLETE: it ends before the recording did", outcome->path);
 	else if (r->incomplete)
-		cli_warn("%s is INCOMPLETE: what is missing is said above", outcome->path);
+		cli_warn("%s is INCOMPLETE: see the messages above", outcome->path);
 	if (r->lost)
 		tell_loss(outcome);
 	if (nothing) {
@@ -311,8 +311,8 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 			 r->incomplete ? "could be read" : "was recorded");
 		if (!r->incomplete && !outcome->ended_early)
 			fputs(outcome->extracted
-				      ? "  hint: the buffer is empty, or somebody has read it "
-					"before\n"
+				      ? "  hint: the buffer is empty, or its events were already "
+					"read\n"
 				      : "  hint: nothing happened that was asked for, or a filter "
 					"let "
 					"nothing "

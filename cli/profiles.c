@@ -105,9 +105,9 @@ static int profiles_run(const struct options *o)
 const struct command command_profiles = {
 	.name = "profiles",
 	.synopsis = "[NAME...] [--json]",
-	.summary = "named sets of events for --profile",
-	.text = "One a line; of NAME, or with -v of all, the events too. Optional ones are taken\n"
-		"where the kernel has them.",
+	.summary = "list the named sets of events for --profile",
+	.text = "One per line; with NAME, or with -v, also their events. Optional events are used\n"
+		"if the kernel has them.",
 	.options = OPTION(JSON) | OPTION(VERBOSE),
 	.args_max = UINT_MAX,
 	.complete = COMPLETE_PROFILE,

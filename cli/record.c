@@ -265,7 +265,7 @@ static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struc
 		return control_error(m->error, err);
 	if (m->id == rec->start_id) {
 		if (m->body_case != TRACED__CONTROL__REPLY__BODY_SESSION)
-			return error_set(err, -EPROTO, "traced gave an answer to something else");
+			return error_set(err, -EPROTO, "unexpected reply from traced");
 		rec->started = TAKE_PTR(*reply);
 		rec->dest.told = m->session;
 		return on_started(rec, m->session, err);
@@ -296,7 +296,7 @@ static int on_interrupt(struct recording *rec, struct error *err)
 	if (rec->phase == PHASE_ARMING || rec->interrupts > 1)
 		return give_up(rec, err);
 	if (rec->phase == PHASE_WRITING) {
-		cli_warn("still writing; once more gives up");
+		cli_warn("still writing; Ctrl-C again stops it");
 		return 0;
 	}
 	return send_stop(rec, err);
@@ -408,16 +408,16 @@ static int record_run(const struct options *o)
 	if (r)
 		return r;
 	if (!o->sample_hz && rec.dest.format->samples_only) {
-		error_set(&err, -EINVAL, "a profile is made of samples, and none are asked for");
+		error_set(&err, -EINVAL, "a profile needs samples");
 		error_hint(&err, "--sample 997hz --call-graph");
 		return cli_usage(&err);
 	}
 	if (merge_files_check(o, &err) < 0)
 		return cli_fail(&err);
 	if (o->stream && rec.dest.format->at_end) {
-		error_set(&err, -EINVAL, "--stream: a .%s is written when the recording has ended",
+		error_set(&err, -EINVAL, "--stream: a .%s can be written only after the recording",
 			  rec.dest.format->name);
-		error_hint(&err, "leave out --stream; or write .traced and convert it");
+		error_hint(&err, "omit --stream, or write .traced and convert it");
 		return cli_usage(&err);
 	}
 	rec.stream = o->stream || rec.dest.rotates ||
@@ -451,9 +451,10 @@ const struct command command_record = {
 	.summary = "record, then write a file",
 	.text = "Records for TIME, while COMMAND runs, or until Ctrl-C, and writes FILE\n"
 		"(" OUTPUT_DEFAULT
-		" if none is named). With nothing named it traces sched and irq,\n"
-		"or what traced.conf says instead.\n"
-		"Ctrl-C ends the recording early and writes it; a second one gives up.\n\n"
+		" if none is named). Without a selection it traces sched and irq,\n"
+		"or the default of traced.conf.\n"
+		"Ctrl-C ends the recording early and writes it; a second one stops the writing.\n"
+		"\n"
 		"  tracectl record -t 10s -o out.json\n"
 		"  tracectl record -e sched:sched_switch -f 'next_prio < 100' -e irq -o rt.json\n"
 		"  tracectl record -F -o make.json.gz -- make -j8\n"

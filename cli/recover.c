@@ -74,7 +74,7 @@ static int list(const struct leftovers *left, bool json)
 	if (json)
 		return document_print(&j) < 0 ? CLI_FAILED : CLI_WHOLE;
 	if (!left->count)
-		puts(geteuid() == 0 ? "nothing is left" : "nothing is left that you may read");
+		puts(geteuid() == 0 ? "nothing is left" : "no recording is left that you may read");
 	return CLI_WHOLE;
 }
 
@@ -121,7 +121,7 @@ static int recover_run(const struct options *o)
 	int r = leftovers_find(&left);
 
 	if (r < 0) {
-		error_errno(&err, r, "what is left can't be listed");
+		error_errno(&err, r, "cannot list the recordings that are left");
 		return cli_fail(&err);
 	}
 	if (!o->arg_count)
@@ -139,10 +139,10 @@ static int recover_run(const struct options *o)
 const struct command command_recover = {
 	.name = "recover",
 	.synopsis = "[SESSION|FILE [-o OUT]]",
-	.summary = "recordings that a crash or a failed export left",
+	.summary = "list and export recordings left by a crash or a failed export",
 	.text = "Lists them; with the name of a session, or of a file, writes that one as\n"
-		"SESSION.json, or as -o says. Of a recording that was cut short, all that had\n"
-		"reached the disk is in it, and what is missing is said. The file stays until\n"
+		"SESSION.json, or as -o says. A recording that was cut short is written\n"
+		"as far as it reached the disk, with a warning. The file stays until\n"
 		"it is removed: rm FILE.",
 	.options = OPTIONS_RESULT,
 	.args_max = 1,

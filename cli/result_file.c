@@ -103,11 +103,11 @@ static int explain(struct error *err, int r, const char *path, const char *dir)
 	switch (r) {
 	case -ENOENT:
 		if (access(dir, F_OK) == 0) {
-			error_set(err, r, "%s: no file can be made in %s", path, dir);
+			error_set(err, r, "%s: cannot create a file in %s", path, dir);
 			return error_hint(err, "name another output with -o");
 		}
-		error_set(err, r, "%s: there is no directory %s", path, dir);
-		return error_hint(err, "make it (mkdir -p) or name another output with -o");
+		error_set(err, r, "%s: the directory %s does not exist", path, dir);
+		return error_hint(err, "create it (mkdir -p) or name another output with -o");
 	case -ENOTDIR:
 		error_set(err, r, "%s: %s is no directory", path, dir);
 		return error_hint(err, "name another output with -o");
@@ -151,10 +151,11 @@ int result_file_refuse_others(const char *path, int r, const struct stat *st, st
 	struct stat link;
 
 	if (lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && !link_is_trusted(path, &link))
-		error_set(err, -EPERM, "%s is a symbolic link of uid %u, and all may write there",
+		error_set(err, -EPERM,
+			  "%s is a symbolic link of uid %u, in a folder that all may write to",
 			  path, link.st_uid);
 	else if (r == 0 && !name_is_callers(st->st_uid))
-		error_set(err, -EPERM, "%s is there already, and is uid %u's", path, st->st_uid);
+		error_set(err, -EPERM, "%s exists and belongs to uid %u", path, st->st_uid);
 	else
 		return 0;
 	error_hint(err, "remove it, or name another output with -o");
@@ -422,13 +423,13 @@ static int save(struct result_file *f, int why, bool whole, struct error *err)
 		r = save_elsewhere(f, &path);
 	error_errno(err, why, "%s", f->path);
 	if (r < 0)
-		return error_hint(err,
-				  "it could not be saved in %s either (%s): TMPDIR names "
-				  "another place",
-				  getenv("TMPDIR") ?: "/var/tmp", strerror(-r));
+		return error_hint(
+			err,
+			"it could not be saved in %s either (%s): set TMPDIR to another folder",
+			getenv("TMPDIR") ?: "/var/tmp", strerror(-r));
 	return error_hint(err,
-			  whole ? "it is whole, and saved as %s"
-				: "what the disk took of it is saved as %s",
+			  whole ? "it is complete, and saved as %s"
+				: "the part written so far is saved as %s",
 			  path);
 }
 

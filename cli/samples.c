@@ -62,8 +62,8 @@ void samples_tell(const struct samples *s)
 	size_t changed = code_symbols_changed(s->code);
 
 	if (changed)
-		cli_warn("%zu programs or libraries are not those that were recorded: their "
-			 "functions have no names",
+		cli_warn("%zu programs or libraries differ from the recorded ones: their functions "
+			 "have no names",
 			 changed);
 }
 

@@ -10,9 +10,9 @@ static int snapshot_run(const struct options *o)
 const struct command command_snapshot = {
 	.name = "snapshot",
 	.synopsis = "[SESSION] [-o FILE]",
-	.summary = "take out what a flight recorder holds, and write it; it goes on",
+	.summary = "write what a flight recorder holds; it goes on",
 	.text = "Writes the past that SESSION, started with --ring, still holds. Without SESSION:\n"
-		"the only one there is.",
+		"the only session.",
 	.options = OPTIONS_RESULT,
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,

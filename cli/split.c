@@ -269,7 +269,7 @@ static int take(void *maker, const struct frame *frame, struct error *err)
 	case SEGMENT_LAST:
 		return p->open ? commit_file(p, err) : 0;
 	default:
-		return error_set(err, -EPROTO, "the exporter writes what is no such trace");
+		return error_set(err, -EPROTO, "invalid data from the exporter");
 	}
 }
 

@@ -44,7 +44,7 @@ static int start_run(const struct options *o)
 	if (link_call(&link, &request, NULL, 0, &reply, &err) < 0)
 		return cli_fail(&err);
 	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_SESSION) {
-		error_set(&err, -EPROTO, "traced gave an answer to something else");
+		error_set(&err, -EPROTO, "unexpected reply from traced");
 		return cli_fail(&err);
 	}
 	tell(reply->session, o);
@@ -54,7 +54,7 @@ static int start_run(const struct options *o)
 const struct command command_start = {
 	.name = "start",
 	.synopsis = "[--name NAME] [-t TIME] [what to trace]",
-	.summary = "begin a session that lives on by itself",
+	.summary = "start a session that runs in the background",
 	.text = "Prints the session's name. It records until 'tracectl stop', or for TIME and "
 		"then\n"
 		"waits for 'tracectl stop' to fetch it. Needs a running traced.",

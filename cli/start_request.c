@@ -36,7 +36,7 @@ static int fill_pids(struct start_request *s, const struct options *o, pid_t chi
 	for (size_t i = 0; i < o->pid_count; i++) {
 		if (kill(o->pids[i], 0) < 0 && errno == ESRCH) {
 			error_set(err, -ESRCH, "-P %d: there is no such process", (int)o->pids[i]);
-			return error_hint(err, "pgrep NAME tells its number");
+			return error_hint(err, "pgrep NAME shows process ids");
 		}
 		s->pids[s->message.n_pids++] = o->pids[i];
 	}

@@ -52,7 +52,7 @@ static int ask(const struct options *o, Traced__Control__Reply **ret, struct err
 	if (r < 0)
 		return r;
 	if ((*ret)->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
-		return error_set(err, -EPROTO, "traced gave an answer to something else");
+		return error_set(err, -EPROTO, "unexpected reply from traced");
 	return 0;
 }
 
@@ -276,8 +276,8 @@ static int list_run(const struct options *o)
 const struct command command_status = {
 	.name = "status",
 	.synopsis = "[SESSION] [--json]",
-	.summary = "sessions, their rates, losses and cost",
-	.text = "Of SESSION or of all; with -v CPU by CPU.",
+	.summary = "show the sessions, their rates, losses and cost",
+	.text = "Shows SESSION, or all sessions; -v adds a line per CPU.",
 	.options = OPTION(JSON) | OPTION(VERBOSE),
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,
@@ -287,7 +287,7 @@ const struct command command_status = {
 const struct command command_list = {
 	.name = "list",
 	.synopsis = "[--json]",
-	.summary = "the sessions, one a line",
+	.summary = "list the sessions, one per line",
 	.text = "Name, state, age and what is recorded.",
 	.options = OPTION(JSON),
 	.run = list_run,

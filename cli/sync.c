@@ -63,7 +63,7 @@ static int sync_run(const struct options *o)
 	if (link_call(&link, &request, NULL, 0, &reply, &err) < 0)
 		return cli_fail(&err);
 	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_SYNCED) {
-		error_set(&err, -EPROTO, "traced gave an answer to something else");
+		error_set(&err, -EPROTO, "unexpected reply from traced");
 		return cli_fail(&err);
 	}
 	return tell(o, sync.id, reply->synced);

@@ -31,9 +31,9 @@ static void print_error(const struct error *err)
 
 int cli_fail(const struct error *err)
 {
-	/* As with `| head`: nothing to do about it. */
+	/* Expected, for example with `| head`. */
 	if (err->code == EPIPE)
-		cli_warn("the output's reader has left: the rest was not written");
+		cli_warn("the reader of the output has closed it: the rest was not written");
 	else
 		print_error(err);
 	return CLI_FAILED;
@@ -120,7 +120,7 @@ static int run(int argc, char **argv)
 		return CLI_WHOLE;
 	}
 	if (next >= argc) {
-		error_set(&err, -EINVAL, "what is to be done?");
+		error_set(&err, -EINVAL, "a command is missing");
 		error_hint(&err, "tracectl record -t 10s -o out.json; 'tracectl help' lists all "
 				 "commands");
 		return cli_usage(&err);
@@ -135,7 +135,7 @@ static int run(int argc, char **argv)
 		if (command->takes_command && o.arg_count > command->args_max)
 			hint_stray_word(&o, command, &err);
 		if (!err.hint && err.code != ENOMEM)
-			error_hint(&err, "'tracectl help %s' tells its options", command->name);
+			error_hint(&err, "'tracectl help %s' lists its options", command->name);
 		return cli_usage(&err);
 	}
 	if (o.help) {
@@ -154,7 +154,7 @@ int tracectl_main(int argc, char **argv)
 	reserve_standard_fds();
 	/* A reader that leaves is an ordinary error. */
 	signal(SIGPIPE, SIG_IGN);
-	/* So is the file size limit (ulimit -f). */
+	/* The file size limit (ulimit -f) is, too. */
 	signal(SIGXFSZ, SIG_IGN);
 	status = run(argc, argv);
 	return cli_flush() || status != CLI_WHOLE ? status : CLI_FAILED;

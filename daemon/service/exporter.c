@@ -192,6 +192,7 @@ int exporter_main(void)
 
 	if (!order || !order->output)
 		return 2;
+	close_fd(ORDER_FD);
 	prctl(PR_SET_NAME, "traced-export");
 	if (run_order(order, &err, &result, &result_fd) < 0)
 		status = finish_with_error(result_fd, &err);

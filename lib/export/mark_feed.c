@@ -258,7 +258,7 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 		}
 		r = nesting_check(m->nesting, next);
 		if (r < 0)
-			return error_errno(err, r, "can't order the marks");
+			return error_errno(err, r, "can't sort the marks");
 		m->unopened += r == 0;
 		if (r == 0)
 			continue;

@@ -34,8 +34,8 @@
  * - The task table changes only in a turn and only after render_drain(): others read it.
  * - The first failure ends all turns; the threads are joined before render_run() returns.
  *
- * What depends on earlier events is found out within the turn, and put into the batch as a note
- * (render_note) in place of the record; any thread can render a note.
+ * Results that depend on earlier events are computed within the turn and put into the batch as a
+ * note (render_note) in place of the record; any thread can render a note.
  *
  * Tried. One thread that merges and hands references to rendering threads: only 1.4 to 1.6 times
  * as fast with two CPUs, since all records moved from one CPU's cache to another's. Batches of a

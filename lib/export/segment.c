@@ -76,7 +76,7 @@ int segment_check(const struct sink_ops *ops, const char *clock, const struct ex
 		return -EINVAL;
 	}
 	if (rotate->ns && clock && !counts_time(clock)) {
-		error_set(err, -EINVAL, "the trace clock '%s' does not tell how long a file is",
+		error_set(err, -EINVAL, "the trace clock '%s' does not measure the time of a file",
 			  clock);
 		error_hint(err, "rotate by size, or record with -C boot");
 		return -EINVAL;

@@ -36,7 +36,7 @@ int export_format_check_clock(const struct export_format *format, const char *cl
 	}
 	error_set(err, -EINVAL, "no reader of .%s understands the trace clock '%s'", format->name,
 		  clock);
-	error_hint(err, "write .txt or .traced, or record by one of these clocks (-C):%s",
+	error_hint(err, "write .txt or .traced, or record with one of these clocks (-C):%s",
 		   buf_string(&good) ?: "");
 	return -EINVAL;
 }
@@ -53,8 +53,7 @@ int export_format_check_file(const struct export_format *format, const struct pe
 	/* Only its compressed version fills in places later. */
 	if (!format->packed_goes_back || o->compression == PERFETTO_PLAIN || goes_back(fd))
 		return 0;
-	error_set(err, -ESPIPE,
-		  "a compressed .%s can't be written into a pipe, or behind what a file has",
+	error_set(err, -ESPIPE, "a compressed .%s can't be written to a pipe or appended to a file",
 		  format->name);
-	return error_hint(err, "name a file; or leave --compress out");
+	return error_hint(err, "write to a new file, or omit --compress");
 }

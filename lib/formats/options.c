@@ -91,8 +91,7 @@ int export_format_check_functions(const struct export_format *format, enum funct
 {
 	if (view == FUNCTION_INSTANTS || format->one_string)
 		return 0;
-	error_set(err, -EINVAL, "only a JSON or HTML has that choice, and .%s is none",
-		  format->name);
+	error_set(err, -EINVAL, "this option is for JSON and HTML, not for .%s", format->name);
 	return error_hint(err, "write to a name that ends in .json, .json.gz or .html");
 }
 
@@ -100,16 +99,16 @@ int export_format_check_array(const struct export_format *format, struct error *
 {
 	if (format->has_array)
 		return 0;
-	return error_set(err, -EINVAL, "a .%s has no array form: that is the JSON's", format->name);
+	return error_set(err, -EINVAL, "a .%s has no array form: only JSON has one", format->name);
 }
 
 int export_format_check_merges(const struct export_format *format, struct error *err)
 {
 	if (!format->recording)
 		return 0;
-	error_set(err, -EINVAL, "a .%s is what was recorded, and nothing else", format->name);
-	return error_hint(err, "merge when it is converted: tracectl convert IN.traced OUT.json "
-			       "--merge FILE");
+	error_set(err, -EINVAL, "nothing can be merged into a .%s", format->name);
+	return error_hint(
+		err, "merge when you convert it: tracectl convert IN.traced OUT.json --merge FILE");
 }
 
 int export_format_check_perfetto(const struct export_format *format,
@@ -118,7 +117,7 @@ int export_format_check_perfetto(const struct export_format *format,
 	bool layout = o->legacy_generic || o->plain_sched;
 
 	if ((layout || !format->packings) && !format->perfetto_layout) {
-		error_set(err, -EINVAL, "only a Perfetto trace has that choice, and .%s is none",
+		error_set(err, -EINVAL, "this option is for Perfetto traces, not for .%s",
 			  format->name);
 		return error_hint(err, "write to a name that ends in .pftrace");
 	}

@@ -152,7 +152,7 @@ static int put_unicode(struct json_read *r, struct error *err)
 		r->at++;
 		low = hex4(r);
 		if (low < 0)
-			return bad(r, err, "\\u has four digits behind it");
+			return bad(r, err, "\\u needs four hexadecimal digits");
 		if (is_low(low))
 			return put_utf8(r,
 					0x10000 + ((uint32_t)(c - 0xd800) << 10) +
@@ -164,7 +164,7 @@ static int put_unicode(struct json_read *r, struct error *err)
 		c = low;
 	}
 	if (c < 0)
-		return bad(r, err, "\\u has four digits behind it");
+		return bad(r, err, "\\u needs four hexadecimal digits");
 	return put_utf8(r, is_low(c) ? REPLACEMENT : (uint32_t)c, err);
 }
 
@@ -196,7 +196,7 @@ static int read_string(struct json_read *r, struct error *err)
 		if (c == '"')
 			break;
 		if (c < 0)
-			return bad(r, err, "a string without an end");
+			return bad(r, err, "unterminated string");
 		e = c == '\\' ? read_escape(r, err) : put(r, (char)c, err);
 		if (unlikely(e < 0))
 			return e;
@@ -228,18 +228,18 @@ static int read_number(struct json_read *r, struct error *err)
 		buf_putc(&r->text, (char)take(r));
 	zero = peek(r) == '0';
 	if (!take_digits(r) || (zero && r->text.len > (size_t)(r->text.data[0] == '-' ? 2 : 1)))
-		return bad(r, err, "no number as JSON has them");
+		return bad(r, err, "not a JSON number");
 	if (peek(r) == '.') {
 		buf_putc(&r->text, (char)take(r));
 		if (!take_digits(r))
-			return bad(r, err, "no number as JSON has them");
+			return bad(r, err, "not a JSON number");
 	}
 	if (peek(r) == 'e' || peek(r) == 'E') {
 		buf_putc(&r->text, (char)take(r));
 		if (peek(r) == '+' || peek(r) == '-')
 			buf_putc(&r->text, (char)take(r));
 		if (!take_digits(r))
-			return bad(r, err, "no number as JSON has them");
+			return bad(r, err, "not a JSON number");
 	}
 	return buf_error(&r->text) < 0 ? error_errno(err, -ENOMEM, "can't read a number")
 				       : JSON_NUMBER;
@@ -297,7 +297,7 @@ static int read_value(struct json_read *r, int c, struct error *err)
 	default:
 		if (c == '-' || is_digit(c))
 			return read_number(r, err);
-		return bad(r, err, "no JSON value begins so");
+		return bad(r, err, "not the beginning of a JSON value");
 	}
 }
 
@@ -306,13 +306,13 @@ static int read_key(struct json_read *r, int c, struct error *err)
 	int e;
 
 	if (c != '"')
-		return bad(r, err, "a member's name is wanted here, in quotes");
+		return bad(r, err, "expected a member name in quotes");
 	r->at++;
 	e = read_string(r, err);
 	if (e < 0)
 		return e;
 	if (skip_space(r) != ':')
-		return bad(r, err, "a colon is wanted here");
+		return bad(r, err, "expected a colon");
 	r->at++;
 	r->state = JSON_WANT_VALUE;
 	return JSON_KEY;
@@ -331,13 +331,13 @@ int json_read_next(struct json_read *r, struct error *err)
 	int c = peek(r), top = r->depth ? r->open[r->depth - 1] : 0;
 
 	if (c == (unsigned char)*JSON_BOM && !json_read_offset(r) && !skip_bom(r))
-		return bad(r, err, "no text of UTF-8");
+		return bad(r, err, "not UTF-8");
 	c = skip_space(r);
 
 	if (!r->depth && r->state == JSON_WANT_NEXT) {
 		if (c < 0 && r->failed == -ENODATA)
 			return JSON_END;
-		return bad(r, err, "something follows the end");
+		return bad(r, err, "unexpected data after the end");
 	}
 	if (r->depth && r->state != JSON_WANT_VALUE) {
 		if (c == (top == '{' ? '}' : ']')) {
@@ -348,7 +348,7 @@ int json_read_next(struct json_read *r, struct error *err)
 		}
 		if (r->state == JSON_WANT_NEXT) {
 			if (c != ',')
-				return bad(r, err, "a comma is wanted here, or an end");
+				return bad(r, err, "expected a comma or a closing bracket");
 			r->at++;
 			c = skip_space(r);
 		}

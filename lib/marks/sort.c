@@ -231,10 +231,10 @@ static int spill(struct mark_sort *s, struct error *err)
 	int r;
 
 	if (s->scratch->fd < 0 || s->run_count == MARK_SORT_RUNS_MAX)
-		return error_set(err, -EFBIG, "there are more marks than can be put in order");
+		return error_set(err, -EFBIG, "too many marks to sort");
 	runs = reallocarray(s->runs, s->run_count + 1, sizeof(*runs));
 	if (!runs)
-		return error_errno(err, -ENOMEM, "can't order the marks");
+		return error_errno(err, -ENOMEM, "can't sort the marks");
 	s->runs = runs;
 	qsort(s->keys, s->count, sizeof(*s->keys), compare);
 	r = put_sorted(s, &out);
@@ -257,7 +257,7 @@ int mark_sort_add(struct mark_sort *s, const struct mark *mark, struct error *er
 		struct key *keys = reallocarray(s->keys, cap, sizeof(*keys));
 
 		if (!keys)
-			return error_errno(err, -ENOMEM, "can't order the marks");
+			return error_errno(err, -ENOMEM, "can't sort the marks");
 		s->keys = keys;
 		s->cap = cap;
 	}
@@ -265,7 +265,7 @@ int mark_sort_add(struct mark_sort *s, const struct mark *mark, struct error *er
 	if (r == -E2BIG)
 		return error_set(err, r, "a mark longer than %u MiB", MARK_PACKED_MAX >> 20);
 	if (r < 0)
-		return error_errno(err, r, "can't order the marks");
+		return error_errno(err, r, "can't sort the marks");
 	s->keys[s->count] = key_of(mark, s->seq++);
 	s->keys[s->count++].offset = (uint32_t)at;
 	if (s->packed.len + s->count * sizeof(*s->keys) < s->memory)
@@ -345,7 +345,7 @@ int mark_sort_finish(struct mark_sort *s, struct error *err)
 	buf_deinit(&s->packed);
 	s->heap = calloc(s->run_count, sizeof(*s->heap));
 	if (!s->heap)
-		return error_errno(err, -ENOMEM, "can't order the marks");
+		return error_errno(err, -ENOMEM, "can't sort the marks");
 	for (size_t i = 0; i < s->run_count; i++) {
 		r = run_read(s, &s->runs[i]);
 		if (r < 0)

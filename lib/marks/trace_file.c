@@ -70,7 +70,7 @@ static int take_sync(struct loader *l, struct error *err)
 	if (!value_find(l->mark.part[PART_ARGS], "sync_id", &id) || id.type != VALUE_STRING)
 		return leave_out(l, "a clock_sync event without a sync_id");
 	if (f->sync_count == TRACE_FILE_SYNCS_MAX)
-		return leave_out(l, "more clock_sync events than are taken");
+		return leave_out(l, "too many clock_sync events");
 	all = reallocarray(f->syncs, f->sync_count + 1, sizeof(*all));
 	if (!all)
 		return error_errno(err, -ENOMEM, "can't keep a clock_sync event");

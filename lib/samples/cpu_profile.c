@@ -79,7 +79,7 @@ static int parse_header(struct parser *w, struct error *err)
 	uint64_t words;
 
 	if (!find_kind(p, w->data, w->len))
-		return error_set(err, -EBADMSG, "no profile of gperftools' CPU profiler");
+		return error_set(err, -EBADMSG, "not a profile of gperftools' CPU profiler");
 	w->at = p->slot;
 	words = next_slot(w);
 	if (words > slots_left(w))
@@ -87,7 +87,7 @@ static int parse_header(struct parser *w, struct error *err)
 	p->period_us = load_slot(p, w->data + (size_t)3 * p->slot);
 	w->at += (size_t)words * p->slot;
 	if (!p->period_us || p->period_us > INT64_MAX / 1000)
-		return error_set(err, -EBADMSG, "its sampling period can't be");
+		return error_set(err, -EBADMSG, "its sampling period is invalid");
 	return 0;
 }
 

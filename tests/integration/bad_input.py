@@ -75,7 +75,7 @@ TABLE = [
     ("a view that isn't one", R + ["--function-view=slice"], 2, ["'slice'", "instants, slices"], ""),
     ("a view of functions in a text",
      ["record", "-t", "200ms", "-o", "out.txt", "--function-view=slices"], 2,
-     ["--function-view: only a JSON"], r"\.json"),
+     ["--function-view: this option is for JSON"], r"\.json"),
     ("convert with two outputs", ["convert", "in.traced", "a.json", "-o", "b.json"], 2,
      ["two outputs"], None),
     ("an event that isn't one", R + ["-e", "sched:sched_swich"], 1, ["sched:sched_swich"],
@@ -106,7 +106,7 @@ TABLE = [
     ("a list of CPUs that isn't one", R + ["--cpus", "0-"], 2, ["'0-' is not a list"], "0-3,8"),
     ("a list of CPUs backwards", R + ["--cpus", "3-1"], 2, ["'3-1' is not a list"], "0-3,8"),
     ("a CPU that the machine lacks", R + ["--cpus", "4000"], 1, ["no CPU 4000"], "it has 0"),
-    ("a process id in words", R + ["-P", "bash"], 2, ["'bash' is no process id"], "-P 1234"),
+    ("a process id in words", R + ["-P", "bash"], 2, ["'bash' is not a process id"], "-P 1234"),
     ("a process that isn't there", R + ["-P", "4194303"], 1, ["4194303"], "pgrep"),
     ("-F without a command", R + ["-F"], 2, ["-F follows a command"], "-P PID"),
     ("a command that isn't there", R + ["--", "no-such-program-here"], 1,
@@ -116,7 +116,7 @@ TABLE = [
     ("a name that can't be", ["record", "-t", "200ms", "-o", "out.json", "--name", "a/../b"], 1,
      ["a/../b"], ""),
     ("an output in no folder", ["record", "-t", "200ms", "-o", "absent/out.json"], 1,
-     ["absent/out.json", "no directory absent"], "mkdir"),
+     ["absent/out.json", "directory absent does not exist"], "mkdir"),
     ("an output that is a folder", ["record", "-t", "200ms", "-o", "/tmp"], 1,
      ["/tmp is a directory"], "/tmp/trace.json"),
     ("an output that is a folder, with a format",
@@ -231,7 +231,7 @@ def daemon_gone(test):
     test.daemon.process.wait()
     result = test.finish(process)
     check(result.status == 1, f"{result}")
-    check("traced is gone" in result.err and "hint:" in result.err, f"{result}")
+    check("lost the connection to traced" in result.err and "hint:" in result.err, f"{result}")
     check(test.files() == [], f"left files: {test.files()}")
     spooled = [p for p in test.daemon.spool.iterdir() if p.suffix == ".traced"]
     check(len(spooled) == 1, f"no spool file of the recording: {spooled}")
@@ -255,7 +255,7 @@ def private_daemon_gone(test):
     os.kill(int(children[0]), signal.SIGKILL)
     result = test.finish(process)
     check(result.status == 1, f"{result}")
-    check("traced is gone" in result.err, f"{result}")
+    check("lost the connection to traced" in result.err, f"{result}")
     check(test.files() == [], f"left files: {test.files()}")
     # Whoever records next cleans up, and is told once what is left.
     (spool,) = set((test.top / "spool").glob("*.traced")) - before

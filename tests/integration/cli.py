@@ -78,7 +78,7 @@ def json_end_to_end(test):
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
     result = record(test, "-t", "1s", "-o", "x.json")
     after = time.clock_gettime(time.CLOCK_BOOTTIME)
-    check(f"at {test.dir / 'no-daemon'}: using one of my own" in result.err, f"{result}")
+    check(f"at {test.dir / 'no-daemon'}: starting a private one" in result.err, f"{result}")
     check(re.search(r"x\.json: .* events? of \d+ types?", result.err), f"{result}")
     check("ui.perfetto.dev" in result.err, f"{result}")
     check("\r" not in result.err and "\033" not in result.err, "progress in a pipe")
@@ -267,7 +267,7 @@ def reader_goes_away(test):
 
 
 def without_its_own(err):
-    return "".join(line for line in err.splitlines(True) if "using one of my own" not in line)
+    return "".join(line for line in err.splitlines(True) if "starting a private one" not in line)
 
 
 def filters_select(test):
@@ -564,7 +564,7 @@ def extracted_stacks_of_programs(test):
 
 def json_and_daemon(test):
     result = record(test, "-t", "300ms", "-o", "x.json")
-    check("one of my own" not in result.err, f"{result}")
+    check("starting a private one" not in result.err, f"{result}")
     check_json((test.dir / "x.json").read_bytes())
 
 
@@ -591,7 +591,7 @@ def an_ordinary_user(test):
     test.daemon.socket.chmod(0o666)
     os.chown(test.dir, NOBODY, NOBODY)
     result = record(test, "-t", "300ms", "-o", "x.json", wrap=as_nobody())
-    check("one of my own" not in result.err, f"{result}")
+    check("starting a private one" not in result.err, f"{result}")
     check_json((test.dir / "x.json").read_bytes())
     check((test.dir / "x.json").stat().st_uid == NOBODY, "not theirs")
 

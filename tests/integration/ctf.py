@@ -347,8 +347,8 @@ def refusals(test):
     (test.dir / "file").write_text("mine")
     (test.dir / "link").symlink_to("empty")
     (test.dir / "empty").mkdir()
-    for out, text in (("full", "is not empty"), ("full/", "is not empty"), ("file", "is no directory"),
-                      ("link", "is no directory"), ("no/where", "there is no directory"), (".", "with a name")):
+    for out, text in (("full", "is not empty"), ("full/", "is not empty"), ("file", "is not a directory"),
+                      ("link", "is not a directory"), ("no/where", "does not exist"), (".", "with a name")):
         r = test.run("convert", capture, out, "--format", "ctf")
         check(r.status in (1, 2) and text in r.err, f"{out}: {r}")
     r = test.run("convert", capture, "-", "--format", "ctf")
@@ -414,7 +414,7 @@ def recorded(test):
     events, _ = babeltrace(test.dir / "x")
     check(len(events) > 10 and all(e[1].startswith(("sched:", "ftrace:")) for e in events), f"{len(events)}")
     r = test.run("record", "--name", test.name, "-t", "100ms", "--stream", "-o", "y.ctf")
-    check(r.status == 2 and "leave out --stream" in r.err, f"{r}")
+    check(r.status == 2 and "omit --stream" in r.err, f"{r}")
     r = test.run("record", "--name", test.name, "-e", "sched", "--sample", "199hz", "--call-graph", "-o", "s.ctf",
                  "--", "timeout", "0.4", "sh", "-c", "while :; do :; done")
     check(r.status == 0, f"{r}")

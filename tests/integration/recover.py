@@ -67,7 +67,7 @@ def listed_and_exported(test):
     r = test.run("recover", "nobody", wrap=wrap)
     check(r.status == 1 and "nobody" in r.err, f"{r}")
     r = test.run("recover", wrap=in_namespace("mount -t tmpfs none /var/lib"))
-    check(r.status == 0 and "nothing is left" in r.out, f"{r}")
+    check(r.status == 0 and "no recording is left" in r.out, f"{r}")
 
 
 def power_cuts(test):

@@ -393,7 +393,7 @@ def what_makes_no_sense_is_refused(test):
         result = test.run("record", *arguments)
         check(result.status == 2, f"{arguments}: {result}")
     result = test.run("record", "--rotate", "1M", "-o", "there/x.json")
-    check(result.status == 1 and "there is no directory" in result.err, f"{result}")
+    check(result.status == 1 and "does not exist" in result.err, f"{result}")
     check(not test.files(), f"{test.files()}")
 
 

@@ -142,7 +142,7 @@ def straight_to_json(test):
 
 def refusals(test):
     for arguments, status, says in (
-            (["--sample", "fast"], 2, "'fast' is no rate"),
+            (["--sample", "fast"], 2, "'fast' is not a rate"),
             (["--call-graph"], 2, "--sample 997hz"),
             (["-o", "out.prof"], 2, "--sample 997hz"),
             (["--sample", "99", "--ring"], 2, "exclude each other"),

@@ -111,7 +111,7 @@ def a_reader_that_leaves_ends_it(test):
     err = process.communicate(timeout=60)[1].decode()
     check(process.returncode == 1, err)
     check("Broken pipe" not in err and "hint" not in err, err)
-    check(err.count("the output's reader has left: the rest was not written") == 1, err)
+    check(err.count("the reader of the output has closed it: the rest was not written") == 1, err)
     test.check_no_instances()
     check(not list((test.top / "spool").iterdir()), "the spool is left")
 

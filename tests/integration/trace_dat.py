@@ -144,9 +144,9 @@ def recorded(test):
     piped = test.run("record", "--name", test.name, "-t", "100ms", "--format", "dat", "-o", "-")
     check(piped.status == 0 and piped.stdout[:10] == b"\x17\x08\x44tracing", f"{piped.err}")
     result = test.run("record", "--name", test.name, "-t", "1h", "--format", "dat", "--compress=zstd", "-o", "-")
-    check(result.status == 1 and "into a pipe" in result.err and not result.stdout, f"{result}")
+    check(result.status == 1 and "to a pipe" in result.err and not result.stdout, f"{result}")
     result = test.run("record", "--name", test.name, "-t", "100ms", "--stream", "-o", "y.dat")
-    check(result.status == 2 and "leave out --stream" in result.err, f"{result}")
+    check(result.status == 2 and "omit --stream" in result.err, f"{result}")
     check("y.dat" not in test.files(), "a file is left")
 
 

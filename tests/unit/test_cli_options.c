@@ -165,10 +165,10 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 		{ { "-M", "3" }, "unknown option -M", "--cpus" },
 		{ { "--cpus", "3-1" }, "--cpus: '3-1' is not a list of CPUs", "0-3,8" },
 		{ { "--cpus", "" }, "empty", NULL },
-		{ { "-P", "bash" }, "'bash' is no process id", "-P 1234" },
-		{ { "-P", "0" }, "'0' is no process id", NULL },
-		{ { "-P", "1,,2" }, "'' is no process id", NULL },
-		{ { "-P", "99999999999" }, "'99999999999' is no process id", NULL },
+		{ { "-P", "bash" }, "'bash' is not a process id", "-P 1234" },
+		{ { "-P", "0" }, "'0' is not a process id", NULL },
+		{ { "-P", "1,,2" }, "'' is not a process id", NULL },
+		{ { "-P", "99999999999" }, "'99999999999' is not a process id", NULL },
 		{ { "-f", "a < 1" }, "has no event before it", "-e" },
 		{ { "-e", "irq", "-f", "a<1", "-f", "b<1" },
 		  "-e irq has two filters",
@@ -275,7 +275,7 @@ static void a_clock_belongs_to_its_file(void **state _unused_)
 
 	PARSE(&p, "--merge-clock", "realtime");
 	assert_int_equal(p.r, -EINVAL);
-	assert_non_null(strstr(p.err.message, "has no file before it"));
+	assert_non_null(strstr(p.err.message, "must follow a --merge"));
 	parsed_deinit(&p);
 
 	PARSE(&p, "--merge", "a.json", "--merge-clock", "tsc");

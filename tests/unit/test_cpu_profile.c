@@ -124,10 +124,10 @@ static void lies_are_refused(void **state _unused_)
 		uint64_t slots[8];
 		size_t count;
 	} rows[] = {
-		{ "no profile", { 1, 3, 0, 10000, 0, 0, 1, 0 }, 8 },
-		{ "no profile", { 0, 2, 0, 10000, 0, 0, 1, 0 }, 8 },
-		{ "no profile", { 0, 3, 1, 10000, 0, 0, 1, 0 }, 8 },
-		{ "no profile", { 0, UINT64_MAX, 0, 10000, 0, 0, 1, 0 }, 8 },
+		{ "not a profile", { 1, 3, 0, 10000, 0, 0, 1, 0 }, 8 },
+		{ "not a profile", { 0, 2, 0, 10000, 0, 0, 1, 0 }, 8 },
+		{ "not a profile", { 0, 3, 1, 10000, 0, 0, 1, 0 }, 8 },
+		{ "not a profile", { 0, UINT64_MAX, 0, 10000, 0, 0, 1, 0 }, 8 },
 		{ "within its header", { 0, 1000, 0, 10000, 0, 0, 1, 0 }, 8 },
 		{ "period", { 0, 3, 0, 0, 0, 0, 1, 0 }, 8 },
 		{ "period", { 0, 3, 0, INT64_MAX, 0, 0, 1, 0 }, 8 },

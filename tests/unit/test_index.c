@@ -222,8 +222,9 @@ static void put_layout(struct maker *m, const char *text)
 static void it_is_said_why_nothing_can_be_read(void **state _unused_)
 {
 	static const char *const rows[][2] = {
-		{ NULL, "ends before it tells" },
-		{ "\tfield: u64 timestamp;\toffset:0;\tsize:9;\tsigned:0;\n", "can't be known: " },
+		{ NULL, "ends before the layout" },
+		{ "\tfield: u64 timestamp;\toffset:0;\tsize:9;\tsigned:0;\n",
+		  "sub-buffers is unknown: " },
 	};
 	const struct index_options o = { 0 };
 
@@ -238,8 +239,8 @@ static void it_is_said_why_nothing_can_be_read(void **state _unused_)
 			put_layout(&m, rows[i][0]);
 		assert_int_equal(stream_reader_init(&reader, m.fd, NULL), 0);
 		assert_int_equal(stream_index_load(&index, &reader, &o, &err), -EBADMSG);
-		assert_non_null(strstr(err.message,
-				       i < ARRAY_SIZE(rows) ? rows[i][1] : "before its header"));
+		assert_non_null(strstr(
+			err.message, i < ARRAY_SIZE(rows) ? rows[i][1] : "before its header does"));
 		assert_non_null(err.hint);
 	}
 }

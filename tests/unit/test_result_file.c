@@ -242,12 +242,12 @@ static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 		int r;
 		const char *message;
 	} table[] = {
-		{ "absent/out.json", -ENOENT, "there is no directory absent" },
+		{ "absent/out.json", -ENOENT, "the directory absent does not exist" },
 		{ "file/out.json", -ENOTDIR, "file/out.json: file is no directory" },
 		{ "sub", -EISDIR, "sub is a directory" },
 		{ "sub/", -EISDIR, "sub/ is a directory" },
-		{ "new/", -ENOENT, "there is no directory new" },
-		{ "/proc/out.json", -ENOENT, "no file can be made in /proc" },
+		{ "new/", -ENOENT, "the directory new does not exist" },
+		{ "/proc/out.json", -ENOENT, "cannot create a file in /proc" },
 	};
 
 	assert_int_equal(mkdir("sub", 0755), 0);

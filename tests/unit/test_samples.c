@@ -460,10 +460,10 @@ static void a_profile_is_made_of_them(void **state _unused_)
 static void it_is_said_why_there_is_no_profile(void **state _unused_)
 {
 	static const char *const says[][2] = {
-		{ "none of the 1 samples is of what was asked for", "--pid, --comm" },
+		{ "none of the 1 samples matches", "--pid, --comm" },
 		{ "all samples were taken in the kernel", "--raw-addresses" },
 		{ "the samples can't be read", ".json or .txt" },
-		{ "not one sample was taken", "not long enough" },
+		{ "not one sample was taken", "ran long enough" },
 	};
 	struct export_options o = { .format = "prof" };
 

@@ -206,7 +206,7 @@ static void where_no_file_can_be_is_told_first(void **state _unused_)
 
 	assert_int_equal(split_start(&s, "there/out.txt", export_format_find("txt", NULL), 0, &err),
 			 -ENOENT);
-	assert_non_null(strstr(err.message, "there is no directory"));
+	assert_non_null(strstr(err.message, "does not exist"));
 }
 
 static void await(const char *path)
@@ -431,7 +431,7 @@ static void a_directory_whose_name_is_taken_is_saved(void **state _unused_)
 		directory_deinit(&d);
 		assert_content("late.ctf", "mine");
 		assert_non_null(err.hint);
-		assert_non_null(strstr(err.hint, "it is whole, and saved beside as late.ctf."));
+		assert_non_null(strstr(err.hint, "it is complete, and saved as late.ctf."));
 		assert_true(asprintf(&saved, "%s/cpu_0", strstr(err.hint, "late.ctf.")) > 0);
 		assert_content(saved, "one ");
 		assert_int_equal(unlink("late.ctf"), 0);
@@ -451,7 +451,7 @@ static void a_directory_must_be_ones_own(void **state _unused_)
 	assert_int_equal(chown("theirs", 65534, 65534), 0);
 	assert_int_equal(directory_start(&d, "theirs", NULL), -EPERM);
 	assert_int_equal(directory_start(&d, "theirs", &err), -EPERM);
-	assert_non_null(strstr(err.message, "is uid 65534's"));
+	assert_non_null(strstr(err.message, "belongs to uid 65534"));
 	/* But who came by sudo is the same person. */
 	assert_int_equal(setenv("SUDO_UID", "65534", 1), 0);
 	begin_directory(&d, "theirs");

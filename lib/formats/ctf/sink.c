@@ -51,7 +51,7 @@ static struct sink_ctf *ctf(struct sink *s)
 static int cant(int r, struct error *err)
 {
 	if (r == -EOVERFLOW)
-		return error_set(err, r, "there are more kinds of events than a CTF trace has");
+		return error_set(err, r, "too many kinds of events for a CTF trace");
 	return r < 0 ? error_errno(err, r, "can't write the CTF trace") : 0;
 }
 
@@ -105,7 +105,7 @@ static int ctf_open(struct sink **ret, const struct sink_env *env, struct error 
 
 	if (env->followed) {
 		error_set(err, -EINVAL, "a .ctf is written when the recording has ended");
-		return error_hint(err, "leave out --stream; or write .traced and convert it");
+		return error_hint(err, "omit --stream, or write .traced and convert it");
 	}
 	s = calloc(1, sizeof(*s));
 	if (!s)

@@ -57,7 +57,7 @@ static int read_initial(struct dat *d, uint64_t *ret_at, struct error *err)
 	if (d->version != 6 && d->version != 7) {
 		error_set(err, -EOPNOTSUPP, "it is a trace.dat of version %u", d->version);
 		return error_hint(err,
-				  "6 and 7 are read here: trace-cmd convert makes one of them");
+				  "versions 6 and 7 are supported: trace-cmd convert writes them");
 	}
 	d->big_endian = big;
 	/* This is trace-cmd's word size; the kernel's comes later. */
@@ -385,7 +385,7 @@ int dat_choose(struct dat *d, const char *instance, struct error *err)
 	if (subbuf_layout_parse(&d->layout, d->header_page.data, d->header_page.len, d->page_size) <
 		    0 ||
 	    !d->page_size)
-		return error_set(err, -EBADMSG, "it describes no sub-buffer that can be");
+		return error_set(err, -EBADMSG, "its description of sub-buffers is invalid");
 	d->word_size = d->layout.commit_size;
 	return 0;
 }

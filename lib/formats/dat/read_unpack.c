@@ -29,13 +29,13 @@ int dat_packing_find(struct dat *d, const char *name, struct error *err)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (strcmp(names[i], name) == 0)
 			return prepare(d, (enum dat_packing)i, err);
-	error_set(err, -EOPNOTSUPP, "it is compressed by \"%s\", which is not known here", name);
-	return error_hint(err, "trace-cmd convert --compression none makes another of it");
+	error_set(err, -EOPNOTSUPP, "its compression \"%s\" is not supported", name);
+	return error_hint(err, "convert it with trace-cmd convert --compression none");
 }
 
 static int64_t damaged(struct error *err)
 {
-	return error_set(err, -EBADMSG, "it does not decompress");
+	return error_set(err, -EBADMSG, "its compressed data is damaged");
 }
 
 static int64_t unpack_zlib(const void *from, size_t len, void *to, size_t max, struct error *err)

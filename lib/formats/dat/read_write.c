@@ -82,8 +82,7 @@ static int take_format(struct writing *x, struct dat_cursor *c, const char *syst
 		return r;
 	if (size > FORMAT_MAX) {
 		if (write)
-			dat_note(&x->d->gaps, "an event format of %s is longer than any can be",
-				 system);
+			dat_note(&x->d->gaps, "an event format of %s is too long", system);
 		return dat_skip(c, size, err);
 	}
 	buf_clear(&x->scratch);

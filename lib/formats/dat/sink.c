@@ -308,7 +308,7 @@ static int dat_open(struct sink **ret, const struct sink_env *env, struct error 
 
 	if (env->followed) {
 		error_set(err, -EINVAL, "a .dat is written when the recording has ended");
-		return error_hint(err, "leave out --stream; or write .traced and convert it");
+		return error_hint(err, "omit --stream, or write .traced and convert it");
 	}
 	f = calloc(1, sizeof(*f));
 	if (!f)

@@ -108,7 +108,8 @@ int json_writer_loss(void *writer, uint32_t cpu, uint64_t count, struct buf *out
 	struct json_writer *w = writer;
 	size_t start = out->len;
 
-	/* As a comment: trace processor rejects the file for any other line that is no event. */
+	/* Written as a comment: trace processor rejects the file for any other line that is no
+	 * event. */
 	if (count == UINT64_MAX)
 		buf_printf(out, "# CPU:%u [LOST EVENTS]", cpu);
 	else

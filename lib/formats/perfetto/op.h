@@ -35,7 +35,7 @@ enum pf_quick {
 	PF_LONGS,  /* several of eight bytes each */
 };
 
-/* Where a field's bytes are. */
+/* Location of a field's bytes. */
 enum pf_place {
 	PF_FIXED,
 	PF_DYNAMIC,	     /* __data_loc: offset from the record's start */

@@ -41,7 +41,7 @@ struct pf_event {
 	struct pf_event *free_text;
 	uint8_t *lead; /* owned: wire bytes before each message, then those of the ops */
 	size_t lead_len;
-	/* What the message lacks: see rest.h. */
+	/* Fields that the message lacks: see rest.h. */
 	struct pf_op *rest; /* owned */
 	size_t rest_count;
 	size_t rest_bound, rest_factor; /* as `bound`, for the rest */

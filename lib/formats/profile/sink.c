@@ -43,7 +43,7 @@ struct sink_profile {
 static int not_one(struct error *err)
 {
 	error_set(err, -EINVAL, "not one sample was taken");
-	return error_hint(err, "nothing ran on the CPUs that were looked at, or not long enough");
+	return error_hint(err, "nothing ran long enough on the sampled CPUs");
 }
 
 static int profile_open(struct sink **ret, const struct sink_env *env, struct error *err)
@@ -56,7 +56,7 @@ static int profile_open(struct sink **ret, const struct sink_env *env, struct er
 	if (!env->samples && info->sampler)
 		return not_one(err);
 	if (!env->samples) {
-		error_set(err, -EINVAL, "the recording has no samples, of which a profile is made");
+		error_set(err, -EINVAL, "the recording has no samples for a profile");
 		return error_hint(err, "tracectl record --sample 997hz --call-graph");
 	}
 	s = calloc(1, sizeof(*s));
@@ -208,8 +208,8 @@ static int add_stack(struct sink_profile *s, struct error *err)
 	if (k->count++)
 		return 0;
 	if (s->addresses.len > STACKS_BYTES_MAX) {
-		error_set(err, -EOVERFLOW, "there are more stacks than are taken into a profile");
-		return error_hint(err, "choose some: --comm NAME, --pid PID");
+		error_set(err, -EOVERFLOW, "too many different stacks for a profile");
+		return error_hint(err, "select fewer: --comm NAME, --pid PID");
 	}
 	k->hash = hash;
 	k->depth = s->depth;
@@ -308,9 +308,8 @@ static int explain_nothing(const struct sink_profile *s, const struct sample_rea
 		return error_hint(err, "--raw-addresses has its addresses in the profile");
 	}
 	if (s->left_out) {
-		error_set(err, -EINVAL, "none of the %" PRIu64 " samples is of what was asked for",
-			  s->left_out);
-		return error_hint(err, "--pid, --comm and --cpu choose among them");
+		error_set(err, -EINVAL, "none of the %" PRIu64 " samples matches", s->left_out);
+		return error_hint(err, "check --pid, --comm and --cpu");
 	}
 	if (sum.damaged) {
 		error_set(err, -EINVAL, "the samples can't be read: the recording is damaged");

@@ -10,7 +10,7 @@
 #include "trace/trace_event.h"
 #include "trace/trace_info.h"
 
-/* What the recorded kernel shows. */
+/* The recorded kernel's form of the tree. */
 struct graph_form {
 	bool is_tracer;	 /* function_graph is the current tracer: its header, and all lines in its
 			    form */
