@@ -222,8 +222,8 @@ static void put_layout(struct maker *m, const char *text)
 static void it_is_said_why_nothing_can_be_read(void **state _unused_)
 {
 	static const char *const rows[][2] = {
-		{ NULL, "ends before it tells" },
-		{ "\tfield: u64 timestamp;\toffset:0;\tsize:9;\tsigned:0;\n", "can't be known: " },
+		{ NULL, "ends before the layout" },
+		{ "\tfield: u64 timestamp;\toffset:0;\tsize:9;\tsigned:0;\n", "is unknown: " },
 	};
 	const struct index_options o = { 0 };
 
