@@ -8,7 +8,7 @@
 #include "link.h"
 #include "progress.h"
 
-/* Waits for the reply to id; the session's state is asked for meanwhile if it is shown. */
+/* Waits for the reply to request `id`; meanwhile polls the session's state if progress is shown. */
 static int follow(struct link *link, const char *session, uint64_t id, struct progress *progress,
 		  Traced__Control__Reply **ret, struct error *err)
 {

@@ -8,7 +8,7 @@
 
 #include "base/io.h"
 
-/* What execvp(3) would find. */
+/* Looks up the program as execvp(3) does. */
 static int look_up(const char *name, struct error *err)
 {
 	const char *path = getenv("PATH") ?: "/usr/local/bin:/usr/bin:/bin";

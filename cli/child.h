@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The command that is recorded: forked at once, so that its pid is known, but
- * held before its exec until the recording is armed. It dies with us as long
- * as it is held.
+ * The recorded command: forked early, so that its pid is known, and held before its exec until the
+ * recording is armed. While held it dies with us.
  */
 #pragma once
 
@@ -12,23 +11,23 @@
 #include "base/error.h"
 
 struct child {
-	pid_t pid;   /* 0: none */
-	int go_fd;   /* a byte lets it go */
-	int exec_fd; /* tells why exec failed; closed by a good one */
+	pid_t pid;   /* 0: no child */
+	int go_fd;   /* write a byte to start it */
+	int exec_fd; /* reports why exec failed; closed by a successful exec */
 	bool ended;
-	int status; /* as of waitpid */
+	int status; /* status of waitpid() */
 };
 #define CHILD_INIT ((struct child){ .go_fd = -EBADF, .exec_fd = -EBADF })
 
 /*
- * -ENOENT, -EACCES before anything is forked if there is no such program.
- * to_stderr: its standard output is our standard error (ours carries the trace).
+ * -ENOENT, -EACCES before the fork if there is no such program. to_stderr: connect its standard
+ * output to our standard error (ours carries the trace).
  */
 int child_spawn(struct child *c, char *const *argv, bool to_stderr, struct error *err);
-/* Lets it exec and waits until it did. */
+/* Lets the child exec and waits for that. */
 int child_release(struct child *c, const char *name, struct error *err);
-/* True once it has ended; to be called after SIGCHLD. */
+/* True if it has ended; call after SIGCHLD. */
 bool child_reap(struct child *c);
-/* One that is still held goes away; one that runs is left alone. */
+/* Ends a child that is still held; leaves a running one alone. */
 void child_deinit(struct child *c);
 #define _cleanup_child_ _cleanup_(child_deinit)

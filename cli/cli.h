@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * tracectl. One table of options and one of commands drive the parser, the
- * help and the completion alike: a new command is one file and one line in
- * commands.c. Everything but main() is in a library, for the tests.
+ * tracectl. A table of options and a table of commands drive parser, help and completion: a new
+ * command is one file and one line in commands.c. All but main() is in a library, for the tests.
  */
 #pragma once
 
@@ -14,15 +13,15 @@
 #include "base/error.h"
 #include "export/export.h"
 
-/* The exit status of every command. */
+/* Exit status of every command. */
 enum {
-	CLI_WHOLE = 0,	 /* done, and nothing is missing */
-	CLI_FAILED = 1,	 /* nothing was written under the name that was asked for */
-	CLI_USAGE = 2,	 /* the command line is wrong; nothing was tried */
-	CLI_MISSING = 3, /* written, but something is missing from it; stderr says what */
+	CLI_WHOLE = 0,	 /* done, nothing is missing */
+	CLI_FAILED = 1,	 /* no file was written under the requested name */
+	CLI_USAGE = 2,	 /* wrong command line; nothing was tried */
+	CLI_MISSING = 3, /* written, but incomplete; stderr says what is missing */
 };
 
-/* What may stand at some place of the command line: for the completion. */
+/* What may stand at a place of the command line, for completion. */
 enum completion {
 	COMPLETE_NOTHING,
 	COMPLETE_FILE,
@@ -108,38 +107,38 @@ struct event_option {
 struct probe_option {
 	const char *definition;
 	const char *filter; /* NULL: none */
-	bool user;	    /* of a program, not of the kernel */
+	bool user;	    /* in a program, not in the kernel */
 };
 
 struct merge_option {
 	const char *path;
-	const char *syncs; /* the file of its clock_sync events; NULL: none but its own */
+	const char *syncs; /* file with clock_sync events; NULL: only its own */
 	const char *clock; /* NULL: not given */
 };
 
 struct word_list {
-	const char **items; /* owned; the words are argv's */
+	const char **items; /* owned; the strings are argv's */
 	size_t count;
 };
 
-/* All that a command line says. Strings are argv's own. */
+/* Parsed command line. Strings are argv's. */
 struct options {
 	const char *socket;
 	const char *output, *format;
 	const char *clock, *cpus, *profile, *name, *instance;
 	enum function_view function_view;
-	const char *generic, *compact_sched, *compress; /* of a Perfetto trace; NULL: not given */
+	const char *generic, *compact_sched, *compress; /* for a Perfetto trace; NULL: not given */
 	uint64_t duration_ns;				/* 0: not given */
 	uint64_t buffer_bytes;				/* 0: not given */
 	uint64_t rotate_bytes, rotate_ns;		/* 0: not given */
 	uint64_t max_memory;				/* bytes; 0: not given */
-	unsigned max_cpu_permille;			/* of one CPU; 0: not given */
-	unsigned keep;					/* files; 0: all */
+	unsigned max_cpu_permille;			/* per CPU; 0: not given */
+	unsigned keep;					/* number of files; 0: all */
 	struct event_option *events;
 	size_t event_count;
 	struct probe_option *probes;
 	size_t probe_count;
-	bool filter_is_probes; /* what the next -f belongs to: the last probe, not the last event */
+	bool filter_is_probes; /* the next -f applies to the last probe, not the last event */
 	struct merge_option *merges;
 	size_t merge_count;
 	uint64_t sync_bound_ns; /* 0: not given */
@@ -147,20 +146,20 @@ struct options {
 	size_t pid_count;
 	const char *tracer;
 	struct word_list cpu_profiles;
-	const char *comm;    /* of a profile's samples; NULL: not given */
+	const char *comm;    /* for a profile's samples; NULL: not given */
 	const char *symbols; /* a folder; NULL: not given */
 	struct word_list functions, not_functions, graph_roots, trace_options, shed;
 	uint32_t graph_depth;			/* 0: not given */
-	uint32_t sample_hz;			/* the same */
+	uint32_t sample_hz;			/* 0: not given */
 	const char *sample_event;		/* NULL: not given */
-	const char *begin, *end, *counter, *id; /* of marks and syncs; NULL: not given */
+	const char *begin, *end, *counter, *id; /* for marks and syncs; NULL: not given */
 	bool top_level, call_graph;
 	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;
 	bool json, quiet, help, version;
 	unsigned verbose;
 	char **args; /* positional; NULL-terminated */
 	size_t arg_count;
-	char **command; /* what follows "--", in argv; NULL: nothing */
+	char **command; /* arguments after "--"; NULL: none */
 };
 
 void options_deinit(struct options *o);
@@ -168,8 +167,8 @@ void options_deinit(struct options *o);
 
 struct option_spec {
 	char letter;	  /* 0: none */
-	const char *name; /* without the dashes */
-	const char *arg;  /* what help calls its value; NULL: takes none */
+	const char *name; /* without dashes */
+	const char *arg;  /* name of its value in help; NULL: takes no value */
 	const char *help;
 	enum completion complete;
 	int (*set)(struct options *o, const char *value, struct error *err);
@@ -178,9 +177,9 @@ extern const struct option_spec option_specs[OPT_COUNT];
 
 struct command {
 	const char *name;
-	const char *synopsis; /* what follows the name */
-	const char *summary;  /* one line, for the list */
-	const char *text;     /* help's paragraphs */
+	const char *synopsis; /* help: after the command's name */
+	const char *summary;  /* help: one line for the list */
+	const char *text;     /* help: paragraphs */
 	uint64_t options;     /* OPTION(...) | ... */
 	unsigned args_min, args_max;
 	bool takes_command; /* "-- COMMAND" */
@@ -191,15 +190,15 @@ struct command {
 const struct command *const *commands(size_t *ret_count);
 const struct command *command_find(const char *name);
 
-/* Those that every command takes, and those that go before a command. */
+/* Options of every command, and those before a command. */
 #define OPTIONS_COMMON (OPTION(SOCKET) | OPTION(HELP))
 #define OPTIONS_FUNCTIONS                                                                          \
 	(OPTION(TRACER) | OPTION(FUNCTION) | OPTION(NOT_FUNCTION) | OPTION(GRAPH_ROOT) |           \
 	 OPTION(GRAPH_DEPTH) | OPTION(TRACE_OPTION) | OPTION(TOP_LEVEL) | OPTION(KPROBE) |         \
 	 OPTION(UPROBE))
-/* The buffers, and what all of it may cost. */
+/* Buffers and limits of resources. */
 #define OPTIONS_COST (OPTION(BUFFER) | OPTION(MAX_CPU) | OPTION(SHED) | OPTION(MAX_MEMORY))
-/* What formats leave to choose. */
+/* Choices of the output formats. */
 #define OPTIONS_FORMATS                                                                            \
 	(OPTION(FUNCTION_VIEW) | OPTION(JSON_ARRAY) | OPTION(GENERIC) | OPTION(COMPACT_SCHED) |    \
 	 OPTION(COMPRESS))
@@ -209,33 +208,29 @@ const struct command *command_find(const char *name);
 #define OPTIONS_GLOBAL (OPTIONS_COMMON | OPTION(VERSION))
 
 /*
- * Reads argv[1..] by the options of allowed; what was set before stays.
- * stop_at_arg: the first positional ends it and *ret_next is its index.
- * Returns 0, or -EINVAL with the nearest option as the hint.
+ * Parses argv[1..] with the options in `allowed`, keeping earlier values. stop_at_arg: stop at the
+ * first positional, *ret_next is its index. 0, or -EINVAL with the most similar option as hint.
  */
 int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bool stop_at_arg,
 		  int *ret_next, struct error *err);
-/* What parsing alone can't see: what goes together, how many arguments there are. */
+/* Checks combinations of options and the number of arguments. */
 int options_check(const struct options *o, const struct command *command, struct error *err);
 
-/* Prints the error as people read it; a reader that has left (EPIPE) is told nothing. Returns
- * CLI_FAILED. */
+/* Prints the error and hint; prints nothing for EPIPE (the reader left). Returns CLI_FAILED. */
 int cli_fail(const struct error *err);
-/* As cli_fail, for a wrong command line. Returns CLI_USAGE. */
+/* As cli_fail(), for a wrong command line. Returns CLI_USAGE. */
 int cli_usage(const struct error *err);
 /*
- * All that people read of a trace or of the daemon's replies goes through these
- * (or buf_visible): what could drive the terminal or begin a line is spelled out.
+ * Print text from a trace or from the daemon only by these (or buf_visible()): they escape control
+ * characters and newlines.
  */
-/* What was printed so far has arrived; false: it is lost, and why is said, but of a reader that
- * left.
- */
+/* Flushes stdout. False: output was lost; an error is printed, unless the reader left. */
 bool cli_flush(void);
-/* One line on stderr, "tracectl: ..." */
+/* Prints one line "tracectl: ..." to stderr. */
 void cli_warn(const char *fmt, ...) _printf_(1, 2);
-/* As cli_warn, of a sentence that is not ours: cut where it is too long. */
+/* As cli_warn(), for text from elsewhere: truncates it. */
 void cli_pass_on(const char *warning);
-/* One line, the newline added. */
+/* Prints one line and adds the newline. */
 void cli_line(FILE *to, const char *fmt, ...) _printf_(2, 3);
 
 void help_overview(void);

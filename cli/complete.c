@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * `tracectl __complete -- WORD... CURRENT`: what may stand in place of CURRENT,
- * one a line, for the shell's completion; of CURRENT as "--name=VALUE", in
- * place of VALUE. It works from the same tables as the
- * parser, so that it can't fall behind them. A line ":file" or ":command" asks
- * the shell to complete names of files or of programs.
+ * `tracectl __complete -- WORD... CURRENT`: prints candidates for CURRENT, one per line, for the
+ * shell's completion; for "--name=VALUE", candidates for VALUE. Uses the parser's tables, so it
+ * can't become outdated. A line ":file" or ":command" lets the shell complete file or program
+ * names.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -31,7 +30,7 @@ static void offer_events(const struct options *o, const char *current)
 	for (size_t i = 0; i < list.count; i++) {
 		size_t system = strcspn(list.names[i], ":");
 
-		/* Each system once, then its events: the list is sorted. */
+		/* The list is sorted: offer each system once, then its events. */
 		if (system != last || strncmp(list.names[i], list.names[i - 1], system) != 0) {
 			if (!strncmp(list.names[i], current, MIN(system, strlen(current))) &&
 			    strlen(current) <= system)
@@ -69,7 +68,7 @@ static void offer_formats(const char *current)
 		offer(formats[i].name, current);
 }
 
-/* The kernel's own, where they can be read: the architecture may add some (x86-tsc). */
+/* Reads the kernel's list if possible: architectures add clocks (x86-tsc). */
 static void offer_clocks(const char *current)
 {
 	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
@@ -186,7 +185,7 @@ static const struct option_spec *awaits_by_name(const char *word, uint64_t allow
 	return NULL;
 }
 
-/* Of "-vo": -o; of "-ofile": none, its value is there. */
+/* Of "-vo": -o; of "-ofile": none, since its value is present. */
 static const struct option_spec *last_letter_awaits(const char *letters, uint64_t allowed)
 {
 	for (; *letters; letters++) {
@@ -200,7 +199,7 @@ static const struct option_spec *last_letter_awaits(const char *letters, uint64_
 	return NULL;
 }
 
-/* The option, of those allowed, whose value follows this word; or NULL. */
+/* The allowed option whose value is the next word; or NULL. */
 static const struct option_spec *awaits_value(const char *word, uint64_t allowed)
 {
 	if (word[0] != '-')
@@ -209,7 +208,7 @@ static const struct option_spec *awaits_value(const char *word, uint64_t allowed
 			      : last_letter_awaits(word + 1, allowed);
 }
 
-/* "--name=VALUE": the option, and where VALUE begins. */
+/* For "--name=VALUE": the option; *ret_value is VALUE. */
 static const struct option_spec *has_value(const char *word, uint64_t allowed,
 					   const char **ret_value)
 {

@@ -8,7 +8,7 @@
 #include "base/landlock.h"
 #include "input.h"
 
-/* elfutils fetches what is missing from the servers that this names, and keeps it in a cache. */
+/* elfutils downloads missing files from these servers into a cache: needs network and writing. */
 static bool fetches_symbols(void)
 {
 	const char *servers = getenv("DEBUGINFOD_URLS");

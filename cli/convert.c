@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* `tracectl convert`: the exporter in our own process, under the caller's own rights. */
+/* `tracectl convert`: runs the exporter in this process, with the caller's rights. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "progress.h"
 #include "samples.h"
 
-/* The exporter reads the stream twice, so a pipe is kept first. */
+/* The exporter reads the stream twice: copy a pipe to a file first. */
 static int open_input(const char *path, struct error *err)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -52,7 +52,7 @@ static void show_progress(void *userdata, double done)
 	progress_text(userdata, text);
 }
 
-/* OUT, or where habit puts it: -o OUT. */
+/* OUT, or its usual place -o OUT. */
 static int choose_output(const struct options *o, const char **ret, struct error *err)
 {
 	if (o->output && o->arg_count > 1)
@@ -66,8 +66,8 @@ static int choose_output(const struct options *o, const char **ret, struct error
 }
 
 /*
- * Ctrl-C where several files are written: the export fails at its next write, and what it
- * has of the last file is not kept, as that can be made again. A second one ends us at once.
+ * Ctrl-C while several files are written: the next write fails. The incomplete last file is
+ * removed, since it can be made again. A second Ctrl-C kills us.
  */
 static struct framed *interrupted_pipe;
 static int broken_pipe = -EBADF;
@@ -98,7 +98,7 @@ static int catch_interrupts(struct framed *framed, struct error *err)
 	return 0;
 }
 
-/* Of which file, and what to do. Of many, and of a directory, that was said. */
+/* Names the file and adds a hint. For several files or a directory, the writer did that. */
 static void explain_full(const struct destination *d, struct error *err)
 {
 	if (d->rotates || err->hint || (err->code != ENOSPC && err->code != EDQUOT))
@@ -144,7 +144,7 @@ static int convert_run(const struct options *o)
 	if (merge_files_open(&dest.merges, o, &err) < 0 ||
 	    (dest.rotates && catch_interrupts(&dest.split.process, &err) < 0))
 		return cli_fail(&err);
-	/* What comes in is looked into from here on. */
+	/* From here on the input is parsed. */
 	confine(&dest.file);
 	if (input_import(&in, &beside, o->args[0], o->instance, &err) < 0)
 		return cli_fail(&err);

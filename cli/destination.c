@@ -83,7 +83,7 @@ static int open_directory(struct destination *d, struct error *err)
 	return error_hint(err, "-o DIR");
 }
 
-/* So that it can be looked at while it is written, and outlives whoever is killed. */
+/* Writes to NAME.part: it can be read meanwhile, and survives if all writers are killed. */
 static int open_part(struct destination *d, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
@@ -133,7 +133,7 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	bool to_stdout;
 
 	d.path = path ?: o->output ?: OUTPUT_DEFAULT;
-	/* A link to standard output may have an ending. */
+	/* A link to standard output may have a known ending. */
 	d.format = export_format_find(o->format, d.path);
 	if (name_descriptor(d.path) == STDOUT_FILENO)
 		d.path = "-";
@@ -272,7 +272,10 @@ void destination_fill(struct destination *d, const struct options *o, Traced__Co
 	fill_merges(d, ret);
 }
 
-/* "DIR/out.json.gz" as "DIR/out.pftrace"; behind a part of it, "DIR/out.rest.json.gz". */
+/*
+ * "DIR/out.json.gz" as "DIR/out.pftrace"; for the rest after a partial file,
+ * "DIR/out.rest.json.gz".
+ */
 static void put_other_name(const struct destination *d, bool as_pftrace, struct buf *out)
 {
 	size_t len = strlen(d->path), ending = strlen(d->format->extension);
@@ -286,8 +289,8 @@ static void put_other_name(const struct destination *d, bool as_pftrace, struct 
 }
 
 /*
- * The daemon knows no names: where the file could not be written, its hint ends with "tracectl
- * convert SPOOL FILE".
+ * The daemon knows no file names: if writing failed, its hint ends with "tracectl convert SPOOL
+ * FILE"; insert the name.
  */
 static void name_the_file(const struct destination *d, struct error *err)
 {
@@ -312,7 +315,7 @@ static void name_the_file(const struct destination *d, struct error *err)
 		error_hint(err, "%s", hint.data);
 }
 
-/* "out.0001.pftrace to out.0004.pftrace"; empty: there is none. */
+/* "out.0001.pftrace to out.0004.pftrace"; empty without files. */
 static void put_range(const struct split *split, struct buf *out)
 {
 	unsigned first, last, count = 0;
@@ -321,7 +324,7 @@ static void put_range(const struct split *split, struct buf *out)
 		return;
 	for (unsigned n = first; n <= last; n++)
 		count += split_has(split, n);
-	/* Others are another recording's. */
+	/* Some numbers in between belong to another recording. */
 	if (count < last - first + 1)
 		buf_printf(out, "%u files from ", count);
 	split_name(split, first, out);
@@ -331,7 +334,7 @@ static void put_range(const struct split *split, struct buf *out)
 		split_name(split, last, out);
 }
 
-/* A writer that was killed may still be within its last write. */
+/* A writer that was killed may still be in its last write. */
 #define LAST_WRITE_MS 100
 
 static bool keep_file(struct destination *d)
@@ -354,13 +357,13 @@ static bool keep_file(struct destination *d)
 	return false;
 }
 
-/* Whose error it is: that which makes the files ends who writes to it, too. */
+/* Prefers the file writer's error: its exit breaks the exporter's socket. */
 static void finish_framed(struct destination *d, struct error *err)
 {
 	_cleanup_error_ struct error own = ERROR_INIT;
 
 	if (framed_finish(destination_framed(d), &own) < 0 && own.code != EPIPE) {
-		/* Where the rest is; and how there may be room for it. */
+		/* Combine both hints: where the rest is, and how to make room. */
 		if (err->hint && own.hint)
 			error_hint(&own, "%s; %s", own.hint, err->hint);
 		else if (err->hint)
@@ -376,7 +379,7 @@ static bool has_files(const struct split *split)
 	return split_range(split, &first, &last);
 }
 
-/* kept: the files that were whole by then; NULL: none. */
+/* kept: the complete files; NULL: none. */
 static void tell_given_up(const char *kept, struct error *err)
 {
 	_cleanup_free_ char *why = err->message ? strdup(err->message) : NULL;

@@ -8,7 +8,7 @@
 
 int fetch_run(const struct options *o, enum fetch_verb verb)
 {
-	/* Last out first: a private daemon is gone before the file would be discarded. */
+	/* Destructors run in reverse: the private daemon must end before the file is discarded. */
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
 	_cleanup_link_ struct link link = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -58,11 +58,11 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	progress_text(&progress, "writing ...");
 	r = link_call(&link, &request, dest.fds, dest.fd_count, &reply, &err);
 	progress_clear(&progress);
-	/* `stop out.json`: no session, but a file. */
+	/* `stop out.json`: the argument is a file, not a session. */
 	if (r == -ENOENT && session && !o->output && export_format_find(NULL, session))
 		error_hint(&err, "the file to be written goes after -o: -o %s", session);
 	if (r < 0) {
-		/* What was not sent holds the pipe to what makes the files. */
+		/* Unsent descriptors keep the file writer's socket open. */
 		link_deinit(&link);
 		return destination_fail(&dest, &err);
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the commands for sessions that live on by themselves have in common. */
+/* Shared by the commands for detached sessions. */
 #pragma once
 
 #include "cli.h"
 
-/* Opens the output, asks for it with a Stop, Snapshot or Extract, and tells what came. */
+/* Opens the output, sends a Stop, Snapshot or Extract, and reports the result. */
 enum fetch_verb { FETCH_STOP, FETCH_SNAPSHOT, FETCH_EXTRACT };
 int fetch_run(const struct options *o, enum fetch_verb verb);
 

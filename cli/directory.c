@@ -12,10 +12,10 @@
 #include "names.h"
 #include "result_file.h"
 
-/* What the process has. */
+/* State of the writer process. */
 struct maker {
-	const char *path;  /* for people */
-	char *base, *temp; /* the final name and the present one, both in FRAMED_KEPT */
+	const char *path;  /* for messages */
+	char *base, *temp; /* final and current name, both in FRAMED_KEPT */
 	int temp_fd, file_fd;
 	bool named;
 };
@@ -30,7 +30,7 @@ static int cant(const struct maker *m, int r, struct error *err)
 	return r;
 }
 
-/* It has no other owner than the exporter, which may have been taken over. */
+/* The name comes from the exporter, which may be compromised. */
 static bool is_good_name(const char *name, size_t len)
 {
 	static const char good[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
@@ -66,7 +66,7 @@ static int begin_file(struct maker *m, const struct frame *frame, struct error *
 	return cant(m, m->file_fd < 0 ? -errno : 0, err);
 }
 
-/* Calls each for all files, whatever it says of one. The first error. */
+/* Calls `each` for all files, even after an error. Returns the first error. */
 static int for_files(const struct maker *m, int (*each)(int dir_fd, const char *name))
 {
 	int fd = openat(m->temp_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
@@ -100,13 +100,13 @@ static int remove_file(int dir_fd, const char *name)
 }
 
 /*
- * What took long to get is not to be lost for want of a name, nor of a disk that takes it all: it
- * keeps the one it has, visibly.
+ * Keeps the result if it can't be renamed or synced: it was expensive to record. Makes its
+ * temporary name visible.
  */
 static int save(struct maker *m, int why, bool whole, struct error *err)
 {
 	error_errno(err, why, "%s", m->path);
-	/* Without RENAME_NOREPLACE files alone have another way; nobody has a name so random. */
+	/* Without RENAME_NOREPLACE only files have a fallback. The random name is free anyway. */
 	if (name_rename_fresh(FRAMED_KEPT, m->temp, m->temp + 1) < 0 &&
 	    renameat(FRAMED_KEPT, m->temp, FRAMED_KEPT, m->temp + 1) < 0)
 		return why;
@@ -131,7 +131,7 @@ static int commit(struct maker *m, struct error *err)
 		r = -errno;
 	if (r < 0)
 		return save(m, r, false, err);
-	/* Of directories it replaces an empty one alone. */
+	/* rename(2) replaces empty directories only. */
 	if (renameat(FRAMED_KEPT, m->temp, FRAMED_KEPT, m->base) < 0)
 		return save(m, -errno, true, err);
 	m->named = true;
@@ -169,7 +169,7 @@ static void end(void *maker)
 
 static const struct framed_ops ops = { .take = take, .end = end };
 
-/* 1: it is; 0; or -errno. */
+/* 1: empty; 0; or -errno. */
 static int is_empty(const char *path)
 {
 	const struct dirent *entry;
@@ -184,7 +184,7 @@ static int is_empty(const char *path)
 	return empty;
 }
 
-/* Nothing is written over: neither a file nor what somebody keeps in a directory. */
+/* Refuses to replace a file or a directory with content. */
 static int check_name(const char *path, struct error *err)
 {
 	struct stat st;
@@ -208,7 +208,7 @@ static int check_name(const char *path, struct error *err)
 	return r;
 }
 
-/* Path without slashes at its end, as "DIR" and "BASE". */
+/* Splits the path, without trailing slashes, into "DIR" and "BASE". */
 static int take_apart(const char *path, char **ret_dir, char **ret_base)
 {
 	size_t len = strlen(path);
@@ -237,7 +237,10 @@ static int explain(struct error *err, int r, const char *path, const char *dir)
 	return r;
 }
 
-/* Makes m->temp, and the process that removes it: a signal between the two would leave it. */
+/*
+ * Creates m->temp and the process that removes it. Signals are blocked: one in between would leave
+ * it behind.
+ */
 static int start(struct directory *d, struct maker *m, int dir_fd, const char *dir,
 		 struct error *err)
 {

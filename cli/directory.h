@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A directory that appears under its name whole or not at all. A process of its own (framed.h)
- * writes the files into ".NAME.XXXXXXXX" beside it, and gives it its name once all are there and
- * synced; else it removes them. What has that name already must be an empty directory.
+ * A directory that appears under its name complete or not at all. A separate process (framed.h)
+ * writes the files into ".NAME.XXXXXXXX" beside it, and renames that once all files are synced;
+ * otherwise it removes it. An existing directory of that name must be empty.
  */
 #pragma once
 
@@ -14,9 +14,9 @@ struct directory {
 #define DIRECTORY_INIT ((struct directory){ .process = FRAMED_INIT })
 
 /*
- * -EEXIST: something has the name, and is no empty directory; -EPERM: it is another user's;
- * -ENOENT, -EACCES...: none can be made there, or what is there can't be looked into.
+ * -EEXIST: the name is taken by something other than an empty directory; -EPERM: by another user's;
+ * -ENOENT, -EACCES...: the directory can't be created or examined.
  */
 int directory_start(struct directory *ret, const char *path, struct error *err);
-/* Waits; what is not whole is removed. */
+/* Waits for the process; removes an incomplete directory. */
 void directory_deinit(struct directory *d);

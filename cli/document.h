@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes a small JSON document, for people's scripts. Bytes that are not UTF-8 become U+FFFD. */
+/* Writes a small JSON document for scripts. Invalid UTF-8 becomes U+FFFD. */
 #pragma once
 
 #include "base/buf.h"
 
 struct document {
-	struct buf *out; /* borrowed; keeps a lack of memory */
+	struct buf *out; /* borrowed; remembers a failed allocation */
 	unsigned depth;
-	bool empty; /* nothing yet in the object or array that is open */
+	bool empty; /* the open object or array is still empty */
 };
 #define DOCUMENT_INIT(buf) ((struct document){ .out = (buf), .empty = true })
 
-/* key NULL: within an array, or the document itself. open: '{' or '['. */
+/* key NULL: an array's element, or the document itself. open: '{' or '['. */
 void document_open(struct document *d, const char *key, char open);
 void document_close(struct document *d, char close);
 void document_string(struct document *d, const char *key, const char *value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The events that this kernel knows: from the daemon, else straight from tracefs. */
+/* Events of this kernel: from the daemon, else directly from tracefs. */
 #pragma once
 
 #include "cli.h"
@@ -7,7 +7,7 @@
 #include "link.h"
 
 struct event_list {
-	const char *const *names; /* "system:event", sorted; borrowed from what follows */
+	const char *const *names; /* "system:event", sorted; borrowed from the members below */
 	size_t count;
 	Traced__Control__Reply *reply; /* owned, or NULL */
 	struct tracefs *tracefs;       /* owned, or NULL */

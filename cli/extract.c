@@ -6,7 +6,9 @@ static int extract_run(const struct options *o)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	/* Of a trace.dat '' is the top-level buffer; here it is a variable that is not set. */
+	/*
+	 * For a trace.dat, '' is the top-level buffer; here it is likely an unset shell variable.
+	 */
 	if (o->instance && !*o->instance) {
 		error_set(&err, -EINVAL, "--instance: its value is empty");
 		error_hint(&err, "leave the option out for the top-level buffer");

@@ -51,7 +51,7 @@ static int take_all(const struct framed_ops *ops, void *maker, struct framed_rep
 		frame.len = (size_t)n;
 		r = head.kind == SEGMENT_SYNC ? 0 : ops->take(maker, &frame, err);
 		report->whole = r == 0 && head.kind == SEGMENT_LAST;
-		/* Who waits for it has gone, or keeps what was recorded until it comes. */
+		/* The exporter may be gone, or keeps the recorded data until this answer. */
 		if (report->whole || head.kind == SEGMENT_SYNC)
 			(void)!send(STDIN_FILENO, "", 1, MSG_NOSIGNAL);
 	}
@@ -66,7 +66,10 @@ static void deliver_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Signals are for those who record: this one ends when they do. */
+/*
+ * Ignores signals, which are for the recorder, and closes other descriptors: this process ends with
+ * the socket.
+ */
 static void leave_others(int fd, int kept)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -114,7 +117,7 @@ int framed_start(struct framed *f, const struct framed_ops *ops, void *maker, in
 	f->fd = ends[1];
 	f->pid = fork();
 	if (f->pid == 0) {
-		/* Its end would never come. */
+		/* Otherwise the socket would never report its end. */
 		close(f->fd);
 		run(ops, maker, f->report, data, theirs, kept);
 	}
@@ -125,7 +128,7 @@ static void wait_for(struct framed *f)
 {
 	int status = 0;
 
-	/* On a disk that hangs it may be for ever: who has given up can leave. */
+	/* A hanging disk may block it forever: let the user's signals through. */
 	if (f->report && f->report->give_up)
 		deliver_signals();
 	f->fd = close_fd(f->fd);

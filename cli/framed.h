@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A process of its own that takes the exporter's frames (export/segment.h) from a socket and
- * makes files of them, with the caller's rights and nobody else's. It ignores signals and ends with
- * the socket: so it outlives whoever writes, and tidies up.
+ * A separate process that reads the exporter's frames (export/segment.h) from a socket and writes
+ * files, with the caller's rights only. It ignores signals and ends with the socket, so it outlives
+ * every writer and cleans up.
  */
 #pragma once
 
@@ -12,18 +12,18 @@
 
 #include "base/error.h"
 
-/* In pages that both processes see; the parent reads it once the other has ended. */
+/* In shared memory; the parent reads it after the process has ended. */
 struct framed_report {
-	volatile bool give_up; /* the parent's: what is not whole is not wanted */
-	bool whole;	       /* the last frame came, and was taken */
+	volatile bool give_up; /* set by the parent: remove incomplete files */
+	bool whole;	       /* the last frame was received and written */
 	int code;
 	char message[1024], hint[1024];
 };
 
 struct framed {
-	int fd; /* for the exporter; to be closed here once that has it */
+	int fd; /* for the exporter; close it here once passed on */
 	pid_t pid;
-	int killed_by; /* a signal; 0: it ended by itself, or has not */
+	int killed_by; /* a signal; 0: exited by itself, or still running */
 	struct framed_report *report;
 	size_t report_size;
 };
@@ -31,29 +31,29 @@ struct framed {
 
 struct frame {
 	uint32_t kind;	  /* enum segment_frame_kind */
-	const char *data; /* of what was cut as much as came */
+	const char *data; /* for a truncated frame: the part received */
 	size_t len;
 };
 
-/* Both are called in the other process. */
+/* Both are called in the separate process. */
 struct framed_ops {
-	/* One frame; an error is the last that is heard of it. */
+	/* Handles one frame; an error ends the process. */
 	int (*take)(void *maker, const struct frame *frame, struct error *err);
-	/* Nothing more comes, or some frame could not be taken. */
+	/* No more frames, or an error occurred. */
 	void (*end)(void *maker);
 };
 
-/* The report, of report_size bytes, begins with a struct framed_report. 0 or -errno. */
+/* The report has report_size bytes and begins with a struct framed_report. 0 or -errno. */
 int framed_init(struct framed *ret, size_t report_size);
-/* Of our descriptors that process has but kept, as FRAMED_KEPT; negative: none. */
+/* The child inherits only the descriptor `kept`, as FRAMED_KEPT; negative: none. */
 #define FRAMED_KEPT 3
 int framed_start(struct framed *f, const struct framed_ops *ops, void *maker, int kept,
 		 struct error *err);
 /*
- * Closes the socket and waits. An error is that of what could not be made; -ECHILD: the process was
- * killed; -EPIPE: it was cut.
+ * Closes the socket and waits. Returns the process's error; -ECHILD: it was killed; -EPIPE: the
+ * frames were cut off.
  */
 int framed_finish(struct framed *f, struct error *err);
 void framed_give_up(struct framed *f);
-/* Waits, too. */
+/* Also waits for the process. */
 void framed_deinit(struct framed *f);

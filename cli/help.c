@@ -8,7 +8,7 @@
 
 #define COLUMN 26
 
-/* What is too long for its column has a line to itself. */
+/* Text too long for its column gets its own line. */
 static void print_item(const char *left, const char *right)
 {
 	if (strlen(left) > COLUMN)

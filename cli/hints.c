@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "formats/formats.h"
 
-/* Other tools' words for what we have. */
+/* Commands and options of other tools, with our equivalents. */
 static const struct {
 	const char *typed, *hint;
 } other_words[] = {
@@ -137,7 +137,7 @@ void hint_foreign_option(int id, int letter, bool before, char *const *words, st
 		error_hint(err, "%s is an option of: %s", name, buf_string(&takers) ?: "");
 }
 
-/* Those that begin so, else those that are near. */
+/* Names that begin with `name`, else similar ones. */
 static size_t meant(const char *name, const char *const *names, size_t count,
 		    const char *best[static NEAREST_MAX])
 {

@@ -13,9 +13,9 @@
 #include "stream/reader.h"
 
 #define PIECE (256U << 10)
-/* Of a file, by which its kind is known. */
+/* Bytes read to detect a file's kind. */
 #define BEGINNING 4096
-#define PERFETTO_PACKET_TAG 0x0a /* Trace.packet: field 1, with a length */
+#define PERFETTO_PACKET_TAG 0x0a /* Trace.packet: field 1, length-delimited */
 #define ROOM_MIN (UINT64_C(256) << 20)
 
 const char *input_temp_place(void)
@@ -52,7 +52,7 @@ static bool begins_as_perfetto(const uint8_t *p, size_t len)
 		return false;
 	while (at < len && p[at] & 0x80)
 		at++;
-	/* Text may begin with a newline, too: a field number and a wire type must follow. */
+	/* Text may begin with a newline, too: require a valid field number and wire type next. */
 	return at + 1 < len && at < 6 && p[at + 1] >> 3 &&
 	       ((p[at + 1] & 7) <= 2 || (p[at + 1] & 7) == 5);
 }
@@ -67,7 +67,7 @@ static bool is_perfetto(const void *data, size_t len)
 
 static int no_recording(const void *data, size_t len, struct error *err)
 {
-	/* The content of a gzip file is not looked at. */
+	/* The content of gzip files is not examined. */
 	bool json = trace_file_begins(data, len) && *(const char *)data != '\x1f';
 
 	if (is_perfetto(data, len)) {
@@ -104,7 +104,7 @@ static int check_beginning(const void *data, size_t len, enum input_kind kind, s
 	return -EINVAL;
 }
 
-/* Bytes that a temporary file may have: some are left to others, as the daemon's spool does. */
+/* Bytes that a temporary file may take; a part is left to others, as the daemon's spool does. */
 static uint64_t room(int fd, uint64_t *ret_left)
 {
 	struct statvfs st;
@@ -147,7 +147,7 @@ static int copy(int in, int out, enum input_kind kind, struct error *err)
 		r = write_full(out, piece, (size_t)n);
 		if (r < 0)
 			error_errno(err, r, "a temporary file in %s", input_temp_place());
-		/* One byte too many says as much as all. */
+		/* One byte above the limit is enough. */
 		size += (uint64_t)n;
 		if (size > max)
 			break;
@@ -195,7 +195,7 @@ void input_beside_deinit(struct input_beside *b)
 	*b = (struct input_beside){ 0 };
 }
 
-/* That it begins as some recording does. */
+/* Checks that the file begins like a known recording. */
 static int check_file(int fd, const char *path, struct error *err)
 {
 	char beginning[BEGINNING];

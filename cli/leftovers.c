@@ -30,7 +30,7 @@ int leftovers_find(struct leftovers *ret)
 	r = config_init(&config);
 	if (r < 0)
 		return r;
-	/* A file that is wrong is the daemon's to tell; then the usual folder it is. */
+	/* The daemon reports a faulty configuration; use the default folder here. */
 	if (config_load(&config, CONFIG_FILE, false, &warnings, NULL) < 0) {
 		config_deinit(&config);
 		r = config_init(&config);

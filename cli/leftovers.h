@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Recordings that nobody writes any more and nobody fetched: what a crash or a failed export left.
- */
+/* Recordings left by a crash or a failed export: nobody writes or fetches them. */
 #pragma once
 
 #include <stddef.h>
@@ -16,6 +15,6 @@ struct leftovers {
 	size_t count;
 };
 
-/* In the folder where traced.conf has them; none where this user may not look. 0 or -errno. */
+/* Looks in traced.conf's folder; finds none if this user may not read it. 0 or -errno. */
 int leftovers_find(struct leftovers *ret);
 void leftovers_deinit(struct leftovers *l);

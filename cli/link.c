@@ -11,7 +11,7 @@
 #include "base/io.h"
 #include "base/place.h"
 
-/* How long a private daemon may take to remove its instances before we stop waiting. */
+/* How long we wait for a private daemon to remove its instances. */
 #define GOODBYE_NS (10 * NSEC_PER_SEC)
 
 bool link_no_daemon(int r)
@@ -19,7 +19,7 @@ bool link_no_daemon(int r)
 	return r == -ENOENT || r == -ECONNREFUSED;
 }
 
-/* The traced that belongs to this tracectl: of the same build tree, else of the installation. */
+/* The traced of the same build tree, else the installed one. */
 static int find_daemon(char **ret, struct error *err)
 {
 	static const char *const places[] = { ".", "../daemon", "../sbin" };
@@ -60,7 +60,7 @@ _Noreturn static void daemon_main(const char *path, int fd)
 	char number[16];
 	sigset_t none;
 
-	/* The terminal's Ctrl-C is for tracectl: the daemon ends with its connection. */
+	/* The terminal's Ctrl-C is for tracectl; the daemon ends with its connection. */
 	setsid();
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The way to a daemon: the one that listens, or where none does and the caller
- * is root, a private one that lives as long as the link.
+ * Connection to a daemon: the listening one; or, without one and as root, a private one that lives
+ * as long as the link.
  */
 #pragma once
 
@@ -10,25 +10,25 @@
 
 struct link {
 	struct control_client *client;
-	pid_t daemon; /* the private one, or 0 */
+	pid_t daemon; /* pid of the private daemon, or 0 */
 };
 
 enum link_mode {
-	LINK_LISTENING, /* only a daemon that outlives us will do */
-	LINK_OR_ROOT,	/* the same, but root does without any */
+	LINK_LISTENING, /* require a listening daemon */
+	LINK_OR_ROOT,	/* the same, but root can do without */
 	LINK_PRIVATE_TOO,
 };
 
 int link_open(struct link *ret, const struct options *o, enum link_mode mode, struct error *err);
-/* Where no daemon listens (-ENOENT, -ECONNREFUSED) there is one: false. */
+/* False: a daemon listens. True for -ENOENT and -ECONNREFUSED. */
 bool link_no_daemon(int r);
-/* Says what a lost connection means (r, err of control_client_*); others stay. Returns r. */
+/* Explains a lost connection (r and err of control_client_*); other errors stay. Returns r. */
 int link_explain(const struct link *l, int r, struct error *err);
-/* Also waits until a private daemon has tidied up and gone. */
+/* Also waits until a private daemon has cleaned up and ended. */
 void link_deinit(struct link *l);
 #define _cleanup_link_ _cleanup_(link_deinit)
 
-/* As control_client_call, with link_explain. */
+/* As control_client_call(), with link_explain(). */
 int link_call(struct link *l, Traced__Control__Request *request, const int *fds, size_t fd_count,
 	      Traced__Control__Reply **ret, struct error *err);
 
@@ -39,8 +39,5 @@ static inline void reply_freep(Traced__Control__Reply **reply)
 }
 #define _cleanup_reply_ _cleanup_(reply_freep)
 
-/*
- * The session that is meant: the named one, or without a name the only one
- * there is. *ret is to be freed. Names are checked by the daemon.
- */
+/* The session by name, or without a name the only session. Free *ret. The daemon checks names. */
 int link_session(struct link *l, const char *name, char **ret, struct error *err);

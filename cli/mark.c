@@ -31,8 +31,8 @@ static int put_counter(struct buf *text, long pid, const char *counter, struct e
 }
 
 /*
- * Slices are asynchronous ones, of the process: the daemon writes them, so whose thread it was
- * is not to be had.
+ * Slices are asynchronous and belong to the process: the daemon writes them, so their thread is
+ * unknown.
  */
 static int put_slice(struct buf *text, long pid, char phase, const char *name, const char *id,
 		     struct error *err)

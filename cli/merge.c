@@ -22,7 +22,7 @@ int merge_set_file(struct options *o, const char *value, struct error *err)
 	return 0;
 }
 
-/* Alone it is merged itself: its ties are told. */
+/* A --sync-file without --merge is merged itself, so that its ties are shown. */
 int merge_set_syncs(struct options *o, const char *value, struct error *err)
 {
 	struct merge_option *last = o->merge_count ? &o->merges[o->merge_count - 1] : NULL;
@@ -91,7 +91,7 @@ int merge_open_file(const char *option, const char *path, enum input_kind kind, 
 	return r < 0 ? error_prefix(err, "--%s", option) : TAKE_FD(fd);
 }
 
-/* Where there is no room for one, what memory holds has to do. */
+/* Without room for a file, memory must suffice. */
 int merge_open_scratch(void)
 {
 	int fd = open(input_temp_place(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);

@@ -43,10 +43,10 @@ bool name_is_callers(uid_t owner)
 	return owner == geteuid() || (sudo && strcmp(sudo, text) == 0);
 }
 
-/* The kernel's own bound of a chain of links. */
+/* The kernel's limit of links in a path. */
 #define LINKS_MAX 40
 
-/* What the link says, from where path is: owned. NULL: it is none, or out of memory. */
+/* Target of the link, relative to where path is: owned. NULL: no link, or out of memory. */
 static char *follow_link(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -83,7 +83,7 @@ char *name_target(const char *path)
 	return target;
 }
 
-/* Of /proc/PID/fd, where links lead to what is open and not to a name of it; or -1. */
+/* Number N in /proc/PID/fd/N, whose links lead to open files rather than names; or -1. */
 static int number_in_proc(const char *path)
 {
 	_cleanup_free_ char *dir = NULL, *real = NULL, *own = NULL;
@@ -115,8 +115,10 @@ int name_descriptor(const char *path)
 	}
 	if (fd < 0)
 		return -ENOENT;
-	/* All that this program opens itself is closed on exec, but /dev/null for a standard
-	 * descriptor that is missing: in the place of standard input it could be written to. */
+	/*
+	 * Our own descriptors are close-on-exec, except /dev/null in place of a missing standard
+	 * descriptor. As standard input, that one would be writable.
+	 */
 	if (fd == STDIN_FILENO || fcntl(fd, F_GETFD) != 0 ||
 	    (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
@@ -151,7 +153,7 @@ static int by_link(int dir_fd, const char *from, const char *to)
 	return 0;
 }
 
-/* Who made the name replaces nobody else's file. */
+/* Creates the name exclusively first, so that no other file is replaced. */
 static int by_claim(int dir_fd, const char *from, const char *to)
 {
 	int fd = openat(dir_fd, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -165,7 +167,7 @@ static int by_claim(int dir_fd, const char *from, const char *to)
 	return r;
 }
 
-/* What filesystems say that have no such call. */
+/* Errors of filesystems that lack such a call. */
 static bool is_lacking(int r)
 {
 	return r == -EINVAL || r == -ENOSYS || r == -EOPNOTSUPP || r == -EPERM || r == -EMLINK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The options, and what each makes of its value. */
+/* The table of options, and the parsing of their values. */
 #include <limits.h>
 #include <string.h>
 
@@ -73,7 +73,7 @@ static int set_graph_depth(struct options *o, const char *value, struct error *e
 	return 0;
 }
 
-/* An empty value is mostly a variable of the shell that is not set. */
+/* An empty value is usually an unset shell variable. */
 static int set_string(const char **field, const char *value, struct error *err)
 {
 	if (!*value) {
@@ -127,7 +127,7 @@ static int set_instance(struct options *o, const char *value, struct error *err 
 	return 0;
 }
 
-/* Checked here, so that the message names the option; used once the format is known. */
+/* Parse now, so that the error names the option; the value is applied once the format is known. */
 #define DEFINE_SET_PERFETTO(field, name)                                                           \
 	static int set_##field(struct options *o, const char *value, struct error *err)            \
 	{                                                                                          \
@@ -288,7 +288,7 @@ static int set_size(uint64_t *field, const char *option, const char *value, stru
 	size_t len = strlen(value);
 	int r = parse_size(value, field, err);
 
-	/* Other tools mean kilobytes; a guess would be wrong by a thousand for somebody. */
+	/* Other tools mean kilobytes: guessing could be wrong by a factor of 1000. */
 	if (r < 0 || !strchr("0123456789", value[len - 1]))
 		return r;
 	error_set(err, -EINVAL, "'%s' has no unit", value);
@@ -306,7 +306,7 @@ static int set_max_memory(struct options *o, const char *value, struct error *er
 	return set_size(&o->max_memory, "--max-memory", value, err);
 }
 
-/* "2%", "2" or "0.5%": to a tenth. */
+/* "2%", "2" or "0.5%": one decimal. */
 static int set_max_cpu(struct options *o, const char *value, struct error *err)
 {
 	const char *p = value;
@@ -329,7 +329,7 @@ static int set_max_cpu(struct options *o, const char *value, struct error *err)
 	return 0;
 }
 
-/* "10m" is minutes, as wherever there are times; "10M" and all that is no time are sizes. */
+/* "10m" is minutes, as for all times; "10M" and anything that is no time are sizes. */
 static int set_rotate(struct options *o, const char *value, struct error *err)
 {
 	size_t len = strlen(value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A command line, by the table of option_specs.c. */
+/* Parses a command line with the table of option_specs.c. */
 #include <getopt.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ void options_deinit(struct options *o)
 	*o = (struct options){ 0 };
 }
 
-/* getopt's view of the table; a long option's value is its id above the letters. */
+/* Tables for getopt; a long option's value is its id above all letters. */
 #define LONG_BASE 256
 struct getopt_tables {
 	char letters[2 + 2 * OPT_COUNT + 1];
@@ -34,8 +34,7 @@ static void make_tables(struct getopt_tables *t, uint64_t allowed, bool stop_at_
 {
 	size_t letters = 0, longs = 0;
 
-	/* '-': positionals come in their order, as code 1; ':': a missing value has its own code.
-	 */
+	/* '-': return positionals in order, as code 1; ':': report a missing value separately. */
 	t->letters[letters++] = stop_at_arg ? '+' : '-';
 	t->letters[letters++] = ':';
 	for (int id = 0; id < OPT_COUNT; id++) {
@@ -58,7 +57,7 @@ static void make_tables(struct getopt_tables *t, uint64_t allowed, bool stop_at_
 	t->longs[longs] = (struct option){ 0 };
 }
 
-/* code came out of the tables, so it is one of theirs. */
+/* code must come from the tables. */
 static const struct option_spec *spec_of_code(int code)
 {
 	int id = 0;
@@ -70,7 +69,7 @@ static const struct option_spec *spec_of_code(int code)
 	return &option_specs[id];
 }
 
-/* Of the whole table, whoever takes it; OPT_COUNT: there is none. */
+/* Searches all options, allowed or not; OPT_COUNT: not found. */
 static int option_find(int letter, const char *name)
 {
 	int id = 0;
@@ -81,11 +80,11 @@ static int option_find(int letter, const char *name)
 	return id;
 }
 
-/* What getopt_long stumbled over, at words[0]. */
+/* The word that getopt_long() rejected is words[0]. */
 struct stumble {
 	char *const *words;
 	int letter;  /* getopt's optopt */
-	bool before; /* the command comes later */
+	bool before; /* before the command */
 };
 
 static int unknown_option(const struct stumble *at, const struct getopt_tables *t,
@@ -159,7 +158,7 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bo
 
 	make_tables(&tables, allowed, stop_at_arg);
 	opterr = 0;
-	optind = 0; /* glibc: begin anew */
+	optind = 0; /* glibc: reinitialise */
 	while (!r) {
 		int at = optind ?: 1;
 
@@ -215,7 +214,7 @@ int options_check(const struct options *o, const struct command *command, struct
 		error_set(err, -EINVAL, "--keep is of the files that --rotate makes");
 		return error_hint(err, "--rotate 100M --keep %u", o->keep);
 	}
-	/* What a conversion reads has ended. */
+	/* A conversion reads complete files only. */
 	if (o->merge_count && command != &command_convert &&
 	    (o->stream || o->rotate_bytes || o->rotate_ns)) {
 		error_set(err, -EINVAL, "--merge and --%s exclude each other",

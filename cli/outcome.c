@@ -99,7 +99,7 @@ static void tell_file(const struct outcome *outcome)
 	unsigned cpus = cpus_seen(r), removed = 0;
 
 	buf_puts(&line, outcome->path);
-	/* The sums are those of all that was written. */
+	/* The sums include removed files. */
 	if (outcome->split)
 		split_removed(outcome->split, &removed);
 	if (removed)
@@ -147,7 +147,7 @@ static void tell_loss(const struct outcome *outcome)
 	double share = 100.0 * (double)r->lost / (double)(r->events + r->lost);
 	char text[32];
 
-	/* A share too small for its digits is still no zero, nor one of nearly all the whole. */
+	/* Don't round small shares to 0, nor large ones to 100. */
 	if (share < 0.1)
 		snprintf(text, sizeof(text), "under 0.1");
 	else
@@ -260,14 +260,14 @@ static bool among(const char *text, char *const *list, size_t count)
 	return false;
 }
 
-/* The exporter's, and those of the session that nobody has said yet. */
+/* Prints warnings of the exporter, and those of the session that were not printed yet. */
 static void tell_warnings(const struct outcome *outcome)
 {
 	const Traced__Control__Session *s = outcome->session, *told = outcome->told;
 	const struct export_result *r = &outcome->result;
 
 	for (size_t i = 0; i < r->warning_count; i++) {
-		/* That one is said louder. */
+		/* Reported separately, as an error. */
 		if (!strcmp(r->warnings[i], EXPORT_NOTHING))
 			continue;
 		if (!told || !among(r->warnings[i], told->warnings, told->n_warnings))
@@ -288,7 +288,7 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	bool missing =
 		r->incomplete || outcome->ended_early || outcome->unmerged || failed || nothing;
 
-	/* The file is there, even if its account is not. */
+	/* The file exists, even if its account is incomplete. */
 	if (o->json) {
 		print_json(outcome);
 		missing |= !cli_flush();
@@ -326,10 +326,10 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	return missing || (o->fail_on_loss && r->lost) ? CLI_MISSING : CLI_WHOLE;
 }
 
-/* Measured: time, task and name of an event, and what is printed of its bytes. */
+/* Measured: characters for time, task and event name, and per byte of the record. */
 uint64_t json_text_estimate(const char *tracer, uint64_t events, uint64_t bytes)
 {
-	/* Elements of traceEvents, of which two thirds are names of members. */
+	/* Elements of traceEvents; two thirds of the text are member names. */
 	if (tracer && strcmp(tracer, "function") == 0)
 		return events * JSON_CHARS_PER_CALL;
 	if (tracer && strcmp(tracer, "function_graph") == 0)

@@ -13,7 +13,7 @@
 #include "names.h"
 
 #define NAMES_MAX 10000
-/* An empty one may be one that is about to be locked. */
+/* A younger empty file may be about to be locked by its creator. */
 #define NEW_NS (10 * NSEC_PER_SEC)
 
 static int part_name(const char *base, char **ret)
@@ -31,7 +31,7 @@ int part_open(int dir_fd, const char *base, char **ret_name)
 	fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 	if (fd < 0)
 		return -errno;
-	/* Where there are no locks, nobody takes it for left. */
+	/* Without lock support, nobody takes it for abandoned. */
 	flock(fd, LOCK_EX);
 	*ret_name = TAKE_PTR(name);
 	return fd;
@@ -44,7 +44,7 @@ static bool is_new(const struct stat *st)
 	return now < then + NEW_NS;
 }
 
-/* mend() of most formats refuses another program's file; this is for the others. */
+/* Needed for formats whose mend() does not check the file's kind. */
 static bool begins_as(int fd, const struct export_format *format)
 {
 	const char *head = format->begins ?: "";
@@ -66,7 +66,7 @@ int part_take(int dir_fd, const char *base, const struct export_format *format)
 	fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
-	/* Others call what they have not yet whole so, too: theirs stays as it is. */
+	/* Other programs use this suffix, too: leave their files alone. */
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
 	    st.st_nlink != 1)
 		return -ENOENT;
@@ -77,7 +77,7 @@ int part_take(int dir_fd, const char *base, const struct export_format *format)
 	r = mend_file(format, fd, NULL);
 	if (r > 0)
 		return TAKE_FD(fd);
-	/* Not one packet, not one line. */
+	/* Not one whole packet or line. */
 	if (r == 0)
 		unlinkat(dir_fd, name, 0);
 	return r < 0 ? r : -ENOENT;

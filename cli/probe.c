@@ -8,18 +8,17 @@
 #include "base/buf.h"
 #include "symbols/function_place.h"
 
-/* Room for "__return" within the daemon's bound. */
+/* Leaves room for "__return" within the daemon's limit. */
 #define NAME_LEN_MAX 36
 
-/* "TYPE[:NAME] /PATH:FUNCTION[+OFFSET] ARGUMENTS", by where its parts begin. */
+/* Positions of the parts of "TYPE[:NAME] /PATH:FUNCTION[+OFFSET] ARGUMENTS". */
 struct parts {
-	const char *place; /* '/' */
+	const char *place; /* position of '/' */
 	const char *function;
-	const char *end; /* of its name */
+	const char *end; /* end of the function's name */
 };
 
-/* Not of a place that has an offset, or none that can be told: what is wrong with it the daemon
- * says. */
+/* False if there is an offset already, or the syntax is wrong: the daemon reports errors. */
 static bool find_function(struct parts *p, const char *definition)
 {
 	const char *space, *colon;
@@ -40,7 +39,7 @@ static bool find_function(struct parts *p, const char *definition)
 	return p->end > p->function;
 }
 
-/* "p /PATH:FUNCTION" and "/PATH:FUNCTION" have none yet. */
+/* "p /PATH:FUNCTION" and "/PATH:FUNCTION" lack a name: add one. */
 static void put_type_and_name(struct buf *out, const char *definition, const struct parts *p)
 {
 	const char *type = definition + strspn(definition, " ");

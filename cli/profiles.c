@@ -10,7 +10,7 @@
 #define LINE_COLUMNS 78
 #define WORDS_COLUMN 10
 
-/* "  events    a b c", and what has no room below it. */
+/* Prints "  events    a b c", wrapped. */
 static void print_words(const char *title, const struct string_list *list)
 {
 	size_t column = LINE_COLUMNS;
@@ -57,7 +57,7 @@ static void json_profile(const struct profile *p, struct document *j)
 	document_close(j, '}');
 }
 
-/* Those that were asked for, or all. */
+/* The profiles named on the command line, or all. */
 static int choose(const struct options *o, const char *const *dirs, struct string_list *ret,
 		  struct error *err)
 {

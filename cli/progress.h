@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One line that is rewritten, on a terminal; nothing at all elsewhere. */
+/* A line on the terminal that is rewritten; nothing elsewhere. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,9 +14,9 @@ struct progress {
 	bool shown;
 };
 
-/* wanted: not -q. out: the output, which may be the same terminal; negative: there is none. */
+/* wanted: not -q. out: the output, which may be the same terminal; negative: none. */
 void progress_init(struct progress *p, bool wanted, int out);
 void progress_session(struct progress *p, const Traced__Control__Session *session);
 void progress_text(struct progress *p, const char *text);
-/* Removes the line, before anything else is said. */
+/* Clears the line, before other messages. */
 void progress_clear(struct progress *p);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The life of `tracectl record`: all that can be checked is checked, the
- * output is opened, the command is forked and held, and only then is the
- * session asked for. One loop waits for replies and signals:
+ * Life of `tracectl record`: check everything that can be checked, open the output, fork and hold
+ * the command, and only then request the session. One loop waits for replies and signals:
  *
  *     ARMING ──reply──▶ RECORDING ──end──▶ WRITING ──reply──▶ done
  *
- * The end of RECORDING is its duration (an Attach tells of it), the command's
- * exit or a signal; each sends the one Stop that carries the output. With
- * --stream the Attach carries it, the output is written from then on, and the Attach's
- * reply is the last one. The session is not detached: whatever becomes of us, the daemon tidies up
- * when the connection closes.
+ * RECORDING ends with its duration (an Attach reports that), the command's exit or a signal. Each
+ * sends the one Stop, which carries the output. With --stream the Attach carries the output, which
+ * is written from then on, and the Attach's reply is the last one. The session is not detached:
+ * however we end, the daemon cleans up when the connection closes.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -27,7 +25,7 @@
 #include "progress.h"
 #include "start_request.h"
 
-/* How often the size is looked at where no line is shown. */
+/* Interval for checking the size if no progress is shown. */
 #define SIZE_MS 2000
 
 enum phase { PHASE_ARMING, PHASE_RECORDING, PHASE_WRITING, PHASE_DONE };
@@ -60,7 +58,7 @@ static void recording_deinit(struct recording *rec)
 	reply_freep(&rec->finished);
 }
 
-/* How often the session's state is asked for; -1: never. */
+/* Interval for polling the session's state; -1: never. */
 static int status_ms(const struct recording *rec)
 {
 	if (rec->progress.on)
@@ -153,7 +151,7 @@ static int send_stop(struct recording *rec, struct error *err)
 	return send_request(rec, &request, !rec->stream, &rec->stop_id, err);
 }
 
-/* Nothing of it is wanted. */
+/* Discards the recording. */
 static void cancel(struct recording *rec)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
@@ -172,7 +170,7 @@ static void cancel(struct recording *rec)
 static int give_up(struct recording *rec, struct error *err)
 {
 	cancel(rec);
-	/* What was written of it is told where that is known. */
+	/* destination_fail() reports what was written. */
 	return error_set(err, -ECANCELED, "given up");
 }
 
@@ -201,7 +199,7 @@ static int on_started(struct recording *rec, const Traced__Control__Session *ses
 	return 0;
 }
 
-/* The session ended by itself, without having lasted as long as it was to. */
+/* The session ended by itself, before its duration was over. */
 static bool ended_early(const struct recording *rec, const Traced__Control__Reply *attached)
 {
 	const Traced__Control__Session *s;
@@ -214,7 +212,7 @@ static bool ended_early(const struct recording *rec, const Traced__Control__Repl
 	return !s->duration_ns || s->elapsed_ns < s->duration_ns;
 }
 
-/* A JSON or a page is full long before a disk is: it is told before it happens. */
+/* A JSON or HTML reaches its viewers' limit long before the disk is full: warn in advance. */
 static void watch_size(struct recording *rec, const Traced__Control__Session *s)
 {
 	if (rec->size_told || !rec->dest.format->one_string || rec->dest.rotates ||
@@ -228,7 +226,7 @@ static void watch_size(struct recording *rec, const Traced__Control__Session *s)
 			"same, for 'tracectl convert' to .pftrace\n");
 }
 
-/* What a stream's Stop tells the Attach's reply tells as well, and more. */
+/* With --stream, the Attach's reply contains that of the Stop. */
 static int on_streamed(struct recording *rec, Traced__Control__Reply **reply, struct error *err)
 {
 	const Traced__Control__Reply *m = *reply;
@@ -256,7 +254,7 @@ static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struc
 		}
 		return 0;
 	}
-	/* However the session ended, what it has is fetched; Stop's reply says what is wrong. */
+	/* However the session ended, fetch its data; the Stop's reply reports errors. */
 	if (m->id == rec->attach_id && !rec->stream) {
 		rec->dest.ended_early = ended_early(rec, m);
 		return send_stop(rec, err);
@@ -319,7 +317,7 @@ static int on_signal(struct recording *rec, struct error *err)
 	return send_stop(rec, err);
 }
 
-/* Handles all replies that are there. */
+/* Handles all replies that have arrived. */
 static int receive_all(struct recording *rec, struct error *err)
 {
 	while (rec->phase != PHASE_DONE) {
@@ -356,7 +354,7 @@ static int recording_run(struct recording *rec, struct error *err)
 		if (r < 0 && errno != EINTR)
 			return error_errno(err, -errno, "poll");
 		if (r > 0 && fds[0].revents) {
-			/* What the daemon had said by then counts first. */
+			/* Handle what the daemon sent before the connection broke. */
 			r = receive_all(rec, err);
 			if (r == 0 && rec->phase != PHASE_DONE)
 				r = on_signal(rec, err);
@@ -370,7 +368,7 @@ static int recording_run(struct recording *rec, struct error *err)
 	}
 }
 
-/* From here on signals are input. A child gets them back unblocked. */
+/* From here on signals are read from a descriptor. The child gets them unblocked. */
 static int open_signals(struct error *err)
 {
 	sigset_t set;
@@ -386,7 +384,7 @@ static int open_signals(struct error *err)
 	return fd < 0 ? error_errno(err, -errno, "signalfd") : fd;
 }
 
-/* Who reads a pipe waits for it. */
+/* The reader of a pipe or terminal waits for the output. */
 static bool is_awaited(int fd)
 {
 	struct stat st;
@@ -437,7 +435,7 @@ static int record_run(const struct options *o)
 	r = recording_run(&rec, &err);
 	progress_clear(&rec.progress);
 	if (r < 0) {
-		/* They hold the pipe to what makes the files, which waits for its end. */
+		/* They keep the file writer's socket open, and the writer waits for its end. */
 		child_deinit(&rec.child);
 		link_deinit(&rec.link);
 		return destination_fail(&rec.dest, &err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* `tracectl recover`: the recordings that a crash or a failed export left, and their export. */
+/* `tracectl recover`: lists and exports recordings left by a crash or a failed export. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The session's part of TIME-[UID+]NAME-NUMBER.traced; the whole if it is no such. */
+/* The session's name in TIME-[UID+]NAME-NUMBER.traced; else the whole name. */
 static char *session_of(const char *path)
 {
 	const char *base = base_of(path), *name = strchr(base, '-'), *end = strrchr(base, '-');
@@ -78,7 +78,7 @@ static int list(const struct leftovers *left, bool json)
 	return CLI_WHOLE;
 }
 
-/* By session, of which the newest, by file name or by path. */
+/* By session (the newest), file name or path. */
 static const struct leftover *find(const struct leftovers *left, const char *word)
 {
 	const struct leftover *found = NULL;
@@ -89,7 +89,7 @@ static const struct leftover *find(const struct leftovers *left, const char *wor
 
 		if (!strcmp(l->path, word) || !strcmp(base_of(l->path), word))
 			return l;
-		/* Names begin with their time. */
+		/* File names begin with their time. */
 		if (session && !strcmp(session, word) &&
 		    (!found || strcmp(base_of(l->path), base_of(found->path)) > 0))
 			found = l;

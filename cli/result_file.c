@@ -10,12 +10,12 @@
 #include "names.h"
 #include "part.h"
 
-/* Of a copy, by one call. */
+/* Bytes copied by one call. */
 #define COPY_MAX (64U << 20)
 
 bool result_file_force_named;
 
-/* What a fatal signal has to remove; one file at a time. */
+/* The file that a fatal signal must remove; one at a time. */
 static char doomed_name[NAME_MAX + 1];
 static volatile int doomed_dir = -1;
 
@@ -36,7 +36,7 @@ static void doom(int dir_fd, const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(fatal_signals); i++) {
 		struct sigaction old;
 
-		/* Who ignores a signal (nohup) goes on ignoring it. */
+		/* Keep ignored signals ignored (nohup). */
 		if (!sigaction(fatal_signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
 			signal(fatal_signals[i], remove_doomed);
 	}
@@ -66,7 +66,7 @@ static int open_named(struct result_file *f)
 
 		if (r < 0)
 			return r;
-		/* A signal in between would leave the file. */
+		/* A signal between creation and registration would leave the file behind. */
 		result_file_block_fatal(&old);
 		f->fd = openat(f->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 			       0666);
@@ -125,14 +125,14 @@ static int explain(struct error *err, int r, const char *path, const char *dir)
 	}
 }
 
-/* What exists and is no regular file must never be renamed over: /dev/null above all. */
+/* An existing non-regular file must never be replaced: above all not /dev/null. */
 static int open_in_place(struct result_file *f, const char *path, struct error *err)
 {
 	f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	return f->fd < 0 ? error_errno(err, -errno, "%s", path) : 0;
 }
 
-/* As fs.protected_symlinks has it of the kernel, and it may be off: see proc_sys_fs(5). */
+/* The rule of fs.protected_symlinks, which may be off: see proc_sys_fs(5). */
 static bool link_is_trusted(const char *path, const struct stat *link)
 {
 	const char *slash = strrchr(path, '/');
@@ -161,7 +161,7 @@ int result_file_refuse_others(const char *path, int r, const struct stat *st, st
 	return -EPERM;
 }
 
-/* Splits what f->path leads to into f->dir_fd and f->base. A link is kept, its target replaced. */
+/* Splits the target of f->path into f->dir_fd and f->base. A link stays, its target is replaced. */
 static int locate(struct result_file *f, bool part, struct error *err)
 {
 	_cleanup_free_ char *target = name_target(f->path), *dir = NULL;
@@ -191,13 +191,15 @@ static int locate(struct result_file *f, bool part, struct error *err)
 		if (f->fd >= 0)
 			return 0;
 	}
-	/* Filesystems without it say EOPNOTSUPP, EISDIR or EINVAL; overlayfs and FUSE among them.
+	/*
+	 * Filesystems without O_TMPFILE, such as overlayfs and FUSE, fail with EOPNOTSUPP, EISDIR
+	 * or EINVAL.
 	 */
 	r = open_named(f);
 	return r < 0 ? explain(err, r, f->path, dir) : 0;
 }
 
-/* What its file has so far, and where that goes on, is up to who opened it. */
+/* The offset and content of an inherited descriptor are its opener's business. */
 static int open_handed(struct result_file *f, int fd, struct error *err)
 {
 	if (fd >= 0)
@@ -271,7 +273,7 @@ int result_file_rehearse(struct result_file *f, struct error *err)
 		     : 0;
 }
 
-/* Gives the nameless file the temporary name from which it can be renamed over an old file. */
+/* Links the unnamed file under a temporary name, from which it can replace an old file. */
 static int give_temp_name(struct result_file *f)
 {
 	char proc[32];
@@ -294,7 +296,7 @@ static int give_temp_name(struct result_file *f)
 	return -EEXIST;
 }
 
-/* Somebody else may have made a file of that name since result_file_open() looked. */
+/* The name may have been taken since result_file_open(). */
 static int check_name(const struct result_file *f)
 {
 	struct stat st;
@@ -342,7 +344,7 @@ static int other_name(const char *base, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Where it was to be, under another name. */
+/* Saves it in the intended directory under another name. */
 static int save_beside(struct result_file *f, char **ret)
 {
 	_cleanup_free_ char *name = NULL, *dir = NULL, *path = NULL;
@@ -378,7 +380,9 @@ static int copy_content(int to, int from)
 	return n < 0 || fsync(to) < 0 ? -errno : 0;
 }
 
-/* As a copy, where temporary files may be; for its owner only, as others are there, too. */
+/*
+ * Copies it to the temporary folder; readable by the owner only, since others use that folder, too.
+ */
 static int save_elsewhere(const struct result_file *f, char **ret)
 {
 	_cleanup_result_file_ struct result_file copy = RESULT_FILE_INIT;
@@ -394,7 +398,7 @@ static int save_elsewhere(const struct result_file *f, char **ret)
 	r = result_file_open(&copy, path, NULL);
 	if (r < 0)
 		return r;
-	/* Something of this name was there. */
+	/* The name is taken. */
 	if (!copy.base)
 		return -EEXIST;
 	copy.fresh = true;
@@ -408,7 +412,7 @@ static int save_elsewhere(const struct result_file *f, char **ret)
 	return r;
 }
 
-/* What took long to get is not to be lost for want of a name, nor of a disk that takes it all. */
+/* Keeps the result if it can't be renamed or synced: it was expensive to record. */
 static int save(struct result_file *f, int why, bool whole, struct error *err)
 {
 	_cleanup_free_ char *path = NULL;
@@ -441,7 +445,7 @@ int result_file_commit(struct result_file *f, struct error *err)
 		return error_errno(err, r, "%s", f->path);
 	if (r < 0)
 		return save(f, r, true, err);
-	/* The name too is to outlive a power cut; where a directory can't be synced, so be it. */
+	/* Sync the name as well. Failure is ignored: some filesystems can't sync directories. */
 	fsync(f->dir_fd);
 	return 0;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A file that appears under its name whole or not at all. It is written
- * without a name in the same directory (O_TMPFILE; else as ".NAME.XXXXXX", which
- * also a fatal signal removes) and gets its name by rename(2) once it is synced.
- * What is no regular file (a device, a pipe) is written in place, and so is a descriptor that this
- * program was handed: standard output, /dev/fd/N.
+ * A file that appears under its name complete or not at all. It is written without a name in the
+ * target directory (O_TMPFILE; else as ".NAME.XXXXXX", which a fatal signal removes, too) and
+ * renamed once it is synced. Devices, pipes and inherited descriptors (standard output, /dev/fd/N)
+ * are written in place.
  */
 #pragma once
 
@@ -18,42 +17,40 @@ struct result_file {
 	int fd; /* for writing and, unless in place, reading */
 	char *path;
 	int dir_fd;
-	char *base; /* the final name in dir_fd; NULL: written in place */
-	char *temp; /* the present name in dir_fd; NULL: none */
-	bool fresh; /* the final name must not replace anything: -EEXIST, and it may get another */
+	char *base; /* final name in dir_fd; NULL: written in place */
+	char *temp; /* current name in dir_fd; NULL: none */
+	bool fresh; /* the final name must not exist: -EEXIST; it may be changed */
 };
 #define RESULT_FILE_INIT ((struct result_file){ .fd = -EBADF, .dir_fd = -EBADF })
 
-/* For the tests: as on a filesystem without O_TMPFILE. */
+/* For tests: simulates a filesystem without O_TMPFILE. */
 extern bool result_file_force_named;
 
-/* path "-": standard output. Nothing under path is touched before result_file_commit. */
+/* path "-": standard output. Nothing at path changes before result_file_commit(). */
 int result_file_open(struct result_file *ret, const char *path, struct error *err);
-/* The same, seen as "NAME.part" meanwhile (part.h). -EEXIST: that name is taken. */
+/* The same, visible as "NAME.part" meanwhile (part.h). -EEXIST: that name is taken. */
 int result_file_open_part(struct result_file *ret, const char *path, struct error *err);
-/* Of a part: tries how its name will be given; it has a hidden one after that. */
+/* For a part: tests the final rename by giving it a hidden name. */
 int result_file_rehearse(struct result_file *f, struct error *err);
-/* It is to have another name, in the same directory. */
+/* Changes the final name, within the same directory. */
 int result_file_rename(struct result_file *f, const char *path, struct error *err);
 /*
- * Syncs it and gives it its name. Where that fails (the directory is gone, the name has become
- * one; it can't be synced, and may not be whole), it is saved under another name, which the hint
- * tells.
+ * Syncs and renames the file. If that fails (the directory is gone, a directory took the name,
+ * syncing failed), saves it under another name, given in the hint.
  */
 int result_file_commit(struct result_file *f, struct error *err);
-/* A part stays what it is called now: false: it is none, and will be removed. */
+/* Keeps a part under its current name. False: not a part; it will be removed. */
 bool result_file_leave(struct result_file *f);
-/* Removes what was not committed. */
+/* Removes an uncommitted file. */
 void result_file_deinit(struct result_file *f);
 #define _cleanup_result_file_ _cleanup_(result_file_deinit)
 
 /*
- * In a folder that many may write to, a file or link of somebody else may lie under the name: by
- * mistake, or to have root write where they can't. r: 0 or what stat() failed with; st: of what
- * the path leads to. 0 or -EPERM.
+ * Refuses another user's file or link in a folder where many may write: it could redirect root's
+ * writes. r: result of stat(); st: of the path's target. 0 or -EPERM.
  */
 int result_file_refuse_others(const char *path, int r, const struct stat *st, struct error *err);
-/* -EISDIR, and what to do. */
+/* Returns -EISDIR with a hint. */
 int result_file_refuse_directory(const char *path, struct error *err);
-/* Until SIG_SETMASK with old: between a name's making and whoever removes it. */
+/* Blocks fatal signals until SIG_SETMASK with old: while a name exists that nobody would remove. */
 void result_file_block_fatal(sigset_t *old);

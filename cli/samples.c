@@ -11,7 +11,7 @@ static const char *find_symbol(void *userdata, const struct code_place *place)
 	return code_symbols_find(userdata, place);
 }
 
-/* A folder that isn't there would only show as functions without names. */
+/* A missing folder would otherwise show only as functions without names. */
 static int check_folder(const char *path, struct error *err)
 {
 	struct stat st;

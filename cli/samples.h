@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What convert has beside the capture for samples: profiles, and names of programs' functions. */
+/* Additional input of `convert` for samples: profiles, and function names of programs. */
 #pragma once
 
 #include "base/parse.h"
@@ -18,9 +18,9 @@ struct samples {
 	struct export_sample_filter filter;
 };
 
-/* Opens all that o names. */
+/* Opens all files in o. */
 int samples_open(struct samples *ret, const struct options *o, struct error *err);
-/* Says what the names that were found can't be trusted for. */
+/* Warns of names that may be wrong. */
 void samples_tell(const struct samples *s);
 void samples_deinit(struct samples *s);
 #define _cleanup_samples_ _cleanup_(samples_deinit)

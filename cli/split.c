@@ -21,17 +21,17 @@
 
 struct split_report {
 	struct framed_report common;
-	unsigned first, last; /* last 0: no file was made */
+	unsigned first, last; /* last 0: no file was written */
 	unsigned removed, own_removed;
-	uint8_t made[NUMBER_MAX / 8 + 1]; /* a bit for each file; mostly never touched */
+	uint8_t made[NUMBER_MAX / 8 + 1]; /* bit set of files; mostly untouched pages */
 };
 
-/* What the process has. */
+/* State of the writer process. */
 struct splitter {
 	const struct split *split;
 	const struct export_format *format;
-	unsigned keep, oldest; /* oldest: of all that are there; 0: none */
-	unsigned number;       /* of the file that is made, or will be */
+	unsigned keep, oldest; /* oldest: lowest existing number; 0: none */
+	unsigned number;       /* of the current or next file */
 	struct result_file file;
 	bool open;
 	struct buf notes;
@@ -58,7 +58,7 @@ static int make_path(const struct split *s, unsigned number, char **ret, struct 
 	return *ret ? 0 : error_errno(err, -ENOMEM, "the file's name");
 }
 
-/* The number in "STEM.0001ENDING"; 0: it is another's name. */
+/* The number in "STEM.0001ENDING"; 0: another name. */
 static unsigned number_of(const char *name, const char *stem, const char *ending)
 {
 	size_t len = strlen(stem);
@@ -69,7 +69,7 @@ static unsigned number_of(const char *name, const char *stem, const char *ending
 	    name[len + 1] > '9')
 		return 0;
 	number = strtoul(name + len + 1, &end, 10);
-	/* As make_path() writes it, and no date. */
+	/* Same width as make_path() writes, and not a date. */
 	if (end - (name + len + 1) != snprintf(NULL, 0, "%04lu", number) || number > NUMBER_MAX ||
 	    strcmp(end, ending) != 0)
 		return 0;
@@ -83,10 +83,7 @@ static bool has_ending(const char *name, const char *ending)
 	return len > n && strcmp(name + len - n, ending) == 0;
 }
 
-/*
- * "STEM.0003ENDING.part" of a recording that was killed gets its name, or where that is taken
- * the next one that is free.
- */
+/* Renames "STEM.0003ENDING.part" of a killed recording to its number, or to the next free one. */
 static void recover(struct splitter *p, int dir_fd, const char *base)
 {
 	const char *stem = strrchr(p->split->stem, '/');
@@ -113,7 +110,7 @@ static void recover(struct splitter *p, int dir_fd, const char *base)
 	}
 }
 
-/* What is left of another recording is made files of; then which are there. */
+/* Recovers parts of killed recordings, then finds the existing numbers. */
 static int find_numbers(struct splitter *p, struct error *err)
 {
 	const char *stem = strrchr(p->split->stem, '/');
@@ -127,7 +124,7 @@ static int find_numbers(struct splitter *p, struct error *err)
 	stem = stem ? stem + 1 : p->split->stem;
 	p->number = 1;
 	d = opendir(dir);
-	/* Where there is no directory, the first file's fate tells it. */
+	/* Creating the first file reports a missing directory. */
 	if (!d)
 		return errno == ENOENT || errno == ENOTDIR ? 0
 							   : error_errno(err, -errno, "%s", dir);
@@ -152,7 +149,7 @@ static int no_number(struct error *err)
 	return error_hint(err, "move them away, or give -o another name");
 }
 
-/* By its number, or the next that no other recording has. */
+/* Opens the part with the next number that no other recording uses. */
 static int open_file(struct splitter *p, struct error *err)
 {
 	int r = -EEXIST;
@@ -177,7 +174,7 @@ static bool was_made(const struct split_report *report, unsigned number)
 	return number <= NUMBER_MAX && report->made[number / 8] & 1U << number % 8;
 }
 
-/* The oldest beyond those that are to be kept. */
+/* Removes the oldest files above the limit. */
 static void remove_old(struct splitter *p)
 {
 	struct split_report *report = report_of(p->split);
@@ -193,7 +190,7 @@ static void remove_old(struct splitter *p)
 	report->first = MAX(report->first, p->oldest);
 }
 
-/* Another recording of the same name may have been first: what it wrote stays. */
+/* If another recording took the number, its file stays. */
 static int name_file(struct splitter *p, struct error *err)
 {
 	for (; p->number <= NUMBER_MAX; p->number++) {
@@ -229,7 +226,7 @@ static int commit_file(struct splitter *p, struct error *err)
 	return 0;
 }
 
-/* The writer is gone, or there is no more room: what there is of the last file is kept. */
+/* The writer is gone or the disk is full: keep the part of the last file. */
 static void keep_rest(void *maker)
 {
 	struct splitter *p = maker;
@@ -278,7 +275,7 @@ static int take(void *maker, const struct frame *frame, struct error *err)
 
 static const struct framed_ops ops = { .take = take, .end = keep_rest };
 
-/* What would fail later is told now. */
+/* Reports errors now that would occur later. */
 static int prepare(struct splitter *p, struct error *err)
 {
 	int r = find_numbers(p, err);
@@ -329,7 +326,7 @@ bool split_has(const struct split *s, unsigned number)
 {
 	_cleanup_free_ char *path = NULL;
 
-	/* Another recording of that name, or somebody else, may have removed it. */
+	/* Another recording or user may have removed it. */
 	return was_made(report_of(s), number) && make_path(s, number, &path, NULL) == 0 &&
 	       access(path, F_OK) == 0;
 }

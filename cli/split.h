@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The files of --rotate. A process of its own (framed.h) gives each file its name when it is whole:
- * out.0001.pftrace, out.0002.pftrace; until then it is out.0001.pftrace.part (part.h). So it
- * outlives whoever writes, and keeps of the last file what there is; if it is killed itself, the
- * next one finds that. Numbers go on behind the highest that is there, and two recordings of one
- * name share them: nothing is overwritten.
+ * The files of --rotate: out.0001.pftrace, out.0002.pftrace ... A separate process (framed.h)
+ * renames each when it is complete; until then it is out.0001.pftrace.part (part.h). The process
+ * outlives all writers and keeps the valid part of the last file; if it is killed, the next one
+ * recovers that. Numbers continue after the highest existing one, and two recordings of one name
+ * share them: nothing is overwritten.
  */
 #pragma once
 
@@ -17,22 +17,22 @@
 
 struct split {
 	struct framed process;
-	char *stem, *ending; /* STEM.0001ENDING */
-	struct buf notes;    /* lines for the person who asked, from split_start */
+	char *stem, *ending; /* file names are STEM.0001ENDING */
+	struct buf notes;    /* lines for the user, from split_start() */
 };
 #define SPLIT_INIT ((struct split){ .process = FRAMED_INIT })
 
-/* keep 0: all. -ENOENT, -EACCES...: no file can be made there. */
+/* keep 0: all. -ENOENT, -EACCES...: no file can be created there. */
 int split_start(struct split *ret, const char *path, const struct export_format *format,
 		unsigned keep, struct error *err);
-/* Waits, too. */
+/* Also waits for the process. */
 void split_deinit(struct split *s);
 
-/* After framed_finish: whether that file was made by it, and is there. */
+/* After framed_finish(): whether the process wrote that file and it still exists. */
 bool split_has(const struct split *s, unsigned number);
-/* The first and the last such; false: there is none. Others' may be between them. */
+/* The first and last such file; false: none. Others' files may be in between. */
 bool split_range(const struct split *s, unsigned *ret_first, unsigned *ret_last);
-/* How many were removed, those of earlier recordings included; and how many that it had made. */
+/* Number of files removed, including earlier recordings'; ret_own: its own. */
 unsigned split_removed(const struct split *s, unsigned *ret_own);
 /* Appends that file's name. */
 void split_name(const struct split *s, unsigned number, struct buf *out);

@@ -6,7 +6,7 @@
 
 #include "probe.h"
 
-/* Where none is named, the daemon takes those of its configuration. */
+/* Without events, the daemon uses those of its configuration. */
 static int fill_events(struct start_request *s, const struct options *o)
 {
 	s->specs = calloc(o->event_count ?: 1, sizeof(*s->specs));
@@ -47,7 +47,7 @@ static int fill_pids(struct start_request *s, const struct options *o, pid_t chi
 	return 0;
 }
 
-/* Those of the kernel, and then those of programs. */
+/* First the kernel's probes, then those of programs. */
 static int fill_probes_of(struct start_request *s, const struct options *o, bool user,
 			  struct error *err)
 {

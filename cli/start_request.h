@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What to trace, as the options say it, as a Start message. */
+/* Builds the Start message from the options. */
 #pragma once
 
 #include "cli.h"
@@ -11,14 +11,14 @@ struct start_request {
 	Traced__Control__EventSpec *specs; /* owned, like the rest */
 	Traced__Control__EventSpec **spec_list;
 	int32_t *pids;
-	char **probes;	      /* of both kinds, and as many strings, owned */
-	char **probe_filters; /* theirs; the strings are the options' */
+	char **probes;	      /* of both kinds; owned, including the strings */
+	char **probe_filters; /* their filters; the strings are the options' */
 	size_t probe_count;
 };
 
 /*
- * child: the pid of the held command, or 0. -ESRCH: no such process. Opens programs in which
- * uprobes are given by a function's name; their errors as of function_place_find().
+ * child: pid of the held command, or 0. -ESRCH: no such process. Opens programs in which uprobes
+ * name a function; errors of function_place_find().
  */
 int start_request_init(struct start_request *ret, const struct options *o, pid_t child,
 		       struct error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* `tracectl status` and `tracectl list`: the sessions, at length and in short. */
+/* `tracectl status` and `tracectl list`: sessions in detail and in short. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -171,7 +171,7 @@ static void print_session(const Session *s, bool verbose)
 	}
 	buf_puts(&b, "\n  events    ");
 	format_count(s->events, &b);
-	/* What the kernel still holds is not among them. */
+	/* Excludes what the kernel still holds. */
 	if (s->state == TRACED__CONTROL__SESSION__STATE__RECORDING && !s->ring)
 		buf_puts(&b, " read so far");
 	if (s->elapsed_ns)
@@ -189,7 +189,7 @@ static void print_session(const Session *s, bool verbose)
 	format_bytes(s->buffer_bytes, &b);
 	buf_puts(&b, " a CPU, read by ");
 	buf_visible(&b, s->reader, VISIBLE_MAX);
-	/* No share of the time: setting up is the most of it for a while. */
+	/* No percentage: for a while, setting up dominates. */
 	buf_puts(&b, "\n  cost      ");
 	format_duration(s->cpu_time_ns, &b);
 	buf_puts(&b, " of CPU time, setting up included");
@@ -235,7 +235,7 @@ static int status_run(const struct options *o)
 	return CLI_WHOLE;
 }
 
-/* Beside the table, which is for programs too. */
+/* On stderr: the table is also for programs. */
 static void tell_leftovers(void)
 {
 	_cleanup_(leftovers_deinit) struct leftovers left = { 0 };

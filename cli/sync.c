@@ -6,7 +6,7 @@
 #include "document.h"
 #include "link.h"
 
-/* 128 random bits, in the form of a UUID. */
+/* 128 random bits in the form of a UUID. */
 static int make_id(char id[static 37])
 {
 	uint8_t b[16];

@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "hints.h"
 
-/* Of one line: room for a path, or for a long filter that the kernel refuses. */
+/* Bytes of one line: room for a path, or a long filter that the kernel rejected. */
 #define LINE_MAX_BYTES 8192
 
 static void print_error(const struct error *err)
@@ -18,7 +18,7 @@ static void print_error(const struct error *err)
 	const char *line = err->message ?: "out of memory";
 
 	fflush(stdout);
-	/* What the kernel words has lines, and a caret under one of them. */
+	/* The kernel's messages have several lines, and a caret under one. */
 	for (const char *lead = "tracectl: "; line; lead = "    ") {
 		size_t length = strcspn(line, "\n");
 
@@ -31,7 +31,7 @@ static void print_error(const struct error *err)
 
 int cli_fail(const struct error *err)
 {
-	/* As with | head: nothing to be done about. */
+	/* As with `| head`: nothing to do about it. */
 	if (err->code == EPIPE)
 		cli_warn("the output's reader has left: the rest was not written");
 	else
@@ -42,7 +42,7 @@ int cli_fail(const struct error *err)
 int cli_usage(const struct error *err)
 {
 	print_error(err);
-	/* Nobody typed that. */
+	/* Generated internally, not typed. */
 	return err->code == ENOMEM ? CLI_FAILED : CLI_USAGE;
 }
 
@@ -89,7 +89,7 @@ bool cli_flush(void)
 		return true;
 	if (errno != EPIPE)
 		cli_warn("standard output: %m");
-	/* Said once. */
+	/* Avoid a second message. */
 	__fpurge(stdout);
 	clearerr(stdout);
 	return false;
@@ -131,7 +131,7 @@ static int run(int argc, char **argv)
 	}
 	if (options_parse(&o, argc - next, argv + next, command->options | OPTIONS_COMMON, false,
 			  &(int){ 0 }, &err) < 0) {
-		/* `record ls -l`: the option is the command's, which lacks its two dashes. */
+		/* `record ls -l`: the option is the command's; "--" is missing. */
 		if (command->takes_command && o.arg_count > command->args_max)
 			hint_stray_word(&o, command, &err);
 		if (!err.hint && err.code != ENOMEM)
@@ -152,9 +152,9 @@ int tracectl_main(int argc, char **argv)
 	int status;
 
 	reserve_standard_fds();
-	/* A reader of ours that leaves is an error like any other, not our death. */
+	/* A reader that leaves is an ordinary error. */
 	signal(SIGPIPE, SIG_IGN);
-	/* Nor is a file that may grow no more (ulimit -f). */
+	/* So is the file size limit (ulimit -f). */
 	signal(SIGXFSZ, SIG_IGN);
 	status = run(argc, argv);
 	return cli_flush() || status != CLI_WHOLE ? status : CLI_FAILED;

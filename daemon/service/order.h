@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is wanted of an export, on its way from the client to the exporter. It crosses as one packed
+ * An export request on its way from the client to the exporter. It crosses as one packed
  * message (Output of control.proto) that nobody takes apart before this converter: the daemon to
  * check it, the exporter to do it.
  */

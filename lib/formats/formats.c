@@ -34,13 +34,6 @@ const struct export_format *export_formats(size_t *ret_count)
 	return formats;
 }
 
-bool export_format_has_marks(const struct export_format *format)
-{
-	const struct sink_ops *ops = sink_find(format->name);
-
-	return ops && ops->mark;
-}
-
 static bool ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);
@@ -48,7 +41,7 @@ static bool ends_with(const char *text, const char *end)
 	return n > m && strcasecmp(text + n - m, end) == 0;
 }
 
-/* Perfetto's own tools call their files so. */
+/* Endings used by Perfetto's own tools. */
 static const struct {
 	const char *ending, *name;
 } other_endings[] = {

@@ -3,7 +3,7 @@
 
 #include "base/io.h"
 
-/* Bytes by which a file's kind is known. */
+/* Bytes read to detect a file's kind. */
 #define BEGINNING 4096
 
 extern const struct reader_ops reader_dat_ops;

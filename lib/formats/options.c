@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The choices that an output format leaves, by the words that people use for them. */
+/* Choices of the output formats, by the words used on the command line. */
 #include "formats/formats.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ const char *perfetto_compression_name(enum perfetto_compression compression)
 	return compressions[compression];
 }
 
-/* The index of value among names; -EINVAL. */
+/* Index of value in names; -EINVAL. */
 static int choose(const char *value, const char *const *names, size_t count, struct error *err)
 {
 	_cleanup_buf_ struct buf good = BUF_INIT;

@@ -61,7 +61,8 @@ unsigned mark_class(uint8_t phase)
 	}
 }
 
-int mark_pack(const struct mark *m, struct buf *out)
+/* -E2BIG: longer than MARK_PACKED_MAX. */
+static int mark_pack(const struct mark *m, struct buf *out)
 {
 	struct packed p = {
 		.phase = m->phase,
@@ -93,7 +94,8 @@ int mark_pack(const struct mark *m, struct buf *out)
 	return buf_error(out);
 }
 
-int mark_unpack(struct mark *ret, const char *data, size_t len)
+/* -EBADMSG: the bytes are damaged. */
+static int mark_unpack(struct mark *ret, const char *data, size_t len)
 {
 	const char *text = data + sizeof(struct packed);
 	struct packed p;

@@ -49,8 +49,3 @@ int mark_sort_again(struct mark_sort **sort, struct scratch *scratch,
 
 /* Sort class of a phase: 0 frames, 1 metadata, 2 marks with a time, 3 samples. */
 unsigned mark_class(uint8_t phase);
-/*
- * Appends the packed mark. -E2BIG: above MARK_PACKED_MAX. mark_unpack: -EBADMSG for invalid bytes.
- */
-int mark_pack(const struct mark *mark, struct buf *out);
-int mark_unpack(struct mark *ret, const char *data, size_t len);

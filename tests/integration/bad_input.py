@@ -302,7 +302,7 @@ def no_such_session(test):
 
 
 def mark_without_session(test):
-    judge(test, test.run("mark", "hello"), 1, ["nothing records"], "tracectl list")
+    judge(test, test.run("mark", "hello"), 1, ["nothing is recording"], "tracectl list")
     judge(test, test.run("stop", "-o", "out.json"), 1, ["no session is recording"], "start")
 
 

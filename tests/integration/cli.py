@@ -15,7 +15,7 @@ import stat
 import subprocess
 import time
 
-from harness import INSTANCES, NOBODY, TRACEFS, Test, as_nobody, check, entry_of, in_namespace, interrupt
+from harness import INSTANCES, NOBODY, TRACEFS, Test, as_nobody, check, entry_of, in_namespace, interrupt, need
 
 LINE = re.compile(r"^ *(.+)-(\d+) +(?:\(([ \d-]+)\) )?\[(\d+)\] (\S{4,5}) +(\d+\.\d+): (\w+): ?(.*)$")
 
@@ -236,6 +236,7 @@ def no_room_is_left(test):
 
 def nearly_full_disk(test):
     """What ext4 allocated ahead is given back, also where there was less than was asked for."""
+    need(shutil.which("mkfs.ext4"), "mkfs.ext4 is not installed")
     subprocess.run([test.build / "tests/unit/generate", "functions", "190000", test.dir / "x.traced"], check=True)
     disk, image = test.dir / "disk", test.dir / "image"
     disk.mkdir()
@@ -318,8 +319,7 @@ def only_the_command(test):
 
 def a_programs_probe(test):
     probes = TRACEFS / "uprobe_events"
-    if not probes.exists():
-        return
+    need(probes.exists(), "this kernel has no uprobes")
     before = probes.read_text()
     program = test.tracectl.resolve()
     result = record(test, "--uprobe", f"p:begins {program}:0x{entry_of(program):x} sp=$stack", "--uprobe",
@@ -714,10 +714,8 @@ def main():
                  one_process, a_programs_probe, stacks_of_a_program, command_ends_it, interrupted,
                  interrupted_with_its_command,
                  killed, two_at_once, ring, losses_are_told,
-                 extract_foreign, extracted_stacks_of_programs, a_terminal_gets_a_line):
+                 extract_foreign, extracted_stacks_of_programs, a_terminal_gets_a_line, nearly_full_disk):
         test.case(case.__name__.replace("_", " "), case)
-    if shutil.which("mkfs.ext4"):
-        test.case("nearly full disk", nearly_full_disk)
     for case in (by_name, same_list_from_the_daemon, configured, two_at_once, json_and_daemon,
                  an_ordinary_user):
         test.case(case.__name__.replace("_", " ") + " (with a daemon)", case, daemon=True)

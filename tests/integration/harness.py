@@ -25,9 +25,18 @@ class Failure(Exception):
     pass
 
 
+class Skipped(Exception):
+    """A case can't run here."""
+
+
 def check(condition, text):
     if not condition:
         raise Failure(text)
+
+
+def need(condition, text):
+    if not condition:
+        raise Skipped(text)
 
 
 def settled(what, condition, seconds=20):
@@ -139,7 +148,7 @@ class Test:
                                 f'--socket "{self.top}/private/sock"\n')
         self.private.chmod(0o755)
         (self.top / "spool").mkdir(mode=0o700)
-        self.passed = self.failed = 0
+        self.passed = self.failed = self.skipped = 0
         self.daemon = None
 
     def environment(self, **more):
@@ -246,12 +255,14 @@ class Test:
             return
         self.dir = pathlib.Path(tempfile.mkdtemp(dir=self.top))
         self.dir.chmod(0o755)
-        why = None
+        why = skipped = None
         began = time.monotonic()
         try:
             if daemon:
                 self.daemon = Daemon(self)
             function(self, *arguments)
+        except Skipped as e:
+            skipped = str(e)
         except Exception as e:  # a test that stumbles has failed; the others go on
             why = f"{type(e).__name__}: {e}" if not isinstance(e, Failure) else str(e)
             if self.daemon:
@@ -264,7 +275,10 @@ class Test:
         if left and why is None:
             why = f"left behind: {left}"
         self.remove_instances()
-        if why is None:
+        if why is None and skipped:
+            self.skipped += 1
+            print(f"skipped: {label}: {skipped}", flush=True)
+        elif why is None:
             self.passed += 1
             print(f"ok: {label} ({time.monotonic() - began:.1f} s)", flush=True)
         else:
@@ -272,8 +286,14 @@ class Test:
             print(f"FAILED: {label}: {why}", flush=True)
 
     def end(self):
-        print(f"{self.passed} passed, {self.failed} failed")
+        print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
+        if self.skipped and not self.passed and not self.failed:
+            sys.exit(77)
         sys.exit(1 if self.failed or not self.passed else 0)
+
+
+def need_tracefs():
+    need(os.geteuid() == 0 and INSTANCES.is_dir(), "it needs root, and tracefs")
 
 
 def skip(reason):

@@ -47,7 +47,7 @@ def nonsense_is_refused(test):
             (["--max-cpu", "0"], "no share of a CPU"),
             (["--max-cpu", "120%"], "no share of a CPU"),
             (["--shed", "sched"], "--max-cpu"),
-            (["--max-cpu", "1%", "--shed", "irq"], "can't be shed"),
+            (["--max-cpu", "1%", "--shed", "irq"], "cannot shed"),
             (["--max-cpu", "1%", "--ring"], "flight recorder"),
             (["--max-memory", "4M"], "too little"),
             (["-b", "16M", "--max-memory", "20M"], "too little")):

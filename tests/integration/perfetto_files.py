@@ -15,6 +15,7 @@ import zlib
 
 from google.protobuf.message import DecodeError
 from harness import Failure, Test, check
+from perfetto_beside import Beside, compare_beside
 from perfetto_decode import (Decoder, compare, compare_functions, json_events, json_functions,
                              packets_of, perfetto_events, split_functions, text_events, varint)
 
@@ -298,6 +299,37 @@ def zstd_and_gzip(test):
               f"{option} for .{ending}: {r}")
 
 
+def compare_one_beside(test, decoder, capture, options=()):
+    text = convert(test, capture, ".txt").read_text(errors="replace")
+    data = packets_of(convert(test, capture, ".pftrace", *options).read_bytes())
+    beside = Beside(decoder, data)
+    first, last = beside.recordings
+    check(len(first.header.uuid) == 16 and not first.header.pointer_key, "the header of the recording")
+    check(last.ended and not last.incomplete and last.HasField("end"), "the end of the recording")
+    return compare_beside(text, beside)
+
+
+def beside_messages(test):
+    """What only traced writes: formats, flags, symbols, lost events, and values without a message's field."""
+    decoder = Decoder(test.dir, test.source)
+    values = symbols = 0
+    for kernel, case in recorded():
+        if case.startswith("graph"):  # the text is a graph: no line an event
+            continue
+        v, s, _ = compare_one_beside(test, decoder, unpack(test, kernel, case))
+        values, symbols = values + v, symbols + s
+    check(values >= 10 and symbols > 10000, f"only {values} values and {symbols} symbols compared")
+    capture = test.dir / "generated.traced"
+    for kind, machine in (("kinds", "64le"), ("kinds", "64be"), ("kinds", "32le"), ("kinds", "32be"),
+                          ("fields", "64le"), ("fields", "32be"), ("losses", "64le"), ("sched", "64le")):
+        subprocess.run([test.generate, kind, "2000", capture, machine], check=True)
+        for form in ("default", "plain sched", "legacy"):
+            compared = compare_one_beside(test, decoder, capture, FORMS[form])
+            least = {"losses": (0, 0, 3), "sched": (0, 0, 0)}.get(kind, (2000, 2000, 0))
+            check(all(n >= l for n, l in zip(compared, least)),
+                  f"{kind}, {machine}, {form}: only {compared} compared")
+
+
 def not_read(test):
     """tracectl writes Perfetto traces and does not read them; it says what to keep instead."""
     capture = test.dir / "fields.traced"
@@ -325,6 +357,7 @@ def main():
     test.case("text and JSON", text_and_json)
     for machine in ("64le", "64be", "32le", "32be"):
         test.case(f"all types of fields, {machine}", all_fields, machine)
+    test.case("beside the messages", beside_messages)
     test.case("not read", not_read)
     test.case("golden", golden)
     test.case("zstd and gzip", zstd_and_gzip)

@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 
-from harness import Test, check, skip
+from harness import Test, check, need, skip
 
 RECORD = ["--sample", "997hz", "--call-graph", "-e", "sched:sched_switch"]
 
@@ -104,9 +104,7 @@ def record_and_convert(test):
 
 def as_a_profile(test):
     """google-pprof tells of our profile what the JSON tells of the same samples."""
-    if not shutil.which("google-pprof"):
-        print("  (without google-pprof)")
-        return
+    need(shutil.which("google-pprof"), "google-pprof is not installed")
     busy = test.build / "tests" / "integration" / "busy"
     r = test.run("record", "--name", test.name, *RECORD, "-o", "out.traced", "--", str(busy), "300")
     check(r.status == 0, r)

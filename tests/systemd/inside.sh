@@ -33,7 +33,7 @@ check "another member can't end it" told "another user's" other_in_group tracect
 check "nor read it" told "another user's" other_in_group tracectl stop mine -o /tmp/stolen.json
 check "nor snapshot it" told "another user's" other_in_group tracectl snapshot mine -o /tmp/stolen.json
 check "nor see it" fails grep -q mine <(other_in_group tracectl status)
-check "nor put marks into it" told "nothing records" other_in_group tracectl mark 'not mine'
+check "nor put marks into it" told "nothing is recording" other_in_group tracectl mark 'not mine'
 check "and has no file of it" test ! -e stolen.json
 check "root sees it" grep -q mine <(tracectl list)
 check "its owner ends it" in_group tracectl cancel mine

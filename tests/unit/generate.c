@@ -6,8 +6,8 @@
  * CPUs; functions, graph: of the function tracers (6.12), with 200,000 symbols; numbers: the
  * smallest there are; losses: the same, and before the first page of three the kernel lost five
  * events, before the third nobody knows how many; fields: an event with a field of every type
- * (make_fields.h), its values at random. MACHINE: 64le, 64be, 32le or 32be; the
- * function tracers' 64le alone.
+ * (make_fields.h), its values at random; kinds: COUNT times all events of make_kinds.h. MACHINE:
+ * 64le, 64be, 32le or 32be; the function tracers' 64le alone.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,6 +24,7 @@
 #include "base/io.h"
 #include "make_fields.h"
 #include "make_formats.h"
+#include "make_kinds.h"
 #include "random_series.h"
 
 #define CPUS 2
@@ -231,6 +232,8 @@ static void put_one(struct generator *g, const char *kind, uint64_t i)
 		event_number(&g->m, g->ts, 7, (uint32_t)i);
 	else if (!strcmp(kind, "fields"))
 		event_fields(&g->m, g->ts, &g->random);
+	else if (!strcmp(kind, "kinds"))
+		event_kinds(&g->m, g->ts);
 	else if (!strcmp(kind, "functions"))
 		put_function(g);
 	else if (!strcmp(kind, "graph"))
@@ -247,8 +250,11 @@ static void put_one(struct generator *g, const char *kind, uint64_t i)
 		i % 10 == 6 ? put_waking(g) : put_switch(g);
 }
 
-/* The largest record that put_one writes, with its head. */
-#define RECORD_MAX 280
+/* The most bytes that put_one writes, heads included. */
+static size_t bytes_max(const char *kind)
+{
+	return strcmp(kind, "kinds") ? 280 : 800;
+}
 
 static uint64_t lost_before(const char *kind, unsigned page)
 {
@@ -262,7 +268,7 @@ static void put_all(struct generator *g, const char *kind, uint64_t count)
 {
 	page_begin(&g->m, g->ts);
 	for (uint64_t i = 0; i < count; i++) {
-		if (g->m.page.len + RECORD_MAX > SUBBUF) {
+		if (g->m.page.len + bytes_max(kind) > SUBBUF) {
 			page_end(&g->m, lost_before(kind, g->pages));
 			if (++g->pages == PAGES_PER_CHUNK) {
 				maker_flush(&g->m, g->cpu, BUFFER_MAIN, 0);
@@ -290,7 +296,7 @@ static void by_function_graph(Traced__Capture__Header *h)
 
 int main(int argc, char **argv)
 {
-	static const char *const kinds[] = { "numbers",	 "losses", "fields", "sched",
+	static const char *const kinds[] = { "numbers",	 "losses", "fields", "kinds",	 "sched",
 					     "syscalls", "mixed",  "graph",  "functions" };
 	struct generator g = { .ts = UINT64_C(100000000000), .random = RANDOM_FIRST };
 	const char *machine = argc == 5 ? argv[4] : "64le";
@@ -301,7 +307,8 @@ int main(int argc, char **argv)
 		known |= !strcmp(argv[1], kinds[i]);
 	if (argc < 4 || argc > 5 || !known || strlen(machine) != 4) {
 		fprintf(stderr,
-			"usage: %s numbers|losses|fields|sched|syscalls|mixed|functions|graph "
+			"usage: %s "
+			"numbers|losses|fields|kinds|sched|syscalls|mixed|functions|graph "
 			"COUNT "
 			"FILE "
 			"[64le]\n",
@@ -321,12 +328,14 @@ int main(int argc, char **argv)
 	maker_head(&g.m);
 	if (!strcmp(argv[1], "fields")) {
 		maker_fields(&g.m);
+	} else if (!strcmp(argv[1], "kinds")) {
+		maker_kinds(&g.m);
 	} else if (!strcmp(argv[1], "functions") || !strcmp(argv[1], "graph")) {
 		put_function_formats(&g);
 	} else {
 		put_kernel_formats(&g);
 	}
-	if (strcmp(argv[1], "fields") != 0)
+	if (strcmp(argv[1], "fields") != 0 && strcmp(argv[1], "kinds") != 0)
 		put_tasks(&g);
 	put_all(&g, argv[1], strtoull(argv[2], NULL, 10));
 	maker_end(&g.m);

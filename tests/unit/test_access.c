@@ -225,8 +225,8 @@ static void what_reaches_beyond_is_roots(void **state)
 		{ { .kprobe = "p:x do_exit" }, "sudo" },
 		{ { .hz = 99 }, "raw_addresses = yes" },
 		{ { .top_level = true }, "top_level = yes" },
-		{ { .option = "trace_printk_dest" }, "what others write" },
-		{ { .option = "copy_trace_marker" }, "what others write" },
+		{ { .option = "trace_printk_dest" }, "other users' output" },
+		{ { .option = "copy_trace_marker" }, "other users' output" },
 		{ { .option = "userstacktrace" }, "raw_addresses = yes" },
 		{ { .option = "sym-userobj" }, "raw_addresses = yes" },
 		{ { .function = "do_exit:traceoff" }, "triggers" },
@@ -250,7 +250,7 @@ static void what_reaches_beyond_is_roots(void **state)
 		const struct wish *w = &refused[i].wish;
 
 		if (w->kprobe || strstr(refused[i].part, "triggers") ||
-		    strstr(refused[i].part, "others"))
+		    strstr(refused[i].part, "other users"))
 			assert_error(wish_for(d, &alice, w), EPERM, refused[i].part);
 		else
 			assert_granted(d, &alice, w);

@@ -139,19 +139,19 @@ static void what_can_not_be_read_is_refused(void **state _unused_)
 	ask(&a);
 	close_fd(a.fds[0]);
 	a.fds[0] = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	refuse(&a, 4, -EBADF, "app.json: no regular file");
+	refuse(&a, 4, -EBADF, "app.json: not a regular file");
 	close_fd(a.fds[1]);
 	a.fds[1] = open("/bin/sh", O_PATH | O_CLOEXEC);
-	refuse(&a, 4, -EBADF, "ties.json: no regular file");
+	refuse(&a, 4, -EBADF, "ties.json: not a regular file");
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	close_fd(a.fds[2]);
 	a.fds[2] = ends[0];
-	refuse(&a, 4, -EBADF, "other.json: no regular file");
+	refuse(&a, 4, -EBADF, "other.json: not a regular file");
 	close_fd(ends[1]);
 	/* What memory does not hold is written. */
 	close_fd(a.fds[3]);
 	a.fds[3] = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	refuse(&a, 4, -EBADF, "scratch: no regular file");
+	refuse(&a, 4, -EBADF, "scratch: not a regular file");
 	forget(&a, &none);
 }
 

@@ -508,7 +508,7 @@ static void a_sync_tells_when_it_was_done(void **state)
 
 	greet(d, &c);
 	sync.id = (char *)"some-id";
-	assert_error(ask(d, &c, &request, -1), ENOENT, "nothing records");
+	assert_error(ask(d, &c, &request, -1), ENOENT, "nothing is recording");
 	start_ok(d, &c, "a", false);
 	start_ok(d, &c, "b", false);
 	fakes.marks = 0;
@@ -755,7 +755,7 @@ static void others_keep_their_hands_off(void **state)
 	{
 		REQUEST(request, MARK, mark, mark);
 		mark.text = (char *)"here";
-		assert_error(ask(d, &other, &request, -1), ENOENT, "nothing records");
+		assert_error(ask(d, &other, &request, -1), ENOENT, "nothing is recording");
 		request.id = ++next_id;
 		reply = ask(d, &owner, &request, -1);
 		assert_int_equal(reply->done->count, 1);

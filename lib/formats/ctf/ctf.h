@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Inside of the sink that writes a trace of the Common Trace Format 1.8: sink.c puts the directory
- * together, stream.c makes packets, event_class.c fits events into them, metadata.c describes it
- * all, marks.c has what applications and samples tell.
+ * Internal to the sink for the Common Trace Format 1.8. sink.c builds the directory, stream.c the
+ * packets; event_class.c maps events to classes, metadata.c describes everything, marks.c handles
+ * application marks and samples.
  *
- * Nothing is decoded: an event is its time stamp, its class, who it was, and the bytes of the
- * kernel's record, field after field without the gaps between them. What a reader can't find by
- * itself is added behind them: the names of functions, and texts that the kernel makes when they
- * are read.
+ * Nothing is decoded: an event is its timestamp, class and task, plus the kernel's record, field
+ * after field without padding. Added at the end: what a reader can't find by itself, such as
+ * function names and texts that the kernel formats on reading.
  */
 #pragma once
 
@@ -15,33 +14,35 @@
 #include "print/printer.h"
 #include "trace/index.h"
 
-/* An event's header has 16 bits for its class. */
+/* The event header has 16 bits for the class. */
 #define CTF_CLASSES_MAX UINT32_C(65536)
 #define CTF_UUID_LEN 16
 
 enum ctf_stream_class { CTF_KERNEL, CTF_MARKS, CTF_SAMPLES, CTF_STREAM_CLASSES };
 
-/* One file: of a CPU, or of marks, or of samples of one source. Times in it never go back, which no
- * reader stands. */
+/*
+ * One file: of a CPU, of marks, or of the samples of one source. Its times must never go back:
+ * readers fail.
+ */
 struct ctf_stream {
-	char name[32]; /* in the directory */
+	char name[32]; /* its name in the directory */
 	enum ctf_stream_class stream_class;
 	uint32_t cpu;
-	bool begun;	   /* it has a packet, or one is being made */
-	struct buf packet; /* the one that is being made; empty: none */
-	uint64_t first_ts; /* of the packet that is being made */
-	uint64_t last_ts;  /* of all packets so far */
+	bool begun;	   /* a packet exists or is being built */
+	struct buf packet; /* the current packet; empty: none */
+	uint64_t first_ts; /* begin of the current packet */
+	uint64_t last_ts;  /* end of the last event, over all packets */
 	uint64_t packets, discarded;
 };
 
-/* What all parts share. */
+/* State shared by all parts. */
 struct ctf {
 	const struct trace_info *info;
 	struct output *out;
-	bool swap;	     /* the recorded machine's byte order is not ours */
-	uint32_t packet_max; /* bytes; an event more than that */
-	uint64_t start_ts;   /* of the recording; 0: not known */
-	struct buf classes;  /* the text of all event classes so far */
+	bool swap;	     /* the recording has the other byte order */
+	uint32_t packet_max; /* packet size in bytes; one event may exceed it */
+	uint64_t start_ts;   /* begin of the recording; 0: unknown */
+	struct buf classes;  /* metadata text of all event classes so far */
 	uint32_t class_count[CTF_STREAM_CLASSES];
 };
 
@@ -65,7 +66,7 @@ static inline uint64_t ctf_u64(const struct ctf *c, uint64_t v)
 	return c->swap ? __builtin_bswap64(v) : v;
 }
 
-/* Appended to a packet, in the recorded machine's byte order. */
+/* Appended to a packet in the recording's byte order. */
 static inline void ctf_put_u16(const struct ctf *c, struct buf *b, uint16_t v)
 {
 	v = ctf_u16(c, v);
@@ -84,28 +85,29 @@ static inline void ctf_put_u64(const struct ctf *c, struct buf *b, uint64_t v)
 	buf_append(b, &v, sizeof(v));
 }
 
-/* Any bytes as a string, which ends with the first NUL: one in the midst becomes U+FFFD. */
+/* Appends any bytes as a NUL-terminated string; an embedded NUL becomes U+FFFD. */
 void ctf_put_text(struct buf *b, const char *text, size_t len);
 
 /* stream.c. All return 0 or -errno. */
-/* Begins an event, not before s->last_ts: its header is there, and what follows is to be appended
- * to s->packet. */
+/*
+ * Begins an event: writes its header. Append its fields to s->packet. ts must not be before
+ * s->last_ts.
+ */
 int ctf_stream_event(const struct ctf *c, struct ctf_stream *s, uint64_t ts, uint32_t event_class);
-/* The event is whole: a packet that is full leaves. */
+/* Ends the event; writes the packet if it is full. */
 int ctf_stream_settle(const struct ctf *c, struct ctf_stream *s);
 /*
- * A packet of its own from one time to the other, in which so many are lost: between the two calls
- * there is to be one event, from, which says so. Trace Compass takes no packet without any, but the
- * first.
+ * Begins a packet that records `count` lost events between two times. Between the two calls put one
+ * event, at `from`, that describes the loss: Trace Compass rejects empty packets except the first.
  */
 int ctf_stream_begin_gap(const struct ctf *c, struct ctf_stream *s, uint64_t from, uint64_t count);
 int ctf_stream_end_gap(const struct ctf *c, struct ctf_stream *s, uint64_t to);
-/* All that there is leaves. */
+/* Writes what is left. */
 int ctf_stream_flush(const struct ctf *c, struct ctf_stream *s);
 void ctf_stream_deinit(struct ctf_stream *s);
 
 /* event_class.c */
-/* One move from the record into the packet; kind, place: its own words. */
+/* One copy from the record to the packet; kind and place are event_class.c's enums. */
 struct ctf_op {
 	uint8_t kind, place;
 	char symbol;
@@ -114,32 +116,29 @@ struct ctf_op {
 };
 
 struct ctf_class {
-	const struct event *desc; /* NULL: no format was captured */
+	const struct event *desc; /* NULL: the event has no captured format */
 	uint32_t id;
-	bool plain;	/* all of it is copied from where it always lies */
-	bool raw;	/* not by its fields, which do not fit, but its bytes in a row */
-	uint32_t least; /* a shorter record has not all of its fields */
-	uint32_t bytes; /* of a plain one */
+	bool plain;	/* fixed layout: copied as one run of fields */
+	bool raw;	/* the fields don't fit the format: the bytes are written as an array */
+	uint32_t least; /* records shorter than this lack fields */
+	uint32_t bytes; /* size of a plain event */
 	size_t op_count;
 	struct ctf_op ops[];
 };
-/* Appends the description to c->classes. 0, -ENOMEM; -EOVERFLOW: there are too many classes. */
+/* Appends the class's description to c->classes. 0; -ENOMEM; -EOVERFLOW: too many classes. */
 int ctf_class_new(struct ctf_class **ret, struct ctf *c, uint16_t kernel_id,
 		  const struct event *desc, bool raw);
 struct ctf_class *ctf_class_free(struct ctf_class *k);
-/*
- * Appends the fields of rec. 0, -ENOMEM; -EBADMSG: it is damaged, and nothing was
- * appended.
- */
+/* Appends the fields of rec. 0; -ENOMEM; -EBADMSG: damaged, nothing was appended. */
 int ctf_class_put(const struct ctf *c, const struct ctf_class *k, struct printer *printer,
 		  const struct record *rec, struct buf *out);
 
 /* metadata.c */
-/* "text" in quotes, whatever is in it. */
+/* Appends any text as a quoted string. */
 void ctf_put_quoted(struct buf *b, const char *text, size_t len);
-/* Begins the text of an event class; its id. -EOVERFLOW as above. */
+/* Begins the description of an event class; returns its id. -EOVERFLOW as above. */
 int64_t ctf_begin_class(struct ctf *c, enum ctf_stream_class stream_class, const char *name,
 			size_t len);
 void ctf_end_class(struct ctf *c);
-/* All of the metadata but c->classes, which belong behind it. */
+/* The metadata without c->classes, which must follow it. */
 int ctf_put_metadata(const struct ctf *c, const struct export_result *result, struct buf *b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What an event is made of: a few copies out of its record, and what is to be said of them. */
+/* An event class: the copies to make from a record, and their description. */
 #include "base/bytes.h"
 #include "formats/ctf/ctf.h"
 #include "print/builtin.h"
@@ -7,39 +7,39 @@
 enum field_kind {
 	FIELD_COPY,
 	FIELD_STRING,
-	FIELD_SEQUENCE, /* its length in elements, then these */
+	FIELD_SEQUENCE, /* length in elements, then the elements */
 	FIELD_SYMBOL,
-	FIELD_STACK,   /* how many names, then these */
-	FIELD_PRINTED, /* the event's text */
+	FIELD_STACK,   /* number of names, then the names */
+	FIELD_PRINTED, /* text of the event */
 };
 
 enum op_place { PLACE_FIXED, PLACE_DYNAMIC, PLACE_RELATIVE, PLACE_TAIL };
 
-/* More is no kernel's event: a format that tells more may have been made to fill the disk. */
+/* Larger events are not the kernel's: a format that claims more may be made to fill the disk. */
 #define EVENT_BYTES_MAX (256U << 10)
 #define NAME_BYTES 256
-/* Of one field: its own, its length's, its symbol's, that one's length's. */
+/* Names per field: field, its length, its symbol, the symbol's length. */
 #define NAMES_PER_FIELD 4
-/* And its own copy, its symbol. */
+/* Operations per field: the copy and the symbol. */
 #define OPS_PER_FIELD 2
 
-/* A class while it is made. */
+/* State while building a class. */
 struct draft {
 	struct ctf *c;
 	struct ctf_class *k;
-	char (*names)[NAME_BYTES]; /* owned; no two are equal */
+	char (*names)[NAME_BYTES]; /* owned; all different */
 	size_t name_count;
-	unsigned numbered; /* the last number that a name got */
+	unsigned numbered; /* last number used to make a name unique */
 	uint64_t bytes;
 };
 
-/* A field's bytes, checked against the record. */
+/* Bytes of a field, checked against the record. */
 struct span {
 	const uint8_t *data;
 	uint32_t len;
 };
 
-/* Of the record, so that it can be told where the field's bytes are. */
+/* Record size needed to find the field's bytes. */
 static uint32_t least_at(const struct ctf_op *op)
 {
 	switch ((enum op_place)op->place) {
@@ -76,8 +76,8 @@ static bool is_taken(const struct draft *d, const char *name)
 }
 
 /*
- * With an underscore before it, which readers take away: so none is a word of the language. Two of
- * one name get numbers, none of which is tried twice: a format may have hundreds of one name.
+ * Adds an underscore, which readers remove, so that no name is a CTF keyword. Duplicates get a
+ * number; numbers only grow, since a format may have hundreds of equal names.
  */
 static const char *put_name(struct draft *d, const char *name, const char *ending)
 {
@@ -110,7 +110,7 @@ static const char *integer_type(uint32_t size, bool is_signed, bool hex)
 	return types[hex ? 2 : is_signed][log];
 }
 
-/* "char" alone: libtraceevent takes bytes for text, too. */
+/* "char" only: libtraceevent also takes byte arrays for text. */
 static bool is_text(const struct field *f)
 {
 	const char *type = f->type;
@@ -132,7 +132,7 @@ static uint32_t element_size(const struct ctf *c, const struct field *f)
 static const char *element_type(const struct ctf *c, const struct field *f)
 {
 	uint32_t size = element_size(c, f);
-	/* Bytes that are no text are addresses and hashes, words are stacks, masks, arguments. */
+	/* Binary bytes are mostly addresses and hashes; words are stacks, masks and arguments. */
 	bool hex = size == 1 || (size == c->info->header->word_size && !f->is_signed);
 
 	return is_text(f) ? "char_t" : integer_type(size, f->is_signed, hex);
@@ -142,7 +142,7 @@ static void declare_sequence(struct draft *d, const char *type, const char *name
 			     const char *ending)
 {
 	const char *to = put_name(d, name, ending);
-	/* As LTTng calls it: "__args_length" of "_args". */
+	/* LTTng's convention: "__args_length" for "_args". */
 	const char *length = put_name(d, to, "_length");
 
 	buf_printf(&d->c->classes, "\t\tuint32_t %s;\n\t\t%s %s[ %s ];\n", length, type, to,
@@ -164,7 +164,7 @@ static bool is_scalar(const struct field *f)
 	return !f->is_array && !is_dynamic(f) && is_number_size(f->size);
 }
 
-/* As event_symbol_kind(); and the functions of the graph tracer, which prints them its own way. */
+/* As event_symbol_kind(), plus the function_graph events, which have their own print code. */
 static char symbol_kind(const struct event *desc, const struct field *f)
 {
 	char kind = event_symbol_kind(desc, f);
@@ -180,7 +180,7 @@ static enum op_place place_of(const struct field *f, char symbol)
 		return PLACE_RELATIVE;
 	if (f->is_dynamic)
 		return PLACE_DYNAMIC;
-	/* A stack is longer than its format tells. */
+	/* A stack is longer than its format says. */
 	return !f->size || symbol == SYMBOL_STACK ? PLACE_TAIL : PLACE_FIXED;
 }
 
@@ -238,7 +238,7 @@ static void add_symbol(struct draft *d, const struct field *f)
 	add_op(d, op);
 }
 
-/* What is in each event's header and context already. */
+/* Fields that each event's header or context already holds. */
 static bool is_usual(const struct field *f)
 {
 	static const char *const names[] = { "common_type", "common_flags", "common_preempt_count",
@@ -250,7 +250,7 @@ static bool is_usual(const struct field *f)
 	return false;
 }
 
-/* Binary printk has its arguments in the record, and its text in the kernel. */
+/* Binary printk: the record holds the arguments, the kernel the format text. */
 static bool is_printk(const struct event *desc)
 {
 	return !strcmp(desc->system, "ftrace") &&
@@ -443,7 +443,7 @@ static void put_op(const struct ctf *c, const struct ctf_class *k, const struct 
 	}
 }
 
-/* All of it lies within the record, and it is not more than a kernel writes. */
+/* Whether all fields lie within the record, within a plausible size. */
 static bool fits(const struct ctf *c, const struct ctf_class *k, const struct record *rec)
 {
 	uint64_t bytes = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A mark is an event "mark:PHASE"; what not all of a phase have makes another class of them, so
- * that no field is there which says nothing. Arguments are nested, which fields can't be: they
- * are JSON in a string.
+ * A mark is an event "mark:PHASE". Each combination of optional parts is a class of its own, so
+ * that no field is empty. Arguments are nested, fields can't be: they are written as a JSON string.
  */
 #include "formats/ctf/marks.h"
 
@@ -13,23 +12,23 @@
 #include "marks/stack_frames.h"
 #include "marks/value_json.h"
 
-/* What a class of marks has besides, a bit each. */
+/* Optional parts of a mark, one bit each. */
 enum part { HAS_DURATION, HAS_REACH, HAS_ID, HAS_ARGS, HAS_STACK, HAS_END_STACK, HAS_MORE, PARTS };
 #define PHASES 128
-/* No recording has so many: its own rings, files and profiles. */
+/* Above the number of possible sources: rings, files and profiles. */
 #define SOURCES_MAX 64
 
 struct ctf_marks {
 	struct ctf *c;
 	struct ctf_stream stream;
-	struct ctf_stream *samples; /* owned; by source, SOURCES_MAX */
+	struct ctf_stream *samples; /* owned; SOURCES_MAX entries, by source */
 	struct stack_frames frames;
 	struct buf text;
-	/* Names of processes and threads, until there is a time that they can have. */
+	/* Names of processes and threads that arrive before the first time. */
 	struct buf early;
 	bool begun;
-	uint32_t sample_class;		      /* its number and one; 0: it has none yet */
-	uint32_t classes[PHASES][1 << PARTS]; /* the same */
+	uint32_t sample_class;		      /* class id + 1; 0: none yet */
+	uint32_t classes[PHASES][1 << PARTS]; /* class id + 1; 0: none yet */
 };
 
 static const char *phase_name(uint8_t phase)
@@ -98,7 +97,7 @@ static void put_part(struct buf *out, const struct mark *mark, enum mark_part pa
 	ctf_put_text(out, mark->part[part].data, mark->part[part].len);
 }
 
-/* What has no field of its own, as members of a JSON dict. */
+/* Parts without a field of their own, as members of a JSON object. */
 static void put_more(struct ctf_marks *m, const struct mark *mark, struct buf *out)
 {
 	const struct {
@@ -137,7 +136,7 @@ static bool has_stack(const struct ctf_marks *m, const struct mark *mark, enum m
 	return mark->part[part].len && stack_frames_get_stack(&m->frames, mark, part, &stack);
 }
 
-/* The innermost first: "function (module)". */
+/* Innermost first: "function (module)". */
 static void put_stack(const struct ctf_marks *m, const struct mark *mark, enum mark_part part,
 		      struct buf *out)
 {
@@ -152,7 +151,7 @@ static void put_stack(const struct ctf_marks *m, const struct mark *mark, enum m
 		ctf_put_text(out, f->name.data, f->name.len);
 		if (!f->module.len)
 			continue;
-		out->len -= !out->failed; /* its end */
+		out->len -= !out->failed; /* without the terminator */
 		buf_puts(out, " (");
 		buf_append(out, f->module.data, strnlen(f->module.data, f->module.len));
 		buf_append(out, ")", sizeof(")"));
@@ -247,7 +246,7 @@ static void put_fields(struct ctf_marks *m, const struct mark *mark, unsigned pa
 		put_more(m, mark, out);
 }
 
-/* As many bytes of fields follow. */
+/* Header of a stored event; len bytes of fields follow. */
 struct early {
 	uint32_t class, len;
 };
@@ -313,7 +312,10 @@ static int make_sample_class(struct ctf_marks *m)
 
 	if (id < 0)
 		return (int)id;
-	/* The others have theirs in the packet: samples of all CPUs are one sequence. */
+	/*
+	 * Samples of all CPUs are one stream, so the CPU is a field; other streams have it in the
+	 * packet.
+	 */
 	buf_puts(&m->c->classes, "\t\tint32_t _cpu;\n\t\tint32_t _pid;\n\t\tint32_t _tid;\n"
 				 "\t\tstring _name;\n"
 				 "\t\tuint32_t __callchain_length;\n"
@@ -365,7 +367,7 @@ int ctf_marks_put(struct ctf_marks *m, const struct mark *mark)
 	switch (mark->phase) {
 	case PHASE_FRAME:
 		r = stack_frames_add(&m->frames, mark);
-		/* Stacks end where there are no more. */
+		/* Too many frames: stacks are cut there. */
 		return r == -ENOSPC ? 0 : r;
 	case PHASE_GLOBAL_SAMPLE:
 		return put_sample(m, mark);

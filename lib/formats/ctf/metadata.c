@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The metadata: what a trace is, in the Trace Stream Description Language of CTF 1.8. */
+/* Writes the metadata, in the Trace Stream Description Language of CTF 1.8. */
 #include <inttypes.h>
 
 #include "base/io.h"
@@ -92,7 +92,7 @@ static void put_env(struct buf *b, const char *key, const char *value)
 	buf_puts(b, ";\n");
 }
 
-/* Trace Compass takes the names of events and fields for those of the tracer_name's. */
+/* Trace Compass interprets event and field names by tracer_name. */
 static void put_environment(const struct ctf *c, const struct export_result *result, struct buf *b)
 {
 	const Traced__Capture__Header *h = c->info->header;
@@ -126,8 +126,8 @@ static void put_environment(const struct ctf *c, const struct export_result *res
 }
 
 /*
- * When the trace clock was 0, by the first reading of both clocks: real time that was set later is
- * not followed, as events are apart by what the trace clock counted.
+ * Real time at trace clock 0, by the first reading of both. Later clock settings are ignored:
+ * distances between events are those of the trace clock.
  */
 static bool find_origin(const struct ctf *c, uint64_t *freq, uint64_t *seconds, uint64_t *cycles)
 {
@@ -146,7 +146,9 @@ static bool find_origin(const struct ctf *c, uint64_t *freq, uint64_t *seconds, 
 	if (map.ticks) {
 		real = last->from - first->from;
 		ticks = last->to - first->to;
-		/* No counter is that fast; and real time in its cycles has 64 bits. */
+		/*
+		 * Implausible: no counter is that fast, and real time in cycles must fit 64 bits.
+		 */
 		if (last->from <= first->from || last->to <= first->to || ticks / 10 > real)
 			return false;
 		*freq = mul_div(ticks, NSEC_PER_SEC, real);
@@ -154,7 +156,7 @@ static bool find_origin(const struct ctf *c, uint64_t *freq, uint64_t *seconds, 
 	if (!*freq || first->from / NSEC_PER_SEC > UINT64_MAX / *freq - 1)
 		return false;
 	now = mul_div(first->from, *freq, NSEC_PER_SEC);
-	/* TAI is real time, or ahead of it; Trace Compass passes over a sign. */
+	/* TAI is equal to real time or ahead of it; Trace Compass ignores a sign. */
 	if (now < first->to && first->to - now < *freq / 1000)
 		now = first->to;
 	if (now < first->to)

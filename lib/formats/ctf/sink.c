@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The Common Trace Format: a directory with a file for each CPU, and the metadata. */
+/* Sink for the Common Trace Format: a directory with one file per CPU, and the metadata. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "marks/clock_map.h"
 
 #define IDS 65536
-/* Of all streams together, and of one. */
+/* Bytes of all streams' packets together, and of one packet. */
 #define PACKETS_MAX (16U << 20)
 #define PACKET_MAX (64U << 10)
 #define PACKET_MIN (4U << 10)
@@ -18,15 +18,15 @@
 #define CONTEXT_CACHE 256 /* a power of two */
 #define CONTEXT_MAX (2 * sizeof(int32_t) + sizeof(((struct task *)0)->comm))
 
-/* The part of an event's context that a task has, as it is written. */
+/* The task part of an event's context, as written. */
 struct context {
-	uint64_t from_ts, until_ts; /* of the life that it names */
+	uint64_t from_ts, until_ts; /* lifetime of the task it names */
 	int32_t pid;
 	uint32_t len; /* 0: empty */
 	char bytes[CONTEXT_MAX];
 };
 
-/* Events that are no kernel's, but tell what can't be told otherwise. */
+/* Events of our own, for facts that CTF has no other place for. */
 enum own_event { EVENTS_LOST, TIME_WENT_BACK, OWN_EVENTS };
 
 struct sink_ctf {
@@ -34,11 +34,11 @@ struct sink_ctf {
 	struct ctf c;
 	struct printer *printer;		   /* owned */
 	struct ctf_stream **streams;		   /* owned; by CPU */
-	size_t stream_count;			   /* of the places */
-	size_t cpu_count;			   /* of the streams */
-	struct ctf_class **classes, **raw_classes; /* owned; by the kernel's id, IDS */
+	size_t stream_count;			   /* entries in streams */
+	size_t cpu_count;			   /* streams in use */
+	struct ctf_class **classes, **raw_classes; /* owned; IDS entries, by the kernel's id */
 	struct ctf_marks *marks;		   /* owned */
-	uint32_t own_classes[OWN_EVENTS];	   /* their numbers and one; 0: it has none yet */
+	uint32_t own_classes[OWN_EVENTS];	   /* class id + 1; 0: none yet */
 	uint64_t last_ts;
 	struct context cache[CONTEXT_CACHE];
 };
@@ -77,7 +77,7 @@ static void ctf_free(struct sink *sink)
 	free(s);
 }
 
-/* When the recording began, where that is known. */
+/* Begin of the recording, if known. */
 static uint64_t find_start(const struct trace_info *info)
 {
 	_cleanup_(clock_map_deinit) struct clock_map map = { 0 };
@@ -89,7 +89,7 @@ static uint64_t find_start(const struct trace_info *info)
 	return info->clocks[0]->n_readings ? info->clocks[0]->readings[0]->boot_before_ns : 0;
 }
 
-/* There may be more CPUs than the header tells. */
+/* Divides PACKETS_MAX by the CPUs. There may be more than the header says. */
 static void share_packets(struct sink_ctf *s)
 {
 	size_t cpus = MAX(MAX((size_t)s->c.info->header->cpus, s->cpu_count), (size_t)1);
@@ -163,7 +163,7 @@ static inline int find_stream(struct sink_ctf *s, uint32_t cpu, struct ctf_strea
 	return likely(*ret) ? 0 : add_stream(s, cpu, ret);
 }
 
-/* By the names of the text. */
+/* Uses the same task names as the text. */
 _cold_ static void fill_context(const struct ctf *c, struct context *k, int32_t pid, uint64_t ts)
 {
 	struct task *task = pid > 0 ? task_table_find(c->info->tasks, pid, ts) : NULL;
@@ -177,7 +177,7 @@ _cold_ static void fill_context(const struct ctf *c, struct context *k, int32_t 
 		if (task->comm[0])
 			comm = task->comm;
 		words[1] = ctf_u32(c, (uint32_t)task->tgid);
-		/* The oldest life has what came before it, too. */
+		/* The oldest known life also covers all earlier times. */
 		k->from_ts = task_is_oldest(task) ? 0 : task->from_ts;
 		k->until_ts = task_table_until(c->info->tasks, task);
 	}
@@ -228,7 +228,7 @@ static int put_event(struct sink_ctf *s, struct ctf_stream *stream, const struct
 		return r;
 	put_context(s, ev, &stream->packet);
 	r = ctf_class_put(&s->c, class, s->printer, &ev->rec, &stream->packet);
-	/* Another form of the same event follows. */
+	/* Undo: the event is written in another class. */
 	if (unlikely(r == -EBADMSG))
 		stream->packet.len = start;
 	return r;
@@ -281,7 +281,10 @@ _hot_ static int ctf_event(struct sink *sink, const struct trace_event *ev, stru
 	if (unlikely(r < 0))
 		return cant(r, err);
 	s->last_ts = ev->rec.ts;
-	/* Readers refuse a stream whose times do: the event behind it has this one. */
+	/*
+	 * Readers reject times that go back. The real time is in this event; the next one gets the
+	 * stream's last time.
+	 */
 	if (unlikely(ev->rec.ts < stream->last_ts))
 		r = put_own(s, stream, TIME_WENT_BACK, ev->rec.ts, ev->rec.ts);
 	if (likely(r == 0))
@@ -304,7 +307,9 @@ static int ctf_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts, uint64_
 
 	if (!from)
 		from = MIN(s->c.start_ts ?: to, to);
-	/* A counter can't say that nobody knows: it says one, and the event none. */
+	/*
+	 * Unknown count: the packet's counter needs a number, so it counts one; the event has none.
+	 */
 	if (r == 0)
 		r = ctf_stream_begin_gap(&s->c, stream, from, known ? count : 1);
 	if (r == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Packets, as metadata.c describes them. Their heads are filled in when they are whole. */
+/* Builds packets as metadata.c describes them. The header is filled in at the end. */
 #include "base/io.h"
 #include "formats/ctf/ctf.h"
 
@@ -70,7 +70,7 @@ int ctf_stream_flush(const struct ctf *c, struct ctf_stream *s)
 		return -ENOMEM;
 	if (!size)
 		return 0;
-	/* In its place, which put_head() fills to the byte. */
+	/* Reserve the header; put_head() overwrites it with the same size. */
 	b->len = 0;
 	put_head(c, s, b, s->first_ts, s->last_ts, size);
 	b->len = size;
@@ -78,7 +78,7 @@ int ctf_stream_flush(const struct ctf *c, struct ctf_stream *s)
 	r = output_file(c->out, s->name);
 	if (r == 0)
 		r = output_take(c->out, b);
-	/* A huge event, of which there may be one for each CPU. */
+	/* Free what one huge event took, once for each CPU. */
 	if (b->cap > (size_t)c->packet_max * 3)
 		buf_deinit(b);
 	return r;
@@ -115,7 +115,10 @@ int ctf_stream_begin_gap(const struct ctf *c, struct ctf_stream *s, uint64_t fro
 {
 	int r = 0;
 
-	/* Readers count what is lost from one packet to the next: the first one tells nothing. */
+	/*
+	 * Readers take the difference of the counters of two packets: the first packet shows no
+	 * loss.
+	 */
 	if (!s->begun) {
 		r = begin(c, s);
 		s->first_ts = s->last_ts = MAX(s->last_ts, from);

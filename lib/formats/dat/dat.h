@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Inside of the sink that writes a trace.dat, as trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5)
- * describe it: sink.c puts the file together, head.c makes its texts, data.c moves the sub-buffers.
+ * Internal to the sink for trace.dat, see trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5). sink.c
+ * builds the file, head.c its texts, data.c copies the sub-buffers.
  *
- * A version 6 is written from its first byte to its last one, also into a pipe: where everything
- * will lie is known by the sizes before. A version 7, whose sections are compressed by zstd, goes
- * back twice to fill in an offset.
+ * Version 6 is written front to back, also to a pipe: all sizes and offsets are known in advance.
+ * Version 7, with sections compressed by zstd, seeks back twice to fill in an offset.
  */
 #pragma once
 
@@ -13,19 +12,19 @@
 #include "formats/dat/format.h"
 #include "trace/index.h"
 
-/* One CPU's sub-buffers in one of the recording's buffers. */
+/* Sub-buffers of one CPU in one buffer of the recording. */
 struct dat_cpu_data {
-	const struct cpu_chunks *chunks; /* NULL: it has none */
+	const struct cpu_chunks *chunks; /* NULL: no data */
 	uint64_t pages;
-	uint64_t offset, size; /* in the file */
+	uint64_t offset, size; /* range in the file */
 };
 
-/* A buffer of the file: with the name "" the top-level one. */
+/* A buffer of the file; name "": the top-level one. */
 struct dat_ring {
-	uint32_t number; /* as in struct subbufs_header */
+	uint32_t number; /* number in struct subbufs_header */
 	const char *name;
-	struct dat_cpu_data *cpus; /* owned; dat_file.cpus of them */
-	uint64_t table;		   /* offset */
+	struct dat_cpu_data *cpus; /* owned; dat_file.cpus entries */
+	uint64_t table;		   /* file offset of its CPU table */
 };
 
 struct dat_file {
@@ -48,25 +47,25 @@ static inline uint64_t dat_position(const struct dat_file *f)
 	return f->out->bytes + f->out->buf.len;
 }
 
-/* Integers of the recorded machine's order, appended. */
+/* Append integers in the recording's byte order. */
 void dat_put_u16(const struct dat_file *f, struct buf *b, uint16_t v);
 void dat_put_u32(const struct dat_file *f, struct buf *b, uint32_t v);
 void dat_put_u64(const struct dat_file *f, struct buf *b, uint64_t v);
 
-/* head.c: the content of what describes the events. -EFBIG: it has no room for that. */
+/* head.c: the parts that describe the events. -EFBIG: too long for its field. */
 int dat_put_part(struct dat_file *f, enum dat_part part, struct buf *b);
-/* Kernel symbols and printk formats are in the stream alone. */
+/* Loads kernel symbols and printk formats from the stream. */
 int dat_load_texts(struct dat_file *f, const struct stream_reader *reader, struct error *err);
-/* The options but for buffers and where sections lie. */
+/* Writes the options except buffers and section offsets. */
 void dat_put_options(const struct dat_file *f, struct buf *b);
 void dat_put_option(const struct dat_file *f, struct buf *b, unsigned id, const void *value,
 		    size_t len);
 void dat_put_clock(const struct dat_file *f, struct buf *b);
 
-/* data.c: which sub-buffers there are. */
+/* data.c: finds the sub-buffers. */
 int dat_find_data(struct dat_file *f, const struct stream_index *index, struct error *err);
-/* One CPU's, at the output's position. */
+/* Writes one CPU's data at the output's position. */
 int dat_write_cpu(struct dat_file *f, const struct dat_cpu_data *cpu,
 		  const struct stream_reader *reader, struct error *err);
-/* zstd of from, appended to to. */
+/* Appends `from`, compressed by zstd, to `to`. */
 int dat_pack(struct dat_file *f, const void *from, size_t len, struct buf *to, struct error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Sub-buffers, moved as they are. Where a recorder read one while the kernel was still filling it,
- * a chunk begins with the same one once more: the later has all of the earlier's events, so
- * it takes its place; what the earlier said of lost events is written into it.
+ * Copies sub-buffers unchanged. A recorder may read a sub-buffer that the kernel is still filling;
+ * then the next chunk begins with the same one again. The later copy has all events of the earlier
+ * one and replaces it; the earlier one's count of lost events is carried over.
  */
 #include <string.h>
 #if HAVE_ZSTD
@@ -13,10 +13,10 @@
 #include "formats/dat/dat.h"
 
 #define RUN_BYTES (1U << 20)
-/* Sub-buffers that are compressed together, as trace-cmd does. */
+/* Sub-buffers per compressed block, as in trace-cmd. */
 #define BLOCK_PAGES 10
 
-/* Of the commit field's low 32 bits. */
+/* Flags in the low 32 bits of the commit field. */
 #define MISSED_EVENTS (UINT32_C(1) << 31)
 #define MISSED_STORED (UINT32_C(1) << 30)
 
@@ -25,7 +25,7 @@ static uint64_t chunk_pages(const struct dat_file *f, const struct subbufs_ref *
 	return (ref->length - sizeof(struct subbufs_header)) / f->page_size;
 }
 
-/* The chunk after ref number n begins with its last sub-buffer. */
+/* Whether the chunk after number n begins with the same sub-buffer as this one's last. */
 static bool is_replaced(const struct cpu_chunks *c, size_t n)
 {
 	const struct subbufs_ref *next = cpu_chunks_get(c, n + 1);
@@ -46,8 +46,7 @@ static uint64_t count_pages(const struct dat_file *f, const struct cpu_chunks *c
 	return pages;
 }
 
-/* Where there is no buffer of that name: as readers want the top-level one, it is there, and empty.
- */
+/* The main buffer has a name: add an empty top-level buffer, which readers require. */
 #define NO_BUFFER UINT32_MAX
 
 static const char *ring_name(const struct trace_info *info, uint32_t number)
@@ -96,7 +95,7 @@ int dat_find_data(struct dat_file *f, const struct stream_index *index, struct e
 	return 0;
 }
 
-/* The low 32 bits of the commit field. */
+/* Low 32 bits of the commit field. */
 static uint8_t *commit_at(const struct page_layout *l, uint8_t *page)
 {
 	return page + l->commit_offset + (l->big_endian && l->commit_size == 8 ? 4 : 0);
@@ -108,7 +107,7 @@ static void store(bool big_endian, uint8_t *to, uint64_t v, unsigned size)
 		to[big_endian ? size - 1 - i : i] = (uint8_t)(v >> (8 * i));
 }
 
-/* Events are missing before this sub-buffer. */
+/* Records in the header that events are missing before this sub-buffer. */
 static void mark_missed(const struct page_layout *l, uint8_t *page, uint64_t missed)
 {
 	uint8_t *at = commit_at(l, page);
@@ -132,7 +131,7 @@ static uint64_t missed_before(const struct page_layout *l, const uint8_t *page)
 	return page_iter_init(&it, l, page, l->subbuf_size) < 0 ? 0 : it.missed;
 }
 
-/* In place of one that can't be read: no events, and some are missing. */
+/* Replaces an unreadable sub-buffer by an empty one with a loss. */
 static void make_empty(const struct page_layout *l, uint8_t *page)
 {
 	memset(page, 0, l->subbuf_size);
@@ -169,7 +168,7 @@ static int cant(int r, struct error *err)
 	return r < 0 ? error_errno(err, r, "can't write the trace.dat") : 0;
 }
 
-/* Whole blocks of what waits, the rest stays; last: all of it. */
+/* Writes whole blocks and keeps the remainder; last: writes all. */
 static int put_blocks(struct dat_file *f, bool last, struct error *err)
 {
 	size_t block = (size_t)BLOCK_PAGES * f->page_size, at = 0;
@@ -195,7 +194,7 @@ static int put_blocks(struct dat_file *f, bool last, struct error *err)
 	return 0;
 }
 
-/* All in f->block leaves. */
+/* Writes all of f->block. */
 static int put_pages(struct dat_file *f, struct error *err)
 {
 	return f->packed ? put_blocks(f, false, err) : cant(output_take(f->out, &f->block), err);
@@ -203,7 +202,10 @@ static int put_pages(struct dat_file *f, struct error *err)
 
 #define HEAD ((uint32_t)sizeof(struct subbufs_header))
 
-/* Sub-buffers from..from + n of a chunk. All at once: with its checksum, else it was verified. */
+/*
+ * Loads sub-buffers from..from + n of a chunk. The whole chunk is read with its checksum; parts
+ * only after that was verified.
+ */
 static int load_pages(const struct stream_reader *reader, const struct chunk *chunk, uint32_t from,
 		      uint32_t n, uint32_t size, struct buf *piece, struct error *err)
 {
@@ -220,7 +222,7 @@ static int load_pages(const struct stream_reader *reader, const struct chunk *ch
 	return 0;
 }
 
-/* The same; such as can't be read become empty ones. */
+/* As above, but replaces unreadable sub-buffers by empty ones. */
 static int load_or_empty(struct dat_file *f, const struct stream_reader *reader,
 			 const struct chunk *chunk, uint32_t from, uint32_t n, bool good,
 			 struct buf *piece, struct error *err)
@@ -240,7 +242,7 @@ static int load_or_empty(struct dat_file *f, const struct stream_reader *reader,
 	return 0;
 }
 
-/* *missed: what is to be told at the next sub-buffer's head. */
+/* *missed: loss to record in the next sub-buffer's header. */
 static int write_chunk(struct dat_file *f, const struct stream_reader *reader,
 		       const struct chunk *chunk, bool replaced, uint64_t *missed,
 		       struct error *err)

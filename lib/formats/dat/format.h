@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The numbers of a trace.dat, for who writes one and who reads one: as in trace-cmd.dat.v6(5),
- * trace-cmd.dat.v7(5) and trace-cmd's lib/trace-cmd/include/private/trace-cmd-private.h.
+ * Constants of trace.dat for writer and reader, from trace-cmd.dat.v6(5), trace-cmd.dat.v7(5) and
+ * trace-cmd's lib/trace-cmd/include/private/trace-cmd-private.h.
  */
 #pragma once
 
 #define DAT_MAGIC "\x17\x08\x44tracing"
 #define DAT_MAGIC_SIZE 10
 
-/* What describes the events, in the order of a version 6. */
+/* Parts that describe the events, in the order of version 6. */
 enum dat_part {
 	DAT_HEADER_INFO,
 	DAT_FTRACE_FORMATS,
@@ -19,9 +19,9 @@ enum dat_part {
 	DAT_PARTS,
 };
 
-/* Of a version 7 also its sections: an option tells where the section of that number lies. */
+/* In version 7 also section ids: the option gives the section's offset. */
 enum dat_option {
-	DAT_OPTION_DONE = 0, /* and the section of all options */
+	DAT_OPTION_DONE = 0, /* also the section of options */
 	DAT_OPTION_DATE = 1,
 	DAT_OPTION_CPUSTAT = 2,
 	DAT_OPTION_BUFFER = 3,
@@ -33,9 +33,9 @@ enum dat_option {
 	DAT_OPTION_TRACEID = 11,
 	DAT_OPTION_TIME_SHIFT = 12,
 	DAT_OPTION_TSC2NSEC = 14,
-	DAT_OPTION_PARTS = 16, /* one for each enum dat_part */
+	DAT_OPTION_PARTS = 16, /* from here one for each enum dat_part */
 	DAT_OPTION_BUFFER_TEXT = DAT_OPTION_PARTS + DAT_PARTS,
 };
 
-/* A section's flag. */
+/* Flag of a section. */
 #define DAT_SECTION_PACKED 1

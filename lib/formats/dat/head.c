@@ -5,7 +5,7 @@
 #include "stream/excerpt.h"
 #include "trace/bounds.h"
 
-/* events/header_event of all kernels since 3.x; readers pass over it. */
+/* events/header_event of all kernels since 3.x; readers ignore it. */
 static const char header_event[] = "# compressed entry header\n"
 				   "\ttype_len    :    5 bits\n"
 				   "\ttime_delta  :   27 bits\n"
@@ -39,7 +39,7 @@ static void put_string(struct buf *b, const char *text)
 	buf_append(b, text, strlen(text) + 1);
 }
 
-/* As the kernel writes events/header_page of this layout. */
+/* Text of events/header_page for this layout. */
 static void put_page_format(const struct page_layout *l, struct buf *b)
 {
 	buf_printf(b, "\tfield: u64 timestamp;\toffset:%u;\tsize:8;\tsigned:0;\n",
@@ -80,7 +80,7 @@ static bool is_ftrace(const struct event *ev)
 	return strcmp(ev->system, "ftrace") == 0;
 }
 
-/* ftrace's own have no system before them. */
+/* ftrace's own events; no system name precedes them. */
 static void put_ftrace(const struct dat_file *f, struct buf *b)
 {
 	const struct event *const *all;
@@ -142,7 +142,7 @@ static int put_text(const struct dat_file *f, const struct buf *text, struct buf
 	return 0;
 }
 
-/* As saved_cmdlines: of each thread the last name that it had. */
+/* Like saved_cmdlines: the last name of each thread. */
 static int put_cmdlines(const struct dat_file *f, struct buf *b)
 {
 	_cleanup_buf_ struct buf lines = BUF_INIT;
@@ -159,7 +159,7 @@ static int put_cmdlines(const struct dat_file *f, struct buf *b)
 		if (!t->comm[0] || t->tid <= 0 || (i + 1 < count && all[i + 1]->tid == t->tid))
 			continue;
 		buf_printf(&lines, "%d %s\n", t->tid, t->comm);
-		/* A name may have a newline, too. */
+		/* Replace newlines in names. */
 		for (char *p;
 		     lines.len > at && (p = memchr(lines.data + at, '\n', lines.len - 1 - at));)
 			*p = '?';
@@ -205,7 +205,7 @@ int dat_load_texts(struct dat_file *f, const struct stream_reader *reader, struc
 	int r;
 
 	own.offset = STREAM_MAGIC_SIZE;
-	/* What can't be read was told when the stream was loaded. */
+	/* Errors of reading were reported when the stream was loaded. */
 	while (own.offset < reader->offset && stream_reader_next(&own, &chunk, NULL) > 0) {
 		struct buf *to = chunk.type == CHUNK_KALLSYMS		? &f->symbols
 				 : chunk.type == CHUNK_KALLSYMS_EXCERPT ? &excerpt
@@ -220,7 +220,7 @@ int dat_load_texts(struct dat_file *f, const struct stream_reader *reader, struc
 			return error_errno(err, r, "can't write the trace.dat");
 		if (r == 0 && bounds_take(&bounds, chunk.type, payload.len) == 0)
 			buf_append(to, payload.data, payload.len);
-		/* That symbols can't be read is told once somebody wants them. */
+		/* Unreadable symbols are reported on their first use. */
 		else if (chunk.type == CHUNK_KALLSYMS)
 			event_table_symbols(f->info->events);
 	}
@@ -238,7 +238,7 @@ void dat_put_option(const struct dat_file *f, struct buf *b, unsigned id, const 
 	buf_append(b, value, len);
 }
 
-/* A value that is a text ends with a NUL. */
+/* Text values end with a NUL. */
 static void put_text_option(const struct dat_file *f, struct buf *b, unsigned id,
 			    const struct buf *text)
 {
@@ -250,11 +250,11 @@ void dat_put_clock(const struct dat_file *f, struct buf *b)
 {
 	const Traced__Capture__Header *h = f->info->header;
 
-	/* What was counted by x86's counter and is told in ns has a name of its own there. */
+	/* trace-cmd has its own name for x86's counter converted to ns. */
 	buf_printf(b, "[%s]", h->time_mult ? "tsc2nsec" : h->trace_clock);
 }
 
-/* As per_cpu/cpuN/stats. */
+/* Text of per_cpu/cpuN/stats. */
 static void put_stats(const struct dat_file *f, const Traced__Capture__CpuStats *s, struct buf *b)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;

@@ -85,7 +85,7 @@ int dat_string(struct dat_cursor *c, char *ret, size_t size, struct error *err)
 	size_t len = 0;
 
 	for (;;) {
-		/* Names are short: most need one piece. */
+		/* Most names fit one piece. */
 		char piece[64];
 		size_t n = (size_t)MIN((uint64_t)sizeof(piece), c->end - MIN(c->at, c->end));
 		const char *nul;
@@ -112,7 +112,7 @@ int dat_append(struct dat_cursor *c, uint64_t len, struct buf *to, struct error 
 	char *p;
 	int r;
 
-	/* Before memory is taken for it. */
+	/* Check before allocating. */
 	if (c->at > c->end || len > c->end - c->at)
 		return ends(c, err);
 	p = buf_reserve(to, (size_t)len + 1);
@@ -124,7 +124,7 @@ int dat_append(struct dat_cursor *c, uint64_t len, struct buf *to, struct error 
 	return r;
 }
 
-/* The content follows its two sizes. */
+/* The content follows two sizes. */
 static int expand(struct dat_cursor *c, struct buf *memory, struct error *err)
 {
 	_cleanup_buf_ struct buf packed = BUF_INIT;

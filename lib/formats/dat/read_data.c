@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One CPU's sub-buffers. Of a compressed buffer they lie in blocks, some sub-buffers in each: their
- * number, then of each block its size, that of what it expands to, and the block.
+ * Reads the sub-buffers of one CPU. A compressed buffer consists of blocks of some sub-buffers: the
+ * number of blocks, then for each its compressed size, expanded size and data.
  */
 #include "formats/dat/reader.h"
 
 /* trace-cmd puts 10 sub-buffers into a block; one may have a MiB. */
 #define BLOCK_MAX (16U << 20)
-/* Traces shrink to a tenth or so. What claims much more is there to fill a disk. */
+/* Traces compress about tenfold. A much larger claimed ratio is an attempt to fill the disk. */
 #define RATIO_MAX 1000
 #define RATIO_FREE (1U << 20)
 
@@ -20,7 +20,7 @@ int dat_run_open(struct dat_run *ret, const struct dat *d, const struct dat_buff
 
 	*ret = (struct dat_run){ .dat = d, .page_size = b->page_size, .packed = b->packed };
 	dat_cursor_file(&ret->from, d, cpu->offset, "events");
-	/* trace-cmd 3.1 leaves the number of blocks out of the size, 3.2 does not. */
+	/* trace-cmd 3.1 does not count the number of blocks in the size, 3.2 does. */
 	if (b->packed && size)
 		size = MIN(size, UINT64_MAX - sizeof(uint32_t)) + sizeof(uint32_t);
 	if (cpu->offset <= d->size && size <= d->size - cpu->offset)
@@ -44,7 +44,7 @@ void dat_run_deinit(struct dat_run *run)
 	buf_deinit(&run->pages);
 }
 
-/* 0, or -EBADMSG: no more can be had. */
+/* 0, or -EBADMSG: no further block is readable. */
 static int next_block(struct dat_run *run, struct error *err)
 {
 	uint32_t size = 0, expanded = 0;
@@ -72,7 +72,7 @@ static int next_block(struct dat_run *run, struct error *err)
 	n = dat_unpack(run->dat, run->block.data, run->block.len, to, expanded, err);
 	if (n < 0)
 		return (int)n;
-	/* A short one would move what follows. */
+	/* A partial sub-buffer would shift all later ones. */
 	if (n % run->page_size)
 		return dat_damaged(&run->from, err);
 	run->pages.len += (size_t)n;
@@ -97,7 +97,7 @@ static int next_packed(struct dat_run *run, size_t max, struct error *err)
 	return run->pages.len > 0;
 }
 
-/* Bytes of the next whole ones. */
+/* Bytes of the next whole sub-buffers. */
 static uint32_t next_whole(struct dat_run *run, size_t max)
 {
 	uint64_t rest = run->from.end - run->from.at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Finds where everything lies in a trace.dat, and which of its buffers make a trace. */
+/* Locates all parts of a trace.dat and chooses the buffers that form a trace. */
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -39,7 +39,7 @@ static int read_packing(struct dat *d, struct dat_cursor *c, struct error *err)
 	return r == 0 ? dat_u64(c, &d->options, err) : r;
 }
 
-/* *ret_at: what follows the initial format. */
+/* *ret_at: offset after the initial format. */
 static int read_initial(struct dat *d, uint64_t *ret_at, struct error *err)
 {
 	struct dat_cursor c;
@@ -60,7 +60,7 @@ static int read_initial(struct dat *d, uint64_t *ret_at, struct error *err)
 				  "6 and 7 are read here: trace-cmd convert makes one of them");
 	}
 	d->big_endian = big;
-	/* The word's size is that of trace-cmd; the kernel's is told later. */
+	/* This is trace-cmd's word size; the kernel's comes later. */
 	r = dat_bytes(&c, &word, 1, err);
 	if (r == 0)
 		r = dat_u32(&c, &d->page_size, err);
@@ -70,7 +70,7 @@ static int read_initial(struct dat *d, uint64_t *ret_at, struct error *err)
 	return r;
 }
 
-/* A table of a version 6: offset and size for each CPU, and behind it the clock. */
+/* Reads a version 6 table: offset and size for each CPU, then the clock. */
 static int read_table(struct dat *d, struct dat_buffer *b, uint64_t at, uint32_t cpus,
 		      struct error *err)
 {
@@ -97,14 +97,14 @@ static int read_table(struct dat *d, struct dat_buffer *b, uint64_t at, uint32_t
 	if (r < 0)
 		return r;
 	b->clock[0] = '\0';
-	/* There are files without it. */
+	/* Some files lack the clock. */
 	if (d->has_clock && dat_u64(&c, &len, NULL) == 0 && len && len < 1024 &&
 	    dat_append(&c, len, &clock, NULL) == 0)
 		dat_clock_name(clock.data, clock.len, b->clock);
 	return 0;
 }
 
-/* "flyrecord", "latency" or "options"; *at moves on. */
+/* Reads "flyrecord", "latency" or "options"; advances *at. */
 static int read_kind(struct dat *d, uint64_t *at, char ret[static 11], struct error *err)
 {
 	struct dat_cursor c;
@@ -122,7 +122,7 @@ static int read_tables(struct dat *d, const char *kind, uint64_t at, struct erro
 	struct dat_buffer *top;
 	int r = 0;
 
-	/* Those of instances, which options named before. */
+	/* The instances' buffers, which the options named. */
 	for (size_t i = 0; r == 0 && i < d->buffer_count; i++) {
 		uint64_t table = d->buffers[i].cpus[0].offset;
 		char what[11];
@@ -143,7 +143,7 @@ static int read_tables(struct dat *d, const char *kind, uint64_t at, struct erro
 	return read_table(d, top, at, d->cpus, err);
 }
 
-/* What follows the parts of a version 6. */
+/* Reads what follows the parts in version 6. */
 static int read_rest(struct dat *d, uint64_t at, struct error *err)
 {
 	struct dat_cursor c;
@@ -193,7 +193,7 @@ static int skip_systems(struct dat_cursor *c, struct error *err)
 	return r;
 }
 
-/* Two texts, each behind its name and its length. */
+/* Reads two texts, each after its name and length. */
 static int read_header_info(struct dat *d, struct dat_cursor *c, struct error *err)
 {
 	static const char *const names[] = { "header_page", "header_event" };
@@ -298,7 +298,7 @@ static bool has_events(const struct dat_buffer *b)
 	return false;
 }
 
-/* Those that are to be had: by their name, or all that have events. */
+/* Chooses the named buffer, or all that have events. */
 static int choose(struct dat *d, const char *instance, struct error *err)
 {
 	_cleanup_buf_ struct buf names = BUF_INIT;
@@ -343,7 +343,7 @@ static int check_together(const struct dat *d, const struct dat_buffer *a,
 			  buf_string(&names) ?: "more");
 }
 
-/* Of a file that is cut, too, each byte is one CPU's. */
+/* CPU ranges must not overlap, even in a truncated file. */
 static int check_sizes(const struct dat *d, struct error *err)
 {
 	uint64_t sum = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a trace.dat says of itself in options: 16 bits of a number, 32 of a length, and the value.
- * Those that are not known here are passed over.
+ * Reads the options of a trace.dat: a 16-bit id, a 32-bit length, the value. Unknown ids are
+ * skipped.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -10,7 +10,10 @@
 #include "base/parse.h"
 #include "formats/dat/reader.h"
 
-/* A buffer tells 20 bytes of each CPU; a map of a process may be long. */
+/*
+ * Bytes of one option, and number of options. A buffer takes 20 bytes per CPU; a process map may be
+ * long.
+ */
 #define OPTION_MAX (16U << 20)
 #define OPTIONS_MAX 65536
 #define OPTION_SECTIONS_MAX 4096
@@ -29,7 +32,7 @@ void dat_note(struct buf *to, const char *fmt, ...)
 		to->failed = true;
 		return;
 	}
-	/* Hostile ones are long, and many. */
+	/* Bound hostile input: many long sentences. */
 	if (to->len < STREAM_NOTE_MAX * 8)
 		buf_append(to, text, MIN((size_t)n, (size_t)STREAM_NOTE_MAX / 2));
 	if (to->len && to->data[to->len - 1])
@@ -49,7 +52,7 @@ void dat_clock_name(const char *text, size_t len, char ret[static 32])
 	len = MIN(strnlen(text, len), (size_t)31);
 	memcpy(ret, text, len);
 	ret[len] = '\0';
-	/* A clock of trace-cmd's own, counted by x86's and told in ns of it. */
+	/* trace-cmd's own clock: x86's counter converted to ns. */
 	if (strcmp(ret, "tsc2nsec") == 0)
 		strcpy(ret, "x86-tsc");
 }
@@ -85,7 +88,7 @@ static int by_cpu(const void *a, const void *b)
 static int read_buffer_cpus(struct dat_buffer *b, uint32_t count, struct dat_cursor *c,
 			    struct error *err)
 {
-	/* 20 bytes each: what the option has no room for can't be. */
+	/* Each CPU takes 20 bytes: more can't fit the option. */
 	if (count > CPU_LIST_MAX + 1 || count > (c->end - c->at) / 20)
 		return dat_damaged(c, err);
 	b->cpus = calloc(count + 1, sizeof(*b->cpus));
@@ -111,7 +114,7 @@ static int read_buffer_cpus(struct dat_buffer *b, uint32_t count, struct dat_cur
 	return 0;
 }
 
-/* Whether the section that holds the buffer's events is compressed. */
+/* Whether the section with the buffer's events is compressed. */
 static int read_buffer_flags(struct dat *d, struct dat_buffer *b, uint64_t offset,
 			     struct error *err)
 {
@@ -158,7 +161,7 @@ static int read_buffer_v7(struct dat *d, bool is_text, struct dat_cursor *c, str
 	return r == 0 && count ? read_buffer_flags(d, b, offset, err) : r;
 }
 
-/* Its table of CPUs lies at offset, behind a word that says what follows. */
+/* Its CPU table is at `offset`, after a word for the kind of data. */
 static int read_buffer_v6(struct dat *d, struct dat_cursor *c, struct error *err)
 {
 	struct dat_buffer *b;
@@ -173,7 +176,7 @@ static int read_buffer_v6(struct dat *d, struct dat_cursor *c, struct error *err
 		r = dat_add_buffer(d, name, &b, err);
 	if (r)
 		return r;
-	/* How many CPUs it has later options may tell: till then where the table is. */
+	/* Later options may give the number of CPUs; until then store the table's offset here. */
 	b->cpus = calloc(1, sizeof(*b->cpus));
 	if (!b->cpus)
 		return error_errno(err, -ENOMEM, "can't load its options");
@@ -181,7 +184,7 @@ static int read_buffer_v6(struct dat *d, struct dat_cursor *c, struct error *err
 	return 0;
 }
 
-/* A number as C writes it. */
+/* Parses a number in C syntax. */
 static int64_t text_number(const char *text)
 {
 	return strtoll(text, NULL, 0);
@@ -199,7 +202,7 @@ static uint64_t stat_value(const char *text, const char *name)
 	return p ? strtoull(p + strlen(name), NULL, 10) : 0;
 }
 
-/* The kernel's counts are of no use for an account: they were read at one moment or another. */
+/* The kernel's counts don't enter the account: they were read at different moments. */
 static void read_cpustat(struct dat *d, const char *text)
 {
 	uint64_t cpu = stat_value(text, "CPU: "), overrun = stat_value(text, "\noverrun: ");
@@ -223,7 +226,7 @@ static int read_tsc(struct dat *d, struct dat_cursor *c, struct error *err)
 	return r;
 }
 
-/* value: ends with a NUL beyond its len bytes. */
+/* value: has a NUL after its len bytes. */
 static int read_option(struct dat *d, unsigned id, const char *value, size_t len, struct error *err)
 {
 	struct dat_cursor c = {
@@ -275,7 +278,9 @@ static int read_option(struct dat *d, unsigned id, const char *value, size_t len
 	}
 }
 
-/* All up to DAT_OPTION_DONE; *ret_done: what a version 7 says there, the next ones' offset. */
+/*
+ * Reads all options up to DAT_OPTION_DONE. *ret_done: in version 7 the offset of the next options.
+ */
 static int read_options(struct dat *d, struct dat_cursor *c, unsigned *count, uint64_t *ret_done,
 			struct error *err)
 {
@@ -325,7 +330,7 @@ int dat_options_v7(struct dat *d, struct error *err)
 	uint64_t offset = d->options, unpacked = 0;
 	unsigned count = 0;
 
-	/* They may be made to go round, a few bytes unpacked to many each time. */
+	/* Bounded: hostile option sections may form a cycle, each expanding a few bytes to many. */
 	for (int i = 0; i < OPTION_SECTIONS_MAX; i++) {
 		struct dat_cursor c;
 		uint64_t next = 0;

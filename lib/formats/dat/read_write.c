@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The capture stream that a trace.dat makes. */
+/* Writes the capture stream of a trace.dat. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <xxhash.h>
@@ -11,18 +11,18 @@
 #include "stream/excerpt.h"
 #include "trace/page.h"
 
-/* As the loader of a stream takes them, with the system's name before. */
+/* Limit of the stream's loader, for a format after its system name. */
 #define FORMAT_MAX (256U << 10)
-/* Messages are kept small. */
+/* Limits the size of a message. */
 #define TASKS_PER_CHUNK 1024
-/* How much of each CPU tells which tracer was on. */
+/* Sub-buffers per CPU examined to find the tracer. */
 #define PEEK_PAGES 4
 
 struct writing {
 	struct dat *d;
 	struct stream_writer *w;
 	struct buf scratch;
-	/* Numbers of ftrace's own events; -1: it has none. */
+	/* Ids of ftrace's own events; -1: none. */
 	int function, graph_entry, graph_exit;
 	const char *tracer;
 	XXH128_hash_t seed;
@@ -33,7 +33,7 @@ static int cant_write(int r, struct error *err)
 	return r < 0 ? error_errno(err, r, "can't keep the recording's events") : 0;
 }
 
-/* The content of a part; 0: there is none; 1: there is. */
+/* Opens a part. 1; 0: the file has none. */
 static int open_part(const struct dat *d, enum dat_part part, const char *what,
 		     struct dat_cursor *ret, struct buf *memory, struct error *err)
 {
@@ -49,7 +49,7 @@ static int open_part(const struct dat *d, enum dat_part part, const char *what,
 	return r < 0 ? r : 1;
 }
 
-/* What stands behind "key" at the beginning of a line. */
+/* Number after `key` at the start of a line. */
 static int line_number(const char *text, const char *key)
 {
 	const char *p = strstr(text, key);
@@ -69,7 +69,7 @@ static void learn_ftrace(struct writing *x, const char *text)
 		x->graph_exit = id;
 }
 
-/* write: false: only what the tracer's events are. */
+/* write: false: only looks for the tracers' event ids. */
 static int take_format(struct writing *x, struct dat_cursor *c, const char *system, bool write,
 		       struct error *err)
 {
@@ -137,7 +137,7 @@ static int write_formats(struct writing *x, struct error *err)
 	return r;
 }
 
-/* A part that is one text behind its length. */
+/* Loads a part that is one text after its length. */
 static int load_text(struct writing *x, enum dat_part part, const char *what, uint64_t max,
 		     struct error *err)
 {
@@ -165,7 +165,7 @@ static int load_text(struct writing *x, enum dat_part part, const char *what, ui
 	return dat_append(&c, MIN(len, max), &x->scratch, err);
 }
 
-/* Not packed, as all texts here: it is read at once, or not at all. */
+/* Uncompressed, like all texts here: the reader needs it at once. */
 static int write_printk(struct writing *x, struct error *err)
 {
 	int r = load_text(x, DAT_PRINTK, "printk formats", STREAM_TASKS_MAX, err);
@@ -175,7 +175,7 @@ static int write_printk(struct writing *x, struct error *err)
 	return cant_write(stream_write(x->w, CHUNK_PRINTK, x->scratch.data, x->scratch.len), err);
 }
 
-/* Of what we wrote it may be the excerpt alone: its last line names nothing. */
+/* Only the excerpt may have been written: its last line is incomplete. */
 static int write_symbols(struct writing *x, struct error *err)
 {
 	int r = load_text(x, DAT_KALLSYMS, "kernel symbols", STREAM_KALLSYMS_MAX, err);
@@ -190,7 +190,7 @@ static int write_symbols(struct writing *x, struct error *err)
 			  err);
 }
 
-/* Lines "PID NAME", as the file saved_cmdlines has them. */
+/* Lines "PID NAME", as in saved_cmdlines. */
 static int write_tasks(struct writing *x, struct error *err)
 {
 	Traced__Capture__Task tasks[TASKS_PER_CHUNK], *all[TASKS_PER_CHUNK];
@@ -226,7 +226,7 @@ static int write_tasks(struct writing *x, struct error *err)
 	return cant_write(r, err);
 }
 
-/* What these records are tells which tracer was on: the file does not. */
+/* The file does not name the tracer: its records show it. */
 static void peek_page(struct writing *x, const uint8_t *page)
 {
 	const struct subbuf_layout *l = &x->d->layout;
@@ -257,8 +257,8 @@ static void peek_page(struct writing *x, const uint8_t *page)
 }
 
 /*
- * Pointers are shown by a keyed hash. The file has no key: it is made of what only who has the file
- * knows, so that one file always shows the same.
+ * The stream needs a key to hash pointers; the file has none. Derive it from the file's content, so
+ * that each conversion shows the same values.
  */
 static int peek(struct writing *x, struct error *err)
 {
@@ -299,7 +299,7 @@ static void fill_uname(struct dat *d, Traced__Capture__Header *h)
 	}
 }
 
-/* In the order in which they are written. */
+/* Buffer names, in writing order. */
 static size_t chosen_names(struct dat *d, char *names[static BUFFER_MORE_MAX + 1])
 {
 	size_t n = 0;
@@ -325,7 +325,7 @@ static int write_header(struct writing *x, struct error *err)
 	h.big_endian = d->big_endian;
 	h.page_size = h.subbuf_size = d->page_size;
 	h.cpus = h.cpus_online = d->cpus;
-	/* Counted, but told in ns: as the kernel's default clock does. */
+	/* Converted to ns, like the kernel's default clock. */
 	h.trace_clock =
 		d->time_mult && strcmp(d->clock, "x86-tsc") == 0 ? (char *)"local" : d->clock;
 	h.tracer = (char *)(uintptr_t)x->tracer;
@@ -356,7 +356,7 @@ static int write_notes(struct writing *x, const struct buf *notes, bool missing,
 	return cant_write(r, err);
 }
 
-/* Those that are compressed become part of the stream. */
+/* Compressed sub-buffers are expanded into the stream. */
 static int write_packed(struct writing *x, struct dat_run *run, uint32_t cpu, unsigned buffer,
 			struct error *err)
 {
@@ -372,7 +372,7 @@ static int write_packed(struct writing *x, struct dat_run *run, uint32_t cpu, un
 	return r;
 }
 
-/* All others stay where they are. */
+/* Uncompressed ones stay in the file; the stream has references. */
 static int write_places(struct writing *x, struct dat_run *run, uint32_t cpu, unsigned buffer,
 			struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * trace-cmd's trace.dat. The events are decoded for nothing but their account, as of the capture
- * stream itself: the sub-buffers move as they are.
+ * Sink for trace-cmd's trace.dat. Events are decoded only to count them; sub-buffers are copied
+ * unchanged.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ static int settle(struct dat_file *f, struct error *err)
 
 static uint64_t aligned(const struct dat_file *f, uint64_t offset)
 {
-	/* trace-cmd maps them: no less than a page of whoever reads. */
+	/* trace-cmd maps the data: align to the reader's page size at least. */
 	uint64_t unit = MAX(f->page_size, 4096U);
 
 	return (offset + unit - 1) / unit * unit;
@@ -71,7 +71,7 @@ static void put_initial(struct dat_file *f)
 	dat_put_u32(f, b, f->page_size);
 }
 
-/* "flyrecord", a place for each CPU, the clock. */
+/* "flyrecord", an entry per CPU, the clock. */
 static uint64_t table_size(const struct dat_file *f, const struct buf *clock)
 {
 	return sizeof("flyrecord") + (uint64_t)f->cpus * 16 + 8 + clock->len;
@@ -90,7 +90,7 @@ static void put_table(struct dat_file *f, const struct dat_ring *ring, const str
 	buf_append(b, clock->data, clock->len);
 }
 
-/* Where everything will lie, if the first table is at offset. */
+/* Computes all offsets, given the first table's. */
 static void lay_out(struct dat_file *f, const struct buf *clock, uint64_t offset)
 {
 	for (size_t i = 0; i < f->ring_count; i++) {
@@ -107,7 +107,7 @@ static void lay_out(struct dat_file *f, const struct buf *clock, uint64_t offset
 	}
 }
 
-/* Options, of instances where their tables are: the last ones, which have a length of their own. */
+/* Writes the options. Those of instances come last and hold their tables' offsets. */
 static int put_options_v6(struct dat_file *f, const struct buf *clock)
 {
 	_cleanup_buf_ struct buf options = BUF_INIT;
@@ -164,7 +164,7 @@ static int write_v6(struct dat_file *f, const struct stream_reader *reader, stru
 }
 
 #if HAVE_ZSTD
-/* What is not known when it is passed: once it left the buffer, in the file. */
+/* Fills in a value that was unknown earlier; in the file if it already left the buffer. */
 static int fill_in(struct dat_file *f, uint64_t offset, uint64_t v, struct error *err)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
@@ -177,14 +177,14 @@ static int fill_in(struct dat_file *f, uint64_t offset, uint64_t v, struct error
 		memcpy(f->out->buf.data + (offset - f->out->bytes), b.data, b.len);
 		return 0;
 	}
-	/* It may have begun to leave. */
+	/* Part of it may have been written. */
 	if (output_flush(f->out, false) < 0)
 		return cant(f->out->failed, err);
 	n = pwrite(f->out->file.fd, b.data, b.len, (off_t)offset);
 	return n == (ssize_t)b.len ? 0 : cant(n < 0 ? -errno : -EIO, err);
 }
 
-/* Returns where its size is to be filled in. */
+/* Returns the offset of its size field, to fill in later. */
 static uint64_t begin_section(struct dat_file *f, unsigned id, bool packed)
 {
 	struct buf *b = &f->out->buf;

@@ -23,7 +23,7 @@ bool html_is_head(const char *data, size_t len)
 	       memcmp(data + in_page, HTML_TEXT_BEGIN, len - in_page) == 0;
 }
 
-/* Whether p, behind a "<" and backslashes, is what a browser looks for in a script. */
+/* Whether p, after "<" and backslashes, is something that a browser acts on within a script. */
 static bool is_markup(const char *p, const char *end)
 {
 	static const char *const words[] = { "/script", "script", "!--" };
@@ -45,7 +45,7 @@ static const char *find_markup(const char *p, const char *end)
 	return NULL;
 }
 
-/* As plain_end, where quotes and backslashes are plain. */
+/* As plain_end(), but quotes and backslashes are plain. */
 static const char *line_plain_end(const char *p, const char *end)
 {
 	while ((p = plain_end(p, end)) < end && (*p == '"' || *p == '\\' || *p == '\t'))
@@ -114,7 +114,7 @@ void html_hide_markup(struct buf *b)
 	if (!found || !buf_reserve(b, found * (len - 1)))
 		return;
 	b->len = to = at + found * (len - 1);
-	/* From the end on, so that nothing is overwritten that was not moved. */
+	/* Move from the end, so that nothing is overwritten. */
 	while (at < to) {
 		if (b->data[--at] != '<') {
 			b->data[--to] = b->data[at];

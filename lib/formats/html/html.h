@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The page around a trace: the viewer, then the JSON's two halves as blocks of data, in the form of
- * Android's systrace. The kernel's text is the block that Catapult's Trace Viewer and Perfetto's
- * trace processor look for, line by line; what is beside it in the JSON is a block that only the
- * viewer reads.
+ * The HTML page around a trace: the viewer, then the JSON's two halves as blocks of data, in the
+ * layout of Android's systrace. Catapult's Trace Viewer and Perfetto's trace processor look for the
+ * block with the kernel's text, line by line. Only our viewer reads the block with the rest of the
+ * JSON.
  *
- * Readers take the text as it is, while a browser ends the block at "</script": so a backslash
- * comes behind the "<" of what would begin or end a script or a comment, and one more where there
- * are some already.
+ * A browser would end the block at "</script", other readers take the text literally. So a
+ * backslash is put after a "<" that would begin or end a script or comment; where backslashes
+ * already follow, one more.
  */
 #pragma once
 
@@ -17,31 +17,30 @@
 #include "base/buf.h"
 
 /*
- * What a block begins with, the text's or the other's, which is an object whose members follow,
- * each with a comma; what ends the first of them, and the last. html_mend looks for them.
+ * Begin of the two blocks, and their ends. The second is an object; its members follow, each with a
+ * leading comma. html_mend() looks for these.
  */
 #define HTML_TEXT_BEGIN "  <script class=\"trace-data\" type=\"application/text\">\n"
 #define HTML_MORE_BEGIN "  <script class=\"trace-more\" type=\"application/json\">\n{\"form\":1"
 #define HTML_BLOCK_END "  </script>\n"
 #define HTML_END HTML_BLOCK_END "</body>\n</html>\n"
 
-/* In the page's head: it is one of ours. */
+/* In the page's head: marks a page of ours. */
 #define HTML_MAKER "recorded by traced"
 
-/* All that stands before the first block. */
+/* Appends everything before the first block. */
 void html_put_page(struct buf *out);
-/* Whether so many bytes are the beginning of a page whose text comes first, and not of that. */
+/* Whether these bytes are the whole head of a page, before its text. */
 bool html_is_head(const char *data, size_t len);
 
 /*
- * Makes what out holds from start on one line of the text, and ends it: control characters are
- * spelled out, what is no UTF-8 becomes U+FFFD. Adds its length in UTF-16 units to *units. 0 or
- * -ENOMEM.
+ * Turns out from `start` on into one line of text and ends it: spells control characters, replaces
+ * invalid UTF-8 by U+FFFD. Adds its length in UTF-16 units to *units. 0 or -ENOMEM.
  */
 int html_end_line(struct buf *out, size_t start, struct buf *scratch, uint64_t *units);
 
-/* For the other block: spells each "<" of the JSON in b, where it can only be part of a string. */
+/* For the second block: escapes each "<" of the JSON in b; it can only be within strings. */
 void html_hide_markup(struct buf *b);
 
-/* Of a cut page the whole lines of either block, and its end; see export/mend.h. */
+/* Mends a truncated page: keeps the whole lines of either block; see export/mend.h. */
 int html_mend(int fd, off_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Mending of a cut page. */
+/* Mends a truncated page. */
 #include "formats/html/html.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/io.h"
 #include "export/mend.h"
 
-/* Of a page the whole lines of either block, and its end. -EBADMSG: it is another's. */
+/* Keeps the whole lines of either block and ends the page. -EBADMSG: not our page. */
 int html_mend(int fd, off_t size)
 {
 	_cleanup_free_ char *piece = malloc(MEND_PIECE + 1);
@@ -40,7 +40,7 @@ int html_mend(int fd, off_t size)
 	if (cut <= first)
 		return cut < 0 ? (int)cut : mend_cut(fd, 0);
 	r = mend_close(fd, cut, close);
-	/* On a full disk lines make room. */
+	/* Disk full: drop lines to make room for the end. */
 	if (r < 0 && size > first + (off_t)sizeof(end))
 		cut = mend_last_line(fd, size - (off_t)sizeof(end));
 	return r < 0 && cut > first ? mend_close(fd, cut, close) : r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The page up to its data, made of page.html, viewer.css and the scripts by embed.py. */
+/* The page up to its data, built from page.html, viewer.css and the scripts by embed.py. */
 #pragma once
 
 #include <stddef.h>

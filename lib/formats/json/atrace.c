@@ -9,11 +9,11 @@
 #include "base/json.h"
 #include "marks/value.h"
 
-/* Slices that are open at a time; of more the names at their ends are not known. */
+/* Open slices tracked at one time; beyond that, ends don't get their names. */
 #define OPEN_MAX 4096
 
 struct open_slice {
-	uint64_t key; /* 0: a free place */
+	uint64_t key; /* 0: free slot */
 	char *name;   /* owned */
 };
 
@@ -53,7 +53,7 @@ struct json_atrace *json_atrace_free(struct json_atrace *a)
 	return NULL;
 }
 
-/* What stands before the next bar, or before the end. */
+/* Takes the text up to the next bar or the end. */
 static struct text take_word(struct text *rest)
 {
 	const char *bar = memchr(rest->data, '|', rest->len);
@@ -92,7 +92,7 @@ static bool parse(struct text rest, struct atrace *ret)
 		return ret->name.len > 0;
 	if (ret->kind == 'N')
 		return ret->track.len && ret->name.len;
-	/* "H|PID|TRACK|COOKIE", or with a name as "G" has it. */
+	/* "H|PID|TRACK|COOKIE", or with a name, as "G". */
 	last = take_word(&rest);
 	ret->cookie = ret->kind == 'H' && !last.len ? ret->name : last;
 	return ret->track.len && ret->name.len && is_number(ret->cookie, 19);
@@ -131,7 +131,7 @@ static int remember(struct json_atrace *a, const struct atrace *t)
 	return 0;
 }
 
-/* The name is the caller's, to be freed; NULL: nothing of that key is open. */
+/* Removes the slice and returns its name, to be freed; NULL: not open. */
 static char *forget(struct json_atrace *a, uint64_t key)
 {
 	struct open_slice *o = place(a, key);
@@ -142,7 +142,7 @@ static char *forget(struct json_atrace *a, uint64_t key)
 		return NULL;
 	*o = (struct open_slice){ 0 };
 	a->open_count--;
-	/* What came behind it because it was there moves up. */
+	/* Open addressing: move up the entries after the hole. */
 	for (size_t at = (hole + 1) % OPEN_MAX; a->open[at].key; at = (at + 1) % OPEN_MAX) {
 		struct open_slice moving = a->open[at];
 

@@ -11,10 +11,10 @@
 
 #define THREADS 256 /* a power of two */
 
-/* The members that name a thread, as they are written. */
+/* Cached members that name a thread. */
 struct thread_text {
 	int32_t tid;
-	bool idle; /* a record that is damaged may have an idle thread's number for its own */
+	bool idle; /* a damaged record may carry an idle thread's pid */
 	uint64_t from_ts, until_ts;
 	uint32_t len; /* 0: empty */
 	char text[64];
@@ -23,10 +23,10 @@ struct thread_text {
 #define SYMBOL_BITS 14
 #define SYMBOL_NEAR 48
 
-/* A function's name as part of a string: one line of the CPU's cache. */
+/* A function name escaped for a string: one cache line. */
 struct symbol_text {
 	uint64_t address;
-	uint32_t age; /* what is of another than the writer's is forgotten */
+	uint32_t age; /* entries of another age than the writer's are invalid */
 	uint32_t len;
 	char text[SYMBOL_NEAR];
 } __attribute__((aligned(64)));
@@ -34,11 +34,11 @@ struct symbol_text {
 struct function_writer {
 	const struct trace_info *info;
 	struct printer *printer;
-	uint32_t age;	      /* of what is known of symbols; not 0 */
-	uint64_t second;      /* of which second_text is, in ns */
-	uint32_t second_len;  /* 0: of none */
-	char second_text[16]; /* whole seconds */
-	bool looked;	      /* for a symbol: the whole of symbols was written */
+	uint32_t age;	      /* current age of the symbol cache; not 0 */
+	uint64_t second;      /* the second in second_text, in ns */
+	uint32_t second_len;  /* 0: none */
+	char second_text[16]; /* digits of the second */
+	bool looked;	      /* symbols was completely initialised for lookups */
 	struct thread_text threads[THREADS];
 	struct symbol_text symbols[1 << SYMBOL_BITS];
 };
@@ -68,7 +68,7 @@ _hot_ bool function_hit_read(const struct function_hits *h, const struct trace_e
 int function_writer_new(struct function_writer **ret, const struct trace_info *info,
 			struct printer *printer)
 {
-	/* As of the printer's cache: zeros that cost nothing where nobody asks for functions. */
+	/* Like the printer's cache: zero pages cost nothing if no function is looked up. */
 	struct function_writer *w =
 		mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -95,7 +95,7 @@ void function_writer_forget(struct function_writer *w)
 	w->age++;
 }
 
-/* A text that stands behind start, which is w: escaped where it must be. */
+/* Escapes the text between start and w if needed. */
 static char *escape(struct buf *b, char *start, char *w)
 {
 	_cleanup_buf_ struct buf copy = BUF_INIT;
@@ -106,11 +106,11 @@ static char *escape(struct buf *b, char *start, char *w)
 	buf_append(&copy, start, (size_t)(w - start));
 	b->len = at;
 	json_escape(b, copy.data, copy.len);
-	/* As much room as there was. */
+	/* Same room as before. */
 	return buf_reserve(b, 1024) ? b->data + b->len : NULL;
 }
 
-/* A point and three decimals. */
+/* A point and three digits. */
 static inline char *put_decimals(char *to, uint32_t thousandths)
 {
 	to[0] = '.';
@@ -119,7 +119,7 @@ static inline char *put_decimals(char *to, uint32_t thousandths)
 	return to + 4;
 }
 
-/* Microseconds with all three decimals. */
+/* Microseconds with three decimals. */
 static inline char *put_us(char *to, uint64_t ns)
 {
 	return put_decimals(format_dec(to, ns / 1000), (uint32_t)(ns % 1000));
@@ -131,7 +131,7 @@ _cold_ static void fill_second(struct function_writer *w, uint64_t ts)
 	w->second_len = (uint32_t)(format_dec(w->second_text, ts / NSEC_PER_SEC) - w->second_text);
 }
 
-/* The same, of times that mostly are in the second of the one before them. */
+/* The same; fast if the second is that of the previous time. */
 static inline char *put_time(struct function_writer *w, char *to, uint64_t ts)
 {
 	uint32_t us, pairs;
@@ -183,7 +183,7 @@ static const struct thread_text *thread_text(struct function_writer *w,
 	return t;
 }
 
-/* Room for an element without what is long in it by number. */
+/* Room for an element without its long strings. */
 #define ELEMENT_MAX (2 * SYMBOL_TEXT_MAX + 1024)
 
 _noinline_ static char *fill_symbol(struct function_writer *w, struct buf *b, char *to,
@@ -192,7 +192,7 @@ _noinline_ static char *fill_symbol(struct function_writer *w, struct buf *b, ch
 	size_t start = (size_t)(to - b->data);
 	char *end;
 
-	/* As printer.c writes its cache, and why. */
+	/* Same reason as for the cache in printer.c. */
 	if (unlikely(!w->looked)) {
 		memset(w->symbols, 0, sizeof(w->symbols));
 		w->looked = true;
@@ -207,7 +207,7 @@ _noinline_ static char *fill_symbol(struct function_writer *w, struct buf *b, ch
 	return end;
 }
 
-/* The name of the function that address is in, as part of a string. Where to write on, or NULL. */
+/* Writes the name of the function at the address as part of a string. Returns the end, or NULL. */
 static inline char *put_symbol(struct function_writer *w, struct buf *b, char *to, uint64_t address)
 {
 	struct symbol_text *s = &w->symbols[address * 0x9e3779b97f4a7c15 >> (64 - SYMBOL_BITS)];
@@ -218,7 +218,7 @@ static inline char *put_symbol(struct function_writer *w, struct buf *b, char *t
 	return to + s->len;
 }
 
-/* Of an element as far as the name, if it has one, what stands before that. */
+/* Start of an element up to the name, or up to where a name would be. */
 static const char *const openings[] = {
 	[FUNCTION_BEGIN] = ",\n{\"ph\":\"B\",\"cat\":\"func\",\"name\":\"",
 	[FUNCTION_END] = ",\n{\"ph\":\"E\"",
@@ -227,7 +227,7 @@ static const char *const openings[] = {
 	[FUNCTION_HIT] = ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"func\",\"name\":\"",
 };
 
-/* What the exit tells, or that there was none; nothing if that is nothing. */
+/* Writes the return value or the missing part, if any. */
 static char *put_args(char *to, const struct function_element *e)
 {
 	if (e->flags & FUNCTION_EXIT_MISSING)
@@ -255,7 +255,7 @@ static char *put_parent(struct function_writer *w, struct buf *out, char *to, ui
 	return to ? stpcpy(to, "\"}") : NULL;
 }
 
-/* How often each function was called. */
+/* Writes how often each function was called. */
 static char *put_calls(struct function_writer *w, struct buf *out, char *to,
 		       const struct function_element *e, const struct function_calls *calls)
 {

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One element of traceEvents that functions.c found, and its text. What it is depends on the events
- * before it; its text does not, so that any thread can write it.
+ * One element of traceEvents found by functions.c, and its text. The element depends on earlier
+ * events; its text does not, so any thread can write it.
  */
 #pragma once
 
 #include "export/sink.h"
 #include "print/printer.h"
 
-/* The idle task is one number and as many threads as there are CPUs: numbers above PID_MAX_LIMIT.
- */
+/* The idle task is one pid but a thread per CPU: these get tids above PID_MAX_LIMIT. */
 #define FUNCTION_IDLE_TID 4194304
 
 enum function_element_kind {
-	FUNCTION_BEGIN = 1, /* B */
-	FUNCTION_END,	    /* E */
-	FUNCTION_CALL,	    /* X: from its entry to its exit */
-	FUNCTION_RUN,	    /* X: calls from one place */
-	FUNCTION_HIT,	    /* i */
+	FUNCTION_BEGIN = 1, /* phase B */
+	FUNCTION_END,	    /* phase E */
+	FUNCTION_CALL,	    /* phase X: from entry to exit */
+	FUNCTION_RUN,	    /* phase X: a run of calls from one place */
+	FUNCTION_HIT,	    /* phase i */
 };
 
-/* What arg is, or what is missing. */
+/* Kind of `arg`, and missing parts. */
 #define FUNCTION_RETVAL (1U << 0)
 #define FUNCTION_ENTRY_MISSING (1U << 1)
 #define FUNCTION_EXIT_MISSING (1U << 2)
-#define FUNCTION_IDLE (1U << 3) /* of an idle task */
+#define FUNCTION_IDLE (1U << 3) /* an idle task's */
 
 #define FUNCTION_CALLS_MAX 8
 struct function_calls {
@@ -33,12 +32,13 @@ struct function_calls {
 
 struct function_element {
 	uint8_t kind, flags;
-	uint16_t count; /* of a run: the functions in it; FUNCTION_CALLS_MAX at most */
-	int32_t tid;	/* of an idle task FUNCTION_IDLE_TID and its CPU */
-	uint64_t at;	/* when the thread was the one that it is of, in ns */
+	uint16_t count; /* for a run: number of functions; at most FUNCTION_CALLS_MAX */
+	int32_t tid;	/* for an idle task: FUNCTION_IDLE_TID + CPU */
+	uint64_t at;	/* time for looking up the thread's name, in ns */
 	uint64_t ts, dur;
-	uint64_t func; /* an address; of a run the caller's */
-	uint64_t arg;  /* what was returned; where a hit came from, 0: not known; a run's calls */
+	uint64_t func; /* address; for a run the caller's */
+	uint64_t arg;  /* return value; for a hit the caller, 0: unknown; for a run the number of
+			  calls */
 };
 
 static inline int32_t function_thread(const struct trace_event *ev)
@@ -46,7 +46,7 @@ static inline int32_t function_thread(const struct trace_event *ev)
 	return ev->pid > 0 ? ev->pid : (int32_t)(FUNCTION_IDLE_TID + (ev->cpu & 0xffff));
 }
 
-/* What ev shows of its task. */
+/* Fills in the task part from ev. */
 static inline struct function_element function_element_of(enum function_element_kind kind,
 							  const struct trace_event *ev, uint64_t ts)
 {
@@ -59,14 +59,14 @@ static inline struct function_element function_element_of(enum function_element_
 	};
 }
 
-/* What the function tracer writes: that a function was entered, and from where. */
+/* Events of the function tracer: a function was entered, and from where. */
 struct function_hits {
 	const struct event_table *events;
-	const struct event *event; /* NULL: the recording has none */
+	const struct event *event; /* NULL: not in the recording */
 	const struct field *ip, *parent;
 };
 struct function_hits function_hits_of(const struct trace_info *info);
-/* The element of ev, which is one of them, by itself. False: it is too short. */
+/* Builds the element of ev, which must be a hit. False: the record is too short. */
 bool function_hit_read(const struct function_hits *h, const struct trace_event *ev,
 		       struct function_element *ret);
 
@@ -79,10 +79,10 @@ struct function_writer *function_writer_free(struct function_writer *w);
 DEFINE_CLEANUP_FUNC(struct function_writer *, function_writer_free);
 
 /*
- * Appends it, with a comma and a newline before it; marks its task as seen. calls: of a run, as
- * many as it counts.
+ * Appends the element after a comma and a newline; marks its task as seen. calls: for a run,
+ * e->count entries.
  */
 void function_writer_put(struct function_writer *w, const struct function_element *e,
 			 const struct function_calls *calls, struct buf *out);
-/* Tasks may be others from here on. */
+/* Drops cached task names: they may have changed. */
 void function_writer_forget(struct function_writer *w);

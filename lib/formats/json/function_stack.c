@@ -7,7 +7,7 @@
 
 #define THREADS_MAX (1U << 16)
 #define DEPTH_MAX 512
-#define LEVELS_MAX (1U << 20) /* of all threads together: 32 MiB */
+#define LEVELS_MAX (1U << 20) /* over all threads: 32 MiB */
 
 #define TID_HASH(tid) ((uint32_t)(tid)*UINT32_C(2654435769))
 DECLARE_TABLE(thread_slots, struct function_stack *);

@@ -12,13 +12,13 @@ struct json_functions {
 	enum function_view view;
 	function_emit_t *emit;
 	void *userdata;
-	struct error *err;		/* of the call that is being made */
-	int failure;			/* of emit, the first */
+	struct error *err;		/* of the current call */
+	int failure;			/* first error of emit() */
 	struct function_stacks *stacks; /* owned */
 	struct function_hits hits;
-	uint64_t last_ts; /* of the last event */
-	uint64_t lost_ts; /* of the last event before events were missing; 0: none were */
-	uint64_t idle[IDLE_CPUS / 64]; /* a bit for each CPU whose idle task has an element */
+	uint64_t last_ts;	       /* time of the last event */
+	uint64_t lost_ts;	       /* time of the last event before a loss; 0: none */
+	uint64_t idle[IDLE_CPUS / 64]; /* bit set of CPUs whose idle task has an element */
 };
 
 int json_functions_new(struct json_functions **ret, const struct trace_info *info,
@@ -90,10 +90,10 @@ static void emit(struct json_functions *f, const struct function_element *e,
 }
 
 /*
- * Trace processor puts what has one time on one thread into its own order: ends, complete slices
- * by falling length, begins. What an interrupt wrote in the midst of another record has
- * that one's time (6.1), and some clocks are coarse: so each slice begins 1 ns after the one
- * before it at least, and ends later than what it encloses began.
+ * At equal times on one thread, trace processor uses its own order: ends, complete slices by
+ * falling length, begins. Equal times are common: in 6.1, an interrupt's record within another
+ * record gets that one's time, and some clocks are coarse. So each slice begins at least 1 ns after
+ * the previous one, and ends after the begin of what it encloses.
  */
 static uint64_t next_time(struct function_stack *t, uint64_t ts, bool begins)
 {
@@ -103,7 +103,7 @@ static uint64_t next_time(struct function_stack *t, uint64_t ts, bool begins)
 	return t->now;
 }
 
-/* What the exit returned, if that is shown. */
+/* Takes the return value if the exit has one. */
 static void take_retval(const struct json_functions *f, const struct funcgraph *exit,
 			struct function_element *e)
 {
@@ -134,7 +134,7 @@ static void put_begin(struct json_functions *f, const struct trace_event *ev,
 	emit(f, &e, NULL);
 }
 
-/* exit: NULL if it is missing. */
+/* exit: NULL if missing. */
 static void put_end(struct json_functions *f, const struct trace_event *ev, uint64_t ts,
 		    const struct funcgraph *exit)
 {
@@ -147,7 +147,7 @@ static void put_end(struct json_functions *f, const struct trace_event *ev, uint
 	emit(f, &e, NULL);
 }
 
-/* Ends what is open from depth on, whose exit was not seen: by then it was over. */
+/* Closes the open functions from `depth` on, whose exits were not seen. */
 static void close_from(struct json_functions *f, const struct trace_event *ev,
 		       struct function_stack *t, uint32_t depth, uint64_t ts)
 {
@@ -162,7 +162,10 @@ static void close_from(struct json_functions *f, const struct trace_event *ev,
 	t->depth = MIN(t->depth, depth);
 }
 
-/* By the kernel's own reading, without what it took to write the record; never longer than seen. */
+/*
+ * Duration by the kernel's own measurement, which excludes writing the record; never longer than
+ * seen.
+ */
 static uint64_t duration(const struct json_functions *f, const struct funcgraph *exit,
 			 uint64_t seen)
 {
@@ -179,7 +182,7 @@ static void graph_entry(struct json_functions *f, const struct trace_event *ev,
 	struct level *l;
 	uint64_t ts;
 
-	/* What is open in this depth or deeper is over; what is known of this depth stays. */
+	/* Functions of this depth or deeper have ended; keep this depth's history. */
 	close_from(f, ev, t, depth + 1, ev->rec.ts);
 	if (t->depth > depth && t->levels[depth].func) {
 		put_end(f, ev, next_time(t, ev->rec.ts, false), NULL);
@@ -205,10 +208,9 @@ static void graph_entry(struct json_functions *f, const struct trace_event *ev,
 }
 
 /*
- * Whether an entry is too old to be that of the exit, where events are missing between: then the
- * exit of its own call is among them, and the entry of this one. The kernel measured by another
- * clock; and what an interrupt wrote in the midst of another record has that one's time (6.1), so
- * that the two differ without a loss, too.
+ * Whether the entry is too old for this exit because a loss removed an exit and an entry in
+ * between. The kernel's durations use another clock, and in 6.1 an interrupt's record within
+ * another record gets that one's time: so small differences occur without a loss.
  */
 static bool is_another_call(const struct json_functions *f, const struct level *l,
 			    const struct funcgraph *exit, uint64_t ts)
@@ -219,7 +221,7 @@ static bool is_another_call(const struct json_functions *f, const struct level *
 	       (seen - NSEC_PER_MSEC) / 2 > told;
 }
 
-/* When a function without an entry began: it encloses what it called, and nothing else. */
+/* Begin of a function without an entry: it must enclose its callees and nothing else. */
 static uint64_t estimate_start(const struct function_stack *t, uint32_t depth,
 			       const struct funcgraph *exit, uint64_t ts)
 {
@@ -245,7 +247,7 @@ static void graph_exit(struct json_functions *f, const struct trace_event *ev,
 		uint64_t last = depth + 1 < t->depth ? t->levels[depth + 1].end : l->ts;
 
 		close_from(f, ev, t, depth + 1, ts);
-		/* What the exit's own record took is not the function's; what it called is. */
+		/* Excludes the exit's own record from the function; includes its callees. */
 		start = l->ts + duration(f, exit, MAX(ts, l->ts) - l->ts);
 		put_end(f, ev, next_time(t, MAX(start, last), false), exit);
 		l->func = 0;
@@ -288,7 +290,9 @@ static void graph_event(struct json_functions *f, const struct trace_event *ev)
 		graph_exit(f, ev, t, &g);
 }
 
-/* A slice from the first call to the last; its name is the caller's. One call is no run. */
+/*
+ * Writes a slice from the first call to the last, named after the caller. A single call is no run.
+ */
 static void put_run(struct json_functions *f, const struct trace_event *ev,
 		    struct function_stack *t)
 {
@@ -313,7 +317,7 @@ static void put_run(struct json_functions *f, const struct trace_event *ev,
 	run->calls = 0;
 }
 
-/* Calls from one place with more time between them are no run. */
+/* Calls further apart than this are no run. */
 #define RUN_GAP (1000 * NSEC_PER_USEC)
 
 static void add_to_run(struct call_run *run, uint64_t ip, uint64_t ts)
@@ -353,7 +357,7 @@ static void group_hit(struct json_functions *f, const struct trace_event *ev,
 	add_to_run(run, hit->func, hit->ts);
 }
 
-/* Where the function begins that address is in. */
+/* Start of the function at that address. */
 static uint64_t function_at(const struct json_functions *f, uint64_t address)
 {
 	struct symbol s;
@@ -407,7 +411,7 @@ int json_functions_end(struct json_functions *f, struct error *err)
 
 		if (t->run && t->run->calls)
 			put_run(f, &ev, t);
-		/* What comes behind is of other times; Trace Viewer drops it if these are open. */
+		/* Later times have no relation to these; Trace Viewer drops slices left open. */
 		close_from(f, &ev, t, 0, f->last_ts);
 	}
 	return f->failure;

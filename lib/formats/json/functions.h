@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The function tracers' events as elements of traceEvents: Trace Viewer takes no such
- * lines in the kernel's text. A graph's functions are slices on their thread; what
- * the function tracer tells, that a function was entered and from where, is an instant, or
- * a slice for each run of calls from one place. docs/json.md has the details.
+ * Events of the function tracers as elements of traceEvents: Trace Viewer ignores such lines in the
+ * kernel's text. Functions of a graph are slices on their thread. An entry of the function tracer
+ * is an instant, or part of a slice for a run of calls from one place. Details: docs/json.md.
  */
 #pragma once
 
@@ -11,7 +10,7 @@
 
 struct json_functions;
 
-/* Takes one element, valid during the call; calls: a run's. */
+/* Receives one element, valid during the call; calls: for a run. */
 typedef int function_emit_t(void *userdata, const struct function_element *e,
 			    const struct function_calls *calls, struct error *err);
 
@@ -21,18 +20,18 @@ int json_functions_new(struct json_functions **ret, const struct trace_info *inf
 struct json_functions *json_functions_free(struct json_functions *f);
 DEFINE_CLEANUP_FUNC(struct json_functions *, json_functions_free);
 
-/* Whether ev is one of theirs. */
+/* Whether ev is an event of the function tracers. */
 bool json_functions_has(const struct json_functions *f, const struct trace_event *ev);
 /*
- * True: ev is a hit, and one element by itself (function_hit_read); it was noted, and needs not be
- * given.
+ * True: ev is a hit with an element of its own (function_hit_read); it is noted, and need not be
+ * passed to json_functions_event().
  */
 bool json_functions_pass_hit(struct json_functions *f, const struct trace_event *ev);
-/* Fails as emit did. */
+/* Returns the error of emit(). */
 int json_functions_event(struct json_functions *f, const struct trace_event *ev, struct error *err);
-/* Events are missing behind one of time ts. */
+/* Events are missing after the one at ts. */
 void json_functions_loss(struct json_functions *f, uint64_t ts);
-/* Behind the last event. As json_functions_event. */
+/* Call after the last event. Returns as json_functions_event(). */
 int json_functions_end(struct json_functions *f, struct error *err);
-/* Names the idle tasks that have elements, each with a comma and a newline before it. */
+/* Names the idle tasks that have elements, each after a comma and a newline. */
 void json_functions_name_idle(const struct json_functions *f, struct buf *out);

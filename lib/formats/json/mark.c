@@ -19,7 +19,7 @@ static void put_us_key(struct buf *out, const char *key, uint64_t ns)
 	json_put_us(out, ns);
 }
 
-/* Trace Viewer refuses the whole trace for a colour that it does not know. */
+/* Trace Viewer rejects the whole trace for an unknown colour. */
 static bool is_known_cname(struct text name)
 {
 	static const char *const names[] = {
@@ -54,7 +54,7 @@ static bool is_known_cname(struct text name)
 		"cq_build_passed",
 		"cq_build_failed",
 		"cq_build_abandoned",
-		"cq_build_attempt_runnig", /* as it is spelled there */
+		"cq_build_attempt_runnig", /* Trace Viewer's own spelling */
 		"cq_build_attempt_passed",
 		"cq_build_attempt_failed",
 	};
@@ -65,7 +65,7 @@ static bool is_known_cname(struct text name)
 	return false;
 }
 
-/* Ids of frames are one file's; all files share one dictionary. */
+/* Frame ids are unique per file; the dictionary is common to all files. */
 static void put_frame_id(struct buf *out, const struct mark *m, struct text id)
 {
 	buf_putc(out, '"');
@@ -104,14 +104,13 @@ static void put_sample(struct buf *out, const struct mark *m)
 	put_us_key(out, "ts", m->ts);
 	put_text_key(out, "name", m->part[PART_NAME]);
 	put_frame_key(out, "sf", m, PART_SF);
-	/* cpu and weight. */
+	/* The members cpu and weight. */
 	if (m->part[PART_EXTRA].len)
 		json_put_members(out, m->part[PART_EXTRA]);
 	buf_putc(out, '}');
 }
 
-/* Both readers want "0x..." of flows and async events; any other string stands for itself hashed.
- */
+/* Both readers want "0x..." for ids of flows and async events; other strings are hashed. */
 static bool is_hex(struct text id)
 {
 	if (id.len < 3 || id.len > 18 || id.data[0] != '0' || id.data[1] != 'x')
@@ -155,7 +154,7 @@ static void put_id(struct buf *out, const struct mark *m)
 		put_text_key(out, "scope", m->part[PART_SCOPE]);
 }
 
-/* The series of a counter: numbers are what readers draw, and refuse all else. */
+/* Series of a counter: readers draw numbers and reject anything else. */
 static bool put_series(struct buf *out, struct text args)
 {
 	struct value_iter it;
@@ -228,11 +227,11 @@ static bool put_event(struct buf *out, const struct mark *m)
 
 	json_put_comma(out);
 	buf_puts(out, "\n{");
-	/* An end ends what is open, whatever it calls it; readers complain of another name. */
+	/* An end closes the open slice whatever its name; readers complain if the names differ. */
 	if (m->phase != PHASE_END)
 		put_text_key(out, "name", m->part[PART_NAME]);
 	json_put_string_key(out, "ph", (char[]){ (char)m->phase, '\0' });
-	/* A reader that streams drops what has none. */
+	/* Streaming readers drop events without a category. */
 	put_text_key(out, "cat", cat.len ? cat : TEXT("default"));
 	json_put_i64_key(out, "pid", m->pid);
 	json_put_i64_key(out, "tid", m->tid);

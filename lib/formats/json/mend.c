@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Mending of a cut JSON. */
+/* Mends a truncated JSON. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "formats/json/heads.h"
 #include "formats/json/mend.h"
 
-/* The array form: whole lines, the last without its comma, and the bracket. */
+/* Array form: keeps whole lines, removes the last comma, adds the bracket. */
 static int mend_array(int fd, off_t size)
 {
 	off_t end = mend_last_line(fd, size);
@@ -23,7 +23,7 @@ static int mend_array(int fd, off_t size)
 		return mend_cut(fd, end);
 	end -= 1 + (before[0] == ',');
 	r = mend_close(fd, end, "]\n");
-	/* A full disk has room for what takes another's place only. */
+	/* Disk full: only overwriting has room. */
 	return r < 0 ? mend_close(fd, end, "]") : r;
 }
 
@@ -32,16 +32,16 @@ static bool is_begun(const char *data, size_t len, const char *head)
 	return memcmp(data, head, MIN(len, strlen(head))) == 0;
 }
 
-/* What ends the text and its object, behind a whole line. */
+/* Ends text and object after a whole line. */
 static const char text_close[] = "\"}\n";
 
-/* Where a JSON's text stands. */
+/* Finds the end of a JSON's text. */
 struct text_scan {
-	off_t size;	/* of the file */
-	bool escaped;	/* the next character belongs to a backslash */
-	off_t line_end; /* behind the last whole line; 0: there is none */
-	off_t roomy;	/* the same of a line behind which the file has room for text_close */
-	off_t end;	/* behind the quote that ends the text; 0: it goes on */
+	off_t size;	/* size of the file */
+	bool escaped;	/* inside an escape */
+	off_t line_end; /* end of the last whole line; 0: none */
+	off_t roomy;	/* end of the last line that leaves room for text_close in the file */
+	off_t end;	/* after the closing quote of the text; 0: not closed */
 };
 
 static void scan_text(struct text_scan *s, const char *p, size_t len, off_t at)
@@ -62,7 +62,7 @@ static void scan_text(struct text_scan *s, const char *p, size_t len, off_t at)
 	}
 }
 
-/* Nothing is missing: lines but the last end with a comma or an open bracket. */
+/* Whether the file is complete: all lines but the last end with a comma or an open bracket. */
 static bool is_closed(int fd, off_t size)
 {
 	char end[2];
@@ -73,8 +73,8 @@ static bool is_closed(int fd, off_t size)
 }
 
 /*
- * Of the text that begins there the whole lines, or all of them; what more there was
- * names them, and has no end of its own. 0: there is not one line.
+ * Keeps the whole lines of the text that begins at `at`. Drops all that follows the text: those
+ * members refer to it and are incomplete. 0: no whole line.
  */
 static int mend_text(int fd, off_t at, off_t size, char *piece)
 {
@@ -93,11 +93,11 @@ static int mend_text(int fd, off_t at, off_t size, char *piece)
 	if (!scan.end && !scan.line_end)
 		return 0;
 	r = scan.end ? mend_close(fd, scan.end, "}\n") : mend_close(fd, scan.line_end, text_close);
-	/* On a full disk a line makes room. */
+	/* Disk full: drop a line to make room. */
 	return r < 0 && scan.roomy ? mend_close(fd, scan.roomy, text_close) : r;
 }
 
-/* Where the array of events ends that comes first; 0: it goes on. */
+/* End of a leading array of events; 0: not closed. */
 static off_t find_text(int fd, off_t size, char *piece)
 {
 	const off_t len = sizeof(JSON_TEXT_BEHIND) - 1;
@@ -115,18 +115,18 @@ static off_t find_text(int fd, off_t size, char *piece)
 	return 0;
 }
 
-/* Behind the last whole event of an array that is an object's first; 0: there is none. */
+/* End of the last whole event in a leading array; 0: none. */
 static off_t last_event(int fd, off_t size)
 {
 	off_t end = mend_last_line(fd, size);
 	char before[3];
 
-	/* The head has no event of the recording's. */
+	/* The head contains no recorded event. */
 	if (end <= (off_t)sizeof(JSON_EVENTS_HEAD))
 		return MIN(end, 0);
 	if (pread_full(fd, before, sizeof(before), end - (off_t)sizeof(before)) != sizeof(before))
 		return -EIO;
-	/* Before a comma, or the array's end and a comma. */
+	/* Before a comma, or before "]" and a comma. */
 	return end - 2 - (before[0] == ']');
 }
 
@@ -138,20 +138,20 @@ static int mend_events(int fd, off_t size, char *piece)
 
 	if (end > 0) {
 		r = mend_text(fd, end + (off_t)sizeof(JSON_TEXT_BEHIND) - 1, size, piece);
-		/* Without a line, or room to close the text behind one, there are the events. */
+		/* No line, or no room to close the text: keep the events only. */
 		return r && !mend_is_full(r) ? r : mend_close(fd, end, ending);
 	}
 	end = end < 0 ? end : last_event(fd, size);
 	if (end <= 0)
 		return end < 0 ? (int)end : mend_cut(fd, 0);
 	r = mend_close(fd, end, ending);
-	/* On a full disk the last of them makes room. */
+	/* Disk full: drop the last event to make room. */
 	if (mend_is_full(r))
 		end = last_event(fd, end);
 	return mend_is_full(r) && end > 0 ? mend_close(fd, end, ending) : r;
 }
 
-/* -EBADMSG: it is something else. */
+/* -EBADMSG: another kind of file. */
 int json_mend(int fd, off_t size)
 {
 	_cleanup_free_ char *piece = malloc(MEND_PIECE);

@@ -29,8 +29,7 @@ static const char *clock_name(uint32_t id)
 	return NULL;
 }
 
-/* ns in a second, as one clock went on by `went` while the other did by `base`; base 0: not known.
- */
+/* Drift in ns per second: one clock advanced by `went`, the other by `base`; base 0: unknown. */
 static void put_drift(struct buf *b, uint64_t went, uint64_t base)
 {
 	json_put_key(b, "drift_ppb");
@@ -45,7 +44,7 @@ static uint64_t boot_of(const Traced__Capture__ClockReading *r)
 	return r->boot_before_ns + (r->boot_after_ns - r->boot_before_ns) / 2;
 }
 
-/* What became of the offset since the start. */
+/* Change of the offset since the start. */
 static void put_change(struct buf *b, const Traced__Capture__ClockReading *start,
 		       const Traced__Capture__ClockReading *r)
 {
@@ -60,7 +59,7 @@ static void put_change(struct buf *b, const Traced__Capture__ClockReading *start
 		put_drift(b, went, span);
 }
 
-/* value = BOOTTIME + offset, give or take bound. */
+/* value = BOOTTIME + offset, within ±bound. */
 static void put_reading(struct buf *b, const struct trace_info *info,
 			const Traced__Capture__ClockReading *r, uint32_t phase)
 {
@@ -83,7 +82,7 @@ static void put_reading(struct buf *b, const struct trace_info *info,
 	buf_puts(b, "}");
 }
 
-/* The readings of the start and the end: what lies between is in the capture stream. */
+/* Readings of start and end; the capture stream has those in between. */
 static void put_clocks(struct buf *b, const struct trace_info *info)
 {
 	json_put_key(b, "clock_offsets");
@@ -177,7 +176,7 @@ static const char *end_reason(const Traced__Capture__End *end)
 	return (size_t)end->reason < ARRAY_SIZE(names) ? names[end->reason] : "unknown";
 }
 
-/* When the recording began, as ISO 8601; "" if no reading tells. */
+/* Start of the recording in ISO 8601; "" if unknown. */
 static void start_time(const struct trace_info *info, char text[static 40])
 {
 	const Traced__Capture__Clocks *c = info->clock_count ? info->clocks[0] : NULL;
@@ -239,7 +238,7 @@ const Traced__Capture__Clocks *json_find_noted(const struct trace_info *info, co
 	return NULL;
 }
 
-/* The first sync, from which the drift of the others is told; boot 0: there is none. */
+/* First sync: the base for the drift of later ones. boot 0: none. */
 struct sync_base {
 	uint64_t ts, boot;
 };
@@ -249,7 +248,7 @@ static uint64_t sync_boot(const Traced__Capture__Clocks *noted)
 	return noted->sync_before_ns + (noted->sync_after_ns - noted->sync_before_ns) / 2;
 }
 
-/* The recorder's syncs: trace clock = BOOTTIME + offset, give or take bound. */
+/* The recorder's syncs: trace clock = BOOTTIME + offset, within ±bound. */
 static void put_sync(struct buf *b, const struct sync_base *base, const char *id, uint64_t ts,
 		     const Traced__Capture__Clocks *noted)
 {
@@ -288,14 +287,14 @@ static void put_syncs(struct buf *b, const struct trace_info *info, const struct
 	buf_puts(b, "]");
 }
 
-/* Each tie of a clock of its own; drift: since the one before. */
+/* All ties of a file's clock; drift: since the previous tie. */
 static void put_ties(struct buf *b, const struct mark_origin *o)
 {
 	json_put_key(b, "tied");
 	buf_puts(b, "[");
 	for (size_t i = 0; i < o->ties; i++) {
 		const struct clock_point *p = &o->points[i], *last = i ? p - 1 : NULL;
-		/* As far apart as it takes. */
+		/* The drift needs points far enough apart. */
 		bool told = last && p->bound + last->bound <
 					    (p->from - last->from) / 1000000 * CLOCK_DRIFT_MAX_PPM;
 
@@ -311,7 +310,7 @@ static void put_ties(struct buf *b, const struct mark_origin *o)
 	buf_puts(b, "]");
 }
 
-/* The files that were merged in: how each clock was tied, and what each says of itself. */
+/* Merged files: their clock ties and their own metadata. */
 static void put_merged(struct buf *b, const struct mark_feed *marks)
 {
 	size_t count;
@@ -344,7 +343,7 @@ static void put_merged(struct buf *b, const struct mark_feed *marks)
 	buf_puts(b, "]");
 }
 
-/* Whose samples stand where nobody took them. */
+/* Profiles: their samples' times are artificial. */
 static void put_profiles(struct buf *b, const struct mark_feed *marks)
 {
 	size_t count;
@@ -405,7 +404,7 @@ static void put_samples(struct buf *b, const struct trace_info *info, const stru
 	buf_puts(b, "]}");
 }
 
-/* All that were said, also those that have no partner. */
+/* All syncs, including those without a partner. */
 static void put_all_syncs(struct buf *b, const struct mark_feed *marks)
 {
 	size_t count;

@@ -34,7 +34,7 @@ void portable_restart(struct portable *p)
 	p->sync.other_count = 0;
 }
 
-/* Where text lies in out from offset from on; SIZE_MAX: nowhere. */
+/* Offset of text in out, from `from` on; SIZE_MAX: not found. */
 static size_t find(const struct buf *out, size_t from, const char *text)
 {
 	const char *p = memmem(out->data + from, out->len - from, text, strlen(text));
@@ -42,7 +42,9 @@ static size_t find(const struct buf *out, size_t from, const char *text)
 	return p ? (size_t)(p - out->data) : SIZE_MAX;
 }
 
-/* B|1|name E E|1 C|1|name|3 S|1|name|cookie F|1|name|cookie, and the G, H, I, N of newer writers.
+/*
+ * atrace forms: B|1|name E E|1 C|1|name|3 S|1|name|cookie F|1|name|cookie, and G, H, I, N of newer
+ * writers.
  */
 static bool known_mark(const char *p, size_t len)
 {
@@ -65,14 +67,14 @@ static bool is_mark(const struct buf *out, size_t text, size_t colon)
 	const char *p = out->data + text;
 	size_t len = colon - text;
 
-	/* trace_printk() of a constant string is a print as well, and has its function's name. */
+	/* trace_printk() of a constant is a print, too, but with its function's name. */
 	if (len >= sizeof(name) - 1 && memcmp(p, name, sizeof(name) - 1) == 0)
 		return true;
-	/* No symbols: the marker's address stands there. */
+	/* Without symbols, the function's address. */
 	return len && (isdigit((unsigned char)*p) || strspn(p, "0123456789abcdefx") >= len);
 }
 
-/* The mark that the recorder writes at its start, with this recording's id; the first one only. */
+/* The mark with this recording's id, written by the recorder at its start; the first one only. */
 static bool take_own_sync(struct portable *p, const struct trace_event *ev, const char *text,
 			  size_t len)
 {
@@ -89,7 +91,7 @@ static bool take_own_sync(struct portable *p, const struct trace_event *ev, cons
 	return true;
 }
 
-/* A controller's sync: the first of its id, and a bounded number of them. */
+/* A controller's sync: the first of each id, in a bounded number. */
 static bool take_other_sync(struct portable *p, const struct trace_event *ev, const char *text,
 			    size_t len)
 {
@@ -145,7 +147,7 @@ static enum portable_line fix_mark(struct portable *p, const struct trace_event 
 	return PORTABLE_SLICE;
 }
 
-/* What the kernel prints in another form than "NAME: details". */
+/* Prepends the event's name where the kernel's text is not "NAME: details". */
 _cold_ static void give_form(const struct event *desc, struct buf *out, size_t text)
 {
 	size_t len = desc ? strlen(desc->name) : 0;
@@ -157,7 +159,7 @@ _cold_ static void give_form(const struct event *desc, struct buf *out, size_t t
 		buf_replace(out, text, 0, ": ", 2);
 		buf_replace(out, text, 0, desc->name, len);
 	}
-	/* Details there must be. */
+	/* Details must not be empty. */
 	while (out->len > text && out->data[out->len - 1] == '\n')
 		out->len--;
 	if (out->len == text + len + 2 && desc)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The JSON object trace: the kernel's text in one string, "systemTraceEvents", written as the
- * events come, and after it what names them, and the elements of traceEvents that the recording has
- * itself. Of a function tracer's recording these are nearly all there is: then they are written as
- * they come, and the text follows. Readers: Catapult's Trace Viewer and Perfetto's trace processor.
- * Neither forgives much; docs/json.md tells what is written differently from the kernel for their
- * sake.
+ * Sink for the JSON object: the kernel's text as one string, "systemTraceEvents", written as events
+ * come; then names and the other elements of traceEvents. A function tracer's recording is almost
+ * only such elements: then those are written as they come, and the text follows. Readers are
+ * Catapult's Trace Viewer and Perfetto's trace processor. Both are strict; docs/json.md lists the
+ * differences to the kernel's text.
  *
- * The same in a page (export/html): the text as lines, and the rest of the object by itself.
+ * The HTML page (formats/html) has the same content: the text as lines, the rest of the object in
+ * another block.
  */
 #include "export/sink.h"
 #include "base/json.h"
@@ -32,19 +32,19 @@ struct sink_json {
 	bool tgid;
 	struct render *render;
 	const struct event *print;
-	bool elements_first;	   /* elements leave as they come, lines go to the spool; or else
-				      the other way round */
-	struct json_spool *spool;  /* what has its place behind the rest */
-	struct json_writer *aside; /* writes what goes there */
+	bool elements_first; /* elements are written directly and lines spooled; else the reverse */
+	struct json_spool *spool;  /* the part that is written after the other */
+	struct json_writer *aside; /* writer for the spooled part */
 	struct json_functions *functions;
 	struct json_atrace *atrace;
 	enum function_view function_view;
-	uint64_t units; /* characters that left so far: a string's UTF-16 units, elements' bytes */
-	uint64_t last_ts; /* no line goes back in time */
+	uint64_t units; /* characters written so far: UTF-16 units of the string, bytes of elements
+			 */
+	uint64_t last_ts; /* times of lines must not go back */
 	uint64_t string_max;
 	bool events_ended;
 	struct json_tail tail;
-	bool array; /* the elements alone, which are first then */
+	bool array; /* only the elements, which then come first */
 	bool page;  /* HTML */
 };
 
@@ -69,7 +69,7 @@ static void end_thread(void *state)
 	json_writer_free(state);
 }
 
-/* An element, a run's calls behind it. */
+/* Renders a note: an element, followed by the calls of a run. */
 static int element_note(void *state, const void *data, size_t len _unused_, struct buf *out,
 			uint64_t *units)
 {
@@ -88,7 +88,7 @@ _cold_ static int full(const struct sink_json *s, struct error *err)
 	return -EOVERFLOW;
 }
 
-/* A file of more characters is no use, wherever they stand. */
+/* Viewers can't open a longer file, whatever part is long. */
 static int check_room(const struct sink_json *s, struct error *err)
 {
 	return unlikely(s->units + json_spool_bytes(s->spool) > s->string_max) ? full(s, err) : 0;
@@ -99,7 +99,7 @@ static int took(struct sink *sink, uint64_t units, struct error *err)
 	struct sink_json *s = json(sink);
 
 	s->units += units;
-	/* What ends open functions is little, and a full file has to be closed, too. */
+	/* After the events, skip the check: a full file must still be closed. */
 	return s->events_ended ? 0 : check_room(s, err);
 }
 
@@ -119,8 +119,8 @@ static const struct render_ops element_ops = {
 };
 
 /*
- * What lines are written with whose place among the others counts: whoever has the turn has it to
- * itself, where they leave as they come when all that came before is with the output.
+ * The writer for lines that depend on their order. It may be used by the thread that has the turn,
+ * once all earlier output was written.
  */
 static struct json_writer *line_writer(const struct sink_json *s)
 {
@@ -138,24 +138,24 @@ static void json_free(struct sink *s)
 	free(json(s));
 }
 
-/* Those that count time: a line's time stamp must be seconds and a fraction. */
+/* Only clocks in units of time: a line's timestamp is seconds and a fraction. */
 static const char *const json_clocks[] = { "boot",   "mono", "mono_raw", "tai", "local",
 					   "global", "perf", "uptime",	 NULL };
 
 static void put_text_head(struct sink_json *s, struct buf *out)
 {
 	if (s->page) {
-		/* Perfetto's trace processor waits for the legend. */
+		/* Perfetto's trace processor requires the legend. */
 		buf_puts(out, "# tracer: nop\n#\n");
 		line_legend(line_writer(s)->line, out);
 		return;
 	}
-	/* A reader knows the text by these first characters. */
+	/* Readers detect the text by these first characters. */
 	buf_puts(out, "# tracer: nop\\n");
 	s->units += s->elements_first ? 0 : sizeof("# tracer: nop\n") - 1;
 }
 
-/* What was given by now stays as it is, and of what comes each "<" is spelled, or nothing. */
+/* Switches the escaping of "<" on or off for the output that follows. */
 static int set_markup_hidden(struct sink_json *s, bool hidden, struct error *err)
 {
 	int r = output_pass(s->out);
@@ -164,7 +164,7 @@ static int set_markup_hidden(struct sink_json *s, bool hidden, struct error *err
 	return r < 0 ? error_errno(err, r, "can't write the HTML") : 0;
 }
 
-/* All that stands before the first line, or the first element. */
+/* Writes everything before the first line or element. */
 static int put_header(struct sink_json *s, struct error *err)
 {
 	struct buf *b = &s->out->buf;
@@ -185,7 +185,7 @@ static int put_header(struct sink_json *s, struct error *err)
 	return r;
 }
 
-/* Something was appended to the spool, unless r tells that it could not be made. */
+/* After an append to the spool; r: its result. */
 static int settle_spool(struct sink_json *s, int r, struct error *err)
 {
 	if (r == 0)
@@ -206,7 +206,7 @@ static int note_run(struct sink_json *s, const struct function_element *e,
 	return render_note(s->render, &note, sizeof(note.e) + len, err);
 }
 
-/* Functions' elements, from whoever has the turn. */
+/* Takes functions' elements from the thread that has the turn. */
 static int put_element(void *userdata, const struct function_element *e,
 		       const struct function_calls *calls, struct error *err)
 {
@@ -220,7 +220,7 @@ static int put_element(void *userdata, const struct function_element *e,
 		s, json_writer_element(s->aside, e, calls, json_spool_buf(s->spool), &units), err);
 }
 
-/* What is a file's own. */
+/* Allocates the parts that each file has of its own. */
 static int begin_parts(struct sink_json *s, struct json_parts *ret)
 {
 	int r;
@@ -238,12 +238,12 @@ static int begin_parts(struct sink_json *s, struct json_parts *ret)
 	return r;
 }
 
-/* What is nearly all of the trace leaves as it comes. */
+/* Write the larger part of the trace directly, and spool the other. */
 static bool wants_elements_first(const struct sink_json *s, const struct export_options *o)
 {
 	const char *tracer = s->info->header->tracer;
 
-	/* What is left of a page that was cut is its text. */
+	/* A truncated page must have the text first: only the text can be mended. */
 	if (s->page && (s->followed || segment_wanted(&o->rotate)))
 		return false;
 	return s->array || strcmp(tracer, "function") == 0 || strcmp(tracer, "function_graph") == 0;
@@ -268,12 +268,12 @@ static int open_as(struct sink **ret, const struct sink_env *env, bool page, str
 		s->function_view = o->function_view;
 		s->string_max = o->json_string_max ?: EXPORT_JSON_MAX;
 		s->page = page;
-		/* Who reads the text alone knows processes by that column. */
+		/* Readers of the text alone identify processes by this column. */
 		s->tgid = o->tgid || page;
 		s->array = o->json_array && !page;
 		s->elements_first = wants_elements_first(s, o);
 		s->print = event_table_find_name(info->events, "ftrace", "print");
-		/* Where one event's line decides what becomes of the next, they come one by one. */
+		/* One thread where a line depends on the previous one. */
 		r = render_new(&s->render, s->elements_first ? &element_ops : &text_ops, &s->sink,
 			       env, env->followed || segment_wanted(&o->rotate) ? 1 : o->threads);
 	}
@@ -321,7 +321,7 @@ static _noinline_ int put_function(struct sink_json *s, const struct trace_event
 	return r < 0 ? r : check_room(s, err);
 }
 
-/* An element that is text already: behind all that came before, for which it waits. */
+/* Writes an element that is already text, after all earlier output. */
 static int append_element(struct sink_json *s, const struct buf *element, struct error *err)
 {
 	int r = s->elements_first ? render_drain(s->render, err) : 0;
@@ -338,7 +338,7 @@ static int append_element(struct sink_json *s, const struct buf *element, struct
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
-/* 1: it is no line of the text. */
+/* 1: written as an element, not as a line. */
 static int put_atrace(struct sink_json *s, const struct trace_event *ev, struct error *err)
 {
 	struct buf *element = &s->aside->scratch;
@@ -354,7 +354,7 @@ static int put_atrace(struct sink_json *s, const struct trace_event *ev, struct 
 	return r < 0 ? r : check_room(s, err) ?: 1;
 }
 
-/* For the text behind the elements. */
+/* For a text that follows the elements. */
 static _noinline_ int put_line_aside(struct sink_json *s, const struct trace_event *ev,
 				     struct error *err)
 {
@@ -367,7 +367,7 @@ static _noinline_ int put_line_aside(struct sink_json *s, const struct trace_eve
 	return r < 0 ? r : check_room(s, err);
 }
 
-/* A user's. */
+/* A user's mark. */
 static _noinline_ int put_print(struct sink_json *s, const struct trace_event *ev,
 				struct error *err)
 {
@@ -377,7 +377,7 @@ static _noinline_ int put_print(struct sink_json *s, const struct trace_event *e
 		return MIN(r, 0);
 	if (s->elements_first)
 		return put_line_aside(s, ev, err);
-	/* Of these the first of each id counts: one thread has to see them all. */
+	/* Syncs: the first of each id counts, so one thread must see them all. */
 	return portable_may_sync(&ev->rec) ? render_event_now(s->render, ev, err)
 					   : render_event(s->render, ev, err);
 }
@@ -387,7 +387,7 @@ _hot_ static int json_event(struct sink *sink, const struct trace_event *ev, str
 	struct sink_json *s = json(sink);
 	struct trace_event later;
 
-	/* Trace Viewer refuses the whole trace if a CPU's time runs backwards. */
+	/* Trace Viewer rejects the whole trace if a CPU's time goes back. */
 	if (unlikely(ev->rec.ts < s->last_ts)) {
 		later = *ev;
 		later.rec.ts = s->last_ts;
@@ -424,7 +424,7 @@ static int json_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused
 		s, json_writer_loss(s->aside, cpu, count, json_spool_buf(s->spool), &units), err);
 }
 
-/* All events were given. */
+/* After the last event. */
 static int end_events(struct sink_json *s, struct error *err)
 {
 	int r = s->events_ended ? 0 : render_drain(s->render, err);
@@ -461,7 +461,7 @@ static uint64_t json_marks_left_out(struct sink *sink)
 	return json(sink)->tail.left_out;
 }
 
-/* Where this is asked for events come one by one, so that there is no other writer. */
+/* Called in a followed recording, which has one thread: no other writer exists. */
 static void forget_tasks(struct sink_json *s)
 {
 	json_writer_forget(render_state(s->render));
@@ -477,7 +477,7 @@ static int json_sync(struct sink *sink, struct error *err)
 	return r;
 }
 
-/* Behind the block of JSON; the text's is the other one before it or behind it. */
+/* After the JSON block; the text's block is before it or follows. */
 static int end_page(struct sink_json *s, struct error *err)
 {
 	struct buf *b = &s->out->buf;
@@ -545,7 +545,7 @@ static int json_close(struct sink *sink, const struct export_result *result, str
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
-/* Of all formats. */
+/* Shared by all formats. */
 #define OPEN_HINT "open it in https://ui.perfetto.dev or chrome://tracing"
 #define OPS                                                                                        \
 	.run = json_run, .event = json_event, .loss = json_loss, .mark = json_mark,                \

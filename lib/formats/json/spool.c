@@ -7,7 +7,7 @@
 #include <zlib.h>
 #endif
 
-/* A frame holds that much or a little more. */
+/* Minimum size of a frame. */
 #define FRAME (512U << 10)
 
 struct frame {
@@ -15,7 +15,7 @@ struct frame {
 	size_t len, plain_len;
 };
 
-/* Speed counts: what is kept is short-lived. Both return the length, or 0. */
+/* Prefer speed: the data is short-lived. Both return the length, or 0. */
 #if HAVE_ZSTD
 #define LEVEL (-3)
 
@@ -91,11 +91,11 @@ static size_t unpack(void *to, size_t room, const void *data, size_t len)
 #endif
 
 struct json_spool {
-	struct buf buf; /* not yet in a frame */
+	struct buf buf; /* data not yet in a frame */
 	struct buf scratch;
 	struct frame *frames; /* owned */
 	size_t count, cap;
-	uint64_t bytes; /* in frames */
+	uint64_t bytes; /* in all frames */
 	struct packer packer;
 };
 

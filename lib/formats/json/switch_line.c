@@ -3,7 +3,7 @@
 
 #include "print/printer.h"
 
-/* NULL: it can't be loaded as a number, or there is none. */
+/* NULL: no such field, or not a number. */
 static const struct field *number_field(const struct event *ev, const char *name, uint32_t *need)
 {
 	const struct field *f = event_field(ev, name);
@@ -37,7 +37,7 @@ static bool is_negative(const struct switch_line *s, const struct record *rec,
 	return load(s, rec, f) >> (f->size * 8 - 1);
 }
 
-/* As Trace Viewer's cpu_state and thread_slice know them. */
+/* States known to Trace Viewer's cpu_state and thread_slice. */
 static bool known_state(const char *state, size_t len)
 {
 	switch (len) {
@@ -52,7 +52,7 @@ static bool known_state(const char *state, size_t len)
 	}
 }
 
-/* Where out has the arrow and what follows it; the first, as comms may look like anything. */
+/* Offset of the first arrow in out; comms may contain anything. */
 static size_t find_arrow(const struct buf *out, size_t text)
 {
 	static const char arrow[] = " ==> next_comm=";
@@ -65,14 +65,14 @@ static size_t find_arrow(const struct buf *out, size_t text)
 	return SIZE_MAX;
 }
 
-/* Whether key lies in out before offset at, and after offset from. */
+/* Whether out has `key` directly before offset `at`, and not before `from`. */
 static bool stands_before(const struct buf *out, size_t from, size_t at, const char *key,
 			  size_t len)
 {
 	return at >= from + len && memcmp(out->data + at - len, key, len) == 0;
 }
 
-/* The number that ends at offset end, behind key: 0 if it is negative. */
+/* Replaces the number that ends at `end`, after key, by 0 if it is negative. */
 static void fix_prio(struct buf *out, size_t from, size_t end, const char *key, size_t len)
 {
 	size_t at = end;
@@ -85,8 +85,8 @@ static void fix_prio(struct buf *out, size_t from, size_t end, const char *key, 
 }
 
 /*
- * "prev_comm=... prev_prio=N prev_state=X ==> next_comm=... next_prio=N", read from the ends of its
- * two halves: what stands before them are comms. Returns whether the state was known as it was.
+ * Parses "prev_comm=... prev_prio=N prev_state=X ==> next_comm=... next_prio=N" backwards from the
+ * end of each half, since comms may contain anything. Returns whether the state was already known.
  */
 static bool fix_text(struct buf *out, size_t text)
 {
@@ -104,7 +104,8 @@ static bool fix_text(struct buf *out, size_t text)
 		return false;
 	len = arrow - at;
 	known = known_state(out->data + at, len);
-	/* "X+" is X to a reader that doesn't know the plus; I and P are asleep, as far as it goes.
+	/*
+	 * "X+" becomes X for readers that don't know the plus; I and P become the sleeping state.
 	 */
 	if (!known) {
 		char state = len && known_state(out->data + at, 1) ? out->data[at] : 'S';

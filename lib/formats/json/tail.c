@@ -9,13 +9,13 @@
 #include "formats/json/mark.h"
 #include "formats/json/other_data.h"
 
-/* Readers sort ascending; 0 is the default. Perfetto reads 32 bits. */
+/* Readers sort in ascending order, default 0. Perfetto reads 32 bits. */
 #define SORT_KTHREADS 1000000
 #define SORT_IDLE INT32_MAX
 #define FRAMES_MEMORY (64U << 20)
 #define NAMES_MEMORY (4U << 20)
 
-/* Opens {"name":..,"ph":"M",..,"args":{ -- to be closed by "}}". Metadata has no time. */
+/* Opens {"name":..,"ph":"M",..,"args":{ -- the caller closes it by "}}". Metadata has no time. */
 static void open_meta(struct buf *b, const char *name, int32_t pid, int32_t tid)
 {
 	json_put_comma(b);
@@ -40,7 +40,7 @@ static void meta_sort(struct buf *b, int32_t pid, int32_t index)
 	buf_puts(b, "}}");
 }
 
-/* The last life of each tid that has an event: viewers know a thread by its tid alone. */
+/* Viewers know a thread only by its tid: use its last life that has an event. */
 static bool names_its_tid(struct task *const *all, size_t count, size_t i)
 {
 	if (!all[i]->seen)
@@ -74,7 +74,7 @@ static void put_process(struct buf *b, struct task_table *tasks, int32_t pid)
 		meta_sort(b, pid, SORT_KTHREADS);
 }
 
-/* Names it once. */
+/* Names it, once. */
 static int add_process(struct json_tail *t, int32_t pid)
 {
 	size_t low = lower_bound(i, t->process_count, t->processes[i] < pid);
@@ -142,8 +142,8 @@ static int put_names(struct json_tail *t)
 }
 
 /*
- * The counterpart of a sync mark in the text. Both are in one clock, so the recorder's own
- * was issued and received at the very time that the text's line shows.
+ * Counterpart of a sync mark in the text. Text and events share one clock, so issue and receipt of
+ * the recorder's own sync are the time shown in the text.
  */
 static void put_clock_sync(struct buf *b, const char *id, uint64_t issue_ts, uint64_t ts)
 {
@@ -155,17 +155,16 @@ static void put_clock_sync(struct buf *b, const char *id, uint64_t issue_ts, uin
 		   (ts + 500) / 1000, id, (issue_ts + 500) / 1000);
 }
 
-/* Rounded up, in ns. */
+/* Rounds ns up to whole microseconds, in ns. */
 static uint64_t whole_us(uint64_t ns)
 {
 	return (ns + 999) / 1000 * 1000;
 }
 
 /*
- * A sync mark in the kernel's text that is not the recording's own: the event of the merged file
- * that has its id, or the recorder's note of it. Text and events are in one clock, so that the
- * mark's time stays the middle: its distance from either end is what the two readings
- * were apart.
+ * Counterpart of another sync mark in the kernel's text: from the merged file's event with this id,
+ * or from the recorder's note. Text and events share one clock, so the mark's time is the middle:
+ * its distance from either end is that of the two readings.
  */
 static void put_other_syncs(struct buf *b, const struct json_tail *t)
 {
@@ -201,23 +200,23 @@ static void begin_events(struct json_tail *t)
 	put_process_0(&t->out->buf);
 }
 
-/* The events of the kernel's are over: names of all of them, and what waited for its place. */
+/* After the last kernel event: writes the names of its tasks and the spool. */
 static int end_events(struct json_tail *t)
 {
 	int r = put_names(t);
 
-	/* Of the files before this one, or of marks that came early. */
+	/* Names from earlier files, or from marks that came early. */
 	buf_append(&t->out->buf, t->names.data, t->names.len);
 	return r < 0 || t->first ? r : json_spool_write(t->parts.spool, t->out);
 }
 
-/* Marks are over, too. */
+/* After the last mark. */
 static int end_marks(struct json_tail *t)
 {
 	struct buf *b = &t->out->buf;
 	int r;
 
-	/* A sync that has no partner would fail an import. */
+	/* An import fails on a sync without a partner. */
 	if (!t->array && t->sync->seen)
 		put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
 	if (!t->array)
@@ -244,7 +243,7 @@ static int put_frames(struct json_tail *t)
 	return buf_error(&t->frames);
 }
 
-/* Goes on to that section; there are always events. */
+/* Closes the current member and opens that section's. There are always events. */
 static int enter(struct json_tail *t, enum tail_section section)
 {
 	struct buf *b = &t->out->buf;
@@ -305,7 +304,7 @@ void json_tail_deinit(struct json_tail *t)
 	free(t->processes);
 }
 
-/* They come before what uses them, but their member has to wait for its turn. */
+/* Frames precede their use, but their member is written later: collect them. */
 static int add_frame(struct json_tail *t, const struct mark *mark)
 {
 	if (t->frames.len > FRAMES_MEMORY) {
@@ -319,8 +318,8 @@ static int add_frame(struct json_tail *t, const struct mark *mark)
 }
 
 /*
- * A task that has marks but no event of the kernel's is named before its first
- * mark: a name that the application gives follows, and the last one counts.
+ * Names a task without kernel events before its first mark. An application's own name follows: the
+ * last name counts.
  */
 static int name_task(struct json_tail *t, const struct mark *mark)
 {
@@ -338,7 +337,7 @@ static int name_task(struct json_tail *t, const struct mark *mark)
 	return add_process(t, process_of(task));
 }
 
-/* Without its stacks, whose frames have no place in an array. */
+/* In the array form: drops the stacks, since frames have no place there. */
 static const struct mark *fit(const struct json_tail *t, const struct mark *mark, struct mark *to)
 {
 	if (!t->array)
@@ -358,7 +357,7 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark, uint64_t 
 
 	if (mark->phase == PHASE_FRAME)
 		return add_frame(t, mark);
-	/* It is named with the others. */
+	/* Mark the task as seen: it is named with the others. */
 	if (mark->tid != t->last_tid) {
 		task = task_table_find(t->info->tasks, mark->tid, mark->ts ?: UINT64_MAX);
 		if (task && task->tid)
@@ -374,7 +373,7 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark, uint64_t 
 		       ?: (t->first ? output_settle(t->out) : json_spool_settle(t->parts.spool));
 }
 
-/* Trace Viewer refuses a file that has a sample without a frame: then it has one that says so. */
+/* Trace Viewer rejects a file with a sample without frames: add a placeholder frame. */
 static int give_frame(struct json_tail *t, const struct mark *sample, struct mark *ret)
 {
 	const struct text none = TEXT("no stack");
@@ -441,9 +440,8 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 		json_put_string_key(b, "controllerTraceDataKey", key);
 	buf_puts(b, ",\n\"metadata\":{");
 	/*
-	 * The mark was lost with the part of the ring that held it, or was never
-	 * there: then the domain that Trace Viewer gives to kernel text says the
-	 * same. Both at once fail its import.
+	 * The sync mark was lost or never existed: declare the domain that Trace Viewer gives to
+	 * kernel text. Declaring it in addition to a sync fails the import.
 	 */
 	if (!t->sync->seen && !t->sync->other_count)
 		buf_puts(b, "\"clock-domain\":\"LINUX_FTRACE_GLOBAL\"");

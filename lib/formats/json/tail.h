@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The JSON but for the kernel's text: elements of traceEvents, names, clocks, the account of
- * events.
- */
+/* The JSON apart from the kernel's text: elements of traceEvents, names, clocks, the account. */
 #pragma once
 
 #include "export/sink.h"
@@ -11,19 +8,18 @@
 #include "formats/json/portable.h"
 #include "formats/json/spool.h"
 
-/* Borrowed; others for each file. */
+/* Borrowed; each file has its own. */
 struct json_parts {
 	struct json_spool *spool;
 	const struct json_functions *functions;
 };
 
 /*
- * The members after "systemTraceEvents", each with a comma before it. Marks go
- * to the one that is theirs; they come in the order of the members. What the spool
- * holds by the first of them has its place among the events.
+ * Writes the members after "systemTraceEvents", each with a leading comma. Marks go to their
+ * members, and arrive in the order of the members. The spool holds elements of traceEvents.
  *
- * Or "traceEvents" comes first, whose elements are written as they come, and the spool holds
- * the kernel's text.
+ * Or "traceEvents" comes first: its elements are written as they come, and the spool holds the
+ * kernel's text.
  */
 struct json_tail {
 	struct output *out;
@@ -31,38 +27,37 @@ struct json_tail {
 	const struct mark_feed *marks; /* or NULL */
 	const struct clock_sync *sync;
 	struct json_parts parts;
-	bool array; /* there are but events: they come first */
-	bool first; /* the text comes behind the events; of a page, behind all of this */
+	bool array; /* only events, which come first */
+	bool first; /* the text follows the events; in a page, follows everything here */
 	bool page;
 	enum tail_section {
 		TAIL_NOTHING,
-		TAIL_EVENTS, /* of the kernel's, while there may be more */
-		TAIL_MARKS,  /* all that needs a name has one */
+		TAIL_EVENTS, /* kernel events, while more may come */
+		TAIL_MARKS,  /* all names are written */
 		TAIL_SAMPLES,
 		TAIL_END
 	} section;
-	uint64_t left_out;  /* marks that no reader takes */
-	struct buf frames;  /* the member stackFrames, so far */
-	bool stackless;	    /* one of them is that of samples without a stack */
-	struct buf names;   /* that applications told, with a comma before each */
-	int32_t last_tid;   /* of the last mark */
-	int32_t *processes; /* owned; those that were named, sorted */
+	uint64_t left_out;  /* marks dropped because readers reject them */
+	struct buf frames;  /* content of the member stackFrames */
+	bool stackless;	    /* the placeholder frame for samples without a stack exists */
+	struct buf names;   /* names given by applications, each with a leading comma */
+	int32_t last_tid;   /* tid of the last mark */
+	int32_t *processes; /* owned; processes already named, sorted */
 	size_t process_count, process_cap;
 };
 /* parts: of the first file. */
 void json_tail_init(struct json_tail *t, const struct sink_env *env, const struct clock_sync *sync,
 		    const struct json_parts *parts, bool array, bool page);
-/* Another file: frames and names that were told are those of its marks, too. */
+/* Begins another file; names and frames so far also apply to its marks. */
 void json_tail_restart(struct json_tail *t, const struct json_parts *parts);
 void json_tail_deinit(struct json_tail *t);
-/* Before all else, where "traceEvents" comes first: elements follow, each with a comma before it.
- */
+/* Call first if "traceEvents" comes first. Elements follow, each with a leading comma. */
 void json_tail_events_first(struct json_tail *t);
 /*
- * The kernel's events have not ended: the mark goes to the spool; or, where these come first,
- * leaves, and its length is added to *units.
+ * A mark before the end of the kernel's events: it goes to the spool; or, if traceEvents comes
+ * first, to the output, and its length is added to *units.
  */
 int json_tail_early_mark(struct json_tail *t, const struct mark *mark, uint64_t *units);
 int json_tail_mark(struct json_tail *t, const struct mark *mark);
-/* All that is left to say. 0 or -errno. */
+/* Writes the rest. 0 or -errno. */
 int json_tail_close(struct json_tail *t, const struct export_result *result);

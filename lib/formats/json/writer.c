@@ -56,7 +56,7 @@ _cold_ static int escape_line(struct json_writer *w, struct buf *out, size_t sta
 	return buf_error(&w->scratch);
 }
 
-/* Escapes what out holds from start, as one line, and ends it; before `plain` nothing needs it. */
+/* Turns out from `start` on into one escaped line; bytes before `plain` need no escaping. */
 _hot_ static int end_line(struct json_writer *w, struct buf *out, size_t start, size_t plain,
 			  uint64_t *units)
 {
@@ -93,7 +93,7 @@ _hot_ int json_writer_line(void *writer, const struct trace_event *ev, struct bu
 							       : name;
 		return end_line(w, out, start, plain, units);
 	}
-	/* A mark of free text: a slice without length is what both readers show of it. */
+	/* A free-text mark: readers show it as a slice of length 0. */
 	r = end_line(w, out, start, start, units);
 	if (r < 0)
 		return r;
@@ -108,7 +108,7 @@ int json_writer_loss(void *writer, uint32_t cpu, uint64_t count, struct buf *out
 	struct json_writer *w = writer;
 	size_t start = out->len;
 
-	/* As a comment: trace processor refuses the load for any other line that is no event. */
+	/* As a comment: trace processor rejects the file for any other line that is no event. */
 	if (count == UINT64_MAX)
 		buf_printf(out, "# CPU:%u [LOST EVENTS]", cpu);
 	else

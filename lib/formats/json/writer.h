@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What one thread needs to write lines of the kernel's text as they stand in the JSON's string or
- * in the page, and elements of functions. All that is written adds its length to *units: of lines
- * in UTF-16 units, of elements in bytes.
+ * State of one thread that writes lines of the kernel's text for the JSON string or the page, and
+ * functions' elements. Each call adds its length to *units: UTF-16 units for lines, bytes for
+ * elements.
  */
 #pragma once
 
@@ -16,23 +16,23 @@ struct json_writer {
 	struct function_writer *functions;
 	struct function_hits hits;
 	struct portable portable;
-	struct buf scratch; /* one line, before it is escaped */
+	struct buf scratch; /* one line, before escaping */
 	bool page;
 };
 
-/* Borrows info. page: HTML. */
+/* Borrows info. page: for HTML. */
 int json_writer_new(struct json_writer **ret, const struct trace_info *info, bool tgid, bool page);
 struct json_writer *json_writer_free(struct json_writer *w);
 DEFINE_CLEANUP_FUNC(struct json_writer *, json_writer_free);
 
-/* Each appends, and returns 0 or -errno. Those that are render_ops take a writer as such. */
+/* Each appends, and returns 0 or -errno. The functions with a void pointer are render_ops. */
 int json_writer_line(void *writer, const struct trace_event *ev, struct buf *out, uint64_t *units);
 int json_writer_loss(void *writer, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *units);
-/* An event of the function tracer's. */
+/* Writes an event of the function tracer. */
 int json_writer_hit(void *writer, const struct trace_event *ev, struct buf *out, uint64_t *units);
-/* calls: of a run, as many as it counts. */
+/* calls: for a run, e->count entries. */
 int json_writer_element(struct json_writer *w, const struct function_element *e,
 			const struct function_calls *calls, struct buf *out, uint64_t *units);
 
-/* Tasks may be others from here on. */
+/* Drops cached task names: they may have changed. */
 void json_writer_forget(struct json_writer *w);

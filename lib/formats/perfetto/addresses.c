@@ -7,8 +7,8 @@
 #include "print/printer.h"
 
 /*
- * What the kernel calls the function that writes marks. A trace may have no other address to be
- * looked up, and the symbols are long: the first mark, by the recorder, tells the address.
+ * The kernel's name for the function that writes marks. If a trace needs no other address, loading
+ * the long symbol table is a waste: the recorder's own first mark reveals this address.
  */
 #define MARK_FUNCTION "tracing_mark_write"
 
@@ -58,8 +58,7 @@ static void announce_symbol(struct pf_schema *s, uint64_t address, const struct 
 {
 	_cleanup_buf_ struct buf arguments = BUF_INIT;
 
-	/* The function tracers tell where a function begins, give or take its first instructions.
-	 */
+	/* The function tracers report a function's start, give or take its first instructions. */
 	if (address - symbol->address <= ENTRY_MAX &&
 	    event_table_put_arguments(s->env.table, symbol->name, &arguments) == 0 && arguments.len)
 		pf_message(&s->new_addresses, ADDRESS_ARGUMENTS, &arguments);

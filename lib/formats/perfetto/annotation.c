@@ -46,7 +46,7 @@ void pf_annotations(struct buf *out, uint32_t field, struct text members, struct
 {
 	struct {
 		size_t content;
-		uint32_t of_members; /* the field of what it contains */
+		uint32_t of_members; /* field number of its members */
 	} open[VALUE_DEPTH_MAX];
 	struct value_iter it;
 	struct value v;
@@ -72,7 +72,7 @@ void pf_annotations(struct buf *out, uint32_t field, struct text members, struct
 		put_value(out, &v);
 		pf_close(out, content);
 	}
-	/* Cut: then it ends here. */
+	/* Truncated values: close what is open. */
 	while (depth)
 		pf_close(out, open[--depth].content);
 }

@@ -1,4 +1,46 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Collects the events of one CPU until they are written as one FtraceEventBundle.
+ *
+ * The problem. A scheduling load is mostly sched_switch and sched_waking. Written one by one they
+ * take some 40 bytes each, most of which repeats: the previous task of a switch is the next task of
+ * the switch before it. Perfetto's CompactSched stores the difference only, a third of the bytes,
+ * and readers infer the rest. But readers infer without a check: if the inference is wrong, the
+ * trace shows tasks where they never ran.
+ *
+ *      TracePacket
+ *        interned_data          new kernel symbols
+ *        ftrace_events          the bundle: one CPU, up to 1 s or 48 KiB
+ *          cpu, lost_events, clock, since
+ *          generic descriptors  of the generic events used here
+ *          event ...            plain events, in time order
+ *          compact_sched        parallel arrays of varints, one entry per event
+ *            switch  dt[] prev_state[] next_pid[] next_prio[] next_comm[]
+ *            waking  dt[] pid[] target_cpu[] prio[] comm[] flags[]
+ *            intern_table       the names that the comm indices refer to
+ *          formats, addresses, rest, flags    ours (rest.h); readers ignore them
+ *
+ * The reader's inference, and the invariant that makes it true:
+ * - prev_pid, prev_comm and prev_prio of a switch are the "next" ones of the CPU's last switch. So
+ *   b->running holds those, and a switch is compact only if all three match, and common_pid, too.
+ * - The waker of a waking is the running task. So a waking is compact only if its common_pid is.
+ * - At equal times readers put compact events before plain ones. So an event at the time of the
+ *   event before it is plain.
+ * - Any doubt ends the inference (running.known = false): a loss, a record that is too short, a new
+ *   file. The first switch of a CPU, and the first after a doubt, is plain.
+ * - A bundle is complete: deltas begin at 0 and names are interned anew, so that a reader which
+ *   skips a bundle can read the next. If the table of names is full, the event is plain.
+ * - A loss is a flag for the time before a bundle: the sink ends the bundle, then records the loss.
+ *
+ * Flags and preemption counts are not in the plain events: readers take common_flags for one more
+ * event without a name. They are in our field `flags`, as run lengths per kind of event, with what
+ * else the messages lack in `rest`. Both are in the events' time order, plain and compact alike.
+ *
+ * Sizes. A bundle of 48 KiB costs a reader little, and 8 MiB for all CPUs bound the memory: with
+ * more than 170 CPUs each gets its part of that. Submessages that may be long have lengths of five
+ * bytes (pf_open_wide), so that their content never moves. Buffers that a bundle hardly used are
+ * freed: otherwise each would in time grow to its largest size.
+ */
 #include "formats/perfetto/bundle.h"
 
 #include <byteswap.h>
@@ -54,7 +96,7 @@ void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *t
 	    place(sw, "next_pid", 4, &l->sw.next_pid, &l->sw.size) &&
 	    place(sw, "next_prio", 4, &l->sw.next_prio, &l->sw.size))
 		l->switch_id = sw->id;
-	/* A field "success" can't be said in the compact form; kernels since 4.15 have none. */
+	/* The compact form has no place for a field "success"; kernels before 4.15 have one. */
 	if (l->switch_id != PF_NO_EVENT && wk && !find_field(wk, "success", 4) &&
 	    place(wk, "comm", PF_COMM_SIZE, &l->wk.comm, &l->wk.size) &&
 	    place(wk, "pid", 4, &l->wk.pid, &l->wk.size) &&
@@ -101,11 +143,11 @@ static inline int64_t load_long(const struct pf_sched_layout *l, const uint8_t *
 
 static inline bool same_comm(const void *a, const void *b)
 {
-	/* Behind its NUL a name may have anything, but mostly has what it had before. */
+	/* Bytes after the NUL are undefined, but usually unchanged: compare all first. */
 	return memcmp(a, b, PF_COMM_SIZE) == 0 || strncmp(a, b, PF_COMM_SIZE) == 0;
 }
 
-/* The name's place in this bundle's table; -ENOSPC when the table is full. */
+/* Index of the name in this bundle's table; -ENOSPC: the table is full. */
 static int intern_comm(struct pf_bundle *b, const void *comm)
 {
 	uint64_t words[2], hash;
@@ -125,7 +167,7 @@ static int intern_comm(struct pf_bundle *b, const void *comm)
 	return (int)b->comm_count - 1;
 }
 
-/* Events for which room is made at a time. */
+/* Number of events for which room is reserved at one time. */
 #define COMPACT_ROOM 32
 
 static bool compact_make_room(struct pf_bundle *b)
@@ -138,7 +180,7 @@ static bool compact_make_room(struct pf_bundle *b)
 	return true;
 }
 
-/* Whether there is room for one more of each number. */
+/* Makes sure that each array has room for one more event. */
 static inline bool compact_has_room(struct pf_bundle *b)
 {
 	return likely(b->compact_room) || compact_make_room(b);
@@ -158,7 +200,7 @@ static inline void compact_added(struct pf_bundle *b)
 	b->compact_count++;
 }
 
-/* 1: written compactly; 0: has to be written plain; -ENOMEM. */
+/* 1: written in compact form; 0: write it plain; -ENOMEM. */
 static inline int add_switch(struct pf_bundle *b, const struct pf_sched_layout *l,
 			     const struct trace_event *ev, bool alone)
 {
@@ -273,7 +315,7 @@ static _noinline_ int add_aside(struct pf_bundle *b, struct pf_schema *s, struct
 	return r;
 }
 
-/* What leads back to the record. */
+/* Adds what is needed to rebuild the record. */
 static inline int add_rest(struct pf_bundle *b, struct pf_schema *s, struct pf_event *e,
 			   const struct trace_event *ev)
 {
@@ -312,7 +354,7 @@ _hot_ int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct p
 
 void pf_bundle_lost(struct pf_bundle *b, uint64_t count)
 {
-	/* Not known is the largest. */
+	/* UINT64_MAX means unknown: saturate. */
 	b->lost_count = b->lost_count + count < count ? UINT64_MAX : b->lost_count + count;
 	b->lost = true;
 	b->running.known = false;
@@ -328,8 +370,8 @@ void pf_bundle_restart(struct pf_bundle *b)
 #define KEPT_BYTES 1024
 
 /*
- * Which buffer has the most depends on the kind of events: what this bundle made little use of
- * goes, or in time all of a CPU's would be large.
+ * Frees buffers that this bundle hardly used. Which one is largest depends on the kinds of events,
+ * so in time all of a CPU's buffers would be large.
  */
 static void empty(struct buf *b)
 {
@@ -394,7 +436,7 @@ static void put_content(struct pf_bundle *b, unsigned clock, struct pf_schema *s
 		pf_uint(out, BUNDLE_LOST_COUNT, b->lost_count);
 	if (clock)
 		pf_uint(out, BUNDLE_CLOCK, clock);
-	/* From when on the data of this CPU is whole; zero: from the recording's start. */
+	/* Since when this CPU's data is complete; 0: since the recording's start. */
 	if (b->first)
 		pf_uint(out, BUNDLE_SINCE, MIN(b->since_ts, b->start_ts));
 	put_descriptors(b, out);

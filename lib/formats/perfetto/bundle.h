@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The events of one CPU on their way into a FtraceEventBundle.
- *
- * Compact sched: a sched_switch becomes five varints in parallel arrays. The
- * reader then infers prev_pid, prev_comm and prev_prio from the switch before
- * it on that CPU, and the waker of a sched_waking from the task that runs.
- * So the compact form is used only where that inference is true; the first
- * switch of a CPU, the first after a loss, and every one whose past does not
- * match are written plain. So is one at the same time as the event before it:
- * of equal times, the compact one comes first.
- */
+/* Collects the events of one CPU into a FtraceEventBundle. bundle.c explains the compact form. */
 #pragma once
 
 #include "formats/perfetto/rest.h"
 
-/* FtraceEventBundle's field numbers. */
+/* Field numbers of FtraceEventBundle. */
 enum {
 	BUNDLE_CPU = 1,
 	BUNDLE_EVENT = 2,
@@ -25,7 +15,7 @@ enum {
 	BUNDLE_GENERIC_DESCRIPTORS = 11,
 };
 
-/* CompactSched's field numbers. */
+/* Field numbers of CompactSched. */
 enum {
 	SWITCH_TIMESTAMP = 1,
 	SWITCH_PREV_STATE = 2,
@@ -43,14 +33,14 @@ enum {
 };
 
 #define PF_COMM_SIZE 16	   /* TASK_COMM_LEN */
-#define PF_COMM_SLOTS 1024 /* for names that a bundle interns; a power of two */
+#define PF_COMM_SLOTS 1024 /* hash slots for a bundle's interned names; a power of two */
 #define PF_COMMS_MAX (PF_COMM_SLOTS / 2)
 
 #define PF_NO_EVENT UINT32_MAX
 
-/* Where sched_switch and sched_waking keep what the compact form needs; resolved once. */
+/* Field offsets of sched_switch and sched_waking for the compact form; resolved once. */
 struct pf_sched_layout {
-	uint32_t switch_id, waking_id; /* PF_NO_EVENT: no compact form for it */
+	uint32_t switch_id, waking_id; /* PF_NO_EVENT: no compact form of this event */
 	struct {
 		uint32_t prev_comm, prev_pid, prev_prio, prev_state, prev_state_size;
 		uint32_t next_comm, next_pid, next_prio, size;
@@ -61,7 +51,7 @@ struct pf_sched_layout {
 	bool swap;
 };
 
-/* table NULL: no compact form for any. */
+/* table NULL: no compact form at all. */
 void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *table,
 			  bool big_endian);
 
@@ -73,53 +63,52 @@ struct pf_running {
 
 struct pf_bundle {
 	uint32_t cpu;
-	bool lost;	   /* events are missing before this bundle's first */
-	bool first;	   /* nothing of this CPU is in the file yet */
-	uint64_t since_ts; /* of the CPU's last event in an earlier file; 0: there is none */
-	uint64_t start_ts; /* of the first event; 0: empty */
+	bool lost;	   /* events are missing before the first event */
+	bool first;	   /* the file has nothing of this CPU yet */
+	uint64_t since_ts; /* time of the CPU's last event in an earlier file; 0: none */
+	uint64_t start_ts; /* time of the first event; 0: empty */
 	uint64_t end_ts;
-	struct buf events; /* FtraceEvents as field 2, plain */
-	/* Packed varints of CompactSched, by its field number. */
+	struct buf events; /* FtraceEvents as field 2, in plain form */
+	/* Packed varints of CompactSched, by field number. */
 	struct buf compact[PF_COMPACT_FIELDS];
-	uint32_t compact_count, compact_room; /* events that are in there, that may be added */
-	uint64_t switch_ts, waking_ts;	      /* the last of each: timestamps are deltas */
+	uint32_t compact_count, compact_room; /* events in there; events that still fit */
+	uint64_t switch_ts, waking_ts;	      /* last time of each kind: timestamps are deltas */
 	uint32_t comm_count;
-	uint16_t comm_index[PF_COMM_SLOTS]; /* index + 1 into comms, by hash */
+	uint16_t comm_index[PF_COMM_SLOTS]; /* index + 1 into comms, by hash; 0: free */
 	char (*comms)[PF_COMM_SIZE];	    /* owned */
-	/* Generic events in here, whose descriptors must come along. */
+	/* Generic events used here; their descriptors must be in the bundle. */
 	const struct pf_event **generics; /* owned array */
 	size_t generic_count, generic_cap;
 	struct pf_running running;
 	struct pf_flags flags;
-	struct buf rest, flag_changes; /* of all events in here */
-	size_t aside;		       /* bytes of names, of rest and of what that refers to */
-	uint64_t lost_count;	       /* before this bundle; UINT64_MAX: not known */
+	struct buf rest, flag_changes; /* for all events of the bundle */
+	size_t aside;		       /* bytes of names, of rest and of what rest refers to */
+	uint64_t lost_count;	       /* events lost before this bundle; UINT64_MAX: unknown */
 };
 
 int pf_bundle_init(struct pf_bundle *b, uint32_t cpu);
 void pf_bundle_deinit(struct pf_bundle *b);
 
-/* Returns 0, -EBADMSG (a damaged record, written as far as it goes), -ENOMEM. */
+/* Returns 0; -EBADMSG: the record is damaged, its valid part was added; -ENOMEM. */
 int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct pf_sched_layout *layout,
 		  const struct trace_event *ev);
-/* Events of this CPU are missing between the last added and the next. count UINT64_MAX: not known.
- */
+/* Events of this CPU are missing before the next one. count UINT64_MAX: unknown. */
 void pf_bundle_lost(struct pf_bundle *b, uint64_t count);
 
-/* What comes is of another file; to be called when it is empty. */
+/* Begins another file. The bundle must be empty. */
 void pf_bundle_restart(struct pf_bundle *b);
 
-#define PF_BUNDLE_BYTES (48U << 10)	    /* at most, */
-#define PF_BUNDLES_BYTES (8U << 20)	    /* and all CPUs' together */
+#define PF_BUNDLE_BYTES (48U << 10)	    /* limit of one bundle */
+#define PF_BUNDLES_BYTES (8U << 20)	    /* limit of all CPUs' bundles together */
 #define PF_BUNDLE_SPAN UINT64_C(1000000000) /* ns */
 
-/* About the bytes that it will be. */
+/* Estimated size of the packet. */
 static inline size_t pf_bundle_bytes(const struct pf_bundle *b)
 {
 	return b->events.len + (size_t)b->compact_count * 8 + b->aside;
 }
 
-/* Large or old enough to be written. */
+/* Whether the bundle is large or old enough to be written. */
 static inline bool pf_bundle_is_ripe(const struct pf_bundle *b, size_t bytes_max, uint64_t now_ts)
 {
 	return b->start_ts &&
@@ -127,7 +116,7 @@ static inline bool pf_bundle_is_ripe(const struct pf_bundle *b, size_t bytes_max
 }
 
 /*
- * Appends the bundle's packet, with what the schema has to tell since the last one, and empties
+ * Appends the bundle's packet, including the schema's new data since the last one, and empties
  * both. clock 0: boot. Returns 0, or -ENOMEM: nothing was appended.
  */
 int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct pf_schema *s, struct buf *out);

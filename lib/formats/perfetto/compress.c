@@ -9,7 +9,7 @@
 #include "formats/perfetto/packet.h"
 #include "formats/perfetto/wire.h"
 
-/* The fast half of the scale: a recording waits for its file. */
+/* Fast levels: the recording waits for its file. */
 #define DEFLATE_LEVEL 3
 #define ZSTD_LEVEL 3
 
@@ -137,7 +137,7 @@ int pf_compress(struct pf_compressor *c, struct buf *packets, struct buf *out)
 	start = (uint8_t *)buf_reserve(out, c->frame.len + 4 * WIRE_VARINT_MAX);
 	if (!start)
 		return -ENOMEM;
-	/* Both field numbers take two bytes as a tag. */
+	/* The tags of both fields have two bytes. */
 	p = wire_varint(wire_tag(start, 1, WIRE_BYTES), 2 + wire_size(c->frame.len) + c->frame.len);
 	p = wire_bytes(p, field, c->frame.data, c->frame.len);
 	out->len += (size_t)(p - start);

@@ -6,7 +6,7 @@
 #include "formats/perfetto/numbers.h"
 #include "formats/perfetto/track_event.h"
 
-/* "heap [bytes]" is counted in bytes, and called "heap". */
+/* Splits "heap [bytes]" into the name "heap" and the unit bytes. */
 static void split_unit(struct text *name, struct pf_track_form *form)
 {
 	const char *open = name->len && name->data[name->len - 1] == ']'
@@ -36,7 +36,7 @@ static void add_word(struct buf *to, struct text word)
 	buf_append(to, word.data, MIN(word.len, PF_NAME_BYTES_MAX));
 }
 
-/* The counter's name, its id if it has one, and the series' name unless that says the same. */
+/* Builds the track's name: counter, id if any, and the series unless it equals the counter. */
 static int spell_counter(const struct mark *mark, struct text key, struct pf_track_form *form,
 			 struct buf *to)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where the bytes of an operation's field lie in a record, and the numbers there. */
+/* Locates the bytes of an operation's field in a record, and loads numbers. */
 #pragma once
 
 #include <byteswap.h>
@@ -7,13 +7,13 @@
 #include "formats/perfetto/op.h"
 #include "print/printer.h"
 
-/* A field's bytes, checked against the record. */
+/* Bytes of a field, checked against the record. */
 struct span {
 	const uint8_t *data;
 	uint32_t len;
 };
 
-/* A number of the recorded machine's order. */
+/* Loads a number in the recording's byte order. */
 static inline uint64_t load(const struct pf_schema *s, const uint8_t *p, uint32_t size)
 {
 	uint64_t v8;
@@ -32,28 +32,6 @@ static inline uint64_t load(const struct pf_schema *s, const uint8_t *p, uint32_
 	default:
 		memcpy(&v8, p, sizeof(v8));
 		return s->swap ? bswap_64(v8) : v8;
-	}
-}
-
-/* The same backwards. size: 1, 2, 4 or 8. */
-static inline void store(const struct pf_schema *s, uint8_t *p, uint32_t size, uint64_t value)
-{
-	uint64_t v8 = s->swap ? bswap_64(value) : value;
-	uint32_t v4 = s->swap ? bswap_32((uint32_t)value) : (uint32_t)value;
-	uint16_t v2 = s->swap ? bswap_16((uint16_t)value) : (uint16_t)value;
-
-	switch (size) {
-	case 1:
-		*p = (uint8_t)value;
-		break;
-	case 2:
-		memcpy(p, &v2, sizeof(v2));
-		break;
-	case 4:
-		memcpy(p, &v4, sizeof(v4));
-		break;
-	default:
-		memcpy(p, &v8, sizeof(v8));
 	}
 }
 
@@ -91,7 +69,7 @@ static inline bool locate(const struct pf_schema *s, const struct pf_op *op,
 	return true;
 }
 
-/* Numbers that are no pointers by type may hold one ("unsigned long ip"): it is hidden, too. */
+/* Numbers of other types may hold a pointer ("unsigned long ip"): these are hashed, too. */
 static inline uint64_t hide_number(const struct pf_schema *s, const struct pf_op *op,
 				   uint64_t value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What stands at a trace's head and end: machine, request, clocks, the kernel's counts. */
+/* Packets at a trace's head and end: machine, request, clocks, the kernel's counts. */
 #include <string.h>
 
 #include "base/io.h"
@@ -7,7 +7,7 @@
 #include "formats/perfetto/packet.h"
 #include "formats/perfetto/ties.h"
 
-/* ClockSnapshot's built-in clock for a clockid of clock_gettime; 0: it has none. */
+/* BuiltinClock of a clock_gettime() clockid; 0: none. */
 static uint32_t builtin_clock(uint32_t clockid)
 {
 	switch (clockid) {
@@ -62,7 +62,7 @@ static int put_system_info(const struct trace_info *info, struct buf *out)
 	return pf_put_packet(&packet, out);
 }
 
-/* The frequencies and capacities that the kernel told; nothing if it told none of any CPU. */
+/* Writes the CPUs' frequencies and capacities, if the kernel gave any. */
 static int put_cpu_info(const struct trace_info *info, struct buf *out)
 {
 	const Traced__Capture__Header *h = info->header;
@@ -73,7 +73,7 @@ static int put_cpu_info(const struct trace_info *info, struct buf *out)
 
 	if (!cpus || !list)
 		return -ENOMEM;
-	/* The reader takes an entry's place for the CPU's number. */
+	/* The index of an entry is the CPU's number. */
 	for (size_t i = 0; i < h->n_cpu_list && h->cpu_list[i]->cpu == i; i++) {
 		const Traced__Capture__Cpu *from = h->cpu_list[i];
 
@@ -94,7 +94,7 @@ static int put_cpu_info(const struct trace_info *info, struct buf *out)
 	return pf_put_packet(&packet, out);
 }
 
-/* The request in the words of Perfetto's configuration, as far as that has words for it. */
+/* Expresses the request as Perfetto's configuration, as far as possible. */
 static void fill_ftrace_config(PB(FtraceConfig) * ftrace,
 			       PB(FtraceConfig__CompactSchedConfig) * sched,
 			       const struct trace_info *info, const struct perfetto_options *o)
@@ -159,7 +159,7 @@ static int put_config(const struct trace_info *info, const struct perfetto_optio
 	return pf_put_packet(&packet, out);
 }
 
-/* All readings of a snapshot, moved to the instant of its BOOTTIME reading. */
+/* All clocks of a snapshot, converted to the instant of its BOOTTIME reading. */
 static int put_clocks(const Traced__Capture__Clocks *clocks, struct buf *out)
 {
 	PB(ClockSnapshot__Clock) values[8], *list[8];
@@ -208,7 +208,7 @@ static int put_clocks(const Traced__Capture__Clocks *clocks, struct buf *out)
 static int put_stats(const struct trace_info *info, const Traced__Capture__Stats *stats,
 		     PB(FtraceStats__Phase) phase, struct buf *out)
 {
-	/* What the ring held before the recording began is part of such a trace. */
+	/* The recording includes the ring's content from before its begin. */
 	bool preserve = info->header->request && info->header->request->ring;
 	bool end = phase == PERFETTO__PROTOS__FTRACE_STATS__PHASE__END_OF_TRACE;
 	PB(FtraceStats) message = PERFETTO__PROTOS__FTRACE_STATS__INIT;
@@ -232,7 +232,7 @@ static int put_stats(const struct trace_info *info, const Traced__Capture__Stats
 		cpus[i].dropped_events = from->dropped;
 		cpus[i].read_events = from->read;
 		cpus[i].has_bytes_read =
-			true; /* by its name; the kernel's "bytes", in the buffer */
+			true; /* despite its name: the kernel's "bytes" are those in the buffer */
 		cpus[i].bytes_read = from->bytes;
 		cpus[i].has_oldest_event_ts = from->oldest_ns != 0;
 		cpus[i].oldest_event_ts = (double)from->oldest_ns / (double)NSEC_PER_SEC;
@@ -263,7 +263,7 @@ static const Traced__Capture__Stats *find_stats(const struct trace_info *info, u
 	return NULL;
 }
 
-/* Interned data and track events are taken only once their sequence has begun. */
+/* Readers ignore interned data and track events before their sequence begins. */
 static int put_sequence_begin(struct buf *out)
 {
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
@@ -275,7 +275,7 @@ static int put_sequence_begin(struct buf *out)
 	return pf_put_packet(&packet, out);
 }
 
-/* By mono_raw where that is the trace's clock, else by BOOTTIME. */
+/* In mono_raw if that is the trace clock, else in BOOTTIME. */
 static uint64_t taken_at(const struct trace_info *info, const Traced__Capture__Clocks *c)
 {
 	if (!c->n_readings || strcmp(info->header->trace_clock, "mono_raw") != 0)
@@ -286,7 +286,7 @@ static uint64_t taken_at(const struct trace_info *info, const Traced__Capture__C
 	return 0;
 }
 
-/* How many of the snapshots were taken by then; they are in order. */
+/* Number of snapshots taken until then; they are sorted. */
 static size_t taken_by(const struct trace_info *info, uint64_t ts)
 {
 	return lower_bound(i, info->clock_count, taken_at(info, info->clocks[i]) <= ts);
@@ -307,10 +307,10 @@ int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until,
 	return r;
 }
 
-/* Readers convert by the last one, or between two. */
+/* Readers convert times by the previous snapshot, or between two. */
 #define CLOCKS_BEFORE 4
 
-/* A merged file's ties go where the trace clock is one that a snapshot has. */
+/* Ties of merged files need a trace clock that snapshots can contain. */
 static uint32_t tied_clock(const struct trace_info *info)
 {
 	if (strcmp(info->header->trace_clock, "boot") == 0)
@@ -318,7 +318,7 @@ static uint32_t tied_clock(const struct trace_info *info)
 	return strcmp(info->header->trace_clock, "mono_raw") == 0 ? PF_CLOCK_MONO_RAW : 0;
 }
 
-/* Also the ties of merged files, which neither a stream nor one of several files has. */
+/* Includes the ties of merged files, which exist neither in a stream nor with several files. */
 static int put_all_clocks(const struct sink_env *env, uint64_t *from, struct buf *out)
 {
 	const struct trace_info *info = env->info;

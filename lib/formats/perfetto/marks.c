@@ -45,8 +45,8 @@ void pf_marks_restart(struct pf_marks *m)
 }
 
 /*
- * The thread's own clock and instructions as counters that the slice's begin and end
- * have, on tracks that readers know for that.
+ * Writes the thread's CPU time and instruction count at a slice's begin and end as counters, on
+ * tracks that readers know.
  */
 static int describe_counts(struct pf_marks *m, const struct mark *mark, uint64_t thread,
 			   struct buf *out)
@@ -99,7 +99,7 @@ static void put_counts(struct pf_marks *m, const struct mark *mark, uint64_t thr
 	}
 }
 
-/* Flows that were to end in the thread's next slice end in this one. */
+/* Ends flows here that were waiting for the thread's next slice. */
 static void put_pending_flows(struct pf_marks *m, const struct mark *mark)
 {
 	struct pf_track *track = pf_track_of(&m->tracks, mark->pid, mark->tid);
@@ -122,7 +122,7 @@ static int put_thread_event(struct pf_marks *m, const struct mark *mark, unsigne
 	if (r < 0)
 		return r;
 	pf_event_begin(m, type, thread);
-	/* It ends what is open, whatever it calls that. */
+	/* An end closes the open slice, whatever its name. */
 	if (type != SLICE_END)
 		pf_event_put_name(m, mark->part[PART_NAME]);
 	pf_event_put_unnamed(m, mark);
@@ -133,9 +133,8 @@ static int put_thread_event(struct pf_marks *m, const struct mark *mark, unsigne
 }
 
 /*
- * When a complete mark is written to begin. One that encloses another of the same
- * beginning comes behind it, as it ends later; a reader takes the first of equal
- * times for the outer one, so that this one begins a nanosecond earlier.
+ * Begin to write for a complete mark. At equal begins the enclosing one arrives later, since it
+ * ends later, but readers take the first for the outer one: so it begins 1 ns earlier.
  */
 static uint64_t complete_begin(struct pf_marks *m, const struct mark *mark)
 {
@@ -173,7 +172,7 @@ static int put_complete(struct pf_marks *m, const struct mark *mark, struct buf 
 	return pf_event_end(m, mark->ts + mark->dur, out);
 }
 
-/* What no process has: a track at the top, and beneath it one for each kind. */
+/* Describes tracks without a process: one on the top level, below it one per kind. */
 static int describe_shared(struct pf_marks *m, struct text name, uint64_t *ret_uuid,
 			   struct buf *out)
 {
@@ -249,7 +248,7 @@ static uint64_t tree_of(const struct mark *mark)
 	return pf_mark_id('a', mark, false, mark->part[PART_CAT], mark->part[PART_ID]);
 }
 
-/* The track of a mark that has an id, described beneath its process, or at the top. */
+/* The track of a mark with an id, described below its process or on the top level. */
 static int find_own(struct pf_marks *m, const struct mark *mark, uint64_t uuid, struct text name,
 		    struct pf_track **ret, struct buf *out)
 {
@@ -274,7 +273,7 @@ static int find_own(struct pf_marks *m, const struct mark *mark, uint64_t uuid, 
 	return r;
 }
 
-/* Slices and instants of a track of their own. */
+/* Slices and instants on a track of their own. */
 static int put_own(struct pf_marks *m, const struct mark *mark, unsigned type, uint64_t uuid,
 		   struct text name, struct buf *out)
 {
@@ -292,7 +291,7 @@ static int put_own(struct pf_marks *m, const struct mark *mark, unsigned type, u
 	return pf_event_end(m, mark->ts, out);
 }
 
-/* Two ids of one tree: what the second one says is said of the first. */
+/* Links two ids: marks of the second go to the first one's track. */
 static int take_link(struct pf_marks *m, const struct mark *mark)
 {
 	struct pf_track *track;
@@ -306,7 +305,7 @@ static int take_link(struct pf_marks *m, const struct mark *mark)
 	if (track && track->same_as)
 		uuid = track->same_as;
 	track = linked == uuid ? NULL : pf_track_get(&m->tracks, linked);
-	/* What has slices of its own keeps them. */
+	/* A track with open slices stays separate. */
 	if (!track || track->open)
 		return linked == uuid ? 0 : -ENOSPC;
 	track->same_as = uuid;
@@ -341,7 +340,7 @@ static int put_flow(struct pf_marks *m, const struct mark *mark, struct buf *out
 	return pf_event_end(m, mark->ts, out);
 }
 
-/* From its birth to its end an object is a slice; what it was in between are instants. */
+/* An object's life is a slice; its snapshots are instants. */
 static int put_object(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
 	struct text id = mark->part[PART_ID], name = mark->part[PART_NAME];
@@ -359,7 +358,7 @@ static int put_object(struct pf_marks *m, const struct mark *mark, struct buf *o
 		       (struct text){ spelled.data, (uint32_t)spelled.len }, out);
 }
 
-/* Beneath its thread: while it is in a context the thread does what it does. */
+/* Below its thread: a context describes what the thread does. */
 static int put_context(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
 	struct pf_track_form form = { .name = TEXT("contexts") };
@@ -400,7 +399,7 @@ static int keep_text(char **to, const struct value *v)
 	return 0;
 }
 
-/* process_name, thread_name ...: known from here on, written with the next mark of it. */
+/* process_name, thread_name ...: remembered, and written with its next mark. */
 static int take_metadata(struct pf_marks *m, const struct mark *mark)
 {
 	struct text item = mark->part[PART_NAME], args = mark->part[PART_ARGS];
@@ -431,7 +430,7 @@ static int take_metadata(struct pf_marks *m, const struct mark *mark)
 	return r;
 }
 
-/* A merged one knows its thread alone. */
+/* A merged sample has a tid only. */
 static int put_sample(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
 	const struct task *task = task_table_find(m->tasks, mark->tid, mark->ts);

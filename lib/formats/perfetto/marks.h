@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Applications' marks as TrackEvents. What the Trace Event Format has a phase for and
- * Perfetto a message for becomes that; docs/perfetto.md has the table.
+ * Writes application marks as TrackEvents. docs/perfetto.md maps the phases of the Trace Event
+ * Format to messages.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "formats/perfetto/tracks.h"
 #include "marks/stack_frames.h"
 
-#define PF_NAME_BYTES_MAX UINT32_C(1024) /* of a name that is kept or made */
+#define PF_NAME_BYTES_MAX UINT32_C(1024) /* limit of names, both stored and built */
 
 struct pf_marks {
 	enum pf_clock clock;
@@ -19,21 +19,21 @@ struct pf_marks {
 	struct stack_frames frames;
 	struct pf_perf perf;
 	struct pf_interner categories, names, keys;
-	struct buf event, fresh; /* of the packet that is being made */
-	uint64_t left_out;	 /* marks that nothing can be made of */
+	struct buf event, fresh; /* of the packet being built */
+	uint64_t left_out;	 /* marks that have no representation */
 };
 
 void pf_marks_init(struct pf_marks *m, enum pf_clock clock, struct task_table *tasks);
 void pf_marks_deinit(struct pf_marks *m);
-/* What comes goes to another file: there nothing is interned or described yet. */
+/* Begins another file: nothing is interned or described there yet. */
 void pf_marks_restart(struct pf_marks *m);
-/* Appends its packets to out. 0 or -ENOMEM. */
+/* Appends the mark's packets to out. 0 or -ENOMEM. */
 int pf_marks_put(struct pf_marks *m, const struct mark *mark, struct buf *out);
-/* What an id means, as the seed of a uuid: of the whole machine or of one process. */
+/* Hash of an id, as the seed of a uuid: global or local to a process. */
 uint64_t pf_mark_id(char kind, const struct mark *mark, bool usually_local, struct text cat,
 		    struct text id);
-/* An instant of no process, on a track of that name. */
+/* An instant without a process, on a track of that name. */
 int pf_marks_put_shared(struct pf_marks *m, const struct mark *mark, struct text track,
 			struct buf *out);
-/* Names that were told, but are of no mark's process or thread yet. */
+/* Writes names of processes and threads that have no mark. */
 int pf_marks_put_names(struct pf_marks *m, struct buf *out);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Mending of a cut Perfetto trace. */
+/* Mends a truncated Perfetto trace. */
 #include "formats/perfetto/mend.h"
 
 #include "base/io.h"
 #include "export/mend.h"
 
-#define PACKET_TAG 0x0a /* of a Trace: field 1, with a length */
+#define PACKET_TAG 0x0a /* Trace.packet: field 1, length-delimited */
 
-/* To the end of the last whole packet. -EBADMSG: it is no trace. */
+/* Truncates after the last whole packet. -EBADMSG: not a trace. */
 int pf_mend(int fd, off_t size)
 {
 	off_t at = 0;

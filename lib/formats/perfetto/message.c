@@ -9,10 +9,10 @@
 
 #define INTERNED_MAX (1U << 16)
 #define INTERNED_BYTES_MAX (8U << 20)
-#define INTERNED_TEXT_MAX 1024 /* bytes of one */
+#define INTERNED_TEXT_MAX 1024 /* longest interned string in bytes */
 
 struct pf_interned {
-	char *text; /* owned; NULL: free */
+	char *text; /* owned; NULL: free slot */
 	uint32_t len, iid;
 };
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Field numbers of messages whose wire is written without protobuf-c, and read by import/perfetto:
- * upstream's. What one file alone needs is in that file.
+ * Upstream's field numbers of messages that are written without protobuf-c. Numbers used by one
+ * file only are in that file.
  */
 #pragma once
 
-/* FtraceEvent, besides the events. */
+/* FtraceEvent, apart from the events. */
 enum { EVENT_TIMESTAMP = 1, EVENT_PID = 2, EVENT_COMMON_FLAGS = 5 };
 
-/* TrackDescriptor, and what is in it. */
+/* TrackDescriptor and its submessages. */
 enum {
 	TRACK_UUID = 1,
 	TRACK_NAME = 2,
@@ -52,7 +52,7 @@ enum {
 	ANNOTATION_ARRAY_VALUES = 12,
 };
 
-/* InternedData, and its Frame, Mapping and Callstack. */
+/* InternedData with its Frame, Mapping and Callstack. */
 enum {
 	INTERNED_CATEGORIES = 1,
 	INTERNED_NAMES = 2,
@@ -73,7 +73,7 @@ enum {
 /* TracePacketDefaults.perf_sample_defaults, PerfSampleDefaults.timebase, Timebase */
 enum { DEFAULTS_PERF = 12, PERF_TIMEBASE = 1, TIMEBASE_FREQUENCY = 2, TIMEBASE_NAME = 10 };
 
-/* PerfSample; the last one is ours, which readers pass over. */
+/* PerfSample; the last one is ours, and readers ignore it. */
 enum {
 	SAMPLE_CPU = 1,
 	SAMPLE_PID = 2,

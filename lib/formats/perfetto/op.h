@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * What schema.c compiles and write.c runs, and rest.c beside them; import/perfetto runs the same
- * backwards.
- */
+/* Operations that schema.c compiles and write.c and rest.c run. */
 #pragma once
 
 #include "base/table.h"
@@ -12,64 +9,62 @@ enum pf_kind {
 	PF_UINT,
 	PF_INT,	     /* sign-extended: protobuf's int32 and int64 alike */
 	PF_STRING,   /* up to its NUL */
-	PF_LINE,     /* the same without the newline at its end */
+	PF_LINE,     /* the same without a final newline */
 	PF_POINTER,  /* hashed unless raw addresses were asked for */
 	PF_FUNCTION, /* an interned kernel symbol */
 	PF_DEVICE,   /* dev_t, in user space's encoding as the reader expects */
-	PF_REPEATED, /* numbers, one field each */
-	PF_NUMBERS,  /* numbers, as text with commas: a generic field has one value */
-	PF_MASK,     /* bits, as a list: "0-3,8" */
-	PF_SYMBOL,   /* an address, as the kernel's text has it: "schedule+0x1c/0xa0" */
+	PF_REPEATED, /* numbers, one field for each */
+	PF_NUMBERS,  /* numbers as text with commas: a generic field has one value */
+	PF_MASK,     /* bits as a list: "0-3,8" */
+	PF_SYMBOL,   /* an address as in the kernel's text: "schedule+0x1c/0xa0" */
 	PF_STACK,    /* addresses, innermost first: "a <- b <- c" */
 	PF_PRINTED,  /* the event as the kernel prints it */
 	PF_HEX,	     /* anything else: its bytes in hexadecimal */
-	/* In pf_event.rest alone. */
-	PF_ADDRESS,   /* an address, by the number of what is there */
-	PF_ADDRESSES, /* several */
-	PF_RAW,	      /* bytes as they are */
-	PF_BLOCK,     /* the same, or nothing where the message's string is all of it */
+	/* Only in pf_event.rest. */
+	PF_ADDRESS,   /* an address, by the number of its Address */
+	PF_ADDRESSES, /* several of these */
+	PF_RAW,	      /* unchanged bytes */
+	PF_BLOCK,     /* the same; empty if the message's string has it all */
 };
 
-/* How the usual fields are written, without asking what they are. */
+/* Fast paths for common fields. */
 enum pf_quick {
-	PF_ASK,	   /* by kind */
+	PF_ASK,	   /* none: go by kind */
 	PF_TEXT,   /* up to its NUL */
-	PF_NUMBER, /* this and what follows: of a little-endian machine, at a fixed place */
-	PF_LONGS,  /* several of eight bytes */
+	PF_NUMBER, /* this and later: little-endian, at a fixed offset */
+	PF_LONGS,  /* several of eight bytes each */
 };
 
-/* Where the bytes of a field are. */
+/* Where a field's bytes are. */
 enum pf_place {
 	PF_FIXED,
 	PF_DYNAMIC,	     /* __data_loc: offset from the record's start */
-	PF_DYNAMIC_RELATIVE, /* __rel_loc: from behind the field itself */
+	PF_DYNAMIC_RELATIVE, /* __rel_loc: offset from the end of the field itself */
 	PF_DYNAMIC_TAIL,     /* from the field to the record's end */
 };
 
-/* The longest form of one number in PF_NUMBERS or PF_REPEATED, per byte of the record or element.
- */
+/* Longest output of PF_NUMBER or PF_REPEATED, per byte of the record. */
 #define PF_NUMBER_MAX 24
-/* Characters for a byte of a mask: "8388600-8388601," for three of its bits, at worst. */
+/* Characters per byte of a mask, at worst: "8388600-8388601," for three of its bits. */
 #define PF_MASK_MAX 48
 
 struct pf_op {
 	uint8_t kind, dynamic, quick; /* enum pf_kind, enum pf_place, enum pf_quick */
-	char symbol; /* PF_SYMBOL: as event_symbol_kind; PF_ADDRESS: rest.c's own */
+	char symbol; /* PF_SYMBOL: as event_symbol_kind(); PF_ADDRESS: see rest.c */
 	bool is_signed;
-	bool narrow;		 /* the message has 32 unsigned bits for it */
-	uint8_t tag[4], tag_len; /* fields of messages have numbers far below 2^25 */
+	bool narrow;		 /* the message has a 32-bit unsigned field for it */
+	uint8_t tag[4], tag_len; /* field numbers of messages are far below 2^25 */
 	uint32_t field;
 	uint32_t offset, size, element_size;
-	/* PF_NUMBER: the eight bytes up to its end are shifted down, with their sign, and masked.
-	 */
+	/* PF_NUMBER: load the eight bytes that end with the field, shift right with sign, mask. */
 	uint8_t shift;
 	uint64_t mask;
-	/* NULL, or what stands before it in a submessage of its own: the field's name. */
+	/* NULL, or wire bytes before the value, in a submessage: the field's name. */
 	const uint8_t *lead; /* owned by the event */
 	uint32_t lead_len;
 };
 
-/* A function that was interned; iid 0: free. */
+/* An interned function; iid 0: a free slot. */
 struct pf_function {
 	uint64_t address, iid;
 };
@@ -78,26 +73,25 @@ DECLARE_TABLE(pf_functions, struct pf_function);
 struct pf_schema {
 	struct pf_schema_env env;
 	bool swap;
-	struct pf_event **events; /* owned; by id */
-	unsigned events_end;	  /* above all their ids */
-	struct printer *printer;  /* owned */
-	int32_t pid;		  /* of the last event that was written, */
-	uint8_t pid_wire[8],
-		pid_len;    /* and its field as the wire has it; pid_len 0: there was none */
-	uint64_t time_high; /* the last event's time without its low 28 bits, not 0, */
-	uint8_t time_wire[8], time_len; /* and these bits as a varint */
-	struct buf made; /* the text of PF_STACK or PF_PRINTED in the event at hand */
+	struct pf_event **events;	/* owned; by event id */
+	unsigned events_end;		/* all ids are below */
+	struct printer *printer;	/* owned */
+	int32_t pid;			/* pid of the last event, */
+	uint8_t pid_wire[8], pid_len;	/* its encoded field; pid_len 0: none yet */
+	uint64_t time_high;		/* time of the last event without its low 28 bits, not 0, */
+	uint8_t time_wire[8], time_len; /* encoded as a varint */
+	struct buf made;		/* text of the current event's PF_STACK or PF_PRINTED */
 	struct pf_functions functions;
 	struct pf_known_address *addresses; /* owned */
 	size_t address_count, address_slots;
-	uint64_t mark_ip; /* that marks have; 0: not known yet */
-	/* For the next bundle: an InternedData's content, and fields of the bundle. */
+	uint64_t mark_ip; /* function address in marks; 0: unknown */
+	/* For the next bundle: content of an InternedData, and fields of the bundle. */
 	struct buf new_symbols, new_formats, new_addresses;
 };
 
-/* What a field is, whatever it is written as. */
+/* Derives the operation from the field, independent of the message. */
 struct pf_op pf_op_for(const struct event *desc, const struct field *f);
 
-/* Of an event that has free_text: which of both ev is. */
+/* For an event with free_text: decides which of the two ev is. */
 const struct pf_event *pf_schema_choose(const struct pf_schema *s, const struct pf_event *e,
 					const struct trace_event *ev);

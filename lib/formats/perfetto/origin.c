@@ -5,7 +5,10 @@
 #include "formats/perfetto/packet.h"
 #include "proto/origin.pb-c.h"
 
-/* As fields of a packet: what protobuf-c has to pack is not known to Perfetto's messages. */
+/*
+ * Written as single fields of a packet: Perfetto's messages, as protobuf-c knows them, have no such
+ * fields.
+ */
 static int put(const Traced__Origin__Recording *message, struct buf *out)
 {
 	size_t packet = pf_open_wide(out, TRACE_PACKET),
@@ -30,9 +33,9 @@ int pf_put_origin(const struct trace_info *info, bool legacy_generic, bool raw_a
 
 	if (r < 0)
 		return r;
-	/* Who has it can find the addresses that were hashed with it. */
+	/* The key would allow to recover hashed addresses. */
 	header.pointer_key = (ProtobufCBinaryData){ 0 };
-	/* Of each buffer's name nothing is known of its events any more, nor of stamps. */
+	/* A Perfetto trace keeps neither buffer names nor raw timestamps: clear both. */
 	header.n_buffers = 0;
 	header.time_mult = header.time_shift = 0;
 	header.time_offset = 0;
@@ -45,8 +48,7 @@ int pf_put_origin(const struct trace_info *info, bool legacy_generic, bool raw_a
 	return put(&message, out);
 }
 
-/* The first and the last tell how times of other clocks are to be read, and the syncs are events.
- */
+/* First and last readings suffice to convert other clocks; syncs are events anyway. */
 static size_t choose_clocks(const struct trace_info *info, Traced__Capture__Clocks **chosen)
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The packets that tell what recording a trace was made of: proto/origin.proto. */
+/* Packets that describe the original recording: proto/origin.proto. */
 #pragma once
 
 #include "base/buf.h"
@@ -7,15 +7,14 @@
 #include "trace/trace_info.h"
 
 /*
- * A later one is not read by this version. To be raised when the fields of generic events get other
- * numbers, or a rest's kinds another form; formats, messages and rests may be others than this
- * build would write.
+ * Raise it when the fields of generic events get other numbers, or a rest's kinds another form.
+ * Other formats, messages and rests need no new version.
  */
 #define ORIGIN_VERSION 1
 
-/* At the trace's head. Both: 0 or -ENOMEM. */
+/* For the trace's head. Both return 0 or -ENOMEM. */
 int pf_put_origin(const struct trace_info *info, bool legacy_generic, bool raw_addresses,
 		  struct buf *out);
-/* At the end of all. whole: all events are in this file, so that the kernel's counts are of it. */
+/* For the end. whole: all events are in this file, so the kernel's counts apply to it. */
 int pf_put_origin_end(const struct trace_info *info, const struct export_result *result, bool whole,
 		      struct buf *out);

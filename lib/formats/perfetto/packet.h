@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the files that build packets by protobuf-c share: head.c and packets.c. */
+/* Shared by the files that build packets with protobuf-c: head.c and packets.c. */
 #pragma once
 
 #include "formats/perfetto/packets.h"
@@ -22,11 +22,11 @@ enum { /* TracePacket's field numbers, where the wire is written without protobu
        PACKET_TRACK_DESCRIPTOR = 60,
        PACKET_PERF_SAMPLE = 66,
        PACKET_ZSTD = 133,
-       /* Ours, which readers pass over: far above the numbers that upstream gives to anybody. */
+       /* Ours, ignored by readers: far above any number that upstream assigns. */
        PACKET_RECORDING = 74726,
 };
 
-#define TRACE_PACKET 1 /* Trace's field number for each */
+#define TRACE_PACKET 1 /* field number of a packet in Trace */
 
 enum { /* TracePacket.sequence_flags */
        SEQ_STATE_CLEARED = 1,

@@ -7,7 +7,6 @@
 #include "base/utf8.h"
 #include "formats/perfetto/wire.h"
 
-/* Appends the packet as field 1 of a Trace. */
 int pf_put_packet(PB(TracePacket) * packet, struct buf *out)
 {
 	size_t size = protobuf_c_message_get_packed_size(&packet->base);
@@ -21,7 +20,7 @@ int pf_put_packet(PB(TracePacket) * packet, struct buf *out)
 	return 0;
 }
 
-/* A packet's time, by a clock that belongs to the sequence perhaps. */
+/* Sets a packet's time, possibly in a clock of the sequence. */
 static void set_time(PB(TracePacket) * packet, uint64_t ts, enum pf_clock clock)
 {
 	packet->has_timestamp = true;
@@ -54,7 +53,7 @@ int pf_put_clock_tie(uint32_t clock, uint64_t ts, uint32_t builtin, uint64_t bui
 }
 
 #define CMDLINE_ARGS_MAX 64
-#define CMDLINE_BYTES_MAX 1024 /* of a command line: enough to know it by */
+#define CMDLINE_BYTES_MAX 1024 /* of a command line: enough to recognise it */
 
 struct task_messages {
 	PB(ProcessTree__Process) process;
@@ -64,7 +63,7 @@ struct task_messages {
 	char cmdline[CMDLINE_BYTES_MAX * UTF8_GROWTH + 1];
 };
 
-/* The arguments of a NUL-separated command line, made UTF-8. */
+/* Splits a NUL-separated command line into arguments, as valid UTF-8. */
 static size_t split_cmdline(struct task_messages *m, const struct task *t)
 {
 	size_t len = MIN(t->cmdline_len, (size_t)CMDLINE_BYTES_MAX), count = 0;
@@ -118,7 +117,7 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
 	if (!messages || !processes || !threads)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		if (!tasks[i]->tid) /* the reader knows the idle tasks */
+		if (!tasks[i]->tid) /* readers know the idle tasks */
 			continue;
 		*utf8_clean(messages[i].comm, tasks[i]->comm, strlen(tasks[i]->comm)) = '\0';
 		if (tasks[i]->tgid == tasks[i]->tid) {
@@ -137,7 +136,7 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
 	return pf_put_packet(&packet, out);
 }
 
-/* A track's uuid has to be the same in all its packets and no other track's. */
+/* A track's uuid must be unique, and the same in all its packets. */
 static uint64_t loss_track_uuid(uint32_t cpu)
 {
 	return PF_LOSS_TRACKS + cpu;

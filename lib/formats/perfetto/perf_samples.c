@@ -36,7 +36,7 @@ bool pf_perf_has_cpu(const struct mark *sample, uint32_t *ret_cpu)
 	return true;
 }
 
-/* What all samples have in common. */
+/* Writes the defaults of all samples. */
 static void put_defaults(struct pf_perf *p, struct buf *out)
 {
 	size_t packet, defaults, perf, timebase;
@@ -58,7 +58,7 @@ static void put_defaults(struct pf_perf *p, struct buf *out)
 	pf_close(out, packet);
 }
 
-/* A file's number is that of its path: it is mapped where it may be. */
+/* Numbers a file by its path; its mapped address does not matter. */
 static uint64_t intern_module(struct pf_perf *p, struct text path, struct buf *fresh)
 {
 	size_t before = fresh->len, mapping;
@@ -73,7 +73,7 @@ static uint64_t intern_module(struct pf_perf *p, struct text path, struct buf *f
 	return iid;
 }
 
-/* 0: no more are taken. */
+/* 0: too many frames. */
 static uint64_t intern_frame(struct pf_perf *p, const struct stack_place *f, struct buf *fresh)
 {
 	_cleanup_buf_ struct buf known = BUF_INIT;
@@ -96,7 +96,7 @@ static uint64_t intern_frame(struct pf_perf *p, const struct stack_place *f, str
 		pf_uint(fresh, FRAME_FUNCTION, function);
 	if (module) {
 		pf_uint(fresh, FRAME_MAPPING, module);
-		/* Readers take frames of one place for one: there it is a function's number. */
+		/* Readers merge frames with the same rel_pc: use the function's number. */
 		pf_uint(fresh, FRAME_REL_PC, iid);
 	}
 	pf_close(fresh, frame);

@@ -24,7 +24,7 @@ static bool is_printed(const struct pf_event *e)
 	return false;
 }
 
-/* Those whose text event_symbol_kind() knows nothing of. */
+/* Fields that the text prints as symbols, unknown to event_symbol_kind(). */
 static char other_lookup(const struct event *desc, const char *field)
 {
 	if (desc->funcgraph && (!strcmp(field, "func") || !strcmp(field, "retaddr")))
@@ -34,7 +34,7 @@ static char other_lookup(const struct event *desc, const char *field)
 	return 0;
 }
 
-/* The kernel's text has the symbol, or the string, that is at the field's address. */
+/* How the kernel's text looks up the field's address: as a symbol or a string. */
 static char lookup_of(const struct event *desc, const struct field *f, const struct pf_op *op)
 {
 	char symbol = event_symbol_kind(desc, f);
@@ -48,7 +48,7 @@ static char lookup_of(const struct event *desc, const struct field *f, const str
 	return f->is_pointer && strstr(f->type, "char") ? LOOKUP_TEXT : other_lookup(desc, f->name);
 }
 
-/* What a system call was given may be a string or not. */
+/* Arguments of system calls may point to strings. */
 static bool is_block(const struct event *desc, const struct field *f)
 {
 	return f->is_dynamic && f->element_size == 1 && !strcmp(desc->system, "syscalls");
@@ -98,7 +98,7 @@ int pf_rest_compile(struct pf_event *e)
 		const struct field *f = &e->desc->fields[i];
 		struct pf_op *op = &e->rest[e->rest_count];
 
-		/* Of an event that is told by its text there is nothing else to be known. */
+		/* An event written as its text needs nothing else. */
 		if ((printed && strcmp(f->name, "ip") != 0) || !rest_of(e, f, op))
 			continue;
 		e->rest_bound += rest_bound(op);
@@ -116,7 +116,7 @@ static char lookup_print(struct pf_schema *s, uint64_t ip, const struct record *
 	return ip == s->mark_ip ? LOOKUP_PRINT : LOOKUP_SYMBOL;
 }
 
-/* As the text shows it where no symbol is. */
+/* The address as the text shows it without a symbol. */
 static uint64_t shown(const struct pf_schema *s, uint64_t address)
 {
 	bool kernel = s->env.word_size == 8 ? (int64_t)address < 0 : (int32_t)address < 0;
@@ -159,7 +159,7 @@ static uint8_t *put_numbers(const struct pf_schema *s, const struct pf_op *op, u
 	return p;
 }
 
-/* Nothing, where it is all that its message has: a string that ends. */
+/* Empty if the message has everything: a string with its NUL. */
 static uint8_t *put_block(uint8_t *p, struct span at)
 {
 	bool string = at.len && strnlen((const char *)at.data, at.len) == at.len - 1;
@@ -219,7 +219,8 @@ int pf_rest_write(struct pf_schema *s, const struct pf_event *e, const struct tr
 	return buf_error(&s->new_addresses);
 }
 
-unsigned pf_rest_code(unsigned kind)
+/* The kind of a rest (REST_) of an enum pf_kind. */
+static unsigned rest_code(unsigned kind)
 {
 	switch (kind) {
 	case PF_ADDRESS:
@@ -245,8 +246,8 @@ static void put_layout(const struct pf_event *e, struct buf *out)
 
 	for (size_t i = 0; i < e->rest_count; i++) {
 		const struct pf_op *op = &e->rest[i];
-		const uint64_t numbers[] = { pf_rest_code(op->kind), op->dynamic, op->offset,
-					     op->size, op->element_size };
+		const uint64_t numbers[] = { rest_code(op->kind), op->dynamic, op->offset, op->size,
+					     op->element_size };
 		uint8_t *start = (uint8_t *)buf_reserve(out, ARRAY_SIZE(numbers) * WIRE_VARINT_MAX),
 			*p = start;
 
@@ -281,7 +282,7 @@ int pf_tell_format(struct pf_schema *s, struct pf_event *e)
 
 	if (e->told)
 		return 0;
-	/* Turned back it is a print of the same text. */
+	/* The file describes trace_printk() as a print of the same text. */
 	print = is_printed(e) ? event_table_find_name(s->env.table, "ftrace", "print") : NULL;
 	if (print && s->events[print->id]) {
 		int r = pf_tell_format(s, s->events[print->id]);

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a trace has so that it can be turned back into records: of each event what its message does
- * not hold, the events' formats, the symbols of addresses. All of it stands in the bundles, in
- * fields that readers pass over (docs/perfetto.md).
+ * What Perfetto's messages have no place for: parts of an event's record, events' formats, symbols
+ * of addresses. The bundles hold it in fields that other readers skip (docs/perfetto.md).
  */
 #pragma once
 
 #include "formats/perfetto/schema.h"
 
-/* FtraceEventBundle's field numbers, ours. */
+/* Our field numbers in FtraceEventBundle. */
 enum {
 	BUNDLE_FORMATS = 74726,	  /* traced.origin.Format */
 	BUNDLE_ADDRESSES = 74727, /* traced.origin.Address */
-	BUNDLE_REST = 74728,	  /* bytes: see rest_write */
+	BUNDLE_REST = 74728,	  /* bytes: see pf_rest_write */
 	BUNDLE_FLAGS = 74729,	  /* bytes: see struct pf_flags */
 	BUNDLE_LOST_COUNT = 74730,
 };
 
-/* traced.origin.Format and Address. */
+/* Fields of traced.origin.Format and Address. */
 enum {
 	FORMAT_FIELD = 1,
 	FORMAT_TEXT_FIELD = 2,
@@ -36,13 +35,13 @@ enum {
 };
 
 /*
- * The flags and the preemption count of a bundle's events, which mostly are those of the
- * last event of the same kind: varints in pairs, how many events had what was expected since
- * the last pair, and what the next one has.
+ * Flags and preemption counts of a bundle's events. Mostly they repeat those of the previous event
+ * of the same kind. Encoded as pairs of varints: how many events matched since the last pair, then
+ * the next one's value.
  */
 #define PF_FLAGS_KINDS 64
 struct pf_flags {
-	uint16_t last[PF_FLAGS_KINDS]; /* by an event's number */
+	uint16_t last[PF_FLAGS_KINDS]; /* by event id modulo PF_FLAGS_KINDS */
 	uint32_t expected;
 };
 static inline uint16_t *pf_flags_last(struct pf_flags *f, uint16_t id)
@@ -50,10 +49,10 @@ static inline uint16_t *pf_flags_last(struct pf_flags *f, uint16_t id)
 	return &f->last[id % PF_FLAGS_KINDS];
 }
 
-/* What pf_rest_write has to write of that event. 0 or -ENOMEM. */
+/* Compiles what pf_rest_write() writes for that event. 0 or -ENOMEM. */
 int pf_rest_compile(struct pf_event *e);
 
-/* How files name the kinds of what is in a rest: later versions read them, too. */
+/* Kinds as stored in files: never renumber them. */
 enum {
 	REST_NUMBER = 1,
 	REST_ADDRESS = 2,
@@ -63,16 +62,14 @@ enum {
 	REST_BLOCK = 6,
 	REST_STRING = 7,
 };
-/* Of an enum pf_kind that a rest can have. */
-unsigned pf_rest_code(unsigned kind);
 
 /*
- * Appends what the message of ev does not hold: field by field of e->rest, by its kind a varint, or
- * a count of varints, or a length and bytes. Of addresses PF_ADDRESS has the number of an Address,
- * or 0 and the address as it is shown. What lies outside of the record is 0, or empty.
+ * Appends what the message of ev lacks, for each field of e->rest: a varint, a count and varints,
+ * or a length and bytes, by kind. PF_ADDRESS: the number of an Address, or 0 and the address as
+ * shown. A field outside the record is 0 or empty.
  */
 int pf_rest_write(struct pf_schema *s, const struct pf_event *e, const struct trace_event *ev,
 		  struct buf *out);
 
-/* Its format goes with the next bundle, unless it did already. 0 or -ENOMEM. */
+/* Puts the event's format into the next bundle, unless the file has it. 0 or -ENOMEM. */
 int pf_tell_format(struct pf_schema *s, struct pf_event *e);

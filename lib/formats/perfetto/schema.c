@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Compiling: struct event and, for typed ones, protobuf-c's descriptor of the
- * message in; a row of struct pf_op out. write.c runs the rows.
+ * Compiles an event's format, and for typed events protobuf-c's descriptor of its message, into a
+ * row of struct pf_op. write.c runs the rows.
  */
 #include "formats/perfetto/schema.h"
 
@@ -18,7 +18,7 @@
 /* google.protobuf.FieldDescriptorProto: label and types. */
 enum { LABEL_OPTIONAL = 1, TYPE_INT64 = 3, TYPE_UINT64 = 4, TYPE_STRING = 9 };
 
-/* Typed fields that the reader takes for interned kernel functions. */
+/* Typed fields that readers resolve as interned kernel functions. */
 static const struct {
 	const char *event, *field;
 } function_fields[] = {
@@ -46,7 +46,7 @@ static bool is_mask(const struct field *f)
 	return f->is_dynamic && (strstr(f->type, "cpumask_t") || strstr(f->type, "unsigned long"));
 }
 
-/* libtraceevent takes an array of u8, an address of a network perhaps, for a string, too. */
+/* libtraceevent takes arrays of u8 for strings, too; they may be network addresses. */
 static bool is_text(const struct field *f)
 {
 	return f->is_string && strstr(f->type, "char");
@@ -69,7 +69,7 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 		.dynamic = f->is_relative  ? PF_DYNAMIC_RELATIVE
 			   : f->is_dynamic ? PF_DYNAMIC
 			   : !f->size || symbol == SYMBOL_STACK
-				   ? PF_DYNAMIC_TAIL /* a stack is longer than its format tells */
+				   ? PF_DYNAMIC_TAIL /* a stack is longer than its format says */
 				   : PF_FIXED,
 	};
 
@@ -82,7 +82,7 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 	else if (symbol && is_scalar(f))
 		op.kind = PF_SYMBOL;
 	else if (f->is_pointer && is_scalar(f) && strcmp(desc->system, "syscalls") != 0)
-		op.kind = PF_POINTER; /* a system call's are the program's own */
+		op.kind = PF_POINTER; /* those of system calls are the program's own */
 	else if (is_scalar(f))
 		op.kind = f->is_signed ? PF_INT : PF_UINT;
 	else if (f->element_size == 2 || f->element_size == 4 || f->element_size == 8)
@@ -92,13 +92,13 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 	return op;
 }
 
-/* Fits what the field is to the message's type for it; false: it can't be. */
+/* Adapts the operation to the message field's type. False: impossible. */
 static bool fit_type(struct pf_op *op, const struct event *desc, const struct field *f,
 		     const ProtobufCFieldDescriptor *to)
 {
 	bool number;
 
-	if (op->kind == PF_SYMBOL) /* the message has a number for it */
+	if (op->kind == PF_SYMBOL) /* the message has a numeric field */
 		op->kind = f->is_pointer ? PF_POINTER : PF_UINT;
 	number = op->kind == PF_INT || op->kind == PF_UINT || op->kind == PF_POINTER;
 	op->field = to->id;
@@ -154,7 +154,7 @@ static void set_quick_number(struct pf_op *op)
 {
 	uint64_t all = op->size == 8 ? UINT64_MAX : (UINT64_C(1) << op->size * 8) - 1;
 
-	/* An address is hidden before it is cut. */
+	/* Addresses are hashed before they are cut to size. */
 	if (op->offset + op->size < 8 || (op->narrow && op->size == 8))
 		return;
 	op->quick = PF_NUMBER;
@@ -202,13 +202,12 @@ static void finish(struct pf_event *e, const struct pf_schema *s)
 }
 
 /*
- * Typed messages that have a number for what the kernel shows as a symbol. The reader
- * does nothing with these but to keep their fields: in the generic form it keeps
- * the symbol, too.
+ * Typed messages with a numeric field where the kernel prints a symbol. Readers only store these
+ * fields, so the generic form, which keeps the symbol, loses nothing.
  */
 static const char *const symbols_lost[] = { "hrtimer_start", "timer_start", "timer_expire_entry" };
 
-/* In whatever group it is. */
+/* In any group. */
 static bool is_probe(const struct event *desc)
 {
 	return desc->field_count && !strncmp(desc->fields[0].name, "__probe_", strlen("__probe_"));
@@ -219,7 +218,7 @@ static const ProtobufCFieldDescriptor *message_for(const struct event *desc)
 	const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(
 		&perfetto__protos__ftrace_event__descriptor, desc->name);
 
-	/* Names are unique among the kernel's own events, but anyone can name a probe. */
+	/* Names of the kernel's own events are unique, but a probe may have any name. */
 	if (is_probe(desc))
 		return NULL;
 	if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE || !strcmp(desc->name, "generic") ||
@@ -251,7 +250,7 @@ static int compile_typed(struct pf_event *e, const ProtobufCFieldDescriptor *mes
 	return 0;
 }
 
-/* One FieldDescriptorProto: name 1, number 3, label 4, type 5. */
+/* Writes a FieldDescriptorProto: name 1, number 3, label 4, type 5. */
 static void describe_field(struct buf *out, const char *name, uint32_t number, unsigned type)
 {
 	size_t len = strlen(name), bound = len + 64;
@@ -293,11 +292,11 @@ static struct pf_event *event_free(struct pf_event *e)
 	return NULL;
 }
 
-/* A generic event while it is made. */
+/* State while building a generic event. */
 struct draft {
 	struct pf_event *e;
 	struct buf descriptor, lead;
-	uint32_t fields; /* in the descriptor */
+	uint32_t fields; /* fields in the descriptor */
 };
 
 static void draft_bytes(struct buf *out, uint32_t field, const char *text)
@@ -316,7 +315,7 @@ static void draft_field(struct draft *d, const char *name, struct pf_op op)
 	d->e->ops[d->e->op_count++] = op;
 }
 
-/* A field that all events of this kind have with the same value. */
+/* Adds a field with the same value in all events of this kind. */
 static void draft_constant(struct draft *d, const char *name, uint64_t value)
 {
 	uint8_t *p = (uint8_t *)buf_reserve(&d->lead, WIRE_TAG_MAX + WIRE_VARINT_MAX);
@@ -327,8 +326,8 @@ static void draft_constant(struct draft *d, const char *name, uint64_t value)
 }
 
 /*
- * By these names the reader makes an event an instant, on a track of its thread that is
- * called like the event.
+ * With these field names, readers make the event an instant, on a track of its thread with the
+ * event's name.
  */
 static void draft_instant(struct draft *d, struct pf_op name)
 {
@@ -337,8 +336,8 @@ static void draft_instant(struct draft *d, struct pf_op name)
 }
 
 /*
- * ftrace's own events that have no message and are worth an instant: by the called function,
- * or by what trace_printk() was given. These fields are told by the name then.
+ * ftrace's own events without a message that deserve an instant, named after the called function or
+ * trace_printk()'s text. The name replaces that field.
  */
 enum named { NAMED_NOT, NAMED_BY_IP, NAMED_BY_TEXT };
 
@@ -404,10 +403,7 @@ static int compile_generic(struct pf_event *e, uint32_t number, bool raw_address
 	return draft_finish(&d);
 }
 
-/*
- * The reader counts a text that is no mark as a failure, and shows nothing of it: so such
- * a one becomes an instant.
- */
+/* Readers count text that is no atrace mark as an error and hide it: write an instant instead. */
 static int compile_free_text(const struct pf_schema *s, struct pf_event *print, uint32_t number)
 {
 	struct pf_event *e = calloc(1, sizeof(*e));
@@ -434,7 +430,7 @@ static int compile_free_text(const struct pf_schema *s, struct pf_event *print, 
 		break;
 	}
 	r = draft_finish(&d);
-	if (!e->op_count) /* a format without the text */
+	if (!e->op_count) /* the format has no text */
 		print->free_text = event_free(e);
 	else
 		finish(e, s);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How each event of the recording is written as a Perfetto FtraceEvent:
- * compiled once per event into a row of field operations.
+ * Maps each event of the recording to a Perfetto FtraceEvent, compiled once per event into a row of
+ * field operations.
  *
- * An event whose name is a field of FtraceEvent (proto/perfetto/ftrace.proto)
- * is typed: its fields are matched by name with that message's. Every other
- * event is generic: a submessage at field 65536 + n that a descriptor in its
- * bundle explains; or, for old readers, one at field 327 that names its fields
- * in each event. What the kernel prints as a symbol is a string there.
+ * An event whose name is a field of FtraceEvent (proto/perfetto/ftrace.proto) is typed: its fields
+ * are matched by name with the message's. All others are generic: a submessage at field 65536 + n,
+ * described in its bundle; or, for old readers, field 327 with the names in each event. A generic
+ * field that the kernel prints as a symbol is a string.
  */
 #pragma once
 
@@ -18,35 +17,34 @@
 #include "print/symbols.h"
 
 #define PF_GENERIC_BASE 65536	 /* FtraceEvent field of the first generic event */
-#define PF_LEGACY_GENERIC 327	 /* and of all of them in the old form */
-#define PF_GENERIC_FIELDS_MAX 31 /* the reader takes field numbers below 32 */
+#define PF_LEGACY_GENERIC 327	 /* field of all generic events in the legacy form */
+#define PF_GENERIC_FIELDS_MAX 31 /* readers accept field numbers below 32 */
 
 struct pf_op;
 
 struct pf_event {
 	const struct event *desc;
-	uint32_t field;	     /* of FtraceEvent */
-	uint8_t tag[8];	     /* the same as the wire has it, */
-	uint8_t tag_len;     /* so long */
-	bool has_made;	     /* a field whose length is known only once it is made */
-	bool generic;	     /* its bundle has to bring its descriptor */
-	bool aside;	     /* it has a rest, or its format is still to be told */
-	size_t bound;	     /* bytes that the fixed part can take at most */
-	size_t bound_factor; /* and how often the record's length on top */
+	uint32_t field;	 /* field number in FtraceEvent */
+	uint8_t tag[8];	 /* encoded as on the wire */
+	uint8_t tag_len; /* length of tag */
+	bool has_made;	 /* has a field whose length is known only after formatting */
+	bool generic;	 /* the bundle must contain its descriptor */
+	bool aside;	 /* has a rest, or its format is not in the file yet */
+	size_t bound;	 /* largest size of the part that is independent of the record's length */
+	size_t bound_factor; /* plus this many times the record's length */
 	struct pf_op *ops;   /* owned */
 	size_t op_count;
-	uint32_t quick_end;  /* in records that are so long all ops of PF_NUMBER and on have their
-				bytes */
+	uint32_t quick_end;  /* all ops from PF_NUMBER on lie within records of this size */
 	uint8_t *descriptor; /* owned; generic: a serialized DescriptorProto */
 	size_t descriptor_len;
-	/* Owned, or NULL: what an event becomes that is no mark in atrace's form. */
+	/* Owned, or NULL: used for text that is no atrace mark. */
 	struct pf_event *free_text;
-	uint8_t *lead; /* owned: wire bytes that each message begins with, then those of the ops */
+	uint8_t *lead; /* owned: wire bytes before each message, then those of the ops */
 	size_t lead_len;
-	/* What the message does not hold: for rest.h. */
+	/* What the message lacks: see rest.h. */
 	struct pf_op *rest; /* owned */
 	size_t rest_count;
-	size_t rest_bound, rest_factor; /* as bound */
+	size_t rest_bound, rest_factor; /* as `bound`, for the rest */
 	bool told;			/* its format is in the file, or in new_formats */
 };
 
@@ -56,12 +54,11 @@ struct pf_schema_env {
 	const struct event_table *table; /* sealed; outlives the schema */
 	unsigned word_size;		 /* of the recorded machine */
 	bool big_endian;
-	bool raw_addresses;  /* kernel addresses as they are, not hashed */
-	bool legacy_generic; /* the form for readers before v53 */
-	/* NULL, or by event: it is generic whatever messages there are, as it was in another build.
-	 */
+	bool raw_addresses;  /* don't hash kernel addresses */
+	bool legacy_generic; /* form for readers before v53 */
+	/* NULL, or by event: force the generic form, as another build chose. */
 	const bool *generic;
-	bool no_quick; /* the quick ways are not taken: to compare them with the others */
+	bool no_quick; /* disables the fast paths, to test against the others */
 };
 
 int pf_schema_new(struct pf_schema **ret, const struct pf_schema_env *env);
@@ -69,11 +66,11 @@ struct pf_schema *pf_schema_free(struct pf_schema *s);
 DEFINE_CLEANUP_FUNC(struct pf_schema *, pf_schema_free);
 
 /*
- * Appends one FtraceEvent as field 2 of a bundle. Fields that lie outside of
- * the record are left out: -EBADMSG, the rest is written. -ENOMEM.
+ * Appends one FtraceEvent as field 2 of a bundle. -EBADMSG: fields outside the record were left
+ * out, the others written. -ENOMEM.
  */
 int pf_event_write(struct pf_schema *s, const struct pf_event *e, const struct trace_event *ev,
 		   struct buf *out);
 
-/* What follows is of another file: symbols have to be interned, formats to be told anew. */
+/* Begins another file: symbols and formats must be written again. */
 void pf_schema_restart(struct pf_schema *s);

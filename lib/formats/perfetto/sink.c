@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The Perfetto trace: a head of rare packets, then bundles of each CPU's
- * events as they ripen, tasks as they are born, gaps as slices, a tail of
- * counts. Every packet is whole in itself, so that a file that was cut is a
- * valid prefix. Memory: one bundle a CPU, which share PF_BUNDLES_BYTES.
+ * Sink for the Perfetto trace: a head of rare packets, then bundles of each CPU's events, tasks
+ * when they are born, gaps as slices, counts at the end. Each packet is complete, so a truncated
+ * file is a valid prefix. Memory: one bundle per CPU, all within PF_BUNDLES_BYTES.
  */
 #include "export/sink.h"
 #include "export/segment.h"
@@ -19,40 +18,40 @@
 
 extern const struct sink_ops sink_perfetto_ops;
 
-#define CPUS_MAX 1024 /* the reader skips bundles of CPUs beyond */
+#define CPUS_MAX 1024 /* readers skip bundles of higher CPUs */
 
 struct sink_perfetto {
 	struct sink sink;
 	const struct sink_env *env;
 	const struct trace_info *info;
 	struct output *out;
-	struct buf *to;			/* packets go here: the output's own buffer, or: */
-	struct buf packets;		/* to be compressed */
-	uint64_t compressed;		/* bytes of those that were */
-	uint32_t scale;			/* 65536ths that were left of them, the last time */
-	uint64_t waiting;		/* bytes of events in bundles, of segments */
-	struct pf_compressor *compress; /* NULL: they are written as they are */
+	struct buf *to;			/* receives packets: the output's buffer, or: */
+	struct buf packets;		/* packets to compress */
+	uint64_t compressed;		/* size of the packets already compressed */
+	uint32_t scale;			/* latest compression ratio, in 65536ths */
+	uint64_t waiting;		/* with segments: bytes of events in bundles */
+	struct pf_compressor *compress; /* NULL: no compression */
 	struct pf_schema *schema;
 	struct pf_sched_layout layout;
 	struct pf_bundle *bundles; /* by CPU */
-	uint32_t cpus_end;	   /* above the numbers of all that have one */
-	uint32_t bundle_count;	   /* those that there are */
-	size_t bundle_max;	   /* bytes of each */
-	struct pf_bundle *current; /* of the last event; NULL: there was none */
-	bool *loss_tracks;	   /* by CPU: its track was described */
+	uint32_t cpus_end;	   /* all CPUs with a bundle are below */
+	uint32_t bundle_count;	   /* number of bundles */
+	size_t bundle_max;	   /* limit of each */
+	struct pf_bundle *current; /* bundle of the last event; NULL: none */
+	bool *loss_tracks;	   /* by CPU: the track was described */
 	struct pf_tasks tasks;
 	const struct perfetto_options *options;
 	bool raw_addresses;
-	uint32_t segment;  /* of the recording, from 0 */
-	uint64_t raw_from; /* where it begins, among the bytes of the output */
+	uint32_t segment;  /* number of the file, from 0 */
+	uint64_t raw_from; /* begin of the file, in bytes of the output */
 	uint64_t last_ts;
-	bool segments;	      /* this file is perhaps one of many */
-	uint64_t clocks_from; /* those later are still to be written */
+	bool segments;	      /* this file may be one of several */
+	uint64_t clocks_from; /* snapshots after this time are not yet written */
 	struct pf_marks marks;
 	unsigned clock;		      /* FtraceClock; 0: boot */
-	enum pf_clock packet_clock;   /* the same, of packets */
-	bool tied;		      /* the reader can convert it */
-	uint64_t tie_ts, tie_boot_ns; /* by this; 0: without */
+	enum pf_clock packet_clock;   /* clock of packets */
+	bool tied;		      /* readers can convert the trace clock */
+	uint64_t tie_ts, tie_boot_ns; /* by this tie; 0: no tie */
 	const struct event *print;
 };
 
@@ -72,7 +71,7 @@ static void perfetto_free(struct sink *s)
 	free(p);
 }
 
-/* Fewer don't tell how well packets can be compressed. */
+/* Fewer bytes don't predict the compression ratio. */
 #define SCALE_BYTES (16U << 10)
 
 static int compress_all(struct sink_perfetto *p)
@@ -86,7 +85,7 @@ static int compress_all(struct sink_perfetto *p)
 	return r;
 }
 
-/* To be called after each packet. */
+/* Call after each packet. */
 static int settle(struct sink_perfetto *p)
 {
 	int r = p->packets.len >= PF_COMPRESS_BYTES ? compress_all(p) : 0;
@@ -94,7 +93,7 @@ static int settle(struct sink_perfetto *p)
 	return r < 0 ? r : output_settle(p->out);
 }
 
-/* The reader takes an absent clock for BOOTTIME and has no name for MONOTONIC. */
+/* Readers take a missing clock for BOOTTIME and have no name for MONOTONIC. */
 static const char *const perfetto_clocks[] = { "boot", "global", "local", "mono_raw", NULL };
 
 static void find_clock(struct sink_perfetto *p, const char *trace_clock)
@@ -118,7 +117,7 @@ static void find_clock(struct sink_perfetto *p, const char *trace_clock)
 	p->tied = p->packet_clock != PF_CLOCK_TRACE;
 }
 
-/* The recorder writes its mark right after it has noted BOOTTIME as the start. */
+/* The recorder writes its mark right after it read BOOTTIME for the start. */
 static uint64_t mark_boot_ns(const struct trace_info *info)
 {
 	if (info->end && info->end->start_boot_ns)
@@ -136,7 +135,7 @@ static int tie(struct sink_perfetto *p, uint64_t ts, uint64_t boot_ns)
 	return pf_put_clock_tie(PF_CLOCK_TRACE, ts, PF_BUILTIN_BOOTTIME, boot_ns, p->to);
 }
 
-/* The kernel's counts tell both clocks, too; where nothing does, they are taken for equal. */
+/* Uses the kernel's counts, which have both clocks; without any, the clocks count as equal. */
 static int tie_without_mark(struct sink_perfetto *p, uint64_t ts)
 {
 	for (size_t i = p->info->stats_count; i-- > 0;) {
@@ -160,7 +159,7 @@ static int tie_with_mark(struct sink_perfetto *p, const struct trace_event *ev)
 	return boot_ns ? tie(p, ev->rec.ts, boot_ns) : 0;
 }
 
-/* Up to where ClockSnapshots are told of at ts: each of several files has those of its time. */
+/* Time limit for ClockSnapshots written at ts: with several files, each gets those of its time. */
 static uint64_t clocks_until(const struct sink_perfetto *p, uint64_t ts)
 {
 	if (!p->segments || ts == UINT64_MAX)
@@ -170,7 +169,7 @@ static uint64_t clocks_until(const struct sink_perfetto *p, uint64_t ts)
 	return p->tie_ts ? ts - p->tie_ts + p->tie_boot_ns : ts;
 }
 
-/* All that are there at last_ts. */
+/* Writes all tasks alive at last_ts. */
 static int write_first_tasks(struct sink_perfetto *p)
 {
 	int r = pf_tasks_learn(&p->tasks);
@@ -189,7 +188,7 @@ static int write_first_tasks(struct sink_perfetto *p)
 	return r;
 }
 
-/* All that a segment has before its first event. */
+/* Writes everything before a segment's first event. */
 static int begin_segment(struct sink_perfetto *p)
 {
 	uint32_t scale = p->scale;
@@ -203,7 +202,7 @@ static int begin_segment(struct sink_perfetto *p)
 				     p->to);
 	if (r >= 0)
 		r = write_first_tasks(p);
-	/* What is held from here on are events, and the scale is theirs. */
+	/* From here on only events are held back, and the ratio is theirs. */
 	if (r >= 0)
 		r = compress_all(p);
 	p->scale = scale;
@@ -251,7 +250,7 @@ static int perfetto_open(struct sink **ret, const struct sink_env *env, struct e
 	if (r >= 0 && o->perfetto.compression != PERFETTO_PLAIN)
 		r = pf_compressor_new(&p->compress, o->perfetto.compression);
 	p->to = p->compress ? &p->packets : &out->buf;
-	p->scale = 1 << 15; /* until it is seen */
+	p->scale = 1 << 15; /* assumed until measured */
 	if (r >= 0)
 		r = pf_schema_new(&p->schema, &schema_env);
 	if (r >= 0)
@@ -282,7 +281,7 @@ static int write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
 	return r < 0 ? r : pf_bundle_finish(b, p->clock, p->schema, p->to);
 }
 
-/* There may be more CPUs than the header tells. */
+/* Divides PF_BUNDLES_BYTES by the CPUs. There may be more than the header says. */
 static void share_bytes(struct sink_perfetto *p)
 {
 	uint32_t told = MIN(p->info->header->cpus_online, (uint32_t)CPUS_MAX);
@@ -291,7 +290,7 @@ static void share_bytes(struct sink_perfetto *p)
 			    (uint32_t)PF_BUNDLE_BYTES);
 }
 
-/* Made at a CPU's first event: the header's count of CPUs is only a word. */
+/* Created at a CPU's first event: the header's number of CPUs is not trusted. */
 static int find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf_bundle **ret,
 		       struct error *err)
 {
@@ -314,7 +313,7 @@ static int find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf_bundle *
 	return 0;
 }
 
-/* What became known of tasks and clocks, as far as it is no later than until. */
+/* Writes tasks and clock readings that became known, up to `until`. */
 static int write_news(struct sink_perfetto *p, uint64_t until)
 {
 	int r = pf_put_clocks(p->info, &p->clocks_from, clocks_until(p, until), p->to);
@@ -358,14 +357,14 @@ _hot_ static int perfetto_event(struct sink *s, const struct trace_event *ev, st
 	r = pf_bundle_add(b, p->schema, &p->layout, ev);
 	if (unlikely(p->segments))
 		p->waiting += pf_bundle_bytes(b);
-	if (r == -EBADMSG) /* written as far as it goes; the caller counts damage */
+	if (r == -EBADMSG) /* written as far as valid; the caller counts damage */
 		r = 0;
 	if (unlikely(r >= 0 && pf_bundle_is_ripe(b, p->bundle_max, ev->rec.ts)))
 		r = write_ripe(p, b, ev->rec.ts);
 	return unlikely(r < 0) ? error_errno(err, r, "can't write the trace") : 0;
 }
 
-/* A gap that no event ends lasts until the recording's end. */
+/* A gap without a following event lasts until the recording's end. */
 static uint64_t gap_end(const struct sink_perfetto *p, uint64_t before_ts, uint64_t after_ts)
 {
 	if (after_ts != UINT64_MAX)
@@ -385,7 +384,7 @@ static int perfetto_loss(struct sink *s, uint32_t cpu, uint64_t before_ts, uint6
 	r = find_bundle(p, cpu, &b, err);
 	if (!b)
 		return r;
-	/* The flag says that events are missing before the bundle: so this one ends here. */
+	/* The flag means a loss before the bundle: end the current one. */
 	r = write_bundle(p, b);
 	pf_bundle_lost(b, count);
 	if (r >= 0 && !p->tied)
@@ -501,7 +500,7 @@ static int perfetto_close(struct sink *s, const struct export_result *result, st
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
-/* Of the plain and of the compressed format. */
+/* Shared by the plain and the compressed format. */
 #define OPEN_HINT "open it in https://ui.perfetto.dev"
 #define OPS                                                                                        \
 	.open = perfetto_open, .event = perfetto_event, .loss = perfetto_loss,                     \

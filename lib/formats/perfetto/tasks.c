@@ -98,7 +98,7 @@ struct task *const *pf_tasks_there(struct pf_tasks *t, uint64_t ts, size_t *ret_
 
 void pf_tasks_forget(struct pf_tasks *t, uint64_t ts)
 {
-	/* What is still to be told of is needed. */
+	/* Tasks not yet written are still needed. */
 	if (t->coming_next < t->coming_count)
 		return;
 	leave_out_gone(t, ts);

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Which tasks are told of when: at a file's head those that are there, later each as it is
- * born. Who is gone is in no later head, so that heads don't grow with a recording's length.
+ * Decides which tasks to write when: a file's head has the living ones, later ones follow when they
+ * are born. Dead tasks are in no later head, so heads don't grow with the recording.
  */
 #pragma once
 
 #include "trace/task_table.h"
 
 struct pf_tasks {
-	struct task_table *table; /* borrowed, and all lives */
-	struct task *known;	  /* the last that was looked at, in the order of becoming known */
-	struct task **there;	  /* told of, and not known to be gone */
+	struct task_table *table; /* borrowed; has all lives */
+	struct task *known;	  /* last task examined, in the order of discovery */
+	struct task **there;	  /* written, and not known to be dead */
 	size_t there_count, there_cap;
-	struct task **coming; /* to be told of, by birth */
+	struct task **coming; /* to be written, sorted by birth */
 	size_t coming_next, coming_count, coming_cap;
 };
 
 void pf_tasks_deinit(struct pf_tasks *t);
-/* Looks for lives that have become known. 0 or -ENOMEM. */
+/* Looks for newly known lives. 0 or -ENOMEM. */
 int pf_tasks_learn(struct pf_tasks *t);
-/* The next to be told of that is born by ts, which counts as told then; NULL: none. */
+/* The next unwritten task born until ts, which then counts as written; NULL: none. */
 struct task *pf_tasks_next(struct pf_tasks *t, uint64_t ts);
-/* Those that a file has to begin with at ts, by number. */
+/* Tasks for the head of a file that begins at ts, sorted by tid. */
 struct task *const *pf_tasks_there(struct pf_tasks *t, uint64_t ts, size_t *ret_count);
-/* The table may forget who is gone by then. */
+/* Lets the table drop tasks that are dead by then. */
 void pf_tasks_forget(struct pf_tasks *t, uint64_t ts);

@@ -14,7 +14,7 @@ void pf_tie_cursor_init(struct pf_tie_cursor *c, const struct mark_feed *marks)
 		c->origins = mark_feed_origins(marks, &c->count);
 }
 
-/* The next tie of a clock of its own: of all files' the earliest. NULL: there is none. */
+/* The earliest next tie over all files. NULL: none. */
 static const struct clock_point *next_tie(struct pf_tie_cursor *c, size_t *ret_file)
 {
 	const struct clock_point *best = NULL;
@@ -38,7 +38,7 @@ int pf_put_ties(struct pf_tie_cursor *c, uint64_t before, uint32_t builtin, stru
 	int r = 0;
 
 	while (r >= 0 && (p = next_tie(c, &file)) && p->to < before) {
-		/* One that goes back would make a reader doubt the trace's clock. */
+		/* A tie that goes back would make readers distrust the trace clock. */
 		if (!c->next[file] || p->to > p[-1].to)
 			r = pf_put_clock_tie(PF_CLOCK_MERGED + (uint32_t)file, p->from, builtin,
 					     p->to, out);
@@ -92,7 +92,7 @@ static int put_file_tie(struct pf_marks *m, const struct mark_origin *o,
 	return put_instant(m, TEXT("clock tied"), p->to, &args, out);
 }
 
-/* Of tracectl sync, in a trace whose clock is the one that they were taken by. */
+/* Syncs of `tracectl sync`, if the trace clock is the one they were taken by. */
 static int put_noted(struct pf_marks *m, const struct trace_info *info, struct buf *out)
 {
 	int r = 0;
@@ -124,7 +124,7 @@ int pf_marks_put_ties(struct pf_marks *m, const struct sink_env *env, struct buf
 	pf_tie_cursor_init(&c, env->marks);
 	for (size_t i = 0; r >= 0 && i < c.count; i++) {
 		const struct mark_origin *o = &c.origins[i];
-		/* Of the machine's own clocks there may be one for each second. */
+		/* There may be one per second for the machine's own clocks: one is enough. */
 		size_t ties = o->clock ? MIN(o->ties, (size_t)1) : o->ties;
 
 		for (size_t k = 0; r >= 0 && k < ties; k++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How other clocks are tied to the trace: for readers that convert times a clock of our sequence,
- * for people an instant at each tie, with its offset, its bound and the drift.
+ * Writes the ties of other clocks to the trace: as a sequence clock for readers that convert times,
+ * and for people as an instant per tie with its offset, error bound and drift.
  */
 #pragma once
 
@@ -9,10 +9,10 @@
 #include "export/sink.h"
 #include "formats/perfetto/marks.h"
 
-/* The clock of the n-th merged file, in ClockSnapshots. */
+/* Clock of the first merged file in ClockSnapshots; the others follow. */
 #define PF_CLOCK_MERGED 65
 
-/* Where the snapshots of all merged files' ties have got to. */
+/* Position in the ties of all merged files. */
 struct pf_tie_cursor {
 	const struct mark_origin *origins;
 	size_t count;
@@ -20,10 +20,10 @@ struct pf_tie_cursor {
 };
 void pf_tie_cursor_init(struct pf_tie_cursor *c, const struct mark_feed *marks);
 /*
- * ClockSnapshots of the ties before that time of the trace clock, which ClockSnapshots know by the
- * number builtin. Readers want all snapshots in order. 0 or -ENOMEM.
+ * Writes ClockSnapshots of the ties before that trace time; the trace clock is `builtin` there.
+ * Readers need all snapshots in order. 0 or -ENOMEM.
  */
 int pf_put_ties(struct pf_tie_cursor *c, uint64_t before, uint32_t builtin, struct buf *out);
 
-/* The instants. 0 or -ENOMEM. */
+/* Writes the instants. 0 or -ENOMEM. */
 int pf_marks_put_ties(struct pf_marks *m, const struct sink_env *env, struct buf *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One packet with a TrackEvent, part by part. */
+/* Builds one packet with a TrackEvent, part by part. */
 #pragma once
 
 #include "formats/perfetto/marks.h"
@@ -21,18 +21,18 @@ enum {
 	EVENT_LAST_FLOWS = 48,
 };
 
-enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 }; /* of EVENT_TYPE */
+enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 }; /* values of EVENT_TYPE */
 
-/* What is in between is appended to m->event, and to m->fresh what is interned by it. */
+/* Between these calls, append fields to m->event, and newly interned strings to m->fresh. */
 void pf_event_begin(struct pf_marks *m, unsigned type, uint64_t track);
 int pf_event_end(struct pf_marks *m, uint64_t ts, struct buf *out);
 
 void pf_event_put_name(struct pf_marks *m, struct text name);
 /* A list with commas. */
 void pf_event_put_categories(struct pf_marks *m, struct text cats);
-/* All that a mark says but its phase; but its name. */
+/* All parts of a mark but the phase; the second without the name, too. */
 void pf_event_put(struct pf_marks *m, const struct mark *mark);
 void pf_event_put_unnamed(struct pf_marks *m, const struct mark *mark);
-/* TrackEvent.callstack: that stack of the mark, if its frames are known. */
+/* Writes TrackEvent.callstack: that stack of the mark, if its frames are known. */
 void pf_put_stack(const struct stack_frames *f, const struct mark *mark, enum mark_part part,
 		  struct buf *event);

@@ -51,7 +51,7 @@ static struct pf_track *find(struct pf_track *slots, uint32_t cap, uint64_t uuid
 	}
 }
 
-/* Of what can be said again. */
+/* Whether the track must not be forgotten: it can't be rebuilt. */
 static bool is_needed(const struct pf_track *track)
 {
 	return track->open || (track->actor && (track->actor->changed || track->actor->flow_count));
@@ -158,7 +158,7 @@ int pf_track_describe(struct pf_track *track, const struct pf_track_form *form, 
 	return end_packet(&b, out);
 }
 
-/* Ranks of processes and threads count if the root says so. */
+/* Readers apply ranks of processes and threads only if the root asks for it. */
 static int describe_root(struct pf_tracks *t, struct buf *out)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
@@ -177,7 +177,7 @@ static struct text text_or_nothing(const char *s)
 	return (struct text){ s, s ? (uint32_t)strlen(s) : 0 };
 }
 
-/* Readers have no number for it: a track of its own, named by it. */
+/* A track of its own with its name: readers have no number for it. */
 static void put_other(struct buf *b, const struct pf_actor *a, uint64_t parent)
 {
 	char name[32];
@@ -266,7 +266,7 @@ int pf_tracks_describe_rest(struct pf_tracks *t, struct buf *out)
 
 		if (a && a->changed)
 			r = pf_track_describe_actor(t, a->pid, a->tid, &uuid, out);
-		/* Its process was forgotten: then they lie elsewhere now. */
+		/* Its process was forgotten, so the slots moved. */
 		if (t->slots != slots)
 			i = UINT32_MAX;
 	}

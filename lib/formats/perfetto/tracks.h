@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The tracks of applications' marks: of processes and threads as their marks name them,
- * and of their own, beneath these. Each is described right before its first event, and
- * again only where its process or thread gets another name.
+ * Tracks of application marks: processes and threads as named by their marks, and the marks' own
+ * tracks below them. A track is described right before its first event, and again if its process or
+ * thread is renamed.
  *
- * A track goes by its uuid, the hash of what it is. What is remembered is bounded:
- * of what was described and has nothing open more than TRACKS_MAX is forgotten, and
- * perhaps described again.
+ * A track's uuid is the hash of its identity. Memory is bounded: described tracks without open
+ * slices are forgotten above TRACKS_MAX, and described again if needed.
  */
 #pragma once
 
@@ -16,44 +15,43 @@
 #define PF_TRACKS_MAX (1U << 18)
 #define PF_PENDING_FLOWS 8
 
-/* What is known of a thread, or of a process. */
+/* State of a thread or process. */
 struct pf_actor {
-	int32_t pid, tid; /* tid 0: a process */
+	int32_t pid, tid; /* tid 0: the process */
 	char *name;	  /* owned; NULL: none was given */
 	char *labels;	  /* owned; of a process */
 	int32_t rank;
 	bool has_rank;
-	bool changed; /* to be described anew */
-	/* Of the complete mark that was last: when it was said to begin, what was written, its end.
-	 */
+	bool changed; /* must be described again */
+	/* The last complete mark: its own begin, the begin written, its end. */
 	uint64_t complete_ts, complete_written, complete_end;
-	uint64_t flows[PF_PENDING_FLOWS]; /* that end in the next slice */
+	uint64_t flows[PF_PENDING_FLOWS]; /* flows that end in the next slice */
 	unsigned flow_count;
 };
 
 struct pf_track {
-	uint64_t uuid;	  /* 0: a free place */
-	uint64_t same_as; /* the uuid of the track that is meant; 0: this one */
-	uint32_t open;	  /* slices */
+	uint64_t uuid;	  /* 0: free slot */
+	uint64_t same_as; /* uuid of the track it is linked to; 0: itself */
+	uint32_t open;	  /* number of open slices */
 	bool described;
-	struct pf_actor *actor; /* owned; of a process's or thread's track */
+	struct pf_actor *actor; /* owned; for the track of a process or thread */
 };
 
 struct pf_tracks {
 	struct pf_track *slots; /* owned; open addressing */
 	uint32_t count, cap;
-	bool ordered; /* it was said that ranks count */
+	bool ordered; /* the root asks for ranks */
 };
 void pf_tracks_deinit(struct pf_tracks *t);
-/* None is described. */
+/* Begins another file: no track is described there. */
 void pf_tracks_restart(struct pf_tracks *t);
 
-/* What a track is, as its uuid. */
+/* The uuid of a track with this identity. */
 uint64_t pf_track_uuid(char kind, int64_t a, int64_t b, struct text text, uint64_t seed);
 
-/* Valid until the next call. NULL: no memory, or too many have something open. */
+/* Valid until the next call. NULL: out of memory, or too many tracks have open slices. */
 struct pf_track *pf_track_get(struct pf_tracks *t, uint64_t uuid);
-/* The track of a process (tid 0) or a thread; not described by that. */
+/* The track of a process (tid 0) or thread; does not describe it. */
 struct pf_track *pf_track_of(struct pf_tracks *t, int32_t pid, int32_t tid);
 
 struct pf_track_form {
@@ -70,10 +68,10 @@ struct pf_track_form {
 	unsigned ordering;     /* TrackDescriptor.ChildTracksOrdering */
 	int32_t rank;	       /* 0: none */
 };
-/* Each appends whole packets to out. Described already: nothing. 0 or -errno. */
+/* Appends whole packets to out, unless already described. 0 or -errno. */
 int pf_track_describe(struct pf_track *track, const struct pf_track_form *form, struct buf *out);
-/* Its process's, too. ret_uuid: the thread's. */
+/* Also describes its process. ret_uuid: the thread's. */
 int pf_track_describe_actor(struct pf_tracks *t, int32_t pid, int32_t tid, uint64_t *ret_uuid,
 			    struct buf *out);
-/* Of those that were named, but have no event. */
+/* Describes those that have a name but no event. */
 int pf_tracks_describe_rest(struct pf_tracks *t, struct buf *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Protobuf's wire format, as far as the per-event path writes it itself.
- * Every function takes a place with enough room and returns where it stopped.
+ * Protobuf's wire format, as far as the per-event path writes it. Each function takes a position
+ * with enough room and returns the position after what it wrote.
  */
 #pragma once
 
@@ -24,20 +24,20 @@ static inline uint8_t *wire_varint(uint8_t *p, uint64_t value)
 	return p;
 }
 
-/* The bytes that value takes as a varint: a seventh of its bits, as far as 63 goes. */
+/* Bytes of value as a varint: bits / 7, by a multiplication that is exact up to 63. */
 static inline unsigned wire_size(uint64_t value)
 {
 	return (((63 - (unsigned)__builtin_clzll(value | 1)) * 9 + 9) >> 6) + 1;
 }
 
-/* 28 bits, seven to a byte. */
+/* Spreads 28 bits to seven per byte. */
 static inline uint32_t wire_spread(uint32_t value)
 {
 	value = (value & 0x0fffc000) << 2 | (value & 0x3fff);
 	return (value & 0x3f803f80) << 1 | (value & 0x007f007f);
 }
 
-/* As wire_varint_wide, of a value that takes two to four bytes; writes four. */
+/* As wire_varint_wide(), for a value of two to four bytes; writes four. */
 static inline uint8_t *wire_varint_middle(uint8_t *p, uint32_t value)
 {
 	unsigned more = wire_size(value) - 1;
@@ -47,7 +47,7 @@ static inline uint8_t *wire_varint_middle(uint8_t *p, uint32_t value)
 	return p + more + 1;
 }
 
-/* The low 28 bits of a value that has more: four bytes, which the varint of the others follows. */
+/* The low 28 bits of a longer value: four bytes; the varint of the other bits must follow. */
 static inline uint8_t *wire_varint_low(uint8_t *p, uint64_t value)
 {
 	uint32_t bytes = htole32(wire_spread((uint32_t)value) | 0x80808080U);
@@ -57,8 +57,8 @@ static inline uint8_t *wire_varint_low(uint8_t *p, uint64_t value)
 }
 
 /*
- * The same without a loop, whose end no branch predictor knows: 7 bits to each byte in steps,
- * and a bit for each byte that another follows. Writes up to 8 bytes, or what it takes.
+ * A varint without a loop, whose end branch predictors miss: spreads 7 bits to each byte in steps
+ * and sets the continuation bits. Writes up to 8 bytes, or the length needed.
  */
 static inline uint8_t *wire_varint_wide(uint8_t *p, uint64_t value)
 {
@@ -112,9 +112,8 @@ static inline uint8_t *wire_bytes(uint8_t *p, uint32_t field, const void *data, 
 }
 
 /*
- * A submessage whose length is not known yet: wire_open leaves one byte for
- * it, which does for nearly all; wire_close moves the content when it doesn't.
- * wire_close may write up to WIRE_VARINT_MAX bytes past end.
+ * A submessage of unknown length. wire_open() reserves one byte for the length, mostly enough;
+ * otherwise wire_close() moves the content, and may write up to WIRE_VARINT_MAX bytes past end.
  */
 static inline uint8_t *wire_open(uint8_t *p, uint32_t field)
 {
@@ -136,8 +135,8 @@ static inline uint8_t *wire_close(uint8_t *content, uint8_t *end)
 }
 
 /*
- * The same where the content may be long, and is not to move: its length takes WIRE_WIDE bytes
- * whatever it is, as in traces of Perfetto's own.
+ * For long content that must not move: the length always takes WIRE_WIDE bytes, as in Perfetto's
+ * own traces.
  */
 #define WIRE_WIDE 5
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The hot path: one record in, one FtraceEvent's wire bytes out. */
+/* Hot path: converts a record to the wire bytes of a FtraceEvent. */
 #include "base/swar.h"
 #include "base/utf8.h"
 #include "formats/perfetto/field.h"
@@ -22,7 +22,7 @@ static size_t address_slot(uint64_t address)
 DEFINE_TABLE(pf_functions, struct pf_function, uint64_t, slot->iid != 0,
 	     address_slot(slot->address), slot->address == key);
 
-/* The symbol's name as an InternedString at InternedData.kernel_symbols (26). */
+/* Writes the name as an InternedString in InternedData.kernel_symbols (26). */
 static void announce(struct pf_schema *s, uint64_t iid, const char *name)
 {
 	size_t len = strlen(name);
@@ -36,7 +36,7 @@ static void announce(struct pf_schema *s, uint64_t iid, const char *name)
 	s->new_symbols.len += (size_t)(wire_close(content, p) - start);
 }
 
-/* The interned id of the function at address; 0: no symbol is there. */
+/* Interned id of the function at address; 0: no symbol. */
 static uint64_t intern_function(struct pf_schema *s, uint64_t address)
 {
 	struct pf_function *f = pf_functions_place(&s->functions, address_slot(address), address);
@@ -53,7 +53,7 @@ static uint64_t intern_function(struct pf_schema *s, uint64_t address)
 	return f->iid;
 }
 
-/* protobuf's strings are UTF-8; the kernel's are bytes. */
+/* The kernel's strings may be invalid UTF-8, which protobuf forbids. */
 static uint8_t *put_string(uint8_t *p, uint32_t field, const char *text, size_t len)
 {
 	uint8_t *content;
@@ -95,7 +95,7 @@ static inline uint8_t *put_tagged(const struct pf_op *op, uint8_t *p, uint64_t v
 	return wire_varint_wide(p + op->tag_len, value);
 }
 
-/* A system call's arguments: eight bytes each. */
+/* Arguments of a system call, eight bytes each. */
 static inline uint8_t *put_longs(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
 				 struct span at)
 {
@@ -135,7 +135,7 @@ static bool mask_bit(const struct pf_schema *s, struct span at, uint32_t bit)
 
 	if (byte >= at.len)
 		return false;
-	/* A bitmap is an array of longs: on big-endian machines its bytes run backwards in each. */
+	/* A bitmap consists of longs: on big-endian machines, bytes are reversed in each. */
 	if (s->env.big_endian)
 		byte = byte / word * word + (word - 1 - byte % word);
 	return byte < at.len && (at.data[byte] >> bit % 8 & 1);
@@ -174,7 +174,8 @@ static uint8_t *put_symbol(struct pf_schema *s, const struct pf_op *op, uint8_t 
 		content, (uint8_t *)print_symbol(s->printer, (char *)content, address, op->symbol));
 }
 
-/* As put_kernel_stack() of print/builtin.c and, of dynamic ones, put_stack() of print/run_text.c.
+/*
+ * As put_kernel_stack() of print/builtin.c and, for dynamic ones, put_stack() of print/run_text.c.
  */
 static int make_stack(struct pf_schema *s, const struct pf_op *op, struct span at)
 {
@@ -248,7 +249,7 @@ static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, str
 	return put_tagged(op, p, value);
 }
 
-/* Up to its NUL, eight bytes at a time, as long as it is ASCII; the room is for its worst case. */
+/* Copies up to the NUL, eight bytes at a time while ASCII; needs the worst case's room. */
 static inline uint8_t *put_text(const struct pf_op *op, uint8_t *p, const uint8_t *text, size_t max)
 {
 	uint8_t *content;
@@ -278,7 +279,7 @@ strange:
 	return put_string(p, op->field, (const char *)text, strnlen((const char *)text, max));
 }
 
-/* op->quick is PF_NUMBER; end: of its bytes, behind those that all records begin with. */
+/* op->quick is PF_NUMBER or later; end: end of the field's bytes. */
 static inline uint8_t *put_quick(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
 				 const uint8_t *end)
 {
@@ -306,7 +307,7 @@ static int make_printed(struct pf_schema *s, const struct pf_event *e, const str
 	return r == -EBADMSG ? 0 : r;
 }
 
-/* One text at most, made before the event's room is known: few have such a field. */
+/* Formats the event's text, at most one, before its room is computed. */
 static int make_text(struct pf_schema *s, const struct pf_event *e, const struct record *rec)
 {
 	struct span at;
@@ -322,8 +323,8 @@ static int make_text(struct pf_schema *s, const struct pf_event *e, const struct
 }
 
 /*
- * The forms of atrace that the reader knows ("B|", "E", ...). It takes any other text that
- * begins with one of the letters for one, too: "Entered" would end a slice.
+ * Accepts the atrace forms that readers know ("B|", "E", ...). They also misread other text with
+ * the same first letter: "Entered" would end a slice.
  */
 static bool is_atrace_mark(const uint8_t *text, size_t len)
 {
@@ -348,14 +349,14 @@ const struct pf_event *pf_schema_choose(const struct pf_schema *s, const struct 
 	return e->free_text;
 }
 
-/* Neighbours mostly are of one task. */
+/* Consecutive events are mostly of one task. */
 static void learn_pid(struct pf_schema *s, int32_t pid)
 {
 	s->pid = pid;
 	s->pid_len = (uint8_t)(wire_uint(s->pid_wire, EVENT_PID, (uint32_t)pid) - s->pid_wire);
 }
 
-/* Its low 28 bits take four bytes; what is above them stays the same for a quarter of a second. */
+/* The low 28 bits take four bytes; the upper ones change every quarter of a second. */
 static inline uint8_t *put_time(struct pf_schema *s, uint8_t *p, uint64_t ts)
 {
 	uint64_t high = ts >> 28;
@@ -411,8 +412,8 @@ _hot_ int pf_event_write(struct pf_schema *s, const struct pf_event *e,
 			p = op->lead ? put_named(s, op, p, at) : put(s, op, p, at);
 	}
 	/*
-	 * Not common_flags (5): the reader's raw table takes it for one more event
-	 * without a name. Compact wakings have a place for it.
+	 * Omit common_flags (5): readers' raw table takes it for another, unnamed event. Compact
+	 * wakings have a field for it.
 	 */
 	p = wire_close(message, p);
 	out->len += (size_t)(wire_close(event, p) - start);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The samples of a recording as a profile of gperftools' form, for google-pprof and what
- * else reads these. It has one address space and no times: of each file that was mapped anywhere
- * the code gets a place of its own, and all processes that ran it share that. Events are
- * counted, no more.
+ * Sink for a profile in gperftools' format, for google-pprof and others. It has one address space
+ * and no times: each mapped file gets its own address range, shared by all processes that run it.
+ * Events are only counted.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -13,17 +12,17 @@
 #include "export/sink.h"
 #include "samples/sample_reader.h"
 
-/* Where the first file's code is put, and room for each. */
+/* Address of the first file's code, and the range for each file. */
 #define PLACE_FIRST UINT64_C(0x10000000000)
 #define PLACE_SIZE UINT64_C(0x100000000)
-/* What was in no file that is known. */
+/* Address for code in no known file. */
 #define PLACE_UNKNOWN UINT64_C(0x1000)
 #define DEPTH_MAX 1024
 #define STACKS_BYTES_MAX (256U << 20)
 
 struct known_stack {
-	uint64_t hash, count; /* count 0: a free slot */
-	uint32_t at, depth;   /* in the array of all addresses */
+	uint64_t hash, count; /* count 0: free slot */
+	uint32_t at, depth;   /* range in the array of addresses */
 };
 
 struct sink_profile {
@@ -32,10 +31,10 @@ struct sink_profile {
 	const struct sample_source *source;
 	struct output *out;
 	struct export_sample_filter filter;
-	bool kernel;		   /* its addresses, too */
+	bool kernel;		   /* including kernel addresses */
 	struct known_stack *slots; /* owned; open addressing */
 	size_t stack_count, slot_count;
-	struct buf addresses; /* of all stacks, 8 bytes each, this machine's order */
+	struct buf addresses; /* of all stacks; 8 bytes each, host byte order */
 	uint64_t samples, left_out, kernel_only;
 	uint64_t stack[DEPTH_MAX];
 	uint32_t depth;
@@ -94,7 +93,7 @@ static void profile_free(struct sink *sink)
 	free(s);
 }
 
-/* Of a name that a task took later than it was sampled the last one counts, as everywhere. */
+/* Compares the task's last name, as elsewhere. */
 static bool is_wanted(const struct sink_profile *s, const struct sample_reader *r,
 		      const struct perf_record *p)
 {
@@ -125,7 +124,9 @@ static void push(struct sink_profile *s, uint64_t address)
 static void push_user(struct sink_profile *s, const struct address_spaces *spaces, int32_t pid,
 		      uint64_t address, bool caller)
 {
-	/* A call may be a program's last instruction: what it returns to lies behind all. */
+	/*
+	 * The return address of a call that ends a program lies outside: look up the call itself.
+	 */
 	const struct code_mapping *m = address_spaces_find(spaces, pid, address - caller);
 	uint64_t offset = m ? address - m->start + m->offset : 0;
 
@@ -135,7 +136,7 @@ static void push_user(struct sink_profile *s, const struct address_spaces *space
 		push(s, PLACE_UNKNOWN);
 }
 
-/* What the reader of profiles can name: programs' code, and the kernel's if that is asked for. */
+/* Keeps the frames that profile readers can name: program code, and the kernel's on request. */
 static void take_stack(struct sink_profile *s, const struct sample_reader *r,
 		       const struct perf_record *p)
 {
@@ -254,7 +255,7 @@ static void put_slots(struct sink_profile *s, const uint64_t *values, size_t cou
 		put_slot(s, values[i]);
 }
 
-/* A file's name has to stay on its line. */
+/* Newlines in a file's name must be replaced. */
 static void put_mappings(struct sink_profile *s, const struct address_spaces *spaces)
 {
 	for (uint32_t i = 0; i < spaces->file_count; i++) {
@@ -294,7 +295,7 @@ static int write_profile(struct sink_profile *s, const struct address_spaces *sp
 	return output_flush(s->out, true);
 }
 
-/* Why there is no profile to write. */
+/* Sets the error for a profile without samples. */
 static int explain_nothing(const struct sink_profile *s, const struct sample_reader *reader,
 			   struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The capture stream itself. The events are decoded all the same, for nothing but their
- * account: whoever keeps a recording is told what is in it.
+ * Writes the capture stream itself. Events are decoded only to count them: the user learns what is
+ * in the recording.
  */
 #include "export/sink.h"
 #include "base/io.h"
@@ -12,7 +12,7 @@
 struct sink_stream {
 	struct sink sink;
 	struct output *out;
-	uint64_t at; /* where in the stream the rest begins */
+	uint64_t at; /* stream offset of the part not yet copied */
 	struct buf payload, packed;
 };
 
@@ -60,7 +60,7 @@ static int cant_write(int r, struct error *err)
 	return r < 0 ? error_errno(err, r, "can't write the stream") : 0;
 }
 
-/* As it is, up to there. */
+/* Copies bytes unchanged, up to `until`. */
 static int copy_bytes(struct sink_stream *s, const struct stream_reader *reader, uint64_t until,
 		      struct error *err)
 {
@@ -86,7 +86,7 @@ static int copy_bytes(struct sink_stream *s, const struct stream_reader *reader,
 	return 0;
 }
 
-/* As it is to be kept: sub-buffers in it, wherever they lie; symbols packed. */
+/* Copies a chunk for keeping: sub-buffers inline, symbols compressed. */
 static int copy_chunk(struct sink_stream *s, const struct stream_reader *reader,
 		      const struct chunk *chunk, struct error *err)
 {
@@ -114,7 +114,7 @@ static int copy_chunk(struct sink_stream *s, const struct stream_reader *reader,
 	return cant_write(buf_error(&out->buf) ?: output_settle(out), err);
 }
 
-/* Of a stream that was made of another file, which is whole. */
+/* For an imported stream, which is complete. */
 static int copy_chunks(struct sink_stream *s, const struct stream_reader *reader, struct error *err)
 {
 	struct stream_reader own = *reader;

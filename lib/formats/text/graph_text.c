@@ -21,7 +21,7 @@ struct graph_text {
 	const struct trace_info *info;
 	struct line *line;
 	struct printer *printer;
-	struct graph_form form; /* a copy: beside the caller's others write all the time */
+	struct graph_form form; /* a copy: the cache line of the original is written all the time */
 	int cpu_width;
 };
 
@@ -106,7 +106,7 @@ static void put_cpu(const struct graph_text *g, uint32_t cpu, struct buf *out)
 	out->len += (size_t)(w - start + len + 2);
 }
 
-/* Seven letters of the name, centred in 14 columns. */
+/* The first seven letters of the name, centred in 14 columns. */
 static void put_task(struct graph_text *g, int32_t pid, uint64_t ts, struct buf *out)
 {
 	char comm[COMM_MAX], text[COMM_MAX];
@@ -120,7 +120,7 @@ static void put_task(struct graph_text *g, int32_t pid, uint64_t ts, struct buf 
 	put_spaces(out, (size_t)(spaces - spaces / 2));
 }
 
-/* Two lines and the tasks' names between them. */
+/* Two rules with the tasks' names in between. */
 static void put_switch(struct graph_text *g, const struct graph_line *l, struct buf *out)
 {
 	static const char rule[] = " ------------------------------------------\n";
@@ -150,7 +150,7 @@ static void put_context(struct graph_text *g, const struct graph_line *l, struct
 	}
 }
 
-/* What stands in the place of a duration. */
+/* Fills the duration column. */
 static void put_fill(const struct graph_text *g, const char *text, struct buf *out)
 {
 	if ((g->form.flags & GRAPH_DURATION) && !g->info->text.no_context)
@@ -176,7 +176,7 @@ static char mark_of(uint64_t ns)
 	return ' ';
 }
 
-/* Seven digits at most, as many of them as fit behind the dot. */
+/* Up to seven digits, the fraction as long as they allow. */
 static void put_duration(const struct graph_text *g, uint64_t ns, struct buf *out)
 {
 	unsigned rest = (unsigned)(ns % 1000), digits;
@@ -212,7 +212,7 @@ static void put_duration(const struct graph_text *g, uint64_t ns, struct buf *ou
 	out->len = (size_t)(w + 3 - out->data);
 }
 
-/* A line of its own where an interrupt begins or ends. */
+/* Writes a separate line where an interrupt begins or ends. */
 static void put_irq(struct graph_text *g, const struct graph_line *l, const char *arrow,
 		    struct buf *out)
 {
@@ -225,14 +225,14 @@ static void put_irq(struct graph_text *g, const struct graph_line *l, const char
 	buf_putc(out, '\n');
 }
 
-/* print_graph_retval(), but for the name before it and the mark that ends the comment. */
+/* As print_graph_retval(), without the name before it and the end of the comment. */
 static void put_retval(const struct graph_text *g, uint64_t retval, struct buf *out)
 {
 	bool wide = g->info->header->word_size == 8;
 	uint64_t code = 0;
 
 	if (retval && !(g->form.flags & GRAPH_RETVAL_HEX)) {
-		/* An int, in a long. */
+		/* An int in a long. */
 		code = wide && retval >> 32 ? retval : (uint64_t)(int64_t)(int32_t)retval;
 		if (code < (uint64_t)-4095)
 			code = 0;
@@ -341,7 +341,7 @@ static void put_comment(struct graph_text *g, const struct graph_line *l,
 	buf_puts(out, " */\n");
 }
 
-/* What the tree took can be read. */
+/* Cannot fail: the tree has read these records. */
 static void put_leaf_of(struct graph_text *g, const struct graph_line *l, const uint8_t *record,
 			const struct funcgraph *entry, struct buf *out)
 {

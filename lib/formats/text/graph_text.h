@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The function_graph tracer's lines: print_graph_function() of
+ * Writes the lines of the function_graph tracer, see print_graph_function() in
  * kernel/trace/trace_functions_graph.c.
  */
 #pragma once
@@ -18,8 +18,8 @@ DEFINE_CLEANUP_FUNC(struct graph_text *, graph_text_free);
 
 void graph_text_header(const struct graph_text *g, struct buf *out);
 /*
- * Appends a line of the tree, and those that stand around it. record: its bytes, and those of a
- * leaf's exit behind them. 0 or -ENOMEM.
+ * Appends a line of the tree and those around it. record: its bytes, followed by those of a leaf's
+ * exit. 0 or -ENOMEM.
  */
 int graph_text_line(struct graph_text *g, const struct graph_line *line, const uint8_t *record,
 		    struct buf *out);

@@ -11,13 +11,13 @@
 #define FUNCS_MAX 50 /* FTRACE_RETFUNC_DEPTH */
 #define CPUS (CPU_LIST_MAX + 1)
 
-/* What the kernel knows of a CPU's lines so far: struct fgraph_cpu_data. */
+/* The kernel's state for a CPU's lines: struct fgraph_cpu_data. */
 struct cpu_state {
 	int32_t last_pid;
-	bool begun; /* last_pid is one */
-	bool leaf;  /* the exit that comes next was told with its entry */
+	bool begun; /* last_pid is valid */
+	bool leaf;  /* the next exit was already shown with its entry */
 	int32_t depth;
-	int32_t depth_irq; /* where the interrupt that is not shown began; -1: none */
+	int32_t depth_irq; /* depth of a hidden interrupt's begin; -1: none */
 	uint64_t funcs[FUNCS_MAX];
 };
 
@@ -26,7 +26,7 @@ struct graph_tree {
 	struct graph_form form;
 	uint64_t irq_start, irq_end;
 	bool irqs_known;
-	struct cpu_state *cpus[CPUS]; /* owned; NULL: it had no event yet */
+	struct cpu_state *cpus[CPUS]; /* owned; NULL: no event yet */
 };
 
 void graph_form_get(struct graph_form *ret, const struct trace_info *info)
@@ -38,7 +38,7 @@ void graph_form_get(struct graph_form *ret, const struct trace_info *info)
 		.flags = info->text.graph,
 		.old_retval = !release_at_least(release, 6, 13),
 	};
-	/* Another tracer's flags are not these; until 6.18 the graph tracer's were global. */
+	/* Another tracer's flags mean something else; until 6.18 the graph tracer's were global. */
 	if (!ret->is_tracer)
 		ret->flags = release_at_least(release, 6, 19) ? 0 : GRAPH_DEFAULT;
 }
@@ -72,7 +72,7 @@ unsigned graph_tree_tasks(const struct graph_tree *t, const struct trace_event *
 	const struct cpu_state *c = ev->cpu < CPUS ? t->cpus[ev->cpu] : NULL;
 
 	pids[0] = ev->pid;
-	/* Another tracer's line begins with it. */
+	/* Only another tracer's line begins with it. */
 	if (!t->form.is_tracer)
 		return 1;
 	if (c && c->begun && c->last_pid != ev->pid) {
@@ -82,7 +82,7 @@ unsigned graph_tree_tasks(const struct graph_tree *t, const struct trace_event *
 	return t->form.flags & GRAPH_PROC ? 1 : 0;
 }
 
-/* There is no higher one in a stream. */
+/* No stream has a higher CPU number. */
 static struct cpu_state *state_of(struct graph_tree *t, uint32_t cpu)
 {
 	if (unlikely(!t->cpus[cpu])) {
@@ -96,7 +96,7 @@ static struct cpu_state *state_of(struct graph_tree *t, uint32_t cpu)
 static void find_irqs(struct graph_tree *t)
 {
 	t->irqs_known = true;
-	/* Untold: no function is among them. */
+	/* Unknown: then no function counts as an interrupt's entry. */
 	symbols_irq_entries(event_table_symbols(t->info->events), &t->irq_start, &t->irq_end);
 }
 
@@ -107,23 +107,23 @@ static bool is_irq(struct graph_tree *t, uint64_t func)
 	return func >= t->irq_start && func < t->irq_end;
 }
 
-/* Whether the CPU goes on with another task. */
+/* Notes whether the CPU switched to another task. */
 static void note_switch(struct cpu_state *c, struct graph_line *line)
 {
 	line->switches = c->begun && c->last_pid != line->pid;
 	line->pid_before = c->last_pid;
 	c->last_pid = line->pid;
-	/* The kernel's mark of "none yet" is the number -1. */
+	/* The kernel's "none yet" is -1. */
 	c->begun = line->pid != -1;
 }
 
-/* Where the function that is open in this depth is kept; NULL: nowhere. */
+/* Slot of the open function at this depth; NULL: too deep. */
 static uint64_t *open_function(struct cpu_state *c, int32_t depth)
 {
 	return depth >= 0 && depth < FUNCS_MAX ? &c->funcs[depth] : NULL;
 }
 
-/* Whether the function belongs to an interrupt that is not to be shown. */
+/* Whether the function belongs to a hidden interrupt. */
 static bool hides_entry(const struct graph_tree *t, struct cpu_state *c,
 			const struct graph_line *line)
 {
@@ -181,14 +181,14 @@ static void leave(struct graph_tree *t, struct cpu_state *c, uint64_t func, stru
 	}
 }
 
-/* Functions and stacks are no comments: they have the line of any tracer. */
+/* Functions and stacks are not shown as comments but as ordinary lines. */
 static bool is_plain_print(const struct event *ev)
 {
 	return !strcmp(ev->system, "ftrace") &&
 	       (!strcmp(ev->name, "function") || !strcmp(ev->name, "kernel_stack"));
 }
 
-/* Field by field, in its place: a struct that is made and copied waits for its own stores. */
+/* Assign field by field: copying a whole struct would stall on its own stores. */
 static void begin_line(struct graph_line *line, const struct trace_event *ev)
 {
 	line->desc = ev->desc;

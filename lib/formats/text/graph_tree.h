@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What function_graph's lines show that depends on the events before them, or behind: whether a
- * function called none, whose tree a CPU goes on with, which exit has to name its function. One
- * thread takes the events, in their order; what comes of them any thread can write (graph_text.h).
+ * State of function_graph's lines that depends on neighbouring events: whether a function is a
+ * leaf, whose tree a CPU continues, which exit must name its function. One thread passes all events
+ * in order; any thread can then write the lines (graph_text.h).
  */
 #pragma once
 
@@ -12,33 +12,34 @@
 
 /* What the recorded kernel shows. */
 struct graph_form {
-	bool is_tracer;	 /* function_graph is the recording's: it has the header, and all lines */
+	bool is_tracer;	 /* function_graph is the current tracer: its header, and all lines in its
+			    form */
 	unsigned flags;	 /* GRAPH_... */
-	bool old_retval; /* as kernels write it until 6.12 */
+	bool old_retval; /* format of kernels until 6.12 */
 };
 
 void graph_form_get(struct graph_form *ret, const struct trace_info *info);
 
 enum graph_kind {
-	GRAPH_LEAF, /* a function that called none, with its exit */
+	GRAPH_LEAF, /* a function without callees, with its exit */
 	GRAPH_ENTRY,
 	GRAPH_EXIT,
-	GRAPH_COMMENT, /* any other event */
+	GRAPH_COMMENT, /* any other event, shown as a comment */
 };
 
 struct graph_line {
-	const struct event *desc, *exit; /* borrowed from the event table; exit: a leaf's */
+	const struct event *desc, *exit; /* borrowed from the event table; exit: for a leaf */
 	uint64_t ts;
 	uint32_t cpu;
 	int32_t pid;
-	int32_t pid_before; /* where switches is set: the CPU's lines were that task's */
-	int32_t depth;	    /* the function's; of a comment that of its CPU's tree */
+	int32_t pid_before; /* if `switches` is set: the task of the CPU's lines so far */
+	int32_t depth;	    /* depth of the function; for a comment that of its CPU's tree */
 	uint8_t flags, preempt_count;
 	uint8_t kind;
 	bool switches;
-	bool names;  /* an exit, of another entry than the last one of its depth: it tells whose */
-	bool is_irq; /* the function is one that handles interrupts */
-	uint32_t len, exit_len; /* of the records, in bytes */
+	bool names;  /* an exit without the matching entry: its line names the function */
+	bool is_irq; /* the function is an interrupt handler's entry */
+	uint32_t len, exit_len; /* bytes of the records */
 };
 
 struct graph_tree;
@@ -49,13 +50,13 @@ int graph_tree_new(struct graph_tree **ret, const struct trace_info *info,
 struct graph_tree *graph_tree_free(struct graph_tree *t);
 DEFINE_CLEANUP_FUNC(struct graph_tree *, graph_tree_free);
 
-/* The tasks whose names ev's line may show, 2 at most; returns how many they are. */
+/* The tasks whose names ev's line may show; returns their number, at most 2. */
 unsigned graph_tree_tasks(const struct graph_tree *t, const struct trace_event *ev,
 			  int32_t pids[static 2]);
 
 /*
- * 1: ev has a line of its own, *ret; 0: it has none, as it is told with another or hidden;
- * GRAPH_OTHER: it is none of the tree's, and has an ordinary line; or -ENOMEM.
+ * 1: *ret is ev's line; 0: no line (hidden, or shown with another event); GRAPH_OTHER: write an
+ * ordinary line; or -ENOMEM.
  */
 #define GRAPH_OTHER 2
 int graph_tree_take(struct graph_tree *t, const struct trace_event *ev, struct graph_line *ret);

@@ -9,7 +9,7 @@
 
 /* enum trace_flag_type */
 #define FLAG_IRQS_OFF 0x01
-#define FLAG_IRQS_NOSUPPORT 0x02 /* until 6.12 */
+#define FLAG_IRQS_NOSUPPORT 0x02 /* until Linux 6.12 */
 #define FLAG_NEED_RESCHED_LAZY 0x02
 #define FLAG_NEED_RESCHED 0x04
 #define FLAG_HARDIRQ 0x08
@@ -19,14 +19,14 @@
 #define FLAG_BH_OFF 0x80
 
 #define CACHE_SIZE 1024 /* a power of two */
-#define TEXT_MAX 108	/* comm, pid, tgid, their columns */
-#define TEXT_USUAL 32	/* of most tasks: a copy of known size is a few moves */
+#define TEXT_MAX 108	/* comm, pid, tgid and their columns */
+#define TEXT_USUAL 32	/* size that fits most tasks: a copy of constant size is fast */
 
 struct cached {
-	uint64_t from_ts, until_ts; /* of the life that text names */
+	uint64_t from_ts, until_ts; /* lifetime of the task in text */
 	int32_t pid;
 	uint32_t len; /* 0: empty */
-	bool plain;   /* text is */
+	bool plain;   /* text has no special characters */
 	char text[TEXT_MAX];
 };
 
@@ -35,7 +35,7 @@ struct line {
 	struct line_form form;
 	bool tgid;
 	enum line_style style;
-	uint64_t second_ts; /* the first that rounds into second_text's second */
+	uint64_t second_ts; /* the first time that rounds to second_text's second */
 	uint32_t second_len;
 	char second_text[24];
 	char digits[200];   /* "00" to "99" */
@@ -55,10 +55,10 @@ bool release_at_least(const char *release, unsigned major, unsigned minor)
 
 void line_form_get(struct line_form *ret, const struct trace_info *info)
 {
-	/* "uptime" steps by jiffies, but is told in ns. */
+	/* "uptime" steps by jiffies, but counts ns. */
 	static const char *const counters[] = { "counter", "x86-tsc", "ppc-tb" };
 	const char *head = info->header->trace_header, *release = info->header->release;
-	/* Tracers with a header of their own tell nothing of these columns. */
+	/* Tracers with their own header don't show these columns. */
 	bool known = strstr(head, "TASK-PID");
 
 	*ret = (struct line_form){
@@ -88,7 +88,7 @@ static char irqs_column(const struct line_form *f, unsigned flags)
 
 static char resched_column(const struct line_form *f, unsigned flags)
 {
-	/* By NEED_RESCHED, PREEMPT_RESCHED and LAZY as bits 0, 1, 2. */
+	/* Index: NEED_RESCHED, PREEMPT_RESCHED and LAZY as bits 0, 1, 2. */
 	static const char letters[] = ".npNlbLB";
 	unsigned i = 0;
 
@@ -110,7 +110,7 @@ static char context_column(unsigned flags)
 	return flags & FLAG_SOFTIRQ ? 's' : '.';
 }
 
-/* Readers take [dX.][Nnp.][Hhs.]: the nearest in meaning. */
+/* Readers accept [dX.][Nnp.][Hhs.]: choose the nearest in meaning. */
 static char portable(char c, int column)
 {
 	static const char *const from[] = { "Db", "lLbB", "Zz" }, *const to[] = { "d.", "nNnN",
@@ -140,18 +140,18 @@ static void make_tables(struct line *l)
 			p[0] = i & 0xf ? hex[i & 0xf] : '.';
 			p[1] = i >> 4 ? hex[i >> 4] : '.';
 		} else {
-			/* One "%x", of one digit or two. */
+			/* "%x" of one or two digits. */
 			p[0] = i > 0xf ? hex[i >> 4] : i ? hex[i] : '.';
 			p[1] = i > 0xf ? hex[i & 0xf] : '\0';
 		}
 	}
 }
 
-#define ROUNDING 500 /* ns2usecs() rounds to the nearest */
+#define ROUNDING 500 /* ns2usecs() rounds to nearest */
 
 _cold_ _noinline_ static void fill_second(struct line *l, uint64_t ts)
 {
-	/* Beyond 2^64 - 500 the sum wraps, as in the kernel. */
+	/* Above 2^64 - 500 the sum wraps, as in the kernel. */
 	uint64_t second = (ts + ROUNDING) / NSEC_PER_SEC;
 
 	l->second_ts = second * NSEC_PER_SEC - ROUNDING;
@@ -169,7 +169,7 @@ int line_new(struct line **ret, const struct trace_info *info, bool tgid, enum l
 	l->style = style;
 	fill_second(l, 0);
 	line_form_get(&l->form, info);
-	/* No reader takes a TGID without flags. */
+	/* No reader accepts a TGID without flags. */
 	if (style == LINE_PORTABLE)
 		l->form.flags = l->form.context = true;
 	make_tables(l);
@@ -183,7 +183,7 @@ struct line *line_free(struct line *l)
 	return NULL;
 }
 
-/* A name within a line that is read by column: no line may end in it. */
+/* Replaces newlines in a name: lines are read by column. */
 static void tame(char *comm)
 {
 	for (; *comm; comm++)
@@ -220,7 +220,7 @@ _cold_ _noinline_ static void fill_cache(struct line *l, struct cached *c, int32
 	if (task) {
 		c->from_ts = task->from_ts;
 		c->until_ts = task_table_until(l->info->tasks, task);
-		/* The oldest life has what came before it, too. */
+		/* The oldest known life also covers all earlier times. */
 		if (task_is_oldest(task))
 			c->from_ts = 0;
 	}
@@ -299,7 +299,7 @@ _hot_ bool line_prefix(struct line *l, const struct trace_event *ev, struct buf 
 	return c->plain;
 }
 
-/* The legend as Linux 5.10 and later write it, where none with these columns was recorded. */
+/* The legend of Linux 5.10 and later, where none with these columns was recorded. */
 void line_legend(const struct line *l, struct buf *out)
 {
 	const char *indent = l->tgid ? "          " : "";
@@ -339,13 +339,13 @@ void line_header(const struct line *l, const struct ledger_totals *totals, struc
 	buf_printf(out, "# tracer: %s\n#\n", tracer);
 	if (!l->form.context)
 		return;
-	/* While it is being recorded nobody knows how many it will be. */
+	/* The number is unknown while the recording goes on. */
 	if (totals)
 		buf_printf(out, "%s %llu/%llu   #P:%u\n#\n", counts,
 			   (unsigned long long)totals->in_buffer,
 			   (unsigned long long)totals->written,
 			   l->info->header->cpus_online ?: l->info->header->cpus);
-	/* The kernel's own legend, where its columns are ours. */
+	/* Use the kernel's own legend if it has the same columns. */
 	p = strstr(head, counts);
 	p = p ? strchr(p, '\n') : NULL;
 	if (!p || strncmp(p, "\n#\n", 3) != 0 || l->form.had_tgid != l->tgid) {

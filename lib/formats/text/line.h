@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What stands before an event on the kernel's line: task, pid, CPU, flags, time.
- * As trace_print_context() and trace_print_lat_fmt() of kernel/trace/trace_output.c
- * write it, in the form of the kernel that recorded (Linux 5.4 to 7).
+ * Writes the start of a kernel line: task, pid, CPU, flags, time. Follows trace_print_context() and
+ * trace_print_lat_fmt() of kernel/trace/trace_output.c, in the form of the recorded kernel (Linux
+ * 5.4 to 7).
  */
 #pragma once
 
 #include "export/sink.h"
 
-/* Whether a kernel is of that version or later: one that does not tell is. */
+/* Whether the kernel is of that version or later; true if unknown. */
 bool release_at_least(const char *release, unsigned major, unsigned minor);
 
-/* How the recorded kernel writes its lines. */
+/* The recorded kernel's form of lines. */
 struct line_form {
-	bool context;	    /* options/context-info: there is something before the event */
-	bool flags;	    /* options/irq-info */
-	bool migrate;	    /* 5.15: a column for migrate_disable, in the upper preempt nibble */
-	bool bh;	    /* 5.17: D and b tell that bottom halves are off */
-	bool lazy;	    /* 6.13: the bit of "irqs-off not supported" became NEED_RESCHED_LAZY */
-	bool had_tgid;	    /* the recorded header has the TGID column */
-	unsigned pid_width; /* 7; 5 before 5.10 */
-	bool counter;	    /* the clock counts, and is no time */
+	bool context;  /* option context-info: lines have this prefix */
+	bool flags;    /* option irq-info */
+	bool migrate;  /* since 5.15: a column for migrate_disable, in the upper preempt nibble */
+	bool bh;       /* since 5.17: D and b show disabled bottom halves */
+	bool lazy;     /* since 6.13: the bit for "irqs-off not supported" is NEED_RESCHED_LAZY */
+	bool had_tgid; /* the recorded header has the TGID column */
+	unsigned pid_width; /* 7; before Linux 5.10: 5 */
+	bool counter;	    /* the clock counts something other than time */
 };
 void line_form_get(struct line_form *ret, const struct trace_info *info);
 
-/* Columns as the kernel writes them, or only such as every reader of the text takes. */
+/* Columns as the kernel writes them, or restricted to those that every reader accepts. */
 enum line_style { LINE_KERNEL, LINE_PORTABLE };
 
 struct line;
@@ -34,19 +34,19 @@ struct line *line_free(struct line *l);
 DEFINE_CLEANUP_FUNC(struct line *, line_free);
 
 /*
- * Appends the prefix, "timestamp: " included; marks the task as seen. Returns whether it is plain
+ * Appends the prefix, including "timestamp: "; marks the task as seen. Returns whether it is plain
  * (base/plain.h).
  */
 bool line_prefix(struct line *l, const struct trace_event *ev, struct buf *out);
 
-/* The task's name at ts as the kernel finds it, terminated; marks the task as seen. */
+/* The task's name at ts, as the kernel would find it, NUL-terminated; marks the task as seen. */
 void line_comm(struct line *l, int32_t pid, uint64_t ts, char comm[static 64]);
 
-/* Tasks may have other names from here on. */
+/* Drops cached task names: they may have changed. */
 void line_forget(struct line *l);
 
 /* Appends the comment lines that explain the columns. */
 void line_legend(const struct line *l, struct buf *out);
 
-/* Appends the comment lines that stand at the head of the kernel's trace file. */
+/* Appends the comment lines at the head of the kernel's trace file. totals NULL: not known yet. */
 void line_header(const struct line *l, const struct ledger_totals *totals, struct buf *out);

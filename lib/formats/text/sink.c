@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The text that the kernel's own `trace` file would show. */
+/* Writes the text that the kernel's own `trace` file would show. */
 #include <inttypes.h>
 
 #include "base/thread.h"
@@ -11,7 +11,7 @@
 #include "formats/text/line.h"
 #include "trace/ledger.h"
 
-/* What one thread needs. */
+/* State of one thread. */
 struct text_state {
 	struct line *line;
 	struct printer *printer;
@@ -78,7 +78,7 @@ _hot_ static int text_render(void *state, const struct trace_event *ev, struct b
 	return r;
 }
 
-/* A line of a graph. */
+/* Renders a line of a graph. */
 static int text_render_note(void *state, const void *note, size_t len _unused_, struct buf *out,
 			    uint64_t *weight _unused_)
 {
@@ -143,7 +143,7 @@ static int text_open(struct sink **ret, const struct sink_env *env, struct error
 		graph_form_get(&s->form, info);
 		r = graph_tree_new(&s->tree, info, &s->form);
 	}
-	/* Where what was written decides what becomes of the next event, they come one by one. */
+	/* One thread where a line depends on the output so far. */
 	if (r == 0)
 		r = render_new(&s->render, &text_render_ops, &s->sink, env,
 			       env->followed || segments ? 1 : o->threads);
@@ -152,7 +152,7 @@ static int text_open(struct sink **ret, const struct sink_env *env, struct error
 			text_free(&s->sink);
 		return error_errno(err, r, "can't begin the text");
 	}
-	/* How many of them are in which of several files is not known before they are written. */
+	/* With several files, the counts for each are not yet known. */
 	if (!segments)
 		ledger_totals_get(&totals, info);
 	put_header(s, &totals);
@@ -160,7 +160,7 @@ static int text_open(struct sink **ret, const struct sink_env *env, struct error
 	return 0;
 }
 
-/* The names of tasks that ev's line may show. */
+/* Looks up the tasks whose names ev's line may show. */
 static inline int learn_tasks(struct sink_text *s, const struct trace_event *ev, struct error *err)
 {
 	int32_t pids[2];
@@ -172,13 +172,13 @@ static inline int learn_tasks(struct sink_text *s, const struct trace_event *ev,
 	return r;
 }
 
-/* The line, the record, and that of a leaf's exit. */
+/* A note: the line, the record, and a leaf's exit record. */
 static size_t note_size(const struct trace_event *ev)
 {
 	return sizeof(struct graph_line) + ev->rec.len + (ev->exit ? ev->exit->rec.len : 0);
 }
 
-/* Of a graph's tree, or beside it. */
+/* An event of a graph's tree, or an ordinary one among them. */
 static _noinline_ int text_graph_event(struct sink_text *s, const struct trace_event *ev,
 				       struct error *err)
 {
@@ -262,7 +262,7 @@ static int text_close(struct sink *sink, const struct export_result *result _unu
 	return r < 0 ? error_errno(err, r, "can't write the text") : 0;
 }
 
-/* Of the plain and of the compressed format. */
+/* Shared by the plain and the compressed format. */
 static int text_mend(int fd, off_t size)
 {
 	off_t end = mend_last_line(fd, size);
