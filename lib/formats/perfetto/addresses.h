@@ -14,7 +14,7 @@ enum {
 
 /* As many as a kernel with all modules has functions, four times: no more are numbered. */
 #define PF_ADDRESSES_MAX (1U << 20)
-/* Numbers of addresses that have a symbol or a string; open addressing. */
+/* Numbers of addresses that have a symbol or a string. */
 struct pf_known_address {
 	uint64_t address, id; /* id 0: free */
 	char kind;	      /* how it was looked up */

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/table.h"
 #include "marks/value.h"
 
 /* A submessage: its fields follow up to pf_close, which gets what pf_open returned. */
@@ -28,11 +29,12 @@ static inline void pf_message(struct buf *out, uint32_t field, const struct buf 
 	out->failed |= content->failed;
 }
 
+DECLARE_TABLE(pf_texts, struct pf_interned);
+
 /* One field of InternedData. */
 struct pf_interner {
 	uint32_t field;
-	struct pf_interned *slots; /* owned; open addressing */
-	uint32_t count, cap;
+	struct pf_texts texts;
 	size_t bytes;
 };
 void pf_interner_deinit(struct pf_interner *i);

@@ -74,6 +74,7 @@ struct pf_function {
 	uint64_t address, iid;
 };
 DECLARE_TABLE(pf_functions, struct pf_function);
+DECLARE_TABLE(pf_addresses, struct pf_known_address);
 
 struct pf_schema {
 	struct pf_schema_env env;
@@ -88,8 +89,7 @@ struct pf_schema {
 	uint8_t time_wire[8], time_len; /* and these bits as a varint */
 	struct buf made; /* the text of PF_STACK or PF_PRINTED in the event at hand */
 	struct pf_functions functions;
-	struct pf_known_address *addresses; /* owned */
-	size_t address_count, address_slots;
+	struct pf_addresses addresses;
 	uint64_t mark_ip; /* that marks have; 0: not known yet */
 	/* For the next bundle: an InternedData's content, and fields of the bundle. */
 	struct buf new_symbols, new_formats, new_addresses;

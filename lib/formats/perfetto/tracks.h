@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/table.h"
 #include "formats/perfetto/message.h"
 #include "marks/mark.h"
 
@@ -39,9 +40,10 @@ struct pf_track {
 	struct pf_actor *actor; /* owned; of a process's or thread's track */
 };
 
+DECLARE_TABLE(pf_track_slots, struct pf_track);
+
 struct pf_tracks {
-	struct pf_track *slots; /* owned; open addressing */
-	uint32_t count, cap;
+	struct pf_track_slots all;
 	bool ordered; /* it was said that ranks count */
 };
 void pf_tracks_deinit(struct pf_tracks *t);
