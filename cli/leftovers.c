@@ -3,19 +3,17 @@
 
 #include <string.h>
 
+#include "base/vec.h"
 #include "daemon/service/config.h"
 #include "daemon/service/spool.h"
 
 static void add(void *userdata, const struct spool_leftover *found)
 {
 	struct leftovers *l = userdata;
-	struct leftover *items = reallocarray(l->items, l->count + 1, sizeof(*items));
 	char *path = strdup(found->path);
 
-	if (items)
-		l->items = items;
-	if (items && path)
-		items[l->count++] =
+	if (path && vec_reserve_exact(l->items, l->count, 1) == 0)
+		l->items[l->count++] =
 			(struct leftover){ .path = TAKE_PTR(path), .bytes = found->bytes };
 	free(path);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "merge.h"
+#include "base/vec.h"
 #include "formats/formats.h"
 
 #include <fcntl.h>
@@ -7,17 +8,16 @@
 
 int merge_set_file(struct options *o, const char *value, struct error *err)
 {
-	struct merge_option *merges;
+	struct merge_option *merge;
 
 	if (!*value)
 		return error_set(err, -EINVAL, "the name of the file is empty");
 	if (o->merge_count == EXPORT_MERGES_MAX)
 		return error_set(err, -EINVAL, "more than %d files to merge", EXPORT_MERGES_MAX);
-	merges = reallocarray(o->merges, o->merge_count + 1, sizeof(*merges));
-	if (!merges)
+	merge = vec_add_exact(o->merges, o->merge_count);
+	if (!merge)
 		return error_errno(err, -ENOMEM, "%s", value);
-	o->merges = merges;
-	merges[o->merge_count++] = (struct merge_option){ .path = value };
+	*merge = (struct merge_option){ .path = value };
 	return 0;
 }
 

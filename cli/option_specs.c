@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/vec.h"
 #include "cli.h"
 #include "control/frame.h"
 #include "formats/formats.h"
@@ -24,15 +25,14 @@ static int set_output(struct options *o, const char *value, struct error *err)
 
 static int add_word(struct word_list *list, const char *value, struct error *err)
 {
-	const char **items;
+	const char **item;
 
 	if (!*value)
 		return error_set(err, -EINVAL, "the name is empty");
-	items = reallocarray(list->items, list->count + 1, sizeof(*items));
-	if (!items)
+	item = vec_add_exact(list->items, list->count);
+	if (!item)
 		return error_errno(err, -ENOMEM, "%s", value);
-	list->items = items;
-	items[list->count++] = value;
+	*item = value;
 	return 0;
 }
 
@@ -166,27 +166,25 @@ static int set_verbose(struct options *o, const char *value _unused_, struct err
 
 static int set_event(struct options *o, const char *value, struct error *err)
 {
-	struct event_option *events;
+	struct event_option *event;
 
 	if (!*value)
 		return error_set(err, -EINVAL, "-e takes the name of an event or a glob");
-	events = reallocarray(o->events, o->event_count + 1, sizeof(*events));
-	if (!events)
+	event = vec_add_exact(o->events, o->event_count);
+	if (!event)
 		return error_errno(err, -ENOMEM, "-e %s", value);
-	o->events = events;
-	events[o->event_count++] = (struct event_option){ .glob = value };
+	*event = (struct event_option){ .glob = value };
 	o->filter_is_probes = false;
 	return 0;
 }
 
 static int add_probe(struct options *o, const char *definition, bool user, struct error *err)
 {
-	struct probe_option *probes = reallocarray(o->probes, o->probe_count + 1, sizeof(*probes));
+	struct probe_option *probe = vec_add_exact(o->probes, o->probe_count);
 
-	if (!probes)
+	if (!probe)
 		return error_errno(err, -ENOMEM, "%s", definition);
-	o->probes = probes;
-	probes[o->probe_count++] = (struct probe_option){ definition, NULL, user };
+	*probe = (struct probe_option){ definition, NULL, user };
 	o->filter_is_probes = true;
 	return 0;
 }
@@ -239,7 +237,7 @@ static int add_pid(struct options *o, const char *text, size_t len, struct error
 {
 	char *end;
 	unsigned long pid;
-	int32_t *pids;
+	int32_t *own;
 
 	errno = 0;
 	pid = strtoul(text, &end, 10);
@@ -248,11 +246,10 @@ static int add_pid(struct options *o, const char *text, size_t len, struct error
 		error_set(err, -EINVAL, "'%.*s' is not a process id", (int)len, text);
 		return error_hint(err, "-P takes numbers: -P 1234 or -P 1234,5678");
 	}
-	pids = reallocarray(o->pids, o->pid_count + 1, sizeof(*pids));
-	if (!pids)
+	own = vec_add_exact(o->pids, o->pid_count);
+	if (!own)
 		return error_errno(err, -ENOMEM, "-P");
-	o->pids = pids;
-	pids[o->pid_count++] = (int32_t)pid;
+	*own = (int32_t)pid;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/vec.h"
 #include "cli.h"
 #include "hints.h"
 
@@ -140,13 +141,10 @@ static int apply(struct options *o, const struct option_spec *spec, const char *
 
 static int add_arg(struct options *o, char *arg, struct error *err)
 {
-	char **args = reallocarray(o->args, o->arg_count + 2, sizeof(*args));
-
-	if (!args)
+	if (vec_reserve_exact(o->args, o->arg_count, 2) < 0)
 		return error_errno(err, -ENOMEM, "%s", arg);
-	o->args = args;
-	args[o->arg_count++] = arg;
-	args[o->arg_count] = NULL;
+	o->args[o->arg_count++] = arg;
+	o->args[o->arg_count] = NULL;
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/place.h"
+#include "base/vec.h"
 #include "daemon/capture/capture.h"
 #include "daemon/capture/plan/request.h"
 
@@ -33,12 +34,11 @@ void doctor_report_deinit(struct doctor_report *r)
 static int add(struct doctor_report *r, const char *check, enum doctor_verdict verdict,
 	       const char *mend, const char *fmt, va_list ap)
 {
-	struct doctor_finding *f = reallocarray(r->findings, r->count + 1, sizeof(*f));
+	struct doctor_finding *f;
 
-	if (!f)
+	if (vec_reserve_exact(r->findings, r->count, 1) < 0)
 		return -ENOMEM;
-	r->findings = f;
-	f += r->count;
+	f = &r->findings[r->count];
 	*f = (struct doctor_finding){ .check = check, .verdict = verdict };
 	if (vasprintf(&f->text, fmt, ap) < 0)
 		return -ENOMEM;

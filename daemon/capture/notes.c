@@ -4,6 +4,7 @@
 
 #include "base/io.h"
 #include "base/utf8.h"
+#include "base/vec.h"
 #include "daemon/capture/recording.h"
 #include "proto/capture.pb-c.h"
 
@@ -12,11 +13,10 @@
 
 static void add_warning(struct capture *c, bool missing, const char *fmt, va_list ap)
 {
-	char **more = reallocarray(c->warnings, c->warning_count + 1, sizeof(*more)), *text;
+	char *text;
 
-	if (!more)
+	if (vec_reserve_exact(c->warnings, c->warning_count, 1) < 0)
 		return;
-	c->warnings = more;
 	if (vasprintf(&text, fmt, ap) < 0)
 		return;
 	/* Each text is reported once. */

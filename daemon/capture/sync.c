@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "base/vec.h"
 #include "daemon/capture/recording.h"
 
 #define CPUS_MAX 8192 /* maximum of CONFIG_NR_CPUS */
@@ -80,14 +81,13 @@ int capture_write_syncs(struct capture *c)
 /* The ring gets the mark, the stream the readings: now, or when the stream begins. */
 static int sync_with(struct capture *c, const char *id, struct sync **ret)
 {
-	struct sync *all = reallocarray(c->syncs, c->sync_count + 1, sizeof(*all)), *s;
+	struct sync *s;
 	char text[sizeof("trace_event_clock_sync: name=") + CAPTURE_SYNC_ID_MAX];
 	int r;
 
-	if (!all)
+	if (vec_reserve_exact(c->syncs, c->sync_count, 1) < 0)
 		return -ENOMEM;
-	c->syncs = all;
-	s = &all[c->sync_count];
+	s = &c->syncs[c->sync_count];
 	*s = (struct sync){ .mark.id = strdup(id) };
 	if (!s->mark.id)
 		return -ENOMEM;

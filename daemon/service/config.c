@@ -8,6 +8,7 @@
 
 #include "base/nearest.h"
 #include "base/parse.h"
+#include "base/vec.h"
 #include "control/frame.h"
 #include "daemon/capture/capture.h"
 
@@ -25,15 +26,13 @@ int string_list_add_words(struct string_list *list, const char *text)
 
 	for (text += strspn(text, separators); *text; text += strspn(text, separators)) {
 		size_t len = strcspn(text, separators);
-		char **items = realloc(list->items, (list->count + 2) * sizeof(*items));
 
-		if (!items)
+		if (vec_reserve_exact(list->items, list->count, 2) < 0)
 			return -ENOMEM;
-		list->items = items;
-		items[list->count] = strndup(text, len);
-		if (!items[list->count])
+		list->items[list->count] = strndup(text, len);
+		if (!list->items[list->count])
 			return -ENOMEM;
-		items[++list->count] = NULL;
+		list->items[++list->count] = NULL;
 		text += len;
 	}
 	return 0;

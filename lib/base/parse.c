@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/io.h"
+#include "base/vec.h"
 #include "base/wide.h"
 
 /* "12" or "1.5" with at most nine decimals: exact, unlike a double. */
@@ -131,12 +132,9 @@ static int add_range(struct cpu_set *set, uint64_t first, uint64_t last)
 	unsigned words = (unsigned)last / 64 + 1;
 
 	if (words > set->words) {
-		uint64_t *bits = reallocarray(set->bits, words, sizeof(*bits));
-
-		if (!bits)
+		if (vec_reserve_exact(set->bits, set->words, words - set->words) < 0)
 			return -ENOMEM;
-		memset(bits + set->words, 0, (words - set->words) * sizeof(*bits));
-		set->bits = bits;
+		memset(set->bits + set->words, 0, (words - set->words) * sizeof(*set->bits));
 		set->words = words;
 	}
 	for (uint64_t cpu = first; cpu <= last; cpu++)

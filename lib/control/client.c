@@ -9,6 +9,7 @@
 
 #include "base/io.h"
 #include "base/place.h"
+#include "base/vec.h"
 
 #define ERRNO_MAX 4095 /* the kernel's own limit */
 #define CONNECT_TIMEOUT_S 5
@@ -160,13 +161,10 @@ int control_client_receive(struct control_client *c, int timeout_ms, Reply **ret
 
 static int keep(struct control_client *c, Reply *reply)
 {
-	Reply **kept = realloc(c->kept, (c->kept_count + 1) * sizeof(*kept));
-
-	if (!kept) {
+	if (vec_reserve_exact(c->kept, c->kept_count, 1) < 0) {
 		traced__control__reply__free_unpacked(reply, NULL);
 		return -ENOMEM;
 	}
-	c->kept = kept;
 	c->kept[c->kept_count++] = reply;
 	return 0;
 }

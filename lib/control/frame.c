@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include "base/vec.h"
+
 #define LENGTH_SIZE sizeof(uint32_t)
 #define READ_STEP (64U << 10) /* a length may be false: memory grows as bytes arrive */
 #define PENDING_MAX 64
@@ -39,7 +41,6 @@ void frame_io_deinit(struct frame_io *io)
 static int queue_fds(struct frame_io *io, const int *fds, size_t count)
 {
 	struct frame_fds entry = { .offset = io->out.len };
-	struct frame_fds *pending;
 
 	if (!count)
 		return 0;
@@ -47,10 +48,8 @@ static int queue_fds(struct frame_io *io, const int *fds, size_t count)
 		return -EINVAL;
 	if (io->pending_count >= PENDING_MAX)
 		return -ENOBUFS;
-	pending = realloc(io->pending, (io->pending_count + 1) * sizeof(*pending));
-	if (!pending)
+	if (vec_reserve_exact(io->pending, io->pending_count, 1) < 0)
 		return -ENOMEM;
-	io->pending = pending;
 	for (; entry.count < count; entry.count++) {
 		int fd = fcntl(fds[entry.count], F_DUPFD_CLOEXEC, 3);
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "export/exporter.h"
 #include "samples/sample_reader.h"
 
@@ -59,13 +60,11 @@ void summary_take_notes(struct exporter *x)
 
 static int add_fallback(struct export_result *ret, const struct event *ev, uint64_t count)
 {
-	struct export_fallback *all, *f;
+	struct export_fallback *f;
 
-	all = reallocarray(ret->fallbacks, ret->fallback_count + 1, sizeof(*all));
-	if (!all)
+	if (vec_reserve_exact(ret->fallbacks, ret->fallback_count, 1) < 0)
 		return -ENOMEM;
-	ret->fallbacks = all;
-	f = &all[ret->fallback_count];
+	f = &ret->fallbacks[ret->fallback_count];
 	*f = (struct export_fallback){ .count = count, .why = strdup(ev->why_fallback) };
 	if (!f->why || asprintf(&f->event, "%s:%s", ev->system, ev->name) < 0) {
 		free(f->why);
@@ -188,19 +187,14 @@ int summary_make(struct exporter *x, struct export_result *ret)
 
 int summary_amend(struct exporter *x, struct export_result *ret)
 {
-	char **all;
-
 	if (stream_index_settle(&x->index) < 0)
 		return -ENOMEM;
 	if (!x->index.warning_count)
 		return 0;
-	all = reallocarray(ret->warnings, ret->warning_count + x->index.warning_count,
-			   sizeof(*all));
-	if (!all)
+	if (vec_reserve_exact(ret->warnings, ret->warning_count, x->index.warning_count) < 0)
 		return -ENOMEM;
-	ret->warnings = all;
 	for (size_t i = 0; i < x->index.warning_count; i++)
-		all[ret->warning_count++] = x->index.warnings[i];
+		ret->warnings[ret->warning_count++] = x->index.warnings[i];
 	x->index.warning_count = 0;
 	ret->incomplete |= x->index.incomplete;
 	return 0;

@@ -4,72 +4,33 @@
 #include <inttypes.h>
 #include <xxhash.h>
 
+DEFINE_TABLE(frame_ids, struct frame_id, uint64_t, slot->hash != 0, slot->hash, slot->hash == key);
+
 void frame_ids_deinit(struct frame_ids *f)
 {
-	free(f->hashes);
-	free(f->ids);
-	*f = (struct frame_ids){ 0 };
-}
-
-/* The slot of this hash, or the free slot where it belongs. */
-static uint32_t place(const uint64_t *hashes, uint32_t slots, uint64_t hash)
-{
-	uint32_t at = (uint32_t)hash & (slots - 1);
-
-	while (hashes[at] && hashes[at] != hash)
-		at = (at + 1) & (slots - 1);
-	return at;
-}
-
-static int grow(struct frame_ids *f)
-{
-	uint32_t slots = MAX(f->slots * 2, UINT32_C(256));
-	uint64_t *hashes = calloc(slots, sizeof(*hashes));
-	uint32_t *ids = calloc(slots, sizeof(*ids));
-
-	if (!hashes || !ids) {
-		free(hashes);
-		free(ids);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < f->slots; i++) {
-		uint32_t at;
-
-		if (!f->hashes[i])
-			continue;
-		at = place(hashes, slots, f->hashes[i]);
-		hashes[at] = f->hashes[i];
-		ids[at] = f->ids[i];
-	}
-	free(f->hashes);
-	free(f->ids);
-	f->hashes = hashes;
-	f->ids = ids;
-	f->slots = slots;
-	return 0;
+	TABLE_DEINIT(f);
 }
 
 int frame_ids_get(struct frame_ids *f, uint32_t parent, struct text name, struct text module,
 		  uint32_t *ret)
 {
 	uint64_t hash = XXH3_64bits_withSeed(name.data, name.len, parent);
-	uint32_t at;
+	struct frame_id *slot;
 
 	if (module.len)
 		hash = XXH3_64bits_withSeed(module.data, module.len, hash);
 	hash = hash ?: 1;
 	*ret = 0;
-	if (f->count * 2 >= f->slots && grow(f) < 0)
+	slot = frame_ids_place(f, hash, hash);
+	if (!slot)
 		return -ENOMEM;
-	at = place(f->hashes, f->slots, hash);
-	if (f->hashes[at]) {
-		*ret = f->ids[at];
+	if (slot->hash) {
+		*ret = slot->id;
 		return 0;
 	}
 	if (f->count == FRAME_IDS_MAX)
 		return -ENOSPC;
-	f->hashes[at] = hash;
-	f->ids[at] = *ret = ++f->count;
+	*slot = (struct frame_id){ hash, *ret = ++f->count };
 	return 1;
 }
 

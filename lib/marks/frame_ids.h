@@ -5,15 +5,16 @@
  */
 #pragma once
 
+#include "base/table.h"
 #include "marks/mark.h"
 
 #define FRAME_IDS_MAX (UINT32_C(1) << 20)
 
-struct frame_ids {
-	uint64_t *hashes; /* owned; open addressing, 0: free */
-	uint32_t *ids;	  /* owned; number of the hash in the same slot */
-	uint32_t count, slots;
+struct frame_id {
+	uint64_t hash; /* 0: a free slot */
+	uint32_t id;
 };
+DECLARE_TABLE(frame_ids, struct frame_id);
 void frame_ids_deinit(struct frame_ids *f);
 /*
  * The number of a frame by name, module and parent (0: outermost). 1: new, the caller must write

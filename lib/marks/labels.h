@@ -5,18 +5,19 @@
  */
 #pragma once
 
+#include "base/table.h"
 #include "marks/mark.h"
 
 /* Bytes, over all rings that are read at one time. */
 #define MARK_LABELS_MEMORY (64U << 20)
 
+DECLARE_TABLE(frame_set, uint64_t);
+
 /* State shared by the decoders of all rings. */
 struct mark_decode_shared {
 	size_t label_bytes;	 /* bytes in use */
 	uint64_t labels_refused; /* uses of labels that were undefined or above the bound */
-	/* Hashes of the frames already reported; open addressing, 0: free. */
-	uint64_t *frames; /* owned */
-	size_t frame_count, frame_slots;
+	struct frame_set frames; /* hashes of the frames already reported */
 };
 void mark_decode_shared_deinit(struct mark_decode_shared *shared);
 
@@ -26,10 +27,7 @@ struct label {
 	struct text name, cat; /* owned */
 };
 
-struct label_table {
-	struct label *all; /* owned; open addressing */
-	size_t count, slots;
-};
+DECLARE_TABLE(label_table, struct label);
 /* Frees the whole table for good. */
 void label_table_forget(struct label_table *t, struct mark_decode_shared *shared);
 

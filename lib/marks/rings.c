@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/heap.h"
+#include "base/vec.h"
 #include "marks/clock_map.h"
 #include "traced/mark_record.h"
 
@@ -47,7 +48,7 @@ struct mark_rings {
 	struct ring_cursor **cursors; /* owned, each of them */
 	size_t cursor_count, cap;
 	struct ring_cursor **heap; /* owned; room for all */
-	size_t heap_count;
+	size_t heap_count, heap_cap;
 	bool given; /* heap[0]'s mark */
 	struct buf part;
 	size_t window_bytes;
@@ -132,18 +133,9 @@ static int add_cursors(struct mark_rings *m)
 {
 	size_t count = m->list->count;
 
-	if (count > m->cap) {
-		size_t cap = MAX(count, m->cap * 2);
-		void *cursors = reallocarray(m->cursors, cap, sizeof(*m->cursors));
-		void *heap;
-
-		m->cursors = cursors ?: m->cursors;
-		heap = cursors ? reallocarray(m->heap, cap, sizeof(*m->heap)) : NULL;
-		if (!heap)
-			return -ENOMEM;
-		m->heap = heap;
-		m->cap = cap;
-	}
+	if (vec_reserve(m->cursors, m->cursor_count, m->cap, count - m->cursor_count) < 0 ||
+	    vec_reserve(m->heap, m->heap_count, m->heap_cap, count - m->heap_count) < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < count && m->cursor_count < count; i++) {
 		struct ring_cursor *c;
 

@@ -3,6 +3,7 @@
 
 #include "base/heap.h"
 #include "base/io.h"
+#include "base/vec.h"
 
 #define RUN_WINDOW (64U << 10)
 
@@ -226,16 +227,13 @@ static int put_sorted(struct mark_sort *s, struct buf *out)
 static int spill(struct mark_sort *s, struct error *err)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
-	struct run *runs;
 	uint64_t start = s->scratch->end;
 	int r;
 
 	if (s->scratch->fd < 0 || s->run_count == MARK_SORT_RUNS_MAX)
 		return error_set(err, -EFBIG, "too many marks to sort");
-	runs = reallocarray(s->runs, s->run_count + 1, sizeof(*runs));
-	if (!runs)
+	if (vec_reserve_exact(s->runs, s->run_count, 1) < 0)
 		return error_errno(err, -ENOMEM, "can't sort the marks");
-	s->runs = runs;
 	qsort(s->keys, s->count, sizeof(*s->keys), compare);
 	r = put_sorted(s, &out);
 	if (r < 0)
@@ -252,15 +250,8 @@ int mark_sort_add(struct mark_sort *s, const struct mark *mark, struct error *er
 	size_t at = s->packed.len;
 	int r;
 
-	if (s->count == s->cap) {
-		size_t cap = MAX((size_t)256, s->cap * 2);
-		struct key *keys = reallocarray(s->keys, cap, sizeof(*keys));
-
-		if (!keys)
-			return error_errno(err, -ENOMEM, "can't sort the marks");
-		s->keys = keys;
-		s->cap = cap;
-	}
+	if (vec_reserve(s->keys, s->count, s->cap, 1) < 0)
+		return error_errno(err, -ENOMEM, "can't sort the marks");
 	r = mark_pack(mark, &s->packed);
 	if (r == -E2BIG)
 		return error_set(err, r, "a mark longer than %u MiB", MARK_PACKED_MAX >> 20);

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/vec.h"
+
 /* Clock name in files that were made from the trace itself. */
 static const char own_clock[] = "TRACE";
 
@@ -22,14 +24,13 @@ static const char *clock_name(clockid_t clock)
 
 int mark_syncs_add(struct mark_syncs *s, const char *id, size_t len, const struct mark_sync *sync)
 {
-	struct mark_sync *all = reallocarray(s->all, s->count + 1, sizeof(*all));
+	struct mark_sync *own = vec_add_exact(s->all, s->count);
 
-	if (!all)
+	if (!own)
 		return -ENOMEM;
-	s->all = all;
-	all[s->count] = *sync;
-	all[s->count].id = strndup(id, len);
-	return all[s->count++].id ? 0 : -ENOMEM;
+	*own = *sync;
+	own->id = strndup(id, len);
+	return own->id ? 0 : -ENOMEM;
 }
 
 void mark_syncs_deinit(struct mark_syncs *s)
@@ -178,21 +179,17 @@ static int add_sync_file(struct mark_source *s, const struct export_merge *merge
 	struct mark_source other = { .origin.name = merge->sync_name };
 	_cleanup_error_ struct error why = ERROR_INIT;
 	struct trace_file *to = &s->file;
-	struct trace_file_sync *all;
 	int r = trace_file_read(&other.file, merge->sync_fd, 0, env->scratch, &why);
 
 	if (r == -ENOMEM || r == -EIO || r == -ENOSPC)
 		error_move(err, &why);
 	else
 		r = warn_of_file(&other, r, &why, env->index);
-	all = reallocarray(to->syncs, to->sync_count + other.file.sync_count + 1, sizeof(*all));
-	if (r == 0 && !all)
-		r = -ENOMEM;
-	if (all)
-		to->syncs = all;
+	if (r == 0)
+		r = vec_reserve_exact(to->syncs, to->sync_count, other.file.sync_count);
 	if (r == 0) {
-		memcpy(all + to->sync_count, other.file.syncs,
-		       other.file.sync_count * sizeof(*all));
+		memcpy(to->syncs + to->sync_count, other.file.syncs,
+		       other.file.sync_count * sizeof(*to->syncs));
 		to->sync_count += other.file.sync_count;
 		other.file.sync_count = 0;
 	}

@@ -19,6 +19,9 @@ struct stack_frame {
 	uint64_t number; /* number of the stack that ends in this frame */
 };
 
+DEFINE_TABLE(frame_slots, struct stack_frame, uint64_t, slot->key != 0, slot->key,
+	     slot->key == key);
+
 static uint64_t key_of(const struct mark *m, enum mark_part part)
 {
 	struct text id = m->part[part];
@@ -28,42 +31,16 @@ static uint64_t key_of(const struct mark *m, enum mark_part part)
 
 void stack_frames_deinit(struct stack_frames *f)
 {
-	for (uint32_t i = 0; i < f->cap; i++)
-		free(f->slots[i].text);
-	free(f->slots);
+	TABLE_FOR_EACH(frame_slots, &f->frames, frame)
+	free(frame->text);
+	free(f->frames.slots);
 	*f = (struct stack_frames){ 0 };
 }
 
 void stack_frames_restart(struct stack_frames *f)
 {
-	for (uint32_t i = 0; i < f->cap; i++)
-		f->slots[i].number = 0;
-}
-
-static struct stack_frame *find(struct stack_frame *slots, uint32_t cap, uint64_t key)
-{
-	for (uint64_t at = key;; at++) {
-		struct stack_frame *frame = &slots[at & (cap - 1)];
-
-		if (!frame->key || frame->key == key)
-			return frame;
-	}
-}
-
-static int grow(struct stack_frames *f)
-{
-	uint32_t cap = MAX(f->cap * 2, UINT32_C(64));
-	struct stack_frame *slots = calloc(cap, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < f->cap; i++)
-		if (f->slots[i].key)
-			*find(slots, cap, f->slots[i].key) = f->slots[i];
-	free(f->slots);
-	f->slots = slots;
-	f->cap = cap;
-	return 0;
+	TABLE_FOR_EACH(frame_slots, &f->frames, frame)
+	frame->number = 0;
 }
 
 static struct text short_text(struct text t)
@@ -80,12 +57,12 @@ int stack_frames_add(struct stack_frames *f, const struct mark *m)
 
 	if (!key)
 		return 0;
-	if (f->count * 2 >= f->cap && grow(f) < 0)
+	frame = frame_slots_place(&f->frames, key, key);
+	if (!frame)
 		return -ENOMEM;
-	frame = find(f->slots, f->cap, key);
 	if (frame->key)
 		return 0;
-	if (f->count == FRAMES_MAX || f->bytes + name.len + cat.len > FRAMES_BYTES_MAX)
+	if (f->frames.count == FRAMES_MAX || f->bytes + name.len + cat.len > FRAMES_BYTES_MAX)
 		return -ENOSPC;
 	frame->text = malloc((size_t)name.len + cat.len + 1);
 	if (!frame->text)
@@ -98,7 +75,7 @@ int stack_frames_add(struct stack_frames *f, const struct mark *m)
 	frame->cat_len = cat.len;
 	frame->key = key;
 	frame->parent = key_of(m, PART_SF);
-	f->count++;
+	f->frames.count++;
 	f->bytes += name.len + cat.len;
 	return 0;
 }
@@ -111,10 +88,10 @@ bool stack_frames_get_stack(const struct stack_frames *f, const struct mark *m, 
 
 	ret->depth = 0;
 	/* From the innermost frame outwards; the bounds also end a cycle. */
-	while (key && f->cap && ret->depth < STACK_DEPTH_MAX && bytes < STACK_BYTES_MAX) {
-		struct stack_frame *frame = find(f->slots, f->cap, key);
+	while (key && ret->depth < STACK_DEPTH_MAX && bytes < STACK_BYTES_MAX) {
+		struct stack_frame *frame = frame_slots_find(&f->frames, key, key);
 
-		if (!frame->key)
+		if (!frame)
 			break;
 		if (!ret->depth)
 			ret->number = &frame->number;

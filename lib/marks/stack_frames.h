@@ -5,11 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/table.h"
 #include "marks/mark.h"
 
+DECLARE_TABLE(frame_slots, struct stack_frame);
+
 struct stack_frames {
-	struct stack_frame *slots; /* owned; open addressing */
-	uint32_t count, cap;
+	struct frame_slots frames;
 	size_t bytes;
 };
 void stack_frames_deinit(struct stack_frames *f);

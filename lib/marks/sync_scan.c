@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/vec.h"
 #include "trace/merge.h"
 
 static bool is_id(char c)
@@ -38,15 +39,13 @@ const struct kernel_sync *sync_scan_find(const struct sync_scan *s, const char *
 
 static int add(struct sync_scan *s, uint64_t ts, const char *id, size_t len)
 {
-	struct kernel_sync *all, *one;
+	struct kernel_sync *one;
 
 	if (s->count == SYNC_SCAN_MAX)
 		return 0;
-	all = reallocarray(s->syncs, s->count + 1, sizeof(*all));
-	if (!all)
+	if (vec_reserve_exact(s->syncs, s->count, 1) < 0)
 		return -ENOMEM;
-	s->syncs = all;
-	one = &all[s->count];
+	one = &s->syncs[s->count];
 	*one = (struct kernel_sync){ .ts = ts };
 	memcpy(one->id, id, len);
 	s->count += !sync_scan_find(s, one->id);

@@ -2,6 +2,7 @@
 #include "marks/trace_file.h"
 
 #include "base/io.h"
+#include "base/vec.h"
 #include "marks/trace_event.h"
 
 #define STRING_MAX (1U << 20)  /* bytes of one string */
@@ -64,30 +65,29 @@ static bool is_sync(const struct mark *m)
 static int take_sync(struct loader *l, struct error *err)
 {
 	struct trace_file *f = l->file;
-	struct trace_file_sync *all;
+	struct trace_file_sync *sync;
 	struct value id, issue;
 
 	if (!value_find(l->mark.part[PART_ARGS], "sync_id", &id) || id.type != VALUE_STRING)
 		return leave_out(l, "a clock_sync event without a sync_id");
 	if (f->sync_count == TRACE_FILE_SYNCS_MAX)
 		return leave_out(l, "too many clock_sync events");
-	all = reallocarray(f->syncs, f->sync_count + 1, sizeof(*all));
-	if (!all)
+	if (vec_reserve_exact(f->syncs, f->sync_count, 1) < 0)
 		return error_errno(err, -ENOMEM, "can't keep a clock_sync event");
-	f->syncs = all;
-	all[f->sync_count] = (struct trace_file_sync){
+	sync = &f->syncs[f->sync_count];
+	*sync = (struct trace_file_sync){
 		.id = strndup(id.text.data, id.text.len),
 		.ts = l->mark.ts,
 	};
-	if (!all[f->sync_count].id)
+	if (!sync->id)
 		return error_errno(err, -ENOMEM, "can't keep a clock_sync event");
 	if (value_find(l->mark.part[PART_ARGS], "issue_ts", &issue)) {
 		double us;
 
 		if (issue.type == VALUE_INT && issue.i >= 0 && issue.i < INT64_MAX / 1000)
-			all[f->sync_count].issue_ts = (uint64_t)issue.i * 1000;
+			sync->issue_ts = (uint64_t)issue.i * 1000;
 		else if (value_number(&issue, &us) && us > 0 && us < 9e15)
-			all[f->sync_count].issue_ts = (uint64_t)(us * 1000);
+			sync->issue_ts = (uint64_t)(us * 1000);
 	}
 	f->sync_count++;
 	return 0;

@@ -38,54 +38,35 @@ static uint64_t hash_name(const char *name, size_t len)
 	return h;
 }
 
+struct constant_key {
+	const char *name;
+	size_t len;
+};
+DEFINE_TABLE(constant_slots, struct constant, struct constant_key, slot->name,
+	     hash_name(slot->name, strlen(slot->name)),
+	     !strncmp(slot->name, key.name, key.len) && !slot->name[key.len]);
+
 void constants_deinit(struct constants *c)
 {
-	for (size_t i = 0; i < c->cap; i++)
-		free(c->items[i].name);
-	free(c->items);
-	*c = (struct constants){ 0 };
-}
-
-static struct constant *slot_of(const struct constants *c, const char *name, size_t len)
-{
-	size_t i = (size_t)hash_name(name, len) & (c->cap - 1);
-
-	while (c->items[i].name &&
-	       (strncmp(c->items[i].name, name, len) != 0 || c->items[i].name[len]))
-		i = (i + 1) & (c->cap - 1);
-	return &c->items[i];
-}
-
-static int grow(struct constants *c)
-{
-	struct constants bigger = { .cap = c->cap ? c->cap * 2 : 64 };
-
-	bigger.items = calloc(bigger.cap, sizeof(*bigger.items));
-	if (!bigger.items)
-		return -ENOMEM;
-	for (size_t i = 0; i < c->cap; i++)
-		if (c->items[i].name)
-			*slot_of(&bigger, c->items[i].name, strlen(c->items[i].name)) = c->items[i];
-	free(c->items);
-	c->items = bigger.items;
-	c->cap = bigger.cap;
-	return 0;
+	TABLE_FOR_EACH(constant_slots, &c->all, slot)
+	free(slot->name);
+	TABLE_DEINIT(&c->all);
 }
 
 int constants_add(struct constants *c, const char *name, size_t len, int64_t value)
 {
-	struct constant *slot;
+	struct constant *slot = constant_slots_place(&c->all, hash_name(name, len),
+						     (struct constant_key){ name, len });
 
-	if ((c->count + 1) * 2 > c->cap && grow(c) < 0)
+	if (!slot)
 		return -ENOMEM;
-	slot = slot_of(c, name, len);
 	if (slot->name)
 		return 0;
 	slot->name = strndup(name, len);
 	if (!slot->name)
 		return -ENOMEM;
 	slot->value = value;
-	c->count++;
+	c->all.count++;
 	return 0;
 }
 
@@ -126,13 +107,12 @@ int constants_add_text(struct constants *c, const char *text, size_t len)
 
 bool constants_find(const struct constants *c, const char *name, size_t len, int64_t *ret)
 {
-	if (c->cap) {
-		const struct constant *slot = slot_of(c, name, len);
+	const struct constant *slot = constant_slots_find(&c->all, hash_name(name, len),
+							  (struct constant_key){ name, len });
 
-		if (slot->name) {
-			*ret = slot->value;
-			return true;
-		}
+	if (slot) {
+		*ret = slot->value;
+		return true;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (strlen(known[i].name) == len && !memcmp(known[i].name, name, len)) {
@@ -144,9 +124,7 @@ bool constants_find(const struct constants *c, const char *name, size_t len, int
 
 int constants_put_text(const struct constants *c, struct buf *out)
 {
-	for (size_t i = 0; i < c->cap; i++)
-		if (c->items[i].name)
-			buf_printf(out, "%s %lld\n", c->items[i].name,
-				   (long long)c->items[i].value);
+	TABLE_FOR_EACH(constant_slots, &c->all, slot)
+	buf_printf(out, "%s %lld\n", slot->name, (long long)slot->value);
 	return buf_error(out);
 }

@@ -10,13 +10,16 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/table.h"
+
+struct constant {
+	char *name; /* owned; NULL: a free slot */
+	int64_t value;
+};
+DECLARE_TABLE(constant_slots, struct constant);
 
 struct constants {
-	struct constant {
-		char *name; /* owned */
-		int64_t value;
-	} * items; /* open addressing; owned */
-	size_t count, cap;
+	struct constant_slots all;
 };
 
 void constants_deinit(struct constants *c);

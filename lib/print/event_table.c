@@ -76,17 +76,14 @@ static void fill_common(struct event_table *t, const struct event *from)
 
 static int grow_ids(struct event_table *t, size_t id)
 {
-	size_t count = MAX(id + 1, t->id_count * 2);
-	struct event_entry **by_id;
+	size_t more = MAX(id + 1, t->id_count * 2) - t->id_count;
 
 	if (id < t->id_count)
 		return 0;
-	by_id = reallocarray(t->by_id, count, sizeof(*by_id));
-	if (!by_id)
+	if (vec_reserve_exact(t->by_id, t->id_count, more) < 0)
 		return -ENOMEM;
-	memset(by_id + t->id_count, 0, (count - t->id_count) * sizeof(*by_id));
-	t->by_id = by_id;
-	t->id_count = count;
+	memset(t->by_id + t->id_count, 0, more * sizeof(*t->by_id));
+	t->id_count += more;
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/swar.h"
+#include "base/vec.h"
 
 /* Sorted by address; at one address in file order. */
 struct symbols {
@@ -134,7 +135,6 @@ static uint32_t add_name(struct symbols *s, const char *name, size_t len)
 
 static int find_module(struct symbols *s, const struct line *l, uint16_t *ret)
 {
-	uint32_t *bigger;
 
 	*ret = 0;
 	if (!l->module)
@@ -149,11 +149,9 @@ static int find_module(struct symbols *s, const struct line *l, uint16_t *ret)
 	}
 	if (s->module_count == UINT16_MAX)
 		return 0;
-	bigger = reallocarray(s->module_names, s->module_count + 1, sizeof(*bigger));
-	if (!bigger)
+	if (vec_reserve_exact(s->module_names, s->module_count, 1) < 0)
 		return -ENOMEM;
-	s->module_names = bigger;
-	bigger[s->module_count++] = add_name(s, l->module, l->module_len);
+	s->module_names[s->module_count++] = add_name(s, l->module, l->module_len);
 	*ret = (uint16_t)s->module_count;
 	return 0;
 }

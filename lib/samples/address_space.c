@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "base/vec.h"
 
 #define FILES_MAX 65536
 #define MAPPINGS_MAX (1U << 20)
@@ -17,15 +18,46 @@ struct address_space {
 	struct code_mapping *mappings; /* owned; sorted by start, no overlaps */
 };
 
+static size_t hash_pid(int32_t pid)
+{
+	return (uint32_t)pid * UINT32_C(0x9e3779b9) >> 4;
+}
+
+DEFINE_TABLE(space_slots, struct address_space, int32_t, slot->used, hash_pid(slot->pid),
+	     slot->pid == key);
+
+struct file_slot {
+	uint32_t hash, number; /* the file's index + 1; 0: free */
+};
+
+struct file_key {
+	const struct address_spaces *spaces;
+	const char *path;
+	size_t len;
+	const void *build_id;
+	size_t id_len;
+	uint32_t hash;
+};
+
+static bool is_file(const struct code_file *f, const struct file_key *key)
+{
+	return strlen(f->path) == key->len && !memcmp(f->path, key->path, key->len) &&
+	       f->build_id_len == key->id_len &&
+	       (!key->id_len || !memcmp(f->build_id, key->build_id, key->id_len));
+}
+
+DEFINE_TABLE(file_slots, struct file_slot, const struct file_key *, slot->number, slot->hash,
+	     slot->hash == key->hash && is_file(&key->spaces->files[slot->number - 1], key));
+
 void address_spaces_deinit(struct address_spaces *a)
 {
 	for (uint32_t i = 0; i < a->file_count; i++)
 		free(a->files[i].path);
-	for (size_t i = 0; i < a->slots; i++)
-		free(a->spaces[i].mappings);
+	TABLE_FOR_EACH(space_slots, &a->spaces, space)
+	free(space->mappings);
 	free(a->files);
-	free(a->file_slots);
-	free(a->spaces);
+	free(a->known_files.slots);
+	free(a->spaces.slots);
 	*a = (struct address_spaces){ 0 };
 }
 
@@ -36,62 +68,24 @@ static uint32_t hash_file(const char *path, size_t len, const void *build_id, si
 	return (uint32_t)(id_len ? XXH3_64bits_withSeed(build_id, id_len, hash) : hash);
 }
 
-static uint32_t *file_place(const struct address_spaces *a, uint32_t *slots, uint32_t count,
-			    const char *path, size_t len, const void *build_id, size_t id_len)
-{
-	uint32_t at = hash_file(path, len, build_id, id_len);
-
-	for (;; at++) {
-		uint32_t number = slots[at & (count - 1)];
-		const struct code_file *f = number ? &a->files[number - 1] : NULL;
-
-		if (!f || (strlen(f->path) == len && !memcmp(f->path, path, len) &&
-			   f->build_id_len == id_len &&
-			   (!id_len || !memcmp(f->build_id, build_id, id_len))))
-			return &slots[at & (count - 1)];
-	}
-}
-
-static int grow_files(struct address_spaces *a)
-{
-	uint32_t count = MAX(a->file_slot_count * 2, UINT32_C(64));
-	uint32_t *slots = calloc(count, sizeof(*slots));
-	struct code_file *files = reallocarray(a->files, count / 2, sizeof(*files));
-
-	if (files)
-		a->files = files;
-	if (!slots || !files) {
-		free(slots);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < a->file_count; i++) {
-		const struct code_file *f = &a->files[i];
-
-		*file_place(a, slots, count, f->path, strlen(f->path), f->build_id,
-			    f->build_id_len) = i + 1;
-	}
-	free(a->file_slots);
-	a->file_slots = slots;
-	a->file_slot_count = count;
-	return 0;
-}
-
 /* Returns the file's number; -ENOSPC: too many files. */
 static int64_t find_file(struct address_spaces *a, const struct new_mapping *m)
 {
 	size_t len = strnlen(m->path ?: "", m->path_len);
 	size_t id_len = MIN(m->build_id_len, sizeof(a->files->build_id));
+	uint32_t hash = hash_file(m->path ?: "", len, m->build_id, id_len);
+	struct file_key key = { a, m->path ?: "", len, m->build_id, id_len, hash };
+	struct file_slot *slot = file_slots_place(&a->known_files, hash, &key);
 	struct code_file *f;
-	uint32_t *place;
 
-	if (a->file_count * 2 >= a->file_slot_count && grow_files(a) < 0)
+	if (!slot)
 		return -ENOMEM;
-	place = file_place(a, a->file_slots, a->file_slot_count, m->path ?: "", len, m->build_id,
-			   id_len);
-	if (*place)
-		return *place - 1;
+	if (slot->number)
+		return slot->number - 1;
 	if (a->file_count == FILES_MAX)
 		return -ENOSPC;
+	if (vec_reserve(a->files, a->file_count, a->file_cap, 1) < 0)
+		return -ENOMEM;
 	f = &a->files[a->file_count];
 	*f = (struct code_file){ .path = strndup(m->path ?: "", len),
 				 .build_id_len = (uint8_t)id_len };
@@ -100,48 +94,23 @@ static int64_t find_file(struct address_spaces *a, const struct new_mapping *m)
 	f->name = strrchr(f->path, '/') ? strrchr(f->path, '/') + 1 : f->path;
 	if (id_len)
 		memcpy(f->build_id, m->build_id, id_len);
-	*place = ++a->file_count;
+	*slot = (struct file_slot){ hash, ++a->file_count };
+	a->known_files.count++;
 	return a->file_count - 1;
-}
-
-static struct address_space *space_place(struct address_space *spaces, size_t slots, int32_t pid)
-{
-	size_t at = (uint32_t)pid * UINT32_C(0x9e3779b9) >> 4;
-
-	for (;; at++) {
-		struct address_space *s = &spaces[at & (slots - 1)];
-
-		if (!s->used || s->pid == pid)
-			return s;
-	}
 }
 
 static struct address_space *find_space(const struct address_spaces *a, int32_t pid)
 {
-	struct address_space *s = a->slots ? space_place(a->spaces, a->slots, pid) : NULL;
-
-	return s && s->used ? s : NULL;
+	return space_slots_find(&a->spaces, hash_pid(pid), pid);
 }
 
 static struct address_space *get_space(struct address_spaces *a, int32_t pid)
 {
-	struct address_space *s;
+	struct address_space *s = space_slots_place(&a->spaces, hash_pid(pid), pid);
 
-	if (a->space_count * 2 >= a->slots) {
-		size_t slots = MAX(a->slots * 2, (size_t)64);
-		struct address_space *all = calloc(slots, sizeof(*all));
-
-		if (!all)
-			return NULL;
-		for (size_t i = 0; i < a->slots; i++)
-			if (a->spaces[i].used)
-				*space_place(all, slots, a->spaces[i].pid) = a->spaces[i];
-		free(a->spaces);
-		a->spaces = all;
-		a->slots = slots;
-	}
-	s = space_place(a->spaces, a->slots, pid);
-	a->space_count += !s->used;
+	if (!s)
+		return NULL;
+	a->spaces.count += !s->used;
 	s->used = true;
 	s->pid = pid;
 	return s;
@@ -159,15 +128,8 @@ static int make_room(struct address_spaces *a, struct address_space *s, uint32_t
 {
 	uint32_t total = s->count - removed + count;
 
-	if (total > s->cap) {
-		uint32_t cap = MAX(total, s->cap * 2);
-		struct code_mapping *all = reallocarray(s->mappings, cap, sizeof(*all));
-
-		if (!all)
-			return -ENOMEM;
-		s->mappings = all;
-		s->cap = cap;
-	}
+	if (total > s->count && vec_reserve(s->mappings, s->count, s->cap, total - s->count) < 0)
+		return -ENOMEM;
 	memmove(&s->mappings[at + count], &s->mappings[at + removed],
 		(s->count - at - removed) * sizeof(*s->mappings));
 	a->mappings = a->mappings - removed + count;
@@ -247,11 +209,10 @@ int address_spaces_fork(struct address_spaces *a, int32_t parent, int32_t child)
 		a->refused += from->count;
 		return 0;
 	}
-	to->mappings = reallocarray(NULL, from->count, sizeof(*to->mappings));
-	if (!to->mappings)
+	if (vec_reserve(to->mappings, to->count, to->cap, from->count) < 0)
 		return -ENOMEM;
 	memcpy(to->mappings, from->mappings, from->count * sizeof(*to->mappings));
-	to->count = to->cap = from->count;
+	to->count = from->count;
 	a->mappings += to->count;
 	return 0;
 }

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/table.h"
+
 struct code_file {
 	char *path;	  /* owned; "": none */
 	const char *name; /* the path's last part */
@@ -21,14 +23,15 @@ struct code_mapping {
 	uint32_t file; /* index of the file, see address_spaces_file */
 };
 
+DECLARE_TABLE(file_slots, struct file_slot);
+DECLARE_TABLE(space_slots, struct address_space);
+
 struct address_spaces {
 	struct code_file *files; /* owned */
-	uint32_t file_count;
-	uint32_t *file_slots; /* owned; open addressing: a number + 1 */
-	uint32_t file_slot_count;
-	struct address_space *spaces; /* owned; open addressing by pid */
-	size_t space_count, slots;
-	size_t mappings; /* over all processes */
+	uint32_t file_count, file_cap;
+	struct file_slots known_files;
+	struct space_slots spaces; /* by pid */
+	size_t mappings;	   /* over all processes */
 	uint64_t refused;
 };
 void address_spaces_deinit(struct address_spaces *a);

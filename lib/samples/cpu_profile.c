@@ -9,17 +9,23 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/search.h"
+#include "base/table.h"
+#include "base/vec.h"
 
 /* Slots of the header after the first two; gperftools writes 3. */
 #define HEADER_MIN 3
 #define HEADER_MAX 1024
 
+struct stack_slot {
+	uint32_t hash, number; /* the stack's index + 1; 0: free */
+};
+DECLARE_TABLE(stack_slots, struct stack_slot);
+
 struct parser {
 	struct cpu_profile *p;
 	const uint8_t *data;
 	size_t len, at;
-	uint32_t *places; /* owned; open addressing: a stack's number + 1, 0: free */
-	size_t place_count;
+	struct stack_slots known;
 	size_t stack_cap, mapping_cap;
 	struct buf build, path;
 };
@@ -91,34 +97,20 @@ static int parse_header(struct parser *w, struct error *err)
 	return 0;
 }
 
-static size_t find_place(const struct parser *w, const struct cpu_profile_stack *s)
+struct stack_key {
+	const struct cpu_profile *p;
+	const struct cpu_profile_stack *s;
+	uint32_t hash;
+};
+
+static bool is_stack(const struct cpu_profile_stack *known, const struct stack_key *key)
 {
-	size_t bytes = (size_t)s->depth * w->p->slot;
-	size_t at = (size_t)XXH3_64bits(s->pcs, bytes);
-
-	for (;; at++) {
-		uint32_t number = w->places[at & (w->place_count - 1)];
-		const struct cpu_profile_stack *other = number ? &w->p->stacks[number - 1] : NULL;
-
-		if (!other || (other->depth == s->depth && !memcmp(other->pcs, s->pcs, bytes)))
-			return at & (w->place_count - 1);
-	}
+	return known->depth == key->s->depth &&
+	       !memcmp(known->pcs, key->s->pcs, (size_t)known->depth * key->p->slot);
 }
 
-static int grow_places(struct parser *w)
-{
-	size_t count = MAX(w->place_count * 2, (size_t)64);
-	uint32_t *places = calloc(count, sizeof(*places));
-
-	if (!places)
-		return -ENOMEM;
-	free(w->places);
-	w->places = places;
-	w->place_count = count;
-	for (size_t i = 0; i < w->p->stack_count; i++)
-		places[find_place(w, &w->p->stacks[i])] = (uint32_t)i + 1;
-	return 0;
-}
+DEFINE_TABLE(stack_slots, struct stack_slot, const struct stack_key *, slot->number, slot->hash,
+	     slot->hash == key->hash && is_stack(&key->p->stacks[slot->number - 1], key));
 
 static uint64_t sum(uint64_t a, uint64_t b)
 {
@@ -130,29 +122,23 @@ static uint64_t sum(uint64_t a, uint64_t b)
 static int add_stack(struct parser *w, const struct cpu_profile_stack *s)
 {
 	struct cpu_profile *p = w->p;
-	size_t at;
+	uint32_t hash = (uint32_t)XXH3_64bits(s->pcs, (size_t)s->depth * p->slot);
+	struct stack_key key = { p, s, hash };
+	struct stack_slot *slot = stack_slots_place(&w->known, hash, &key);
 
-	if (p->stack_count * 2 >= w->place_count && grow_places(w) < 0)
+	if (!slot)
 		return -ENOMEM;
 	p->samples = sum(p->samples, s->count);
-	at = find_place(w, s);
-	if (w->places[at]) {
-		struct cpu_profile_stack *known = &p->stacks[w->places[at] - 1];
+	if (slot->number) {
+		struct cpu_profile_stack *known = &p->stacks[slot->number - 1];
 
 		known->count = sum(known->count, s->count);
 		return 0;
 	}
-	if (p->stack_count == w->stack_cap) {
-		size_t cap = MAX(w->stack_cap * 2, (size_t)64);
-		struct cpu_profile_stack *all = reallocarray(p->stacks, cap, sizeof(*all));
-
-		if (!all)
-			return -ENOMEM;
-		p->stacks = all;
-		w->stack_cap = cap;
-	}
-	p->stacks[p->stack_count++] = *s;
-	w->places[at] = (uint32_t)p->stack_count;
+	if (vec_push(p->stacks, p->stack_count, w->stack_cap, *s) < 0)
+		return -ENOMEM;
+	*slot = (struct stack_slot){ hash, (uint32_t)p->stack_count };
+	w->known.count++;
 	return 0;
 }
 
@@ -249,15 +235,8 @@ static int add_mapping(struct parser *w, const struct cpu_profile_mapping *m, st
 	if (p->mapping_count == CPU_PROFILE_MAPPINGS_MAX)
 		return error_set(err, -EFBIG, "it has more than %d mappings",
 				 CPU_PROFILE_MAPPINGS_MAX);
-	if (p->mapping_count == w->mapping_cap) {
-		size_t cap = MAX(w->mapping_cap * 2, (size_t)32);
-		struct cpu_profile_mapping *all = reallocarray(p->mappings, cap, sizeof(*all));
-
-		if (!all)
-			return error_errno(err, -ENOMEM, "can't keep its mappings");
-		p->mappings = all;
-		w->mapping_cap = cap;
-	}
+	if (vec_reserve(p->mappings, p->mapping_count, w->mapping_cap, 1) < 0)
+		return error_errno(err, -ENOMEM, "can't keep its mappings");
 	p->mappings[p->mapping_count] = *m;
 	p->mappings[p->mapping_count].path = strndup(w->path.data ?: "", w->path.len);
 	if (!p->mappings[p->mapping_count].path)
@@ -329,7 +308,7 @@ int cpu_profile_parse(struct cpu_profile *ret, const void *data, size_t len, str
 		r = parse_record(&w, err);
 	if (r == 0)
 		r = parse_text(&w, err);
-	free(w.places);
+	TABLE_DEINIT(&w.known);
 	buf_deinit(&w.build);
 	buf_deinit(&w.path);
 	return r;

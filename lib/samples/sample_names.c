@@ -17,51 +17,34 @@ struct named_place {
 	uint32_t at, function_len, module_len;
 };
 
+static size_t hash_place(uint64_t space, uint64_t offset)
+{
+	return (size_t)((offset ^ space << 40 ^ space >> 20) * UINT64_C(0x9e3779b97f4a7c15) >> 20);
+}
+
+struct place_key {
+	uint64_t space, offset;
+};
+DEFINE_TABLE(place_slots, struct named_place, struct place_key, slot->function_len != 0,
+	     hash_place(slot->space, slot->offset),
+	     slot->space == key.space && slot->offset == key.offset);
+
 void sample_names_deinit(struct sample_names *n)
 {
-	free(n->slots);
+	TABLE_DEINIT(&n->places);
 	buf_deinit(&n->texts);
 	*n = (struct sample_names){ 0 };
 }
 
-static struct named_place *find(struct named_place *slots, size_t count, uint64_t space,
-				uint64_t offset)
+static struct named_place *find(struct sample_names *n, uint64_t space, uint64_t offset)
 {
-	size_t at =
-		(size_t)((offset ^ space << 40 ^ space >> 20) * UINT64_C(0x9e3779b97f4a7c15) >> 20);
-
-	for (;; at++) {
-		struct named_place *p = &slots[at & (count - 1)];
-
-		if (!p->function_len || (p->space == space && p->offset == offset))
-			return p;
-	}
-}
-
-static int grow(struct sample_names *n)
-{
-	size_t count = MAX(n->slot_count * 2, (size_t)1024);
-	struct named_place *slots;
-
 	/* Only a hostile stream has that many: empty the cache, names are looked up again. */
-	if (n->count >= PLACES_MAX || n->texts.len > TEXT_MAX) {
-		memset(n->slots, 0, n->slot_count * sizeof(*n->slots));
-		n->count = 0;
+	if (n->places.count >= PLACES_MAX || n->texts.len > TEXT_MAX) {
+		TABLE_CLEAR(&n->places);
 		buf_clear(&n->texts);
-		return 0;
 	}
-	if (n->count * 2 < n->slot_count)
-		return 0;
-	slots = calloc(count, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < n->slot_count; i++)
-		if (n->slots[i].function_len)
-			*find(slots, count, n->slots[i].space, n->slots[i].offset) = n->slots[i];
-	free(n->slots);
-	n->slots = slots;
-	n->slot_count = count;
-	return 0;
+	return place_slots_place(&n->places, hash_place(space, offset),
+				 (struct place_key){ space, offset });
 }
 
 static void give(const struct sample_names *n, const struct named_place *p, struct place_name *ret)
@@ -85,20 +68,19 @@ static int keep(struct sample_names *n, struct named_place *p, uint64_t space, u
 		p->function_len = 0;
 		return -ENOMEM;
 	}
-	n->count++;
+	n->places.count++;
 	give(n, p, ret);
 	return 0;
 }
 
 int sample_names_kernel(struct sample_names *n, uint64_t address, struct place_name *ret)
 {
-	struct named_place *p;
+	struct named_place *p = find(n, OF_KERNEL, address);
 	struct symbol s;
 	char module[72] = "[kernel]";
 
-	if (grow(n) < 0)
+	if (!p)
 		return -ENOMEM;
-	p = find(n->slots, n->slot_count, OF_KERNEL, address);
 	if (p->function_len) {
 		give(n, p, ret);
 		return 0;
@@ -153,9 +135,9 @@ int sample_names_user(struct sample_names *n, const struct address_spaces *space
 			offset = place.offset;
 		}
 	}
-	if (grow(n) < 0)
+	p = find(n, space, offset);
+	if (!p)
 		return -ENOMEM;
-	p = find(n->slots, n->slot_count, space, offset);
 	if (p->function_len) {
 		give(n, p, ret);
 		return 0;

@@ -7,16 +7,18 @@
 #pragma once
 
 #include "base/code_place.h"
+#include "base/table.h"
 #include "marks/value.h"
 #include "print/symbols.h"
 #include "samples/address_space.h"
+
+DECLARE_TABLE(place_slots, struct named_place);
 
 struct sample_names {
 	const struct symbols *kernel;	      /* borrowed, or NULL */
 	const struct export_symbols *symbols; /* borrowed, or NULL */
 	bool raw_addresses;
-	struct named_place *slots; /* owned; open addressing */
-	size_t count, slot_count;
+	struct place_slots places;
 	struct buf texts;
 	uint64_t unnamed; /* program addresses without a function name */
 };

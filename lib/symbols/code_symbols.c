@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/vec.h"
 #include "symbols/elf_file.h"
 #include "symbols/jit_map.h"
 
@@ -25,7 +26,7 @@ struct code_file {
 struct code_symbols {
 	const char *folder;
 	struct code_file *files; /* owned */
-	size_t count, last;
+	size_t count, cap, last;
 	size_t changed;
 };
 
@@ -162,12 +163,8 @@ static struct code_file *find_file(struct code_symbols *s, const struct code_pla
 			return &s->files[s->last];
 	if (s->count == FILES_MAX)
 		return NULL;
-	if (!(s->count & (s->count - 1))) {
-		f = reallocarray(s->files, s->count ? s->count * 2 : 1, sizeof(*f));
-		if (!f)
-			return NULL;
-		s->files = f;
-	}
+	if (vec_reserve(s->files, s->count, s->cap, 1) < 0)
+		return NULL;
 	f = &s->files[s->count];
 	*f = (struct code_file){ .pid = p->pid };
 	if (!made) {

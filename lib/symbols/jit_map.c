@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/search.h"
+#include "base/vec.h"
 
 #define MAP_MAX (64U << 20) /* most bytes of a file */
 
@@ -18,7 +19,7 @@ struct entry {
 struct jit_map {
 	struct buf text;
 	struct entry *entries; /* owned; sorted by start */
-	size_t count;
+	size_t count, cap;
 };
 
 struct jit_map *jit_map_free(struct jit_map *m)
@@ -53,16 +54,7 @@ static int add(struct jit_map *m, char *line)
 	if (p == line || *p != ' ' || !p[1] || !e.size || e.size > UINT64_MAX - e.start)
 		return 0;
 	e.name = p + 1;
-	if (!(m->count & (m->count - 1))) {
-		struct entry *all =
-			reallocarray(m->entries, m->count ? m->count * 2 : 1, sizeof(*all));
-
-		if (!all)
-			return -ENOMEM;
-		m->entries = all;
-	}
-	m->entries[m->count++] = e;
-	return 0;
+	return vec_push(m->entries, m->count, m->cap, e);
 }
 
 int jit_map_read(struct jit_map **ret, int fd)

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 
+#include "base/vec.h"
 #include "trace/info_messages.h"
 #include "trace/load.h"
 
@@ -10,7 +11,7 @@
 
 int stream_index_warn(struct stream_index *index, const char *fmt, ...)
 {
-	char **all, *text;
+	char *text;
 	va_list ap;
 	int n;
 
@@ -24,13 +25,11 @@ int stream_index_warn(struct stream_index *index, const char *fmt, ...)
 	va_end(ap);
 	if (n < 0)
 		return -ENOMEM;
-	all = reallocarray(index->warnings, index->warning_count + 1, sizeof(*all));
-	if (!all) {
+	if (vec_reserve_exact(index->warnings, index->warning_count, 1) < 0) {
 		free(text);
 		return -ENOMEM;
 	}
-	index->warnings = all;
-	all[index->warning_count++] = text;
+	index->warnings[index->warning_count++] = text;
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "trace/info_messages.h"
 
+#include "base/vec.h"
 #include "traced/stream.h"
 
 /* Room for a million tasks, and for 25000 readings of all clocks. */
@@ -15,26 +16,17 @@ struct payload {
 	size_t len;
 };
 
-/*
- * Unpacks a message and appends it to an array of trace_info. The arrays' capacity is the next
- * power of two or more, even after removals.
- */
-#define ADD_MESSAGE(payload, budget, name, array, count)                                           \
+/* Unpacks a message and appends it to an array of trace_info. */
+#define ADD_MESSAGE(payload, budget, name, array, count, cap)                                      \
 	({                                                                                         \
 		void *_m = traced__capture__##name##__unpack(&(budget)->allocator, (payload)->len, \
 							     (payload)->data);                     \
-		void *_p = NULL;                                                                   \
-		if (_m)                                                                            \
-			_p = (count) & ((count)-1)                                                 \
-				     ? (array)                                                     \
-				     : reallocarray((array), (count)*2 + 1, sizeof(*(array)));     \
-		if (_p) {                                                                          \
-			(array) = _p;                                                              \
+		int _r = _m ? vec_reserve(array, count, cap, 1) : budget_error(budget);            \
+		if (_r == 0)                                                                       \
 			(array)[(count)++] = _m;                                                   \
-		} else if (_m) {                                                                   \
+		else if (_m)                                                                       \
 			traced__capture__##name##__free_unpacked(_m, &(budget)->allocator);        \
-		}                                                                                  \
-		_p ? 0 : _m ? -ENOMEM : budget_error(budget);                                      \
+		_r;                                                                                \
 	})
 
 #define PHASE_PERIODIC 1
@@ -58,18 +50,19 @@ static void thin_clocks(struct info_messages *m, struct trace_info *info)
 
 static int add_clocks(struct info_messages *m, struct trace_info *info, const struct payload *p)
 {
-	int r = ADD_MESSAGE(p, &m->clocks, clocks, info->clocks, info->clock_count);
+	int r = ADD_MESSAGE(p, &m->clocks, clocks, info->clocks, info->clock_count,
+			    info->clock_cap);
 
 	if (r != -EFBIG || m->clocks_full)
 		return r;
 	thin_clocks(m, info);
-	return ADD_MESSAGE(p, &m->clocks, clocks, info->clocks, info->clock_count);
+	return ADD_MESSAGE(p, &m->clocks, clocks, info->clocks, info->clock_count, info->clock_cap);
 }
 
 /* Only the last periodic counts are kept: they replace those at an end that never came. */
 static int add_stats(struct info_messages *m, struct trace_info *info, const struct payload *p)
 {
-	int r = ADD_MESSAGE(p, &m->stats, stats, info->stats, info->stats_count);
+	int r = ADD_MESSAGE(p, &m->stats, stats, info->stats, info->stats_count, info->stats_cap);
 	size_t n = info->stats_count;
 
 	if (r < 0)
@@ -122,13 +115,14 @@ int info_messages_add(struct info_messages *m, struct trace_info *info, unsigned
 		return ADD_ONCE(p, &m->others, header, info->header);
 	case CHUNK_TASKS:
 		return ADD_MESSAGE(p, &m->tasks, tasks, info->task_readings,
-				   info->task_reading_count);
+				   info->task_reading_count, info->task_reading_cap);
 	case CHUNK_CLOCKS:
 		return add_clocks(m, info, p);
 	case CHUNK_STATS:
 		return add_stats(m, info, p);
 	case CHUNK_NOTE:
-		return ADD_MESSAGE(p, &m->others, note, info->notes, info->note_count);
+		return ADD_MESSAGE(p, &m->others, note, info->notes, info->note_count,
+				   info->note_cap);
 	case CHUNK_END:
 		return add_end(m, info, p);
 	case CHUNK_SAMPLER:
@@ -136,7 +130,8 @@ int info_messages_add(struct info_messages *m, struct trace_info *info, unsigned
 	case CHUNK_SAMPLE_COUNTS:
 		return ADD_ONCE(p, &m->others, sample_counts, info->sample_counts);
 	case CHUNK_MAPPINGS:
-		return ADD_MESSAGE(p, &m->mappings, mappings, info->mappings, info->mapping_count);
+		return ADD_MESSAGE(p, &m->mappings, mappings, info->mappings, info->mapping_count,
+				   info->mapping_cap);
 	default:
 		return 0;
 	}

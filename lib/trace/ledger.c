@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 #define PHASE_START 0
 
 static const Traced__Capture__CpuStats *find_cpu(const Traced__Capture__Stats *stats, uint32_t cpu)
@@ -87,11 +89,9 @@ int ledger_extend(struct ledger *l, const struct stream_index *index)
 	const struct ring_index *ring = &index->rings[BUFFER_MAIN];
 	const Traced__Capture__Stats *stats = last_stats(&index->info);
 	size_t n = ring->count + (stats ? stats->n_cpus : 0), known = l->count;
-	struct ledger_cpu *cpus = reallocarray(l->cpus, known + n + 1, sizeof(*cpus));
 
-	if (!cpus)
+	if (vec_reserve_exact(l->cpus, known, n) < 0)
 		return -ENOMEM;
-	l->cpus = cpus;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t cpu =
 			i < ring->count ? ring->cpus[i].cpu : stats->cpus[i - ring->count]->cpu;
@@ -100,9 +100,10 @@ int ledger_extend(struct ledger *l, const struct stream_index *index)
 
 		if (again || has_row(l, known, cpu))
 			continue;
-		cpus[l->count++] = (struct ledger_cpu){ .row.cpu = cpu };
+		l->cpus[l->count++] = (struct ledger_cpu){ .row.cpu = cpu };
 	}
-	qsort(cpus, l->count, sizeof(*cpus), by_cpu);
+	if (l->count)
+		qsort(l->cpus, l->count, sizeof(*l->cpus), by_cpu);
 	return 0;
 }
 

@@ -48,6 +48,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/vec.h"
 #include "trace/lent_windows.h"
 
 struct cursor {
@@ -352,13 +353,10 @@ static int add_cursors(struct merge *m, struct error *err)
 		(uint64_t)m->window_max * count > MERGE_MEMORY ? MERGE_LENT_LEAST : MERGE_LENT;
 	if (count == m->cursor_count)
 		return 0;
-	all = reallocarray(m->heap, count, sizeof(struct cursor *));
-	if (all)
-		m->heap = all;
-	all = all ? reallocarray(m->cursors, count, sizeof(struct cursor *)) : NULL;
-	if (!all)
+	if (vec_reserve_exact(m->heap, m->cursor_count, count - m->cursor_count) < 0 ||
+	    vec_reserve_exact(m->cursors, m->cursor_count, count - m->cursor_count) < 0)
 		return error_errno(err, -ENOMEM, "can't merge the events");
-	m->cursors = all;
+	all = m->cursors;
 	for (size_t i = 0; i < count; i++) {
 		struct cursor *c;
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/table.h"
+
 struct life {
 	struct task task; /* first: callers hold a struct task */
 	struct life *older;
@@ -17,10 +19,16 @@ struct life {
 	bool ended;	  /* its end was reported, not concluded from another life of the tid */
 };
 
+#define TID_HASH(tid) ((uint32_t)(tid)*UINT32_C(2654435761))
+DECLARE_TABLE(life_slots, struct life *);
+DEFINE_TABLE(life_slots, struct life *, int32_t, *slot, TID_HASH((*slot)->task.tid),
+	     (*slot)->task.tid == key);
+
+#define TIDS_FIRST 512
+
 struct task_table {
-	struct life **slots; /* newest life of each tid, or NULL; the count is a power of two */
-	size_t slot_count, tid_count;
-	struct task **all; /* created on demand */
+	struct life_slots tids; /* newest life of each tid */
+	struct task **all;	/* created on demand */
 	size_t life_count;
 	struct life *known_first, *known_last;
 	struct life *gone_first, *gone_last; /* list in order of ending */
@@ -34,9 +42,7 @@ int task_table_new(struct task_table **ret)
 
 	if (!t)
 		return -ENOMEM;
-	t->slot_count = 1024;
-	t->slots = calloc(t->slot_count, sizeof(struct life *));
-	if (!t->slots) {
+	if (life_slots_reserve(&t->tids, TIDS_FIRST) < 0) {
 		free(t);
 		return -ENOMEM;
 	}
@@ -60,42 +66,19 @@ struct task_table *task_table_free(struct task_table *t)
 {
 	if (!t)
 		return NULL;
-	for (size_t i = 0; i < t->slot_count; i++)
-		life_free(t->slots[i]);
-	free(t->slots);
+	TABLE_FOR_EACH(life_slots, &t->tids, slot)
+	life_free(*slot);
+	TABLE_DEINIT(&t->tids);
 	free(t->all);
 	free(t);
 	return NULL;
 }
 
-static size_t slot_of(struct life **slots, size_t count, int32_t tid)
-{
-	size_t i = ((uint32_t)tid * UINT32_C(2654435761)) & (count - 1);
-
-	while (slots[i] && slots[i]->task.tid != tid)
-		i = (i + 1) & (count - 1);
-	return i;
-}
-
-static int grow(struct task_table *t)
-{
-	size_t count = t->slot_count * 2;
-	struct life **slots = calloc(count, sizeof(struct life *));
-
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->slot_count; i++)
-		if (t->slots[i])
-			slots[slot_of(slots, count, t->slots[i]->task.tid)] = t->slots[i];
-	free(t->slots);
-	t->slots = slots;
-	t->slot_count = count;
-	return 0;
-}
-
 static struct life *newest(const struct task_table *t, int32_t tid)
 {
-	return t->slots[slot_of(t->slots, t->slot_count, tid)];
+	struct life **slot = life_slots_find(&t->tids, TID_HASH(tid), tid);
+
+	return slot ? *slot : NULL;
 }
 
 static void note_gone(struct task_table *t, struct life *l, uint64_t ts)
@@ -111,17 +94,14 @@ static struct life *add_life(struct task_table *t, int32_t tid, uint64_t from_ts
 {
 	struct life *l = calloc(1, sizeof(*l)), **slot;
 
-	if (!l)
-		return NULL;
-	l->task.tid = tid;
-	l->task.from_ts = from_ts;
-	if (t->tid_count * 2 >= t->slot_count && grow(t) < 0) {
+	slot = l ? life_slots_place(&t->tids, TID_HASH(tid), tid) : NULL;
+	if (!slot) {
 		free(l);
 		return NULL;
 	}
-	slot = &t->slots[slot_of(t->slots, t->slot_count, tid)];
-	if (!*slot)
-		t->tid_count++;
+	l->task.tid = tid;
+	l->task.from_ts = from_ts;
+	t->tids.count += !*slot;
 	l->older = *slot;
 	*slot = l;
 	if (l->older)
@@ -320,31 +300,17 @@ bool task_table_is_gone(const struct task *task, uint64_t now)
 	return gone && now > gone && now - gone >= TASK_LINGER_NS;
 }
 
-/* Moves up later entries of the probe sequence, so that look-ups still find them. */
-static void empty_slot(struct task_table *t, size_t i)
-{
-	size_t mask = t->slot_count - 1;
-
-	t->slots[i] = NULL;
-	t->tid_count--;
-	for (size_t j = (i + 1) & mask; t->slots[j]; j = (j + 1) & mask) {
-		struct life *l = t->slots[j];
-
-		t->slots[j] = NULL;
-		t->slots[slot_of(t->slots, t->slot_count, l->task.tid)] = l;
-	}
-}
-
 static void remove_life(struct task_table *t, struct life *l)
 {
-	size_t i = slot_of(t->slots, t->slot_count, l->task.tid);
-	struct life **at = &t->slots[i];
+	int32_t tid = l->task.tid;
+	struct life **slot = life_slots_probe(t->tids.slots, t->tids.size, TID_HASH(tid), tid);
+	struct life **at = slot;
 
 	while (*at != l)
 		at = &(*at)->older;
 	*at = l->older;
-	if (!t->slots[i])
-		empty_slot(t, i);
+	if (!*slot)
+		life_slots_remove(&t->tids, slot);
 	*(l->known_prev ? &l->known_prev->known_next : &t->known_first) = l->known_next;
 	*(l->known_next ? &l->known_next->known_prev : &t->known_last) = l->known_prev;
 	t->life_count--;
@@ -434,9 +400,9 @@ struct task *const *task_table_all(struct task_table *t, size_t *ret_count)
 		t->all = calloc(MAX(t->life_count, (size_t)1), sizeof(struct task *));
 		if (!t->all)
 			return NULL;
-		for (size_t i = 0; i < t->slot_count; i++)
-			for (struct life *l = t->slots[i]; l; l = l->older)
-				t->all[n++] = &l->task;
+		TABLE_FOR_EACH(life_slots, &t->tids, slot)
+		for (struct life *l = *slot; l; l = l->older)
+			t->all[n++] = &l->task;
 		qsort(t->all, n, sizeof(struct task *), by_tid);
 	}
 	*ret_count = t->life_count;
@@ -445,7 +411,7 @@ struct task *const *task_table_all(struct task_table *t, size_t *ret_count)
 
 void task_table_forget_seen(struct task_table *t)
 {
-	for (size_t i = 0; i < t->slot_count; i++)
-		for (struct life *l = t->slots[i]; l; l = l->older)
-			l->task.seen = false;
+	TABLE_FOR_EACH(life_slots, &t->tids, slot)
+	for (struct life *l = *slot; l; l = l->older)
+		l->task.seen = false;
 }

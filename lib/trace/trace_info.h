@@ -27,18 +27,18 @@ struct trace_info {
 	struct event_table *events;		/* owned, sealed */
 	struct task_table *tasks;		/* owned */
 	Traced__Capture__Tasks **task_readings; /* owned, in stream order */
-	size_t task_reading_count;
+	size_t task_reading_count, task_reading_cap;
 	Traced__Capture__Clocks **clocks; /* owned, in stream order */
-	size_t clock_count;
+	size_t clock_count, clock_cap;
 	Traced__Capture__Stats *
 		*stats; /* owned, in stream order, of BUFFER_MAIN; at most one periodic */
-	size_t stats_count;
+	size_t stats_count, stats_cap;
 	Traced__Capture__Sampler *sampler; /* NULL: no samples */
 	Traced__Capture__Mappings **mappings;
-	size_t mapping_count;
+	size_t mapping_count, mapping_cap;
 	Traced__Capture__SampleCounts *sample_counts; /* NULL: not recorded */
 	Traced__Capture__Note **notes;
-	size_t note_count;
+	size_t note_count, note_cap;
 	Traced__Capture__End *end;     /* NULL: the stream was not closed */
 	const struct sync_scan *syncs; /* marks in the kernel's ring; NULL: not searched */
 };

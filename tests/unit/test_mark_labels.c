@@ -94,7 +94,7 @@ static void a_frame_is_new_once(void **state _unused_)
 	assert_false(frame_is_new(&shared, main_frame));
 	assert_int_equal(shared.labels_refused, 0);
 	/* A full table. */
-	shared.frame_count = UINT32_MAX;
+	shared.frames.count = UINT32_MAX;
 	assert_false(frame_is_new(&shared, 5));
 	assert_int_equal(shared.labels_refused, 1);
 	mark_decode_shared_deinit(&shared);

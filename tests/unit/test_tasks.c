@@ -223,7 +223,7 @@ static void what_is_remembered_is_bounded(void **state)
 		snprintf(path, sizeof(path), "proc");
 		nftw(fake_path(&f->root, path), fake_root_remove, 16, FTW_DEPTH | FTW_PHYS);
 	}
-	assert_true(m.size <= 512);
+	assert_true(m.tasks.size <= 512);
 	task_memory_deinit(&m);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 
 #include "base/io.h"
+#include "base/vec.h"
 #include "proto/capture.pb-c.h"
 
 #define PROCESSES_PER_SLICE 24
@@ -38,6 +39,7 @@ struct slice {
 	Traced__Capture__Mappings message;
 	Traced__Capture__ProcessMappings **processes;
 	size_t bytes, process_bytes; /* process_bytes: of the current process */
+	size_t mapping_cap;	     /* of its mappings */
 };
 
 static void slice_deinit(struct slice *s)
@@ -56,6 +58,7 @@ static Traced__Capture__ProcessMappings *add_process(struct slice *s, int32_t pi
 	traced__capture__process_mappings__init(p);
 	p->pid = pid;
 	s->processes[s->message.n_processes++] = p;
+	s->mapping_cap = 0;
 	return p;
 }
 
@@ -84,14 +87,8 @@ static int add_mapping(struct slice *s, uint64_t start, uint64_t end, uint64_t o
 		return 0;
 	s->process_bytes += bytes;
 	s->bytes += bytes;
-	if (!(p->n_mappings & (p->n_mappings - 1))) {
-		Traced__Capture__Mapping **all = reallocarray(
-			p->mappings, p->n_mappings ? p->n_mappings * 2 : 1, sizeof(*all));
-
-		if (!all)
-			return -ENOMEM;
-		p->mappings = all;
-	}
+	if (vec_reserve(p->mappings, p->n_mappings, s->mapping_cap, 1) < 0)
+		return -ENOMEM;
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return -ENOMEM;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "base/io.h"
+#include "base/vec.h"
 #include "daemon/capture/names/btf.h"
 #include "daemon/capture/names/metadata.h"
 
@@ -23,15 +24,8 @@ static int add_name(struct names *n, size_t *cap, const char *system, const char
 {
 	char *name;
 
-	if (n->event_count == *cap) {
-		size_t more = *cap * 2 + 64;
-		char **events = reallocarray(n->events, more, sizeof(*events));
-
-		if (!events)
-			return -ENOMEM;
-		n->events = events;
-		*cap = more;
-	}
+	if (vec_reserve(n->events, n->event_count, *cap, 1) < 0)
+		return -ENOMEM;
 	if (asprintf(&name, "%s%s%s", system ?: "", system ? ":" : "", event) < 0)
 		return -ENOMEM;
 	n->events[n->event_count++] = name;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "base/io.h"
+#include "base/vec.h"
 #include "daemon/capture/tracefs/tracefs.h"
 #include "proto/capture.pb-c.h"
 
@@ -19,45 +20,29 @@ struct task_seen {
 	uint64_t digest;
 };
 
+#define TID_HASH(tid) ((uint32_t)(tid)*UINT32_C(2654435769))
+DEFINE_TABLE(task_slots, struct task_seen, int32_t, slot->tid, TID_HASH(slot->tid),
+	     slot->tid == key);
+
 void task_memory_deinit(struct task_memory *m)
 {
-	free(m->slots);
+	free(m->tasks.slots);
 	*m = (struct task_memory){ 0 };
 }
 
-static struct task_seen *find_slot(const struct task_memory *m, int32_t tid)
-{
-	size_t i = ((uint32_t)tid * UINT32_C(2654435769)) & (m->size - 1);
-
-	while (m->slots[i].tid && m->slots[i].tid != tid)
-		i = (i + 1) & (m->size - 1);
-	return &m->slots[i];
-}
-
 /* Makes room for one more task; forgets tasks that neither this scan nor the previous one met. */
-static bool memory_grow(struct task_memory *m)
+static int make_room(struct task_memory *m)
 {
-	struct task_memory more = { .scan = m->scan };
-	size_t living = 0;
+	struct task_slots *t = &m->tasks;
 
-	if (m->size && m->used < m->size / 2)
-		return true;
-	for (size_t i = 0; i < m->size; i++)
-		living += m->slots[i].tid && m->scan - m->slots[i].scan <= 1;
-	for (more.size = 256; more.size < living * 4; more.size *= 2)
-		;
-	more.slots = calloc(more.size, sizeof(*more.slots));
-	if (!more.slots)
-		return false;
-	for (size_t i = 0; i < m->size; i++) {
-		if (!m->slots[i].tid || m->scan - m->slots[i].scan > 1)
-			continue;
-		*find_slot(&more, m->slots[i].tid) = m->slots[i];
-		more.used++;
-	}
-	free(m->slots);
-	*m = more;
-	return true;
+	if (t->count * 2 < t->size)
+		return 0;
+	for (uint32_t i = 0; i < t->size;)
+		if (t->slots[i].tid && m->scan - t->slots[i].scan > 1)
+			task_slots_remove(t, &t->slots[i]);
+		else
+			i++;
+	return task_slots_reserve(t, t->count * 2);
 }
 
 /* FNV-1a. A forced collision is harmless: it only hides the attacker's own new name. */
@@ -80,11 +65,13 @@ static bool remember(struct task_memory *m, const struct task_stat *st, int32_t 
 	bool same;
 
 	/* Out of memory: the task is only written once more. */
-	if (!m || !memory_grow(m))
+	if (!m || make_room(m) < 0)
 		return false;
-	slot = find_slot(m, st->tid);
+	slot = task_slots_place(&m->tasks, TID_HASH(st->tid), st->tid);
+	if (!slot)
+		return false;
 	same = slot->tid && slot->digest == digest;
-	m->used += !slot->tid;
+	m->tasks.count += !slot->tid;
 	*slot = (struct task_seen){ .tid = st->tid, .scan = m->scan, .digest = digest };
 	return same;
 }
@@ -160,19 +147,14 @@ struct slice {
 
 static Traced__Capture__Task *slice_add(struct slice *s)
 {
-	if (s->count == s->cap) {
-		size_t cap = s->cap * 2 + SLICE_TASKS;
-		void *more = reallocarray(s->tasks, cap, sizeof(*s->tasks));
+	Traced__Capture__Task *task = vec_add(s->tasks, s->count, s->cap);
 
-		if (!more) {
-			s->failed = true;
-			return NULL;
-		}
-		s->tasks = more;
-		s->cap = cap;
+	if (!task) {
+		s->failed = true;
+		return NULL;
 	}
-	s->tasks[s->count] = (Traced__Capture__Task)TRACED__CAPTURE__TASK__INIT;
-	return &s->tasks[s->count++];
+	*task = (Traced__Capture__Task)TRACED__CAPTURE__TASK__INIT;
+	return task;
 }
 
 static void set_bytes(struct slice *s, ProtobufCBinaryData *to, const void *data, size_t len)

@@ -5,13 +5,15 @@
 #include <dirent.h>
 #include <stdbool.h>
 
+#include "base/table.h"
 #include "stream/writer.h"
+
+DECLARE_TABLE(task_slots, struct task_seen);
 
 /* Tasks written by earlier scans. A scan with a memory writes only new or changed tasks. */
 struct task_memory {
-	struct task_seen *slots; /* a hash table by tid; owned */
-	size_t size, used;	 /* size: a power of two, or 0 */
-	uint32_t scan;		 /* number of the latest scan */
+	struct task_slots tasks;
+	uint32_t scan; /* number of the latest scan */
 };
 void task_memory_deinit(struct task_memory *m);
 

@@ -11,6 +11,7 @@
 #include <sys/vfs.h>
 
 #include "base/io.h"
+#include "base/vec.h"
 
 #define TRACEFS_MAGIC 0x74726163
 #define FILE_MAX (64U << 20)
@@ -340,14 +341,8 @@ int tracefs_list_instances(const struct tracefs *fs, char ***ret, size_t *ret_co
 	while ((e = readdir(dir))) {
 		if (e->d_name[0] == '.')
 			continue;
-		if (count == cap) {
-			char **more = reallocarray(names, cap * 2 + 16, sizeof(*names));
-
-			if (!more)
-				break;
-			names = more;
-			cap = cap * 2 + 16;
-		}
+		if (vec_reserve(names, count, cap, 1) < 0)
+			break;
 		names[count] = strdup(e->d_name);
 		if (!names[count])
 			break;

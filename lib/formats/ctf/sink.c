@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/vec.h"
 #include "export/sink.h"
 #include "formats/ctf/ctf.h"
 #include "formats/ctf/marks.h"
@@ -137,12 +138,11 @@ static int add_stream(struct sink_ctf *s, uint32_t cpu, struct ctf_stream **ret)
 		return -EINVAL;
 	if (cpu >= s->stream_count) {
 		size_t count = MAX((size_t)cpu + 1, s->stream_count * 2);
-		struct ctf_stream **streams = reallocarray(s->streams, count, sizeof(*streams));
+		size_t more = count - s->stream_count;
 
-		if (!streams)
+		if (vec_reserve_exact(s->streams, s->stream_count, more) < 0)
 			return -ENOMEM;
-		memset(streams + s->stream_count, 0, (count - s->stream_count) * sizeof(*streams));
-		s->streams = streams;
+		memset(s->streams + s->stream_count, 0, more * sizeof(*s->streams));
 		s->stream_count = count;
 	}
 	stream = calloc(1, sizeof(*stream));

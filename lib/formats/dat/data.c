@@ -10,6 +10,7 @@
 #endif
 
 #include "base/bytes.h"
+#include "base/vec.h"
 #include "formats/dat/dat.h"
 
 #define RUN_BYTES (1U << 20)
@@ -58,21 +59,21 @@ static const char *ring_name(const struct trace_info *info, uint32_t number)
 
 static struct dat_ring *find_ring(struct dat_file *f, uint32_t number)
 {
-	struct dat_ring *all;
+	struct dat_ring *ring;
 
 	for (size_t i = 0; i < f->ring_count; i++)
 		if (f->rings[i].number == number)
 			return &f->rings[i];
-	all = reallocarray(f->rings, f->ring_count + 1, sizeof(*all));
-	if (!all)
+	if (vec_reserve_exact(f->rings, f->ring_count, 1) < 0)
 		return NULL;
-	f->rings = all;
-	all[f->ring_count] = (struct dat_ring){
+	ring = &f->rings[f->ring_count];
+	*ring = (struct dat_ring){
 		.number = number,
 		.name = ring_name(f->info, number),
 		.cpus = calloc(f->cpus, sizeof(struct dat_cpu_data)),
 	};
-	return all[f->ring_count].cpus ? &all[f->ring_count++] : NULL;
+	f->ring_count += ring->cpus != NULL;
+	return ring->cpus ? ring : NULL;
 }
 
 int dat_find_data(struct dat_file *f, const struct stream_index *index, struct error *err)

@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "base/parse.h"
+#include "base/vec.h"
 #include "formats/dat/reader.h"
 
 /*
@@ -59,19 +60,17 @@ void dat_clock_name(const char *text, size_t len, char ret[static 32])
 
 int dat_add_buffer(struct dat *d, const char *name, struct dat_buffer **ret, struct error *err)
 {
-	struct dat_buffer *all, *b;
+	struct dat_buffer *b;
 
 	if (d->buffer_count == DAT_BUFFERS_MAX) {
 		error_set(err, -EBADMSG, "it has more than %d buffers", DAT_BUFFERS_MAX);
 		return -EBADMSG;
 	}
-	all = reallocarray(d->buffers, d->buffer_count + 1, sizeof(*all));
-	if (!all) {
+	b = vec_add_exact(d->buffers, d->buffer_count);
+	if (!b) {
 		error_errno(err, -ENOMEM, "can't load its options");
 		return -ENOMEM;
 	}
-	d->buffers = all;
-	b = &all[d->buffer_count++];
 	*b = (struct dat_buffer){ .page_size = d->page_size };
 	snprintf(b->name, sizeof(b->name), "%s", name);
 	*ret = b;

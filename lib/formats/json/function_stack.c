@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/table.h"
+#include "base/vec.h"
 
 #define THREADS_MAX (1U << 16)
 #define DEPTH_MAX 512
@@ -74,15 +75,12 @@ bool function_stack_reach(struct function_stacks *s, struct function_stack *t, u
 {
 	if (depth >= t->cap) {
 		uint32_t cap = MAX(depth + 1, MAX(t->cap * 2, 8U));
-		struct level *levels;
 
 		if (depth >= DEPTH_MAX || cap - t->cap > LEVELS_MAX - s->levels)
 			return false;
-		levels = reallocarray(t->levels, cap, sizeof(*levels));
-		if (!levels)
+		if (vec_reserve_exact(t->levels, t->cap, cap - t->cap) < 0)
 			return false;
 		s->levels += cap - t->cap;
-		t->levels = levels;
 		t->cap = cap;
 	}
 	while (t->depth <= depth)

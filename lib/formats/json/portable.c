@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 #define MARK_NAME "tracing_mark_write: "
 #define SYNC_WORD "trace_event_clock_sync"
 
@@ -95,7 +97,7 @@ static bool take_own_sync(struct portable *p, const struct trace_event *ev, cons
 static bool take_other_sync(struct portable *p, const struct trace_event *ev, const char *text,
 			    size_t len)
 {
-	struct other_sync *all;
+	struct other_sync *sync;
 	const char *id;
 	size_t n = sync_id_length(text, len, &id);
 
@@ -105,12 +107,11 @@ static bool take_other_sync(struct portable *p, const struct trace_event *ev, co
 	for (size_t i = 0; i < p->sync.other_count; i++)
 		if (strlen(p->sync.others[i].id) == n && !memcmp(p->sync.others[i].id, id, n))
 			return false;
-	all = reallocarray(p->sync.others, p->sync.other_count + 1, sizeof(*all));
-	if (!all)
+	sync = vec_add_exact(p->sync.others, p->sync.other_count);
+	if (!sync)
 		return false;
-	p->sync.others = all;
-	all[p->sync.other_count] = (struct other_sync){ .ts = ev->rec.ts };
-	memcpy(all[p->sync.other_count++].id, id, n);
+	*sync = (struct other_sync){ .ts = ev->rec.ts };
+	memcpy(sync->id, id, n);
 	return true;
 }
 

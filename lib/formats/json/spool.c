@@ -7,6 +7,8 @@
 #include <zlib.h>
 #endif
 
+#include "base/vec.h"
+
 /* Minimum size of a frame. */
 #define FRAME (512U << 10)
 
@@ -138,15 +140,8 @@ static int end_frame(struct json_spool *s)
 	struct frame *f;
 	char *room;
 
-	if (s->count == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 64;
-		struct frame *frames = reallocarray(s->frames, cap, sizeof(*frames));
-
-		if (!frames)
-			return -ENOMEM;
-		s->frames = frames;
-		s->cap = cap;
-	}
+	if (vec_reserve(s->frames, s->count, s->cap, 1) < 0)
+		return -ENOMEM;
 	buf_clear(&s->scratch);
 	room = buf_reserve(&s->scratch, bound);
 	if (!room)

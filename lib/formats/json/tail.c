@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/search.h"
+#include "base/vec.h"
 #include "export/mark_feed.h"
 #include "formats/json/mark.h"
 #include "formats/json/other_data.h"
@@ -78,21 +79,14 @@ static void put_process(struct buf *b, struct task_table *tasks, int32_t pid)
 static int add_process(struct json_tail *t, int32_t pid)
 {
 	size_t low = lower_bound(i, t->process_count, t->processes[i] < pid);
+	int32_t *place;
 
 	if (low < t->process_count && t->processes[low] == pid)
 		return 0;
-	if (t->process_count == t->process_cap) {
-		size_t cap = MAX((size_t)64, t->process_cap * 2);
-		int32_t *all = reallocarray(t->processes, cap, sizeof(*all));
-
-		if (!all)
-			return -ENOMEM;
-		t->processes = all;
-		t->process_cap = cap;
-	}
-	memmove(&t->processes[low + 1], &t->processes[low],
-		(t->process_count++ - low) * sizeof(*t->processes));
-	t->processes[low] = pid;
+	place = vec_insert(t->processes, t->process_count, t->process_cap, low);
+	if (!place)
+		return -ENOMEM;
+	*place = pid;
 	put_process(&t->out->buf, t->info->tasks, pid);
 	return 0;
 }

@@ -14,39 +14,18 @@
 
 #define ENTRY_MAX 16 /* bytes */
 
-static size_t address_slot(const struct pf_schema *s, uint64_t address, char kind)
+static size_t hash_address(uint64_t address, char kind)
 {
-	uint64_t hash = (address ^ (uint64_t)kind << 56) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return (size_t)(hash >> 32) & (s->address_slots - 1);
+	return (size_t)((address ^ (uint64_t)kind << 56) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
-static struct pf_known_address *find_address(const struct pf_schema *s, uint64_t address, char kind)
-{
-	size_t at = address_slot(s, address, kind);
-
-	while (s->addresses[at].id &&
-	       (s->addresses[at].address != address || s->addresses[at].kind != kind))
-		at = (at + 1) & (s->address_slots - 1);
-	return &s->addresses[at];
-}
-
-static int addresses_grow(struct pf_schema *s)
-{
-	size_t count = s->address_slots;
-	struct pf_known_address *old = s->addresses, *bigger;
-
-	bigger = calloc(MAX(count * 2, (size_t)256), sizeof(*bigger));
-	if (!bigger)
-		return -ENOMEM;
-	s->addresses = bigger;
-	s->address_slots = MAX(count * 2, (size_t)256);
-	for (size_t i = 0; i < count; i++)
-		if (old[i].id)
-			*find_address(s, old[i].address, old[i].kind) = old[i];
-	free(old);
-	return 0;
-}
+struct address_key {
+	uint64_t address;
+	char kind;
+};
+DEFINE_TABLE(pf_addresses, struct pf_known_address, struct address_key, slot->id != 0,
+	     hash_address(slot->address, slot->kind),
+	     slot->address == key.address && slot->kind == key.kind);
 
 static void put_text(struct buf *out, uint32_t field, const char *text)
 {
@@ -71,16 +50,16 @@ static void announce_symbol(struct pf_schema *s, uint64_t address, const struct 
 uint64_t pf_address(struct pf_schema *s, uint64_t address, char kind)
 {
 	const char *text = NULL;
-	struct pf_known_address *p;
+	struct pf_known_address *p = pf_addresses_place(&s->addresses, hash_address(address, kind),
+							(struct address_key){ address, kind });
 	struct symbol symbol;
 	size_t content;
 
-	if (s->address_count * 2 >= s->address_slots && addresses_grow(s) < 0) {
+	if (!p) {
 		s->new_addresses.failed = true;
 		return 0;
 	}
-	p = find_address(s, address, kind);
-	if (p->id || s->address_count == PF_ADDRESSES_MAX)
+	if (p->id || s->addresses.count == PF_ADDRESSES_MAX)
 		return p->id;
 	if (kind == LOOKUP_TEXT) {
 		text = table_printk(s->env.table, address);
@@ -93,7 +72,7 @@ uint64_t pf_address(struct pf_schema *s, uint64_t address, char kind)
 		return 0;
 	}
 	*p = (struct pf_known_address){ .address = address,
-					.id = ++s->address_count,
+					.id = ++s->addresses.count,
 					.kind = kind };
 	content = pf_open(&s->new_addresses, BUNDLE_ADDRESSES);
 	pf_uint(&s->new_addresses, ADDRESS_ID, p->id);

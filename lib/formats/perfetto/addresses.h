@@ -14,7 +14,7 @@ enum {
 
 /* Four times the functions of a kernel with all modules: no more are numbered. */
 #define PF_ADDRESSES_MAX (1U << 20)
-/* Numbers of addresses with a symbol or string; open addressing. */
+/* Numbers of addresses with a symbol or string. */
 struct pf_known_address {
 	uint64_t address, id; /* id 0: free slot */
 	char kind;	      /* kind of lookup */

@@ -46,6 +46,7 @@
 #include <byteswap.h>
 
 #include "base/io.h"
+#include "base/vec.h"
 #include "formats/perfetto/message.h"
 #include "formats/perfetto/op.h"
 #include "formats/perfetto/packet.h"
@@ -267,17 +268,7 @@ static int need_descriptor(struct pf_bundle *b, const struct pf_event *e)
 	for (size_t i = b->generic_count; i-- > 0;)
 		if (b->generics[i] == e)
 			return 0;
-	if (b->generic_count == b->generic_cap) {
-		size_t cap = MAX(b->generic_cap * 2, (size_t)16);
-		const struct pf_event **bigger = reallocarray(b->generics, cap, sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		b->generics = bigger;
-		b->generic_cap = cap;
-	}
-	b->generics[b->generic_count++] = e;
-	return 0;
+	return vec_push(b->generics, b->generic_count, b->generic_cap, e);
 }
 
 static _noinline_ int add_plain(struct pf_bundle *b, struct pf_schema *s, const struct pf_event *e,

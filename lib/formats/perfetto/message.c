@@ -16,6 +16,10 @@ struct pf_interned {
 	uint32_t len, iid;
 };
 
+DEFINE_TABLE(pf_texts, struct pf_interned, struct text, slot->text,
+	     XXH3_64bits(slot->text, slot->len),
+	     text_equal((struct text){ slot->text, slot->len }, key));
+
 size_t pf_open(struct buf *out, uint32_t field)
 {
 	uint8_t *p = (uint8_t *)buf_reserve(out, WIRE_TAG_MAX + 1);
@@ -98,41 +102,10 @@ void pf_bytes(struct buf *out, uint32_t field, const void *data, size_t len)
 
 void pf_interner_deinit(struct pf_interner *i)
 {
-	for (uint32_t at = 0; at < i->cap; at++)
-		free(i->slots[at].text);
-	free(i->slots);
+	TABLE_FOR_EACH(pf_texts, &i->texts, s)
+	free(s->text);
+	free(i->texts.slots);
 	*i = (struct pf_interner){ .field = i->field };
-}
-
-static struct pf_interned *find(struct pf_interned *slots, uint32_t cap, struct text text)
-{
-	uint64_t at = XXH3_64bits(text.data, text.len);
-
-	for (;; at++) {
-		struct pf_interned *s = &slots[at & (cap - 1)];
-
-		if (!s->text || text_equal((struct text){ s->text, s->len }, text))
-			return s;
-	}
-}
-
-static bool grow(struct pf_interner *i)
-{
-	uint32_t cap = MAX(i->cap * 2, UINT32_C(64));
-	struct pf_interned *slots = calloc(cap, sizeof(*slots));
-
-	if (!slots)
-		return false;
-	for (uint32_t at = 0; at < i->cap; at++) {
-		struct pf_interned *s = &i->slots[at];
-
-		if (s->text)
-			*find(slots, cap, (struct text){ s->text, s->len }) = *s;
-	}
-	free(i->slots);
-	i->slots = slots;
-	i->cap = cap;
-	return true;
 }
 
 uint64_t pf_intern(struct pf_interner *i, struct text text, struct buf *fresh)
@@ -140,19 +113,21 @@ uint64_t pf_intern(struct pf_interner *i, struct text text, struct buf *fresh)
 	struct pf_interned *s;
 	size_t content;
 
-	if (!text.len || text.len > INTERNED_TEXT_MAX || (i->count * 2 >= i->cap && !grow(i)))
+	if (!text.len || text.len > INTERNED_TEXT_MAX)
 		return 0;
-	s = find(i->slots, i->cap, text);
+	s = pf_texts_place(&i->texts, XXH3_64bits(text.data, text.len), text);
+	if (!s)
+		return 0;
 	if (s->text)
 		return s->iid;
-	if (i->count == INTERNED_MAX || i->bytes + text.len > INTERNED_BYTES_MAX)
+	if (i->texts.count == INTERNED_MAX || i->bytes + text.len > INTERNED_BYTES_MAX)
 		return 0;
 	s->text = malloc(text.len);
 	if (!s->text)
 		return 0;
 	memcpy(s->text, text.data, text.len);
 	s->len = text.len;
-	s->iid = ++i->count;
+	s->iid = ++i->texts.count;
 	i->bytes += text.len;
 	content = pf_open(fresh, i->field);
 	pf_uint(fresh, 1, s->iid);

@@ -2,6 +2,7 @@
 /* Appends nested protobuf messages to a buffer, field by field, and interns strings. */
 #pragma once
 
+#include "base/table.h"
 #include "marks/value.h"
 
 /* Begins a submessage; pass the result to pf_close() after its fields. */
@@ -25,11 +26,12 @@ static inline void pf_message(struct buf *out, uint32_t field, const struct buf 
 	out->failed |= content->failed;
 }
 
+DECLARE_TABLE(pf_texts, struct pf_interned);
+
 /* Interns strings for one field of InternedData. */
 struct pf_interner {
 	uint32_t field;
-	struct pf_interned *slots; /* owned; open addressing */
-	uint32_t count, cap;
+	struct pf_texts texts;
 	size_t bytes;
 };
 void pf_interner_deinit(struct pf_interner *i);

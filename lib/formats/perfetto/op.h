@@ -69,6 +69,7 @@ struct pf_function {
 	uint64_t address, iid;
 };
 DECLARE_TABLE(pf_functions, struct pf_function);
+DECLARE_TABLE(pf_addresses, struct pf_known_address);
 
 struct pf_schema {
 	struct pf_schema_env env;
@@ -82,8 +83,7 @@ struct pf_schema {
 	uint8_t time_wire[8], time_len; /* encoded as a varint */
 	struct buf made;		/* text of the current event's PF_STACK or PF_PRINTED */
 	struct pf_functions functions;
-	struct pf_known_address *addresses; /* owned */
-	size_t address_count, address_slots;
+	struct pf_addresses addresses;
 	uint64_t mark_ip; /* function address in marks; 0: unknown */
 	/* For the next bundle: content of an InternedData, and fields of the bundle. */
 	struct buf new_symbols, new_formats, new_addresses;

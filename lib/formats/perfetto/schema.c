@@ -531,7 +531,7 @@ struct pf_schema *pf_schema_free(struct pf_schema *s)
 		event_free(s->events[i]);
 	free(s->events);
 	TABLE_DEINIT(&s->functions);
-	free(s->addresses);
+	free(s->addresses.slots);
 	buf_deinit(&s->new_symbols);
 	buf_deinit(&s->new_formats);
 	buf_deinit(&s->new_addresses);
@@ -544,9 +544,7 @@ struct pf_schema *pf_schema_free(struct pf_schema *s)
 void pf_schema_restart(struct pf_schema *s)
 {
 	TABLE_CLEAR(&s->functions);
-	if (s->address_slots)
-		memset(s->addresses, 0, s->address_slots * sizeof(*s->addresses));
-	s->address_count = 0;
+	TABLE_CLEAR(&s->addresses);
 	for (size_t i = 0; i < s->events_end; i++)
 		if (s->events[i]) {
 			s->events[i]->told = false;

@@ -5,26 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 void pf_tasks_deinit(struct pf_tasks *t)
 {
 	free(t->there);
 	free(t->coming);
 	*t = (struct pf_tasks){ 0 };
-}
-
-static int reserve(struct task ***array, size_t *cap, size_t count)
-{
-	size_t bigger = MAX(*cap * 2, (size_t)256);
-	struct task **p;
-
-	if (count <= *cap)
-		return 0;
-	p = reallocarray(*array, MAX(bigger, count), sizeof(*p));
-	if (!p)
-		return -ENOMEM;
-	*array = p;
-	*cap = MAX(bigger, count);
-	return 0;
 }
 
 static int by_birth(const void *a, const void *b)
@@ -49,9 +36,9 @@ int pf_tasks_learn(struct pf_tasks *t)
 	while ((task = task_table_next(t->table, t->known))) {
 		if (t->coming_next == t->coming_count)
 			t->coming_next = t->coming_count = 0;
-		if (reserve(&t->coming, &t->coming_cap, t->coming_count + 1) < 0 ||
-		    reserve(&t->there, &t->there_cap,
-			    t->there_count + t->coming_count - t->coming_next + 1) < 0)
+		if (vec_reserve(t->coming, t->coming_count, t->coming_cap, 1) < 0 ||
+		    vec_reserve(t->there, t->there_count, t->there_cap,
+				t->coming_count - t->coming_next + 1) < 0)
 			return -ENOMEM;
 		if (t->coming_count > t->coming_next)
 			in_order &= t->coming[t->coming_count - 1]->from_ts <= task->from_ts;

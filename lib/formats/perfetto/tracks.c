@@ -9,6 +9,9 @@
 #include "formats/perfetto/numbers.h"
 #include "formats/perfetto/packet.h"
 
+DEFINE_TABLE(pf_track_slots, struct pf_track, uint64_t, slot->uuid != 0, slot->uuid,
+	     slot->uuid == key);
+
 static void free_track(struct pf_track *track)
 {
 	if (track->actor) {
@@ -20,16 +23,16 @@ static void free_track(struct pf_track *track)
 
 void pf_tracks_deinit(struct pf_tracks *t)
 {
-	for (uint32_t i = 0; i < t->cap; i++)
-		free_track(&t->slots[i]);
-	free(t->slots);
+	TABLE_FOR_EACH(pf_track_slots, &t->all, track)
+	free_track(track);
+	free(t->all.slots);
 	*t = (struct pf_tracks){ 0 };
 }
 
 void pf_tracks_restart(struct pf_tracks *t)
 {
-	for (uint32_t i = 0; i < t->cap; i++)
-		t->slots[i].described = false;
+	TABLE_FOR_EACH(pf_track_slots, &t->all, track)
+	track->described = false;
 	t->ordered = false;
 }
 
@@ -41,60 +44,46 @@ uint64_t pf_track_uuid(char kind, int64_t a, int64_t b, struct text text, uint64
 	return XXH3_64bits_withSeed(text.data, text.len, seed) ?: 1;
 }
 
-static struct pf_track *find(struct pf_track *slots, uint32_t cap, uint64_t uuid)
-{
-	for (uint64_t at = uuid;; at++) {
-		struct pf_track *track = &slots[at & (cap - 1)];
-
-		if (!track->uuid || track->uuid == uuid)
-			return track;
-	}
-}
-
 /* Whether the track must not be forgotten: it can't be rebuilt. */
 static bool is_needed(const struct pf_track *track)
 {
 	return track->open || (track->actor && (track->actor->changed || track->actor->flow_count));
 }
 
-static int make_room(struct pf_tracks *t)
+/* The others are put anew into as many slots: the order of these is seen in what is written. */
+static int forget_tracks(struct pf_tracks *t)
 {
-	bool full = t->count >= PF_TRACKS_MAX;
-	uint32_t cap = full ? t->cap : MAX(t->cap * 2, UINT32_C(64)), kept = 0;
-	struct pf_track *slots = calloc(cap, sizeof(*slots));
+	struct pf_track_slots kept = { 0 };
 
-	if (!slots)
+	if (pf_track_slots_reserve(&kept, t->all.size / 2) < 0)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < t->cap; i++) {
-		struct pf_track *track = &t->slots[i];
-
-		if (!track->uuid)
-			continue;
-		if (full && !is_needed(track)) {
+	TABLE_FOR_EACH(pf_track_slots, &t->all, track)
+	{
+		if (!is_needed(track)) {
 			free_track(track);
 			continue;
 		}
-		*find(slots, cap, track->uuid) = *track;
-		kept++;
+		*pf_track_slots_probe(kept.slots, kept.size, track->uuid, track->uuid) = *track;
+		kept.count++;
 	}
-	free(t->slots);
-	t->slots = slots;
-	t->cap = cap;
-	t->count = kept;
-	return kept < PF_TRACKS_MAX ? 0 : -ENOSPC;
+	TABLE_DEINIT(&t->all);
+	t->all = kept;
+	return kept.count < PF_TRACKS_MAX ? 0 : -ENOSPC;
 }
 
 struct pf_track *pf_track_get(struct pf_tracks *t, uint64_t uuid)
 {
-	struct pf_track *track = t->cap ? find(t->slots, t->cap, uuid) : NULL;
+	struct pf_track *track = pf_track_slots_find(&t->all, uuid, uuid);
 
-	if (track && track->uuid)
+	if (track)
 		return track;
-	if ((t->count * 2 >= t->cap || t->count >= PF_TRACKS_MAX) && make_room(t) < 0)
+	if (t->all.count >= PF_TRACKS_MAX && forget_tracks(t) < 0)
 		return NULL;
-	track = find(t->slots, t->cap, uuid);
+	track = pf_track_slots_place(&t->all, uuid, uuid);
+	if (!track)
+		return NULL;
 	track->uuid = uuid;
-	t->count++;
+	t->all.count++;
 	return track;
 }
 
@@ -259,15 +248,15 @@ int pf_tracks_describe_rest(struct pf_tracks *t, struct buf *out)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < t->cap; i++) {
-		const struct pf_track *slots = t->slots;
+	for (uint32_t i = 0; r == 0 && i < t->all.size; i++) {
+		const struct pf_track *slots = t->all.slots;
 		const struct pf_actor *a = slots[i].actor;
 		uint64_t uuid;
 
 		if (a && a->changed)
 			r = pf_track_describe_actor(t, a->pid, a->tid, &uuid, out);
 		/* Its process was forgotten, so the slots moved. */
-		if (t->slots != slots)
+		if (t->all.slots != slots)
 			i = UINT32_MAX;
 	}
 	return r;

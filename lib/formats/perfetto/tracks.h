@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "base/table.h"
 #include "formats/perfetto/message.h"
 #include "marks/mark.h"
 
@@ -37,9 +38,10 @@ struct pf_track {
 	struct pf_actor *actor; /* owned; for the track of a process or thread */
 };
 
+DECLARE_TABLE(pf_track_slots, struct pf_track);
+
 struct pf_tracks {
-	struct pf_track *slots; /* owned; open addressing */
-	uint32_t count, cap;
+	struct pf_track_slots all;
 	bool ordered; /* the root asks for ranks */
 };
 void pf_tracks_deinit(struct pf_tracks *t);

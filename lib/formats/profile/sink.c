@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/parse.h"
+#include "base/table.h"
 #include "export/sink.h"
 #include "samples/sample_reader.h"
 
@@ -25,20 +26,42 @@ struct known_stack {
 	uint32_t at, depth;   /* range in the array of addresses */
 };
 
+DECLARE_TABLE(stack_slots, struct known_stack);
+
+/* Stacks are written in the order of the slots: the first size decides it, too. */
+#define STACKS_FIRST 512
+
 struct sink_profile {
 	struct sink sink;
 	const struct trace_info *info;
 	const struct sample_source *source;
 	struct output *out;
 	struct export_sample_filter filter;
-	bool kernel;		   /* including kernel addresses */
-	struct known_stack *slots; /* owned; open addressing */
-	size_t stack_count, slot_count;
+	bool kernel; /* including kernel addresses */
+	struct stack_slots stacks;
 	struct buf addresses; /* of all stacks; 8 bytes each, host byte order */
 	uint64_t samples, left_out, kernel_only;
 	uint64_t stack[DEPTH_MAX];
 	uint32_t depth;
 };
+
+struct stack_key {
+	const struct sink_profile *s;
+	uint64_t hash;
+};
+
+/* The stack at hand is this one. */
+static bool is_stack(const struct known_stack *k, struct stack_key key)
+{
+	const struct sink_profile *s = key.s;
+	const uint64_t *all = (const uint64_t *)(const void *)s->addresses.data;
+
+	return k->hash == key.hash && k->depth == s->depth &&
+	       !memcmp(all + k->at, s->stack, s->depth * sizeof(*all));
+}
+
+DEFINE_TABLE(stack_slots, struct known_stack, struct stack_key, slot->count != 0, slot->hash,
+	     is_stack(slot, key));
 
 static int not_one(struct error *err)
 {
@@ -60,8 +83,10 @@ static int profile_open(struct sink **ret, const struct sink_env *env, struct er
 		return error_hint(err, "tracectl record --sample 997hz --call-graph");
 	}
 	s = calloc(1, sizeof(*s));
-	if (!s)
+	if (!s || stack_slots_reserve(&s->stacks, STACKS_FIRST) < 0) {
+		free(s);
 		return error_errno(err, -ENOMEM, "can't begin the profile");
+	}
 	s->info = info;
 	s->source = env->samples;
 	s->out = out;
@@ -88,7 +113,7 @@ static void profile_free(struct sink *sink)
 {
 	struct sink_profile *s = container_of(sink, struct sink_profile, sink);
 
-	free(s->slots);
+	TABLE_DEINIT(&s->stacks);
 	buf_deinit(&s->addresses);
 	free(s);
 }
@@ -161,50 +186,13 @@ static void take_stack(struct sink_profile *s, const struct sample_reader *r,
 	}
 }
 
-static struct known_stack *find_slot(const struct sink_profile *s, struct known_stack *slots,
-				     size_t count, uint64_t hash)
-{
-	const uint64_t *all = (const uint64_t *)(const void *)s->addresses.data;
-
-	for (size_t at = (size_t)hash;; at++) {
-		struct known_stack *k = &slots[at & (count - 1)];
-
-		if (!k->count || (k->hash == hash && k->depth == s->depth &&
-				  !memcmp(all + k->at, s->stack, s->depth * sizeof(*all))))
-			return k;
-	}
-}
-
-static int grow(struct sink_profile *s)
-{
-	size_t count = MAX(s->slot_count * 2, (size_t)1024);
-	struct known_stack *slots = calloc(count, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->slot_count; i++) {
-		size_t at = (size_t)s->slots[i].hash;
-
-		if (!s->slots[i].count)
-			continue;
-		while (slots[at & (count - 1)].count)
-			at++;
-		slots[at & (count - 1)] = s->slots[i];
-	}
-	free(s->slots);
-	s->slots = slots;
-	s->slot_count = count;
-	return 0;
-}
-
 static int add_stack(struct sink_profile *s, struct error *err)
 {
 	uint64_t hash = XXH3_64bits(s->stack, s->depth * sizeof(*s->stack));
-	struct known_stack *k;
+	struct known_stack *k = stack_slots_place(&s->stacks, hash, (struct stack_key){ s, hash });
 
-	if (s->stack_count * 2 >= s->slot_count && grow(s) < 0)
+	if (!k)
 		return error_errno(err, -ENOMEM, "can't make the profile");
-	k = find_slot(s, s->slots, s->slot_count, hash);
 	if (k->count++)
 		return 0;
 	if (s->addresses.len > STACKS_BYTES_MAX) {
@@ -215,7 +203,7 @@ static int add_stack(struct sink_profile *s, struct error *err)
 	k->depth = s->depth;
 	k->at = (uint32_t)(s->addresses.len / sizeof(*s->stack));
 	buf_append(&s->addresses, s->stack, s->depth * sizeof(*s->stack));
-	s->stack_count++;
+	s->stacks.count++;
 	return buf_error(&s->addresses) < 0 ? error_errno(err, -ENOMEM, "can't make the profile")
 					    : 0;
 }
@@ -278,11 +266,8 @@ static int write_profile(struct sink_profile *s, const struct address_spaces *sp
 	int r;
 
 	put_slots(s, header, ARRAY_SIZE(header));
-	for (size_t i = 0; i < s->slot_count; i++) {
-		const struct known_stack *k = &s->slots[i];
-
-		if (!k->count)
-			continue;
+	TABLE_FOR_EACH(stack_slots, &s->stacks, k)
+	{
 		put_slot(s, k->count);
 		put_slot(s, k->depth);
 		put_slots(s, all + k->at, k->depth);
