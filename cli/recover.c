@@ -74,7 +74,8 @@ static int list(const struct leftovers *left, bool json)
 	if (json)
 		return document_print(&j) < 0 ? CLI_FAILED : CLI_WHOLE;
 	if (!left->count)
-		puts(geteuid() == 0 ? "nothing is left" : "no recording is left that you may read");
+		puts(geteuid() == 0 ? "no recording is left"
+				    : "no recording is left that you may read");
 	return CLI_WHOLE;
 }
 

@@ -51,7 +51,7 @@ START = "systemctl start traced.socket" if any(
 # label, arguments, exit status, what the message says, what the hint says
 R = ["record", "-t", "200ms", "-o", "out.json"]
 TABLE = [
-    ("a command that isn't one", ["recrod"], 2, ["no command 'recrod'"], "'record'"),
+    ("a command that isn't one", ["recrod"], 2, ["unknown command 'recrod'"], "'record'"),
     ("no command at all with options of another", ["list", "-t", "1s"], 2, ["unknown option -t"],
      "option of: record, start"),
     ("an option before its command", ["-t", "1s", "record"], 2, ["unknown option -t"],

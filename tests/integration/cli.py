@@ -261,7 +261,7 @@ def reader_goes_away(test):
     process.stdout = open(os.devnull, "rb")
     result = test.finish(process)
     told = without_its_own(result.err).splitlines()
-    check(result.status == 1 and len(told) == 1 and "reader has left" in told[0], f"{result}")
+    check(result.status == 1 and len(told) == 1 and "reader of the output has closed it" in told[0], f"{result}")
     test.check_no_instances()
     check(not list((test.top / "spool").glob("*")), "the spool is kept")
 
