@@ -19,6 +19,8 @@ import time
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 INSTANCES = TRACEFS / "instances"
 NOBODY = 65534
+# Under a sanitizer, beside other tests and compilers, a daemon may need this long for what takes it milliseconds.
+PATIENCE_S = 60
 
 
 class Failure(Exception):
@@ -39,7 +41,7 @@ def need(condition, text):
         raise Skipped(text)
 
 
-def settled(what, condition, seconds=20):
+def settled(what, condition, seconds=PATIENCE_S):
     until = time.monotonic() + seconds
     while not condition():
         check(time.monotonic() < until, f"not within {seconds} s: {what}")
@@ -86,7 +88,7 @@ class Daemon:
             [test.traced, "--config", self.config(), "--socket", self.socket, "--spool-dir",
              self.spool, "--state-dir", self.state, *arguments],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=env)
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE_S
         while not self.listens():
             code = self.process.poll()
             if code is not None or time.monotonic() > until:
@@ -211,7 +213,7 @@ class Test:
             check(time.monotonic() < until, f"left instances: {self.instances()}")
             time.sleep(0.02)
 
-    def wait_for_instance(self, name, seconds=20):
+    def wait_for_instance(self, name, seconds=PATIENCE_S):
         until = time.monotonic() + seconds
         while not any(name in i for i in self.instances()):
             check(time.monotonic() < until, f"no instance of {name} appears")
@@ -238,7 +240,7 @@ class Test:
         sessions = json.loads(self.run("status", "--json").out)["sessions"]
         return all(s["state"] != "arming" for s in sessions)
 
-    def wait_for_recording(self, name, seconds=20):
+    def wait_for_recording(self, name, seconds=PATIENCE_S):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if self.is_on(name) and self.is_told():
