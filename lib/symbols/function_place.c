@@ -13,8 +13,8 @@
 
 DEFINE_CLEANUP_FUNC(struct elf_file *, elf_file_free);
 
-static int no_such_function(struct elf_file *f, const char *path, const char *name,
-			    struct error *err)
+static int function_place_none(struct elf_file *f, const char *path, const char *name,
+			       struct error *err)
 {
 	_cleanup_buf_ struct buf hint = BUF_INIT, text = BUF_INIT;
 	_cleanup_free_ const char **names = NULL;
@@ -34,7 +34,7 @@ static int no_such_function(struct elf_file *f, const char *path, const char *na
 	return error_hint(err, "%s", buf_string(&hint) ?: "");
 }
 
-static int chosen(const char *path, const char *name, struct error *err)
+static int function_place_chosen(const char *path, const char *name, struct error *err)
 {
 	error_set(err, -ENOENT,
 		  "%s has several variants of '%s', of which a program chooses one at start", path,
@@ -43,8 +43,8 @@ static int chosen(const char *path, const char *name, struct error *err)
 			       "'readelf -sW' and 'readelf -lW' its place");
 }
 
-static int several(const char *path, const char *name, const uint64_t *offsets, size_t count,
-		   struct error *err)
+static int function_place_several(const char *path, const char *name, const uint64_t *offsets,
+				  size_t count, struct error *err)
 {
 	_cleanup_buf_ struct buf places = BUF_INIT;
 
@@ -82,9 +82,10 @@ int function_place_find(const char *path, const char *name, uint64_t *ret, struc
 		return error_errno(err, r, "cannot read %s", path);
 	count = elf_file_locate(f, name, offsets, PLACES_TOLD, &is_chosen);
 	if (!count)
-		return is_chosen ? chosen(path, name, err) : no_such_function(f, path, name, err);
+		return is_chosen ? function_place_chosen(path, name, err)
+				 : function_place_none(f, path, name, err);
 	if (count > 1)
-		return several(path, name, offsets, count, err);
+		return function_place_several(path, name, offsets, count, err);
 	*ret = offsets[0];
 	return 0;
 }
