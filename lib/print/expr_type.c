@@ -124,7 +124,7 @@ bool expr_is_comparison(int op)
 	return op == '<' || op == '>' || (op >= OP_LE && op <= OP_LOR);
 }
 
-static uint64_t divide(int op, uint64_t a, uint64_t b, bool is_signed)
+static uint64_t expr_divide(int op, uint64_t a, uint64_t b, bool is_signed)
 {
 	if (!b)
 		return 0;
@@ -136,12 +136,12 @@ static uint64_t divide(int op, uint64_t a, uint64_t b, bool is_signed)
 			 : (uint64_t)((int64_t)a % (int64_t)b);
 }
 
-static bool less(uint64_t a, uint64_t b, bool is_signed)
+static bool expr_less(uint64_t a, uint64_t b, bool is_signed)
 {
 	return is_signed ? (int64_t)a < (int64_t)b : a < b;
 }
 
-static uint64_t arithmetic(int op, uint64_t a, uint64_t b, unsigned size, bool is_signed)
+static uint64_t expr_arithmetic(int op, uint64_t a, uint64_t b, unsigned size, bool is_signed)
 {
 	unsigned shift = (unsigned)b & (size == 8 ? 63 : 31);
 
@@ -154,7 +154,7 @@ static uint64_t arithmetic(int op, uint64_t a, uint64_t b, unsigned size, bool i
 		return a * b;
 	case '/':
 	case '%':
-		return divide(op, a, b, is_signed);
+		return expr_divide(op, a, b, is_signed);
 	case '&':
 		return a & b;
 	case '|':
@@ -172,13 +172,13 @@ uint64_t expr_binary(int op, uint64_t a, uint64_t b, unsigned size, bool is_sign
 {
 	switch (op) {
 	case '<':
-		return less(a, b, is_signed);
+		return expr_less(a, b, is_signed);
 	case '>':
-		return less(b, a, is_signed);
+		return expr_less(b, a, is_signed);
 	case OP_LE:
-		return !less(b, a, is_signed);
+		return !expr_less(b, a, is_signed);
 	case OP_GE:
-		return !less(a, b, is_signed);
+		return !expr_less(a, b, is_signed);
 	case OP_EQ:
 		return a == b;
 	case OP_NE:
@@ -188,7 +188,7 @@ uint64_t expr_binary(int op, uint64_t a, uint64_t b, unsigned size, bool is_sign
 	case OP_LOR:
 		return a || b;
 	default:
-		return expr_normalize(arithmetic(op, a, b, size, is_signed), size, is_signed);
+		return expr_normalize(expr_arithmetic(op, a, b, size, is_signed), size, is_signed);
 	}
 }
 
