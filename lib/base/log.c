@@ -20,11 +20,6 @@ void log_set_level(int level)
 	max_level = level;
 }
 
-int log_get_level(void)
-{
-	return max_level;
-}
-
 void log_set_prefix(bool prefix)
 {
 	prefixed = prefix;
