@@ -152,8 +152,7 @@ int control_client_receive(struct control_client *c, int timeout_ms, Reply **ret
 {
 	if (c->kept_count) {
 		*ret = c->kept[0];
-		c->kept_count--;
-		memmove(c->kept, c->kept + 1, c->kept_count * sizeof(*c->kept));
+		vec_remove(c->kept, c->kept_count, 0, 1);
 		return 1;
 	}
 	return client_next_reply(c, client_deadline(timeout_ms), ret, err);

@@ -143,8 +143,7 @@ static ssize_t frame_send_some(struct frame_io *io)
 		return -errno;
 	if (riders) {
 		frame_close_fds(riders->fds, riders->count);
-		io->pending_count--;
-		memmove(io->pending, io->pending + 1, io->pending_count * sizeof(*io->pending));
+		vec_remove(io->pending, io->pending_count, 0, 1);
 	}
 	return n;
 }

@@ -201,6 +201,7 @@ static bool call_table_entry(struct parser *p, struct name_entry *ret, bool *ret
 	return true;
 }
 
+/* The table ends up in the arena, which cannot reallocate: vec.h does not fit. */
 static bool call_table_add(struct parser *p, struct name_table *t, size_t *cap,
 			   const struct name_entry *entry)
 {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/vec.h"
 #include "print/expr.h"
 
@@ -85,8 +86,7 @@ void printk_formats_sort(struct printk_formats *f)
 
 const char *printk_formats_find(const struct printk_formats *f, uint64_t address)
 {
-	const struct printk_format key = { .address = address }, *hit;
+	size_t at = lower_bound(i, f->count, f->all[i].address < address);
 
-	hit = f->count ? bsearch(&key, f->all, f->count, sizeof(key), printk_by_address) : NULL;
-	return hit ? hit->text : NULL;
+	return at < f->count && f->all[at].address == address ? f->all[at].text : NULL;
 }

@@ -136,7 +136,6 @@ static uint32_t symbols_add_name(struct symbols *s, const char *name, size_t len
 
 static int symbols_find_module(struct symbols *s, const struct line *l, uint16_t *ret)
 {
-
 	*ret = 0;
 	if (!l->module)
 		return 0;
@@ -182,24 +181,14 @@ static void symbols_note_bounds(struct symbols *s, const struct line *l)
 		s->irq_end = l->address;
 }
 
-/* Reserves room for count symbols. */
-static int symbols_reserve(struct symbols *s, size_t count)
+/* Makes room for exactly extra more symbols; the three arrays share one cap. 0: shrinks them. */
+static int symbols_reserve(struct symbols *s, size_t extra)
 {
-	uint64_t *addresses = reallocarray(s->addresses, count, sizeof(*addresses));
-	uint32_t *names;
-	uint16_t *modules;
-
-	if (addresses)
-		s->addresses = addresses;
-	names = reallocarray(s->names, count, sizeof(*names));
-	if (names)
-		s->names = names;
-	modules = reallocarray(s->modules, count, sizeof(*modules));
-	if (modules)
-		s->modules = modules;
-	if (!addresses || !names || !modules)
+	if (vec_reserve_exact(s->addresses, s->count, extra) < 0 ||
+	    vec_reserve_exact(s->names, s->count, extra) < 0 ||
+	    vec_reserve_exact(s->modules, s->count, extra) < 0)
 		return -ENOMEM;
-	s->cap = count;
+	s->cap = s->count + extra;
 	return 0;
 }
 
@@ -209,7 +198,7 @@ static int symbols_add_line(struct symbols *s, const struct line *l)
 
 	if (unlikely(at == SYMBOLS_MAX))
 		return -EFBIG;
-	if (at == s->cap && symbols_reserve(s, at + at / 2) < 0)
+	if (at == s->cap && symbols_reserve(s, at / 2) < 0)
 		return -ENOMEM;
 	symbols_note_bounds(s, l);
 	/* The module's name comes later in the line, so it is still intact. */
@@ -335,7 +324,7 @@ int symbols_take(struct symbols **list, struct buf *text)
 	if (r == 0)
 		r = symbols_sort(s);
 	if (r == 0)
-		r = symbols_reserve(s, MAX(s->count, (size_t)1));
+		r = symbols_reserve(s, 0);
 	if (r < 0) {
 		symbols_free(s);
 		return r;
@@ -388,7 +377,10 @@ struct symbols *symbols_free(struct symbols *s)
 	return NULL;
 }
 
-/* Index of the last symbol at or below address; SIZE_MAX: none. */
+/*
+ * Index of the last symbol at or below address; SIZE_MAX: none. lower_bound() would branch on each
+ * comparison; addresses come in random order, so half of these branches would be mispredicted.
+ */
 static size_t symbols_floor(const struct symbols *s, uint64_t address)
 {
 	const uint64_t *base = s->addresses;
