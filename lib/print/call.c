@@ -334,7 +334,7 @@ static struct expr *call_to_msecs(struct parser *p)
 	if (!a)
 		return NULL;
 	if (!constants_find(p->env->constants, "HZ", 2, &hz) || hz <= 0 || hz > 12000)
-		return parser_made(p, expr_unknown(p->env, "HZ", 2));
+		return parser_made(p, expr_unknown(p->env));
 	e = parser_made(p, expr_new(p->env, EXPR_MSECS, int_type(4, false)));
 	if (!e)
 		return NULL;

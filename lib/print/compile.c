@@ -283,12 +283,8 @@ bool compiler_branches(struct compiler *c, const struct expr *e, emit_fn *emit, 
 	return true;
 }
 
-bool compiler_unknown(struct compiler *c, const struct expr *e)
+bool compiler_unknown(struct compiler *c)
 {
-	const struct expr *part = expr_unknown_part(e);
-
-	if (!c->unknown)
-		c->unknown = part && part->text ? part->text : "";
 	compiler_add(c, OP_UNKNOWN);
 	c->bound += 16;
 	return true;
@@ -357,8 +353,8 @@ static bool compiler_text_at(struct compiler *c, const struct expr *e)
 
 bool compiler_string(struct compiler *c, const struct expr *e, const void *arg)
 {
-	if (e->kind == EXPR_COND && expr_unknown_part(e->a))
-		return compiler_unknown(c, e);
+	if (e->kind == EXPR_COND && expr_is_unknown(e->a))
+		return compiler_unknown(c);
 	switch (e->kind) {
 	case EXPR_STRING:
 		compiler_literal(c, e->text, strnlen(e->text, e->text_len));
@@ -370,8 +366,8 @@ bool compiler_string(struct compiler *c, const struct expr *e, const void *arg)
 	case EXPR_SELECT:
 		if (!e->a)
 			return compiler_fail(c, "an array of strings as a string");
-		if (expr_unknown_part(e->a))
-			return compiler_unknown(c, e);
+		if (expr_is_unknown(e->a))
+			return compiler_unknown(c);
 		return compiler_table_text(c, e,
 					   e->kind == EXPR_SYMBOLIC ? OP_SYMBOLIC
 					   : e->kind == EXPR_FLAGS  ? OP_FLAGS
@@ -387,7 +383,7 @@ bool compiler_string(struct compiler *c, const struct expr *e, const void *arg)
 	case EXPR_FORMAT:
 		return compiler_written_text(c, e);
 	case EXPR_UNKNOWN:
-		return compiler_unknown(c, e);
+		return compiler_unknown(c);
 	default:
 		break;
 	}
@@ -417,7 +413,6 @@ static int compiler_finish(struct compiler *c, const struct program **ret)
 		.name_len = c->name_len,
 		.name = c->env->expr.event->name,
 		.plain = c->name_len && ops_are_plain(ops, c->count),
-		.unknown = c->unknown,
 	};
 	for (size_t i = 0; i < c->count; i++)
 		prog->need = MAX(prog->need, ops[i].need);

@@ -26,10 +26,9 @@ static const struct conversion *item_keep_spec(struct compiler *c, const struct 
 
 static bool item_star_values(struct compiler *c, const struct item *it)
 {
-	if (it->width && (expr_unknown_part(it->width) || !compiler_value(c, it->width)))
+	if (it->width && (expr_is_unknown(it->width) || !compiler_value(c, it->width)))
 		return compiler_fail(c, "a width that is unknown");
-	if (it->precision &&
-	    (expr_unknown_part(it->precision) || !compiler_value(c, it->precision)))
+	if (it->precision && (expr_is_unknown(it->precision) || !compiler_value(c, it->precision)))
 		return compiler_fail(c, "a precision that is unknown");
 	return true;
 }
@@ -87,10 +86,10 @@ static bool compile_number(struct compiler *c, const struct expr *e, const void 
 	bool is_signed = f->is_signed;
 	struct op *op;
 
-	if (e->kind == EXPR_COND && expr_unknown_part(e) && !expr_unknown_part(e->a))
+	if (e->kind == EXPR_COND && expr_is_unknown(e) && !expr_is_unknown(e->a))
 		return compiler_branches(c, e, compile_number, arg);
-	if (expr_unknown_part(e))
-		return compiler_unknown(c, e);
+	if (expr_is_unknown(e))
+		return compiler_unknown(c);
 	if (compile_fused_number(c, e, it))
 		return true;
 	if (!compiler_value(c, e))
@@ -113,8 +112,8 @@ static bool compile_character(struct compiler *c, const struct expr *e, const vo
 {
 	const struct item *it = arg;
 
-	if (expr_unknown_part(e))
-		return compiler_unknown(c, e);
+	if (expr_is_unknown(e))
+		return compiler_unknown(c);
 	if (!compiler_value(c, e) || !item_star_values(c, it))
 		return false;
 	c->bound += 1;
@@ -146,10 +145,10 @@ static bool compile_pointer_value(struct compiler *c, const struct expr *e, cons
 	bool symbol = kind == 's' || kind == 'S' || kind == 'B';
 	struct op *op;
 
-	if (e->kind == EXPR_COND && expr_unknown_part(e) && !expr_unknown_part(e->a))
+	if (e->kind == EXPR_COND && expr_is_unknown(e) && !expr_is_unknown(e->a))
 		return compiler_branches(c, e, compile_pointer_value, arg);
-	if (expr_unknown_part(e))
-		return compiler_unknown(c, e);
+	if (expr_is_unknown(e))
+		return compiler_unknown(c);
 	if (!compiler_value(c, e))
 		return false;
 	op = compiler_add(c, symbol ? OP_SYMBOL : OP_POINTER);
@@ -182,12 +181,12 @@ static bool compile_pointer(struct compiler *c, const struct expr *e, const stru
 
 	if (kind == 'h' || kind == 'b') /* the width is a count of bytes or bits */
 		return e->type.class == TYPE_RECORD ? compile_object(c, e, it)
-						    : compiler_unknown(c, e);
+						    : compiler_unknown(c);
 	if (strchr(known, kind)) {
 		struct item plain = *it;
 
 		if (e->type.class != TYPE_RECORD)
-			return compiler_unknown(c, e);
+			return compiler_unknown(c);
 		plain.width = plain.precision = NULL;
 		plain.spec.format.width = plain.spec.format.precision = -1;
 		if (it->spec.format.width < 0 && !it->width)
@@ -200,10 +199,10 @@ static bool compile_pointer(struct compiler *c, const struct expr *e, const stru
 		if (it->width || it->precision)
 			return compiler_fail(c, "a width from an argument with %p");
 		if (e->type.class == TYPE_RECORD)
-			return compiler_unknown(c, e);
+			return compiler_unknown(c);
 		return compile_pointer_value(c, e, it);
 	}
-	return compiler_unknown(c, e);
+	return compiler_unknown(c);
 }
 
 static bool compile_conversion(struct compiler *c, const struct item *it, const struct expr *e)
@@ -213,7 +212,7 @@ static bool compile_conversion(struct compiler *c, const struct item *it, const 
 		return compiler_fail(c, "a string where a number belongs");
 	switch (it->spec.kind) {
 	case 'd':
-		return e->type.class == TYPE_RECORD ? compiler_unknown(c, e)
+		return e->type.class == TYPE_RECORD ? compiler_unknown(c)
 						    : compile_number(c, e, it);
 	case 'c':
 		return compile_character(c, e, it);

@@ -296,11 +296,6 @@ bool record_read_uint(const struct event_table *t, const struct record *rec, uin
 	return true;
 }
 
-const char *event_unknown_part(const struct event *ev)
-{
-	return ev->program ? ev->program->unknown : NULL;
-}
-
 int event_table_add_arguments(struct event_table *t, const char *text, size_t len)
 {
 	return arguments_add(&t->arguments, text, len);

@@ -154,12 +154,6 @@ size_t event_name_len(const struct event *ev);
 bool event_is_plain(const struct event *ev);
 
 /*
- * The first name in ev's print fmt that the recording does not define, or NULL. Text that depends
- * on it is printed as "<unknown>", or with a "?" after it.
- */
-const char *event_unknown_part(const struct event *ev);
-
-/*
  * How the kernel prints an address field of ev as a symbol: 's', 'S' or 'B' as by %p; 'f' or 'F' as
  * by seq_print_ip_sym(), without and with the offset; SYMBOL_STACK: the field is a stack of
  * addresses; 0: the field is not printed as a symbol.

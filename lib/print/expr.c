@@ -137,7 +137,7 @@ static struct expr *parser_constant(struct parser *p, const struct token *t)
 	int64_t v;
 
 	if (!constants_find(p->env->constants, t->text, t->len, &v))
-		return parser_made(p, expr_unknown(p->env, t->text, t->len));
+		return parser_made(p, expr_unknown(p->env));
 	if (v >= INT32_MIN && v <= INT32_MAX)
 		return parser_made(p, expr_const(p->env, (uint64_t)v, 4, true));
 	return parser_made(

@@ -34,15 +34,9 @@ struct expr *expr_text(const struct expr_env *env, const char *text, size_t len)
 	return e;
 }
 
-struct expr *expr_unknown(const struct expr_env *env, const char *name, size_t len)
+struct expr *expr_unknown(const struct expr_env *env)
 {
-	struct expr *e = expr_new(env, EXPR_UNKNOWN, int_type(env->word_size, false));
-
-	if (e) {
-		e->text = arena_strndup(env->arena, name, len);
-		e->text_len = (uint32_t)len;
-	}
-	return e && e->text ? e : NULL;
+	return expr_new(env, EXPR_UNKNOWN, int_type(env->word_size, false));
 }
 
 struct expr *expr_field_address(const struct expr_env *env, const struct field *f)

@@ -8,7 +8,7 @@
 struct expr *expr_new(const struct expr_env *env, enum expr_kind kind, struct expr_type type);
 struct expr *expr_const(const struct expr_env *env, uint64_t v, unsigned size, bool is_signed);
 struct expr *expr_text(const struct expr_env *env, const char *text, size_t len);
-struct expr *expr_unknown(const struct expr_env *env, const char *name, size_t len);
+struct expr *expr_unknown(const struct expr_env *env);
 /* The value of a field, or its address. */
 struct expr *expr_field(const struct expr_env *env, const struct field *f);
 struct expr *expr_field_address(const struct expr_env *env, const struct field *f);

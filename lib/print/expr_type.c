@@ -192,16 +192,10 @@ uint64_t expr_binary(int op, uint64_t a, uint64_t b, unsigned size, bool is_sign
 	}
 }
 
-const struct expr *expr_unknown_part(const struct expr *e)
+bool expr_is_unknown(const struct expr *e)
 {
-	const struct expr *found;
-
-	if (!e || e->kind == EXPR_UNKNOWN)
-		return e;
-	found = expr_unknown_part(e->a);
-	if (!found)
-		found = expr_unknown_part(e->b);
-	return found ? found : expr_unknown_part(e->c);
+	return e && (e->kind == EXPR_UNKNOWN || expr_is_unknown(e->a) || expr_is_unknown(e->b) ||
+		     expr_is_unknown(e->c));
 }
 
 struct arena_chunk {
