@@ -5,8 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
-#include "stream/elsewhere.h"
-#include "stream/hash.h"
+#include "stream/chunk.h"
 #include "stream/pack.h"
 
 static uint64_t chunk_payload_offset(const struct chunk *chunk)

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/io.h"
-#include "stream/elsewhere.h"
-#include "stream/hash.h"
+#include "stream/chunk.h"
 #include "stream/pack.h"
 
 static const uint8_t zeros[CHUNK_ALIGN];
