@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 #define NAME_MAX_COMPARED 64
-/* Separate the words of a name. */
+/* Characters that separate the words of a name. */
 #define WORD_ENDS "_:"
 
 #define TOO_FAR UINT32_MAX

@@ -13,7 +13,7 @@
 #include "base/vec.h"
 
 #define LENGTH_SIZE sizeof(uint32_t)
-#define READ_STEP (64U << 10) /* a length may be false: memory grows as bytes arrive */
+#define READ_STEP (64U << 10) /* bytes; a length may be false, so memory grows as bytes arrive */
 #define PENDING_MAX 64
 
 void frame_io_init(struct frame_io *io, int fd)
@@ -107,7 +107,7 @@ static void frame_drop_sent(struct frame_io *io)
 		buf_deinit(&io->out);
 }
 
-/* One sendmsg(), which ends before the next frame with descriptors. */
+/* Calls sendmsg() once. What it sends ends before the next frame with descriptors. */
 static ssize_t frame_send_some(struct frame_io *io)
 {
 	union {

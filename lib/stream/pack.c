@@ -43,14 +43,11 @@ int stream_pack(const void *payload, size_t len, struct buf *ret)
 	return r > 0 && ret->len >= len ? 0 : r;
 }
 
-/*
- * One frame, or all remaining ones: len compressed bytes, and where their `size` bytes of content
- * go.
- */
+/* One frame, or all remaining ones. */
 struct frame {
-	const char *from;
+	const char *from; /* compressed bytes, `len` of them */
 	size_t len;
-	char *to;
+	char *to; /* room for their content, `size` bytes */
 	size_t size;
 };
 
@@ -114,7 +111,7 @@ static bool expansion_take(struct expansion *x, struct frame *ret)
 	return ret->len;
 }
 
-/* Stops the other threads: their work is of no use any more. */
+/* Stops all threads: the expansion has failed. */
 static void expansion_stop(struct expansion *x, int result)
 {
 	pthread_mutex_lock(&x->lock);
@@ -129,7 +126,7 @@ static void *expansion_thread(void *userdata)
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
 	struct frame f;
 
-	/* Without memory this thread stops; others may finish the work. */
+	/* Without memory this thread stops; others may expand the rest. */
 	while (zstd && expansion_take(x, &f)) {
 		size_t n = ZSTD_decompressDCtx(zstd, f.to, f.size, f.from, f.len);
 
@@ -140,7 +137,7 @@ static void *expansion_thread(void *userdata)
 	return NULL;
 }
 
-/* Starts as many threads as there is work for, or as can be had. */
+/* Expands all frames, with as many threads as there is work for and the system grants. */
 static int expansion_run(struct expansion *x, size_t frames)
 {
 	size_t useful = MIN(frames, x->rest.size / PACK_FRAME);

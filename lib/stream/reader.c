@@ -168,7 +168,7 @@ static int reader_find_elsewhere(const struct stream_reader *r, const struct chu
 	return 1;
 }
 
-/* Describes such a chunk as if the stream had its sub-buffers. */
+/* Describes a chunk of sub-buffers in another file as if the stream had them. */
 static int reader_take_elsewhere(struct stream_reader *r, struct chunk *chunk, struct error *err)
 {
 	struct subbufs_elsewhere place;
@@ -231,7 +231,7 @@ static int chunk_damaged(const struct chunk *chunk, const char *what, struct err
 			 (unsigned long long)chunk->offset, what);
 }
 
-/* Reads as if the payload were in the stream: a struct subbufs_header, then sub-buffers. */
+/* Reads from another file, as if the stream had the payload: a header, then sub-buffers. */
 static ssize_t reader_read_elsewhere(const struct stream_reader *r,
 				     const struct subbufs_elsewhere *place, uint64_t from, char *to,
 				     size_t len)

@@ -13,9 +13,9 @@
 #define FILES_MAX 4096
 #define BUILD_ID_MAX 64
 
-/* One file, or the map of code that one process compiled. */
+/* A mapped file, or the code that one process compiled at run time. */
 struct code_file {
-	char *path; /* owned; NULL: a process */
+	char *path; /* owned; NULL: code that process pid compiled */
 	unsigned char build_id[BUILD_ID_MAX];
 	size_t build_id_len;
 	int32_t pid;
@@ -26,8 +26,9 @@ struct code_file {
 struct code_symbols {
 	const char *folder;
 	struct code_file *files; /* owned */
-	size_t count, cap, last;
-	size_t changed;
+	size_t count, cap;
+	size_t last;	/* index of the file found last */
+	size_t changed; /* files that differ from the recorded ones */
 };
 
 int code_symbols_new(struct code_symbols **ret, const char *folder)

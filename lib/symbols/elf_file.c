@@ -12,7 +12,7 @@ struct function {
 	uint64_t size;	   /* 0: unknown */
 	const char *name;  /* owned by the library */
 	unsigned rank;
-	bool chosen; /* the program chooses the function at start (STT_GNU_IFUNC) */
+	bool chosen; /* the program chooses the code at start (STT_GNU_IFUNC) */
 };
 
 struct elf_file {
@@ -148,7 +148,7 @@ static int elf_by_address(const void *a, const void *b)
 	return x->rank > y->rank ? -1 : x->rank < y->rank;
 }
 
-/* The library's own search scans all symbols for each look-up. */
+/* Sorts the functions: the library's own search scans all symbols for each look-up. */
 static void elf_file_load(struct elf_file *f)
 {
 	int count = dwfl_module_getsymtab(f->module);
@@ -187,7 +187,8 @@ const char *elf_file_find(struct elf_file *f, uint64_t offset)
 		elf_file_load(f);
 	low = lower_bound(i, f->count, f->functions[i].address <= address);
 	/*
-	 * The first name at that address. A function without a size ends where the next one begins.
+	 * Take the first of several names at that address. A function without a size ends where the
+	 * next one begins.
 	 */
 	for (; low; low--) {
 		const struct function *found = &f->functions[low - 1];

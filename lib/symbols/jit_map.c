@@ -12,7 +12,7 @@
 
 struct entry {
 	uint64_t start, size;
-	uint32_t order; /* of overlapping entries the later one counts: code is recompiled */
+	uint32_t order; /* line number: the last line with a start counts, as code is recompiled */
 	const char *name;
 };
 
