@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From the word in the shared page to a ring that the daemon reads. All of this is rare: a thread's
- * first mark, a daemon that starts, stops or is replaced, a fork. After a refusal the library tries
- * again later, by the coarse clock. Marks in between are counted as dropped if somebody records.
+ * Gives a thread a ring that the daemon reads, once the shared page says that somebody records. All
+ * of this is rare: a thread's first mark, a daemon that starts, stops or is replaced, a fork. After
+ * a refusal the library tries again later, by the coarse clock. Marks in between are counted as
+ * dropped if somebody records.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,12 +23,12 @@
 #define RETRY_SOON_NS UINT64_C(10000000)
 #define RING_DEFAULT (1U << 20)
 
-/* In .data, so that the first mark sees that nothing has looked for the page. */
+/* It lies in .data: MARKS_UNSET tells the first mark that nothing has looked for the page. */
 _Alignas(TRACED_PAGE_SIZE) struct traced_page traced_page = { .word = MARKS_UNSET };
 
 static struct process *shared_process; /* wiped in a forked child */
-/* Not wiped: the descriptor that a child inherits and must close, + 1; 0: none. */
-static int last_socket;
+/* The socket again, not wiped: a child inherits the descriptor and must close it. */
+static int last_socket; /* the descriptor + 1; 0: none */
 static uint64_t last_inode;
 static size_t wanted_size; /* 0: default */
 static pthread_key_t exit_key;
@@ -206,8 +207,8 @@ static int process_send(struct process *p, const struct marks_message *m, int fd
 }
 
 /*
- * Never waits for another thread's lock: returns false then. The daemon also looks by itself,
- * later.
+ * Returns false if no message was sent. A mark must not wait, so none is sent if another thread
+ * holds the lock. The daemon looks at the rings by itself, too, but later.
  */
 bool process_wake(void)
 {

@@ -6,7 +6,10 @@
 
 #include "emit.h"
 
-/* + 1; 0: none. In a forked child it still counts the parent: check the tid it was opened for. */
+/*
+ * The counter's descriptor + 1; 0: none. In a forked child it still counts the parent, so
+ * counter_tid holds the thread that it was opened for.
+ */
 static __thread int counter initial_exec;
 static __thread int counter_tid initial_exec;
 

@@ -36,9 +36,10 @@ static inline int64_t ring_label(struct thread *t, struct ring *r, struct traced
 }
 
 /* The general path, for all kinds of arguments. */
-static void __attribute__((noinline))
-mark_write_long(char phase, unsigned flags, struct traced_label *label,
-		const struct traced_arg *args, size_t arg_count)
+__attribute__((noinline)) static void mark_write_long(char phase, unsigned flags,
+						      struct traced_label *label,
+						      const struct traced_arg *args,
+						      size_t arg_count)
 {
 	struct traced_mark mark = {
 		.label = label, .flags = flags, .args = args, .arg_count = arg_count

@@ -22,7 +22,7 @@ static inline char *ring_at(const struct ring *r, uint32_t position)
 	return r->data + (position & r->mask);
 }
 
-/* From now on the daemon may read the records before head. */
+/* Lets the daemon read the records before head. */
 static inline void ring_publish(struct ring *r, uint32_t head)
 {
 	r->head = head;
@@ -97,8 +97,8 @@ static inline char *mark_put_text(char *p, enum mark_kind kind, enum mark_type t
 }
 
 /*
- * Begins a mark and reserves the thread's ring until ring_end(). NULL: no mark is to be written,
- * and ring_end() must not be called.
+ * Begins a mark and reserves the thread's ring until ring_end(). NULL: write no mark, and do not
+ * call ring_end().
  */
 static inline struct ring *ring_begin(struct thread *t)
 {

@@ -45,9 +45,9 @@ static bool mark_define_all(struct thread *t, struct ring *r, const struct trace
 	return true;
 }
 
-/* Destination of fields. Bytes are always counted, and written if `to` is set. */
+/* The fields of a mark. Bytes are always counted, and written if `to` is set. */
 struct out {
-	char *to;
+	char *to; /* NULL: only count */
 	uint64_t bytes;
 };
 

@@ -60,7 +60,7 @@ bool ring_make_room(struct thread *t, struct ring *r, uint32_t need)
 	return true;
 }
 
-/* Defines all labels anew: a recording that began since has none of them. */
+/* A recording that has just begun has no labels: forgets which ones the ring has. */
 bool ring_begin_epoch(struct thread *t, struct ring *r, uint32_t generation)
 {
 	if (!ring_has_room(r, CONTROL_BYTES) && !ring_make_room(t, r, CONTROL_BYTES))
@@ -83,7 +83,7 @@ static uint32_t label_number(struct traced_label *label)
 	number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 	if (number >= LABEL_MAX)
 		return LABEL_MAX;
-	/* If two threads compete, the first one's number is used; the other's stays unused. */
+	/* If two threads compete, the first one's number counts; the other number stays unused. */
 	return __atomic_compare_exchange_n(&label->id, &none, number, false, __ATOMIC_RELAXED,
 					   __ATOMIC_RELAXED)
 		       ? number
@@ -156,7 +156,7 @@ static int ring_make_memfd(size_t size)
 	return fd;
 }
 
-/* private (struct ring) | shared header | records | records again */
+/* The mapping: struct ring (private) | shared header | records | the same records again. */
 struct ring *ring_new(size_t size, int *ret_fd)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -320,7 +320,7 @@ static int builtin_put(struct view *v, enum builtin b)
 	return 0;
 }
 
-/* Some texts end with a newline; the caller adds the line's own. */
+/* Some texts end with a newline, but the caller adds one to each line. */
 static void builtin_drop_newline(struct buf *out, size_t from)
 {
 	if (out->len > from && out->data[out->len - 1] == '\n')

@@ -167,7 +167,7 @@ static bool compiler_binary(struct compiler *c, const struct expr *e)
 	op = compiler_add(c, immediate ? OP_BINARY_IMM : OP_BINARY);
 	if (immediate) {
 		op->imm = e->b->value;
-		c->depth++; /* an op that pushes would count this */
+		c->depth++; /* compiler_stack() below pops two */
 	}
 	op->arg = (uint8_t)e->op;
 	op->size = (uint8_t)(e->value & 0xff);
@@ -445,8 +445,7 @@ int program_compile(const struct compile_env *env, const char *print_fmt, size_t
 	if (r >= 0)
 		r = compiler_finish(&c, ret);
 	/*
-	 * An allocation failed: return that, not the parser's reason. The format itself may be
-	 * fine.
+	 * If an allocation failed, the parser's reason is wrong: the format itself may be fine.
 	 */
 	if (env->expr.arena->failed)
 		r = -ENOMEM;

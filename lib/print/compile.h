@@ -56,5 +56,5 @@ bool ops_are_plain(const struct op *ops, size_t count);
  * than 0 on failure.
  */
 int compile_special(struct compiler *c, const struct expr *format, const struct expr *args);
-/* syscall.c: does the same for system calls. */
+/* syscall.c: like compile_special(), for system calls. */
 int compile_syscall(struct compiler *c, const struct expr *format, const struct expr *args);

@@ -189,7 +189,7 @@ static struct expr *parser_primary(struct parser *p)
 	return parser_expect(p, ')') ? e : NULL;
 }
 
-/* After "REC->ent", the head of every record: formats call its members common_NAME. */
+/* Parses the rest of "REC->ent.NAME": the head of every record. Formats call it common_NAME. */
 static const struct field *parser_common_field(struct parser *p)
 {
 	struct token t;

@@ -6,7 +6,7 @@
 
 #define WORD 0 /* the size of a long */
 
-/* Kernel typedefs. char is unsigned since Linux 6.2; earlier formats have no negative ones. */
+/* Kernel typedefs. char is unsigned since Linux 6.2; earlier formats have no negative char. */
 static const struct {
 	const char *name;
 	uint8_t size;

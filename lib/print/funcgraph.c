@@ -52,7 +52,7 @@ bool funcgraph_layout_find(const struct event_table *t, const struct event *ev,
 	       (!exit || (ret->calltime.size && ret->rettime.size));
 }
 
-/* Most are words in this machine's byte order. */
+/* Most fields have 8 bytes. */
 static inline uint64_t funcgraph_get(const struct funcgraph_layout *l, const struct record *rec,
 				     struct number_at at)
 {

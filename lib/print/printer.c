@@ -13,8 +13,8 @@
 int printer_new(struct printer **ret, const struct event_table *t)
 {
 	/*
-	 * mmap gives zeroed pages on first use: of the 1.5 MiB cache most recordings touch little
-	 * or nothing.
+	 * mmap gives zeroed pages on first use. Most recordings touch little or nothing of the
+	 * 1.5 MiB cache.
 	 */
 	struct printer *p =
 		mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -63,7 +63,7 @@ static char *printer_put_address(const struct printer *p, char *w, uint64_t addr
 	return format_number(w + 2, kernel ? printer_pointer(p, address) : address, &f);
 }
 
-/* After so many misses more will follow. */
+/* After so many misses printer_count_miss() expects many more. */
 #define CACHE_WRITTEN 32
 
 /*

@@ -37,12 +37,12 @@
  * - A sealed program is read-only. All state of a run is in struct run and struct printer, one per
  *   thread.
  *
- * What was tried
- * - libtraceevent's tree, walked for each event: it drops casts and widths, on which the kernel's
- *   exact text depends. Tests still compare with it.
- * - Several ops for a field, an array element or a mask: each is one op now.
- * - The general path for the function tracer: its events outnumber all others, so its program is
- *   the single op OP_FUNCTION with a path of its own (65 instructions fewer for each event).
+ * Reasons
+ * - A walk through libtraceevent's tree for each event would not give the kernel's exact text: the
+ *   tree drops casts and widths, on which that text depends. Tests still compare with it.
+ * - A field, an array element and a mask each take one op, because an op costs a dispatch.
+ * - The function tracer's events outnumber all others. So its program is the single op OP_FUNCTION
+ *   with a path of its own, which saves 65 instructions for each event.
  */
 #include "print/program.h"
 
@@ -247,7 +247,7 @@ static inline char *run_put_signed(char *w, int64_t v)
 	return format_dec(w, (uint64_t)v);
 }
 
-static inline __attribute__((always_inline)) int program_execute(struct run *r, bool checked)
+__attribute__((always_inline)) static inline int program_execute(struct run *r, bool checked)
 {
 	const uint8_t *data = r->rec->data;
 	const struct op *op = r->prog->ops;

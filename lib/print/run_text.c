@@ -278,7 +278,10 @@ static bool run_is_printable(uint8_t c)
 	return c >= ' ' && c <= '~';
 }
 
-/* Prints (61:62:0a, ...) "ab."...: text only if present; dots if the kernel kept only part. */
+/*
+ * Prints (61:62:0a, ...) "ab."...: the text only if some byte is printable, the dots only if the
+ * kernel kept a part of the bytes.
+ */
 static void run_put_syscall_bytes(struct run *r, const struct op *op)
 {
 	uint32_t loc = (uint32_t)load_uint(r->rec->data + op->offset, 4, r->swap);

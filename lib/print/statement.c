@@ -141,8 +141,8 @@ bool parser_type(struct parser *p, struct expr_type *ret)
 		return !opaque || parser_unsupported(p, "a structure as a value");
 	p->type_is_bool = false;
 	if (stars == 1 && !opaque)
-		ret->class = TYPE_RECORD; /* an address in the record stays one; otherwise a
-					   * pointer */
+		/* expr_cast() makes it a pointer unless the value is an address in the record. */
+		ret->class = TYPE_RECORD;
 	else
 		*ret = (struct expr_type){ TYPE_POINTER, (uint8_t)p->env->word_size, false,
 					   stars > 1 ? (uint16_t)p->env->word_size : scale };
