@@ -177,7 +177,7 @@ int parse_cpu_list(const char *text, struct cpu_set *ret, struct error *err)
 					 text);
 		r = cpu_set_add_range(&set, first, last);
 		if (r < 0)
-			return error_errno(err, r, "CPU list");
+			return error_errno(err, r, "cannot parse the list of CPUs '%s'", text);
 		p += strspn(p, " \t\n");
 		if (*p == ',' && p[1])
 			p++;

@@ -50,7 +50,7 @@ static int client_gone(struct error *err, int code)
 		return error_hint(err, "its log says why%s",
 				  place_has_unit() ? ": journalctl -u " TRACED_PROGRAM : "");
 	}
-	return error_errno(err, code, "control connection");
+	return error_errno(err, code, "the connection to traced failed");
 }
 
 /*
@@ -242,7 +242,7 @@ int control_client_adopt(struct control_client **ret, int fd, struct error *err)
 
 	if (!c) {
 		close_fd(fd);
-		return error_errno(err, -ENOMEM, "control client");
+		return error_errno(err, -ENOMEM, "cannot connect to traced");
 	}
 	c->fd = fd;
 	frame_io_init(&c->io, fd);
@@ -281,7 +281,7 @@ static int connect_error(struct error *err, int code, const char *path)
 		return error_hint(err, "check the state of the daemon%s",
 				  place_has_unit() ? ": systemctl status " TRACED_PROGRAM : "");
 	default:
-		return error_errno(err, code, "%s", path);
+		return error_errno(err, code, "cannot connect to %s", path);
 	}
 }
 
@@ -297,7 +297,7 @@ int control_client_connect(struct control_client **ret, const char *socket_path,
 	memcpy(sa.sun_path, socket_path, strlen(socket_path));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return error_errno(err, -errno, "socket");
+		return error_errno(err, -errno, "cannot make a socket");
 	/* Limits the time of connect() to a daemon with a full backlog. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)

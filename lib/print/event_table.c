@@ -139,7 +139,8 @@ int event_table_add(struct event_table *t, const char *system, const char *text,
 	if (entry)
 		entry->text = arena_strndup(&t->arena, text, len);
 	if (!entry || !entry->text)
-		return error_errno(err, -ENOMEM, "event format");
+		return error_errno(err, -ENOMEM, "cannot load an event format of system %s",
+				   system);
 	entry->len = len;
 	r = event_entry_parse(t, system, entry);
 	if (r == -EBADMSG)
@@ -150,7 +151,8 @@ int event_table_add(struct event_table *t, const char *system, const char *text,
 	if (r == 0 && event_table_find(t, entry->event.id))
 		return 0;
 	if (r < 0 || event_table_add_entry(t, entry) < 0)
-		return error_errno(err, -ENOMEM, "event format");
+		return error_errno(err, -ENOMEM, "cannot load an event format of system %s",
+				   system);
 	event_table_fill_common(t, &entry->event);
 	return 0;
 }
@@ -239,7 +241,8 @@ int event_table_seal(struct event_table *t, struct error *err)
 			container_of((struct event *)t->all[i], struct event_entry, event);
 
 		if (event_entry_compile(t, entry) < 0)
-			return error_errno(err, -ENOMEM, "compiling %s", entry->event.name);
+			return error_errno(err, -ENOMEM, "cannot compile the print format of %s",
+					   entry->event.name);
 	}
 	t->sealed = true;
 	return 0;

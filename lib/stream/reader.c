@@ -396,7 +396,9 @@ int stream_reader_load_part(const struct stream_reader *r, const struct chunk *c
 	if (!r->pages_fd && !from && chunk->offset == r->ahead_of && len <= r->ahead_len) {
 		buf_clear(out);
 		buf_append(out, r->ahead, len);
-		return out->failed ? error_errno(err, -ENOMEM, "can't load a chunk") : 0;
+		return out->failed ? error_errno(err, -ENOMEM, "can't load the chunk at byte %llu",
+						 (unsigned long long)chunk->offset)
+				   : 0;
 	}
 	return reader_read_stored(r, chunk, from, len, out, err);
 }
