@@ -28,9 +28,8 @@ int printer_new(struct printer **ret, const struct event_table *t)
 
 struct printer *printer_free(struct printer *p)
 {
-	if (p) {
+	if (p)
 		munmap(p, sizeof(*p));
-	}
 	return NULL;
 }
 

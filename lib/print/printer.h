@@ -105,18 +105,19 @@ static inline const struct symbol_cache_entry *printer_lookup(struct printer *p,
 	return likely(e->known && e->address == address) ? e : printer_find_symbol(p, address);
 }
 
+/* False: no symbol contains the address. The names in ret are borrowed. */
 bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret);
-/*
- * Writes a symbol at w, at most SYMBOL_TEXT_MAX bytes, and returns the end. kind: 's', 'S', 'B' as
- * the kernel's %p; 'f', 'F' as trace_seq_print_sym(), without and with the offset.
- */
-#define SYMBOL_TEXT_MAX 640
 /*
  * FTRACE_TRAMPOLINE_MARKER of kernel/trace/trace.h is INT_MAX: a stack entry without an address.
  * The kernel prints this text for it.
  */
 #define TRAMPOLINE_ADDRESS 0x7fffffff
 #define TRAMPOLINE_TEXT "[FTRACE TRAMPOLINE]"
+/*
+ * Writes a symbol at w, at most SYMBOL_TEXT_MAX bytes, and returns the end. kind: 's', 'S', 'B' as
+ * the kernel's %p; 'f', 'F' as trace_seq_print_sym(), without and with the offset.
+ */
+#define SYMBOL_TEXT_MAX 640
 char *print_symbol(struct printer *p, char *w, uint64_t address, char kind);
 /* Prints as seq_print_ip_sym() does. Writes at most SYMBOL_TEXT_MAX bytes. */
 char *print_ip_by(struct printer *p, char *w, uint64_t ip, bool offset);
