@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From the word in the shared page to a ring that the daemon reads. All of this is rare: a thread's
- * first mark, a daemon that starts, stops or is replaced, a fork. After a refusal the library tries
- * again later, by the coarse clock. Marks in between are counted as dropped if somebody records.
+ * Gives a thread a ring that the daemon reads, once the shared page says that somebody records. All
+ * of this is rare: a thread's first mark, a daemon that starts, stops or is replaced, a fork. After
+ * a refusal the library tries again later, by the coarse clock. Marks in between are counted as
+ * dropped if somebody records.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,12 +23,12 @@
 #define RETRY_SOON_NS UINT64_C(10000000)
 #define RING_DEFAULT (1U << 20)
 
-/* In .data, so that the first mark sees that nothing has looked for the page. */
+/* It lies in .data: MARKS_UNSET tells the first mark that nothing has looked for the page. */
 _Alignas(TRACED_PAGE_SIZE) struct traced_page traced_page = { .word = MARKS_UNSET };
 
 static struct process *shared_process; /* wiped in a forked child */
-/* Not wiped: the descriptor that a child inherits and must close, + 1; 0: none. */
-static int last_socket;
+/* The socket again, not wiped: a child inherits the descriptor and must close it. */
+static int last_socket; /* the descriptor + 1; 0: none */
 static uint64_t last_inode;
 static size_t wanted_size; /* 0: default */
 static pthread_key_t exit_key;
@@ -58,7 +59,7 @@ static struct process *process_get(void)
 }
 
 /* "/run/traced/NAME", or the folder in TRACED_MARKS, which set-user-ID programs ignore. */
-static bool path_of(const char *name, char *to, size_t room)
+static bool marks_path(const char *name, char *to, size_t room)
 {
 	const char *folder = secure_getenv("TRACED_MARKS") ?: MARKS_FOLDER;
 	size_t a = strlen(folder), b = strlen(name);
@@ -71,13 +72,13 @@ static bool path_of(const char *name, char *to, size_t room)
 	return true;
 }
 
-static const struct marks_page *page(void)
+static const struct marks_page *page_get(void)
 {
 	return (const struct marks_page *)(const void *)&traced_page;
 }
 
 /* Maps the daemon's page over ours. Call it with the process's lock held. */
-static bool map_page(void)
+static bool page_map(void)
 {
 	struct stat st;
 	char path[128];
@@ -85,7 +86,7 @@ static bool map_page(void)
 	int fd;
 
 	if ((size_t)sysconf(_SC_PAGESIZE) > TRACED_PAGE_SIZE ||
-	    !path_of(MARKS_PAGE, path, sizeof(path)))
+	    !marks_path(MARKS_PAGE, path, sizeof(path)))
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
@@ -96,11 +97,11 @@ static bool map_page(void)
 		mapped = mmap(&traced_page, sizeof(traced_page), PROT_READ, MAP_SHARED | MAP_FIXED,
 			      fd, 0) != MAP_FAILED;
 	close(fd);
-	return mapped && page_word() != MARKS_GONE && page()->version == MARKS_PAGE_VERSION;
+	return mapped && page_word() != MARKS_GONE && page_get()->version == MARKS_PAGE_VERSION;
 }
 
 /* Replaces the daemon's page by an empty one of our own. A later mark looks for a new daemon. */
-static void unmap_page(void)
+static void page_unmap(void)
 {
 	if (mmap(&traced_page, sizeof(traced_page), PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
@@ -108,7 +109,7 @@ static void unmap_page(void)
 }
 
 /* Returns the current word. Call it with the process's lock held. */
-static uint32_t find_page(struct process *p, uint32_t word)
+static uint32_t page_find(struct process *p, uint32_t word)
 {
 	uint64_t now;
 
@@ -116,17 +117,17 @@ static uint32_t find_page(struct process *p, uint32_t word)
 		return word;
 	now = coarse_ns();
 	if (word == MARKS_GONE)
-		unmap_page();
+		page_unmap();
 	else if (now < p->retry)
 		return MARKS_ABSENT;
 	p->retry = now + RETRY_NS;
-	if (map_page())
+	if (page_map())
 		return page_word();
-	unmap_page();
+	page_unmap();
 	return MARKS_ABSENT;
 }
 
-static bool is_socket(int fd, uint64_t inode)
+static bool socket_is(int fd, uint64_t inode)
 {
 	struct stat st;
 
@@ -134,22 +135,22 @@ static bool is_socket(int fd, uint64_t inode)
 	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) && (uint64_t)st.st_ino == inode;
 }
 
-static void close_socket(struct process *p)
+static void process_close_socket(struct process *p)
 {
-	if (last_socket && is_socket(last_socket - 1, last_inode))
+	if (last_socket && socket_is(last_socket - 1, last_inode))
 		close(last_socket - 1);
 	last_socket = 0;
 	p->socket = 0;
 }
 
-static bool connect_to(struct process *p, uint64_t daemon)
+static bool process_connect(struct process *p, uint64_t daemon)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	struct stat st;
 	int fd, high;
 
-	close_socket(p);
-	if (!path_of(MARKS_SOCKET, sa.sun_path, sizeof(sa.sun_path)))
+	process_close_socket(p);
+	if (!marks_path(MARKS_SOCKET, sa.sun_path, sizeof(sa.sun_path)))
 		return false;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -174,7 +175,7 @@ static bool connect_to(struct process *p, uint64_t daemon)
 }
 
 /* Returns 0, -EAGAIN if the socket is full, or an error that ends this connection. */
-static int send_message(struct process *p, const struct marks_message *m, int fd)
+static int process_send(struct process *p, const struct marks_message *m, int fd)
 {
 	union {
 		struct cmsghdr header;
@@ -183,7 +184,7 @@ static int send_message(struct process *p, const struct marks_message *m, int fd
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)m, .iov_len = sizeof(*m) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	if (!p->socket || !is_socket(p->socket - 1, p->socket_inode))
+	if (!p->socket || !socket_is(p->socket - 1, p->socket_inode))
 		return -ENOTCONN;
 	if (fd >= 0) {
 		msg.msg_control = control.bytes;
@@ -206,8 +207,8 @@ static int send_message(struct process *p, const struct marks_message *m, int fd
 }
 
 /*
- * Never waits for another thread's lock: returns false then. The daemon also looks by itself,
- * later.
+ * Returns false if no message was sent. A mark must not wait, so none is sent if another thread
+ * holds the lock. The daemon looks at the rings by itself, too, but later.
  */
 bool process_wake(void)
 {
@@ -219,14 +220,14 @@ bool process_wake(void)
 	bool sent = false;
 
 	if (p && pthread_mutex_trylock(&p->lock) == 0) {
-		sent = send_message(p, &look, -1) == 0;
+		sent = process_send(p, &look, -1) == 0;
 		pthread_mutex_unlock(&p->lock);
 	}
 	errno = saved;
 	return sent;
 }
 
-static size_t ring_size(void)
+static size_t ring_size_wanted(void)
 {
 	size_t wanted = __atomic_load_n(&wanted_size, __ATOMIC_RELAXED), size = MARK_RING_MIN;
 	const char *text = wanted ? NULL : secure_getenv("TRACED_RING");
@@ -245,7 +246,7 @@ void traced_ring_size(size_t bytes)
 	__atomic_store_n(&wanted_size, bytes, __ATOMIC_RELAXED);
 }
 
-static void on_thread_exit(void *value)
+static void thread_on_exit(void *value)
 {
 	struct thread *t = value;
 	bool other = t->busy;
@@ -261,18 +262,18 @@ static void on_thread_exit(void *value)
 	t->busy = 0;
 }
 
-static void make_exit_key(void)
+static void thread_make_exit_key(void)
 {
-	exit_key_made = pthread_key_create(&exit_key, on_thread_exit) == 0;
+	exit_key_made = pthread_key_create(&exit_key, thread_on_exit) == 0;
 }
 
 /*
- * Returns like send_message(). A full socket keeps its connection: all other threads' rings depend
+ * Returns like process_send(). A full socket keeps its connection: all other threads' rings depend
  * on it.
  */
-static int hand_over(struct process *p, struct ring *r, int fd)
+static int ring_hand_over(struct process *p, struct ring *r, int fd)
 {
-	uint64_t daemon = page()->daemon;
+	uint64_t daemon = page_get()->daemon;
 	int e = -ENOTCONN;
 	struct marks_message m = {
 		.magic = MARKS_MESSAGE_MAGIC,
@@ -288,50 +289,50 @@ static int hand_over(struct process *p, struct ring *r, int fd)
 	prctl(PR_GET_NAME, m.comm);
 	r->daemon = daemon;
 	if (p->socket && p->daemon == daemon)
-		e = send_message(p, &m, fd);
+		e = process_send(p, &m, fd);
 	if (e == 0 || e == -EAGAIN)
 		return e;
-	return connect_to(p, daemon) ? send_message(p, &m, fd) : -ENOTCONN;
+	return process_connect(p, daemon) ? process_send(p, &m, fd) : -ENOTCONN;
 }
 
 /* Call it with the process's lock held. On failure returns the time in ns until the next try. */
-static uint64_t make_ring(struct thread *t, struct process *p)
+static uint64_t thread_make_ring(struct thread *t, struct process *p)
 {
 	struct ring *r;
 	int fd = -1, e;
 
-	r = ring_new(ring_size(), &fd);
+	r = ring_new(ring_size_wanted(), &fd);
 	if (!r)
 		return RETRY_NS;
 	r->shared->dropped = (uint32_t)t->dropped;
 	r->limit = (r->mask + 1) / 4;
 	t->ring = r;
 	t->mapped = r->mapped;
-	e = hand_over(p, r, fd);
+	e = ring_hand_over(p, r, fd);
 	if (e < 0)
 		ring_forget(t);
 	close(fd);
-	pthread_once(&exit_once, make_exit_key);
+	pthread_once(&exit_once, thread_make_exit_key);
 	if (exit_key_made)
 		pthread_setspecific(exit_key, t);
 	return e == -EAGAIN ? RETRY_SOON_NS : RETRY_NS;
 }
 
-static bool has_ring(struct thread *t)
+static bool thread_has_ring(struct thread *t)
 {
 	if (!t->ring)
 		return false;
-	if (t->ring->mapped && t->ring->daemon == page()->daemon)
+	if (t->ring->mapped && t->ring->daemon == page_get()->daemon)
 		return true;
 	/* The daemon was replaced, or this is a forked child, whose ring is wiped. */
 	ring_forget(t);
 	return false;
 }
 
-static struct ring *attach(struct thread *t, struct process *p, uint32_t word)
+static struct ring *thread_attach_ring(struct thread *t, struct process *p, uint32_t word)
 {
 	pthread_mutex_lock(&p->lock);
-	word = find_page(p, word);
+	word = page_find(p, word);
 	if (word < MARKS_GENERATION_MIN) {
 		pthread_mutex_unlock(&p->lock);
 		return NULL;
@@ -340,8 +341,8 @@ static struct ring *attach(struct thread *t, struct process *p, uint32_t word)
 		t->seen = word;
 		t->base = t->dropped;
 	}
-	if (!has_ring(t) && coarse_ns() >= t->retry) {
-		t->retry = coarse_ns() + make_ring(t, p);
+	if (!thread_has_ring(t) && coarse_ns() >= t->retry) {
+		t->retry = coarse_ns() + thread_make_ring(t, p);
 		if (t->ring)
 			t->retry = 0;
 	}
@@ -354,7 +355,7 @@ static struct ring *attach(struct thread *t, struct process *p, uint32_t word)
 }
 
 /* True if it is time to look for a daemon or its replacement. */
-static bool may_look(const struct process *p, uint32_t word)
+static bool process_may_look(const struct process *p, uint32_t word)
 {
 	return word == MARKS_GONE || coarse_ns() >= p->retry;
 }
@@ -372,9 +373,9 @@ int traced_look(void)
 	t->busy = 1;
 	barrier();
 	p = process_get();
-	if (p && word != MARKS_OFF && word < MARKS_GENERATION_MIN && may_look(p, word)) {
+	if (p && word != MARKS_OFF && word < MARKS_GENERATION_MIN && process_may_look(p, word)) {
 		pthread_mutex_lock(&p->lock);
-		word = find_page(p, page_word());
+		word = page_find(p, page_word());
 		pthread_mutex_unlock(&p->lock);
 	}
 	barrier();
@@ -389,8 +390,8 @@ struct ring *thread_attach(struct thread *t, uint32_t word)
 	struct ring *r = NULL;
 	int saved = errno;
 
-	if (p && (word >= MARKS_GENERATION_MIN || may_look(p, word)))
-		r = attach(t, p, word);
+	if (p && (word >= MARKS_GENERATION_MIN || process_may_look(p, word)))
+		r = thread_attach_ring(t, p, word);
 	errno = saved;
 	return r;
 }

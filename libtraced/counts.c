@@ -6,11 +6,14 @@
 
 #include "emit.h"
 
-/* + 1; 0: none. In a forked child it still counts the parent: check the tid it was opened for. */
+/*
+ * The counter's descriptor + 1; 0: none. In a forked child it still counts the parent, so
+ * counter_tid holds the thread that it was opened for.
+ */
 static __thread int counter initial_exec;
 static __thread int counter_tid initial_exec;
 
-static bool open_counter(void)
+static bool counter_open(void)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_HARDWARE,
@@ -35,7 +38,7 @@ unsigned traced_thread_counts(unsigned which)
 
 	if ((which & TRACED_WITH_THREAD_CLOCK) && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts) < 0)
 		which &= ~TRACED_WITH_THREAD_CLOCK;
-	if ((which & TRACED_WITH_INSTRUCTIONS) && !open_counter())
+	if ((which & TRACED_WITH_INSTRUCTIONS) && !counter_open())
 		which &= ~TRACED_WITH_INSTRUCTIONS;
 	if (!(which & TRACED_WITH_INSTRUCTIONS) && counter) {
 		close(counter - 1);
@@ -51,9 +54,10 @@ uint32_t thread_count_fields(const struct thread *t, char *to)
 	uint64_t n;
 
 	if (t->counts & TRACED_WITH_THREAD_CLOCK)
-		p = put_number(p, MARK_THREAD_TIME, MARK_UINT, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+		p = mark_put_number(p, MARK_THREAD_TIME, MARK_UINT,
+				    clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	if ((t->counts & TRACED_WITH_INSTRUCTIONS) && counter &&
 	    read(counter - 1, &n, sizeof(n)) == (ssize_t)sizeof(n))
-		p = put_number(p, MARK_INSTRUCTIONS, MARK_UINT, n);
+		p = mark_put_number(p, MARK_INSTRUCTIONS, MARK_UINT, n);
 	return (uint32_t)(p - to);
 }

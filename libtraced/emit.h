@@ -22,7 +22,7 @@ static inline char *ring_at(const struct ring *r, uint32_t position)
 	return r->data + (position & r->mask);
 }
 
-/* From now on the daemon may read the records before head. */
+/* Lets the daemon read the records before head. */
 static inline void ring_publish(struct ring *r, uint32_t head)
 {
 	r->head = head;
@@ -34,19 +34,19 @@ static inline bool ring_knows(const struct ring *r, uint32_t label)
 	return r->defined[label / 64] >> label % 64 & 1;
 }
 
-static inline uint32_t padded(size_t bytes)
+static inline uint32_t mark_padded(size_t bytes)
 {
 	return ((uint32_t)bytes + 7) & ~7U;
 }
 
 /* Bytes of a field with a text of this length. */
-static inline uint32_t text_bytes(size_t length)
+static inline uint32_t mark_text_bytes(size_t length)
 {
-	return 8 + padded(4 + length);
+	return 8 + mark_padded(4 + length);
 }
 
-static inline void put_record(char *p, uint16_t words, uint8_t phase, uint8_t flags, uint32_t label,
-			      uint64_t time)
+static inline void mark_put_record(char *p, uint16_t words, uint8_t phase, uint8_t flags,
+				   uint32_t label, uint64_t time)
 {
 	struct mark_record h = {
 		.words = words, .phase = phase, .flags = flags, .label = label, .time = time
@@ -55,8 +55,8 @@ static inline void put_record(char *p, uint16_t words, uint8_t phase, uint8_t fl
 	memcpy(p, &h, sizeof(h));
 }
 
-static inline char *put_field(char *p, uint32_t bytes, enum mark_kind kind, enum mark_type type,
-			      uint32_t key)
+static inline char *mark_put_field(char *p, uint32_t bytes, enum mark_kind kind,
+				   enum mark_type type, uint32_t key)
 {
 	struct mark_field f = {
 		.words = (uint16_t)(bytes / 8),
@@ -69,17 +69,18 @@ static inline char *put_field(char *p, uint32_t bytes, enum mark_kind kind, enum
 	return p + sizeof(f);
 }
 
-static inline char *put_number(char *p, enum mark_kind kind, enum mark_type type, uint64_t value)
+static inline char *mark_put_number(char *p, enum mark_kind kind, enum mark_type type,
+				    uint64_t value)
 {
-	p = put_field(p, 16, kind, type, 0);
+	p = mark_put_field(p, 16, kind, type, 0);
 	memcpy(p, &value, sizeof(value));
 	return p + sizeof(value);
 }
 
 /* Writes a text's length, its bytes and padding. */
-static inline char *put_bytes(char *p, const char *text, size_t length)
+static inline char *mark_put_bytes(char *p, const char *text, size_t length)
 {
-	uint32_t n = (uint32_t)length, end = padded(4 + length);
+	uint32_t n = (uint32_t)length, end = mark_padded(4 + length);
 	const uint64_t zero = 0;
 
 	memcpy(p + end - 8, &zero, sizeof(zero));
@@ -88,16 +89,16 @@ static inline char *put_bytes(char *p, const char *text, size_t length)
 	return p + end;
 }
 
-static inline char *put_text(char *p, enum mark_kind kind, enum mark_type type, uint32_t key,
-			     const char *text, size_t length)
+static inline char *mark_put_text(char *p, enum mark_kind kind, enum mark_type type, uint32_t key,
+				  const char *text, size_t length)
 {
-	p = put_field(p, text_bytes(length), kind, type, key);
-	return put_bytes(p, text, length);
+	p = mark_put_field(p, mark_text_bytes(length), kind, type, key);
+	return mark_put_bytes(p, text, length);
 }
 
 /*
- * Begins a mark and reserves the thread's ring until ring_end(). NULL: no mark is to be written,
- * and ring_end() must not be called.
+ * Begins a mark and reserves the thread's ring until ring_end(). NULL: write no mark, and do not
+ * call ring_end().
  */
 static inline struct ring *ring_begin(struct thread *t)
 {

@@ -2,8 +2,8 @@
 /*
  * A thread's ring, and how the thread gets it.
  *
- * The fast path (emit.c) only touches the thread's struct ring and the ring's memory. It leaves to
- * attach.c and ring.c if the page's word differs from the ring's generation, or if the next record
+ * The fast path (emit.c) only touches the thread's struct ring and the ring's memory. It calls
+ * attach.c if the page's word differs from the ring's generation, and ring.c if the next record
  * would pass `limit`.
  *
  * fork: struct ring is in memory that the kernel wipes in the child (MADV_WIPEONFORK), and the
@@ -50,7 +50,7 @@ struct ring {
 
 struct thread {
 	struct ring *ring;
-	size_t mapped;	  /* of ring, which may have been wiped */
+	size_t mapped;	  /* bytes of ring, which may have been wiped */
 	uint64_t dropped; /* in all; counted only by this thread and its signal handlers */
 	uint64_t base;	  /* `dropped` when this generation was first seen */
 	uint32_t seen;	  /* the generation */
@@ -60,13 +60,13 @@ struct thread {
 };
 extern __thread struct thread traced_thread initial_exec;
 
-/* Wiped in a forked child. */
+/* State that all threads of the process share. A forked child finds it wiped. */
 struct process {
 	pthread_mutex_t lock;
-	int socket; /* + 1; 0: none */
+	int socket; /* the descriptor + 1; 0: none */
 	uint64_t socket_inode;
 	uint64_t daemon; /* the daemon at the socket's other end */
-	uint64_t retry;	 /* time of the next look for the page */
+	uint64_t retry;	 /* by the coarse clock, ns: time of the next look for the page */
 };
 
 static inline uint64_t clock_ns(clockid_t clock)
@@ -94,7 +94,10 @@ bool ring_begin_epoch(struct thread *t, struct ring *r, uint32_t generation);
 /* Writes the label's definition. Returns its number. 0: send it as text. < 0: no room. */
 int64_t ring_define(struct thread *t, struct ring *r, struct traced_label *label);
 
-/* Creates and maps a ring; *ret_fd is its memfd. NULL: out of memory, descriptors ... */
+/*
+ * Creates and maps a ring. The caller closes *ret_fd, its memfd. NULL: out of memory or
+ * descriptors, or not permitted.
+ */
 struct ring *ring_new(size_t size, int *ret_fd);
 /* Unmaps the thread's ring in any state. */
 void ring_forget(struct thread *t);

@@ -15,7 +15,8 @@ struct numbers {
 	uint32_t keys[ARGS_MAX];
 };
 
-static bool number_of(struct thread *t, struct ring *r, struct traced_label *label, uint32_t *ret)
+static bool ring_define_number(struct thread *t, struct ring *r, struct traced_label *label,
+			       uint32_t *ret)
 {
 	int64_t number = 0;
 
@@ -28,49 +29,50 @@ static bool number_of(struct thread *t, struct ring *r, struct traced_label *lab
 	return number >= 0;
 }
 
-static bool define_all(struct thread *t, struct ring *r, const struct traced_mark *m,
-		       size_t arg_count, struct numbers *n)
+static bool mark_define_all(struct thread *t, struct ring *r, const struct traced_mark *m,
+			    size_t arg_count, struct numbers *n)
 {
-	if (!number_of(t, r, m->label, &n->label) || !number_of(t, r, m->stack.frame, &n->frame) ||
-	    !number_of(t, r, m->end_stack.frame, &n->end_frame))
+	if (!ring_define_number(t, r, m->label, &n->label) ||
+	    !ring_define_number(t, r, m->stack.frame, &n->frame) ||
+	    !ring_define_number(t, r, m->end_stack.frame, &n->end_frame))
 		return false;
 	for (size_t i = 0; i < arg_count; i++) {
 		struct traced_label *key = m->args[i].named ? NULL : m->args[i].key.label;
 
-		if (!number_of(t, r, key, &n->keys[i]))
+		if (!ring_define_number(t, r, key, &n->keys[i]))
 			return false;
 	}
 	return true;
 }
 
-/* Destination of fields. Bytes are always counted, and written if `to` is set. */
+/* The fields of a mark. Bytes are always counted, and written if `to` is set. */
 struct out {
-	char *to;
+	char *to; /* NULL: only count */
 	uint64_t bytes;
 };
 
-static void add_number(struct out *o, enum mark_kind kind, enum mark_type type, uint64_t value)
+static void mark_add_number(struct out *o, enum mark_kind kind, enum mark_type type, uint64_t value)
 {
 	if (o->to)
-		o->to = put_number(o->to, kind, type, value);
+		o->to = mark_put_number(o->to, kind, type, value);
 	o->bytes += 16;
 }
 
-static void add_text(struct out *o, enum mark_kind kind, enum mark_type type, const char *text,
-		     size_t length)
+static void mark_add_text(struct out *o, enum mark_kind kind, enum mark_type type, const char *text,
+			  size_t length)
 {
 	if (o->to)
-		o->to = put_text(o->to, kind, type, 0, text, length);
-	o->bytes += text_bytes(length);
+		o->to = mark_put_text(o->to, kind, type, 0, text, length);
+	o->bytes += mark_text_bytes(length);
 }
 
-static void add_string(struct out *o, enum mark_kind kind, const char *text)
+static void mark_add_string(struct out *o, enum mark_kind kind, const char *text)
 {
 	if (text)
-		add_text(o, kind, MARK_STRING, text, strlen(text));
+		mark_add_text(o, kind, MARK_STRING, text, strlen(text));
 }
 
-static void add_arg(struct out *o, const struct traced_arg *a, uint32_t key)
+static void mark_add_arg(struct out *o, const struct traced_arg *a, uint32_t key)
 {
 	bool text = a->type == TRACED_TYPE_STRING || a->type == TRACED_TYPE_JSON;
 	const char *name = "";
@@ -78,48 +80,49 @@ static void add_arg(struct out *o, const struct traced_arg *a, uint32_t key)
 
 	if (!key) {
 		name = (a->named ? a->key.text : a->key.label ? a->key.label->name : "") ?: "";
-		bytes += padded(4 + strlen(name));
+		bytes += mark_padded(4 + strlen(name));
 	}
 	if (text)
-		bytes += padded(4 + (size_t)a->length);
+		bytes += mark_padded(4 + (size_t)a->length);
 	else if (a->type != TRACED_TYPE_NULL)
 		bytes += 8;
 	o->bytes += bytes;
 	if (!o->to)
 		return;
-	o->to = put_field(o->to, bytes, MARK_ARG, (enum mark_type)a->type, key);
+	o->to = mark_put_field(o->to, bytes, MARK_ARG, (enum mark_type)a->type, key);
 	if (!key)
-		o->to = put_bytes(o->to, name, strlen(name));
+		o->to = mark_put_bytes(o->to, name, strlen(name));
 	if (text) {
-		o->to = put_bytes(o->to, a->value.text, a->length);
+		o->to = mark_put_bytes(o->to, a->value.text, a->length);
 	} else if (a->type != TRACED_TYPE_NULL) {
 		memcpy(o->to, &a->value, 8);
 		o->to += 8;
 	}
 }
 
-static void add_id(struct out *o, const struct traced_id *id, enum mark_kind kind)
+static void mark_add_id(struct out *o, const struct traced_id *id, enum mark_kind kind)
 {
 	if (id->kind == TRACED_ID_NONE)
 		return;
 	if (id->text)
-		add_text(o, kind, MARK_STRING, id->text, strlen(id->text));
+		mark_add_text(o, kind, MARK_STRING, id->text, strlen(id->text));
 	else
-		add_number(o, kind, MARK_UINT, id->number);
+		mark_add_number(o, kind, MARK_UINT, id->number);
 	if (kind != MARK_LINKED_ID)
-		add_string(o, MARK_ID_SCOPE, id->scope);
+		mark_add_string(o, MARK_ID_SCOPE, id->scope);
 }
 
-static void add_stack(struct out *o, const struct traced_stack *s, enum mark_kind kind,
-		      uint32_t frame)
+static void mark_add_stack(struct out *o, const struct traced_stack *s, enum mark_kind kind,
+			   uint32_t frame)
 {
 	size_t count = s->count < ADDRESSES_MAX ? s->count : ADDRESSES_MAX;
 
 	if (frame) {
-		add_number(o, kind, MARK_LABEL, frame);
+		mark_add_number(o, kind, MARK_LABEL, frame);
 	} else if (s->addresses && count) {
 		if (o->to) {
-			o->to = put_field(o->to, 8 + 8 * (uint32_t)count, kind, MARK_ADDRESSES, 0);
+			o->to = mark_put_field(o->to, 8 + 8 * (uint32_t)count, kind, MARK_ADDRESSES,
+					       0);
 			memcpy(o->to, s->addresses, 8 * count);
 			o->to += 8 * count;
 		}
@@ -127,45 +130,45 @@ static void add_stack(struct out *o, const struct traced_stack *s, enum mark_kin
 	}
 }
 
-static void add_names(struct out *o, const struct traced_mark *m, uint32_t label)
+static void mark_add_names(struct out *o, const struct traced_mark *m, uint32_t label)
 {
 	const struct traced_label *l = m->label;
 
 	if (label)
 		return;
-	add_string(o, MARK_NAME, l ? l->name : m->name);
-	add_string(o, MARK_CATEGORY, l ? l->category : m->category);
+	mark_add_string(o, MARK_NAME, l ? l->name : m->name);
+	mark_add_string(o, MARK_CATEGORY, l ? l->category : m->category);
 }
 
-static void add_fields(struct out *o, const struct traced_mark *m, size_t arg_count,
-		       const struct numbers *n, uint64_t now)
+static void mark_add_fields(struct out *o, const struct traced_mark *m, size_t arg_count,
+			    const struct numbers *n, uint64_t now)
 {
 	uint64_t end = m->time ?: now;
 
-	add_names(o, m, n->label);
+	mark_add_names(o, m, n->label);
 	for (size_t i = 0; i < arg_count; i++)
-		add_arg(o, &m->args[i], n->keys[i]);
-	add_id(o, &m->id, (enum mark_kind)m->id.kind);
-	add_id(o, &m->linked, MARK_LINKED_ID);
+		mark_add_arg(o, &m->args[i], n->keys[i]);
+	mark_add_id(o, &m->id, (enum mark_kind)m->id.kind);
+	mark_add_id(o, &m->linked, MARK_LINKED_ID);
 	if (m->start)
-		add_number(o, MARK_DURATION, MARK_UINT, end > m->start ? end - m->start : 0);
+		mark_add_number(o, MARK_DURATION, MARK_UINT, end > m->start ? end - m->start : 0);
 	if (m->time)
-		add_number(o, MARK_TIME, MARK_UINT, m->time);
+		mark_add_number(o, MARK_TIME, MARK_UINT, m->time);
 	if (m->issued)
-		add_number(o, MARK_ISSUED, MARK_UINT, m->issued);
+		mark_add_number(o, MARK_ISSUED, MARK_UINT, m->issued);
 	if (m->thread_duration)
-		add_number(o, MARK_THREAD_DURATION, MARK_UINT, m->thread_duration);
+		mark_add_number(o, MARK_THREAD_DURATION, MARK_UINT, m->thread_duration);
 	if (m->instructions)
-		add_number(o, MARK_INSTRUCTIONS_DELTA, MARK_UINT, m->instructions);
-	add_stack(o, &m->stack, MARK_STACK, n->frame);
-	add_stack(o, &m->end_stack, MARK_END_STACK, n->end_frame);
-	add_string(o, MARK_CNAME, m->cname);
-	add_string(o, MARK_SYNC_ID, m->sync_id);
-	add_string(o, MARK_BASE_TYPE, m->base_type);
-	add_string(o, MARK_SNAPSHOT_CATEGORY, m->snapshot_category);
+		mark_add_number(o, MARK_INSTRUCTIONS_DELTA, MARK_UINT, m->instructions);
+	mark_add_stack(o, &m->stack, MARK_STACK, n->frame);
+	mark_add_stack(o, &m->end_stack, MARK_END_STACK, n->end_frame);
+	mark_add_string(o, MARK_CNAME, m->cname);
+	mark_add_string(o, MARK_SYNC_ID, m->sync_id);
+	mark_add_string(o, MARK_BASE_TYPE, m->base_type);
+	mark_add_string(o, MARK_SNAPSHOT_CATEGORY, m->snapshot_category);
 }
 
-static void write_mark(struct thread *t, struct ring *r, char phase, const struct traced_mark *m)
+static void mark_write(struct thread *t, struct ring *r, char phase, const struct traced_mark *m)
 {
 	size_t arg_count = m->arg_count < ARGS_MAX ? m->arg_count : ARGS_MAX;
 	struct out o = { 0 };
@@ -174,11 +177,11 @@ static void write_mark(struct thread *t, struct ring *r, char phase, const struc
 	uint64_t now;
 	char counts[COUNT_FIELDS_BYTES], *p;
 
-	if (!define_all(t, r, m, arg_count, &n))
+	if (!mark_define_all(t, r, m, arg_count, &n))
 		return;
 	if (unlikely(t->counts))
 		counted = thread_count_fields(t, counts);
-	add_fields(&o, m, arg_count, &n, 0);
+	mark_add_fields(&o, m, arg_count, &n, 0);
 	o.bytes += 16 + counted;
 	if (o.bytes > RECORD_MAX(r) || o.bytes > UINT16_MAX * UINT64_C(8)) {
 		ring_drop(t, r);
@@ -188,11 +191,12 @@ static void write_mark(struct thread *t, struct ring *r, char phase, const struc
 		return;
 	p = ring_at(r, r->head);
 	now = clock_ns(CLOCK_BOOTTIME);
-	put_record(p, (uint16_t)(o.bytes / 8), (uint8_t)phase, (uint8_t)m->flags, n.label, now);
+	mark_put_record(p, (uint16_t)(o.bytes / 8), (uint8_t)phase, (uint8_t)m->flags, n.label,
+			now);
 	if (unlikely(counted))
 		memcpy(p + 16, counts, counted);
 	o.to = p + 16 + counted;
-	add_fields(&o, m, arg_count, &n, now);
+	mark_add_fields(&o, m, arg_count, &n, now);
 	ring_publish(r, (uint32_t)(r->head + (o.to - p)));
 }
 
@@ -203,6 +207,6 @@ void traced_write(char phase, const struct traced_mark *mark)
 
 	if (!r)
 		return;
-	write_mark(t, r, phase, mark);
+	mark_write(t, r, phase, mark);
 	ring_end(t);
 }

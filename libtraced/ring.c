@@ -22,12 +22,13 @@ void ring_drop(struct thread *t, struct ring *r)
 		n = now;
 }
 
-static void write_control(struct ring *r, enum mark_control what, uint32_t label, uint64_t count)
+static void ring_write_control(struct ring *r, enum mark_control what, uint32_t label,
+			       uint64_t count)
 {
 	char *p = ring_at(r, r->head);
 
-	put_record(p, 4, (uint8_t)what, 0, label, clock_ns(CLOCK_BOOTTIME));
-	put_number(p + 16, MARK_COUNT, MARK_UINT, count);
+	mark_put_record(p, 4, (uint8_t)what, 0, label, clock_ns(CLOCK_BOOTTIME));
+	mark_put_number(p + 16, MARK_COUNT, MARK_UINT, count);
 	ring_publish(r, r->head + CONTROL_BYTES);
 }
 
@@ -46,8 +47,8 @@ bool ring_make_room(struct thread *t, struct ring *r, uint32_t need)
 		return false;
 	}
 	if (r->pending) {
-		write_control(r, MARK_LOST, 0,
-			      __atomic_exchange_n(&r->pending, 0, __ATOMIC_RELAXED));
+		ring_write_control(r, MARK_LOST, 0,
+				   __atomic_exchange_n(&r->pending, 0, __ATOMIC_RELAXED));
 		used += CONTROL_BYTES;
 	}
 	/* At each quarter of the ring read tail again, and wake the daemon if needed. */
@@ -59,13 +60,13 @@ bool ring_make_room(struct thread *t, struct ring *r, uint32_t need)
 	return true;
 }
 
-/* Defines all labels anew: a recording that began since has none of them. */
+/* A recording that has just begun has no labels: forgets which ones the ring has. */
 bool ring_begin_epoch(struct thread *t, struct ring *r, uint32_t generation)
 {
 	if (!ring_has_room(r, CONTROL_BYTES) && !ring_make_room(t, r, CONTROL_BYTES))
 		return false;
 	memset(r->defined, 0, sizeof(r->defined));
-	write_control(r, MARK_EPOCH, generation, t->base);
+	ring_write_control(r, MARK_EPOCH, generation, t->base);
 	r->generation = generation;
 	return true;
 }
@@ -82,7 +83,7 @@ static uint32_t label_number(struct traced_label *label)
 	number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 	if (number >= LABEL_MAX)
 		return LABEL_MAX;
-	/* If two threads compete, the first one's number is used; the other's stays unused. */
+	/* If two threads compete, the first one's number counts; the other number stays unused. */
 	return __atomic_compare_exchange_n(&label->id, &none, number, false, __ATOMIC_RELAXED,
 					   __ATOMIC_RELAXED)
 		       ? number
@@ -92,7 +93,7 @@ static uint32_t label_number(struct traced_label *label)
 /* Deeper stacks are cut. */
 #define FRAMES_MAX 128
 
-static int64_t define_one(struct thread *t, struct ring *r, struct traced_label *label)
+static int64_t ring_define_one(struct thread *t, struct ring *r, struct traced_label *label)
 {
 	struct traced_label *parent = label->parent;
 	const char *category = label->category ?: "", *name = label->name ?: "";
@@ -103,8 +104,8 @@ static int64_t define_one(struct thread *t, struct ring *r, struct traced_label 
 		return 0;
 	if (ring_knows(r, number))
 		return number;
-	need += text_bytes(strlen(name)) + (*category ? text_bytes(strlen(category)) : 0) +
-		(parent ? 16 : 0);
+	need += mark_text_bytes(strlen(name)) +
+		(*category ? mark_text_bytes(strlen(category)) : 0) + (parent ? 16 : 0);
 	if (need > RECORD_MAX(r)) {
 		ring_drop(t, r);
 		return -E2BIG;
@@ -112,13 +113,13 @@ static int64_t define_one(struct thread *t, struct ring *r, struct traced_label 
 	if (!ring_has_room(r, need) && !ring_make_room(t, r, need))
 		return -ENOSPC;
 	p = ring_at(r, r->head);
-	put_record(p, (uint16_t)(need / 8), MARK_DEFINE, 0, number, clock_ns(CLOCK_BOOTTIME));
-	p = put_text(p + 16, MARK_NAME, MARK_STRING, 0, name, strlen(name));
+	mark_put_record(p, (uint16_t)(need / 8), MARK_DEFINE, 0, number, clock_ns(CLOCK_BOOTTIME));
+	p = mark_put_text(p + 16, MARK_NAME, MARK_STRING, 0, name, strlen(name));
 	if (*category)
-		p = put_text(p, MARK_CATEGORY, MARK_STRING, 0, category, strlen(category));
+		p = mark_put_text(p, MARK_CATEGORY, MARK_STRING, 0, category, strlen(category));
 	if (parent)
-		put_number(p, MARK_PARENT, MARK_LABEL,
-			   __atomic_load_n(&parent->id, __ATOMIC_RELAXED));
+		mark_put_number(p, MARK_PARENT, MARK_LABEL,
+				__atomic_load_n(&parent->id, __ATOMIC_RELAXED));
 	ring_publish(r, r->head + need);
 	r->defined[number / 64] |= UINT64_C(1) << number % 64;
 	return number;
@@ -133,11 +134,11 @@ int64_t ring_define(struct thread *t, struct ring *r, struct traced_label *label
 	for (; label && depth < FRAMES_MAX; label = label->parent)
 		chain[depth++] = label;
 	while (depth && number >= 0)
-		number = define_one(t, r, chain[--depth]);
+		number = ring_define_one(t, r, chain[--depth]);
 	return number;
 }
 
-static int make_memfd(size_t size)
+static int ring_make_memfd(size_t size)
 {
 	int fd = (int)syscall(SYS_memfd_create, "traced-marks",
 			      MFD_CLOEXEC | MFD_ALLOW_SEALING | 8U /* MFD_NOEXEC_SEAL */);
@@ -155,13 +156,13 @@ static int make_memfd(size_t size)
 	return fd;
 }
 
-/* private (struct ring) | shared header | records | records again */
+/* The mapping: struct ring (private) | shared header | records | the same records again. */
 struct ring *ring_new(size_t size, int *ret_fd)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t own = (sizeof(struct ring) + page - 1) / page * page;
 	size_t whole = own + page + 2 * size;
-	int fd = make_memfd(page + size);
+	int fd = ring_make_memfd(page + size);
 	const int prot = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
 	struct ring *r;
 	char *base;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Marks as an application writes them and CHUNK_MARKS stores them: phases of the Trace Event Format
- * in binary. docs/capture-format.md has a description for people.
+ * (traced.h names its source) in binary. docs/capture-format.md has a description for people.
  *
  * A record is a struct mark_record, then fields up to its end. A field is a struct mark_field and
  * its value, padded with zeros. Everything is aligned to 8 bytes, in the byte order of the
@@ -26,7 +26,7 @@ struct mark_record {
 	uint64_t time;	/* time of writing, by the producer's clock; never decreases */
 };
 
-/* Records that are not marks. */
+/* Records that are not marks. COUNT, NAME, CATEGORY and PARENT are fields (enum mark_kind). */
 enum mark_control {
 	/*
 	 * The producer has seen recording number `label` begin. All definitions before it are void.
@@ -54,7 +54,7 @@ enum mark_flags {
 	MARK_SCOPE_PROCESS = 1,
 	MARK_SCOPE_GLOBAL = 2,
 	MARK_SCOPE_MASK = 3,
-	/* For 'f': binds to the enclosing slice ("bp": "e"), not to the next one. */
+	/* An 'f' binds to the enclosing slice ("bp": "e"), not to the next one. */
 	MARK_BIND_ENCLOSING = 1 << 2,
 };
 
@@ -84,7 +84,7 @@ enum mark_type {
 	MARK_ADDRESSES = 10, /* uint64_t program counters up to the field's end, outermost first */
 };
 
-/* Purpose of a value. If a kind other than ARG is repeated in a record, the last one counts. */
+/* Purposes of a value. If a kind other than ARG is repeated in a record, the last one counts. */
 enum mark_kind {
 	/*
 	 * An argument; for 'C' one series. With key 0 the value follows a name: a text, padded to 8
@@ -117,7 +117,7 @@ enum mark_kind {
 	MARK_CNAME = 18,     /* STRING or LABEL: the colour's name */
 	MARK_SYNC_ID = 19,   /* STRING, for 'c' */
 
-	/* For 'O'. */
+	/* Fields of an 'O'. */
 	MARK_SNAPSHOT = 20,	     /* any value: args.snapshot; if missing, the ARGs are the
 				      * snapshot */
 	MARK_BASE_TYPE = 21,	     /* STRING: args.snapshot.base_type */

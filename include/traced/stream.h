@@ -4,6 +4,11 @@
  * padded with zeros to a multiple of 8 bytes. The framing is little-endian; raw sub-buffers keep
  * their machine's byte order. Streams are only appended to: a stream that was cut is valid up to
  * its last whole chunk. docs/capture-format.md has a description for people.
+ *
+ * Formats of others: sub-buffers are those of the kernel's ring buffer (events/header_page in
+ * tracefs, include/linux/ring_buffer.h), event formats those of tracefs, samples those of
+ * perf_event_open(2). Messages "traced.capture.X" are in proto/capture.proto. Compression is zstd
+ * (RFC 8878), the checksum XXH3 (xxHash 0.8).
  */
 #pragma once
 
@@ -62,7 +67,7 @@ struct chunk_header {
 	uint16_t type;
 	uint16_t flags;
 	uint32_t length; /* bytes of the stored payload, without padding */
-	uint32_t cpu;	 /* for SUBBUFS and SAMPLES; otherwise 0 */
+	uint32_t cpu;	 /* the CPU of SUBBUFS and SAMPLES; otherwise 0 */
 	uint64_t hash;	 /* XXH3_64bits of this header with hash 0 and the stored payload */
 };
 

@@ -13,17 +13,21 @@
  *
  * While nobody records, a mark costs a load and a branch, and its arguments are not evaluated.
  * During a recording the thread writes the mark into its own ring, in memory shared with the
- * daemon: no lock, no system call. A full ring drops marks and counts them. Nothing here fails or
- * blocks, and nothing needs to be initialised. Without a daemon marks are discarded.
+ * daemon, without a lock or a system call.
  *
+ * Errors: no call fails or blocks, and nothing needs to be initialised. Without a daemon marks are
+ * discarded. A mark that the ring has no room for is dropped and counted, as is one longer than a
+ * quarter of the ring or 512 KiB.
  * Threads: call everything from any thread, also from signal handlers. A mark in a handler that
  * interrupted a mark of the same thread is dropped and counted. Such a handler must not end with
- * longjmp(). fork(): the child gets rings of its own, from its first mark on. Ownership: data
- * behind pointers is copied before a call returns. Labels are not: they must live as long as the
- * process. The macros make them static. Text: any bytes, shown as UTF-8. Names and categories in
- * the macros must be string constants.
+ * longjmp(). After fork() the child gets rings of its own, from its first mark on.
+ * Ownership: a call copies the data behind pointers before it returns. It does not copy labels:
+ * they must live as long as the process. The macros make them static.
+ * Units: times are ns of CLOCK_BOOTTIME, as traced_now() returns them.
+ * Text: any bytes, shown as UTF-8. Names and categories in the macros must be string constants.
  *
- * Phases have the meaning of the Trace Event Format.
+ * Phases and their meaning are those of the Trace Event Format, which Chrome's Trace Viewer
+ * defines: the document "Trace Event Format" of the Catapult project.
  */
 #ifndef TRACED_TRACED_H
 #define TRACED_TRACED_H
@@ -53,7 +57,10 @@ struct traced_page {
 };
 extern TRACED_PUBLIC struct traced_page traced_page;
 
-/* Called by traced_enabled() if there was no daemon: looks for one, at most once a second. */
+/*
+ * Looks for a daemon, at most once a second. Returns 1 if a recording runs, otherwise 0.
+ * traced_enabled() calls it if there was no daemon.
+ */
 TRACED_PUBLIC int traced_look(void);
 
 /* True if a mark would be written. Use it to skip work that only serves marks. */
@@ -64,20 +71,18 @@ static inline int traced_enabled(void)
 	return __builtin_expect(word != 0, 0) && (word >= 16 || traced_look());
 }
 
-/*
- * The current time on the clock of all marks: ns of CLOCK_BOOTTIME. For TRACED_COMPLETE and others.
- */
+/* Returns the current time in ns of CLOCK_BOOTTIME, the clock of all marks. */
 TRACED_PUBLIC uint64_t traced_now(void);
 
 /*
  * A name and its category, sent once and then known by a number. With a parent it is a frame of a
- * stack. Must live as long as the process.
+ * stack. The label and its texts must live as long as the process.
  */
 struct traced_label {
 	const char *category; /* several are separated by commas */
 	const char *name;
 	struct traced_label *parent; /* the caller's frame; NULL: none */
-	uint32_t id;		     /* set by libtraced */
+	uint32_t id;		     /* set by libtraced; 0 at first */
 };
 #define TRACED_LABEL_INIT(category, name)                                                          \
 	{                                                                                          \
@@ -92,7 +97,7 @@ struct traced_label {
 #define TRACED_FRAME(variable, category, name, parent)                                             \
 	static struct traced_label variable = { "" category, "" name, parent, 0 }
 
-/* Arguments. Keys must be string constants, except for traced_arg_named(). */
+/* Types of an argument's value. */
 enum traced_type {
 	TRACED_TYPE_NULL = 0,
 	TRACED_TYPE_INT = 1,
@@ -105,14 +110,18 @@ enum traced_type {
 	TRACED_TYPE_REF = 8,
 };
 
+/*
+ * An argument of a mark. Make it with the functions and macros below. Their keys must be string
+ * constants, except for traced_arg_named().
+ */
 struct traced_arg {
 	union {
 		struct traced_label *label; /* its name is the argument's name */
 		const char *text;	    /* the name, if `named` */
 	} key;
-	uint16_t type; /* enum traced_type */
-	uint16_t named;
-	uint32_t length; /* bytes of text */
+	uint16_t type;	 /* enum traced_type */
+	uint16_t named;	 /* 1: key.text is the name; 0: key.label has it */
+	uint32_t length; /* bytes of value.text, which need not be terminated */
 	union {
 		int64_t i;
 		uint64_t u;
@@ -153,7 +162,7 @@ static inline struct traced_arg traced_arg_double(struct traced_label *key, doub
 	return a;
 }
 
-/* A NULL text gives null. */
+/* length: bytes of text. The text is borrowed until the mark is written. A NULL text gives null. */
 static inline struct traced_arg traced_arg_text(struct traced_label *key, enum traced_type type,
 						const char *text, size_t length)
 {
@@ -164,7 +173,7 @@ static inline struct traced_arg traced_arg_text(struct traced_label *key, enum t
 	return a;
 }
 
-/* Gives an argument a name that need not be a constant. */
+/* Gives an argument a name that need not be a constant. Borrowed until the mark is written. */
 static inline struct traced_arg traced_arg_named(const char *name, struct traced_arg a)
 {
 	a.key.text = name;
@@ -181,7 +190,7 @@ static inline struct traced_arg traced_arg_named(const char *name, struct traced
 #define TRACED_STRING(key, v) traced_arg_string_(TRACED_LABEL_("", key), TRACED_TYPE_STRING, (v))
 /* A text with one JSON value: an object, a list ... Invalid JSON is shown as a string. */
 #define TRACED_JSON(key, v) traced_arg_string_(TRACED_LABEL_("", key), TRACED_TYPE_JSON, (v))
-/* The snapshot, valid at that time, of the object with that id (TRACED_OBJECT_NEW). */
+/* Refers to the object with that id (TRACED_OBJECT_NEW): to its snapshot at that time. */
 #define TRACED_REF(key, id)                                                                        \
 	traced_arg_uint(TRACED_LABEL_("", key), TRACED_TYPE_REF, (uint64_t)(uintptr_t)(id))
 
@@ -217,7 +226,7 @@ static inline struct traced_id traced_id_(enum traced_id_kind kind, uint64_t num
 #define TRACED_LOCAL(number) traced_id_(TRACED_ID_LOCAL, (uint64_t)(uintptr_t)(number))
 #define TRACED_GLOBAL(number) traced_id_(TRACED_ID_GLOBAL, (uint64_t)(uintptr_t)(number))
 
-/* How far an instant applies. */
+/* The tracks that an instant is shown on. */
 enum traced_scope {
 	TRACED_SCOPE_THREAD = 0,
 	TRACED_SCOPE_PROCESS = 1,
@@ -225,8 +234,8 @@ enum traced_scope {
 };
 
 enum traced_flags {
-	TRACED_BIND_ENCLOSING = 1 << 2, /* a flow's end binds to the enclosing slice, not the
-					 * next */
+	/* A flow's end binds to the enclosing slice, not to the next one. */
+	TRACED_BIND_ENCLOSING = 1 << 2,
 };
 
 /* A stack: frames, or program counters with the outermost first. */
@@ -236,47 +245,56 @@ struct traced_stack {
 	size_t count; /* of addresses; at most 128 are used */
 };
 
-/* Everything that a mark may contain. Members that are 0 are left out. */
+/*
+ * Everything that a mark may contain. A member that is 0 is left out. Pointers are borrowed until
+ * traced_write() returns, except labels and frames. Texts are terminated.
+ */
 struct traced_mark {
 	struct traced_label *label; /* NULL: use category and name */
 	const char *category, *name;
 	unsigned flags; /* enum traced_scope | enum traced_flags */
 	const struct traced_arg *args;
-	size_t arg_count;
-	struct traced_id id, linked;
-	uint64_t time;	 /* time of the event, if not now; the end of a complete event */
-	uint64_t start;	 /* for a complete event */
-	uint64_t issued; /* for the issuer of a clock sync: time of its request */
-	uint64_t thread_duration, instructions; /* for a complete event; ns of the thread's clock */
-	struct traced_stack stack, end_stack;
-	const char *cname; /* name of a colour in Trace Viewer */
-	const char *sync_id;
+	size_t arg_count;	  /* at most 64 are used */
+	struct traced_id id;	  /* of an operation, flow, object, counter or dump */
+	struct traced_id linked;  /* for '=': the other id */
+	uint64_t time;		  /* ns: time of the event, if not now; the end of an 'X' */
+	uint64_t start;		  /* ns: for 'X' */
+	uint64_t issued;	  /* ns: for the issuer of a clock sync, the time of its request */
+	uint64_t thread_duration; /* for 'X': ns of the thread's CPU clock */
+	uint64_t instructions;	  /* for 'X': how many the thread executed */
+	struct traced_stack stack;
+	struct traced_stack end_stack; /* for 'X': the stack at its end */
+	const char *cname;	       /* name of a colour in Trace Viewer */
+	const char *sync_id;	       /* for a clock sync; both parties write the same one */
 	const char *base_type, *snapshot_category; /* for an object's snapshot */
 };
 
-/* Writes a mark. phase: the letter in the Trace Event Format. */
+/* Writes a mark of this thread. phase: the letter in the Trace Event Format. */
 TRACED_PUBLIC void traced_write(char phase, const struct traced_mark *mark);
-/* Does the same with a label and arguments only. */
+/* Like traced_write(), for marks that only have flags, a label and arguments, or a label. */
 TRACED_PUBLIC void traced_write_label(char phase, unsigned flags, struct traced_label *label,
 				      const struct traced_arg *args, size_t arg_count);
 TRACED_PUBLIC void traced_write_plain(char phase, struct traced_label *label);
 
 /*
- * Adds to the thread's further marks: with TRACED_WITH_THREAD_CLOCK its CPU time (one system call
- * per mark); with TRACED_WITH_INSTRUCTIONS its executed instructions (if perf_event_open(2) is
- * allowed and the machine counts them). Returns the flags now in effect.
+ * Sets what this thread's further marks count; 0: nothing. Each count costs a system call per mark.
+ * Returns the flags now in effect: instructions need perf_event_open(2) and a machine that counts
+ * them.
  */
-#define TRACED_WITH_THREAD_CLOCK 1U
-#define TRACED_WITH_INSTRUCTIONS 2U
+#define TRACED_WITH_THREAD_CLOCK 1U /* the thread's CPU time in ns */
+#define TRACED_WITH_INSTRUCTIONS 2U /* instructions that the thread executed in user space */
 TRACED_PUBLIC unsigned traced_thread_counts(unsigned which);
 
 /*
- * Sets the size in bytes of rings created from now on: rounded up to a power of two, 64 KiB to 16
- * MiB. The default is 1 MiB, or TRACED_RING in the environment.
+ * Sets the size in bytes of the rings that all threads make from now on: rounded up to a power of
+ * two, 64 KiB to 16 MiB. 0 restores the default: TRACED_RING in the environment, or 1 MiB.
  */
 TRACED_PUBLIC void traced_ring_size(size_t bytes);
 
-/* Marks of this thread that were dropped: the ring was full, or the daemon refused it. */
+/*
+ * Returns how many marks of this thread were dropped since it began: its ring was full, it had no
+ * ring, or a signal handler interrupted a mark.
+ */
 TRACED_PUBLIC uint64_t traced_dropped(void);
 
 /* The following is internal to the macros. */
@@ -325,7 +343,7 @@ static inline void traced_scope_end_(const int *began)
 #define TRACED_BEGIN(category, name, ...)                                                          \
 	TRACED_LABELLED_('B', 0U, TRACED_LABEL_(category, name), ##__VA_ARGS__)
 #define TRACED_END(...) TRACED_LABELLED_('E', 0U, (struct traced_label *)NULL, ##__VA_ARGS__)
-/* A slice to the end of the block, however it is left (except by longjmp()). */
+/* A slice that ends when the program leaves the block, in any way but longjmp(). */
 #define TRACED_SCOPE(category, name, ...)                                                          \
 	const int TRACED_CONCAT_(traced_scope_, __LINE__)                                          \
 		__attribute__((cleanup(traced_scope_end_), unused)) = traced_enabled();            \
@@ -367,13 +385,13 @@ static inline void traced_scope_end_(const int *began)
 #define TRACED_OBJECT_NEW(category, name, id) TRACED_WITH_ID_('N', category, name, id)
 #define TRACED_OBJECT_SNAPSHOT(category, name, id, ...)                                            \
 	TRACED_WITH_ID_('O', category, name, id, ##__VA_ARGS__)
-/* For an object whose name at NEW and DELETE is base. */
+/* A snapshot of an object that NEW and DELETE call `base`. */
 #define TRACED_OBJECT_SNAPSHOT_AS(category, name, id_, base, ...)                                  \
 	TRACED_MARK_('O', category, name,                                                          \
 		     (traced_mark_.id = (id_), traced_mark_.base_type = (base)), ##__VA_ARGS__)
 #define TRACED_OBJECT_DELETE(category, name, id) TRACED_WITH_ID_('D', category, name, id)
 
-/* Until LEAVE the thread's events belong to the context, which is an object's id. */
+/* From ENTER to LEAVE the thread's events belong to a context, an object's id. */
 #define TRACED_CONTEXT_ENTER(category, name, id) TRACED_WITH_ID_('(', category, name, id)
 #define TRACED_CONTEXT_LEAVE(category, name, id) TRACED_WITH_ID_(')', category, name, id)
 /* Declares two ids equal. */

@@ -3,6 +3,8 @@
 
 #include <stdarg.h>
 
+#include "base/vec.h"
+
 void buf_deinit(struct buf *b)
 {
 	free(b->data);
@@ -11,22 +13,14 @@ void buf_deinit(struct buf *b)
 
 _cold_ _noinline_ char *buf_grow(struct buf *b, size_t extra)
 {
-	size_t need, cap;
-	char *data;
+	char *data = vec_grow(b->data, b->len, extra, &b->cap, VEC_MAX(b->data, b->cap), 1);
 
-	if (__builtin_add_overflow(b->len, extra, &need) || need > SIZE_MAX / 2) {
-		b->failed = true;
-		return NULL;
-	}
-	cap = MAX(MAX(b->cap * 2, need), (size_t)256);
-	data = realloc(b->data, cap);
 	if (!data) {
 		b->failed = true;
 		return NULL;
 	}
 	b->data = data;
-	b->cap = cap;
-	return b->data + b->len;
+	return data + b->len;
 }
 
 void buf_replace(struct buf *b, size_t at, size_t old_len, const char *text, size_t len)

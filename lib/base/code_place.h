@@ -17,8 +17,8 @@ struct code_place {
 };
 
 /*
- * True for code that no file holds: made by the program in memory that may have a name, or provided
- * by the kernel ("[vdso]"). Its addresses have no meaning in another process.
+ * True if no file holds the code: the program made it, in memory that may have a name, or the
+ * kernel provides it ("[vdso]"). Its addresses have no meaning in another process.
  */
 static inline bool code_path_is_made(const char *path)
 {
@@ -26,7 +26,7 @@ static inline bool code_path_is_made(const char *path)
 	       !strncmp(path, "/dev/zero", 9);
 }
 
-/* Provided by a caller that may open programs' files; the exporter opens none. */
+/* A caller that may open programs' files provides this. The exporter opens none. */
 struct export_symbols {
 	/* The function's name, valid until the next call. NULL: unknown. */
 	const char *(*find)(void *userdata, const struct code_place *place);

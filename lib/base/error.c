@@ -8,7 +8,7 @@
 static _Thread_local int unread_code;
 
 /* Returns an error code even if none was set. */
-static int code_of(const struct error *err)
+static int error_code(const struct error *err)
 {
 	int code = err ? err->code : unread_code;
 
@@ -22,7 +22,7 @@ void error_deinit(struct error *err)
 	*err = ERROR_INIT;
 }
 
-_printf_(1, 0) static char *format(const char *fmt, va_list ap)
+_printf_(1, 0) static char *error_format(const char *fmt, va_list ap)
 {
 	char *text;
 
@@ -43,7 +43,7 @@ int error_set(struct error *err, int code, const char *fmt, ...)
 	}
 	va_start(ap, fmt);
 	/* Format first: the arguments may point into the old message. */
-	struct error next = { .code = -code, .message = format(fmt, ap) };
+	struct error next = { .code = -code, .message = error_format(fmt, ap) };
 	va_end(ap);
 	error_deinit(err);
 	*err = next;
@@ -62,7 +62,7 @@ int error_errno(struct error *err, int code, const char *fmt, ...)
 		return code;
 	}
 	va_start(ap, fmt);
-	text = format(fmt, ap);
+	text = error_format(fmt, ap);
 	va_end(ap);
 	return error_set(err, code, "%s: %s", text ?: "?", strerror(-code));
 }
@@ -73,13 +73,13 @@ int error_hint(struct error *err, const char *fmt, ...)
 	char *old;
 
 	if (!err)
-		return code_of(NULL);
+		return error_code(NULL);
 	old = err->hint;
 	va_start(ap, fmt);
-	err->hint = format(fmt, ap);
+	err->hint = error_format(fmt, ap);
 	va_end(ap);
 	free(old);
-	return code_of(err);
+	return error_code(err);
 }
 
 int error_prefix(struct error *err, const char *fmt, ...)
@@ -89,20 +89,20 @@ int error_prefix(struct error *err, const char *fmt, ...)
 	va_list ap;
 
 	if (!err)
-		return code_of(NULL);
+		return error_code(NULL);
 	va_start(ap, fmt);
-	text = format(fmt, ap);
+	text = error_format(fmt, ap);
 	va_end(ap);
 	if (asprintf(&message, "%s: %s", text ?: "?", err->message ?: strerror(err->code)) >= 0) {
 		free(err->message);
 		err->message = message;
 	}
-	return code_of(err);
+	return error_code(err);
 }
 
 int error_move(struct error *to, struct error *from)
 {
-	int r = code_of(from);
+	int r = error_code(from);
 
 	if (to) {
 		error_deinit(to);

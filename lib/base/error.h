@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An error for a person: message says what failed, hint what to do. A function with a struct error
- * * fills it exactly if it returns a negative errno. Every function takes NULL too, for callers
- * that only need the number: the code is then kept per thread, and the texts are dropped.
+ * An error for a person: message says what failed, hint what to do. A function that takes a pointer
+ * to a struct error fills it if it returns a negative errno, and only then. A caller that only
+ * needs the number passes NULL: the code is then kept per thread, and the texts are dropped.
  */
 #pragma once
 

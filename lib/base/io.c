@@ -26,7 +26,7 @@ int write_full(int fd, const void *data, size_t len)
  * Another process may have set O_NONBLOCK: terminals and pipes share file descriptions. select()
  * comes first because poll() fails with an RLIMIT_NOFILE of 0.
  */
-static int wait_for(int fd, short events)
+static int fd_wait(int fd, short events)
 {
 	struct pollfd p = { .fd = fd, .events = events };
 	bool in = events == POLLIN;
@@ -59,7 +59,7 @@ int writev_full(int fd, struct iovec *iov, int count)
 				continue;
 			if (errno != EAGAIN)
 				return -errno;
-			r = wait_for(fd, POLLOUT);
+			r = fd_wait(fd, POLLOUT);
 			if (r < 0)
 				return r;
 			continue;
@@ -79,7 +79,7 @@ int writev_full(int fd, struct iovec *iov, int count)
 }
 
 /* offset < 0: read from the file position. */
-static ssize_t read_whole(int fd, void *data, size_t len, off_t offset)
+static ssize_t fd_read(int fd, void *data, size_t len, off_t offset)
 {
 	size_t done = 0;
 
@@ -89,7 +89,7 @@ static ssize_t read_whole(int fd, void *data, size_t len, off_t offset)
 				       : pread(fd, to, len - done, offset + (off_t)done);
 
 		if (n < 0) {
-			int r = errno == EAGAIN ? wait_for(fd, POLLIN) : -errno;
+			int r = errno == EAGAIN ? fd_wait(fd, POLLIN) : -errno;
 
 			if (r < 0 && r != -EINTR)
 				return r;
@@ -104,12 +104,12 @@ static ssize_t read_whole(int fd, void *data, size_t len, off_t offset)
 
 ssize_t read_full(int fd, void *data, size_t len)
 {
-	return read_whole(fd, data, len, -1);
+	return fd_read(fd, data, len, -1);
 }
 
 ssize_t pread_full(int fd, void *data, size_t len, off_t offset)
 {
-	return offset < 0 ? -EINVAL : read_whole(fd, data, len, offset);
+	return offset < 0 ? -EINVAL : fd_read(fd, data, len, offset);
 }
 
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)

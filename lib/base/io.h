@@ -15,8 +15,9 @@
 #define NSEC_PER_USEC UINT64_C(1000)
 
 /*
- * Call it first in main(): opens unusable descriptors for closed ones of 0 to 2, where messages go
- * and children look. Otherwise files opened later would get these numbers.
+ * Opens /dev/null for each of the descriptors 0 to 2 that is closed, in the direction that fails.
+ * Otherwise a file opened later would get that number, and messages with it. Call it first in
+ * main().
  */
 void reserve_standard_fds(void);
 /* Like close_range(first, ~0U, 0) of Linux 5.9, but through /proc. Returns 0 or -errno. */

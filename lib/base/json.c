@@ -6,7 +6,7 @@
 #include "base/plain.h"
 #include "base/utf8.h"
 
-static size_t escape_control(struct buf *out, unsigned char c, bool line)
+static size_t json_escape_control(struct buf *out, unsigned char c, bool line)
 {
 	if (c == '\t') {
 		buf_puts(out, "\\t");
@@ -20,7 +20,7 @@ static size_t escape_control(struct buf *out, unsigned char c, bool line)
 	return line ? 4 : 1;
 }
 
-static size_t escape(struct buf *out, const char *text, size_t len, bool line)
+static size_t json_escape_bytes(struct buf *out, const char *text, size_t len, bool line)
 {
 	const char *p = text, *end = text + len;
 	size_t units = 0;
@@ -41,7 +41,7 @@ static size_t escape(struct buf *out, const char *text, size_t len, bool line)
 			units++;
 			p++;
 		} else if (c < ' ' || c == 0x7f) {
-			units += escape_control(out, c, line);
+			units += json_escape_control(out, c, line);
 			p++;
 		} else {
 			n = utf8_length((const unsigned char *)p, (size_t)(end - p));
@@ -58,12 +58,12 @@ static size_t escape(struct buf *out, const char *text, size_t len, bool line)
 
 size_t json_escape(struct buf *out, const char *text, size_t len)
 {
-	return escape(out, text, len, false);
+	return json_escape_bytes(out, text, len, false);
 }
 
 size_t json_escape_line(struct buf *out, const char *text, size_t len)
 {
-	return escape(out, text, len, true);
+	return json_escape_bytes(out, text, len, true);
 }
 
 void json_put_string(struct buf *out, const char *text)

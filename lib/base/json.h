@@ -11,8 +11,8 @@
 size_t json_escape(struct buf *out, const char *text, size_t len);
 
 /*
- * Does the same for one line of trace text. Perfetto's reader does not decode \uXXXX escapes, so
- * control characters become text ("\x1b"). A newline becomes a space.
+ * Like json_escape(), for one line of trace text. Perfetto's reader does not decode \uXXXX escapes,
+ * so control characters become text ("\x1b"). A newline becomes a space.
  */
 size_t json_escape_line(struct buf *out, const char *text, size_t len);
 

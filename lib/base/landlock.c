@@ -33,7 +33,7 @@ struct landlock_path {
 #define SYS_landlock_restrict_self 446
 #endif
 
-static int add_folder(int ruleset, int folder, uint64_t handled)
+static int landlock_add_folder(int ruleset, int folder, uint64_t handled)
 {
 	const struct landlock_path rule = {
 		.allowed_access = handled & (ACCESS_WRITE_FILE | ACCESS_REMOVE_FILE |
@@ -71,10 +71,10 @@ int landlock_enter(const struct landlock_rules *rules, struct error *err)
 	}
 	fd = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
 	if (fd < 0)
-		return error_errno(err, -errno, "Landlock");
+		return error_errno(err, -errno, "cannot make a Landlock rule set");
 	for (size_t i = 0; r == 0 && i < rules->writable_count; i++)
-		r = add_folder(fd, rules->writable[i], attr.handled_access_fs);
+		r = landlock_add_folder(fd, rules->writable[i], attr.handled_access_fs);
 	if (r == 0 && syscall(SYS_landlock_restrict_self, fd, 0) < 0)
 		r = -errno;
-	return r < 0 ? error_errno(err, r, "Landlock") : 0;
+	return r < 0 ? error_errno(err, r, "cannot restrict this process by Landlock") : 0;
 }

@@ -20,11 +20,6 @@ void log_set_level(int level)
 	max_level = level;
 }
 
-int log_get_level(void)
-{
-	return max_level;
-}
-
 void log_set_prefix(bool prefix)
 {
 	prefixed = prefix;
@@ -36,7 +31,7 @@ void log_keep_records(void)
 }
 
 /* systemd.exec(5): JOURNAL_STREAM holds device and inode of the stream passed as stderr. */
-static bool stderr_is_journal(void)
+static bool log_stderr_is_journal(void)
 {
 	static int known = -1;
 	const char *text = getenv("JOURNAL_STREAM");
@@ -51,7 +46,7 @@ static bool stderr_is_journal(void)
 }
 
 #if HAVE_SYSTEMD
-static void write_journal(int level, const struct log_fields *f, const char *text)
+static void log_write_journal(int level, const struct log_fields *f, const char *text)
 {
 	char message[2048], priority[32], session[256], cpu[32], error[32], id[64];
 	struct iovec iov[6 + LOG_MORE_MAX];
@@ -81,18 +76,18 @@ static void write_journal(int level, const struct log_fields *f, const char *tex
 		iov[n++] = (struct iovec){ (char *)(uintptr_t)f->more[i], strlen(f->more[i]) };
 	sd_journal_sendv(iov, n);
 }
-static void write_record(int level, const struct log_fields *f, const char *text)
+static void log_write_record(int level, const struct log_fields *f, const char *text)
 {
-	write_journal(level, f, text);
+	log_write_journal(level, f, text);
 }
 #else
 /* The journal's stream accepts lines with a prefix too; only the fields are lost. */
-static void write_journal(int level, const struct log_fields *f _unused_, const char *text)
+static void log_write_journal(int level, const struct log_fields *f _unused_, const char *text)
 {
 	dprintf(STDERR_FILENO, "<%d>%s\n", level, text);
 }
 
-static void write_record(int level, const struct log_fields *f _unused_, const char *text)
+static void log_write_record(int level, const struct log_fields *f _unused_, const char *text)
 {
 	syslog(LOG_DAEMON | level, "%s", text);
 }
@@ -115,9 +110,9 @@ void log_write(int level, const struct log_fields *fields, const char *fmt, ...)
 	buf_visible(&visible, raw, sizeof(raw));
 	text = buf_string(&visible) ?: "out of memory";
 	if (record)
-		write_record(level, fields, text);
-	else if (stderr_is_journal())
-		write_journal(level, fields, text);
+		log_write_record(level, fields, text);
+	else if (log_stderr_is_journal())
+		log_write_journal(level, fields, text);
 	else if (prefixed)
 		dprintf(STDERR_FILENO, "<%d>%s\n", level, text);
 	else

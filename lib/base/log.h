@@ -22,7 +22,6 @@ struct log_fields {
 #define LOG_MORE_MAX 12
 
 void log_set_level(int max_level);
-int log_get_level(void);
 /* A daemon that serves a command on a terminal turns prefixes off. */
 void log_set_prefix(bool prefix);
 
@@ -34,7 +33,6 @@ void log_keep_records(void);
 
 void log_write(int level, const struct log_fields *fields, const char *fmt, ...) _printf_(3, 4);
 
-#define log_debug(...) log_write(LOG_DEBUG, NULL, __VA_ARGS__)
 #define log_info(...) log_write(LOG_INFO, NULL, __VA_ARGS__)
 #define log_notice(...) log_write(LOG_NOTICE, NULL, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_WARNING, NULL, __VA_ARGS__)

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 #define NAME_MAX_COMPARED 64
-/* Separate the words of a name. */
+/* Characters that separate the words of a name. */
 #define WORD_ENDS "_:"
 
 #define TOO_FAR UINT32_MAX
@@ -17,7 +17,8 @@
  * Optimal string alignment distance: insert, delete, replace, swap neighbours; ignores case.
  * Returns TOO_FAR early if it exceeds limit: there may be a hundred thousand names.
  */
-static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_len, unsigned limit)
+static unsigned name_distance(const char *a, size_t a_len, const char *b, size_t b_len,
+			      unsigned limit)
 {
 	unsigned rows[3][NAME_MAX_COMPARED + 1];
 	unsigned *before = rows[0], *above = rows[1], *row = rows[2];
@@ -56,15 +57,15 @@ static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_le
 }
 
 /* Distance of the nearest word in name. */
-static unsigned word_distance(const char *wanted, size_t wanted_len, const char *name,
-			      unsigned limit)
+static unsigned name_word_distance(const char *wanted, size_t wanted_len, const char *name,
+				   unsigned limit)
 {
 	unsigned best = TOO_FAR;
 
 	for (const char *word = name; *word;) {
 		size_t len = strcspn(word, WORD_ENDS);
 
-		best = MIN(best, distance(wanted, wanted_len, word, len, limit));
+		best = MIN(best, name_distance(wanted, wanted_len, word, len, limit));
 		word += len + strspn(word + len, WORD_ENDS);
 	}
 	return best;
@@ -74,18 +75,18 @@ static unsigned word_distance(const char *wanted, size_t wanted_len, const char 
  * A name that contains the typed text costs little ("switch" in "sched:sched_switch"), one with a
  * mistyped word slightly more ("swtich"). Costs above limit are not exact.
  */
-static unsigned cost(const char *wanted, const char *name, unsigned limit)
+static unsigned name_cost(const char *wanted, const char *name, unsigned limit)
 {
 	size_t wanted_len = strlen(wanted), name_len = strlen(name);
 	unsigned whole;
 
 	if (wanted_len > NAME_MAX_COMPARED || name_len > NAME_MAX_COMPARED)
 		return TOO_FAR;
-	whole = distance(wanted, wanted_len, name, name_len, limit);
+	whole = name_distance(wanted, wanted_len, name, name_len, limit);
 	if (wanted_len >= 3 && strcasestr(name, wanted))
 		return MIN(whole, 1u);
 	if (limit && wanted_len >= 4 && !wanted[strcspn(wanted, WORD_ENDS)]) {
-		unsigned word = word_distance(wanted, wanted_len, name, limit - 1);
+		unsigned word = name_word_distance(wanted, wanted_len, name, limit - 1);
 
 		whole = MIN(whole, word < limit ? word + 1 : TOO_FAR);
 	}
@@ -99,7 +100,7 @@ size_t nearest_names(const char *wanted, const char *const *names, size_t count,
 	size_t found = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		unsigned c = cost(wanted, names[i], limit);
+		unsigned c = name_cost(wanted, names[i], limit);
 		size_t at;
 
 		if (c > limit || (found == NEAREST_MAX && c >= costs[NEAREST_MAX - 1]))

@@ -13,7 +13,7 @@ struct decimal {
 	uint64_t whole, nano;
 };
 
-static const char *scan_decimal(const char *p, struct decimal *ret)
+static const char *decimal_scan(const char *p, struct decimal *ret)
 {
 	uint64_t unit = NSEC_PER_SEC / 10;
 
@@ -35,7 +35,7 @@ static const char *scan_decimal(const char *p, struct decimal *ret)
 }
 
 /* Computes d * factor. False: overflow. */
-static bool scale(const struct decimal *d, uint64_t factor, uint64_t *ret)
+static bool decimal_scale(const struct decimal *d, uint64_t factor, uint64_t *ret)
 {
 	uint64_t whole;
 
@@ -56,13 +56,13 @@ int parse_duration(const char *text, uint64_t *ret_ns, struct error *err)
 		{ "h", 3600 * NSEC_PER_SEC }, { "d", 24 * 3600 * NSEC_PER_SEC },
 	};
 	struct decimal number;
-	const char *unit = scan_decimal(text, &number);
+	const char *unit = decimal_scan(text, &number);
 	uint64_t ns;
 
 	for (size_t i = 0; unit && i < ARRAY_SIZE(units); i++) {
 		if (strcmp(unit, units[i].name) != 0)
 			continue;
-		if (!scale(&number, units[i].ns, &ns) || ns > INT64_MAX)
+		if (!decimal_scale(&number, units[i].ns, &ns) || ns > INT64_MAX)
 			return error_set(err, -ERANGE, "the duration '%s' is too long", text);
 		if (!ns)
 			break;
@@ -78,7 +78,7 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct error *err)
 {
 	static const char prefixes[] = "KMGT";
 	struct decimal number;
-	const char *unit = scan_decimal(text, &number);
+	const char *unit = decimal_scan(text, &number);
 	uint64_t factor = 1, bytes;
 
 	if (unit && *unit) {
@@ -94,7 +94,7 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct error *err)
 			unit++;
 	}
 	if (unit && !*unit) {
-		if (!scale(&number, factor, &bytes) || bytes > INT64_MAX)
+		if (!decimal_scale(&number, factor, &bytes) || bytes > INT64_MAX)
 			return error_set(err, -ERANGE, "the size '%s' is too large", text);
 		if (bytes) {
 			*ret_bytes = bytes;
@@ -127,7 +127,7 @@ unsigned cpu_set_count(const struct cpu_set *set)
 	return count;
 }
 
-static int add_range(struct cpu_set *set, uint64_t first, uint64_t last)
+static int cpu_set_add_range(struct cpu_set *set, uint64_t first, uint64_t last)
 {
 	unsigned words = (unsigned)last / 64 + 1;
 
@@ -142,7 +142,7 @@ static int add_range(struct cpu_set *set, uint64_t first, uint64_t last)
 	return 0;
 }
 
-static const char *scan_cpu(const char *p, uint64_t *ret)
+static const char *cpu_number_scan(const char *p, uint64_t *ret)
 {
 	uint64_t cpu = 0;
 
@@ -163,21 +163,21 @@ int parse_cpu_list(const char *text, struct cpu_set *ret, struct error *err)
 		uint64_t first, last;
 		int r;
 
-		p = scan_cpu(p, &first);
+		p = cpu_number_scan(p, &first);
 		if (!p)
 			goto invalid;
 		last = first;
 		if (*p == '-') {
-			p = scan_cpu(p + 1, &last);
+			p = cpu_number_scan(p + 1, &last);
 			if (!p || last < first)
 				goto invalid;
 		}
 		if (last >= CPU_LIST_MAX)
 			return error_set(err, -ERANGE, "'%s' has a CPU number that is too high",
 					 text);
-		r = add_range(&set, first, last);
+		r = cpu_set_add_range(&set, first, last);
 		if (r < 0)
-			return error_errno(err, r, "CPU list");
+			return error_errno(err, r, "cannot parse the list of CPUs '%s'", text);
 		p += strspn(p, " \t\n");
 		if (*p == ',' && p[1])
 			p++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How this program was installed: with units, without, or not at all (a build tree). */
+/* Finds out how this program was installed: with units, without, or not at all (a build tree). */
 #pragma once
 
 #include <stdbool.h>

@@ -99,14 +99,14 @@
 	static inline _unused_ int name##_reserve(struct name *t, uint32_t count)                  \
 	{                                                                                          \
 		return (uint64_t)count * 2 > t->size                                               \
-			       ? name##_resize(t, table_size(count, t->size))                      \
+			       ? name##_resize(t, table_size_for(count, t->size))                  \
 			       : 0;                                                                \
 	}                                                                                          \
                                                                                                    \
 	static inline _unused_ type *name##_place(struct name *t, size_t hash, key_type key)       \
 	{                                                                                          \
 		if (unlikely((uint64_t)t->count * 2 >= t->size) &&                                 \
-		    name##_resize(t, table_size(t->count + 1, t->size)) < 0)                       \
+		    name##_resize(t, table_size_for(t->count + 1, t->size)) < 0)                   \
 			return NULL;                                                               \
 		return name##_probe(t->slots, t->size, hash, key);                                 \
 	}                                                                                          \
@@ -140,7 +140,7 @@
 	struct table_wants_a_semicolon
 
 /* The size at which a table of that size is at most half full with count elements. 0: too many. */
-static inline uint32_t table_size(uint32_t count, uint32_t size)
+static inline uint32_t table_size_for(uint32_t count, uint32_t size)
 {
 	uint64_t bigger = MAX(size, (uint32_t)TABLE_FIRST);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Threads, and memory for data that one of them writes all the time. */
 #pragma once
 
 #include <pthread.h>
@@ -13,7 +14,7 @@ unsigned thread_cpus(unsigned most);
 /* Moves the calling thread off this CPU, if it may run elsewhere. */
 void thread_leave_cpu(int cpu);
 
-/* For a loop that waits for another thread: slows down the CPU's other hyperthread least. */
+/* Pauses a loop that waits for another thread, so that the other hyperthread runs faster. */
 #if defined(__x86_64__) || defined(__i386__)
 #define thread_spin_pause() __builtin_ia32_pause()
 #elif defined(__aarch64__) || (defined(__arm__) && __ARM_ARCH >= 7)
@@ -22,7 +23,7 @@ void thread_leave_cpu(int cpu);
 #define thread_spin_pause() __asm__ volatile("" ::: "memory")
 #endif
 
-/* Bytes. Data of different threads must lie further apart, or writes slow each other down. */
+/* Least distance in bytes between data of different threads: writes to one cache line are slow. */
 #define CACHE_LINES 128
 /*
  * Zeroed memory on cache lines of its own, for data that one thread writes all the time. The caller

@@ -6,12 +6,12 @@
 #define ELLIPSIS "..."
 
 /* U+0080 to U+009F: a terminal may read them as ESC and a letter. */
-static bool is_c1(const unsigned char *p, size_t length)
+static bool visible_is_c1(const unsigned char *p, size_t length)
 {
 	return length == 2 && p[0] == 0xc2 && p[1] < 0xa0;
 }
 
-static void spell(struct buf *out, const unsigned char *p, size_t length)
+static void visible_escape(struct buf *out, const unsigned char *p, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
 		if (p[i] == '\n')
@@ -31,8 +31,9 @@ void buf_visible(struct buf *out, const char *text, size_t max)
 	while (p < end && !out->failed) {
 		size_t length = utf8_length(p, (size_t)(end - p));
 
-		if (!length || is_c1(p, length) || (length == 1 && (*p < 0x20 || *p == 0x7f)))
-			spell(out, p, MAX(length, (size_t)1));
+		if (!length || visible_is_c1(p, length) ||
+		    (length == 1 && (*p < 0x20 || *p == 0x7f)))
+			visible_escape(out, p, MAX(length, (size_t)1));
 		else
 			buf_append(out, p, length);
 		p += MAX(length, (size_t)1);

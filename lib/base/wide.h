@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* mul_div() without a 128-bit type. */
+/* Computes mul_div() without a 128-bit type. */
 uint64_t mul_div_by_parts(uint64_t a, uint64_t b, uint64_t c);
 
 /* a * b / c, rounded down. The quotient must fit into 64 bits. */

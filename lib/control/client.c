@@ -43,20 +43,20 @@ int control_client_fd(const struct control_client *c)
 	return c->fd;
 }
 
-static int error_gone(struct error *err, int code)
+static int client_gone(struct error *err, int code)
 {
 	if (code == -ECONNRESET || code == -EPIPE) {
 		error_set(err, -ECONNRESET, "traced closed the connection");
 		return error_hint(err, "its log says why%s",
 				  place_has_unit() ? ": journalctl -u " TRACED_PROGRAM : "");
 	}
-	return error_errno(err, code, "control connection");
+	return error_errno(err, code, "the connection to traced failed");
 }
 
 /*
  * Waits for events until CLOCK_MONOTONIC deadline_ns (UINT64_MAX: forever). Returns 1, 0 or -errno.
  */
-static int wait_fd(int fd, short events, uint64_t deadline_ns)
+static int client_wait(int fd, short events, uint64_t deadline_ns)
 {
 	for (;;) {
 		struct pollfd p = { .fd = fd, .events = events };
@@ -73,7 +73,7 @@ static int wait_fd(int fd, short events, uint64_t deadline_ns)
 	}
 }
 
-static uint64_t deadline_of(int timeout_ms)
+static uint64_t client_deadline(int timeout_ms)
 {
 	return timeout_ms < 0 ? UINT64_MAX
 			      : now_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * NSEC_PER_MSEC;
@@ -89,7 +89,7 @@ int64_t control_client_send(struct control_client *c, Traced__Control__Request *
 	if (r < 0)
 		return error_errno(err, r, "can't send the control request");
 	while ((r = frame_flush(&c->io)) > 0) {
-		r = wait_fd(c->fd, POLLOUT, UINT64_MAX);
+		r = client_wait(c->fd, POLLOUT, UINT64_MAX);
 		if (r < 0)
 			break;
 	}
@@ -102,7 +102,7 @@ int64_t control_client_send(struct control_client *c, Traced__Control__Request *
 		else if (err && err->code)
 			return -err->code;
 	}
-	return r < 0 ? error_gone(err, r) : (int64_t)request->id;
+	return r < 0 ? client_gone(err, r) : (int64_t)request->id;
 }
 
 int control_error(const Traced__Control__Error *e, struct error *err)
@@ -115,8 +115,8 @@ int control_error(const Traced__Control__Error *e, struct error *err)
 	return code;
 }
 
-static int next_reply(struct control_client *c, uint64_t deadline_ns, Reply **ret,
-		      struct error *err)
+static int client_next_reply(struct control_client *c, uint64_t deadline_ns, Reply **ret,
+			     struct error *err)
 {
 	int fds[CONTROL_FDS_MAX];
 	const uint8_t *payload;
@@ -125,14 +125,14 @@ static int next_reply(struct control_client *c, uint64_t deadline_ns, Reply **re
 	int r;
 
 	while ((r = frame_receive(&c->io, &payload, &len, fds, &fd_count)) == 0) {
-		r = wait_fd(c->fd, POLLIN, deadline_ns);
+		r = client_wait(c->fd, POLLIN, deadline_ns);
 		if (r == 0)
 			return 0;
 		if (r < 0)
 			break;
 	}
 	if (r < 0)
-		return error_gone(err, r);
+		return client_gone(err, r);
 	for (size_t i = 0; i < fd_count; i++)
 		close_fd(fds[i]);
 	reply = traced__control__reply__unpack(NULL, len, payload);
@@ -152,14 +152,13 @@ int control_client_receive(struct control_client *c, int timeout_ms, Reply **ret
 {
 	if (c->kept_count) {
 		*ret = c->kept[0];
-		c->kept_count--;
-		memmove(c->kept, c->kept + 1, c->kept_count * sizeof(*c->kept));
+		vec_remove(c->kept, c->kept_count, 0, 1);
 		return 1;
 	}
-	return next_reply(c, deadline_of(timeout_ms), ret, err);
+	return client_next_reply(c, client_deadline(timeout_ms), ret, err);
 }
 
-static int keep(struct control_client *c, Reply *reply)
+static int client_keep(struct control_client *c, Reply *reply)
 {
 	if (vec_reserve_exact(c->kept, c->kept_count, 1) < 0) {
 		traced__control__reply__free_unpacked(reply, NULL);
@@ -169,8 +168,8 @@ static int keep(struct control_client *c, Reply *reply)
 	return 0;
 }
 
-static int call(struct control_client *c, Traced__Control__Request *request, const int *fds,
-		size_t fd_count, uint64_t deadline_ns, Reply **ret, struct error *err)
+static int client_call(struct control_client *c, Traced__Control__Request *request, const int *fds,
+		       size_t fd_count, uint64_t deadline_ns, Reply **ret, struct error *err)
 {
 	int64_t id = control_client_send(c, request, fds, fd_count, err);
 	Reply *reply = NULL;
@@ -179,7 +178,7 @@ static int call(struct control_client *c, Traced__Control__Request *request, con
 	if (id < 0)
 		return (int)MAX(id, (int64_t)-ERRNO_MAX);
 	for (;;) {
-		r = next_reply(c, deadline_ns, &reply, err);
+		r = client_next_reply(c, deadline_ns, &reply, err);
 		if (r < 0)
 			return r;
 		if (r == 0) {
@@ -188,7 +187,7 @@ static int call(struct control_client *c, Traced__Control__Request *request, con
 		}
 		if (reply->id == (uint64_t)id)
 			break;
-		r = keep(c, reply);
+		r = client_keep(c, reply);
 		if (r < 0) {
 			error_errno(err, r, "can't receive the control reply");
 			return r;
@@ -206,10 +205,10 @@ static int call(struct control_client *c, Traced__Control__Request *request, con
 int control_client_call(struct control_client *c, Traced__Control__Request *request, const int *fds,
 			size_t fd_count, Reply **ret, struct error *err)
 {
-	return call(c, request, fds, fd_count, UINT64_MAX, ret, err);
+	return client_call(c, request, fds, fd_count, UINT64_MAX, ret, err);
 }
 
-static int shake_hands(struct control_client *c, struct error *err)
+static int client_shake_hands(struct control_client *c, struct error *err)
 {
 	Traced__Control__Hello hello = TRACED__CONTROL__HELLO__INIT;
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
@@ -220,7 +219,7 @@ static int shake_hands(struct control_client *c, struct error *err)
 	hello.client = (char *)"tracectl " TRACED_VERSION;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_HELLO;
 	request.hello = &hello;
-	r = call(c, &request, NULL, 0, deadline_of(HELLO_TIMEOUT_MS), &reply, err);
+	r = client_call(c, &request, NULL, 0, client_deadline(HELLO_TIMEOUT_MS), &reply, err);
 	if (r < 0)
 		return r;
 	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_HELLO) {
@@ -243,18 +242,18 @@ int control_client_adopt(struct control_client **ret, int fd, struct error *err)
 
 	if (!c) {
 		close_fd(fd);
-		return error_errno(err, -ENOMEM, "control client");
+		return error_errno(err, -ENOMEM, "cannot connect to traced");
 	}
 	c->fd = fd;
 	frame_io_init(&c->io, fd);
-	r = shake_hands(c, err);
+	r = client_shake_hands(c, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(c);
 	return 0;
 }
 
-static int no_permission(struct error *err, const char *path)
+static int connect_no_permission(struct error *err, const char *path)
 {
 	struct stat st;
 
@@ -276,13 +275,13 @@ static int connect_error(struct error *err, int code, const char *path)
 				  place_start_daemon());
 	case -EACCES:
 	case -EPERM:
-		return no_permission(err, path);
+		return connect_no_permission(err, path);
 	case -EAGAIN:
 		error_set(err, -ETIMEDOUT, "traced does not accept the connection on %s", path);
 		return error_hint(err, "check the state of the daemon%s",
 				  place_has_unit() ? ": systemctl status " TRACED_PROGRAM : "");
 	default:
-		return error_errno(err, code, "%s", path);
+		return error_errno(err, code, "cannot connect to %s", path);
 	}
 }
 
@@ -298,7 +297,7 @@ int control_client_connect(struct control_client **ret, const char *socket_path,
 	memcpy(sa.sun_path, socket_path, strlen(socket_path));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return error_errno(err, -errno, "socket");
+		return error_errno(err, -errno, "cannot make a socket");
 	/* Limits the time of connect() to a daemon with a full backlog. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)

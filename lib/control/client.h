@@ -13,7 +13,7 @@ struct control_client;
  * -EACCES: no permission; -EPROTO: incompatible versions.
  */
 int control_client_connect(struct control_client **ret, const char *socket_path, struct error *err);
-/* Does the same on a connected socket. Takes fd over. */
+/* Like control_client_connect(), on a connected socket. Owns fd from then on, also on failure. */
 int control_client_adopt(struct control_client **ret, int fd, struct error *err);
 struct control_client *control_client_free(struct control_client *c);
 DEFINE_CLEANUP_FUNC(struct control_client *, control_client_free);

@@ -13,7 +13,7 @@
 #include "base/vec.h"
 
 #define LENGTH_SIZE sizeof(uint32_t)
-#define READ_STEP (64U << 10) /* a length may be false: memory grows as bytes arrive */
+#define READ_STEP (64U << 10) /* bytes; a length may be false, so memory grows as bytes arrive */
 #define PENDING_MAX 64
 
 void frame_io_init(struct frame_io *io, int fd)
@@ -21,7 +21,7 @@ void frame_io_init(struct frame_io *io, int fd)
 	*io = (struct frame_io){ .fd = fd, .max_in = CONTROL_FRAME_MAX };
 }
 
-static void close_fds(int *fds, size_t count)
+static void frame_close_fds(int *fds, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		fds[i] = close_fd(fds[i]);
@@ -31,14 +31,14 @@ void frame_io_deinit(struct frame_io *io)
 {
 	buf_deinit(&io->in);
 	buf_deinit(&io->out);
-	close_fds(io->fds, io->fd_count);
+	frame_close_fds(io->fds, io->fd_count);
 	for (size_t i = 0; i < io->pending_count; i++)
-		close_fds(io->pending[i].fds, io->pending[i].count);
+		frame_close_fds(io->pending[i].fds, io->pending[i].count);
 	free(io->pending);
 	*io = (struct frame_io){ .fd = -EBADF };
 }
 
-static int queue_fds(struct frame_io *io, const int *fds, size_t count)
+static int frame_queue_fds(struct frame_io *io, const int *fds, size_t count)
 {
 	struct frame_fds entry = { .offset = io->out.len };
 
@@ -56,7 +56,7 @@ static int queue_fds(struct frame_io *io, const int *fds, size_t count)
 		if (fd < 0) {
 			int r = -errno;
 
-			close_fds(entry.fds, entry.count);
+			frame_close_fds(entry.fds, entry.count);
 			return r;
 		}
 		entry.fds[entry.count] = fd;
@@ -81,7 +81,7 @@ int frame_queue(struct frame_io *io, const ProtobufCMessage *message, const int 
 		io->out.failed = false;
 		return -ENOMEM;
 	}
-	r = queue_fds(io, fds, fd_count);
+	r = frame_queue_fds(io, fds, fd_count);
 	if (r < 0)
 		return r;
 	p = io->out.data + io->out.len;
@@ -91,7 +91,7 @@ int frame_queue(struct frame_io *io, const ProtobufCMessage *message, const int 
 	return 0;
 }
 
-static void drop_sent(struct frame_io *io)
+static void frame_drop_sent(struct frame_io *io)
 {
 	size_t left = frame_queued(io);
 
@@ -107,8 +107,8 @@ static void drop_sent(struct frame_io *io)
 		buf_deinit(&io->out);
 }
 
-/* One sendmsg(), which ends before the next frame with descriptors. */
-static ssize_t send_some(struct frame_io *io)
+/* Calls sendmsg() once. What it sends ends before the next frame with descriptors. */
+static ssize_t frame_send_some(struct frame_io *io)
 {
 	union {
 		struct cmsghdr align;
@@ -142,9 +142,8 @@ static ssize_t send_some(struct frame_io *io)
 	if (n < 0)
 		return -errno;
 	if (riders) {
-		close_fds(riders->fds, riders->count);
-		io->pending_count--;
-		memmove(io->pending, io->pending + 1, io->pending_count * sizeof(*io->pending));
+		frame_close_fds(riders->fds, riders->count);
+		vec_remove(io->pending, io->pending_count, 0, 1);
 	}
 	return n;
 }
@@ -152,7 +151,7 @@ static ssize_t send_some(struct frame_io *io)
 int frame_flush(struct frame_io *io)
 {
 	while (frame_queued(io)) {
-		ssize_t n = send_some(io);
+		ssize_t n = frame_send_some(io);
 
 		if (n == -EINTR)
 			continue;
@@ -161,13 +160,13 @@ int frame_flush(struct frame_io *io)
 		if (n < 0)
 			return (int)n;
 		io->sent += (size_t)n;
-		drop_sent(io);
+		frame_drop_sent(io);
 	}
 	return 0;
 }
 
 /* Closes descriptors that do not fit: the peer broke the protocol. */
-static int take_fds(struct frame_io *io, struct msghdr *msg)
+static int frame_take_fds(struct frame_io *io, struct msghdr *msg)
 {
 	int r = msg->msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
 
@@ -194,7 +193,7 @@ static int take_fds(struct frame_io *io, struct msghdr *msg)
 /*
  * Reads at most want bytes of the current frame. Returns 1 if some came, 0 if there are none now.
  */
-static int receive_some(struct frame_io *io, size_t want)
+static int frame_receive_some(struct frame_io *io, size_t want)
 {
 	union {
 		struct cmsghdr align;
@@ -217,7 +216,7 @@ static int receive_some(struct frame_io *io, size_t want)
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == EAGAIN ? 0 : -errno;
-	if (take_fds(io, &msg) < 0)
+	if (frame_take_fds(io, &msg) < 0)
 		return -EBADMSG;
 	if (n == 0)
 		return -ECONNRESET;
@@ -249,7 +248,7 @@ int frame_receive(struct frame_io *io, const uint8_t **ret_payload, size_t *ret_
 			if (io->in.len == want)
 				break;
 		}
-		r = receive_some(io, want - io->in.len);
+		r = frame_receive_some(io, want - io->in.len);
 		if (r <= 0)
 			return r;
 	}

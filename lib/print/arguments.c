@@ -20,7 +20,7 @@ struct arguments {
 };
 
 /* Length of a line's key: a function's name, or "enum ID". */
-static size_t key_length(const char *line)
+static size_t line_key_length(const char *line)
 {
 	size_t len = strcspn(line, " ");
 
@@ -29,21 +29,21 @@ static size_t key_length(const char *line)
 	return len;
 }
 
-static int compare_keys(const char *a, size_t a_len, const char *b, size_t b_len)
+static int line_compare_keys(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	int r = memcmp(a, b, MIN(a_len, b_len));
 
 	return r ?: (a_len > b_len) - (a_len < b_len);
 }
 
-static int by_key(const void *a, const void *b)
+static int line_by_key(const void *a, const void *b)
 {
 	const char *x = *(char *const *)a, *y = *(char *const *)b;
 
-	return compare_keys(x, key_length(x), y, key_length(y)) ?: (x > y) - (x < y);
+	return line_compare_keys(x, line_key_length(x), y, line_key_length(y)) ?: (x > y) - (x < y);
 }
 
-static int split_lines(struct arguments *t, size_t len)
+static int arguments_split(struct arguments *t, size_t len)
 {
 	size_t count = 1;
 
@@ -60,7 +60,7 @@ static int split_lines(struct arguments *t, size_t len)
 			t->lines[t->count++] = p;
 		p = nl + 1;
 	}
-	qsort(t->lines, t->count, sizeof(*t->lines), by_key);
+	qsort(t->lines, t->count, sizeof(*t->lines), line_by_key);
 	return 0;
 }
 
@@ -77,7 +77,7 @@ int arguments_add(struct arguments **t, const char *text, size_t len)
 	}
 	memcpy(added->text, text, len);
 	added->text[len] = '\0';
-	if (split_lines(added, len) < 0) {
+	if (arguments_split(added, len) < 0) {
 		arguments_free(added);
 		return -ENOMEM;
 	}
@@ -101,23 +101,23 @@ struct arguments *arguments_free(struct arguments *t)
 }
 
 /* Returns the text after the key, or NULL if no line has it. */
-static const char *find_line(const struct arguments *t, const char *key)
+static const char *arguments_find(const struct arguments *t, const char *key)
 {
 	size_t len = strlen(key);
 
 	for (; t; t = t->next) {
 		size_t low = lower_bound(
 			i, t->count,
-			compare_keys(t->lines[i], key_length(t->lines[i]), key, len) < 0);
+			line_compare_keys(t->lines[i], line_key_length(t->lines[i]), key, len) < 0);
 
 		if (low < t->count &&
-		    !compare_keys(t->lines[low], key_length(t->lines[low]), key, len))
+		    !line_compare_keys(t->lines[low], line_key_length(t->lines[low]), key, len))
 			return t->lines[low] + len;
 	}
 	return NULL;
 }
 
-static void put_line(const char *key, const char *rest, struct buf *out)
+static void arguments_put_line(const char *key, const char *rest, struct buf *out)
 {
 	buf_puts(out, key);
 	buf_puts(out, rest);
@@ -126,19 +126,19 @@ static void put_line(const char *key, const char *rest, struct buf *out)
 
 void arguments_put_lines(const struct arguments *t, const char *function, struct buf *out)
 {
-	const char *rest = t ? find_line(t, function) : NULL;
+	const char *rest = t ? arguments_find(t, function) : NULL;
 
 	if (!rest)
 		return;
-	put_line(function, rest, out);
+	arguments_put_line(function, rest, out);
 	for (const char *p = rest; (p = strstr(p, ":e")); p++) {
 		char key[32];
 		const char *values;
 
 		snprintf(key, sizeof(key), "enum %u", (unsigned)strtoul(p + 2, NULL, 10));
-		values = find_line(t, key);
+		values = arguments_find(t, key);
 		if (values)
-			put_line(key, values, out);
+			arguments_put_line(key, values, out);
 	}
 }
 
@@ -148,7 +148,7 @@ struct values {
 	size_t count, next;
 };
 
-static uint64_t value(struct values *v)
+static uint64_t argument_value(struct values *v)
 {
 	unsigned word = v->p->table->env.word_size;
 
@@ -156,19 +156,19 @@ static uint64_t value(struct values *v)
 }
 
 /* Hides kernel addresses whatever their type. */
-static void put_hex(struct values *v, struct buf *out)
+static void argument_put_hex(struct values *v, struct buf *out)
 {
-	uint64_t x = value(v);
+	uint64_t x = argument_value(v);
 	bool kernel = (int64_t)expr_normalize(x, v->p->table->env.word_size, true) < 0;
 
 	buf_printf(out, "0x%" PRIx64, kernel ? printer_pointer(v->p, x) : x);
 }
 
 /* A kernel address is never an error code or a small negative number: these are not hidden. */
-static void put_decimal(struct values *v, struct buf *out)
+static void argument_put_decimal(struct values *v, struct buf *out)
 {
 	unsigned word = v->p->table->env.word_size;
-	uint64_t x = expr_normalize(value(v), word, true);
+	uint64_t x = expr_normalize(argument_value(v), word, true);
 
 	if (word == 8 && number_is_address(x))
 		x = printer_pointer(v->p, x);
@@ -176,14 +176,14 @@ static void put_decimal(struct values *v, struct buf *out)
 }
 
 /* Appends " [NAME]" if the enumeration has a name for the value. */
-static void put_enumerator(struct values *v, const char *type, struct buf *out)
+static void argument_put_enumerator(struct values *v, const char *type, struct buf *out)
 {
-	int64_t x = (int64_t)expr_normalize(value(v), v->p->table->env.word_size, true);
+	int64_t x = (int64_t)expr_normalize(argument_value(v), v->p->table->env.word_size, true);
 	char key[32];
 	const char *p;
 
 	snprintf(key, sizeof(key), "enum %u", (unsigned)strtoul(type, NULL, 10));
-	for (p = find_line(v->p->table->arguments, key); p && *p == ' ';) {
+	for (p = arguments_find(v->p->table->arguments, key); p && *p == ' ';) {
 		const char *name = p + 1, *end = name + strcspn(name, " ");
 		const char *equals = memchr(name, '=', (size_t)(end - name));
 
@@ -198,7 +198,7 @@ static void put_enumerator(struct values *v, const char *type, struct buf *out)
 }
 
 /* Prints a structure of several words. Returns false at the end of the line. */
-static bool put_structure(struct values *v, const char *type, struct buf *out)
+static bool argument_put_structure(struct values *v, const char *type, struct buf *out)
 {
 	unsigned word = v->p->table->env.word_size;
 	const char *slash;
@@ -208,45 +208,45 @@ static bool put_structure(struct values *v, const char *type, struct buf *out)
 	buf_putc(out, '(');
 	buf_append(out, slash, strcspn(slash, " "));
 	buf_puts(out, ")[");
-	put_hex(v, out);
+	argument_put_hex(v, out);
 	for (uint64_t x = word; x < size; x += word) {
 		buf_putc(out, ':');
 		if (++v->next >= v->count) {
 			buf_puts(out, "...]");
 			return false;
 		}
-		put_hex(v, out);
+		argument_put_hex(v, out);
 	}
 	buf_putc(out, ']');
 	return true;
 }
 
-static bool put_value(struct values *v, const char *type, struct buf *out)
+static bool argument_put(struct values *v, const char *type, struct buf *out)
 {
 	uint32_t kernel = v->p->table->env.kernel;
 
 	switch (*type) {
 	case 'p':
-		put_hex(v, out);
+		argument_put_hex(v, out);
 		return true;
 	case 'u':
 		if (kernel && kernel < LINUX_6_18)
-			put_decimal(v, out);
+			argument_put_decimal(v, out);
 		else
-			put_hex(v, out);
+			argument_put_hex(v, out);
 		return true;
 	case 'i':
-		put_decimal(v, out);
+		argument_put_decimal(v, out);
 		return true;
 	case 'e':
-		put_decimal(v, out);
-		put_enumerator(v, type + 1, out);
+		argument_put_decimal(v, out);
+		argument_put_enumerator(v, type + 1, out);
 		return true;
 	case 's':
-		return put_structure(v, type + 1, out);
+		return argument_put_structure(v, type + 1, out);
 	default:
 		buf_putc(out, '?');
-		put_hex(v, out);
+		argument_put_hex(v, out);
 		return true;
 	}
 }
@@ -259,7 +259,7 @@ void print_arguments(struct printer *p, uint64_t func, const uint8_t *args, size
 	const char *at = NULL;
 
 	if (printer_symbol(p, func, &symbol))
-		at = find_line(p->table->arguments, symbol.name);
+		at = arguments_find(p->table->arguments, symbol.name);
 	buf_putc(out, '(');
 	for (; at && *at == ' '; v.next++) {
 		const char *name = at + 1, *colon = name + strcspn(name, ": ");
@@ -274,7 +274,7 @@ void print_arguments(struct printer *p, uint64_t func, const uint8_t *args, size
 		}
 		buf_append(out, name, (size_t)(colon - name));
 		buf_putc(out, '=');
-		if (!put_value(&v, colon + 1, out))
+		if (!argument_put(&v, colon + 1, out))
 			break;
 		at = colon + strcspn(colon, " ");
 	}

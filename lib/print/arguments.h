@@ -7,7 +7,7 @@
 struct arguments; /* the functions of one recorded kernel */
 
 /*
- * Adds and copies the text of an ARGUMENTS chunk. Creates *t if it is NULL. Returns 0 or -ENOMEM.
+ * Copies and adds the text of an ARGUMENTS chunk. Creates *t if it is NULL. Returns 0 or -ENOMEM.
  */
 int arguments_add(struct arguments **t, const char *text, size_t len);
 struct arguments *arguments_free(struct arguments *t);

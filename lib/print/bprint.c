@@ -15,7 +15,7 @@ struct args {
 };
 
 /* 8-byte values are aligned to 4 bytes, other values to their size. */
-static uint64_t next_int(struct args *a, unsigned size)
+static uint64_t bprint_next_int(struct args *a, unsigned size)
 {
 	size_t align = MIN(size, 4U), pos = (a->pos + align - 1) & ~(align - 1);
 	uint64_t v;
@@ -29,7 +29,7 @@ static uint64_t next_int(struct args *a, unsigned size)
 	return v;
 }
 
-static const char *next_string(struct args *a, size_t *ret_len)
+static const char *bprint_next_string(struct args *a, size_t *ret_len)
 {
 	const char *s = (const char *)a->data + a->pos;
 	size_t room = a->len - a->pos;
@@ -43,7 +43,8 @@ static const char *next_string(struct args *a, size_t *ret_len)
 	return s;
 }
 
-static void put_padded(struct buf *out, const char *s, size_t len, const struct int_format *f)
+static void bprint_put_padded(struct buf *out, const char *s, size_t len,
+			      const struct int_format *f)
 {
 	size_t pad;
 
@@ -57,15 +58,13 @@ static void put_padded(struct buf *out, const char *s, size_t len, const struct 
 		buf_putc(out, ' ');
 }
 
-static void put_int(struct printer *p, struct args *a, const struct conversion *spec,
-		    struct buf *out)
+static void bprint_put_int(struct args *a, const struct conversion *spec, struct buf *out)
 {
 	size_t room = INT_TEXT_MAX + (size_t)MAX(spec->format.width, 0) +
 		      (size_t)MAX(spec->format.precision, 0);
-	uint64_t v = next_int(a, spec->size);
+	uint64_t v = bprint_next_int(a, spec->size);
 	char *w = buf_reserve(out, room);
 
-	(void)p;
 	if (!w || a->ended)
 		return;
 	v = expr_normalize(v, spec->size, spec->format.is_signed);
@@ -76,8 +75,8 @@ static void put_int(struct printer *p, struct args *a, const struct conversion *
  * The record keeps plain addresses and symbols as numbers. The kernel stored other pointers as
  * text.
  */
-static void put_pointer(struct printer *p, struct args *a, const struct conversion *spec,
-			struct buf *out)
+static void bprint_put_pointer(struct printer *p, struct args *a, const struct conversion *spec,
+			       struct buf *out)
 {
 	char kind = spec->suffix_len ? spec->suffix[0] : 'x', text[SYMBOL_TEXT_MAX], *end = text;
 	unsigned word = p->table->env.word_size;
@@ -85,30 +84,30 @@ static void put_pointer(struct printer *p, struct args *a, const struct conversi
 	size_t len;
 
 	if (!strchr("sSxKe", kind)) {
-		const char *s = next_string(a, &len);
+		const char *s = bprint_next_string(a, &len);
 
 		buf_append(out, s, len);
 		return;
 	}
-	v = next_int(a, word);
+	v = bprint_next_int(a, word);
 	if (a->ended)
 		return;
 	if (kind == 's' || kind == 'S')
 		end = print_symbol(p, text, v, kind);
 	else
 		end = format_hex_padded(text, printer_pointer(p, v), word * 2);
-	put_padded(out, text, (size_t)(end - text), &spec->format);
+	bprint_put_padded(out, text, (size_t)(end - text), &spec->format);
 }
 
-static void put_conversion(struct printer *p, struct args *a, struct conversion *spec,
-			   struct buf *out)
+static void bprint_put_conversion(struct printer *p, struct args *a, struct conversion *spec,
+				  struct buf *out)
 {
 	size_t len;
 	const char *s;
 	char c;
 
 	if (spec->star_width) {
-		spec->format.width = (int)next_int(a, 4);
+		spec->format.width = (int)bprint_next_int(a, 4);
 		if (spec->format.width < 0) {
 			spec->format.left = true;
 			spec->format.width = -MAX(spec->format.width, -4096);
@@ -116,23 +115,23 @@ static void put_conversion(struct printer *p, struct args *a, struct conversion 
 		spec->format.width = MIN(spec->format.width, 4096);
 	}
 	if (spec->star_precision)
-		spec->format.precision = MIN((int)next_int(a, 4), 4096);
+		spec->format.precision = MIN((int)bprint_next_int(a, 4), 4096);
 	switch (a->ended ? 0 : spec->kind) {
 	case 'd':
-		put_int(p, a, spec, out);
+		bprint_put_int(a, spec, out);
 		break;
 	case 'c':
-		c = (char)next_int(a, 1);
+		c = (char)bprint_next_int(a, 1);
 		spec->format.precision = -1;
 		if (!a->ended)
-			put_padded(out, &c, 1, &spec->format);
+			bprint_put_padded(out, &c, 1, &spec->format);
 		break;
 	case 's':
-		s = next_string(a, &len);
-		put_padded(out, s, len, &spec->format);
+		s = bprint_next_string(a, &len);
+		bprint_put_padded(out, s, len, &spec->format);
 		break;
 	case 'p':
-		put_pointer(p, a, spec, out);
+		bprint_put_pointer(p, a, spec, out);
 		break;
 	case '%':
 		buf_putc(out, '%');
@@ -156,7 +155,7 @@ int bprint_format(struct printer *p, const char *format, const uint8_t *data, si
 		if (!*format)
 			break;
 		format += conversion_parse(format, p->table->env.word_size, &spec);
-		put_conversion(p, &a, &spec, out);
+		bprint_put_conversion(p, &a, &spec, out);
 	}
 	if (buf_error(out) < 0)
 		return -ENOMEM;

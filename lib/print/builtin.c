@@ -45,7 +45,7 @@ struct view {
 	bool truncated;
 };
 
-static uint64_t get(struct view *v, const char *name)
+static uint64_t view_get(struct view *v, const char *name)
 {
 	const struct field *f = event_field(v->ev, name);
 
@@ -58,7 +58,7 @@ static uint64_t get(struct view *v, const char *name)
 }
 
 /* The data after the last field: a string, raw bytes or addresses. */
-static const uint8_t *tail(struct view *v, const char *name, size_t *ret_len)
+static const uint8_t *view_tail(struct view *v, const char *name, size_t *ret_len)
 {
 	const struct field *f = event_field(v->ev, name);
 
@@ -71,16 +71,16 @@ static const uint8_t *tail(struct view *v, const char *name, size_t *ret_len)
 	return v->rec->data + f->offset;
 }
 
-static void put_text(struct view *v, const char *name)
+static void builtin_put_text(struct view *v, const char *name)
 {
 	size_t len;
-	const uint8_t *text = tail(v, name, &len);
+	const uint8_t *text = view_tail(v, name, &len);
 
 	if (text)
 		buf_append(v->out, text, strnlen((const char *)text, len));
 }
 
-static void put_ip(struct view *v, uint64_t ip)
+static void builtin_put_ip(struct view *v, uint64_t ip)
 {
 	char *w = buf_reserve(v->out, SYMBOL_TEXT_MAX);
 
@@ -88,40 +88,40 @@ static void put_ip(struct view *v, uint64_t ip)
 		v->out->len += (size_t)(print_ip(v->p, w, ip) - w);
 }
 
-static void put_function(struct view *v)
+static void builtin_put_function(struct view *v)
 {
-	uint64_t parent = get(v, "parent_ip");
+	uint64_t parent = view_get(v, "parent_ip");
 
-	put_ip(v, get(v, "ip"));
+	builtin_put_ip(v, view_get(v, "ip"));
 	if (parent && !v->p->table->env.text.no_parent) {
 		buf_puts(v->out, " <-");
-		put_ip(v, parent);
+		builtin_put_ip(v, parent);
 	}
 }
 
-static char state_char(uint64_t state)
+static char task_state_char(uint64_t state)
 {
 	static const char chars[] = "RSDTtXZPI"; /* follows task_index_to_char() */
 
 	return state < sizeof(chars) - 1 ? chars[state] : '?';
 }
 
-static void put_switch(struct view *v, const char *arrow)
+static void builtin_put_switch(struct view *v, const char *arrow)
 {
-	buf_printf(v->out, " %7d:%3d:%c %s [%03d] %7d:%3d:%c ", (int)get(v, "prev_pid"),
-		   (int)get(v, "prev_prio"), state_char(get(v, "prev_state")), arrow,
-		   (int)get(v, "next_cpu"), (int)get(v, "next_pid"), (int)get(v, "next_prio"),
-		   state_char(get(v, "next_state")));
+	buf_printf(v->out, " %7d:%3d:%c %s [%03d] %7d:%3d:%c ", (int)view_get(v, "prev_pid"),
+		   (int)view_get(v, "prev_prio"), task_state_char(view_get(v, "prev_state")), arrow,
+		   (int)view_get(v, "next_cpu"), (int)view_get(v, "next_pid"),
+		   (int)view_get(v, "next_prio"), task_state_char(view_get(v, "next_state")));
 	/* The kernel looks the name up in saved_cmdlines when the trace is read. */
 	buf_puts(v->out, "<...>");
 }
 
-static void put_kernel_stack(struct view *v)
+static void builtin_put_kernel_stack(struct view *v)
 {
 	unsigned word = v->p->table->env.word_size;
 	const uint64_t end = word == 8 ? UINT64_MAX : UINT32_MAX; /* ULONG_MAX ends a stack */
 	size_t len;
-	const uint8_t *at = tail(v, "caller", &len);
+	const uint8_t *at = view_tail(v, "caller", &len);
 
 	buf_puts(v->out, "<stack trace>\n");
 	for (; at && len >= word; at += word, len -= word) {
@@ -133,13 +133,13 @@ static void put_kernel_stack(struct view *v)
 		if (ip == TRAMPOLINE_ADDRESS)
 			buf_puts(v->out, TRAMPOLINE_TEXT);
 		else
-			put_ip(v, ip);
+			builtin_put_ip(v, ip);
 		buf_putc(v->out, '\n');
 	}
 }
 
 /* Follows seq_print_user_ip(): newlines in a path are escaped, as in /proc/PID/maps. */
-static void put_user_ip(struct view *v, int32_t tgid, uint64_t ip)
+static void builtin_put_user_ip(struct view *v, int32_t tgid, uint64_t ip)
 {
 	const struct event_table *t = v->p->table;
 	struct user_place place;
@@ -158,12 +158,12 @@ static void put_user_ip(struct view *v, int32_t tgid, uint64_t ip)
 		buf_printf(v->out, " <%0*" PRIx64 ">", (int)t->env.word_size * 2, ip);
 }
 
-static void put_user_stack(struct view *v)
+static void builtin_put_user_stack(struct view *v)
 {
-	int32_t tgid = v->p->table->env.text.sym_userobj ? (int32_t)get(v, "tgid") : 0;
+	int32_t tgid = v->p->table->env.text.sym_userobj ? (int32_t)view_get(v, "tgid") : 0;
 	unsigned word = v->p->table->env.word_size;
 	size_t len;
-	const uint8_t *at = tail(v, "caller", &len);
+	const uint8_t *at = view_tail(v, "caller", &len);
 
 	buf_puts(v->out, "<user stack trace>\n");
 	for (int i = 0; at && i < 8 && len >= word; i++, at += word, len -= word) {
@@ -172,29 +172,29 @@ static void put_user_stack(struct view *v)
 		if (!ip)
 			break;
 		buf_puts(v->out, " => ");
-		put_user_ip(v, tgid, ip);
+		builtin_put_user_ip(v, tgid, ip);
 		buf_putc(v->out, '\n');
 	}
 }
 
-static void put_caller(struct view *v)
+static void builtin_put_caller(struct view *v)
 {
-	put_ip(v, get(v, "ip"));
+	builtin_put_ip(v, view_get(v, "ip"));
 	buf_puts(v->out, ": ");
 }
 
-static void put_bputs(struct view *v)
+static void builtin_put_bputs(struct view *v)
 {
-	const char *text = table_printk(v->p->table, get(v, "str"));
+	const char *text = table_printk(v->p->table, view_get(v, "str"));
 
 	buf_puts(v->out, text ?: "<unknown string>");
 }
 
-static int put_bprint(struct view *v)
+static int builtin_put_bprint(struct view *v)
 {
-	const char *format = table_printk(v->p->table, get(v, "fmt"));
+	const char *format = table_printk(v->p->table, view_get(v, "fmt"));
 	size_t len;
-	const uint8_t *args = tail(v, "buf", &len);
+	const uint8_t *args = view_tail(v, "buf", &len);
 
 	if (!format) {
 		buf_puts(v->out, "<unknown format>");
@@ -204,47 +204,48 @@ static int put_bprint(struct view *v)
 }
 
 /* The fields tv_sec and tv_nsec are one struct timespec64. */
-static void put_hwlat(struct view *v)
+static void builtin_put_hwlat(struct view *v)
 {
 	buf_printf(v->out, "#%-5u inner/outer(us): %4llu/%-5llu ts:%lld.%09lld count:%d",
-		   (unsigned)get(v, "seqnum"), (unsigned long long)get(v, "duration"),
-		   (unsigned long long)get(v, "outer_duration"), (long long)get(v, "tv_sec"),
-		   (long long)get(v, "tv_nsec"), (int)get(v, "count"));
+		   (unsigned)view_get(v, "seqnum"), (unsigned long long)view_get(v, "duration"),
+		   (unsigned long long)view_get(v, "outer_duration"),
+		   (long long)view_get(v, "tv_sec"), (long long)view_get(v, "tv_nsec"),
+		   (int)view_get(v, "count"));
 	/* Machines without a generic sched_clock, such as x86, record nmi-total too. */
-	if (get(v, "nmi_count"))
+	if (view_get(v, "nmi_count"))
 		buf_printf(v->out, " nmi-total:%llu nmi-count:%u",
-			   (unsigned long long)get(v, "nmi_total_ts"),
-			   (unsigned)get(v, "nmi_count"));
+			   (unsigned long long)view_get(v, "nmi_total_ts"),
+			   (unsigned)view_get(v, "nmi_count"));
 }
 
-static void put_osnoise(struct view *v)
+static void builtin_put_osnoise(struct view *v)
 {
-	uint64_t runtime = get(v, "runtime"), noise = get(v, "noise");
+	uint64_t runtime = view_get(v, "runtime"), noise = view_get(v, "noise");
 	uint32_t divisor = (uint32_t)runtime; /* do_div() has a 32-bit divisor */
 	uint64_t ratio = divisor ? (runtime - noise) * 10000000 / divisor : 0;
 
 	buf_printf(v->out, "%llu %10llu %3llu.%05llu %7llu %6u %6u %6u %6u %6u",
 		   (unsigned long long)runtime, (unsigned long long)noise,
 		   (unsigned long long)(ratio / 100000), (unsigned long long)(ratio % 100000),
-		   (unsigned long long)get(v, "max_sample"), (unsigned)get(v, "hw_count"),
-		   (unsigned)get(v, "nmi_count"), (unsigned)get(v, "irq_count"),
-		   (unsigned)get(v, "softirq_count"), (unsigned)get(v, "thread_count"));
+		   (unsigned long long)view_get(v, "max_sample"), (unsigned)view_get(v, "hw_count"),
+		   (unsigned)view_get(v, "nmi_count"), (unsigned)view_get(v, "irq_count"),
+		   (unsigned)view_get(v, "softirq_count"), (unsigned)view_get(v, "thread_count"));
 }
 
-static void put_timerlat(struct view *v)
+static void builtin_put_timerlat(struct view *v)
 {
-	buf_printf(v->out, "#%-5u context %6s timer_latency %9llu ns", (unsigned)get(v, "seqnum"),
-		   get(v, "context") ? "thread" : "irq",
-		   (unsigned long long)get(v, "timer_latency"));
+	buf_printf(v->out, "#%-5u context %6s timer_latency %9llu ns",
+		   (unsigned)view_get(v, "seqnum"), view_get(v, "context") ? "thread" : "irq",
+		   (unsigned long long)view_get(v, "timer_latency"));
 }
 
-static void put_raw_data(struct view *v)
+static void builtin_put_raw_data(struct view *v)
 {
 	size_t len;
-	const uint8_t *data = tail(v, "buf", &len);
+	const uint8_t *data = view_tail(v, "buf", &len);
 	char *w;
 
-	buf_printf(v->out, "# %x buf:", (unsigned)get(v, "id"));
+	buf_printf(v->out, "# %x buf:", (unsigned)view_get(v, "id"));
 	w = data ? buf_reserve(v->out, len * 3) : NULL;
 	for (size_t i = 0; w && i < len; i++) {
 		*w++ = ' ';
@@ -254,64 +255,64 @@ static void put_raw_data(struct view *v)
 		v->out->len = (size_t)(w - v->out->data);
 }
 
-static void put_repeats(struct view *v)
+static void builtin_put_repeats(struct view *v)
 {
-	uint64_t delta = get(v, "top_delta_ts") << 32 | get(v, "bottom_delta_ts");
+	uint64_t delta = view_get(v, "top_delta_ts") << 32 | view_get(v, "bottom_delta_ts");
 	uint64_t us = (v->rec->ts - delta + 500) / 1000;
 
-	put_function(v);
-	buf_printf(v->out, " (repeats: %u, last_ts: %5llu.%06llu)", (unsigned)get(v, "count"),
+	builtin_put_function(v);
+	buf_printf(v->out, " (repeats: %u, last_ts: %5llu.%06llu)", (unsigned)view_get(v, "count"),
 		   (unsigned long long)(us / 1000000), (unsigned long long)(us % 1000000));
 }
 
-static int put_message(struct view *v, enum builtin b)
+static int builtin_put_message(struct view *v, enum builtin b)
 {
 	if (b == BUILTIN_BPRINT)
-		return put_bprint(v);
+		return builtin_put_bprint(v);
 	if (b == BUILTIN_BPUTS)
-		put_bputs(v);
+		builtin_put_bputs(v);
 	else
-		put_text(v, "buf");
+		builtin_put_text(v, "buf");
 	return 0;
 }
 
-static int put(struct view *v, enum builtin b)
+static int builtin_put(struct view *v, enum builtin b)
 {
 	switch (b) {
 	case BUILTIN_FUNCTION:
-		put_function(v);
+		builtin_put_function(v);
 		break;
 	case BUILTIN_CONTEXT_SWITCH:
-		put_switch(v, "==>");
+		builtin_put_switch(v, "==>");
 		break;
 	case BUILTIN_WAKEUP:
-		put_switch(v, "  +");
+		builtin_put_switch(v, "  +");
 		break;
 	case BUILTIN_KERNEL_STACK:
-		put_kernel_stack(v);
+		builtin_put_kernel_stack(v);
 		break;
 	case BUILTIN_USER_STACK:
-		put_user_stack(v);
+		builtin_put_user_stack(v);
 		break;
 	case BUILTIN_BPUTS:
 	case BUILTIN_BPRINT:
 	case BUILTIN_PRINT:
-		put_caller(v);
-		return put_message(v, b);
+		builtin_put_caller(v);
+		return builtin_put_message(v, b);
 	case BUILTIN_HWLAT:
-		put_hwlat(v);
+		builtin_put_hwlat(v);
 		break;
 	case BUILTIN_OSNOISE:
-		put_osnoise(v);
+		builtin_put_osnoise(v);
 		break;
 	case BUILTIN_TIMERLAT:
-		put_timerlat(v);
+		builtin_put_timerlat(v);
 		break;
 	case BUILTIN_RAW_DATA:
-		put_raw_data(v);
+		builtin_put_raw_data(v);
 		break;
 	case BUILTIN_FUNC_REPEATS:
-		put_repeats(v);
+		builtin_put_repeats(v);
 		break;
 	case BUILTIN_NONE:
 		break;
@@ -319,8 +320,8 @@ static int put(struct view *v, enum builtin b)
 	return 0;
 }
 
-/* Some texts end with a newline; the caller adds the line's own. */
-static void drop_newline(struct buf *out, size_t from)
+/* Some texts end with a newline, but the caller adds one to each line. */
+static void builtin_drop_newline(struct buf *out, size_t from)
 {
 	if (out->len > from && out->data[out->len - 1] == '\n')
 		out->len--;
@@ -331,11 +332,11 @@ int builtin_print(enum builtin b, struct printer *p, const struct event *ev,
 {
 	struct view v = { .p = p, .ev = ev, .rec = rec, .out = out };
 	size_t from = out->len;
-	int r = put(&v, b);
+	int r = builtin_put(&v, b);
 
 	if (buf_error(out) < 0)
 		return -ENOMEM;
-	drop_newline(out, from);
+	builtin_drop_newline(out, from);
 	return r < 0 ? r : v.truncated ? -EBADMSG : 0;
 }
 
@@ -348,7 +349,7 @@ bool builtin_print_message(struct printer *p, const struct event *ev, const stru
 
 	if (b != BUILTIN_BPUTS && b != BUILTIN_BPRINT && b != BUILTIN_PRINT)
 		return false;
-	put_message(&v, b);
-	drop_newline(out, from);
+	builtin_put_message(&v, b);
+	builtin_drop_newline(out, from);
 	return true;
 }

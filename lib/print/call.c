@@ -7,7 +7,7 @@
 static const struct expr_type text_type = { .class = TYPE_TEXT };
 
 /* The field named in __get_*(name). */
-static const struct field *named_field(struct parser *p)
+static const struct field *call_named_field(struct parser *p)
 {
 	const struct token t = p->lexer.token;
 
@@ -19,9 +19,9 @@ static const struct field *named_field(struct parser *p)
 	return parser_field(p, &t);
 }
 
-static const struct field *dynamic_field(struct parser *p)
+static const struct field *call_dynamic_field(struct parser *p)
 {
-	const struct field *f = named_field(p);
+	const struct field *f = call_named_field(p);
 
 	if (f && !f->is_dynamic && !f->is_relative) {
 		parser_unsupported(p, "%s is not a dynamic array", f->name);
@@ -30,26 +30,26 @@ static const struct field *dynamic_field(struct parser *p)
 	return f;
 }
 
-static struct expr *get_data(struct parser *p)
+static struct expr *call_get_data(struct parser *p)
 {
-	const struct field *f = dynamic_field(p);
+	const struct field *f = call_dynamic_field(p);
 
 	return f ? parser_made(p, expr_dynamic(p->env, f)) : NULL;
 }
 
 /* The result of __get_str() is a char *, whatever type the field has. */
-static struct expr *get_str(struct parser *p)
+static struct expr *call_get_str(struct parser *p)
 {
-	struct expr *e = get_data(p);
+	struct expr *e = call_get_data(p);
 
 	if (e)
 		e->type.size = 1;
 	return e;
 }
 
-static struct expr *get_len(struct parser *p)
+static struct expr *call_get_len(struct parser *p)
 {
-	const struct field *f = dynamic_field(p);
+	const struct field *f = call_dynamic_field(p);
 	struct expr *e;
 
 	if (!f)
@@ -60,7 +60,8 @@ static struct expr *get_len(struct parser *p)
 	return e;
 }
 
-static struct expr *pair_node(struct parser *p, enum expr_kind kind, struct expr *a, struct expr *b)
+static struct expr *call_pair_node(struct parser *p, enum expr_kind kind, struct expr *a,
+				   struct expr *b)
 {
 	struct expr *e;
 
@@ -78,55 +79,53 @@ static struct expr *pair_node(struct parser *p, enum expr_kind kind, struct expr
 	return e->b ? e : NULL;
 }
 
-static struct expr *get_bitmask(struct parser *p)
+static struct expr *call_get_bitmask(struct parser *p)
 {
-	const struct token t = p->lexer.token;
-	const struct field *f = dynamic_field(p);
+	const struct field *f = call_dynamic_field(p);
 	struct expr *len;
 
 	if (!f)
 		return NULL;
-	(void)t;
 	len = parser_made(p, expr_new(p->env, EXPR_DYNAMIC_LEN, int_type(4, false)));
 	if (!len)
 		return NULL;
 	len->field = f;
-	return pair_node(p, EXPR_BITMASK, expr_dynamic(p->env, f), len);
+	return call_pair_node(p, EXPR_BITMASK, expr_dynamic(p->env, f), len);
 }
 
-static struct expr *get_stack(struct parser *p)
+static struct expr *call_get_stack(struct parser *p)
 {
-	struct expr *e = get_bitmask(p);
+	struct expr *e = call_get_bitmask(p);
 
 	if (e)
 		e->kind = EXPR_STACK;
 	return e;
 }
 
-static struct expr *print_hex(struct parser *p, bool concatenate)
+static struct expr *call_print_hex(struct parser *p, bool concatenate)
 {
 	struct expr *a = parser_expr(p), *b, *e;
 
 	if (!a || !parser_expect(p, ','))
 		return NULL;
 	b = parser_expr(p);
-	e = pair_node(p, EXPR_HEX, a, b);
+	e = call_pair_node(p, EXPR_HEX, a, b);
 	if (e)
 		e->value = concatenate;
 	return e;
 }
 
-static struct expr *print_hex_spaced(struct parser *p)
+static struct expr *call_print_hex_spaced(struct parser *p)
 {
-	return print_hex(p, false);
+	return call_print_hex(p, false);
 }
 
-static struct expr *print_hex_str(struct parser *p)
+static struct expr *call_print_hex_str(struct parser *p)
 {
-	return print_hex(p, true);
+	return call_print_hex(p, true);
 }
 
-static struct expr *print_array(struct parser *p)
+static struct expr *call_print_array(struct parser *p)
 {
 	struct expr *a = parser_expr(p), *b, *c, *e;
 
@@ -138,16 +137,16 @@ static struct expr *print_array(struct parser *p)
 	c = parser_expr(p);
 	if (!c)
 		return NULL;
-	e = pair_node(p, EXPR_INT_ARRAY, a, b);
+	e = call_pair_node(p, EXPR_INT_ARRAY, a, b);
 	if (e)
 		e->c = parser_made(p, expr_cast(p->env, c, int_type(4, false)));
 	return e && e->c ? e : NULL;
 }
 
 /* __print_dynamic_array(name, element size) */
-static struct expr *print_dynamic_array(struct parser *p)
+static struct expr *call_print_dynamic_array(struct parser *p)
 {
-	const struct field *f = dynamic_field(p);
+	const struct field *f = call_dynamic_field(p);
 	struct expr *size, *len, *e;
 
 	if (!f || !parser_expect(p, ','))
@@ -157,8 +156,8 @@ static struct expr *print_dynamic_array(struct parser *p)
 	if (!size || !parser_made(p, len))
 		return NULL;
 	len->field = f;
-	e = pair_node(p, EXPR_INT_ARRAY, expr_dynamic(p->env, f),
-		      expr_make_binary(p->env, '/', len, size));
+	e = call_pair_node(p, EXPR_INT_ARRAY, expr_dynamic(p->env, f),
+			   expr_make_binary(p->env, '/', len, size));
 	if (e)
 		e->c = parser_made(p, expr_cast(p->env, size, int_type(4, false)));
 	return e && e->c ? e : NULL;
@@ -167,7 +166,8 @@ static struct expr *print_dynamic_array(struct parser *p)
 /*
  * "{ value, text }". A NULL text ends the table in the kernel, even if the source has more entries.
  */
-static bool table_entry(struct parser *p, struct name_entry *ret, bool *ret_last, bool *incomplete)
+static bool call_table_entry(struct parser *p, struct name_entry *ret, bool *ret_last,
+			     bool *incomplete)
 {
 	struct expr *value, *name;
 
@@ -201,8 +201,9 @@ static bool table_entry(struct parser *p, struct name_entry *ret, bool *ret_last
 	return true;
 }
 
-static bool table_add(struct parser *p, struct name_table *t, size_t *cap,
-		      const struct name_entry *entry)
+/* The table ends up in the arena, which cannot reallocate: vec.h does not fit. */
+static bool call_table_add(struct parser *p, struct name_table *t, size_t *cap,
+			   const struct name_entry *entry)
 {
 	if (t->count == *cap) {
 		size_t bigger = *cap ? *cap * 2 : 16;
@@ -219,7 +220,7 @@ static bool table_add(struct parser *p, struct name_table *t, size_t *cap,
 	return true;
 }
 
-static struct name_table *table(struct parser *p)
+static struct name_table *call_table(struct parser *p)
 {
 	struct name_table *t = arena_alloc(p->env->arena, sizeof(*t));
 	bool ended = false;
@@ -235,20 +236,20 @@ static struct name_table *table(struct parser *p)
 
 		if (parser_is(p, ')')) /* older kernels have a comma at the end */
 			break;
-		if (!table_entry(p, &entry, &last, &t->incomplete))
+		if (!call_table_entry(p, &entry, &last, &t->incomplete))
 			return NULL;
 		ended |= last;
 		if (ended || !entry.text)
 			continue;
-		if (!table_add(p, t, &cap, &entry))
+		if (!call_table_add(p, t, &cap, &entry))
 			return NULL;
 		t->longest = MAX(t->longest, entry.len);
 	}
 	return t;
 }
 
-static struct expr *table_node(struct parser *p, enum expr_kind kind, struct expr *value,
-			       struct name_table *t, bool wide)
+static struct expr *call_table_node(struct parser *p, enum expr_kind kind, struct expr *value,
+				    struct name_table *t, bool wide)
 {
 	unsigned word = wide ? 8 : p->env->word_size;
 	struct expr *e;
@@ -266,7 +267,7 @@ static struct expr *table_node(struct parser *p, enum expr_kind kind, struct exp
 	return e->a ? e : NULL;
 }
 
-static struct expr *print_flags(struct parser *p, bool wide)
+static struct expr *call_print_flags(struct parser *p, bool wide)
 {
 	struct expr *value = parser_expr(p), *delim;
 	struct name_table *t;
@@ -276,7 +277,7 @@ static struct expr *print_flags(struct parser *p, bool wide)
 	delim = parser_expr(p);
 	if (!delim)
 		return NULL;
-	t = table(p);
+	t = call_table(p);
 	if (!t)
 		return NULL;
 	if (delim->kind == EXPR_STRING) {
@@ -288,34 +289,34 @@ static struct expr *print_flags(struct parser *p, bool wide)
 		parser_unsupported(p, "a delimiter that is not a string");
 		return NULL;
 	}
-	return table_node(p, EXPR_FLAGS, value, t, wide);
+	return call_table_node(p, EXPR_FLAGS, value, t, wide);
 }
 
-static struct expr *print_flags_word(struct parser *p)
+static struct expr *call_print_flags_word(struct parser *p)
 {
-	return print_flags(p, false);
+	return call_print_flags(p, false);
 }
 
-static struct expr *print_flags_u64(struct parser *p)
+static struct expr *call_print_flags_u64(struct parser *p)
 {
-	return print_flags(p, true);
+	return call_print_flags(p, true);
 }
 
-static struct expr *print_symbolic(struct parser *p)
-{
-	struct expr *value = parser_expr(p);
-
-	return value ? table_node(p, EXPR_SYMBOLIC, value, table(p), false) : NULL;
-}
-
-static struct expr *print_symbolic_u64(struct parser *p)
+static struct expr *call_print_symbolic(struct parser *p)
 {
 	struct expr *value = parser_expr(p);
 
-	return value ? table_node(p, EXPR_SYMBOLIC, value, table(p), true) : NULL;
+	return value ? call_table_node(p, EXPR_SYMBOLIC, value, call_table(p), false) : NULL;
 }
 
-static struct expr *builtin_expect(struct parser *p)
+static struct expr *call_print_symbolic_u64(struct parser *p)
+{
+	struct expr *value = parser_expr(p);
+
+	return value ? call_table_node(p, EXPR_SYMBOLIC, value, call_table(p), true) : NULL;
+}
+
+static struct expr *call_builtin_expect(struct parser *p)
 {
 	struct expr *e = parser_expr(p);
 
@@ -325,7 +326,7 @@ static struct expr *builtin_expect(struct parser *p)
 }
 
 /* Follows include/linux/jiffies.h. The stream holds HZ as a constant. */
-static struct expr *to_msecs(struct parser *p)
+static struct expr *call_to_msecs(struct parser *p)
 {
 	struct expr *a = parser_expr(p), *e;
 	int64_t hz;
@@ -333,7 +334,7 @@ static struct expr *to_msecs(struct parser *p)
 	if (!a)
 		return NULL;
 	if (!constants_find(p->env->constants, "HZ", 2, &hz) || hz <= 0 || hz > 12000)
-		return parser_made(p, expr_unknown(p->env, "HZ", 2));
+		return parser_made(p, expr_unknown(p->env));
 	e = parser_made(p, expr_new(p->env, EXPR_MSECS, int_type(4, false)));
 	if (!e)
 		return NULL;
@@ -345,7 +346,7 @@ static struct expr *to_msecs(struct parser *p)
 /*
  * Follows mc_event_error_type() of EDAC drivers, include/linux/edac.h: enum hw_event_mc_err_type.
  */
-static struct expr *mc_error_type(struct parser *p)
+static struct expr *call_mc_error_type(struct parser *p)
 {
 	static const char *const names[] = { "Corrected", "Uncorrected", "Deferred", "Fatal" };
 	struct expr *value = parser_expr(p), *e;
@@ -362,7 +363,7 @@ static struct expr *mc_error_type(struct parser *p)
 }
 
 /* trace_seq_printf(p, format, args...) writes text; a local name stands for that text. */
-static struct expr *seq_printf(struct parser *p)
+static struct expr *call_seq_printf(struct parser *p)
 {
 	struct expr *format, *e;
 
@@ -391,31 +392,31 @@ static const struct {
 	const char *name;
 	struct expr *(*parse)(struct parser *p);
 } functions[] = {
-	{ "__print_symbolic", print_symbolic },
-	{ "__print_flags", print_flags_word },
-	{ "__print_symbolic_u64", print_symbolic_u64 },
-	{ "__print_flags_u64", print_flags_u64 },
-	{ "__get_str", get_str },
-	{ "__get_rel_str", get_str },
-	{ "__get_dynamic_array", get_data },
-	{ "__get_rel_dynamic_array", get_data },
-	{ "__get_dynamic_array_len", get_len },
-	{ "__get_rel_dynamic_array_len", get_len },
-	{ "__get_bitmask", get_bitmask },
-	{ "__get_rel_bitmask", get_bitmask },
-	{ "__get_cpumask", get_bitmask },
-	{ "__get_rel_cpumask", get_bitmask },
-	{ "__get_sockaddr", get_str },
-	{ "__get_rel_sockaddr", get_str },
-	{ "__get_stacktrace", get_stack },
-	{ "__print_hex", print_hex_spaced },
-	{ "__print_hex_str", print_hex_str },
-	{ "__print_array", print_array },
-	{ "__print_dynamic_array", print_dynamic_array },
-	{ "__builtin_expect", builtin_expect },
-	{ "jiffies_to_msecs", to_msecs },
-	{ "mc_event_error_type", mc_error_type },
-	{ "trace_seq_printf", seq_printf },
+	{ "__print_symbolic", call_print_symbolic },
+	{ "__print_flags", call_print_flags_word },
+	{ "__print_symbolic_u64", call_print_symbolic_u64 },
+	{ "__print_flags_u64", call_print_flags_u64 },
+	{ "__get_str", call_get_str },
+	{ "__get_rel_str", call_get_str },
+	{ "__get_dynamic_array", call_get_data },
+	{ "__get_rel_dynamic_array", call_get_data },
+	{ "__get_dynamic_array_len", call_get_len },
+	{ "__get_rel_dynamic_array_len", call_get_len },
+	{ "__get_bitmask", call_get_bitmask },
+	{ "__get_rel_bitmask", call_get_bitmask },
+	{ "__get_cpumask", call_get_bitmask },
+	{ "__get_rel_cpumask", call_get_bitmask },
+	{ "__get_sockaddr", call_get_str },
+	{ "__get_rel_sockaddr", call_get_str },
+	{ "__get_stacktrace", call_get_stack },
+	{ "__print_hex", call_print_hex_spaced },
+	{ "__print_hex_str", call_print_hex_str },
+	{ "__print_array", call_print_array },
+	{ "__print_dynamic_array", call_print_dynamic_array },
+	{ "__builtin_expect", call_builtin_expect },
+	{ "jiffies_to_msecs", call_to_msecs },
+	{ "mc_event_error_type", call_mc_error_type },
+	{ "trace_seq_printf", call_seq_printf },
 };
 
 struct expr *parser_call(struct parser *p, const struct token *name)

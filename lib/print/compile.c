@@ -24,7 +24,7 @@ bool compiler_no_memory(struct compiler *c)
 }
 
 /* Moves the pending literal into op. */
-static bool attach_literal(struct compiler *c, struct op *op)
+static bool compiler_attach_literal(struct compiler *c, struct op *op)
 {
 	size_t len = c->literal.len;
 	char *text;
@@ -42,7 +42,7 @@ static bool attach_literal(struct compiler *c, struct op *op)
 	return true;
 }
 
-static struct op *append_op(struct compiler *c, enum op_code code)
+static struct op *compiler_append_op(struct compiler *c, enum op_code code)
 {
 	static struct op nowhere;
 	struct op *op;
@@ -60,17 +60,17 @@ static struct op *append_op(struct compiler *c, enum op_code code)
 	return op;
 }
 
-static bool makes_text(enum op_code code)
+static bool op_makes_text(enum op_code code)
 {
 	return code >= OP_DEC || code == OP_NOTHING || code == OP_END;
 }
 
 struct op *compiler_add(struct compiler *c, enum op_code code)
 {
-	struct op *op = append_op(c, code);
+	struct op *op = compiler_append_op(c, code);
 
-	if (makes_text(code))
-		attach_literal(c, op);
+	if (op_makes_text(code))
+		compiler_attach_literal(c, op);
 	return op;
 }
 
@@ -97,7 +97,7 @@ const struct field *compiler_find_field(const struct compiler *c, const char *na
 	return event_field(c->env->expr.event, name);
 }
 
-static void flush_literal(struct compiler *c)
+static void compiler_flush_literal(struct compiler *c)
 {
 	if (c->literal.len)
 		compiler_add(c, OP_NOTHING);
@@ -109,7 +109,8 @@ bool compiler_stack(struct compiler *c, unsigned pops, unsigned pushes)
 	return c->depth <= OP_STACK_MAX || compiler_fail(c, "an expression is nested too deeply");
 }
 
-static bool field_op(struct compiler *c, enum op_code code, const struct field *f, uint32_t size)
+static bool compiler_field_op(struct compiler *c, enum op_code code, const struct field *f,
+			      uint32_t size)
 {
 	struct op *op = compiler_add(c, code);
 
@@ -126,17 +127,17 @@ bool compiler_field(struct compiler *c, const struct field *f)
 {
 	if (!is_number_size(f->size))
 		return compiler_fail(c, "a number of unsupported size");
-	field_op(c, OP_LOAD, f, f->size);
+	compiler_field_op(c, OP_LOAD, f, f->size);
 	return compiler_stack(c, 0, 1);
 }
 
-static bool constant(struct compiler *c, uint64_t v)
+static bool compiler_constant(struct compiler *c, uint64_t v)
 {
 	compiler_add(c, OP_CONST)->imm = v;
 	return compiler_stack(c, 0, 1);
 }
 
-static bool unary_value(struct compiler *c, const struct expr *e, enum op_code code)
+static bool compiler_unary(struct compiler *c, const struct expr *e, enum op_code code)
 {
 	struct op *op;
 
@@ -156,7 +157,7 @@ static bool unary_value(struct compiler *c, const struct expr *e, enum op_code c
 	return true;
 }
 
-static bool binary_value(struct compiler *c, const struct expr *e)
+static bool compiler_binary(struct compiler *c, const struct expr *e)
 {
 	bool immediate = e->b->kind == EXPR_CONST;
 	struct op *op;
@@ -166,7 +167,7 @@ static bool binary_value(struct compiler *c, const struct expr *e)
 	op = compiler_add(c, immediate ? OP_BINARY_IMM : OP_BINARY);
 	if (immediate) {
 		op->imm = e->b->value;
-		c->depth++; /* an op that pushes would count this */
+		c->depth++; /* compiler_stack() below pops two */
 	}
 	op->arg = (uint8_t)e->op;
 	op->size = (uint8_t)(e->value & 0xff);
@@ -190,14 +191,14 @@ bool compiler_address(const struct expr *e, unsigned len, uint32_t *ret)
 	return true;
 }
 
-static bool load_value(struct compiler *c, const struct expr *e)
+static bool compiler_load(struct compiler *c, const struct expr *e)
 {
 	unsigned size = e->value & 0xff;
 	uint32_t offset;
 	struct op *op;
 
 	if (!compiler_address(e->a, size, &offset))
-		return unary_value(c, e, OP_DEREF);
+		return compiler_unary(c, e, OP_DEREF);
 	op = compiler_add(c, OP_LOAD);
 	op->offset = offset;
 	op->size = (uint8_t)size;
@@ -206,7 +207,7 @@ static bool load_value(struct compiler *c, const struct expr *e)
 	return compiler_stack(c, 0, 1);
 }
 
-static bool cond_value(struct compiler *c, const struct expr *e)
+static bool compiler_cond(struct compiler *c, const struct expr *e)
 {
 	if (!compiler_value(c, e->a) || !compiler_value(c, e->b) || !compiler_value(c, e->c))
 		return false;
@@ -218,48 +219,48 @@ bool compiler_value(struct compiler *c, const struct expr *e)
 {
 	switch (e->kind) {
 	case EXPR_CONST:
-		return constant(c, e->value);
+		return compiler_constant(c, e->value);
 	case EXPR_FIELD:
 		return compiler_field(c, e->field);
 	case EXPR_ARRAY:
-		return constant(c, e->field->offset);
+		return compiler_constant(c, e->field->offset);
 	case EXPR_DYNAMIC:
-		field_op(c, OP_DYNAMIC, e->field, 4);
+		compiler_field_op(c, OP_DYNAMIC, e->field, 4);
 		return compiler_stack(c, 0, 1);
 	case EXPR_DYNAMIC_LEN:
-		field_op(c, OP_DYNAMIC_LEN, e->field, 4);
+		compiler_field_op(c, OP_DYNAMIC_LEN, e->field, 4);
 		return compiler_stack(c, 0, 1);
 	case EXPR_LOAD:
-		return load_value(c, e);
+		return compiler_load(c, e);
 	case EXPR_UNARY:
-		return unary_value(c, e, OP_UNARY);
+		return compiler_unary(c, e, OP_UNARY);
 	case EXPR_CAST:
-		return unary_value(c, e, OP_NORMALIZE);
+		return compiler_unary(c, e, OP_NORMALIZE);
 	case EXPR_BOOL:
-		return unary_value(c, e, OP_BOOL);
+		return compiler_unary(c, e, OP_BOOL);
 	case EXPR_MSECS:
-		return unary_value(c, e, OP_MSECS);
+		return compiler_unary(c, e, OP_MSECS);
 	case EXPR_BINARY:
-		return binary_value(c, e);
+		return compiler_binary(c, e);
 	case EXPR_COND:
 		if (e->type.class == TYPE_TEXT)
 			break;
-		return cond_value(c, e);
+		return compiler_cond(c, e);
 	default:
 		break;
 	}
 	return compiler_fail(c, "a string where a number belongs");
 }
 
-static size_t jump(struct compiler *c, enum op_code code)
+static size_t compiler_jump(struct compiler *c, enum op_code code)
 {
 	compiler_add(c, code);
 	return c->count - 1;
 }
 
-static void land(struct compiler *c, size_t from)
+static void compiler_land(struct compiler *c, size_t from)
 {
-	flush_literal(c);
+	compiler_flush_literal(c);
 	if (!c->no_memory)
 		c->ops[from].offset = (uint32_t)c->count;
 }
@@ -271,29 +272,25 @@ bool compiler_branches(struct compiler *c, const struct expr *e, emit_fn *emit, 
 
 	if (!compiler_value(c, condition))
 		return false;
-	to_else = jump(c, OP_JUMP_ZERO);
+	to_else = compiler_jump(c, OP_JUMP_ZERO);
 	if (!compiler_stack(c, 1, 0) || !emit(c, e->b, arg))
 		return false;
-	to_end = jump(c, OP_JUMP);
-	land(c, to_else);
+	to_end = compiler_jump(c, OP_JUMP);
+	compiler_land(c, to_else);
 	if (!emit(c, e->c, arg))
 		return false;
-	land(c, to_end);
+	compiler_land(c, to_end);
 	return true;
 }
 
-bool compiler_unknown(struct compiler *c, const struct expr *e)
+bool compiler_unknown(struct compiler *c)
 {
-	const struct expr *part = expr_unknown_part(e);
-
-	if (!c->unknown)
-		c->unknown = part && part->text ? part->text : "";
 	compiler_add(c, OP_UNKNOWN);
 	c->bound += 16;
 	return true;
 }
 
-static bool table_text(struct compiler *c, const struct expr *e, enum op_code code)
+static bool compiler_table_text(struct compiler *c, const struct expr *e, enum op_code code)
 {
 	struct op *op;
 
@@ -306,7 +303,7 @@ static bool table_text(struct compiler *c, const struct expr *e, enum op_code co
 	return compiler_stack(c, 1, 0);
 }
 
-static bool memory_text(struct compiler *c, const struct expr *e, enum op_code code)
+static bool compiler_memory_text(struct compiler *c, const struct expr *e, enum op_code code)
 {
 	unsigned pops = e->c ? 3 : 2;
 
@@ -327,7 +324,7 @@ bool compiler_mark(struct compiler *c, unsigned *ret)
 }
 
 /* The text of earlier trace_seq_printf() calls, used as a string. */
-static bool written_text(struct compiler *c, const struct expr *e)
+static bool compiler_written_text(struct compiler *c, const struct expr *e)
 {
 	unsigned slot;
 
@@ -341,13 +338,13 @@ static bool written_text(struct compiler *c, const struct expr *e)
 	return true;
 }
 
-static bool text_at(struct compiler *c, const struct expr *e)
+static bool compiler_text_at(struct compiler *c, const struct expr *e)
 {
 	c->bound += OP_SHORT_STRING;
 	if (e->kind == EXPR_ARRAY)
-		return field_op(c, OP_STR_STATIC, e->field, 0);
+		return compiler_field_op(c, OP_STR_STATIC, e->field, 0);
 	if (e->kind == EXPR_DYNAMIC)
-		return field_op(c, OP_STR_DYNAMIC, e->field, 4);
+		return compiler_field_op(c, OP_STR_DYNAMIC, e->field, 4);
 	if (!compiler_value(c, e))
 		return false;
 	compiler_add(c, OP_STR_ADDRESS);
@@ -356,8 +353,8 @@ static bool text_at(struct compiler *c, const struct expr *e)
 
 bool compiler_string(struct compiler *c, const struct expr *e, const void *arg)
 {
-	if (e->kind == EXPR_COND && expr_unknown_part(e->a))
-		return compiler_unknown(c, e);
+	if (e->kind == EXPR_COND && expr_is_unknown(e->a))
+		return compiler_unknown(c);
 	switch (e->kind) {
 	case EXPR_STRING:
 		compiler_literal(c, e->text, strnlen(e->text, e->text_len));
@@ -369,29 +366,29 @@ bool compiler_string(struct compiler *c, const struct expr *e, const void *arg)
 	case EXPR_SELECT:
 		if (!e->a)
 			return compiler_fail(c, "an array of strings as a string");
-		if (expr_unknown_part(e->a))
-			return compiler_unknown(c, e);
-		return table_text(c, e,
-				  e->kind == EXPR_SYMBOLIC ? OP_SYMBOLIC
-				  : e->kind == EXPR_FLAGS  ? OP_FLAGS
-							   : OP_NAME);
+		if (expr_is_unknown(e->a))
+			return compiler_unknown(c);
+		return compiler_table_text(c, e,
+					   e->kind == EXPR_SYMBOLIC ? OP_SYMBOLIC
+					   : e->kind == EXPR_FLAGS  ? OP_FLAGS
+								    : OP_NAME);
 	case EXPR_HEX:
-		return memory_text(c, e, OP_BYTES);
+		return compiler_memory_text(c, e, OP_BYTES);
 	case EXPR_INT_ARRAY:
-		return memory_text(c, e, OP_INT_ARRAY);
+		return compiler_memory_text(c, e, OP_INT_ARRAY);
 	case EXPR_BITMASK:
-		return memory_text(c, e, OP_BITMASK);
+		return compiler_memory_text(c, e, OP_BITMASK);
 	case EXPR_STACK:
-		return memory_text(c, e, OP_STACK);
+		return compiler_memory_text(c, e, OP_STACK);
 	case EXPR_FORMAT:
-		return written_text(c, e);
+		return compiler_written_text(c, e);
 	case EXPR_UNKNOWN:
-		return compiler_unknown(c, e);
+		return compiler_unknown(c);
 	default:
 		break;
 	}
 	if (e->type.class == TYPE_RECORD)
-		return text_at(c, e);
+		return compiler_text_at(c, e);
 	if (!compiler_value(c, e))
 		return false;
 	compiler_add(c, OP_STR_POINTER);
@@ -399,7 +396,7 @@ bool compiler_string(struct compiler *c, const struct expr *e, const void *arg)
 	return compiler_stack(c, 1, 0);
 }
 
-static int finish(struct compiler *c, const struct program **ret)
+static int compiler_finish(struct compiler *c, const struct program **ret)
 {
 	struct program *prog = arena_alloc(c->env->expr.arena, sizeof(*prog));
 	struct op *ops;
@@ -416,7 +413,6 @@ static int finish(struct compiler *c, const struct program **ret)
 		.name_len = c->name_len,
 		.name = c->env->expr.event->name,
 		.plain = c->name_len && ops_are_plain(ops, c->count),
-		.unknown = c->unknown,
 	};
 	for (size_t i = 0; i < c->count; i++)
 		prog->need = MAX(prog->need, ops[i].need);
@@ -447,10 +443,9 @@ int program_compile(const struct compile_env *env, const char *print_fmt, size_t
 		r = c.no_memory ? -ENOMEM : -EBADMSG;
 	}
 	if (r >= 0)
-		r = finish(&c, ret);
+		r = compiler_finish(&c, ret);
 	/*
-	 * An allocation failed: return that, not the parser's reason. The format itself may be
-	 * fine.
+	 * If an allocation failed, the parser's reason is wrong: the format itself may be fine.
 	 */
 	if (env->expr.arena->failed)
 		r = -ENOMEM;

@@ -12,7 +12,7 @@ struct compiler {
 	unsigned depth;	    /* depth of the value stack */
 	unsigned slots;	    /* slots in use */
 	uint64_t bound;	    /* bytes; 64 bits, as hostile formats can make large sums */
-	const char *why, *unknown;
+	const char *why;
 	uint32_t name_len; /* see struct program */
 	bool no_memory;
 };
@@ -42,8 +42,8 @@ typedef bool emit_fn(struct compiler *c, const struct expr *e, const void *arg);
 emit_fn compiler_string;
 /* Prints e or, for a ? b : c, the branch taken, each by emit. */
 bool compiler_branches(struct compiler *c, const struct expr *e, emit_fn *emit, const void *arg);
-/* Prints "<unknown>" for e if user space cannot know a part of it. */
-bool compiler_unknown(struct compiler *c, const struct expr *e);
+/* Prints "<unknown>". Always returns true. */
+bool compiler_unknown(struct compiler *c);
 /* Takes a mark slot. The caller returns it by lowering c->slots. */
 bool compiler_mark(struct compiler *c, unsigned *ret);
 
@@ -56,5 +56,5 @@ bool ops_are_plain(const struct op *ops, size_t count);
  * than 0 on failure.
  */
 int compile_special(struct compiler *c, const struct expr *format, const struct expr *args);
-/* syscall.c: does the same for system calls. */
+/* syscall.c: like compile_special(), for system calls. */
 int compile_syscall(struct compiler *c, const struct expr *format, const struct expr *args);

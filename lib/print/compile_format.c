@@ -10,7 +10,7 @@ struct item {
 	const struct expr *width, *precision;
 };
 
-static const struct conversion *keep_spec(struct compiler *c, const struct item *it)
+static const struct conversion *item_keep_spec(struct compiler *c, const struct item *it)
 {
 	struct conversion *spec = arena_alloc(c->env->expr.arena, sizeof(*spec));
 
@@ -24,26 +24,25 @@ static const struct conversion *keep_spec(struct compiler *c, const struct item 
 	return spec;
 }
 
-static bool star_values(struct compiler *c, const struct item *it)
+static bool item_star_values(struct compiler *c, const struct item *it)
 {
-	if (it->width && (expr_unknown_part(it->width) || !compiler_value(c, it->width)))
+	if (it->width && (expr_is_unknown(it->width) || !compiler_value(c, it->width)))
 		return compiler_fail(c, "a width that is unknown");
-	if (it->precision &&
-	    (expr_unknown_part(it->precision) || !compiler_value(c, it->precision)))
+	if (it->precision && (expr_is_unknown(it->precision) || !compiler_value(c, it->precision)))
 		return compiler_fail(c, "a precision that is unknown");
 	return true;
 }
 
 /* Gives the spec and the stars to the last op, which then pops the stars' values. */
-static bool with_spec(struct compiler *c, struct op *op, const struct item *it)
+static bool item_give_spec(struct compiler *c, struct op *op, const struct item *it)
 {
-	op->spec = keep_spec(c, it);
+	op->spec = item_keep_spec(c, it);
 	op->stars = (uint16_t)((it->width ? OP_STAR_WIDTH : 0) |
 			       (it->precision ? OP_STAR_PRECISION : 0));
 	return compiler_stack(c, (it->width != NULL) + (it->precision != NULL), 0);
 }
 
-static bool is_bare(const struct item *it)
+static bool item_is_bare(const struct item *it)
 {
 	const struct int_format *f = &it->spec.format;
 
@@ -52,7 +51,7 @@ static bool is_bare(const struct item *it)
 }
 
 /* One op prints %d or %x of a field in this machine's byte order. */
-static bool fused_number(struct compiler *c, const struct expr *e, const struct item *it)
+static bool compile_fused_number(struct compiler *c, const struct expr *e, const struct item *it)
 {
 	static const uint8_t codes[3][2] = {
 		{ OP_DEC_U32, OP_DEC_U64 },
@@ -66,7 +65,7 @@ static bool fused_number(struct compiler *c, const struct expr *e, const struct 
 	uint32_t offset;
 	struct op *op;
 
-	if (c->env->big_endian || !is_bare(it) || size < 4)
+	if (c->env->big_endian || !item_is_bare(it) || size < 4)
 		return false;
 	if (e->kind == EXPR_FIELD && e->field->size == size)
 		offset = e->field->offset;
@@ -80,18 +79,18 @@ static bool fused_number(struct compiler *c, const struct expr *e, const struct 
 	return true;
 }
 
-static bool number(struct compiler *c, const struct expr *e, const void *arg)
+static bool compile_number(struct compiler *c, const struct expr *e, const void *arg)
 {
 	const struct item *it = arg;
 	const struct int_format *f = &it->spec.format;
 	bool is_signed = f->is_signed;
 	struct op *op;
 
-	if (e->kind == EXPR_COND && expr_unknown_part(e) && !expr_unknown_part(e->a))
-		return compiler_branches(c, e, number, arg);
-	if (expr_unknown_part(e))
-		return compiler_unknown(c, e);
-	if (fused_number(c, e, it))
+	if (e->kind == EXPR_COND && expr_is_unknown(e) && !expr_is_unknown(e->a))
+		return compiler_branches(c, e, compile_number, arg);
+	if (expr_is_unknown(e))
+		return compiler_unknown(c);
+	if (compile_fused_number(c, e, it))
 		return true;
 	if (!compiler_value(c, e))
 		return false;
@@ -99,30 +98,31 @@ static bool number(struct compiler *c, const struct expr *e, const void *arg)
 	op->size = it->spec.size;
 	op->is_signed = is_signed;
 	c->bound += INT_TEXT_MAX;
-	if (is_bare(it)) {
+	if (item_is_bare(it)) {
 		compiler_add(c, f->base == 16 ? OP_HEX : OP_DEC)->is_signed = is_signed;
 		return compiler_stack(c, 1, 0);
 	}
-	if (!star_values(c, it))
+	if (!item_star_values(c, it))
 		return false;
 	op = compiler_add(c, OP_NUMBER);
-	return with_spec(c, op, it) && compiler_stack(c, 1, 0);
+	return item_give_spec(c, op, it) && compiler_stack(c, 1, 0);
 }
 
-static bool character(struct compiler *c, const struct expr *e, const void *arg)
+static bool compile_character(struct compiler *c, const struct expr *e, const void *arg)
 {
 	const struct item *it = arg;
 
-	if (expr_unknown_part(e))
-		return compiler_unknown(c, e);
-	if (!compiler_value(c, e) || !star_values(c, it))
+	if (expr_is_unknown(e))
+		return compiler_unknown(c);
+	if (!compiler_value(c, e) || !item_star_values(c, it))
 		return false;
 	c->bound += 1;
-	return with_spec(c, compiler_add(c, OP_CHAR), it) && compiler_stack(c, 1, 0);
+	return item_give_spec(c, compiler_add(c, OP_CHAR), it) && compiler_stack(c, 1, 0);
 }
 
 /* Prints with emit, then cuts and pads as the spec says. */
-static bool padded(struct compiler *c, const struct expr *e, const struct item *it, emit_fn *emit)
+static bool compile_padded(struct compiler *c, const struct expr *e, const struct item *it,
+			   emit_fn *emit)
 {
 	unsigned slot;
 	struct op *op;
@@ -130,25 +130,25 @@ static bool padded(struct compiler *c, const struct expr *e, const struct item *
 	if (it->spec.format.width < 0 && it->spec.format.precision < 0 && !it->width &&
 	    !it->precision)
 		return emit(c, e, it);
-	if (!compiler_mark(c, &slot) || !emit(c, e, it) || !star_values(c, it))
+	if (!compiler_mark(c, &slot) || !emit(c, e, it) || !item_star_values(c, it))
 		return false;
 	op = compiler_add(c, OP_PAD);
 	op->arg = (uint8_t)slot;
 	c->slots--;
-	return with_spec(c, op, it);
+	return item_give_spec(c, op, it);
 }
 
-static bool pointer_value(struct compiler *c, const struct expr *e, const void *arg)
+static bool compile_pointer_value(struct compiler *c, const struct expr *e, const void *arg)
 {
 	const struct item *it = arg;
 	char kind = it->spec.suffix_len ? it->spec.suffix[0] : 'x';
 	bool symbol = kind == 's' || kind == 'S' || kind == 'B';
 	struct op *op;
 
-	if (e->kind == EXPR_COND && expr_unknown_part(e) && !expr_unknown_part(e->a))
-		return compiler_branches(c, e, pointer_value, arg);
-	if (expr_unknown_part(e))
-		return compiler_unknown(c, e);
+	if (e->kind == EXPR_COND && expr_is_unknown(e) && !expr_is_unknown(e->a))
+		return compiler_branches(c, e, compile_pointer_value, arg);
+	if (expr_is_unknown(e))
+		return compiler_unknown(c);
 	if (!compiler_value(c, e))
 		return false;
 	op = compiler_add(c, symbol ? OP_SYMBOL : OP_POINTER);
@@ -157,71 +157,73 @@ static bool pointer_value(struct compiler *c, const struct expr *e, const void *
 	c->bound += INT_TEXT_MAX;
 	if (symbol)
 		return compiler_stack(c, 1, 0);
-	op->spec = keep_spec(c, it);
+	op->spec = item_keep_spec(c, it);
 	return compiler_stack(c, 1, 0);
 }
 
 /* Prints %pI4, %pU and similar conversions of memory in the record. */
-static bool object(struct compiler *c, const struct expr *e, const void *arg)
+static bool compile_object(struct compiler *c, const struct expr *e, const void *arg)
 {
 	const struct item *it = arg;
 	struct op *op;
 
-	if (!compiler_value(c, e) || !star_values(c, it))
+	if (!compiler_value(c, e) || !item_star_values(c, it))
 		return false;
 	op = compiler_add(c, OP_OBJECT);
 	c->bound += 96;
-	return with_spec(c, op, it) && compiler_stack(c, 1, 0);
+	return item_give_spec(c, op, it) && compiler_stack(c, 1, 0);
 }
 
-static bool pointer(struct compiler *c, const struct expr *e, const struct item *it)
+static bool compile_pointer(struct compiler *c, const struct expr *e, const struct item *it)
 {
 	static const char known[] = "IiMmUhba";
 	char kind = it->spec.suffix_len ? it->spec.suffix[0] : 'x';
 
 	if (kind == 'h' || kind == 'b') /* the width is a count of bytes or bits */
-		return e->type.class == TYPE_RECORD ? object(c, e, it) : compiler_unknown(c, e);
+		return e->type.class == TYPE_RECORD ? compile_object(c, e, it)
+						    : compiler_unknown(c);
 	if (strchr(known, kind)) {
 		struct item plain = *it;
 
 		if (e->type.class != TYPE_RECORD)
-			return compiler_unknown(c, e);
+			return compiler_unknown(c);
 		plain.width = plain.precision = NULL;
 		plain.spec.format.width = plain.spec.format.precision = -1;
 		if (it->spec.format.width < 0 && !it->width)
-			return object(c, e, &plain);
+			return compile_object(c, e, &plain);
 		return compiler_fail(c, "a width with %p");
 	}
 	if (kind == 's' || kind == 'S' || kind == 'B')
-		return padded(c, e, it, pointer_value);
+		return compile_padded(c, e, it, compile_pointer_value);
 	if (kind == 'x' || kind == 'K') {
 		if (it->width || it->precision)
 			return compiler_fail(c, "a width from an argument with %p");
 		if (e->type.class == TYPE_RECORD)
-			return compiler_unknown(c, e);
-		return pointer_value(c, e, it);
+			return compiler_unknown(c);
+		return compile_pointer_value(c, e, it);
 	}
-	return compiler_unknown(c, e);
+	return compiler_unknown(c);
 }
 
-static bool convert(struct compiler *c, const struct item *it, const struct expr *e)
+static bool compile_conversion(struct compiler *c, const struct item *it, const struct expr *e)
 {
 	if (e->type.class == TYPE_TEXT && it->spec.kind != 's' && e->kind != EXPR_COND &&
 	    e->kind != EXPR_UNKNOWN)
 		return compiler_fail(c, "a string where a number belongs");
 	switch (it->spec.kind) {
 	case 'd':
-		return e->type.class == TYPE_RECORD ? compiler_unknown(c, e) : number(c, e, it);
+		return e->type.class == TYPE_RECORD ? compiler_unknown(c)
+						    : compile_number(c, e, it);
 	case 'c':
-		return character(c, e, it);
+		return compile_character(c, e, it);
 	case 's':
-		return padded(c, e, it, compiler_string);
+		return compile_padded(c, e, it, compiler_string);
 	default:
-		return pointer(c, e, it);
+		return compile_pointer(c, e, it);
 	}
 }
 
-static const struct expr *next_arg(struct compiler *c, const struct expr **args)
+static const struct expr *compile_next_arg(struct compiler *c, const struct expr **args)
 {
 	const struct expr *e = *args;
 
@@ -255,12 +257,12 @@ bool compiler_format(struct compiler *c, const char *format, size_t len, const s
 			compiler_literal(c, "%", 1);
 			continue;
 		}
-		if (it.spec.star_width && !(it.width = next_arg(c, &args)))
+		if (it.spec.star_width && !(it.width = compile_next_arg(c, &args)))
 			return false;
-		if (it.spec.star_precision && !(it.precision = next_arg(c, &args)))
+		if (it.spec.star_precision && !(it.precision = compile_next_arg(c, &args)))
 			return false;
-		e = next_arg(c, &args);
-		if (!e || !convert(c, &it, e))
+		e = compile_next_arg(c, &args);
+		if (!e || !compile_conversion(c, &it, e))
 			return false;
 	}
 	return true;

@@ -2,7 +2,7 @@
 #include "base/plain.h"
 #include "print/compile.h"
 
-static bool table_is_plain(const struct name_table *t)
+static bool name_table_is_plain(const struct name_table *t)
 {
 	for (size_t i = 0; i < t->count; i++)
 		if (!is_plain(t->entries[i].text, t->entries[i].len))
@@ -29,7 +29,7 @@ static bool op_is_plain(const struct op *op)
 	case OP_SYMBOLIC:
 	case OP_FLAGS:
 	case OP_NAME:
-		return table_is_plain(op->table);
+		return name_table_is_plain(op->table);
 	default:
 		return false;
 	}

@@ -29,7 +29,7 @@ static const struct {
 	{ "TCP_NEW_SYN_RECV", 12 },
 };
 
-static uint64_t hash_name(const char *name, size_t len)
+static uint64_t constant_hash(const char *name, size_t len)
 {
 	uint64_t h = 0xcbf29ce484222325;
 
@@ -43,7 +43,7 @@ struct constant_key {
 	size_t len;
 };
 DEFINE_TABLE(constant_slots, struct constant, struct constant_key, slot->name,
-	     hash_name(slot->name, strlen(slot->name)),
+	     constant_hash(slot->name, strlen(slot->name)),
 	     !strncmp(slot->name, key.name, key.len) && !slot->name[key.len]);
 
 void constants_deinit(struct constants *c)
@@ -55,7 +55,7 @@ void constants_deinit(struct constants *c)
 
 int constants_add(struct constants *c, const char *name, size_t len, int64_t value)
 {
-	struct constant *slot = constant_slots_place(&c->all, hash_name(name, len),
+	struct constant *slot = constant_slots_place(&c->all, constant_hash(name, len),
 						     (struct constant_key){ name, len });
 
 	if (!slot)
@@ -70,7 +70,7 @@ int constants_add(struct constants *c, const char *name, size_t len, int64_t val
 	return 0;
 }
 
-static bool parse_line(const char *line, size_t len, size_t *ret_name_len, int64_t *ret)
+static bool constant_parse_line(const char *line, size_t len, size_t *ret_name_len, int64_t *ret)
 {
 	char text[32], *end;
 	const char *space = memchr(line, ' ', len);
@@ -96,7 +96,7 @@ int constants_add_text(struct constants *c, const char *text, size_t len)
 		size_t line = nl ? (size_t)(nl - text) : len, name_len, used = line + (nl != NULL);
 		int64_t value;
 
-		if (parse_line(text, line, &name_len, &value) &&
+		if (constant_parse_line(text, line, &name_len, &value) &&
 		    constants_add(c, text, name_len, value) < 0)
 			return -ENOMEM;
 		text += used;
@@ -107,7 +107,7 @@ int constants_add_text(struct constants *c, const char *text, size_t len)
 
 bool constants_find(const struct constants *c, const char *name, size_t len, int64_t *ret)
 {
-	const struct constant *slot = constant_slots_find(&c->all, hash_name(name, len),
+	const struct constant *slot = constant_slots_find(&c->all, constant_hash(name, len),
 							  (struct constant_key){ name, len });
 
 	if (slot) {

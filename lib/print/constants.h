@@ -23,10 +23,10 @@ struct constants {
 };
 
 void constants_deinit(struct constants *c);
-/* If a name is added twice, the first value stays. */
+/* If a name is added twice, the first value stays. Returns 0 or -ENOMEM. */
 int constants_add(struct constants *c, const char *name, size_t len, int64_t value);
-/* Adds lines "NAME value", decimal or 0x. Other lines are skipped. */
+/* Adds lines "NAME value", decimal or 0x. Skips other lines. Returns 0 or -ENOMEM. */
 int constants_add_text(struct constants *c, const char *text, size_t len);
-/* Appends such lines, in no particular order. */
+/* Appends such lines, in no particular order. Returns 0 or -ENOMEM. */
 int constants_put_text(const struct constants *c, struct buf *out);
 bool constants_find(const struct constants *c, const char *name, size_t len, int64_t *ret);

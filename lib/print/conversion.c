@@ -5,17 +5,17 @@
 
 #define WIDTH_MAX 8192 /* no kernel line is longer */
 
-static bool is_digit(char c)
+static bool conversion_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static bool is_alnum(char c)
+static bool conversion_is_alnum(char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+	return conversion_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static const char *parse_flags(const char *p, struct int_format *f)
+static const char *conversion_parse_flags(const char *p, struct int_format *f)
 {
 	for (;; p++) {
 		switch (*p) {
@@ -40,17 +40,17 @@ static const char *parse_flags(const char *p, struct int_format *f)
 	}
 }
 
-static const char *parse_number(const char *p, int *ret)
+static const char *conversion_parse_number(const char *p, int *ret)
 {
 	int v = 0;
 
-	for (; is_digit(*p); p++)
+	for (; conversion_is_digit(*p); p++)
 		v = MIN(v * 10 + (*p - '0'), WIDTH_MAX);
 	*ret = v;
 	return p;
 }
 
-static const char *parse_size(const char *p, unsigned word_size, uint8_t *ret)
+static const char *conversion_parse_size(const char *p, unsigned word_size, uint8_t *ret)
 {
 	switch (*p) {
 	case 'h':
@@ -73,7 +73,7 @@ static const char *parse_size(const char *p, unsigned word_size, uint8_t *ret)
 	}
 }
 
-static const char *parse_kind(const char *p, struct conversion *ret)
+static const char *conversion_parse_kind(const char *p, struct conversion *ret)
 {
 	switch (*p) {
 	case 'd':
@@ -102,7 +102,7 @@ static const char *parse_kind(const char *p, struct conversion *ret)
 	case 'p':
 		ret->kind = 'p';
 		ret->suffix = ++p;
-		while (is_alnum(*p))
+		while (conversion_is_alnum(*p))
 			p++;
 		ret->suffix_len = (size_t)(p - ret->suffix);
 		return p;
@@ -118,12 +118,12 @@ size_t conversion_parse(const char *text, unsigned word_size, struct conversion 
 	const char *p = text + 1;
 
 	*ret = (struct conversion){ .format = { .width = -1, .precision = -1 } };
-	p = parse_flags(p, &ret->format);
+	p = conversion_parse_flags(p, &ret->format);
 	if (*p == '*') {
 		ret->star_width = true;
 		p++;
-	} else if (is_digit(*p)) {
-		p = parse_number(p, &ret->format.width);
+	} else if (conversion_is_digit(*p)) {
+		p = conversion_parse_number(p, &ret->format.width);
 	}
 	if (*p == '.') {
 		p++;
@@ -131,10 +131,10 @@ size_t conversion_parse(const char *text, unsigned word_size, struct conversion 
 			ret->star_precision = true;
 			p++;
 		} else {
-			p = parse_number(p, &ret->format.precision);
+			p = conversion_parse_number(p, &ret->format.precision);
 		}
 	}
-	p = parse_size(p, word_size, &ret->size);
-	p = parse_kind(p, ret);
+	p = conversion_parse_size(p, word_size, &ret->size);
+	p = conversion_parse_kind(p, ret);
 	return (size_t)(p - text);
 }

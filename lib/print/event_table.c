@@ -43,7 +43,7 @@ struct event_table *event_table_free(struct event_table *t)
 	return NULL;
 }
 
-static int fill_funcgraph(struct event_table *t, struct event *ev)
+static int event_table_fill_funcgraph(struct event_table *t, struct event *ev)
 {
 	struct funcgraph_layout layout, *copy;
 
@@ -57,7 +57,7 @@ static int fill_funcgraph(struct event_table *t, struct event *ev)
 	return 0;
 }
 
-static void fill_common(struct event_table *t, const struct event *from)
+static void event_table_fill_common(struct event_table *t, const struct event *from)
 {
 	if (t->common.size)
 		return;
@@ -74,7 +74,7 @@ static void fill_common(struct event_table *t, const struct event *from)
 	}
 }
 
-static int grow_ids(struct event_table *t, size_t id)
+static int event_table_grow_ids(struct event_table *t, size_t id)
 {
 	size_t more = MAX(id + 1, t->id_count * 2) - t->id_count;
 
@@ -87,9 +87,9 @@ static int grow_ids(struct event_table *t, size_t id)
 	return 0;
 }
 
-static int add_entry(struct event_table *t, struct event_entry *entry)
+static int event_table_add_entry(struct event_table *t, struct event_entry *entry)
 {
-	if (grow_ids(t, entry->event.id) < 0)
+	if (event_table_grow_ids(t, entry->event.id) < 0)
 		return -ENOMEM;
 	if (vec_push(t->all, t->count, t->cap, &entry->event) < 0)
 		return -ENOMEM;
@@ -98,7 +98,7 @@ static int add_entry(struct event_table *t, struct event_entry *entry)
 }
 
 /* Parses the format's head and finds its print fmt. -EBADMSG, -ERANGE: the format is damaged. */
-static int parse(struct event_table *t, const char *system, struct event_entry *entry)
+static int event_entry_parse(struct event_table *t, const char *system, struct event_entry *entry)
 {
 	static const char mark[] = "\nprint fmt:";
 	const char *at = memmem(entry->text, entry->len, mark, strlen(mark));
@@ -124,7 +124,7 @@ static int parse(struct event_table *t, const char *system, struct event_entry *
 		.common = head.common,
 		.common_count = head.common_count,
 	};
-	return ev->system ? fill_funcgraph(t, ev) : -ENOMEM;
+	return ev->system ? event_table_fill_funcgraph(t, ev) : -ENOMEM;
 }
 
 int event_table_add(struct event_table *t, const char *system, const char *text, size_t len,
@@ -139,9 +139,10 @@ int event_table_add(struct event_table *t, const char *system, const char *text,
 	if (entry)
 		entry->text = arena_strndup(&t->arena, text, len);
 	if (!entry || !entry->text)
-		return error_errno(err, -ENOMEM, "event format");
+		return error_errno(err, -ENOMEM, "cannot load an event format of system %s",
+				   system);
 	entry->len = len;
-	r = parse(t, system, entry);
+	r = event_entry_parse(t, system, entry);
 	if (r == -EBADMSG)
 		return error_set(err, r, "damaged event format in system %s", system);
 	if (r == -ERANGE)
@@ -149,9 +150,10 @@ int event_table_add(struct event_table *t, const char *system, const char *text,
 				 system);
 	if (r == 0 && event_table_find(t, entry->event.id))
 		return 0;
-	if (r < 0 || add_entry(t, entry) < 0)
-		return error_errno(err, -ENOMEM, "event format");
-	fill_common(t, &entry->event);
+	if (r < 0 || event_table_add_entry(t, entry) < 0)
+		return error_errno(err, -ENOMEM, "cannot load an event format of system %s",
+				   system);
+	event_table_fill_common(t, &entry->event);
 	return 0;
 }
 
@@ -218,7 +220,7 @@ int event_table_add_symbols(struct event_table *t, const char *text, size_t len)
 	return symbol_store_add(t->symbols, text, len);
 }
 
-static int compile(struct event_table *t, struct event_entry *entry)
+static int event_entry_compile(struct event_table *t, struct event_entry *entry)
 {
 	const struct compile_env env = {
 		.expr = { &entry->event, &t->constants, &t->arena, t->env.word_size },
@@ -238,8 +240,9 @@ int event_table_seal(struct event_table *t, struct error *err)
 		struct event_entry *entry =
 			container_of((struct event *)t->all[i], struct event_entry, event);
 
-		if (compile(t, entry) < 0)
-			return error_errno(err, -ENOMEM, "compiling %s", entry->event.name);
+		if (event_entry_compile(t, entry) < 0)
+			return error_errno(err, -ENOMEM, "cannot compile the print format of %s",
+					   entry->event.name);
 	}
 	t->sealed = true;
 	return 0;
@@ -294,11 +297,6 @@ bool record_read_uint(const struct event_table *t, const struct record *rec, uin
 		return false;
 	*ret = load_uint(rec->data + offset, size, t->swap);
 	return true;
-}
-
-const char *event_unknown_part(const struct event *ev)
-{
-	return ev->program ? ev->program->unknown : NULL;
 }
 
 int event_table_add_arguments(struct event_table *t, const char *text, size_t len)

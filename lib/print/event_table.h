@@ -90,20 +90,24 @@ DEFINE_CLEANUP_FUNC(struct event_table *, event_table_free);
 int event_table_add(struct event_table *t, const char *system, const char *text, size_t len,
 		    struct error *err);
 /*
- * Before event_table_seal(). The first takes lines "NAME value", with "HZ 250" for
- * jiffies_to_msecs(); event_table_add_printk() takes lines of printk_formats ("0xADDR : \"text\"").
+ * Adds constants, from lines "NAME value"; "HZ 250" is for jiffies_to_msecs(). Call it before
+ * event_table_seal(). Returns 0 or -ENOMEM.
  */
 int event_table_add_enums(struct event_table *t, const char *text, size_t len);
-/* Appends such lines of all constants, built-in ones included. Returns 0 or -ENOMEM. */
+/* Appends such a line for each constant that was added. Returns 0 or -ENOMEM. */
 int event_table_put_enums(const struct event_table *t, struct buf *out);
+/*
+ * Adds lines of printk_formats ("0xADDR : \"text\""). Call it before event_table_seal(). Returns 0
+ * or -ENOMEM.
+ */
 int event_table_add_printk(struct event_table *t, const char *text, size_t len);
-/* Adds the text of an ARGUMENTS chunk. */
+/* Adds the text of an ARGUMENTS chunk. Returns 0 or -ENOMEM. */
 int event_table_add_arguments(struct event_table *t, const char *text, size_t len);
 /* Appends the lines about one function. Returns 0 or -ENOMEM. */
 int event_table_put_arguments(const struct event_table *t, const char *function, struct buf *out);
 /*
- * Symbols are read on the first look-up, by the thread that makes it: many recordings have symbols
- * but no event that names one.
+ * Sets where symbols come from. The thread that makes the first look-up reads them: many recordings
+ * have symbols but no event that names one.
  */
 void event_table_set_symbols(struct event_table *t, symbol_source_t source, void *userdata);
 /*
@@ -117,8 +121,8 @@ bool event_table_has_symbols(const struct event_table *t);
 /* The number of symbols read so far. */
 size_t event_table_symbol_count(const struct event_table *t);
 /*
- * Before event_table_seal(). Adds consecutive lines of the symbol table; addresses in them need no
- * full table. Returns 0, -ENOMEM or -EFBIG.
+ * Adds consecutive lines of the symbol table; addresses in them need no full table. Call it before
+ * event_table_seal(). Returns 0, -ENOMEM or -EFBIG.
  */
 int event_table_add_excerpt(struct event_table *t, const char *text, size_t len);
 /* Like symbols_find(), but reads the full table only if needed. */
@@ -136,7 +140,7 @@ typedef bool (*user_place_source_t)(const void *userdata, int32_t tgid, uint64_t
 				    struct user_place *ret);
 void event_table_set_user_places(struct event_table *t, user_place_source_t source,
 				 const void *userdata);
-/* Compiles all programs and makes the table read-only. */
+/* Compiles all programs and makes the table read-only. Returns 0 or -ENOMEM. */
 int event_table_seal(struct event_table *t, struct error *err);
 
 /* NULL: the id has no format. */
@@ -152,12 +156,6 @@ const struct event *const *event_table_all(const struct event_table *t, size_t *
 size_t event_name_len(const struct event *ev);
 /* True if everything printed of ev is plain (base/plain.h), whatever its records hold. */
 bool event_is_plain(const struct event *ev);
-
-/*
- * The first name in ev's print fmt that the recording does not define, or NULL. Text that depends
- * on it is printed as "<unknown>", or with a "?" after it.
- */
-const char *event_unknown_part(const struct event *ev);
 
 /*
  * How the kernel prints an address field of ev as a symbol: 's', 'S' or 'B' as by %p; 'f' or 'F' as

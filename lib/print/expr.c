@@ -10,7 +10,7 @@
 
 #include "print/parser.h"
 
-static void fail(struct parser *p, const char *fmt, va_list ap)
+static void parser_set_why(struct parser *p, const char *fmt, va_list ap)
 {
 	char text[200];
 	int n = vsnprintf(text, sizeof(text), fmt, ap);
@@ -26,7 +26,7 @@ bool parser_fail(struct parser *p, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	if (!p->why)
-		fail(p, fmt, ap);
+		parser_set_why(p, fmt, ap);
 	va_end(ap);
 	return false;
 }
@@ -37,7 +37,7 @@ bool parser_unsupported(struct parser *p, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	if (!p->why) {
-		fail(p, fmt, ap);
+		parser_set_why(p, fmt, ap);
 		p->unsupported = true;
 	}
 	va_end(ap);
@@ -113,7 +113,7 @@ struct expr *parser_string(struct parser *p)
 	return parser_made(p, expr_text(p->env, text, len));
 }
 
-static struct expr *number(struct parser *p)
+static struct expr *parser_number(struct parser *p)
 {
 	const struct token t = p->lexer.token;
 	unsigned word = p->env->word_size, size;
@@ -132,19 +132,19 @@ static struct expr *number(struct parser *p)
 	return parser_made(p, expr_const(p->env, t.value, size, is_signed));
 }
 
-static struct expr *constant(struct parser *p, const struct token *t)
+static struct expr *parser_constant(struct parser *p, const struct token *t)
 {
 	int64_t v;
 
 	if (!constants_find(p->env->constants, t->text, t->len, &v))
-		return parser_made(p, expr_unknown(p->env, t->text, t->len));
+		return parser_made(p, expr_unknown(p->env));
 	if (v >= INT32_MIN && v <= INT32_MAX)
 		return parser_made(p, expr_const(p->env, (uint64_t)v, 4, true));
 	return parser_made(
 		p, expr_const(p->env, (uint64_t)v, v > 0 && v <= UINT32_MAX ? 4 : 8, v < 0));
 }
 
-static struct expr *name(struct parser *p)
+static struct expr *parser_name(struct parser *p)
 {
 	const struct token t = p->lexer.token;
 	struct expr *e;
@@ -159,24 +159,24 @@ static struct expr *name(struct parser *p)
 	if (parser_is(p, '('))
 		return parser_call(p, &t);
 	e = parser_local(p, &t);
-	return e || p->why ? e : constant(p, &t);
+	return e || p->why ? e : parser_constant(p, &t);
 }
 
-static struct expr *primary(struct parser *p)
+static struct expr *parser_primary(struct parser *p)
 {
 	const struct token t = p->lexer.token;
 	struct expr *e;
 
 	switch (t.kind) {
 	case TOKEN_NUMBER:
-		return number(p);
+		return parser_number(p);
 	case TOKEN_CHAR:
 		lexer_next(&p->lexer);
 		return parser_made(p, expr_const(p->env, t.value, 4, true));
 	case TOKEN_STRING:
 		return parser_string(p);
 	case TOKEN_NAME:
-		return name(p);
+		return parser_name(p);
 	default:
 		break;
 	}
@@ -189,8 +189,8 @@ static struct expr *primary(struct parser *p)
 	return parser_expect(p, ')') ? e : NULL;
 }
 
-/* After "REC->ent", the head of every record: formats call its members common_NAME. */
-static const struct field *common_field(struct parser *p)
+/* Parses the rest of "REC->ent.NAME": the head of every record. Formats call it common_NAME. */
+static const struct field *parser_common_field(struct parser *p)
 {
 	struct token t;
 	char name[64];
@@ -204,7 +204,7 @@ static const struct field *common_field(struct parser *p)
 	return parser_field(p, &t);
 }
 
-static struct expr *member(struct parser *p, struct expr *base)
+static struct expr *parser_member(struct parser *p)
 {
 	const struct token t = p->lexer.token;
 	const struct field *f;
@@ -215,19 +215,18 @@ static struct expr *member(struct parser *p, struct expr *base)
 		return NULL;
 	}
 	p->at_record = false;
-	(void)base;
 	lexer_next(&p->lexer);
-	f = token_is(&t, "ent") && parser_is(p, '.') ? common_field(p) : parser_field(p, &t);
+	f = token_is(&t, "ent") && parser_is(p, '.') ? parser_common_field(p) : parser_field(p, &t);
 	return f ? parser_made(p, expr_field(p->env, f)) : NULL;
 }
 
-static struct expr *postfix(struct parser *p)
+static struct expr *parser_postfix(struct parser *p)
 {
-	struct expr *e = primary(p);
+	struct expr *e = parser_primary(p);
 
 	while (e) {
 		if (parser_accept(p, OP_ARROW)) {
-			e = member(p, e);
+			e = parser_member(p);
 		} else if (parser_accept(p, '[')) {
 			struct expr *index = parser_expr(p);
 
@@ -244,7 +243,7 @@ static struct expr *postfix(struct parser *p)
 	return e;
 }
 
-static struct expr *address_of(struct parser *p)
+static struct expr *parser_address_of(struct parser *p)
 {
 	struct expr *e = parser_unary(p);
 
@@ -260,7 +259,7 @@ static struct expr *address_of(struct parser *p)
 	return NULL;
 }
 
-static struct expr *cast(struct parser *p)
+static struct expr *parser_cast(struct parser *p)
 {
 	struct expr_type type;
 	struct expr *e;
@@ -274,7 +273,7 @@ static struct expr *cast(struct parser *p)
 	return e ? parser_made(p, expr_cast(p->env, e, type)) : NULL;
 }
 
-static bool at_cast(const struct parser *p)
+static bool parser_at_cast(const struct parser *p)
 {
 	struct lexer ahead = p->lexer;
 
@@ -294,26 +293,26 @@ struct expr *parser_unary(struct parser *p)
 		parser_fail(p, "nested too deeply");
 		return NULL;
 	}
-	if (at_cast(p)) {
-		e = cast(p);
+	if (parser_at_cast(p)) {
+		e = parser_cast(p);
 	} else if (t.kind == TOKEN_PUNCT && t.op < 128 && strchr(ops, t.op)) {
 		lexer_next(&p->lexer);
 		e = parser_unary(p);
 		e = e ? parser_made(p, expr_unary(p->env, t.op, e)) : NULL;
 	} else if (parser_accept(p, '&')) {
-		e = address_of(p);
+		e = parser_address_of(p);
 	} else if (parser_accept(p, '*')) {
 		e = parser_unary(p);
 		e = e ? parser_made(p, expr_index(p->env, e, expr_const(p->env, 0, 4, true)))
 		      : NULL;
 	} else {
-		e = postfix(p);
+		e = parser_postfix(p);
 	}
 	p->depth--;
 	return e;
 }
 
-static int precedence(const struct parser *p)
+static int parser_precedence(const struct parser *p)
 {
 	if (p->lexer.token.kind != TOKEN_PUNCT)
 		return 0;
@@ -351,24 +350,25 @@ static int precedence(const struct parser *p)
 	}
 }
 
-static struct expr *binary(struct parser *p, int least)
+static struct expr *parser_binary(struct parser *p, int least)
 {
 	struct expr *a = parser_unary(p);
 
-	for (int prec = precedence(p); a && prec >= least && prec > 0; prec = precedence(p)) {
+	for (int prec = parser_precedence(p); a && prec >= least && prec > 0;
+	     prec = parser_precedence(p)) {
 		int op = p->lexer.token.op;
 		struct expr *b;
 
 		lexer_next(&p->lexer);
-		b = binary(p, prec + 1);
+		b = parser_binary(p, prec + 1);
 		a = b ? parser_made(p, expr_make_binary(p->env, op, a, b)) : NULL;
 	}
 	return a;
 }
 
-static struct expr *conditional(struct parser *p)
+static struct expr *parser_conditional(struct parser *p)
 {
-	struct expr *c = binary(p, 1), *a, *b;
+	struct expr *c = parser_binary(p, 1), *a, *b;
 
 	if (!c || !parser_accept(p, '?'))
 		return c;
@@ -387,7 +387,7 @@ struct expr *parser_expr(struct parser *p)
 		parser_fail(p, "nested too deeply");
 		return NULL;
 	}
-	e = conditional(p);
+	e = parser_conditional(p);
 	p->depth--;
 	return e;
 }
@@ -422,12 +422,13 @@ bool parser_list(struct parser *p, struct expr **ret)
  * Later passes walk the tree by recursion and visit a shared node once per use. So the size as
  * walked must be bounded.
  */
-static bool is_moderate(const struct expr *list, unsigned depth, unsigned *nodes)
+static bool expr_is_moderate(const struct expr *list, unsigned depth, unsigned *nodes)
 {
 	for (const struct expr *e = list; e; e = e->next)
 		if (depth > EXPR_DEPTH_MAX || ++*nodes > EXPR_NODES_MAX ||
-		    !is_moderate(e->a, depth + 1, nodes) || !is_moderate(e->b, depth + 1, nodes) ||
-		    !is_moderate(e->c, depth + 1, nodes))
+		    !expr_is_moderate(e->a, depth + 1, nodes) ||
+		    !expr_is_moderate(e->b, depth + 1, nodes) ||
+		    !expr_is_moderate(e->c, depth + 1, nodes))
 			return false;
 	return true;
 }
@@ -450,7 +451,7 @@ int expr_parse_print_fmt(const struct expr_env *env, const char *text, size_t le
 		parser_fail(&p, "syntax error at '%.*s'",
 			    (int)MIN((size_t)(p.lexer.end - p.lexer.token.text), (size_t)40),
 			    p.lexer.token.text);
-	if (!p.why && !is_moderate(*ret_args, 0, &nodes))
+	if (!p.why && !expr_is_moderate(*ret_args, 0, &nodes))
 		parser_fail(&p, "the expression is too large");
 	if (p.why) {
 		*ret_why = p.why;

@@ -40,13 +40,12 @@ enum expr_kind {
 	EXPR_FLAGS,	/* __print_flags(a, table) */
 	EXPR_HEX,	/* a: address, b: length; value: no spaces between the bytes */
 	EXPR_INT_ARRAY, /* a: address, b: count, c: element size */
-	EXPR_HEX_DUMP,	/* a: address, b: length, value: index of the dump format */
 	EXPR_BITMASK,	/* a: address, b: length in bytes */
 	EXPR_STACK,	/* a: address, b: length; one symbol per line */
 	EXPR_SELECT,	/* table[a]: one of its strings */
 	EXPR_FORMAT,	/* text and list: a nested format with its arguments */
 	EXPR_MSECS,	/* jiffies_to_msecs(a) */
-	EXPR_UNKNOWN,	/* text: a value that user space cannot know */
+	EXPR_UNKNOWN,	/* a value that user space cannot know */
 };
 
 /* Operators that are not a single character. */
@@ -110,8 +109,8 @@ int expr_parse_print_fmt(const struct expr_env *env, const char *text, size_t le
 uint64_t expr_normalize(uint64_t v, unsigned size, bool is_signed);
 uint64_t expr_binary(int op, uint64_t a, uint64_t b, unsigned size, bool is_signed);
 bool expr_is_comparison(int op);
-/* The first part of e that user space cannot know, or NULL. */
-const struct expr *expr_unknown_part(const struct expr *e);
+/* True if e depends on a value that user space cannot know. NULL: false. */
+bool expr_is_unknown(const struct expr *e);
 
 /* Finds a C type by name. False: unknown. */
 bool expr_type_by_name(const char *name, size_t len, unsigned word_size, struct expr_type *ret);

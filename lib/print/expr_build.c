@@ -34,15 +34,9 @@ struct expr *expr_text(const struct expr_env *env, const char *text, size_t len)
 	return e;
 }
 
-struct expr *expr_unknown(const struct expr_env *env, const char *name, size_t len)
+struct expr *expr_unknown(const struct expr_env *env)
 {
-	struct expr *e = expr_new(env, EXPR_UNKNOWN, int_type(env->word_size, false));
-
-	if (e) {
-		e->text = arena_strndup(env->arena, name, len);
-		e->text_len = (uint32_t)len;
-	}
-	return e && e->text ? e : NULL;
+	return expr_new(env, EXPR_UNKNOWN, int_type(env->word_size, false));
 }
 
 struct expr *expr_field_address(const struct expr_env *env, const struct field *f)
@@ -86,8 +80,8 @@ struct expr *expr_dynamic(const struct expr_env *env, const struct field *f)
 	return e;
 }
 
-static struct expr *unary_node(const struct expr_env *env, enum expr_kind kind, int op,
-			       struct expr *a, struct expr_type type)
+static struct expr *expr_new_unary(const struct expr_env *env, enum expr_kind kind, int op,
+				   struct expr *a, struct expr_type type)
 {
 	struct expr *e = expr_new(env, kind, type);
 
@@ -99,14 +93,15 @@ static struct expr *unary_node(const struct expr_env *env, enum expr_kind kind, 
 }
 
 /* True if a value of one type, extended to 64 bits, has the same bits in the other. */
-static bool same_value(const struct expr_type *from, const struct expr_type *to)
+static bool expr_type_keeps_value(const struct expr_type *from, const struct expr_type *to)
 {
 	if (from->size == to->size)
 		return from->is_signed == to->is_signed || from->size == 8;
 	return from->size < to->size && (!from->is_signed || to->is_signed || to->size == 8);
 }
 
-static struct expr *retyped(const struct expr_env *env, const struct expr *e, struct expr_type to)
+static struct expr *expr_retyped(const struct expr_env *env, const struct expr *e,
+				 struct expr_type to)
 {
 	struct expr *copy = expr_new(env, e->kind, to);
 
@@ -127,7 +122,7 @@ struct expr *expr_cast(const struct expr_env *env, struct expr *e, struct expr_t
 	if (e->type.class == TYPE_RECORD) {
 		if (to.class == TYPE_POINTER)
 			return e;
-		return to.class == TYPE_RECORD ? retyped(env, e, to) : NULL;
+		return to.class == TYPE_RECORD ? expr_retyped(env, e, to) : NULL;
 	}
 	if (to.class == TYPE_RECORD)
 		to = (struct expr_type){ TYPE_POINTER, (uint8_t)env->word_size, false,
@@ -135,14 +130,15 @@ struct expr *expr_cast(const struct expr_env *env, struct expr *e, struct expr_t
 	if (e->kind == EXPR_CONST) {
 		uint64_t v = expr_normalize(e->value, to.size, to.is_signed);
 
-		e = retyped(env, e, to);
+		e = expr_retyped(env, e, to);
 		if (e)
 			e->value = v;
 		return e;
 	}
-	if (e->kind == EXPR_UNKNOWN || (e->kind != EXPR_CAST && same_value(&e->type, &to)))
-		return retyped(env, e, to);
-	return unary_node(env, EXPR_CAST, 0, e, to);
+	if (e->kind == EXPR_UNKNOWN ||
+	    (e->kind != EXPR_CAST && expr_type_keeps_value(&e->type, &to)))
+		return expr_retyped(env, e, to);
+	return expr_new_unary(env, EXPR_CAST, 0, e, to);
 }
 
 struct expr *expr_bool(const struct expr_env *env, struct expr *e)
@@ -153,24 +149,24 @@ struct expr *expr_bool(const struct expr_env *env, struct expr *e)
 		return expr_const(env, 1, 4, true);
 	if (e->kind == EXPR_CONST)
 		return expr_const(env, e->value != 0, 4, true);
-	return unary_node(env, EXPR_BOOL, 0, e, int_type(4, true));
+	return expr_new_unary(env, EXPR_BOOL, 0, e, int_type(4, true));
 }
 
-static struct expr_type promoted(struct expr_type t)
+static struct expr_type expr_type_promoted(struct expr_type t)
 {
 	return t.size < 4 ? int_type(4, true) : int_type(t.size, t.is_signed);
 }
 
-static struct expr_type common_type(struct expr_type a, struct expr_type b)
+static struct expr_type expr_type_common(struct expr_type a, struct expr_type b)
 {
-	a = promoted(a);
-	b = promoted(b);
+	a = expr_type_promoted(a);
+	b = expr_type_promoted(b);
 	if (a.size != b.size)
 		return a.size > b.size ? a : b;
 	return int_type(a.size, a.is_signed && b.is_signed);
 }
 
-static bool is_number(const struct expr *e)
+static bool expr_is_number(const struct expr *e)
 {
 	return e->type.class == TYPE_INT || e->type.class == TYPE_POINTER;
 }
@@ -185,31 +181,31 @@ struct expr *expr_unary(const struct expr_env *env, int op, struct expr *e)
 		e = expr_bool(env, e);
 		return expr_make_binary(env, OP_EQ, e, expr_const(env, 0, 4, true));
 	}
-	if (!is_number(e))
+	if (!expr_is_number(e))
 		return NULL;
-	type = promoted(e->type);
+	type = expr_type_promoted(e->type);
 	if (op == '+')
 		return expr_cast(env, e, type);
 	if (e->kind == EXPR_CONST)
 		return expr_const(env, op == '-' ? 0 - e->value : ~e->value, type.size,
 				  type.is_signed);
-	e = unary_node(env, EXPR_UNARY, op, expr_cast(env, e, type), type);
+	e = expr_new_unary(env, EXPR_UNARY, op, expr_cast(env, e, type), type);
 	if (e)
 		e->value = type.size | (type.is_signed ? EXPR_SIGNED : 0);
 	return e;
 }
 
 /* address + n elements */
-static struct expr *offset_address(const struct expr_env *env, int op, struct expr *address,
-				   struct expr *n)
+static struct expr *expr_offset_address(const struct expr_env *env, int op, struct expr *address,
+					struct expr *n)
 {
 	struct expr *e;
 
-	if (!is_number(n) || (op != '+' && op != '-'))
+	if (!expr_is_number(n) || (op != '+' && op != '-'))
 		return NULL;
 	n = expr_cast(env, n, int_type(8, true));
 	n = expr_make_binary(env, '*', n, expr_const(env, MAX(address->type.size, 1), 8, true));
-	e = unary_node(env, EXPR_BINARY, op, address, address->type);
+	e = expr_new_unary(env, EXPR_BINARY, op, address, address->type);
 	if (!e || !n)
 		return NULL;
 	e->b = n;
@@ -217,8 +213,8 @@ static struct expr *offset_address(const struct expr_env *env, int op, struct ex
 }
 
 /* pointer + n gives a pointer. Fails if the size of the structure is unknown. */
-static struct expr *move_pointer(const struct expr_env *env, int op, struct expr *pointer,
-				 struct expr *n)
+static struct expr *expr_move_pointer(const struct expr_env *env, int op, struct expr *pointer,
+				      struct expr *n)
 {
 	struct expr_type type = pointer->type;
 	struct expr *e;
@@ -234,11 +230,11 @@ static struct expr *move_pointer(const struct expr_env *env, int op, struct expr
 	return expr_cast(env, e, type);
 }
 
-static struct expr_type binary_type(int op, const struct expr *a, const struct expr *b)
+static struct expr_type expr_type_binary(int op, const struct expr *a, const struct expr *b)
 {
 	if (op == OP_SHL || op == OP_SHR)
-		return promoted(a->type);
-	return common_type(a->type, b->type);
+		return expr_type_promoted(a->type);
+	return expr_type_common(a->type, b->type);
 }
 
 struct expr *expr_make_binary(const struct expr_env *env, int op, struct expr *a, struct expr *b)
@@ -255,14 +251,14 @@ struct expr *expr_make_binary(const struct expr_env *env, int op, struct expr *a
 			return NULL;
 	}
 	if (a->type.class == TYPE_RECORD)
-		return offset_address(env, op, a, b);
-	if (!is_number(a) || !is_number(b))
+		return expr_offset_address(env, op, a, b);
+	if (!expr_is_number(a) || !expr_is_number(b))
 		return NULL;
 	if ((op == '+' || op == '-') && a->type.class == TYPE_POINTER)
-		return move_pointer(env, op, a, b);
+		return expr_move_pointer(env, op, a, b);
 	if (op == '+' && b->type.class == TYPE_POINTER)
-		return move_pointer(env, op, b, a);
-	type = binary_type(op, a, b);
+		return expr_move_pointer(env, op, b, a);
+	type = expr_type_binary(op, a, b);
 	if (a->kind == EXPR_UNKNOWN || b->kind == EXPR_UNKNOWN)
 		return a->kind == EXPR_UNKNOWN ? a : b;
 	a = expr_cast(env, a, type);
@@ -276,7 +272,8 @@ struct expr *expr_make_binary(const struct expr_env *env, int op, struct expr *a
 		return expr_is_comparison(op) ? expr_const(env, v, 4, true)
 					      : expr_const(env, v, type.size, type.is_signed);
 	}
-	e = unary_node(env, EXPR_BINARY, op, a, expr_is_comparison(op) ? int_type(4, true) : type);
+	e = expr_new_unary(env, EXPR_BINARY, op, a,
+			   expr_is_comparison(op) ? int_type(4, true) : type);
 	if (e) {
 		e->b = b;
 		e->value = type.size | (type.is_signed ? EXPR_SIGNED : 0);
@@ -292,8 +289,8 @@ struct expr *expr_cond(const struct expr_env *env, struct expr *c, struct expr *
 	c = expr_bool(env, c);
 	if (!c || !a || !b)
 		return NULL;
-	if (is_number(a) && is_number(b)) {
-		type = common_type(a->type, b->type);
+	if (expr_is_number(a) && expr_is_number(b)) {
+		type = expr_type_common(a->type, b->type);
 		if (a->type.class == TYPE_POINTER || b->type.class == TYPE_POINTER)
 			type.class = TYPE_POINTER;
 		a = expr_cast(env, a, type);
@@ -305,7 +302,7 @@ struct expr *expr_cond(const struct expr_env *env, struct expr *c, struct expr *
 	}
 	if (c->kind == EXPR_CONST)
 		return c->value ? a : b;
-	e = unary_node(env, EXPR_COND, 0, c, type);
+	e = expr_new_unary(env, EXPR_COND, 0, c, type);
 	if (e) {
 		e->b = a;
 		e->c = b;
@@ -321,8 +318,8 @@ struct expr *expr_index(const struct expr_env *env, struct expr *address, struct
 	if (!address || !index)
 		return NULL;
 	if (address->kind == EXPR_SELECT && !address->a) {
-		e = unary_node(env, EXPR_SELECT, 0, expr_cast(env, index, int_type(8, true)),
-			       address->type);
+		e = expr_new_unary(env, EXPR_SELECT, 0, expr_cast(env, index, int_type(8, true)),
+				   address->type);
 		if (e)
 			e->table = address->table;
 		return e;
@@ -332,7 +329,7 @@ struct expr *expr_index(const struct expr_env *env, struct expr *address, struct
 	    (type.size != 1 && type.size != 2 && type.size != 4 && type.size != 8))
 		return NULL;
 	type.class = TYPE_INT;
-	e = unary_node(env, EXPR_LOAD, 0, offset_address(env, '+', address, index), type);
+	e = expr_new_unary(env, EXPR_LOAD, 0, expr_offset_address(env, '+', address, index), type);
 	if (e)
 		e->value = type.size | (type.is_signed ? EXPR_SIGNED : 0);
 	return e;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Make typed nodes and fold constants. All return NULL if an operand is NULL. */
+/*
+ * These functions make typed nodes and fold constants. They return NULL if out of memory, or if an
+ * operand is NULL.
+ */
 #pragma once
 
 #include "print/expr.h"
 
-/* Allocates from the arena of env. NULL: out of memory. */
+/* Allocates from the arena of env. */
 struct expr *expr_new(const struct expr_env *env, enum expr_kind kind, struct expr_type type);
 struct expr *expr_const(const struct expr_env *env, uint64_t v, unsigned size, bool is_signed);
 struct expr *expr_text(const struct expr_env *env, const char *text, size_t len);
-struct expr *expr_unknown(const struct expr_env *env, const char *name, size_t len);
+struct expr *expr_unknown(const struct expr_env *env);
 /* The value of a field, or its address. */
 struct expr *expr_field(const struct expr_env *env, const struct field *f);
 struct expr *expr_field_address(const struct expr_env *env, const struct field *f);

@@ -6,7 +6,7 @@
 
 #define WORD 0 /* the size of a long */
 
-/* Kernel typedefs. char is unsigned since Linux 6.2; earlier formats have no negative ones. */
+/* Kernel typedefs. char is unsigned since Linux 6.2; earlier formats have no negative char. */
 static const struct {
 	const char *name;
 	uint8_t size;
@@ -124,7 +124,7 @@ bool expr_is_comparison(int op)
 	return op == '<' || op == '>' || (op >= OP_LE && op <= OP_LOR);
 }
 
-static uint64_t divide(int op, uint64_t a, uint64_t b, bool is_signed)
+static uint64_t expr_divide(int op, uint64_t a, uint64_t b, bool is_signed)
 {
 	if (!b)
 		return 0;
@@ -136,12 +136,12 @@ static uint64_t divide(int op, uint64_t a, uint64_t b, bool is_signed)
 			 : (uint64_t)((int64_t)a % (int64_t)b);
 }
 
-static bool less(uint64_t a, uint64_t b, bool is_signed)
+static bool expr_less(uint64_t a, uint64_t b, bool is_signed)
 {
 	return is_signed ? (int64_t)a < (int64_t)b : a < b;
 }
 
-static uint64_t arithmetic(int op, uint64_t a, uint64_t b, unsigned size, bool is_signed)
+static uint64_t expr_arithmetic(int op, uint64_t a, uint64_t b, unsigned size, bool is_signed)
 {
 	unsigned shift = (unsigned)b & (size == 8 ? 63 : 31);
 
@@ -154,7 +154,7 @@ static uint64_t arithmetic(int op, uint64_t a, uint64_t b, unsigned size, bool i
 		return a * b;
 	case '/':
 	case '%':
-		return divide(op, a, b, is_signed);
+		return expr_divide(op, a, b, is_signed);
 	case '&':
 		return a & b;
 	case '|':
@@ -172,13 +172,13 @@ uint64_t expr_binary(int op, uint64_t a, uint64_t b, unsigned size, bool is_sign
 {
 	switch (op) {
 	case '<':
-		return less(a, b, is_signed);
+		return expr_less(a, b, is_signed);
 	case '>':
-		return less(b, a, is_signed);
+		return expr_less(b, a, is_signed);
 	case OP_LE:
-		return !less(b, a, is_signed);
+		return !expr_less(b, a, is_signed);
 	case OP_GE:
-		return !less(a, b, is_signed);
+		return !expr_less(a, b, is_signed);
 	case OP_EQ:
 		return a == b;
 	case OP_NE:
@@ -188,20 +188,14 @@ uint64_t expr_binary(int op, uint64_t a, uint64_t b, unsigned size, bool is_sign
 	case OP_LOR:
 		return a || b;
 	default:
-		return expr_normalize(arithmetic(op, a, b, size, is_signed), size, is_signed);
+		return expr_normalize(expr_arithmetic(op, a, b, size, is_signed), size, is_signed);
 	}
 }
 
-const struct expr *expr_unknown_part(const struct expr *e)
+bool expr_is_unknown(const struct expr *e)
 {
-	const struct expr *found;
-
-	if (!e || e->kind == EXPR_UNKNOWN)
-		return e;
-	found = expr_unknown_part(e->a);
-	if (!found)
-		found = expr_unknown_part(e->b);
-	return found ? found : expr_unknown_part(e->c);
+	return e && (e->kind == EXPR_UNKNOWN || expr_is_unknown(e->a) || expr_is_unknown(e->b) ||
+		     expr_is_unknown(e->c));
 }
 
 struct arena_chunk {

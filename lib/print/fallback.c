@@ -7,7 +7,7 @@
 
 #include "print/printer.h"
 
-static bool holds_all_fields(const struct event *ev, const struct record *rec)
+static bool fallback_holds_fields(const struct event *ev, const struct record *rec)
 {
 	for (size_t i = 0; i < ev->field_count; i++)
 		if (ev->fields[i].size > rec->len ||
@@ -16,8 +16,8 @@ static bool holds_all_fields(const struct event *ev, const struct record *rec)
 	return true;
 }
 
-static void put_bytes(const struct record *rec, uint64_t at, uint64_t len, bool is_text,
-		      struct buf *out)
+static void fallback_put_bytes(const struct record *rec, uint64_t at, uint64_t len, bool is_text,
+			       struct buf *out)
 {
 	if (at > rec->len || len > rec->len - at) {
 		buf_puts(out, "[truncated]");
@@ -29,8 +29,8 @@ static void put_bytes(const struct record *rec, uint64_t at, uint64_t len, bool 
 	}
 }
 
-static void put_fields(const struct printer *p, const struct event *ev, const struct record *rec,
-		       struct buf *out)
+static void fallback_put_fields(const struct printer *p, const struct event *ev,
+				const struct record *rec, struct buf *out)
 {
 	for (size_t i = 0; i < ev->field_count; i++) {
 		const struct field *f = &ev->fields[i];
@@ -38,10 +38,11 @@ static void put_fields(const struct printer *p, const struct event *ev, const st
 
 		buf_printf(out, " %s=", f->name);
 		if (f->is_array || !record_read_uint(p->table, rec, f->offset, f->size, &v))
-			put_bytes(rec, f->offset, f->size, f->is_string, out);
+			fallback_put_bytes(rec, f->offset, f->size, f->is_string, out);
 		else if (f->is_dynamic || f->is_relative)
-			put_bytes(rec, (v & 0xffff) + (f->is_relative ? f->offset + f->size : 0),
-				  v >> 16 & 0xffff, f->is_string, out);
+			fallback_put_bytes(
+				rec, (v & 0xffff) + (f->is_relative ? f->offset + f->size : 0),
+				v >> 16 & 0xffff, f->is_string, out);
 		else if (f->is_pointer)
 			buf_printf(out, "0x%llx", (unsigned long long)printer_pointer(p, v));
 		else
@@ -56,8 +57,8 @@ int fallback_print(struct printer *p, const struct event *ev, const struct recor
 	p->fallbacks++;
 	buf_puts(out, ev->name);
 	buf_putc(out, ':');
-	put_fields(p, ev, rec, out);
+	fallback_put_fields(p, ev, rec, out);
 	if (buf_error(out) < 0)
 		return -ENOMEM;
-	return holds_all_fields(ev, rec) ? 0 : -EBADMSG;
+	return fallback_holds_fields(ev, rec) ? 0 : -EBADMSG;
 }

@@ -9,7 +9,7 @@
 #define FIELDS_MAX 512		/* per event; the readers' own bound is far lower */
 #define FIELD_END_MAX (1 << 20) /* bytes; more than the longest record */
 
-struct parser {
+struct format_parser {
 	const char *p, *end;
 	unsigned word_size;
 	struct arena *arena;
@@ -21,17 +21,17 @@ struct word {
 	size_t len;
 };
 
-static void skip_blanks(struct parser *x)
+static void format_skip_blanks(struct format_parser *x)
 {
 	while (x->p < x->end && (*x->p == ' ' || *x->p == '\t'))
 		x->p++;
 }
 
-static bool skip(struct parser *x, const char *what)
+static bool format_skip(struct format_parser *x, const char *what)
 {
 	size_t len = strlen(what);
 
-	skip_blanks(x);
+	format_skip_blanks(x);
 	if ((size_t)(x->end - x->p) < len || memcmp(x->p, what, len) != 0)
 		return false;
 	x->p += len;
@@ -39,9 +39,9 @@ static bool skip(struct parser *x, const char *what)
 }
 
 /* Reads letters, digits and '_': an identifier or a number. */
-static bool take_word(struct parser *x, struct word *ret)
+static bool format_take_word(struct format_parser *x, struct word *ret)
 {
-	skip_blanks(x);
+	format_skip_blanks(x);
 	ret->text = x->p;
 	while (x->p < x->end && (isalnum((unsigned char)*x->p) || *x->p == '_'))
 		x->p++;
@@ -49,14 +49,14 @@ static bool take_word(struct parser *x, struct word *ret)
 	return ret->len > 0;
 }
 
-static bool take_number(struct parser *x, const char *label, uint32_t *ret)
+static bool format_take_number(struct format_parser *x, const char *label, uint32_t *ret)
 {
 	const char *first;
 	uint32_t n = 0;
 
-	if (!skip(x, label))
+	if (!format_skip(x, label))
 		return false;
-	skip_blanks(x);
+	format_skip_blanks(x);
 	first = x->p;
 	for (; x->p < x->end && *x->p >= '0' && *x->p <= '9'; x->p++)
 		if (__builtin_mul_overflow(n, 10U, &n) ||
@@ -66,7 +66,7 @@ static bool take_number(struct parser *x, const char *label, uint32_t *ret)
 	return x->p > first;
 }
 
-static unsigned digit_of(char c)
+static unsigned format_digit_value(char c)
 {
 	unsigned d = (unsigned)c - '0';
 
@@ -74,16 +74,16 @@ static unsigned digit_of(char c)
 }
 
 /* Parses a C number: "16", "0x10", "16U". 0: not a number. */
-static uint32_t number_of(const struct word *w)
+static uint32_t format_word_number(const struct word *w)
 {
 	bool is_hex = w->len > 2 && w->text[0] == '0' && (w->text[1] | 0x20) == 'x';
 	unsigned base = is_hex ? 16 : w->len && w->text[0] == '0' ? 8 : 10;
 	size_t i = is_hex ? 2 : 0;
 	uint32_t n = 0;
 
-	for (; i < w->len && digit_of(w->text[i]) < base; i++)
+	for (; i < w->len && format_digit_value(w->text[i]) < base; i++)
 		if (__builtin_mul_overflow(n, base, &n) ||
-		    __builtin_add_overflow(n, digit_of(w->text[i]), &n))
+		    __builtin_add_overflow(n, format_digit_value(w->text[i]), &n))
 			return 0;
 	for (; i < w->len; i++)
 		if (!memchr("uUlL", w->text[i], 4))
@@ -92,11 +92,11 @@ static uint32_t number_of(const struct word *w)
 }
 
 /* Kernels built by clang have "__attribute__((user))" after a type. */
-static bool skip_attribute(struct parser *x)
+static bool format_skip_attribute(struct format_parser *x)
 {
 	unsigned depth = 0;
 
-	skip_blanks(x);
+	format_skip_blanks(x);
 	for (; x->p < x->end && *x->p != '\n'; x->p++) {
 		depth += *x->p == '(';
 		if (!depth)
@@ -110,7 +110,7 @@ static bool skip_attribute(struct parser *x)
 	return false;
 }
 
-static void put_word(struct buf *type, const struct word *w)
+static void format_put_word(struct buf *type, const struct word *w)
 {
 	if (type->len)
 		buf_putc(type, ' ');
@@ -118,26 +118,26 @@ static void put_word(struct buf *type, const struct word *w)
 }
 
 /* Reads "unsigned int" or "void *". The next word is the name, or the element of an open array. */
-static bool take_type(struct parser *x, struct field *f, struct word *ret_last)
+static bool format_take_type(struct format_parser *x, struct field *f, struct word *ret_last)
 {
 	static const char attribute[] = "__attribute__";
 	struct word last, next;
 	bool has_type = false;
 
-	if (!take_word(x, &last))
+	if (!format_take_word(x, &last))
 		return false;
 	for (;;) {
-		if (skip(x, "*"))
+		if (format_skip(x, "*"))
 			next = (struct word){ "*", 1 };
-		else if (!take_word(x, &next))
+		else if (!format_take_word(x, &next))
 			break;
 		if (next.len == strlen(attribute) && !memcmp(next.text, attribute, next.len)) {
-			if (!skip_attribute(x))
+			if (!format_skip_attribute(x))
 				return false;
 			continue;
 		}
 		f->is_pointer |= *next.text == '*';
-		put_word(&x->type, &last);
+		format_put_word(&x->type, &last);
 		has_type = true;
 		last = next;
 	}
@@ -146,7 +146,7 @@ static bool take_type(struct parser *x, struct field *f, struct word *ret_last)
 }
 
 /* Reads up to the closing bracket: "16", "TASK_COMM_LEN", "sizeof(struct sockaddr_in6)". */
-static bool take_count(struct parser *x, struct word *ret)
+static bool format_take_count(struct format_parser *x, struct word *ret)
 {
 	const char *end = memchr(x->p, ']', (size_t)(x->end - x->p));
 
@@ -163,31 +163,31 @@ static bool take_count(struct parser *x, struct word *ret)
 /*
  * Reads "TYPE NAME;", "TYPE NAME[COUNT];" or "TYPE[] NAME;". The last gets the type "TYPE[COUNT]".
  */
-static bool take_declaration(struct parser *x, struct field *f, uint32_t *ret_count)
+static bool format_take_declaration(struct format_parser *x, struct field *f, uint32_t *ret_count)
 {
 	struct word name, count, behind;
 
 	*ret_count = 0;
-	if (!take_type(x, f, &name))
+	if (!format_take_type(x, f, &name))
 		return false;
-	if (skip(x, "[")) {
+	if (format_skip(x, "[")) {
 		f->is_array = true;
-		if (!take_count(x, &count))
+		if (!format_take_count(x, &count))
 			return false;
-		*ret_count = number_of(&count);
-		if (take_word(x, &behind)) {
-			put_word(&x->type, &name);
+		*ret_count = format_word_number(&count);
+		if (format_take_word(x, &behind)) {
+			format_put_word(&x->type, &name);
 			name = behind;
 		}
 		buf_printf(&x->type, "[%.*s]", (int)count.len, count.text);
 	}
 	f->name = arena_strndup(x->arena, name.text, name.len);
 	f->type = buf_string(&x->type) ? arena_strndup(x->arena, x->type.data, x->type.len) : NULL;
-	return skip(x, ";");
+	return format_skip(x, ";");
 }
 
 /* Element size of an array, if only its type is known. */
-static uint32_t element_by_type(const char *type, unsigned word_size)
+static uint32_t field_element_size(const char *type, unsigned word_size)
 {
 	struct expr_type known;
 
@@ -199,7 +199,7 @@ static uint32_t element_by_type(const char *type, unsigned word_size)
 }
 
 /* Derives properties from the type, as libtraceevent does. count: array elements, 0: unknown. */
-static void fill_kind(const struct parser *x, struct field *f, uint32_t count)
+static void field_fill_kind(const struct format_parser *x, struct field *f, uint32_t count)
 {
 	f->is_relative = !strncmp(f->type, "__rel_loc", 9);
 	f->is_dynamic = f->is_relative || !strncmp(f->type, "__data_loc", 10);
@@ -208,7 +208,7 @@ static void fill_kind(const struct parser *x, struct field *f, uint32_t count)
 	/* Linux 2.6 had offsets without lengths, for strings only. */
 	f->is_string |= f->is_dynamic && f->size == 2;
 	if (f->is_dynamic || (f->is_array && (!f->size || !count)))
-		f->element_size = element_by_type(f->type, x->word_size);
+		f->element_size = field_element_size(f->type, x->word_size);
 	else
 		f->element_size = f->is_array ? f->size / count : f->size;
 	/* A dynamic field holds the array's location. */
@@ -216,44 +216,46 @@ static void fill_kind(const struct parser *x, struct field *f, uint32_t count)
 }
 
 /* Reads the text after "field:". */
-static int take_field(struct parser *x, struct field *ret)
+static int format_take_field(struct format_parser *x, struct field *ret)
 {
 	struct field f = { 0 };
 	uint32_t count, is_signed;
 
 	buf_clear(&x->type);
-	if (!take_declaration(x, &f, &count) || !take_number(x, "offset:", &f.offset) ||
-	    !skip(x, ";") || !take_number(x, "size:", &f.size) || !skip(x, ";"))
+	if (!format_take_declaration(x, &f, &count) ||
+	    !format_take_number(x, "offset:", &f.offset) || !format_skip(x, ";") ||
+	    !format_take_number(x, "size:", &f.size) || !format_skip(x, ";"))
 		return -EBADMSG;
 	if (!f.name || !f.type)
 		return -ENOMEM;
 	/* Since Linux 2.6.31. */
-	if (take_number(x, "signed:", &is_signed)) {
+	if (format_take_number(x, "signed:", &is_signed)) {
 		f.is_signed = is_signed;
-		if (!skip(x, ";"))
+		if (!format_skip(x, ";"))
 			return -EBADMSG;
 	}
-	if (!skip(x, "\n"))
+	if (!format_skip(x, "\n"))
 		return -EBADMSG;
 	/* No record is that long. The bound also keeps the sum from overflowing. */
 	if (f.offset > FIELD_END_MAX || f.size > FIELD_END_MAX - f.offset)
 		return -ERANGE;
-	fill_kind(x, &f, count);
+	field_fill_kind(x, &f, count);
 	*ret = f;
 	return 0;
 }
 
 /* Reads fields up to an empty line or the end. */
-static int take_fields(struct parser *x, struct field *fields, size_t *count, size_t *ret_here)
+static int format_take_fields(struct format_parser *x, struct field *fields, size_t *count,
+			      size_t *ret_here)
 {
 	size_t before = *count;
 
-	while (!skip(x, "\n") && x->p < x->end) {
+	while (!format_skip(x, "\n") && x->p < x->end) {
 		int r;
 
-		if (*count == FIELDS_MAX || !skip(x, "field:"))
+		if (*count == FIELDS_MAX || !format_skip(x, "field:"))
 			return -EBADMSG;
-		r = take_field(x, &fields[*count]);
+		r = format_take_field(x, &fields[*count]);
 		if (r < 0)
 			return r;
 		(*count)++;
@@ -262,14 +264,14 @@ static int take_fields(struct parser *x, struct field *fields, size_t *count, si
 	return 0;
 }
 
-static int take_lists(struct parser *x, struct field *fields, struct format_head *ret)
+static int format_take_lists(struct format_parser *x, struct field *fields, struct format_head *ret)
 {
 	size_t count = 0;
 	struct field *kept;
-	int r = take_fields(x, fields, &count, &ret->common_count);
+	int r = format_take_fields(x, fields, &count, &ret->common_count);
 
 	if (r == 0)
-		r = take_fields(x, fields, &count, &ret->field_count);
+		r = format_take_fields(x, fields, &count, &ret->field_count);
 	if (r == 0 && x->p < x->end)
 		r = -EBADMSG;
 	if (r < 0)
@@ -283,7 +285,7 @@ static int take_lists(struct parser *x, struct field *fields, struct format_head
 	return 0;
 }
 
-static int take_head(struct parser *x, struct format_head *ret)
+static int format_take_head(struct format_parser *x, struct format_head *ret)
 {
 	_cleanup_free_ struct field *fields = malloc(FIELDS_MAX * sizeof(*fields));
 	struct word name;
@@ -291,19 +293,19 @@ static int take_head(struct parser *x, struct format_head *ret)
 
 	if (!fields)
 		return -ENOMEM;
-	if (!skip(x, "name:") || !take_word(x, &name) || !skip(x, "\n") ||
-	    !take_number(x, "ID:", &id) || id > UINT16_MAX || !skip(x, "\n") ||
-	    !skip(x, "format:") || !skip(x, "\n"))
+	if (!format_skip(x, "name:") || !format_take_word(x, &name) || !format_skip(x, "\n") ||
+	    !format_take_number(x, "ID:", &id) || id > UINT16_MAX || !format_skip(x, "\n") ||
+	    !format_skip(x, "format:") || !format_skip(x, "\n"))
 		return -EBADMSG;
 	ret->id = (uint16_t)id;
 	ret->name = arena_strndup(x->arena, name.text, name.len);
-	return ret->name ? take_lists(x, fields, ret) : -ENOMEM;
+	return ret->name ? format_take_lists(x, fields, ret) : -ENOMEM;
 }
 
 int format_head_parse(struct format_head *ret, const char *text, size_t len, unsigned word_size,
 		      struct arena *arena)
 {
-	struct parser x = {
+	struct format_parser x = {
 		.p = text,
 		.end = text + len,
 		.word_size = word_size,
@@ -311,7 +313,7 @@ int format_head_parse(struct format_head *ret, const char *text, size_t len, uns
 		.type = BUF_INIT,
 	};
 	struct format_head head = { 0 };
-	int r = take_head(&x, &head);
+	int r = format_take_head(&x, &head);
 
 	buf_deinit(&x.type);
 	if (r == 0)

@@ -43,7 +43,7 @@ char *format_hex_padded(char *p, uint64_t v, unsigned digits)
 }
 
 /* Writes only the digits. */
-static unsigned digits_of(char *p, uint64_t v, const struct int_format *f)
+static unsigned format_digits(char *p, uint64_t v, const struct int_format *f)
 {
 	char *end = p;
 
@@ -63,7 +63,7 @@ static unsigned digits_of(char *p, uint64_t v, const struct int_format *f)
 	return (unsigned)(end - p);
 }
 
-static char *fill(char *p, char c, int n)
+static char *format_fill(char *p, char c, int n)
 {
 	if (n <= 0)
 		return p;
@@ -91,11 +91,11 @@ char *format_number(char *p, uint64_t v, const struct int_format *f)
 	}
 	if (prefix)
 		width -= f->base == 16 ? 2 : !is_zero;
-	count = (int)digits_of(digits, v, f);
+	count = (int)format_digits(digits, v, f);
 	precision = f->precision > count ? f->precision : count;
 	width -= precision;
 	if (!zero && !f->left)
-		p = fill(p, ' ', width);
+		p = format_fill(p, ' ', width);
 	if (sign)
 		*p++ = sign;
 	if (prefix && (f->base == 16 || !is_zero)) {
@@ -104,9 +104,9 @@ char *format_number(char *p, uint64_t v, const struct int_format *f)
 			*p++ = f->upper ? 'X' : 'x';
 	}
 	if (zero)
-		p = fill(p, '0', width);
-	p = fill(p, '0', precision - count);
+		p = format_fill(p, '0', width);
+	p = format_fill(p, '0', precision - count);
 	memcpy(p, digits, (size_t)count);
 	p += count;
-	return f->left ? fill(p, ' ', width) : p;
+	return f->left ? format_fill(p, ' ', width) : p;
 }

@@ -9,7 +9,8 @@
 #define DEPTH_MAX 4096
 
 /* Finds a number field of ev. Raises *least to the field's end. */
-static struct number_at find_number(const struct event *ev, const char *name, uint32_t *least)
+static struct number_at funcgraph_find_number(const struct event *ev, const char *name,
+					      uint32_t *least)
 {
 	const struct field *f = event_field(ev, name);
 	uint64_t end;
@@ -35,15 +36,15 @@ bool funcgraph_layout_find(const struct event_table *t, const struct event *ev,
 		.swap = t->swap,
 		.word_size = t->env.word_size,
 	};
-	ret->func = find_number(ev, "func", &ret->least);
-	ret->depth = find_number(ev, "depth", &ret->least);
+	ret->func = funcgraph_find_number(ev, "func", &ret->least);
+	ret->depth = funcgraph_find_number(ev, "depth", &ret->least);
 	if (exit) {
-		ret->calltime = find_number(ev, "calltime", &ret->least);
-		ret->rettime = find_number(ev, "rettime", &ret->least);
-		ret->overrun = find_number(ev, "overrun", &ret->least);
-		ret->retval = find_number(ev, "retval", &ret->least);
+		ret->calltime = funcgraph_find_number(ev, "calltime", &ret->least);
+		ret->rettime = funcgraph_find_number(ev, "rettime", &ret->least);
+		ret->overrun = funcgraph_find_number(ev, "overrun", &ret->least);
+		ret->retval = funcgraph_find_number(ev, "retval", &ret->least);
 	} else {
-		ret->retaddr = find_number(ev, "retaddr", &ret->least);
+		ret->retaddr = funcgraph_find_number(ev, "retaddr", &ret->least);
 		args = event_field(ev, "args");
 		ret->args_offset = args ? args->offset : UINT32_MAX;
 	}
@@ -51,18 +52,19 @@ bool funcgraph_layout_find(const struct event_table *t, const struct event *ev,
 	       (!exit || (ret->calltime.size && ret->rettime.size));
 }
 
-/* Most are words in this machine's byte order. */
-static inline uint64_t get(const struct funcgraph_layout *l, const struct record *rec,
-			   struct number_at at)
+/* Most fields have 8 bytes. */
+static inline uint64_t funcgraph_get(const struct funcgraph_layout *l, const struct record *rec,
+				     struct number_at at)
 {
 	if (likely(at.size == 8))
 		return load_uint(rec->data + at.offset, 8, l->swap);
 	return at.size ? load_uint(rec->data + at.offset, at.size, l->swap) : 0;
 }
 
-static inline int32_t get_depth(const struct funcgraph_layout *l, const struct record *rec)
+static inline int32_t funcgraph_get_depth(const struct funcgraph_layout *l,
+					  const struct record *rec)
 {
-	int32_t depth = (int32_t)get(l, rec, l->depth);
+	int32_t depth = (int32_t)funcgraph_get(l, rec, l->depth);
 
 	return MAX(MIN(depth, DEPTH_MAX), -1);
 }
@@ -74,20 +76,20 @@ _hot_ bool funcgraph_read(const struct event *ev, const struct record *rec, stru
 	if (!l || rec->len < l->least)
 		return false;
 	ret->kind = l->kind;
-	ret->func = get(l, rec, l->func);
-	ret->depth = get_depth(l, rec);
+	ret->func = funcgraph_get(l, rec, l->func);
+	ret->depth = funcgraph_get_depth(l, rec);
 	ret->has_retval = l->retval.size;
 	ret->has_retaddr = l->retaddr.size;
 	ret->args = NULL;
 	ret->arg_count = 0;
 	if (l->kind == FUNCGRAPH_EXIT) {
-		ret->calltime = get(l, rec, l->calltime);
-		ret->rettime = get(l, rec, l->rettime);
-		ret->overrun = (uint32_t)get(l, rec, l->overrun);
-		ret->retval = get(l, rec, l->retval);
+		ret->calltime = funcgraph_get(l, rec, l->calltime);
+		ret->rettime = funcgraph_get(l, rec, l->rettime);
+		ret->overrun = (uint32_t)funcgraph_get(l, rec, l->overrun);
+		ret->retval = funcgraph_get(l, rec, l->retval);
 		return true;
 	}
-	ret->retaddr = get(l, rec, l->retaddr);
+	ret->retaddr = funcgraph_get(l, rec, l->retaddr);
 	if (l->args_offset < rec->len) {
 		ret->args = rec->data + l->args_offset;
 		ret->arg_count = (rec->len - l->args_offset) / l->word_size;
@@ -101,11 +103,11 @@ bool funcgraph_read_func(const struct event *ev, const struct record *rec, uint6
 
 	if (!l || rec->len < l->least)
 		return false;
-	*ret = get(l, rec, l->func);
+	*ret = funcgraph_get(l, rec, l->func);
 	return true;
 }
 
 int32_t funcgraph_depth(const struct event *ev, const struct record *rec)
 {
-	return get_depth(ev->funcgraph, rec);
+	return funcgraph_get_depth(ev->funcgraph, rec);
 }

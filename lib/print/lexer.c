@@ -5,31 +5,31 @@
 
 #include "print/expr.h"
 
-static bool is_space(char c)
+static bool lexer_is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static bool is_digit(char c)
+static bool lexer_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static bool is_name(char c)
+static bool lexer_is_name(char c)
 {
 	return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static int digit_value(char c)
+static int lexer_digit_value(char c)
 {
-	if (is_digit(c))
+	if (lexer_is_digit(c))
 		return c - '0';
 	c |= 0x20;
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
 }
 
 /* Reads one character of a literal and resolves escapes. Moves *p past it. */
-static char unescape_one(const char **p, const char *end)
+static char lexer_unescape_one(const char **p, const char *end)
 {
 	static const char from[] = "ntrabfve0\\\"'?", to[] = "\n\t\r\a\b\f\v\033\0\\\"'?";
 	const char *hit;
@@ -40,8 +40,8 @@ static char unescape_one(const char **p, const char *end)
 		return c;
 	c = *(*p)++;
 	if (c == 'x') {
-		for (int i = 0; i < 2 && *p < end && digit_value(**p) < 16; i++)
-			v = v * 16 + digit_value(*(*p)++);
+		for (int i = 0; i < 2 && *p < end && lexer_digit_value(**p) < 16; i++)
+			v = v * 16 + lexer_digit_value(*(*p)++);
 		return (char)v;
 	}
 	if (c >= '0' && c <= '7') {
@@ -60,11 +60,11 @@ size_t lexer_unescape(const struct token *t, char *out)
 	size_t n = 0;
 
 	while (p < end)
-		out[n++] = unescape_one(&p, end);
+		out[n++] = lexer_unescape_one(&p, end);
 	return n;
 }
 
-static void lex_quoted(struct lexer *l)
+static void lexer_quoted(struct lexer *l)
 {
 	char quote = *l->p;
 	const char *p = l->p + 1;
@@ -81,12 +81,12 @@ static void lex_quoted(struct lexer *l)
 	if (quote == '\'') {
 		const char *c = l->p + 1;
 
-		l->token.value = (uint64_t)(int64_t)unescape_one(&c, p);
+		l->token.value = (uint64_t)(int64_t)lexer_unescape_one(&c, p);
 	}
 	l->p = p + 1;
 }
 
-static void lex_number(struct lexer *l)
+static void lexer_number(struct lexer *l)
 {
 	struct token *t = &l->token;
 	const char *p = l->p;
@@ -103,20 +103,20 @@ static void lex_number(struct lexer *l)
 		base = 8;
 	}
 	t->is_hex = base != 10;
-	for (; p < l->end && digit_value(*p) < base; p++)
-		t->value = t->value * (uint64_t)base + (uint64_t)digit_value(*p);
+	for (; p < l->end && lexer_digit_value(*p) < base; p++)
+		t->value = t->value * (uint64_t)base + (uint64_t)lexer_digit_value(*p);
 	for (; p < l->end && ((*p | 0x20) == 'u' || (*p | 0x20) == 'l'); p++) {
 		if ((*p | 0x20) == 'u')
 			t->is_unsigned = true;
 		else
 			t->longs++;
 	}
-	if (p < l->end && (is_name(*p) || is_digit(*p) || *p == '.'))
+	if (p < l->end && (lexer_is_name(*p) || lexer_is_digit(*p) || *p == '.'))
 		t->kind = TOKEN_BAD;
 	l->p = p;
 }
 
-static void lex_punct(struct lexer *l)
+static void lexer_punct(struct lexer *l)
 {
 	static const struct {
 		char text[3];
@@ -141,21 +141,21 @@ static void lex_punct(struct lexer *l)
 
 void lexer_next(struct lexer *l)
 {
-	while (l->p < l->end && is_space(*l->p))
+	while (l->p < l->end && lexer_is_space(*l->p))
 		l->p++;
 	l->token = (struct token){ .kind = TOKEN_END, .text = l->p };
 	if (l->p >= l->end || !*l->p)
 		return;
-	if (is_name(*l->p)) {
+	if (lexer_is_name(*l->p)) {
 		l->token.kind = TOKEN_NAME;
-		while (l->p < l->end && (is_name(*l->p) || is_digit(*l->p)))
+		while (l->p < l->end && (lexer_is_name(*l->p) || lexer_is_digit(*l->p)))
 			l->p++;
-	} else if (is_digit(*l->p)) {
-		lex_number(l);
+	} else if (lexer_is_digit(*l->p)) {
+		lexer_number(l);
 	} else if (*l->p == '"' || *l->p == '\'') {
-		lex_quoted(l);
+		lexer_quoted(l);
 	} else {
-		lex_punct(l);
+		lexer_punct(l);
 	}
 	l->token.len = (size_t)(l->p - l->token.text);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Splits a print fmt into C tokens. */
+/* Splits a print fmt, which is hostile input, into C tokens. */
 #pragma once
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static char *ip4(char *p, const uint8_t *a, char kind, char order)
+static char *object_ip4(char *p, const uint8_t *a, char kind, char order)
 {
 	for (int i = 0; i < 4; i++) {
 		uint8_t v = a[order == 'l' ? 3 - i : i];
@@ -21,13 +21,13 @@ static char *ip4(char *p, const uint8_t *a, char kind, char order)
 	return p;
 }
 
-static unsigned word16(const uint8_t *a, int i)
+static unsigned object_word16(const uint8_t *a, int i)
 {
 	return (unsigned)a[i * 2] << 8 | a[i * 2 + 1];
 }
 
 /* True for mapped and ISATAP addresses, which end in an IPv4 address. */
-static bool has_ip4_tail(const uint8_t *a)
+static bool ip6_has_ip4_tail(const uint8_t *a)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	static const uint8_t isatap[3] = { 0, 0x5e, 0xfe };
@@ -38,7 +38,7 @@ static bool has_ip4_tail(const uint8_t *a)
 /*
  * Finds the longest run of zero words, the first one of equal length. Shorter than two words: none.
  */
-static int longest_zeros(const uint8_t *a, int range, int *ret_at)
+static int ip6_longest_zeros(const uint8_t *a, int range, int *ret_at)
 {
 	int longest = 1;
 
@@ -46,7 +46,7 @@ static int longest_zeros(const uint8_t *a, int range, int *ret_at)
 	for (int i = 0; i < range; i++) {
 		int n = 0;
 
-		while (i + n < range && !word16(a, i + n))
+		while (i + n < range && !object_word16(a, i + n))
 			n++;
 		if (n > longest) {
 			longest = n;
@@ -56,10 +56,10 @@ static int longest_zeros(const uint8_t *a, int range, int *ret_at)
 	return longest;
 }
 
-static char *ip6_compressed(char *p, const uint8_t *a)
+static char *object_ip6_compressed(char *p, const uint8_t *a)
 {
-	bool tail = has_ip4_tail(a), need_colon = false;
-	int range = tail ? 6 : 8, at, longest = longest_zeros(a, range, &at);
+	bool tail = ip6_has_ip4_tail(a), need_colon = false;
+	int range = tail ? 6 : 8, at, longest = ip6_longest_zeros(a, range, &at);
 
 	for (int i = 0; i < range; i++) {
 		if (i == at) {
@@ -72,36 +72,37 @@ static char *ip6_compressed(char *p, const uint8_t *a)
 		}
 		if (need_colon)
 			*p++ = ':';
-		p = format_hex(p, word16(a, i));
+		p = format_hex(p, object_word16(a, i));
 		need_colon = true;
 	}
 	if (tail) {
 		if (need_colon)
 			*p++ = ':';
-		p = ip4(p, a + 12, 'I', 'b');
+		p = object_ip4(p, a + 12, 'I', 'b');
 	}
 	return p;
 }
 
-static char *ip6(char *p, const uint8_t *a, bool colons)
+static char *object_ip6(char *p, const uint8_t *a, bool colons)
 {
 	for (int i = 0; i < 8; i++) {
-		p = format_hex_padded(p, word16(a, i), 4);
+		p = format_hex_padded(p, object_word16(a, i), 4);
 		if (colons && i < 7)
 			*p++ = ':';
 	}
 	return p;
 }
 
-static bool has_flag(const struct conversion *spec, char flag)
+static bool conversion_has_flag(const struct conversion *spec, char flag)
 {
 	return spec->suffix_len > 2 && memchr(spec->suffix + 2, flag, spec->suffix_len - 2);
 }
 
-static bool ip6_socket(const struct conversion *spec, const uint8_t *a, size_t avail,
-		       struct buf *out)
+static bool object_ip6_socket(const struct conversion *spec, const uint8_t *a, size_t avail,
+			      struct buf *out)
 {
-	bool port = has_flag(spec, 'p'), flow = has_flag(spec, 'f'), scope = has_flag(spec, 's');
+	bool port = conversion_has_flag(spec, 'p'), flow = conversion_has_flag(spec, 'f'),
+	     scope = conversion_has_flag(spec, 's');
 	char text[96], *p = text;
 	uint32_t info;
 
@@ -109,13 +110,14 @@ static bool ip6_socket(const struct conversion *spec, const uint8_t *a, size_t a
 		return false;
 	if (port || flow || scope)
 		*p++ = '[';
-	p = spec->suffix[0] == 'I' && has_flag(spec, 'c') ? ip6_compressed(p, a + 8)
-							  : ip6(p, a + 8, spec->suffix[0] == 'I');
+	p = spec->suffix[0] == 'I' && conversion_has_flag(spec, 'c')
+		    ? object_ip6_compressed(p, a + 8)
+		    : object_ip6(p, a + 8, spec->suffix[0] == 'I');
 	if (port || flow || scope)
 		*p++ = ']';
 	if (port) {
 		*p++ = ':';
-		p = format_dec_u32(p, word16(a, 1));
+		p = format_dec_u32(p, object_word16(a, 1));
 	}
 	if (flow) {
 		memcpy(&info, a + 4, 4);
@@ -131,34 +133,34 @@ static bool ip6_socket(const struct conversion *spec, const uint8_t *a, size_t a
 	return true;
 }
 
-static bool socket_address(const struct object_env *env, const struct conversion *spec,
-			   const uint8_t *a, size_t avail, struct buf *out)
+static bool object_socket(const struct object_env *env, const struct conversion *spec,
+			  const uint8_t *a, size_t avail, struct buf *out)
 {
 	char text[32], *p = text;
 	unsigned family;
 
 	if (avail < 2)
 		return false;
-	family = env->big_endian ? word16(a, 0) : (unsigned)a[1] << 8 | a[0];
+	family = env->big_endian ? object_word16(a, 0) : (unsigned)a[1] << 8 | a[0];
 	if (family == 10)
-		return ip6_socket(spec, a, avail, out);
+		return object_ip6_socket(spec, a, avail, out);
 	if (family != 2) {
 		buf_puts(out, "(einval)");
 		return true;
 	}
 	if (avail < 8)
 		return false;
-	p = ip4(p, a + 4, spec->suffix[0], 'b');
-	if (has_flag(spec, 'p')) {
+	p = object_ip4(p, a + 4, spec->suffix[0], 'b');
+	if (conversion_has_flag(spec, 'p')) {
 		*p++ = ':';
-		p = format_dec_u32(p, word16(a, 1));
+		p = format_dec_u32(p, object_word16(a, 1));
 	}
 	buf_append(out, text, (size_t)(p - text));
 	return true;
 }
 
-static bool ip(const struct object_env *env, const struct conversion *spec, const uint8_t *a,
-	       size_t avail, struct buf *out)
+static bool object_ip(const struct object_env *env, const struct conversion *spec, const uint8_t *a,
+		      size_t avail, struct buf *out)
 {
 	char kind = spec->suffix[0], version = spec->suffix_len > 1 ? spec->suffix[1] : 0;
 	char option = spec->suffix_len > 2 ? spec->suffix[2] : 0, text[64], *p = text;
@@ -169,15 +171,16 @@ static bool ip(const struct object_env *env, const struct conversion *spec, cons
 			return false;
 		if (option == 'h' && !env->big_endian)
 			option = 'l';
-		p = ip4(p, a, kind, option);
+		p = object_ip4(p, a, kind, option);
 		break;
 	case '6':
 		if (avail < 16)
 			return false;
-		p = kind == 'I' && option == 'c' ? ip6_compressed(p, a) : ip6(p, a, kind == 'I');
+		p = kind == 'I' && option == 'c' ? object_ip6_compressed(p, a)
+						 : object_ip6(p, a, kind == 'I');
 		break;
 	case 'S':
-		return socket_address(env, spec, a, avail, out);
+		return object_socket(env, spec, a, avail, out);
 	default:
 		return false;
 	}
@@ -185,7 +188,8 @@ static bool ip(const struct object_env *env, const struct conversion *spec, cons
 	return true;
 }
 
-static bool mac(const struct conversion *spec, const uint8_t *a, size_t avail, struct buf *out)
+static bool object_mac(const struct conversion *spec, const uint8_t *a, size_t avail,
+		       struct buf *out)
 {
 	char option = spec->suffix_len > 1 ? spec->suffix[1] : 0, text[20], *p = text;
 
@@ -200,7 +204,8 @@ static bool mac(const struct conversion *spec, const uint8_t *a, size_t avail, s
 	return true;
 }
 
-static bool uuid(const struct conversion *spec, const uint8_t *a, size_t avail, struct buf *out)
+static bool object_uuid(const struct conversion *spec, const uint8_t *a, size_t avail,
+			struct buf *out)
 {
 	static const uint8_t big[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 	static const uint8_t little[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
@@ -221,8 +226,8 @@ static bool uuid(const struct conversion *spec, const uint8_t *a, size_t avail, 
 	return true;
 }
 
-static bool hex(const struct conversion *spec, const uint8_t *a, size_t avail, int count,
-		struct buf *out)
+static bool object_hex(const struct conversion *spec, const uint8_t *a, size_t avail, int count,
+		       struct buf *out)
 {
 	char option = spec->suffix_len > 1 ? spec->suffix[1] : 0;
 	char separator = option == 'C' ? ':' : option == 'D' ? '-' : option == 'N' ? 0 : ' ';
@@ -243,7 +248,7 @@ static bool hex(const struct conversion *spec, const uint8_t *a, size_t avail, i
 }
 
 /* A bitmap is an array of longs of the recorded machine. */
-static bool bit(const struct object_env *env, const uint8_t *a, unsigned i)
+static bool bitmask_bit(const struct object_env *env, const uint8_t *a, unsigned i)
 {
 	unsigned byte = i / 8;
 
@@ -262,15 +267,15 @@ void bitmask_print(const struct object_env *env, const uint8_t *data, unsigned b
 		char text[16];
 
 		for (unsigned i = 0; i < chunk; i++)
-			v |= (uint32_t)bit(env, data, (unsigned)at + i) << i;
+			v |= (uint32_t)bitmask_bit(env, data, (unsigned)at + i) << i;
 		buf_append(out, text, (size_t)(format_hex_padded(text, v, (chunk + 3) / 4) - text));
 		if (at)
 			buf_putc(out, ',');
 	}
 }
 
-static void bit_list(const struct object_env *env, const uint8_t *data, unsigned bits,
-		     struct buf *out)
+static void bitmask_list(const struct object_env *env, const uint8_t *data, unsigned bits,
+			 struct buf *out)
 {
 	bool first = true;
 
@@ -278,9 +283,9 @@ static void bit_list(const struct object_env *env, const uint8_t *data, unsigned
 		char text[32], *p = text;
 		unsigned from = i;
 
-		if (!bit(env, data, i))
+		if (!bitmask_bit(env, data, i))
 			continue;
-		while (i + 1 < bits && bit(env, data, i + 1))
+		while (i + 1 < bits && bitmask_bit(env, data, i + 1))
 			i++;
 		if (!first)
 			*p++ = ',';
@@ -294,22 +299,23 @@ static void bit_list(const struct object_env *env, const uint8_t *data, unsigned
 	}
 }
 
-static bool bitmap(const struct object_env *env, const struct conversion *spec, const uint8_t *data,
-		   size_t avail, int count, struct buf *out)
+static bool object_bitmap(const struct object_env *env, const struct conversion *spec,
+			  const uint8_t *data, size_t avail, int count, struct buf *out)
 {
 	unsigned bits = (unsigned)MAX(count, 0), word = env->word_size * 8;
 
 	if ((bits + word - 1) / word * env->word_size > avail)
 		return false;
 	if (spec->suffix_len > 1 && spec->suffix[1] == 'l')
-		bit_list(env, data, bits, out);
+		bitmask_list(env, data, bits, out);
 	else
 		bitmask_print(env, data, bits, out);
 	return true;
 }
 
 /* %pa, %pap, %pad: a physical or DMA address, passed by reference. */
-static bool address(const uint8_t *a, size_t avail, const struct object_env *env, struct buf *out)
+static bool object_address(const uint8_t *a, size_t avail, const struct object_env *env,
+			   struct buf *out)
 {
 	char text[24] = "0x", *p = text + 2;
 
@@ -327,18 +333,18 @@ bool object_print(const struct object_env *env, const struct conversion *spec, c
 	switch (spec->suffix_len ? spec->suffix[0] : 0) {
 	case 'I':
 	case 'i':
-		return ip(env, spec, data, avail, out);
+		return object_ip(env, spec, data, avail, out);
 	case 'M':
 	case 'm':
-		return mac(spec, data, avail, out);
+		return object_mac(spec, data, avail, out);
 	case 'U':
-		return uuid(spec, data, avail, out);
+		return object_uuid(spec, data, avail, out);
 	case 'h':
-		return hex(spec, data, avail, count, out);
+		return object_hex(spec, data, avail, count, out);
 	case 'b':
-		return bitmap(env, spec, data, avail, count, out);
+		return object_bitmap(env, spec, data, avail, count, out);
 	case 'a':
-		return address(data, avail, env, out);
+		return object_address(data, avail, env, out);
 	default:
 		return false;
 	}

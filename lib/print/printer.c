@@ -13,8 +13,8 @@
 int printer_new(struct printer **ret, const struct event_table *t)
 {
 	/*
-	 * mmap gives zeroed pages on first use: of the 1.5 MiB cache most recordings touch little
-	 * or nothing.
+	 * mmap gives zeroed pages on first use. Most recordings touch little or nothing of the
+	 * 1.5 MiB cache.
 	 */
 	struct printer *p =
 		mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -28,9 +28,8 @@ int printer_new(struct printer **ret, const struct event_table *t)
 
 struct printer *printer_free(struct printer *p)
 {
-	if (p) {
+	if (p)
 		munmap(p, sizeof(*p));
-	}
 	return NULL;
 }
 
@@ -53,7 +52,8 @@ uint64_t printer_pointer(const struct printer *p, uint64_t address)
 }
 
 /* Prints an address, hashed if it is a kernel address. */
-static char *print_address(const struct printer *p, char *w, uint64_t address, unsigned digits)
+static char *printer_put_address(const struct printer *p, char *w, uint64_t address,
+				 unsigned digits)
 {
 	const struct int_format f = { .base = 16, .width = -1, .precision = (int)digits };
 	bool kernel = (int64_t)expr_normalize(address, p->table->env.word_size, true) < 0;
@@ -62,7 +62,7 @@ static char *print_address(const struct printer *p, char *w, uint64_t address, u
 	return format_number(w + 2, kernel ? printer_pointer(p, address) : address, &f);
 }
 
-/* After so many misses more will follow. */
+/* After so many misses printer_count_miss() expects many more. */
 #define CACHE_WRITTEN 32
 
 /*
@@ -70,7 +70,7 @@ static char *print_address(const struct printer *p, char *w, uint64_t address, u
  * interrupts all CPUs that run threads of this process (7 ms for two threads in a guest). So the
  * cache is written at once if much of it will be used.
  */
-static void count_miss(struct printer *p)
+static void printer_count_miss(struct printer *p)
 {
 	if (p->misses == CACHE_WRITTEN || ++p->misses < CACHE_WRITTEN)
 		return;
@@ -83,7 +83,7 @@ const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t
 	struct symbol_cache_entry *e = &p->cache[printer_slot(p, address) - p->cache];
 	struct symbol *symbol = &p->symbols[e - p->cache];
 
-	count_miss(p);
+	printer_count_miss(p);
 	e->address = address;
 	e->found = event_table_find_symbol(p->table, address, symbol);
 	e->known = e->found || !p->table->symbols->growing;
@@ -106,7 +106,7 @@ bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret)
 	return e->found;
 }
 
-static char *put_literal(char *w, const char *text)
+static char *printer_put_text(char *w, const char *text)
 {
 	size_t len = strlen(text);
 
@@ -120,23 +120,23 @@ char *print_symbol(struct printer *p, char *w, uint64_t address, char kind)
 	const struct symbol *s = &p->symbols[e - p->cache];
 
 	if (!e->found)
-		return print_address(p, w, address, kind == 'f' ? 8 : 1);
+		return printer_put_address(p, w, address, kind == 'f' ? 8 : 1);
 	memcpy(w, s->name, e->name_len);
 	w += e->name_len;
 	if (kind == 'f')
 		return w;
 	if (kind != 's') {
-		w = put_literal(w, "+0x");
+		w = printer_put_text(w, "+0x");
 		w = format_hex(w, address - s->address);
-		w = put_literal(w, "/0x");
+		w = printer_put_text(w, "/0x");
 		w = format_hex(w, s->size);
 	}
 	if (s->module) {
 		size_t len = strnlen(s->module, MODULE_MAX_LEN);
 
-		w = put_literal(w, " [");
+		w = printer_put_text(w, " [");
 		memcpy(w, s->module, len);
-		w = put_literal(w + len, "]");
+		w = printer_put_text(w + len, "]");
 	}
 	return w;
 }
@@ -144,15 +144,15 @@ char *print_symbol(struct printer *p, char *w, uint64_t address, char kind)
 char *print_ip_by(struct printer *p, char *w, uint64_t ip, bool offset)
 {
 	if (!ip)
-		return put_literal(w, "0");
+		return printer_put_text(w, "0");
 	if (printer_lookup(p, ip)->is_trampoline)
-		w = put_literal(w, "[unknown/kretprobe'd]");
+		w = printer_put_text(w, "[unknown/kretprobe'd]");
 	else
 		w = print_symbol(p, w, ip, offset ? 'F' : 'f');
 	if (p->table->env.text.sym_addr) {
-		w = put_literal(w, " <");
+		w = printer_put_text(w, " <");
 		w = format_hex_padded(w, printer_pointer(p, ip), p->table->env.word_size * 2);
-		w = put_literal(w, ">");
+		w = printer_put_text(w, ">");
 	}
 	return w;
 }

@@ -41,7 +41,7 @@ struct event_table {
 /* Name and other members together fill one cache line. */
 #define SYMBOL_NAME_NEAR 48
 
-/* Functions come in random order: a look-up must cost one CPU cache miss at most. */
+/* Functions come in random order, so a look-up must cost one CPU cache miss at most. */
 struct symbol_cache_entry {
 	uint64_t address;
 	uint16_t name_len;
@@ -55,7 +55,7 @@ struct printer {
 	const struct event_table *table;
 	const struct event *event; /* being printed */
 	uint64_t fallbacks;
-	unsigned misses; /* look-ups not found in the cache; counted up to CACHE_WRITTEN */
+	unsigned misses; /* look-ups that were not in the cache; counted up to CACHE_WRITTEN */
 	struct symbol symbols[SYMBOL_CACHE_SIZE]; /* by cache slot: the rest of each symbol */
 	struct symbol_cache_entry cache[SYMBOL_CACHE_SIZE];
 };
@@ -105,23 +105,24 @@ static inline const struct symbol_cache_entry *printer_lookup(struct printer *p,
 	return likely(e->known && e->address == address) ? e : printer_find_symbol(p, address);
 }
 
+/* False: no symbol contains the address. The names in ret are borrowed. */
 bool printer_symbol(struct printer *p, uint64_t address, struct symbol *ret);
-/*
- * Writes a symbol at w, at most SYMBOL_TEXT_MAX bytes, and returns the end. kind: 's', 'S', 'B' as
- * the kernel's %p; 'f', 'F' as trace_seq_print_sym(), without and with the offset.
- */
-#define SYMBOL_TEXT_MAX 640
 /*
  * FTRACE_TRAMPOLINE_MARKER of kernel/trace/trace.h is INT_MAX: a stack entry without an address.
  * The kernel prints this text for it.
  */
 #define TRAMPOLINE_ADDRESS 0x7fffffff
 #define TRAMPOLINE_TEXT "[FTRACE TRAMPOLINE]"
+/*
+ * Writes a symbol at w, at most SYMBOL_TEXT_MAX bytes, and returns the end. kind: 's', 'S', 'B' as
+ * the kernel's %p; 'f', 'F' as trace_seq_print_sym(), without and with the offset.
+ */
+#define SYMBOL_TEXT_MAX 640
 char *print_symbol(struct printer *p, char *w, uint64_t address, char kind);
 /* Prints as seq_print_ip_sym() does. Writes at most SYMBOL_TEXT_MAX bytes. */
 char *print_ip_by(struct printer *p, char *w, uint64_t ip, bool offset);
 
-/* Does the same by the recording's options. */
+/* Like print_ip_by(), with or without the offset as the recording's options say. */
 static inline char *print_ip(struct printer *p, char *w, uint64_t ip)
 {
 	const struct symbol_cache_entry *e = printer_lookup(p, ip);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/vec.h"
 #include "print/expr.h"
 
@@ -15,7 +16,7 @@ void printk_formats_deinit(struct printk_formats *f)
 }
 
 /* The kernel escapes only newline, tab and quote. */
-static char *unescape(struct arena *arena, const char *text, size_t len)
+static char *printk_unescape(struct arena *arena, const char *text, size_t len)
 {
 	char *copy = arena_alloc(arena, len + 1), *w = copy;
 
@@ -33,14 +34,14 @@ static char *unescape(struct arena *arena, const char *text, size_t len)
 	return copy;
 }
 
-static int add(struct printk_formats *f, struct arena *arena, uint64_t address, const char *text,
-	       size_t len)
+static int printk_formats_add_one(struct printk_formats *f, struct arena *arena, uint64_t address,
+				  const char *text, size_t len)
 {
 	char *copy;
 
 	if (vec_reserve(f->all, f->count, f->cap, 1) < 0)
 		return -ENOMEM;
-	copy = unescape(arena, text, len);
+	copy = printk_unescape(arena, text, len);
 	if (!copy)
 		return -ENOMEM;
 	f->all[f->count++] = (struct printk_format){ address, copy };
@@ -61,7 +62,8 @@ int printk_formats_add(struct printk_formats *f, struct arena *arena, const char
 				address = address << 4 |
 					  (uint64_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
 			if (stop - p >= 5 && !memcmp(p, " : \"", 4) && stop[-1] == '"' &&
-			    add(f, arena, address, p + 4, (size_t)(stop - 1 - (p + 4))) < 0)
+			    printk_formats_add_one(f, arena, address, p + 4,
+						   (size_t)(stop - 1 - (p + 4))) < 0)
 				return -ENOMEM;
 		}
 		text = nl ? nl + 1 : end;
@@ -69,7 +71,7 @@ int printk_formats_add(struct printk_formats *f, struct arena *arena, const char
 	return 0;
 }
 
-static int by_address(const void *a, const void *b)
+static int printk_by_address(const void *a, const void *b)
 {
 	const struct printk_format *x = a, *y = b;
 
@@ -79,13 +81,12 @@ static int by_address(const void *a, const void *b)
 void printk_formats_sort(struct printk_formats *f)
 {
 	if (f->count)
-		qsort(f->all, f->count, sizeof(*f->all), by_address);
+		qsort(f->all, f->count, sizeof(*f->all), printk_by_address);
 }
 
 const char *printk_formats_find(const struct printk_formats *f, uint64_t address)
 {
-	const struct printk_format key = { .address = address }, *hit;
+	size_t at = lower_bound(i, f->count, f->all[i].address < address);
 
-	hit = f->count ? bsearch(&key, f->all, f->count, sizeof(key), by_address) : NULL;
-	return hit ? hit->text : NULL;
+	return at < f->count && f->all[at].address == address ? f->all[at].text : NULL;
 }

@@ -37,12 +37,12 @@
  * - A sealed program is read-only. All state of a run is in struct run and struct printer, one per
  *   thread.
  *
- * What was tried
- * - libtraceevent's tree, walked for each event: it drops casts and widths, on which the kernel's
- *   exact text depends. Tests still compare with it.
- * - Several ops for a field, an array element or a mask: each is one op now.
- * - The general path for the function tracer: its events outnumber all others, so its program is
- *   the single op OP_FUNCTION with a path of its own (65 instructions fewer for each event).
+ * Reasons
+ * - A walk through libtraceevent's tree for each event would not give the kernel's exact text: the
+ *   tree drops casts and widths, on which that text depends. Tests still compare with it.
+ * - A field, an array element and a mask each take one op, because an op costs a dispatch.
+ * - The function tracer's events outnumber all others. So its program is the single op OP_FUNCTION
+ *   with a path of its own, which saves 65 instructions for each event.
  */
 #include "print/program.h"
 
@@ -53,7 +53,7 @@
 #define TRUNCATED "[truncated]"
 
 /* Bytes before the first NUL, at most OP_SHORT_STRING. */
-static inline size_t short_length(const char *s)
+static inline size_t run_short_length(const char *s)
 {
 	uint64_t zeros = zero_bytes(load_bytes8(s));
 
@@ -64,7 +64,7 @@ static inline size_t short_length(const char *s)
 }
 
 /* Copies from offset in the record to the first NUL or the record's end. */
-static void put_string(struct run *r, uint64_t offset)
+static void run_put_string(struct run *r, uint64_t offset)
 {
 	const char *s;
 	size_t n;
@@ -75,7 +75,7 @@ static void put_string(struct run *r, uint64_t offset)
 	}
 	s = (const char *)r->rec->data + offset;
 	if (likely(r->rec->len - offset >= OP_SHORT_STRING)) {
-		n = short_length(s);
+		n = run_short_length(s);
 		if (likely(n < OP_SHORT_STRING)) {
 			memcpy(r->w, s, OP_SHORT_STRING);
 			r->w += n;
@@ -101,17 +101,17 @@ bool run_make_room(struct run *r, size_t n)
 	return true;
 }
 
-static uint64_t dynamic_offset(const struct run *r, const struct op *op)
+static uint64_t run_dynamic_offset(const struct run *r, const struct op *op)
 {
 	return (load_uint(r->rec->data + op->offset, 4, r->swap) & 0xffff) + op->imm;
 }
 
-static uint32_t dynamic_len(const struct run *r, const struct op *op)
+static uint32_t run_dynamic_len(const struct run *r, const struct op *op)
 {
 	return (uint32_t)load_uint(r->rec->data + op->offset, 4, r->swap) >> 16;
 }
 
-static void put_symbolic(struct run *r, const struct op *op)
+static void run_put_symbolic(struct run *r, const struct op *op)
 {
 	const struct name_table *t = op->table;
 	uint64_t v = run_pop(r);
@@ -129,7 +129,7 @@ static void put_symbolic(struct run *r, const struct op *op)
 		*r->w++ = '?';
 }
 
-static void put_syscall_arg(struct run *r, const struct op *op)
+static void run_put_syscall_arg(struct run *r, const struct op *op)
 {
 	uint64_t v = load_uint(r->rec->data + op->offset, op->size, r->swap);
 
@@ -144,7 +144,7 @@ static void put_syscall_arg(struct run *r, const struct op *op)
 	r->w = format_hex(r->w, v);
 }
 
-static void deref(struct run *r, const struct op *op)
+static void run_deref(struct run *r, const struct op *op)
 {
 	const uint8_t *data = run_memory(r, run_pop(r), op->size);
 
@@ -153,14 +153,14 @@ static void deref(struct run *r, const struct op *op)
 		      : 0);
 }
 
-static void binary(struct run *r, const struct op *op)
+static void run_binary(struct run *r, const struct op *op)
 {
 	uint64_t b = run_pop(r), a = run_pop(r);
 
 	run_push(r, expr_binary(op->arg, a, b, op->size, op->is_signed));
 }
 
-static void select_value(struct run *r)
+static void run_select(struct run *r)
 {
 	uint64_t b = run_pop(r), a = run_pop(r), c = run_pop(r);
 
@@ -168,7 +168,7 @@ static void select_value(struct run *r)
 }
 
 /* Follows _msecs of include/linux/jiffies.h: exact if HZ divides 1000 or is a multiple of it. */
-static void to_msecs(struct run *r, const struct op *op)
+static void run_msecs(struct run *r, const struct op *op)
 {
 	uint64_t j = run_pop(r), hz = op->imm;
 
@@ -181,7 +181,7 @@ static void to_msecs(struct run *r, const struct op *op)
 	run_push(r, (uint32_t)j);
 }
 
-static int builtin(struct run *r, const struct op *op)
+static int run_builtin(struct run *r, const struct op *op)
 {
 	int e = builtin_print((enum builtin)op->arg, r->p, r->p->event, r->rec, run_enter_buf(r));
 
@@ -193,16 +193,16 @@ static void run_value(struct run *r, const struct op *op)
 {
 	switch (op->code) {
 	case OP_DYNAMIC:
-		run_push(r, dynamic_offset(r, op));
+		run_push(r, run_dynamic_offset(r, op));
 		break;
 	case OP_DYNAMIC_LEN:
-		run_push(r, dynamic_len(r, op));
+		run_push(r, run_dynamic_len(r, op));
 		break;
 	case OP_DEREF:
-		deref(r, op);
+		run_deref(r, op);
 		break;
 	case OP_BINARY:
-		binary(r, op);
+		run_binary(r, op);
 		break;
 	case OP_UNARY: {
 		uint64_t v = run_pop(r);
@@ -217,17 +217,17 @@ static void run_value(struct run *r, const struct op *op)
 		run_push(r, run_pop(r) != 0);
 		break;
 	case OP_SELECT:
-		select_value(r);
+		run_select(r);
 		break;
 	case OP_MSECS:
-		to_msecs(r, op);
+		run_msecs(r, op);
 		break;
 	default:
 		break;
 	}
 }
 
-static inline void put_literal(struct run *r, const struct op *op)
+static inline void run_put_literal(struct run *r, const struct op *op)
 {
 	size_t n = op->text_len;
 
@@ -238,7 +238,7 @@ static inline void put_literal(struct run *r, const struct op *op)
 	r->w += n;
 }
 
-static inline char *put_signed(char *w, int64_t v)
+static inline char *run_put_signed(char *w, int64_t v)
 {
 	if (v < 0) {
 		*w++ = '-';
@@ -247,14 +247,14 @@ static inline char *put_signed(char *w, int64_t v)
 	return format_dec(w, (uint64_t)v);
 }
 
-static inline __attribute__((always_inline)) int execute(struct run *r, bool checked)
+__attribute__((always_inline)) static inline int program_execute(struct run *r, bool checked)
 {
 	const uint8_t *data = r->rec->data;
 	const struct op *op = r->prog->ops;
 
 	for (;; op++) {
 		if (op->text_len)
-			put_literal(r, op);
+			run_put_literal(r, op);
 		if (checked && unlikely(op->need > r->rec->len)) {
 			r->truncated = true;
 			return 0;
@@ -282,14 +282,16 @@ static inline __attribute__((always_inline)) int execute(struct run *r, bool che
 							op->is_signed));
 			break;
 		case OP_DEC_S32:
-			r->w = put_signed(r->w, (int32_t)load_uint(data + op->offset, 4, false));
+			r->w = run_put_signed(r->w,
+					      (int32_t)load_uint(data + op->offset, 4, false));
 			continue;
 		case OP_DEC_U32:
 			r->w = format_dec_u32(r->w,
 					      (uint32_t)load_uint(data + op->offset, 4, false));
 			continue;
 		case OP_DEC_S64:
-			r->w = put_signed(r->w, (int64_t)load_uint(data + op->offset, 8, false));
+			r->w = run_put_signed(r->w,
+					      (int64_t)load_uint(data + op->offset, 8, false));
 			continue;
 		case OP_DEC_U64:
 			r->w = format_dec(r->w, load_uint(data + op->offset, 8, false));
@@ -301,29 +303,29 @@ static inline __attribute__((always_inline)) int execute(struct run *r, bool che
 			r->w = format_hex(r->w, load_uint(data + op->offset, 8, false));
 			continue;
 		case OP_DEC:
-			r->w = op->is_signed ? put_signed(r->w, (int64_t)run_pop(r))
+			r->w = op->is_signed ? run_put_signed(r->w, (int64_t)run_pop(r))
 					     : format_dec(r->w, run_pop(r));
 			continue;
 		case OP_HEX:
 			r->w = format_hex(r->w, run_pop(r));
 			continue;
 		case OP_STR_STATIC:
-			put_string(r, op->offset);
+			run_put_string(r, op->offset);
 			break;
 		case OP_STR_DYNAMIC:
-			put_string(r, dynamic_offset(r, op));
+			run_put_string(r, run_dynamic_offset(r, op));
 			break;
 		case OP_STR_ADDRESS:
-			put_string(r, run_pop(r));
+			run_put_string(r, run_pop(r));
 			break;
 		case OP_SYMBOLIC:
-			put_symbolic(r, op);
+			run_put_symbolic(r, op);
 			break;
 		case OP_SYSCALL_ARG:
-			put_syscall_arg(r, op);
+			run_put_syscall_arg(r, op);
 			break;
 		case OP_BUILTIN:
-			return builtin(r, op);
+			return run_builtin(r, op);
 		case OP_JUMP:
 			op = r->prog->ops + op->offset - 1;
 			break;
@@ -343,8 +345,8 @@ static inline __attribute__((always_inline)) int execute(struct run *r, bool che
 	}
 }
 
-static uint64_t load_address(const struct printer *p, const struct record *rec, const struct op *op,
-			     uint64_t offset)
+static uint64_t run_load_address(const struct printer *p, const struct record *rec,
+				 const struct op *op, uint64_t offset)
 {
 	return load_uint(rec->data + offset, op->size, p->table->swap);
 }
@@ -364,17 +366,17 @@ _hot_ static int run_function(const struct op *op, uint32_t bound, struct printe
 		buf_puts(out, TRUNCATED);
 		return buf_error(out) ?: -EBADMSG;
 	}
-	w = print_ip(p, w, load_address(p, rec, op, op->offset));
+	w = print_ip(p, w, run_load_address(p, rec, op, op->offset));
 	/* Arguments follow the parent's address if func-args was on. */
 	if (unlikely(op->arg && rec->len > op->need)) {
 		out->len = (size_t)(w - out->data);
-		print_arguments(p, load_address(p, rec, op, op->offset), rec->data + op->need,
+		print_arguments(p, run_load_address(p, rec, op, op->offset), rec->data + op->need,
 				(rec->len - op->need) / op->size, out);
 		w = buf_reserve(out, bound);
 		if (!w)
 			return -ENOMEM;
 	}
-	parent = load_address(p, rec, op, op->imm);
+	parent = run_load_address(p, rec, op, op->imm);
 	if (likely(parent && !p->table->env.text.no_parent)) {
 		memcpy(w, " <-", 3);
 		w = print_ip(p, w + 3, parent);
@@ -384,7 +386,7 @@ _hot_ static int run_function(const struct op *op, uint32_t bound, struct printe
 }
 
 /* Marks the missing rest. Writes the event's name first if the output lacks it. */
-_cold_ static void put_truncated(struct run *r, size_t from)
+_cold_ static void run_put_truncated(struct run *r, size_t from)
 {
 	if (r->prog->name_len && (size_t)(r->w - r->out->data) == from) {
 		run_put(r, r->prog->name, strlen(r->prog->name));
@@ -414,11 +416,11 @@ int program_run(const struct program *prog, struct printer *p, const struct reco
 	r.swap = p->table->swap;
 	r.word_size = (uint8_t)p->table->env.word_size;
 	r.truncated = r.no_memory = false;
-	e = likely(rec->len >= prog->need) ? execute(&r, false) : execute(&r, true);
+	e = likely(rec->len >= prog->need) ? program_execute(&r, false) : program_execute(&r, true);
 	if (r.no_memory || e == -ENOMEM)
 		return -ENOMEM;
 	if (r.truncated || e == -EBADMSG)
-		put_truncated(&r, from);
+		run_put_truncated(&r, from);
 	out->len = (size_t)(r.w - out->data);
 	return r.truncated ? -EBADMSG : e;
 }

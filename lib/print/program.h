@@ -97,8 +97,7 @@ struct program {
 	const char *name; /* the event's; borrowed */
 	/* Length of "NAME: " if all output begins with it; otherwise 0. */
 	uint32_t name_len;
-	bool plain;	     /* all output is plain, the name included (base/plain.h) */
-	const char *unknown; /* NULL, or the first name that user space cannot know */
+	bool plain; /* all output is plain, the name included (base/plain.h) */
 };
 
 struct compile_env {

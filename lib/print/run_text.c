@@ -7,7 +7,7 @@
 #include "print/objects.h"
 #include "print/run.h"
 
-static void put_flags(struct run *r, const struct op *op)
+static void run_put_flags(struct run *r, const struct op *op)
 {
 	const struct name_table *t = op->table;
 	uint64_t v = run_pop(r);
@@ -36,7 +36,7 @@ static void put_flags(struct run *r, const struct op *op)
 		*r->w++ = '?';
 }
 
-static void put_name(struct run *r, const struct op *op)
+static void run_put_name(struct run *r, const struct op *op)
 {
 	uint64_t i = run_pop(r);
 
@@ -46,7 +46,7 @@ static void put_name(struct run *r, const struct op *op)
 		r->truncated = true;
 }
 
-static void put_bytes(struct run *r, const struct op *op)
+static void run_put_bytes(struct run *r, const struct op *op)
 {
 	int64_t len = (int64_t)run_pop(r);
 	const uint8_t *data = run_memory(r, run_pop(r), len > 0 ? (uint64_t)len : 0);
@@ -60,7 +60,7 @@ static void put_bytes(struct run *r, const struct op *op)
 	}
 }
 
-static void put_int_array(struct run *r)
+static void run_put_int_array(struct run *r)
 {
 	uint64_t size = run_pop(r), count = run_pop(r), address = run_pop(r);
 	const uint8_t *data;
@@ -85,16 +85,16 @@ static void put_int_array(struct run *r)
 	*r->w++ = '}';
 }
 
-static struct object_env object_env(const struct run *r)
+static struct object_env run_object_env(const struct run *r)
 {
 	return (struct object_env){ r->word_size, r->p->table->env.big_endian };
 }
 
-static void put_bitmask(struct run *r)
+static void run_put_bitmask(struct run *r)
 {
 	uint64_t len = run_pop(r);
 	const uint8_t *data = run_memory(r, run_pop(r), len);
-	const struct object_env env = object_env(r);
+	const struct object_env env = run_object_env(r);
 
 	if (!data)
 		return;
@@ -105,7 +105,7 @@ static void put_bitmask(struct run *r)
 }
 
 /* Prints the stack trace of a synthetic event, one symbol per line. */
-static void put_stack(struct run *r)
+static void run_put_stack(struct run *r)
 {
 	uint64_t len = run_pop(r);
 	const uint8_t *data = run_memory(r, run_pop(r), len);
@@ -123,7 +123,7 @@ static void put_stack(struct run *r)
 }
 
 /* Pops the stars' values into a copy of the spec. */
-static struct conversion spec_of(struct run *r, const struct op *op)
+static struct conversion run_spec(struct run *r, const struct op *op)
 {
 	struct conversion spec = *op->spec;
 
@@ -145,7 +145,7 @@ static struct conversion spec_of(struct run *r, const struct op *op)
 	return spec;
 }
 
-static void put_number(struct run *r, const struct op *op)
+static void run_put_number(struct run *r, const struct op *op)
 {
 	struct conversion spec;
 	uint64_t v;
@@ -154,15 +154,15 @@ static void put_number(struct run *r, const struct op *op)
 		r->w = format_number(r->w, run_pop(r), &op->spec->format);
 		return;
 	}
-	spec = spec_of(r, op);
+	spec = run_spec(r, op);
 	v = run_pop(r);
 	if (run_room(r, (size_t)MAX(spec.format.width, 0) + (size_t)MAX(spec.format.precision, 0)))
 		r->w = format_number(r->w, v, &spec.format);
 }
 
-static void put_char(struct run *r, const struct op *op)
+static void run_put_char(struct run *r, const struct op *op)
 {
-	struct conversion spec = spec_of(r, op);
+	struct conversion spec = run_spec(r, op);
 	char c = (char)run_pop(r);
 	size_t pad = spec.format.width > 1 ? (size_t)spec.format.width - 1 : 0;
 
@@ -179,9 +179,9 @@ static void put_char(struct run *r, const struct op *op)
 	}
 }
 
-static void pad(struct run *r, const struct op *op)
+static void run_pad(struct run *r, const struct op *op)
 {
-	struct conversion spec = spec_of(r, op);
+	struct conversion spec = run_spec(r, op);
 	size_t from = r->marks[op->arg], len = (size_t)(r->w - r->out->data) - from, n;
 	char *start;
 
@@ -202,7 +202,7 @@ static void pad(struct run *r, const struct op *op)
 	r->w = start + len + n;
 }
 
-static void cut(struct run *r, const struct op *op)
+static void run_cut(struct run *r, const struct op *op)
 {
 	char *start = r->out->data + r->marks[op->arg];
 
@@ -210,7 +210,7 @@ static void cut(struct run *r, const struct op *op)
 }
 
 /* Prints a string in the recorded kernel's memory. */
-static void put_kernel_string(struct run *r)
+static void run_put_kernel_string(struct run *r)
 {
 	uint64_t address = run_pop(r);
 	const char *text;
@@ -237,7 +237,7 @@ static void put_kernel_string(struct run *r)
 	*r->w++ = ')';
 }
 
-static void put_pointer(struct run *r, const struct op *op)
+static void run_put_pointer(struct run *r, const struct op *op)
 {
 	uint64_t v = printer_pointer(r->p, run_pop(r));
 	struct int_format f = op->spec->format;
@@ -250,7 +250,7 @@ static void put_pointer(struct run *r, const struct op *op)
 	r->w = format_number(r->w, v, &f);
 }
 
-static void put_symbol(struct run *r, const struct op *op)
+static void run_put_symbol(struct run *r, const struct op *op)
 {
 	uint64_t v = run_pop(r);
 
@@ -258,12 +258,12 @@ static void put_symbol(struct run *r, const struct op *op)
 		r->w = print_symbol(r->p, r->w, v, (char)op->arg);
 }
 
-static void put_object(struct run *r, const struct op *op)
+static void run_put_object(struct run *r, const struct op *op)
 {
-	struct conversion spec = spec_of(r, op);
+	struct conversion spec = run_spec(r, op);
 	uint64_t offset = run_pop(r);
 	const uint8_t *data = run_memory(r, offset, 0);
-	const struct object_env env = object_env(r);
+	const struct object_env env = run_object_env(r);
 
 	if (!data)
 		return;
@@ -273,13 +273,16 @@ static void put_object(struct run *r, const struct op *op)
 	run_leave_buf(r);
 }
 
-static bool is_printable(uint8_t c)
+static bool run_is_printable(uint8_t c)
 {
 	return c >= ' ' && c <= '~';
 }
 
-/* Prints (61:62:0a, ...) "ab."...: text only if present; dots if the kernel kept only part. */
-static void put_syscall_bytes(struct run *r, const struct op *op)
+/*
+ * Prints (61:62:0a, ...) "ab."...: the text only if some byte is printable, the dots only if the
+ * kernel kept a part of the bytes.
+ */
+static void run_put_syscall_bytes(struct run *r, const struct op *op)
 {
 	uint32_t loc = (uint32_t)load_uint(r->rec->data + op->offset, 4, r->swap);
 	uint64_t len = loc >> 16, given = len;
@@ -296,14 +299,14 @@ static void put_syscall_bytes(struct run *r, const struct op *op)
 		if (i)
 			*r->w++ = ':';
 		r->w = format_hex_byte(r->w, data[i]);
-		printable |= is_printable(data[i]);
+		printable |= run_is_printable(data[i]);
 	}
 	run_put(r, ", ...)" + (cut ? 0 : 5), cut ? 6 : 1);
 	if (!printable)
 		return;
 	run_put(r, " \"", 2);
 	for (uint64_t i = 0; i < len; i++)
-		*r->w++ = is_printable(data[i]) ? (char)data[i] : '.';
+		*r->w++ = run_is_printable(data[i]) ? (char)data[i] : '.';
 	run_put(r, "\"...", cut ? 4 : 1);
 }
 
@@ -311,7 +314,7 @@ static void put_syscall_bytes(struct run *r, const struct op *op)
  * Prints a string of user space. Length 0: the kernel could not read it, and the data there may
  * belong to another argument.
  */
-static void put_syscall_text(struct run *r, const struct op *op)
+static void run_put_syscall_text(struct run *r, const struct op *op)
 {
 	uint32_t loc = (uint32_t)load_uint(r->rec->data + op->offset, 4, r->swap);
 	const uint8_t *data = run_memory(r, loc & 0xffff, loc >> 16);
@@ -324,55 +327,55 @@ void run_text(struct run *r, const struct op *op)
 {
 	switch (op->code) {
 	case OP_NUMBER:
-		put_number(r, op);
+		run_put_number(r, op);
 		break;
 	case OP_CHAR:
-		put_char(r, op);
+		run_put_char(r, op);
 		break;
 	case OP_STR_POINTER:
-		put_kernel_string(r);
+		run_put_kernel_string(r);
 		break;
 	case OP_FLAGS:
-		put_flags(r, op);
+		run_put_flags(r, op);
 		break;
 	case OP_NAME:
-		put_name(r, op);
+		run_put_name(r, op);
 		break;
 	case OP_BYTES:
-		put_bytes(r, op);
+		run_put_bytes(r, op);
 		break;
 	case OP_INT_ARRAY:
-		put_int_array(r);
+		run_put_int_array(r);
 		break;
 	case OP_BITMASK:
-		put_bitmask(r);
+		run_put_bitmask(r);
 		break;
 	case OP_STACK:
-		put_stack(r);
+		run_put_stack(r);
 		break;
 	case OP_POINTER:
-		put_pointer(r, op);
+		run_put_pointer(r, op);
 		break;
 	case OP_SYMBOL:
-		put_symbol(r, op);
+		run_put_symbol(r, op);
 		break;
 	case OP_OBJECT:
-		put_object(r, op);
+		run_put_object(r, op);
 		break;
 	case OP_SYSCALL_BYTES:
-		put_syscall_bytes(r, op);
+		run_put_syscall_bytes(r, op);
 		break;
 	case OP_SYSCALL_TEXT:
-		put_syscall_text(r, op);
+		run_put_syscall_text(r, op);
 		break;
 	case OP_MARK:
 		r->marks[op->arg] = (size_t)(r->w - r->out->data);
 		break;
 	case OP_PAD:
-		pad(r, op);
+		run_pad(r, op);
 		break;
 	case OP_CUT:
-		cut(r, op);
+		run_cut(r, op);
 		break;
 	case OP_UNKNOWN:
 		run_put(r, "<unknown>", 9);

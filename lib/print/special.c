@@ -10,13 +10,13 @@
 #include "print/compile.h"
 #include "print/printer.h"
 
-static bool starts_with(const char *s, const char *prefix)
+static bool special_starts_with(const char *s, const char *prefix)
 {
 	return !strncmp(s, prefix, strlen(prefix));
 }
 
 /* Prints a probe's address as symbol and offset. */
-static void probe_address(struct compiler *c, const struct field *f, char kind)
+static void compile_probe_address(struct compiler *c, const struct field *f, char kind)
 {
 	struct op *op;
 
@@ -28,7 +28,7 @@ static void probe_address(struct compiler *c, const struct field *f, char kind)
 	c->depth--;
 }
 
-static int probe(struct compiler *c, const struct expr *format, const struct expr *args)
+static int compile_probe(struct compiler *c, const struct expr *format, const struct expr *args)
 {
 	const struct event *ev = c->env->expr.event;
 	const struct field *ip = compiler_find_field(c, "__probe_ip");
@@ -36,20 +36,20 @@ static int probe(struct compiler *c, const struct expr *format, const struct exp
 	const struct field *ret_ip = compiler_find_field(c, "__probe_ret_ip");
 	const char *rest = format->text;
 
-	if (ip && starts_with(rest, "(%lx)")) {
+	if (ip && special_starts_with(rest, "(%lx)")) {
 		rest += strlen("(%lx)");
-	} else if (func && ret_ip && starts_with(rest, "(%lx <- %lx)")) {
+	} else if (func && ret_ip && special_starts_with(rest, "(%lx <- %lx)")) {
 		rest += strlen("(%lx <- %lx)");
 	} else {
 		return 0;
 	}
 	compiler_text(c, ev->name);
 	compiler_text(c, ": (");
-	probe_address(c, ip ? ip : ret_ip, 'F');
+	compile_probe_address(c, ip ? ip : ret_ip, 'F');
 	args = args ? args->next : NULL;
 	if (!ip) {
 		compiler_text(c, " <- ");
-		probe_address(c, func, 'f');
+		compile_probe_address(c, func, 'f');
 		args = args ? args->next : NULL;
 	}
 	compiler_text(c, ")");
@@ -61,7 +61,7 @@ static int probe(struct compiler *c, const struct expr *format, const struct exp
  * The print fmt has "a=%d, b=%.*s". The kernel separates fields by a space and passes the longest
  * length (STR_VAR_LEN_MAX) itself: each field has one argument.
  */
-static int synthetic(struct compiler *c, const struct expr *format, const struct expr *args)
+static int compile_synthetic(struct compiler *c, const struct expr *format, const struct expr *args)
 {
 	const struct event *ev = c->env->expr.event;
 	const char *p = format->text;
@@ -89,7 +89,7 @@ static int synthetic(struct compiler *c, const struct expr *format, const struct
 }
 
 /* The function tracer's event: the most frequent one by far. */
-static bool function(struct compiler *c)
+static bool compile_function(struct compiler *c)
 {
 	const struct field *ip = compiler_find_field(c, "ip");
 	const struct field *parent = compiler_find_field(c, "parent_ip");
@@ -114,7 +114,7 @@ int compile_special(struct compiler *c, const struct expr *format, const struct 
 	const struct event *ev = c->env->expr.event;
 	enum builtin builtin = builtin_find(ev);
 
-	if (builtin == BUILTIN_FUNCTION && function(c))
+	if (builtin == BUILTIN_FUNCTION && compile_function(c))
 		return 1;
 	if (builtin != BUILTIN_NONE) {
 		compiler_add(c, OP_BUILTIN)->arg = (uint8_t)builtin;
@@ -123,6 +123,6 @@ int compile_special(struct compiler *c, const struct expr *format, const struct 
 	if (!strcmp(ev->system, "syscalls"))
 		return compile_syscall(c, format, args);
 	if (!strcmp(ev->system, "synthetic"))
-		return synthetic(c, format, args);
-	return probe(c, format, args);
+		return compile_synthetic(c, format, args);
+	return compile_probe(c, format, args);
 }

@@ -27,7 +27,7 @@ static const struct {
 	{ "kvm_mmu_page_role", "guest_mode", 17, 1 },
 };
 
-static struct local *find_local(struct parser *p, const struct token *t)
+static struct local *parser_find_local(struct parser *p, const struct token *t)
 {
 	for (size_t i = p->local_count; i-- > 0;)
 		if (p->locals[i].len == t->len && !memcmp(p->locals[i].name, t->text, t->len))
@@ -35,7 +35,7 @@ static struct local *find_local(struct parser *p, const struct token *t)
 	return NULL;
 }
 
-static bool is_qualifier(const struct token *t)
+static bool token_is_qualifier(const struct token *t)
 {
 	static const char *const names[] = { "const",  "volatile", "static",
 					     "__user", "__force",  "__iomem" };
@@ -52,13 +52,13 @@ bool parser_starts_type(const struct parser *p, const struct token *t)
 
 	if (t->kind != TOKEN_NAME)
 		return false;
-	return is_qualifier(t) || token_is(t, "struct") || token_is(t, "union") ||
+	return token_is_qualifier(t) || token_is(t, "struct") || token_is(t, "union") ||
 	       token_is(t, "enum") || token_is(t, "signed") || token_is(t, "void") ||
 	       expr_type_by_name(t->text, t->len, p->env->word_size, &type);
 }
 
 /* Parses "unsigned long long int" and others: the words come in any order. */
-static bool basic_type(struct parser *p, struct expr_type *ret)
+static bool parser_basic_type(struct parser *p, struct expr_type *ret)
 {
 	bool seen_unsigned = false, seen_signed = false, seen_int = false, seen = false;
 	unsigned longs = 0;
@@ -75,7 +75,7 @@ static bool basic_type(struct parser *p, struct expr_type *ret)
 			longs++;
 		else if (token_is(t, "int"))
 			seen_int = true;
-		else if (!is_qualifier(t)) {
+		else if (!token_is_qualifier(t)) {
 			if (seen || t->kind != TOKEN_NAME || seen_int || longs ||
 			    !expr_type_by_name(t->text, t->len, p->env->word_size, ret))
 				break;
@@ -94,7 +94,7 @@ static bool basic_type(struct parser *p, struct expr_type *ret)
 }
 
 /* Looks up the constant "struct:NAME", which btf.c writes. 0: unknown. */
-static uint16_t struct_size(struct parser *p)
+static uint16_t parser_struct_size(struct parser *p)
 {
 	const struct token *t = &p->lexer.token;
 	char name[128];
@@ -114,11 +114,11 @@ bool parser_type(struct parser *p, struct expr_type *ret)
 	uint16_t scale = 1; /* size of void */
 
 	p->type_is_bool = false;
-	while (is_qualifier(&p->lexer.token))
+	while (token_is_qualifier(&p->lexer.token))
 		lexer_next(&p->lexer);
 	if (token_is(&p->lexer.token, "struct") || token_is(&p->lexer.token, "union")) {
 		lexer_next(&p->lexer);
-		scale = struct_size(p);
+		scale = parser_struct_size(p);
 		lexer_next(&p->lexer);
 		opaque = true;
 	} else if (token_is(&p->lexer.token, "enum")) {
@@ -128,11 +128,11 @@ bool parser_type(struct parser *p, struct expr_type *ret)
 	} else if (token_is(&p->lexer.token, "void")) {
 		lexer_next(&p->lexer);
 		opaque = true;
-	} else if (!basic_type(p, ret)) {
+	} else if (!parser_basic_type(p, ret)) {
 		return false;
 	}
 	for (;; stars++) {
-		while (is_qualifier(&p->lexer.token))
+		while (token_is_qualifier(&p->lexer.token))
 			lexer_next(&p->lexer);
 		if (!parser_accept(p, '*'))
 			break;
@@ -141,15 +141,15 @@ bool parser_type(struct parser *p, struct expr_type *ret)
 		return !opaque || parser_unsupported(p, "a structure as a value");
 	p->type_is_bool = false;
 	if (stars == 1 && !opaque)
-		ret->class = TYPE_RECORD; /* an address in the record stays one; otherwise a
-					   * pointer */
+		/* expr_cast() makes it a pointer unless the value is an address in the record. */
+		ret->class = TYPE_RECORD;
 	else
 		*ret = (struct expr_type){ TYPE_POINTER, (uint8_t)p->env->word_size, false,
 					   stars > 1 ? (uint16_t)p->env->word_size : scale };
 	return true;
 }
 
-static struct expr *bit_field(struct parser *p, const struct local *local)
+static struct expr *parser_bit_field(struct parser *p, const struct local *local)
 {
 	const struct token t = p->lexer.token;
 
@@ -175,12 +175,12 @@ static struct expr *bit_field(struct parser *p, const struct local *local)
 
 struct expr *parser_local(struct parser *p, const struct token *t)
 {
-	struct local *local = find_local(p, t);
+	struct local *local = parser_find_local(p, t);
 
 	if (!local)
 		return NULL;
 	if (local->bits && parser_accept(p, '.'))
-		return bit_field(p, local);
+		return parser_bit_field(p, local);
 	if (local->is_text)
 		return p->written ? p->written : parser_made(p, expr_text(p->env, "", 0));
 	if (!local->value)
@@ -189,7 +189,7 @@ struct expr *parser_local(struct parser *p, const struct token *t)
 }
 
 /* { "a", "b", ... } */
-static struct expr *string_array(struct parser *p)
+static struct expr *parser_string_array(struct parser *p)
 {
 	struct expr *e = expr_new(p->env, EXPR_SELECT, (struct expr_type){ .class = TYPE_TEXT });
 	struct name_entry *entries = arena_alloc(p->env->arena, 64 * sizeof(*entries));
@@ -215,7 +215,7 @@ static struct expr *string_array(struct parser *p)
 }
 
 /* trace_seq_buffer_ptr(p): the text written from here on. */
-static bool text_start(struct parser *p, struct local *local)
+static bool parser_text_start(struct parser *p, struct local *local)
 {
 	if (!token_is(&p->lexer.token, "trace_seq_buffer_ptr"))
 		return false;
@@ -228,22 +228,23 @@ static bool text_start(struct parser *p, struct local *local)
 	return parser_expect(p, ')');
 }
 
-static bool initializer(struct parser *p, struct local *local, bool is_array, struct expr_type type)
+static bool parser_initializer(struct parser *p, struct local *local, bool is_array,
+			       struct expr_type type)
 {
 	struct expr *e;
 
-	if (text_start(p, local))
+	if (parser_text_start(p, local))
 		return true;
 	if (p->why)
 		return false;
-	e = is_array ? string_array(p) : parser_expr(p);
+	e = is_array ? parser_string_array(p) : parser_expr(p);
 	if (e && !is_array && type.class == TYPE_INT)
 		e = parser_made(p, expr_cast(p->env, e, type));
 	local->value = e;
 	return e != NULL;
 }
 
-static bool declaration(struct parser *p)
+static bool parser_declaration(struct parser *p)
 {
 	struct expr_type type = { 0 };
 	struct local *local;
@@ -253,7 +254,7 @@ static bool declaration(struct parser *p)
 		return parser_fail(p, "too many local names");
 	local = &p->locals[p->local_count];
 	*local = (struct local){ 0 };
-	while (is_qualifier(&p->lexer.token))
+	while (token_is_qualifier(&p->lexer.token))
 		lexer_next(&p->lexer);
 	if (token_is(&p->lexer.token, "union")) {
 		lexer_next(&p->lexer);
@@ -275,17 +276,17 @@ static bool declaration(struct parser *p)
 		if (!parser_expect(p, ']'))
 			return false;
 	}
-	if (parser_accept(p, '=') && !initializer(p, local, is_array, type))
+	if (parser_accept(p, '=') && !parser_initializer(p, local, is_array, type))
 		return false;
 	p->local_count++;
 	return true;
 }
 
 /* "role.word = value" */
-static bool assignment(struct parser *p, bool *ret_done)
+static bool parser_assignment(struct parser *p, bool *ret_done)
 {
 	struct lexer saved = p->lexer;
-	struct local *local = find_local(p, &p->lexer.token);
+	struct local *local = parser_find_local(p, &p->lexer.token);
 
 	*ret_done = false;
 	if (!local || !local->bits)
@@ -315,9 +316,9 @@ struct expr *parser_statements(struct parser *p)
 
 		last = NULL;
 		if (parser_starts_type(p, &p->lexer.token)) {
-			if (!declaration(p))
+			if (!parser_declaration(p))
 				return NULL;
-		} else if (!assignment(p, &done)) {
+		} else if (!parser_assignment(p, &done)) {
 			return NULL;
 		} else if (!done) {
 			last = parser_expr(p);

@@ -4,7 +4,7 @@
 #include "print/builtin.h"
 #include "print/printer.h"
 
-static char builtin_kind(enum builtin b, const struct field *f)
+static char builtin_symbol_kind(enum builtin b, const struct field *f)
 {
 	bool ip = !strcmp(f->name, "ip") || !strcmp(f->name, "parent_ip");
 
@@ -22,7 +22,7 @@ static char builtin_kind(enum builtin b, const struct field *f)
 	}
 }
 
-static char program_kind(const struct program *p, const struct field *f)
+static char program_symbol_kind(const struct program *p, const struct field *f)
 {
 	for (size_t i = 1; i < p->count; i++) {
 		const struct op *op = &p->ops[i], *before = op - 1;
@@ -45,6 +45,6 @@ char event_symbol_kind(const struct event *ev, const struct field *f)
 	enum builtin b = builtin_find(ev);
 
 	if (b != BUILTIN_NONE)
-		return builtin_kind(b, f);
-	return ev->program ? program_kind(ev->program, f) : 0;
+		return builtin_symbol_kind(b, f);
+	return ev->program ? program_symbol_kind(ev->program, f) : 0;
 }

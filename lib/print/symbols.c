@@ -37,7 +37,7 @@ struct line {
 };
 
 /* Parses eight digits at once. False: some character is no digit. */
-static bool parse_hex8(const char *p, uint32_t *ret)
+static bool symbols_parse_hex8(const char *p, uint32_t *ret)
 {
 	const uint64_t high = EACH_BYTE(0x80);
 	uint64_t v = load_bytes8(p), digit, letter;
@@ -55,13 +55,14 @@ static bool parse_hex8(const char *p, uint32_t *ret)
 	return true;
 }
 
-static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
+static const char *symbols_parse_hex(const char *p, const char *end, uint64_t *ret)
 {
 	uint32_t high, low;
 	uint64_t v = 0;
 
 	/* 64-bit kernels write 16 digits. */
-	if (end - p > 16 && p[16] == ' ' && parse_hex8(p, &high) && parse_hex8(p + 8, &low)) {
+	if (end - p > 16 && p[16] == ' ' && symbols_parse_hex8(p, &high) &&
+	    symbols_parse_hex8(p + 8, &low)) {
 		*ret = (uint64_t)high << 32 | low;
 		return p + 16;
 	}
@@ -80,11 +81,11 @@ static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
 }
 
 /* Parses "ADDRESS TYPE NAME", with "\t[MODULE]" for modules. */
-static bool parse_line(const char *p, const char *end, struct line *ret)
+static bool symbols_parse_line(const char *p, const char *end, struct line *ret)
 {
 	const char *tab = NULL;
 
-	p = parse_hex(p, end, &ret->address);
+	p = symbols_parse_hex(p, end, &ret->address);
 	if (end - p < 4 || p[0] != ' ' || p[2] != ' ')
 		return false;
 	ret->type = p[1];
@@ -116,7 +117,7 @@ static bool parse_line(const char *p, const char *end, struct line *ret)
  * at least 3 characters come before a name, and a name and a module's name add 2 terminators. The
  * text has NAME_USUAL spare bytes at its end, as the copy may read that far.
  */
-static uint32_t add_name(struct symbols *s, const char *name, size_t len)
+static uint32_t symbols_add_name(struct symbols *s, const char *name, size_t len)
 {
 	uint32_t at = (uint32_t)s->text_len;
 	char *to = s->text + at;
@@ -133,9 +134,8 @@ static uint32_t add_name(struct symbols *s, const char *name, size_t len)
 /* Only the last modules are searched: a module's symbols are adjacent. */
 #define MODULES_NEAR 64
 
-static int find_module(struct symbols *s, const struct line *l, uint16_t *ret)
+static int symbols_find_module(struct symbols *s, const struct line *l, uint16_t *ret)
 {
-
 	*ret = 0;
 	if (!l->module)
 		return 0;
@@ -151,69 +151,59 @@ static int find_module(struct symbols *s, const struct line *l, uint16_t *ret)
 		return 0;
 	if (vec_reserve_exact(s->module_names, s->module_count, 1) < 0)
 		return -ENOMEM;
-	s->module_names[s->module_count++] = add_name(s, l->module, l->module_len);
+	s->module_names[s->module_count++] = symbols_add_name(s, l->module, l->module_len);
 	*ret = (uint16_t)s->module_count;
 	return 0;
 }
 
-static bool name_is(const struct line *l, const char *name)
+static bool line_name_is(const struct line *l, const char *name)
 {
 	return l->name_len == strlen(name) && !memcmp(l->name, name, l->name_len);
 }
 
-static void note_bounds(struct symbols *s, const struct line *l)
+static void symbols_note_bounds(struct symbols *s, const struct line *l)
 {
 	if (l->module || l->name[0] != '_')
 		return;
-	if (name_is(l, "_stext"))
+	if (line_name_is(l, "_stext"))
 		s->text_start = l->address;
-	else if (name_is(l, "_etext"))
+	else if (line_name_is(l, "_etext"))
 		s->text_end = l->address;
-	else if (name_is(l, "_sinittext"))
+	else if (line_name_is(l, "_sinittext"))
 		s->init_start = l->address;
-	else if (name_is(l, "_einittext"))
+	else if (line_name_is(l, "_einittext"))
 		s->init_end = l->address;
-	else if (name_is(l, "_end"))
+	else if (line_name_is(l, "_end"))
 		s->image_end = l->address;
-	else if (name_is(l, "__irqentry_text_start"))
+	else if (line_name_is(l, "__irqentry_text_start"))
 		s->irq_start = l->address;
-	else if (name_is(l, "__irqentry_text_end"))
+	else if (line_name_is(l, "__irqentry_text_end"))
 		s->irq_end = l->address;
 }
 
-/* Reserves room for count symbols. */
-static int reserve(struct symbols *s, size_t count)
+/* Makes room for exactly extra more symbols; the three arrays share one cap. 0: shrinks them. */
+static int symbols_reserve(struct symbols *s, size_t extra)
 {
-	uint64_t *addresses = reallocarray(s->addresses, count, sizeof(*addresses));
-	uint32_t *names;
-	uint16_t *modules;
-
-	if (addresses)
-		s->addresses = addresses;
-	names = reallocarray(s->names, count, sizeof(*names));
-	if (names)
-		s->names = names;
-	modules = reallocarray(s->modules, count, sizeof(*modules));
-	if (modules)
-		s->modules = modules;
-	if (!addresses || !names || !modules)
+	if (vec_reserve_exact(s->addresses, s->count, extra) < 0 ||
+	    vec_reserve_exact(s->names, s->count, extra) < 0 ||
+	    vec_reserve_exact(s->modules, s->count, extra) < 0)
 		return -ENOMEM;
-	s->cap = count;
+	s->cap = s->count + extra;
 	return 0;
 }
 
-static int add_line(struct symbols *s, const struct line *l)
+static int symbols_add_line(struct symbols *s, const struct line *l)
 {
 	size_t at = s->count;
 
 	if (unlikely(at == SYMBOLS_MAX))
 		return -EFBIG;
-	if (at == s->cap && reserve(s, at + at / 2) < 0)
+	if (at == s->cap && symbols_reserve(s, at / 2) < 0)
 		return -ENOMEM;
-	note_bounds(s, l);
+	symbols_note_bounds(s, l);
 	/* The module's name comes later in the line, so it is still intact. */
-	s->names[at] = add_name(s, l->name, l->name_len);
-	if (find_module(s, l, &s->modules[at]) < 0)
+	s->names[at] = symbols_add_name(s, l->name, l->name_len);
+	if (symbols_find_module(s, l, &s->modules[at]) < 0)
 		return -ENOMEM;
 	s->addresses[at] = l->address;
 	if (s->ordered == at && (!at || l->address >= s->addresses[at - 1]))
@@ -228,7 +218,7 @@ struct entry {
 	uint16_t module;
 };
 
-static int by_address(const void *a, const void *b)
+static int symbols_by_address(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
@@ -238,7 +228,7 @@ static int by_address(const void *a, const void *b)
 }
 
 /* The kernel's own symbols are sorted already. Modules' are sorted and merged in from the end. */
-static int sort(struct symbols *s)
+static int symbols_sort(struct symbols *s)
 {
 	size_t from = s->ordered, rest = s->count - from, to = s->count;
 	struct entry *others;
@@ -251,7 +241,7 @@ static int sort(struct symbols *s)
 	for (size_t i = 0; i < rest; i++)
 		others[i] = (struct entry){ s->addresses[from + i], s->names[from + i],
 					    s->modules[from + i] };
-	qsort(others, rest, sizeof(*others), by_address);
+	qsort(others, rest, sizeof(*others), symbols_by_address);
 	while (rest) {
 		const struct entry *e = &others[rest - 1];
 
@@ -273,7 +263,7 @@ static int sort(struct symbols *s)
 }
 
 /* Turns s->text from lines into names. */
-static int parse(struct symbols *s, size_t len)
+static int symbols_parse(struct symbols *s, size_t len)
 {
 	const char *p = s->text, *end = p + len;
 	bool local_data = false, any = false;
@@ -282,8 +272,8 @@ static int parse(struct symbols *s, size_t len)
 		const char *nl = memchr(p, '\n', (size_t)(end - p));
 		struct line l;
 
-		if (parse_line(p, nl ? nl : end, &l) && (!l.module || l.address)) {
-			int r = add_line(s, &l);
+		if (symbols_parse_line(p, nl ? nl : end, &l) && (!l.module || l.address)) {
+			int r = symbols_add_line(s, &l);
 
 			if (r < 0)
 				return r;
@@ -328,13 +318,13 @@ int symbols_take(struct symbols **list, struct buf *text)
 	s->text = text->data;
 	*text = BUF_INIT;
 	if (r == 0)
-		r = reserve(s, len / LINE_SIZE + 16);
+		r = symbols_reserve(s, len / LINE_SIZE + 16);
 	if (r == 0)
-		r = parse(s, len);
+		r = symbols_parse(s, len);
 	if (r == 0)
-		r = sort(s);
+		r = symbols_sort(s);
 	if (r == 0)
-		r = reserve(s, MAX(s->count, (size_t)1));
+		r = symbols_reserve(s, 0);
 	if (r < 0) {
 		symbols_free(s);
 		return r;
@@ -348,7 +338,7 @@ int symbols_take(struct symbols **list, struct buf *text)
 	return 0;
 }
 
-static int take_copy(struct symbols **list, const char *text, size_t len)
+static int symbols_take_copy(struct symbols **list, const char *text, size_t len)
 {
 	_cleanup_buf_ struct buf own = BUF_INIT;
 
@@ -361,7 +351,7 @@ static int take_copy(struct symbols **list, const char *text, size_t len)
 int symbols_new(struct symbols **ret, const char *text, size_t len)
 {
 	struct symbols *s = NULL;
-	int r = take_copy(&s, text, len);
+	int r = symbols_take_copy(&s, text, len);
 
 	if (r == 0)
 		*ret = s;
@@ -370,7 +360,7 @@ int symbols_new(struct symbols **ret, const char *text, size_t len)
 
 int symbols_add(struct symbols *s, const char *text, size_t len)
 {
-	return take_copy(&s->later, text, len);
+	return symbols_take_copy(&s->later, text, len);
 }
 
 struct symbols *symbols_free(struct symbols *s)
@@ -387,8 +377,11 @@ struct symbols *symbols_free(struct symbols *s)
 	return NULL;
 }
 
-/* Index of the last symbol at or below address; SIZE_MAX: none. */
-static size_t floor_symbol(const struct symbols *s, uint64_t address)
+/*
+ * Index of the last symbol at or below address; SIZE_MAX: none. lower_bound() would branch on each
+ * comparison; addresses come in random order, so half of these branches would be mispredicted.
+ */
+static size_t symbols_floor(const struct symbols *s, uint64_t address)
 {
 	const uint64_t *base = s->addresses;
 	size_t n = s->count;
@@ -404,28 +397,28 @@ static size_t floor_symbol(const struct symbols *s, uint64_t address)
 	return (size_t)(base - s->addresses);
 }
 
-static bool in_kernel(const struct symbols *s, uint64_t address)
+static bool symbols_in_kernel(const struct symbols *s, uint64_t address)
 {
 	return (address >= s->text_start && address < s->text_end) ||
 	       (address >= s->init_start && address < s->init_end);
 }
 
 /* Index of the first symbol at the address of symbol `last`. */
-static size_t first_of(const struct symbols *s, size_t last)
+static size_t symbols_first(const struct symbols *s, size_t last)
 {
 	uint64_t address = s->addresses[last];
 
 	if (likely(!last || s->addresses[last - 1] != address))
 		return last;
 	/* SIZE_MAX + 1 is 0: the first symbol of all. */
-	return address ? floor_symbol(s, address - 1) + 1 : 0;
+	return address ? symbols_floor(s, address - 1) + 1 : 0;
 }
 
 /*
  * End address of a symbol: the next symbol's, in the same module. last: the last one at its
  * address.
  */
-static uint64_t end_of(const struct symbols *s, size_t at, size_t last)
+static uint64_t symbols_end(const struct symbols *s, size_t at, size_t last)
 {
 	uint64_t address = s->addresses[at];
 
@@ -435,19 +428,19 @@ static uint64_t end_of(const struct symbols *s, size_t at, size_t last)
 	return (address | 4095) + 1;
 }
 
-static bool find_in(const struct symbols *s, uint64_t address, struct symbol *ret)
+static bool symbols_find_one(const struct symbols *s, uint64_t address, struct symbol *ret)
 {
-	size_t last = floor_symbol(s, address), at;
+	size_t last = symbols_floor(s, address), at;
 	uint16_t module;
 	uint64_t end;
 
 	if (last == SIZE_MAX)
 		return false;
-	at = first_of(s, last);
+	at = symbols_first(s, last);
 	module = s->modules[at];
-	if (!module && !in_kernel(s, address))
+	if (!module && !symbols_in_kernel(s, address))
 		return false;
-	end = end_of(s, at, last);
+	end = symbols_end(s, at, last);
 	if (module && address >= end)
 		return false;
 	*ret = (struct symbol){
@@ -462,7 +455,7 @@ static bool find_in(const struct symbols *s, uint64_t address, struct symbol *re
 bool symbols_find(const struct symbols *s, uint64_t address, struct symbol *ret)
 {
 	for (; s; s = s->later)
-		if (find_in(s, address, ret))
+		if (symbols_find_one(s, address, ret))
 			return true;
 	return false;
 }

@@ -18,7 +18,7 @@ struct symbol {
 	uint64_t size; /* distance to the next symbol, as in the kernel */
 };
 
-/* Per text. A kernel with all its modules has a fifth of that. */
+/* Most symbols of one text. A kernel with all its modules has a fifth of that. */
 #define SYMBOLS_MAX (2U << 20)
 /*
  * Parses and copies the text of /proc/kallsyms. An empty or all-zero text gives an empty table.
@@ -31,8 +31,8 @@ int symbols_new(struct symbols **ret, const char *text, size_t len);
  */
 int symbols_add(struct symbols *s, const char *text, size_t len);
 /*
- * Does the same without a copy: takes the text over and empties it, also on failure. Appends the
- * symbols to *list, which may be NULL, like symbols_add().
+ * Like symbols_add(), without a copy: owns the text from then on and empties the buffer, also on
+ * failure. *list may be NULL.
  */
 int symbols_take(struct symbols **list, struct buf *text);
 struct symbols *symbols_free(struct symbols *s);
@@ -40,7 +40,7 @@ DEFINE_CLEANUP_FUNC(struct symbols *, symbols_free);
 size_t symbols_count(const struct symbols *s);
 /* True and ret filled if a symbol contains address. s may be NULL: false. */
 bool symbols_find(const struct symbols *s, uint64_t address, struct symbol *ret);
-/* Does the same, but ignores the last symbol: its end is unknown. */
+/* Like symbols_find(), but ignores the last symbol, whose end is unknown. */
 bool symbols_find_between(const struct symbols *s, uint64_t address, struct symbol *ret);
 /* The address range of the kernel's interrupt code. False: unknown, or s is NULL. */
 bool symbols_irq_entries(const struct symbols *s, uint64_t *ret_start, uint64_t *ret_end);

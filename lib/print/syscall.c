@@ -9,13 +9,13 @@
  * Since 6.18 values below 10 are decimal and others have 0x; before, all are hexadecimal without
  * it.
  */
-static bool prefixes_hex(const struct compiler *c)
+static bool syscall_prefixes_hex(const struct compiler *c)
 {
 	return !c->env->kernel || c->env->kernel >= (6 << 16 | 18);
 }
 
 /* "__name_val" of an argument: the user memory it points to, since 6.19. */
-static const struct field *user_data(const struct compiler *c, const struct field *arg)
+static const struct field *syscall_user_data(const struct compiler *c, const struct field *arg)
 {
 	char name[128];
 
@@ -23,7 +23,7 @@ static const struct field *user_data(const struct compiler *c, const struct fiel
 	return compiler_find_field(c, name);
 }
 
-static void user_text(struct compiler *c, const struct field *data)
+static void syscall_user_text(struct compiler *c, const struct field *data)
 {
 	struct op *op;
 
@@ -35,7 +35,8 @@ static void user_text(struct compiler *c, const struct field *data)
 }
 
 /* size: the argument that holds the full length, or NULL. */
-static void user_bytes(struct compiler *c, const struct field *data, const struct field *size)
+static void syscall_user_bytes(struct compiler *c, const struct field *data,
+			       const struct field *size)
 {
 	struct op *op;
 
@@ -50,10 +51,10 @@ static void user_bytes(struct compiler *c, const struct field *data, const struc
 	}
 }
 
-static void argument(struct compiler *c, const struct field *f, const struct field *next,
-		     const struct expr *format)
+static void syscall_argument(struct compiler *c, const struct field *f, const struct field *next,
+			     const struct expr *format)
 {
-	const struct field *data = user_data(c, f);
+	const struct field *data = syscall_user_data(c, f);
 	char quoted[128];
 	struct op *op;
 
@@ -67,18 +68,18 @@ static void argument(struct compiler *c, const struct field *f, const struct fie
 	op->offset = f->offset;
 	op->size = (uint8_t)f->size;
 	op->need = f->offset + f->size;
-	op->arg = prefixes_hex(c);
+	op->arg = syscall_prefixes_hex(c);
 	c->bound += INT_TEXT_MAX;
 	if (!data)
 		return;
 	snprintf(quoted, sizeof(quoted), "%s: 0x%%0%ulx \"%%s\"", f->name, c->env->expr.word_size);
 	if (strstr(format->text, quoted))
-		user_text(c, data);
+		syscall_user_text(c, data);
 	else
-		user_bytes(c, data, next);
+		syscall_user_bytes(c, data, next);
 }
 
-static int enter(struct compiler *c, const struct expr *format)
+static int syscall_enter(struct compiler *c, const struct expr *format)
 {
 	const struct event *ev = c->env->expr.event;
 	bool first = true;
@@ -92,13 +93,13 @@ static int enter(struct compiler *c, const struct expr *format)
 		if (!first)
 			compiler_text(c, ", ");
 		first = false;
-		argument(c, f, i + 1 < ev->field_count ? f + 1 : NULL, format);
+		syscall_argument(c, f, i + 1 < ev->field_count ? f + 1 : NULL, format);
 	}
 	compiler_text(c, ")");
 	return 1;
 }
 
-static uint64_t flag(const struct name_table *t, const char *name)
+static uint64_t syscall_flag(const struct name_table *t, const char *name)
 {
 	for (size_t i = 0; i < t->count; i++)
 		if (!strcmp(t->entries[i].text, name))
@@ -107,14 +108,16 @@ static uint64_t flag(const struct name_table *t, const char *name)
 }
 
 /* The print fmt of openat lacks O_TMPFILE; the kernel's function checks it first. */
-static struct name_table *with_tmpfile(const struct expr_env *env, const struct name_table *t)
+static struct name_table *syscall_with_tmpfile(const struct expr_env *env,
+					       const struct name_table *t)
 {
 	struct name_table *all = arena_alloc(env->arena, sizeof(*all));
 	struct name_entry *entries = arena_alloc(env->arena, (t->count + 1) * sizeof(*entries));
 
 	if (!all || !entries)
 		return NULL;
-	entries[0] = (struct name_entry){ 020000000 | flag(t, "O_DIRECTORY"), "O_TMPFILE", 9 };
+	entries[0] =
+		(struct name_entry){ 020000000 | syscall_flag(t, "O_DIRECTORY"), "O_TMPFILE", 9 };
 	memcpy(entries + 1, t->entries, t->count * sizeof(*entries));
 	*all = *t;
 	all->entries = entries;
@@ -124,7 +127,7 @@ static struct name_table *with_tmpfile(const struct expr_env *env, const struct 
 }
 
 /* The first argument of the print fmt that prints flags by name. */
-static const struct expr *find_flags(const struct expr *args)
+static const struct expr *syscall_find_flags(const struct expr *args)
 {
 	for (; args; args = args->next)
 		if (args->kind == EXPR_COND && args->b->kind == EXPR_FLAGS)
@@ -132,24 +135,24 @@ static const struct expr *find_flags(const struct expr *args)
 	return NULL;
 }
 
-static struct expr *both(const struct expr_env *env, struct expr *bits, uint64_t mask)
+static struct expr *syscall_mask(const struct expr_env *env, struct expr *bits, uint64_t mask)
 {
 	return expr_make_binary(env, '&', bits, expr_const(env, mask, 4, true));
 }
 
 /* O_RDONLY is no bit: it is printed if neither O_WRONLY nor O_RDWR is set. */
-static struct expr *read_only(const struct expr_env *env, struct expr *bits)
+static struct expr *syscall_read_only(const struct expr_env *env, struct expr *bits)
 {
 	struct expr *alone = expr_text(env, "O_RDONLY", 8);
 	struct expr *with_others = expr_text(env, "O_RDONLY|", 9);
 
-	return expr_cond(env, both(env, bits, 3), expr_text(env, "", 0),
+	return expr_cond(env, syscall_mask(env, bits, 3), expr_text(env, "", 0),
 			 expr_cond(env, bits, with_others, alone));
 }
 
 /* The mode, if a flag that may create a file is set. */
-static struct expr *file_mode(const struct expr_env *env, struct expr *bits, uint64_t making,
-			      const struct field *f)
+static struct expr *syscall_file_mode(const struct expr_env *env, struct expr *bits,
+				      uint64_t making, const struct field *f)
 {
 	struct expr *e = expr_new(env, EXPR_FORMAT, (struct expr_type){ .class = TYPE_TEXT });
 
@@ -158,28 +161,30 @@ static struct expr *file_mode(const struct expr_env *env, struct expr *bits, uin
 	e->text = ", mode: 0%03o";
 	e->text_len = (uint32_t)strlen(e->text);
 	e->a = expr_field(env, f);
-	return e->a ? expr_cond(env, both(env, bits, making), e, expr_text(env, "", 0)) : NULL;
+	return e->a ? expr_cond(env, syscall_mask(env, bits, making), e, expr_text(env, "", 0))
+		    : NULL;
 }
 
 /*
  * sys_enter_openat_print(), since 6.19: numbers in decimal, flags by name, the mode only if it
  * counts. The print fmt is nearly the same.
  */
-static int enter_openat(struct compiler *c, const struct expr *format, const struct expr *args)
+static int syscall_enter_openat(struct compiler *c, const struct expr *format,
+				const struct expr *args)
 {
 	const struct expr_env *env = &c->env->expr;
 	const struct field *flags = compiler_find_field(c, "flags");
 	const struct field *mode = compiler_find_field(c, "mode");
 	const struct field *filename = compiler_find_field(c, "__filename_val");
-	const struct expr *named = find_flags(args);
+	const struct expr *named = syscall_find_flags(args);
 	struct expr *bits, *access, *names;
 	struct name_table *t;
 
 	if (!named || !flags || !mode || !filename)
-		return enter(c, format);
-	t = with_tmpfile(env, named->table);
+		return syscall_enter(c, format);
+	t = syscall_with_tmpfile(env, named->table);
 	bits = expr_cast(env, expr_field(env, flags), int_type(4, true));
-	access = read_only(env, bits);
+	access = syscall_read_only(env, bits);
 	names = expr_new(env, EXPR_FLAGS, named->type);
 	if (!t || !names) {
 		compiler_no_memory(c);
@@ -187,19 +192,20 @@ static int enter_openat(struct compiler *c, const struct expr *format, const str
 	}
 	names->table = t;
 	names->a = expr_cast(env, bits, int_type(env->word_size, false));
-	names->next = file_mode(env, bits, t->entries[0].mask | flag(t, "O_CREAT"), mode);
+	names->next =
+		syscall_file_mode(env, bits, t->entries[0].mask | syscall_flag(t, "O_CREAT"), mode);
 	if (!access || !names->a || !names->next) {
 		compiler_fail(c, "flags that are not a number");
 		return 1;
 	}
 	access->next = names;
 	compiler_format(c, "(dfd: %lu, filename: %lu", SIZE_MAX, args);
-	user_text(c, filename);
+	syscall_user_text(c, filename);
 	compiler_format(c, ", flags: %s%s%s)", SIZE_MAX, access);
 	return 1;
 }
 
-static int leave(struct compiler *c)
+static int syscall_exit(struct compiler *c)
 {
 	const struct field *ret = compiler_find_field(c, "ret");
 
@@ -221,11 +227,12 @@ int compile_syscall(struct compiler *c, const struct expr *format, const struct 
 		name += strlen(entry);
 		compiler_text(c, "sys_");
 		compiler_text(c, name);
-		return strcmp(name, "openat") ? enter(c, format) : enter_openat(c, format, args);
+		return strcmp(name, "openat") ? syscall_enter(c, format)
+					      : syscall_enter_openat(c, format, args);
 	}
 	if (strncmp(name, exit, strlen(exit)) || !compiler_find_field(c, "ret"))
 		return 0;
 	compiler_text(c, "sys_");
 	compiler_text(c, name + strlen(exit));
-	return leave(c);
+	return syscall_exit(c);
 }

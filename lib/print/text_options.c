@@ -17,29 +17,29 @@ static const struct {
 	{ "funcgraph-retaddr", GRAPH_RETADDR },
 };
 
-static bool is(const char *word, size_t len, const char *name)
+static bool text_option_is(const char *word, size_t len, const char *name)
 {
 	return len == strlen(name) && !memcmp(word, name, len);
 }
 
-static void set(struct text_options *o, const char *word, size_t len, bool on)
+static void text_option_set(struct text_options *o, const char *word, size_t len, bool on)
 {
-	if (is(word, len, "context-info"))
+	if (text_option_is(word, len, "context-info"))
 		o->no_context = !on;
-	else if (is(word, len, "irq-info"))
+	else if (text_option_is(word, len, "irq-info"))
 		o->no_irq_info = !on;
-	else if (is(word, len, "print-parent"))
+	else if (text_option_is(word, len, "print-parent"))
 		o->no_parent = !on;
-	else if (is(word, len, "sleep-time"))
+	else if (text_option_is(word, len, "sleep-time"))
 		o->no_sleep_time = !on;
-	else if (is(word, len, "sym-offset"))
+	else if (text_option_is(word, len, "sym-offset"))
 		o->sym_offset = on;
-	else if (is(word, len, "sym-addr"))
+	else if (text_option_is(word, len, "sym-addr"))
 		o->sym_addr = on;
-	else if (is(word, len, "sym-userobj"))
+	else if (text_option_is(word, len, "sym-userobj"))
 		o->sym_userobj = on;
 	for (size_t i = 0; i < ARRAY_SIZE(graph_options); i++)
-		if (is(word, len, graph_options[i].name))
+		if (text_option_is(word, len, graph_options[i].name))
 			o->graph = on ? o->graph | graph_options[i].bit
 				      : o->graph & ~graph_options[i].bit;
 }
@@ -52,9 +52,9 @@ void text_options_parse(struct text_options *ret, const char *text)
 
 		/* No option's own name begins with "no". */
 		if (len > 2 && !memcmp(text, "no", 2))
-			set(ret, text + 2, len - 2, false);
+			text_option_set(ret, text + 2, len - 2, false);
 		else
-			set(ret, text, len, true);
+			text_option_set(ret, text, len, true);
 		text += len;
 		text += strspn(text, " \n");
 	}

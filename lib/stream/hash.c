@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "stream/hash.h"
+#include "stream/chunk.h"
 
 #if HAVE_AVX2
 void hash_update_avx2(XXH3_state_t *state, const void *data, size_t len);

@@ -9,7 +9,7 @@ struct text {
 	const char *p, *end;
 };
 
-static bool skip(struct text *t, const char *word)
+static bool layout_skip(struct text *t, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -19,7 +19,7 @@ static bool skip(struct text *t, const char *word)
 	return true;
 }
 
-static bool number(struct text *t, uint32_t *ret)
+static bool layout_number(struct text *t, uint32_t *ret)
 {
 	const char *start = t->p;
 	uint32_t n = 0;
@@ -33,21 +33,22 @@ static bool number(struct text *t, uint32_t *ret)
 }
 
 /* Finds "field: TYPE NAME;\toffset:N;\tsize:N;". */
-static bool find_field(const char *text, size_t len, const char *name, uint32_t *offset,
-		       uint32_t *size)
+static bool layout_find_field(const char *text, size_t len, const char *name, uint32_t *offset,
+			      uint32_t *size)
 {
 	struct text t = { text, text + len };
 
 	while ((t.p = memchr(t.p, ' ', (size_t)(t.end - t.p)))) {
 		t.p++;
-		if (skip(&t, name) && skip(&t, ";\toffset:") && number(&t, offset) &&
-		    skip(&t, ";\tsize:") && number(&t, size) && skip(&t, ";"))
+		if (layout_skip(&t, name) && layout_skip(&t, ";\toffset:") &&
+		    layout_number(&t, offset) && layout_skip(&t, ";\tsize:") &&
+		    layout_number(&t, size) && layout_skip(&t, ";"))
 			return true;
 	}
 	return false;
 }
 
-static bool inside(uint32_t offset, uint32_t size, uint32_t end)
+static bool layout_fits(uint32_t offset, uint32_t size, uint32_t end)
 {
 	return size <= end && offset <= end - size;
 }
@@ -57,18 +58,18 @@ int subbuf_layout_parse(struct subbuf_layout *ret, const char *text, size_t len,
 	uint32_t timestamp_size, data_size;
 	struct subbuf_layout l;
 
-	if (!find_field(text, len, "timestamp", &l.timestamp_offset, &timestamp_size) ||
-	    !find_field(text, len, "commit", &l.commit_offset, &l.commit_size) ||
-	    !find_field(text, len, "data", &l.data_offset, &data_size))
+	if (!layout_find_field(text, len, "timestamp", &l.timestamp_offset, &timestamp_size) ||
+	    !layout_find_field(text, len, "commit", &l.commit_offset, &l.commit_size) ||
+	    !layout_find_field(text, len, "data", &l.data_offset, &data_size))
 		return -EBADMSG;
 	l.size = size;
-	if (!size && inside(l.data_offset, data_size, SUBBUF_SIZE_MAX))
+	if (!size && layout_fits(l.data_offset, data_size, SUBBUF_SIZE_MAX))
 		l.size = l.data_offset + data_size;
 	if (timestamp_size != 8 || (l.commit_size != 4 && l.commit_size != 8) ||
 	    l.size > SUBBUF_SIZE_MAX || l.data_offset % 4 ||
-	    !inside(l.timestamp_offset, timestamp_size, l.data_offset) ||
-	    !inside(l.commit_offset, l.commit_size, l.data_offset) ||
-	    !inside(l.data_offset, RECORD_HEADER, l.size))
+	    !layout_fits(l.timestamp_offset, timestamp_size, l.data_offset) ||
+	    !layout_fits(l.commit_offset, l.commit_size, l.data_offset) ||
+	    !layout_fits(l.data_offset, RECORD_HEADER, l.size))
 		return -EBADMSG;
 	*ret = l;
 	return 0;

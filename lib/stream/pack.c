@@ -43,14 +43,11 @@ int stream_pack(const void *payload, size_t len, struct buf *ret)
 	return r > 0 && ret->len >= len ? 0 : r;
 }
 
-/*
- * One frame, or all remaining ones: len compressed bytes, and where their `size` bytes of content
- * go.
- */
+/* One frame, or all remaining ones. */
 struct frame {
-	const char *from;
+	const char *from; /* compressed bytes, `len` of them */
 	size_t len;
-	char *to;
+	char *to; /* room for their content, `size` bytes */
 	size_t size;
 };
 
@@ -61,8 +58,8 @@ struct expansion {
 };
 
 /* Computes the total content size and the number of frames. */
-static int measure(const char *from, size_t len, size_t max, size_t *ret_size, size_t *ret_count,
-		   const char **ret_why)
+static int frames_measure(const char *from, size_t len, size_t max, size_t *ret_size,
+			  size_t *ret_count, const char **ret_why)
 {
 	size_t sum = 0, count = 0;
 
@@ -95,14 +92,14 @@ static int measure(const char *from, size_t len, size_t max, size_t *ret_size, s
 }
 
 /* False: none left. */
-static bool take_frame(struct expansion *x, struct frame *ret)
+static bool expansion_take(struct expansion *x, struct frame *ret)
 {
 	struct frame *rest = &x->rest;
 
 	pthread_mutex_lock(&x->lock);
 	*ret = *rest;
 	if (rest->len) {
-		/* measure() has checked these sizes. */
+		/* frames_measure() has checked these sizes. */
 		ret->len = ZSTD_findFrameCompressedSize(rest->from, rest->len);
 		ret->size = (size_t)ZSTD_getFrameContentSize(rest->from, rest->len);
 		rest->from += ret->len;
@@ -114,8 +111,8 @@ static bool take_frame(struct expansion *x, struct frame *ret)
 	return ret->len;
 }
 
-/* Stops the other threads: their work is of no use any more. */
-static void give_up(struct expansion *x, int result)
+/* Stops all threads: the expansion has failed. */
+static void expansion_stop(struct expansion *x, int result)
 {
 	pthread_mutex_lock(&x->lock);
 	x->rest.len = 0;
@@ -123,25 +120,25 @@ static void give_up(struct expansion *x, int result)
 	pthread_mutex_unlock(&x->lock);
 }
 
-static void *expand_frames(void *userdata)
+static void *expansion_thread(void *userdata)
 {
 	struct expansion *x = userdata;
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
 	struct frame f;
 
-	/* Without memory this thread stops; others may finish the work. */
-	while (zstd && take_frame(x, &f)) {
+	/* Without memory this thread stops; others may expand the rest. */
+	while (zstd && expansion_take(x, &f)) {
 		size_t n = ZSTD_decompressDCtx(zstd, f.to, f.size, f.from, f.len);
 
 		if (ZSTD_isError(n) || n != f.size)
-			give_up(x, -EBADMSG);
+			expansion_stop(x, -EBADMSG);
 	}
 	ZSTD_freeDCtx(zstd);
 	return NULL;
 }
 
-/* Starts as many threads as there is work for, or as can be had. */
-static int expand_all(struct expansion *x, size_t frames)
+/* Expands all frames, with as many threads as there is work for and the system grants. */
+static int expansion_run(struct expansion *x, size_t frames)
 {
 	size_t useful = MIN(frames, x->rest.size / PACK_FRAME);
 	pthread_t others[EXPAND_THREADS_MAX - 1];
@@ -149,9 +146,9 @@ static int expand_all(struct expansion *x, size_t frames)
 
 	if (useful > 1)
 		wanted = thread_cpus((unsigned)MIN(useful, (size_t)EXPAND_THREADS_MAX)) - 1;
-	while (count < wanted && thread_begin(&others[count], STACK_SIZE, expand_frames, x) == 0)
+	while (count < wanted && thread_begin(&others[count], STACK_SIZE, expansion_thread, x) == 0)
 		count++;
-	expand_frames(x);
+	expansion_thread(x);
 	while (count)
 		pthread_join(others[--count], NULL);
 	return x->result ?: x->rest.len ? -ENOMEM : 0;
@@ -164,7 +161,7 @@ int stream_expand(const void *packed, size_t len, size_t max, struct buf *ret, c
 	char *to;
 	int r;
 
-	r = measure(packed, len, max, &size, &frames, ret_why);
+	r = frames_measure(packed, len, max, &size, &frames, ret_why);
 	if (r < 0)
 		return r;
 	buf_clear(ret);
@@ -172,7 +169,7 @@ int stream_expand(const void *packed, size_t len, size_t max, struct buf *ret, c
 	if (!to)
 		return -ENOMEM;
 	x.rest = (struct frame){ packed, len, to, size };
-	r = expand_all(&x, frames);
+	r = expansion_run(&x, frames);
 	if (r == 0)
 		ret->len = size;
 	else if (r == -EBADMSG)

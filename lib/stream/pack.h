@@ -16,7 +16,7 @@
 /* Compresses a payload into ret. 1: done. 0: it would not be smaller. -ENOMEM. */
 int stream_pack(const void *payload, size_t len, struct buf *ret);
 /*
- * Expands all frames into ret (replaced), with a few extra threads meanwhile. Returns 0 or -ENOMEM.
+ * Expands all frames into ret (replaced), with a few more threads. Returns 0 or -ENOMEM.
  * -EBADMSG: damaged, or longer than CHUNK_EXPANDED_MAX; *ret_why says which. -EFBIG: longer than
  * max. -EOPNOTSUPP: built without zstd.
  */

@@ -5,11 +5,10 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
-#include "stream/elsewhere.h"
-#include "stream/hash.h"
+#include "stream/chunk.h"
 #include "stream/pack.h"
 
-static uint64_t payload_offset(const struct chunk *chunk)
+static uint64_t chunk_payload_offset(const struct chunk *chunk)
 {
 	return chunk->offset + sizeof(struct chunk_header);
 }
@@ -55,7 +54,7 @@ int stream_reader_refresh(struct stream_reader *r, struct error *err)
 	return 0;
 }
 
-static int cut(const struct stream_reader *r, struct error *err)
+static int reader_cut(const struct stream_reader *r, struct error *err)
 {
 	return error_set(err, -ENODATA,
 			 "the stream was cut: its last whole chunk ends at byte %llu of %llu",
@@ -63,8 +62,8 @@ static int cut(const struct stream_reader *r, struct error *err)
 }
 
 /* Reads a chunk's header and what follows, up to len bytes together. Returns the bytes read. */
-static ssize_t read_from_header(const struct stream_reader *r, uint64_t offset, void *to,
-				size_t len, struct error *err)
+static ssize_t reader_read_at(const struct stream_reader *r, uint64_t offset, void *to, size_t len,
+			      struct error *err)
 {
 	ssize_t n = pread_full(r->fd, to, len, (off_t)offset);
 
@@ -72,14 +71,14 @@ static ssize_t read_from_header(const struct stream_reader *r, uint64_t offset, 
 		return error_errno(err, (int)n, "can't read the capture stream");
 	/* The file was truncated after it was opened. */
 	if (n < (ssize_t)sizeof(struct chunk_header))
-		return cut(r, err);
+		return reader_cut(r, err);
 	return n;
 }
 
-static int read_header(const struct stream_reader *r, uint64_t offset, struct chunk_header *ret,
-		       struct error *err)
+static int reader_read_header(const struct stream_reader *r, uint64_t offset,
+			      struct chunk_header *ret, struct error *err)
 {
-	ssize_t n = read_from_header(r, offset, ret, sizeof(*ret), err);
+	ssize_t n = reader_read_at(r, offset, ret, sizeof(*ret), err);
 
 	return n < 0 ? (int)n : 0;
 }
@@ -88,14 +87,14 @@ static int read_header(const struct stream_reader *r, uint64_t offset, struct ch
  * Reads the header at the reader's offset and a little more: callers need a SUBBUFS chunk's head
  * next.
  */
-static int read_ahead(struct stream_reader *r, struct chunk_header *ret, struct error *err)
+static int reader_read_ahead(struct stream_reader *r, struct chunk_header *ret, struct error *err)
 {
 	struct {
 		struct chunk_header header;
 		char payload[sizeof(r->ahead)];
 	} is;
-	ssize_t n = read_from_header(r, r->offset, &is,
-				     (size_t)MIN(r->size - r->offset, sizeof(is)), err);
+	ssize_t n = reader_read_at(r, r->offset, &is, (size_t)MIN(r->size - r->offset, sizeof(is)),
+				   err);
 
 	if (n < 0)
 		return (int)n;
@@ -110,7 +109,7 @@ static int read_ahead(struct stream_reader *r, struct chunk_header *ret, struct 
  * In a followed stream whole chunks come after a freed range. Zeros up to the end mean that the
  * stream was cut. Returns 1 if the offset was moved past a hole.
  */
-static int pass_hole(struct stream_reader *r)
+static int reader_pass_hole(struct stream_reader *r)
 {
 	uint64_t at = r->offset;
 	off_t data = lseek(r->fd, (off_t)at, SEEK_DATA);
@@ -137,15 +136,15 @@ static int pass_hole(struct stream_reader *r)
 }
 
 /* Sub-buffers in another file have no checksum. */
-static bool is_elsewhere(const struct stream_reader *r, const struct chunk_header *h)
+static bool chunk_is_elsewhere(const struct stream_reader *r, const struct chunk_header *h)
 {
 	return r->pages_fd && le16toh(h->type) == CHUNK_SUBBUFS &&
 	       le16toh(h->flags) & CHUNK_ELSEWHERE;
 }
 
 /* 1: the chunk's sub-buffers are in another file; 0: they are in the stream. */
-static int find_elsewhere(const struct stream_reader *r, const struct chunk *chunk,
-			  struct subbufs_elsewhere *ret, struct error *err)
+static int reader_find_elsewhere(const struct stream_reader *r, const struct chunk *chunk,
+				 struct subbufs_elsewhere *ret, struct error *err)
 {
 	struct {
 		struct chunk_header header;
@@ -158,22 +157,22 @@ static int find_elsewhere(const struct stream_reader *r, const struct chunk *chu
 	n = pread_full(r->fd, &is, sizeof(is), (off_t)chunk->offset);
 	if (n < 0)
 		return error_errno(err, (int)n, "can't read the capture stream");
-	if (n < (ssize_t)sizeof(is.header) || !is_elsewhere(r, &is.header))
+	if (n < (ssize_t)sizeof(is.header) || !chunk_is_elsewhere(r, &is.header))
 		return 0;
 	if (n < (ssize_t)sizeof(is) ||
 	    le32toh(is.place.length) > CHUNK_PAYLOAD_MAX - sizeof(is.place.header))
-		return cut(r, err);
+		return reader_cut(r, err);
 	*ret = is.place;
 	ret->offset = le64toh(is.place.offset);
 	ret->length = le32toh(is.place.length);
 	return 1;
 }
 
-/* Describes such a chunk as if the stream had its sub-buffers. */
-static int take_elsewhere(struct stream_reader *r, struct chunk *chunk, struct error *err)
+/* Describes a chunk of sub-buffers in another file as if the stream had them. */
+static int reader_take_elsewhere(struct stream_reader *r, struct chunk *chunk, struct error *err)
 {
 	struct subbufs_elsewhere place;
-	int rc = find_elsewhere(r, chunk, &place, err);
+	int rc = reader_find_elsewhere(r, chunk, &place, err);
 
 	if (rc <= 0)
 		return rc;
@@ -193,15 +192,15 @@ int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error 
 	if (r->offset >= r->size)
 		return 0;
 	if (r->size - r->offset < sizeof(h))
-		return cut(r, err);
-	rc = read_ahead(r, &h, err);
+		return reader_cut(r, err);
+	rc = reader_read_ahead(r, &h, err);
 	if (rc < 0)
 		return rc;
 	/* After a power loss a file system may show zeros in place of data. */
 	if (memcmp(&h, &nothing, sizeof(h)) == 0) {
-		if (!pass_hole(r))
-			return cut(r, err);
-		rc = read_ahead(r, &h, err);
+		if (!reader_pass_hole(r))
+			return reader_cut(r, err);
+		rc = reader_read_ahead(r, &h, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -210,7 +209,7 @@ int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error 
 				 (unsigned long long)r->offset);
 	padded = ((uint64_t)le32toh(h.length) + CHUNK_ALIGN - 1) / CHUNK_ALIGN * CHUNK_ALIGN;
 	if (r->size - r->offset - sizeof(h) < padded)
-		return cut(r, err);
+		return reader_cut(r, err);
 
 	*ret = (struct chunk){
 		.type = le16toh(h.type),
@@ -219,22 +218,23 @@ int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error 
 		.offset = r->offset,
 		.length = le32toh(h.length),
 	};
-	rc = take_elsewhere(r, ret, err);
+	rc = reader_take_elsewhere(r, ret, err);
 	if (rc < 0)
 		return rc;
 	r->offset += sizeof(h) + padded;
 	return 1;
 }
 
-static int damaged(const struct chunk *chunk, const char *what, struct error *err)
+static int chunk_damaged(const struct chunk *chunk, const char *what, struct error *err)
 {
 	return error_set(err, -EBADMSG, "the chunk at byte %llu is damaged: %s",
 			 (unsigned long long)chunk->offset, what);
 }
 
-/* Reads as if the payload were in the stream: a struct subbufs_header, then sub-buffers. */
-static ssize_t read_elsewhere(const struct stream_reader *r, const struct subbufs_elsewhere *place,
-			      uint64_t from, char *to, size_t len)
+/* Reads from another file, as if the stream had the payload: a header, then sub-buffers. */
+static ssize_t reader_read_elsewhere(const struct stream_reader *r,
+				     const struct subbufs_elsewhere *place, uint64_t from, char *to,
+				     size_t len)
 {
 	size_t head = 0;
 	ssize_t n;
@@ -249,7 +249,7 @@ static ssize_t read_elsewhere(const struct stream_reader *r, const struct subbuf
 }
 
 /* Fuzzers cannot find checksums: their builds accept any, to reach the parsers. */
-static bool hash_is(const struct chunk_header *h, uint64_t hash)
+static bool chunk_hash_is(const struct chunk_header *h, uint64_t hash)
 {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 	(void)h;
@@ -260,8 +260,8 @@ static bool hash_is(const struct chunk_header *h, uint64_t hash)
 #endif
 }
 
-static int read_stored(const struct stream_reader *r, const struct chunk *chunk, uint64_t from,
-		       size_t len, struct buf *out, struct error *err)
+static int reader_read_stored(const struct stream_reader *r, const struct chunk *chunk,
+			      uint64_t from, size_t len, struct buf *out, struct error *err)
 {
 	struct subbufs_elsewhere place;
 	ssize_t n;
@@ -275,29 +275,30 @@ static int read_stored(const struct stream_reader *r, const struct chunk *chunk,
 	p = buf_reserve(out, len);
 	if (!p)
 		return error_errno(err, -ENOMEM, "can't load a chunk of %zu bytes", len);
-	rc = find_elsewhere(r, chunk, &place, err);
+	rc = reader_find_elsewhere(r, chunk, &place, err);
 	if (rc < 0)
 		return rc;
-	n = rc ? read_elsewhere(r, &place, from, p, len)
-	       : pread_full(r->fd, p, len, (off_t)(payload_offset(chunk) + from));
+	n = rc ? reader_read_elsewhere(r, &place, from, p, len)
+	       : pread_full(r->fd, p, len, (off_t)(chunk_payload_offset(chunk) + from));
 	if (n < 0)
 		return error_errno(err, (int)n, "can't read the capture stream");
 	if ((size_t)n < len && rc)
 		return error_set(err, -EBADMSG, "the file ends within the sub-buffers at byte %llu",
 				 (unsigned long long)place.offset);
 	if ((size_t)n < len)
-		return damaged(chunk, "the file ends within it", err);
+		return chunk_damaged(chunk, "the file ends within it", err);
 	out->len = len;
 	return 0;
 }
 
-static int too_long(const struct chunk *chunk, struct error *err)
+static int chunk_too_long(const struct chunk *chunk, struct error *err)
 {
 	return error_set(err, -EFBIG, "the chunk at byte %llu is too long for its type",
 			 (unsigned long long)chunk->offset);
 }
 
-static int expand(const struct chunk *chunk, size_t max, struct buf *payload, struct error *err)
+static int chunk_expand(const struct chunk *chunk, size_t max, struct buf *payload,
+			struct error *err)
 {
 	_cleanup_buf_ struct buf plain = BUF_INIT;
 	const char *why;
@@ -310,9 +311,9 @@ static int expand(const struct chunk *chunk, size_t max, struct buf *payload, st
 		plain = BUF_INIT;
 		return 0;
 	case -EBADMSG:
-		return damaged(chunk, why, err);
+		return chunk_damaged(chunk, why, err);
 	case -EFBIG:
-		return too_long(chunk, err);
+		return chunk_too_long(chunk, err);
 	case -EOPNOTSUPP:
 		error_set(err, r, "the chunk at byte %llu is compressed with zstd",
 			  (unsigned long long)chunk->offset);
@@ -338,21 +339,21 @@ int stream_reader_load_max(const struct stream_reader *r, const struct chunk *ch
 	int rc;
 
 	if (chunk->length > max)
-		return too_long(chunk, err);
-	rc = read_header(r, chunk->offset, &h, err);
+		return chunk_too_long(chunk, err);
+	rc = reader_read_header(r, chunk->offset, &h, err);
 	if (rc < 0)
 		return rc;
-	rc = read_stored(r, chunk, 0, chunk->length, out, err);
+	rc = reader_read_stored(r, chunk, 0, chunk->length, out, err);
 	if (rc < 0)
 		return rc;
-	if (is_elsewhere(r, &h))
+	if (chunk_is_elsewhere(r, &h))
 		return 0;
 	payload = (struct iovec){ .iov_base = out->data, .iov_len = out->len };
-	if (!hash_is(&h, chunk_hash(&h, &payload, 1)))
-		return damaged(chunk, "its checksum is wrong", err);
+	if (!chunk_hash_is(&h, chunk_hash(&h, &payload, 1)))
+		return chunk_damaged(chunk, "its checksum is wrong", err);
 	if (chunk->flags & ~CHUNK_ZSTD)
-		return damaged(chunk, "it has flags unknown to this version", err);
-	return chunk->flags & CHUNK_ZSTD ? expand(chunk, max, out, err) : 0;
+		return chunk_damaged(chunk, "it has flags unknown to this version", err);
+	return chunk->flags & CHUNK_ZSTD ? chunk_expand(chunk, max, out, err) : 0;
 }
 
 int stream_reader_verify(const struct stream_reader *r, const struct chunk *chunk,
@@ -362,10 +363,10 @@ int stream_reader_verify(const struct stream_reader *r, const struct chunk *chun
 	XXH3_state_t state;
 	int rc;
 
-	rc = read_header(r, chunk->offset, &h, err);
+	rc = reader_read_header(r, chunk->offset, &h, err);
 	if (rc < 0)
 		return rc;
-	if (is_elsewhere(r, &h))
+	if (chunk_is_elsewhere(r, &h))
 		return 0;
 	zero_hash = h;
 	zero_hash.hash = 0;
@@ -374,14 +375,14 @@ int stream_reader_verify(const struct stream_reader *r, const struct chunk *chun
 	for (uint32_t at = 0; at < chunk->length;) {
 		uint32_t n = MIN(chunk->length - at, 64U << 10);
 
-		rc = read_stored(r, chunk, at, n, scratch, err);
+		rc = reader_read_stored(r, chunk, at, n, scratch, err);
 		if (rc < 0)
 			return rc;
 		hash_update(&state, scratch->data, n);
 		at += n;
 	}
-	if (!hash_is(&h, XXH3_64bits_digest(&state)))
-		return damaged(chunk, "its checksum is wrong", err);
+	if (!chunk_hash_is(&h, XXH3_64bits_digest(&state)))
+		return chunk_damaged(chunk, "its checksum is wrong", err);
 	return 0;
 }
 
@@ -391,11 +392,13 @@ int stream_reader_load_part(const struct stream_reader *r, const struct chunk *c
 	if (chunk->flags)
 		return error_set(err, -EINVAL, "a compressed chunk can't be read in parts");
 	if (from > chunk->length || len > chunk->length - from)
-		return damaged(chunk, "it is shorter than its content", err);
+		return chunk_damaged(chunk, "it is shorter than its content", err);
 	if (!r->pages_fd && !from && chunk->offset == r->ahead_of && len <= r->ahead_len) {
 		buf_clear(out);
 		buf_append(out, r->ahead, len);
-		return out->failed ? error_errno(err, -ENOMEM, "can't load a chunk") : 0;
+		return out->failed ? error_errno(err, -ENOMEM, "can't load the chunk at byte %llu",
+						 (unsigned long long)chunk->offset)
+				   : 0;
 	}
-	return read_stored(r, chunk, from, len, out, err);
+	return reader_read_stored(r, chunk, from, len, out, err);
 }

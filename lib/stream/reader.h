@@ -30,7 +30,7 @@ struct stream_reader {
 	 * which may hold the sub-buffers, and chunk offsets have no meaning to people.
 	 */
 	int pages_fd;
-	uint64_t elsewhere; /* bytes of them that were passed */
+	uint64_t elsewhere; /* bytes of sub-buffers in pages_fd that were passed */
 	/*
 	 * Data read along with the last chunk's header: that chunk's offset, and the bytes of its
 	 * payload.
@@ -45,7 +45,7 @@ bool stream_begins(const void *data, size_t len);
 /* -EBADMSG: not a capture stream. */
 int stream_reader_init(struct stream_reader *r, int fd, struct error *err);
 
-/* For a stream still being written: updates the size. */
+/* Updates the size of a stream that is still being written. */
 int stream_reader_refresh(struct stream_reader *r, struct error *err);
 
 /*
@@ -61,7 +61,7 @@ int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error 
  */
 int stream_reader_load(const struct stream_reader *r, const struct chunk *chunk, struct buf *out,
 		       struct error *err);
-/* Does the same for at most max bytes, stored and decompressed. -EFBIG: longer. */
+/* Like stream_reader_load(), but at most max bytes, stored and decompressed. -EFBIG: longer. */
 int stream_reader_load_max(const struct stream_reader *r, const struct chunk *chunk, size_t max,
 			   struct buf *out, struct error *err);
 

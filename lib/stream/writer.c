@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "base/io.h"
-#include "stream/elsewhere.h"
-#include "stream/hash.h"
+#include "stream/chunk.h"
 #include "stream/pack.h"
 
 static const uint8_t zeros[CHUNK_ALIGN];
 
 /* Chunks that close a stream may exceed the others' limit: they must fit after those. */
-static uint64_t limit_of(const struct stream_writer *w, enum chunk_type type)
+static uint64_t writer_limit(const struct stream_writer *w, enum chunk_type type)
 {
 	if (!w->limit)
 		return UINT64_MAX;
@@ -27,7 +26,7 @@ static uint64_t limit_of(const struct stream_writer *w, enum chunk_type type)
 	}
 }
 
-static size_t length_of(const struct iovec *iov, int count)
+static size_t iov_length(const struct iovec *iov, int count)
 {
 	size_t length = 0;
 
@@ -43,7 +42,7 @@ struct chunk_header stream_chunk_header(enum chunk_type type, unsigned flags, ui
 		.magic = htole32(CHUNK_MAGIC),
 		.type = htole16((uint16_t)type),
 		.flags = htole16((uint16_t)flags),
-		.length = htole32((uint32_t)length_of(payload, count)),
+		.length = htole32((uint32_t)iov_length(payload, count)),
 		.cpu = htole32(cpu),
 	};
 
@@ -52,10 +51,10 @@ struct chunk_header stream_chunk_header(enum chunk_type type, unsigned flags, ui
 }
 
 /* iov[0] is for the header and iov[count + 1] for the padding. The payload is in between. */
-static int write_chunk(struct stream_writer *w, enum chunk_type type, unsigned flags, uint32_t cpu,
-		       struct iovec *iov, int count)
+static int writer_write_chunk(struct stream_writer *w, enum chunk_type type, unsigned flags,
+			      uint32_t cpu, struct iovec *iov, int count)
 {
-	size_t length = length_of(iov + 1, count);
+	size_t length = iov_length(iov + 1, count);
 	struct chunk_header h;
 	uint64_t total;
 	int r;
@@ -65,7 +64,7 @@ static int write_chunk(struct stream_writer *w, enum chunk_type type, unsigned f
 	if (length > CHUNK_PAYLOAD_MAX)
 		return -E2BIG;
 	total = sizeof(h) + length + stream_padding(length);
-	if (w->bytes + total > limit_of(w, type))
+	if (w->bytes + total > writer_limit(w, type))
 		return -EDQUOT;
 
 	h = stream_chunk_header(type, flags, cpu, iov + 1, count);
@@ -92,21 +91,21 @@ int stream_writer_init(struct stream_writer *w, int fd, uint64_t limit)
 	return w->failed;
 }
 
-static int write_payload(struct stream_writer *w, enum chunk_type type, unsigned flags,
-			 const void *payload, size_t len)
+static int writer_write_payload(struct stream_writer *w, enum chunk_type type, unsigned flags,
+				const void *payload, size_t len)
 {
 	struct iovec iov[3] = { [1] = { .iov_base = (void *)(uintptr_t)payload, .iov_len = len } };
 
-	return write_chunk(w, type, flags, 0, iov, 1);
+	return writer_write_chunk(w, type, flags, 0, iov, 1);
 }
 
 int stream_write(struct stream_writer *w, enum chunk_type type, const void *payload, size_t len)
 {
-	return write_payload(w, type, 0, payload, len);
+	return writer_write_payload(w, type, 0, payload, len);
 }
 
-static int write_gathered(struct stream_writer *w, enum chunk_type type, uint32_t cpu,
-			  const struct iovec *pieces, int count)
+static int writer_write_pieces(struct stream_writer *w, enum chunk_type type, uint32_t cpu,
+			       const struct iovec *pieces, int count)
 {
 	struct iovec iov[STREAM_IOV_MAX + 2];
 
@@ -114,19 +113,19 @@ static int write_gathered(struct stream_writer *w, enum chunk_type type, uint32_
 		return -E2BIG;
 	if (count > 0)
 		memcpy(&iov[1], pieces, (size_t)count * sizeof(*pieces));
-	return write_chunk(w, type, 0, cpu, iov, count);
+	return writer_write_chunk(w, type, 0, cpu, iov, count);
 }
 
 int stream_write_pieces(struct stream_writer *w, enum chunk_type type, const struct iovec *pieces,
 			int count)
 {
-	return write_gathered(w, type, 0, pieces, count);
+	return writer_write_pieces(w, type, 0, pieces, count);
 }
 
 int stream_write_samples(struct stream_writer *w, uint32_t cpu, const struct iovec *pieces,
 			 int count)
 {
-	return write_gathered(w, CHUNK_SAMPLES, cpu, pieces, count);
+	return writer_write_pieces(w, CHUNK_SAMPLES, cpu, pieces, count);
 }
 
 int stream_write_packed(struct stream_writer *w, enum chunk_type type, const void *payload,
@@ -142,8 +141,8 @@ int stream_write_packed(struct stream_writer *w, enum chunk_type type, const voi
 	r = stream_pack(payload, len, &packed);
 	if (r < 0)
 		return r;
-	return r ? write_payload(w, type, CHUNK_ZSTD, packed.data, packed.len)
-		 : write_payload(w, type, 0, payload, len);
+	return r ? writer_write_payload(w, type, CHUNK_ZSTD, packed.data, packed.len)
+		 : writer_write_payload(w, type, 0, payload, len);
 }
 
 int stream_write_message(struct stream_writer *w, enum chunk_type type,
@@ -156,7 +155,7 @@ int stream_write_message(struct stream_writer *w, enum chunk_type type,
 	if (!packed)
 		return -ENOMEM;
 	protobuf_c_message_pack(message, packed);
-	return write_payload(w, type, 0, packed, len);
+	return writer_write_payload(w, type, 0, packed, len);
 }
 
 int stream_write_subbufs(struct stream_writer *w, uint32_t cpu, enum subbufs_buffer buffer,
@@ -170,7 +169,7 @@ int stream_write_subbufs(struct stream_writer *w, uint32_t cpu, enum subbufs_buf
 	iov[1] = (struct iovec){ .iov_base = &h, .iov_len = sizeof(h) };
 	if (count > 0)
 		memcpy(&iov[2], subbufs, (size_t)count * sizeof(*subbufs));
-	return write_chunk(w, CHUNK_SUBBUFS, 0, cpu, iov, count + 1);
+	return writer_write_chunk(w, CHUNK_SUBBUFS, 0, cpu, iov, count + 1);
 }
 
 int stream_write_elsewhere(struct stream_writer *w, uint32_t cpu, enum subbufs_buffer buffer,
@@ -183,5 +182,5 @@ int stream_write_elsewhere(struct stream_writer *w, uint32_t cpu, enum subbufs_b
 	};
 	struct iovec iov[3] = { [1] = { .iov_base = &place, .iov_len = sizeof(place) } };
 
-	return write_chunk(w, CHUNK_SUBBUFS, CHUNK_ELSEWHERE, cpu, iov, 1);
+	return writer_write_chunk(w, CHUNK_SUBBUFS, CHUNK_ELSEWHERE, cpu, iov, 1);
 }

@@ -48,7 +48,7 @@ int stream_write_samples(struct stream_writer *w, uint32_t cpu, const struct iov
  */
 int stream_write_subbufs(struct stream_writer *w, uint32_t cpu, enum subbufs_buffer buffer,
 			 uint32_t skip, const struct iovec *subbufs, int count);
-/* Does the same for sub-buffers that stay in another file. The reader needs that file. */
+/* Like stream_write_subbufs(), but the sub-buffers stay in another file, which readers need. */
 int stream_write_elsewhere(struct stream_writer *w, uint32_t cpu, enum subbufs_buffer buffer,
 			   uint64_t offset, uint32_t length);
 

@@ -13,9 +13,9 @@
 #define FILES_MAX 4096
 #define BUILD_ID_MAX 64
 
-/* One file, or the map of code that one process compiled. */
+/* A mapped file, or the code that one process compiled at run time. */
 struct code_file {
-	char *path; /* owned; NULL: a process */
+	char *path; /* owned; NULL: code that process pid compiled */
 	unsigned char build_id[BUILD_ID_MAX];
 	size_t build_id_len;
 	int32_t pid;
@@ -26,8 +26,9 @@ struct code_file {
 struct code_symbols {
 	const char *folder;
 	struct code_file *files; /* owned */
-	size_t count, cap, last;
-	size_t changed;
+	size_t count, cap;
+	size_t last;	/* index of the file found last */
+	size_t changed; /* files that differ from the recorded ones */
 };
 
 int code_symbols_new(struct code_symbols **ret, const char *folder)
@@ -66,7 +67,8 @@ static int open_regular(const char *path, int flags)
 	return fd;
 }
 
-static bool try_elf(struct code_symbols *s, struct code_file *f, const char *path, bool *changed)
+static bool code_file_try_elf(struct code_symbols *s, struct code_file *f, const char *path,
+			      bool *changed)
 {
 	int fd = open_regular(path, 0), r;
 
@@ -77,7 +79,7 @@ static bool try_elf(struct code_symbols *s, struct code_file *f, const char *pat
 	return r == 0;
 }
 
-static bool try_build_id(struct code_symbols *s, struct code_file *f, bool *changed)
+static bool code_file_try_build_id(struct code_symbols *s, struct code_file *f, bool *changed)
 {
 	char hex[2 * BUILD_ID_MAX + 1];
 	bool found = false;
@@ -92,35 +94,35 @@ static bool try_build_id(struct code_symbols *s, struct code_file *f, bool *chan
 		if (asprintf(&path, "%s/.build-id/%.2s/%s%s", s->folder, hex, hex + 2,
 			     i ? ".debug" : "") < 0)
 			path = NULL;
-		found = path && try_elf(s, f, path, changed);
+		found = path && code_file_try_elf(s, f, path, changed);
 	}
 	return found;
 }
 
-static void open_elf(struct code_symbols *s, struct code_file *f)
+static void code_file_open_elf(struct code_symbols *s, struct code_file *f)
 {
 	const char *base = strrchr(f->path, '/') ?: f->path;
 	_cleanup_free_ char *whole = NULL, *last = NULL;
 	bool changed = false;
 
 	if (s->folder) {
-		if (try_build_id(s, f, &changed))
+		if (code_file_try_build_id(s, f, &changed))
 			return;
 		if (asprintf(&whole, "%s/%s", s->folder, f->path) < 0)
 			whole = NULL;
-		if (whole && try_elf(s, f, whole, &changed))
+		if (whole && code_file_try_elf(s, f, whole, &changed))
 			return;
 		if (asprintf(&last, "%s/%s", s->folder, base) < 0)
 			last = NULL;
-		if (last && try_elf(s, f, last, &changed))
+		if (last && code_file_try_elf(s, f, last, &changed))
 			return;
 	}
-	if (f->path[0] == '/' && try_elf(s, f, f->path, &changed))
+	if (f->path[0] == '/' && code_file_try_elf(s, f, f->path, &changed))
 		return;
 	s->changed += changed;
 }
 
-static void open_jit(struct code_symbols *s, struct code_file *f)
+static void code_file_open_jit(struct code_symbols *s, struct code_file *f)
 {
 	const char *folders[] = { s->folder, "/tmp" };
 
@@ -142,7 +144,7 @@ static void open_jit(struct code_symbols *s, struct code_file *f)
 	}
 }
 
-static bool is_it(const struct code_file *f, const struct code_place *p, bool made)
+static bool code_file_is(const struct code_file *f, const struct code_place *p, bool made)
 {
 	if (made)
 		return !f->path && f->pid == p->pid;
@@ -151,15 +153,15 @@ static bool is_it(const struct code_file *f, const struct code_place *p, bool ma
 	       (!f->build_id_len || !memcmp(f->build_id, p->build_id, f->build_id_len));
 }
 
-static struct code_file *find_file(struct code_symbols *s, const struct code_place *p)
+static struct code_file *code_file_find(struct code_symbols *s, const struct code_place *p)
 {
 	bool made = code_path_is_made(p->path);
 	struct code_file *f;
 
-	if (s->last < s->count && is_it(&s->files[s->last], p, made))
+	if (s->last < s->count && code_file_is(&s->files[s->last], p, made))
 		return &s->files[s->last];
 	for (s->last = 0; s->last < s->count; s->last++)
-		if (is_it(&s->files[s->last], p, made))
+		if (code_file_is(&s->files[s->last], p, made))
 			return &s->files[s->last];
 	if (s->count == FILES_MAX)
 		return NULL;
@@ -174,9 +176,9 @@ static struct code_file *find_file(struct code_symbols *s, const struct code_pla
 			memcpy(f->build_id, p->build_id, f->build_id_len);
 		if (!f->path)
 			return NULL;
-		open_elf(s, f);
+		code_file_open_elf(s, f);
 	} else if (p->pid > 0) {
-		open_jit(s, f);
+		code_file_open_jit(s, f);
 	}
 	s->count++;
 	return f;
@@ -184,7 +186,7 @@ static struct code_file *find_file(struct code_symbols *s, const struct code_pla
 
 const char *code_symbols_find(struct code_symbols *s, const struct code_place *place)
 {
-	struct code_file *f = find_file(s, place);
+	struct code_file *f = code_file_find(s, place);
 
 	if (f && f->elf)
 		return elf_file_find(f->elf, place->offset);

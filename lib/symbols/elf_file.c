@@ -12,7 +12,7 @@ struct function {
 	uint64_t size;	   /* 0: unknown */
 	const char *name;  /* owned by the library */
 	unsigned rank;
-	bool chosen; /* the program chooses the function at start (STT_GNU_IFUNC) */
+	bool chosen; /* the program chooses the code at start (STT_GNU_IFUNC) */
 };
 
 struct elf_file {
@@ -39,7 +39,7 @@ struct elf_file *elf_file_free(struct elf_file *f)
 	return NULL;
 }
 
-static int report(struct elf_file *f, int fd, const char *path)
+static int elf_file_report(struct elf_file *f, int fd, const char *path)
 {
 	dwfl_report_begin(f->dwfl);
 	/* On success the library owns the descriptor. */
@@ -51,7 +51,7 @@ static int report(struct elf_file *f, int fd, const char *path)
 	return f->elf ? 0 : -ENOEXEC;
 }
 
-static bool has_build_id(struct elf_file *f, const void *build_id, size_t len)
+static bool elf_file_has_build_id(struct elf_file *f, const void *build_id, size_t len)
 {
 	const unsigned char *own;
 	GElf_Addr at;
@@ -79,9 +79,9 @@ int elf_file_open(struct elf_file **ret, int fd, const char *path, const char *d
 		f->dwfl = dwfl_begin(&f->callbacks);
 	}
 	if (f && f->dwfl)
-		r = report(f, TAKE_FD(fd), path);
+		r = elf_file_report(f, TAKE_FD(fd), path);
 	close_fd(fd);
-	if (r == 0 && build_id_len && !has_build_id(f, build_id, build_id_len))
+	if (r == 0 && build_id_len && !elf_file_has_build_id(f, build_id, build_id_len))
 		r = -ESTALE;
 	if (r < 0) {
 		elf_file_free(f);
@@ -92,7 +92,7 @@ int elf_file_open(struct elf_file **ret, int fd, const char *path, const char *d
 }
 
 /* Finds the loaded segment with this file offset, or this address. */
-static bool find_segment(Elf *elf, uint64_t at, bool by_address, GElf_Phdr *ret)
+static bool elf_find_segment(Elf *elf, uint64_t at, bool by_address, GElf_Phdr *ret)
 {
 	size_t count;
 
@@ -111,35 +111,35 @@ static bool find_segment(Elf *elf, uint64_t at, bool by_address, GElf_Phdr *ret)
 }
 
 /* The address of a file offset in a loaded program. */
-static bool to_address(Elf *elf, uint64_t offset, GElf_Addr *ret)
+static bool elf_to_address(Elf *elf, uint64_t offset, GElf_Addr *ret)
 {
 	GElf_Phdr ph;
 
-	if (!find_segment(elf, offset, false, &ph))
+	if (!elf_find_segment(elf, offset, false, &ph))
 		return false;
 	*ret = offset - ph.p_offset + ph.p_vaddr;
 	return true;
 }
 
 /* The file offset of an address. */
-static bool to_offset(Elf *elf, GElf_Addr address, uint64_t *ret)
+static bool elf_to_offset(Elf *elf, GElf_Addr address, uint64_t *ret)
 {
 	GElf_Phdr ph;
 
-	if (!find_segment(elf, address, true, &ph))
+	if (!elf_find_segment(elf, address, true, &ph))
 		return false;
 	*ret = address - ph.p_vaddr + ph.p_offset;
 	return true;
 }
 
 /* Ranks several names of one address: the name that programs use wins. */
-static unsigned rank(const GElf_Sym *sym, const char *name)
+static unsigned elf_symbol_rank(const GElf_Sym *sym, const char *name)
 {
 	return (sym->st_size ? 4U : 0U) + (name[0] != '_' ? 2U : 0U) +
 	       (GELF_ST_BIND(sym->st_info) != STB_LOCAL);
 }
 
-static int by_address(const void *a, const void *b)
+static int elf_by_address(const void *a, const void *b)
 {
 	const struct function *x = a, *y = b;
 
@@ -148,8 +148,8 @@ static int by_address(const void *a, const void *b)
 	return x->rank > y->rank ? -1 : x->rank < y->rank;
 }
 
-/* The library's own search scans all symbols for each look-up. */
-static void load_functions(struct elf_file *f)
+/* Sorts the functions: the library's own search scans all symbols for each look-up. */
+static void elf_file_load(struct elf_file *f)
 {
 	int count = dwfl_module_getsymtab(f->module);
 
@@ -167,12 +167,12 @@ static void load_functions(struct elf_file *f)
 		if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS ||
 		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
 			continue;
-		*to = (struct function){ address, sym.st_size, name, rank(&sym, name),
+		*to = (struct function){ address, sym.st_size, name, elf_symbol_rank(&sym, name),
 					 type == STT_GNU_IFUNC };
 		f->count++;
 	}
 	if (f->count)
-		qsort(f->functions, f->count, sizeof(*f->functions), by_address);
+		qsort(f->functions, f->count, sizeof(*f->functions), elf_by_address);
 }
 
 const char *elf_file_find(struct elf_file *f, uint64_t offset)
@@ -180,14 +180,15 @@ const char *elf_file_find(struct elf_file *f, uint64_t offset)
 	GElf_Addr address;
 	size_t low;
 
-	if (!to_address(f->elf, offset, &address))
+	if (!elf_to_address(f->elf, offset, &address))
 		return NULL;
 	address += f->bias;
 	if (!f->loaded)
-		load_functions(f);
+		elf_file_load(f);
 	low = lower_bound(i, f->count, f->functions[i].address <= address);
 	/*
-	 * The first name at that address. A function without a size ends where the next one begins.
+	 * Take the first of several names at that address. A function without a size ends where the
+	 * next one begins.
 	 */
 	for (; low; low--) {
 		const struct function *found = &f->functions[low - 1];
@@ -200,14 +201,14 @@ const char *elf_file_find(struct elf_file *f, uint64_t offset)
 }
 
 /* Length without the version: "@@V" is the default version's, "@V" an old one's. */
-static size_t name_len(const struct function *function)
+static size_t function_name_len(const struct function *function)
 {
 	return strcspn(function->name, "@");
 }
 
-static bool is_called(const struct function *function, const char *name)
+static bool function_is_called(const struct function *function, const char *name)
 {
-	size_t len = name_len(function);
+	size_t len = function_name_len(function);
 	const char *version = function->name + len;
 
 	return !strncmp(function->name, name, len) && !name[len] &&
@@ -222,15 +223,15 @@ size_t elf_file_locate(struct elf_file *f, const char *name, uint64_t *offsets, 
 
 	*ret_chosen = false;
 	if (!f->loaded)
-		load_functions(f);
+		elf_file_load(f);
 	for (size_t i = 0; i < f->count; i++) {
 		uint64_t offset;
 
-		if (!is_called(&f->functions[i], name))
+		if (!function_is_called(&f->functions[i], name))
 			continue;
 		*ret_chosen |= f->functions[i].chosen;
 		if (f->functions[i].chosen ||
-		    !to_offset(f->elf, f->functions[i].address - f->bias, &offset) ||
+		    !elf_to_offset(f->elf, f->functions[i].address - f->bias, &offset) ||
 		    (count && offset == last))
 			continue;
 		if (count < max)
@@ -246,9 +247,9 @@ size_t elf_file_names(struct elf_file *f, struct buf *text, const char ***ret)
 	const char *p;
 
 	if (!f->loaded)
-		load_functions(f);
+		elf_file_load(f);
 	for (size_t i = 0; i < f->count; i++) {
-		buf_append(text, f->functions[i].name, name_len(&f->functions[i]));
+		buf_append(text, f->functions[i].name, function_name_len(&f->functions[i]));
 		buf_putc(text, '\0');
 	}
 	*ret = buf_error(text) ? NULL : calloc(f->count + 1, sizeof(**ret));

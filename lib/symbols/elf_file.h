@@ -14,9 +14,9 @@
 struct elf_file;
 
 /*
- * Takes fd. debug: a folder to search first for debug information, or NULL. -ENOEXEC: not an ELF
- * file. -ESTALE: the build id differs from the expected one (build_id_len 0: any id is accepted).
- * -EOPNOTSUPP: built without elfutils.
+ * Owns fd from then on, also on failure. debug: a folder to search first for debug information, or
+ * NULL. -ENOEXEC: not an ELF file. -ESTALE: the build id differs from the expected one
+ * (build_id_len 0: any id is accepted). -EOPNOTSUPP: built without elfutils.
  */
 int elf_file_open(struct elf_file **ret, int fd, const char *path, const char *debug,
 		  const void *build_id, size_t build_id_len);
@@ -26,8 +26,8 @@ struct elf_file *elf_file_free(struct elf_file *f);
 const char *elf_file_find(struct elf_file *f, uint64_t offset);
 
 /*
- * Finds functions by name. Writes at most max file offsets; returns the number of functions.
- * *ret_chosen: a program chooses one at start (STT_GNU_IFUNC); it is not counted.
+ * Finds functions by name. Writes at most max file offsets; returns the number of functions. Sets
+ * *ret_chosen if programs choose among several at start (STT_GNU_IFUNC); these are not counted.
  */
 size_t elf_file_locate(struct elf_file *f, const char *name, uint64_t *offsets, size_t max,
 		       bool *ret_chosen);

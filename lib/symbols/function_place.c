@@ -9,12 +9,12 @@
 #include "symbols/elf_file.h"
 
 /* Further functions of the same name are only counted. */
-#define PLACES_TOLD 4
+#define PLACES_NAMED 4
 
 DEFINE_CLEANUP_FUNC(struct elf_file *, elf_file_free);
 
-static int no_such_function(struct elf_file *f, const char *path, const char *name,
-			    struct error *err)
+static int function_place_none(struct elf_file *f, const char *path, const char *name,
+			       struct error *err)
 {
 	_cleanup_buf_ struct buf hint = BUF_INIT, text = BUF_INIT;
 	_cleanup_free_ const char **names = NULL;
@@ -34,7 +34,7 @@ static int no_such_function(struct elf_file *f, const char *path, const char *na
 	return error_hint(err, "%s", buf_string(&hint) ?: "");
 }
 
-static int chosen(const char *path, const char *name, struct error *err)
+static int function_place_chosen(const char *path, const char *name, struct error *err)
 {
 	error_set(err, -ENOENT,
 		  "%s has several variants of '%s', of which a program chooses one at start", path,
@@ -43,22 +43,22 @@ static int chosen(const char *path, const char *name, struct error *err)
 			       "'readelf -sW' and 'readelf -lW' its place");
 }
 
-static int several(const char *path, const char *name, const uint64_t *offsets, size_t count,
-		   struct error *err)
+static int function_place_several(const char *path, const char *name, const uint64_t *offsets,
+				  size_t count, struct error *err)
 {
 	_cleanup_buf_ struct buf places = BUF_INIT;
 
-	for (size_t i = 0; i < count && i < PLACES_TOLD; i++)
+	for (size_t i = 0; i < count && i < PLACES_NAMED; i++)
 		buf_printf(&places, "%s0x%" PRIx64, i ? ", " : "", offsets[i]);
 	error_set(err, -ENOTUNIQ, "%s has %zu functions called '%s'", path, count, name);
 	return error_hint(err, "give the offset of one of them: %s%s", buf_string(&places) ?: "",
-			  count > PLACES_TOLD ? ", ..." : "");
+			  count > PLACES_NAMED ? ", ..." : "");
 }
 
 int function_place_find(const char *path, const char *name, uint64_t *ret, struct error *err)
 {
 	_cleanup_(elf_file_freep) struct elf_file *f = NULL;
-	uint64_t offsets[PLACES_TOLD];
+	uint64_t offsets[PLACES_NAMED];
 	/* O_NONBLOCK: opening a FIFO would block. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
 	bool is_chosen;
@@ -80,11 +80,12 @@ int function_place_find(const char *path, const char *name, uint64_t *ret, struc
 		return error_set(err, r, "%s is neither a program nor a library", path);
 	if (r < 0)
 		return error_errno(err, r, "cannot read %s", path);
-	count = elf_file_locate(f, name, offsets, PLACES_TOLD, &is_chosen);
+	count = elf_file_locate(f, name, offsets, PLACES_NAMED, &is_chosen);
 	if (!count)
-		return is_chosen ? chosen(path, name, err) : no_such_function(f, path, name, err);
+		return is_chosen ? function_place_chosen(path, name, err)
+				 : function_place_none(f, path, name, err);
 	if (count > 1)
-		return several(path, name, offsets, count, err);
+		return function_place_several(path, name, offsets, count, err);
 	*ret = offsets[0];
 	return 0;
 }

@@ -12,7 +12,7 @@
 
 struct entry {
 	uint64_t start, size;
-	uint32_t order; /* of overlapping entries the later one counts: code is recompiled */
+	uint32_t order; /* line number: the last line with a start counts, as code is recompiled */
 	const char *name;
 };
 
@@ -32,7 +32,7 @@ struct jit_map *jit_map_free(struct jit_map *m)
 	return NULL;
 }
 
-static int by_start(const void *a, const void *b)
+static int jit_by_start(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
@@ -41,7 +41,7 @@ static int by_start(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static int add(struct jit_map *m, char *line)
+static int jit_map_add_line(struct jit_map *m, char *line)
 {
 	struct entry e = { .order = (uint32_t)m->count };
 	char *p;
@@ -78,10 +78,10 @@ int jit_map_read(struct jit_map **ret, int fd)
 	} while (n);
 	next = buf_string(&m->text);
 	while ((line = strsep(&next, "\n")))
-		if (add(m, line) < 0)
+		if (jit_map_add_line(m, line) < 0)
 			return -ENOMEM;
 	if (m->count)
-		qsort(m->entries, m->count, sizeof(*m->entries), by_start);
+		qsort(m->entries, m->count, sizeof(*m->entries), jit_by_start);
 	*ret = TAKE_PTR(m);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "formats/formats.h"
 #include "memory_file.h"
+#include "print/program.h"
 
 void fixture_read_gz(const char *path, struct buf *out)
 {
@@ -68,4 +69,12 @@ void fixture_export(const char *path, const struct export_options *options, stru
 		print_message("%s: fallback for %s: %s\n", path, result.fallbacks[i].event,
 			      result.fallbacks[i].why);
 	memory_file_read(file, out);
+}
+
+bool fixture_prints_unknown(const struct event *ev)
+{
+	for (size_t i = 0; ev->program && i < ev->program->count; i++)
+		if (ev->program->ops[i].code == OP_UNKNOWN)
+			return true;
+	return false;
 }

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "export/export.h"
+#include "print/event_table.h"
 
 /* Appends what a file holds, compressed or plain. */
 void fixture_read_gz(const char *path, struct buf *out);
@@ -15,3 +16,5 @@ typedef void (*fixture_format_t)(void *userdata, const char *system, const char 
 void fixture_each_format(const char *kernel, fixture_format_t each, void *userdata);
 /* A compressed capture as a whole file of options' format, which buf_string() ends. */
 void fixture_export(const char *path, const struct export_options *options, struct buf *out);
+/* True if the text of ev depends on a value that user space cannot know. */
+bool fixture_prints_unknown(const struct event *ev);

@@ -371,10 +371,10 @@ static void table_has_a_largest_size(void **state _unused_)
 {
 	struct pairs t = { 0 };
 
-	assert_int_equal(table_size(1, 0), TABLE_FIRST);
-	assert_int_equal(table_size(33, 64), 128);
-	assert_int_equal(table_size(TABLE_SIZE_MAX / 2, 64), TABLE_SIZE_MAX);
-	assert_int_equal(table_size(TABLE_SIZE_MAX / 2 + 1, 64), 0);
+	assert_int_equal(table_size_for(1, 0), TABLE_FIRST);
+	assert_int_equal(table_size_for(33, 64), 128);
+	assert_int_equal(table_size_for(TABLE_SIZE_MAX / 2, 64), TABLE_SIZE_MAX);
+	assert_int_equal(table_size_for(TABLE_SIZE_MAX / 2 + 1, 64), 0);
 	assert_int_equal(pairs_reserve(&t, UINT32_MAX), -ENOMEM);
 	assert_null(t.slots);
 }

@@ -150,7 +150,7 @@ static void compare(struct both *b, const char *kernel, struct printer *p, const
 /* What user space can't know libtraceevent doesn't mark; the kernel's own functions print these. */
 static bool is_comparable(const struct event *ev)
 {
-	return ev->program && !event_unknown_part(ev) && strcmp(ev->system, "syscalls") != 0 &&
+	return ev->program && !fixture_prints_unknown(ev) && strcmp(ev->system, "syscalls") != 0 &&
 	       strcmp(ev->system, "ftrace") != 0;
 }
 

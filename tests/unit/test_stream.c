@@ -10,7 +10,7 @@
 
 #include "base/io.h"
 #include "memory_file.h"
-#include "stream/hash.h"
+#include "stream/chunk.h"
 #include "stream/reader.h"
 #include "stream/writer.h"
 

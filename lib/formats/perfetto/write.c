@@ -175,7 +175,8 @@ static uint8_t *put_symbol(struct pf_schema *s, const struct pf_op *op, uint8_t 
 }
 
 /*
- * As put_kernel_stack() of print/builtin.c and, for dynamic ones, put_stack() of print/run_text.c.
+ * As builtin_put_kernel_stack() of print/builtin.c and, for dynamic ones, run_put_stack() of
+ * print/run_text.c.
  */
 static int make_stack(struct pf_schema *s, const struct pf_op *op, struct span at)
 {
