@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/io.h"
 #include "daemon/capture/capture.h"
 
 struct overhead {
@@ -39,6 +40,8 @@ enum overhead_step {
 };
 
 #define OVERHEAD_WIDEN_MAX 2
+/* Time for which a step is observed before the next one. */
+#define OVERHEAD_LOOK_NS NSEC_PER_SEC
 
 /* Discards the time spent so far: the next judgement starts a new measurement. */
 void overhead_begin_anew(struct overhead *o);
@@ -49,8 +52,3 @@ struct event_matches;
 
 /* Stores the events of each class. -ENOENT: a class to shed is not recorded. */
 int overhead_find(struct overhead *o, const struct event_matches *matches, struct error *err);
-
-struct capture;
-
-/* Call at each tick. -ETIME: the recording has to end. */
-int overhead_keep(struct capture *c, uint64_t now_ns, struct error *err);

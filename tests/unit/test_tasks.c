@@ -15,7 +15,7 @@
 #include "base/io.h"
 #include "daemon/capture/clocks.h"
 #include "daemon/capture/names/tasks.h"
-#include "daemon/capture/recording.h"
+#include "daemon/capture/report.h"
 #include "daemon/capture/rings/ring.h"
 #include "fake_capture.h"
 #include "proto/capture.pb-c.h"
@@ -250,16 +250,16 @@ static void only_what_is_missing_makes_a_recording_incomplete(void **state)
 		bool missing;
 	} notes[] = { { "symbols are hidden", false }, { "the end is missing", true } };
 	struct fake_capture *f = *state;
-	struct capture c = { .writer = f->writer };
+	struct capture_report report = { 0 };
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	struct stream_reader reader;
 	struct chunk chunk;
 	size_t n = 0;
 
-	capture_warn(&c, "%s", notes[0].text);
-	capture_warn_missing(&c, "%s", notes[1].text);
-	capture_warn(&c, "%s", notes[1].text);
-	assert_int_equal(capture_write_notes(&c), 0);
+	report_warn(&report, "%s", notes[0].text);
+	report_warn_missing(&report, "%s", notes[1].text);
+	report_warn(&report, "%s", notes[1].text);
+	assert_int_equal(report_write_notes(&report, &f->writer), 0);
 	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
 	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
 		Traced__Capture__Note *note;
@@ -274,31 +274,27 @@ static void only_what_is_missing_makes_a_recording_incomplete(void **state)
 		traced__capture__note__free_unpacked(note, NULL);
 	}
 	assert_int_equal(n, ARRAY_SIZE(notes));
-	for (size_t i = 0; i < c.warning_count; i++)
-		free(c.warnings[i]);
-	free(c.warnings);
+	report_deinit(&report);
 }
 
 static void notes_keep_to_their_bounds(void **state)
 {
 	struct fake_capture *f = *state;
-	struct capture c = { .writer = f->writer };
+	struct capture_report report = { 0 };
 	char text[10000];
 	size_t longest;
 
 	/* Two bytes each: a cut in the midst of one would be seen as a character that is none. */
 	for (size_t i = 0; i + 2 < sizeof(text); i += 2)
 		memcpy(text + i, "\xc3\xa4", 3);
-	capture_warn(&c, "%s", text);
-	capture_warn(&c, "x%s", text);
+	report_warn(&report, "%s", text);
+	report_warn(&report, "x%s", text);
 	for (int i = 0; i < 100; i++)
-		capture_warn(&c, "warning %d", i);
-	assert_int_equal(capture_write_notes(&c), 0);
+		report_warn(&report, "warning %d", i);
+	assert_int_equal(report_write_notes(&report, &f->writer), 0);
 	assert_int_equal(fake_capture_chunks(f, CHUNK_NOTE, NULL, &longest), STREAM_NOTES_MAX);
 	assert_in_range(longest, STREAM_NOTE_MAX / 2, STREAM_NOTE_MAX);
-	for (size_t i = 0; i < c.warning_count; i++)
-		free(c.warnings[i]);
-	free(c.warnings);
+	report_deinit(&report);
 }
 
 static void saved_names(void **state)

@@ -10,11 +10,6 @@
 #include "proto/capture.pb-c.h"
 #include "traced/stream.h"
 
-const char *capture_env_sys(const struct capture_env *env)
-{
-	return env->sys ?: "/sys";
-}
-
 int metadata_read_layout(const struct tracefs *fs, int dir, struct buf *text,
 			 struct subbuf_layout *ret, struct error *err)
 {

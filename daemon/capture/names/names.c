@@ -6,7 +6,6 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "daemon/capture/names/btf.h"
-#include "daemon/capture/names/metadata.h"
 
 #define FORMATS_PER_SLICE 48
 #define FORMAT_MAX (256U << 10)

@@ -6,7 +6,6 @@
 #include <sys/sysinfo.h>
 
 #include "base/io.h"
-#include "daemon/capture/names/metadata.h"
 #include "daemon/capture/plan/functions.h"
 #include "daemon/capture/plan/probes.h"
 

@@ -4,8 +4,8 @@
 #include <fcntl.h>
 
 #include "base/io.h"
-#include "daemon/capture/names/metadata.h"
-#include "daemon/capture/recording.h"
+#include "daemon/capture/plan/setup.h"
+#include "daemon/capture/rings/ring.h"
 
 struct capture_spare {
 	struct capture_env env;
@@ -135,7 +135,7 @@ uint64_t capture_spare_bytes(const struct capture_spare *s)
 	return s->bytes;
 }
 
-bool capture_spare_take(struct capture_spare *s, struct capture *c)
+bool capture_spare_take(struct capture_spare *s, struct capture_setup *to)
 {
 	_cleanup_(capture_spare_freep) struct capture_spare *spare = s;
 	_cleanup_buf_ struct buf look = BUF_INIT;
@@ -143,11 +143,11 @@ bool capture_spare_take(struct capture_spare *s, struct capture *c)
 	if (take_look(s, &look) < 0 || look.len != s->look.len ||
 	    memcmp(look.data, s->look.data, look.len) != 0)
 		return false;
-	c->plan = s->plan;
+	to->plan = s->plan;
 	s->plan = (struct plan){ 0 };
-	c->journal = s->journal;
+	to->journal = s->journal;
 	s->journal = JOURNAL_INIT;
-	memcpy(c->instance, s->instance, sizeof(c->instance));
-	memcpy(c->tasks, s->tasks, sizeof(c->tasks));
+	memcpy(to->instance, s->instance, sizeof(to->instance));
+	memcpy(to->tasks, s->tasks, sizeof(to->tasks));
 	return true;
 }
