@@ -29,7 +29,6 @@ struct user {
 	uint64_t filled_ns;
 	unsigned work; /* messages and procfs reads since the last drain */
 };
-#define USER_WORK_PER_DRAIN 4096
 
 /* Returns NULL if out of memory. */
 struct user *user_get(struct marks *m, uid_t uid);

@@ -54,7 +54,7 @@ static void write_to(struct marks_sink *sink, struct member *r, const struct buf
 {
 	struct marks_header h = { .dropped = htole64(r->ring.dropped), .ring = htole32(r->id) };
 	uint64_t bit = UINT64_C(1) << sink->slot;
-	struct iovec iov[MARKS_IOV_MAX] = {
+	struct iovec iov[] = {
 		{ .iov_base = &h, .iov_len = sizeof(h) },
 		{ .iov_base = records->data, .iov_len = records->len },
 	};

@@ -12,6 +12,7 @@
 /* The bucket's size: this part of a second's bytes, and its minimum. */
 #define BURST_PART 8
 #define BURST_MIN MARK_RING_MAX
+#define WORK_PER_DRAIN 4096 /* messages and procfs reads */
 
 static int64_t burst(const struct marks *m)
 {
@@ -56,7 +57,7 @@ bool user_may_take(const struct marks *m, struct user *u)
 
 bool user_is_tired(const struct user *u)
 {
-	return u->uid != 0 && u->work > USER_WORK_PER_DRAIN;
+	return u->uid != 0 && u->work > WORK_PER_DRAIN;
 }
 
 void users_tidy(struct marks *m)
