@@ -20,7 +20,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
-#include "daemon/capture/samples/sampler.h"
+#include "daemon/capture/rings/sampler.h"
 #include "daemon/capture/tracefs/tracefs.h"
 #include "traced/stream.h"
 

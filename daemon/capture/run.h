@@ -7,7 +7,7 @@
 #include "daemon/capture/names/names.h"
 #include "daemon/capture/overhead.h"
 #include "daemon/capture/rings/ring.h"
-#include "daemon/capture/samples/sampler.h"
+#include "daemon/capture/rings/sampler.h"
 
 /*
  * Progress of a streamed recording's flush: CPU by CPU of the main ring, then of the tasks' ring.

@@ -44,22 +44,33 @@ static unsigned read_tasks(struct fake_capture *f, Traced__Capture__Tasks **ret)
 	return n;
 }
 
-static void stat_lines(void **state _unused_)
+static void stat_lines(void **state)
 {
 	static const char odd[] = "7 (a) b ) S 3"
 				  " 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 250 1 2 3\n";
-	struct task_stat t;
+	static const char *const damaged[] = { "7 (a) b ) S ", "", "1 )x( S 1", "0 (x) S 1" };
+	const uint64_t start = 250 * NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct fake_capture *f = *state;
+	struct task_scan scan;
+	Traced__Capture__Tasks *t;
 
-	assert_int_equal(task_stat_parse(&t, odd, sizeof(odd) - 1, 100), 0);
-	assert_int_equal(t.tid, 7);
-	assert_int_equal(t.ppid, 3);
-	assert_string_equal(t.comm, "a) b ");
-	assert_true(t.kthread);
-	assert_int_equal(t.start_ns, UINT64_C(2500000000));
-	assert_int_equal(task_stat_parse(&t, odd, 12, 100), -EBADMSG);
-	assert_int_equal(task_stat_parse(&t, "", 0, 100), -EBADMSG);
-	assert_int_equal(task_stat_parse(&t, "1 )x( S 1", 9, 100), -EBADMSG);
-	assert_int_equal(task_stat_parse(&t, "0 (x) S 1", 9, 100), -EBADMSG);
+	fake_file(&f->root, "proc/7/task/7/stat", odd);
+	for (unsigned i = 0; i < ARRAY_SIZE(damaged); i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "proc/8/task/%u/stat", i + 8);
+		fake_file(&f->root, path, damaged[i]);
+	}
+	assert_int_equal(task_scan_start(&scan, fake_path(&f->root, "proc"), NULL), 0);
+	assert_int_equal(task_scan_step(&scan, &f->writer), 0);
+	assert_int_equal(read_tasks(f, &t), 1);
+	assert_int_equal(t->tasks[0]->tid, 7);
+	assert_int_equal(t->tasks[0]->ppid, 3);
+	assert_int_equal(t->tasks[0]->comm.len, 5);
+	assert_memory_equal(t->tasks[0]->comm.data, "a) b ", 5);
+	assert_true(t->tasks[0]->kthread);
+	assert_int_equal(t->tasks[0]->start_ns, start);
+	traced__capture__tasks__free_unpacked(t, NULL);
 }
 
 static void scan_finds_threads(void **state)
@@ -345,7 +356,7 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fake_capture_setup, fake_capture_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stat_lines),
+		TEST(stat_lines),
 		TEST(scan_finds_threads),
 		TEST(a_reading_is_dated_before_it),
 		TEST(long_scan_comes_in_slices),

@@ -95,3 +95,22 @@ int identifiers_sort(struct identifiers *ids)
 	ids->count = kept;
 	return 0;
 }
+
+bool format_wants_symbols(const char *text)
+{
+	const char *p = strstr(text, "\nprint fmt:");
+
+	if (!p)
+		return false;
+	/* The kernel prints a probe's address as a symbol, whatever its format says. */
+	if (strstr(p, "REC->__probe_") || strstr(p, "__get_stacktrace("))
+		return true;
+	while ((p = strchr(p, '%'))) {
+		p++;
+		p += strspn(p, "-+ #0123456789*.");
+		if (*p == 'p' && p[1] && strchr("sSfFB", p[1]))
+			return true;
+		p += *p == '%';
+	}
+	return false;
+}

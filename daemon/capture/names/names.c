@@ -116,25 +116,6 @@ static int tasks_step(struct names *n, struct stream_writer *w)
 	return task_scan_step(&n->scan, w);
 }
 
-bool format_wants_symbols(const char *text)
-{
-	const char *p = strstr(text, "\nprint fmt:");
-
-	if (!p)
-		return false;
-	/* The kernel prints a probe's address as a symbol, whatever its format says. */
-	if (strstr(p, "REC->__probe_") || strstr(p, "__get_stacktrace("))
-		return true;
-	while ((p = strchr(p, '%'))) {
-		p++;
-		p += strspn(p, "-+ #0123456789*.");
-		if (*p == 'p' && p[1] && strchr("sSfFB", p[1]))
-			return true;
-		p += *p == '%';
-	}
-	return false;
-}
-
 /* Notes an event whose text needs symbols beyond the excerpt. */
 static void note_symbol_event(struct names *n, const char *name, const char *format)
 {

@@ -68,5 +68,3 @@ int names_step(struct names *n, struct stream_writer *w);
 bool names_lack_symbols(struct names *n);
 /* Writes symbols of modules loaded since the last ones were written. 0 or -errno. */
 int names_update(struct names *n, struct stream_writer *w);
-/* True if the event's text names kernel symbols. */
-bool format_wants_symbols(const char *text);

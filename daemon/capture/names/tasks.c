@@ -13,6 +13,14 @@
 #define CMDLINE_MAX 4096     /* bytes kept of a command line */
 #define PF_KTHREAD 0x00200000
 
+/* The fields of a stat file that are used. */
+struct task_stat {
+	int32_t tid, ppid;
+	char comm[64];
+	bool kthread;
+	uint64_t start_ns; /* since boot */
+};
+
 /* A task as last written. The digest covers start time, name and process. */
 struct task_seen {
 	int32_t tid; /* 0: free */
@@ -103,7 +111,8 @@ void task_scan_end(struct task_scan *s)
 	*s = TASK_SCAN_INIT;
 }
 
-int task_stat_parse(struct task_stat *ret, const char *line, size_t len, long hz)
+/* -EBADMSG: not a stat line. hz: USER_HZ. */
+static int task_stat_parse(struct task_stat *ret, const char *line, size_t len, long hz)
 {
 	const char *open = memchr(line, '(', len), *close = memrchr(line, ')', len);
 	struct task_stat t = { 0 };

@@ -41,17 +41,14 @@
  *
  * Old values cannot be written back as they were read: tracefs reads back another syntax than it
  * accepts. setting_text() converts them.
+ *
+ * explain.c says why the kernel refused a step.
  */
 #include "daemon/capture/plan/plan.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
-#include <sys/sysinfo.h>
 
-#include "base/parse.h"
 #include "base/vec.h"
-#include "daemon/capture/plan/probes.h"
-#include "daemon/capture/tracefs/fields.h"
 #include "daemon/capture/tracefs/setting.h"
 
 static void let_go(struct plan_step *s)
@@ -130,24 +127,6 @@ struct plan_step *plan_write(struct plan *p, const char *instance, const char *f
 {
 	return find_done(p, PLAN_WRITE, instance, file, value)
 		       ?: add(p, PLAN_WRITE, instance, file, value);
-}
-
-struct plan_step *plan_writef(struct plan *p, const char *instance, const char *file,
-			      const char *fmt, ...)
-{
-	_cleanup_free_ char *value = NULL;
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vasprintf(&value, fmt, ap);
-	va_end(ap);
-	if (n < 0) {
-		value = NULL;
-		p->failed = true;
-		return NULL;
-	}
-	return plan_write(p, instance, file, value);
 }
 
 struct plan_step *plan_set(struct plan *p, const char *instance, const char *file,
@@ -306,159 +285,11 @@ int plan_undo(struct plan *p, const struct tracefs *fs)
 	return failed;
 }
 
-void plan_take_down(struct plan *p, const struct tracefs *fs, struct journal *j)
+void plan_end(struct plan *p, const struct tracefs *fs, struct journal *j)
 {
 	if (plan_undo(p, fs) == 0)
 		journal_drop(j);
 	else
 		journal_close(j);
 	plan_deinit(p);
-}
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && strcmp(s + n - m, end) == 0;
-}
-
-/* Appends error_log's last message verbatim, on its own lines: the caret must keep its column. */
-static void add_error_log(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
-{
-	_cleanup_free_ char *log = tracefs_last_error(fs, s->instance);
-	char *save = NULL;
-
-	if (!log)
-		return;
-	for (char *p = strtok_r(log, "\n", &save); p; p = strtok_r(NULL, "\n", &save))
-		buf_printf(out, "\n%s", p);
-}
-
-static void add_fields(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
-{
-	_cleanup_buf_ struct buf format = BUF_INIT;
-	_cleanup_free_ char *path = NULL;
-
-	/* An event's filter and format are in one directory. */
-	if (asprintf(&path, "%.*s/format", (int)(strrchr(s->file, '/') - s->file), s->file) < 0)
-		return;
-	if (tracefs_read(tracefs_root(fs), path, &format) == 0 && buf_string(&format))
-		fields_hint(format.data, s->value, out);
-}
-
-static int explain_filter(const struct plan_step *s, const struct tracefs *fs, int code,
-			  struct error *err)
-{
-	/* events/SYSTEM/EVENT/filter */
-	_cleanup_free_ char *event = strdup(s->file + strlen("events/"));
-	_cleanup_buf_ struct buf log = BUF_INIT, fields = BUF_INIT;
-	char *slash = event ? strchr(event, '/') : NULL, *end = event ? strrchr(event, '/') : NULL;
-
-	if (!slash || end == slash)
-		return error_errno(err, code, "cannot write %s", s->file);
-	*slash = ':';
-	*end = '\0';
-	add_error_log(s, fs, &log);
-	add_fields(s, fs, &fields);
-	error_set(err, code, "the kernel refuses the filter '%s' for event %s%s", s->value, event,
-		  buf_string(&log) ?: "");
-	if (fields.len)
-		buf_puts(&fields, "; ");
-	return error_hint(err, "%sa filter applies to every event that its glob matches",
-			  buf_string(&fields) ?: "");
-}
-
-static int explain_clock(const struct plan_step *s, const struct tracefs *fs, int code,
-			 struct error *err)
-{
-	_cleanup_buf_ struct buf clocks = BUF_INIT;
-
-	error_set(err, code, "this kernel has no trace clock '%s'", s->value);
-	if (tracefs_read(tracefs_root(fs), "trace_clock", &clocks) == 0 && buf_string(&clocks)) {
-		for (char *p = clocks.data; *p; p++)
-			if (*p == '[' || *p == ']')
-				*p = ' ';
-		return error_hint(err, "it has: %s", clocks.data + strspn(clocks.data, " "));
-	}
-	return -err->code;
-}
-
-static int explain_buffer(const struct plan_step *s, int code, struct error *err)
-{
-	uint64_t bytes = strtoull(s->value, NULL, 10) * 1024;
-	_cleanup_buf_ struct buf size = BUF_INIT;
-
-	format_bytes(bytes, &size);
-	error_errno(err, code, "the kernel cannot allocate a ring buffer of %s for each of %d CPUs",
-		    buf_string(&size) ?: "?", get_nprocs_conf());
-	return error_hint(err, "ask for a smaller buffer (-b)");
-}
-
-static int explain_tracer(const struct plan_step *s, int code, struct error *err)
-{
-	error_set(err, code, "this kernel runs the tracer '%s' only in the top-level buffer",
-		  s->value);
-	return error_hint(err, "--top-level uses that buffer, with its tracer, filters, options, "
-			       "clock and sizes, and restores all of them at the end");
-}
-
-static int explain_option(const struct plan_step *s, int code, struct error *err)
-{
-	error_set(err, code, "the option '%s' exists only in the top-level buffer",
-		  s->file + strlen("options/"));
-	return error_hint(err, "--top-level uses that buffer during the recording");
-}
-
-static const char *reason(int code)
-{
-	switch (code) {
-	case -EPERM:
-		return "the kernel may be locked down (see 'tracectl doctor')";
-	case -EACCES:
-		return "run as root";
-	case -EBUSY:
-		return "another tool may be using it";
-	case -ENOENT:
-		return "this kernel does not have it, or somebody removed the instance";
-	case -EINVAL:
-		return "this kernel does not take that value";
-	default:
-		return NULL;
-	}
-}
-
-int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, struct error *err)
-{
-	if (!err)
-		return code;
-	if (s->file && strncmp(s->file, PROBE_EVENTS, strlen(PROBE_EVENTS)) == 0)
-		return probe_enable_explain(s, code, err);
-	if (s->kind == PLAN_ADD && probes_are_in(s->file))
-		return probes_explain(s, fs, code, err);
-	if (s->kind == PLAN_INSTANCE) {
-		if (code == -EEXIST)
-			return error_set(
-				err, code,
-				"a recording of that name is already running (tracefs instance %s)",
-				s->instance);
-		error_errno(err, code, "cannot create the tracefs instance %s", s->instance);
-	} else if (ends_with(s->file, "/filter") && (code == -EINVAL || code == -ENOENT)) {
-		return explain_filter(s, fs, code, err);
-	} else if (ends_with(s->file, "trace_clock") && code == -EINVAL) {
-		return explain_clock(s, fs, code, err);
-	} else if (ends_with(s->file, "tracing_cpumask") && code != -EACCES && code != -EPERM) {
-		error_set(err, code, "the list of CPUs names CPUs that this machine does not have");
-		return error_hint(err, "it has 0 to %d", get_nprocs_conf() - 1);
-	} else if (ends_with(s->file, "buffer_size_kb") && s->value) {
-		return explain_buffer(s, code, err);
-	} else if (strcmp(s->file, "current_tracer") == 0 && s->instance && code == -EINVAL) {
-		return explain_tracer(s, code, err);
-	} else if (strncmp(s->file, "options/", 8) == 0 && s->instance && code == -ENOENT) {
-		return explain_option(s, code, err);
-	} else {
-		error_errno(err, code, "cannot write '%.60s' to %s", s->value ?: "", s->file);
-	}
-	if (reason(code))
-		error_hint(err, "%s", reason(code));
-	return code;
 }

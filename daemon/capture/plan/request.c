@@ -12,6 +12,14 @@
 #define NAME_LEN_MAX 64
 /* The kernel takes a filter in one write of less than a page. */
 #define FILTER_LEN_MAX 4000
+#define TASKS_BUFFER_KB 64
+/* In ring mode the tasks' ring must last from one snapshot to the next, too. */
+#define TASKS_RING_BUFFER_KB 512
+/*
+ * Percent of the ring that is filled before its reader wakes. The rest is reserve for a busy
+ * machine.
+ */
+#define WAKEUP_PERCENT "25"
 
 static bool is_name(const char *name)
 {

@@ -147,7 +147,7 @@ int setup_apply(struct capture_setup *s, const struct setup_events *e,
 
 void setup_deinit(struct capture_setup *s)
 {
-	plan_take_down(&s->plan, s->env.tracefs, &s->journal);
+	plan_end(&s->plan, s->env.tracefs, &s->journal);
 	cpu_set_deinit(&s->cpus);
 	buf_deinit(&s->header);
 	buf_deinit(&s->header_page);

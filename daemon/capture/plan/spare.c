@@ -124,7 +124,7 @@ struct capture_spare *capture_spare_free(struct capture_spare *s)
 {
 	if (!s)
 		return NULL;
-	plan_take_down(&s->plan, s->env.tracefs, &s->journal);
+	plan_end(&s->plan, s->env.tracefs, &s->journal);
 	buf_deinit(&s->look);
 	free(s);
 	return NULL;
