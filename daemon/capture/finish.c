@@ -16,7 +16,7 @@ static uint64_t peak_rss(void)
 	return getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_maxrss * 1024 : 0;
 }
 
-static void check_tasks(const struct ring *ring, struct capture_report *report)
+static void finish_check_tasks(const struct ring *ring, struct capture_report *report)
 {
 	uint64_t lost = 0;
 
@@ -28,7 +28,7 @@ static void check_tasks(const struct ring *ring, struct capture_report *report)
 			    (unsigned long long)lost);
 }
 
-static int write_end(struct capture *c, enum capture_end reason)
+static int finish_write_end(struct capture *c, enum capture_end reason)
 {
 	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
 	struct capture_run *run = &c->run;
@@ -40,7 +40,7 @@ static int write_end(struct capture *c, enum capture_end reason)
 	if (r == 0)
 		r = run_write_counts(run, CLOCK_PHASE_END);
 	if (!c->setup.ring_mode)
-		check_tasks(&run->rings[BUFFER_TASKS], &c->report);
+		finish_check_tasks(&run->rings[BUFFER_TASKS], &c->report);
 	if (r == 0)
 		r = report_write_notes(&c->report, &run->writer);
 	if (r < 0)
@@ -74,7 +74,7 @@ static int finish_names(struct capture *c)
 	return finish_scans(c);
 }
 
-static bool is_empty(const struct ring *ring)
+static bool finish_is_empty(const struct ring *ring)
 {
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
 		if (ring->cpus[cpu].counts.entries && ring->cpus[cpu].reader.fd >= 0)
@@ -83,7 +83,7 @@ static bool is_empty(const struct ring *ring)
 }
 
 /* A writer inside its event when tracing goes off commits it a moment later. */
-static int flush_all(struct capture_run *run, struct ring *ring)
+static int finish_ring(struct capture_run *run, struct ring *ring)
 {
 	for (int i = 0; i < FLUSH_TRIES; i++) {
 		int r = ring_flush(ring, &run->staging, &run->writer);
@@ -92,7 +92,7 @@ static int flush_all(struct capture_run *run, struct ring *ring)
 			r = ring_count(ring);
 		if (r < 0)
 			return r;
-		if (is_empty(ring))
+		if (finish_is_empty(ring))
 			break;
 		sched_yield();
 	}
@@ -100,14 +100,14 @@ static int flush_all(struct capture_run *run, struct ring *ring)
 }
 
 /* on: tracing is on, so the rings may never run empty. */
-static int flush_rings(struct capture_run *run, bool on)
+static int finish_rings(struct capture_run *run, bool on)
 {
 	int r = 0;
 
 	for (int b = 0; r == 0 && b < BUFFER_COUNT; b++)
 		if (run->rings[b].cpus)
 			r = on ? ring_flush_bounded(&run->rings[b], &run->staging, &run->writer)
-			       : flush_all(run, &run->rings[b]);
+			       : finish_ring(run, &run->rings[b]);
 	return r;
 }
 
@@ -122,7 +122,7 @@ static void finish_symbols(struct capture *c)
 }
 
 /* on: tracing could not be turned off. */
-static int stop_stream(struct capture *c, enum capture_end reason, bool on)
+static int finish_end_stream(struct capture *c, enum capture_end reason, bool on)
 {
 	struct capture_run *run = &c->run;
 	int r = sampler_stop(&run->sampler, &run->writer), e;
@@ -134,7 +134,7 @@ static int stop_stream(struct capture *c, enum capture_end reason, bool on)
 	run->streaming = false;
 	/* After a gap that no sub-buffer announces, no more events may follow. */
 	if (r == 0 && !run->full)
-		r = flush_rings(run, on);
+		r = finish_rings(run, on);
 	if (r == 0 && !run->full)
 		finish_symbols(c);
 	if (run->full || r == -EDQUOT)
@@ -145,7 +145,7 @@ static int stop_stream(struct capture *c, enum capture_end reason, bool on)
 		report_warn_missing(&c->report, "the end of the recording is missing: %s",
 				    strerror(-r));
 	/* The stream limit reserves room for the closing chunks. */
-	e = write_end(c, reason);
+	e = finish_write_end(c, reason);
 	return r < 0 ? r : e;
 }
 
@@ -172,13 +172,13 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 	run->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	/* Drain the rings even if tracing could not be turned off. */
 	if (run->streaming)
-		r = stop_stream(c, reason, off < 0);
+		r = finish_end_stream(c, reason, off < 0);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the capture stream");
 	return off < 0 ? error_errno(err, off, "cannot turn tracing off") : 0;
 }
 
-static int snapshot(struct capture *c, int stream_fd, enum capture_end reason)
+static int finish_take_snapshot(struct capture *c, int stream_fd, enum capture_end reason)
 {
 	struct capture_run *run = &c->run;
 	int r = capture_begin_stream(c, stream_fd);
@@ -188,14 +188,14 @@ static int snapshot(struct capture *c, int stream_fd, enum capture_end reason)
 		r = run_write_counts(run, CLOCK_PHASE_START);
 	/* The rings first: the kernel is overwriting them. */
 	if (r == 0)
-		r = flush_rings(run, run->running);
+		r = finish_rings(run, run->running);
 	if (r == 0) {
 		names_rewind(&run->names);
 		run->names_done = false;
 		r = finish_names(c);
 	}
 	if (r == 0)
-		r = write_end(c, reason);
+		r = finish_write_end(c, reason);
 	run->streaming = false;
 	c->report.bytes_before += run->writer.bytes;
 	run->writer.bytes = 0;
@@ -209,7 +209,7 @@ int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, 
 
 	if (!c->setup.ring_mode)
 		return error_set(err, -EINVAL, "only a recording in ring mode gives snapshots");
-	r = snapshot(c, stream_fd, reason);
+	r = finish_take_snapshot(c, stream_fd, reason);
 	c->run.cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
 }

@@ -34,7 +34,7 @@ static int write_flush(struct capture_run *run)
 	return r;
 }
 
-static void next_cpu(struct flush *f)
+static void flush_next_cpu(struct flush *f)
 {
 	f->cpu++;
 	f->moved = f->most = 0;
@@ -90,7 +90,7 @@ int run_flush(struct capture_run *run, uint64_t now)
 				return 0;
 			if (r != 0)
 				return r;
-			next_cpu(f);
+			flush_next_cpu(f);
 		}
 	}
 	f->under_way = false;

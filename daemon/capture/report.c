@@ -20,7 +20,7 @@ void report_deinit(struct capture_report *r)
 	free(r->cpu_stats);
 }
 
-static void add_warning(struct capture_report *r, bool missing, const char *fmt, va_list ap)
+static void report_add(struct capture_report *r, bool missing, const char *fmt, va_list ap)
 {
 	char *text;
 
@@ -44,7 +44,7 @@ void report_warn(struct capture_report *r, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	add_warning(r, false, fmt, ap);
+	report_add(r, false, fmt, ap);
 	va_end(ap);
 }
 
@@ -53,7 +53,7 @@ void report_warn_missing(struct capture_report *r, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	add_warning(r, true, fmt, ap);
+	report_add(r, true, fmt, ap);
 	va_end(ap);
 }
 
@@ -87,7 +87,8 @@ int report_write_notes(struct capture_report *r, struct stream_writer *w)
 }
 
 /* Fills one CPU's row. Returns the CPU's overwritten events, which ring mode does not lose. */
-static uint64_t count_cpu(const struct ring_cpu *cpu, bool ring_mode, struct capture_cpu_stats *ret)
+static uint64_t report_count_cpu(const struct ring_cpu *cpu, bool ring_mode,
+				 struct capture_cpu_stats *ret)
 {
 	const struct cpu_counts *counts = &cpu->counts;
 
@@ -127,7 +128,7 @@ void capture_get_stats(struct capture *c, struct capture_stats *ret)
 		const struct cpu_reader *reader = &ring->cpus[cpu].reader;
 		struct capture_cpu_stats *row = &report->cpu_stats[cpu];
 
-		s.overwritten += count_cpu(&ring->cpus[cpu], c->setup.ring_mode, row);
+		s.overwritten += report_count_cpu(&ring->cpus[cpu], c->setup.ring_mode, row);
 		s.events += row->events;
 		s.lost += row->lost;
 		if (reader->fd >= 0)

@@ -123,7 +123,7 @@ void capture_scan_mappings(struct capture *c)
 		report_warn(&c->report, "%s cannot be read: programs' code has no names", proc);
 }
 
-static int start_sampling(struct capture *c)
+static int run_start_sampling(struct capture *c)
 {
 	struct capture_run *run = &c->run;
 	bool samples = run->sampler.hz;
@@ -156,7 +156,7 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 	run->running = true;
 	run->start_boot_ns = now_ns(CLOCK_BOOTTIME);
 	capture_sync_start(c);
-	r = start_sampling(c);
+	r = run_start_sampling(c);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the capture stream");
 	run->tick_ns = TICK_NS;
@@ -183,7 +183,7 @@ uint64_t capture_deadline(const struct capture *c)
  * Stops watching a descriptor that wakes without data: kernels before 6.1 ignore buffer_percent in
  * poll.
  */
-static void count_idle(struct capture_run *run, struct cpu_reader *r, bool took)
+static void run_count_idle(struct capture_run *run, struct cpu_reader *r, bool took)
 {
 	if (took) {
 		r->idle_wakeups = 0;
@@ -196,7 +196,7 @@ static void count_idle(struct capture_run *run, struct cpu_reader *r, bool took)
 	run->tick_ns = FAST_TICK_NS;
 }
 
-static int write_clocks(struct capture_run *run)
+static int run_write_clocks(struct capture_run *run)
 {
 	struct clock_snapshot s;
 
@@ -206,7 +206,7 @@ static int write_clocks(struct capture_run *run)
 }
 
 /* Returns 1 if a budget was used up. */
-static int drain_ready(struct capture_run *run)
+static int run_drain_ready(struct capture_run *run)
 {
 	struct epoll_event events[64];
 	int n = epoll_wait(run->epfd, events, ARRAY_SIZE(events), 0), more = 0;
@@ -221,7 +221,7 @@ static int drain_ready(struct capture_run *run)
 			if (tag == RUN_SAMPLER_TAG)
 				r = sampler_drain_cpu(&run->sampler, cpu, &run->writer);
 			else if (clocks_were_set(run->clock_watch))
-				r = write_clocks(run);
+				r = run_write_clocks(run);
 			if (r < 0)
 				return r;
 			continue;
@@ -229,14 +229,14 @@ static int drain_ready(struct capture_run *run)
 		r = ring_drain_cpu(ring, cpu, &run->staging, &run->writer, &budget, false);
 		if (r < 0)
 			return r;
-		count_idle(run, &ring->cpus[cpu].reader, budget < BUDGET_PER_CPU);
+		run_count_idle(run, &ring->cpus[cpu].reader, budget < BUDGET_PER_CPU);
 		more |= r;
 	}
 	return more;
 }
 
 /* tick: all CPUs; otherwise those whose last visit left data. */
-static int drain_rings(struct capture_run *run, bool tick)
+static int run_drain_rings(struct capture_run *run, bool tick)
 {
 	int more = 0;
 
@@ -259,7 +259,7 @@ static int drain_rings(struct capture_run *run, bool tick)
 }
 
 /* Handles new CPUs, counts, clocks, and task scans if there is no tasks' ring. */
-static int periodic(struct capture *c, uint64_t now)
+static int run_periodic(struct capture *c, uint64_t now)
 {
 	const struct capture_setup *setup = &c->setup;
 	struct capture_run *run = &c->run;
@@ -284,7 +284,7 @@ static int periodic(struct capture *c, uint64_t now)
 			task_scan_start(&run->rescan, setup->env.proc, &run->known);
 	}
 	if (r == 0 && now >= run->next_clocks)
-		r = write_clocks(run);
+		r = run_write_clocks(run);
 	return r < 0 ? r : report_write_notes(&c->report, &run->writer);
 }
 
@@ -296,7 +296,7 @@ static void give_back_memory(void)
 #endif
 }
 
-static void names_are_done(struct capture *c)
+static void run_end_names(struct capture *c)
 {
 	struct capture_run *run = &c->run;
 
@@ -326,7 +326,7 @@ int capture_background_slice(struct capture *c)
 	if (!run->names_done) {
 		r = names_step(&run->names, &run->writer);
 		if (r == 0)
-			names_are_done(c);
+			run_end_names(c);
 		return r;
 	}
 	if (run->rescan.processes)
@@ -335,7 +335,7 @@ int capture_background_slice(struct capture *c)
 }
 
 /* Ring mode only keeps up with CPUs that come online. */
-static void refresh_rings(struct capture *c, uint64_t now)
+static void run_refresh_rings(struct capture *c, uint64_t now)
 {
 	struct capture_run *run = &c->run;
 
@@ -346,24 +346,24 @@ static void refresh_rings(struct capture *c, uint64_t now)
 	run->next_tick = now + STATS_NS;
 }
 
-static int dispatch(struct capture *c, struct error *err)
+static int run_dispatch(struct capture *c, struct error *err)
 {
 	uint64_t now = now_ns(CLOCK_BOOTTIME);
 	struct capture_run *run = &c->run;
 	bool tick = now >= run->next_tick;
 	int more, r;
 
-	more = drain_ready(run);
+	more = run_drain_ready(run);
 	if (more < 0)
 		return more;
-	r = drain_rings(run, tick);
+	r = run_drain_rings(run, tick);
 	if (r < 0)
 		return r;
 	more |= r;
 	if (tick) {
 		r = sampler_drain(&run->sampler, &run->writer);
 		if (r == 0)
-			r = periodic(c, now);
+			r = run_periodic(c, now);
 		if (r == 0)
 			r = capture_keep_overhead(c, now, err);
 		if (r < 0)
@@ -388,9 +388,9 @@ int capture_dispatch(struct capture *c, struct error *err)
 	if (!run->running)
 		return 0;
 	if (c->setup.ring_mode)
-		refresh_rings(c, now_ns(CLOCK_BOOTTIME));
+		run_refresh_rings(c, now_ns(CLOCK_BOOTTIME));
 	else
-		r = run->full ? -EDQUOT : dispatch(c, &why);
+		r = run->full ? -EDQUOT : run_dispatch(c, &why);
 	run->full |= r == -EDQUOT;
 	run->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	if (why.code)

@@ -4,7 +4,7 @@
 #include "daemon/capture/recording.h"
 
 /* Reports a step twice: a mark at its time, and a warning at the end of the trace. */
-static void tell(struct capture *c, bool missing, const char *what)
+static void shed_report(struct capture *c, bool missing, const char *what)
 {
 	const struct overhead *o = &c->run.overhead;
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -21,7 +21,7 @@ static void tell(struct capture *c, bool missing, const char *what)
 }
 
 /* Reads the rings less often: they may get fuller and older first. */
-static void widen(struct capture *c)
+static void shed_widen(struct capture *c)
 {
 	static const char *const percents[OVERHEAD_WIDEN_MAX] = { "50", "75" };
 	struct capture_run *run = &c->run;
@@ -33,10 +33,10 @@ static void widen(struct capture *c)
 	tracefs_write(run->rings[BUFFER_MAIN].dir, "buffer_percent", percent);
 	buf_printf(&what, "the rings are read only when they are %s %% full, or after %llu ms",
 		   percent, (unsigned long long)(run->tick_ns / NSEC_PER_MSEC));
-	tell(c, false, buf_string(&what) ?: "the rings are read later");
+	shed_report(c, false, buf_string(&what) ?: "the rings are read later");
 }
 
-static int turn_off(int dir, const char *name)
+static int shed_turn_off(int dir, const char *name)
 {
 	const char *colon = strchr(name, ':');
 	char path[512];
@@ -45,7 +45,7 @@ static int turn_off(int dir, const char *name)
 	return tracefs_write(dir, path, "0");
 }
 
-static void shed(struct capture *c, const struct overhead_class *class)
+static void shed_class(struct capture *c, const struct overhead_class *class)
 {
 	const char *end = class->events.data + class->events.len;
 	int dir = c->run.rings[BUFFER_MAIN].dir;
@@ -55,14 +55,14 @@ static void shed(struct capture *c, const struct overhead_class *class)
 
 	for (const char *name = class->events.data; name < end; name += strlen(name) + 1) {
 		count++;
-		failed += turn_off(dir, name) < 0;
+		failed += shed_turn_off(dir, name) < 0;
 	}
 	passed = now_ns(CLOCK_BOOTTIME) - c->run.start_boot_ns;
 	buf_printf(&what, "from %llu ms on there are no events of %s",
 		   (unsigned long long)(passed / NSEC_PER_MSEC), class->glob);
 	if (failed)
 		buf_printf(&what, " (except %u of %u that could not be turned off)", failed, count);
-	tell(c, true, buf_string(&what) ?: class->glob);
+	shed_report(c, true, buf_string(&what) ?: class->glob);
 }
 
 int capture_keep_overhead(struct capture *c, uint64_t now, struct error *err)
@@ -74,10 +74,10 @@ int capture_keep_overhead(struct capture *c, uint64_t now, struct error *err)
 		return 0;
 	switch (overhead_judge(o, now, c->run.cpu_ns)) {
 	case OVERHEAD_WIDEN:
-		widen(c);
+		shed_widen(c);
 		return 0;
 	case OVERHEAD_SHED:
-		shed(c, &o->shed[o->shed_next - 1]);
+		shed_class(c, &o->shed[o->shed_next - 1]);
 		return 0;
 	case OVERHEAD_END:
 		error_set(err, -ETIME,

@@ -12,7 +12,7 @@
 #define CPUS_MAX 8192 /* maximum of CONFIG_NR_CPUS */
 
 /* The file is opened before and closed after, so that the readings enclose only the write. */
-static int write_between(int dir, const char *text, struct clock_sync_mark *ret)
+static int marker_write_between(int dir, const char *text, struct clock_sync_mark *ret)
 {
 	_cleanup_close_ int fd = tracefs_open_file(dir, O_WRONLY | O_TRUNC, "trace_marker");
 	int r;
@@ -29,14 +29,14 @@ static int write_between(int dir, const char *text, struct clock_sync_mark *ret)
  * CPUs outside tracing_cpumask refuse writes to trace_marker (EBADF). For the write the thread
  * moves to a CPU inside the mask.
  */
-static int write_marker(const struct capture_run *run, const struct cpu_set *cpus, const char *text,
+static int marker_write(const struct capture_run *run, const struct cpu_set *cpus, const char *text,
 			struct clock_sync_mark *ret)
 {
 	int dir = run->rings[BUFFER_MAIN].dir, r;
 	cpu_set_t before[CPUS_MAX / CPU_SETSIZE], allowed[CPUS_MAX / CPU_SETSIZE];
 
 	if (!cpus->bits)
-		return write_between(dir, text, ret);
+		return marker_write_between(dir, text, ret);
 	CPU_ZERO_S(sizeof(allowed), allowed);
 	for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++)
 		if (cpu_set_has(cpus, cpu))
@@ -44,7 +44,7 @@ static int write_marker(const struct capture_run *run, const struct cpu_set *cpu
 	if (sched_getaffinity(0, sizeof(before), before) < 0 ||
 	    sched_setaffinity(0, sizeof(allowed), allowed) < 0)
 		return -errno;
-	r = write_between(dir, text, ret);
+	r = marker_write_between(dir, text, ret);
 	sched_setaffinity(0, sizeof(before), before);
 	return r;
 }
@@ -58,7 +58,7 @@ int capture_mark(struct capture *c, const char *text, struct error *err)
 		return error_set(err, -EMSGSIZE, "a mark holds at most %d bytes", CAPTURE_MARK_MAX);
 	if (!c->run.running)
 		return error_set(err, -ENODATA, "the recording is not running");
-	r = write_marker(&c->run, &c->setup.cpus, text, &unused);
+	r = marker_write(&c->run, &c->setup.cpus, text, &unused);
 	return r < 0 ? error_errno(err, r, "cannot write the mark") : 0;
 }
 
@@ -80,7 +80,7 @@ int run_write_syncs(struct capture_run *run)
 }
 
 /* The ring gets the mark, the stream the readings: now, or when the stream begins. */
-static int sync_with(struct capture_run *run, const struct cpu_set *cpus, const char *id,
+static int sync_make(struct capture_run *run, const struct cpu_set *cpus, const char *id,
 		     struct sync **ret)
 {
 	struct sync *s;
@@ -94,7 +94,7 @@ static int sync_with(struct capture_run *run, const struct cpu_set *cpus, const 
 	if (!s->mark.id)
 		return -ENOMEM;
 	snprintf(text, sizeof(text), "trace_event_clock_sync: name=%s", id);
-	r = write_marker(run, cpus, text, &s->mark);
+	r = marker_write(run, cpus, text, &s->mark);
 	if (r < 0) {
 		free(s->mark.id);
 		return r;
@@ -116,7 +116,7 @@ void capture_sync_start(struct capture *c)
 	int r;
 
 	snprintf(id, sizeof(id), "traced_%02x%02x%02x%02x", uuid[0], uuid[1], uuid[2], uuid[3]);
-	r = sync_with(&c->run, &c->setup.cpus, id, &unused);
+	r = sync_make(&c->run, &c->setup.cpus, id, &unused);
 	if (r < 0)
 		report_warn(&c->report, "the clock marker could not be written: %s", strerror(-r));
 }
@@ -146,7 +146,7 @@ int capture_sync(struct capture *c, const char *id, struct capture_sync *ret, st
 	if (c->run.sync_count >= CAPTURE_SYNCS_MAX)
 		return error_set(err, -ENOSPC, "a recording takes at most %d syncs",
 				 CAPTURE_SYNCS_MAX);
-	r = sync_with(&c->run, &c->setup.cpus, id, &s);
+	r = sync_make(&c->run, &c->setup.cpus, id, &s);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the mark");
 	*ret = (struct capture_sync){ .before_ns = s->mark.before, .after_ns = s->mark.after };

@@ -18,7 +18,7 @@ struct fields {
 	size_t count;
 };
 
-static bool is_name(char c)
+static bool is_field_char(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
 }
@@ -27,7 +27,7 @@ static bool is_name(char c)
  * "char prev_comm[16];\toffset:8;...", "__data_loc char[] name;...": takes the last word, without
  * its array size.
  */
-static void add_field(struct fields *f, const char *decl)
+static void fields_add(struct fields *f, const char *decl)
 {
 	size_t end = strcspn(decl, ";"), begin;
 
@@ -36,7 +36,7 @@ static void add_field(struct fields *f, const char *decl)
 			end--;
 		end -= end > 0;
 	}
-	for (begin = end; begin && is_name(decl[begin - 1]);)
+	for (begin = end; begin && is_field_char(decl[begin - 1]);)
 		begin--;
 	if (begin == end || end - begin >= NAME_MAX_BYTES || f->count == FIELDS_MAX ||
 	    !strncmp(decl + begin, "common_", 7))
@@ -47,17 +47,17 @@ static void add_field(struct fields *f, const char *decl)
 	f->count++;
 }
 
-static void read_fields(struct fields *f, const char *format)
+static void fields_read(struct fields *f, const char *format)
 {
 	f->count = 0;
 	for (const char *p = strstr(format, "field:"); p; p = strstr(p, "field:")) {
 		p += strlen("field:");
-		add_field(f, p);
+		fields_add(f, p);
 	}
 }
 
 /* Names that the kernel accepts in any filter, besides the fields. */
-static bool is_generic(const char *name)
+static bool field_is_generic(const char *name)
 {
 	static const char *const generic[] = { "CPU", "cpu", "COMM", "comm", "stacktrace" };
 
@@ -68,18 +68,18 @@ static bool is_generic(const char *name)
 	return !strncmp(name, "common_", 7);
 }
 
-static bool is_field(const struct fields *f, const char *name)
+static bool fields_has(const struct fields *f, const char *name)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		if (!strcmp(f->list[i], name))
 			return true;
 	}
-	return is_generic(name);
+	return field_is_generic(name);
 }
 
 /* Finds the first name left of an operator that is not a field. */
-static bool find_unknown(const struct fields *f, const char *filter,
-			 char name[static NAME_MAX_BYTES])
+static bool fields_find_unknown(const struct fields *f, const char *filter,
+				char name[static NAME_MAX_BYTES])
 {
 	for (const char *p = filter; *p;) {
 		size_t len = 0;
@@ -90,14 +90,14 @@ static bool find_unknown(const struct fields *f, const char *filter,
 			p++;
 			continue;
 		}
-		while (is_name(p[len]))
+		while (is_field_char(p[len]))
 			len++;
 		after = p + len + strspn(p + len, " \t");
 		if (len && len < NAME_MAX_BYTES && !isdigit((unsigned char)*p) &&
 		    strchr("=!<>~&", *after) && *after && strncmp(after, "&&", 2) != 0) {
 			memcpy(name, p, len);
 			name[len] = '\0';
-			if (!is_field(f, name))
+			if (!fields_has(f, name))
 				return true;
 		}
 		p += len ?: 1;
@@ -116,10 +116,10 @@ static void fields_hint(const char *format, const char *filter, struct buf *out)
 	struct fields f;
 	size_t n = 0;
 
-	read_fields(&f, format);
+	fields_read(&f, format);
 	if (!f.count)
 		return;
-	if (find_unknown(&f, filter, unknown))
+	if (fields_find_unknown(&f, filter, unknown))
 		n = nearest_names(unknown, f.list, f.count, best);
 	for (size_t i = 0; i < n; i++)
 		buf_printf(out, "%s'%s'", i ? ", " : "did you mean ", best[i]);
@@ -128,7 +128,7 @@ static void fields_hint(const char *format, const char *filter, struct buf *out)
 		buf_printf(out, "%s %s", i ? "," : "", f.list[i]);
 }
 
-static bool ends_with(const char *s, const char *end)
+static bool file_ends_with(const char *s, const char *end)
 {
 	size_t n = strlen(s), m = strlen(end);
 
@@ -136,7 +136,8 @@ static bool ends_with(const char *s, const char *end)
 }
 
 /* Appends error_log's last message verbatim, on its own lines: the caret must keep its column. */
-static void add_error_log(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
+static void explain_add_error_log(const struct plan_step *s, const struct tracefs *fs,
+				  struct buf *out)
 {
 	_cleanup_free_ char *log = tracefs_last_error(fs, s->instance);
 	char *save = NULL;
@@ -147,7 +148,7 @@ static void add_error_log(const struct plan_step *s, const struct tracefs *fs, s
 		buf_printf(out, "\n%s", p);
 }
 
-static void add_fields(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
+static void explain_add_fields(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
 {
 	_cleanup_buf_ struct buf format = BUF_INIT;
 	_cleanup_free_ char *path = NULL;
@@ -171,8 +172,8 @@ static int explain_filter(const struct plan_step *s, const struct tracefs *fs, i
 		return error_errno(err, code, "cannot write %s", s->file);
 	*slash = ':';
 	*end = '\0';
-	add_error_log(s, fs, &log);
-	add_fields(s, fs, &fields);
+	explain_add_error_log(s, fs, &log);
+	explain_add_fields(s, fs, &fields);
 	error_set(err, code, "the kernel refuses the filter '%s' for event %s%s", s->value, event,
 		  buf_string(&log) ?: "");
 	if (fields.len)
@@ -222,7 +223,7 @@ static int explain_option(const struct plan_step *s, int code, struct error *err
 	return error_hint(err, "--top-level uses that buffer during the recording");
 }
 
-static const char *reason(int code)
+static const char *explain_reason(int code)
 {
 	switch (code) {
 	case -EPERM:
@@ -255,14 +256,15 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 				"a recording of that name is already running (tracefs instance %s)",
 				s->instance);
 		error_errno(err, code, "cannot create the tracefs instance %s", s->instance);
-	} else if (ends_with(s->file, "/filter") && (code == -EINVAL || code == -ENOENT)) {
+	} else if (file_ends_with(s->file, "/filter") && (code == -EINVAL || code == -ENOENT)) {
 		return explain_filter(s, fs, code, err);
-	} else if (ends_with(s->file, "trace_clock") && code == -EINVAL) {
+	} else if (file_ends_with(s->file, "trace_clock") && code == -EINVAL) {
 		return explain_clock(s, fs, code, err);
-	} else if (ends_with(s->file, "tracing_cpumask") && code != -EACCES && code != -EPERM) {
+	} else if (file_ends_with(s->file, "tracing_cpumask") && code != -EACCES &&
+		   code != -EPERM) {
 		error_set(err, code, "the list of CPUs names CPUs that this machine does not have");
 		return error_hint(err, "it has 0 to %d", get_nprocs_conf() - 1);
-	} else if (ends_with(s->file, "buffer_size_kb") && s->value) {
+	} else if (file_ends_with(s->file, "buffer_size_kb") && s->value) {
 		return explain_buffer(s, code, err);
 	} else if (strcmp(s->file, "current_tracer") == 0 && s->instance && code == -EINVAL) {
 		return explain_tracer(s, code, err);
@@ -271,7 +273,7 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 	} else {
 		error_errno(err, code, "cannot write '%.60s' to %s", s->value ?: "", s->file);
 	}
-	if (reason(code))
-		error_hint(err, "%s", reason(code));
+	if (explain_reason(code))
+		error_hint(err, "%s", explain_reason(code));
 	return code;
 }

@@ -34,10 +34,10 @@
  *   stays for the next start.
  *
  * A plan can be applied in two parts: a spare's plan makes the instances early, and the recording
- * that takes it adds the rest. find_done() leaves out steps that already stand. That is no mere
- * economy: writing a clock or a size makes the kernel wait for all CPUs, even if nothing changes.
- * For the same reason whole systems of events are enabled by one write; the single events follow
- * only if the kernel refuses it (.by).
+ * that takes it adds the rest. plan_find_done() leaves out steps that already stand. That is no
+ *mere economy: writing a clock or a size makes the kernel wait for all CPUs, even if nothing
+ *changes. For the same reason whole systems of events are enabled by one write; the single events
+ *follow only if the kernel refuses it (.by).
  *
  * Old values cannot be written back as they were read: tracefs reads back another syntax than it
  * accepts. setting_text() converts them.
@@ -51,7 +51,7 @@
 #include "base/vec.h"
 #include "daemon/capture/tracefs/setting.h"
 
-static void let_go(struct plan_step *s)
+static void step_release(struct plan_step *s)
 {
 	if (s->hold)
 		close_fd(s->hold - 1);
@@ -65,14 +65,14 @@ void plan_deinit(struct plan *p)
 		free(p->steps[i].file);
 		free(p->steps[i].value);
 		free(p->steps[i].old);
-		let_go(&p->steps[i]);
+		step_release(&p->steps[i]);
 	}
 	free(p->steps);
 	*p = (struct plan){ 0 };
 }
 
-static struct plan_step *add(struct plan *p, enum plan_kind kind, const char *instance,
-			     const char *file, const char *value)
+static struct plan_step *plan_add_step(struct plan *p, enum plan_kind kind, const char *instance,
+				       const char *file, const char *value)
 {
 	struct plan_step *s;
 
@@ -90,7 +90,7 @@ static struct plan_step *add(struct plan *p, enum plan_kind kind, const char *in
 	return s;
 }
 
-static bool same(const char *a, const char *b)
+static bool same_string(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
@@ -99,16 +99,16 @@ static bool same(const char *a, const char *b)
  * Returns the step that made the instance, or the last step that wrote this value to the file; or
  * NULL.
  */
-static struct plan_step *find_done(struct plan *p, enum plan_kind kind, const char *instance,
-				   const char *file, const char *value)
+static struct plan_step *plan_find_done(struct plan *p, enum plan_kind kind, const char *instance,
+					const char *file, const char *value)
 {
 	for (size_t i = p->tried; i-- > 0;) {
 		struct plan_step *s = &p->steps[i];
 
-		if (!s->done || s->kind != kind || !same(s->file, file) ||
-		    !same(s->instance, instance))
+		if (!s->done || s->kind != kind || !same_string(s->file, file) ||
+		    !same_string(s->instance, instance))
 			continue;
-		if (!s->outdated && !s->append && same(s->value, value))
+		if (!s->outdated && !s->append && same_string(s->value, value))
 			return s;
 		s->outdated = true;
 		return NULL;
@@ -118,21 +118,21 @@ static struct plan_step *find_done(struct plan *p, enum plan_kind kind, const ch
 
 void plan_instance(struct plan *p, const char *instance)
 {
-	if (!find_done(p, PLAN_INSTANCE, instance, NULL, NULL))
-		add(p, PLAN_INSTANCE, instance, NULL, NULL);
+	if (!plan_find_done(p, PLAN_INSTANCE, instance, NULL, NULL))
+		plan_add_step(p, PLAN_INSTANCE, instance, NULL, NULL);
 }
 
 struct plan_step *plan_write(struct plan *p, const char *instance, const char *file,
 			     const char *value)
 {
-	return find_done(p, PLAN_WRITE, instance, file, value)
-		       ?: add(p, PLAN_WRITE, instance, file, value);
+	return plan_find_done(p, PLAN_WRITE, instance, file, value)
+		       ?: plan_add_step(p, PLAN_WRITE, instance, file, value);
 }
 
 struct plan_step *plan_set(struct plan *p, const char *instance, const char *file,
 			   const char *value, const char *old)
 {
-	struct plan_step *s = add(p, PLAN_SET, instance, file, value);
+	struct plan_step *s = plan_add_step(p, PLAN_SET, instance, file, value);
 
 	if (s && old) {
 		s->old = strdup(old);
@@ -150,7 +150,7 @@ struct plan_step *plan_put(struct plan *p, const char *instance, const char *fil
 
 void plan_add(struct plan *p, const char *file, const char *line, const char *undo)
 {
-	struct plan_step *s = add(p, PLAN_ADD, NULL, file, line);
+	struct plan_step *s = plan_add_step(p, PLAN_ADD, NULL, file, line);
 
 	if (s) {
 		s->old = strdup(undo);
@@ -158,7 +158,7 @@ void plan_add(struct plan *p, const char *file, const char *line, const char *un
 	}
 }
 
-static int write_value(const struct plan_step *s, const struct tracefs *fs)
+static int step_write(const struct plan_step *s, const struct tracefs *fs)
 {
 	_cleanup_close_ int dir = tracefs_open_instance(fs, s->instance);
 
@@ -189,7 +189,7 @@ static int step_set(struct plan_step *s, const struct tracefs *fs, struct journa
 		return r;
 	/* Set before the write: a refused write may have taken effect in part. */
 	s->done = true;
-	return s->value ? write_value(s, fs) : 0;
+	return s->value ? step_write(s, fs) : 0;
 }
 
 static int step_add(const struct plan_step *s, const struct tracefs *fs, struct journal *j)
@@ -199,7 +199,7 @@ static int step_add(const struct plan_step *s, const struct tracefs *fs, struct 
 	return r < 0 ? r : tracefs_append(tracefs_root(fs), s->file, s->value);
 }
 
-static int make_instance(struct plan_step *s, const struct tracefs *fs)
+static int step_make_instance(struct plan_step *s, const struct tracefs *fs)
 {
 	int r = tracefs_make_instance(fs, s->instance), fd;
 
@@ -217,13 +217,13 @@ static int step_apply(struct plan_step *s, const struct tracefs *fs, struct jour
 	switch (s->kind) {
 	case PLAN_INSTANCE:
 		r = journal_instance(j, s->instance);
-		return r < 0 ? r : make_instance(s, fs);
+		return r < 0 ? r : step_make_instance(s, fs);
 	case PLAN_SET:
 		return step_set(s, fs, j);
 	case PLAN_ADD:
 		return step_add(s, fs, j);
 	case PLAN_WRITE:
-		return write_value(s, fs);
+		return step_write(s, fs);
 	}
 	return -EINVAL;
 }
@@ -232,7 +232,7 @@ static int step_undo(struct plan_step *s, const struct tracefs *fs)
 {
 	int r = 0;
 
-	let_go(s);
+	step_release(s);
 	if (s->kind == PLAN_INSTANCE)
 		r = tracefs_remove_instance(fs, s->instance);
 	else if (s->kind == PLAN_SET)

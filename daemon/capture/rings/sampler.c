@@ -51,7 +51,7 @@ static const struct {
 	{ "ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES },
 };
 
-static int hint_names(struct error *err)
+static int sample_event_hint(struct error *err)
 {
 	_cleanup_buf_ struct buf names = BUF_INIT;
 
@@ -78,7 +78,7 @@ static int sample_event_find(const char *name, struct sample_event *ret, struct 
 		return 0;
 	}
 	error_set(err, -EINVAL, "'%s' is not an event to sample by", name);
-	return hint_names(err);
+	return sample_event_hint(err);
 }
 
 int sampling_check(const struct sampling *s, struct error *err)
@@ -98,7 +98,7 @@ int sampling_check(const struct sampling *s, struct error *err)
  * A hardware counter may sample in an NMI, where the kernel can read only two clocks. The exporter
  * converts their time by the clock readings in the stream.
  */
-static int32_t choose_clock(const char *trace_clock, bool software)
+static int32_t sampler_choose_clock(const char *trace_clock, bool software)
 {
 	static const struct {
 		const char *name;
@@ -120,7 +120,7 @@ static int32_t choose_clock(const char *trace_clock, bool software)
 	return CLOCK_MONOTONIC;
 }
 
-static int open_event(const struct sampler *s, unsigned cpu)
+static int sampler_open_event(const struct sampler *s, unsigned cpu)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -153,22 +153,22 @@ static int open_event(const struct sampler *s, unsigned cpu)
 }
 
 /* Opens the event; drops attributes that an older kernel rejects, newest first. */
-static int open_first(struct sampler *s, unsigned cpu)
+static int sampler_open_cpu(struct sampler *s, unsigned cpu)
 {
-	int fd = open_event(s, cpu);
+	int fd = sampler_open_event(s, cpu);
 
 	if (fd == -EINVAL && s->read_format) {
 		s->read_format = 0;
-		fd = open_event(s, cpu);
+		fd = sampler_open_event(s, cpu);
 	}
 	if (fd == -EINVAL && s->build_ids) {
 		s->build_ids = false;
-		fd = open_event(s, cpu);
+		fd = sampler_open_event(s, cpu);
 	}
 	return fd;
 }
 
-static int explain(const struct sampler *s, int r, struct error *err)
+static int sampler_explain(const struct sampler *s, int r, struct error *err)
 {
 	switch (r) {
 	case -ENOENT:
@@ -194,7 +194,7 @@ static int explain(const struct sampler *s, int r, struct error *err)
 	}
 }
 
-static int map_ring(struct sampler *s, struct sampler_cpu *c)
+static int sampler_map_ring(struct sampler *s, struct sampler_cpu *c)
 {
 	void *p = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE) + s->ring_bytes, PROT_READ | PROT_WRITE,
 		       MAP_SHARED, c->fd, 0);
@@ -218,7 +218,7 @@ int sampler_open(struct sampler *s, const struct sampling *what, const char *clo
 	s->type = event.type;
 	s->config = event.config;
 	snprintf(s->event, sizeof(s->event), "%s", what->event ?: SAMPLE_EVENT_DEFAULT);
-	s->clock = choose_clock(clock, event.type == PERF_TYPE_SOFTWARE);
+	s->clock = sampler_choose_clock(clock, event.type == PERF_TYPE_SOFTWARE);
 	s->ring_bytes = sampler_ring_bytes(what->hz);
 	s->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
 			 PERF_SAMPLE_PERIOD;
@@ -235,16 +235,16 @@ int sampler_open(struct sampler *s, const struct sampling *what, const char *clo
 
 		if (wanted && !cpu_set_has(wanted, cpu))
 			continue;
-		c->fd = open_first(s, cpu);
+		c->fd = sampler_open_cpu(s, cpu);
 		/* The CPU is offline. */
 		if (c->fd == -ENODEV)
 			continue;
-		r = c->fd < 0 ? c->fd : map_ring(s, c);
+		r = c->fd < 0 ? c->fd : sampler_map_ring(s, c);
 		if (r < 0)
-			return explain(s, r, err);
+			return sampler_explain(s, r, err);
 		opened++;
 	}
-	return opened ? 0 : explain(s, -ENODEV, err);
+	return opened ? 0 : sampler_explain(s, -ENODEV, err);
 }
 
 int sampler_watch(const struct sampler *s, int epfd, uint32_t tag)
@@ -258,7 +258,7 @@ int sampler_watch(const struct sampler *s, int epfd, uint32_t tag)
 	return 0;
 }
 
-static void turn(const struct sampler *s, unsigned long request)
+static void sampler_turn(const struct sampler *s, unsigned long request)
 {
 	for (unsigned cpu = 0; cpu < s->cpu_count; cpu++)
 		if (s->cpus[cpu].fd >= 0)
@@ -280,7 +280,7 @@ int sampler_start(struct sampler *s, struct stream_writer *w)
 	r = stream_write_message(w, CHUNK_SAMPLER, &m.base);
 	if (r < 0)
 		return r;
-	turn(s, PERF_EVENT_IOC_ENABLE);
+	sampler_turn(s, PERF_EVENT_IOC_ENABLE);
 	s->running = true;
 	return 0;
 }
@@ -328,7 +328,7 @@ int sampler_drain(struct sampler *s, struct stream_writer *w)
  * Writes the kernel's own count of lost samples: losses after the last record in a ring have no
  * record.
  */
-static int write_counts(const struct sampler *s, struct stream_writer *w)
+static int sampler_write_counts(const struct sampler *s, struct stream_writer *w)
 {
 	Traced__Capture__SampleCounts m = TRACED__CAPTURE__SAMPLE_COUNTS__INIT;
 	Traced__Capture__SampleCount *all = calloc(s->cpu_count + 1, sizeof(*all));
@@ -361,7 +361,7 @@ static int write_counts(const struct sampler *s, struct stream_writer *w)
 void sampler_pause(struct sampler *s)
 {
 	if (s->running)
-		turn(s, PERF_EVENT_IOC_DISABLE);
+		sampler_turn(s, PERF_EVENT_IOC_DISABLE);
 }
 
 int sampler_stop(struct sampler *s, struct stream_writer *w)
@@ -373,7 +373,7 @@ int sampler_stop(struct sampler *s, struct stream_writer *w)
 	sampler_pause(s);
 	s->running = false;
 	r = sampler_drain(s, w);
-	return r < 0 ? r : write_counts(s, w);
+	return r < 0 ? r : sampler_write_counts(s, w);
 }
 
 void sampler_close(struct sampler *s)
