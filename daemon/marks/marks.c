@@ -19,7 +19,7 @@
 /* Memory kept for the next drain. */
 #define STAGING_KEPT (1U << 20)
 
-static int announce(const struct member *r, struct marks_sink *sink)
+static int member_announce(const struct member *r, struct marks_sink *sink)
 {
 	Traced__Capture__Producer msg = TRACED__CAPTURE__PRODUCER__INIT;
 	const struct producer *p = r->producer;
@@ -50,7 +50,7 @@ static int announce(const struct member *r, struct marks_sink *sink)
 	return sink->write(sink->userdata, CHUNK_PRODUCER, &iov, 1);
 }
 
-static void write_to(struct marks_sink *sink, struct member *r, const struct buf *records)
+static void member_write(struct marks_sink *sink, struct member *r, const struct buf *records)
 {
 	struct marks_header h = { .dropped = htole64(r->ring.dropped), .ring = htole32(r->id) };
 	uint64_t bit = UINT64_C(1) << sink->slot;
@@ -63,7 +63,7 @@ static void write_to(struct marks_sink *sink, struct member *r, const struct buf
 	if (sink->failed)
 		return;
 	if (!(r->announced & bit))
-		e = announce(r, sink);
+		e = member_announce(r, sink);
 	if (e >= 0) {
 		r->announced |= bit;
 		e = sink->write(sink->userdata, CHUNK_MARKS, iov, ARRAY_SIZE(iov));
@@ -93,11 +93,11 @@ int64_t member_drain(struct member *r)
 		return 0;
 	r->told_dropped = r->ring.dropped;
 	LIST_FOREACH(sink, &m->sinks, list)
-	write_to(sink, r, &m->staging);
+	member_write(sink, r, &m->staging);
 	return n;
 }
 
-static struct member *after(struct marks *m, struct member *r)
+static struct member *member_after(struct marks *m, struct member *r)
 {
 	struct producer *p = r ? r->producer : NULL;
 
@@ -115,9 +115,9 @@ static struct member *after(struct marks *m, struct member *r)
  * Continues where the last drain ended. budget UINT64_MAX: everything. Returns 1 if the budget was
  * used up.
  */
-static int drain_rings(struct marks *m, uint64_t budget)
+static int marks_drain_rings(struct marks *m, uint64_t budget)
 {
-	struct member *r = m->next ?: after(m, NULL), *next;
+	struct member *r = m->next ?: member_after(m, NULL), *next;
 	uint64_t taken = 0;
 
 	m->next = NULL;
@@ -125,7 +125,7 @@ static int drain_rings(struct marks *m, uint64_t budget)
 		bool closed = marks_ring_closed(&r->ring);
 		int64_t n;
 
-		next = after(m, r);
+		next = member_after(m, r);
 		if (budget != UINT64_MAX && !user_may_take(m, r->producer->user))
 			continue;
 		n = member_drain(r);
@@ -166,7 +166,7 @@ int marks_drain(struct marks *m)
 	}
 	m->looked = 0;
 	users_tidy(m);
-	more = drain_rings(m, DRAIN_BYTES);
+	more = marks_drain_rings(m, DRAIN_BYTES);
 	producers_tidy(m, true);
 	if (!LIST_EMPTY(&m->sinks))
 		marks_want(m, now + (more ? SHORT_TICK_NS : TICK_NS));
@@ -213,7 +213,7 @@ int marks_begin(struct marks *m, struct marks_sink *sink)
 	if (m->slots == UINT64_MAX)
 		return -EUSERS;
 	/* Marks made so far belong to the other recordings only. */
-	drain_rings(m, UINT64_MAX);
+	marks_drain_rings(m, UINT64_MAX);
 	sink->slot = (unsigned)__builtin_ctzll(~m->slots);
 	sink->failed = 0;
 	bit = UINT64_C(1) << sink->slot;
@@ -228,7 +228,7 @@ int marks_begin(struct marks *m, struct marks_sink *sink)
 }
 
 /* Accepts new connections and takes rings sent meanwhile. */
-static void hear_all(struct marks *m)
+static void marks_hear_all(struct marks *m)
 {
 	struct producer *p;
 
@@ -244,8 +244,8 @@ void marks_end(struct marks *m, struct marks_sink *sink)
 		return;
 	if (LIST_FIRST(&m->sinks) == sink && !LIST_NEXT(sink, list))
 		marks_page_end(&m->page);
-	hear_all(m);
-	drain_rings(m, UINT64_MAX);
+	marks_hear_all(m);
+	marks_drain_rings(m, UINT64_MAX);
 	LIST_REMOVE(sink, list);
 	m->slots &= ~(UINT64_C(1) << sink->slot);
 	sink->generation = 0;
@@ -262,7 +262,7 @@ void marks_get_count(const struct marks *m, struct marks_count *ret)
 	*ret = m->count;
 }
 
-static int make_folder(struct marks *m, const char *folder, struct error *err)
+static int marks_make_folder(struct marks *m, const char *folder, struct error *err)
 {
 	if (mkdir(folder, 0755) < 0)
 		return errno == EEXIST ? 0 : error_errno(err, -errno, "%s", folder);
@@ -275,7 +275,7 @@ static int make_folder(struct marks *m, const char *folder, struct error *err)
 }
 
 /* Removes a dead daemon's socket. */
-static int clear_path(int fd, const struct sockaddr_un *sa, struct error *err)
+static int marks_clear_path(int fd, const struct sockaddr_un *sa, struct error *err)
 {
 	struct stat st;
 
@@ -290,7 +290,7 @@ static int clear_path(int fd, const struct sockaddr_un *sa, struct error *err)
 	return 0;
 }
 
-static int make_socket(struct marks *m, const char *folder, struct error *err)
+static int marks_make_socket(struct marks *m, const char *folder, struct error *err)
 {
 	const int type = SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK;
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -303,7 +303,7 @@ static int make_socket(struct marks *m, const char *folder, struct error *err)
 	fd = socket(AF_UNIX, type, 0);
 	if (fd < 0 || probe < 0)
 		return error_errno(err, -errno, "socket");
-	r = clear_path(probe, &sa, err);
+	r = marks_clear_path(probe, &sa, err);
 	if (r < 0)
 		return r;
 	if (bind(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)
@@ -338,10 +338,10 @@ int marks_new(struct marks **ret, const char *folder, bool transient,
 	m->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (m->epfd < 0)
 		return error_errno(err, -errno, "epoll");
-	r = make_folder(m, folder, err);
+	r = marks_make_folder(m, folder, err);
 	/* The socket first: its owner also owns the page. */
 	if (r == 0)
-		r = make_socket(m, folder, err);
+		r = marks_make_socket(m, folder, err);
 	if (r == 0)
 		r = marks_page_open(&m->page, path, transient, err);
 	if (r < 0)
