@@ -6,7 +6,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-/* Owner, mode and size must be ours: programs map the page only then. */
+/* True if programs would map the file: they check owner, mode and size, too. */
 static bool page_is_usable(int fd)
 {
 	struct stat st;
@@ -28,11 +28,11 @@ static int page_open_file(const char *path, bool *ret_made, struct error *err)
 		unlink(path);
 	fd = open(path, flags | O_CREAT | O_EXCL, 0644);
 	if (fd < 0)
-		return error_errno(err, -errno, "%s", path);
+		return error_errno(err, -errno, "cannot create %s", path);
 	*ret_made = true;
 	/* fchmod: independent of the umask. Allocate now: a hole might find no memory later. */
 	if (fchmod(fd, 0644) < 0 || posix_fallocate(fd, 0, MARKS_PAGE_BYTES) != 0) {
-		int r = error_errno(err, errno ? -errno : -ENOSPC, "%s", path);
+		int r = error_errno(err, errno ? -errno : -ENOSPC, "cannot set up %s", path);
 
 		unlink(path);
 		close_fd(fd);
@@ -51,7 +51,7 @@ static int page_fail(const char *path, bool made, int code, struct error *err)
 {
 	if (made)
 		unlink(path);
-	return error_errno(err, code, "%s", path);
+	return error_errno(err, code, "cannot set up %s", path);
 }
 
 int marks_page_open(struct marks_page_file *ret, const char *path, bool transient,

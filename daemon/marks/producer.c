@@ -13,7 +13,7 @@
 
 #define ACCEPTS_PER_TURN 32
 #define MESSAGES_PER_TURN 16
-#define MESSAGES_PER_DRAIN 256 /* of one program; then it has to wait */
+#define MESSAGES_PER_DRAIN 256 /* of one program; more wait for the next drain */
 #define MESSAGES_AT_END 4096   /* of one program when a recording ends: more than a socket queues */
 #define NO_RING_NS (10 * NSEC_PER_SEC) /* time limit for a connection that sends no ring */
 #define FDS_MAX 4
@@ -95,7 +95,7 @@ static pid_t producer_check_tid(const struct producer *p, const struct marks_mes
 	if (msg->tid <= 0)
 		return 0;
 	if (msg->pid != p->pid)
-		return user_is_tired(p->user) ? 0 : producer_find_tid(p, msg->tid);
+		return user_is_exhausted(p->user) ? 0 : producer_find_tid(p, msg->tid);
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", p->pid, msg->tid);
 	if (access(path, F_OK) == 0)
 		return msg->tid;
@@ -133,7 +133,7 @@ static int producer_add_ring(struct producer *p, const struct marks_message *msg
 	r = calloc(1, sizeof(*r));
 	if (!r) {
 		close_fd(fd);
-		return error_errno(err, -ENOMEM, "ring");
+		return error_set(err, -ENOMEM, "out of memory");
 	}
 	e = marks_ring_open(&r->ring, fd, msg, err);
 	if (e < 0) {
@@ -160,7 +160,7 @@ static int producer_add_ring(struct producer *p, const struct marks_message *msg
  * Drains a ring that fills up, or whose thread or program has ended. Rings over the user's limit
  * wait for a drain.
  */
-static void producer_look(struct producer *p)
+static void producer_drain(struct producer *p)
 {
 	struct marks *m = p->marks;
 	struct member *r, *next;
@@ -170,20 +170,20 @@ static void producer_look(struct producer *p)
 		int64_t n;
 
 		next = TAILQ_NEXT(r, list);
-		if (m->looked >= DRAIN_BYTES || !user_may_take(m, p->user)) {
+		if (m->taken_on_request >= DRAIN_BYTES || !user_may_take(m, p->user)) {
 			marks_want(m, now_ns(CLOCK_MONOTONIC) + SHORT_TICK_NS);
 			return;
 		}
 		n = member_drain(r);
 		if (n < 0)
 			m->count.refused++;
-		m->looked += n > 0 ? (uint64_t)n : 0;
+		m->taken_on_request += n > 0 ? (uint64_t)n : 0;
 		if (n < 0 || closed)
 			member_free(r);
 	}
 }
 
-/* fds: the received descriptors, the rest -EBADF. A taken descriptor is replaced by -EBADF. */
+/* fd: the received descriptor, or -EBADF. If the message takes it, -EBADF replaces it. */
 static int producer_take_message(struct producer *p, const struct marks_message *msg, int *fd)
 {
 	int e;
@@ -204,7 +204,7 @@ static int producer_take_message(struct producer *p, const struct marks_message 
 		p->marks->count.refused += e < 0;
 		return 0;
 	case MARKS_LOOK:
-		producer_look(p);
+		producer_drain(p);
 		return 0;
 	default:
 		return 0; /* sent by a newer library */
@@ -252,10 +252,10 @@ static int producer_receive(struct producer *p, struct marks_message *ret, int *
 	return 1;
 }
 
-/* Returns 1 if there may be more. */
-static int producer_hear(struct producer *p, unsigned turns)
+/* Handles up to `turns` messages. Returns 1 if there may be more. */
+static int producer_read(struct producer *p, unsigned turns)
 {
-	for (unsigned i = 0; i < turns && (p->gone || !user_is_tired(p->user)); i++) {
+	for (unsigned i = 0; i < turns && (p->gone || !user_is_exhausted(p->user)); i++) {
 		_cleanup_close_ int fd = -EBADF;
 		struct marks_message msg;
 		int r = producer_receive(p, &msg, &fd);
@@ -282,8 +282,8 @@ void producer_end(struct producer *p)
 	p->gone = true;
 	/* Handle the last messages of a short-lived program. */
 	if (p->fd >= 0)
-		producer_hear(p, MESSAGES_AT_END);
-	producer_look(p);
+		producer_read(p, MESSAGES_AT_END);
+	producer_drain(p);
 	p->fd = close_fd(p->fd);
 	p->pidfd = close_fd(p->pidfd);
 }
@@ -299,33 +299,33 @@ void producer_event(struct producer *p, const struct source *source)
 {
 	if (p->gone)
 		return;
-	if (source == &p->process || producer_hear(p, MESSAGES_PER_TURN) < 0) {
+	if (source == &p->process || producer_read(p, MESSAGES_PER_TURN) < 0) {
 		producer_end(p);
-	} else if ((p->messages > MESSAGES_PER_DRAIN || user_is_tired(p->user)) && !p->muted) {
-		p->muted = true;
+	} else if ((p->messages > MESSAGES_PER_DRAIN || user_is_exhausted(p->user)) && !p->paused) {
+		p->paused = true;
 		producer_set_events(p, 0);
 		marks_want(p->marks, now_ns(CLOCK_MONOTONIC) + SHORT_TICK_NS);
 	}
 }
 
-void producer_hear_out(struct producer *p)
+void producer_read_all(struct producer *p)
 {
-	if (!p->gone && producer_hear(p, MESSAGES_AT_END) < 0)
+	if (!p->gone && producer_read(p, MESSAGES_AT_END) < 0)
 		producer_end(p);
 }
 
-void producers_tidy(struct marks *m, bool hear_all)
+void producers_tidy(struct marks *m, bool resume)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	struct producer *p, *next;
 
 	for (p = TAILQ_FIRST(&m->producers); p; p = next) {
 		next = TAILQ_NEXT(p, list);
-		if (hear_all) {
+		if (resume) {
 			p->messages = 0;
-			if (p->muted)
+			if (p->paused)
 				producer_set_events(p, EPOLLIN);
-			p->muted = false;
+			p->paused = false;
 			if (TAILQ_EMPTY(&p->rings) && now > p->connected_ns + NO_RING_NS)
 				producer_end(p);
 		}
@@ -402,8 +402,8 @@ int producers_accept(struct marks *m)
 		 * stays readable.
 		 */
 		epoll_ctl(m->epfd, EPOLL_CTL_MOD, m->listen_fd, &e);
-		m->deaf_until = now_ns(CLOCK_MONOTONIC) + NSEC_PER_SEC;
-		marks_want(m, m->deaf_until);
+		m->accept_at = now_ns(CLOCK_MONOTONIC) + NSEC_PER_SEC;
+		marks_want(m, m->accept_at);
 		return i;
 	}
 	return ACCEPTS_PER_TURN;

@@ -20,7 +20,7 @@
  * with acquire, copies the bytes, and stores tail with release. Neither ever waits for the other.
  *
  * Invariants:
- * - The daemon believes its own `tail`. The shared one is written for the thread, never read.
+ * - The daemon trusts only its own `tail`. The shared one is written for the thread, never read.
  * - head is loaded once per take. Every length is computed from that copy, after the check that it
  *   is at most the ring's size and aligned. A head that fails the check ends the ring (-EBADMSG).
  * - Bytes are copied without looking into them. They may change during the copy; the exporter,

@@ -55,7 +55,7 @@ bool user_may_take(const struct marks *m, struct user *u)
 	return u->level > 0;
 }
 
-bool user_is_tired(const struct user *u)
+bool user_is_exhausted(const struct user *u)
 {
 	return u->uid != 0 && u->work > WORK_PER_DRAIN;
 }
