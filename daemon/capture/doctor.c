@@ -253,9 +253,9 @@ static void doctor_check_instances(struct examination *x)
 	if (stale.len)
 		found(x, "instances", DOCTOR_WARN,
 		      "traced removes them at its next start or recording",
-		      "left by a crashed recording:%s", buf_string(&stale) ?: "");
+		      "a crashed recording left instances:%s", buf_string(&stale) ?: "");
 	if (foreign.len)
-		found(x, "instances", DOCTOR_NOTE, NULL, "of other tools:%s",
+		found(x, "instances", DOCTOR_NOTE, NULL, "other tools have instances:%s",
 		      buf_string(&foreign) ?: "");
 	if (!stale.len && !foreign.len)
 		found(x, "instances", DOCTOR_OK, NULL, "no other tool records");
@@ -335,7 +335,7 @@ static void doctor_check_daemon(struct examination *x)
 					 "without it"
 				       : "root can record without it; sessions that live on by "
 					 "themselves need one",
-		      "none runs");
+		      "no daemon runs");
 	else
 		found(x, "daemon", DOCTOR_WARN,
 		      place_has_unit() ? "systemctl restart " TRACED_PROGRAM ".socket"

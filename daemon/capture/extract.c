@@ -170,7 +170,7 @@ static int extraction_write_tail(struct extraction *x)
 	return stream_write_message(&x->writer, CHUNK_END, &end.base);
 }
 
-/* Writes today's mappings. The kernel's own text of user stacks uses the current ones, too. */
+/* Writes the current mappings: the kernel's own text of user stacks uses them, too. */
 static int extraction_write_mappings(struct extraction *x)
 {
 	struct mapping_scan scan = MAPPING_SCAN_INIT;

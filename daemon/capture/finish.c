@@ -132,7 +132,7 @@ static int finish_end_stream(struct capture *c, enum capture_end reason, bool on
 	if (r == 0)
 		r = names_update(&run->names, &run->writer);
 	run->streaming = false;
-	/* After a gap that no sub-buffer announces, no more events may follow. */
+	/* A full stream lacks sub-buffers without a mark of the gap: no later events may follow. */
 	if (r == 0 && !run->full)
 		r = finish_rings(run, on);
 	if (r == 0 && !run->full)
@@ -161,7 +161,7 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 	capture_check_on(c);
 	/* Stop sampling before task events: a sample of an unnamed thread is useless. */
 	sampler_pause(&run->sampler);
-	off = run_turn(run, false);
+	off = run_set_tracing(run, false);
 	if (off == -ENOENT || off == -ENODEV) {
 		report_warn_missing(&c->report,
 				    "somebody removed the tracefs instance during the recording");

@@ -30,7 +30,7 @@ void overhead_deinit(struct overhead *o)
 	*o = (struct overhead){ 0 };
 }
 
-void overhead_begin_anew(struct overhead *o)
+void overhead_restart(struct overhead *o)
 {
 	o->since_ns = 0;
 }

@@ -30,7 +30,7 @@ int run_init(struct capture_run *run, const struct capture_overhead *overhead, s
 void run_deinit(struct capture_run *run)
 {
 	if (run->running)
-		run_turn(run, false);
+		run_set_tracing(run, false);
 	close_fd(run->epfd);
 	close_fd(run->clock_watch);
 	for (int b = 0; b < BUFFER_COUNT; b++)
@@ -94,7 +94,7 @@ void capture_check_on(struct capture *c)
 				    "events are missing");
 }
 
-int run_turn(struct capture_run *run, bool on)
+int run_set_tracing(struct capture_run *run, bool on)
 {
 	static const enum subbufs_buffer order[2][BUFFER_COUNT] = {
 		{ BUFFER_MAIN, BUFFER_TASKS }, /* off: the main ring first, so that births stay
@@ -149,7 +149,7 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 		if (r < 0)
 			return error_errno(err, r, "cannot write the capture stream");
 	}
-	r = run_turn(run, true);
+	r = run_set_tracing(run, true);
 	if (r < 0)
 		return error_errno(err, r, "cannot turn tracing on in the instance %s",
 				   c->setup.instance);
@@ -235,7 +235,7 @@ static int run_drain_ready(struct capture_run *run)
 	return more;
 }
 
-/* tick: all CPUs; otherwise those whose last visit left data. */
+/* tick: drains all CPUs; otherwise those whose last visit left data. */
 static int run_drain_rings(struct capture_run *run, bool tick)
 {
 	int more = 0;
@@ -288,8 +288,8 @@ static int run_periodic(struct capture *c, uint64_t now)
 	return r < 0 ? r : report_write_notes(&c->report, &run->writer);
 }
 
-/* After formats, symbols and tasks are written, a recording needs a tenth of the heap. */
-static void give_back_memory(void)
+/* After formats, symbols and tasks are written, a recording needs a tenth of its heap. */
+static void run_trim_heap(void)
 {
 #ifdef __GLIBC__
 	malloc_trim(0);
@@ -301,8 +301,8 @@ static void run_end_names(struct capture *c)
 	struct capture_run *run = &c->run;
 
 	run->names_done = true;
-	overhead_begin_anew(&run->overhead);
-	give_back_memory();
+	overhead_restart(&run->overhead);
+	run_trim_heap();
 	if (run->names.symbols.hidden)
 		report_warn(&c->report, "kernel symbols are hidden (kernel.kptr_restrict): "
 					"addresses have no names");

@@ -70,8 +70,8 @@ void run_deinit(struct capture_run *run);
 #define RUN_SAMPLER_TAG BUFFER_COUNT
 #define RUN_CLOCKS_TAG (BUFFER_COUNT + 1)
 
-/* Turns both instances on or off. */
-int run_turn(struct capture_run *run, bool on);
+/* Turns tracing on or off in both instances. */
+int run_set_tracing(struct capture_run *run, bool on);
 /* Writes both rings' counts as STATS chunks. */
 int run_write_counts(struct capture_run *run, enum clock_phase phase);
 /* Continues a due flush, within a budget. Returns 1 if there is more. */

@@ -36,7 +36,7 @@ static void shed_widen(struct capture *c)
 	shed_report(c, false, buf_string(&what) ?: "the rings are read later");
 }
 
-static int shed_turn_off(int dir, const char *name)
+static int shed_disable_event(int dir, const char *name)
 {
 	const char *colon = strchr(name, ':');
 	char path[512];
@@ -55,7 +55,7 @@ static void shed_class(struct capture *c, const struct overhead_class *class)
 
 	for (const char *name = class->events.data; name < end; name += strlen(name) + 1) {
 		count++;
-		failed += shed_turn_off(dir, name) < 0;
+		failed += shed_disable_event(dir, name) < 0;
 	}
 	passed = now_ns(CLOCK_BOOTTIME) - c->run.start_boot_ns;
 	buf_printf(&what, "from %llu ms on there are no events of %s",

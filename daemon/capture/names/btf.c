@@ -178,14 +178,14 @@ int btf_resolve_enums(const void *btf, size_t size, const char *const *names, si
 struct type_list {
 	struct btf_view view;
 	uint32_t *offsets; /* offset of type id at index id - 1; owned */
-	bool *told;	   /* enumerations already written; owned */
+	bool *written;	   /* enumerations already written; owned */
 	uint32_t count;
 };
 
 static void type_list_deinit(struct type_list *l)
 {
 	free(l->offsets);
-	free(l->told);
+	free(l->written);
 }
 
 static int type_list_init(struct type_list *l, const void *btf, size_t size)
@@ -197,8 +197,8 @@ static int type_list_init(struct type_list *l, const void *btf, size_t size)
 		return -EBADMSG;
 	cap = (size_t)(v->types_end - v->types) / 12;
 	l->offsets = calloc(cap + 1, sizeof(*l->offsets));
-	l->told = calloc(cap + 1, sizeof(*l->told));
-	if (!l->offsets || !l->told)
+	l->written = calloc(cap + 1, sizeof(*l->written));
+	if (!l->offsets || !l->written)
 		return -ENOMEM;
 	for (const uint8_t *p = v->types; p < v->types_end;) {
 		size_t extra;
@@ -260,9 +260,9 @@ static const uint8_t *skip_modifiers(const struct type_list *l, uint32_t *id)
 /* Writes "enum ID NAME=VALUE ...", once for each enumeration. */
 static void btf_put_enum(struct type_list *l, uint32_t id, const uint8_t *type, struct buf *out)
 {
-	if (l->told[id - 1])
+	if (l->written[id - 1])
 		return;
-	l->told[id - 1] = true;
+	l->written[id - 1] = true;
 	buf_printf(out, "enum %u", id);
 	for (uint32_t i = 0; i < type_length(l, type); i++) {
 		const uint8_t *e = type + 12 + (size_t)8 * i;

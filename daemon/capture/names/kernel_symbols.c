@@ -165,7 +165,7 @@ static int kernel_symbols_write(const struct kernel_symbols *s, struct stream_wr
 	return r < 0 ? r : stream_write_packed(w, CHUNK_KALLSYMS, s->text.data, s->text.len);
 }
 
-/* More than two lines, which may straddle the boundary of two steps. */
+/* Bytes searched again in the next step: an excerpt (two lines) may straddle the boundary. */
 #define OVERLAP 4096
 
 /* Returns 1: opened; 0: procfs has no symbols; or -errno. */
@@ -185,7 +185,7 @@ static int kernel_symbols_open(struct kernel_symbols *s, const char *proc)
 		return r;
 	snprintf(path, sizeof(path), "%s/kallsyms", proc);
 	s->fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* If nothing is readable, nobody may ask for the rest later. */
+	/* If the file is unreadable, there is no rest to write later. */
 	s->excerpt_alone &= s->fd >= 0;
 	return s->fd >= 0;
 }

@@ -31,7 +31,7 @@ static int names_add(struct names *n, size_t *cap, const char *system, const cha
 	return 0;
 }
 
-/* The ftrace system: marks, stacks, functions. These events cannot be enabled but occur. */
+/* Adds system ftrace's events: marks, stacks, functions. They occur but cannot be enabled. */
 static int names_add_ftrace(struct names *n, size_t *cap)
 {
 	int fd = tracefs_open_file(tracefs_root(n->env->tracefs), O_RDONLY | O_DIRECTORY,

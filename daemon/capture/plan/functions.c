@@ -111,7 +111,7 @@ static int functions_check_trigger(const struct tracefs *fs, const char *text,
 		}
 	}
 	error_set(err, -ENOENT, "'%s' names no event", text);
-	return error_hint(err, "as in 'do_exit:%s:sched:sched_switch'", word->command);
+	return error_hint(err, "write it as in 'do_exit:%s:sched:sched_switch'", word->command);
 }
 
 /* Applies the filters to a flag per function, to find out whether any is left. */
@@ -229,7 +229,7 @@ static int functions_check_selection(const struct tracefs *fs, const struct capt
 		return r;
 	if (any && !f->tracer) {
 		error_set(err, -EINVAL, "-l selects functions, but no tracer is requested");
-		return error_hint(err, "-p function or -p function_graph");
+		return error_hint(err, "choose -p function or -p function_graph");
 	}
 	if (f->tracer && !s.pending && !selection_count(&s))
 		return error_set(err, -EINVAL, "-l and -n together leave no function to trace");
@@ -332,11 +332,11 @@ int functions_check(const struct capture_env *env, const struct capture_request 
 		return r;
 	if (!f->tracer && f->never.count) {
 		error_set(err, -EINVAL, "-n excludes functions, but no tracer is requested");
-		return error_hint(err, "-p function or -p function_graph");
+		return error_hint(err, "choose -p function or -p function_graph");
 	}
 	if (!graph && (f->roots.count || f->depth)) {
 		error_set(err, -EINVAL, "-g and --max-graph-depth need the function_graph tracer");
-		return error_hint(err, "-p function_graph");
+		return error_hint(err, "add -p function_graph");
 	}
 	if (f->tracer || f->only.count)
 		r = functions_check_selection(fs, f, err);
@@ -346,7 +346,7 @@ int functions_check(const struct capture_env *env, const struct capture_request 
 }
 
 static void plan_words(struct plan *plan, const struct capture_words *words, const char *instance,
-		       const char *file, bool everybodys)
+		       const char *file, bool global)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -360,7 +360,7 @@ static void plan_words(struct plan *plan, const struct capture_words *words, con
 		return;
 	if (!buf_string(&text))
 		plan->failed = true;
-	else if (everybodys)
+	else if (global)
 		plan_set(plan, NULL, file, text.data, NULL);
 	else
 		plan_put(plan, instance, file, text.data);

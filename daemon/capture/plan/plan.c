@@ -34,10 +34,10 @@
  *   stays for the next start.
  *
  * A plan can be applied in two parts: a spare's plan makes the instances early, and the recording
- * that takes it adds the rest. plan_find_done() leaves out steps that already stand. That is no
- *mere economy: writing a clock or a size makes the kernel wait for all CPUs, even if nothing
- *changes. For the same reason whole systems of events are enabled by one write; the single events
- *follow only if the kernel refuses it (.by).
+ * that takes it adds the rest. plan_find_done() leaves out steps that already stand: writing a
+ * clock or a size makes the kernel wait for all CPUs, even if nothing changes. For the same reason
+ * whole systems of events are enabled by one write; the single events follow only if the kernel
+ * refuses it (.by).
  *
  * Old values cannot be written back as they were read: tracefs reads back another syntax than it
  * accepts. setting_text() converts them.

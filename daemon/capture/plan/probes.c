@@ -41,9 +41,10 @@ static size_t definition_type_len(const char *text)
 static int probe_wrong(const char *text, const char *what, bool user, struct error *err)
 {
 	error_set(err, -EINVAL, "the probe '%.200s' %s", text, what);
-	return error_hint(err, "%s",
-			  user ? "as in --uprobe 'p:NAME /PATH/OF/PROGRAM:0xOFFSET ARGUMENTS'"
-			       : "as in --kprobe 'p:NAME FUNCTION ARGUMENTS'");
+	return error_hint(
+		err, "%s",
+		user ? "write it as in --uprobe 'p:NAME /PATH/OF/PROGRAM:0xOFFSET ARGUMENTS'"
+		     : "write it as in --kprobe 'p:NAME FUNCTION ARGUMENTS'");
 }
 
 static int definition_take_name(struct definition *d, const char *text, const char *name,
@@ -100,11 +101,11 @@ static int definition_check_place(const struct definition *d, const char *text, 
 		colon++;
 	if ((size_t)(colon - d->place) == d->place_len) {
 		error_set(err, -EINVAL, "the probe '%.200s' has no offset in its file", text);
-		return error_hint(err,
-				  "as in /PATH:0x1234; tracectl finds that of /PATH:FUNCTION, and "
-				  "'readelf -sW /PATH' lists functions: the "
-				  "offset is a value there, less its segment's address, more "
-				  "that segment's place in the file ('readelf -lW')");
+		return error_hint(
+			err,
+			"write /PATH:0x1234, or /PATH:FUNCTION, which tracectl converts; the "
+			"offset is the function's value in 'readelf -sW /PATH', minus its "
+			"segment's VirtAddr, plus that segment's Offset ('readelf -lW /PATH')");
 	}
 	return 0;
 }

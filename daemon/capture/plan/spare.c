@@ -14,14 +14,14 @@ struct capture_spare {
 	char instance[INSTANCE_NAME_MAX], tasks[INSTANCE_NAME_MAX];
 	bool has_tasks;
 	uint64_t bytes;
-	struct buf look; /* state that spare_look() saw after creation */
+	struct buf state; /* as spare_read_state() found it after creation */
 };
 
 /* Session names cannot contain '+'. */
 #define SPARE_NAME CAPTURE_INSTANCE_PREFIX "%d-spare+%u"
 
 /* Events already in the rings would be taken for the recording's. */
-static void spare_look_into_rings(int dir, struct buf *out)
+static void spare_read_rings(int dir, struct buf *out)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_CONF); /* read once: sysconf reads a file */
 
@@ -37,7 +37,7 @@ static void spare_look_into_rings(int dir, struct buf *out)
 	}
 }
 
-static int spare_look_at_instance(const struct tracefs *fs, const char *instance, struct buf *out)
+static int spare_read_instance(const struct tracefs *fs, const char *instance, struct buf *out)
 {
 	static const char *const files[] = {
 		"tracing_on",	  "current_tracer", "trace_clock",	     "trace_options",
@@ -54,18 +54,18 @@ static int spare_look_at_instance(const struct tracefs *fs, const char *instance
 
 		buf_printf(out, "\n%d ", r);
 	}
-	spare_look_into_rings(dir, out);
+	spare_read_rings(dir, out);
 	return 0;
 }
 
 /* Collects state that shows whether somebody used the instance, or CPUs came or went. */
-static int spare_look(const struct capture_spare *s, struct buf *out)
+static int spare_read_state(const struct capture_spare *s, struct buf *out)
 {
 	char path[256];
-	int r = spare_look_at_instance(s->env.tracefs, s->instance, out);
+	int r = spare_read_instance(s->env.tracefs, s->instance, out);
 
 	if (r == 0 && s->has_tasks)
-		r = spare_look_at_instance(s->env.tracefs, s->tasks, out);
+		r = spare_read_instance(s->env.tracefs, s->tasks, out);
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "%s/devices/system/cpu/online", capture_env_sys(&s->env));
@@ -94,7 +94,7 @@ static int spare_make(struct capture_spare *s, const struct capture_request *req
 		r = plan_apply(&s->plan, fs, &s->journal, err);
 	if (r < 0)
 		return r;
-	r = spare_look(s, &s->look);
+	r = spare_read_state(s, &s->state);
 	if (r < 0)
 		return error_errno(err, r, "cannot read the tracefs instance %s", s->instance);
 	s->bytes = spare_ring_bytes(fs, s->instance) + (tasks ? spare_ring_bytes(fs, tasks) : 0);
@@ -126,7 +126,7 @@ struct capture_spare *capture_spare_free(struct capture_spare *s)
 	if (!s)
 		return NULL;
 	plan_end(&s->plan, s->env.tracefs, &s->journal);
-	buf_deinit(&s->look);
+	buf_deinit(&s->state);
 	free(s);
 	return NULL;
 }
@@ -139,10 +139,10 @@ uint64_t capture_spare_bytes(const struct capture_spare *s)
 bool capture_spare_take(struct capture_spare *s, struct capture_setup *to)
 {
 	_cleanup_(capture_spare_freep) struct capture_spare *spare = s;
-	_cleanup_buf_ struct buf look = BUF_INIT;
+	_cleanup_buf_ struct buf state = BUF_INIT;
 
-	if (spare_look(s, &look) < 0 || look.len != s->look.len ||
-	    memcmp(look.data, s->look.data, look.len) != 0)
+	if (spare_read_state(s, &state) < 0 || state.len != s->state.len ||
+	    memcmp(state.data, s->state.data, state.len) != 0)
 		return false;
 	to->plan = s->plan;
 	s->plan = (struct plan){ 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A spare holds a recording's instances before anybody asks: created, off, with clock and sizes
- * set, which are the slow steps in the kernel. The next recording takes them together with their
- * journal and their plan, and continues from there.
+ * A spare is a pair of instances made in advance: tracing is off, and clock and sizes are set.
+ * These are the slow steps in the kernel. The next recording takes them together with their journal
+ * and their plan, and continues from there.
  */
 #pragma once
 

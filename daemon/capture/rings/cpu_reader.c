@@ -17,20 +17,20 @@
  * Invariants:
  * - A batch holds whole sub-buffers, oldest first, as the kernel laid them out. Only the commit
  *   field may be changed, and only for mmap: the copy ends where the kernel counts it as consumed.
- * - What left the ring must reach a batch: bytes that were taken and then dropped are in no count
- *   of lost events. So a pipe that loses bytes is a hard error, never one that passes.
+ * - Bytes that left the ring must reach a batch: if they are dropped, no count of lost events has
+ *   them. So a pipe that loses bytes is a hard error, never a temporary one.
  * - No event is emitted twice. With mmap a page can be emitted in part by a flush and as a whole
  *   later: `emitted` counts the bytes of its first part, and batch.skip passes that on.
  * - Without a flush a page that the kernel is still filling stays in the ring (splice), stays in
  *   `open` (mmap), or ends the visit (read). Otherwise a quiet CPU would produce many tiny pages.
  * - A batch stays valid until the staging memory is used again, so readers of one thread share it.
  *   The pipe is shared, too, and is empty between two takes.
- * - Errors that pass are the caller's to judge: its CPU goes offline, memory is short.
+ * - The caller decides which errors are temporary: the CPU goes offline, memory is short.
  *
  * The three ways:
  * - splice moves up to STAGING_SUBBUFS pages in one call, without copying them in the kernel. It
  *   returns full pages only, so a flush fetches the last one by read(2). It is the default.
- * - read needs one call per page. It is the way where no pipe can be made.
+ * - read needs one call per page. It serves where no pipe can be made.
  * - mmap moves no page at all, but needs one ioctl per page, in which the kernel counts off the
  *   page's events one by one. Measured with system calls traced, the ioctls of the recorder put
  *   millions of events into the trace, and events were lost; splice lost none

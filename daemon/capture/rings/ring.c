@@ -144,8 +144,8 @@ static int ring_write_batch(struct ring *ring, unsigned cpu, struct stream_write
 	return stream_write_subbufs(w, cpu, ring->buffer, b->skip, &iov, 1);
 }
 
-/* Errors that pass: the CPU goes offline, or memory is short. */
-static bool ring_error_passes(int code)
+/* Temporary errors: the CPU goes offline, or memory is short. */
+static bool ring_error_is_temporary(int code)
 {
 	return code == -EAGAIN || code == -EBUSY || code == -ENOMEM || code == -ENODEV ||
 	       code == -EINTR;
@@ -163,7 +163,7 @@ int ring_drain_cpu(struct ring *ring, unsigned cpu, struct staging *s, struct st
 	while (*budget) {
 		int code = cpu_reader_take(r, s, *budget, flush, &b);
 
-		if (ring_error_passes(code)) {
+		if (ring_error_is_temporary(code)) {
 			r->refused = true;
 			return 0;
 		}

@@ -187,8 +187,7 @@ static int sampler_explain(const struct sampler *s, int r, struct error *err)
 			  s->event);
 		return error_hint(err, "kernel.perf_event_max_sample_rate is the limit");
 	case -ENOMEM:
-		error_set(err, r, "no memory for rings of samples");
-		return -ENOMEM;
+		return error_set(err, r, "out of memory for the rings of samples");
 	default:
 		return error_errno(err, r, "cannot sample by '%s'", s->event);
 	}
@@ -226,7 +225,7 @@ int sampler_open(struct sampler *s, const struct sampling *what, const char *clo
 		s->sample_type |= PERF_SAMPLE_CALLCHAIN;
 	s->cpus = calloc(cpu_count, sizeof(*s->cpus));
 	if (!s->cpus)
-		return error_errno(err, -ENOMEM, "samples");
+		return error_set(err, -ENOMEM, "out of memory");
 	s->cpu_count = cpu_count;
 	for (unsigned cpu = 0; cpu < cpu_count; cpu++)
 		s->cpus[cpu].fd = -EBADF;
@@ -258,7 +257,7 @@ int sampler_watch(const struct sampler *s, int epfd, uint32_t tag)
 	return 0;
 }
 
-static void sampler_turn(const struct sampler *s, unsigned long request)
+static void sampler_ioctl(const struct sampler *s, unsigned long request)
 {
 	for (unsigned cpu = 0; cpu < s->cpu_count; cpu++)
 		if (s->cpus[cpu].fd >= 0)
@@ -280,7 +279,7 @@ int sampler_start(struct sampler *s, struct stream_writer *w)
 	r = stream_write_message(w, CHUNK_SAMPLER, &m.base);
 	if (r < 0)
 		return r;
-	sampler_turn(s, PERF_EVENT_IOC_ENABLE);
+	sampler_ioctl(s, PERF_EVENT_IOC_ENABLE);
 	s->running = true;
 	return 0;
 }
@@ -361,7 +360,7 @@ static int sampler_write_counts(const struct sampler *s, struct stream_writer *w
 void sampler_pause(struct sampler *s)
 {
 	if (s->running)
-		sampler_turn(s, PERF_EVENT_IOC_DISABLE);
+		sampler_ioctl(s, PERF_EVENT_IOC_DISABLE);
 }
 
 int sampler_stop(struct sampler *s, struct stream_writer *w)

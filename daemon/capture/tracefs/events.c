@@ -70,7 +70,6 @@ static size_t collect_words(const char *const *names, size_t count, struct buf *
 			*colon = '\0';
 			if (!n || strcmp(words[n - 1], p) != 0)
 				words[n++] = p;
-			/* Systems come sorted; events are added after all of them. */
 		}
 		p += len + 1;
 	}
@@ -113,9 +112,9 @@ static const char *event_other_way(const char *glob)
 	if (strcasecmp(glob, "all") == 0)
 		return "all events are '*:*'";
 	if (strchr(glob, ','))
-		return "one -e for each: -e sched -e irq";
+		return "use one -e for each: -e sched -e irq";
 	if (strchr(glob, '/'))
-		return "a colon goes between system and event: sched:sched_switch";
+		return "write a colon between system and event: sched:sched_switch";
 	return NULL;
 }
 
