@@ -267,6 +267,24 @@ static int metadata_pack(const Traced__Capture__Header *header, struct buf *out)
 	return 0;
 }
 
+static void metadata_describe_machine(const struct metadata *m, struct utsname *u,
+				      Traced__Capture__Header *h)
+{
+	h->sysname = u->sysname;
+	h->nodename = u->nodename;
+	h->release = u->release;
+	h->kernel_version = u->version;
+	h->machine = u->machine;
+	/* local_t has the kernel's word size, which may differ from this program's. */
+	h->word_size = m->layout->commit_size;
+	h->big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	h->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+	h->subbuf_size = m->layout->size;
+	h->tasks_subbuf_size = m->tasks_subbuf_size != h->subbuf_size ? m->tasks_subbuf_size : 0;
+	h->cpus = m->cpus;
+	h->cpus_online = m->cpus_online;
+}
+
 int metadata_pack_header(const struct metadata *m, struct buf *out, struct error *err)
 {
 	Traced__Capture__Request request = TRACED__CAPTURE__REQUEST__INIT;
@@ -288,19 +306,7 @@ int metadata_pack_header(const struct metadata *m, struct buf *out, struct error
 	h.program = (char *)(uintptr_t) "traced " TRACED_VERSION;
 	h.uuid = (ProtobufCBinaryData){ .len = sizeof(uuid), .data = uuid };
 	h.pointer_key = (ProtobufCBinaryData){ .len = sizeof(key), .data = key };
-	h.sysname = u.sysname;
-	h.nodename = u.nodename;
-	h.release = u.release;
-	h.kernel_version = u.version;
-	h.machine = u.machine;
-	/* local_t has the kernel's word size, which may differ from this program's. */
-	h.word_size = m->layout->commit_size;
-	h.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-	h.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
-	h.subbuf_size = m->layout->size;
-	h.tasks_subbuf_size = m->tasks_subbuf_size != h.subbuf_size ? m->tasks_subbuf_size : 0;
-	h.cpus = m->cpus;
-	h.cpus_online = m->cpus_online;
+	metadata_describe_machine(m, &u, &h);
 	h.trace_clock = metadata_read_chosen(m->dir, "trace_clock");
 	h.trace_header = metadata_read_trace_header(m->dir);
 	h.tracer = metadata_read_word(m->dir, "current_tracer");
