@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Arms a recording, reads its counts and removes it again. */
+/* Arms a recording and removes it again. */
 #include "daemon/capture/recording.h"
 
 #include <sys/epoll.h>
-#include <sys/random.h>
 
 #include "base/io.h"
 #include "daemon/capture/names/metadata.h"
-#include "daemon/capture/plan/functions.h"
 #include "daemon/capture/plan/spare.h"
-
-static bool has_event(const char *const *names, size_t count, const char *wanted)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(names[i], wanted) == 0)
-			return true;
-	return false;
-}
 
 /*
  * Returns NULL for requests with probes: they are removed after their instance, so they must be
@@ -30,142 +20,34 @@ static struct capture_spare *find_spare(struct capture_spare **spare,
 	return spare && !with_probes && !request->top_level ? *spare : NULL;
 }
 
-static int name_instances(struct capture *c, const char *name)
-{
-	snprintf(c->instance, sizeof(c->instance), CAPTURE_INSTANCE_PREFIX "%d-%s", getpid(), name);
-	return (size_t)snprintf(c->tasks, sizeof(c->tasks), "%s-tasks", c->instance) <
-			       sizeof(c->tasks)
-		       ? 0
-		       : -ENAMETOOLONG;
-}
-
-static int verify_options(const struct capture *c, const struct capture_request *request,
-			  struct error *err)
-{
-	_cleanup_close_ int dir = tracefs_open_instance(c->env.tracefs, c->main);
-
-	return dir < 0 ? error_errno(err, dir, "cannot open the buffer")
-		       : functions_verify(request, dir, err);
-}
-
-/*
- * Creates the probes first, so that their events exist when the specs are matched. ret is the
- * request with the probes' events added.
- */
-static int make_probes(struct capture *c, const struct capture_request *request,
-		       struct capture_request *ret, struct error *err)
-{
-	const struct probe_list *own = &c->probes;
-	struct capture_event_spec *specs;
-	char group[PROBE_GROUP_LEN + 1];
-	int r;
-
-	snprintf(group, sizeof(group), PROBE_GROUP_PREFIX "%02x%02x%02x%02x", c->uuid[0],
-		 c->uuid[1], c->uuid[2], c->uuid[3]);
-	r = probes_plan(&c->plan, request, group, &c->probes, err);
-	if (r == 0)
-		r = plan_apply(&c->plan, c->env.tracefs, &c->journal, err);
-	if (r < 0)
-		return r;
-	*ret = *request;
-	specs = calloc(request->event_count + own->count + 1, sizeof(*specs));
-	if (!specs)
-		return error_set(err, -ENOMEM, "out of memory");
-	if (request->event_count)
-		memcpy(specs, request->events, request->event_count * sizeof(*specs));
-	memcpy(specs + request->event_count, own->specs, own->count * sizeof(*specs));
-	ret->event_count += own->count;
-	ret->events = c->specs = specs;
-	return 0;
-}
-
-static int apply(struct capture *c, const struct capture_request *asked, struct error *err)
-{
-	struct tracefs *fs = c->env.tracefs;
-	struct capture_request with_probes;
-	const struct capture_request *request = &with_probes;
-	const char *const *names;
-	unsigned refused;
-	size_t count;
-	int r = 0;
-
-	/* A capture that took a spare already has its journal. */
-	if (c->journal.fd < 0)
-		r = journal_create(&c->journal, c->env.state_dir, c->instance, err);
-	if (r == 0)
-		r = make_probes(c, asked, &with_probes, err);
-	if (r == 0)
-		r = tracefs_events(fs, &names, &count, err);
-	if (r < 0)
-		return r;
-	r = event_matches_find(&c->matches, request->events, request->event_count, &request->bounds,
-			       names, count, err);
-	if (r == 0)
-		r = overhead_find(&c->overhead, &c->matches, err);
-	if (r < 0)
-		return r;
-	if (c->matches.left_out)
-		capture_warn_missing(c, "left out %zu events that only root may record",
-				     c->matches.left_out);
-	c->has_tasks = has_event(names, count, "task:task_newtask");
-	if (!c->has_tasks)
-		capture_warn(c, "this kernel has no task events: names of short-lived tasks may be "
-				"missing");
-	r = request_plan(&c->plan, request, &c->matches, c->main, c->has_tasks ? c->tasks : NULL,
-			 err);
-	if (r < 0)
-		return r;
-	r = plan_apply(&c->plan, fs, &c->journal, err);
-	if (r < 0)
-		return r;
-	r = request_verify(&c->plan, fs, request, &refused, err);
-	if (r == 0)
-		r = verify_options(c, request, err);
-	if (r < 0)
-		return r;
-	if (refused)
-		capture_warn_missing(c, "%u of %zu events could not be enabled", refused,
-				     c->matches.count);
-	c->event_types = (unsigned)c->matches.count - refused;
-	return 0;
-}
-
-static int copy_cpus(struct capture *c, const struct cpu_set *cpus)
-{
-	if (!cpus)
-		return 0;
-	c->cpus.bits = calloc(cpus->words, sizeof(*cpus->bits));
-	if (!c->cpus.bits)
-		return -ENOMEM;
-	memcpy(c->cpus.bits, cpus->bits, cpus->words * sizeof(*cpus->bits));
-	c->cpus.words = cpus->words;
-	return 0;
-}
-
 static int open_ring(struct capture *c, enum subbufs_buffer buffer, const char *instance,
-		     enum capture_reader kind, struct subbuf_layout *layout, struct error *err)
+		     enum capture_reader kind, struct error *err)
 {
-	int dir = tracefs_open_instance(c->env.tracefs, instance);
+	struct capture_setup *setup = &c->setup;
+	struct staging *staging = &c->run.staging;
+	int dir = tracefs_open_instance(setup->env.tracefs, instance);
+	bool is_main = buffer == BUFFER_MAIN;
+	const struct cpu_set *wanted = is_main && setup->cpus.bits ? &setup->cpus : NULL;
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	struct buf *page = buffer == BUFFER_MAIN ? &c->header_page : &text;
-	const struct cpu_set *wanted = buffer == BUFFER_MAIN && c->cpus.bits ? &c->cpus : NULL;
+	struct subbuf_layout layout;
 	int r;
 
 	if (dir < 0)
 		return error_errno(err, dir, "cannot open the tracefs instance %s",
 				   instance ?: "of the top level");
-	r = metadata_read_layout(c->env.tracefs, dir, page, layout, err);
+	r = metadata_read_layout(setup->env.tracefs, dir, is_main ? &setup->header_page : &text,
+				 &layout, err);
 	/* The top level's sub-buffers may be larger than the task instance's. */
-	if (r == 0 && c->staging.subbuf_size < layout->size) {
-		staging_deinit(&c->staging);
-		r = staging_init(&c->staging, layout->size);
+	if (r == 0 && staging->subbuf_size < layout.size) {
+		staging_deinit(staging);
+		r = staging_init(staging, layout.size);
 	}
 	if (r < 0) {
 		close_fd(dir);
 		return r;
 	}
-	return ring_open(&c->rings[buffer], buffer, dir, capture_env_sys(&c->env), wanted, kind,
-			 layout, &c->staging, err);
+	return ring_open(&c->run.rings[buffer], buffer, dir, capture_env_sys(&setup->env), wanted,
+			 kind, &layout, staging, err);
 }
 
 static unsigned online_cpus(const struct ring *ring)
@@ -177,57 +59,76 @@ static unsigned online_cpus(const struct ring *ring)
 	return n;
 }
 
-/* Failure is no error: a clock step is then noticed at the next periodic reading. */
-static void watch_clocks(struct capture *c)
+static int make_header(struct capture_setup *setup, const struct ring *rings,
+		       const struct capture_request *request, struct error *err)
 {
-	struct epoll_event e = { .events = EPOLLIN,
-				 .data.u64 = (uint64_t)CAPTURE_CLOCKS_TAG << 32 };
+	const struct ring *ring = &rings[BUFFER_MAIN];
+	struct metadata m = {
+		.env = &setup->env,
+		.request = request,
+		.instance = setup->instance,
+		.dir = ring->dir,
+		.layout = &ring->layout,
+		.tasks_subbuf_size = setup->has_tasks ? rings[BUFFER_TASKS].layout.size : 0,
+		.cpus = ring->cpu_count,
+		.cpus_online = online_cpus(ring),
+	};
 
-	c->clock_watch = clocks_watch();
-	if (c->clock_watch >= 0 && epoll_ctl(c->epfd, EPOLL_CTL_ADD, c->clock_watch, &e) < 0)
-		c->clock_watch = close_fd(c->clock_watch);
+	memcpy(m.uuid, setup->uuid, sizeof(m.uuid));
+	return metadata_pack_header(&m, &setup->header, err);
+}
+
+/* Failure is no error: a clock step is then noticed at the next periodic reading. */
+static void watch_clocks(struct capture_run *run)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = (uint64_t)RUN_CLOCKS_TAG << 32 };
+
+	run->clock_watch = clocks_watch();
+	if (run->clock_watch >= 0 && epoll_ctl(run->epfd, EPOLL_CTL_ADD, run->clock_watch, &e) < 0)
+		run->clock_watch = close_fd(run->clock_watch);
 }
 
 static int open_rings(struct capture *c, const struct capture_request *request, struct error *err)
 {
-	struct subbuf_layout layout;
-	struct metadata m;
-	int r;
+	struct capture_run *run = &c->run;
+	int r = 0;
 
-	if (c->has_tasks) {
+	if (c->setup.has_tasks) {
 		/* The tasks' ring is small and quiet: mapping its pages is not worth it. */
 		enum capture_reader kind = request->reader == CAPTURE_READER_READ
 						   ? CAPTURE_READER_READ
 						   : CAPTURE_READER_SPLICE;
 
-		r = open_ring(c, BUFFER_TASKS, c->tasks, kind, &layout, err);
-		if (r < 0)
-			return r;
+		r = open_ring(c, BUFFER_TASKS, c->setup.tasks, kind, err);
 	}
-	r = open_ring(c, BUFFER_MAIN, c->main, request->reader, &layout, err);
-	if (r < 0)
-		return r;
-	m = (struct metadata){
-		.env = &c->env,
-		.request = request,
-		.instance = c->instance,
-		.dir = c->rings[BUFFER_MAIN].dir,
-		.layout = &c->rings[BUFFER_MAIN].layout,
-		.tasks_subbuf_size = c->has_tasks ? c->rings[BUFFER_TASKS].layout.size : 0,
-		.cpus = c->rings[BUFFER_MAIN].cpu_count,
-		.cpus_online = online_cpus(&c->rings[BUFFER_MAIN]),
-	};
-	memcpy(m.uuid, c->uuid, sizeof(c->uuid));
-	r = metadata_pack_header(&m, &c->header, err);
-	if (r < 0 || c->ring_mode)
+	if (r == 0)
+		r = open_ring(c, BUFFER_MAIN, c->setup.main, request->reader, err);
+	if (r == 0)
+		r = make_header(&c->setup, run->rings, request, err);
+	if (r < 0 || c->setup.ring_mode)
 		return r;
 	for (int b = 0; b < BUFFER_COUNT; b++) {
-		r = ring_watch(&c->rings[b], c->epfd);
+		r = ring_watch(&run->rings[b], run->epfd);
 		if (r < 0)
 			return error_errno(err, r, "cannot watch the ring buffers");
 	}
-	watch_clocks(c);
+	watch_clocks(run);
 	return 0;
+}
+
+static int open_sampler(struct capture_run *run, const struct capture_request *request,
+			struct error *err)
+{
+	int r;
+
+	if (!request->sampling.hz)
+		return 0;
+	r = sampler_open(&run->sampler, &request->sampling, request->clock ?: DEFAULT_CLOCK,
+			 run->rings[BUFFER_MAIN].cpu_count, request->cpus, err);
+	if (r < 0)
+		return r;
+	r = sampler_watch(&run->sampler, run->epfd, RUN_SAMPLER_TAG);
+	return r < 0 ? error_errno(err, r, "cannot watch the rings of samples") : 0;
 }
 
 /* Reads back the buffer size: the kernel rounds it, and some kernels silently allocate less. */
@@ -235,44 +136,11 @@ static void check_size(struct capture *c, const struct capture_request *request)
 {
 	uint64_t want = (request->buffer_bytes ?: DEFAULT_BUFFER_BYTES) / 1024, got;
 
-	if (tracefs_read_u64(c->rings[BUFFER_MAIN].dir, "buffer_size_kb", &got) == 0 &&
+	if (tracefs_read_u64(c->run.rings[BUFFER_MAIN].dir, "buffer_size_kb", &got) == 0 &&
 	    got < want / 100 * 95)
-		capture_warn(c, "the kernel allocated ring buffers of %llu KiB instead of %llu KiB",
-			     (unsigned long long)got, (unsigned long long)want);
-}
-
-/*
- * Symbols may wait until an event that names one is seen. Not for a streamed recording, whose
- * follower needs them first, nor with a stream limit, which may leave no room for them later.
- */
-static bool may_wait_for_symbols(const struct capture *c)
-{
-	return !c->names.all_symbols && !c->flush.wanted && !c->stream_limit;
-}
-
-static int init_names(struct capture *c, bool symbols, struct error *err)
-{
-	_cleanup_free_ const char **names = calloc(c->matches.count + 1, sizeof(*names));
-	int r = -ENOMEM;
-
-	if (names) {
-		for (size_t i = 0; i < c->matches.count; i++)
-			names[i] = c->matches.items[i].name;
-		r = names_init(&c->names, &c->env, names, c->matches.count, symbols);
-		if (r == 0)
-			r = names_see_options(&c->names, c->rings[BUFFER_MAIN].dir);
-		if (!c->has_tasks && !c->ring_mode)
-			c->names.known = &c->known;
-		if (may_wait_for_symbols(c))
-			c->names.seen = c->rings[BUFFER_MAIN].seen = &c->seen;
-	}
-	return r < 0 ? error_errno(err, r, "cannot list the events") : 0;
-}
-
-int capture_new(struct capture **ret, const struct capture_env *env,
-		const struct capture_request *request, struct error *err)
-{
-	return capture_new_from(ret, NULL, env, request, err);
+		report_warn(&c->report,
+			    "the kernel allocated ring buffers of %llu KiB instead of %llu KiB",
+			    (unsigned long long)got, (unsigned long long)want);
 }
 
 /* With function tracers any kernel function may appear, whatever the event formats say. */
@@ -282,10 +150,53 @@ static bool may_name_functions(const struct capture_request *request)
 	       request->options.count || request->sampling.hz || request->top_level;
 }
 
-int capture_new_from(struct capture **ret, struct capture_spare **spare,
-		     const struct capture_env *env, const struct capture_request *request,
-		     struct error *err)
+/*
+ * Symbols may wait until an event that names one is seen. Not for a streamed recording, whose
+ * follower needs them first, nor with a stream limit, which may leave no room for them later.
+ */
+static bool may_wait_for_symbols(const struct capture *c)
 {
+	return !c->run.names.all_symbols && !c->setup.streamed && !c->setup.stream_limit;
+}
+
+static int init_names(struct capture *c, const struct setup_events *events, struct error *err)
+{
+	const struct event_matches *matches = &events->matches;
+	_cleanup_free_ const char **names = calloc(matches->count + 1, sizeof(*names));
+	struct capture_run *run = &c->run;
+	struct ring *ring = &run->rings[BUFFER_MAIN];
+	int r = -ENOMEM;
+
+	if (names) {
+		for (size_t i = 0; i < matches->count; i++)
+			names[i] = matches->items[i].name;
+		r = names_init(&run->names, &c->setup.env, names, matches->count,
+			       may_name_functions(&events->request));
+		if (r == 0)
+			r = names_see_options(&run->names, ring->dir);
+		if (!c->setup.has_tasks && !c->setup.ring_mode)
+			run->names.known = &run->known;
+		if (may_wait_for_symbols(c))
+			run->names.seen = ring->seen = &run->seen;
+	}
+	return r < 0 ? error_errno(err, r, "cannot list the events") : 0;
+}
+
+/* Consumes *spare if it may serve the request. */
+static int take_spare(struct capture_setup *setup, struct capture_spare **spare,
+		      const struct capture_request *request, struct error *err)
+{
+	int r = 0;
+
+	if (!(find_spare(spare, request) && capture_spare_take(TAKE_PTR(*spare), setup)))
+		r = setup_name_instances(setup, request->name);
+	return r < 0 ? error_errno(err, r, "cannot set up the recording") : 0;
+}
+
+int capture_new(struct capture **ret, struct capture_spare **spare, const struct capture_env *env,
+		const struct capture_request *request, struct error *err)
+{
+	_cleanup_(setup_events_deinit) struct setup_events events = { 0 };
 	_cleanup_(capture_freep) struct capture *c = NULL;
 	struct capture_spare *found = find_spare(spare, request);
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -293,124 +204,42 @@ int capture_new_from(struct capture **ret, struct capture_spare **spare,
 
 	if (r < 0)
 		return r;
-	c = calloc(1, sizeof(*c));
+	c = malloc(sizeof(*c));
 	if (!c)
 		return error_set(err, -ENOMEM, "out of memory");
-	c->env = *env;
-	c->clock_watch = -EBADF;
-	c->journal = JOURNAL_INIT;
-	c->staging = STAGING_INIT;
-	c->rescan = TASK_SCAN_INIT;
-	c->mappings = MAPPING_SCAN_INIT;
-	c->names = NAMES_INIT;
-	for (int b = 0; b < BUFFER_COUNT; b++)
-		c->rings[b].dir = -EBADF;
-	c->ring_mode = request->ring;
-	c->flush.wanted = request->streamed && !request->ring;
-	c->wants_mappings = functions_want_mappings(request);
-	c->may_go_off = functions_may_turn_off(request);
-	c->stream_limit = request->stream_limit;
-	c->epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (c->epfd < 0)
-		return error_errno(err, -errno, "cannot create an epoll descriptor");
-	if (getrandom(c->uuid, sizeof(c->uuid), 0) != sizeof(c->uuid))
-		return error_errno(err, -errno, "cannot get random bytes");
-	r = copy_cpus(c, request->cpus);
+	*c = (struct capture){ .setup = SETUP_INIT, .run = RUN_INIT };
+	r = setup_init(&c->setup, env, request, err);
 	if (r == 0)
-		r = overhead_init(&c->overhead, &request->overhead);
-	if (r == 0 && !(found && capture_spare_take(TAKE_PTR(*spare), c)))
-		r = name_instances(c, request->name);
-	c->main = request->top_level ? NULL : c->instance;
-	if (r < 0)
-		return error_errno(err, r, "cannot set up the recording");
-	r = apply(c, request, err);
+		r = run_init(&c->run, &request->overhead, err);
+	if (r == 0)
+		r = take_spare(&c->setup, spare, request, err);
+	if (r == 0)
+		r = setup_find_events(&c->setup, request, &events, err);
+	if (r == 0)
+		r = overhead_find(&c->run.overhead, &events.matches, err);
+	if (r == 0)
+		r = setup_apply(&c->setup, &events, &c->report, err);
 	if (r == 0)
 		r = open_rings(c, request, err);
 	if (r == 0)
-		r = capture_sampling_open(c, request, err);
+		r = open_sampler(&c->run, request, err);
 	if (r == 0)
-		r = init_names(c, may_name_functions(request), err);
-	/* The matches point into the request and into the kernel's event list, which may change. */
-	event_matches_deinit(&c->matches);
+		r = init_names(c, &events, err);
 	if (r < 0)
 		return r;
 	check_size(c, request);
-	c->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	c->run.cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	*ret = TAKE_PTR(c);
 	return 0;
-}
-
-void capture_get_stats(struct capture *c, struct capture_stats *ret)
-{
-	struct ring *ring = &c->rings[BUFFER_MAIN];
-	struct capture_stats s = {
-		.start_boot_ns = c->start_boot_ns,
-		.bytes = c->bytes_before + c->writer.bytes,
-		.event_types = c->event_types,
-		.reader = "none",
-		.instance = c->main ?: "top level",
-		.warning_count = c->warning_count,
-		.warnings = (const char *const *)c->warnings,
-	};
-
-	if (!c->cpu_stats)
-		c->cpu_stats = calloc(ring->cpu_count + 1, sizeof(*c->cpu_stats));
-	ring_count(ring);
-	for (unsigned cpu = 0; c->cpu_stats && cpu < ring->cpu_count; cpu++) {
-		const struct ring_cpu *rc = &ring->cpus[cpu];
-
-		c->cpu_stats[cpu] = (struct capture_cpu_stats){
-			.cpu = cpu,
-			.events = rc->counts.read,
-			.lost = rc->counts.commit_overrun + rc->counts.dropped,
-			.bytes = rc->reader.bytes,
-			.offline = !rc->online,
-		};
-		if (c->ring_mode) {
-			c->cpu_stats[cpu].events += rc->counts.entries;
-			s.overwritten += rc->counts.overrun;
-		} else {
-			c->cpu_stats[cpu].lost += rc->counts.overrun;
-		}
-		s.events += c->cpu_stats[cpu].events;
-		s.lost += c->cpu_stats[cpu].lost;
-		if (rc->reader.fd >= 0)
-			s.reader = cpu_reader_kind_name(rc->reader.kind);
-	}
-	s.cpus = c->cpu_stats;
-	s.cpu_count = c->cpu_stats ? ring->cpu_count : 0;
-	*ret = s;
 }
 
 struct capture *capture_free(struct capture *c)
 {
 	if (!c)
 		return NULL;
-	if (c->running)
-		capture_turn(c, false);
-	close_fd(c->epfd);
-	close_fd(c->clock_watch);
-	for (int b = 0; b < BUFFER_COUNT; b++)
-		ring_close(&c->rings[b]);
-	sampler_close(&c->sampler);
-	mapping_scan_end(&c->mappings);
-	staging_deinit(&c->staging);
-	names_deinit(&c->names);
-	task_scan_end(&c->rescan);
-	task_memory_deinit(&c->known);
-	plan_take_down(&c->plan, c->env.tracefs, &c->journal);
-	event_matches_deinit(&c->matches);
-	probe_list_deinit(&c->probes);
-	free(c->specs);
-	overhead_deinit(&c->overhead);
-	cpu_set_deinit(&c->cpus);
-	buf_deinit(&c->header);
-	buf_deinit(&c->header_page);
-	for (size_t i = 0; i < c->warning_count; i++)
-		free(c->warnings[i]);
-	free(c->warnings);
-	capture_forget_syncs(c);
-	free(c->cpu_stats);
+	run_deinit(&c->run);
+	setup_deinit(&c->setup);
+	report_deinit(&c->report);
 	free(c);
 	return NULL;
 }

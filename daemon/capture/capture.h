@@ -20,7 +20,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
-#include "daemon/capture/samples/sampler.h"
+#include "daemon/capture/rings/sampler.h"
 #include "daemon/capture/tracefs/tracefs.h"
 #include "traced/stream.h"
 
@@ -31,6 +31,10 @@ struct capture_env {
 	const char *state_dir; /* the journals' directory; must exist, writable by nobody else */
 	const char *sys;       /* "/sys", or a fixture's directory; NULL: "/sys" */
 };
+static inline const char *capture_env_sys(const struct capture_env *env)
+{
+	return env->sys ?: "/sys";
+}
 
 /* A recording's instances are called traced-PID-NAME and traced-PID-NAME-tasks. */
 #define CAPTURE_INSTANCE_PREFIX "traced-"
@@ -141,14 +145,19 @@ enum capture_end { /* as traced.capture.End.Reason */
 };
 
 struct capture;
+struct capture_spare;
 
 /*
+ * Takes *spare and sets it to NULL, unless the request is invalid, has probes or is for the top
+ * level. Settings that differ are set then. A spare that has changed, or was made for other CPUs,
+ * is removed instead. spare may be NULL, and so may *spare.
+ *
  * Errors name the part of the request: -ENOENT for a glob that matches no event (the hint has the
  * nearest names), -EPERM if the bounds exclude all events of a glob, -EINVAL with the kernel's
  * error_log for a filter or clock that it refuses, -EEXIST for a name in use, -ENOMEM for buffers
  * that don't fit, -EPERM under lockdown.
  */
-int capture_new(struct capture **ret, const struct capture_env *env,
+int capture_new(struct capture **ret, struct capture_spare **spare, const struct capture_env *env,
 		const struct capture_request *request, struct error *err);
 
 /* Turns tracing on. stream_fd is borrowed until capture_stop; -1 in ring mode. */
@@ -191,7 +200,6 @@ int capture_mark(struct capture *c, const char *text, struct error *err);
 struct capture_sync {
 	uint64_t before_ns, after_ns; /* CLOCK_BOOTTIME */
 };
-bool capture_sync_id_valid(const char *id);
 /*
  * Ties another clock to the recording's: writes the mark "trace_event_clock_sync: name=ID" between
  * two clock readings. The stream gets both readings and a snapshot of all clocks. -EINVAL: not a

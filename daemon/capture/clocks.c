@@ -15,7 +15,7 @@
 static const uint32_t wanted[CLOCKS_MAX] = { CLOCK_BOOTTIME,	  CLOCK_REALTIME, CLOCK_MONOTONIC,
 					     CLOCK_MONOTONIC_RAW, CLOCK_TAI,	  MARK_CLOCK_TSC };
 
-static bool read_now(uint32_t clock, uint64_t *ret)
+static bool clock_read(uint32_t clock, uint64_t *ret)
 {
 	struct timespec ts;
 
@@ -34,14 +34,14 @@ static bool read_now(uint32_t clock, uint64_t *ret)
 }
 
 /* Keeps the narrowest of several readings: an interrupt between the two outer ones widens it. */
-static bool read_one(uint32_t clock, struct clock_reading *ret)
+static bool clock_read_best(uint32_t clock, struct clock_reading *ret)
 {
 	uint64_t best = UINT64_MAX;
 
 	for (int i = 0; i < TRIES || (i < TRIES_MAX && best > WIDE_NS); i++) {
 		uint64_t before = now_ns(CLOCK_BOOTTIME), after, value;
 
-		if (!read_now(clock, &value))
+		if (!clock_read(clock, &value))
 			return false;
 		after = now_ns(CLOCK_BOOTTIME);
 		if (after - before >= best)
@@ -61,7 +61,7 @@ void clocks_read(struct clock_snapshot *ret)
 {
 	*ret = (struct clock_snapshot){ 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		ret->count += read_one(wanted[i], &ret->readings[ret->count]);
+		ret->count += clock_read_best(wanted[i], &ret->readings[ret->count]);
 }
 
 int clocks_watch(void)

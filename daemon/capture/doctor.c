@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "daemon/capture/capture.h"
 #include "daemon/capture/plan/request.h"
+#include "daemon/capture/tracefs/setting.h"
 
 struct examination {
 	const struct doctor_env *env;
@@ -31,38 +32,31 @@ void doctor_report_deinit(struct doctor_report *r)
 	*r = (struct doctor_report){ 0 };
 }
 
-static int add(struct doctor_report *r, const char *check, enum doctor_verdict verdict,
-	       const char *mend, const char *fmt, va_list ap)
+int doctor_add(struct doctor_report *r, const char *check, enum doctor_verdict verdict,
+	       const char *mend, const char *fmt, ...)
 {
 	struct doctor_finding *f;
+	va_list ap;
+	int n;
 
 	if (vec_reserve_exact(r->findings, r->count, 1) < 0)
 		return -ENOMEM;
 	f = &r->findings[r->count];
 	*f = (struct doctor_finding){ .check = check, .verdict = verdict };
-	if (vasprintf(&f->text, fmt, ap) < 0)
+	va_start(ap, fmt);
+	n = vasprintf(&f->text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
 		return -ENOMEM;
 	f->mend = mend ? strdup(mend) : NULL;
 	r->count++;
 	return mend && !f->mend ? -ENOMEM : 0;
 }
 
-int doctor_add(struct doctor_report *r, const char *check, enum doctor_verdict verdict,
-	       const char *mend, const char *fmt, ...)
-{
-	va_list ap;
-	int e;
-
-	va_start(ap, fmt);
-	e = add(r, check, verdict, mend, fmt, ap);
-	va_end(ap);
-	return e;
-}
-
 #define found(x, ...) ((x)->failed |= doctor_add((x)->report, __VA_ARGS__) < 0)
 
 /* Returns the file's text without its last newline, to be freed; NULL: unreadable. */
-static char *read_text(const char *root, const char *path)
+static char *doctor_read(const char *root, const char *path)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	char full[512];
@@ -76,7 +70,7 @@ static char *read_text(const char *root, const char *path)
 	return s;
 }
 
-static char *read_tracefs(const struct examination *x, const char *path)
+static char *doctor_read_tracefs(const struct examination *x, const char *path)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	char *s;
@@ -90,10 +84,10 @@ static char *read_tracefs(const struct examination *x, const char *path)
 
 #define MOUNT "mount -t tracefs nodev /sys/kernel/tracing"
 
-static void check_tracefs(struct examination *x)
+static void doctor_check_tracefs(struct examination *x)
 {
-	_cleanup_free_ char *mounts = read_text(x->env->proc, "self/mounts");
-	_cleanup_free_ char *filesystems = read_text(x->env->proc, "filesystems");
+	_cleanup_free_ char *mounts = doctor_read(x->env->proc, "self/mounts");
+	_cleanup_free_ char *filesystems = doctor_read(x->env->proc, "filesystems");
 	_cleanup_error_ struct error err = ERROR_INIT;
 	bool known = !filesystems || strstr(filesystems, "\ttracefs"), mounted, usual;
 
@@ -122,7 +116,7 @@ static void check_tracefs(struct examination *x)
 		      "not mounted; traced mounts it for itself, other tools will not see it");
 }
 
-static void check_permission(struct examination *x)
+static void doctor_check_permission(struct examination *x)
 {
 	int fd = tracefs_open_file(tracefs_root(x->fs), O_WRONLY, "trace_marker");
 
@@ -134,26 +128,15 @@ static void check_permission(struct examination *x)
 		found(x, "permission", DOCTOR_OK, NULL, "user %u may use tracefs", geteuid());
 }
 
-/* Returns "integrity" for "none [integrity] confidentiality". Modifies text. */
-static const char *chosen(char *text)
-{
-	char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
-
-	if (!close)
-		return text;
-	*close = '\0';
-	return open + 1;
-}
-
-static bool has(const struct examination *x, const char *file)
+static bool doctor_has_file(const struct examination *x, const char *file)
 {
 	return faccessat(tracefs_root(x->fs), file, F_OK, 0) == 0;
 }
 
-static void check_lockdown(struct examination *x)
+static void doctor_check_lockdown(struct examination *x)
 {
-	_cleanup_free_ char *text = read_text(x->env->sys, "kernel/security/lockdown");
-	const char *mode = text ? chosen(text) : "mode unknown: securityfs is not mounted";
+	_cleanup_free_ char *text = doctor_read(x->env->sys, "kernel/security/lockdown");
+	const char *mode = text ? setting_chosen(text) : "mode unknown: securityfs is not mounted";
 	int fd = -ENOENT;
 
 	if (strcmp(mode, "confidentiality") == 0) {
@@ -166,7 +149,7 @@ static void check_lockdown(struct examination *x)
 		fd = tracefs_open_file(tracefs_root(x->fs), O_RDONLY, "available_filter_functions");
 	if (fd >= 0)
 		close(fd);
-	if (fd == -EPERM && has(x, "kprobe_events"))
+	if (fd == -EPERM && doctor_has_file(x, "kprobe_events"))
 		found(x, "lockdown", DOCTOR_NOTE,
 		      "events work; for functions and kprobes boot without lockdown",
 		      "the kernel refuses function tracing and kprobes (lockdown: %s)", mode);
@@ -185,7 +168,7 @@ static void check_lockdown(struct examination *x)
 		      "this user cannot see what lockdown refuses");
 }
 
-static void check_kernel(struct examination *x)
+static void doctor_check_kernel(struct examination *x)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
@@ -196,9 +179,9 @@ static void check_kernel(struct examination *x)
 /*
  * Checks the function tracer and the probes (-p, --kprobe, --uprobe), where lockdown permits them.
  */
-static void check_functions(struct examination *x)
+static void doctor_check_functions(struct examination *x)
 {
-	_cleanup_free_ char *tracers = read_tracefs(x, "available_tracers");
+	_cleanup_free_ char *tracers = doctor_read_tracefs(x, "available_tracers");
 	bool graph = tracers && strstr(tracers, "function_graph");
 	int fd = tracefs_open_file(tracefs_root(x->fs), O_RDONLY, "available_filter_functions");
 
@@ -207,18 +190,18 @@ static void check_functions(struct examination *x)
 	close(fd);
 	if (graph)
 		found(x, "functions", DOCTOR_OK, NULL, "function and function_graph; probes: %s",
-		      !has(x, "kprobe_events")	 ? "none"
-		      : !has(x, "uprobe_events") ? "of the kernel"
-						 : "of the kernel and of programs");
+		      !doctor_has_file(x, "kprobe_events")   ? "none"
+		      : !doctor_has_file(x, "uprobe_events") ? "of the kernel"
+							     : "of the kernel and of programs");
 	else
 		found(x, "functions", DOCTOR_NOTE,
 		      "boot a kernel with CONFIG_FUNCTION_GRAPH_TRACER",
 		      "no function_graph tracer; -p function works");
 }
 
-static void check_symbols(struct examination *x)
+static void doctor_check_symbols(struct examination *x)
 {
-	_cleanup_free_ char *text = read_text(x->env->proc, "sys/kernel/kptr_restrict");
+	_cleanup_free_ char *text = doctor_read(x->env->proc, "sys/kernel/kptr_restrict");
 	long level = text ? strtol(text, NULL, 10) : 0;
 
 	if (level >= 2)
@@ -228,11 +211,11 @@ static void check_symbols(struct examination *x)
 		found(x, "symbols", DOCTOR_OK, NULL, "kernel.kptr_restrict is %ld", level);
 }
 
-static void check_toplevel(struct examination *x)
+static void doctor_check_toplevel(struct examination *x)
 {
-	_cleanup_free_ char *tracer = read_tracefs(x, "current_tracer");
-	_cleanup_free_ char *on = read_tracefs(x, "tracing_on");
-	_cleanup_free_ char *enabled = read_tracefs(x, "events/enable");
+	_cleanup_free_ char *tracer = doctor_read_tracefs(x, "current_tracer");
+	_cleanup_free_ char *on = doctor_read_tracefs(x, "tracing_on");
+	_cleanup_free_ char *enabled = doctor_read_tracefs(x, "events/enable");
 	bool busy = tracer && strcmp(tracer, "nop") != 0;
 	bool events = on && *on == '1' && enabled && strcmp(enabled, "0") != 0;
 
@@ -248,7 +231,7 @@ static void check_toplevel(struct examination *x)
 		found(x, "top level", DOCTOR_OK, NULL, "nobody uses the top-level tracer");
 }
 
-static void check_instances(struct examination *x)
+static void doctor_check_instances(struct examination *x)
 {
 	_cleanup_buf_ struct buf foreign = BUF_INIT, stale = BUF_INIT;
 	size_t count = 0;
@@ -270,17 +253,17 @@ static void check_instances(struct examination *x)
 	if (stale.len)
 		found(x, "instances", DOCTOR_WARN,
 		      "traced removes them at its next start or recording",
-		      "left by a crashed recording:%s", buf_string(&stale) ?: "");
+		      "a crashed recording left instances:%s", buf_string(&stale) ?: "");
 	if (foreign.len)
-		found(x, "instances", DOCTOR_NOTE, NULL, "of other tools:%s",
+		found(x, "instances", DOCTOR_NOTE, NULL, "other tools have instances:%s",
 		      buf_string(&foreign) ?: "");
 	if (!stale.len && !foreign.len)
 		found(x, "instances", DOCTOR_OK, NULL, "no other tool records");
 }
 
-static void check_memory(struct examination *x)
+static void doctor_check_memory(struct examination *x)
 {
-	_cleanup_free_ char *text = read_text(x->env->proc, "meminfo");
+	_cleanup_free_ char *text = doctor_read(x->env->proc, "meminfo");
 	const char *p = text ? strstr(text, "MemAvailable:") : NULL;
 	_cleanup_buf_ struct buf need = BUF_INIT, have = BUF_INIT;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -301,9 +284,9 @@ static void check_memory(struct examination *x)
 		      buf_string(&need) ?: "?", buf_string(&have) ?: "?");
 }
 
-static void check_clock(struct examination *x)
+static void doctor_check_clock(struct examination *x)
 {
-	_cleanup_free_ char *text = read_tracefs(x, "trace_clock");
+	_cleanup_free_ char *text = doctor_read_tracefs(x, "trace_clock");
 
 	if (text && strstr(text, DEFAULT_CLOCK))
 		found(x, "clock", DOCTOR_OK, NULL, "'%s' is available", DEFAULT_CLOCK);
@@ -312,9 +295,9 @@ static void check_clock(struct examination *x)
 		      "this kernel has no trace clock '%s'", DEFAULT_CLOCK);
 }
 
-static void check_mmap(struct examination *x)
+static void doctor_check_mmap(struct examination *x)
 {
-	_cleanup_free_ char *release = read_text(x->env->proc, "sys/kernel/osrelease");
+	_cleanup_free_ char *release = doctor_read(x->env->proc, "sys/kernel/osrelease");
 	unsigned major, minor;
 
 	if (!release || sscanf(release, "%u.%u", &major, &minor) != 2)
@@ -327,7 +310,7 @@ static void check_mmap(struct examination *x)
 		      "Linux %s reads rings by splice; mapping them needs 6.10", release);
 }
 
-static void check_daemon(struct examination *x)
+static void doctor_check_daemon(struct examination *x)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	_cleanup_close_ int fd = -EBADF;
@@ -352,7 +335,7 @@ static void check_daemon(struct examination *x)
 					 "without it"
 				       : "root can record without it; sessions that live on by "
 					 "themselves need one",
-		      "none runs");
+		      "no daemon runs");
 	else
 		found(x, "daemon", DOCTOR_WARN,
 		      place_has_unit() ? "systemctl restart " TRACED_PROGRAM ".socket"
@@ -365,21 +348,21 @@ int doctor_examine(const struct doctor_env *env, struct doctor_report *ret)
 	struct doctor_report report = { 0 };
 	struct examination x = { .env = env, .report = &report };
 
-	check_tracefs(&x);
+	doctor_check_tracefs(&x);
 	if (x.fs)
-		check_permission(&x);
-	check_kernel(&x);
-	check_lockdown(&x);
-	check_symbols(&x);
+		doctor_check_permission(&x);
+	doctor_check_kernel(&x);
+	doctor_check_lockdown(&x);
+	doctor_check_symbols(&x);
 	if (x.fs) {
-		check_functions(&x);
-		check_toplevel(&x);
-		check_instances(&x);
-		check_clock(&x);
+		doctor_check_functions(&x);
+		doctor_check_toplevel(&x);
+		doctor_check_instances(&x);
+		doctor_check_clock(&x);
 	}
-	check_mmap(&x);
-	check_memory(&x);
-	check_daemon(&x);
+	doctor_check_mmap(&x);
+	doctor_check_memory(&x);
+	doctor_check_daemon(&x);
 	tracefs_free(x.fs);
 	if (x.failed) {
 		doctor_report_deinit(&report);

@@ -36,7 +36,8 @@ static void extraction_deinit(struct extraction *x)
 	x->guard = close_fd(x->guard);
 }
 
-static int no_instance(const struct capture_env *env, const char *instance, struct error *err)
+static int extraction_no_instance(const struct capture_env *env, const char *instance,
+				  struct error *err)
 {
 	const char *best[NEAREST_MAX];
 	char **names = NULL;
@@ -56,14 +57,14 @@ static int no_instance(const struct capture_env *env, const char *instance, stru
 	return -ENOENT;
 }
 
-static int open_buffer(struct extraction *x, struct error *err)
+static int extraction_open(struct extraction *x, struct error *err)
 {
 	int dir = tracefs_open_instance(x->env->tracefs, x->instance);
 	struct subbuf_layout layout;
 	int r;
 
 	if (dir == -ENOENT)
-		return no_instance(x->env, x->instance, err);
+		return extraction_no_instance(x->env, x->instance, err);
 	if (dir < 0)
 		return error_errno(err, dir, "cannot open the tracefs instance");
 	x->guard = tracefs_open_file(dir, O_RDONLY | O_NONBLOCK, "trace_pipe");
@@ -83,7 +84,7 @@ static int open_buffer(struct extraction *x, struct error *err)
 			 CAPTURE_READER_SPLICE, &layout, &x->staging, err);
 }
 
-static int describe(struct extraction *x, struct error *err)
+static int extraction_describe(struct extraction *x, struct error *err)
 {
 	struct metadata m = { .env = x->env,
 			      .instance = x->instance,
@@ -109,7 +110,7 @@ static int describe(struct extraction *x, struct error *err)
 	return r < 0 ? error_errno(err, r, "cannot list the events") : 0;
 }
 
-static int write_clocks(struct extraction *x, enum clock_phase phase)
+static int extraction_write_clocks(struct extraction *x, enum clock_phase phase)
 {
 	struct clock_snapshot s;
 
@@ -117,7 +118,7 @@ static int write_clocks(struct extraction *x, enum clock_phase phase)
 	return clocks_write(&s, &x->writer, phase);
 }
 
-static int write_head(struct extraction *x, int fd)
+static int extraction_write_head(struct extraction *x, int fd)
 {
 	int r = stream_writer_init(&x->writer, fd, 0);
 
@@ -127,11 +128,11 @@ static int write_head(struct extraction *x, int fd)
 		r = stream_write(&x->writer, CHUNK_HEADER_PAGE, x->header_page.data,
 				 x->header_page.len);
 	if (r == 0)
-		r = write_clocks(x, CLOCK_PHASE_START);
+		r = extraction_write_clocks(x, CLOCK_PHASE_START);
 	return r;
 }
 
-static int write_saved_names(struct extraction *x)
+static int extraction_write_names(struct extraction *x)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -141,7 +142,7 @@ static int write_saved_names(struct extraction *x)
 	return tasks_write_saved(text.data, &x->writer);
 }
 
-static int write_tail(struct extraction *x)
+static int extraction_write_tail(struct extraction *x)
 {
 	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
 	struct rusage u;
@@ -151,9 +152,9 @@ static int write_tail(struct extraction *x)
 		r = names_step(&x->names, &x->writer);
 	} while (r > 0);
 	if (r == 0)
-		r = write_saved_names(x);
+		r = extraction_write_names(x);
 	if (r == 0)
-		r = write_clocks(x, CLOCK_PHASE_END);
+		r = extraction_write_clocks(x, CLOCK_PHASE_END);
 	if (r == 0)
 		r = ring_count(&x->ring);
 	if (r == 0)
@@ -169,8 +170,8 @@ static int write_tail(struct extraction *x)
 	return stream_write_message(&x->writer, CHUNK_END, &end.base);
 }
 
-/* Writes today's mappings. The kernel's own text of user stacks uses the current ones, too. */
-static int write_mappings(struct extraction *x)
+/* Writes the current mappings: the kernel's own text of user stacks uses them, too. */
+static int extraction_write_mappings(struct extraction *x)
 {
 	struct mapping_scan scan = MAPPING_SCAN_INIT;
 	uint64_t on = 0;
@@ -185,7 +186,7 @@ static int write_mappings(struct extraction *x)
 	return r;
 }
 
-static int drain(struct extraction *x)
+static int extraction_drain(struct extraction *x)
 {
 	uint64_t on = 0;
 
@@ -195,7 +196,7 @@ static int drain(struct extraction *x)
 		  : ring_flush(&x->ring, &x->staging, &x->writer);
 }
 
-static uint64_t count_read(const struct ring *ring)
+static uint64_t extraction_count_read(const struct ring *ring)
 {
 	uint64_t n = 0;
 
@@ -204,26 +205,26 @@ static uint64_t count_read(const struct ring *ring)
 	return n;
 }
 
-static int transfer(struct extraction *x, int fd, struct capture_stats *ret)
+static int extraction_transfer(struct extraction *x, int fd, struct capture_stats *ret)
 {
 	uint64_t before;
-	int r = write_head(x, fd);
+	int r = extraction_write_head(x, fd);
 
 	if (r == 0)
-		r = write_mappings(x);
+		r = extraction_write_mappings(x);
 	if (r == 0)
 		r = ring_count(&x->ring);
-	before = count_read(&x->ring);
+	before = extraction_count_read(&x->ring);
 	if (r == 0)
 		r = ring_write_stats(&x->ring, &x->writer, CLOCK_PHASE_START);
 	if (r == 0)
-		r = drain(x);
+		r = extraction_drain(x);
 	if (r == 0)
-		r = write_tail(x);
+		r = extraction_write_tail(x);
 	if (r < 0 || !ret)
 		return r;
 	*ret = (struct capture_stats){ .start_boot_ns = x->start_boot_ns,
-				       .events = count_read(&x->ring) - before,
+				       .events = extraction_count_read(&x->ring) - before,
 				       .bytes = x->writer.bytes,
 				       .reader = cpu_reader_kind_name(CAPTURE_READER_SPLICE),
 				       .instance = x->instance };
@@ -250,11 +251,11 @@ int capture_extract(const struct capture_env *env, const char *instance, int str
 	};
 	int r;
 
-	r = open_buffer(&x, err);
+	r = extraction_open(&x, err);
 	if (r == 0)
-		r = describe(&x, err);
+		r = extraction_describe(&x, err);
 	if (r < 0)
 		return r;
-	r = transfer(&x, stream_fd, ret);
+	r = extraction_transfer(&x, stream_fd, ret);
 	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
 }

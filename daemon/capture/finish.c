@@ -16,40 +16,41 @@ static uint64_t peak_rss(void)
 	return getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_maxrss * 1024 : 0;
 }
 
-static void check_tasks(struct capture *c)
+static void finish_check_tasks(const struct ring *ring, struct capture_report *report)
 {
-	const struct ring *ring = &c->rings[BUFFER_TASKS];
 	uint64_t lost = 0;
 
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
 		lost += ring->cpus[cpu].counts.overrun + ring->cpus[cpu].counts.commit_overrun;
-	if (lost && !c->ring_mode)
-		capture_warn(
-			c, "%llu births and names of tasks were lost: some tasks may have no name",
-			(unsigned long long)lost);
+	if (lost)
+		report_warn(report,
+			    "%llu births and names of tasks were lost: some tasks may have no name",
+			    (unsigned long long)lost);
 }
 
-static int write_end(struct capture *c, enum capture_end reason)
+static int finish_write_end(struct capture *c, enum capture_end reason)
 {
 	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
+	struct capture_run *run = &c->run;
 	struct clock_snapshot s;
 	int r;
 
 	clocks_read(&s);
-	r = clocks_write(&s, &c->writer, CLOCK_PHASE_END);
+	r = clocks_write(&s, &run->writer, CLOCK_PHASE_END);
 	if (r == 0)
-		r = capture_write_counts(c, CLOCK_PHASE_END);
-	check_tasks(c);
+		r = run_write_counts(run, CLOCK_PHASE_END);
+	if (!c->setup.ring_mode)
+		finish_check_tasks(&run->rings[BUFFER_TASKS], &c->report);
 	if (r == 0)
-		r = capture_write_notes(c);
+		r = report_write_notes(&c->report, &run->writer);
 	if (r < 0)
 		return r;
 	end.reason = (Traced__Capture__End__Reason)reason;
 	end.boot_ns = now_ns(CLOCK_BOOTTIME);
-	end.start_boot_ns = c->start_boot_ns;
-	end.cpu_time_ns = c->cpu_ns;
+	end.start_boot_ns = run->start_boot_ns;
+	end.cpu_time_ns = run->cpu_ns;
 	end.peak_rss_bytes = peak_rss();
-	return stream_write_message(&c->writer, CHUNK_END, &end.base);
+	return stream_write_message(&run->writer, CHUNK_END, &end.base);
 }
 
 static int finish_scans(struct capture *c)
@@ -66,14 +67,14 @@ static int finish_names(struct capture *c)
 {
 	int r = finish_scans(c);
 
-	if (r < 0 || !c->wants_mappings)
+	if (r < 0 || !c->setup.wants_mappings)
 		return r;
 	/* Programs may have started since the last scan. */
 	capture_scan_mappings(c);
 	return finish_scans(c);
 }
 
-static bool is_empty(const struct ring *ring)
+static bool finish_is_empty(const struct ring *ring)
 {
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
 		if (ring->cpus[cpu].counts.entries && ring->cpus[cpu].reader.fd >= 0)
@@ -82,20 +83,32 @@ static bool is_empty(const struct ring *ring)
 }
 
 /* A writer inside its event when tracing goes off commits it a moment later. */
-static int flush_all(struct capture *c, struct ring *ring)
+static int finish_ring(struct capture_run *run, struct ring *ring)
 {
 	for (int i = 0; i < FLUSH_TRIES; i++) {
-		int r = ring_flush(ring, &c->staging, &c->writer);
+		int r = ring_flush(ring, &run->staging, &run->writer);
 
 		if (r == 0)
 			r = ring_count(ring);
 		if (r < 0)
 			return r;
-		if (is_empty(ring))
+		if (finish_is_empty(ring))
 			break;
 		sched_yield();
 	}
 	return 0;
+}
+
+/* on: tracing is on, so the rings may never run empty. */
+static int finish_rings(struct capture_run *run, bool on)
+{
+	int r = 0;
+
+	for (int b = 0; r == 0 && b < BUFFER_COUNT; b++)
+		if (run->rings[b].cpus)
+			r = on ? ring_flush_bounded(&run->rings[b], &run->staging, &run->writer)
+			       : finish_ring(run, &run->rings[b]);
+	return r;
 }
 
 /* The last events may be the first ones that name symbols. */
@@ -104,86 +117,88 @@ static void finish_symbols(struct capture *c)
 	int r = finish_scans(c);
 
 	if (r < 0)
-		capture_warn_missing(c, "the kernel's symbols are missing: %s", strerror(-r));
+		report_warn_missing(&c->report, "the kernel's symbols are missing: %s",
+				    strerror(-r));
 }
 
-/* on: tracing could not be turned off, so the rings may never run empty. */
-static int stop_stream(struct capture *c, enum capture_end reason, bool on)
+/* on: tracing could not be turned off. */
+static int finish_end_stream(struct capture *c, enum capture_end reason, bool on)
 {
-	int r = capture_sampling_stop(c), e;
+	struct capture_run *run = &c->run;
+	int r = sampler_stop(&run->sampler, &run->writer), e;
 
 	if (r == 0)
 		r = finish_names(c);
 	if (r == 0)
-		r = names_update(&c->names, &c->writer);
-	c->streaming = false;
-	/* After a gap that no sub-buffer announces, no more events may follow. */
-	for (int b = 0; r == 0 && !c->full && b < BUFFER_COUNT; b++)
-		if (c->rings[b].cpus)
-			r = on ? ring_flush_bounded(&c->rings[b], &c->staging, &c->writer)
-			       : flush_all(c, &c->rings[b]);
-	if (r == 0 && !c->full)
+		r = names_update(&run->names, &run->writer);
+	run->streaming = false;
+	/* A full stream lacks sub-buffers without a mark of the gap: no later events may follow. */
+	if (r == 0 && !run->full)
+		r = finish_rings(run, on);
+	if (r == 0 && !run->full)
 		finish_symbols(c);
-	if (c->full || r == -EDQUOT)
-		capture_warn_missing(
-			c, "the stream reached its limit: the end of the recording is missing");
+	if (run->full || r == -EDQUOT)
+		report_warn_missing(
+			&c->report,
+			"the stream reached its limit: the end of the recording is missing");
 	else if (r < 0)
-		capture_warn_missing(c, "the end of the recording is missing: %s", strerror(-r));
+		report_warn_missing(&c->report, "the end of the recording is missing: %s",
+				    strerror(-r));
 	/* The stream limit reserves room for the closing chunks. */
-	e = write_end(c, reason);
+	e = finish_write_end(c, reason);
 	return r < 0 ? r : e;
 }
 
 int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 {
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct capture_run *run = &c->run;
 	int off, r = 0;
 
-	if (!c->running)
+	if (!run->running)
 		return 0;
-	c->running = false;
+	run->running = false;
 	capture_check_on(c);
 	/* Stop sampling before task events: a sample of an unnamed thread is useless. */
-	sampler_pause(&c->sampler);
-	off = capture_turn(c, false);
+	sampler_pause(&run->sampler);
+	off = run_set_tracing(run, false);
 	if (off == -ENOENT || off == -ENODEV) {
-		capture_warn_missing(c,
-				     "somebody removed the tracefs instance during the recording");
+		report_warn_missing(&c->report,
+				    "somebody removed the tracefs instance during the recording");
 		off = 0;
 	} else if (off < 0) {
-		capture_warn(c, "tracing could not be turned off: %s", strerror(-off));
+		report_warn(&c->report, "tracing could not be turned off: %s", strerror(-off));
 	}
-	c->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	run->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	/* Drain the rings even if tracing could not be turned off. */
-	if (c->streaming)
-		r = stop_stream(c, reason, off < 0);
+	if (run->streaming)
+		r = finish_end_stream(c, reason, off < 0);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the capture stream");
 	return off < 0 ? error_errno(err, off, "cannot turn tracing off") : 0;
 }
 
-static int snapshot(struct capture *c, int stream_fd, enum capture_end reason)
+static int finish_take_snapshot(struct capture *c, int stream_fd, enum capture_end reason)
 {
+	struct capture_run *run = &c->run;
 	int r = capture_begin_stream(c, stream_fd);
 
-	c->seen = (struct seen_events){ 0 };
+	run->seen = (struct seen_events){ 0 };
 	if (r == 0)
-		r = capture_write_counts(c, CLOCK_PHASE_START);
+		r = run_write_counts(run, CLOCK_PHASE_START);
 	/* The rings first: the kernel is overwriting them. */
-	for (int b = 0; r == 0 && b < BUFFER_COUNT; b++)
-		if (c->rings[b].cpus)
-			r = c->running ? ring_flush_bounded(&c->rings[b], &c->staging, &c->writer)
-				       : flush_all(c, &c->rings[b]);
+	if (r == 0)
+		r = finish_rings(run, run->running);
 	if (r == 0) {
-		names_rewind(&c->names);
-		c->names_done = false;
+		names_rewind(&run->names);
+		run->names_done = false;
 		r = finish_names(c);
 	}
 	if (r == 0)
-		r = write_end(c, reason);
-	c->streaming = false;
-	c->bytes_before += c->writer.bytes;
-	c->writer.bytes = 0;
+		r = finish_write_end(c, reason);
+	run->streaming = false;
+	c->report.bytes_before += run->writer.bytes;
+	run->writer.bytes = 0;
 	return r;
 }
 
@@ -192,9 +207,9 @@ int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, 
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	int r;
 
-	if (!c->ring_mode)
+	if (!c->setup.ring_mode)
 		return error_set(err, -EINVAL, "only a recording in ring mode gives snapshots");
-	r = snapshot(c, stream_fd, reason);
-	c->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	r = finish_take_snapshot(c, stream_fd, reason);
+	c->run.cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
 }

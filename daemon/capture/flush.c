@@ -14,38 +14,38 @@
 #define FLUSH_NS (450 * NSEC_PER_MSEC) /* below a tick: each tick flushes */
 #define FLUSH_BUDGET 256	       /* sub-buffers per slice */
 
-static int write_flush(struct capture *c)
+static int write_flush(struct capture_run *run)
 {
 	Traced__Capture__Flush message = TRACED__CAPTURE__FLUSH__INIT;
 	int r = 0;
 
 	/* Nothing was read since the flush, so the counts match the stream exactly. */
-	if (c->flush.with_counts)
-		r = capture_write_counts(c, CLOCK_PHASE_PERIODIC);
-	c->flush.with_counts = false;
+	if (run->flush.with_counts)
+		r = run_write_counts(run, CLOCK_PHASE_PERIODIC);
+	run->flush.with_counts = false;
 	/* The exporter prints the events before this FLUSH with the names written so far. */
 	if (r == 0)
-		r = names_update(&c->names, &c->writer);
+		r = names_update(&run->names, &run->writer);
 	if (r < 0)
 		return r;
 	message.boot_ns = now_ns(CLOCK_BOOTTIME);
-	r = stream_write_message(&c->writer, CHUNK_FLUSH, &message.base);
-	c->flush.count += r == 0;
+	r = stream_write_message(&run->writer, CHUNK_FLUSH, &message.base);
+	run->flush.count += r == 0;
 	return r;
 }
 
-static void next_cpu(struct flush *f)
+static void flush_next_cpu(struct flush *f)
 {
 	f->cpu++;
 	f->moved = f->most = 0;
 }
 
 /* Returns 1: more to take; 0: done; -EAGAIN: cannot be read now. */
-static int flush_cpu(struct capture *c, struct ring *ring)
+static int flush_cpu(struct capture_run *run, struct ring *ring)
 {
-	struct flush *f = &c->flush;
+	struct flush *f = &run->flush;
 	unsigned budget = FLUSH_BUDGET;
-	int r = ring_drain_cpu(ring, f->cpu, &c->staging, &c->writer, &budget, true);
+	int r = ring_drain_cpu(ring, f->cpu, &run->staging, &run->writer, &budget, true);
 
 	if (r < 0)
 		return r;
@@ -66,39 +66,38 @@ static int flush_cpu(struct capture *c, struct ring *ring)
 	return f->moved < f->most;
 }
 
-int capture_flush_slice(struct capture *c, uint64_t now)
+int run_flush(struct capture_run *run, uint64_t now)
 {
-	struct flush *f = &c->flush;
+	struct flush *f = &run->flush;
 
 	/* A FLUSH needs formats and kernel symbols before it: the exporter decodes up to it. */
-	if (!f->wanted || !c->names_done || (!f->under_way && now < f->next))
+	if (!run->names_done || (!f->under_way && now < f->next))
 		return 0;
 	if (!f->under_way)
 		*f = (struct flush){
-			.wanted = true,
 			.under_way = true,
 			.with_counts = f->with_counts,
 			.count = f->count,
 			.next = now + FLUSH_NS,
 		};
 	for (; f->buffer < BUFFER_COUNT; f->buffer++, f->cpu = 0) {
-		struct ring *ring = &c->rings[f->buffer];
+		struct ring *ring = &run->rings[f->buffer];
 
 		while (f->cpu < ring->cpu_count) {
-			int r = flush_cpu(c, ring);
+			int r = flush_cpu(run, ring);
 
 			if (r == -EAGAIN)
 				return 0;
 			if (r != 0)
 				return r;
-			next_cpu(f);
+			flush_next_cpu(f);
 		}
 	}
 	f->under_way = false;
-	return write_flush(c);
+	return write_flush(run);
 }
 
 uint64_t capture_flushes(const struct capture *c)
 {
-	return c->flush.count;
+	return c->run.flush.count;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/io.h"
 #include "daemon/capture/capture.h"
 
 struct overhead {
@@ -19,7 +20,7 @@ struct overhead {
 		spent_ns; /* start of the second under observation, and CPU time spent in it */
 	unsigned share;	  /* permille in the last second */
 	unsigned beyond;  /* consecutive seconds above twice the limit */
-	unsigned widened; /* number of times the rings' reading was made rarer */
+	unsigned widened; /* number of OVERHEAD_WIDEN steps */
 	struct overhead_class {
 		char *glob;
 		struct buf events; /* the class's events, "system:event" each, NUL-terminated */
@@ -39,9 +40,11 @@ enum overhead_step {
 };
 
 #define OVERHEAD_WIDEN_MAX 2
+/* Time for which a step is observed before the next one. */
+#define OVERHEAD_LOOK_NS NSEC_PER_SEC
 
 /* Discards the time spent so far: the next judgement starts a new measurement. */
-void overhead_begin_anew(struct overhead *o);
+void overhead_restart(struct overhead *o);
 /* Decides the next step at now_ns, given spent_ns of CPU time used in all. */
 enum overhead_step overhead_judge(struct overhead *o, uint64_t now_ns, uint64_t spent_ns);
 
@@ -49,8 +52,3 @@ struct event_matches;
 
 /* Stores the events of each class. -ENOENT: a class to shed is not recorded. */
 int overhead_find(struct overhead *o, const struct event_matches *matches, struct error *err);
-
-struct capture;
-
-/* Call at each tick. -ETIME: the recording has to end. */
-int overhead_keep(struct capture *c, uint64_t now_ns, struct error *err);

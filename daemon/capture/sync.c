@@ -12,7 +12,7 @@
 #define CPUS_MAX 8192 /* maximum of CONFIG_NR_CPUS */
 
 /* The file is opened before and closed after, so that the readings enclose only the write. */
-static int write_between(int dir, const char *text, struct clock_sync_mark *ret)
+static int marker_write_between(int dir, const char *text, struct clock_sync_mark *ret)
 {
 	_cleanup_close_ int fd = tracefs_open_file(dir, O_WRONLY | O_TRUNC, "trace_marker");
 	int r;
@@ -29,21 +29,22 @@ static int write_between(int dir, const char *text, struct clock_sync_mark *ret)
  * CPUs outside tracing_cpumask refuse writes to trace_marker (EBADF). For the write the thread
  * moves to a CPU inside the mask.
  */
-static int write_marker(struct capture *c, const char *text, struct clock_sync_mark *ret)
+static int marker_write(const struct capture_run *run, const struct cpu_set *cpus, const char *text,
+			struct clock_sync_mark *ret)
 {
-	int dir = c->rings[BUFFER_MAIN].dir, r;
+	int dir = run->rings[BUFFER_MAIN].dir, r;
 	cpu_set_t before[CPUS_MAX / CPU_SETSIZE], allowed[CPUS_MAX / CPU_SETSIZE];
 
-	if (!c->cpus.bits)
-		return write_between(dir, text, ret);
+	if (!cpus->bits)
+		return marker_write_between(dir, text, ret);
 	CPU_ZERO_S(sizeof(allowed), allowed);
 	for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++)
-		if (cpu_set_has(&c->cpus, cpu))
+		if (cpu_set_has(cpus, cpu))
 			CPU_SET_S(cpu, sizeof(allowed), allowed);
 	if (sched_getaffinity(0, sizeof(before), before) < 0 ||
 	    sched_setaffinity(0, sizeof(allowed), allowed) < 0)
 		return -errno;
-	r = write_between(dir, text, ret);
+	r = marker_write_between(dir, text, ret);
 	sched_setaffinity(0, sizeof(before), before);
 	return r;
 }
@@ -55,71 +56,72 @@ int capture_mark(struct capture *c, const char *text, struct error *err)
 
 	if (strlen(text) > CAPTURE_MARK_MAX)
 		return error_set(err, -EMSGSIZE, "a mark holds at most %d bytes", CAPTURE_MARK_MAX);
-	if (!c->running)
+	if (!c->run.running)
 		return error_set(err, -ENODATA, "the recording is not running");
-	r = write_marker(c, text, &unused);
+	r = marker_write(&c->run, &c->setup.cpus, text, &unused);
 	return r < 0 ? error_errno(err, r, "cannot write the mark") : 0;
 }
 
-static int write_sync(struct capture *c, const struct sync *s)
+static int write_sync(const struct sync *s, struct stream_writer *w)
 {
 	struct clock_snapshot snapshot = s->clocks;
 
 	snapshot.sync = &s->mark;
-	return clocks_write(&snapshot, &c->writer, CLOCK_PHASE_SYNC);
+	return clocks_write(&snapshot, w, CLOCK_PHASE_SYNC);
 }
 
-int capture_write_syncs(struct capture *c)
+int run_write_syncs(struct capture_run *run)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < c->sync_count; i++)
-		r = write_sync(c, &c->syncs[i]);
+	for (size_t i = 0; r == 0 && i < run->sync_count; i++)
+		r = write_sync(&run->syncs[i], &run->writer);
 	return r;
 }
 
 /* The ring gets the mark, the stream the readings: now, or when the stream begins. */
-static int sync_with(struct capture *c, const char *id, struct sync **ret)
+static int sync_make(struct capture_run *run, const struct cpu_set *cpus, const char *id,
+		     struct sync **ret)
 {
 	struct sync *s;
 	char text[sizeof("trace_event_clock_sync: name=") + CAPTURE_SYNC_ID_MAX];
 	int r;
 
-	if (vec_reserve_exact(c->syncs, c->sync_count, 1) < 0)
+	if (vec_reserve_exact(run->syncs, run->sync_count, 1) < 0)
 		return -ENOMEM;
-	s = &c->syncs[c->sync_count];
+	s = &run->syncs[run->sync_count];
 	*s = (struct sync){ .mark.id = strdup(id) };
 	if (!s->mark.id)
 		return -ENOMEM;
 	snprintf(text, sizeof(text), "trace_event_clock_sync: name=%s", id);
-	r = write_marker(c, text, &s->mark);
+	r = marker_write(run, cpus, text, &s->mark);
 	if (r < 0) {
 		free(s->mark.id);
 		return r;
 	}
 	clocks_read(&s->clocks);
-	c->sync_count++;
+	run->sync_count++;
 	*ret = s;
-	if (c->streaming)
-		r = c->full ? -EDQUOT : write_sync(c, s);
-	c->full |= r == -EDQUOT;
+	if (run->streaming)
+		r = run->full ? -EDQUOT : write_sync(s, &run->writer);
+	run->full |= r == -EDQUOT;
 	return r;
 }
 
 void capture_sync_start(struct capture *c)
 {
+	const uint8_t *uuid = c->setup.uuid;
 	char id[sizeof("traced_") + 8];
 	struct sync *unused;
 	int r;
 
-	snprintf(id, sizeof(id), "traced_%02x%02x%02x%02x", c->uuid[0], c->uuid[1], c->uuid[2],
-		 c->uuid[3]);
-	r = sync_with(c, id, &unused);
+	snprintf(id, sizeof(id), "traced_%02x%02x%02x%02x", uuid[0], uuid[1], uuid[2], uuid[3]);
+	r = sync_make(&c->run, &c->setup.cpus, id, &unused);
 	if (r < 0)
-		capture_warn(c, "the clock marker could not be written: %s", strerror(-r));
+		report_warn(&c->report, "the clock marker could not be written: %s", strerror(-r));
 }
 
-bool capture_sync_id_valid(const char *id)
+static bool sync_id_is_valid(const char *id)
 {
 	size_t n = strspn(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_");
 
@@ -131,29 +133,29 @@ int capture_sync(struct capture *c, const char *id, struct capture_sync *ret, st
 	struct sync *s;
 	int r;
 
-	if (!capture_sync_id_valid(id))
+	if (!sync_id_is_valid(id))
 		return error_set(err, -EINVAL,
 				 "a sync's id has from 1 to %d letters, digits, - and _",
 				 CAPTURE_SYNC_ID_MAX);
-	if (!c->running)
+	if (!c->run.running)
 		return error_set(err, -ENODATA, "the recording is not running");
-	for (size_t i = 0; i < c->sync_count; i++)
-		if (strcmp(c->syncs[i].mark.id, id) == 0)
+	for (size_t i = 0; i < c->run.sync_count; i++)
+		if (strcmp(c->run.syncs[i].mark.id, id) == 0)
 			return error_set(err, -EEXIST, "the recording has the sync \"%s\" already",
 					 id);
-	if (c->sync_count >= CAPTURE_SYNCS_MAX)
+	if (c->run.sync_count >= CAPTURE_SYNCS_MAX)
 		return error_set(err, -ENOSPC, "a recording takes at most %d syncs",
 				 CAPTURE_SYNCS_MAX);
-	r = sync_with(c, id, &s);
+	r = sync_make(&c->run, &c->setup.cpus, id, &s);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the mark");
 	*ret = (struct capture_sync){ .before_ns = s->mark.before, .after_ns = s->mark.after };
 	return 0;
 }
 
-void capture_forget_syncs(struct capture *c)
+void run_forget_syncs(struct capture_run *run)
 {
-	for (size_t i = 0; i < c->sync_count; i++)
-		free(c->syncs[i].mark.id);
-	free(c->syncs);
+	for (size_t i = 0; i < run->sync_count; i++)
+		free(run->syncs[i].mark.id);
+	free(run->syncs);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
+ * Objects of the room, and who owns them:
  *
- *	marks ─┬─ page		tells programs whether anybody records
+ *	marks ─┬─ page		shows programs whether anybody records
  *	       ├─ sinks		recordings; owned by others
  *	       ├─ users
  *	       └─ producers ─── rings
@@ -29,14 +30,13 @@ struct user {
 	uint64_t filled_ns;
 	unsigned work; /* messages and procfs reads since the last drain */
 };
-#define USER_WORK_PER_DRAIN 4096
 
 /* Returns NULL if out of memory. */
 struct user *user_get(struct marks *m, uid_t uid);
 /* True if the user's rings may be drained now. */
 bool user_may_take(const struct marks *m, struct user *u);
 /* True if the user has used up its work until the next drain. */
-bool user_is_tired(const struct user *u);
+bool user_is_exhausted(const struct user *u);
 /* At each drain: resets all users' work and frees users without producers. */
 void users_tidy(struct marks *m);
 
@@ -49,8 +49,8 @@ struct member {
 	uint32_t version, clock;
 	char comm[17];
 	uint64_t boot_ns;
-	uint64_t announced;    /* one bit per sink slot: its PRODUCER chunk is written */
-	uint64_t told_dropped; /* dropped count in the last chunk */
+	uint64_t announced;	   /* one bit per sink slot: its PRODUCER chunk is written */
+	uint64_t reported_dropped; /* dropped count in the last chunk */
 };
 
 struct source {
@@ -67,7 +67,7 @@ struct producer {
 	char *exe; /* owned; NULL: unknown */
 	TAILQ_HEAD(, member) rings;
 	unsigned messages; /* since the last drain */
-	bool muted, gone;
+	bool paused, gone; /* paused: its messages wait for the next drain */
 	uint64_t connected_ns;
 };
 
@@ -84,15 +84,16 @@ struct marks {
 	uint64_t slots;	     /* sink slots in use */
 	struct member *next; /* where a drain that used up its budget continues; NULL: anywhere */
 	struct buf staging;
-	uint64_t looked; /* bytes taken at programs' requests since the last drain */
+	uint64_t taken_on_request; /* bytes taken at programs' requests since the last drain */
 	uint32_t last_id;
-	uint64_t deadline, deaf_until;
+	uint64_t deadline;
+	uint64_t accept_at; /* no connection is accepted before this time; 0: no limit */
 	struct marks_count count;
 };
 
 /* Limit of one drain, and of what programs' requests may take until the next one. */
 #define DRAIN_BYTES (UINT64_C(32) << 20)
-/* Delay while a user has used up its messages, or a drain its budget. */
+/* Delay after a user has used up its messages, or a drain its budget. */
 #define SHORT_TICK_NS (5 * NSEC_PER_MSEC)
 /* Schedules a drain at this time at the latest. */
 void marks_want(struct marks *m, uint64_t at_ns);
@@ -102,11 +103,11 @@ int producers_accept(struct marks *m);
 /* Handles an event on a producer's socket or process. */
 void producer_event(struct producer *p, const struct source *source);
 /* Handles all messages that the producer has sent so far. */
-void producer_hear_out(struct producer *p);
+void producer_read_all(struct producer *p);
 /* Drains the producer's rings a last time. */
 void producer_end(struct producer *p);
-/* Frees ended producers; `hear`: also listens to muted ones again. */
-void producers_tidy(struct marks *m, bool hear);
+/* Frees ended producers; resume: also reads messages of paused ones again. */
+void producers_tidy(struct marks *m, bool resume);
 struct producer *producer_free(struct producer *p);
 
 /* Moves the ring to all sinks. Returns the bytes; -EBADMSG: the ring is damaged. */

@@ -19,7 +19,7 @@
 /* Memory kept for the next drain. */
 #define STAGING_KEPT (1U << 20)
 
-static int announce(const struct member *r, struct marks_sink *sink)
+static int member_announce(const struct member *r, struct marks_sink *sink)
 {
 	Traced__Capture__Producer msg = TRACED__CAPTURE__PRODUCER__INIT;
 	const struct producer *p = r->producer;
@@ -50,11 +50,11 @@ static int announce(const struct member *r, struct marks_sink *sink)
 	return sink->write(sink->userdata, CHUNK_PRODUCER, &iov, 1);
 }
 
-static void write_to(struct marks_sink *sink, struct member *r, const struct buf *records)
+static void member_write(struct marks_sink *sink, struct member *r, const struct buf *records)
 {
 	struct marks_header h = { .dropped = htole64(r->ring.dropped), .ring = htole32(r->id) };
 	uint64_t bit = UINT64_C(1) << sink->slot;
-	struct iovec iov[MARKS_IOV_MAX] = {
+	struct iovec iov[] = {
 		{ .iov_base = &h, .iov_len = sizeof(h) },
 		{ .iov_base = records->data, .iov_len = records->len },
 	};
@@ -63,7 +63,7 @@ static void write_to(struct marks_sink *sink, struct member *r, const struct buf
 	if (sink->failed)
 		return;
 	if (!(r->announced & bit))
-		e = announce(r, sink);
+		e = member_announce(r, sink);
 	if (e >= 0) {
 		r->announced |= bit;
 		e = sink->write(sink->userdata, CHUNK_MARKS, iov, ARRAY_SIZE(iov));
@@ -89,15 +89,15 @@ int64_t member_drain(struct member *r)
 	m->count.bytes += (uint64_t)n;
 	r->producer->user->level -= n;
 	m->count.dropped += r->ring.dropped - dropped;
-	if (!n && r->ring.dropped == r->told_dropped)
+	if (!n && r->ring.dropped == r->reported_dropped)
 		return 0;
-	r->told_dropped = r->ring.dropped;
+	r->reported_dropped = r->ring.dropped;
 	LIST_FOREACH(sink, &m->sinks, list)
-	write_to(sink, r, &m->staging);
+	member_write(sink, r, &m->staging);
 	return n;
 }
 
-static struct member *after(struct marks *m, struct member *r)
+static struct member *member_after(struct marks *m, struct member *r)
 {
 	struct producer *p = r ? r->producer : NULL;
 
@@ -112,12 +112,12 @@ static struct member *after(struct marks *m, struct member *r)
 }
 
 /*
- * Continues where the last drain ended. budget UINT64_MAX: everything. Returns 1 if the budget was
- * used up.
+ * Continues where the last drain ended. budget UINT64_MAX: drains everything. Returns 1 if the
+ * budget was used up.
  */
-static int drain_rings(struct marks *m, uint64_t budget)
+static int marks_drain_rings(struct marks *m, uint64_t budget)
 {
-	struct member *r = m->next ?: after(m, NULL), *next;
+	struct member *r = m->next ?: member_after(m, NULL), *next;
 	uint64_t taken = 0;
 
 	m->next = NULL;
@@ -125,7 +125,7 @@ static int drain_rings(struct marks *m, uint64_t budget)
 		bool closed = marks_ring_closed(&r->ring);
 		int64_t n;
 
-		next = after(m, r);
+		next = member_after(m, r);
 		if (budget != UINT64_MAX && !user_may_take(m, r->producer->user))
 			continue;
 		n = member_drain(r);
@@ -156,17 +156,17 @@ int marks_drain(struct marks *m)
 	int more;
 
 	m->deadline = UINT64_MAX;
-	if (m->deaf_until && now >= m->deaf_until) {
+	if (m->accept_at && now >= m->accept_at) {
 		struct epoll_event e = { .events = EPOLLIN, .data.ptr = &m->listening };
 
-		m->deaf_until = 0;
+		m->accept_at = 0;
 		epoll_ctl(m->epfd, EPOLL_CTL_MOD, m->listen_fd, &e);
-	} else if (m->deaf_until) {
-		marks_want(m, m->deaf_until);
+	} else if (m->accept_at) {
+		marks_want(m, m->accept_at);
 	}
-	m->looked = 0;
+	m->taken_on_request = 0;
 	users_tidy(m);
-	more = drain_rings(m, DRAIN_BYTES);
+	more = marks_drain_rings(m, DRAIN_BYTES);
 	producers_tidy(m, true);
 	if (!LIST_EMPTY(&m->sinks))
 		marks_want(m, now + (more ? SHORT_TICK_NS : TICK_NS));
@@ -213,7 +213,7 @@ int marks_begin(struct marks *m, struct marks_sink *sink)
 	if (m->slots == UINT64_MAX)
 		return -EUSERS;
 	/* Marks made so far belong to the other recordings only. */
-	drain_rings(m, UINT64_MAX);
+	marks_drain_rings(m, UINT64_MAX);
 	sink->slot = (unsigned)__builtin_ctzll(~m->slots);
 	sink->failed = 0;
 	bit = UINT64_C(1) << sink->slot;
@@ -227,15 +227,15 @@ int marks_begin(struct marks *m, struct marks_sink *sink)
 	return 0;
 }
 
-/* Accepts new connections and takes rings sent meanwhile. */
-static void hear_all(struct marks *m)
+/* Accepts new connections and reads the messages sent meanwhile. */
+static void marks_read_messages(struct marks *m)
 {
 	struct producer *p;
 
 	for (int n = 1, all = 0; n > 0 && all < BACKLOG; all += n)
 		n = producers_accept(m);
 	TAILQ_FOREACH(p, &m->producers, list)
-	producer_hear_out(p);
+	producer_read_all(p);
 }
 
 void marks_end(struct marks *m, struct marks_sink *sink)
@@ -244,8 +244,8 @@ void marks_end(struct marks *m, struct marks_sink *sink)
 		return;
 	if (LIST_FIRST(&m->sinks) == sink && !LIST_NEXT(sink, list))
 		marks_page_end(&m->page);
-	hear_all(m);
-	drain_rings(m, UINT64_MAX);
+	marks_read_messages(m);
+	marks_drain_rings(m, UINT64_MAX);
 	LIST_REMOVE(sink, list);
 	m->slots &= ~(UINT64_C(1) << sink->slot);
 	sink->generation = 0;
@@ -262,35 +262,39 @@ void marks_get_count(const struct marks *m, struct marks_count *ret)
 	*ret = m->count;
 }
 
-static int make_folder(struct marks *m, const char *folder, struct error *err)
+static int marks_make_folder(struct marks *m, const char *folder, struct error *err)
 {
 	if (mkdir(folder, 0755) < 0)
-		return errno == EEXIST ? 0 : error_errno(err, -errno, "%s", folder);
+		return errno == EEXIST
+			       ? 0
+			       : error_errno(err, -errno, "cannot create the folder %s", folder);
 	/* chmod: independent of the umask. */
 	if (chmod(folder, 0755) < 0)
-		return error_errno(err, -errno, "%s", folder);
+		return error_errno(err, -errno, "cannot set the mode of %s", folder);
 	if (m->transient)
 		m->folder = strdup(folder);
 	return 0;
 }
 
 /* Removes a dead daemon's socket. */
-static int clear_path(int fd, const struct sockaddr_un *sa, struct error *err)
+static int marks_clear_path(int fd, const struct sockaddr_un *sa, struct error *err)
 {
 	struct stat st;
 
 	if (lstat(sa->sun_path, &st) < 0)
-		return errno == ENOENT ? 0 : error_errno(err, -errno, "%s", sa->sun_path);
+		return errno == ENOENT
+			       ? 0
+			       : error_errno(err, -errno, "cannot inspect %s", sa->sun_path);
 	if (!S_ISSOCK(st.st_mode))
 		return error_set(err, -EEXIST, "%s exists and is not a socket", sa->sun_path);
 	if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN)
 		return error_set(err, -EADDRINUSE, "another traced listens on %s", sa->sun_path);
 	if (unlink(sa->sun_path) < 0 && errno != ENOENT)
-		return error_errno(err, -errno, "%s", sa->sun_path);
+		return error_errno(err, -errno, "cannot remove the old socket %s", sa->sun_path);
 	return 0;
 }
 
-static int make_socket(struct marks *m, const char *folder, struct error *err)
+static int marks_make_socket(struct marks *m, const char *folder, struct error *err)
 {
 	const int type = SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK;
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -302,15 +306,15 @@ static int make_socket(struct marks *m, const char *folder, struct error *err)
 		return error_set(err, -ENAMETOOLONG, "the socket's path is too long: %s", folder);
 	fd = socket(AF_UNIX, type, 0);
 	if (fd < 0 || probe < 0)
-		return error_errno(err, -errno, "socket");
-	r = clear_path(probe, &sa, err);
+		return error_errno(err, -errno, "cannot create a socket for marks");
+	r = marks_clear_path(probe, &sa, err);
 	if (r < 0)
 		return r;
 	if (bind(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)
-		return error_errno(err, -errno, "%s", sa.sun_path);
+		return error_errno(err, -errno, "cannot bind the socket %s", sa.sun_path);
 	m->socket_path = strdup(sa.sun_path);
 	if (!m->socket_path || chmod(sa.sun_path, 0666) < 0 || listen(fd, BACKLOG) < 0) {
-		r = error_errno(err, -errno, "%s", sa.sun_path);
+		r = error_errno(err, -errno, "cannot listen on %s", sa.sun_path);
 		unlink(sa.sun_path);
 		return r;
 	}
@@ -328,7 +332,7 @@ int marks_new(struct marks **ret, const char *folder, bool transient,
 
 	if (!m || asprintf(&path, "%s/" MARKS_PAGE, folder) < 0) {
 		path = NULL;
-		return error_errno(err, -ENOMEM, "marks");
+		return error_set(err, -ENOMEM, "out of memory");
 	}
 	TAILQ_INIT(&m->producers);
 	m->listen_fd = -EBADF;
@@ -337,18 +341,18 @@ int marks_new(struct marks **ret, const char *folder, bool transient,
 	m->deadline = UINT64_MAX;
 	m->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (m->epfd < 0)
-		return error_errno(err, -errno, "epoll");
-	r = make_folder(m, folder, err);
+		return error_errno(err, -errno, "cannot create an epoll descriptor");
+	r = marks_make_folder(m, folder, err);
 	/* The socket first: its owner also owns the page. */
 	if (r == 0)
-		r = make_socket(m, folder, err);
+		r = marks_make_socket(m, folder, err);
 	if (r == 0)
 		r = marks_page_open(&m->page, path, transient, err);
 	if (r < 0)
 		return r;
 	e.data.ptr = &m->listening;
 	if (epoll_ctl(m->epfd, EPOLL_CTL_ADD, m->listen_fd, &e) < 0)
-		return error_errno(err, -errno, "epoll");
+		return error_errno(err, -errno, "cannot watch the socket %s", m->socket_path);
 	*ret = TAKE_PTR(m);
 	return 0;
 }

@@ -37,8 +37,6 @@ struct marks_sink {
 	unsigned slot;
 	int failed;
 };
-#define MARKS_SINKS_MAX 64
-#define MARKS_IOV_MAX 2
 
 struct marks_count {
 	unsigned producers, rings;

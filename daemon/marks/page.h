@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A shared page that tells every program on the machine whether anybody records. Programs may have
+ * A shared page that shows every program on the machine whether anybody records. Programs may have
  * mapped the file before this daemon started. So an existing file is reused, and a file to be
  * removed is first set to "off".
  */
@@ -30,5 +30,5 @@ void marks_page_close(struct marks_page_file *f);
 
 /* Starts a recording. Returns its generation: its records are later than this number. */
 uint32_t marks_page_begin(struct marks_page_file *f);
-/* The last recording has ended. */
+/* Call when the last recording has ended. */
 void marks_page_end(struct marks_page_file *f);

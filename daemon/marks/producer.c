@@ -13,7 +13,7 @@
 
 #define ACCEPTS_PER_TURN 32
 #define MESSAGES_PER_TURN 16
-#define MESSAGES_PER_DRAIN 256 /* of one program; then it has to wait */
+#define MESSAGES_PER_DRAIN 256 /* of one program; more wait for the next drain */
 #define MESSAGES_AT_END 4096   /* of one program when a recording ends: more than a socket queues */
 #define NO_RING_NS (10 * NSEC_PER_SEC) /* time limit for a connection that sends no ring */
 #define FDS_MAX 4
@@ -49,7 +49,7 @@ struct producer *producer_free(struct producer *p)
 }
 
 /* Returns the tid of the thread that has tid `inner` in its own pid namespace; 0: none. */
-static pid_t find_inner(const struct producer *p, int32_t inner)
+static pid_t producer_find_tid(const struct producer *p, int32_t inner)
 {
 	pid_t pid = p->pid;
 	char path[64], status[4096], wanted[16];
@@ -88,14 +88,14 @@ static pid_t find_inner(const struct producer *p, int32_t inner)
  * Checks a thread's claimed tid: accepts threads of its own process, and tids that do not exist
  * any more, since the thread may end before its message is read.
  */
-static pid_t check_tid(const struct producer *p, const struct marks_message *msg)
+static pid_t producer_check_tid(const struct producer *p, const struct marks_message *msg)
 {
 	char path[64];
 
 	if (msg->tid <= 0)
 		return 0;
 	if (msg->pid != p->pid)
-		return user_is_tired(p->user) ? 0 : find_inner(p, msg->tid);
+		return user_is_exhausted(p->user) ? 0 : producer_find_tid(p, msg->tid);
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", p->pid, msg->tid);
 	if (access(path, F_OK) == 0)
 		return msg->tid;
@@ -103,7 +103,7 @@ static pid_t check_tid(const struct producer *p, const struct marks_message *msg
 	return access(path, F_OK) < 0 && errno == ENOENT ? msg->tid : 0;
 }
 
-static void read_exe(struct producer *p)
+static void producer_read_exe(struct producer *p)
 {
 	char path[32], exe[1024];
 	ssize_t n;
@@ -117,7 +117,8 @@ static void read_exe(struct producer *p)
 	p->exe = strdup(exe);
 }
 
-static int add_ring(struct producer *p, const struct marks_message *msg, int fd, struct error *err)
+static int producer_add_ring(struct producer *p, const struct marks_message *msg, int fd,
+			     struct error *err)
 {
 	struct marks *m = p->marks;
 	struct user *u = p->user;
@@ -132,7 +133,7 @@ static int add_ring(struct producer *p, const struct marks_message *msg, int fd,
 	r = calloc(1, sizeof(*r));
 	if (!r) {
 		close_fd(fd);
-		return error_errno(err, -ENOMEM, "ring");
+		return error_set(err, -ENOMEM, "out of memory");
 	}
 	e = marks_ring_open(&r->ring, fd, msg, err);
 	if (e < 0) {
@@ -141,13 +142,13 @@ static int add_ring(struct producer *p, const struct marks_message *msg, int fd,
 	}
 	r->producer = p;
 	r->id = ++m->last_id;
-	r->tid = check_tid(p, msg);
+	r->tid = producer_check_tid(p, msg);
 	snprintf(r->comm, sizeof(r->comm), "%.*s", (int)sizeof(msg->comm), msg->comm);
 	r->version = msg->version;
 	r->clock = msg->clock;
 	r->boot_ns = now_ns(CLOCK_BOOTTIME);
 	/* The process may have executed another program since it connected. */
-	read_exe(p);
+	producer_read_exe(p);
 	TAILQ_INSERT_TAIL(&p->rings, r, list);
 	m->count.rings++;
 	u->rings++;
@@ -159,7 +160,7 @@ static int add_ring(struct producer *p, const struct marks_message *msg, int fd,
  * Drains a ring that fills up, or whose thread or program has ended. Rings over the user's limit
  * wait for a drain.
  */
-static void look(struct producer *p)
+static void producer_drain(struct producer *p)
 {
 	struct marks *m = p->marks;
 	struct member *r, *next;
@@ -169,21 +170,21 @@ static void look(struct producer *p)
 		int64_t n;
 
 		next = TAILQ_NEXT(r, list);
-		if (m->looked >= DRAIN_BYTES || !user_may_take(m, p->user)) {
+		if (m->taken_on_request >= DRAIN_BYTES || !user_may_take(m, p->user)) {
 			marks_want(m, now_ns(CLOCK_MONOTONIC) + SHORT_TICK_NS);
 			return;
 		}
 		n = member_drain(r);
 		if (n < 0)
 			m->count.refused++;
-		m->looked += n > 0 ? (uint64_t)n : 0;
+		m->taken_on_request += n > 0 ? (uint64_t)n : 0;
 		if (n < 0 || closed)
 			member_free(r);
 	}
 }
 
-/* fds: the received descriptors, the rest -EBADF. A taken descriptor is replaced by -EBADF. */
-static int take_message(struct producer *p, const struct marks_message *msg, int *fd)
+/* fd: the received descriptor, or -EBADF. If the message takes it, -EBADF replaces it. */
+static int producer_take_message(struct producer *p, const struct marks_message *msg, int *fd)
 {
 	int e;
 
@@ -193,7 +194,7 @@ static int take_message(struct producer *p, const struct marks_message *msg, int
 	case MARKS_RING:
 		if (*fd < 0)
 			return -EBADMSG;
-		e = add_ring(p, msg, TAKE_FD(*fd), NULL);
+		e = producer_add_ring(p, msg, TAKE_FD(*fd), NULL);
 		/*
 		 * Disconnect a program that sends invalid data. If only memory is short, its other
 		 * rings stay.
@@ -203,7 +204,7 @@ static int take_message(struct producer *p, const struct marks_message *msg, int
 		p->marks->count.refused += e < 0;
 		return 0;
 	case MARKS_LOOK:
-		look(p);
+		producer_drain(p);
 		return 0;
 	default:
 		return 0; /* sent by a newer library */
@@ -211,7 +212,7 @@ static int take_message(struct producer *p, const struct marks_message *msg, int
 }
 
 /* Returns 1: a message; 0: none now; -ECONNRESET: closed. *ret_fd: the first descriptor. */
-static int receive(struct producer *p, struct marks_message *ret, int *ret_fd)
+static int producer_receive(struct producer *p, struct marks_message *ret, int *ret_fd)
 {
 	union {
 		struct cmsghdr header;
@@ -251,18 +252,18 @@ static int receive(struct producer *p, struct marks_message *ret, int *ret_fd)
 	return 1;
 }
 
-/* Returns 1 if there may be more. */
-static int hear(struct producer *p, unsigned turns)
+/* Handles up to `turns` messages. Returns 1 if there may be more. */
+static int producer_read(struct producer *p, unsigned turns)
 {
-	for (unsigned i = 0; i < turns && (p->gone || !user_is_tired(p->user)); i++) {
+	for (unsigned i = 0; i < turns && (p->gone || !user_is_exhausted(p->user)); i++) {
 		_cleanup_close_ int fd = -EBADF;
 		struct marks_message msg;
-		int r = receive(p, &msg, &fd);
+		int r = producer_receive(p, &msg, &fd);
 
 		if (r > 0) {
 			p->messages++;
 			p->user->work++;
-			r = take_message(p, &msg, &fd);
+			r = producer_take_message(p, &msg, &fd);
 			if (r < 0)
 				p->marks->count.refused++;
 		} else if (r == 0) {
@@ -281,13 +282,13 @@ void producer_end(struct producer *p)
 	p->gone = true;
 	/* Handle the last messages of a short-lived program. */
 	if (p->fd >= 0)
-		hear(p, MESSAGES_AT_END);
-	look(p);
+		producer_read(p, MESSAGES_AT_END);
+	producer_drain(p);
 	p->fd = close_fd(p->fd);
 	p->pidfd = close_fd(p->pidfd);
 }
 
-static void set_events(struct producer *p, uint32_t events)
+static void producer_set_events(struct producer *p, uint32_t events)
 {
 	struct epoll_event e = { .events = events, .data.ptr = &p->socket };
 
@@ -298,33 +299,33 @@ void producer_event(struct producer *p, const struct source *source)
 {
 	if (p->gone)
 		return;
-	if (source == &p->process || hear(p, MESSAGES_PER_TURN) < 0) {
+	if (source == &p->process || producer_read(p, MESSAGES_PER_TURN) < 0) {
 		producer_end(p);
-	} else if ((p->messages > MESSAGES_PER_DRAIN || user_is_tired(p->user)) && !p->muted) {
-		p->muted = true;
-		set_events(p, 0);
+	} else if ((p->messages > MESSAGES_PER_DRAIN || user_is_exhausted(p->user)) && !p->paused) {
+		p->paused = true;
+		producer_set_events(p, 0);
 		marks_want(p->marks, now_ns(CLOCK_MONOTONIC) + SHORT_TICK_NS);
 	}
 }
 
-void producer_hear_out(struct producer *p)
+void producer_read_all(struct producer *p)
 {
-	if (!p->gone && hear(p, MESSAGES_AT_END) < 0)
+	if (!p->gone && producer_read(p, MESSAGES_AT_END) < 0)
 		producer_end(p);
 }
 
-void producers_tidy(struct marks *m, bool hear_all)
+void producers_tidy(struct marks *m, bool resume)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	struct producer *p, *next;
 
 	for (p = TAILQ_FIRST(&m->producers); p; p = next) {
 		next = TAILQ_NEXT(p, list);
-		if (hear_all) {
+		if (resume) {
 			p->messages = 0;
-			if (p->muted)
-				set_events(p, EPOLLIN);
-			p->muted = false;
+			if (p->paused)
+				producer_set_events(p, EPOLLIN);
+			p->paused = false;
 			if (TAILQ_EMPTY(&p->rings) && now > p->connected_ns + NO_RING_NS)
 				producer_end(p);
 		}
@@ -333,7 +334,7 @@ void producers_tidy(struct marks *m, bool hear_all)
 	}
 }
 
-static int watch(struct producer *p)
+static int producer_watch(struct producer *p)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = &p->socket };
 
@@ -347,7 +348,7 @@ static int watch(struct producer *p)
 	return 0;
 }
 
-static void add_producer(struct marks *m, int fd)
+static void producer_add(struct marks *m, int fd)
 {
 	_cleanup_close_ int owned = fd;
 	struct ucred peer;
@@ -377,7 +378,7 @@ static void add_producer(struct marks *m, int fd)
 	TAILQ_INSERT_TAIL(&m->producers, p, list);
 	m->count.producers++;
 	marks_want(m, p->connected_ns + NO_RING_NS);
-	if (watch(p) < 0)
+	if (producer_watch(p) < 0)
 		producer_free(p);
 	else
 		m->count.refused--;
@@ -391,7 +392,7 @@ int producers_accept(struct marks *m)
 		int fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd >= 0) {
-			add_producer(m, fd);
+			producer_add(m, fd);
 			continue;
 		}
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
@@ -401,8 +402,8 @@ int producers_accept(struct marks *m)
 		 * stays readable.
 		 */
 		epoll_ctl(m->epfd, EPOLL_CTL_MOD, m->listen_fd, &e);
-		m->deaf_until = now_ns(CLOCK_MONOTONIC) + NSEC_PER_SEC;
-		marks_want(m, m->deaf_until);
+		m->accept_at = now_ns(CLOCK_MONOTONIC) + NSEC_PER_SEC;
+		marks_want(m, m->accept_at);
 		return i;
 	}
 	return ACCEPTS_PER_TURN;

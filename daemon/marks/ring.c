@@ -20,7 +20,7 @@
  * with acquire, copies the bytes, and stores tail with release. Neither ever waits for the other.
  *
  * Invariants:
- * - The daemon believes its own `tail`. The shared one is written for the thread, never read.
+ * - The daemon trusts only its own `tail`. The shared one is written for the thread, never read.
  * - head is loaded once per take. Every length is computed from that copy, after the check that it
  *   is at most the ring's size and aligned. A head that fails the check ends the ring (-EBADMSG).
  * - Bytes are copied without looking into them. They may change during the copy; the exporter,
@@ -48,7 +48,7 @@
 
 #define HEADER_MAX (64U << 10) /* the largest page size */
 
-static int check_message(const struct marks_message *m, struct error *err)
+static int marks_ring_check_message(const struct marks_message *m, struct error *err)
 {
 	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
 
@@ -61,7 +61,7 @@ static int check_message(const struct marks_message *m, struct error *err)
 }
 
 /* Requires a file that cannot shrink and consists of plain memory, so that no access can fail. */
-static int check_file(int fd, uint64_t size, struct error *err)
+static int marks_ring_check_file(int fd, uint64_t size, struct error *err)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct statfs fs;
@@ -82,11 +82,11 @@ int marks_ring_open(struct marks_ring *ret, int fd, const struct marks_message *
 		    struct error *err)
 {
 	_cleanup_close_ int owned = fd;
-	int r = check_message(m, err);
+	int r = marks_ring_check_message(m, err);
 	void *p;
 
 	if (r == 0)
-		r = check_file(fd, (uint64_t)m->header + m->size, err);
+		r = marks_ring_check_file(fd, (uint64_t)m->header + m->size, err);
 	if (r < 0)
 		return r;
 	p = mmap(NULL, m->header, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -118,21 +118,22 @@ int64_t marks_ring_waiting(const struct marks_ring *r)
 	return used > r->size || used % MARK_ALIGN ? -EBADMSG : (int64_t)used;
 }
 
-static void advance(struct marks_ring *r, uint32_t bytes)
+static void marks_ring_advance(struct marks_ring *r, uint32_t bytes)
 {
 	r->tail += bytes;
 	__atomic_store_n(&r->shared->tail, r->tail, __ATOMIC_RELEASE);
 }
 
 /* The shared counter has 32 bits. It is read long before it can wrap around. */
-static void count_dropped(struct marks_ring *r)
+static void marks_ring_count_dropped(struct marks_ring *r)
 {
 	uint32_t now = __atomic_load_n(&r->shared->dropped, __ATOMIC_RELAXED);
 
 	r->dropped += now - (uint32_t)r->dropped;
 }
 
-static int read_part(const struct marks_ring *r, uint32_t from, uint32_t bytes, struct buf *out)
+static int marks_ring_read_part(const struct marks_ring *r, uint32_t from, uint32_t bytes,
+				struct buf *out)
 {
 	char *to = buf_reserve(out, bytes);
 	ssize_t n;
@@ -155,18 +156,18 @@ int64_t marks_ring_take(struct marks_ring *r, struct buf *out)
 
 	if (waiting < 0)
 		return waiting;
-	count_dropped(r);
+	marks_ring_count_dropped(r);
 	first = MIN((uint32_t)waiting, r->size - from);
 	if (first)
-		e = read_part(r, from, first, out);
+		e = marks_ring_read_part(r, from, first, out);
 	if (e == 0 && first < (uint32_t)waiting)
-		e = read_part(r, 0, (uint32_t)waiting - first, out);
+		e = marks_ring_read_part(r, 0, (uint32_t)waiting - first, out);
 	if (e < 0) {
 		out->len = before;
 		return e;
 	}
 	if (waiting)
-		advance(r, (uint32_t)waiting);
+		marks_ring_advance(r, (uint32_t)waiting);
 	return waiting;
 }
 
@@ -176,8 +177,8 @@ int marks_ring_discard(struct marks_ring *r)
 
 	if (waiting < 0)
 		return (int)waiting;
-	count_dropped(r);
-	advance(r, (uint32_t)waiting);
+	marks_ring_count_dropped(r);
+	marks_ring_advance(r, (uint32_t)waiting);
 	return 0;
 }
 

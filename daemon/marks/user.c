@@ -12,8 +12,9 @@
 /* The bucket's size: this part of a second's bytes, and its minimum. */
 #define BURST_PART 8
 #define BURST_MIN MARK_RING_MAX
+#define WORK_PER_DRAIN 4096 /* messages and procfs reads */
 
-static int64_t burst(const struct marks *m)
+static int64_t user_burst(const struct marks *m)
 {
 	return (int64_t)MAX(m->limits.rate_per_user / BURST_PART, (uint64_t)BURST_MIN);
 }
@@ -29,20 +30,20 @@ struct user *user_get(struct marks *m, uid_t uid)
 	if (!u)
 		return NULL;
 	u->uid = uid;
-	u->level = burst(m);
+	u->level = user_burst(m);
 	u->filled_ns = now_ns(CLOCK_MONOTONIC);
 	LIST_INSERT_HEAD(&m->users, u, list);
 	return u;
 }
 
-static void fill(const struct marks *m, struct user *u, uint64_t now)
+static void user_fill(const struct marks *m, struct user *u, uint64_t now)
 {
 	uint64_t span = MIN(now - u->filled_ns, NSEC_PER_SEC);
 	uint64_t bytes = mul_div(m->limits.rate_per_user, span, NSEC_PER_SEC);
 
 	u->filled_ns = now;
-	u->level += (int64_t)MIN(bytes, (uint64_t)burst(m) + MARK_RING_MAX);
-	u->level = MIN(u->level, burst(m));
+	u->level += (int64_t)MIN(bytes, (uint64_t)user_burst(m) + MARK_RING_MAX);
+	u->level = MIN(u->level, user_burst(m));
 }
 
 bool user_may_take(const struct marks *m, struct user *u)
@@ -50,13 +51,13 @@ bool user_may_take(const struct marks *m, struct user *u)
 	if (u->uid == 0 || !m->limits.rate_per_user)
 		return true;
 	if (u->level <= 0)
-		fill(m, u, now_ns(CLOCK_MONOTONIC));
+		user_fill(m, u, now_ns(CLOCK_MONOTONIC));
 	return u->level > 0;
 }
 
-bool user_is_tired(const struct user *u)
+bool user_is_exhausted(const struct user *u)
 {
-	return u->uid != 0 && u->work > USER_WORK_PER_DRAIN;
+	return u->uid != 0 && u->work > WORK_PER_DRAIN;
 }
 
 void users_tidy(struct marks *m)
@@ -67,9 +68,9 @@ void users_tidy(struct marks *m)
 	for (u = LIST_FIRST(&m->users); u; u = next) {
 		next = LIST_NEXT(u, list);
 		u->work = 0;
-		fill(m, u, now);
+		user_fill(m, u, now);
 		/* Keep a user whose bucket is not full: reconnecting must not refill it. */
-		if (u->refs || (m->limits.rate_per_user && u->level < burst(m)))
+		if (u->refs || (m->limits.rate_per_user && u->level < user_burst(m)))
 			continue;
 		LIST_REMOVE(u, list);
 		free(u);

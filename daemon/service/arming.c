@@ -32,7 +32,7 @@ static void arm(struct work *w)
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	bool had_spare = *a->spare;
 
-	capture_new_from(&a->capture, a->spare, &a->env, &a->plan.request, &a->err);
+	capture_new(&a->capture, a->spare, &a->env, &a->plan.request, &a->err);
 	a->spare_taken = had_spare && !*a->spare;
 	a->cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 }

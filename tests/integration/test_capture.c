@@ -22,7 +22,7 @@ static int start(struct capture **ret, struct recording *rec, const char *name,
 	const struct capture_request request = {
 		.name = name, .events = specs, .event_count = count, .buffer_bytes = 1 << 20
 	};
-	int r = capture_new(ret, &rec->env, &request, err);
+	int r = capture_new(ret, NULL, &rec->env, &request, err);
 
 	return r < 0 ? r : capture_start(*ret, rec->fd, err);
 }
@@ -124,7 +124,7 @@ static void unknown_clock_names_the_known(void **state _unused_)
 	struct recording rec;
 
 	recording_init(&rec, fs);
-	assert_int_equal(capture_new(&c, &rec.env, &request, &err), -EINVAL);
+	assert_int_equal(capture_new(&c, NULL, &rec.env, &request, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "sundial"));
 	assert_non_null(strstr(err.hint, "mono"));
 	assert_int_equal(count_instances(fs, own_prefix(prefix, sizeof(prefix))), 0);
@@ -142,7 +142,7 @@ static void oversized_buffer_is_refused(void **state _unused_)
 	struct recording rec;
 
 	recording_init(&rec, fs);
-	assert_int_equal(capture_new(&c, &rec.env, &request, &err), -ENOMEM);
+	assert_int_equal(capture_new(&c, NULL, &rec.env, &request, &err), -ENOMEM);
 	assert_non_null(strstr(err.message, "CPU"));
 	assert_non_null(err.hint);
 	recording_deinit(&rec);
@@ -266,7 +266,7 @@ static void symbols_where_events_name_them(void **state _unused_)
 
 		recording_init(&rec, fs);
 		assert_int_equal(
-			capture_new(&c, &rec.env,
+			capture_new(&c, NULL, &rec.env,
 				    &(struct capture_request){ .name = "symbols",
 							       .events = &cases[i].spec,
 							       .event_count = 1,
@@ -331,7 +331,7 @@ static void one_process_only(void **state _unused_)
 						 .follow_forks = true };
 
 	recording_init(&rec, fs);
-	r = capture_new(&c, &rec.env, &request, &err);
+	r = capture_new(&c, NULL, &rec.env, &request, &err);
 	if (r == 0) {
 		assert_int_equal(capture_start(c, rec.fd, &err), 0);
 		assert_int_equal(write(go[1], "g", 1), 1);
@@ -380,7 +380,7 @@ static void one_cpu_only(void **state _unused_)
 
 	recording_init(&rec, fs);
 	sched_getaffinity(0, sizeof(before), &before);
-	assert_int_equal(capture_new(&c, &rec.env, &request, &err), 0);
+	assert_int_equal(capture_new(&c, NULL, &rec.env, &request, &err), 0);
 	assert_int_equal(capture_start(c, rec.fd, &err), 0);
 	run_for(c, 50 * NSEC_PER_MSEC);
 	/* A mark is taken wherever the caller runs, and it stays where it was. */
@@ -406,7 +406,7 @@ static void limited_stream_is_closed_in_order(void **state _unused_)
 	int r = 0;
 
 	recording_init(&rec, fs);
-	assert_int_equal(capture_new(&c, &rec.env, &request, &err), 0);
+	assert_int_equal(capture_new(&c, NULL, &rec.env, &request, &err), 0);
 	assert_int_equal(capture_start(c, rec.fd, &err), 0);
 	for (int i = 0; i < 200000 && r >= 0; i++) {
 		assert_int_equal(capture_mark(c, "a mark of about forty bytes, many times", &err),
@@ -451,11 +451,11 @@ static void stream_is_closed_though_tracing_stays_on(void **state _unused_)
 	/* Where tracing_on is a folder: nobody can write to it. */
 	snprintf(path, sizeof(path), "%s/tracing_on", rec.state);
 	assert_int_equal(mkdir(path, 0700), 0);
-	dir = c->rings[BUFFER_MAIN].dir;
-	c->rings[BUFFER_MAIN].dir = open(rec.state, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	dir = c->run.rings[BUFFER_MAIN].dir;
+	c->run.rings[BUFFER_MAIN].dir = open(rec.state, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(capture_stop(c, CAPTURE_END_STOPPED, &err), -EISDIR);
-	close_fd(c->rings[BUFFER_MAIN].dir);
-	c->rings[BUFFER_MAIN].dir = dir;
+	close_fd(c->run.rings[BUFFER_MAIN].dir);
+	c->run.rings[BUFFER_MAIN].dir = dir;
 	rmdir(path);
 	assert_non_null(strstr(err.message, "turn tracing off"));
 	d = decode(rec.fd, count_end_mark, &marks);
@@ -479,7 +479,7 @@ static void turned_off_by_others_is_told(void **state _unused_)
 	assert_int_equal(start(&c, &rec, "off", &spec, 1, &err), 0);
 	capture_get_stats(c, &stats);
 	assert_int_equal(stats.warning_count, 0);
-	assert_int_equal(tracefs_write(c->rings[BUFFER_MAIN].dir, "tracing_on", "0"), 0);
+	assert_int_equal(tracefs_write(c->run.rings[BUFFER_MAIN].dir, "tracing_on", "0"), 0);
 	assert_int_equal(capture_stop(c, CAPTURE_END_STOPPED, &err), 0);
 	capture_get_stats(c, &stats);
 	assert_int_equal(stats.warning_count, 1);
@@ -503,7 +503,7 @@ static void full_device_is_told(void **state _unused_)
 	if (full < 0)
 		skip();
 	recording_init(&rec, fs);
-	assert_int_equal(capture_new(&c, &rec.env, &request, &err), 0);
+	assert_int_equal(capture_new(&c, NULL, &rec.env, &request, &err), 0);
 	assert_int_equal(capture_start(c, full, &err), -ENOSPC);
 	assert_int_equal(capture_stop(c, CAPTURE_END_NO_SPACE, &err), 0);
 	c = capture_free(c);
@@ -545,7 +545,7 @@ static void snapshots_follow_each_other(void **state _unused_)
 		if (readers[k] == CAPTURE_READER_MMAP && !kernel_maps_rings())
 			continue;
 		recording_init(&rec, fs);
-		assert_int_equal(capture_new(&c, &rec.env, &request, &err), 0);
+		assert_int_equal(capture_new(&c, NULL, &rec.env, &request, &err), 0);
 		assert_int_equal(capture_start(c, -1, &err), 0);
 		for (unsigned shot = 0, n = 0; shot < 4; shot++) {
 			struct decoded *d;

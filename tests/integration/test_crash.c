@@ -32,7 +32,7 @@ static void record_until_killed(struct recording *rec)
 	struct capture *c;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (capture_new(&c, &rec->env, &crash_request, NULL) < 0 ||
+	if (capture_new(&c, NULL, &rec->env, &crash_request, NULL) < 0 ||
 	    capture_start(c, rec->fd, NULL) < 0)
 		_exit(1);
 	run_for(c, 60 * NSEC_PER_SEC);
@@ -47,7 +47,7 @@ static uint64_t time_to_record(void)
 	struct capture *c;
 
 	recording_init(&rec, fs);
-	assert_int_equal(capture_new(&c, &rec.env, &crash_request, NULL), 0);
+	assert_int_equal(capture_new(&c, NULL, &rec.env, &crash_request, NULL), 0);
 	assert_int_equal(capture_start(c, rec.fd, NULL), 0);
 	took = now_ns(CLOCK_MONOTONIC) - start;
 	capture_free(c);
@@ -117,7 +117,7 @@ static void living_recorder_is_left_alone(void **state _unused_)
 	char prefix[64];
 
 	recording_init(&rec, fs);
-	assert_int_equal(capture_new(&c, &rec.env, &request, &err), 0);
+	assert_int_equal(capture_new(&c, NULL, &rec.env, &request, &err), 0);
 	assert_true(capture_recover(&rec.env, &err) >= 0);
 	snprintf(prefix, sizeof(prefix), "traced-%d-alive", getpid());
 	assert_int_equal(count_instances(fs, prefix), 2);

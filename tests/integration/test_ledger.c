@@ -90,7 +90,7 @@ static void record_marks(struct recording *rec, enum capture_reader reader, unsi
 	struct writer writers[WRITERS];
 	struct capture_stats stats;
 
-	if (capture_new(&c, &rec->env, &request, &err) < 0)
+	if (capture_new(&c, NULL, &rec->env, &request, &err) < 0)
 		fail_msg("%s", err.message);
 	capture_get_stats(c, &stats);
 	dir = tracefs_open_instance(fs, stats.instance);

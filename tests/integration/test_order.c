@@ -52,9 +52,9 @@ static void marks_and_events_are_in_order(void **state _unused_)
 	unsigned wrong = 0;
 
 	recording_init(&rec, fs);
-	assert_int_equal(capture_new(&c, &rec.env, &request, &err), 0);
+	assert_int_equal(capture_new(&c, NULL, &rec.env, &request, &err), 0);
 	assert_int_equal(capture_start(c, rec.fd, &err), 0);
-	marker = tracefs_open_file(c->rings[BUFFER_MAIN].dir, O_WRONLY, "trace_marker");
+	marker = tracefs_open_file(c->run.rings[BUFFER_MAIN].dir, O_WRONLY, "trace_marker");
 	assert_true(marker >= 0);
 	for (unsigned i = 0; i < MARKS; i++) {
 		char text[32];
@@ -112,7 +112,7 @@ static void a_sync_lies_between_its_readings(void **state _unused_)
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	recording_init(&rec, fs);
-	assert_int_equal(capture_new(&c, &rec.env, &request, &err), 0);
+	assert_int_equal(capture_new(&c, NULL, &rec.env, &request, &err), 0);
 	assert_int_equal(capture_sync(c, "early", &sync, &err), -ENODATA);
 	assert_int_equal(capture_start(c, rec.fd, &err), 0);
 	assert_int_equal(capture_sync(c, "an-id_1", &sync, &err), 0);

@@ -61,7 +61,7 @@ static struct capture *arm(struct fixture *f, const struct capture_request *requ
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct capture *c = NULL;
 
-	if (capture_new_from(&c, &f->spare, &f->rec.env, request, &err) < 0)
+	if (capture_new(&c, &f->spare, &f->rec.env, request, &err) < 0)
 		fail_msg("%s", err.message);
 	return c;
 }
@@ -86,8 +86,8 @@ static unsigned writes_of(const struct capture *c, const char *file)
 {
 	unsigned n = 0;
 
-	for (size_t i = 0; i < c->plan.count; i++)
-		n += c->plan.steps[i].file && strcmp(c->plan.steps[i].file, file) == 0;
+	for (size_t i = 0; i < c->setup.plan.count; i++)
+		n += c->setup.plan.steps[i].file && strcmp(c->setup.plan.steps[i].file, file) == 0;
 	return n;
 }
 
@@ -111,7 +111,7 @@ static void is_taken_as_it_is(void **state)
 	assert_true(capture_spare_bytes(f->spare) >= 4 << 20);
 	c = arm(f, &usual);
 	assert_null(f->spare);
-	assert_string_equal(c->instance, f->name);
+	assert_string_equal(c->setup.instance, f->name);
 	assert_int_equal(count_instances(fs, f->name), 1 + f->tasks);
 	assert_int_equal(writes_of(c, "trace_clock"), 1 + f->tasks);
 	assert_int_equal(writes_of(c, "buffer_size_kb"), 1 + f->tasks);
@@ -133,7 +133,7 @@ static void is_changed_to_what_was_asked_for(void **state)
 	other.clock = "mono";
 	other.buffer_bytes = 512 << 10;
 	c = arm(f, &other);
-	assert_string_equal(c->instance, f->name);
+	assert_string_equal(c->setup.instance, f->name);
 	assert_in_range(setting(f->name, "buffer_size_kb"), 512, 600);
 	d = record(f, c);
 	assert_string_equal(d->header->trace_clock, "mono");
@@ -169,8 +169,8 @@ static void is_removed_if_somebody_has_changed_it(void **state)
 		c = arm(f, &usual);
 		assert_null(f->spare);
 		assert_int_equal(count_instances(fs, f->name), 0);
-		assert_non_null(strstr(c->instance, "-usual"));
-		assert_int_equal(setting(c->instance, "tracing_on"), 0);
+		assert_non_null(strstr(c->setup.instance, "-usual"));
+		assert_int_equal(setting(c->setup.instance, "tracing_on"), 0);
 		capture_free(c);
 		assert_int_equal(capture_spare_new(&f->spare, &f->rec.env, ++number, &usual, NULL),
 				 0);
@@ -204,7 +204,7 @@ static void is_removed_if_the_cpus_have_changed(void **state)
 		}
 		c = arm(f, &usual);
 		assert_null(f->spare);
-		assert_int_equal(strstr(c->instance, "-usual") != NULL, changed);
+		assert_int_equal(strstr(c->setup.instance, "-usual") != NULL, changed);
 		capture_free(c);
 	}
 }
@@ -220,9 +220,9 @@ static void goes_with_a_recording_that_fails(void **state)
 	struct fixture *f = *state;
 	struct capture *c = NULL;
 
-	assert_int_equal(capture_new_from(&c, &f->spare, &f->rec.env, &impossible, &err), -EINVAL);
+	assert_int_equal(capture_new(&c, &f->spare, &f->rec.env, &impossible, &err), -EINVAL);
 	assert_non_null(f->spare);
-	assert_int_equal(capture_new_from(&c, &f->spare, &f->rec.env, &unknown, &err), -ENOENT);
+	assert_int_equal(capture_new(&c, &f->spare, &f->rec.env, &unknown, &err), -ENOENT);
 	assert_null(f->spare);
 	assert_null(c);
 	assert_int_equal(count_instances(fs, f->name), 0);
@@ -238,7 +238,7 @@ static void is_not_for_probes(void **state)
 
 	probed.uprobes = (struct capture_words){ &definition, 1 };
 	/* Not every kernel has them. */
-	capture_new_from(&c, &f->spare, &f->rec.env, &probed, NULL);
+	capture_new(&c, &f->spare, &f->rec.env, &probed, NULL);
 	capture_free(c);
 	assert_non_null(f->spare);
 	assert_int_equal(count_instances(fs, f->name), 1 + f->tasks);

@@ -60,9 +60,9 @@ uint64_t capture_spare_bytes(const struct capture_spare *s)
 	return 4096 * s->number;
 }
 
-int capture_new_from(struct capture **ret, struct capture_spare **spare,
-		     const struct capture_env *env _unused_, const struct capture_request *request,
-		     struct error *err)
+int capture_new(struct capture **ret, struct capture_spare **spare,
+		const struct capture_env *env _unused_, const struct capture_request *request,
+		struct error *err)
 {
 	struct capture *c;
 

@@ -56,7 +56,7 @@ static void what_is_read_once_is_no_rate(void **state _unused_)
 	struct overhead o;
 
 	expect(seconds, ARRAY_SIZE(seconds), &o);
-	overhead_begin_anew(&o);
+	overhead_restart(&o);
 	assert_int_equal(overhead_judge(&o, now, spent), OVERHEAD_NONE);
 	assert_int_equal(overhead_judge(&o, now + NSEC_PER_SEC, spent + 10 * NSEC_PER_MSEC),
 			 OVERHEAD_NONE);

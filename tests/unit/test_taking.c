@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
+#include "daemon/capture/plan/setup.h"
 #include "daemon/capture/plan/spare.h"
-#include "daemon/capture/recording.h"
 #include "fake_root.h"
 
 /* In place of the room's own. */
@@ -24,11 +24,11 @@ uint64_t capture_spare_bytes(const struct capture_spare *s)
 	return s->bytes;
 }
 
-bool capture_spare_take(struct capture_spare *s, struct capture *c)
+bool capture_spare_take(struct capture_spare *s, struct capture_setup *to)
 {
 	s->taken++;
 	if (s->will_do)
-		strcpy(c->instance, "traced-1-spare+1");
+		strcpy(to->instance, "traced-1-spare+1");
 	return s->will_do;
 }
 
@@ -77,7 +77,7 @@ static int arm(struct fixture *f, const struct capture_request *request)
 {
 	struct capture_spare *spare = &f->spare;
 	struct capture *c = NULL;
-	int r = capture_new_from(&c, &spare, &f->env, request, NULL);
+	int r = capture_new(&c, &spare, &f->env, request, NULL);
 
 	assert_null(c);
 	assert_int_equal(f->spare.taken, !spare);
@@ -139,7 +139,8 @@ static void its_memory_is_free_for_who_takes_it(void **state)
 	assert_int_equal(arm(f, &with_probe), -ENOMEM);
 	assert_int_equal(arm(f, &larger), -ENOMEM);
 	assert_int_equal(f->spare.taken, 0);
-	assert_int_equal(capture_new(&(struct capture *){ NULL }, &f->env, &usual, NULL), -ENOMEM);
+	assert_int_equal(capture_new(&(struct capture *){ NULL }, NULL, &f->env, &usual, NULL),
+			 -ENOMEM);
 	assert_int_equal(arm(f, &usual), -ENOENT);
 	assert_int_equal(f->spare.taken, 1);
 }

@@ -15,7 +15,7 @@
 #include "base/io.h"
 #include "daemon/capture/clocks.h"
 #include "daemon/capture/names/tasks.h"
-#include "daemon/capture/recording.h"
+#include "daemon/capture/report.h"
 #include "daemon/capture/rings/ring.h"
 #include "fake_capture.h"
 #include "proto/capture.pb-c.h"
@@ -44,22 +44,33 @@ static unsigned read_tasks(struct fake_capture *f, Traced__Capture__Tasks **ret)
 	return n;
 }
 
-static void stat_lines(void **state _unused_)
+static void stat_lines(void **state)
 {
 	static const char odd[] = "7 (a) b ) S 3"
 				  " 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 250 1 2 3\n";
-	struct task_stat t;
+	static const char *const damaged[] = { "7 (a) b ) S ", "", "1 )x( S 1", "0 (x) S 1" };
+	const uint64_t start = 250 * NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct fake_capture *f = *state;
+	struct task_scan scan;
+	Traced__Capture__Tasks *t;
 
-	assert_int_equal(task_stat_parse(&t, odd, sizeof(odd) - 1, 100), 0);
-	assert_int_equal(t.tid, 7);
-	assert_int_equal(t.ppid, 3);
-	assert_string_equal(t.comm, "a) b ");
-	assert_true(t.kthread);
-	assert_int_equal(t.start_ns, UINT64_C(2500000000));
-	assert_int_equal(task_stat_parse(&t, odd, 12, 100), -EBADMSG);
-	assert_int_equal(task_stat_parse(&t, "", 0, 100), -EBADMSG);
-	assert_int_equal(task_stat_parse(&t, "1 )x( S 1", 9, 100), -EBADMSG);
-	assert_int_equal(task_stat_parse(&t, "0 (x) S 1", 9, 100), -EBADMSG);
+	fake_file(&f->root, "proc/7/task/7/stat", odd);
+	for (unsigned i = 0; i < ARRAY_SIZE(damaged); i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "proc/8/task/%u/stat", i + 8);
+		fake_file(&f->root, path, damaged[i]);
+	}
+	assert_int_equal(task_scan_start(&scan, fake_path(&f->root, "proc"), NULL), 0);
+	assert_int_equal(task_scan_step(&scan, &f->writer), 0);
+	assert_int_equal(read_tasks(f, &t), 1);
+	assert_int_equal(t->tasks[0]->tid, 7);
+	assert_int_equal(t->tasks[0]->ppid, 3);
+	assert_int_equal(t->tasks[0]->comm.len, 5);
+	assert_memory_equal(t->tasks[0]->comm.data, "a) b ", 5);
+	assert_true(t->tasks[0]->kthread);
+	assert_int_equal(t->tasks[0]->start_ns, start);
+	traced__capture__tasks__free_unpacked(t, NULL);
 }
 
 static void scan_finds_threads(void **state)
@@ -250,16 +261,16 @@ static void only_what_is_missing_makes_a_recording_incomplete(void **state)
 		bool missing;
 	} notes[] = { { "symbols are hidden", false }, { "the end is missing", true } };
 	struct fake_capture *f = *state;
-	struct capture c = { .writer = f->writer };
+	struct capture_report report = { 0 };
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	struct stream_reader reader;
 	struct chunk chunk;
 	size_t n = 0;
 
-	capture_warn(&c, "%s", notes[0].text);
-	capture_warn_missing(&c, "%s", notes[1].text);
-	capture_warn(&c, "%s", notes[1].text);
-	assert_int_equal(capture_write_notes(&c), 0);
+	report_warn(&report, "%s", notes[0].text);
+	report_warn_missing(&report, "%s", notes[1].text);
+	report_warn(&report, "%s", notes[1].text);
+	assert_int_equal(report_write_notes(&report, &f->writer), 0);
 	assert_int_equal(stream_reader_init(&reader, f->fd, NULL), 0);
 	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
 		Traced__Capture__Note *note;
@@ -274,31 +285,27 @@ static void only_what_is_missing_makes_a_recording_incomplete(void **state)
 		traced__capture__note__free_unpacked(note, NULL);
 	}
 	assert_int_equal(n, ARRAY_SIZE(notes));
-	for (size_t i = 0; i < c.warning_count; i++)
-		free(c.warnings[i]);
-	free(c.warnings);
+	report_deinit(&report);
 }
 
 static void notes_keep_to_their_bounds(void **state)
 {
 	struct fake_capture *f = *state;
-	struct capture c = { .writer = f->writer };
+	struct capture_report report = { 0 };
 	char text[10000];
 	size_t longest;
 
 	/* Two bytes each: a cut in the midst of one would be seen as a character that is none. */
 	for (size_t i = 0; i + 2 < sizeof(text); i += 2)
 		memcpy(text + i, "\xc3\xa4", 3);
-	capture_warn(&c, "%s", text);
-	capture_warn(&c, "x%s", text);
+	report_warn(&report, "%s", text);
+	report_warn(&report, "x%s", text);
 	for (int i = 0; i < 100; i++)
-		capture_warn(&c, "warning %d", i);
-	assert_int_equal(capture_write_notes(&c), 0);
+		report_warn(&report, "warning %d", i);
+	assert_int_equal(report_write_notes(&report, &f->writer), 0);
 	assert_int_equal(fake_capture_chunks(f, CHUNK_NOTE, NULL, &longest), STREAM_NOTES_MAX);
 	assert_in_range(longest, STREAM_NOTE_MAX / 2, STREAM_NOTE_MAX);
-	for (size_t i = 0; i < c.warning_count; i++)
-		free(c.warnings[i]);
-	free(c.warnings);
+	report_deinit(&report);
 }
 
 static void saved_names(void **state)
@@ -349,7 +356,7 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fake_capture_setup, fake_capture_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stat_lines),
+		TEST(stat_lines),
 		TEST(scan_finds_threads),
 		TEST(a_reading_is_dated_before_it),
 		TEST(long_scan_comes_in_slices),

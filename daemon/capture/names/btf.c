@@ -33,7 +33,7 @@ struct btf_view {
 	bool swap;
 };
 
-static uint32_t get32(const struct btf_view *v, const uint8_t *p)
+static uint32_t btf_get32(const struct btf_view *v, const uint8_t *p)
 {
 	uint32_t x;
 
@@ -41,7 +41,7 @@ static uint32_t get32(const struct btf_view *v, const uint8_t *p)
 	return v->swap ? __builtin_bswap32(x) : x;
 }
 
-static int view_init(struct btf_view *v, const void *btf, size_t size)
+static int btf_view_init(struct btf_view *v, const void *btf, size_t size)
 {
 	const uint8_t *p = btf;
 	uint64_t head, type_off, type_len, str_off, str_len;
@@ -53,11 +53,11 @@ static int view_init(struct btf_view *v, const void *btf, size_t size)
 	if (magic != 0xeb9f && magic != 0x9feb)
 		return -EBADMSG;
 	v->swap = magic == 0x9feb;
-	head = get32(v, p + 4);
-	type_off = head + get32(v, p + 8);
-	type_len = get32(v, p + 12);
-	str_off = head + get32(v, p + 16);
-	str_len = get32(v, p + 20);
+	head = btf_get32(v, p + 4);
+	type_off = head + btf_get32(v, p + 8);
+	type_len = btf_get32(v, p + 12);
+	str_off = head + btf_get32(v, p + 16);
+	str_len = btf_get32(v, p + 20);
 	if (type_off + type_len > size || str_off + str_len > size || !str_len ||
 	    p[str_off + str_len - 1])
 		return -EBADMSG;
@@ -69,7 +69,7 @@ static int view_init(struct btf_view *v, const void *btf, size_t size)
 }
 
 /* Bytes after a type's 12-byte header. */
-static size_t extra_size(uint32_t info)
+static size_t btf_extra_size(uint32_t info)
 {
 	size_t vlen = info & 0xffff;
 
@@ -93,24 +93,25 @@ static size_t extra_size(uint32_t info)
 	}
 }
 
-static int compare(const void *key, const void *item)
+static int btf_compare(const void *key, const void *item)
 {
 	return strcmp(key, *(const char *const *)item);
 }
 
 /* Appends a structure's size, which pointer arithmetic needs. */
-static void resolve_struct(const struct btf_view *v, uint32_t name_off, uint32_t size,
-			   const char *const *names, size_t count, struct buf *out)
+static void btf_resolve_struct(const struct btf_view *v, uint32_t name_off, uint32_t size,
+			       const char *const *names, size_t count, struct buf *out)
 {
 	const char *name = name_off < v->strings_len ? v->strings + name_off : "";
 
-	if (*name && bsearch(name, names, count, sizeof(*names), compare))
+	if (*name && bsearch(name, names, count, sizeof(*names), btf_compare))
 		buf_printf(out, "struct:%s %u\n", name, size);
 }
 
 /* Resolves one enumerator. seen: names that are resolved already. */
-static void resolve(const struct btf_view *v, uint32_t name_off, int64_t value, bool is_unsigned,
-		    const char *const *names, size_t count, bool *seen, struct buf *out)
+static void btf_resolve_enumerator(const struct btf_view *v, uint32_t name_off, int64_t value,
+				   bool is_unsigned, const char *const *names, size_t count,
+				   bool *seen, struct buf *out)
 {
 	const char *const *hit;
 	const char *name;
@@ -118,7 +119,7 @@ static void resolve(const struct btf_view *v, uint32_t name_off, int64_t value, 
 	if (name_off >= v->strings_len)
 		return;
 	name = v->strings + name_off;
-	hit = bsearch(name, names, count, sizeof(*names), compare);
+	hit = bsearch(name, names, count, sizeof(*names), btf_compare);
 	if (!hit || seen[hit - names])
 		return;
 	seen[hit - names] = true;
@@ -136,7 +137,7 @@ int btf_resolve_enums(const void *btf, size_t size, const char *const *names, si
 
 	if (!seen)
 		return -ENOMEM;
-	if (view_init(&v, btf, size) < 0)
+	if (btf_view_init(&v, btf, size) < 0)
 		return -EBADMSG;
 	for (const uint8_t *p = v.types; p < v.types_end;) {
 		uint32_t info, kind, vlen;
@@ -145,8 +146,8 @@ int btf_resolve_enums(const void *btf, size_t size, const char *const *names, si
 
 		if (v.types_end - p < 12)
 			return -EBADMSG;
-		info = get32(&v, p + 4);
-		extra = extra_size(info);
+		info = btf_get32(&v, p + 4);
+		extra = btf_extra_size(info);
 		p += 12;
 		if ((size_t)(v.types_end - p) < extra)
 			return -EBADMSG;
@@ -154,18 +155,19 @@ int btf_resolve_enums(const void *btf, size_t size, const char *const *names, si
 		vlen = info & 0xffff;
 		is_signed = info >> 31;
 		if (kind == BTF_KIND_STRUCT)
-			resolve_struct(&v, get32(&v, p - 12), get32(&v, p - 4), names, count, out);
+			btf_resolve_struct(&v, btf_get32(&v, p - 12), btf_get32(&v, p - 4), names,
+					   count, out);
 		step = kind == BTF_KIND_ENUM64 ? 12 : 8;
 		for (uint32_t i = 0; (kind == BTF_KIND_ENUM || kind == BTF_KIND_ENUM64) && i < vlen;
 		     i++) {
 			const uint8_t *e = p + i * step;
-			uint64_t low = get32(&v, e + 4);
-			uint64_t high = kind == BTF_KIND_ENUM64	 ? get32(&v, e + 8)
+			uint64_t low = btf_get32(&v, e + 4);
+			uint64_t high = kind == BTF_KIND_ENUM64	 ? btf_get32(&v, e + 8)
 					: is_signed && low >> 31 ? UINT32_MAX
 								 : 0;
 
-			resolve(&v, get32(&v, e), (int64_t)(high << 32 | low), !is_signed, names,
-				count, seen, out);
+			btf_resolve_enumerator(&v, btf_get32(&v, e), (int64_t)(high << 32 | low),
+					       !is_signed, names, count, seen, out);
 		}
 		p += extra;
 	}
@@ -176,14 +178,14 @@ int btf_resolve_enums(const void *btf, size_t size, const char *const *names, si
 struct type_list {
 	struct btf_view view;
 	uint32_t *offsets; /* offset of type id at index id - 1; owned */
-	bool *told;	   /* enumerations already written; owned */
+	bool *written;	   /* enumerations already written; owned */
 	uint32_t count;
 };
 
 static void type_list_deinit(struct type_list *l)
 {
 	free(l->offsets);
-	free(l->told);
+	free(l->written);
 }
 
 static int type_list_init(struct type_list *l, const void *btf, size_t size)
@@ -191,19 +193,19 @@ static int type_list_init(struct type_list *l, const void *btf, size_t size)
 	struct btf_view *v = &l->view;
 	size_t cap;
 
-	if (view_init(v, btf, size) < 0)
+	if (btf_view_init(v, btf, size) < 0)
 		return -EBADMSG;
 	cap = (size_t)(v->types_end - v->types) / 12;
 	l->offsets = calloc(cap + 1, sizeof(*l->offsets));
-	l->told = calloc(cap + 1, sizeof(*l->told));
-	if (!l->offsets || !l->told)
+	l->written = calloc(cap + 1, sizeof(*l->written));
+	if (!l->offsets || !l->written)
 		return -ENOMEM;
 	for (const uint8_t *p = v->types; p < v->types_end;) {
 		size_t extra;
 
 		if (v->types_end - p < 12)
 			return -EBADMSG;
-		extra = extra_size(get32(v, p + 4));
+		extra = btf_extra_size(btf_get32(v, p + 4));
 		if ((size_t)(v->types_end - p) - 12 < extra)
 			return -EBADMSG;
 		l->offsets[l->count++] = (uint32_t)(p - v->types);
@@ -212,14 +214,14 @@ static int type_list_init(struct type_list *l, const void *btf, size_t size)
 	return 0;
 }
 
-static uint32_t kind_of(const struct type_list *l, const uint8_t *type)
+static uint32_t type_kind(const struct type_list *l, const uint8_t *type)
 {
-	return type ? get32(&l->view, type + 4) >> 24 & 0x1f : 0;
+	return type ? btf_get32(&l->view, type + 4) >> 24 & 0x1f : 0;
 }
 
-static uint32_t length_of(const struct type_list *l, const uint8_t *type)
+static uint32_t type_length(const struct type_list *l, const uint8_t *type)
 {
-	return get32(&l->view, type + 4) & 0xffff;
+	return btf_get32(&l->view, type + 4) & 0xffff;
 }
 
 /* NULL: void, or no such type. */
@@ -228,7 +230,7 @@ static const uint8_t *type_by_id(const struct type_list *l, uint32_t id)
 	return id && id <= l->count ? l->view.types + l->offsets[id - 1] : NULL;
 }
 
-static const char *name_at(const struct type_list *l, uint32_t offset)
+static const char *type_name(const struct type_list *l, uint32_t offset)
 {
 	return offset < l->view.strings_len ? l->view.strings + offset : "";
 }
@@ -239,13 +241,13 @@ static const uint8_t *skip_modifiers(const struct type_list *l, uint32_t *id)
 	const uint8_t *type = type_by_id(l, *id);
 
 	for (int i = 0; i < 32; i++) {
-		switch (kind_of(l, type)) {
+		switch (type_kind(l, type)) {
 		case BTF_KIND_TYPEDEF:
 		case BTF_KIND_VOLATILE:
 		case BTF_KIND_CONST:
 		case BTF_KIND_RESTRICT:
 		case BTF_KIND_TYPE_TAG:
-			*id = get32(&l->view, type + 8);
+			*id = btf_get32(&l->view, type + 8);
 			type = type_by_id(l, *id);
 			break;
 		default:
@@ -256,64 +258,65 @@ static const uint8_t *skip_modifiers(const struct type_list *l, uint32_t *id)
 }
 
 /* Writes "enum ID NAME=VALUE ...", once for each enumeration. */
-static void put_enum(struct type_list *l, uint32_t id, const uint8_t *type, struct buf *out)
+static void btf_put_enum(struct type_list *l, uint32_t id, const uint8_t *type, struct buf *out)
 {
-	if (l->told[id - 1])
+	if (l->written[id - 1])
 		return;
-	l->told[id - 1] = true;
+	l->written[id - 1] = true;
 	buf_printf(out, "enum %u", id);
-	for (uint32_t i = 0; i < length_of(l, type); i++) {
+	for (uint32_t i = 0; i < type_length(l, type); i++) {
 		const uint8_t *e = type + 12 + (size_t)8 * i;
 
-		buf_printf(out, " %s=%d", name_at(l, get32(&l->view, e)),
-			   (int32_t)get32(&l->view, e + 4));
+		buf_printf(out, " %s=%d", type_name(l, btf_get32(&l->view, e)),
+			   (int32_t)btf_get32(&l->view, e + 4));
 	}
 	buf_putc(out, '\n');
 }
 
-static void put_type(const struct type_list *l, uint32_t id, const uint8_t *type, struct buf *out)
+static void btf_put_type(const struct type_list *l, uint32_t id, const uint8_t *type,
+			 struct buf *out)
 {
 	static const char *const names[] = {
 		[BTF_KIND_STRUCT] = "STRUCT", [BTF_KIND_UNION] = "UNION",   [BTF_KIND_FWD] = "FWD",
 		[BTF_KIND_FLOAT] = "FLOAT",   [BTF_KIND_ENUM64] = "ENUM64",
 	};
-	uint32_t kind = kind_of(l, type);
+	uint32_t kind = type_kind(l, type);
 
 	if (kind == BTF_KIND_PTR)
 		buf_putc(out, 'p');
 	else if (kind == BTF_KIND_INT)
-		buf_putc(out, get32(&l->view, type + 12) >> 24 & 1 ? 'i' : 'u');
+		buf_putc(out, btf_get32(&l->view, type + 12) >> 24 & 1 ? 'i' : 'u');
 	else if (kind == BTF_KIND_ENUM)
 		buf_printf(out, "e%u", id);
 	else if (kind < ARRAY_SIZE(names) && names[kind])
-		buf_printf(out, "s%u/%s", get32(&l->view, type + 8), names[kind]);
+		buf_printf(out, "s%u/%s", btf_get32(&l->view, type + 8), names[kind]);
 	else
 		buf_putc(out, '?');
 }
 
-static void put_function(struct type_list *l, const uint8_t *function, struct buf *out)
+static void btf_put_function(struct type_list *l, const uint8_t *function, struct buf *out)
 {
-	const uint8_t *proto = type_by_id(l, get32(&l->view, function + 8));
+	const uint8_t *proto = type_by_id(l, btf_get32(&l->view, function + 8));
 	uint32_t count;
 
-	if (kind_of(l, proto) != BTF_KIND_FUNC_PROTO)
+	if (type_kind(l, proto) != BTF_KIND_FUNC_PROTO)
 		return;
-	count = length_of(l, proto);
+	count = type_length(l, proto);
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t id = get32(&l->view, proto + 12 + (size_t)8 * i + 4);
+		uint32_t id = btf_get32(&l->view, proto + 12 + (size_t)8 * i + 4);
 		const uint8_t *type = skip_modifiers(l, &id);
 
-		if (kind_of(l, type) == BTF_KIND_ENUM)
-			put_enum(l, id, type, out);
+		if (type_kind(l, type) == BTF_KIND_ENUM)
+			btf_put_enum(l, id, type, out);
 	}
-	buf_puts(out, name_at(l, get32(&l->view, function)));
+	buf_puts(out, type_name(l, btf_get32(&l->view, function)));
 	for (uint32_t i = 0; i < count; i++) {
 		const uint8_t *param = proto + 12 + (size_t)8 * i;
-		uint32_t id = get32(&l->view, param + 4);
+		uint32_t id = btf_get32(&l->view, param + 4);
 		const uint8_t *type = skip_modifiers(l, &id);
 
-		buf_printf(out, " %s:", name_at(l, get32(&l->view, param)));
-		put_type(l, id, type, out);
+		buf_printf(out, " %s:", type_name(l, btf_get32(&l->view, param)));
+		btf_put_type(l, id, type, out);
 	}
 	buf_putc(out, '\n');
 }
@@ -326,8 +329,8 @@ int btf_describe_arguments(const void *btf, size_t size, struct buf *out)
 	for (uint32_t id = 1; r == 0 && id <= l.count; id++) {
 		const uint8_t *type = type_by_id(&l, id);
 
-		if (kind_of(&l, type) == BTF_KIND_FUNC)
-			put_function(&l, type, out);
+		if (type_kind(&l, type) == BTF_KIND_FUNC)
+			btf_put_function(&l, type, out);
 	}
 	return r < 0 ? r : buf_error(out);
 }

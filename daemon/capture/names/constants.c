@@ -6,21 +6,21 @@
 #include "base/io.h"
 #include "daemon/capture/names/btf.h"
 
-static int compare(const void *key, const void *item)
+static int constants_compare(const void *key, const void *item)
 {
 	return strcmp(key, *(const char *const *)item);
 }
 
-static bool wanted(const char *name, const char *const *names, size_t count)
+static bool constants_has(const char *name, const char *const *names, size_t count)
 {
-	return count && bsearch(name, names, count, sizeof(*names), compare);
+	return count && bsearch(name, names, count, sizeof(*names), constants_compare);
 }
 
 int constants_resolve_hz(const char *const *names, size_t count, struct buf *out)
 {
 	struct timespec res;
 
-	if (!wanted("HZ", names, count))
+	if (!constants_has("HZ", names, count))
 		return 0;
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &res) < 0)
 		return -errno;
@@ -33,7 +33,7 @@ int constants_resolve_hz(const char *const *names, size_t count, struct buf *out
 #define LOADFLAGS_OFFSET 0x211
 #define LOADFLAGS_KASLR 0x02
 
-static bool is_randomized(const char *sys)
+static bool constants_are_randomized(const char *sys)
 {
 	_cleanup_buf_ struct buf params = BUF_INIT;
 	char path[256];
@@ -69,7 +69,7 @@ int constants_resolve_vmemmap(const char *sys, const char *proc, const char *con
 {
 	bool five;
 
-	if (!wanted("vmemmap_base", names, count) || is_randomized(sys) ||
+	if (!constants_has("vmemmap_base", names, count) || constants_are_randomized(sys) ||
 	    has_five_levels(proc, &five) < 0)
 		return 0;
 	/* __VMEMMAP_BASE_L4 and _L5 of arch/x86/include/asm/pgtable_64_types.h. */

@@ -10,7 +10,7 @@ void identifiers_deinit(struct identifiers *ids)
 	*ids = (struct identifiers){ 0 };
 }
 
-static bool is_word(char c)
+static bool is_identifier_char(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
 }
@@ -26,7 +26,7 @@ static const char *skip_literal(const char *p)
 }
 
 /* True for a name that stands alone, not for a member after "." or "->". */
-static bool is_free(const char *word, const char *end)
+static bool identifier_is_free(const char *word, const char *end)
 {
 	if (isdigit((unsigned char)*word) || word[-1] == '.' ||
 	    (word[-1] == '>' && word[-2] == '-'))
@@ -35,7 +35,7 @@ static bool is_free(const char *word, const char *end)
 	return *end != '(' && !(end[0] == '-' && end[1] == '>');
 }
 
-static void add(struct identifiers *ids, const char *word, size_t len)
+static void identifiers_add(struct identifiers *ids, const char *word, size_t len)
 {
 	buf_append(&ids->text, word, len);
 	buf_putc(&ids->text, '\0');
@@ -54,20 +54,20 @@ void identifiers_collect(struct identifiers *ids, const char *format)
 			p = skip_literal(p);
 			continue;
 		}
-		if (!is_word(*p)) {
+		if (!is_identifier_char(*p)) {
 			p++;
 			continue;
 		}
-		while (is_word(*p))
+		while (is_identifier_char(*p))
 			p++;
-		if (is_free(word, p))
-			add(ids, word, (size_t)(p - word));
+		if (identifier_is_free(word, p))
+			identifiers_add(ids, word, (size_t)(p - word));
 		else if (strncmp(word, "jiffies_to_msecs", (size_t)(p - word)) == 0)
-			add(ids, "HZ", 2);
+			identifiers_add(ids, "HZ", 2);
 	}
 }
 
-static int compare_names(const void *a, const void *b)
+static int identifiers_compare(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -88,10 +88,29 @@ int identifiers_sort(struct identifiers *ids)
 	n = 0;
 	for (const char *p = ids->text.data; p < end; p += strlen(p) + 1)
 		ids->names[n++] = p;
-	qsort(ids->names, n, sizeof(*ids->names), compare_names);
+	qsort(ids->names, n, sizeof(*ids->names), identifiers_compare);
 	for (size_t i = 0; i < n; i++)
 		if (!kept || strcmp(ids->names[kept - 1], ids->names[i]) != 0)
 			ids->names[kept++] = ids->names[i];
 	ids->count = kept;
 	return 0;
+}
+
+bool format_wants_symbols(const char *text)
+{
+	const char *p = strstr(text, "\nprint fmt:");
+
+	if (!p)
+		return false;
+	/* The kernel prints a probe's address as a symbol, whatever its format says. */
+	if (strstr(p, "REC->__probe_") || strstr(p, "__get_stacktrace("))
+		return true;
+	while ((p = strchr(p, '%'))) {
+		p++;
+		p += strspn(p, "-+ #0123456789*.");
+		if (*p == 'p' && p[1] && strchr("sSfFB", p[1]))
+			return true;
+		p += *p == '%';
+	}
+	return false;
 }

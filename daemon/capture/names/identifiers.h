@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Finds names in print formats that may be kernel constants: enumerators, HZ. */
+/*
+ * Scans print formats: names that may be kernel constants (enumerators, HZ), and whether the
+ * event's text names kernel symbols.
+ */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -20,3 +24,6 @@ void identifiers_deinit(struct identifiers *ids);
 void identifiers_collect(struct identifiers *ids, const char *format);
 /* Sorts the names and removes duplicates. 0 or -ENOMEM. */
 int identifiers_sort(struct identifiers *ids);
+
+/* format: the text of an event's format file. */
+bool format_wants_symbols(const char *format);

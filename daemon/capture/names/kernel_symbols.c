@@ -11,7 +11,7 @@
  * Under kptr_restrict every address is zero. The first one always is on x86-64 before 6.15, whose
  * per-CPU symbols start at 0.
  */
-static bool all_zero(const struct buf *text)
+static bool symbols_are_zero(const struct buf *text)
 {
 	const char *p = (const char *)text->data, *end = p + text->len;
 
@@ -29,7 +29,7 @@ static bool all_zero(const struct buf *text)
 }
 
 /* Cuts the text after the last whole line that fits into a stream. */
-static void cut_text(struct kernel_symbols *s)
+static void kernel_symbols_cut(struct kernel_symbols *s)
 {
 	const char *end = memrchr(s->text.data, '\n', STREAM_KALLSYMS_MAX);
 
@@ -106,13 +106,13 @@ static void keep_modules(struct buf *text, const struct buf *modules)
 
 static const char mark_writer_part[] = " tracing_mark_write.";
 
-static uint64_t address_of(const char *line)
+static uint64_t symbol_address(const char *line)
 {
 	return strtoull(line, NULL, 16);
 }
 
 /* Compilers may split a function's hot path off under a suffixed name (NAME.part.0). */
-static bool is_part(const char *line, const char *end)
+static bool symbol_is_part(const char *line, const char *end)
 {
 	const char *p =
 		memmem(line, (size_t)(end - line), mark_writer_part, sizeof(mark_writer_part) - 1);
@@ -141,8 +141,9 @@ static const char *find_excerpt(const struct buf *text, size_t from, size_t *ret
 	next = found + sizeof(EXCERPT_NAME) - 1;
 	last = memchr(next, '\n', (size_t)(begin + text->len - next));
 	if (!last || memchr(next, '\t', (size_t)(last - next)) ||
-	    address_of(before) >= address_of(line) || address_of(line) >= address_of(next) ||
-	    is_part(before, line) || is_part(next, last))
+	    symbol_address(before) >= symbol_address(line) ||
+	    symbol_address(line) >= symbol_address(next) || symbol_is_part(before, line) ||
+	    symbol_is_part(next, last))
 		return NULL;
 	*ret_len = (size_t)(last + 1 - line);
 	return line;
@@ -157,18 +158,18 @@ static int write_excerpt(const struct buf *text, size_t from, struct stream_writ
 	return excerpt ? stream_write(w, CHUNK_KALLSYMS_EXCERPT, excerpt, len) ?: 1 : 0;
 }
 
-static int write_symbols(const struct kernel_symbols *s, struct stream_writer *w)
+static int kernel_symbols_write(const struct kernel_symbols *s, struct stream_writer *w)
 {
 	int r = s->excerpt_alone ? 0 : write_excerpt(&s->text, 0, w);
 
 	return r < 0 ? r : stream_write_packed(w, CHUNK_KALLSYMS, s->text.data, s->text.len);
 }
 
-/* More than two lines, which may straddle the boundary of two steps. */
+/* Bytes searched again in the next step: an excerpt (two lines) may straddle the boundary. */
 #define OVERLAP 4096
 
 /* Returns 1: opened; 0: procfs has no symbols; or -errno. */
-static int open_symbols(struct kernel_symbols *s, const char *proc)
+static int kernel_symbols_open(struct kernel_symbols *s, const char *proc)
 {
 	char path[256];
 	int r;
@@ -184,18 +185,18 @@ static int open_symbols(struct kernel_symbols *s, const char *proc)
 		return r;
 	snprintf(path, sizeof(path), "%s/kallsyms", proc);
 	s->fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* If nothing is readable, nobody may ask for the rest later. */
+	/* If the file is unreadable, there is no rest to write later. */
 	s->excerpt_alone &= s->fd >= 0;
 	return s->fd >= 0;
 }
 
 /* Ends reading: the excerpt is enough, or all is read. excerpt: write_excerpt's result. */
-static int end_symbols(struct kernel_symbols *s, int excerpt, struct stream_writer *w)
+static int kernel_symbols_end(struct kernel_symbols *s, int excerpt, struct stream_writer *w)
 {
 	int r = MIN(excerpt, 0);
 
 	if (excerpt == 0 && !s->hidden && s->text.len)
-		r = write_symbols(s, w);
+		r = kernel_symbols_write(s, w);
 	s->excerpt_alone = excerpt > 0;
 	s->fd = close_fd(s->fd);
 	buf_deinit(&s->text);
@@ -206,7 +207,7 @@ int kernel_symbols_step(struct kernel_symbols *s, const char *proc, bool all,
 			struct stream_writer *w)
 {
 	size_t from = s->text.len - MIN(s->text.len, (size_t)OVERLAP);
-	int r = open_symbols(s, proc);
+	int r = kernel_symbols_open(s, proc);
 	ssize_t got;
 	char *p;
 
@@ -219,13 +220,13 @@ int kernel_symbols_step(struct kernel_symbols *s, const char *proc, bool all,
 	if (got < 0)
 		return (int)got;
 	s->text.len += (size_t)got;
-	s->hidden = all_zero(&s->text);
+	s->hidden = symbols_are_zero(&s->text);
 	r = all || s->hidden ? 0 : write_excerpt(&s->text, from, w);
 	if (r == 0 && s->text.len > STREAM_KALLSYMS_MAX)
-		cut_text(s);
+		kernel_symbols_cut(s);
 	else if (r == 0 && (size_t)got == KERNEL_SYMBOLS_STEP && !s->hidden)
 		return 1;
-	return end_symbols(s, r, w);
+	return kernel_symbols_end(s, r, w);
 }
 
 int kernel_symbols_update(struct kernel_symbols *s, const char *proc, struct stream_writer *w)

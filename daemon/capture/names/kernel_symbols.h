@@ -2,10 +2,10 @@
 /*
  * Copies /proc/kallsyms to a stream, one part per step.
  *
- * Either all of it: one KALLSYMS chunk, preceded by an excerpt that is enough for most readers,
- * followed later by the symbols of new modules. Or the excerpt alone, which needs less of the
- * file: the kernel generates this text slowly (docs/performance.md). The whole text may still
- * follow an excerpt that was first thought enough.
+ * The stream gets all symbols, or an excerpt alone. All symbols are one KALLSYMS chunk. Before it
+ * comes the excerpt, which is enough for most readers; after it come the symbols of new modules.
+ * The excerpt alone needs less of the file, whose text the kernel generates slowly
+ * (docs/performance.md). The whole text may still follow an excerpt that seemed enough at first.
  */
 #pragma once
 

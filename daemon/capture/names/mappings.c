@@ -35,21 +35,22 @@ struct map_query {
 #define QUERY_NEXT 0x10
 
 /* One slice: the message and the memory that it points to. */
-struct slice {
+struct mapping_slice {
 	Traced__Capture__Mappings message;
 	Traced__Capture__ProcessMappings **processes;
 	size_t bytes, process_bytes; /* process_bytes: of the current process */
 	size_t mapping_cap;	     /* of its mappings */
 };
 
-static void slice_deinit(struct slice *s)
+static void mapping_slice_deinit(struct mapping_slice *s)
 {
 	for (size_t i = 0; i < s->message.n_processes; i++)
 		traced__capture__process_mappings__free_unpacked(s->processes[i], NULL);
 	free(s->processes);
 }
 
-static Traced__Capture__ProcessMappings *add_process(struct slice *s, int32_t pid)
+static Traced__Capture__ProcessMappings *mapping_slice_add_process(struct mapping_slice *s,
+								   int32_t pid)
 {
 	Traced__Capture__ProcessMappings *p = calloc(1, sizeof(*p));
 
@@ -63,7 +64,7 @@ static Traced__Capture__ProcessMappings *add_process(struct slice *s, int32_t pi
 }
 
 /* Copies bytes that protobuf-c will free; len 0: leaves it empty. */
-static int copy_bytes(ProtobufCBinaryData *to, const void *data, size_t len)
+static int mapping_copy_bytes(ProtobufCBinaryData *to, const void *data, size_t len)
 {
 	*to = (ProtobufCBinaryData){ 0 };
 	if (!len)
@@ -76,8 +77,8 @@ static int copy_bytes(ProtobufCBinaryData *to, const void *data, size_t len)
 	return 0;
 }
 
-static int add_mapping(struct slice *s, uint64_t start, uint64_t end, uint64_t offset,
-		       const char *path, const void *build_id, size_t build_id_len)
+static int mapping_slice_add(struct mapping_slice *s, uint64_t start, uint64_t end, uint64_t offset,
+			     const char *path, const void *build_id, size_t build_id_len)
 {
 	Traced__Capture__ProcessMappings *p = s->processes[s->message.n_processes - 1];
 	size_t bytes = strlen(path) + MAPPING_BYTES;
@@ -97,12 +98,12 @@ static int add_mapping(struct slice *s, uint64_t start, uint64_t end, uint64_t o
 	m->start = start;
 	m->end = end;
 	m->offset = offset;
-	return copy_bytes(&m->path, path, strlen(path))
-		       ?: copy_bytes(&m->build_id, build_id, build_id_len);
+	return mapping_copy_bytes(&m->path, path, strlen(path))
+		       ?: mapping_copy_bytes(&m->build_id, build_id, build_id_len);
 }
 
 /* -ENOTTY: the kernel is older than 6.11. */
-static int query(struct slice *s, int maps)
+static int mapping_query(struct mapping_slice *s, int maps)
 {
 	uint8_t build_id[BUILD_ID_MAX];
 	char name[PATH_MAX];
@@ -123,8 +124,8 @@ static int query(struct slice *s, int maps)
 		};
 		if (ioctl(maps, MAP_QUERY, &q) < 0)
 			return errno == ENOENT || errno == ESRCH ? 0 : -errno;
-		r = add_mapping(s, q.start, q.end, q.offset, q.name_size ? name : "", build_id,
-				q.build_id_size);
+		r = mapping_slice_add(s, q.start, q.end, q.offset, q.name_size ? name : "",
+				      build_id, q.build_id_size);
 		if (r < 0 || q.end <= at)
 			return r;
 		at = q.end;
@@ -133,7 +134,7 @@ static int query(struct slice *s, int maps)
 }
 
 /* "START-END PERMISSIONS OFFSET DEVICE INODE   PATH" */
-static int parse_line(struct slice *s, const char *line)
+static int mapping_parse_line(struct mapping_slice *s, const char *line)
 {
 	uint64_t start, end, offset;
 	char perms[5];
@@ -143,10 +144,10 @@ static int parse_line(struct slice *s, const char *line)
 		   &offset, &path) < 4 ||
 	    !path || (perms[2] != 'x' && !s->message.all))
 		return 0;
-	return add_mapping(s, start, end, offset, line + path, NULL, 0);
+	return mapping_slice_add(s, start, end, offset, line + path, NULL, 0);
 }
 
-static int parse(struct slice *s, int dir, const char *path)
+static int mapping_parse(struct mapping_slice *s, int dir, const char *path)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	char *next, *line;
@@ -158,11 +159,11 @@ static int parse(struct slice *s, int dir, const char *path)
 	if (!next)
 		return -ENOMEM;
 	while (r == 0 && (line = strsep(&next, "\n")))
-		r = parse_line(s, line);
+		r = mapping_parse_line(s, line);
 	return r;
 }
 
-static int add(struct slice *s, int proc, const char *name)
+static int mapping_read_process(struct mapping_slice *s, int proc, const char *name)
 {
 	_cleanup_close_ int maps = -EBADF;
 	Traced__Capture__ProcessMappings *p;
@@ -174,13 +175,13 @@ static int add(struct slice *s, int proc, const char *name)
 	/* The process has ended, or is a kernel thread. */
 	if (maps < 0)
 		return 0;
-	p = add_process(s, atoi(name));
+	p = mapping_slice_add_process(s, atoi(name));
 	if (!p)
 		return -ENOMEM;
 	s->process_bytes = 0;
-	r = query(s, maps);
+	r = mapping_query(s, maps);
 	if (r < 0 && r != -ENOMEM && !p->n_mappings)
-		r = parse(s, proc, path);
+		r = mapping_parse(s, proc, path);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -196,7 +197,7 @@ int mapping_scan_start(struct mapping_scan *s, const char *proc, bool all)
 
 int mapping_scan_step(struct mapping_scan *s, struct stream_writer *w)
 {
-	_cleanup_(slice_deinit) struct slice slice = { 0 };
+	_cleanup_(mapping_slice_deinit) struct mapping_slice slice = { 0 };
 	struct dirent *e = NULL;
 	int r = 0;
 
@@ -212,7 +213,7 @@ int mapping_scan_step(struct mapping_scan *s, struct stream_writer *w)
 	while (r == 0 && slice.message.n_processes < PROCESSES_PER_SLICE &&
 	       slice.bytes < SLICE_BYTES && (e = readdir(s->processes)))
 		if (e->d_name[0] > '0' && e->d_name[0] <= '9')
-			r = add(&slice, s->proc, e->d_name);
+			r = mapping_read_process(&slice, s->proc, e->d_name);
 	if (r == 0 && slice.message.n_processes) {
 		_cleanup_free_ uint8_t *packed = NULL;
 		size_t len = traced__capture__mappings__get_packed_size(&slice.message);

@@ -1,18 +1,146 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon/capture/names/metadata.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
 
 #include "base/io.h"
-#include "daemon/capture/tracefs/cpus.h"
+#include "daemon/capture/tracefs/setting.h"
 #include "proto/capture.pb-c.h"
 #include "traced/stream.h"
 
-const char *capture_env_sys(const struct capture_env *env)
+#define FREQUENCIES_MAX 64
+#define CPUINFO_MAX (4U << 20)
+
+/* Each CPU's model, capacity and frequencies. */
+struct cpu_list {
+	Traced__Capture__Cpu *cpus;  /* owned */
+	Traced__Capture__Cpu **list; /* owned; the array that protobuf-c needs */
+	size_t count;
+};
+
+static bool cpu_read_text(int dir, const char *path, size_t max, struct buf *text)
 {
-	return env->sys ?: "/sys";
+	return dir >= 0 && read_file_at(dir, path, max, text) == 0 && buf_string(text);
+}
+
+static void cpu_read_capacity(Traced__Capture__Cpu *c, int sys)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[64];
+
+	snprintf(path, sizeof(path), "devices/system/cpu/cpu%u/cpu_capacity", c->cpu);
+	if (cpu_read_text(sys, path, 64, &text))
+		c->capacity = (uint32_t)strtoul(text.data, NULL, 10);
+}
+
+static int cpu_read_frequencies(Traced__Capture__Cpu *c, int sys)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *p;
+	char path[96];
+	char *end;
+
+	snprintf(path, sizeof(path),
+		 "devices/system/cpu/cpu%u/cpufreq/scaling_available_frequencies", c->cpu);
+	if (!cpu_read_text(sys, path, 4096, &text))
+		return 0;
+	c->frequencies_khz = calloc(FREQUENCIES_MAX, sizeof(*c->frequencies_khz));
+	if (!c->frequencies_khz)
+		return -ENOMEM;
+	for (p = text.data; c->n_frequencies_khz < FREQUENCIES_MAX; p = end) {
+		unsigned long khz = strtoul(p, &end, 10);
+
+		if (end == p)
+			break;
+		c->frequencies_khz[c->n_frequencies_khz++] = (uint32_t)khz;
+	}
+	return 0;
+}
+
+/* Returns the value of "name<tabs>: value"; NULL: another line. */
+static const char *cpuinfo_value(const char *line, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (strncmp(line, name, len) != 0)
+		return NULL;
+	line += len;
+	while (*line == ' ' || *line == '\t')
+		line++;
+	if (*line++ != ':')
+		return NULL;
+	return line + (*line == ' ');
+}
+
+/*
+ * Parses "processor : 0" and the lines that follow. x86 has a "model name", others a "Processor".
+ */
+static int cpu_list_read_models(struct cpu_list *l, int proc)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	unsigned long cpu = 0;
+
+	if (!cpu_read_text(proc, "cpuinfo", CPUINFO_MAX, &text))
+		return 0;
+	for (char *line = text.data, *next; line; line = next) {
+		const char *value;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		value = cpuinfo_value(line, "processor");
+		if (value && isdigit((unsigned char)*value)) {
+			cpu = strtoul(value, NULL, 10);
+			continue;
+		}
+		value = cpuinfo_value(line, "model name") ?: cpuinfo_value(line, "Processor");
+		if (!value || cpu >= l->count || *l->cpus[cpu].model)
+			continue;
+		l->cpus[cpu].model = strdup(value);
+		if (!l->cpus[cpu].model) {
+			l->cpus[cpu].model = (char *)protobuf_c_empty_string;
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Reads CPUs 0 to count - 1; skips missing values. 0 or -ENOMEM. */
+static int cpu_list_read(struct cpu_list *ret, int sys, int proc, unsigned count)
+{
+	int r = 0;
+
+	*ret = (struct cpu_list){
+		.cpus = calloc(count + 1, sizeof(*ret->cpus)),
+		.list = calloc(count + 1, sizeof(*ret->list)),
+	};
+	if (!ret->cpus || !ret->list)
+		return -ENOMEM;
+	for (unsigned cpu = 0; r == 0 && cpu < count; cpu++) {
+		Traced__Capture__Cpu *c = &ret->cpus[cpu];
+
+		traced__capture__cpu__init(c);
+		c->cpu = cpu;
+		ret->list[ret->count++] = c;
+		cpu_read_capacity(c, sys);
+		r = cpu_read_frequencies(c, sys);
+	}
+	return r == 0 ? cpu_list_read_models(ret, proc) : r;
+}
+
+static void cpu_list_deinit(struct cpu_list *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		if (*l->cpus[i].model)
+			free(l->cpus[i].model);
+		free(l->cpus[i].frequencies_khz);
+	}
+	free(l->cpus);
+	free(l->list);
+	*l = (struct cpu_list){ 0 };
 }
 
 int metadata_read_layout(const struct tracefs *fs, int dir, struct buf *text,
@@ -39,7 +167,7 @@ int metadata_read_layout(const struct tracefs *fs, int dir, struct buf *text,
 }
 
 /* Returns a small file's text without the last newline; "" if unreadable. */
-static char *read_word(int dir, const char *path)
+static char *metadata_read_word(int dir, const char *path)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -48,22 +176,15 @@ static char *read_word(int dir, const char *path)
 	return strdup(text.data);
 }
 
-/* Returns "b" for "a [b] c". */
-static char *chosen(char *text)
+static char *metadata_read_chosen(int dir, const char *path)
 {
-	char *open = text ? strchr(text, '[') : NULL, *close = open ? strchr(open, ']') : NULL;
-	char *word;
+	_cleanup_free_ char *text = metadata_read_word(dir, path);
 
-	if (!close)
-		return text;
-	*close = '\0';
-	word = strdup(open + 1);
-	free(text);
-	return word;
+	return text ? strdup(setting_chosen(text)) : NULL;
 }
 
 /* Reads only the comment lines of `trace`: the rest is long if the buffer is full. */
-static char *read_trace_header(int dir)
+static char *metadata_read_trace_header(int dir)
 {
 	_cleanup_close_ int fd = tracefs_open_file(dir, O_RDONLY, "trace");
 	char text[8192], *p = text;
@@ -81,8 +202,8 @@ static char *read_trace_header(int dir)
 	return strdup(text);
 }
 
-static int fill_request(Traced__Capture__Request *to, const struct capture_request *request,
-			struct buf *cpus)
+static int metadata_fill_request(Traced__Capture__Request *to,
+				 const struct capture_request *request, struct buf *cpus)
 {
 	Traced__Capture__EventSpec *specs = calloc(request->event_count + 1, sizeof(*specs));
 	size_t argc = 0;
@@ -128,14 +249,14 @@ static int fill_request(Traced__Capture__Request *to, const struct capture_reque
 	return !request->cpus || to->cpus ? 0 : -ENOMEM;
 }
 
-static void release_request(Traced__Capture__Request *r)
+static void metadata_release_request(Traced__Capture__Request *r)
 {
 	if (r->events)
 		free(r->events[r->n_events]);
 	free(r->events);
 }
 
-static int pack(const Traced__Capture__Header *header, struct buf *out)
+static int metadata_pack(const Traced__Capture__Header *header, struct buf *out)
 {
 	size_t len = traced__capture__header__get_packed_size(header);
 	char *p = buf_reserve(out, len);
@@ -146,13 +267,31 @@ static int pack(const Traced__Capture__Header *header, struct buf *out)
 	return 0;
 }
 
+static void metadata_describe_machine(const struct metadata *m, struct utsname *u,
+				      Traced__Capture__Header *h)
+{
+	h->sysname = u->sysname;
+	h->nodename = u->nodename;
+	h->release = u->release;
+	h->kernel_version = u->version;
+	h->machine = u->machine;
+	/* local_t has the kernel's word size, which may differ from this program's. */
+	h->word_size = m->layout->commit_size;
+	h->big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	h->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+	h->subbuf_size = m->layout->size;
+	h->tasks_subbuf_size = m->tasks_subbuf_size != h->subbuf_size ? m->tasks_subbuf_size : 0;
+	h->cpus = m->cpus;
+	h->cpus_online = m->cpus_online;
+}
+
 int metadata_pack_header(const struct metadata *m, struct buf *out, struct error *err)
 {
 	Traced__Capture__Request request = TRACED__CAPTURE__REQUEST__INIT;
 	Traced__Capture__Header h = TRACED__CAPTURE__HEADER__INIT;
 	_cleanup_close_ int sys = open(capture_env_sys(m->env), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_close_ int proc = open(m->env->proc, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_free_ char *kptr = read_word(proc, "sys/kernel/kptr_restrict");
+	_cleanup_free_ char *kptr = metadata_read_word(proc, "sys/kernel/kptr_restrict");
 	_cleanup_buf_ struct buf cpus = BUF_INIT;
 	uint8_t uuid[16], key[16];
 	struct cpu_list cpu_list = { 0 };
@@ -167,29 +306,17 @@ int metadata_pack_header(const struct metadata *m, struct buf *out, struct error
 	h.program = (char *)(uintptr_t) "traced " TRACED_VERSION;
 	h.uuid = (ProtobufCBinaryData){ .len = sizeof(uuid), .data = uuid };
 	h.pointer_key = (ProtobufCBinaryData){ .len = sizeof(key), .data = key };
-	h.sysname = u.sysname;
-	h.nodename = u.nodename;
-	h.release = u.release;
-	h.kernel_version = u.version;
-	h.machine = u.machine;
-	/* local_t has the kernel's word size, which may differ from this program's. */
-	h.word_size = m->layout->commit_size;
-	h.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-	h.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
-	h.subbuf_size = m->layout->size;
-	h.tasks_subbuf_size = m->tasks_subbuf_size != h.subbuf_size ? m->tasks_subbuf_size : 0;
-	h.cpus = m->cpus;
-	h.cpus_online = m->cpus_online;
-	h.trace_clock = chosen(read_word(m->dir, "trace_clock"));
-	h.trace_header = read_trace_header(m->dir);
-	h.tracer = read_word(m->dir, "current_tracer");
-	h.trace_options = read_word(m->dir, "trace_options");
-	h.lockdown = chosen(read_word(sys, "kernel/security/lockdown"));
+	metadata_describe_machine(m, &u, &h);
+	h.trace_clock = metadata_read_chosen(m->dir, "trace_clock");
+	h.trace_header = metadata_read_trace_header(m->dir);
+	h.tracer = metadata_read_word(m->dir, "current_tracer");
+	h.trace_options = metadata_read_word(m->dir, "trace_options");
+	h.lockdown = metadata_read_chosen(sys, "kernel/security/lockdown");
 	h.hz = (uint64_t)sysconf(_SC_CLK_TCK);
 	h.kptr_restrict = kptr ? (uint32_t)strtoul(kptr, NULL, 10) : 0;
 	h.request = &request;
 	if (m->request) {
-		r = fill_request(&request, m->request, &cpus);
+		r = metadata_fill_request(&request, m->request, &cpus);
 		h.recorded_tgid = m->request->tgid;
 	} else if (m->instance) {
 		request.name = (char *)(uintptr_t)m->instance;
@@ -201,8 +328,8 @@ int metadata_pack_header(const struct metadata *m, struct buf *out, struct error
 	if (!h.trace_clock || !h.trace_header || !h.tracer || !h.trace_options || !h.lockdown)
 		r = -ENOMEM;
 	if (r == 0)
-		r = pack(&h, out);
-	release_request(&request);
+		r = metadata_pack(&h, out);
+	metadata_release_request(&request);
 	cpu_list_deinit(&cpu_list);
 	free(h.trace_clock);
 	free(h.trace_header);

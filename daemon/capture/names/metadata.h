@@ -16,9 +16,6 @@ struct metadata {
 	uint8_t uuid[16];
 };
 
-/* Returns env->sys, or its default. */
-const char *capture_env_sys(const struct capture_env *env);
-
 /* Appends the instance's events/header_page and parses its sub-buffer layout. */
 int metadata_read_layout(const struct tracefs *fs, int dir, struct buf *text,
 			 struct subbuf_layout *ret, struct error *err);

@@ -6,7 +6,6 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "daemon/capture/names/btf.h"
-#include "daemon/capture/names/metadata.h"
 
 #define FORMATS_PER_SLICE 48
 #define FORMAT_MAX (256U << 10)
@@ -15,12 +14,12 @@
 static const char *const task_events[] = { "task:task_newtask", "task:task_rename",
 					   "sched:sched_process_free" };
 
-static int compare_names(const void *a, const void *b)
+static int names_compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int add_name(struct names *n, size_t *cap, const char *system, const char *event)
+static int names_add(struct names *n, size_t *cap, const char *system, const char *event)
 {
 	char *name;
 
@@ -32,8 +31,8 @@ static int add_name(struct names *n, size_t *cap, const char *system, const char
 	return 0;
 }
 
-/* The ftrace system: marks, stacks, functions. These events cannot be enabled but occur. */
-static int add_ftrace_system(struct names *n, size_t *cap)
+/* Adds system ftrace's events: marks, stacks, functions. They occur but cannot be enabled. */
+static int names_add_ftrace(struct names *n, size_t *cap)
 {
 	int fd = tracefs_open_file(tracefs_root(n->env->tracefs), O_RDONLY | O_DIRECTORY,
 				   "events/ftrace");
@@ -50,7 +49,7 @@ static int add_ftrace_system(struct names *n, size_t *cap)
 	}
 	while (r == 0 && (e = readdir(dir)))
 		if (e->d_type != DT_REG && e->d_name[0] != '.')
-			r = add_name(n, cap, "ftrace", e->d_name);
+			r = names_add(n, cap, "ftrace", e->d_name);
 	closedir(dir);
 	return r;
 }
@@ -65,16 +64,16 @@ int names_init(struct names *n, const struct capture_env *env, const char *const
 	n->symbols = KERNEL_SYMBOLS_INIT;
 	n->scan = TASK_SCAN_INIT;
 	for (size_t i = 0; r == 0 && i < event_count; i++)
-		r = add_name(n, &cap, NULL, events[i]);
+		r = names_add(n, &cap, NULL, events[i]);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(task_events); i++)
-		r = add_name(n, &cap, NULL, task_events[i]);
+		r = names_add(n, &cap, NULL, task_events[i]);
 	if (r == 0)
-		r = add_ftrace_system(n, &cap);
+		r = names_add_ftrace(n, &cap);
 	if (r < 0) {
 		names_deinit(n);
 		return r;
 	}
-	qsort(n->events, n->event_count, sizeof(*n->events), compare_names);
+	qsort(n->events, n->event_count, sizeof(*n->events), names_compare);
 	for (size_t i = 0; i < n->event_count; i++) {
 		if (kept && strcmp(n->events[kept - 1], n->events[i]) == 0)
 			free(n->events[i]);
@@ -85,7 +84,7 @@ int names_init(struct names *n, const struct capture_env *env, const char *const
 	return 0;
 }
 
-static void close_sources(struct names *n)
+static void names_close_sources(struct names *n)
 {
 	task_scan_end(&n->scan);
 	kernel_symbols_deinit(&n->symbols);
@@ -94,14 +93,14 @@ static void close_sources(struct names *n)
 
 void names_deinit(struct names *n)
 {
-	close_sources(n);
+	names_close_sources(n);
 	tracefs_free_names(n->events, n->event_count);
 	*n = NAMES_INIT;
 }
 
 void names_rewind(struct names *n)
 {
-	close_sources(n);
+	names_close_sources(n);
 	n->stage = NAMES_TASKS;
 	n->next_event = 0;
 }
@@ -117,27 +116,8 @@ static int tasks_step(struct names *n, struct stream_writer *w)
 	return task_scan_step(&n->scan, w);
 }
 
-bool format_wants_symbols(const char *text)
-{
-	const char *p = strstr(text, "\nprint fmt:");
-
-	if (!p)
-		return false;
-	/* The kernel prints a probe's address as a symbol, whatever its format says. */
-	if (strstr(p, "REC->__probe_") || strstr(p, "__get_stacktrace("))
-		return true;
-	while ((p = strchr(p, '%'))) {
-		p++;
-		p += strspn(p, "-+ #0123456789*.");
-		if (*p == 'p' && p[1] && strchr("sSfFB", p[1]))
-			return true;
-		p += *p == '%';
-	}
-	return false;
-}
-
 /* Notes an event whose text needs symbols beyond the excerpt. */
-static void note_symbol_event(struct names *n, const char *name, const char *format)
+static void names_note_symbol_event(struct names *n, const char *name, const char *format)
 {
 	const char *number = strstr(format, "\nID: ");
 
@@ -151,7 +131,7 @@ static void note_symbol_event(struct names *n, const char *name, const char *for
 	n->some_name_symbols |= strncmp(name, "ftrace:", 7) != 0;
 }
 
-static int write_format(struct names *n, const char *name, struct stream_writer *w)
+static int names_write_format(struct names *n, const char *name, struct stream_writer *w)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	const char *colon = strchr(name, ':');
@@ -177,14 +157,14 @@ static int write_format(struct names *n, const char *name, struct stream_writer 
 	if (r < 0)
 		return r;
 	identifiers_collect(&n->identifiers, text.data + system_len + 1);
-	note_symbol_event(n, name, text.data + system_len + 1);
+	names_note_symbol_event(n, name, text.data + system_len + 1);
 	return 0;
 }
 
 static int formats_step(struct names *n, struct stream_writer *w)
 {
 	for (int i = 0; i < FORMATS_PER_SLICE && n->next_event < n->event_count; i++) {
-		int r = write_format(n, n->events[n->next_event++], w);
+		int r = names_write_format(n, n->events[n->next_event++], w);
 
 		if (r < 0)
 			return r;
@@ -203,7 +183,7 @@ static int printk_step(struct names *n, struct stream_writer *w)
 }
 
 /* Resolves enumerators by the kernel's BTF; writes nothing without it. */
-static int resolve_enums(const struct names *n, struct buf *out)
+static int names_resolve_enums(const struct names *n, struct buf *out)
 {
 	const struct identifiers *ids = &n->identifiers;
 	_cleanup_buf_ struct buf btf = BUF_INIT;
@@ -228,7 +208,7 @@ static int enums_step(struct names *n, struct stream_writer *w)
 	int r = identifiers_sort(&n->identifiers);
 
 	if (r == 0 && n->identifiers.count)
-		r = resolve_enums(n, &text);
+		r = names_resolve_enums(n, &text);
 	if (r < 0 || !text.len)
 		return r;
 	return stream_write_packed(w, CHUNK_ENUMS, text.data, text.len);
@@ -274,7 +254,7 @@ static int arguments_step(const struct names *n, struct stream_writer *w)
 	return stream_write_packed(w, CHUNK_ARGUMENTS, text.data, text.len);
 }
 
-static bool wants_all_symbols(const struct names *n)
+static bool names_want_all_symbols(const struct names *n)
 {
 	if (n->all_symbols || !n->some_name_symbols)
 		return n->all_symbols;
@@ -283,7 +263,7 @@ static bool wants_all_symbols(const struct names *n)
 
 static int symbols_step(struct names *n, struct stream_writer *w)
 {
-	bool all = wants_all_symbols(n);
+	bool all = names_want_all_symbols(n);
 	int r = kernel_symbols_step(&n->symbols, n->env->proc, all, w);
 
 	if (r == 0 && n->seen && (!n->some_name_symbols || !n->symbols.excerpt_alone))
@@ -293,7 +273,7 @@ static int symbols_step(struct names *n, struct stream_writer *w)
 
 bool names_lack_symbols(struct names *n)
 {
-	if (n->stage != NAMES_DONE || !n->symbols.excerpt_alone || !wants_all_symbols(n))
+	if (n->stage != NAMES_DONE || !n->symbols.excerpt_alone || !names_want_all_symbols(n))
 		return false;
 	n->stage = NAMES_KALLSYMS;
 	return true;

@@ -31,7 +31,7 @@ struct names {
 			     symbols, if no event names others */
 	struct event_set symbol_events; /* events that name symbols, including those of system
 					   ftrace except marks */
-	bool some_name_symbols;		/* one of the requested events does */
+	bool some_name_symbols;		/* one of the requested events names symbols */
 	struct seen_events *seen;	/* events recorded so far; NULL: assume any; borrowed */
 	bool want_arguments;		/* function events are recorded */
 	struct task_scan scan;
@@ -68,5 +68,3 @@ int names_step(struct names *n, struct stream_writer *w);
 bool names_lack_symbols(struct names *n);
 /* Writes symbols of modules loaded since the last ones were written. 0 or -errno. */
 int names_update(struct names *n, struct stream_writer *w);
-/* True if the event's text names kernel symbols. */
-bool format_wants_symbols(const char *text);

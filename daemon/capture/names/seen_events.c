@@ -15,7 +15,7 @@ static uint32_t load_word(const uint8_t *p)
 	return v;
 }
 
-static void add_event(struct seen_events *s, const uint8_t *data)
+static void seen_events_add(struct seen_events *s, const uint8_t *data)
 {
 	uint16_t number;
 
@@ -42,7 +42,7 @@ static int64_t look_at_other(struct seen_events *s, unsigned type, uint32_t delt
 	if (length < 4 || length % 4 || length > room)
 		return -1;
 	if (type == 0 && length >= 8)
-		add_event(s, p + 4);
+		seen_events_add(s, p + 4);
 	return length;
 }
 
@@ -58,7 +58,7 @@ static bool look_at_records(struct seen_events *s, const uint8_t *p, uint32_t ro
 		p += RECORD_HEADER;
 		room -= RECORD_HEADER;
 		if (likely(type - 1 < RECORD_DATA_MAX && (uint32_t)length <= room)) {
-			add_event(s, p);
+			seen_events_add(s, p);
 		} else {
 			length = look_at_other(s, type, delta, p, room);
 			if (length <= 0)

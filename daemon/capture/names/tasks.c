@@ -13,6 +13,14 @@
 #define CMDLINE_MAX 4096     /* bytes kept of a command line */
 #define PF_KTHREAD 0x00200000
 
+/* The fields of a stat file that are used. */
+struct task_stat {
+	int32_t tid, ppid;
+	char comm[64];
+	bool kthread;
+	uint64_t start_ns; /* since boot */
+};
+
 /* A task as last written. The digest covers start time, name and process. */
 struct task_seen {
 	int32_t tid; /* 0: free */
@@ -31,7 +39,7 @@ void task_memory_deinit(struct task_memory *m)
 }
 
 /* Makes room for one more task; forgets tasks that neither this scan nor the previous one met. */
-static int make_room(struct task_memory *m)
+static int task_memory_make_room(struct task_memory *m)
 {
 	struct task_slots *t = &m->tasks;
 
@@ -46,7 +54,7 @@ static int make_room(struct task_memory *m)
 }
 
 /* FNV-1a. A forced collision is harmless: it only hides the attacker's own new name. */
-static uint64_t digest_of(const struct task_stat *st, int32_t tgid)
+static uint64_t task_digest(const struct task_stat *st, int32_t tgid)
 {
 	uint64_t parts[2] = { st->start_ns, (uint32_t)tgid }, d = UINT64_C(0xcbf29ce484222325);
 
@@ -58,14 +66,14 @@ static uint64_t digest_of(const struct task_stat *st, int32_t tgid)
 }
 
 /* Returns true if the memory holds this very task. Stores it if not. */
-static bool remember(struct task_memory *m, const struct task_stat *st, int32_t tgid)
+static bool task_memory_remember(struct task_memory *m, const struct task_stat *st, int32_t tgid)
 {
 	struct task_seen *slot;
-	uint64_t digest = digest_of(st, tgid);
+	uint64_t digest = task_digest(st, tgid);
 	bool same;
 
 	/* Out of memory: the task is only written once more. */
-	if (!m || make_room(m) < 0)
+	if (!m || task_memory_make_room(m) < 0)
 		return false;
 	slot = task_slots_place(&m->tasks, TID_HASH(st->tid), st->tid);
 	if (!slot)
@@ -103,7 +111,8 @@ void task_scan_end(struct task_scan *s)
 	*s = TASK_SCAN_INIT;
 }
 
-int task_stat_parse(struct task_stat *ret, const char *line, size_t len, long hz)
+/* -EBADMSG: not a stat line. hz: USER_HZ. */
+static int task_stat_parse(struct task_stat *ret, const char *line, size_t len, long hz)
 {
 	const char *open = memchr(line, '(', len), *close = memrchr(line, ')', len);
 	struct task_stat t = { 0 };
@@ -133,7 +142,7 @@ int task_stat_parse(struct task_stat *ret, const char *line, size_t len, long hz
 }
 
 /* One slice's message, built in place: protobuf-c needs arrays of pointers. */
-struct slice {
+struct task_slice {
 	Traced__Capture__Task *tasks;
 	size_t count, cap;
 	bool failed;
@@ -145,7 +154,7 @@ struct slice {
 	int error;	  /* of the last write */
 };
 
-static Traced__Capture__Task *slice_add(struct slice *s)
+static Traced__Capture__Task *task_slice_add(struct task_slice *s)
 {
 	Traced__Capture__Task *task = vec_add(s->tasks, s->count, s->cap);
 
@@ -157,7 +166,8 @@ static Traced__Capture__Task *slice_add(struct slice *s)
 	return task;
 }
 
-static void set_bytes(struct slice *s, ProtobufCBinaryData *to, const void *data, size_t len)
+static void task_slice_set_bytes(struct task_slice *s, ProtobufCBinaryData *to, const void *data,
+				 size_t len)
 {
 	to->data = malloc(len + 1);
 	if (!to->data) {
@@ -168,7 +178,7 @@ static void set_bytes(struct slice *s, ProtobufCBinaryData *to, const void *data
 	to->len = len;
 }
 
-static void slice_clear(struct slice *s)
+static void task_slice_clear(struct task_slice *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		free(s->tasks[i].comm.data);
@@ -178,13 +188,13 @@ static void slice_clear(struct slice *s)
 	s->boot_ns = now_ns(CLOCK_BOOTTIME);
 }
 
-static void slice_deinit(struct slice *s)
+static void task_slice_deinit(struct task_slice *s)
 {
-	slice_clear(s);
+	task_slice_clear(s);
 	free(s->tasks);
 }
 
-static int slice_write(struct slice *s)
+static int task_slice_write(struct task_slice *s)
 {
 	Traced__Capture__Tasks msg = TRACED__CAPTURE__TASKS__INIT;
 	_cleanup_free_ Traced__Capture__Task **list = NULL;
@@ -206,11 +216,11 @@ static int slice_write(struct slice *s)
 	msg.origin = s->origin;
 	s->written += (unsigned)s->count;
 	s->error = stream_write_message(s->writer, CHUNK_TASKS, &msg.base);
-	slice_clear(s);
+	task_slice_clear(s);
 	return s->error;
 }
 
-static void read_status(int process, uint32_t *ret_uid)
+static void task_read_uid(int process, uint32_t *ret_uid)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	const char *p;
@@ -222,7 +232,7 @@ static void read_status(int process, uint32_t *ret_uid)
 		*ret_uid = (uint32_t)strtoul(p + 5, NULL, 10);
 }
 
-static void read_cmdline(struct slice *s, int process, Traced__Capture__Task *task)
+static void task_slice_read_cmdline(struct task_slice *s, int process, Traced__Capture__Task *task)
 {
 	_cleanup_close_ int fd = openat(process, "cmdline", O_RDONLY | O_CLOEXEC);
 	char text[CMDLINE_MAX];
@@ -234,10 +244,11 @@ static void read_cmdline(struct slice *s, int process, Traced__Capture__Task *ta
 	while (n > 0 && text[n - 1] == '\0')
 		n--;
 	if (n > 0)
-		set_bytes(s, &task->cmdline, text, (size_t)n);
+		task_slice_set_bytes(s, &task->cmdline, text, (size_t)n);
 }
 
-static void add_thread(struct slice *s, int process, const char *dir, int32_t tgid, uint32_t uid)
+static void task_slice_add_thread(struct task_slice *s, int process, const char *dir, int32_t tgid,
+				  uint32_t uid)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	Traced__Capture__Task *task;
@@ -249,9 +260,9 @@ static void add_thread(struct slice *s, int process, const char *dir, int32_t tg
 	/* The task may have ended meanwhile. */
 	if (read_file_at(process, path, 1 << 16, &text) < 0 ||
 	    task_stat_parse(&st, text.data, text.len, sysconf(_SC_CLK_TCK)) < 0 ||
-	    remember(s->memory, &st, tgid))
+	    task_memory_remember(s->memory, &st, tgid))
 		return;
-	task = slice_add(s);
+	task = task_slice_add(s);
 	if (!task)
 		return;
 	task->tid = st.tid;
@@ -260,12 +271,12 @@ static void add_thread(struct slice *s, int process, const char *dir, int32_t tg
 	task->uid = uid;
 	task->start_ns = st.start_ns;
 	task->kthread = st.kthread;
-	set_bytes(s, &task->comm, st.comm, strlen(st.comm));
+	task_slice_set_bytes(s, &task->comm, st.comm, strlen(st.comm));
 	if (st.tid == tgid && !st.kthread)
-		read_cmdline(s, process, task);
+		task_slice_read_cmdline(s, process, task);
 }
 
-static void add_process(struct slice *s, int proc, const char *pid)
+static void task_slice_add_process(struct task_slice *s, int proc, const char *pid)
 {
 	_cleanup_close_ int process = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int32_t tgid = (int32_t)strtol(pid, NULL, 10);
@@ -276,7 +287,7 @@ static void add_process(struct slice *s, int proc, const char *pid)
 
 	if (process < 0)
 		return;
-	read_status(process, &uid);
+	task_read_uid(process, &uid);
 	fd = openat(process, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	threads = fd < 0 ? NULL : fdopendir(fd);
 	if (!threads) {
@@ -289,8 +300,8 @@ static void add_process(struct slice *s, int proc, const char *pid)
 		if (e->d_name[0] < '1' || e->d_name[0] > '9')
 			continue;
 		snprintf(dir, sizeof(dir), "task/%s", e->d_name);
-		add_thread(s, process, dir, tgid, uid);
-		if (s->count >= CHUNK_TASKS_MAX && slice_write(s) < 0)
+		task_slice_add_thread(s, process, dir, tgid, uid);
+		if (s->count >= CHUNK_TASKS_MAX && task_slice_write(s) < 0)
 			break;
 	}
 	closedir(threads);
@@ -298,9 +309,9 @@ static void add_process(struct slice *s, int proc, const char *pid)
 
 int task_scan_step(struct task_scan *s, struct stream_writer *w)
 {
-	_cleanup_(slice_deinit) struct slice slice = { .writer = w,
-						       .memory = s->memory,
-						       .boot_ns = now_ns(CLOCK_BOOTTIME) };
+	_cleanup_(task_slice_deinit) struct task_slice slice = {
+		.writer = w, .memory = s->memory, .boot_ns = now_ns(CLOCK_BOOTTIME)
+	};
 	unsigned visited = 0;
 	struct dirent *e = NULL;
 	int r;
@@ -309,10 +320,10 @@ int task_scan_step(struct task_scan *s, struct stream_writer *w)
 		return 0;
 	while (slice.count < SLICE_TASKS && visited < SLICE_TASKS && (e = readdir(s->processes)))
 		if (e->d_name[0] >= '1' && e->d_name[0] <= '9') {
-			add_process(&slice, s->proc, e->d_name);
+			task_slice_add_process(&slice, s->proc, e->d_name);
 			visited++;
 		}
-	r = slice_write(&slice);
+	r = task_slice_write(&slice);
 	s->tasks += slice.written;
 	if (r == 0 && e)
 		return 1;
@@ -322,9 +333,9 @@ int task_scan_step(struct task_scan *s, struct stream_writer *w)
 
 int tasks_write_saved(const char *text, struct stream_writer *w)
 {
-	_cleanup_(slice_deinit) struct slice slice = { .writer = w,
-						       .origin = 1,
-						       .boot_ns = now_ns(CLOCK_BOOTTIME) };
+	_cleanup_(task_slice_deinit) struct task_slice slice = {
+		.writer = w, .origin = 1, .boot_ns = now_ns(CLOCK_BOOTTIME)
+	};
 	int r;
 
 	for (const char *p = text; p && *p; p = strchr(p, '\n')) {
@@ -336,14 +347,14 @@ int tasks_write_saved(const char *text, struct stream_writer *w)
 		tid = strtol(p, &end, 10);
 		if (end == p || *end != ' ' || tid <= 0 || tid > INT32_MAX)
 			continue;
-		task = slice_add(&slice);
+		task = task_slice_add(&slice);
 		if (!task)
 			break;
 		task->tid = (int32_t)tid;
-		set_bytes(&slice, &task->comm, end + 1, strcspn(end + 1, "\n"));
-		r = slice.count >= CHUNK_TASKS_MAX ? slice_write(&slice) : 0;
+		task_slice_set_bytes(&slice, &task->comm, end + 1, strcspn(end + 1, "\n"));
+		r = slice.count >= CHUNK_TASKS_MAX ? task_slice_write(&slice) : 0;
 		if (r < 0)
 			return r;
 	}
-	return slice_write(&slice);
+	return task_slice_write(&slice);
 }

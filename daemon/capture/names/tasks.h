@@ -30,15 +30,5 @@ int task_scan_start(struct task_scan *s, const char *proc, struct task_memory *m
 int task_scan_step(struct task_scan *s, struct stream_writer *w);
 void task_scan_end(struct task_scan *s);
 
-/* The fields of a stat file that are used. */
-struct task_stat {
-	int32_t tid, ppid;
-	char comm[64];
-	bool kthread;
-	uint64_t start_ns; /* since boot */
-};
-/* -EBADMSG: not a stat line. hz: USER_HZ. */
-int task_stat_parse(struct task_stat *ret, const char *line, size_t len, long hz);
-
 /* Writes the kernel's saved_cmdlines (lines "PID NAME") as a TASKS chunk of origin 1. */
 int tasks_write_saved(const char *text, struct stream_writer *w);

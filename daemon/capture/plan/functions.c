@@ -15,7 +15,7 @@ static const char *const commands[] = { "traceon", "traceoff", "stacktrace", "en
 /* Commands whose effect reaches beyond the recording. */
 static const char *const unwanted[] = { "snapshot", "dump", "cpudump" };
 
-static bool is_one_of(const char *word, const char *const *words, size_t count)
+static bool functions_has_word(const char *word, const char *const *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(words[i], word) == 0)
@@ -23,7 +23,7 @@ static bool is_one_of(const char *word, const char *const *words, size_t count)
 	return false;
 }
 
-static int check_tracer(const struct tracefs *fs, const char *tracer, struct error *err)
+static int functions_check_tracer(const struct tracefs *fs, const char *tracer, struct error *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	const char *names[64], *best[NEAREST_MAX];
@@ -40,7 +40,7 @@ static int check_tracer(const struct tracefs *fs, const char *tracer, struct err
 	for (char *p = strtok_r(copy, " \n", &save); p && count < ARRAY_SIZE(names);
 	     p = strtok_r(NULL, " \n", &save))
 		names[count++] = p;
-	if (!is_one_of(tracer, names, count)) {
+	if (!functions_has_word(tracer, names, count)) {
 		error_set(err, -ENOENT, "this kernel has no tracer '%s'", tracer);
 		if (nearest_names(tracer, names, count, best) && strcmp(best[0], "nop") != 0)
 			return error_hint(err, "did you mean '%s'? It has: %s", best[0], text.data);
@@ -74,21 +74,21 @@ static bool module_may_come(const char *module)
 	return strstr(text.data, file) != NULL;
 }
 
-static int check_trigger(const struct tracefs *fs, const char *text,
-			 const struct function_word *word, struct error *err)
+static int functions_check_trigger(const struct tracefs *fs, const char *text,
+				   const struct function_word *word, struct error *err)
 {
 	const char *best[NEAREST_MAX];
 	char path[256];
 	int fd;
 
-	if (is_one_of(word->command, unwanted, ARRAY_SIZE(unwanted))) {
+	if (functions_has_word(word->command, unwanted, ARRAY_SIZE(unwanted))) {
 		error_set(err, -EOPNOTSUPP, "'%s': the output of %s would not be in the recording",
 			  text, word->command);
 		return error_hint(err,
 				  "to keep the events before a function: --ring -l '%s:traceoff'",
 				  word->glob);
 	}
-	if (!is_one_of(word->command, commands, ARRAY_SIZE(commands))) {
+	if (!functions_has_word(word->command, commands, ARRAY_SIZE(commands))) {
 		error_set(err, -EINVAL, "'%s': functions have no command '%s'", text,
 			  word->command);
 		if (nearest_names(word->command, commands, ARRAY_SIZE(commands), best) == 1)
@@ -111,7 +111,7 @@ static int check_trigger(const struct tracefs *fs, const char *text,
 		}
 	}
 	error_set(err, -ENOENT, "'%s' names no event", text);
-	return error_hint(err, "as in 'do_exit:%s:sched:sched_switch'", word->command);
+	return error_hint(err, "write it as in 'do_exit:%s:sched:sched_switch'", word->command);
 }
 
 /* Applies the filters to a flag per function, to find out whether any is left. */
@@ -128,14 +128,14 @@ static void selection_deinit(struct selection *s)
 	free(s->kept);
 }
 
-static void keep(struct selection *s, const struct function_word *word, bool kept)
+static void selection_keep(struct selection *s, const struct function_word *word, bool kept)
 {
 	for (size_t i = 0; i < s->list.count; i++)
 		if (function_matches(&s->list, i, word))
 			s->kept[i] = kept;
 }
 
-static int select_word(struct selection *s, const char *text, bool *any, struct error *err)
+static int selection_add_word(struct selection *s, const char *text, bool *any, struct error *err)
 {
 	struct function_word word;
 	int r = function_word_parse(&word, text, err);
@@ -152,15 +152,15 @@ static int select_word(struct selection *s, const char *text, bool *any, struct 
 		return function_no_match(&s->list, &word, err);
 	}
 	if (*word.command)
-		return check_trigger(s->fs, text, &word, err);
+		return functions_check_trigger(s->fs, text, &word, err);
 	if (!*any && !word.negated)
 		memset(s->kept, 0, s->list.count * sizeof(*s->kept));
 	*any |= !word.negated;
-	keep(s, &word, !word.negated);
+	selection_keep(s, &word, !word.negated);
 	return 0;
 }
 
-static size_t count_kept(const struct selection *s)
+static size_t selection_count(const struct selection *s)
 {
 	size_t n = 0;
 
@@ -169,7 +169,8 @@ static size_t count_kept(const struct selection *s)
 	return n;
 }
 
-static int plain_word(const char *text, struct function_word *word, struct error *err)
+static int function_word_parse_plain(const char *text, struct function_word *word,
+				     struct error *err)
 {
 	int r = function_word_parse(word, text, err);
 
@@ -178,14 +179,14 @@ static int plain_word(const char *text, struct function_word *word, struct error
 	return r;
 }
 
-static int check_roots(const struct selection *s, const struct capture_functions *f,
-		       struct error *err)
+static int functions_check_roots(const struct selection *s, const struct capture_functions *f,
+				 struct error *err)
 {
 	bool reachable = !f->roots.count || s->pending;
 
 	for (size_t i = 0; i < f->roots.count; i++) {
 		struct function_word word;
-		int r = plain_word(f->roots.items[i], &word, err);
+		int r = function_word_parse_plain(f->roots.items[i], &word, err);
 
 		if (r == 0 && !function_any_matches(&s->list, &word))
 			r = function_no_match(&s->list, &word, err);
@@ -200,8 +201,8 @@ static int check_roots(const struct selection *s, const struct capture_functions
 	return error_hint(err, "add a root to what is traced: -l '%s'", f->roots.items[0]);
 }
 
-static int check_selection(const struct tracefs *fs, const struct capture_functions *f,
-			   struct error *err)
+static int functions_check_selection(const struct tracefs *fs, const struct capture_functions *f,
+				     struct error *err)
 {
 	_cleanup_(selection_deinit) struct selection s = { .fs = fs };
 	bool any = false;
@@ -214,25 +215,25 @@ static int check_selection(const struct tracefs *fs, const struct capture_functi
 		return error_set(err, -ENOMEM, "out of memory");
 	memset(s.kept, 1, s.list.count);
 	for (size_t i = 0; i < f->only.count && r == 0; i++)
-		r = select_word(&s, f->only.items[i], &any, err);
+		r = selection_add_word(&s, f->only.items[i], &any, err);
 	for (size_t i = 0; i < f->never.count && r == 0; i++) {
 		struct function_word word;
 
-		r = plain_word(f->never.items[i], &word, err);
+		r = function_word_parse_plain(f->never.items[i], &word, err);
 		if (r == 0 && !function_any_matches(&s.list, &word))
 			r = function_no_match(&s.list, &word, err);
 		if (r == 0)
-			keep(&s, &word, false);
+			selection_keep(&s, &word, false);
 	}
 	if (r < 0)
 		return r;
 	if (any && !f->tracer) {
 		error_set(err, -EINVAL, "-l selects functions, but no tracer is requested");
-		return error_hint(err, "-p function or -p function_graph");
+		return error_hint(err, "choose -p function or -p function_graph");
 	}
-	if (f->tracer && !s.pending && !count_kept(&s))
+	if (f->tracer && !s.pending && !selection_count(&s))
 		return error_set(err, -EINVAL, "-l and -n together leave no function to trace");
-	return check_roots(&s, f, err);
+	return functions_check_roots(&s, f, err);
 }
 
 /* Strips "no" off an option. Unambiguous: no option's own name begins with "no". */
@@ -242,7 +243,7 @@ static const char *option_name(const char *option, bool *on)
 	return *on ? option : option + 2;
 }
 
-static int no_option(const char *name, int dirfd, struct error *err)
+static int functions_no_option(const char *name, int dirfd, struct error *err)
 {
 	_cleanup_free_ const char **names = calloc(512, sizeof(*names));
 	const char *best[NEAREST_MAX];
@@ -267,8 +268,8 @@ static int no_option(const char *name, int dirfd, struct error *err)
 	return -ENOENT;
 }
 
-static int check_options(const struct tracefs *fs, const struct capture_request *request,
-			 struct error *err)
+static int functions_check_options(const struct tracefs *fs, const struct capture_request *request,
+				   struct error *err)
 {
 	_cleanup_close_ int dir =
 		tracefs_open_file(tracefs_root(fs), O_RDONLY | O_DIRECTORY, "options");
@@ -281,7 +282,7 @@ static int check_options(const struct tracefs *fs, const struct capture_request 
 			return error_set(err, -EINVAL, "'%s' is not a trace option", option);
 		name = option_name(option, &on);
 		if (faccessat(dir, name, F_OK, 0) < 0)
-			return no_option(name, dir, err);
+			return functions_no_option(name, dir, err);
 		if (strcmp(option, "func_stack_trace") != 0 || request->functions.only.count)
 			continue;
 		error_set(err, -EINVAL,
@@ -292,8 +293,8 @@ static int check_options(const struct tracefs *fs, const struct capture_request 
 }
 
 /* Graph roots and depth are global, not per instance. */
-static int check_graph_free(const struct tracefs *fs, const struct capture_functions *f,
-			    struct error *err)
+static int functions_check_graph_free(const struct tracefs *fs, const struct capture_functions *f,
+				      struct error *err)
 {
 	static const char *const files[] = { "set_graph_function", "max_graph_depth" };
 	const bool wanted[] = { f->roots.count > 0, f->depth > 0 };
@@ -325,27 +326,27 @@ int functions_check(const struct capture_env *env, const struct capture_request 
 	const struct capture_functions *f = &request->functions;
 	const struct tracefs *fs = env->tracefs;
 	bool graph = f->tracer && strcmp(f->tracer, "function_graph") == 0;
-	int r = f->tracer ? check_tracer(fs, f->tracer, err) : 0;
+	int r = f->tracer ? functions_check_tracer(fs, f->tracer, err) : 0;
 
 	if (r < 0)
 		return r;
 	if (!f->tracer && f->never.count) {
 		error_set(err, -EINVAL, "-n excludes functions, but no tracer is requested");
-		return error_hint(err, "-p function or -p function_graph");
+		return error_hint(err, "choose -p function or -p function_graph");
 	}
 	if (!graph && (f->roots.count || f->depth)) {
 		error_set(err, -EINVAL, "-g and --max-graph-depth need the function_graph tracer");
-		return error_hint(err, "-p function_graph");
+		return error_hint(err, "add -p function_graph");
 	}
 	if (f->tracer || f->only.count)
-		r = check_selection(fs, f, err);
+		r = functions_check_selection(fs, f, err);
 	if (r == 0)
-		r = check_options(fs, request, err);
-	return r < 0 ? r : check_graph_free(fs, f, err);
+		r = functions_check_options(fs, request, err);
+	return r < 0 ? r : functions_check_graph_free(fs, f, err);
 }
 
 static void plan_words(struct plan *plan, const struct capture_words *words, const char *instance,
-		       const char *file, bool everybodys)
+		       const char *file, bool global)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -359,7 +360,7 @@ static void plan_words(struct plan *plan, const struct capture_words *words, con
 		return;
 	if (!buf_string(&text))
 		plan->failed = true;
-	else if (everybodys)
+	else if (global)
 		plan_set(plan, NULL, file, text.data, NULL);
 	else
 		plan_put(plan, instance, file, text.data);
@@ -408,8 +409,8 @@ static void plan_options(struct plan *plan, const struct capture_words *options,
 	}
 }
 
-static void plan_pids(struct plan *plan, const struct capture_request *request,
-		      const char *instance)
+static void plan_function_pids(struct plan *plan, const struct capture_request *request,
+			       const char *instance)
 {
 	_cleanup_buf_ struct buf pids = BUF_INIT;
 	struct plan_step *s;
@@ -452,7 +453,7 @@ void functions_plan(struct plan *plan, const struct capture_request *request, co
 		plan_set(plan, NULL, "max_graph_depth", depth, NULL);
 	}
 	if (f->tracer)
-		plan_pids(plan, request, instance);
+		plan_function_pids(plan, request, instance);
 	plan_options(plan, &request->options, instance);
 	if (f->tracer)
 		plan_put(plan, instance, "current_tracer", f->tracer);
@@ -506,7 +507,7 @@ bool functions_may_turn_off(const struct capture_request *request)
 	return false;
 }
 
-static bool is_empty(const struct tracefs *fs, unsigned cpu, uint64_t *entries)
+static bool toplevel_cpu_is_empty(const struct tracefs *fs, unsigned cpu, uint64_t *entries)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	char path[64];
@@ -543,7 +544,7 @@ int toplevel_check(const struct tracefs *fs, struct error *err)
 				  tracefs_path(fs));
 	}
 	for (unsigned cpu = 0; cpu < (unsigned)MAX(cpus, 0L); cpu++) {
-		if (is_empty(fs, cpu, &entries))
+		if (toplevel_cpu_is_empty(fs, cpu, &entries))
 			continue;
 		error_set(err, -EBUSY, "the top-level buffer holds somebody else's events");
 		return error_hint(err,

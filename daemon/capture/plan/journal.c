@@ -47,7 +47,7 @@
 
 #include "base/io.h"
 
-static int lock_file(int fd)
+static int journal_lock(int fd)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
@@ -79,7 +79,7 @@ int journal_create(struct journal *j, const char *state_dir, const char *name, s
 			r = -errno;
 			break;
 		}
-		r = lock_file(j->fd);
+		r = journal_lock(j->fd);
 		if (r == 0 && fstat(j->fd, &st) == 0 && st.st_nlink > 0)
 			return 0;
 		j->fd = close_fd(j->fd);
@@ -95,7 +95,7 @@ fail:
 	return r;
 }
 
-static int append_line(struct journal *j, struct buf *line)
+static int journal_write_line(struct journal *j, struct buf *line)
 {
 	int r = buf_error(line);
 
@@ -109,10 +109,11 @@ int journal_instance(struct journal *j, const char *instance)
 	_cleanup_buf_ struct buf line = BUF_INIT;
 
 	buf_printf(&line, "instance %s\n", instance);
-	return append_line(j, &line);
+	return journal_write_line(j, &line);
 }
 
-static int append_value(struct journal *j, const char *verb, const char *file, const char *value)
+static int journal_write_value(struct journal *j, const char *verb, const char *file,
+			       const char *value)
 {
 	_cleanup_buf_ struct buf line = BUF_INIT;
 
@@ -126,17 +127,17 @@ static int append_value(struct journal *j, const char *verb, const char *file, c
 			buf_putc(&line, *value);
 	}
 	buf_putc(&line, '\n');
-	return append_line(j, &line);
+	return journal_write_line(j, &line);
 }
 
 int journal_restore(struct journal *j, const char *file, const char *old)
 {
-	return append_value(j, "restore", file, old);
+	return journal_write_value(j, "restore", file, old);
 }
 
 int journal_append(struct journal *j, const char *file, const char *line)
 {
-	return append_value(j, "append", file, line);
+	return journal_write_value(j, "append", file, line);
 }
 
 void journal_drop(struct journal *j)
@@ -155,7 +156,7 @@ void journal_close(struct journal *j)
 	j->name = NULL;
 }
 
-static void unescape(char *s)
+static void journal_unescape(char *s)
 {
 	char *to = s;
 
@@ -170,26 +171,26 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
-static int undo_value(const struct tracefs *fs, char *args, bool append)
+static int journal_undo_value(const struct tracefs *fs, char *args, bool append)
 {
 	char *value = strchr(args, ' ');
 
 	if (!value || args[0] == '/' || strstr(args, ".."))
 		return -EBADMSG;
 	*value++ = '\0';
-	unescape(value);
+	journal_unescape(value);
 	return append ? tracefs_append(tracefs_root(fs), args, value)
 		      : tracefs_write(tracefs_root(fs), args, value);
 }
 
-static int undo_line(const struct tracefs *fs, char *line)
+static int journal_undo_line(const struct tracefs *fs, char *line)
 {
 	if (strncmp(line, "instance ", 9) == 0)
 		return tracefs_remove_instance(fs, line + 9);
 	if (strncmp(line, "restore ", 8) == 0)
-		return undo_value(fs, line + 8, false);
+		return journal_undo_value(fs, line + 8, false);
 	if (strncmp(line, "append ", 7) == 0)
-		return undo_value(fs, line + 7, true);
+		return journal_undo_value(fs, line + 7, true);
 	return -EBADMSG;
 }
 
@@ -207,7 +208,7 @@ int journal_undo(const struct tracefs *fs, char *text, size_t len)
 		text[len] = '\0';
 		while (start && text[start - 1] != '\n')
 			start--;
-		r = undo_line(fs, text + start);
+		r = journal_undo_line(fs, text + start);
 		len = start;
 		if (r == 0)
 			undone++;

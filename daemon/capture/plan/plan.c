@@ -34,27 +34,24 @@
  *   stays for the next start.
  *
  * A plan can be applied in two parts: a spare's plan makes the instances early, and the recording
- * that takes it adds the rest. find_done() leaves out steps that already stand. That is no mere
- * economy: writing a clock or a size makes the kernel wait for all CPUs, even if nothing changes.
- * For the same reason whole systems of events are enabled by one write; the single events follow
- * only if the kernel refuses it (.by).
+ * that takes it adds the rest. plan_find_done() leaves out steps that already stand: writing a
+ * clock or a size makes the kernel wait for all CPUs, even if nothing changes. For the same reason
+ * whole systems of events are enabled by one write; the single events follow only if the kernel
+ * refuses it (.by).
  *
  * Old values cannot be written back as they were read: tracefs reads back another syntax than it
  * accepts. setting_text() converts them.
+ *
+ * explain.c says why the kernel refused a step.
  */
 #include "daemon/capture/plan/plan.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
-#include <sys/sysinfo.h>
 
-#include "base/parse.h"
 #include "base/vec.h"
-#include "daemon/capture/plan/probes.h"
-#include "daemon/capture/tracefs/fields.h"
 #include "daemon/capture/tracefs/setting.h"
 
-static void let_go(struct plan_step *s)
+static void step_release(struct plan_step *s)
 {
 	if (s->hold)
 		close_fd(s->hold - 1);
@@ -68,14 +65,14 @@ void plan_deinit(struct plan *p)
 		free(p->steps[i].file);
 		free(p->steps[i].value);
 		free(p->steps[i].old);
-		let_go(&p->steps[i]);
+		step_release(&p->steps[i]);
 	}
 	free(p->steps);
 	*p = (struct plan){ 0 };
 }
 
-static struct plan_step *add(struct plan *p, enum plan_kind kind, const char *instance,
-			     const char *file, const char *value)
+static struct plan_step *plan_add_step(struct plan *p, enum plan_kind kind, const char *instance,
+				       const char *file, const char *value)
 {
 	struct plan_step *s;
 
@@ -93,7 +90,7 @@ static struct plan_step *add(struct plan *p, enum plan_kind kind, const char *in
 	return s;
 }
 
-static bool same(const char *a, const char *b)
+static bool same_string(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
@@ -102,16 +99,16 @@ static bool same(const char *a, const char *b)
  * Returns the step that made the instance, or the last step that wrote this value to the file; or
  * NULL.
  */
-static struct plan_step *find_done(struct plan *p, enum plan_kind kind, const char *instance,
-				   const char *file, const char *value)
+static struct plan_step *plan_find_done(struct plan *p, enum plan_kind kind, const char *instance,
+					const char *file, const char *value)
 {
 	for (size_t i = p->tried; i-- > 0;) {
 		struct plan_step *s = &p->steps[i];
 
-		if (!s->done || s->kind != kind || !same(s->file, file) ||
-		    !same(s->instance, instance))
+		if (!s->done || s->kind != kind || !same_string(s->file, file) ||
+		    !same_string(s->instance, instance))
 			continue;
-		if (!s->outdated && !s->append && same(s->value, value))
+		if (!s->outdated && !s->append && same_string(s->value, value))
 			return s;
 		s->outdated = true;
 		return NULL;
@@ -121,39 +118,21 @@ static struct plan_step *find_done(struct plan *p, enum plan_kind kind, const ch
 
 void plan_instance(struct plan *p, const char *instance)
 {
-	if (!find_done(p, PLAN_INSTANCE, instance, NULL, NULL))
-		add(p, PLAN_INSTANCE, instance, NULL, NULL);
+	if (!plan_find_done(p, PLAN_INSTANCE, instance, NULL, NULL))
+		plan_add_step(p, PLAN_INSTANCE, instance, NULL, NULL);
 }
 
 struct plan_step *plan_write(struct plan *p, const char *instance, const char *file,
 			     const char *value)
 {
-	return find_done(p, PLAN_WRITE, instance, file, value)
-		       ?: add(p, PLAN_WRITE, instance, file, value);
-}
-
-struct plan_step *plan_writef(struct plan *p, const char *instance, const char *file,
-			      const char *fmt, ...)
-{
-	_cleanup_free_ char *value = NULL;
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vasprintf(&value, fmt, ap);
-	va_end(ap);
-	if (n < 0) {
-		value = NULL;
-		p->failed = true;
-		return NULL;
-	}
-	return plan_write(p, instance, file, value);
+	return plan_find_done(p, PLAN_WRITE, instance, file, value)
+		       ?: plan_add_step(p, PLAN_WRITE, instance, file, value);
 }
 
 struct plan_step *plan_set(struct plan *p, const char *instance, const char *file,
 			   const char *value, const char *old)
 {
-	struct plan_step *s = add(p, PLAN_SET, instance, file, value);
+	struct plan_step *s = plan_add_step(p, PLAN_SET, instance, file, value);
 
 	if (s && old) {
 		s->old = strdup(old);
@@ -171,7 +150,7 @@ struct plan_step *plan_put(struct plan *p, const char *instance, const char *fil
 
 void plan_add(struct plan *p, const char *file, const char *line, const char *undo)
 {
-	struct plan_step *s = add(p, PLAN_ADD, NULL, file, line);
+	struct plan_step *s = plan_add_step(p, PLAN_ADD, NULL, file, line);
 
 	if (s) {
 		s->old = strdup(undo);
@@ -179,7 +158,7 @@ void plan_add(struct plan *p, const char *file, const char *line, const char *un
 	}
 }
 
-static int write_value(const struct plan_step *s, const struct tracefs *fs)
+static int step_write(const struct plan_step *s, const struct tracefs *fs)
 {
 	_cleanup_close_ int dir = tracefs_open_instance(fs, s->instance);
 
@@ -210,7 +189,7 @@ static int step_set(struct plan_step *s, const struct tracefs *fs, struct journa
 		return r;
 	/* Set before the write: a refused write may have taken effect in part. */
 	s->done = true;
-	return s->value ? write_value(s, fs) : 0;
+	return s->value ? step_write(s, fs) : 0;
 }
 
 static int step_add(const struct plan_step *s, const struct tracefs *fs, struct journal *j)
@@ -220,7 +199,7 @@ static int step_add(const struct plan_step *s, const struct tracefs *fs, struct 
 	return r < 0 ? r : tracefs_append(tracefs_root(fs), s->file, s->value);
 }
 
-static int make_instance(struct plan_step *s, const struct tracefs *fs)
+static int step_make_instance(struct plan_step *s, const struct tracefs *fs)
 {
 	int r = tracefs_make_instance(fs, s->instance), fd;
 
@@ -238,13 +217,13 @@ static int step_apply(struct plan_step *s, const struct tracefs *fs, struct jour
 	switch (s->kind) {
 	case PLAN_INSTANCE:
 		r = journal_instance(j, s->instance);
-		return r < 0 ? r : make_instance(s, fs);
+		return r < 0 ? r : step_make_instance(s, fs);
 	case PLAN_SET:
 		return step_set(s, fs, j);
 	case PLAN_ADD:
 		return step_add(s, fs, j);
 	case PLAN_WRITE:
-		return write_value(s, fs);
+		return step_write(s, fs);
 	}
 	return -EINVAL;
 }
@@ -253,7 +232,7 @@ static int step_undo(struct plan_step *s, const struct tracefs *fs)
 {
 	int r = 0;
 
-	let_go(s);
+	step_release(s);
 	if (s->kind == PLAN_INSTANCE)
 		r = tracefs_remove_instance(fs, s->instance);
 	else if (s->kind == PLAN_SET)
@@ -306,159 +285,11 @@ int plan_undo(struct plan *p, const struct tracefs *fs)
 	return failed;
 }
 
-void plan_take_down(struct plan *p, const struct tracefs *fs, struct journal *j)
+void plan_end(struct plan *p, const struct tracefs *fs, struct journal *j)
 {
 	if (plan_undo(p, fs) == 0)
 		journal_drop(j);
 	else
 		journal_close(j);
 	plan_deinit(p);
-}
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && strcmp(s + n - m, end) == 0;
-}
-
-/* Appends error_log's last message verbatim, on its own lines: the caret must keep its column. */
-static void add_error_log(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
-{
-	_cleanup_free_ char *log = tracefs_last_error(fs, s->instance);
-	char *save = NULL;
-
-	if (!log)
-		return;
-	for (char *p = strtok_r(log, "\n", &save); p; p = strtok_r(NULL, "\n", &save))
-		buf_printf(out, "\n%s", p);
-}
-
-static void add_fields(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
-{
-	_cleanup_buf_ struct buf format = BUF_INIT;
-	_cleanup_free_ char *path = NULL;
-
-	/* An event's filter and format are in one directory. */
-	if (asprintf(&path, "%.*s/format", (int)(strrchr(s->file, '/') - s->file), s->file) < 0)
-		return;
-	if (tracefs_read(tracefs_root(fs), path, &format) == 0 && buf_string(&format))
-		fields_hint(format.data, s->value, out);
-}
-
-static int explain_filter(const struct plan_step *s, const struct tracefs *fs, int code,
-			  struct error *err)
-{
-	/* events/SYSTEM/EVENT/filter */
-	_cleanup_free_ char *event = strdup(s->file + strlen("events/"));
-	_cleanup_buf_ struct buf log = BUF_INIT, fields = BUF_INIT;
-	char *slash = event ? strchr(event, '/') : NULL, *end = event ? strrchr(event, '/') : NULL;
-
-	if (!slash || end == slash)
-		return error_errno(err, code, "cannot write %s", s->file);
-	*slash = ':';
-	*end = '\0';
-	add_error_log(s, fs, &log);
-	add_fields(s, fs, &fields);
-	error_set(err, code, "the kernel refuses the filter '%s' for event %s%s", s->value, event,
-		  buf_string(&log) ?: "");
-	if (fields.len)
-		buf_puts(&fields, "; ");
-	return error_hint(err, "%sa filter applies to every event that its glob matches",
-			  buf_string(&fields) ?: "");
-}
-
-static int explain_clock(const struct plan_step *s, const struct tracefs *fs, int code,
-			 struct error *err)
-{
-	_cleanup_buf_ struct buf clocks = BUF_INIT;
-
-	error_set(err, code, "this kernel has no trace clock '%s'", s->value);
-	if (tracefs_read(tracefs_root(fs), "trace_clock", &clocks) == 0 && buf_string(&clocks)) {
-		for (char *p = clocks.data; *p; p++)
-			if (*p == '[' || *p == ']')
-				*p = ' ';
-		return error_hint(err, "it has: %s", clocks.data + strspn(clocks.data, " "));
-	}
-	return -err->code;
-}
-
-static int explain_buffer(const struct plan_step *s, int code, struct error *err)
-{
-	uint64_t bytes = strtoull(s->value, NULL, 10) * 1024;
-	_cleanup_buf_ struct buf size = BUF_INIT;
-
-	format_bytes(bytes, &size);
-	error_errno(err, code, "the kernel cannot allocate a ring buffer of %s for each of %d CPUs",
-		    buf_string(&size) ?: "?", get_nprocs_conf());
-	return error_hint(err, "ask for a smaller buffer (-b)");
-}
-
-static int explain_tracer(const struct plan_step *s, int code, struct error *err)
-{
-	error_set(err, code, "this kernel runs the tracer '%s' only in the top-level buffer",
-		  s->value);
-	return error_hint(err, "--top-level uses that buffer, with its tracer, filters, options, "
-			       "clock and sizes, and restores all of them at the end");
-}
-
-static int explain_option(const struct plan_step *s, int code, struct error *err)
-{
-	error_set(err, code, "the option '%s' exists only in the top-level buffer",
-		  s->file + strlen("options/"));
-	return error_hint(err, "--top-level uses that buffer during the recording");
-}
-
-static const char *reason(int code)
-{
-	switch (code) {
-	case -EPERM:
-		return "the kernel may be locked down (see 'tracectl doctor')";
-	case -EACCES:
-		return "run as root";
-	case -EBUSY:
-		return "another tool may be using it";
-	case -ENOENT:
-		return "this kernel does not have it, or somebody removed the instance";
-	case -EINVAL:
-		return "this kernel does not take that value";
-	default:
-		return NULL;
-	}
-}
-
-int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, struct error *err)
-{
-	if (!err)
-		return code;
-	if (s->file && strncmp(s->file, PROBE_EVENTS, strlen(PROBE_EVENTS)) == 0)
-		return probe_enable_explain(s, code, err);
-	if (s->kind == PLAN_ADD && probes_are_in(s->file))
-		return probes_explain(s, fs, code, err);
-	if (s->kind == PLAN_INSTANCE) {
-		if (code == -EEXIST)
-			return error_set(
-				err, code,
-				"a recording of that name is already running (tracefs instance %s)",
-				s->instance);
-		error_errno(err, code, "cannot create the tracefs instance %s", s->instance);
-	} else if (ends_with(s->file, "/filter") && (code == -EINVAL || code == -ENOENT)) {
-		return explain_filter(s, fs, code, err);
-	} else if (ends_with(s->file, "trace_clock") && code == -EINVAL) {
-		return explain_clock(s, fs, code, err);
-	} else if (ends_with(s->file, "tracing_cpumask") && code != -EACCES && code != -EPERM) {
-		error_set(err, code, "the list of CPUs names CPUs that this machine does not have");
-		return error_hint(err, "it has 0 to %d", get_nprocs_conf() - 1);
-	} else if (ends_with(s->file, "buffer_size_kb") && s->value) {
-		return explain_buffer(s, code, err);
-	} else if (strcmp(s->file, "current_tracer") == 0 && s->instance && code == -EINVAL) {
-		return explain_tracer(s, code, err);
-	} else if (strncmp(s->file, "options/", 8) == 0 && s->instance && code == -ENOENT) {
-		return explain_option(s, code, err);
-	} else {
-		error_errno(err, code, "cannot write '%.60s' to %s", s->value ?: "", s->file);
-	}
-	if (reason(code))
-		error_hint(err, "%s", reason(code));
-	return code;
 }

@@ -58,8 +58,6 @@ void plan_instance(struct plan *p, const char *instance);
 /* Returns the step for refinement, valid until the next one is added; NULL: out of memory. */
 struct plan_step *plan_write(struct plan *p, const char *instance, const char *file,
 			     const char *value);
-struct plan_step *plan_writef(struct plan *p, const char *instance, const char *file,
-			      const char *fmt, ...) _printf_(4, 5);
 /* instance as in PLAN_SET; old NULL: read it from the file before writing. */
 struct plan_step *plan_set(struct plan *p, const char *instance, const char *file,
 			   const char *value, const char *old);
@@ -79,7 +77,7 @@ int plan_undo(struct plan *p, const struct tracefs *fs);
  * Undoes the plan and drops the journal, or keeps the journal if something could not be undone.
  * Frees both.
  */
-void plan_take_down(struct plan *p, const struct tracefs *fs, struct journal *j);
+void plan_end(struct plan *p, const struct tracefs *fs, struct journal *j);
 
-/* Explains why the kernel refused a step, with its error_log if that is about the step. */
+/* In explain.c. Explains why the kernel refused a step, with its error_log if that is about it. */
 int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, struct error *err);

@@ -21,13 +21,13 @@ struct definition {
 	size_t place_len;
 };
 
-static bool is_word(char c)
+static bool is_probe_char(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
 }
 
 /* Length of "p", "r" or "r16" before a name or place; 0: the text has none. */
-static size_t type_len(const char *text)
+static size_t definition_type_len(const char *text)
 {
 	size_t len = 1;
 
@@ -38,36 +38,38 @@ static size_t type_len(const char *text)
 	return text[len] == ':' || text[len] == ' ' ? len : 0;
 }
 
-static int wrong(const char *text, const char *what, bool user, struct error *err)
+static int probe_wrong(const char *text, const char *what, bool user, struct error *err)
 {
 	error_set(err, -EINVAL, "the probe '%.200s' %s", text, what);
-	return error_hint(err, "%s",
-			  user ? "as in --uprobe 'p:NAME /PATH/OF/PROGRAM:0xOFFSET ARGUMENTS'"
-			       : "as in --kprobe 'p:NAME FUNCTION ARGUMENTS'");
+	return error_hint(
+		err, "%s",
+		user ? "write it as in --uprobe 'p:NAME /PATH/OF/PROGRAM:0xOFFSET ARGUMENTS'"
+		     : "write it as in --kprobe 'p:NAME FUNCTION ARGUMENTS'");
 }
 
-static int take_name(struct definition *d, const char *text, const char *name, size_t len,
-		     bool user, struct error *err)
+static int definition_take_name(struct definition *d, const char *text, const char *name,
+				size_t len, bool user, struct error *err)
 {
 	if (memchr(name, '/', len))
-		return wrong(text, "names a group, but each recording uses its own", user, err);
+		return probe_wrong(text, "names a group, but each recording uses its own", user,
+				   err);
 	if (!len || isdigit((unsigned char)*name))
-		return wrong(text, "has no name after the colon that begins with a letter", user,
-			     err);
+		return probe_wrong(text, "has no name after the colon that begins with a letter",
+				   user, err);
 	if (len >= sizeof(d->name))
-		return wrong(text, "has too long a name", user, err);
+		return probe_wrong(text, "has too long a name", user, err);
 	for (size_t i = 0; i < len; i++)
-		if (!is_word(name[i]))
-			return wrong(text,
-				     "has a name with other characters than letters, digits and _",
-				     user, err);
+		if (!is_probe_char(name[i]))
+			return probe_wrong(
+				text, "has a name with other characters than letters, digits and _",
+				user, err);
 	memcpy(d->name, name, len);
 	d->name[len] = '\0';
 	return 0;
 }
 
 /* Makes FUNCTION of "MODULE:FUNCTION+OFFSET", and b_0x1234 of "/a/b:0x1234". */
-static void make_name(struct definition *d, bool user)
+static void definition_make_name(struct definition *d, bool user)
 {
 	const char *from = d->place, *end = d->place + d->place_len;
 	char *to = d->name;
@@ -80,47 +82,48 @@ static void make_name(struct definition *d, bool user)
 	if (from < end && isdigit((unsigned char)*from))
 		*to++ = '_';
 	for (; from < end && to < d->name + NAME_LEN - 12; from++)
-		*to++ = is_word(*from) ? *from : '_';
+		*to++ = is_probe_char(*from) ? *from : '_';
 	strcpy(to, *d->type == 'r' ? "__return" : "");
 }
 
-static int check_place(const struct definition *d, const char *text, bool user, struct error *err)
+static int definition_check_place(const struct definition *d, const char *text, bool user,
+				  struct error *err)
 {
 	const char *colon = d->place;
 
 	if (!d->place_len)
-		return wrong(text, "has no place", user, err);
+		return probe_wrong(text, "has no place", user, err);
 	if (!user)
 		return 0;
 	if (*d->place != '/')
-		return wrong(text, "needs the whole path of a program or library", user, err);
+		return probe_wrong(text, "needs the whole path of a program or library", user, err);
 	while ((size_t)(colon - d->place) < d->place_len && strncmp(colon, ":0x", 3) != 0)
 		colon++;
 	if ((size_t)(colon - d->place) == d->place_len) {
 		error_set(err, -EINVAL, "the probe '%.200s' has no offset in its file", text);
-		return error_hint(err,
-				  "as in /PATH:0x1234; tracectl finds that of /PATH:FUNCTION, and "
-				  "'readelf -sW /PATH' lists functions: the "
-				  "offset is a value there, less its segment's address, more "
-				  "that segment's place in the file ('readelf -lW')");
+		return error_hint(
+			err,
+			"write /PATH:0x1234, or /PATH:FUNCTION, which tracectl converts; the "
+			"offset is the function's value in 'readelf -sW /PATH', minus its "
+			"segment's VirtAddr, plus that segment's Offset ('readelf -lW /PATH')");
 	}
 	return 0;
 }
 
-static int parse(struct definition *d, const char *text, bool user, struct error *err)
+static int definition_parse(struct definition *d, const char *text, bool user, struct error *err)
 {
 	const char *p = text + strspn(text, " "), *name = NULL;
-	size_t len = type_len(p), name_len = 0;
+	size_t len = definition_type_len(p), name_len = 0;
 	int r = 0;
 
 	if (strlen(text) > DEFINITION_MAX)
-		return wrong(text, "is too long", user, err);
+		return probe_wrong(text, "is too long", user, err);
 	for (const char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == '#')
-			return wrong(text, "has a character that the kernel does not accept", user,
-				     err);
+			return probe_wrong(text, "has a character that the kernel does not accept",
+					   user, err);
 	if (len >= sizeof(d->type))
-		return wrong(text, "has too many digits after its r", user, err);
+		return probe_wrong(text, "has too many digits after its r", user, err);
 	snprintf(d->type, sizeof(d->type), "%.*s", len ? (int)len : 1, len ? p : "p");
 	p += len;
 	if (len && *p == ':') {
@@ -130,31 +133,31 @@ static int parse(struct definition *d, const char *text, bool user, struct error
 	}
 	d->place = p + strspn(p, " ");
 	d->place_len = strcspn(d->place, " ");
-	r = check_place(d, text, user, err);
+	r = definition_check_place(d, text, user, err);
 	if (r == 0 && name)
-		r = take_name(d, text, name, name_len, user, err);
+		r = definition_take_name(d, text, name, name_len, user, err);
 	else if (r == 0)
-		make_name(d, user);
+		definition_make_name(d, user);
 	return r;
 }
 
-static int check_each(const struct capture_words *words, bool user, struct error *err)
+static int probes_check_each(const struct capture_words *words, bool user, struct error *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < words->count && r == 0; i++) {
 		struct definition d;
 
-		r = parse(&d, words->items[i], user, err);
+		r = definition_parse(&d, words->items[i], user, err);
 	}
 	return r;
 }
 
 int probes_check(const struct capture_request *request, struct error *err)
 {
-	int r = check_each(&request->kprobes, false, err);
+	int r = probes_check_each(&request->kprobes, false, err);
 
-	return r < 0 ? r : check_each(&request->uprobes, true, err);
+	return r < 0 ? r : probes_check_each(&request->uprobes, true, err);
 }
 
 void probe_list_deinit(struct probe_list *l)
@@ -165,8 +168,8 @@ void probe_list_deinit(struct probe_list *l)
 	*l = (struct probe_list){ 0 };
 }
 
-static int add_event(struct probe_list *l, const char *group, const char *name, const char *text,
-		     const char *filter, struct error *err)
+static int probe_list_add(struct probe_list *l, const char *group, const char *name,
+			  const char *text, const char *filter, struct error *err)
 {
 	char *glob;
 
@@ -184,23 +187,23 @@ static int add_event(struct probe_list *l, const char *group, const char *name, 
 	return 0;
 }
 
-static const char *filter_at(const struct capture_words *filters, size_t i)
+static const char *probe_filter_at(const struct capture_words *filters, size_t i)
 {
 	return i < filters->count && *filters->items[i] ? filters->items[i] : NULL;
 }
 
-static int plan_each(struct plan *plan, const struct capture_words *words,
-		     const struct capture_words *filters, bool user, const char *group,
-		     struct probe_list *l, struct error *err)
+static int probes_plan_each(struct plan *plan, const struct capture_words *words,
+			    const struct capture_words *filters, bool user, const char *group,
+			    struct probe_list *l, struct error *err)
 {
 	for (size_t i = 0; i < words->count; i++) {
 		_cleanup_free_ char *line = NULL, *undo = NULL;
 		struct definition d;
-		int r = parse(&d, words->items[i], user, err);
+		int r = definition_parse(&d, words->items[i], user, err);
 
 		if (r == 0)
-			r = add_event(l, group, d.name, words->items[i], filter_at(filters, i),
-				      err);
+			r = probe_list_add(l, group, d.name, words->items[i],
+					   probe_filter_at(filters, i), err);
 		if (r < 0)
 			return r;
 		if (asprintf(&line, "%s:%s/%s %s\n", d.type, group, d.name, d.place) < 0)
@@ -223,10 +226,11 @@ int probes_plan(struct plan *plan, const struct capture_request *request, const 
 	ret->specs = calloc(count + 1, sizeof(*ret->specs));
 	if (!ret->specs)
 		return error_set(err, -ENOMEM, "out of memory");
-	r = plan_each(plan, &request->kprobes, &request->kprobe_filters, false, group, ret, err);
+	r = probes_plan_each(plan, &request->kprobes, &request->kprobe_filters, false, group, ret,
+			     err);
 	return r < 0 ? r
-		     : plan_each(plan, &request->uprobes, &request->uprobe_filters, true, group,
-				 ret, err);
+		     : probes_plan_each(plan, &request->uprobes, &request->uprobe_filters, true,
+					group, ret, err);
 }
 
 bool probes_are_in(const char *file)
@@ -238,7 +242,7 @@ bool probes_are_in(const char *file)
  * Removes our group from the kernel's message, since the user did not type it. The caret on the
  * next line moves left by the same width.
  */
-static void put_log(char *log, struct buf *out)
+static void probes_put_log(char *log, struct buf *out)
 {
 	size_t moved = 0;
 	char *save = NULL;
@@ -259,7 +263,7 @@ static void put_log(char *log, struct buf *out)
 }
 
 /* Reports an unknown function: the PLACE in a line "p:GROUP/NAME PLACE ...". */
-static int no_function(const struct plan_step *s, const struct tracefs *fs, struct error *err)
+static int probe_no_function(const struct plan_step *s, const struct tracefs *fs, struct error *err)
 {
 	_cleanup_function_list_ struct function_list list = { 0 };
 	_cleanup_error_ struct error found = ERROR_INIT;
@@ -300,11 +304,11 @@ int probes_explain(const struct plan_step *s, const struct tracefs *fs, int code
 	buf_printf(&text, "%.*s%.*s", (int)(type + 1 - s->value), s->value,
 		   (int)strcspn(name + 1, "\n"), name + 1);
 	if (last && memmem(last, strlen(last), type + 1, (size_t)(name - type)))
-		put_log(last, &log);
+		probes_put_log(last, &log);
 	error_set(err, code, "the kernel refuses the probe '%.200s': %s%s", buf_string(&text) ?: "",
 		  strerror(-code), buf_string(&log) ?: "");
 	if (!user)
-		no_function(s, fs, err);
+		probe_no_function(s, fs, err);
 	return code;
 }
 

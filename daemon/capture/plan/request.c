@@ -6,15 +6,22 @@
 #include <sys/sysinfo.h>
 
 #include "base/io.h"
-#include "daemon/capture/names/metadata.h"
 #include "daemon/capture/plan/functions.h"
 #include "daemon/capture/plan/probes.h"
 
 #define NAME_LEN_MAX 64
 /* The kernel takes a filter in one write of less than a page. */
 #define FILTER_LEN_MAX 4000
+#define TASKS_BUFFER_KB 64
+/* In ring mode the tasks' ring must last from one snapshot to the next, too. */
+#define TASKS_RING_BUFFER_KB 512
+/*
+ * Percent of the ring that is filled before its reader wakes. The rest is reserve for a busy
+ * machine.
+ */
+#define WAKEUP_PERCENT "25"
 
-static bool is_name(const char *name)
+static bool request_name_is_valid(const char *name)
 {
 	size_t n = 0;
 
@@ -25,8 +32,9 @@ static bool is_name(const char *name)
 }
 
 /* Check the size early: otherwise the kernel's allocator fails at the last CPU. */
-static int check_memory(const struct capture_env *env, const struct capture_request *request,
-			uint64_t held, struct error *err)
+static int request_check_memory(const struct capture_env *env,
+				const struct capture_request *request, uint64_t held,
+				struct error *err)
 {
 	uint64_t each = request->buffer_bytes ?: DEFAULT_BUFFER_BYTES, available;
 	_cleanup_buf_ struct buf text = BUF_INIT, want = BUF_INIT, have = BUF_INIT;
@@ -51,7 +59,8 @@ static int check_memory(const struct capture_env *env, const struct capture_requ
 }
 
 /* tracing_cpumask rejects a mask without naming the CPU that does not exist. */
-static int check_cpus(const struct capture_env *env, const struct cpu_set *cpus, struct error *err)
+static int request_check_cpus(const struct capture_env *env, const struct cpu_set *cpus,
+			      struct error *err)
 {
 	_cleanup_(cpu_set_deinit) struct cpu_set possible = { 0 };
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -93,35 +102,35 @@ int kernel_check(const char *proc, struct error *err)
 	return error_hint(err, "trace-cmd records on older kernels, too");
 }
 
-static int check_filter(const char *filter, const char *of, struct error *err)
+static int request_check_filter(const char *filter, const char *of, struct error *err)
 {
 	return !filter || strlen(filter) <= FILTER_LEN_MAX
 		       ? 0
 		       : error_set(err, -E2BIG, "the filter for '%.200s' is too long", of);
 }
 
-static int check_probe_filters(const struct capture_words *filters,
-			       const struct capture_words *probes, struct error *err)
+static int request_check_probe_filters(const struct capture_words *filters,
+				       const struct capture_words *probes, struct error *err)
 {
 	int r = 0;
 
 	if (filters->count > probes->count)
 		return error_set(err, -EINVAL, "there are more filters than probes");
 	for (size_t i = 0; i < filters->count && r == 0; i++)
-		r = check_filter(filters->items[i], probes->items[i], err);
+		r = request_check_filter(filters->items[i], probes->items[i], err);
 	return r;
 }
 
-static int check_filters(const struct capture_request *request, struct error *err)
+static int request_check_filters(const struct capture_request *request, struct error *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < request->event_count && r == 0; i++)
-		r = check_filter(request->events[i].filter, request->events[i].glob, err);
+		r = request_check_filter(request->events[i].filter, request->events[i].glob, err);
 	if (r == 0)
-		r = check_probe_filters(&request->kprobe_filters, &request->kprobes, err);
+		r = request_check_probe_filters(&request->kprobe_filters, &request->kprobes, err);
 	if (r == 0)
-		r = check_probe_filters(&request->uprobe_filters, &request->uprobes, err);
+		r = request_check_probe_filters(&request->uprobe_filters, &request->uprobes, err);
 	return r;
 }
 
@@ -130,7 +139,7 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 {
 	int r;
 
-	if (!request->name || !is_name(request->name)) {
+	if (!request->name || !request_name_is_valid(request->name)) {
 		error_set(err, -EINVAL, "'%s' is not a valid name of a recording",
 			  request->name ?: "");
 		return error_hint(err, "1 to %d letters, digits, dots, dashes and underscores",
@@ -142,24 +151,24 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 	if (request->sampling.hz && (request->ring || request->streamed))
 		return error_set(err, -EINVAL,
 				 "samples cannot be combined with --ring or --stream");
-	r = check_filters(request, err);
+	r = request_check_filters(request, err);
 	if (r == 0)
 		r = kernel_check(env->proc, err);
 	if (r == 0 && request->sampling.hz)
 		r = sampling_check(&request->sampling, err);
 	if (r == 0)
-		r = check_cpus(env, request->cpus, err);
+		r = request_check_cpus(env, request->cpus, err);
 	if (r == 0)
 		r = probes_check(request, err);
 	if (r == 0)
-		r = check_memory(env, request, held, err);
+		r = request_check_memory(env, request, held, err);
 	if (r == 0)
 		r = functions_check(env, request, err);
 	return r < 0 || !request->top_level ? r : toplevel_check(env->tracefs, err);
 }
 
-static void plan_pids(struct plan *plan, const struct capture_request *request,
-		      const char *instance)
+static void plan_event_pids(struct plan *plan, const struct capture_request *request,
+			    const char *instance)
 {
 	_cleanup_buf_ struct buf pids = BUF_INIT;
 
@@ -216,7 +225,7 @@ static void plan_buffer(struct plan *plan, const char *instance, const char *clo
 		s->optional = true;
 }
 
-static bool is_exact(const char *glob)
+static bool glob_is_exact(const char *glob)
 {
 	return strchr(glob, ':') && !strpbrk(glob, "*?[");
 }
@@ -283,7 +292,7 @@ static void plan_events(struct plan *plan, const struct event_matches *matches,
 		if (!s)
 			return;
 		s->tag = &matches->items[i];
-		s->optional = !is_exact(matches->items[i].spec->glob);
+		s->optional = !glob_is_exact(matches->items[i].spec->glob);
 		s->by = matches->items[i].whole_system ? system : 0;
 	}
 }
@@ -316,7 +325,7 @@ int request_plan_buffers(struct plan *plan, const struct capture_env *env,
 			 const struct capture_request *request, const char *instance,
 			 const char *tasks, struct error *err)
 {
-	int r = check_memory(env, request, 0, err);
+	int r = request_check_memory(env, request, 0, err);
 
 	if (r < 0)
 		return r;
@@ -334,7 +343,7 @@ int request_plan(struct plan *plan, const struct capture_request *request,
 
 	plan_main_buffer(plan, request, instance);
 	plan_cpus(plan, request, instance);
-	plan_pids(plan, request, instance);
+	plan_event_pids(plan, request, instance);
 	plan_events(plan, matches, instance);
 	functions_plan(plan, request, instance);
 	if (tasks)

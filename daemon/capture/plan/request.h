@@ -8,15 +8,6 @@
 
 #define DEFAULT_CLOCK "boot"
 #define DEFAULT_BUFFER_BYTES (UINT64_C(4) << 20)
-#define TASKS_BUFFER_KB 64
-/* In ring mode the tasks' ring must last from one snapshot to the next, too. */
-#define TASKS_RING_BUFFER_KB 512
-/*
- * Percent of the ring that is filled before its reader wakes. The rest is reserve for a busy
- * machine.
- */
-#define WAKEUP_PERCENT "25"
-
 #define INSTANCE_NAME_MAX 200
 
 /* -EOPNOTSUPP: older than 4.19, the oldest supported kernel. proc: "/proc", or a fixture's. */
@@ -27,7 +18,7 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 		  uint64_t held, struct error *err);
 /*
  * Plans everything: the main instance (NULL: the top level) and the one for tasks (tasks NULL:
- * none). Each step that enables an event has its match as tag. matches must outlive the plan.
+ * none). Each step that enables an event has its match as tag, for request_verify.
  */
 int request_plan(struct plan *plan, const struct capture_request *request,
 		 const struct event_matches *matches, const char *instance, const char *tasks,

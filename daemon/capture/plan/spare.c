@@ -4,8 +4,8 @@
 #include <fcntl.h>
 
 #include "base/io.h"
-#include "daemon/capture/names/metadata.h"
-#include "daemon/capture/recording.h"
+#include "daemon/capture/plan/setup.h"
+#include "daemon/capture/rings/ring.h"
 
 struct capture_spare {
 	struct capture_env env;
@@ -14,14 +14,14 @@ struct capture_spare {
 	char instance[INSTANCE_NAME_MAX], tasks[INSTANCE_NAME_MAX];
 	bool has_tasks;
 	uint64_t bytes;
-	struct buf look; /* state that take_look() saw after creation */
+	struct buf state; /* as spare_read_state() found it after creation */
 };
 
 /* Session names cannot contain '+'. */
 #define SPARE_NAME CAPTURE_INSTANCE_PREFIX "%d-spare+%u"
 
 /* Events already in the rings would be taken for the recording's. */
-static void look_into_rings(int dir, struct buf *out)
+static void spare_read_rings(int dir, struct buf *out)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_CONF); /* read once: sysconf reads a file */
 
@@ -37,7 +37,7 @@ static void look_into_rings(int dir, struct buf *out)
 	}
 }
 
-static int look_at_instance(const struct tracefs *fs, const char *instance, struct buf *out)
+static int spare_read_instance(const struct tracefs *fs, const char *instance, struct buf *out)
 {
 	static const char *const files[] = {
 		"tracing_on",	  "current_tracer", "trace_clock",	     "trace_options",
@@ -54,18 +54,18 @@ static int look_at_instance(const struct tracefs *fs, const char *instance, stru
 
 		buf_printf(out, "\n%d ", r);
 	}
-	look_into_rings(dir, out);
+	spare_read_rings(dir, out);
 	return 0;
 }
 
 /* Collects state that shows whether somebody used the instance, or CPUs came or went. */
-static int take_look(const struct capture_spare *s, struct buf *out)
+static int spare_read_state(const struct capture_spare *s, struct buf *out)
 {
 	char path[256];
-	int r = look_at_instance(s->env.tracefs, s->instance, out);
+	int r = spare_read_instance(s->env.tracefs, s->instance, out);
 
 	if (r == 0 && s->has_tasks)
-		r = look_at_instance(s->env.tracefs, s->tasks, out);
+		r = spare_read_instance(s->env.tracefs, s->tasks, out);
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "%s/devices/system/cpu/online", capture_env_sys(&s->env));
@@ -73,7 +73,7 @@ static int take_look(const struct capture_spare *s, struct buf *out)
 	return buf_error(out);
 }
 
-static uint64_t ring_bytes(const struct tracefs *fs, const char *instance)
+static uint64_t spare_ring_bytes(const struct tracefs *fs, const char *instance)
 {
 	_cleanup_close_ int dir = tracefs_open_instance(fs, instance);
 	uint64_t kib;
@@ -81,7 +81,8 @@ static uint64_t ring_bytes(const struct tracefs *fs, const char *instance)
 	return dir >= 0 && tracefs_read_u64(dir, "buffer_total_size_kb", &kib) == 0 ? kib << 10 : 0;
 }
 
-static int make(struct capture_spare *s, const struct capture_request *request, struct error *err)
+static int spare_make(struct capture_spare *s, const struct capture_request *request,
+		      struct error *err)
 {
 	struct tracefs *fs = s->env.tracefs;
 	const char *tasks = s->has_tasks ? s->tasks : NULL;
@@ -93,10 +94,10 @@ static int make(struct capture_spare *s, const struct capture_request *request, 
 		r = plan_apply(&s->plan, fs, &s->journal, err);
 	if (r < 0)
 		return r;
-	r = take_look(s, &s->look);
+	r = spare_read_state(s, &s->state);
 	if (r < 0)
 		return error_errno(err, r, "cannot read the tracefs instance %s", s->instance);
-	s->bytes = ring_bytes(fs, s->instance) + (tasks ? ring_bytes(fs, tasks) : 0);
+	s->bytes = spare_ring_bytes(fs, s->instance) + (tasks ? spare_ring_bytes(fs, tasks) : 0);
 	return 0;
 }
 
@@ -113,7 +114,7 @@ int capture_spare_new(struct capture_spare **ret, const struct capture_env *env,
 	s->has_tasks = tracefs_has_event(env->tracefs, "task/task_newtask");
 	snprintf(s->instance, sizeof(s->instance), SPARE_NAME, getpid(), number);
 	snprintf(s->tasks, sizeof(s->tasks), SPARE_NAME "-tasks", getpid(), number);
-	r = make(s, request, err);
+	r = spare_make(s, request, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(s);
@@ -124,8 +125,8 @@ struct capture_spare *capture_spare_free(struct capture_spare *s)
 {
 	if (!s)
 		return NULL;
-	plan_take_down(&s->plan, s->env.tracefs, &s->journal);
-	buf_deinit(&s->look);
+	plan_end(&s->plan, s->env.tracefs, &s->journal);
+	buf_deinit(&s->state);
 	free(s);
 	return NULL;
 }
@@ -135,19 +136,19 @@ uint64_t capture_spare_bytes(const struct capture_spare *s)
 	return s->bytes;
 }
 
-bool capture_spare_take(struct capture_spare *s, struct capture *c)
+bool capture_spare_take(struct capture_spare *s, struct capture_setup *to)
 {
 	_cleanup_(capture_spare_freep) struct capture_spare *spare = s;
-	_cleanup_buf_ struct buf look = BUF_INIT;
+	_cleanup_buf_ struct buf state = BUF_INIT;
 
-	if (take_look(s, &look) < 0 || look.len != s->look.len ||
-	    memcmp(look.data, s->look.data, look.len) != 0)
+	if (spare_read_state(s, &state) < 0 || state.len != s->state.len ||
+	    memcmp(state.data, s->state.data, state.len) != 0)
 		return false;
-	c->plan = s->plan;
+	to->plan = s->plan;
 	s->plan = (struct plan){ 0 };
-	c->journal = s->journal;
+	to->journal = s->journal;
 	s->journal = JOURNAL_INIT;
-	memcpy(c->instance, s->instance, sizeof(c->instance));
-	memcpy(c->tasks, s->tasks, sizeof(c->tasks));
+	memcpy(to->instance, s->instance, sizeof(to->instance));
+	memcpy(to->tasks, s->tasks, sizeof(to->tasks));
 	return true;
 }

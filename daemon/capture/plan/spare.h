@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A spare holds a recording's instances before anybody asks: created, off, with clock and sizes
- * set, which are the slow steps in the kernel. The next recording takes them together with their
- * journal and their plan, and continues from there.
+ * A spare is a pair of instances made in advance: tracing is off, and clock and sizes are set.
+ * These are the slow steps in the kernel. The next recording takes them together with their journal
+ * and their plan, and continues from there.
  */
 #pragma once
 
@@ -22,19 +22,12 @@ DEFINE_CLEANUP_FUNC(struct capture_spare *, capture_spare_free);
 /* Kernel memory of the spare's ring buffers, all CPUs together. */
 uint64_t capture_spare_bytes(const struct capture_spare *s);
 
-/*
- * As capture_new(), but takes *spare and sets it to NULL, unless the request is invalid, has
- * probes or is for the top level. Settings that differ are set then. A spare that has changed, or
- * was made for other CPUs, is removed instead. *spare may be NULL.
- */
-int capture_new_from(struct capture **ret, struct capture_spare **spare,
-		     const struct capture_env *env, const struct capture_request *request,
-		     struct error *err);
-
 /* Private to this room. */
 
+struct capture_setup;
+
 /*
- * Moves the spare's contents into c, which must have none yet. Returns false if the spare changed.
- * Consumes s.
+ * Moves the spare's contents into a setup, which must have none yet. Returns false if the spare
+ * changed. Consumes s.
  */
-bool capture_spare_take(struct capture_spare *s, struct capture *c);
+bool capture_spare_take(struct capture_spare *s, struct capture_setup *to);

@@ -17,20 +17,20 @@
  * Invariants:
  * - A batch holds whole sub-buffers, oldest first, as the kernel laid them out. Only the commit
  *   field may be changed, and only for mmap: the copy ends where the kernel counts it as consumed.
- * - What left the ring must reach a batch: bytes that were taken and then dropped are in no count
- *   of lost events. So a pipe that loses bytes is a hard error, never one that passes.
+ * - Bytes that left the ring must reach a batch: if they are dropped, no count of lost events has
+ *   them. So a pipe that loses bytes is a hard error, never a temporary one.
  * - No event is emitted twice. With mmap a page can be emitted in part by a flush and as a whole
  *   later: `emitted` counts the bytes of its first part, and batch.skip passes that on.
  * - Without a flush a page that the kernel is still filling stays in the ring (splice), stays in
  *   `open` (mmap), or ends the visit (read). Otherwise a quiet CPU would produce many tiny pages.
  * - A batch stays valid until the staging memory is used again, so readers of one thread share it.
  *   The pipe is shared, too, and is empty between two takes.
- * - Errors that pass are the caller's to judge: its CPU goes offline, memory is short.
+ * - The caller decides which errors are temporary: the CPU goes offline, memory is short.
  *
  * The three ways:
  * - splice moves up to STAGING_SUBBUFS pages in one call, without copying them in the kernel. It
  *   returns full pages only, so a flush fetches the last one by read(2). It is the default.
- * - read needs one call per page. It is the way where no pipe can be made.
+ * - read needs one call per page. It serves where no pipe can be made.
  * - mmap moves no page at all, but needs one ioctl per page, in which the kernel counts off the
  *   page's events one by one. Measured with system calls traced, the ioctls of the recorder put
  *   millions of events into the trace, and events were lost; splice lost none
@@ -85,7 +85,7 @@ const char *cpu_reader_kind_name(enum capture_reader kind)
 }
 
 /* Without a pipe, read(2) still works. */
-static void make_pipe(struct staging *s)
+static void staging_make_pipe(struct staging *s)
 {
 	if (pipe2(s->pipe, O_CLOEXEC | O_NONBLOCK) == 0)
 		fcntl(s->pipe[1], F_SETPIPE_SZ, (int)(s->subbuf_size * STAGING_SUBBUFS));
@@ -100,7 +100,7 @@ int staging_init(struct staging *s, uint32_t subbuf_size)
 	s->data = malloc((size_t)subbuf_size * (STAGING_SUBBUFS + 1));
 	if (!s->data)
 		return -ENOMEM;
-	make_pipe(s);
+	staging_make_pipe(s);
 	return 0;
 }
 
@@ -132,7 +132,7 @@ static void set_commit(const struct subbuf_layout *l, uint8_t *page, uint32_t co
 		memcpy(page + l->commit_offset, &commit, sizeof(commit));
 }
 
-static int map_ring(struct cpu_reader *r)
+static int cpu_reader_map(struct cpu_reader *r)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), len;
 	const struct ring_meta *meta;
@@ -183,7 +183,7 @@ int cpu_reader_open(struct cpu_reader *r, int instance_dir, unsigned cpu, enum c
 		return code;
 	}
 	if (kind == CAPTURE_READER_MMAP) {
-		code = map_ring(r);
+		code = cpu_reader_map(r);
 		if (code < 0)
 			goto fail;
 		r->kind = CAPTURE_READER_MMAP;
@@ -232,8 +232,8 @@ static void copy_reader_page(const struct cpu_reader *r, uint8_t *to)
  * has left the page, swaps it for the next one. So a page copied after the ioctl that consumed it
  * is whole once the page id changes.
  */
-static int take_mmap(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
-		     struct batch *ret)
+static int cpu_reader_take_mmap(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
+				struct batch *ret)
 {
 	const size_t size = r->layout.size;
 	unsigned n = 0; /* whole sub-buffers; the open one is stored after them */
@@ -288,8 +288,8 @@ static int take_mmap(struct cpu_reader *r, struct staging *s, unsigned max, bool
 	return n ? 0 : code;
 }
 
-static int take_read(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
-		     struct batch *ret)
+static int cpu_reader_take_read(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
+				struct batch *ret)
 {
 	const size_t size = r->layout.size;
 	unsigned n = 0;
@@ -330,22 +330,22 @@ static int take_read(struct cpu_reader *r, struct staging *s, unsigned max, bool
  * The pipe is shared: bytes left by one CPU would be taken for the next one's. These bytes have
  * left the ring and are in no count, so this is always a hard error.
  */
-static int lose_pipe(struct staging *s)
+static int staging_lose_pipe(struct staging *s)
 {
 	close_fd(s->pipe[0]);
 	close_fd(s->pipe[1]);
-	make_pipe(s);
+	staging_make_pipe(s);
 	return -EIO;
 }
 
-static int take_splice(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
-		       struct batch *ret)
+static int cpu_reader_take_splice(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
+				  struct batch *ret)
 {
 	const size_t size = r->layout.size;
 	ssize_t got, done = 0;
 
 	if (s->pipe[0] < 0)
-		return take_read(r, s, max, flush, ret);
+		return cpu_reader_take_read(r, s, max, flush, ret);
 	do {
 		got = splice(r->fd, NULL, s->pipe[1], NULL, size * max,
 			     SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
@@ -354,7 +354,7 @@ static int take_splice(struct cpu_reader *r, struct staging *s, unsigned max, bo
 		return -errno;
 	if (got <= 0) {
 		if (flush)
-			return take_read(r, s, max, true, ret);
+			return cpu_reader_take_read(r, s, max, true, ret);
 		ret->more = false;
 		return 0;
 	}
@@ -367,7 +367,7 @@ static int take_splice(struct cpu_reader *r, struct staging *s, unsigned max, bo
 		 * splice reported these bytes, so they must all be there. EAGAIN is an error, too.
 		 */
 		if (n <= 0)
-			return lose_pipe(s);
+			return staging_lose_pipe(s);
 		done += n;
 	}
 	if ((size_t)got % size)
@@ -388,13 +388,13 @@ int cpu_reader_take(struct cpu_reader *r, struct staging *s, unsigned max, bool 
 	max = MIN(max, (unsigned)STAGING_SUBBUFS);
 	switch (r->kind) {
 	case CAPTURE_READER_MMAP:
-		code = take_mmap(r, s, max, flush, ret);
+		code = cpu_reader_take_mmap(r, s, max, flush, ret);
 		break;
 	case CAPTURE_READER_SPLICE:
-		code = take_splice(r, s, max, flush, ret);
+		code = cpu_reader_take_splice(r, s, max, flush, ret);
 		break;
 	default:
-		code = take_read(r, s, max, flush, ret);
+		code = cpu_reader_take_read(r, s, max, flush, ret);
 		break;
 	}
 	r->bytes += (uint64_t)ret->subbufs * r->layout.size;

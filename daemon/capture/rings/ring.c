@@ -32,7 +32,7 @@ static int count_cpus(int dir)
 	return any ? (int)highest + 1 : -ENOENT;
 }
 
-static void read_online(struct ring *ring, const char *sys)
+static void ring_read_online(struct ring *ring, const char *sys)
 {
 	_cleanup_(cpu_set_deinit) struct cpu_set set = { 0 };
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -49,7 +49,7 @@ static void read_online(struct ring *ring, const char *sys)
 		ring->cpus[cpu].online = !known || cpu_set_has(&set, cpu);
 }
 
-static int open_reader(struct ring *ring, unsigned cpu, const struct staging *s)
+static int ring_open_reader(struct ring *ring, unsigned cpu, const struct staging *s)
 {
 	struct cpu_reader *r = &ring->cpus[cpu].reader;
 	int code;
@@ -77,11 +77,11 @@ int ring_open(struct ring *ring, enum subbufs_buffer buffer, int dir, const char
 	ring->cpu_count = (unsigned)n;
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
 		ring->cpus[cpu].reader = (struct cpu_reader){ .cpu = cpu, .fd = -EBADF };
-	read_online(ring, sys);
+	ring_read_online(ring, sys);
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++) {
 		if (!ring->cpus[cpu].online || (wanted && !cpu_set_has(wanted, cpu)))
 			continue;
-		r = open_reader(ring, cpu, s);
+		r = ring_open_reader(ring, cpu, s);
 		if (r == -ENOENT)
 			continue;
 		if (r < 0)
@@ -103,7 +103,7 @@ void ring_close(struct ring *ring)
 
 void ring_refresh(struct ring *ring, const char *sys, const struct staging *s)
 {
-	read_online(ring, sys);
+	ring_read_online(ring, sys);
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++) {
 		struct ring_cpu *c = &ring->cpus[cpu];
 
@@ -111,7 +111,7 @@ void ring_refresh(struct ring *ring, const char *sys, const struct staging *s)
 		    (ring->wanted && !cpu_set_has(ring->wanted, cpu)))
 			continue;
 		/* If it fails (not ready yet, or no memory), the next tick tries again. */
-		open_reader(ring, cpu, s);
+		ring_open_reader(ring, cpu, s);
 	}
 }
 
@@ -132,8 +132,8 @@ int ring_watch(struct ring *ring, int epfd)
 	return 0;
 }
 
-static int write_batch(struct ring *ring, unsigned cpu, struct stream_writer *w,
-		       const struct batch *b)
+static int ring_write_batch(struct ring *ring, unsigned cpu, struct stream_writer *w,
+			    const struct batch *b)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)b->data,
 			     .iov_len = (size_t)b->subbufs * ring->layout.size };
@@ -144,8 +144,8 @@ static int write_batch(struct ring *ring, unsigned cpu, struct stream_writer *w,
 	return stream_write_subbufs(w, cpu, ring->buffer, b->skip, &iov, 1);
 }
 
-/* Errors that pass: the CPU goes offline, or memory is short. */
-static bool is_passing(int code)
+/* Temporary errors: the CPU goes offline, or memory is short. */
+static bool ring_error_is_temporary(int code)
 {
 	return code == -EAGAIN || code == -EBUSY || code == -ENOMEM || code == -ENODEV ||
 	       code == -EINTR;
@@ -163,14 +163,14 @@ int ring_drain_cpu(struct ring *ring, unsigned cpu, struct staging *s, struct st
 	while (*budget) {
 		int code = cpu_reader_take(r, s, *budget, flush, &b);
 
-		if (is_passing(code)) {
+		if (ring_error_is_temporary(code)) {
 			r->refused = true;
 			return 0;
 		}
 		if (code < 0)
 			return code;
 		if (b.subbufs) {
-			code = write_batch(ring, cpu, w, &b);
+			code = ring_write_batch(ring, cpu, w, &b);
 			if (code < 0)
 				return code;
 			*budget -= MIN(*budget, b.subbufs);

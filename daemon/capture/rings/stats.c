@@ -4,7 +4,7 @@
 #include "daemon/capture/rings/ring.h"
 #include "proto/capture.pb-c.h"
 
-static bool find_count(const char *text, const char *name, uint64_t *ret)
+static bool stats_find_count(const char *text, const char *name, uint64_t *ret)
 {
 	size_t len = strlen(name);
 
@@ -23,7 +23,7 @@ static bool find_count(const char *text, const char *name, uint64_t *ret)
  * Parses "  123.456789", in seconds. Returns 0 if the clock counts another unit, or an old kernel
  * has no such line.
  */
-static uint64_t find_time(const char *text, const char *name)
+static uint64_t stats_find_time(const char *text, const char *name)
 {
 	size_t len = strlen(name);
 	uint64_t seconds;
@@ -45,14 +45,15 @@ int cpu_counts_parse(struct cpu_counts *ret, const char *text)
 {
 	struct cpu_counts c = { 0 };
 
-	if (!find_count(text, "entries", &c.entries) || !find_count(text, "overrun", &c.overrun) ||
-	    !find_count(text, "commit overrun", &c.commit_overrun) ||
-	    !find_count(text, "bytes", &c.bytes) ||
-	    !find_count(text, "dropped events", &c.dropped) ||
-	    !find_count(text, "read events", &c.read))
+	if (!stats_find_count(text, "entries", &c.entries) ||
+	    !stats_find_count(text, "overrun", &c.overrun) ||
+	    !stats_find_count(text, "commit overrun", &c.commit_overrun) ||
+	    !stats_find_count(text, "bytes", &c.bytes) ||
+	    !stats_find_count(text, "dropped events", &c.dropped) ||
+	    !stats_find_count(text, "read events", &c.read))
 		return -EBADMSG;
-	c.now_ns = find_time(text, "now ts");
-	c.oldest_ns = find_time(text, "oldest event ts");
+	c.now_ns = stats_find_time(text, "now ts");
+	c.oldest_ns = stats_find_time(text, "oldest event ts");
 	*ret = c;
 	return 0;
 }

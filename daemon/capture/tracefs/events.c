@@ -70,7 +70,6 @@ static size_t collect_words(const char *const *names, size_t count, struct buf *
 			*colon = '\0';
 			if (!n || strcmp(words[n - 1], p) != 0)
 				words[n++] = p;
-			/* Systems come sorted; events are added after all of them. */
 		}
 		p += len + 1;
 	}
@@ -108,18 +107,19 @@ static size_t nearest_full(const char *glob, const char *const *names, size_t co
 }
 
 /* Recognizes other tools' ways to name events. */
-static const char *other_way(const char *glob)
+static const char *event_other_way(const char *glob)
 {
 	if (strcasecmp(glob, "all") == 0)
 		return "all events are '*:*'";
 	if (strchr(glob, ','))
-		return "one -e for each: -e sched -e irq";
+		return "use one -e for each: -e sched -e irq";
 	if (strchr(glob, '/'))
-		return "a colon goes between system and event: sched:sched_switch";
+		return "write a colon between system and event: sched:sched_switch";
 	return NULL;
 }
 
-static int no_match(const char *glob, const char *const *names, size_t count, struct error *err)
+static int event_no_match(const char *glob, const char *const *names, size_t count,
+			  struct error *err)
 {
 	_cleanup_free_ const char **words = NULL;
 	_cleanup_buf_ struct buf text = BUF_INIT, hint = BUF_INIT;
@@ -127,8 +127,8 @@ static int no_match(const char *glob, const char *const *names, size_t count, st
 	size_t n;
 
 	error_set(err, -ENOENT, "no event of this kernel matches '%s'", glob);
-	if (other_way(glob))
-		return error_hint(err, "%s", other_way(glob));
+	if (event_other_way(glob))
+		return error_hint(err, "%s", event_other_way(glob));
 	if (strchr(glob, ':')) {
 		n = nearest_full(glob, names, count, best);
 	} else {
@@ -178,7 +178,7 @@ static void mark_whole_systems(struct event_match *items, size_t count, const ch
 	}
 }
 
-static bool any_matches(const struct capture_words *globs, const char *name)
+static bool event_any_matches(const struct capture_words *globs, const char *name)
 {
 	for (size_t i = 0; i < globs->count; i++)
 		if (event_glob_matches(globs->items[i], name))
@@ -186,15 +186,15 @@ static bool any_matches(const struct capture_words *globs, const char *name)
 	return false;
 }
 
-static bool is_within(const struct capture_event_bounds *bounds, const char *name)
+static bool event_is_within(const struct capture_event_bounds *bounds, const char *name)
 {
 	if (!bounds)
 		return true;
-	return (!bounds->only.count || any_matches(&bounds->only, name)) &&
-	       !any_matches(&bounds->never, name);
+	return (!bounds->only.count || event_any_matches(&bounds->only, name)) &&
+	       !event_any_matches(&bounds->never, name);
 }
 
-static int none_within(const char *glob, struct error *err)
+static int event_none_within(const char *glob, struct error *err)
 {
 	error_set(err, -EPERM, "only root may record '%s' here", glob);
 	return error_hint(err, "run as root, or let root allow it: events_allowed and "
@@ -213,7 +213,7 @@ int event_matches_find(struct event_matches *ret, const struct capture_event_spe
 	if (!by_name || !beyond)
 		return error_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < name_count; i++)
-		beyond[i] = !is_within(bounds, names[i]);
+		beyond[i] = !event_is_within(bounds, names[i]);
 	for (size_t s = 0; s < spec_count; s++) {
 		size_t found = 0, refused = 0;
 
@@ -227,8 +227,8 @@ int event_matches_find(struct event_matches *ret, const struct capture_event_spe
 			by_name[i] = &specs[s];
 		}
 		if (!found)
-			return refused ? none_within(specs[s].glob, err)
-				       : no_match(specs[s].glob, names, name_count, err);
+			return refused ? event_none_within(specs[s].glob, err)
+				       : event_no_match(specs[s].glob, names, name_count, err);
 	}
 	m.items = calloc(m.count + 1, sizeof(*m.items));
 	if (!m.items)

@@ -14,7 +14,7 @@ void function_list_deinit(struct function_list *l)
 	*l = (struct function_list){ 0 };
 }
 
-static int refused(int code, struct error *err)
+static int function_list_refused(int code, struct error *err)
 {
 	if (code == -EPERM || code == -EACCES) {
 		error_set(err, code, "the kernel refuses function tracing");
@@ -32,7 +32,7 @@ static int refused(int code, struct error *err)
 }
 
 /* Splits "name" or "name [module]" in place. */
-static void cut_line(struct function_list *l, char *line)
+static void function_list_add_line(struct function_list *l, char *line)
 {
 	char *module = strstr(line, " [");
 
@@ -56,7 +56,7 @@ int function_list_read(struct function_list *ret, const struct tracefs *fs, stru
 	int r = tracefs_read(tracefs_root(fs), "available_filter_functions", &l.text);
 
 	if (r < 0)
-		return refused(r, err);
+		return function_list_refused(r, err);
 	if (!buf_string(&l.text))
 		return error_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < l.text.len; i++)
@@ -66,7 +66,7 @@ int function_list_read(struct function_list *ret, const struct tracefs *fs, stru
 	if (!l.names || !l.modules)
 		return error_set(err, -ENOMEM, "out of memory");
 	for (char *p = strtok_r(l.text.data, "\n", &save); p; p = strtok_r(NULL, "\n", &save))
-		cut_line(&l, p);
+		function_list_add_line(&l, p);
 	*ret = l;
 	l = (struct function_list){ 0 };
 	return 0;
@@ -96,20 +96,20 @@ bool function_module_is_loaded(const struct function_list *l, const char *module
 	return false;
 }
 
-static int compare_words(const void *a, const void *b)
+static int function_compare(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* Sorts, removes duplicates, and suggests the words nearest to wanted, each with an ending. */
-static int offer(const char *wanted, const char **words, size_t count, const char *ending,
-		 struct error *err)
+static int function_offer(const char *wanted, const char **words, size_t count, const char *ending,
+			  struct error *err)
 {
 	_cleanup_buf_ struct buf hint = BUF_INIT;
 	const char *best[NEAREST_MAX];
 	size_t kept = 0, n;
 
-	qsort(words, count, sizeof(*words), compare_words);
+	qsort(words, count, sizeof(*words), function_compare);
 	for (size_t i = 0; i < count; i++)
 		if (!kept || strcmp(words[kept - 1], words[i]) != 0)
 			words[kept++] = words[i];
@@ -122,8 +122,8 @@ static int offer(const char *wanted, const char **words, size_t count, const cha
 }
 
 /* For "vsf_*": compares the glob's prefix with function prefixes of the same length. */
-static int offer_beginnings(const struct function_list *l, const char *glob, size_t len,
-			    struct error *err)
+static int function_offer_beginnings(const struct function_list *l, const char *glob, size_t len,
+				     struct error *err)
 {
 	_cleanup_free_ const char **words = calloc(l->count + 1, sizeof(*words));
 	_cleanup_free_ char *text = calloc(l->count + 1, len + 1);
@@ -140,10 +140,10 @@ static int offer_beginnings(const struct function_list *l, const char *glob, siz
 		memcpy(word, l->names[i], len);
 		words[n++] = word;
 	}
-	return offer(wanted, words, n, "*", err);
+	return function_offer(wanted, words, n, "*", err);
 }
 
-static int no_module(const struct function_list *l, const char *module, struct error *err)
+static int function_no_module(const struct function_list *l, const char *module, struct error *err)
 {
 	_cleanup_free_ const char **words = calloc(l->count + 1, sizeof(*words));
 	size_t n = 0;
@@ -154,7 +154,7 @@ static int no_module(const struct function_list *l, const char *module, struct e
 	for (size_t i = 0; i < l->count; i++)
 		if (l->modules[i])
 			words[n++] = l->modules[i];
-	return offer(module, words, n, "", err);
+	return function_offer(module, words, n, "", err);
 }
 
 int function_no_match(const struct function_list *l, const struct function_word *word,
@@ -164,22 +164,22 @@ int function_no_match(const struct function_list *l, const struct function_word 
 	_cleanup_free_ const char **words = NULL;
 
 	if (*word->module && !function_module_is_loaded(l, word->module))
-		return no_module(l, word->module, err);
+		return function_no_module(l, word->module, err);
 	error_set(err, -ENOENT, "the kernel can trace no function '%s'%s%s", word->glob,
 		  *word->module ? " of module " : "", word->module);
 	if (!err)
 		return -ENOENT;
 	if (word->glob[literal] == '*' && !word->glob[literal + 1] && literal)
-		return offer_beginnings(l, word->glob, literal, err);
+		return function_offer_beginnings(l, word->glob, literal, err);
 	words = calloc(l->count + 1, sizeof(*words));
 	if (!words)
 		return -ENOENT;
 	memcpy(words, l->names, l->count * sizeof(*words));
-	return offer(word->glob, words, l->count, "", err);
+	return function_offer(word->glob, words, l->count, "", err);
 }
 
-static int take_part(char *to, size_t size, const char *from, size_t len, const char *word,
-		     struct error *err)
+static int function_word_take(char *to, size_t size, const char *from, size_t len, const char *word,
+			      struct error *err)
 {
 	if (len >= size)
 		return error_set(err, -E2BIG, "'%.60s...' is too long for the name of a function",
@@ -202,14 +202,14 @@ int function_word_parse(struct function_word *ret, const char *word, struct erro
 		error_set(err, -EINVAL, "'%s' is not a function name: it contains a blank", word);
 		return error_hint(err, "use one option for each glob: -l 'vfs_*' -l 'ksys_*'");
 	}
-	r = take_part(w.glob, sizeof(w.glob), p, len, word, err);
+	r = function_word_take(w.glob, sizeof(w.glob), p, len, word, err);
 	if (r < 0)
 		return r;
 	p += len;
 	if (strncmp(p, ":mod:", 5) == 0) {
 		p += 5;
 		len = strcspn(p, ":");
-		r = take_part(w.module, sizeof(w.module), p, len, word, err);
+		r = function_word_take(w.module, sizeof(w.module), p, len, word, err);
 		if (r < 0)
 			return r;
 		p += len;
@@ -217,7 +217,7 @@ int function_word_parse(struct function_word *ret, const char *word, struct erro
 			return error_set(err, -EINVAL, "'%s' is not GLOB:mod:MODULE", word);
 	} else if (*p) {
 		len = strcspn(++p, ":");
-		r = take_part(w.command, sizeof(w.command), p, len, word, err);
+		r = function_word_take(w.command, sizeof(w.command), p, len, word, err);
 		if (r < 0)
 			return r;
 		if (!len)

@@ -76,3 +76,13 @@ bool setting_is_tracer_option(const char *name)
 	return begins_with(name, "func") || strcmp(name, "sleep-time") == 0 ||
 	       strcmp(name, "graph-time") == 0;
 }
+
+const char *setting_chosen(char *text)
+{
+	char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
+
+	if (!close)
+		return text;
+	*close = '\0';
+	return open + 1;
+}

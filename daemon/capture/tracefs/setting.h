@@ -12,3 +12,6 @@ int setting_text(const char *file, const char *text, struct buf *out);
 
 /* True for a tracer's own option. Before about Linux 6.19 these are global, not per instance. */
 bool setting_is_tracer_option(const char *name);
+
+/* Returns "integrity" for "none [integrity] confidentiality", else text. Modifies text. */
+const char *setting_chosen(char *text);

@@ -66,7 +66,7 @@ static int mount_detached(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_root(struct tracefs *fs, const char *root, struct error *err)
+static int tracefs_open_root(struct tracefs *fs, const char *root, struct error *err)
 {
 	if (root)
 		fs->path = strdup(root);
@@ -115,7 +115,7 @@ int tracefs_open(struct tracefs **ret, const char *root, struct error *err)
 	if (!fs)
 		return error_set(err, -ENOMEM, "out of memory");
 	fs->root = -EBADF;
-	r = open_root(fs, root, err);
+	r = tracefs_open_root(fs, root, err);
 	if (r < 0)
 		return r;
 	if (faccessat(fs->root, "events", R_OK | X_OK, AT_EACCESS) < 0) {
@@ -192,7 +192,7 @@ static int compare_strings(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int split_events(struct tracefs *fs, const struct buf *available)
+static int tracefs_split_events(struct tracefs *fs, const struct buf *available)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	const char **events;
@@ -238,7 +238,7 @@ int tracefs_events(struct tracefs *fs, const char *const **ret, size_t *ret_coun
 
 	if (r == 0 && (!fs->events || available.len != fs->available.len ||
 		       memcmp(available.data, fs->available.data, available.len) != 0)) {
-		r = split_events(fs, &available);
+		r = tracefs_split_events(fs, &available);
 		if (r == 0) {
 			buf_deinit(&fs->available);
 			fs->available = available;
@@ -358,7 +358,7 @@ int tracefs_list_instances(const struct tracefs *fs, char ***ret, size_t *ret_co
 	return 0;
 }
 
-static int write_file(int dirfd, const char *file, int flags, const char *value)
+static int tracefs_write_file(int dirfd, const char *file, int flags, const char *value)
 {
 	_cleanup_close_ int fd = openat(dirfd, file, O_WRONLY | O_CLOEXEC | flags);
 	size_t len = strlen(value), done = 0;
@@ -380,12 +380,12 @@ static int write_file(int dirfd, const char *file, int flags, const char *value)
 
 int tracefs_write(int dirfd, const char *file, const char *value)
 {
-	return write_file(dirfd, file, O_TRUNC, value);
+	return tracefs_write_file(dirfd, file, O_TRUNC, value);
 }
 
 int tracefs_append(int dirfd, const char *file, const char *value)
 {
-	return write_file(dirfd, file, O_APPEND, value);
+	return tracefs_write_file(dirfd, file, O_APPEND, value);
 }
 
 int tracefs_read(int dirfd, const char *file, struct buf *out)

@@ -12,8 +12,6 @@
 #include "base/parse.h"
 #include "stream/writer.h"
 
-#define SAMPLE_HZ_MAX 100000
-
 struct sampling {
 	uint32_t hz;	   /* per CPU; 0: no samples */
 	const char *event; /* NULL: "cpu-clock" */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "daemon/capture/samples/sampler.h"
+#include "daemon/capture/rings/sampler.h"
 
 #include <linux/perf_event.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "daemon/capture/samples/sample_events.h"
+#include "base/buf.h"
 #include "proto/capture.pb-c.h"
 
 /* PERF_FORMAT_LOST: Linux 6.0. */
@@ -19,6 +19,67 @@ struct sampler_cpu {
 	int fd; /* below 0: offline, or not requested */
 	struct perf_event_mmap_page *page;
 };
+
+#define SAMPLE_HZ_MAX 100000
+#define SAMPLE_EVENT_DEFAULT "cpu-clock"
+
+struct sample_event {
+	uint32_t type; /* enum perf_type_id */
+	uint64_t config;
+};
+
+/* Events by the names that perf(1) uses. */
+static const struct {
+	const char *name;
+	uint32_t type;
+	uint64_t config;
+} events[] = {
+	{ "cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
+	{ "task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK },
+	{ "page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+	{ "minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN },
+	{ "major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ },
+	{ "context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
+	{ "cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
+	{ "cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+	{ "instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
+	{ "cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES },
+	{ "cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES },
+	{ "branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+	{ "branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES },
+	{ "bus-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES },
+	{ "ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES },
+};
+
+static int sample_event_hint(struct error *err)
+{
+	_cleanup_buf_ struct buf names = BUF_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", events[i].name);
+	return error_hint(err, "use one of %s, or a raw one in hexadecimal: r1a8",
+			  buf_string(&names) ?: "");
+}
+
+/* name: "cycles", "cpu-clock", "r01c2" (raw, hexadecimal) ... -EINVAL: unknown. */
+static int sample_event_find(const char *name, struct sample_event *ret, struct error *err)
+{
+	char *end;
+
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		if (strcmp(events[i].name, name) != 0)
+			continue;
+		*ret = (struct sample_event){ events[i].type, events[i].config };
+		return 0;
+	}
+	if (name[0] == 'r' && strspn(name + 1, "0123456789abcdef") == strlen(name + 1) && name[1] &&
+	    strlen(name) <= 17) {
+		*ret = (struct sample_event){ PERF_TYPE_RAW, strtoull(name + 1, &end, 16) };
+		return 0;
+	}
+	error_set(err, -EINVAL, "'%s' is not an event to sample by", name);
+	return sample_event_hint(err);
+}
 
 int sampling_check(const struct sampling *s, struct error *err)
 {
@@ -37,7 +98,7 @@ int sampling_check(const struct sampling *s, struct error *err)
  * A hardware counter may sample in an NMI, where the kernel can read only two clocks. The exporter
  * converts their time by the clock readings in the stream.
  */
-static int32_t choose_clock(const char *trace_clock, bool software)
+static int32_t sampler_choose_clock(const char *trace_clock, bool software)
 {
 	static const struct {
 		const char *name;
@@ -59,7 +120,7 @@ static int32_t choose_clock(const char *trace_clock, bool software)
 	return CLOCK_MONOTONIC;
 }
 
-static int open_event(const struct sampler *s, unsigned cpu)
+static int sampler_open_event(const struct sampler *s, unsigned cpu)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -92,22 +153,22 @@ static int open_event(const struct sampler *s, unsigned cpu)
 }
 
 /* Opens the event; drops attributes that an older kernel rejects, newest first. */
-static int open_first(struct sampler *s, unsigned cpu)
+static int sampler_open_cpu(struct sampler *s, unsigned cpu)
 {
-	int fd = open_event(s, cpu);
+	int fd = sampler_open_event(s, cpu);
 
 	if (fd == -EINVAL && s->read_format) {
 		s->read_format = 0;
-		fd = open_event(s, cpu);
+		fd = sampler_open_event(s, cpu);
 	}
 	if (fd == -EINVAL && s->build_ids) {
 		s->build_ids = false;
-		fd = open_event(s, cpu);
+		fd = sampler_open_event(s, cpu);
 	}
 	return fd;
 }
 
-static int explain(const struct sampler *s, int r, struct error *err)
+static int sampler_explain(const struct sampler *s, int r, struct error *err)
 {
 	switch (r) {
 	case -ENOENT:
@@ -126,14 +187,13 @@ static int explain(const struct sampler *s, int r, struct error *err)
 			  s->event);
 		return error_hint(err, "kernel.perf_event_max_sample_rate is the limit");
 	case -ENOMEM:
-		error_set(err, r, "no memory for rings of samples");
-		return -ENOMEM;
+		return error_set(err, r, "out of memory for the rings of samples");
 	default:
 		return error_errno(err, r, "cannot sample by '%s'", s->event);
 	}
 }
 
-static int map_ring(struct sampler *s, struct sampler_cpu *c)
+static int sampler_map_ring(struct sampler *s, struct sampler_cpu *c)
 {
 	void *p = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE) + s->ring_bytes, PROT_READ | PROT_WRITE,
 		       MAP_SHARED, c->fd, 0);
@@ -157,7 +217,7 @@ int sampler_open(struct sampler *s, const struct sampling *what, const char *clo
 	s->type = event.type;
 	s->config = event.config;
 	snprintf(s->event, sizeof(s->event), "%s", what->event ?: SAMPLE_EVENT_DEFAULT);
-	s->clock = choose_clock(clock, event.type == PERF_TYPE_SOFTWARE);
+	s->clock = sampler_choose_clock(clock, event.type == PERF_TYPE_SOFTWARE);
 	s->ring_bytes = sampler_ring_bytes(what->hz);
 	s->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
 			 PERF_SAMPLE_PERIOD;
@@ -165,7 +225,7 @@ int sampler_open(struct sampler *s, const struct sampling *what, const char *clo
 		s->sample_type |= PERF_SAMPLE_CALLCHAIN;
 	s->cpus = calloc(cpu_count, sizeof(*s->cpus));
 	if (!s->cpus)
-		return error_errno(err, -ENOMEM, "samples");
+		return error_set(err, -ENOMEM, "out of memory");
 	s->cpu_count = cpu_count;
 	for (unsigned cpu = 0; cpu < cpu_count; cpu++)
 		s->cpus[cpu].fd = -EBADF;
@@ -174,16 +234,16 @@ int sampler_open(struct sampler *s, const struct sampling *what, const char *clo
 
 		if (wanted && !cpu_set_has(wanted, cpu))
 			continue;
-		c->fd = open_first(s, cpu);
+		c->fd = sampler_open_cpu(s, cpu);
 		/* The CPU is offline. */
 		if (c->fd == -ENODEV)
 			continue;
-		r = c->fd < 0 ? c->fd : map_ring(s, c);
+		r = c->fd < 0 ? c->fd : sampler_map_ring(s, c);
 		if (r < 0)
-			return explain(s, r, err);
+			return sampler_explain(s, r, err);
 		opened++;
 	}
-	return opened ? 0 : explain(s, -ENODEV, err);
+	return opened ? 0 : sampler_explain(s, -ENODEV, err);
 }
 
 int sampler_watch(const struct sampler *s, int epfd, uint32_t tag)
@@ -197,7 +257,7 @@ int sampler_watch(const struct sampler *s, int epfd, uint32_t tag)
 	return 0;
 }
 
-static void turn(const struct sampler *s, unsigned long request)
+static void sampler_ioctl(const struct sampler *s, unsigned long request)
 {
 	for (unsigned cpu = 0; cpu < s->cpu_count; cpu++)
 		if (s->cpus[cpu].fd >= 0)
@@ -219,7 +279,7 @@ int sampler_start(struct sampler *s, struct stream_writer *w)
 	r = stream_write_message(w, CHUNK_SAMPLER, &m.base);
 	if (r < 0)
 		return r;
-	turn(s, PERF_EVENT_IOC_ENABLE);
+	sampler_ioctl(s, PERF_EVENT_IOC_ENABLE);
 	s->running = true;
 	return 0;
 }
@@ -267,7 +327,7 @@ int sampler_drain(struct sampler *s, struct stream_writer *w)
  * Writes the kernel's own count of lost samples: losses after the last record in a ring have no
  * record.
  */
-static int write_counts(const struct sampler *s, struct stream_writer *w)
+static int sampler_write_counts(const struct sampler *s, struct stream_writer *w)
 {
 	Traced__Capture__SampleCounts m = TRACED__CAPTURE__SAMPLE_COUNTS__INIT;
 	Traced__Capture__SampleCount *all = calloc(s->cpu_count + 1, sizeof(*all));
@@ -300,7 +360,7 @@ static int write_counts(const struct sampler *s, struct stream_writer *w)
 void sampler_pause(struct sampler *s)
 {
 	if (s->running)
-		turn(s, PERF_EVENT_IOC_DISABLE);
+		sampler_ioctl(s, PERF_EVENT_IOC_DISABLE);
 }
 
 int sampler_stop(struct sampler *s, struct stream_writer *w)
@@ -312,7 +372,7 @@ int sampler_stop(struct sampler *s, struct stream_writer *w)
 	sampler_pause(s);
 	s->running = false;
 	r = sampler_drain(s, w);
-	return r < 0 ? r : write_counts(s, w);
+	return r < 0 ? r : sampler_write_counts(s, w);
 }
 
 void sampler_close(struct sampler *s)

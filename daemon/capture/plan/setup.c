@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/capture/plan/setup.h"
+
+#include <sys/random.h>
+
+#include "daemon/capture/plan/functions.h"
+
+void setup_events_deinit(struct setup_events *e)
+{
+	event_matches_deinit(&e->matches);
+	probe_list_deinit(&e->probes);
+	free(e->specs);
+}
+
+static int copy_cpus(struct capture_setup *s, const struct cpu_set *cpus)
+{
+	if (!cpus)
+		return 0;
+	s->cpus.bits = calloc(cpus->words, sizeof(*cpus->bits));
+	if (!s->cpus.bits)
+		return -ENOMEM;
+	memcpy(s->cpus.bits, cpus->bits, cpus->words * sizeof(*cpus->bits));
+	s->cpus.words = cpus->words;
+	return 0;
+}
+
+int setup_init(struct capture_setup *s, const struct capture_env *env,
+	       const struct capture_request *request, struct error *err)
+{
+	int r;
+
+	s->env = *env;
+	s->stream_limit = request->stream_limit;
+	s->ring_mode = request->ring;
+	s->streamed = request->streamed && !request->ring;
+	s->wants_mappings = functions_want_mappings(request);
+	s->may_go_off = functions_may_turn_off(request);
+	s->main = request->top_level ? NULL : s->instance;
+	if (getrandom(s->uuid, sizeof(s->uuid), 0) != sizeof(s->uuid))
+		return error_errno(err, -errno, "cannot get random bytes");
+	r = copy_cpus(s, request->cpus);
+	return r < 0 ? error_errno(err, r, "cannot set up the recording") : 0;
+}
+
+int setup_name_instances(struct capture_setup *s, const char *name)
+{
+	snprintf(s->instance, sizeof(s->instance), CAPTURE_INSTANCE_PREFIX "%d-%s", getpid(), name);
+	return (size_t)snprintf(s->tasks, sizeof(s->tasks), "%s-tasks", s->instance) <
+			       sizeof(s->tasks)
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
+static int make_probes(struct capture_setup *s, const struct capture_request *request,
+		       struct setup_events *e, struct error *err)
+{
+	char group[PROBE_GROUP_LEN + 1];
+	int r;
+
+	snprintf(group, sizeof(group), PROBE_GROUP_PREFIX "%02x%02x%02x%02x", s->uuid[0],
+		 s->uuid[1], s->uuid[2], s->uuid[3]);
+	r = probes_plan(&s->plan, request, group, &e->probes, err);
+	if (r == 0)
+		r = plan_apply(&s->plan, s->env.tracefs, &s->journal, err);
+	if (r < 0)
+		return r;
+	e->specs = calloc(request->event_count + e->probes.count + 1, sizeof(*e->specs));
+	if (!e->specs)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (request->event_count)
+		memcpy(e->specs, request->events, request->event_count * sizeof(*e->specs));
+	memcpy(e->specs + request->event_count, e->probes.specs,
+	       e->probes.count * sizeof(*e->specs));
+	e->request = *request;
+	e->request.events = e->specs;
+	e->request.event_count += e->probes.count;
+	return 0;
+}
+
+static bool has_event(const char *const *names, size_t count, const char *wanted)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(names[i], wanted) == 0)
+			return true;
+	return false;
+}
+
+int setup_find_events(struct capture_setup *s, const struct capture_request *request,
+		      struct setup_events *ret, struct error *err)
+{
+	const char *const *names;
+	size_t count;
+	int r = 0;
+
+	/* The journal of a spare is made already. */
+	if (s->journal.fd < 0)
+		r = journal_create(&s->journal, s->env.state_dir, s->instance, err);
+	if (r == 0)
+		r = make_probes(s, request, ret, err);
+	if (r == 0)
+		r = tracefs_events(s->env.tracefs, &names, &count, err);
+	if (r < 0)
+		return r;
+	s->has_tasks = has_event(names, count, "task:task_newtask");
+	return event_matches_find(&ret->matches, ret->request.events, ret->request.event_count,
+				  &request->bounds, names, count, err);
+}
+
+static int verify_options(const struct capture_setup *s, const struct capture_request *request,
+			  struct error *err)
+{
+	_cleanup_close_ int dir = tracefs_open_instance(s->env.tracefs, s->main);
+
+	return dir < 0 ? error_errno(err, dir, "cannot open the buffer")
+		       : functions_verify(request, dir, err);
+}
+
+int setup_apply(struct capture_setup *s, const struct setup_events *e,
+		struct capture_report *report, struct error *err)
+{
+	unsigned refused;
+	int r;
+
+	if (e->matches.left_out)
+		report_warn_missing(report, "left out %zu events that only root may record",
+				    e->matches.left_out);
+	if (!s->has_tasks)
+		report_warn(report,
+			    "this kernel has no task events: names of short-lived tasks may be "
+			    "missing");
+	r = request_plan(&s->plan, &e->request, &e->matches, s->main,
+			 s->has_tasks ? s->tasks : NULL, err);
+	if (r == 0)
+		r = plan_apply(&s->plan, s->env.tracefs, &s->journal, err);
+	if (r == 0)
+		r = request_verify(&s->plan, s->env.tracefs, &e->request, &refused, err);
+	if (r == 0)
+		r = verify_options(s, &e->request, err);
+	if (r < 0)
+		return r;
+	if (refused)
+		report_warn_missing(report, "%u of %zu events could not be enabled", refused,
+				    e->matches.count);
+	report->event_types = (unsigned)e->matches.count - refused;
+	return 0;
+}
+
+void setup_deinit(struct capture_setup *s)
+{
+	plan_end(&s->plan, s->env.tracefs, &s->journal);
+	cpu_set_deinit(&s->cpus);
+	buf_deinit(&s->header);
+	buf_deinit(&s->header_page);
+}

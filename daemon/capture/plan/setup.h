@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The part of a recording that its request decides, and what was made in the kernel for it. Nothing
+ * here changes between capture_new and capture_free.
+ */
+#pragma once
+
+#include "daemon/capture/capture.h"
+#include "daemon/capture/plan/plan.h"
+#include "daemon/capture/plan/probes.h"
+#include "daemon/capture/plan/request.h"
+#include "daemon/capture/report.h"
+
+struct capture_setup {
+	struct capture_env env;
+	uint8_t uuid[16];
+	struct cpu_set cpus; /* bits NULL: all */
+	uint64_t stream_limit;
+	bool ring_mode, streamed;
+	bool wants_mappings; /* for user stacks: read at start and end */
+	bool may_go_off;     /* a requested function trigger may turn tracing off */
+
+	struct plan plan;
+	struct journal journal;
+	char instance[INSTANCE_NAME_MAX], tasks[INSTANCE_NAME_MAX];
+	const char *main; /* the instance; NULL: the top level */
+	bool has_tasks;
+	struct buf header, header_page; /* contents of the chunks at each stream's head */
+};
+
+/*
+ * The request's events, needed only until the recording is set up. The matches point into the
+ * request and into the kernel's event list, which may change.
+ */
+struct setup_events {
+	struct capture_request request;	  /* with the probes' events added */
+	struct capture_event_spec *specs; /* owned: request.events */
+	struct probe_list probes;
+	struct event_matches matches;
+};
+void setup_events_deinit(struct setup_events *e);
+
+#define SETUP_INIT ((struct capture_setup){ .journal = JOURNAL_INIT })
+/* Takes what the request asks for. Changes nothing in the kernel. */
+int setup_init(struct capture_setup *s, const struct capture_env *env,
+	       const struct capture_request *request, struct error *err);
+/* Names the instances, unless they come from a spare. 0 or -ENAMETOOLONG. */
+int setup_name_instances(struct capture_setup *s, const char *name);
+/*
+ * Makes the journal and the probes, and finds the request's events. The probes come first, so that
+ * their events exist when the globs are matched.
+ */
+int setup_find_events(struct capture_setup *s, const struct capture_request *request,
+		      struct setup_events *ret, struct error *err);
+/* Makes the instances and applies the request to them. */
+int setup_apply(struct capture_setup *s, const struct setup_events *e,
+		struct capture_report *report, struct error *err);
+/* Undoes everything in the kernel. */
+void setup_deinit(struct capture_setup *s);
