@@ -8,9 +8,10 @@
 #include "base/heap.h"
 #include "base/vec.h"
 #include "marks/clock_map.h"
+#include "trace/chunk_cursor.h"
 #include "traced/mark_record.h"
 
-#define PART (64U << 10) /* bytes of a chunk read at a time */
+#define PART (64U << 10) /* bytes of a chunk in a window, if its records are not longer */
 #define CLOCKS_MAX 16
 #define UNKNOWN_TID (UINT32_C(1) << 30) /* the kernel's tids stay below 2^22 */
 
@@ -18,11 +19,7 @@ struct ring_cursor {
 	struct mark_ring *ring;
 	uint64_t order; /* time of its next mark, or of its first record */
 	bool have_mark;
-	size_t next_chunk;
-	struct chunk chunk;
-	uint32_t chunk_at; /* offset in the chunk's payload after the window */
-	struct buf window;
-	size_t used; /* bytes of the window consumed */
+	struct chunk_cursor chunks;
 	struct mark_decode decode;
 	const struct clock_map *map;
 	struct mark mark;
@@ -37,7 +34,7 @@ struct clock {
 
 struct mark_rings {
 	const struct trace_info *info;
-	const struct stream_reader *reader;
+	struct chunk_source source;
 	struct mark_ring_list *list;
 	uint64_t latest;    /* see mark_rings_set_latest */
 	uint64_t limit;	    /* offset limit: later chunks are held back */
@@ -50,8 +47,6 @@ struct mark_rings {
 	struct ring_cursor **heap; /* owned; room for all */
 	size_t heap_count, heap_cap;
 	bool given; /* heap[0]'s mark */
-	struct buf part;
-	size_t window_bytes;
 	struct mark_rings_sum sum;
 };
 
@@ -98,17 +93,18 @@ DEFINE_HEAP(cursor_heap, struct ring_cursor *, a->order < b->order);
 /* Time of the ring's first record: when to open the ring. Not validated yet. */
 static uint64_t first_order(struct mark_rings *m, const struct ring_cursor *c)
 {
-	const struct mark_chunk *first = c->ring->chunks;
+	const struct chunk_ref *first = chunk_list_get(&c->ring->chunks, c->chunks.next);
 	struct chunk chunk = { .type = CHUNK_MARKS };
 	const uint32_t size = sizeof(struct mark_record), from = sizeof(struct marks_header);
+	struct buf *record = &m->source.scratch;
 
-	if (!c->ring->count || first->length < from + size)
+	if (!first || first->length < from + size)
 		return 0;
 	chunk.offset = first->offset;
 	chunk.length = first->length;
-	if (stream_reader_load_part(m->reader, &chunk, from, size, &m->part, NULL) < 0)
+	if (stream_reader_load_part(m->source.reader, &chunk, from, size, record, NULL) < 0)
 		return 0;
-	return to_trace(c, mark_record_time(&c->decode, (uint8_t *)m->part.data));
+	return to_trace(c, mark_record_time(&c->decode, (uint8_t *)record->data));
 }
 
 static void init_cursor(struct mark_rings *m, struct ring_cursor *c, struct mark_ring *ring)
@@ -117,6 +113,7 @@ static void init_cursor(struct mark_rings *m, struct ring_cursor *c, struct mark
 	const struct clock *clock = find_clock(m, (clockid_t)p->clock);
 
 	c->ring = ring;
+	c->chunks.next = ring->chunks.forgotten;
 	c->map = clock ? &clock->map : &no_map;
 	m->sum.untied += !clock || !clock->tied;
 	mark_decode_init(&c->decode, &m->shared, m->info->header->big_endian);
@@ -155,7 +152,9 @@ static int add_cursors(struct mark_rings *m)
 /* Whether the cursor has a chunk below the limit. */
 static bool has_more(const struct mark_rings *m, const struct ring_cursor *c)
 {
-	return c->next_chunk < c->ring->count && c->ring->chunks[c->next_chunk].offset < m->limit;
+	const struct chunk_ref *next = chunk_list_get(&c->ring->chunks, c->chunks.next);
+
+	return next && next->offset < m->limit;
 }
 
 int mark_rings_extend(struct mark_rings *m, uint64_t limit)
@@ -190,16 +189,16 @@ uint64_t mark_rings_needs(const struct mark_rings *m)
 {
 	uint64_t needs = UINT64_MAX;
 
-	for (size_t i = 0; i < m->list->count; i++)
-		if (!m->list->rings[i]->read && m->list->rings[i]->count)
-			needs = MIN(needs, m->list->rings[i]->chunks[0].offset);
+	for (size_t i = 0; i < m->list->count; i++) {
+		const struct mark_ring *ring = m->list->rings[i];
+
+		if (!ring->read && ring->chunks.count)
+			needs = MIN(needs, ring->chunks.refs[0].offset);
+	}
 	for (size_t i = 0; i < m->cursor_count; i++) {
 		const struct ring_cursor *c = m->cursors[i];
 
-		if (c->chunk_at < c->chunk.length)
-			needs = MIN(needs, c->chunk.offset);
-		else if (c->next_chunk < c->ring->count)
-			needs = MIN(needs, c->ring->chunks[c->next_chunk].offset);
+		needs = MIN(needs, chunk_cursor_needs(&c->chunks, &c->ring->chunks));
 	}
 	return needs;
 }
@@ -214,7 +213,12 @@ int mark_rings_new(struct mark_rings **ret, struct mark_ring_list *list,
 	if (!m)
 		return -ENOMEM;
 	m->info = info;
-	m->reader = reader;
+	m->source = (struct chunk_source){
+		.reader = reader,
+		.type = CHUNK_MARKS,
+		.head = sizeof(struct marks_header),
+		.held_max = MARK_RINGS_MEMORY,
+	};
 	m->list = list;
 	m->latest = UINT64_MAX;
 	m->clocks_seen = info->clock_count;
@@ -229,15 +233,8 @@ int mark_rings_new(struct mark_rings **ret, struct mark_ring_list *list,
 static void leave_heap(struct mark_rings *m, struct ring_cursor *c)
 {
 	c->waits = true;
-	m->window_bytes -= c->window.cap;
-	buf_deinit(&c->window);
-	c->used = 0;
-	if (c->next_chunk) {
-		c->ring->count -= c->next_chunk;
-		memmove(c->ring->chunks, &c->ring->chunks[c->next_chunk],
-			c->ring->count * sizeof(*c->ring->chunks));
-		c->next_chunk = 0;
-	}
+	chunk_cursor_release(&c->chunks, &m->source);
+	chunk_list_forget(&c->ring->chunks, c->chunks.next);
 	if (m->limit == UINT64_MAX)
 		mark_decode_deinit(&c->decode);
 }
@@ -247,14 +244,14 @@ struct mark_rings *mark_rings_free(struct mark_rings *m)
 	if (!m)
 		return NULL;
 	for (size_t i = 0; i < m->cursor_count; i++) {
-		buf_deinit(&m->cursors[i]->window);
+		chunk_cursor_release(&m->cursors[i]->chunks, &m->source);
 		mark_decode_deinit(&m->cursors[i]->decode);
 		free(m->cursors[i]);
 	}
 	for (size_t i = 0; i < m->clock_count; i++)
 		clock_map_deinit(&m->clocks[i].map);
 	mark_decode_shared_deinit(&m->shared);
-	buf_deinit(&m->part);
+	chunk_source_deinit(&m->source);
 	free(m->cursors);
 	free(m->heap);
 	free(m);
@@ -265,67 +262,37 @@ struct mark_rings *mark_rings_free(struct mark_rings *m)
 static void leave_chunk(struct ring_cursor *c, uint64_t *count)
 {
 	++*count;
-	c->chunk_at = c->chunk.length;
-	c->used = c->window.len = 0;
+	chunk_cursor_skip(&c->chunks);
 }
 
-/* 1: entered the next chunk; 0: end of the ring. */
-static int enter_chunk(struct mark_rings *m, struct ring_cursor *c)
+/* Loads more of the chunk, after the bytes left in the window. */
+static int fill(struct mark_rings *m, struct chunk_cursor *w)
 {
-	const struct mark_chunk *next;
-	int r;
+	uint32_t rest = (uint32_t)chunk_cursor_left(w), from = w->at - rest;
+	uint32_t n = MIN(w->chunk.length - from, MAX(PART, 2 * rest));
+	int r = chunk_cursor_reserve(w, &m->source, n);
 
-	if (!has_more(m, c))
-		return 0;
-	next = &c->ring->chunks[c->next_chunk++];
-	c->chunk = (struct chunk){
-		.type = CHUNK_MARKS,
-		.offset = next->offset,
-		.length = next->length,
-	};
-	c->chunk_at = sizeof(struct marks_header);
-	c->used = c->window.len = 0;
-	r = stream_reader_verify(m->reader, &c->chunk, &m->part, NULL);
-	if (r < 0)
-		leave_chunk(c, &m->sum.damaged);
-	return r == -ENOMEM ? r : 1;
+	return r ?: chunk_cursor_load_part(w, &m->source, from, n, NULL);
 }
 
-/* Reads more of the chunk into the window, after the bytes left there. */
-static int fill(struct mark_rings *m, struct ring_cursor *c)
+static const uint8_t *record_at(const struct ring_cursor *c)
 {
-	uint32_t n = MIN(c->chunk.length - c->chunk_at, PART);
-	size_t rest = c->window.len - c->used, cap = c->window.cap;
-	int r = stream_reader_load_part(m->reader, &c->chunk, c->chunk_at, n, &m->part, NULL);
-
-	if (r < 0)
-		return r;
-	if (rest)
-		memmove(c->window.data, c->window.data + c->used, rest);
-	c->window.len = rest;
-	c->used = 0;
-	buf_append(&c->window, m->part.data, m->part.len);
-	m->window_bytes += c->window.cap - cap;
-	c->chunk_at += n;
-	if (m->window_bytes > MARK_RINGS_MEMORY)
-		return -EFBIG;
-	return buf_error(&c->window);
+	return (const uint8_t *)c->chunks.window.data + c->chunks.used;
 }
 
 /* Finds the next whole record. Returns its size; 0: end of the ring; -ENOMEM. */
 static int64_t next_record(struct mark_rings *m, struct ring_cursor *c)
 {
 	for (;;) {
-		size_t left = c->window.len - c->used, size = 0;
+		size_t left = chunk_cursor_left(&c->chunks), size = 0;
 		int r;
 
 		if (left)
-			size = mark_record_size(&c->decode, (uint8_t *)c->window.data + c->used,
-						left);
+			size = mark_record_size(&c->decode, record_at(c), left);
 		if (size)
 			return (int64_t)size;
-		if (c->chunk_at < c->chunk.length) {
-			r = fill(m, c);
+		if (chunk_cursor_inside(&c->chunks)) {
+			r = fill(m, &c->chunks);
 			if (r == -ENOMEM)
 				return r;
 			if (r < 0)
@@ -335,9 +302,11 @@ static int64_t next_record(struct mark_rings *m, struct ring_cursor *c)
 		/* An invalid record ends its chunk. */
 		if (left)
 			leave_chunk(c, &m->sum.garbled);
-		r = enter_chunk(m, c);
-		if (r <= 0)
+		r = chunk_cursor_enter(&c->chunks, &m->source, &c->ring->chunks, m->limit, NULL);
+		if (r == 0 || r == -ENOMEM)
 			return r;
+		if (r < 0)
+			leave_chunk(c, &m->sum.damaged);
 	}
 }
 
@@ -355,7 +324,7 @@ static int advance(struct mark_rings *m, struct ring_cursor *c)
 {
 	for (;;) {
 		int64_t size = next_record(m, c);
-		const uint8_t *p = (const uint8_t *)c->window.data + c->used;
+		const uint8_t *p = record_at(c);
 		int r;
 
 		if (size <= 0)
@@ -370,7 +339,7 @@ static int advance(struct mark_rings *m, struct ring_cursor *c)
 		/* Keep the order monotonic even if a program's times run backwards. */
 		c->order = MAX(c->order, to_trace(c, mark_record_time(&c->decode, p)));
 		if (r != DECODED_FRAME)
-			c->used += (size_t)size;
+			c->chunks.used += (size_t)size;
 		/* A far-future time from one program would stretch the whole trace. */
 		if (r == DECODED_MARK && ends_at(c) > m->latest) {
 			m->sum.impossible++;

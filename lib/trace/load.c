@@ -67,7 +67,7 @@ static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error
 	}
 	r = ring_index_add(&l->index->rings[buffer == BUFFER_TASKS ? BUFFER_TASKS : BUFFER_MAIN],
 			   chunk->cpu, buffer,
-			   &(struct subbufs_ref){
+			   &(struct chunk_ref){
 				   .offset = chunk->offset,
 				   .length = chunk->length,
 				   .skip = le32toh(h.skip),
@@ -190,7 +190,7 @@ static int add_samples(struct loader *l, const struct chunk *chunk, struct error
 		return error_set(err, -EBADMSG, "invalid samples");
 	return ring_index_add(
 		&l->index->samples, chunk->cpu, 0,
-		&(struct subbufs_ref){ .offset = chunk->offset, .length = chunk->length });
+		&(struct chunk_ref){ .offset = chunk->offset, .length = chunk->length });
 }
 
 /* Adds a chunk whose payload is loaded. */

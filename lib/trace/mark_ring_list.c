@@ -12,7 +12,7 @@ void mark_ring_list_deinit(struct mark_ring_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		traced__capture__producer__free_unpacked(list->rings[i]->producer, NULL);
-		free(list->rings[i]->chunks);
+		chunk_list_deinit(&list->rings[i]->chunks);
 		free(list->rings[i]);
 	}
 	free(list->rings);
@@ -70,8 +70,8 @@ int mark_ring_list_chunk(struct mark_ring_list *list, const struct chunk *chunk,
 
 	if (!ring || ring->producer->ring != number)
 		return -EBADMSG;
-	if (vec_push(ring->chunks, ring->count, ring->cap,
-		     (struct mark_chunk){ chunk->offset, chunk->length }) < 0)
+	if (chunk_list_add(&ring->chunks, &(struct chunk_ref){ .offset = chunk->offset,
+							       .length = chunk->length }) < 0)
 		return -ENOMEM;
 	ring->dropped = MAX(ring->dropped, load_u64(head, false));
 	return 0;
@@ -80,5 +80,5 @@ int mark_ring_list_chunk(struct mark_ring_list *list, const struct chunk *chunk,
 void mark_ring_list_forget(struct mark_ring_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
-		list->rings[i]->count = 0;
+		chunk_list_forget(&list->rings[i]->chunks, SIZE_MAX);
 }

@@ -6,7 +6,7 @@
  * order, and those of different CPUs mixed. A trace can be far larger than memory. So each CPU of
  * each buffer has a cursor, and the cursors lie in a binary heap by the time of their next record:
  *
- * 	stream   |0 0|1|0|2 2|1|0|1|...           chunks, each of one CPU (ring_index)
+ * 	stream   |0 0|1|0|2 2|1|0|1|...           chunks, each of one CPU (chunk_cursor.h)
  * 	           \  |    /
  * 	cursor      0  1  2       chunk > window (loaded part) > page > next record
  * 	             \ | /
@@ -49,23 +49,20 @@
 
 #include "base/heap.h"
 #include "base/vec.h"
+#include "trace/chunk_cursor.h"
 #include "trace/lent_windows.h"
 
 struct cursor {
 	uint32_t cpu;
 	uint32_t buffer;
-	size_t next_chunk;  /* its number among the CPU's chunks */
-	struct chunk chunk; /* current chunk */
-	uint32_t chunk_at;  /* stored bytes of chunk that were put into windows */
-	bool in_chunk;
-	uint32_t skip;	   /* bytes of the next sub-buffer's data that an earlier chunk had */
-	struct buf window; /* whole sub-buffers, a whole expanded chunk, or part of a sub-buffer */
-	bool part;	   /* window has part of a sub-buffer; in_parts() may differ since it was
-			    * filled */
-	size_t window_at;  /* offset of the next sub-buffer */
+	/*
+	 * Its window has whole sub-buffers, or part of one. Its skip is 0 after the chunk's first
+	 * sub-buffer.
+	 */
+	struct chunk_cursor chunks;
+	bool part; /* window has part of a sub-buffer; in_parts() may differ since it was filled */
 	struct page_iter page;
-	uint32_t part_at; /* if part: the window's offset in the chunk */
-	uint32_t seen;	  /* records starting below this offset in the page were given out before */
+	uint32_t seen; /* records starting below this offset in the page were given out before */
 	struct record next;
 	uint64_t last_ts; /* time of the record before next; 0: none */
 	bool have_record;
@@ -81,7 +78,7 @@ struct cursor {
 struct merge {
 	const struct page_layout *layout;
 	const struct ring_index *ring;
-	const struct stream_reader *reader;
+	struct chunk_source source;
 	uint32_t window_max; /* bytes */
 	uint64_t consumed;
 	uint64_t limit;		 /* stop at chunks from this offset on */
@@ -93,7 +90,6 @@ struct merge {
 	uint64_t rival_ts;	/* earliest time of the other cursors; UINT64_MAX: none */
 	bool begun;
 	struct lent_windows lent;
-	struct buf scratch; /* for data that is only checked */
 };
 
 DEFINE_HEAP(cursor_heap, struct cursor *,
@@ -110,28 +106,9 @@ static void note_loss(struct cursor *c, uint64_t count, bool damaged)
 	c->damaged |= damaged;
 }
 
-/* Enters the next chunk. Returns 1, 0 if there is none, or -errno. */
-static int enter_chunk(struct merge *m, struct cursor *c, struct error *err)
+static const struct chunk_list *chunks_of(const struct merge *m, const struct cursor *c)
 {
-	const struct subbufs_ref *ref =
-		cpu_chunks_get(ring_index_find(m->ring, c->cpu, c->buffer), c->next_chunk);
-
-	if (!ref)
-		return 0;
-	c->next_chunk++;
-	c->chunk = (struct chunk){
-		.type = CHUNK_SUBBUFS,
-		.cpu = c->cpu,
-		.offset = ref->offset,
-		.length = ref->length,
-	};
-	c->skip = ref->skip;
-	c->chunk_at = sizeof(struct subbufs_header);
-	c->in_chunk = true;
-	/* It will be read in parts, so check its hash as a whole first. */
-	if (ref->length > m->window_max)
-		return stream_reader_verify(m->reader, &c->chunk, &m->scratch, err) ?: 1;
-	return 1;
+	return &ring_index_find(m->ring, c->cpu, c->buffer)->list;
 }
 
 /* True if windows are smaller than a sub-buffer: there are many CPUs with large ones. */
@@ -141,101 +118,96 @@ static bool in_parts(const struct merge *m)
 }
 
 /* Fills the window with the beginning of the chunk's next sub-buffer. */
-static int fill_part(struct merge *m, struct cursor *c, struct error *err)
+static int fill_part(struct merge *m, struct chunk_cursor *w, struct error *err)
 {
-	uint32_t size = m->layout->subbuf_size, rest = c->chunk.length - c->chunk_at;
+	uint32_t size = m->layout->subbuf_size, at = w->at;
 
-	m->consumed += MIN(rest, size);
-	if (rest < size)
+	m->consumed += MIN(w->chunk.length - at, size);
+	if (w->chunk.length - at < size)
 		return -EBADMSG;
-	c->part_at = c->chunk_at;
-	c->chunk_at += size;
-	c->in_chunk = c->chunk_at < c->chunk.length;
-	return stream_reader_load_part(m->reader, &c->chunk, c->part_at, m->window_max, &c->window,
-				       err);
+	w->at += size;
+	return chunk_cursor_load_part(w, &m->source, at, m->window_max, err);
 }
 
 /* Fills the window from the current chunk. Leaves the chunk at its end. */
 static int fill_window(struct merge *m, struct cursor *c, struct error *err)
 {
-	uint32_t size = m->layout->subbuf_size, rest = c->chunk.length - c->chunk_at, n;
-	int r;
+	struct chunk_cursor *w = &c->chunks;
+	uint32_t size = m->layout->subbuf_size, rest = w->chunk.length - w->at, n;
 
-	c->window_at = 0;
 	c->part = rest && in_parts(m);
 	if (c->part)
-		return fill_part(m, c, err);
-	if (c->chunk.length <= m->window_max) {
-		c->in_chunk = false;
-		m->consumed += c->chunk.length;
-		r = stream_reader_load(m->reader, &c->chunk, &c->window, err);
-		c->window_at = sizeof(struct subbufs_header);
-		return r;
+		return fill_part(m, w, err);
+	if (w->chunk.length <= m->window_max) {
+		m->consumed += w->chunk.length;
+		return chunk_cursor_load(w, &m->source, err);
 	}
 	n = MIN(rest, MAX(m->window_max / size, 1U) * size);
-	r = stream_reader_load_part(m->reader, &c->chunk, c->chunk_at, n, &c->window, err);
-	c->chunk_at += n;
 	m->consumed += n;
-	c->in_chunk = c->chunk_at < c->chunk.length;
-	return r;
+	return chunk_cursor_load_part(w, &m->source, w->at, n, err);
 }
 
 /* Gets an empty window of at most window_max bytes. */
-static int renew_window(struct merge *m, struct cursor *c, struct error *err)
+static int renew_window(struct merge *m, struct chunk_cursor *w, struct error *err)
 {
-	int r = lent_windows_exchange(&m->lent, &c->window, err);
+	int r = lent_windows_exchange(&m->lent, &w->window, err);
 
-	if (r == 0 && c->window.cap > m->window_max)
-		buf_deinit(&c->window);
-	c->window_at = MIN(c->window_at, c->window.len);
+	if (r == 0 && w->window.cap > m->window_max)
+		buf_deinit(&w->window);
+	w->used = MIN(w->used, w->window.len);
 	return r;
 }
 
-/* Returns 1 if window has a sub-buffer at window_at, 0 at the CPU's end. Skips damaged chunks. */
+/* Returns 1 if the window has a sub-buffer, 0 at the CPU's end. Skips damaged chunks. */
 static int next_window(struct merge *m, struct cursor *c, struct error *err)
 {
+	struct chunk_cursor *w = &c->chunks;
+
 	for (;;) {
 		_cleanup_error_ struct error why = ERROR_INIT;
-		int r = renew_window(m, c, err);
+		int r = renew_window(m, w, err);
 
 		if (r < 0)
 			return r;
-		r = c->in_chunk ? 1 : enter_chunk(m, c, &why);
+		r = chunk_cursor_inside(w)
+			    ? 1
+			    : chunk_cursor_enter(w, &m->source, chunks_of(m, c), UINT64_MAX, &why);
 		if (r == 0)
 			return 0;
 		if (r > 0)
 			r = fill_window(m, c, &why);
-		if (r == 0 && (c->part || c->window.len - c->window_at >= m->layout->subbuf_size))
+		if (r == 0 && (c->part || chunk_cursor_left(w) >= m->layout->subbuf_size))
 			return 1;
 		if (r < 0 && r != -EBADMSG)
 			return error_move(err, &why);
 		/* Damaged, or the last sub-buffer is incomplete. */
-		if (r < 0 || c->window.len > c->window_at)
+		if (r < 0 || chunk_cursor_left(w))
 			note_loss(c, UINT64_MAX, true);
 		if (r < 0)
-			c->in_chunk = false;
+			chunk_cursor_skip(w);
 	}
 }
 
 /* Starts the page in the window. Returns 0, -EBADMSG if the page is damaged, or another -errno. */
 static int begin_page(struct merge *m, struct cursor *c)
 {
+	struct chunk_cursor *w = &c->chunks;
 	uint32_t size = m->layout->subbuf_size;
 	int r;
 
 	if (!c->part) {
-		r = page_iter_init(&c->page, m->layout, c->window.data + c->window_at, size);
-		c->window_at += size;
+		r = page_iter_init(&c->page, m->layout, w->window.data + w->used, size);
+		w->used += size;
 		return r;
 	}
-	c->window_at = c->window.len;
-	r = page_iter_init_part(&c->page, m->layout, c->window.data, (uint32_t)c->window.len, size);
+	w->used = w->window.len;
+	r = page_iter_init_part(&c->page, m->layout, w->window.data, (uint32_t)w->window.len, size);
 	if (r < 0 || !c->page.missed_at)
 		return r;
-	r = stream_reader_load_part(m->reader, &c->chunk, c->part_at + c->page.missed_at,
-				    m->layout->word_size, &m->scratch, NULL);
+	r = stream_reader_load_part(m->source.reader, &w->chunk, w->from + c->page.missed_at,
+				    m->layout->word_size, &m->source.scratch, NULL);
 	if (r == 0)
-		page_iter_set_missed(&c->page, m->scratch.data);
+		page_iter_set_missed(&c->page, m->source.scratch.data);
 	return r;
 }
 
@@ -243,35 +215,34 @@ static int begin_page(struct merge *m, struct cursor *c)
 static bool has_room(const struct merge *m, size_t bytes)
 {
 	for (size_t i = 0; i < m->cursor_count; i++)
-		if (m->cursors[i]->window.cap > m->window_max)
-			bytes += m->cursors[i]->window.cap;
+		if (m->cursors[i]->chunks.window.cap > m->window_max)
+			bytes += m->cursors[i]->chunks.window.cap;
 	return bytes <= MERGE_LONG;
 }
 
 /* Loads the next part of the page. */
 static int next_part(struct merge *m, struct cursor *c, struct error *err)
 {
+	struct chunk_cursor *w = &c->chunks;
 	uint32_t at = c->page.pos, left = c->page.end - at + c->page.rest;
 	uint32_t bytes = at ? MIN(left, m->window_max) : page_iter_wants(&c->page);
 	_cleanup_error_ struct error why = ERROR_INIT;
-	int r = renew_window(m, c, err);
+	int r = renew_window(m, w, err);
 
 	if (r < 0)
 		return r;
 	r = bytes <= m->window_max || has_room(m, bytes)
-		    ? stream_reader_load_part(m->reader, &c->chunk, c->part_at + at, bytes,
-					      &c->window, &why)
+		    ? chunk_cursor_load_part(w, &m->source, w->from + at, bytes, &why)
 		    : -EBADMSG;
 	if (r < 0 && r != -EBADMSG)
 		return error_move(err, &why);
 	if (r < 0) {
 		note_loss(c, UINT64_MAX, true);
-		buf_clear(&c->window);
+		buf_clear(&w->window);
 	}
-	c->part_at += at;
-	c->window_at = c->window.len;
+	w->used = w->window.len;
 	c->seen -= MIN(c->seen, at);
-	page_iter_go_on(&c->page, c->window.data, bytes);
+	page_iter_go_on(&c->page, w->window.data, bytes);
 	if (r < 0)
 		c->page.end = c->page.rest = 0;
 	return 0;
@@ -280,22 +251,23 @@ static int next_part(struct merge *m, struct cursor *c, struct error *err)
 /* Starts the next readable sub-buffer. Returns 1, 0 at the CPU's end, or -errno. */
 static int next_page(struct merge *m, struct cursor *c, struct error *err)
 {
+	struct chunk_cursor *w = &c->chunks;
 	uint32_t size = m->layout->subbuf_size;
 
 	for (;;) {
 		uint32_t skip;
 		int r;
 
-		if (c->window.len - c->window_at < size) {
-			if (c->window.len > c->window_at)
+		if (chunk_cursor_left(w) < size) {
+			if (chunk_cursor_left(w))
 				note_loss(c, UINT64_MAX, true);
-			c->window_at = c->window.len;
+			w->used = w->window.len;
 			r = next_window(m, c, err);
 			if (r <= 0)
 				return r;
 		}
-		skip = c->skip;
-		c->skip = 0;
+		skip = w->skip;
+		w->skip = 0;
 		r = begin_page(m, c);
 		if (r < 0 && r != -EBADMSG)
 			return error_errno(err, r, "can't read the stream");
@@ -349,6 +321,7 @@ static int add_cursors(struct merge *m, struct error *err)
 
 	m->window_max = MIN(MERGE_MEMORY / (uint32_t)MAX(count, (size_t)1), MERGE_WINDOW_MAX);
 	m->window_max = MAX(m->window_max, MERGE_WINDOW_LEAST);
+	m->source.whole_max = m->window_max;
 	m->lent.max =
 		(uint64_t)m->window_max * count > MERGE_MEMORY ? MERGE_LENT_LEAST : MERGE_LENT;
 	if (count == m->cursor_count)
@@ -386,7 +359,11 @@ int merge_new(struct merge **ret, const struct page_layout *layout, const struct
 		return error_errno(err, -ENOMEM, "can't merge the events");
 	m->layout = layout;
 	m->ring = ring;
-	m->reader = reader;
+	m->source = (struct chunk_source){
+		.reader = reader,
+		.type = CHUNK_SUBBUFS,
+		.head = sizeof(struct subbufs_header),
+	};
 	m->limit = UINT64_MAX;
 	r = add_cursors(m, err);
 	if (r < 0)
@@ -400,12 +377,12 @@ struct merge *merge_free(struct merge *m)
 	if (!m)
 		return NULL;
 	for (size_t i = 0; i < m->cursor_count; i++) {
-		buf_deinit(&m->cursors[i]->window);
+		buf_deinit(&m->cursors[i]->chunks.window);
 		buf_deinit(&m->cursors[i]->kept);
 		free(m->cursors[i]);
 	}
 	lent_windows_deinit(&m->lent);
-	buf_deinit(&m->scratch);
+	chunk_source_deinit(&m->source);
 	free(m->cursors);
 	free(m->heap);
 	free(m);
@@ -542,7 +519,7 @@ static _noinline_ int next_of_heap(struct merge *m, struct merge_item *ret, stru
 	if (unlikely(!m->heap_count))
 		return MERGE_END;
 	c = m->heap[0];
-	if (unlikely(c->chunk.offset >= m->limit))
+	if (unlikely(c->chunks.chunk.offset >= m->limit))
 		return MERGE_END;
 	if (unlikely(c->loss)) {
 		give_loss(m, c, ret);
@@ -594,17 +571,13 @@ uint64_t merge_needs(const struct merge *m)
 
 	for (size_t i = 0; i < m->cursor_count; i++) {
 		const struct cursor *c = m->cursors[i];
-		const struct subbufs_ref *next =
-			cpu_chunks_get(ring_index_find(m->ring, c->cpu, c->buffer), c->next_chunk);
 
 		/*
 		 * Records in the window that were not given out are still needed if this process
 		 * dies.
 		 */
-		if (c->in_chunk || c->queued)
-			least = MIN(least, c->chunk.offset);
-		else if (next)
-			least = MIN(least, next->offset);
+		least = MIN(least, c->queued ? c->chunks.chunk.offset
+					     : chunk_cursor_needs(&c->chunks, chunks_of(m, c)));
 	}
 	return least;
 }
@@ -614,6 +587,6 @@ void merge_forget(struct merge *m, struct ring_index *ring)
 	for (size_t i = 0; i < m->cursor_count; i++) {
 		const struct cursor *c = m->cursors[i];
 
-		cpu_chunks_forget(ring_index_find(ring, c->cpu, c->buffer), c->next_chunk);
+		chunk_list_forget(&ring_index_find(ring, c->cpu, c->buffer)->list, c->chunks.next);
 	}
 }
