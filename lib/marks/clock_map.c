@@ -8,7 +8,6 @@
 #include "base/search.h"
 #include "base/vec.h"
 #include "base/wide.h"
-#include "marks/sync_scan.h"
 #include "traced/mark_record.h"
 
 void clock_map_deinit(struct clock_map *map)
@@ -103,7 +102,7 @@ static int map_by_marks(struct clock_map *ret, const struct trace_info *info, cl
 		const Traced__Capture__Clocks *c = info->clocks[i];
 		const Traced__Capture__ClockReading *from = clock_map_reading(c, clock);
 		const struct kernel_sync *mark =
-			*c->sync_id ? sync_scan_find(info->syncs, c->sync_id) : NULL;
+			*c->sync_id ? sync_scan_find(&info->syncs, c->sync_id) : NULL;
 		struct clock_point p = { .bound = 0 };
 
 		if (!mark || c->sync_after_ns < c->sync_before_ns ||
@@ -134,8 +133,9 @@ int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t
 	};
 	ret->own_rate |= ret->ticks;
 	if (trace < 0)
-		return info->syncs && clock_map_wants_marks(info) ? map_by_marks(ret, info, clock)
-								  : -ENOENT;
+		return info->syncs.done && clock_map_wants_marks(info)
+			       ? map_by_marks(ret, info, clock)
+			       : -ENOENT;
 	for (size_t i = 0; r == 0 && i < info->clock_count && !ret->identity; i++) {
 		const Traced__Capture__ClockReading *from = NULL, *to = NULL;
 		struct clock_point p = { 0 };

@@ -56,7 +56,8 @@ static uint64_t sync_middle(const struct trace_file_sync *s, uint64_t *ret_bound
 static int tie_by_syncs(struct mark_source *s, const struct source_env *env)
 {
 	for (size_t i = 0; i < s->file.sync_count; i++) {
-		const struct kernel_sync *k = sync_scan_find(env->kernel, s->file.syncs[i].id);
+		const struct kernel_sync *k =
+			sync_scan_find(&env->index->info.syncs, s->file.syncs[i].id);
 		struct clock_point p = { .to = k ? k->ts : 0, .id = s->file.syncs[i].id };
 
 		if (!k)
@@ -89,7 +90,7 @@ static int tie_by_clock(struct mark_source *s, clockid_t clock, struct stream_in
 static int tie(struct mark_source *s, const struct export_merge *merge,
 	       const struct source_env *env, struct error *err)
 {
-	int r = s->file.sync_count ? sync_scan_once(env->kernel, env->index, env->reader, err) : 0;
+	int r = s->file.sync_count ? sync_scan_once(env->index, env->reader, err) : 0;
 
 	if (r < 0)
 		return r;
@@ -158,7 +159,7 @@ static int add_syncs(const struct mark_source *s, uint32_t number, const struct 
 {
 	for (size_t i = 0; i < s->file.sync_count; i++) {
 		const struct trace_file_sync *from = &s->file.syncs[i];
-		const struct kernel_sync *k = sync_scan_find(env->kernel, from->id);
+		const struct kernel_sync *k = sync_scan_find(&env->index->info.syncs, from->id);
 		const struct mark_sync sync = {
 			.ts = to_trace(s, from->ts),
 			.issue_ts = from->issue_ts ? to_trace(s, from->issue_ts) : 0,

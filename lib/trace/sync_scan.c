@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "marks/sync_scan.h"
+#include "trace/sync_scan.h"
 
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/vec.h"
+#include "trace/index.h"
 #include "trace/merge.h"
 
 static bool is_id(char c)
@@ -37,7 +38,7 @@ const struct kernel_sync *sync_scan_find(const struct sync_scan *s, const char *
 	return NULL;
 }
 
-static int add(struct sync_scan *s, uint64_t ts, const char *id, size_t len)
+static int sync_add(struct sync_scan *s, uint64_t ts, const char *id, size_t len)
 {
 	struct kernel_sync *one;
 
@@ -60,18 +61,22 @@ static int take_record(struct sync_scan *s, const struct record *rec)
 	if (!text)
 		return 0;
 	len = sync_id_length(text, rec->len - (size_t)(text - (const char *)rec->data), &id);
-	return len ? add(s, rec->ts, id, len) : 0;
+	return len ? sync_add(s, rec->ts, id, len) : 0;
 }
 
-static int scan(struct sync_scan *s, const struct stream_index *index,
-		const struct stream_reader *reader, struct error *err)
+int sync_scan_once(struct stream_index *index, const struct stream_reader *reader,
+		   struct error *err)
 {
 	const struct event *print = event_table_find_name(index->info.events, "ftrace", "print");
 	_cleanup_(merge_freep) struct merge *merge = NULL;
+	struct sync_scan *s = &index->info.syncs;
 	bool big = index->info.header->big_endian;
 	struct merge_item item;
 	int r;
 
+	if (s->done)
+		return 0;
+	s->done = true;
 	if (!print)
 		return 0;
 	r = merge_new(&merge, &index->info.layout, &index->rings[BUFFER_MAIN], reader, err);
@@ -82,19 +87,6 @@ static int scan(struct sync_scan *s, const struct stream_index *index,
 		if (take_record(s, &item.event.rec) < 0)
 			return error_errno(err, -ENOMEM, "can't keep clock sync marks");
 	}
-	return r;
-}
-
-int sync_scan_once(struct sync_scan *s, struct stream_index *index,
-		   const struct stream_reader *reader, struct error *err)
-{
-	int r;
-
-	if (s->done)
-		return 0;
-	s->done = true;
-	r = scan(s, index, reader, err);
-	index->info.syncs = r < 0 ? NULL : s;
 	return r;
 }
 
