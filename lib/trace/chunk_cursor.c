@@ -6,7 +6,7 @@ void chunk_source_deinit(struct chunk_source *s)
 	buf_deinit(&s->scratch);
 }
 
-static void empty_window(struct chunk_cursor *c)
+static void cursor_empty_window(struct chunk_cursor *c)
 {
 	buf_clear(&c->window);
 	c->used = 0;
@@ -47,7 +47,7 @@ int chunk_cursor_enter(struct chunk_cursor *c, struct chunk_source *s,
 	};
 	c->skip = ref->skip;
 	c->at = s->head;
-	empty_window(c);
+	cursor_empty_window(c);
 	if (ref->length > s->whole_max)
 		return stream_reader_verify(s->reader, &c->chunk, &s->scratch, err) ?: 1;
 	return 1;
@@ -60,7 +60,7 @@ int chunk_cursor_load(struct chunk_cursor *c, struct chunk_source *s, struct err
 	c->at = c->chunk.length;
 	c->from = 0;
 	if (r < 0)
-		empty_window(c);
+		cursor_empty_window(c);
 	c->used = MIN(s->head, c->window.len);
 	return r;
 }
@@ -74,14 +74,14 @@ int chunk_cursor_load_part(struct chunk_cursor *c, struct chunk_source *s, uint3
 	c->from = from;
 	c->used = 0;
 	if (r < 0)
-		empty_window(c);
+		cursor_empty_window(c);
 	return r;
 }
 
 void chunk_cursor_skip(struct chunk_cursor *c)
 {
 	c->at = c->chunk.length;
-	empty_window(c);
+	cursor_empty_window(c);
 }
 
 uint64_t chunk_cursor_needs(const struct chunk_cursor *c, const struct chunk_list *list)

@@ -27,7 +27,7 @@ struct loader {
 };
 
 /* A later version may record more rings. */
-static int leave_ring_out(struct loader *l)
+static int loader_leave_ring_out(struct loader *l)
 {
 	const uint32_t bit = UINT32_C(1) << CHUNK_SUBBUFS;
 
@@ -39,7 +39,7 @@ static int leave_ring_out(struct loader *l)
 				 "sub-buffers of rings unknown to this version are left out");
 }
 
-static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error *err)
+static int loader_add_subbufs(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	struct subbufs_header h;
 	uint32_t buffer;
@@ -63,7 +63,7 @@ static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error
 	if (buffer >= BUFFER_MORE + BUFFER_MORE_MAX) {
 		/* Nothing else would notice that it is damaged. */
 		r = stream_reader_verify(l->reader, chunk, &l->payload, err);
-		return r < 0 ? r : leave_ring_out(l);
+		return r < 0 ? r : loader_leave_ring_out(l);
 	}
 	r = ring_index_add(&l->index->rings[buffer == BUFFER_TASKS ? BUFFER_TASKS : BUFFER_MAIN],
 			   chunk->cpu, buffer,
@@ -75,7 +75,7 @@ static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error
 	return r < 0 ? error_errno(err, r, "can't index a chunk") : 0;
 }
 
-static int add_header(struct loader *l, struct error *err)
+static int loader_add_header(struct loader *l, struct error *err)
 {
 	struct trace_info *info = &l->index->info;
 	struct event_table_env env;
@@ -137,7 +137,7 @@ static int format_id(const char *text, size_t len)
 }
 
 /* Parsing is expensive: skip formats that would not be used. */
-static int add_format(struct loader *l, struct error *err)
+static int loader_add_format(struct loader *l, struct error *err)
 {
 	const char *system = l->payload.data;
 	size_t n = l->payload.len ? strnlen(system, l->payload.len) : 0;
@@ -157,7 +157,7 @@ static int add_format(struct loader *l, struct error *err)
 			       l->payload.len - n - 1, err);
 }
 
-static int add_layout(struct loader *l, struct error *err)
+static int loader_add_layout(struct loader *l, struct error *err)
 {
 	const Traced__Capture__Header *h = l->index->info.header;
 	struct page_layout *layout = &l->index->info.layout, *tasks = &l->index->info.tasks_layout;
@@ -184,7 +184,7 @@ static int add_layout(struct loader *l, struct error *err)
 	return 0;
 }
 
-static int add_samples(struct loader *l, const struct chunk *chunk, struct error *err)
+static int loader_add_samples(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	if (chunk->cpu > CPU_LIST_MAX || chunk->flags)
 		return error_set(err, -EBADMSG, "invalid samples");
@@ -194,7 +194,7 @@ static int add_samples(struct loader *l, const struct chunk *chunk, struct error
 }
 
 /* Adds a chunk whose payload is loaded. */
-static int add_loaded(struct loader *l, const struct chunk *chunk, struct error *err)
+static int loader_add_loaded(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	struct trace_info *info = &l->index->info;
 	const char *text = l->payload.data;
@@ -206,9 +206,9 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 		return r;
 	switch (chunk->type) {
 	case CHUNK_HEADER_PAGE:
-		return add_layout(l, err);
+		return loader_add_layout(l, err);
 	case CHUNK_FORMAT:
-		return add_format(l, err);
+		return loader_add_format(l, err);
 	case CHUNK_PRINTK:
 		return event_table_add_printk(info->events, text, len);
 	case CHUNK_ENUMS:
@@ -227,7 +227,7 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 }
 
 /* Warns once per type. */
-static int leave_out(struct loader *l, unsigned type)
+static int loader_leave_out(struct loader *l, unsigned type)
 {
 	uint32_t bit = type < BOUNDED_TYPES ? UINT32_C(1) << type : 1;
 
@@ -245,7 +245,7 @@ int loader_settle(struct loader *l)
 	int r = kallsyms_take_result(&l->kallsyms);
 
 	if (r == -EFBIG)
-		return leave_out(l, CHUNK_KALLSYMS);
+		return loader_leave_out(l, CHUNK_KALLSYMS);
 	if (r == 0)
 		return 0;
 	l->index->incomplete = true;
@@ -254,13 +254,13 @@ int loader_settle(struct loader *l)
 }
 
 /* Format metadata must not change once events are decoded: sinks keep pointers into it. */
-static bool decodes(unsigned type)
+static bool is_format_metadata(unsigned type)
 {
 	return type == CHUNK_HEADER_PAGE || type == CHUNK_FORMAT || type == CHUNK_PRINTK ||
 	       type == CHUNK_ENUMS || type == CHUNK_ARGUMENTS || type == CHUNK_KALLSYMS_EXCERPT;
 }
 
-static int add_marks(struct loader *l, const struct chunk *chunk, struct error *err)
+static int loader_add_marks(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	int r;
 
@@ -274,7 +274,7 @@ static int add_marks(struct loader *l, const struct chunk *chunk, struct error *
 	return r == -EBADMSG ? error_set(err, r, "marks of a ring that was not announced") : r;
 }
 
-static int add_symbols(struct loader *l, const struct chunk *chunk, struct error *err)
+static int loader_add_symbols(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	struct event_table *events = l->index->info.events;
 
@@ -283,7 +283,7 @@ static int add_symbols(struct loader *l, const struct chunk *chunk, struct error
 }
 
 /* Loads any chunk but sub-buffers and marks. Later versions may have types unknown here. */
-static int load_chunk(struct loader *l, const struct chunk *chunk, struct error *err)
+static int loader_load(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	size_t max = bounds_payload_max(chunk->type);
 	int r;
@@ -294,15 +294,15 @@ static int load_chunk(struct loader *l, const struct chunk *chunk, struct error 
 			stream_index_flushed(l->index, chunk->offset);
 		return r;
 	}
-	if (l->sealed && decodes(chunk->type))
+	if (l->sealed && is_format_metadata(chunk->type))
 		return error_set(err, -EBADMSG, "it changes metadata that is already in use");
 	if (chunk->type == CHUNK_KALLSYMS)
-		return add_symbols(l, chunk, err);
+		return loader_add_symbols(l, chunk, err);
 	r = stream_reader_load_max(l->reader, chunk, max, &l->payload, err);
-	return r < 0 ? r : add_loaded(l, chunk, err);
+	return r < 0 ? r : loader_add_loaded(l, chunk, err);
 }
 
-static int warn_of_chunk(struct loader *l, const struct chunk *chunk, const char *why)
+static int loader_warn(struct loader *l, const struct chunk *chunk, const char *why)
 {
 	char name[48];
 
@@ -329,23 +329,23 @@ int loader_add(struct loader *l, const struct chunk *chunk, struct error *err)
 					   &l->payload, &why);
 		if (r == -EFBIG)
 			return error_set(err, -EBADMSG, "the stream's header is too long");
-		return r < 0 ? error_move(err, &why) : add_header(l, err);
+		return r < 0 ? error_move(err, &why) : loader_add_header(l, err);
 	}
 	if (chunk->type == CHUNK_SUBBUFS)
-		r = add_subbufs(l, chunk, &why);
+		r = loader_add_subbufs(l, chunk, &why);
 	else if (chunk->type == CHUNK_MARKS)
-		r = add_marks(l, chunk, &why);
+		r = loader_add_marks(l, chunk, &why);
 	else if (chunk->type == CHUNK_SAMPLES)
-		r = add_samples(l, chunk, &why);
+		r = loader_add_samples(l, chunk, &why);
 	else
-		r = load_chunk(l, chunk, &why);
+		r = loader_load(l, chunk, &why);
 	if (r == -EFBIG)
-		return leave_out(l, chunk->type);
+		return loader_leave_out(l, chunk->type);
 	if (r == -ENOMEM)
 		return error_errno(err, r, "can't load the capture stream");
 	if (r < 0) {
 		l->index->incomplete = true;
-		r = warn_of_chunk(l, chunk, why.message ?: strerror(-r));
+		r = loader_warn(l, chunk, why.message ?: strerror(-r));
 		if (chunk->type == CHUNK_HEADER_PAGE && !l->have_layout)
 			error_move(&l->bad_layout, &why);
 		return r;
@@ -380,7 +380,7 @@ struct loader *loader_free(struct loader *l)
 	return NULL;
 }
 
-static int cant_begin(const struct loader *l, struct error *err)
+static int loader_cant_begin(const struct loader *l, struct error *err)
 {
 	if (!l->index->info.header)
 		error_set(err, -EBADMSG, "the capture stream ends before its header does");
@@ -396,7 +396,7 @@ static int cant_begin(const struct loader *l, struct error *err)
 int loader_seal(struct loader *l, struct error *err)
 {
 	if (!l->index->info.header || !l->have_layout)
-		return cant_begin(l, err);
+		return loader_cant_begin(l, err);
 	if (l->sealed)
 		return 0;
 	l->sealed = true;

@@ -19,7 +19,7 @@ void mark_ring_list_deinit(struct mark_ring_list *list)
 	*list = (struct mark_ring_list){ 0 };
 }
 
-static size_t ring_position(const struct mark_ring_list *list, uint32_t ring)
+static size_t mark_ring_position(const struct mark_ring_list *list, uint32_t ring)
 {
 	size_t n = list->count;
 
@@ -43,7 +43,7 @@ int mark_ring_list_add(struct mark_ring_list *list, ProtobufCAllocator *allocato
 	p = traced__capture__producer__unpack(allocator, len, data);
 	if (!p)
 		return -EBADMSG;
-	at = ring_position(list, p->ring);
+	at = mark_ring_position(list, p->ring);
 	if (p->version > MARK_VERSION ||
 	    (at < list->count && list->rings[at]->producer->ring == p->ring)) {
 		traced__capture__producer__free_unpacked(p, allocator);
@@ -65,7 +65,7 @@ int mark_ring_list_chunk(struct mark_ring_list *list, const struct chunk *chunk,
 			 const uint8_t *head)
 {
 	uint32_t number = load_u32(head + offsetof(struct marks_header, ring), false);
-	size_t at = ring_position(list, number);
+	size_t at = mark_ring_position(list, number);
 	struct mark_ring *ring = at < list->count ? list->rings[at] : NULL;
 
 	if (!ring || ring->producer->ring != number)

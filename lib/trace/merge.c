@@ -22,7 +22,7 @@
  *   merge goes on with the next sub-buffer.
  * - m->current is the heap's top after its record was given out: the cursor is advanced on the next
  *   call, so that the record's data stays valid until then. rival_ts is the earliest time of all
- *   other cursors: while the current page has earlier records, next_in_page() needs no heap.
+ *   other cursors: while the current page has earlier records, merge_next_in_page() needs no heap.
  * - Windows of all CPUs take MERGE_MEMORY together. window_max is a CPU's share. If that is less
  *   than a sub-buffer, a window is a part of one. c->part says which it was when it was filled, as
  *   CPUs of a followed recording may appear later and make the share smaller.
@@ -60,7 +60,8 @@ struct cursor {
 	 * sub-buffer.
 	 */
 	struct chunk_cursor chunks;
-	bool part; /* window has part of a sub-buffer; in_parts() may differ since it was filled */
+	bool part; /* window has part of a sub-buffer; merge_in_parts() may differ since it was
+		      filled */
 	struct page_iter page;
 	uint32_t seen; /* records starting below this offset in the page were given out before */
 	struct record next;
@@ -68,7 +69,7 @@ struct cursor {
 	bool have_record;
 	bool queued;	  /* in the heap */
 	bool ahead;	  /* merge_peek() has already advanced to next */
-	int ahead_result; /* result of that advance() */
+	int ahead_result; /* result of that cursor_next_record() */
 	struct buf kept;  /* copy of the last record: merge_peek() may replace the window */
 	bool loss;	  /* report a loss before next */
 	bool damaged;
@@ -95,7 +96,7 @@ struct merge {
 DEFINE_HEAP(cursor_heap, struct cursor *,
 	    a->next.ts < b->next.ts || (a->next.ts == b->next.ts && a->cpu < b->cpu));
 
-static void note_loss(struct cursor *c, uint64_t count, bool damaged)
+static void cursor_note_loss(struct cursor *c, uint64_t count, bool damaged)
 {
 	if (c->loss && (c->lost == UINT64_MAX || count == UINT64_MAX))
 		count = UINT64_MAX;
@@ -106,19 +107,19 @@ static void note_loss(struct cursor *c, uint64_t count, bool damaged)
 	c->damaged |= damaged;
 }
 
-static const struct chunk_list *chunks_of(const struct merge *m, const struct cursor *c)
+static const struct chunk_list *cursor_chunks(const struct merge *m, const struct cursor *c)
 {
 	return &ring_index_find(m->ring, c->cpu, c->buffer)->list;
 }
 
 /* True if windows are smaller than a sub-buffer: there are many CPUs with large ones. */
-static bool in_parts(const struct merge *m)
+static bool merge_in_parts(const struct merge *m)
 {
 	return m->window_max < m->layout->subbuf_size;
 }
 
 /* Fills the window with the beginning of the chunk's next sub-buffer. */
-static int fill_part(struct merge *m, struct chunk_cursor *w, struct error *err)
+static int cursor_fill_part(struct merge *m, struct chunk_cursor *w, struct error *err)
 {
 	uint32_t size = m->layout->subbuf_size, at = w->at;
 
@@ -130,14 +131,14 @@ static int fill_part(struct merge *m, struct chunk_cursor *w, struct error *err)
 }
 
 /* Fills the window from the current chunk. Leaves the chunk at its end. */
-static int fill_window(struct merge *m, struct cursor *c, struct error *err)
+static int cursor_fill_window(struct merge *m, struct cursor *c, struct error *err)
 {
 	struct chunk_cursor *w = &c->chunks;
 	uint32_t size = m->layout->subbuf_size, rest = w->chunk.length - w->at, n;
 
-	c->part = rest && in_parts(m);
+	c->part = rest && merge_in_parts(m);
 	if (c->part)
-		return fill_part(m, w, err);
+		return cursor_fill_part(m, w, err);
 	if (w->chunk.length <= m->window_max) {
 		m->consumed += w->chunk.length;
 		return chunk_cursor_load(w, &m->source, err);
@@ -148,7 +149,7 @@ static int fill_window(struct merge *m, struct cursor *c, struct error *err)
 }
 
 /* Gets an empty window of at most window_max bytes. */
-static int renew_window(struct merge *m, struct chunk_cursor *w, struct error *err)
+static int cursor_renew_window(struct merge *m, struct chunk_cursor *w, struct error *err)
 {
 	int r = lent_windows_exchange(&m->lent, &w->window, err);
 
@@ -159,37 +160,37 @@ static int renew_window(struct merge *m, struct chunk_cursor *w, struct error *e
 }
 
 /* Returns 1 if the window has a sub-buffer, 0 at the CPU's end. Skips damaged chunks. */
-static int next_window(struct merge *m, struct cursor *c, struct error *err)
+static int cursor_next_window(struct merge *m, struct cursor *c, struct error *err)
 {
 	struct chunk_cursor *w = &c->chunks;
 
 	for (;;) {
 		_cleanup_error_ struct error why = ERROR_INIT;
-		int r = renew_window(m, w, err);
+		int r = cursor_renew_window(m, w, err);
 
 		if (r < 0)
 			return r;
-		r = chunk_cursor_inside(w)
-			    ? 1
-			    : chunk_cursor_enter(w, &m->source, chunks_of(m, c), UINT64_MAX, &why);
+		r = chunk_cursor_inside(w) ? 1
+					   : chunk_cursor_enter(w, &m->source, cursor_chunks(m, c),
+								UINT64_MAX, &why);
 		if (r == 0)
 			return 0;
 		if (r > 0)
-			r = fill_window(m, c, &why);
+			r = cursor_fill_window(m, c, &why);
 		if (r == 0 && (c->part || chunk_cursor_left(w) >= m->layout->subbuf_size))
 			return 1;
 		if (r < 0 && r != -EBADMSG)
 			return error_move(err, &why);
 		/* Damaged, or the last sub-buffer is incomplete. */
 		if (r < 0 || chunk_cursor_left(w))
-			note_loss(c, UINT64_MAX, true);
+			cursor_note_loss(c, UINT64_MAX, true);
 		if (r < 0)
 			chunk_cursor_skip(w);
 	}
 }
 
 /* Starts the page in the window. Returns 0, -EBADMSG if the page is damaged, or another -errno. */
-static int begin_page(struct merge *m, struct cursor *c)
+static int cursor_begin_page(struct merge *m, struct cursor *c)
 {
 	struct chunk_cursor *w = &c->chunks;
 	uint32_t size = m->layout->subbuf_size;
@@ -212,7 +213,7 @@ static int begin_page(struct merge *m, struct cursor *c)
 }
 
 /* True if another window of this size fits. Only windows above window_max count. */
-static bool has_room(const struct merge *m, size_t bytes)
+static bool merge_has_room(const struct merge *m, size_t bytes)
 {
 	for (size_t i = 0; i < m->cursor_count; i++)
 		if (m->cursors[i]->chunks.window.cap > m->window_max)
@@ -221,23 +222,23 @@ static bool has_room(const struct merge *m, size_t bytes)
 }
 
 /* Loads the next part of the page. */
-static int next_part(struct merge *m, struct cursor *c, struct error *err)
+static int cursor_next_part(struct merge *m, struct cursor *c, struct error *err)
 {
 	struct chunk_cursor *w = &c->chunks;
 	uint32_t at = c->page.pos, left = c->page.end - at + c->page.rest;
 	uint32_t bytes = at ? MIN(left, m->window_max) : page_iter_wants(&c->page);
 	_cleanup_error_ struct error why = ERROR_INIT;
-	int r = renew_window(m, w, err);
+	int r = cursor_renew_window(m, w, err);
 
 	if (r < 0)
 		return r;
-	r = bytes <= m->window_max || has_room(m, bytes)
+	r = bytes <= m->window_max || merge_has_room(m, bytes)
 		    ? chunk_cursor_load_part(w, &m->source, w->from + at, bytes, &why)
 		    : -EBADMSG;
 	if (r < 0 && r != -EBADMSG)
 		return error_move(err, &why);
 	if (r < 0) {
-		note_loss(c, UINT64_MAX, true);
+		cursor_note_loss(c, UINT64_MAX, true);
 		buf_clear(&w->window);
 	}
 	w->used = w->window.len;
@@ -249,7 +250,7 @@ static int next_part(struct merge *m, struct cursor *c, struct error *err)
 }
 
 /* Starts the next readable sub-buffer. Returns 1, 0 at the CPU's end, or -errno. */
-static int next_page(struct merge *m, struct cursor *c, struct error *err)
+static int cursor_next_page(struct merge *m, struct cursor *c, struct error *err)
 {
 	struct chunk_cursor *w = &c->chunks;
 	uint32_t size = m->layout->subbuf_size;
@@ -260,19 +261,19 @@ static int next_page(struct merge *m, struct cursor *c, struct error *err)
 
 		if (chunk_cursor_left(w) < size) {
 			if (chunk_cursor_left(w))
-				note_loss(c, UINT64_MAX, true);
+				cursor_note_loss(c, UINT64_MAX, true);
 			w->used = w->window.len;
-			r = next_window(m, c, err);
+			r = cursor_next_window(m, c, err);
 			if (r <= 0)
 				return r;
 		}
 		skip = w->skip;
 		w->skip = 0;
-		r = begin_page(m, c);
+		r = cursor_begin_page(m, c);
 		if (r < 0 && r != -EBADMSG)
 			return error_errno(err, r, "can't read the stream");
 		if (r < 0) {
-			note_loss(c, UINT64_MAX, true);
+			cursor_note_loss(c, UINT64_MAX, true);
 			/*
 			 * Forget the page: its window may be replaced before this CPU's next
 			 * record.
@@ -282,14 +283,14 @@ static int next_page(struct merge *m, struct cursor *c, struct error *err)
 		}
 		/* The loss before this sub-buffer was reported on the first read. */
 		if (c->page.missed && !skip)
-			note_loss(c, c->page.missed, false);
+			cursor_note_loss(c, c->page.missed, false);
 		c->seen = skip < size ? m->layout->data_offset + skip : size;
 		return 1;
 	}
 }
 
 /* Decodes the cursor's next record. Returns 1, 0 at the CPU's end, or -errno. */
-static int advance(struct merge *m, struct cursor *c, struct error *err)
+static int cursor_next_record(struct merge *m, struct cursor *c, struct error *err)
 {
 	for (;;) {
 		int r = page_iter_next(&c->page, &c->next);
@@ -300,21 +301,21 @@ static int advance(struct merge *m, struct cursor *c, struct error *err)
 			continue;
 		}
 		if (unlikely(c->page.rest)) {
-			r = next_part(m, c, err);
+			r = cursor_next_part(m, c, err);
 			if (r < 0)
 				return r;
 			continue;
 		}
 		if (r < 0)
-			note_loss(c, UINT64_MAX, true);
-		r = next_page(m, c, err);
+			cursor_note_loss(c, UINT64_MAX, true);
+		r = cursor_next_page(m, c, err);
 		if (r <= 0)
 			return r;
 	}
 }
 
 /* Adds cursors for new CPUs. The ring index is sorted by CPU and never loses one. */
-static int add_cursors(struct merge *m, struct error *err)
+static int merge_add_cursors(struct merge *m, struct error *err)
 {
 	size_t count = m->ring->count;
 	struct cursor **all;
@@ -365,7 +366,7 @@ int merge_new(struct merge **ret, const struct page_layout *layout, const struct
 		.head = sizeof(struct subbufs_header),
 	};
 	m->limit = UINT64_MAX;
-	r = add_cursors(m, err);
+	r = merge_add_cursors(m, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(m);
@@ -395,9 +396,9 @@ void merge_lend(struct merge *m, const struct loan *loan)
 }
 
 /* Advances a cursor. *ret_any is false if it has nothing to give out, for now or forever. */
-static int advance_cursor(struct merge *m, struct cursor *c, bool *ret_any, struct error *err)
+static int cursor_advance(struct merge *m, struct cursor *c, bool *ret_any, struct error *err)
 {
-	int r = c->ahead ? c->ahead_result : advance(m, c, err);
+	int r = c->ahead ? c->ahead_result : cursor_next_record(m, c, err);
 
 	c->ahead = false;
 	if (unlikely(r < 0))
@@ -410,14 +411,14 @@ static int advance_cursor(struct merge *m, struct cursor *c, bool *ret_any, stru
 	return 0;
 }
 
-static void drop_top(struct merge *m)
+static void merge_drop_top(struct merge *m)
 {
 	m->heap[0]->queued = false;
 	cursor_heap_pop(m->heap, &m->heap_count);
 }
 
 /* Advances the cursor at the heap's top. */
-static int step(struct merge *m, struct error *err)
+static int merge_step(struct merge *m, struct error *err)
 {
 	struct cursor *c = m->heap[0];
 	bool any;
@@ -425,11 +426,11 @@ static int step(struct merge *m, struct error *err)
 
 	if (likely(!c->ahead))
 		c->last_ts = c->next.ts;
-	r = advance_cursor(m, c, &any, err);
+	r = cursor_advance(m, c, &any, err);
 	if (unlikely(r < 0))
 		return r;
 	if (unlikely(!any))
-		drop_top(m);
+		merge_drop_top(m);
 	else
 		cursor_heap_sift_down(m->heap, m->heap_count, 0);
 	return 0;
@@ -437,19 +438,19 @@ static int step(struct merge *m, struct error *err)
 
 int merge_extend(struct merge *m, uint64_t limit, struct error *err)
 {
-	int r = m->current ? step(m, err) : 0;
+	int r = m->current ? merge_step(m, err) : 0;
 
 	m->current = NULL;
 	m->limit = limit;
 	m->begun = true;
 	if (r == 0)
-		r = add_cursors(m, err);
+		r = merge_add_cursors(m, err);
 	for (size_t i = 0; r == 0 && i < m->cursor_count; i++) {
 		struct cursor *c = m->cursors[i];
 
 		if (c->queued)
 			continue;
-		r = advance_cursor(m, c, &c->queued, err);
+		r = cursor_advance(m, c, &c->queued, err);
 		if (r == 0 && c->queued)
 			m->heap[m->heap_count++] = c;
 	}
@@ -457,7 +458,7 @@ int merge_extend(struct merge *m, uint64_t limit, struct error *err)
 	return r;
 }
 
-static void give_loss(struct merge *m, struct cursor *c, struct merge_item *ret)
+static void merge_give_loss(struct merge *m, struct cursor *c, struct merge_item *ret)
 {
 	*ret = (struct merge_item){
 		.event.cpu = c->cpu,
@@ -468,10 +469,10 @@ static void give_loss(struct merge *m, struct cursor *c, struct merge_item *ret)
 	};
 	c->loss = c->damaged = false;
 	if (!c->have_record)
-		drop_top(m);
+		merge_drop_top(m);
 }
 
-static uint64_t find_rival(const struct merge *m)
+static uint64_t merge_find_rival(const struct merge *m)
 {
 	uint64_t ts = m->heap_count > 1 ? m->heap[1]->next.ts : UINT64_MAX;
 
@@ -482,14 +483,14 @@ static uint64_t find_rival(const struct merge *m)
  * Fast path: the next record mostly is in the same page and earlier than all other CPUs' records.
  * Then only the page's iterator moves. Returns false if the heap must decide.
  */
-static inline bool next_in_page(struct merge *m, struct merge_item *ret)
+static inline bool merge_next_in_page(struct merge *m, struct merge_item *ret)
 {
 	struct cursor *c = m->current;
 	int r = likely(c && !c->ahead) ? page_iter_next(&c->page, &ret->event.rec) : 0;
 
 	if (unlikely(r <= 0)) {
 		if (r < 0)
-			note_loss(c, UINT64_MAX, true);
+			cursor_note_loss(c, UINT64_MAX, true);
 		return false;
 	}
 	c->last_ts = c->next.ts;
@@ -504,13 +505,13 @@ static inline bool next_in_page(struct merge *m, struct merge_item *ret)
 	return true;
 }
 
-static _noinline_ int next_of_heap(struct merge *m, struct merge_item *ret, struct error *err)
+static _noinline_ int merge_next_of_heap(struct merge *m, struct merge_item *ret, struct error *err)
 {
 	struct cursor *c;
 	int r = 0;
 
 	if (m->current)
-		r = step(m, err);
+		r = merge_step(m, err);
 	else if (!m->begun)
 		r = merge_extend(m, UINT64_MAX, err);
 	m->current = NULL;
@@ -522,11 +523,11 @@ static _noinline_ int next_of_heap(struct merge *m, struct merge_item *ret, stru
 	if (unlikely(c->chunks.chunk.offset >= m->limit))
 		return MERGE_END;
 	if (unlikely(c->loss)) {
-		give_loss(m, c, ret);
+		merge_give_loss(m, c, ret);
 		return MERGE_LOSS;
 	}
 	m->current = c;
-	m->rival_ts = find_rival(m);
+	m->rival_ts = merge_find_rival(m);
 	ret->event.cpu = c->cpu;
 	ret->event.rec = c->next;
 	return MERGE_RECORD;
@@ -534,7 +535,7 @@ static _noinline_ int next_of_heap(struct merge *m, struct merge_item *ret, stru
 
 _hot_ int merge_next(struct merge *m, struct merge_item *ret, struct error *err)
 {
-	return likely(next_in_page(m, ret)) ? MERGE_RECORD : next_of_heap(m, ret, err);
+	return likely(merge_next_in_page(m, ret)) ? MERGE_RECORD : merge_next_of_heap(m, ret, err);
 }
 
 int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct error *err)
@@ -543,7 +544,7 @@ int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct e
 
 	if (likely(!c->ahead && c->page.pos >= c->seen && page_iter_peek(&c->page, ret)))
 		return 1;
-	/* advance() may replace the page's window: keep a copy of the record. */
+	/* cursor_next_record() may replace the page's window: keep a copy of the record. */
 	buf_clear(&c->kept);
 	buf_append(&c->kept, rec->data, rec->len);
 	if (buf_error(&c->kept) < 0)
@@ -551,7 +552,7 @@ int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct e
 	rec->data = (const uint8_t *)c->kept.data;
 	if (!c->ahead) {
 		c->last_ts = c->next.ts;
-		c->ahead_result = advance(m, c, err);
+		c->ahead_result = cursor_next_record(m, c, err);
 		c->ahead = true;
 	}
 	if (c->ahead_result <= 0 || c->loss)
@@ -577,7 +578,7 @@ uint64_t merge_needs(const struct merge *m)
 		 * dies.
 		 */
 		least = MIN(least, c->queued ? c->chunks.chunk.offset
-					     : chunk_cursor_needs(&c->chunks, chunks_of(m, c)));
+					     : chunk_cursor_needs(&c->chunks, cursor_chunks(m, c)));
 	}
 	return least;
 }

@@ -8,7 +8,7 @@
 #include "trace/index.h"
 #include "trace/merge.h"
 
-static bool is_id(char c)
+static bool is_id_char(char c)
 {
 	return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '-' ||
 	       c == '_';
@@ -21,7 +21,7 @@ size_t sync_id_length(const char *text, size_t len, const char **ret_id)
 
 	if (len <= n || memcmp(text, head, n) != 0)
 		return 0;
-	while (end < len && is_id(text[end]))
+	while (end < len && is_id_char(text[end]))
 		end++;
 	*ret_id = text + n;
 	/* Trailing text would make it another mark to readers, or none. */
@@ -53,7 +53,7 @@ static int sync_add(struct sync_scan *s, uint64_t ts, const char *id, size_t len
 	return 0;
 }
 
-static int take_record(struct sync_scan *s, const struct record *rec)
+static int sync_take_record(struct sync_scan *s, const struct record *rec)
 {
 	const char *text = memmem(rec->data, rec->len, "trace_event_clock_sync: name=", 29), *id;
 	size_t len;
@@ -84,7 +84,7 @@ int sync_scan_once(struct stream_index *index, const struct stream_reader *reade
 		if (r != MERGE_RECORD || item.event.rec.len < 2 ||
 		    load_u16(item.event.rec.data, big) != print->id)
 			continue;
-		if (take_record(s, &item.event.rec) < 0)
+		if (sync_take_record(s, &item.event.rec) < 0)
 			return error_errno(err, -ENOMEM, "can't keep clock sync marks");
 	}
 	return r;
