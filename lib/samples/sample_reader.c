@@ -33,7 +33,7 @@ struct sample_reader {
 	uint64_t damaged;
 };
 
-static struct perf_format format_of(const struct stream_index *index)
+static struct perf_format stream_perf_format(const struct stream_index *index)
 {
 	return (struct perf_format){
 		.sample_type = index->info.sampler ? index->info.sampler->sample_type : 0,
@@ -43,7 +43,7 @@ static struct perf_format format_of(const struct stream_index *index)
 
 bool sample_reader_wanted(const struct stream_index *index)
 {
-	struct perf_format f = format_of(index);
+	struct perf_format f = stream_perf_format(index);
 
 	return index->samples.count && perf_format_known(&f);
 }
@@ -64,7 +64,7 @@ struct sample_reader *sample_reader_free(struct sample_reader *r)
 }
 
 /* Takes the mappings at the start of sampling; they hold until a record replaces them. */
-static int take_mappings(struct sample_reader *r)
+static int samples_take_mappings(struct sample_reader *r)
 {
 	const struct trace_info *info = &r->index->info;
 
@@ -95,7 +95,7 @@ static int take_mappings(struct sample_reader *r)
 	return 0;
 }
 
-static int tie_clock(struct sample_reader *r)
+static int samples_tie_clock(struct sample_reader *r)
 {
 	const struct trace_info *info = &r->index->info;
 	int32_t clock = info->sampler->clock;
@@ -144,7 +144,7 @@ int sample_reader_new(struct sample_reader **ret, const struct stream_index *ind
 		.whole_max = CHUNK_BYTES_MAX,
 		.held_max = HELD_BYTES_MAX,
 	};
-	r->format = format_of(index);
+	r->format = stream_perf_format(index);
 	r->cursors = calloc(index->samples.count + 1, sizeof(*r->cursors));
 	r->sums = calloc(index->samples.count + 1, sizeof(*r->sums));
 	if (!r->cursors || !r->sums)
@@ -155,14 +155,14 @@ int sample_reader_new(struct sample_reader **ret, const struct stream_index *ind
 		r->cursors[i].sum = &r->sums[i];
 		r->sums[i].cpu = index->samples.cpus[i].cpu;
 	}
-	if (tie_clock(r) < 0 || take_mappings(r) < 0)
+	if (samples_tie_clock(r) < 0 || samples_take_mappings(r) < 0)
 		return -ENOMEM;
 	*ret = TAKE_PTR(r);
 	return 0;
 }
 
 /* Loads the CPU's next chunk. Returns 1; 0: there is none; or -ENOMEM. */
-static int load_chunk(struct sample_reader *r, struct cursor *c)
+static int samples_load_chunk(struct sample_reader *r, struct cursor *c)
 {
 	struct chunk_cursor *w = &c->chunks;
 	int n = chunk_cursor_enter(w, &r->source, c->list, UINT64_MAX, NULL);
@@ -182,7 +182,7 @@ static int load_chunk(struct sample_reader *r, struct cursor *c)
 }
 
 /* Reads the CPU's next usable record. */
-static int fetch(struct sample_reader *r, struct cursor *c)
+static int samples_fetch(struct sample_reader *r, struct cursor *c)
 {
 	c->have = false;
 	for (;;) {
@@ -190,7 +190,7 @@ static int fetch(struct sample_reader *r, struct cursor *c)
 		int n;
 
 		if (!left) {
-			n = load_chunk(r, c);
+			n = samples_load_chunk(r, c);
 			if (n <= 0)
 				return n;
 			continue;
@@ -211,7 +211,7 @@ static int fetch(struct sample_reader *r, struct cursor *c)
 	}
 }
 
-static int take(struct sample_reader *r, struct cursor *c)
+static int samples_take(struct sample_reader *r, struct cursor *c)
 {
 	const struct perf_record *p = &c->record;
 
@@ -245,10 +245,10 @@ static int take(struct sample_reader *r, struct cursor *c)
 	}
 }
 
-static int begin(struct sample_reader *r)
+static int samples_begin(struct sample_reader *r)
 {
 	for (size_t i = 0; i < r->count; i++)
-		if (fetch(r, &r->cursors[i]) < 0)
+		if (samples_fetch(r, &r->cursors[i]) < 0)
 			return -ENOMEM;
 	r->begun = true;
 	return 0;
@@ -259,9 +259,9 @@ int sample_reader_next(struct sample_reader *r, struct perf_record *ret)
 	int n = 0;
 
 	if (!r->begun)
-		n = begin(r);
+		n = samples_begin(r);
 	else if (r->given)
-		n = fetch(r, r->given);
+		n = samples_fetch(r, r->given);
 	r->given = NULL;
 	while (n == 0) {
 		struct cursor *best = NULL;
@@ -274,7 +274,7 @@ int sample_reader_next(struct sample_reader *r, struct perf_record *ret)
 		}
 		if (!best)
 			return 0;
-		n = take(r, best);
+		n = samples_take(r, best);
 		if (n < 0)
 			break;
 		if (best->record.kind == PERF_SAMPLED) {
@@ -282,7 +282,7 @@ int sample_reader_next(struct sample_reader *r, struct perf_record *ret)
 			r->given = best;
 			return 1;
 		}
-		n = fetch(r, best);
+		n = samples_fetch(r, best);
 	}
 	return n;
 }
