@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/search.h"
 #include "trace/bounds.h"
 #include "trace/info_messages.h"
 #include "trace/kallsyms.h"
-#include "trace/user_places.h"
 #include "traced/mark_record.h"
 
 #define MARKS_MEMORY (128U << 20)
@@ -73,6 +73,58 @@ static int loader_add_subbufs(struct loader *l, const struct chunk *chunk, struc
 				   .skip = le32toh(h.skip),
 			   });
 	return r < 0 ? error_errno(err, r, "can't index a chunk") : 0;
+}
+
+/* Like find_vma(): the mapping with the address, or else the next one. */
+static const Traced__Capture__Mapping *mapping_at(const Traced__Capture__ProcessMappings *process,
+						  uint64_t address)
+{
+	size_t at = lower_bound(i, process->n_mappings, process->mappings[i]->end <= address);
+
+	return at < process->n_mappings ? process->mappings[at] : NULL;
+}
+
+/* "[vdso]" and "[heap]" are no files. */
+static bool mapping_file(const Traced__Capture__Mapping *m, struct user_place *ret)
+{
+	if (!m || !m->path.len || m->path.data[0] == '[')
+		return false;
+	*ret = (struct user_place){ .path = (const char *)m->path.data,
+				    .path_len = m->path.len,
+				    .start = m->start };
+	return true;
+}
+
+/*
+ * A user_place_source_t for a struct trace_info. The latest reading counts first. Like the kernel,
+ * which does not check that the mapping starts before the address, it assigns an unmapped address
+ * to the next mapping. Stacks walked by frame pointers that do not exist are full of such
+ * addresses.
+ */
+static bool user_place_find(const void *userdata, int32_t tgid, uint64_t address,
+			    struct user_place *ret)
+{
+	const struct trace_info *info = userdata;
+	const Traced__Capture__Mapping *next = NULL;
+	bool asked = false;
+
+	for (size_t i = info->mapping_count; i-- > 0;) {
+		const Traced__Capture__Mappings *all = info->mappings[i];
+
+		for (size_t k = 0; k < all->n_processes; k++) {
+			const Traced__Capture__Mapping *m;
+
+			if (all->processes[k]->pid != tgid)
+				continue;
+			m = mapping_at(all->processes[k], address);
+			if (m && m->start <= address)
+				return mapping_file(m, ret);
+			if (!asked && all->all)
+				next = m;
+			asked = true;
+		}
+	}
+	return mapping_file(next, ret);
 }
 
 static int loader_add_header(struct loader *l, struct error *err)
