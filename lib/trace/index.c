@@ -127,18 +127,6 @@ int stream_index_finish(struct stream_index *index, struct error *err)
 	return index_judge_end(index, r, &why);
 }
 
-int stream_index_load(struct stream_index *ret, struct stream_reader *reader,
-		      const struct index_options *options, struct error *err)
-{
-	int r = stream_index_open(ret, reader, options, err);
-
-	if (r == 0)
-		r = stream_index_finish(ret, err);
-	if (r == -ENOMEM && err && !err->code)
-		error_errno(err, r, "can't load the capture stream");
-	return r;
-}
-
 int stream_index_settle(struct stream_index *index)
 {
 	return loader_settle(index->loader);

@@ -41,7 +41,8 @@ static const Traced__Capture__ClockReading *nearest_reading(const struct trace_i
 	return best;
 }
 
-uint64_t trace_ts_of_boot(const struct trace_info *info, uint64_t boot_ns)
+/* Converts a CLOCK_BOOTTIME time to the trace clock. 0: the stream does not relate the two. */
+static uint64_t trace_ts_of_boot(const struct trace_info *info, uint64_t boot_ns)
 {
 	const char *clock = info->header->trace_clock;
 
