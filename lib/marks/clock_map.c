@@ -210,7 +210,7 @@ static uint64_t time_between(const struct clock_point *a, const struct clock_poi
 }
 
 /*
- * Whether only the nearest point's offset can hold for a time between two points with a step in
+ * True if only the nearest point's offset can hold for a time between two points with a step in
  * between. The other offset would place it before the first point, after the last, or, after a step
  * forward, outside the two.
  */

@@ -372,7 +372,7 @@ static int decode_lost(struct mark_decode *d, const uint8_t *p, size_t size, str
 {
 	uint64_t count = decode_count(d, p, size);
 
-	d->lost_told += count;
+	d->lost_reported += count;
 	buf_clear(&d->name);
 	buf_printf(&d->name, "%" PRIu64 " marks lost", count);
 	buf_clear(&d->args);

@@ -149,7 +149,7 @@ static int rings_add_cursors(struct mark_rings *m)
 	return 0;
 }
 
-/* Whether the cursor has a chunk below the limit. */
+/* True if the cursor has a chunk below the limit. */
 static bool ring_has_more(const struct mark_rings *m, const struct ring_cursor *c)
 {
 	const struct chunk_ref *next = chunk_list_get(&c->ring->chunks, c->chunks.next);
@@ -402,7 +402,7 @@ static uint64_t ring_lost(const struct ring_cursor *c)
 
 	if (!c->decode.begun)
 		return 0;
-	return MAX(dropped - MIN(dropped, c->decode.dropped_before), c->decode.lost_told);
+	return MAX(dropped - MIN(dropped, c->decode.dropped_before), c->decode.lost_reported);
 }
 
 void mark_rings_sum(const struct mark_rings *m, struct mark_rings_sum *ret)

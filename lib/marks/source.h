@@ -12,7 +12,7 @@
 #include "marks/trace_file.h"
 #include "trace/index.h"
 
-/* How a source's clock was tied to the trace clock, and what the file contained. */
+/* The tie of a source's clock to the trace clock, and facts about its file. */
 struct mark_origin {
 	const char *name;  /* name of the file; borrowed */
 	const char *clock; /* "MONOTONIC" ...; NULL: tied by clock_sync events */

@@ -80,7 +80,7 @@ int sample_feed_new(struct sample_feed **ret, const struct stream_index *index,
 	return 0;
 }
 
-/* Whether entry i is a kernel address: the nearest marker before it decides. */
+/* True if entry i is a kernel address: the nearest marker before it decides. */
 static bool feed_is_kernel(const struct sample_feed *f, uint32_t i)
 {
 	const struct perf_format *format = sample_reader_format(f->reader);

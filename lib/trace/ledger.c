@@ -140,22 +140,22 @@ static int ledger_close_cpu(struct ledger_cpu *c, const struct change *ch,
 			    struct error *err)
 {
 	struct ledger_row *row = &c->row;
-	uint64_t told = row->events + ch->overrun + ch->other + ch->unread;
+	uint64_t accounted = row->events + ch->overrun + ch->other + ch->unread;
 	uint64_t lost = ch->overrun + ch->other;
 
 	row->written = ch->written;
 	row->lost_overrun = ch->overrun;
 	row->lost_other = ch->other;
 	row->unread = ch->unread;
-	if (c->damaged && told < ch->written) {
-		row->lost_other += ch->written - told;
-		told = ch->written;
+	if (c->damaged && accounted < ch->written) {
+		row->lost_other += ch->written - accounted;
+		accounted = ch->written;
 	}
 	/* More events were read than the kernel counts: it reset its counts in between. */
-	c->emptied = ch->anew || told > ch->written;
+	c->emptied = ch->anew || accounted > ch->written;
 	if (c->emptied)
-		row->written = told;
-	else if (told != ch->written && !index->incomplete)
+		row->written = accounted;
+	else if (accounted != ch->written && !index->incomplete)
 		stream_index_warn(index,
 				  "the counts of CPU %u do not add up: the kernel wrote %" PRIu64
 				  " events, %" PRIu64 " are in the file, %" PRIu64
@@ -174,7 +174,7 @@ static int ledger_close_cpu(struct ledger_cpu *c, const struct change *ch,
 /*
  * The kernel empties a ring when a module with recorded events is unloaded
  * (trace_module_remove_events()), or when somebody writes to "trace". Counts of imported files are
- * taken as they are.
+ * used unchanged.
  */
 static void warn_of_emptied(const struct ledger *l, struct stream_index *index)
 {

@@ -20,8 +20,8 @@
  * timestamp. A sub-buffer can therefore be read without the one before it.
  *
  * Invariants
- * - The page is hostile: no length is believed. Each is checked against `end`, and nothing is read
- *   beyond it. Lengths are multiples of 4, above 0.
+ * - The page is hostile: each length is checked against `end`, and nothing is read beyond it.
+ * Lengths are multiples of 4, above 0.
  * - pos only grows, by 4 bytes at least: each loop ends.
  * - After damage nothing more of the page is read, since only lengths lead to the next record.
  * - A returned record points into the page; nothing is copied.
@@ -175,7 +175,7 @@ _cold_ static uint64_t clock_time(const struct page_clock *c, uint64_t stamp)
 	return stamp + (uint64_t)c->offset;
 }
 
-/* For a record that does not fit: either the page is damaged, or its rest is not loaded yet. */
+/* Handles a record that does not fit: the page is damaged, or its rest is not loaded yet. */
 static int page_damaged(struct page_iter *it)
 {
 	if (it->rest)
