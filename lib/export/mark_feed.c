@@ -23,7 +23,6 @@ struct mark_feed {
 	bool have_ring_mark, ring_given;
 	struct mark_origin *origins; /* owned; copies from the sources */
 	struct mark_syncs syncs;     /* owned */
-	struct sync_scan kernel;     /* owned */
 	struct nesting *nesting;     /* owned */
 	uint64_t given, unopened, bound_max;
 	bool unit_ms;
@@ -42,7 +41,6 @@ struct mark_feed *mark_feed_free(struct mark_feed *m)
 	free(m->sources);
 	free(m->origins);
 	nesting_free(m->nesting);
-	sync_scan_deinit(&m->kernel);
 	free(m);
 	return NULL;
 }
@@ -202,11 +200,10 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 		return error_errno(err, -ENOMEM, "can't begin with the marks");
 	m->bound_max = options->bound_max_ns ?: EXPORT_BOUND_NS;
 	env.scratch = &m->scratch;
-	env.kernel = &m->kernel;
 	env.syncs = &m->syncs;
 	env.bound_max = m->bound_max;
 	if (!options->follow && clock_map_wants_marks(m->info))
-		r = sync_scan_once(&m->kernel, index, reader, err);
+		r = sync_scan_once(index, reader, err);
 	if (r == 0)
 		r = add_files(m, options, &env, err);
 	if (r == 0)

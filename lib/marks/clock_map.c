@@ -8,7 +8,6 @@
 #include "base/search.h"
 #include "base/vec.h"
 #include "base/wide.h"
-#include "marks/sync_scan.h"
 #include "traced/mark_record.h"
 
 void clock_map_deinit(struct clock_map *map)
@@ -22,7 +21,7 @@ int clock_map_add(struct clock_map *map, const struct clock_point *point)
 	return vec_push(map->points, map->count, map->cap, *point);
 }
 
-static int by_time(const void *a, const void *b)
+static int point_by_time(const void *a, const void *b)
 {
 	const struct clock_point *x = a, *y = b;
 
@@ -36,7 +35,7 @@ void clock_map_seal(struct clock_map *map)
 	size_t kept = 0;
 
 	if (map->count)
-		qsort(map->points, map->count, sizeof(*map->points), by_time);
+		qsort(map->points, map->count, sizeof(*map->points), point_by_time);
 	/* Keeps the point with the smallest bound among those with the same `from`. */
 	for (size_t i = 0; i < map->count; i++)
 		if (!kept || map->points[i].from != map->points[kept - 1].from)
@@ -85,7 +84,7 @@ const Traced__Capture__ClockReading *clock_map_reading(const Traced__Capture__Cl
 }
 
 /* The middle of a clock's reading, in CLOCK_BOOTTIME. */
-static uint64_t middle(const Traced__Capture__ClockReading *r, uint64_t *bound)
+static uint64_t reading_middle(const Traced__Capture__ClockReading *r, uint64_t *bound)
 {
 	uint64_t bracket = r->boot_after_ns - r->boot_before_ns;
 
@@ -103,7 +102,7 @@ static int map_by_marks(struct clock_map *ret, const struct trace_info *info, cl
 		const Traced__Capture__Clocks *c = info->clocks[i];
 		const Traced__Capture__ClockReading *from = clock_map_reading(c, clock);
 		const struct kernel_sync *mark =
-			*c->sync_id ? sync_scan_find(info->syncs, c->sync_id) : NULL;
+			*c->sync_id ? sync_scan_find(&info->syncs, c->sync_id) : NULL;
 		struct clock_point p = { .bound = 0 };
 
 		if (!mark || c->sync_after_ns < c->sync_before_ns ||
@@ -115,7 +114,7 @@ static int map_by_marks(struct clock_map *ret, const struct trace_info *info, cl
 		p.bound = (c->sync_after_ns - c->sync_before_ns + 1) / 2;
 		/* The trace clock was read right after; both clocks advanced by the same time. */
 		if (clock != CLOCK_BOOTTIME)
-			p.from = from->value_ns - (middle(from, &p.bound) - p.from);
+			p.from = from->value_ns - (reading_middle(from, &p.bound) - p.from);
 		r = clock_map_add(ret, &p);
 	}
 	clock_map_seal(ret);
@@ -134,8 +133,9 @@ int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t
 	};
 	ret->own_rate |= ret->ticks;
 	if (trace < 0)
-		return info->syncs && clock_map_wants_marks(info) ? map_by_marks(ret, info, clock)
-								  : -ENOENT;
+		return info->syncs.done && clock_map_wants_marks(info)
+			       ? map_by_marks(ret, info, clock)
+			       : -ENOENT;
 	for (size_t i = 0; r == 0 && i < info->clock_count && !ret->identity; i++) {
 		const Traced__Capture__ClockReading *from = NULL, *to = NULL;
 		struct clock_point p = { 0 };
@@ -149,12 +149,13 @@ int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t
 			 * in between.
 			 */
 			p.from = from->value_ns;
-			p.to = to->value_ns + (middle(from, &p.bound) - middle(to, &p.bound));
+			p.to = to->value_ns +
+			       (reading_middle(from, &p.bound) - reading_middle(to, &p.bound));
 		} else if (from) {
 			p.from = from->value_ns;
-			p.to = middle(from, &p.bound);
+			p.to = reading_middle(from, &p.bound);
 		} else if (to) {
-			p.from = middle(to, &p.bound);
+			p.from = reading_middle(to, &p.bound);
 			p.to = to->value_ns;
 		}
 		r = clock_map_add(ret, &p);
@@ -163,7 +164,7 @@ int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t
 	return r ?: ret->identity || ret->count ? r : -ENOENT;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static uint64_t time_distance(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -172,7 +173,7 @@ static uint64_t distance(uint64_t a, uint64_t b)
  * How much the offsets of two points differ. After a clock was set back, the later point may sort
  * first.
  */
-static uint64_t change(const struct clock_point *a, const struct clock_point *b)
+static uint64_t offset_change(const struct clock_point *a, const struct clock_point *b)
 {
 	int64_t d = (int64_t)((b->to - a->to) - (b->from - a->from));
 
@@ -184,39 +185,39 @@ bool clock_is_step(uint64_t change, uint64_t span, uint64_t bound)
 	return change > span / 1000000 * CLOCK_DRIFT_MAX_PPM + bound + 1000;
 }
 
-static bool stepped(const struct clock_point *a, const struct clock_point *b)
+static bool points_stepped(const struct clock_point *a, const struct clock_point *b)
 {
-	return clock_is_step(change(a, b), b->from - a->from, a->bound + b->bound);
+	return clock_is_step(offset_change(a, b), b->from - a->from, a->bound + b->bound);
 }
 
 bool clock_map_stepped(const struct clock_map *map)
 {
 	for (size_t i = 0; !map->own_rate && i + 1 < map->count; i++)
-		if (stepped(&map->points[i], &map->points[i + 1]))
+		if (points_stepped(&map->points[i], &map->points[i + 1]))
 			return true;
 	return false;
 }
 
-static bool drifts_too_much(const struct clock_point *a, const struct clock_point *b)
+static bool points_drift_too_much(const struct clock_point *a, const struct clock_point *b)
 {
-	return clock_is_step(change(a, b), b->from - a->from, 0);
+	return clock_is_step(offset_change(a, b), b->from - a->from, 0);
 }
 
 /* Trace time between two points that have a forward step in between. */
-static uint64_t between(const struct clock_point *a, const struct clock_point *b)
+static uint64_t time_between(const struct clock_point *a, const struct clock_point *b)
 {
 	return b->to > a->to ? b->to - a->to : 0;
 }
 
 /*
- * Whether only the nearest point's offset can hold for a time between two points with a step in
+ * True if only the nearest point's offset can hold for a time between two points with a step in
  * between. The other offset would place it before the first point, after the last, or, after a step
  * forward, outside the two.
  */
-static bool is_clear(const struct clock_map *map, const struct clock_point *a,
-		     const struct clock_point *b, uint64_t from)
+static bool nearest_is_clear(const struct clock_map *map, const struct clock_point *a,
+			     const struct clock_point *b, uint64_t from)
 {
-	uint64_t after = from - a->from, before = b->from - from, span = between(a, b);
+	uint64_t after = from - a->from, before = b->from - from, span = time_between(a, b);
 
 	if (after < before ? before > b->to - map->first_to : after > map->last_to - a->to)
 		return true;
@@ -227,7 +228,7 @@ static bool is_clear(const struct clock_map *map, const struct clock_point *a,
  * Trace clock ticks per tick of the other clock, over all points. 1 for a single point, or for
  * points too close together.
  */
-static double rate(const struct clock_map *map)
+static double map_rate(const struct clock_map *map)
 {
 	const struct clock_point *first = map->points, *last = first + map->count - 1;
 	double r;
@@ -239,9 +240,9 @@ static double rate(const struct clock_map *map)
 }
 
 /* Follows the slope between first and last point, through p. Clamped at 0. */
-static uint64_t extend(const struct clock_map *map, const struct clock_point *p, uint64_t from)
+static uint64_t map_extend(const struct clock_map *map, const struct clock_point *p, uint64_t from)
 {
-	double far = (double)(int64_t)(from - p->from) * rate(map);
+	double far = (double)(int64_t)(from - p->from) * map_rate(map);
 	int64_t to;
 
 	if (far < -9e18 || far > 9e18 ||
@@ -251,7 +252,7 @@ static uint64_t extend(const struct clock_map *map, const struct clock_point *p,
 }
 
 /* Applies the offset of one point. Clamped at 0. */
-static uint64_t shift(const struct clock_point *p, uint64_t from)
+static uint64_t point_shift(const struct clock_point *p, uint64_t from)
 {
 	int64_t to;
 
@@ -262,13 +263,13 @@ static uint64_t shift(const struct clock_point *p, uint64_t from)
 }
 
 /* Largest error of the rate, as a fraction of the distance. */
-static double rate_error(const struct clock_map *map)
+static double map_rate_error(const struct clock_map *map)
 {
 	const struct clock_point *first = map->points, *last = first + map->count - 1;
 	double most = map->ticks ? 1 : CLOCK_DRIFT_MAX_PPM * 1e-6;
 
 	if (map->count < 2 ||
-	    (!map->ticks && rate(map) == 1 && last->to - first->to != last->from - first->from))
+	    (!map->ticks && map_rate(map) == 1 && last->to - first->to != last->from - first->from))
 		return most;
 	return MIN(most, (double)(first->bound + last->bound) / (double)(last->to - first->to) +
 				 CLOCK_WANDER_PPM * 1e-6);
@@ -278,14 +279,15 @@ static double rate_error(const struct clock_map *map)
  * The error that distance from the points a and b adds to their bounds. a == b: the time is beyond
  * them.
  */
-static uint64_t growth(const struct clock_map *map, const struct clock_point *a,
-		       const struct clock_point *b, uint64_t to)
+static uint64_t map_error_growth(const struct clock_map *map, const struct clock_point *a,
+				 const struct clock_point *b, uint64_t to)
 {
-	uint64_t far = MIN(distance(to, a->to), distance(to, b->to));
+	uint64_t far = MIN(time_distance(to, a->to), time_distance(to, b->to));
 
 	if (!map->own_rate || !far)
 		return 0;
-	return (uint64_t)((double)far * (a == b ? rate_error(map) : CLOCK_WANDER_PPM * 1e-6) + 0.5);
+	return (uint64_t)((double)far * (a == b ? map_rate_error(map) : CLOCK_WANDER_PPM * 1e-6) +
+			  0.5);
 }
 
 uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *ret_bound)
@@ -302,21 +304,21 @@ uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *r
 	a = low ? &map->points[low - 1] : b;
 	*ret_bound = MAX(a->bound, b->bound);
 	if (a == b) {
-		to = map->own_rate ? extend(map, b, from) : shift(b, from);
-		*ret_bound += growth(map, a, b, to);
+		to = map->own_rate ? map_extend(map, b, from) : point_shift(b, from);
+		*ret_bound += map_error_growth(map, a, b, to);
 		return to;
 	}
-	if (!map->ticks && stepped(a, b)) {
-		*ret_bound += is_clear(map, a, b, from) ? 0 : change(a, b);
+	if (!map->ticks && points_stepped(a, b)) {
+		*ret_bound += nearest_is_clear(map, a, b, from) ? 0 : offset_change(a, b);
 		a = from - a->from < b->from - from ? a : b;
-		return shift(a, from);
+		return point_shift(a, from);
 	}
 	/* The rate is impossible: the bounds exceed the distance between the points. */
-	if (map->own_rate && !map->ticks && drifts_too_much(a, b)) {
+	if (map->own_rate && !map->ticks && points_drift_too_much(a, b)) {
 		a = a->bound <= b->bound ? a : b;
-		to = shift(a, from);
-		*ret_bound = a->bound +
-			     (uint64_t)((double)distance(to, a->to) * CLOCK_DRIFT_MAX_PPM * 1e-6);
+		to = point_shift(a, from);
+		*ret_bound = a->bound + (uint64_t)((double)time_distance(to, a->to) *
+						   CLOCK_DRIFT_MAX_PPM * 1e-6);
 		return to;
 	}
 	to = a->to + mul_div(from - a->from, b->to - a->to, b->from - a->from);
@@ -324,7 +326,7 @@ uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *r
 	if (map->own_rate)
 		*ret_bound = mul_div(a->bound, b->from - from, b->from - a->from) +
 			     mul_div(b->bound, from - a->from, b->from - a->from) + 1;
-	*ret_bound += growth(map, a, b, to);
+	*ret_bound += map_error_growth(map, a, b, to);
 	return to;
 }
 
@@ -341,8 +343,8 @@ uint64_t clock_map_worst(const struct clock_map *map, uint64_t first, uint64_t l
 		uint64_t at = p->from, next = at;
 
 		/* After a step forward larger than the elapsed time, no time maps to the middle. */
-		if (i + 1 < map->count && (map->own_rate || !between(p, p + 1) ||
-					   (p[1].from - at) / 2 <= between(p, p + 1)))
+		if (i + 1 < map->count && (map->own_rate || !time_between(p, p + 1) ||
+					   (p[1].from - at) / 2 <= time_between(p, p + 1)))
 			next += (p[1].from - at) / 2;
 		clock_map_apply(map, MIN(MAX(at, first), last), &bound);
 		worst = MAX(worst, bound);

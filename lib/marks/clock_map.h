@@ -17,7 +17,7 @@
 
 /* Largest drift of a clock; a larger change is a step. */
 #define CLOCK_DRIFT_MAX_PPM 500
-/* How far a quartz's rate may differ from its mean between two points, mainly from temperature. */
+/* Largest change of a quartz's rate between two points, mainly by temperature. */
 #define CLOCK_WANDER_PPM 1
 
 struct clock_point {
@@ -45,9 +45,9 @@ void clock_map_seal(struct clock_map *map);
 const Traced__Capture__ClockReading *clock_map_reading(const Traced__Capture__Clocks *c,
 						       clockid_t clock);
 /*
- * Whether the trace clock can only be tied by the sync marks in the kernel's ring. True for
+ * True if the trace clock can only be tied by the sync marks in the kernel's ring. That is
  * "global": no process can read it, but all CPUs share it and it counts time. Not for "local" or
- * "perf": a mark that one CPU wrote tells nothing of another CPU's clock.
+ * "perf": a mark that one CPU wrote says nothing about another CPU's clock.
  */
 bool clock_map_wants_marks(const struct trace_info *info);
 /*
@@ -57,9 +57,9 @@ bool clock_map_wants_marks(const struct trace_info *info);
  */
 int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t clock);
 
-/* Whether a change over that span exceeds drift: the clock was set, or it stood still. */
+/* True if a change over that span exceeds drift: the clock was set, or it stood still. */
 bool clock_is_step(uint64_t change, uint64_t span, uint64_t bound);
-/* Whether the clock was stepped between two of the points. */
+/* True if the clock was stepped between two of the points. */
 bool clock_map_stepped(const struct clock_map *map);
 uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *ret_bound);
 /* The largest error bound of times from first to last, in the other clock. */

@@ -38,20 +38,20 @@ uint64_t mark_record_time(const struct mark_decode *d, const uint8_t *p)
 	return load_u64(p + offsetof(struct mark_record, time), d->big_endian);
 }
 
-static struct text spell_frame(char to[static 20], uint64_t frame)
+static struct text decode_spell_frame(char to[static 20], uint64_t frame)
 {
 	return (struct text){ to, (uint32_t)snprintf(to, 20, "0x%" PRIx64, frame) };
 }
 
-static int give_frame(struct mark_decode *d, uint64_t frame, uint64_t parent, struct text name,
-		      struct text cat, struct mark *ret)
+static int decode_give_frame(struct mark_decode *d, uint64_t frame, uint64_t parent,
+			     struct text name, struct text cat, struct mark *ret)
 {
 	*ret = (struct mark){ .phase = PHASE_FRAME };
-	ret->part[PART_ID] = spell_frame(d->frame_id, frame);
+	ret->part[PART_ID] = decode_spell_frame(d->frame_id, frame);
 	ret->part[PART_NAME] = name;
 	ret->part[PART_CAT] = cat;
 	if (parent)
-		ret->part[PART_SF] = spell_frame(d->frame_parent, parent);
+		ret->part[PART_SF] = decode_spell_frame(d->frame_parent, parent);
 	return DECODED_FRAME;
 }
 
@@ -68,8 +68,8 @@ struct draft {
 	const struct label *stack[2];
 };
 
-static void take_stack(struct mark_decode *d, struct draft *draft, const struct mark_field_value *f,
-		       int end)
+static void decode_take_stack(struct mark_decode *d, struct draft *draft,
+			      const struct mark_field_value *f, int end)
 {
 	const struct label *l;
 
@@ -82,10 +82,10 @@ static void take_stack(struct mark_decode *d, struct draft *draft, const struct 
 	draft->stack[end] = l;
 	if (l && buf_reserve(&d->frame, 48))
 		draft->mark->part[end ? PART_ESF : PART_SF] =
-			spell_frame(d->frame.data + (end ? 24 : 0), l->frame);
+			decode_spell_frame(d->frame.data + (end ? 24 : 0), l->frame);
 }
 
-static void take_number(struct draft *draft, const struct mark_field_value *f)
+static void decode_take_number(struct draft *draft, const struct mark_field_value *f)
 {
 	struct mark *m = draft->mark;
 
@@ -121,7 +121,8 @@ static void take_number(struct draft *draft, const struct mark_field_value *f)
 	}
 }
 
-static void take_field(struct mark_decode *d, struct draft *draft, const struct mark_field_value *f)
+static void decode_take_field(struct mark_decode *d, struct draft *draft,
+			      const struct mark_field_value *f)
 {
 	struct mark *m = draft->mark;
 	const struct label *l;
@@ -153,7 +154,7 @@ static void take_field(struct mark_decode *d, struct draft *draft, const struct 
 		break;
 	case MARK_STACK:
 	case MARK_END_STACK:
-		take_stack(d, draft, f, f->kind == MARK_END_STACK);
+		decode_take_stack(d, draft, f, f->kind == MARK_END_STACK);
 		break;
 	case MARK_CNAME:
 		l = f->type == MARK_LABEL ? label_find(&d->labels, d->shared, f->number) : NULL;
@@ -173,12 +174,12 @@ static void take_field(struct mark_decode *d, struct draft *draft, const struct 
 		draft->snapshot_cat = f->text;
 		break;
 	default:
-		take_number(draft, f);
+		decode_take_number(draft, f);
 	}
 }
 
 /* {"snapshot": {...}}: adds the object's base type, then the arguments or the single value. */
-static void finish_snapshot(struct mark_decode *d, struct draft *draft)
+static void decode_finish_snapshot(struct mark_decode *d, struct draft *draft)
 {
 	static const struct text snapshot = { "snapshot", 8 };
 	struct buf members = d->args;
@@ -206,7 +207,8 @@ static void finish_snapshot(struct mark_decode *d, struct draft *draft)
  * Turns raw program counters into frames, with the innermost in sf. DECODED_FRAME: return a new
  * frame first.
  */
-static int finish_stack(struct mark_decode *d, struct draft *draft, int end, struct mark *ret)
+static int decode_finish_stack(struct mark_decode *d, struct draft *draft, int end,
+			       struct mark *ret)
 {
 	const struct text *a = &draft->addresses[end];
 	uint64_t parent = 0;
@@ -214,27 +216,28 @@ static int finish_stack(struct mark_decode *d, struct draft *draft, int end, str
 
 	for (uint32_t i = 0; i < count; i++) {
 		char name[20];
-		struct text text = spell_frame(
+		struct text text = decode_spell_frame(
 			name, load_u64((const uint8_t *)a->data + 8 * i, d->big_endian));
 		uint64_t frame = frame_hash(text, (struct text){ 0 }, parent);
 
 		if (frame_is_new(d->shared, frame)) {
 			buf_clear(&d->name);
 			buf_append(&d->name, text.data, text.len);
-			return give_frame(d, frame, parent,
-					  (struct text){ d->name.data, (uint32_t)d->name.len },
-					  (struct text){ 0 }, ret);
+			return decode_give_frame(
+				d, frame, parent,
+				(struct text){ d->name.data, (uint32_t)d->name.len },
+				(struct text){ 0 }, ret);
 		}
 		parent = frame;
 	}
 	if (parent && buf_reserve(&d->frame, 48))
 		draft->mark->part[end ? PART_ESF : PART_SF] =
-			spell_frame(d->frame.data + (end ? 24 : 0), parent);
+			decode_spell_frame(d->frame.data + (end ? 24 : 0), parent);
 	return DECODED_MARK;
 }
 
 /* "X" is written at its end: its counters were read there, but are shown at the beginning. */
-static void finish_times(struct draft *draft)
+static void decode_finish_times(struct draft *draft)
 {
 	struct mark *m = draft->mark;
 
@@ -281,24 +284,24 @@ static int decode_mark(struct mark_decode *d, const uint8_t *p, size_t size, str
 		ret->part[PART_CAT] = l->cat;
 	}
 	while ((r = mark_field_next(d, &at, end, &f)) > 0)
-		take_field(d, &draft, &f);
+		decode_take_field(d, &draft, &f);
 	if (r < 0)
 		return r;
 	for (int i = 0; i < 2; i++) {
 		const struct label *s = draft.stack[i];
 
 		if (s && frame_is_new(d->shared, s->frame))
-			return give_frame(d, s->frame, 0, s->name, s->cat, ret);
-		r = draft.has_addresses[i] ? finish_stack(d, &draft, i, ret) : DECODED_MARK;
+			return decode_give_frame(d, s->frame, 0, s->name, s->cat, ret);
+		r = draft.has_addresses[i] ? decode_finish_stack(d, &draft, i, ret) : DECODED_MARK;
 		if (r != DECODED_MARK)
 			return r;
 	}
-	finish_times(&draft);
+	decode_finish_times(&draft);
 	if (draft.has_linked)
 		value_put_text(&d->args, &TEXT("linked_id"),
 			       mark_field_id(&d->linked, &draft.linked));
 	if (ret->phase == PHASE_OBJECT_SNAPSHOT)
-		finish_snapshot(d, &draft);
+		decode_finish_snapshot(d, &draft);
 	if (ret->phase == PHASE_CLOCK_SYNC)
 		value_put_text(&d->args, &TEXT("sync_id"), draft.sync_id);
 	if (buf_error(&d->args) < 0)
@@ -329,7 +332,7 @@ static int decode_define(struct mark_decode *d, const uint8_t *p, size_t size, s
 			/* The outermost frame is reported once, when a stack first uses it. */
 			parent = l ? l->frame : 0;
 			if (l && frame_is_new(d->shared, parent))
-				return give_frame(d, parent, 0, l->name, l->cat, ret);
+				return decode_give_frame(d, parent, 0, l->name, l->cat, ret);
 		}
 	}
 	if (r < 0)
@@ -338,11 +341,11 @@ static int decode_define(struct mark_decode *d, const uint8_t *p, size_t size, s
 	r = label_define(&d->labels, d->shared, load_u32(p + 4, d->big_endian), name, cat, frame);
 	if (r < 0 || !parent)
 		return r < 0 ? r : DECODED_NOTHING;
-	return frame_is_new(d->shared, frame) ? give_frame(d, frame, parent, name, cat, ret)
+	return frame_is_new(d->shared, frame) ? decode_give_frame(d, frame, parent, name, cat, ret)
 					      : DECODED_NOTHING;
 }
 
-static uint64_t find_count(struct mark_decode *d, const uint8_t *p, size_t size)
+static uint64_t decode_count(struct mark_decode *d, const uint8_t *p, size_t size)
 {
 	const uint8_t *at = p + sizeof(struct mark_record), *end = p + size;
 	struct mark_field_value f;
@@ -360,16 +363,16 @@ static int decode_epoch(struct mark_decode *d, const uint8_t *p, size_t size)
 	label_table_forget(&d->labels, d->shared);
 	d->begun |= load_u32(p + 4, d->big_endian) >= d->generation;
 	if (d->begun && !was)
-		d->dropped_before = find_count(d, p, size);
+		d->dropped_before = decode_count(d, p, size);
 	return DECODED_NOTHING;
 }
 
 /* A loss shows as a mark at its place. */
 static int decode_lost(struct mark_decode *d, const uint8_t *p, size_t size, struct mark *ret)
 {
-	uint64_t count = find_count(d, p, size);
+	uint64_t count = decode_count(d, p, size);
 
-	d->lost_told += count;
+	d->lost_reported += count;
 	buf_clear(&d->name);
 	buf_printf(&d->name, "%" PRIu64 " marks lost", count);
 	buf_clear(&d->args);

@@ -16,7 +16,7 @@ struct mark_decode {
 	int32_t pid, tid;
 	bool begun;		 /* records belong to this recording */
 	uint64_t dropped_before; /* dropped in the ring's life before the recording */
-	uint64_t lost_told;	 /* sum of the LOST records */
+	uint64_t lost_reported;	 /* sum of the LOST records */
 	struct label_table labels;
 	/* Storage behind the pointers of the last mark. */
 	struct buf args, extra, name, id, frame, linked;
@@ -34,7 +34,7 @@ enum mark_decoded {
 
 /* Size of the record at p: at least 16, a multiple of 8, at most len. 0: no valid record. */
 size_t mark_record_size(const struct mark_decode *d, const uint8_t *p, size_t len);
-/* When the record was written. */
+/* The time at which the record was written. */
 uint64_t mark_record_time(const struct mark_decode *d, const uint8_t *p);
 
 /*

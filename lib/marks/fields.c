@@ -9,8 +9,8 @@
 #include "traced/mark_record.h"
 
 /* Reads a length-prefixed text within room bytes. ret_padded: the bytes it occupies. */
-static bool take_text(const struct mark_decode *d, const uint8_t *p, size_t room, struct text *ret,
-		      size_t *ret_padded)
+static bool field_take_text(const struct mark_decode *d, const uint8_t *p, size_t room,
+			    struct text *ret, size_t *ret_padded)
 {
 	uint32_t len = room < 4 ? UINT32_MAX : load_u32(p, d->big_endian);
 
@@ -39,7 +39,7 @@ int mark_field_next(struct mark_decode *d, const uint8_t **p, const uint8_t *end
 	value = at + sizeof(struct mark_field);
 	room = size - sizeof(struct mark_field);
 	if (f->kind == MARK_ARG && !key) {
-		if (!take_text(d, value, room, &f->key, &padded))
+		if (!field_take_text(d, value, room, &f->key, &padded))
 			return -EBADMSG;
 		value += padded;
 		room -= padded;
@@ -53,7 +53,7 @@ int mark_field_next(struct mark_decode *d, const uint8_t **p, const uint8_t *end
 		return 1;
 	case MARK_STRING:
 	case MARK_JSON:
-		return take_text(d, value, room, &f->text, &padded) ? 1 : -EBADMSG;
+		return field_take_text(d, value, room, &f->text, &padded) ? 1 : -EBADMSG;
 	case MARK_ADDRESSES:
 		f->text = (struct text){ (const char *)value, (uint32_t)room };
 		return 1;
@@ -65,7 +65,8 @@ int mark_field_next(struct mark_decode *d, const uint8_t **p, const uint8_t *end
 	}
 }
 
-static void put_addresses(struct mark_decode *d, struct text addresses, const struct text *key)
+static void field_put_addresses(struct mark_decode *d, struct text addresses,
+				const struct text *key)
 {
 	value_put(&d->args, key, VALUE_LIST);
 	for (uint32_t at = 0; at + 8 <= addresses.len; at += 8)
@@ -116,7 +117,7 @@ void mark_field_put(struct mark_decode *d, const struct text *key, const struct 
 		value_put_text(out, key, l ? l->name : TEXT("?"));
 		break;
 	case MARK_ADDRESSES:
-		put_addresses(d, f->text, key);
+		field_put_addresses(d, f->text, key);
 		break;
 	default:
 		value_put(out, key, VALUE_NULL);

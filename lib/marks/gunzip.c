@@ -3,7 +3,7 @@
 
 #include "base/io.h"
 
-static int refill(struct gunzip *g)
+static int gunzip_refill(struct gunzip *g)
 {
 	ssize_t n = read_full(g->fd, g->raw, sizeof(g->raw));
 
@@ -21,7 +21,7 @@ int gunzip_init(struct gunzip *g, int fd)
 	g->fd = fd;
 	g->compressed = g->member_ended = g->cut = false;
 	g->z = (z_stream){ 0 };
-	r = refill(g);
+	r = gunzip_refill(g);
 	if (r < 0)
 		return r;
 	g->compressed = g->z.avail_in >= 2 && g->raw[0] == 0x1f && g->raw[1] == 0x8b;
@@ -40,7 +40,7 @@ void gunzip_deinit(struct gunzip *g)
 	g->compressed = false;
 }
 
-static ssize_t read_plain(struct gunzip *g, void *data, size_t len)
+static ssize_t gunzip_read_plain(struct gunzip *g, void *data, size_t len)
 {
 	size_t n = MIN((size_t)g->z.avail_in, len);
 
@@ -58,11 +58,11 @@ ssize_t gunzip_read(void *userdata, void *data, size_t len)
 	struct gunzip *g = userdata;
 
 	if (!g->compressed)
-		return read_plain(g, data, len);
+		return gunzip_read_plain(g, data, len);
 	g->z.next_out = data;
 	g->z.avail_out = (uInt)len;
 	while (g->z.avail_out == len) {
-		int r = g->z.avail_in ? 1 : refill(g), state;
+		int r = g->z.avail_in ? 1 : gunzip_refill(g), state;
 
 		if (r < 0)
 			return r;

@@ -24,7 +24,7 @@ void json_read_deinit(struct json_read *r)
 }
 
 /* Returns the next byte without consuming it; -1: end of file or read error. */
-static int peek(struct json_read *r)
+static int json_peek(struct json_read *r)
 {
 	ssize_t n;
 
@@ -43,16 +43,16 @@ static int peek(struct json_read *r)
 	return (unsigned char)r->window[0];
 }
 
-static int take(struct json_read *r)
+static int json_take(struct json_read *r)
 {
-	int c = peek(r);
+	int c = json_peek(r);
 
 	if (c >= 0)
 		r->at++;
 	return c;
 }
 
-static int bad(struct json_read *r, struct error *err, const char *what)
+static int json_bad(struct json_read *r, struct error *err, const char *what)
 {
 	if (r->failed == -ENODATA)
 		return error_set(err, -ENODATA, "it ends in the middle, at byte %llu",
@@ -63,7 +63,7 @@ static int bad(struct json_read *r, struct error *err, const char *what)
 			 what);
 }
 
-static int put(struct json_read *r, char c, struct error *err)
+static int json_keep(struct json_read *r, char c, struct error *err)
 {
 	if (!r->keep)
 		return 0;
@@ -74,12 +74,12 @@ static int put(struct json_read *r, char c, struct error *err)
 	return 0;
 }
 
-static int hex4(struct json_read *r)
+static int json_hex4(struct json_read *r)
 {
 	int value = 0;
 
 	for (int i = 0; i < 4; i++) {
-		int c = take(r), digit;
+		int c = json_take(r), digit;
 
 		if (c >= '0' && c <= '9')
 			digit = c - '0';
@@ -92,7 +92,7 @@ static int hex4(struct json_read *r)
 	return value;
 }
 
-static int put_utf8(struct json_read *r, uint32_t c, struct error *err)
+static int json_keep_utf8(struct json_read *r, uint32_t c, struct error *err)
 {
 	char out[4];
 	int n = 0;
@@ -113,7 +113,7 @@ static int put_utf8(struct json_read *r, uint32_t c, struct error *err)
 		out[n++] = (char)(0x80 | (c & 63));
 	}
 	for (int i = 0; i < n; i++) {
-		int e = put(r, out[i], err);
+		int e = json_keep(r, out[i], err);
 
 		if (e < 0)
 			return e;
@@ -123,146 +123,148 @@ static int put_utf8(struct json_read *r, uint32_t c, struct error *err)
 
 #define REPLACEMENT 0xfffd
 
-static bool is_high(int c)
+static bool is_high_surrogate(int c)
 {
 	return c >= 0xd800 && c < 0xdc00;
 }
 
-static bool is_low(int c)
+static bool is_low_surrogate(int c)
 {
 	return c >= 0xdc00 && c < 0xe000;
 }
 
 /* Decodes what follows "\u": one character or a surrogate pair. A lone surrogate becomes U+FFFD. */
-static int put_unicode(struct json_read *r, struct error *err)
+static int json_keep_unicode(struct json_read *r, struct error *err)
 {
-	int c = hex4(r), e;
+	int c = json_hex4(r), e;
 
-	while (is_high(c)) {
+	while (is_high_surrogate(c)) {
 		int low;
 
-		if (peek(r) != '\\')
-			return put_utf8(r, REPLACEMENT, err);
+		if (json_peek(r) != '\\')
+			return json_keep_utf8(r, REPLACEMENT, err);
 		r->at++;
-		if (peek(r) != 'u') {
+		if (json_peek(r) != 'u') {
 			/* Decodes an escape whose backslash was consumed. */
-			e = put_utf8(r, REPLACEMENT, err);
+			e = json_keep_utf8(r, REPLACEMENT, err);
 			return e < 0 ? e : 1;
 		}
 		r->at++;
-		low = hex4(r);
+		low = json_hex4(r);
 		if (low < 0)
-			return bad(r, err, "\\u needs four hexadecimal digits");
-		if (is_low(low))
-			return put_utf8(r,
-					0x10000 + ((uint32_t)(c - 0xd800) << 10) +
-						(uint32_t)(low - 0xdc00),
-					err);
-		e = put_utf8(r, REPLACEMENT, err);
+			return json_bad(r, err, "\\u needs four hexadecimal digits");
+		if (is_low_surrogate(low))
+			return json_keep_utf8(r,
+					      0x10000 + ((uint32_t)(c - 0xd800) << 10) +
+						      (uint32_t)(low - 0xdc00),
+					      err);
+		e = json_keep_utf8(r, REPLACEMENT, err);
 		if (e < 0)
 			return e;
 		c = low;
 	}
 	if (c < 0)
-		return bad(r, err, "\\u needs four hexadecimal digits");
-	return put_utf8(r, is_low(c) ? REPLACEMENT : (uint32_t)c, err);
+		return json_bad(r, err, "\\u needs four hexadecimal digits");
+	return json_keep_utf8(r, is_low_surrogate(c) ? REPLACEMENT : (uint32_t)c, err);
 }
 
-static int read_escape(struct json_read *r, struct error *err)
+static int json_read_escape(struct json_read *r, struct error *err)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
 	const char *p;
 	int c, e;
 
 	do {
-		c = take(r);
+		c = json_take(r);
 		if (c == 'u') {
-			e = put_unicode(r, err);
+			e = json_keep_unicode(r, err);
 			if (e <= 0)
 				return e;
 			continue;
 		}
 		p = c > 0 ? strchr(from, c) : NULL;
-		return p ? put(r, to[p - from], err) : bad(r, err, "an unknown escape in a string");
+		return p ? json_keep(r, to[p - from], err)
+			 : json_bad(r, err, "an unknown escape in a string");
 	} while (true);
 }
 
-static int read_string(struct json_read *r, struct error *err)
+static int json_read_string(struct json_read *r, struct error *err)
 {
 	buf_clear(&r->text);
 	for (;;) {
-		int c = take(r), e;
+		int c = json_take(r), e;
 
 		if (c == '"')
 			break;
 		if (c < 0)
-			return bad(r, err, "unterminated string");
-		e = c == '\\' ? read_escape(r, err) : put(r, (char)c, err);
+			return json_bad(r, err, "unterminated string");
+		e = c == '\\' ? json_read_escape(r, err) : json_keep(r, (char)c, err);
 		if (unlikely(e < 0))
 			return e;
 	}
 	return buf_error(&r->text) < 0 ? error_errno(err, -ENOMEM, "can't read a string") : 0;
 }
 
-static bool is_digit(int c)
+static bool json_is_digit(int c)
 {
 	return c >= '0' && c <= '9';
 }
 
 /* Consumes digits. False: there is none. */
-static bool take_digits(struct json_read *r)
+static bool json_take_digits(struct json_read *r)
 {
-	if (!is_digit(peek(r)))
+	if (!json_is_digit(json_peek(r)))
 		return false;
-	while (is_digit(peek(r)) && r->text.len < 400)
-		buf_putc(&r->text, (char)take(r));
-	return !is_digit(peek(r));
+	while (json_is_digit(json_peek(r)) && r->text.len < 400)
+		buf_putc(&r->text, (char)json_take(r));
+	return !json_is_digit(json_peek(r));
 }
 
-static int read_number(struct json_read *r, struct error *err)
+static int json_read_number(struct json_read *r, struct error *err)
 {
 	int zero;
 
 	buf_clear(&r->text);
-	if (peek(r) == '-')
-		buf_putc(&r->text, (char)take(r));
-	zero = peek(r) == '0';
-	if (!take_digits(r) || (zero && r->text.len > (size_t)(r->text.data[0] == '-' ? 2 : 1)))
-		return bad(r, err, "not a JSON number");
-	if (peek(r) == '.') {
-		buf_putc(&r->text, (char)take(r));
-		if (!take_digits(r))
-			return bad(r, err, "not a JSON number");
+	if (json_peek(r) == '-')
+		buf_putc(&r->text, (char)json_take(r));
+	zero = json_peek(r) == '0';
+	if (!json_take_digits(r) ||
+	    (zero && r->text.len > (size_t)(r->text.data[0] == '-' ? 2 : 1)))
+		return json_bad(r, err, "not a JSON number");
+	if (json_peek(r) == '.') {
+		buf_putc(&r->text, (char)json_take(r));
+		if (!json_take_digits(r))
+			return json_bad(r, err, "not a JSON number");
 	}
-	if (peek(r) == 'e' || peek(r) == 'E') {
-		buf_putc(&r->text, (char)take(r));
-		if (peek(r) == '+' || peek(r) == '-')
-			buf_putc(&r->text, (char)take(r));
-		if (!take_digits(r))
-			return bad(r, err, "not a JSON number");
+	if (json_peek(r) == 'e' || json_peek(r) == 'E') {
+		buf_putc(&r->text, (char)json_take(r));
+		if (json_peek(r) == '+' || json_peek(r) == '-')
+			buf_putc(&r->text, (char)json_take(r));
+		if (!json_take_digits(r))
+			return json_bad(r, err, "not a JSON number");
 	}
 	return buf_error(&r->text) < 0 ? error_errno(err, -ENOMEM, "can't read a number")
 				       : JSON_NUMBER;
 }
 
-static int read_word(struct json_read *r, const char *word, int token, struct error *err)
+static int json_read_word(struct json_read *r, const char *word, int token, struct error *err)
 {
 	for (const char *p = word; *p; p++)
-		if (take(r) != *p)
-			return bad(r, err, "neither a value nor true, false or null");
+		if (json_take(r) != *p)
+			return json_bad(r, err, "neither a value nor true, false or null");
 	return token;
 }
 
-static int skip_space(struct json_read *r)
+static int json_skip_space(struct json_read *r)
 {
 	int c;
 
-	while ((c = peek(r)) == ' ' || c == '\n' || c == '\r' || c == '\t')
+	while ((c = json_peek(r)) == ' ' || c == '\n' || c == '\r' || c == '\t')
 		r->at++;
 	return c;
 }
 
-static int open_level(struct json_read *r, int token, struct error *err)
+static int json_open_level(struct json_read *r, int token, struct error *err)
 {
 	if (r->depth == JSON_READ_DEPTH_MAX)
 		return error_set(err, -EFBIG, "at byte %llu: nested deeper than %d",
@@ -273,71 +275,71 @@ static int open_level(struct json_read *r, int token, struct error *err)
 	return token;
 }
 
-static int read_value(struct json_read *r, int c, struct error *err)
+static int json_read_any(struct json_read *r, int c, struct error *err)
 {
 	int e;
 
 	if (c == '{' || c == '[')
-		return open_level(r, c, err);
+		return json_open_level(r, c, err);
 	r->state = JSON_WANT_NEXT;
 	switch (c) {
 	case '"':
 		r->at++;
-		e = read_string(r, err);
+		e = json_read_string(r, err);
 		return e < 0 ? e : JSON_STRING;
 	case 't':
-		return read_word(r, "true", JSON_TRUE, err);
+		return json_read_word(r, "true", JSON_TRUE, err);
 	case 'f':
-		return read_word(r, "false", JSON_FALSE, err);
+		return json_read_word(r, "false", JSON_FALSE, err);
 	case 'n':
-		return read_word(r, "null", JSON_NULL, err);
+		return json_read_word(r, "null", JSON_NULL, err);
 	case 'N':
 	case 'I':
-		return bad(r, err, "JSON has no NaN and no Infinity");
+		return json_bad(r, err, "JSON has no NaN and no Infinity");
 	default:
-		if (c == '-' || is_digit(c))
-			return read_number(r, err);
-		return bad(r, err, "not the beginning of a JSON value");
+		if (c == '-' || json_is_digit(c))
+			return json_read_number(r, err);
+		return json_bad(r, err, "not the beginning of a JSON value");
 	}
 }
 
-static int read_key(struct json_read *r, int c, struct error *err)
+static int json_read_key(struct json_read *r, int c, struct error *err)
 {
 	int e;
 
 	if (c != '"')
-		return bad(r, err, "expected a member name in quotes");
+		return json_bad(r, err, "expected a member name in quotes");
 	r->at++;
-	e = read_string(r, err);
+	e = json_read_string(r, err);
 	if (e < 0)
 		return e;
-	if (skip_space(r) != ':')
-		return bad(r, err, "expected a colon");
+	if (json_skip_space(r) != ':')
+		return json_bad(r, err, "expected a colon");
 	r->at++;
 	r->state = JSON_WANT_VALUE;
 	return JSON_KEY;
 }
 
-static bool skip_bom(struct json_read *r)
+static bool json_skip_bom(struct json_read *r)
 {
 	for (const char *p = JSON_BOM; *p; p++)
-		if (take(r) != (unsigned char)*p)
+		if (json_take(r) != (unsigned char)*p)
 			return false;
 	return true;
 }
 
 int json_read_next(struct json_read *r, struct error *err)
 {
-	int c = peek(r), top = r->depth ? r->open[r->depth - 1] : 0;
+	int c = json_peek(r), top = r->depth ? r->open[r->depth - 1] : 0;
 
-	if (c == (unsigned char)*JSON_BOM && !json_read_offset(r) && !skip_bom(r))
-		return bad(r, err, "not UTF-8");
-	c = skip_space(r);
+	if (c == (unsigned char)*JSON_BOM && !json_read_offset(r) && !json_skip_bom(r))
+		return json_bad(r, err, "not UTF-8");
+	c = json_skip_space(r);
 
 	if (!r->depth && r->state == JSON_WANT_NEXT) {
 		if (c < 0 && r->failed == -ENODATA)
 			return JSON_END;
-		return bad(r, err, "unexpected data after the end");
+		return json_bad(r, err, "unexpected data after the end");
 	}
 	if (r->depth && r->state != JSON_WANT_VALUE) {
 		if (c == (top == '{' ? '}' : ']')) {
@@ -348,14 +350,14 @@ int json_read_next(struct json_read *r, struct error *err)
 		}
 		if (r->state == JSON_WANT_NEXT) {
 			if (c != ',')
-				return bad(r, err, "expected a comma or a closing bracket");
+				return json_bad(r, err, "expected a comma or a closing bracket");
 			r->at++;
-			c = skip_space(r);
+			c = json_skip_space(r);
 		}
 		if (top == '{')
-			return read_key(r, c, err);
+			return json_read_key(r, c, err);
 	}
-	return read_value(r, c, err);
+	return json_read_any(r, c, err);
 }
 
 int json_read_skip(struct json_read *r, int token, struct error *err)

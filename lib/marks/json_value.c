@@ -7,7 +7,7 @@
 #include "marks/sort.h"
 
 /* Stores a number; integers exactly. */
-static void put_number(struct buf *out, const struct text *key, struct buf *spelled)
+static void value_put_number(struct buf *out, const struct text *key, struct buf *spelled)
 {
 	const char *text = buf_string(spelled);
 	double d;
@@ -37,19 +37,20 @@ static void put_number(struct buf *out, const struct text *key, struct buf *spel
 		value_put_u64(out, key, VALUE_DOUBLE, *(const uint64_t *)(const void *)&d);
 }
 
-static int too_much(struct json_read *json, struct error *err, const char *what)
+static int value_too_much(struct json_read *json, struct error *err, const char *what)
 {
 	return error_set(err, -EFBIG, "at byte %" PRIu64 ": %s", json_read_offset(json), what);
 }
 
-static void put_token(struct json_read *json, int token, const struct text *key, struct buf *out)
+static void value_put_token(struct json_read *json, int token, const struct text *key,
+			    struct buf *out)
 {
 	switch (token) {
 	case JSON_STRING:
 		value_put_text(out, key, text_of(&json->text));
 		break;
 	case JSON_NUMBER:
-		put_number(out, key, &json->text);
+		value_put_number(out, key, &json->text);
 		break;
 	case JSON_OBJECT:
 		value_put(out, key, VALUE_DICT);
@@ -87,17 +88,17 @@ int json_value_read(struct json_read *json, int token, const struct text *key, b
 		else if (token == JSON_OBJECT_END || token == JSON_ARRAY_END)
 			level--;
 		if (level >= VALUE_DEPTH_MAX - 1)
-			return too_much(json, err, "values are nested too deep");
+			return value_too_much(json, err, "values are nested too deep");
 		if (token == JSON_KEY) {
 			buf_clear(&name);
 			buf_append(&name, json->text.data, json->text.len);
 		} else if (!outer) {
-			put_token(json, token, key, out);
+			value_put_token(json, token, key, out);
 		}
 		if (buf_error(out) < 0 || buf_error(&name) < 0)
 			return error_errno(err, -ENOMEM, "can't read it");
 		if (out->len > MARK_PACKED_MAX)
-			return too_much(json, err, "a value is too long");
+			return value_too_much(json, err, "a value is too long");
 		if (token != JSON_KEY && !level)
 			return 0;
 		member = text_of(&name);

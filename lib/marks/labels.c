@@ -41,7 +41,7 @@ const struct label *label_find(const struct label_table *t, struct mark_decode_s
 	return NULL;
 }
 
-static int copy_text(struct text *to, struct text from)
+static int label_copy_text(struct text *to, struct text from)
 {
 	char *p = from.len ? malloc(from.len) : NULL;
 
@@ -70,9 +70,9 @@ int label_define(struct label_table *t, struct mark_decode_shared *shared, uint3
 	/* The first definition of a label counts; later ones are ignored. */
 	if (l->id)
 		return 0;
-	if (copy_text(&l->name, name) < 0)
+	if (label_copy_text(&l->name, name) < 0)
 		return -ENOMEM;
-	if (copy_text(&l->cat, cat) < 0) {
+	if (label_copy_text(&l->cat, cat) < 0) {
 		free((char *)(uintptr_t)l->name.data);
 		return -ENOMEM;
 	}

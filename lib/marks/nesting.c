@@ -38,7 +38,7 @@ struct nesting {
 	struct category_slots categories;
 };
 
-static bool has_name(const struct nesting *n, uint32_t number, struct text name)
+static bool category_has_name(const struct nesting *n, uint32_t number, struct text name)
 {
 	const char *own = n->names[number - 1];
 
@@ -51,7 +51,7 @@ struct category_key {
 	uint32_t hash;
 };
 DEFINE_TABLE(category_slots, struct category, const struct category_key *, slot->number, slot->hash,
-	     slot->hash == key->hash && has_name(key->n, slot->number, key->name));
+	     slot->hash == key->hash && category_has_name(key->n, slot->number, key->name));
 
 int nesting_new(struct nesting **ret)
 {
@@ -94,7 +94,7 @@ static int category_number(struct nesting *n, struct text cat)
 	return (int)c->number;
 }
 
-static int push(struct thread *t, int category)
+static int thread_push(struct thread *t, int category)
 {
 	if (t->depth < DEPTH_MAX) {
 		if (vec_reserve(t->open, t->depth, t->cap, 1) < 0)
@@ -123,7 +123,7 @@ int nesting_check(struct nesting *n, struct mark *mark)
 		category = category_number(n, mark->part[PART_CAT]);
 		if (!category)
 			mark->part[PART_CAT] = (struct text){ 0 };
-		return category < 0 ? category : push(t, category);
+		return category < 0 ? category : thread_push(t, category);
 	}
 	if (!t->depth)
 		return 0;

@@ -8,9 +8,10 @@
 #include "base/heap.h"
 #include "base/vec.h"
 #include "marks/clock_map.h"
+#include "trace/chunk_cursor.h"
 #include "traced/mark_record.h"
 
-#define PART (64U << 10) /* bytes of a chunk read at a time */
+#define PART (64U << 10) /* bytes of a chunk in a window, if its records are not longer */
 #define CLOCKS_MAX 16
 #define UNKNOWN_TID (UINT32_C(1) << 30) /* the kernel's tids stay below 2^22 */
 
@@ -18,11 +19,7 @@ struct ring_cursor {
 	struct mark_ring *ring;
 	uint64_t order; /* time of its next mark, or of its first record */
 	bool have_mark;
-	size_t next_chunk;
-	struct chunk chunk;
-	uint32_t chunk_at; /* offset in the chunk's payload after the window */
-	struct buf window;
-	size_t used; /* bytes of the window consumed */
+	struct chunk_cursor chunks;
 	struct mark_decode decode;
 	const struct clock_map *map;
 	struct mark mark;
@@ -37,7 +34,7 @@ struct clock {
 
 struct mark_rings {
 	const struct trace_info *info;
-	const struct stream_reader *reader;
+	struct chunk_source source;
 	struct mark_ring_list *list;
 	uint64_t latest;    /* see mark_rings_set_latest */
 	uint64_t limit;	    /* offset limit: later chunks are held back */
@@ -50,12 +47,10 @@ struct mark_rings {
 	struct ring_cursor **heap; /* owned; room for all */
 	size_t heap_count, heap_cap;
 	bool given; /* heap[0]'s mark */
-	struct buf part;
-	size_t window_bytes;
 	struct mark_rings_sum sum;
 };
 
-static int tie_clock(struct mark_rings *m, struct clock *c)
+static int rings_tie_clock(struct mark_rings *m, struct clock *c)
 {
 	int r;
 
@@ -67,7 +62,7 @@ static int tie_clock(struct mark_rings *m, struct clock *c)
 	return r == -ENOMEM ? r : 0;
 }
 
-static const struct clock *find_clock(struct mark_rings *m, clockid_t id)
+static const struct clock *rings_find_clock(struct mark_rings *m, clockid_t id)
 {
 	struct clock *c;
 
@@ -78,7 +73,7 @@ static const struct clock *find_clock(struct mark_rings *m, clockid_t id)
 		return NULL;
 	c = &m->clocks[m->clock_count];
 	*c = (struct clock){ .id = id };
-	if (tie_clock(m, c) < 0)
+	if (rings_tie_clock(m, c) < 0)
 		return NULL;
 	m->clock_count++;
 	return c;
@@ -86,7 +81,7 @@ static const struct clock *find_clock(struct mark_rings *m, clockid_t id)
 
 static const struct clock_map no_map = { .identity = true };
 
-static uint64_t to_trace(const struct ring_cursor *c, uint64_t ts)
+static uint64_t ring_to_trace(const struct ring_cursor *c, uint64_t ts)
 {
 	uint64_t bound;
 
@@ -96,27 +91,29 @@ static uint64_t to_trace(const struct ring_cursor *c, uint64_t ts)
 DEFINE_HEAP(cursor_heap, struct ring_cursor *, a->order < b->order);
 
 /* Time of the ring's first record: when to open the ring. Not validated yet. */
-static uint64_t first_order(struct mark_rings *m, const struct ring_cursor *c)
+static uint64_t ring_first_order(struct mark_rings *m, const struct ring_cursor *c)
 {
-	const struct mark_chunk *first = c->ring->chunks;
+	const struct chunk_ref *first = chunk_list_get(&c->ring->chunks, c->chunks.next);
 	struct chunk chunk = { .type = CHUNK_MARKS };
 	const uint32_t size = sizeof(struct mark_record), from = sizeof(struct marks_header);
+	struct buf *record = &m->source.scratch;
 
-	if (!c->ring->count || first->length < from + size)
+	if (!first || first->length < from + size)
 		return 0;
 	chunk.offset = first->offset;
 	chunk.length = first->length;
-	if (stream_reader_load_part(m->reader, &chunk, from, size, &m->part, NULL) < 0)
+	if (stream_reader_load_part(m->source.reader, &chunk, from, size, record, NULL) < 0)
 		return 0;
-	return to_trace(c, mark_record_time(&c->decode, (uint8_t *)m->part.data));
+	return ring_to_trace(c, mark_record_time(&c->decode, (uint8_t *)record->data));
 }
 
-static void init_cursor(struct mark_rings *m, struct ring_cursor *c, struct mark_ring *ring)
+static void rings_init_cursor(struct mark_rings *m, struct ring_cursor *c, struct mark_ring *ring)
 {
 	const Traced__Capture__Producer *p = ring->producer;
-	const struct clock *clock = find_clock(m, (clockid_t)p->clock);
+	const struct clock *clock = rings_find_clock(m, (clockid_t)p->clock);
 
 	c->ring = ring;
+	c->chunks.next = ring->chunks.forgotten;
 	c->map = clock ? &clock->map : &no_map;
 	m->sum.untied += !clock || !clock->tied;
 	mark_decode_init(&c->decode, &m->shared, m->info->header->big_endian);
@@ -124,12 +121,12 @@ static void init_cursor(struct mark_rings *m, struct ring_cursor *c, struct mark
 	c->decode.pid = p->pid;
 	/* An unknown thread gets a tid that no thread of its process has. */
 	c->decode.tid = p->tid ?: (int32_t)(UNKNOWN_TID + p->ring % UNKNOWN_TID);
-	c->order = first_order(m, c);
+	c->order = ring_first_order(m, c);
 	c->waits = true;
 }
 
 /* Adds a cursor for each new ring. */
-static int add_cursors(struct mark_rings *m)
+static int rings_add_cursors(struct mark_rings *m)
 {
 	size_t count = m->list->count;
 
@@ -144,7 +141,7 @@ static int add_cursors(struct mark_rings *m)
 		c = calloc(1, sizeof(*c));
 		if (!c)
 			return -ENOMEM;
-		init_cursor(m, c, m->list->rings[i]);
+		rings_init_cursor(m, c, m->list->rings[i]);
 		m->list->rings[i]->read = true;
 		m->cursors[m->cursor_count++] = c;
 	}
@@ -152,10 +149,12 @@ static int add_cursors(struct mark_rings *m)
 	return 0;
 }
 
-/* Whether the cursor has a chunk below the limit. */
-static bool has_more(const struct mark_rings *m, const struct ring_cursor *c)
+/* True if the cursor has a chunk below the limit. */
+static bool ring_has_more(const struct mark_rings *m, const struct ring_cursor *c)
 {
-	return c->next_chunk < c->ring->count && c->ring->chunks[c->next_chunk].offset < m->limit;
+	const struct chunk_ref *next = chunk_list_get(&c->ring->chunks, c->chunks.next);
+
+	return next && next->offset < m->limit;
 }
 
 int mark_rings_extend(struct mark_rings *m, uint64_t limit)
@@ -165,14 +164,14 @@ int mark_rings_extend(struct mark_rings *m, uint64_t limit)
 	m->limit = limit;
 	if (m->clocks_seen != m->info->clock_count)
 		for (size_t i = 0; r == 0 && i < m->clock_count; i++)
-			r = tie_clock(m, &m->clocks[i]);
+			r = rings_tie_clock(m, &m->clocks[i]);
 	m->clocks_seen = m->info->clock_count;
 	if (r == 0)
-		r = add_cursors(m);
+		r = rings_add_cursors(m);
 	for (size_t i = 0; r == 0 && i < m->cursor_count; i++) {
 		struct ring_cursor *c = m->cursors[i];
 
-		if (!c->waits || !has_more(m, c))
+		if (!c->waits || !ring_has_more(m, c))
 			continue;
 		c->waits = false;
 		m->heap[m->heap_count++] = c;
@@ -190,16 +189,16 @@ uint64_t mark_rings_needs(const struct mark_rings *m)
 {
 	uint64_t needs = UINT64_MAX;
 
-	for (size_t i = 0; i < m->list->count; i++)
-		if (!m->list->rings[i]->read && m->list->rings[i]->count)
-			needs = MIN(needs, m->list->rings[i]->chunks[0].offset);
+	for (size_t i = 0; i < m->list->count; i++) {
+		const struct mark_ring *ring = m->list->rings[i];
+
+		if (!ring->read && ring->chunks.count)
+			needs = MIN(needs, ring->chunks.refs[0].offset);
+	}
 	for (size_t i = 0; i < m->cursor_count; i++) {
 		const struct ring_cursor *c = m->cursors[i];
 
-		if (c->chunk_at < c->chunk.length)
-			needs = MIN(needs, c->chunk.offset);
-		else if (c->next_chunk < c->ring->count)
-			needs = MIN(needs, c->ring->chunks[c->next_chunk].offset);
+		needs = MIN(needs, chunk_cursor_needs(&c->chunks, &c->ring->chunks));
 	}
 	return needs;
 }
@@ -214,7 +213,12 @@ int mark_rings_new(struct mark_rings **ret, struct mark_ring_list *list,
 	if (!m)
 		return -ENOMEM;
 	m->info = info;
-	m->reader = reader;
+	m->source = (struct chunk_source){
+		.reader = reader,
+		.type = CHUNK_MARKS,
+		.head = sizeof(struct marks_header),
+		.held_max = MARK_RINGS_MEMORY,
+	};
 	m->list = list;
 	m->latest = UINT64_MAX;
 	m->clocks_seen = info->clock_count;
@@ -226,18 +230,11 @@ int mark_rings_new(struct mark_rings **ret, struct mark_ring_list *list,
 }
 
 /* The ring has no more data, for now or for good: free its window. */
-static void leave_heap(struct mark_rings *m, struct ring_cursor *c)
+static void ring_leave_heap(struct mark_rings *m, struct ring_cursor *c)
 {
 	c->waits = true;
-	m->window_bytes -= c->window.cap;
-	buf_deinit(&c->window);
-	c->used = 0;
-	if (c->next_chunk) {
-		c->ring->count -= c->next_chunk;
-		memmove(c->ring->chunks, &c->ring->chunks[c->next_chunk],
-			c->ring->count * sizeof(*c->ring->chunks));
-		c->next_chunk = 0;
-	}
+	chunk_cursor_release(&c->chunks, &m->source);
+	chunk_list_forget(&c->ring->chunks, c->chunks.next);
 	if (m->limit == UINT64_MAX)
 		mark_decode_deinit(&c->decode);
 }
@@ -247,14 +244,14 @@ struct mark_rings *mark_rings_free(struct mark_rings *m)
 	if (!m)
 		return NULL;
 	for (size_t i = 0; i < m->cursor_count; i++) {
-		buf_deinit(&m->cursors[i]->window);
+		chunk_cursor_release(&m->cursors[i]->chunks, &m->source);
 		mark_decode_deinit(&m->cursors[i]->decode);
 		free(m->cursors[i]);
 	}
 	for (size_t i = 0; i < m->clock_count; i++)
 		clock_map_deinit(&m->clocks[i].map);
 	mark_decode_shared_deinit(&m->shared);
-	buf_deinit(&m->part);
+	chunk_source_deinit(&m->source);
 	free(m->cursors);
 	free(m->heap);
 	free(m);
@@ -262,100 +259,73 @@ struct mark_rings *mark_rings_free(struct mark_rings *m)
 }
 
 /* Skips the rest of the chunk. */
-static void leave_chunk(struct ring_cursor *c, uint64_t *count)
+static void ring_leave_chunk(struct ring_cursor *c, uint64_t *count)
 {
 	++*count;
-	c->chunk_at = c->chunk.length;
-	c->used = c->window.len = 0;
+	chunk_cursor_skip(&c->chunks);
 }
 
-/* 1: entered the next chunk; 0: end of the ring. */
-static int enter_chunk(struct mark_rings *m, struct ring_cursor *c)
+/* Loads more of the chunk, after the bytes left in the window. */
+static int ring_fill(struct mark_rings *m, struct chunk_cursor *w)
 {
-	const struct mark_chunk *next;
-	int r;
+	uint32_t rest = (uint32_t)chunk_cursor_left(w), from = w->at - rest;
+	uint32_t n = MIN(w->chunk.length - from, MAX(PART, 2 * rest));
+	int r = chunk_cursor_reserve(w, &m->source, n);
 
-	if (!has_more(m, c))
-		return 0;
-	next = &c->ring->chunks[c->next_chunk++];
-	c->chunk = (struct chunk){
-		.type = CHUNK_MARKS,
-		.offset = next->offset,
-		.length = next->length,
-	};
-	c->chunk_at = sizeof(struct marks_header);
-	c->used = c->window.len = 0;
-	r = stream_reader_verify(m->reader, &c->chunk, &m->part, NULL);
-	if (r < 0)
-		leave_chunk(c, &m->sum.damaged);
-	return r == -ENOMEM ? r : 1;
+	return r ?: chunk_cursor_load_part(w, &m->source, from, n, NULL);
 }
 
-/* Reads more of the chunk into the window, after the bytes left there. */
-static int fill(struct mark_rings *m, struct ring_cursor *c)
+static const uint8_t *ring_record(const struct ring_cursor *c)
 {
-	uint32_t n = MIN(c->chunk.length - c->chunk_at, PART);
-	size_t rest = c->window.len - c->used, cap = c->window.cap;
-	int r = stream_reader_load_part(m->reader, &c->chunk, c->chunk_at, n, &m->part, NULL);
-
-	if (r < 0)
-		return r;
-	if (rest)
-		memmove(c->window.data, c->window.data + c->used, rest);
-	c->window.len = rest;
-	c->used = 0;
-	buf_append(&c->window, m->part.data, m->part.len);
-	m->window_bytes += c->window.cap - cap;
-	c->chunk_at += n;
-	if (m->window_bytes > MARK_RINGS_MEMORY)
-		return -EFBIG;
-	return buf_error(&c->window);
+	return (const uint8_t *)c->chunks.window.data + c->chunks.used;
 }
 
 /* Finds the next whole record. Returns its size; 0: end of the ring; -ENOMEM. */
-static int64_t next_record(struct mark_rings *m, struct ring_cursor *c)
+static int64_t ring_next_record(struct mark_rings *m, struct ring_cursor *c)
 {
 	for (;;) {
-		size_t left = c->window.len - c->used, size = 0;
+		size_t left = chunk_cursor_left(&c->chunks), size = 0;
 		int r;
 
 		if (left)
-			size = mark_record_size(&c->decode, (uint8_t *)c->window.data + c->used,
-						left);
+			size = mark_record_size(&c->decode, ring_record(c), left);
 		if (size)
 			return (int64_t)size;
-		if (c->chunk_at < c->chunk.length) {
-			r = fill(m, c);
+		if (chunk_cursor_inside(&c->chunks)) {
+			r = ring_fill(m, &c->chunks);
 			if (r == -ENOMEM)
 				return r;
 			if (r < 0)
-				leave_chunk(c, &m->sum.damaged);
+				ring_leave_chunk(c, &m->sum.damaged);
 			continue;
 		}
 		/* An invalid record ends its chunk. */
 		if (left)
-			leave_chunk(c, &m->sum.garbled);
-		r = enter_chunk(m, c);
-		if (r <= 0)
+			ring_leave_chunk(c, &m->sum.garbled);
+		r = chunk_cursor_enter(&c->chunks, &m->source, &c->ring->chunks, m->limit, NULL);
+		if (r == 0 || r == -ENOMEM)
 			return r;
+		if (r < 0)
+			ring_leave_chunk(c, &m->sum.damaged);
 	}
 }
 
-static uint64_t ends_at(const struct ring_cursor *c)
+static uint64_t ring_mark_end(const struct ring_cursor *c)
 {
 	const struct mark *mark = &c->mark;
 
 	if (mark->phase == PHASE_METADATA)
 		return 0;
-	return to_trace(c, mark->ts > UINT64_MAX - mark->dur ? UINT64_MAX : mark->ts + mark->dur);
+	return ring_to_trace(c,
+			     mark->ts > UINT64_MAX - mark->dur ? UINT64_MAX : mark->ts + mark->dur);
 }
 
 /* Decodes the cursor's next mark. 1; 0: end; -ENOMEM. */
-static int advance(struct mark_rings *m, struct ring_cursor *c)
+static int ring_advance(struct mark_rings *m, struct ring_cursor *c)
 {
 	for (;;) {
-		int64_t size = next_record(m, c);
-		const uint8_t *p = (const uint8_t *)c->window.data + c->used;
+		int64_t size = ring_next_record(m, c);
+		const uint8_t *p = ring_record(c);
 		int r;
 
 		if (size <= 0)
@@ -364,15 +334,15 @@ static int advance(struct mark_rings *m, struct ring_cursor *c)
 		if (r == -ENOMEM)
 			return r;
 		if (r < 0) {
-			leave_chunk(c, &m->sum.garbled);
+			ring_leave_chunk(c, &m->sum.garbled);
 			continue;
 		}
 		/* Keep the order monotonic even if a program's times run backwards. */
-		c->order = MAX(c->order, to_trace(c, mark_record_time(&c->decode, p)));
+		c->order = MAX(c->order, ring_to_trace(c, mark_record_time(&c->decode, p)));
 		if (r != DECODED_FRAME)
-			c->used += (size_t)size;
+			c->chunks.used += (size_t)size;
 		/* A far-future time from one program would stretch the whole trace. */
-		if (r == DECODED_MARK && ends_at(c) > m->latest) {
+		if (r == DECODED_MARK && ring_mark_end(c) > m->latest) {
 			m->sum.impossible++;
 			continue;
 		}
@@ -382,7 +352,7 @@ static int advance(struct mark_rings *m, struct ring_cursor *c)
 }
 
 /* Converts the times to the trace clock. */
-static void convert(struct mark_rings *m, const struct ring_cursor *c, struct mark *ret)
+static void ring_convert_times(struct mark_rings *m, const struct ring_cursor *c, struct mark *ret)
 {
 	uint64_t end, bound;
 
@@ -395,7 +365,7 @@ static void convert(struct mark_rings *m, const struct ring_cursor *c, struct ma
 	ret->ts = clock_map_apply(c->map, ret->ts, &bound);
 	m->sum.bound = MAX(m->sum.bound, bound);
 	if (ret->has & HAS_DUR)
-		ret->dur = MAX(to_trace(c, end), ret->ts) - ret->ts;
+		ret->dur = MAX(ring_to_trace(c, end), ret->ts) - ret->ts;
 }
 
 int mark_rings_next(struct mark_rings *m, struct mark *ret, uint64_t *ret_order, struct error *err)
@@ -406,17 +376,17 @@ int mark_rings_next(struct mark_rings *m, struct mark *ret, uint64_t *ret_order,
 
 		if (c->have_mark && !m->given) {
 			m->given = true;
-			convert(m, c, ret);
+			ring_convert_times(m, c, ret);
 			*ret_order = c->order;
 			return 1;
 		}
 		m->given = false;
-		r = advance(m, c);
+		r = ring_advance(m, c);
 		if (r < 0)
 			return error_errno(err, r, "can't read the marks");
 		c->have_mark = r > 0;
 		if (r == 0) {
-			leave_heap(m, c);
+			ring_leave_heap(m, c);
 			cursor_heap_pop(m->heap, &m->heap_count);
 		} else {
 			cursor_heap_sift_down(m->heap, m->heap_count, 0);
@@ -426,13 +396,13 @@ int mark_rings_next(struct mark_rings *m, struct mark *ret, uint64_t *ret_order,
 }
 
 /* Marks lost during the recording. A ring that has no record of the recording's begin lost none. */
-static uint64_t lost_by(const struct ring_cursor *c)
+static uint64_t ring_lost(const struct ring_cursor *c)
 {
 	uint64_t dropped = c->ring->dropped;
 
 	if (!c->decode.begun)
 		return 0;
-	return MAX(dropped - MIN(dropped, c->decode.dropped_before), c->decode.lost_told);
+	return MAX(dropped - MIN(dropped, c->decode.dropped_before), c->decode.lost_reported);
 }
 
 void mark_rings_sum(const struct mark_rings *m, struct mark_rings_sum *ret)
@@ -440,5 +410,5 @@ void mark_rings_sum(const struct mark_rings *m, struct mark_rings_sum *ret)
 	*ret = m->sum;
 	ret->labels_refused = m->shared.labels_refused;
 	for (size_t i = 0; i < m->cursor_count; i++)
-		ret->lost += lost_by(m->cursors[i]);
+		ret->lost += ring_lost(m->cursors[i]);
 }

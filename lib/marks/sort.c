@@ -158,7 +158,7 @@ struct mark_sort *mark_sort_free(struct mark_sort *s)
 	return NULL;
 }
 
-static struct key key_of(const struct mark *m, uint64_t seq)
+static struct key sort_key(const struct mark *m, uint64_t seq)
 {
 	bool complete = m->phase == PHASE_COMPLETE;
 
@@ -171,7 +171,7 @@ static struct key key_of(const struct mark *m, uint64_t seq)
 	};
 }
 
-static int compare(const void *a, const void *b)
+static int sort_compare(const void *a, const void *b)
 {
 	const struct key *x = a, *y = b;
 
@@ -186,7 +186,7 @@ static int compare(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-static int write_run(struct mark_sort *s, struct buf *out)
+static int sort_write_run(struct mark_sort *s, struct buf *out)
 {
 	size_t done = 0;
 
@@ -206,7 +206,7 @@ static int write_run(struct mark_sort *s, struct buf *out)
 }
 
 /* Writes sequence numbers too: they break ties between runs. */
-static int put_sorted(struct mark_sort *s, struct buf *out)
+static int sort_put(struct mark_sort *s, struct buf *out)
 {
 	int r = 0;
 
@@ -219,12 +219,12 @@ static int put_sorted(struct mark_sort *s, struct buf *out)
 		buf_append(out, p, size);
 		r = buf_error(out);
 		if (r == 0 && out->len >= RUN_WINDOW)
-			r = write_run(s, out);
+			r = sort_write_run(s, out);
 	}
-	return r ?: write_run(s, out);
+	return r ?: sort_write_run(s, out);
 }
 
-static int spill(struct mark_sort *s, struct error *err)
+static int sort_spill(struct mark_sort *s, struct error *err)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	uint64_t start = s->scratch->end;
@@ -234,8 +234,8 @@ static int spill(struct mark_sort *s, struct error *err)
 		return error_set(err, -EFBIG, "too many marks to sort");
 	if (vec_reserve_exact(s->runs, s->run_count, 1) < 0)
 		return error_errno(err, -ENOMEM, "can't sort the marks");
-	qsort(s->keys, s->count, sizeof(*s->keys), compare);
-	r = put_sorted(s, &out);
+	qsort(s->keys, s->count, sizeof(*s->keys), sort_compare);
+	r = sort_put(s, &out);
 	if (r < 0)
 		return error_errno(err, r, "can't write marks to the temporary file");
 	s->runs[s->run_count++] = (struct run){ .at = start, .end = s->scratch->end };
@@ -257,11 +257,11 @@ int mark_sort_add(struct mark_sort *s, const struct mark *mark, struct error *er
 		return error_set(err, r, "a mark longer than %u MiB", MARK_PACKED_MAX >> 20);
 	if (r < 0)
 		return error_errno(err, r, "can't sort the marks");
-	s->keys[s->count] = key_of(mark, s->seq++);
+	s->keys[s->count] = sort_key(mark, s->seq++);
 	s->keys[s->count++].offset = (uint32_t)at;
 	if (s->packed.len + s->count * sizeof(*s->keys) < s->memory)
 		return 0;
-	return spill(s, err);
+	return sort_spill(s, err);
 }
 
 /* Reads the run's next mark through its window. 1; 0 at its end; or -errno. */
@@ -306,11 +306,11 @@ static int run_read(struct mark_sort *s, struct run *run)
 	r = mark_unpack(&run->mark, run->window.data + run->used, have - sizeof(seq));
 	if (r < 0)
 		return r;
-	run->key = key_of(&run->mark, seq);
+	run->key = sort_key(&run->mark, seq);
 	return 1;
 }
 
-static size_t packed_size(const struct mark *m)
+static size_t mark_packed_size(const struct mark *m)
 {
 	size_t size = sizeof(struct packed);
 
@@ -319,7 +319,7 @@ static size_t packed_size(const struct mark *m)
 	return size;
 }
 
-DEFINE_HEAP(run_heap, struct run *, compare(&a->key, &b->key) < 0);
+DEFINE_HEAP(run_heap, struct run *, sort_compare(&a->key, &b->key) < 0);
 
 int mark_sort_finish(struct mark_sort *s, struct error *err)
 {
@@ -327,10 +327,10 @@ int mark_sort_finish(struct mark_sort *s, struct error *err)
 
 	if (!s->spilled) {
 		if (s->count)
-			qsort(s->keys, s->count, sizeof(*s->keys), compare);
+			qsort(s->keys, s->count, sizeof(*s->keys), sort_compare);
 		return 0;
 	}
-	r = s->count ? spill(s, err) : 0;
+	r = s->count ? sort_spill(s, err) : 0;
 	if (r < 0)
 		return r;
 	buf_deinit(&s->packed);
@@ -367,7 +367,7 @@ int mark_sort_next(struct mark_sort *s, struct mark *ret, struct error *err)
 		return 0;
 	if (s->next++) {
 		run = s->heap[0];
-		run->used += packed_size(&run->mark);
+		run->used += mark_packed_size(&run->mark);
 		r = run_read(s, run);
 		if (r < 0)
 			return error_errno(err, r, "can't read marks from the temporary file");

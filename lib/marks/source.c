@@ -10,7 +10,7 @@
 /* Clock name in files that were made from the trace itself. */
 static const char own_clock[] = "TRACE";
 
-static const char *clock_name(clockid_t clock)
+static const char *source_clock_name(clockid_t clock)
 {
 	switch (clock) {
 	case CLOCK_REALTIME:
@@ -53,10 +53,11 @@ static uint64_t sync_middle(const struct trace_file_sync *s, uint64_t *ret_bound
 }
 
 /* Ties the file's clock by the sync ids that occur in both the file and the kernel's ring. */
-static int tie_by_syncs(struct mark_source *s, const struct source_env *env)
+static int source_tie_by_syncs(struct mark_source *s, const struct source_env *env)
 {
 	for (size_t i = 0; i < s->file.sync_count; i++) {
-		const struct kernel_sync *k = sync_scan_find(env->kernel, s->file.syncs[i].id);
+		const struct kernel_sync *k =
+			sync_scan_find(&env->index->info.syncs, s->file.syncs[i].id);
 		struct clock_point p = { .to = k ? k->ts : 0, .id = s->file.syncs[i].id };
 
 		if (!k)
@@ -70,11 +71,11 @@ static int tie_by_syncs(struct mark_source *s, const struct source_env *env)
 	return 0;
 }
 
-static int tie_by_clock(struct mark_source *s, clockid_t clock, struct stream_index *index)
+static int source_tie_by_clock(struct mark_source *s, clockid_t clock, struct stream_index *index)
 {
 	int r = clock_map_of(&s->map, &index->info, clock);
 
-	s->origin.clock = clock_name(clock);
+	s->origin.clock = source_clock_name(clock);
 	if (r != -ENOENT)
 		return r;
 	s->map.identity = true;
@@ -86,10 +87,10 @@ static int tie_by_clock(struct mark_source *s, clockid_t clock, struct stream_in
 		s->origin.name, s->origin.clock, index->info.header->trace_clock);
 }
 
-static int tie(struct mark_source *s, const struct export_merge *merge,
-	       const struct source_env *env, struct error *err)
+static int source_tie(struct mark_source *s, const struct export_merge *merge,
+		      const struct source_env *env, struct error *err)
 {
-	int r = s->file.sync_count ? sync_scan_once(env->kernel, env->index, env->reader, err) : 0;
+	int r = s->file.sync_count ? sync_scan_once(env->index, env->reader, err) : 0;
 
 	if (r < 0)
 		return r;
@@ -99,8 +100,8 @@ static int tie(struct mark_source *s, const struct export_merge *merge,
 		return 0;
 	}
 	if (merge->clock >= 0)
-		return tie_by_clock(s, merge->clock, env->index);
-	r = tie_by_syncs(s, env);
+		return source_tie_by_clock(s, merge->clock, env->index);
+	r = source_tie_by_syncs(s, env);
 	if (r < 0 || s->map.count)
 		return r;
 	if (s->file.sync_count && !s->file.clock_monotonic)
@@ -108,17 +109,17 @@ static int tie(struct mark_source *s, const struct export_merge *merge,
 				  "%s: none of its clock_sync events is in the kernel's part: its "
 				  "clock is taken for CLOCK_MONOTONIC",
 				  s->origin.name);
-	return tie_by_clock(s, CLOCK_MONOTONIC, env->index);
+	return source_tie_by_clock(s, CLOCK_MONOTONIC, env->index);
 }
 
-static uint64_t to_trace(const struct mark_source *s, uint64_t ts)
+static uint64_t source_to_trace(const struct mark_source *s, uint64_t ts)
 {
 	uint64_t bound;
 
 	return clock_map_apply(&s->map, ts, &bound);
 }
 
-static int warn_of_tie(const struct mark_source *s, const struct source_env *env)
+static int source_warn_of_tie(const struct mark_source *s, const struct source_env *env)
 {
 	if (s->origin.bound <= env->bound_max)
 		return 0;
@@ -131,8 +132,8 @@ static int warn_of_tie(const struct mark_source *s, const struct source_env *env
 						     : "");
 }
 
-static int warn_of_file(const struct mark_source *s, int code, const struct error *why,
-			struct stream_index *index)
+static int source_warn_of_file(const struct mark_source *s, int code, const struct error *why,
+			       struct stream_index *index)
 {
 	const struct trace_file *f = &s->file;
 	int r = 0;
@@ -154,14 +155,15 @@ static int warn_of_file(const struct mark_source *s, int code, const struct erro
 	return r;
 }
 
-static int add_syncs(const struct mark_source *s, uint32_t number, const struct source_env *env)
+static int source_add_syncs(const struct mark_source *s, uint32_t number,
+			    const struct source_env *env)
 {
 	for (size_t i = 0; i < s->file.sync_count; i++) {
 		const struct trace_file_sync *from = &s->file.syncs[i];
-		const struct kernel_sync *k = sync_scan_find(env->kernel, from->id);
+		const struct kernel_sync *k = sync_scan_find(&env->index->info.syncs, from->id);
 		const struct mark_sync sync = {
-			.ts = to_trace(s, from->ts),
-			.issue_ts = from->issue_ts ? to_trace(s, from->issue_ts) : 0,
+			.ts = source_to_trace(s, from->ts),
+			.issue_ts = from->issue_ts ? source_to_trace(s, from->issue_ts) : 0,
 			.kernel_ts = k ? k->ts : 0,
 			.source = number,
 		};
@@ -173,8 +175,8 @@ static int add_syncs(const struct mark_source *s, uint32_t number, const struct 
 }
 
 /* Adds the clock_sync events of another file to the source's own. */
-static int add_sync_file(struct mark_source *s, const struct export_merge *merge,
-			 const struct source_env *env, struct error *err)
+static int source_add_sync_file(struct mark_source *s, const struct export_merge *merge,
+				const struct source_env *env, struct error *err)
 {
 	struct mark_source other = { .origin.name = merge->sync_name };
 	_cleanup_error_ struct error why = ERROR_INIT;
@@ -184,7 +186,7 @@ static int add_sync_file(struct mark_source *s, const struct export_merge *merge
 	if (r == -ENOMEM || r == -EIO || r == -ENOSPC)
 		error_move(err, &why);
 	else
-		r = warn_of_file(&other, r, &why, env->index);
+		r = source_warn_of_file(&other, r, &why, env->index);
 	if (r == 0)
 		r = vec_reserve_exact(to->syncs, to->sync_count, other.file.sync_count);
 	if (r == 0) {
@@ -198,17 +200,18 @@ static int add_sync_file(struct mark_source *s, const struct export_merge *merge
 }
 
 /* Converts a mark's times from the file's clock to the trace clock. Names have no time. */
-static void place(struct mark *mark, void *userdata)
+static void source_place(struct mark *mark, void *userdata)
 {
 	const struct mark_source *s = userdata;
 	uint64_t ts = mark->ts;
 
 	if (mark_class(mark->phase) < 2)
 		return;
-	mark->ts = to_trace(s, ts);
+	mark->ts = source_to_trace(s, ts);
 	/* Clock steps must not change durations. */
 	if (mark->has & HAS_DUR) {
-		int64_t change = (int64_t)(to_trace(s, ts + mark->dur) - mark->ts - mark->dur);
+		int64_t change =
+			(int64_t)(source_to_trace(s, ts + mark->dur) - mark->ts - mark->dur);
 
 		if (!clock_is_step(change < 0 ? -(uint64_t)change : (uint64_t)change, mark->dur, 0))
 			mark->dur += (uint64_t)change;
@@ -219,13 +222,13 @@ static void place(struct mark *mark, void *userdata)
  * Converts all marks, then sorts again: with a clock that was set back, later marks may have
  * earlier times.
  */
-static int place_all(struct mark_source *s, struct scratch *scratch, struct error *err)
+static int source_place_all(struct mark_source *s, struct scratch *scratch, struct error *err)
 {
 	s->placed = clock_map_stepped(&s->map);
-	return s->placed ? mark_sort_again(&s->file.marks, scratch, place, s, err) : 0;
+	return s->placed ? mark_sort_again(&s->file.marks, scratch, source_place, s, err) : 0;
 }
 
-static void fill_origin(struct mark_source *s)
+static void source_fill_origin(struct mark_source *s)
 {
 	struct mark_origin *o = &s->origin;
 
@@ -249,18 +252,18 @@ int mark_source_read(struct mark_source *s, uint32_t number, const struct export
 	r = trace_file_read(&s->file, merge->fd, number, env->scratch, &why);
 	if (r == -ENOMEM || r == -EIO || r == -ENOSPC)
 		return error_move(err, &why);
-	r = warn_of_file(s, r, &why, env->index);
+	r = source_warn_of_file(s, r, &why, env->index);
 	if (r == 0 && merge->sync_fd)
-		r = add_sync_file(s, merge, env, err);
+		r = source_add_sync_file(s, merge, env, err);
 	if (r == 0)
-		r = tie(s, merge, env, err);
+		r = source_tie(s, merge, env, err);
 	if (r < 0)
 		return r;
-	fill_origin(s);
-	r = add_syncs(s, number, env);
+	source_fill_origin(s);
+	r = source_add_syncs(s, number, env);
 	if (r == 0)
-		r = place_all(s, env->scratch, err);
-	return r ?: warn_of_tie(s, env);
+		r = source_place_all(s, env->scratch, err);
+	return r ?: source_warn_of_tie(s, env);
 }
 
 void mark_source_deinit(struct mark_source *s)
@@ -280,7 +283,7 @@ int mark_source_fetch(struct mark_source *s, struct error *err)
 	s->class = mark_class(n->phase);
 	if (s->class < 2 || s->placed)
 		return 1;
-	place(n, s);
+	source_place(n, s);
 	/* Keep times monotonic between contradicting points. */
 	if (s->class == 2)
 		n->ts = s->last_ts = MAX(n->ts, s->last_ts);
@@ -291,7 +294,8 @@ int mark_source_warn_of_time(const struct mark_source *s, struct stream_index *i
 			     uint64_t first_ts, uint64_t last_ts)
 {
 	if (!s->file.last_ts || s->origin.clock == own_clock ||
-	    (to_trace(s, s->file.last_ts) >= first_ts && to_trace(s, s->file.first_ts) <= last_ts))
+	    (source_to_trace(s, s->file.last_ts) >= first_ts &&
+	     source_to_trace(s, s->file.first_ts) <= last_ts))
 		return 0;
 	return stream_index_warn(index,
 				 "%s: all that it tells of happened before or after the "

@@ -9,11 +9,10 @@
 
 #include "marks/clock_map.h"
 #include "marks/input_file.h"
-#include "marks/sync_scan.h"
 #include "marks/trace_file.h"
 #include "trace/index.h"
 
-/* How a source's clock was tied to the trace clock, and what the file contained. */
+/* The tie of a source's clock to the trace clock, and facts about its file. */
 struct mark_origin {
 	const char *name;  /* name of the file; borrowed */
 	const char *clock; /* "MONOTONIC" ...; NULL: tied by clock_sync events */
@@ -43,10 +42,9 @@ void mark_syncs_deinit(struct mark_syncs *s);
 
 /* State shared by the sources of an export while they are read; borrowed from the caller. */
 struct source_env {
-	struct stream_index *index; /* receives the warnings */
+	struct stream_index *index; /* receives warnings, and sync marks once a source has ids */
 	const struct stream_reader *reader;
 	struct scratch *scratch;  /* in use until the last mark was fetched */
-	struct sync_scan *kernel; /* filled once a source has sync ids */
 	struct mark_syncs *syncs; /* receives the sources' clock_sync events */
 	uint64_t bound_max;	  /* ns: warn of clocks tied with a larger error */
 };

@@ -22,7 +22,7 @@ struct stack_frame {
 DEFINE_TABLE(frame_slots, struct stack_frame, uint64_t, slot->key != 0, slot->key,
 	     slot->key == key);
 
-static uint64_t key_of(const struct mark *m, enum mark_part part)
+static uint64_t frame_key(const struct mark *m, enum mark_part part)
 {
 	struct text id = m->part[part];
 
@@ -52,7 +52,7 @@ static struct text short_text(struct text t)
 int stack_frames_add(struct stack_frames *f, const struct mark *m)
 {
 	struct text name = short_text(m->part[PART_NAME]), cat = short_text(m->part[PART_CAT]);
-	uint64_t key = key_of(m, PART_ID);
+	uint64_t key = frame_key(m, PART_ID);
 	struct stack_frame *frame;
 
 	if (!key)
@@ -74,7 +74,7 @@ int stack_frames_add(struct stack_frames *f, const struct mark *m)
 	frame->name_len = name.len;
 	frame->cat_len = cat.len;
 	frame->key = key;
-	frame->parent = key_of(m, PART_SF);
+	frame->parent = frame_key(m, PART_SF);
 	f->frames.count++;
 	f->bytes += name.len + cat.len;
 	return 0;
@@ -83,7 +83,7 @@ int stack_frames_add(struct stack_frames *f, const struct mark *m)
 bool stack_frames_get_stack(const struct stack_frames *f, const struct mark *m, enum mark_part part,
 			    struct frame_stack *ret)
 {
-	uint64_t key = key_of(m, part);
+	uint64_t key = frame_key(m, part);
 	size_t bytes = 0;
 
 	ret->depth = 0;

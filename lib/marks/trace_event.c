@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 
-void loader_set_part(struct loader *l, enum mark_part part, const struct buf *from)
+void file_reader_set_part(struct file_reader *l, enum mark_part part, const struct buf *from)
 {
 	buf_clear(&l->part[part]);
 	buf_append(&l->part[part], from->data, from->len);
@@ -50,12 +50,12 @@ static bool is_spelled(int token)
 	return token == JSON_NUMBER || token == JSON_STRING;
 }
 
-static bool take_us(struct loader *l, int token, uint64_t *to)
+static bool event_take_us(struct file_reader *l, int token, uint64_t *to)
 {
 	return is_spelled(token) && parse_us(&l->json.text, to);
 }
 
-static bool take_count(struct loader *l, int token, uint64_t *to)
+static bool event_take_count(struct file_reader *l, int token, uint64_t *to)
 {
 	const char *text = buf_string(&l->json.text);
 	char *end;
@@ -67,7 +67,7 @@ static bool take_count(struct loader *l, int token, uint64_t *to)
 	return !errno;
 }
 
-static bool take_number(struct loader *l, int token, int32_t *to)
+static bool event_take_number(struct file_reader *l, int token, int32_t *to)
 {
 	const char *text = buf_string(&l->json.text);
 	char *end;
@@ -83,23 +83,23 @@ static bool take_number(struct loader *l, int token, int32_t *to)
 }
 
 /* Accepts a string, or a number; ids become hexadecimal, as all readers take them. */
-bool loader_text(struct loader *l, int token, enum mark_part part)
+bool file_reader_text(struct file_reader *l, int token, enum mark_part part)
 {
 	bool id = part == PART_ID;
 	uint64_t v;
 
 	if (!is_spelled(token))
 		return false;
-	if (id && token == JSON_NUMBER && take_count(l, token, &v)) {
+	if (id && token == JSON_NUMBER && event_take_count(l, token, &v)) {
 		buf_clear(&l->part[part]);
 		buf_printf(&l->part[part], "0x%" PRIx64, v);
 		return true;
 	}
-	loader_set_part(l, part, &l->json.text);
+	file_reader_set_part(l, part, &l->json.text);
 	return true;
 }
 
-static bool take_char(struct loader *l, int token, const char *allowed, char *to)
+static bool event_take_char(struct file_reader *l, int token, const char *allowed, char *to)
 {
 	const struct buf *t = &l->json.text;
 
@@ -109,11 +109,11 @@ static bool take_char(struct loader *l, int token, const char *allowed, char *to
 	return true;
 }
 
-static bool take_phase(struct loader *l, int token)
+static bool event_take_phase(struct file_reader *l, int token)
 {
 	char phase;
 
-	if (!take_char(l, token, MARK_PHASES "ISTpF", &phase))
+	if (!event_take_char(l, token, MARK_PHASES "ISTpF", &phase))
 		return false;
 	/* Deprecated letters, replaced by their successors. */
 	switch (phase) {
@@ -136,24 +136,24 @@ static bool take_phase(struct loader *l, int token)
 	return true;
 }
 
-static bool take_bind(struct loader *l, int token)
+static bool event_take_bind(struct file_reader *l, int token)
 {
 	char bp;
 
-	if (!take_char(l, token, "e", &bp))
+	if (!event_take_char(l, token, "e", &bp))
 		return false;
 	l->mark.has |= HAS_BIND_ENCLOSING;
 	return true;
 }
 
-static bool take_has(struct loader *l, bool good, enum mark_has bit)
+static bool event_take_has(struct file_reader *l, bool good, enum mark_has bit)
 {
 	if (good)
 		l->mark.has = (uint8_t)(l->mark.has | bit);
 	return good;
 }
 
-static bool take_seen(struct loader *l, bool good, enum seen bit)
+static bool event_take_seen(struct file_reader *l, bool good, enum seen bit)
 {
 	if (good)
 		l->seen |= bit;
@@ -161,7 +161,7 @@ static bool take_seen(struct loader *l, bool good, enum seen bit)
 }
 
 /* {"local": "0x1"} or {"global": "0x1"} */
-static int take_id2(struct loader *l, int token, struct error *err)
+static int event_take_id2(struct file_reader *l, int token, struct error *err)
 {
 	uint8_t kind = ID_NONE;
 
@@ -176,7 +176,7 @@ static int take_id2(struct loader *l, int token, struct error *err)
 							: ID_NONE;
 			continue;
 		}
-		if (kind && loader_text(l, token, PART_ID)) {
+		if (kind && file_reader_text(l, token, PART_ID)) {
 			l->mark.id_kind = kind;
 			continue;
 		}
@@ -224,7 +224,7 @@ static const char *const member_names[] = {
 	[MEMBER_CNAME] = "cname",
 };
 
-static enum member find_member(struct buf *key)
+static enum member event_find_member(struct buf *key)
 {
 	const char *name = buf_string(key);
 
@@ -234,7 +234,7 @@ static enum member find_member(struct buf *key)
 	return MEMBER_OTHER;
 }
 
-void loader_forget(struct loader *l)
+void file_reader_forget(struct file_reader *l)
 {
 	l->mark = (struct mark){ .source = l->source, .instant = 't' };
 	l->seen = 0;
@@ -245,57 +245,57 @@ void loader_forget(struct loader *l)
 }
 
 /* Stores a member whose value is one token. False: wrong type or value. */
-static bool take_member(struct loader *l, enum member m, int token)
+static bool event_take_member(struct file_reader *l, enum member m, int token)
 {
 	struct mark *mark = &l->mark;
 
 	switch (m) {
 	case MEMBER_NAME:
-		return loader_text(l, token, PART_NAME);
+		return file_reader_text(l, token, PART_NAME);
 	case MEMBER_CAT:
-		return loader_text(l, token, PART_CAT);
+		return file_reader_text(l, token, PART_CAT);
 	case MEMBER_PH:
-		return take_phase(l, token);
+		return event_take_phase(l, token);
 	case MEMBER_TS:
-		return take_seen(l, take_us(l, token, &mark->ts), SEEN_TS);
+		return event_take_seen(l, event_take_us(l, token, &mark->ts), SEEN_TS);
 	case MEMBER_PID:
-		return take_seen(l, take_number(l, token, &mark->pid), SEEN_PID);
+		return event_take_seen(l, event_take_number(l, token, &mark->pid), SEEN_PID);
 	case MEMBER_TID:
-		return take_seen(l, take_number(l, token, &mark->tid), SEEN_TID);
+		return event_take_seen(l, event_take_number(l, token, &mark->tid), SEEN_TID);
 	case MEMBER_DUR:
-		return take_has(l, take_us(l, token, &mark->dur), HAS_DUR);
+		return event_take_has(l, event_take_us(l, token, &mark->dur), HAS_DUR);
 	case MEMBER_TTS:
-		return take_has(l, take_us(l, token, &mark->tts), HAS_TTS);
+		return event_take_has(l, event_take_us(l, token, &mark->tts), HAS_TTS);
 	case MEMBER_TDUR:
-		return take_has(l, take_us(l, token, &mark->tdur), HAS_TDUR);
+		return event_take_has(l, event_take_us(l, token, &mark->tdur), HAS_TDUR);
 	case MEMBER_TICOUNT:
-		return take_has(l, take_count(l, token, &mark->ticount), HAS_TICOUNT);
+		return event_take_has(l, event_take_count(l, token, &mark->ticount), HAS_TICOUNT);
 	case MEMBER_TIDELTA:
-		return take_has(l, take_count(l, token, &mark->tidelta), HAS_TIDELTA);
+		return event_take_has(l, event_take_count(l, token, &mark->tidelta), HAS_TIDELTA);
 	case MEMBER_ID:
-		mark->id_kind = loader_text(l, token, PART_ID) ? ID_PLAIN : ID_NONE;
+		mark->id_kind = file_reader_text(l, token, PART_ID) ? ID_PLAIN : ID_NONE;
 		return mark->id_kind;
 	case MEMBER_SCOPE:
-		return loader_text(l, token, PART_SCOPE);
+		return file_reader_text(l, token, PART_SCOPE);
 	case MEMBER_S:
-		return take_char(l, token, "tpg", &mark->instant);
+		return event_take_char(l, token, "tpg", &mark->instant);
 	case MEMBER_BP:
-		return take_bind(l, token);
+		return event_take_bind(l, token);
 	case MEMBER_SF:
-		return loader_text(l, token, PART_SF);
+		return file_reader_text(l, token, PART_SF);
 	case MEMBER_ESF:
-		return loader_text(l, token, PART_ESF);
+		return file_reader_text(l, token, PART_ESF);
 	case MEMBER_CNAME:
-		return loader_text(l, token, PART_CNAME);
+		return file_reader_text(l, token, PART_CNAME);
 	default:
 		return false;
 	}
 }
 
-int loader_member(struct loader *l, struct error *err)
+int file_reader_member(struct file_reader *l, struct error *err)
 {
 	_cleanup_buf_ struct buf name = BUF_INIT;
-	enum member m = find_member(&l->json.text);
+	enum member m = event_find_member(&l->json.text);
 	struct text key;
 	int token;
 
@@ -307,7 +307,7 @@ int loader_member(struct loader *l, struct error *err)
 		return token;
 	switch (m) {
 	case MEMBER_ID2:
-		return take_id2(l, token, err);
+		return event_take_id2(l, token, err);
 	case MEMBER_STACK:
 	case MEMBER_ESTACK:
 		return json_value_read(&l->json, token, NULL, false, &l->stack[m == MEMBER_ESTACK],
@@ -324,7 +324,7 @@ int loader_member(struct loader *l, struct error *err)
 	case MEMBER_OTHER:
 		return json_value_read(&l->json, token, &key, false, &l->part[PART_EXTRA], err);
 	default:
-		if (token != JSON_NULL && !take_member(l, m, token))
+		if (token != JSON_NULL && !event_take_member(l, m, token))
 			l->seen |= SEEN_BAD;
 		return json_read_skip(&l->json, token, err);
 	}

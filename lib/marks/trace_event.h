@@ -7,7 +7,7 @@
 #include "marks/json_value.h"
 #include "marks/trace_file.h"
 
-struct loader {
+struct file_reader {
 	struct trace_file *file;
 	struct gunzip in;
 	struct json_read json;
@@ -29,10 +29,10 @@ enum seen {
 };
 
 /* Resets the state before each event. */
-void loader_forget(struct loader *l);
+void file_reader_forget(struct file_reader *l);
 /* Reads one member after its key. Sets SEEN_BAD on wrong types or values. 0 or -errno. */
-int loader_member(struct loader *l, struct error *err);
+int file_reader_member(struct file_reader *l, struct error *err);
 
 /* Accepts a string, or a number; ids become hexadecimal. False: another token. */
-bool loader_text(struct loader *l, int token, enum mark_part part);
-void loader_set_part(struct loader *l, enum mark_part part, const struct buf *from);
+bool file_reader_text(struct file_reader *l, int token, enum mark_part part);
+void file_reader_set_part(struct file_reader *l, enum mark_part part, const struct buf *from);

@@ -9,8 +9,8 @@
 #define MEMBERS_MAX (1U << 20) /* bytes of all unknown members */
 
 /* Returns the frame of this name under this parent, adding it if new; 0: too many frames. */
-static int intern_frame(struct loader *l, uint32_t parent, struct text name, uint32_t *ret,
-			struct error *err)
+static int file_intern_frame(struct file_reader *l, uint32_t parent, struct text name,
+			     uint32_t *ret, struct error *err)
 {
 	struct mark frame = { .phase = PHASE_FRAME, .source = l->source };
 	int r = frame_ids_get(&l->frames, parent, name, (struct text){ 0 }, ret);
@@ -28,7 +28,8 @@ static int intern_frame(struct loader *l, uint32_t parent, struct text name, uin
 }
 
 /* Converts a raw stack, outermost first, to the frame of its leaf. */
-static int take_stack(struct loader *l, struct buf *stack, enum mark_part part, struct error *err)
+static int file_take_stack(struct file_reader *l, struct buf *stack, enum mark_part part,
+			   struct error *err)
 {
 	struct value_iter it;
 	struct value v;
@@ -39,7 +40,7 @@ static int take_stack(struct loader *l, struct buf *stack, enum mark_part part, 
 	if (!value_next(&it, &v) || v.type != VALUE_LIST)
 		return 0;
 	while (value_next(&it, &v) && v.type == VALUE_STRING) {
-		int r = intern_frame(l, frame, v.text, &frame, err);
+		int r = file_intern_frame(l, frame, v.text, &frame, err);
 
 		if (r < 0 || !frame)
 			return r;
@@ -50,7 +51,7 @@ static int take_stack(struct loader *l, struct buf *stack, enum mark_part part, 
 	return 0;
 }
 
-static int leave_out(struct loader *l, const char *why)
+static int file_leave_out(struct file_reader *l, const char *why)
 {
 	if (!l->file->left_out++)
 		l->file->why_left_out = why;
@@ -62,16 +63,16 @@ static bool is_sync(const struct mark *m)
 	return m->phase == PHASE_CLOCK_SYNC;
 }
 
-static int take_sync(struct loader *l, struct error *err)
+static int file_take_sync(struct file_reader *l, struct error *err)
 {
 	struct trace_file *f = l->file;
 	struct trace_file_sync *sync;
 	struct value id, issue;
 
 	if (!value_find(l->mark.part[PART_ARGS], "sync_id", &id) || id.type != VALUE_STRING)
-		return leave_out(l, "a clock_sync event without a sync_id");
+		return file_leave_out(l, "a clock_sync event without a sync_id");
 	if (f->sync_count == TRACE_FILE_SYNCS_MAX)
-		return leave_out(l, "too many clock_sync events");
+		return file_leave_out(l, "too many clock_sync events");
 	if (vec_reserve_exact(f->syncs, f->sync_count, 1) < 0)
 		return error_errno(err, -ENOMEM, "can't keep a clock_sync event");
 	sync = &f->syncs[f->sync_count];
@@ -93,7 +94,7 @@ static int take_sync(struct loader *l, struct error *err)
 	return 0;
 }
 
-static const char *is_unusable(const struct loader *l)
+static const char *why_unusable(const struct file_reader *l)
 {
 	const struct mark *m = &l->mark;
 
@@ -114,60 +115,60 @@ static const char *is_unusable(const struct loader *l)
 	return NULL;
 }
 
-static int add_mark(struct loader *l, struct error *err)
+static int file_add_mark(struct file_reader *l, struct error *err)
 {
 	struct trace_file *f = l->file;
 	struct mark *m = &l->mark;
 	const char *why;
 	int r;
 
-	r = take_stack(l, &l->stack[0], PART_SF, err);
+	r = file_take_stack(l, &l->stack[0], PART_SF, err);
 	if (r == 0)
-		r = take_stack(l, &l->stack[1], PART_ESF, err);
+		r = file_take_stack(l, &l->stack[1], PART_ESF, err);
 	if (r < 0)
 		return r;
 	for (int i = 0; i < PART_PARTS; i++)
 		m->part[i] = text_of(&l->part[i]);
-	why = m->phase == PHASE_GLOBAL_SAMPLE || m->phase == PHASE_FRAME ? NULL : is_unusable(l);
+	why = m->phase == PHASE_GLOBAL_SAMPLE || m->phase == PHASE_FRAME ? NULL : why_unusable(l);
 	if (why)
-		return leave_out(l, why);
+		return file_leave_out(l, why);
 	if (!(l->seen & SEEN_TID))
 		m->tid = m->pid;
 	if (m->phase == PHASE_METADATA)
 		m->ts = 0;
 	if (m->has & HAS_DUR && m->dur > (uint64_t)INT64_MAX - m->ts)
-		return leave_out(l, "an event that never ends");
+		return file_leave_out(l, "an event that never ends");
 	if (m->phase != PHASE_FRAME)
 		f->count++;
 	if (l->seen & SEEN_TS && m->phase != PHASE_METADATA) {
 		f->first_ts = f->first_ts ? MIN(f->first_ts, m->ts) : m->ts;
 		f->last_ts = MAX(f->last_ts, m->ts);
 	}
-	r = is_sync(m) ? take_sync(l, err) : mark_sort_add(f->marks, m, err);
-	return r == -E2BIG ? leave_out(l, "an event that is too long") : r;
+	r = is_sync(m) ? file_take_sync(l, err) : mark_sort_add(f->marks, m, err);
+	return r == -E2BIG ? file_leave_out(l, "an event that is too long") : r;
 }
 
 /* Reads an element of traceEvents after its bracket. */
-static int read_event(struct loader *l, struct error *err)
+static int file_read_event(struct file_reader *l, struct error *err)
 {
 	int token, r;
 
-	loader_forget(l);
+	file_reader_forget(l);
 	while ((token = json_read_next(&l->json, err)) == JSON_KEY) {
-		r = loader_member(l, err);
+		r = file_reader_member(l, err);
 		if (r < 0)
 			return r;
 	}
-	return token < 0 ? token : add_mark(l, err);
+	return token < 0 ? token : file_add_mark(l, err);
 }
 
-static int read_sample(struct loader *l, struct error *err)
+static int file_read_sample(struct file_reader *l, struct error *err)
 {
 	int token, r;
 
-	loader_forget(l);
+	file_reader_forget(l);
 	while ((token = json_read_next(&l->json, err)) == JSON_KEY) {
-		r = loader_member(l, err);
+		r = file_reader_member(l, err);
 		if (r < 0)
 			return r;
 	}
@@ -175,13 +176,13 @@ static int read_sample(struct loader *l, struct error *err)
 		return token;
 	l->mark.phase = PHASE_GLOBAL_SAMPLE;
 	if ((l->seen & (SEEN_TS | SEEN_TID | SEEN_BAD)) != (SEEN_TS | SEEN_TID))
-		return leave_out(l, "a sample without a time or a thread");
-	return add_mark(l, err);
+		return file_leave_out(l, "a sample without a time or a thread");
+	return file_add_mark(l, err);
 }
 
 /* Reads an array of events or samples after its bracket. */
-static int read_elements(struct loader *l, int (*read)(struct loader *, struct error *),
-			 struct error *err)
+static int file_read_elements(struct file_reader *l,
+			      int (*read)(struct file_reader *, struct error *), struct error *err)
 {
 	int token, r;
 
@@ -189,7 +190,7 @@ static int read_elements(struct loader *l, int (*read)(struct loader *, struct e
 		if (token == JSON_OBJECT) {
 			r = read(l, err);
 		} else {
-			leave_out(l, "something that is no event");
+			file_leave_out(l, "something that is no event");
 			r = json_read_skip(&l->json, token, err);
 		}
 		if (r < 0)
@@ -199,17 +200,17 @@ static int read_elements(struct loader *l, int (*read)(struct loader *, struct e
 }
 
 /* "7": {"name": ..., "category": ..., "parent": "5"} */
-static int read_frame(struct loader *l, struct error *err)
+static int file_read_frame(struct file_reader *l, struct error *err)
 {
 	int token, r;
 
-	loader_forget(l);
-	loader_set_part(l, PART_ID, &l->json.text);
+	file_reader_forget(l);
+	file_reader_set_part(l, PART_ID, &l->json.text);
 	token = json_read_next(&l->json, err);
 	if (token < 0)
 		return token;
 	if (token != JSON_OBJECT) {
-		leave_out(l, "a stack frame that is no object");
+		file_leave_out(l, "a stack frame that is no object");
 		return json_read_skip(&l->json, token, err);
 	}
 	while ((token = json_read_next(&l->json, err)) == JSON_KEY) {
@@ -221,28 +222,28 @@ static int read_frame(struct loader *l, struct error *err)
 
 		token = json_read_next(&l->json, err);
 		if (token > 0 && part >= 0)
-			loader_text(l, token, (enum mark_part)part);
+			file_reader_text(l, token, (enum mark_part)part);
 		r = token < 0 ? token : json_read_skip(&l->json, token, err);
 		if (r < 0)
 			return r;
 	}
 	l->mark.phase = PHASE_FRAME;
-	return token < 0 ? token : add_mark(l, err);
+	return token < 0 ? token : file_add_mark(l, err);
 }
 
-static int read_frames(struct loader *l, struct error *err)
+static int file_read_frames(struct file_reader *l, struct error *err)
 {
 	int token, r;
 
 	while ((token = json_read_next(&l->json, err)) == JSON_KEY) {
-		r = read_frame(l, err);
+		r = file_read_frame(l, err);
 		if (r < 0)
 			return r;
 	}
 	return token < 0 ? token : 0;
 }
 
-static void learn_clock(struct loader *l, struct text members)
+static void file_learn_clock(struct file_reader *l, struct text members)
 {
 	struct value v;
 
@@ -251,7 +252,7 @@ static void learn_clock(struct loader *l, struct text members)
 }
 
 /* Reads a member that the format does not define: the application's own metadata. */
-static int read_other(struct loader *l, struct text key, int token, struct error *err)
+static int file_read_other(struct file_reader *l, struct text key, int token, struct error *err)
 {
 	struct buf *members = &l->file->members;
 	size_t before = members->len;
@@ -264,17 +265,17 @@ static int read_other(struct loader *l, struct text key, int token, struct error
 	if (text_equal(key, TEXT("metadata")) && token == JSON_OBJECT) {
 		size_t head = 1 + sizeof(uint32_t) + key.len;
 
-		learn_clock(l, (struct text){ members->data + before + head,
-					      (uint32_t)(members->len - before - head) });
+		file_learn_clock(l, (struct text){ members->data + before + head,
+						   (uint32_t)(members->len - before - head) });
 	}
 	if (members->len > MEMBERS_MAX) {
 		members->len = before;
-		leave_out(l, "a member of the file that is too long");
+		file_leave_out(l, "a member of the file that is too long");
 	}
 	return 0;
 }
 
-static bool is_one_of(const char *key, const char *const *names)
+static bool is_one_of_names(const char *key, const char *const *names)
 {
 	for (; *names; names++)
 		if (strcmp(key, *names) == 0)
@@ -282,7 +283,7 @@ static bool is_one_of(const char *key, const char *const *names)
 	return false;
 }
 
-static int read_top_member(struct loader *l, struct error *err)
+static int file_read_top_member(struct file_reader *l, struct error *err)
 {
 	/* Members that hold traces in other formats. */
 	static const char *const traces[] = { "systemTraceEvents", "powerTraceAsString",
@@ -293,7 +294,7 @@ static int read_top_member(struct loader *l, struct error *err)
 
 	if (!key)
 		return error_errno(err, -ENOMEM, "can't read it");
-	if (is_one_of(key, traces)) {
+	if (is_one_of_names(key, traces)) {
 		f->kernel_text = true;
 		l->json.keep = false;
 		token = json_read_next(&l->json, err);
@@ -304,11 +305,11 @@ static int read_top_member(struct loader *l, struct error *err)
 	if (token < 0)
 		return token;
 	if (!strcmp(key, "traceEvents") && token == JSON_ARRAY)
-		return read_elements(l, read_event, err);
+		return file_read_elements(l, file_read_event, err);
 	if (!strcmp(key, "samples") && token == JSON_ARRAY)
-		return read_elements(l, read_sample, err);
+		return file_read_elements(l, file_read_sample, err);
 	if (!strcmp(key, "stackFrames") && token == JSON_OBJECT)
-		return read_frames(l, err);
+		return file_read_frames(l, err);
 	if (!strcmp(key, "displayTimeUnit") && token == JSON_STRING) {
 		f->has_unit = true;
 		f->unit_ms = !strcmp(buf_string(&l->json.text) ?: "", "ms");
@@ -319,15 +320,15 @@ static int read_top_member(struct loader *l, struct error *err)
 		f->controller_key = strdup(buf_string(&l->json.text) ?: "");
 		return f->controller_key ? 0 : error_errno(err, -ENOMEM, "can't read it");
 	}
-	return read_other(l, (struct text){ key, (uint32_t)strlen(key) }, token, err);
+	return file_read_other(l, (struct text){ key, (uint32_t)strlen(key) }, token, err);
 }
 
-static int read_top(struct loader *l, struct error *err)
+static int file_read_top(struct file_reader *l, struct error *err)
 {
 	int token = json_read_next(&l->json, err), r;
 
 	if (token == JSON_ARRAY) {
-		r = read_elements(l, read_event, err);
+		r = file_read_elements(l, file_read_event, err);
 		/* The format allows the array to be left unclosed after its last event. */
 		if (r == -ENODATA && l->json.depth == 1 && !l->in.cut) {
 			error_deinit(err);
@@ -336,7 +337,7 @@ static int read_top(struct loader *l, struct error *err)
 		}
 	} else if (token == JSON_OBJECT) {
 		while ((token = json_read_next(&l->json, err)) == JSON_KEY) {
-			r = read_top_member(l, err);
+			r = file_read_top_member(l, err);
 			if (r < 0)
 				return r;
 		}
@@ -354,7 +355,7 @@ static int read_top(struct loader *l, struct error *err)
 	return r;
 }
 
-static void loader_deinit(struct loader *l)
+static void file_reader_deinit(struct file_reader *l)
 {
 	gunzip_deinit(&l->in);
 	json_read_deinit(&l->json);
@@ -382,7 +383,7 @@ bool trace_file_begins(const void *data, size_t len)
 int trace_file_read(struct trace_file *ret, int fd, uint32_t source, struct scratch *scratch,
 		    struct error *err)
 {
-	_cleanup_(loader_deinit) struct loader l = { .file = ret, .source = source };
+	_cleanup_(file_reader_deinit) struct file_reader l = { .file = ret, .source = source };
 	_cleanup_error_ struct error why = ERROR_INIT, order = ERROR_INIT;
 	int r;
 
@@ -392,7 +393,7 @@ int trace_file_read(struct trace_file *ret, int fd, uint32_t source, struct scra
 		r = json_read_init(&l.json, gunzip_read, &l.in, STRING_MAX);
 	if (r < 0)
 		return error_errno(err, r, "can't read it");
-	r = read_top(&l, &why);
+	r = file_read_top(&l, &why);
 	ret->cut = r == -ENODATA || l.in.cut;
 	if (mark_sort_finish(ret->marks, &order) < 0)
 		return error_move(err, &order);

@@ -33,7 +33,7 @@ struct trace_file {
 	struct buf members;   /* other members of the object: values of an object */
 };
 
-/* Whether the first bytes of a file may begin such a file. */
+/* True if the first bytes of a file may begin such a file. */
 bool trace_file_begins(const void *data, size_t len);
 
 /*

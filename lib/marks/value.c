@@ -32,7 +32,7 @@ void value_iter_init(struct value_iter *it, struct text values, bool members)
 	it->dict[0] = members;
 }
 
-static bool take(struct value_iter *it, void *to, size_t len)
+static bool value_take(struct value_iter *it, void *to, size_t len)
 {
 	if ((size_t)(it->end - it->p) < len)
 		return false;
@@ -41,34 +41,34 @@ static bool take(struct value_iter *it, void *to, size_t len)
 	return true;
 }
 
-static bool take_text(struct value_iter *it, struct text *ret)
+static bool value_take_text(struct value_iter *it, struct text *ret)
 {
-	if (!take(it, &ret->len, sizeof(ret->len)) || (size_t)(it->end - it->p) < ret->len)
+	if (!value_take(it, &ret->len, sizeof(ret->len)) || (size_t)(it->end - it->p) < ret->len)
 		return false;
 	ret->data = (const char *)it->p;
 	it->p += ret->len;
 	return true;
 }
 
-static bool take_value(struct value_iter *it, struct value *v)
+static bool value_take_any(struct value_iter *it, struct value *v)
 {
 	uint8_t type;
 
-	if (!take(it, &type, sizeof(type)) || type < VALUE_NULL || type > VALUE_END)
+	if (!value_take(it, &type, sizeof(type)) || type < VALUE_NULL || type > VALUE_END)
 		return false;
 	*v = (struct value){ .type = type };
 	if (type == VALUE_END)
 		return it->depth-- > 0;
-	if (it->dict[it->depth] && !take_text(it, &v->key))
+	if (it->dict[it->depth] && !value_take_text(it, &v->key))
 		return false;
 	switch (v->type) {
 	case VALUE_INT:
 	case VALUE_UINT:
 	case VALUE_DOUBLE:
 	case VALUE_POINTER:
-		return take(it, &v->u, sizeof(v->u));
+		return value_take(it, &v->u, sizeof(v->u));
 	case VALUE_STRING:
-		return take_text(it, &v->text);
+		return value_take_text(it, &v->text);
 	case VALUE_LIST:
 	case VALUE_DICT:
 		if (it->depth + 1 == VALUE_DEPTH_MAX)
@@ -82,7 +82,7 @@ static bool take_value(struct value_iter *it, struct value *v)
 
 bool value_next(struct value_iter *it, struct value *ret)
 {
-	if (it->p < it->end && take_value(it, ret))
+	if (it->p < it->end && value_take_any(it, ret))
 		return true;
 	it->p = it->end;
 	return false;

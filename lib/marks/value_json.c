@@ -21,7 +21,7 @@ void json_put_us(struct buf *out, uint64_t ns)
 		buf_printf(out, "%" PRIu64, ns / 1000);
 }
 
-static void put_double(struct buf *out, double d)
+static void json_put_double(struct buf *out, double d)
 {
 	if (isnan(d))
 		buf_puts(out, "\"NaN\"");
@@ -53,7 +53,7 @@ void json_put_value(struct buf *out, const struct value *v)
 		buf_printf(out, "%" PRIu64, v->u);
 		break;
 	case VALUE_DOUBLE:
-		put_double(out, v->d);
+		json_put_double(out, v->d);
 		break;
 	case VALUE_POINTER:
 		buf_printf(out, "\"0x%" PRIx64 "\"", v->u);

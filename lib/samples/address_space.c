@@ -69,7 +69,7 @@ static uint32_t hash_file(const char *path, size_t len, const void *build_id, si
 }
 
 /* Returns the file's number; -ENOSPC: too many files. */
-static int64_t find_file(struct address_spaces *a, const struct new_mapping *m)
+static int64_t spaces_find_file(struct address_spaces *a, const struct new_mapping *m)
 {
 	size_t len = strnlen(m->path ?: "", m->path_len);
 	size_t id_len = MIN(m->build_id_len, sizeof(a->files->build_id));
@@ -99,12 +99,12 @@ static int64_t find_file(struct address_spaces *a, const struct new_mapping *m)
 	return a->file_count - 1;
 }
 
-static struct address_space *find_space(const struct address_spaces *a, int32_t pid)
+static struct address_space *spaces_find(const struct address_spaces *a, int32_t pid)
 {
 	return space_slots_find(&a->spaces, hash_pid(pid), pid);
 }
 
-static struct address_space *get_space(struct address_spaces *a, int32_t pid)
+static struct address_space *spaces_get(struct address_spaces *a, int32_t pid)
 {
 	struct address_space *s = space_slots_place(&a->spaces, hash_pid(pid), pid);
 
@@ -117,14 +117,14 @@ static struct address_space *get_space(struct address_spaces *a, int32_t pid)
 }
 
 /* Index of the first mapping that ends after the address. */
-static uint32_t first_behind(const struct address_space *s, uint64_t address)
+static uint32_t space_first_behind(const struct address_space *s, uint64_t address)
 {
 	return lower_bound(i, s->count, s->mappings[i].end <= address);
 }
 
 /* Replaces `removed` mappings from `at` on by room for `count`. */
-static int make_room(struct address_spaces *a, struct address_space *s, uint32_t at,
-		     uint32_t removed, uint32_t count)
+static int space_make_room(struct address_spaces *a, struct address_space *s, uint32_t at,
+			   uint32_t removed, uint32_t count)
 {
 	uint32_t total = s->count - removed + count;
 
@@ -137,9 +137,10 @@ static int make_room(struct address_spaces *a, struct address_space *s, uint32_t
 	return 0;
 }
 
-static int insert(struct address_spaces *a, struct address_space *s, const struct code_mapping *m)
+static int space_insert(struct address_spaces *a, struct address_space *s,
+			const struct code_mapping *m)
 {
-	uint32_t at = first_behind(s, m->start), last = at, count = 0;
+	uint32_t at = space_first_behind(s, m->start), last = at, count = 0;
 	struct code_mapping pieces[3];
 
 	/* Keep the uncovered parts of the first and last overlapped mappings. */
@@ -155,7 +156,7 @@ static int insert(struct address_spaces *a, struct address_space *s, const struc
 		pieces[count].offset += m->end - pieces[count].start;
 		pieces[count++].start = m->end;
 	}
-	if (make_room(a, s, at, last - at, count) < 0)
+	if (space_make_room(a, s, at, last - at, count) < 0)
 		return -ENOMEM;
 	memcpy(&s->mappings[at], pieces, count * sizeof(*pieces));
 	return 0;
@@ -169,21 +170,21 @@ int address_spaces_map(struct address_spaces *a, int32_t pid, const struct new_m
 
 	if (!m->length || __builtin_add_overflow(m->start, m->length, &mapping.end))
 		return 0;
-	file = find_file(a, m);
+	file = spaces_find_file(a, m);
 	if (file == -ENOSPC || a->mappings + 2 > MAPPINGS_MAX) {
 		a->refused++;
 		return 0;
 	}
-	s = file < 0 ? NULL : get_space(a, pid);
+	s = file < 0 ? NULL : spaces_get(a, pid);
 	if (!s)
 		return -ENOMEM;
 	mapping.file = (uint32_t)file;
-	return insert(a, s, &mapping);
+	return space_insert(a, s, &mapping);
 }
 
 void address_spaces_clear(struct address_spaces *a, int32_t pid)
 {
-	struct address_space *s = find_space(a, pid);
+	struct address_space *s = spaces_find(a, pid);
 
 	if (!s)
 		return;
@@ -199,10 +200,10 @@ int address_spaces_fork(struct address_spaces *a, int32_t parent, int32_t child)
 	struct address_space *to;
 
 	address_spaces_clear(a, child);
-	to = get_space(a, child);
+	to = spaces_get(a, child);
 	if (!to)
 		return -ENOMEM;
-	from = find_space(a, parent);
+	from = spaces_find(a, parent);
 	if (!from || !from->count)
 		return 0;
 	if (a->mappings + from->count > MAPPINGS_MAX) {
@@ -220,8 +221,8 @@ int address_spaces_fork(struct address_spaces *a, int32_t parent, int32_t child)
 const struct code_mapping *address_spaces_find(const struct address_spaces *a, int32_t pid,
 					       uint64_t address)
 {
-	const struct address_space *s = find_space(a, pid);
-	uint32_t at = s ? first_behind(s, address) : 0;
+	const struct address_space *s = spaces_find(a, pid);
+	uint32_t at = s ? space_first_behind(s, address) : 0;
 
 	return s && at < s->count && s->mappings[at].start <= address ? &s->mappings[at] : NULL;
 }

@@ -54,7 +54,8 @@ static size_t slots_left(const struct parser *w)
 }
 
 /* Each of the four word formats has its own first two words: at most one matches. */
-static bool is_kind(struct cpu_profile *p, const uint8_t *data, size_t len, unsigned slot, bool big)
+static bool profile_is_kind(struct cpu_profile *p, const uint8_t *data, size_t len, unsigned slot,
+			    bool big)
 {
 	uint64_t words;
 
@@ -66,25 +67,25 @@ static bool is_kind(struct cpu_profile *p, const uint8_t *data, size_t len, unsi
 	return words >= HEADER_MIN && words <= HEADER_MAX && load_slot(p, data + 2 * slot) == 0;
 }
 
-static bool find_kind(struct cpu_profile *p, const uint8_t *data, size_t len)
+static bool profile_find_kind(struct cpu_profile *p, const uint8_t *data, size_t len)
 {
-	return is_kind(p, data, len, 8, false) || is_kind(p, data, len, 8, true) ||
-	       is_kind(p, data, len, 4, false) || is_kind(p, data, len, 4, true);
+	return profile_is_kind(p, data, len, 8, false) || profile_is_kind(p, data, len, 8, true) ||
+	       profile_is_kind(p, data, len, 4, false) || profile_is_kind(p, data, len, 4, true);
 }
 
 bool cpu_profile_begins(const void *data, size_t len)
 {
 	struct cpu_profile p;
 
-	return find_kind(&p, data, len);
+	return profile_find_kind(&p, data, len);
 }
 
-static int parse_header(struct parser *w, struct error *err)
+static int profile_parse_header(struct parser *w, struct error *err)
 {
 	struct cpu_profile *p = w->p;
 	uint64_t words;
 
-	if (!find_kind(p, w->data, w->len))
+	if (!profile_find_kind(p, w->data, w->len))
 		return error_set(err, -EBADMSG, "not a profile of gperftools' CPU profiler");
 	w->at = p->slot;
 	words = next_slot(w);
@@ -103,23 +104,23 @@ struct stack_key {
 	uint32_t hash;
 };
 
-static bool is_stack(const struct cpu_profile_stack *known, const struct stack_key *key)
+static bool profile_is_stack(const struct cpu_profile_stack *known, const struct stack_key *key)
 {
 	return known->depth == key->s->depth &&
 	       !memcmp(known->pcs, key->s->pcs, (size_t)known->depth * key->p->slot);
 }
 
 DEFINE_TABLE(stack_slots, struct stack_slot, const struct stack_key *, slot->number, slot->hash,
-	     slot->hash == key->hash && is_stack(&key->p->stacks[slot->number - 1], key));
+	     slot->hash == key->hash && profile_is_stack(&key->p->stacks[slot->number - 1], key));
 
-static uint64_t sum(uint64_t a, uint64_t b)
+static uint64_t add_saturated(uint64_t a, uint64_t b)
 {
 	uint64_t both;
 
 	return __builtin_add_overflow(a, b, &both) ? UINT64_MAX : both;
 }
 
-static int add_stack(struct parser *w, const struct cpu_profile_stack *s)
+static int profile_add_stack(struct parser *w, const struct cpu_profile_stack *s)
 {
 	struct cpu_profile *p = w->p;
 	uint32_t hash = (uint32_t)XXH3_64bits(s->pcs, (size_t)s->depth * p->slot);
@@ -128,11 +129,11 @@ static int add_stack(struct parser *w, const struct cpu_profile_stack *s)
 
 	if (!slot)
 		return -ENOMEM;
-	p->samples = sum(p->samples, s->count);
+	p->samples = add_saturated(p->samples, s->count);
 	if (slot->number) {
 		struct cpu_profile_stack *known = &p->stacks[slot->number - 1];
 
-		known->count = sum(known->count, s->count);
+		known->count = add_saturated(known->count, s->count);
 		return 0;
 	}
 	if (vec_push(p->stacks, p->stack_count, w->stack_cap, *s) < 0)
@@ -143,7 +144,7 @@ static int add_stack(struct parser *w, const struct cpu_profile_stack *s)
 }
 
 /* 1: a record; 0: the trailer; -errno. */
-static int parse_record(struct parser *w, struct error *err)
+static int profile_parse_record(struct parser *w, struct error *err)
 {
 	struct cpu_profile_stack s = { 0 };
 	size_t at = w->at;
@@ -167,7 +168,8 @@ static int parse_record(struct parser *w, struct error *err)
 		return 0;
 	if (!s.count)
 		return error_set(err, -EBADMSG, "its record at byte %zu counts nothing", at);
-	return add_stack(w, &s) < 0 ? error_errno(err, -ENOMEM, "can't keep its stacks") : 1;
+	return profile_add_stack(w, &s) < 0 ? error_errno(err, -ENOMEM, "can't keep its stacks")
+					    : 1;
 }
 
 /* Parses a hexadecimal number and the character after it. */
@@ -194,14 +196,14 @@ static bool take_hex(const char **p, const char *end, char after, uint64_t *ret)
 	return true;
 }
 
-static bool is_word(char c)
+static bool is_word_char(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 	       c == '_';
 }
 
 /* Replaces "$build" at word boundaries by the value of the last "build=" line. */
-static void spell_path(struct parser *w, const char *p, const char *end)
+static void profile_spell_path(struct parser *w, const char *p, const char *end)
 {
 	static const char name[] = "$build";
 	const size_t len = sizeof(name) - 1;
@@ -210,7 +212,7 @@ static void spell_path(struct parser *w, const char *p, const char *end)
 	/* Bounds the path: "$build" may occur many times. */
 	while (p < end && w->path.len < PATH_MAX) {
 		if ((size_t)(end - p) >= len && !memcmp(p, name, len) &&
-		    ((size_t)(end - p) == len || !is_word(p[len]))) {
+		    ((size_t)(end - p) == len || !is_word_char(p[len]))) {
 			buf_append(&w->path, w->build.data, MIN(w->build.len, (size_t)PATH_MAX));
 			p += len;
 		} else {
@@ -228,7 +230,8 @@ static const char *skip_word(const char *p, const char *end)
 	return p;
 }
 
-static int add_mapping(struct parser *w, const struct cpu_profile_mapping *m, struct error *err)
+static int profile_add_mapping(struct parser *w, const struct cpu_profile_mapping *m,
+			       struct error *err)
 {
 	struct cpu_profile *p = w->p;
 
@@ -246,7 +249,7 @@ static int add_mapping(struct parser *w, const struct cpu_profile_mapping *m, st
 }
 
 /* Lines other than mappings and "build=" are ignored. */
-static int parse_line(struct parser *w, const char *p, const char *end, struct error *err)
+static int profile_parse_line(struct parser *w, const char *p, const char *end, struct error *err)
 {
 	struct cpu_profile_mapping m = { 0 };
 	const char *text = p;
@@ -267,24 +270,24 @@ static int parse_line(struct parser *w, const char *p, const char *end, struct e
 	if (!take_hex(&p, end, ' ', &m.offset))
 		return 0;
 	p = skip_word(skip_word(p, end), end);
-	spell_path(w, p, end);
-	return add_mapping(w, &m, err);
+	profile_spell_path(w, p, end);
+	return profile_add_mapping(w, &m, err);
 }
 
-static int by_start(const void *a, const void *b)
+static int profile_mapping_by_start(const void *a, const void *b)
 {
 	const struct cpu_profile_mapping *x = a, *y = b;
 
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static int parse_text(struct parser *w, struct error *err)
+static int profile_parse_text(struct parser *w, struct error *err)
 {
 	const char *p = (const char *)w->data + w->at, *end = (const char *)w->data + w->len;
 
 	while (p < end) {
 		const char *newline = memchr(p, '\n', (size_t)(end - p)) ?: end;
-		int r = parse_line(w, p, newline, err);
+		int r = profile_parse_line(w, p, newline, err);
 
 		if (r < 0)
 			return r;
@@ -293,7 +296,8 @@ static int parse_text(struct parser *w, struct error *err)
 	if (buf_error(&w->build) < 0 || buf_error(&w->path) < 0)
 		return error_errno(err, -ENOMEM, "can't keep its mappings");
 	if (w->p->mapping_count)
-		qsort(w->p->mappings, w->p->mapping_count, sizeof(*w->p->mappings), by_start);
+		qsort(w->p->mappings, w->p->mapping_count, sizeof(*w->p->mappings),
+		      profile_mapping_by_start);
 	return 0;
 }
 
@@ -303,11 +307,11 @@ int cpu_profile_parse(struct cpu_profile *ret, const void *data, size_t len, str
 	int r;
 
 	*ret = (struct cpu_profile){ 0 };
-	r = parse_header(&w, err) ?: 1;
+	r = profile_parse_header(&w, err) ?: 1;
 	while (r > 0)
-		r = parse_record(&w, err);
+		r = profile_parse_record(&w, err);
 	if (r == 0)
-		r = parse_text(&w, err);
+		r = profile_parse_text(&w, err);
 	TABLE_DEINIT(&w.known);
 	buf_deinit(&w.build);
 	buf_deinit(&w.path);

@@ -42,7 +42,7 @@ struct cpu_profile {
 	size_t mapping_count;
 };
 
-/* Whether the first bytes of a file may begin such a profile. */
+/* True if the first bytes of a file may begin such a profile. */
 bool cpu_profile_begins(const void *data, size_t len);
 /*
  * Borrows data for the lifetime of ret. -EBADMSG: not a profile, or damaged, with the position;

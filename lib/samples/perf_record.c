@@ -25,8 +25,8 @@ uint64_t perf_record_chain(const struct perf_record *r, const struct perf_format
 	return load_u64(r->sample.chain + (size_t)i * 8, f->big_endian);
 }
 
-static bool read_sample(struct perf_record *r, const struct perf_format *f, const uint8_t *p,
-			size_t len)
+static bool perf_read_sample(struct perf_record *r, const struct perf_format *f, const uint8_t *p,
+			     size_t len)
 {
 	bool big = f->big_endian;
 	uint64_t count;
@@ -53,7 +53,7 @@ static bool read_sample(struct perf_record *r, const struct perf_format *f, cons
 }
 
 /* Reads the trailer of a record that is not a sample. */
-static bool read_id(struct perf_record *r, bool big, const uint8_t *p, size_t *len)
+static bool perf_read_id(struct perf_record *r, bool big, const uint8_t *p, size_t *len)
 {
 	if (*len < ID_SIZE)
 		return false;
@@ -65,7 +65,8 @@ static bool read_id(struct perf_record *r, bool big, const uint8_t *p, size_t *l
 	return true;
 }
 
-static bool read_map2(struct perf_record *r, bool big, unsigned misc, const uint8_t *p, size_t len)
+static bool perf_read_map2(struct perf_record *r, bool big, unsigned misc, const uint8_t *p,
+			   size_t len)
 {
 	if (len < 65 || p[len - 1] != '\0')
 		return false;
@@ -84,7 +85,8 @@ static bool read_map2(struct perf_record *r, bool big, unsigned misc, const uint
 	return true;
 }
 
-static bool read_task(struct perf_record *r, bool big, uint32_t type, const uint8_t *p, size_t len)
+static bool perf_read_task(struct perf_record *r, bool big, uint32_t type, const uint8_t *p,
+			   size_t len)
 {
 	uint32_t pid, parent, tid;
 
@@ -104,21 +106,21 @@ static bool read_task(struct perf_record *r, bool big, uint32_t type, const uint
 	return true;
 }
 
-static bool read_other(struct perf_record *r, bool big, uint32_t type, unsigned misc,
-		       const uint8_t *p, size_t len)
+static bool perf_read_other(struct perf_record *r, bool big, uint32_t type, unsigned misc,
+			    const uint8_t *p, size_t len)
 {
-	if (!read_id(r, big, p, &len))
+	if (!perf_read_id(r, big, p, &len))
 		return false;
 	switch (type) {
 	case PERF_RECORD_MMAP2:
-		return read_map2(r, big, misc, p, len);
+		return perf_read_map2(r, big, misc, p, len);
 	case PERF_RECORD_COMM:
 		if (misc & PERF_RECORD_MISC_COMM_EXEC)
 			r->kind = PERF_EXECED;
 		return true;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
-		return read_task(r, big, type, p, len);
+		return perf_read_task(r, big, type, p, len);
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
 		if (len < (type == PERF_RECORD_LOST ? 16U : 8U))
@@ -150,8 +152,9 @@ size_t perf_record_read(struct perf_record *ret, const struct perf_format *f, co
 	if (size < HEADER_SIZE || size > len || size % 8)
 		return 0;
 	ret->kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
-	good = type == PERF_RECORD_SAMPLE ? read_sample(ret, f, p + HEADER_SIZE, size - HEADER_SIZE)
-					  : read_other(ret, f->big_endian, type, misc,
-						       p + HEADER_SIZE, size - HEADER_SIZE);
+	good = type == PERF_RECORD_SAMPLE
+		       ? perf_read_sample(ret, f, p + HEADER_SIZE, size - HEADER_SIZE)
+		       : perf_read_other(ret, f->big_endian, type, misc, p + HEADER_SIZE,
+					 size - HEADER_SIZE);
 	return good ? size : 0;
 }

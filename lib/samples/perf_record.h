@@ -54,7 +54,7 @@ struct perf_format {
 	bool big_endian;
 };
 /*
- * Whether records of that sample_type can be read: it must have time, task and CPU, and no unknown
+ * True if records of that sample_type can be read: it must have time, task and CPU, and no unknown
  * field.
  */
 bool perf_format_known(const struct perf_format *f);

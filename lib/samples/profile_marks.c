@@ -22,7 +22,7 @@ struct reader {
 };
 
 /* Reads the file, at most CPU_PROFILE_MAX bytes. */
-static int read_all(int fd, struct buf *data, struct error *err)
+static int profile_read_all(int fd, struct buf *data, struct error *err)
 {
 	const size_t piece = 1U << 20;
 	ssize_t n;
@@ -43,7 +43,7 @@ static int read_all(int fd, struct buf *data, struct error *err)
 	return 0;
 }
 
-static const char *last_name(const char *path)
+static const char *path_last_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -51,12 +51,13 @@ static const char *last_name(const char *path)
 }
 
 /* Name and module of a frame. */
-static struct text name_frame(struct reader *r, uint64_t pc, bool caller, struct text *ret_module)
+static struct text profile_name_frame(struct reader *r, uint64_t pc, bool caller,
+				      struct text *ret_module)
 {
 	/* A return address may lie behind the function's last instruction: use the call's. */
 	uint64_t address = caller && pc ? pc - 1 : pc;
 	const struct cpu_profile_mapping *m = cpu_profile_find(&r->profile, address);
-	const char *module = m ? last_name(m->path) : "", *function = NULL;
+	const char *module = m ? path_last_name(m->path) : "", *function = NULL;
 	struct code_place place = { .path = m ? m->path : "", .address = address };
 
 	*ret_module = (struct text){ module, (uint32_t)strlen(module) };
@@ -77,8 +78,8 @@ static struct text name_frame(struct reader *r, uint64_t pc, bool caller, struct
 }
 
 /* Adds the frames, outermost first. *ret 0: no usable frame. */
-static int put_frames(struct reader *r, const struct cpu_profile_stack *s, uint32_t *ret,
-		      struct error *err)
+static int profile_put_frames(struct reader *r, const struct cpu_profile_stack *s, uint32_t *ret,
+			      struct error *err)
 {
 	uint32_t frame = 0;
 
@@ -88,8 +89,8 @@ static int put_frames(struct reader *r, const struct cpu_profile_stack *s, uint3
 		char id[16], above[16];
 		int n;
 
-		mark.part[PART_NAME] = name_frame(r, cpu_profile_pc(&r->profile, s, i), i > 0,
-						  &mark.part[PART_CAT]);
+		mark.part[PART_NAME] = profile_name_frame(r, cpu_profile_pc(&r->profile, s, i),
+							  i > 0, &mark.part[PART_CAT]);
 		n = buf_error(&r->name)
 			    ?: frame_ids_get(&r->frames, parent, mark.part[PART_NAME],
 					     mark.part[PART_CAT], &frame);
@@ -111,14 +112,14 @@ static int put_frames(struct reader *r, const struct cpu_profile_stack *s, uint3
 }
 
 /* Time at which the first `before` samples end. */
-static uint64_t place_of(const struct reader *r, uint64_t before)
+static uint64_t profile_place(const struct reader *r, uint64_t before)
 {
 	double part = (double)before / (double)MAX(r->sum->samples, UINT64_C(1));
 
 	return r->where->from_ts + (uint64_t)(part * (double)r->sum->placed_ns);
 }
 
-static int put_samples(struct reader *r, struct error *err)
+static int profile_put_samples(struct reader *r, struct error *err)
 {
 	_cleanup_buf_ struct buf weight = BUF_INIT;
 	struct cpu_profile *p = &r->profile;
@@ -131,12 +132,12 @@ static int put_samples(struct reader *r, struct error *err)
 			.source = r->where->source,
 			.pid = r->where->tid,
 			.tid = r->where->tid,
-			.ts = place_of(r, before),
+			.ts = profile_place(r, before),
 			.part[PART_NAME] = SAMPLE_NAME,
 		};
 		uint32_t frame = 0;
 		char id[16];
-		int n = put_frames(r, s, &frame, err);
+		int n = profile_put_frames(r, s, &frame, err);
 
 		if (n < 0)
 			return n;
@@ -156,10 +157,10 @@ static int put_samples(struct reader *r, struct error *err)
 }
 
 /* Names a process and a thread after the file. */
-static int put_names(struct reader *r, struct error *err)
+static int profile_put_names(struct reader *r, struct error *err)
 {
 	static const char *const items[] = { "process_name", "thread_name" };
-	const char *name = last_name(r->sum->name);
+	const char *name = path_last_name(r->sum->name);
 
 	for (size_t i = 0; i < ARRAY_SIZE(items); i++) {
 		_cleanup_buf_ struct buf spelled = BUF_INIT, args = BUF_INIT;
@@ -185,7 +186,7 @@ static int put_names(struct reader *r, struct error *err)
 	return 0;
 }
 
-static void sum_up(struct reader *r)
+static void profile_sum_up(struct reader *r)
 {
 	const struct cpu_profile *p = &r->profile;
 	uint64_t room = r->where->to_ts - r->where->from_ts, cpu_ns;
@@ -216,15 +217,15 @@ int profile_marks_read(struct trace_file *ret, struct profile_sum *sum,
 	*ret = (struct trace_file){ 0 };
 	*sum = (struct profile_sum){ .name = from->name };
 	n = mark_sort_new(&ret->marks, scratch, 0);
-	n = n < 0 ? error_errno(err, n, "can't read it") : read_all(from->fd, &data, err);
+	n = n < 0 ? error_errno(err, n, "can't read it") : profile_read_all(from->fd, &data, err);
 	if (n == 0)
 		n = cpu_profile_parse(&r.profile, data.data, data.len, err);
 	if (n == 0) {
-		sum_up(&r);
-		n = put_names(&r, err);
+		profile_sum_up(&r);
+		n = profile_put_names(&r, err);
 	}
 	if (n == 0)
-		n = put_samples(&r, err);
+		n = profile_put_samples(&r, err);
 	if (n == 0)
 		n = mark_sort_finish(ret->marks, err);
 	cpu_profile_deinit(&r.profile);

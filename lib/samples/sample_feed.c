@@ -80,8 +80,8 @@ int sample_feed_new(struct sample_feed **ret, const struct stream_index *index,
 	return 0;
 }
 
-/* Whether entry i is a kernel address: the nearest marker before it decides. */
-static bool is_kernel(const struct sample_feed *f, uint32_t i)
+/* True if entry i is a kernel address: the nearest marker before it decides. */
+static bool feed_is_kernel(const struct sample_feed *f, uint32_t i)
 {
 	const struct perf_format *format = sample_reader_format(f->reader);
 
@@ -95,13 +95,14 @@ static bool is_kernel(const struct sample_feed *f, uint32_t i)
 }
 
 /* An entry right after a marker is the sampled address; all others are return addresses. */
-static bool is_caller(const struct sample_feed *f, uint32_t i)
+static bool feed_is_caller(const struct sample_feed *f, uint32_t i)
 {
 	return i > 0 && perf_record_chain(&f->sample, sample_reader_format(f->reader), i - 1) <
 				PERF_CHAIN_CONTEXT;
 }
 
-static int name_place(struct sample_feed *f, bool kernel, uint64_t address, struct place_name *ret)
+static int feed_name_place(struct sample_feed *f, bool kernel, uint64_t address,
+			   struct place_name *ret)
 {
 	return kernel ? sample_names_kernel(&f->names, address, ret)
 		      : sample_names_user(&f->names, sample_reader_spaces(f->reader), f->sample.pid,
@@ -109,11 +110,11 @@ static int name_place(struct sample_feed *f, bool kernel, uint64_t address, stru
 }
 
 /* 1: ret is a new frame; 0: it is known. */
-static int put_frame(struct sample_feed *f, bool kernel, uint64_t address, struct mark *ret)
+static int feed_put_frame(struct sample_feed *f, bool kernel, uint64_t address, struct mark *ret)
 {
 	uint32_t parent = f->frame;
 	struct place_name name;
-	int r = name_place(f, kernel, address, &name);
+	int r = feed_name_place(f, kernel, address, &name);
 
 	if (r == 0)
 		r = frame_ids_get(&f->frames, parent, name.function, name.module, &f->frame);
@@ -135,7 +136,7 @@ static int put_frame(struct sample_feed *f, bool kernel, uint64_t address, struc
 }
 
 /* Starts at the chain's end, the outermost frame. */
-static int next_frame(struct sample_feed *f, struct mark *ret)
+static int feed_next_frame(struct sample_feed *f, struct mark *ret)
 {
 	while (f->left) {
 		uint32_t i = --f->left;
@@ -148,17 +149,17 @@ static int next_frame(struct sample_feed *f, struct mark *ret)
 			/* A chain of frame pointers may end with a null one. */
 			if (address >= PERF_CHAIN_CONTEXT || !address)
 				continue;
-			kernel = is_kernel(f, i);
-			address -= is_caller(f, i) && address;
+			kernel = feed_is_kernel(f, i);
+			address -= feed_is_caller(f, i) && address;
 		}
-		r = put_frame(f, kernel, address, ret);
+		r = feed_put_frame(f, kernel, address, ret);
 		if (r)
 			return r;
 	}
 	return 0;
 }
 
-static int put_sample(struct sample_feed *f, struct mark *ret)
+static int feed_put_sample(struct sample_feed *f, struct mark *ret)
 {
 	const char *event = f->info->sampler->event;
 
@@ -192,8 +193,8 @@ int sample_feed_next(struct sample_feed *f, struct mark *ret)
 		f->frame = 0;
 		f->left = f->sample.sample.count ?: 1;
 	}
-	r = next_frame(f, ret);
-	return r ?: put_sample(f, ret);
+	r = feed_next_frame(f, ret);
+	return r ?: feed_put_sample(f, ret);
 }
 
 void sample_feed_sum(const struct sample_feed *f, struct sample_feed_sum *ret)

@@ -36,7 +36,7 @@ void sample_names_deinit(struct sample_names *n)
 	*n = (struct sample_names){ 0 };
 }
 
-static struct named_place *find(struct sample_names *n, uint64_t space, uint64_t offset)
+static struct named_place *names_find(struct sample_names *n, uint64_t space, uint64_t offset)
 {
 	/* Only a hostile stream has that many: empty the cache, names are looked up again. */
 	if (n->places.count >= PLACES_MAX || n->texts.len > TEXT_MAX) {
@@ -47,7 +47,8 @@ static struct named_place *find(struct sample_names *n, uint64_t space, uint64_t
 				 (struct place_key){ space, offset });
 }
 
-static void give(const struct sample_names *n, const struct named_place *p, struct place_name *ret)
+static void names_give(const struct sample_names *n, const struct named_place *p,
+		       struct place_name *ret)
 {
 	const char *texts = n->texts.data + p->at;
 
@@ -56,8 +57,8 @@ static void give(const struct sample_names *n, const struct named_place *p, stru
 }
 
 /* The text appended since p->at is the function's name; appends the module's. */
-static int keep(struct sample_names *n, struct named_place *p, uint64_t space, uint64_t offset,
-		const char *module, struct place_name *ret)
+static int names_keep(struct sample_names *n, struct named_place *p, uint64_t space,
+		      uint64_t offset, const char *module, struct place_name *ret)
 {
 	p->space = space;
 	p->offset = offset;
@@ -69,20 +70,20 @@ static int keep(struct sample_names *n, struct named_place *p, uint64_t space, u
 		return -ENOMEM;
 	}
 	n->places.count++;
-	give(n, p, ret);
+	names_give(n, p, ret);
 	return 0;
 }
 
 int sample_names_kernel(struct sample_names *n, uint64_t address, struct place_name *ret)
 {
-	struct named_place *p = find(n, OF_KERNEL, address);
+	struct named_place *p = names_find(n, OF_KERNEL, address);
 	struct symbol s;
 	char module[72] = "[kernel]";
 
 	if (!p)
 		return -ENOMEM;
 	if (p->function_len) {
-		give(n, p, ret);
+		names_give(n, p, ret);
 		return 0;
 	}
 	p->at = (uint32_t)n->texts.len;
@@ -96,10 +97,11 @@ int sample_names_kernel(struct sample_names *n, uint64_t address, struct place_n
 		/* Hide the address: it would reveal the kernel's base. */
 		buf_puts(&n->texts, "[unknown]");
 	}
-	return keep(n, p, OF_KERNEL, address, module, ret);
+	return names_keep(n, p, OF_KERNEL, address, module, ret);
 }
 
-static void put_function(struct sample_names *n, const struct code_place *place, const char *module)
+static void names_put_function(struct sample_names *n, const struct code_place *place,
+			       const char *module)
 {
 	const char *name = n->symbols ? n->symbols->find(n->symbols->userdata, place) : NULL;
 
@@ -135,14 +137,14 @@ int sample_names_user(struct sample_names *n, const struct address_spaces *space
 			offset = place.offset;
 		}
 	}
-	p = find(n, space, offset);
+	p = names_find(n, space, offset);
 	if (!p)
 		return -ENOMEM;
 	if (p->function_len) {
-		give(n, p, ret);
+		names_give(n, p, ret);
 		return 0;
 	}
 	p->at = (uint32_t)n->texts.len;
-	put_function(n, &place, file ? file->name : "");
-	return keep(n, p, space, offset, file && *file->path ? file->name : "[unknown]", ret);
+	names_put_function(n, &place, file ? file->name : "");
+	return names_keep(n, p, space, offset, file && *file->path ? file->name : "[unknown]", ret);
 }

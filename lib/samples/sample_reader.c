@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "marks/clock_map.h"
+#include "trace/chunk_cursor.h"
 
 /* Bytes of one chunk, and of all chunks held at one time. A recorder's ring has 8 MiB. */
 #define CHUNK_BYTES_MAX (16U << 20)
-#define HELD_BYTES_MAX ((size_t)1 << 30)
+#define HELD_BYTES_MAX (1U << 30)
 
 struct cursor {
-	const struct cpu_chunks *chunks; /* borrowed */
-	struct buf payload;		 /* the current chunk's */
-	size_t next_chunk, at;
+	const struct chunk_list *list; /* borrowed */
+	struct chunk_cursor chunks;
 	struct perf_record record; /* the next one */
 	bool have;
 	struct sample_cpu *sum;
@@ -20,7 +20,7 @@ struct cursor {
 
 struct sample_reader {
 	const struct stream_index *index;
-	const struct stream_reader *stream;
+	struct chunk_source source;
 	struct perf_format format;
 	struct cursor *cursors;	 /* owned; by CPU */
 	struct sample_cpu *sums; /* owned */
@@ -31,10 +31,9 @@ struct sample_reader {
 	struct clock_map map;
 	bool untied;
 	uint64_t damaged;
-	size_t held;
 };
 
-static struct perf_format format_of(const struct stream_index *index)
+static struct perf_format stream_perf_format(const struct stream_index *index)
 {
 	return (struct perf_format){
 		.sample_type = index->info.sampler ? index->info.sampler->sample_type : 0,
@@ -44,7 +43,7 @@ static struct perf_format format_of(const struct stream_index *index)
 
 bool sample_reader_wanted(const struct stream_index *index)
 {
-	struct perf_format f = format_of(index);
+	struct perf_format f = stream_perf_format(index);
 
 	return index->samples.count && perf_format_known(&f);
 }
@@ -54,7 +53,8 @@ struct sample_reader *sample_reader_free(struct sample_reader *r)
 	if (!r)
 		return NULL;
 	for (size_t i = 0; r->cursors && i < r->count; i++)
-		buf_deinit(&r->cursors[i].payload);
+		chunk_cursor_release(&r->cursors[i].chunks, &r->source);
+	chunk_source_deinit(&r->source);
 	free(r->cursors);
 	free(r->sums);
 	address_spaces_deinit(&r->spaces);
@@ -64,7 +64,7 @@ struct sample_reader *sample_reader_free(struct sample_reader *r)
 }
 
 /* Takes the mappings at the start of sampling; they hold until a record replaces them. */
-static int take_mappings(struct sample_reader *r)
+static int samples_take_mappings(struct sample_reader *r)
 {
 	const struct trace_info *info = &r->index->info;
 
@@ -95,7 +95,7 @@ static int take_mappings(struct sample_reader *r)
 	return 0;
 }
 
-static int tie_clock(struct sample_reader *r)
+static int samples_tie_clock(struct sample_reader *r)
 {
 	const struct trace_info *info = &r->index->info;
 	int32_t clock = info->sampler->clock;
@@ -138,76 +138,72 @@ int sample_reader_new(struct sample_reader **ret, const struct stream_index *ind
 	if (!r)
 		return -ENOMEM;
 	r->index = index;
-	r->stream = stream;
-	r->format = format_of(index);
+	r->source = (struct chunk_source){
+		.reader = stream,
+		.type = CHUNK_SAMPLES,
+		.whole_max = CHUNK_BYTES_MAX,
+		.held_max = HELD_BYTES_MAX,
+	};
+	r->format = stream_perf_format(index);
 	r->cursors = calloc(index->samples.count + 1, sizeof(*r->cursors));
 	r->sums = calloc(index->samples.count + 1, sizeof(*r->sums));
 	if (!r->cursors || !r->sums)
 		return -ENOMEM;
 	r->count = index->samples.count;
 	for (size_t i = 0; i < r->count; i++) {
-		r->cursors[i].chunks = &index->samples.cpus[i];
+		r->cursors[i].list = &index->samples.cpus[i].list;
 		r->cursors[i].sum = &r->sums[i];
 		r->sums[i].cpu = index->samples.cpus[i].cpu;
 	}
-	if (tie_clock(r) < 0 || take_mappings(r) < 0)
+	if (samples_tie_clock(r) < 0 || samples_take_mappings(r) < 0)
 		return -ENOMEM;
 	*ret = TAKE_PTR(r);
 	return 0;
 }
 
-/* 1: loaded its next chunk. */
-static int load_chunk(struct sample_reader *r, struct cursor *c)
+/* Loads the CPU's next chunk. Returns 1; 0: there is none; or -ENOMEM. */
+static int samples_load_chunk(struct sample_reader *r, struct cursor *c)
 {
-	const struct subbufs_ref *ref = cpu_chunks_get(c->chunks, c->next_chunk);
-	struct chunk chunk;
-	int n;
+	struct chunk_cursor *w = &c->chunks;
+	int n = chunk_cursor_enter(w, &r->source, c->list, UINT64_MAX, NULL);
 
-	r->held -= c->payload.cap;
-	if (!ref) {
-		buf_deinit(&c->payload);
-		c->payload = BUF_INIT;
+	if (n == 0) {
+		chunk_cursor_release(w, &r->source);
 		return 0;
 	}
-	c->next_chunk++;
-	chunk = (struct chunk){ .type = CHUNK_SAMPLES,
-				.cpu = c->chunks->cpu,
-				.offset = ref->offset,
-				.length = ref->length };
-	n = r->held + ref->length > HELD_BYTES_MAX
-		    ? -EFBIG
-		    : stream_reader_load_max(r->stream, &chunk, CHUNK_BYTES_MAX, &c->payload, NULL);
+	if (n > 0)
+		n = chunk_cursor_reserve(w, &r->source, w->chunk.length)
+			    ?: chunk_cursor_load(w, &r->source, NULL);
 	if (n < 0) {
-		buf_clear(&c->payload);
+		chunk_cursor_skip(w);
 		r->damaged++;
 	}
-	r->held += c->payload.cap;
-	c->at = 0;
 	return n == -ENOMEM ? n : 1;
 }
 
 /* Reads the CPU's next usable record. */
-static int fetch(struct sample_reader *r, struct cursor *c)
+static int samples_fetch(struct sample_reader *r, struct cursor *c)
 {
 	c->have = false;
 	for (;;) {
-		size_t left = c->payload.len - c->at, size;
+		size_t left = chunk_cursor_left(&c->chunks), size;
 		int n;
 
 		if (!left) {
-			n = load_chunk(r, c);
+			n = samples_load_chunk(r, c);
 			if (n <= 0)
 				return n;
 			continue;
 		}
 		size = perf_record_read(&c->record, &r->format,
-					(const uint8_t *)c->payload.data + c->at, left);
+					(const uint8_t *)c->chunks.window.data + c->chunks.used,
+					left);
 		if (!size) {
 			r->damaged++;
-			c->at = c->payload.len;
+			chunk_cursor_skip(&c->chunks);
 			continue;
 		}
-		c->at += size;
+		c->chunks.used += size;
 		if (c->record.kind == PERF_NOTHING)
 			continue;
 		c->have = true;
@@ -215,7 +211,7 @@ static int fetch(struct sample_reader *r, struct cursor *c)
 	}
 }
 
-static int take(struct sample_reader *r, struct cursor *c)
+static int samples_take(struct sample_reader *r, struct cursor *c)
 {
 	const struct perf_record *p = &c->record;
 
@@ -249,10 +245,10 @@ static int take(struct sample_reader *r, struct cursor *c)
 	}
 }
 
-static int begin(struct sample_reader *r)
+static int samples_begin(struct sample_reader *r)
 {
 	for (size_t i = 0; i < r->count; i++)
-		if (fetch(r, &r->cursors[i]) < 0)
+		if (samples_fetch(r, &r->cursors[i]) < 0)
 			return -ENOMEM;
 	r->begun = true;
 	return 0;
@@ -263,9 +259,9 @@ int sample_reader_next(struct sample_reader *r, struct perf_record *ret)
 	int n = 0;
 
 	if (!r->begun)
-		n = begin(r);
+		n = samples_begin(r);
 	else if (r->given)
-		n = fetch(r, r->given);
+		n = samples_fetch(r, r->given);
 	r->given = NULL;
 	while (n == 0) {
 		struct cursor *best = NULL;
@@ -278,7 +274,7 @@ int sample_reader_next(struct sample_reader *r, struct perf_record *ret)
 		}
 		if (!best)
 			return 0;
-		n = take(r, best);
+		n = samples_take(r, best);
 		if (n < 0)
 			break;
 		if (best->record.kind == PERF_SAMPLED) {
@@ -286,7 +282,7 @@ int sample_reader_next(struct sample_reader *r, struct perf_record *ret)
 			r->given = best;
 			return 1;
 		}
-		n = fetch(r, best);
+		n = samples_fetch(r, best);
 	}
 	return n;
 }

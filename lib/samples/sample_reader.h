@@ -26,7 +26,7 @@ struct sample_sum {
 	size_t cpu_count;
 };
 
-/* Whether the stream has samples in a known format. */
+/* True if the stream has samples in a known format. */
 bool sample_reader_wanted(const struct stream_index *index);
 /* Borrows all. 0 or -ENOMEM. */
 int sample_reader_new(struct sample_reader **ret, const struct stream_index *index,

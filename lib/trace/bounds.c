@@ -57,7 +57,7 @@ const char *bounds_name(unsigned type)
 }
 
 /* Bytes of a heap block, the heap's own overhead included. */
-static size_t cost(void *p)
+static size_t block_cost(void *p)
 {
 	return malloc_usable_size(p) + sizeof(size_t);
 }
@@ -71,12 +71,12 @@ static void *budget_alloc(void *data, size_t size)
 		b->failed = size < b->left ? -ENOMEM : -EFBIG;
 		return NULL;
 	}
-	if (cost(p) > b->left) {
+	if (block_cost(p) > b->left) {
 		free(p);
 		b->failed = -EFBIG;
 		return NULL;
 	}
-	b->left -= cost(p);
+	b->left -= block_cost(p);
 	return p;
 }
 
@@ -86,7 +86,7 @@ static void budget_free(void *data, void *p)
 
 	if (!p)
 		return;
-	b->left += cost(p);
+	b->left += block_cost(p);
 	free(p);
 }
 

@@ -19,7 +19,7 @@ struct budget {
 };
 /* b must not move afterwards. Its allocations may be freed without it. */
 void budget_init(struct budget *b, size_t bytes);
-/* Why a message could not be unpacked: the budget's reason, or -EBADMSG if it has none. */
+/* Returns why a message could not be unpacked; -EBADMSG if the budget was not the reason. */
 int budget_error(struct budget *b);
 
 #define BOUNDED_TYPES CHUNK_TYPES_END

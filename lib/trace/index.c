@@ -49,18 +49,18 @@ void stream_index_flushed(struct stream_index *index, uint64_t offset)
 }
 
 /* True if the recorder failed. end NULL: unknown. */
-static bool ended_badly(const Traced__Capture__End *end)
+static bool recording_failed(const Traced__Capture__End *end)
 {
 	return end && (end->reason == TRACED__CAPTURE__END__REASON__NO_SPACE ||
 		       end->reason == TRACED__CAPTURE__END__REASON__FAILED);
 }
 
 /* Adds a warning for the reason (r, why) that the stream cannot be read further. */
-static int judge_end(struct stream_index *index, int r, const struct error *why)
+static int index_judge_end(struct stream_index *index, int r, const struct error *why)
 {
 	const Traced__Capture__End *end = index->info.end;
 
-	index->incomplete |= r < 0 || !end || ended_badly(end) || index->reader->hole;
+	index->incomplete |= r < 0 || !end || recording_failed(end) || index->reader->hole;
 	if (index->reader->hole)
 		stream_index_warn(
 			index,
@@ -69,7 +69,7 @@ static int judge_end(struct stream_index *index, int r, const struct error *why)
 			(unsigned long long)index->reader->hole);
 	if (r < 0)
 		return stream_index_warn(index, "%s: everything after it is missing", why->message);
-	if (ended_badly(end))
+	if (recording_failed(end))
 		return stream_index_warn(index, "the recording ended early: %s",
 					 end->reason == TRACED__CAPTURE__END__REASON__NO_SPACE
 						 ? "no space was left"
@@ -124,19 +124,7 @@ int stream_index_finish(struct stream_index *index, struct error *err)
 	index->ripe = UINT64_MAX;
 	if (loader_seal(index->loader, err) < 0)
 		return -EBADMSG;
-	return judge_end(index, r, &why);
-}
-
-int stream_index_load(struct stream_index *ret, struct stream_reader *reader,
-		      const struct index_options *options, struct error *err)
-{
-	int r = stream_index_open(ret, reader, options, err);
-
-	if (r == 0)
-		r = stream_index_finish(ret, err);
-	if (r == -ENOMEM && err && !err->code)
-		error_errno(err, r, "can't load the capture stream");
-	return r;
+	return index_judge_end(index, r, &why);
 }
 
 int stream_index_settle(struct stream_index *index)

@@ -40,22 +40,18 @@ struct index_options {
 };
 
 /*
- * Loads a whole stream. -EBADMSG: not a stream, or metadata for decoding is missing. Damaged chunks
- * after that are left out, with a warning. Call stream_index_deinit() on ret in any case; ret must
+ * Loads nothing yet. Returns 0 or -ENOMEM. Call stream_index_deinit() on ret in any case; ret must
  * not move until then.
  */
-int stream_index_load(struct stream_index *ret, struct stream_reader *reader,
-		      const struct index_options *options, struct error *err);
-
-/* The same in steps. Opening loads nothing. */
 int stream_index_open(struct stream_index *ret, struct stream_reader *reader,
 		      const struct index_options *options, struct error *err);
 /*
  * Loads up to and including the next FLUSH. 1: loaded, and all metadata for decoding is there. 0:
- * no further FLUSH yet; once index->ended is set there will be none. -EBADMSG as above.
+ * no further FLUSH yet; once index->ended is set there will be none. -EBADMSG: not a stream, or
+ * metadata for decoding is missing. Damaged chunks after that are left out, with a warning.
  */
 int stream_index_next(struct stream_index *index, struct error *err);
-/* Declares the stream complete: the reader's data is all there will be. */
+/* Loads the rest: the reader's data is all there will be. Returns 0 or as stream_index_next(). */
 int stream_index_finish(struct stream_index *index, struct error *err);
 /* Empties info.task_readings after their use. */
 void stream_index_forget_readings(struct stream_index *index);

@@ -164,4 +164,5 @@ void trace_info_deinit(struct trace_info *info)
 	traced__capture__sample_counts__free_unpacked(info->sample_counts, NULL);
 	traced__capture__end__free_unpacked(info->end, NULL);
 	traced__capture__header__free_unpacked(info->header, NULL);
+	sync_scan_deinit(&info->syncs);
 }

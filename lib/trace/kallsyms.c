@@ -6,8 +6,8 @@ void kallsyms_init(struct kallsyms *k, const struct stream_reader *reader, struc
 	*k = (struct kallsyms){ .reader = reader, .bounds = bounds };
 }
 
-static int read_chunk(struct kallsyms *k, const struct chunk *chunk, struct buf *text,
-		      struct symbols **all)
+static int kallsyms_read_chunk(struct kallsyms *k, const struct chunk *chunk, struct buf *text,
+			       struct symbols **all)
 {
 	int r = stream_reader_load_max(k->reader, chunk, bounds_payload_max(CHUNK_KALLSYMS), text,
 				       NULL);
@@ -21,14 +21,14 @@ static int read_chunk(struct kallsyms *k, const struct chunk *chunk, struct buf 
 }
 
 /* A symbol_source_t. */
-static struct symbols *load(void *userdata)
+static struct symbols *kallsyms_load(void *userdata)
 {
 	struct kallsyms *k = userdata;
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	struct symbols *all = NULL;
 
 	for (size_t i = 0; i < k->count; i++) {
-		int r = read_chunk(k, &k->chunks[i], &text, &all);
+		int r = kallsyms_read_chunk(k, &k->chunks[i], &text, &all);
 
 		if (r < 0)
 			k->result = r;
@@ -46,7 +46,7 @@ int kallsyms_add(struct kallsyms *k, struct event_table *events, const struct ch
 	if (r < 0)
 		return r;
 	k->chunks[k->count++] = *chunk;
-	event_table_set_symbols(events, load, k);
+	event_table_set_symbols(events, kallsyms_load, k);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Tasks that were looked up before. Looking one of them up again does not change the task table,
- * which other threads may be reading. For one thread at a time.
+ * which other threads may be reading. One thread at a time uses this struct.
  */
 #pragma once
 

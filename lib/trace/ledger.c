@@ -8,7 +8,8 @@
 
 #define PHASE_START 0
 
-static const Traced__Capture__CpuStats *find_cpu(const Traced__Capture__Stats *stats, uint32_t cpu)
+static const Traced__Capture__CpuStats *stats_find_cpu(const Traced__Capture__Stats *stats,
+						       uint32_t cpu)
 {
 	for (size_t i = 0; stats && i < stats->n_cpus; i++)
 		if (stats->cpus[i]->cpu == cpu)
@@ -16,12 +17,12 @@ static const Traced__Capture__CpuStats *find_cpu(const Traced__Capture__Stats *s
 	return NULL;
 }
 
-static const Traced__Capture__Stats *start_stats(const struct trace_info *info)
+static const Traced__Capture__Stats *stats_of_start(const struct trace_info *info)
 {
 	return info->stats_count && info->stats[0]->phase == PHASE_START ? info->stats[0] : NULL;
 }
 
-static const Traced__Capture__Stats *last_stats(const struct trace_info *info)
+static const Traced__Capture__Stats *stats_of_end(const struct trace_info *info)
 {
 	const Traced__Capture__Stats *s =
 		info->stats_count ? info->stats[info->stats_count - 1] : NULL;
@@ -57,37 +58,37 @@ static void change_get(struct change *ret, const Traced__Capture__CpuStats *from
 
 void ledger_totals_get(struct ledger_totals *ret, const struct trace_info *info)
 {
-	const Traced__Capture__Stats *from = start_stats(info), *to = last_stats(info);
+	const Traced__Capture__Stats *from = stats_of_start(info), *to = stats_of_end(info);
 
 	*ret = (struct ledger_totals){ .known = to };
 	for (size_t i = 0; to && i < to->n_cpus; i++) {
 		struct change c;
 
-		change_get(&c, find_cpu(from, to->cpus[i]->cpu), to->cpus[i]);
+		change_get(&c, stats_find_cpu(from, to->cpus[i]->cpu), to->cpus[i]);
 		ret->in_buffer += c.read;
 		/* The kernel does not count an uncommitted event as written. */
 		ret->written += c.read + to->cpus[i]->overrun;
 	}
 }
 
-static int by_cpu(const void *a, const void *b)
+static int ledger_by_cpu(const void *a, const void *b)
 {
 	const struct ledger_cpu *x = a, *y = b;
 
 	return x->row.cpu < y->row.cpu ? -1 : x->row.cpu > y->row.cpu;
 }
 
-static bool has_row(const struct ledger *l, size_t count, uint32_t cpu)
+static bool ledger_has(const struct ledger *l, size_t count, uint32_t cpu)
 {
 	struct ledger_cpu key = { .row.cpu = cpu };
 
-	return count && bsearch(&key, l->cpus, count, sizeof(key), by_cpu);
+	return count && bsearch(&key, l->cpus, count, sizeof(key), ledger_by_cpu);
 }
 
 int ledger_extend(struct ledger *l, const struct stream_index *index)
 {
 	const struct ring_index *ring = &index->rings[BUFFER_MAIN];
-	const Traced__Capture__Stats *stats = last_stats(&index->info);
+	const Traced__Capture__Stats *stats = stats_of_end(&index->info);
 	size_t n = ring->count + (stats ? stats->n_cpus : 0), known = l->count;
 
 	if (vec_reserve_exact(l->cpus, known, n) < 0)
@@ -98,12 +99,12 @@ int ledger_extend(struct ledger *l, const struct stream_index *index)
 		bool again = i < ring->count ? i && ring->cpus[i - 1].cpu == cpu
 					     : ring_index_has(ring, cpu);
 
-		if (again || has_row(l, known, cpu))
+		if (again || ledger_has(l, known, cpu))
 			continue;
 		l->cpus[l->count++] = (struct ledger_cpu){ .row.cpu = cpu };
 	}
 	if (l->count)
-		qsort(l->cpus, l->count, sizeof(*l->cpus), by_cpu);
+		qsort(l->cpus, l->count, sizeof(*l->cpus), ledger_by_cpu);
 	return 0;
 }
 
@@ -117,7 +118,7 @@ struct ledger_cpu *ledger_search(struct ledger *l, uint32_t cpu)
 {
 	struct ledger_cpu key = { .row.cpu = cpu };
 
-	return bsearch(&key, l->cpus, l->count, sizeof(key), by_cpu);
+	return bsearch(&key, l->cpus, l->count, sizeof(key), ledger_by_cpu);
 }
 
 void ledger_loss(struct ledger *l, const struct merge_item *item)
@@ -134,26 +135,27 @@ void ledger_loss(struct ledger *l, const struct merge_item *item)
 		c->announced += item->count;
 }
 
-static int close_cpu(struct ledger_cpu *c, const struct change *ch, struct stream_index *index,
-		     ledger_loss_func loss, void *userdata, struct error *err)
+static int ledger_close_cpu(struct ledger_cpu *c, const struct change *ch,
+			    struct stream_index *index, ledger_loss_func loss, void *userdata,
+			    struct error *err)
 {
 	struct ledger_row *row = &c->row;
-	uint64_t told = row->events + ch->overrun + ch->other + ch->unread;
+	uint64_t accounted = row->events + ch->overrun + ch->other + ch->unread;
 	uint64_t lost = ch->overrun + ch->other;
 
 	row->written = ch->written;
 	row->lost_overrun = ch->overrun;
 	row->lost_other = ch->other;
 	row->unread = ch->unread;
-	if (c->damaged && told < ch->written) {
-		row->lost_other += ch->written - told;
-		told = ch->written;
+	if (c->damaged && accounted < ch->written) {
+		row->lost_other += ch->written - accounted;
+		accounted = ch->written;
 	}
 	/* More events were read than the kernel counts: it reset its counts in between. */
-	c->emptied = ch->anew || told > ch->written;
+	c->emptied = ch->anew || accounted > ch->written;
 	if (c->emptied)
-		row->written = told;
-	else if (told != ch->written && !index->incomplete)
+		row->written = accounted;
+	else if (accounted != ch->written && !index->incomplete)
 		stream_index_warn(index,
 				  "the counts of CPU %u do not add up: the kernel wrote %" PRIu64
 				  " events, %" PRIu64 " are in the file, %" PRIu64
@@ -172,9 +174,9 @@ static int close_cpu(struct ledger_cpu *c, const struct change *ch, struct strea
 /*
  * The kernel empties a ring when a module with recorded events is unloaded
  * (trace_module_remove_events()), or when somebody writes to "trace". Counts of imported files are
- * taken as they are.
+ * used unchanged.
  */
-static void tell_emptied(const struct ledger *l, struct stream_index *index)
+static void warn_of_emptied(const struct ledger *l, struct stream_index *index)
 {
 	unsigned count = 0;
 
@@ -194,12 +196,12 @@ static void tell_emptied(const struct ledger *l, struct stream_index *index)
 int ledger_close(struct ledger *l, struct stream_index *index, ledger_loss_func loss,
 		 void *userdata, struct error *err)
 {
-	const Traced__Capture__Stats *from = start_stats(&index->info);
-	const Traced__Capture__Stats *to = last_stats(&index->info);
+	const Traced__Capture__Stats *from = stats_of_start(&index->info);
+	const Traced__Capture__Stats *to = stats_of_end(&index->info);
 
 	for (size_t i = 0; i < l->count; i++) {
 		struct ledger_cpu *c = &l->cpus[i];
-		const Traced__Capture__CpuStats *cpu = find_cpu(to, c->row.cpu);
+		const Traced__Capture__CpuStats *cpu = stats_find_cpu(to, c->row.cpu);
 		struct change ch;
 		int r;
 
@@ -208,12 +210,12 @@ int ledger_close(struct ledger *l, struct stream_index *index, ledger_loss_func 
 			c->row.written = c->row.events + c->announced;
 			continue;
 		}
-		change_get(&ch, find_cpu(from, c->row.cpu), cpu);
-		r = close_cpu(c, &ch, index, loss, userdata, err);
+		change_get(&ch, stats_find_cpu(from, c->row.cpu), cpu);
+		r = ledger_close_cpu(c, &ch, index, loss, userdata, err);
 		if (r < 0)
 			return r;
 	}
-	tell_emptied(l, index);
+	warn_of_emptied(l, index);
 	return 0;
 }
 

@@ -12,7 +12,7 @@ struct lent_window {
 };
 
 /* Takes a returned window, preferably one in the CPU cache of the thread that will fill it. */
-static bool take_back(struct lent_windows *l, struct buf *ret)
+static bool window_take_back(struct lent_windows *l, struct buf *ret)
 {
 	size_t i = 0, n = 0;
 
@@ -33,16 +33,16 @@ static bool take_back(struct lent_windows *l, struct buf *ret)
 }
 
 /* Frees returned windows until there is room for one more. */
-static void drop_returned(struct lent_windows *l, size_t room)
+static void windows_drop_returned(struct lent_windows *l, size_t room)
 {
 	struct buf b;
 
-	while (l->bytes + room > l->max && take_back(l, &b))
+	while (l->bytes + room > l->max && window_take_back(l, &b))
 		buf_deinit(&b);
 }
 
 /* Notes that the window is lent from now on. */
-static int lend(struct lent_windows *l, const struct buf *window)
+static int window_lend(struct lent_windows *l, const struct buf *window)
 {
 	if (vec_push(l->list, l->count, l->room,
 		     (struct lent_window){ *window, l->loan->lent, l->loan->borrower }) < 0)
@@ -51,7 +51,7 @@ static int lend(struct lent_windows *l, const struct buf *window)
 	return 0;
 }
 
-static void drop_all(struct lent_windows *l)
+static void windows_drop_all(struct lent_windows *l)
 {
 	while (l->count)
 		buf_deinit(&l->list[--l->count].bytes);
@@ -60,7 +60,7 @@ static void drop_all(struct lent_windows *l)
 
 void lent_windows_deinit(struct lent_windows *l)
 {
-	drop_all(l);
+	windows_drop_all(l);
 	free(l->list);
 	*l = (struct lent_windows){ 0 };
 }
@@ -71,13 +71,13 @@ int lent_windows_exchange(struct lent_windows *l, struct buf *window, struct err
 	bool had;
 
 	if (!l->loan || !l->loan->recall) {
-		drop_all(l);
+		windows_drop_all(l);
 		return 0;
 	}
 	if (!window->len)
 		return 0;
-	had = take_back(l, &next);
-	drop_returned(l, window->cap);
+	had = window_take_back(l, &next);
+	windows_drop_returned(l, window->cap);
 	if (l->bytes + window->cap > l->max) {
 		int r = l->loan->recall(l->loan->userdata, err);
 
@@ -86,10 +86,10 @@ int lent_windows_exchange(struct lent_windows *l, struct buf *window, struct err
 			return r;
 		}
 		if (!had)
-			take_back(l, &next);
-		drop_returned(l, window->cap);
+			window_take_back(l, &next);
+		windows_drop_returned(l, window->cap);
 	}
-	if (lend(l, window) < 0) {
+	if (window_lend(l, window) < 0) {
 		buf_deinit(&next);
 		return error_errno(err, -ENOMEM, "can't merge the events");
 	}

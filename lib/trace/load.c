@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/search.h"
 #include "trace/bounds.h"
 #include "trace/info_messages.h"
 #include "trace/kallsyms.h"
-#include "trace/user_places.h"
 #include "traced/mark_record.h"
 
 #define MARKS_MEMORY (128U << 20)
@@ -27,7 +27,7 @@ struct loader {
 };
 
 /* A later version may record more rings. */
-static int leave_ring_out(struct loader *l)
+static int loader_leave_ring_out(struct loader *l)
 {
 	const uint32_t bit = UINT32_C(1) << CHUNK_SUBBUFS;
 
@@ -39,7 +39,7 @@ static int leave_ring_out(struct loader *l)
 				 "sub-buffers of rings unknown to this version are left out");
 }
 
-static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error *err)
+static int loader_add_subbufs(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	struct subbufs_header h;
 	uint32_t buffer;
@@ -63,11 +63,11 @@ static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error
 	if (buffer >= BUFFER_MORE + BUFFER_MORE_MAX) {
 		/* Nothing else would notice that it is damaged. */
 		r = stream_reader_verify(l->reader, chunk, &l->payload, err);
-		return r < 0 ? r : leave_ring_out(l);
+		return r < 0 ? r : loader_leave_ring_out(l);
 	}
 	r = ring_index_add(&l->index->rings[buffer == BUFFER_TASKS ? BUFFER_TASKS : BUFFER_MAIN],
 			   chunk->cpu, buffer,
-			   &(struct subbufs_ref){
+			   &(struct chunk_ref){
 				   .offset = chunk->offset,
 				   .length = chunk->length,
 				   .skip = le32toh(h.skip),
@@ -75,7 +75,59 @@ static int add_subbufs(struct loader *l, const struct chunk *chunk, struct error
 	return r < 0 ? error_errno(err, r, "can't index a chunk") : 0;
 }
 
-static int add_header(struct loader *l, struct error *err)
+/* Like find_vma(): the mapping with the address, or else the next one. */
+static const Traced__Capture__Mapping *mapping_at(const Traced__Capture__ProcessMappings *process,
+						  uint64_t address)
+{
+	size_t at = lower_bound(i, process->n_mappings, process->mappings[i]->end <= address);
+
+	return at < process->n_mappings ? process->mappings[at] : NULL;
+}
+
+/* "[vdso]" and "[heap]" are no files. */
+static bool mapping_file(const Traced__Capture__Mapping *m, struct user_place *ret)
+{
+	if (!m || !m->path.len || m->path.data[0] == '[')
+		return false;
+	*ret = (struct user_place){ .path = (const char *)m->path.data,
+				    .path_len = m->path.len,
+				    .start = m->start };
+	return true;
+}
+
+/*
+ * A user_place_source_t for a struct trace_info. The latest reading counts first. Like the kernel,
+ * which does not check that the mapping starts before the address, it assigns an unmapped address
+ * to the next mapping. Stacks walked by frame pointers that do not exist are full of such
+ * addresses.
+ */
+static bool user_place_find(const void *userdata, int32_t tgid, uint64_t address,
+			    struct user_place *ret)
+{
+	const struct trace_info *info = userdata;
+	const Traced__Capture__Mapping *next = NULL;
+	bool asked = false;
+
+	for (size_t i = info->mapping_count; i-- > 0;) {
+		const Traced__Capture__Mappings *all = info->mappings[i];
+
+		for (size_t k = 0; k < all->n_processes; k++) {
+			const Traced__Capture__Mapping *m;
+
+			if (all->processes[k]->pid != tgid)
+				continue;
+			m = mapping_at(all->processes[k], address);
+			if (m && m->start <= address)
+				return mapping_file(m, ret);
+			if (!asked && all->all)
+				next = m;
+			asked = true;
+		}
+	}
+	return mapping_file(next, ret);
+}
+
+static int loader_add_header(struct loader *l, struct error *err)
 {
 	struct trace_info *info = &l->index->info;
 	struct event_table_env env;
@@ -137,7 +189,7 @@ static int format_id(const char *text, size_t len)
 }
 
 /* Parsing is expensive: skip formats that would not be used. */
-static int add_format(struct loader *l, struct error *err)
+static int loader_add_format(struct loader *l, struct error *err)
 {
 	const char *system = l->payload.data;
 	size_t n = l->payload.len ? strnlen(system, l->payload.len) : 0;
@@ -157,7 +209,7 @@ static int add_format(struct loader *l, struct error *err)
 			       l->payload.len - n - 1, err);
 }
 
-static int add_layout(struct loader *l, struct error *err)
+static int loader_add_layout(struct loader *l, struct error *err)
 {
 	const Traced__Capture__Header *h = l->index->info.header;
 	struct page_layout *layout = &l->index->info.layout, *tasks = &l->index->info.tasks_layout;
@@ -184,17 +236,17 @@ static int add_layout(struct loader *l, struct error *err)
 	return 0;
 }
 
-static int add_samples(struct loader *l, const struct chunk *chunk, struct error *err)
+static int loader_add_samples(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	if (chunk->cpu > CPU_LIST_MAX || chunk->flags)
 		return error_set(err, -EBADMSG, "invalid samples");
 	return ring_index_add(
 		&l->index->samples, chunk->cpu, 0,
-		&(struct subbufs_ref){ .offset = chunk->offset, .length = chunk->length });
+		&(struct chunk_ref){ .offset = chunk->offset, .length = chunk->length });
 }
 
 /* Adds a chunk whose payload is loaded. */
-static int add_loaded(struct loader *l, const struct chunk *chunk, struct error *err)
+static int loader_add_loaded(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	struct trace_info *info = &l->index->info;
 	const char *text = l->payload.data;
@@ -206,9 +258,9 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 		return r;
 	switch (chunk->type) {
 	case CHUNK_HEADER_PAGE:
-		return add_layout(l, err);
+		return loader_add_layout(l, err);
 	case CHUNK_FORMAT:
-		return add_format(l, err);
+		return loader_add_format(l, err);
 	case CHUNK_PRINTK:
 		return event_table_add_printk(info->events, text, len);
 	case CHUNK_ENUMS:
@@ -227,7 +279,7 @@ static int add_loaded(struct loader *l, const struct chunk *chunk, struct error 
 }
 
 /* Warns once per type. */
-static int leave_out(struct loader *l, unsigned type)
+static int loader_leave_out(struct loader *l, unsigned type)
 {
 	uint32_t bit = type < BOUNDED_TYPES ? UINT32_C(1) << type : 1;
 
@@ -245,7 +297,7 @@ int loader_settle(struct loader *l)
 	int r = kallsyms_take_result(&l->kallsyms);
 
 	if (r == -EFBIG)
-		return leave_out(l, CHUNK_KALLSYMS);
+		return loader_leave_out(l, CHUNK_KALLSYMS);
 	if (r == 0)
 		return 0;
 	l->index->incomplete = true;
@@ -254,13 +306,13 @@ int loader_settle(struct loader *l)
 }
 
 /* Format metadata must not change once events are decoded: sinks keep pointers into it. */
-static bool decodes(unsigned type)
+static bool is_format_metadata(unsigned type)
 {
 	return type == CHUNK_HEADER_PAGE || type == CHUNK_FORMAT || type == CHUNK_PRINTK ||
 	       type == CHUNK_ENUMS || type == CHUNK_ARGUMENTS || type == CHUNK_KALLSYMS_EXCERPT;
 }
 
-static int add_marks(struct loader *l, const struct chunk *chunk, struct error *err)
+static int loader_add_marks(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	int r;
 
@@ -274,7 +326,7 @@ static int add_marks(struct loader *l, const struct chunk *chunk, struct error *
 	return r == -EBADMSG ? error_set(err, r, "marks of a ring that was not announced") : r;
 }
 
-static int add_symbols(struct loader *l, const struct chunk *chunk, struct error *err)
+static int loader_add_symbols(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	struct event_table *events = l->index->info.events;
 
@@ -283,7 +335,7 @@ static int add_symbols(struct loader *l, const struct chunk *chunk, struct error
 }
 
 /* Loads any chunk but sub-buffers and marks. Later versions may have types unknown here. */
-static int load_chunk(struct loader *l, const struct chunk *chunk, struct error *err)
+static int loader_load(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	size_t max = bounds_payload_max(chunk->type);
 	int r;
@@ -294,15 +346,15 @@ static int load_chunk(struct loader *l, const struct chunk *chunk, struct error 
 			stream_index_flushed(l->index, chunk->offset);
 		return r;
 	}
-	if (l->sealed && decodes(chunk->type))
+	if (l->sealed && is_format_metadata(chunk->type))
 		return error_set(err, -EBADMSG, "it changes metadata that is already in use");
 	if (chunk->type == CHUNK_KALLSYMS)
-		return add_symbols(l, chunk, err);
+		return loader_add_symbols(l, chunk, err);
 	r = stream_reader_load_max(l->reader, chunk, max, &l->payload, err);
-	return r < 0 ? r : add_loaded(l, chunk, err);
+	return r < 0 ? r : loader_add_loaded(l, chunk, err);
 }
 
-static int warn_of_chunk(struct loader *l, const struct chunk *chunk, const char *why)
+static int loader_warn(struct loader *l, const struct chunk *chunk, const char *why)
 {
 	char name[48];
 
@@ -329,23 +381,23 @@ int loader_add(struct loader *l, const struct chunk *chunk, struct error *err)
 					   &l->payload, &why);
 		if (r == -EFBIG)
 			return error_set(err, -EBADMSG, "the stream's header is too long");
-		return r < 0 ? error_move(err, &why) : add_header(l, err);
+		return r < 0 ? error_move(err, &why) : loader_add_header(l, err);
 	}
 	if (chunk->type == CHUNK_SUBBUFS)
-		r = add_subbufs(l, chunk, &why);
+		r = loader_add_subbufs(l, chunk, &why);
 	else if (chunk->type == CHUNK_MARKS)
-		r = add_marks(l, chunk, &why);
+		r = loader_add_marks(l, chunk, &why);
 	else if (chunk->type == CHUNK_SAMPLES)
-		r = add_samples(l, chunk, &why);
+		r = loader_add_samples(l, chunk, &why);
 	else
-		r = load_chunk(l, chunk, &why);
+		r = loader_load(l, chunk, &why);
 	if (r == -EFBIG)
-		return leave_out(l, chunk->type);
+		return loader_leave_out(l, chunk->type);
 	if (r == -ENOMEM)
 		return error_errno(err, r, "can't load the capture stream");
 	if (r < 0) {
 		l->index->incomplete = true;
-		r = warn_of_chunk(l, chunk, why.message ?: strerror(-r));
+		r = loader_warn(l, chunk, why.message ?: strerror(-r));
 		if (chunk->type == CHUNK_HEADER_PAGE && !l->have_layout)
 			error_move(&l->bad_layout, &why);
 		return r;
@@ -380,7 +432,7 @@ struct loader *loader_free(struct loader *l)
 	return NULL;
 }
 
-static int cant_begin(const struct loader *l, struct error *err)
+static int loader_cant_begin(const struct loader *l, struct error *err)
 {
 	if (!l->index->info.header)
 		error_set(err, -EBADMSG, "the capture stream ends before its header does");
@@ -396,7 +448,7 @@ static int cant_begin(const struct loader *l, struct error *err)
 int loader_seal(struct loader *l, struct error *err)
 {
 	if (!l->index->info.header || !l->have_layout)
-		return cant_begin(l, err);
+		return loader_cant_begin(l, err);
 	if (l->sealed)
 		return 0;
 	l->sealed = true;

@@ -12,14 +12,14 @@ void mark_ring_list_deinit(struct mark_ring_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		traced__capture__producer__free_unpacked(list->rings[i]->producer, NULL);
-		free(list->rings[i]->chunks);
+		chunk_list_deinit(&list->rings[i]->chunks);
 		free(list->rings[i]);
 	}
 	free(list->rings);
 	*list = (struct mark_ring_list){ 0 };
 }
 
-static size_t ring_position(const struct mark_ring_list *list, uint32_t ring)
+static size_t mark_ring_position(const struct mark_ring_list *list, uint32_t ring)
 {
 	size_t n = list->count;
 
@@ -43,7 +43,7 @@ int mark_ring_list_add(struct mark_ring_list *list, ProtobufCAllocator *allocato
 	p = traced__capture__producer__unpack(allocator, len, data);
 	if (!p)
 		return -EBADMSG;
-	at = ring_position(list, p->ring);
+	at = mark_ring_position(list, p->ring);
 	if (p->version > MARK_VERSION ||
 	    (at < list->count && list->rings[at]->producer->ring == p->ring)) {
 		traced__capture__producer__free_unpacked(p, allocator);
@@ -65,13 +65,13 @@ int mark_ring_list_chunk(struct mark_ring_list *list, const struct chunk *chunk,
 			 const uint8_t *head)
 {
 	uint32_t number = load_u32(head + offsetof(struct marks_header, ring), false);
-	size_t at = ring_position(list, number);
+	size_t at = mark_ring_position(list, number);
 	struct mark_ring *ring = at < list->count ? list->rings[at] : NULL;
 
 	if (!ring || ring->producer->ring != number)
 		return -EBADMSG;
-	if (vec_push(ring->chunks, ring->count, ring->cap,
-		     (struct mark_chunk){ chunk->offset, chunk->length }) < 0)
+	if (chunk_list_add(&ring->chunks, &(struct chunk_ref){ .offset = chunk->offset,
+							       .length = chunk->length }) < 0)
 		return -ENOMEM;
 	ring->dropped = MAX(ring->dropped, load_u64(head, false));
 	return 0;
@@ -80,5 +80,5 @@ int mark_ring_list_chunk(struct mark_ring_list *list, const struct chunk *chunk,
 void mark_ring_list_forget(struct mark_ring_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
-		list->rings[i]->count = 0;
+		chunk_list_forget(&list->rings[i]->chunks, SIZE_MAX);
 }

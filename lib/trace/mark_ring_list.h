@@ -4,18 +4,13 @@
 
 #include "proto/capture.pb-c.h"
 #include "stream/reader.h"
+#include "trace/chunk_list.h"
 
 #define MARK_RINGS_MAX (1U << 20)
 
-struct mark_chunk {
-	uint64_t offset; /* offset of the chunk's header in the stream */
-	uint32_t length;
-};
-
 struct mark_ring {
 	Traced__Capture__Producer *producer; /* owned */
-	struct mark_chunk *chunks;	     /* owned */
-	size_t count, cap;
+	struct chunk_list chunks;
 	uint64_t dropped; /* marks in the ring's life, as of its last chunk */
 	bool read;	  /* a struct mark_rings reads it */
 };

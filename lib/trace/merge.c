@@ -6,7 +6,7 @@
  * order, and those of different CPUs mixed. A trace can be far larger than memory. So each CPU of
  * each buffer has a cursor, and the cursors lie in a binary heap by the time of their next record:
  *
- * 	stream   |0 0|1|0|2 2|1|0|1|...           chunks, each of one CPU (ring_index)
+ * 	stream   |0 0|1|0|2 2|1|0|1|...           chunks, each of one CPU (chunk_cursor.h)
  * 	           \  |    /
  * 	cursor      0  1  2       chunk > window (loaded part) > page > next record
  * 	             \ | /
@@ -22,7 +22,7 @@
  *   merge goes on with the next sub-buffer.
  * - m->current is the heap's top after its record was given out: the cursor is advanced on the next
  *   call, so that the record's data stays valid until then. rival_ts is the earliest time of all
- *   other cursors: while the current page has earlier records, next_in_page() needs no heap.
+ *   other cursors: while the current page has earlier records, merge_next_in_page() needs no heap.
  * - Windows of all CPUs take MERGE_MEMORY together. window_max is a CPU's share. If that is less
  *   than a sub-buffer, a window is a part of one. c->part says which it was when it was filled, as
  *   CPUs of a followed recording may appear later and make the share smaller.
@@ -49,29 +49,27 @@
 
 #include "base/heap.h"
 #include "base/vec.h"
+#include "trace/chunk_cursor.h"
 #include "trace/lent_windows.h"
 
 struct cursor {
 	uint32_t cpu;
 	uint32_t buffer;
-	size_t next_chunk;  /* its number among the CPU's chunks */
-	struct chunk chunk; /* current chunk */
-	uint32_t chunk_at;  /* stored bytes of chunk that were put into windows */
-	bool in_chunk;
-	uint32_t skip;	   /* bytes of the next sub-buffer's data that an earlier chunk had */
-	struct buf window; /* whole sub-buffers, a whole expanded chunk, or part of a sub-buffer */
-	bool part;	   /* window has part of a sub-buffer; in_parts() may differ since it was
-			    * filled */
-	size_t window_at;  /* offset of the next sub-buffer */
+	/*
+	 * Its window has whole sub-buffers, or part of one. Its skip is 0 after the chunk's first
+	 * sub-buffer.
+	 */
+	struct chunk_cursor chunks;
+	bool part; /* window has part of a sub-buffer; merge_in_parts() may differ since it was
+		      filled */
 	struct page_iter page;
-	uint32_t part_at; /* if part: the window's offset in the chunk */
-	uint32_t seen;	  /* records starting below this offset in the page were given out before */
+	uint32_t seen; /* records starting below this offset in the page were given out before */
 	struct record next;
 	uint64_t last_ts; /* time of the record before next; 0: none */
 	bool have_record;
 	bool queued;	  /* in the heap */
 	bool ahead;	  /* merge_peek() has already advanced to next */
-	int ahead_result; /* result of that advance() */
+	int ahead_result; /* result of that cursor_next_record() */
 	struct buf kept;  /* copy of the last record: merge_peek() may replace the window */
 	bool loss;	  /* report a loss before next */
 	bool damaged;
@@ -81,7 +79,7 @@ struct cursor {
 struct merge {
 	const struct page_layout *layout;
 	const struct ring_index *ring;
-	const struct stream_reader *reader;
+	struct chunk_source source;
 	uint32_t window_max; /* bytes */
 	uint64_t consumed;
 	uint64_t limit;		 /* stop at chunks from this offset on */
@@ -93,13 +91,12 @@ struct merge {
 	uint64_t rival_ts;	/* earliest time of the other cursors; UINT64_MAX: none */
 	bool begun;
 	struct lent_windows lent;
-	struct buf scratch; /* for data that is only checked */
 };
 
 DEFINE_HEAP(cursor_heap, struct cursor *,
 	    a->next.ts < b->next.ts || (a->next.ts == b->next.ts && a->cpu < b->cpu));
 
-static void note_loss(struct cursor *c, uint64_t count, bool damaged)
+static void cursor_note_loss(struct cursor *c, uint64_t count, bool damaged)
 {
 	if (c->loss && (c->lost == UINT64_MAX || count == UINT64_MAX))
 		count = UINT64_MAX;
@@ -110,197 +107,173 @@ static void note_loss(struct cursor *c, uint64_t count, bool damaged)
 	c->damaged |= damaged;
 }
 
-/* Enters the next chunk. Returns 1, 0 if there is none, or -errno. */
-static int enter_chunk(struct merge *m, struct cursor *c, struct error *err)
+static const struct chunk_list *cursor_chunks(const struct merge *m, const struct cursor *c)
 {
-	const struct subbufs_ref *ref =
-		cpu_chunks_get(ring_index_find(m->ring, c->cpu, c->buffer), c->next_chunk);
-
-	if (!ref)
-		return 0;
-	c->next_chunk++;
-	c->chunk = (struct chunk){
-		.type = CHUNK_SUBBUFS,
-		.cpu = c->cpu,
-		.offset = ref->offset,
-		.length = ref->length,
-	};
-	c->skip = ref->skip;
-	c->chunk_at = sizeof(struct subbufs_header);
-	c->in_chunk = true;
-	/* It will be read in parts, so check its hash as a whole first. */
-	if (ref->length > m->window_max)
-		return stream_reader_verify(m->reader, &c->chunk, &m->scratch, err) ?: 1;
-	return 1;
+	return &ring_index_find(m->ring, c->cpu, c->buffer)->list;
 }
 
 /* True if windows are smaller than a sub-buffer: there are many CPUs with large ones. */
-static bool in_parts(const struct merge *m)
+static bool merge_in_parts(const struct merge *m)
 {
 	return m->window_max < m->layout->subbuf_size;
 }
 
 /* Fills the window with the beginning of the chunk's next sub-buffer. */
-static int fill_part(struct merge *m, struct cursor *c, struct error *err)
+static int cursor_fill_part(struct merge *m, struct chunk_cursor *w, struct error *err)
 {
-	uint32_t size = m->layout->subbuf_size, rest = c->chunk.length - c->chunk_at;
+	uint32_t size = m->layout->subbuf_size, at = w->at;
 
-	m->consumed += MIN(rest, size);
-	if (rest < size)
+	m->consumed += MIN(w->chunk.length - at, size);
+	if (w->chunk.length - at < size)
 		return -EBADMSG;
-	c->part_at = c->chunk_at;
-	c->chunk_at += size;
-	c->in_chunk = c->chunk_at < c->chunk.length;
-	return stream_reader_load_part(m->reader, &c->chunk, c->part_at, m->window_max, &c->window,
-				       err);
+	w->at += size;
+	return chunk_cursor_load_part(w, &m->source, at, m->window_max, err);
 }
 
 /* Fills the window from the current chunk. Leaves the chunk at its end. */
-static int fill_window(struct merge *m, struct cursor *c, struct error *err)
+static int cursor_fill_window(struct merge *m, struct cursor *c, struct error *err)
 {
-	uint32_t size = m->layout->subbuf_size, rest = c->chunk.length - c->chunk_at, n;
-	int r;
+	struct chunk_cursor *w = &c->chunks;
+	uint32_t size = m->layout->subbuf_size, rest = w->chunk.length - w->at, n;
 
-	c->window_at = 0;
-	c->part = rest && in_parts(m);
+	c->part = rest && merge_in_parts(m);
 	if (c->part)
-		return fill_part(m, c, err);
-	if (c->chunk.length <= m->window_max) {
-		c->in_chunk = false;
-		m->consumed += c->chunk.length;
-		r = stream_reader_load(m->reader, &c->chunk, &c->window, err);
-		c->window_at = sizeof(struct subbufs_header);
-		return r;
+		return cursor_fill_part(m, w, err);
+	if (w->chunk.length <= m->window_max) {
+		m->consumed += w->chunk.length;
+		return chunk_cursor_load(w, &m->source, err);
 	}
 	n = MIN(rest, MAX(m->window_max / size, 1U) * size);
-	r = stream_reader_load_part(m->reader, &c->chunk, c->chunk_at, n, &c->window, err);
-	c->chunk_at += n;
 	m->consumed += n;
-	c->in_chunk = c->chunk_at < c->chunk.length;
-	return r;
+	return chunk_cursor_load_part(w, &m->source, w->at, n, err);
 }
 
 /* Gets an empty window of at most window_max bytes. */
-static int renew_window(struct merge *m, struct cursor *c, struct error *err)
+static int cursor_renew_window(struct merge *m, struct chunk_cursor *w, struct error *err)
 {
-	int r = lent_windows_exchange(&m->lent, &c->window, err);
+	int r = lent_windows_exchange(&m->lent, &w->window, err);
 
-	if (r == 0 && c->window.cap > m->window_max)
-		buf_deinit(&c->window);
-	c->window_at = MIN(c->window_at, c->window.len);
+	if (r == 0 && w->window.cap > m->window_max)
+		buf_deinit(&w->window);
+	w->used = MIN(w->used, w->window.len);
 	return r;
 }
 
-/* Returns 1 if window has a sub-buffer at window_at, 0 at the CPU's end. Skips damaged chunks. */
-static int next_window(struct merge *m, struct cursor *c, struct error *err)
+/* Returns 1 if the window has a sub-buffer, 0 at the CPU's end. Skips damaged chunks. */
+static int cursor_next_window(struct merge *m, struct cursor *c, struct error *err)
 {
+	struct chunk_cursor *w = &c->chunks;
+
 	for (;;) {
 		_cleanup_error_ struct error why = ERROR_INIT;
-		int r = renew_window(m, c, err);
+		int r = cursor_renew_window(m, w, err);
 
 		if (r < 0)
 			return r;
-		r = c->in_chunk ? 1 : enter_chunk(m, c, &why);
+		r = chunk_cursor_inside(w) ? 1
+					   : chunk_cursor_enter(w, &m->source, cursor_chunks(m, c),
+								UINT64_MAX, &why);
 		if (r == 0)
 			return 0;
 		if (r > 0)
-			r = fill_window(m, c, &why);
-		if (r == 0 && (c->part || c->window.len - c->window_at >= m->layout->subbuf_size))
+			r = cursor_fill_window(m, c, &why);
+		if (r == 0 && (c->part || chunk_cursor_left(w) >= m->layout->subbuf_size))
 			return 1;
 		if (r < 0 && r != -EBADMSG)
 			return error_move(err, &why);
 		/* Damaged, or the last sub-buffer is incomplete. */
-		if (r < 0 || c->window.len > c->window_at)
-			note_loss(c, UINT64_MAX, true);
+		if (r < 0 || chunk_cursor_left(w))
+			cursor_note_loss(c, UINT64_MAX, true);
 		if (r < 0)
-			c->in_chunk = false;
+			chunk_cursor_skip(w);
 	}
 }
 
 /* Starts the page in the window. Returns 0, -EBADMSG if the page is damaged, or another -errno. */
-static int begin_page(struct merge *m, struct cursor *c)
+static int cursor_begin_page(struct merge *m, struct cursor *c)
 {
+	struct chunk_cursor *w = &c->chunks;
 	uint32_t size = m->layout->subbuf_size;
 	int r;
 
 	if (!c->part) {
-		r = page_iter_init(&c->page, m->layout, c->window.data + c->window_at, size);
-		c->window_at += size;
+		r = page_iter_init(&c->page, m->layout, w->window.data + w->used, size);
+		w->used += size;
 		return r;
 	}
-	c->window_at = c->window.len;
-	r = page_iter_init_part(&c->page, m->layout, c->window.data, (uint32_t)c->window.len, size);
+	w->used = w->window.len;
+	r = page_iter_init_part(&c->page, m->layout, w->window.data, (uint32_t)w->window.len, size);
 	if (r < 0 || !c->page.missed_at)
 		return r;
-	r = stream_reader_load_part(m->reader, &c->chunk, c->part_at + c->page.missed_at,
-				    m->layout->word_size, &m->scratch, NULL);
+	r = stream_reader_load_part(m->source.reader, &w->chunk, w->from + c->page.missed_at,
+				    m->layout->word_size, &m->source.scratch, NULL);
 	if (r == 0)
-		page_iter_set_missed(&c->page, m->scratch.data);
+		page_iter_set_missed(&c->page, m->source.scratch.data);
 	return r;
 }
 
 /* True if another window of this size fits. Only windows above window_max count. */
-static bool has_room(const struct merge *m, size_t bytes)
+static bool merge_has_room(const struct merge *m, size_t bytes)
 {
 	for (size_t i = 0; i < m->cursor_count; i++)
-		if (m->cursors[i]->window.cap > m->window_max)
-			bytes += m->cursors[i]->window.cap;
+		if (m->cursors[i]->chunks.window.cap > m->window_max)
+			bytes += m->cursors[i]->chunks.window.cap;
 	return bytes <= MERGE_LONG;
 }
 
 /* Loads the next part of the page. */
-static int next_part(struct merge *m, struct cursor *c, struct error *err)
+static int cursor_next_part(struct merge *m, struct cursor *c, struct error *err)
 {
+	struct chunk_cursor *w = &c->chunks;
 	uint32_t at = c->page.pos, left = c->page.end - at + c->page.rest;
 	uint32_t bytes = at ? MIN(left, m->window_max) : page_iter_wants(&c->page);
 	_cleanup_error_ struct error why = ERROR_INIT;
-	int r = renew_window(m, c, err);
+	int r = cursor_renew_window(m, w, err);
 
 	if (r < 0)
 		return r;
-	r = bytes <= m->window_max || has_room(m, bytes)
-		    ? stream_reader_load_part(m->reader, &c->chunk, c->part_at + at, bytes,
-					      &c->window, &why)
+	r = bytes <= m->window_max || merge_has_room(m, bytes)
+		    ? chunk_cursor_load_part(w, &m->source, w->from + at, bytes, &why)
 		    : -EBADMSG;
 	if (r < 0 && r != -EBADMSG)
 		return error_move(err, &why);
 	if (r < 0) {
-		note_loss(c, UINT64_MAX, true);
-		buf_clear(&c->window);
+		cursor_note_loss(c, UINT64_MAX, true);
+		buf_clear(&w->window);
 	}
-	c->part_at += at;
-	c->window_at = c->window.len;
+	w->used = w->window.len;
 	c->seen -= MIN(c->seen, at);
-	page_iter_go_on(&c->page, c->window.data, bytes);
+	page_iter_go_on(&c->page, w->window.data, bytes);
 	if (r < 0)
 		c->page.end = c->page.rest = 0;
 	return 0;
 }
 
 /* Starts the next readable sub-buffer. Returns 1, 0 at the CPU's end, or -errno. */
-static int next_page(struct merge *m, struct cursor *c, struct error *err)
+static int cursor_next_page(struct merge *m, struct cursor *c, struct error *err)
 {
+	struct chunk_cursor *w = &c->chunks;
 	uint32_t size = m->layout->subbuf_size;
 
 	for (;;) {
 		uint32_t skip;
 		int r;
 
-		if (c->window.len - c->window_at < size) {
-			if (c->window.len > c->window_at)
-				note_loss(c, UINT64_MAX, true);
-			c->window_at = c->window.len;
-			r = next_window(m, c, err);
+		if (chunk_cursor_left(w) < size) {
+			if (chunk_cursor_left(w))
+				cursor_note_loss(c, UINT64_MAX, true);
+			w->used = w->window.len;
+			r = cursor_next_window(m, c, err);
 			if (r <= 0)
 				return r;
 		}
-		skip = c->skip;
-		c->skip = 0;
-		r = begin_page(m, c);
+		skip = w->skip;
+		w->skip = 0;
+		r = cursor_begin_page(m, c);
 		if (r < 0 && r != -EBADMSG)
 			return error_errno(err, r, "can't read the stream");
 		if (r < 0) {
-			note_loss(c, UINT64_MAX, true);
+			cursor_note_loss(c, UINT64_MAX, true);
 			/*
 			 * Forget the page: its window may be replaced before this CPU's next
 			 * record.
@@ -310,14 +283,14 @@ static int next_page(struct merge *m, struct cursor *c, struct error *err)
 		}
 		/* The loss before this sub-buffer was reported on the first read. */
 		if (c->page.missed && !skip)
-			note_loss(c, c->page.missed, false);
+			cursor_note_loss(c, c->page.missed, false);
 		c->seen = skip < size ? m->layout->data_offset + skip : size;
 		return 1;
 	}
 }
 
 /* Decodes the cursor's next record. Returns 1, 0 at the CPU's end, or -errno. */
-static int advance(struct merge *m, struct cursor *c, struct error *err)
+static int cursor_next_record(struct merge *m, struct cursor *c, struct error *err)
 {
 	for (;;) {
 		int r = page_iter_next(&c->page, &c->next);
@@ -328,27 +301,28 @@ static int advance(struct merge *m, struct cursor *c, struct error *err)
 			continue;
 		}
 		if (unlikely(c->page.rest)) {
-			r = next_part(m, c, err);
+			r = cursor_next_part(m, c, err);
 			if (r < 0)
 				return r;
 			continue;
 		}
 		if (r < 0)
-			note_loss(c, UINT64_MAX, true);
-		r = next_page(m, c, err);
+			cursor_note_loss(c, UINT64_MAX, true);
+		r = cursor_next_page(m, c, err);
 		if (r <= 0)
 			return r;
 	}
 }
 
 /* Adds cursors for new CPUs. The ring index is sorted by CPU and never loses one. */
-static int add_cursors(struct merge *m, struct error *err)
+static int merge_add_cursors(struct merge *m, struct error *err)
 {
 	size_t count = m->ring->count;
 	struct cursor **all;
 
 	m->window_max = MIN(MERGE_MEMORY / (uint32_t)MAX(count, (size_t)1), MERGE_WINDOW_MAX);
 	m->window_max = MAX(m->window_max, MERGE_WINDOW_LEAST);
+	m->source.whole_max = m->window_max;
 	m->lent.max =
 		(uint64_t)m->window_max * count > MERGE_MEMORY ? MERGE_LENT_LEAST : MERGE_LENT;
 	if (count == m->cursor_count)
@@ -386,9 +360,13 @@ int merge_new(struct merge **ret, const struct page_layout *layout, const struct
 		return error_errno(err, -ENOMEM, "can't merge the events");
 	m->layout = layout;
 	m->ring = ring;
-	m->reader = reader;
+	m->source = (struct chunk_source){
+		.reader = reader,
+		.type = CHUNK_SUBBUFS,
+		.head = sizeof(struct subbufs_header),
+	};
 	m->limit = UINT64_MAX;
-	r = add_cursors(m, err);
+	r = merge_add_cursors(m, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(m);
@@ -400,12 +378,12 @@ struct merge *merge_free(struct merge *m)
 	if (!m)
 		return NULL;
 	for (size_t i = 0; i < m->cursor_count; i++) {
-		buf_deinit(&m->cursors[i]->window);
+		buf_deinit(&m->cursors[i]->chunks.window);
 		buf_deinit(&m->cursors[i]->kept);
 		free(m->cursors[i]);
 	}
 	lent_windows_deinit(&m->lent);
-	buf_deinit(&m->scratch);
+	chunk_source_deinit(&m->source);
 	free(m->cursors);
 	free(m->heap);
 	free(m);
@@ -418,9 +396,9 @@ void merge_lend(struct merge *m, const struct loan *loan)
 }
 
 /* Advances a cursor. *ret_any is false if it has nothing to give out, for now or forever. */
-static int advance_cursor(struct merge *m, struct cursor *c, bool *ret_any, struct error *err)
+static int cursor_advance(struct merge *m, struct cursor *c, bool *ret_any, struct error *err)
 {
-	int r = c->ahead ? c->ahead_result : advance(m, c, err);
+	int r = c->ahead ? c->ahead_result : cursor_next_record(m, c, err);
 
 	c->ahead = false;
 	if (unlikely(r < 0))
@@ -433,14 +411,14 @@ static int advance_cursor(struct merge *m, struct cursor *c, bool *ret_any, stru
 	return 0;
 }
 
-static void drop_top(struct merge *m)
+static void merge_drop_top(struct merge *m)
 {
 	m->heap[0]->queued = false;
 	cursor_heap_pop(m->heap, &m->heap_count);
 }
 
 /* Advances the cursor at the heap's top. */
-static int step(struct merge *m, struct error *err)
+static int merge_step(struct merge *m, struct error *err)
 {
 	struct cursor *c = m->heap[0];
 	bool any;
@@ -448,11 +426,11 @@ static int step(struct merge *m, struct error *err)
 
 	if (likely(!c->ahead))
 		c->last_ts = c->next.ts;
-	r = advance_cursor(m, c, &any, err);
+	r = cursor_advance(m, c, &any, err);
 	if (unlikely(r < 0))
 		return r;
 	if (unlikely(!any))
-		drop_top(m);
+		merge_drop_top(m);
 	else
 		cursor_heap_sift_down(m->heap, m->heap_count, 0);
 	return 0;
@@ -460,19 +438,19 @@ static int step(struct merge *m, struct error *err)
 
 int merge_extend(struct merge *m, uint64_t limit, struct error *err)
 {
-	int r = m->current ? step(m, err) : 0;
+	int r = m->current ? merge_step(m, err) : 0;
 
 	m->current = NULL;
 	m->limit = limit;
 	m->begun = true;
 	if (r == 0)
-		r = add_cursors(m, err);
+		r = merge_add_cursors(m, err);
 	for (size_t i = 0; r == 0 && i < m->cursor_count; i++) {
 		struct cursor *c = m->cursors[i];
 
 		if (c->queued)
 			continue;
-		r = advance_cursor(m, c, &c->queued, err);
+		r = cursor_advance(m, c, &c->queued, err);
 		if (r == 0 && c->queued)
 			m->heap[m->heap_count++] = c;
 	}
@@ -480,7 +458,7 @@ int merge_extend(struct merge *m, uint64_t limit, struct error *err)
 	return r;
 }
 
-static void give_loss(struct merge *m, struct cursor *c, struct merge_item *ret)
+static void merge_give_loss(struct merge *m, struct cursor *c, struct merge_item *ret)
 {
 	*ret = (struct merge_item){
 		.event.cpu = c->cpu,
@@ -491,10 +469,10 @@ static void give_loss(struct merge *m, struct cursor *c, struct merge_item *ret)
 	};
 	c->loss = c->damaged = false;
 	if (!c->have_record)
-		drop_top(m);
+		merge_drop_top(m);
 }
 
-static uint64_t find_rival(const struct merge *m)
+static uint64_t merge_find_rival(const struct merge *m)
 {
 	uint64_t ts = m->heap_count > 1 ? m->heap[1]->next.ts : UINT64_MAX;
 
@@ -505,14 +483,14 @@ static uint64_t find_rival(const struct merge *m)
  * Fast path: the next record mostly is in the same page and earlier than all other CPUs' records.
  * Then only the page's iterator moves. Returns false if the heap must decide.
  */
-static inline bool next_in_page(struct merge *m, struct merge_item *ret)
+static inline bool merge_next_in_page(struct merge *m, struct merge_item *ret)
 {
 	struct cursor *c = m->current;
 	int r = likely(c && !c->ahead) ? page_iter_next(&c->page, &ret->event.rec) : 0;
 
 	if (unlikely(r <= 0)) {
 		if (r < 0)
-			note_loss(c, UINT64_MAX, true);
+			cursor_note_loss(c, UINT64_MAX, true);
 		return false;
 	}
 	c->last_ts = c->next.ts;
@@ -527,13 +505,13 @@ static inline bool next_in_page(struct merge *m, struct merge_item *ret)
 	return true;
 }
 
-static _noinline_ int next_of_heap(struct merge *m, struct merge_item *ret, struct error *err)
+static _noinline_ int merge_next_of_heap(struct merge *m, struct merge_item *ret, struct error *err)
 {
 	struct cursor *c;
 	int r = 0;
 
 	if (m->current)
-		r = step(m, err);
+		r = merge_step(m, err);
 	else if (!m->begun)
 		r = merge_extend(m, UINT64_MAX, err);
 	m->current = NULL;
@@ -542,14 +520,14 @@ static _noinline_ int next_of_heap(struct merge *m, struct merge_item *ret, stru
 	if (unlikely(!m->heap_count))
 		return MERGE_END;
 	c = m->heap[0];
-	if (unlikely(c->chunk.offset >= m->limit))
+	if (unlikely(c->chunks.chunk.offset >= m->limit))
 		return MERGE_END;
 	if (unlikely(c->loss)) {
-		give_loss(m, c, ret);
+		merge_give_loss(m, c, ret);
 		return MERGE_LOSS;
 	}
 	m->current = c;
-	m->rival_ts = find_rival(m);
+	m->rival_ts = merge_find_rival(m);
 	ret->event.cpu = c->cpu;
 	ret->event.rec = c->next;
 	return MERGE_RECORD;
@@ -557,7 +535,7 @@ static _noinline_ int next_of_heap(struct merge *m, struct merge_item *ret, stru
 
 _hot_ int merge_next(struct merge *m, struct merge_item *ret, struct error *err)
 {
-	return likely(next_in_page(m, ret)) ? MERGE_RECORD : next_of_heap(m, ret, err);
+	return likely(merge_next_in_page(m, ret)) ? MERGE_RECORD : merge_next_of_heap(m, ret, err);
 }
 
 int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct error *err)
@@ -566,7 +544,7 @@ int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct e
 
 	if (likely(!c->ahead && c->page.pos >= c->seen && page_iter_peek(&c->page, ret)))
 		return 1;
-	/* advance() may replace the page's window: keep a copy of the record. */
+	/* cursor_next_record() may replace the page's window: keep a copy of the record. */
 	buf_clear(&c->kept);
 	buf_append(&c->kept, rec->data, rec->len);
 	if (buf_error(&c->kept) < 0)
@@ -574,7 +552,7 @@ int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct e
 	rec->data = (const uint8_t *)c->kept.data;
 	if (!c->ahead) {
 		c->last_ts = c->next.ts;
-		c->ahead_result = advance(m, c, err);
+		c->ahead_result = cursor_next_record(m, c, err);
 		c->ahead = true;
 	}
 	if (c->ahead_result <= 0 || c->loss)
@@ -594,17 +572,13 @@ uint64_t merge_needs(const struct merge *m)
 
 	for (size_t i = 0; i < m->cursor_count; i++) {
 		const struct cursor *c = m->cursors[i];
-		const struct subbufs_ref *next =
-			cpu_chunks_get(ring_index_find(m->ring, c->cpu, c->buffer), c->next_chunk);
 
 		/*
 		 * Records in the window that were not given out are still needed if this process
 		 * dies.
 		 */
-		if (c->in_chunk || c->queued)
-			least = MIN(least, c->chunk.offset);
-		else if (next)
-			least = MIN(least, next->offset);
+		least = MIN(least, c->queued ? c->chunks.chunk.offset
+					     : chunk_cursor_needs(&c->chunks, cursor_chunks(m, c)));
 	}
 	return least;
 }
@@ -614,6 +588,6 @@ void merge_forget(struct merge *m, struct ring_index *ring)
 	for (size_t i = 0; i < m->cursor_count; i++) {
 		const struct cursor *c = m->cursors[i];
 
-		cpu_chunks_forget(ring_index_find(ring, c->cpu, c->buffer), c->next_chunk);
+		chunk_list_forget(&ring_index_find(ring, c->cpu, c->buffer)->list, c->chunks.next);
 	}
 }

@@ -20,8 +20,8 @@
  * timestamp. A sub-buffer can therefore be read without the one before it.
  *
  * Invariants
- * - The page is hostile: no length is believed. Each is checked against `end`, and nothing is read
- *   beyond it. Lengths are multiples of 4, above 0.
+ * - The page is hostile: each length is checked against `end`, and nothing is read beyond it.
+ * Lengths are multiples of 4, above 0.
  * - pos only grows, by 4 bytes at least: each loop ends.
  * - After damage nothing more of the page is read, since only lengths lead to the next record.
  * - A returned record points into the page; nothing is copied.
@@ -76,7 +76,7 @@ int page_layout_parse(struct page_layout *ret, const char *text, size_t len, uns
 }
 
 /* The low 32 bits of the commit field. */
-static uint32_t read_commit(const struct page_layout *l, const uint8_t *page)
+static uint32_t page_read_commit(const struct page_layout *l, const uint8_t *page)
 {
 	const uint8_t *p = page + l->commit_offset;
 
@@ -100,7 +100,7 @@ int page_iter_init_part(struct page_iter *it, const struct page_layout *layout, 
 	*it = (struct page_iter){ .layout = layout, .page = data };
 	if (bytes < layout->data_offset)
 		return -EBADMSG;
-	commit = read_commit(layout, data);
+	commit = page_read_commit(layout, data);
 	length = commit & SUBBUF_COMMIT_MASK;
 	if (length > size - layout->data_offset)
 		return -EBADMSG;
@@ -175,8 +175,8 @@ _cold_ static uint64_t clock_time(const struct page_clock *c, uint64_t stamp)
 	return stamp + (uint64_t)c->offset;
 }
 
-/* For a record that does not fit: either the page is damaged, or its rest is not loaded yet. */
-static int damaged(struct page_iter *it)
+/* Handles a record that does not fit: the page is damaged, or its rest is not loaded yet. */
+static int page_damaged(struct page_iter *it)
 {
 	if (it->rest)
 		return 0;
@@ -227,7 +227,7 @@ int page_iter_next_any(struct page_iter *it, struct record *ret)
 		uint32_t room = it->end - it->pos, header, type, delta, length;
 
 		if (unlikely(room < RECORD_HEADER))
-			return damaged(it);
+			return page_damaged(it);
 		/* Bit fields start at the lowest bit, on big-endian machines at the highest. */
 		header = load_u32(p, big);
 		type = big ? header >> RECORD_DELTA_BITS : header & 31;
@@ -237,7 +237,7 @@ int page_iter_next_any(struct page_iter *it, struct record *ret)
 			int64_t n = pass_over(it, type, delta, room);
 
 			if (n < 0)
-				return damaged(it);
+				return page_damaged(it);
 			it->pos = n ? it->pos + (uint32_t)n : it->end;
 			it->rest = n ? it->rest : 0;
 			continue;
@@ -246,16 +246,16 @@ int page_iter_next_any(struct page_iter *it, struct record *ret)
 		if (likely(type)) {
 			length = type * 4;
 			if (unlikely(length > room - RECORD_HEADER))
-				return damaged(it);
+				return page_damaged(it);
 			ret->data = p + RECORD_HEADER;
 			ret->len = length;
 		} else {
 			/* array[0] holds the length, which includes array[0]. */
 			if (unlikely(room < RECORD_HEADER + 4))
-				return damaged(it);
+				return page_damaged(it);
 			length = load_u32(p + RECORD_HEADER, big);
 			if (unlikely(length < 4 || length % 4 || length > room - RECORD_HEADER))
-				return damaged(it);
+				return page_damaged(it);
 			ret->data = p + RECORD_HEADER + 4;
 			ret->len = length - 4;
 		}

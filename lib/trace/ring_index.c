@@ -11,7 +11,7 @@
 void ring_index_deinit(struct ring_index *ring)
 {
 	for (size_t i = 0; i < ring->count; i++)
-		free(ring->cpus[i].refs);
+		chunk_list_deinit(&ring->cpus[i].list);
 	free(ring->cpus);
 	*ring = (struct ring_index){ 0 };
 }
@@ -52,27 +52,9 @@ static struct cpu_chunks *ring_index_get(struct ring_index *ring, uint32_t cpu, 
 }
 
 int ring_index_add(struct ring_index *ring, uint32_t cpu, uint32_t buffer,
-		   const struct subbufs_ref *ref)
+		   const struct chunk_ref *ref)
 {
 	struct cpu_chunks *c = ring_index_get(ring, cpu, buffer);
 
-	return c ? vec_push(c->refs, c->count, c->cap, *ref) : -ENOMEM;
-}
-
-const struct subbufs_ref *cpu_chunks_get(const struct cpu_chunks *c, size_t n)
-{
-	if (n < c->forgotten || n - c->forgotten >= c->count)
-		return NULL;
-	return &c->refs[n - c->forgotten];
-}
-
-void cpu_chunks_forget(struct cpu_chunks *c, size_t n)
-{
-	size_t gone = MIN(n > c->forgotten ? n - c->forgotten : 0, c->count);
-
-	if (!gone)
-		return;
-	memmove(c->refs, &c->refs[gone], (c->count - gone) * sizeof(c->refs[0]));
-	c->count -= gone;
-	c->forgotten += gone;
+	return c ? chunk_list_add(&c->list, ref) : -ENOMEM;
 }

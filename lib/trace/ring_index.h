@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The places of sub-buffers in a stream: 24 bytes per chunk. */
+/* The places of sub-buffers in a stream, by CPU and buffer. */
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-/* A SUBBUFS chunk. */
-struct subbufs_ref {
-	uint64_t offset; /* offset of the chunk's header in the stream */
-	uint32_t length; /* stored bytes */
-	uint32_t skip;	 /* see struct subbufs_header; not yet verified */
-};
+#include "trace/chunk_list.h"
 
-/* Chunks of one CPU and buffer, in stream order. */
+/* Chunks of one CPU and buffer. */
 struct cpu_chunks {
 	uint32_t cpu;
 	uint32_t buffer;
-	struct subbufs_ref *refs; /* owned */
-	size_t count, cap;
-	size_t forgotten; /* refs[0] is the CPU's chunk of this number */
+	struct chunk_list list;
 };
 
 /* Sorted by CPU, then by buffer. */
@@ -35,8 +26,4 @@ struct cpu_chunks *ring_index_find(const struct ring_index *ring, uint32_t cpu, 
 bool ring_index_has(const struct ring_index *ring, uint32_t cpu);
 /* Appends a chunk. Returns 0 or -ENOMEM. */
 int ring_index_add(struct ring_index *ring, uint32_t cpu, uint32_t buffer,
-		   const struct subbufs_ref *ref);
-/* Chunk number n of the CPU. NULL: not there yet, or forgotten. */
-const struct subbufs_ref *cpu_chunks_get(const struct cpu_chunks *c, size_t n);
-/* Frees the entries of all chunks before number n. */
-void cpu_chunks_forget(struct cpu_chunks *c, size_t n);
+		   const struct chunk_ref *ref);

@@ -41,7 +41,8 @@ static const Traced__Capture__ClockReading *nearest_reading(const struct trace_i
 	return best;
 }
 
-uint64_t trace_ts_of_boot(const struct trace_info *info, uint64_t boot_ns)
+/* Converts a CLOCK_BOOTTIME time to the trace clock. 0: the stream does not relate the two. */
+static uint64_t trace_ts_of_boot(const struct trace_info *info, uint64_t boot_ns)
 {
 	const char *clock = info->header->trace_clock;
 
@@ -151,7 +152,7 @@ static void scan_init(struct scan *s, struct stream_index *index)
 		s->comm_max = s->birth_comm->size - 1;
 }
 
-static int apply_reading(struct scan *s, const Traced__Capture__Tasks *tasks, uint64_t ts)
+static int scan_apply_reading(struct scan *s, const Traced__Capture__Tasks *tasks, uint64_t ts)
 {
 	const struct trace_info *info = &s->index->info;
 
@@ -185,7 +186,7 @@ static int apply_reading(struct scan *s, const Traced__Capture__Tasks *tasks, ui
 	return 0;
 }
 
-static int apply_event(struct scan *s, const struct record *rec)
+static int scan_apply_event(struct scan *s, const struct record *rec)
 {
 	const struct trace_info *info = &s->index->info;
 	uint16_t id = event_id(info, rec);
@@ -267,7 +268,7 @@ struct task_feed *task_feed_free(struct task_feed *f)
 }
 
 /* Events are complete; some task names may be missing. Warns once. */
-static int tell_damage(struct task_feed *f)
+static int warn_of_damage(struct task_feed *f)
 {
 	struct stream_index *index = f->scan.index;
 
@@ -293,7 +294,7 @@ int task_feed_advance(struct task_feed *f, struct error *err)
 		if (kind < 0)
 			return kind;
 		if (kind == MERGE_LOSS) {
-			r = item.damaged ? tell_damage(f) : 0;
+			r = item.damaged ? warn_of_damage(f) : 0;
 			if (r < 0)
 				return error_errno(err, r, "can't store the names of tasks");
 			continue;
@@ -303,12 +304,13 @@ int task_feed_advance(struct task_feed *f, struct error *err)
 			reading_turn(f, info->task_readings[i]) <= item.event.rec.ts)) {
 			const Traced__Capture__Tasks *tasks = info->task_readings[i++];
 
-			r = apply_reading(&f->scan, tasks, trace_ts_of_boot(info, tasks->boot_ns));
+			r = scan_apply_reading(&f->scan, tasks,
+					       trace_ts_of_boot(info, tasks->boot_ns));
 			if (r < 0)
 				return error_errno(err, r, "can't store the names of tasks");
 			f->begun = true;
 		}
-		r = kind == MERGE_RECORD ? apply_event(&f->scan, &item.event.rec) : 0;
+		r = kind == MERGE_RECORD ? scan_apply_event(&f->scan, &item.event.rec) : 0;
 		if (r < 0)
 			return error_errno(err, r, "can't store the names of tasks");
 	} while (kind != MERGE_END);
@@ -364,7 +366,7 @@ static void find_pairs(struct named_fields *n, const struct event *ev)
 }
 
 /* Events from the tasks' buffer were applied before. */
-static bool heard_before(const struct scan *s, const struct event *ev)
+static bool scan_has_applied(const struct scan *s, const struct event *ev)
 {
 	return s->index->rings[BUFFER_TASKS].count &&
 	       (ev == s->newtask || ev == s->rename || ev == s->release);
@@ -381,14 +383,14 @@ bool task_scan_may_name(struct stream_index *index)
 		struct named_fields n;
 
 		find_pairs(&n, events[i]);
-		if (n.count && !heard_before(&s, events[i]))
+		if (n.count && !scan_has_applied(&s, events[i]))
 			return true;
 	}
 	return false;
 }
 
-static int take_names(const struct trace_info *info, const struct named_fields *n,
-		      const struct record *rec)
+static int scan_take_names(const struct trace_info *info, const struct named_fields *n,
+			   const struct record *rec)
 {
 	for (size_t i = 0; i < n->count; i++) {
 		const char *comm;
@@ -408,8 +410,8 @@ static int take_names(const struct trace_info *info, const struct named_fields *
 	return 0;
 }
 
-static int scan_cpu(struct stream_index *index, const struct stream_reader *reader,
-		    const struct ring_index *cpu, struct error *err)
+static int scan_cpu_names(struct stream_index *index, const struct stream_reader *reader,
+			  const struct ring_index *cpu, struct error *err)
 {
 	_cleanup_(merge_freep) struct merge *merge = NULL;
 	struct trace_info *info = &index->info;
@@ -432,7 +434,7 @@ static int scan_cpu(struct stream_index *index, const struct stream_reader *read
 		n = &named[ev->id % NAMED_EVENTS];
 		if (n->ev != ev)
 			find_pairs(n, ev);
-		if (take_names(info, n, &item.event.rec) < 0)
+		if (scan_take_names(info, n, &item.event.rec) < 0)
 			return error_errno(err, -ENOMEM, "can't store the names of tasks");
 	}
 	return kind;
@@ -449,7 +451,7 @@ int task_scan_names(struct stream_index *index, const struct stream_reader *read
 	 * would take as much memory again as the export's own.
 	 */
 	for (size_t i = 0; r == 0 && i < ring->count; i++)
-		r = scan_cpu(index, reader,
-			     &(struct ring_index){ .cpus = &ring->cpus[i], .count = 1 }, err);
+		r = scan_cpu_names(index, reader,
+				   &(struct ring_index){ .cpus = &ring->cpus[i], .count = 1 }, err);
 	return r;
 }

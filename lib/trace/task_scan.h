@@ -26,6 +26,3 @@ bool task_scan_may_name(struct stream_index *index);
  */
 int task_scan_names(struct stream_index *index, const struct stream_reader *reader,
 		    struct error *err);
-
-/* Converts a CLOCK_BOOTTIME time to the trace clock. 0: the stream does not relate the two. */
-uint64_t trace_ts_of_boot(const struct trace_info *info, uint64_t boot_ns);

@@ -74,14 +74,14 @@ struct task_table *task_table_free(struct task_table *t)
 	return NULL;
 }
 
-static struct life *newest(const struct task_table *t, int32_t tid)
+static struct life *life_newest(const struct task_table *t, int32_t tid)
 {
 	struct life **slot = life_slots_find(&t->tids, TID_HASH(tid), tid);
 
 	return slot ? *slot : NULL;
 }
 
-static void note_gone(struct task_table *t, struct life *l, uint64_t ts)
+static void life_note_gone(struct task_table *t, struct life *l, uint64_t ts)
 {
 	if (l->gone_ts)
 		return;
@@ -90,7 +90,7 @@ static void note_gone(struct task_table *t, struct life *l, uint64_t ts)
 	t->gone_last = l;
 }
 
-static struct life *add_life(struct task_table *t, int32_t tid, uint64_t from_ts)
+static struct life *life_add(struct task_table *t, int32_t tid, uint64_t from_ts)
 {
 	struct life *l = calloc(1, sizeof(*l)), **slot;
 
@@ -105,7 +105,7 @@ static struct life *add_life(struct task_table *t, int32_t tid, uint64_t from_ts
 	l->older = *slot;
 	*slot = l;
 	if (l->older)
-		note_gone(t, l->older, from_ts);
+		life_note_gone(t, l->older, from_ts);
 	l->known_prev = t->known_last;
 	*(t->known_last ? &t->known_last->known_next : &t->known_first) = l;
 	t->known_last = l;
@@ -115,9 +115,9 @@ static struct life *add_life(struct task_table *t, int32_t tid, uint64_t from_ts
 }
 
 /* Events before a task's reported birth belong to its oldest life. */
-static struct life *find_life(const struct task_table *t, int32_t tid, uint64_t ts)
+static struct life *life_find(const struct task_table *t, int32_t tid, uint64_t ts)
 {
-	struct life *l = newest(t, tid);
+	struct life *l = life_newest(t, tid);
 
 	while (l && l->older && l->task.from_ts > ts)
 		l = l->older;
@@ -137,21 +137,21 @@ bool task_table_may_fill(const struct task_table *t)
 
 bool task_table_would_fill(const struct task_table *t, int32_t tid, uint64_t ts)
 {
-	const struct life *l = t->fill ? find_life(t, tid, ts) : NULL;
+	const struct life *l = t->fill ? life_find(t, tid, ts) : NULL;
 
 	return t->fill && (!l || !l->task.comm[0]);
 }
 
 struct task *task_table_find(struct task_table *t, int32_t tid, uint64_t ts)
 {
-	struct life *l = find_life(t, tid, ts);
+	struct life *l = life_find(t, tid, ts);
 
 	if (unlikely(t->fill && (!l || !l->task.comm[0]))) {
 		void (*fill)(void *) = t->fill;
 
 		t->fill = NULL;
 		fill(t->userdata);
-		l = find_life(t, tid, ts);
+		l = life_find(t, tid, ts);
 	}
 	return l ? &l->task : NULL;
 }
@@ -165,12 +165,12 @@ uint64_t task_table_until(const struct task_table *t, const struct task *task)
 {
 	uint64_t until = UINT64_MAX;
 
-	for (struct life *l = newest(t, task->tid); l && &l->task != task; l = l->older)
+	for (struct life *l = life_newest(t, task->tid); l && &l->task != task; l = l->older)
 		until = l->task.from_ts;
 	return until;
 }
 
-static void set_comm(struct life *l, const char *comm, size_t len, uint64_t ts, bool weak)
+static void life_set_comm(struct life *l, const char *comm, size_t len, uint64_t ts, bool weak)
 {
 	if (!len || (l->task.comm[0] && weak && !l->weak_name))
 		return;
@@ -189,31 +189,31 @@ static void set_comm(struct life *l, const char *comm, size_t len, uint64_t ts, 
  */
 #define SAME_START_NS 20000000
 
-static bool same_start(uint64_t a, uint64_t b)
+static bool is_same_start(uint64_t a, uint64_t b)
 {
 	return (a > b ? a - b : b - a) <= SAME_START_NS;
 }
 
-static bool same_life(const struct life *l, const struct task_reading *r)
+static bool life_is_of_reading(const struct life *l, const struct task_reading *r)
 {
 	return !l->task.start_ns || !r->start_ns || !r->ts ||
-	       same_start(l->task.start_ns, r->start_ns);
+	       is_same_start(l->task.start_ns, r->start_ns);
 }
 
 int task_table_read(struct task_table *t, const struct task_reading *r)
 {
-	struct life *l = newest(t, r->tid);
+	struct life *l = life_newest(t, r->tid);
 
 	/* This life's birth was not recorded: it starts at its start time, or when it was seen. */
-	if (l && !same_life(l, r)) {
+	if (l && !life_is_of_reading(l, r)) {
 		l->ended = true;
-		l = add_life(t, r->tid, r->start_ts ?: r->ts);
+		l = life_add(t, r->tid, r->start_ts ?: r->ts);
 	} else if (!l) {
-		l = add_life(t, r->tid, 0);
+		l = life_add(t, r->tid, 0);
 	}
 	if (!l)
 		return -ENOMEM;
-	set_comm(l, r->comm, r->comm_len, r->ts, r->weak);
+	life_set_comm(l, r->comm, r->comm_len, r->ts, r->weak);
 	if (r->tgid)
 		l->task.tgid = r->tgid;
 	if (r->weak)
@@ -242,18 +242,18 @@ int task_table_read(struct task_table *t, const struct task_reading *r)
 
 int task_table_birth(struct task_table *t, const struct task_birth *b)
 {
-	struct life *maker = find_life(t, b->creator, b->ts);
+	struct life *maker = life_find(t, b->creator, b->ts);
 	const struct task *creator = maker ? &maker->task : NULL;
-	struct life *l = newest(t, b->tid);
+	struct life *l = life_newest(t, b->tid);
 
 	/* procfs may have listed the task just before its birth event was dated. */
-	if (l && l->task.start_ns && same_start(l->task.start_ns, b->start_ns))
+	if (l && l->task.start_ns && is_same_start(l->task.start_ns, b->start_ns))
 		l->task.from_ts = b->ts;
 	else
-		l = add_life(t, b->tid, b->ts);
+		l = life_add(t, b->tid, b->ts);
 	if (!l)
 		return -ENOMEM;
-	set_comm(l, b->comm, b->comm_len, b->ts, false);
+	life_set_comm(l, b->comm, b->comm_len, b->ts, false);
 	l->task.start_ns = b->start_ns;
 	if (b->clone_flags & CLONE_THREAD) {
 		l->task.tgid = creator ? creator->tgid : 0;
@@ -278,18 +278,18 @@ int task_table_death(struct task_table *t, int32_t tid, uint64_t ts, const char 
 	 * The kernel may reuse a tid before it frees the old task. Each task is freed once, so the
 	 * oldest life without an end is the one.
 	 */
-	for (struct life *l = newest(t, tid); l; l = l->older)
+	for (struct life *l = life_newest(t, tid); l; l = l->older)
 		if (!l->ended)
 			first = l;
-	if (!first && (!len || newest(t, tid)))
+	if (!first && (!len || life_newest(t, tid)))
 		return 0;
-	first = first ?: add_life(t, tid, 0);
+	first = first ?: life_add(t, tid, 0);
 	if (!first)
 		return -ENOMEM;
 	/* The task ended before any reading of procfs: this is its only name. */
-	set_comm(first, comm, len, ts, true);
+	life_set_comm(first, comm, len, ts, true);
 	first->ended = true;
-	note_gone(t, first, ts);
+	life_note_gone(t, first, ts);
 	return 0;
 }
 
@@ -300,7 +300,7 @@ bool task_table_is_gone(const struct task *task, uint64_t now)
 	return gone && now > gone && now - gone >= TASK_LINGER_NS;
 }
 
-static void remove_life(struct task_table *t, struct life *l)
+static void life_remove(struct task_table *t, struct life *l)
 {
 	int32_t tid = l->task.tid;
 	struct life **slot = life_slots_probe(t->tids.slots, t->tids.size, TID_HASH(tid), tid);
@@ -327,16 +327,16 @@ void task_table_forget(struct task_table *t, uint64_t now)
 		t->gone_first = l->gone_next;
 		if (!t->gone_first)
 			t->gone_last = NULL;
-		remove_life(t, l);
+		life_remove(t, l);
 	}
 }
 
 /*
  * True if the process still has its creator's arguments: it has not yet run a program of its own.
  */
-static bool has_others_cmdline(const struct task_table *t, const struct task *task)
+static bool has_parents_cmdline(const struct task_table *t, const struct task *task)
 {
-	const struct life *parent = newest(t, task->ppid);
+	const struct life *parent = life_newest(t, task->ppid);
 
 	return task->cmdline && parent && parent->task.cmdline_len == task->cmdline_len &&
 	       memcmp(parent->task.cmdline, task->cmdline, task->cmdline_len) == 0;
@@ -344,33 +344,33 @@ static bool has_others_cmdline(const struct task_table *t, const struct task *ta
 
 int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len)
 {
-	struct life *l = find_life(t, tid, ts);
+	struct life *l = life_find(t, tid, ts);
 
 	if (!l)
-		l = add_life(t, tid, 0);
+		l = life_add(t, tid, 0);
 	if (!l)
 		return -ENOMEM;
 	/* A rename mostly means exec: the new arguments are unknown, and the old ones are wrong. */
-	if (has_others_cmdline(t, &l->task)) {
+	if (has_parents_cmdline(t, &l->task)) {
 		free(TAKE_PTR(l->task.cmdline));
 		l->task.cmdline_len = 0;
 	}
-	set_comm(l, comm, len, ts, false);
+	life_set_comm(l, comm, len, ts, false);
 	return 0;
 }
 
 int task_table_name(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len)
 {
-	struct life *l = find_life(t, tid, ts);
+	struct life *l = life_find(t, tid, ts);
 
 	if (!l)
-		l = add_life(t, tid, 0);
+		l = life_add(t, tid, 0);
 	if (!l)
 		return -ENOMEM;
 	/* A life that already had another name may have been printed with it. */
 	l->searched |= !l->task.comm[0];
 	if (l->searched)
-		set_comm(l, comm, len, ts, true);
+		life_set_comm(l, comm, len, ts, true);
 	return 0;
 }
 
@@ -382,7 +382,7 @@ struct task *task_table_next(const struct task_table *t, const struct task *afte
 	return l ? &l->task : NULL;
 }
 
-static int by_tid(const void *a, const void *b)
+static int task_by_tid(const void *a, const void *b)
 {
 	const struct task *x = *(struct task *const *)a, *y = *(struct task *const *)b;
 
@@ -403,7 +403,7 @@ struct task *const *task_table_all(struct task_table *t, size_t *ret_count)
 		TABLE_FOR_EACH(life_slots, &t->tids, slot)
 		for (struct life *l = *slot; l; l = l->older)
 			t->all[n++] = &l->task;
-		qsort(t->all, n, sizeof(struct task *), by_tid);
+		qsort(t->all, n, sizeof(struct task *), task_by_tid);
 	}
 	*ret_count = t->life_count;
 	return t->all;

@@ -99,6 +99,5 @@ uint64_t task_table_until(const struct task_table *t, const struct task *task);
 void task_table_forget_seen(struct task_table *t);
 /* The life discovered after this one, or the first if NULL. NULL: none yet. */
 struct task *task_table_next(const struct task_table *t, const struct task *after);
-/* All lives, sorted by tid and from_ts. */
-/* NULL: out of memory. */
+/* All lives, sorted by tid and from_ts. NULL: out of memory. */
 struct task *const *task_table_all(struct task_table *t, size_t *ret_count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Everything in a stream but its events: machine, request, clocks, tasks, kernel counts. The index
- * (index.c, info_messages.c) fills it before the first event is decoded.
+ * (index.c, info_messages.c) owns it and fills it before the first event is decoded.
  */
 #pragma once
 
@@ -11,9 +11,8 @@
 #include "print/event_table.h"
 #include "proto/capture.pb-c.h"
 #include "trace/page.h"
+#include "trace/sync_scan.h"
 #include "trace/task_table.h"
-
-struct sync_scan;
 
 struct trace_info {
 	Traced__Capture__Header *header; /* owned; not NULL once the index is loaded */
@@ -39,6 +38,6 @@ struct trace_info {
 	Traced__Capture__SampleCounts *sample_counts; /* NULL: not recorded */
 	Traced__Capture__Note **notes;
 	size_t note_count, note_cap;
-	Traced__Capture__End *end;     /* NULL: the stream was not closed */
-	const struct sync_scan *syncs; /* marks in the kernel's ring; NULL: not searched */
+	Traced__Capture__End *end; /* NULL: the stream was not closed */
+	struct sync_scan syncs;	   /* filled by sync_scan_once(), where something needs them */
 };

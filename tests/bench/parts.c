@@ -70,7 +70,8 @@ static void capture_init(struct capture *c)
 
 	make_capture(&c->m);
 	assert_int_equal(stream_reader_init(&c->reader, c->m.fd, NULL), 0);
-	assert_int_equal(stream_index_load(&c->index, &c->reader, &options, NULL), 0);
+	assert_int_equal(stream_index_open(&c->index, &c->reader, &options, NULL), 0);
+	assert_int_equal(stream_index_finish(&c->index, NULL), 0);
 	c->out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	assert_true(c->out >= 0);
 }

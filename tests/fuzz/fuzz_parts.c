@@ -128,7 +128,7 @@ static void index_chunks(struct stream_reader *r, struct ring_index *ring)
 	struct chunk c;
 
 	while (stream_reader_next(r, &c, NULL) > 0) {
-		struct subbufs_ref ref = { .offset = c.offset, .length = c.length };
+		struct chunk_ref ref = { .offset = c.offset, .length = c.length };
 
 		if (stream_reader_load_part(r, &c, 0, sizeof(h), &b, NULL) < 0)
 			abort();
@@ -258,7 +258,7 @@ static void compare(const struct maker *m, const struct stream_reader *reader,
 		.commit_size = m->word_size,
 		.data_offset = maker_data_offset(m),
 	};
-	uint64_t middle = ring->cpus[0].refs[ring->cpus[0].count / 2].offset;
+	uint64_t middle = ring->cpus[0].list.refs[ring->cpus[0].list.count / 2].offset;
 
 	memcpy(cpus, ring->cpus, ring->count * sizeof(*cpus));
 	for (uint32_t i = 0; i < OTHERS; i++)

@@ -102,9 +102,9 @@ def refusals(test):
     (test.dir / "other.prof").write_bytes(b"not a profile at all, but long enough to be one" * 3)
     (test.dir / "giga.prof").write_bytes(data[:40] + b"\x01" + bytes(7) + b"\xff" * 8 + data[56:])
     (test.dir / "empty.prof").write_bytes(b"")
-    for name, says in (("cut.prof", "ends at byte 60"), ("other.prof", "no profile"),
+    for name, says in (("cut.prof", "ends at byte 60"), ("other.prof", "not a profile"),
                        ("giga.prof", "18446744073709551615 addresses"),
-                       ("empty.prof", "no profile"), ("absent.prof", "absent.prof"), (".", "--cpu-profile")):
+                       ("empty.prof", "not a profile"), ("absent.prof", "absent.prof"), (".", "--cpu-profile")):
         r = test.run("convert", "--cpu-profile", name, capture(test), "out.json")
         check(r.status == 1 and says in r.err, f"{name}: {r}")
         check(not (test.dir / "out.json").exists(), f"{name}: wrote a file")

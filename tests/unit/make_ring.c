@@ -26,12 +26,11 @@ void maker_index(const struct maker *m, struct stream_reader *r, struct ring_ind
 			assert_true(ring->count < 64);
 			cpu = &ring->cpus[ring->count++];
 			cpu->cpu = c.cpu;
-			cpu->refs = calloc(2000, sizeof(*cpu->refs));
-			assert_non_null(cpu->refs);
 		}
-		assert_true(cpu->count < 2000);
-		cpu->refs[cpu->count++] =
-			(struct subbufs_ref){ .offset = c.offset, .length = c.length };
+		assert_int_equal(
+			chunk_list_add(&cpu->list, &(struct chunk_ref){ .offset = c.offset,
+									.length = c.length }),
+			0);
 		n++;
 	}
 	assert_true(n > 0);
@@ -40,7 +39,7 @@ void maker_index(const struct maker *m, struct stream_reader *r, struct ring_ind
 void ring_deinit(struct ring_index *ring)
 {
 	for (size_t i = 0; i < ring->count; i++)
-		free(ring->cpus[i].refs);
+		chunk_list_deinit(&ring->cpus[i].list);
 	free(ring->cpus);
 }
 

@@ -23,7 +23,8 @@ static void load(struct stream_index *index, const struct maker *m)
 	static struct stream_reader reader; /* the index keeps it */
 
 	assert_int_equal(stream_reader_init(&reader, m->fd, NULL), 0);
-	assert_int_equal(stream_index_load(index, &reader, &o, NULL), 0);
+	assert_int_equal(stream_index_open(index, &reader, &o, NULL), 0);
+	assert_int_equal(stream_index_finish(index, NULL), 0);
 }
 
 static void begin(struct maker *m)
@@ -195,7 +196,8 @@ static void a_header_is_not_long(void **state _unused_)
 	maker_init(&m, 8, false, 1024);
 	add(&m, CHUNK_HEADER, data, 16 * MB);
 	assert_int_equal(stream_reader_init(&reader, m.fd, NULL), 0);
-	assert_int_equal(stream_index_load(&index, &reader, &o, &err), -EBADMSG);
+	assert_int_equal(stream_index_open(&index, &reader, &o, &err), 0);
+	assert_int_equal(stream_index_finish(&index, &err), -EBADMSG);
 	assert_string_equal(err.message, "the stream's header is too long");
 }
 
@@ -238,7 +240,8 @@ static void it_is_said_why_nothing_can_be_read(void **state _unused_)
 		if (i < ARRAY_SIZE(rows))
 			put_layout(&m, rows[i][0]);
 		assert_int_equal(stream_reader_init(&reader, m.fd, NULL), 0);
-		assert_int_equal(stream_index_load(&index, &reader, &o, &err), -EBADMSG);
+		assert_int_equal(stream_index_open(&index, &reader, &o, &err), 0);
+		assert_int_equal(stream_index_finish(&index, &err), -EBADMSG);
 		assert_non_null(strstr(
 			err.message, i < ARRAY_SIZE(rows) ? rows[i][1] : "before its header does"));
 		assert_non_null(err.hint);

@@ -436,6 +436,33 @@ static void a_page_that_is_refused_gives_nothing_later(void **state _unused_)
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 }
 
+/* A damaged chunk's data stays in no window that a followed recording would read again. */
+static void a_damaged_chunk_gives_nothing_later(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+
+	maker_init(&m, 8, false, 128);
+	page_begin(&m, 10);
+	page_record(&m, 10, "abcd", 4);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	assert_int_equal(pwrite(m.fd, "x", 1, (off_t)m.writer.bytes - 100), 1);
+	maker_index(&m, &reader, &ring);
+	maker_layout(&m, &l);
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+	assert_int_equal(merge_extend(merge, m.writer.bytes, NULL), 0);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_extend(merge, UINT64_MAX, NULL), 0);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
+	assert_true(item.damaged);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -447,6 +474,7 @@ int main(void)
 		cmocka_unit_test(a_large_chunk_is_checked_before_its_first_part),
 		cmocka_unit_test(losses_come_right_before_what_follows_them),
 		cmocka_unit_test(a_page_that_is_refused_gives_nothing_later),
+		cmocka_unit_test(a_damaged_chunk_gives_nothing_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

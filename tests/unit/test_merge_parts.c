@@ -58,7 +58,7 @@ static void parts_of_large_sub_buffers_are_as_the_whole(void **state _unused_)
 	make_huge(&m, data);
 	maker_index(&m, &reader, &ring);
 	maker_layout(&m, &l);
-	ring.cpus[2].refs[0].skip = 300000;
+	ring.cpus[2].list.refs[0].skip = 300000;
 	/* One CPU's window holds all of its sub-buffer. */
 	for (size_t i = 0; i < HUGE_CPUS; i++) {
 		rings[i] = (struct ring_index){ .cpus = &ring.cpus[i], .count = 1 };
@@ -124,7 +124,7 @@ static void windows_that_become_parts_lose_nothing(void **state _unused_)
 	ring.count = 2;
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
 	/* The first CPU's second chunk is not ripe, but in its window. */
-	assert_int_equal(merge_extend(merge, ring.cpus[0].refs[1].offset, NULL), 0);
+	assert_int_equal(merge_extend(merge, ring.cpus[0].list.refs[1].offset, NULL), 0);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
 	seen[item.event.cpu]++;
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
@@ -188,10 +188,8 @@ static void make_long(struct maker *m, struct stream_reader *reader, struct ring
 	for (; ring->count < LONG_CPUS; ring->count++) {
 		struct cpu_chunks *c = &ring->cpus[ring->count];
 
-		*c = (struct cpu_chunks){ .cpu = (uint32_t)ring->count, .count = 1, .cap = 1 };
-		c->refs = malloc(sizeof(*c->refs));
-		assert_non_null(c->refs);
-		*c->refs = *ring->cpus[0].refs;
+		*c = (struct cpu_chunks){ .cpu = (uint32_t)ring->count };
+		assert_int_equal(chunk_list_add(&c->list, ring->cpus[0].list.refs), 0);
 	}
 }
 

@@ -21,7 +21,7 @@
 #define MISSED_EVENTS (UINT32_C(1) << 31)
 #define MISSED_STORED (UINT32_C(1) << 30)
 
-static uint64_t chunk_pages(const struct dat_file *f, const struct subbufs_ref *ref)
+static uint64_t chunk_pages(const struct dat_file *f, const struct chunk_ref *ref)
 {
 	return (ref->length - sizeof(struct subbufs_header)) / f->page_size;
 }
@@ -29,17 +29,17 @@ static uint64_t chunk_pages(const struct dat_file *f, const struct subbufs_ref *
 /* Whether the chunk after number n begins with the same sub-buffer as this one's last. */
 static bool is_replaced(const struct cpu_chunks *c, size_t n)
 {
-	const struct subbufs_ref *next = cpu_chunks_get(c, n + 1);
+	const struct chunk_ref *next = chunk_list_get(&c->list, n + 1);
 
 	return next && next->skip;
 }
 
 static uint64_t count_pages(const struct dat_file *f, const struct cpu_chunks *c)
 {
-	const struct subbufs_ref *ref;
+	const struct chunk_ref *ref;
 	uint64_t pages = 0;
 
-	for (size_t n = 0; (ref = cpu_chunks_get(c, n)); n++) {
+	for (size_t n = 0; (ref = chunk_list_get(&c->list, n)); n++) {
 		uint64_t count = chunk_pages(f, ref);
 
 		pages += count - (count && is_replaced(c, n));
@@ -287,14 +287,14 @@ static int write_chunk(struct dat_file *f, const struct stream_reader *reader,
 int dat_write_cpu(struct dat_file *f, const struct dat_cpu_data *cpu,
 		  const struct stream_reader *reader, struct error *err)
 {
-	const struct subbufs_ref *ref;
+	const struct chunk_ref *ref;
 	uint64_t missed = 0;
 	int r = 0;
 
 	if (f->packed)
 		dat_put_u32(f, &f->out->buf,
 			    (uint32_t)((cpu->pages + BLOCK_PAGES - 1) / BLOCK_PAGES));
-	for (size_t n = 0; r == 0 && (ref = cpu_chunks_get(cpu->chunks, n)); n++) {
+	for (size_t n = 0; r == 0 && (ref = chunk_list_get(&cpu->chunks->list, n)); n++) {
 		const struct chunk chunk = {
 			.type = CHUNK_SUBBUFS,
 			.cpu = cpu->chunks->cpu,

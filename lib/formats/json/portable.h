@@ -15,7 +15,7 @@
 
 #include "export/sink.h"
 #include "formats/json/switch_line.h"
-#include "marks/sync_scan.h"
+#include "trace/sync_scan.h"
 
 /* The mark that ties the kernel's text to the JSON's events: both use one clock. */
 struct clock_sync {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "marks/sync_scan.h"
+#include "trace/sync_scan.h"
 
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/vec.h"
+#include "trace/index.h"
 #include "trace/merge.h"
 
-static bool is_id(char c)
+static bool is_id_char(char c)
 {
 	return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '-' ||
 	       c == '_';
@@ -20,7 +21,7 @@ size_t sync_id_length(const char *text, size_t len, const char **ret_id)
 
 	if (len <= n || memcmp(text, head, n) != 0)
 		return 0;
-	while (end < len && is_id(text[end]))
+	while (end < len && is_id_char(text[end]))
 		end++;
 	*ret_id = text + n;
 	/* Trailing text would make it another mark to readers, or none. */
@@ -37,7 +38,7 @@ const struct kernel_sync *sync_scan_find(const struct sync_scan *s, const char *
 	return NULL;
 }
 
-static int add(struct sync_scan *s, uint64_t ts, const char *id, size_t len)
+static int sync_add(struct sync_scan *s, uint64_t ts, const char *id, size_t len)
 {
 	struct kernel_sync *one;
 
@@ -52,7 +53,7 @@ static int add(struct sync_scan *s, uint64_t ts, const char *id, size_t len)
 	return 0;
 }
 
-static int take_record(struct sync_scan *s, const struct record *rec)
+static int sync_take_record(struct sync_scan *s, const struct record *rec)
 {
 	const char *text = memmem(rec->data, rec->len, "trace_event_clock_sync: name=", 29), *id;
 	size_t len;
@@ -60,18 +61,22 @@ static int take_record(struct sync_scan *s, const struct record *rec)
 	if (!text)
 		return 0;
 	len = sync_id_length(text, rec->len - (size_t)(text - (const char *)rec->data), &id);
-	return len ? add(s, rec->ts, id, len) : 0;
+	return len ? sync_add(s, rec->ts, id, len) : 0;
 }
 
-static int scan(struct sync_scan *s, const struct stream_index *index,
-		const struct stream_reader *reader, struct error *err)
+int sync_scan_once(struct stream_index *index, const struct stream_reader *reader,
+		   struct error *err)
 {
 	const struct event *print = event_table_find_name(index->info.events, "ftrace", "print");
 	_cleanup_(merge_freep) struct merge *merge = NULL;
+	struct sync_scan *s = &index->info.syncs;
 	bool big = index->info.header->big_endian;
 	struct merge_item item;
 	int r;
 
+	if (s->done)
+		return 0;
+	s->done = true;
 	if (!print)
 		return 0;
 	r = merge_new(&merge, &index->info.layout, &index->rings[BUFFER_MAIN], reader, err);
@@ -79,22 +84,9 @@ static int scan(struct sync_scan *s, const struct stream_index *index,
 		if (r != MERGE_RECORD || item.event.rec.len < 2 ||
 		    load_u16(item.event.rec.data, big) != print->id)
 			continue;
-		if (take_record(s, &item.event.rec) < 0)
+		if (sync_take_record(s, &item.event.rec) < 0)
 			return error_errno(err, -ENOMEM, "can't keep clock sync marks");
 	}
-	return r;
-}
-
-int sync_scan_once(struct sync_scan *s, struct stream_index *index,
-		   const struct stream_reader *reader, struct error *err)
-{
-	int r;
-
-	if (s->done)
-		return 0;
-	s->done = true;
-	r = scan(s, index, reader, err);
-	index->info.syncs = r < 0 ? NULL : s;
 	return r;
 }
 
