@@ -222,7 +222,7 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 	return 0;
 }
 
-static bool before(const struct mark_source *a, const struct mark_source *b)
+static bool source_is_earlier(const struct mark_source *a, const struct mark_source *b)
 {
 	return a->class != b->class ? a->class < b->class : a->next.ts < b->next.ts;
 }
@@ -243,7 +243,7 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 		for (size_t i = 0; i < m->source_count; i++) {
 			struct mark_source *s = &m->sources[i];
 
-			if (s->have_next && (!best || before(s, best)))
+			if (s->have_next && (!best || source_is_earlier(s, best)))
 				best = s;
 		}
 		next = &m->ring_mark;

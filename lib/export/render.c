@@ -30,7 +30,7 @@
  *   while a thread fetches, renders or writes.
  * - r->filling is the batch of the thread that has the turn; NULL: events are rendered directly.
  * - The merge lends the records (trace/loan.h) and leaves their memory alone until the number of
- *   their batch is below loan->returned. If it needs all of them back, it calls recall().
+ *   their batch is below loan->returned. If it needs all of them back, it calls loan->recall().
  * - The task table changes only in a turn and only after render_drain(): others read it.
  * - The first failure ends all turns; the threads are joined before render_run() returns.
  *
@@ -107,7 +107,7 @@ struct render {
  * Writes all finished batches that are next in order, unless another thread is writing. Drops the
  * lock meanwhile.
  */
-static void write_done(struct render *r)
+static void render_write_done(struct render *r)
 {
 	if (r->writing)
 		return;
@@ -130,13 +130,13 @@ static void write_done(struct render *r)
 }
 
 /* Appends b to the ring. Needs the lock. */
-static void number(struct render *r, struct batch *b)
+static void render_number(struct render *r, struct batch *b)
 {
 	r->ring[r->filled++ % RING] = b;
 }
 
 /* Writes part of b's output once b is next in order. Drops the lock meanwhile. */
-static void write_part(struct render *r, struct batch *b)
+static void render_write_part(struct render *r, struct batch *b)
 {
 	int e;
 
@@ -154,7 +154,7 @@ static void write_part(struct render *r, struct batch *b)
 }
 
 /* Renders b and writes what is next in order. Drops the lock meanwhile. */
-static void render_numbered(struct render *r, struct batch *b)
+static void render_finish_batch(struct render *r, struct batch *b)
 {
 	bool all;
 
@@ -163,13 +163,13 @@ static void render_numbered(struct render *r, struct batch *b)
 		all = batch_render(b, &r->env);
 		pthread_mutex_lock(&r->lock);
 		if (unlikely(!all))
-			write_part(r, b);
+			render_write_part(r, b);
 	} while (unlikely(!all));
 	b->done = true;
-	write_done(r);
+	render_write_done(r);
 }
 
-static uint64_t take_weight(struct render *r)
+static uint64_t render_take_weight(struct render *r)
 {
 	uint64_t weight = r->weight;
 
@@ -178,20 +178,20 @@ static uint64_t take_weight(struct render *r)
 }
 
 /* Progress of the other threads, for the thread that has the turn. Needs the lock. */
-static uint64_t take_news(struct render *r)
+static uint64_t render_take_news(struct render *r)
 {
 	r->loan->lent = r->filled;
 	r->loan->returned = r->written;
-	return take_weight(r);
+	return render_take_weight(r);
 }
 
-static int tell_took(const struct render *r, uint64_t weight, struct error *err)
+static int render_report_weight(const struct render *r, uint64_t weight, struct error *err)
 {
 	return r->ops->took && weight ? r->ops->took(r->sink, weight, err) : 0;
 }
 
 /* One turn: fetches a batch and numbers it. NULL: no events. Drops the lock meanwhile. */
-static struct batch *fetch(struct render *r, struct lane *l)
+static struct batch *render_fetch(struct render *r, struct lane *l)
 {
 	struct batch *b;
 	uint64_t weight;
@@ -199,18 +199,18 @@ static struct batch *fetch(struct render *r, struct lane *l)
 
 	__atomic_store_n(&r->held, true, __ATOMIC_RELAXED);
 	r->filling = batch_take(&l->pool, r->env.room);
-	weight = take_news(r);
+	weight = render_take_news(r);
 	r->loan->borrower = (unsigned)(l - r->lanes);
 	r->loan->pause = false;
 	pthread_mutex_unlock(&r->lock);
-	e = tell_took(r, weight, &l->err);
+	e = render_report_weight(r, weight, &l->err);
 	if (e == 0)
 		e = r->give(r->userdata, &l->err);
 	pthread_mutex_lock(&r->lock);
 	b = r->filling;
 	r->filling = NULL;
 	if (b && b->count) {
-		number(r, b);
+		render_number(r, b);
 	} else if (b) {
 		batch_put(b);
 		b = NULL;
@@ -228,7 +228,7 @@ static struct batch *fetch(struct render *r, struct lane *l)
 }
 
 /* Spins briefly: sleeping and waking take longer than most turns. Drops the lock meanwhile. */
-static void spin(struct render *r)
+static void render_spin(struct render *r)
 {
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + SPIN_NS;
 
@@ -244,7 +244,7 @@ static void spin(struct render *r)
  * Kernels that avoid idle CPUs wake a thread on its waker's CPU, and the two then share that CPU as
  * long as they wait for each other: move away. Drops the lock meanwhile.
  */
-static void sleep_until_turn(struct render *r)
+static void render_sleep(struct render *r)
 {
 	int cpu;
 
@@ -258,7 +258,7 @@ static void sleep_until_turn(struct render *r)
 }
 
 /* Waits for l's turn. False: there are no more turns. Drops the lock meanwhile. */
-static bool await_turn(struct render *r, const struct lane *l)
+static bool render_await_turn(struct render *r, const struct lane *l)
 {
 	while (!r->over && r->failure == 0) {
 		if (!l->pool.idle) {
@@ -266,35 +266,35 @@ static bool await_turn(struct render *r, const struct lane *l)
 			continue;
 		}
 		if (r->held)
-			spin(r);
+			render_spin(r);
 		if (!r->held)
 			return !r->over && r->failure == 0;
-		sleep_until_turn(r);
+		render_sleep(r);
 	}
 	return false;
 }
 
 /* Takes turns until there are none. Needs the lock, drops it meanwhile. */
-static void take_turns(struct render *r, struct lane *l)
+static void render_take_turns(struct render *r, struct lane *l)
 {
-	while (await_turn(r, l)) {
-		struct batch *b = fetch(r, l);
+	while (render_await_turn(r, l)) {
+		struct batch *b = render_fetch(r, l);
 
 		if (b)
-			render_numbered(r, b);
+			render_finish_batch(r, b);
 	}
 	/* Wake the next waiter: it must end, too. */
 	pthread_cond_signal(&r->turn);
 }
 
-static void *work(void *userdata)
+static void *lane_work(void *userdata)
 {
 	struct lane *l = userdata;
 
 	if (l->maker_cpu >= 0 && sched_getcpu() == l->maker_cpu)
 		thread_leave_cpu(l->maker_cpu);
 	pthread_mutex_lock(&l->render->lock);
-	take_turns(l->render, l);
+	render_take_turns(l->render, l);
 	pthread_mutex_unlock(&l->render->lock);
 	return NULL;
 }
@@ -323,12 +323,12 @@ static int lane_init(struct render *r, struct lane *l)
 }
 
 /* Starts the remaining threads, as far as possible. Needs the lock. */
-static void add_lanes(struct render *r)
+static void render_add_lanes(struct render *r)
 {
 	while (r->lane_count < r->threads) {
 		struct lane *l = &r->lanes[r->lane_count];
 
-		if (lane_init(r, l) < 0 || thread_begin(&l->thread, STACK_SIZE, work, l) < 0) {
+		if (lane_init(r, l) < 0 || thread_begin(&l->thread, STACK_SIZE, lane_work, l) < 0) {
 			lane_deinit(r, l);
 			return;
 		}
@@ -385,18 +385,18 @@ struct render *render_free(struct render *r)
 	return NULL;
 }
 
-static int fail(const struct render *r, int e, struct error *err)
+static int render_fail(const struct render *r, int e, struct error *err)
 {
 	return error_errno(err, e, "%s", r->ops->failure);
 }
 
-static int recall(void *userdata, struct error *err)
+static int render_recall(void *userdata, struct error *err)
 {
 	return render_drain(userdata, err);
 }
 
 /* False: out of memory. */
-static bool begin_turns(struct render *r)
+static bool render_begin_turns(struct render *r)
 {
 	r->lanes = aligned_alloc(CACHE_LINES, r->threads * sizeof(*r->lanes));
 	if (!r->lanes)
@@ -409,13 +409,13 @@ static bool begin_turns(struct render *r)
 	r->lane_count = 1;
 	r->env.head =
 		event_head_of(event_table_common(r->info->events), r->info->layout.big_endian);
-	*r->loan = (struct loan){ .recall = recall, .userdata = r };
+	*r->loan = (struct loan){ .recall = render_recall, .userdata = r };
 	known_tasks_init(&r->known, r->info->tasks);
 	return true;
 }
 
 /* Waits for the threads: afterwards all output is written. */
-static int end_turns(struct render *r, struct error *err)
+static int render_end_turns(struct render *r, struct error *err)
 {
 	for (unsigned i = 1; i < r->lane_count; i++)
 		pthread_join(r->lanes[i].thread, NULL);
@@ -425,10 +425,10 @@ static int end_turns(struct render *r, struct error *err)
 	r->lane_count = 0;
 	*r->loan = (struct loan){ 0 };
 	if (r->failure < 0)
-		return fail(r, r->failure, err);
+		return render_fail(r, r->failure, err);
 	if (r->gave < 0)
 		return error_move(err, &r->err);
-	return tell_took(r, take_weight(r), err);
+	return render_report_weight(r, render_take_weight(r), err);
 }
 
 int render_run(struct render *r, int (*give)(void *userdata, struct error *err), void *userdata,
@@ -438,7 +438,7 @@ int render_run(struct render *r, int (*give)(void *userdata, struct error *err),
 
 	r->give = give;
 	r->userdata = userdata;
-	if (r->threads == 1 || !begin_turns(r)) {
+	if (r->threads == 1 || !render_begin_turns(r)) {
 		int e;
 
 		do
@@ -448,33 +448,35 @@ int render_run(struct render *r, int (*give)(void *userdata, struct error *err),
 	}
 	pthread_mutex_lock(&r->lock);
 	/* Start no threads for a recording that fits one batch. */
-	b = fetch(r, r->lanes);
+	b = render_fetch(r, r->lanes);
 	if (!r->over)
-		add_lanes(r);
+		render_add_lanes(r);
 	if (b)
-		render_numbered(r, b);
-	take_turns(r, r->lanes);
+		render_finish_batch(r, b);
+	render_take_turns(r, r->lanes);
 	pthread_mutex_unlock(&r->lock);
-	return end_turns(r, err);
+	return render_end_turns(r, err);
 }
 
 /* Finishes direct rendering; e is its result. */
-static inline int settle(struct render *r, int e, struct error *err)
+static inline int render_settle(struct render *r, int e, struct error *err)
 {
 	if (likely(e == 0))
 		e = output_settle(r->out);
 	if (unlikely(e < 0))
-		return fail(r, e, err);
-	return r->ops->took ? tell_took(r, take_weight(r), err) : 0;
+		return render_fail(r, e, err);
+	return r->ops->took ? render_report_weight(r, render_take_weight(r), err) : 0;
 }
 
-static _noinline_ int event_alone(struct render *r, const struct trace_event *ev, struct error *err)
+static _noinline_ int render_event_directly(struct render *r, const struct trace_event *ev,
+					    struct error *err)
 {
-	return settle(r, r->ops->event(r->state, ev, &r->out->buf, &r->weight), err);
+	return render_settle(r, r->ops->event(r->state, ev, &r->out->buf, &r->weight), err);
 }
 
 /* A lookup may search for names and change the table: other threads must not read it then. */
-static _noinline_ int learn(struct render *r, int32_t pid, uint64_t ts, struct error *err)
+static _noinline_ int render_learn_task(struct render *r, int32_t pid, uint64_t ts,
+					struct error *err)
 {
 	if (pid > 0 && task_table_would_fill(r->info->tasks, pid, ts)) {
 		int e = render_drain(r, err);
@@ -488,17 +490,18 @@ static _noinline_ int learn(struct render *r, int32_t pid, uint64_t ts, struct e
 
 int render_learn(struct render *r, int32_t pid, uint64_t ts, struct error *err)
 {
-	return likely(!r->filling || known_tasks_has(&r->known, pid, ts)) ? 0
-									  : learn(r, pid, ts, err);
+	return likely(!r->filling || known_tasks_has(&r->known, pid, ts))
+		       ? 0
+		       : render_learn_task(r, pid, ts, err);
 }
 
 /* Makes room for one more item in the current batch. */
-static inline int make_room(struct render *r, struct error *err)
+static inline int render_make_room(struct render *r, struct error *err)
 {
 	return likely(r->filling->room) ? 0 : render_drain(r, err);
 }
 
-static inline void put_item(struct render *r, struct item item)
+static inline void render_put_item(struct render *r, struct item item)
 {
 	struct batch *b = r->filling;
 
@@ -507,28 +510,28 @@ static inline void put_item(struct render *r, struct item item)
 	r->loan->pause = !b->room;
 }
 
-static int add_item(struct render *r, struct item item, struct error *err)
+static int render_add_item(struct render *r, struct item item, struct error *err)
 {
-	int e = make_room(r, err);
+	int e = render_make_room(r, err);
 
 	if (e == 0)
-		put_item(r, item);
+		render_put_item(r, item);
 	return e;
 }
 
-static inline struct item item_of(const struct trace_event *ev)
+static inline struct item render_item_of(const struct trace_event *ev)
 {
 	/* Exits of function entries go by notes, not here. */
 	return (struct item){ ev->rec.data, ev->rec.ts, ev->rec.len, ev->cpu };
 }
 
 /* Slow path: the batch becomes full, or the task is not yet known. */
-static _noinline_ int event_with_care(struct render *r, const struct trace_event *ev,
-				      struct error *err)
+static _noinline_ int render_event_slowly(struct render *r, const struct trace_event *ev,
+					  struct error *err)
 {
 	int e = render_learn(r, ev->pid, ev->rec.ts, err);
 
-	return e < 0 ? e : add_item(r, item_of(ev), err);
+	return e < 0 ? e : render_add_item(r, render_item_of(ev), err);
 }
 
 _hot_ int render_event(struct render *r, const struct trace_event *ev, struct error *err)
@@ -537,10 +540,10 @@ _hot_ int render_event(struct render *r, const struct trace_event *ev, struct er
 	struct batch *b = r->filling;
 
 	if (!b)
-		return event_alone(r, ev, err);
+		return render_event_directly(r, ev, err);
 	if (unlikely(room >= b->room || !known_tasks_has(&r->known, ev->pid, ev->rec.ts)))
-		return event_with_care(r, ev, err);
-	b->items[b->count++] = item_of(ev);
+		return render_event_slowly(r, ev, err);
+	b->items[b->count++] = render_item_of(ev);
 	b->room -= room;
 	return 0;
 }
@@ -549,23 +552,23 @@ int render_event_now(struct render *r, const struct trace_event *ev, struct erro
 {
 	int e = render_drain(r, err);
 
-	return e < 0 ? e : event_alone(r, ev, err);
+	return e < 0 ? e : render_event_directly(r, ev, err);
 }
 
-static int loss_alone(struct render *r, uint32_t cpu, uint64_t count, struct error *err)
+static int render_loss_directly(struct render *r, uint32_t cpu, uint64_t count, struct error *err)
 {
-	return settle(r, r->ops->loss(r->state, cpu, count, &r->out->buf, &r->weight), err);
+	return render_settle(r, r->ops->loss(r->state, cpu, count, &r->out->buf, &r->weight), err);
 }
 
 int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *err)
 {
-	return r->filling ? add_item(r, (struct item){ .ts = count, .cpu = cpu }, err)
-			  : loss_alone(r, cpu, count, err);
+	return r->filling ? render_add_item(r, (struct item){ .ts = count, .cpu = cpu }, err)
+			  : render_loss_directly(r, cpu, count, err);
 }
 
-static int note_alone(struct render *r, const void *note, size_t len, struct error *err)
+static int render_note_directly(struct render *r, const void *note, size_t len, struct error *err)
 {
-	return settle(r, r->ops->note(r->state, note, len, &r->out->buf, &r->weight), err);
+	return render_settle(r, r->ops->note(r->state, note, len, &r->out->buf, &r->weight), err);
 }
 
 static inline size_t align8(size_t at)
@@ -575,14 +578,14 @@ static inline size_t align8(size_t at)
 
 int render_note_room(struct render *r, size_t max, void **ret, struct error *err)
 {
-	int e = r->filling ? make_room(r, err) : 0;
+	int e = r->filling ? render_make_room(r, err) : 0;
 	struct buf *notes = r->filling ? &r->filling->notes : &r->note;
 	size_t at = align8(notes->len);
 
 	if (unlikely(e < 0))
 		return e;
 	if (unlikely(!buf_reserve(notes, at - notes->len + max)))
-		return fail(r, -ENOMEM, err);
+		return render_fail(r, -ENOMEM, err);
 	*ret = notes->data + at;
 	return 0;
 }
@@ -593,11 +596,11 @@ int render_note_put(struct render *r, size_t len, struct error *err)
 	size_t at;
 
 	if (!r->filling)
-		return note_alone(r, r->note.data, len, err);
+		return render_note_directly(r, r->note.data, len, err);
 	notes = &r->filling->notes;
 	at = align8(notes->len);
 	notes->len = at + len;
-	put_item(r, (struct item){ .ts = at, .len = (uint32_t)len });
+	render_put_item(r, (struct item){ .ts = at, .len = (uint32_t)len });
 	return 0;
 }
 
@@ -607,7 +610,7 @@ int render_note(struct render *r, const void *note, size_t len, struct error *er
 	int e;
 
 	if (!r->filling)
-		return note_alone(r, note, len, err);
+		return render_note_directly(r, note, len, err);
 	e = render_note_room(r, len, &room, err);
 	if (unlikely(e < 0))
 		return e;
@@ -625,15 +628,15 @@ int render_drain(struct render *r, struct error *err)
 		return 0;
 	pthread_mutex_lock(&r->lock);
 	/* Also with an empty batch: records lent earlier may still be in use by other threads. */
-	number(r, b);
-	render_numbered(r, b);
+	render_number(r, b);
+	render_finish_batch(r, b);
 	while (r->written < r->filled)
 		pthread_cond_wait(&r->left, &r->lock);
 	r->filling = batch_take(b->pool, r->env.room);
-	weight = take_news(r);
+	weight = render_take_news(r);
 	e = r->failure;
 	pthread_mutex_unlock(&r->lock);
-	return e < 0 ? fail(r, e, err) : tell_took(r, weight, err);
+	return e < 0 ? render_fail(r, e, err) : render_report_weight(r, weight, err);
 }
 
 void *render_state(struct render *r)
