@@ -34,7 +34,7 @@ const struct export_format *export_formats(size_t *ret_count)
 	return formats;
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool path_ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);
 
@@ -58,10 +58,10 @@ const struct export_format *export_format_find(const char *name, const char *pat
 	if (name)
 		return s ? &s->format : NULL;
 	for (size_t i = 0; path && i < ARRAY_SIZE(sinks); i++)
-		if (ends_with(path, sinks[i]->format.extension))
+		if (path_ends_with(path, sinks[i]->format.extension))
 			return &sinks[i]->format;
 	for (size_t i = 0; path && i < ARRAY_SIZE(other_endings); i++)
-		if (ends_with(path, other_endings[i].ending))
+		if (path_ends_with(path, other_endings[i].ending))
 			return &sink_find(other_endings[i].name)->format;
 	return NULL;
 }

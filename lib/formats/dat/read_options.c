@@ -77,7 +77,7 @@ int dat_add_buffer(struct dat *d, const char *name, struct dat_buffer **ret, str
 	return 0;
 }
 
-static int by_cpu(const void *a, const void *b)
+static int dat_by_cpu(const void *a, const void *b)
 {
 	const struct dat_cpu *x = a, *y = b;
 
@@ -106,7 +106,7 @@ static int read_buffer_cpus(struct dat_buffer *b, uint32_t count, struct dat_cur
 		if (b->cpus[i].cpu > CPU_LIST_MAX)
 			return dat_damaged(c, err);
 	}
-	qsort(b->cpus, count, sizeof(*b->cpus), by_cpu);
+	qsort(b->cpus, count, sizeof(*b->cpus), dat_by_cpu);
 	for (uint32_t i = 1; i < count; i++)
 		if (b->cpus[i].cpu == b->cpus[i - 1].cpu)
 			return dat_damaged(c, err);

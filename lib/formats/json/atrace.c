@@ -54,7 +54,7 @@ struct json_atrace *json_atrace_free(struct json_atrace *a)
 }
 
 /* Takes the text up to the next bar or the end. */
-static struct text take_word(struct text *rest)
+static struct text atrace_take_word(struct text *rest)
 {
 	const char *bar = memchr(rest->data, '|', rest->len);
 	struct text word = { rest->data, bar ? (uint32_t)(bar - rest->data) : rest->len };
@@ -65,7 +65,7 @@ static struct text take_word(struct text *rest)
 	return word;
 }
 
-static bool is_number(struct text t, size_t digits)
+static bool atrace_is_number(struct text t, size_t digits)
 {
 	size_t i = t.len && t.data[0] == '-';
 
@@ -75,37 +75,37 @@ static bool is_number(struct text t, size_t digits)
 	return t.len > i && t.len - i <= digits;
 }
 
-static bool parse(struct text rest, struct atrace *ret)
+static bool atrace_parse(struct text rest, struct atrace *ret)
 {
-	struct text kind = take_word(&rest), pid = take_word(&rest), last;
+	struct text kind = atrace_take_word(&rest), pid = atrace_take_word(&rest), last;
 	char digits[12] = "";
 
 	*ret = (struct atrace){ .kind = kind.data[0] };
-	if (!is_number(pid, 9) || pid.data[0] == '-')
+	if (!atrace_is_number(pid, 9) || pid.data[0] == '-')
 		return false;
 	memcpy(digits, pid.data, pid.len);
 	ret->pid = (int32_t)strtol(digits, NULL, 10);
 	if (ret->kind != 'I')
-		ret->track = take_word(&rest);
-	ret->name = take_word(&rest);
+		ret->track = atrace_take_word(&rest);
+	ret->name = atrace_take_word(&rest);
 	if (ret->kind == 'I')
 		return ret->name.len > 0;
 	if (ret->kind == 'N')
 		return ret->track.len && ret->name.len;
 	/* "H|PID|TRACK|COOKIE", or with a name, as "G". */
-	last = take_word(&rest);
+	last = atrace_take_word(&rest);
 	ret->cookie = ret->kind == 'H' && !last.len ? ret->name : last;
-	return ret->track.len && ret->name.len && is_number(ret->cookie, 19);
+	return ret->track.len && ret->name.len && atrace_is_number(ret->cookie, 19);
 }
 
-static uint64_t key_of(const struct atrace *t)
+static uint64_t atrace_key_of(const struct atrace *t)
 {
 	uint64_t seed = XXH3_64bits_withSeed(t->track.data, t->track.len, (uint64_t)t->pid);
 
 	return XXH3_64bits_withSeed(t->cookie.data, t->cookie.len, seed) ?: 1;
 }
 
-static struct open_slice *place(struct json_atrace *a, uint64_t key)
+static struct open_slice *atrace_place(struct json_atrace *a, uint64_t key)
 {
 	size_t at = (size_t)key;
 
@@ -114,10 +114,10 @@ static struct open_slice *place(struct json_atrace *a, uint64_t key)
 	return &a->open[at % OPEN_MAX];
 }
 
-static int remember(struct json_atrace *a, const struct atrace *t)
+static int atrace_remember(struct json_atrace *a, const struct atrace *t)
 {
-	uint64_t key = key_of(t);
-	struct open_slice *o = a->open_count < OPEN_MAX - 1 ? place(a, key) : NULL;
+	uint64_t key = atrace_key_of(t);
+	struct open_slice *o = a->open_count < OPEN_MAX - 1 ? atrace_place(a, key) : NULL;
 	char *name;
 
 	if (!o)
@@ -132,9 +132,9 @@ static int remember(struct json_atrace *a, const struct atrace *t)
 }
 
 /* Removes the slice and returns its name, to be freed; NULL: not open. */
-static char *forget(struct json_atrace *a, uint64_t key)
+static char *atrace_forget(struct json_atrace *a, uint64_t key)
 {
-	struct open_slice *o = place(a, key);
+	struct open_slice *o = atrace_place(a, key);
 	char *name = o->name;
 	size_t hole = (size_t)(o - a->open);
 
@@ -147,20 +147,20 @@ static char *forget(struct json_atrace *a, uint64_t key)
 		struct open_slice moving = a->open[at];
 
 		a->open[at] = (struct open_slice){ 0 };
-		*place(a, moving.key) = moving;
+		*atrace_place(a, moving.key) = moving;
 	}
 	return name;
 }
 
-static void put_text(struct buf *b, struct text t)
+static void atrace_put_text(struct buf *b, struct text t)
 {
 	buf_putc(b, '"');
 	json_escape(b, t.data, t.len);
 	buf_putc(b, '"');
 }
 
-static void put_element(struct buf *b, const struct trace_event *ev, const struct atrace *t,
-			struct text name)
+static void atrace_put_element(struct buf *b, const struct trace_event *ev, const struct atrace *t,
+			       struct text name)
 {
 	bool slice = t->kind == 'G' || t->kind == 'H';
 
@@ -168,9 +168,9 @@ static void put_element(struct buf *b, const struct trace_event *ev, const struc
 		   t->kind == 'G'   ? 'b'
 		   : t->kind == 'H' ? 'e'
 				    : 'i');
-	put_text(b, slice ? t->track : TEXT("atrace"));
+	atrace_put_text(b, slice ? t->track : TEXT("atrace"));
 	buf_puts(b, ",\"name\":");
-	put_text(b, name);
+	atrace_put_text(b, name);
 	buf_printf(b, ",\"pid\":%" PRId32 ",\"tid\":%" PRId32 ",\"ts\":%" PRIu64 ".%03u", t->pid,
 		   ev->pid > 0 ? ev->pid : t->pid, ev->rec.ts / 1000,
 		   (unsigned)(ev->rec.ts % 1000));
@@ -180,7 +180,7 @@ static void put_element(struct buf *b, const struct trace_event *ev, const struc
 		buf_puts(b, ",\"s\":\"t\"}");
 	else {
 		buf_puts(b, ",\"s\":\"p\",\"args\":{\"track\":");
-		put_text(b, t->track);
+		atrace_put_text(b, t->track);
 		buf_puts(b, "}}");
 	}
 }
@@ -201,18 +201,19 @@ int json_atrace_event(struct json_atrace *a, const struct trace_event *ev, struc
 	text.len = (uint32_t)strnlen(text.data, ev->rec.len - a->text->offset);
 	while (text.len && text.data[text.len - 1] == '\n')
 		text.len--;
-	if (!parse(text, &t))
+	if (!atrace_parse(text, &t))
 		return 0;
 	if (t.kind == 'H') {
-		begun = forget(a, key_of(&t));
+		begun = atrace_forget(a, atrace_key_of(&t));
 		if (!begun)
 			return 0;
 	}
 	if (t.kind == 'G')
-		r = remember(a, &t);
+		r = atrace_remember(a, &t);
 	task = ev->pid > 0 ? task_table_find(a->info->tasks, ev->pid, ev->rec.ts) : NULL;
 	if (task)
 		task_see(task);
-	put_element(out, ev, &t, begun ? (struct text){ begun, (uint32_t)strlen(begun) } : t.name);
+	atrace_put_element(out, ev, &t,
+			   begun ? (struct text){ begun, (uint32_t)strlen(begun) } : t.name);
 	return r < 0 || out->failed ? -ENOMEM : 1;
 }

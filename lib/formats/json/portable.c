@@ -37,7 +37,7 @@ void portable_restart(struct portable *p)
 }
 
 /* Offset of text in out, from `from` on; SIZE_MAX: not found. */
-static size_t find(const struct buf *out, size_t from, const char *text)
+static size_t portable_find(const struct buf *out, size_t from, const char *text)
 {
 	const char *p = memmem(out->data + from, out->len - from, text, strlen(text));
 
@@ -118,7 +118,7 @@ static bool take_other_sync(struct portable *p, const struct trace_event *ev, co
 static enum portable_line fix_mark(struct portable *p, const struct trace_event *ev,
 				   struct buf *out, size_t text)
 {
-	size_t colon = find(out, text, ": "), body, sync;
+	size_t colon = portable_find(out, text, ": "), body, sync;
 	const struct task *task;
 	char head[32];
 	int n;
@@ -130,7 +130,7 @@ static enum portable_line fix_mark(struct portable *p, const struct trace_event 
 	if (take_own_sync(p, ev, out->data + body, out->len - body) ||
 	    take_other_sync(p, ev, out->data + body, out->len - body))
 		return PORTABLE_EVENT;
-	while ((sync = find(out, body, SYNC_WORD)) != SIZE_MAX)
+	while ((sync = portable_find(out, body, SYNC_WORD)) != SIZE_MAX)
 		out->data[sync + sizeof("trace_event_clock") - 1] = '-';
 	if (known_mark(out->data + body, out->len - body))
 		return PORTABLE_EVENT;

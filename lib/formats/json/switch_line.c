@@ -26,7 +26,8 @@ void switch_line_init(struct switch_line *s, const struct event *ev, bool big_en
 		s->need = UINT32_MAX;
 }
 
-static uint64_t load(const struct switch_line *s, const struct record *rec, const struct field *f)
+static uint64_t switch_line_load(const struct switch_line *s, const struct record *rec,
+				 const struct field *f)
 {
 	return load_uint(rec->data + f->offset, f->size, s->swap);
 }
@@ -34,7 +35,7 @@ static uint64_t load(const struct switch_line *s, const struct record *rec, cons
 static bool is_negative(const struct switch_line *s, const struct record *rec,
 			const struct field *f)
 {
-	return load(s, rec, f) >> (f->size * 8 - 1);
+	return switch_line_load(s, rec, f) >> (f->size * 8 - 1);
 }
 
 /* States known to Trace Viewer's cpu_state and thread_slice. */
@@ -127,7 +128,7 @@ static bool is_known(const struct switch_line *s, uint64_t state)
 void switch_line_fix(struct switch_line *s, const struct record *rec, struct buf *out, size_t text)
 {
 	bool whole = rec->len >= s->need;
-	uint64_t state = whole ? load(s, rec, s->prev_state) : 0;
+	uint64_t state = whole ? switch_line_load(s, rec, s->prev_state) : 0;
 	bool known = whole && is_known(s, state);
 
 	if (likely(known && !is_negative(s, rec, s->prev_prio) &&

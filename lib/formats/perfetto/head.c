@@ -24,7 +24,7 @@ static uint32_t builtin_clock(uint32_t clockid)
 	}
 }
 
-static int put_uuid(const struct trace_info *info, uint32_t segment, struct buf *out)
+static int pf_head_put_uuid(const struct trace_info *info, uint32_t segment, struct buf *out)
 {
 	PB(TraceUuid) uuid = PERFETTO__PROTOS__TRACE_UUID__INIT;
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
@@ -41,7 +41,7 @@ static int put_uuid(const struct trace_info *info, uint32_t segment, struct buf 
 	return pf_put_packet(&packet, out);
 }
 
-static int put_system_info(const struct trace_info *info, struct buf *out)
+static int pf_head_put_system_info(const struct trace_info *info, struct buf *out)
 {
 	PB(Utsname) utsname = PERFETTO__PROTOS__UTSNAME__INIT;
 	PB(SystemInfo) system = PERFETTO__PROTOS__SYSTEM_INFO__INIT;
@@ -63,7 +63,7 @@ static int put_system_info(const struct trace_info *info, struct buf *out)
 }
 
 /* Writes the CPUs' frequencies and capacities, if the kernel gave any. */
-static int put_cpu_info(const struct trace_info *info, struct buf *out)
+static int pf_head_put_cpu_info(const struct trace_info *info, struct buf *out)
 {
 	const Traced__Capture__Header *h = info->header;
 	_cleanup_free_ PB(CpuInfo__Cpu) *cpus = calloc(h->n_cpu_list + 1, sizeof(*cpus));
@@ -119,8 +119,8 @@ static void fill_ftrace_config(PB(FtraceConfig) * ftrace,
 	ftrace->tids_to_trace = (uint32_t *)h->request->pids;
 }
 
-static int put_config(const struct trace_info *info, const struct perfetto_options *o,
-		      struct buf *out)
+static int pf_head_put_config(const struct trace_info *info, const struct perfetto_options *o,
+			      struct buf *out)
 {
 	PB(FtraceConfig) ftrace = PERFETTO__PROTOS__FTRACE_CONFIG__INIT;
 	PB(FtraceConfig__CompactSchedConfig)
@@ -160,7 +160,7 @@ static int put_config(const struct trace_info *info, const struct perfetto_optio
 }
 
 /* All clocks of a snapshot, converted to the instant of its BOOTTIME reading. */
-static int put_clocks(const Traced__Capture__Clocks *clocks, struct buf *out)
+static int pf_head_put_clocks(const Traced__Capture__Clocks *clocks, struct buf *out)
 {
 	PB(ClockSnapshot__Clock) values[8], *list[8];
 	PB(ClockSnapshot) snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
@@ -205,8 +205,8 @@ static int put_clocks(const Traced__Capture__Clocks *clocks, struct buf *out)
 	return pf_put_packet(&packet, out);
 }
 
-static int put_stats(const struct trace_info *info, const Traced__Capture__Stats *stats,
-		     PB(FtraceStats__Phase) phase, struct buf *out)
+static int pf_head_put_stats(const struct trace_info *info, const Traced__Capture__Stats *stats,
+			     PB(FtraceStats__Phase) phase, struct buf *out)
 {
 	/* The recording includes the ring's content from before its begin. */
 	bool preserve = info->header->request && info->header->request->ring;
@@ -255,7 +255,8 @@ static int put_stats(const struct trace_info *info, const Traced__Capture__Stats
 	return pf_put_packet(&packet, out);
 }
 
-static const Traced__Capture__Stats *find_stats(const struct trace_info *info, uint32_t phase)
+static const Traced__Capture__Stats *pf_head_find_stats(const struct trace_info *info,
+							uint32_t phase)
 {
 	for (size_t i = 0; i < info->stats_count; i++)
 		if (info->stats[i]->phase == phase)
@@ -264,7 +265,7 @@ static const Traced__Capture__Stats *find_stats(const struct trace_info *info, u
 }
 
 /* Readers ignore interned data and track events before their sequence begins. */
-static int put_sequence_begin(struct buf *out)
+static int pf_head_put_sequence_begin(struct buf *out)
 {
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
@@ -302,7 +303,7 @@ int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until,
 		if (ts > until)
 			break;
 		*from = MAX(*from, ts);
-		r = put_clocks(info->clocks[i], out);
+		r = pf_head_put_clocks(info->clocks[i], out);
 	}
 	return r;
 }
@@ -319,7 +320,7 @@ static uint32_t tied_clock(const struct trace_info *info)
 }
 
 /* Includes the ties of merged files, which exist neither in a stream nor with several files. */
-static int put_all_clocks(const struct sink_env *env, uint64_t *from, struct buf *out)
+static int pf_head_put_all_clocks(const struct sink_env *env, uint64_t *from, struct buf *out)
 {
 	const struct trace_info *info = env->info;
 	uint32_t trace = tied_clock(info);
@@ -335,13 +336,13 @@ static int put_all_clocks(const struct sink_env *env, uint64_t *from, struct buf
 		*from = MAX(*from, ts);
 		r = pf_put_ties(&ties, ts, trace, out);
 		if (r >= 0)
-			r = put_clocks(info->clocks[i], out);
+			r = pf_head_put_clocks(info->clocks[i], out);
 	}
 	return r < 0 ? r : pf_put_ties(&ties, UINT64_MAX, trace, out);
 }
 
-static int put_first_clocks(const struct sink_env *env, uint64_t *from, uint64_t until,
-			    struct buf *out)
+static int pf_head_put_first_clocks(const struct sink_env *env, uint64_t *from, uint64_t until,
+				    struct buf *out)
 {
 	const struct trace_info *info = env->info;
 	size_t before = taken_by(info, until);
@@ -349,12 +350,12 @@ static int put_first_clocks(const struct sink_env *env, uint64_t *from, uint64_t
 
 	*from = 0;
 	if (until == UINT64_MAX)
-		return put_all_clocks(env, from, out);
+		return pf_head_put_all_clocks(env, from, out);
 	if (!info->clock_count)
 		return 0;
 	*from = taken_at(info,
 			 info->clocks[before > CLOCKS_BEFORE ? before - CLOCKS_BEFORE - 1 : 0]);
-	r = put_clocks(info->clocks[0], out);
+	r = pf_head_put_clocks(info->clocks[0], out);
 	return r < 0 ? r : pf_put_clocks(info, from, until, out);
 }
 
@@ -362,22 +363,22 @@ int pf_put_head(const struct sink_env *env, uint32_t segment, uint64_t until, ui
 		struct buf *out)
 {
 	const struct trace_info *info = env->info;
-	const Traced__Capture__Stats *start = find_stats(info, 0);
-	int r = put_uuid(info, segment, out);
+	const Traced__Capture__Stats *start = pf_head_find_stats(info, 0);
+	int r = pf_head_put_uuid(info, segment, out);
 
 	if (r >= 0)
-		r = put_sequence_begin(out);
+		r = pf_head_put_sequence_begin(out);
 	if (r >= 0)
-		r = put_system_info(info, out);
+		r = pf_head_put_system_info(info, out);
 	if (r >= 0)
-		r = put_config(info, &env->options->perfetto, out);
+		r = pf_head_put_config(info, &env->options->perfetto, out);
 	if (r >= 0)
-		r = put_cpu_info(info, out);
+		r = pf_head_put_cpu_info(info, out);
 	if (r >= 0)
-		r = put_first_clocks(env, ret_from, until, out);
+		r = pf_head_put_first_clocks(env, ret_from, until, out);
 	if (r >= 0 && start)
-		r = put_stats(info, start, PERFETTO__PROTOS__FTRACE_STATS__PHASE__START_OF_TRACE,
-			      out);
+		r = pf_head_put_stats(info, start,
+				      PERFETTO__PROTOS__FTRACE_STATS__PHASE__START_OF_TRACE, out);
 	return r;
 }
 
@@ -387,11 +388,12 @@ int pf_put_tail(const struct trace_info *info, const struct export_result *resul
 	PB(TraceStats__BufferStats) buffer = PERFETTO__PROTOS__TRACE_STATS__BUFFER_STATS__INIT;
 	PB(TraceStats) stats = PERFETTO__PROTOS__TRACE_STATS__INIT;
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
-	const Traced__Capture__Stats *end = last ? find_stats(info, 2) : NULL;
+	const Traced__Capture__Stats *end = last ? pf_head_find_stats(info, 2) : NULL;
 	int r = 0;
 
 	if (end)
-		r = put_stats(info, end, PERFETTO__PROTOS__FTRACE_STATS__PHASE__END_OF_TRACE, out);
+		r = pf_head_put_stats(info, end,
+				      PERFETTO__PROTOS__FTRACE_STATS__PHASE__END_OF_TRACE, out);
 	if (r < 0)
 		return r;
 	buffer.has_bytes_written = true;

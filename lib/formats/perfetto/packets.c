@@ -21,7 +21,7 @@ int pf_put_packet(PB(TracePacket) * packet, struct buf *out)
 }
 
 /* Sets a packet's time, possibly in a clock of the sequence. */
-static void set_time(PB(TracePacket) * packet, uint64_t ts, enum pf_clock clock)
+static void packet_set_time(PB(TracePacket) * packet, uint64_t ts, enum pf_clock clock)
 {
 	packet->has_timestamp = true;
 	packet->timestamp = ts;
@@ -46,7 +46,8 @@ int pf_put_clock_tie(uint32_t clock, uint64_t ts, uint32_t builtin, uint64_t bui
 	known.timestamp = builtin_ts;
 	snapshot.n_clocks = 2;
 	snapshot.clocks = (PB(ClockSnapshot__Clock) *[]){ &own, &known };
-	set_time(&packet, builtin_ts, builtin == PF_BUILTIN_BOOTTIME ? PF_CLOCK_BOOT : builtin);
+	packet_set_time(&packet, builtin_ts,
+			builtin == PF_BUILTIN_BOOTTIME ? PF_CLOCK_BOOT : builtin);
 	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_CLOCK_SNAPSHOT;
 	packet.clock_snapshot = &snapshot;
 	return pf_put_packet(&packet, out);
@@ -130,7 +131,7 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
 	tree.processes = processes;
 	tree.threads = threads;
 	if (ts)
-		set_time(&packet, ts, clock);
+		packet_set_time(&packet, ts, clock);
 	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_PROCESS_TREE;
 	packet.process_tree = &tree;
 	return pf_put_packet(&packet, out);
@@ -187,7 +188,7 @@ static int put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t count, 
 		event.n_debug_annotations = count != UINT64_MAX;
 		event.debug_annotations = annotations;
 	}
-	set_time(&packet, ts, clock);
+	packet_set_time(&packet, ts, clock);
 	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACK_EVENT;
 	packet.track_event = &event;
 	return pf_put_packet(&packet, out);

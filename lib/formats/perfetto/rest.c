@@ -124,7 +124,7 @@ static uint64_t shown(const struct pf_schema *s, uint64_t address)
 	return kernel ? printer_pointer(s->printer, address) : address;
 }
 
-static uint8_t *put_address(struct pf_schema *s, uint8_t *p, uint64_t address, char kind)
+static uint8_t *rest_put_address(struct pf_schema *s, uint8_t *p, uint64_t address, char kind)
 {
 	uint64_t id = address ? pf_address(s, address, kind) : 0;
 
@@ -132,68 +132,70 @@ static uint8_t *put_address(struct pf_schema *s, uint8_t *p, uint64_t address, c
 	return id ? p : wire_varint(p, shown(s, address));
 }
 
-static uint8_t *put_addresses(struct pf_schema *s, uint8_t *p, struct span at, uint32_t word)
+static uint8_t *rest_put_addresses(struct pf_schema *s, uint8_t *p, struct span at, uint32_t word)
 {
 	p = wire_varint(p, at.len / word);
 	for (uint32_t i = 0; i + word <= at.len; i += word)
-		p = put_address(s, p, load_number(s, at.data + i, word, false), LOOKUP_SYMBOL);
+		p = rest_put_address(s, p, field_load_number(s, at.data + i, word, false),
+				     LOOKUP_SYMBOL);
 	return p;
 }
 
-static uint8_t *put_bytes(uint8_t *p, const void *data, size_t len)
+static uint8_t *rest_put_bytes(uint8_t *p, const void *data, size_t len)
 {
 	p = wire_varint(p, len);
 	memcpy(p, data, len);
 	return p + len;
 }
 
-static uint8_t *put_numbers(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
-			    struct span at)
+static uint8_t *rest_put_numbers(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+				 struct span at)
 {
 	uint32_t size = op->element_size;
 
 	p = wire_varint(p, at.len / size);
 	for (uint32_t i = 0; i + size <= at.len; i += size)
 		p = wire_varint(
-			p, hide_number(s, op, load_number(s, at.data + i, size, op->is_signed)));
+			p, field_hide_number(
+				   s, op, field_load_number(s, at.data + i, size, op->is_signed)));
 	return p;
 }
 
 /* Empty if the message has everything: a string with its NUL. */
-static uint8_t *put_block(uint8_t *p, struct span at)
+static uint8_t *rest_put_block(uint8_t *p, struct span at)
 {
 	bool string = at.len && strnlen((const char *)at.data, at.len) == at.len - 1;
 
-	return put_bytes(p, at.data, string ? 0 : at.len);
+	return rest_put_bytes(p, at.data, string ? 0 : at.len);
 }
 
-static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, struct span at,
-		    const struct record *rec)
+static uint8_t *rest_put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, struct span at,
+			 const struct record *rec)
 {
 	uint64_t value;
 
 	switch ((enum pf_kind)op->kind) {
 	case PF_ADDRESSES:
-		return put_addresses(s, p, at, op->element_size);
+		return rest_put_addresses(s, p, at, op->element_size);
 	case PF_REPEATED:
-		return put_numbers(s, op, p, at);
+		return rest_put_numbers(s, op, p, at);
 	case PF_RAW:
-		return put_bytes(p, at.data, at.len);
+		return rest_put_bytes(p, at.data, at.len);
 	case PF_BLOCK:
-		return put_block(p, at);
+		return rest_put_block(p, at);
 	case PF_STRING:
-		return put_bytes(p, at.data, strnlen((const char *)at.data, at.len));
+		return rest_put_bytes(p, at.data, strnlen((const char *)at.data, at.len));
 	default:
 		break;
 	}
-	value = load_number(s, at.data, op->size, op->is_signed);
+	value = field_load_number(s, at.data, op->size, op->is_signed);
 	if (op->kind == PF_ADDRESS)
-		return put_address(s, p, value,
-				   op->symbol == LOOKUP_PRINT ? lookup_print(s, value, rec)
-							      : op->symbol);
+		return rest_put_address(s, p, value,
+					op->symbol == LOOKUP_PRINT ? lookup_print(s, value, rec)
+								   : op->symbol);
 	if (op->kind == PF_POINTER)
 		return wire_varint(p, printer_pointer(s->printer, value));
-	return wire_varint(p, hide_number(s, op, value));
+	return wire_varint(p, field_hide_number(s, op, value));
 }
 
 int pf_rest_write(struct pf_schema *s, const struct pf_event *e, const struct trace_event *ev,
@@ -208,8 +210,8 @@ int pf_rest_write(struct pf_schema *s, const struct pf_event *e, const struct tr
 		const struct pf_op *op = &e->rest[i];
 		struct span at;
 
-		if (likely(locate(s, op, &ev->rec, &at)))
-			p = put(s, op, p, at, &ev->rec);
+		if (likely(field_locate(s, op, &ev->rec, &at)))
+			p = rest_put(s, op, p, at, &ev->rec);
 		else if (op->kind == PF_ADDRESS)
 			p = wire_varint(wire_varint(p, 0), 0);
 		else
@@ -240,7 +242,7 @@ static unsigned rest_code(unsigned kind)
 	}
 }
 
-static void put_layout(const struct pf_event *e, struct buf *out)
+static void rest_put_layout(const struct pf_event *e, struct buf *out)
 {
 	size_t content = pf_open(out, FORMAT_REST);
 
@@ -258,7 +260,7 @@ static void put_layout(const struct pf_event *e, struct buf *out)
 	pf_close(out, content);
 }
 
-static int tell(struct pf_schema *s, struct pf_event *e)
+static int rest_put_format(struct pf_schema *s, struct pf_event *e)
 {
 	size_t len, content = pf_open(&s->new_formats, BUNDLE_FORMATS);
 	const char *text = event_format_text(e->desc, &len);
@@ -269,7 +271,7 @@ static int tell(struct pf_schema *s, struct pf_event *e)
 	pf_bytes(&s->new_formats, FORMAT_SYSTEM, e->desc->system, strlen(e->desc->system));
 	pf_bytes(&s->new_formats, FORMAT_TEXT, text, len);
 	if (e->rest_count)
-		put_layout(e, &s->new_formats);
+		rest_put_layout(e, &s->new_formats);
 	pf_close(&s->new_formats, content);
 	e->told = true;
 	e->aside = e->rest_count > 0;
@@ -290,5 +292,5 @@ int pf_tell_format(struct pf_schema *s, struct pf_event *e)
 		if (r < 0)
 			return r;
 	}
-	return tell(s, e);
+	return rest_put_format(s, e);
 }

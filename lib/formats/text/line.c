@@ -111,7 +111,7 @@ static char context_column(unsigned flags)
 }
 
 /* Readers accept [dX.][Nnp.][Hhs.]: choose the nearest in meaning. */
-static char portable(char c, int column)
+static char line_portable(char c, int column)
 {
 	static const char *const from[] = { "Db", "lLbB", "Zz" }, *const to[] = { "d.", "nNnN",
 										  "Hh" };
@@ -120,7 +120,7 @@ static char portable(char c, int column)
 	return p ? to[column][p - from[column]] : c;
 }
 
-static void make_tables(struct line *l)
+static void line_make_tables(struct line *l)
 {
 	static const char hex[] = "0123456789abcdef";
 
@@ -135,7 +135,7 @@ static void make_tables(struct line *l)
 		f[1] = resched_column(&l->form, i);
 		f[2] = context_column(i);
 		for (int column = 0; l->style == LINE_PORTABLE && column < 3; column++)
-			f[column] = portable(f[column], column);
+			f[column] = line_portable(f[column], column);
 		if (l->form.migrate) {
 			p[0] = i & 0xf ? hex[i & 0xf] : '.';
 			p[1] = i >> 4 ? hex[i >> 4] : '.';
@@ -172,7 +172,7 @@ int line_new(struct line **ret, const struct trace_info *info, bool tgid, enum l
 	/* No reader accepts a TGID without flags. */
 	if (style == LINE_PORTABLE)
 		l->form.flags = l->form.context = true;
-	make_tables(l);
+	line_make_tables(l);
 	*ret = l;
 	return 0;
 }
@@ -184,14 +184,14 @@ struct line *line_free(struct line *l)
 }
 
 /* Replaces newlines in a name: lines are read by column. */
-static void tame(char *comm)
+static void line_tame(char *comm)
 {
 	for (; *comm; comm++)
 		if ((unsigned char)*comm < ' ' || *comm == 0x7f)
 			*comm = '_';
 }
 
-static struct task *find_task(struct line *l, int32_t pid, uint64_t ts, char comm[static 64])
+static struct task *line_find_task(struct line *l, int32_t pid, uint64_t ts, char comm[static 64])
 {
 	struct task *task = pid > 0 ? task_table_find(l->info->tasks, pid, ts) : NULL;
 
@@ -206,13 +206,13 @@ static struct task *find_task(struct line *l, int32_t pid, uint64_t ts, char com
 
 void line_comm(struct line *l, int32_t pid, uint64_t ts, char comm[static 64])
 {
-	find_task(l, pid, ts, comm);
+	line_find_task(l, pid, ts, comm);
 }
 
 _cold_ _noinline_ static void fill_cache(struct line *l, struct cached *c, int32_t pid, uint64_t ts)
 {
 	char comm[sizeof(((struct task *)0)->comm)];
-	struct task *task = find_task(l, pid, ts, comm);
+	struct task *task = line_find_task(l, pid, ts, comm);
 	unsigned width = l->form.pid_width;
 	int n;
 
@@ -225,7 +225,7 @@ _cold_ _noinline_ static void fill_cache(struct line *l, struct cached *c, int32
 			c->from_ts = 0;
 	}
 	if (l->style == LINE_PORTABLE)
-		tame(comm);
+		line_tame(comm);
 	n = snprintf(c->text, sizeof(c->text), "%16s-%-*d ", comm, (int)width, pid);
 	if (l->tgid && task && task->tgid)
 		n += snprintf(c->text + n, sizeof(c->text) - (size_t)n, "(%*d) ", (int)width,
@@ -243,7 +243,7 @@ void line_forget(struct line *l)
 	memset(l->cache, 0, sizeof(l->cache));
 }
 
-static inline char *put_cpu(const struct line *l, char *p, uint32_t cpu)
+static inline char *line_put_cpu(const struct line *l, char *p, uint32_t cpu)
 {
 	if (unlikely(cpu > 999))
 		return p + sprintf(p, "%u", cpu);
@@ -252,7 +252,7 @@ static inline char *put_cpu(const struct line *l, char *p, uint32_t cpu)
 	return p + 2;
 }
 
-static inline char *put_time(struct line *l, char *p, uint64_t ts)
+static inline char *line_put_time(struct line *l, char *p, uint64_t ts)
 {
 	uint32_t usecs, pairs;
 
@@ -284,7 +284,7 @@ _hot_ bool line_prefix(struct line *l, const struct trace_event *ev, struct buf 
 	memcpy(p, c->text, TEXT_USUAL);
 	if (unlikely(c->len > TEXT_USUAL))
 		memcpy(p + TEXT_USUAL, c->text + TEXT_USUAL, TEXT_MAX - TEXT_USUAL);
-	p = put_cpu(l, p + c->len, ev->cpu);
+	p = line_put_cpu(l, p + c->len, ev->cpu);
 	memcpy(p, "] ", 2);
 	p += 2;
 	if (likely(l->form.flags)) {
@@ -294,7 +294,7 @@ _hot_ bool line_prefix(struct line *l, const struct trace_event *ev, struct buf 
 		memcpy(p + 3, preempt, 2);
 		p += 4 + !!preempt[1];
 	}
-	p = put_time(l, p, ev->rec.ts);
+	p = line_put_time(l, p, ev->rec.ts);
 	out->len += (size_t)(p - start);
 	return c->plain;
 }
@@ -323,7 +323,7 @@ void line_legend(const struct line *l, struct buf *out)
 		   l->tgid ? "       |  " : "", l->form.flags ? pipes : " ");
 }
 
-static bool is_name(const char *tracer)
+static bool line_is_name(const char *tracer)
 {
 	size_t len = strspn(tracer, "abcdefghijklmnopqrstuvwxyz0123456789_-");
 
@@ -334,7 +334,8 @@ void line_header(const struct line *l, const struct ledger_totals *totals, struc
 {
 	static const char counts[] = "# entries-in-buffer/entries-written:";
 	const char *head = l->info->header->trace_header, *p;
-	const char *tracer = is_name(l->info->header->tracer) ? l->info->header->tracer : "nop";
+	const char *tracer =
+		line_is_name(l->info->header->tracer) ? l->info->header->tracer : "nop";
 
 	buf_printf(out, "# tracer: %s\n#\n", tracer);
 	if (!l->form.context)
