@@ -7,22 +7,24 @@
 #include <xxhash.h>
 
 #include "base/json.h"
+#include "base/table.h"
 #include "marks/value.h"
 
 /* Open slices tracked at one time; beyond that, ends don't get their names. */
-#define OPEN_MAX 4096
+#define OPEN_MAX 4095
 
 struct open_slice {
 	uint64_t key; /* 0: free slot */
 	char *name;   /* owned */
 };
+DECLARE_TABLE(open_slices, struct open_slice);
+DEFINE_TABLE(open_slices, struct open_slice, uint64_t, slot->key != 0, slot->key, slot->key == key);
 
 struct json_atrace {
 	const struct trace_info *info;
 	const struct event *print;
 	const struct field *text;
-	struct open_slice open[OPEN_MAX];
-	size_t open_count;
+	struct open_slices open;
 };
 
 struct atrace {
@@ -47,8 +49,11 @@ int json_atrace_new(struct json_atrace **ret, const struct trace_info *info,
 
 struct json_atrace *json_atrace_free(struct json_atrace *a)
 {
-	for (size_t i = 0; a && i < OPEN_MAX; i++)
-		free(a->open[i].name);
+	if (!a)
+		return NULL;
+	TABLE_FOR_EACH(open_slices, &a->open, slot)
+	free(slot->name);
+	TABLE_DEINIT(&a->open);
 	free(a);
 	return NULL;
 }
@@ -105,27 +110,21 @@ static uint64_t atrace_key_of(const struct atrace *t)
 	return XXH3_64bits_withSeed(t->cookie.data, t->cookie.len, seed) ?: 1;
 }
 
-static struct open_slice *atrace_place(struct json_atrace *a, uint64_t key)
-{
-	size_t at = (size_t)key;
-
-	while (a->open[at % OPEN_MAX].key && a->open[at % OPEN_MAX].key != key)
-		at++;
-	return &a->open[at % OPEN_MAX];
-}
-
 static int atrace_remember(struct json_atrace *a, const struct atrace *t)
 {
 	uint64_t key = atrace_key_of(t);
-	struct open_slice *o = a->open_count < OPEN_MAX - 1 ? atrace_place(a, key) : NULL;
+	struct open_slice *o;
 	char *name;
 
-	if (!o)
+	if (a->open.count == OPEN_MAX)
 		return 0;
 	name = strndup(t->name.data, t->name.len);
-	if (!name)
+	o = name ? open_slices_place(&a->open, (size_t)key, key) : NULL;
+	if (!o) {
+		free(name);
 		return -ENOMEM;
-	a->open_count += !o->key;
+	}
+	a->open.count += !o->key;
 	free(o->name);
 	*o = (struct open_slice){ key, name };
 	return 0;
@@ -134,21 +133,13 @@ static int atrace_remember(struct json_atrace *a, const struct atrace *t)
 /* Removes the slice and returns its name, to be freed; NULL: not open. */
 static char *atrace_forget(struct json_atrace *a, uint64_t key)
 {
-	struct open_slice *o = atrace_place(a, key);
-	char *name = o->name;
-	size_t hole = (size_t)(o - a->open);
+	struct open_slice *o = open_slices_find(&a->open, (size_t)key, key);
+	char *name;
 
-	if (!o->key)
+	if (!o)
 		return NULL;
-	*o = (struct open_slice){ 0 };
-	a->open_count--;
-	/* Open addressing: move up the entries after the hole. */
-	for (size_t at = (hole + 1) % OPEN_MAX; a->open[at].key; at = (at + 1) % OPEN_MAX) {
-		struct open_slice moving = a->open[at];
-
-		a->open[at] = (struct open_slice){ 0 };
-		*atrace_place(a, moving.key) = moving;
-	}
+	name = o->name;
+	open_slices_remove(&a->open, o);
 	return name;
 }
 

@@ -107,11 +107,9 @@ void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *t
 		l->waking_id = wk->id;
 }
 
-int pf_bundle_init(struct pf_bundle *b, uint32_t cpu)
+void pf_bundle_init(struct pf_bundle *b, uint32_t cpu)
 {
-	*b = (struct pf_bundle){ .cpu = cpu, .first = true };
-	b->comms = calloc(PF_COMMS_MAX, sizeof(*b->comms));
-	return b->comms ? 0 : -ENOMEM;
+	*b = (struct pf_bundle){ .cpu = cpu, .begun = true, .first = true };
 }
 
 void pf_bundle_deinit(struct pf_bundle *b)
@@ -121,7 +119,7 @@ void pf_bundle_deinit(struct pf_bundle *b)
 		buf_deinit(&b->compact[i]);
 	buf_deinit(&b->rest);
 	buf_deinit(&b->flag_changes);
-	free(b->comms);
+	TABLE_DEINIT(&b->comms);
 	free(b->generics);
 }
 
@@ -149,24 +147,41 @@ static inline bool comm_is_same(const void *a, const void *b)
 	return memcmp(a, b, PF_COMM_SIZE) == 0 || strncmp(a, b, PF_COMM_SIZE) == 0;
 }
 
-/* Index of the name in this bundle's table; -ENOSPC: the table is full. */
-static int bundle_intern_comm(struct pf_bundle *b, const void *comm)
+static size_t comm_hash(const void *comm)
 {
 	uint64_t words[2], hash;
-	uint32_t slot;
 
 	memcpy(words, comm, sizeof(words));
 	hash = (words[0] ^ words[1] * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
-	for (slot = (uint32_t)(hash >> 40) % PF_COMM_SLOTS; b->comm_index[slot];
-	     slot = (slot + 1) % PF_COMM_SLOTS)
-		if (!memcmp(b->comms[b->comm_index[slot] - 1], comm, PF_COMM_SIZE))
-			return b->comm_index[slot] - 1;
-	if (b->comm_count >= PF_COMMS_MAX)
+	return (size_t)(hash >> 40);
+}
+
+DEFINE_TABLE(pf_comms, struct pf_comm, const void *, slot->number != 0, comm_hash(slot->name),
+	     !memcmp(slot->name, key, PF_COMM_SIZE));
+
+static _noinline_ int bundle_add_comm(struct pf_bundle *b, const void *comm)
+{
+	struct pf_comm *slot;
+
+	if (b->comms.count == PF_COMMS_MAX)
 		return -ENOSPC;
-	memcpy(b->comms[b->comm_count], comm, PF_COMM_SIZE);
+	slot = pf_comms_place(&b->comms, comm_hash(comm), comm);
+	if (!slot)
+		return -ENOMEM;
+	memcpy(slot->name, comm, PF_COMM_SIZE);
+	slot->number = (uint16_t)++b->comms.count;
 	b->aside += PF_COMM_SIZE;
-	b->comm_index[slot] = (uint16_t)++b->comm_count;
-	return (int)b->comm_count - 1;
+	pf_text(&b->compact[INTERN_TABLE], INTERN_TABLE,
+		(struct text){ comm, (uint32_t)strnlen(comm, PF_COMM_SIZE) });
+	return slot->number - 1;
+}
+
+/* Index of the name in this bundle's table; -ENOSPC: the table is full; -ENOMEM. */
+static int bundle_intern_comm(struct pf_bundle *b, const void *comm)
+{
+	const struct pf_comm *slot = pf_comms_find(&b->comms, comm_hash(comm), comm);
+
+	return likely(slot) ? slot->number - 1 : bundle_add_comm(b, comm);
 }
 
 /* Number of events for which room is reserved at one time. */
@@ -372,17 +387,20 @@ static void bundle_empty_buf(struct buf *b)
 	buf_clear(b);
 }
 
+static void bundle_take_buf(struct buf *from, struct buf *out)
+{
+	buf_append(out, from->data, from->len);
+	out->failed |= from->failed;
+	buf_clear(from);
+}
+
 static void bundle_put_compact(struct pf_bundle *b, struct buf *out)
 {
 	size_t content = pf_open_wide(out, BUNDLE_COMPACT_SCHED);
 
 	for (uint32_t field = 1; field < ARRAY_SIZE(b->compact); field++) {
 		if (field == INTERN_TABLE)
-			for (uint32_t i = 0; i < b->comm_count; i++)
-				pf_text(out, INTERN_TABLE,
-					(struct text){
-						b->comms[i],
-						(uint32_t)strnlen(b->comms[i], PF_COMM_SIZE) });
+			bundle_take_buf(&b->compact[field], out);
 		else if (b->compact[field].len)
 			pf_message(out, field, &b->compact[field]);
 	}
@@ -400,13 +418,6 @@ static void bundle_put_descriptors(struct pf_bundle *b, struct buf *out)
 		pf_bytes(out, DESCRIPTOR_GROUP, e->desc->system, strlen(e->desc->system));
 		pf_close_wide(out, content);
 	}
-}
-
-static void bundle_take_buf(struct buf *from, struct buf *out)
-{
-	buf_append(out, from->data, from->len);
-	out->failed |= from->failed;
-	buf_clear(from);
 }
 
 static void bundle_put_origin(struct pf_bundle *b, struct pf_schema *s, struct buf *out)
@@ -452,9 +463,9 @@ static void bundle_make_empty(struct pf_bundle *b)
 	b->lost_count = 0;
 	b->start_ts = b->switch_ts = b->waking_ts = 0;
 	b->compact_count = b->compact_room = 0;
-	b->generic_count = b->comm_count = 0;
+	b->generic_count = 0;
 	b->aside = 0;
-	memset(b->comm_index, 0, sizeof(b->comm_index));
+	TABLE_CLEAR(&b->comms);
 }
 
 int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct pf_schema *s, struct buf *out)

@@ -302,9 +302,8 @@ static int perfetto_find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf
 				  CPUS_MAX);
 	}
 	b = &p->bundles[cpu];
-	if (!b->comms) {
-		if (pf_bundle_init(b, cpu) < 0)
-			return error_errno(err, -ENOMEM, "can't write the trace");
+	if (!b->begun) {
+		pf_bundle_init(b, cpu);
 		p->bundle_count++;
 		perfetto_share_bytes(p);
 	}
@@ -481,7 +480,7 @@ static int perfetto_cut(struct sink *s, const struct export_result *result, stru
 	p->compressed = 0;
 	p->raw_from = p->out->raw_bytes;
 	for (uint32_t cpu = 0; cpu < p->cpus_end; cpu++)
-		if (p->bundles[cpu].comms)
+		if (p->bundles[cpu].begun)
 			pf_bundle_restart(&p->bundles[cpu]);
 	memset(p->loss_tracks, 0, CPUS_MAX * sizeof(*p->loss_tracks));
 	pf_schema_restart(p->schema);
