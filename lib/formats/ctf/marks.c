@@ -3,7 +3,7 @@
  * A mark is an event "mark:PHASE". Each combination of optional parts is a class of its own, so
  * that no field is empty. Arguments are nested, fields can't be: they are written as a JSON string.
  */
-#include "formats/ctf/marks.h"
+#include "formats/ctf/ctf.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "base/vec.h"
 #include "export/sink.h"
 #include "formats/ctf/ctf.h"
-#include "formats/ctf/marks.h"
 #include "marks/clock_map.h"
 
 #define IDS 65536

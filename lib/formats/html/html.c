@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "base/plain.h"
 #include "base/utf8.h"
-#include "formats/html/page.h"
 
 void html_put_page(struct buf *out)
 {

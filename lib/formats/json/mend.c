@@ -5,7 +5,6 @@
 
 #include "base/io.h"
 #include "export/mend.h"
-#include "formats/json/heads.h"
 #include "formats/json/mend.h"
 
 /* Array form: keeps whole lines, removes the last comma, adds the bracket. */

@@ -17,7 +17,6 @@
 #include "formats/html/html.h"
 #include "formats/json/atrace.h"
 #include "formats/json/functions.h"
-#include "formats/json/mend.h"
 #include "formats/json/portable.h"
 #include "formats/json/tail.h"
 #include "formats/json/writer.h"

@@ -4,7 +4,7 @@
 
 #include "export/sink.h"
 #include "formats/json/functions.h"
-#include "formats/json/heads.h"
+#include "formats/json/mend.h"
 #include "formats/json/portable.h"
 #include "formats/json/spool.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "formats/perfetto/counters.h"
+/* Counters of applications: one track per series, below the process's track. */
+#include "formats/perfetto/track_event.h"
 
 #include <math.h>
 
 #include "formats/perfetto/numbers.h"
-#include "formats/perfetto/track_event.h"
 
 /* Splits "heap [bytes]" into the name "heap" and the unit bytes. */
 static void counter_split_unit(struct text *name, struct pf_track_form *form)

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "formats/perfetto/annotation.h"
-#include "formats/perfetto/counters.h"
 #include "formats/perfetto/numbers.h"
 #include "formats/perfetto/track_event.h"
 

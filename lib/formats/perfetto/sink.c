@@ -5,11 +5,12 @@
  * file is a valid prefix. Memory: one bundle per CPU, all within PF_BUNDLES_BYTES.
  */
 #include "export/sink.h"
+#include "base/io.h"
+#include "export/mend.h"
 #include "export/segment.h"
 #include "formats/perfetto/bundle.h"
 #include "formats/perfetto/compress.h"
 #include "formats/perfetto/marks.h"
-#include "formats/perfetto/mend.h"
 #include "formats/perfetto/origin.h"
 #include "formats/perfetto/packets.h"
 #include "formats/perfetto/schema.h"
@@ -502,6 +503,37 @@ static int perfetto_close(struct sink *s, const struct export_result *result, st
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
+#define PACKET_TAG 0x0a /* Trace.packet: field 1, length-delimited */
+
+/* Truncates after the last whole packet. -EBADMSG: not a trace. */
+static int perfetto_mend(int fd, off_t size)
+{
+	off_t at = 0;
+
+	for (;;) {
+		unsigned char head[11];
+		ssize_t n = pread_full(fd, head, sizeof(head), at);
+		uint64_t len = 0;
+		int i = 1;
+
+		if (n < 0)
+			return (int)n;
+		if (!at && n > 0 && head[0] != PACKET_TAG)
+			return -EBADMSG;
+		if (n < 2 || head[0] != PACKET_TAG)
+			break;
+		for (; i < n; i++) {
+			len |= (uint64_t)(head[i] & 0x7f) << (7 * (i - 1));
+			if (!(head[i] & 0x80))
+				break;
+		}
+		if (i == n || len > (uint64_t)(size - at - i - 1))
+			break;
+		at += i + 1 + (off_t)len;
+	}
+	return mend_cut(fd, at);
+}
+
 /* Shared by the plain and the compressed format. */
 #define OPEN_HINT "open it in https://ui.perfetto.dev"
 #define OPS                                                                                        \
@@ -518,7 +550,7 @@ const struct sink_ops sink_perfetto_ops = {
 		.clocks = perfetto_clocks,
 		.perfetto_layout = true,
 		.packings = 1U << PERFETTO_DEFLATE | 1U << PERFETTO_ZSTD,
-		.mend = pf_mend,
+		.mend = perfetto_mend,
 	},
 	OPS,
 };
