@@ -16,7 +16,7 @@ static const struct sink_ops *const sinks[] = {
 	&sink_dat_ops,	    &sink_html_ops,	   &sink_ctf_ops,
 };
 
-const struct sink_ops *sink_find(const char *name)
+static const struct sink_ops *sink_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(sinks); i++)
 		if (strcmp(sinks[i]->format.name, name) == 0)

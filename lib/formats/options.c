@@ -25,11 +25,6 @@ const char *function_view_name(enum function_view view)
 	return function_views[view];
 }
 
-const char *perfetto_compression_name(enum perfetto_compression compression)
-{
-	return compressions[compression];
-}
-
 /* Index of value in names; -EINVAL. */
 static int option_choose(const char *value, const char *const *names, size_t count,
 			 struct error *err)

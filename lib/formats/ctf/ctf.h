@@ -134,8 +134,6 @@ int ctf_class_put(const struct ctf *c, const struct ctf_class *k, struct printer
 		  const struct record *rec, struct buf *out);
 
 /* metadata.c */
-/* Appends any text as a quoted string. */
-void ctf_put_quoted(struct buf *b, const char *text, size_t len);
 /* Begins the description of an event class; returns its id. -EOVERFLOW as above. */
 int64_t ctf_begin_class(struct ctf *c, enum ctf_stream_class stream_class, const char *name,
 			size_t len);

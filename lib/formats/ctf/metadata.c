@@ -23,7 +23,8 @@ static const char types[] =
 	"typealias integer { size = 8; align = 8; signed = true; encoding = UTF8; } := char_t;\n"
 	"\n";
 
-void ctf_put_quoted(struct buf *b, const char *text, size_t len)
+/* Appends any text as a quoted string. */
+static void metadata_put_quoted(struct buf *b, const char *text, size_t len)
 {
 	buf_putc(b, '"');
 	for (size_t i = 0; i < len; i++) {
@@ -48,7 +49,7 @@ int64_t ctf_begin_class(struct ctf *c, enum ctf_stream_class stream_class, const
 		return -EOVERFLOW;
 	c->class_count[stream_class]++;
 	buf_puts(&c->classes, "event {\n\tname = ");
-	ctf_put_quoted(&c->classes, name, len);
+	metadata_put_quoted(&c->classes, name, len);
 	buf_printf(&c->classes, ";\n\tid = %" PRIu32 ";\n\tstream_id = %u;\n\tfields := struct {\n",
 		   id, stream_class);
 	return id;
@@ -88,7 +89,7 @@ static void metadata_put_env(struct buf *b, const char *key, const char *value)
 	if (!*value)
 		return;
 	buf_printf(b, "\t%s = ", key);
-	ctf_put_quoted(b, value, strlen(value));
+	metadata_put_quoted(b, value, strlen(value));
 	buf_puts(b, ";\n");
 }
 
@@ -176,7 +177,7 @@ static void metadata_put_clock(const struct ctf *c, struct buf *b)
 
 	buf_puts(b, "clock {\n\tname = \"trace_clock\";\n\tdescription = ");
 	if (tied)
-		ctf_put_quoted(b, name, strlen(name));
+		metadata_put_quoted(b, name, strlen(name));
 	else
 		buf_puts(b, "\"not tied to real time\"");
 	buf_printf(b,

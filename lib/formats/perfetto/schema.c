@@ -168,7 +168,7 @@ static void op_set_quick(struct pf_op *op, const struct pf_schema *s)
 	bool fixed = little && op->dynamic == PF_FIXED;
 
 	op->quick = PF_ASK;
-	if (op->lead_len || s->env.no_quick)
+	if (op->lead_len)
 		return;
 	if (op->kind == PF_STRING)
 		op->quick = PF_TEXT;
@@ -474,8 +474,7 @@ static int schema_compile_legacy(struct pf_event *e)
 
 static int schema_compile(struct pf_schema *s, const struct event *desc, uint32_t *generics)
 {
-	const ProtobufCFieldDescriptor *message =
-		s->env.generic && s->env.generic[desc->id] ? NULL : message_for(desc);
+	const ProtobufCFieldDescriptor *message = message_for(desc);
 	struct pf_event *e = calloc(1, sizeof(*e));
 	int r;
 

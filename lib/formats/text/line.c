@@ -30,6 +30,18 @@ struct cached {
 	char text[TEXT_MAX];
 };
 
+/* The recorded kernel's form of lines. */
+struct line_form {
+	bool context;  /* option context-info: lines have this prefix */
+	bool flags;    /* option irq-info */
+	bool migrate;  /* since 5.15: a column for migrate_disable, in the upper preempt nibble */
+	bool bh;       /* since 5.17: D and b show disabled bottom halves */
+	bool lazy;     /* since 6.13: the bit for "irqs-off not supported" is NEED_RESCHED_LAZY */
+	bool had_tgid; /* the recorded header has the TGID column */
+	unsigned pid_width; /* 7; before Linux 5.10: 5 */
+	bool counter;	    /* the clock counts something other than time */
+};
+
 struct line {
 	const struct trace_info *info;
 	struct line_form form;
@@ -53,7 +65,7 @@ bool release_at_least(const char *release, unsigned major, unsigned minor)
 	return a > major || (a == major && b >= minor);
 }
 
-void line_form_get(struct line_form *ret, const struct trace_info *info)
+static void line_form_get(struct line_form *ret, const struct trace_info *info)
 {
 	/* "uptime" steps by jiffies, but counts ns. */
 	static const char *const counters[] = { "counter", "x86-tsc", "ppc-tb" };
