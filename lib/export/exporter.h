@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Internal to export.c and summary.c: the state of one export. */
+/* Internal to export.c, give.c and summary.c: the state of one export. */
 #pragma once
 
 #include "export/export.h"
@@ -54,6 +54,10 @@ struct exporter {
 	uint64_t late;	    /* events that arrived after younger ones were written */
 };
 
+/* Passes all available events to the sink, in one or more threads. 0 or -errno. */
+int exporter_give_ripe(struct exporter *x, struct error *err);
+/* Passes all marks before `until` to the sink. */
+int exporter_give_marks(struct exporter *x, uint64_t until, struct error *err);
 /*
  * Warns of the recorder's notes, and of clocks tied too loosely. Call before the ledger is closed.
  */
