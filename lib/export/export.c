@@ -25,7 +25,7 @@ static void exporter_deinit(struct exporter *x)
 	stream_index_deinit(&x->index);
 }
 
-static void fill_names(void *userdata)
+static void exporter_fill_names(void *userdata)
 {
 	struct exporter *x = userdata;
 
@@ -35,7 +35,7 @@ static void fill_names(void *userdata)
 					     "searched for them");
 }
 
-static int open_marks(struct exporter *x, struct error *err)
+static int exporter_open_marks(struct exporter *x, struct error *err)
 {
 	const struct export_options *o = x->options;
 	int r;
@@ -53,7 +53,7 @@ static int open_marks(struct exporter *x, struct error *err)
 }
 
 /* End of the stream range that is no longer needed; it starts after the stream's head. */
-static uint64_t done_until(const struct exporter *x)
+static uint64_t exporter_done_until(const struct exporter *x)
 {
 	uint64_t until = x->reader.offset;
 
@@ -67,7 +67,7 @@ static uint64_t done_until(const struct exporter *x)
 }
 
 /* Loads the stream up to the next FLUSH. 1: more may follow; 0: complete. */
-static int load_more(struct exporter *x, struct error *err)
+static int exporter_load_more(struct exporter *x, struct error *err)
 {
 	const struct export_follow *follow = x->options->follow;
 	int r;
@@ -82,7 +82,7 @@ static int load_more(struct exporter *x, struct error *err)
 			return r;
 		if (x->index.ended || x->no_more)
 			return stream_index_finish(&x->index, err);
-		r = follow->wait(follow->userdata, x->data_from, done_until(x));
+		r = follow->wait(follow->userdata, x->data_from, exporter_done_until(x));
 		if (r < 0)
 			return error_errno(err, r, "can't follow the recording");
 		x->no_more = r == 0;
@@ -93,7 +93,7 @@ static int load_more(struct exporter *x, struct error *err)
 }
 
 /* 1: the stream is still being written; 0: it is complete. */
-static int open_stream(struct exporter *x, int fd, struct error *err)
+static int exporter_open_stream(struct exporter *x, int fd, struct error *err)
 {
 	const struct index_options o = { .raw_addresses = x->options->raw_addresses,
 					 .trace_options = x->options->trace_options };
@@ -105,7 +105,7 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 		r = stream_index_open(&x->index, &x->reader, &o, err);
 	if (r < 0)
 		return r;
-	more = load_more(x, err);
+	more = exporter_load_more(x, err);
 	if (more < 0)
 		return more;
 	x->env.followed = more;
@@ -117,7 +117,7 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 		return r;
 	/* A followed stream can't be searched again: its consumed part was freed. */
 	if (!x->options->follow && task_scan_may_name(&x->index))
-		task_table_set_filler(x->index.info.tasks, fill_names, x);
+		task_table_set_filler(x->index.info.tasks, exporter_fill_names, x);
 	merge_lend(x->merge, &x->loan);
 	x->env.loan = &x->loan;
 	x->head = event_head_of(event_table_common(x->index.info.events),
@@ -130,22 +130,22 @@ static int open_stream(struct exporter *x, int fd, struct error *err)
 		x->samples = (struct sample_source){ &x->index, &x->reader };
 		x->env.samples = &x->samples;
 	}
-	r = open_marks(x, err);
+	r = exporter_open_marks(x, err);
 	return r < 0 ? r : more;
 }
 
-static int copy_stream(struct exporter *x, bool last, struct error *err)
+static int exporter_copy_stream(struct exporter *x, bool last, struct error *err)
 {
 	return x->ops->copy ? x->ops->copy(x->sink, &x->index, last, err) : 0;
 }
 
 /* In a followed recording: flushes what is there to the output. */
-static int hand_out(struct exporter *x, struct error *err)
+static int exporter_hand_out(struct exporter *x, struct error *err)
 {
 	int r = x->ops->sync ? x->ops->sync(x->sink, err) : 0;
 
 	if (r == 0)
-		r = copy_stream(x, false, err);
+		r = exporter_copy_stream(x, false, err);
 	if (r < 0)
 		return r;
 	r = output_sync(&x->out);
@@ -158,7 +158,7 @@ static int hand_out(struct exporter *x, struct error *err)
 }
 
 /* more: the stream is still being written. */
-static int give_all(struct exporter *x, int more, struct error *err)
+static int exporter_give_all(struct exporter *x, int more, struct error *err)
 {
 	int r;
 
@@ -169,10 +169,10 @@ static int give_all(struct exporter *x, int more, struct error *err)
 			return x->full ? 0 : exporter_give_marks(x, UINT64_MAX, err);
 		if (r < 0)
 			return r;
-		r = hand_out(x, err);
+		r = exporter_hand_out(x, err);
 		if (r < 0)
 			return r;
-		more = load_more(x, err);
+		more = exporter_load_more(x, err);
 		if (more < 0)
 			return more;
 		r = task_feed_advance(x->tasks, err);
@@ -181,7 +181,7 @@ static int give_all(struct exporter *x, int more, struct error *err)
 	}
 }
 
-static uint64_t cpu_time_ns(void)
+static uint64_t exporter_cpu_ns(void)
 {
 	return now_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
@@ -191,14 +191,14 @@ static void exporter_measure(struct export_result *ret, uint64_t began, uint64_t
 	struct rusage usage;
 
 	ret->export_ns = now_ns(CLOCK_MONOTONIC) - began;
-	ret->cpu_ns = cpu_time_ns() - cpu_began;
+	ret->cpu_ns = exporter_cpu_ns() - cpu_began;
 	if (getrusage(RUSAGE_SELF, &usage) == 0)
 		ret->peak_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
 }
 
-static int end_copy(struct exporter *x, struct error *err)
+static int exporter_end_copy(struct exporter *x, struct error *err)
 {
-	int r = copy_stream(x, true, err);
+	int r = exporter_copy_stream(x, true, err);
 
 	if (r < 0)
 		return r;
@@ -206,7 +206,8 @@ static int end_copy(struct exporter *x, struct error *err)
 	return r < 0 ? error_errno(err, r, "can't write the stream") : 0;
 }
 
-static int close_sink(struct exporter *x, const struct export_result *ret, struct error *err)
+static int exporter_close_sink(struct exporter *x, const struct export_result *ret,
+			       struct error *err)
 {
 	struct export_result last = *ret;
 	int r;
@@ -220,10 +221,10 @@ static int close_sink(struct exporter *x, const struct export_result *ret, struc
 		r = output_cut(&x->out, true);
 		return r < 0 ? error_errno(err, r, "can't write the output") : 0;
 	}
-	return r == 0 && x->ops->copy ? end_copy(x, err) : r;
+	return r == 0 && x->ops->copy ? exporter_end_copy(x, err) : r;
 }
 
-static int prepare_segments(struct exporter *x, struct error *err)
+static int exporter_prepare_segments(struct exporter *x, struct error *err)
 {
 	const struct export_options *o = x->options;
 
@@ -244,8 +245,8 @@ static int exporter_late_loss(void *sink, uint32_t cpu, uint64_t last_ts, uint64
 	return s->ops->loss(s, cpu, last_ts, UINT64_MAX, count, err);
 }
 
-static int run_sink(struct exporter *x, int out_fd, int more, struct export_result *ret,
-		    struct error *err)
+static int exporter_run_sink(struct exporter *x, int out_fd, int more, struct export_result *ret,
+			     struct error *err)
 {
 	int r;
 
@@ -266,7 +267,7 @@ static int run_sink(struct exporter *x, int out_fd, int more, struct export_resu
 	segment_begin(&x->segment, &x->out);
 	if (x->marks && mark_feed_see_tasks(x->marks, &x->index, &x->reader) < 0)
 		return error_errno(err, -ENOMEM, "can't begin the export");
-	r = give_all(x, more, err);
+	r = exporter_give_all(x, more, err);
 	if (r < 0)
 		return r;
 	summary_take_notes(x);
@@ -275,7 +276,7 @@ static int run_sink(struct exporter *x, int out_fd, int more, struct export_resu
 		return r;
 	if (summary_make(x, ret) < 0)
 		return error_errno(err, -ENOMEM, "can't sum up the export");
-	r = close_sink(x, ret, err);
+	r = exporter_close_sink(x, ret, err);
 	ret->bytes = x->out.bytes;
 	if (r == 0 && summary_amend(x, ret) < 0)
 		return error_errno(err, -ENOMEM, "can't sum up the export");
@@ -285,7 +286,7 @@ static int run_sink(struct exporter *x, int out_fd, int more, struct export_resu
 int export_run(const struct sink_ops *ops, int stream_fd, int out_fd,
 	       const struct export_options *options, struct export_result *ret, struct error *err)
 {
-	uint64_t began = now_ns(CLOCK_MONOTONIC), cpu_began = cpu_time_ns();
+	uint64_t began = now_ns(CLOCK_MONOTONIC), cpu_began = exporter_cpu_ns();
 	_cleanup_error_ struct error unwanted = ERROR_INIT;
 	_cleanup_(exporter_deinit) struct exporter x = {
 		.options = options,
@@ -296,14 +297,14 @@ int export_run(const struct sink_ops *ops, int stream_fd, int out_fd,
 	*ret = (struct export_result){ 0 };
 	/* error_hint() returns the error's code, so an error must exist. */
 	err = err ?: &unwanted;
-	r = open_stream(&x, stream_fd, err);
+	r = exporter_open_stream(&x, stream_fd, err);
 	if (r >= 0) {
-		int checked = prepare_segments(&x, err);
+		int checked = exporter_prepare_segments(&x, err);
 
 		r = checked < 0 ? checked : r;
 	}
 	if (r >= 0)
-		r = run_sink(&x, out_fd, r, ret, err);
+		r = exporter_run_sink(&x, out_fd, r, ret, err);
 	exporter_measure(ret, began, cpu_began);
 	if (r == -EFBIG)
 		error_hint(err, "raise the limit of a file's size (ulimit -f), or write to another "

@@ -45,9 +45,9 @@ struct exporter {
 	uint64_t first_ts, last_ts;
 	bool rotates; /* the output is split into segments */
 	struct segment segment;
-	bool after_loss;  /* a loss was passed on, its event not yet */
-	unsigned untold;  /* events since the last look at the clock */
-	uint64_t told_ns; /* last progress report, CLOCK_MONOTONIC */
+	bool after_loss;      /* a loss was passed on, its event not yet */
+	unsigned unreported;  /* events since the clock was read last */
+	uint64_t reported_ns; /* last progress report, CLOCK_MONOTONIC */
 	const struct event *print;
 	uint64_t own_events;
 	uint64_t too_short; /* records shorter than the common fields */

@@ -9,7 +9,7 @@
 #include "export/exporter.h"
 #include "print/funcgraph.h"
 
-static int exporter_give_loss(struct exporter *x, const struct merge_item *item, struct error *err)
+static int give_lost(struct exporter *x, const struct merge_item *item, struct error *err)
 {
 	ledger_loss(&x->ledger, item);
 	return x->ops->loss(x->sink, item->event.cpu, item->before_ts, item->after_ts, item->count,
@@ -17,7 +17,7 @@ static int exporter_give_loss(struct exporter *x, const struct merge_item *item,
 }
 
 /* The recorder's mark is an ordinary print event; only its text identifies it. It occurs once. */
-static bool is_own_mark(const struct exporter *x, const struct record *rec)
+static bool give_is_own_mark(const struct exporter *x, const struct record *rec)
 {
 	const char *id = x->index.info.sync_id;
 
@@ -40,13 +40,13 @@ int exporter_give_marks(struct exporter *x, uint64_t until, struct error *err)
 }
 
 /* In a followed stream, marks can't wait for the end: consumed data is freed. */
-static bool marks_are_last(const struct exporter *x)
+static bool give_marks_last(const struct exporter *x)
 {
 	return x->ops->marks_last && !x->env.followed;
 }
 
 /* Passes frames and metadata at once; the first mark with a time becomes x->mark. */
-static int begin_marks(struct exporter *x, struct error *err)
+static int give_first_marks(struct exporter *x, struct error *err)
 {
 	int r;
 
@@ -56,11 +56,11 @@ static int begin_marks(struct exporter *x, struct error *err)
 	if (r == 0)
 		r = mark_feed_next(x->marks, &x->mark, err);
 	x->have_mark = r > 0;
-	return r <= 0 || marks_are_last(x) ? MIN(r, 0) : exporter_give_marks(x, 1, err);
+	return r <= 0 || give_marks_last(x) ? MIN(r, 0) : exporter_give_marks(x, 1, err);
 }
 
 /* In a followed recording, a format may arrive late. */
-static void learn_kind(struct exporter *x, struct event_kind *kind, uint16_t id)
+static void give_learn_kind(struct exporter *x, struct event_kind *kind, uint16_t id)
 {
 	x->kinds_end = MAX(x->kinds_end, id + 1U);
 	kind->desc = event_table_find(x->index.info.events, id);
@@ -68,7 +68,7 @@ static void learn_kind(struct exporter *x, struct event_kind *kind, uint16_t id)
 		kind->desc && (kind->desc == x->print || funcgraph_is(kind->desc, FUNCGRAPH_ENTRY));
 }
 
-static bool leaves(const struct trace_event *exit, uint64_t func)
+static bool give_is_exit_of(const struct trace_event *exit, uint64_t func)
 {
 	uint64_t left;
 
@@ -77,8 +77,8 @@ static bool leaves(const struct trace_event *exit, uint64_t func)
 }
 
 /* After a function entry: the next event may be its exit. */
-static int look_ahead(struct exporter *x, struct trace_event *ev, struct trace_event *next,
-		      struct error *err)
+static int give_look_ahead(struct exporter *x, struct trace_event *ev, struct trace_event *next,
+			   struct error *err)
 {
 	uint64_t func;
 	int r;
@@ -93,17 +93,17 @@ static int look_ahead(struct exporter *x, struct trace_event *ev, struct trace_e
 	next->desc = event_table_find(x->index.info.events, next->id);
 	next->exit = NULL;
 	next->cpu = ev->cpu;
-	if (next->pid == ev->pid && leaves(next, func))
+	if (next->pid == ev->pid && give_is_exit_of(next, func))
 		ev->exit = next;
 	return 0;
 }
 
-static _noinline_ int look_closer(struct exporter *x, struct trace_event *ev,
-				  struct trace_event *next, struct error *err)
+static _noinline_ int give_look_closer(struct exporter *x, struct trace_event *ev,
+				       struct trace_event *next, struct error *err)
 {
 	if (ev->desc != x->print)
-		return look_ahead(x, ev, next, err);
-	x->own_events += is_own_mark(x, &ev->rec);
+		return give_look_ahead(x, ev, next, err);
+	x->own_events += give_is_own_mark(x, &ev->rec);
 	return 0;
 }
 
@@ -112,14 +112,14 @@ static _noinline_ int give_too_short(struct exporter *x, const struct trace_even
 				     struct error *err)
 {
 	x->too_short++;
-	return exporter_give_loss(x,
-				  &(struct merge_item){
-					  .event.cpu = ev->cpu,
-					  .after_ts = ev->rec.ts,
-					  .count = UINT64_MAX,
-					  .damaged = true,
-				  },
-				  err);
+	return give_lost(x,
+			 &(struct merge_item){
+				 .event.cpu = ev->cpu,
+				 .after_ts = ev->rec.ts,
+				 .count = UINT64_MAX,
+				 .damaged = true,
+			 },
+			 err);
 }
 
 _hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct error *err)
@@ -135,7 +135,7 @@ _hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct 
 	event_head_read(&x->head, ev);
 	kind = &x->kinds[ev->id];
 	if (unlikely(!kind->desc))
-		learn_kind(x, kind, ev->id);
+		give_learn_kind(x, kind, ev->id);
 	kind->count++;
 	ev->desc = kind->desc;
 	ev->exit = NULL;
@@ -156,24 +156,24 @@ _hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct 
 			return r;
 	}
 	if (unlikely(kind->special)) {
-		r = look_closer(x, ev, &next, err);
+		r = give_look_closer(x, ev, &next, err);
 		if (r < 0)
 			return r;
 	}
 	return x->ops->event(x->sink, ev, err);
 }
 
-/* Events between two looks at the clock, and time between two progress reports. */
+/* Events between two readings of the clock, and time between two progress reports. */
 #define PROGRESS_EVENTS 65536
 #define PROGRESS_NS (200 * NSEC_PER_MSEC)
 
-static void tell_progress(struct exporter *x)
+static void give_report_progress(struct exporter *x)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC), size = x->reader.size + x->reader.elsewhere;
 
-	if (!x->options->progress || !size || now - x->told_ns < PROGRESS_NS)
+	if (!x->options->progress || !size || now - x->reported_ns < PROGRESS_NS)
 		return;
-	x->told_ns = now;
+	x->reported_ns = now;
 	x->options->progress(x->options->userdata, (double)merge_progress(x->merge) / (double)size);
 }
 
@@ -181,7 +181,7 @@ static void tell_progress(struct exporter *x)
  * On ENOSPC and the like. The output may be all that remains of a followed recording: close the
  * file where it is. For a complete stream, which is kept, report the error instead.
  */
-static bool close_full(struct exporter *x, int r, const struct error *err)
+static bool give_close_full(struct exporter *x, int r, const struct error *err)
 {
 	if (r != -EOVERFLOW || !x->env.followed)
 		return false;
@@ -191,7 +191,7 @@ static bool close_full(struct exporter *x, int r, const struct error *err)
 }
 
 /* Result that is written at the end of a segment; the account is added later. */
-static struct export_result end_of_segment(const struct exporter *x)
+static struct export_result give_segment_result(const struct exporter *x)
 {
 	return (struct export_result){
 		.warnings = x->index.warnings,
@@ -204,12 +204,12 @@ static struct export_result end_of_segment(const struct exporter *x)
 /*
  * Starts a new segment if the item belongs to the next one. A loss stays with the event after it.
  */
-static int cut_before(struct exporter *x, const struct merge_item *item, int kind,
-		      struct error *err)
+static int give_cut_before(struct exporter *x, const struct merge_item *item, int kind,
+			   struct error *err)
 {
 	uint64_t ts = kind == MERGE_RECORD ? item->event.rec.ts : item->after_ts;
 	bool after_loss = x->after_loss;
-	struct export_result said;
+	struct export_result result;
 	int r;
 
 	x->after_loss = kind == MERGE_LOSS;
@@ -218,10 +218,10 @@ static int cut_before(struct exporter *x, const struct merge_item *item, int kin
 	r = exporter_give_marks(x, ts, err);
 	if (r < 0)
 		return r;
-	if (marks_are_last(x))
+	if (give_marks_last(x))
 		x->mark_ts = UINT64_MAX;
-	said = end_of_segment(x);
-	return segment_cut(&x->segment, x->sink, &x->out, &x->ledger, &said, ts, err);
+	result = give_segment_result(x);
+	return segment_cut(&x->segment, x->sink, &x->out, &x->ledger, &result, ts, err);
 }
 
 /* Passes the available events to the sink. 0: all; 1: the sink asked for a pause; or -errno. */
@@ -233,15 +233,15 @@ _hot_ static int give_some(void *userdata, struct error *err)
 	int kind, r;
 
 	while ((kind = merge_next(x->merge, &item, err)) > 0) {
-		r = likely(!x->rotates) ? 0 : cut_before(x, &item, kind, &why);
+		r = likely(!x->rotates) ? 0 : give_cut_before(x, &item, kind, &why);
 		if (likely(r == 0))
 			r = likely(kind == MERGE_RECORD) ? give_record(x, &item.event, &why)
-							 : exporter_give_loss(x, &item, &why);
+							 : give_lost(x, &item, &why);
 		if (unlikely(r < 0))
-			return close_full(x, r, &why) ? 0 : error_move(err, &why);
-		if (unlikely(++x->untold == PROGRESS_EVENTS)) {
-			x->untold = 0;
-			tell_progress(x);
+			return give_close_full(x, r, &why) ? 0 : error_move(err, &why);
+		if (unlikely(++x->unreported == PROGRESS_EVENTS)) {
+			x->unreported = 0;
+			give_report_progress(x);
 		}
 		if (unlikely(x->loan.pause))
 			return 1;
@@ -260,13 +260,13 @@ int exporter_give_ripe(struct exporter *x, struct error *err)
 		return error_errno(err, r, "can't keep the account");
 	r = merge_extend(x->merge, x->index.ripe, err);
 	if (r == 0)
-		r = begin_marks(x, err);
+		r = give_first_marks(x, err);
 	if (r == 0)
 		r = x->ops->run ? x->ops->run(x->sink, give_some, x, err) : give_some(x, err);
 	if (r == 0 && !x->full && x->options->follow && x->marks) {
 		r = exporter_give_marks(x, UINT64_MAX, &why);
 		if (r < 0)
-			return close_full(x, r, &why) ? 0 : error_move(err, &why);
+			return give_close_full(x, r, &why) ? 0 : error_move(err, &why);
 	}
 	return r;
 }

@@ -7,8 +7,8 @@
  * (sink_env.loan); each thread renders its batch while the next one fetches. Output keeps the
  * order of the events and does not depend on the number of threads.
  *
- * Only the thread that has the turn may call the functions below the first three: from within
- * `give`, or, before and after render_run, the caller.
+ * Only the thread that has the turn may call the functions after render_run(): from within `give`.
+ * Before and after render_run(), its caller may.
  */
 #pragma once
 
@@ -33,8 +33,8 @@ struct render_ops {
 	/* NULL, or renders a note of render_note(); aligned to 8 bytes. */
 	int (*note)(void *state, const void *note, size_t len, struct buf *out, uint64_t *weight);
 	/*
-	 * NULL, or told the weight of output written since the last call. Called by the thread that
-	 * has the turn.
+	 * NULL, or takes the weight of output written since the last call. Called by the thread
+	 * that has the turn.
 	 */
 	int (*took)(struct sink *sink, uint64_t weight, struct error *err);
 	const char *failure; /* error text: "can't write the text" */

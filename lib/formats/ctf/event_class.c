@@ -98,7 +98,7 @@ static const char *class_put_name(struct draft *d, const char *name, const char 
 	return to;
 }
 
-static const char *integer_type(uint32_t size, bool is_signed, bool hex)
+static const char *class_integer_type(uint32_t size, bool is_signed, bool hex)
 {
 	static const char *const types[3][4] = {
 		{ "uint8_t", "uint16_t", "uint32_t", "uint64_t" },
@@ -122,20 +122,20 @@ static bool ctf_field_is_text(const struct field *f)
 	return f->is_string && !strncmp(type, "char", 4) && strcspn(type, " [") == 4;
 }
 
-static uint32_t element_size(const struct ctf *c, const struct field *f)
+static uint32_t class_element_size(const struct ctf *c, const struct field *f)
 {
 	if (strstr(f->type, "cpumask_t"))
 		return c->info->header->word_size == 8 ? 8 : 4;
 	return is_number_size(f->element_size) ? f->element_size : 1;
 }
 
-static const char *element_type(const struct ctf *c, const struct field *f)
+static const char *class_element_type(const struct ctf *c, const struct field *f)
 {
-	uint32_t size = element_size(c, f);
+	uint32_t size = class_element_size(c, f);
 	/* Binary bytes are mostly addresses and hashes; words are stacks, masks and arguments. */
 	bool hex = size == 1 || (size == c->info->header->word_size && !f->is_signed);
 
-	return ctf_field_is_text(f) ? "char_t" : integer_type(size, f->is_signed, hex);
+	return ctf_field_is_text(f) ? "char_t" : class_integer_type(size, f->is_signed, hex);
 }
 
 static void class_declare_sequence(struct draft *d, const char *type, const char *name,
@@ -187,7 +187,7 @@ static enum op_place class_place_of(const struct field *f, char symbol)
 static void class_add_field(struct draft *d, const struct field *f)
 {
 	char symbol = d->k->desc ? class_symbol_kind(d->k->desc, f) : 0;
-	uint32_t element = element_size(d->c, f);
+	uint32_t element = class_element_size(d->c, f);
 	struct ctf_op op = {
 		.kind = FIELD_COPY,
 		.place = (uint8_t)class_place_of(f, symbol),
@@ -202,16 +202,16 @@ static void class_add_field(struct draft *d, const struct field *f)
 		if (op.kind == FIELD_STRING)
 			class_declare(d, "string", f->name, "");
 		else
-			class_declare_sequence(d, element_type(d->c, f), f->name, "");
+			class_declare_sequence(d, class_element_type(d->c, f), f->name, "");
 	} else if (ctf_field_is_scalar(f)) {
-		class_declare(d, integer_type(f->size, f->is_signed, f->is_pointer || symbol),
+		class_declare(d, class_integer_type(f->size, f->is_signed, f->is_pointer || symbol),
 			      f->name, "");
 	} else {
 		bool whole = f->size % element == 0;
 
 		buf_printf(&d->c->classes, "\t\t%s %s[%u];\n",
-			   whole ? element_type(d->c, f) : "hex8_t", class_put_name(d, f->name, ""),
-			   whole ? f->size / element : f->size);
+			   whole ? class_element_type(d->c, f) : "hex8_t",
+			   class_put_name(d, f->name, ""), whole ? f->size / element : f->size);
 	}
 	class_add_op(d, op);
 }
@@ -224,7 +224,7 @@ static void class_add_symbol(struct draft *d, const struct field *f)
 		.place = (uint8_t)class_place_of(f, symbol),
 		.symbol = symbol,
 		.offset = f->offset,
-		.element = element_size(d->c, f),
+		.element = class_element_size(d->c, f),
 	};
 
 	if (!symbol)
@@ -251,7 +251,7 @@ static bool class_is_usual(const struct field *f)
 }
 
 /* Binary printk: the record holds the arguments, the kernel the format text. */
-static bool is_printk(const struct event *desc)
+static bool class_is_printk(const struct event *desc)
 {
 	return !strcmp(desc->system, "ftrace") &&
 	       (!strcmp(desc->name, "bprint") || !strcmp(desc->name, "bputs"));
@@ -268,7 +268,7 @@ static void class_add_fields(struct draft *d)
 		class_add_field(d, &desc->fields[i]);
 	for (size_t i = 0; i < desc->field_count; i++)
 		class_add_symbol(d, &desc->fields[i]);
-	if (is_printk(desc)) {
+	if (class_is_printk(desc)) {
 		class_declare(d, "string", "text", "");
 		class_add_op(d, (struct ctf_op){ .kind = FIELD_PRINTED });
 	}
@@ -291,7 +291,7 @@ static void class_finish(struct draft *d)
 	k->bytes = k->plain ? (uint32_t)d->bytes : 0;
 }
 
-static size_t count_fields(const struct event *desc)
+static size_t class_count_fields(const struct event *desc)
 {
 	return desc ? desc->common_count + desc->field_count : 0;
 }
@@ -306,7 +306,7 @@ static int class_describe(struct draft *d, uint16_t kernel_id)
 		buf_printf(&name, "%s:%s%s", desc->system, desc->name, d->k->raw ? " (raw)" : "");
 	else
 		buf_printf(&name, "unknown:%u", kernel_id);
-	d->names = calloc((count_fields(desc) + 1) * NAMES_PER_FIELD, sizeof(*d->names));
+	d->names = calloc((class_count_fields(desc) + 1) * NAMES_PER_FIELD, sizeof(*d->names));
 	if (buf_error(&name) || !d->names)
 		return -ENOMEM;
 	id = ctf_begin_class(d->c, CTF_KERNEL, name.data, name.len);
@@ -325,7 +325,7 @@ static int class_describe(struct draft *d, uint16_t kernel_id)
 int ctf_class_new(struct ctf_class **ret, struct ctf *c, uint16_t kernel_id,
 		  const struct event *desc, bool raw)
 {
-	size_t ops = (count_fields(desc) + 1) * OPS_PER_FIELD;
+	size_t ops = (class_count_fields(desc) + 1) * OPS_PER_FIELD;
 	struct ctf_class *k = calloc(1, sizeof(*k) + ops * sizeof(k->ops[0]));
 	struct draft d = { .c = c, .k = k, .numbered = 1 };
 	int r;

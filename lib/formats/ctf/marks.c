@@ -31,7 +31,7 @@ struct ctf_marks {
 	uint32_t classes[PHASES][1 << PARTS]; /* class id + 1; 0: none yet */
 };
 
-static const char *phase_name(uint8_t phase)
+static const char *ctf_mark_phase_name(uint8_t phase)
 {
 	switch ((enum mark_phase)phase) {
 	case PHASE_BEGIN:
@@ -192,7 +192,7 @@ static int ctf_mark_make_class(struct ctf_marks *m, uint8_t phase, unsigned part
 	char name[64];
 	int64_t id;
 
-	snprintf(name, sizeof(name), "mark:%s", phase_name(phase));
+	snprintf(name, sizeof(name), "mark:%s", ctf_mark_phase_name(phase));
 	id = ctf_begin_class(m->c, CTF_MARKS, name, strlen(name));
 	if (id < 0)
 		return (int)id;

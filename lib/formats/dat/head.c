@@ -75,7 +75,7 @@ static void dat_head_put_format(const struct dat_file *f, const struct event *ev
 	buf_append(b, text, len);
 }
 
-static bool is_ftrace(const struct event *ev)
+static bool dat_head_is_ftrace(const struct event *ev)
 {
 	return strcmp(ev->system, "ftrace") == 0;
 }
@@ -89,14 +89,14 @@ static void dat_head_put_ftrace(const struct dat_file *f, struct buf *b)
 
 	all = event_table_all(f->info->events, &count);
 	for (size_t i = 0; i < count; i++)
-		n += is_ftrace(all[i]);
+		n += dat_head_is_ftrace(all[i]);
 	dat_put_u32(f, b, n);
 	for (size_t i = 0; i < count; i++)
-		if (is_ftrace(all[i]))
+		if (dat_head_is_ftrace(all[i]))
 			dat_head_put_format(f, all[i], b);
 }
 
-static int by_system(const void *a, const void *b)
+static int dat_head_by_system(const void *a, const void *b)
 {
 	const struct event *const *x = a, *const *y = b;
 	int r = strcmp((*x)->system, (*y)->system);
@@ -116,9 +116,9 @@ static int dat_head_put_systems(const struct dat_file *f, struct buf *b)
 	if (!sorted)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		if (!is_ftrace(all[i]))
+		if (!dat_head_is_ftrace(all[i]))
 			sorted[n++] = all[i];
-	qsort(sorted, n, sizeof(*sorted), by_system);
+	qsort(sorted, n, sizeof(*sorted), dat_head_by_system);
 	for (size_t i = 0; i < n; i++)
 		systems += i == 0 || strcmp(sorted[i]->system, sorted[i - 1]->system) != 0;
 	dat_put_u32(f, b, systems);

@@ -170,13 +170,13 @@ static void functions_close_from(struct json_functions *f, const struct trace_ev
 static uint64_t functions_duration(const struct json_functions *f, const struct funcgraph *exit,
 				   uint64_t seen)
 {
-	uint64_t told = exit->rettime - exit->calltime;
+	uint64_t measured = exit->rettime - exit->calltime;
 
-	return f->info->text.no_sleep_time ? seen : MIN(told, seen);
+	return f->info->text.no_sleep_time ? seen : MIN(measured, seen);
 }
 
-static void graph_entry(struct json_functions *f, const struct trace_event *ev,
-			struct function_stack *t, const struct funcgraph *entry)
+static void functions_graph_entry(struct json_functions *f, const struct trace_event *ev,
+				  struct function_stack *t, const struct funcgraph *entry)
 {
 	uint32_t depth = (uint32_t)MAX(entry->depth, 0);
 	struct funcgraph exit;
@@ -213,20 +213,21 @@ static void graph_entry(struct json_functions *f, const struct trace_event *ev,
  * between. The kernel's durations use another clock, and in 6.1 an interrupt's record within
  * another record gets that one's time: so small differences occur without a loss.
  */
-static bool is_another_call(const struct json_functions *f, const struct level *l,
-			    const struct funcgraph *exit, uint64_t ts)
+static bool functions_is_another_call(const struct json_functions *f, const struct level *l,
+				      const struct funcgraph *exit, uint64_t ts)
 {
-	uint64_t told = exit->rettime - exit->calltime, seen = MAX(ts, l->ts) - l->ts;
+	uint64_t measured = exit->rettime - exit->calltime, seen = MAX(ts, l->ts) - l->ts;
 
 	return l->ts <= f->lost_ts && !f->info->text.no_sleep_time && seen > NSEC_PER_MSEC &&
-	       (seen - NSEC_PER_MSEC) / 2 > told;
+	       (seen - NSEC_PER_MSEC) / 2 > measured;
 }
 
 /* Begin of a function without an entry: it must enclose its callees and nothing else. */
-static uint64_t estimate_start(const struct function_stack *t, uint32_t depth,
-			       const struct funcgraph *exit, uint64_t ts)
+static uint64_t functions_estimate_start(const struct function_stack *t, uint32_t depth,
+					 const struct funcgraph *exit, uint64_t ts)
 {
-	uint64_t told = exit->rettime - exit->calltime, start = ts > told ? ts - told : 0;
+	uint64_t measured = exit->rettime - exit->calltime,
+		 start = ts > measured ? ts - measured : 0;
 
 	if (depth + 1 < t->depth && t->levels[depth + 1].first)
 		start = MIN(start, t->levels[depth + 1].first - 1);
@@ -237,14 +238,14 @@ static uint64_t estimate_start(const struct function_stack *t, uint32_t depth,
 	return MIN(start, ts);
 }
 
-static void graph_exit(struct json_functions *f, const struct trace_event *ev,
-		       struct function_stack *t, const struct funcgraph *exit)
+static void functions_graph_exit(struct json_functions *f, const struct trace_event *ev,
+				 struct function_stack *t, const struct funcgraph *exit)
 {
 	uint32_t depth = (uint32_t)MAX(exit->depth, 0);
 	struct level *l = depth < t->depth ? &t->levels[depth] : NULL;
 	uint64_t ts = ev->rec.ts, start;
 
-	if (l && l->func && l->func == exit->func && !is_another_call(f, l, exit, ts)) {
+	if (l && l->func && l->func == exit->func && !functions_is_another_call(f, l, exit, ts)) {
 		uint64_t last = depth + 1 < t->depth ? t->levels[depth + 1].end : l->ts;
 
 		functions_close_from(f, ev, t, depth + 1, ts);
@@ -255,7 +256,7 @@ static void graph_exit(struct json_functions *f, const struct trace_event *ev,
 		l->end = MAX(ts, t->now);
 		return;
 	}
-	start = estimate_start(t, depth, exit, ts);
+	start = functions_estimate_start(t, depth, exit, ts);
 	for (uint32_t i = t->depth; i-- > depth + 1;)
 		if (t->levels[i].func) {
 			functions_put_end(f, ev, functions_next_time(t, ts, false), NULL);
@@ -276,7 +277,7 @@ static void graph_exit(struct json_functions *f, const struct trace_event *ev,
 	}
 }
 
-static void graph_event(struct json_functions *f, const struct trace_event *ev)
+static void functions_graph_event(struct json_functions *f, const struct trace_event *ev)
 {
 	struct function_stack *t = function_stacks_get(f->stacks, function_thread(ev));
 	struct funcgraph g;
@@ -284,11 +285,11 @@ static void graph_event(struct json_functions *f, const struct trace_event *ev)
 	if (!t || !funcgraph_read(ev->desc, &ev->rec, &g))
 		return;
 	if (g.kind == FUNCGRAPH_ENTRY)
-		graph_entry(f, ev, t, &g);
+		functions_graph_entry(f, ev, t, &g);
 	else if (t->skips_exit)
 		t->skips_exit = false;
 	else
-		graph_exit(f, ev, t, &g);
+		functions_graph_exit(f, ev, t, &g);
 }
 
 /*
@@ -359,21 +360,21 @@ static void functions_group_hit(struct json_functions *f, const struct trace_eve
 }
 
 /* Start of the function at that address. */
-static uint64_t function_at(const struct json_functions *f, uint64_t address)
+static uint64_t functions_name_at(const struct json_functions *f, uint64_t address)
 {
 	struct symbol s;
 
 	return event_table_find_symbol(f->info->events, address, &s) ? s.address : address;
 }
 
-static void function_event(struct json_functions *f, const struct trace_event *ev)
+static void functions_hit_event(struct json_functions *f, const struct trace_event *ev)
 {
 	struct function_element hit;
 
 	if (!function_hit_read(&f->hits, ev, &hit))
 		return;
 	if (f->view == FUNCTION_SLICES && hit.arg)
-		functions_group_hit(f, ev, &hit, function_at(f, hit.arg));
+		functions_group_hit(f, ev, &hit, functions_name_at(f, hit.arg));
 	else
 		functions_emit(f, &hit, NULL);
 }
@@ -384,9 +385,9 @@ int json_functions_event(struct json_functions *f, const struct trace_event *ev,
 	f->failure = 0;
 	f->last_ts = ev->rec.ts;
 	if (ev->desc->funcgraph)
-		graph_event(f, ev);
+		functions_graph_event(f, ev);
 	else
-		function_event(f, ev);
+		functions_hit_event(f, ev);
 	return f->failure;
 }
 

@@ -20,7 +20,7 @@ static void json_mark_put_us(struct buf *out, const char *key, uint64_t ns)
 }
 
 /* Trace Viewer rejects the whole trace for an unknown colour. */
-static bool is_known_cname(struct text name)
+static bool json_mark_is_known_cname(struct text name)
 {
 	static const char *const names[] = {
 		"thread_state_uninterruptible",
@@ -111,7 +111,7 @@ static void json_mark_put_sample(struct buf *out, const struct mark *m)
 }
 
 /* Both readers want "0x..." for ids of flows and async events; other strings are hashed. */
-static bool is_hex(struct text id)
+static bool json_mark_is_hex(struct text id)
 {
 	if (id.len < 3 || id.len > 18 || id.data[0] != '0' || id.data[1] != 'x')
 		return false;
@@ -126,7 +126,7 @@ static void json_mark_put_id_text(struct buf *out, const struct mark *m)
 	struct text id = m->part[PART_ID];
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
-	if (is_hex(id) || !strchr("bnestf", m->phase)) {
+	if (json_mark_is_hex(id) || !strchr("bnestf", m->phase)) {
 		json_put_text(out, id);
 		return;
 	}
@@ -214,7 +214,7 @@ static void json_mark_put_optional(struct buf *out, const struct mark *m)
 		json_put_string_key(out, "bp", "e");
 	if (m->phase == PHASE_INSTANT)
 		json_put_string_key(out, "s", (char[]){ m->instant, '\0' });
-	if (m->part[PART_CNAME].len && is_known_cname(m->part[PART_CNAME]))
+	if (m->part[PART_CNAME].len && json_mark_is_known_cname(m->part[PART_CNAME]))
 		json_mark_put_text(out, "cname", m->part[PART_CNAME]);
 	json_mark_put_frame_key(out, "sf", m, PART_SF);
 	json_mark_put_frame_key(out, "esf", m, PART_ESF);

@@ -39,7 +39,7 @@ static void other_data_put_drift(struct buf *b, uint64_t went, uint64_t base)
 		buf_puts(b, "null");
 }
 
-static uint64_t boot_of(const Traced__Capture__ClockReading *r)
+static uint64_t other_data_boot_of(const Traced__Capture__ClockReading *r)
 {
 	return r->boot_before_ns + (r->boot_after_ns - r->boot_before_ns) / 2;
 }
@@ -48,7 +48,8 @@ static uint64_t boot_of(const Traced__Capture__ClockReading *r)
 static void other_data_put_change(struct buf *b, const Traced__Capture__ClockReading *start,
 				  const Traced__Capture__ClockReading *r)
 {
-	uint64_t span = boot_of(r) - boot_of(start), went = r->value_ns - start->value_ns;
+	uint64_t span = other_data_boot_of(r) - other_data_boot_of(start),
+		 went = r->value_ns - start->value_ns;
 	int64_t change = (int64_t)(went - span);
 	uint64_t bounds =
 		r->boot_after_ns - r->boot_before_ns + start->boot_after_ns - start->boot_before_ns;
@@ -65,7 +66,7 @@ static void other_data_put_reading(struct buf *b, const struct trace_info *info,
 {
 	const Traced__Capture__ClockReading *start =
 		phase ? clock_map_reading(info->clocks[0], (clockid_t)r->clock) : NULL;
-	uint64_t bracket = r->boot_after_ns - r->boot_before_ns, boot = boot_of(r);
+	uint64_t bracket = r->boot_after_ns - r->boot_before_ns, boot = other_data_boot_of(r);
 	const char *name = other_data_clock_name(r->clock);
 
 	if (!name || r->boot_after_ns < r->boot_before_ns)
@@ -77,7 +78,7 @@ static void other_data_put_reading(struct buf *b, const struct trace_info *info,
 	json_put_u64_key(b, "boottime_ns", boot);
 	json_put_i64_key(b, "offset_ns", (int64_t)(r->value_ns - boot));
 	json_put_u64_key(b, "bound_ns", (bracket + 1) / 2);
-	if (start && boot > boot_of(start))
+	if (start && boot > other_data_boot_of(start))
 		other_data_put_change(b, start, r);
 	buf_puts(b, "}");
 }
@@ -164,7 +165,7 @@ static void other_data_put_request(struct buf *b, const Traced__Capture__Request
 	buf_puts(b, "}");
 }
 
-static const char *end_reason(const Traced__Capture__End *end)
+static const char *other_data_end_reason(const Traced__Capture__End *end)
 {
 	static const char *const names[] = {
 		"stopped",   "duration", "command exited", "snapshot",
@@ -177,7 +178,7 @@ static const char *end_reason(const Traced__Capture__End *end)
 }
 
 /* Start of the recording in ISO 8601; "" if unknown. */
-static void start_time(const struct trace_info *info, char text[static 40])
+static void other_data_start_time(const struct trace_info *info, char text[static 40])
 {
 	const Traced__Capture__Clocks *c = info->clock_count ? info->clocks[0] : NULL;
 
@@ -200,7 +201,7 @@ static void other_data_put_machine(struct buf *b, const struct trace_info *info)
 
 	for (size_t i = 0; i < h->uuid.len && i < 16; i++)
 		snprintf(uuid + 2 * i, 3, "%02x", h->uuid.data[i]);
-	start_time(info, started);
+	other_data_start_time(info, started);
 	json_put_string_key(b, "recorder", h->program);
 	json_put_string_key(b, "recording", uuid);
 	json_put_string_key(b, "started", started);
@@ -216,7 +217,7 @@ static void other_data_put_machine(struct buf *b, const struct trace_info *info)
 	json_put_string_key(b, "trace_clock", h->trace_clock);
 	json_put_string_key(b, "lockdown", h->lockdown);
 	json_put_u64_key(b, "kptr_restrict", h->kptr_restrict);
-	json_put_string_key(b, "ended", end_reason(info->end));
+	json_put_string_key(b, "ended", other_data_end_reason(info->end));
 }
 
 static void other_data_put_warnings(struct buf *b, const struct export_result *result)
@@ -243,7 +244,7 @@ struct sync_base {
 	uint64_t ts, boot;
 };
 
-static uint64_t sync_boot(const Traced__Capture__Clocks *noted)
+static uint64_t other_data_sync_boot(const Traced__Capture__Clocks *noted)
 {
 	return noted->sync_before_ns + (noted->sync_after_ns - noted->sync_before_ns) / 2;
 }
@@ -253,7 +254,7 @@ static void other_data_put_sync(struct buf *b, const struct sync_base *base, con
 				uint64_t ts, const Traced__Capture__Clocks *noted)
 {
 	uint64_t apart = noted->sync_after_ns - noted->sync_before_ns;
-	uint64_t boot = sync_boot(noted);
+	uint64_t boot = other_data_sync_boot(noted);
 
 	json_put_comma(b);
 	buf_puts(b, "\n{");
@@ -279,7 +280,7 @@ static void other_data_put_syncs(struct buf *b, const struct trace_info *info,
 	if (sync->seen && noted) {
 		other_data_put_sync(b, &base, info->sync_id, sync->ts, noted);
 		base.ts = sync->ts;
-		base.boot = sync_boot(noted);
+		base.boot = other_data_sync_boot(noted);
 	}
 	for (size_t i = 0; i < sync->other_count; i++) {
 		noted = json_find_noted(info, sync->others[i].id);
@@ -298,8 +299,8 @@ static void other_data_put_ties(struct buf *b, const struct mark_origin *o)
 	for (size_t i = 0; i < o->ties; i++) {
 		const struct clock_point *p = &o->points[i], *last = i ? p - 1 : NULL;
 		/* The drift needs points far enough apart. */
-		bool told = last && p->bound + last->bound <
-					    (p->from - last->from) / 1000000 * CLOCK_DRIFT_MAX_PPM;
+		bool known = last && p->bound + last->bound <
+					     (p->from - last->from) / 1000000 * CLOCK_DRIFT_MAX_PPM;
 
 		json_put_comma(b);
 		buf_puts(b, "{");
@@ -307,8 +308,8 @@ static void other_data_put_ties(struct buf *b, const struct mark_origin *o)
 		json_put_u64_key(b, "clock_ns", p->from);
 		json_put_i64_key(b, "offset_ns", (int64_t)(p->to - p->from));
 		json_put_u64_key(b, "bound_ns", p->bound);
-		other_data_put_drift(b, told ? p->to - last->to : 0,
-				     told ? p->from - last->from : 0);
+		other_data_put_drift(b, known ? p->to - last->to : 0,
+				     known ? p->from - last->from : 0);
 		buf_puts(b, "}");
 	}
 	buf_puts(b, "]");

@@ -42,7 +42,7 @@ static void tail_put_meta_sort(struct buf *b, int32_t pid, int32_t index)
 }
 
 /* Viewers know a thread only by its tid: use its last life that has an event. */
-static bool names_its_tid(struct task *const *all, size_t count, size_t i)
+static bool tail_names_its_tid(struct task *const *all, size_t count, size_t i)
 {
 	if (!all[i]->seen)
 		return false;
@@ -75,7 +75,7 @@ static void tail_put_process(struct buf *b, struct task_table *tasks, int32_t pi
 		tail_put_meta_sort(b, pid, SORT_KTHREADS);
 }
 
-/* Names it, once. */
+/* Names the process, once. */
 static int tail_add_process(struct json_tail *t, int32_t pid)
 {
 	size_t low = lower_bound(i, t->process_count, t->processes[i] < pid);
@@ -115,7 +115,7 @@ static int tail_put_names(struct json_tail *t)
 		return -ENOMEM;
 	json_functions_name_idle(t->parts.functions, b);
 	for (size_t i = 0; i < count; i++) {
-		if (!names_its_tid(all, count, i))
+		if (!tail_names_its_tid(all, count, i))
 			continue;
 		processes[n++] = tail_process_of(all[i]);
 		tail_put_meta_string(b, "thread_name", tail_process_of(all[i]), all[i]->tid,
@@ -150,7 +150,7 @@ static void tail_put_clock_sync(struct buf *b, const char *id, uint64_t issue_ts
 }
 
 /* Rounds ns up to whole microseconds, in ns. */
-static uint64_t whole_us(uint64_t ns)
+static uint64_t tail_whole_us(uint64_t ns)
 {
 	return (ns + 999) / 1000 * 1000;
 }
@@ -168,7 +168,8 @@ static void tail_put_other_syncs(struct buf *b, const struct json_tail *t)
 	for (size_t i = 0; i < t->sync->other_count; i++) {
 		const struct other_sync *o = &t->sync->others[i];
 		const Traced__Capture__Clocks *noted = json_find_noted(t->info, o->id);
-		uint64_t apart = noted ? whole_us(noted->sync_after_ns - noted->sync_before_ns) : 0;
+		uint64_t apart =
+			noted ? tail_whole_us(noted->sync_after_ns - noted->sync_before_ns) : 0;
 		uint64_t ts = o->ts, issue = o->ts;
 
 		if (noted && noted->sync_after_ns > noted->sync_before_ns && apart < ts) {

@@ -314,7 +314,7 @@ static _noinline_ int bundle_add_aside(struct pf_bundle *b, struct pf_schema *s,
 				       const struct trace_event *ev)
 {
 	size_t before = b->rest.len + s->new_addresses.len;
-	int r = pf_tell_format(s, e);
+	int r = pf_put_format(s, e);
 
 	if (r >= 0)
 		r = pf_rest_write(s, e, ev, &b->rest);

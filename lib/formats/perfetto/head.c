@@ -8,7 +8,7 @@
 #include "formats/perfetto/ties.h"
 
 /* BuiltinClock of a clock_gettime() clockid; 0: none. */
-static uint32_t builtin_clock(uint32_t clockid)
+static uint32_t pf_head_builtin_clock(uint32_t clockid)
 {
 	switch (clockid) {
 	case CLOCK_REALTIME:
@@ -95,9 +95,10 @@ static int pf_head_put_cpu_info(const struct trace_info *info, struct buf *out)
 }
 
 /* Expresses the request as Perfetto's configuration, as far as possible. */
-static void fill_ftrace_config(PB(FtraceConfig) * ftrace,
-			       PB(FtraceConfig__CompactSchedConfig) * sched,
-			       const struct trace_info *info, const struct perfetto_options *o)
+static void pf_head_fill_ftrace_config(PB(FtraceConfig) * ftrace,
+				       PB(FtraceConfig__CompactSchedConfig) * sched,
+				       const struct trace_info *info,
+				       const struct perfetto_options *o)
 {
 	const Traced__Capture__Header *h = info->header;
 
@@ -141,7 +142,7 @@ static int pf_head_put_config(const struct trace_info *info, const struct perfet
 		events[i] = request->events[i]->glob;
 	ftrace.n_ftrace_events = request->n_events;
 	ftrace.ftrace_events = events;
-	fill_ftrace_config(&ftrace, &sched, info, o);
+	pf_head_fill_ftrace_config(&ftrace, &sched, info, o);
 	config.name = (char *)(uintptr_t) "linux.ftrace";
 	config.ftrace_config = &ftrace;
 	source.config = &config;
@@ -170,7 +171,7 @@ static int pf_head_put_clocks(const Traced__Capture__Clocks *clocks, struct buf 
 	for (size_t i = 0; i < clocks->n_readings && snapshot.n_clocks < ARRAY_SIZE(values) - 1;
 	     i++) {
 		const Traced__Capture__ClockReading *r = clocks->readings[i];
-		uint32_t id = builtin_clock(r->clock);
+		uint32_t id = pf_head_builtin_clock(r->clock);
 		uint64_t middle = r->boot_before_ns + (r->boot_after_ns - r->boot_before_ns) / 2;
 
 		if (!id || id == PF_BUILTIN_BOOTTIME)
@@ -277,7 +278,7 @@ static int pf_head_put_sequence_begin(struct buf *out)
 }
 
 /* In mono_raw if that is the trace clock, else in BOOTTIME. */
-static uint64_t taken_at(const struct trace_info *info, const Traced__Capture__Clocks *c)
+static uint64_t pf_head_taken_at(const struct trace_info *info, const Traced__Capture__Clocks *c)
 {
 	if (!c->n_readings || strcmp(info->header->trace_clock, "mono_raw") != 0)
 		return c->n_readings ? c->readings[0]->boot_before_ns : 0;
@@ -288,17 +289,17 @@ static uint64_t taken_at(const struct trace_info *info, const Traced__Capture__C
 }
 
 /* Number of snapshots taken until then; they are sorted. */
-static size_t taken_by(const struct trace_info *info, uint64_t ts)
+static size_t pf_head_taken_by(const struct trace_info *info, uint64_t ts)
 {
-	return lower_bound(i, info->clock_count, taken_at(info, info->clocks[i]) <= ts);
+	return lower_bound(i, info->clock_count, pf_head_taken_at(info, info->clocks[i]) <= ts);
 }
 
 int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until, struct buf *out)
 {
 	int r = 0;
 
-	for (size_t i = taken_by(info, *from); r >= 0 && i < info->clock_count; i++) {
-		uint64_t ts = taken_at(info, info->clocks[i]);
+	for (size_t i = pf_head_taken_by(info, *from); r >= 0 && i < info->clock_count; i++) {
+		uint64_t ts = pf_head_taken_at(info, info->clocks[i]);
 
 		if (ts > until)
 			break;
@@ -312,7 +313,7 @@ int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until,
 #define CLOCKS_BEFORE 4
 
 /* Ties of merged files need a trace clock that snapshots can contain. */
-static uint32_t tied_clock(const struct trace_info *info)
+static uint32_t pf_head_tied_clock(const struct trace_info *info)
 {
 	if (strcmp(info->header->trace_clock, "boot") == 0)
 		return PF_BUILTIN_BOOTTIME;
@@ -323,7 +324,7 @@ static uint32_t tied_clock(const struct trace_info *info)
 static int pf_head_put_all_clocks(const struct sink_env *env, uint64_t *from, struct buf *out)
 {
 	const struct trace_info *info = env->info;
-	uint32_t trace = tied_clock(info);
+	uint32_t trace = pf_head_tied_clock(info);
 	struct pf_tie_cursor ties;
 	int r = 0;
 
@@ -331,7 +332,7 @@ static int pf_head_put_all_clocks(const struct sink_env *env, uint64_t *from, st
 	if (!trace)
 		ties.count = 0;
 	for (size_t i = 0; r >= 0 && i < info->clock_count; i++) {
-		uint64_t ts = taken_at(info, info->clocks[i]);
+		uint64_t ts = pf_head_taken_at(info, info->clocks[i]);
 
 		*from = MAX(*from, ts);
 		r = pf_put_ties(&ties, ts, trace, out);
@@ -345,7 +346,7 @@ static int pf_head_put_first_clocks(const struct sink_env *env, uint64_t *from, 
 				    struct buf *out)
 {
 	const struct trace_info *info = env->info;
-	size_t before = taken_by(info, until);
+	size_t before = pf_head_taken_by(info, until);
 	int r;
 
 	*from = 0;
@@ -353,8 +354,8 @@ static int pf_head_put_first_clocks(const struct sink_env *env, uint64_t *from, 
 		return pf_head_put_all_clocks(env, from, out);
 	if (!info->clock_count)
 		return 0;
-	*from = taken_at(info,
-			 info->clocks[before > CLOCKS_BEFORE ? before - CLOCKS_BEFORE - 1 : 0]);
+	*from = pf_head_taken_at(
+		info, info->clocks[before > CLOCKS_BEFORE ? before - CLOCKS_BEFORE - 1 : 0]);
 	r = pf_head_put_clocks(info->clocks[0], out);
 	return r < 0 ? r : pf_put_clocks(info, from, until, out);
 }

@@ -358,7 +358,7 @@ static int pf_mark_put_object(struct pf_marks *m, const struct mark *mark, struc
 			       (struct text){ spelled.data, (uint32_t)spelled.len }, out);
 }
 
-/* Below its thread: a context describes what the thread does. */
+/* The track of contexts is below their thread's: a context describes what the thread does. */
 static int pf_mark_put_context(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
 	struct pf_track_form form = { .name = TEXT("contexts") };

@@ -93,8 +93,8 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 }
 
 /* Adapts the operation to the message field's type. False: impossible. */
-static bool fit_type(struct pf_op *op, const struct event *desc, const struct field *f,
-		     const ProtobufCFieldDescriptor *to)
+static bool op_fit_type(struct pf_op *op, const struct event *desc, const struct field *f,
+			const ProtobufCFieldDescriptor *to)
 {
 	bool number;
 
@@ -207,19 +207,19 @@ static void schema_finish(struct pf_event *e, const struct pf_schema *s)
  */
 static const char *const symbols_lost[] = { "hrtimer_start", "timer_start", "timer_expire_entry" };
 
-/* In any group. */
-static bool is_probe(const struct event *desc)
+/* Probes may be in any group; the name of their first field shows them. */
+static bool schema_is_probe(const struct event *desc)
 {
 	return desc->field_count && !strncmp(desc->fields[0].name, "__probe_", strlen("__probe_"));
 }
 
-static const ProtobufCFieldDescriptor *message_for(const struct event *desc)
+static const ProtobufCFieldDescriptor *schema_message_for(const struct event *desc)
 {
 	const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(
 		&perfetto__protos__ftrace_event__descriptor, desc->name);
 
 	/* Names of the kernel's own events are unique, but a probe may have any name. */
-	if (is_probe(desc))
+	if (schema_is_probe(desc))
 		return NULL;
 	if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE || !strcmp(desc->name, "generic") ||
 	    !strcmp(desc->system, "synthetic") || !strcmp(desc->system, "syscalls"))
@@ -244,14 +244,14 @@ static int schema_compile_typed(struct pf_event *e, const ProtobufCFieldDescript
 			protobuf_c_message_descriptor_get_field_by_name(m, f->name);
 		struct pf_op op = pf_op_for(e->desc, f);
 
-		if (to && fit_type(&op, e->desc, f, to))
+		if (to && op_fit_type(&op, e->desc, f, to))
 			e->ops[e->op_count++] = op;
 	}
 	return 0;
 }
 
 /* Writes a FieldDescriptorProto: name 1, number 3, label 4, type 5. */
-static void describe_field(struct buf *out, const char *name, uint32_t number, unsigned type)
+static void schema_describe_field(struct buf *out, const char *name, uint32_t number, unsigned type)
 {
 	size_t len = strlen(name), bound = len + 64;
 	uint8_t *start = (uint8_t *)buf_reserve(out, bound), *content, *p;
@@ -266,7 +266,7 @@ static void describe_field(struct buf *out, const char *name, uint32_t number, u
 	out->len += (size_t)(wire_close(content, p) - start);
 }
 
-static unsigned described_type(enum pf_kind kind)
+static unsigned schema_described_type(enum pf_kind kind)
 {
 	switch (kind) {
 	case PF_INT:
@@ -279,10 +279,10 @@ static unsigned described_type(enum pf_kind kind)
 	}
 }
 
-static struct pf_event *event_free(struct pf_event *e)
+static struct pf_event *schema_event_free(struct pf_event *e)
 {
 	if (e) {
-		event_free(e->free_text);
+		schema_event_free(e->free_text);
 		free(e->ops);
 		free(e->descriptor);
 		free(e->lead);
@@ -311,7 +311,7 @@ static void draft_bytes(struct buf *out, uint32_t field, const char *text)
 static void draft_field(struct draft *d, const char *name, struct pf_op op)
 {
 	op.field = ++d->fields;
-	describe_field(&d->descriptor, name, op.field, described_type(op.kind));
+	schema_describe_field(&d->descriptor, name, op.field, schema_described_type(op.kind));
 	d->e->ops[d->e->op_count++] = op;
 }
 
@@ -320,7 +320,7 @@ static void draft_constant(struct draft *d, const char *name, uint64_t value)
 {
 	uint8_t *p = (uint8_t *)buf_reserve(&d->lead, WIRE_TAG_MAX + WIRE_VARINT_MAX);
 
-	describe_field(&d->descriptor, name, ++d->fields, TYPE_UINT64);
+	schema_describe_field(&d->descriptor, name, ++d->fields, TYPE_UINT64);
 	if (p)
 		d->lead.len += (size_t)(wire_uint(p, d->fields, value) - p);
 }
@@ -432,7 +432,7 @@ static int schema_compile_free_text(const struct pf_schema *s, struct pf_event *
 	}
 	r = draft_finish(&d);
 	if (!e->op_count) /* the format has no text */
-		print->free_text = event_free(e);
+		print->free_text = schema_event_free(e);
 	else
 		schema_finish(e, s);
 	return r;
@@ -458,7 +458,7 @@ static int schema_compile_legacy(struct pf_event *e)
 		unsigned type;
 
 		*op = pf_op_for(e->desc, &e->desc->fields[i]);
-		type = described_type(op->kind);
+		type = schema_described_type(op->kind);
 		op->field = type == TYPE_STRING ? 3 : type == TYPE_INT64 ? 4 : 5;
 		leads[i] = d.lead.len;
 		draft_bytes(&d.lead, 1, e->desc->fields[i].name);
@@ -474,7 +474,7 @@ static int schema_compile_legacy(struct pf_event *e)
 
 static int schema_compile(struct pf_schema *s, const struct event *desc, uint32_t *generics)
 {
-	const ProtobufCFieldDescriptor *message = message_for(desc);
+	const ProtobufCFieldDescriptor *message = schema_message_for(desc);
 	struct pf_event *e = calloc(1, sizeof(*e));
 	int r;
 
@@ -529,7 +529,7 @@ struct pf_schema *pf_schema_free(struct pf_schema *s)
 	if (!s)
 		return NULL;
 	for (size_t i = 0; s->events && i < s->events_end; i++)
-		event_free(s->events[i]);
+		schema_event_free(s->events[i]);
 	free(s->events);
 	TABLE_DEINIT(&s->functions);
 	free(s->addresses.slots);
@@ -548,7 +548,7 @@ void pf_schema_restart(struct pf_schema *s)
 	TABLE_CLEAR(&s->addresses);
 	for (size_t i = 0; i < s->events_end; i++)
 		if (s->events[i]) {
-			s->events[i]->told = false;
+			s->events[i]->announced = false;
 			s->events[i]->aside = true;
 		}
 	buf_clear(&s->new_symbols);

@@ -45,7 +45,7 @@ struct pf_event {
 	struct pf_op *rest; /* owned */
 	size_t rest_count;
 	size_t rest_bound, rest_factor; /* as `bound`, for the rest */
-	bool told;			/* its format is in the file, or in new_formats */
+	bool announced;			/* its format is in the file, or in new_formats */
 };
 
 struct pf_schema;

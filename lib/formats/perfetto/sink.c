@@ -52,7 +52,7 @@ struct sink_perfetto {
 	unsigned clock;		      /* FtraceClock; 0: boot */
 	enum pf_clock packet_clock;   /* clock of packets */
 	bool tied;		      /* readers can convert the trace clock */
-	uint64_t tie_ts, tie_boot_ns; /* by this tie; 0: no tie */
+	uint64_t tie_ts, tie_boot_ns; /* the tie by which they do; 0: none */
 	const struct event *print;
 };
 
@@ -285,9 +285,9 @@ static int perfetto_write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
 /* Divides PF_BUNDLES_BYTES by the CPUs. There may be more than the header says. */
 static void perfetto_share_bytes(struct sink_perfetto *p)
 {
-	uint32_t told = MIN(p->info->header->cpus_online, (uint32_t)CPUS_MAX);
+	uint32_t online = MIN(p->info->header->cpus_online, (uint32_t)CPUS_MAX);
 
-	p->bundle_max = MIN(PF_BUNDLES_BYTES / MAX(MAX(told, p->bundle_count), 1U),
+	p->bundle_max = MIN(PF_BUNDLES_BYTES / MAX(MAX(online, p->bundle_count), 1U),
 			    (uint32_t)PF_BUNDLE_BYTES);
 }
 

@@ -50,7 +50,7 @@ static bool track_is_needed(const struct pf_track *track)
 	return track->open || (track->actor && (track->actor->changed || track->actor->flow_count));
 }
 
-/* The others are put anew into as many slots: the order of these is seen in what is written. */
+/* Rehashes the needed tracks into a table of the same size: the slots' order is the output's. */
 static int tracks_forget(struct pf_tracks *t)
 {
 	struct pf_track_slots kept = { 0 };
@@ -161,7 +161,7 @@ static int track_describe_root(struct pf_tracks *t, struct buf *out)
 	return track_end_packet(&b, out);
 }
 
-static struct text text_or_nothing(const char *s)
+static struct text track_text(const char *s)
 {
 	return (struct text){ s, s ? (uint32_t)strlen(s) : 0 };
 }
@@ -175,12 +175,12 @@ static void track_put_other(struct buf *b, const struct pf_actor *a, uint64_t pa
 		 a->tid ?: a->pid);
 	if (parent)
 		pf_uint(b, TRACK_PARENT, parent);
-	pf_text(b, TRACK_NAME, text_or_nothing(a->name ?: name));
+	pf_text(b, TRACK_NAME, track_text(a->name ?: name));
 }
 
 static void track_put_actor(struct buf *b, const struct pf_actor *a, uint64_t parent)
 {
-	struct text name = text_or_nothing(a->name), labels = text_or_nothing(a->labels);
+	struct text name = track_text(a->name), labels = track_text(a->labels);
 	size_t content;
 
 	if (a->pid <= 0 || a->tid < 0)

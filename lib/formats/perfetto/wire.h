@@ -57,8 +57,8 @@ static inline uint8_t *wire_varint_low(uint8_t *p, uint64_t value)
 }
 
 /*
- * A varint without a loop, whose end branch predictors miss: spreads 7 bits to each byte in steps
- * and sets the continuation bits. Writes up to 8 bytes, or the length needed.
+ * Writes a varint without a loop, whose end branch predictors miss: spreads 7 bits to each byte in
+ * steps and sets the continuation bits. Writes up to 8 bytes, or the length needed.
  */
 static inline uint8_t *wire_varint_wide(uint8_t *p, uint64_t value)
 {

@@ -50,7 +50,7 @@ struct stack_key {
 	uint64_t hash;
 };
 
-/* The stack at hand is this one. */
+/* Whether k is the stack s->stack. */
 static bool profile_is_stack(const struct known_stack *k, struct stack_key key)
 {
 	const struct sink_profile *s = key.s;

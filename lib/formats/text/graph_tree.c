@@ -220,7 +220,7 @@ static int graph_take_comment(const struct graph_tree *t, struct cpu_state *c,
 
 int graph_tree_take(struct graph_tree *t, const struct trace_event *ev, struct graph_line *ret)
 {
-	bool is_exit, told;
+	bool is_exit, shown;
 	struct cpu_state *c;
 	uint64_t func;
 
@@ -232,9 +232,9 @@ int graph_tree_take(struct graph_tree *t, const struct trace_event *ev, struct g
 	if (!funcgraph_read_func(ev->desc, &ev->rec, &func))
 		return graph_take_comment(t, c, ev, ret);
 	is_exit = funcgraph_is(ev->desc, FUNCGRAPH_EXIT);
-	told = c->leaf && is_exit;
+	shown = c->leaf && is_exit;
 	c->leaf = false;
-	if (told)
+	if (shown)
 		return 0;
 	graph_begin_line(ret, ev);
 	ret->depth = funcgraph_depth(ev->desc, &ev->rec);

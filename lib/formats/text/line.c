@@ -87,7 +87,7 @@ static void line_form_get(struct line_form *ret, const struct trace_info *info)
 		ret->counter |= strcmp(info->header->trace_clock, counters[i]) == 0;
 }
 
-static char irqs_column(const struct line_form *f, unsigned flags)
+static char line_irqs_column(const struct line_form *f, unsigned flags)
 {
 	bool off = flags & FLAG_IRQS_OFF, bh = f->bh && (flags & FLAG_BH_OFF);
 
@@ -98,7 +98,7 @@ static char irqs_column(const struct line_form *f, unsigned flags)
 	return !f->lazy && (flags & FLAG_IRQS_NOSUPPORT) ? 'X' : '.';
 }
 
-static char resched_column(const struct line_form *f, unsigned flags)
+static char line_resched_column(const struct line_form *f, unsigned flags)
 {
 	/* Index: NEED_RESCHED, PREEMPT_RESCHED and LAZY as bits 0, 1, 2. */
 	static const char letters[] = ".npNlbLB";
@@ -113,7 +113,7 @@ static char resched_column(const struct line_form *f, unsigned flags)
 	return letters[i];
 }
 
-static char context_column(unsigned flags)
+static char line_context_column(unsigned flags)
 {
 	if (flags & FLAG_NMI)
 		return flags & FLAG_HARDIRQ ? 'Z' : 'z';
@@ -143,9 +143,9 @@ static void line_make_tables(struct line *l)
 	for (unsigned i = 0; i < 256; i++) {
 		char *f = l->flags[i], *p = l->preempt[i];
 
-		f[0] = irqs_column(&l->form, i);
-		f[1] = resched_column(&l->form, i);
-		f[2] = context_column(i);
+		f[0] = line_irqs_column(&l->form, i);
+		f[1] = line_resched_column(&l->form, i);
+		f[2] = line_context_column(i);
 		for (int column = 0; l->style == LINE_PORTABLE && column < 3; column++)
 			f[column] = line_portable(f[column], column);
 		if (l->form.migrate) {
@@ -196,7 +196,7 @@ struct line *line_free(struct line *l)
 }
 
 /* Replaces newlines in a name: lines are read by column. */
-static void line_tame(char *comm)
+static void line_tame_comm(char *comm)
 {
 	for (; *comm; comm++)
 		if ((unsigned char)*comm < ' ' || *comm == 0x7f)
@@ -237,7 +237,7 @@ _cold_ _noinline_ static void fill_cache(struct line *l, struct cached *c, int32
 			c->from_ts = 0;
 	}
 	if (l->style == LINE_PORTABLE)
-		line_tame(comm);
+		line_tame_comm(comm);
 	n = snprintf(c->text, sizeof(c->text), "%16s-%-*d ", comm, (int)width, pid);
 	if (l->tgid && task && task->tgid)
 		n += snprintf(c->text + n, sizeof(c->text) - (size_t)n, "(%*d) ", (int)width,
