@@ -237,6 +237,22 @@ static int exporter_prepare_segments(struct exporter *x, struct error *err)
 	return segment_check(x->ops, x->index.info.header->trace_clock, &o->rotate, err);
 }
 
+/* Refuses what the format's properties exclude, before its sink is opened. */
+static int exporter_check_format(const struct exporter *x, int out_fd, struct error *err)
+{
+	const struct export_format *format = &x->ops->format;
+	int r = export_format_check_clock(format, x->index.info.header->trace_clock, err);
+
+	if (r < 0)
+		return r;
+	if (x->env.followed && format->at_end) {
+		error_set(err, -EINVAL, "a .%s is written when the recording has ended",
+			  format->name);
+		return error_hint(err, "omit --stream, or write .traced and convert it");
+	}
+	return export_format_check_file(format, &x->options->perfetto, out_fd, err);
+}
+
 static int exporter_late_loss(void *sink, uint32_t cpu, uint64_t last_ts, uint64_t count,
 			      struct error *err)
 {
@@ -301,6 +317,8 @@ int export_run(const struct sink_ops *ops, int stream_fd, int out_fd,
 	if (r >= 0) {
 		int checked = exporter_prepare_segments(&x, err);
 
+		if (checked == 0)
+			checked = exporter_check_format(&x, out_fd, err);
 		r = checked < 0 ? checked : r;
 	}
 	if (r >= 0)

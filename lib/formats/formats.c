@@ -43,12 +43,13 @@ static bool path_ends_with(const char *text, const char *end)
 
 /* Endings used by Perfetto's own tools. */
 static const struct {
-	const char *ending, *name;
+	const char *ending;
+	const struct sink_ops *ops;
 } other_endings[] = {
-	{ ".perfetto-trace", "pftrace" },
-	{ ".perfetto-trace.gz", "pftrace.gz" },
-	{ ".perfetto", "pftrace" },
-	{ ".perfetto.gz", "pftrace.gz" },
+	{ ".perfetto-trace", &sink_perfetto_ops },
+	{ ".perfetto-trace.gz", &sink_perfetto_gz_ops },
+	{ ".perfetto", &sink_perfetto_ops },
+	{ ".perfetto.gz", &sink_perfetto_gz_ops },
 };
 
 const struct export_format *export_format_find(const char *name, const char *path)
@@ -62,7 +63,7 @@ const struct export_format *export_format_find(const char *name, const char *pat
 			return &sinks[i]->format;
 	for (size_t i = 0; path && i < ARRAY_SIZE(other_endings); i++)
 		if (path_ends_with(path, other_endings[i].ending))
-			return &sink_find(other_endings[i].name)->format;
+			return &other_endings[i].ops->format;
 	return NULL;
 }
 

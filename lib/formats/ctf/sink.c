@@ -103,10 +103,6 @@ static int ctf_open(struct sink **ret, const struct sink_env *env, struct error 
 	struct sink_ctf *s;
 	int r;
 
-	if (env->followed) {
-		error_set(err, -EINVAL, "a .ctf is written when the recording has ended");
-		return error_hint(err, "omit --stream, or write .traced and convert it");
-	}
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return ctf_cant_write(-ENOMEM, err);

@@ -17,8 +17,6 @@
 #include "formats/perfetto/tasks.h"
 #include "formats/perfetto/ties.h"
 
-extern const struct sink_ops sink_perfetto_ops;
-
 #define CPUS_MAX 1024 /* readers skip bundles of higher CPUs */
 
 struct sink_perfetto {
@@ -227,7 +225,6 @@ static int perfetto_open(struct sink **ret, const struct sink_env *env, struct e
 
 	if (!p)
 		return error_errno(err, -ENOMEM, "can't write the trace");
-	p->sink.ops = &sink_perfetto_ops;
 	p->env = env;
 	p->info = info;
 	p->out = out;
@@ -235,9 +232,6 @@ static int perfetto_open(struct sink **ret, const struct sink_env *env, struct e
 	p->raw_addresses = o->raw_addresses;
 	p->segments = segment_wanted(&o->rotate);
 	p->tasks.table = info->tasks;
-	r = export_format_check_clock(&sink_perfetto_ops.format, info->header->trace_clock, err);
-	if (r < 0)
-		goto failed;
 	perfetto_find_clock(p, info->header->trace_clock);
 	pf_marks_init(&p->marks, p->packet_clock, info->tasks);
 	if (info->sampler) {
@@ -257,17 +251,13 @@ static int perfetto_open(struct sink **ret, const struct sink_env *env, struct e
 	if (r >= 0)
 		r = perfetto_begin_segment(p);
 	if (r < 0) {
-		error_errno(err, r, "can't write the trace");
-		goto failed;
+		perfetto_free(&p->sink);
+		return error_errno(err, r, "can't write the trace");
 	}
 	pf_sched_layout_init(&p->layout, o->perfetto.plain_sched ? NULL : info->events,
 			     info->layout.big_endian);
 	*ret = &p->sink;
 	return 0;
-
-failed:
-	perfetto_free(&p->sink);
-	return r;
 }
 
 static int perfetto_write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
