@@ -13,7 +13,7 @@ int sink_print(struct printer *printer, const struct trace_event *ev, struct buf
 	int r;
 
 	if (unlikely(!ev->desc)) {
-		/* As print_trace_fmt() of kernel/trace/trace.c. */
+		/* Like print_trace_fmt() of kernel/trace/trace.c. */
 		buf_printf(out, "Unknown type %d", ev->id);
 		return buf_error(out);
 	}

@@ -27,7 +27,7 @@ struct sample_source {
 	const struct stream_reader *stream;
 };
 
-/* What one run gives a sink, besides what the trace says; all borrowed. */
+/* The inputs of one run, the same for each format; all borrowed. */
 struct sink_env {
 	const struct trace_info *info;
 	const struct export_options *options;

@@ -164,7 +164,7 @@ static bool ctf_field_is_scalar(const struct field *f)
 	return !f->is_array && !ctf_field_is_dynamic(f) && is_number_size(f->size);
 }
 
-/* As event_symbol_kind(), plus the function_graph events, which have their own print code. */
+/* Like event_symbol_kind(), plus the function_graph events, which have their own print code. */
 static char class_symbol_kind(const struct event *desc, const struct field *f)
 {
 	char kind = event_symbol_kind(desc, f);

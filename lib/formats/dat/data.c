@@ -225,7 +225,7 @@ static int data_load_pages(const struct stream_reader *reader, const struct chun
 	return 0;
 }
 
-/* As above, but replaces unreadable sub-buffers by empty ones. */
+/* Like data_load_pages(), but replaces unreadable sub-buffers by empty ones. */
 static int data_load_or_empty(struct dat_file *f, const struct stream_reader *reader,
 			      const struct chunk *chunk, uint32_t from, uint32_t n, bool good,
 			      struct buf *piece, struct error *err)

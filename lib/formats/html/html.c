@@ -44,7 +44,7 @@ static const char *html_find_markup(const char *p, const char *end)
 	return NULL;
 }
 
-/* As plain_end(), but quotes and backslashes are plain. */
+/* Like plain_end(), but quotes and backslashes are plain. */
 static const char *line_plain_end(const char *p, const char *end)
 {
 	while ((p = plain_end(p, end)) < end && (*p == '"' || *p == '\\' || *p == '\t'))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The JSON apart from the kernel's text: elements of traceEvents, names, clocks, the account. */
+/* The JSON without the kernel's text: elements of traceEvents, names, clocks, the account. */
 #pragma once
 
 #include "export/sink.h"

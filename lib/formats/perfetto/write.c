@@ -176,9 +176,7 @@ static uint8_t *field_put_symbol(struct pf_schema *s, const struct pf_op *op, ui
 		content, (uint8_t *)print_symbol(s->printer, (char *)content, address, op->symbol));
 }
 
-/*
- * As put_kernel_stack() of print/builtin.c and, for dynamic ones, put_stack() of print/run_text.c.
- */
+/* Makes the text of print/builtin.c or, for dynamic stacks, of print/run_text.c. */
 static int make_stack(struct pf_schema *s, const struct pf_op *op, struct span at)
 {
 	uint32_t word = op->element_size;

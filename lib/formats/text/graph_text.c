@@ -225,7 +225,7 @@ static void graph_put_irq(struct graph_text *g, const struct graph_line *l, cons
 	buf_putc(out, '\n');
 }
 
-/* As print_graph_retval(), without the name before it and the end of the comment. */
+/* Like print_graph_retval(), without the name before it and the end of the comment. */
 static void graph_put_retval(const struct graph_text *g, uint64_t retval, struct buf *out)
 {
 	bool wide = g->info->header->word_size == 8;

@@ -88,7 +88,7 @@ static int text_render_note(void *state, const void *note, size_t len _unused_, 
 			       (const uint8_t *)(line + 1), out);
 }
 
-/* As print_trace_line() of kernel/trace/trace.c. */
+/* Like print_trace_line() of kernel/trace/trace.c. */
 static int text_render_loss(void *state _unused_, uint32_t cpu, uint64_t count, struct buf *out,
 			    uint64_t *weight _unused_)
 {
