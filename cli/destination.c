@@ -144,7 +144,7 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 		return cli_usage(&err);
 	}
 	if (!d.format && !o->format && to_stdout)
-		d.format = export_format_find("json", NULL);
+		d.format = export_format_find(NULL, OUTPUT_DEFAULT);
 	if (is_directory(d.path) && !(d.format && d.format->directory)) {
 		result_file_refuse_directory(d.path, &err);
 		return cli_fail(&err);

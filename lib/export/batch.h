@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A batch: events that one thread fetched and renders, and the rendered bytes. Internal to
- * render.c.
+ * A batch: events that one thread fetched and renders, and the rendered bytes. Internal to render.c
+ * and turns.c.
  */
 #pragma once
 

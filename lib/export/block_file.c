@@ -38,7 +38,7 @@ int block_file_init(struct block_file *f, int fd)
 }
 
 /* Gives back the space allocated beyond the data. */
-static void trim(const struct block_file *f)
+static void block_file_trim(const struct block_file *f)
 {
 	struct stat st;
 
@@ -48,12 +48,12 @@ static void trim(const struct block_file *f)
 
 void block_file_deinit(struct block_file *f)
 {
-	trim(f);
+	block_file_trim(f);
 	buf_deinit(&f->rest);
 	*f = (struct block_file){ .fd = -EBADF };
 }
 
-static void allocate(struct block_file *f)
+static void block_file_allocate(struct block_file *f)
 {
 	/* Not enough space: take what there is; the writer will get ENOSPC. */
 	f->allocated = f->at + STRETCH + BEYOND;
@@ -65,18 +65,18 @@ static void allocate(struct block_file *f)
  * Starts writeback early, so that a final fsync need not wait for the whole file. Not worth it
  * below one stretch.
  */
-static void end_stretch(struct block_file *f)
+static void block_file_end_stretch(struct block_file *f)
 {
 	if (f->at - f->sent < STRETCH)
 		return;
 	sync_file_range(f->fd, (off_t)f->sent, (off_t)(f->at - f->sent), SYNC_FILE_RANGE_WRITE);
 	f->sent = f->at;
 	if (f->allocates)
-		allocate(f);
+		block_file_allocate(f);
 }
 
 /* Writes `rest` and the first len bytes of data. */
-static int write_on(struct block_file *f, const void *data, size_t len)
+static int block_file_append(struct block_file *f, const void *data, size_t len)
 {
 	struct iovec iov[] = {
 		{ .iov_base = f->rest.data, .iov_len = f->rest.len },
@@ -88,7 +88,7 @@ static int write_on(struct block_file *f, const void *data, size_t len)
 		return r;
 	f->at += f->rest.len + len;
 	buf_clear(&f->rest);
-	end_stretch(f);
+	block_file_end_stretch(f);
 	return 0;
 }
 
@@ -102,7 +102,7 @@ int block_file_write(struct block_file *f, const void *data, size_t len)
 	/* Bytes after the last block boundary. */
 	over = (size_t)((f->at + f->rest.len + len) % BLOCK);
 	now = len - MIN(len, over);
-	r = now ? write_on(f, data, now) : 0;
+	r = now ? block_file_append(f, data, now) : 0;
 	if (r == 0)
 		buf_append(&f->rest, (const char *)data + now, len - now);
 	return r;
@@ -110,5 +110,5 @@ int block_file_write(struct block_file *f, const void *data, size_t len)
 
 int block_file_flush(struct block_file *f)
 {
-	return f->rest.len ? write_on(f, NULL, 0) : 0;
+	return f->rest.len ? block_file_append(f, NULL, 0) : 0;
 }

@@ -14,6 +14,8 @@
 #include "marks/input_file.h"
 #include "trace/ledger.h"
 
+struct sink_ops;
+
 /*
  * Longest text in a JSON, in UTF-16 units: V8's String::kMaxLength on 64-bit machines. No browser
  * can hold a longer string.
@@ -23,6 +25,7 @@
 #define EXPORT_NOTHING                                                                             \
 	"no event was recorded: nothing happened that was asked for, or a filter let nothing "     \
 	"through"
+
 /* Callbacks for a stream that is still being written. */
 struct export_follow {
 	/*
@@ -54,11 +57,11 @@ enum function_view {
 	FUNCTION_SLICES,   /* a slice for each run of calls from one place */
 };
 
-/* When to start the next file; 0: no limit of that kind. */
-/* Lower limits: each file repeats the head. */
+/* Smallest limits of export_rotate: each file repeats the head. */
 #define EXPORT_ROTATE_BYTES_MIN (64U << 10)
 #define EXPORT_ROTATE_NS_MIN UINT64_C(1000000)
 
+/* When to start the next file; 0: no limit of that kind. */
 struct export_rotate {
 	uint64_t bytes; /* bytes of event data, as written */
 	uint64_t ns;	/* time from its first event */
@@ -148,6 +151,5 @@ void export_result_deinit(struct export_result *r);
  * With `follow`, events are written once a FLUSH chunk guarantees their order. Task names are those
  * known by then.
  */
-struct sink_ops;
 int export_run(const struct sink_ops *ops, int stream_fd, int out_fd,
 	       const struct export_options *options, struct export_result *ret, struct error *err);

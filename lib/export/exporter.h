@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Internal to export.c and summary.c: the state of one export. */
+/* Internal to export.c, give.c and summary.c: the state of one export. */
 #pragma once
 
 #include "export/export.h"
@@ -45,15 +45,19 @@ struct exporter {
 	uint64_t first_ts, last_ts;
 	bool rotates; /* the output is split into segments */
 	struct segment segment;
-	bool after_loss;  /* a loss was passed on, its event not yet */
-	unsigned untold;  /* events since the last look at the clock */
-	uint64_t told_ns; /* last progress report, CLOCK_MONOTONIC */
+	bool after_loss;      /* a loss was passed on, its event not yet */
+	unsigned unreported;  /* events since the clock was read last */
+	uint64_t reported_ns; /* last progress report, CLOCK_MONOTONIC */
 	const struct event *print;
 	uint64_t own_events;
 	uint64_t too_short; /* records shorter than the common fields */
 	uint64_t late;	    /* events that arrived after younger ones were written */
 };
 
+/* Passes all available events to the sink, in one or more threads. 0 or -errno. */
+int exporter_give_ripe(struct exporter *x, struct error *err);
+/* Passes all marks before `until` to the sink. */
+int exporter_give_marks(struct exporter *x, uint64_t until, struct error *err);
 /*
  * Warns of the recorder's notes, and of clocks tied too loosely. Call before the ledger is closed.
  */

@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "base/io.h"
-#include "export/warnings.h"
 #include "marks/nesting.h"
 
 struct mark_feed {
@@ -46,7 +45,7 @@ struct mark_feed *mark_feed_free(struct mark_feed *m)
 }
 
 /* Begin and end of the recording, in the trace clock. */
-static int find_span(const struct trace_info *info, uint64_t *ret_from, uint64_t *ret_to)
+static int mark_feed_find_span(const struct trace_info *info, uint64_t *ret_from, uint64_t *ret_to)
 {
 	const Traced__Capture__Clocks *last =
 		info->clock_count ? info->clocks[info->clock_count - 1] : NULL;
@@ -72,12 +71,13 @@ static int find_span(const struct trace_info *info, uint64_t *ret_from, uint64_t
 }
 
 /* A file that is no profile fails the export: the user named it explicitly. */
-static int add_profiles(struct mark_feed *m, const struct export_options *options,
-			struct error *err)
+static int mark_feed_add_profiles(struct mark_feed *m, const struct export_options *options,
+				  struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 	struct profile_where where = { 0 };
-	int r = options->profile_count ? find_span(m->info, &where.from_ts, &where.to_ts) : 0;
+	int r = options->profile_count ? mark_feed_find_span(m->info, &where.from_ts, &where.to_ts)
+				       : 0;
 
 	for (size_t i = 0; r == 0 && i < options->profile_count; i++) {
 		struct mark_source *s = &m->sources[m->source_count];
@@ -99,7 +99,7 @@ static int add_profiles(struct mark_feed *m, const struct export_options *option
 }
 
 /* A program's clock sync: becomes the JSON's counterpart of the kernel's mark. */
-static int take_ring_sync(struct mark_feed *m)
+static int mark_feed_take_ring_sync(struct mark_feed *m)
 {
 	const struct mark *mark = &m->ring_mark;
 	const struct mark_sync sync = {
@@ -116,13 +116,14 @@ static int take_ring_sync(struct mark_feed *m)
 }
 
 /* Fetches the rings' next mark. */
-static int fetch_ring(struct mark_feed *m, struct error *err)
+static int mark_feed_fetch_ring(struct mark_feed *m, struct error *err)
 {
 	int r;
 
 	do {
 		r = mark_rings_next(m->rings, &m->ring_mark, &m->ring_order, err);
-		if (r > 0 && m->ring_mark.phase == PHASE_CLOCK_SYNC && take_ring_sync(m) < 0)
+		if (r > 0 && m->ring_mark.phase == PHASE_CLOCK_SYNC &&
+		    mark_feed_take_ring_sync(m) < 0)
 			return error_errno(err, -ENOMEM, "can't keep a clock sync");
 	} while (r > 0 && m->ring_mark.phase == PHASE_CLOCK_SYNC);
 	m->have_ring_mark = r > 0;
@@ -130,7 +131,7 @@ static int fetch_ring(struct mark_feed *m, struct error *err)
 }
 
 /* At equal times, files come first. */
-static bool ring_is_first(const struct mark_feed *m, const struct mark_source *best)
+static bool mark_feed_ring_is_first(const struct mark_feed *m, const struct mark_source *best)
 {
 	if (!m->have_ring_mark || !best)
 		return m->have_ring_mark;
@@ -138,7 +139,7 @@ static bool ring_is_first(const struct mark_feed *m, const struct mark_source *b
 }
 
 /* Marks can't be later than the recording's end, plus the error of the clock tie. */
-static uint64_t latest_mark(const struct trace_info *info)
+static uint64_t mark_feed_latest(const struct trace_info *info)
 {
 	_cleanup_(clock_map_deinit) struct clock_map map = { 0 };
 	uint64_t bound, end;
@@ -150,8 +151,8 @@ static uint64_t latest_mark(const struct trace_info *info)
 }
 
 /* Reads the files and fetches the first mark of each. */
-static int add_files(struct mark_feed *m, const struct export_options *options,
-		     const struct source_env *env, struct error *err)
+static int mark_feed_add_files(struct mark_feed *m, const struct export_options *options,
+			       const struct source_env *env, struct error *err)
 {
 	int r = 0;
 
@@ -171,15 +172,15 @@ static int add_files(struct mark_feed *m, const struct export_options *options,
 	return r;
 }
 
-static int add_rings(struct mark_feed *m, struct stream_index *index,
-		     const struct stream_reader *reader, struct error *err)
+static int mark_feed_add_rings(struct mark_feed *m, struct stream_index *index,
+			       const struct stream_reader *reader, struct error *err)
 {
 	int r = mark_rings_new(&m->rings, &index->marks, m->info, reader, index->ripe);
 
 	if (r < 0)
 		return r;
-	mark_rings_set_latest(m->rings, latest_mark(m->info));
-	return fetch_ring(m, err);
+	mark_rings_set_latest(m->rings, mark_feed_latest(m->info));
+	return mark_feed_fetch_ring(m, err);
 }
 
 int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
@@ -205,21 +206,21 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 	if (!options->follow && clock_map_wants_marks(m->info))
 		r = sync_scan_once(index, reader, err);
 	if (r == 0)
-		r = add_files(m, options, &env, err);
+		r = mark_feed_add_files(m, options, &env, err);
 	if (r == 0)
-		r = add_profiles(m, options, err);
+		r = mark_feed_add_profiles(m, options, err);
 	if (r == 0 && sample_reader_wanted(index) && !options->follow)
 		r = sample_feed_new(&m->samples, index, reader, options->symbols,
 				    options->raw_addresses, (uint32_t)m->source_count);
 	if (r == 0 && (index->marks.count || options->follow))
-		r = add_rings(m, index, reader, err);
+		r = mark_feed_add_rings(m, index, reader, err);
 	if (r < 0)
 		return err && !err->code ? error_errno(err, r, "can't read the marks") : r;
 	*ret = TAKE_PTR(m);
 	return 0;
 }
 
-static bool before(const struct mark_source *a, const struct mark_source *b)
+static bool mark_feed_is_earlier(const struct mark_source *a, const struct mark_source *b)
 {
 	return a->class != b->class ? a->class < b->class : a->next.ts < b->next.ts;
 }
@@ -231,7 +232,7 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 		struct mark *next;
 		int r;
 
-		if (m->ring_given && fetch_ring(m, err) < 0)
+		if (m->ring_given && mark_feed_fetch_ring(m, err) < 0)
 			return -EIO;
 		m->ring_given = false;
 		if (m->current && mark_source_fetch(m->current, err) < 0)
@@ -240,11 +241,11 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 		for (size_t i = 0; i < m->source_count; i++) {
 			struct mark_source *s = &m->sources[i];
 
-			if (s->have_next && (!best || before(s, best)))
+			if (s->have_next && (!best || mark_feed_is_earlier(s, best)))
 				best = s;
 		}
 		next = &m->ring_mark;
-		m->ring_given = ring_is_first(m, best);
+		m->ring_given = mark_feed_ring_is_first(m, best);
 		if (!m->ring_given) {
 			if (!best) {
 				r = m->samples ? sample_feed_next(m->samples, ret) : 0;
@@ -277,7 +278,7 @@ int mark_feed_extend(struct mark_feed *m, uint64_t limit, struct error *err)
 		return 0;
 	if (mark_rings_extend(m->rings, limit) < 0)
 		return error_errno(err, -ENOMEM, "can't read the marks");
-	return fetch_ring(m, err);
+	return mark_feed_fetch_ring(m, err);
 }
 
 uint64_t mark_feed_needs(const struct mark_feed *m)
@@ -290,6 +291,82 @@ uint64_t mark_feed_count(const struct mark_feed *m)
 	return m->given;
 }
 
+/* bound_max: ns; warn of clocks tied with a larger error. 0 or -ENOMEM. */
+static int mark_feed_warn_of_rings(struct stream_index *index, const struct mark_rings_sum *sum,
+				   uint64_t bound_max)
+{
+	int r = 0;
+
+	index->incomplete |= sum->damaged > 0;
+	if (sum->lost)
+		r = stream_index_warn(
+			index, "applications dropped %" PRIu64 " marks: their rings were full",
+			sum->lost);
+	if (r == 0 && sum->damaged)
+		r = stream_index_warn(index, "%" PRIu64 " chunks of marks are damaged",
+				      sum->damaged);
+	if (r == 0 && sum->garbled)
+		r = stream_index_warn(index,
+				      "%" PRIu64
+				      " chunks of marks make no sense from some place on: "
+				      "a program wrote something else there",
+				      sum->garbled);
+	if (r == 0 && sum->impossible)
+		r = stream_index_warn(index,
+				      "%" PRIu64
+				      " marks are left out: they say that they were made "
+				      "after the recording's end",
+				      sum->impossible);
+	if (r == 0 && sum->untied)
+		r = stream_index_warn(
+			index,
+			"the times of marks of %" PRIu64
+			" threads are taken as they are: nothing ties their clock to the "
+			"trace clock '%s'",
+			sum->untied, index->info.header->trace_clock);
+	if (r == 0 && sum->bound > bound_max)
+		r = stream_index_warn(
+			index,
+			"applications' marks are tied to the trace only within %" PRIu64
+			" microseconds",
+			(sum->bound + 999) / 1000);
+	if (r == 0 && sum->labels_refused)
+		r = stream_index_warn(index,
+				      "names of marks are missing %" PRIu64
+				      " times: programs never told them, or there were too many",
+				      sum->labels_refused);
+	return r;
+}
+
+static int mark_feed_warn_of_samples(struct stream_index *index, const struct sample_feed_sum *sum)
+{
+	int r = 0;
+
+	index->incomplete |= sum->samples.damaged > 0;
+	if (sum->samples.lost)
+		r = stream_index_warn(index,
+				      "%" PRIu64 " records of samples were lost: their rings were "
+				      "full",
+				      sum->samples.lost);
+	if (r == 0 && sum->samples.throttled)
+		r = stream_index_warn(index,
+				      "the kernel held samples back %" PRIu64
+				      " times, as they took too long: a lower rate is exact",
+				      sum->samples.throttled);
+	if (r == 0 && sum->samples.damaged)
+		r = stream_index_warn(index, "%" PRIu64 " chunks of samples are damaged",
+				      sum->samples.damaged);
+	if (r == 0 && sum->untied)
+		r = stream_index_warn(index,
+				      "the times of samples are taken as they are: nothing ties "
+				      "their clock to the trace clock '%s'",
+				      index->info.header->trace_clock);
+	if (r == 0 && sum->cut + sum->samples.refused)
+		r = stream_index_warn(index, "there are more stacks, or mappings of programs, than "
+					     "are taken: some stacks are cut");
+	return r;
+}
+
 int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t first_ts,
 		   uint64_t last_ts)
 {
@@ -298,13 +375,13 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 	int r;
 
 	mark_feed_rings(m, &rings);
-	r = warn_of_rings(index, &rings, m->bound_max);
+	r = mark_feed_warn_of_rings(index, &rings, m->bound_max);
 	if (r == 0 && m->unopened)
 		r = stream_index_warn(index,
 				      "%" PRIu64 " marks end what never began: they are left out",
 				      m->unopened);
 	if (r == 0 && mark_feed_samples(m, &samples))
-		r = warn_of_samples(index, &samples);
+		r = mark_feed_warn_of_samples(index, &samples);
 	for (size_t i = 0; r == 0 && first_ts && i < m->file_count; i++)
 		r = mark_source_warn_of_time(&m->sources[i], index, first_ts, last_ts);
 	return r;

@@ -57,7 +57,7 @@ int mend_file(const struct export_format *format, int fd, struct error *err)
 	int r;
 
 	if (fstat(fd, &st) < 0)
-		return error_errno(err, -errno, "what was written");
+		return error_errno(err, -errno, "cannot mend the partial file");
 	r = format->mend ? format->mend(fd, st.st_size) : st.st_size > 0;
-	return r < 0 ? error_errno(err, r, "what was written") : r;
+	return r < 0 ? error_errno(err, r, "cannot mend the partial file") : r;
 }

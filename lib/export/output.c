@@ -49,12 +49,13 @@ void output_deinit(struct output *out)
 }
 
 /* A socket whose peer is gone fails with ECONNRESET if data was unread, else EPIPE. */
-static int as_epipe(int r)
+static int output_errno(int r)
 {
 	return r == -ECONNRESET ? -EPIPE : r;
 }
 
-static int put_frame(struct output *out, enum segment_frame_kind kind, const void *data, size_t len)
+static int output_put_frame(struct output *out, enum segment_frame_kind kind, const void *data,
+			    size_t len)
 {
 	struct segment_frame head = { .kind = kind, .len = (uint32_t)len };
 	struct iovec iov[] = {
@@ -62,30 +63,31 @@ static int put_frame(struct output *out, enum segment_frame_kind kind, const voi
 		{ .iov_base = (void *)(uintptr_t)data, .iov_len = len },
 	};
 
-	return as_epipe(writev_full(out->file.fd, iov, ARRAY_SIZE(iov)));
+	return output_errno(writev_full(out->file.fd, iov, ARRAY_SIZE(iov)));
 }
 
-static int put_frames(struct output *out, const char *data, size_t len)
+static int output_put_frames(struct output *out, const char *data, size_t len)
 {
 	int r = 0;
 
 	for (size_t at = 0, n; r == 0 && at < len; at += n) {
 		n = MIN(len - at, (size_t)SEGMENT_FRAME_MAX);
-		r = put_frame(out, SEGMENT_DATA, data + at, n);
+		r = output_put_frame(out, SEGMENT_DATA, data + at, n);
 	}
 	return r;
 }
 
-static int put(struct output *out, const void *data, size_t len)
+static int output_put(struct output *out, const void *data, size_t len)
 {
-	int r = out->framed ? put_frames(out, data, len) : block_file_write(&out->file, data, len);
+	int r = out->framed ? output_put_frames(out, data, len)
+			    : block_file_write(&out->file, data, len);
 
 	if (r == 0)
 		out->bytes += len;
 	return r;
 }
 
-static int put_gzip(struct output *out, int flush)
+static int output_put_gzip(struct output *out, int flush)
 {
 	z_stream *z = &out->gzip->z;
 	int r, state;
@@ -96,14 +98,14 @@ static int put_gzip(struct output *out, int flush)
 		z->next_out = out->gzip->block;
 		z->avail_out = sizeof(out->gzip->block);
 		state = deflate(z, flush);
-		r = put(out, out->gzip->block, sizeof(out->gzip->block) - z->avail_out);
+		r = output_put(out, out->gzip->block, sizeof(out->gzip->block) - z->avail_out);
 		if (r < 0)
 			return r;
 	} while (z->avail_out == 0 || (flush == Z_FINISH && state == Z_OK));
 	return 0;
 }
 
-static int flush_as(struct output *out, int flush)
+static int output_flush_as(struct output *out, int flush)
 {
 	int r;
 
@@ -113,7 +115,8 @@ static int flush_as(struct output *out, int flush)
 		out->rewrite(&out->buf);
 	r = buf_error(&out->buf);
 	if (r == 0)
-		r = out->gzip ? put_gzip(out, flush) : put(out, out->buf.data, out->buf.len);
+		r = out->gzip ? output_put_gzip(out, flush)
+			      : output_put(out, out->buf.data, out->buf.len);
 	out->raw_bytes += out->buf.len;
 	/* Wait: the newest bytes are still in the compressor. */
 	if (out->gzip && out->raw_bytes > OUTPUT_HIGH_WATER && out->bytes)
@@ -125,12 +128,12 @@ static int flush_as(struct output *out, int flush)
 
 int output_pass(struct output *out)
 {
-	return flush_as(out, Z_NO_FLUSH);
+	return output_flush_as(out, Z_NO_FLUSH);
 }
 
-static int flush_all(struct output *out, int flush)
+static int output_flush_all(struct output *out, int flush)
 {
-	int r = flush_as(out, flush);
+	int r = output_flush_as(out, flush);
 
 	if (r == 0)
 		out->failed = r = block_file_flush(&out->file);
@@ -139,7 +142,7 @@ static int flush_all(struct output *out, int flush)
 
 int output_flush(struct output *out, bool last)
 {
-	return flush_all(out, last ? Z_FINISH : Z_NO_FLUSH);
+	return output_flush_all(out, last ? Z_FINISH : Z_NO_FLUSH);
 }
 
 int output_take(struct output *out, struct buf *b)
@@ -162,7 +165,7 @@ int output_file(struct output *out, const char *name)
 	int r = out->buf.len ? output_pass(out) : out->failed;
 
 	if (r == 0)
-		r = put_frame(out, SEGMENT_FILE, name, strlen(name));
+		r = output_put_frame(out, SEGMENT_FILE, name, strlen(name));
 	out->failed = r;
 	return r;
 }
@@ -171,25 +174,25 @@ int output_file(struct output *out, const char *name)
  * Sends a frame that the file writer acknowledges once all earlier data is written. -EPIPE: it
  * failed.
  */
-static int ask(struct output *out, enum segment_frame_kind kind)
+static int output_ask(struct output *out, enum segment_frame_kind kind)
 {
 	struct stat st;
 	char answer;
 	ssize_t n;
-	int r = put_frame(out, kind, NULL, 0);
+	int r = output_put_frame(out, kind, NULL, 0);
 
 	if (r < 0 || fstat(out->file.fd, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return r;
 	n = read_full(out->file.fd, &answer, 1);
-	return n < 0 ? as_epipe((int)n) : n ? 0 : -EPIPE;
+	return n < 0 ? output_errno((int)n) : n ? 0 : -EPIPE;
 }
 
 int output_sync(struct output *out)
 {
-	int r = flush_all(out, Z_SYNC_FLUSH);
+	int r = output_flush_all(out, Z_SYNC_FLUSH);
 
 	if (r == 0 && out->framed)
-		out->failed = r = ask(out, SEGMENT_SYNC);
+		out->failed = r = output_ask(out, SEGMENT_SYNC);
 	return r;
 }
 
@@ -200,7 +203,8 @@ int output_cut(struct output *out, bool last)
 	if (r == 0 && out->gzip && deflateReset(&out->gzip->z) != Z_OK)
 		r = -EINVAL;
 	if (r == 0)
-		r = last ? ask(out, SEGMENT_LAST) : put_frame(out, SEGMENT_END, NULL, 0);
+		r = last ? output_ask(out, SEGMENT_LAST)
+			 : output_put_frame(out, SEGMENT_END, NULL, 0);
 	out->failed = r;
 	return r;
 }

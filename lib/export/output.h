@@ -25,7 +25,7 @@ void output_deinit(struct output *out);
 static inline int output_settle(struct output *out);
 /* Writes the buffer up to a block boundary of the file. 0 or -errno. */
 int output_pass(struct output *out);
-/* As output_pass(), then writes b, which is empty afterwards. 0 or -errno. */
+/* Like output_pass(), then writes b, which is empty afterwards. 0 or -errno. */
 int output_take(struct output *out, struct buf *b);
 /* Writes all that a reader can use so far. Framed: also waits until it is in the files. */
 int output_sync(struct output *out);

@@ -7,8 +7,8 @@
  * (sink_env.loan); each thread renders its batch while the next one fetches. Output keeps the
  * order of the events and does not depend on the number of threads.
  *
- * Only the thread that has the turn may call the functions below the first three: from within
- * `give`, or, before and after render_run, the caller.
+ * Only the thread that has the turn may call the functions after render_run(): from within `give`.
+ * Before and after render_run(), its caller may.
  */
 #pragma once
 
@@ -33,8 +33,8 @@ struct render_ops {
 	/* NULL, or renders a note of render_note(); aligned to 8 bytes. */
 	int (*note)(void *state, const void *note, size_t len, struct buf *out, uint64_t *weight);
 	/*
-	 * NULL, or told the weight of output written since the last call. Called by the thread that
-	 * has the turn.
+	 * NULL, or takes the weight of output written since the last call. Called by the thread
+	 * that has the turn.
 	 */
 	int (*took)(struct sink *sink, uint64_t weight, struct error *err);
 	const char *failure; /* error text: "can't write the text" */
@@ -60,7 +60,7 @@ int render_run(struct render *r, int (*give)(void *userdata, struct error *err),
 	       struct error *err);
 
 int render_event(struct render *r, const struct trace_event *ev, struct error *err);
-/* As render_event(), but renders with render_state() once all earlier output was written. */
+/* Like render_event(), but renders with render_state() once all earlier output was written. */
 int render_event_now(struct render *r, const struct trace_event *ev, struct error *err);
 /*
  * Call before looking up that pid at that time from `give` or a note: the task table may then
@@ -74,8 +74,8 @@ int render_loss(struct render *r, uint32_t cpu, uint64_t count, struct error *er
  */
 int render_note(struct render *r, const void *note, size_t len, struct error *err);
 /*
- * As render_note(), but filled in place: *ret, aligned to 8 bytes, has room for max bytes until the
- * next call. render_note_put() queues its first len bytes, not 0; without that call nothing is
+ * Like render_note(), but filled in place: *ret, aligned to 8 bytes, has room for max bytes until
+ * the next call. render_note_put() queues its first len bytes, not 0; without that call nothing is
  * queued.
  */
 int render_note_room(struct render *r, size_t max, void **ret, struct error *err);

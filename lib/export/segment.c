@@ -5,58 +5,59 @@
 
 #include "export/sink.h"
 
-static int make_rows(const struct ledger *ledger, struct export_result *said, struct error *err)
+static int segment_make_rows(const struct ledger *ledger, struct export_result *result,
+			     struct error *err)
 {
-	said->ledger = calloc(MAX(ledger->count, (size_t)1), sizeof(*said->ledger));
-	said->ledger_count = ledger->count;
-	return said->ledger ? 0 : error_errno(err, -ENOMEM, "can't keep the account");
+	result->ledger = calloc(MAX(ledger->count, (size_t)1), sizeof(*result->ledger));
+	result->ledger_count = ledger->count;
+	return result->ledger ? 0 : error_errno(err, -ENOMEM, "can't keep the account");
 }
 
-static void add_rows(struct export_result *said)
+static void segment_sum_rows(struct export_result *result)
 {
-	said->events = said->lost = 0;
-	for (size_t i = 0; i < said->ledger_count; i++) {
-		said->events += said->ledger[i].events;
-		said->lost += said->ledger[i].lost_overrun + said->ledger[i].lost_other;
+	result->events = result->lost = 0;
+	for (size_t i = 0; i < result->ledger_count; i++) {
+		result->events += result->ledger[i].events;
+		result->lost += result->ledger[i].lost_overrun + result->ledger[i].lost_other;
 	}
 }
 
 int segment_cut(struct segment *s, struct sink *sink, struct output *out, struct ledger *ledger,
-		struct export_result *said, uint64_t ts, struct error *err)
+		struct export_result *result, uint64_t ts, struct error *err)
 {
 	_cleanup_free_ struct ledger_row *rows = NULL;
-	int r = make_rows(ledger, said, err);
+	int r = segment_make_rows(ledger, result, err);
 
 	if (r < 0)
 		return r;
-	rows = said->ledger;
+	rows = result->ledger;
 	ledger_cut(ledger, rows);
-	add_rows(said);
-	r = sink->ops->cut(sink, said, err);
+	segment_sum_rows(result);
+	r = sink->ops->cut(sink, result, err);
 	segment_begin(s, out);
 	s->first_ts = ts;
 	return r;
 }
 
 int segment_close(struct sink *sink, struct output *out, const struct ledger *ledger,
-		  struct export_result *said, struct error *err)
+		  struct export_result *result, struct error *err)
 {
 	_cleanup_free_ struct ledger_row *rows = NULL;
-	int r = make_rows(ledger, said, err);
+	int r = segment_make_rows(ledger, result, err);
 
 	if (r < 0)
 		return r;
-	rows = said->ledger;
+	rows = result->ledger;
 	ledger_rest(ledger, rows);
-	add_rows(said);
-	r = sink->ops->close(sink, said, err);
+	segment_sum_rows(result);
+	r = sink->ops->close(sink, result, err);
 	if (r < 0)
 		return r;
 	r = output_cut(out, true);
 	return r < 0 ? error_errno(err, r, "can't write the output") : 0;
 }
 
-static bool counts_time(const char *clock)
+static bool clock_counts_time(const char *clock)
 {
 	static const char *const others[] = { "counter", "x86-tsc", "ppc-tb", "uptime" };
 
@@ -75,7 +76,7 @@ int segment_check(const struct sink_ops *ops, const char *clock, const struct ex
 		error_hint(err, "write .pftrace, .json, .html or .txt");
 		return -EINVAL;
 	}
-	if (rotate->ns && clock && !counts_time(clock)) {
+	if (rotate->ns && clock && !clock_counts_time(clock)) {
 		error_set(err, -EINVAL, "the trace clock '%s' does not measure the time of a file",
 			  clock);
 		error_hint(err, "rotate by size, or record with -C boot");

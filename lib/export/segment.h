@@ -82,11 +82,11 @@ int segment_check(const struct sink_ops *ops, const char *clock, const struct ex
 		  struct error *err);
 
 /*
- * Ends the segment and begins the next with the event at ts. said: the result to write at its end;
- * its account is filled in here. The last segment's account is what remains in ledger, which must
- * be closed.
+ * Ends the segment and begins the next with the event at ts. result: the result to write at its
+ * end; its account is filled in here. The last segment's account is what remains in ledger, which
+ * must be closed.
  */
 int segment_cut(struct segment *s, struct sink *sink, struct output *out, struct ledger *ledger,
-		struct export_result *said, uint64_t ts, struct error *err);
+		struct export_result *result, uint64_t ts, struct error *err);
 int segment_close(struct sink *sink, struct output *out, const struct ledger *ledger,
-		  struct export_result *said, struct error *err);
+		  struct export_result *result, struct error *err);

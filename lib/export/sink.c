@@ -13,7 +13,7 @@ int sink_print(struct printer *printer, const struct trace_event *ev, struct buf
 	int r;
 
 	if (unlikely(!ev->desc)) {
-		/* As print_trace_fmt() of kernel/trace/trace.c. */
+		/* Like print_trace_fmt() of kernel/trace/trace.c. */
 		buf_printf(out, "Unknown type %d", ev->id);
 		return buf_error(out);
 	}
@@ -42,7 +42,7 @@ int export_format_check_clock(const struct export_format *format, const char *cl
 }
 
 /* Whether fd can be rewritten: a pipe can't, and O_APPEND ignores the offset. */
-static bool goes_back(int fd)
+static bool fd_is_rewritable(int fd)
 {
 	return lseek(fd, 0, SEEK_CUR) == 0 && !(fcntl(fd, F_GETFL) & O_APPEND);
 }
@@ -51,7 +51,7 @@ int export_format_check_file(const struct export_format *format, const struct pe
 			     int fd, struct error *err)
 {
 	/* Only its compressed version fills in places later. */
-	if (!format->packed_goes_back || o->compression == PERFETTO_PLAIN || goes_back(fd))
+	if (!format->packed_goes_back || o->compression == PERFETTO_PLAIN || fd_is_rewritable(fd))
 		return 0;
 	error_set(err, -ESPIPE, "a compressed .%s can't be written to a pipe or appended to a file",
 		  format->name);

@@ -27,7 +27,7 @@ struct sample_source {
 	const struct stream_reader *stream;
 };
 
-/* What one run gives a sink, besides what the trace says; all borrowed. */
+/* The inputs of one run, the same for each format; all borrowed. */
 struct sink_env {
 	const struct trace_info *info;
 	const struct export_options *options;
@@ -40,7 +40,8 @@ struct sink_env {
 
 /*
  * Properties of an output format. All differences between formats are here and in sink_ops: no
- * other code compares their names.
+ * other code compares their names. The exporter checks clocks, at_end and packed_goes_back before
+ * it opens the sink.
  */
 struct export_format {
 	const char *name;      /* "json.gz" */
@@ -76,7 +77,7 @@ struct sink_ops {
 	int (*copy)(struct sink *s, const struct stream_index *index, bool last, struct error *err);
 	bool keeps_marks;   /* marks are part of the copied bytes */
 	bool keeps_samples; /* samples have a place, without ops->mark */
-	/* env is the sink's until free(). */
+	/* env is the sink's until free(). The exporter sets (*ret)->ops. */
 	int (*open)(struct sink **ret, const struct sink_env *env, struct error *err);
 	int (*event)(struct sink *s, const struct trace_event *ev, struct error *err);
 	/*

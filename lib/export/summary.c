@@ -22,7 +22,7 @@ void export_result_deinit(struct export_result *r)
 }
 
 /* Checks the controllers' syncs: the two readings around each one limit the error. */
-static void check_syncs(struct exporter *x)
+static void summary_check_syncs(struct exporter *x)
 {
 	const struct trace_info *info = &x->index.info;
 	uint64_t max = x->options->bound_max_ns ?: EXPORT_BOUND_NS, worst = 0;
@@ -54,11 +54,11 @@ void summary_take_notes(struct exporter *x)
 		stream_index_warn(&x->index,
 				  "%" PRIu64 " event%s became known late: behind younger ones",
 				  x->late, x->late == 1 ? "" : "s");
-	check_syncs(x);
+	summary_check_syncs(x);
 	stream_index_settle(&x->index);
 }
 
-static int add_fallback(struct export_result *ret, const struct event *ev, uint64_t count)
+static int summary_add_fallback(struct export_result *ret, const struct event *ev, uint64_t count)
 {
 	struct export_fallback *f;
 
@@ -76,7 +76,7 @@ static int add_fallback(struct export_result *ret, const struct event *ev, uint6
 }
 
 /* Counts events by kind. */
-static int sum_events(struct exporter *x, struct export_result *ret)
+static int summary_count_events(struct exporter *x, struct export_result *ret)
 {
 	uint64_t unknown = 0;
 	unsigned types = 0;
@@ -90,7 +90,7 @@ static int sum_events(struct exporter *x, struct export_result *ret)
 		ev = event_table_find(x->index.info.events, (uint16_t)id);
 		if (!ev)
 			unknown += x->kinds[id].count;
-		else if (ev->why_fallback && add_fallback(ret, ev, x->kinds[id].count) < 0)
+		else if (ev->why_fallback && summary_add_fallback(ret, ev, x->kinds[id].count) < 0)
 			return -ENOMEM;
 	}
 	ret->event_types = types;
@@ -108,7 +108,7 @@ static int sum_events(struct exporter *x, struct export_result *ret)
 }
 
 /* Sums, and a copy of the ledger. */
-static int sum_ledger(struct exporter *x, struct export_result *ret)
+static int summary_copy_ledger(struct exporter *x, struct export_result *ret)
 {
 	bool damaged = false;
 
@@ -131,7 +131,7 @@ static int sum_ledger(struct exporter *x, struct export_result *ret)
 }
 
 /* Warns of content that the format can't hold beside its events. */
-static void warn_left_out(struct exporter *x)
+static void summary_warn_left_out(struct exporter *x)
 {
 	bool marks = x->options->merge_count || x->options->profile_count || x->index.marks.count;
 	bool samples = sample_reader_wanted(&x->index) && !x->ops->keeps_samples;
@@ -143,7 +143,7 @@ static void warn_left_out(struct exporter *x)
 }
 
 /* Moves the warnings to the result before the sink closes, so that it can write them. */
-static int take_warnings(struct exporter *x, struct export_result *ret)
+static int summary_take_warnings(struct exporter *x, struct export_result *ret)
 {
 	for (size_t i = 0; i < x->ledger.count; i++)
 		if (x->ledger.cpus[i].damaged)
@@ -156,7 +156,7 @@ static int take_warnings(struct exporter *x, struct export_result *ret)
 		stream_index_warn(&x->index, "an array has no place for the kernel's text: "
 					     "it is left out");
 	if (!x->ops->mark && !x->ops->keeps_marks)
-		warn_left_out(x);
+		summary_warn_left_out(x);
 	if (x->marks) {
 		uint64_t left_out = x->ops->marks_left_out ? x->ops->marks_left_out(x->sink) : 0;
 
@@ -178,11 +178,11 @@ static int take_warnings(struct exporter *x, struct export_result *ret)
 
 int summary_make(struct exporter *x, struct export_result *ret)
 {
-	int r = sum_events(x, ret);
+	int r = summary_count_events(x, ret);
 
 	if (r == 0)
-		r = sum_ledger(x, ret);
-	return r == 0 ? take_warnings(x, ret) : r;
+		r = summary_copy_ledger(x, ret);
+	return r == 0 ? summary_take_warnings(x, ret) : r;
 }
 
 int summary_amend(struct exporter *x, struct export_result *ret)

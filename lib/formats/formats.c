@@ -16,7 +16,7 @@ static const struct sink_ops *const sinks[] = {
 	&sink_dat_ops,	    &sink_html_ops,	   &sink_ctf_ops,
 };
 
-const struct sink_ops *sink_find(const char *name)
+static const struct sink_ops *sink_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(sinks); i++)
 		if (strcmp(sinks[i]->format.name, name) == 0)
@@ -34,7 +34,7 @@ const struct export_format *export_formats(size_t *ret_count)
 	return formats;
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool path_ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);
 
@@ -43,12 +43,13 @@ static bool ends_with(const char *text, const char *end)
 
 /* Endings used by Perfetto's own tools. */
 static const struct {
-	const char *ending, *name;
+	const char *ending;
+	const struct sink_ops *ops;
 } other_endings[] = {
-	{ ".perfetto-trace", "pftrace" },
-	{ ".perfetto-trace.gz", "pftrace.gz" },
-	{ ".perfetto", "pftrace" },
-	{ ".perfetto.gz", "pftrace.gz" },
+	{ ".perfetto-trace", &sink_perfetto_ops },
+	{ ".perfetto-trace.gz", &sink_perfetto_gz_ops },
+	{ ".perfetto", &sink_perfetto_ops },
+	{ ".perfetto.gz", &sink_perfetto_gz_ops },
 };
 
 const struct export_format *export_format_find(const char *name, const char *path)
@@ -58,11 +59,11 @@ const struct export_format *export_format_find(const char *name, const char *pat
 	if (name)
 		return s ? &s->format : NULL;
 	for (size_t i = 0; path && i < ARRAY_SIZE(sinks); i++)
-		if (ends_with(path, sinks[i]->format.extension))
+		if (path_ends_with(path, sinks[i]->format.extension))
 			return &sinks[i]->format;
 	for (size_t i = 0; path && i < ARRAY_SIZE(other_endings); i++)
-		if (ends_with(path, other_endings[i].ending))
-			return &sink_find(other_endings[i].name)->format;
+		if (path_ends_with(path, other_endings[i].ending))
+			return &other_endings[i].ops->format;
 	return NULL;
 }
 

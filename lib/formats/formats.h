@@ -4,9 +4,6 @@
 
 #include "export/sink.h"
 
-/* Finds a format by name; NULL: none. */
-const struct sink_ops *sink_find(const char *name);
-
 /* Calls export_run() with the sink of options->format. -EINVAL: unknown format. */
 int export_stream(int stream_fd, int out_fd, const struct export_options *options,
 		  struct export_result *ret, struct error *err);
@@ -35,7 +32,6 @@ int export_format_check_functions(const struct export_format *format, enum funct
 int export_format_check_array(const struct export_format *format, struct error *err);
 /* -EINVAL if files can't be merged into it. */
 int export_format_check_merges(const struct export_format *format, struct error *err);
-const char *perfetto_compression_name(enum perfetto_compression compression);
 /* -EINVAL if the format has no such choices, or would be compressed twice. */
 int export_format_check_perfetto(const struct export_format *format,
 				 const struct perfetto_options *o, struct error *err);

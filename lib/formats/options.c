@@ -25,13 +25,9 @@ const char *function_view_name(enum function_view view)
 	return function_views[view];
 }
 
-const char *perfetto_compression_name(enum perfetto_compression compression)
-{
-	return compressions[compression];
-}
-
 /* Index of value in names; -EINVAL. */
-static int choose(const char *value, const char *const *names, size_t count, struct error *err)
+static int option_choose(const char *value, const char *const *names, size_t count,
+			 struct error *err)
 {
 	_cleanup_buf_ struct buf good = BUF_INIT;
 
@@ -52,13 +48,13 @@ int perfetto_options_set(struct perfetto_options *o, const char *key, const char
 	int r = -EINVAL;
 
 	if (strcmp(key, "generic") == 0) {
-		r = choose(value, generic, ARRAY_SIZE(generic), err);
+		r = option_choose(value, generic, ARRAY_SIZE(generic), err);
 		o->legacy_generic = r > 0;
 	} else if (strcmp(key, "compact-sched") == 0) {
-		r = choose(value, sched, ARRAY_SIZE(sched), err);
+		r = option_choose(value, sched, ARRAY_SIZE(sched), err);
 		o->plain_sched = r > 0;
 	} else if (strcmp(key, "compress") == 0) {
-		r = choose(value, compressions, ARRAY_SIZE(compressions), err);
+		r = option_choose(value, compressions, ARRAY_SIZE(compressions), err);
 		o->compression = r > 0 ? (enum perfetto_compression)r : PERFETTO_PLAIN;
 	}
 	return r < 0 ? r : 0;
@@ -66,7 +62,7 @@ int perfetto_options_set(struct perfetto_options *o, const char *key, const char
 
 int function_view_find(const char *word, enum function_view *ret, struct error *err)
 {
-	int r = choose(word, function_views, ARRAY_SIZE(function_views), err);
+	int r = option_choose(word, function_views, ARRAY_SIZE(function_views), err);
 
 	if (r < 0)
 		return r;
@@ -78,7 +74,7 @@ int merge_clock_find(const char *word, int *ret, struct error *err)
 {
 	static const char *const names[] = { "monotonic", "boottime", "realtime" };
 	static const int ids[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
-	int r = choose(word, names, ARRAY_SIZE(names), err);
+	int r = option_choose(word, names, ARRAY_SIZE(names), err);
 
 	if (r < 0)
 		return r;

@@ -11,7 +11,6 @@
 
 #include "base/utf8.h"
 #include "formats/html/html.h"
-#include "formats/html/page.h"
 
 /* What stands before is of another line, and stays. */
 static void assert_line(const char *text, size_t len, const char *expected, uint64_t expected_units)

@@ -16,7 +16,7 @@
 
 #include "formats/formats.h"
 #include "formats/html/html.h"
-#include "formats/json/heads.h"
+#include "formats/json/mend.h"
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"

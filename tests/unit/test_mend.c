@@ -17,7 +17,7 @@
 #include "export/mend.h"
 #include "formats/formats.h"
 #include "formats/html/html.h"
-#include "formats/json/heads.h"
+#include "formats/json/mend.h"
 #include "memory_file.h"
 
 static void assert_mended(const char *format, const void *before, size_t len, const void *after,

@@ -134,11 +134,18 @@ int ctf_class_put(const struct ctf *c, const struct ctf_class *k, struct printer
 		  const struct record *rec, struct buf *out);
 
 /* metadata.c */
-/* Appends any text as a quoted string. */
-void ctf_put_quoted(struct buf *b, const char *text, size_t len);
 /* Begins the description of an event class; returns its id. -EOVERFLOW as above. */
 int64_t ctf_begin_class(struct ctf *c, enum ctf_stream_class stream_class, const char *name,
 			size_t len);
 void ctf_end_class(struct ctf *c);
 /* The metadata without c->classes, which must follow it. */
 int ctf_put_metadata(const struct ctf *c, const struct export_result *result, struct buf *b);
+
+/* Application marks and samples, in streams of their own: marks.c. */
+struct ctf_marks;
+
+int ctf_marks_new(struct ctf_marks **ret, struct ctf *c);
+struct ctf_marks *ctf_marks_free(struct ctf_marks *m);
+/* 0; -ENOMEM; -EOVERFLOW: too many classes; or the error of writing. */
+int ctf_marks_put(struct ctf_marks *m, const struct mark *mark);
+int ctf_marks_flush(struct ctf_marks *m);

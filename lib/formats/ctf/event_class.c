@@ -40,7 +40,7 @@ struct span {
 };
 
 /* Record size needed to find the field's bytes. */
-static uint32_t least_at(const struct ctf_op *op)
+static uint32_t op_least(const struct ctf_op *op)
 {
 	switch ((enum op_place)op->place) {
 	case PLACE_FIXED:
@@ -52,13 +52,13 @@ static uint32_t least_at(const struct ctf_op *op)
 	}
 }
 
-static void add_op(struct draft *d, struct ctf_op op)
+static void class_add_op(struct draft *d, struct ctf_op op)
 {
 	struct ctf_class *k = d->k;
 	struct ctf_op *last = k->op_count ? &k->ops[k->op_count - 1] : NULL;
 
 	d->bytes += op.size;
-	k->least = MAX(k->least, op.offset + least_at(&op));
+	k->least = MAX(k->least, op.offset + op_least(&op));
 	if (op.kind == FIELD_COPY && last && last->kind == FIELD_COPY &&
 	    last->offset + last->size == op.offset) {
 		last->size += op.size;
@@ -67,7 +67,7 @@ static void add_op(struct draft *d, struct ctf_op op)
 	k->ops[k->op_count++] = op;
 }
 
-static bool is_taken(const struct draft *d, const char *name)
+static bool class_has_name(const struct draft *d, const char *name)
 {
 	for (size_t i = 0; i < d->name_count; i++)
 		if (!strcmp(d->names[i], name))
@@ -79,7 +79,7 @@ static bool is_taken(const struct draft *d, const char *name)
  * Adds an underscore, which readers remove, so that no name is a CTF keyword. Duplicates get a
  * number; numbers only grow, since a format may have hundreds of equal names.
  */
-static const char *put_name(struct draft *d, const char *name, const char *ending)
+static const char *class_put_name(struct draft *d, const char *name, const char *ending)
 {
 	char *to = d->names[d->name_count];
 	size_t n = 0;
@@ -92,13 +92,13 @@ static const char *put_name(struct draft *d, const char *name, const char *endin
 					 : '_');
 	strcpy(to + n, ending);
 	n += strlen(ending);
-	while (is_taken(d, to))
+	while (class_has_name(d, to))
 		sprintf(to + n, "_%u", ++d->numbered);
 	d->name_count++;
 	return to;
 }
 
-static const char *integer_type(uint32_t size, bool is_signed, bool hex)
+static const char *class_integer_type(uint32_t size, bool is_signed, bool hex)
 {
 	static const char *const types[3][4] = {
 		{ "uint8_t", "uint16_t", "uint32_t", "uint64_t" },
@@ -111,7 +111,7 @@ static const char *integer_type(uint32_t size, bool is_signed, bool hex)
 }
 
 /* "char" only: libtraceevent also takes byte arrays for text. */
-static bool is_text(const struct field *f)
+static bool ctf_field_is_text(const struct field *f)
 {
 	const char *type = f->type;
 
@@ -122,59 +122,59 @@ static bool is_text(const struct field *f)
 	return f->is_string && !strncmp(type, "char", 4) && strcspn(type, " [") == 4;
 }
 
-static uint32_t element_size(const struct ctf *c, const struct field *f)
+static uint32_t class_element_size(const struct ctf *c, const struct field *f)
 {
 	if (strstr(f->type, "cpumask_t"))
 		return c->info->header->word_size == 8 ? 8 : 4;
 	return is_number_size(f->element_size) ? f->element_size : 1;
 }
 
-static const char *element_type(const struct ctf *c, const struct field *f)
+static const char *class_element_type(const struct ctf *c, const struct field *f)
 {
-	uint32_t size = element_size(c, f);
+	uint32_t size = class_element_size(c, f);
 	/* Binary bytes are mostly addresses and hashes; words are stacks, masks and arguments. */
 	bool hex = size == 1 || (size == c->info->header->word_size && !f->is_signed);
 
-	return is_text(f) ? "char_t" : integer_type(size, f->is_signed, hex);
+	return ctf_field_is_text(f) ? "char_t" : class_integer_type(size, f->is_signed, hex);
 }
 
-static void declare_sequence(struct draft *d, const char *type, const char *name,
-			     const char *ending)
+static void class_declare_sequence(struct draft *d, const char *type, const char *name,
+				   const char *ending)
 {
-	const char *to = put_name(d, name, ending);
+	const char *to = class_put_name(d, name, ending);
 	/* LTTng's convention: "__args_length" for "_args". */
-	const char *length = put_name(d, to, "_length");
+	const char *length = class_put_name(d, to, "_length");
 
 	buf_printf(&d->c->classes, "\t\tuint32_t %s;\n\t\t%s %s[ %s ];\n", length, type, to,
 		   length);
 }
 
-static void declare(struct draft *d, const char *type, const char *name, const char *ending)
+static void class_declare(struct draft *d, const char *type, const char *name, const char *ending)
 {
-	buf_printf(&d->c->classes, "\t\t%s %s;\n", type, put_name(d, name, ending));
+	buf_printf(&d->c->classes, "\t\t%s %s;\n", type, class_put_name(d, name, ending));
 }
 
-static bool is_dynamic(const struct field *f)
+static bool ctf_field_is_dynamic(const struct field *f)
 {
 	return f->is_dynamic || f->is_relative;
 }
 
-static bool is_scalar(const struct field *f)
+static bool ctf_field_is_scalar(const struct field *f)
 {
-	return !f->is_array && !is_dynamic(f) && is_number_size(f->size);
+	return !f->is_array && !ctf_field_is_dynamic(f) && is_number_size(f->size);
 }
 
-/* As event_symbol_kind(), plus the function_graph events, which have their own print code. */
-static char symbol_kind(const struct event *desc, const struct field *f)
+/* Like event_symbol_kind(), plus the function_graph events, which have their own print code. */
+static char class_symbol_kind(const struct event *desc, const struct field *f)
 {
 	char kind = event_symbol_kind(desc, f);
 
 	if (!kind && desc->funcgraph && (!strcmp(f->name, "func") || !strcmp(f->name, "retaddr")))
 		kind = 'f';
-	return kind == SYMBOL_STACK || is_scalar(f) ? kind : 0;
+	return kind == SYMBOL_STACK || ctf_field_is_scalar(f) ? kind : 0;
 }
 
-static enum op_place place_of(const struct field *f, char symbol)
+static enum op_place class_place_of(const struct field *f, char symbol)
 {
 	if (f->is_relative)
 		return PLACE_RELATIVE;
@@ -184,13 +184,13 @@ static enum op_place place_of(const struct field *f, char symbol)
 	return !f->size || symbol == SYMBOL_STACK ? PLACE_TAIL : PLACE_FIXED;
 }
 
-static void add_field(struct draft *d, const struct field *f)
+static void class_add_field(struct draft *d, const struct field *f)
 {
-	char symbol = d->k->desc ? symbol_kind(d->k->desc, f) : 0;
-	uint32_t element = element_size(d->c, f);
+	char symbol = d->k->desc ? class_symbol_kind(d->k->desc, f) : 0;
+	uint32_t element = class_element_size(d->c, f);
 	struct ctf_op op = {
 		.kind = FIELD_COPY,
-		.place = (uint8_t)place_of(f, symbol),
+		.place = (uint8_t)class_place_of(f, symbol),
 		.offset = f->offset,
 		.size = f->size,
 		.element = element,
@@ -198,48 +198,48 @@ static void add_field(struct draft *d, const struct field *f)
 
 	if (op.place != PLACE_FIXED) {
 		op.size = 0;
-		op.kind = is_text(f) ? FIELD_STRING : FIELD_SEQUENCE;
+		op.kind = ctf_field_is_text(f) ? FIELD_STRING : FIELD_SEQUENCE;
 		if (op.kind == FIELD_STRING)
-			declare(d, "string", f->name, "");
+			class_declare(d, "string", f->name, "");
 		else
-			declare_sequence(d, element_type(d->c, f), f->name, "");
-	} else if (is_scalar(f)) {
-		declare(d, integer_type(f->size, f->is_signed, f->is_pointer || symbol), f->name,
-			"");
+			class_declare_sequence(d, class_element_type(d->c, f), f->name, "");
+	} else if (ctf_field_is_scalar(f)) {
+		class_declare(d, class_integer_type(f->size, f->is_signed, f->is_pointer || symbol),
+			      f->name, "");
 	} else {
 		bool whole = f->size % element == 0;
 
 		buf_printf(&d->c->classes, "\t\t%s %s[%u];\n",
-			   whole ? element_type(d->c, f) : "hex8_t", put_name(d, f->name, ""),
-			   whole ? f->size / element : f->size);
+			   whole ? class_element_type(d->c, f) : "hex8_t",
+			   class_put_name(d, f->name, ""), whole ? f->size / element : f->size);
 	}
-	add_op(d, op);
+	class_add_op(d, op);
 }
 
-static void add_symbol(struct draft *d, const struct field *f)
+static void class_add_symbol(struct draft *d, const struct field *f)
 {
-	char symbol = symbol_kind(d->k->desc, f);
+	char symbol = class_symbol_kind(d->k->desc, f);
 	struct ctf_op op = {
 		.kind = symbol == SYMBOL_STACK ? FIELD_STACK : FIELD_SYMBOL,
-		.place = (uint8_t)place_of(f, symbol),
+		.place = (uint8_t)class_place_of(f, symbol),
 		.symbol = symbol,
 		.offset = f->offset,
-		.element = element_size(d->c, f),
+		.element = class_element_size(d->c, f),
 	};
 
 	if (!symbol)
 		return;
 	if (symbol == SYMBOL_STACK) {
-		declare_sequence(d, "string", f->name, "_symbols");
+		class_declare_sequence(d, "string", f->name, "_symbols");
 	} else {
-		declare(d, "string", f->name, "_symbol");
+		class_declare(d, "string", f->name, "_symbol");
 		op.element = f->size;
 	}
-	add_op(d, op);
+	class_add_op(d, op);
 }
 
 /* Fields that each event's header or context already holds. */
-static bool is_usual(const struct field *f)
+static bool class_is_usual(const struct field *f)
 {
 	static const char *const names[] = { "common_type", "common_flags", "common_preempt_count",
 					     "common_pid" };
@@ -251,36 +251,37 @@ static bool is_usual(const struct field *f)
 }
 
 /* Binary printk: the record holds the arguments, the kernel the format text. */
-static bool is_printk(const struct event *desc)
+static bool class_is_printk(const struct event *desc)
 {
 	return !strcmp(desc->system, "ftrace") &&
 	       (!strcmp(desc->name, "bprint") || !strcmp(desc->name, "bputs"));
 }
 
-static void add_fields(struct draft *d)
+static void class_add_fields(struct draft *d)
 {
 	const struct event *desc = d->k->desc;
 
 	for (size_t i = 0; i < desc->common_count; i++)
-		if (!is_usual(&desc->common[i]))
-			add_field(d, &desc->common[i]);
+		if (!class_is_usual(&desc->common[i]))
+			class_add_field(d, &desc->common[i]);
 	for (size_t i = 0; i < desc->field_count; i++)
-		add_field(d, &desc->fields[i]);
+		class_add_field(d, &desc->fields[i]);
 	for (size_t i = 0; i < desc->field_count; i++)
-		add_symbol(d, &desc->fields[i]);
-	if (is_printk(desc)) {
-		declare(d, "string", "text", "");
-		add_op(d, (struct ctf_op){ .kind = FIELD_PRINTED });
+		class_add_symbol(d, &desc->fields[i]);
+	if (class_is_printk(desc)) {
+		class_declare(d, "string", "text", "");
+		class_add_op(d, (struct ctf_op){ .kind = FIELD_PRINTED });
 	}
 }
 
-static void add_bytes(struct draft *d)
+static void class_add_bytes(struct draft *d)
 {
-	declare_sequence(d, "hex8_t", "record", "");
-	add_op(d, (struct ctf_op){ .kind = FIELD_SEQUENCE, .place = PLACE_TAIL, .element = 1 });
+	class_declare_sequence(d, "hex8_t", "record", "");
+	class_add_op(d,
+		     (struct ctf_op){ .kind = FIELD_SEQUENCE, .place = PLACE_TAIL, .element = 1 });
 }
 
-static void finish(struct draft *d)
+static void class_finish(struct draft *d)
 {
 	struct ctf_class *k = d->k;
 
@@ -290,12 +291,12 @@ static void finish(struct draft *d)
 	k->bytes = k->plain ? (uint32_t)d->bytes : 0;
 }
 
-static size_t count_fields(const struct event *desc)
+static size_t class_count_fields(const struct event *desc)
 {
 	return desc ? desc->common_count + desc->field_count : 0;
 }
 
-static int describe(struct draft *d, uint16_t kernel_id)
+static int class_describe(struct draft *d, uint16_t kernel_id)
 {
 	const struct event *desc = d->k->desc;
 	_cleanup_buf_ struct buf name = BUF_INIT;
@@ -305,7 +306,7 @@ static int describe(struct draft *d, uint16_t kernel_id)
 		buf_printf(&name, "%s:%s%s", desc->system, desc->name, d->k->raw ? " (raw)" : "");
 	else
 		buf_printf(&name, "unknown:%u", kernel_id);
-	d->names = calloc((count_fields(desc) + 1) * NAMES_PER_FIELD, sizeof(*d->names));
+	d->names = calloc((class_count_fields(desc) + 1) * NAMES_PER_FIELD, sizeof(*d->names));
 	if (buf_error(&name) || !d->names)
 		return -ENOMEM;
 	id = ctf_begin_class(d->c, CTF_KERNEL, name.data, name.len);
@@ -313,18 +314,18 @@ static int describe(struct draft *d, uint16_t kernel_id)
 		return (int)id;
 	d->k->id = (uint32_t)id;
 	if (d->k->raw || !desc)
-		add_bytes(d);
+		class_add_bytes(d);
 	else
-		add_fields(d);
+		class_add_fields(d);
 	ctf_end_class(d->c);
-	finish(d);
+	class_finish(d);
 	return buf_error(&d->c->classes);
 }
 
 int ctf_class_new(struct ctf_class **ret, struct ctf *c, uint16_t kernel_id,
 		  const struct event *desc, bool raw)
 {
-	size_t ops = (count_fields(desc) + 1) * OPS_PER_FIELD;
+	size_t ops = (class_count_fields(desc) + 1) * OPS_PER_FIELD;
 	struct ctf_class *k = calloc(1, sizeof(*k) + ops * sizeof(k->ops[0]));
 	struct draft d = { .c = c, .k = k, .numbered = 1 };
 	int r;
@@ -333,7 +334,7 @@ int ctf_class_new(struct ctf_class **ret, struct ctf *c, uint16_t kernel_id,
 		return -ENOMEM;
 	k->desc = desc;
 	k->raw = raw || !desc;
-	r = describe(&d, kernel_id);
+	r = class_describe(&d, kernel_id);
 	free(d.names);
 	if (r < 0)
 		ctf_class_free(k);
@@ -348,8 +349,8 @@ struct ctf_class *ctf_class_free(struct ctf_class *k)
 	return NULL;
 }
 
-static bool locate(const struct ctf *c, const struct ctf_op *op, const struct record *rec,
-		   struct span *ret)
+static bool op_locate(const struct ctf *c, const struct ctf_op *op, const struct record *rec,
+		      struct span *ret)
 {
 	uint64_t start = op->offset, len = op->size;
 
@@ -370,12 +371,12 @@ static bool locate(const struct ctf *c, const struct ctf_op *op, const struct re
 	return true;
 }
 
-static uint64_t load_address(const struct ctf *c, const uint8_t *p, uint32_t size)
+static uint64_t op_load_address(const struct ctf *c, const uint8_t *p, uint32_t size)
 {
 	return load_uint(p, size, c->swap);
 }
 
-static void put_symbol(struct printer *printer, uint64_t address, char kind, struct buf *out)
+static void op_put_symbol(struct printer *printer, uint64_t address, char kind, struct buf *out)
 {
 	char *p = buf_reserve(out, SYMBOL_TEXT_MAX);
 
@@ -384,24 +385,24 @@ static void put_symbol(struct printer *printer, uint64_t address, char kind, str
 	buf_putc(out, '\0');
 }
 
-static void put_stack(const struct ctf *c, struct printer *printer, struct span at, uint32_t word,
-		      struct buf *out)
+static void op_put_stack(const struct ctf *c, struct printer *printer, struct span at,
+			 uint32_t word, struct buf *out)
 {
 	const uint64_t end = word == 8 ? UINT64_MAX : UINT32_MAX;
 
 	ctf_put_u32(c, out, at.len / word);
 	for (uint32_t i = 0; i < at.len; i += word) {
-		uint64_t address = load_address(c, at.data + i, word);
+		uint64_t address = op_load_address(c, at.data + i, word);
 
 		if (address == TRAMPOLINE_ADDRESS)
 			buf_append(out, TRAMPOLINE_TEXT, sizeof(TRAMPOLINE_TEXT));
 		else
-			put_symbol(printer, address == end ? 0 : address, 'f', out);
+			op_put_symbol(printer, address == end ? 0 : address, 'f', out);
 	}
 }
 
-static void put_printed(const struct ctf_class *k, struct printer *printer,
-			const struct record *rec, struct buf *out)
+static void op_put_printed(const struct ctf_class *k, struct printer *printer,
+			   const struct record *rec, struct buf *out)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -412,7 +413,7 @@ static void put_printed(const struct ctf_class *k, struct printer *printer,
 	ctf_put_text(out, text.data, text.len);
 }
 
-static void put_op(const struct ctf *c, const struct ctf_class *k, const struct ctf_op *op,
+static void op_put(const struct ctf *c, const struct ctf_class *k, const struct ctf_op *op,
 		   struct printer *printer, const struct record *rec, struct buf *out)
 {
 	struct span at = { 0 };
@@ -422,7 +423,7 @@ static void put_op(const struct ctf *c, const struct ctf_class *k, const struct 
 		return;
 	}
 	if (op->kind != FIELD_PRINTED)
-		locate(c, op, rec, &at);
+		op_locate(c, op, rec, &at);
 	switch ((enum field_kind)op->kind) {
 	case FIELD_STRING:
 		buf_append(out, at.data, strnlen((const char *)at.data, at.len));
@@ -433,18 +434,18 @@ static void put_op(const struct ctf *c, const struct ctf_class *k, const struct 
 		buf_append(out, at.data, at.len);
 		break;
 	case FIELD_SYMBOL:
-		put_symbol(printer, load_address(c, at.data, at.len), op->symbol, out);
+		op_put_symbol(printer, op_load_address(c, at.data, at.len), op->symbol, out);
 		break;
 	case FIELD_STACK:
-		put_stack(c, printer, at, op->element, out);
+		op_put_stack(c, printer, at, op->element, out);
 		break;
 	default:
-		put_printed(k, printer, rec, out);
+		op_put_printed(k, printer, rec, out);
 	}
 }
 
 /* Whether all fields lie within the record, within a plausible size. */
-static bool fits(const struct ctf *c, const struct ctf_class *k, const struct record *rec)
+static bool class_fits(const struct ctf *c, const struct ctf_class *k, const struct record *rec)
 {
 	uint64_t bytes = 0;
 	struct span at;
@@ -455,7 +456,7 @@ static bool fits(const struct ctf *c, const struct ctf_class *k, const struct re
 		bytes += op->size;
 		if (op->kind == FIELD_COPY || op->kind == FIELD_PRINTED)
 			continue;
-		if (!locate(c, op, rec, &at))
+		if (!op_locate(c, op, rec, &at))
 			return false;
 		bytes += op->kind == FIELD_STACK    ? at.len / op->element * UINT64_C(64)
 			 : op->kind == FIELD_SYMBOL ? SYMBOL_TEXT_MAX
@@ -472,10 +473,10 @@ _hot_ int ctf_class_put(const struct ctf *c, const struct ctf_class *k, struct p
 	if (unlikely(rec->len < k->least))
 		return -EBADMSG;
 	if (unlikely(!k->plain)) {
-		if (!fits(c, k, rec))
+		if (!class_fits(c, k, rec))
 			return -EBADMSG;
 		for (size_t i = 0; i < k->op_count; i++)
-			put_op(c, k, &k->ops[i], printer, rec, out);
+			op_put(c, k, &k->ops[i], printer, rec, out);
 		return buf_error(out);
 	}
 	p = buf_reserve(out, k->bytes);

@@ -3,7 +3,7 @@
  * A mark is an event "mark:PHASE". Each combination of optional parts is a class of its own, so
  * that no field is empty. Arguments are nested, fields can't be: they are written as a JSON string.
  */
-#include "formats/ctf/marks.h"
+#include "formats/ctf/ctf.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct ctf_marks {
 	uint32_t classes[PHASES][1 << PARTS]; /* class id + 1; 0: none yet */
 };
 
-static const char *phase_name(uint8_t phase)
+static const char *ctf_mark_phase_name(uint8_t phase)
 {
 	switch ((enum mark_phase)phase) {
 	case PHASE_BEGIN:
@@ -85,20 +85,20 @@ static const char *phase_name(uint8_t phase)
 	}
 }
 
-static void put_json(struct buf *out, struct buf *scratch)
+static void ctf_mark_put_json(struct buf *out, struct buf *scratch)
 {
 	ctf_put_text(out, scratch->data, scratch->len);
 	out->failed |= scratch->failed;
 	buf_clear(scratch);
 }
 
-static void put_part(struct buf *out, const struct mark *mark, enum mark_part part)
+static void ctf_mark_put_part(struct buf *out, const struct mark *mark, enum mark_part part)
 {
 	ctf_put_text(out, mark->part[part].data, mark->part[part].len);
 }
 
 /* Parts without a field of their own, as members of a JSON object. */
-static void put_more(struct ctf_marks *m, const struct mark *mark, struct buf *out)
+static void ctf_mark_put_more(struct ctf_marks *m, const struct mark *mark, struct buf *out)
 {
 	const struct {
 		unsigned bit;
@@ -126,10 +126,11 @@ static void put_more(struct ctf_marks *m, const struct mark *mark, struct buf *o
 	}
 	json_put_members(b, mark->part[PART_EXTRA]);
 	buf_putc(b, '}');
-	put_json(out, b);
+	ctf_mark_put_json(out, b);
 }
 
-static bool has_stack(const struct ctf_marks *m, const struct mark *mark, enum mark_part part)
+static bool ctf_mark_has_stack(const struct ctf_marks *m, const struct mark *mark,
+			       enum mark_part part)
 {
 	struct frame_stack stack;
 
@@ -137,8 +138,8 @@ static bool has_stack(const struct ctf_marks *m, const struct mark *mark, enum m
 }
 
 /* Innermost first: "function (module)". */
-static void put_stack(const struct ctf_marks *m, const struct mark *mark, enum mark_part part,
-		      struct buf *out)
+static void ctf_mark_put_stack(const struct ctf_marks *m, const struct mark *mark,
+			       enum mark_part part, struct buf *out)
 {
 	struct frame_stack stack = { .depth = 0 };
 
@@ -158,7 +159,7 @@ static void put_stack(const struct ctf_marks *m, const struct mark *mark, enum m
 	}
 }
 
-static unsigned parts_of(const struct ctf_marks *m, const struct mark *mark)
+static unsigned ctf_mark_parts_of(const struct ctf_marks *m, const struct mark *mark)
 {
 	const unsigned rare = HAS_TTS | HAS_TDUR | HAS_TICOUNT | HAS_TIDELTA | HAS_BIND_ENCLOSING;
 	unsigned parts = 0;
@@ -167,15 +168,15 @@ static unsigned parts_of(const struct ctf_marks *m, const struct mark *mark)
 	parts |= (mark->phase == PHASE_INSTANT ? 1U : 0U) << HAS_REACH;
 	parts |= (mark->id_kind != ID_NONE ? 1U : 0U) << HAS_ID;
 	parts |= (mark->part[PART_ARGS].len ? 1U : 0U) << HAS_ARGS;
-	parts |= (has_stack(m, mark, PART_SF) ? 1U : 0U) << HAS_STACK;
-	parts |= (has_stack(m, mark, PART_ESF) ? 1U : 0U) << HAS_END_STACK;
+	parts |= (ctf_mark_has_stack(m, mark, PART_SF) ? 1U : 0U) << HAS_STACK;
+	parts |= (ctf_mark_has_stack(m, mark, PART_ESF) ? 1U : 0U) << HAS_END_STACK;
 	parts |= (mark->has & rare || mark->part[PART_CNAME].len || mark->part[PART_EXTRA].len ? 1U
 											       : 0U)
 		 << HAS_MORE;
 	return parts;
 }
 
-static int make_class(struct ctf_marks *m, uint8_t phase, unsigned parts, uint32_t *ret)
+static int ctf_mark_make_class(struct ctf_marks *m, uint8_t phase, unsigned parts, uint32_t *ret)
 {
 	static const char *const fields[PARTS] = {
 		[HAS_DURATION] = "\t\tuint64_t _dur;\n",
@@ -191,7 +192,7 @@ static int make_class(struct ctf_marks *m, uint8_t phase, unsigned parts, uint32
 	char name[64];
 	int64_t id;
 
-	snprintf(name, sizeof(name), "mark:%s", phase_name(phase));
+	snprintf(name, sizeof(name), "mark:%s", ctf_mark_phase_name(phase));
 	id = ctf_begin_class(m->c, CTF_MARKS, name, strlen(name));
 	if (id < 0)
 		return (int)id;
@@ -205,45 +206,46 @@ static int make_class(struct ctf_marks *m, uint8_t phase, unsigned parts, uint32
 	return buf_error(&m->c->classes);
 }
 
-static const char *reach(char instant)
+static const char *ctf_mark_reach(char instant)
 {
 	return instant == 'g' ? "global" : instant == 'p' ? "process" : "thread";
 }
 
-static void put_id(const struct mark *mark, struct buf *out)
+static void ctf_mark_put_id(const struct mark *mark, struct buf *out)
 {
 	static const char *const kinds[] = { "", "plain", "local", "global" };
 
-	put_part(out, mark, PART_ID);
+	ctf_mark_put_part(out, mark, PART_ID);
 	buf_append(out, kinds[mark->id_kind & 3], strlen(kinds[mark->id_kind & 3]) + 1);
-	put_part(out, mark, PART_SCOPE);
+	ctf_mark_put_part(out, mark, PART_SCOPE);
 }
 
-static void put_fields(struct ctf_marks *m, const struct mark *mark, unsigned parts,
-		       struct buf *out)
+static void ctf_mark_put_fields(struct ctf_marks *m, const struct mark *mark, unsigned parts,
+				struct buf *out)
 {
 	ctf_put_u32(m->c, out, (uint32_t)mark->pid);
 	ctf_put_u32(m->c, out, (uint32_t)mark->tid);
-	put_part(out, mark, PART_NAME);
-	put_part(out, mark, PART_CAT);
+	ctf_mark_put_part(out, mark, PART_NAME);
+	ctf_mark_put_part(out, mark, PART_CAT);
 	if (parts & 1U << HAS_DURATION)
 		ctf_put_u64(m->c, out, mark->dur);
 	if (parts & 1U << HAS_REACH)
-		buf_append(out, reach(mark->instant), strlen(reach(mark->instant)) + 1);
+		buf_append(out, ctf_mark_reach(mark->instant),
+			   strlen(ctf_mark_reach(mark->instant)) + 1);
 	if (parts & 1U << HAS_ID)
-		put_id(mark, out);
+		ctf_mark_put_id(mark, out);
 	if (parts & 1U << HAS_ARGS) {
 		buf_putc(&m->text, '{');
 		json_put_members(&m->text, mark->part[PART_ARGS]);
 		buf_putc(&m->text, '}');
-		put_json(out, &m->text);
+		ctf_mark_put_json(out, &m->text);
 	}
 	if (parts & 1U << HAS_STACK)
-		put_stack(m, mark, PART_SF, out);
+		ctf_mark_put_stack(m, mark, PART_SF, out);
 	if (parts & 1U << HAS_END_STACK)
-		put_stack(m, mark, PART_ESF, out);
+		ctf_mark_put_stack(m, mark, PART_ESF, out);
 	if (parts & 1U << HAS_MORE)
-		put_more(m, mark, out);
+		ctf_mark_put_more(m, mark, out);
 }
 
 /* Header of a stored event; len bytes of fields follow. */
@@ -252,7 +254,7 @@ struct early {
 };
 #define EARLY_MAX (1U << 20)
 
-static int put_early(struct ctf_marks *m, uint64_t ts)
+static int ctf_mark_put_early(struct ctf_marks *m, uint64_t ts)
 {
 	int r = buf_error(&m->early);
 
@@ -273,40 +275,41 @@ static int put_early(struct ctf_marks *m, uint64_t ts)
 	return r;
 }
 
-static int keep_early(struct ctf_marks *m, const struct mark *mark, unsigned parts, uint32_t class)
+static int ctf_mark_keep_early(struct ctf_marks *m, const struct mark *mark, unsigned parts,
+			       uint32_t class)
 {
 	size_t at = m->early.len;
 	struct early e = { .class = class };
 
 	buf_append(&m->early, &e, sizeof(e));
-	put_fields(m, mark, parts, &m->early);
+	ctf_mark_put_fields(m, mark, parts, &m->early);
 	if (buf_error(&m->early))
 		return -ENOMEM;
 	e.len = (uint32_t)(m->early.len - at - sizeof(e));
 	memcpy(m->early.data + at, &e, sizeof(e));
-	return m->early.len > EARLY_MAX ? put_early(m, m->c->start_ts) : 0;
+	return m->early.len > EARLY_MAX ? ctf_mark_put_early(m, m->c->start_ts) : 0;
 }
 
-static int put_mark(struct ctf_marks *m, const struct mark *mark)
+static int ctf_mark_put(struct ctf_marks *m, const struct mark *mark)
 {
-	unsigned parts = parts_of(m, mark);
+	unsigned parts = ctf_mark_parts_of(m, mark);
 	uint32_t *class = &m->classes[mark->phase % PHASES][parts];
 	bool timeless = mark->phase == PHASE_METADATA;
-	int r = *class ? 0 : make_class(m, mark->phase, parts, class);
+	int r = *class ? 0 : ctf_mark_make_class(m, mark->phase, parts, class);
 
 	if (r == 0 && timeless && !m->begun)
-		return keep_early(m, mark, parts, *class - 1);
+		return ctf_mark_keep_early(m, mark, parts, *class - 1);
 	if (r == 0 && !m->begun)
-		r = put_early(m, mark->ts);
+		r = ctf_mark_put_early(m, mark->ts);
 	if (r == 0)
 		r = ctf_stream_event(m->c, &m->stream, timeless ? 0 : mark->ts, *class - 1);
 	if (r < 0)
 		return r;
-	put_fields(m, mark, parts, &m->stream.packet);
+	ctf_mark_put_fields(m, mark, parts, &m->stream.packet);
 	return ctf_stream_settle(m->c, &m->stream);
 }
 
-static int make_sample_class(struct ctf_marks *m)
+static int ctf_sample_make_class(struct ctf_marks *m)
 {
 	int64_t id = ctf_begin_class(m->c, CTF_SAMPLES, "sample", strlen("sample"));
 
@@ -326,7 +329,7 @@ static int make_sample_class(struct ctf_marks *m)
 	return buf_error(&m->c->classes);
 }
 
-static int32_t cpu_of(const struct mark *mark)
+static int32_t ctf_sample_cpu(const struct mark *mark)
 {
 	struct value v;
 	double cpu;
@@ -337,11 +340,11 @@ static int32_t cpu_of(const struct mark *mark)
 	return (int32_t)cpu;
 }
 
-static int put_sample(struct ctf_marks *m, const struct mark *mark)
+static int ctf_sample_put(struct ctf_marks *m, const struct mark *mark)
 {
 	struct ctf_stream *s = &m->samples[mark->source % SOURCES_MAX];
 	struct buf *out = &s->packet;
-	int r = m->sample_class ? 0 : make_sample_class(m);
+	int r = m->sample_class ? 0 : ctf_sample_make_class(m);
 
 	if (!*s->name) {
 		snprintf(s->name, sizeof(s->name), "samples_%u", mark->source % SOURCES_MAX);
@@ -351,12 +354,12 @@ static int put_sample(struct ctf_marks *m, const struct mark *mark)
 		r = ctf_stream_event(m->c, s, mark->ts, m->sample_class - 1);
 	if (r < 0)
 		return r;
-	ctf_put_u32(m->c, out, (uint32_t)cpu_of(mark));
+	ctf_put_u32(m->c, out, (uint32_t)ctf_sample_cpu(mark));
 	ctf_put_u32(m->c, out, (uint32_t)mark->pid);
 	ctf_put_u32(m->c, out, (uint32_t)mark->tid);
-	put_part(out, mark, PART_NAME);
-	put_stack(m, mark, PART_SF, out);
-	put_more(m, mark, out);
+	ctf_mark_put_part(out, mark, PART_NAME);
+	ctf_mark_put_stack(m, mark, PART_SF, out);
+	ctf_mark_put_more(m, mark, out);
 	return ctf_stream_settle(m->c, s);
 }
 
@@ -370,15 +373,15 @@ int ctf_marks_put(struct ctf_marks *m, const struct mark *mark)
 		/* Too many frames: stacks are cut there. */
 		return r == -ENOSPC ? 0 : r;
 	case PHASE_GLOBAL_SAMPLE:
-		return put_sample(m, mark);
+		return ctf_sample_put(m, mark);
 	default:
-		return put_mark(m, mark);
+		return ctf_mark_put(m, mark);
 	}
 }
 
 int ctf_marks_flush(struct ctf_marks *m)
 {
-	int r = put_early(m, m->c->start_ts);
+	int r = ctf_mark_put_early(m, m->c->start_ts);
 
 	if (r == 0)
 		r = ctf_stream_flush(m->c, &m->stream);

@@ -23,7 +23,8 @@ static const char types[] =
 	"typealias integer { size = 8; align = 8; signed = true; encoding = UTF8; } := char_t;\n"
 	"\n";
 
-void ctf_put_quoted(struct buf *b, const char *text, size_t len)
+/* Appends any text as a quoted string. */
+static void metadata_put_quoted(struct buf *b, const char *text, size_t len)
 {
 	buf_putc(b, '"');
 	for (size_t i = 0; i < len; i++) {
@@ -48,7 +49,7 @@ int64_t ctf_begin_class(struct ctf *c, enum ctf_stream_class stream_class, const
 		return -EOVERFLOW;
 	c->class_count[stream_class]++;
 	buf_puts(&c->classes, "event {\n\tname = ");
-	ctf_put_quoted(&c->classes, name, len);
+	metadata_put_quoted(&c->classes, name, len);
 	buf_printf(&c->classes, ";\n\tid = %" PRIu32 ";\n\tstream_id = %u;\n\tfields := struct {\n",
 		   id, stream_class);
 	return id;
@@ -59,7 +60,7 @@ void ctf_end_class(struct ctf *c)
 	buf_puts(&c->classes, "\t};\n};\n\n");
 }
 
-static void put_trace(const struct ctf *c, struct buf *b)
+static void metadata_put_trace(const struct ctf *c, struct buf *b)
 {
 	const uint8_t *uuid = c->info->header->uuid.data;
 
@@ -83,17 +84,18 @@ static void put_trace(const struct ctf *c, struct buf *b)
 		   ctf_has_uuid(c) ? "\t\tuint8_t uuid[16];\n" : "");
 }
 
-static void put_env(struct buf *b, const char *key, const char *value)
+static void metadata_put_env(struct buf *b, const char *key, const char *value)
 {
 	if (!*value)
 		return;
 	buf_printf(b, "\t%s = ", key);
-	ctf_put_quoted(b, value, strlen(value));
+	metadata_put_quoted(b, value, strlen(value));
 	buf_puts(b, ";\n");
 }
 
 /* Trace Compass interprets event and field names by tracer_name. */
-static void put_environment(const struct ctf *c, const struct export_result *result, struct buf *b)
+static void metadata_put_environment(const struct ctf *c, const struct export_result *result,
+				     struct buf *b)
 {
 	const Traced__Capture__Header *h = c->info->header;
 
@@ -104,14 +106,14 @@ static void put_environment(const struct ctf *c, const struct export_result *res
 		"env {\n"
 		"\tdomain = \"kernel\";\n"
 		"\ttracer_name = \"perf\";\n");
-	put_env(b, "recorder", h->program);
-	put_env(b, "hostname", h->nodename);
-	put_env(b, "sysname", h->sysname);
-	put_env(b, "kernel_release", h->release);
-	put_env(b, "kernel_version", h->kernel_version);
-	put_env(b, "machine", h->machine);
-	put_env(b, "trace_clock", h->trace_clock);
-	put_env(b, "kernel_tracer", h->tracer);
+	metadata_put_env(b, "recorder", h->program);
+	metadata_put_env(b, "hostname", h->nodename);
+	metadata_put_env(b, "sysname", h->sysname);
+	metadata_put_env(b, "kernel_release", h->release);
+	metadata_put_env(b, "kernel_version", h->kernel_version);
+	metadata_put_env(b, "machine", h->machine);
+	metadata_put_env(b, "trace_clock", h->trace_clock);
+	metadata_put_env(b, "kernel_tracer", h->tracer);
 	buf_printf(b, "\tevents = %" PRIu64 ";\n\tevents_lost = %" PRIu64 ";\n", result->events,
 		   result->lost);
 	if (result->incomplete)
@@ -120,7 +122,7 @@ static void put_environment(const struct ctf *c, const struct export_result *res
 		char key[32];
 
 		snprintf(key, sizeof(key), "warning_%zu", i + 1);
-		put_env(b, key, result->warnings[i]);
+		metadata_put_env(b, key, result->warnings[i]);
 	}
 	buf_puts(b, "};\n\n");
 }
@@ -129,7 +131,8 @@ static void put_environment(const struct ctf *c, const struct export_result *res
  * Real time at trace clock 0, by the first reading of both. Later clock settings are ignored:
  * distances between events are those of the trace clock.
  */
-static bool find_origin(const struct ctf *c, uint64_t *freq, uint64_t *seconds, uint64_t *cycles)
+static bool metadata_find_origin(const struct ctf *c, uint64_t *freq, uint64_t *seconds,
+				 uint64_t *cycles)
 {
 	_cleanup_(clock_map_deinit) struct clock_map map = { 0 };
 	const struct clock_point *first, *last;
@@ -166,15 +169,15 @@ static bool find_origin(const struct ctf *c, uint64_t *freq, uint64_t *seconds, 
 	return true;
 }
 
-static void put_clock(const struct ctf *c, struct buf *b)
+static void metadata_put_clock(const struct ctf *c, struct buf *b)
 {
 	const char *name = c->info->header->trace_clock;
 	uint64_t freq, seconds = 0, cycles = 0;
-	bool tied = find_origin(c, &freq, &seconds, &cycles);
+	bool tied = metadata_find_origin(c, &freq, &seconds, &cycles);
 
 	buf_puts(b, "clock {\n\tname = \"trace_clock\";\n\tdescription = ");
 	if (tied)
-		ctf_put_quoted(b, name, strlen(name));
+		metadata_put_quoted(b, name, strlen(name));
 	else
 		buf_puts(b, "\"not tied to real time\"");
 	buf_printf(b,
@@ -186,7 +189,7 @@ static void put_clock(const struct ctf *c, struct buf *b)
 		    "} := trace_time_t;\n\n");
 }
 
-static void put_stream(enum ctf_stream_class stream_class, struct buf *b)
+static void metadata_put_stream(enum ctf_stream_class stream_class, struct buf *b)
 {
 	buf_printf(b,
 		   "stream {\n"
@@ -221,11 +224,11 @@ int ctf_put_metadata(const struct ctf *c, const struct export_result *result, st
 {
 	buf_puts(b, "/* CTF 1.8 */\n\n");
 	buf_puts(b, types);
-	put_trace(c, b);
-	put_environment(c, result, b);
-	put_clock(c, b);
+	metadata_put_trace(c, b);
+	metadata_put_environment(c, result, b);
+	metadata_put_clock(c, b);
 	for (unsigned i = 0; i < CTF_STREAM_CLASSES; i++)
 		if (i == CTF_KERNEL || c->class_count[i])
-			put_stream(i, b);
+			metadata_put_stream(i, b);
 	return buf_error(b);
 }

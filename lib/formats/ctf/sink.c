@@ -7,7 +7,6 @@
 #include "base/vec.h"
 #include "export/sink.h"
 #include "formats/ctf/ctf.h"
-#include "formats/ctf/marks.h"
 #include "marks/clock_map.h"
 
 #define IDS 65536
@@ -44,12 +43,12 @@ struct sink_ctf {
 	struct context cache[CONTEXT_CACHE];
 };
 
-static struct sink_ctf *ctf(struct sink *s)
+static struct sink_ctf *to_ctf(struct sink *s)
 {
 	return container_of(s, struct sink_ctf, sink);
 }
 
-static int cant(int r, struct error *err)
+static int ctf_cant_write(int r, struct error *err)
 {
 	if (r == -EOVERFLOW)
 		return error_set(err, r, "too many kinds of events for a CTF trace");
@@ -58,7 +57,7 @@ static int cant(int r, struct error *err)
 
 static void ctf_free(struct sink *sink)
 {
-	struct sink_ctf *s = ctf(sink);
+	struct sink_ctf *s = to_ctf(sink);
 
 	for (size_t i = 0; i < s->stream_count; i++) {
 		if (s->streams[i])
@@ -79,7 +78,7 @@ static void ctf_free(struct sink *sink)
 }
 
 /* Begin of the recording, if known. */
-static uint64_t find_start(const struct trace_info *info)
+static uint64_t ctf_find_start(const struct trace_info *info)
 {
 	_cleanup_(clock_map_deinit) struct clock_map map = { 0 };
 
@@ -91,7 +90,7 @@ static uint64_t find_start(const struct trace_info *info)
 }
 
 /* Divides PACKETS_MAX by the CPUs. There may be more than the header says. */
-static void share_packets(struct sink_ctf *s)
+static void ctf_share_packets(struct sink_ctf *s)
 {
 	size_t cpus = MAX(MAX((size_t)s->c.info->header->cpus, s->cpu_count), (size_t)1);
 
@@ -104,18 +103,14 @@ static int ctf_open(struct sink **ret, const struct sink_env *env, struct error 
 	struct sink_ctf *s;
 	int r;
 
-	if (env->followed) {
-		error_set(err, -EINVAL, "a .ctf is written when the recording has ended");
-		return error_hint(err, "omit --stream, or write .traced and convert it");
-	}
 	s = calloc(1, sizeof(*s));
 	if (!s)
-		return cant(-ENOMEM, err);
+		return ctf_cant_write(-ENOMEM, err);
 	s->c.info = info;
 	s->c.out = env->out;
 	s->c.swap = info->header->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-	share_packets(s);
-	s->c.start_ts = find_start(info);
+	ctf_share_packets(s);
+	s->c.start_ts = ctf_find_start(info);
 	s->classes = calloc(IDS, sizeof(*s->classes));
 	s->raw_classes = calloc(IDS, sizeof(*s->raw_classes));
 	r = s->classes && s->raw_classes ? 0 : -ENOMEM;
@@ -127,10 +122,10 @@ static int ctf_open(struct sink **ret, const struct sink_env *env, struct error 
 		ctf_free(&s->sink);
 	else
 		*ret = &s->sink;
-	return cant(r, err);
+	return ctf_cant_write(r, err);
 }
 
-static int add_stream(struct sink_ctf *s, uint32_t cpu, struct ctf_stream **ret)
+static int ctf_add_stream(struct sink_ctf *s, uint32_t cpu, struct ctf_stream **ret)
 {
 	struct ctf_stream *stream;
 
@@ -153,14 +148,14 @@ static int add_stream(struct sink_ctf *s, uint32_t cpu, struct ctf_stream **ret)
 	stream->cpu = cpu;
 	*ret = s->streams[cpu] = stream;
 	s->cpu_count++;
-	share_packets(s);
+	ctf_share_packets(s);
 	return 0;
 }
 
-static inline int find_stream(struct sink_ctf *s, uint32_t cpu, struct ctf_stream **ret)
+static inline int ctf_find_stream(struct sink_ctf *s, uint32_t cpu, struct ctf_stream **ret)
 {
 	*ret = cpu < s->stream_count ? s->streams[cpu] : NULL;
-	return likely(*ret) ? 0 : add_stream(s, cpu, ret);
+	return likely(*ret) ? 0 : ctf_add_stream(s, cpu, ret);
 }
 
 /* Uses the same task names as the text. */
@@ -187,7 +182,7 @@ _cold_ static void fill_context(const struct ctf *c, struct context *k, int32_t 
 	k->len = (uint32_t)(sizeof(words) + len + 1);
 }
 
-static void put_context(struct sink_ctf *s, const struct trace_event *ev, struct buf *out)
+static void ctf_put_context(struct sink_ctf *s, const struct trace_event *ev, struct buf *out)
 {
 	struct context *k = &s->cache[(uint32_t)ev->pid & (CONTEXT_CACHE - 1)];
 	char *p = buf_reserve(out, 2 + CONTEXT_MAX);
@@ -203,8 +198,8 @@ static void put_context(struct sink_ctf *s, const struct trace_event *ev, struct
 	out->len += 2 + k->len;
 }
 
-static int find_class(struct sink_ctf *s, struct ctf_class **classes, const struct trace_event *ev,
-		      const struct ctf_class **ret)
+static int ctf_find_class(struct sink_ctf *s, struct ctf_class **classes,
+			  const struct trace_event *ev, const struct ctf_class **ret)
 {
 	int r = 0;
 
@@ -215,18 +210,18 @@ static int find_class(struct sink_ctf *s, struct ctf_class **classes, const stru
 	return r;
 }
 
-static int put_event(struct sink_ctf *s, struct ctf_stream *stream, const struct trace_event *ev,
-		     struct ctf_class **classes)
+static int ctf_put_event(struct sink_ctf *s, struct ctf_stream *stream,
+			 const struct trace_event *ev, struct ctf_class **classes)
 {
 	size_t start = stream->packet.len;
 	const struct ctf_class *class;
-	int r = find_class(s, classes, ev, &class);
+	int r = ctf_find_class(s, classes, ev, &class);
 
 	if (r == 0)
 		r = ctf_stream_event(&s->c, stream, ev->rec.ts, class->id);
 	if (r < 0)
 		return r;
-	put_context(s, ev, &stream->packet);
+	ctf_put_context(s, ev, &stream->packet);
 	r = ctf_class_put(&s->c, class, s->printer, &ev->rec, &stream->packet);
 	/* Undo: the event is written in another class. */
 	if (unlikely(r == -EBADMSG))
@@ -234,7 +229,7 @@ static int put_event(struct sink_ctf *s, struct ctf_stream *stream, const struct
 	return r;
 }
 
-static int make_own_class(struct sink_ctf *s, enum own_event event)
+static int ctf_make_own_class(struct sink_ctf *s, enum own_event event)
 {
 	static const struct {
 		const char *name, *field;
@@ -257,53 +252,53 @@ static int make_own_class(struct sink_ctf *s, enum own_event event)
 	return 0;
 }
 
-static int put_own(struct sink_ctf *s, struct ctf_stream *stream, enum own_event event, uint64_t ts,
-		   uint64_t value)
+static int ctf_put_own(struct sink_ctf *s, struct ctf_stream *stream, enum own_event event,
+		       uint64_t ts, uint64_t value)
 {
 	const struct trace_event nobody = { .rec.ts = ts, .pid = -1 };
-	int r = s->own_classes[event] ? 0 : make_own_class(s, event);
+	int r = s->own_classes[event] ? 0 : ctf_make_own_class(s, event);
 
 	if (r == 0)
 		r = ctf_stream_event(&s->c, stream, ts, s->own_classes[event] - 1);
 	if (r < 0)
 		return r;
-	put_context(s, &nobody, &stream->packet);
+	ctf_put_context(s, &nobody, &stream->packet);
 	ctf_put_u64(&s->c, &stream->packet, value);
 	return 0;
 }
 
 _hot_ static int ctf_event(struct sink *sink, const struct trace_event *ev, struct error *err)
 {
-	struct sink_ctf *s = ctf(sink);
+	struct sink_ctf *s = to_ctf(sink);
 	struct ctf_stream *stream;
-	int r = find_stream(s, ev->cpu, &stream);
+	int r = ctf_find_stream(s, ev->cpu, &stream);
 
 	if (unlikely(r < 0))
-		return cant(r, err);
+		return ctf_cant_write(r, err);
 	s->last_ts = ev->rec.ts;
 	/*
 	 * Readers reject times that go back. The real time is in this event; the next one gets the
 	 * stream's last time.
 	 */
 	if (unlikely(ev->rec.ts < stream->last_ts))
-		r = put_own(s, stream, TIME_WENT_BACK, ev->rec.ts, ev->rec.ts);
+		r = ctf_put_own(s, stream, TIME_WENT_BACK, ev->rec.ts, ev->rec.ts);
 	if (likely(r == 0))
-		r = put_event(s, stream, ev, s->classes);
+		r = ctf_put_event(s, stream, ev, s->classes);
 	if (unlikely(r == -EBADMSG))
-		r = put_event(s, stream, ev, s->raw_classes);
+		r = ctf_put_event(s, stream, ev, s->raw_classes);
 	if (likely(r == 0))
 		r = ctf_stream_settle(&s->c, stream);
-	return likely(r == 0) ? 0 : cant(r, err);
+	return likely(r == 0) ? 0 : ctf_cant_write(r, err);
 }
 
 static int ctf_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts, uint64_t after_ts,
 		    uint64_t count, struct error *err)
 {
-	struct sink_ctf *s = ctf(sink);
+	struct sink_ctf *s = to_ctf(sink);
 	bool known = count != UINT64_MAX;
 	struct ctf_stream *stream;
 	uint64_t from = before_ts, to = after_ts == UINT64_MAX ? s->last_ts : after_ts;
-	int r = find_stream(s, cpu, &stream);
+	int r = ctf_find_stream(s, cpu, &stream);
 
 	if (!from)
 		from = MIN(s->c.start_ts ?: to, to);
@@ -313,20 +308,20 @@ static int ctf_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts, uint64_
 	if (r == 0)
 		r = ctf_stream_begin_gap(&s->c, stream, from, known ? count : 1);
 	if (r == 0)
-		r = put_own(s, stream, EVENTS_LOST, from, known ? count : 0);
+		r = ctf_put_own(s, stream, EVENTS_LOST, from, known ? count : 0);
 	if (r == 0)
 		r = ctf_stream_end_gap(&s->c, stream, to);
-	return cant(r, err);
+	return ctf_cant_write(r, err);
 }
 
 static int ctf_mark(struct sink *sink, const struct mark *mark, struct error *err)
 {
-	return cant(ctf_marks_put(ctf(sink)->marks, mark), err);
+	return ctf_cant_write(ctf_marks_put(to_ctf(sink)->marks, mark), err);
 }
 
 static int ctf_close(struct sink *sink, const struct export_result *result, struct error *err)
 {
-	struct sink_ctf *s = ctf(sink);
+	struct sink_ctf *s = to_ctf(sink);
 	struct output *out = s->c.out;
 	int r = ctf_marks_flush(s->marks);
 
@@ -343,7 +338,7 @@ static int ctf_close(struct sink *sink, const struct export_result *result, stru
 		buf_append(&out->buf, s->c.classes.data, s->c.classes.len);
 	if (r == 0)
 		r = output_flush(out, true);
-	return cant(r, err);
+	return ctf_cant_write(r, err);
 }
 
 const struct sink_ops sink_ctf_ops = {

@@ -22,8 +22,8 @@ void ctf_put_text(struct buf *b, const char *text, size_t len)
 	buf_putc(b, '\0');
 }
 
-static void put_head(const struct ctf *c, const struct ctf_stream *s, struct buf *b, uint64_t from,
-		     uint64_t to, size_t size)
+static void packet_put_head(const struct ctf *c, const struct ctf_stream *s, struct buf *b,
+			    uint64_t from, uint64_t to, size_t size)
 {
 	const Traced__Capture__Header *h = c->info->header;
 
@@ -41,15 +41,15 @@ static void put_head(const struct ctf *c, const struct ctf_stream *s, struct buf
 		ctf_put_u32(c, b, s->cpu);
 }
 
-static size_t head_size(const struct ctf *c, const struct ctf_stream *s)
+static size_t packet_head_size(const struct ctf *c, const struct ctf_stream *s)
 {
 	return 2 * sizeof(uint32_t) + (ctf_has_uuid(c) ? CTF_UUID_LEN : 0) + 6 * sizeof(uint64_t) +
 	       (s->stream_class == CTF_KERNEL ? sizeof(uint32_t) : 0);
 }
 
-static int begin(const struct ctf *c, struct ctf_stream *s)
+static int packet_begin(const struct ctf *c, struct ctf_stream *s)
 {
-	size_t head = head_size(c, s);
+	size_t head = packet_head_size(c, s);
 	char *p = buf_reserve(&s->packet, c->packet_max + head);
 
 	if (!p)
@@ -70,9 +70,9 @@ int ctf_stream_flush(const struct ctf *c, struct ctf_stream *s)
 		return -ENOMEM;
 	if (!size)
 		return 0;
-	/* Reserve the header; put_head() overwrites it with the same size. */
+	/* Reserve the header; packet_put_head() overwrites it with the same size. */
 	b->len = 0;
-	put_head(c, s, b, s->first_ts, s->last_ts, size);
+	packet_put_head(c, s, b, s->first_ts, s->last_ts, size);
 	b->len = size;
 	s->packets++;
 	r = output_file(c->out, s->name);
@@ -94,7 +94,7 @@ _hot_ int ctf_stream_event(const struct ctf *c, struct ctf_stream *s, uint64_t t
 
 	s->last_ts = MAX(s->last_ts, ts);
 	if (unlikely(!s->packet.len)) {
-		int r = begin(c, s);
+		int r = packet_begin(c, s);
 
 		if (r < 0)
 			return r;
@@ -120,7 +120,7 @@ int ctf_stream_begin_gap(const struct ctf *c, struct ctf_stream *s, uint64_t fro
 	 * loss.
 	 */
 	if (!s->begun) {
-		r = begin(c, s);
+		r = packet_begin(c, s);
 		s->first_ts = s->last_ts = MAX(s->last_ts, from);
 	}
 	if (r == 0)

@@ -21,28 +21,28 @@
 #define MISSED_EVENTS (UINT32_C(1) << 31)
 #define MISSED_STORED (UINT32_C(1) << 30)
 
-static uint64_t chunk_pages(const struct dat_file *f, const struct chunk_ref *ref)
+static uint64_t data_chunk_pages(const struct dat_file *f, const struct chunk_ref *ref)
 {
 	return (ref->length - sizeof(struct subbufs_header)) / f->page_size;
 }
 
 /* Whether the chunk after number n begins with the same sub-buffer as this one's last. */
-static bool is_replaced(const struct cpu_chunks *c, size_t n)
+static bool data_is_replaced(const struct cpu_chunks *c, size_t n)
 {
 	const struct chunk_ref *next = chunk_list_get(&c->list, n + 1);
 
 	return next && next->skip;
 }
 
-static uint64_t count_pages(const struct dat_file *f, const struct cpu_chunks *c)
+static uint64_t data_count_pages(const struct dat_file *f, const struct cpu_chunks *c)
 {
 	const struct chunk_ref *ref;
 	uint64_t pages = 0;
 
 	for (size_t n = 0; (ref = chunk_list_get(&c->list, n)); n++) {
-		uint64_t count = chunk_pages(f, ref);
+		uint64_t count = data_chunk_pages(f, ref);
 
-		pages += count - (count && is_replaced(c, n));
+		pages += count - (count && data_is_replaced(c, n));
 	}
 	return pages;
 }
@@ -50,14 +50,14 @@ static uint64_t count_pages(const struct dat_file *f, const struct cpu_chunks *c
 /* The main buffer has a name: add an empty top-level buffer, which readers require. */
 #define NO_BUFFER UINT32_MAX
 
-static const char *ring_name(const struct trace_info *info, uint32_t number)
+static const char *data_ring_name(const struct trace_info *info, uint32_t number)
 {
 	size_t i = number ? number - BUFFER_MORE + 1 : 0;
 
 	return number != NO_BUFFER && i < info->header->n_buffers ? info->header->buffers[i] : "";
 }
 
-static struct dat_ring *find_ring(struct dat_file *f, uint32_t number)
+static struct dat_ring *data_find_ring(struct dat_file *f, uint32_t number)
 {
 	struct dat_ring *ring;
 
@@ -69,7 +69,7 @@ static struct dat_ring *find_ring(struct dat_file *f, uint32_t number)
 	ring = &f->rings[f->ring_count];
 	*ring = (struct dat_ring){
 		.number = number,
-		.name = ring_name(f->info, number),
+		.name = data_ring_name(f->info, number),
 		.cpus = calloc(f->cpus, sizeof(struct dat_cpu_data)),
 	};
 	f->ring_count += ring->cpus != NULL;
@@ -82,36 +82,36 @@ int dat_find_data(struct dat_file *f, const struct stream_index *index, struct e
 
 	/* Sorted by CPU. */
 	f->cpus = ring->count ? ring->cpus[ring->count - 1].cpu + 1 : 1;
-	if (!find_ring(f, *ring_name(f->info, BUFFER_MAIN) ? NO_BUFFER : BUFFER_MAIN))
+	if (!data_find_ring(f, *data_ring_name(f->info, BUFFER_MAIN) ? NO_BUFFER : BUFFER_MAIN))
 		return error_errno(err, -ENOMEM, "can't write the trace.dat");
 	for (size_t i = 0; i < ring->count; i++) {
 		const struct cpu_chunks *c = &ring->cpus[i];
-		struct dat_ring *r = find_ring(f, c->buffer);
+		struct dat_ring *r = data_find_ring(f, c->buffer);
 
 		if (!r)
 			return error_errno(err, -ENOMEM, "can't write the trace.dat");
 		r->cpus[c->cpu].chunks = c;
-		r->cpus[c->cpu].pages = count_pages(f, c);
+		r->cpus[c->cpu].pages = data_count_pages(f, c);
 	}
 	return 0;
 }
 
 /* Low 32 bits of the commit field. */
-static uint8_t *commit_at(const struct page_layout *l, uint8_t *page)
+static uint8_t *page_commit_at(const struct page_layout *l, uint8_t *page)
 {
 	return page + l->commit_offset + (l->big_endian && l->commit_size == 8 ? 4 : 0);
 }
 
-static void store(bool big_endian, uint8_t *to, uint64_t v, unsigned size)
+static void page_store(bool big_endian, uint8_t *to, uint64_t v, unsigned size)
 {
 	for (unsigned i = 0; i < size; i++)
 		to[big_endian ? size - 1 - i : i] = (uint8_t)(v >> (8 * i));
 }
 
 /* Records in the header that events are missing before this sub-buffer. */
-static void mark_missed(const struct page_layout *l, uint8_t *page, uint64_t missed)
+static void page_mark_missed(const struct page_layout *l, uint8_t *page, uint64_t missed)
 {
-	uint8_t *at = commit_at(l, page);
+	uint8_t *at = page_commit_at(l, page);
 	uint32_t commit = load_u32(at, l->big_endian);
 	uint32_t len = commit & ~(MISSED_EVENTS | MISSED_STORED);
 
@@ -120,12 +120,12 @@ static void mark_missed(const struct page_layout *l, uint8_t *page, uint64_t mis
 	commit |= MISSED_EVENTS;
 	if (missed != UINT64_MAX && l->subbuf_size - l->data_offset - len >= l->word_size) {
 		commit |= MISSED_STORED;
-		store(l->big_endian, page + l->data_offset + len, missed, l->word_size);
+		page_store(l->big_endian, page + l->data_offset + len, missed, l->word_size);
 	}
-	store(l->big_endian, at, commit, 4);
+	page_store(l->big_endian, at, commit, 4);
 }
 
-static uint64_t missed_before(const struct page_layout *l, const uint8_t *page)
+static uint64_t page_missed_before(const struct page_layout *l, const uint8_t *page)
 {
 	struct page_iter it;
 
@@ -133,10 +133,10 @@ static uint64_t missed_before(const struct page_layout *l, const uint8_t *page)
 }
 
 /* Replaces an unreadable sub-buffer by an empty one with a loss. */
-static void make_empty(const struct page_layout *l, uint8_t *page)
+static void page_make_empty(const struct page_layout *l, uint8_t *page)
 {
 	memset(page, 0, l->subbuf_size);
-	store(l->big_endian, commit_at(l, page), MISSED_EVENTS, 4);
+	page_store(l->big_endian, page_commit_at(l, page), MISSED_EVENTS, 4);
 }
 
 #if HAVE_ZSTD
@@ -164,13 +164,13 @@ int dat_pack(struct dat_file *f _unused_, const void *from _unused_, size_t len 
 }
 #endif
 
-static int cant(int r, struct error *err)
+static int data_cant_write(int r, struct error *err)
 {
 	return r < 0 ? error_errno(err, r, "can't write the trace.dat") : 0;
 }
 
 /* Writes whole blocks and keeps the remainder; last: writes all. */
-static int put_blocks(struct dat_file *f, bool last, struct error *err)
+static int data_put_blocks(struct dat_file *f, bool last, struct error *err)
 {
 	size_t block = (size_t)BLOCK_PAGES * f->page_size, at = 0;
 
@@ -186,7 +186,7 @@ static int put_blocks(struct dat_file *f, bool last, struct error *err)
 		dat_put_u32(f, &f->out->buf, (uint32_t)n);
 		buf_append(&f->out->buf, f->packed_block.data, f->packed_block.len);
 		at += n;
-		r = cant(output_settle(f->out), err);
+		r = data_cant_write(output_settle(f->out), err);
 		if (r < 0)
 			return r;
 	}
@@ -196,9 +196,10 @@ static int put_blocks(struct dat_file *f, bool last, struct error *err)
 }
 
 /* Writes all of f->block. */
-static int put_pages(struct dat_file *f, struct error *err)
+static int data_put_pages(struct dat_file *f, struct error *err)
 {
-	return f->packed ? put_blocks(f, false, err) : cant(output_take(f->out, &f->block), err);
+	return f->packed ? data_put_blocks(f, false, err)
+			 : data_cant_write(output_take(f->out, &f->block), err);
 }
 
 #define HEAD ((uint32_t)sizeof(struct subbufs_header))
@@ -207,8 +208,9 @@ static int put_pages(struct dat_file *f, struct error *err)
  * Loads sub-buffers from..from + n of a chunk. The whole chunk is read with its checksum; parts
  * only after that was verified.
  */
-static int load_pages(const struct stream_reader *reader, const struct chunk *chunk, uint32_t from,
-		      uint32_t n, uint32_t size, struct buf *piece, struct error *err)
+static int data_load_pages(const struct stream_reader *reader, const struct chunk *chunk,
+			   uint32_t from, uint32_t n, uint32_t size, struct buf *piece,
+			   struct error *err)
 {
 	int r;
 
@@ -223,14 +225,14 @@ static int load_pages(const struct stream_reader *reader, const struct chunk *ch
 	return 0;
 }
 
-/* As above, but replaces unreadable sub-buffers by empty ones. */
-static int load_or_empty(struct dat_file *f, const struct stream_reader *reader,
-			 const struct chunk *chunk, uint32_t from, uint32_t n, bool good,
-			 struct buf *piece, struct error *err)
+/* Like data_load_pages(), but replaces unreadable sub-buffers by empty ones. */
+static int data_load_or_empty(struct dat_file *f, const struct stream_reader *reader,
+			      const struct chunk *chunk, uint32_t from, uint32_t n, bool good,
+			      struct buf *piece, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 	uint32_t size = f->page_size;
-	int r = good ? load_pages(reader, chunk, from, n, size, piece, &why) : -EBADMSG;
+	int r = good ? data_load_pages(reader, chunk, from, n, size, piece, &why) : -EBADMSG;
 
 	if (r != -EBADMSG)
 		return r < 0 ? error_move(err, &why) : 0;
@@ -238,15 +240,15 @@ static int load_or_empty(struct dat_file *f, const struct stream_reader *reader,
 	if (!buf_reserve(piece, (size_t)n * size))
 		return error_errno(err, -ENOMEM, "can't write the trace.dat");
 	for (uint32_t i = 0; i < n; i++)
-		make_empty(&f->info->layout, (uint8_t *)piece->data + (size_t)i * size);
+		page_make_empty(&f->info->layout, (uint8_t *)piece->data + (size_t)i * size);
 	piece->len = (size_t)n * size;
 	return 0;
 }
 
 /* *missed: loss to record in the next sub-buffer's header. */
-static int write_chunk(struct dat_file *f, const struct stream_reader *reader,
-		       const struct chunk *chunk, bool replaced, uint64_t *missed,
-		       struct error *err)
+static int data_write_chunk(struct dat_file *f, const struct stream_reader *reader,
+			    const struct chunk *chunk, bool replaced, uint64_t *missed,
+			    struct error *err)
 {
 	const struct page_layout *l = &f->info->layout;
 	uint32_t pages = (chunk->length - HEAD) / f->page_size;
@@ -259,14 +261,14 @@ static int write_chunk(struct dat_file *f, const struct stream_reader *reader,
 		int r;
 
 		n = MIN(step, pages - at);
-		r = load_or_empty(f, reader, chunk, at, n, good, &piece, err);
+		r = data_load_or_empty(f, reader, chunk, at, n, good, &piece, err);
 		if (r < 0)
 			return r;
-		mark_missed(l, (uint8_t *)piece.data, *missed);
+		page_mark_missed(l, (uint8_t *)piece.data, *missed);
 		*missed = 0;
 		if (replaced && at + n == pages) {
 			piece.len -= f->page_size;
-			*missed = missed_before(l, (uint8_t *)piece.data + piece.len);
+			*missed = page_missed_before(l, (uint8_t *)piece.data + piece.len);
 		}
 		if (f->packed) {
 			buf_append(&f->block, piece.data, piece.len);
@@ -277,7 +279,7 @@ static int write_chunk(struct dat_file *f, const struct stream_reader *reader,
 			piece = empty;
 		}
 		r = buf_error(&f->block);
-		r = r < 0 ? cant(r, err) : put_pages(f, err);
+		r = r < 0 ? data_cant_write(r, err) : data_put_pages(f, err);
 		if (r < 0)
 			return r;
 	}
@@ -302,7 +304,8 @@ int dat_write_cpu(struct dat_file *f, const struct dat_cpu_data *cpu,
 			.length = ref->length,
 		};
 
-		r = write_chunk(f, reader, &chunk, is_replaced(cpu->chunks, n), &missed, err);
+		r = data_write_chunk(f, reader, &chunk, data_is_replaced(cpu->chunks, n), &missed,
+				     err);
 	}
-	return r == 0 && f->packed ? put_blocks(f, true, err) : r;
+	return r == 0 && f->packed ? data_put_blocks(f, true, err) : r;
 }

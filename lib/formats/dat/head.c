@@ -34,13 +34,13 @@ void dat_put_u64(const struct dat_file *f, struct buf *b, uint64_t v)
 	buf_append(b, &v, sizeof(v));
 }
 
-static void put_string(struct buf *b, const char *text)
+static void dat_head_put_string(struct buf *b, const char *text)
 {
 	buf_append(b, text, strlen(text) + 1);
 }
 
 /* Text of events/header_page for this layout. */
-static void put_page_format(const struct page_layout *l, struct buf *b)
+static void dat_head_put_page_format(const struct page_layout *l, struct buf *b)
 {
 	buf_printf(b, "\tfield: u64 timestamp;\toffset:%u;\tsize:8;\tsigned:0;\n",
 		   l->timestamp_offset);
@@ -52,21 +52,21 @@ static void put_page_format(const struct page_layout *l, struct buf *b)
 		   l->subbuf_size - l->data_offset);
 }
 
-static void put_header_info(const struct dat_file *f, struct buf *b)
+static void dat_head_put_header_info(const struct dat_file *f, struct buf *b)
 {
 	_cleanup_buf_ struct buf page = BUF_INIT;
 
-	put_page_format(&f->info->layout, &page);
-	put_string(b, "header_page");
+	dat_head_put_page_format(&f->info->layout, &page);
+	dat_head_put_string(b, "header_page");
 	dat_put_u64(f, b, page.len);
 	buf_append(b, page.data, page.len);
-	put_string(b, "header_event");
+	dat_head_put_string(b, "header_event");
 	dat_put_u64(f, b, strlen(header_event));
 	buf_puts(b, header_event);
 	b->failed |= page.failed;
 }
 
-static void put_format(const struct dat_file *f, const struct event *ev, struct buf *b)
+static void dat_head_put_format(const struct dat_file *f, const struct event *ev, struct buf *b)
 {
 	size_t len;
 	const char *text = event_format_text(ev, &len);
@@ -75,13 +75,13 @@ static void put_format(const struct dat_file *f, const struct event *ev, struct 
 	buf_append(b, text, len);
 }
 
-static bool is_ftrace(const struct event *ev)
+static bool dat_head_is_ftrace(const struct event *ev)
 {
 	return strcmp(ev->system, "ftrace") == 0;
 }
 
 /* ftrace's own events; no system name precedes them. */
-static void put_ftrace(const struct dat_file *f, struct buf *b)
+static void dat_head_put_ftrace(const struct dat_file *f, struct buf *b)
 {
 	const struct event *const *all;
 	uint32_t n = 0;
@@ -89,14 +89,14 @@ static void put_ftrace(const struct dat_file *f, struct buf *b)
 
 	all = event_table_all(f->info->events, &count);
 	for (size_t i = 0; i < count; i++)
-		n += is_ftrace(all[i]);
+		n += dat_head_is_ftrace(all[i]);
 	dat_put_u32(f, b, n);
 	for (size_t i = 0; i < count; i++)
-		if (is_ftrace(all[i]))
-			put_format(f, all[i], b);
+		if (dat_head_is_ftrace(all[i]))
+			dat_head_put_format(f, all[i], b);
 }
 
-static int by_system(const void *a, const void *b)
+static int dat_head_by_system(const void *a, const void *b)
 {
 	const struct event *const *x = a, *const *y = b;
 	int r = strcmp((*x)->system, (*y)->system);
@@ -104,7 +104,7 @@ static int by_system(const void *a, const void *b)
 	return r ?: (*x)->id - (*y)->id;
 }
 
-static int put_systems(const struct dat_file *f, struct buf *b)
+static int dat_head_put_systems(const struct dat_file *f, struct buf *b)
 {
 	_cleanup_free_ const struct event **sorted = NULL;
 	const struct event *const *all;
@@ -116,24 +116,24 @@ static int put_systems(const struct dat_file *f, struct buf *b)
 	if (!sorted)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		if (!is_ftrace(all[i]))
+		if (!dat_head_is_ftrace(all[i]))
 			sorted[n++] = all[i];
-	qsort(sorted, n, sizeof(*sorted), by_system);
+	qsort(sorted, n, sizeof(*sorted), dat_head_by_system);
 	for (size_t i = 0; i < n; i++)
 		systems += i == 0 || strcmp(sorted[i]->system, sorted[i - 1]->system) != 0;
 	dat_put_u32(f, b, systems);
 	for (size_t i = 0; i < n; i = end) {
 		for (end = i; end < n && strcmp(sorted[end]->system, sorted[i]->system) == 0; end++)
 			;
-		put_string(b, sorted[i]->system);
+		dat_head_put_string(b, sorted[i]->system);
 		dat_put_u32(f, b, (uint32_t)(end - i));
 		for (size_t k = i; k < end; k++)
-			put_format(f, sorted[k], b);
+			dat_head_put_format(f, sorted[k], b);
 	}
 	return 0;
 }
 
-static int put_text(const struct dat_file *f, const struct buf *text, struct buf *b)
+static int dat_head_put_text(const struct dat_file *f, const struct buf *text, struct buf *b)
 {
 	if (text->len > UINT32_MAX)
 		return -EFBIG;
@@ -143,7 +143,7 @@ static int put_text(const struct dat_file *f, const struct buf *text, struct buf
 }
 
 /* Like saved_cmdlines: the last name of each thread. */
-static int put_cmdlines(const struct dat_file *f, struct buf *b)
+static int dat_head_put_cmdlines(const struct dat_file *f, struct buf *b)
 {
 	_cleanup_buf_ struct buf lines = BUF_INIT;
 	struct task *const *all;
@@ -175,22 +175,22 @@ int dat_put_part(struct dat_file *f, enum dat_part part, struct buf *b)
 
 	switch (part) {
 	case DAT_HEADER_INFO:
-		put_header_info(f, b);
+		dat_head_put_header_info(f, b);
 		break;
 	case DAT_FTRACE_FORMATS:
-		put_ftrace(f, b);
+		dat_head_put_ftrace(f, b);
 		break;
 	case DAT_FORMATS:
-		r = put_systems(f, b);
+		r = dat_head_put_systems(f, b);
 		break;
 	case DAT_KALLSYMS:
-		r = put_text(f, &f->symbols, b);
+		r = dat_head_put_text(f, &f->symbols, b);
 		break;
 	case DAT_PRINTK:
-		r = put_text(f, &f->printk, b);
+		r = dat_head_put_text(f, &f->printk, b);
 		break;
 	default:
-		r = put_cmdlines(f, b);
+		r = dat_head_put_cmdlines(f, b);
 		break;
 	}
 	return r ?: buf_error(b);
@@ -239,8 +239,8 @@ void dat_put_option(const struct dat_file *f, struct buf *b, unsigned id, const 
 }
 
 /* Text values end with a NUL. */
-static void put_text_option(const struct dat_file *f, struct buf *b, unsigned id,
-			    const struct buf *text)
+static void dat_head_put_text_option(const struct dat_file *f, struct buf *b, unsigned id,
+				     const struct buf *text)
 {
 	b->failed |= text->failed;
 	dat_put_option(f, b, id, text->data, text->len);
@@ -255,7 +255,8 @@ void dat_put_clock(const struct dat_file *f, struct buf *b)
 }
 
 /* Text of per_cpu/cpuN/stats. */
-static void put_stats(const struct dat_file *f, const Traced__Capture__CpuStats *s, struct buf *b)
+static void dat_head_put_stats(const struct dat_file *f, const Traced__Capture__CpuStats *s,
+			       struct buf *b)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -270,10 +271,10 @@ static void put_stats(const struct dat_file *f, const Traced__Capture__CpuStats 
 	buf_printf(&text, "dropped events: %" PRIu64 "\nread events: %" PRIu64 "\n", s->dropped,
 		   s->read);
 	buf_putc(&text, '\0');
-	put_text_option(f, b, DAT_OPTION_CPUSTAT, &text);
+	dat_head_put_text_option(f, b, DAT_OPTION_CPUSTAT, &text);
 }
 
-static void put_times(const struct dat_file *f, struct buf *b)
+static void dat_head_put_times(const struct dat_file *f, struct buf *b)
 {
 	const Traced__Capture__Header *h = f->info->header;
 	_cleanup_buf_ struct buf value = BUF_INIT;
@@ -281,7 +282,7 @@ static void put_times(const struct dat_file *f, struct buf *b)
 	if (h->time_offset) {
 		buf_printf(&value, "%" PRId64, h->time_offset);
 		buf_putc(&value, '\0');
-		put_text_option(f, b, DAT_OPTION_OFFSET, &value);
+		dat_head_put_text_option(f, b, DAT_OPTION_OFFSET, &value);
 	}
 	if (!h->time_mult)
 		return;
@@ -289,7 +290,7 @@ static void put_times(const struct dat_file *f, struct buf *b)
 	dat_put_u32(f, &value, h->time_mult);
 	dat_put_u32(f, &value, h->time_shift);
 	dat_put_u64(f, &value, 0);
-	put_text_option(f, b, DAT_OPTION_TSC2NSEC, &value);
+	dat_head_put_text_option(f, b, DAT_OPTION_TSC2NSEC, &value);
 }
 
 void dat_put_options(const struct dat_file *f, struct buf *b)
@@ -300,16 +301,16 @@ void dat_put_options(const struct dat_file *f, struct buf *b)
 	const Traced__Capture__Stats *last =
 		info->stats_count ? info->stats[info->stats_count - 1] : NULL;
 
-	put_times(f, b);
+	dat_head_put_times(f, b);
 	for (size_t i = 0; last && i < last->n_cpus; i++)
-		put_stats(f, last->cpus[i], b);
+		dat_head_put_stats(f, last->cpus[i], b);
 	dat_put_clock(f, &value);
 	buf_putc(&value, '\0');
-	put_text_option(f, b, DAT_OPTION_TRACECLOCK, &value);
+	dat_head_put_text_option(f, b, DAT_OPTION_TRACECLOCK, &value);
 	buf_clear(&value);
 	buf_printf(&value, "%s %s %s %s", h->sysname, h->nodename, h->release, h->machine);
 	buf_putc(&value, '\0');
-	put_text_option(f, b, DAT_OPTION_UNAME, &value);
+	dat_head_put_text_option(f, b, DAT_OPTION_UNAME, &value);
 	dat_put_option(f, b, DAT_OPTION_VERSION, h->program, strlen(h->program) + 1);
 	if (h->uuid.len >= 8)
 		dat_put_option(f, b, DAT_OPTION_TRACEID, h->uuid.data, 8);

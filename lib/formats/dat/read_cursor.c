@@ -9,7 +9,7 @@ int dat_damaged(const struct dat_cursor *c, struct error *err)
 	return error_set(err, -EBADMSG, "its %s can't be understood: the file is damaged", c->what);
 }
 
-static int ends(const struct dat_cursor *c, struct error *err)
+static int cursor_ends(const struct dat_cursor *c, struct error *err)
 {
 	if (c->memory)
 		return error_set(err, -EBADMSG, "something is missing from its %s: it is damaged",
@@ -28,7 +28,7 @@ int dat_bytes(struct dat_cursor *c, void *ret, size_t len, struct error *err)
 	ssize_t n;
 
 	if (c->at > c->end || len > c->end - c->at)
-		return ends(c, err);
+		return cursor_ends(c, err);
 	if (c->memory) {
 		memcpy(ret, c->memory + c->at, len);
 	} else {
@@ -36,7 +36,7 @@ int dat_bytes(struct dat_cursor *c, void *ret, size_t len, struct error *err)
 		if (n < 0)
 			return error_errno(err, (int)n, "can't read it");
 		if ((size_t)n < len)
-			return ends(c, err);
+			return cursor_ends(c, err);
 	}
 	c->at += len;
 	return 0;
@@ -45,7 +45,7 @@ int dat_bytes(struct dat_cursor *c, void *ret, size_t len, struct error *err)
 int dat_skip(struct dat_cursor *c, uint64_t len, struct error *err)
 {
 	if (c->at > c->end || len > c->end - c->at)
-		return ends(c, err);
+		return cursor_ends(c, err);
 	c->at += len;
 	return 0;
 }
@@ -89,7 +89,7 @@ int dat_string(struct dat_cursor *c, char *ret, size_t size, struct error *err)
 		char piece[64];
 		size_t n = (size_t)MIN((uint64_t)sizeof(piece), c->end - MIN(c->at, c->end));
 		const char *nul;
-		int r = n ? dat_bytes(c, piece, n, err) : ends(c, err);
+		int r = n ? dat_bytes(c, piece, n, err) : cursor_ends(c, err);
 
 		if (r < 0)
 			return r;
@@ -114,7 +114,7 @@ int dat_append(struct dat_cursor *c, uint64_t len, struct buf *to, struct error 
 
 	/* Check before allocating. */
 	if (c->at > c->end || len > c->end - c->at)
-		return ends(c, err);
+		return cursor_ends(c, err);
 	p = buf_reserve(to, (size_t)len + 1);
 	if (!p)
 		return error_errno(err, -ENOMEM, "can't load its %s", c->what);
@@ -125,7 +125,7 @@ int dat_append(struct dat_cursor *c, uint64_t len, struct buf *to, struct error 
 }
 
 /* The content follows two sizes. */
-static int expand(struct dat_cursor *c, struct buf *memory, struct error *err)
+static int cursor_expand(struct dat_cursor *c, struct buf *memory, struct error *err)
 {
 	_cleanup_buf_ struct buf packed = BUF_INIT;
 	uint32_t size = 0, expanded = 0;
@@ -178,7 +178,7 @@ int dat_cursor_section(struct dat_cursor *ret, const struct dat *d, uint64_t off
 	if (is != id)
 		return dat_damaged(ret, err);
 	if (size > ret->end - ret->at)
-		return ends(ret, err);
+		return cursor_ends(ret, err);
 	ret->end = ret->at + size;
-	return flags & DAT_SECTION_PACKED ? expand(ret, memory, err) : 0;
+	return flags & DAT_SECTION_PACKED ? cursor_expand(ret, memory, err) : 0;
 }

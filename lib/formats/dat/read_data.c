@@ -45,7 +45,7 @@ void dat_run_deinit(struct dat_run *run)
 }
 
 /* 0, or -EBADMSG: no further block is readable. */
-static int next_block(struct dat_run *run, struct error *err)
+static int data_next_block(struct dat_run *run, struct error *err)
 {
 	uint32_t size = 0, expanded = 0;
 	int64_t n;
@@ -80,11 +80,11 @@ static int next_block(struct dat_run *run, struct error *err)
 	return 0;
 }
 
-static int next_packed(struct dat_run *run, size_t max, struct error *err)
+static int data_next_packed(struct dat_run *run, size_t max, struct error *err)
 {
 	while (run->blocks && run->pages.len < max) {
 		_cleanup_error_ struct error why = ERROR_INIT;
-		int r = next_block(run, &why);
+		int r = data_next_block(run, &why);
 
 		if (r == -EBADMSG) {
 			run->cut = true;
@@ -98,7 +98,7 @@ static int next_packed(struct dat_run *run, size_t max, struct error *err)
 }
 
 /* Bytes of the next whole sub-buffers. */
-static uint32_t next_whole(struct dat_run *run, size_t max)
+static uint32_t data_next_whole(struct dat_run *run, size_t max)
 {
 	uint64_t rest = run->from.end - run->from.at;
 	uint64_t n = MIN(rest, (uint64_t)MAX(max, run->page_size));
@@ -108,9 +108,9 @@ static uint32_t next_whole(struct dat_run *run, size_t max)
 	return (uint32_t)n;
 }
 
-static int next_plain(struct dat_run *run, size_t max, struct error *err)
+static int data_next_plain(struct dat_run *run, size_t max, struct error *err)
 {
-	uint32_t n = next_whole(run, max);
+	uint32_t n = data_next_whole(run, max);
 	int r = n ? dat_append(&run->from, n, &run->pages, err) : 0;
 
 	return r < 0 ? r : n > 0;
@@ -119,12 +119,12 @@ static int next_plain(struct dat_run *run, size_t max, struct error *err)
 int dat_run_next(struct dat_run *run, size_t max, struct error *err)
 {
 	buf_clear(&run->pages);
-	return run->packed ? next_packed(run, max, err) : next_plain(run, max, err);
+	return run->packed ? data_next_packed(run, max, err) : data_next_plain(run, max, err);
 }
 
 uint32_t dat_run_place(struct dat_run *run, uint64_t *ret_offset)
 {
-	uint32_t n = next_whole(run, DAT_RUN_BYTES);
+	uint32_t n = data_next_whole(run, DAT_RUN_BYTES);
 
 	*ret_offset = run->from.at;
 	run->from.at += n;

@@ -27,7 +27,7 @@ void dat_deinit(struct dat *d)
 	*d = (struct dat){ .fd = -EBADF };
 }
 
-static int read_packing(struct dat *d, struct dat_cursor *c, struct error *err)
+static int dat_read_packing(struct dat *d, struct dat_cursor *c, struct error *err)
 {
 	char name[32], version[64];
 	int r = dat_string(c, name, sizeof(name), err);
@@ -40,7 +40,7 @@ static int read_packing(struct dat *d, struct dat_cursor *c, struct error *err)
 }
 
 /* *ret_at: offset after the initial format. */
-static int read_initial(struct dat *d, uint64_t *ret_at, struct error *err)
+static int dat_read_initial(struct dat *d, uint64_t *ret_at, struct error *err)
 {
 	struct dat_cursor c;
 	uint8_t big, word;
@@ -65,14 +65,14 @@ static int read_initial(struct dat *d, uint64_t *ret_at, struct error *err)
 	if (r == 0)
 		r = dat_u32(&c, &d->page_size, err);
 	if (r == 0 && d->version == 7)
-		r = read_packing(d, &c, err);
+		r = dat_read_packing(d, &c, err);
 	*ret_at = c.at;
 	return r;
 }
 
 /* Reads a version 6 table: offset and size for each CPU, then the clock. */
-static int read_table(struct dat *d, struct dat_buffer *b, uint64_t at, uint32_t cpus,
-		      struct error *err)
+static int dat_read_table(struct dat *d, struct dat_buffer *b, uint64_t at, uint32_t cpus,
+			  struct error *err)
 {
 	_cleanup_buf_ struct buf clock = BUF_INIT;
 	struct dat_cursor c;
@@ -105,7 +105,7 @@ static int read_table(struct dat *d, struct dat_buffer *b, uint64_t at, uint32_t
 }
 
 /* Reads "flyrecord", "latency" or "options"; advances *at. */
-static int read_kind(struct dat *d, uint64_t *at, char ret[static 11], struct error *err)
+static int dat_read_kind(struct dat *d, uint64_t *at, char ret[static 11], struct error *err)
 {
 	struct dat_cursor c;
 	int r;
@@ -117,7 +117,7 @@ static int read_kind(struct dat *d, uint64_t *at, char ret[static 11], struct er
 	return r;
 }
 
-static int read_tables(struct dat *d, const char *kind, uint64_t at, struct error *err)
+static int dat_read_tables(struct dat *d, const char *kind, uint64_t at, struct error *err)
 {
 	struct dat_buffer *top;
 	int r = 0;
@@ -127,9 +127,9 @@ static int read_tables(struct dat *d, const char *kind, uint64_t at, struct erro
 		uint64_t table = d->buffers[i].cpus[0].offset;
 		char what[11];
 
-		r = read_kind(d, &table, what, err);
+		r = dat_read_kind(d, &table, what, err);
 		if (r == 0)
-			r = read_table(d, &d->buffers[i], table, d->cpus, err);
+			r = dat_read_table(d, &d->buffers[i], table, d->cpus, err);
 	}
 	if (r == 0)
 		r = dat_add_buffer(d, "", &top, err);
@@ -140,11 +140,11 @@ static int read_tables(struct dat *d, const char *kind, uint64_t at, struct erro
 		return 0;
 	if (strncmp(kind, "flyrecord", strlen("flyrecord")) != 0)
 		return error_set(err, -EBADMSG, "it has no events: the file is cut or damaged");
-	return read_table(d, top, at, d->cpus, err);
+	return dat_read_table(d, top, at, d->cpus, err);
 }
 
 /* Reads what follows the parts in version 6. */
-static int read_rest(struct dat *d, uint64_t at, struct error *err)
+static int dat_read_rest(struct dat *d, uint64_t at, struct error *err)
 {
 	struct dat_cursor c;
 	char kind[11];
@@ -154,16 +154,16 @@ static int read_rest(struct dat *d, uint64_t at, struct error *err)
 	r = dat_u32(&c, &d->cpus, err);
 	at = c.at;
 	if (r == 0)
-		r = read_kind(d, &at, kind, err);
+		r = dat_read_kind(d, &at, kind, err);
 	if (r == 0 && strncmp(kind, "options", strlen("options")) == 0) {
 		r = dat_options_v6(d, &at, err);
 		if (r == 0)
-			r = read_kind(d, &at, kind, err);
+			r = dat_read_kind(d, &at, kind, err);
 	}
-	return r == 0 ? read_tables(d, kind, at, err) : r;
+	return r == 0 ? dat_read_tables(d, kind, at, err) : r;
 }
 
-static int skip_formats(struct dat_cursor *c, struct error *err)
+static int dat_skip_formats(struct dat_cursor *c, struct error *err)
 {
 	uint32_t count;
 	int r = dat_u32(c, &count, err);
@@ -178,7 +178,7 @@ static int skip_formats(struct dat_cursor *c, struct error *err)
 	return r;
 }
 
-static int skip_systems(struct dat_cursor *c, struct error *err)
+static int dat_skip_systems(struct dat_cursor *c, struct error *err)
 {
 	uint32_t count;
 	int r = dat_u32(c, &count, err);
@@ -188,13 +188,13 @@ static int skip_systems(struct dat_cursor *c, struct error *err)
 
 		r = dat_string(c, system, sizeof(system), err);
 		if (r == 0)
-			r = skip_formats(c, err);
+			r = dat_skip_formats(c, err);
 	}
 	return r;
 }
 
 /* Reads two texts, each after its name and length. */
-static int read_header_info(struct dat *d, struct dat_cursor *c, struct error *err)
+static int dat_read_header_info(struct dat *d, struct dat_cursor *c, struct error *err)
 {
 	static const char *const names[] = { "header_page", "header_event" };
 
@@ -216,7 +216,7 @@ static int read_header_info(struct dat *d, struct dat_cursor *c, struct error *e
 	return 0;
 }
 
-static int walk_v6(struct dat *d, uint64_t at, struct error *err)
+static int dat_walk_v6(struct dat *d, uint64_t at, struct error *err)
 {
 	int r = 0;
 
@@ -229,13 +229,13 @@ static int walk_v6(struct dat *d, uint64_t at, struct error *err)
 		d->parts[part] = at;
 		switch (part) {
 		case DAT_HEADER_INFO:
-			r = read_header_info(d, &c, err);
+			r = dat_read_header_info(d, &c, err);
 			break;
 		case DAT_FTRACE_FORMATS:
-			r = skip_formats(&c, err);
+			r = dat_skip_formats(&c, err);
 			break;
 		case DAT_FORMATS:
-			r = skip_systems(&c, err);
+			r = dat_skip_systems(&c, err);
 			break;
 		case DAT_CMDLINES:
 			r = dat_u64(&c, &len, err);
@@ -251,10 +251,10 @@ static int walk_v6(struct dat *d, uint64_t at, struct error *err)
 			return r;
 		at = c.at;
 	}
-	return read_rest(d, at, err);
+	return dat_read_rest(d, at, err);
 }
 
-static int open_v7(struct dat *d, struct error *err)
+static int dat_open_v7(struct dat *d, struct error *err)
 {
 	_cleanup_buf_ struct buf memory = BUF_INIT;
 	struct dat_cursor c;
@@ -264,7 +264,7 @@ static int open_v7(struct dat *d, struct error *err)
 		return r;
 	r = dat_cursor_section(&c, d, d->parts[DAT_HEADER_INFO], DAT_OPTION_PARTS,
 			       part_names[DAT_HEADER_INFO], &memory, err);
-	return r == 0 ? read_header_info(d, &c, err) : r;
+	return r == 0 ? dat_read_header_info(d, &c, err) : r;
 }
 
 int dat_open(struct dat *ret, int fd, struct error *err)
@@ -277,20 +277,20 @@ int dat_open(struct dat *ret, int fd, struct error *err)
 	if (fstat(fd, &st) < 0)
 		return error_errno(err, -errno, "can't read it");
 	ret->size = (uint64_t)st.st_size;
-	r = read_initial(ret, &at, err);
+	r = dat_read_initial(ret, &at, err);
 	if (r == 0)
-		r = ret->version == 6 ? walk_v6(ret, at, err) : open_v7(ret, err);
+		r = ret->version == 6 ? dat_walk_v6(ret, at, err) : dat_open_v7(ret, err);
 	return r;
 }
 
-static void list_buffers(const struct dat *d, struct buf *out)
+static void dat_list_buffers(const struct dat *d, struct buf *out)
 {
 	for (size_t i = 0; i < d->buffer_count; i++)
 		if (d->buffers[i].cpu_count || d->buffers[i].is_text)
 			buf_printf(out, "%s'%s'", out->len ? ", " : "", d->buffers[i].name);
 }
 
-static bool has_events(const struct dat_buffer *b)
+static bool dat_has_events(const struct dat_buffer *b)
 {
 	for (size_t i = 0; i < b->cpu_count; i++)
 		if (b->cpus[i].size)
@@ -299,14 +299,14 @@ static bool has_events(const struct dat_buffer *b)
 }
 
 /* Chooses the named buffer, or all that have events. */
-static int choose(struct dat *d, const char *instance, struct error *err)
+static int dat_choose_buffers(struct dat *d, const char *instance, struct error *err)
 {
 	_cleanup_buf_ struct buf names = BUF_INIT;
 	size_t chosen = 0, texts = 0;
 
 	for (size_t i = 0; i < d->buffer_count; i++) {
 		struct dat_buffer *b = &d->buffers[i];
-		bool wanted = instance ? strcmp(b->name, instance) == 0 : has_events(b);
+		bool wanted = instance ? strcmp(b->name, instance) == 0 : dat_has_events(b);
 
 		texts += b->is_text && (!instance || wanted);
 		b->chosen = wanted && !b->is_text;
@@ -318,13 +318,13 @@ static int choose(struct dat *d, const char *instance, struct error *err)
 	}
 	if (chosen || !instance)
 		return 0;
-	list_buffers(d, &names);
+	dat_list_buffers(d, &names);
 	error_set(err, -ENOENT, "it has no buffer '%s'", instance);
 	return error_hint(err, "it has %s", buf_string(&names) ?: "others");
 }
 
-static int check_together(const struct dat *d, const struct dat_buffer *a,
-			  const struct dat_buffer *b, struct error *err)
+static int dat_check_together(const struct dat *d, const struct dat_buffer *a,
+			      const struct dat_buffer *b, struct error *err)
 {
 	_cleanup_buf_ struct buf names = BUF_INIT;
 
@@ -338,13 +338,13 @@ static int check_together(const struct dat *d, const struct dat_buffer *a,
 			  b->name);
 	else
 		return 0;
-	list_buffers(d, &names);
+	dat_list_buffers(d, &names);
 	return error_hint(err, "choose one with --instance: it has %s",
 			  buf_string(&names) ?: "more");
 }
 
 /* CPU ranges must not overlap, even in a truncated file. */
-static int check_sizes(const struct dat *d, struct error *err)
+static int dat_check_sizes(const struct dat *d, struct error *err)
 {
 	uint64_t sum = 0;
 
@@ -364,18 +364,18 @@ static int check_sizes(const struct dat *d, struct error *err)
 int dat_choose(struct dat *d, const char *instance, struct error *err)
 {
 	struct dat_buffer *first = NULL;
-	int r = choose(d, instance, err);
+	int r = dat_choose_buffers(d, instance, err);
 
 	for (size_t i = 0; r == 0 && i < d->buffer_count; i++) {
 		if (!d->buffers[i].chosen)
 			continue;
 		if (first)
-			r = check_together(d, first, &d->buffers[i], err);
+			r = dat_check_together(d, first, &d->buffers[i], err);
 		else
 			first = &d->buffers[i];
 	}
 	if (r == 0)
-		r = check_sizes(d, err);
+		r = dat_check_sizes(d, err);
 	if (r < 0)
 		return r;
 	if (!d->clock[0])

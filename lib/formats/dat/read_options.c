@@ -77,15 +77,15 @@ int dat_add_buffer(struct dat *d, const char *name, struct dat_buffer **ret, str
 	return 0;
 }
 
-static int by_cpu(const void *a, const void *b)
+static int dat_by_cpu(const void *a, const void *b)
 {
 	const struct dat_cpu *x = a, *y = b;
 
 	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
 }
 
-static int read_buffer_cpus(struct dat_buffer *b, uint32_t count, struct dat_cursor *c,
-			    struct error *err)
+static int dat_read_buffer_cpus(struct dat_buffer *b, uint32_t count, struct dat_cursor *c,
+				struct error *err)
 {
 	/* Each CPU takes 20 bytes: more can't fit the option. */
 	if (count > CPU_LIST_MAX + 1 || count > (c->end - c->at) / 20)
@@ -106,7 +106,7 @@ static int read_buffer_cpus(struct dat_buffer *b, uint32_t count, struct dat_cur
 		if (b->cpus[i].cpu > CPU_LIST_MAX)
 			return dat_damaged(c, err);
 	}
-	qsort(b->cpus, count, sizeof(*b->cpus), by_cpu);
+	qsort(b->cpus, count, sizeof(*b->cpus), dat_by_cpu);
 	for (uint32_t i = 1; i < count; i++)
 		if (b->cpus[i].cpu == b->cpus[i - 1].cpu)
 			return dat_damaged(c, err);
@@ -114,8 +114,8 @@ static int read_buffer_cpus(struct dat_buffer *b, uint32_t count, struct dat_cur
 }
 
 /* Whether the section with the buffer's events is compressed. */
-static int read_buffer_flags(struct dat *d, struct dat_buffer *b, uint64_t offset,
-			     struct error *err)
+static int dat_read_buffer_flags(struct dat *d, struct dat_buffer *b, uint64_t offset,
+				 struct error *err)
 {
 	struct dat_cursor c;
 	uint16_t id, flags;
@@ -131,7 +131,7 @@ static int read_buffer_flags(struct dat *d, struct dat_buffer *b, uint64_t offse
 	return b->packed && d->packing == DAT_PLAIN ? dat_damaged(&c, err) : 0;
 }
 
-static int read_buffer_v7(struct dat *d, bool is_text, struct dat_cursor *c, struct error *err)
+static int dat_read_buffer_v7(struct dat *d, bool is_text, struct dat_cursor *c, struct error *err)
 {
 	struct dat_buffer *b;
 	char name[256], clock[64];
@@ -156,12 +156,12 @@ static int read_buffer_v7(struct dat *d, bool is_text, struct dat_cursor *c, str
 	if (r == 0)
 		r = dat_u32(c, &count, err);
 	if (r == 0)
-		r = read_buffer_cpus(b, count, c, err);
-	return r == 0 && count ? read_buffer_flags(d, b, offset, err) : r;
+		r = dat_read_buffer_cpus(b, count, c, err);
+	return r == 0 && count ? dat_read_buffer_flags(d, b, offset, err) : r;
 }
 
 /* Its CPU table is at `offset`, after a word for the kind of data. */
-static int read_buffer_v6(struct dat *d, struct dat_cursor *c, struct error *err)
+static int dat_read_buffer_v6(struct dat *d, struct dat_cursor *c, struct error *err)
 {
 	struct dat_buffer *b;
 	char name[256];
@@ -184,17 +184,17 @@ static int read_buffer_v6(struct dat *d, struct dat_cursor *c, struct error *err
 }
 
 /* Parses a number in C syntax. */
-static int64_t text_number(const char *text)
+static int64_t dat_text_number(const char *text)
 {
 	return strtoll(text, NULL, 0);
 }
 
-static void add_time(struct dat *d, int64_t ns)
+static void dat_add_time(struct dat *d, int64_t ns)
 {
 	d->time_offset = (int64_t)((uint64_t)d->time_offset + (uint64_t)ns);
 }
 
-static uint64_t stat_value(const char *text, const char *name)
+static uint64_t dat_stat_value(const char *text, const char *name)
 {
 	const char *p = strstr(text, name);
 
@@ -202,10 +202,10 @@ static uint64_t stat_value(const char *text, const char *name)
 }
 
 /* The kernel's counts don't enter the account: they were read at different moments. */
-static void read_cpustat(struct dat *d, const char *text)
+static void dat_read_cpustat(struct dat *d, const char *text)
 {
-	uint64_t cpu = stat_value(text, "CPU: "), overrun = stat_value(text, "\noverrun: ");
-	uint64_t dropped = stat_value(text, "\ndropped events: ");
+	uint64_t cpu = dat_stat_value(text, "CPU: "), overrun = dat_stat_value(text, "\noverrun: ");
+	uint64_t dropped = dat_stat_value(text, "\ndropped events: ");
 
 	if (overrun || dropped)
 		dat_note(&d->notes,
@@ -214,7 +214,7 @@ static void read_cpustat(struct dat *d, const char *text)
 			 overrun + dropped, cpu);
 }
 
-static int read_tsc(struct dat *d, struct dat_cursor *c, struct error *err)
+static int dat_read_tsc(struct dat *d, struct dat_cursor *c, struct error *err)
 {
 	int r = dat_u32(c, &d->time_mult, err);
 
@@ -226,7 +226,8 @@ static int read_tsc(struct dat *d, struct dat_cursor *c, struct error *err)
 }
 
 /* value: has a NUL after its len bytes. */
-static int read_option(struct dat *d, unsigned id, const char *value, size_t len, struct error *err)
+static int dat_read_option(struct dat *d, unsigned id, const char *value, size_t len,
+			   struct error *err)
 {
 	struct dat_cursor c = {
 		.dat = d,
@@ -238,19 +239,19 @@ static int read_option(struct dat *d, unsigned id, const char *value, size_t len
 	switch (id) {
 	case DAT_OPTION_DATE:
 		/* Microseconds. */
-		add_time(d, (int64_t)((uint64_t)text_number(value) * NSEC_PER_USEC));
+		dat_add_time(d, (int64_t)((uint64_t)dat_text_number(value) * NSEC_PER_USEC));
 		return 0;
 	case DAT_OPTION_OFFSET:
-		add_time(d, text_number(value));
+		dat_add_time(d, dat_text_number(value));
 		return 0;
 	case DAT_OPTION_CPUSTAT:
-		read_cpustat(d, value);
+		dat_read_cpustat(d, value);
 		return 0;
 	case DAT_OPTION_BUFFER:
-		return d->version == 6 ? read_buffer_v6(d, &c, err)
-				       : read_buffer_v7(d, false, &c, err);
+		return d->version == 6 ? dat_read_buffer_v6(d, &c, err)
+				       : dat_read_buffer_v7(d, false, &c, err);
 	case DAT_OPTION_BUFFER_TEXT:
-		return d->version == 6 ? 0 : read_buffer_v7(d, true, &c, err);
+		return d->version == 6 ? 0 : dat_read_buffer_v7(d, true, &c, err);
 	case DAT_OPTION_TRACECLOCK:
 		d->has_clock = true;
 		if (memchr(value, '[', len))
@@ -269,7 +270,7 @@ static int read_option(struct dat *d, unsigned id, const char *value, size_t len
 				    "host's clock is not applied");
 		return 0;
 	case DAT_OPTION_TSC2NSEC:
-		return read_tsc(d, &c, err);
+		return dat_read_tsc(d, &c, err);
 	default:
 		if (d->version > 6 && id >= DAT_OPTION_PARTS && id < DAT_OPTION_PARTS + DAT_PARTS)
 			return dat_u64(&c, &d->parts[id - DAT_OPTION_PARTS], err);
@@ -280,8 +281,8 @@ static int read_option(struct dat *d, unsigned id, const char *value, size_t len
 /*
  * Reads all options up to DAT_OPTION_DONE. *ret_done: in version 7 the offset of the next options.
  */
-static int read_options(struct dat *d, struct dat_cursor *c, unsigned *count, uint64_t *ret_done,
-			struct error *err)
+static int dat_read_section_options(struct dat *d, struct dat_cursor *c, unsigned *count,
+				    uint64_t *ret_done, struct error *err)
 {
 	for (;;) {
 		_cleanup_buf_ struct buf value = BUF_INIT;
@@ -304,7 +305,7 @@ static int read_options(struct dat *d, struct dat_cursor *c, unsigned *count, ui
 			return r;
 		if (!buf_string(&value))
 			return error_errno(err, -ENOMEM, "can't load its options");
-		r = read_option(d, id, value.data, len, err);
+		r = dat_read_option(d, id, value.data, len, err);
 		if (r < 0)
 			return r;
 	}
@@ -318,7 +319,7 @@ int dat_options_v6(struct dat *d, uint64_t *at, struct error *err)
 	int r;
 
 	dat_cursor_file(&c, d, *at, "options");
-	r = read_options(d, &c, &count, &none, err);
+	r = dat_read_section_options(d, &c, &count, &none, err);
 	*at = c.at;
 	return r;
 }
@@ -336,7 +337,7 @@ int dat_options_v7(struct dat *d, struct error *err)
 		int r = dat_cursor_section(&c, d, offset, DAT_OPTION_DONE, "options", &memory, err);
 
 		if (r == 0)
-			r = read_options(d, &c, &count, &next, err);
+			r = dat_read_section_options(d, &c, &count, &next, err);
 		if (r < 0 || !next)
 			return r;
 		unpacked += c.memory ? memory.len : 0;

@@ -14,7 +14,7 @@ static const char *const names[] = {
 #endif
 };
 
-static int prepare(struct dat *d, enum dat_packing packing, struct error *err)
+static int unpack_prepare(struct dat *d, enum dat_packing packing, struct error *err)
 {
 	d->packing = packing;
 #if HAVE_ZSTD
@@ -28,12 +28,12 @@ int dat_packing_find(struct dat *d, const char *name, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (strcmp(names[i], name) == 0)
-			return prepare(d, (enum dat_packing)i, err);
+			return unpack_prepare(d, (enum dat_packing)i, err);
 	error_set(err, -EOPNOTSUPP, "its compression \"%s\" is not supported", name);
 	return error_hint(err, "convert it with trace-cmd convert --compression none");
 }
 
-static int64_t damaged(struct error *err)
+static int64_t unpack_damaged(struct error *err)
 {
 	return error_set(err, -EBADMSG, "its compressed data is damaged");
 }
@@ -45,7 +45,7 @@ static int64_t unpack_zlib(const void *from, size_t len, void *to, size_t max, s
 
 	if (r == Z_MEM_ERROR)
 		return error_errno(err, -ENOMEM, "can't decompress it");
-	return r == Z_OK ? (int64_t)n : damaged(err);
+	return r == Z_OK ? (int64_t)n : unpack_damaged(err);
 }
 
 #if HAVE_ZSTD
@@ -54,7 +54,7 @@ static int64_t unpack_zstd(const struct dat *d, const void *from, size_t len, vo
 {
 	size_t n = ZSTD_decompressDCtx(d->zstd, to, max, from, len);
 
-	return ZSTD_isError(n) ? damaged(err) : (int64_t)n;
+	return ZSTD_isError(n) ? unpack_damaged(err) : (int64_t)n;
 }
 #endif
 
@@ -67,7 +67,7 @@ int64_t dat_unpack(const struct dat *d, const void *from, size_t len, void *to, 
 	if (d->packing == DAT_ZSTD)
 		return unpack_zstd(d, from, len, to, max, err);
 #endif
-	return damaged(err);
+	return unpack_damaged(err);
 }
 
 void dat_packing_deinit(struct dat *d _unused_)

@@ -28,14 +28,14 @@ struct writing {
 	XXH128_hash_t seed;
 };
 
-static int cant_write(int r, struct error *err)
+static int import_cant_write(int r, struct error *err)
 {
 	return r < 0 ? error_errno(err, r, "can't keep the recording's events") : 0;
 }
 
 /* Opens a part. 1; 0: the file has none. */
-static int open_part(const struct dat *d, enum dat_part part, const char *what,
-		     struct dat_cursor *ret, struct buf *memory, struct error *err)
+static int import_open_part(const struct dat *d, enum dat_part part, const char *what,
+			    struct dat_cursor *ret, struct buf *memory, struct error *err)
 {
 	int r;
 
@@ -50,16 +50,16 @@ static int open_part(const struct dat *d, enum dat_part part, const char *what,
 }
 
 /* Number after `key` at the start of a line. */
-static int line_number(const char *text, const char *key)
+static int import_line_number(const char *text, const char *key)
 {
 	const char *p = strstr(text, key);
 
 	return p ? atoi(p + strlen(key)) : -1;
 }
 
-static void learn_ftrace(struct writing *x, const char *text)
+static void import_learn_ftrace(struct writing *x, const char *text)
 {
-	int id = line_number(text, "\nID:");
+	int id = import_line_number(text, "\nID:");
 
 	if (strncmp(text, "name: function\n", 15) == 0)
 		x->function = id;
@@ -70,8 +70,8 @@ static void learn_ftrace(struct writing *x, const char *text)
 }
 
 /* write: false: only looks for the tracers' event ids. */
-static int take_format(struct writing *x, struct dat_cursor *c, const char *system, bool write,
-		       struct error *err)
+static int import_take_format(struct writing *x, struct dat_cursor *c, const char *system,
+			      bool write, struct error *err)
 {
 	size_t head = strlen(system) + 1;
 	uint64_t size;
@@ -91,35 +91,35 @@ static int take_format(struct writing *x, struct dat_cursor *c, const char *syst
 	if (r < 0)
 		return r;
 	if (!buf_string(&x->scratch))
-		return cant_write(-ENOMEM, err);
+		return import_cant_write(-ENOMEM, err);
 	if (!write)
-		learn_ftrace(x, x->scratch.data + head);
+		import_learn_ftrace(x, x->scratch.data + head);
 	else if (size)
 		r = stream_write(x->w, CHUNK_FORMAT, x->scratch.data, x->scratch.len);
-	return cant_write(r, err);
+	return import_cant_write(r, err);
 }
 
-static int take_ftrace(struct writing *x, bool write, struct error *err)
+static int import_take_ftrace(struct writing *x, bool write, struct error *err)
 {
 	_cleanup_buf_ struct buf memory = BUF_INIT;
 	struct dat_cursor c;
 	uint32_t count;
-	int r = open_part(x->d, DAT_FTRACE_FORMATS, "ftrace's formats", &c, &memory, err);
+	int r = import_open_part(x->d, DAT_FTRACE_FORMATS, "ftrace's formats", &c, &memory, err);
 
 	if (r <= 0)
 		return r;
 	r = dat_u32(&c, &count, err);
 	for (uint32_t i = 0; r == 0 && i < count; i++)
-		r = take_format(x, &c, "ftrace", write, err);
+		r = import_take_format(x, &c, "ftrace", write, err);
 	return r;
 }
 
-static int write_formats(struct writing *x, struct error *err)
+static int import_write_formats(struct writing *x, struct error *err)
 {
 	_cleanup_buf_ struct buf memory = BUF_INIT;
 	uint32_t systems, count;
 	struct dat_cursor c;
-	int r = open_part(x->d, DAT_FORMATS, "event formats", &c, &memory, err);
+	int r = import_open_part(x->d, DAT_FORMATS, "event formats", &c, &memory, err);
 
 	if (r <= 0)
 		return r;
@@ -131,14 +131,14 @@ static int write_formats(struct writing *x, struct error *err)
 		if (r == 0)
 			r = dat_u32(&c, &count, err);
 		for (uint32_t k = 0; r == 0 && k < count; k++)
-			r = take_format(x, &c, system, true, err);
+			r = import_take_format(x, &c, system, true, err);
 	}
 	return r;
 }
 
 /* Loads a part that is one text after its length. */
-static int load_text(struct writing *x, enum dat_part part, const char *what, uint64_t max,
-		     struct error *err)
+static int import_load_text(struct writing *x, enum dat_part part, const char *what, uint64_t max,
+			    struct error *err)
 {
 	_cleanup_buf_ struct buf memory = BUF_INIT;
 	struct dat_cursor c;
@@ -147,7 +147,7 @@ static int load_text(struct writing *x, enum dat_part part, const char *what, ui
 	int r;
 
 	buf_clear(&x->scratch);
-	r = open_part(x->d, part, what, &c, &memory, err);
+	r = import_open_part(x->d, part, what, &c, &memory, err);
 	if (r <= 0)
 		return r;
 	if (part == DAT_CMDLINES) {
@@ -165,42 +165,43 @@ static int load_text(struct writing *x, enum dat_part part, const char *what, ui
 }
 
 /* Uncompressed, like all texts here: the reader needs it at once. */
-static int write_printk(struct writing *x, struct error *err)
+static int import_write_printk(struct writing *x, struct error *err)
 {
-	int r = load_text(x, DAT_PRINTK, "printk formats", STREAM_TASKS_MAX, err);
+	int r = import_load_text(x, DAT_PRINTK, "printk formats", STREAM_TASKS_MAX, err);
 
 	if (r < 0 || !x->scratch.len)
 		return r;
-	return cant_write(stream_write(x->w, CHUNK_PRINTK, x->scratch.data, x->scratch.len), err);
+	return import_cant_write(stream_write(x->w, CHUNK_PRINTK, x->scratch.data, x->scratch.len),
+				 err);
 }
 
 /* Only the excerpt may have been written: its last line is incomplete. */
-static int write_symbols(struct writing *x, struct error *err)
+static int import_write_symbols(struct writing *x, struct error *err)
 {
-	int r = load_text(x, DAT_KALLSYMS, "kernel symbols", STREAM_KALLSYMS_MAX, err);
+	int r = import_load_text(x, DAT_KALLSYMS, "kernel symbols", STREAM_KALLSYMS_MAX, err);
 
 	if (r < 0 || !x->scratch.len)
 		return r;
-	return cant_write(stream_write(x->w,
-				       is_excerpt(x->scratch.data, x->scratch.len)
-					       ? CHUNK_KALLSYMS_EXCERPT
-					       : CHUNK_KALLSYMS,
-				       x->scratch.data, x->scratch.len),
-			  err);
+	return import_cant_write(stream_write(x->w,
+					      is_excerpt(x->scratch.data, x->scratch.len)
+						      ? CHUNK_KALLSYMS_EXCERPT
+						      : CHUNK_KALLSYMS,
+					      x->scratch.data, x->scratch.len),
+				 err);
 }
 
 /* Lines "PID NAME", as in saved_cmdlines. */
-static int write_tasks(struct writing *x, struct error *err)
+static int import_write_tasks(struct writing *x, struct error *err)
 {
 	Traced__Capture__Task tasks[TASKS_PER_CHUNK], *all[TASKS_PER_CHUNK];
 	Traced__Capture__Tasks message = TRACED__CAPTURE__TASKS__INIT;
 	char *line, *next;
-	int r = load_text(x, DAT_CMDLINES, "task names", STREAM_TASKS_MAX, err);
+	int r = import_load_text(x, DAT_CMDLINES, "task names", STREAM_TASKS_MAX, err);
 
 	if (r < 0 || !x->scratch.len)
 		return r;
 	if (!buf_string(&x->scratch))
-		return cant_write(-ENOMEM, err);
+		return import_cant_write(-ENOMEM, err);
 	message.origin = 1;
 	message.tasks = all;
 	for (line = x->scratch.data; r == 0 && line && *line; line = next) {
@@ -222,11 +223,11 @@ static int write_tasks(struct writing *x, struct error *err)
 			message.n_tasks = 0;
 		}
 	}
-	return cant_write(r, err);
+	return import_cant_write(r, err);
 }
 
 /* The file does not name the tracer: its records show it. */
-static void peek_page(struct writing *x, const uint8_t *page)
+static void import_peek_page(struct writing *x, const uint8_t *page)
 {
 	const struct subbuf_layout *l = &x->d->layout;
 	const struct page_layout layout = {
@@ -259,7 +260,7 @@ static void peek_page(struct writing *x, const uint8_t *page)
  * The stream needs a key to hash pointers; the file has none. Derive it from the file's content, so
  * that each conversion shows the same values.
  */
-static int peek(struct writing *x, struct error *err)
+static int import_peek(struct writing *x, struct error *err)
 {
 	const struct dat *d = x->d;
 
@@ -274,7 +275,7 @@ static int peek(struct writing *x, struct error *err)
 				r = dat_run_next(&run, PEEK_PAGES * d->page_size, err);
 			for (size_t at = 0, n = 0; r > 0 && at < run.pages.len && n < PEEK_PAGES;
 			     at += d->page_size, n++) {
-				peek_page(x, (const uint8_t *)run.pages.data + at);
+				import_peek_page(x, (const uint8_t *)run.pages.data + at);
 				x->seed = XXH3_128bits_withSeed(run.pages.data + at, d->page_size,
 								x->seed.low64 ^ x->seed.high64);
 			}
@@ -287,7 +288,7 @@ static int peek(struct writing *x, struct error *err)
 }
 
 /* "Linux NODE RELEASE MACHINE" */
-static void fill_uname(struct dat *d, Traced__Capture__Header *h)
+static void import_fill_uname(struct dat *d, Traced__Capture__Header *h)
 {
 	char **const fields[] = { &h->sysname, &h->nodename, &h->release, &h->machine };
 	char *save = NULL, *word = strtok_r(d->uname, " ", &save);
@@ -299,7 +300,7 @@ static void fill_uname(struct dat *d, Traced__Capture__Header *h)
 }
 
 /* Buffer names, in writing order. */
-static size_t chosen_names(struct dat *d, char *names[static BUFFER_MORE_MAX + 1])
+static size_t import_chosen_names(struct dat *d, char *names[static BUFFER_MORE_MAX + 1])
 {
 	size_t n = 0;
 
@@ -309,7 +310,7 @@ static size_t chosen_names(struct dat *d, char *names[static BUFFER_MORE_MAX + 1
 	return n;
 }
 
-static int write_header(struct writing *x, struct error *err)
+static int import_write_header(struct writing *x, struct error *err)
 {
 	Traced__Capture__Header h = TRACED__CAPTURE__HEADER__INIT;
 	struct dat *d = x->d;
@@ -317,7 +318,7 @@ static int write_header(struct writing *x, struct error *err)
 	XXH128_canonical_t key;
 	int r;
 
-	fill_uname(d, &h);
+	import_fill_uname(d, &h);
 	h.version = STREAM_VERSION;
 	h.program = d->program;
 	h.word_size = d->word_size;
@@ -329,7 +330,7 @@ static int write_header(struct writing *x, struct error *err)
 		d->time_mult && strcmp(d->clock, "x86-tsc") == 0 ? (char *)"local" : d->clock;
 	h.tracer = (char *)(uintptr_t)x->tracer;
 	h.buffers = names;
-	h.n_buffers = chosen_names(d, names);
+	h.n_buffers = import_chosen_names(d, names);
 	h.time_mult = d->time_mult;
 	h.time_shift = d->time_shift;
 	h.time_offset = d->time_offset;
@@ -339,10 +340,11 @@ static int write_header(struct writing *x, struct error *err)
 	r = stream_write_message(x->w, CHUNK_HEADER, &h.base);
 	if (r == 0)
 		r = stream_write(x->w, CHUNK_HEADER_PAGE, d->header_page.data, d->header_page.len);
-	return cant_write(r, err);
+	return import_cant_write(r, err);
 }
 
-static int write_notes(struct writing *x, const struct buf *notes, bool missing, struct error *err)
+static int import_write_notes(struct writing *x, const struct buf *notes, bool missing,
+			      struct error *err)
 {
 	Traced__Capture__Note note = TRACED__CAPTURE__NOTE__INIT;
 	int r = buf_error(notes);
@@ -352,19 +354,19 @@ static int write_notes(struct writing *x, const struct buf *notes, bool missing,
 		note.text = notes->data + at;
 		r = stream_write_message(x->w, CHUNK_NOTE, &note.base);
 	}
-	return cant_write(r, err);
+	return import_cant_write(r, err);
 }
 
 /* Compressed sub-buffers are expanded into the stream. */
-static int write_packed(struct writing *x, struct dat_run *run, uint32_t cpu, unsigned buffer,
-			struct error *err)
+static int import_write_packed(struct writing *x, struct dat_run *run, uint32_t cpu,
+			       unsigned buffer, struct error *err)
 {
 	int r;
 
 	while ((r = dat_run_next(run, DAT_RUN_BYTES, err)) > 0) {
 		struct iovec iov = { .iov_base = run->pages.data, .iov_len = run->pages.len };
 
-		r = cant_write(stream_write_subbufs(x->w, cpu, buffer, 0, &iov, 1), err);
+		r = import_cant_write(stream_write_subbufs(x->w, cpu, buffer, 0, &iov, 1), err);
 		if (r < 0)
 			return r;
 	}
@@ -372,27 +374,27 @@ static int write_packed(struct writing *x, struct dat_run *run, uint32_t cpu, un
 }
 
 /* Uncompressed ones stay in the file; the stream has references. */
-static int write_places(struct writing *x, struct dat_run *run, uint32_t cpu, unsigned buffer,
-			struct error *err)
+static int import_write_places(struct writing *x, struct dat_run *run, uint32_t cpu,
+			       unsigned buffer, struct error *err)
 {
 	uint64_t offset;
 	uint32_t n;
 	int r = 0;
 
 	while (r == 0 && (n = dat_run_place(run, &offset)) > 0)
-		r = cant_write(stream_write_elsewhere(x->w, cpu, buffer, offset, n), err);
+		r = import_cant_write(stream_write_elsewhere(x->w, cpu, buffer, offset, n), err);
 	return r;
 }
 
-static int write_cpu(struct writing *x, const struct dat_buffer *b, const struct dat_cpu *cpu,
-		     unsigned buffer, struct error *err)
+static int import_write_cpu(struct writing *x, const struct dat_buffer *b,
+			    const struct dat_cpu *cpu, unsigned buffer, struct error *err)
 {
 	struct dat_run run;
 	int r = dat_run_open(&run, x->d, b, cpu, err);
 
 	if (r == 0)
-		r = b->packed ? write_packed(x, &run, cpu->cpu, buffer, err)
-			      : write_places(x, &run, cpu->cpu, buffer, err);
+		r = b->packed ? import_write_packed(x, &run, cpu->cpu, buffer, err)
+			      : import_write_places(x, &run, cpu->cpu, buffer, err);
 	if (r == 0 && run.cut)
 		dat_note(&x->d->gaps,
 			 "the file is cut or damaged: events of CPU %u%s%s are missing", cpu->cpu,
@@ -401,7 +403,7 @@ static int write_cpu(struct writing *x, const struct dat_buffer *b, const struct
 	return r;
 }
 
-static int write_events(struct writing *x, struct error *err)
+static int import_write_events(struct writing *x, struct error *err)
 {
 	const struct dat *d = x->d;
 	unsigned buffer = BUFFER_MAIN;
@@ -418,44 +420,44 @@ static int write_events(struct writing *x, struct error *err)
 			continue;
 		}
 		for (size_t k = 0; r == 0 && k < b->cpu_count; k++)
-			r = write_cpu(x, b, &b->cpus[k], buffer, err);
+			r = import_write_cpu(x, b, &b->cpus[k], buffer, err);
 		buffer = buffer == BUFFER_MAIN ? BUFFER_MORE : buffer + 1;
 	}
 	return r;
 }
 
-static int write_end(struct writing *x, struct error *err)
+static int import_write_end(struct writing *x, struct error *err)
 {
 	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
 
-	return cant_write(stream_write_message(x->w, CHUNK_END, &end.base), err);
+	return import_cant_write(stream_write_message(x->w, CHUNK_END, &end.base), err);
 }
 
-static int write_stream(struct writing *x, struct error *err)
+static int import_write_stream(struct writing *x, struct error *err)
 {
-	int r = take_ftrace(x, false, err);
+	int r = import_take_ftrace(x, false, err);
 
 	if (r == 0)
-		r = peek(x, err);
+		r = import_peek(x, err);
 	if (r == 0)
-		r = write_header(x, err);
+		r = import_write_header(x, err);
 	if (r == 0)
-		r = take_ftrace(x, true, err);
+		r = import_take_ftrace(x, true, err);
 	if (r == 0)
-		r = write_formats(x, err);
+		r = import_write_formats(x, err);
 	if (r == 0)
-		r = write_symbols(x, err);
+		r = import_write_symbols(x, err);
 	if (r == 0)
-		r = write_printk(x, err);
+		r = import_write_printk(x, err);
 	if (r == 0)
-		r = write_tasks(x, err);
+		r = import_write_tasks(x, err);
 	if (r == 0)
-		r = write_events(x, err);
+		r = import_write_events(x, err);
 	if (r == 0)
-		r = write_notes(x, &x->d->notes, false, err);
+		r = import_write_notes(x, &x->d->notes, false, err);
 	if (r == 0)
-		r = write_notes(x, &x->d->gaps, true, err);
-	return r == 0 ? write_end(x, err) : r;
+		r = import_write_notes(x, &x->d->gaps, true, err);
+	return r == 0 ? import_write_end(x, err) : r;
 }
 
 static int dat_write(struct dat *d, struct stream_writer *w, struct error *err)
@@ -468,7 +470,7 @@ static int dat_write(struct dat *d, struct stream_writer *w, struct error *err)
 		.graph_exit = -1,
 		.tracer = "nop",
 	};
-	int r = write_stream(&x, err);
+	int r = import_write_stream(&x, err);
 
 	buf_deinit(&x.scratch);
 	return r;

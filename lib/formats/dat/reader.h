@@ -72,7 +72,7 @@ void dat_deinit(struct dat *d);
 /* Chooses buffers and checks that they are compatible. */
 int dat_choose(struct dat *d, const char *instance, struct error *err);
 
-/* dat_options.c: reads all options from `offset` on. */
+/* read_options.c: reads all options from `offset` on. */
 int dat_options_v6(struct dat *d, uint64_t *at, struct error *err);
 int dat_options_v7(struct dat *d, struct error *err);
 /* -ENOMEM, or -EBADMSG: too many buffers. */
@@ -115,14 +115,14 @@ int dat_append(struct dat_cursor *c, uint64_t len, struct buf *to, struct error 
 /* Error for an invalid value. */
 int dat_damaged(const struct dat_cursor *c, struct error *err);
 
-/* dat_unpack.c: expands a block to at most max bytes. Returns the size, or -EBADMSG. */
+/* read_unpack.c: expands a block to at most max bytes. Returns the size, or -EBADMSG. */
 int64_t dat_unpack(const struct dat *d, const void *from, size_t len, void *to, size_t max,
 		   struct error *err);
 /* -EOPNOTSUPP: unknown compression. */
 int dat_packing_find(struct dat *d, const char *name, struct error *err);
 void dat_packing_deinit(struct dat *d);
 
-/* dat_data.c: sub-buffers of one CPU, about a MiB at a time. */
+/* read_data.c: sub-buffers of one CPU, about a MiB at a time. */
 struct dat_run {
 	const struct dat *dat;
 	struct dat_cursor from;

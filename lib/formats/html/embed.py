@@ -36,7 +36,7 @@ def main():
             sys.exit(f"the page must have one {place}")
         html = html.replace(place, text)
     data = html.encode()
-    print('#include "formats/html/page.h"\nconst char html_page[] = {')
+    print('#include "formats/html/html.h"\nconst char html_page[] = {')
     for i in range(0, len(data), 24):
         print(",".join(str(b if b < 128 else b - 256) for b in data[i:i + 24]) + ",")
     print("};\nconst size_t html_page_len = sizeof(html_page);")

@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "base/plain.h"
 #include "base/utf8.h"
-#include "formats/html/page.h"
 
 void html_put_page(struct buf *out)
 {
@@ -24,7 +23,7 @@ bool html_is_head(const char *data, size_t len)
 }
 
 /* Whether p, after "<" and backslashes, is something that a browser acts on within a script. */
-static bool is_markup(const char *p, const char *end)
+static bool html_is_markup(const char *p, const char *end)
 {
 	static const char *const words[] = { "/script", "script", "!--" };
 
@@ -37,15 +36,15 @@ static bool is_markup(const char *p, const char *end)
 	return false;
 }
 
-static const char *find_markup(const char *p, const char *end)
+static const char *html_find_markup(const char *p, const char *end)
 {
 	for (; (p = memchr(p, '<', (size_t)(end - p))); p++)
-		if (unlikely(is_markup(p + 1, end)))
+		if (unlikely(html_is_markup(p + 1, end)))
 			return p;
 	return NULL;
 }
 
-/* As plain_end(), but quotes and backslashes are plain. */
+/* Like plain_end(), but quotes and backslashes are plain. */
 static const char *line_plain_end(const char *p, const char *end)
 {
 	while ((p = plain_end(p, end)) < end && (*p == '"' || *p == '\\' || *p == '\t'))
@@ -53,7 +52,7 @@ static const char *line_plain_end(const char *p, const char *end)
 	return p;
 }
 
-static void put_line(struct buf *out, const char *p, size_t len, uint64_t *units)
+static void html_put_line(struct buf *out, const char *p, size_t len, uint64_t *units)
 {
 	const char *end = p + len;
 
@@ -71,7 +70,7 @@ static void put_line(struct buf *out, const char *p, size_t len, uint64_t *units
 		} else {
 			buf_append(out, p, n);
 			*units += n == 4;
-			if (c == '<' && is_markup(p + 1, end)) {
+			if (c == '<' && html_is_markup(p + 1, end)) {
 				buf_putc(out, '\\');
 				++*units;
 			}
@@ -89,14 +88,14 @@ _hot_ int html_end_line(struct buf *out, size_t start, struct buf *scratch, uint
 		return -ENOMEM;
 	p = out->data + start;
 	end = out->data + out->len;
-	if (likely(line_plain_end(p, end) == end && !find_markup(p, end))) {
+	if (likely(line_plain_end(p, end) == end && !html_find_markup(p, end))) {
 		*units += out->len - start;
 	} else {
 		buf_clear(scratch);
 		buf_append(scratch, p, (size_t)(end - p));
 		out->len = start;
 		if (buf_error(scratch) == 0)
-			put_line(out, scratch->data, scratch->len, units);
+			html_put_line(out, scratch->data, scratch->len, units);
 	}
 	buf_putc(out, '\n');
 	++*units;

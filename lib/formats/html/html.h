@@ -28,7 +28,11 @@
 /* In the page's head: marks a page of ours. */
 #define HTML_MAKER "recorded by traced"
 
-/* Appends everything before the first block. */
+/* Everything before the first block: page.html, viewer.css and the scripts, joined by embed.py. */
+extern const char html_page[];
+extern const size_t html_page_len;
+
+/* Appends html_page. */
 void html_put_page(struct buf *out);
 /* Whether these bytes are the whole head of a page, before its text. */
 bool html_is_head(const char *data, size_t len);

@@ -7,22 +7,24 @@
 #include <xxhash.h>
 
 #include "base/json.h"
+#include "base/table.h"
 #include "marks/value.h"
 
 /* Open slices tracked at one time; beyond that, ends don't get their names. */
-#define OPEN_MAX 4096
+#define OPEN_MAX 4095
 
 struct open_slice {
 	uint64_t key; /* 0: free slot */
 	char *name;   /* owned */
 };
+DECLARE_TABLE(open_slices, struct open_slice);
+DEFINE_TABLE(open_slices, struct open_slice, uint64_t, slot->key != 0, slot->key, slot->key == key);
 
 struct json_atrace {
 	const struct trace_info *info;
 	const struct event *print;
 	const struct field *text;
-	struct open_slice open[OPEN_MAX];
-	size_t open_count;
+	struct open_slices open;
 };
 
 struct atrace {
@@ -47,14 +49,17 @@ int json_atrace_new(struct json_atrace **ret, const struct trace_info *info,
 
 struct json_atrace *json_atrace_free(struct json_atrace *a)
 {
-	for (size_t i = 0; a && i < OPEN_MAX; i++)
-		free(a->open[i].name);
+	if (!a)
+		return NULL;
+	TABLE_FOR_EACH(open_slices, &a->open, slot)
+	free(slot->name);
+	TABLE_DEINIT(&a->open);
 	free(a);
 	return NULL;
 }
 
 /* Takes the text up to the next bar or the end. */
-static struct text take_word(struct text *rest)
+static struct text atrace_take_word(struct text *rest)
 {
 	const char *bar = memchr(rest->data, '|', rest->len);
 	struct text word = { rest->data, bar ? (uint32_t)(bar - rest->data) : rest->len };
@@ -65,7 +70,7 @@ static struct text take_word(struct text *rest)
 	return word;
 }
 
-static bool is_number(struct text t, size_t digits)
+static bool atrace_is_number(struct text t, size_t digits)
 {
 	size_t i = t.len && t.data[0] == '-';
 
@@ -75,92 +80,78 @@ static bool is_number(struct text t, size_t digits)
 	return t.len > i && t.len - i <= digits;
 }
 
-static bool parse(struct text rest, struct atrace *ret)
+static bool atrace_parse(struct text rest, struct atrace *ret)
 {
-	struct text kind = take_word(&rest), pid = take_word(&rest), last;
+	struct text kind = atrace_take_word(&rest), pid = atrace_take_word(&rest), last;
 	char digits[12] = "";
 
 	*ret = (struct atrace){ .kind = kind.data[0] };
-	if (!is_number(pid, 9) || pid.data[0] == '-')
+	if (!atrace_is_number(pid, 9) || pid.data[0] == '-')
 		return false;
 	memcpy(digits, pid.data, pid.len);
 	ret->pid = (int32_t)strtol(digits, NULL, 10);
 	if (ret->kind != 'I')
-		ret->track = take_word(&rest);
-	ret->name = take_word(&rest);
+		ret->track = atrace_take_word(&rest);
+	ret->name = atrace_take_word(&rest);
 	if (ret->kind == 'I')
 		return ret->name.len > 0;
 	if (ret->kind == 'N')
 		return ret->track.len && ret->name.len;
 	/* "H|PID|TRACK|COOKIE", or with a name, as "G". */
-	last = take_word(&rest);
+	last = atrace_take_word(&rest);
 	ret->cookie = ret->kind == 'H' && !last.len ? ret->name : last;
-	return ret->track.len && ret->name.len && is_number(ret->cookie, 19);
+	return ret->track.len && ret->name.len && atrace_is_number(ret->cookie, 19);
 }
 
-static uint64_t key_of(const struct atrace *t)
+static uint64_t atrace_key_of(const struct atrace *t)
 {
 	uint64_t seed = XXH3_64bits_withSeed(t->track.data, t->track.len, (uint64_t)t->pid);
 
 	return XXH3_64bits_withSeed(t->cookie.data, t->cookie.len, seed) ?: 1;
 }
 
-static struct open_slice *place(struct json_atrace *a, uint64_t key)
+static int atrace_remember(struct json_atrace *a, const struct atrace *t)
 {
-	size_t at = (size_t)key;
-
-	while (a->open[at % OPEN_MAX].key && a->open[at % OPEN_MAX].key != key)
-		at++;
-	return &a->open[at % OPEN_MAX];
-}
-
-static int remember(struct json_atrace *a, const struct atrace *t)
-{
-	uint64_t key = key_of(t);
-	struct open_slice *o = a->open_count < OPEN_MAX - 1 ? place(a, key) : NULL;
+	uint64_t key = atrace_key_of(t);
+	struct open_slice *o;
 	char *name;
 
-	if (!o)
+	if (a->open.count == OPEN_MAX)
 		return 0;
 	name = strndup(t->name.data, t->name.len);
-	if (!name)
+	o = name ? open_slices_place(&a->open, (size_t)key, key) : NULL;
+	if (!o) {
+		free(name);
 		return -ENOMEM;
-	a->open_count += !o->key;
+	}
+	a->open.count += !o->key;
 	free(o->name);
 	*o = (struct open_slice){ key, name };
 	return 0;
 }
 
 /* Removes the slice and returns its name, to be freed; NULL: not open. */
-static char *forget(struct json_atrace *a, uint64_t key)
+static char *atrace_forget(struct json_atrace *a, uint64_t key)
 {
-	struct open_slice *o = place(a, key);
-	char *name = o->name;
-	size_t hole = (size_t)(o - a->open);
+	struct open_slice *o = open_slices_find(&a->open, (size_t)key, key);
+	char *name;
 
-	if (!o->key)
+	if (!o)
 		return NULL;
-	*o = (struct open_slice){ 0 };
-	a->open_count--;
-	/* Open addressing: move up the entries after the hole. */
-	for (size_t at = (hole + 1) % OPEN_MAX; a->open[at].key; at = (at + 1) % OPEN_MAX) {
-		struct open_slice moving = a->open[at];
-
-		a->open[at] = (struct open_slice){ 0 };
-		*place(a, moving.key) = moving;
-	}
+	name = o->name;
+	open_slices_remove(&a->open, o);
 	return name;
 }
 
-static void put_text(struct buf *b, struct text t)
+static void atrace_put_text(struct buf *b, struct text t)
 {
 	buf_putc(b, '"');
 	json_escape(b, t.data, t.len);
 	buf_putc(b, '"');
 }
 
-static void put_element(struct buf *b, const struct trace_event *ev, const struct atrace *t,
-			struct text name)
+static void atrace_put_element(struct buf *b, const struct trace_event *ev, const struct atrace *t,
+			       struct text name)
 {
 	bool slice = t->kind == 'G' || t->kind == 'H';
 
@@ -168,9 +159,9 @@ static void put_element(struct buf *b, const struct trace_event *ev, const struc
 		   t->kind == 'G'   ? 'b'
 		   : t->kind == 'H' ? 'e'
 				    : 'i');
-	put_text(b, slice ? t->track : TEXT("atrace"));
+	atrace_put_text(b, slice ? t->track : TEXT("atrace"));
 	buf_puts(b, ",\"name\":");
-	put_text(b, name);
+	atrace_put_text(b, name);
 	buf_printf(b, ",\"pid\":%" PRId32 ",\"tid\":%" PRId32 ",\"ts\":%" PRIu64 ".%03u", t->pid,
 		   ev->pid > 0 ? ev->pid : t->pid, ev->rec.ts / 1000,
 		   (unsigned)(ev->rec.ts % 1000));
@@ -180,7 +171,7 @@ static void put_element(struct buf *b, const struct trace_event *ev, const struc
 		buf_puts(b, ",\"s\":\"t\"}");
 	else {
 		buf_puts(b, ",\"s\":\"p\",\"args\":{\"track\":");
-		put_text(b, t->track);
+		atrace_put_text(b, t->track);
 		buf_puts(b, "}}");
 	}
 }
@@ -201,18 +192,19 @@ int json_atrace_event(struct json_atrace *a, const struct trace_event *ev, struc
 	text.len = (uint32_t)strnlen(text.data, ev->rec.len - a->text->offset);
 	while (text.len && text.data[text.len - 1] == '\n')
 		text.len--;
-	if (!parse(text, &t))
+	if (!atrace_parse(text, &t))
 		return 0;
 	if (t.kind == 'H') {
-		begun = forget(a, key_of(&t));
+		begun = atrace_forget(a, atrace_key_of(&t));
 		if (!begun)
 			return 0;
 	}
 	if (t.kind == 'G')
-		r = remember(a, &t);
+		r = atrace_remember(a, &t);
 	task = ev->pid > 0 ? task_table_find(a->info->tasks, ev->pid, ev->rec.ts) : NULL;
 	if (task)
 		task_see(task);
-	put_element(out, ev, &t, begun ? (struct text){ begun, (uint32_t)strlen(begun) } : t.name);
+	atrace_put_element(out, ev, &t,
+			   begun ? (struct text){ begun, (uint32_t)strlen(begun) } : t.name);
 	return r < 0 || out->failed ? -ENOMEM : 1;
 }

@@ -96,7 +96,7 @@ void function_writer_forget(struct function_writer *w)
 }
 
 /* Escapes the text between start and w if needed. */
-static char *escape(struct buf *b, char *start, char *w)
+static char *element_escape(struct buf *b, char *start, char *w)
 {
 	_cleanup_buf_ struct buf copy = BUF_INIT;
 	size_t at = (size_t)(start - b->data);
@@ -111,7 +111,7 @@ static char *escape(struct buf *b, char *start, char *w)
 }
 
 /* A point and three digits. */
-static inline char *put_decimals(char *to, uint32_t thousandths)
+static inline char *element_put_decimals(char *to, uint32_t thousandths)
 {
 	to[0] = '.';
 	to[1] = (char)('0' + thousandths / 100);
@@ -120,9 +120,9 @@ static inline char *put_decimals(char *to, uint32_t thousandths)
 }
 
 /* Microseconds with three decimals. */
-static inline char *put_us(char *to, uint64_t ns)
+static inline char *element_put_us(char *to, uint64_t ns)
 {
-	return put_decimals(format_dec(to, ns / 1000), (uint32_t)(ns % 1000));
+	return element_put_decimals(format_dec(to, ns / 1000), (uint32_t)(ns % 1000));
 }
 
 _cold_ static void fill_second(struct function_writer *w, uint64_t ts)
@@ -132,13 +132,13 @@ _cold_ static void fill_second(struct function_writer *w, uint64_t ts)
 }
 
 /* The same; fast if the second is that of the previous time. */
-static inline char *put_time(struct function_writer *w, char *to, uint64_t ts)
+static inline char *element_put_time(struct function_writer *w, char *to, uint64_t ts)
 {
 	uint32_t us, pairs;
 
 	if (unlikely(ts - w->second >= NSEC_PER_SEC || !w->second_len)) {
 		if (ts < NSEC_PER_SEC)
-			return put_us(to, ts);
+			return element_put_us(to, ts);
 		fill_second(w, ts);
 	}
 	us = (uint32_t)(ts - w->second) / 1000;
@@ -148,7 +148,7 @@ static inline char *put_time(struct function_writer *w, char *to, uint64_t ts)
 	memcpy(to, &format_digit_pairs[2 * (pairs / 100)], 2);
 	memcpy(to + 2, &format_digit_pairs[2 * (pairs % 100)], 2);
 	memcpy(to + 4, &format_digit_pairs[2 * (us % 100)], 2);
-	return put_decimals(to + 6, (uint32_t)(ts - w->second) % 1000);
+	return element_put_decimals(to + 6, (uint32_t)(ts - w->second) % 1000);
 }
 
 _cold_ static void fill_thread(const struct function_writer *w, struct thread_text *t,
@@ -197,7 +197,7 @@ _noinline_ static char *fill_symbol(struct function_writer *w, struct buf *b, ch
 		memset(w->symbols, 0, sizeof(w->symbols));
 		w->looked = true;
 	}
-	end = escape(b, to, print_symbol(w->printer, to, address, 's'));
+	end = element_escape(b, to, print_symbol(w->printer, to, address, 's'));
 	if (end && (size_t)(end - b->data) - start <= SYMBOL_NEAR) {
 		s->address = address;
 		s->age = w->age;
@@ -208,7 +208,8 @@ _noinline_ static char *fill_symbol(struct function_writer *w, struct buf *b, ch
 }
 
 /* Writes the name of the function at the address as part of a string. Returns the end, or NULL. */
-static inline char *put_symbol(struct function_writer *w, struct buf *b, char *to, uint64_t address)
+static inline char *element_put_symbol(struct function_writer *w, struct buf *b, char *to,
+				       uint64_t address)
 {
 	struct symbol_text *s = &w->symbols[address * 0x9e3779b97f4a7c15 >> (64 - SYMBOL_BITS)];
 
@@ -228,7 +229,7 @@ static const char *const openings[] = {
 };
 
 /* Writes the return value or the missing part, if any. */
-static char *put_args(char *to, const struct function_element *e)
+static char *element_put_args(char *to, const struct function_element *e)
 {
 	if (e->flags & FUNCTION_EXIT_MISSING)
 		return stpcpy(to, ",\"args\":{\"exit\":\"missing\"}");
@@ -246,18 +247,19 @@ static char *put_args(char *to, const struct function_element *e)
 	return to;
 }
 
-static char *put_parent(struct function_writer *w, struct buf *out, char *to, uint64_t parent)
+static char *element_put_parent(struct function_writer *w, struct buf *out, char *to,
+				uint64_t parent)
 {
 	if (!parent)
 		return to;
 	to = stpcpy(to, ",\"args\":{\"from\":\"");
-	to = put_symbol(w, out, to, parent);
+	to = element_put_symbol(w, out, to, parent);
 	return to ? stpcpy(to, "\"}") : NULL;
 }
 
 /* Writes how often each function was called. */
-static char *put_calls(struct function_writer *w, struct buf *out, char *to,
-		       const struct function_element *e, const struct function_calls *calls)
+static char *element_put_calls(struct function_writer *w, struct buf *out, char *to,
+			       const struct function_element *e, const struct function_calls *calls)
 {
 	to = stpcpy(to, ",\"args\":{\"calls\":");
 	to = format_dec(to, e->arg);
@@ -267,7 +269,7 @@ static char *put_calls(struct function_writer *w, struct buf *out, char *to,
 		if (!to)
 			return NULL;
 		to = stpcpy(to, ",\"");
-		to = put_symbol(w, out, to, calls[i].func);
+		to = element_put_symbol(w, out, to, calls[i].func);
 		if (!to)
 			return NULL;
 		to = stpcpy(to, "\":");
@@ -287,23 +289,23 @@ _hot_ void function_writer_put(struct function_writer *w, const struct function_
 		return;
 	to = stpcpy(to, openings[e->kind]);
 	if (e->kind != FUNCTION_END) {
-		to = put_symbol(w, out, to, e->func);
+		to = element_put_symbol(w, out, to, e->func);
 		if (unlikely(!to))
 			return;
 		*to++ = '"';
 	}
 	memcpy(to, t->text, sizeof(t->text));
-	to = put_time(w, to + t->len, e->ts);
+	to = element_put_time(w, to + t->len, e->ts);
 	if (e->kind == FUNCTION_CALL || e->kind == FUNCTION_RUN) {
 		to = stpcpy(to, ",\"dur\":");
-		to = put_us(to, e->dur);
+		to = element_put_us(to, e->dur);
 	}
 	if (e->kind == FUNCTION_HIT)
-		to = put_parent(w, out, to, e->arg);
+		to = element_put_parent(w, out, to, e->arg);
 	else if (e->kind == FUNCTION_RUN)
-		to = put_calls(w, out, to, e, calls);
+		to = element_put_calls(w, out, to, e, calls);
 	else
-		to = put_args(to, e);
+		to = element_put_args(to, e);
 	if (unlikely(!to))
 		return;
 	*to++ = '}';

@@ -78,6 +78,7 @@ bool function_stack_reach(struct function_stacks *s, struct function_stack *t, u
 
 		if (depth >= DEPTH_MAX || cap - t->cap > LEVELS_MAX - s->levels)
 			return false;
+		/* Not vec_reserve(): LEVELS_MAX bounds what all threads have reserved. */
 		if (vec_reserve_exact(t->levels, t->cap, cap - t->cap) < 0)
 			return false;
 		s->levels += cap - t->cap;

@@ -13,7 +13,7 @@ struct json_functions {
 	function_emit_t *emit;
 	void *userdata;
 	struct error *err;		/* of the current call */
-	int failure;			/* first error of emit() */
+	int failure;			/* first error of functions_emit() */
 	struct function_stacks *stacks; /* owned */
 	struct function_hits hits;
 	uint64_t last_ts;	       /* time of the last event */
@@ -48,7 +48,7 @@ struct json_functions *json_functions_free(struct json_functions *f)
 	return NULL;
 }
 
-static void see_idle(struct json_functions *f, uint32_t cpu)
+static void functions_see_idle(struct json_functions *f, uint32_t cpu)
 {
 	if (cpu < IDLE_CPUS)
 		f->idle[cpu / 64] |= UINT64_C(1) << cpu % 64;
@@ -65,7 +65,7 @@ bool json_functions_pass_hit(struct json_functions *f, const struct trace_event 
 		return false;
 	f->last_ts = ev->rec.ts;
 	if (unlikely(ev->pid <= 0))
-		see_idle(f, ev->cpu);
+		functions_see_idle(f, ev->cpu);
 	return true;
 }
 
@@ -80,11 +80,11 @@ void json_functions_name_idle(const struct json_functions *f, struct buf *out)
 				FUNCTION_IDLE_TID + cpu, cpu);
 }
 
-static void emit(struct json_functions *f, const struct function_element *e,
-		 const struct function_calls *calls)
+static void functions_emit(struct json_functions *f, const struct function_element *e,
+			   const struct function_calls *calls)
 {
 	if (unlikely(e->flags & FUNCTION_IDLE))
-		see_idle(f, (uint32_t)(e->tid - FUNCTION_IDLE_TID));
+		functions_see_idle(f, (uint32_t)(e->tid - FUNCTION_IDLE_TID));
 	if (likely(f->failure == 0))
 		f->failure = f->emit(f->userdata, e, calls, f->err);
 }
@@ -95,7 +95,7 @@ static void emit(struct json_functions *f, const struct function_element *e,
  * record gets that one's time, and some clocks are coarse. So each slice begins at least 1 ns after
  * the previous one, and ends after the begin of what it encloses.
  */
-static uint64_t next_time(struct function_stack *t, uint64_t ts, bool begins)
+static uint64_t functions_next_time(struct function_stack *t, uint64_t ts, bool begins)
 {
 	t->now = MAX(MAX(ts, t->now), t->begun + 1);
 	if (begins)
@@ -104,8 +104,8 @@ static uint64_t next_time(struct function_stack *t, uint64_t ts, bool begins)
 }
 
 /* Takes the return value if the exit has one. */
-static void take_retval(const struct json_functions *f, const struct funcgraph *exit,
-			struct function_element *e)
+static void functions_take_retval(const struct json_functions *f, const struct funcgraph *exit,
+				  struct function_element *e)
 {
 	if (!exit->has_retval || !(f->info->text.graph & GRAPH_RETVAL))
 		return;
@@ -113,49 +113,50 @@ static void take_retval(const struct json_functions *f, const struct funcgraph *
 	e->arg = exit->retval;
 }
 
-static void put_slice(struct json_functions *f, const struct trace_event *ev,
-		      const struct funcgraph *exit, uint64_t ts, uint64_t dur, bool entry_lost)
+static void functions_put_slice(struct json_functions *f, const struct trace_event *ev,
+				const struct funcgraph *exit, uint64_t ts, uint64_t dur,
+				bool entry_lost)
 {
 	struct function_element e = function_element_of(FUNCTION_CALL, ev, ts);
 
 	e.flags |= entry_lost ? FUNCTION_ENTRY_MISSING : 0;
 	e.dur = dur;
 	e.func = exit->func;
-	take_retval(f, exit, &e);
-	emit(f, &e, NULL);
+	functions_take_retval(f, exit, &e);
+	functions_emit(f, &e, NULL);
 }
 
-static void put_begin(struct json_functions *f, const struct trace_event *ev,
-		      const struct funcgraph *entry, uint64_t ts)
+static void functions_put_begin(struct json_functions *f, const struct trace_event *ev,
+				const struct funcgraph *entry, uint64_t ts)
 {
 	struct function_element e = function_element_of(FUNCTION_BEGIN, ev, ts);
 
 	e.func = entry->func;
-	emit(f, &e, NULL);
+	functions_emit(f, &e, NULL);
 }
 
 /* exit: NULL if missing. */
-static void put_end(struct json_functions *f, const struct trace_event *ev, uint64_t ts,
-		    const struct funcgraph *exit)
+static void functions_put_end(struct json_functions *f, const struct trace_event *ev, uint64_t ts,
+			      const struct funcgraph *exit)
 {
 	struct function_element e = function_element_of(FUNCTION_END, ev, ts);
 
 	if (exit)
-		take_retval(f, exit, &e);
+		functions_take_retval(f, exit, &e);
 	else
 		e.flags |= FUNCTION_EXIT_MISSING;
-	emit(f, &e, NULL);
+	functions_emit(f, &e, NULL);
 }
 
 /* Closes the open functions from `depth` on, whose exits were not seen. */
-static void close_from(struct json_functions *f, const struct trace_event *ev,
-		       struct function_stack *t, uint32_t depth, uint64_t ts)
+static void functions_close_from(struct json_functions *f, const struct trace_event *ev,
+				 struct function_stack *t, uint32_t depth, uint64_t ts)
 {
 	for (uint32_t i = t->depth; i-- > depth;) {
 		struct level *l = &t->levels[i];
 
 		if (l->func) {
-			put_end(f, ev, next_time(t, ts, false), NULL);
+			functions_put_end(f, ev, functions_next_time(t, ts, false), NULL);
 			l->func = 0;
 		}
 	}
@@ -166,16 +167,16 @@ static void close_from(struct json_functions *f, const struct trace_event *ev,
  * Duration by the kernel's own measurement, which excludes writing the record; never longer than
  * seen.
  */
-static uint64_t duration(const struct json_functions *f, const struct funcgraph *exit,
-			 uint64_t seen)
+static uint64_t functions_duration(const struct json_functions *f, const struct funcgraph *exit,
+				   uint64_t seen)
 {
-	uint64_t told = exit->rettime - exit->calltime;
+	uint64_t measured = exit->rettime - exit->calltime;
 
-	return f->info->text.no_sleep_time ? seen : MIN(told, seen);
+	return f->info->text.no_sleep_time ? seen : MIN(measured, seen);
 }
 
-static void graph_entry(struct json_functions *f, const struct trace_event *ev,
-			struct function_stack *t, const struct funcgraph *entry)
+static void functions_graph_entry(struct json_functions *f, const struct trace_event *ev,
+				  struct function_stack *t, const struct funcgraph *entry)
 {
 	uint32_t depth = (uint32_t)MAX(entry->depth, 0);
 	struct funcgraph exit;
@@ -183,26 +184,26 @@ static void graph_entry(struct json_functions *f, const struct trace_event *ev,
 	uint64_t ts;
 
 	/* Functions of this depth or deeper have ended; keep this depth's history. */
-	close_from(f, ev, t, depth + 1, ev->rec.ts);
+	functions_close_from(f, ev, t, depth + 1, ev->rec.ts);
 	if (t->depth > depth && t->levels[depth].func) {
-		put_end(f, ev, next_time(t, ev->rec.ts, false), NULL);
+		functions_put_end(f, ev, functions_next_time(t, ev->rec.ts, false), NULL);
 		t->levels[depth].func = 0;
 		t->levels[depth].end = t->now;
 	}
 	if (!function_stack_reach(f->stacks, t, depth))
 		return;
-	ts = next_time(t, ev->rec.ts, true);
+	ts = functions_next_time(t, ev->rec.ts, true);
 	l = &t->levels[depth];
 	l->first = l->first ?: ts;
 	if (ev->exit && funcgraph_read(ev->exit->desc, &ev->exit->rec, &exit)) {
 		uint64_t seen = MAX(ev->exit->rec.ts, ts) - ts;
 
-		put_slice(f, ev, &exit, ts, duration(f, &exit, seen), false);
+		functions_put_slice(f, ev, &exit, ts, functions_duration(f, &exit, seen), false);
 		l->end = t->now = ts + seen;
 		t->skips_exit = true;
 		return;
 	}
-	put_begin(f, ev, entry, ts);
+	functions_put_begin(f, ev, entry, ts);
 	l->func = entry->func;
 	l->ts = ts;
 }
@@ -212,20 +213,21 @@ static void graph_entry(struct json_functions *f, const struct trace_event *ev,
  * between. The kernel's durations use another clock, and in 6.1 an interrupt's record within
  * another record gets that one's time: so small differences occur without a loss.
  */
-static bool is_another_call(const struct json_functions *f, const struct level *l,
-			    const struct funcgraph *exit, uint64_t ts)
+static bool functions_is_another_call(const struct json_functions *f, const struct level *l,
+				      const struct funcgraph *exit, uint64_t ts)
 {
-	uint64_t told = exit->rettime - exit->calltime, seen = MAX(ts, l->ts) - l->ts;
+	uint64_t measured = exit->rettime - exit->calltime, seen = MAX(ts, l->ts) - l->ts;
 
 	return l->ts <= f->lost_ts && !f->info->text.no_sleep_time && seen > NSEC_PER_MSEC &&
-	       (seen - NSEC_PER_MSEC) / 2 > told;
+	       (seen - NSEC_PER_MSEC) / 2 > measured;
 }
 
 /* Begin of a function without an entry: it must enclose its callees and nothing else. */
-static uint64_t estimate_start(const struct function_stack *t, uint32_t depth,
-			       const struct funcgraph *exit, uint64_t ts)
+static uint64_t functions_estimate_start(const struct function_stack *t, uint32_t depth,
+					 const struct funcgraph *exit, uint64_t ts)
 {
-	uint64_t told = exit->rettime - exit->calltime, start = ts > told ? ts - told : 0;
+	uint64_t measured = exit->rettime - exit->calltime,
+		 start = ts > measured ? ts - measured : 0;
 
 	if (depth + 1 < t->depth && t->levels[depth + 1].first)
 		start = MIN(start, t->levels[depth + 1].first - 1);
@@ -236,37 +238,37 @@ static uint64_t estimate_start(const struct function_stack *t, uint32_t depth,
 	return MIN(start, ts);
 }
 
-static void graph_exit(struct json_functions *f, const struct trace_event *ev,
-		       struct function_stack *t, const struct funcgraph *exit)
+static void functions_graph_exit(struct json_functions *f, const struct trace_event *ev,
+				 struct function_stack *t, const struct funcgraph *exit)
 {
 	uint32_t depth = (uint32_t)MAX(exit->depth, 0);
 	struct level *l = depth < t->depth ? &t->levels[depth] : NULL;
 	uint64_t ts = ev->rec.ts, start;
 
-	if (l && l->func && l->func == exit->func && !is_another_call(f, l, exit, ts)) {
+	if (l && l->func && l->func == exit->func && !functions_is_another_call(f, l, exit, ts)) {
 		uint64_t last = depth + 1 < t->depth ? t->levels[depth + 1].end : l->ts;
 
-		close_from(f, ev, t, depth + 1, ts);
+		functions_close_from(f, ev, t, depth + 1, ts);
 		/* Excludes the exit's own record from the function; includes its callees. */
-		start = l->ts + duration(f, exit, MAX(ts, l->ts) - l->ts);
-		put_end(f, ev, next_time(t, MAX(start, last), false), exit);
+		start = l->ts + functions_duration(f, exit, MAX(ts, l->ts) - l->ts);
+		functions_put_end(f, ev, functions_next_time(t, MAX(start, last), false), exit);
 		l->func = 0;
 		l->end = MAX(ts, t->now);
 		return;
 	}
-	start = estimate_start(t, depth, exit, ts);
+	start = functions_estimate_start(t, depth, exit, ts);
 	for (uint32_t i = t->depth; i-- > depth + 1;)
 		if (t->levels[i].func) {
-			put_end(f, ev, next_time(t, ts, false), NULL);
+			functions_put_end(f, ev, functions_next_time(t, ts, false), NULL);
 			t->levels[i].func = 0;
 		}
 	if (l && l->func) {
 		start = MAX(start, l->ts + 1);
-		put_end(f, ev, start, NULL);
+		functions_put_end(f, ev, start, NULL);
 		l->func = 0;
 	}
 	ts = t->now = MAX(MAX(ts, t->now), start);
-	put_slice(f, ev, exit, start, ts - start, true);
+	functions_put_slice(f, ev, exit, start, ts - start, true);
 	t->depth = MIN(t->depth, depth + 1);
 	if (function_stack_reach(f->stacks, t, depth)) {
 		l = &t->levels[depth];
@@ -275,7 +277,7 @@ static void graph_exit(struct json_functions *f, const struct trace_event *ev,
 	}
 }
 
-static void graph_event(struct json_functions *f, const struct trace_event *ev)
+static void functions_graph_event(struct json_functions *f, const struct trace_event *ev)
 {
 	struct function_stack *t = function_stacks_get(f->stacks, function_thread(ev));
 	struct funcgraph g;
@@ -283,18 +285,18 @@ static void graph_event(struct json_functions *f, const struct trace_event *ev)
 	if (!t || !funcgraph_read(ev->desc, &ev->rec, &g))
 		return;
 	if (g.kind == FUNCGRAPH_ENTRY)
-		graph_entry(f, ev, t, &g);
+		functions_graph_entry(f, ev, t, &g);
 	else if (t->skips_exit)
 		t->skips_exit = false;
 	else
-		graph_exit(f, ev, t, &g);
+		functions_graph_exit(f, ev, t, &g);
 }
 
 /*
  * Writes a slice from the first call to the last, named after the caller. A single call is no run.
  */
-static void put_run(struct json_functions *f, const struct trace_event *ev,
-		    struct function_stack *t)
+static void functions_put_run(struct json_functions *f, const struct trace_event *ev,
+			      struct function_stack *t)
 {
 	struct call_run *run = t->run;
 	bool single = run->calls == 1;
@@ -307,20 +309,20 @@ static void put_run(struct json_functions *f, const struct trace_event *ev,
 		e.arg = run->parent;
 	} else {
 		e.count = (uint16_t)run->count;
-		e.ts = next_time(t, run->first_ts, true);
+		e.ts = functions_next_time(t, run->first_ts, true);
 		e.func = run->parent;
 		e.arg = run->calls;
 		t->now = MAX(run->last_ts, e.ts);
 		e.dur = t->now - e.ts;
 	}
-	emit(f, &e, run->functions);
+	functions_emit(f, &e, run->functions);
 	run->calls = 0;
 }
 
 /* Calls further apart than this are no run. */
 #define RUN_GAP (1000 * NSEC_PER_USEC)
 
-static void add_to_run(struct call_run *run, uint64_t ip, uint64_t ts)
+static void functions_add_to_run(struct call_run *run, uint64_t ip, uint64_t ts)
 {
 	run->last_ts = MAX(run->last_ts, ts);
 	run->calls++;
@@ -336,8 +338,8 @@ static void add_to_run(struct call_run *run, uint64_t ip, uint64_t ts)
 	run->functions[run->count++].calls = 1;
 }
 
-static void group_hit(struct json_functions *f, const struct trace_event *ev,
-		      const struct function_element *hit, uint64_t caller)
+static void functions_group_hit(struct json_functions *f, const struct trace_event *ev,
+				const struct function_element *hit, uint64_t caller)
 {
 	struct function_stack *t = function_stacks_get(f->stacks, hit->tid);
 	struct call_run *run;
@@ -345,36 +347,36 @@ static void group_hit(struct json_functions *f, const struct trace_event *ev,
 	if (t && !t->run)
 		t->run = calloc(1, sizeof(*t->run));
 	if (!t || !t->run) {
-		emit(f, hit, NULL);
+		functions_emit(f, hit, NULL);
 		return;
 	}
 	run = t->run;
 	if (run->calls && (run->parent != caller || run->count == FUNCTION_CALLS_MAX ||
 			   hit->ts - run->last_ts > RUN_GAP))
-		put_run(f, ev, t);
+		functions_put_run(f, ev, t);
 	if (!run->calls)
 		*run = (struct call_run){ .parent = caller, .first_ts = hit->ts };
-	add_to_run(run, hit->func, hit->ts);
+	functions_add_to_run(run, hit->func, hit->ts);
 }
 
 /* Start of the function at that address. */
-static uint64_t function_at(const struct json_functions *f, uint64_t address)
+static uint64_t functions_name_at(const struct json_functions *f, uint64_t address)
 {
 	struct symbol s;
 
 	return event_table_find_symbol(f->info->events, address, &s) ? s.address : address;
 }
 
-static void function_event(struct json_functions *f, const struct trace_event *ev)
+static void functions_hit_event(struct json_functions *f, const struct trace_event *ev)
 {
 	struct function_element hit;
 
 	if (!function_hit_read(&f->hits, ev, &hit))
 		return;
 	if (f->view == FUNCTION_SLICES && hit.arg)
-		group_hit(f, ev, &hit, function_at(f, hit.arg));
+		functions_group_hit(f, ev, &hit, functions_name_at(f, hit.arg));
 	else
-		emit(f, &hit, NULL);
+		functions_emit(f, &hit, NULL);
 }
 
 int json_functions_event(struct json_functions *f, const struct trace_event *ev, struct error *err)
@@ -383,9 +385,9 @@ int json_functions_event(struct json_functions *f, const struct trace_event *ev,
 	f->failure = 0;
 	f->last_ts = ev->rec.ts;
 	if (ev->desc->funcgraph)
-		graph_event(f, ev);
+		functions_graph_event(f, ev);
 	else
-		function_event(f, ev);
+		functions_hit_event(f, ev);
 	return f->failure;
 }
 
@@ -410,9 +412,9 @@ int json_functions_end(struct json_functions *f, struct error *err)
 		};
 
 		if (t->run && t->run->calls)
-			put_run(f, &ev, t);
+			functions_put_run(f, &ev, t);
 		/* Later times have no relation to these; Trace Viewer drops slices left open. */
-		close_from(f, &ev, t, 0, f->last_ts);
+		functions_close_from(f, &ev, t, 0, f->last_ts);
 	}
 	return f->failure;
 }

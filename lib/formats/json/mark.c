@@ -7,20 +7,20 @@
 #include "base/json.h"
 #include "marks/value_json.h"
 
-static void put_text_key(struct buf *out, const char *key, struct text text)
+static void json_mark_put_text(struct buf *out, const char *key, struct text text)
 {
 	json_put_key(out, key);
 	json_put_text(out, text);
 }
 
-static void put_us_key(struct buf *out, const char *key, uint64_t ns)
+static void json_mark_put_us(struct buf *out, const char *key, uint64_t ns)
 {
 	json_put_key(out, key);
 	json_put_us(out, ns);
 }
 
 /* Trace Viewer rejects the whole trace for an unknown colour. */
-static bool is_known_cname(struct text name)
+static bool json_mark_is_known_cname(struct text name)
 {
 	static const char *const names[] = {
 		"thread_state_uninterruptible",
@@ -66,7 +66,7 @@ static bool is_known_cname(struct text name)
 }
 
 /* Frame ids are unique per file; the dictionary is common to all files. */
-static void put_frame_id(struct buf *out, const struct mark *m, struct text id)
+static void json_mark_put_frame_id(struct buf *out, const struct mark *m, struct text id)
 {
 	buf_putc(out, '"');
 	if (m->source)
@@ -75,35 +75,35 @@ static void put_frame_id(struct buf *out, const struct mark *m, struct text id)
 	buf_putc(out, '"');
 }
 
-static void put_frame_key(struct buf *out, const char *key, const struct mark *m,
-			  enum mark_part part)
+static void json_mark_put_frame_key(struct buf *out, const char *key, const struct mark *m,
+				    enum mark_part part)
 {
 	if (!m->part[part].len)
 		return;
 	json_put_key(out, key);
-	put_frame_id(out, m, m->part[part]);
+	json_mark_put_frame_id(out, m, m->part[part]);
 }
 
-static void put_frame(struct buf *out, const struct mark *m)
+static void json_mark_put_frame(struct buf *out, const struct mark *m)
 {
 	json_put_comma(out);
 	buf_putc(out, '\n');
-	put_frame_id(out, m, m->part[PART_ID]);
+	json_mark_put_frame_id(out, m, m->part[PART_ID]);
 	buf_puts(out, ":{");
-	put_text_key(out, "category", m->part[PART_CAT]);
-	put_text_key(out, "name", m->part[PART_NAME]);
-	put_frame_key(out, "parent", m, PART_SF);
+	json_mark_put_text(out, "category", m->part[PART_CAT]);
+	json_mark_put_text(out, "name", m->part[PART_NAME]);
+	json_mark_put_frame_key(out, "parent", m, PART_SF);
 	buf_putc(out, '}');
 }
 
-static void put_sample(struct buf *out, const struct mark *m)
+static void json_mark_put_sample(struct buf *out, const struct mark *m)
 {
 	json_put_comma(out);
 	buf_puts(out, "\n{");
 	json_put_i64_key(out, "tid", m->tid);
-	put_us_key(out, "ts", m->ts);
-	put_text_key(out, "name", m->part[PART_NAME]);
-	put_frame_key(out, "sf", m, PART_SF);
+	json_mark_put_us(out, "ts", m->ts);
+	json_mark_put_text(out, "name", m->part[PART_NAME]);
+	json_mark_put_frame_key(out, "sf", m, PART_SF);
 	/* The members cpu and weight. */
 	if (m->part[PART_EXTRA].len)
 		json_put_members(out, m->part[PART_EXTRA]);
@@ -111,7 +111,7 @@ static void put_sample(struct buf *out, const struct mark *m)
 }
 
 /* Both readers want "0x..." for ids of flows and async events; other strings are hashed. */
-static bool is_hex(struct text id)
+static bool json_mark_is_hex(struct text id)
 {
 	if (id.len < 3 || id.len > 18 || id.data[0] != '0' || id.data[1] != 'x')
 		return false;
@@ -121,12 +121,12 @@ static bool is_hex(struct text id)
 	return true;
 }
 
-static void put_id_text(struct buf *out, const struct mark *m)
+static void json_mark_put_id_text(struct buf *out, const struct mark *m)
 {
 	struct text id = m->part[PART_ID];
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
-	if (is_hex(id) || !strchr("bnestf", m->phase)) {
+	if (json_mark_is_hex(id) || !strchr("bnestf", m->phase)) {
 		json_put_text(out, id);
 		return;
 	}
@@ -135,27 +135,27 @@ static void put_id_text(struct buf *out, const struct mark *m)
 	buf_printf(out, "\"0x%" PRIx64 "\"", hash);
 }
 
-static void put_id(struct buf *out, const struct mark *m)
+static void json_mark_put_id(struct buf *out, const struct mark *m)
 {
 	switch (m->id_kind) {
 	case ID_PLAIN:
 		json_put_key(out, "id");
-		put_id_text(out, m);
+		json_mark_put_id_text(out, m);
 		break;
 	case ID_LOCAL:
 	case ID_GLOBAL:
 		json_put_key(out, "id2");
 		buf_puts(out, m->id_kind == ID_LOCAL ? "{\"local\":" : "{\"global\":");
-		put_id_text(out, m);
+		json_mark_put_id_text(out, m);
 		buf_putc(out, '}');
 		break;
 	}
 	if (m->part[PART_SCOPE].len)
-		put_text_key(out, "scope", m->part[PART_SCOPE]);
+		json_mark_put_text(out, "scope", m->part[PART_SCOPE]);
 }
 
 /* Series of a counter: readers draw numbers and reject anything else. */
-static bool put_series(struct buf *out, struct text args)
+static bool json_mark_put_series(struct buf *out, struct text args)
 {
 	struct value_iter it;
 	struct value v;
@@ -181,7 +181,7 @@ static bool put_series(struct buf *out, struct text args)
 	return any;
 }
 
-static bool put_args(struct buf *out, const struct mark *m)
+static bool json_mark_put_args(struct buf *out, const struct mark *m)
 {
 	struct text args = m->part[PART_ARGS];
 	bool good = true;
@@ -191,21 +191,21 @@ static bool put_args(struct buf *out, const struct mark *m)
 	json_put_key(out, "args");
 	buf_putc(out, '{');
 	if (m->phase == PHASE_COUNTER)
-		good = put_series(out, args);
+		good = json_mark_put_series(out, args);
 	else
 		json_put_members(out, args);
 	buf_putc(out, '}');
 	return good && (m->phase != PHASE_METADATA || args.len);
 }
 
-static void put_optional(struct buf *out, const struct mark *m)
+static void json_mark_put_optional(struct buf *out, const struct mark *m)
 {
 	if (m->has & HAS_DUR)
-		put_us_key(out, "dur", m->dur);
+		json_mark_put_us(out, "dur", m->dur);
 	if (m->has & HAS_TTS)
-		put_us_key(out, "tts", m->tts);
+		json_mark_put_us(out, "tts", m->tts);
 	if (m->has & HAS_TDUR)
-		put_us_key(out, "tdur", m->tdur);
+		json_mark_put_us(out, "tdur", m->tdur);
 	if (m->has & HAS_TICOUNT)
 		json_put_u64_key(out, "ticount", m->ticount);
 	if (m->has & HAS_TIDELTA)
@@ -214,13 +214,13 @@ static void put_optional(struct buf *out, const struct mark *m)
 		json_put_string_key(out, "bp", "e");
 	if (m->phase == PHASE_INSTANT)
 		json_put_string_key(out, "s", (char[]){ m->instant, '\0' });
-	if (m->part[PART_CNAME].len && is_known_cname(m->part[PART_CNAME]))
-		put_text_key(out, "cname", m->part[PART_CNAME]);
-	put_frame_key(out, "sf", m, PART_SF);
-	put_frame_key(out, "esf", m, PART_ESF);
+	if (m->part[PART_CNAME].len && json_mark_is_known_cname(m->part[PART_CNAME]))
+		json_mark_put_text(out, "cname", m->part[PART_CNAME]);
+	json_mark_put_frame_key(out, "sf", m, PART_SF);
+	json_mark_put_frame_key(out, "esf", m, PART_ESF);
 }
 
-static bool put_event(struct buf *out, const struct mark *m)
+static bool json_mark_put_event(struct buf *out, const struct mark *m)
 {
 	struct text cat = m->part[PART_CAT];
 	size_t start = out->len;
@@ -229,19 +229,19 @@ static bool put_event(struct buf *out, const struct mark *m)
 	buf_puts(out, "\n{");
 	/* An end closes the open slice whatever its name; readers complain if the names differ. */
 	if (m->phase != PHASE_END)
-		put_text_key(out, "name", m->part[PART_NAME]);
+		json_mark_put_text(out, "name", m->part[PART_NAME]);
 	json_put_string_key(out, "ph", (char[]){ (char)m->phase, '\0' });
 	/* Streaming readers drop events without a category. */
-	put_text_key(out, "cat", cat.len ? cat : TEXT("default"));
+	json_mark_put_text(out, "cat", cat.len ? cat : TEXT("default"));
 	json_put_i64_key(out, "pid", m->pid);
 	json_put_i64_key(out, "tid", m->tid);
 	if (m->phase != PHASE_METADATA)
-		put_us_key(out, "ts", m->ts);
-	put_optional(out, m);
-	put_id(out, m);
+		json_mark_put_us(out, "ts", m->ts);
+	json_mark_put_optional(out, m);
+	json_mark_put_id(out, m);
 	if (m->part[PART_EXTRA].len)
 		json_put_members(out, m->part[PART_EXTRA]);
-	if (!put_args(out, m)) {
+	if (!json_mark_put_args(out, m)) {
 		out->len = start;
 		return false;
 	}
@@ -253,12 +253,12 @@ bool json_put_mark(struct buf *out, const struct mark *m)
 {
 	switch (m->phase) {
 	case PHASE_FRAME:
-		put_frame(out, m);
+		json_mark_put_frame(out, m);
 		return true;
 	case PHASE_GLOBAL_SAMPLE:
-		put_sample(out, m);
+		json_mark_put_sample(out, m);
 		return true;
 	default:
-		return put_event(out, m);
+		return json_mark_put_event(out, m);
 	}
 }

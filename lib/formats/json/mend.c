@@ -5,11 +5,10 @@
 
 #include "base/io.h"
 #include "export/mend.h"
-#include "formats/json/heads.h"
 #include "formats/json/mend.h"
 
 /* Array form: keeps whole lines, removes the last comma, adds the bracket. */
-static int mend_array(int fd, off_t size)
+static int json_mend_array(int fd, off_t size)
 {
 	off_t end = mend_last_line(fd, size);
 	char before[2];
@@ -27,7 +26,7 @@ static int mend_array(int fd, off_t size)
 	return r < 0 ? mend_close(fd, end, "]") : r;
 }
 
-static bool is_begun(const char *data, size_t len, const char *head)
+static bool json_is_begun(const char *data, size_t len, const char *head)
 {
 	return memcmp(data, head, MIN(len, strlen(head))) == 0;
 }
@@ -44,7 +43,7 @@ struct text_scan {
 	off_t end;	/* after the closing quote of the text; 0: not closed */
 };
 
-static void scan_text(struct text_scan *s, const char *p, size_t len, off_t at)
+static void json_scan_text(struct text_scan *s, const char *p, size_t len, off_t at)
 {
 	for (size_t i = 0; i < len && !s->end; i++) {
 		if (s->escaped) {
@@ -63,7 +62,7 @@ static void scan_text(struct text_scan *s, const char *p, size_t len, off_t at)
 }
 
 /* Whether the file is complete: all lines but the last end with a comma or an open bracket. */
-static bool is_closed(int fd, off_t size)
+static bool json_is_closed(int fd, off_t size)
 {
 	char end[2];
 
@@ -76,19 +75,19 @@ static bool is_closed(int fd, off_t size)
  * Keeps the whole lines of the text that begins at `at`. Drops all that follows the text: those
  * members refer to it and are incomplete. 0: no whole line.
  */
-static int mend_text(int fd, off_t at, off_t size, char *piece)
+static int json_mend_text(int fd, off_t at, off_t size, char *piece)
 {
 	struct text_scan scan = { .size = size };
 	ssize_t n = 0;
 	int r;
 
 	while (!scan.end && at < size && (n = pread_full(fd, piece, MEND_PIECE, at)) > 0) {
-		scan_text(&scan, piece, (size_t)n, at);
+		json_scan_text(&scan, piece, (size_t)n, at);
 		at += n;
 	}
 	if (n < 0)
 		return (int)n;
-	if (scan.end && is_closed(fd, size))
+	if (scan.end && json_is_closed(fd, size))
 		return 1;
 	if (!scan.end && !scan.line_end)
 		return 0;
@@ -98,7 +97,7 @@ static int mend_text(int fd, off_t at, off_t size, char *piece)
 }
 
 /* End of a leading array of events; 0: not closed. */
-static off_t find_text(int fd, off_t size, char *piece)
+static off_t json_find_text(int fd, off_t size, char *piece)
 {
 	const off_t len = sizeof(JSON_TEXT_BEHIND) - 1;
 
@@ -116,7 +115,7 @@ static off_t find_text(int fd, off_t size, char *piece)
 }
 
 /* End of the last whole event in a leading array; 0: none. */
-static off_t last_event(int fd, off_t size)
+static off_t json_last_event(int fd, off_t size)
 {
 	off_t end = mend_last_line(fd, size);
 	char before[3];
@@ -130,24 +129,24 @@ static off_t last_event(int fd, off_t size)
 	return end - 2 - (before[0] == ']');
 }
 
-static int mend_events(int fd, off_t size, char *piece)
+static int json_mend_events(int fd, off_t size, char *piece)
 {
 	static const char ending[] = "]}\n";
-	off_t end = find_text(fd, size, piece);
+	off_t end = json_find_text(fd, size, piece);
 	int r;
 
 	if (end > 0) {
-		r = mend_text(fd, end + (off_t)sizeof(JSON_TEXT_BEHIND) - 1, size, piece);
+		r = json_mend_text(fd, end + (off_t)sizeof(JSON_TEXT_BEHIND) - 1, size, piece);
 		/* No line, or no room to close the text: keep the events only. */
 		return r && !mend_is_full(r) ? r : mend_close(fd, end, ending);
 	}
-	end = end < 0 ? end : last_event(fd, size);
+	end = end < 0 ? end : json_last_event(fd, size);
 	if (end <= 0)
 		return end < 0 ? (int)end : mend_cut(fd, 0);
 	r = mend_close(fd, end, ending);
 	/* Disk full: drop the last event to make room. */
 	if (mend_is_full(r))
-		end = last_event(fd, end);
+		end = json_last_event(fd, end);
 	return mend_is_full(r) && end > 0 ? mend_close(fd, end, ending) : r;
 }
 
@@ -164,11 +163,11 @@ int json_mend(int fd, off_t size)
 	if (n < 0)
 		return (int)n;
 	if (n > 0 && *piece == '[')
-		return mend_array(fd, size);
-	if (is_begun(piece, (size_t)n, JSON_EVENTS_HEAD))
-		return mend_events(fd, size, piece);
-	if (!is_begun(piece, (size_t)n, JSON_TEXT_HEAD))
+		return json_mend_array(fd, size);
+	if (json_is_begun(piece, (size_t)n, JSON_EVENTS_HEAD))
+		return json_mend_events(fd, size, piece);
+	if (!json_is_begun(piece, (size_t)n, JSON_TEXT_HEAD))
 		return -EBADMSG;
-	r = mend_text(fd, sizeof(JSON_TEXT_HEAD) - 1, size, piece);
+	r = json_mend_text(fd, sizeof(JSON_TEXT_HEAD) - 1, size, piece);
 	return r ? r : mend_cut(fd, 0);
 }

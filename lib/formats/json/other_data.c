@@ -21,7 +21,7 @@ static const struct {
 	{ CLOCK_TAI, "TAI" },
 };
 
-static const char *clock_name(uint32_t id)
+static const char *other_data_clock_name(uint32_t id)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(clock_names); i++)
 		if (clock_names[i].id == (clockid_t)id)
@@ -30,7 +30,7 @@ static const char *clock_name(uint32_t id)
 }
 
 /* Drift in ns per second: one clock advanced by `went`, the other by `base`; base 0: unknown. */
-static void put_drift(struct buf *b, uint64_t went, uint64_t base)
+static void other_data_put_drift(struct buf *b, uint64_t went, uint64_t base)
 {
 	json_put_key(b, "drift_ppb");
 	if (base)
@@ -39,16 +39,17 @@ static void put_drift(struct buf *b, uint64_t went, uint64_t base)
 		buf_puts(b, "null");
 }
 
-static uint64_t boot_of(const Traced__Capture__ClockReading *r)
+static uint64_t other_data_boot_of(const Traced__Capture__ClockReading *r)
 {
 	return r->boot_before_ns + (r->boot_after_ns - r->boot_before_ns) / 2;
 }
 
 /* Change of the offset since the start. */
-static void put_change(struct buf *b, const Traced__Capture__ClockReading *start,
-		       const Traced__Capture__ClockReading *r)
+static void other_data_put_change(struct buf *b, const Traced__Capture__ClockReading *start,
+				  const Traced__Capture__ClockReading *r)
 {
-	uint64_t span = boot_of(r) - boot_of(start), went = r->value_ns - start->value_ns;
+	uint64_t span = other_data_boot_of(r) - other_data_boot_of(start),
+		 went = r->value_ns - start->value_ns;
 	int64_t change = (int64_t)(went - span);
 	uint64_t bounds =
 		r->boot_after_ns - r->boot_before_ns + start->boot_after_ns - start->boot_before_ns;
@@ -56,17 +57,17 @@ static void put_change(struct buf *b, const Traced__Capture__ClockReading *start
 	if (clock_is_step(change < 0 ? -(uint64_t)change : (uint64_t)change, span, bounds))
 		json_put_i64_key(b, "stepped_ns", change);
 	else
-		put_drift(b, went, span);
+		other_data_put_drift(b, went, span);
 }
 
 /* value = BOOTTIME + offset, within ±bound. */
-static void put_reading(struct buf *b, const struct trace_info *info,
-			const Traced__Capture__ClockReading *r, uint32_t phase)
+static void other_data_put_reading(struct buf *b, const struct trace_info *info,
+				   const Traced__Capture__ClockReading *r, uint32_t phase)
 {
 	const Traced__Capture__ClockReading *start =
 		phase ? clock_map_reading(info->clocks[0], (clockid_t)r->clock) : NULL;
-	uint64_t bracket = r->boot_after_ns - r->boot_before_ns, boot = boot_of(r);
-	const char *name = clock_name(r->clock);
+	uint64_t bracket = r->boot_after_ns - r->boot_before_ns, boot = other_data_boot_of(r);
+	const char *name = other_data_clock_name(r->clock);
 
 	if (!name || r->boot_after_ns < r->boot_before_ns)
 		return;
@@ -77,13 +78,13 @@ static void put_reading(struct buf *b, const struct trace_info *info,
 	json_put_u64_key(b, "boottime_ns", boot);
 	json_put_i64_key(b, "offset_ns", (int64_t)(r->value_ns - boot));
 	json_put_u64_key(b, "bound_ns", (bracket + 1) / 2);
-	if (start && boot > boot_of(start))
-		put_change(b, start, r);
+	if (start && boot > other_data_boot_of(start))
+		other_data_put_change(b, start, r);
 	buf_puts(b, "}");
 }
 
 /* Readings of start and end; the capture stream has those in between. */
-static void put_clocks(struct buf *b, const struct trace_info *info)
+static void other_data_put_clocks(struct buf *b, const struct trace_info *info)
 {
 	json_put_key(b, "clock_offsets");
 	buf_puts(b, "[");
@@ -93,12 +94,12 @@ static void put_clocks(struct buf *b, const struct trace_info *info)
 		if (i && i + 1 < info->clock_count)
 			continue;
 		for (size_t j = 0; j < c->n_readings; j++)
-			put_reading(b, info, c->readings[j], i == 0 ? 0 : 2);
+			other_data_put_reading(b, info, c->readings[j], i == 0 ? 0 : 2);
 	}
 	buf_puts(b, "]");
 }
 
-static void put_ledger(struct buf *b, const struct export_result *result)
+static void other_data_put_ledger(struct buf *b, const struct export_result *result)
 {
 	json_put_key(b, "cpus");
 	buf_puts(b, "[");
@@ -119,7 +120,7 @@ static void put_ledger(struct buf *b, const struct export_result *result)
 	buf_puts(b, "]");
 }
 
-static void put_words(struct buf *b, const char *key, char *const *words, size_t count)
+static void other_data_put_words(struct buf *b, const char *key, char *const *words, size_t count)
 {
 	json_put_key(b, key);
 	buf_puts(b, "[");
@@ -130,7 +131,7 @@ static void put_words(struct buf *b, const char *key, char *const *words, size_t
 	buf_puts(b, "]");
 }
 
-static void put_request(struct buf *b, const Traced__Capture__Request *r)
+static void other_data_put_request(struct buf *b, const Traced__Capture__Request *r)
 {
 	json_put_key(b, "request");
 	buf_puts(b, "{");
@@ -146,15 +147,15 @@ static void put_request(struct buf *b, const Traced__Capture__Request *r)
 		buf_puts(b, "}");
 	}
 	buf_puts(b, "]");
-	put_words(b, "command", r->command, r->n_command);
+	other_data_put_words(b, "command", r->command, r->n_command);
 	if (r->n_kprobes)
-		put_words(b, "kprobes", r->kprobes, r->n_kprobes);
+		other_data_put_words(b, "kprobes", r->kprobes, r->n_kprobes);
 	if (r->n_uprobes)
-		put_words(b, "uprobes", r->uprobes, r->n_uprobes);
+		other_data_put_words(b, "uprobes", r->uprobes, r->n_uprobes);
 	if (r->n_kprobe_filters)
-		put_words(b, "kprobe_filters", r->kprobe_filters, r->n_kprobe_filters);
+		other_data_put_words(b, "kprobe_filters", r->kprobe_filters, r->n_kprobe_filters);
 	if (r->n_uprobe_filters)
-		put_words(b, "uprobe_filters", r->uprobe_filters, r->n_uprobe_filters);
+		other_data_put_words(b, "uprobe_filters", r->uprobe_filters, r->n_uprobe_filters);
 	json_put_string_key(b, "tracer", r->tracer);
 	json_put_u64_key(b, "duration_ns", r->duration_ns);
 	json_put_u64_key(b, "buffer_bytes_per_cpu", r->buffer_bytes);
@@ -164,7 +165,7 @@ static void put_request(struct buf *b, const Traced__Capture__Request *r)
 	buf_puts(b, "}");
 }
 
-static const char *end_reason(const Traced__Capture__End *end)
+static const char *other_data_end_reason(const Traced__Capture__End *end)
 {
 	static const char *const names[] = {
 		"stopped",   "duration", "command exited", "snapshot",
@@ -177,7 +178,7 @@ static const char *end_reason(const Traced__Capture__End *end)
 }
 
 /* Start of the recording in ISO 8601; "" if unknown. */
-static void start_time(const struct trace_info *info, char text[static 40])
+static void other_data_start_time(const struct trace_info *info, char text[static 40])
 {
 	const Traced__Capture__Clocks *c = info->clock_count ? info->clocks[0] : NULL;
 
@@ -193,14 +194,14 @@ static void start_time(const struct trace_info *info, char text[static 40])
 	}
 }
 
-static void put_machine(struct buf *b, const struct trace_info *info)
+static void other_data_put_machine(struct buf *b, const struct trace_info *info)
 {
 	const Traced__Capture__Header *h = info->header;
 	char uuid[33] = "", started[40];
 
 	for (size_t i = 0; i < h->uuid.len && i < 16; i++)
 		snprintf(uuid + 2 * i, 3, "%02x", h->uuid.data[i]);
-	start_time(info, started);
+	other_data_start_time(info, started);
 	json_put_string_key(b, "recorder", h->program);
 	json_put_string_key(b, "recording", uuid);
 	json_put_string_key(b, "started", started);
@@ -216,10 +217,10 @@ static void put_machine(struct buf *b, const struct trace_info *info)
 	json_put_string_key(b, "trace_clock", h->trace_clock);
 	json_put_string_key(b, "lockdown", h->lockdown);
 	json_put_u64_key(b, "kptr_restrict", h->kptr_restrict);
-	json_put_string_key(b, "ended", end_reason(info->end));
+	json_put_string_key(b, "ended", other_data_end_reason(info->end));
 }
 
-static void put_warnings(struct buf *b, const struct export_result *result)
+static void other_data_put_warnings(struct buf *b, const struct export_result *result)
 {
 	json_put_key(b, "warnings");
 	buf_puts(b, "[");
@@ -243,17 +244,17 @@ struct sync_base {
 	uint64_t ts, boot;
 };
 
-static uint64_t sync_boot(const Traced__Capture__Clocks *noted)
+static uint64_t other_data_sync_boot(const Traced__Capture__Clocks *noted)
 {
 	return noted->sync_before_ns + (noted->sync_after_ns - noted->sync_before_ns) / 2;
 }
 
 /* The recorder's syncs: trace clock = BOOTTIME + offset, within ±bound. */
-static void put_sync(struct buf *b, const struct sync_base *base, const char *id, uint64_t ts,
-		     const Traced__Capture__Clocks *noted)
+static void other_data_put_sync(struct buf *b, const struct sync_base *base, const char *id,
+				uint64_t ts, const Traced__Capture__Clocks *noted)
 {
 	uint64_t apart = noted->sync_after_ns - noted->sync_before_ns;
-	uint64_t boot = sync_boot(noted);
+	uint64_t boot = other_data_sync_boot(noted);
 
 	json_put_comma(b);
 	buf_puts(b, "\n{");
@@ -263,11 +264,13 @@ static void put_sync(struct buf *b, const struct sync_base *base, const char *id
 	json_put_u64_key(b, "trace_ns", ts);
 	json_put_i64_key(b, "offset_ns", (int64_t)(ts - boot));
 	json_put_u64_key(b, "bound_ns", (apart + 1) / 2);
-	put_drift(b, ts - base->ts, base->boot && boot > base->boot ? boot - base->boot : 0);
+	other_data_put_drift(b, ts - base->ts,
+			     base->boot && boot > base->boot ? boot - base->boot : 0);
 	buf_puts(b, "}");
 }
 
-static void put_syncs(struct buf *b, const struct trace_info *info, const struct clock_sync *sync)
+static void other_data_put_syncs(struct buf *b, const struct trace_info *info,
+				 const struct clock_sync *sync)
 {
 	const Traced__Capture__Clocks *noted = json_find_noted(info, info->sync_id);
 	struct sync_base base = { 0 };
@@ -275,28 +278,29 @@ static void put_syncs(struct buf *b, const struct trace_info *info, const struct
 	json_put_key(b, "kernel_syncs");
 	buf_puts(b, "[");
 	if (sync->seen && noted) {
-		put_sync(b, &base, info->sync_id, sync->ts, noted);
+		other_data_put_sync(b, &base, info->sync_id, sync->ts, noted);
 		base.ts = sync->ts;
-		base.boot = sync_boot(noted);
+		base.boot = other_data_sync_boot(noted);
 	}
 	for (size_t i = 0; i < sync->other_count; i++) {
 		noted = json_find_noted(info, sync->others[i].id);
 		if (noted)
-			put_sync(b, &base, sync->others[i].id, sync->others[i].ts, noted);
+			other_data_put_sync(b, &base, sync->others[i].id, sync->others[i].ts,
+					    noted);
 	}
 	buf_puts(b, "]");
 }
 
 /* All ties of a file's clock; drift: since the previous tie. */
-static void put_ties(struct buf *b, const struct mark_origin *o)
+static void other_data_put_ties(struct buf *b, const struct mark_origin *o)
 {
 	json_put_key(b, "tied");
 	buf_puts(b, "[");
 	for (size_t i = 0; i < o->ties; i++) {
 		const struct clock_point *p = &o->points[i], *last = i ? p - 1 : NULL;
 		/* The drift needs points far enough apart. */
-		bool told = last && p->bound + last->bound <
-					    (p->from - last->from) / 1000000 * CLOCK_DRIFT_MAX_PPM;
+		bool known = last && p->bound + last->bound <
+					     (p->from - last->from) / 1000000 * CLOCK_DRIFT_MAX_PPM;
 
 		json_put_comma(b);
 		buf_puts(b, "{");
@@ -304,14 +308,15 @@ static void put_ties(struct buf *b, const struct mark_origin *o)
 		json_put_u64_key(b, "clock_ns", p->from);
 		json_put_i64_key(b, "offset_ns", (int64_t)(p->to - p->from));
 		json_put_u64_key(b, "bound_ns", p->bound);
-		put_drift(b, told ? p->to - last->to : 0, told ? p->from - last->from : 0);
+		other_data_put_drift(b, known ? p->to - last->to : 0,
+				     known ? p->from - last->from : 0);
 		buf_puts(b, "}");
 	}
 	buf_puts(b, "]");
 }
 
 /* Merged files: their clock ties and their own metadata. */
-static void put_merged(struct buf *b, const struct mark_feed *marks)
+static void other_data_put_merged(struct buf *b, const struct mark_feed *marks)
 {
 	size_t count;
 	const struct mark_origin *all = mark_feed_origins(marks, &count);
@@ -334,7 +339,7 @@ static void put_merged(struct buf *b, const struct mark_feed *marks)
 		else
 			buf_puts(b, "null");
 		if (!all[i].clock)
-			put_ties(b, &all[i]);
+			other_data_put_ties(b, &all[i]);
 		json_put_key(b, "says");
 		buf_puts(b, "{");
 		json_put_members(b, all[i].members);
@@ -344,7 +349,7 @@ static void put_merged(struct buf *b, const struct mark_feed *marks)
 }
 
 /* Profiles: their samples' times are artificial. */
-static void put_profiles(struct buf *b, const struct mark_feed *marks)
+static void other_data_put_profiles(struct buf *b, const struct mark_feed *marks)
 {
 	size_t count;
 	const struct profile_sum *all = mark_feed_profiles(marks, &count);
@@ -373,7 +378,8 @@ static void put_profiles(struct buf *b, const struct mark_feed *marks)
 	buf_puts(b, "]");
 }
 
-static void put_samples(struct buf *b, const struct trace_info *info, const struct mark_feed *marks)
+static void other_data_put_samples(struct buf *b, const struct trace_info *info,
+				   const struct mark_feed *marks)
 {
 	struct sample_feed_sum sum;
 
@@ -405,7 +411,7 @@ static void put_samples(struct buf *b, const struct trace_info *info, const stru
 }
 
 /* All syncs, including those without a partner. */
-static void put_all_syncs(struct buf *b, const struct mark_feed *marks)
+static void other_data_put_all_syncs(struct buf *b, const struct mark_feed *marks)
 {
 	size_t count;
 	const struct mark_sync *all = mark_feed_syncs(marks, &count);
@@ -426,16 +432,16 @@ static void put_all_syncs(struct buf *b, const struct mark_feed *marks)
 	buf_puts(b, "]");
 }
 
-static void put_marks(struct buf *b, const struct trace_info *info, const struct mark_feed *marks,
-		      uint64_t count)
+static void other_data_put_marks(struct buf *b, const struct trace_info *info,
+				 const struct mark_feed *marks, uint64_t count)
 {
 	struct mark_rings_sum sum;
 
 	mark_feed_rings(marks, &sum);
-	put_merged(b, marks);
-	put_profiles(b, marks);
-	put_samples(b, info, marks);
-	put_all_syncs(b, marks);
+	other_data_put_merged(b, marks);
+	other_data_put_profiles(b, marks);
+	other_data_put_samples(b, info, marks);
+	other_data_put_all_syncs(b, marks);
 	json_put_key(b, "marks");
 	buf_puts(b, "{");
 	json_put_u64_key(b, "marks", count);
@@ -449,17 +455,17 @@ void json_put_other_data(struct buf *b, const struct trace_info *info,
 			 const struct mark_feed *marks, const struct clock_sync *sync,
 			 const struct export_result *result)
 {
-	put_machine(b, info);
+	other_data_put_machine(b, info);
 	if (info->header->request)
-		put_request(b, info->header->request);
-	put_clocks(b, info);
-	put_syncs(b, info, sync);
+		other_data_put_request(b, info->header->request);
+	other_data_put_clocks(b, info);
+	other_data_put_syncs(b, info, sync);
 	if (marks)
-		put_marks(b, info, marks, result->marks);
+		other_data_put_marks(b, info, marks, result->marks);
 	json_put_u64_key(b, "events", result->events);
 	json_put_u64_key(b, "lost", result->lost);
 	json_put_u64_key(b, "span_ns", result->span_ns);
 	json_put_bool_key(b, "incomplete", result->incomplete);
-	put_ledger(b, result);
-	put_warnings(b, result);
+	other_data_put_ledger(b, result);
+	other_data_put_warnings(b, result);
 }

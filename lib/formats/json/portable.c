@@ -37,7 +37,7 @@ void portable_restart(struct portable *p)
 }
 
 /* Offset of text in out, from `from` on; SIZE_MAX: not found. */
-static size_t find(const struct buf *out, size_t from, const char *text)
+static size_t portable_find(const struct buf *out, size_t from, const char *text)
 {
 	const char *p = memmem(out->data + from, out->len - from, text, strlen(text));
 
@@ -48,7 +48,7 @@ static size_t find(const struct buf *out, size_t from, const char *text)
  * atrace forms: B|1|name E E|1 C|1|name|3 S|1|name|cookie F|1|name|cookie, and G, H, I, N of newer
  * writers.
  */
-static bool known_mark(const char *p, size_t len)
+static bool portable_known_mark(const char *p, size_t len)
 {
 	size_t i = 2;
 
@@ -63,7 +63,7 @@ static bool known_mark(const char *p, size_t len)
 	return *p == 'E' ? i == len || p[i] == '|' : i + 1 < len && p[i] == '|';
 }
 
-static bool is_mark(const struct buf *out, size_t text, size_t colon)
+static bool portable_is_mark(const struct buf *out, size_t text, size_t colon)
 {
 	static const char name[] = "tracing_mark";
 	const char *p = out->data + text;
@@ -77,8 +77,8 @@ static bool is_mark(const struct buf *out, size_t text, size_t colon)
 }
 
 /* The mark with this recording's id, written by the recorder at its start; the first one only. */
-static bool take_own_sync(struct portable *p, const struct trace_event *ev, const char *text,
-			  size_t len)
+static bool portable_take_own_sync(struct portable *p, const struct trace_event *ev,
+				   const char *text, size_t len)
 {
 	static const char own[] = SYNC_WORD ": name=";
 	const char *id = p->info->sync_id;
@@ -94,8 +94,8 @@ static bool take_own_sync(struct portable *p, const struct trace_event *ev, cons
 }
 
 /* A controller's sync: the first of each id, in a bounded number. */
-static bool take_other_sync(struct portable *p, const struct trace_event *ev, const char *text,
-			    size_t len)
+static bool portable_take_other_sync(struct portable *p, const struct trace_event *ev,
+				     const char *text, size_t len)
 {
 	struct other_sync *sync;
 	const char *id;
@@ -115,24 +115,24 @@ static bool take_other_sync(struct portable *p, const struct trace_event *ev, co
 	return true;
 }
 
-static enum portable_line fix_mark(struct portable *p, const struct trace_event *ev,
-				   struct buf *out, size_t text)
+static enum portable_line portable_fix_mark(struct portable *p, const struct trace_event *ev,
+					    struct buf *out, size_t text)
 {
-	size_t colon = find(out, text, ": "), body, sync;
+	size_t colon = portable_find(out, text, ": "), body, sync;
 	const struct task *task;
 	char head[32];
 	int n;
 
-	if (colon == SIZE_MAX || !is_mark(out, text, colon))
+	if (colon == SIZE_MAX || !portable_is_mark(out, text, colon))
 		return PORTABLE_EVENT;
 	buf_replace(out, text, colon + 2 - text, MARK_NAME, sizeof(MARK_NAME) - 1);
 	body = text + sizeof(MARK_NAME) - 1;
-	if (take_own_sync(p, ev, out->data + body, out->len - body) ||
-	    take_other_sync(p, ev, out->data + body, out->len - body))
+	if (portable_take_own_sync(p, ev, out->data + body, out->len - body) ||
+	    portable_take_other_sync(p, ev, out->data + body, out->len - body))
 		return PORTABLE_EVENT;
-	while ((sync = find(out, body, SYNC_WORD)) != SIZE_MAX)
+	while ((sync = portable_find(out, body, SYNC_WORD)) != SIZE_MAX)
 		out->data[sync + sizeof("trace_event_clock") - 1] = '-';
-	if (known_mark(out->data + body, out->len - body))
+	if (portable_known_mark(out->data + body, out->len - body))
 		return PORTABLE_EVENT;
 
 	task = task_table_find(p->info->tasks, ev->pid, ev->rec.ts);
@@ -176,7 +176,7 @@ enum portable_line portable_fix(struct portable *p, const struct trace_event *ev
 	if (desc && desc == p->sched_switch)
 		switch_line_fix(&p->switch_line, &ev->rec, out, text);
 	else if (desc && desc == p->print)
-		return fix_mark(p, ev, out, text);
+		return portable_fix_mark(p, ev, out, text);
 	else if (unlikely(!len || out->len <= text + len || out->data[out->len - 1] == '\n'))
 		give_form(desc, out, text);
 	return PORTABLE_EVENT;

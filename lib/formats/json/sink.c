@@ -9,145 +9,42 @@
  * The HTML page (formats/html) has the same content: the text as lines, the rest of the object in
  * another block.
  */
-#include "export/sink.h"
-#include "base/json.h"
+#include "formats/json/sink.h"
+
 #include "base/thread.h"
-#include "export/render.h"
 #include "export/segment.h"
 #include "formats/html/html.h"
-#include "formats/json/atrace.h"
-#include "formats/json/functions.h"
-#include "formats/json/mend.h"
-#include "formats/json/portable.h"
-#include "formats/json/tail.h"
-#include "formats/json/writer.h"
-
-extern const struct sink_ops sink_json_ops;
-
-struct sink_json {
-	struct sink sink;
-	const struct trace_info *info;
-	bool followed; /* as in sink_env */
-	struct output *out;
-	bool tgid;
-	struct render *render;
-	const struct event *print;
-	bool elements_first; /* elements are written directly and lines spooled; else the reverse */
-	struct json_spool *spool;  /* the part that is written after the other */
-	struct json_writer *aside; /* writer for the spooled part */
-	struct json_functions *functions;
-	struct json_atrace *atrace;
-	enum function_view function_view;
-	uint64_t units; /* characters written so far: UTF-16 units of the string, bytes of elements
-			 */
-	uint64_t last_ts; /* times of lines must not go back */
-	uint64_t string_max;
-	bool events_ended;
-	struct json_tail tail;
-	bool array; /* only the elements, which then come first */
-	bool page;  /* HTML */
-};
-
-static struct sink_json *json(struct sink *s)
-{
-	return container_of(s, struct sink_json, sink);
-}
-
-static int begin_thread(void **ret, struct sink *sink)
-{
-	const struct sink_json *s = json(sink);
-	struct json_writer *w;
-	int r = json_writer_new(&w, s->info, s->tgid, s->page);
-
-	if (r == 0)
-		*ret = w;
-	return r;
-}
-
-static void end_thread(void *state)
-{
-	json_writer_free(state);
-}
-
-/* Renders a note: an element, followed by the calls of a run. */
-static int element_note(void *state, const void *data, size_t len _unused_, struct buf *out,
-			uint64_t *units)
-{
-	const struct function_element *e = data;
-
-	return json_writer_element(state, e, (const struct function_calls *)(e + 1), out, units);
-}
-
-_cold_ static int full(const struct sink_json *s, struct error *err)
-{
-	error_set(err, -EOVERFLOW,
-		  "the trace is longer than the %llu characters that a viewer can open",
-		  (unsigned long long)s->string_max);
-	error_hint(err, "write it as .pftrace or .txt, or record for a shorter time or fewer "
-			"events");
-	return -EOVERFLOW;
-}
-
-/* Viewers can't open a longer file, whatever part is long. */
-static int check_room(const struct sink_json *s, struct error *err)
-{
-	return unlikely(s->units + json_spool_bytes(s->spool) > s->string_max) ? full(s, err) : 0;
-}
-
-static int took(struct sink *sink, uint64_t units, struct error *err)
-{
-	struct sink_json *s = json(sink);
-
-	s->units += units;
-	/* After the events, skip the check: a full file must still be closed. */
-	return s->events_ended ? 0 : check_room(s, err);
-}
-
-#define THREAD_OPS                                                                                 \
-	.begin = begin_thread, .end = end_thread, .took = took, .failure = "can't write the trace"
-
-static const struct render_ops text_ops = {
-	THREAD_OPS,
-	.event = json_writer_line,
-	.loss = json_writer_loss,
-};
-
-static const struct render_ops element_ops = {
-	THREAD_OPS,
-	.event = json_writer_hit,
-	.note = element_note,
-};
 
 /*
  * The writer for lines that depend on their order. It may be used by the thread that has the turn,
  * once all earlier output was written.
  */
-static struct json_writer *line_writer(const struct sink_json *s)
+static struct json_writer *json_line_writer(const struct sink_json *s)
 {
 	return s->elements_first ? s->aside : render_state(s->render);
 }
 
 static void json_free(struct sink *s)
 {
-	render_free(json(s)->render);
-	json_functions_free(json(s)->functions);
-	json_atrace_free(json(s)->atrace);
-	json_spool_free(json(s)->spool);
-	json_writer_free(json(s)->aside);
-	json_tail_deinit(&json(s)->tail);
-	free(json(s));
+	render_free(to_json(s)->render);
+	json_functions_free(to_json(s)->functions);
+	json_atrace_free(to_json(s)->atrace);
+	json_spool_free(to_json(s)->spool);
+	json_writer_free(to_json(s)->aside);
+	json_tail_deinit(&to_json(s)->tail);
+	free(to_json(s));
 }
 
 /* Only clocks in units of time: a line's timestamp is seconds and a fraction. */
 static const char *const json_clocks[] = { "boot",   "mono", "mono_raw", "tai", "local",
 					   "global", "perf", "uptime",	 NULL };
 
-static void put_text_head(struct sink_json *s, struct buf *out)
+static void json_put_text_head(struct sink_json *s, struct buf *out)
 {
 	if (s->page) {
 		/* Perfetto's trace processor requires the legend. */
 		buf_puts(out, "# tracer: nop\n#\n");
-		line_legend(line_writer(s)->line, out);
+		line_legend(json_line_writer(s)->line, out);
 		return;
 	}
 	/* Readers detect the text by these first characters. */
@@ -156,7 +53,7 @@ static void put_text_head(struct sink_json *s, struct buf *out)
 }
 
 /* Switches the escaping of "<" on or off for the output that follows. */
-static int set_markup_hidden(struct sink_json *s, bool hidden, struct error *err)
+static int json_set_markup_hidden(struct sink_json *s, bool hidden, struct error *err)
 {
 	int r = output_pass(s->out);
 
@@ -165,7 +62,7 @@ static int set_markup_hidden(struct sink_json *s, bool hidden, struct error *err
 }
 
 /* Writes everything before the first line or element. */
-static int put_header(struct sink_json *s, struct error *err)
+static int json_put_header(struct sink_json *s, struct error *err)
 {
 	struct buf *b = &s->out->buf;
 	int r = 0;
@@ -175,53 +72,18 @@ static int put_header(struct sink_json *s, struct error *err)
 		buf_puts(b, s->elements_first ? HTML_MORE_BEGIN : HTML_TEXT_BEGIN);
 	}
 	if (s->page && s->elements_first)
-		r = set_markup_hidden(s, true, err);
+		r = json_set_markup_hidden(s, true, err);
 	if (s->elements_first)
 		json_tail_events_first(&s->tail);
 	else if (!s->page)
 		buf_puts(b, JSON_TEXT_HEAD);
 	if (!s->array)
-		put_text_head(s, s->elements_first ? json_spool_buf(s->spool) : b);
+		json_put_text_head(s, s->elements_first ? json_spool_buf(s->spool) : b);
 	return r;
 }
 
-/* After an append to the spool; r: its result. */
-static int settle_spool(struct sink_json *s, int r, struct error *err)
-{
-	if (r == 0)
-		r = json_spool_settle(s->spool);
-	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
-}
-
-static int note_run(struct sink_json *s, const struct function_element *e,
-		    const struct function_calls *calls, struct error *err)
-{
-	struct {
-		struct function_element e;
-		struct function_calls calls[FUNCTION_CALLS_MAX];
-	} note = { .e = *e };
-	size_t len = e->count * sizeof(*calls);
-
-	memcpy(note.calls, calls, len);
-	return render_note(s->render, &note, sizeof(note.e) + len, err);
-}
-
-/* Takes functions' elements from the thread that has the turn. */
-static int put_element(void *userdata, const struct function_element *e,
-		       const struct function_calls *calls, struct error *err)
-{
-	struct sink_json *s = userdata;
-	uint64_t units = 0;
-
-	if (s->elements_first)
-		return likely(e->kind != FUNCTION_RUN) ? render_note(s->render, e, sizeof(*e), err)
-						       : note_run(s, e, calls, err);
-	return settle_spool(
-		s, json_writer_element(s->aside, e, calls, json_spool_buf(s->spool), &units), err);
-}
-
 /* Allocates the parts that each file has of its own. */
-static int begin_parts(struct sink_json *s, struct json_parts *ret)
+static int json_begin_parts(struct sink_json *s, struct json_parts *ret)
 {
 	int r;
 
@@ -230,7 +92,8 @@ static int begin_parts(struct sink_json *s, struct json_parts *ret)
 	s->spool = json_spool_free(s->spool);
 	r = json_spool_new(&s->spool);
 	if (r == 0)
-		r = json_functions_new(&s->functions, s->info, s->function_view, put_element, s);
+		r = json_functions_new(&s->functions, s->info, s->function_view, json_put_element,
+				       s);
 	if (r == 0)
 		r = json_atrace_new(&s->atrace, s->info, s->print);
 	if (r == 0)
@@ -239,7 +102,7 @@ static int begin_parts(struct sink_json *s, struct json_parts *ret)
 }
 
 /* Write the larger part of the trace directly, and spool the other. */
-static bool wants_elements_first(const struct sink_json *s, const struct export_options *o)
+static bool json_wants_elements_first(const struct sink_json *s, const struct export_options *o)
 {
 	const char *tracer = s->info->header->tracer;
 
@@ -249,16 +112,14 @@ static bool wants_elements_first(const struct sink_json *s, const struct export_
 	return s->array || strcmp(tracer, "function") == 0 || strcmp(tracer, "function_graph") == 0;
 }
 
-static int open_as(struct sink **ret, const struct sink_env *env, bool page, struct error *err)
+static int json_open_as(struct sink **ret, const struct sink_env *env, bool page, struct error *err)
 {
 	const struct trace_info *info = env->info;
 	const struct export_options *o = env->options;
 	struct json_parts parts;
 	struct sink_json *s;
-	int r = export_format_check_clock(&sink_json_ops.format, info->header->trace_clock, err);
+	int r;
 
-	if (r < 0)
-		return r;
 	s = cache_lines_new(sizeof(*s));
 	r = s ? 0 : -ENOMEM;
 	if (s) {
@@ -271,25 +132,27 @@ static int open_as(struct sink **ret, const struct sink_env *env, bool page, str
 		/* Readers of the text alone identify processes by this column. */
 		s->tgid = o->tgid || page;
 		s->array = o->json_array && !page;
-		s->elements_first = wants_elements_first(s, o);
+		s->elements_first = json_wants_elements_first(s, o);
 		s->print = event_table_find_name(info->events, "ftrace", "print");
 		/* One thread where a line depends on the previous one. */
-		r = render_new(&s->render, s->elements_first ? &element_ops : &text_ops, &s->sink,
-			       env, env->followed || segment_wanted(&o->rotate) ? 1 : o->threads);
+		r = render_new(&s->render,
+			       s->elements_first ? &json_element_render_ops : &json_text_render_ops,
+			       &s->sink, env,
+			       env->followed || segment_wanted(&o->rotate) ? 1 : o->threads);
 	}
 	if (r == 0)
 		r = json_writer_new(&s->aside, info, s->tgid, s->page);
 	if (r == 0)
-		r = begin_parts(s, &parts);
+		r = json_begin_parts(s, &parts);
 	if (r == 0)
-		json_tail_init(&s->tail, env, &line_writer(s)->portable.sync, &parts, s->array,
+		json_tail_init(&s->tail, env, &json_line_writer(s)->portable.sync, &parts, s->array,
 			       s->page);
 	if (r < 0) {
 		if (s)
 			json_free(&s->sink);
 		return error_errno(err, r, "can't begin the JSON");
 	}
-	r = put_header(s, err);
+	r = json_put_header(s, err);
 	if (r < 0) {
 		json_free(&s->sink);
 		return r;
@@ -300,132 +163,22 @@ static int open_as(struct sink **ret, const struct sink_env *env, bool page, str
 
 static int json_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
-	return open_as(ret, env, false, err);
+	return json_open_as(ret, env, false, err);
 }
 
 static int html_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
-	return open_as(ret, env, true, err);
-}
-
-static _noinline_ int put_function(struct sink_json *s, const struct trace_event *ev,
-				   struct error *err)
-{
-	int r;
-
-	if (s->elements_first && json_functions_pass_hit(s->functions, ev))
-		return render_event(s->render, ev, err);
-	r = render_learn(s->render, ev->pid, ev->rec.ts, err);
-	if (r == 0)
-		r = json_functions_event(s->functions, ev, err);
-	return r < 0 ? r : check_room(s, err);
-}
-
-/* Writes an element that is already text, after all earlier output. */
-static int append_element(struct sink_json *s, const struct buf *element, struct error *err)
-{
-	int r = s->elements_first ? render_drain(s->render, err) : 0;
-
-	if (r < 0)
-		return r;
-	if (!s->elements_first) {
-		buf_append(json_spool_buf(s->spool), element->data, element->len);
-		return settle_spool(s, 0, err);
-	}
-	buf_append(&s->out->buf, element->data, element->len);
-	s->units += element->len;
-	r = output_settle(s->out);
-	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
-}
-
-/* 1: written as an element, not as a line. */
-static int put_atrace(struct sink_json *s, const struct trace_event *ev, struct error *err)
-{
-	struct buf *element = &s->aside->scratch;
-	int r = render_learn(s->render, ev->pid, ev->rec.ts, err);
-
-	if (r < 0)
-		return r;
-	buf_clear(element);
-	r = json_atrace_event(s->atrace, ev, element);
-	if (r <= 0)
-		return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
-	r = append_element(s, element, err);
-	return r < 0 ? r : check_room(s, err) ?: 1;
-}
-
-/* For a text that follows the elements. */
-static _noinline_ int put_line_aside(struct sink_json *s, const struct trace_event *ev,
-				     struct error *err)
-{
-	uint64_t units = 0;
-	int r = s->array ? 0 : render_learn(s->render, ev->pid, ev->rec.ts, err);
-
-	if (r < 0 || s->array)
-		return r;
-	r = settle_spool(s, json_writer_line(s->aside, ev, json_spool_buf(s->spool), &units), err);
-	return r < 0 ? r : check_room(s, err);
-}
-
-/* A user's mark. */
-static _noinline_ int put_print(struct sink_json *s, const struct trace_event *ev,
-				struct error *err)
-{
-	int r = put_atrace(s, ev, err);
-
-	if (r)
-		return MIN(r, 0);
-	if (s->elements_first)
-		return put_line_aside(s, ev, err);
-	/* Syncs: the first of each id counts, so one thread must see them all. */
-	return portable_may_sync(&ev->rec) ? render_event_now(s->render, ev, err)
-					   : render_event(s->render, ev, err);
-}
-
-_hot_ static int json_event(struct sink *sink, const struct trace_event *ev, struct error *err)
-{
-	struct sink_json *s = json(sink);
-	struct trace_event later;
-
-	/* Trace Viewer rejects the whole trace if a CPU's time goes back. */
-	if (unlikely(ev->rec.ts < s->last_ts)) {
-		later = *ev;
-		later.rec.ts = s->last_ts;
-		ev = &later;
-	}
-	s->last_ts = ev->rec.ts;
-	if (json_functions_has(s->functions, ev))
-		return put_function(s, ev, err);
-	if (unlikely(ev->desc && ev->desc == s->print))
-		return put_print(s, ev, err);
-	if (unlikely(s->elements_first))
-		return put_line_aside(s, ev, err);
-	return render_event(s->render, ev, err);
+	return json_open_as(ret, env, true, err);
 }
 
 static int json_run(struct sink *sink, int (*give)(void *userdata, struct error *err),
 		    void *userdata, struct error *err)
 {
-	return render_run(json(sink)->render, give, userdata, err);
-}
-
-static int json_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
-		     uint64_t after_ts _unused_, uint64_t count, struct error *err)
-{
-	struct sink_json *s = json(sink);
-	uint64_t units = 0;
-
-	json_functions_loss(s->functions, s->last_ts);
-	if (s->array)
-		return 0;
-	if (!s->elements_first)
-		return render_loss(s->render, cpu, count, err);
-	return settle_spool(
-		s, json_writer_loss(s->aside, cpu, count, json_spool_buf(s->spool), &units), err);
+	return render_run(to_json(sink)->render, give, userdata, err);
 }
 
 /* After the last event. */
-static int end_events(struct sink_json *s, struct error *err)
+static int json_end_events(struct sink_json *s, struct error *err)
 {
 	int r = s->events_ended ? 0 : render_drain(s->render, err);
 
@@ -433,7 +186,7 @@ static int end_events(struct sink_json *s, struct error *err)
 		return r;
 	if (s->page && !s->elements_first) {
 		buf_puts(&s->out->buf, HTML_BLOCK_END HTML_MORE_BEGIN);
-		r = set_markup_hidden(s, true, err);
+		r = json_set_markup_hidden(s, true, err);
 	} else if (!s->elements_first) {
 		buf_puts(&s->out->buf, "\"");
 	}
@@ -443,9 +196,9 @@ static int end_events(struct sink_json *s, struct error *err)
 
 static int json_mark(struct sink *sink, const struct mark *mark, struct error *err)
 {
-	struct sink_json *s = json(sink);
+	struct sink_json *s = to_json(sink);
 	bool early = s->followed && !s->events_ended;
-	int r = early ? 0 : end_events(s, err);
+	int r = early ? 0 : json_end_events(s, err);
 
 	if (r < 0)
 		return r;
@@ -453,16 +206,16 @@ static int json_mark(struct sink *sink, const struct mark *mark, struct error *e
 		  : json_tail_mark(&s->tail, mark);
 	if (r < 0)
 		return error_errno(err, r, "can't write the trace");
-	return early ? check_room(s, err) : 0;
+	return early ? json_check_room(s, err) : 0;
 }
 
 static uint64_t json_marks_left_out(struct sink *sink)
 {
-	return json(sink)->tail.left_out;
+	return to_json(sink)->tail.left_out;
 }
 
 /* Called in a followed recording, which has one thread: no other writer exists. */
-static void forget_tasks(struct sink_json *s)
+static void json_forget_tasks(struct sink_json *s)
 {
 	json_writer_forget(render_state(s->render));
 	json_writer_forget(s->aside);
@@ -470,18 +223,18 @@ static void forget_tasks(struct sink_json *s)
 
 static int json_sync(struct sink *sink, struct error *err)
 {
-	struct sink_json *s = json(sink);
+	struct sink_json *s = to_json(sink);
 	int r = render_drain(s->render, err);
 
-	forget_tasks(s);
+	json_forget_tasks(s);
 	return r;
 }
 
 /* After the JSON block; the text's block is before it or follows. */
-static int end_page(struct sink_json *s, struct error *err)
+static int json_end_page(struct sink_json *s, struct error *err)
 {
 	struct buf *b = &s->out->buf;
-	int r = set_markup_hidden(s, false, err);
+	int r = json_set_markup_hidden(s, false, err);
 
 	if (r == 0 && s->elements_first) {
 		buf_puts(b, HTML_BLOCK_END HTML_TEXT_BEGIN);
@@ -493,9 +246,10 @@ static int end_page(struct sink_json *s, struct error *err)
 	return r;
 }
 
-static int end_object(struct sink_json *s, const struct export_result *result, struct error *err)
+static int json_end_object(struct sink_json *s, const struct export_result *result,
+			   struct error *err)
 {
-	int r = end_events(s, err);
+	int r = json_end_events(s, err);
 
 	if (r < 0)
 		return r;
@@ -503,7 +257,7 @@ static int end_object(struct sink_json *s, const struct export_result *result, s
 	buf_puts(&s->out->buf, s->array ? "\n" : "}\n");
 	if (r < 0)
 		return error_errno(err, r, "can't write the trace");
-	return s->page ? end_page(s, err) : 0;
+	return s->page ? json_end_page(s, err) : 0;
 }
 
 static uint64_t json_held(const struct sink *sink)
@@ -513,31 +267,31 @@ static uint64_t json_held(const struct sink *sink)
 
 static int json_cut(struct sink *sink, const struct export_result *result, struct error *err)
 {
-	struct sink_json *s = json(sink);
-	int r = end_object(s, result, err);
+	struct sink_json *s = to_json(sink);
+	int r = json_end_object(s, result, err);
 	struct json_parts parts;
 
 	if (r < 0)
 		return r;
 	r = output_cut(s->out, false);
 	if (r == 0)
-		r = begin_parts(s, &parts);
+		r = json_begin_parts(s, &parts);
 	if (r < 0)
 		return error_errno(err, r, "can't write the trace");
 	json_tail_restart(&s->tail, &parts);
 	s->units = 0;
 	s->events_ended = false;
-	portable_restart(&line_writer(s)->portable);
+	portable_restart(&json_line_writer(s)->portable);
 	task_table_forget(s->info->tasks, s->last_ts);
 	task_table_forget_seen(s->info->tasks);
-	forget_tasks(s);
-	return put_header(s, err);
+	json_forget_tasks(s);
+	return json_put_header(s, err);
 }
 
 static int json_close(struct sink *sink, const struct export_result *result, struct error *err)
 {
-	struct sink_json *s = json(sink);
-	int r = end_object(s, result, err);
+	struct sink_json *s = to_json(sink);
+	int r = json_end_object(s, result, err);
 
 	if (r < 0)
 		return r;

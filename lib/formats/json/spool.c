@@ -39,19 +39,19 @@ static void packer_deinit(struct packer *p)
 	ZSTD_freeCCtx(p->zstd);
 }
 
-static size_t pack_bound(size_t len)
+static size_t spool_pack_bound(size_t len)
 {
 	return ZSTD_compressBound(len);
 }
 
-static size_t pack(struct packer *p, void *to, size_t room, const void *data, size_t len)
+static size_t spool_pack(struct packer *p, void *to, size_t room, const void *data, size_t len)
 {
 	size_t n = ZSTD_compress2(p->zstd, to, room, data, len);
 
 	return ZSTD_isError(n) ? 0 : n;
 }
 
-static size_t unpack(void *to, size_t room, const void *data, size_t len)
+static size_t spool_unpack(void *to, size_t room, const void *data, size_t len)
 {
 	size_t n = ZSTD_decompress(to, room, data, len);
 
@@ -72,19 +72,20 @@ static void packer_deinit(struct packer *p _unused_)
 {
 }
 
-static size_t pack_bound(size_t len)
+static size_t spool_pack_bound(size_t len)
 {
 	return compressBound(len);
 }
 
-static size_t pack(struct packer *p _unused_, void *to, size_t room, const void *data, size_t len)
+static size_t spool_pack(struct packer *p _unused_, void *to, size_t room, const void *data,
+			 size_t len)
 {
 	uLongf n = room;
 
 	return compress2(to, &n, data, len, LEVEL) == Z_OK ? n : 0;
 }
 
-static size_t unpack(void *to, size_t room, const void *data, size_t len)
+static size_t spool_unpack(void *to, size_t room, const void *data, size_t len)
 {
 	uLongf n = room;
 
@@ -134,9 +135,9 @@ struct buf *json_spool_buf(struct json_spool *s)
 	return &s->buf;
 }
 
-static int end_frame(struct json_spool *s)
+static int spool_end_frame(struct json_spool *s)
 {
-	size_t bound = pack_bound(s->buf.len), n;
+	size_t bound = spool_pack_bound(s->buf.len), n;
 	struct frame *f;
 	char *room;
 
@@ -146,7 +147,7 @@ static int end_frame(struct json_spool *s)
 	room = buf_reserve(&s->scratch, bound);
 	if (!room)
 		return -ENOMEM;
-	n = pack(&s->packer, room, bound, s->buf.data, s->buf.len);
+	n = spool_pack(&s->packer, room, bound, s->buf.data, s->buf.len);
 	f = &s->frames[s->count];
 	f->data = n ? malloc(n) : NULL;
 	if (!f->data)
@@ -164,7 +165,7 @@ int json_spool_settle(struct json_spool *s)
 {
 	if (unlikely(s->buf.failed))
 		return -ENOMEM;
-	return likely(s->buf.len < FRAME) ? 0 : end_frame(s);
+	return likely(s->buf.len < FRAME) ? 0 : spool_end_frame(s);
 }
 
 uint64_t json_spool_bytes(const struct json_spool *s)
@@ -181,7 +182,7 @@ int json_spool_write(struct json_spool *s, struct output *out)
 
 		if (!to)
 			return -ENOMEM;
-		out->buf.len += unpack(to, f->plain_len, f->data, f->len);
+		out->buf.len += spool_unpack(to, f->plain_len, f->data, f->len);
 		free(f->data);
 		f->data = NULL;
 		r = output_settle(out);

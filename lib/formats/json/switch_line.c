@@ -26,19 +26,20 @@ void switch_line_init(struct switch_line *s, const struct event *ev, bool big_en
 		s->need = UINT32_MAX;
 }
 
-static uint64_t load(const struct switch_line *s, const struct record *rec, const struct field *f)
+static uint64_t switch_line_load(const struct switch_line *s, const struct record *rec,
+				 const struct field *f)
 {
 	return load_uint(rec->data + f->offset, f->size, s->swap);
 }
 
-static bool is_negative(const struct switch_line *s, const struct record *rec,
-			const struct field *f)
+static bool switch_line_is_negative(const struct switch_line *s, const struct record *rec,
+				    const struct field *f)
 {
-	return load(s, rec, f) >> (f->size * 8 - 1);
+	return switch_line_load(s, rec, f) >> (f->size * 8 - 1);
 }
 
 /* States known to Trace Viewer's cpu_state and thread_slice. */
-static bool known_state(const char *state, size_t len)
+static bool switch_line_known_state(const char *state, size_t len)
 {
 	switch (len) {
 	case 1:
@@ -53,7 +54,7 @@ static bool known_state(const char *state, size_t len)
 }
 
 /* Offset of the first arrow in out; comms may contain anything. */
-static size_t find_arrow(const struct buf *out, size_t text)
+static size_t switch_line_find_arrow(const struct buf *out, size_t text)
 {
 	static const char arrow[] = " ==> next_comm=";
 	const char *begin = out->data + text, *end = out->data + out->len, *p = begin;
@@ -66,21 +67,22 @@ static size_t find_arrow(const struct buf *out, size_t text)
 }
 
 /* Whether out has `key` directly before offset `at`, and not before `from`. */
-static bool stands_before(const struct buf *out, size_t from, size_t at, const char *key,
-			  size_t len)
+static bool switch_line_has_key_before(const struct buf *out, size_t from, size_t at,
+				       const char *key, size_t len)
 {
 	return at >= from + len && memcmp(out->data + at - len, key, len) == 0;
 }
 
 /* Replaces the number that ends at `end`, after key, by 0 if it is negative. */
-static void fix_prio(struct buf *out, size_t from, size_t end, const char *key, size_t len)
+static void switch_line_fix_prio(struct buf *out, size_t from, size_t end, const char *key,
+				 size_t len)
 {
 	size_t at = end;
 
 	while (at > from && (unsigned)(out->data[at - 1] - '0') < 10)
 		at--;
 	if (at > from && at < end && out->data[at - 1] == '-' &&
-	    stands_before(out, from, at - 1, key, len))
+	    switch_line_has_key_before(out, from, at - 1, key, len))
 		buf_replace(out, at - 1, end - at + 1, "0", 1);
 }
 
@@ -88,35 +90,36 @@ static void fix_prio(struct buf *out, size_t from, size_t end, const char *key, 
  * Parses "prev_comm=... prev_prio=N prev_state=X ==> next_comm=... next_prio=N" backwards from the
  * end of each half, since comms may contain anything. Returns whether the state was already known.
  */
-static bool fix_text(struct buf *out, size_t text)
+static bool switch_line_fix_text(struct buf *out, size_t text)
 {
 	bool known;
 	static const char key[] = " prev_state=", prev_prio[] = " prev_prio=";
 	static const char next_prio[] = " next_prio=";
-	size_t arrow = find_arrow(out, text), at, len;
+	size_t arrow = switch_line_find_arrow(out, text), at, len;
 
 	if (arrow == SIZE_MAX)
 		return false;
-	fix_prio(out, arrow, out->len, next_prio, sizeof(next_prio) - 1);
+	switch_line_fix_prio(out, arrow, out->len, next_prio, sizeof(next_prio) - 1);
 	for (at = arrow; at > text && out->data[at - 1] != '='; at--)
 		;
-	if (!stands_before(out, text, at, key, sizeof(key) - 1))
+	if (!switch_line_has_key_before(out, text, at, key, sizeof(key) - 1))
 		return false;
 	len = arrow - at;
-	known = known_state(out->data + at, len);
+	known = switch_line_known_state(out->data + at, len);
 	/*
 	 * "X+" becomes X for readers that don't know the plus; I and P become the sleeping state.
 	 */
 	if (!known) {
-		char state = len && known_state(out->data + at, 1) ? out->data[at] : 'S';
+		char state =
+			len && switch_line_known_state(out->data + at, 1) ? out->data[at] : 'S';
 
 		buf_replace(out, at, len, &state, 1);
 	}
-	fix_prio(out, text, at - (sizeof(key) - 1), prev_prio, sizeof(prev_prio) - 1);
+	switch_line_fix_prio(out, text, at - (sizeof(key) - 1), prev_prio, sizeof(prev_prio) - 1);
 	return known;
 }
 
-static bool is_known(const struct switch_line *s, uint64_t state)
+static bool switch_line_is_known(const struct switch_line *s, uint64_t state)
 {
 	for (unsigned i = 0; i < s->known_count; i++)
 		if (s->known[i] == state)
@@ -127,12 +130,13 @@ static bool is_known(const struct switch_line *s, uint64_t state)
 void switch_line_fix(struct switch_line *s, const struct record *rec, struct buf *out, size_t text)
 {
 	bool whole = rec->len >= s->need;
-	uint64_t state = whole ? load(s, rec, s->prev_state) : 0;
-	bool known = whole && is_known(s, state);
+	uint64_t state = whole ? switch_line_load(s, rec, s->prev_state) : 0;
+	bool known = whole && switch_line_is_known(s, state);
 
-	if (likely(known && !is_negative(s, rec, s->prev_prio) &&
-		   !is_negative(s, rec, s->next_prio)))
+	if (likely(known && !switch_line_is_negative(s, rec, s->prev_prio) &&
+		   !switch_line_is_negative(s, rec, s->next_prio)))
 		return;
-	if (fix_text(out, text) && whole && !known && s->known_count < ARRAY_SIZE(s->known))
+	if (switch_line_fix_text(out, text) && whole && !known &&
+	    s->known_count < ARRAY_SIZE(s->known))
 		s->known[s->known_count++] = state;
 }

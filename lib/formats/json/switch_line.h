@@ -10,7 +10,7 @@
 #include "trace/trace_event.h"
 
 /*
- * The record shows whether its text needs a change (apart from comms); most don't, so their text is
+ * The record shows whether its text needs a change (except comms); most don't, so their text is
  * not parsed.
  */
 struct switch_line {

@@ -17,7 +17,7 @@
 #define NAMES_MEMORY (4U << 20)
 
 /* Opens {"name":..,"ph":"M",..,"args":{ -- the caller closes it by "}}". Metadata has no time. */
-static void open_meta(struct buf *b, const char *name, int32_t pid, int32_t tid)
+static void tail_open_meta(struct buf *b, const char *name, int32_t pid, int32_t tid)
 {
 	json_put_comma(b);
 	buf_puts(b, "\n{\"name\":\"");
@@ -26,23 +26,23 @@ static void open_meta(struct buf *b, const char *name, int32_t pid, int32_t tid)
 		   pid, tid);
 }
 
-static void meta_string(struct buf *b, const char *name, int32_t pid, int32_t tid,
-			const char *value)
+static void tail_put_meta_string(struct buf *b, const char *name, int32_t pid, int32_t tid,
+				 const char *value)
 {
-	open_meta(b, name, pid, tid);
+	tail_open_meta(b, name, pid, tid);
 	json_put_string_key(b, "name", value);
 	buf_puts(b, "}}");
 }
 
-static void meta_sort(struct buf *b, int32_t pid, int32_t index)
+static void tail_put_meta_sort(struct buf *b, int32_t pid, int32_t index)
 {
-	open_meta(b, "process_sort_index", pid, pid);
+	tail_open_meta(b, "process_sort_index", pid, pid);
 	json_put_i64_key(b, "sort_index", index);
 	buf_puts(b, "}}");
 }
 
 /* Viewers know a thread only by its tid: use its last life that has an event. */
-static bool names_its_tid(struct task *const *all, size_t count, size_t i)
+static bool tail_names_its_tid(struct task *const *all, size_t count, size_t i)
 {
 	if (!all[i]->seen)
 		return false;
@@ -52,31 +52,31 @@ static bool names_its_tid(struct task *const *all, size_t count, size_t i)
 	return true;
 }
 
-static int32_t process_of(const struct task *t)
+static int32_t tail_process_of(const struct task *t)
 {
 	return t->tgid ?: t->tid;
 }
 
-static int by_number(const void *a, const void *b)
+static int tail_by_number(const void *a, const void *b)
 {
 	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-static void put_process(struct buf *b, struct task_table *tasks, int32_t pid)
+static void tail_put_process(struct buf *b, struct task_table *tasks, int32_t pid)
 {
 	const struct task *t = task_table_find(tasks, pid, UINT64_MAX);
 	char number[32];
 
 	snprintf(number, sizeof(number), "process %d", pid);
-	meta_string(b, "process_name", pid, pid, t && t->comm[0] ? t->comm : number);
+	tail_put_meta_string(b, "process_name", pid, pid, t && t->comm[0] ? t->comm : number);
 	if (t && t->kthread)
-		meta_sort(b, pid, SORT_KTHREADS);
+		tail_put_meta_sort(b, pid, SORT_KTHREADS);
 }
 
-/* Names it, once. */
-static int add_process(struct json_tail *t, int32_t pid)
+/* Names the process, once. */
+static int tail_add_process(struct json_tail *t, int32_t pid)
 {
 	size_t low = lower_bound(i, t->process_count, t->processes[i] < pid);
 	int32_t *place;
@@ -87,19 +87,19 @@ static int add_process(struct json_tail *t, int32_t pid)
 	if (!place)
 		return -ENOMEM;
 	*place = pid;
-	put_process(&t->out->buf, t->info->tasks, pid);
+	tail_put_process(&t->out->buf, t->info->tasks, pid);
 	return 0;
 }
 
 /* Trace Viewer puts the interrupts of all CPUs into process 0. */
-static void put_process_0(struct buf *b)
+static void tail_put_process_0(struct buf *b)
 {
 	buf_puts(b, JSON_FIRST_EVENT);
-	meta_sort(b, 0, SORT_IDLE);
-	meta_string(b, "thread_name", 0, 0, "idle");
+	tail_put_meta_sort(b, 0, SORT_IDLE);
+	tail_put_meta_string(b, "thread_name", 0, 0, "idle");
 }
 
-static int put_names(struct json_tail *t)
+static int tail_put_names(struct json_tail *t)
 {
 	_cleanup_free_ int32_t *processes = NULL;
 	const struct trace_info *info = t->info;
@@ -115,20 +115,20 @@ static int put_names(struct json_tail *t)
 		return -ENOMEM;
 	json_functions_name_idle(t->parts.functions, b);
 	for (size_t i = 0; i < count; i++) {
-		if (!names_its_tid(all, count, i))
+		if (!tail_names_its_tid(all, count, i))
 			continue;
-		processes[n++] = process_of(all[i]);
-		meta_string(b, "thread_name", process_of(all[i]), all[i]->tid,
-			    all[i]->comm[0] ? all[i]->comm : "<...>");
+		processes[n++] = tail_process_of(all[i]);
+		tail_put_meta_string(b, "thread_name", tail_process_of(all[i]), all[i]->tid,
+				     all[i]->comm[0] ? all[i]->comm : "<...>");
 		r = output_settle(out);
 		if (r < 0)
 			return r;
 	}
-	qsort(processes, n, sizeof(*processes), by_number);
+	qsort(processes, n, sizeof(*processes), tail_by_number);
 	for (size_t i = 0; i < n; i++) {
 		if (i && processes[i] == processes[i - 1])
 			continue;
-		r = add_process(t, processes[i]) ?: output_settle(out);
+		r = tail_add_process(t, processes[i]) ?: output_settle(out);
 		if (r < 0)
 			return r;
 	}
@@ -139,7 +139,7 @@ static int put_names(struct json_tail *t)
  * Counterpart of a sync mark in the text. Text and events share one clock, so issue and receipt of
  * the recorder's own sync are the time shown in the text.
  */
-static void put_clock_sync(struct buf *b, const char *id, uint64_t issue_ts, uint64_t ts)
+static void tail_put_clock_sync(struct buf *b, const char *id, uint64_t issue_ts, uint64_t ts)
 {
 	json_put_comma(b);
 	buf_printf(b,
@@ -150,7 +150,7 @@ static void put_clock_sync(struct buf *b, const char *id, uint64_t issue_ts, uin
 }
 
 /* Rounds ns up to whole microseconds, in ns. */
-static uint64_t whole_us(uint64_t ns)
+static uint64_t tail_whole_us(uint64_t ns)
 {
 	return (ns + 999) / 1000 * 1000;
 }
@@ -160,7 +160,7 @@ static uint64_t whole_us(uint64_t ns)
  * or from the recorder's note. Text and events share one clock, so the mark's time is the middle:
  * its distance from either end is that of the two readings.
  */
-static void put_other_syncs(struct buf *b, const struct json_tail *t)
+static void tail_put_other_syncs(struct buf *b, const struct json_tail *t)
 {
 	size_t count = 0;
 	const struct mark_sync *syncs = t->marks ? mark_feed_syncs(t->marks, &count) : NULL;
@@ -168,7 +168,8 @@ static void put_other_syncs(struct buf *b, const struct json_tail *t)
 	for (size_t i = 0; i < t->sync->other_count; i++) {
 		const struct other_sync *o = &t->sync->others[i];
 		const Traced__Capture__Clocks *noted = json_find_noted(t->info, o->id);
-		uint64_t apart = noted ? whole_us(noted->sync_after_ns - noted->sync_before_ns) : 0;
+		uint64_t apart =
+			noted ? tail_whole_us(noted->sync_after_ns - noted->sync_before_ns) : 0;
 		uint64_t ts = o->ts, issue = o->ts;
 
 		if (noted && noted->sync_after_ns > noted->sync_before_ns && apart < ts) {
@@ -182,22 +183,22 @@ static void put_other_syncs(struct buf *b, const struct json_tail *t)
 			issue = syncs[j].issue_ts ?: ts;
 			break;
 		}
-		put_clock_sync(b, o->id, issue, ts);
+		tail_put_clock_sync(b, o->id, issue, ts);
 	}
 }
 
-static void begin_events(struct json_tail *t)
+static void tail_begin_events(struct json_tail *t)
 {
 	buf_puts(&t->out->buf, t->array		      ? "["
 			       : t->first && !t->page ? "{\"traceEvents\":["
 						      : ",\n\"traceEvents\":[");
-	put_process_0(&t->out->buf);
+	tail_put_process_0(&t->out->buf);
 }
 
 /* After the last kernel event: writes the names of its tasks and the spool. */
-static int end_events(struct json_tail *t)
+static int tail_end_events(struct json_tail *t)
 {
-	int r = put_names(t);
+	int r = tail_put_names(t);
 
 	/* Names from earlier files, or from marks that came early. */
 	buf_append(&t->out->buf, t->names.data, t->names.len);
@@ -205,16 +206,16 @@ static int end_events(struct json_tail *t)
 }
 
 /* After the last mark. */
-static int end_marks(struct json_tail *t)
+static int tail_end_marks(struct json_tail *t)
 {
 	struct buf *b = &t->out->buf;
 	int r;
 
 	/* An import fails on a sync without a partner. */
 	if (!t->array && t->sync->seen)
-		put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
+		tail_put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
 	if (!t->array)
-		put_other_syncs(b, t);
+		tail_put_other_syncs(b, t);
 	if (!t->first || t->array || t->page) {
 		buf_puts(b, "]");
 		return 0;
@@ -225,7 +226,7 @@ static int end_marks(struct json_tail *t)
 	return r;
 }
 
-static int put_frames(struct json_tail *t)
+static int tail_put_frames(struct json_tail *t)
 {
 	struct buf *b = &t->out->buf;
 
@@ -238,17 +239,17 @@ static int put_frames(struct json_tail *t)
 }
 
 /* Closes the current member and opens that section's. There are always events. */
-static int enter(struct json_tail *t, enum tail_section section)
+static int tail_enter(struct json_tail *t, enum tail_section section)
 {
 	struct buf *b = &t->out->buf;
 	int r = 0;
 
 	if (t->section == TAIL_NOTHING) {
-		begin_events(t);
+		tail_begin_events(t);
 		t->section = TAIL_EVENTS;
 	}
 	if (t->section == TAIL_EVENTS && section > TAIL_EVENTS) {
-		r = end_events(t);
+		r = tail_end_events(t);
 		t->section = TAIL_MARKS;
 	}
 	if (t->section >= section || r < 0)
@@ -256,7 +257,7 @@ static int enter(struct json_tail *t, enum tail_section section)
 	if (t->section == TAIL_SAMPLES)
 		buf_puts(b, "]");
 	else
-		r = end_marks(t);
+		r = tail_end_marks(t);
 	if (section == TAIL_SAMPLES)
 		buf_puts(b, ",\n\"samples\":[");
 	t->section = section;
@@ -280,7 +281,7 @@ void json_tail_init(struct json_tail *t, const struct sink_env *env, const struc
 void json_tail_events_first(struct json_tail *t)
 {
 	t->first = true;
-	enter(t, TAIL_EVENTS);
+	tail_enter(t, TAIL_EVENTS);
 }
 
 void json_tail_restart(struct json_tail *t, const struct json_parts *parts)
@@ -299,7 +300,7 @@ void json_tail_deinit(struct json_tail *t)
 }
 
 /* Frames precede their use, but their member is written later: collect them. */
-static int add_frame(struct json_tail *t, const struct mark *mark)
+static int tail_add_frame(struct json_tail *t, const struct mark *mark)
 {
 	if (t->frames.len > FRAMES_MEMORY) {
 		t->left_out++;
@@ -315,7 +316,7 @@ static int add_frame(struct json_tail *t, const struct mark *mark)
  * Names a task without kernel events before its first mark. An application's own name follows: the
  * last name counts.
  */
-static int name_task(struct json_tail *t, const struct mark *mark)
+static int tail_name_task(struct json_tail *t, const struct mark *mark)
 {
 	struct task *task;
 
@@ -326,9 +327,9 @@ static int name_task(struct json_tail *t, const struct mark *mark)
 	if (!task || task->seen || !task->tid)
 		return 0;
 	task->seen = true;
-	meta_string(&t->out->buf, "thread_name", process_of(task), task->tid,
-		    task->comm[0] ? task->comm : "<...>");
-	return add_process(t, process_of(task));
+	tail_put_meta_string(&t->out->buf, "thread_name", tail_process_of(task), task->tid,
+			     task->comm[0] ? task->comm : "<...>");
+	return tail_add_process(t, tail_process_of(task));
 }
 
 /* In the array form: drops the stacks, since frames have no place there. */
@@ -350,7 +351,7 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark, uint64_t 
 	size_t start;
 
 	if (mark->phase == PHASE_FRAME)
-		return add_frame(t, mark);
+		return tail_add_frame(t, mark);
 	/* Mark the task as seen: it is named with the others. */
 	if (mark->tid != t->last_tid) {
 		task = task_table_find(t->info->tasks, mark->tid, mark->ts ?: UINT64_MAX);
@@ -368,14 +369,14 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark, uint64_t 
 }
 
 /* Trace Viewer rejects a file with a sample without frames: add a placeholder frame. */
-static int give_frame(struct json_tail *t, const struct mark *sample, struct mark *ret)
+static int tail_give_frame(struct json_tail *t, const struct mark *sample, struct mark *ret)
 {
 	const struct text none = TEXT("no stack");
 	const struct mark frame = {
 		.phase = PHASE_FRAME,
 		.part = { [PART_ID] = none, [PART_NAME] = none },
 	};
-	int r = t->stackless ? 0 : add_frame(t, &frame);
+	int r = t->stackless ? 0 : tail_add_frame(t, &frame);
 
 	t->stackless = true;
 	*ret = *sample;
@@ -392,20 +393,20 @@ int json_tail_mark(struct json_tail *t, const struct mark *mark)
 	int r;
 
 	if (mark->phase == PHASE_FRAME)
-		return add_frame(t, mark);
+		return tail_add_frame(t, mark);
 	t->left_out += sample && t->array;
 	if (sample && t->array)
 		return 0;
 	if (sample && !mark->part[PART_SF].len) {
-		r = give_frame(t, mark, &framed);
+		r = tail_give_frame(t, mark, &framed);
 		if (r < 0)
 			return r;
 		mark = &framed;
 	}
 	mark = fit(t, mark, &fitted);
-	r = enter(t, sample ? TAIL_SAMPLES : TAIL_MARKS);
+	r = tail_enter(t, sample ? TAIL_SAMPLES : TAIL_MARKS);
 	if (r >= 0 && !sample)
-		r = name_task(t, mark);
+		r = tail_name_task(t, mark);
 	if (r < 0)
 		return r;
 	start = t->out->buf.len;
@@ -421,11 +422,11 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 	const struct trace_info *info = t->info;
 	struct buf *b = &t->out->buf;
 	const char *key = t->marks ? mark_feed_controller_key(t->marks) : NULL;
-	int r = enter(t, TAIL_END);
+	int r = tail_enter(t, TAIL_END);
 
 	if (r < 0 || t->array)
 		return r;
-	r = put_frames(t);
+	r = tail_put_frames(t);
 	if (r < 0)
 		return r;
 	buf_printf(b, ",\n\"displayTimeUnit\":\"%s\"",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The JSON apart from the kernel's text: elements of traceEvents, names, clocks, the account. */
+/* The JSON without the kernel's text: elements of traceEvents, names, clocks, the account. */
 #pragma once
 
 #include "export/sink.h"
 #include "formats/json/functions.h"
-#include "formats/json/heads.h"
+#include "formats/json/mend.h"
 #include "formats/json/portable.h"
 #include "formats/json/spool.h"
 

@@ -14,7 +14,7 @@
 
 #define ENTRY_MAX 16 /* bytes */
 
-static size_t hash_address(uint64_t address, char kind)
+static size_t address_hash(uint64_t address, char kind)
 {
 	return (size_t)((address ^ (uint64_t)kind << 56) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
@@ -24,16 +24,16 @@ struct address_key {
 	char kind;
 };
 DEFINE_TABLE(pf_addresses, struct pf_known_address, struct address_key, slot->id != 0,
-	     hash_address(slot->address, slot->kind),
+	     address_hash(slot->address, slot->kind),
 	     slot->address == key.address && slot->kind == key.kind);
 
-static void put_text(struct buf *out, uint32_t field, const char *text)
+static void address_put_text(struct buf *out, uint32_t field, const char *text)
 {
 	if (text && *text)
 		pf_bytes(out, field, text, strlen(text));
 }
 
-static void announce_symbol(struct pf_schema *s, uint64_t address, const struct symbol *symbol)
+static void address_put_symbol(struct pf_schema *s, uint64_t address, const struct symbol *symbol)
 {
 	_cleanup_buf_ struct buf arguments = BUF_INIT;
 
@@ -41,8 +41,8 @@ static void announce_symbol(struct pf_schema *s, uint64_t address, const struct 
 	if (address - symbol->address <= ENTRY_MAX &&
 	    event_table_put_arguments(s->env.table, symbol->name, &arguments) == 0 && arguments.len)
 		pf_message(&s->new_addresses, ADDRESS_ARGUMENTS, &arguments);
-	put_text(&s->new_addresses, ADDRESS_NAME, symbol->name);
-	put_text(&s->new_addresses, ADDRESS_MODULE, symbol->module);
+	address_put_text(&s->new_addresses, ADDRESS_NAME, symbol->name);
+	address_put_text(&s->new_addresses, ADDRESS_MODULE, symbol->module);
 	pf_uint(&s->new_addresses, ADDRESS_OFFSET, address - symbol->address);
 	pf_uint(&s->new_addresses, ADDRESS_SIZE, symbol->size);
 }
@@ -50,7 +50,7 @@ static void announce_symbol(struct pf_schema *s, uint64_t address, const struct 
 uint64_t pf_address(struct pf_schema *s, uint64_t address, char kind)
 {
 	const char *text = NULL;
-	struct pf_known_address *p = pf_addresses_place(&s->addresses, hash_address(address, kind),
+	struct pf_known_address *p = pf_addresses_place(&s->addresses, address_hash(address, kind),
 							(struct address_key){ address, kind });
 	struct symbol symbol;
 	size_t content;
@@ -77,9 +77,9 @@ uint64_t pf_address(struct pf_schema *s, uint64_t address, char kind)
 	content = pf_open(&s->new_addresses, BUNDLE_ADDRESSES);
 	pf_uint(&s->new_addresses, ADDRESS_ID, p->id);
 	if (text)
-		put_text(&s->new_addresses, ADDRESS_TEXT, text);
+		address_put_text(&s->new_addresses, ADDRESS_TEXT, text);
 	else
-		announce_symbol(s, address, &symbol);
+		address_put_symbol(s, address, &symbol);
 	pf_close(&s->new_addresses, content);
 	return p->id;
 }

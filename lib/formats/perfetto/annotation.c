@@ -3,8 +3,8 @@
 
 #include "formats/perfetto/numbers.h"
 
-static void put_name(struct buf *out, struct text name, struct pf_interner *names,
-		     struct buf *fresh)
+static void annotation_put_name(struct buf *out, struct text name, struct pf_interner *names,
+				struct buf *fresh)
 {
 	uint64_t iid = pf_intern(names, name, fresh);
 
@@ -14,7 +14,7 @@ static void put_name(struct buf *out, struct text name, struct pf_interner *name
 		pf_text(out, ANNOTATION_NAME, name.len ? name : TEXT("?"));
 }
 
-static void put_value(struct buf *out, const struct value *v)
+static void annotation_put_value(struct buf *out, const struct value *v)
 {
 	switch (v->type) {
 	case VALUE_FALSE:
@@ -62,14 +62,14 @@ void pf_annotations(struct buf *out, uint32_t field, struct text members, struct
 		}
 		content = pf_open(out, depth ? open[depth - 1].of_members : field);
 		if (v.key.data)
-			put_name(out, v.key, names, fresh);
+			annotation_put_name(out, v.key, names, fresh);
 		if (v.type == VALUE_LIST || v.type == VALUE_DICT) {
 			open[depth].content = content;
 			open[depth++].of_members = v.type == VALUE_DICT ? ANNOTATION_DICT_ENTRIES
 									: ANNOTATION_ARRAY_VALUES;
 			continue;
 		}
-		put_value(out, &v);
+		annotation_put_value(out, &v);
 		pf_close(out, content);
 	}
 	/* Truncated values: close what is open. */
@@ -82,7 +82,7 @@ void pf_annotation_text(struct buf *out, uint32_t field, struct text name, struc
 {
 	size_t content = pf_open(out, field);
 
-	put_name(out, name, names, fresh);
+	annotation_put_name(out, name, names, fresh);
 	pf_text(out, ANNOTATION_STRING, value);
 	pf_close(out, content);
 }

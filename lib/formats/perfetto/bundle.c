@@ -61,8 +61,8 @@ static const struct field *find_field(const struct event *e, const char *name, u
 	return f && f->size == size && !f->is_dynamic ? f : NULL;
 }
 
-static bool place(const struct event *e, const char *name, uint32_t size, uint32_t *ret_offset,
-		  uint32_t *end)
+static bool bundle_place_field(const struct event *e, const char *name, uint32_t size,
+			       uint32_t *ret_offset, uint32_t *end)
 {
 	const struct field *f = find_field(e, name, size);
 
@@ -89,28 +89,27 @@ void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *t
 		return;
 	/* prev_state is a long. */
 	l->sw.prev_state_size = find_field(sw, "prev_state", 8) ? 8 : 4;
-	if (place(sw, "prev_comm", PF_COMM_SIZE, &l->sw.prev_comm, &l->sw.size) &&
-	    place(sw, "prev_pid", 4, &l->sw.prev_pid, &l->sw.size) &&
-	    place(sw, "prev_prio", 4, &l->sw.prev_prio, &l->sw.size) &&
-	    place(sw, "prev_state", l->sw.prev_state_size, &l->sw.prev_state, &l->sw.size) &&
-	    place(sw, "next_comm", PF_COMM_SIZE, &l->sw.next_comm, &l->sw.size) &&
-	    place(sw, "next_pid", 4, &l->sw.next_pid, &l->sw.size) &&
-	    place(sw, "next_prio", 4, &l->sw.next_prio, &l->sw.size))
+	if (bundle_place_field(sw, "prev_comm", PF_COMM_SIZE, &l->sw.prev_comm, &l->sw.size) &&
+	    bundle_place_field(sw, "prev_pid", 4, &l->sw.prev_pid, &l->sw.size) &&
+	    bundle_place_field(sw, "prev_prio", 4, &l->sw.prev_prio, &l->sw.size) &&
+	    bundle_place_field(sw, "prev_state", l->sw.prev_state_size, &l->sw.prev_state,
+			       &l->sw.size) &&
+	    bundle_place_field(sw, "next_comm", PF_COMM_SIZE, &l->sw.next_comm, &l->sw.size) &&
+	    bundle_place_field(sw, "next_pid", 4, &l->sw.next_pid, &l->sw.size) &&
+	    bundle_place_field(sw, "next_prio", 4, &l->sw.next_prio, &l->sw.size))
 		l->switch_id = sw->id;
 	/* The compact form has no place for a field "success"; kernels before 4.15 have one. */
 	if (l->switch_id != PF_NO_EVENT && wk && !find_field(wk, "success", 4) &&
-	    place(wk, "comm", PF_COMM_SIZE, &l->wk.comm, &l->wk.size) &&
-	    place(wk, "pid", 4, &l->wk.pid, &l->wk.size) &&
-	    place(wk, "prio", 4, &l->wk.prio, &l->wk.size) &&
-	    place(wk, "target_cpu", 4, &l->wk.target_cpu, &l->wk.size))
+	    bundle_place_field(wk, "comm", PF_COMM_SIZE, &l->wk.comm, &l->wk.size) &&
+	    bundle_place_field(wk, "pid", 4, &l->wk.pid, &l->wk.size) &&
+	    bundle_place_field(wk, "prio", 4, &l->wk.prio, &l->wk.size) &&
+	    bundle_place_field(wk, "target_cpu", 4, &l->wk.target_cpu, &l->wk.size))
 		l->waking_id = wk->id;
 }
 
-int pf_bundle_init(struct pf_bundle *b, uint32_t cpu)
+void pf_bundle_init(struct pf_bundle *b, uint32_t cpu)
 {
-	*b = (struct pf_bundle){ .cpu = cpu, .first = true };
-	b->comms = calloc(PF_COMMS_MAX, sizeof(*b->comms));
-	return b->comms ? 0 : -ENOMEM;
+	*b = (struct pf_bundle){ .cpu = cpu, .begun = true, .first = true };
 }
 
 void pf_bundle_deinit(struct pf_bundle *b)
@@ -120,7 +119,7 @@ void pf_bundle_deinit(struct pf_bundle *b)
 		buf_deinit(&b->compact[i]);
 	buf_deinit(&b->rest);
 	buf_deinit(&b->flag_changes);
-	free(b->comms);
+	TABLE_DEINIT(&b->comms);
 	free(b->generics);
 }
 
@@ -142,30 +141,47 @@ static inline int64_t load_long(const struct pf_sched_layout *l, const uint8_t *
 	return (int64_t)(l->swap ? bswap_64(v) : v);
 }
 
-static inline bool same_comm(const void *a, const void *b)
+static inline bool comm_is_same(const void *a, const void *b)
 {
 	/* Bytes after the NUL are undefined, but usually unchanged: compare all first. */
 	return memcmp(a, b, PF_COMM_SIZE) == 0 || strncmp(a, b, PF_COMM_SIZE) == 0;
 }
 
-/* Index of the name in this bundle's table; -ENOSPC: the table is full. */
-static int intern_comm(struct pf_bundle *b, const void *comm)
+static size_t comm_hash(const void *comm)
 {
 	uint64_t words[2], hash;
-	uint32_t slot;
 
 	memcpy(words, comm, sizeof(words));
 	hash = (words[0] ^ words[1] * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
-	for (slot = (uint32_t)(hash >> 40) % PF_COMM_SLOTS; b->comm_index[slot];
-	     slot = (slot + 1) % PF_COMM_SLOTS)
-		if (!memcmp(b->comms[b->comm_index[slot] - 1], comm, PF_COMM_SIZE))
-			return b->comm_index[slot] - 1;
-	if (b->comm_count >= PF_COMMS_MAX)
+	return (size_t)(hash >> 40);
+}
+
+DEFINE_TABLE(pf_comms, struct pf_comm, const void *, slot->number != 0, comm_hash(slot->name),
+	     !memcmp(slot->name, key, PF_COMM_SIZE));
+
+static _noinline_ int bundle_add_comm(struct pf_bundle *b, const void *comm)
+{
+	struct pf_comm *slot;
+
+	if (b->comms.count == PF_COMMS_MAX)
 		return -ENOSPC;
-	memcpy(b->comms[b->comm_count], comm, PF_COMM_SIZE);
+	slot = pf_comms_place(&b->comms, comm_hash(comm), comm);
+	if (!slot)
+		return -ENOMEM;
+	memcpy(slot->name, comm, PF_COMM_SIZE);
+	slot->number = (uint16_t)++b->comms.count;
 	b->aside += PF_COMM_SIZE;
-	b->comm_index[slot] = (uint16_t)++b->comm_count;
-	return (int)b->comm_count - 1;
+	pf_text(&b->compact[INTERN_TABLE], INTERN_TABLE,
+		(struct text){ comm, (uint32_t)strnlen(comm, PF_COMM_SIZE) });
+	return slot->number - 1;
+}
+
+/* Index of the name in this bundle's table; -ENOSPC: the table is full; -ENOMEM. */
+static int bundle_intern_comm(struct pf_bundle *b, const void *comm)
+{
+	const struct pf_comm *slot = pf_comms_find(&b->comms, comm_hash(comm), comm);
+
+	return likely(slot) ? slot->number - 1 : bundle_add_comm(b, comm);
 }
 
 /* Number of events for which room is reserved at one time. */
@@ -187,7 +203,7 @@ static inline bool compact_has_room(struct pf_bundle *b)
 	return likely(b->compact_room) || compact_make_room(b);
 }
 
-static inline void pack(struct pf_bundle *b, unsigned field, uint64_t value)
+static inline void compact_pack(struct pf_bundle *b, unsigned field, uint64_t value)
 {
 	struct buf *to = &b->compact[field];
 	uint8_t *p = (uint8_t *)to->data + to->len;
@@ -202,8 +218,8 @@ static inline void compact_added(struct pf_bundle *b)
 }
 
 /* 1: written in compact form; 0: write it plain; -ENOMEM. */
-static inline int add_switch(struct pf_bundle *b, const struct pf_sched_layout *l,
-			     const struct trace_event *ev, bool alone)
+static inline int bundle_add_switch(struct pf_bundle *b, const struct pf_sched_layout *l,
+				    const struct trace_event *ev, bool alone)
 {
 	const uint8_t *d = ev->rec.data;
 	struct pf_running *run = &b->running;
@@ -216,54 +232,54 @@ static inline int add_switch(struct pf_bundle *b, const struct pf_sched_layout *
 	}
 	inferable = run->known && load_s32(l, d + l->sw.prev_pid) == run->pid &&
 		    ev->pid == run->pid && load_s32(l, d + l->sw.prev_prio) == run->prio &&
-		    same_comm(d + l->sw.prev_comm, run->comm);
+		    comm_is_same(d + l->sw.prev_comm, run->comm);
 	run->known = true;
 	run->pid = load_s32(l, d + l->sw.next_pid);
 	run->prio = load_s32(l, d + l->sw.next_prio);
 	memcpy(run->comm, d + l->sw.next_comm, PF_COMM_SIZE);
 	if (!inferable || !alone)
 		return 0;
-	comm = intern_comm(b, run->comm);
+	comm = bundle_intern_comm(b, run->comm);
 	if (comm < 0)
 		return 0;
 	if (!compact_has_room(b))
 		return -ENOMEM;
-	pack(b, SWITCH_TIMESTAMP, ev->rec.ts - b->switch_ts);
-	pack(b, SWITCH_PREV_STATE,
-	     (uint64_t)load_long(l, d + l->sw.prev_state, l->sw.prev_state_size));
-	pack(b, SWITCH_NEXT_PID, (uint64_t)(int64_t)run->pid);
-	pack(b, SWITCH_NEXT_PRIO, (uint64_t)(int64_t)run->prio);
-	pack(b, SWITCH_NEXT_COMM, (uint64_t)comm);
+	compact_pack(b, SWITCH_TIMESTAMP, ev->rec.ts - b->switch_ts);
+	compact_pack(b, SWITCH_PREV_STATE,
+		     (uint64_t)load_long(l, d + l->sw.prev_state, l->sw.prev_state_size));
+	compact_pack(b, SWITCH_NEXT_PID, (uint64_t)(int64_t)run->pid);
+	compact_pack(b, SWITCH_NEXT_PRIO, (uint64_t)(int64_t)run->prio);
+	compact_pack(b, SWITCH_NEXT_COMM, (uint64_t)comm);
 	b->switch_ts = ev->rec.ts;
 	compact_added(b);
 	return 1;
 }
 
-static inline int add_waking(struct pf_bundle *b, const struct pf_sched_layout *l,
-			     const struct trace_event *ev, bool alone)
+static inline int bundle_add_waking(struct pf_bundle *b, const struct pf_sched_layout *l,
+				    const struct trace_event *ev, bool alone)
 {
 	const uint8_t *d = ev->rec.data;
 	int comm;
 
 	if (ev->rec.len < l->wk.size || !b->running.known || ev->pid != b->running.pid || !alone)
 		return 0;
-	comm = intern_comm(b, d + l->wk.comm);
+	comm = bundle_intern_comm(b, d + l->wk.comm);
 	if (comm < 0)
 		return 0;
 	if (!compact_has_room(b))
 		return -ENOMEM;
-	pack(b, WAKING_TIMESTAMP, ev->rec.ts - b->waking_ts);
-	pack(b, WAKING_PID, (uint64_t)(int64_t)load_s32(l, d + l->wk.pid));
-	pack(b, WAKING_TARGET_CPU, (uint64_t)(int64_t)load_s32(l, d + l->wk.target_cpu));
-	pack(b, WAKING_PRIO, (uint64_t)(int64_t)load_s32(l, d + l->wk.prio));
-	pack(b, WAKING_COMM, (uint64_t)comm);
-	pack(b, WAKING_FLAGS, ev->flags);
+	compact_pack(b, WAKING_TIMESTAMP, ev->rec.ts - b->waking_ts);
+	compact_pack(b, WAKING_PID, (uint64_t)(int64_t)load_s32(l, d + l->wk.pid));
+	compact_pack(b, WAKING_TARGET_CPU, (uint64_t)(int64_t)load_s32(l, d + l->wk.target_cpu));
+	compact_pack(b, WAKING_PRIO, (uint64_t)(int64_t)load_s32(l, d + l->wk.prio));
+	compact_pack(b, WAKING_COMM, (uint64_t)comm);
+	compact_pack(b, WAKING_FLAGS, ev->flags);
 	b->waking_ts = ev->rec.ts;
 	compact_added(b);
 	return 1;
 }
 
-static int need_descriptor(struct pf_bundle *b, const struct pf_event *e)
+static int bundle_need_descriptor(struct pf_bundle *b, const struct pf_event *e)
 {
 	for (size_t i = b->generic_count; i-- > 0;)
 		if (b->generics[i] == e)
@@ -271,17 +287,17 @@ static int need_descriptor(struct pf_bundle *b, const struct pf_event *e)
 	return vec_push(b->generics, b->generic_count, b->generic_cap, e);
 }
 
-static _noinline_ int add_plain(struct pf_bundle *b, struct pf_schema *s, const struct pf_event *e,
-				const struct trace_event *ev)
+static _noinline_ int bundle_add_plain(struct pf_bundle *b, struct pf_schema *s,
+				       const struct pf_event *e, const struct trace_event *ev)
 {
 	if (unlikely(e->free_text))
 		e = pf_schema_choose(s, e, ev);
-	if (e->generic && need_descriptor(b, e) < 0)
+	if (e->generic && bundle_need_descriptor(b, e) < 0)
 		return -ENOMEM;
 	return pf_event_write(s, e, ev, &b->events);
 }
 
-static _noinline_ int change_flags(struct pf_bundle *b, uint16_t *last, uint16_t now)
+static _noinline_ int bundle_change_flags(struct pf_bundle *b, uint16_t *last, uint16_t now)
 {
 	uint8_t *start = (uint8_t *)buf_reserve(&b->flag_changes, (size_t)2 * WIRE_VARINT_MAX);
 
@@ -294,11 +310,11 @@ static _noinline_ int change_flags(struct pf_bundle *b, uint16_t *last, uint16_t
 	return 0;
 }
 
-static _noinline_ int add_aside(struct pf_bundle *b, struct pf_schema *s, struct pf_event *e,
-				const struct trace_event *ev)
+static _noinline_ int bundle_add_aside(struct pf_bundle *b, struct pf_schema *s, struct pf_event *e,
+				       const struct trace_event *ev)
 {
 	size_t before = b->rest.len + s->new_addresses.len;
-	int r = pf_tell_format(s, e);
+	int r = pf_put_format(s, e);
 
 	if (r >= 0)
 		r = pf_rest_write(s, e, ev, &b->rest);
@@ -307,8 +323,8 @@ static _noinline_ int add_aside(struct pf_bundle *b, struct pf_schema *s, struct
 }
 
 /* Adds what is needed to rebuild the record. */
-static inline int add_rest(struct pf_bundle *b, struct pf_schema *s, struct pf_event *e,
-			   const struct trace_event *ev)
+static inline int bundle_add_rest(struct pf_bundle *b, struct pf_schema *s, struct pf_event *e,
+				  const struct trace_event *ev)
 {
 	uint16_t now = (uint16_t)(ev->flags | ev->preempt_count << 8),
 		 *last = pf_flags_last(&b->flags, ev->id);
@@ -317,8 +333,8 @@ static inline int add_rest(struct pf_bundle *b, struct pf_schema *s, struct pf_e
 	if (likely(*last == now))
 		b->flags.expected++;
 	else
-		r = change_flags(b, last, now);
-	return unlikely(e->aside) && r == 0 ? add_aside(b, s, e, ev) : r;
+		r = bundle_change_flags(b, last, now);
+	return unlikely(e->aside) && r == 0 ? bundle_add_aside(b, s, e, ev) : r;
 }
 
 _hot_ int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct pf_sched_layout *l,
@@ -333,14 +349,14 @@ _hot_ int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct p
 	if (!b->start_ts)
 		b->start_ts = ev->rec.ts;
 	b->end_ts = ev->rec.ts;
-	r = add_rest(b, s, e, ev);
+	r = bundle_add_rest(b, s, e, ev);
 	if (unlikely(r < 0))
 		return r;
 	if (ev->id == l->switch_id)
-		r = add_switch(b, l, ev, alone);
+		r = bundle_add_switch(b, l, ev, alone);
 	else if (ev->id == l->waking_id)
-		r = add_waking(b, l, ev, alone);
-	return r ? MIN(r, 0) : add_plain(b, s, e, ev);
+		r = bundle_add_waking(b, l, ev, alone);
+	return r ? MIN(r, 0) : bundle_add_plain(b, s, e, ev);
 }
 
 void pf_bundle_lost(struct pf_bundle *b, uint64_t count)
@@ -364,31 +380,34 @@ void pf_bundle_restart(struct pf_bundle *b)
  * Frees buffers that this bundle hardly used. Which one is largest depends on the kinds of events,
  * so in time all of a CPU's buffers would be large.
  */
-static void empty(struct buf *b)
+static void bundle_empty_buf(struct buf *b)
 {
 	if (b->cap > KEPT_BYTES && b->len < b->cap / 4)
 		buf_deinit(b);
 	buf_clear(b);
 }
 
-static void put_compact(struct pf_bundle *b, struct buf *out)
+static void bundle_take_buf(struct buf *from, struct buf *out)
+{
+	buf_append(out, from->data, from->len);
+	out->failed |= from->failed;
+	buf_clear(from);
+}
+
+static void bundle_put_compact(struct pf_bundle *b, struct buf *out)
 {
 	size_t content = pf_open_wide(out, BUNDLE_COMPACT_SCHED);
 
 	for (uint32_t field = 1; field < ARRAY_SIZE(b->compact); field++) {
 		if (field == INTERN_TABLE)
-			for (uint32_t i = 0; i < b->comm_count; i++)
-				pf_text(out, INTERN_TABLE,
-					(struct text){
-						b->comms[i],
-						(uint32_t)strnlen(b->comms[i], PF_COMM_SIZE) });
+			bundle_take_buf(&b->compact[field], out);
 		else if (b->compact[field].len)
 			pf_message(out, field, &b->compact[field]);
 	}
 	pf_close_wide(out, content);
 }
 
-static void put_descriptors(struct pf_bundle *b, struct buf *out)
+static void bundle_put_descriptors(struct pf_bundle *b, struct buf *out)
 {
 	for (size_t i = 0; i < b->generic_count; i++) {
 		const struct pf_event *e = b->generics[i];
@@ -401,24 +420,18 @@ static void put_descriptors(struct pf_bundle *b, struct buf *out)
 	}
 }
 
-static void take(struct buf *from, struct buf *out)
+static void bundle_put_origin(struct pf_bundle *b, struct pf_schema *s, struct buf *out)
 {
-	buf_append(out, from->data, from->len);
-	out->failed |= from->failed;
-	buf_clear(from);
-}
-
-static void put_origin(struct pf_bundle *b, struct pf_schema *s, struct buf *out)
-{
-	take(&s->new_formats, out);
-	take(&s->new_addresses, out);
+	bundle_take_buf(&s->new_formats, out);
+	bundle_take_buf(&s->new_addresses, out);
 	if (b->rest.len)
 		pf_message(out, BUNDLE_REST, &b->rest);
 	if (b->flag_changes.len)
 		pf_message(out, BUNDLE_FLAGS, &b->flag_changes);
 }
 
-static void put_content(struct pf_bundle *b, unsigned clock, struct pf_schema *s, struct buf *out)
+static void bundle_put_content(struct pf_bundle *b, unsigned clock, struct pf_schema *s,
+			       struct buf *out)
 {
 	pf_uint(out, BUNDLE_CPU, b->cpu);
 	if (b->lost)
@@ -430,29 +443,29 @@ static void put_content(struct pf_bundle *b, unsigned clock, struct pf_schema *s
 	/* Since when this CPU's data is complete; 0: since the recording's start. */
 	if (b->first)
 		pf_uint(out, BUNDLE_SINCE, MIN(b->since_ts, b->start_ts));
-	put_descriptors(b, out);
+	bundle_put_descriptors(b, out);
 	buf_append(out, b->events.data, b->events.len);
 	out->failed |= b->events.failed;
 	if (b->compact_count)
-		put_compact(b, out);
-	put_origin(b, s, out);
+		bundle_put_compact(b, out);
+	bundle_put_origin(b, s, out);
 }
 
-static void make_empty(struct pf_bundle *b)
+static void bundle_make_empty(struct pf_bundle *b)
 {
-	empty(&b->events);
+	bundle_empty_buf(&b->events);
 	for (size_t i = 0; i < ARRAY_SIZE(b->compact); i++)
-		empty(&b->compact[i]);
-	empty(&b->rest);
-	empty(&b->flag_changes);
+		bundle_empty_buf(&b->compact[i]);
+	bundle_empty_buf(&b->rest);
+	bundle_empty_buf(&b->flag_changes);
 	b->flags = (struct pf_flags){ 0 };
 	b->lost = b->first = false;
 	b->lost_count = 0;
 	b->start_ts = b->switch_ts = b->waking_ts = 0;
 	b->compact_count = b->compact_room = 0;
-	b->generic_count = b->comm_count = 0;
+	b->generic_count = 0;
 	b->aside = 0;
-	memset(b->comm_index, 0, sizeof(b->comm_index));
+	TABLE_CLEAR(&b->comms);
 }
 
 int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct pf_schema *s, struct buf *out)
@@ -467,13 +480,13 @@ int pf_bundle_finish(struct pf_bundle *b, unsigned clock, struct pf_schema *s, s
 	if (symbols->len)
 		pf_message(out, PACKET_INTERNED_DATA, symbols);
 	bundle = pf_open_wide(out, PACKET_FTRACE_EVENTS);
-	put_content(b, clock, s, out);
+	bundle_put_content(b, clock, s, out);
 	pf_close_wide(out, bundle);
 	pf_close_wide(out, packet);
 	r = buf_error(out);
 	if (r < 0)
 		out->len = start;
 	buf_clear(symbols);
-	make_empty(b);
+	bundle_make_empty(b);
 	return r;
 }

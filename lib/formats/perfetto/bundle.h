@@ -2,6 +2,7 @@
 /* Collects the events of one CPU into a FtraceEventBundle. bundle.c explains the compact form. */
 #pragma once
 
+#include "base/table.h"
 #include "formats/perfetto/rest.h"
 
 /* Field numbers of FtraceEventBundle. */
@@ -32,9 +33,8 @@ enum {
 	PF_COMPACT_FIELDS
 };
 
-#define PF_COMM_SIZE 16	   /* TASK_COMM_LEN */
-#define PF_COMM_SLOTS 1024 /* hash slots for a bundle's interned names; a power of two */
-#define PF_COMMS_MAX (PF_COMM_SLOTS / 2)
+#define PF_COMM_SIZE 16	 /* TASK_COMM_LEN */
+#define PF_COMMS_MAX 512 /* interned names of a bundle */
 
 #define PF_NO_EVENT UINT32_MAX
 
@@ -55,6 +55,13 @@ struct pf_sched_layout {
 void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *table,
 			  bool big_endian);
 
+/* A name in a bundle's intern_table. */
+struct pf_comm {
+	char name[PF_COMM_SIZE];
+	uint16_t number; /* index + 1; 0: free slot */
+};
+DECLARE_TABLE(pf_comms, struct pf_comm);
+
 struct pf_running {
 	bool known;
 	int32_t pid, prio;
@@ -63,19 +70,18 @@ struct pf_running {
 
 struct pf_bundle {
 	uint32_t cpu;
+	bool begun;	   /* after pf_bundle_init() */
 	bool lost;	   /* events are missing before the first event */
 	bool first;	   /* the file has nothing of this CPU yet */
 	uint64_t since_ts; /* time of the CPU's last event in an earlier file; 0: none */
 	uint64_t start_ts; /* time of the first event; 0: empty */
 	uint64_t end_ts;
 	struct buf events; /* FtraceEvents as field 2, in plain form */
-	/* Packed varints of CompactSched, by field number. */
+	/* By field number of CompactSched: packed varints; INTERN_TABLE: whole fields. */
 	struct buf compact[PF_COMPACT_FIELDS];
 	uint32_t compact_count, compact_room; /* events in there; events that still fit */
 	uint64_t switch_ts, waking_ts;	      /* last time of each kind: timestamps are deltas */
-	uint32_t comm_count;
-	uint16_t comm_index[PF_COMM_SLOTS]; /* index + 1 into comms, by hash; 0: free */
-	char (*comms)[PF_COMM_SIZE];	    /* owned */
+	struct pf_comms comms;		      /* the names in compact[INTERN_TABLE] */
 	/* Generic events used here; their descriptors must be in the bundle. */
 	const struct pf_event **generics; /* owned array */
 	size_t generic_count, generic_cap;
@@ -86,7 +92,7 @@ struct pf_bundle {
 	uint64_t lost_count;	       /* events lost before this bundle; UINT64_MAX: unknown */
 };
 
-int pf_bundle_init(struct pf_bundle *b, uint32_t cpu);
+void pf_bundle_init(struct pf_bundle *b, uint32_t cpu);
 void pf_bundle_deinit(struct pf_bundle *b);
 
 /* Returns 0; -EBADMSG: the record is damaged, its valid part was added; -ENOMEM. */

@@ -24,7 +24,7 @@ struct pf_compressor {
 };
 
 #if HAVE_ZSTD
-static int begin_zstd(struct pf_compressor *c)
+static int compressor_begin_zstd(struct pf_compressor *c)
 {
 	c->zstd = ZSTD_createCCtx();
 	if (!c->zstd ||
@@ -34,12 +34,12 @@ static int begin_zstd(struct pf_compressor *c)
 	return 0;
 }
 
-static void end_zstd(struct pf_compressor *c)
+static void compressor_end_zstd(struct pf_compressor *c)
 {
 	ZSTD_freeCCtx(c->zstd);
 }
 
-static int make_zstd(struct pf_compressor *c, const struct buf *packets)
+static int compressor_make_zstd(struct pf_compressor *c, const struct buf *packets)
 {
 	size_t bound = ZSTD_compressBound(packets->len), len;
 	char *frame = buf_reserve(&c->frame, bound);
@@ -53,16 +53,17 @@ static int make_zstd(struct pf_compressor *c, const struct buf *packets)
 	return 0;
 }
 #else
-static int begin_zstd(struct pf_compressor *c _unused_)
+static int compressor_begin_zstd(struct pf_compressor *c _unused_)
 {
 	return -EOPNOTSUPP;
 }
 
-static void end_zstd(struct pf_compressor *c _unused_)
+static void compressor_end_zstd(struct pf_compressor *c _unused_)
 {
 }
 
-static int make_zstd(struct pf_compressor *c _unused_, const struct buf *packets _unused_)
+static int compressor_make_zstd(struct pf_compressor *c _unused_,
+				const struct buf *packets _unused_)
 {
 	return -EOPNOTSUPP;
 }
@@ -80,7 +81,7 @@ int pf_compressor_new(struct pf_compressor **ret, enum perfetto_compression how)
 		if (!c->has_deflate)
 			return -ENOMEM;
 	} else {
-		int r = begin_zstd(c);
+		int r = compressor_begin_zstd(c);
 
 		if (r < 0)
 			return r;
@@ -95,13 +96,13 @@ struct pf_compressor *pf_compressor_free(struct pf_compressor *c)
 		return NULL;
 	if (c->has_deflate)
 		deflateEnd(&c->deflate);
-	end_zstd(c);
+	compressor_end_zstd(c);
 	buf_deinit(&c->frame);
 	free(c);
 	return NULL;
 }
 
-static int make_deflate(struct pf_compressor *c, const struct buf *packets)
+static int compressor_make_deflate(struct pf_compressor *c, const struct buf *packets)
 {
 	size_t bound = deflateBound(&c->deflate, packets->len);
 	char *frame = buf_reserve(&c->frame, bound);
@@ -131,7 +132,8 @@ int pf_compress(struct pf_compressor *c, struct buf *packets, struct buf *out)
 	if (!packets->len)
 		return 0;
 	buf_clear(&c->frame);
-	r = c->how == PERFETTO_DEFLATE ? make_deflate(c, packets) : make_zstd(c, packets);
+	r = c->how == PERFETTO_DEFLATE ? compressor_make_deflate(c, packets)
+				       : compressor_make_zstd(c, packets);
 	if (r < 0)
 		return r;
 	start = (uint8_t *)buf_reserve(out, c->frame.len + 4 * WIRE_VARINT_MAX);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "formats/perfetto/counters.h"
+/* Counters of applications: one track per series, below the process's track. */
+#include "formats/perfetto/track_event.h"
 
 #include <math.h>
 
 #include "formats/perfetto/numbers.h"
-#include "formats/perfetto/track_event.h"
 
 /* Splits "heap [bytes]" into the name "heap" and the unit bytes. */
-static void split_unit(struct text *name, struct pf_track_form *form)
+static void counter_split_unit(struct text *name, struct pf_track_form *form)
 {
 	const char *open = name->len && name->data[name->len - 1] == ']'
 				   ? memrchr(name->data, '[', name->len)
@@ -29,7 +29,7 @@ static void split_unit(struct text *name, struct pf_track_form *form)
 		form->unit_name = unit;
 }
 
-static void add_word(struct buf *to, struct text word)
+static void counter_add_word(struct buf *to, struct text word)
 {
 	if (to->len && word.len)
 		buf_putc(to, ' ');
@@ -37,23 +37,23 @@ static void add_word(struct buf *to, struct text word)
 }
 
 /* Builds the track's name: counter, id if any, and the series unless it equals the counter. */
-static int spell_counter(const struct mark *mark, struct text key, struct pf_track_form *form,
+static int counter_spell(const struct mark *mark, struct text key, struct pf_track_form *form,
 			 struct buf *to)
 {
 	struct text name = mark->part[PART_NAME];
 
-	split_unit(&name, form);
-	split_unit(&key, form);
-	add_word(to, name);
-	add_word(to, mark->part[PART_ID]);
+	counter_split_unit(&name, form);
+	counter_split_unit(&key, form);
+	counter_add_word(to, name);
+	counter_add_word(to, mark->part[PART_ID]);
 	if (!text_equal(key, name) && !text_equal(key, TEXT("value")))
-		add_word(to, key);
+		counter_add_word(to, key);
 	form->name = (struct text){ to->data, (uint32_t)to->len };
 	return buf_error(to);
 }
 
-static int put_series(struct pf_marks *m, const struct mark *mark, const struct value *v,
-		      uint64_t process, struct buf *out)
+static int counter_put_series(struct pf_marks *m, const struct mark *mark, const struct value *v,
+			      uint64_t process, struct buf *out)
 {
 	struct pf_track_form form = { .parent = process, .kind = PF_TRACK_COUNTER };
 	uint64_t uuid = pf_mark_id('c', mark, true, mark->part[PART_NAME], mark->part[PART_ID]);
@@ -62,7 +62,7 @@ static int put_series(struct pf_marks *m, const struct mark *mark, const struct 
 	double d = 0;
 	int r;
 
-	if (spell_counter(mark, v->key, &form, &name) < 0)
+	if (counter_spell(mark, v->key, &form, &name) < 0)
 		return -ENOMEM;
 	track = pf_track_get(&m->tracks, pf_track_uuid('c', 0, 0, v->key, uuid));
 	if (!track)
@@ -99,7 +99,7 @@ int pf_marks_put_counter(struct pf_marks *m, const struct mark *mark, struct buf
 		if (!value_number(&v, &d) || !isfinite(d))
 			continue;
 		any = true;
-		r = put_series(m, mark, &v, process, out);
+		r = counter_put_series(m, mark, &v, process, out);
 	}
 	return r ?: any ? r : -EINVAL;
 }

@@ -14,7 +14,7 @@ struct span {
 };
 
 /* Loads a number in the recording's byte order. */
-static inline uint64_t load(const struct pf_schema *s, const uint8_t *p, uint32_t size)
+static inline uint64_t field_load(const struct pf_schema *s, const uint8_t *p, uint32_t size)
 {
 	uint64_t v8;
 	uint32_t v4;
@@ -35,10 +35,10 @@ static inline uint64_t load(const struct pf_schema *s, const uint8_t *p, uint32_
 	}
 }
 
-static inline uint64_t load_number(const struct pf_schema *s, const uint8_t *p, uint32_t size,
-				   bool is_signed)
+static inline uint64_t field_load_number(const struct pf_schema *s, const uint8_t *p, uint32_t size,
+					 bool is_signed)
 {
-	uint64_t value = load(s, p, size);
+	uint64_t value = field_load(s, p, size);
 	unsigned spare = 64 - size * 8;
 
 	if (is_signed && spare)
@@ -46,8 +46,8 @@ static inline uint64_t load_number(const struct pf_schema *s, const uint8_t *p, 
 	return value;
 }
 
-static inline bool locate(const struct pf_schema *s, const struct pf_op *op,
-			  const struct record *rec, struct span *ret)
+static inline bool field_locate(const struct pf_schema *s, const struct pf_op *op,
+				const struct record *rec, struct span *ret)
 {
 	uint64_t start = op->offset, len = op->size;
 
@@ -58,7 +58,7 @@ static inline bool locate(const struct pf_schema *s, const struct pf_op *op,
 
 		if (start + sizeof(loc) > rec->len)
 			return false;
-		loc = (uint32_t)load(s, rec->data + start, sizeof(loc));
+		loc = (uint32_t)field_load(s, rec->data + start, sizeof(loc));
 		len = loc >> 16;
 		start = (loc & 0xffff) +
 			(op->dynamic == PF_DYNAMIC_RELATIVE ? start + sizeof(loc) : 0);
@@ -70,8 +70,8 @@ static inline bool locate(const struct pf_schema *s, const struct pf_op *op,
 }
 
 /* Numbers of other types may hold a pointer ("unsigned long ip"): these are hashed, too. */
-static inline uint64_t hide_number(const struct pf_schema *s, const struct pf_op *op,
-				   uint64_t value)
+static inline uint64_t field_hide_number(const struct pf_schema *s, const struct pf_op *op,
+					 uint64_t value)
 {
 	if (likely(!number_is_address(value)) || op->element_size != 8 || op->is_signed)
 		return value;

@@ -8,7 +8,7 @@
 #include "formats/perfetto/ties.h"
 
 /* BuiltinClock of a clock_gettime() clockid; 0: none. */
-static uint32_t builtin_clock(uint32_t clockid)
+static uint32_t pf_head_builtin_clock(uint32_t clockid)
 {
 	switch (clockid) {
 	case CLOCK_REALTIME:
@@ -24,7 +24,7 @@ static uint32_t builtin_clock(uint32_t clockid)
 	}
 }
 
-static int put_uuid(const struct trace_info *info, uint32_t segment, struct buf *out)
+static int pf_head_put_uuid(const struct trace_info *info, uint32_t segment, struct buf *out)
 {
 	PB(TraceUuid) uuid = PERFETTO__PROTOS__TRACE_UUID__INIT;
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
@@ -41,7 +41,7 @@ static int put_uuid(const struct trace_info *info, uint32_t segment, struct buf 
 	return pf_put_packet(&packet, out);
 }
 
-static int put_system_info(const struct trace_info *info, struct buf *out)
+static int pf_head_put_system_info(const struct trace_info *info, struct buf *out)
 {
 	PB(Utsname) utsname = PERFETTO__PROTOS__UTSNAME__INIT;
 	PB(SystemInfo) system = PERFETTO__PROTOS__SYSTEM_INFO__INIT;
@@ -63,7 +63,7 @@ static int put_system_info(const struct trace_info *info, struct buf *out)
 }
 
 /* Writes the CPUs' frequencies and capacities, if the kernel gave any. */
-static int put_cpu_info(const struct trace_info *info, struct buf *out)
+static int pf_head_put_cpu_info(const struct trace_info *info, struct buf *out)
 {
 	const Traced__Capture__Header *h = info->header;
 	_cleanup_free_ PB(CpuInfo__Cpu) *cpus = calloc(h->n_cpu_list + 1, sizeof(*cpus));
@@ -95,9 +95,10 @@ static int put_cpu_info(const struct trace_info *info, struct buf *out)
 }
 
 /* Expresses the request as Perfetto's configuration, as far as possible. */
-static void fill_ftrace_config(PB(FtraceConfig) * ftrace,
-			       PB(FtraceConfig__CompactSchedConfig) * sched,
-			       const struct trace_info *info, const struct perfetto_options *o)
+static void pf_head_fill_ftrace_config(PB(FtraceConfig) * ftrace,
+				       PB(FtraceConfig__CompactSchedConfig) * sched,
+				       const struct trace_info *info,
+				       const struct perfetto_options *o)
 {
 	const Traced__Capture__Header *h = info->header;
 
@@ -119,8 +120,8 @@ static void fill_ftrace_config(PB(FtraceConfig) * ftrace,
 	ftrace->tids_to_trace = (uint32_t *)h->request->pids;
 }
 
-static int put_config(const struct trace_info *info, const struct perfetto_options *o,
-		      struct buf *out)
+static int pf_head_put_config(const struct trace_info *info, const struct perfetto_options *o,
+			      struct buf *out)
 {
 	PB(FtraceConfig) ftrace = PERFETTO__PROTOS__FTRACE_CONFIG__INIT;
 	PB(FtraceConfig__CompactSchedConfig)
@@ -141,7 +142,7 @@ static int put_config(const struct trace_info *info, const struct perfetto_optio
 		events[i] = request->events[i]->glob;
 	ftrace.n_ftrace_events = request->n_events;
 	ftrace.ftrace_events = events;
-	fill_ftrace_config(&ftrace, &sched, info, o);
+	pf_head_fill_ftrace_config(&ftrace, &sched, info, o);
 	config.name = (char *)(uintptr_t) "linux.ftrace";
 	config.ftrace_config = &ftrace;
 	source.config = &config;
@@ -160,7 +161,7 @@ static int put_config(const struct trace_info *info, const struct perfetto_optio
 }
 
 /* All clocks of a snapshot, converted to the instant of its BOOTTIME reading. */
-static int put_clocks(const Traced__Capture__Clocks *clocks, struct buf *out)
+static int pf_head_put_clocks(const Traced__Capture__Clocks *clocks, struct buf *out)
 {
 	PB(ClockSnapshot__Clock) values[8], *list[8];
 	PB(ClockSnapshot) snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
@@ -170,7 +171,7 @@ static int put_clocks(const Traced__Capture__Clocks *clocks, struct buf *out)
 	for (size_t i = 0; i < clocks->n_readings && snapshot.n_clocks < ARRAY_SIZE(values) - 1;
 	     i++) {
 		const Traced__Capture__ClockReading *r = clocks->readings[i];
-		uint32_t id = builtin_clock(r->clock);
+		uint32_t id = pf_head_builtin_clock(r->clock);
 		uint64_t middle = r->boot_before_ns + (r->boot_after_ns - r->boot_before_ns) / 2;
 
 		if (!id || id == PF_BUILTIN_BOOTTIME)
@@ -205,8 +206,8 @@ static int put_clocks(const Traced__Capture__Clocks *clocks, struct buf *out)
 	return pf_put_packet(&packet, out);
 }
 
-static int put_stats(const struct trace_info *info, const Traced__Capture__Stats *stats,
-		     PB(FtraceStats__Phase) phase, struct buf *out)
+static int pf_head_put_stats(const struct trace_info *info, const Traced__Capture__Stats *stats,
+			     PB(FtraceStats__Phase) phase, struct buf *out)
 {
 	/* The recording includes the ring's content from before its begin. */
 	bool preserve = info->header->request && info->header->request->ring;
@@ -255,7 +256,8 @@ static int put_stats(const struct trace_info *info, const Traced__Capture__Stats
 	return pf_put_packet(&packet, out);
 }
 
-static const Traced__Capture__Stats *find_stats(const struct trace_info *info, uint32_t phase)
+static const Traced__Capture__Stats *pf_head_find_stats(const struct trace_info *info,
+							uint32_t phase)
 {
 	for (size_t i = 0; i < info->stats_count; i++)
 		if (info->stats[i]->phase == phase)
@@ -264,7 +266,7 @@ static const Traced__Capture__Stats *find_stats(const struct trace_info *info, u
 }
 
 /* Readers ignore interned data and track events before their sequence begins. */
-static int put_sequence_begin(struct buf *out)
+static int pf_head_put_sequence_begin(struct buf *out)
 {
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
@@ -276,7 +278,7 @@ static int put_sequence_begin(struct buf *out)
 }
 
 /* In mono_raw if that is the trace clock, else in BOOTTIME. */
-static uint64_t taken_at(const struct trace_info *info, const Traced__Capture__Clocks *c)
+static uint64_t pf_head_taken_at(const struct trace_info *info, const Traced__Capture__Clocks *c)
 {
 	if (!c->n_readings || strcmp(info->header->trace_clock, "mono_raw") != 0)
 		return c->n_readings ? c->readings[0]->boot_before_ns : 0;
@@ -287,22 +289,22 @@ static uint64_t taken_at(const struct trace_info *info, const Traced__Capture__C
 }
 
 /* Number of snapshots taken until then; they are sorted. */
-static size_t taken_by(const struct trace_info *info, uint64_t ts)
+static size_t pf_head_taken_by(const struct trace_info *info, uint64_t ts)
 {
-	return lower_bound(i, info->clock_count, taken_at(info, info->clocks[i]) <= ts);
+	return lower_bound(i, info->clock_count, pf_head_taken_at(info, info->clocks[i]) <= ts);
 }
 
 int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until, struct buf *out)
 {
 	int r = 0;
 
-	for (size_t i = taken_by(info, *from); r >= 0 && i < info->clock_count; i++) {
-		uint64_t ts = taken_at(info, info->clocks[i]);
+	for (size_t i = pf_head_taken_by(info, *from); r >= 0 && i < info->clock_count; i++) {
+		uint64_t ts = pf_head_taken_at(info, info->clocks[i]);
 
 		if (ts > until)
 			break;
 		*from = MAX(*from, ts);
-		r = put_clocks(info->clocks[i], out);
+		r = pf_head_put_clocks(info->clocks[i], out);
 	}
 	return r;
 }
@@ -311,7 +313,7 @@ int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until,
 #define CLOCKS_BEFORE 4
 
 /* Ties of merged files need a trace clock that snapshots can contain. */
-static uint32_t tied_clock(const struct trace_info *info)
+static uint32_t pf_head_tied_clock(const struct trace_info *info)
 {
 	if (strcmp(info->header->trace_clock, "boot") == 0)
 		return PF_BUILTIN_BOOTTIME;
@@ -319,10 +321,10 @@ static uint32_t tied_clock(const struct trace_info *info)
 }
 
 /* Includes the ties of merged files, which exist neither in a stream nor with several files. */
-static int put_all_clocks(const struct sink_env *env, uint64_t *from, struct buf *out)
+static int pf_head_put_all_clocks(const struct sink_env *env, uint64_t *from, struct buf *out)
 {
 	const struct trace_info *info = env->info;
-	uint32_t trace = tied_clock(info);
+	uint32_t trace = pf_head_tied_clock(info);
 	struct pf_tie_cursor ties;
 	int r = 0;
 
@@ -330,31 +332,31 @@ static int put_all_clocks(const struct sink_env *env, uint64_t *from, struct buf
 	if (!trace)
 		ties.count = 0;
 	for (size_t i = 0; r >= 0 && i < info->clock_count; i++) {
-		uint64_t ts = taken_at(info, info->clocks[i]);
+		uint64_t ts = pf_head_taken_at(info, info->clocks[i]);
 
 		*from = MAX(*from, ts);
 		r = pf_put_ties(&ties, ts, trace, out);
 		if (r >= 0)
-			r = put_clocks(info->clocks[i], out);
+			r = pf_head_put_clocks(info->clocks[i], out);
 	}
 	return r < 0 ? r : pf_put_ties(&ties, UINT64_MAX, trace, out);
 }
 
-static int put_first_clocks(const struct sink_env *env, uint64_t *from, uint64_t until,
-			    struct buf *out)
+static int pf_head_put_first_clocks(const struct sink_env *env, uint64_t *from, uint64_t until,
+				    struct buf *out)
 {
 	const struct trace_info *info = env->info;
-	size_t before = taken_by(info, until);
+	size_t before = pf_head_taken_by(info, until);
 	int r;
 
 	*from = 0;
 	if (until == UINT64_MAX)
-		return put_all_clocks(env, from, out);
+		return pf_head_put_all_clocks(env, from, out);
 	if (!info->clock_count)
 		return 0;
-	*from = taken_at(info,
-			 info->clocks[before > CLOCKS_BEFORE ? before - CLOCKS_BEFORE - 1 : 0]);
-	r = put_clocks(info->clocks[0], out);
+	*from = pf_head_taken_at(
+		info, info->clocks[before > CLOCKS_BEFORE ? before - CLOCKS_BEFORE - 1 : 0]);
+	r = pf_head_put_clocks(info->clocks[0], out);
 	return r < 0 ? r : pf_put_clocks(info, from, until, out);
 }
 
@@ -362,22 +364,22 @@ int pf_put_head(const struct sink_env *env, uint32_t segment, uint64_t until, ui
 		struct buf *out)
 {
 	const struct trace_info *info = env->info;
-	const Traced__Capture__Stats *start = find_stats(info, 0);
-	int r = put_uuid(info, segment, out);
+	const Traced__Capture__Stats *start = pf_head_find_stats(info, 0);
+	int r = pf_head_put_uuid(info, segment, out);
 
 	if (r >= 0)
-		r = put_sequence_begin(out);
+		r = pf_head_put_sequence_begin(out);
 	if (r >= 0)
-		r = put_system_info(info, out);
+		r = pf_head_put_system_info(info, out);
 	if (r >= 0)
-		r = put_config(info, &env->options->perfetto, out);
+		r = pf_head_put_config(info, &env->options->perfetto, out);
 	if (r >= 0)
-		r = put_cpu_info(info, out);
+		r = pf_head_put_cpu_info(info, out);
 	if (r >= 0)
-		r = put_first_clocks(env, ret_from, until, out);
+		r = pf_head_put_first_clocks(env, ret_from, until, out);
 	if (r >= 0 && start)
-		r = put_stats(info, start, PERFETTO__PROTOS__FTRACE_STATS__PHASE__START_OF_TRACE,
-			      out);
+		r = pf_head_put_stats(info, start,
+				      PERFETTO__PROTOS__FTRACE_STATS__PHASE__START_OF_TRACE, out);
 	return r;
 }
 
@@ -387,11 +389,12 @@ int pf_put_tail(const struct trace_info *info, const struct export_result *resul
 	PB(TraceStats__BufferStats) buffer = PERFETTO__PROTOS__TRACE_STATS__BUFFER_STATS__INIT;
 	PB(TraceStats) stats = PERFETTO__PROTOS__TRACE_STATS__INIT;
 	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
-	const Traced__Capture__Stats *end = last ? find_stats(info, 2) : NULL;
+	const Traced__Capture__Stats *end = last ? pf_head_find_stats(info, 2) : NULL;
 	int r = 0;
 
 	if (end)
-		r = put_stats(info, end, PERFETTO__PROTOS__FTRACE_STATS__PHASE__END_OF_TRACE, out);
+		r = pf_head_put_stats(info, end,
+				      PERFETTO__PROTOS__FTRACE_STATS__PHASE__END_OF_TRACE, out);
 	if (r < 0)
 		return r;
 	buffer.has_bytes_written = true;

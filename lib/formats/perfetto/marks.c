@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "formats/perfetto/annotation.h"
-#include "formats/perfetto/counters.h"
 #include "formats/perfetto/numbers.h"
 #include "formats/perfetto/track_event.h"
 
@@ -48,8 +47,8 @@ void pf_marks_restart(struct pf_marks *m)
  * Writes the thread's CPU time and instruction count at a slice's begin and end as counters, on
  * tracks that readers know.
  */
-static int describe_counts(struct pf_marks *m, const struct mark *mark, uint64_t thread,
-			   struct buf *out)
+static int pf_mark_describe_counts(struct pf_marks *m, const struct mark *mark, uint64_t thread,
+				   struct buf *out)
 {
 	static const struct {
 		enum mark_has has;
@@ -82,7 +81,8 @@ static int describe_counts(struct pf_marks *m, const struct mark *mark, uint64_t
 	return 0;
 }
 
-static void put_counts(struct pf_marks *m, const struct mark *mark, uint64_t thread, bool end)
+static void pf_mark_put_counts(struct pf_marks *m, const struct mark *mark, uint64_t thread,
+			       bool end)
 {
 	uint64_t time = mark->tts + (end && mark->has & HAS_TDUR ? mark->tdur : 0);
 	uint64_t count = mark->ticount + (end && mark->has & HAS_TIDELTA ? mark->tidelta : 0);
@@ -100,7 +100,7 @@ static void put_counts(struct pf_marks *m, const struct mark *mark, uint64_t thr
 }
 
 /* Ends flows here that were waiting for the thread's next slice. */
-static void put_pending_flows(struct pf_marks *m, const struct mark *mark)
+static void pf_mark_put_pending_flows(struct pf_marks *m, const struct mark *mark)
 {
 	struct pf_track *track = pf_track_of(&m->tracks, mark->pid, mark->tid);
 
@@ -111,14 +111,14 @@ static void put_pending_flows(struct pf_marks *m, const struct mark *mark)
 	track->actor->flow_count = 0;
 }
 
-static int put_thread_event(struct pf_marks *m, const struct mark *mark, unsigned type,
-			    struct buf *out)
+static int pf_mark_put_thread_event(struct pf_marks *m, const struct mark *mark, unsigned type,
+				    struct buf *out)
 {
 	uint64_t thread;
 	int r = pf_track_describe_actor(&m->tracks, mark->pid, mark->tid, &thread, out);
 
 	if (r == 0)
-		r = describe_counts(m, mark, thread, out);
+		r = pf_mark_describe_counts(m, mark, thread, out);
 	if (r < 0)
 		return r;
 	pf_event_begin(m, type, thread);
@@ -126,9 +126,9 @@ static int put_thread_event(struct pf_marks *m, const struct mark *mark, unsigne
 	if (type != SLICE_END)
 		pf_event_put_name(m, mark->part[PART_NAME]);
 	pf_event_put_unnamed(m, mark);
-	put_counts(m, mark, thread, false);
+	pf_mark_put_counts(m, mark, thread, false);
 	if (type != SLICE_END)
-		put_pending_flows(m, mark);
+		pf_mark_put_pending_flows(m, mark);
 	return pf_event_end(m, mark->ts, out);
 }
 
@@ -136,7 +136,7 @@ static int put_thread_event(struct pf_marks *m, const struct mark *mark, unsigne
  * Begin to write for a complete mark. At equal begins the enclosing one arrives later, since it
  * ends later, but readers take the first for the outer one: so it begins 1 ns earlier.
  */
-static uint64_t complete_begin(struct pf_marks *m, const struct mark *mark)
+static uint64_t pf_mark_complete_begin(struct pf_marks *m, const struct mark *mark)
 {
 	struct pf_track *track = pf_track_of(&m->tracks, mark->pid, mark->tid);
 	uint64_t end = mark->ts + mark->dur, begin = mark->ts;
@@ -153,28 +153,28 @@ static uint64_t complete_begin(struct pf_marks *m, const struct mark *mark)
 	return begin;
 }
 
-static int put_complete(struct pf_marks *m, const struct mark *mark, struct buf *out)
+static int pf_mark_put_complete(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
 	struct mark begin = *mark;
 	uint64_t thread;
 	int r;
 
-	begin.ts = complete_begin(m, mark);
-	r = put_thread_event(m, &begin, SLICE_BEGIN, out);
+	begin.ts = pf_mark_complete_begin(m, mark);
+	r = pf_mark_put_thread_event(m, &begin, SLICE_BEGIN, out);
 	if (r < 0)
 		return r;
 	r = pf_track_describe_actor(&m->tracks, mark->pid, mark->tid, &thread, out);
 	if (r < 0)
 		return r;
 	pf_event_begin(m, SLICE_END, thread);
-	put_counts(m, mark, thread, true);
+	pf_mark_put_counts(m, mark, thread, true);
 	pf_put_stack(&m->frames, mark, PART_ESF, &m->event);
 	return pf_event_end(m, mark->ts + mark->dur, out);
 }
 
 /* Describes tracks without a process: one on the top level, below it one per kind. */
-static int describe_shared(struct pf_marks *m, struct text name, uint64_t *ret_uuid,
-			   struct buf *out)
+static int pf_mark_describe_shared(struct pf_marks *m, struct text name, uint64_t *ret_uuid,
+				   struct buf *out)
 {
 	struct pf_track_form form = { .name = TEXT("Applications"), .ordering = LEXICOGRAPHIC };
 	struct pf_track *track = pf_track_get(&m->tracks, pf_track_uuid('r', 0, 0, TEXT(""), 0));
@@ -200,7 +200,7 @@ int pf_marks_put_shared(struct pf_marks *m, const struct mark *mark, struct text
 			struct buf *out)
 {
 	uint64_t uuid;
-	int r = describe_shared(m, track, &uuid, out);
+	int r = pf_mark_describe_shared(m, track, &uuid, out);
 
 	if (r < 0)
 		return r;
@@ -209,7 +209,7 @@ int pf_marks_put_shared(struct pf_marks *m, const struct mark *mark, struct text
 	return pf_event_end(m, mark->ts, out);
 }
 
-static int put_process_instant(struct pf_marks *m, const struct mark *mark, struct buf *out)
+static int pf_mark_put_process_instant(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
 	uint64_t process;
 	int r = pf_track_describe_actor(&m->tracks, mark->pid, 0, &process, out);
@@ -221,15 +221,15 @@ static int put_process_instant(struct pf_marks *m, const struct mark *mark, stru
 	return pf_event_end(m, mark->ts, out);
 }
 
-static int put_instant(struct pf_marks *m, const struct mark *mark, struct buf *out)
+static int pf_mark_put_instant(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
 	switch (mark->instant) {
 	case 'g':
 		return pf_marks_put_shared(m, mark, TEXT("instants"), out);
 	case 'p':
-		return put_process_instant(m, mark, out);
+		return pf_mark_put_process_instant(m, mark, out);
 	default:
-		return put_thread_event(m, mark, INSTANT, out);
+		return pf_mark_put_thread_event(m, mark, INSTANT, out);
 	}
 }
 
@@ -243,14 +243,14 @@ uint64_t pf_mark_id(char kind, const struct mark *mark, bool usually_local, stru
 			     pf_track_uuid(kind, 0, 0, mark->part[PART_SCOPE], seed));
 }
 
-static uint64_t tree_of(const struct mark *mark)
+static uint64_t pf_mark_tree_of(const struct mark *mark)
 {
 	return pf_mark_id('a', mark, false, mark->part[PART_CAT], mark->part[PART_ID]);
 }
 
 /* The track of a mark with an id, described below its process or on the top level. */
-static int find_own(struct pf_marks *m, const struct mark *mark, uint64_t uuid, struct text name,
-		    struct pf_track **ret, struct buf *out)
+static int pf_mark_find_own(struct pf_marks *m, const struct mark *mark, uint64_t uuid,
+			    struct text name, struct pf_track **ret, struct buf *out)
 {
 	struct pf_track_form form = { .name = name };
 	struct pf_track *track = pf_track_get(&m->tracks, uuid);
@@ -262,7 +262,7 @@ static int find_own(struct pf_marks *m, const struct mark *mark, uint64_t uuid, 
 		return -ENOSPC;
 	if (!track->described) {
 		r = mark->id_kind == ID_GLOBAL
-			    ? describe_shared(m, TEXT("operations"), &form.parent, out)
+			    ? pf_mark_describe_shared(m, TEXT("operations"), &form.parent, out)
 			    : pf_track_describe_actor(&m->tracks, mark->pid, 0, &form.parent, out);
 		track = r == 0 ? pf_track_get(&m->tracks, uuid) : NULL;
 		if (!track)
@@ -274,11 +274,11 @@ static int find_own(struct pf_marks *m, const struct mark *mark, uint64_t uuid, 
 }
 
 /* Slices and instants on a track of their own. */
-static int put_own(struct pf_marks *m, const struct mark *mark, unsigned type, uint64_t uuid,
-		   struct text name, struct buf *out)
+static int pf_mark_put_own(struct pf_marks *m, const struct mark *mark, unsigned type,
+			   uint64_t uuid, struct text name, struct buf *out)
 {
 	struct pf_track *track = NULL;
-	int r = find_own(m, mark, uuid, name, &track, out);
+	int r = pf_mark_find_own(m, mark, uuid, name, &track, out);
 
 	if (r < 0)
 		return r;
@@ -292,11 +292,11 @@ static int put_own(struct pf_marks *m, const struct mark *mark, unsigned type, u
 }
 
 /* Links two ids: marks of the second go to the first one's track. */
-static int take_link(struct pf_marks *m, const struct mark *mark)
+static int pf_mark_take_link(struct pf_marks *m, const struct mark *mark)
 {
 	struct pf_track *track;
 	struct value id;
-	uint64_t uuid = tree_of(mark), linked;
+	uint64_t uuid = pf_mark_tree_of(mark), linked;
 
 	if (!value_find(mark->part[PART_ARGS], "linked_id", &id) || id.type != VALUE_STRING)
 		return -EINVAL;
@@ -312,7 +312,7 @@ static int take_link(struct pf_marks *m, const struct mark *mark)
 	return 0;
 }
 
-static int put_flow(struct pf_marks *m, const struct mark *mark, struct buf *out)
+static int pf_mark_put_flow(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
 	uint64_t flow = pf_track_uuid(
 		'f', 0, 0, mark->part[PART_NAME],
@@ -341,7 +341,7 @@ static int put_flow(struct pf_marks *m, const struct mark *mark, struct buf *out
 }
 
 /* An object's life is a slice; its snapshots are instants. */
-static int put_object(struct pf_marks *m, const struct mark *mark, struct buf *out)
+static int pf_mark_put_object(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
 	struct text id = mark->part[PART_ID], name = mark->part[PART_NAME];
 	unsigned type = mark->phase == PHASE_OBJECT_NEW	     ? SLICE_BEGIN
@@ -354,12 +354,12 @@ static int put_object(struct pf_marks *m, const struct mark *mark, struct buf *o
 	buf_append(&spelled, id.data, MIN(id.len, PF_NAME_BYTES_MAX));
 	if (buf_error(&spelled) < 0)
 		return -ENOMEM;
-	return put_own(m, mark, type, pf_mark_id('o', mark, true, (struct text){ 0 }, id),
-		       (struct text){ spelled.data, (uint32_t)spelled.len }, out);
+	return pf_mark_put_own(m, mark, type, pf_mark_id('o', mark, true, (struct text){ 0 }, id),
+			       (struct text){ spelled.data, (uint32_t)spelled.len }, out);
 }
 
-/* Below its thread: a context describes what the thread does. */
-static int put_context(struct pf_marks *m, const struct mark *mark, struct buf *out)
+/* The track of contexts is below their thread's: a context describes what the thread does. */
+static int pf_mark_put_context(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
 	struct pf_track_form form = { .name = TEXT("contexts") };
 	bool enter = mark->phase == PHASE_CONTEXT_ENTER;
@@ -384,7 +384,7 @@ static int put_context(struct pf_marks *m, const struct mark *mark, struct buf *
 	return pf_event_end(m, mark->ts, out);
 }
 
-static int keep_text(char **to, const struct value *v)
+static int pf_mark_keep_text(char **to, const struct value *v)
 {
 	char *text = v->type == VALUE_STRING
 			     ? strndup(v->text.data ?: "", MIN(v->text.len, PF_NAME_BYTES_MAX))
@@ -400,7 +400,7 @@ static int keep_text(char **to, const struct value *v)
 }
 
 /* process_name, thread_name ...: remembered, and written with its next mark. */
-static int take_metadata(struct pf_marks *m, const struct mark *mark)
+static int pf_mark_take_metadata(struct pf_marks *m, const struct mark *mark)
 {
 	struct text item = mark->part[PART_NAME], args = mark->part[PART_ARGS];
 	bool thread = item.len > 7 && memcmp(item.data, "thread_", 7) == 0;
@@ -413,10 +413,10 @@ static int take_metadata(struct pf_marks *m, const struct mark *mark)
 		return -ENOSPC;
 	if (text_equal(item, TEXT("process_name")) || text_equal(item, TEXT("thread_name"))) {
 		if (value_find(args, "name", &v))
-			r = keep_text(&a->name, &v);
+			r = pf_mark_keep_text(&a->name, &v);
 	} else if (text_equal(item, TEXT("process_labels"))) {
 		if (value_find(args, "labels", &v))
-			r = keep_text(&a->labels, &v);
+			r = pf_mark_keep_text(&a->labels, &v);
 	} else if (text_equal(item, TEXT("process_sort_index")) ||
 		   text_equal(item, TEXT("thread_sort_index"))) {
 		if (value_find(args, "sort_index", &v) && v.type == VALUE_INT && v.i >= INT32_MIN &&
@@ -431,7 +431,7 @@ static int take_metadata(struct pf_marks *m, const struct mark *mark)
 }
 
 /* A merged sample has a tid only. */
-static int put_sample(struct pf_marks *m, const struct mark *mark, struct buf *out)
+static int pf_mark_put_sample(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
 	const struct task *task = task_table_find(m->tasks, mark->tid, mark->ts);
 	struct mark sample = *mark;
@@ -443,10 +443,10 @@ static int put_sample(struct pf_marks *m, const struct mark *mark, struct buf *o
 		return pf_perf_put(&m->perf, &m->frames, mark, sample.pid, m->clock, out);
 	if (!sample.part[PART_CAT].len)
 		sample.part[PART_CAT] = TEXT("sample");
-	return put_thread_event(m, &sample, INSTANT, out);
+	return pf_mark_put_thread_event(m, &sample, INSTANT, out);
 }
 
-static int put(struct pf_marks *m, const struct mark *mark, struct buf *out)
+static int pf_mark_put(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
 	struct text name = mark->part[PART_NAME];
 
@@ -454,45 +454,45 @@ static int put(struct pf_marks *m, const struct mark *mark, struct buf *out)
 	case PHASE_FRAME:
 		return stack_frames_add(&m->frames, mark);
 	case PHASE_METADATA:
-		return take_metadata(m, mark);
+		return pf_mark_take_metadata(m, mark);
 	case PHASE_BEGIN:
-		return put_thread_event(m, mark, SLICE_BEGIN, out);
+		return pf_mark_put_thread_event(m, mark, SLICE_BEGIN, out);
 	case PHASE_END:
-		return put_thread_event(m, mark, SLICE_END, out);
+		return pf_mark_put_thread_event(m, mark, SLICE_END, out);
 	case PHASE_COMPLETE:
-		return put_complete(m, mark, out);
+		return pf_mark_put_complete(m, mark, out);
 	case PHASE_INSTANT:
-		return put_instant(m, mark, out);
+		return pf_mark_put_instant(m, mark, out);
 	case PHASE_MARK:
 	case PHASE_SAMPLE:
-		return put_thread_event(m, mark, INSTANT, out);
+		return pf_mark_put_thread_event(m, mark, INSTANT, out);
 	case PHASE_GLOBAL_SAMPLE:
-		return put_sample(m, mark, out);
+		return pf_mark_put_sample(m, mark, out);
 	case PHASE_COUNTER:
 		return pf_marks_put_counter(m, mark, out);
 	case PHASE_ASYNC_BEGIN:
-		return put_own(m, mark, SLICE_BEGIN, tree_of(mark), name, out);
+		return pf_mark_put_own(m, mark, SLICE_BEGIN, pf_mark_tree_of(mark), name, out);
 	case PHASE_ASYNC_END:
-		return put_own(m, mark, SLICE_END, tree_of(mark), name, out);
+		return pf_mark_put_own(m, mark, SLICE_END, pf_mark_tree_of(mark), name, out);
 	case PHASE_ASYNC_INSTANT:
-		return put_own(m, mark, INSTANT, tree_of(mark), name, out);
+		return pf_mark_put_own(m, mark, INSTANT, pf_mark_tree_of(mark), name, out);
 	case PHASE_FLOW_START:
 	case PHASE_FLOW_STEP:
 	case PHASE_FLOW_END:
-		return put_flow(m, mark, out);
+		return pf_mark_put_flow(m, mark, out);
 	case PHASE_OBJECT_NEW:
 	case PHASE_OBJECT_SNAPSHOT:
 	case PHASE_OBJECT_DELETE:
-		return put_object(m, mark, out);
+		return pf_mark_put_object(m, mark, out);
 	case PHASE_CONTEXT_ENTER:
 	case PHASE_CONTEXT_LEAVE:
-		return put_context(m, mark, out);
+		return pf_mark_put_context(m, mark, out);
 	case PHASE_LINK:
-		return take_link(m, mark);
+		return pf_mark_take_link(m, mark);
 	case PHASE_MEMORY_GLOBAL:
 		return pf_marks_put_shared(m, mark, TEXT("memory"), out);
 	case PHASE_MEMORY_PROCESS:
-		return put_process_instant(m, mark, out);
+		return pf_mark_put_process_instant(m, mark, out);
 	default:
 		return 0;
 	}
@@ -500,7 +500,7 @@ static int put(struct pf_marks *m, const struct mark *mark, struct buf *out)
 
 int pf_marks_put(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
-	int r = put(m, mark, out);
+	int r = pf_mark_put(m, mark, out);
 
 	if (r == -ENOMEM || buf_error(out) < 0)
 		return -ENOMEM;

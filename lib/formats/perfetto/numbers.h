@@ -5,7 +5,7 @@
  */
 #pragma once
 
-/* FtraceEvent, apart from the events. */
+/* FtraceEvent, without the events. */
 enum { EVENT_TIMESTAMP = 1, EVENT_PID = 2, EVENT_COMMON_FLAGS = 5 };
 
 /* TrackDescriptor and its submessages. */

@@ -9,7 +9,7 @@
  * Written as single fields of a packet: Perfetto's messages, as protobuf-c knows them, have no such
  * fields.
  */
-static int put(const Traced__Origin__Recording *message, struct buf *out)
+static int origin_put(const Traced__Origin__Recording *message, struct buf *out)
 {
 	size_t packet = pf_open_wide(out, TRACE_PACKET),
 	       content = pf_open_wide(out, PACKET_RECORDING);
@@ -45,11 +45,11 @@ int pf_put_origin(const struct trace_info *info, bool legacy_generic, bool raw_a
 	message.constants.len = constants.len;
 	message.legacy_generic = legacy_generic;
 	message.raw_addresses = raw_addresses;
-	return put(&message, out);
+	return origin_put(&message, out);
 }
 
 /* First and last readings suffice to convert other clocks; syncs are events anyway. */
-static size_t choose_clocks(const struct trace_info *info, Traced__Capture__Clocks **chosen)
+static size_t origin_choose_clocks(const struct trace_info *info, Traced__Capture__Clocks **chosen)
 {
 	size_t n = 0;
 
@@ -73,9 +73,9 @@ int pf_put_origin_end(const struct trace_info *info, const struct export_result 
 	message.stats = info->stats;
 	message.n_stats = whole ? info->stats_count : 0;
 	message.clocks = clocks;
-	message.n_clocks = choose_clocks(info, clocks);
+	message.n_clocks = origin_choose_clocks(info, clocks);
 	message.notes = info->notes;
 	message.n_notes = info->note_count;
 	message.end = info->end;
-	return put(&message, out);
+	return origin_put(&message, out);
 }

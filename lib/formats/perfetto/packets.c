@@ -21,7 +21,7 @@ int pf_put_packet(PB(TracePacket) * packet, struct buf *out)
 }
 
 /* Sets a packet's time, possibly in a clock of the sequence. */
-static void set_time(PB(TracePacket) * packet, uint64_t ts, enum pf_clock clock)
+static void packet_set_time(PB(TracePacket) * packet, uint64_t ts, enum pf_clock clock)
 {
 	packet->has_timestamp = true;
 	packet->timestamp = ts;
@@ -46,7 +46,8 @@ int pf_put_clock_tie(uint32_t clock, uint64_t ts, uint32_t builtin, uint64_t bui
 	known.timestamp = builtin_ts;
 	snapshot.n_clocks = 2;
 	snapshot.clocks = (PB(ClockSnapshot__Clock) *[]){ &own, &known };
-	set_time(&packet, builtin_ts, builtin == PF_BUILTIN_BOOTTIME ? PF_CLOCK_BOOT : builtin);
+	packet_set_time(&packet, builtin_ts,
+			builtin == PF_BUILTIN_BOOTTIME ? PF_CLOCK_BOOT : builtin);
 	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_CLOCK_SNAPSHOT;
 	packet.clock_snapshot = &snapshot;
 	return pf_put_packet(&packet, out);
@@ -64,7 +65,7 @@ struct task_messages {
 };
 
 /* Splits a NUL-separated command line into arguments, as valid UTF-8. */
-static size_t split_cmdline(struct task_messages *m, const struct task *t)
+static size_t packet_split_cmdline(struct task_messages *m, const struct task *t)
 {
 	size_t len = MIN(t->cmdline_len, (size_t)CMDLINE_BYTES_MAX), count = 0;
 	char *p = m->cmdline, *end = utf8_clean(m->cmdline, t->cmdline, len);
@@ -75,7 +76,7 @@ static size_t split_cmdline(struct task_messages *m, const struct task *t)
 	return count;
 }
 
-static void fill_process(struct task_messages *m, struct task *t)
+static void packet_fill_process(struct task_messages *m, struct task *t)
 {
 	PB(ProcessTree__Process) *p = &m->process;
 
@@ -88,14 +89,14 @@ static void fill_process(struct task_messages *m, struct task *t)
 	p->has_process_start_from_boot = t->start_ns != 0;
 	p->process_start_from_boot = t->start_ns;
 	p->cmdline = m->args;
-	p->n_cmdline = split_cmdline(m, t);
+	p->n_cmdline = packet_split_cmdline(m, t);
 	if (!p->n_cmdline) {
 		m->args[p->n_cmdline++] = m->comm;
 		p->has_cmdline_is_comm = p->cmdline_is_comm = true;
 	}
 }
 
-static void fill_thread(struct task_messages *m, struct task *t)
+static void packet_fill_thread(struct task_messages *m, struct task *t)
 {
 	perfetto__protos__process_tree__thread__init(&m->thread);
 	m->thread.has_tid = true;
@@ -121,23 +122,23 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
 			continue;
 		*utf8_clean(messages[i].comm, tasks[i]->comm, strlen(tasks[i]->comm)) = '\0';
 		if (tasks[i]->tgid == tasks[i]->tid) {
-			fill_process(&messages[i], tasks[i]);
+			packet_fill_process(&messages[i], tasks[i]);
 			processes[tree.n_processes++] = &messages[i].process;
 		}
-		fill_thread(&messages[i], tasks[i]);
+		packet_fill_thread(&messages[i], tasks[i]);
 		threads[tree.n_threads++] = &messages[i].thread;
 	}
 	tree.processes = processes;
 	tree.threads = threads;
 	if (ts)
-		set_time(&packet, ts, clock);
+		packet_set_time(&packet, ts, clock);
 	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_PROCESS_TREE;
 	packet.process_tree = &tree;
 	return pf_put_packet(&packet, out);
 }
 
 /* A track's uuid must be unique, and the same in all its packets. */
-static uint64_t loss_track_uuid(uint32_t cpu)
+static uint64_t packet_loss_uuid(uint32_t cpu)
 {
 	return PF_LOSS_TRACKS + cpu;
 }
@@ -150,7 +151,7 @@ int pf_put_loss_track(uint32_t cpu, struct buf *out)
 
 	snprintf(name, sizeof(name), "CPU %" PRIu32 " lost events", cpu);
 	track.has_uuid = true;
-	track.uuid = loss_track_uuid(cpu);
+	track.uuid = packet_loss_uuid(cpu);
 	track.name = name;
 	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACK_DESCRIPTOR;
 	packet.track_descriptor = &track;
@@ -159,8 +160,8 @@ int pf_put_loss_track(uint32_t cpu, struct buf *out)
 	return pf_put_packet(&packet, out);
 }
 
-static int put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t count, enum pf_clock clock,
-			 struct buf *out)
+static int packet_put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t count,
+				enum pf_clock clock, struct buf *out)
 {
 	PB(DebugAnnotation) annotation = PERFETTO__PROTOS__DEBUG_ANNOTATION__INIT;
 	PB(DebugAnnotation) * annotations[] = { &annotation };
@@ -172,7 +173,7 @@ static int put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t count, 
 	event.has_type = event.has_track_uuid = true;
 	event.type = begin ? PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
 			   : PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_END;
-	event.track_uuid = loss_track_uuid(cpu);
+	event.track_uuid = packet_loss_uuid(cpu);
 	if (begin) {
 		if (count == UINT64_MAX)
 			snprintf(name, sizeof(name), "events lost, not counted");
@@ -187,7 +188,7 @@ static int put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t count, 
 		event.n_debug_annotations = count != UINT64_MAX;
 		event.debug_annotations = annotations;
 	}
-	set_time(&packet, ts, clock);
+	packet_set_time(&packet, ts, clock);
 	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACK_EVENT;
 	packet.track_event = &event;
 	return pf_put_packet(&packet, out);
@@ -196,7 +197,7 @@ static int put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t count, 
 int pf_put_loss(uint32_t cpu, uint64_t before_ts, uint64_t after_ts, uint64_t count,
 		enum pf_clock clock, struct buf *out)
 {
-	int r = put_loss_edge(cpu, before_ts ?: after_ts, true, count, clock, out);
+	int r = packet_put_loss_edge(cpu, before_ts ?: after_ts, true, count, clock, out);
 
-	return r < 0 ? r : put_loss_edge(cpu, after_ts, false, count, clock, out);
+	return r < 0 ? r : packet_put_loss_edge(cpu, after_ts, false, count, clock, out);
 }

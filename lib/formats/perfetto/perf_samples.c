@@ -37,7 +37,7 @@ bool pf_perf_has_cpu(const struct mark *sample, uint32_t *ret_cpu)
 }
 
 /* Writes the defaults of all samples. */
-static void put_defaults(struct pf_perf *p, struct buf *out)
+static void perf_sample_put_defaults(struct pf_perf *p, struct buf *out)
 {
 	size_t packet, defaults, perf, timebase;
 
@@ -59,7 +59,7 @@ static void put_defaults(struct pf_perf *p, struct buf *out)
 }
 
 /* Numbers a file by its path; its mapped address does not matter. */
-static uint64_t intern_module(struct pf_perf *p, struct text path, struct buf *fresh)
+static uint64_t perf_sample_intern_module(struct pf_perf *p, struct text path, struct buf *fresh)
 {
 	size_t before = fresh->len, mapping;
 	uint64_t iid = pf_intern(&p->paths, path, fresh);
@@ -74,7 +74,8 @@ static uint64_t intern_module(struct pf_perf *p, struct text path, struct buf *f
 }
 
 /* 0: too many frames. */
-static uint64_t intern_frame(struct pf_perf *p, const struct stack_place *f, struct buf *fresh)
+static uint64_t perf_sample_intern_frame(struct pf_perf *p, const struct stack_place *f,
+					 struct buf *fresh)
 {
 	_cleanup_buf_ struct buf known = BUF_INIT;
 	uint64_t iid, function, module;
@@ -89,7 +90,7 @@ static uint64_t intern_frame(struct pf_perf *p, const struct stack_place *f, str
 	if (!iid || !known.len)
 		return iid;
 	function = pf_intern(&p->functions, f->name, fresh);
-	module = intern_module(p, f->module.len ? f->module : TEXT("[unknown]"), fresh);
+	module = perf_sample_intern_module(p, f->module.len ? f->module : TEXT("[unknown]"), fresh);
 	frame = pf_open(fresh, INTERNED_FRAMES);
 	pf_uint(fresh, 1, iid);
 	if (function)
@@ -103,8 +104,8 @@ static uint64_t intern_frame(struct pf_perf *p, const struct stack_place *f, str
 	return iid;
 }
 
-static uint64_t intern_stack(struct pf_perf *p, struct stack_frames *frames,
-			     const struct mark *sample, struct buf *fresh)
+static uint64_t perf_sample_intern_stack(struct pf_perf *p, struct stack_frames *frames,
+					 const struct mark *sample, struct buf *fresh)
 {
 	_cleanup_buf_ struct buf numbers = BUF_INIT;
 	struct frame_stack stack;
@@ -115,7 +116,7 @@ static uint64_t intern_stack(struct pf_perf *p, struct stack_frames *frames,
 		return *stack.number;
 	pf_uint(&numbers, 1, p->stacks + 1);
 	for (unsigned i = stack.depth; i-- > 0;) {
-		uint64_t iid = intern_frame(p, &stack.frames[i], fresh);
+		uint64_t iid = perf_sample_intern_frame(p, &stack.frames[i], fresh);
 
 		if (iid)
 			pf_uint(&numbers, CALLSTACK_FRAMES, iid);
@@ -136,9 +137,9 @@ int pf_perf_put(struct pf_perf *p, struct stack_frames *frames, const struct mar
 	uint32_t cpu = 0;
 
 	if (!p->said)
-		put_defaults(p, out);
+		perf_sample_put_defaults(p, out);
 	pf_perf_has_cpu(sample, &cpu);
-	stack = intern_stack(p, frames, sample, &fresh);
+	stack = perf_sample_intern_stack(p, frames, sample, &fresh);
 	packet = pf_open(out, 1);
 	pf_uint(out, PACKET_TIMESTAMP, sample->ts);
 	if (clock)

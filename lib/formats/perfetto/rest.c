@@ -16,7 +16,7 @@ static const struct pf_op *op_at(const struct pf_event *e, uint32_t offset)
 	return NULL;
 }
 
-static bool is_printed(const struct pf_event *e)
+static bool rest_is_printed(const struct pf_event *e)
 {
 	for (size_t i = 0; i < e->op_count; i++)
 		if (e->ops[i].kind == PF_PRINTED)
@@ -25,7 +25,7 @@ static bool is_printed(const struct pf_event *e)
 }
 
 /* Fields that the text prints as symbols, unknown to event_symbol_kind(). */
-static char other_lookup(const struct event *desc, const char *field)
+static char rest_other_lookup(const struct event *desc, const char *field)
 {
 	if (desc->funcgraph && (!strcmp(field, "func") || !strcmp(field, "retaddr")))
 		return LOOKUP_SYMBOL;
@@ -35,7 +35,7 @@ static char other_lookup(const struct event *desc, const char *field)
 }
 
 /* How the kernel's text looks up the field's address: as a symbol or a string. */
-static char lookup_of(const struct event *desc, const struct field *f, const struct pf_op *op)
+static char rest_lookup_of(const struct event *desc, const struct field *f, const struct pf_op *op)
 {
 	char symbol = event_symbol_kind(desc, f);
 
@@ -45,19 +45,20 @@ static char lookup_of(const struct event *desc, const struct field *f, const str
 		return symbol == 'B' ? LOOKUP_BEFORE : LOOKUP_SYMBOL;
 	if (op && op->kind == PF_FUNCTION)
 		return LOOKUP_SYMBOL;
-	return f->is_pointer && strstr(f->type, "char") ? LOOKUP_TEXT : other_lookup(desc, f->name);
+	return f->is_pointer && strstr(f->type, "char") ? LOOKUP_TEXT
+							: rest_other_lookup(desc, f->name);
 }
 
 /* Arguments of system calls may point to strings. */
-static bool is_block(const struct event *desc, const struct field *f)
+static bool rest_is_block(const struct event *desc, const struct field *f)
 {
 	return f->is_dynamic && f->element_size == 1 && !strcmp(desc->system, "syscalls");
 }
 
-static bool rest_of(const struct pf_event *e, const struct field *f, struct pf_op *ret)
+static bool rest_compile_field(const struct pf_event *e, const struct field *f, struct pf_op *ret)
 {
 	const struct pf_op *op = op_at(e, f->offset);
-	char lookup = lookup_of(e->desc, f, op);
+	char lookup = rest_lookup_of(e->desc, f, op);
 
 	*ret = pf_op_for(e->desc, f);
 	if (lookup) {
@@ -69,7 +70,7 @@ static bool rest_of(const struct pf_event *e, const struct field *f, struct pf_o
 		ret->kind = PF_ADDRESSES;
 	else if (ret->kind == PF_MASK)
 		ret->kind = PF_RAW;
-	else if (is_block(e->desc, f))
+	else if (rest_is_block(e->desc, f))
 		ret->kind = PF_BLOCK;
 	else if (op && !(op->narrow && f->size == 8))
 		return false;
@@ -89,7 +90,7 @@ static size_t rest_bound(const struct pf_op *op)
 
 int pf_rest_compile(struct pf_event *e)
 {
-	bool printed = is_printed(e);
+	bool printed = rest_is_printed(e);
 
 	e->rest = calloc(e->desc->field_count + 1, sizeof(*e->rest));
 	if (!e->rest)
@@ -99,7 +100,7 @@ int pf_rest_compile(struct pf_event *e)
 		struct pf_op *op = &e->rest[e->rest_count];
 
 		/* An event written as its text needs nothing else. */
-		if ((printed && strcmp(f->name, "ip") != 0) || !rest_of(e, f, op))
+		if ((printed && strcmp(f->name, "ip") != 0) || !rest_compile_field(e, f, op))
 			continue;
 		e->rest_bound += rest_bound(op);
 		e->rest_factor += op->dynamic != PF_FIXED ? WIRE_VARINT_MAX : 0;
@@ -109,7 +110,7 @@ int pf_rest_compile(struct pf_event *e)
 	return 0;
 }
 
-static char lookup_print(struct pf_schema *s, uint64_t ip, const struct record *rec)
+static char rest_lookup_print(struct pf_schema *s, uint64_t ip, const struct record *rec)
 {
 	if (!s->mark_ip && memmem(rec->data, rec->len, MARK_SYNC, strlen(MARK_SYNC)))
 		s->mark_ip = ip;
@@ -117,83 +118,85 @@ static char lookup_print(struct pf_schema *s, uint64_t ip, const struct record *
 }
 
 /* The address as the text shows it without a symbol. */
-static uint64_t shown(const struct pf_schema *s, uint64_t address)
+static uint64_t rest_shown_address(const struct pf_schema *s, uint64_t address)
 {
 	bool kernel = s->env.word_size == 8 ? (int64_t)address < 0 : (int32_t)address < 0;
 
 	return kernel ? printer_pointer(s->printer, address) : address;
 }
 
-static uint8_t *put_address(struct pf_schema *s, uint8_t *p, uint64_t address, char kind)
+static uint8_t *rest_put_address(struct pf_schema *s, uint8_t *p, uint64_t address, char kind)
 {
 	uint64_t id = address ? pf_address(s, address, kind) : 0;
 
 	p = wire_varint(p, id);
-	return id ? p : wire_varint(p, shown(s, address));
+	return id ? p : wire_varint(p, rest_shown_address(s, address));
 }
 
-static uint8_t *put_addresses(struct pf_schema *s, uint8_t *p, struct span at, uint32_t word)
+static uint8_t *rest_put_addresses(struct pf_schema *s, uint8_t *p, struct span at, uint32_t word)
 {
 	p = wire_varint(p, at.len / word);
 	for (uint32_t i = 0; i + word <= at.len; i += word)
-		p = put_address(s, p, load_number(s, at.data + i, word, false), LOOKUP_SYMBOL);
+		p = rest_put_address(s, p, field_load_number(s, at.data + i, word, false),
+				     LOOKUP_SYMBOL);
 	return p;
 }
 
-static uint8_t *put_bytes(uint8_t *p, const void *data, size_t len)
+static uint8_t *rest_put_bytes(uint8_t *p, const void *data, size_t len)
 {
 	p = wire_varint(p, len);
 	memcpy(p, data, len);
 	return p + len;
 }
 
-static uint8_t *put_numbers(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
-			    struct span at)
+static uint8_t *rest_put_numbers(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+				 struct span at)
 {
 	uint32_t size = op->element_size;
 
 	p = wire_varint(p, at.len / size);
 	for (uint32_t i = 0; i + size <= at.len; i += size)
 		p = wire_varint(
-			p, hide_number(s, op, load_number(s, at.data + i, size, op->is_signed)));
+			p, field_hide_number(
+				   s, op, field_load_number(s, at.data + i, size, op->is_signed)));
 	return p;
 }
 
 /* Empty if the message has everything: a string with its NUL. */
-static uint8_t *put_block(uint8_t *p, struct span at)
+static uint8_t *rest_put_block(uint8_t *p, struct span at)
 {
 	bool string = at.len && strnlen((const char *)at.data, at.len) == at.len - 1;
 
-	return put_bytes(p, at.data, string ? 0 : at.len);
+	return rest_put_bytes(p, at.data, string ? 0 : at.len);
 }
 
-static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, struct span at,
-		    const struct record *rec)
+static uint8_t *rest_put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, struct span at,
+			 const struct record *rec)
 {
 	uint64_t value;
 
 	switch ((enum pf_kind)op->kind) {
 	case PF_ADDRESSES:
-		return put_addresses(s, p, at, op->element_size);
+		return rest_put_addresses(s, p, at, op->element_size);
 	case PF_REPEATED:
-		return put_numbers(s, op, p, at);
+		return rest_put_numbers(s, op, p, at);
 	case PF_RAW:
-		return put_bytes(p, at.data, at.len);
+		return rest_put_bytes(p, at.data, at.len);
 	case PF_BLOCK:
-		return put_block(p, at);
+		return rest_put_block(p, at);
 	case PF_STRING:
-		return put_bytes(p, at.data, strnlen((const char *)at.data, at.len));
+		return rest_put_bytes(p, at.data, strnlen((const char *)at.data, at.len));
 	default:
 		break;
 	}
-	value = load_number(s, at.data, op->size, op->is_signed);
+	value = field_load_number(s, at.data, op->size, op->is_signed);
 	if (op->kind == PF_ADDRESS)
-		return put_address(s, p, value,
-				   op->symbol == LOOKUP_PRINT ? lookup_print(s, value, rec)
-							      : op->symbol);
+		return rest_put_address(
+			s, p, value,
+			op->symbol == LOOKUP_PRINT ? rest_lookup_print(s, value, rec) : op->symbol);
 	if (op->kind == PF_POINTER)
 		return wire_varint(p, printer_pointer(s->printer, value));
-	return wire_varint(p, hide_number(s, op, value));
+	return wire_varint(p, field_hide_number(s, op, value));
 }
 
 int pf_rest_write(struct pf_schema *s, const struct pf_event *e, const struct trace_event *ev,
@@ -208,8 +211,8 @@ int pf_rest_write(struct pf_schema *s, const struct pf_event *e, const struct tr
 		const struct pf_op *op = &e->rest[i];
 		struct span at;
 
-		if (likely(locate(s, op, &ev->rec, &at)))
-			p = put(s, op, p, at, &ev->rec);
+		if (likely(field_locate(s, op, &ev->rec, &at)))
+			p = rest_put(s, op, p, at, &ev->rec);
 		else if (op->kind == PF_ADDRESS)
 			p = wire_varint(wire_varint(p, 0), 0);
 		else
@@ -240,7 +243,7 @@ static unsigned rest_code(unsigned kind)
 	}
 }
 
-static void put_layout(const struct pf_event *e, struct buf *out)
+static void rest_put_layout(const struct pf_event *e, struct buf *out)
 {
 	size_t content = pf_open(out, FORMAT_REST);
 
@@ -258,7 +261,7 @@ static void put_layout(const struct pf_event *e, struct buf *out)
 	pf_close(out, content);
 }
 
-static int tell(struct pf_schema *s, struct pf_event *e)
+static int rest_put_format(struct pf_schema *s, struct pf_event *e)
 {
 	size_t len, content = pf_open(&s->new_formats, BUNDLE_FORMATS);
 	const char *text = event_format_text(e->desc, &len);
@@ -269,26 +272,26 @@ static int tell(struct pf_schema *s, struct pf_event *e)
 	pf_bytes(&s->new_formats, FORMAT_SYSTEM, e->desc->system, strlen(e->desc->system));
 	pf_bytes(&s->new_formats, FORMAT_TEXT, text, len);
 	if (e->rest_count)
-		put_layout(e, &s->new_formats);
+		rest_put_layout(e, &s->new_formats);
 	pf_close(&s->new_formats, content);
-	e->told = true;
+	e->announced = true;
 	e->aside = e->rest_count > 0;
 	return buf_error(&s->new_formats);
 }
 
-int pf_tell_format(struct pf_schema *s, struct pf_event *e)
+int pf_put_format(struct pf_schema *s, struct pf_event *e)
 {
 	const struct event *print;
 
-	if (e->told)
+	if (e->announced)
 		return 0;
 	/* The file describes trace_printk() as a print of the same text. */
-	print = is_printed(e) ? event_table_find_name(s->env.table, "ftrace", "print") : NULL;
+	print = rest_is_printed(e) ? event_table_find_name(s->env.table, "ftrace", "print") : NULL;
 	if (print && s->events[print->id]) {
-		int r = pf_tell_format(s, s->events[print->id]);
+		int r = pf_put_format(s, s->events[print->id]);
 
 		if (r < 0)
 			return r;
 	}
-	return tell(s, e);
+	return rest_put_format(s, e);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What Perfetto's messages have no place for: parts of an event's record, events' formats, symbols
- * of addresses. The bundles hold it in fields that other readers skip (docs/perfetto.md).
+ * Parts of an event's record, events' formats and symbols of addresses for which Perfetto's
+ * messages have no field. The bundles hold them in fields that other readers skip
+ * (docs/perfetto.md).
  */
 #pragma once
 
@@ -72,4 +73,4 @@ int pf_rest_write(struct pf_schema *s, const struct pf_event *e, const struct tr
 		  struct buf *out);
 
 /* Puts the event's format into the next bundle, unless the file has it. 0 or -ENOMEM. */
-int pf_tell_format(struct pf_schema *s, struct pf_event *e);
+int pf_put_format(struct pf_schema *s, struct pf_event *e);

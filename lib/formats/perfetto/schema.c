@@ -32,7 +32,7 @@ static const struct {
 	{ "hrtimer_expire_entry", "function" },
 };
 
-static bool is_function(const char *event, const char *field)
+static bool pf_field_is_function(const char *event, const char *field)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(function_fields); i++)
 		if (!strcmp(event, function_fields[i].event) &&
@@ -41,18 +41,18 @@ static bool is_function(const char *event, const char *field)
 	return false;
 }
 
-static bool is_mask(const struct field *f)
+static bool pf_field_is_mask(const struct field *f)
 {
 	return f->is_dynamic && (strstr(f->type, "cpumask_t") || strstr(f->type, "unsigned long"));
 }
 
 /* libtraceevent takes arrays of u8 for strings, too; they may be network addresses. */
-static bool is_text(const struct field *f)
+static bool pf_field_is_text(const struct field *f)
 {
 	return f->is_string && strstr(f->type, "char");
 }
 
-static bool is_scalar(const struct field *f)
+static bool pf_field_is_scalar(const struct field *f)
 {
 	return !f->is_array && !f->is_dynamic && !f->is_string && is_number_size(f->size);
 }
@@ -73,17 +73,17 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 				   : PF_FIXED,
 	};
 
-	if (is_text(f))
+	if (pf_field_is_text(f))
 		op.kind = PF_STRING;
 	else if (symbol == SYMBOL_STACK && is_number_size(f->element_size))
 		op.kind = PF_STACK;
-	else if (is_mask(f))
+	else if (pf_field_is_mask(f))
 		op.kind = PF_MASK;
-	else if (symbol && is_scalar(f))
+	else if (symbol && pf_field_is_scalar(f))
 		op.kind = PF_SYMBOL;
-	else if (f->is_pointer && is_scalar(f) && strcmp(desc->system, "syscalls") != 0)
+	else if (f->is_pointer && pf_field_is_scalar(f) && strcmp(desc->system, "syscalls") != 0)
 		op.kind = PF_POINTER; /* those of system calls are the program's own */
-	else if (is_scalar(f))
+	else if (pf_field_is_scalar(f))
 		op.kind = f->is_signed ? PF_INT : PF_UINT;
 	else if (f->element_size == 2 || f->element_size == 4 || f->element_size == 8)
 		op.kind = PF_NUMBERS;
@@ -93,8 +93,8 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 }
 
 /* Adapts the operation to the message field's type. False: impossible. */
-static bool fit_type(struct pf_op *op, const struct event *desc, const struct field *f,
-		     const ProtobufCFieldDescriptor *to)
+static bool op_fit_type(struct pf_op *op, const struct event *desc, const struct field *f,
+			const ProtobufCFieldDescriptor *to)
 {
 	bool number;
 
@@ -122,7 +122,7 @@ static bool fit_type(struct pf_op *op, const struct event *desc, const struct fi
 	if (!number)
 		return false;
 	op->narrow = to->type == PROTOBUF_C_TYPE_UINT32;
-	if (is_function(desc->name, f->name))
+	if (pf_field_is_function(desc->name, f->name))
 		op->kind = PF_FUNCTION;
 	else if (!strcmp(f->type, "dev_t"))
 		op->kind = PF_DEVICE;
@@ -150,7 +150,7 @@ static size_t op_bound(const struct pf_op *op)
 	}
 }
 
-static void set_quick_number(struct pf_op *op)
+static void op_set_quick_number(struct pf_op *op)
 {
 	uint64_t all = op->size == 8 ? UINT64_MAX : (UINT64_C(1) << op->size * 8) - 1;
 
@@ -162,23 +162,23 @@ static void set_quick_number(struct pf_op *op)
 	op->mask = (op->is_signed ? UINT64_MAX : all) & (op->narrow ? UINT32_MAX : UINT64_MAX);
 }
 
-static void set_quick(struct pf_op *op, const struct pf_schema *s)
+static void op_set_quick(struct pf_op *op, const struct pf_schema *s)
 {
 	bool little = !s->swap && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 	bool fixed = little && op->dynamic == PF_FIXED;
 
 	op->quick = PF_ASK;
-	if (op->lead_len || s->env.no_quick)
+	if (op->lead_len)
 		return;
 	if (op->kind == PF_STRING)
 		op->quick = PF_TEXT;
 	else if (fixed && (op->kind == PF_UINT || op->kind == PF_INT))
-		set_quick_number(op);
+		op_set_quick_number(op);
 	else if (fixed && op->kind == PF_REPEATED && op->element_size == 8)
 		op->quick = PF_LONGS;
 }
 
-static void finish(struct pf_event *e, const struct pf_schema *s)
+static void schema_finish(struct pf_event *e, const struct pf_schema *s)
 {
 	e->bound = 80 + e->lead_len;
 	e->tag_len = (uint8_t)(wire_tag(e->tag, e->field, WIRE_BYTES) - e->tag);
@@ -187,7 +187,7 @@ static void finish(struct pf_event *e, const struct pf_schema *s)
 		struct pf_op *op = &e->ops[i];
 		uint8_t tag[WIRE_TAG_MAX] = { 0 };
 
-		set_quick(op, s);
+		op_set_quick(op, s);
 		if (op->quick >= PF_NUMBER)
 			e->quick_end = MAX(e->quick_end, op->offset + op->size);
 		op->tag_len = (uint8_t)(wire_tag(tag, op->field,
@@ -207,19 +207,19 @@ static void finish(struct pf_event *e, const struct pf_schema *s)
  */
 static const char *const symbols_lost[] = { "hrtimer_start", "timer_start", "timer_expire_entry" };
 
-/* In any group. */
-static bool is_probe(const struct event *desc)
+/* Probes may be in any group; the name of their first field shows them. */
+static bool schema_is_probe(const struct event *desc)
 {
 	return desc->field_count && !strncmp(desc->fields[0].name, "__probe_", strlen("__probe_"));
 }
 
-static const ProtobufCFieldDescriptor *message_for(const struct event *desc)
+static const ProtobufCFieldDescriptor *schema_message_for(const struct event *desc)
 {
 	const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(
 		&perfetto__protos__ftrace_event__descriptor, desc->name);
 
 	/* Names of the kernel's own events are unique, but a probe may have any name. */
-	if (is_probe(desc))
+	if (schema_is_probe(desc))
 		return NULL;
 	if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE || !strcmp(desc->name, "generic") ||
 	    !strcmp(desc->system, "synthetic") || !strcmp(desc->system, "syscalls"))
@@ -230,7 +230,7 @@ static const ProtobufCFieldDescriptor *message_for(const struct event *desc)
 	return f;
 }
 
-static int compile_typed(struct pf_event *e, const ProtobufCFieldDescriptor *message)
+static int schema_compile_typed(struct pf_event *e, const ProtobufCFieldDescriptor *message)
 {
 	const ProtobufCMessageDescriptor *m = message->descriptor;
 
@@ -244,14 +244,14 @@ static int compile_typed(struct pf_event *e, const ProtobufCFieldDescriptor *mes
 			protobuf_c_message_descriptor_get_field_by_name(m, f->name);
 		struct pf_op op = pf_op_for(e->desc, f);
 
-		if (to && fit_type(&op, e->desc, f, to))
+		if (to && op_fit_type(&op, e->desc, f, to))
 			e->ops[e->op_count++] = op;
 	}
 	return 0;
 }
 
 /* Writes a FieldDescriptorProto: name 1, number 3, label 4, type 5. */
-static void describe_field(struct buf *out, const char *name, uint32_t number, unsigned type)
+static void schema_describe_field(struct buf *out, const char *name, uint32_t number, unsigned type)
 {
 	size_t len = strlen(name), bound = len + 64;
 	uint8_t *start = (uint8_t *)buf_reserve(out, bound), *content, *p;
@@ -266,7 +266,7 @@ static void describe_field(struct buf *out, const char *name, uint32_t number, u
 	out->len += (size_t)(wire_close(content, p) - start);
 }
 
-static unsigned described_type(enum pf_kind kind)
+static unsigned schema_described_type(enum pf_kind kind)
 {
 	switch (kind) {
 	case PF_INT:
@@ -279,10 +279,10 @@ static unsigned described_type(enum pf_kind kind)
 	}
 }
 
-static struct pf_event *event_free(struct pf_event *e)
+static struct pf_event *schema_event_free(struct pf_event *e)
 {
 	if (e) {
-		event_free(e->free_text);
+		schema_event_free(e->free_text);
 		free(e->ops);
 		free(e->descriptor);
 		free(e->lead);
@@ -311,7 +311,7 @@ static void draft_bytes(struct buf *out, uint32_t field, const char *text)
 static void draft_field(struct draft *d, const char *name, struct pf_op op)
 {
 	op.field = ++d->fields;
-	describe_field(&d->descriptor, name, op.field, described_type(op.kind));
+	schema_describe_field(&d->descriptor, name, op.field, schema_described_type(op.kind));
 	d->e->ops[d->e->op_count++] = op;
 }
 
@@ -320,7 +320,7 @@ static void draft_constant(struct draft *d, const char *name, uint64_t value)
 {
 	uint8_t *p = (uint8_t *)buf_reserve(&d->lead, WIRE_TAG_MAX + WIRE_VARINT_MAX);
 
-	describe_field(&d->descriptor, name, ++d->fields, TYPE_UINT64);
+	schema_describe_field(&d->descriptor, name, ++d->fields, TYPE_UINT64);
 	if (p)
 		d->lead.len += (size_t)(wire_uint(p, d->fields, value) - p);
 }
@@ -374,7 +374,7 @@ static int draft_finish(struct draft *d)
 	return r;
 }
 
-static int compile_generic(struct pf_event *e, uint32_t number, bool raw_addresses)
+static int schema_compile_generic(struct pf_event *e, uint32_t number, bool raw_addresses)
 {
 	enum named named;
 	struct draft d = { .e = e };
@@ -404,7 +404,8 @@ static int compile_generic(struct pf_event *e, uint32_t number, bool raw_address
 }
 
 /* Readers count text that is no atrace mark as an error and hide it: write an instant instead. */
-static int compile_free_text(const struct pf_schema *s, struct pf_event *print, uint32_t number)
+static int schema_compile_free_text(const struct pf_schema *s, struct pf_event *print,
+				    uint32_t number)
 {
 	struct pf_event *e = calloc(1, sizeof(*e));
 	struct draft d = { .e = e };
@@ -431,14 +432,14 @@ static int compile_free_text(const struct pf_schema *s, struct pf_event *print, 
 	}
 	r = draft_finish(&d);
 	if (!e->op_count) /* the format has no text */
-		print->free_text = event_free(e);
+		print->free_text = schema_event_free(e);
 	else
-		finish(e, s);
+		schema_finish(e, s);
 	return r;
 }
 
 /* GenericFtraceEvent: event_name 1, field 2 { name 1, str_value 3, int_value 4, uint_value 5 }. */
-static int compile_legacy(struct pf_event *e)
+static int schema_compile_legacy(struct pf_event *e)
 {
 	size_t *leads = calloc(e->desc->field_count + 1, sizeof(*leads));
 	struct draft d = { .e = e };
@@ -457,7 +458,7 @@ static int compile_legacy(struct pf_event *e)
 		unsigned type;
 
 		*op = pf_op_for(e->desc, &e->desc->fields[i]);
-		type = described_type(op->kind);
+		type = schema_described_type(op->kind);
 		op->field = type == TYPE_STRING ? 3 : type == TYPE_INT64 ? 4 : 5;
 		leads[i] = d.lead.len;
 		draft_bytes(&d.lead, 1, e->desc->fields[i].name);
@@ -471,10 +472,9 @@ static int compile_legacy(struct pf_event *e)
 	return r;
 }
 
-static int compile(struct pf_schema *s, const struct event *desc, uint32_t *generics)
+static int schema_compile(struct pf_schema *s, const struct event *desc, uint32_t *generics)
 {
-	const ProtobufCFieldDescriptor *message =
-		s->env.generic && s->env.generic[desc->id] ? NULL : message_for(desc);
+	const ProtobufCFieldDescriptor *message = schema_message_for(desc);
 	struct pf_event *e = calloc(1, sizeof(*e));
 	int r;
 
@@ -484,17 +484,18 @@ static int compile(struct pf_schema *s, const struct event *desc, uint32_t *gene
 	s->events_end = MAX(s->events_end, desc->id + 1U);
 	e->desc = desc;
 	if (message) {
-		r = compile_typed(e, message);
+		r = schema_compile_typed(e, message);
 		if (r >= 0 && !strcmp(desc->name, "print") && !s->env.legacy_generic)
-			r = compile_free_text(s, e, PF_GENERIC_BASE + (*generics)++);
+			r = schema_compile_free_text(s, e, PF_GENERIC_BASE + (*generics)++);
 	} else if (s->env.legacy_generic) {
-		r = compile_legacy(e);
+		r = schema_compile_legacy(e);
 	} else {
-		r = compile_generic(e, PF_GENERIC_BASE + (*generics)++, s->env.raw_addresses);
+		r = schema_compile_generic(e, PF_GENERIC_BASE + (*generics)++,
+					   s->env.raw_addresses);
 	}
 	if (r >= 0)
 		r = pf_rest_compile(e);
-	finish(e, s);
+	schema_finish(e, s);
 	return r;
 }
 
@@ -514,7 +515,7 @@ int pf_schema_new(struct pf_schema **ret, const struct pf_schema_env *env)
 		return -ENOMEM;
 	all = event_table_all(env->table, &count);
 	for (size_t i = 0; i < count; i++) {
-		int r = s->events[all[i]->id] ? 0 : compile(s, all[i], &generics);
+		int r = s->events[all[i]->id] ? 0 : schema_compile(s, all[i], &generics);
 
 		if (r < 0)
 			return r;
@@ -528,7 +529,7 @@ struct pf_schema *pf_schema_free(struct pf_schema *s)
 	if (!s)
 		return NULL;
 	for (size_t i = 0; s->events && i < s->events_end; i++)
-		event_free(s->events[i]);
+		schema_event_free(s->events[i]);
 	free(s->events);
 	TABLE_DEINIT(&s->functions);
 	free(s->addresses.slots);
@@ -547,7 +548,7 @@ void pf_schema_restart(struct pf_schema *s)
 	TABLE_CLEAR(&s->addresses);
 	for (size_t i = 0; i < s->events_end; i++)
 		if (s->events[i]) {
-			s->events[i]->told = false;
+			s->events[i]->announced = false;
 			s->events[i]->aside = true;
 		}
 	buf_clear(&s->new_symbols);

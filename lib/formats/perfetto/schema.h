@@ -45,7 +45,7 @@ struct pf_event {
 	struct pf_op *rest; /* owned */
 	size_t rest_count;
 	size_t rest_bound, rest_factor; /* as `bound`, for the rest */
-	bool told;			/* its format is in the file, or in new_formats */
+	bool announced;			/* its format is in the file, or in new_formats */
 };
 
 struct pf_schema;
@@ -56,9 +56,6 @@ struct pf_schema_env {
 	bool big_endian;
 	bool raw_addresses;  /* don't hash kernel addresses */
 	bool legacy_generic; /* form for readers before v53 */
-	/* NULL, or by event: force the generic form, as another build chose. */
-	const bool *generic;
-	bool no_quick; /* disables the fast paths, to test against the others */
 };
 
 int pf_schema_new(struct pf_schema **ret, const struct pf_schema_env *env);

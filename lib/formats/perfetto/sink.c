@@ -5,18 +5,17 @@
  * file is a valid prefix. Memory: one bundle per CPU, all within PF_BUNDLES_BYTES.
  */
 #include "export/sink.h"
+#include "base/io.h"
+#include "export/mend.h"
 #include "export/segment.h"
 #include "formats/perfetto/bundle.h"
 #include "formats/perfetto/compress.h"
 #include "formats/perfetto/marks.h"
-#include "formats/perfetto/mend.h"
 #include "formats/perfetto/origin.h"
 #include "formats/perfetto/packets.h"
 #include "formats/perfetto/schema.h"
 #include "formats/perfetto/tasks.h"
 #include "formats/perfetto/ties.h"
-
-extern const struct sink_ops sink_perfetto_ops;
 
 #define CPUS_MAX 1024 /* readers skip bundles of higher CPUs */
 
@@ -51,7 +50,7 @@ struct sink_perfetto {
 	unsigned clock;		      /* FtraceClock; 0: boot */
 	enum pf_clock packet_clock;   /* clock of packets */
 	bool tied;		      /* readers can convert the trace clock */
-	uint64_t tie_ts, tie_boot_ns; /* by this tie; 0: no tie */
+	uint64_t tie_ts, tie_boot_ns; /* the tie by which they do; 0: none */
 	const struct event *print;
 };
 
@@ -74,7 +73,7 @@ static void perfetto_free(struct sink *s)
 /* Fewer bytes don't predict the compression ratio. */
 #define SCALE_BYTES (16U << 10)
 
-static int compress_all(struct sink_perfetto *p)
+static int perfetto_compress_all(struct sink_perfetto *p)
 {
 	size_t raw = p->packets.len, before = p->out->buf.len;
 	int r = p->compress ? pf_compress(p->compress, &p->packets, &p->out->buf) : 0;
@@ -86,9 +85,9 @@ static int compress_all(struct sink_perfetto *p)
 }
 
 /* Call after each packet. */
-static int settle(struct sink_perfetto *p)
+static int perfetto_settle(struct sink_perfetto *p)
 {
-	int r = p->packets.len >= PF_COMPRESS_BYTES ? compress_all(p) : 0;
+	int r = p->packets.len >= PF_COMPRESS_BYTES ? perfetto_compress_all(p) : 0;
 
 	return r < 0 ? r : output_settle(p->out);
 }
@@ -96,7 +95,7 @@ static int settle(struct sink_perfetto *p)
 /* Readers take a missing clock for BOOTTIME and have no name for MONOTONIC. */
 static const char *const perfetto_clocks[] = { "boot", "global", "local", "mono_raw", NULL };
 
-static void find_clock(struct sink_perfetto *p, const char *trace_clock)
+static void perfetto_find_clock(struct sink_perfetto *p, const char *trace_clock)
 {
 	static const struct {
 		unsigned ftrace;
@@ -118,7 +117,7 @@ static void find_clock(struct sink_perfetto *p, const char *trace_clock)
 }
 
 /* The recorder writes its mark right after it read BOOTTIME for the start. */
-static uint64_t mark_boot_ns(const struct trace_info *info)
+static uint64_t perfetto_mark_boot_ns(const struct trace_info *info)
 {
 	if (info->end && info->end->start_boot_ns)
 		return info->end->start_boot_ns;
@@ -127,7 +126,7 @@ static uint64_t mark_boot_ns(const struct trace_info *info)
 		       : 0;
 }
 
-static int tie(struct sink_perfetto *p, uint64_t ts, uint64_t boot_ns)
+static int perfetto_tie(struct sink_perfetto *p, uint64_t ts, uint64_t boot_ns)
 {
 	p->tied = true;
 	p->tie_ts = ts;
@@ -136,18 +135,18 @@ static int tie(struct sink_perfetto *p, uint64_t ts, uint64_t boot_ns)
 }
 
 /* Uses the kernel's counts, which have both clocks; without any, the clocks count as equal. */
-static int tie_without_mark(struct sink_perfetto *p, uint64_t ts)
+static int perfetto_tie_without_mark(struct sink_perfetto *p, uint64_t ts)
 {
 	for (size_t i = p->info->stats_count; i-- > 0;) {
 		const Traced__Capture__Stats *s = p->info->stats[i];
 
 		if (s->boot_ns && s->n_cpus && s->cpus[0]->now_ns)
-			return tie(p, s->cpus[0]->now_ns, s->boot_ns);
+			return perfetto_tie(p, s->cpus[0]->now_ns, s->boot_ns);
 	}
-	return tie(p, ts, ts);
+	return perfetto_tie(p, ts, ts);
 }
 
-static int tie_with_mark(struct sink_perfetto *p, const struct trace_event *ev)
+static int perfetto_tie_with_mark(struct sink_perfetto *p, const struct trace_event *ev)
 {
 	const char *id = p->info->sync_id;
 	uint64_t boot_ns;
@@ -155,12 +154,12 @@ static int tie_with_mark(struct sink_perfetto *p, const struct trace_event *ev)
 	if (!ev->desc || ev->desc != p->print || !*id ||
 	    !memmem(ev->rec.data, ev->rec.len, id, strlen(id)))
 		return 0;
-	boot_ns = mark_boot_ns(p->info);
-	return boot_ns ? tie(p, ev->rec.ts, boot_ns) : 0;
+	boot_ns = perfetto_mark_boot_ns(p->info);
+	return boot_ns ? perfetto_tie(p, ev->rec.ts, boot_ns) : 0;
 }
 
 /* Time limit for ClockSnapshots written at ts: with several files, each gets those of its time. */
-static uint64_t clocks_until(const struct sink_perfetto *p, uint64_t ts)
+static uint64_t perfetto_clocks_until(const struct sink_perfetto *p, uint64_t ts)
 {
 	if (!p->segments || ts == UINT64_MAX)
 		return UINT64_MAX;
@@ -170,7 +169,7 @@ static uint64_t clocks_until(const struct sink_perfetto *p, uint64_t ts)
 }
 
 /* Writes all tasks alive at last_ts. */
-static int write_first_tasks(struct sink_perfetto *p)
+static int perfetto_write_first_tasks(struct sink_perfetto *p)
 {
 	int r = pf_tasks_learn(&p->tasks);
 	struct task *const *all;
@@ -183,17 +182,17 @@ static int write_first_tasks(struct sink_perfetto *p)
 		r = pf_put_tasks(all + at, MIN(count - at, (size_t)PF_TASKS_PER_PACKET), 0,
 				 PF_CLOCK_BOOT, p->to);
 		if (r >= 0)
-			r = settle(p);
+			r = perfetto_settle(p);
 	}
 	return r;
 }
 
 /* Writes everything before a segment's first event. */
-static int begin_segment(struct sink_perfetto *p)
+static int perfetto_begin_segment(struct sink_perfetto *p)
 {
 	uint32_t scale = p->scale;
-	int r = pf_put_head(p->env, p->segment, clocks_until(p, p->last_ts), &p->clocks_from,
-			    p->to);
+	int r = pf_put_head(p->env, p->segment, perfetto_clocks_until(p, p->last_ts),
+			    &p->clocks_from, p->to);
 
 	if (r >= 0)
 		r = pf_put_origin(p->info, p->options->legacy_generic, p->raw_addresses, p->to);
@@ -201,10 +200,10 @@ static int begin_segment(struct sink_perfetto *p)
 		r = pf_put_clock_tie(PF_CLOCK_TRACE, p->tie_ts, PF_BUILTIN_BOOTTIME, p->tie_boot_ns,
 				     p->to);
 	if (r >= 0)
-		r = write_first_tasks(p);
+		r = perfetto_write_first_tasks(p);
 	/* From here on only events are held back, and the ratio is theirs. */
 	if (r >= 0)
-		r = compress_all(p);
+		r = perfetto_compress_all(p);
 	p->scale = scale;
 	return r;
 }
@@ -226,7 +225,6 @@ static int perfetto_open(struct sink **ret, const struct sink_env *env, struct e
 
 	if (!p)
 		return error_errno(err, -ENOMEM, "can't write the trace");
-	p->sink.ops = &sink_perfetto_ops;
 	p->env = env;
 	p->info = info;
 	p->out = out;
@@ -234,10 +232,7 @@ static int perfetto_open(struct sink **ret, const struct sink_env *env, struct e
 	p->raw_addresses = o->raw_addresses;
 	p->segments = segment_wanted(&o->rotate);
 	p->tasks.table = info->tasks;
-	r = export_format_check_clock(&sink_perfetto_ops.format, info->header->trace_clock, err);
-	if (r < 0)
-		goto failed;
-	find_clock(p, info->header->trace_clock);
+	perfetto_find_clock(p, info->header->trace_clock);
 	pf_marks_init(&p->marks, p->packet_clock, info->tasks);
 	if (info->sampler) {
 		p->marks.perf.event = info->sampler->event;
@@ -254,22 +249,18 @@ static int perfetto_open(struct sink **ret, const struct sink_env *env, struct e
 	if (r >= 0)
 		r = pf_schema_new(&p->schema, &schema_env);
 	if (r >= 0)
-		r = begin_segment(p);
+		r = perfetto_begin_segment(p);
 	if (r < 0) {
-		error_errno(err, r, "can't write the trace");
-		goto failed;
+		perfetto_free(&p->sink);
+		return error_errno(err, r, "can't write the trace");
 	}
 	pf_sched_layout_init(&p->layout, o->perfetto.plain_sched ? NULL : info->events,
 			     info->layout.big_endian);
 	*ret = &p->sink;
 	return 0;
-
-failed:
-	perfetto_free(&p->sink);
-	return r;
 }
 
-static int write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
+static int perfetto_write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
 {
 	int r;
 
@@ -277,22 +268,22 @@ static int write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
 		return 0;
 	if (p->segments)
 		p->waiting -= pf_bundle_bytes(b);
-	r = p->tied ? 0 : tie_without_mark(p, b->start_ts);
+	r = p->tied ? 0 : perfetto_tie_without_mark(p, b->start_ts);
 	return r < 0 ? r : pf_bundle_finish(b, p->clock, p->schema, p->to);
 }
 
 /* Divides PF_BUNDLES_BYTES by the CPUs. There may be more than the header says. */
-static void share_bytes(struct sink_perfetto *p)
+static void perfetto_share_bytes(struct sink_perfetto *p)
 {
-	uint32_t told = MIN(p->info->header->cpus_online, (uint32_t)CPUS_MAX);
+	uint32_t online = MIN(p->info->header->cpus_online, (uint32_t)CPUS_MAX);
 
-	p->bundle_max = MIN(PF_BUNDLES_BYTES / MAX(MAX(told, p->bundle_count), 1U),
+	p->bundle_max = MIN(PF_BUNDLES_BYTES / MAX(MAX(online, p->bundle_count), 1U),
 			    (uint32_t)PF_BUNDLE_BYTES);
 }
 
 /* Created at a CPU's first event: the header's number of CPUs is not trusted. */
-static int find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf_bundle **ret,
-		       struct error *err)
+static int perfetto_find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf_bundle **ret,
+				struct error *err)
 {
 	struct pf_bundle *b;
 
@@ -302,11 +293,10 @@ static int find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf_bundle *
 				  CPUS_MAX);
 	}
 	b = &p->bundles[cpu];
-	if (!b->comms) {
-		if (pf_bundle_init(b, cpu) < 0)
-			return error_errno(err, -ENOMEM, "can't write the trace");
+	if (!b->begun) {
+		pf_bundle_init(b, cpu);
 		p->bundle_count++;
-		share_bytes(p);
+		perfetto_share_bytes(p);
 	}
 	p->cpus_end = MAX(p->cpus_end, cpu + 1);
 	*ret = p->current = b;
@@ -314,43 +304,44 @@ static int find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf_bundle *
 }
 
 /* Writes tasks and clock readings that became known, up to `until`. */
-static int write_news(struct sink_perfetto *p, uint64_t until)
+static int perfetto_write_news(struct sink_perfetto *p, uint64_t until)
 {
-	int r = pf_put_clocks(p->info, &p->clocks_from, clocks_until(p, until), p->to);
+	int r = pf_put_clocks(p->info, &p->clocks_from, perfetto_clocks_until(p, until), p->to);
 	struct task *t;
 
 	if (r >= 0)
 		r = pf_tasks_learn(&p->tasks);
 	while (r >= 0 && (t = pf_tasks_next(&p->tasks, until))) {
 		if (!p->tied)
-			r = tie_without_mark(p, t->from_ts);
+			r = perfetto_tie_without_mark(p, t->from_ts);
 		if (r >= 0)
 			r = pf_put_tasks(&t, 1, t->from_ts, p->packet_clock, p->to);
 		if (r >= 0)
-			r = settle(p);
+			r = perfetto_settle(p);
 	}
 	return r;
 }
 
-static _noinline_ int write_ripe(struct sink_perfetto *p, struct pf_bundle *b, uint64_t now_ts)
+static _noinline_ int perfetto_write_ripe(struct sink_perfetto *p, struct pf_bundle *b,
+					  uint64_t now_ts)
 {
-	int r = write_news(p, now_ts);
+	int r = perfetto_write_news(p, now_ts);
 
 	if (r >= 0)
-		r = write_bundle(p, b);
-	return r >= 0 ? settle(p) : r;
+		r = perfetto_write_bundle(p, b);
+	return r >= 0 ? perfetto_settle(p) : r;
 }
 
 _hot_ static int perfetto_event(struct sink *s, const struct trace_event *ev, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
 	struct pf_bundle *b = p->current;
-	int r = likely(b && b->cpu == ev->cpu) ? 0 : find_bundle(p, ev->cpu, &b, err);
+	int r = likely(b && b->cpu == ev->cpu) ? 0 : perfetto_find_bundle(p, ev->cpu, &b, err);
 
 	if (unlikely(r < 0))
 		return r;
 	p->last_ts = MAX(p->last_ts, ev->rec.ts);
-	if (unlikely(!p->tied) && tie_with_mark(p, ev) < 0)
+	if (unlikely(!p->tied) && perfetto_tie_with_mark(p, ev) < 0)
 		return error_errno(err, -ENOMEM, "can't write the trace");
 	if (unlikely(p->segments))
 		p->waiting -= pf_bundle_bytes(b);
@@ -360,12 +351,13 @@ _hot_ static int perfetto_event(struct sink *s, const struct trace_event *ev, st
 	if (r == -EBADMSG) /* written as far as valid; the caller counts damage */
 		r = 0;
 	if (unlikely(r >= 0 && pf_bundle_is_ripe(b, p->bundle_max, ev->rec.ts)))
-		r = write_ripe(p, b, ev->rec.ts);
+		r = perfetto_write_ripe(p, b, ev->rec.ts);
 	return unlikely(r < 0) ? error_errno(err, r, "can't write the trace") : 0;
 }
 
 /* A gap without a following event lasts until the recording's end. */
-static uint64_t gap_end(const struct sink_perfetto *p, uint64_t before_ts, uint64_t after_ts)
+static uint64_t perfetto_gap_end(const struct sink_perfetto *p, uint64_t before_ts,
+				 uint64_t after_ts)
 {
 	if (after_ts != UINT64_MAX)
 		return after_ts;
@@ -381,34 +373,34 @@ static int perfetto_loss(struct sink *s, uint32_t cpu, uint64_t before_ts, uint6
 
 	if (cpu >= CPUS_MAX)
 		return 0;
-	r = find_bundle(p, cpu, &b, err);
+	r = perfetto_find_bundle(p, cpu, &b, err);
 	if (!b)
 		return r;
 	/* The flag means a loss before the bundle: end the current one. */
-	r = write_bundle(p, b);
+	r = perfetto_write_bundle(p, b);
 	pf_bundle_lost(b, count);
 	if (r >= 0 && !p->tied)
-		r = tie_without_mark(p, gap_end(p, before_ts, after_ts));
+		r = perfetto_tie_without_mark(p, perfetto_gap_end(p, before_ts, after_ts));
 	if (r >= 0 && !p->loss_tracks[cpu])
 		r = pf_put_loss_track(cpu, p->to);
 	p->loss_tracks[cpu] = true;
 	if (r >= 0)
-		r = pf_put_loss(cpu, before_ts, gap_end(p, before_ts, after_ts), count,
+		r = pf_put_loss(cpu, before_ts, perfetto_gap_end(p, before_ts, after_ts), count,
 				p->packet_clock, p->to);
 	if (r >= 0)
-		r = settle(p);
+		r = perfetto_settle(p);
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
 static int perfetto_mark(struct sink *s, const struct mark *mark, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
-	int r = p->tied || !mark->ts ? 0 : tie_without_mark(p, mark->ts);
+	int r = p->tied || !mark->ts ? 0 : perfetto_tie_without_mark(p, mark->ts);
 
 	if (r >= 0)
 		r = pf_marks_put(&p->marks, mark, p->to);
 	if (r >= 0)
-		r = settle(p);
+		r = perfetto_settle(p);
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
@@ -417,22 +409,22 @@ static uint64_t perfetto_marks_left_out(struct sink *s)
 	return container_of(s, struct sink_perfetto, sink)->marks.left_out;
 }
 
-static uint64_t bytes_before(const struct sink_perfetto *p)
+static uint64_t perfetto_bytes_before(const struct sink_perfetto *p)
 {
 	return p->compress ? p->compressed + p->packets.len
 			   : p->out->raw_bytes + p->to->len - p->raw_from;
 }
 
-static int write_all(struct sink_perfetto *p, uint64_t until)
+static int perfetto_write_all(struct sink_perfetto *p, uint64_t until)
 {
-	int r = write_news(p, until);
+	int r = perfetto_write_news(p, until);
 
 	if (r >= 0)
 		r = pf_marks_put_names(&p->marks, p->to);
 	for (uint32_t cpu = 0; r >= 0 && cpu < p->cpus_end; cpu++) {
-		r = write_bundle(p, &p->bundles[cpu]);
+		r = perfetto_write_bundle(p, &p->bundles[cpu]);
 		if (r >= 0)
-			r = settle(p);
+			r = perfetto_settle(p);
 	}
 	return r;
 }
@@ -440,23 +432,24 @@ static int write_all(struct sink_perfetto *p, uint64_t until)
 static int perfetto_sync(struct sink *s, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
-	int r = write_all(p, UINT64_MAX);
+	int r = perfetto_write_all(p, UINT64_MAX);
 
 	if (r >= 0)
-		r = compress_all(p);
+		r = perfetto_compress_all(p);
 	pf_tasks_forget(&p->tasks, p->last_ts);
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
-static int end_segment(struct sink_perfetto *p, const struct export_result *result, bool last)
+static int perfetto_end_segment(struct sink_perfetto *p, const struct export_result *result,
+				bool last)
 {
-	int r = write_all(p, last ? UINT64_MAX : p->last_ts);
+	int r = perfetto_write_all(p, last ? UINT64_MAX : p->last_ts);
 
 	if (r >= 0 && last)
 		r = pf_put_origin_end(p->info, result, !p->segment, p->to);
 	if (r >= 0)
-		r = pf_put_tail(p->info, result, last, bytes_before(p), p->to);
-	return r < 0 ? r : compress_all(p);
+		r = pf_put_tail(p->info, result, last, perfetto_bytes_before(p), p->to);
+	return r < 0 ? r : perfetto_compress_all(p);
 }
 
 static uint64_t perfetto_held(const struct sink *s)
@@ -469,7 +462,7 @@ static uint64_t perfetto_held(const struct sink *s)
 static int perfetto_cut(struct sink *s, const struct export_result *result, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
-	int r = end_segment(p, result, false);
+	int r = perfetto_end_segment(p, result, false);
 
 	if (r >= 0)
 		r = output_cut(p->out, false);
@@ -478,13 +471,13 @@ static int perfetto_cut(struct sink *s, const struct export_result *result, stru
 	p->compressed = 0;
 	p->raw_from = p->out->raw_bytes;
 	for (uint32_t cpu = 0; cpu < p->cpus_end; cpu++)
-		if (p->bundles[cpu].comms)
+		if (p->bundles[cpu].begun)
 			pf_bundle_restart(&p->bundles[cpu]);
 	memset(p->loss_tracks, 0, CPUS_MAX * sizeof(*p->loss_tracks));
 	pf_schema_restart(p->schema);
 	pf_marks_restart(&p->marks);
 	if (r >= 0)
-		r = begin_segment(p);
+		r = perfetto_begin_segment(p);
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
@@ -494,10 +487,41 @@ static int perfetto_close(struct sink *s, const struct export_result *result, st
 	int r = p->segment ? 0 : pf_marks_put_ties(&p->marks, p->env, p->to);
 
 	if (r >= 0)
-		r = end_segment(p, result, true);
+		r = perfetto_end_segment(p, result, true);
 	if (r >= 0)
 		r = output_flush(p->out, true);
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+}
+
+#define PACKET_TAG 0x0a /* Trace.packet: field 1, length-delimited */
+
+/* Truncates after the last whole packet. -EBADMSG: not a trace. */
+static int perfetto_mend(int fd, off_t size)
+{
+	off_t at = 0;
+
+	for (;;) {
+		unsigned char head[11];
+		ssize_t n = pread_full(fd, head, sizeof(head), at);
+		uint64_t len = 0;
+		int i = 1;
+
+		if (n < 0)
+			return (int)n;
+		if (!at && n > 0 && head[0] != PACKET_TAG)
+			return -EBADMSG;
+		if (n < 2 || head[0] != PACKET_TAG)
+			break;
+		for (; i < n; i++) {
+			len |= (uint64_t)(head[i] & 0x7f) << (7 * (i - 1));
+			if (!(head[i] & 0x80))
+				break;
+		}
+		if (i == n || len > (uint64_t)(size - at - i - 1))
+			break;
+		at += i + 1 + (off_t)len;
+	}
+	return mend_cut(fd, at);
 }
 
 /* Shared by the plain and the compressed format. */
@@ -516,7 +540,7 @@ const struct sink_ops sink_perfetto_ops = {
 		.clocks = perfetto_clocks,
 		.perfetto_layout = true,
 		.packings = 1U << PERFETTO_DEFLATE | 1U << PERFETTO_ZSTD,
-		.mend = pf_mend,
+		.mend = perfetto_mend,
 	},
 	OPS,
 };

@@ -14,18 +14,18 @@ void pf_tasks_deinit(struct pf_tasks *t)
 	*t = (struct pf_tasks){ 0 };
 }
 
-static int by_birth(const void *a, const void *b)
+static int pf_tasks_by_birth(const void *a, const void *b)
 {
 	const struct task *x = *(struct task *const *)a, *y = *(struct task *const *)b;
 
 	return x->from_ts < y->from_ts ? -1 : x->from_ts > y->from_ts;
 }
 
-static int by_tid(const void *a, const void *b)
+static int pf_tasks_by_tid(const void *a, const void *b)
 {
 	const struct task *x = *(struct task *const *)a, *y = *(struct task *const *)b;
 
-	return x->tid != y->tid ? (x->tid < y->tid ? -1 : 1) : by_birth(a, b);
+	return x->tid != y->tid ? (x->tid < y->tid ? -1 : 1) : pf_tasks_by_birth(a, b);
 }
 
 int pf_tasks_learn(struct pf_tasks *t)
@@ -47,7 +47,7 @@ int pf_tasks_learn(struct pf_tasks *t)
 	}
 	if (!in_order)
 		qsort(t->coming + t->coming_next, t->coming_count - t->coming_next,
-		      sizeof(*t->coming), by_birth);
+		      sizeof(*t->coming), pf_tasks_by_birth);
 	return 0;
 }
 
@@ -62,7 +62,7 @@ struct task *pf_tasks_next(struct pf_tasks *t, uint64_t ts)
 	return task;
 }
 
-static void leave_out_gone(struct pf_tasks *t, uint64_t ts)
+static void pf_tasks_leave_out_gone(struct pf_tasks *t, uint64_t ts)
 {
 	size_t kept = 0;
 
@@ -76,9 +76,9 @@ struct task *const *pf_tasks_there(struct pf_tasks *t, uint64_t ts, size_t *ret_
 {
 	while (pf_tasks_next(t, ts))
 		;
-	leave_out_gone(t, ts);
+	pf_tasks_leave_out_gone(t, ts);
 	if (t->there_count)
-		qsort(t->there, t->there_count, sizeof(*t->there), by_tid);
+		qsort(t->there, t->there_count, sizeof(*t->there), pf_tasks_by_tid);
 	*ret_count = t->there_count;
 	return t->there;
 }
@@ -88,6 +88,6 @@ void pf_tasks_forget(struct pf_tasks *t, uint64_t ts)
 	/* Tasks not yet written are still needed. */
 	if (t->coming_next < t->coming_count)
 		return;
-	leave_out_gone(t, ts);
+	pf_tasks_leave_out_gone(t, ts);
 	task_table_forget(t->table, ts);
 }

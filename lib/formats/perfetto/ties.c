@@ -47,8 +47,8 @@ int pf_put_ties(struct pf_tie_cursor *c, uint64_t before, uint32_t builtin, stru
 	return r;
 }
 
-static int put_instant(struct pf_marks *m, struct text name, uint64_t ts, struct buf *args,
-		       struct buf *out)
+static int tie_put_instant(struct pf_marks *m, struct text name, uint64_t ts, struct buf *args,
+			   struct buf *out)
 {
 	struct mark mark = { .phase = PHASE_INSTANT, .instant = 'g', .ts = ts };
 
@@ -60,12 +60,12 @@ static int put_instant(struct pf_marks *m, struct text name, uint64_t ts, struct
 	return pf_marks_put_shared(m, &mark, TEXT("clocks"), out);
 }
 
-static void put_number(struct buf *args, const char *key, enum value_type type, int64_t value)
+static void tie_put_number(struct buf *args, const char *key, enum value_type type, int64_t value)
 {
 	value_put_u64(args, &TEXT_OF(key), type, (uint64_t)value);
 }
 
-static void put_double(struct buf *args, const char *key, double value)
+static void tie_put_double(struct buf *args, const char *key, double value)
 {
 	uint64_t bits;
 
@@ -73,27 +73,27 @@ static void put_double(struct buf *args, const char *key, double value)
 	value_put_u64(args, &TEXT_OF(key), VALUE_DOUBLE, bits);
 }
 
-static int put_file_tie(struct pf_marks *m, const struct mark_origin *o,
+static int tie_put_file(struct pf_marks *m, const struct mark_origin *o,
 			const struct clock_point *p, struct buf *out)
 {
 	_cleanup_buf_ struct buf args = BUF_INIT;
 
 	value_put_text(&args, &TEXT("file"), TEXT_OF(o->name));
 	value_put_text(&args, &TEXT("clock"), TEXT_OF(o->clock ?: p->id));
-	put_number(&args, "clock_ns", VALUE_UINT, (int64_t)p->from);
-	put_number(&args, "offset_ns", VALUE_INT, (int64_t)(p->to - p->from));
-	put_number(&args, "bound_ns", VALUE_UINT, (int64_t)p->bound);
-	put_number(&args, "worst_bound_ns", VALUE_UINT, (int64_t)o->bound);
-	put_number(&args, "ties", VALUE_UINT, (int64_t)o->ties);
+	tie_put_number(&args, "clock_ns", VALUE_UINT, (int64_t)p->from);
+	tie_put_number(&args, "offset_ns", VALUE_INT, (int64_t)(p->to - p->from));
+	tie_put_number(&args, "bound_ns", VALUE_UINT, (int64_t)p->bound);
+	tie_put_number(&args, "worst_bound_ns", VALUE_UINT, (int64_t)o->bound);
+	tie_put_number(&args, "ties", VALUE_UINT, (int64_t)o->ties);
 	if (o->sum.drift_known) {
-		put_double(&args, "drift_ppb", o->sum.drift);
-		put_double(&args, "drift_bound_ppb", o->sum.drift_bound);
+		tie_put_double(&args, "drift_ppb", o->sum.drift);
+		tie_put_double(&args, "drift_bound_ppb", o->sum.drift_bound);
 	}
-	return put_instant(m, TEXT("clock tied"), p->to, &args, out);
+	return tie_put_instant(m, TEXT("clock tied"), p->to, &args, out);
 }
 
 /* Syncs of `tracectl sync`, if the trace clock is the one they were taken by. */
-static int put_noted(struct pf_marks *m, const struct trace_info *info, struct buf *out)
+static int tie_put_noted(struct pf_marks *m, const struct trace_info *info, struct buf *out)
 {
 	int r = 0;
 
@@ -108,10 +108,11 @@ static int put_noted(struct pf_marks *m, const struct trace_info *info, struct b
 		    c->sync_after_ns < c->sync_before_ns)
 			continue;
 		value_put_text(&args, &TEXT("sync_id"), TEXT_OF(c->sync_id));
-		put_number(&args, "issue_boottime_ns", VALUE_UINT, (int64_t)c->sync_before_ns);
-		put_number(&args, "answer_boottime_ns", VALUE_UINT, (int64_t)c->sync_after_ns);
-		put_number(&args, "bound_ns", VALUE_UINT, (int64_t)((apart + 1) / 2));
-		r = put_instant(m, TEXT("clock sync"), c->sync_before_ns + apart / 2, &args, out);
+		tie_put_number(&args, "issue_boottime_ns", VALUE_UINT, (int64_t)c->sync_before_ns);
+		tie_put_number(&args, "answer_boottime_ns", VALUE_UINT, (int64_t)c->sync_after_ns);
+		tie_put_number(&args, "bound_ns", VALUE_UINT, (int64_t)((apart + 1) / 2));
+		r = tie_put_instant(m, TEXT("clock sync"), c->sync_before_ns + apart / 2, &args,
+				    out);
 	}
 	return r;
 }
@@ -119,7 +120,7 @@ static int put_noted(struct pf_marks *m, const struct trace_info *info, struct b
 int pf_marks_put_ties(struct pf_marks *m, const struct sink_env *env, struct buf *out)
 {
 	struct pf_tie_cursor c;
-	int r = put_noted(m, env->info, out);
+	int r = tie_put_noted(m, env->info, out);
 
 	pf_tie_cursor_init(&c, env->marks);
 	for (size_t i = 0; r >= 0 && i < c.count; i++) {
@@ -128,7 +129,7 @@ int pf_marks_put_ties(struct pf_marks *m, const struct sink_env *env, struct buf
 		size_t ties = o->clock ? MIN(o->ties, (size_t)1) : o->ties;
 
 		for (size_t k = 0; r >= 0 && k < ties; k++)
-			r = put_file_tie(m, o, &o->points[k], out);
+			r = tie_put_file(m, o, &o->points[k], out);
 	}
 	return r == -ENOMEM ? r : buf_error(out);
 }

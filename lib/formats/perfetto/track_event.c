@@ -77,7 +77,7 @@ void pf_event_put_categories(struct pf_marks *m, struct text cats)
 	}
 }
 
-static void put_args(struct pf_marks *m, const struct mark *mark)
+static void track_event_put_args(struct pf_marks *m, const struct mark *mark)
 {
 	pf_annotations(&m->event, EVENT_ANNOTATIONS, mark->part[PART_ARGS], &m->keys, &m->fresh);
 	pf_annotations(&m->event, EVENT_ANNOTATIONS, mark->part[PART_EXTRA], &m->keys, &m->fresh);
@@ -89,7 +89,7 @@ static void put_args(struct pf_marks *m, const struct mark *mark)
 void pf_event_put_unnamed(struct pf_marks *m, const struct mark *mark)
 {
 	pf_event_put_categories(m, mark->part[PART_CAT]);
-	put_args(m, mark);
+	track_event_put_args(m, mark);
 	pf_put_stack(&m->frames, mark, PART_SF, &m->event);
 }
 

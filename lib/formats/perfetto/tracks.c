@@ -12,7 +12,7 @@
 DEFINE_TABLE(pf_track_slots, struct pf_track, uint64_t, slot->uuid != 0, slot->uuid,
 	     slot->uuid == key);
 
-static void free_track(struct pf_track *track)
+static void track_free(struct pf_track *track)
 {
 	if (track->actor) {
 		free(track->actor->name);
@@ -24,7 +24,7 @@ static void free_track(struct pf_track *track)
 void pf_tracks_deinit(struct pf_tracks *t)
 {
 	TABLE_FOR_EACH(pf_track_slots, &t->all, track)
-	free_track(track);
+	track_free(track);
 	free(t->all.slots);
 	*t = (struct pf_tracks){ 0 };
 }
@@ -45,13 +45,13 @@ uint64_t pf_track_uuid(char kind, int64_t a, int64_t b, struct text text, uint64
 }
 
 /* Whether the track must not be forgotten: it can't be rebuilt. */
-static bool is_needed(const struct pf_track *track)
+static bool track_is_needed(const struct pf_track *track)
 {
 	return track->open || (track->actor && (track->actor->changed || track->actor->flow_count));
 }
 
-/* The others are put anew into as many slots: the order of these is seen in what is written. */
-static int forget_tracks(struct pf_tracks *t)
+/* Rehashes the needed tracks into a table of the same size: the slots' order is the output's. */
+static int tracks_forget(struct pf_tracks *t)
 {
 	struct pf_track_slots kept = { 0 };
 
@@ -59,8 +59,8 @@ static int forget_tracks(struct pf_tracks *t)
 		return -ENOMEM;
 	TABLE_FOR_EACH(pf_track_slots, &t->all, track)
 	{
-		if (!is_needed(track)) {
-			free_track(track);
+		if (!track_is_needed(track)) {
+			track_free(track);
 			continue;
 		}
 		*pf_track_slots_probe(kept.slots, kept.size, track->uuid, track->uuid) = *track;
@@ -77,7 +77,7 @@ struct pf_track *pf_track_get(struct pf_tracks *t, uint64_t uuid)
 
 	if (track)
 		return track;
-	if (t->all.count >= PF_TRACKS_MAX && forget_tracks(t) < 0)
+	if (t->all.count >= PF_TRACKS_MAX && tracks_forget(t) < 0)
 		return NULL;
 	track = pf_track_slots_place(&t->all, uuid, uuid);
 	if (!track)
@@ -102,7 +102,7 @@ struct pf_track *pf_track_of(struct pf_tracks *t, int32_t pid, int32_t tid)
 	return track;
 }
 
-static int end_packet(const struct buf *track, struct buf *out)
+static int track_end_packet(const struct buf *track, struct buf *out)
 {
 	size_t packet = pf_open(out, 1);
 
@@ -112,7 +112,7 @@ static int end_packet(const struct buf *track, struct buf *out)
 	return buf_error(track) ?: buf_error(out);
 }
 
-static void put_counter(struct buf *b, const struct pf_track_form *form)
+static void track_put_counter(struct buf *b, const struct pf_track_form *form)
 {
 	size_t counter = pf_open(b, TRACK_COUNTER);
 
@@ -139,16 +139,16 @@ int pf_track_describe(struct pf_track *track, const struct pf_track_form *form, 
 	if (form->name.len)
 		pf_text(&b, TRACK_NAME, form->name);
 	if (form->kind != PF_TRACK_SLICES)
-		put_counter(&b, form);
+		track_put_counter(&b, form);
 	if (form->ordering)
 		pf_uint(&b, TRACK_CHILD_ORDERING, form->ordering);
 	if (form->rank)
 		pf_uint(&b, TRACK_RANK, (uint64_t)(int64_t)form->rank);
-	return end_packet(&b, out);
+	return track_end_packet(&b, out);
 }
 
 /* Readers apply ranks of processes and threads only if the root asks for it. */
-static int describe_root(struct pf_tracks *t, struct buf *out)
+static int track_describe_root(struct pf_tracks *t, struct buf *out)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
@@ -158,16 +158,16 @@ static int describe_root(struct pf_tracks *t, struct buf *out)
 	pf_uint(&b, TRACK_UUID, 0);
 	pf_uint(&b, TRACK_PROCESS_ORDERING, 1);
 	pf_uint(&b, TRACK_THREAD_ORDERING, 1);
-	return end_packet(&b, out);
+	return track_end_packet(&b, out);
 }
 
-static struct text text_or_nothing(const char *s)
+static struct text track_text(const char *s)
 {
 	return (struct text){ s, s ? (uint32_t)strlen(s) : 0 };
 }
 
 /* A track of its own with its name: readers have no number for it. */
-static void put_other(struct buf *b, const struct pf_actor *a, uint64_t parent)
+static void track_put_other(struct buf *b, const struct pf_actor *a, uint64_t parent)
 {
 	char name[32];
 
@@ -175,16 +175,16 @@ static void put_other(struct buf *b, const struct pf_actor *a, uint64_t parent)
 		 a->tid ?: a->pid);
 	if (parent)
 		pf_uint(b, TRACK_PARENT, parent);
-	pf_text(b, TRACK_NAME, text_or_nothing(a->name ?: name));
+	pf_text(b, TRACK_NAME, track_text(a->name ?: name));
 }
 
-static void put_actor(struct buf *b, const struct pf_actor *a, uint64_t parent)
+static void track_put_actor(struct buf *b, const struct pf_actor *a, uint64_t parent)
 {
-	struct text name = text_or_nothing(a->name), labels = text_or_nothing(a->labels);
+	struct text name = track_text(a->name), labels = track_text(a->labels);
 	size_t content;
 
 	if (a->pid <= 0 || a->tid < 0)
-		return put_other(b, a, parent);
+		return track_put_other(b, a, parent);
 	if (a->tid) {
 		pf_uint(b, TRACK_PARENT, parent);
 		content = pf_open(b, TRACK_THREAD);
@@ -203,8 +203,8 @@ static void put_actor(struct buf *b, const struct pf_actor *a, uint64_t parent)
 	pf_close(b, content);
 }
 
-static int describe_one(struct pf_tracks *t, struct pf_track *track, uint64_t parent,
-			struct buf *out)
+static int track_describe(struct pf_tracks *t, struct pf_track *track, uint64_t parent,
+			  struct buf *out)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	struct pf_actor *a = track->actor;
@@ -214,14 +214,14 @@ static int describe_one(struct pf_tracks *t, struct pf_track *track, uint64_t pa
 		return 0;
 	track->described = true;
 	a->changed = false;
-	r = a->has_rank ? describe_root(t, out) : 0;
+	r = a->has_rank ? track_describe_root(t, out) : 0;
 	if (r < 0)
 		return r;
 	pf_uint(&b, TRACK_UUID, track->uuid);
-	put_actor(&b, a, parent);
+	track_put_actor(&b, a, parent);
 	if (a->has_rank)
 		pf_uint(&b, TRACK_RANK, (uint64_t)(int64_t)a->rank);
-	return end_packet(&b, out);
+	return track_end_packet(&b, out);
 }
 
 int pf_track_describe_actor(struct pf_tracks *t, int32_t pid, int32_t tid, uint64_t *ret_uuid,
@@ -234,14 +234,14 @@ int pf_track_describe_actor(struct pf_tracks *t, int32_t pid, int32_t tid, uint6
 	if (!track)
 		return -ENOSPC;
 	process = *ret_uuid = track->uuid;
-	r = describe_one(t, track, 0, out);
+	r = track_describe(t, track, 0, out);
 	if (r < 0 || !tid)
 		return r;
 	track = pf_track_of(t, pid, tid);
 	if (!track)
 		return -ENOSPC;
 	*ret_uuid = track->uuid;
-	return describe_one(t, track, process, out);
+	return track_describe(t, track, process, out);
 }
 
 int pf_tracks_describe_rest(struct pf_tracks *t, struct buf *out)

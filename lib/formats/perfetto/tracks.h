@@ -75,5 +75,5 @@ int pf_track_describe(struct pf_track *track, const struct pf_track_form *form, 
 /* Also describes its process. ret_uuid: the thread's. */
 int pf_track_describe_actor(struct pf_tracks *t, int32_t pid, int32_t tid, uint64_t *ret_uuid,
 			    struct buf *out);
-/* Describes those that have a name but no event. */
+/* Describes the tracks that have a name but no event. */
 int pf_tracks_describe_rest(struct pf_tracks *t, struct buf *out);

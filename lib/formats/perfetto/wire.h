@@ -37,7 +37,7 @@ static inline uint32_t wire_spread(uint32_t value)
 	return (value & 0x3f803f80) << 1 | (value & 0x007f007f);
 }
 
-/* As wire_varint_wide(), for a value of two to four bytes; writes four. */
+/* Like wire_varint_wide(), for a value of two to four bytes; writes four. */
 static inline uint8_t *wire_varint_middle(uint8_t *p, uint32_t value)
 {
 	unsigned more = wire_size(value) - 1;
@@ -57,8 +57,8 @@ static inline uint8_t *wire_varint_low(uint8_t *p, uint64_t value)
 }
 
 /*
- * A varint without a loop, whose end branch predictors miss: spreads 7 bits to each byte in steps
- * and sets the continuation bits. Writes up to 8 bytes, or the length needed.
+ * Writes a varint without a loop, whose end branch predictors miss: spreads 7 bits to each byte in
+ * steps and sets the continuation bits. Writes up to 8 bytes, or the length needed.
  */
 static inline uint8_t *wire_varint_wide(uint8_t *p, uint64_t value)
 {

@@ -23,7 +23,7 @@ DEFINE_TABLE(pf_functions, struct pf_function, uint64_t, slot->iid != 0,
 	     address_slot(slot->address), slot->address == key);
 
 /* Writes the name as an InternedString in InternedData.kernel_symbols (26). */
-static void announce(struct pf_schema *s, uint64_t iid, const char *name)
+static void function_put_name(struct pf_schema *s, uint64_t iid, const char *name)
 {
 	size_t len = strlen(name);
 	uint8_t *start = (uint8_t *)buf_reserve(&s->new_symbols, len + 64), *content, *p;
@@ -49,12 +49,12 @@ static uint64_t intern_function(struct pf_schema *s, uint64_t address)
 	if (!event_table_find_symbol(s->env.table, address, &symbol))
 		return 0;
 	*f = (struct pf_function){ .address = address, .iid = ++s->functions.count };
-	announce(s, f->iid, symbol.name);
+	function_put_name(s, f->iid, symbol.name);
 	return f->iid;
 }
 
 /* The kernel's strings may be invalid UTF-8, which protobuf forbids. */
-static uint8_t *put_string(uint8_t *p, uint32_t field, const char *text, size_t len)
+static uint8_t *field_put_string(uint8_t *p, uint32_t field, const char *text, size_t len)
 {
 	uint8_t *content;
 
@@ -64,24 +64,24 @@ static uint8_t *put_string(uint8_t *p, uint32_t field, const char *text, size_t 
 	return wire_close(content, (uint8_t *)utf8_clean((char *)content, text, len));
 }
 
-static uint8_t *put_line(const struct pf_op *op, uint8_t *p, struct span at)
+static uint8_t *field_put_line(const struct pf_op *op, uint8_t *p, struct span at)
 {
 	size_t len = strnlen((const char *)at.data, at.len);
 
 	while (len && at.data[len - 1] == '\n')
 		len--;
-	return put_string(p, op->field, (const char *)at.data, len);
+	return field_put_string(p, op->field, (const char *)at.data, len);
 }
 
-static uint8_t *put_numbers(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
-			    struct span at)
+static uint8_t *field_put_numbers(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+				  struct span at)
 {
 	uint8_t *content = wire_open(p, op->field);
 
 	p = content;
 	for (uint32_t i = 0; i + op->element_size <= at.len; i += op->element_size) {
-		uint64_t v = hide_number(
-			s, op, load_number(s, at.data + i, op->element_size, op->is_signed));
+		uint64_t v = field_hide_number(
+			s, op, field_load_number(s, at.data + i, op->element_size, op->is_signed));
 
 		p += snprintf((char *)p, PF_NUMBER_MAX, op->is_signed ? "%s%lld" : "%s%llu",
 			      i ? "," : "", (long long)v);
@@ -89,34 +89,36 @@ static uint8_t *put_numbers(const struct pf_schema *s, const struct pf_op *op, u
 	return wire_close(content, p);
 }
 
-static inline uint8_t *put_tagged(const struct pf_op *op, uint8_t *p, uint64_t value)
+static inline uint8_t *field_put_tagged(const struct pf_op *op, uint8_t *p, uint64_t value)
 {
 	memcpy(p, op->tag, sizeof(op->tag));
 	return wire_varint_wide(p + op->tag_len, value);
 }
 
 /* Arguments of a system call, eight bytes each. */
-static inline uint8_t *put_longs(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
-				 struct span at)
+static inline uint8_t *field_put_longs(const struct pf_schema *s, const struct pf_op *op,
+				       uint8_t *p, struct span at)
 {
 	for (uint32_t i = 0; i + sizeof(uint64_t) <= at.len; i += sizeof(uint64_t))
-		p = put_tagged(op, p, hide_number(s, op, load(s, at.data + i, sizeof(uint64_t))));
+		p = field_put_tagged(
+			op, p,
+			field_hide_number(s, op, field_load(s, at.data + i, sizeof(uint64_t))));
 	return p;
 }
 
-static uint8_t *put_repeated(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
-			     struct span at)
+static uint8_t *field_put_repeated(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+				   struct span at)
 {
 	uint32_t size = op->element_size;
 
 	if (likely(size == sizeof(uint64_t)))
-		return put_longs(s, op, p, at);
+		return field_put_longs(s, op, p, at);
 	for (uint32_t i = 0; size && i + size <= at.len; i += size)
-		p = put_tagged(op, p, load_number(s, at.data + i, size, op->is_signed));
+		p = field_put_tagged(op, p, field_load_number(s, at.data + i, size, op->is_signed));
 	return p;
 }
 
-static uint8_t *put_hex(const struct pf_op *op, uint8_t *p, struct span at)
+static uint8_t *field_put_hex(const struct pf_op *op, uint8_t *p, struct span at)
 {
 	static const char digits[] = "0123456789abcdef";
 	uint8_t *content = wire_open(p, op->field);
@@ -141,8 +143,8 @@ static bool mask_bit(const struct pf_schema *s, struct span at, uint32_t bit)
 	return byte < at.len && (at.data[byte] >> bit % 8 & 1);
 }
 
-static uint8_t *put_mask(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
-			 struct span at)
+static uint8_t *field_put_mask(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+			       struct span at)
 {
 	uint8_t *content = wire_open(p, op->field);
 	const char *comma = "";
@@ -163,8 +165,8 @@ static uint8_t *put_mask(const struct pf_schema *s, const struct pf_op *op, uint
 	return wire_close(content, p);
 }
 
-static uint8_t *put_symbol(struct pf_schema *s, const struct pf_op *op, uint8_t *p,
-			   uint64_t address)
+static uint8_t *field_put_symbol(struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+				 uint64_t address)
 {
 	uint8_t *content = wire_open(p, op->field);
 
@@ -175,8 +177,8 @@ static uint8_t *put_symbol(struct pf_schema *s, const struct pf_op *op, uint8_t 
 }
 
 /*
- * As builtin_put_kernel_stack() of print/builtin.c and, for dynamic ones, run_put_stack() of
- * print/run_text.c.
+ * Makes the text of builtin_put_kernel_stack() in print/builtin.c or, for dynamic stacks, of
+ * run_put_stack() in print/run_text.c.
  */
 static int make_stack(struct pf_schema *s, const struct pf_op *op, struct span at)
 {
@@ -184,7 +186,7 @@ static int make_stack(struct pf_schema *s, const struct pf_op *op, struct span a
 	const uint64_t end = word == 8 ? UINT64_MAX : UINT32_MAX;
 
 	for (uint32_t i = 0; i + word <= at.len; i += word) {
-		uint64_t address = load_number(s, at.data + i, word, false);
+		uint64_t address = field_load_number(s, at.data + i, word, false);
 		char *p;
 
 		if (address == end || (!address && op->dynamic != PF_DYNAMIC_TAIL))
@@ -202,34 +204,34 @@ static int make_stack(struct pf_schema *s, const struct pf_op *op, struct span a
 	return buf_error(&s->made);
 }
 
-static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, struct span at)
+static uint8_t *field_put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, struct span at)
 {
 	uint64_t value;
 
 	switch ((enum pf_kind)op->kind) {
 	case PF_STRING:
-		return put_string(p, op->field, (const char *)at.data,
-				  strnlen((const char *)at.data, at.len));
+		return field_put_string(p, op->field, (const char *)at.data,
+					strnlen((const char *)at.data, at.len));
 	case PF_NUMBERS:
-		return put_numbers(s, op, p, at);
+		return field_put_numbers(s, op, p, at);
 	case PF_REPEATED:
-		return put_repeated(s, op, p, at);
+		return field_put_repeated(s, op, p, at);
 	case PF_MASK:
-		return put_mask(s, op, p, at);
+		return field_put_mask(s, op, p, at);
 	case PF_LINE:
-		return put_line(op, p, at);
+		return field_put_line(op, p, at);
 	case PF_STACK:
 	case PF_PRINTED:
-		return put_string(p, op->field, s->made.data, s->made.len);
+		return field_put_string(p, op->field, s->made.data, s->made.len);
 	case PF_HEX:
-		return put_hex(op, p, at);
+		return field_put_hex(op, p, at);
 	default:
 		break;
 	}
-	value = load_number(s, at.data, op->size, op->is_signed);
+	value = field_load_number(s, at.data, op->size, op->is_signed);
 	switch ((enum pf_kind)op->kind) {
 	case PF_SYMBOL:
-		return put_symbol(s, op, p, value);
+		return field_put_symbol(s, op, p, value);
 	case PF_POINTER:
 		value = printer_pointer(s->printer, value);
 		break;
@@ -243,15 +245,16 @@ static uint8_t *put(struct pf_schema *s, const struct pf_op *op, uint8_t *p, str
 		value = device_number(value);
 		break;
 	default:
-		value = hide_number(s, op, value);
+		value = field_hide_number(s, op, value);
 	}
 	if (op->narrow)
 		value = (uint32_t)value;
-	return put_tagged(op, p, value);
+	return field_put_tagged(op, p, value);
 }
 
 /* Copies up to the NUL, eight bytes at a time while ASCII; needs the worst case's room. */
-static inline uint8_t *put_text(const struct pf_op *op, uint8_t *p, const uint8_t *text, size_t max)
+static inline uint8_t *event_put_text(const struct pf_op *op, uint8_t *p, const uint8_t *text,
+				      size_t max)
 {
 	uint8_t *content;
 	size_t len = 0;
@@ -277,26 +280,28 @@ static inline uint8_t *put_text(const struct pf_op *op, uint8_t *p, const uint8_
 	return wire_close(content, content + len);
 
 strange:
-	return put_string(p, op->field, (const char *)text, strnlen((const char *)text, max));
+	return field_put_string(p, op->field, (const char *)text, strnlen((const char *)text, max));
 }
 
 /* op->quick is PF_NUMBER or later; end: end of the field's bytes. */
-static inline uint8_t *put_quick(const struct pf_schema *s, const struct pf_op *op, uint8_t *p,
-				 const uint8_t *end)
+static inline uint8_t *field_put_quick(const struct pf_schema *s, const struct pf_op *op,
+				       uint8_t *p, const uint8_t *end)
 {
 	int64_t word;
 
 	memcpy(&word, end - sizeof(word), sizeof(word));
-	return put_tagged(op, p, hide_number(s, op, (uint64_t)(word >> op->shift) & op->mask));
+	return field_put_tagged(op, p,
+				field_hide_number(s, op, (uint64_t)(word >> op->shift) & op->mask));
 }
 
 /* A field in a submessage that begins with its name: GenericFtraceEvent.field (2). */
-static uint8_t *put_named(struct pf_schema *s, const struct pf_op *op, uint8_t *p, struct span at)
+static uint8_t *event_put_named(struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+				struct span at)
 {
 	uint8_t *content = wire_open(p, 2);
 
 	p = (uint8_t *)mempcpy(content, op->lead, op->lead_len);
-	return wire_close(content, put(s, op, p, at));
+	return wire_close(content, field_put(s, op, p, at));
 }
 
 static int make_printed(struct pf_schema *s, const struct pf_event *e, const struct record *rec)
@@ -317,7 +322,7 @@ static int make_text(struct pf_schema *s, const struct pf_event *e, const struct
 	for (size_t i = 0; i < e->op_count; i++) {
 		if (e->ops[i].kind == PF_PRINTED)
 			return make_printed(s, e, rec);
-		if (e->ops[i].kind == PF_STACK && locate(s, &e->ops[i], rec, &at))
+		if (e->ops[i].kind == PF_STACK && field_locate(s, &e->ops[i], rec, &at))
 			return make_stack(s, &e->ops[i], at);
 	}
 	return 0;
@@ -345,7 +350,8 @@ const struct pf_event *pf_schema_choose(const struct pf_schema *s, const struct 
 {
 	struct span at;
 
-	if (!locate(s, &e->free_text->ops[0], &ev->rec, &at) || is_atrace_mark(at.data, at.len))
+	if (!field_locate(s, &e->free_text->ops[0], &ev->rec, &at) ||
+	    is_atrace_mark(at.data, at.len))
 		return e;
 	return e->free_text;
 }
@@ -358,7 +364,7 @@ static void learn_pid(struct pf_schema *s, int32_t pid)
 }
 
 /* The low 28 bits take four bytes; the upper ones change every quarter of a second. */
-static inline uint8_t *put_time(struct pf_schema *s, uint8_t *p, uint64_t ts)
+static inline uint8_t *event_put_time(struct pf_schema *s, uint8_t *p, uint64_t ts)
 {
 	uint64_t high = ts >> 28;
 
@@ -387,7 +393,7 @@ _hot_ int pf_event_write(struct pf_schema *s, const struct pf_event *e,
 	if (!start)
 		return -ENOMEM;
 	event = p = wire_open(start, 2);
-	p = put_time(s, p, ev->rec.ts);
+	p = event_put_time(s, p, ev->rec.ts);
 	if (unlikely(ev->pid != s->pid || !s->pid_len))
 		learn_pid(s, ev->pid);
 	memcpy(p, s->pid_wire, sizeof(s->pid_wire));
@@ -401,16 +407,16 @@ _hot_ int pf_event_write(struct pf_schema *s, const struct pf_event *e,
 		struct span at;
 
 		if (op->quick == PF_NUMBER && likely(whole))
-			p = put_quick(s, op, p, ev->rec.data + op->offset + op->size);
+			p = field_put_quick(s, op, p, ev->rec.data + op->offset + op->size);
 		else if (op->quick == PF_LONGS && likely(whole))
-			p = put_longs(s, op, p,
-				      (struct span){ ev->rec.data + op->offset, op->size });
-		else if (unlikely(!locate(s, op, &ev->rec, &at)))
+			p = field_put_longs(s, op, p,
+					    (struct span){ ev->rec.data + op->offset, op->size });
+		else if (unlikely(!field_locate(s, op, &ev->rec, &at)))
 			r = -EBADMSG;
 		else if (op->quick == PF_TEXT)
-			p = put_text(op, p, at.data, at.len);
+			p = event_put_text(op, p, at.data, at.len);
 		else if (at.len || (op->kind != PF_NUMBERS && op->kind != PF_HEX))
-			p = op->lead ? put_named(s, op, p, at) : put(s, op, p, at);
+			p = op->lead ? event_put_named(s, op, p, at) : field_put(s, op, p, at);
 	}
 	/*
 	 * Omit common_flags (5): readers' raw table takes it for another, unnamed event. Compact

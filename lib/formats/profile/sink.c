@@ -50,8 +50,8 @@ struct stack_key {
 	uint64_t hash;
 };
 
-/* The stack at hand is this one. */
-static bool is_stack(const struct known_stack *k, struct stack_key key)
+/* Whether k is the stack s->stack. */
+static bool profile_is_stack(const struct known_stack *k, struct stack_key key)
 {
 	const struct sink_profile *s = key.s;
 	const uint64_t *all = (const uint64_t *)(const void *)s->addresses.data;
@@ -61,9 +61,9 @@ static bool is_stack(const struct known_stack *k, struct stack_key key)
 }
 
 DEFINE_TABLE(stack_slots, struct known_stack, struct stack_key, slot->count != 0, slot->hash,
-	     is_stack(slot, key));
+	     profile_is_stack(slot, key));
 
-static int not_one(struct error *err)
+static int profile_not_one(struct error *err)
 {
 	error_set(err, -EINVAL, "not one sample was taken");
 	return error_hint(err, "nothing ran long enough on the sampled CPUs");
@@ -77,7 +77,7 @@ static int profile_open(struct sink **ret, const struct sink_env *env, struct er
 	struct sink_profile *s;
 
 	if (!env->samples && info->sampler)
-		return not_one(err);
+		return profile_not_one(err);
 	if (!env->samples) {
 		error_set(err, -EINVAL, "the recording has no samples for a profile");
 		return error_hint(err, "tracectl record --sample 997hz --call-graph");
@@ -119,8 +119,8 @@ static void profile_free(struct sink *sink)
 }
 
 /* Compares the task's last name, as elsewhere. */
-static bool is_wanted(const struct sink_profile *s, const struct sample_reader *r,
-		      const struct perf_record *p)
+static bool profile_wants_sample(const struct sink_profile *s, const struct sample_reader *r,
+				 const struct perf_record *p)
 {
 	const struct export_sample_filter *f = &s->filter;
 	bool pid = !f->pid_count;
@@ -140,14 +140,14 @@ static bool is_wanted(const struct sink_profile *s, const struct sample_reader *
 	return true;
 }
 
-static void push(struct sink_profile *s, uint64_t address)
+static void profile_push(struct sink_profile *s, uint64_t address)
 {
 	if (s->depth < DEPTH_MAX)
 		s->stack[s->depth++] = address;
 }
 
-static void push_user(struct sink_profile *s, const struct address_spaces *spaces, int32_t pid,
-		      uint64_t address, bool caller)
+static void profile_push_user(struct sink_profile *s, const struct address_spaces *spaces,
+			      int32_t pid, uint64_t address, bool caller)
 {
 	/*
 	 * The return address of a call that ends a program lies outside: look up the call itself.
@@ -156,14 +156,14 @@ static void push_user(struct sink_profile *s, const struct address_spaces *space
 	uint64_t offset = m ? address - m->start + m->offset : 0;
 
 	if (m && offset < PLACE_SIZE)
-		push(s, PLACE_FIRST + m->file * PLACE_SIZE + offset);
+		profile_push(s, PLACE_FIRST + m->file * PLACE_SIZE + offset);
 	else if (!s->depth)
-		push(s, PLACE_UNKNOWN);
+		profile_push(s, PLACE_UNKNOWN);
 }
 
 /* Keeps the frames that profile readers can name: program code, and the kernel's on request. */
-static void take_stack(struct sink_profile *s, const struct sample_reader *r,
-		       const struct perf_record *p)
+static void profile_take_stack(struct sink_profile *s, const struct sample_reader *r,
+			       const struct perf_record *p)
 {
 	const struct perf_format *f = sample_reader_format(r);
 	uint64_t context = p->kernel ? PERF_CHAIN_KERNEL : PERF_CHAIN_USER;
@@ -179,14 +179,14 @@ static void take_stack(struct sink_profile *s, const struct sample_reader *r,
 			continue;
 		}
 		if (context == PERF_CHAIN_KERNEL && s->kernel)
-			push(s, address);
+			profile_push(s, address);
 		else if (context == PERF_CHAIN_USER && address)
-			push_user(s, sample_reader_spaces(r), p->pid, address, caller);
+			profile_push_user(s, sample_reader_spaces(r), p->pid, address, caller);
 		caller = true;
 	}
 }
 
-static int add_stack(struct sink_profile *s, struct error *err)
+static int profile_add_stack(struct sink_profile *s, struct error *err)
 {
 	uint64_t hash = XXH3_64bits(s->stack, s->depth * sizeof(*s->stack));
 	struct known_stack *k = stack_slots_place(&s->stacks, hash, (struct stack_key){ s, hash });
@@ -208,43 +208,43 @@ static int add_stack(struct sink_profile *s, struct error *err)
 					    : 0;
 }
 
-static int collect(struct sink_profile *s, struct sample_reader *r, struct error *err)
+static int profile_collect(struct sink_profile *s, struct sample_reader *r, struct error *err)
 {
 	struct perf_record p;
 	int n;
 
 	while ((n = sample_reader_next(r, &p)) > 0) {
-		if (!is_wanted(s, r, &p)) {
+		if (!profile_wants_sample(s, r, &p)) {
 			s->left_out++;
 			continue;
 		}
-		take_stack(s, r, &p);
+		profile_take_stack(s, r, &p);
 		if (!s->depth) {
 			s->kernel_only++;
 			continue;
 		}
 		s->samples++;
-		n = add_stack(s, err);
+		n = profile_add_stack(s, err);
 		if (n < 0)
 			return n;
 	}
 	return n < 0 ? error_errno(err, n, "can't read the samples") : 0;
 }
 
-static void put_slot(struct sink_profile *s, uint64_t value)
+static void profile_put_slot(struct sink_profile *s, uint64_t value)
 {
 	value = s->info->header->big_endian ? htobe64(value) : htole64(value);
 	buf_append(&s->out->buf, &value, sizeof(value));
 }
 
-static void put_slots(struct sink_profile *s, const uint64_t *values, size_t count)
+static void profile_put_slots(struct sink_profile *s, const uint64_t *values, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		put_slot(s, values[i]);
+		profile_put_slot(s, values[i]);
 }
 
 /* Newlines in a file's name must be replaced. */
-static void put_mappings(struct sink_profile *s, const struct address_spaces *spaces)
+static void profile_put_mappings(struct sink_profile *s, const struct address_spaces *spaces)
 {
 	for (uint32_t i = 0; i < spaces->file_count; i++) {
 		uint64_t start = PLACE_FIRST + i * PLACE_SIZE;
@@ -257,7 +257,7 @@ static void put_mappings(struct sink_profile *s, const struct address_spaces *sp
 	}
 }
 
-static int write_profile(struct sink_profile *s, const struct address_spaces *spaces)
+static int profile_write(struct sink_profile *s, const struct address_spaces *spaces)
 {
 	const uint64_t *all = (const uint64_t *)(const void *)s->addresses.data;
 	uint64_t hz = MAX(s->info->sampler->hz, UINT32_C(1));
@@ -265,24 +265,24 @@ static int write_profile(struct sink_profile *s, const struct address_spaces *sp
 	const uint64_t trailer[] = { 0, 1, 0 };
 	int r;
 
-	put_slots(s, header, ARRAY_SIZE(header));
+	profile_put_slots(s, header, ARRAY_SIZE(header));
 	TABLE_FOR_EACH(stack_slots, &s->stacks, k)
 	{
-		put_slot(s, k->count);
-		put_slot(s, k->depth);
-		put_slots(s, all + k->at, k->depth);
+		profile_put_slot(s, k->count);
+		profile_put_slot(s, k->depth);
+		profile_put_slots(s, all + k->at, k->depth);
 		r = output_settle(s->out);
 		if (r < 0)
 			return r;
 	}
-	put_slots(s, trailer, ARRAY_SIZE(trailer));
-	put_mappings(s, spaces);
+	profile_put_slots(s, trailer, ARRAY_SIZE(trailer));
+	profile_put_mappings(s, spaces);
 	return output_flush(s->out, true);
 }
 
 /* Sets the error for a profile without samples. */
-static int explain_nothing(const struct sink_profile *s, const struct sample_reader *reader,
-			   struct error *err)
+static int profile_explain_nothing(const struct sink_profile *s, const struct sample_reader *reader,
+				   struct error *err)
 {
 	const char *wanted = s->left_out ? " that were asked for" : "";
 	struct sample_sum sum;
@@ -300,7 +300,7 @@ static int explain_nothing(const struct sink_profile *s, const struct sample_rea
 		error_set(err, -EINVAL, "the samples can't be read: the recording is damaged");
 		return error_hint(err, "its events may be whole: write it as .json or .txt");
 	}
-	return not_one(err);
+	return profile_not_one(err);
 }
 
 static int profile_close(struct sink *sink, const struct export_result *result _unused_,
@@ -312,12 +312,12 @@ static int profile_close(struct sink *sink, const struct export_result *result _
 
 	if (r < 0)
 		return error_errno(err, r, "can't read the samples");
-	r = collect(s, reader, err);
+	r = profile_collect(s, reader, err);
 	if (r < 0)
 		return r;
 	if (!s->samples)
-		return explain_nothing(s, reader, err);
-	r = write_profile(s, sample_reader_spaces(reader));
+		return profile_explain_nothing(s, reader, err);
+	r = profile_write(s, sample_reader_spaces(reader));
 	return r < 0 ? error_errno(err, r, "can't write the profile") : 0;
 }
 

@@ -55,14 +55,14 @@ static void stream_free(struct sink *s)
 	free(stream);
 }
 
-static int cant_write(int r, struct error *err)
+static int stream_cant_write(int r, struct error *err)
 {
 	return r < 0 ? error_errno(err, r, "can't write the stream") : 0;
 }
 
 /* Copies bytes unchanged, up to `until`. */
-static int copy_bytes(struct sink_stream *s, const struct stream_reader *reader, uint64_t until,
-		      struct error *err)
+static int stream_copy_bytes(struct sink_stream *s, const struct stream_reader *reader,
+			     uint64_t until, struct error *err)
 {
 	struct output *out = s->out;
 
@@ -79,7 +79,7 @@ static int copy_bytes(struct sink_stream *s, const struct stream_reader *reader,
 			return error_errno(err, n < 0 ? (int)n : -EIO, "can't read the stream");
 		out->buf.len += (size_t)n;
 		s->at += (uint64_t)n;
-		r = cant_write(output_settle(out), err);
+		r = stream_cant_write(output_settle(out), err);
 		if (r < 0)
 			return r;
 	}
@@ -87,8 +87,8 @@ static int copy_bytes(struct sink_stream *s, const struct stream_reader *reader,
 }
 
 /* Copies a chunk for keeping: sub-buffers inline, symbols compressed. */
-static int copy_chunk(struct sink_stream *s, const struct stream_reader *reader,
-		      const struct chunk *chunk, struct error *err)
+static int stream_copy_chunk(struct sink_stream *s, const struct stream_reader *reader,
+			     const struct chunk *chunk, struct error *err)
 {
 	static const uint8_t zeros[CHUNK_ALIGN];
 	struct output *out = s->out;
@@ -104,18 +104,19 @@ static int copy_chunk(struct sink_stream *s, const struct stream_reader *reader,
 		    ? stream_pack(payload.iov_base, payload.iov_len, &s->packed)
 		    : 0;
 	if (r < 0)
-		return cant_write(r, err);
+		return stream_cant_write(r, err);
 	if (r)
 		payload = (struct iovec){ s->packed.data, s->packed.len };
 	h = stream_chunk_header(chunk->type, r ? CHUNK_ZSTD : 0, chunk->cpu, &payload, 1);
 	buf_append(&out->buf, &h, sizeof(h));
 	buf_append(&out->buf, payload.iov_base, payload.iov_len);
 	buf_append(&out->buf, zeros, stream_padding(payload.iov_len));
-	return cant_write(buf_error(&out->buf) ?: output_settle(out), err);
+	return stream_cant_write(buf_error(&out->buf) ?: output_settle(out), err);
 }
 
 /* For an imported stream, which is complete. */
-static int copy_chunks(struct sink_stream *s, const struct stream_reader *reader, struct error *err)
+static int stream_copy_chunks(struct sink_stream *s, const struct stream_reader *reader,
+			      struct error *err)
 {
 	struct stream_reader own = *reader;
 	struct chunk chunk;
@@ -125,14 +126,14 @@ static int copy_chunks(struct sink_stream *s, const struct stream_reader *reader
 	while (own.offset < reader->offset && (r = stream_reader_next(&own, &chunk, err)) > 0) {
 		if (chunk.type != CHUNK_SUBBUFS && chunk.type != CHUNK_KALLSYMS)
 			continue;
-		r = copy_bytes(s, reader, chunk.offset, err);
+		r = stream_copy_bytes(s, reader, chunk.offset, err);
 		if (r == 0)
-			r = copy_chunk(s, reader, &chunk, err);
+			r = stream_copy_chunk(s, reader, &chunk, err);
 		if (r < 0)
 			return r;
 		s->at = own.offset;
 	}
-	return r < 0 ? r : copy_bytes(s, reader, reader->offset, err);
+	return r < 0 ? r : stream_copy_bytes(s, reader, reader->offset, err);
 }
 
 static int stream_copy(struct sink *sink, const struct stream_index *index, bool last _unused_,
@@ -141,8 +142,8 @@ static int stream_copy(struct sink *sink, const struct stream_index *index, bool
 	struct sink_stream *s = container_of(sink, struct sink_stream, sink);
 	const struct stream_reader *reader = index->reader;
 
-	return reader->pages_fd ? copy_chunks(s, reader, err)
-				: copy_bytes(s, reader, reader->offset, err);
+	return reader->pages_fd ? stream_copy_chunks(s, reader, err)
+				: stream_copy_bytes(s, reader, reader->offset, err);
 }
 
 const struct sink_ops sink_stream_ops = {

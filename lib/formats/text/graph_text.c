@@ -71,7 +71,7 @@ void graph_text_header(const struct graph_text *g, struct buf *out)
 	}
 }
 
-static void put_spaces(struct buf *out, size_t n)
+static void graph_put_spaces(struct buf *out, size_t n)
 {
 	char *p = buf_reserve(out, n);
 
@@ -82,7 +82,7 @@ static void put_spaces(struct buf *out, size_t n)
 }
 
 /* %ps */
-static void put_symbol(struct graph_text *g, uint64_t address, struct buf *out)
+static void graph_put_symbol(struct graph_text *g, uint64_t address, struct buf *out)
 {
 	char *p = buf_reserve(out, SYMBOL_TEXT_MAX);
 
@@ -90,7 +90,7 @@ static void put_symbol(struct graph_text *g, uint64_t address, struct buf *out)
 		out->len += (size_t)(print_symbol(g->printer, p, address, 's') - p);
 }
 
-static void put_cpu(const struct graph_text *g, uint32_t cpu, struct buf *out)
+static void graph_put_cpu(const struct graph_text *g, uint32_t cpu, struct buf *out)
 {
 	char *start = buf_reserve(out, CPU_TEXT_MAX), *w = start, digits[INT_TEXT_MAX];
 	int len;
@@ -107,7 +107,7 @@ static void put_cpu(const struct graph_text *g, uint32_t cpu, struct buf *out)
 }
 
 /* The first seven letters of the name, centred in 14 columns. */
-static void put_task(struct graph_text *g, int32_t pid, uint64_t ts, struct buf *out)
+static void graph_put_task(struct graph_text *g, int32_t pid, uint64_t ts, struct buf *out)
 {
 	char comm[COMM_MAX], text[COMM_MAX];
 	int len, spaces;
@@ -115,27 +115,27 @@ static void put_task(struct graph_text *g, int32_t pid, uint64_t ts, struct buf 
 	line_comm(g->line, pid, ts, comm);
 	len = snprintf(text, sizeof(text), "%.7s-%d", comm, pid);
 	spaces = MAX(14 - len, 0);
-	put_spaces(out, (size_t)(spaces / 2));
+	graph_put_spaces(out, (size_t)(spaces / 2));
 	buf_append(out, text, (size_t)len);
-	put_spaces(out, (size_t)(spaces - spaces / 2));
+	graph_put_spaces(out, (size_t)(spaces - spaces / 2));
 }
 
 /* Two rules with the tasks' names in between. */
-static void put_switch(struct graph_text *g, const struct graph_line *l, struct buf *out)
+static void graph_put_switch(struct graph_text *g, const struct graph_line *l, struct buf *out)
 {
 	static const char rule[] = " ------------------------------------------\n";
 
 	buf_puts(out, rule);
-	put_cpu(g, l->cpu, out);
-	put_task(g, l->pid_before, l->ts, out);
+	graph_put_cpu(g, l->cpu, out);
+	graph_put_task(g, l->pid_before, l->ts, out);
 	buf_puts(out, " => ");
-	put_task(g, l->pid, l->ts, out);
+	graph_put_task(g, l->pid, l->ts, out);
 	buf_putc(out, '\n');
 	buf_puts(out, rule);
 	buf_putc(out, '\n');
 }
 
-static void put_context(struct graph_text *g, const struct graph_line *l, struct buf *out)
+static void graph_put_context(struct graph_text *g, const struct graph_line *l, struct buf *out)
 {
 	if (g->info->text.no_context)
 		return;
@@ -143,15 +143,15 @@ static void put_context(struct graph_text *g, const struct graph_line *l, struct
 		buf_printf(out, "%5" PRIu64 ".%06" PRIu64 " |  ", l->ts / NSEC_PER_SEC,
 			   l->ts % NSEC_PER_SEC / 1000);
 	if (g->form.flags & GRAPH_CPU)
-		put_cpu(g, l->cpu, out);
+		graph_put_cpu(g, l->cpu, out);
 	if (g->form.flags & GRAPH_PROC) {
-		put_task(g, l->pid, l->ts, out);
+		graph_put_task(g, l->pid, l->ts, out);
 		buf_puts(out, " | ");
 	}
 }
 
 /* Fills the duration column. */
-static void put_fill(const struct graph_text *g, const char *text, struct buf *out)
+static void graph_put_fill(const struct graph_text *g, const char *text, struct buf *out)
 {
 	if ((g->form.flags & GRAPH_DURATION) && !g->info->text.no_context)
 		buf_puts(out, text);
@@ -160,7 +160,7 @@ static void put_fill(const struct graph_text *g, const char *text, struct buf *o
 #define NO_DURATION "              |  "
 
 /* trace_find_mark() */
-static char mark_of(uint64_t ns)
+static char graph_mark_of(uint64_t ns)
 {
 	static const struct {
 		uint64_t above;
@@ -177,7 +177,7 @@ static char mark_of(uint64_t ns)
 }
 
 /* Up to seven digits, the fraction as long as they allow. */
-static void put_duration(const struct graph_text *g, uint64_t ns, struct buf *out)
+static void graph_put_duration(const struct graph_text *g, uint64_t ns, struct buf *out)
 {
 	unsigned rest = (unsigned)(ns % 1000), digits;
 	uint64_t us = ns / 1000;
@@ -190,7 +190,7 @@ static void put_duration(const struct graph_text *g, uint64_t ns, struct buf *ou
 	w = buf_reserve(out, 64);
 	if (!w)
 		return;
-	*w++ = g->form.flags & GRAPH_OVERHEAD ? mark_of(ns) : ' ';
+	*w++ = g->form.flags & GRAPH_OVERHEAD ? graph_mark_of(ns) : ' ';
 	*w++ = ' ';
 	start = w;
 	w = format_dec(w, us);
@@ -213,20 +213,20 @@ static void put_duration(const struct graph_text *g, uint64_t ns, struct buf *ou
 }
 
 /* Writes a separate line where an interrupt begins or ends. */
-static void put_irq(struct graph_text *g, const struct graph_line *l, const char *arrow,
-		    struct buf *out)
+static void graph_put_irq(struct graph_text *g, const struct graph_line *l, const char *arrow,
+			  struct buf *out)
 {
 	if (likely(!l->is_irq))
 		return;
-	put_context(g, l, out);
-	put_fill(g, "  ", out);
+	graph_put_context(g, l, out);
+	graph_put_fill(g, "  ", out);
 	buf_puts(out, arrow);
-	put_fill(g, " |", out);
+	graph_put_fill(g, " |", out);
 	buf_putc(out, '\n');
 }
 
-/* As print_graph_retval(), without the name before it and the end of the comment. */
-static void put_retval(const struct graph_text *g, uint64_t retval, struct buf *out)
+/* Like print_graph_retval(), without the name before it and the end of the comment. */
+static void graph_put_retval(const struct graph_text *g, uint64_t retval, struct buf *out)
 {
 	bool wide = g->info->header->word_size == 8;
 	uint64_t code = 0;
@@ -244,7 +244,7 @@ static void put_retval(const struct graph_text *g, uint64_t retval, struct buf *
 		buf_printf(out, "0x%" PRIx64, retval);
 }
 
-static void put_retaddr(struct graph_text *g, uint64_t retaddr, struct buf *out)
+static void graph_put_retaddr(struct graph_text *g, uint64_t retaddr, struct buf *out)
 {
 	char *p;
 
@@ -254,7 +254,8 @@ static void put_retaddr(struct graph_text *g, uint64_t retaddr, struct buf *out)
 		out->len += (size_t)(print_ip_by(g->printer, p, retaddr, true) - p);
 }
 
-static void put_arguments(struct graph_text *g, const struct funcgraph *entry, struct buf *out)
+static void graph_put_arguments(struct graph_text *g, const struct funcgraph *entry,
+				struct buf *out)
 {
 	if (entry->arg_count)
 		print_arguments(g->printer, entry->func, entry->args, entry->arg_count, out);
@@ -262,79 +263,80 @@ static void put_arguments(struct graph_text *g, const struct funcgraph *entry, s
 		buf_puts(out, "()");
 }
 
-static void put_indent(int32_t depth, struct buf *out)
+static void graph_put_indent(int32_t depth, struct buf *out)
 {
-	put_spaces(out, (size_t)MAX(depth, 0) * INDENT);
+	graph_put_spaces(out, (size_t)MAX(depth, 0) * INDENT);
 }
 
-static void put_leaf(struct graph_text *g, const struct graph_line *l,
-		     const struct funcgraph *entry, const struct funcgraph *exit, struct buf *out)
+static void graph_put_leaf(struct graph_text *g, const struct graph_line *l,
+			   const struct funcgraph *entry, const struct funcgraph *exit,
+			   struct buf *out)
 {
 	bool retval = (g->form.flags & GRAPH_RETVAL) && exit->has_retval;
 	bool retaddr = (g->form.flags & GRAPH_RETADDR) && entry->has_retaddr;
 
-	put_duration(g, exit->rettime - exit->calltime, out);
-	put_indent(entry->depth, out);
-	put_symbol(g, entry->func, out);
-	put_arguments(g, entry, out);
+	graph_put_duration(g, exit->rettime - exit->calltime, out);
+	graph_put_indent(entry->depth, out);
+	graph_put_symbol(g, entry->func, out);
+	graph_put_arguments(g, entry, out);
 	buf_putc(out, ';');
 	if (retval || retaddr) {
 		buf_puts(out, " /*");
 		if (retaddr)
-			put_retaddr(g, entry->retaddr, out);
+			graph_put_retaddr(g, entry->retaddr, out);
 		if (retval)
-			put_retval(g, exit->retval, out);
+			graph_put_retval(g, exit->retval, out);
 		buf_puts(out, " */");
 	}
 	buf_putc(out, '\n');
-	put_irq(g, l, "<==========", out);
+	graph_put_irq(g, l, "<==========", out);
 }
 
-static void put_nested(struct graph_text *g, const struct funcgraph *entry, struct buf *out)
+static void graph_put_nested(struct graph_text *g, const struct funcgraph *entry, struct buf *out)
 {
-	put_fill(g, NO_DURATION, out);
-	put_indent(entry->depth, out);
-	put_symbol(g, entry->func, out);
-	put_arguments(g, entry, out);
+	graph_put_fill(g, NO_DURATION, out);
+	graph_put_indent(entry->depth, out);
+	graph_put_symbol(g, entry->func, out);
+	graph_put_arguments(g, entry, out);
 	buf_puts(out, " {");
 	if ((g->form.flags & GRAPH_RETADDR) && entry->has_retaddr) {
 		buf_puts(out, " /*");
-		put_retaddr(g, entry->retaddr, out);
+		graph_put_retaddr(g, entry->retaddr, out);
 		buf_puts(out, " */");
 	}
 	buf_putc(out, '\n');
 }
 
-static void put_exit(struct graph_text *g, const struct graph_line *l, const struct funcgraph *exit,
-		     struct buf *out)
+static void graph_put_exit(struct graph_text *g, const struct graph_line *l,
+			   const struct funcgraph *exit, struct buf *out)
 {
-	put_context(g, l, out);
-	put_duration(g, exit->rettime - exit->calltime, out);
-	put_indent(exit->depth, out);
+	graph_put_context(g, l, out);
+	graph_put_duration(g, exit->rettime - exit->calltime, out);
+	graph_put_indent(exit->depth, out);
 	buf_putc(out, '}');
 	if ((g->form.flags & GRAPH_RETVAL) && exit->has_retval) {
 		buf_puts(out, " /* ");
-		put_symbol(g, exit->func, out);
-		put_retval(g, exit->retval, out);
+		graph_put_symbol(g, exit->func, out);
+		graph_put_retval(g, exit->retval, out);
 		buf_puts(out, " */");
 	} else if (l->names || (g->form.flags & GRAPH_TAIL)) {
 		buf_puts(out, " /* ");
-		put_symbol(g, exit->func, out);
+		graph_put_symbol(g, exit->func, out);
 		buf_puts(out, " */");
 	}
 	buf_putc(out, '\n');
 	if (g->form.flags & GRAPH_OVERRUN)
 		buf_printf(out, " (Overruns: %u)\n", exit->overrun);
-	put_irq(g, l, "<==========", out);
+	graph_put_irq(g, l, "<==========", out);
 }
 
-static void put_comment(struct graph_text *g, const struct graph_line *l,
-			const struct trace_event *ev, struct buf *out)
+static void graph_put_comment(struct graph_text *g, const struct graph_line *l,
+			      const struct trace_event *ev, struct buf *out)
 {
-	put_context(g, l, out);
-	put_fill(g, NO_DURATION, out);
+	graph_put_context(g, l, out);
+	graph_put_fill(g, NO_DURATION, out);
 	if (l->depth > 0)
-		put_indent(l->depth + 1, out);
+		graph_put_indent(l->depth + 1, out);
 	buf_puts(out, "/* ");
 	if (!builtin_print_message(g->printer, ev->desc, &ev->rec, out))
 		sink_print(g->printer, ev, out);
@@ -342,33 +344,33 @@ static void put_comment(struct graph_text *g, const struct graph_line *l,
 }
 
 /* Cannot fail: the tree has read these records. */
-static void put_leaf_of(struct graph_text *g, const struct graph_line *l, const uint8_t *record,
-			const struct funcgraph *entry, struct buf *out)
+static void graph_put_leaf_of(struct graph_text *g, const struct graph_line *l,
+			      const uint8_t *record, const struct funcgraph *entry, struct buf *out)
 {
 	const struct record rec = { l->ts, record + l->len, l->exit_len };
 	struct funcgraph exit;
 
 	if (funcgraph_read(l->exit, &rec, &exit))
-		put_leaf(g, l, entry, &exit, out);
+		graph_put_leaf(g, l, entry, &exit, out);
 }
 
-static void put_function(struct graph_text *g, const struct graph_line *l,
-			 const struct trace_event *ev, struct buf *out)
+static void graph_put_function(struct graph_text *g, const struct graph_line *l,
+			       const struct trace_event *ev, struct buf *out)
 {
 	struct funcgraph f;
 
 	if (!funcgraph_read(l->desc, &ev->rec, &f))
 		return;
 	if (l->kind == GRAPH_EXIT) {
-		put_exit(g, l, &f, out);
+		graph_put_exit(g, l, &f, out);
 		return;
 	}
-	put_irq(g, l, "==========>", out);
-	put_context(g, l, out);
+	graph_put_irq(g, l, "==========>", out);
+	graph_put_context(g, l, out);
 	if (l->kind == GRAPH_LEAF)
-		put_leaf_of(g, l, ev->rec.data, &f, out);
+		graph_put_leaf_of(g, l, ev->rec.data, &f, out);
 	else
-		put_nested(g, &f, out);
+		graph_put_nested(g, &f, out);
 }
 
 int graph_text_line(struct graph_text *g, const struct graph_line *l, const uint8_t *record,
@@ -387,10 +389,10 @@ int graph_text_line(struct graph_text *g, const struct graph_line *l, const uint
 	if (!g->form.is_tracer)
 		line_prefix(g->line, &ev, out);
 	if (l->switches)
-		put_switch(g, l, out);
+		graph_put_switch(g, l, out);
 	if (l->kind == GRAPH_COMMENT)
-		put_comment(g, l, &ev, out);
+		graph_put_comment(g, l, &ev, out);
 	else
-		put_function(g, l, &ev, out);
+		graph_put_function(g, l, &ev, out);
 	return buf_error(out);
 }

@@ -83,7 +83,7 @@ unsigned graph_tree_tasks(const struct graph_tree *t, const struct trace_event *
 }
 
 /* No stream has a higher CPU number. */
-static struct cpu_state *state_of(struct graph_tree *t, uint32_t cpu)
+static struct cpu_state *graph_state_of(struct graph_tree *t, uint32_t cpu)
 {
 	if (unlikely(!t->cpus[cpu])) {
 		t->cpus[cpu] = calloc(1, sizeof(struct cpu_state));
@@ -93,22 +93,22 @@ static struct cpu_state *state_of(struct graph_tree *t, uint32_t cpu)
 	return t->cpus[cpu];
 }
 
-static void find_irqs(struct graph_tree *t)
+static void graph_find_irqs(struct graph_tree *t)
 {
 	t->irqs_known = true;
 	/* Unknown: then no function counts as an interrupt's entry. */
 	symbols_irq_entries(event_table_symbols(t->info->events), &t->irq_start, &t->irq_end);
 }
 
-static bool is_irq(struct graph_tree *t, uint64_t func)
+static bool graph_is_irq(struct graph_tree *t, uint64_t func)
 {
 	if (unlikely(!t->irqs_known))
-		find_irqs(t);
+		graph_find_irqs(t);
 	return func >= t->irq_start && func < t->irq_end;
 }
 
 /* Notes whether the CPU switched to another task. */
-static void note_switch(struct cpu_state *c, struct graph_line *line)
+static void graph_note_switch(struct cpu_state *c, struct graph_line *line)
 {
 	line->switches = c->begun && c->last_pid != line->pid;
 	line->pid_before = c->last_pid;
@@ -118,14 +118,14 @@ static void note_switch(struct cpu_state *c, struct graph_line *line)
 }
 
 /* Slot of the open function at this depth; NULL: too deep. */
-static uint64_t *open_function(struct cpu_state *c, int32_t depth)
+static uint64_t *graph_open_function(struct cpu_state *c, int32_t depth)
 {
 	return depth >= 0 && depth < FUNCS_MAX ? &c->funcs[depth] : NULL;
 }
 
 /* Whether the function belongs to a hidden interrupt. */
-static bool hides_entry(const struct graph_tree *t, struct cpu_state *c,
-			const struct graph_line *line)
+static bool graph_hides_entry(const struct graph_tree *t, struct cpu_state *c,
+			      const struct graph_line *line)
 {
 	if ((t->form.flags & GRAPH_IRQS) || !t->form.is_tracer)
 		return false;
@@ -137,8 +137,8 @@ static bool hides_entry(const struct graph_tree *t, struct cpu_state *c,
 	return true;
 }
 
-static bool hides_exit(const struct graph_tree *t, struct cpu_state *c,
-		       const struct graph_line *line)
+static bool graph_hides_exit(const struct graph_tree *t, struct cpu_state *c,
+			     const struct graph_line *line)
 {
 	if ((t->form.flags & GRAPH_IRQS) || !t->form.is_tracer || c->depth_irq == -1)
 		return false;
@@ -147,8 +147,8 @@ static bool hides_exit(const struct graph_tree *t, struct cpu_state *c,
 	return true;
 }
 
-static void enter(struct graph_tree *t, struct cpu_state *c, const struct trace_event *exit,
-		  uint64_t func, struct graph_line *line)
+static void graph_enter(struct graph_tree *t, struct cpu_state *c, const struct trace_event *exit,
+			uint64_t func, struct graph_line *line)
 {
 	uint64_t *open;
 
@@ -161,12 +161,13 @@ static void enter(struct graph_tree *t, struct cpu_state *c, const struct trace_
 	if (!t->form.is_tracer)
 		return;
 	c->depth = exit ? line->depth - 1 : line->depth;
-	open = open_function(c, line->depth);
+	open = graph_open_function(c, line->depth);
 	if (open)
 		*open = exit ? 0 : func;
 }
 
-static void leave(struct graph_tree *t, struct cpu_state *c, uint64_t func, struct graph_line *line)
+static void graph_leave(struct graph_tree *t, struct cpu_state *c, uint64_t func,
+			struct graph_line *line)
 {
 	uint64_t *open;
 
@@ -174,7 +175,7 @@ static void leave(struct graph_tree *t, struct cpu_state *c, uint64_t func, stru
 	if (!t->form.is_tracer)
 		return;
 	c->depth = line->depth - 1;
-	open = open_function(c, line->depth);
+	open = graph_open_function(c, line->depth);
 	if (open) {
 		line->names = *open != func;
 		*open = 0;
@@ -182,14 +183,14 @@ static void leave(struct graph_tree *t, struct cpu_state *c, uint64_t func, stru
 }
 
 /* Functions and stacks are not shown as comments but as ordinary lines. */
-static bool is_plain_print(const struct event *ev)
+static bool graph_is_plain_print(const struct event *ev)
 {
 	return !strcmp(ev->system, "ftrace") &&
 	       (!strcmp(ev->name, "function") || !strcmp(ev->name, "kernel_stack"));
 }
 
 /* Assign field by field: copying a whole struct would stall on its own stores. */
-static void begin_line(struct graph_line *line, const struct trace_event *ev)
+static void graph_begin_line(struct graph_line *line, const struct trace_event *ev)
 {
 	line->desc = ev->desc;
 	line->exit = NULL;
@@ -206,45 +207,45 @@ static void begin_line(struct graph_line *line, const struct trace_event *ev)
 	line->exit_len = 0;
 }
 
-static int take_comment(const struct graph_tree *t, struct cpu_state *c,
-			const struct trace_event *ev, struct graph_line *ret)
+static int graph_take_comment(const struct graph_tree *t, struct cpu_state *c,
+			      const struct trace_event *ev, struct graph_line *ret)
 {
-	if (!t->form.is_tracer || is_plain_print(ev->desc))
+	if (!t->form.is_tracer || graph_is_plain_print(ev->desc))
 		return GRAPH_OTHER;
-	begin_line(ret, ev);
+	graph_begin_line(ret, ev);
 	ret->depth = c->depth;
-	note_switch(c, ret);
+	graph_note_switch(c, ret);
 	return 1;
 }
 
 int graph_tree_take(struct graph_tree *t, const struct trace_event *ev, struct graph_line *ret)
 {
-	bool is_exit, told;
+	bool is_exit, shown;
 	struct cpu_state *c;
 	uint64_t func;
 
 	if (!ev->desc || ev->cpu >= CPUS)
 		return GRAPH_OTHER;
-	c = state_of(t, ev->cpu);
+	c = graph_state_of(t, ev->cpu);
 	if (unlikely(!c))
 		return -ENOMEM;
 	if (!funcgraph_read_func(ev->desc, &ev->rec, &func))
-		return take_comment(t, c, ev, ret);
+		return graph_take_comment(t, c, ev, ret);
 	is_exit = funcgraph_is(ev->desc, FUNCGRAPH_EXIT);
-	told = c->leaf && is_exit;
+	shown = c->leaf && is_exit;
 	c->leaf = false;
-	if (told)
+	if (shown)
 		return 0;
-	begin_line(ret, ev);
+	graph_begin_line(ret, ev);
 	ret->depth = funcgraph_depth(ev->desc, &ev->rec);
-	ret->is_irq = is_irq(t, func);
-	if (is_exit ? hides_exit(t, c, ret) : hides_entry(t, c, ret))
+	ret->is_irq = graph_is_irq(t, func);
+	if (is_exit ? graph_hides_exit(t, c, ret) : graph_hides_entry(t, c, ret))
 		return 0;
 	if (is_exit)
-		leave(t, c, func, ret);
+		graph_leave(t, c, func, ret);
 	else
-		enter(t, c, ev->exit, func, ret);
+		graph_enter(t, c, ev->exit, func, ret);
 	if (t->form.is_tracer)
-		note_switch(c, ret);
+		graph_note_switch(c, ret);
 	return 1;
 }

@@ -30,6 +30,18 @@ struct cached {
 	char text[TEXT_MAX];
 };
 
+/* The recorded kernel's form of lines. */
+struct line_form {
+	bool context;  /* option context-info: lines have this prefix */
+	bool flags;    /* option irq-info */
+	bool migrate;  /* since 5.15: a column for migrate_disable, in the upper preempt nibble */
+	bool bh;       /* since 5.17: D and b show disabled bottom halves */
+	bool lazy;     /* since 6.13: the bit for "irqs-off not supported" is NEED_RESCHED_LAZY */
+	bool had_tgid; /* the recorded header has the TGID column */
+	unsigned pid_width; /* 7; before Linux 5.10: 5 */
+	bool counter;	    /* the clock counts something other than time */
+};
+
 struct line {
 	const struct trace_info *info;
 	struct line_form form;
@@ -53,7 +65,7 @@ bool release_at_least(const char *release, unsigned major, unsigned minor)
 	return a > major || (a == major && b >= minor);
 }
 
-void line_form_get(struct line_form *ret, const struct trace_info *info)
+static void line_form_get(struct line_form *ret, const struct trace_info *info)
 {
 	/* "uptime" steps by jiffies, but counts ns. */
 	static const char *const counters[] = { "counter", "x86-tsc", "ppc-tb" };
@@ -75,7 +87,7 @@ void line_form_get(struct line_form *ret, const struct trace_info *info)
 		ret->counter |= strcmp(info->header->trace_clock, counters[i]) == 0;
 }
 
-static char irqs_column(const struct line_form *f, unsigned flags)
+static char line_irqs_column(const struct line_form *f, unsigned flags)
 {
 	bool off = flags & FLAG_IRQS_OFF, bh = f->bh && (flags & FLAG_BH_OFF);
 
@@ -86,7 +98,7 @@ static char irqs_column(const struct line_form *f, unsigned flags)
 	return !f->lazy && (flags & FLAG_IRQS_NOSUPPORT) ? 'X' : '.';
 }
 
-static char resched_column(const struct line_form *f, unsigned flags)
+static char line_resched_column(const struct line_form *f, unsigned flags)
 {
 	/* Index: NEED_RESCHED, PREEMPT_RESCHED and LAZY as bits 0, 1, 2. */
 	static const char letters[] = ".npNlbLB";
@@ -101,7 +113,7 @@ static char resched_column(const struct line_form *f, unsigned flags)
 	return letters[i];
 }
 
-static char context_column(unsigned flags)
+static char line_context_column(unsigned flags)
 {
 	if (flags & FLAG_NMI)
 		return flags & FLAG_HARDIRQ ? 'Z' : 'z';
@@ -111,7 +123,7 @@ static char context_column(unsigned flags)
 }
 
 /* Readers accept [dX.][Nnp.][Hhs.]: choose the nearest in meaning. */
-static char portable(char c, int column)
+static char line_portable(char c, int column)
 {
 	static const char *const from[] = { "Db", "lLbB", "Zz" }, *const to[] = { "d.", "nNnN",
 										  "Hh" };
@@ -120,7 +132,7 @@ static char portable(char c, int column)
 	return p ? to[column][p - from[column]] : c;
 }
 
-static void make_tables(struct line *l)
+static void line_make_tables(struct line *l)
 {
 	static const char hex[] = "0123456789abcdef";
 
@@ -131,11 +143,11 @@ static void make_tables(struct line *l)
 	for (unsigned i = 0; i < 256; i++) {
 		char *f = l->flags[i], *p = l->preempt[i];
 
-		f[0] = irqs_column(&l->form, i);
-		f[1] = resched_column(&l->form, i);
-		f[2] = context_column(i);
+		f[0] = line_irqs_column(&l->form, i);
+		f[1] = line_resched_column(&l->form, i);
+		f[2] = line_context_column(i);
 		for (int column = 0; l->style == LINE_PORTABLE && column < 3; column++)
-			f[column] = portable(f[column], column);
+			f[column] = line_portable(f[column], column);
 		if (l->form.migrate) {
 			p[0] = i & 0xf ? hex[i & 0xf] : '.';
 			p[1] = i >> 4 ? hex[i >> 4] : '.';
@@ -172,7 +184,7 @@ int line_new(struct line **ret, const struct trace_info *info, bool tgid, enum l
 	/* No reader accepts a TGID without flags. */
 	if (style == LINE_PORTABLE)
 		l->form.flags = l->form.context = true;
-	make_tables(l);
+	line_make_tables(l);
 	*ret = l;
 	return 0;
 }
@@ -184,14 +196,14 @@ struct line *line_free(struct line *l)
 }
 
 /* Replaces newlines in a name: lines are read by column. */
-static void tame(char *comm)
+static void line_tame_comm(char *comm)
 {
 	for (; *comm; comm++)
 		if ((unsigned char)*comm < ' ' || *comm == 0x7f)
 			*comm = '_';
 }
 
-static struct task *find_task(struct line *l, int32_t pid, uint64_t ts, char comm[static 64])
+static struct task *line_find_task(struct line *l, int32_t pid, uint64_t ts, char comm[static 64])
 {
 	struct task *task = pid > 0 ? task_table_find(l->info->tasks, pid, ts) : NULL;
 
@@ -206,13 +218,13 @@ static struct task *find_task(struct line *l, int32_t pid, uint64_t ts, char com
 
 void line_comm(struct line *l, int32_t pid, uint64_t ts, char comm[static 64])
 {
-	find_task(l, pid, ts, comm);
+	line_find_task(l, pid, ts, comm);
 }
 
 _cold_ _noinline_ static void fill_cache(struct line *l, struct cached *c, int32_t pid, uint64_t ts)
 {
 	char comm[sizeof(((struct task *)0)->comm)];
-	struct task *task = find_task(l, pid, ts, comm);
+	struct task *task = line_find_task(l, pid, ts, comm);
 	unsigned width = l->form.pid_width;
 	int n;
 
@@ -225,7 +237,7 @@ _cold_ _noinline_ static void fill_cache(struct line *l, struct cached *c, int32
 			c->from_ts = 0;
 	}
 	if (l->style == LINE_PORTABLE)
-		tame(comm);
+		line_tame_comm(comm);
 	n = snprintf(c->text, sizeof(c->text), "%16s-%-*d ", comm, (int)width, pid);
 	if (l->tgid && task && task->tgid)
 		n += snprintf(c->text + n, sizeof(c->text) - (size_t)n, "(%*d) ", (int)width,
@@ -243,7 +255,7 @@ void line_forget(struct line *l)
 	memset(l->cache, 0, sizeof(l->cache));
 }
 
-static inline char *put_cpu(const struct line *l, char *p, uint32_t cpu)
+static inline char *line_put_cpu(const struct line *l, char *p, uint32_t cpu)
 {
 	if (unlikely(cpu > 999))
 		return p + sprintf(p, "%u", cpu);
@@ -252,7 +264,7 @@ static inline char *put_cpu(const struct line *l, char *p, uint32_t cpu)
 	return p + 2;
 }
 
-static inline char *put_time(struct line *l, char *p, uint64_t ts)
+static inline char *line_put_time(struct line *l, char *p, uint64_t ts)
 {
 	uint32_t usecs, pairs;
 
@@ -284,7 +296,7 @@ _hot_ bool line_prefix(struct line *l, const struct trace_event *ev, struct buf 
 	memcpy(p, c->text, TEXT_USUAL);
 	if (unlikely(c->len > TEXT_USUAL))
 		memcpy(p + TEXT_USUAL, c->text + TEXT_USUAL, TEXT_MAX - TEXT_USUAL);
-	p = put_cpu(l, p + c->len, ev->cpu);
+	p = line_put_cpu(l, p + c->len, ev->cpu);
 	memcpy(p, "] ", 2);
 	p += 2;
 	if (likely(l->form.flags)) {
@@ -294,7 +306,7 @@ _hot_ bool line_prefix(struct line *l, const struct trace_event *ev, struct buf 
 		memcpy(p + 3, preempt, 2);
 		p += 4 + !!preempt[1];
 	}
-	p = put_time(l, p, ev->rec.ts);
+	p = line_put_time(l, p, ev->rec.ts);
 	out->len += (size_t)(p - start);
 	return c->plain;
 }
@@ -323,7 +335,7 @@ void line_legend(const struct line *l, struct buf *out)
 		   l->tgid ? "       |  " : "", l->form.flags ? pipes : " ");
 }
 
-static bool is_name(const char *tracer)
+static bool line_is_name(const char *tracer)
 {
 	size_t len = strspn(tracer, "abcdefghijklmnopqrstuvwxyz0123456789_-");
 
@@ -334,7 +346,8 @@ void line_header(const struct line *l, const struct ledger_totals *totals, struc
 {
 	static const char counts[] = "# entries-in-buffer/entries-written:";
 	const char *head = l->info->header->trace_header, *p;
-	const char *tracer = is_name(l->info->header->tracer) ? l->info->header->tracer : "nop";
+	const char *tracer =
+		line_is_name(l->info->header->tracer) ? l->info->header->tracer : "nop";
 
 	buf_printf(out, "# tracer: %s\n#\n", tracer);
 	if (!l->form.context)

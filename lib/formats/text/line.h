@@ -11,19 +11,6 @@
 /* Whether the kernel is of that version or later; true if unknown. */
 bool release_at_least(const char *release, unsigned major, unsigned minor);
 
-/* The recorded kernel's form of lines. */
-struct line_form {
-	bool context;  /* option context-info: lines have this prefix */
-	bool flags;    /* option irq-info */
-	bool migrate;  /* since 5.15: a column for migrate_disable, in the upper preempt nibble */
-	bool bh;       /* since 5.17: D and b show disabled bottom halves */
-	bool lazy;     /* since 6.13: the bit for "irqs-off not supported" is NEED_RESCHED_LAZY */
-	bool had_tgid; /* the recorded header has the TGID column */
-	unsigned pid_width; /* 7; before Linux 5.10: 5 */
-	bool counter;	    /* the clock counts something other than time */
-};
-void line_form_get(struct line_form *ret, const struct trace_info *info);
-
 /* Columns as the kernel writes them, or restricted to those that every reader accepts. */
 enum line_style { LINE_KERNEL, LINE_PORTABLE };
 

@@ -30,7 +30,7 @@ struct sink_text {
 	struct graph_tree *tree;
 };
 
-static struct sink_text *text(struct sink *s)
+static struct sink_text *to_text(struct sink *s)
 {
 	return container_of(s, struct sink_text, sink);
 }
@@ -47,17 +47,17 @@ static void text_end(void *userdata)
 
 static int text_begin(void **ret, struct sink *sink)
 {
-	const struct trace_info *info = text(sink)->info;
+	const struct trace_info *info = to_text(sink)->info;
 	struct text_state *s = cache_lines_new(sizeof(*s));
 	int r;
 
 	if (!s)
 		return -ENOMEM;
-	r = line_new(&s->line, info, text(sink)->tgid, LINE_KERNEL);
+	r = line_new(&s->line, info, to_text(sink)->tgid, LINE_KERNEL);
 	if (r == 0)
 		r = printer_new(&s->printer, info->events);
 	if (r == 0)
-		r = graph_text_new(&s->graph, info, &text(sink)->form, s->line, s->printer);
+		r = graph_text_new(&s->graph, info, &to_text(sink)->form, s->line, s->printer);
 	if (r < 0) {
 		text_end(s);
 		return r;
@@ -88,7 +88,7 @@ static int text_render_note(void *state, const void *note, size_t len _unused_, 
 			       (const uint8_t *)(line + 1), out);
 }
 
-/* As print_trace_line() of kernel/trace/trace.c. */
+/* Like print_trace_line() of kernel/trace/trace.c. */
 static int text_render_loss(void *state _unused_, uint32_t cpu, uint64_t count, struct buf *out,
 			    uint64_t *weight _unused_)
 {
@@ -110,12 +110,12 @@ static const struct render_ops text_render_ops = {
 
 static void text_free(struct sink *s)
 {
-	render_free(text(s)->render);
-	graph_tree_free(text(s)->tree);
-	free(text(s));
+	render_free(to_text(s)->render);
+	graph_tree_free(to_text(s)->tree);
+	free(to_text(s));
 }
 
-static void put_header(struct sink_text *s, const struct ledger_totals *totals)
+static void text_put_header(struct sink_text *s, const struct ledger_totals *totals)
 {
 	const struct text_state *state = render_state(s->render);
 
@@ -155,13 +155,14 @@ static int text_open(struct sink **ret, const struct sink_env *env, struct error
 	/* With several files, the counts for each are not yet known. */
 	if (!segments)
 		ledger_totals_get(&totals, info);
-	put_header(s, &totals);
+	text_put_header(s, &totals);
 	*ret = &s->sink;
 	return 0;
 }
 
 /* Looks up the tasks whose names ev's line may show. */
-static inline int learn_tasks(struct sink_text *s, const struct trace_event *ev, struct error *err)
+static inline int text_learn_tasks(struct sink_text *s, const struct trace_event *ev,
+				   struct error *err)
 {
 	int32_t pids[2];
 	unsigned count = graph_tree_tasks(s->tree, ev, pids);
@@ -173,7 +174,7 @@ static inline int learn_tasks(struct sink_text *s, const struct trace_event *ev,
 }
 
 /* A note: the line, the record, and a leaf's exit record. */
-static size_t note_size(const struct trace_event *ev)
+static size_t text_note_size(const struct trace_event *ev)
 {
 	return sizeof(struct graph_line) + ev->rec.len + (ev->exit ? ev->exit->rec.len : 0);
 }
@@ -185,10 +186,10 @@ static _noinline_ int text_graph_event(struct sink_text *s, const struct trace_e
 	struct graph_line *line;
 	uint8_t *records;
 	void *room;
-	int r = learn_tasks(s, ev, err);
+	int r = text_learn_tasks(s, ev, err);
 
 	if (r == 0)
-		r = render_note_room(s->render, note_size(ev), &room, err);
+		r = render_note_room(s->render, text_note_size(ev), &room, err);
 	if (r < 0)
 		return r;
 	line = room;
@@ -206,7 +207,7 @@ static _noinline_ int text_graph_event(struct sink_text *s, const struct trace_e
 
 _hot_ static int text_event(struct sink *sink, const struct trace_event *ev, struct error *err)
 {
-	struct sink_text *s = text(sink);
+	struct sink_text *s = to_text(sink);
 
 	s->last_ts = ev->rec.ts;
 	if (unlikely(s->form.is_tracer || (ev->desc && ev->desc->funcgraph)))
@@ -217,48 +218,48 @@ _hot_ static int text_event(struct sink *sink, const struct trace_event *ev, str
 static int text_run(struct sink *sink, int (*give)(void *userdata, struct error *err),
 		    void *userdata, struct error *err)
 {
-	return render_run(text(sink)->render, give, userdata, err);
+	return render_run(to_text(sink)->render, give, userdata, err);
 }
 
 static int text_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
 		     uint64_t after_ts _unused_, uint64_t count, struct error *err)
 {
-	return render_loss(text(sink)->render, cpu, count, err);
+	return render_loss(to_text(sink)->render, cpu, count, err);
 }
 
 static int text_sync(struct sink *sink, struct error *err)
 {
-	struct render *render = text(sink)->render;
+	struct render *render = to_text(sink)->render;
 	const struct text_state *state = render_state(render);
 	int r = render_drain(render, err);
 
 	line_forget(state->line);
-	task_table_forget(text(sink)->info->tasks, text(sink)->last_ts);
+	task_table_forget(to_text(sink)->info->tasks, to_text(sink)->last_ts);
 	return r;
 }
 
 static int text_cut(struct sink *sink, const struct export_result *result _unused_,
 		    struct error *err)
 {
-	struct sink_text *s = text(sink);
+	struct sink_text *s = to_text(sink);
 	int r = render_drain(s->render, err);
 
 	if (r < 0)
 		return r;
 	r = output_cut(s->out, false);
 	task_table_forget(s->info->tasks, s->last_ts);
-	put_header(s, &(struct ledger_totals){ 0 });
+	text_put_header(s, &(struct ledger_totals){ 0 });
 	return r < 0 ? error_errno(err, r, "can't write the text") : 0;
 }
 
 static int text_close(struct sink *sink, const struct export_result *result _unused_,
 		      struct error *err)
 {
-	int r = render_drain(text(sink)->render, err);
+	int r = render_drain(to_text(sink)->render, err);
 
 	if (r < 0)
 		return r;
-	r = output_flush(text(sink)->out, true);
+	r = output_flush(to_text(sink)->out, true);
 	return r < 0 ? error_errno(err, r, "can't write the text") : 0;
 }
 

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Passes events from the merge, and marks between them, to the sink; cuts the output into segments.
+ * Nothing is allocated per event.
+ */
+#include <string.h>
+
+#include "base/io.h"
+#include "export/exporter.h"
+#include "print/funcgraph.h"
+
+static int give_lost(struct exporter *x, const struct merge_item *item, struct error *err)
+{
+	ledger_loss(&x->ledger, item);
+	return x->ops->loss(x->sink, item->event.cpu, item->before_ts, item->after_ts, item->count,
+			    err);
+}
+
+/* The recorder's mark is an ordinary print event; only its text identifies it. It occurs once. */
+static bool give_is_own_mark(const struct exporter *x, const struct record *rec)
+{
+	const char *id = x->index.info.sync_id;
+
+	return !x->own_events && *id && memmem(rec->data, rec->len, id, strlen(id));
+}
+
+int exporter_give_marks(struct exporter *x, uint64_t until, struct error *err)
+{
+	while (x->have_mark && x->mark.ts < until) {
+		int r = x->ops->mark(x->sink, &x->mark, err);
+
+		if (r == 0)
+			r = mark_feed_next(x->marks, &x->mark, err);
+		if (r < 0)
+			return r;
+		x->have_mark = r > 0;
+	}
+	x->mark_ts = x->have_mark ? x->mark.ts : UINT64_MAX;
+	return 0;
+}
+
+/* In a followed stream, marks can't wait for the end: consumed data is freed. */
+static bool give_marks_last(const struct exporter *x)
+{
+	return x->ops->marks_last && !x->env.followed;
+}
+
+/* Passes frames and metadata at once; the first mark with a time becomes x->mark. */
+static int give_first_marks(struct exporter *x, struct error *err)
+{
+	int r;
+
+	if (!x->marks || x->have_mark)
+		return 0;
+	r = x->options->follow ? mark_feed_extend(x->marks, x->index.ripe, err) : 0;
+	if (r == 0)
+		r = mark_feed_next(x->marks, &x->mark, err);
+	x->have_mark = r > 0;
+	return r <= 0 || give_marks_last(x) ? MIN(r, 0) : exporter_give_marks(x, 1, err);
+}
+
+/* In a followed recording, a format may arrive late. */
+static void give_learn_kind(struct exporter *x, struct event_kind *kind, uint16_t id)
+{
+	x->kinds_end = MAX(x->kinds_end, id + 1U);
+	kind->desc = event_table_find(x->index.info.events, id);
+	kind->special =
+		kind->desc && (kind->desc == x->print || funcgraph_is(kind->desc, FUNCGRAPH_ENTRY));
+}
+
+static bool give_is_exit_of(const struct trace_event *exit, uint64_t func)
+{
+	uint64_t left;
+
+	return funcgraph_is(exit->desc, FUNCGRAPH_EXIT) &&
+	       funcgraph_read_func(exit->desc, &exit->rec, &left) && left == func;
+}
+
+/* After a function entry: the next event may be its exit. */
+static int give_look_ahead(struct exporter *x, struct trace_event *ev, struct trace_event *next,
+			   struct error *err)
+{
+	uint64_t func;
+	int r;
+
+	/* Without a line of its own in the tree, the record may be on loan and must not move. */
+	if (!funcgraph_read_func(ev->desc, &ev->rec, &func))
+		return 0;
+	r = merge_peek(x->merge, &ev->rec, &next->rec, err);
+	if (r <= 0 || next->rec.len < x->head.least)
+		return MIN(r, 0);
+	event_head_read(&x->head, next);
+	next->desc = event_table_find(x->index.info.events, next->id);
+	next->exit = NULL;
+	next->cpu = ev->cpu;
+	if (next->pid == ev->pid && give_is_exit_of(next, func))
+		ev->exit = next;
+	return 0;
+}
+
+static _noinline_ int give_look_closer(struct exporter *x, struct trace_event *ev,
+				       struct trace_event *next, struct error *err)
+{
+	if (ev->desc != x->print)
+		return give_look_ahead(x, ev, next, err);
+	x->own_events += give_is_own_mark(x, &ev->rec);
+	return 0;
+}
+
+/* The kernel never writes such a record: it is damaged, although its sub-buffer is valid. */
+static _noinline_ int give_too_short(struct exporter *x, const struct trace_event *ev,
+				     struct error *err)
+{
+	x->too_short++;
+	return give_lost(x,
+			 &(struct merge_item){
+				 .event.cpu = ev->cpu,
+				 .after_ts = ev->rec.ts,
+				 .count = UINT64_MAX,
+				 .damaged = true,
+			 },
+			 err);
+}
+
+_hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct error *err)
+{
+	const uint64_t ts = ev->rec.ts;
+	struct ledger_cpu *c = x->row;
+	struct event_kind *kind;
+	struct trace_event next;
+	int r;
+
+	if (unlikely(ev->rec.len < x->head.least))
+		return give_too_short(x, ev, err);
+	event_head_read(&x->head, ev);
+	kind = &x->kinds[ev->id];
+	if (unlikely(!kind->desc))
+		give_learn_kind(x, kind, ev->id);
+	kind->count++;
+	ev->desc = kind->desc;
+	ev->exit = NULL;
+
+	if (unlikely(!c || c->row.cpu != ev->cpu))
+		c = x->row = ledger_find(&x->ledger, ev->cpu);
+	c->row.events++;
+	c->last_ts = ts;
+	if (unlikely(!x->first_ts))
+		x->first_ts = ts;
+	if (unlikely(ts < x->last_ts))
+		x->late += x->env.followed;
+	else
+		x->last_ts = ts;
+	if (unlikely(ts > x->mark_ts)) {
+		r = exporter_give_marks(x, ts, err);
+		if (r < 0)
+			return r;
+	}
+	if (unlikely(kind->special)) {
+		r = give_look_closer(x, ev, &next, err);
+		if (r < 0)
+			return r;
+	}
+	return x->ops->event(x->sink, ev, err);
+}
+
+/* Events between two readings of the clock, and time between two progress reports. */
+#define PROGRESS_EVENTS 65536
+#define PROGRESS_NS (200 * NSEC_PER_MSEC)
+
+static void give_report_progress(struct exporter *x)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC), size = x->reader.size + x->reader.elsewhere;
+
+	if (!x->options->progress || !size || now - x->reported_ns < PROGRESS_NS)
+		return;
+	x->reported_ns = now;
+	x->options->progress(x->options->userdata, (double)merge_progress(x->merge) / (double)size);
+}
+
+/*
+ * On ENOSPC and the like. The output may be all that remains of a followed recording: close the
+ * file where it is. For a complete stream, which is kept, report the error instead.
+ */
+static bool give_close_full(struct exporter *x, int r, const struct error *err)
+{
+	if (r != -EOVERFLOW || !x->env.followed)
+		return false;
+	x->full = x->index.incomplete = true;
+	stream_index_warn(&x->index, "%s: what came later is missing", err->message);
+	return true;
+}
+
+/* Result that is written at the end of a segment; the account is added later. */
+static struct export_result give_segment_result(const struct exporter *x)
+{
+	return (struct export_result){
+		.warnings = x->index.warnings,
+		.warning_count = x->index.warning_count,
+		.incomplete = x->index.incomplete,
+		.span_ns = x->last_ts - x->segment.first_ts,
+	};
+}
+
+/*
+ * Starts a new segment if the item belongs to the next one. A loss stays with the event after it.
+ */
+static int give_cut_before(struct exporter *x, const struct merge_item *item, int kind,
+			   struct error *err)
+{
+	uint64_t ts = kind == MERGE_RECORD ? item->event.rec.ts : item->after_ts;
+	bool after_loss = x->after_loss;
+	struct export_result result;
+	int r;
+
+	x->after_loss = kind == MERGE_LOSS;
+	if (after_loss || ts == UINT64_MAX || !segment_is_full(&x->segment, &x->out, x->sink, ts))
+		return 0;
+	r = exporter_give_marks(x, ts, err);
+	if (r < 0)
+		return r;
+	if (give_marks_last(x))
+		x->mark_ts = UINT64_MAX;
+	result = give_segment_result(x);
+	return segment_cut(&x->segment, x->sink, &x->out, &x->ledger, &result, ts, err);
+}
+
+/* Passes the available events to the sink. 0: all; 1: the sink asked for a pause; or -errno. */
+_hot_ static int give_some(void *userdata, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	struct exporter *x = userdata;
+	struct merge_item item;
+	int kind, r;
+
+	while ((kind = merge_next(x->merge, &item, err)) > 0) {
+		r = likely(!x->rotates) ? 0 : give_cut_before(x, &item, kind, &why);
+		if (likely(r == 0))
+			r = likely(kind == MERGE_RECORD) ? give_record(x, &item.event, &why)
+							 : give_lost(x, &item, &why);
+		if (unlikely(r < 0))
+			return give_close_full(x, r, &why) ? 0 : error_move(err, &why);
+		if (unlikely(++x->unreported == PROGRESS_EVENTS)) {
+			x->unreported = 0;
+			give_report_progress(x);
+		}
+		if (unlikely(x->loan.pause))
+			return 1;
+	}
+	return kind;
+}
+
+int exporter_give_ripe(struct exporter *x, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	int r;
+
+	r = ledger_extend(&x->ledger, &x->index);
+	x->row = NULL;
+	if (r < 0)
+		return error_errno(err, r, "can't keep the account");
+	r = merge_extend(x->merge, x->index.ripe, err);
+	if (r == 0)
+		r = give_first_marks(x, err);
+	if (r == 0)
+		r = x->ops->run ? x->ops->run(x->sink, give_some, x, err) : give_some(x, err);
+	if (r == 0 && !x->full && x->options->follow && x->marks) {
+		r = exporter_give_marks(x, UINT64_MAX, &why);
+		if (r < 0)
+			return give_close_full(x, r, &why) ? 0 : error_move(err, &why);
+	}
+	return r;
+}
