@@ -9,7 +9,7 @@
 struct arming {
 	struct work work;
 	struct manager *manager;
-	struct session *session; /* used by the loop only; NULL: session freed */
+	struct session *session; /* used by the loop only; NULL: the session is over */
 	/* Used by the worker until it is done. */
 	struct start_plan plan;
 	struct capture_env env;

@@ -13,51 +13,54 @@
 #define FRAMES_PER_TURN 8
 #define HELLO_LATE_US 250000
 
-static struct job *job_of(const struct connection *c)
+static void connection_close(struct connection *c)
 {
-	struct job *j;
-
-	TAILQ_FOREACH(j, &c->manager->jobs, list)
-	if (j->connection == c)
-		return j;
-	return NULL;
+	c->source = loop_source_free(c->source);
+	c->flush = loop_source_free(c->flush);
+	c->hello_timer = loop_source_free(c->hello_timer);
+	c->fd = close_fd(c->fd);
 }
 
 struct connection *connection_free(struct connection *c)
 {
-	struct manager *m;
-
 	if (!c)
 		return NULL;
-	m = c->manager;
-	if (m) {
-		struct session *s, *next_session;
-		struct job *j;
-
-		TAILQ_REMOVE(&m->connections, c, list);
-		m->connection_count--;
-		/* Sessions first: a recording with an output survives its client. */
-		for (s = TAILQ_FIRST(&m->sessions); s; s = next_session) {
-			next_session = TAILQ_NEXT(s, list);
-			if (s->client == c)
-				session_client_left(s);
-		}
-		/*
-		 * Forgetting one job may end its session, which frees other jobs: start over each
-		 * time.
-		 */
-		while ((j = job_of(c)))
-			job_forget_connection(j);
-	}
-	loop_source_free(c->source);
-	loop_source_free(c->flush);
-	loop_source_free(c->hello_timer);
+	connection_close(c);
 	frame_io_deinit(&c->io);
-	close_fd(c->fd);
 	free(c);
-	if (m)
-		manager_changed(m);
 	return NULL;
+}
+
+static struct session *connection_session(const struct connection *c)
+{
+	struct session *s;
+
+	TAILQ_FOREACH(s, &c->manager->sessions, list)
+	if (s->client == c)
+		return s;
+	return NULL;
+}
+
+void connection_over(struct connection *c)
+{
+	struct manager *m = c->manager;
+	struct session *s;
+	struct job *j;
+
+	/* No more replies. */
+	if (!c->failed)
+		c->failed = -ECONNRESET;
+	TAILQ_REMOVE(&m->connections, c, list);
+	m->connection_count--;
+	/* Sessions first: a recording with an output survives its client. */
+	while ((s = connection_session(c)))
+		session_client_left(s);
+	while ((j = TAILQ_FIRST(&c->jobs)))
+		job_client_left(j);
+	connection_close(c);
+	TAILQ_INSERT_TAIL(&m->over.connections, c, list);
+	manager_reap_later(m);
+	manager_changed(m);
 }
 
 static void drop_later(struct connection *c, int code)
@@ -76,7 +79,7 @@ static void drop(struct connection *c, int code)
 			   code == -ENOBUFS ? "it does not read its replies" : strerror(-code));
 	/* Try to send a last reply that explains; unsent data is lost. */
 	frame_flush(&c->io);
-	connection_free(c);
+	connection_over(c);
 }
 
 static int flush(struct connection *c)
@@ -272,11 +275,12 @@ int connection_new(struct connection **ret, struct manager *m, int fd, struct er
 	c->uid = peer.uid;
 	c->pid = peer.pid;
 	c->manager = m;
-	TAILQ_INSERT_TAIL(&m->connections, c, list);
-	m->connection_count++;
+	TAILQ_INIT(&c->jobs);
 	r = add_sources(c);
 	if (r < 0)
 		return error_errno(err, r, "can't watch a client");
+	TAILQ_INSERT_TAIL(&m->connections, c, list);
+	m->connection_count++;
 	*ret = TAKE_PTR(c);
 	return 0;
 }

@@ -100,7 +100,7 @@ Traced__Control__Session *session_describe(struct session *s)
 		d = s->last ? copy_description(s->last) : NULL;
 	if (!d)
 		return NULL;
-	d->state = s->state;
+	d->state = (Traced__Control__Session__State)s->state;
 	d->cpu_time_ns = s->cpu_ns;
 	d->memory_bytes = s->capture ? s->memory_bytes : 0;
 	d->spool_bytes = s->spool.fd >= 0 ? spool_bytes(&s->spool) : 0;

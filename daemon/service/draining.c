@@ -60,7 +60,7 @@ static bool pause_for_output(struct session *s)
 
 /*
  * Acts before the file system is full, so that the stream's end can still be written. Returns true
- * if the recording pauses or has ended. May free s.
+ * if the recording pauses or has ended.
  */
 static bool out_of_space(struct session *s)
 {
@@ -81,7 +81,6 @@ static bool out_of_space(struct session *s)
 	return r < 0;
 }
 
-/* May free s. */
 static void drain(struct session *s)
 {
 	uint64_t before_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -19,21 +19,51 @@ struct job *job_free(struct job *j)
 {
 	if (!j)
 		return NULL;
-	TAILQ_REMOVE(&j->manager->jobs, j, list);
-	if (j->connection)
-		j->connection->in_flight--;
-	child_free(j->child);
 	follow_free(j->follow);
-	close_fd(j->out_fd);
 	merging_deinit(&j->merging);
-	spool_deinit(&j->spool);
 	if (j->output)
 		traced__control__output__free_unpacked(j->output, NULL);
 	if (j->description)
 		traced__control__session__free_unpacked(j->description, NULL);
-	manager_changed(j->manager);
 	free(j);
 	return NULL;
+}
+
+static struct job_list *job_siblings(const struct job *j)
+{
+	return j->session ? &j->session->jobs : &j->manager->jobs;
+}
+
+/* The follow may be in one of its callbacks: job_free() frees it. */
+void job_over(struct job *j)
+{
+	struct manager *m = j->manager;
+
+	if (j->over)
+		return;
+	j->over = true;
+	TAILQ_REMOVE(job_siblings(j), j, list);
+	j->session = NULL;
+	m->job_count--;
+	if (j->connection) {
+		TAILQ_REMOVE(&j->connection->jobs, j, of_client);
+		j->connection->in_flight--;
+		j->connection = NULL;
+	}
+	j->child = child_free(j->child);
+	j->out_fd = close_fd(j->out_fd);
+	spool_deinit(&j->spool);
+	TAILQ_INSERT_TAIL(&m->over.jobs, j, list);
+	manager_reap_later(m);
+	manager_changed(m);
+}
+
+void job_wait_for(struct job *j, struct session *s)
+{
+	TAILQ_REMOVE(job_siblings(j), j, list);
+	j->session = s;
+	j->tgid = s->tgid;
+	TAILQ_INSERT_TAIL(job_siblings(j), j, list);
 }
 
 static int check_output(const Traced__Control__Output *output, int fd, struct error *err)
@@ -100,14 +130,16 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	j->request_id = request_id;
 	j->out_fd = -EBADF;
 	j->spool = SPOOL_INIT;
-	j->connection = connection;
-	connection->in_flight++;
-	TAILQ_INSERT_TAIL(&j->manager->jobs, j, list);
 	r = output ? take_output(j, output, fds, fd_count, err) : 0;
 	if (r < 0) {
 		job_free(j);
 		return r;
 	}
+	j->connection = connection;
+	connection->in_flight++;
+	TAILQ_INSERT_TAIL(&connection->jobs, j, of_client);
+	TAILQ_INSERT_TAIL(job_siblings(j), j, list);
+	j->manager->job_count++;
 	*ret = j;
 	return 0;
 }
@@ -115,7 +147,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 void job_fail(struct job *j, const struct error *err)
 {
 	connection_reply_error(j->connection, j->request_id, err);
-	job_free(j);
+	job_over(j);
 }
 
 static void reply_finished(struct job *j, Traced__Control__ExportResult *result)
@@ -148,7 +180,7 @@ void job_started(struct job *j)
 	/* Send the reply now: in the loop the rings come first and are busy. */
 	if (j->connection)
 		connection_flush(j->connection);
-	job_free(j);
+	job_over(j);
 }
 
 static const char *job_name(const struct job *j)
@@ -156,16 +188,19 @@ static const char *job_name(const struct job *j)
 	return j->description ? j->description->name : "extract";
 }
 
-/* Reports a failed export and where the recording is kept. Frees j. */
-static void export_failed(struct job *j, struct error *err)
+static struct spool *job_spool(struct job *j)
 {
-	const struct spool *spool = j->spool.path || !j->session ? &j->spool : &j->session->spool;
+	return j->session ? &j->session->spool : &j->spool;
+}
+
+/* Reports a failed export and where the recording is kept. The job is over. */
+static void job_export_failed(struct job *j, struct error *err)
+{
+	const struct spool *spool = job_spool(j);
 	struct log_fields fields = { .session = job_name(j),
 				     .cpu = -1,
 				     .error = err->code,
 				     .message_id = AUDIT_EXPORT_FAILED };
-	struct session *s = j->session;
-	bool own = j->spool.path;
 
 	if (spool->path) {
 		_cleanup_free_ char *hint = err->hint ? strdup(err->hint) : NULL;
@@ -179,8 +214,6 @@ static void export_failed(struct job *j, struct error *err)
 	log_write(j->connection ? LOG_INFO : LOG_WARNING, &fields, "%s: export failed: %s%s%s",
 		  job_name(j), err->message, err->hint ? "; " : "", err->hint ?: "");
 	job_fail(j, err);
-	if (s && !own)
-		session_job_over(s, false);
 }
 
 /* Refuse an output that may have no reader: writing to it could block forever. */
@@ -193,16 +226,20 @@ static int check_abandoned(const struct job *j, struct error *err)
 	return error_set(err, -EPIPE, "its client has left, and the output is no regular file");
 }
 
-void job_forget_connection(struct job *j)
+void job_client_left(struct job *j)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
+	struct session *s = j->session;
 
-	/* Drop a job that has not started when its client leaves. */
+	TAILQ_REMOVE(&j->connection->jobs, j, of_client);
 	j->connection = NULL;
-	if (!j->child)
-		job_free(j);
-	else if (j->exporting && check_abandoned(j, &err) < 0)
-		export_failed(j, &err);
+	if (!j->child) {
+		job_over(j);
+	} else if (j->exporting && check_abandoned(j, &err) < 0) {
+		job_export_failed(j, &err);
+		if (s)
+			session_job_over(s, false);
+	}
 }
 
 /* Checks the code: a compromised child may send any number, but callers rely on an errno. */
@@ -215,21 +252,20 @@ static void take_error(const Traced__Control__Error *from, struct error *err)
 		error_hint(err, "%s", from->hint);
 }
 
-/* The output's reader has closed it (| head): discards the rest of the recording. Frees j. */
-static void reader_left(struct job *j)
+/* The output's reader has closed it (| head): discards the rest of the recording. */
+static void job_reader_left(struct job *j)
 {
 	struct log_fields fields = { .session = job_name(j), .cpu = -1 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct session *s = j->session;
-	bool own = j->spool.path;
 
 	log_write(LOG_INFO, &fields, "%s: the output's reader has left", job_name(j));
 	error_set(&err, -EPIPE, "the output's reader has left");
 	spool_discard(&j->spool);
 	job_fail(j, &err);
-	if (s && !own && session_records(s))
+	if (s && session_records(s))
 		session_cancel(s, "the output's reader has left");
-	else if (s && !own)
+	else if (s)
 		session_job_over(s, true);
 }
 
@@ -256,19 +292,20 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 {
 	struct job *j = userdata;
 	struct session *s = j->session;
-	bool own = j->spool.path;
 
 	j->child = child_free(j->child);
-	if (j->follow && s)
+	if (j->follow)
 		describe_again(j);
 	/* EPIPE from a process that makes files is its failure, so the recording is kept. */
 	if (result->error && result->error->code == EPIPE && !makes_files(j)) {
-		reader_left(j);
+		job_reader_left(j);
 	} else if (result->error) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
 		take_error(result->error, &err);
-		export_failed(j, &err);
+		job_export_failed(j, &err);
+		if (s)
+			session_job_over(s, false);
 	} else {
 		struct log_fields fields = { .session = job_name(j), .cpu = -1 };
 
@@ -278,8 +315,8 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 			  (unsigned long long)result->bytes, (unsigned long long)result->lost);
 		reply_finished(j, result);
 		spool_discard(&j->spool);
-		job_free(j);
-		if (s && !own)
+		job_over(j);
+		if (s)
 			session_job_over(s, true);
 	}
 	traced__control__export_result__free_unpacked(result, NULL);
@@ -298,12 +335,11 @@ static bool somebody_records(struct manager *m)
 /* follow_fd: as in struct exporter_request. */
 static int start_export(struct job *j, int follow_fd, struct error *err)
 {
-	const struct spool *spool = j->spool.path ? &j->spool : &j->session->spool;
 	struct exporter_request request = {
 		.out_fd = j->out_fd,
 		.follow_fd = follow_fd,
 		.output = j->output,
-		.tgid = j->session && j->session->tgid,
+		.tgid = j->tgid,
 		.merging = &j->merging,
 		.quiet = somebody_records(j->manager),
 		.service = j->manager->options.exporter_service,
@@ -313,7 +349,7 @@ static int start_export(struct job *j, int follow_fd, struct error *err)
 
 	if (r < 0)
 		return r;
-	stream = spool_reopen(spool, err);
+	stream = spool_reopen(job_spool(j), err);
 	if (stream < 0)
 		return stream;
 	request.stream_fd = stream;
@@ -322,20 +358,24 @@ static int start_export(struct job *j, int follow_fd, struct error *err)
 	return r;
 }
 
-void job_run(struct job *j)
+int job_run(struct job *j)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
+	int r;
 
 	if (j->session)
 		j->description = session_describe(j->session);
 	if (!job_has_output(j)) {
 		reply_finished(j, NULL);
-		job_free(j);
-	} else if (start_export(j, -EBADF, &err) < 0) {
-		export_failed(j, &err);
-	} else {
-		manager_changed(j->manager);
+		job_over(j);
+		return 0;
 	}
+	r = start_export(j, -EBADF, &err);
+	if (r < 0)
+		job_export_failed(j, &err);
+	else
+		manager_changed(j->manager);
+	return r;
 }
 
 static void on_space(void *userdata)
@@ -360,6 +400,18 @@ int job_follow(struct job *j, struct error *err)
 	}
 	j->description = session_describe(j->session);
 	manager_changed(j->manager);
+	return 0;
+}
+
+int job_snapshot(struct job *j, struct session *s, struct error *err)
+{
+	int r = session_snapshot(s, &j->spool, err);
+
+	if (r < 0)
+		return r;
+	j->tgid = s->tgid;
+	j->description = session_describe(s);
+	job_run(j);
 	return 0;
 }
 

@@ -83,6 +83,33 @@ static int read_config(struct config *ret, const struct manager_options *o, stru
 	return 0;
 }
 
+/* Only the loop and manager_free() call it: no caller holds an object that is over. */
+static void manager_reap(void *userdata)
+{
+	struct manager *m = userdata;
+	struct connection *c;
+	struct session *s;
+	struct job *j;
+
+	while ((j = TAILQ_FIRST(&m->over.jobs))) {
+		TAILQ_REMOVE(&m->over.jobs, j, list);
+		job_free(j);
+	}
+	while ((s = TAILQ_FIRST(&m->over.sessions))) {
+		TAILQ_REMOVE(&m->over.sessions, s, list);
+		session_free(s);
+	}
+	while ((c = TAILQ_FIRST(&m->over.connections))) {
+		TAILQ_REMOVE(&m->over.connections, c, list);
+		connection_free(c);
+	}
+}
+
+void manager_reap_later(struct manager *m)
+{
+	loop_source_enable(m->reaper, true);
+}
+
 int manager_new(struct manager **ret, struct loop *loop, const struct manager_options *options,
 		struct error *err)
 {
@@ -94,6 +121,9 @@ int manager_new(struct manager **ret, struct loop *loop, const struct manager_op
 	TAILQ_INIT(&m->connections);
 	TAILQ_INIT(&m->sessions);
 	TAILQ_INIT(&m->jobs);
+	TAILQ_INIT(&m->over.connections);
+	TAILQ_INIT(&m->over.sessions);
+	TAILQ_INIT(&m->over.jobs);
 	metrics_init(&m->metrics);
 	m->loop = loop;
 	m->options = *options;
@@ -106,6 +136,9 @@ int manager_new(struct manager **ret, struct loop *loop, const struct manager_op
 	r = make_dir(m->config.state_dir, 0755, err);
 	if (r < 0)
 		return r;
+	r = loop_add_deferred(loop, &m->reaper, manager_reap, m);
+	if (r < 0)
+		return error_errno(err, r, "event loop");
 	r = worker_new(&m->worker, loop);
 	if (r < 0)
 		return error_errno(err, r, "worker");
@@ -120,11 +153,13 @@ struct manager *manager_free(struct manager *m)
 		return NULL;
 	m->stopping = true;
 	while (!TAILQ_EMPTY(&m->jobs))
-		job_free(TAILQ_FIRST(&m->jobs));
+		job_over(TAILQ_FIRST(&m->jobs));
 	while (!TAILQ_EMPTY(&m->sessions))
-		session_free(TAILQ_FIRST(&m->sessions));
+		session_abandon(TAILQ_FIRST(&m->sessions));
 	while (!TAILQ_EMPTY(&m->connections))
-		connection_free(TAILQ_FIRST(&m->connections));
+		connection_over(TAILQ_FIRST(&m->connections));
+	manager_reap(m);
+	m->reaper = loop_source_free(m->reaper);
 	metrics_close(m);
 	metrics_deinit(&m->metrics);
 	marking_close(m);
@@ -233,14 +268,14 @@ static void tell_status(struct manager *m)
 		buf_printf(&text, "%s%s (%s)", text.len ? ", " : "STATUS=Recording: ", s->name,
 			   s->what);
 	if (!text.len)
-		buf_puts(&text, TAILQ_EMPTY(&m->jobs) ? "STATUS=Idle" : "STATUS=Exporting");
+		buf_puts(&text, m->job_count ? "STATUS=Exporting" : "STATUS=Idle");
 	if (buf_string(&text))
 		notify(text.data);
 }
 
 void manager_changed(struct manager *m)
 {
-	bool idle = TAILQ_EMPTY(&m->jobs) && TAILQ_EMPTY(&m->sessions);
+	bool idle = !m->job_count && !m->session_count;
 	struct connection *c;
 
 	if (!m->options.private)
@@ -466,7 +501,7 @@ static void on_stop_bound(void *userdata)
 	loop_exit(m->loop, 0);
 }
 
-/* Calls act for each session; act may free it. */
+/* Calls act for each session, which act may end. */
 static void for_sessions(struct manager *m, void (*act)(struct session *s))
 {
 	struct session *s, *next;

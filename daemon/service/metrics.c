@@ -164,7 +164,8 @@ static int collect(struct manager *m, struct rows *ret)
 		return -ENOMEM;
 	TAILQ_FOREACH(s, &m->sessions, list)
 	{
-		Traced__Control__Session *d = s->arming ? NULL : session_describe(s);
+		Traced__Control__Session *d =
+			s->state == SESSION_ARMING ? NULL : session_describe(s);
 
 		if (!d)
 			continue;

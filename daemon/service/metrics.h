@@ -29,7 +29,7 @@ struct metrics {
 void metrics_init(struct metrics *m);
 void metrics_deinit(struct metrics *m);
 
-/* Remembers the counts of a session that is being freed. */
+/* Remembers the counts of a session that is over. */
 void metrics_session_over(const struct session *s);
 /* Memory of this process; 0: unknown. */
 uint64_t metrics_resident_bytes(void);

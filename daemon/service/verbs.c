@@ -94,10 +94,10 @@ static int do_start(struct call *call, struct error *err)
 		return r;
 	r = session_start(&s, call->connection, start, err);
 	if (r < 0) {
-		job_free(j);
+		job_over(j);
 		return r;
 	}
-	j->session = s;
+	job_wait_for(j, s);
 	return 0;
 }
 
@@ -116,7 +116,7 @@ static int do_stop(struct call *call, struct error *err)
 	r = new_job(call, JOB_STOP, stop->output, &j, err);
 	if (r < 0)
 		return r;
-	j->session = s;
+	job_wait_for(j, s);
 	if (session_lives(s))
 		session_end(s, CAPTURE_END_STOPPED);
 	else
@@ -139,13 +139,13 @@ static int do_attach(struct call *call, struct error *err)
 	r = new_job(call, JOB_ATTACH, attach->output, &j, err);
 	if (r < 0)
 		return r;
-	j->session = s;
+	job_wait_for(j, s);
 	if (!session_lives(s)) {
 		session_settle(s);
 	} else if (session_records(s) && s->streamed && j->output && j->output->stream) {
 		r = job_follow(j, err);
 		if (r < 0)
-			job_free(j);
+			job_over(j);
 	}
 	return MIN(r, 0);
 }
@@ -160,7 +160,7 @@ static int do_snapshot(struct call *call, struct error *err)
 	r = find_own(call, snapshot->session, &s, err);
 	if (r < 0)
 		return r;
-	if (s->arming)
+	if (s->state == SESSION_ARMING)
 		return error_set(err, -EAGAIN, "session \"%s\" does not record yet", s->name);
 	if (!s->ring || !session_records(s)) {
 		error_set(err, -EINVAL, "session \"%s\" is no flight recorder%s", s->name,
@@ -176,14 +176,10 @@ static int do_snapshot(struct call *call, struct error *err)
 	r = new_job(call, JOB_SNAPSHOT, snapshot->output, &j, err);
 	if (r < 0)
 		return r;
-	r = session_snapshot(s, &j->spool, err);
-	if (r < 0) {
-		job_free(j);
-		return r;
-	}
-	j->session = s;
-	job_run(j);
-	return 0;
+	r = job_snapshot(j, s, err);
+	if (r < 0)
+		job_over(j);
+	return r;
 }
 
 static int do_cancel(struct call *call, struct error *err)
@@ -302,7 +298,7 @@ static int do_extract(struct call *call, struct error *err)
 		return r;
 	r = job_extract(j, extract->instance, err);
 	if (r < 0)
-		job_free(j);
+		job_over(j);
 	return r;
 }
 

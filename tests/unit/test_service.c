@@ -189,8 +189,7 @@ static void what_ended_by_itself_waits_to_be_fetched(void **state)
 	greet(d, &c);
 	done_with(start(d, &c, "a", true, false, 20));
 	client_close(&c);
-	turn_until(d, TAILQ_FIRST(&d->manager->sessions)->state ==
-			      TRACED__CONTROL__SESSION__STATE__STOPPED);
+	turn_until(d, TAILQ_FIRST(&d->manager->sessions)->state == SESSION_STOPPED);
 	await_captures(d, 0);
 	greet(d, &other);
 	/* Counts only: the recording stays. */
@@ -341,12 +340,12 @@ static void a_pipe_of_a_client_that_left_holds_nothing(void **state)
 	/* One whose export runs, and one whose export would begin now. */
 	start_ok(d, &c, "a", false);
 	tell(&c, stop_request("a", "hang"), ends[1]);
-	turn_until(d, !TAILQ_EMPTY(&d->manager->jobs));
+	turn_until(d, d->manager->job_count);
 	start_ok(d, &c, "b", false);
 	tell(&c, attach_request("b", "hang"), ends[1]);
 	turn(d, 10);
 	client_close(&c);
-	turn_until(d, TAILQ_EMPTY(&d->manager->jobs) && d->manager->session_count == 0);
+	turn_until(d, d->manager->job_count == 0 && d->manager->session_count == 0);
 	assert_int_equal(spool_files(d, true), 2);
 	close(ends[0]);
 	close(ends[1]);
@@ -370,7 +369,7 @@ static void who_leaves_with_two_requests_of_a_stream_leaves_none(void **state)
 	turn(d, 20);
 	assert_true(session_is_followed(manager_find_session(d->manager, "a")));
 	client_close(&other);
-	turn_until(d, TAILQ_EMPTY(&d->manager->jobs) && d->manager->session_count == 0);
+	turn_until(d, d->manager->job_count == 0 && d->manager->session_count == 0);
 	assert_int_equal(spool_files(d, true), 1);
 	client_close(&c);
 	close(ends[0]);
@@ -1011,6 +1010,41 @@ static void who_watches_is_told_where_it_is_when_the_daemon_stops(void **state)
 	client_close(&c);
 }
 
+/* Callers may still hold a session or job that is over; only the loop frees it. */
+static void an_end_frees_nothing_before_the_loop_goes_on(void **state)
+{
+	struct daemon *d = *state;
+	struct manager *m = d->manager;
+	struct session *s;
+	struct client c;
+	struct job *j;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", true);
+	tell(&c, attach_request("a", NULL), -1);
+	turn_until(d, m->job_count == 1);
+	s = manager_find_session(m, "a");
+	j = TAILQ_FIRST(&s->jobs);
+	turn_until(d, TAILQ_EMPTY(&m->over.jobs));
+	session_cancel(s, "a test ends it");
+	assert_int_equal(s->state, SESSION_OVER);
+	assert_true(j->over && !j->session && !j->connection);
+	assert_ptr_equal(TAILQ_FIRST(&m->over.sessions), s);
+	assert_ptr_equal(TAILQ_FIRST(&m->over.jobs), j);
+	assert_null(manager_find_session(m, "a"));
+	/* A second end changes nothing. */
+	session_cancel(s, "a test ends it again");
+	session_end(s, CAPTURE_END_STOPPED);
+	job_over(j);
+	assert_int_equal(m->session_count, 0);
+	assert_int_equal(m->job_count, 0);
+	assert_error(hear(d, &c), ECANCELED, "a test ends it");
+	turn_until(d, TAILQ_EMPTY(&m->over.sessions) && TAILQ_EMPTY(&m->over.jobs));
+	client_close(&c);
+	turn_until(d, m->connection_count == 0);
+	turn_until(d, TAILQ_EMPTY(&m->over.connections));
+}
+
 static void no_tracefs_is_an_answer(void **state)
 {
 	struct daemon *d = *state;
@@ -1044,8 +1078,7 @@ static uint64_t tell_start(struct daemon *d, struct client *c, const char *name,
 	start.ring = ring;
 	tell(c, &request, -1);
 	turn_until(d, !TAILQ_EMPTY(&d->manager->sessions) &&
-			      TAILQ_FIRST(&d->manager->sessions)->state ==
-				      TRACED__CONTROL__SESSION__STATE__ARMING);
+			      TAILQ_FIRST(&d->manager->sessions)->state == SESSION_ARMING);
 	return request.id;
 }
 
@@ -1200,6 +1233,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(who_waits_for_the_end_can_send_for_it_when_the_daemon_stops),
 		SERVICE_TEST(what_nobody_sends_for_is_kept_when_the_daemon_stops),
 		SERVICE_TEST(who_watches_is_told_where_it_is_when_the_daemon_stops),
+		SERVICE_TEST(an_end_frees_nothing_before_the_loop_goes_on),
 		SERVICE_TEST(no_tracefs_is_an_answer),
 		SERVICE_TEST(arming_holds_nobody_up),
 		SERVICE_TEST(a_stop_while_arming_ends_it_once_armed),
