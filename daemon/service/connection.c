@@ -138,6 +138,7 @@ void connection_reply_error(struct connection *c, uint64_t request_id, const str
 		e.message = err->message;
 	if (err->hint)
 		e.hint = err->hint;
+	e.hint_needs_output = err->hint_needs_output;
 	reply.error = &e;
 	connection_reply(c, request_id, &reply);
 }

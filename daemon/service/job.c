@@ -205,14 +205,15 @@ static void job_export_failed(struct job *j, struct error *err)
 	if (spool->path) {
 		_cleanup_free_ char *hint = err->hint ? strdup(err->hint) : NULL;
 
-		/* tracectl replaces FILE, because only it knows the output's name. */
-		error_hint(err, "%s%s%s is safe: %stracectl convert %s FILE", hint ?: "",
+		error_hint(err, "%s%s%s is safe: %stracectl convert %s", hint ?: "",
 			   hint ? "; " : "",
 			   j->follow ? "what was not written yet" : "the recording",
 			   j->connection && j->connection->uid ? "sudo " : "", spool->path);
+		err->hint_needs_output = true;
 	}
-	log_write(j->connection ? LOG_INFO : LOG_WARNING, &fields, "%s: export failed: %s%s%s",
-		  job_name(j), err->message, err->hint ? "; " : "", err->hint ?: "");
+	log_write(j->connection ? LOG_INFO : LOG_WARNING, &fields, "%s: export failed: %s%s%s%s",
+		  job_name(j), err->message, err->hint ? "; " : "", err->hint ?: "",
+		  err->hint_needs_output ? " FILE" : "");
 	job_fail(j, err);
 }
 

@@ -447,14 +447,16 @@ bool session_has_output(const struct session *s)
 	return false;
 }
 
-/* hint: how to fix it, or NULL. */
+/* hint: a command that lacks the output's name, or NULL. */
 static void session_drop(struct session *s, int level, const char *why, const char *hint)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	error_set(&err, -ECANCELED, "%s: %s", s->name, why);
-	if (hint)
+	if (hint) {
 		error_hint(&err, "%s", hint);
+		err.hint_needs_output = true;
+	}
 	if (session_records(s)) {
 		s->last = session_describe_capture(s);
 		audit_ended(s, why);
@@ -511,7 +513,7 @@ void session_leave(struct session *s)
 		return;
 	}
 	buf_printf(&text, "the daemon stops: its recording is in %s", s->spool.path);
-	buf_printf(&hint, "%stracectl convert %s FILE", s->uid ? "sudo " : "", s->spool.path);
+	buf_printf(&hint, "%stracectl convert %s", s->uid ? "sudo " : "", s->spool.path);
 	spool_deinit(&s->spool);
 	session_drop(s, LOG_NOTICE, buf_string(&text) ?: "the daemon stops", buf_string(&hint));
 }

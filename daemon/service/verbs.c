@@ -162,14 +162,16 @@ static int do_snapshot(struct call *call, struct error *err)
 		return r;
 	if (s->state == SESSION_ARMING)
 		return error_set(err, -EAGAIN, "session \"%s\" does not record yet", s->name);
-	if (!s->ring || !session_records(s)) {
-		error_set(err, -EINVAL, "session \"%s\" is no flight recorder%s", s->name,
-			  s->ring ? " any more: it has ended" : "");
-		return error_hint(err,
-				  s->ring ? "tracectl stop %s -o FILE fetches it"
-					  : "start it with --ring, or end it: "
-					    "tracectl stop %s -o FILE",
-				  s->name);
+	if (s->ring && !session_records(s)) {
+		error_set(err, -EINVAL,
+			  "session \"%s\" is no flight recorder any more: it has ended", s->name);
+		return error_hint(err, "tracectl stop %s -o FILE fetches it", s->name);
+	}
+	if (!s->ring) {
+		error_set(err, -EINVAL, "session \"%s\" is no flight recorder", s->name);
+		error_hint(err, "start it with --ring, or end it: tracectl stop %s -o", s->name);
+		err->hint_needs_output = true;
+		return -EINVAL;
 	}
 	if (!snapshot->output)
 		return error_set(err, -EINVAL, "a snapshot needs an output");

@@ -316,7 +316,8 @@ static void one_export_that_failed_keeps_the_recording_for_all(void **state)
 		Reply *reply = hear(d, &c);
 
 		if (reply->error)
-			failed = strstr(reply->error->hint, "is safe: ");
+			failed = strstr(reply->error->hint, "is safe: ") &&
+				 reply->error->hint_needs_output;
 		else
 			written = true;
 		done_with(reply);
@@ -602,13 +603,16 @@ static void an_output_is_checked_before_the_recording_ends(void **state)
 	struct daemon *d = *state;
 	int out = memfd_create("out", MFD_CLOEXEC), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	struct client c;
+	Reply *reply;
 
 	greet(d, &c);
 	start_ok(d, &c, "a", false);
 	assert_error(ask(d, &c, stop_request("a", "yaml"), out), EINVAL, "\"yaml\"");
 	assert_error(ask(d, &c, stop_request("a", "txt"), -1), EBADF, "has no descriptor for it");
 	assert_error(ask(d, &c, stop_request("a", "txt"), null), EBADF, "not open for writing");
-	assert_error(ask(d, &c, stop_request("b", "txt"), out), ENOENT, "\"b\"");
+	reply = ask(d, &c, stop_request("b", "txt"), out);
+	assert_false(reply->error->hint_needs_output);
+	assert_error(reply, ENOENT, "\"b\"");
 	await_captures(d, 1);
 	client_close(&c);
 	close(out);
@@ -717,7 +721,9 @@ static void a_flight_recorder_gives_snapshots(void **state)
 	start_ok(d, &c, "plain", false);
 	snapshot.session = (char *)"plain";
 	request.id = ++next_id;
-	assert_error(ask(d, &c, &request, out), EINVAL, "--ring");
+	reply = ask(d, &c, &request, out);
+	assert_true(reply->error->hint_needs_output);
+	assert_error(reply, EINVAL, "--ring, or end it: tracectl stop plain -o");
 	client_close(&c);
 	close(out);
 }
@@ -1004,6 +1010,8 @@ static void who_watches_is_told_where_it_is_when_the_daemon_stops(void **state)
 	assert_int_equal(reply->error->code, ECANCELED);
 	assert_non_null(strstr(reply->error->message, "the daemon stops: its recording is in /"));
 	assert_non_null(strstr(reply->error->hint, "tracectl convert /"));
+	assert_true(reply->error->hint_needs_output);
+	assert_null(strstr(reply->error->hint, "FILE"));
 	done_with(reply);
 	turn_until(d, loop_has_ended(d->loop));
 	assert_int_equal(spool_files(d, false), 1);
