@@ -123,7 +123,8 @@ void audit_ended(const struct session *s, const char *how)
 		tell_losses(s, last);
 }
 
-bool audit_refusal_passes(uid_t uid)
+/* Limits the refusals of each user, so that no user's refusals hide another's. */
+static bool audit_refusal_passes(uid_t uid)
 {
 	static struct {
 		uid_t uid;

@@ -538,8 +538,7 @@ void manager_stop(struct manager *m)
 	m->listen = loop_source_free(m->listen);
 	for_sessions(m, session_shut_down);
 	bound_stop(m, &m->stop_timer, STOP_BOUND_US, on_stop_bound);
-	if (bound_stop(m, &m->claim_timer, m->options.claim_us ?: CLAIM_BOUND_US, on_claim_bound) <
-	    0)
+	if (bound_stop(m, &m->claim_timer, CLAIM_BOUND_US, on_claim_bound) < 0)
 		on_claim_bound(m);
 	manager_changed(m);
 }

@@ -44,7 +44,6 @@ struct manager_options {
 	const char *metrics;	      /* metrics file for Prometheus */
 	int log_level;		      /* -1: use the configuration */
 	bool private;		      /* serves one connection, then ends */
-	uint64_t claim_us; /* at shutdown: how long clients may fetch recordings; 0: no time */
 };
 
 struct manager {

@@ -285,7 +285,8 @@ static void put_daemon(struct buf *out, const struct manager *m, const struct ro
 	    spool, COUNT);
 }
 
-int metrics_format(struct manager *m, bool up, struct buf *out)
+/* up: the daemon runs. */
+static int metrics_format(struct manager *m, bool up, struct buf *out)
 {
 	_cleanup_(rows_deinit) struct rows rows = { 0 };
 	int r;

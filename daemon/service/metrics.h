@@ -10,8 +10,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "base/buf.h"
-
 struct manager;
 struct session;
 struct metrics_past;
@@ -33,8 +31,6 @@ void metrics_deinit(struct metrics *m);
 void metrics_session_over(const struct session *s);
 /* Memory of this process; 0: unknown. */
 uint64_t metrics_resident_bytes(void);
-/* Formats the file's text. up: the daemon is running. */
-int metrics_format(struct manager *m, bool up, struct buf *out);
 /* Writes the file, if configured; logs a failure. */
 void metrics_write(struct manager *m);
 /* Writes the file if it is old. */

@@ -386,6 +386,17 @@ static void session_conclude(struct session *s)
 	session_over(s, SESSION_CONCLUDED);
 }
 
+/* True if a client waits for the recording. */
+static bool session_has_output(const struct session *s)
+{
+	const struct job *j;
+
+	TAILQ_FOREACH(j, &s->jobs, list)
+	if (job_has_output(j))
+		return true;
+	return false;
+}
+
 /* The first job that waits for the session's end, or NULL. */
 static struct job *session_waiting_job(const struct session *s)
 {
@@ -435,16 +446,6 @@ void session_job_over(struct session *s, bool written)
 		session_end(s, CAPTURE_END_FAILED);
 	else
 		session_conclude(s);
-}
-
-bool session_has_output(const struct session *s)
-{
-	const struct job *j;
-
-	TAILQ_FOREACH(j, &s->jobs, list)
-	if (job_has_output(j))
-		return true;
-	return false;
 }
 
 /* hint: a command that lacks the output's name, or NULL. */

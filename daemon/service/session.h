@@ -74,9 +74,6 @@ int session_start(struct session **ret, struct connection *client,
 struct session *session_free(struct session *s);
 DEFINE_CLEANUP_FUNC(struct session *, session_free);
 
-/* False: no state follows on this event. */
-bool session_next_state(enum session_state state, enum session_event event,
-			enum session_state *ret);
 /* Changes the state. False: the event is refused, and logged as a bug. */
 bool session_pass(struct session *s, enum session_event event);
 
@@ -108,8 +105,6 @@ void session_end_in_trouble(struct session *s, int code, const char *message);
 void session_settle(struct session *s);
 /* An export of the session has ended. written: the recording is safe elsewhere. */
 void session_job_over(struct session *s, bool written);
-/* True if a client waits for the recording. */
-bool session_has_output(const struct session *s);
 /* True if an export follows the recording. */
 bool session_is_followed(const struct session *s);
 /* Reports new data to the exports that follow the recording. */

@@ -27,23 +27,14 @@ static const struct {
 	{ SESSION_EXPORTING, SESSION_CANCELLED, SESSION_OVER },
 };
 
-bool session_next_state(enum session_state state, enum session_event event, enum session_state *ret)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(transitions); i++) {
-		if (transitions[i].state != state || transitions[i].event != event)
-			continue;
-		*ret = transitions[i].next;
-		return true;
-	}
-	return false;
-}
-
 bool session_pass(struct session *s, enum session_event event)
 {
-	bool known = session_next_state(s->state, event, &s->state);
-
-	if (!known)
-		log_error("%s: event %d is refused in state %d: this is a bug", s->name, event,
-			  s->state);
-	return known;
+	for (size_t i = 0; i < ARRAY_SIZE(transitions); i++) {
+		if (transitions[i].state != s->state || transitions[i].event != event)
+			continue;
+		s->state = transitions[i].next;
+		return true;
+	}
+	log_error("%s: event %d is refused in state %d: this is a bug", s->name, event, s->state);
+	return false;
 }

@@ -16,7 +16,6 @@ static void manager_make(struct daemon *d)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct manager_options options = {
-		.claim_us = 500000,
 		.config_file = NULL,
 		.spool_dir = d->spool,
 		.state_dir = d->state,
@@ -43,6 +42,13 @@ int daemon_setup(void **state)
 	manager_make(d);
 	*state = d;
 	return 0;
+}
+
+void daemon_stop(struct daemon *d)
+{
+	manager_stop(d->manager);
+	assert_non_null(d->manager->claim_timer);
+	assert_int_equal(loop_timer_in(d->manager->claim_timer, 500000), 0);
 }
 
 unsigned spool_files(const struct daemon *d, bool remove)

@@ -930,7 +930,7 @@ static void a_stop_of_the_daemon_finishes_what_is_awaited(void **state)
 	start_ok(d, &other, "detached", true);
 	tell(&c, attach_request("awaited", "txt"), out);
 	turn(d, 10);
-	manager_stop(d->manager);
+	daemon_stop(d);
 	reply = hear(d, &c);
 	assert_null(reply->error);
 	done_with(reply);
@@ -960,7 +960,7 @@ static void who_waits_for_the_end_can_send_for_it_when_the_daemon_stops(void **s
 	start_ok(d, &c, "detached", true);
 	tell(&c, attach_request("a", NULL), -1);
 	turn(d, 10);
-	manager_stop(d->manager);
+	daemon_stop(d);
 	reply = hear(d, &c);
 	assert_null(reply->error);
 	warnings = reply->finished->session->n_warnings;
@@ -987,7 +987,7 @@ static void what_nobody_sends_for_is_kept_when_the_daemon_stops(void **state)
 
 	greet(d, &c);
 	start_ok(d, &c, "a", false);
-	manager_stop(d->manager);
+	daemon_stop(d);
 	turn_until(d, loop_has_ended(d->loop));
 	assert_int_equal(spool_files(d, false), 1);
 	client_close(&c);
@@ -1004,7 +1004,7 @@ static void who_watches_is_told_where_it_is_when_the_daemon_stops(void **state)
 	start_ok(d, &c, "a", true);
 	tell(&c, attach_request("a", NULL), -1);
 	turn(d, 10);
-	manager_stop(d->manager);
+	daemon_stop(d);
 	reply = hear(d, &c);
 	assert_non_null(reply->error);
 	assert_int_equal(reply->error->code, ECANCELED);
@@ -1198,7 +1198,7 @@ static void a_stop_of_the_daemon_does_not_wait_for_arming(void **state)
 
 	greet(d, &c);
 	tell_start(d, &c, "a", true, false);
-	manager_stop(d->manager);
+	daemon_stop(d);
 	assert_error(hear(d, &c), ECANCELED, "the daemon stops");
 	turn_until(d, loop_has_ended(d->loop));
 	/* What it armed is taken down again by manager_free(), as the teardown checks. */
