@@ -63,14 +63,14 @@ void connection_over(struct connection *c)
 	manager_changed(m);
 }
 
-static void drop_later(struct connection *c, int code)
+static void connection_drop_later(struct connection *c, int code)
 {
 	if (!c->failed)
 		c->failed = code;
 	loop_source_enable(c->flush, true);
 }
 
-static void drop(struct connection *c, int code)
+static void connection_drop(struct connection *c, int code)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
 
@@ -82,7 +82,7 @@ static void drop(struct connection *c, int code)
 	connection_over(c);
 }
 
-static int flush(struct connection *c)
+static int connection_send(struct connection *c)
 {
 	int r = frame_flush(&c->io);
 
@@ -93,13 +93,13 @@ static int flush(struct connection *c)
 }
 
 /* Sends replies and drops failed clients from the loop, never inside a verb. */
-static void on_flush(void *userdata)
+static void connection_on_flush(void *userdata)
 {
 	struct connection *c = userdata;
-	int r = c->failed ?: flush(c);
+	int r = c->failed ?: connection_send(c);
 
 	if (r < 0)
-		drop(c, r);
+		connection_drop(c, r);
 }
 
 void connection_flush(struct connection *c)
@@ -123,7 +123,7 @@ void connection_reply(struct connection *c, uint64_t request_id, Traced__Control
 		return;
 	}
 	if (r < 0)
-		drop_later(c, r);
+		connection_drop_later(c, r);
 	else
 		loop_source_enable(c->flush, true);
 }
@@ -144,16 +144,16 @@ void connection_reply_error(struct connection *c, uint64_t request_id, const str
 }
 
 /* Reports the client's error, then disconnects it. */
-static void break_off(struct connection *c, int code, const char *text)
+static void connection_break_off(struct connection *c, int code, const char *text)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	error_set(&err, code, "%s", text);
 	connection_reply_error(c, 0, &err);
-	drop_later(c, code);
+	connection_drop_later(c, code);
 }
 
-static void answer_hello(struct connection *c, const Traced__Control__Request *request)
+static void connection_answer_hello(struct connection *c, const Traced__Control__Request *request)
 {
 	Traced__Control__HelloReply hello = TRACED__CONTROL__HELLO_REPLY__INIT;
 	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
@@ -167,7 +167,7 @@ static void answer_hello(struct connection *c, const Traced__Control__Request *r
 		error_hint(&err, "use the tracectl that belongs to it, or restart the daemon after "
 				 "an update");
 		connection_reply_error(c, request->id, &err);
-		drop_later(c, -EPROTO);
+		connection_drop_later(c, -EPROTO);
 		return;
 	}
 	c->greeted = true;
@@ -180,17 +180,17 @@ static void answer_hello(struct connection *c, const Traced__Control__Request *r
 	connection_reply(c, request->id, &reply);
 }
 
-static void take_frame(struct connection *c, const uint8_t *payload, size_t len, int *fds,
-		       size_t fd_count)
+static void connection_take_frame(struct connection *c, const uint8_t *payload, size_t len,
+				  int *fds, size_t fd_count)
 {
 	Traced__Control__Request *request = traced__control__request__unpack(NULL, len, payload);
 
 	if (!request || !request->id) {
-		break_off(c, -EBADMSG, "a request that can't be decoded");
+		connection_break_off(c, -EBADMSG, "a request that can't be decoded");
 	} else if (request->verb_case == TRACED__CONTROL__REQUEST__VERB_HELLO) {
-		answer_hello(c, request);
+		connection_answer_hello(c, request);
 	} else if (!c->greeted) {
-		break_off(c, -EPROTO, "the first request must be Hello");
+		connection_break_off(c, -EPROTO, "the first request must be Hello");
 	} else {
 		verb_dispatch(c, request, fds, fd_count);
 	}
@@ -200,7 +200,7 @@ static void take_frame(struct connection *c, const uint8_t *payload, size_t len,
 		traced__control__request__free_unpacked(request, NULL);
 }
 
-static int receive(struct connection *c)
+static int connection_receive(struct connection *c)
 {
 	for (int i = 0; i < FRAMES_PER_TURN && !c->failed; i++) {
 		int fds[CONTROL_FDS_MAX];
@@ -209,49 +209,49 @@ static int receive(struct connection *c)
 		int r = frame_receive(&c->io, &payload, &len, fds, &fd_count);
 
 		if (r == -EMSGSIZE) {
-			break_off(c, r, "a request is longer than this daemon accepts");
+			connection_break_off(c, r, "a request is longer than this daemon accepts");
 			return 0;
 		}
 		if (r <= 0)
 			return r;
-		take_frame(c, payload, len, fds, fd_count);
+		connection_take_frame(c, payload, len, fds, fd_count);
 	}
 	return 0;
 }
 
-static void on_socket(void *userdata, int fd _unused_, uint32_t revents)
+static void connection_on_socket(void *userdata, int fd _unused_, uint32_t revents)
 {
 	struct connection *c = userdata;
 	int r = 0;
 
 	if (c->failed)
-		return; /* on_flush will run */
+		return; /* connection_on_flush will run */
 	if (revents & EPOLLOUT)
-		r = flush(c);
+		r = connection_send(c);
 	if (r >= 0 && (revents & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-		r = receive(c);
+		r = connection_receive(c);
 	if (r < 0)
-		drop(c, r);
+		connection_drop(c, r);
 }
 
-static void on_hello_timeout(void *userdata)
+static void connection_on_hello_timeout(void *userdata)
 {
-	drop(userdata, -ETIMEDOUT);
+	connection_drop(userdata, -ETIMEDOUT);
 }
 
-static int add_sources(struct connection *c)
+static int connection_add_sources(struct connection *c)
 {
 	struct loop *loop = c->manager->loop;
 	int r;
 
-	r = loop_add_io(loop, &c->source, c->fd, EPOLLIN, on_socket, c);
+	r = loop_add_io(loop, &c->source, c->fd, EPOLLIN, connection_on_socket, c);
 	if (r < 0)
 		return r;
-	r = loop_add_deferred(loop, &c->flush, on_flush, c);
+	r = loop_add_deferred(loop, &c->flush, connection_on_flush, c);
 	if (r < 0)
 		return r;
-	r = loop_add_timer(loop, &c->hello_timer, CLOCK_MONOTONIC, HELLO_LATE_US, on_hello_timeout,
-			   c);
+	r = loop_add_timer(loop, &c->hello_timer, CLOCK_MONOTONIC, HELLO_LATE_US,
+			   connection_on_hello_timeout, c);
 	if (r < 0)
 		return r;
 	return loop_timer_in(c->hello_timer, CONNECTION_HELLO_S * USEC_PER_SEC);
@@ -277,7 +277,7 @@ int connection_new(struct connection **ret, struct manager *m, int fd, struct er
 	c->pid = peer.pid;
 	c->manager = m;
 	TAILQ_INIT(&c->jobs);
-	r = add_sources(c);
+	r = connection_add_sources(c);
 	if (r < 0)
 		return error_errno(err, r, "can't watch a client");
 	TAILQ_INSERT_TAIL(&m->connections, c, list);

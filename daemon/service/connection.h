@@ -35,6 +35,6 @@ void connection_over(struct connection *c);
 
 /* Queues a reply. NULL: no client, does nothing. */
 void connection_reply(struct connection *c, uint64_t request_id, Traced__Control__Reply *reply);
-/* Sends what the socket accepts now; on_flush handles errors later. */
+/* Sends what the socket accepts now; connection_on_flush() handles errors later. */
 void connection_flush(struct connection *c);
 void connection_reply_error(struct connection *c, uint64_t request_id, const struct error *err);

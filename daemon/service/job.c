@@ -66,7 +66,7 @@ void job_wait_for(struct job *j, struct session *s)
 	TAILQ_INSERT_TAIL(job_siblings(j), j, list);
 }
 
-static int check_output(const Traced__Control__Output *output, int fd, struct error *err)
+static int job_check_output(const Traced__Control__Output *output, int fd, struct error *err)
 {
 	struct stat st;
 	int flags;
@@ -88,8 +88,8 @@ static int check_output(const Traced__Control__Output *output, int fd, struct er
 	return 0;
 }
 
-static int take_output(struct job *j, const Traced__Control__Output *output, int *fds,
-		       size_t fd_count, struct error *err)
+static int job_take_output(struct job *j, const Traced__Control__Output *output, int *fds,
+			   size_t fd_count, struct error *err)
 {
 	int r = merging_take(&j->merging, output, fds + 1, fd_count - 1, err);
 
@@ -114,7 +114,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 		error_set(err, -EBUSY, "too many requests at once from this client");
 		return error_hint(err, "wait for some of the %d replies", CONNECTION_IN_FLIGHT_MAX);
 	}
-	r = output ? check_output(output, fd_count ? fds[0] : -EBADF, err) : 0;
+	r = output ? job_check_output(output, fd_count ? fds[0] : -EBADF, err) : 0;
 	if (r >= 0 && output)
 		r = policy_check_output(connection->manager, connection->uid, output, err);
 	if (r >= 0 && output)
@@ -130,7 +130,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	j->request_id = request_id;
 	j->out_fd = -EBADF;
 	j->spool = SPOOL_INIT;
-	r = output ? take_output(j, output, fds, fd_count, err) : 0;
+	r = output ? job_take_output(j, output, fds, fd_count, err) : 0;
 	if (r < 0) {
 		job_free(j);
 		return r;
@@ -150,7 +150,7 @@ void job_fail(struct job *j, const struct error *err)
 	job_over(j);
 }
 
-static void reply_finished(struct job *j, Traced__Control__ExportResult *result)
+static void job_reply_finished(struct job *j, Traced__Control__ExportResult *result)
 {
 	Traced__Control__Finished finished = TRACED__CONTROL__FINISHED__INIT;
 	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
@@ -218,7 +218,7 @@ static void job_export_failed(struct job *j, struct error *err)
 }
 
 /* Refuse an output that may have no reader: writing to it could block forever. */
-static int check_abandoned(const struct job *j, struct error *err)
+static int job_check_abandoned(const struct job *j, struct error *err)
 {
 	struct stat st;
 
@@ -236,7 +236,7 @@ void job_client_left(struct job *j)
 	j->connection = NULL;
 	if (!j->child) {
 		job_over(j);
-	} else if (j->exporting && check_abandoned(j, &err) < 0) {
+	} else if (j->exporting && job_check_abandoned(j, &err) < 0) {
 		job_export_failed(j, &err);
 		if (s)
 			session_job_over(s, false);
@@ -244,7 +244,7 @@ void job_client_left(struct job *j)
 }
 
 /* Checks the code: a compromised child may send any number, but callers rely on an errno. */
-static void take_error(const Traced__Control__Error *from, struct error *err)
+static void job_take_error(const Traced__Control__Error *from, struct error *err)
 {
 	bool is_errno = from->code >= 1 && from->code <= ERRNO_MAX;
 
@@ -271,7 +271,7 @@ static void job_reader_left(struct job *j)
 }
 
 /* Takes the description as of the session's end, not of the export's start. */
-static void describe_again(struct job *j)
+static void job_describe_again(struct job *j)
 {
 	Traced__Control__Session *description = session_describe(j->session);
 
@@ -283,27 +283,27 @@ static void describe_again(struct job *j)
 }
 
 /* True if a process of the client writes the files, from frames in a socket. */
-static bool makes_files(const struct job *j)
+static bool job_makes_files(const struct job *j)
 {
 	return j->output->rotate_bytes || j->output->rotate_ns ||
 	       export_format_find(j->output->format, NULL)->directory;
 }
 
-static void on_exported(void *userdata, Traced__Control__ExportResult *result)
+static void job_on_exported(void *userdata, Traced__Control__ExportResult *result)
 {
 	struct job *j = userdata;
 	struct session *s = j->session;
 
 	j->child = child_free(j->child);
 	if (j->follow)
-		describe_again(j);
+		job_describe_again(j);
 	/* EPIPE from a process that makes files is its failure, so the recording is kept. */
-	if (result->error && result->error->code == EPIPE && !makes_files(j)) {
+	if (result->error && result->error->code == EPIPE && !job_makes_files(j)) {
 		job_reader_left(j);
 	} else if (result->error) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		take_error(result->error, &err);
+		job_take_error(result->error, &err);
 		job_export_failed(j, &err);
 		if (s)
 			session_job_over(s, false);
@@ -314,7 +314,7 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 			  "%s: wrote %llu events as %s, %llu bytes, %llu events lost", job_name(j),
 			  (unsigned long long)result->events, j->output->format,
 			  (unsigned long long)result->bytes, (unsigned long long)result->lost);
-		reply_finished(j, result);
+		job_reply_finished(j, result);
 		spool_discard(&j->spool);
 		job_over(j);
 		if (s)
@@ -323,7 +323,7 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 	traced__control__export_result__free_unpacked(result, NULL);
 }
 
-static bool somebody_records(struct manager *m)
+static bool job_somebody_records(struct manager *m)
 {
 	struct session *s;
 
@@ -334,7 +334,7 @@ static bool somebody_records(struct manager *m)
 }
 
 /* follow_fd: as in struct exporter_request. */
-static int start_export(struct job *j, int follow_fd, struct error *err)
+static int job_start_export(struct job *j, int follow_fd, struct error *err)
 {
 	struct exporter_request request = {
 		.out_fd = j->out_fd,
@@ -342,11 +342,11 @@ static int start_export(struct job *j, int follow_fd, struct error *err)
 		.output = j->output,
 		.tgid = j->tgid,
 		.merging = &j->merging,
-		.quiet = somebody_records(j->manager),
+		.quiet = job_somebody_records(j->manager),
 		.service = j->manager->options.exporter_service,
 	};
 	_cleanup_close_ int stream = -EBADF;
-	int r = check_abandoned(j, err);
+	int r = job_check_abandoned(j, err);
 
 	if (r < 0)
 		return r;
@@ -354,7 +354,7 @@ static int start_export(struct job *j, int follow_fd, struct error *err)
 	if (stream < 0)
 		return stream;
 	request.stream_fd = stream;
-	r = exporter_spawn(&j->child, j->manager->loop, &request, on_exported, j, err);
+	r = exporter_spawn(&j->child, j->manager->loop, &request, job_on_exported, j, err);
 	j->exporting = r >= 0;
 	return r;
 }
@@ -367,11 +367,11 @@ int job_run(struct job *j)
 	if (j->session)
 		j->description = session_describe(j->session);
 	if (!job_has_output(j)) {
-		reply_finished(j, NULL);
+		job_reply_finished(j, NULL);
 		job_over(j);
 		return 0;
 	}
-	r = start_export(j, -EBADF, &err);
+	r = job_start_export(j, -EBADF, &err);
 	if (r < 0)
 		job_export_failed(j, &err);
 	else
@@ -379,7 +379,7 @@ int job_run(struct job *j)
 	return r;
 }
 
-static void on_space(void *userdata)
+static void job_on_space(void *userdata)
 {
 	struct job *j = userdata;
 
@@ -390,11 +390,11 @@ static void on_space(void *userdata)
 int job_follow(struct job *j, struct error *err)
 {
 	_cleanup_close_ int theirs = -EBADF;
-	int r = follow_new(&j->follow, j->manager->loop, &j->session->spool, on_space, j, &theirs,
-			   err);
+	int r = follow_new(&j->follow, j->manager->loop, &j->session->spool, job_on_space, j,
+			   &theirs, err);
 
 	if (r >= 0)
-		r = start_export(j, theirs, err);
+		r = job_start_export(j, theirs, err);
 	if (r < 0) {
 		j->follow = follow_free(j->follow);
 		return r;
@@ -416,7 +416,7 @@ int job_snapshot(struct job *j, struct session *s, struct error *err)
 	return 0;
 }
 
-static void on_extracted(void *userdata, Traced__Control__ExportResult *result)
+static void job_on_extracted(void *userdata, Traced__Control__ExportResult *result)
 {
 	struct job *j = userdata;
 
@@ -424,7 +424,7 @@ static void on_extracted(void *userdata, Traced__Control__ExportResult *result)
 	if (result->error) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		take_error(result->error, &err);
+		job_take_error(result->error, &err);
 		spool_discard(&j->spool);
 		job_fail(j, &err);
 	} else {
@@ -443,7 +443,7 @@ int job_extract(struct job *j, const char *instance, struct error *err)
 	if (r < 0)
 		return r;
 	r = extractor_spawn(&j->child, m->loop, m->options.tracefs, m->config.state_dir, instance,
-			    j->spool.fd, on_extracted, j, err);
+			    j->spool.fd, job_on_extracted, j, err);
 	if (r < 0)
 		spool_discard(&j->spool);
 	return r;

@@ -30,7 +30,7 @@ uid_t sandbox_find_user(void)
 	return NOBODY;
 }
 
-static int drop_capabilities(struct error *err)
+static int sandbox_drop_capabilities(struct error *err)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
@@ -40,7 +40,7 @@ static int drop_capabilities(struct error *err)
 	return 0;
 }
 
-static int drop_identity(const struct sandbox *s, struct error *err)
+static int sandbox_drop_identity(const struct sandbox *s, struct error *err)
 {
 	/* Numbers above the kernel's last capability return EINVAL. */
 	for (unsigned long cap = 0; cap < 64; cap++)
@@ -56,7 +56,7 @@ static int drop_identity(const struct sandbox *s, struct error *err)
 	return 0;
 }
 
-static int limit(int resource, rlim_t value, struct error *err)
+static int sandbox_limit(int resource, rlim_t value, struct error *err)
 {
 	struct rlimit old, new = { .rlim_cur = value, .rlim_max = value };
 
@@ -67,22 +67,22 @@ static int limit(int resource, rlim_t value, struct error *err)
 	return 0;
 }
 
-static int limit_resources(const struct sandbox *s, struct error *err)
+static int sandbox_limit_resources(const struct sandbox *s, struct error *err)
 {
-	int r = limit(RLIMIT_CORE, 0, err);
+	int r = sandbox_limit(RLIMIT_CORE, 0, err);
 
 	if (r >= 0 && s->file_max)
-		r = limit(RLIMIT_FSIZE, s->file_max, err);
+		r = sandbox_limit(RLIMIT_FSIZE, s->file_max, err);
 	if (r >= 0 && s->memory && !SANDBOX_SANITIZED)
-		r = limit(RLIMIT_AS, s->memory, err);
+		r = sandbox_limit(RLIMIT_AS, s->memory, err);
 	if (r >= 0 && s->cpu_s)
-		r = limit(RLIMIT_CPU, s->cpu_s, err);
+		r = sandbox_limit(RLIMIT_CPU, s->cpu_s, err);
 	/*
 	 * Last: the steps above need new descriptors. Open ones stay usable; a closed one cannot
 	 * be replaced. Under this limit poll() fails, select() works.
 	 */
 	if (r >= 0)
-		r = limit(RLIMIT_NOFILE, 0, err);
+		r = sandbox_limit(RLIMIT_NOFILE, 0, err);
 	return r;
 }
 
@@ -190,11 +190,11 @@ int sandbox_enter(const struct sandbox *s, struct error *err)
 	int r;
 
 	if (s->drop) {
-		r = drop_identity(s, err);
+		r = sandbox_drop_identity(s, err);
 		if (r < 0)
 			return r;
 	}
-	r = drop_capabilities(err);
+	r = sandbox_drop_capabilities(err);
 	if (r < 0)
 		return r;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -211,7 +211,7 @@ int sandbox_enter(const struct sandbox *s, struct error *err)
 	r = landlock_enter(&(struct landlock_rules){ 0 }, err);
 	if (r < 0)
 		return r;
-	r = limit_resources(s, err);
+	r = sandbox_limit_resources(s, err);
 	/* A sanitizer's report needs more calls than decoding does. */
 	return r < 0 || SANDBOX_SANITIZED ? r : sandbox_filter(err);
 }
