@@ -374,16 +374,13 @@ static void session_conclude(struct session *s)
 {
 	if (session_exports(s)) {
 		session_pass(s, SESSION_EXPORTED);
-		manager_changed(s->manager);
+	} else if (s->export_failed || s->unneeded) {
+		if (!s->export_failed)
+			spool_discard(&s->spool);
+		session_over(s, SESSION_CONCLUDED);
 		return;
 	}
-	if (!s->export_failed && !s->unneeded) {
-		manager_changed(s->manager);
-		return;
-	}
-	if (!s->export_failed)
-		spool_discard(&s->spool);
-	session_over(s, SESSION_CONCLUDED);
+	manager_changed(s->manager);
 }
 
 /* True if a client waits for the recording. */
