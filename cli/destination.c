@@ -288,28 +288,24 @@ static void put_other_name(const struct destination *d, bool as_pftrace, struct 
 	buf_puts(out, as_pftrace ? ".pftrace" : d->path + len);
 }
 
-/*
- * The daemon knows no file names: if writing failed, its hint ends with "tracectl convert SPOOL
- * FILE"; insert the name.
- */
+/* The daemon knows no file names: adds the name behind its hint. */
 static void name_the_file(const struct destination *d, struct error *err)
 {
-	static const char file[] = " FILE";
-	size_t len = err->hint ? strlen(err->hint) : 0;
 	_cleanup_buf_ struct buf hint = BUF_INIT;
 
-	if (len < sizeof(file) || strcmp(err->hint + len - strlen(file), file))
+	if (!err->hint || !err->hint_needs_output)
 		return;
 	if (err->code == ENOSPC || err->code == EDQUOT)
 		error_prefix(err, "%s", d->file.path ?: d->path);
+	buf_printf(&hint, "%s ", err->hint);
 	if (d->in_place)
-		return;
-	buf_append(&hint, err->hint, len - strlen(file) + 1);
-	if (err->code == EOVERFLOW || d->streams)
+		buf_puts(&hint, "FILE");
+	else if (err->code == EOVERFLOW || d->streams)
 		put_other_name(d, err->code == EOVERFLOW, &hint);
 	else
 		buf_puts(&hint, d->path);
-	if (err->code != EOVERFLOW && export_format_find(NULL, d->path) != d->format)
+	if (!d->in_place && err->code != EOVERFLOW &&
+	    export_format_find(NULL, d->path) != d->format)
 		buf_printf(&hint, " --format %s", d->format->name);
 	if (buf_string(&hint))
 		error_hint(err, "%s", hint.data);

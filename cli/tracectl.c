@@ -26,7 +26,7 @@ static void print_error(const struct error *err)
 		line = line[length] ? line + length + 1 : NULL;
 	}
 	if (err->hint)
-		cli_line(stderr, "  hint: %s", err->hint);
+		cli_line(stderr, "  hint: %s%s", err->hint, err->hint_needs_output ? " FILE" : "");
 }
 
 int cli_fail(const struct error *err)

@@ -9,7 +9,7 @@
 struct arming {
 	struct work work;
 	struct manager *manager;
-	struct session *session; /* used by the loop only; NULL: session freed */
+	struct session *session; /* used by the loop only; NULL: the session is over */
 	/* Used by the worker until it is done. */
 	struct start_plan plan;
 	struct capture_env env;
@@ -26,7 +26,7 @@ struct retirement {
 	struct capture *capture;
 };
 
-static void arm(struct work *w)
+static void arming_run(struct work *w)
 {
 	struct arming *a = container_of(w, struct arming, work);
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -37,7 +37,7 @@ static void arm(struct work *w)
 	a->cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 }
 
-static void armed(struct work *w)
+static void arming_done(struct work *w)
 {
 	struct arming *a = container_of(w, struct arming, work);
 	struct manager *m = a->manager;
@@ -65,7 +65,7 @@ int arming_start(struct arming **ret, struct session *s, struct start_plan *plan
 	r = manager_worker_env(s->manager, &a->env, err);
 	if (r < 0)
 		return r;
-	a->work = (struct work){ .run = arm, .done = armed };
+	a->work = (struct work){ .run = arming_run, .done = arming_done };
 	a->manager = s->manager;
 	a->session = s;
 	a->spare = &s->manager->sparing.spare;
@@ -81,12 +81,12 @@ void arming_forget(struct arming *a)
 		a->session = NULL;
 }
 
-static void retire(struct work *w)
+static void retirement_run(struct work *w)
 {
 	capture_free(container_of(w, struct retirement, work)->capture);
 }
 
-static void retired(struct work *w)
+static void retirement_done(struct work *w)
 {
 	struct retirement *r = container_of(w, struct retirement, work);
 
@@ -103,7 +103,7 @@ void capture_retire(struct manager *m, struct capture *capture)
 		return;
 	}
 	*r = (struct retirement){
-		.work = { .run = retire, .done = retired },
+		.work = { .run = retirement_run, .done = retirement_done },
 		.manager = m,
 		.capture = capture,
 	};

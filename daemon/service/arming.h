@@ -10,7 +10,7 @@ struct session;
 /* Arms in the worker, then calls session_armed(). Consumes the plan. */
 int arming_start(struct arming **ret, struct session *s, struct start_plan *plan,
 		 struct error *err);
-/* The session is freed: a capture that is still made will be removed again. */
+/* The session is over: a capture that is still made will be removed again. */
 void arming_forget(struct arming *a);
 /* Calls capture_free() in the worker. capture may be NULL. */
 void capture_retire(struct manager *m, struct capture *capture);

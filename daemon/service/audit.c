@@ -29,7 +29,7 @@ struct details {
 	size_t count;
 };
 
-static void _printf_(2, 3) add(struct details *d, const char *fmt, ...)
+static void _printf_(2, 3) audit_add(struct details *d, const char *fmt, ...)
 {
 	char *to = d->text[d->count];
 	va_list ap;
@@ -40,11 +40,11 @@ static void _printf_(2, 3) add(struct details *d, const char *fmt, ...)
 	d->list[d->count++] = to;
 }
 
-static void add_client(struct details *d, uid_t uid, pid_t pid, const char *comm)
+static void audit_add_client(struct details *d, uid_t uid, pid_t pid, const char *comm)
 {
-	add(d, "CLIENT_UID=%u", uid);
-	add(d, "CLIENT_PID=%d", (int)pid);
-	add(d, "CLIENT_COMM=%s", comm);
+	audit_add(d, "CLIENT_UID=%u", uid);
+	audit_add(d, "CLIENT_PID=%d", (int)pid);
+	audit_add(d, "CLIENT_COMM=%s", comm);
 }
 
 void audit_started(const struct session *s)
@@ -57,7 +57,7 @@ void audit_started(const struct session *s)
 				     .keep = true };
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
-	add_client(&d, s->uid, s->pid, s->comm);
+	audit_add_client(&d, s->uid, s->pid, s->comm);
 	buf_printf(&text, "%s: uid %u, pid %d (%s), records %s", s->name, s->uid, (int)s->pid,
 		   s->comm, s->what);
 	if (s->duration_ns) {
@@ -67,7 +67,7 @@ void audit_started(const struct session *s)
 	log_write(LOG_INFO, &fields, "%s", buf_string(&text) ?: s->name);
 }
 
-static void tell_losses(const struct session *s, const Traced__Control__Session *last)
+static void audit_losses(const struct session *s, const Traced__Control__Session *last)
 {
 	struct details d = { 0 };
 	struct log_fields fields = { .session = s->name,
@@ -76,7 +76,7 @@ static void tell_losses(const struct session *s, const Traced__Control__Session 
 				     .more = d.list,
 				     .keep = true };
 
-	add(&d, "LOST=%" PRIu64, last->lost);
+	audit_add(&d, "LOST=%" PRIu64, last->lost);
 	log_write(LOG_WARNING, &fields,
 		  "%s: %" PRIu64 " of %" PRIu64 " events were lost: the ring buffers of %" PRIu64
 		  " KiB per CPU were too small, or too many events were recorded",
@@ -108,22 +108,23 @@ void audit_ended(const struct session *s, const char *how)
 				     .keep = true };
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
-	add_client(&d, s->uid, s->pid, s->comm);
-	add(&d, "ELAPSED_USEC=%" PRIu64, last->elapsed_ns / NSEC_PER_USEC);
-	add(&d, "EVENTS=%" PRIu64, last->events);
-	add(&d, "LOST=%" PRIu64, last->lost);
-	add(&d, "BYTES=%" PRIu64, last->bytes);
-	add(&d, "REASON=%s", how);
+	audit_add_client(&d, s->uid, s->pid, s->comm);
+	audit_add(&d, "ELAPSED_USEC=%" PRIu64, last->elapsed_ns / NSEC_PER_USEC);
+	audit_add(&d, "EVENTS=%" PRIu64, last->events);
+	audit_add(&d, "LOST=%" PRIu64, last->lost);
+	audit_add(&d, "BYTES=%" PRIu64, last->bytes);
+	audit_add(&d, "REASON=%s", how);
 	buf_printf(&text, "%s: %s; uid %u recorded ", s->name, how, s->uid);
 	format_duration(last->elapsed_ns, &text);
 	buf_printf(&text, ", %" PRIu64 " events, %" PRIu64 " lost, ", last->events, last->lost);
 	format_bytes(last->bytes, &text);
 	log_write(LOG_INFO, &fields, "%s", buf_string(&text) ?: s->name);
 	if (last->lost)
-		tell_losses(s, last);
+		audit_losses(s, last);
 }
 
-bool audit_refusal_passes(uid_t uid)
+/* Limits the refusals of each user, so that no user's refusals hide another's. */
+static bool audit_refusal_passes(uid_t uid)
 {
 	static struct {
 		uid_t uid;
@@ -159,7 +160,7 @@ void audit_refused(const struct connection *c, const struct error *err)
 	    c->manager->options.private || !audit_refusal_passes(c->uid))
 		return;
 	audit_comm(c->manager->env.proc, c->pid, comm);
-	add_client(&d, c->uid, c->pid, comm);
+	audit_add_client(&d, c->uid, c->pid, comm);
 	log_write(LOG_NOTICE, &fields, "refused to uid %u, pid %d (%s): %s", c->uid, (int)c->pid,
 		  comm, err->message ?: strerror(err->code));
 }

@@ -29,7 +29,5 @@ void audit_started(const struct session *s);
 const char *audit_reason(enum capture_end reason);
 /* Logs the end of a recording, with the counts in s->last. how: "stopped", also for programs. */
 void audit_ended(const struct session *s, const char *how);
-/* Limits the refusals logged for each user, so that no user's refusals hide another's. */
-bool audit_refusal_passes(uid_t uid);
-/* Logs a request refused for lack of rights or by a limit, within the rate limit. */
+/* Logs a request refused for lack of rights or by a limit, within the user's rate limit. */
 void audit_refused(const struct connection *c, const struct error *err);

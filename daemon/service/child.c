@@ -45,7 +45,8 @@ struct child *child_free(struct child *c)
 	return NULL;
 }
 
-static Traced__Control__ExportResult *failed_result(int code, const char *message, const char *hint)
+static Traced__Control__ExportResult *child_failed_result(int code, const char *message,
+							  const char *hint)
 {
 	Traced__Control__ExportResult *result = malloc(sizeof(*result));
 	Traced__Control__Error *error = malloc(sizeof(*error));
@@ -65,7 +66,7 @@ static Traced__Control__ExportResult *failed_result(int code, const char *messag
 	return result;
 }
 
-static Traced__Control__ExportResult *judge(struct child *c)
+static Traced__Control__ExportResult *child_take_result(struct child *c)
 {
 	Traced__Control__ExportResult *result = NULL;
 	char text[200];
@@ -81,8 +82,8 @@ static Traced__Control__ExportResult *judge(struct child *c)
 		return result;
 	if (c->connection >= 0) {
 		snprintf(text, sizeof(text), "the %s ended without a result", c->what);
-		return failed_result(EIO, text,
-				     "journalctl -u '" TRACED_PROGRAM "-export@*' shows more");
+		return child_failed_result(
+			EIO, text, "journalctl -u '" TRACED_PROGRAM "-export@*' shows more");
 	}
 	if (c->status.si_code == CLD_EXITED)
 		snprintf(text, sizeof(text), "the %s ended with status %d and no result", c->what,
@@ -90,10 +91,10 @@ static Traced__Control__ExportResult *judge(struct child *c)
 	else
 		snprintf(text, sizeof(text), "the %s was killed by signal %d (%s)", c->what,
 			 c->status.si_status, strsignal(c->status.si_status));
-	return failed_result(EIO, text, NULL);
+	return child_failed_result(EIO, text, NULL);
 }
 
-static void finish_if_over(struct child *c)
+static void child_report_end(struct child *c)
 {
 	child_done_t done = c->done;
 	void *userdata = c->userdata;
@@ -102,23 +103,23 @@ static void finish_if_over(struct child *c)
 	/* Only the service manager knows a service's exit status. */
 	if ((!c->exited && c->connection < 0) || !c->closed)
 		return;
-	result = judge(c);
+	result = child_take_result(c);
 	if (result)
 		done(userdata, result);
 	else
 		loop_exit(c->loop, -ENOMEM);
 }
 
-static void on_exit_of_child(void *userdata, const siginfo_t *si)
+static void child_on_exit(void *userdata, const siginfo_t *si)
 {
 	struct child *c = userdata;
 
 	c->status = *si;
 	c->exited = true;
-	finish_if_over(c);
+	child_report_end(c);
 }
 
-static void on_result(void *userdata, int fd, uint32_t revents _unused_)
+static void child_on_result(void *userdata, int fd, uint32_t revents _unused_)
 {
 	struct child *c = userdata;
 	char piece[16 << 10];
@@ -136,11 +137,11 @@ static void on_result(void *userdata, int fd, uint32_t revents _unused_)
 	c->closed = true;
 	c->pipe = loop_source_free(c->pipe);
 	c->fd = close_fd(c->fd);
-	finish_if_over(c);
+	child_report_end(c);
 }
 
 /* Moves fds to 3, 4 and so on, and closes all higher ones. */
-static int place_descriptors(const int *fds, int count)
+static int child_place_descriptors(const int *fds, int count)
 {
 	int high[CHILD_FDS_MAX + 2];
 
@@ -155,7 +156,7 @@ static int place_descriptors(const int *fds, int count)
 	return close_fds_from(CHILD_FIRST_FD + count);
 }
 
-static void set_signals(void)
+static void child_set_signals(void)
 {
 	sigset_t none;
 
@@ -170,7 +171,7 @@ static void set_signals(void)
  * Runs between fork and exec. The worker thread does not exist in the child, and glibc releases
  * its locks there.
  */
-static void become(const struct child_spec *spec, int result_fd, pid_t parent)
+static void child_exec(const struct child_spec *spec, int result_fd, pid_t parent)
 {
 	static const char *const private_vars[] = { "NOTIFY_SOCKET", "WATCHDOG_USEC",
 						    "WATCHDOG_PID",  "LISTEN_FDS",
@@ -178,7 +179,7 @@ static void become(const struct child_spec *spec, int result_fd, pid_t parent)
 	const char *argv[ARGS_MAX + 2] = { "traced" };
 	int fds[CHILD_FDS_MAX + 1], count = (int)spec->fd_count, null;
 
-	set_signals();
+	child_set_signals();
 	/* Only recording is urgent. Lowering the priority always succeeds. */
 	setpriority(PRIO_PROCESS, 0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -191,7 +192,8 @@ static void become(const struct child_spec *spec, int result_fd, pid_t parent)
 	memcpy(fds, spec->fds, sizeof(spec->fds));
 	fds[count++] = result_fd;
 	null = open("/dev/null", O_RDWR);
-	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || place_descriptors(fds, count) < 0)
+	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
+	    child_place_descriptors(fds, count) < 0)
 		_exit(127);
 	for (int i = 0; i < ARGS_MAX && spec->argv[i]; i++)
 		argv[i + 1] = spec->argv[i];
@@ -199,7 +201,7 @@ static void become(const struct child_spec *spec, int result_fd, pid_t parent)
 	_exit(127);
 }
 
-static int fork_child(struct child *c, const struct child_spec *spec, int result_fd,
+static int child_fork(struct child *c, const struct child_spec *spec, int result_fd,
 		      struct error *err)
 {
 	pid_t parent = getpid(), pid = fork();
@@ -208,8 +210,8 @@ static int fork_child(struct child *c, const struct child_spec *spec, int result
 	if (pid < 0)
 		return error_errno(err, -errno, "can't start the %s", spec->what);
 	if (pid == 0)
-		become(spec, result_fd, parent);
-	r = loop_add_child(c->loop, &c->process, pid, on_exit_of_child, c);
+		child_exec(spec, result_fd, parent);
+	r = loop_add_child(c->loop, &c->process, pid, child_on_exit, c);
 	if (r < 0) {
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
@@ -219,8 +221,8 @@ static int fork_child(struct child *c, const struct child_spec *spec, int result
 }
 
 /* Sends one message: the arguments, each NUL-terminated, and the descriptors. */
-static int ask_service(struct child *c, const struct child_spec *spec, int result_fd,
-		       struct error *err)
+static int child_ask_service(struct child *c, const struct child_spec *spec, int result_fd,
+			     struct error *err)
 {
 	union {
 		struct cmsghdr header;
@@ -278,18 +280,19 @@ int child_spawn(struct child **ret, struct loop *loop, const struct child_spec *
 	theirs = ends[1];
 	if (fcntl(c->fd, F_SETFL, O_NONBLOCK) < 0)
 		return error_errno(err, -errno, "pipe");
-	r = spec->service ? ask_service(c, spec, theirs, err) : fork_child(c, spec, theirs, err);
+	r = spec->service ? child_ask_service(c, spec, theirs, err)
+			  : child_fork(c, spec, theirs, err);
 	if (r < 0)
 		return r;
-	r = loop_add_io(loop, &c->pipe, c->fd, EPOLLIN, on_result, c);
+	r = loop_add_io(loop, &c->pipe, c->fd, EPOLLIN, child_on_result, c);
 	if (r < 0)
 		return error_errno(err, r, "can't watch the %s", spec->what);
 	*ret = TAKE_PTR(c);
 	return 0;
 }
 
-/* Receives the message of ask_service(). Returns the number of descriptors, or -errno. */
-static int receive_request(int connection, char *args, size_t *ret_len, int *fds)
+/* Receives the message of child_ask_service(). Returns the number of descriptors, or -errno. */
+static int child_receive_request(int connection, char *args, size_t *ret_len, int *fds)
 {
 	union {
 		struct cmsghdr header;
@@ -316,7 +319,7 @@ static int receive_request(int connection, char *args, size_t *ret_len, int *fds
 }
 
 /* Makes SIGIO end this process when the daemon closes its end. */
-static int die_with(int connection)
+static int child_die_with(int connection)
 {
 	char byte;
 
@@ -334,12 +337,13 @@ int child_serve(int connection, int (*run)(int argc, char **argv))
 	int fds[CHILD_FDS_MAX + 2], argc = 0, count;
 	size_t len = 0;
 
-	set_signals();
-	count = receive_request(connection, args, &len, fds);
+	child_set_signals();
+	count = child_receive_request(connection, args, &len, fds);
 	if (count < 1)
 		return EXIT_FAILURE;
 	fds[count] = connection;
-	if (place_descriptors(fds, count + 1) < 0 || die_with(CHILD_FIRST_FD + count) < 0)
+	if (child_place_descriptors(fds, count + 1) < 0 ||
+	    child_die_with(CHILD_FIRST_FD + count) < 0)
 		return EXIT_FAILURE;
 	for (char *p = args; p < args + len && argc < ARGS_MAX; p += strlen(p) + 1)
 		argv[argc++] = p;

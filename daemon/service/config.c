@@ -66,7 +66,7 @@ int log_level_parse(const char *text)
 	return -EINVAL;
 }
 
-static int set_path(void *field, const char *value, struct error *err)
+static int config_set_path(void *field, const char *value, struct error *err)
 {
 	char *copy;
 
@@ -80,7 +80,7 @@ static int set_path(void *field, const char *value, struct error *err)
 	return 0;
 }
 
-static int set_log_level(void *field, const char *value, struct error *err)
+static int config_set_log_level(void *field, const char *value, struct error *err)
 {
 	int level = log_level_parse(value);
 
@@ -94,7 +94,7 @@ static int set_log_level(void *field, const char *value, struct error *err)
 
 #define COUNT_MAX 4096
 
-static int set_count(void *field, const char *value, struct error *err)
+static int config_set_count(void *field, const char *value, struct error *err)
 {
 	char *end;
 	unsigned long n;
@@ -108,7 +108,7 @@ static int set_count(void *field, const char *value, struct error *err)
 	return 0;
 }
 
-static int set_switch(void *field, const char *value, struct error *err)
+static int config_set_switch(void *field, const char *value, struct error *err)
 {
 	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
 		return error_set(err, -EINVAL, "\"%s\" is neither yes nor no", value);
@@ -116,7 +116,7 @@ static int set_switch(void *field, const char *value, struct error *err)
 	return 0;
 }
 
-static int set_spare(void *field, const char *value, struct error *err)
+static int config_set_spare(void *field, const char *value, struct error *err)
 {
 	static const char *const words[] = {
 		[SPARE_AUTO] = "auto", [SPARE_NO] = "no", [SPARE_YES] = "yes"
@@ -130,7 +130,7 @@ static int set_spare(void *field, const char *value, struct error *err)
 	return error_set(err, -EINVAL, "\"%s\" is not yes, no or auto", value);
 }
 
-static int set_size(void *field, const char *value, struct error *err)
+static int config_set_size(void *field, const char *value, struct error *err)
 {
 	int r = parse_size(value, field, err);
 
@@ -141,24 +141,24 @@ static int set_size(void *field, const char *value, struct error *err)
 }
 
 /* True for a value that means "no limit", stored as 0. */
-static bool is_none(const char *value)
+static bool config_is_none(const char *value)
 {
 	return strcmp(value, "none") == 0 || strcmp(value, "0") == 0;
 }
 
-static int set_size_limit(void *field, const char *value, struct error *err)
+static int config_set_size_limit(void *field, const char *value, struct error *err)
 {
 	*(uint64_t *)field = 0;
-	return is_none(value) ? 0 : set_size(field, value, err);
+	return config_is_none(value) ? 0 : config_set_size(field, value, err);
 }
 
-static int set_duration_limit(void *field, const char *value, struct error *err)
+static int config_set_duration_limit(void *field, const char *value, struct error *err)
 {
 	*(uint64_t *)field = 0;
-	return is_none(value) ? 0 : parse_duration(value, field, err);
+	return config_is_none(value) ? 0 : parse_duration(value, field, err);
 }
 
-static int set_word(void *field, const char *value, struct error *err)
+static int config_set_word(void *field, const char *value, struct error *err)
 {
 	char *copy;
 
@@ -172,7 +172,7 @@ static int set_word(void *field, const char *value, struct error *err)
 	return 0;
 }
 
-static int set_reader(void *field, const char *value, struct error *err)
+static int config_set_reader(void *field, const char *value, struct error *err)
 {
 	static const char *const readers[] = {
 		[CAPTURE_READER_AUTO] = "auto",
@@ -191,7 +191,7 @@ static int set_reader(void *field, const char *value, struct error *err)
 	return error_hint(err, "use auto, mmap, splice or read");
 }
 
-static int set_user_functions(void *field, const char *value, struct error *err)
+static int config_set_user_functions(void *field, const char *value, struct error *err)
 {
 	static const char *const words[] = {
 		[USER_FUNCTIONS_NO] = "no",
@@ -208,7 +208,7 @@ static int set_user_functions(void *field, const char *value, struct error *err)
 	return error_set(err, -EINVAL, "\"%s\" is not no, own or yes", value);
 }
 
-static int set_words(void *field, const char *value, struct error *err)
+static int config_set_words(void *field, const char *value, struct error *err)
 {
 	int r;
 
@@ -225,37 +225,43 @@ static const struct key {
 	size_t offset;
 	int (*set)(void *field, const char *value, struct error *err);
 } keys[] = {
-	{ "daemon", "socket", offsetof(struct config, socket), set_path },
-	{ "daemon", "spool_dir", offsetof(struct config, spool_dir), set_path },
-	{ "daemon", "state_dir", offsetof(struct config, state_dir), set_path },
-	{ "daemon", "metrics", offsetof(struct config, metrics), set_path },
-	{ "daemon", "log_level", offsetof(struct config, log_level), set_log_level },
-	{ "daemon", "marks", offsetof(struct config, marks), set_switch },
-	{ "daemon", "spare", offsetof(struct config, spare), set_spare },
-	{ "limits", "clients", offsetof(struct config, clients), set_count },
-	{ "limits", "sessions", offsetof(struct config, sessions), set_count },
-	{ "limits", "spool_max", offsetof(struct config, spool_max), set_size_limit },
-	{ "limits", "min_free", offsetof(struct config, min_free), set_size_limit },
-	{ "limits", "duration_max", offsetof(struct config, duration_max), set_duration_limit },
-	{ "limits", "mark_programs", offsetof(struct config, mark_programs), set_count },
-	{ "limits", "mark_rings", offsetof(struct config, mark_rings), set_count },
-	{ "limits", "mark_memory", offsetof(struct config, mark_memory), set_size },
-	{ "limits", "mark_rate", offsetof(struct config, mark_rate), set_size_limit },
-	{ "users", "clients", offsetof(struct config, users.clients), set_count },
-	{ "users", "sessions", offsetof(struct config, users.sessions), set_count },
-	{ "users", "buffer_memory", offsetof(struct config, users.buffer_memory), set_size_limit },
-	{ "users", "spool_max", offsetof(struct config, users.spool_max), set_size_limit },
+	{ "daemon", "socket", offsetof(struct config, socket), config_set_path },
+	{ "daemon", "spool_dir", offsetof(struct config, spool_dir), config_set_path },
+	{ "daemon", "state_dir", offsetof(struct config, state_dir), config_set_path },
+	{ "daemon", "metrics", offsetof(struct config, metrics), config_set_path },
+	{ "daemon", "log_level", offsetof(struct config, log_level), config_set_log_level },
+	{ "daemon", "marks", offsetof(struct config, marks), config_set_switch },
+	{ "daemon", "spare", offsetof(struct config, spare), config_set_spare },
+	{ "limits", "clients", offsetof(struct config, clients), config_set_count },
+	{ "limits", "sessions", offsetof(struct config, sessions), config_set_count },
+	{ "limits", "spool_max", offsetof(struct config, spool_max), config_set_size_limit },
+	{ "limits", "min_free", offsetof(struct config, min_free), config_set_size_limit },
+	{ "limits", "duration_max", offsetof(struct config, duration_max),
+	  config_set_duration_limit },
+	{ "limits", "mark_programs", offsetof(struct config, mark_programs), config_set_count },
+	{ "limits", "mark_rings", offsetof(struct config, mark_rings), config_set_count },
+	{ "limits", "mark_memory", offsetof(struct config, mark_memory), config_set_size },
+	{ "limits", "mark_rate", offsetof(struct config, mark_rate), config_set_size_limit },
+	{ "users", "clients", offsetof(struct config, users.clients), config_set_count },
+	{ "users", "sessions", offsetof(struct config, users.sessions), config_set_count },
+	{ "users", "buffer_memory", offsetof(struct config, users.buffer_memory),
+	  config_set_size_limit },
+	{ "users", "spool_max", offsetof(struct config, users.spool_max), config_set_size_limit },
 	{ "users", "duration_max", offsetof(struct config, users.duration_max),
-	  set_duration_limit },
-	{ "users", "raw_addresses", offsetof(struct config, users.raw_addresses), set_switch },
-	{ "users", "top_level", offsetof(struct config, users.top_level), set_switch },
-	{ "users", "functions", offsetof(struct config, users.functions), set_user_functions },
-	{ "users", "events_allowed", offsetof(struct config, users.events_allowed), set_words },
-	{ "users", "events_denied", offsetof(struct config, users.events_denied), set_words },
-	{ "defaults", "buffer_size", offsetof(struct config, buffer_size), set_size },
-	{ "defaults", "clock", offsetof(struct config, clock), set_word },
-	{ "defaults", "reader", offsetof(struct config, reader), set_reader },
-	{ "defaults", "events", offsetof(struct config, events), set_words },
+	  config_set_duration_limit },
+	{ "users", "raw_addresses", offsetof(struct config, users.raw_addresses),
+	  config_set_switch },
+	{ "users", "top_level", offsetof(struct config, users.top_level), config_set_switch },
+	{ "users", "functions", offsetof(struct config, users.functions),
+	  config_set_user_functions },
+	{ "users", "events_allowed", offsetof(struct config, users.events_allowed),
+	  config_set_words },
+	{ "users", "events_denied", offsetof(struct config, users.events_denied),
+	  config_set_words },
+	{ "defaults", "buffer_size", offsetof(struct config, buffer_size), config_set_size },
+	{ "defaults", "clock", offsetof(struct config, clock), config_set_word },
+	{ "defaults", "reader", offsetof(struct config, reader), config_set_reader },
+	{ "defaults", "events", offsetof(struct config, events), config_set_words },
 };
 
 /* One file being read. libinih's handler does not get the line number. */
@@ -270,7 +276,7 @@ struct source {
 	int failed;
 };
 
-static char *read_line(char *buffer, int size, void *stream)
+static char *config_read_line(char *buffer, int size, void *stream)
 {
 	struct source *s = stream;
 	size_t len;
@@ -287,7 +293,7 @@ static char *read_line(char *buffer, int size, void *stream)
 	return s->failed ? NULL : buffer;
 }
 
-static void warn_unknown(struct source *s, const char *section, const char *name)
+static void config_warn_unknown(struct source *s, const char *section, const char *name)
 {
 	const char *names[ARRAY_SIZE(keys)], *best[NEAREST_MAX];
 	const struct key *elsewhere = NULL;
@@ -321,7 +327,8 @@ static void warn_unknown(struct source *s, const char *section, const char *name
 	buf_putc(s->warnings, '\n');
 }
 
-static int take_assignment(void *userdata, const char *section, const char *name, const char *value)
+static int config_take_assignment(void *userdata, const char *section, const char *name,
+				  const char *value)
 {
 	struct source *s = userdata;
 
@@ -336,12 +343,12 @@ static int take_assignment(void *userdata, const char *section, const char *name
 		return !s->failed;
 	}
 	if (!s->failed)
-		warn_unknown(s, section, name);
+		config_warn_unknown(s, section, name);
 	return !s->failed;
 }
 
-static int load_file(struct config *c, const char *path, bool must_exist, struct buf *warnings,
-		     struct error *err)
+static int config_load_file(struct config *c, const char *path, bool must_exist,
+			    struct buf *warnings, struct error *err)
 {
 	_cleanup_fclose_ FILE *file = fopen(path, "re");
 	struct source s = {
@@ -354,7 +361,7 @@ static int load_file(struct config *c, const char *path, bool must_exist, struct
 			return 0;
 		return error_errno(err, -errno, "%s", path);
 	}
-	line = ini_parse_stream(read_line, &s, take_assignment, &s);
+	line = ini_parse_stream(config_read_line, &s, config_take_assignment, &s);
 	if (s.failed)
 		return s.failed;
 	if (ferror(file))
@@ -367,14 +374,14 @@ static int load_file(struct config *c, const char *path, bool must_exist, struct
 	return 0;
 }
 
-static int is_drop_in(const struct dirent *d)
+static int config_is_drop_in(const struct dirent *d)
 {
 	size_t len = strlen(d->d_name);
 
 	return d->d_name[0] != '.' && len > 5 && strcmp(d->d_name + len - 5, ".conf") == 0;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int config_compare_names(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -386,13 +393,13 @@ int config_load(struct config *c, const char *path, bool must_exist, struct buf 
 	struct dirent **entries = NULL;
 	int r, count;
 
-	r = load_file(c, path, must_exist, warnings, err);
+	r = config_load_file(c, path, must_exist, warnings, err);
 	if (r < 0)
 		return r;
 	buf_printf(&folder, "%s.d", path);
 	if (!buf_string(&folder))
 		return error_errno(err, -ENOMEM, "configuration");
-	count = scandir(folder.data, &entries, is_drop_in, by_name);
+	count = scandir(folder.data, &entries, config_is_drop_in, config_compare_names);
 	if (count < 0)
 		return errno == ENOENT || errno == ENOTDIR
 			       ? 0
@@ -401,8 +408,9 @@ int config_load(struct config *c, const char *path, bool must_exist, struct buf 
 		buf_clear(&drop_in);
 		buf_printf(&drop_in, "%s/%s", folder.data, entries[i]->d_name);
 		if (r >= 0)
-			r = buf_string(&drop_in) ? load_file(c, drop_in.data, true, warnings, err)
-						 : error_errno(err, -ENOMEM, "configuration");
+			r = buf_string(&drop_in)
+				    ? config_load_file(c, drop_in.data, true, warnings, err)
+				    : error_errno(err, -ENOMEM, "configuration");
 		free(entries[i]);
 	}
 	free(entries);

@@ -13,61 +13,64 @@
 #define FRAMES_PER_TURN 8
 #define HELLO_LATE_US 250000
 
-static struct job *job_of(const struct connection *c)
+static void connection_close(struct connection *c)
 {
-	struct job *j;
-
-	TAILQ_FOREACH(j, &c->manager->jobs, list)
-	if (j->connection == c)
-		return j;
-	return NULL;
+	c->source = loop_source_free(c->source);
+	c->flush = loop_source_free(c->flush);
+	c->hello_timer = loop_source_free(c->hello_timer);
+	c->fd = close_fd(c->fd);
 }
 
 struct connection *connection_free(struct connection *c)
 {
-	struct manager *m;
-
 	if (!c)
 		return NULL;
-	m = c->manager;
-	if (m) {
-		struct session *s, *next_session;
-		struct job *j;
-
-		TAILQ_REMOVE(&m->connections, c, list);
-		m->connection_count--;
-		/* Sessions first: a recording with an output survives its client. */
-		for (s = TAILQ_FIRST(&m->sessions); s; s = next_session) {
-			next_session = TAILQ_NEXT(s, list);
-			if (s->client == c)
-				session_client_left(s);
-		}
-		/*
-		 * Forgetting one job may end its session, which frees other jobs: start over each
-		 * time.
-		 */
-		while ((j = job_of(c)))
-			job_forget_connection(j);
-	}
-	loop_source_free(c->source);
-	loop_source_free(c->flush);
-	loop_source_free(c->hello_timer);
+	connection_close(c);
 	frame_io_deinit(&c->io);
-	close_fd(c->fd);
 	free(c);
-	if (m)
-		manager_changed(m);
 	return NULL;
 }
 
-static void drop_later(struct connection *c, int code)
+static struct session *connection_session(const struct connection *c)
+{
+	struct session *s;
+
+	TAILQ_FOREACH(s, &c->manager->sessions, list)
+	if (s->client == c)
+		return s;
+	return NULL;
+}
+
+void connection_over(struct connection *c)
+{
+	struct manager *m = c->manager;
+	struct session *s;
+	struct job *j;
+
+	/* No more replies. */
+	if (!c->failed)
+		c->failed = -ECONNRESET;
+	TAILQ_REMOVE(&m->connections, c, list);
+	m->connection_count--;
+	/* Sessions first: a recording with an output survives its client. */
+	while ((s = connection_session(c)))
+		session_client_left(s);
+	while ((j = TAILQ_FIRST(&c->jobs)))
+		job_client_left(j);
+	connection_close(c);
+	TAILQ_INSERT_TAIL(&m->over.connections, c, list);
+	manager_reap_later(m);
+	manager_changed(m);
+}
+
+static void connection_drop_later(struct connection *c, int code)
 {
 	if (!c->failed)
 		c->failed = code;
 	loop_source_enable(c->flush, true);
 }
 
-static void drop(struct connection *c, int code)
+static void connection_drop(struct connection *c, int code)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
 
@@ -76,10 +79,10 @@ static void drop(struct connection *c, int code)
 			   code == -ENOBUFS ? "it does not read its replies" : strerror(-code));
 	/* Try to send a last reply that explains; unsent data is lost. */
 	frame_flush(&c->io);
-	connection_free(c);
+	connection_over(c);
 }
 
-static int flush(struct connection *c)
+static int connection_send(struct connection *c)
 {
 	int r = frame_flush(&c->io);
 
@@ -90,13 +93,13 @@ static int flush(struct connection *c)
 }
 
 /* Sends replies and drops failed clients from the loop, never inside a verb. */
-static void on_flush(void *userdata)
+static void connection_on_flush(void *userdata)
 {
 	struct connection *c = userdata;
-	int r = c->failed ?: flush(c);
+	int r = c->failed ?: connection_send(c);
 
 	if (r < 0)
-		drop(c, r);
+		connection_drop(c, r);
 }
 
 void connection_flush(struct connection *c)
@@ -120,7 +123,7 @@ void connection_reply(struct connection *c, uint64_t request_id, Traced__Control
 		return;
 	}
 	if (r < 0)
-		drop_later(c, r);
+		connection_drop_later(c, r);
 	else
 		loop_source_enable(c->flush, true);
 }
@@ -135,21 +138,22 @@ void connection_reply_error(struct connection *c, uint64_t request_id, const str
 		e.message = err->message;
 	if (err->hint)
 		e.hint = err->hint;
+	e.hint_needs_output = err->hint_needs_output;
 	reply.error = &e;
 	connection_reply(c, request_id, &reply);
 }
 
 /* Reports the client's error, then disconnects it. */
-static void break_off(struct connection *c, int code, const char *text)
+static void connection_break_off(struct connection *c, int code, const char *text)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	error_set(&err, code, "%s", text);
 	connection_reply_error(c, 0, &err);
-	drop_later(c, code);
+	connection_drop_later(c, code);
 }
 
-static void answer_hello(struct connection *c, const Traced__Control__Request *request)
+static void connection_answer_hello(struct connection *c, const Traced__Control__Request *request)
 {
 	Traced__Control__HelloReply hello = TRACED__CONTROL__HELLO_REPLY__INIT;
 	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
@@ -163,7 +167,7 @@ static void answer_hello(struct connection *c, const Traced__Control__Request *r
 		error_hint(&err, "use the tracectl that belongs to it, or restart the daemon after "
 				 "an update");
 		connection_reply_error(c, request->id, &err);
-		drop_later(c, -EPROTO);
+		connection_drop_later(c, -EPROTO);
 		return;
 	}
 	c->greeted = true;
@@ -176,17 +180,17 @@ static void answer_hello(struct connection *c, const Traced__Control__Request *r
 	connection_reply(c, request->id, &reply);
 }
 
-static void take_frame(struct connection *c, const uint8_t *payload, size_t len, int *fds,
-		       size_t fd_count)
+static void connection_take_frame(struct connection *c, const uint8_t *payload, size_t len,
+				  int *fds, size_t fd_count)
 {
 	Traced__Control__Request *request = traced__control__request__unpack(NULL, len, payload);
 
 	if (!request || !request->id) {
-		break_off(c, -EBADMSG, "a request that can't be decoded");
+		connection_break_off(c, -EBADMSG, "a request that can't be decoded");
 	} else if (request->verb_case == TRACED__CONTROL__REQUEST__VERB_HELLO) {
-		answer_hello(c, request);
+		connection_answer_hello(c, request);
 	} else if (!c->greeted) {
-		break_off(c, -EPROTO, "the first request must be Hello");
+		connection_break_off(c, -EPROTO, "the first request must be Hello");
 	} else {
 		verb_dispatch(c, request, fds, fd_count);
 	}
@@ -196,7 +200,7 @@ static void take_frame(struct connection *c, const uint8_t *payload, size_t len,
 		traced__control__request__free_unpacked(request, NULL);
 }
 
-static int receive(struct connection *c)
+static int connection_receive(struct connection *c)
 {
 	for (int i = 0; i < FRAMES_PER_TURN && !c->failed; i++) {
 		int fds[CONTROL_FDS_MAX];
@@ -205,49 +209,49 @@ static int receive(struct connection *c)
 		int r = frame_receive(&c->io, &payload, &len, fds, &fd_count);
 
 		if (r == -EMSGSIZE) {
-			break_off(c, r, "a request is longer than this daemon accepts");
+			connection_break_off(c, r, "a request is longer than this daemon accepts");
 			return 0;
 		}
 		if (r <= 0)
 			return r;
-		take_frame(c, payload, len, fds, fd_count);
+		connection_take_frame(c, payload, len, fds, fd_count);
 	}
 	return 0;
 }
 
-static void on_socket(void *userdata, int fd _unused_, uint32_t revents)
+static void connection_on_socket(void *userdata, int fd _unused_, uint32_t revents)
 {
 	struct connection *c = userdata;
 	int r = 0;
 
 	if (c->failed)
-		return; /* on_flush will run */
+		return; /* connection_on_flush will run */
 	if (revents & EPOLLOUT)
-		r = flush(c);
+		r = connection_send(c);
 	if (r >= 0 && (revents & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-		r = receive(c);
+		r = connection_receive(c);
 	if (r < 0)
-		drop(c, r);
+		connection_drop(c, r);
 }
 
-static void on_hello_timeout(void *userdata)
+static void connection_on_hello_timeout(void *userdata)
 {
-	drop(userdata, -ETIMEDOUT);
+	connection_drop(userdata, -ETIMEDOUT);
 }
 
-static int add_sources(struct connection *c)
+static int connection_add_sources(struct connection *c)
 {
 	struct loop *loop = c->manager->loop;
 	int r;
 
-	r = loop_add_io(loop, &c->source, c->fd, EPOLLIN, on_socket, c);
+	r = loop_add_io(loop, &c->source, c->fd, EPOLLIN, connection_on_socket, c);
 	if (r < 0)
 		return r;
-	r = loop_add_deferred(loop, &c->flush, on_flush, c);
+	r = loop_add_deferred(loop, &c->flush, connection_on_flush, c);
 	if (r < 0)
 		return r;
-	r = loop_add_timer(loop, &c->hello_timer, CLOCK_MONOTONIC, HELLO_LATE_US, on_hello_timeout,
-			   c);
+	r = loop_add_timer(loop, &c->hello_timer, CLOCK_MONOTONIC, HELLO_LATE_US,
+			   connection_on_hello_timeout, c);
 	if (r < 0)
 		return r;
 	return loop_timer_in(c->hello_timer, CONNECTION_HELLO_S * USEC_PER_SEC);
@@ -272,11 +276,12 @@ int connection_new(struct connection **ret, struct manager *m, int fd, struct er
 	c->uid = peer.uid;
 	c->pid = peer.pid;
 	c->manager = m;
-	TAILQ_INSERT_TAIL(&m->connections, c, list);
-	m->connection_count++;
-	r = add_sources(c);
+	TAILQ_INIT(&c->jobs);
+	r = connection_add_sources(c);
 	if (r < 0)
 		return error_errno(err, r, "can't watch a client");
+	TAILQ_INSERT_TAIL(&m->connections, c, list);
+	m->connection_count++;
 	*ret = TAKE_PTR(c);
 	return 0;
 }

@@ -9,9 +9,10 @@
 #include "daemon/service/manager.h"
 
 struct connection {
-	TAILQ_ENTRY(connection) list;
+	TAILQ_ENTRY(connection) list; /* in manager->connections; once over, in over.connections */
 	struct manager *manager;
-	int fd; /* owned */
+	struct job_list jobs; /* of this client's requests */
+	int fd;		      /* owned */
 	struct frame_io io;
 	struct loop_source *source, *flush, *hello_timer;
 	uid_t uid;
@@ -26,12 +27,14 @@ struct connection {
 #define CONNECTION_HELLO_S 10
 
 int connection_new(struct connection **ret, struct manager *m, int fd, struct error *err);
-/* Also notifies the client's sessions and jobs. */
+/* For manager_reap(): releases what is left of a connection that is over. */
 struct connection *connection_free(struct connection *c);
 DEFINE_CLEANUP_FUNC(struct connection *, connection_free);
+/* Closes the connection, and notifies the client's sessions and jobs. */
+void connection_over(struct connection *c);
 
-/* Queues a reply; never frees the connection. NULL: no client, does nothing. */
+/* Queues a reply. NULL: no client, does nothing. */
 void connection_reply(struct connection *c, uint64_t request_id, Traced__Control__Reply *reply);
-/* Sends what the socket accepts now; on_flush handles errors later. */
+/* Sends what the socket accepts now; connection_on_flush() handles errors later. */
 void connection_flush(struct connection *c);
 void connection_reply_error(struct connection *c, uint64_t request_id, const struct error *err);

@@ -6,7 +6,7 @@
 #include "daemon/service/session.h"
 
 /* Copies a description by packing and unpacking: its strings and rows are borrowed. */
-static Traced__Control__Session *copy_description(const Traced__Control__Session *d)
+static Traced__Control__Session *describe_copy(const Traced__Control__Session *d)
 {
 	size_t len = traced__control__session__get_packed_size(d);
 	_cleanup_free_ uint8_t *packed = malloc(len ? len : 1);
@@ -77,7 +77,7 @@ Traced__Control__Session *session_describe_capture(struct session *s)
 		warnings[d.n_warnings++] = s->note;
 	d.warnings = warnings;
 	describe_request(&d, s);
-	return copy_description(&d);
+	return describe_copy(&d);
 }
 
 static Traced__Control__Session *describe_arming(const struct session *s)
@@ -85,7 +85,7 @@ static Traced__Control__Session *describe_arming(const struct session *s)
 	Traced__Control__Session d = TRACED__CONTROL__SESSION__INIT;
 
 	describe_request(&d, s);
-	return copy_description(&d);
+	return describe_copy(&d);
 }
 
 Traced__Control__Session *session_describe(struct session *s)
@@ -97,10 +97,10 @@ Traced__Control__Session *session_describe(struct session *s)
 	else if (s->capture)
 		d = session_describe_capture(s);
 	else
-		d = s->last ? copy_description(s->last) : NULL;
+		d = s->last ? describe_copy(s->last) : NULL;
 	if (!d)
 		return NULL;
-	d->state = s->state;
+	d->state = (Traced__Control__Session__State)s->state;
 	d->cpu_time_ns = s->cpu_ns;
 	d->memory_bytes = s->capture ? s->memory_bytes : 0;
 	d->spool_bytes = s->spool.fd >= 0 ? spool_bytes(&s->spool) : 0;

@@ -27,7 +27,7 @@
 /* Retry interval of a paused recording: others may free space, too. */
 #define PAUSE_US (1 * USEC_PER_SEC)
 
-static void set_paused(struct session *s, bool paused)
+static void draining_set_paused(struct session *s, bool paused)
 {
 	struct draining *d = &s->draining;
 
@@ -44,7 +44,7 @@ static void set_paused(struct session *s, bool paused)
  * Pauses while a following export makes room. The kernel counts the events overwritten meanwhile,
  * and the next sub-buffer reports them in place.
  */
-static bool pause_for_output(struct session *s)
+static bool draining_pause_for_output(struct session *s)
 {
 	if (s->spool.keeps || spool_bytes(&s->spool) < BACKLOG_MIN || !session_is_followed(s))
 		return false;
@@ -54,15 +54,15 @@ static bool pause_for_output(struct session *s)
 	if (!s->draining.paused)
 		session_log(s, LOG_NOTICE, 0,
 			    "paused: its output is too slow and the spool is full");
-	set_paused(s, true);
+	draining_set_paused(s, true);
 	return true;
 }
 
 /*
  * Acts before the file system is full, so that the stream's end can still be written. Returns true
- * if the recording pauses or has ended. May free s.
+ * if the recording pauses or has ended.
  */
-static bool out_of_space(struct session *s)
+static bool draining_out_of_space(struct session *s)
 {
 	const struct config *config = &s->manager->config;
 	int r = spool_check(&s->spool, config->min_free, config->spool_max);
@@ -72,7 +72,7 @@ static bool out_of_space(struct session *s)
 		full = "its user's recordings reached the limit in [users] of traced.conf";
 		r = -EDQUOT;
 	}
-	if (r < 0 && pause_for_output(s))
+	if (r < 0 && draining_pause_for_output(s))
 		return true;
 	if (r == -ENOSPC)
 		session_end_in_trouble(s, r, "no space is left for its spool");
@@ -81,8 +81,7 @@ static bool out_of_space(struct session *s)
 	return r < 0;
 }
 
-/* May free s. */
-static void drain(struct session *s)
+static void draining_run(struct session *s)
 {
 	uint64_t before_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -99,7 +98,7 @@ static void drain(struct session *s)
 		session_wake_followers(s);
 	}
 	metrics_tick(s->manager);
-	if (!s->ring && out_of_space(s))
+	if (!s->ring && draining_out_of_space(s))
 		return;
 	loop_source_enable(s->draining.readable, !r);
 	loop_source_enable(s->draining.again, r);
@@ -121,33 +120,33 @@ void draining_space_freed(struct session *s)
 					    config->spool_max / 4 * 3) < 0 ||
 				policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 75)))
 		return;
-	set_paused(s, false);
-	drain(s);
+	draining_set_paused(s, false);
+	draining_run(s);
 }
 
-static void on_readable(void *userdata, int fd _unused_, uint32_t revents _unused_)
+static void draining_on_readable(void *userdata, int fd _unused_, uint32_t revents _unused_)
 {
-	drain(userdata);
+	draining_run(userdata);
 }
 
-static void on_deadline(void *userdata)
+static void draining_on_deadline(void *userdata)
 {
 	struct session *s = userdata;
 
 	if (!s->draining.paused) {
-		drain(s);
+		draining_run(s);
 		return;
 	}
 	loop_timer_in(s->draining.deadline, PAUSE_US);
 	draining_space_freed(s);
 }
 
-static void on_again(void *userdata)
+static void draining_on_again(void *userdata)
 {
-	drain(userdata);
+	draining_run(userdata);
 }
 
-static void on_duration(void *userdata)
+static void draining_on_duration(void *userdata)
 {
 	session_end(userdata, CAPTURE_END_DURATION);
 }
@@ -159,23 +158,25 @@ int draining_begin(struct session *s)
 	struct capture_stats stats = { 0 };
 	int r;
 
-	r = loop_add_io(l, &d->readable, capture_fd(s->capture), EPOLLIN, on_readable, s);
+	r = loop_add_io(l, &d->readable, capture_fd(s->capture), EPOLLIN, draining_on_readable, s);
 	if (r < 0)
 		return r;
 	loop_source_set_priority(d->readable, PRIORITY_CAPTURE);
-	r = loop_add_timer(l, &d->deadline, CLOCK_BOOTTIME, DEADLINE_LATE_US, on_deadline, s);
+	r = loop_add_timer(l, &d->deadline, CLOCK_BOOTTIME, DEADLINE_LATE_US, draining_on_deadline,
+			   s);
 	if (r < 0)
 		return r;
 	loop_source_set_priority(d->deadline, PRIORITY_CAPTURE);
 	loop_timer_at(d->deadline, capture_deadline(s->capture) / NSEC_PER_USEC);
-	r = loop_add_timer(l, &d->again, CLOCK_MONOTONIC, 0, on_again, s);
+	r = loop_add_timer(l, &d->again, CLOCK_MONOTONIC, 0, draining_on_again, s);
 	if (r < 0)
 		return r;
 	loop_source_set_priority(d->again, PRIORITY_CAPTURE_MORE);
 	if (!s->duration_ns)
 		return 0;
 	capture_get_stats(s->capture, &stats);
-	r = loop_add_timer(l, &d->duration, CLOCK_BOOTTIME, DURATION_LATE_US, on_duration, s);
+	r = loop_add_timer(l, &d->duration, CLOCK_BOOTTIME, DURATION_LATE_US, draining_on_duration,
+			   s);
 	if (r < 0)
 		return r;
 	loop_source_set_priority(d->duration, PRIORITY_CAPTURE);

@@ -26,6 +26,6 @@ int draining_begin(struct session *s);
 void draining_end(struct session *s);
 /*
  * The spool may have space again: a paused recording continues, or ends if its spool can never
- * shrink. May free s.
+ * shrink.
  */
 void draining_space_freed(struct session *s);

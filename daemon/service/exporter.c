@@ -72,7 +72,7 @@ int extractor_spawn(struct child **ret, struct loop *loop, const char *tracefs_r
 	return child_spawn(ret, loop, &spec, done, userdata, err);
 }
 
-static void fill_error(Traced__Control__Error *e, const struct error *err)
+static void exporter_fill_error(Traced__Control__Error *e, const struct error *err)
 {
 	e->code = (uint32_t)err->code;
 	if (err->message)
@@ -81,18 +81,18 @@ static void fill_error(Traced__Control__Error *e, const struct error *err)
 		e->hint = err->hint;
 }
 
-static int finish_with_error(int result_fd, const struct error *err)
+static int exporter_finish_with_error(int result_fd, const struct error *err)
 {
 	Traced__Control__ExportResult message = TRACED__CONTROL__EXPORT_RESULT__INIT;
 	Traced__Control__Error e = TRACED__CONTROL__ERROR__INIT;
 
-	fill_error(&e, err);
+	exporter_fill_error(&e, err);
 	message.error = &e;
 	return child_finish(result_fd, &message);
 }
 
 /* Builds the pointers to rows that protobuf-c needs. */
-static int finish_with_result(int result_fd, const struct export_result *result)
+static int exporter_finish_with_result(int result_fd, const struct export_result *result)
 {
 	Traced__Control__ExportResult message = TRACED__CONTROL__EXPORT_RESULT__INIT;
 	_cleanup_free_ Traced__Control__LedgerRow *rows = NULL;
@@ -133,7 +133,7 @@ static int finish_with_result(int result_fd, const struct export_result *result)
 	return child_finish(result_fd, &message);
 }
 
-static int enter(pid_t parent, bool follow, struct error *err)
+static int exporter_enter(pid_t parent, bool follow, struct error *err)
 {
 	struct sandbox sandbox = { .drop = geteuid() == 0 };
 	struct stat st;
@@ -152,16 +152,16 @@ static int enter(pid_t parent, bool follow, struct error *err)
 	return sandbox_enter(&sandbox, err);
 }
 
-static int wait_for_more(void *userdata _unused_, uint64_t from, uint64_t to)
+static int exporter_wait_for_more(void *userdata _unused_, uint64_t from, uint64_t to)
 {
 	return follow_wait(OTHER_FD, from, to);
 }
 
 /* The order's descriptors are numbered below result_fd. */
-static int run_order(const Traced__Control__ExportOrder *order, struct error *err,
-		     struct export_result *ret, int *result_fd)
+static int exporter_run_order(const Traced__Control__ExportOrder *order, struct error *err,
+			      struct export_result *ret, int *result_fd)
 {
-	static const struct export_follow following = { .wait = wait_for_more };
+	static const struct export_follow following = { .wait = exporter_wait_for_more };
 	struct export_merge merges[EXPORT_MERGES_MAX];
 	struct export_options options = { 0 };
 	int r, first = order->follow ? OTHER_FD + 1 : OTHER_FD;
@@ -177,7 +177,7 @@ static int run_order(const Traced__Control__ExportOrder *order, struct error *er
 		return r;
 	if (order->quiet)
 		setpriority(PRIO_PROCESS, 0, 10);
-	r = enter(order->parent, order->follow, err);
+	r = exporter_enter(order->parent, order->follow, err);
 	if (r < 0)
 		return error_prefix(err, "the exporter's sandbox");
 	return export_stream(STREAM_FD, OUT_FD, &options, ret, err);
@@ -194,15 +194,15 @@ int exporter_main(void)
 		return 2;
 	close_fd(ORDER_FD);
 	prctl(PR_SET_NAME, "traced-export");
-	if (run_order(order, &err, &result, &result_fd) < 0)
-		status = finish_with_error(result_fd, &err);
+	if (exporter_run_order(order, &err, &result, &result_fd) < 0)
+		status = exporter_finish_with_error(result_fd, &err);
 	else
-		status = finish_with_result(result_fd, &result);
+		status = exporter_finish_with_result(result_fd, &result);
 	traced__control__export_order__free_unpacked(order, NULL);
 	return status;
 }
 
-static int serve_request(int argc, char **argv)
+static int exporter_serve_request(int argc, char **argv)
 {
 	if (argc < 1 || strcmp(argv[0], EXPORTER_OPTION) != 0)
 		return 2;
@@ -212,7 +212,7 @@ static int serve_request(int argc, char **argv)
 int exporter_service_main(void)
 {
 	/* The service manager passes the connection as this descriptor. */
-	return child_serve(CHILD_FIRST_FD, serve_request);
+	return child_serve(CHILD_FIRST_FD, exporter_serve_request);
 }
 
 int extractor_main(int argc, char **argv)
@@ -235,7 +235,7 @@ int extractor_main(int argc, char **argv)
 		r = capture_extract(&env, *argv[0] ? argv[0] : NULL, CHILD_FIRST_FD, &stats, &err);
 	}
 	if (r < 0)
-		return finish_with_error(CHILD_FIRST_FD + 1, &err);
+		return exporter_finish_with_error(CHILD_FIRST_FD + 1, &err);
 	message.events = stats.events;
 	message.lost = stats.lost;
 	message.bytes = stats.bytes;

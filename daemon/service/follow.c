@@ -22,7 +22,7 @@ struct follow {
 	bool ended;
 };
 
-static void give_back(struct follow *f, const struct done *done)
+static void follow_give_back(struct follow *f, const struct done *done)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
 	int r = spool_give_back(f->spool, done->from, done->to);
@@ -34,7 +34,7 @@ static void give_back(struct follow *f, const struct done *done)
 			   strerror(-r));
 }
 
-static void on_message(void *userdata, int fd, uint32_t revents _unused_)
+static void follow_on_message(void *userdata, int fd, uint32_t revents _unused_)
 {
 	struct follow *f = userdata;
 
@@ -49,7 +49,7 @@ static void on_message(void *userdata, int fd, uint32_t revents _unused_)
 			loop_source_enable(f->source, false);
 			return;
 		}
-		give_back(f, &done);
+		follow_give_back(f, &done);
 	}
 }
 
@@ -70,7 +70,7 @@ int follow_new(struct follow **ret, struct loop *loop, struct spool *spool,
 		return error_errno(err, -errno, "socketpair");
 	f->fd = ends[0];
 	theirs = ends[1];
-	r = loop_add_io(loop, &f->source, f->fd, EPOLLIN, on_message, f);
+	r = loop_add_io(loop, &f->source, f->fd, EPOLLIN, follow_on_message, f);
 	if (r < 0)
 		return error_errno(err, r, "can't watch the exporter");
 	*ret = TAKE_PTR(f);

@@ -19,24 +19,54 @@ struct job *job_free(struct job *j)
 {
 	if (!j)
 		return NULL;
-	TAILQ_REMOVE(&j->manager->jobs, j, list);
-	if (j->connection)
-		j->connection->in_flight--;
-	child_free(j->child);
 	follow_free(j->follow);
-	close_fd(j->out_fd);
 	merging_deinit(&j->merging);
-	spool_deinit(&j->spool);
 	if (j->output)
 		traced__control__output__free_unpacked(j->output, NULL);
 	if (j->description)
 		traced__control__session__free_unpacked(j->description, NULL);
-	manager_changed(j->manager);
 	free(j);
 	return NULL;
 }
 
-static int check_output(const Traced__Control__Output *output, int fd, struct error *err)
+static struct job_list *job_siblings(const struct job *j)
+{
+	return j->session ? &j->session->jobs : &j->manager->jobs;
+}
+
+/* The follow may be in one of its callbacks: job_free() frees it. */
+void job_over(struct job *j)
+{
+	struct manager *m = j->manager;
+
+	if (j->over)
+		return;
+	j->over = true;
+	TAILQ_REMOVE(job_siblings(j), j, list);
+	j->session = NULL;
+	m->job_count--;
+	if (j->connection) {
+		TAILQ_REMOVE(&j->connection->jobs, j, of_client);
+		j->connection->in_flight--;
+		j->connection = NULL;
+	}
+	j->child = child_free(j->child);
+	j->out_fd = close_fd(j->out_fd);
+	spool_deinit(&j->spool);
+	TAILQ_INSERT_TAIL(&m->over.jobs, j, list);
+	manager_reap_later(m);
+	manager_changed(m);
+}
+
+void job_wait_for(struct job *j, struct session *s)
+{
+	TAILQ_REMOVE(job_siblings(j), j, list);
+	j->session = s;
+	j->tgid = s->tgid;
+	TAILQ_INSERT_TAIL(job_siblings(j), j, list);
+}
+
+static int job_check_output(const Traced__Control__Output *output, int fd, struct error *err)
 {
 	struct stat st;
 	int flags;
@@ -58,8 +88,8 @@ static int check_output(const Traced__Control__Output *output, int fd, struct er
 	return 0;
 }
 
-static int take_output(struct job *j, const Traced__Control__Output *output, int *fds,
-		       size_t fd_count, struct error *err)
+static int job_take_output(struct job *j, const Traced__Control__Output *output, int *fds,
+			   size_t fd_count, struct error *err)
 {
 	int r = merging_take(&j->merging, output, fds + 1, fd_count - 1, err);
 
@@ -84,7 +114,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 		error_set(err, -EBUSY, "too many requests at once from this client");
 		return error_hint(err, "wait for some of the %d replies", CONNECTION_IN_FLIGHT_MAX);
 	}
-	r = output ? check_output(output, fd_count ? fds[0] : -EBADF, err) : 0;
+	r = output ? job_check_output(output, fd_count ? fds[0] : -EBADF, err) : 0;
 	if (r >= 0 && output)
 		r = policy_check_output(connection->manager, connection->uid, output, err);
 	if (r >= 0 && output)
@@ -100,14 +130,16 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	j->request_id = request_id;
 	j->out_fd = -EBADF;
 	j->spool = SPOOL_INIT;
-	j->connection = connection;
-	connection->in_flight++;
-	TAILQ_INSERT_TAIL(&j->manager->jobs, j, list);
-	r = output ? take_output(j, output, fds, fd_count, err) : 0;
+	r = output ? job_take_output(j, output, fds, fd_count, err) : 0;
 	if (r < 0) {
 		job_free(j);
 		return r;
 	}
+	j->connection = connection;
+	connection->in_flight++;
+	TAILQ_INSERT_TAIL(&connection->jobs, j, of_client);
+	TAILQ_INSERT_TAIL(job_siblings(j), j, list);
+	j->manager->job_count++;
 	*ret = j;
 	return 0;
 }
@@ -115,10 +147,10 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 void job_fail(struct job *j, const struct error *err)
 {
 	connection_reply_error(j->connection, j->request_id, err);
-	job_free(j);
+	job_over(j);
 }
 
-static void reply_finished(struct job *j, Traced__Control__ExportResult *result)
+static void job_reply_finished(struct job *j, Traced__Control__ExportResult *result)
 {
 	Traced__Control__Finished finished = TRACED__CONTROL__FINISHED__INIT;
 	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
@@ -148,7 +180,7 @@ void job_started(struct job *j)
 	/* Send the reply now: in the loop the rings come first and are busy. */
 	if (j->connection)
 		connection_flush(j->connection);
-	job_free(j);
+	job_over(j);
 }
 
 static const char *job_name(const struct job *j)
@@ -156,35 +188,37 @@ static const char *job_name(const struct job *j)
 	return j->description ? j->description->name : "extract";
 }
 
-/* Reports a failed export and where the recording is kept. Frees j. */
-static void export_failed(struct job *j, struct error *err)
+static struct spool *job_spool(struct job *j)
 {
-	const struct spool *spool = j->spool.path || !j->session ? &j->spool : &j->session->spool;
+	return j->session ? &j->session->spool : &j->spool;
+}
+
+/* Reports a failed export and where the recording is kept. The job is over. */
+static void job_export_failed(struct job *j, struct error *err)
+{
+	const struct spool *spool = job_spool(j);
 	struct log_fields fields = { .session = job_name(j),
 				     .cpu = -1,
 				     .error = err->code,
 				     .message_id = AUDIT_EXPORT_FAILED };
-	struct session *s = j->session;
-	bool own = j->spool.path;
 
 	if (spool->path) {
 		_cleanup_free_ char *hint = err->hint ? strdup(err->hint) : NULL;
 
-		/* tracectl replaces FILE, because only it knows the output's name. */
-		error_hint(err, "%s%s%s is safe: %stracectl convert %s FILE", hint ?: "",
+		error_hint(err, "%s%s%s is safe: %stracectl convert %s", hint ?: "",
 			   hint ? "; " : "",
 			   j->follow ? "what was not written yet" : "the recording",
 			   j->connection && j->connection->uid ? "sudo " : "", spool->path);
+		err->hint_needs_output = true;
 	}
-	log_write(j->connection ? LOG_INFO : LOG_WARNING, &fields, "%s: export failed: %s%s%s",
-		  job_name(j), err->message, err->hint ? "; " : "", err->hint ?: "");
+	log_write(j->connection ? LOG_INFO : LOG_WARNING, &fields, "%s: export failed: %s%s%s%s",
+		  job_name(j), err->message, err->hint ? "; " : "", err->hint ?: "",
+		  err->hint_needs_output ? " FILE" : "");
 	job_fail(j, err);
-	if (s && !own)
-		session_job_over(s, false);
 }
 
 /* Refuse an output that may have no reader: writing to it could block forever. */
-static int check_abandoned(const struct job *j, struct error *err)
+static int job_check_abandoned(const struct job *j, struct error *err)
 {
 	struct stat st;
 
@@ -193,20 +227,24 @@ static int check_abandoned(const struct job *j, struct error *err)
 	return error_set(err, -EPIPE, "its client has left, and the output is no regular file");
 }
 
-void job_forget_connection(struct job *j)
+void job_client_left(struct job *j)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
+	struct session *s = j->session;
 
-	/* Drop a job that has not started when its client leaves. */
+	TAILQ_REMOVE(&j->connection->jobs, j, of_client);
 	j->connection = NULL;
-	if (!j->child)
-		job_free(j);
-	else if (j->exporting && check_abandoned(j, &err) < 0)
-		export_failed(j, &err);
+	if (!j->child) {
+		job_over(j);
+	} else if (j->exporting && job_check_abandoned(j, &err) < 0) {
+		job_export_failed(j, &err);
+		if (s)
+			session_job_over(s, false);
+	}
 }
 
 /* Checks the code: a compromised child may send any number, but callers rely on an errno. */
-static void take_error(const Traced__Control__Error *from, struct error *err)
+static void job_take_error(const Traced__Control__Error *from, struct error *err)
 {
 	bool is_errno = from->code >= 1 && from->code <= ERRNO_MAX;
 
@@ -215,26 +253,25 @@ static void take_error(const Traced__Control__Error *from, struct error *err)
 		error_hint(err, "%s", from->hint);
 }
 
-/* The output's reader has closed it (| head): discards the rest of the recording. Frees j. */
-static void reader_left(struct job *j)
+/* The output's reader has closed it (| head): discards the rest of the recording. */
+static void job_reader_left(struct job *j)
 {
 	struct log_fields fields = { .session = job_name(j), .cpu = -1 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct session *s = j->session;
-	bool own = j->spool.path;
 
 	log_write(LOG_INFO, &fields, "%s: the output's reader has left", job_name(j));
 	error_set(&err, -EPIPE, "the output's reader has left");
 	spool_discard(&j->spool);
 	job_fail(j, &err);
-	if (s && !own && session_records(s))
+	if (s && session_records(s))
 		session_cancel(s, "the output's reader has left");
-	else if (s && !own)
+	else if (s)
 		session_job_over(s, true);
 }
 
 /* Takes the description as of the session's end, not of the export's start. */
-static void describe_again(struct job *j)
+static void job_describe_again(struct job *j)
 {
 	Traced__Control__Session *description = session_describe(j->session);
 
@@ -246,29 +283,30 @@ static void describe_again(struct job *j)
 }
 
 /* True if a process of the client writes the files, from frames in a socket. */
-static bool makes_files(const struct job *j)
+static bool job_makes_files(const struct job *j)
 {
 	return j->output->rotate_bytes || j->output->rotate_ns ||
 	       export_format_find(j->output->format, NULL)->directory;
 }
 
-static void on_exported(void *userdata, Traced__Control__ExportResult *result)
+static void job_on_exported(void *userdata, Traced__Control__ExportResult *result)
 {
 	struct job *j = userdata;
 	struct session *s = j->session;
-	bool own = j->spool.path;
 
 	j->child = child_free(j->child);
-	if (j->follow && s)
-		describe_again(j);
+	if (j->follow)
+		job_describe_again(j);
 	/* EPIPE from a process that makes files is its failure, so the recording is kept. */
-	if (result->error && result->error->code == EPIPE && !makes_files(j)) {
-		reader_left(j);
+	if (result->error && result->error->code == EPIPE && !job_makes_files(j)) {
+		job_reader_left(j);
 	} else if (result->error) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		take_error(result->error, &err);
-		export_failed(j, &err);
+		job_take_error(result->error, &err);
+		job_export_failed(j, &err);
+		if (s)
+			session_job_over(s, false);
 	} else {
 		struct log_fields fields = { .session = job_name(j), .cpu = -1 };
 
@@ -276,16 +314,16 @@ static void on_exported(void *userdata, Traced__Control__ExportResult *result)
 			  "%s: wrote %llu events as %s, %llu bytes, %llu events lost", job_name(j),
 			  (unsigned long long)result->events, j->output->format,
 			  (unsigned long long)result->bytes, (unsigned long long)result->lost);
-		reply_finished(j, result);
+		job_reply_finished(j, result);
 		spool_discard(&j->spool);
-		job_free(j);
-		if (s && !own)
+		job_over(j);
+		if (s)
 			session_job_over(s, true);
 	}
 	traced__control__export_result__free_unpacked(result, NULL);
 }
 
-static bool somebody_records(struct manager *m)
+static bool job_somebody_records(struct manager *m)
 {
 	struct session *s;
 
@@ -296,49 +334,52 @@ static bool somebody_records(struct manager *m)
 }
 
 /* follow_fd: as in struct exporter_request. */
-static int start_export(struct job *j, int follow_fd, struct error *err)
+static int job_start_export(struct job *j, int follow_fd, struct error *err)
 {
-	const struct spool *spool = j->spool.path ? &j->spool : &j->session->spool;
 	struct exporter_request request = {
 		.out_fd = j->out_fd,
 		.follow_fd = follow_fd,
 		.output = j->output,
-		.tgid = j->session && j->session->tgid,
+		.tgid = j->tgid,
 		.merging = &j->merging,
-		.quiet = somebody_records(j->manager),
+		.quiet = job_somebody_records(j->manager),
 		.service = j->manager->options.exporter_service,
 	};
 	_cleanup_close_ int stream = -EBADF;
-	int r = check_abandoned(j, err);
+	int r = job_check_abandoned(j, err);
 
 	if (r < 0)
 		return r;
-	stream = spool_reopen(spool, err);
+	stream = spool_reopen(job_spool(j), err);
 	if (stream < 0)
 		return stream;
 	request.stream_fd = stream;
-	r = exporter_spawn(&j->child, j->manager->loop, &request, on_exported, j, err);
+	r = exporter_spawn(&j->child, j->manager->loop, &request, job_on_exported, j, err);
 	j->exporting = r >= 0;
 	return r;
 }
 
-void job_run(struct job *j)
+int job_run(struct job *j)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
+	int r;
 
 	if (j->session)
 		j->description = session_describe(j->session);
 	if (!job_has_output(j)) {
-		reply_finished(j, NULL);
-		job_free(j);
-	} else if (start_export(j, -EBADF, &err) < 0) {
-		export_failed(j, &err);
-	} else {
-		manager_changed(j->manager);
+		job_reply_finished(j, NULL);
+		job_over(j);
+		return 0;
 	}
+	r = job_start_export(j, -EBADF, &err);
+	if (r < 0)
+		job_export_failed(j, &err);
+	else
+		manager_changed(j->manager);
+	return r;
 }
 
-static void on_space(void *userdata)
+static void job_on_space(void *userdata)
 {
 	struct job *j = userdata;
 
@@ -349,11 +390,11 @@ static void on_space(void *userdata)
 int job_follow(struct job *j, struct error *err)
 {
 	_cleanup_close_ int theirs = -EBADF;
-	int r = follow_new(&j->follow, j->manager->loop, &j->session->spool, on_space, j, &theirs,
-			   err);
+	int r = follow_new(&j->follow, j->manager->loop, &j->session->spool, job_on_space, j,
+			   &theirs, err);
 
 	if (r >= 0)
-		r = start_export(j, theirs, err);
+		r = job_start_export(j, theirs, err);
 	if (r < 0) {
 		j->follow = follow_free(j->follow);
 		return r;
@@ -363,7 +404,19 @@ int job_follow(struct job *j, struct error *err)
 	return 0;
 }
 
-static void on_extracted(void *userdata, Traced__Control__ExportResult *result)
+int job_snapshot(struct job *j, struct session *s, struct error *err)
+{
+	int r = session_snapshot(s, &j->spool, err);
+
+	if (r < 0)
+		return r;
+	j->tgid = s->tgid;
+	j->description = session_describe(s);
+	job_run(j);
+	return 0;
+}
+
+static void job_on_extracted(void *userdata, Traced__Control__ExportResult *result)
 {
 	struct job *j = userdata;
 
@@ -371,7 +424,7 @@ static void on_extracted(void *userdata, Traced__Control__ExportResult *result)
 	if (result->error) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		take_error(result->error, &err);
+		job_take_error(result->error, &err);
 		spool_discard(&j->spool);
 		job_fail(j, &err);
 	} else {
@@ -390,7 +443,7 @@ int job_extract(struct job *j, const char *instance, struct error *err)
 	if (r < 0)
 		return r;
 	r = extractor_spawn(&j->child, m->loop, m->options.tracefs, m->config.state_dir, instance,
-			    j->spool.fd, on_extracted, j, err);
+			    j->spool.fd, job_on_extracted, j, err);
 	if (r < 0)
 		spool_discard(&j->spool);
 	return r;

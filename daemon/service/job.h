@@ -2,7 +2,9 @@
 /*
  * An answer that takes time: a client asked for the result of a session, a snapshot or an
  * extraction, perhaps with a descriptor to write it to. A job waits for its session's end, runs an
- * extractor or exporter, replies, and is freed.
+ * extractor or exporter, replies, and is over. manager_reap() frees it then.
+ *
+ * A job exports either its session's spool or one of its own, a snapshot's or an extraction's.
  *
  * If the client leaves, the job continues only if its output is a file. A pipe may have no reader
  * and could block it forever.
@@ -27,17 +29,21 @@ enum job_kind {
 };
 
 struct job {
+	/* In session->jobs, or without a session in manager->jobs; once over, in over.jobs. */
 	TAILQ_ENTRY(job) list;
+	TAILQ_ENTRY(job) of_client; /* in connection->jobs */
 	struct manager *manager;
 	enum job_kind kind;
-	struct connection *connection; /* NULL: the client has left */
-	struct session *session;       /* NULL: none needed, or the session is freed */
+	bool over;
+	struct connection *connection; /* NULL: the client has left, or the job is over */
+	struct session *session;       /* NULL: the spool is the job's own, or the job is over */
 	uid_t uid;		       /* the requesting user */
 	uint64_t request_id;
 	int out_fd;			 /* owned; -EBADF: no output, only counts */
 	Traced__Control__Output *output; /* owned; NULL: no output */
 	struct merging merging;
-	struct spool spool;		       /* owned: a snapshot's or an extraction's */
+	struct spool spool;		       /* owned */
+	bool tgid;			       /* as in struct exporter_request */
 	struct child *child;		       /* running; NULL: waits for the session's end */
 	bool exporting;			       /* child is an exporter */
 	struct follow *follow;		       /* child follows the session's spool */
@@ -51,32 +57,32 @@ struct job {
 int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	    uint64_t request_id, const Traced__Control__Output *output, int *fds, size_t fd_count,
 	    struct error *err);
+/* For manager_reap(): releases the memory of a job that is over. */
 struct job *job_free(struct job *j);
-DEFINE_CLEANUP_FUNC(struct job *, job_free);
 
+/* From now on the job waits for the session. */
+void job_wait_for(struct job *j, struct session *s);
 /*
- * The stream (the session's or the job's own) is complete: exports it, or replies at once without
- * an output. May free j, and notifies its session then.
+ * The stream is complete: exports it, or replies at once without an output. -errno: the export
+ * could not begin, which is reported; the job is over.
  */
-void job_run(struct job *j);
-/* The requested session records: replies with its description. Frees j. */
+int job_run(struct job *j);
+/* The requested session records: replies with its description. */
 void job_started(struct job *j);
 /* The session records: exports the stream so far and follows it. On failure j is unchanged. */
 int job_follow(struct job *j, struct error *err);
+/* Exports what the session's rings hold now. On failure j is unchanged. */
+int job_snapshot(struct job *j, struct session *s, struct error *err);
 /* Starts draining an existing buffer into the job's own spool. On failure j is unchanged. */
 int job_extract(struct job *j, const char *instance, struct error *err);
-/* Replies with an error; frees j. */
+/* Replies with an error; the job is over. */
 void job_fail(struct job *j, const struct error *err);
-/* The client has left. May free j. */
-void job_forget_connection(struct job *j);
+/* Ends the job without a reply: kills its child, and closes its output. */
+void job_over(struct job *j);
+/* Ends the job, unless its export writes a file. */
+void job_client_left(struct job *j);
 
 static inline bool job_has_output(const struct job *j)
 {
 	return j->out_fd >= 0;
-}
-
-/* True for jobs that a session's end completes. */
-static inline bool job_awaits(const struct job *j, const struct session *s)
-{
-	return j->session == s && (j->kind == JOB_STOP || j->kind == JOB_ATTACH);
 }

@@ -60,7 +60,7 @@ struct loop {
 	int code;
 };
 
-static uint64_t now_us(clockid_t clock)
+static uint64_t loop_now_us(clockid_t clock)
 {
 	return now_ns(clock) / NSEC_PER_USEC;
 }
@@ -69,19 +69,19 @@ static uint64_t now_us(clockid_t clock)
  * epoll's data pointer: for the loop's own descriptors the address of their field, else the
  * source.
  */
-static int watch(struct loop *l, int fd, uint32_t events, void *what)
+static int loop_watch(struct loop *l, int fd, uint32_t events, void *what)
 {
 	struct epoll_event e = { .events = events, .data.ptr = what };
 
 	return epoll_ctl(l->epfd, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
 }
 
-static int open_alarm(struct loop *l, struct alarm *a, clockid_t clock)
+static int loop_open_alarm(struct loop *l, struct alarm *a, clockid_t clock)
 {
 	a->clock = clock;
 	a->set_us = UINT64_MAX;
 	a->fd = timerfd_create(clock, TFD_CLOEXEC | TFD_NONBLOCK);
-	return a->fd < 0 ? -errno : watch(l, a->fd, EPOLLIN, &a->fd);
+	return a->fd < 0 ? -errno : loop_watch(l, a->fd, EPOLLIN, &a->fd);
 }
 
 int loop_new(struct loop **ret)
@@ -99,13 +99,13 @@ int loop_new(struct loop **ret)
 	l->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (l->epfd < 0)
 		return -errno;
-	r = open_alarm(l, &l->alarms[0], CLOCK_MONOTONIC);
+	r = loop_open_alarm(l, &l->alarms[0], CLOCK_MONOTONIC);
 	if (r >= 0)
-		r = open_alarm(l, &l->alarms[1], CLOCK_BOOTTIME);
+		r = loop_open_alarm(l, &l->alarms[1], CLOCK_BOOTTIME);
 	if (r < 0)
 		return r;
 	l->signals = signalfd(-1, &l->watched, SFD_CLOEXEC | SFD_NONBLOCK);
-	r = l->signals < 0 ? -errno : watch(l, l->signals, EPOLLIN, &l->signals);
+	r = l->signals < 0 ? -errno : loop_watch(l, l->signals, EPOLLIN, &l->signals);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(l);
@@ -126,7 +126,7 @@ struct loop *loop_free(struct loop *l)
 	return NULL;
 }
 
-static void set_pending(struct loop_source *s, bool pending)
+static void source_set_pending(struct loop_source *s, bool pending)
 {
 	struct source_list *list = &s->loop->pending[s->priority];
 
@@ -140,11 +140,11 @@ static void set_pending(struct loop_source *s, bool pending)
 }
 
 /* Marks elapsed timers pending and sets the timerfds to the next ones. */
-static int check_timers(struct loop *l)
+static int loop_check_timers(struct loop *l)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(l->alarms); i++) {
 		struct alarm *a = &l->alarms[i];
-		uint64_t now = now_us(a->clock), next = UINT64_MAX;
+		uint64_t now = loop_now_us(a->clock), next = UINT64_MAX;
 		struct itimerspec t = { 0 };
 		struct loop_source *s;
 
@@ -153,7 +153,7 @@ static int check_timers(struct loop *l)
 			if (s->kind != TIMER || !s->enabled || s->clock != a->clock)
 				continue;
 			if (s->at_us <= now)
-				set_pending(s, true);
+				source_set_pending(s, true);
 			else
 				next = MIN(next, s->at_us);
 		}
@@ -170,7 +170,7 @@ static int check_timers(struct loop *l)
 	return 0;
 }
 
-static void reap(struct loop *l)
+static void loop_reap(struct loop *l)
 {
 	struct loop_source *s;
 
@@ -184,30 +184,30 @@ static void reap(struct loop *l)
 		s->pid = 0;
 		s->status = si;
 		if (s->enabled)
-			set_pending(s, true);
+			source_set_pending(s, true);
 	}
 }
 
-static void read_signals(struct loop *l)
+static void loop_read_signals(struct loop *l)
 {
 	struct signalfd_siginfo si;
 	struct loop_source *s;
 
 	while (read(l->signals, &si, sizeof(si)) == sizeof(si)) {
 		if (si.ssi_signo == SIGCHLD)
-			reap(l);
+			loop_reap(l);
 		TAILQ_FOREACH(s, &l->all, list)
 		if (s->kind == SIGNAL && s->number == (int)si.ssi_signo)
-			set_pending(s, true);
+			source_set_pending(s, true);
 	}
 }
 
-static void take(struct loop *l, const struct epoll_event *e)
+static void loop_take_event(struct loop *l, const struct epoll_event *e)
 {
 	struct loop_source *s = e->data.ptr;
 
 	if (e->data.ptr == &l->signals) {
-		read_signals(l);
+		loop_read_signals(l);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(l->alarms); i++) {
@@ -220,10 +220,10 @@ static void take(struct loop *l, const struct epoll_event *e)
 		return;
 	}
 	s->revents = s->pending ? s->revents | e->events : e->events;
-	set_pending(s, true);
+	source_set_pending(s, true);
 }
 
-static struct loop_source *first_pending(struct loop *l)
+static struct loop_source *loop_first_pending(struct loop *l)
 {
 	for (size_t i = 0; i < PRIORITIES; i++)
 		if (!TAILQ_EMPTY(&l->pending[i]))
@@ -231,9 +231,9 @@ static struct loop_source *first_pending(struct loop *l)
 	return NULL;
 }
 
-static void serve(struct loop_source *s)
+static void source_serve(struct loop_source *s)
 {
-	set_pending(s, false);
+	source_set_pending(s, false);
 	if (s->kind != IO && s->kind != SIGNAL)
 		s->enabled = false;
 	if (s->kind == IO)
@@ -252,10 +252,10 @@ int loop_step(struct loop *l, uint64_t timeout_us)
 
 	if (l->ended)
 		return -ESTALE;
-	r = check_timers(l);
+	r = loop_check_timers(l);
 	if (r < 0)
 		return r;
-	if (first_pending(l))
+	if (loop_first_pending(l))
 		timeout_ms = 0;
 	else if (timeout_us != UINT64_MAX)
 		timeout_ms = (int)MIN((timeout_us + 999) / 1000, (uint64_t)INT32_MAX);
@@ -263,13 +263,13 @@ int loop_step(struct loop *l, uint64_t timeout_us)
 	if (n < 0 && errno != EINTR)
 		return -errno;
 	for (int i = 0; i < n; i++)
-		take(l, &events[i]);
-	r = check_timers(l);
+		loop_take_event(l, &events[i]);
+	r = loop_check_timers(l);
 	if (r < 0)
 		return r;
-	s = first_pending(l);
+	s = loop_first_pending(l);
 	if (s)
-		serve(s);
+		source_serve(s);
 	return 0;
 }
 
@@ -295,15 +295,15 @@ bool loop_has_ended(const struct loop *l)
 	return l->ended;
 }
 
-static int on_watchdog(struct loop *l)
+static int loop_feed_watchdog(struct loop *l)
 {
 	notify("WATCHDOG=1");
 	return loop_timer_in(l->watchdog, l->watchdog_us / 2);
 }
 
-static void serve_watchdog(void *userdata)
+static void loop_on_watchdog(void *userdata)
 {
-	on_watchdog(userdata);
+	loop_feed_watchdog(userdata);
 }
 
 int loop_serve_watchdog(struct loop *l)
@@ -313,11 +313,11 @@ int loop_serve_watchdog(struct loop *l)
 	l->watchdog_us = notify_watchdog_us();
 	if (!l->watchdog_us || l->watchdog)
 		return 0;
-	r = loop_add_timer(l, &l->watchdog, CLOCK_MONOTONIC, 0, serve_watchdog, l);
-	return r < 0 ? r : on_watchdog(l);
+	r = loop_add_timer(l, &l->watchdog, CLOCK_MONOTONIC, 0, loop_on_watchdog, l);
+	return r < 0 ? r : loop_feed_watchdog(l);
 }
 
-static struct loop_source *source_new(struct loop *l, enum source_kind kind, void *userdata)
+static struct loop_source *source_alloc(struct loop *l, enum source_kind kind, void *userdata)
 {
 	struct loop_source *s = calloc(1, sizeof(*s));
 
@@ -335,7 +335,7 @@ static struct loop_source *source_new(struct loop *l, enum source_kind kind, voi
 int loop_add_io(struct loop *l, struct loop_source **ret, int fd, uint32_t events, loop_io_t call,
 		void *userdata)
 {
-	struct loop_source *s = source_new(l, IO, userdata);
+	struct loop_source *s = source_alloc(l, IO, userdata);
 	int r;
 
 	if (!s)
@@ -361,7 +361,7 @@ int loop_io_set_events(struct loop_source *s, uint32_t events)
 	if (s->enabled && epoll_ctl(s->loop->epfd, EPOLL_CTL_MOD, s->fd, &e) < 0)
 		return -errno;
 	s->events = events;
-	set_pending(s, false);
+	source_set_pending(s, false);
 	return 0;
 }
 
@@ -372,7 +372,7 @@ int loop_add_timer(struct loop *l, struct loop_source **ret, clockid_t clock,
 
 	if (clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
 		return -EOPNOTSUPP;
-	s = source_new(l, TIMER, userdata);
+	s = source_alloc(l, TIMER, userdata);
 	if (!s)
 		return -ENOMEM;
 	s->call = call;
@@ -384,18 +384,18 @@ int loop_add_timer(struct loop *l, struct loop_source **ret, clockid_t clock,
 int loop_timer_at(struct loop_source *s, uint64_t at_us)
 {
 	s->at_us = at_us;
-	set_pending(s, false);
+	source_set_pending(s, false);
 	return loop_source_enable(s, true);
 }
 
 int loop_timer_in(struct loop_source *s, uint64_t us)
 {
-	return loop_timer_at(s, now_us(s->clock) + us);
+	return loop_timer_at(s, loop_now_us(s->clock) + us);
 }
 
 int loop_add_deferred(struct loop *l, struct loop_source **ret, loop_call_t call, void *userdata)
 {
-	struct loop_source *s = source_new(l, DEFERRED, userdata);
+	struct loop_source *s = source_alloc(l, DEFERRED, userdata);
 
 	if (!s)
 		return -ENOMEM;
@@ -404,7 +404,7 @@ int loop_add_deferred(struct loop *l, struct loop_source **ret, loop_call_t call
 	return 0;
 }
 
-static int watch_signal(struct loop *l, int number)
+static int loop_watch_signal(struct loop *l, int number)
 {
 	sigaddset(&l->watched, number);
 	return signalfd(l->signals, &l->watched, 0) < 0 ? -errno : 0;
@@ -413,11 +413,11 @@ static int watch_signal(struct loop *l, int number)
 int loop_add_signal(struct loop *l, int number, loop_call_t call, void *userdata)
 {
 	struct loop_source *s;
-	int r = watch_signal(l, number);
+	int r = loop_watch_signal(l, number);
 
 	if (r < 0)
 		return r;
-	s = source_new(l, SIGNAL, userdata);
+	s = source_alloc(l, SIGNAL, userdata);
 	if (!s)
 		return -ENOMEM;
 	s->call = call;
@@ -430,18 +430,18 @@ int loop_add_child(struct loop *l, struct loop_source **ret, pid_t pid, loop_chi
 		   void *userdata)
 {
 	struct loop_source *s;
-	int r = watch_signal(l, SIGCHLD);
+	int r = loop_watch_signal(l, SIGCHLD);
 
 	if (r < 0)
 		return r;
-	s = source_new(l, CHILD, userdata);
+	s = source_alloc(l, CHILD, userdata);
 	if (!s)
 		return -ENOMEM;
 	s->child = call;
 	s->pid = pid;
 	s->enabled = true;
 	/* The process may have ended already, its signal taken by another loop's signalfd. */
-	reap(l);
+	loop_reap(l);
 	*ret = s;
 	return 0;
 }
@@ -450,26 +450,26 @@ void loop_source_set_priority(struct loop_source *s, enum loop_priority priority
 {
 	bool pending = s->pending;
 
-	set_pending(s, false);
+	source_set_pending(s, false);
 	s->priority = priority;
-	set_pending(s, pending);
+	source_set_pending(s, pending);
 }
 
-static int enable_io(struct loop_source *s, bool enable)
+static int source_enable_io(struct loop_source *s, bool enable)
 {
 	if (enable)
-		return watch(s->loop, s->fd, s->events, s);
+		return loop_watch(s->loop, s->fd, s->events, s);
 	return epoll_ctl(s->loop->epfd, EPOLL_CTL_DEL, s->fd, NULL) < 0 ? -errno : 0;
 }
 
 int loop_source_enable(struct loop_source *s, bool enable)
 {
-	int r = s->kind == IO && s->enabled != enable ? enable_io(s, enable) : 0;
+	int r = s->kind == IO && s->enabled != enable ? source_enable_io(s, enable) : 0;
 
 	if (r < 0)
 		return r;
 	s->enabled = enable;
-	set_pending(s, enable && (s->pending || s->kind == DEFERRED));
+	source_set_pending(s, enable && (s->pending || s->kind == DEFERRED));
 	return 0;
 }
 
@@ -478,8 +478,8 @@ struct loop_source *loop_source_free(struct loop_source *s)
 	if (!s)
 		return NULL;
 	if (s->kind == IO && s->enabled)
-		enable_io(s, false);
-	set_pending(s, false);
+		source_enable_io(s, false);
+	source_set_pending(s, false);
 	TAILQ_REMOVE(&s->loop->all, s, list);
 	if (s->kind == CHILD && s->pid) {
 		kill(s->pid, SIGKILL);

@@ -68,7 +68,7 @@ int loop_serve_watchdog(struct loop *l)
 	return MIN(r, 0);
 }
 
-static struct loop_source *source_new(int enabled, void *userdata)
+static struct loop_source *systemd_source_new(int enabled, void *userdata)
 {
 	struct loop_source *s = calloc(1, sizeof(*s));
 
@@ -80,7 +80,7 @@ static struct loop_source *source_new(int enabled, void *userdata)
 }
 
 /* Returns the source that sd-event made, or frees it and returns the error. */
-static int finish(struct loop_source **ret, struct loop_source *s, int r)
+static int systemd_source_finish(struct loop_source **ret, struct loop_source *s, int r)
 {
 	if (r < 0) {
 		loop_source_free(s);
@@ -90,7 +90,7 @@ static int finish(struct loop_source **ret, struct loop_source *s, int r)
 	return 0;
 }
 
-static int on_io(sd_event_source *source _unused_, int fd, uint32_t revents, void *userdata)
+static int systemd_on_io(sd_event_source *source _unused_, int fd, uint32_t revents, void *userdata)
 {
 	struct loop_source *s = userdata;
 
@@ -101,12 +101,13 @@ static int on_io(sd_event_source *source _unused_, int fd, uint32_t revents, voi
 int loop_add_io(struct loop *l, struct loop_source **ret, int fd, uint32_t events, loop_io_t call,
 		void *userdata)
 {
-	struct loop_source *s = source_new(SD_EVENT_ON, userdata);
+	struct loop_source *s = systemd_source_new(SD_EVENT_ON, userdata);
 
 	if (!s)
 		return -ENOMEM;
 	s->io = call;
-	return finish(ret, s, sd_event_add_io(l->event, &s->source, fd, events, on_io, s));
+	return systemd_source_finish(
+		ret, s, sd_event_add_io(l->event, &s->source, fd, events, systemd_on_io, s));
 }
 
 int loop_io_set_events(struct loop_source *s, uint32_t events)
@@ -114,7 +115,7 @@ int loop_io_set_events(struct loop_source *s, uint32_t events)
 	return sd_event_source_set_io_events(s->source, events);
 }
 
-static int on_time(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
+static int systemd_on_time(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
 	struct loop_source *s = userdata;
 
@@ -125,18 +126,18 @@ static int on_time(sd_event_source *source _unused_, uint64_t usec _unused_, voi
 int loop_add_timer(struct loop *l, struct loop_source **ret, clockid_t clock, uint64_t late_us,
 		   loop_call_t call, void *userdata)
 {
-	struct loop_source *s = source_new(SD_EVENT_ONESHOT, userdata);
+	struct loop_source *s = systemd_source_new(SD_EVENT_ONESHOT, userdata);
 	int r;
 
 	if (!s)
 		return -ENOMEM;
 	s->call = call;
 	/* For sd-event an accuracy of 0 means its default, a quarter of a second. */
-	r = sd_event_add_time(l->event, &s->source, clock, 0, MAX(late_us, UINT64_C(1)), on_time,
-			      s);
+	r = sd_event_add_time(l->event, &s->source, clock, 0, MAX(late_us, UINT64_C(1)),
+			      systemd_on_time, s);
 	if (r >= 0)
 		r = loop_source_enable(s, false);
-	return finish(ret, s, r);
+	return systemd_source_finish(ret, s, r);
 }
 
 int loop_timer_at(struct loop_source *s, uint64_t at_us)
@@ -153,7 +154,7 @@ int loop_timer_in(struct loop_source *s, uint64_t us)
 	return r < 0 ? r : loop_source_enable(s, true);
 }
 
-static int on_deferred(sd_event_source *source _unused_, void *userdata)
+static int systemd_on_deferred(sd_event_source *source _unused_, void *userdata)
 {
 	struct loop_source *s = userdata;
 
@@ -163,20 +164,20 @@ static int on_deferred(sd_event_source *source _unused_, void *userdata)
 
 int loop_add_deferred(struct loop *l, struct loop_source **ret, loop_call_t call, void *userdata)
 {
-	struct loop_source *s = source_new(SD_EVENT_ONESHOT, userdata);
+	struct loop_source *s = systemd_source_new(SD_EVENT_ONESHOT, userdata);
 	int r;
 
 	if (!s)
 		return -ENOMEM;
 	s->call = call;
-	r = sd_event_add_defer(l->event, &s->source, on_deferred, s);
+	r = sd_event_add_defer(l->event, &s->source, systemd_on_deferred, s);
 	if (r >= 0)
 		r = loop_source_enable(s, false);
-	return finish(ret, s, r);
+	return systemd_source_finish(ret, s, r);
 }
 
-static int on_signal(sd_event_source *source _unused_, const struct signalfd_siginfo *si _unused_,
-		     void *userdata)
+static int systemd_on_signal(sd_event_source *source _unused_,
+			     const struct signalfd_siginfo *si _unused_, void *userdata)
 {
 	struct loop_source *s = userdata;
 
@@ -184,31 +185,31 @@ static int on_signal(sd_event_source *source _unused_, const struct signalfd_sig
 	return 0;
 }
 
-static void free_with_loop(void *userdata)
+static void systemd_source_destroy(void *userdata)
 {
 	free(userdata);
 }
 
 int loop_add_signal(struct loop *l, int number, loop_call_t call, void *userdata)
 {
-	struct loop_source *s = source_new(SD_EVENT_ON, userdata);
+	struct loop_source *s = systemd_source_new(SD_EVENT_ON, userdata);
 	int r;
 
 	if (!s)
 		return -ENOMEM;
 	s->call = call;
-	r = sd_event_add_signal(l->event, &s->source, number, on_signal, s);
+	r = sd_event_add_signal(l->event, &s->source, number, systemd_on_signal, s);
 	if (r < 0) {
 		loop_source_free(s);
 		return r;
 	}
-	sd_event_source_set_destroy_callback(s->source, free_with_loop);
+	sd_event_source_set_destroy_callback(s->source, systemd_source_destroy);
 	r = sd_event_source_set_floating(s->source, true);
 	sd_event_source_unref(s->source);
 	return MIN(r, 0);
 }
 
-static int on_child(sd_event_source *source _unused_, const siginfo_t *si, void *userdata)
+static int systemd_on_child(sd_event_source *source _unused_, const siginfo_t *si, void *userdata)
 {
 	struct loop_source *s = userdata;
 
@@ -219,16 +220,16 @@ static int on_child(sd_event_source *source _unused_, const siginfo_t *si, void 
 int loop_add_child(struct loop *l, struct loop_source **ret, pid_t pid, loop_child_t call,
 		   void *userdata)
 {
-	struct loop_source *s = source_new(SD_EVENT_ONESHOT, userdata);
+	struct loop_source *s = systemd_source_new(SD_EVENT_ONESHOT, userdata);
 	int r;
 
 	if (!s)
 		return -ENOMEM;
 	s->child = call;
-	r = sd_event_add_child(l->event, &s->source, pid, WEXITED, on_child, s);
+	r = sd_event_add_child(l->event, &s->source, pid, WEXITED, systemd_on_child, s);
 	if (r >= 0)
 		r = sd_event_source_set_child_process_own(s->source, true);
-	return finish(ret, s, r);
+	return systemd_source_finish(ret, s, r);
 }
 
 void loop_source_set_priority(struct loop_source *s, enum loop_priority priority)

@@ -48,7 +48,7 @@ static const char help_text[] =
 	"\n"
 	"traced(8), traced.conf(5), tracectl(1)\n";
 
-static int parse_fd(const char *text, int *ret)
+static int daemon_parse_fd(const char *text, int *ret)
 {
 	char *end;
 	long fd;
@@ -61,14 +61,14 @@ static int parse_fd(const char *text, int *ret)
 	return 0;
 }
 
-static int usage(const char *text)
+static int daemon_usage(const char *text)
 {
 	fprintf(stderr, "traced: %s\nTry 'traced --help'.\n", text);
 	return EXIT_USAGE;
 }
 
 /* Returns -1 to continue, otherwise an exit status. */
-static int parse_arguments(int argc, char **argv, struct arguments *a)
+static int daemon_parse_arguments(int argc, char **argv, struct arguments *a)
 {
 	enum {
 		CONFIG = 256,
@@ -130,15 +130,16 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 		case LEVEL:
 			m->log_level = log_level_parse(optarg);
 			if (m->log_level < 0)
-				return usage("--log-level takes debug, info, notice, warning or "
-					     "error");
+				return daemon_usage(
+					"--log-level takes debug, info, notice, warning or "
+					"error");
 			break;
 		case PRIVATE:
 			m->private = true;
 			break;
 		case FD:
-			if (parse_fd(optarg, &a->fd) < 0)
-				return usage("--fd takes the number of an open socket");
+			if (daemon_parse_fd(optarg, &a->fd) < 0)
+				return daemon_usage("--fd takes the number of an open socket");
 			break;
 		case STANDALONE:
 			a->standalone = true;
@@ -155,26 +156,26 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
 		}
 	}
 	if (optind < argc)
-		return usage("traced takes only options");
+		return daemon_usage("traced takes only options");
 	if (m->private != (a->fd >= 0))
-		return usage("--private and --fd need each other");
+		return daemon_usage("--private and --fd need each other");
 	if (m->private && a->standalone)
-		return usage("--private and --standalone cannot be combined");
+		return daemon_usage("--private and --standalone cannot be combined");
 	return -1;
 }
 
-static void on_stop_signal(void *userdata)
+static void daemon_on_stop_signal(void *userdata)
 {
 	manager_stop(userdata);
 }
 
-static void on_hangup(void *userdata)
+static void daemon_on_hangup(void *userdata)
 {
 	manager_reload(userdata);
 }
 
 /* Each session needs several descriptors per CPU. */
-static void raise_descriptor_limit(void)
+static void daemon_raise_descriptor_limit(void)
 {
 	struct rlimit limit;
 
@@ -184,7 +185,7 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int block_signals(void)
+static int daemon_block_signals(void)
 {
 	sigset_t set;
 
@@ -198,20 +199,20 @@ static int block_signals(void)
 	return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
 }
 
-static int add_signals(struct manager *m, struct error *err)
+static int daemon_add_signals(struct manager *m, struct error *err)
 {
 	int r;
 
-	r = loop_add_signal(m->loop, SIGTERM, on_stop_signal, m);
+	r = loop_add_signal(m->loop, SIGTERM, daemon_on_stop_signal, m);
 	if (r >= 0)
-		r = loop_add_signal(m->loop, SIGINT, on_stop_signal, m);
+		r = loop_add_signal(m->loop, SIGINT, daemon_on_stop_signal, m);
 	if (r >= 0)
-		r = loop_add_signal(m->loop, SIGHUP, on_hangup, m);
+		r = loop_add_signal(m->loop, SIGHUP, daemon_on_hangup, m);
 	return r < 0 ? error_errno(err, r, "signals") : 0;
 }
 
 /* Returns the socket from the service manager, or -EBADF. */
-static int activation_socket(struct error *err)
+static int daemon_activation_socket(struct error *err)
 {
 	int fd = notify_take_socket();
 
@@ -224,7 +225,7 @@ static int activation_socket(struct error *err)
 	return fd < 0 ? -EBADF : fd;
 }
 
-static int open_for_business(struct manager *m, const struct arguments *a, struct error *err)
+static int daemon_open(struct manager *m, const struct arguments *a, struct error *err)
 {
 	int r, fd;
 
@@ -232,7 +233,7 @@ static int open_for_business(struct manager *m, const struct arguments *a, struc
 		marking_open(m);
 		return manager_adopt(m, a->fd, err);
 	}
-	fd = activation_socket(err);
+	fd = daemon_activation_socket(err);
 	if (fd < 0 && fd != -EBADF)
 		return fd;
 	r = manager_listen(m, fd, err);
@@ -249,7 +250,7 @@ static int open_for_business(struct manager *m, const struct arguments *a, struc
 	return 0;
 }
 
-static int serve(struct loop *loop, const struct arguments *a, struct error *err)
+static int daemon_serve(struct loop *loop, const struct arguments *a, struct error *err)
 {
 	_cleanup_(pid_file_deinit) struct pid_file pid_file = PID_FILE_INIT;
 	_cleanup_(manager_freep) struct manager *m = NULL;
@@ -260,11 +261,11 @@ static int serve(struct loop *loop, const struct arguments *a, struct error *err
 		r = pid_file_take(&pid_file, m->config.state_dir, err);
 	if (r < 0)
 		return r;
-	r = add_signals(m, err);
+	r = daemon_add_signals(m, err);
 	if (r < 0)
 		return r;
 	manager_recover(m);
-	r = open_for_business(m, a, err);
+	r = daemon_open(m, a, err);
 	if (r < 0)
 		return r;
 	if (!a->manager.private)
@@ -277,7 +278,7 @@ static int serve(struct loop *loop, const struct arguments *a, struct error *err
  * Raises the priority: at the default one, a load on all CPUs makes the rings overflow. Failure is
  * harmless.
  */
-static void come_first(void)
+static void daemon_raise_priority(void)
 {
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 }
@@ -286,7 +287,7 @@ static void come_first(void)
  * Drops inherited variables of a service manager that started, say, the caller's shell: they are
  * not for this process.
  */
-static void forget_service_manager(void)
+static void daemon_forget_service_manager(void)
 {
 	static const char *const names[] = { "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
 					     "LISTEN_FDS",    "LISTEN_PID",    "LISTEN_FDNAMES",
@@ -296,27 +297,27 @@ static void forget_service_manager(void)
 		unsetenv(names[i]);
 }
 
-static int run(const struct arguments *a)
+static int daemon_run(const struct arguments *a)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_(loop_freep) struct loop *loop = NULL;
 	int r;
 
 	if (a->standalone)
-		forget_service_manager();
+		daemon_forget_service_manager();
 	log_set_prefix(!a->manager.private && getenv("INVOCATION_ID"));
 	/* The terminal belongs to tracectl, which reports more. */
 	if (a->manager.private)
 		log_keep_records();
-	come_first();
-	raise_descriptor_limit();
-	r = block_signals();
+	daemon_raise_priority();
+	daemon_raise_descriptor_limit();
+	r = daemon_block_signals();
 	if (r >= 0)
 		r = loop_new(&loop);
 	if (r < 0)
 		error_errno(&err, r, "event loop");
 	else
-		r = serve(loop, a, &err);
+		r = daemon_serve(loop, a, &err);
 	if (r >= 0)
 		return EXIT_SUCCESS;
 	log_error("%s%s%s", err.message ?: "failed", err.hint ? "; " : "", err.hint ?: "");
@@ -335,6 +336,6 @@ int main(int argc, char **argv)
 		return exporter_service_main();
 	if (argc > 1 && strcmp(argv[1], EXTRACTOR_OPTION) == 0)
 		return extractor_main(argc - 2, argv + 2);
-	r = parse_arguments(argc, argv, &a);
-	return r >= 0 ? r : run(&a);
+	r = daemon_parse_arguments(argc, argv, &a);
+	return r >= 0 ? r : daemon_run(&a);
 }

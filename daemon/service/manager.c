@@ -32,7 +32,7 @@
 /* Time for waiting clients to fetch a recording that the daemon ends. */
 #define CLAIM_BOUND_US UINT64_C(5000000)
 
-static int replace_string(char **field, const char *value)
+static int manager_replace_string(char **field, const char *value)
 {
 	char *copy;
 
@@ -46,7 +46,7 @@ static int replace_string(char **field, const char *value)
 	return 0;
 }
 
-static void log_warnings(struct buf *warnings)
+static void manager_log_warnings(struct buf *warnings)
 {
 	char *text = buf_string(warnings), *line, *rest = text;
 
@@ -56,7 +56,8 @@ static void log_warnings(struct buf *warnings)
 }
 
 /* Defaults, then files, then the command line. */
-static int read_config(struct config *ret, const struct manager_options *o, struct error *err)
+static int manager_read_config(struct config *ret, const struct manager_options *o,
+			       struct error *err)
 {
 	_cleanup_config_ struct config c = { 0 };
 	_cleanup_buf_ struct buf warnings = BUF_INIT;
@@ -68,19 +69,46 @@ static int read_config(struct config *ret, const struct manager_options *o, stru
 	r = config_load(&c, o->config_file ?: CONFIG_FILE, o->config_file != NULL, &warnings, err);
 	if (r < 0)
 		return r;
-	if (replace_string(&c.socket, o->socket) < 0 ||
-	    replace_string(&c.state_dir, o->state_dir) < 0 ||
-	    replace_string(&c.spool_dir, o->spool_dir) < 0 ||
-	    replace_string(&c.metrics, o->metrics) < 0)
+	if (manager_replace_string(&c.socket, o->socket) < 0 ||
+	    manager_replace_string(&c.state_dir, o->state_dir) < 0 ||
+	    manager_replace_string(&c.spool_dir, o->spool_dir) < 0 ||
+	    manager_replace_string(&c.metrics, o->metrics) < 0)
 		return error_errno(err, -ENOMEM, "configuration");
 	if (o->log_level >= 0)
 		c.log_level = o->log_level;
 	else if (o->private)
 		c.log_level = MIN(c.log_level, LOG_WARNING); /* stderr is a user's terminal */
-	log_warnings(&warnings);
+	manager_log_warnings(&warnings);
 	*ret = c;
 	c = (struct config){ 0 };
 	return 0;
+}
+
+/* Only the loop and manager_free() call it: no caller holds an object that is over. */
+static void manager_reap(void *userdata)
+{
+	struct manager *m = userdata;
+	struct connection *c;
+	struct session *s;
+	struct job *j;
+
+	while ((j = TAILQ_FIRST(&m->over.jobs))) {
+		TAILQ_REMOVE(&m->over.jobs, j, list);
+		job_free(j);
+	}
+	while ((s = TAILQ_FIRST(&m->over.sessions))) {
+		TAILQ_REMOVE(&m->over.sessions, s, list);
+		session_free(s);
+	}
+	while ((c = TAILQ_FIRST(&m->over.connections))) {
+		TAILQ_REMOVE(&m->over.connections, c, list);
+		connection_free(c);
+	}
+}
+
+void manager_reap_later(struct manager *m)
+{
+	loop_source_enable(m->reaper, true);
 }
 
 int manager_new(struct manager **ret, struct loop *loop, const struct manager_options *options,
@@ -94,18 +122,24 @@ int manager_new(struct manager **ret, struct loop *loop, const struct manager_op
 	TAILQ_INIT(&m->connections);
 	TAILQ_INIT(&m->sessions);
 	TAILQ_INIT(&m->jobs);
+	TAILQ_INIT(&m->over.connections);
+	TAILQ_INIT(&m->over.sessions);
+	TAILQ_INIT(&m->over.jobs);
 	metrics_init(&m->metrics);
 	m->loop = loop;
 	m->options = *options;
 	m->listen_fd = -EBADF;
 	m->started_boot_ns = now_ns(CLOCK_BOOTTIME);
-	r = read_config(&m->config, options, err);
+	r = manager_read_config(&m->config, options, err);
 	if (r < 0)
 		return r;
 	log_set_level(m->config.log_level);
 	r = make_dir(m->config.state_dir, 0755, err);
 	if (r < 0)
 		return r;
+	r = loop_add_deferred(loop, &m->reaper, manager_reap, m);
+	if (r < 0)
+		return error_errno(err, r, "event loop");
 	r = worker_new(&m->worker, loop);
 	if (r < 0)
 		return error_errno(err, r, "worker");
@@ -120,11 +154,13 @@ struct manager *manager_free(struct manager *m)
 		return NULL;
 	m->stopping = true;
 	while (!TAILQ_EMPTY(&m->jobs))
-		job_free(TAILQ_FIRST(&m->jobs));
+		job_over(TAILQ_FIRST(&m->jobs));
 	while (!TAILQ_EMPTY(&m->sessions))
-		session_free(TAILQ_FIRST(&m->sessions));
+		session_abandon(TAILQ_FIRST(&m->sessions));
 	while (!TAILQ_EMPTY(&m->connections))
-		connection_free(TAILQ_FIRST(&m->connections));
+		connection_over(TAILQ_FIRST(&m->connections));
+	manager_reap(m);
+	m->reaper = loop_source_free(m->reaper);
 	metrics_close(m);
 	metrics_deinit(&m->metrics);
 	marking_close(m);
@@ -189,7 +225,7 @@ struct session *manager_find_session(struct manager *m, const char *name)
 }
 
 /* A persistent log names all leftovers at each start; a terminal names each only once. */
-static void found_leftover(void *userdata, const struct spool_leftover *found)
+static void manager_on_leftover(void *userdata, const struct spool_leftover *found)
 {
 	const struct manager *m = userdata;
 	struct log_fields fields = { .cpu = -1, .message_id = AUDIT_LEFTOVER };
@@ -220,10 +256,10 @@ void manager_recover(struct manager *m)
 		log_write(LOG_NOTICE, &fields,
 			  "undid %d change%s that an earlier run left in the kernel", r,
 			  r == 1 ? "" : "s");
-	spool_find_leftovers(m->config.spool_dir, found_leftover, m);
+	spool_find_leftovers(m->config.spool_dir, manager_on_leftover, m);
 }
 
-static void tell_status(struct manager *m)
+static void manager_notify_status(struct manager *m)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	const struct session *s;
@@ -233,18 +269,18 @@ static void tell_status(struct manager *m)
 		buf_printf(&text, "%s%s (%s)", text.len ? ", " : "STATUS=Recording: ", s->name,
 			   s->what);
 	if (!text.len)
-		buf_puts(&text, TAILQ_EMPTY(&m->jobs) ? "STATUS=Idle" : "STATUS=Exporting");
+		buf_puts(&text, m->job_count ? "STATUS=Exporting" : "STATUS=Idle");
 	if (buf_string(&text))
 		notify(text.data);
 }
 
 void manager_changed(struct manager *m)
 {
-	bool idle = TAILQ_EMPTY(&m->jobs) && TAILQ_EMPTY(&m->sessions);
+	bool idle = !m->job_count && !m->session_count;
 	struct connection *c;
 
 	if (!m->options.private)
-		tell_status(m);
+		manager_notify_status(m);
 	metrics_write(m);
 	if (m->listen)
 		loop_source_enable(m->listen, true);
@@ -256,7 +292,7 @@ void manager_changed(struct manager *m)
 }
 
 /* Refuses in the protocol's own words, so that tracectl can show the reason. */
-static void turn_away(int fd, const struct error *err)
+static void manager_turn_away(int fd, const struct error *err)
 {
 	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
 	Traced__Control__Error error = TRACED__CONTROL__ERROR__INIT;
@@ -276,7 +312,7 @@ static void turn_away(int fd, const struct error *err)
 }
 
 /* -EUSERS. Root may exceed the limit a little, to be able to end sessions. */
-static int check_room(const struct manager *m, int fd, struct error *err)
+static int manager_check_room(const struct manager *m, int fd, struct error *err)
 {
 	struct ucred peer = { .uid = (uid_t)-1 };
 	socklen_t len = sizeof(peer);
@@ -293,7 +329,7 @@ static int check_room(const struct manager *m, int fd, struct error *err)
 	return error_hint(err, "close some, or raise \"clients\" in [limits] of traced.conf");
 }
 
-static void on_listen_again(void *userdata)
+static void manager_on_listen_again(void *userdata)
 {
 	struct manager *m = userdata;
 
@@ -301,7 +337,7 @@ static void on_listen_again(void *userdata)
 		loop_source_enable(m->listen, true);
 }
 
-static void on_connect(void *userdata, int listen_fd, uint32_t revents _unused_)
+static void manager_on_connect(void *userdata, int listen_fd, uint32_t revents _unused_)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
 	_cleanup_close_ int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -321,8 +357,8 @@ static void on_connect(void *userdata, int listen_fd, uint32_t revents _unused_)
 		loop_source_enable(m->listen, false);
 		return;
 	}
-	if (check_room(m, fd, &err) < 0)
-		turn_away(fd, &err);
+	if (manager_check_room(m, fd, &err) < 0)
+		manager_turn_away(fd, &err);
 	else if (manager_adopt(m, TAKE_FD(fd), &err) < 0)
 		log_warning("%s", err.message);
 }
@@ -335,7 +371,7 @@ int manager_adopt(struct manager *m, int fd, struct error *err)
 }
 
 /* Removes a dead daemon's socket file; keeps one that another daemon listens on. */
-static int clear_socket(const char *path, const struct sockaddr_un *sa, struct error *err)
+static int manager_clear_socket(const char *path, const struct sockaddr_un *sa, struct error *err)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct stat st;
@@ -357,7 +393,7 @@ static int clear_socket(const char *path, const struct sockaddr_un *sa, struct e
 }
 
 /* Mode 0660 for the group if it exists, otherwise for root alone. */
-static int set_access(const char *path, struct error *err)
+static int manager_set_access(const char *path, struct error *err)
 {
 	gid_t gid;
 	bool has_group = account_group(CONTROL_GROUP, &gid) == 0;
@@ -369,7 +405,7 @@ static int set_access(const char *path, struct error *err)
 	return 0;
 }
 
-static int make_socket(struct manager *m, struct error *err)
+static int manager_make_socket(struct manager *m, struct error *err)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	_cleanup_close_ int fd = -EBADF;
@@ -386,20 +422,20 @@ static int make_socket(struct manager *m, struct error *err)
 	*(strrchr(folder, '/') ?: folder) = '\0';
 	r = *folder ? make_dir(folder, 0755, err) : 0;
 	if (r >= 0)
-		r = clear_socket(path, &sa, err);
+		r = manager_clear_socket(path, &sa, err);
 	if (r < 0)
 		return r;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_errno(err, -errno, "socket");
-	/* Nobody may connect before set_access() has run. */
+	/* Nobody may connect before manager_set_access() has run. */
 	mask = umask(0177);
 	r = bind(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0 ? -errno : 0;
 	umask(mask);
 	if (r < 0)
 		return error_errno(err, r, "%s", path);
 	m->socket_path = TAKE_PTR(copy);
-	r = set_access(path, err);
+	r = manager_set_access(path, err);
 	if (r < 0)
 		return r;
 	if (listen(fd, BACKLOG) < 0)
@@ -415,13 +451,14 @@ int manager_listen(struct manager *m, int fd, struct error *err)
 	if (fd >= 0)
 		m->listen_fd = fd;
 	else
-		r = make_socket(m, err);
+		r = manager_make_socket(m, err);
 	if (r < 0)
 		return r;
 	/* Create the timer now: later there may be no descriptor for it. */
-	r = loop_add_timer(m->loop, &m->listen_again, CLOCK_MONOTONIC, LATE_US, on_listen_again, m);
+	r = loop_add_timer(m->loop, &m->listen_again, CLOCK_MONOTONIC, LATE_US,
+			   manager_on_listen_again, m);
 	if (r >= 0)
-		r = loop_add_io(m->loop, &m->listen, m->listen_fd, EPOLLIN, on_connect, m);
+		r = loop_add_io(m->loop, &m->listen, m->listen_fd, EPOLLIN, manager_on_connect, m);
 	return r < 0 ? error_errno(err, r, "can't watch the socket") : 0;
 }
 
@@ -433,7 +470,7 @@ void manager_reload(struct manager *m)
 	char *swap;
 
 	notify_reloading();
-	if (read_config(&c, &m->options, &err) < 0) {
+	if (manager_read_config(&c, &m->options, &err) < 0) {
 		log_write(LOG_ERR, &fields, "%s; the configuration is unchanged", err.message);
 	} else {
 		if (strcmp(c.socket, m->config.socket) != 0 ||
@@ -458,7 +495,7 @@ void manager_reload(struct manager *m)
 	notify("READY=1");
 }
 
-static void on_stop_bound(void *userdata)
+static void manager_on_stop_bound(void *userdata)
 {
 	struct manager *m = userdata;
 
@@ -466,8 +503,8 @@ static void on_stop_bound(void *userdata)
 	loop_exit(m->loop, 0);
 }
 
-/* Calls act for each session; act may free it. */
-static void for_sessions(struct manager *m, void (*act)(struct session *s))
+/* Calls act for each session, which act may end. */
+static void manager_for_sessions(struct manager *m, void (*act)(struct session *s))
 {
 	struct session *s, *next;
 
@@ -477,13 +514,13 @@ static void for_sessions(struct manager *m, void (*act)(struct session *s))
 	}
 }
 
-static void on_claim_bound(void *userdata)
+static void manager_on_claim_bound(void *userdata)
 {
-	for_sessions(userdata, session_leave);
+	manager_for_sessions(userdata, session_leave);
 }
 
-static int bound_stop(struct manager *m, struct loop_source **timer, uint64_t us,
-		      void (*late)(void *userdata))
+static int manager_bound_stop(struct manager *m, struct loop_source **timer, uint64_t us,
+			      void (*late)(void *userdata))
 {
 	int r = loop_add_timer(m->loop, timer, CLOCK_MONOTONIC, LATE_US, late, m);
 
@@ -501,10 +538,9 @@ void manager_stop(struct manager *m)
 	m->stopping = true;
 	notify("STOPPING=1");
 	m->listen = loop_source_free(m->listen);
-	for_sessions(m, session_shut_down);
-	bound_stop(m, &m->stop_timer, STOP_BOUND_US, on_stop_bound);
-	if (bound_stop(m, &m->claim_timer, m->options.claim_us ?: CLAIM_BOUND_US, on_claim_bound) <
-	    0)
-		on_claim_bound(m);
+	manager_for_sessions(m, session_shut_down);
+	manager_bound_stop(m, &m->stop_timer, STOP_BOUND_US, manager_on_stop_bound);
+	if (manager_bound_stop(m, &m->claim_timer, CLAIM_BOUND_US, manager_on_claim_bound) < 0)
+		manager_on_claim_bound(m);
 	manager_changed(m);
 }

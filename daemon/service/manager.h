@@ -3,12 +3,15 @@
  * The daemon's root object: configuration, surroundings, and the lists that own everything else.
  * Ownership goes one way:
  *
- *	manager ─┬─ connections   a client's end of the socket
- *	         ├─ sessions      one per recording
- *	         └─ jobs          one per answer that a client waits for
+ *	manager ─┬─ connections      a client's end of the socket
+ *	         ├─ sessions         one per recording
+ *	         │     └─ jobs       one per answer that waits for the recording
+ *	         ├─ jobs             snapshots and extractions, with spools of their own
+ *	         └─ over             all of these that are over, until manager_reap()
  *
- * A job points to its connection and its session, which clear these pointers when they are freed
- * (job_forget_connection, session_free). There are no other cross references. Everything runs in
+ * Each connection also lists the jobs of its client. A connection, session or job that is over
+ * leaves all lists but `over`, and nothing points to it any more, except the functions on the
+ * stack. So nothing is freed under a caller: manager_reap() runs from the loop. Everything runs in
  * one loop and one thread, except work that makes the kernel wait. That runs in the worker's
  * thread, which sees nothing of the above.
  */
@@ -41,7 +44,6 @@ struct manager_options {
 	const char *metrics;	      /* metrics file for Prometheus */
 	int log_level;		      /* -1: use the configuration */
 	bool private;		      /* serves one connection, then ends */
-	uint64_t claim_us; /* at shutdown: how long clients may fetch recordings; 0: no time */
 };
 
 struct manager {
@@ -64,8 +66,15 @@ struct manager {
 
 	struct connection_list connections;
 	struct session_list sessions;
-	struct job_list jobs;
+	struct job_list jobs; /* those without a session */
 	unsigned connection_count, session_count, last_name;
+	unsigned job_count; /* of all jobs */
+	struct {
+		struct connection_list connections;
+		struct session_list sessions;
+		struct job_list jobs;
+	} over;
+	struct loop_source *reaper;
 	uint64_t started_boot_ns;
 	struct metrics metrics;
 	bool stopping;
@@ -100,4 +109,6 @@ int manager_worker_env(struct manager *m, struct capture_env *ret, struct error 
  * and may end the daemon.
  */
 void manager_changed(struct manager *m);
+/* Something is in `over`: the loop frees it soon. */
+void manager_reap_later(struct manager *m);
 struct session *manager_find_session(struct manager *m, const char *name);

@@ -11,7 +11,7 @@
 /* May be late: a ring that fills earlier wakes the daemon. */
 #define LATE_US 10000
 
-static struct marks_limits limits_of(const struct config *c)
+static struct marks_limits marking_limits(const struct config *c)
 {
 	return (struct marks_limits){
 		.producers = c->mark_programs,
@@ -22,7 +22,7 @@ static struct marks_limits limits_of(const struct config *c)
 	};
 }
 
-static void set_timer(struct manager *m)
+static void marking_set_timer(struct manager *m)
 {
 	uint64_t at = marks_deadline(m->marks);
 
@@ -33,28 +33,30 @@ static void set_timer(struct manager *m)
 	loop_timer_at(m->marks_tick, at / NSEC_PER_USEC);
 }
 
-static void on_program(void *userdata, int fd _unused_, uint32_t revents _unused_)
+static void marking_on_program(void *userdata, int fd _unused_, uint32_t revents _unused_)
 {
 	struct manager *m = userdata;
 
 	marks_dispatch(m->marks);
-	set_timer(m);
+	marking_set_timer(m);
 }
 
-static void on_tick(void *userdata)
+static void marking_on_tick(void *userdata)
 {
 	struct manager *m = userdata;
 
 	marks_drain(m->marks);
-	set_timer(m);
+	marking_set_timer(m);
 }
 
-static int add_sources(struct manager *m)
+static int marking_add_sources(struct manager *m)
 {
-	int r = loop_add_io(m->loop, &m->marks_io, marks_fd(m->marks), EPOLLIN, on_program, m);
+	int r = loop_add_io(m->loop, &m->marks_io, marks_fd(m->marks), EPOLLIN, marking_on_program,
+			    m);
 
 	if (r >= 0)
-		r = loop_add_timer(m->loop, &m->marks_tick, CLOCK_MONOTONIC, LATE_US, on_tick, m);
+		r = loop_add_timer(m->loop, &m->marks_tick, CLOCK_MONOTONIC, LATE_US,
+				   marking_on_tick, m);
 	return r;
 }
 
@@ -62,7 +64,7 @@ void marking_open(struct manager *m)
 {
 	_cleanup_free_ char *folder = strdup(m->config.socket);
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct marks_limits limits = limits_of(&m->config);
+	struct marks_limits limits = marking_limits(&m->config);
 	int r;
 
 	if (!m->config.marks || !folder)
@@ -70,7 +72,7 @@ void marking_open(struct manager *m)
 	*(strrchr(folder, '/') ?: folder) = '\0';
 	r = marks_new(&m->marks, folder, m->options.private, &limits, &err);
 	if (r >= 0) {
-		r = add_sources(m);
+		r = marking_add_sources(m);
 		if (r < 0)
 			error_errno(&err, r, "can't watch the socket of marks");
 	}
@@ -91,14 +93,15 @@ void marking_close(struct manager *m)
 
 void marking_reload(struct manager *m)
 {
-	struct marks_limits limits = limits_of(&m->config);
+	struct marks_limits limits = marking_limits(&m->config);
 
 	if (m->marks)
 		marks_set_limits(m->marks, &limits);
 }
 
 /* The capture sees a write error, too: its next dispatch ends the recording. */
-static int write_chunk(void *userdata, enum chunk_type type, const struct iovec *iov, int count)
+static int marking_write_chunk(void *userdata, enum chunk_type type, const struct iovec *iov,
+			       int count)
 {
 	struct session *s = userdata;
 	uint64_t before = now_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -118,7 +121,7 @@ void marking_begin(struct session *s)
 			     "applications' marks are missing: another traced records them");
 	if (!m->marks || s->ring)
 		return;
-	s->marks = (struct marks_sink){ .write = write_chunk, .userdata = s };
+	s->marks = (struct marks_sink){ .write = marking_write_chunk, .userdata = s };
 	if (marks_begin(m->marks, &s->marks) < 0) {
 		capture_note(s->capture,
 			     "applications' marks are missing: too many recordings take them");
@@ -126,10 +129,10 @@ void marking_begin(struct session *s)
 	}
 	marks_get_count(m->marks, &count);
 	s->marks_refused = count.refused;
-	set_timer(m);
+	marking_set_timer(m);
 }
 
-static void tell_refused(struct session *s)
+static void marking_note_refused(struct session *s)
 {
 	struct marks_count count;
 	char text[160];
@@ -151,6 +154,6 @@ void marking_end(struct session *s)
 	if (!m || !m->marks || !s->marks.generation)
 		return;
 	marks_end(m->marks, &s->marks);
-	tell_refused(s);
-	set_timer(m);
+	marking_note_refused(s);
+	marking_set_timer(m);
 }

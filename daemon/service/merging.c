@@ -18,7 +18,7 @@ void merging_deinit(struct merging *m)
 }
 
 /* Refuses pipes: one that nobody fills would block an exporter forever. */
-static int check_file(int fd, int mode, const char *name, struct error *err)
+static int merging_check_file(int fd, int mode, const char *name, struct error *err)
 {
 	struct stat st;
 	int flags = fcntl(fd, F_GETFL);
@@ -29,22 +29,22 @@ static int check_file(int fd, int mode, const char *name, struct error *err)
 	return error_set(err, -EBADF, "%s: not a regular file with the right access mode", name);
 }
 
-static int take_file(struct merging *m, int *fds, size_t fd_count, int mode, const char *name,
-		     struct error *err)
+static int merging_take_file(struct merging *m, int *fds, size_t fd_count, int mode,
+			     const char *name, struct error *err)
 {
 	int *fd = &fds[m->fd_count];
 
 	if (m->fd_count >= fd_count)
 		return error_set(err, -EBADF,
 				 "%s: the request names it but has no descriptor for it", name);
-	if (check_file(*fd, mode, name, err) < 0)
+	if (merging_check_file(*fd, mode, name, err) < 0)
 		return -EBADF;
 	m->fds[m->fd_count++] = TAKE_FD(*fd);
 	return 0;
 }
 
-static int take_merge(struct merging *m, const Traced__Control__Merge *merge, int *fds,
-		      size_t fd_count, struct error *err)
+static int merging_take_merge(struct merging *m, const Traced__Control__Merge *merge, int *fds,
+			      size_t fd_count, struct error *err)
 {
 	int clock, r = 0;
 
@@ -53,9 +53,9 @@ static int take_merge(struct merging *m, const Traced__Control__Merge *merge, in
 	if (r >= 0 && merge->syncs && !*merge->sync_name)
 		r = error_set(err, -EINVAL, "%s: its sync file has no name", merge->name);
 	if (r >= 0)
-		r = take_file(m, fds, fd_count, O_RDONLY, merge->name, err);
+		r = merging_take_file(m, fds, fd_count, O_RDONLY, merge->name, err);
 	if (r >= 0 && merge->syncs)
-		r = take_file(m, fds, fd_count, O_RDONLY, merge->sync_name, err);
+		r = merging_take_file(m, fds, fd_count, O_RDONLY, merge->sync_name, err);
 	return r;
 }
 
@@ -80,9 +80,9 @@ int merging_take(struct merging *ret, const Traced__Control__Output *output, int
 	scratch = fd_count > wanted;
 	ret->scratch = scratch;
 	for (size_t i = 0; r >= 0 && i < output->n_merges; i++)
-		r = take_merge(ret, output->merges[i], fds, fd_count, err);
+		r = merging_take_merge(ret, output->merges[i], fds, fd_count, err);
 	if (r >= 0 && scratch)
-		r = take_file(ret, fds, fd_count, O_RDWR, "scratch", err);
+		r = merging_take_file(ret, fds, fd_count, O_RDWR, "scratch", err);
 	return r;
 }
 

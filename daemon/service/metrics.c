@@ -39,7 +39,7 @@ void metrics_init(struct metrics *m)
 	TAILQ_INIT(&m->past);
 }
 
-static void forget(struct metrics *m, struct metrics_past *p)
+static void metrics_forget(struct metrics *m, struct metrics_past *p)
 {
 	TAILQ_REMOVE(&m->past, p, list);
 	m->past_count--;
@@ -50,21 +50,21 @@ static void forget(struct metrics *m, struct metrics_past *p)
 void metrics_deinit(struct metrics *m)
 {
 	while (!TAILQ_EMPTY(&m->past))
-		forget(m, TAILQ_FIRST(&m->past));
+		metrics_forget(m, TAILQ_FIRST(&m->past));
 }
 
-static uint64_t since_1970(uint64_t boot_ns)
+static uint64_t metrics_since_1970(uint64_t boot_ns)
 {
 	return now_ns(CLOCK_REALTIME) - (now_ns(CLOCK_BOOTTIME) - boot_ns);
 }
 
-static struct row row_of(const Traced__Control__Session *d)
+static struct row metrics_row(const Traced__Control__Session *d)
 {
 	return (struct row){
 		.name = d->name,
 		.uid = d->uid,
 		.recording = d->state == TRACED__CONTROL__SESSION__STATE__RECORDING,
-		.start_ns = since_1970(d->started_boot_ns),
+		.start_ns = metrics_since_1970(d->started_boot_ns),
 		/*
 		 * Includes events that a flight recorder has overwritten: a counter must never
 		 * decrease.
@@ -78,14 +78,14 @@ static struct row row_of(const Traced__Control__Session *d)
 	};
 }
 
-static void forget_old(struct metrics *m)
+static void metrics_forget_old(struct metrics *m)
 {
 	uint64_t now = now_ns(CLOCK_BOOTTIME);
 	struct metrics_past *p;
 
 	while ((p = TAILQ_FIRST(&m->past)) &&
 	       (m->past_count > PAST_MAX || now - p->over_ns > PAST_NS))
-		forget(m, p);
+		metrics_forget(m, p);
 }
 
 void metrics_session_over(const struct session *s)
@@ -109,13 +109,13 @@ void metrics_session_over(const struct session *s)
 		free(p);
 		return;
 	}
-	p->row = row_of(s->last);
+	p->row = metrics_row(s->last);
 	p->row.name = p->name;
 	p->row.cpu_ns = s->cpu_ns;
 	p->over_ns = now_ns(CLOCK_BOOTTIME);
 	TAILQ_INSERT_TAIL(&m->past, p, list);
 	m->past_count++;
-	forget_old(m);
+	metrics_forget_old(m);
 }
 
 uint64_t metrics_resident_bytes(void)
@@ -135,7 +135,7 @@ struct rows {
 	size_t described_count;
 };
 
-static void rows_deinit(struct rows *r)
+static void metrics_rows_deinit(struct rows *r)
 {
 	for (size_t i = 0; i < r->described_count; i++)
 		traced__control__session__free_unpacked(r->described[i], NULL);
@@ -143,7 +143,7 @@ static void rows_deinit(struct rows *r)
 	free(r->rows);
 }
 
-static bool has_row(const struct rows *r, const struct row *like)
+static bool metrics_has_row(const struct rows *r, const struct row *like)
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (r->rows[i].uid == like->uid && strcmp(r->rows[i].name, like->name) == 0)
@@ -152,7 +152,7 @@ static bool has_row(const struct rows *r, const struct row *like)
 }
 
 /* Collects live sessions, then ended ones whose names are not used again. */
-static int collect(struct manager *m, struct rows *ret)
+static int metrics_collect(struct manager *m, struct rows *ret)
 {
 	size_t max = m->session_count + m->metrics.past_count;
 	const struct metrics_past *p;
@@ -164,23 +164,24 @@ static int collect(struct manager *m, struct rows *ret)
 		return -ENOMEM;
 	TAILQ_FOREACH(s, &m->sessions, list)
 	{
-		Traced__Control__Session *d = s->arming ? NULL : session_describe(s);
+		Traced__Control__Session *d =
+			s->state == SESSION_ARMING ? NULL : session_describe(s);
 
 		if (!d)
 			continue;
 		ret->described[ret->described_count++] = d;
-		ret->rows[ret->count++] = row_of(d);
+		ret->rows[ret->count++] = metrics_row(d);
 	}
 	/* Keep only the latest of ended sessions with the same name. */
 	TAILQ_FOREACH_REVERSE(p, &m->metrics.past, metrics_past_list, list)
-	if (!has_row(ret, &p->row))
+	if (!metrics_has_row(ret, &p->row))
 		ret->rows[ret->count++] = p->row;
 	return 0;
 }
 
 enum unit { COUNT, SECONDS };
 
-static void put_value(struct buf *out, uint64_t value, enum unit unit)
+static void metrics_put_value(struct buf *out, uint64_t value, enum unit unit)
 {
 	if (unit == SECONDS)
 		buf_printf(out, " %" PRIu64 ".%09" PRIu64 "\n", value / NSEC_PER_SEC,
@@ -189,12 +190,12 @@ static void put_value(struct buf *out, uint64_t value, enum unit unit)
 		buf_printf(out, " %" PRIu64 "\n", value);
 }
 
-static void put_head(struct buf *out, const char *name, const char *type, const char *help)
+static void metrics_put_head(struct buf *out, const char *name, const char *type, const char *help)
 {
 	buf_printf(out, "# HELP traced_%s %s\n# TYPE traced_%s %s\n", name, help, name, type);
 }
 
-static void put_label(struct buf *out, const char *value)
+static void metrics_put_label(struct buf *out, const char *value)
 {
 	for (; *value; value++) {
 		if (*value == '\n') {
@@ -207,7 +208,7 @@ static void put_label(struct buf *out, const char *value)
 	}
 }
 
-static void put_sessions(struct buf *out, const struct rows *rows)
+static void metrics_put_sessions(struct buf *out, const struct rows *rows)
 {
 	static const struct {
 		const char *name, *type, *help;
@@ -233,29 +234,30 @@ static void put_sessions(struct buf *out, const struct rows *rows)
 	};
 
 	for (size_t f = 0; f < ARRAY_SIZE(families) && rows->count; f++) {
-		put_head(out, families[f].name, families[f].type, families[f].help);
+		metrics_put_head(out, families[f].name, families[f].type, families[f].help);
 		for (size_t i = 0; i < rows->count; i++) {
 			const struct row *row = &rows->rows[i];
 			uint64_t value;
 
 			memcpy(&value, (const char *)row + families[f].offset, sizeof(value));
 			buf_printf(out, "traced_%s{session=\"", families[f].name);
-			put_label(out, row->name);
+			metrics_put_label(out, row->name);
 			buf_printf(out, "\",user=\"%u\"}", row->uid);
-			put_value(out, value, families[f].unit);
+			metrics_put_value(out, value, families[f].unit);
 		}
 	}
 }
 
-static void put(struct buf *out, const char *name, const char *type, const char *help,
-		uint64_t value, enum unit unit)
+static void metrics_put(struct buf *out, const char *name, const char *type, const char *help,
+			uint64_t value, enum unit unit)
 {
-	put_head(out, name, type, help);
+	metrics_put_head(out, name, type, help);
 	buf_printf(out, "traced_%s", name);
-	put_value(out, value, unit);
+	metrics_put_value(out, value, unit);
 }
 
-static void put_daemon(struct buf *out, const struct manager *m, const struct rows *rows, bool up)
+static void metrics_put_daemon(struct buf *out, const struct manager *m, const struct rows *rows,
+			       bool up)
 {
 	uint64_t started = m->metrics.sessions + rows->described_count, spool = 0;
 	uint64_t events = m->metrics.events, lost = m->metrics.lost, bytes = m->metrics.bytes;
@@ -266,40 +268,45 @@ static void put_daemon(struct buf *out, const struct manager *m, const struct ro
 		bytes += rows->rows[i].bytes;
 		spool += rows->rows[i].spool_bytes;
 	}
-	put(out, "up", "gauge", "1 while traced runs, 0 once it has ended.", up, COUNT);
-	put(out, "start_time_seconds", "gauge", "When traced began, in seconds since 1970.",
-	    since_1970(m->started_boot_ns), SECONDS);
-	put(out, "cpu_seconds_total", "counter", "CPU time of traced, without its exporters'.",
-	    now_ns(CLOCK_PROCESS_CPUTIME_ID), SECONDS);
-	put(out, "resident_memory_bytes", "gauge", "Memory of traced.",
-	    up ? metrics_resident_bytes() : 0, COUNT);
-	put(out, "clients", "gauge", "Connections.", up ? m->connection_count : 0, COUNT);
-	put(out, "sessions", "gauge", "Sessions that record or wait to be written out.",
-	    up ? m->session_count : 0, COUNT);
-	put(out, "sessions_total", "counter", "Recordings since traced began.", started, COUNT);
-	put(out, "events_total", "counter", "Events of all sessions.", events, COUNT);
-	put(out, "lost_events_total", "counter", "Lost events of all sessions.", lost, COUNT);
-	put(out, "stream_bytes_total", "counter", "Bytes of all capture streams.", bytes, COUNT);
-	put(out, "spool_bytes", "gauge", "Bytes of all sessions that wait to be written out.",
-	    spool, COUNT);
+	metrics_put(out, "up", "gauge", "1 while traced runs, 0 once it has ended.", up, COUNT);
+	metrics_put(out, "start_time_seconds", "gauge", "When traced began, in seconds since 1970.",
+		    metrics_since_1970(m->started_boot_ns), SECONDS);
+	metrics_put(out, "cpu_seconds_total", "counter",
+		    "CPU time of traced, without its exporters'.", now_ns(CLOCK_PROCESS_CPUTIME_ID),
+		    SECONDS);
+	metrics_put(out, "resident_memory_bytes", "gauge", "Memory of traced.",
+		    up ? metrics_resident_bytes() : 0, COUNT);
+	metrics_put(out, "clients", "gauge", "Connections.", up ? m->connection_count : 0, COUNT);
+	metrics_put(out, "sessions", "gauge", "Sessions that record or wait to be written out.",
+		    up ? m->session_count : 0, COUNT);
+	metrics_put(out, "sessions_total", "counter", "Recordings since traced began.", started,
+		    COUNT);
+	metrics_put(out, "events_total", "counter", "Events of all sessions.", events, COUNT);
+	metrics_put(out, "lost_events_total", "counter", "Lost events of all sessions.", lost,
+		    COUNT);
+	metrics_put(out, "stream_bytes_total", "counter", "Bytes of all capture streams.", bytes,
+		    COUNT);
+	metrics_put(out, "spool_bytes", "gauge",
+		    "Bytes of all sessions that wait to be written out.", spool, COUNT);
 }
 
-int metrics_format(struct manager *m, bool up, struct buf *out)
+/* up: the daemon runs. */
+static int metrics_format(struct manager *m, bool up, struct buf *out)
 {
-	_cleanup_(rows_deinit) struct rows rows = { 0 };
+	_cleanup_(metrics_rows_deinit) struct rows rows = { 0 };
 	int r;
 
-	forget_old(&m->metrics);
-	r = collect(m, &rows);
+	metrics_forget_old(&m->metrics);
+	r = metrics_collect(m, &rows);
 	if (r < 0)
 		return r;
-	put_daemon(out, m, &rows, up);
-	put_sessions(out, &rows);
+	metrics_put_daemon(out, m, &rows, up);
+	metrics_put_sessions(out, &rows);
 	return buf_string(out) ? 0 : -ENOMEM;
 }
 
 /* No fsync: the file is obsolete at the next update. World-readable: its reader is not root. */
-static int replace_file(const char *path, const struct buf *text)
+static int metrics_replace_file(const char *path, const struct buf *text)
 {
 	_cleanup_free_ char *temp = NULL;
 	_cleanup_close_ int fd = -EBADF;
@@ -321,7 +328,7 @@ static int replace_file(const char *path, const struct buf *text)
 	return r;
 }
 
-static void write_file(struct manager *m, bool up)
+static void metrics_write_file(struct manager *m, bool up)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -333,7 +340,7 @@ static void write_file(struct manager *m, bool up)
 	m->metrics.written_ns = now_ns(CLOCK_BOOTTIME);
 	r = metrics_format(m, up, &text);
 	if (r >= 0)
-		r = replace_file(path, &text);
+		r = metrics_replace_file(path, &text);
 	if (r < 0 && log_limit_pass(&limit))
 		log_warning("can't write the metrics to %s: %s", path, strerror(-r));
 }
@@ -341,7 +348,7 @@ static void write_file(struct manager *m, bool up)
 void metrics_write(struct manager *m)
 {
 	if (!m->stopping)
-		write_file(m, true);
+		metrics_write_file(m, true);
 }
 
 void metrics_tick(struct manager *m)
@@ -353,5 +360,5 @@ void metrics_tick(struct manager *m)
 void metrics_close(struct manager *m)
 {
 	if (m->metrics.written_ns)
-		write_file(m, false);
+		metrics_write_file(m, false);
 }

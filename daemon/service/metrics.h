@@ -10,8 +10,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "base/buf.h"
-
 struct manager;
 struct session;
 struct metrics_past;
@@ -29,12 +27,10 @@ struct metrics {
 void metrics_init(struct metrics *m);
 void metrics_deinit(struct metrics *m);
 
-/* Remembers the counts of a session that is being freed. */
+/* Remembers the counts of a session that is over. */
 void metrics_session_over(const struct session *s);
 /* Memory of this process; 0: unknown. */
 uint64_t metrics_resident_bytes(void);
-/* Formats the file's text. up: the daemon is running. */
-int metrics_format(struct manager *m, bool up, struct buf *out);
 /* Writes the file, if configured; logs a failure. */
 void metrics_write(struct manager *m);
 /* Writes the file if it is old. */

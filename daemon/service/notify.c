@@ -41,7 +41,7 @@ void notify_reloading(void)
 }
 
 /* Parses a number from the environment if it is for this process; otherwise 0. */
-static uint64_t number_for_us(const char *name, const char *pid_name)
+static uint64_t notify_number(const char *name, const char *pid_name)
 {
 	const char *text = getenv(name), *pid = getenv(pid_name);
 	char *end;
@@ -56,10 +56,10 @@ static uint64_t number_for_us(const char *name, const char *pid_name)
 
 uint64_t notify_watchdog_us(void)
 {
-	return number_for_us("WATCHDOG_USEC", "WATCHDOG_PID");
+	return notify_number("WATCHDOG_USEC", "WATCHDOG_PID");
 }
 
-static int option_of(int fd, int option)
+static int notify_socket_option(int fd, int option)
 {
 	int value = -1;
 	socklen_t len = sizeof(value);
@@ -70,15 +70,16 @@ static int option_of(int fd, int option)
 int notify_take_socket(void)
 {
 	/* Unlike WATCHDOG_PID, LISTEN_PID is always set. */
-	uint64_t n = getenv("LISTEN_PID") ? number_for_us("LISTEN_FDS", "LISTEN_PID") : 0;
+	uint64_t n = getenv("LISTEN_PID") ? notify_number("LISTEN_FDS", "LISTEN_PID") : 0;
 
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDNAMES");
 	if (!n)
 		return -ENOENT;
-	if (n > 1 || option_of(FIRST_FD, SO_DOMAIN) != AF_UNIX ||
-	    option_of(FIRST_FD, SO_TYPE) != SOCK_STREAM || option_of(FIRST_FD, SO_ACCEPTCONN) != 1)
+	if (n > 1 || notify_socket_option(FIRST_FD, SO_DOMAIN) != AF_UNIX ||
+	    notify_socket_option(FIRST_FD, SO_TYPE) != SOCK_STREAM ||
+	    notify_socket_option(FIRST_FD, SO_ACCEPTCONN) != 1)
 		return -EINVAL;
 	return fcntl(FIRST_FD, F_SETFD, FD_CLOEXEC) < 0 ? -errno : FIRST_FD;
 }

@@ -8,7 +8,7 @@
 #include "base/io.h"
 #include "daemon/service/spool.h"
 
-static int refuse(const struct pid_file *p, struct error *err)
+static int pid_file_refuse(const struct pid_file *p, struct error *err)
 {
 	char text[16] = "";
 
@@ -32,7 +32,7 @@ int pid_file_take(struct pid_file *p, const char *folder, struct error *err)
 	if (made.fd < 0)
 		r = error_errno(err, -errno, "%s", made.path);
 	else if (flock(made.fd, LOCK_EX | LOCK_NB) < 0)
-		r = errno == EWOULDBLOCK ? refuse(&made, err)
+		r = errno == EWOULDBLOCK ? pid_file_refuse(&made, err)
 					 : error_errno(err, -errno, "%s", made.path);
 	if (r >= 0) {
 		snprintf(text, sizeof(text), "%d\n", getpid());

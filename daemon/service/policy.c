@@ -16,13 +16,13 @@ bool policy_trusts(uid_t uid)
 }
 
 /* Returns -err->code. */
-static int hint_key(struct error *err, const char *what, const char *key)
+static int policy_hint_key(struct error *err, const char *what, const char *key)
 {
 	return error_hint(err, "%s; root may do it, or raise \"%s\" in [users] of traced.conf",
 			  what, key);
 }
 
-static int hint_allow(struct error *err, const char *what, const char *assignment)
+static int policy_hint_allow(struct error *err, const char *what, const char *assignment)
 {
 	return error_hint(err, "%s%sroot may do it, or allow it: \"%s\" in [users] of traced.conf",
 			  what, *what ? "; " : "", assignment);
@@ -39,10 +39,10 @@ int policy_check_client(const struct manager *m, uid_t uid, struct error *err)
 		return 0;
 	error_set(err, -EUSERS, "%u clients of uid %u are connected to traced, which is the limit",
 		  count, uid);
-	return hint_key(err, "close some", "clients");
+	return policy_hint_key(err, "close some", "clients");
 }
 
-static int check_sessions(const struct manager *m, uid_t uid, struct error *err)
+static int policy_check_sessions(const struct manager *m, uid_t uid, struct error *err)
 {
 	const struct session *s;
 	unsigned count = 0;
@@ -52,17 +52,17 @@ static int check_sessions(const struct manager *m, uid_t uid, struct error *err)
 	if (count < m->config.users.sessions)
 		return 0;
 	error_set(err, -EUSERS, "you have %u sessions, which is the limit", count);
-	return hint_key(err, "end one (tracectl list)", "sessions");
+	return policy_hint_key(err, "end one (tracectl list)", "sessions");
 }
 
-static void put_bytes(struct buf *out, const char *before, uint64_t bytes)
+static void policy_put_bytes(struct buf *out, const char *before, uint64_t bytes)
 {
 	buf_puts(out, before);
 	format_bytes(bytes, out);
 }
 
-static int check_memory(const struct start_plan *p, const struct manager *m, uid_t uid,
-			struct error *err)
+static int policy_check_memory(const struct start_plan *p, const struct manager *m, uid_t uid,
+			       struct error *err)
 {
 	uint64_t max = m->config.users.buffer_memory, used = 0;
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -72,17 +72,18 @@ static int check_memory(const struct start_plan *p, const struct manager *m, uid
 	used += s->uid == uid ? s->memory_bytes : 0;
 	if (!max || (used <= max && p->memory_bytes <= max - used))
 		return 0;
-	put_bytes(&text, "ring buffers of ", p->request.buffer_bytes);
-	put_bytes(&text, " a CPU make ", p->memory_bytes);
+	policy_put_bytes(&text, "ring buffers of ", p->request.buffer_bytes);
+	policy_put_bytes(&text, " a CPU make ", p->memory_bytes);
 	if (used)
-		put_bytes(&text, ", and your other sessions have ", used);
-	put_bytes(&text, ": more than the ", max);
+		policy_put_bytes(&text, ", and your other sessions have ", used);
+	policy_put_bytes(&text, ": more than the ", max);
 	error_set(err, -EDQUOT, "%s of kernel memory that you may use",
 		  buf_string(&text) ?: "these ring buffers");
-	return hint_key(err, "ask for less (-b)", "buffer_memory");
+	return policy_hint_key(err, "ask for less (-b)", "buffer_memory");
 }
 
-static int check_spool(struct start_plan *p, const struct manager *m, uid_t uid, struct error *err)
+static int policy_check_spool(struct start_plan *p, const struct manager *m, uid_t uid,
+			      struct error *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -91,11 +92,11 @@ static int check_spool(struct start_plan *p, const struct manager *m, uid_t uid,
 	p->spool_elsewhere = spool_bytes_of(m->config.spool_dir, uid);
 	if (!policy_spool_exceeded(m, uid, p->spool_elsewhere, 100))
 		return 0;
-	put_bytes(&text, "", m->config.users.spool_max);
+	policy_put_bytes(&text, "", m->config.users.spool_max);
 	error_set(err, -EDQUOT,
 		  "your recordings that are not written out yet have reached your limit of %s",
 		  buf_string(&text) ?: "space");
-	return hint_key(err, "fetch or cancel some (tracectl list)", "spool_max");
+	return policy_hint_key(err, "fetch or cancel some (tracectl list)", "spool_max");
 }
 
 /*
@@ -103,7 +104,7 @@ static int check_spool(struct start_plan *p, const struct manager *m, uid_t uid,
  * the filter also applies to a later task with the same pid, and to whatever program the task
  * executes.
  */
-static int check_own_task(const struct manager *m, uid_t uid, pid_t pid, struct error *err)
+static int policy_check_own_task(const struct manager *m, uid_t uid, pid_t pid, struct error *err)
 {
 	char path[64];
 	struct stat st;
@@ -115,25 +116,25 @@ static int check_own_task(const struct manager *m, uid_t uid, pid_t pid, struct 
 		return 0;
 	error_set(err, -EPERM, "process %d is not yours: you may not trace its functions",
 		  (int)pid);
-	return hint_allow(err, "name your own (-P)", "functions = yes");
+	return policy_hint_allow(err, "name your own (-P)", "functions = yes");
 }
 
 /* Refused to users: a trigger fires for any task, and may enable any event. */
-static bool has_command(const char *word)
+static bool policy_has_command(const char *word)
 {
 	const char *colon = strchr(word, ':');
 
 	return colon && (strncmp(colon, ":mod:", 5) != 0 || strchr(colon + 5, ':'));
 }
 
-static int check_functions(const struct start_plan *p, const struct manager *m, uid_t uid,
-			   struct error *err)
+static int policy_check_functions(const struct start_plan *p, const struct manager *m, uid_t uid,
+				  struct error *err)
 {
 	const struct capture_functions *f = &p->request.functions;
 	int r = 0;
 
 	for (size_t i = 0; i < f->only.count; i++) {
-		if (!has_command(f->only.items[i]))
+		if (!policy_has_command(f->only.items[i]))
 			continue;
 		error_set(err, -EPERM, "'%s': only root may set triggers on functions",
 			  f->only.items[i]);
@@ -144,20 +145,21 @@ static int check_functions(const struct start_plan *p, const struct manager *m, 
 		return 0;
 	if (m->config.users.functions == USER_FUNCTIONS_NO) {
 		error_set(err, -EPERM, "only root may trace functions here");
-		return hint_allow(err, "", "functions = own");
+		return policy_hint_allow(err, "", "functions = own");
 	}
 	if (!p->request.pid_count) {
 		error_set(err, -EPERM, "only root may trace the functions of all processes");
-		return hint_allow(err, "name your own (-P PID, or -F -- COMMAND)",
-				  "functions = yes");
+		return policy_hint_allow(err, "name your own (-P PID, or -F -- COMMAND)",
+					 "functions = yes");
 	}
 	for (size_t i = 0; i < p->request.pid_count && r >= 0; i++)
-		r = check_own_task(m, uid, p->request.pids[i], err);
+		r = policy_check_own_task(m, uid, p->request.pids[i], err);
 	return r;
 }
 
 /* Refuses options that reach beyond the recording's instance, or show addresses of any process. */
-static int check_options(const struct start_plan *p, const struct manager *m, struct error *err)
+static int policy_check_options(const struct start_plan *p, const struct manager *m,
+				struct error *err)
 {
 	static const char *const global[] = { "trace_printk_dest", "copy_trace_marker" };
 
@@ -178,12 +180,13 @@ static int check_options(const struct start_plan *p, const struct manager *m, st
 			  "only root may set the trace option '%s': it shows addresses of any "
 			  "process",
 			  option);
-		return hint_allow(err, "", "raw_addresses = yes");
+		return policy_hint_allow(err, "", "raw_addresses = yes");
 	}
 	return 0;
 }
 
-static int check_rights(const struct start_plan *p, const struct manager *m, struct error *err)
+static int policy_check_rights(const struct start_plan *p, const struct manager *m,
+			       struct error *err)
 {
 	/*
 	 * Probe arguments can read any memory, and probe paths are opened with the daemon's
@@ -198,17 +201,18 @@ static int check_rights(const struct start_plan *p, const struct manager *m, str
 	/* Samples contain code addresses of all processes. */
 	if (p->request.sampling.hz && !m->config.users.raw_addresses) {
 		error_set(err, -EPERM, "only root may sample what each CPU runs");
-		return hint_allow(err, "", "raw_addresses = yes");
+		return policy_hint_allow(err, "", "raw_addresses = yes");
 	}
 	if (p->request.top_level && !m->config.users.top_level) {
 		error_set(err, -EPERM, "only root may take the top-level buffer");
-		return hint_allow(err, "", "top_level = yes");
+		return policy_hint_allow(err, "", "top_level = yes");
 	}
 	return 0;
 }
 
 /* Copies the rules: the worker reads them while the configuration may change. */
-static int set_bounds(struct start_plan *p, const struct user_rules *rules, struct error *err)
+static int policy_set_bounds(struct start_plan *p, const struct user_rules *rules,
+			     struct error *err)
 {
 	struct capture_event_bounds *b = &p->request.bounds;
 	int r = string_list_copy(&p->events_allowed, &rules->events_allowed);
@@ -235,18 +239,18 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 		p->memory_bytes = UINT64_MAX;
 	if (policy_trusts(uid))
 		return 0;
-	r = check_rights(p, m, err);
+	r = policy_check_rights(p, m, err);
 	if (r >= 0)
-		r = check_functions(p, m, uid, err);
+		r = policy_check_functions(p, m, uid, err);
 	if (r >= 0)
-		r = check_options(p, m, err);
+		r = policy_check_options(p, m, err);
 	if (r >= 0)
-		r = check_sessions(m, uid, err);
+		r = policy_check_sessions(m, uid, err);
 	if (r >= 0)
-		r = check_memory(p, m, uid, err);
+		r = policy_check_memory(p, m, uid, err);
 	if (r >= 0)
-		r = check_spool(p, m, uid, err);
-	return r < 0 ? r : set_bounds(p, &m->config.users, err);
+		r = policy_check_spool(p, m, uid, err);
+	return r < 0 ? r : policy_set_bounds(p, &m->config.users, err);
 }
 
 int policy_check_output(const struct manager *m, uid_t uid, const Traced__Control__Output *output,
@@ -263,12 +267,12 @@ int policy_check_output(const struct manager *m, uid_t uid, const Traced__Contro
 			  format->name);
 	else
 		return 0;
-	return hint_allow(err, "write .json, .pftrace or .txt, without --raw-addresses",
-			  "raw_addresses = yes");
+	return policy_hint_allow(err, "write .json, .pftrace or .txt, without --raw-addresses",
+				 "raw_addresses = yes");
 }
 
 /* The lower of two limits, where 0 means none. */
-static uint64_t lower(uint64_t a, uint64_t b)
+static uint64_t policy_lower(uint64_t a, uint64_t b)
 {
 	return a && b ? MIN(a, b) : a ?: b;
 }
@@ -276,7 +280,7 @@ static uint64_t lower(uint64_t a, uint64_t b)
 uint64_t policy_duration_max(const struct manager *m, uid_t uid, const char **ret_section)
 {
 	uint64_t all = m->config.duration_max, user = m->config.users.duration_max;
-	uint64_t max = policy_trusts(uid) ? all : lower(all, user);
+	uint64_t max = policy_trusts(uid) ? all : policy_lower(all, user);
 
 	*ret_section = max == all ? "limits" : "users";
 	return max;
@@ -285,7 +289,7 @@ uint64_t policy_duration_max(const struct manager *m, uid_t uid, const char **re
 uint64_t policy_stream_max(const struct manager *m, uid_t uid)
 {
 	return policy_trusts(uid) ? m->config.spool_max
-				  : lower(m->config.spool_max, m->config.users.spool_max);
+				  : policy_lower(m->config.spool_max, m->config.users.spool_max);
 }
 
 bool policy_spool_exceeded(const struct manager *m, uid_t uid, uint64_t elsewhere, unsigned percent)

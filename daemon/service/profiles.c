@@ -39,7 +39,8 @@ struct profile *profile_free(struct profile *p)
 	return NULL;
 }
 
-static int take_assignment(void *userdata, const char *section, const char *key, const char *value)
+static int profile_take_assignment(void *userdata, const char *section, const char *key,
+				   const char *value)
 {
 	struct profile *p = userdata;
 
@@ -64,7 +65,7 @@ static int take_assignment(void *userdata, const char *section, const char *key,
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int profile_compare_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -91,7 +92,7 @@ int profile_names(struct string_list *ret, const char *const *dirs)
 		closedir(d);
 	}
 	if (ret->count)
-		qsort(ret->items, ret->count, sizeof(*ret->items), compare);
+		qsort(ret->items, ret->count, sizeof(*ret->items), profile_compare_names);
 	for (size_t i = 0; i < ret->count; i++) {
 		if (kept && strcmp(ret->items[kept - 1], ret->items[i]) == 0)
 			free(ret->items[i]);
@@ -104,7 +105,7 @@ int profile_names(struct string_list *ret, const char *const *dirs)
 	return r;
 }
 
-static int no_such_profile(const char *const *dirs, const char *name, struct error *err)
+static int profile_not_found(const char *const *dirs, const char *name, struct error *err)
 {
 	_cleanup_(string_list_deinit) struct string_list names = { 0 };
 	_cleanup_buf_ struct buf list = BUF_INIT;
@@ -133,7 +134,7 @@ int profile_load(struct profile **ret, const char *const *dirs, const char *name
 	if (!p)
 		return error_errno(err, -ENOMEM, "profile");
 	if (!*name || name[0] == '.' || strchr(name, '/'))
-		return no_such_profile(dirs, name, err);
+		return profile_not_found(dirs, name, err);
 	for (const char *const *dir = dirs; *dir && !file; dir++) {
 		_cleanup_buf_ struct buf path = BUF_INIT;
 
@@ -147,8 +148,8 @@ int profile_load(struct profile **ret, const char *const *dirs, const char *name
 			return error_errno(err, -errno, "%s", path.data);
 	}
 	if (!file)
-		return no_such_profile(dirs, name, err);
-	line = ini_parse_file(file, take_assignment, p);
+		return profile_not_found(dirs, name, err);
+	line = ini_parse_file(file, profile_take_assignment, p);
 	if (line < 0)
 		return error_errno(err, -ENOMEM, "%s", p->path);
 	if (line > 0) {

@@ -7,36 +7,36 @@
  * Still the recording must never be lost silently, and the kernel must be restored as soon as the
  * rings are drained, not when the last client has its file.
  *
- *	session_start     session_armed       session_end                  conclude
- *	     │                 │                   │                           │
- *	     ▼                 ▼                   ▼                           ▼
- *	  ARMING ────────▶ RECORDING ───────▶ DRAINING ─┬─▶ EXPORTING ──┬──▶ freed
- *	     │ worker:         │ loop:             │     │       ▲       │
- *	     │ instances,      │ draining.c        │     │       │ a job │ spool kept or
- *	     │ settings        │ reads rings       │     ├─▶ STOPPED     │ discarded
- *	     ▼                 ▼                   ▼     └─▶ FAILED ─────┘ when reported
- *	  fail_to_start     cancel          capture goes to the worker,
- *	  tells all jobs    tells all jobs  which removes the instances
+ *	session_start   session_armed   session_end              session_conclude
+ *	     │               │              │                           │
+ *	     ▼               ▼              ▼                           ▼
+ *	  ARMING ──────▶ RECORDING ────▶ DRAINING ─┬─▶ STOPPED ─┬─▶ EXPORTING ─┬─▶ OVER
+ *	     │ worker:       │ loop:        │      └─▶ FAILED ──┴──────────────┘    ▲
+ *	     │ instances,    │ draining.c   ▼                                       │
+ *	     │ settings      │ reads rings  the worker removes the instances        │
+ *	     └───────────────┴──────────────────────────────────────────────────────┘
+ *	                      cancelled: all waiting jobs get an error
+ *
+ * session_state.c has the table of all transitions. Any state but DRAINING can be cancelled.
  *
  * Invariants:
- * - `arming` and `capture` are never set together. While arming, an end is only noted
- *   (end_wanted), because the worker owns the capture until session_armed().
- * - finish() is the only way from RECORDING to an ended session with a recording. It drains,
- *   writes END, keeps the last description in `last`, and gives the capture to the worker, which
- *   restores the kernel at once, however long exports take.
- * - A job points to its session, never the reverse. A session finds its jobs in the manager's
- *   list, and session_free() clears their pointers.
- * - conclude() alone decides about an ended session, and only while no export of it runs:
- *   a failed export keeps the spool, since its error has named the file; a written, unwanted or
- *   reported one discards it; otherwise the session stays STOPPED until somebody fetches it.
- *   `settling` keeps it from running inside the loop over jobs, which it could free.
+ * - While arming, an end is only noted (end_wanted), because the worker owns the capture until
+ *   session_armed().
+ * - session_finish() is the only way from RECORDING to an ended session with a recording. It
+ *   drains, writes END, keeps the last description in `last`, and gives the capture to the worker,
+ *   which restores the kernel at once, however long exports take.
+ * - A session has a list of the jobs that wait for it. When it is over, the list is empty.
+ * - session_conclude() alone decides about an ended session, and only while no export of it runs:
+ *   a failed export keeps the spool, since its error has named the file; an unneeded recording is
+ *   discarded; otherwise the session stays until somebody fetches it.
  * - Without a reader there is no recording: if the export that follows one ends, the recording
  *   ends, too, and if a client leaves without an output, its session is discarded.
  * - The first problem is the one reported (`note`): later ones are mostly its consequences.
- * - Functions marked "may free s" may do so by a job's end. Callers must not use s afterwards.
+ * - Nothing here is freed under a caller. A session that is over has left the manager's list, has
+ *   no jobs, no sources in the loop and no spool. Its memory stays until manager_reap().
  *
  * A flight recorder (ring) has no spool while it runs. It gets one for each snapshot, and a last
- * one in finish_stream().
+ * one in session_finish_stream().
  *
  * Arming and removing run in the worker because the kernel waits in them for RCU grace periods,
  * tens of milliseconds, in which other sessions' rings would overflow. Start, mark, snapshot and
@@ -71,28 +71,8 @@ void session_log(const struct session *s, int level, int error, const char *text
 
 struct session *session_free(struct session *s)
 {
-	struct manager *m;
-
 	if (!s)
 		return NULL;
-	m = s->manager;
-	draining_end(s);
-	arming_forget(s->arming);
-	if (m) {
-		struct job *j;
-
-		marking_end(s);
-		capture_retire(m, s->capture);
-		metrics_session_over(s);
-
-		TAILQ_FOREACH(j, &m->jobs, list)
-		if (j->session == s)
-			j->session = NULL;
-		TAILQ_REMOVE(&m->sessions, s, list);
-		m->session_count--;
-		manager_changed(m);
-	}
-	spool_deinit(&s->spool);
 	if (s->last)
 		traced__control__session__free_unpacked(s->last, NULL);
 	free(s->name);
@@ -102,6 +82,43 @@ struct session *session_free(struct session *s)
 	free(s->note);
 	free(s);
 	return NULL;
+}
+
+/* Jobs that still wait end without a reply: there are some only at the daemon's end. */
+static void session_over(struct session *s, enum session_event event)
+{
+	struct manager *m = s->manager;
+	struct job *j;
+
+	if (!session_pass(s, event))
+		return;
+	while ((j = TAILQ_FIRST(&s->jobs)))
+		job_over(j);
+	draining_end(s);
+	arming_forget(s->arming);
+	s->arming = NULL;
+	marking_end(s);
+	capture_retire(m, TAKE_PTR(s->capture));
+	metrics_session_over(s);
+	spool_deinit(&s->spool);
+	TAILQ_REMOVE(&m->sessions, s, list);
+	m->session_count--;
+	TAILQ_INSERT_TAIL(&m->over.sessions, s, list);
+	manager_reap_later(m);
+	manager_changed(m);
+}
+
+static void session_fail_jobs(struct session *s, const struct error *err)
+{
+	struct job *j;
+
+	while ((j = TAILQ_FIRST(&s->jobs)))
+		job_fail(j, err);
+}
+
+void session_abandon(struct session *s)
+{
+	session_over(s, SESSION_CANCELLED);
 }
 
 /* Runs statement and charges its time to the session. */
@@ -136,8 +153,8 @@ bool session_is_followed(const struct session *s)
 {
 	const struct job *j;
 
-	TAILQ_FOREACH(j, &s->manager->jobs, list)
-	if (job_awaits(j, s) && j->follow)
+	TAILQ_FOREACH(j, &s->jobs, list)
+	if (j->follow)
 		return true;
 	return false;
 }
@@ -146,19 +163,19 @@ void session_wake_followers(struct session *s)
 {
 	struct job *j;
 
-	TAILQ_FOREACH(j, &s->manager->jobs, list)
-	if (job_awaits(j, s) && j->follow)
+	TAILQ_FOREACH(j, &s->jobs, list)
+	if (j->follow)
 		follow_wake(j->follow);
 }
 
-static int make_spool(const struct session *s, struct spool *ret, struct error *err)
+static int session_make_spool(const struct session *s, struct spool *ret, struct error *err)
 {
 	const struct config *config = &s->manager->config;
 
 	return spool_create(ret, config->spool_dir, s->name, s->uid, config->min_free, err);
 }
 
-static int arm(struct session *s, struct start_plan *plan, struct error *err)
+static int session_arm(struct session *s, struct start_plan *plan, struct error *err)
 {
 	uint64_t stream_max = policy_stream_max(s->manager, s->uid);
 	int r;
@@ -167,7 +184,7 @@ static int arm(struct session *s, struct start_plan *plan, struct error *err)
 	/* A followed recording limits its backlog, not its stream. */
 	plan->request.stream_limit = stream_max && !s->streamed ? stream_max + STREAM_SLACK : 0;
 	if (!s->ring) {
-		r = make_spool(s, &s->spool, err);
+		r = session_make_spool(s, &s->spool, err);
 		if (r < 0)
 			return r;
 	}
@@ -203,21 +220,22 @@ int session_start(struct session **ret, struct connection *client,
 	s->buffer_bytes = plan.request.buffer_bytes;
 	s->memory_bytes = plan.memory_bytes;
 	s->spool_elsewhere = plan.spool_elsewhere;
-	s->state = TRACED__CONTROL__SESSION__STATE__ARMING;
+	s->state = SESSION_ARMING;
 	s->manager = m;
-	TAILQ_INSERT_TAIL(&m->sessions, s, list);
-	m->session_count++;
-	r = s->name ? arm(s, &plan, err) : error_errno(err, -ENOMEM, "session");
+	TAILQ_INIT(&s->jobs);
+	r = s->name ? session_arm(s, &plan, err) : error_errno(err, -ENOMEM, "session");
 	if (r < 0) {
 		spool_discard(&s->spool);
 		return r;
 	}
+	TAILQ_INSERT_TAIL(&m->sessions, s, list);
+	m->session_count++;
 	manager_changed(m);
 	*ret = TAKE_PTR(s);
 	return 0;
 }
 
-static int begin(struct session *s, struct error *err)
+static int session_begin(struct session *s, struct error *err)
 {
 	int r;
 
@@ -228,42 +246,27 @@ static int begin(struct session *s, struct error *err)
 	return r < 0 ? error_errno(err, r, "can't watch the recording") : 0;
 }
 
-/* Reports the error to everybody who waits for the session. Frees s. */
-static void fail_to_start(struct session *s, const struct error *err)
-{
-	struct job *j, *next;
-
-	for (j = TAILQ_FIRST(&s->manager->jobs); j; j = next) {
-		next = TAILQ_NEXT(j, list);
-		if (j->session != s)
-			continue;
-		j->session = NULL;
-		job_fail(j, err);
-	}
-	spool_discard(&s->spool);
-	session_free(s);
-}
-
 void session_armed(struct session *s, struct capture *capture, uint64_t cpu_ns, struct error *err)
 {
-	struct job *j, *next;
+	struct job *j;
 
 	s->arming = NULL;
 	s->capture = capture;
 	s->cpu_ns += cpu_ns;
-	if (!capture || begin(s, err) < 0) {
-		fail_to_start(s, err);
+	if (!capture || session_begin(s, err) < 0) {
+		session_fail_jobs(s, err);
+		spool_discard(&s->spool);
+		session_over(s, SESSION_NOT_ARMED);
 		return;
 	}
 	marking_begin(s);
-	s->state = TRACED__CONTROL__SESSION__STATE__RECORDING;
+	session_pass(s, SESSION_ARMED);
 	audit_started(s);
 	manager_changed(s->manager);
-	for (j = TAILQ_FIRST(&s->manager->jobs); j; j = next) {
-		next = TAILQ_NEXT(j, list);
-		if (j->session == s && j->kind == JOB_START)
-			job_started(j);
-	}
+	/* Start's job is the first, unless its client has left. */
+	j = TAILQ_FIRST(&s->jobs);
+	if (j && j->kind == JOB_START)
+		job_started(j);
 	if (s->end_wanted)
 		session_end(s, s->end_reason);
 }
@@ -276,7 +279,7 @@ int session_snapshot(struct session *s, struct spool *ret, struct error *err)
 		return error_set(err, -EDQUOT,
 				 "your recordings that are not written out yet fill the space that "
 				 "[users] of traced.conf allows");
-	r = make_spool(s, ret, err);
+	r = session_make_spool(s, ret, err);
 	if (r < 0)
 		return r;
 	CHARGED(s, r = capture_snapshot(s->capture, ret->fd, CAPTURE_END_SNAPSHOT, err));
@@ -301,12 +304,12 @@ int session_sync(struct session *s, const char *id, struct capture_sync *ret, st
 	return r;
 }
 
-static int finish_stream(struct session *s, enum capture_end reason, struct error *err)
+static int session_finish_stream(struct session *s, enum capture_end reason, struct error *err)
 {
 	int r;
 
 	if (s->ring) {
-		r = make_spool(s, &s->spool, err);
+		r = session_make_spool(s, &s->spool, err);
 		if (r < 0)
 			return r;
 		r = capture_snapshot(s->capture, s->spool.fd, reason, err);
@@ -317,16 +320,17 @@ static int finish_stream(struct session *s, enum capture_end reason, struct erro
 }
 
 /* Ends the stream, and has the worker restore the kernel. */
-static void finish(struct session *s, enum capture_end reason)
+static void session_finish(struct session *s, enum capture_end reason)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf text = BUF_INIT;
+	bool kept;
 	int r;
 
-	s->state = TRACED__CONTROL__SESSION__STATE__DRAINING;
+	session_pass(s, SESSION_ENDED);
 	draining_end(s);
 	marking_end(s);
-	CHARGED(s, r = finish_stream(s, reason, &err));
+	CHARGED(s, r = session_finish_stream(s, reason, &err));
 	if (r < 0) {
 		buf_printf(&text, "the end of the recording is missing: %s",
 			   err.message ?: strerror(-r));
@@ -337,146 +341,141 @@ static void finish(struct session *s, enum capture_end reason)
 	s->last = session_describe_capture(s);
 	audit_ended(s, audit_reason(reason));
 	capture_retire(s->manager, TAKE_PTR(s->capture));
-	s->state = TRACED__CONTROL__SESSION__STATE__STOPPED;
-	if (r >= 0 || spool_check(&s->spool, 0, STREAM_MAGIC_SIZE) == -EDQUOT)
-		return;
-	s->state = TRACED__CONTROL__SESSION__STATE__FAILED;
-	s->error = err.message ? strdup(err.message) : NULL;
+	kept = r >= 0 || spool_check(&s->spool, 0, STREAM_MAGIC_SIZE) == -EDQUOT;
+	if (!kept)
+		s->error = err.message ? strdup(err.message) : NULL;
+	session_pass(s, kept ? SESSION_DRAINED : SESSION_NOTHING_KEPT);
 }
 
 void session_end(struct session *s, enum capture_end reason)
 {
-	if (s->arming && !s->end_wanted) {
+	if (s->state == SESSION_ARMING && !s->end_wanted) {
 		s->end_wanted = true;
 		s->end_reason = reason;
 	}
 	if (!session_records(s))
 		return;
-	finish(s, reason);
+	session_finish(s, reason);
 	session_settle(s);
 }
 
-static bool exports(const struct session *s)
+static bool session_exports(const struct session *s)
 {
 	const struct job *j;
 
-	TAILQ_FOREACH(j, &s->manager->jobs, list)
-	if (job_awaits(j, s) && j->child)
+	TAILQ_FOREACH(j, &s->jobs, list)
+	if (j->child)
 		return true;
 	return false;
 }
 
-/* Decides what happens to an ended session, unless an export of it still runs. May free s. */
-static void conclude(struct session *s)
+/* Decides what happens to an ended session, unless an export of it still runs. */
+static void session_conclude(struct session *s)
 {
-	if (exports(s)) {
-		s->state = TRACED__CONTROL__SESSION__STATE__EXPORTING;
-	} else if (s->export_failed) {
-		/* Keep the spool: the export's error message named it. */
-		session_free(s);
+	if (session_exports(s)) {
+		session_pass(s, SESSION_EXPORTED);
+	} else if (s->export_failed || s->unneeded) {
+		if (!s->export_failed)
+			spool_discard(&s->spool);
+		session_over(s, SESSION_CONCLUDED);
 		return;
-	} else if (s->written || s->unwanted || s->told) {
-		spool_discard(&s->spool);
-		session_free(s);
-		return;
-	} else if (s->state == TRACED__CONTROL__SESSION__STATE__EXPORTING) {
-		s->state = TRACED__CONTROL__SESSION__STATE__STOPPED;
 	}
 	manager_changed(s->manager);
 }
 
+/* True if a client waits for the recording. */
+static bool session_has_output(const struct session *s)
+{
+	const struct job *j;
+
+	TAILQ_FOREACH(j, &s->jobs, list)
+	if (job_has_output(j))
+		return true;
+	return false;
+}
+
+/* The first job that waits for the session's end, or NULL. */
+static struct job *session_waiting_job(const struct session *s)
+{
+	struct job *j;
+
+	TAILQ_FOREACH(j, &s->jobs, list)
+	if (!j->child)
+		return j;
+	return NULL;
+}
+
 void session_settle(struct session *s)
 {
-	struct job *j, *next;
+	struct job *j;
 
-	s->settling = true;
-	for (j = TAILQ_FIRST(&s->manager->jobs); j; j = next) {
-		next = TAILQ_NEXT(j, list);
-		if (job_awaits(j, s) && j->follow)
-			follow_end(j->follow);
-		if (!job_awaits(j, s) || j->child)
-			continue;
-		if (s->state == TRACED__CONTROL__SESSION__STATE__FAILED) {
+	TAILQ_FOREACH(j, &s->jobs, list)
+	if (j->follow)
+		follow_end(j->follow);
+	/* A job that has run is over, or has a child. */
+	while ((j = session_waiting_job(s))) {
+		if (s->state == SESSION_FAILED) {
 			_cleanup_error_ struct error err = ERROR_INIT;
 
 			error_set(&err, -EIO, "%s: %s", s->name,
 				  s->error ?: "the recording failed");
 			job_fail(j, &err);
-			s->told = true;
+			s->unneeded = true;
 			continue;
 		}
 		/* Another client may want the recording that this one discards. */
 		if (j->kind == JOB_STOP && !job_has_output(j) && !session_has_output(s))
-			s->unwanted = true;
-		job_run(j);
+			s->unneeded = true;
+		if (job_run(j) < 0)
+			s->export_failed = true;
 	}
-	s->settling = false;
-	conclude(s);
+	session_conclude(s);
 }
 
 void session_job_over(struct session *s, bool written)
 {
 	if (written)
-		s->written = true;
+		s->unneeded = true;
 	else
 		s->export_failed = true;
 	/* A follower ended while recording: nobody reads the stream any more. */
-	if (session_records(s)) {
+	if (session_records(s))
 		session_end(s, CAPTURE_END_FAILED);
-		return;
-	}
-	if (!s->settling)
-		conclude(s);
+	else
+		session_conclude(s);
 }
 
-bool session_has_output(const struct session *s)
-{
-	const struct job *j;
-
-	TAILQ_FOREACH(j, &s->manager->jobs, list)
-	if (job_awaits(j, s) && job_has_output(j))
-		return true;
-	return false;
-}
-
-/* hint: how to fix it, or NULL. Frees s. */
-static void cancel(struct session *s, int level, const char *why, const char *hint)
+/* hint: a command that lacks the output's name, or NULL. */
+static void session_drop(struct session *s, int level, const char *why, const char *hint)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct job *j, *next;
 
 	error_set(&err, -ECANCELED, "%s: %s", s->name, why);
-	if (hint)
+	if (hint) {
 		error_hint(&err, "%s", hint);
+		err.hint_needs_output = true;
+	}
 	if (session_records(s)) {
 		s->last = session_describe_capture(s);
 		audit_ended(s, why);
 	} else {
 		session_log(s, level, 0, why);
 	}
-	for (j = TAILQ_FIRST(&s->manager->jobs); j; j = next) {
-		next = TAILQ_NEXT(j, list);
-		if (j->session != s)
-			continue;
-		j->session = NULL;
-		/* A snapshot has its own stream and continues. */
-		if (j->kind != JOB_SNAPSHOT)
-			job_fail(j, &err);
-	}
+	session_fail_jobs(s, &err);
 	spool_discard(&s->spool);
-	session_free(s);
+	session_over(s, SESSION_CANCELLED);
 }
 
 void session_cancel(struct session *s, const char *why)
 {
-	cancel(s, LOG_INFO, why, NULL);
+	session_drop(s, LOG_INFO, why, NULL);
 }
 
 void session_client_left(struct session *s)
 {
 	s->client = NULL;
 	/* An export that has not begun ends with its client. */
-	if (s->arming || !session_has_output(s))
+	if (s->state == SESSION_ARMING || !session_has_output(s))
 		session_cancel(s, "its client has left: discarded");
 	else
 		session_end(s, CAPTURE_END_STOPPED);
@@ -486,13 +485,13 @@ void session_shut_down(struct session *s)
 {
 	bool attended = s->client || session_has_output(s);
 
-	if (s->arming && !session_has_output(s)) {
+	if (s->state == SESSION_ARMING && !session_has_output(s)) {
 		session_cancel(s, "the daemon stops: discarded");
 		return;
 	}
 	if (!attended) {
 		if (session_records(s))
-			finish(s, CAPTURE_END_SHUTDOWN);
+			session_finish(s, CAPTURE_END_SHUTDOWN);
 		session_leave(s);
 		return;
 	}
@@ -505,14 +504,14 @@ void session_leave(struct session *s)
 	_cleanup_buf_ struct buf text = BUF_INIT, hint = BUF_INIT;
 
 	/* session_shut_down() has already ended all recordings. */
-	if (s->arming || exports(s))
+	if (s->state == SESSION_ARMING || session_exports(s))
 		return;
-	if (s->state == TRACED__CONTROL__SESSION__STATE__FAILED) {
+	if (s->state == SESSION_FAILED) {
 		session_cancel(s, s->error ?: "failed");
 		return;
 	}
 	buf_printf(&text, "the daemon stops: its recording is in %s", s->spool.path);
-	buf_printf(&hint, "%stracectl convert %s FILE", s->uid ? "sudo " : "", s->spool.path);
+	buf_printf(&hint, "%stracectl convert %s", s->uid ? "sudo " : "", s->spool.path);
 	spool_deinit(&s->spool);
-	cancel(s, LOG_NOTICE, buf_string(&text) ?: "the daemon stops", buf_string(&hint));
+	session_drop(s, LOG_NOTICE, buf_string(&text) ?: "the daemon stops", buf_string(&hint));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A recording from Start to its last reply. The states and their transitions are described in
- * session.c.
+ * A recording from Start to its last reply. session.c explains it; session_state.c has the table
+ * of its states.
  */
 #pragma once
 
@@ -10,15 +10,38 @@
 #include "daemon/service/manager.h"
 #include "daemon/service/spool.h"
 
+/* The values that clients see are those of the protocol. */
+enum session_state {
+	SESSION_ARMING = TRACED__CONTROL__SESSION__STATE__ARMING,
+	SESSION_RECORDING = TRACED__CONTROL__SESSION__STATE__RECORDING,
+	SESSION_DRAINING = TRACED__CONTROL__SESSION__STATE__DRAINING,
+	SESSION_EXPORTING = TRACED__CONTROL__SESSION__STATE__EXPORTING,
+	SESSION_STOPPED = TRACED__CONTROL__SESSION__STATE__STOPPED,
+	SESSION_FAILED = TRACED__CONTROL__SESSION__STATE__FAILED,
+	SESSION_OVER, /* manager_reap() frees it; clients do not see it any more */
+};
+
+enum session_event {
+	SESSION_ARMED,	      /* the worker made the capture, and it records */
+	SESSION_NOT_ARMED,    /* there is no capture, or it cannot record */
+	SESSION_ENDED,	      /* somebody or something ended the recording */
+	SESSION_DRAINED,      /* the spool has the recording, or a part of it */
+	SESSION_NOTHING_KEPT, /* the spool has nothing of the recording */
+	SESSION_EXPORTED,     /* the recording has ended, and an export runs */
+	SESSION_CONCLUDED,    /* nobody needs the session any more */
+	SESSION_CANCELLED,    /* the recording is discarded, or left behind in its spool */
+};
+
 struct session {
-	TAILQ_ENTRY(session) list;
+	TAILQ_ENTRY(session) list; /* in manager->sessions; once over, in manager->over.sessions */
 	struct manager *manager;
+	struct job_list jobs;	   /* waiting for this session, in order of their requests */
 	struct connection *client; /* the session ends when this client leaves; NULL: detached */
 	char *name, *what;	   /* owned */
 	uid_t uid;
 	pid_t pid; /* the starting process, and its name at that time */
 	char comm[32];
-	Traced__Control__Session__State state;
+	enum session_state state; /* changed by session_pass() only */
 	bool ring, tgid, streamed;
 	uint64_t duration_ns, buffer_bytes;
 	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers */
@@ -36,8 +59,9 @@ struct session {
 	char *note;			/* the first problem, or NULL */
 	bool end_wanted;		/* end requested while arming */
 	enum capture_end end_reason;
-	/* Outcome of the session's end, for conclude(). */
-	bool settling, written, export_failed, unwanted, told;
+	/* Outcome of the exports, for session_conclude(). */
+	bool export_failed; /* an error named the spool, so it stays */
+	bool unneeded;	    /* the recording is written, unwanted, or its failure is reported */
 };
 
 /*
@@ -46,39 +70,41 @@ struct session {
  */
 int session_start(struct session **ret, struct connection *client,
 		  const Traced__Control__Start *start, struct error *err);
+/* For manager_reap(): releases the memory of a session that is over. */
 struct session *session_free(struct session *s);
 DEFINE_CLEANUP_FUNC(struct session *, session_free);
 
+/* Changes the state. False: the event is refused, and logged as a bug. */
+bool session_pass(struct session *s, enum session_event event);
+
 /*
  * The worker's result: starts the capture, and replies to the client that asked. capture NULL: err
- * says why. May free s.
+ * says why.
  */
 void session_armed(struct session *s, struct capture *capture, uint64_t cpu_ns, struct error *err);
 
 static inline bool session_records(const struct session *s)
 {
-	return s->capture != NULL;
+	return s->state == SESSION_RECORDING;
 }
 
 /* True until the recording has ended. */
 static inline bool session_lives(const struct session *s)
 {
-	return s->arming || s->capture;
+	return s->state == SESSION_ARMING || s->state == SESSION_RECORDING;
 }
 
 /*
  * Stops recording (after arming, if that is under way), drains, and passes the stream to the
- * waiting jobs. May free s.
+ * waiting jobs.
  */
 void session_end(struct session *s, enum capture_end reason);
-/* Ends a recording that cannot continue, keeping what it has. code: -errno. May free s. */
+/* Ends a recording that cannot continue, keeping what it has. code: -errno. */
 void session_end_in_trouble(struct session *s, int code, const char *message);
-/* Runs the jobs that wait for an ended session. May free s. */
+/* Runs the jobs that wait for an ended session. */
 void session_settle(struct session *s);
-/* An export of the session has ended. written: the recording is safe elsewhere. May free s. */
+/* An export of the session has ended. written: the recording is safe elsewhere. */
 void session_job_over(struct session *s, bool written);
-/* True if a client waits for the recording. */
-bool session_has_output(const struct session *s);
 /* True if an export follows the recording. */
 bool session_is_followed(const struct session *s);
 /* Reports new data to the exports that follow the recording. */
@@ -86,17 +112,19 @@ void session_wake_followers(struct session *s);
 /*
  * Ends the recording because the daemon stops. Waiting clients are notified and must fetch it
  * before session_leave(). Without one the spool is left behind at once. A session still arming is
- * cancelled, unless a client waits for it. May free s.
+ * cancelled, unless a client waits for it.
  */
 void session_shut_down(struct session *s);
 /*
  * Leaves the spool and logs its name, unless an export is writing it. A failed session leaves
- * nothing. May free s.
+ * nothing.
  */
 void session_leave(struct session *s);
-/* Discards the recording; jobs that wait for it get an error. Frees s. */
+/* Discards the recording; jobs that wait for it get an error. */
 void session_cancel(struct session *s, const char *why);
-/* The client of a session that is not detached has left. May free s. */
+/* The daemon ends: leaves the spool as it is, without replies. */
+void session_abandon(struct session *s);
+/* The client of a session that is not detached has left. */
 void session_client_left(struct session *s);
 /* Writes a stream of the rings' current contents to a new spool. */
 int session_snapshot(struct session *s, struct spool *ret, struct error *err);

@@ -22,12 +22,12 @@ struct refresh {
 	struct error err;
 };
 
-static bool is_as_wanted(const struct sparing *s, const struct refresh *r)
+static bool sparing_is_as_wanted(const struct sparing *s, const struct refresh *r)
 {
 	return r->wanted && s->buffer_bytes == r->buffer_bytes && strcmp(s->clock, r->clock) == 0;
 }
 
-static void make(struct sparing *s, struct refresh *r)
+static void sparing_make(struct sparing *s, struct refresh *r)
 {
 	const struct capture_request request = { .clock = r->clock,
 						 .buffer_bytes = r->buffer_bytes };
@@ -39,21 +39,21 @@ static void make(struct sparing *s, struct refresh *r)
 	s->buffer_bytes = r->buffer_bytes;
 }
 
-static void refresh(struct work *w)
+static void refresh_run(struct work *w)
 {
 	struct refresh *r = container_of(w, struct refresh, work);
 	struct sparing *s = r->sparing;
 
-	if (s->spare && !is_as_wanted(s, r))
+	if (s->spare && !sparing_is_as_wanted(s, r))
 		s->spare = capture_spare_free(s->spare);
 	if (r->wanted && !s->spare)
-		make(s, r);
+		sparing_make(s, r);
 	r->there = s->spare != NULL;
 	r->bytes = r->there ? capture_spare_bytes(s->spare) : 0;
 }
 
 /* A spare nobody asked for fails quietly: the next recording will report the cause. */
-static void tell_failure(bool asked_for, const struct error *err)
+static void sparing_log_failure(bool asked_for, const struct error *err)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
 
@@ -62,7 +62,7 @@ static void tell_failure(bool asked_for, const struct error *err)
 			  "cannot prepare the next recording's instances: %s", err->message);
 }
 
-static void refreshed(struct work *w)
+static void refresh_done(struct work *w)
 {
 	struct refresh *r = container_of(w, struct refresh, work);
 
@@ -70,14 +70,14 @@ static void refreshed(struct work *w)
 	r->sparing->bytes = r->bytes;
 	r->sparing->under_way--;
 	if (r->err.code)
-		tell_failure(r->asked_for, &r->err);
+		sparing_log_failure(r->asked_for, &r->err);
 	error_deinit(&r->err);
 	free(r->clock);
 	free(r);
 }
 
 /* Before Linux 6.6 each instance holds inodes for all events, megabytes of memory. */
-static bool instances_are_small(void)
+static bool sparing_instances_are_small(void)
 {
 	struct utsname u;
 	unsigned major, minor;
@@ -94,7 +94,7 @@ static bool instances_are_small(void)
 /* An "auto" spare takes at most this fraction of the machine's memory. */
 #define SPARE_MEMORY_SHARE 256
 
-static uint64_t wanted_bytes(const struct config *config)
+static uint64_t sparing_wanted_bytes(const struct config *config)
 {
 	uint64_t each = config->buffer_size, most = machine_memory() / SPARE_MEMORY_SHARE;
 
@@ -102,14 +102,14 @@ static uint64_t wanted_bytes(const struct config *config)
 										   : SMALL_BUFFER;
 }
 
-static bool is_wanted(const struct manager *m)
+static bool sparing_is_wanted(const struct manager *m)
 {
 	if (m->options.private || m->stopping || m->config.spare == SPARE_NO)
 		return false;
-	return m->config.spare == SPARE_YES || instances_are_small();
+	return m->config.spare == SPARE_YES || sparing_instances_are_small();
 }
 
-static bool something_records(const struct manager *m)
+static bool sparing_something_records(const struct manager *m)
 {
 	const struct session *s;
 
@@ -119,7 +119,7 @@ static bool something_records(const struct manager *m)
 	return false;
 }
 
-static int submit(struct manager *m, bool wanted, struct error *err)
+static int sparing_submit(struct manager *m, bool wanted, struct error *err)
 {
 	_cleanup_free_ char *clock = strdup(m->config.clock);
 	_cleanup_free_ struct refresh *r = calloc(1, sizeof(*r));
@@ -130,12 +130,12 @@ static int submit(struct manager *m, bool wanted, struct error *err)
 	e = manager_worker_env(m, &r->env, err);
 	if (e < 0)
 		return e;
-	r->work = (struct work){ .run = refresh, .done = refreshed };
+	r->work = (struct work){ .run = refresh_run, .done = refresh_done };
 	r->sparing = &m->sparing;
 	r->wanted = wanted;
 	r->asked_for = m->config.spare == SPARE_YES;
 	r->clock = TAKE_PTR(clock);
-	r->buffer_bytes = wanted_bytes(&m->config);
+	r->buffer_bytes = sparing_wanted_bytes(&m->config);
 	m->sparing.under_way++;
 	worker_submit(m->worker, &TAKE_PTR(r)->work);
 	return 0;
@@ -143,13 +143,13 @@ static int submit(struct manager *m, bool wanted, struct error *err)
 
 void sparing_refresh(struct manager *m)
 {
-	bool wanted = is_wanted(m);
+	bool wanted = sparing_is_wanted(m);
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	if (wanted ? something_records(m) : !m->sparing.there && !m->sparing.under_way)
+	if (wanted ? sparing_something_records(m) : !m->sparing.there && !m->sparing.under_way)
 		return;
-	if (submit(m, wanted, &err) < 0)
-		tell_failure(m->config.spare == SPARE_YES, &err);
+	if (sparing_submit(m, wanted, &err) < 0)
+		sparing_log_failure(m->config.spare == SPARE_YES, &err);
 }
 
 void sparing_taken(struct manager *m)

@@ -35,7 +35,7 @@ int make_dir(const char *dir, unsigned mode, struct error *err)
 	return 0;
 }
 
-static int free_bytes(int fd, uint64_t *ret)
+static int spool_free_bytes(int fd, uint64_t *ret)
 {
 	struct statvfs st;
 
@@ -45,7 +45,7 @@ static int free_bytes(int fd, uint64_t *ret)
 	return 0;
 }
 
-static int error_full(const char *dir, uint64_t bytes, uint64_t min_free, struct error *err)
+static int spool_error_full(const char *dir, uint64_t bytes, uint64_t min_free, struct error *err)
 {
 	_cleanup_buf_ struct buf have = BUF_INIT, want = BUF_INIT;
 
@@ -84,11 +84,11 @@ int spool_create(struct spool *ret, const char *dir, const char *name, uid_t uid
 	fd = open(path.data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return error_errno(err, -errno, "can't spool to %s", path.data);
-	r = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : free_bytes(fd, &bytes);
+	r = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : spool_free_bytes(fd, &bytes);
 	if (r < 0)
 		error_errno(err, r, "%s", path.data);
 	else if (bytes < min_free)
-		r = error_full(dir, bytes, min_free, err);
+		r = spool_error_full(dir, bytes, min_free, err);
 	if (r < 0) {
 		unlink(path.data);
 		return r;
@@ -141,7 +141,7 @@ int spool_check(const struct spool *s, uint64_t min_free, uint64_t max)
 
 	if (max && spool_bytes(s) > max)
 		return -EDQUOT;
-	if (min_free && free_bytes(s->fd, &bytes) == 0 && bytes < min_free)
+	if (min_free && spool_free_bytes(s->fd, &bytes) == 0 && bytes < min_free)
 		return -ENOSPC;
 	return 0;
 }
@@ -160,7 +160,7 @@ void spool_deinit(struct spool *s)
 	*s = SPOOL_INIT;
 }
 
-static uid_t uid_of(const char *name)
+static uid_t spool_uid(const char *name)
 {
 	const char *dash = strchr(name, '-');
 	unsigned long uid;
@@ -172,8 +172,8 @@ static uid_t uid_of(const char *name)
 	return *end == '+' ? (uid_t)uid : 0;
 }
 
-static void look_at(int dirfd, const char *dir, const char *name,
-		    void (*found)(void *, const struct spool_leftover *), void *userdata)
+static void spool_look_at(int dirfd, const char *dir, const char *name,
+			  void (*found)(void *, const struct spool_leftover *), void *userdata)
 {
 	_cleanup_close_ int fd =
 		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -192,7 +192,7 @@ static void look_at(int dirfd, const char *dir, const char *name,
 	if (buf_string(&path))
 		found(userdata, &(struct spool_leftover){ .path = path.data,
 							  .bytes = (uint64_t)st.st_size,
-							  .uid = uid_of(name),
+							  .uid = spool_uid(name),
 							  .told = !(st.st_mode & S_IWUSR) });
 }
 
@@ -215,7 +215,7 @@ int spool_find_leftovers(const char *dir,
 
 		if (len > strlen(SUFFIX) && e->d_name[0] != '.' &&
 		    strcmp(e->d_name + len - strlen(SUFFIX), SUFFIX) == 0)
-			look_at(dirfd(d), dir, e->d_name, found, userdata);
+			spool_look_at(dirfd(d), dir, e->d_name, found, userdata);
 	}
 	closedir(d);
 	return 0;
@@ -226,7 +226,7 @@ struct sum {
 	uint64_t bytes;
 };
 
-static void add_bytes(void *userdata, const struct spool_leftover *found)
+static void spool_add_bytes(void *userdata, const struct spool_leftover *found)
 {
 	struct sum *sum = userdata;
 
@@ -238,5 +238,5 @@ uint64_t spool_bytes_of(const char *dir, uid_t uid)
 {
 	struct sum sum = { .uid = uid };
 
-	return spool_find_leftovers(dir, add_bytes, &sum) < 0 ? 0 : sum.bytes;
+	return spool_find_leftovers(dir, spool_add_bytes, &sum) < 0 ? 0 : sum.bytes;
 }

@@ -31,7 +31,7 @@ void start_plan_deinit(struct start_plan *p)
 	*p = (struct start_plan){ 0 };
 }
 
-static bool name_is_valid(const char *name)
+static bool start_name_is_valid(const char *name)
 {
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				      "0123456789_.-";
@@ -40,12 +40,12 @@ static bool name_is_valid(const char *name)
 	       !name[strspn(name, allowed)];
 }
 
-static int choose_name(struct start_plan *p, struct manager *m, const char *wanted,
-		       struct error *err)
+static int start_choose_name(struct start_plan *p, struct manager *m, const char *wanted,
+			     struct error *err)
 {
 	char made_up[32];
 
-	if (*wanted && !name_is_valid(wanted)) {
+	if (*wanted && !start_name_is_valid(wanted)) {
 		error_set(err, -EINVAL, "\"%s\" is not a valid name of a session", wanted);
 		return error_hint(err, "letters, digits, _ . - and at most %d of them",
 				  START_NAME_MAX);
@@ -69,7 +69,8 @@ static int choose_name(struct start_plan *p, struct manager *m, const char *want
  * `what` names the object in the error text. Control characters are refused: the kernel, the log
  * and config files are line based.
  */
-static int check_text(const char *text, const char *allowed, const char *what, struct error *err)
+static int start_check_text(const char *text, const char *allowed, const char *what,
+			    struct error *err)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
 		if ((*p >= 0x20 && *p != 0x7f) || strchr(allowed, *p))
@@ -80,55 +81,58 @@ static int check_text(const char *text, const char *allowed, const char *what, s
 	return 0;
 }
 
-static int check_words(char *const *words, size_t count, const char *what, struct error *err)
+static int start_check_words(char *const *words, size_t count, const char *what, struct error *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < count && r >= 0; i++)
-		r = check_text(words[i], "", what, err);
+		r = start_check_text(words[i], "", what, err);
 	return r;
 }
 
-static int check_texts(const Traced__Control__Start *start, struct error *err)
+static int start_check_texts(const Traced__Control__Start *start, struct error *err)
 {
-	int r = check_text(start->profile, "", "name of the profile", err);
+	int r = start_check_text(start->profile, "", "name of the profile", err);
 
 	if (r >= 0)
-		r = check_text(start->clock, "", "name of the clock", err);
+		r = start_check_text(start->clock, "", "name of the clock", err);
 	for (size_t i = 0; i < start->n_events && r >= 0; i++) {
-		r = check_text(start->events[i]->glob, "", "name of an event", err);
+		r = start_check_text(start->events[i]->glob, "", "name of an event", err);
 		if (r >= 0)
-			r = check_text(start->events[i]->filter, "\t", "filter", err);
+			r = start_check_text(start->events[i]->filter, "\t", "filter", err);
 	}
 	if (r >= 0)
-		r = check_text(start->sample_event, "", "name of an event", err);
+		r = start_check_text(start->sample_event, "", "name of an event", err);
 	if (r >= 0)
-		r = check_text(start->tracer, "", "name of the tracer", err);
+		r = start_check_text(start->tracer, "", "name of the tracer", err);
 	if (r >= 0)
-		r = check_words(start->functions, start->n_functions, "name of a function", err);
+		r = start_check_words(start->functions, start->n_functions, "name of a function",
+				      err);
 	if (r >= 0)
-		r = check_words(start->functions_not, start->n_functions_not, "name of a function",
-				err);
+		r = start_check_words(start->functions_not, start->n_functions_not,
+				      "name of a function", err);
 	if (r >= 0)
-		r = check_words(start->graph_roots, start->n_graph_roots, "name of a function",
-				err);
+		r = start_check_words(start->graph_roots, start->n_graph_roots,
+				      "name of a function", err);
 	if (r >= 0)
-		r = check_words(start->options, start->n_options, "name of an option", err);
+		r = start_check_words(start->options, start->n_options, "name of an option", err);
 	if (r >= 0)
-		r = check_words(start->shed, start->n_shed, "name of an event", err);
+		r = start_check_words(start->shed, start->n_shed, "name of an event", err);
 	if (r >= 0)
-		r = check_words(start->kprobes, start->n_kprobes, "probe", err);
+		r = start_check_words(start->kprobes, start->n_kprobes, "probe", err);
 	if (r >= 0)
-		r = check_words(start->uprobes, start->n_uprobes, "probe", err);
+		r = start_check_words(start->uprobes, start->n_uprobes, "probe", err);
 	if (r >= 0)
-		r = check_words(start->kprobe_filters, start->n_kprobe_filters, "filter", err);
+		r = start_check_words(start->kprobe_filters, start->n_kprobe_filters, "filter",
+				      err);
 	if (r >= 0)
-		r = check_words(start->uprobe_filters, start->n_uprobe_filters, "filter", err);
+		r = start_check_words(start->uprobe_filters, start->n_uprobe_filters, "filter",
+				      err);
 	return r;
 }
 
-static int check_counts(const struct manager *m, const Traced__Control__Start *start,
-			struct error *err)
+static int start_check_counts(const struct manager *m, const Traced__Control__Start *start,
+			      struct error *err)
 {
 	if (start->n_events > START_EVENTS_MAX || start->n_shed > START_EVENTS_MAX ||
 	    start->n_pids > START_PIDS_MAX || start->n_command > START_WORDS_MAX)
@@ -160,7 +164,7 @@ static int check_counts(const struct manager *m, const Traced__Control__Start *s
 	return 0;
 }
 
-static void add_spec(struct start_plan *p, const char *glob, const char *filter)
+static void start_add_spec(struct start_plan *p, const char *glob, const char *filter)
 {
 	p->specs[p->request.event_count++] =
 		(struct capture_event_spec){ .glob = glob,
@@ -168,7 +172,7 @@ static void add_spec(struct start_plan *p, const char *glob, const char *filter)
 }
 
 /* Adds an optional event only if this kernel has it. */
-static int add_optional(struct start_plan *p, struct manager *m, struct error *err)
+static int start_add_optional(struct start_plan *p, struct manager *m, struct error *err)
 {
 	const struct capture_env *env;
 	const char *const *names;
@@ -188,7 +192,7 @@ static int add_optional(struct start_plan *p, struct manager *m, struct error *e
 
 		for (size_t n = 0; n < count; n++) {
 			if (event_glob_matches(glob, names[n])) {
-				add_spec(p, glob, NULL);
+				start_add_spec(p, glob, NULL);
 				break;
 			}
 		}
@@ -200,7 +204,7 @@ static int add_optional(struct start_plan *p, struct manager *m, struct error *e
 	return error_hint(err, "'tracectl events' lists those that it has");
 }
 
-static int add_configured(struct start_plan *p, const struct string_list *events)
+static int start_add_configured(struct start_plan *p, const struct string_list *events)
 {
 	p->configured = calloc(events->count + 1, sizeof(*p->configured));
 	if (!p->configured)
@@ -209,18 +213,18 @@ static int add_configured(struct start_plan *p, const struct string_list *events
 		p->configured[i] = strdup(events->items[i]);
 		if (!p->configured[i])
 			return -ENOMEM;
-		add_spec(p, p->configured[i], NULL);
+		start_add_spec(p, p->configured[i], NULL);
 	}
 	return 0;
 }
 
-static struct capture_words words(char *const *items, size_t count)
+static struct capture_words start_words(char *const *items, size_t count)
 {
 	return (struct capture_words){ .items = (const char *const *)items, .count = count };
 }
 
 /* The request's functions add to the profile's. */
-static void choose_functions(struct start_plan *p)
+static void start_choose_functions(struct start_plan *p)
 {
 	const Traced__Control__Start *start = p->start;
 	struct capture_functions *f = &p->request.functions;
@@ -231,29 +235,29 @@ static void choose_functions(struct start_plan *p)
 		f->tracer = profile->tracer;
 	if (f->tracer && strcmp(f->tracer, "nop") == 0)
 		f->tracer = NULL;
-	f->only = words(start->functions, start->n_functions);
+	f->only = start_words(start->functions, start->n_functions);
 	if (!f->only.count && profile)
-		f->only = words(profile->functions.items, profile->functions.count);
-	f->never = words(start->functions_not, start->n_functions_not);
-	f->roots = words(start->graph_roots, start->n_graph_roots);
+		f->only = start_words(profile->functions.items, profile->functions.count);
+	f->never = start_words(start->functions_not, start->n_functions_not);
+	f->roots = start_words(start->graph_roots, start->n_graph_roots);
 	f->depth = start->graph_depth;
-	p->request.kprobes = words(start->kprobes, start->n_kprobes);
-	p->request.uprobes = words(start->uprobes, start->n_uprobes);
-	p->request.kprobe_filters = words(start->kprobe_filters, start->n_kprobe_filters);
-	p->request.uprobe_filters = words(start->uprobe_filters, start->n_uprobe_filters);
+	p->request.kprobes = start_words(start->kprobes, start->n_kprobes);
+	p->request.uprobes = start_words(start->uprobes, start->n_uprobes);
+	p->request.kprobe_filters = start_words(start->kprobe_filters, start->n_kprobe_filters);
+	p->request.uprobe_filters = start_words(start->uprobe_filters, start->n_uprobe_filters);
 	p->request.sampling = (struct sampling){
 		.hz = start->sample_hz,
 		.event = *start->sample_event ? start->sample_event : NULL,
 		.call_graph = start->call_graph,
 	};
-	p->request.options = words(start->options, start->n_options);
+	p->request.options = start_words(start->options, start->n_options);
 	p->request.overhead.cpu_permille = start->max_cpu_permille;
-	p->request.overhead.shed = words(start->shed, start->n_shed);
+	p->request.overhead.shed = start_words(start->shed, start->n_shed);
 	p->request.top_level = start->top_level;
 }
 
-static int choose_events(struct start_plan *p, struct manager *m,
-			 const Traced__Control__Start *start, struct error *err)
+static int start_choose_events(struct start_plan *p, struct manager *m,
+			       const Traced__Control__Start *start, struct error *err)
 {
 	static const char *const builtin[] = { "sched", "irq" };
 	const struct string_list *configured = &m->config.events;
@@ -266,31 +270,32 @@ static int choose_events(struct start_plan *p, struct manager *m,
 			return r;
 		room += p->profile->events.count + p->profile->optional.count;
 	}
-	choose_functions(p);
+	start_choose_functions(p);
 	p->specs = calloc(room, sizeof(*p->specs));
 	if (!p->specs)
 		return error_errno(err, -ENOMEM, "session");
 	if (p->profile) {
 		for (size_t i = 0; i < p->profile->events.count; i++)
-			add_spec(p, p->profile->events.items[i], NULL);
-		r = add_optional(p, m, err);
+			start_add_spec(p, p->profile->events.items[i], NULL);
+		r = start_add_optional(p, m, err);
 	} else if (p->request.functions.tracer || start->n_kprobes || start->n_uprobes) {
 		/* With functions or probes requested, configured events are not added. */
 	} else if (!start->n_events && configured->count) {
-		r = add_configured(p, configured);
+		r = start_add_configured(p, configured);
 		if (r < 0)
 			return error_errno(err, r, "session");
 	} else if (!start->n_events) {
 		for (size_t i = 0; i < ARRAY_SIZE(builtin); i++)
-			add_spec(p, builtin[i], NULL);
+			start_add_spec(p, builtin[i], NULL);
 	}
 	for (size_t i = 0; i < start->n_events; i++)
-		add_spec(p, start->events[i]->glob, start->events[i]->filter);
+		start_add_spec(p, start->events[i]->glob, start->events[i]->filter);
 	p->request.events = p->specs;
 	return r;
 }
 
-static int describe(struct start_plan *p, const Traced__Control__Start *start, struct error *err)
+static int start_describe(struct start_plan *p, const Traced__Control__Start *start,
+			  struct error *err)
 {
 	_cleanup_buf_ struct buf what = BUF_INIT;
 	size_t from = 0;
@@ -315,8 +320,8 @@ static int describe(struct start_plan *p, const Traced__Control__Start *start, s
 	return 0;
 }
 
-static int choose_duration(struct start_plan *p, const struct manager *m, uid_t uid,
-			   uint64_t wanted, struct error *err)
+static int start_choose_duration(struct start_plan *p, const struct manager *m, uid_t uid,
+				 uint64_t wanted, struct error *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	const char *section;
@@ -348,7 +353,8 @@ static int choose_duration(struct start_plan *p, const struct manager *m, uid_t 
 	return 0;
 }
 
-static int copy_lists(struct start_plan *p, const Traced__Control__Start *start, struct error *err)
+static int start_copy_lists(struct start_plan *p, const Traced__Control__Start *start,
+			    struct error *err)
 {
 	p->pids = calloc(start->n_pids + 1, sizeof(*p->pids));
 	p->command = calloc(start->n_command + 1, sizeof(*p->command));
@@ -383,7 +389,7 @@ void start_plan_move(struct start_plan *to, struct start_plan *from)
 	*from = (struct start_plan){ 0 };
 }
 
-static int copy_start(struct start_plan *p, const Traced__Control__Start *start)
+static int start_copy(struct start_plan *p, const Traced__Control__Start *start)
 {
 	size_t len = traced__control__start__get_packed_size(start);
 	_cleanup_free_ uint8_t *packed = malloc(len ? len : 1);
@@ -395,7 +401,7 @@ static int copy_start(struct start_plan *p, const Traced__Control__Start *start)
 	return p->start ? 0 : -ENOMEM;
 }
 
-static int choose_clock(struct start_plan *p, const struct manager *m)
+static int start_choose_clock(struct start_plan *p, const struct manager *m)
 {
 	const char *clock = *p->start->clock ? p->start->clock : m->config.clock;
 
@@ -411,8 +417,8 @@ static int choose_clock(struct start_plan *p, const struct manager *m)
 #define BUFFER_MIN (64U << 10)
 
 /* Chooses the size per CPU. A size that the client asked for is never reduced silently. */
-static int choose_buffer(struct start_plan *p, const struct manager *m,
-			 const Traced__Control__Start *start, struct error *err)
+static int start_choose_buffer(struct start_plan *p, const struct manager *m,
+			       const Traced__Control__Start *start, struct error *err)
 {
 	uint64_t cpus = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), fits;
 	uint64_t others = RECORDER_MEMORY + cpus * sampler_ring_bytes(start->sample_hz);
@@ -440,9 +446,9 @@ int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
 	const Traced__Control__Start *start;
 	int r;
 
-	r = copy_start(&p, request);
+	r = start_copy(&p, request);
 	if (r == 0)
-		r = choose_clock(&p, m);
+		r = start_choose_clock(&p, m);
 	if (r < 0)
 		return error_errno(err, r, "session");
 	start = p.start;
@@ -451,23 +457,23 @@ int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
 	p.request.tgid = start->tgid;
 	p.request.streamed = start->stream;
 	p.request.follow_forks = start->follow_forks;
-	r = check_counts(m, start, err);
+	r = start_check_counts(m, start, err);
 	if (r >= 0)
-		r = choose_buffer(&p, m, start, err);
+		r = start_choose_buffer(&p, m, start, err);
 	if (r >= 0)
-		r = check_texts(start, err);
+		r = start_check_texts(start, err);
 	if (r >= 0)
-		r = choose_name(&p, m, start->name, err);
+		r = start_choose_name(&p, m, start->name, err);
 	if (r >= 0)
-		r = choose_duration(&p, m, uid, start->duration_ns, err);
+		r = start_choose_duration(&p, m, uid, start->duration_ns, err);
 	if (r >= 0)
-		r = copy_lists(&p, start, err);
+		r = start_copy_lists(&p, start, err);
 	if (r >= 0)
-		r = choose_events(&p, m, start, err);
+		r = start_choose_events(&p, m, start, err);
 	if (r >= 0)
 		r = policy_check_start(&p, m, uid, err);
 	if (r >= 0)
-		r = describe(&p, start, err);
+		r = start_describe(&p, start, err);
 	if (r < 0)
 		return r;
 	start_plan_move(ret, &p);

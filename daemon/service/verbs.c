@@ -23,14 +23,14 @@ struct call {
 	size_t fd_count;
 };
 
-static bool is_own(const struct call *call, const struct session *s)
+static bool verb_is_own(const struct call *call, const struct session *s)
 {
 	return call->connection->uid == 0 || call->connection->uid == s->uid;
 }
 
 /* Finds one of the caller's own sessions. -ENOENT: no such session; -EPERM: another user's. */
-static int find_own(const struct call *call, const char *name, struct session **ret,
-		    struct error *err)
+static int verb_find_own(const struct call *call, const char *name, struct session **ret,
+			 struct error *err)
 {
 	struct session *s = manager_find_session(call->manager, name);
 
@@ -39,7 +39,7 @@ static int find_own(const struct call *call, const char *name, struct session **
 		error_hint(err, "'tracectl list' shows all sessions");
 		return -ENOENT;
 	}
-	if (!is_own(call, s)) {
+	if (!verb_is_own(call, s)) {
 		error_set(err, -EPERM, "session \"%s\" is another user's", name);
 		error_hint(err, "ask uid %u, or root", s->uid);
 		return -EPERM;
@@ -48,7 +48,7 @@ static int find_own(const struct call *call, const char *name, struct session **
 	return 0;
 }
 
-static void reply_done(const struct call *call, unsigned count)
+static void verb_reply_done(const struct call *call, unsigned count)
 {
 	Traced__Control__Done done = TRACED__CONTROL__DONE__INIT;
 	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
@@ -60,8 +60,8 @@ static void reply_done(const struct call *call, unsigned count)
 }
 
 /* A followed recording discards what is written, so it cannot have a second output. */
-static int check_unfollowed(const struct session *s, const Traced__Control__Output *output,
-			    struct error *err)
+static int verb_check_unfollowed(const struct session *s, const Traced__Control__Output *output,
+				 struct error *err)
 {
 	if (!output || !session_is_followed(s))
 		return 0;
@@ -69,14 +69,14 @@ static int check_unfollowed(const struct session *s, const Traced__Control__Outp
 	return error_hint(err, "end it without an output: tracectl stop %s", s->name);
 }
 
-static int new_job(struct call *call, enum job_kind kind, const Traced__Control__Output *output,
-		   struct job **ret, struct error *err)
+static int verb_new_job(struct call *call, enum job_kind kind,
+			const Traced__Control__Output *output, struct job **ret, struct error *err)
 {
 	return job_new(ret, kind, call->connection, call->request->id, output, call->fds,
 		       call->fd_count, err);
 }
 
-static int do_start(struct call *call, struct error *err)
+static int verb_start(struct call *call, struct error *err)
 {
 	const Traced__Control__Start *start = call->request->start;
 	struct session *s;
@@ -89,34 +89,34 @@ static int do_start(struct call *call, struct error *err)
 		if (r < 0)
 			return r;
 	}
-	r = new_job(call, JOB_START, NULL, &j, err);
+	r = verb_new_job(call, JOB_START, NULL, &j, err);
 	if (r < 0)
 		return r;
 	r = session_start(&s, call->connection, start, err);
 	if (r < 0) {
-		job_free(j);
+		job_over(j);
 		return r;
 	}
-	j->session = s;
+	job_wait_for(j, s);
 	return 0;
 }
 
-static int do_stop(struct call *call, struct error *err)
+static int verb_stop(struct call *call, struct error *err)
 {
 	const Traced__Control__Stop *stop = call->request->stop;
 	struct session *s;
 	struct job *j;
 	int r;
 
-	r = find_own(call, stop->session, &s, err);
+	r = verb_find_own(call, stop->session, &s, err);
 	if (r >= 0)
-		r = check_unfollowed(s, stop->output, err);
+		r = verb_check_unfollowed(s, stop->output, err);
 	if (r < 0)
 		return r;
-	r = new_job(call, JOB_STOP, stop->output, &j, err);
+	r = verb_new_job(call, JOB_STOP, stop->output, &j, err);
 	if (r < 0)
 		return r;
-	j->session = s;
+	job_wait_for(j, s);
 	if (session_lives(s))
 		session_end(s, CAPTURE_END_STOPPED);
 	else
@@ -124,78 +124,76 @@ static int do_stop(struct call *call, struct error *err)
 	return 0;
 }
 
-static int do_attach(struct call *call, struct error *err)
+static int verb_attach(struct call *call, struct error *err)
 {
 	const Traced__Control__Attach *attach = call->request->attach;
 	struct session *s;
 	struct job *j;
 	int r;
 
-	r = find_own(call, attach->session, &s, err);
+	r = verb_find_own(call, attach->session, &s, err);
 	if (r >= 0)
-		r = check_unfollowed(s, attach->output, err);
+		r = verb_check_unfollowed(s, attach->output, err);
 	if (r < 0)
 		return r;
-	r = new_job(call, JOB_ATTACH, attach->output, &j, err);
+	r = verb_new_job(call, JOB_ATTACH, attach->output, &j, err);
 	if (r < 0)
 		return r;
-	j->session = s;
+	job_wait_for(j, s);
 	if (!session_lives(s)) {
 		session_settle(s);
 	} else if (session_records(s) && s->streamed && j->output && j->output->stream) {
 		r = job_follow(j, err);
 		if (r < 0)
-			job_free(j);
+			job_over(j);
 	}
 	return MIN(r, 0);
 }
 
-static int do_snapshot(struct call *call, struct error *err)
+static int verb_snapshot(struct call *call, struct error *err)
 {
 	const Traced__Control__Snapshot *snapshot = call->request->snapshot;
 	struct session *s;
 	struct job *j;
 	int r;
 
-	r = find_own(call, snapshot->session, &s, err);
+	r = verb_find_own(call, snapshot->session, &s, err);
 	if (r < 0)
 		return r;
-	if (s->arming)
+	if (s->state == SESSION_ARMING)
 		return error_set(err, -EAGAIN, "session \"%s\" does not record yet", s->name);
-	if (!s->ring || !session_records(s)) {
-		error_set(err, -EINVAL, "session \"%s\" is no flight recorder%s", s->name,
-			  s->ring ? " any more: it has ended" : "");
-		return error_hint(err,
-				  s->ring ? "tracectl stop %s -o FILE fetches it"
-					  : "start it with --ring, or end it: "
-					    "tracectl stop %s -o FILE",
-				  s->name);
+	if (s->ring && !session_records(s)) {
+		error_set(err, -EINVAL,
+			  "session \"%s\" is no flight recorder any more: it has ended", s->name);
+		return error_hint(err, "tracectl stop %s -o FILE fetches it", s->name);
+	}
+	if (!s->ring) {
+		error_set(err, -EINVAL, "session \"%s\" is no flight recorder", s->name);
+		error_hint(err, "start it with --ring, or end it: tracectl stop %s -o", s->name);
+		err->hint_needs_output = true;
+		return -EINVAL;
 	}
 	if (!snapshot->output)
 		return error_set(err, -EINVAL, "a snapshot needs an output");
-	r = new_job(call, JOB_SNAPSHOT, snapshot->output, &j, err);
+	r = verb_new_job(call, JOB_SNAPSHOT, snapshot->output, &j, err);
 	if (r < 0)
 		return r;
-	r = session_snapshot(s, &j->spool, err);
-	if (r < 0) {
-		job_free(j);
-		return r;
-	}
-	j->session = s;
-	job_run(j);
-	return 0;
+	r = job_snapshot(j, s, err);
+	if (r < 0)
+		job_over(j);
+	return r;
 }
 
-static int do_cancel(struct call *call, struct error *err)
+static int verb_cancel(struct call *call, struct error *err)
 {
 	struct session *s;
 	int r;
 
-	r = find_own(call, call->request->cancel->session, &s, err);
+	r = verb_find_own(call, call->request->cancel->session, &s, err);
 	if (r < 0)
 		return r;
 	session_cancel(s, "cancelled");
-	reply_done(call, 1);
+	verb_reply_done(call, 1);
 	return 0;
 }
 
@@ -206,20 +204,20 @@ typedef int (*session_act)(struct session *s, void *data, struct error *err);
  * Runs act for the named session, or for all of the caller's that record. If some refuse, the
  * others still count. Returns how many succeeded, or the last refusal.
  */
-static int for_recording(const struct call *call, const char *name, const char *what,
-			 session_act act, void *data, struct error *err)
+static int verb_for_recording(const struct call *call, const char *name, const char *what,
+			      session_act act, void *data, struct error *err)
 {
 	struct session *s;
 	int count = 0, r = 0;
 
 	if (*name) {
-		r = find_own(call, name, &s, err);
+		r = verb_find_own(call, name, &s, err);
 		if (r < 0)
 			return r;
 	}
 	TAILQ_FOREACH(s, &call->manager->sessions, list)
 	{
-		if (!session_records(s) || !is_own(call, s) ||
+		if (!session_records(s) || !verb_is_own(call, s) ||
 		    (*name && strcmp(name, s->name) != 0))
 			continue;
 		r = act(s, data, err);
@@ -231,21 +229,21 @@ static int for_recording(const struct call *call, const char *name, const char *
 	return error_hint(err, "'tracectl list' shows all sessions");
 }
 
-static int act_mark(struct session *s, void *text, struct error *err)
+static int verb_mark_session(struct session *s, void *text, struct error *err)
 {
 	return session_mark(s, text, err);
 }
 
-static int do_mark(struct call *call, struct error *err)
+static int verb_mark(struct call *call, struct error *err)
 {
 	const Traced__Control__Mark *mark = call->request->mark;
 	int r;
 
 	if (!*mark->text || strlen(mark->text) > CAPTURE_MARK_MAX)
 		return error_set(err, -EINVAL, "a mark has from 1 to %d bytes", CAPTURE_MARK_MAX);
-	r = for_recording(call, mark->session, "mark", act_mark, mark->text, err);
+	r = verb_for_recording(call, mark->session, "mark", verb_mark_session, mark->text, err);
 	if (r > 0)
-		reply_done(call, (unsigned)r);
+		verb_reply_done(call, (unsigned)r);
 	return MIN(r, 0);
 }
 
@@ -254,7 +252,7 @@ struct syncing {
 	Traced__Control__Synced done;
 };
 
-static int act_sync(struct session *s, void *data, struct error *err)
+static int verb_sync_session(struct session *s, void *data, struct error *err)
 {
 	struct syncing *syncing = data;
 	struct capture_sync sync;
@@ -268,14 +266,14 @@ static int act_sync(struct session *s, void *data, struct error *err)
 	return 0;
 }
 
-static int do_sync(struct call *call, struct error *err)
+static int verb_sync(struct call *call, struct error *err)
 {
 	const Traced__Control__Sync *sync = call->request->sync;
 	struct syncing syncing = { .id = sync->id, .done = TRACED__CONTROL__SYNCED__INIT };
 	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
 	int r;
 
-	r = for_recording(call, sync->session, "sync", act_sync, &syncing, err);
+	r = verb_for_recording(call, sync->session, "sync", verb_sync_session, &syncing, err);
 	if (r < 0)
 		return r;
 	reply.body_case = TRACED__CONTROL__REPLY__BODY_SYNCED;
@@ -285,7 +283,7 @@ static int do_sync(struct call *call, struct error *err)
 }
 
 /* Root only: extraction consumes events from somebody else's buffer. */
-static int do_extract(struct call *call, struct error *err)
+static int verb_extract(struct call *call, struct error *err)
 {
 	const Traced__Control__Extract *extract = call->request->extract;
 	struct job *j;
@@ -297,16 +295,16 @@ static int do_extract(struct call *call, struct error *err)
 	}
 	if (!extract->output)
 		return error_set(err, -EINVAL, "an extraction needs an output");
-	r = new_job(call, JOB_EXTRACT, extract->output, &j, err);
+	r = verb_new_job(call, JOB_EXTRACT, extract->output, &j, err);
 	if (r < 0)
 		return r;
 	r = job_extract(j, extract->instance, err);
 	if (r < 0)
-		job_free(j);
+		job_over(j);
 	return r;
 }
 
-static int do_status(struct call *call, struct error *err)
+static int verb_status(struct call *call, struct error *err)
 {
 	const Traced__Control__StatusQuery *query = call->request->status;
 	Traced__Control__Status status = TRACED__CONTROL__STATUS__INIT;
@@ -317,7 +315,7 @@ static int do_status(struct call *call, struct error *err)
 	int r = 0;
 
 	if (*query->session) {
-		r = find_own(call, query->session, &s, err);
+		r = verb_find_own(call, query->session, &s, err);
 		if (r < 0)
 			return r;
 	}
@@ -326,7 +324,8 @@ static int do_status(struct call *call, struct error *err)
 		return error_errno(err, -ENOMEM, "status");
 	TAILQ_FOREACH(s, &m->sessions, list)
 	{
-		if (!is_own(call, s) || (*query->session && strcmp(query->session, s->name) != 0))
+		if (!verb_is_own(call, s) ||
+		    (*query->session && strcmp(query->session, s->name) != 0))
 			continue;
 		sessions[status.n_sessions] = session_describe(s);
 		if (sessions[status.n_sessions])
@@ -350,7 +349,7 @@ static int do_status(struct call *call, struct error *err)
 	return r;
 }
 
-static int do_events(struct call *call, struct error *err)
+static int verb_events(struct call *call, struct error *err)
 {
 	const char *glob = call->request->events->glob;
 	Traced__Control__Events events = TRACED__CONTROL__EVENTS__INIT;
@@ -386,19 +385,19 @@ static const struct verb {
 	int (*run)(struct call *call, struct error *err);
 	bool while_stopping; /* served while the daemon stops, too: concerns running work */
 } verbs[] = {
-	{ TRACED__CONTROL__REQUEST__VERB_START, do_start, false },
-	{ TRACED__CONTROL__REQUEST__VERB_STOP, do_stop, true },
-	{ TRACED__CONTROL__REQUEST__VERB_SNAPSHOT, do_snapshot, false },
-	{ TRACED__CONTROL__REQUEST__VERB_CANCEL, do_cancel, true },
-	{ TRACED__CONTROL__REQUEST__VERB_ATTACH, do_attach, true },
-	{ TRACED__CONTROL__REQUEST__VERB_STATUS, do_status, true },
-	{ TRACED__CONTROL__REQUEST__VERB_MARK, do_mark, false },
-	{ TRACED__CONTROL__REQUEST__VERB_SYNC, do_sync, false },
-	{ TRACED__CONTROL__REQUEST__VERB_EXTRACT, do_extract, false },
-	{ TRACED__CONTROL__REQUEST__VERB_EVENTS, do_events, false },
+	{ TRACED__CONTROL__REQUEST__VERB_START, verb_start, false },
+	{ TRACED__CONTROL__REQUEST__VERB_STOP, verb_stop, true },
+	{ TRACED__CONTROL__REQUEST__VERB_SNAPSHOT, verb_snapshot, false },
+	{ TRACED__CONTROL__REQUEST__VERB_CANCEL, verb_cancel, true },
+	{ TRACED__CONTROL__REQUEST__VERB_ATTACH, verb_attach, true },
+	{ TRACED__CONTROL__REQUEST__VERB_STATUS, verb_status, true },
+	{ TRACED__CONTROL__REQUEST__VERB_MARK, verb_mark, false },
+	{ TRACED__CONTROL__REQUEST__VERB_SYNC, verb_sync, false },
+	{ TRACED__CONTROL__REQUEST__VERB_EXTRACT, verb_extract, false },
+	{ TRACED__CONTROL__REQUEST__VERB_EVENTS, verb_events, false },
 };
 
-static int run_verb(struct call *call, struct error *err)
+static int verb_run(struct call *call, struct error *err)
 {
 	bool stopping = call->manager->stopping;
 
@@ -434,7 +433,7 @@ void verb_dispatch(struct connection *c, const Traced__Control__Request *request
 		.fd_count = fd_count,
 	};
 
-	if (run_verb(&call, &err) < 0) {
+	if (verb_run(&call, &err) < 0) {
 		audit_refused(c, &err);
 		connection_reply_error(c, request->id, &err);
 	}

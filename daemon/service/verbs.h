@@ -6,7 +6,7 @@
 
 /*
  * Handles the request, and replies now or leaves it to a job. fds came with the request; those
- * that are kept become -EBADF. May change any session; never frees c.
+ * that are kept become -EBADF. May change any session.
  */
 void verb_dispatch(struct connection *c, const Traced__Control__Request *request, int *fds,
 		   size_t fd_count);

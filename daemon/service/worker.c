@@ -24,7 +24,7 @@ struct worker {
 	struct work_list todo, done;
 };
 
-static void tell_done(struct worker *w)
+static void worker_tell_done(struct worker *w)
 {
 	uint64_t one = 1;
 	ssize_t n = write(w->fd, &one, sizeof(one));
@@ -33,7 +33,7 @@ static void tell_done(struct worker *w)
 	(void)n;
 }
 
-static void *work_on(void *userdata)
+static void *worker_main(void *userdata)
 {
 	struct worker *w = userdata;
 	struct work *work;
@@ -52,13 +52,13 @@ static void *work_on(void *userdata)
 		work->run(work);
 		pthread_mutex_lock(&w->lock);
 		TAILQ_INSERT_TAIL(&w->done, work, list);
-		tell_done(w);
+		worker_tell_done(w);
 	}
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
 
-static struct work *next_done(struct worker *w)
+static struct work *worker_next_done(struct worker *w)
 {
 	struct work *work;
 
@@ -70,21 +70,21 @@ static struct work *next_done(struct worker *w)
 	return work;
 }
 
-static void finish_done(struct worker *w)
+static void worker_finish_done(struct worker *w)
 {
 	struct work *work;
 
-	while ((work = next_done(w)))
+	while ((work = worker_next_done(w)))
 		work->done(work);
 }
 
-static void on_done(void *userdata, int fd, uint32_t revents _unused_)
+static void worker_on_done(void *userdata, int fd, uint32_t revents _unused_)
 {
 	uint64_t count;
 	ssize_t n = read(fd, &count, sizeof(count));
 
 	(void)n;
-	finish_done(userdata);
+	worker_finish_done(userdata);
 }
 
 int worker_new(struct worker **ret, struct loop *loop)
@@ -101,7 +101,7 @@ int worker_new(struct worker **ret, struct loop *loop)
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (w->fd < 0)
 		return -errno;
-	r = loop_add_io(loop, &w->source, w->fd, EPOLLIN, on_done, w);
+	r = loop_add_io(loop, &w->source, w->fd, EPOLLIN, worker_on_done, w);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(w);
@@ -122,7 +122,7 @@ struct worker *worker_free(struct worker *w)
 	}
 	w->ending = true;
 	/* A done callback may submit more work, which runs at once. */
-	finish_done(w);
+	worker_finish_done(w);
 	loop_source_free(w->source);
 	close_fd(w->fd);
 	pthread_cond_destroy(&w->wake);
@@ -131,16 +131,16 @@ struct worker *worker_free(struct worker *w)
 	return NULL;
 }
 
-static bool start_thread(struct worker *w)
+static bool worker_start_thread(struct worker *w)
 {
 	if (!w->has_thread && !w->ending)
-		w->has_thread = thread_begin(&w->thread, STACK_BYTES, work_on, w) == 0;
+		w->has_thread = thread_begin(&w->thread, STACK_BYTES, worker_main, w) == 0;
 	return w->has_thread;
 }
 
 void worker_submit(struct worker *w, struct work *work)
 {
-	bool elsewhere = start_thread(w);
+	bool elsewhere = worker_start_thread(w);
 
 	if (!elsewhere)
 		work->run(work);
@@ -150,7 +150,7 @@ void worker_submit(struct worker *w, struct work *work)
 		pthread_cond_signal(&w->wake);
 	} else {
 		TAILQ_INSERT_TAIL(&w->done, work, list);
-		tell_done(w);
+		worker_tell_done(w);
 	}
 	pthread_mutex_unlock(&w->lock);
 }

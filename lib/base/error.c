@@ -77,6 +77,7 @@ int error_hint(struct error *err, const char *fmt, ...)
 	old = err->hint;
 	va_start(ap, fmt);
 	err->hint = error_format(fmt, ap);
+	err->hint_needs_output = false;
 	va_end(ap);
 	free(old);
 	return error_code(err);

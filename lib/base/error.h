@@ -6,12 +6,16 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/cleanup.h"
 
 struct error {
 	int code;      /* positive errno; 0: no error */
 	char *message; /* a sentence without full stop, on one or more lines; owned */
 	char *hint;    /* what the user can do; owned; or NULL */
+	/* The hint lacks its last word, the output's name. Whoever shows the hint adds it. */
+	bool hint_needs_output;
 };
 
 #define ERROR_INIT ((struct error){ 0 })
@@ -21,7 +25,8 @@ void error_deinit(struct error *err);
 
 /* Replaces the error. Returns code (a negative errno), for `return error_set(...)`. */
 int error_set(struct error *err, int code, const char *fmt, ...) _printf_(3, 4);
-/* Sets or replaces the hint. Returns -err->code, or -EINVAL if no error was set: never success. */
+/* Sets or replaces the hint, a complete one. Returns -err->code, or -EINVAL if no error was set:
+ * never success. */
 int error_hint(struct error *err, const char *fmt, ...) _printf_(2, 3);
 /* Puts "text: " before the message. Returns like error_hint(). */
 int error_prefix(struct error *err, const char *fmt, ...) _printf_(2, 3);

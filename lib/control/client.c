@@ -112,6 +112,8 @@ int control_error(const Traced__Control__Error *e, struct error *err)
 	error_set(err, code, "%s", e->message && *e->message ? e->message : strerror(-code));
 	if (e->hint && *e->hint)
 		error_hint(err, "%s", e->hint);
+	if (err)
+		err->hint_needs_output = e->hint_needs_output;
 	return code;
 }
 

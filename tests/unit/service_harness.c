@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "daemon/service/connection.h"
 #include "daemon/service/exporter.h"
+#include "daemon/service/session.h"
 
 uint64_t next_id;
 
@@ -16,7 +17,6 @@ static void manager_make(struct daemon *d)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct manager_options options = {
-		.claim_us = 500000,
 		.config_file = NULL,
 		.spool_dir = d->spool,
 		.state_dir = d->state,
@@ -43,6 +43,13 @@ int daemon_setup(void **state)
 	manager_make(d);
 	*state = d;
 	return 0;
+}
+
+void daemon_stop(struct daemon *d)
+{
+	manager_stop(d->manager);
+	assert_non_null(d->manager->claim_timer);
+	assert_int_equal(loop_timer_in(d->manager->claim_timer, 500000), 0);
 }
 
 unsigned spool_files(const struct daemon *d, bool remove)
@@ -177,6 +184,21 @@ Reply *start(struct daemon *d, struct client *c, const char *name, bool detached
 	start.ring = ring;
 	start.duration_ns = duration_ms * NSEC_PER_MSEC;
 	return ask(d, c, &request, -1);
+}
+
+uint64_t tell_start(struct daemon *d, struct client *c, const char *name, bool detached, bool ring)
+{
+	Traced__Control__Start start = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, start);
+
+	__atomic_store_n(&fakes.arming_ms, 200, __ATOMIC_SEQ_CST);
+	start.name = (char *)name;
+	start.detached = detached;
+	start.ring = ring;
+	tell(c, &request, -1);
+	turn_until(d, !TAILQ_EMPTY(&d->manager->sessions) &&
+			      TAILQ_FIRST(&d->manager->sessions)->state == SESSION_ARMING);
+	return request.id;
 }
 
 Reply *start_filtered(struct daemon *d, struct client *c, const char *glob, const char *filter)

@@ -39,6 +39,8 @@ struct client {
 };
 
 int daemon_setup(void **state);
+/* Stops the daemon, which gives clients half a second to fetch their recordings. */
+void daemon_stop(struct daemon *d);
 unsigned spool_files(const struct daemon *d, bool remove);
 int daemon_teardown(void **state);
 void client_open(struct daemon *d, struct client *c);
@@ -62,6 +64,8 @@ void done_with(Reply *reply);
 void greet(struct daemon *d, struct client *c);
 Reply *start(struct daemon *d, struct client *c, const char *name, bool detached, bool ring,
 	     uint64_t duration_ms);
+/* Sends a Start and waits until its session arms, which takes 200 ms. Returns the request's id. */
+uint64_t tell_start(struct daemon *d, struct client *c, const char *name, bool detached, bool ring);
 Reply *start_filtered(struct daemon *d, struct client *c, const char *glob, const char *filter);
 void start_ok(struct daemon *d, struct client *c, const char *name, bool detached);
 void assert_error(Reply *reply, int code, const char *part);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Who may what of the daemon: limits and rules for users, and what is written down of it. */
+#include "occurrences.h"
 #include "service_harness.h"
 
 #include <fcntl.h>
@@ -395,17 +396,43 @@ static void who_recorded_what_is_written_down(void **state)
 	close(kept);
 }
 
-static void refusals_of_one_user_hide_no_others(void **state _unused_)
+static void refuse(struct daemon *d, uid_t uid, unsigned times)
 {
-	log_set_level(LOG_EMERG);
-	for (unsigned i = 0; i < 20; i++)
-		assert_true(audit_refusal_passes(9000));
-	for (unsigned i = 0; i < 20; i++)
-		assert_false(audit_refusal_passes(9000));
-	assert_true(audit_refusal_passes(9001));
+	struct connection c = { .manager = d->manager, .uid = uid, .pid = getpid() };
+	struct error err = { .code = EPERM, .message = (char *)"a test" };
+
+	while (times--)
+		audit_refused(&c, &err);
+}
+
+static size_t logged_refusals(const char *log, uid_t uid)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "refused to uid %u,", uid);
+	return occurrences(log, text);
+}
+
+static void refusals_of_one_user_hide_no_others(void **state)
+{
+	int kept, log = listen_to_log(&kept);
+	struct daemon *d = *state;
+	static char text[64 << 10];
+
+	refuse(d, 9000, 40);
+	refuse(d, 9001, 1);
 	/* More users than are remembered: the memory is bounded, and nobody is left out. */
 	for (uid_t uid = 2000; uid < 2200; uid++)
-		assert_true(audit_refusal_passes(uid));
+		refuse(d, uid, 1);
+	log_set_level(LOG_EMERG);
+	dup2(kept, STDERR_FILENO);
+	assert_true(pread_full(log, text, sizeof(text) - 1, 0) > 0);
+	assert_int_equal(logged_refusals(text, 9000), 20);
+	assert_int_equal(logged_refusals(text, 9001), 1);
+	for (uid_t uid = 2000; uid < 2200; uid++)
+		assert_int_equal(logged_refusals(text, uid), 1);
+	close(log);
+	close(kept);
 }
 
 int main(int argc, char **argv)
@@ -421,7 +448,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(functions_of_ones_own_processes),
 		SERVICE_TEST(events_are_bounded_for_users),
 		SERVICE_TEST(a_reload_while_arming_changes_nothing),
-		cmocka_unit_test(refusals_of_one_user_hide_no_others),
+		SERVICE_TEST(refusals_of_one_user_hide_no_others),
 		SERVICE_TEST(clients_of_one_user_leave_room_for_others),
 	};
 	int r = service_test_begin(argc, argv);

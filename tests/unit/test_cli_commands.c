@@ -286,6 +286,14 @@ static void the_size_of_a_json_is_estimated(void **state _unused_)
 	}
 }
 
+static void fail_with_hint(struct destination *d, struct error *err, const char *hint)
+{
+	error_hint(err, "%s", hint);
+	err->hint_needs_output = true;
+	assert_int_equal(destination_fail(d, err), CLI_FAILED);
+	assert_false(err->hint_needs_output);
+}
+
 static void a_failure_names_the_file(void **state _unused_)
 {
 	struct destination d = { .format = export_format_find("json.gz", NULL),
@@ -293,26 +301,26 @@ static void a_failure_names_the_file(void **state _unused_)
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	error_set(&err, -EOVERFLOW, "too long");
-	error_hint(&err, "it is safe: tracectl convert /spool/x.traced FILE");
-	assert_int_equal(destination_fail(&d, &err), CLI_FAILED);
+	fail_with_hint(&d, &err, "it is safe: tracectl convert /spool/x.traced");
 	assert_string_equal(err.hint,
 			    "it is safe: tracectl convert /spool/x.traced dir/out.pftrace");
 	error_set(&err, -ENOSPC, "no space");
-	error_hint(&err, "it is safe: tracectl convert /spool/x.traced FILE");
-	assert_int_equal(destination_fail(&d, &err), CLI_FAILED);
+	fail_with_hint(&d, &err, "it is safe: tracectl convert /spool/x.traced");
 	assert_string_equal(err.hint,
 			    "it is safe: tracectl convert /spool/x.traced dir/out.JSON.gz");
 	assert_string_equal(err.message, "dir/out.JSON.gz: no space");
 	d.format = export_format_find("txt", NULL);
-	error_hint(&err, "tracectl convert /spool/x.traced FILE");
-	destination_fail(&d, &err);
+	fail_with_hint(&d, &err, "tracectl convert /spool/x.traced");
 	assert_string_equal(err.hint,
 			    "tracectl convert /spool/x.traced dir/out.JSON.gz --format txt");
 	d.path = "/dev/full";
 	d.in_place = true;
-	error_hint(&err, "tracectl convert /spool/x.traced FILE");
-	destination_fail(&d, &err);
+	fail_with_hint(&d, &err, "tracectl convert /spool/x.traced");
 	assert_string_equal(err.hint, "tracectl convert /spool/x.traced FILE");
+	/* A complete hint stays as it is, whatever its words. */
+	error_hint(&err, "tracectl convert FILE");
+	destination_fail(&d, &err);
+	assert_string_equal(err.hint, "tracectl convert FILE");
 }
 
 int main(void)

@@ -274,6 +274,7 @@ static void fake_answer(struct fake_daemon *d, struct frame_io *io, Traced__Cont
 	error.code = ENOENT;
 	error.message = (char *)"no session";
 	error.hint = (char *)"look";
+	error.hint_needs_output = true;
 	reply.id = r->id;
 	reply.error = &error;
 	fake_reply(io, &reply);
@@ -325,6 +326,7 @@ static void client_tells_replies_apart(void **state)
 	assert_int_equal(err.code, ENOENT);
 	assert_string_equal(err.message, "no session");
 	assert_string_equal(err.hint, "look");
+	assert_true(err.hint_needs_output);
 	/* The other one was kept. */
 	assert_int_equal(control_client_receive(c, 0, &reply, &err), 1);
 	assert_int_equal(reply->id, 1000);

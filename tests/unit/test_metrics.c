@@ -25,6 +25,17 @@ static char *contents(struct daemon *d)
 	return buf_string(&text) ? strdup(text.data) : NULL;
 }
 
+/* The file, brought up to date. */
+static char *fresh_contents(struct daemon *d)
+{
+	char *text;
+
+	metrics_write(d->manager);
+	text = contents(d);
+	assert_non_null(text);
+	return text;
+}
+
 static void remove_file(struct daemon *d)
 {
 	assert_int_equal(unlink(d->manager->config.metrics), 0);
@@ -102,7 +113,7 @@ static void a_session_is_told_of_while_it_records_and_after(void **state)
 static void a_name_that_is_used_again_has_one_row(void **state)
 {
 	struct daemon *d = *state;
-	_cleanup_buf_ struct buf text = BUF_INIT;
+	_cleanup_free_ char *text = NULL;
 	struct client c;
 
 	use_file(d, "traced.prom");
@@ -113,10 +124,10 @@ static void a_name_that_is_used_again_has_one_row(void **state)
 		turn(d, 5);
 	}
 	start_ok(d, &c, "again", false);
-	assert_int_equal(metrics_format(d->manager, true, &text), 0);
-	assert_int_equal(occurrences(text.data, "traced_session_events_total{"), 1);
-	assert_has(text.data, "traced_sessions_total 4\n");
-	assert_has(text.data, "traced_events_total 12\n");
+	text = fresh_contents(d);
+	assert_int_equal(occurrences(text, "traced_session_events_total{"), 1);
+	assert_has(text, "traced_sessions_total 4\n");
+	assert_has(text, "traced_events_total 12\n");
 	client_close(&c);
 	end_daemon(d);
 }
@@ -124,7 +135,7 @@ static void a_name_that_is_used_again_has_one_row(void **state)
 static void those_gone_are_bounded(void **state)
 {
 	struct daemon *d = *state;
-	_cleanup_buf_ struct buf text = BUF_INIT;
+	_cleanup_free_ char *text = NULL;
 	struct client c;
 	char name[16];
 
@@ -136,12 +147,12 @@ static void those_gone_are_bounded(void **state)
 		stop_ok(d, &c, name);
 		turn(d, 1);
 	}
-	assert_int_equal(metrics_format(d->manager, true, &text), 0);
-	assert_int_equal(occurrences(text.data, "traced_session_events_total{"), 32);
-	assert_non_null(strstr(text.data, "session=\"s39\""));
-	assert_null(strstr(text.data, "session=\"s7\""));
-	assert_has(text.data, "traced_sessions_total 40\n");
-	assert_has(text.data, "traced_events_total 120\n");
+	text = fresh_contents(d);
+	assert_int_equal(occurrences(text, "traced_session_events_total{"), 32);
+	assert_non_null(strstr(text, "session=\"s39\""));
+	assert_null(strstr(text, "session=\"s7\""));
+	assert_has(text, "traced_sessions_total 40\n");
+	assert_has(text, "traced_events_total 120\n");
 	client_close(&c);
 	end_daemon(d);
 }
@@ -150,15 +161,16 @@ static void those_gone_are_bounded(void **state)
 static void the_format_is_prometheus(void **state)
 {
 	struct daemon *d = *state;
-	_cleanup_buf_ struct buf text = BUF_INIT;
+	_cleanup_free_ char *text = NULL;
 	char *line, *rest, name[64] = "", head[128];
 	struct client c;
 
+	use_file(d, "traced.prom");
 	greet(d, &c);
 	start_ok(d, &c, "a", false);
-	assert_int_equal(metrics_format(d->manager, true, &text), 0);
-	assert_int_equal(text.data[text.len - 1], '\n');
-	rest = text.data;
+	text = fresh_contents(d);
+	assert_int_equal(text[strlen(text) - 1], '\n');
+	rest = text;
 	while ((line = strsep(&rest, "\n")) && *line) {
 		size_t len = strcspn(line, "{ ");
 
@@ -177,7 +189,7 @@ static void the_format_is_prometheus(void **state)
 		assert_memory_equal(line, name, len);
 	}
 	client_close(&c);
-	turn(d, 10);
+	end_daemon(d);
 }
 
 static void an_idle_daemon_writes_nothing(void **state)

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Requests of clients, and limits against hostile ones. */
+#include "service_harness.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "daemon/service/connection.h"
+
+static void a_mark_fails_only_if_nobody_took_it(void **state)
+{
+	struct daemon *d = *state;
+	Traced__Control__Mark mark = TRACED__CONTROL__MARK__INIT;
+	REQUEST(request, MARK, mark, mark);
+	char text[CAPTURE_MARK_MAX + 2] = { 0 };
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	start_ok(d, &c, "b", false);
+	mark.text = (char *)"here";
+	fakes.marks_refused = 1;
+	reply = ask(d, &c, &request, -1);
+	assert_null(reply->error);
+	assert_int_equal(reply->done->count, 1);
+	done_with(reply);
+	fakes.marks_refused = 2;
+	assert_error(ask(d, &c, &request, -1), EBADF, "no room");
+	memset(text, 'x', CAPTURE_MARK_MAX + 1);
+	mark.text = text;
+	assert_error(ask(d, &c, &request, -1), EINVAL, "1000");
+	text[CAPTURE_MARK_MAX] = '\0';
+	reply = ask(d, &c, &request, -1);
+	assert_null(reply->error);
+	assert_int_equal(reply->done->count, 2);
+	done_with(reply);
+	client_close(&c);
+}
+
+static void a_sync_tells_when_it_was_done(void **state)
+{
+	struct daemon *d = *state;
+	Traced__Control__Sync sync = TRACED__CONTROL__SYNC__INIT;
+	REQUEST(request, SYNC, sync, sync);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	sync.id = (char *)"some-id";
+	assert_error(ask(d, &c, &request, -1), ENOENT, "nothing is recording");
+	start_ok(d, &c, "a", false);
+	start_ok(d, &c, "b", false);
+	fakes.marks = 0;
+	reply = ask(d, &c, &request, -1);
+	assert_null(reply->error);
+	assert_int_equal(reply->synced->count, 2);
+	assert_int_equal(reply->synced->before_ns, 100);
+	assert_int_equal(reply->synced->after_ns, 115);
+	assert_string_equal(fakes.last_mark, "some-id");
+	done_with(reply);
+	/* One that has it already is no reason to fail; two are. */
+	fakes.marks_refused = 1;
+	reply = ask(d, &c, &request, -1);
+	assert_null(reply->error);
+	assert_int_equal(reply->synced->count, 1);
+	done_with(reply);
+	fakes.marks_refused = 2;
+	assert_error(ask(d, &c, &request, -1), EEXIST, "already");
+	sync.session = (char *)"nobody";
+	assert_error(ask(d, &c, &request, -1), ENOENT, "no session");
+	client_close(&c);
+}
+
+/* An idle daemon has nothing that ends and gives descriptors back. */
+static void a_lack_of_descriptors_passes(void **state)
+{
+	struct daemon *d = *state;
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct rlimit before, none;
+
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/socket", d->dir);
+	assert_int_equal(bind(listener, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	assert_int_equal(listen(listener, 4), 0);
+	assert_int_equal(manager_listen(d->manager, listener, &err), 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	unlink(sa.sun_path);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	turn(d, 50);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	turn(d, 50);
+	/* Or it would try, and fail, all the time. */
+	assert_int_equal(d->manager->connection_count, 0);
+	turn_until(d, d->manager->connection_count == 1);
+	close(client);
+}
+
+static void others_keep_their_hands_off(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	Traced__Control__Extract extract = TRACED__CONTROL__EXTRACT__INIT;
+	Traced__Control__Mark mark = TRACED__CONTROL__MARK__INIT;
+	struct client owner, other;
+	Reply *reply;
+
+	greet(d, &owner);
+	greet(d, &other);
+	TAILQ_FIRST(&d->manager->connections)->uid = 1000;
+	TAILQ_LAST(&d->manager->connections, connection_list)->uid = 1001;
+	start_ok(d, &owner, "a", false);
+	assert_error(ask(d, &other, stop_request("a", "txt"), out), EPERM, "another user's");
+	assert_error(ask(d, &other, attach_request("a", NULL), -1), EPERM, "another user's");
+	{
+		REQUEST(request, STATUS, status, query);
+		reply = ask(d, &other, &request, -1);
+		assert_int_equal(reply->status->n_sessions, 0);
+		done_with(reply);
+		request.id = ++next_id;
+		reply = ask(d, &owner, &request, -1);
+		assert_int_equal(reply->status->n_sessions, 1);
+		assert_int_equal(reply->status->sessions[0]->uid, 1000);
+		assert_true(reply->status->rss_bytes > 0);
+		done_with(reply);
+	}
+	{
+		REQUEST(request, MARK, mark, mark);
+		mark.text = (char *)"here";
+		assert_error(ask(d, &other, &request, -1), ENOENT, "nothing is recording");
+		request.id = ++next_id;
+		reply = ask(d, &owner, &request, -1);
+		assert_int_equal(reply->done->count, 1);
+		assert_string_equal(fakes.last_mark, "here");
+		done_with(reply);
+	}
+	{
+		REQUEST(request, EXTRACT, extract, extract);
+		assert_error(ask(d, &other, &request, -1), EPERM, "root");
+	}
+	client_close(&owner);
+	client_close(&other);
+	close(out);
+}
+
+static void assert_dropped(struct daemon *d, struct client *c)
+{
+	Reply *reply;
+
+	while ((reply = hear(d, c)))
+		done_with(reply);
+	client_close(c);
+}
+
+static void hostile_clients_hurt_only_themselves(void **state)
+{
+	struct daemon *d = *state;
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	static const uint8_t huge[] = { 0xff, 0xff, 0xff, 0x7f, 1 };
+	static const uint8_t garbage[] = { 4, 0, 0, 0, 0xff, 0xff, 0xff, 0xff };
+	static const uint8_t empty[] = { 0, 0, 0, 0 };
+	struct client good, bad;
+	Reply *reply;
+
+	greet(d, &good);
+	start_ok(d, &good, "a", false);
+
+	client_open(d, &bad);
+	assert_int_equal(write(bad.fd, huge, sizeof(huge)), sizeof(huge));
+	reply = hear(d, &bad);
+	assert_int_equal(reply->id, 0);
+	assert_error(reply, EMSGSIZE, "longer");
+	assert_dropped(d, &bad);
+
+	client_open(d, &bad);
+	assert_int_equal(write(bad.fd, garbage, sizeof(garbage)), sizeof(garbage));
+	assert_dropped(d, &bad);
+
+	client_open(d, &bad);
+	assert_int_equal(write(bad.fd, empty, sizeof(empty)), sizeof(empty));
+	assert_dropped(d, &bad);
+
+	client_open(d, &bad);
+	{
+		REQUEST(request, STATUS, status, query);
+		tell(&bad, &request, -1);
+	}
+	assert_error(hear(d, &bad), EPROTO, "Hello");
+	assert_dropped(d, &bad);
+
+	client_open(d, &bad); /* half a frame, then gone */
+	assert_int_equal(write(bad.fd, huge, 3), 3);
+	turn(d, 5);
+	client_close(&bad);
+
+	{
+		REQUEST(request, STATUS, status, query);
+		reply = ask(d, &good, &request, -1);
+		assert_int_equal(reply->status->n_sessions, 1);
+		done_with(reply);
+	}
+	assert_int_equal(d->manager->connection_count, 1);
+	client_close(&good);
+}
+
+static void who_does_not_read_is_dropped(void **state)
+{
+	struct daemon *d = *state;
+	Traced__Control__EventsQuery query = TRACED__CONTROL__EVENTS_QUERY__INIT;
+	struct client c;
+
+	greet(d, &c);
+	for (int i = 0; i < 1000000 && d->manager->connection_count; i++) {
+		REQUEST(request, EVENTS, events, query);
+		if (frame_queue(&c.io, &request.base, NULL, 0) < 0 || frame_flush(&c.io) < 0)
+			break;
+		if (i % 64 == 0)
+			turn(d, 1);
+	}
+	for (int i = 0; i < 200 && d->manager->connection_count; i++)
+		turn(d, 20);
+	assert_int_equal(d->manager->connection_count, 0);
+	client_close(&c);
+}
+
+static void requests_in_flight_are_bounded(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	for (int i = 0; i < CONNECTION_IN_FLIGHT_MAX; i++)
+		tell(&c, attach_request("a", NULL), -1);
+	assert_error(ask(d, &c, attach_request("a", NULL), -1), EBUSY, "too many");
+	client_close(&c);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		SERVICE_TEST(a_mark_fails_only_if_nobody_took_it),
+		SERVICE_TEST(a_sync_tells_when_it_was_done),
+		SERVICE_TEST(a_lack_of_descriptors_passes),
+		SERVICE_TEST(others_keep_their_hands_off),
+		SERVICE_TEST(hostile_clients_hurt_only_themselves),
+		SERVICE_TEST(who_does_not_read_is_dropped),
+		SERVICE_TEST(requests_in_flight_are_bounded),
+	};
+	int r = service_test_begin(argc, argv);
+
+	return r >= 0 ? r : cmocka_run_group_tests(tests, NULL, NULL);
+}

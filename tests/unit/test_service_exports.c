@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Exports, after a recording or during it. */
+#include "service_harness.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "daemon/service/connection.h"
+#include "daemon/service/session.h"
+#include "traced/stream.h"
+
+static void a_recording_is_written_and_its_spool_goes(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	assert_int_equal(spool_files(d, false), 1);
+	assert_string_equal(fakes.events, "sched irq");
+	feed();
+	turn(d, 20);
+	feed();
+	turn(d, 20);
+	reply = ask(d, &c, stop_request("a", "txt"), out);
+	assert_null(reply->error);
+	assert_int_equal(reply->body_case, TRACED__CONTROL__REPLY__BODY_FINISHED);
+	assert_int_equal(reply->finished->result->events, 3);
+	assert_string_equal(reply->finished->session->name, "a");
+	assert_int_equal(reply->finished->session->n_cpus, 2);
+	assert_true(reply->finished->session->cpus[1]->offline);
+	assert_string_equal(reply->finished->session->warnings[0], "a warning");
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "data data end 0");
+	turn(d, 5);
+	assert_int_equal(spool_files(d, false), 0);
+	assert_int_equal(d->manager->session_count, 0);
+	client_close(&c);
+	close(out);
+}
+
+static void a_client_that_left_an_output_gets_it_written(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	tell(&c, attach_request("a", "txt"), out);
+	turn(d, 10);
+	client_close(&c);
+	turn(d, 10);
+	for (int i = 0; i < 500 && d->manager->session_count; i++)
+		turn(d, 10);
+	assert_output(out, STREAM_MAGIC "end 0");
+	assert_int_equal(spool_files(d, false), 0);
+	close(out);
+}
+
+static void a_failed_export_keeps_the_recording(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	assert_error(ask(d, &c, stop_request("a", "fail"), out), ENOSPC,
+		     "make room; the recording is safe: ");
+	assert_int_equal(spool_files(d, true), 1);
+	start_ok(d, &c, "a", false);
+	assert_error(ask(d, &c, stop_request("a", "crash"), out), EIO, "signal 9");
+	assert_int_equal(spool_files(d, true), 1);
+	start_ok(d, &c, "a", false);
+	assert_error(ask(d, &c, stop_request("a", "mute"), out), EIO, "");
+	client_close(&c);
+	close(out);
+}
+
+/* What was said to be safe stays so, whatever comes after it. */
+static void one_export_that_failed_keeps_the_recording_for_all(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC), bad = memfd_create("bad", MFD_CLOEXEC);
+	bool failed = false, written = false;
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	tell(&c, attach_request("a", "fail"), bad);
+	turn(d, 10);
+	tell(&c, stop_request("a", "txt"), out);
+	for (int i = 0; i < 2; i++) {
+		Reply *reply = hear(d, &c);
+
+		if (reply->error)
+			failed = strstr(reply->error->hint, "is safe: ") &&
+				 reply->error->hint_needs_output;
+		else
+			written = true;
+		done_with(reply);
+	}
+	assert_true(failed && written);
+	turn_until(d, d->manager->session_count == 0);
+	assert_int_equal(spool_files(d, true), 1);
+	client_close(&c);
+	close(out);
+	close(bad);
+}
+
+static void a_pipe_of_a_client_that_left_holds_nothing(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	greet(d, &c);
+	/* One whose export runs, and one whose export would begin now. */
+	start_ok(d, &c, "a", false);
+	tell(&c, stop_request("a", "hang"), ends[1]);
+	turn_until(d, d->manager->job_count);
+	start_ok(d, &c, "b", false);
+	tell(&c, attach_request("b", "hang"), ends[1]);
+	turn(d, 10);
+	client_close(&c);
+	turn_until(d, d->manager->job_count == 0 && d->manager->session_count == 0);
+	assert_int_equal(spool_files(d, true), 2);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Its client's process, which makes the files, could not. */
+static void what_becomes_files_is_kept_when_they_fail(void **state)
+{
+	static const struct {
+		const char *format;
+		unsigned kept;
+	} table[] = { { "files", 1 }, { "txt", 0 } };
+	struct daemon *d = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		struct client c;
+		Reply *reply;
+		int ends[2];
+
+		assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+		close(ends[0]);
+		greet(d, &c);
+		start_ok(d, &c, "a", false);
+		reply = ask(d, &c, stop_request("a", table[i].format), ends[1]);
+		assert_int_equal(reply->error->code, EPIPE);
+		assert_int_equal(strstr(reply->error->hint, "is safe") != NULL, table[i].kept);
+		done_with(reply);
+		turn_until(d, d->manager->session_count == 0);
+		assert_int_equal(spool_files(d, true), table[i].kept);
+		client_close(&c);
+		close(ends[1]);
+	}
+}
+
+static void an_exporter_can_not_make_up_errnos(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	assert_error(ask(d, &c, stop_request("a", "lie"), out), EIO, "no errno");
+	assert_int_equal(spool_files(d, true), 1);
+	client_close(&c);
+	close(out);
+}
+
+static void a_slow_export_holds_nobody_up(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC), out2 = memfd_create("out", MFD_CLOEXEC);
+	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
+	REQUEST(cancel_request, CANCEL, cancel, cancel);
+	struct client c, other;
+	Reply *reply;
+
+	cancel.session = (char *)"slow";
+	greet(d, &c);
+	greet(d, &other);
+	start_ok(d, &c, "slow", false);
+	start_ok(d, &other, "a", false);
+	tell(&c, stop_request("slow", "hang"), out);
+	turn(d, 50);
+	/* To want nothing of it takes nothing from who waits. */
+	reply = ask(d, &other, stop_request("slow", NULL), -1);
+	assert_null(reply->error);
+	assert_int_equal(reply->finished->session->state,
+			 TRACED__CONTROL__SESSION__STATE__EXPORTING);
+	done_with(reply);
+	reply = ask(d, &other, stop_request("a", "txt"), out2);
+	assert_null(reply->error);
+	done_with(reply);
+	/* Cancel kills the exporter. */
+	reply = ask(d, &other, &cancel_request, -1);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_error(hear(d, &c), ECANCELED, "cancelled");
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&c);
+	client_close(&other);
+	close(out);
+	close(out2);
+}
+
+static void an_output_is_checked_before_the_recording_ends(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	assert_error(ask(d, &c, stop_request("a", "yaml"), out), EINVAL, "\"yaml\"");
+	assert_error(ask(d, &c, stop_request("a", "txt"), -1), EBADF, "has no descriptor for it");
+	assert_error(ask(d, &c, stop_request("a", "txt"), null), EBADF, "not open for writing");
+	reply = ask(d, &c, stop_request("b", "txt"), out);
+	assert_false(reply->error->hint_needs_output);
+	assert_error(reply, ENOENT, "\"b\"");
+	await_captures(d, 1);
+	client_close(&c);
+	close(out);
+	close(null);
+}
+
+static void extraction_runs_beside_the_loop(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	Traced__Control__Extract extract = TRACED__CONTROL__EXTRACT__INIT;
+	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
+	REQUEST(request, EXTRACT, extract, extract);
+	struct client c;
+	Reply *reply;
+
+	output.format = (char *)"txt";
+	extract.output = &output;
+	greet(d, &c);
+	TAILQ_FIRST(&d->manager->connections)->uid = 0;
+	reply = ask(d, &c, &request, out);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "top");
+	extract.instance = (char *)"absent";
+	request.id = ++next_id;
+	assert_error(ask(d, &c, &request, out), ENOENT, "absent");
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&c);
+	close(out);
+}
+
+static void start_streamed(struct daemon *d, struct client *c, const char *name)
+{
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, message);
+	Reply *reply;
+
+	message.name = (char *)name;
+	message.detached = message.stream = true;
+	reply = ask(d, c, &request, -1);
+	assert_null(reply->error);
+	done_with(reply);
+}
+
+static Request *follow_request(const char *name, const char *format)
+{
+	Request *request = attach_request(name, format);
+
+	request->attach->output->stream = true;
+	return request;
+}
+
+static void a_stream_is_written_while_it_records(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC), unused = memfd_create("unused", MFD_CLOEXEC);
+	struct client c, other;
+	struct session *s;
+	uint64_t id;
+	Reply *reply;
+
+	greet(d, &c);
+	greet(d, &other);
+	start_streamed(d, &c, "a");
+	tell(&c, follow_request("a", "txt"), out);
+	id = next_id;
+	for (int i = 0; i < 100 && lseek(out, 0, SEEK_END) < STREAM_MAGIC_SIZE + 5; i++) {
+		feed();
+		turn(d, 20);
+	}
+	s = manager_find_session(d->manager, "a");
+	assert_non_null(s);
+	assert_true(session_records(s));
+	for (int i = 0; i < 100 && !s->spool.holes; i++) {
+		feed();
+		turn(d, 20);
+	}
+	assert_true(s->spool.holes > 0 &&
+		    s->spool.given_back == STREAM_MAGIC_SIZE + s->spool.holes);
+	assert_error(ask(d, &other, attach_request("a", "txt"), unused), EBUSY, "while it records");
+	assert_error(ask(d, &other, stop_request("a", "txt"), unused), EBUSY, "while it records");
+	reply = ask(d, &other, stop_request("a", NULL), -1);
+	assert_null(reply->error);
+	done_with(reply);
+	reply = hear(d, &c);
+	assert_int_equal(reply->id, id);
+	assert_null(reply->error);
+	assert_int_equal(reply->finished->result->bytes, lseek(out, 0, SEEK_END));
+	assert_int_equal(reply->finished->session->state,
+			 TRACED__CONTROL__SESSION__STATE__EXPORTING);
+	done_with(reply);
+	turn(d, 5);
+	assert_int_equal(spool_files(d, false), 0);
+	assert_int_equal(d->manager->session_count, 0);
+	client_close(&c);
+	client_close(&other);
+	close(out);
+	close(unused);
+}
+
+static void who_leaves_a_stream_ends_it(void **state)
+{
+	struct daemon *d = *state;
+	struct client c, other;
+	Reply *reply;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	close(ends[0]);
+	greet(d, &c);
+	greet(d, &other);
+	start_streamed(d, &c, "a");
+	tell(&other, attach_request("a", NULL), -1);
+	tell(&c, follow_request("a", "txt"), ends[1]);
+	reply = hear(d, &c);
+	assert_int_equal(reply->error->code, EPIPE);
+	done_with(reply);
+	assert_error(hear(d, &other), ECANCELED, "has left");
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	assert_int_equal(d->manager->session_count, 0);
+	client_close(&c);
+	client_close(&other);
+	close(ends[1]);
+}
+
+/* What the exporter had not written is the only copy. */
+static void a_stream_that_fails_leaves_its_spool(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+
+	greet(d, &c);
+	start_streamed(d, &c, "a");
+	assert_error(ask(d, &c, follow_request("a", "fail"), out), ENOSPC, "not written yet");
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, true), 1);
+	assert_int_equal(d->manager->session_count, 0);
+	client_close(&c);
+	close(out);
+}
+
+/* The pipe's export is given up, and its session, which ends with it, settles the other request. */
+static void who_leaves_with_two_requests_of_a_stream_leaves_none(void **state)
+{
+	struct daemon *d = *state;
+	struct client c, other;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	greet(d, &c);
+	greet(d, &other);
+	start_streamed(d, &c, "a");
+	tell(&other, follow_request("a", "txt"), ends[1]);
+	turn(d, 20);
+	for (int i = 0; i < 3; i++)
+		tell(&other, attach_request("a", NULL), -1);
+	turn(d, 20);
+	assert_true(session_is_followed(manager_find_session(d->manager, "a")));
+	client_close(&other);
+	turn_until(d, d->manager->job_count == 0 && d->manager->session_count == 0);
+	assert_int_equal(spool_files(d, true), 1);
+	client_close(&c);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Its exporter is no help: others have made room, or the spool's file system never will. */
+static void a_paused_recording_goes_on_or_ends(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+	struct session *s;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	greet(d, &c);
+	start_streamed(d, &c, "a");
+	tell(&c, follow_request("a", "hang"), ends[1]);
+	turn(d, 20);
+	s = manager_find_session(d->manager, "a");
+	assert_true(session_is_followed(s));
+	assert_int_equal(ftruncate(s->spool.fd, 20 << 20), 0);
+	for (int keeps = 0; keeps < 2; keeps++) {
+		d->manager->config.min_free = UINT64_MAX / 2;
+		feed();
+		turn_until(d, s->draining.paused);
+		if (keeps)
+			break;
+		d->manager->config.min_free = 0;
+		turn_until(d, !s->draining.paused);
+	}
+	s->spool.keeps = true;
+	turn_until(d, !session_records(s));
+	client_close(&c);
+	turn_until(d, d->manager->session_count == 0);
+	assert_int_equal(spool_files(d, true), 1);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* sysfs makes no holes. */
+static void a_spool_knows_that_it_gives_nothing_back(void **state _unused_)
+{
+	struct spool s = SPOOL_INIT;
+
+	s.fd = open("/sys/module/printk/parameters/time", O_RDWR | O_CLOEXEC);
+	if (s.fd < 0)
+		skip();
+	assert_int_equal(spool_give_back(&s, STREAM_MAGIC_SIZE, 4096), -EOPNOTSUPP);
+	assert_true(s.keeps);
+	spool_deinit(&s);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		SERVICE_TEST(a_recording_is_written_and_its_spool_goes),
+		SERVICE_TEST(a_client_that_left_an_output_gets_it_written),
+		SERVICE_TEST(a_failed_export_keeps_the_recording),
+		SERVICE_TEST(one_export_that_failed_keeps_the_recording_for_all),
+		SERVICE_TEST(a_pipe_of_a_client_that_left_holds_nothing),
+		SERVICE_TEST(what_becomes_files_is_kept_when_they_fail),
+		SERVICE_TEST(an_exporter_can_not_make_up_errnos),
+		SERVICE_TEST(a_slow_export_holds_nobody_up),
+		SERVICE_TEST(an_output_is_checked_before_the_recording_ends),
+		SERVICE_TEST(extraction_runs_beside_the_loop),
+		SERVICE_TEST(a_stream_is_written_while_it_records),
+		SERVICE_TEST(who_leaves_a_stream_ends_it),
+		SERVICE_TEST(a_stream_that_fails_leaves_its_spool),
+		SERVICE_TEST(who_leaves_with_two_requests_of_a_stream_leaves_none),
+		SERVICE_TEST(a_paused_recording_goes_on_or_ends),
+		cmocka_unit_test(a_spool_knows_that_it_gives_nothing_back),
+	};
+	int r = service_test_begin(argc, argv);
+
+	return r >= 0 ? r : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The beginning and the end of recordings. */
+#include "service_harness.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "daemon/service/job.h"
+#include "daemon/service/session.h"
+#include "traced/stream.h"
+
+static void a_duration_ends_it_for_who_waits(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	done_with(start(d, &c, "a", false, false, 80));
+	tell(&c, attach_request("a", "txt"), out);
+	turn(d, 40);
+	assert_int_equal(d->manager->session_count, 1);
+	reply = hear(d, &c);
+	assert_null(reply->error);
+	assert_true(reply->finished->session->elapsed_ns >= 80 * NSEC_PER_MSEC);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "end 1");
+	client_close(&c);
+	close(out);
+}
+
+static void what_ended_by_itself_waits_to_be_fetched(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c, other;
+	Reply *reply;
+
+	greet(d, &c);
+	done_with(start(d, &c, "a", true, false, 20));
+	client_close(&c);
+	turn_until(d, TAILQ_FIRST(&d->manager->sessions)->state == SESSION_STOPPED);
+	await_captures(d, 0);
+	greet(d, &other);
+	/* Counts only: the recording stays. */
+	reply = ask(d, &other, attach_request("a", NULL), -1);
+	assert_null(reply->error);
+	assert_null(reply->finished->result);
+	done_with(reply);
+	reply = ask(d, &other, stop_request("a", "txt"), out);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "end 1");
+	client_close(&other);
+	close(out);
+}
+
+static void a_detached_session_outlives_who_waits_for_it(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC), unused = memfd_create("unused", MFD_CLOEXEC);
+	struct client c, other;
+	Request *stop;
+	Reply *reply;
+
+	greet(d, &c);
+	greet(d, &other);
+	start_ok(d, &c, "a", true);
+	tell(&c, attach_request("a", NULL), -1);
+	tell(&c, attach_request("a", "txt"), unused);
+	tell(&c, attach_request("a", NULL), -1);
+	tell(&other, attach_request("a", "txt"), out);
+	turn(d, 20);
+	client_close(&c);
+	turn(d, 20);
+	await_captures(d, 1);
+	/* A Stop without output ends it; who gave an output gets it. */
+	stop = stop_request("a", NULL);
+	tell(&other, stop, -1);
+	for (int i = 0; i < 2; i++) {
+		reply = hear(d, &other);
+		assert_null(reply->error);
+		assert_true(!reply->finished->result == (reply->id == stop->id));
+		done_with(reply);
+	}
+	assert_output(out, STREAM_MAGIC "end 0");
+	assert_output(unused, "");
+	turn_until(d, d->manager->session_count == 0);
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&other);
+	close(out);
+	close(unused);
+}
+
+static void two_at_once_and_no_two_of_a_name(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	start_ok(d, &c, "b", false);
+	assert_error(start(d, &c, "a", false, false, 0), EEXIST, "\"a\"");
+	assert_error(start(d, &c, "../x", false, false, 0), EINVAL, "../x");
+	await_captures(d, 2);
+	client_close(&c);
+	turn(d, 20);
+	/* Nobody had asked for them to be written. */
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, false), 0);
+}
+
+static void a_full_spool_ends_it_with_what_there_is(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	fakes.dispatch_error = -ENOSPC;
+	feed();
+	turn(d, 20);
+	await_captures(d, 0);
+	reply = ask(d, &c, stop_request("a", "txt"), out);
+	assert_null(reply->error);
+	assert_non_null(strstr(reply->finished->session->warnings[1], "ended early"));
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "end 6");
+
+	/* The daemon's own limit: before the file system's. */
+	fakes.dispatch_error = 0;
+	d->manager->config.spool_max = 40;
+	start_ok(d, &c, "a", false);
+	for (int i = 0; i < 20; i++) {
+		if (captures())
+			feed();
+		turn(d, 5);
+	}
+	await_captures(d, 0);
+	assert_int_equal(ftruncate(out, 0), 0);
+	assert_int_equal(lseek(out, 0, SEEK_SET), 0);
+	reply = ask(d, &c, stop_request("a", "txt"), out);
+	assert_null(reply->error);
+	assert_non_null(strstr(reply->finished->session->warnings[1], "spool_max"));
+	done_with(reply);
+	client_close(&c);
+	close(out);
+}
+
+static void a_start_that_fails_leaves_nothing(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	fakes.new_error = -ENOENT;
+	assert_error(start(d, &c, "a", false, false, 0), ENOENT, "no such event");
+	fakes.new_error = 0;
+	fakes.start_error = -ENOMEM;
+	assert_error(start(d, &c, "a", false, false, 0), ENOMEM, "can't start");
+	fakes.start_error = 0;
+	d->manager->config.min_free = UINT64_MAX;
+	assert_error(start(d, &c, "a", false, false, 0), ENOSPC, "make room");
+	d->manager->config.min_free = 0;
+	d->manager->config.duration_max = NSEC_PER_SEC;
+	assert_error(start(d, &c, "a", false, false, 2000), EINVAL, "longest");
+	d->manager->config.duration_max = 0;
+	/* 2^63 ns and a little: with a clock reading added, it would begin anew. */
+	assert_error(start(d, &c, "a", false, false, UINT64_C(9223372036855)), EINVAL, "century");
+	assert_error(start_filtered(d, &c, "sched\033[2J", ""), EINVAL, "control character");
+	assert_error(start_filtered(d, &c, "sched", "prio\n== 1"), EINVAL, "0x0a");
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	assert_int_equal(d->manager->session_count, 0);
+	d->manager->config.sessions = 1;
+	start_ok(d, &c, "a", false);
+	assert_error(start(d, &c, "b", false, false, 0), EUSERS, "limit");
+	client_close(&c);
+}
+
+static void a_flight_recorder_gives_snapshots(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	Traced__Control__Snapshot snapshot = TRACED__CONTROL__SNAPSHOT__INIT;
+	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
+	REQUEST(request, SNAPSHOT, snapshot, snapshot);
+	struct client c;
+	Reply *reply;
+
+	output.format = (char *)"txt";
+	snapshot.session = (char *)"ring";
+	snapshot.output = &output;
+	greet(d, &c);
+	done_with(start(d, &c, "ring", true, true, 0));
+	assert_int_equal(spool_files(d, false), 0);
+	reply = ask(d, &c, &request, out);
+	assert_null(reply->error);
+	assert_int_equal(reply->finished->session->state,
+			 TRACED__CONTROL__SESSION__STATE__RECORDING);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "snapshot 3");
+	await_captures(d, 1);
+	assert_int_equal(ftruncate(out, 0), 0);
+	assert_int_equal(lseek(out, 0, SEEK_SET), 0);
+	reply = ask(d, &c, stop_request("ring", "txt"), out);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "snapshot 0");
+	start_ok(d, &c, "plain", false);
+	snapshot.session = (char *)"plain";
+	request.id = ++next_id;
+	reply = ask(d, &c, &request, out);
+	assert_true(reply->error->hint_needs_output);
+	assert_error(reply, EINVAL, "--ring, or end it: tracectl stop plain -o");
+	client_close(&c);
+	close(out);
+}
+
+static void a_ring_that_never_runs_dry_starves_nobody(void **state)
+{
+	struct daemon *d = *state;
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	struct client c;
+	uint64_t begin;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	fakes.always_more = true;
+	feed();
+	turn(d, 10);
+	begin = now_ns(CLOCK_MONOTONIC);
+	for (int i = 0; i < 20; i++) {
+		REQUEST(request, STATUS, status, query);
+		done_with(ask(d, &c, &request, -1));
+	}
+	assert_true(now_ns(CLOCK_MONOTONIC) - begin < 2 * NSEC_PER_SEC);
+	assert_true(fakes.dispatches > 100);
+	client_close(&c);
+}
+
+/* Callers may still hold a session or job that is over; only the loop frees it. */
+static void an_end_frees_nothing_before_the_loop_goes_on(void **state)
+{
+	struct daemon *d = *state;
+	struct manager *m = d->manager;
+	struct session *s;
+	struct client c;
+	struct job *j;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", true);
+	tell(&c, attach_request("a", NULL), -1);
+	turn_until(d, m->job_count == 1);
+	s = manager_find_session(m, "a");
+	j = TAILQ_FIRST(&s->jobs);
+	turn_until(d, TAILQ_EMPTY(&m->over.jobs));
+	session_cancel(s, "a test ends it");
+	assert_int_equal(s->state, SESSION_OVER);
+	assert_true(j->over && !j->session && !j->connection);
+	assert_ptr_equal(TAILQ_FIRST(&m->over.sessions), s);
+	assert_ptr_equal(TAILQ_FIRST(&m->over.jobs), j);
+	assert_null(manager_find_session(m, "a"));
+	/* A second end changes nothing. */
+	session_cancel(s, "a test ends it again");
+	session_end(s, CAPTURE_END_STOPPED);
+	job_over(j);
+	assert_int_equal(m->session_count, 0);
+	assert_int_equal(m->job_count, 0);
+	assert_error(hear(d, &c), ECANCELED, "a test ends it");
+	turn_until(d, TAILQ_EMPTY(&m->over.sessions) && TAILQ_EMPTY(&m->over.jobs));
+	client_close(&c);
+	turn_until(d, m->connection_count == 0);
+	turn_until(d, TAILQ_EMPTY(&m->over.connections));
+}
+
+static void no_tracefs_is_an_answer(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	d->manager->options.tracefs = "/nowhere";
+	greet(d, &c);
+	assert_error(start(d, &c, "a", false, false, 0), ENODEV, "no tracefs");
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&c);
+}
+
+static Reply *status(struct daemon *d, struct client *c)
+{
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	REQUEST(request, STATUS, status, query);
+
+	return ask(d, c, &request, -1);
+}
+
+static void arming_holds_nobody_up(void **state)
+{
+	struct daemon *d = *state;
+	struct client c, other;
+	uint64_t id;
+	Reply *reply;
+
+	greet(d, &c);
+	greet(d, &other);
+	id = tell_start(d, &c, "a", false, false);
+	reply = status(d, &other);
+	assert_null(reply->error);
+	assert_int_equal(reply->status->n_sessions, 1);
+	assert_string_equal(reply->status->sessions[0]->name, "a");
+	assert_int_equal(reply->status->sessions[0]->state,
+			 TRACED__CONTROL__SESSION__STATE__ARMING);
+	done_with(reply);
+	assert_int_equal(captures(), 0);
+	assert_error(start(d, &other, "a", false, false, 0), EEXIST, "\"a\"");
+	reply = hear(d, &c);
+	assert_int_equal(reply->id, id);
+	assert_non_null(reply->session);
+	assert_int_equal(reply->session->state, TRACED__CONTROL__SESSION__STATE__RECORDING);
+	done_with(reply);
+	client_close(&c);
+	client_close(&other);
+	await_captures(d, 0);
+}
+
+static void a_stop_while_arming_ends_it_once_armed(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c, other;
+	Reply *reply;
+
+	greet(d, &c);
+	greet(d, &other);
+	tell_start(d, &c, "a", true, false);
+	tell(&other, attach_request("a", NULL), -1);
+	tell(&other, stop_request("a", "txt"), out);
+	for (int i = 0; i < 2; i++) {
+		reply = hear(d, &other);
+		assert_non_null(reply->finished);
+		done_with(reply);
+	}
+	assert_output(out, STREAM_MAGIC "end 0");
+	reply = hear(d, &c);
+	assert_non_null(reply->session);
+	done_with(reply);
+	client_close(&c);
+	client_close(&other);
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	close(out);
+}
+
+static void who_asked_for_it_may_go_while_it_is_armed(void **state)
+{
+	struct daemon *d = *state;
+	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
+	Traced__Control__Snapshot snapshot = TRACED__CONTROL__SNAPSHOT__INIT;
+	REQUEST(cancel_request, CANCEL, cancel, cancel);
+	REQUEST(snapshot_request, SNAPSHOT, snapshot, snapshot);
+	struct client c, other;
+
+	greet(d, &c);
+	greet(d, &other);
+	tell_start(d, &c, "a", false, false);
+	client_close(&c);
+	turn_until(d, d->manager->session_count == 0);
+	/* Its name is free; the other's instance is gone before a new one is made. */
+	tell_start(d, &other, "a", true, true);
+	snapshot.session = cancel.session = (char *)"a";
+	assert_error(ask(d, &other, &snapshot_request, -1), EAGAIN, "does not record yet");
+	tell(&other, &cancel_request, -1);
+	assert_error(hear(d, &other), ECANCELED, "cancelled");
+	done_with(hear(d, &other));
+	turn(d, 500);
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&other);
+}
+
+static void arming_that_fails_is_told_to_all(void **state)
+{
+	struct daemon *d = *state;
+	struct client c, other;
+
+	greet(d, &c);
+	greet(d, &other);
+	fakes.new_error = -ENOENT;
+	tell_start(d, &c, "a", true, false);
+	assert_error(ask(d, &other, stop_request("a", NULL), -1), ENOENT, "no such event");
+	assert_error(hear(d, &c), ENOENT, "no such event");
+	assert_int_equal(d->manager->session_count, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&c);
+	client_close(&other);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		SERVICE_TEST(a_duration_ends_it_for_who_waits),
+		SERVICE_TEST(what_ended_by_itself_waits_to_be_fetched),
+		SERVICE_TEST(a_detached_session_outlives_who_waits_for_it),
+		SERVICE_TEST(two_at_once_and_no_two_of_a_name),
+		SERVICE_TEST(a_full_spool_ends_it_with_what_there_is),
+		SERVICE_TEST(a_start_that_fails_leaves_nothing),
+		SERVICE_TEST(a_flight_recorder_gives_snapshots),
+		SERVICE_TEST(a_ring_that_never_runs_dry_starves_nobody),
+		SERVICE_TEST(an_end_frees_nothing_before_the_loop_goes_on),
+		SERVICE_TEST(no_tracefs_is_an_answer),
+		SERVICE_TEST(arming_holds_nobody_up),
+		SERVICE_TEST(a_stop_while_arming_ends_it_once_armed),
+		SERVICE_TEST(who_asked_for_it_may_go_while_it_is_armed),
+		SERVICE_TEST(arming_that_fails_is_told_to_all),
+	};
+	int r = service_test_begin(argc, argv);
+
+	return r >= 0 ? r : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The end of the daemon while it has recordings. */
+#include "service_harness.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "traced/stream.h"
+
+static void a_stop_of_the_daemon_finishes_what_is_awaited(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c, other;
+	Reply *reply;
+
+	greet(d, &c);
+	greet(d, &other);
+	start_ok(d, &c, "awaited", false);
+	start_ok(d, &other, "detached", true);
+	tell(&c, attach_request("awaited", "txt"), out);
+	turn(d, 10);
+	daemon_stop(d);
+	reply = hear(d, &c);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "end 5");
+	await_captures(d, 0);
+	turn_until(d, loop_has_ended(d->loop));
+	/* The detached one's, that somebody may come for. */
+	assert_int_equal(spool_files(d, false), 1);
+	client_close(&c);
+	client_close(&other);
+	close(out);
+}
+
+/* As `tracectl record` does, which passes its output behind the end. */
+static void who_waits_for_the_end_can_send_for_it_when_the_daemon_stops(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+	size_t warnings;
+	Reply *reply;
+
+	greet(d, &c);
+	/* Told besides. */
+	d->manager->config.duration_max = 3600 * NSEC_PER_SEC;
+	start_ok(d, &c, "a", false);
+	start_ok(d, &c, "detached", true);
+	tell(&c, attach_request("a", NULL), -1);
+	turn(d, 10);
+	daemon_stop(d);
+	reply = hear(d, &c);
+	assert_null(reply->error);
+	warnings = reply->finished->session->n_warnings;
+	assert_non_null(
+		strstr(reply->finished->session->warnings[warnings - 1], "traced was stopped"));
+	done_with(reply);
+	/* Nothing new begins. */
+	assert_error(start(d, &c, "b", false, false, 0), ESHUTDOWN, "stopping");
+	assert_error(ask(d, &c, stop_request("detached", NULL), -1), ENOENT, "no session");
+	reply = ask(d, &c, stop_request("a", "txt"), out);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "end 5");
+	turn_until(d, loop_has_ended(d->loop));
+	assert_int_equal(spool_files(d, false), 1);
+	client_close(&c);
+	close(out);
+}
+
+static void what_nobody_sends_for_is_kept_when_the_daemon_stops(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", false);
+	daemon_stop(d);
+	turn_until(d, loop_has_ended(d->loop));
+	assert_int_equal(spool_files(d, false), 1);
+	client_close(&c);
+}
+
+/* As `tracectl attach` does, which may not be the one who comes for it. */
+static void who_watches_is_told_where_it_is_when_the_daemon_stops(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", true);
+	tell(&c, attach_request("a", NULL), -1);
+	turn(d, 10);
+	daemon_stop(d);
+	reply = hear(d, &c);
+	assert_non_null(reply->error);
+	assert_int_equal(reply->error->code, ECANCELED);
+	assert_non_null(strstr(reply->error->message, "the daemon stops: its recording is in /"));
+	assert_non_null(strstr(reply->error->hint, "tracectl convert /"));
+	assert_true(reply->error->hint_needs_output);
+	assert_null(strstr(reply->error->hint, "FILE"));
+	done_with(reply);
+	turn_until(d, loop_has_ended(d->loop));
+	assert_int_equal(spool_files(d, false), 1);
+	client_close(&c);
+}
+
+static void a_stop_of_the_daemon_does_not_wait_for_arming(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	tell_start(d, &c, "a", true, false);
+	daemon_stop(d);
+	assert_error(hear(d, &c), ECANCELED, "the daemon stops");
+	turn_until(d, loop_has_ended(d->loop));
+	/* What it armed is taken down again by manager_free(), as the teardown checks. */
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&c);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		SERVICE_TEST(a_stop_of_the_daemon_finishes_what_is_awaited),
+		SERVICE_TEST(who_waits_for_the_end_can_send_for_it_when_the_daemon_stops),
+		SERVICE_TEST(what_nobody_sends_for_is_kept_when_the_daemon_stops),
+		SERVICE_TEST(who_watches_is_told_where_it_is_when_the_daemon_stops),
+		SERVICE_TEST(a_stop_of_the_daemon_does_not_wait_for_arming),
+	};
+	int r = service_test_begin(argc, argv);
+
+	return r >= 0 ? r : cmocka_run_group_tests(tests, NULL, NULL);
+}
