@@ -16,7 +16,7 @@ static bool fetches_symbols(void)
 	return servers && *servers;
 }
 
-void confine(const struct result_file *output)
+void confine(const struct output_name *output)
 {
 	_cleanup_close_ int temp = open(input_temp_place(), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int writable[2];

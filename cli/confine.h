@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "result_file.h"
+#include "output/name.h"
 
 /* Irreversible. Without kernel support it does nothing: it is one protection of several. */
-void confine(const struct result_file *output);
+void confine(const struct output_name *output);
