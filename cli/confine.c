@@ -9,7 +9,7 @@
 #include "input.h"
 
 /* elfutils downloads missing files from these servers into a cache: needs network and writing. */
-static bool fetches_symbols(void)
+static bool confine_fetches_symbols(void)
 {
 	const char *servers = getenv("DEBUGINFOD_URLS");
 
@@ -22,7 +22,7 @@ void confine(const struct output_name *output)
 	int writable[2];
 	struct landlock_rules rules = { .may_read = true, .writable = writable };
 
-	if (fetches_symbols())
+	if (confine_fetches_symbols())
 		return;
 	if (output->dir_fd >= 0)
 		writable[rules.writable_count++] = output->dir_fd;

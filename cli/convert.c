@@ -17,7 +17,7 @@
 #include "samples.h"
 
 /* The exporter reads the stream twice: copy a pipe to a file first. */
-static int open_input(const char *path, struct error *err)
+static int convert_open_input(const char *path, struct error *err)
 {
 	_cleanup_close_ int fd = -EBADF;
 	int r;
@@ -53,7 +53,7 @@ static void show_progress(void *userdata, double done)
 }
 
 /* OUT, or its usual place -o OUT. */
-static int choose_output(const struct options *o, const char **ret, struct error *err)
+static int convert_choose_output(const struct options *o, const char **ret, struct error *err)
 {
 	if (o->output && o->arg_count > 1)
 		return error_set(err, -EINVAL, "two outputs are named: %s and %s", o->args[1],
@@ -73,17 +73,18 @@ static struct framed *interrupted_pipe;
 static int broken_pipe = -EBADF;
 static volatile sig_atomic_t interrupted;
 
-static void on_interrupt(int sig _unused_)
+static void convert_on_interrupt(int sig _unused_)
 {
 	interrupted = 1;
 	framed_give_up(interrupted_pipe);
 	dup2(broken_pipe, interrupted_pipe->fd);
 }
 
-static int catch_interrupts(struct framed *framed, struct error *err)
+static int convert_catch_interrupts(struct framed *framed, struct error *err)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	const struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = SA_RESETHAND };
+	const struct sigaction action = { .sa_handler = convert_on_interrupt,
+					  .sa_flags = SA_RESETHAND };
 	struct sigaction old;
 	int pipes[2];
 
@@ -99,7 +100,7 @@ static int catch_interrupts(struct framed *framed, struct error *err)
 }
 
 /* Names the file and adds a hint. For several files or a directory, the writer did that. */
-static void explain_full(const struct destination *d, struct error *err)
+static void convert_explain_full(const struct destination *d, struct error *err)
 {
 	if (d->rotates || err->hint || (err->code != ENOSPC && err->code != EDQUOT))
 		return;
@@ -121,10 +122,10 @@ static int convert_run(const struct options *o)
 	const char *out;
 	int r;
 
-	r = choose_output(o, &out, &err);
+	r = convert_choose_output(o, &out, &err);
 	if (r < 0)
 		return cli_usage(&err);
-	in = open_input(o->args[0], &err);
+	in = convert_open_input(o->args[0], &err);
 	if (in < 0)
 		return cli_fail(&err);
 	if (strcmp(out, "-") != 0 && same_file(in, out)) {
@@ -142,7 +143,7 @@ static int convert_run(const struct options *o)
 		return cli_usage(&err);
 	}
 	if (merge_files_open(&dest.merges, o, &err) < 0 ||
-	    (dest.rotates && catch_interrupts(&dest.split.process, &err) < 0))
+	    (dest.rotates && convert_catch_interrupts(&dest.split.process, &err) < 0))
 		return cli_fail(&err);
 	/* From here on the input is parsed. */
 	confine(&dest.file);
@@ -180,7 +181,7 @@ static int convert_run(const struct options *o)
 	if (r < 0) {
 		if (r == -EBADMSG || r == -ENODATA)
 			input_explain_damage(o->args[0], &err);
-		explain_full(&dest, &err);
+		convert_explain_full(&dest, &err);
 		return destination_fail(&dest, &err);
 	}
 	if (destination_commit(&dest, &outcome, &files, &err) < 0)

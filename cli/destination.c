@@ -10,7 +10,7 @@
 #include "output/part.h"
 #include "output/path.h"
 
-static int unknown_format(const struct options *o, const char *path, struct error *err)
+static int destination_unknown_format(const struct options *o, const char *path, struct error *err)
 {
 	_cleanup_buf_ struct buf known = BUF_INIT;
 	const struct export_format *formats;
@@ -30,7 +30,8 @@ static int unknown_format(const struct options *o, const char *path, struct erro
 			  buf_string(&known) ?: "");
 }
 
-static int fill_perfetto(struct destination *d, const struct options *o, struct error *err)
+static int destination_fill_perfetto(struct destination *d, const struct options *o,
+				     struct error *err)
 {
 	const struct {
 		const char *key, *value;
@@ -57,7 +58,7 @@ static int fill_perfetto(struct destination *d, const struct options *o, struct 
 	return 0;
 }
 
-static int open_split(struct destination *d, const struct options *o, struct error *err)
+static int destination_open_split(struct destination *d, const struct options *o, struct error *err)
 {
 	const struct export_rotate rotate = { .bytes = o->rotate_bytes, .ns = o->rotate_ns };
 	int r;
@@ -73,7 +74,7 @@ static int open_split(struct destination *d, const struct options *o, struct err
 	return r;
 }
 
-static int open_directory(struct destination *d, struct error *err)
+static int destination_open_directory(struct destination *d, struct error *err)
 {
 	if (strcmp(d->path, "-") != 0)
 		return directory_start(&d->directory, d->path, err);
@@ -82,7 +83,7 @@ static int open_directory(struct destination *d, struct error *err)
 }
 
 /* Writes to NAME.part: it can be read meanwhile, and survives if all writers are killed. */
-static int open_part(struct destination *d, struct error *err)
+static int destination_open_part(struct destination *d, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 	_cleanup_buf_ struct buf name = BUF_INIT;
@@ -107,10 +108,11 @@ static int open_part(struct destination *d, struct error *err)
 }
 
 /* Whether the format can do what the options ask for. */
-static int check_options(struct destination *d, const struct options *o, struct error *err)
+static int destination_check_options(struct destination *d, const struct options *o,
+				     struct error *err)
 {
 	d->function_view = o->function_view;
-	if (fill_perfetto(d, o, err) < 0)
+	if (destination_fill_perfetto(d, o, err) < 0)
 		return -EINVAL;
 	if (export_format_check_functions(d->format, d->function_view, err) < 0)
 		return error_prefix(err, "--function-view");
@@ -121,16 +123,17 @@ static int check_options(struct destination *d, const struct options *o, struct 
 	return 0;
 }
 
-static int create_output(struct destination *d, const struct options *o, struct error *err)
+static int destination_create(struct destination *d, const struct options *o, struct error *err)
 {
 	int r;
 
 	d->rotates = o->rotate_bytes || o->rotate_ns;
 	if (d->rotates)
-		return open_split(d, o, err);
+		return destination_open_split(d, o, err);
 	if (d->format->directory)
-		return open_directory(d, err);
-	r = o->stream ? open_part(d, err) : output_name_open(&d->file, d->path, OUTPUT_FILE, err);
+		return destination_open_directory(d, err);
+	r = o->stream ? destination_open_part(d, err)
+		      : output_name_open(&d->file, d->path, OUTPUT_FILE, err);
 	return r < 0 ? r : export_format_check_file(d->format, &d->perfetto, d->file.fd, err);
 }
 
@@ -160,10 +163,10 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 		return cli_fail(&err);
 	}
 	if (!d.format) {
-		unknown_format(o, d.path, &err);
+		destination_unknown_format(o, d.path, &err);
 		return cli_usage(&err);
 	}
-	if (check_options(&d, o, &err) < 0)
+	if (destination_check_options(&d, o, &err) < 0)
 		return cli_usage(&err);
 	if (o->clock && export_format_check_clock(d.format, o->clock, &err) < 0)
 		return cli_fail(&err);
@@ -172,7 +175,7 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 		error_hint(&err, "-o FILE, or a pipe after it");
 		return cli_usage(&err);
 	}
-	if (create_output(&d, o, &err) < 0)
+	if (destination_create(&d, o, &err) < 0)
 		return destination_framed(&d) && err.code == EINVAL ? cli_usage(&err)
 								    : cli_fail(&err);
 	*ret = d;
@@ -219,7 +222,7 @@ void destination_passed(struct destination *d)
 		f->fd = close_fd(f->fd);
 }
 
-static void fill_merges(struct destination *d, Traced__Control__Output *ret)
+static void destination_fill_merges(struct destination *d, Traced__Control__Output *ret)
 {
 	struct merge_files *m = &d->merges;
 
@@ -257,7 +260,7 @@ void destination_fill(struct destination *d, const struct options *o, Traced__Co
 	ret->bound_max_ns = o->sync_bound_ns;
 	d->fd_count = 0;
 	d->fds[d->fd_count++] = destination_fd(d);
-	fill_merges(d, ret);
+	destination_fill_merges(d, ret);
 }
 
 /*

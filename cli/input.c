@@ -23,7 +23,7 @@ const char *input_temp_place(void)
 	return getenv("TMPDIR") ?: "/var/tmp";
 }
 
-static int temp_file(struct error *err)
+static int input_temp_file(struct error *err)
 {
 	const char *dir = input_temp_place();
 	int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
@@ -65,7 +65,7 @@ static bool is_perfetto(const void *data, size_t len)
 	return begins_as_perfetto(data, len) || (n > 0 && begins_as_perfetto(plain, (size_t)n));
 }
 
-static int no_recording(const void *data, size_t len, struct error *err)
+static int input_refuse(const void *data, size_t len, struct error *err)
 {
 	/* The content of gzip files is not examined. */
 	bool json = trace_file_begins(data, len) && *(const char *)data != '\x1f';
@@ -84,13 +84,14 @@ static int no_recording(const void *data, size_t len, struct error *err)
 	return error_hint(err, "give a .traced or a trace.dat");
 }
 
-static int check_beginning(const void *data, size_t len, enum input_kind kind, struct error *err)
+static int input_check_beginning(const void *data, size_t len, enum input_kind kind,
+				 struct error *err)
 {
 	switch (kind) {
 	case INPUT_RECORDING:
 		if (import_begins(data, len) || stream_begins(data, len))
 			return 0;
-		return no_recording(data, len, err);
+		return input_refuse(data, len, err);
 	case INPUT_MARKS:
 		if (trace_file_begins(data, len))
 			return 0;
@@ -105,7 +106,7 @@ static int check_beginning(const void *data, size_t len, enum input_kind kind, s
 }
 
 /* Bytes that a temporary file may take; a part is left to others, as the daemon's spool does. */
-static uint64_t room(int fd, uint64_t *ret_left)
+static uint64_t input_room(int fd, uint64_t *ret_left)
 {
 	struct statvfs st;
 	uint64_t free;
@@ -118,7 +119,7 @@ static uint64_t room(int fd, uint64_t *ret_left)
 	return free > *ret_left ? free - *ret_left : 0;
 }
 
-static int no_room(uint64_t least, struct error *err)
+static int input_no_room(uint64_t least, struct error *err)
 {
 	_cleanup_buf_ struct buf left = BUF_INIT;
 
@@ -128,7 +129,7 @@ static int no_room(uint64_t least, struct error *err)
 	return error_hint(err, "set TMPDIR to another folder");
 }
 
-static int copy(int in, int out, enum input_kind kind, struct error *err)
+static int input_copy(int in, int out, enum input_kind kind, struct error *err)
 {
 	const uint64_t max = kind == INPUT_PROFILE ? CPU_PROFILE_MAX : UINT64_MAX - PIECE;
 	_cleanup_free_ char *piece = malloc(PIECE);
@@ -140,10 +141,10 @@ static int copy(int in, int out, enum input_kind kind, struct error *err)
 		return error_errno(err, -ENOMEM, "can't read it");
 	n = read_full(in, piece, BEGINNING);
 	if (n >= 0)
-		r = check_beginning(piece, (size_t)n, kind, err);
+		r = input_check_beginning(piece, (size_t)n, kind, err);
 	for (; r == 0 && n > 0; n = read_full(in, piece, PIECE)) {
-		if (room(out, &left) < PIECE)
-			return no_room(left, err);
+		if (input_room(out, &left) < PIECE)
+			return input_no_room(left, err);
 		r = write_full(out, piece, (size_t)n);
 		if (r < 0)
 			error_errno(err, r, "a temporary file in %s", input_temp_place());
@@ -166,10 +167,10 @@ int input_keep(int *fd, const char *path, enum input_kind kind, struct error *er
 	r = input_check(&st, path, err);
 	if (r < 0 || S_ISREG(st.st_mode))
 		return r;
-	kept = temp_file(err);
+	kept = input_temp_file(err);
 	if (kept < 0)
 		return kept;
-	r = copy(*fd, kept, kind, err);
+	r = input_copy(*fd, kept, kind, err);
 	if (r < 0)
 		return error_prefix(err, "%s", path);
 	if (lseek(kept, 0, SEEK_SET) < 0)
@@ -196,12 +197,12 @@ void input_beside_deinit(struct input_beside *b)
 }
 
 /* Checks that the file begins like a known recording. */
-static int check_file(int fd, const char *path, struct error *err)
+static int input_check_file(int fd, const char *path, struct error *err)
 {
 	char beginning[BEGINNING];
 	ssize_t n = pread_full(fd, beginning, sizeof(beginning), 0);
 	int r = n < 0 ? error_errno(err, (int)n, "can't read it")
-		      : check_beginning(beginning, (size_t)n, INPUT_RECORDING, err);
+		      : input_check_beginning(beginning, (size_t)n, INPUT_RECORDING, err);
 
 	return r < 0 ? error_prefix(err, "%s", path) : 0;
 }
@@ -216,18 +217,18 @@ int input_import(int *in, struct input_beside *ret, const char *path, const char
 
 	if (!import_wanted(*in)) {
 		if (!instance)
-			return check_file(*in, path, err);
+			return input_check_file(*in, path, err);
 		return error_set(err, -EINVAL,
 				 "--instance chooses a buffer of a trace.dat, and %s is none",
 				 path);
 	}
-	fd = temp_file(err);
+	fd = input_temp_file(err);
 	if (fd < 0)
 		return fd;
-	options.limit = MAX(room(fd, &left), (uint64_t)1);
+	options.limit = MAX(input_room(fd, &left), (uint64_t)1);
 	r = import_stream(*in, fd, &options, err);
 	if (r == -EDQUOT)
-		r = no_room(left, err);
+		r = input_no_room(left, err);
 	else if (r == -ENOSPC)
 		error_hint(err, "set TMPDIR to a folder other than %s", input_temp_place());
 	if (r == -EBADMSG)

@@ -51,7 +51,7 @@ int merge_set_clock(struct options *o, const char *value, struct error *err)
 	return r;
 }
 
-static int check(const char *option, const char *path, struct error *err)
+static int merge_check(const char *option, const char *path, struct error *err)
 {
 	struct stat st;
 	int r = 0;
@@ -75,9 +75,9 @@ int merge_files_check(const struct options *o, struct error *err)
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < o->merge_count; i++) {
-		r = check("merge", o->merges[i].path, err);
+		r = merge_check("merge", o->merges[i].path, err);
 		if (r >= 0)
-			r = check("sync-file", o->merges[i].syncs, err);
+			r = merge_check("sync-file", o->merges[i].syncs, err);
 	}
 	return r;
 }
@@ -98,7 +98,7 @@ int merge_open_scratch(void)
 	return fd < 0 ? 0 : fd;
 }
 
-static void add(struct merge_files *m, const struct export_merge *file, const char *clock)
+static void merge_add(struct merge_files *m, const struct export_merge *file, const char *clock)
 {
 	m->clocks[m->count] = clock ?: "";
 	m->files[m->count++] = *file;
@@ -106,7 +106,7 @@ static void add(struct merge_files *m, const struct export_merge *file, const ch
 		m->scratch_fd = merge_open_scratch();
 }
 
-static int open_one(struct merge_files *m, const struct merge_option *o, struct error *err)
+static int merge_open_one(struct merge_files *m, const struct merge_option *o, struct error *err)
 {
 	struct export_merge file = { .clock = -1, .name = o->path, .sync_name = o->syncs };
 
@@ -122,7 +122,7 @@ static int open_one(struct merge_files *m, const struct merge_option *o, struct 
 			return file.sync_fd;
 		}
 	}
-	add(m, &file, o->clock);
+	merge_add(m, &file, o->clock);
 	return 0;
 }
 
@@ -131,7 +131,7 @@ int merge_files_open(struct merge_files *ret, const struct options *o, struct er
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < o->merge_count; i++)
-		r = open_one(ret, &o->merges[i], err);
+		r = merge_open_one(ret, &o->merges[i], err);
 	return r;
 }
 
@@ -140,7 +140,7 @@ void merge_files_open_some(struct merge_files *ret, const struct options *o)
 	for (size_t i = 0; i < o->merge_count; i++) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		if (open_one(ret, &o->merges[i], &err) >= 0)
+		if (merge_open_one(ret, &o->merges[i], &err) >= 0)
 			continue;
 		ret->missing = true;
 		cli_warn("%s: not in the trace", err.message);

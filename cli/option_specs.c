@@ -23,7 +23,7 @@ static int set_output(struct options *o, const char *value, struct error *err)
 	return 0;
 }
 
-static int add_word(struct word_list *list, const char *value, struct error *err)
+static int option_add_word(struct word_list *list, const char *value, struct error *err)
 {
 	const char **item;
 
@@ -40,7 +40,7 @@ static int add_cpu_profile(struct options *o, const char *value, struct error *e
 {
 	if (o->cpu_profiles.count == EXPORT_MERGES_MAX)
 		return error_set(err, -EINVAL, "more than %d profiles to merge", EXPORT_MERGES_MAX);
-	return add_word(&o->cpu_profiles, value, err);
+	return option_add_word(&o->cpu_profiles, value, err);
 }
 
 static int set_sample(struct options *o, const char *value, struct error *err)
@@ -73,7 +73,7 @@ static int set_graph_depth(struct options *o, const char *value, struct error *e
 }
 
 /* An empty value is usually an unset shell variable. */
-static int set_string(const char **field, const char *value, struct error *err)
+static int option_set_string(const char **field, const char *value, struct error *err)
 {
 	if (!*value) {
 		error_set(err, -EINVAL, "its value is empty");
@@ -86,7 +86,7 @@ static int set_string(const char **field, const char *value, struct error *err)
 #define DEFINE_SET_STRING(field)                                                                   \
 	static int set_##field(struct options *o, const char *value, struct error *err)            \
 	{                                                                                          \
-		return set_string(&o->field, value, err);                                          \
+		return option_set_string(&o->field, value, err);                                   \
 	}
 #define DEFINE_SET_FLAG(field)                                                                     \
 	static int set_##field(struct options *o, const char *value _unused_,                      \
@@ -98,7 +98,7 @@ static int set_string(const char **field, const char *value, struct error *err)
 #define DEFINE_ADD_WORD(field)                                                                     \
 	static int add_##field(struct options *o, const char *value, struct error *err)            \
 	{                                                                                          \
-		return add_word(&o->field, value, err);                                            \
+		return option_add_word(&o->field, value, err);                                     \
 	}
 DEFINE_ADD_WORD(functions)
 DEFINE_ADD_WORD(not_functions)
@@ -178,7 +178,7 @@ static int set_event(struct options *o, const char *value, struct error *err)
 	return 0;
 }
 
-static int add_probe(struct options *o, const char *definition, bool user, struct error *err)
+static int option_add_probe(struct options *o, const char *definition, bool user, struct error *err)
 {
 	struct probe_option *probe = vec_add_exact(o->probes, o->probe_count);
 
@@ -191,12 +191,12 @@ static int add_probe(struct options *o, const char *definition, bool user, struc
 
 static int add_kprobe(struct options *o, const char *value, struct error *err)
 {
-	return add_probe(o, value, false, err);
+	return option_add_probe(o, value, false, err);
 }
 
 static int add_uprobe(struct options *o, const char *value, struct error *err)
 {
-	return add_probe(o, value, true, err);
+	return option_add_probe(o, value, true, err);
 }
 
 static int set_filter(struct options *o, const char *value, struct error *err)
@@ -233,7 +233,7 @@ static int set_sync_bound(struct options *o, const char *value, struct error *er
 	return parse_duration(value, &o->sync_bound_ns, err);
 }
 
-static int add_pid(struct options *o, const char *text, size_t len, struct error *err)
+static int option_add_pid(struct options *o, const char *text, size_t len, struct error *err)
 {
 	char *end;
 	unsigned long pid;
@@ -257,7 +257,7 @@ static int set_pid(struct options *o, const char *value, struct error *err)
 {
 	for (;;) {
 		size_t len = strcspn(value, ",");
-		int r = add_pid(o, value, len, err);
+		int r = option_add_pid(o, value, len, err);
 
 		if (r < 0 || !value[len])
 			return r;
@@ -279,7 +279,8 @@ static int set_cpus(struct options *o, const char *value, struct error *err)
 	return r;
 }
 
-static int set_size(uint64_t *field, const char *option, const char *value, struct error *err)
+static int option_set_size(uint64_t *field, const char *option, const char *value,
+			   struct error *err)
 {
 	size_t len = strlen(value);
 	int r = parse_size(value, field, err);
@@ -294,12 +295,12 @@ static int set_size(uint64_t *field, const char *option, const char *value, stru
 
 static int set_buffer(struct options *o, const char *value, struct error *err)
 {
-	return set_size(&o->buffer_bytes, "-b", value, err);
+	return option_set_size(&o->buffer_bytes, "-b", value, err);
 }
 
 static int set_max_memory(struct options *o, const char *value, struct error *err)
 {
-	return set_size(&o->max_memory, "--max-memory", value, err);
+	return option_set_size(&o->max_memory, "--max-memory", value, err);
 }
 
 /* "2%", "2" or "0.5%": one decimal. */

@@ -31,7 +31,7 @@ struct getopt_tables {
 	struct option longs[OPT_COUNT + 1];
 };
 
-static void make_tables(struct getopt_tables *t, uint64_t allowed, bool stop_at_arg)
+static void options_make_tables(struct getopt_tables *t, uint64_t allowed, bool stop_at_arg)
 {
 	size_t letters = 0, longs = 0;
 
@@ -88,7 +88,7 @@ struct stumble {
 	bool before; /* before the command */
 };
 
-static int unknown_option(const struct stumble *at, const struct getopt_tables *t,
+static int option_unknown(const struct stumble *at, const struct getopt_tables *t,
 			  struct error *err)
 {
 	const char *names[OPT_COUNT], *best[NEAREST_MAX], *candidate = NULL;
@@ -128,8 +128,8 @@ static int unknown_option(const struct stumble *at, const struct getopt_tables *
 	return -EINVAL;
 }
 
-static int apply(struct options *o, const struct option_spec *spec, const char *value,
-		 struct error *err)
+static int option_apply(struct options *o, const struct option_spec *spec, const char *value,
+			struct error *err)
 {
 	int r = spec->set(o, value, err);
 
@@ -139,7 +139,7 @@ static int apply(struct options *o, const struct option_spec *spec, const char *
 	return r;
 }
 
-static int add_arg(struct options *o, char *arg, struct error *err)
+static int options_add_arg(struct options *o, char *arg, struct error *err)
 {
 	if (vec_reserve_exact(o->args, o->arg_count, 2) < 0)
 		return error_errno(err, -ENOMEM, "%s", arg);
@@ -154,7 +154,7 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bo
 	struct getopt_tables tables;
 	int r = 0, code;
 
-	make_tables(&tables, allowed, stop_at_arg);
+	options_make_tables(&tables, allowed, stop_at_arg);
 	opterr = 0;
 	optind = 0; /* glibc: reinitialise */
 	while (!r) {
@@ -164,18 +164,18 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bo
 		if (code < 0)
 			break;
 		if (code == 1) {
-			r = add_arg(o, optarg, err);
+			r = options_add_arg(o, optarg, err);
 		} else if (code == '?') {
 			const struct stumble stumble = { argv + at, optopt, stop_at_arg };
 
-			r = unknown_option(&stumble, &tables, err);
+			r = option_unknown(&stumble, &tables, err);
 		} else if (code == ':') {
 			const struct option_spec *spec = spec_of_code(optopt);
 
 			r = error_set(err, -EINVAL, "--%s takes a value: %s", spec->name,
 				      spec->arg);
 		} else {
-			r = apply(o, spec_of_code(code), optarg, err);
+			r = option_apply(o, spec_of_code(code), optarg, err);
 		}
 	}
 	if (r < 0)

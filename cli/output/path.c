@@ -144,7 +144,7 @@ int path_descriptor(const char *path)
 }
 
 /* The rule of fs.protected_symlinks, which may be off: see proc_sys_fs(5). */
-static bool link_is_trusted(const char *path, const struct stat *link)
+static bool path_link_is_trusted(const char *path, const struct stat *link)
 {
 	_cleanup_free_ char *dir = NULL, *base = NULL;
 	struct stat st;
@@ -160,7 +160,7 @@ int path_check_owner(const char *path, struct error *err)
 {
 	struct stat st;
 
-	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && !link_is_trusted(path, &st))
+	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && !path_link_is_trusted(path, &st))
 		error_set(err, -EPERM,
 			  "%s is a symbolic link of uid %u, in a folder that all may write to",
 			  path, st.st_uid);
@@ -180,7 +180,7 @@ int path_refuse_directory(const char *path, struct error *err)
 }
 
 /* 1: empty; 0; or -errno. */
-static int directory_is_empty(const char *path)
+static int path_is_empty_directory(const char *path)
 {
 	const struct dirent *entry;
 	DIR *d = opendir(path);
@@ -208,7 +208,7 @@ int path_check_directory(const char *path, struct error *err)
 		r = path_check_owner(path, err);
 		if (r < 0)
 			return r;
-		r = directory_is_empty(path);
+		r = path_is_empty_directory(path);
 		if (r > 0)
 			return 0;
 		r = r < 0 ? error_errno(err, r, "%s is there already", path)
