@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/landlock.h"
 #include "cli.h"
-#include "confine.h"
 #include "destination.h"
 #include "detached.h"
 #include "formats/formats.h"
@@ -99,6 +101,36 @@ static int convert_catch_interrupts(struct framed *framed, struct error *err)
 	return 0;
 }
 
+/* elfutils downloads missing files from these servers into a cache: needs network and writing. */
+static bool convert_fetches_symbols(void)
+{
+	const char *servers = getenv("DEBUGINFOD_URLS");
+
+	return servers && *servers;
+}
+
+/*
+ * Drops rights before the input, of unknown origin, is read: afterwards we can't write outside of
+ * the output and temporary folders, execute programs or connect by TCP. We can still read what the
+ * caller can: naming functions needs the recorded programs. Without kernel support this does
+ * nothing: it is one protection of several.
+ */
+static void convert_confine(const struct output_name *output)
+{
+	_cleanup_close_ int temp = open(input_temp_place(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int writable[2];
+	struct landlock_rules rules = { .may_read = true, .writable = writable };
+
+	if (convert_fetches_symbols())
+		return;
+	if (output->dir_fd >= 0)
+		writable[rules.writable_count++] = output->dir_fd;
+	if (temp >= 0)
+		writable[rules.writable_count++] = temp;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+		landlock_enter(&rules, NULL);
+}
+
 /* Names the file and adds a hint. For several files or a directory, the writer did that. */
 static void convert_explain_full(const struct destination *d, struct error *err)
 {
@@ -146,7 +178,7 @@ static int convert_run(const struct options *o)
 	    (dest.rotates && convert_catch_interrupts(&dest.split.process, &err) < 0))
 		return cli_fail(&err);
 	/* From here on the input is parsed. */
-	confine(&dest.file);
+	convert_confine(&dest.file);
 	if (input_import(&in, &beside, o->args[0], o->instance, &err) < 0)
 		return cli_fail(&err);
 	progress_init(&progress, !o->quiet, destination_fd(&dest));
