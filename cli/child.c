@@ -32,8 +32,8 @@ static int child_look_up(const char *name, struct error *err)
 		path = path[len] ? path + len + 1 : NULL;
 	}
 	if (r == -ENOENT) {
-		error_set(err, r, "%s: there is no such command", name);
-		return error_hint(err, "builtin commands of a shell need a shell: -- sh -c '...'");
+		error_set(err, r, "%s: command not found", name);
+		return error_hint(err, "a builtin command needs its shell: -- sh -c '...'");
 	}
 	return error_errno(err, r, "%s", name);
 }

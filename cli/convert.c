@@ -58,12 +58,12 @@ static void show_progress(void *userdata, double done)
 static int convert_choose_output(const struct options *o, const char **ret, struct error *err)
 {
 	if (o->output && o->arg_count > 1)
-		return error_set(err, -EINVAL, "two outputs are named: %s and %s", o->args[1],
+		return error_set(err, -EINVAL, "two outputs are given: %s and %s", o->args[1],
 				 o->output);
 	*ret = o->output ?: o->args[1];
 	if (*ret)
 		return 0;
-	error_set(err, -EINVAL, "convert: the output is missing");
+	error_set(err, -EINVAL, "convert: the output file is missing");
 	return error_hint(err, "tracectl convert %s out.json", o->args[0]);
 }
 
@@ -161,7 +161,7 @@ static int convert_run(const struct options *o)
 	if (in < 0)
 		return cli_fail(&err);
 	if (strcmp(out, "-") != 0 && same_file(in, out)) {
-		error_set(&err, -EINVAL, "%s is the input: it would be overwritten", out);
+		error_set(&err, -EINVAL, "%s is the input and would be overwritten", out);
 		error_hint(&err, "name another output");
 		return cli_usage(&err);
 	}
@@ -171,7 +171,7 @@ static int convert_run(const struct options *o)
 	if (r)
 		return r;
 	if ((o->comm || o->pid_count || o->cpus) && !dest.format->samples_only) {
-		error_set(&err, -EINVAL, "--pid, --comm and --cpu choose the samples of a .prof");
+		error_set(&err, -EINVAL, "--pid, --comm and --cpu need a .prof as output");
 		return cli_usage(&err);
 	}
 	if (merge_files_open(&dest.merges, o, &err) < 0 ||
@@ -209,7 +209,7 @@ static int convert_run(const struct options *o)
 	if (r == -EPIPE && !destination_framed(&dest))
 		return cli_fail(&err);
 	if (r < 0 && interrupted)
-		error_set(&err, -ECANCELED, "given up");
+		error_set(&err, -ECANCELED, "cancelled");
 	if (r < 0) {
 		if (r == -EBADMSG || r == -ENODATA)
 			input_explain_damage(o->args[0], &err);

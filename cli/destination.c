@@ -21,12 +21,10 @@ static int destination_unknown_format(const struct options *o, const char *path,
 		buf_printf(&known, "%s%s", i ? " " : "",
 			   o->format ? formats[i].name : formats[i].extension);
 	if (o->format)
-		error_set(err, -EINVAL, "there is no format '%s'", o->format);
+		error_set(err, -EINVAL, "unknown format '%s'", o->format);
 	else
-		error_set(err, -EINVAL, "%s: the ending tells no format", path);
-	return error_hint(err,
-			  o->format ? "the formats are: %s"
-				    : "known are: %s; --format says it otherwise",
+		error_set(err, -EINVAL, "%s: cannot tell the format from its extension", path);
+	return error_hint(err, o->format ? "use one of %s" : "use one of %s, or --format",
 			  buf_string(&known) ?: "");
 }
 
@@ -64,7 +62,7 @@ static int destination_open_split(struct destination *d, const struct options *o
 	int r;
 
 	if (d->in_place)
-		return error_set(err, -EINVAL, "%s: --rotate makes files", d->path);
+		return error_set(err, -EINVAL, "%s: --rotate writes files", d->path);
 	r = export_format_check_rotate(d->format, o->clock, &rotate, err);
 	if (r < 0)
 		return r;
@@ -78,8 +76,8 @@ static int destination_open_directory(struct destination *d, struct error *err)
 {
 	if (strcmp(d->path, "-") != 0)
 		return directory_start(&d->directory, d->path, err);
-	error_set(err, -EINVAL, "a .%s is a directory: it needs a name", d->format->name);
-	return error_hint(err, "-o DIR");
+	error_set(err, -EINVAL, "a .%s is a directory and needs a name", d->format->name);
+	return error_hint(err, "name it with -o DIR");
 }
 
 /* Writes to NAME.part: it can be read meanwhile, and survives if all writers are killed. */
@@ -96,14 +94,14 @@ static int destination_open_part(struct destination *d, struct error *err)
 		return r;
 	r = part_recover(d->path, d->format, &name);
 	if (r > 0)
-		cli_warn("%s" PART ", left by a recording that was killed, is now %s", d->path,
+		cli_warn("%s" PART " of a killed recording is now %s", d->path,
 			 buf_string(&name) ?: "");
 	if (r < 0)
 		return error_errno(err, r, "%s" PART, d->path);
 	r = output_name_open(&d->file, d->path, OUTPUT_PART, &why);
 	if (r != -EEXIST)
 		return r < 0 ? error_move(err, &why) : r;
-	cli_warn("%s" PART " is another recording's: this one is not seen before it ends", d->path);
+	cli_warn("%s" PART " belongs to another recording: this one appears when it ends", d->path);
 	return output_name_open(&d->file, d->path, OUTPUT_FILE, err);
 }
 
@@ -153,7 +151,7 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	kind = path_kind(d.path);
 	d.in_place = kind == PATH_IN_PLACE;
 	if (to_stdout && o->json) {
-		error_set(&err, -EINVAL, "--json and -o - both want standard output");
+		error_set(&err, -EINVAL, "--json and -o - both write to standard output");
 		return cli_usage(&err);
 	}
 	if (!d.format && !o->format && to_stdout)
@@ -171,8 +169,8 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	if (o->clock && export_format_check_clock(d.format, o->clock, &err) < 0)
 		return cli_fail(&err);
 	if (to_stdout && isatty(STDOUT_FILENO) && !d.format->for_terminal) {
-		error_set(&err, -EINVAL, "%s is not for a terminal", d.format->name);
-		error_hint(&err, "-o FILE, or a pipe after it");
+		error_set(&err, -EINVAL, "cannot write %s to a terminal", d.format->name);
+		error_hint(&err, "use -o FILE or a pipe");
 		return cli_usage(&err);
 	}
 	if (destination_create(&d, o, &err) < 0)
@@ -340,9 +338,7 @@ static bool keep_file(struct destination *d)
 	if (!err.message)
 		return false;
 	if (output_name_leave(&d->file))
-		error_hint(&err,
-			   "%s" PART " is left as it is: the next recording of that name makes "
-			   "a whole file of it",
+		error_hint(&err, "%s" PART " is kept: the next recording of that name recovers it",
 			   d->path);
 	cli_fail(&err);
 	return false;
@@ -376,10 +372,10 @@ static void tell_given_up(const char *kept, struct error *err)
 	_cleanup_free_ char *why = err->message ? strdup(err->message) : NULL;
 
 	if (kept)
-		error_set(err, -ECANCELED, "%s: what came after %s was not written",
-			  why ?: "given up", kept);
+		error_set(err, -ECANCELED, "%s: nothing after %s was written", why ?: "cancelled",
+			  kept);
 	else
-		error_set(err, -ECANCELED, "%s: nothing was written", why ?: "given up");
+		error_set(err, -ECANCELED, "%s: nothing was written", why ?: "cancelled");
 }
 
 static void tell_nothing(struct error *err)

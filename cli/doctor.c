@@ -73,7 +73,7 @@ static int doctor_add_leftovers(struct doctor_report *report)
 		_cleanup_buf_ struct buf size = BUF_INIT, mend = BUF_INIT;
 
 		format_bytes(left.items[i].bytes, &size);
-		buf_printf(&mend, "tracectl convert %s out.json, or rm it", left.items[i].path);
+		buf_printf(&mend, "tracectl convert %s out.json, or delete it", left.items[i].path);
 		r = doctor_add(report, "recordings", DOCTOR_NOTE, buf_string(&mend),
 			       "%s (%s) is left from an earlier run", left.items[i].path,
 			       buf_string(&size) ?: "?");
@@ -96,7 +96,7 @@ static int doctor_run(const struct options *o)
 	if (r >= 0)
 		r = doctor_add_leftovers(&report);
 	if (r < 0) {
-		error_errno(&err, r, "the examination failed");
+		error_errno(&err, r, "cannot check this machine");
 		return cli_fail(&err);
 	}
 	if (o->json)

@@ -25,8 +25,8 @@ static const struct {
 	char letter;
 	const char *hint;
 } other_letters[] = {
-	{ 'a', "all events are -e '*:*'" },
-	{ 'B', "each recording has an instance of its own; --name names it" },
+	{ 'a', "-e '*:*' records all events" },
+	{ 'B', "each recording has its own instance; --name names it" },
 	{ 'c', "-F records COMMAND and its children" },
 	{ 'M', "--cpus takes a list: --cpus 0-3,8" },
 };
@@ -55,9 +55,9 @@ void hint_stray_word(const struct options *o, const struct command *command, str
 	if (!(command->options & OPTION(EVENT)))
 		error_hint(err, "tracectl %s %s", command->name, command->synopsis);
 	else if (o->duration_ns && hint_is_unit(word))
-		error_hint(err, "TIME is one word: -t 1%s", word);
+		error_hint(err, "write TIME as one word: -t 1%s", word);
 	else if (!o->duration_ns && hint_is_time(word, &ns))
-		error_hint(err, "so long is -t %s", word);
+		error_hint(err, "a duration goes after -t: -t %s", word);
 	else if (command->options & OPTION(OUTPUT) && export_format_find(NULL, word))
 		error_hint(err, "name the output file with -o: -o %s", word);
 	else if (strchr(word, ':') || strchr(word, '*'))

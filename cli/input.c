@@ -30,7 +30,7 @@ static int input_temp_file(struct error *err)
 
 	if (fd >= 0)
 		return fd;
-	error_errno(err, -errno, "a temporary file in %s", dir);
+	error_errno(err, -errno, "cannot create a temporary file in %s", dir);
 	return error_hint(err, "set TMPDIR to another folder");
 }
 
@@ -80,7 +80,7 @@ static int input_refuse(const void *data, size_t len, struct error *err)
 	}
 	error_set(err, -EBADMSG, "%s",
 		  json ? "a JSON file cannot be converted: it has the events as text only"
-		       : "neither a capture stream of traced nor a trace.dat");
+		       : "neither a recording of traced nor a trace.dat");
 	return error_hint(err, "give a .traced or a trace.dat");
 }
 
@@ -124,8 +124,8 @@ static int input_no_room(uint64_t least, struct error *err)
 	_cleanup_buf_ struct buf left = BUF_INIT;
 
 	format_bytes(least, &left);
-	error_set(err, -ENOSPC, "no room for it in %s, of which %s are left to others",
-		  input_temp_place(), buf_string(&left) ?: "some");
+	error_set(err, -ENOSPC, "not enough space in %s: %s must stay free", input_temp_place(),
+		  buf_string(&left) ?: "some");
 	return error_hint(err, "set TMPDIR to another folder");
 }
 
@@ -138,7 +138,7 @@ static int input_copy(int in, int out, enum input_kind kind, struct error *err)
 	int r = 0;
 
 	if (!piece)
-		return error_errno(err, -ENOMEM, "can't read it");
+		return error_errno(err, -ENOMEM, "cannot read it");
 	n = read_full(in, piece, BEGINNING);
 	if (n >= 0)
 		r = input_check_beginning(piece, (size_t)n, kind, err);
@@ -147,13 +147,14 @@ static int input_copy(int in, int out, enum input_kind kind, struct error *err)
 			return input_no_room(left, err);
 		r = write_full(out, piece, (size_t)n);
 		if (r < 0)
-			error_errno(err, r, "a temporary file in %s", input_temp_place());
+			error_errno(err, r, "cannot write a temporary file in %s",
+				    input_temp_place());
 		/* One byte above the limit is enough. */
 		size += (uint64_t)n;
 		if (size > max)
 			break;
 	}
-	return n < 0 ? error_errno(err, (int)n, "can't read it") : r;
+	return n < 0 ? error_errno(err, (int)n, "cannot read it") : r;
 }
 
 int input_keep(int *fd, const char *path, enum input_kind kind, struct error *err)
@@ -174,7 +175,8 @@ int input_keep(int *fd, const char *path, enum input_kind kind, struct error *er
 	if (r < 0)
 		return error_prefix(err, "%s", path);
 	if (lseek(kept, 0, SEEK_SET) < 0)
-		return error_errno(err, -errno, "a temporary file in %s", input_temp_place());
+		return error_errno(err, -errno, "cannot write a temporary file in %s",
+				   input_temp_place());
 	close_fd(*fd);
 	*fd = TAKE_FD(kept);
 	return 0;
@@ -185,8 +187,7 @@ int input_explain_damage(const char *path, struct error *err)
 	error_prefix(err, "%s", path);
 	if (err->hint)
 		return -err->code;
-	return error_hint(err, "nothing can be read of it; if it was copied, compare it with the "
-			       "original");
+	return error_hint(err, "it cannot be read; if it is a copy, compare it with the original");
 }
 
 void input_beside_deinit(struct input_beside *b)
@@ -201,7 +202,7 @@ static int input_check_file(int fd, const char *path, struct error *err)
 {
 	char beginning[BEGINNING];
 	ssize_t n = pread_full(fd, beginning, sizeof(beginning), 0);
-	int r = n < 0 ? error_errno(err, (int)n, "can't read it")
+	int r = n < 0 ? error_errno(err, (int)n, "cannot read it")
 		      : input_check_beginning(beginning, (size_t)n, INPUT_RECORDING, err);
 
 	return r < 0 ? error_prefix(err, "%s", path) : 0;
@@ -218,8 +219,7 @@ int input_import(int *in, struct input_beside *ret, const char *path, const char
 	if (!import_wanted(*in)) {
 		if (!instance)
 			return input_check_file(*in, path, err);
-		return error_set(err, -EINVAL,
-				 "--instance chooses a buffer of a trace.dat, and %s is none",
+		return error_set(err, -EINVAL, "--instance needs a trace.dat, and %s is none",
 				 path);
 	}
 	fd = input_temp_file(err);

@@ -51,8 +51,8 @@ static int link_find_daemon(char **ret, struct error *err)
 		return *ret ? 0 : error_errno(err, -ENOMEM, "traced");
 	}
 	error_set(err, -ENOENT, "no traced is running, and its program was not found");
-	return error_hint(err, "it belongs into " TRACED_SBINDIR
-			       " or beside tracectl; TRACED_DAEMON=PATH names another");
+	return error_hint(err, "install it in " TRACED_SBINDIR
+			       " or beside tracectl, or set TRACED_DAEMON=PATH");
 }
 
 _Noreturn static void link_daemon_main(const char *path, int fd)
@@ -118,7 +118,7 @@ int link_open(struct link *ret, const struct options *o, enum link_mode mode, st
 		} else {
 			error_set(err, r, "no traced is running (%s)", socket_path);
 			error_hint(err,
-				   mode == LINK_LISTENING ? "%s (--socket names another place)"
+				   mode == LINK_LISTENING ? "%s (or name its socket with --socket)"
 							  : "%s; or try again as root (sudo)",
 				   place_start_daemon());
 		}
@@ -138,13 +138,11 @@ int link_explain(const struct link *l, int r, struct error *err)
 		return r;
 	error_set(err, r, "lost the connection to traced");
 	if (l->daemon)
-		error_hint(
-			err,
-			"'tracectl recover' lists what is left of the recording, and exports it");
+		error_hint(err,
+			   "'tracectl recover' lists and exports what is left of the recording");
 	else
-		error_hint(err, "%s why; 'tracectl recover' lists what is left of the recording",
-			   place_has_unit() ? "journalctl -u " TRACED_PROGRAM " tells"
-					    : "its log tells");
+		error_hint(err, "%s; 'tracectl recover' lists what is left of the recording",
+			   place_has_unit() ? "see journalctl -u " TRACED_PROGRAM : "see its log");
 	return r;
 }
 
@@ -205,7 +203,7 @@ int link_session(struct link *l, const char *name, char **ret, struct error *err
 	}
 	if (!status->n_sessions) {
 		error_set(err, -ENOENT, "no session is recording");
-		return error_hint(err, "tracectl start -e GLOB begins one");
+		return error_hint(err, "start one with tracectl start -e GLOB");
 	}
 	for (size_t i = 0; i < status->n_sessions; i++)
 		buf_printf(&names, "%s%s", i ? ", " : "", status->sessions[i]->name);

@@ -13,7 +13,7 @@ static int mark_check_name(const char *name, size_t len, struct error *err)
 	if (!len)
 		return error_set(err, -EINVAL, "the name is empty");
 	if (strcspn(name, "|\n") < len)
-		return error_set(err, -EINVAL, "'%.*s' has a bar or a newline", (int)len, name);
+		return error_set(err, -EINVAL, "'%.*s' contains '|' or a newline", (int)len, name);
 	return 0;
 }
 
@@ -24,7 +24,7 @@ static int mark_put_counter(struct buf *text, long pid, const char *counter, str
 
 	if (!digits || is[1 + (is[1] == '-') + digits] || digits > 18) {
 		error_set(err, -EINVAL, "--counter %s: not a whole number", counter);
-		return error_hint(err, "tracectl mark --counter queue=7");
+		return error_hint(err, "for example: tracectl mark --counter queue=7");
 	}
 	buf_printf(text, "C|%ld|%.*s|%s", pid, (int)(is - counter), counter, is + 1);
 	return mark_check_name(counter, (size_t)(is - counter), err);
@@ -52,8 +52,10 @@ static int mark_put_text(struct buf *text, const struct options *o, struct error
 
 	if (kinds != 1 || o->pid_count > 1) {
 		error_set(err, -EINVAL,
-			  kinds ? "mark: give only one thing to mark" : "mark: what?");
-		return error_hint(err, "a text, --begin NAME, --end NAME or --counter NAME=NUMBER");
+			  kinds ? "mark: more than one mark is given" : "mark: no mark is given");
+		return error_hint(
+			err,
+			"give one of TEXT, --begin NAME, --end NAME and --counter NAME=NUMBER");
 	}
 	if (o->begin || o->end)
 		return mark_put_slice(text, pid, o->begin ? 'S' : 'F', o->begin ?: o->end, o->id,

@@ -11,7 +11,7 @@ int merge_set_file(struct options *o, const char *value, struct error *err)
 	struct merge_option *merge;
 
 	if (!*value)
-		return error_set(err, -EINVAL, "the name of the file is empty");
+		return error_set(err, -EINVAL, "the file name is empty");
 	if (o->merge_count == EXPORT_MERGES_MAX)
 		return error_set(err, -EINVAL, "more than %d files to merge", EXPORT_MERGES_MAX);
 	merge = vec_add_exact(o->merges, o->merge_count);
@@ -29,9 +29,10 @@ int merge_set_syncs(struct options *o, const char *value, struct error *err)
 	if (!last)
 		return merge_set_file(o, value, err);
 	if (last->syncs)
-		return error_set(err, -EINVAL, "%s has %s already", last->path, last->syncs);
+		return error_set(err, -EINVAL, "%s already has the sync file %s", last->path,
+				 last->syncs);
 	if (!*value)
-		return error_set(err, -EINVAL, "the name of the file is empty");
+		return error_set(err, -EINVAL, "the file name is empty");
 	last->syncs = value;
 	return 0;
 }
@@ -42,7 +43,7 @@ int merge_set_clock(struct options *o, const char *value, struct error *err)
 
 	if (!o->merge_count) {
 		error_set(err, -EINVAL, "'%s' must follow a --merge", value);
-		return error_hint(err, "the clock belongs to the --merge that precedes it: "
+		return error_hint(err, "it applies to the --merge before it: "
 				       "--merge app.json --merge-clock realtime");
 	}
 	r = merge_clock_find(value, &unused, err);
@@ -61,9 +62,7 @@ static int merge_check(const char *option, const char *path, struct error *err)
 	r = input_check(&st, path, err);
 	if (r == 0 && S_ISFIFO(st.st_mode)) {
 		r = error_set(err, -EINVAL, "%s is a pipe", path);
-		error_hint(err,
-			   "what is merged is read when the recording has ended: write it into "
-			   "a file");
+		error_hint(err, "it is read after the recording: write it to a file first");
 	}
 	if (r == 0 && access(path, R_OK) < 0)
 		r = error_errno(err, -errno, "%s", path);

@@ -204,41 +204,42 @@ int options_check(const struct options *o, const struct command *command, struct
 		return error_hint(err, "tracectl %s %s", command->name, command->synopsis);
 	}
 	if (o->follow && !o->command) {
-		error_set(err, -EINVAL, "-F follows a command, but none is given");
-		return error_hint(err, "tracectl record -F -- COMMAND; a task that runs already is "
-				       "recorded with -P PID");
+		error_set(err, -EINVAL, "-F needs a command");
+		return error_hint(err,
+				  "tracectl record -F -- COMMAND; for a running task, use -P PID");
 	}
 	if (o->keep && !o->rotate_bytes && !o->rotate_ns) {
 		error_set(err, -EINVAL, "--keep needs --rotate");
-		return error_hint(err, "--rotate 100M --keep %u", o->keep);
+		return error_hint(err, "for example: --rotate 100M --keep %u", o->keep);
 	}
 	/* A conversion reads complete files only. */
 	if (o->merge_count && command != &command_convert &&
 	    (o->stream || o->rotate_bytes || o->rotate_ns)) {
 		error_set(err, -EINVAL, "--merge and --%s exclude each other",
 			  o->stream ? "stream" : "rotate");
-		return error_hint(err, "files are merged into a recording that has ended: record a "
-				       ".traced, which 'tracectl convert' can merge and rotate");
+		return error_hint(err,
+				  "record a .traced; 'tracectl convert' can merge and rotate it");
 	}
 	if (o->cpu_profiles.count && (o->rotate_bytes || o->rotate_ns))
 		return error_set(err, -EINVAL, "--cpu-profile and --rotate exclude each other");
 	if ((o->sample_event || o->call_graph) && !o->sample_hz) {
 		error_set(err, -EINVAL, "--%s needs --sample",
 			  o->sample_event ? "sample-event" : "call-graph");
-		return error_hint(err, "--sample 997hz");
+		return error_hint(err, "add --sample 997hz");
 	}
 	if (o->sample_hz && (o->ring || o->stream || o->rotate_bytes || o->rotate_ns)) {
 		error_set(err, -EINVAL, "--sample and --%s exclude each other",
 			  o->ring     ? "ring"
 			  : o->stream ? "stream"
 				      : "rotate");
-		return error_hint(err, "samples go into a recording that is written at its end");
+		return error_hint(err, "a recording with samples is written at its end");
 	}
 	if (o->ring && (o->stream || o->rotate_bytes || o->rotate_ns)) {
 		error_set(err, -EINVAL, "--ring and --%s exclude each other",
 			  o->stream ? "stream" : "rotate");
-		return error_hint(err, "a flight recorder is read when you ask for it, a stream "
-				       "all the time");
+		return error_hint(
+			err,
+			"--ring is written on request, by 'tracectl snapshot' or 'tracectl stop'");
 	}
 	return 0;
 }

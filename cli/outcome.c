@@ -70,7 +70,7 @@ int outcome_from_finished(struct outcome *ret, const Traced__Control__Finished *
 	int r;
 
 	if (!finished->result)
-		return error_set(err, -EPROTO, "traced did not report what it wrote");
+		return error_set(err, -EPROTO, "traced sent no result");
 	r = outcome_copy_result(&outcome.result, finished->result);
 	if (r < 0)
 		return error_errno(err, r, "the outcome");
@@ -313,10 +313,8 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 			fputs(outcome->extracted
 				      ? "  hint: the buffer is empty, or its events were already "
 					"read\n"
-				      : "  hint: nothing happened that was asked for, or a filter "
-					"let "
-					"nothing "
-					"through: see -e, -f, -P, --cpus and 'tracectl doctor'\n",
+				      : "  hint: no selected event happened, or a filter dropped "
+					"all: check -e, -f, -P, --cpus and 'tracectl doctor'\n",
 			      stderr);
 	}
 	if (o->verbose)

@@ -82,8 +82,7 @@ static int profiles_run(const struct options *o)
 	if (profiles_choose(o, dirs, &names, &err) < 0)
 		return cli_fail(&err);
 	if (!names.count)
-		cli_warn("there are no profiles in %s%s%s; TRACED_PROFILES=FOLDER names another "
-			 "place",
+		cli_warn("no profiles in %s%s%s; set TRACED_PROFILES=FOLDER for another folder",
 			 dirs[0], dirs[1] ? " and " : "", dirs[1] ?: "");
 	document_open(&j, NULL, '[');
 	for (size_t i = 0; i < names.count; i++) {

@@ -171,7 +171,7 @@ static int record_give_up(struct recording *rec, struct error *err)
 {
 	record_cancel(rec);
 	/* destination_fail() reports what was written. */
-	return error_set(err, -ECANCELED, "given up");
+	return error_set(err, -ECANCELED, "cancelled");
 }
 
 static int record_on_started(struct recording *rec, const Traced__Control__Session *session,
@@ -220,10 +220,11 @@ static void record_watch_size(struct recording *rec, const Traced__Control__Sess
 		return;
 	rec->size_told = true;
 	progress_clear(&rec->progress);
-	cli_warn("%s: the recording nears the size that a viewer can open (%" PRIu64 " characters)",
+	cli_warn("%s: the recording nears the largest size that a viewer opens (%" PRIu64
+		 " characters)",
 		 rec->dest.file.path, EXPORT_JSON_MAX);
-	fprintf(stderr, "  hint: end it with Ctrl-C; if it grows too large, it is kept all the "
-			"same, for 'tracectl convert' to .pftrace\n");
+	fprintf(stderr, "  hint: end it with Ctrl-C; if it grows too large, it is kept, and "
+			"'tracectl convert' writes it as .pftrace\n");
 }
 
 /* With --stream, the Attach's reply contains that of the Stop. */
@@ -284,7 +285,7 @@ static void record_tell_child(struct recording *rec)
 	int status = rec->child.status;
 
 	if (WIFSIGNALED(status))
-		cli_warn("%s was ended by signal %d (%s)", name, WTERMSIG(status),
+		cli_warn("%s was killed by signal %d (%s)", name, WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
 		cli_warn("%s ended with exit status %d", name, WEXITSTATUS(status));
@@ -409,8 +410,8 @@ static int record_run(const struct options *o)
 	if (r)
 		return r;
 	if (!o->sample_hz && rec.dest.format->samples_only) {
-		error_set(&err, -EINVAL, "a profile needs samples");
-		error_hint(&err, "--sample 997hz --call-graph");
+		error_set(&err, -EINVAL, "a profile needs --sample");
+		error_hint(&err, "add --sample 997hz --call-graph");
 		return cli_usage(&err);
 	}
 	if (merge_files_check(o, &err) < 0)
@@ -442,7 +443,7 @@ static int record_run(const struct options *o)
 		return destination_fail(&rec.dest, &err);
 	}
 	if (rec.child.pid && !child_reap(&rec.child))
-		cli_warn("%s (pid %d) still runs", o->command[0], (int)rec.child.pid);
+		cli_warn("%s (pid %d) is still running", o->command[0], (int)rec.child.pid);
 	return destination_finish(&rec.dest, o, rec.finished);
 }
 

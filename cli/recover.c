@@ -129,9 +129,9 @@ static int recover_run(const struct options *o)
 		return recover_list(&left, o->json);
 	l = find(&left, o->args[0]);
 	if (!l) {
-		error_set(&err, -ENOENT, "no recording is left of \"%s\"", o->args[0]);
+		error_set(&err, -ENOENT, "no recording of \"%s\" is left", o->args[0]);
 		error_hint(&err, "'tracectl recover' lists what is left%s",
-			   geteuid() == 0 ? "" : "; it is root's to read");
+			   geteuid() == 0 ? "" : "; run it as root");
 		return cli_fail(&err);
 	}
 	return recover_export(o, l, &err);

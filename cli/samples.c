@@ -32,7 +32,7 @@ int samples_open(struct samples *ret, const struct options *o, struct error *err
 		return r;
 	r = code_symbols_new(&ret->code, o->symbols);
 	if (r < 0)
-		return error_errno(err, r, "can't begin");
+		return error_errno(err, r, "cannot prepare names of functions");
 	ret->symbols = (struct export_symbols){ find_symbol, ret->code };
 	ret->filter = (struct export_sample_filter){ o->pids, o->pid_count, o->comm, NULL };
 	if (o->cpus) {

@@ -35,7 +35,7 @@ static int start_fill_pids(struct start_request *s, const struct options *o, pid
 		return error_errno(err, -ENOMEM, "-P");
 	for (size_t i = 0; i < o->pid_count; i++) {
 		if (kill(o->pids[i], 0) < 0 && errno == ESRCH) {
-			error_set(err, -ESRCH, "-P %d: there is no such process", (int)o->pids[i]);
+			error_set(err, -ESRCH, "-P %d: no such process", (int)o->pids[i]);
 			return error_hint(err, "pgrep NAME shows process ids");
 		}
 		s->pids[s->message.n_pids++] = o->pids[i];

@@ -260,7 +260,7 @@ static int list_run(const struct options *o)
 		return CLI_WHOLE;
 	}
 	if (!status->n_sessions)
-		cli_line(stderr, "no session: 'tracectl start' begins one");
+		cli_line(stderr, "no session; start one with 'tracectl start'");
 	status_tell_leftovers();
 	for (size_t i = 0; i < status->n_sessions; i++) {
 		_cleanup_buf_ struct buf elapsed = BUF_INIT;

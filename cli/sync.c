@@ -50,7 +50,7 @@ static int sync_run(const struct options *o)
 	char made[37];
 
 	if (!o->id && sync_make_id(made) < 0) {
-		error_set(&err, -EIO, "no random numbers for an id: give one by --id");
+		error_set(&err, -EIO, "cannot make a random id: give one with --id");
 		return cli_fail(&err);
 	}
 	sync.id = o->id ? (char *)o->id : made;

@@ -33,7 +33,7 @@ int cli_fail(const struct error *err)
 {
 	/* Expected, for example with `| head`. */
 	if (err->code == EPIPE)
-		cli_warn("the reader of the output has closed it: the rest was not written");
+		cli_warn("the reader closed the output: the rest was not written");
 	else
 		cli_print_error(err);
 	return CLI_FAILED;

@@ -35,7 +35,7 @@ static int framed_take_all(const struct framed_ops *ops, void *maker, struct fra
 			return framed_refuse(err);
 		n = read_full(STDIN_FILENO, data, head.len);
 		if (n < 0)
-			return error_errno(err, (int)n, "the exporter");
+			return error_errno(err, (int)n, "cannot read from the exporter");
 		frame.len = (size_t)n;
 		r = head.kind == SEGMENT_SYNC ? 0 : ops->take(maker, &frame, err);
 		report->whole = r == 0 && head.kind == SEGMENT_LAST;
@@ -93,7 +93,7 @@ static int framed_fork(struct framed *f, const struct framed_ops *ops, void *mak
 	int ends[2];
 
 	if (!data)
-		return error_errno(err, -ENOMEM, "the files");
+		return error_errno(err, -ENOMEM, "cannot start the process that writes the files");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return error_errno(err, -errno, "socketpair");
 	theirs = ends[0];
@@ -118,7 +118,7 @@ int framed_start(struct framed *ret, const struct framed_ops *ops, void *maker, 
 	int r;
 
 	if (report == MAP_FAILED)
-		return error_errno(err, -errno, "the files");
+		return error_errno(err, -errno, "cannot start the process that writes the files");
 	*ret = FRAMED_INIT;
 	ret->report = report;
 	ret->report_size = ops->report_size;
@@ -156,7 +156,7 @@ int framed_finish(struct framed *f, struct error *err)
 	}
 	if (f->killed_by)
 		return error_set(err, -ECHILD,
-				 "what writes the files (" PROCESS_NAME ") was killed: %s",
+				 PROCESS_NAME ", which writes the files, was killed: %s",
 				 strsignal(f->killed_by));
 	return report->whole ? 0 : error_set(err, -EPIPE, "the trace is incomplete");
 }

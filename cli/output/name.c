@@ -261,12 +261,12 @@ static int name_explain_folder(const struct output_name *n, int r, const char *d
 			  n->kind == OUTPUT_DIRECTORY ? "directory" : "file", dir);
 		return error_hint(err, OTHER_OUTPUT);
 	case -ENOTDIR:
-		error_set(err, r, "%s: %s is no directory", n->path, dir);
+		error_set(err, r, "%s: %s is not a directory", n->path, dir);
 		return error_hint(err, OTHER_OUTPUT);
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
-		error_errno(err, r, "%s: the directory %s can't be written", n->path, dir);
+		error_errno(err, r, "%s: cannot write to the directory %s", n->path, dir);
 		return error_hint(err, OTHER_OUTPUT);
 	default:
 		return output_name_explain(n, r, err);
@@ -342,7 +342,7 @@ static int name_open_directory(struct output_name *n, struct error *err)
 	base = strrchr(n->path, '/');
 	base = base ? base + 1 : n->path;
 	if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
-		return error_set(err, -EINVAL, "%s: a new directory is made, with a name", n->path);
+		return error_set(err, -EINVAL, "%s: not a name for a new directory", n->path);
 	r = path_check_directory(n->path, err);
 	return r < 0 ? r : name_create_beside(n, n->path, err);
 }
@@ -383,8 +383,7 @@ int output_name_rehearse(struct output_name *n, struct error *err)
 {
 	int r = name_hide(n, step_rename_fresh);
 
-	return r < 0 ? error_errno(err, r, "%s: files can't be given their names there", n->path)
-		     : 0;
+	return r < 0 ? error_errno(err, r, "%s: cannot rename files there", n->path) : 0;
 }
 
 int output_name_change(struct output_name *n, const char *path, struct error *err)

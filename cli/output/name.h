@@ -20,7 +20,7 @@ enum output_kind {
 
 struct output_name {
 	enum output_kind kind;
-	int fd;	    /* for writing and, unless in place, reading; of a directory: see folder() */
+	int fd; /* for writing and, unless in place, reading; a directory's is opened when used */
 	char *path; /* for messages */
 	int dir_fd;
 	char *base; /* final name in dir_fd; NULL: it has that, or is written in place */
@@ -43,8 +43,7 @@ int output_name_rehearse(struct output_name *n, struct error *err);
 int output_name_change(struct output_name *n, const char *path, struct error *err);
 /* Syncs and renames it, or keeps it under another name, given in the hint. */
 int output_name_commit(struct output_name *n, struct error *err);
-/* Leaves a part or a directory under its current name to others. False: a file; deinit removes it.
- */
+/* Leaves a part or a directory to others, under its current name. False: a file; it goes. */
 bool output_name_leave(struct output_name *n);
 /* Removes an uncommitted output. */
 void output_name_deinit(struct output_name *n);

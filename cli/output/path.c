@@ -162,8 +162,8 @@ int path_check_owner(const char *path, struct error *err)
 
 	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && !path_link_is_trusted(path, &st))
 		error_set(err, -EPERM,
-			  "%s is a symbolic link of uid %u, in a folder that all may write to",
-			  path, st.st_uid);
+			  "%s is a symbolic link of uid %u in a folder where all may write", path,
+			  st.st_uid);
 	else if (stat(path, &st) == 0 && !path_owner_is_caller(st.st_uid))
 		error_set(err, -EPERM, "%s exists and belongs to uid %u", path, st.st_uid);
 	else
@@ -211,7 +211,7 @@ int path_check_directory(const char *path, struct error *err)
 		r = path_is_empty_directory(path);
 		if (r > 0)
 			return 0;
-		r = r < 0 ? error_errno(err, r, "%s is there already", path)
+		r = r < 0 ? error_errno(err, r, "cannot read the directory %s", path)
 			  : error_set(err, -EEXIST, "%s exists and is not empty", path);
 	}
 	error_hint(err, "remove it, or " OTHER_OUTPUT);

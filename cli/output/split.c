@@ -85,8 +85,7 @@ static void split_recover(struct splitter *p, int dir_fd, const char *stem, cons
 		buf_printf(&to, "%s.%04u%s", stem, number, p->split->ending);
 		r = buf_string(&to) ? output_rename_fresh(dir_fd, part, to.data) : -ENOMEM;
 		if (r == 0)
-			buf_printf(&p->notes,
-				   "%s%s, left by a recording that was killed, is now %s",
+			buf_printf(&p->notes, "%s%s of a killed recording is now %s",
 				   p->notes.len ? "\n" : "", part, to.data);
 	}
 }
@@ -142,8 +141,8 @@ static int split_use_number(struct splitter *p,
 		if (r != -EEXIST)
 			return r < 0 ? error_move(err, &why) : 0;
 	}
-	error_set(err, -EOVERFLOW, "there are no numbers left for files of that name");
-	return error_hint(err, "move them away, or give -o another name");
+	error_set(err, -EOVERFLOW, "no file numbers are left for this name");
+	return error_hint(err, "move the files away, or name another output with -o");
 }
 
 /* -EEXIST: another recording writes a file of that number. */

@@ -244,7 +244,7 @@ static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 		const char *message;
 	} table[] = {
 		{ "absent/out.json", -ENOENT, "the directory absent does not exist" },
-		{ "file/out.json", -ENOTDIR, "file/out.json: file is no directory" },
+		{ "file/out.json", -ENOTDIR, "file/out.json: file is not a directory" },
 		{ "sub", -EISDIR, "sub is a directory" },
 		{ "sub/", -EISDIR, "sub/ is a directory" },
 		{ "new/", -ENOENT, "the directory new does not exist" },
