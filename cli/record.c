@@ -285,7 +285,7 @@ static void record_tell_child(struct recording *rec)
 	int status = rec->child.status;
 
 	if (WIFSIGNALED(status))
-		cli_warn("%s was killed by signal %d (%s)", name, WTERMSIG(status),
+		cli_warn("%s was ended by signal %d (%s)", name, WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
 		cli_warn("%s ended with exit status %d", name, WEXITSTATUS(status));

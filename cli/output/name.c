@@ -174,7 +174,7 @@ static int step_link(struct output_name *n, const char *to)
 	return linkat(AT_FDCWD, proc, n->dir_fd, to, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
-/* Of directories, rename(2) replaces empty ones only. */
+/* rename(2) replaces an empty directory only. */
 static int step_rename(struct output_name *n, const char *to)
 {
 	return renameat(n->dir_fd, n->temp, n->dir_fd, to) < 0 ? -errno : 0;

@@ -123,7 +123,7 @@ TABLE = [
      ["record", "-t", "200ms", "--format", "json", "-o", "/tmp"], 1, ["/tmp is a directory"],
      "/tmp/trace.json"),
     ("an ending that tells no format", ["record", "-t", "200ms", "-o", "out.xyz"], 2,
-     ["out.xyz", "no format"], r"\.json.*\.txt.*--format"),
+     ["out.xyz", "cannot tell the format"], r"\.json.*\.txt.*--format"),
     ("a format that isn't one", ["record", "-t", "200ms", "--format", "jsn", "-o", "x"], 2,
      ["'jsn'"], "json"),
     ("--json and -o - at once", ["record", "-t", "200ms", "--json", "-o", "-"], 2,

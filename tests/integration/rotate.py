@@ -217,7 +217,7 @@ def given_back_is_what_is_written(test):
         write_marks(test, 2000, 0.1, first=3000)
         os.kill(maker, signal.SIGKILL)
         result = test.finish(process)
-    check(result.status == 3 and "INCOMPLETE" in result.err and "(tracectl-files) was killed" in result.err,
+    check(result.status == 3 and "INCOMPLETE" in result.err and "tracectl-files, which writes the files, was killed" in result.err,
           f"{result}")
     (spool,) = test.daemon.spool.iterdir()
     check(f"what was not written yet is safe: tracectl convert {spool} x.rest.txt" in result.err, f"{result}")

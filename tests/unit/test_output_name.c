@@ -269,25 +269,28 @@ static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 	assert_int_equal(entries(), 2);
 }
 
-/* A filesystem without O_TMPFILE is played by a name that is given at once. */
-static void a_fatal_signal_removes_a_named_temporary(void **state _unused_)
+static void a_fatal_signal_removes_what_has_a_name(void **state _unused_)
 {
-	pid_t pid = fork();
-	int status;
+	static const enum output_kind kinds[] = { OUTPUT_FILE, OUTPUT_PART, OUTPUT_DIRECTORY };
 
-	assert_true(pid >= 0);
-	if (!pid) {
-		struct output_name f;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		pid_t pid = fork();
+		int status;
 
-		fs_lacks = FS_LACKS_TMPFILE;
-		if (output_name_open(&f, "out.json", OUTPUT_FILE, NULL) < 0 || entries() != 1)
-			_exit(1);
-		raise(SIGTERM);
-		_exit(2);
+		assert_true(pid >= 0);
+		if (!pid) {
+			struct output_name n;
+
+			fs_lacks = FS_LACKS_TMPFILE;
+			if (output_name_open(&n, "out.json", kinds[i], NULL) < 0 || entries() != 1)
+				_exit(1);
+			raise(SIGTERM);
+			_exit(2);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+		assert_int_equal(entries(), 0);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-	assert_int_equal(entries(), 0);
 }
 
 static void a_named_temporary_becomes_the_file(void **state _unused_)
@@ -583,7 +586,7 @@ int main(void)
 		T(a_descriptor_is_written_where_it_stands),
 		T(what_is_no_descriptor_for_us),
 		T(what_can_not_be_written_is_found_at_once),
-		T(a_fatal_signal_removes_a_named_temporary),
+		T(a_fatal_signal_removes_what_has_a_name),
 		T(a_named_temporary_becomes_the_file),
 		T(a_name_taken_by_a_directory_loses_nothing),
 		T(a_file_of_another_user_stays),
